@@ -9,14 +9,12 @@
 enum curve { CURVE_CPU, CURVE_MEMORY, CURVE_ANONYMOUS };
 
 /* One of the three: "name":{"unit":...,"values":[...]}. */
-static void write_curve(const struct profile *p, enum curve curve,
-			struct json_out *o)
+static void write_curve(const struct profile *p, enum curve curve, struct json_out *o)
 {
 	static const char *const heads[] = {
 		[CURVE_CPU] = "\"cpu_usage\":{\"unit\":\"percent\"",
 		[CURVE_MEMORY] = "\"memory_footprint\":{\"unit\":\"byte\"",
-		[CURVE_ANONYMOUS] =
-			"\"memory_native_footprint\":{\"unit\":\"byte\"",
+		[CURVE_ANONYMOUS] = "\"memory_native_footprint\":{\"unit\":\"byte\"",
 	};
 
 	json_out_raw(o, heads[curve]);
@@ -57,16 +55,14 @@ static void write_measures(const struct profile *p, struct json_out *o)
 	json_out_raw(o, "}");
 }
 
-int chunk_v2_write(const struct profile *p, enum chunk_v2_reader reader,
-		   FILE *out)
+int chunk_v2_write(const struct profile *p, enum chunk_v2_reader reader, FILE *out)
 {
 	const bool for_file = reader == CHUNK_V2_FILE;
 	struct json_out o;
 	int r;
 
 	json_out_init(&o, out);
-	json_out_member(&o,
-			"{\"version\":\"2\",\"profiler_id\":", p->profiler_id);
+	json_out_member(&o, "{\"version\":\"2\",\"profiler_id\":", p->profiler_id);
 	json_out_member(&o, ",\"chunk_id\":", p->chunk_id);
 	json_out_member(&o, ",\"platform\":", p->platform);
 	json_out_member(&o, ",\"release\":", p->release);

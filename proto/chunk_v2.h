@@ -33,7 +33,6 @@ enum chunk_v2_reader {
  * CHUNK_V2_SIZE_MAX. Returns 0, -ENOMEM, or the stream's errno (-EIO if it
  * gave none) if writing failed.
  */
-int chunk_v2_write(const struct profile *p, enum chunk_v2_reader reader,
-		   FILE *out);
+int chunk_v2_write(const struct profile *p, enum chunk_v2_reader reader, FILE *out);
 
 #endif

@@ -31,8 +31,8 @@ bool client_report_is_empty(const struct client_report *r)
 }
 
 /* There is room: CLIENT_REPORT_SIZE was made for the longest. */
-__attribute__((format(printf, 3, 4))) static void add(char *ret, size_t *len,
-						      const char *format, ...)
+__attribute__((format(printf, 3, 4))) static void add(char *ret, size_t *len, const char *format,
+						      ...)
 {
 	va_list args;
 	int n;
@@ -45,14 +45,13 @@ __attribute__((format(printf, 3, 4))) static void add(char *ret, size_t *len,
 }
 
 /* All of a kind, each but the first of all after a comma. */
-static void add_kind(const struct client_report *r, enum envelope_kind kind,
-		     bool *first, char *ret, size_t *len)
+static void add_kind(const struct client_report *r, enum envelope_kind kind, bool *first, char *ret,
+		     size_t *len)
 {
 	for (size_t i = 0; i < CLIENT_REPORT_REASON_N; i++) {
 		const char *const *category = categories[kind];
 
-		for (; r->quantity[kind][i] > 0 && *category != NULL;
-		     category++) {
+		for (; r->quantity[kind][i] > 0 && *category != NULL; category++) {
 			add(ret, len,
 			    "%s{\"reason\":\"%s\",\"category\":\"%s\","
 			    "\"quantity\":%llu}",
@@ -63,14 +62,13 @@ static void add_kind(const struct client_report *r, enum envelope_kind kind,
 	}
 }
 
-void client_report_json(const struct client_report *r, int64_t unix_s,
-			char ret[CLIENT_REPORT_SIZE], size_t *ret_len)
+void client_report_json(const struct client_report *r, int64_t unix_s, char ret[CLIENT_REPORT_SIZE],
+			size_t *ret_len)
 {
 	bool first = true;
 	size_t len = 0;
 
-	add(ret, &len, "{\"timestamp\":%lld,\"discarded_events\":[",
-	    (long long)unix_s);
+	add(ret, &len, "{\"timestamp\":%lld,\"discarded_events\":[", (long long)unix_s);
 	for (int kind = 0; kind < ENVELOPE_KIND_N; kind++)
 		add_kind(r, (enum envelope_kind)kind, &first, ret, &len);
 	add(ret, &len, "]}");

@@ -50,7 +50,7 @@ bool client_report_is_empty(const struct client_report *r);
  * Writes the payload of a client_report item, followed by a NUL, and its length
  * without the NUL to *ret_len. unix_s: when it was made.
  */
-void client_report_json(const struct client_report *r, int64_t unix_s,
-			char ret[CLIENT_REPORT_SIZE], size_t *ret_len);
+void client_report_json(const struct client_report *r, int64_t unix_s, char ret[CLIENT_REPORT_SIZE],
+			size_t *ret_len);
 
 #endif

@@ -8,8 +8,7 @@ static const char hex[] = "0123456789abcdef";
 int debug_meta_id(const uint8_t *id, size_t size, char ret[DEBUG_META_ID_SIZE])
 {
 	/* time_low, time_mid and time_hi are little-endian, the rest bytes. */
-	static const uint8_t order[16] = {3, 2, 1,  0,	5,  4,	7,  6,
-					  8, 9, 10, 11, 12, 13, 14, 15};
+	static const uint8_t order[16] = {3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15};
 	uint8_t bytes[16] = {0};
 	char *p = ret;
 
@@ -33,16 +32,14 @@ static void write_code_id(const struct profile_image *image, struct json_out *o)
 {
 	json_out_raw(o, ",\"code_id\":\"");
 	for (size_t i = 0; i < image->id_size; i++) {
-		const char digits[] = {hex[image->id[i] >> 4],
-				       hex[image->id[i] & 15], '\0'};
+		const char digits[] = {hex[image->id[i] >> 4], hex[image->id[i] & 15], '\0'};
 
 		json_out_raw(o, digits);
 	}
 	json_out_raw(o, "\"");
 }
 
-static void write_image(const struct profile_image *image, bool for_file,
-			struct json_out *o)
+static void write_image(const struct profile_image *image, bool for_file, struct json_out *o)
 {
 	char debug_id[DEBUG_META_ID_SIZE];
 
@@ -66,8 +63,8 @@ static void write_image(const struct profile_image *image, bool for_file,
 	json_out_raw(o, "}");
 }
 
-void debug_meta_write(const struct profile_image *images, size_t n,
-		      bool for_file, struct json_out *o)
+void debug_meta_write(const struct profile_image *images, size_t n, bool for_file,
+		      struct json_out *o)
 {
 	json_out_raw(o, "{\"images\":[");
 	for (size_t i = 0; i < n; i++) {

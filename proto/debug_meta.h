@@ -29,7 +29,7 @@ int debug_meta_id(const uint8_t *id, size_t size, char ret[DEBUG_META_ID_SIZE]);
  * those with a build-id have it as code_id, which the server would drop. Errors
  * stay in o.
  */
-void debug_meta_write(const struct profile_image *images, size_t n,
-		      bool for_file, struct json_out *o);
+void debug_meta_write(const struct profile_image *images, size_t n, bool for_file,
+		      struct json_out *o);
 
 #endif

@@ -151,8 +151,7 @@ static bool has_dot_segment(const char *path)
 	for (const char *at = path; *at != '\0'; at += len) {
 		at += strspn(at, "/");
 		len = strcspn(at, "/");
-		if ((len == 1 && at[0] == '.') ||
-		    (len == 2 && at[0] == '.' && at[1] == '.'))
+		if ((len == 1 && at[0] == '.') || (len == 2 && at[0] == '.' && at[1] == '.'))
 			return true;
 	}
 	return false;
@@ -172,21 +171,19 @@ static enum dsn_result parse_path(struct dsn *d, struct part path)
 	while (path.len > 0 && path.at[path.len - 1] == '/')
 		path.len--;
 
-	if (!copy_part(d->path, sizeof(d->path), path, '/') ||
-	    has_dot_segment(d->path))
+	if (!copy_part(d->path, sizeof(d->path), path, '/') || has_dot_segment(d->path))
 		return DSN_BAD_PATH;
 	if (project.len == 0)
 		return DSN_NO_PROJECT;
-	if (!copy_part(d->project, sizeof(d->project), project, '-') ||
-	    has_dot_segment(d->project))
+	if (!copy_part(d->project, sizeof(d->project), project, '-') || has_dot_segment(d->project))
 		return DSN_BAD_PROJECT;
 	return DSN_OK;
 }
 
 /* Splits text into what stands between the scheme and the path, and the path.
  */
-static enum dsn_result split(struct dsn *d, const char *text,
-			     struct part *ret_authority, struct part *ret_path)
+static enum dsn_result split(struct dsn *d, const char *text, struct part *ret_authority,
+			     struct part *ret_path)
 {
 	struct part rest = {text, strnlen(text, DSN_SIZE)};
 	size_t scheme;
@@ -202,8 +199,7 @@ static enum dsn_result split(struct dsn *d, const char *text,
 	rest.at += scheme;
 	rest.len -= scheme;
 	*ret_authority = (struct part){rest.at, strcspn(rest.at, "/")};
-	*ret_path = (struct part){rest.at + ret_authority->len,
-				  rest.len - ret_authority->len};
+	*ret_path = (struct part){rest.at + ret_authority->len, rest.len - ret_authority->len};
 	return DSN_OK;
 }
 
@@ -244,8 +240,8 @@ enum dsn_result dsn_parse_url(struct dsn *ret, const char *text)
 	r = split(&d, text, &host, &path);
 	if (r == DSN_OK)
 		r = parse_host(&d, host);
-	if (r == DSN_OK && (!copy_part(d.path, sizeof(d.path), path, '/') ||
-			    has_dot_segment(d.path)))
+	if (r == DSN_OK &&
+	    (!copy_part(d.path, sizeof(d.path), path, '/') || has_dot_segment(d.path)))
 		r = DSN_BAD_PATH;
 	if (r == DSN_OK)
 		*ret = d;
@@ -306,12 +302,10 @@ int dsn_endpoint(const struct dsn *dsn, char *ret, size_t size)
 	char port[sizeof(":65535")] = "";
 
 	if (dsn->port != 0)
-		(void)snprintf(port, sizeof(port), ":%u",
-			       (unsigned int)dsn->port);
-	return check_fit(snprintf(ret, size, "%s%s%s%s%s%s%s",
-				  dsn->https ? HTTPS : HTTP, dsn->host, port,
-				  dsn->path, is_url ? "" : "/api/",
-				  dsn->project, is_url ? "" : "/envelope/"),
+		(void)snprintf(port, sizeof(port), ":%u", (unsigned int)dsn->port);
+	return check_fit(snprintf(ret, size, "%s%s%s%s%s%s%s", dsn->https ? HTTPS : HTTP, dsn->host,
+				  port, dsn->path, is_url ? "" : "/api/", dsn->project,
+				  is_url ? "" : "/envelope/"),
 			 size);
 }
 
@@ -320,8 +314,8 @@ void dsn_place(const struct dsn *dsn, char ret[DSN_PLACE_SIZE])
 	const unsigned int own = dsn->https ? 443 : 80;
 
 	(void)snprintf(ret, DSN_PLACE_SIZE, "%s:%u%s%s", dsn->host,
-		       dsn->port != 0 ? dsn->port : own,
-		       dsn->project[0] != '\0' ? "/" : "", dsn->project);
+		       dsn->port != 0 ? dsn->port : own, dsn->project[0] != '\0' ? "/" : "",
+		       dsn->project);
 }
 
 int dsn_auth(const struct dsn *dsn, const char *client, char *ret, size_t size)
@@ -331,8 +325,7 @@ int dsn_auth(const struct dsn *dsn, const char *client, char *ret, size_t size)
 	return check_fit(snprintf(ret, size,
 				  "Sentry sentry_version=7, sentry_client=%s, "
 				  "sentry_key=%s%s%s",
-				  client, dsn->public_key,
-				  secret ? ", sentry_secret=" : "",
+				  client, dsn->public_key, secret ? ", sentry_secret=" : "",
 				  dsn->secret),
 			 size);
 }

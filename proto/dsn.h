@@ -38,9 +38,9 @@ struct dsn {
 	bool https;    /* else http */
 	uint16_t port; /* 0: the scheme's own */
 	char public_key[DSN_KEY_SIZE];
-	char secret[DSN_KEY_SIZE]; /* "": none, as it should be */
-	char host[DSN_HOST_SIZE];  /* IPv6: with its brackets */
-	char path[DSN_PATH_SIZE];  /* "" or "/prefix", no slash at the end */
+	char secret[DSN_KEY_SIZE];	/* "": none, as it should be */
+	char host[DSN_HOST_SIZE];	/* IPv6: with its brackets */
+	char path[DSN_PATH_SIZE];	/* "" or "/prefix", no slash at the end */
 	char project[DSN_PROJECT_SIZE]; /* "", as the key: dsn_parse_url */
 };
 
@@ -67,8 +67,7 @@ enum dsn_result {
  * unreserved characters; a host is ASCII (an international name in its xn--
  * form) or an IPv6 address in brackets without a zone.
  */
-enum dsn_result dsn_parse(struct dsn *ret, const char *text)
-	__attribute__((warn_unused_result));
+enum dsn_result dsn_parse(struct dsn *ret, const char *text) __attribute__((warn_unused_result));
 
 /*
  * A URL without keys, {scheme}://{host}[:port]{/path}, for a server that asks
@@ -90,8 +89,7 @@ const char *dsn_result_text(enum dsn_result result);
  * {scheme}://{host}{path}. Returns 0, or -E2BIG if size is too small (never
  * with DSN_ENDPOINT_SIZE).
  */
-int dsn_endpoint(const struct dsn *dsn, char *ret, size_t size)
-	__attribute__((warn_unused_result));
+int dsn_endpoint(const struct dsn *dsn, char *ret, size_t size) __attribute__((warn_unused_result));
 
 /*
  * For a person, with the port in any case: {host}:{port}/{project}; without a

@@ -21,8 +21,7 @@ int envelope_time(int64_t us, char ret[ENVELOPE_TIME_SIZE])
 	if (us < 0 || s > TIME_MAX_S || gmtime_r(&s, &tm) == NULL)
 		return -EINVAL;
 	len = strftime(ret, ENVELOPE_TIME_SIZE, "%Y-%m-%dT%H:%M:%S", &tm);
-	(void)snprintf(ret + len, ENVELOPE_TIME_SIZE - len, ".%06dZ",
-		       (int)(us % US_PER_S));
+	(void)snprintf(ret + len, ENVELOPE_TIME_SIZE - len, ".%06dZ", (int)(us % US_PER_S));
 	return 0;
 }
 
@@ -30,15 +29,13 @@ int envelope_time(int64_t us, char ret[ENVELOPE_TIME_SIZE])
  * Writes what json_pack_ex made, or failed to make, as a line, and releases
  * it.
  */
-static int write_line(json_t *object, const json_error_t *error, char *ret,
-		      size_t size, size_t *ret_len)
+static int write_line(json_t *object, const json_error_t *error, char *ret, size_t size,
+		      size_t *ret_len)
 {
 	size_t len;
 
 	if (object == NULL)
-		return json_error_code(error) == json_error_out_of_memory
-			       ? -ENOMEM
-			       : -EINVAL;
+		return json_error_code(error) == json_error_out_of_memory ? -ENOMEM : -EINVAL;
 	/* Returns the length that is needed, and writes no NUL. */
 	len = json_dumpb(object, ret, size, JSON_COMPACT);
 	json_decref(object);
@@ -51,8 +48,7 @@ static int write_line(json_t *object, const json_error_t *error, char *ret,
 	return 0;
 }
 
-int envelope_header(const struct envelope *e, char *ret, size_t size,
-		    size_t *ret_len)
+int envelope_header(const struct envelope *e, char *ret, size_t size, size_t *ret_len)
 {
 	char id[2 * ENVELOPE_EVENT_ID_BYTES + 1];
 	char sent_at[ENVELOPE_TIME_SIZE];
@@ -69,10 +65,9 @@ int envelope_header(const struct envelope *e, char *ret, size_t size,
 	for (size_t i = 0; i < ENVELOPE_EVENT_ID_BYTES; i++)
 		(void)snprintf(id + 2 * i, 3, "%02x", e->event_id[i]);
 
-	header =
-		json_pack_ex(&error, 0, "{s:s, s:s*, s:{s:s, s:s}}", "event_id",
-			     id, "sent_at", sent ? sent_at : NULL, "sdk",
-			     "name", e->sdk_name, "version", e->sdk_version);
+	header = json_pack_ex(&error, 0, "{s:s, s:s*, s:{s:s, s:s}}", "event_id", id, "sent_at",
+			      sent ? sent_at : NULL, "sdk", "name", e->sdk_name, "version",
+			      e->sdk_version);
 	return write_line(header, &error, ret, size, ret_len);
 }
 
@@ -80,13 +75,12 @@ static bool is_event_id(const json_t *id)
 {
 	const char *text = json_string_value(id);
 
-	return text != NULL &&
-	       json_string_length(id) == 2 * ENVELOPE_EVENT_ID_BYTES &&
+	return text != NULL && json_string_length(id) == 2 * ENVELOPE_EVENT_ID_BYTES &&
 	       strspn(text, "0123456789abcdef") == 2 * ENVELOPE_EVENT_ID_BYTES;
 }
 
-int envelope_stamp(const char *line, size_t len, int64_t sent_at_us, char *ret,
-		   size_t size, size_t *ret_len)
+int envelope_stamp(const char *line, size_t len, int64_t sent_at_us, char *ret, size_t size,
+		   size_t *ret_len)
 {
 	char sent_at[ENVELOPE_TIME_SIZE];
 	json_error_t error;
@@ -102,8 +96,7 @@ int envelope_stamp(const char *line, size_t len, int64_t sent_at_us, char *ret,
 	if (is_event_id(json_object_get(kept, "event_id")) &&
 	    json_is_object(json_object_get(kept, "sdk")))
 		header = json_pack_ex(&error, 0, "{s:O, s:s, s:O}", "event_id",
-				      json_object_get(kept, "event_id"),
-				      "sent_at", sent_at, "sdk",
+				      json_object_get(kept, "event_id"), "sent_at", sent_at, "sdk",
 				      json_object_get(kept, "sdk"));
 	else
 		r = -EBADMSG;
@@ -111,8 +104,7 @@ int envelope_stamp(const char *line, size_t len, int64_t sent_at_us, char *ret,
 	return r < 0 ? r : write_line(header, &error, ret, size, ret_len);
 }
 
-int envelope_item_header(const struct envelope_item *item, char *ret,
-			 size_t size, size_t *ret_len)
+int envelope_item_header(const struct envelope_item *item, char *ret, size_t size, size_t *ret_len)
 {
 	json_error_t error;
 	json_t *header;
@@ -120,9 +112,8 @@ int envelope_item_header(const struct envelope_item *item, char *ret,
 	/* A JSON integer of jansson's; no payload comes near it. */
 	if (item->length > INT64_MAX)
 		return -EINVAL;
-	header = json_pack_ex(&error, 0, "{s:s, s:s*, s:I, s:s*}", "type",
-			      item->type, "platform", item->platform, "length",
-			      (json_int_t)item->length, "content_type",
+	header = json_pack_ex(&error, 0, "{s:s, s:s*, s:I, s:s*}", "type", item->type, "platform",
+			      item->platform, "length", (json_int_t)item->length, "content_type",
 			      item->content_type);
 	return write_line(header, &error, ret, size, ret_len);
 }

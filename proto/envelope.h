@@ -53,10 +53,9 @@ struct envelope_item {
  * NUL to *ret_len. They return 0, -EINVAL if a text is not UTF-8 or a time is
  * not within the years 1970 to 9999, -E2BIG if the line does not fit, -ENOMEM.
  */
-int envelope_header(const struct envelope *e, char *ret, size_t size,
-		    size_t *ret_len) __attribute__((warn_unused_result));
-int envelope_item_header(const struct envelope_item *item, char *ret,
-			 size_t size, size_t *ret_len)
+int envelope_header(const struct envelope *e, char *ret, size_t size, size_t *ret_len)
+	__attribute__((warn_unused_result));
+int envelope_item_header(const struct envelope_item *item, char *ret, size_t size, size_t *ret_len)
 	__attribute__((warn_unused_result));
 
 /*
@@ -64,16 +63,14 @@ int envelope_item_header(const struct envelope_item *item, char *ret,
  * not within the years 1970 to 9999.
  */
 #define ENVELOPE_TIME_SIZE 32
-int envelope_time(int64_t us, char ret[ENVELOPE_TIME_SIZE])
-	__attribute__((warn_unused_result));
+int envelope_time(int64_t us, char ret[ENVELOPE_TIME_SIZE]) __attribute__((warn_unused_result));
 
 /*
  * The line of envelope_header that was kept without a time, len bytes with its
  * newline, as it is to be sent: the same with sent_at_us. Returns as above, or
  * -EBADMSG if it is no such line.
  */
-int envelope_stamp(const char *line, size_t len, int64_t sent_at_us, char *ret,
-		   size_t size, size_t *ret_len)
-	__attribute__((warn_unused_result));
+int envelope_stamp(const char *line, size_t len, int64_t sent_at_us, char *ret, size_t size,
+		   size_t *ret_len) __attribute__((warn_unused_result));
 
 #endif

@@ -59,8 +59,7 @@ static int add_dumped(const char *bytes, size_t n, void *ctx)
 
 void json_out_value(struct json_out *o, const struct json_t *value)
 {
-	if (json_dump_callback(value, add_dumped, o,
-			       JSON_ENCODE_ANY | JSON_COMPACT) < 0)
+	if (json_dump_callback(value, add_dumped, o, JSON_ENCODE_ANY | JSON_COMPACT) < 0)
 		fail(o, -ENOMEM);
 }
 

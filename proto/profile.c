@@ -72,8 +72,8 @@ static bool ids_good(const struct profile *p)
 
 static bool metadata_given(const struct profile *p)
 {
-	const char *texts[] = {p->platform, p->release, p->environment,
-			       p->sdk_name, p->sdk_version};
+	const char *texts[] = {p->platform, p->release, p->environment, p->sdk_name,
+			       p->sdk_version};
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		if (texts[i] == NULL || texts[i][0] == '\0')
@@ -109,8 +109,7 @@ static bool indices_good(const struct profile *p)
 			return false;
 	}
 	for (size_t i = 0; i < p->n_samples; i++)
-		if (p->samples[i].node != PROFILE_NONE &&
-		    p->samples[i].node >= p->n_nodes)
+		if (p->samples[i].node != PROFILE_NONE && p->samples[i].node >= p->n_nodes)
 			return false;
 	return true;
 }
@@ -155,8 +154,7 @@ static bool order_good(const struct profile *p)
 		const struct profile_sample *a = &p->samples[i - 1];
 		const struct profile_sample *b = &p->samples[i];
 
-		if (b->time_us < a->time_us ||
-		    (b->time_us == a->time_us && b->tid <= a->tid))
+		if (b->time_us < a->time_us || (b->time_us == a->time_us && b->tid <= a->tid))
 			return false;
 	}
 	return true;
@@ -168,8 +166,7 @@ static bool roots_named(const struct profile *p)
 		uint32_t parent = p->nodes[i].parent;
 		const char *function = p->frames[p->nodes[i].frame].function;
 
-		if (parent == PROFILE_NONE ||
-		    p->nodes[parent].parent != PROFILE_NONE)
+		if (parent == PROFILE_NONE || p->nodes[parent].parent != PROFILE_NONE)
 			continue;
 		if (function == NULL || function[0] == '\0')
 			return false;
@@ -185,8 +182,7 @@ static bool images_apart(const struct profile *p)
 		if (image->size > UINT64_MAX - image->addr)
 			return false;
 		if (i + 1 < p->n_images &&
-		    (image[1].addr <= image->addr ||
-		     image[1].addr - image->addr < image->size))
+		    (image[1].addr <= image->addr || image[1].addr - image->addr < image->size))
 			return false;
 	}
 	return true;

@@ -33,7 +33,7 @@ struct profile_image {
 };
 
 struct profile_frame {
-	uint64_t addr; /* the leaf's pc, a caller's return address as it is */
+	uint64_t addr;	      /* the leaf's pc, a caller's return address as it is */
 	const char *function; /* its name, or NULL */
 	const char *package;  /* path of its image, or NULL */
 	bool in_app;
@@ -72,7 +72,7 @@ struct profile_measure {
 	uint64_t time_us;		 /* Unix time */
 	uint64_t cpu_percent_millionths; /* 100 %: one processor */
 	uint64_t memory_bytes;		 /* resident: RSS */
-	uint64_t anonymous_bytes; /* of it, what no file holds: RssAnon */
+	uint64_t anonymous_bytes;	 /* of it, what no file holds: RssAnon */
 };
 
 struct profile {
@@ -104,16 +104,16 @@ struct profile {
  */
 enum profile_fault {
 	PROFILE_OK,
-	PROFILE_NO_SAMPLES, /* no thread has two samples with a stack */
-	PROFILE_BAD_ID,	    /* profiler_id, chunk_id, an image without id */
-	PROFILE_MISSING_METADATA, /* platform, release, environment, sdk */
-	PROFILE_TOO_LONG,	  /* more than PROFILE_DURATION_MAX_US */
-	PROFILE_BAD_INDEX,  /* a node, frame or parent out of range, a parent
-			       that does not stand before its child */
-	PROFILE_BAD_TEXT,   /* a string that is not UTF-8 */
-	PROFILE_NO_ADDRESS, /* a frame without an address */
-	PROFILE_BAD_ORDER,  /* samples not by time and tid, a thread twice at a
-			       time, threads not by tid */
+	PROFILE_NO_SAMPLES,	   /* no thread has two samples with a stack */
+	PROFILE_BAD_ID,		   /* profiler_id, chunk_id, an image without id */
+	PROFILE_MISSING_METADATA,  /* platform, release, environment, sdk */
+	PROFILE_TOO_LONG,	   /* more than PROFILE_DURATION_MAX_US */
+	PROFILE_BAD_INDEX,	   /* a node, frame or parent out of range, a parent
+				      that does not stand before its child */
+	PROFILE_BAD_TEXT,	   /* a string that is not UTF-8 */
+	PROFILE_NO_ADDRESS,	   /* a frame without an address */
+	PROFILE_BAD_ORDER,	   /* samples not by time and tid, a thread twice at a
+				      time, threads not by tid */
 	PROFILE_ROOT_WITHOUT_NAME, /* a stack's frame next to the root has no
 				      function: the server would cut the stack
 				    */
@@ -186,14 +186,12 @@ static inline size_t profile_index_bytes(uint32_t frame)
  * most of a chunk, and PROFILE_SAMPLE_BYTES is half as long again as most of
  * them.
  */
-static inline size_t profile_sample_bytes(const struct profile_sample *s,
-					  uint64_t thread_id)
+static inline size_t profile_sample_bytes(const struct profile_sample *s, uint64_t thread_id)
 {
 	return sizeof(",{\"timestamp\":.123456,\"thread_id\":\"\",\"stack_id\":"
 		      "}") -
-	       1 + profile_digits(s->time_us / 1000000) +
-	       profile_digits(thread_id) + profile_digits(s->node) +
-	       (s->is_waiting ? sizeof(PROFILE_STATE_WAITING) - 1 : 0);
+	       1 + profile_digits(s->time_us / 1000000) + profile_digits(thread_id) +
+	       profile_digits(s->node) + (s->is_waiting ? sizeof(PROFILE_STATE_WAITING) - 1 : 0);
 }
 
 #endif

@@ -34,8 +34,7 @@ static int used_alloc(const struct profile *p, struct used *u)
 	u->frames = calloc(p->n_frames + 1, sizeof(u->frames[0]));
 	u->nodes = calloc(p->n_nodes + 1, sizeof(u->nodes[0]));
 	u->threads = calloc(p->n_threads + 1, sizeof(u->threads[0]));
-	if (u->stacks == NULL || u->frames == NULL || u->nodes == NULL ||
-	    u->threads == NULL)
+	if (u->stacks == NULL || u->frames == NULL || u->nodes == NULL || u->threads == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < p->n_nodes; i++)
 		u->stacks[i] = PROFILE_NONE;
@@ -82,16 +81,14 @@ static void write_source(const struct profile_frame *frame, struct json_out *o)
 	const char *slash = strrchr(frame->file, '/');
 
 	json_out_member(o, ",\"abs_path\":", frame->file);
-	json_out_member(
-		o, ",\"filename\":", slash != NULL ? slash + 1 : frame->file);
+	json_out_member(o, ",\"filename\":", slash != NULL ? slash + 1 : frame->file);
 	if (frame->line != 0) {
 		json_out_raw(o, ",\"lineno\":");
 		json_out_u64(o, frame->line);
 	}
 }
 
-static void write_frames(const struct profile *p, const struct used *u,
-			 struct json_out *o)
+static void write_frames(const struct profile *p, const struct used *u, struct json_out *o)
 {
 	const char *comma = "";
 
@@ -110,16 +107,15 @@ static void write_frames(const struct profile *p, const struct used *u,
 			json_out_member(o, ",\"package\":", frame->package);
 		if (frame->file != NULL)
 			write_source(frame, o);
-		json_out_raw(o, frame->in_app ? ",\"in_app\":true}"
-					      : ",\"in_app\":false}");
+		json_out_raw(o, frame->in_app ? ",\"in_app\":true}" : ",\"in_app\":false}");
 		comma = ",";
 	}
 	json_out_raw(o, "]");
 }
 
 /* Leaf first: the way that the parent links go. */
-static void write_stack(const struct profile *p, const struct used *u,
-			uint32_t node, struct json_out *o)
+static void write_stack(const struct profile *p, const struct used *u, uint32_t node,
+			struct json_out *o)
 {
 	const char *comma = "";
 
@@ -132,8 +128,7 @@ static void write_stack(const struct profile *p, const struct used *u,
 	json_out_raw(o, "]");
 }
 
-static void write_stacks(const struct profile *p, const struct used *u,
-			 struct json_out *o)
+static void write_stacks(const struct profile *p, const struct used *u, struct json_out *o)
 {
 	const char *comma = "";
 
@@ -152,8 +147,7 @@ static void write_stacks(const struct profile *p, const struct used *u,
 	json_out_raw(o, "]");
 }
 
-void profile_json_thread_id(const struct profile_thread *thread,
-			    struct json_out *o)
+void profile_json_thread_id(const struct profile_thread *thread, struct json_out *o)
 {
 	json_out_u64(o, thread->id != 0 ? thread->id : thread->tid);
 }
@@ -169,9 +163,9 @@ static void write_time(const struct profile *p, const struct profile_sample *s,
 		return;
 	}
 	json_out_raw(o, "{\"elapsed_since_start_ns\":\"");
-	json_out_u64(o, 1000 * (since_us < PROFILE_JSON_ELAPSED_MAX_US
-					? since_us
-					: PROFILE_JSON_ELAPSED_MAX_US));
+	json_out_u64(o,
+		     1000 * (since_us < PROFILE_JSON_ELAPSED_MAX_US ? since_us
+								    : PROFILE_JSON_ELAPSED_MAX_US));
 	json_out_raw(o, "\"");
 }
 
@@ -184,8 +178,7 @@ static bool any_waits(const struct profile *p)
 }
 
 static void write_samples(const struct profile *p, const struct used *u,
-			  enum profile_json_clock clock, bool with_states,
-			  struct json_out *o)
+			  enum profile_json_clock clock, bool with_states, struct json_out *o)
 {
 	const bool first_says = with_states && !any_waits(p);
 
@@ -197,8 +190,7 @@ static void write_samples(const struct profile *p, const struct used *u,
 		json_out_raw(o, i > 0 ? "," : "");
 		write_time(p, s, clock, o);
 		json_out_raw(o, ",\"thread_id\":\"");
-		profile_json_thread_id(
-			&p->threads[profile_find_thread(p, s->tid)], o);
+		profile_json_thread_id(&p->threads[profile_find_thread(p, s->tid)], o);
 		json_out_raw(o, "\",\"stack_id\":");
 		json_out_u64(o, empty ? u->n_stacks : u->stacks[s->node]);
 		if (with_states && s->is_waiting)
@@ -210,8 +202,7 @@ static void write_samples(const struct profile *p, const struct used *u,
 	json_out_raw(o, "]");
 }
 
-static void write_threads(const struct profile *p, const struct used *u,
-			  struct json_out *o)
+static void write_threads(const struct profile *p, const struct used *u, struct json_out *o)
 {
 	const char *comma = "";
 
@@ -233,8 +224,8 @@ static void write_threads(const struct profile *p, const struct used *u,
 	json_out_raw(o, "}");
 }
 
-int profile_json_write(const struct profile *p, enum profile_json_clock clock,
-		       bool with_states, struct json_out *o)
+int profile_json_write(const struct profile *p, enum profile_json_clock clock, bool with_states,
+		       struct json_out *o)
 {
 	struct used u = {0};
 	int r = used_alloc(p, &u);

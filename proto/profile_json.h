@@ -26,12 +26,10 @@ enum profile_json_clock {
  * The profile must have passed profile_check. Returns 0 or -ENOMEM; an error
  * of o sticks to that.
  */
-int profile_json_write(const struct profile *p, enum profile_json_clock clock,
-		       bool with_states, struct json_out *o)
-	__attribute__((warn_unused_result));
+int profile_json_write(const struct profile *p, enum profile_json_clock clock, bool with_states,
+		       struct json_out *o) __attribute__((warn_unused_result));
 
 /* What the payload calls a thread, as digits without quotes. */
-void profile_json_thread_id(const struct profile_thread *thread,
-			    struct json_out *o);
+void profile_json_thread_id(const struct profile_thread *thread, struct json_out *o);
 
 #endif

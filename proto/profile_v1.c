@@ -19,9 +19,8 @@ static uint64_t end_us(const struct profile *p)
 	const uint64_t start = p->samples[0].time_us;
 	const uint64_t end = p->samples[p->n_samples - 1].time_us;
 
-	return end - start < PROFILE_JSON_ELAPSED_MAX_US
-		       ? end
-		       : start + PROFILE_JSON_ELAPSED_MAX_US;
+	return end - start < PROFILE_JSON_ELAPSED_MAX_US ? end
+							 : start + PROFILE_JSON_ELAPSED_MAX_US;
 }
 
 int profile_v1_transaction(const struct profile_v1 *v, FILE *out)
@@ -38,8 +37,7 @@ int profile_v1_transaction(const struct profile_v1 *v, FILE *out)
 	return transaction_write(&t, out);
 }
 
-static void write_metadata(const struct profile_v1 *v, const char *time,
-			   struct json_out *o)
+static void write_metadata(const struct profile_v1 *v, const char *time, struct json_out *o)
 {
 	const struct profile *p = v->profile;
 

@@ -24,7 +24,7 @@ struct profile_v1 {
 	const char *name; /* of the transaction */
 	char trace_id[PROFILE_ID_SIZE];
 	char span_id[TRANSACTION_SPAN_ID_SIZE];
-	uint32_t tid; /* of the active thread: one that has samples */
+	uint32_t tid;		  /* of the active thread: one that has samples */
 	const char *architecture; /* as uname -m says it, */
 	const char *os_name;	  /* -s, */
 	const char *os_version;	  /* and -r */
@@ -37,7 +37,6 @@ struct profile_v1 {
  */
 int profile_v1_transaction(const struct profile_v1 *v, FILE *out)
 	__attribute__((warn_unused_result));
-int profile_v1_write(const struct profile_v1 *v, FILE *out)
-	__attribute__((warn_unused_result));
+int profile_v1_write(const struct profile_v1 *v, FILE *out) __attribute__((warn_unused_result));
 
 #endif

@@ -89,15 +89,13 @@ static bool parse_seconds(struct span s, uint32_t *ret)
 	return true;
 }
 
-void ratelimit_extend(struct ratelimit *r, enum ratelimit_category category,
-		      uint64_t until_ns)
+void ratelimit_extend(struct ratelimit *r, enum ratelimit_category category, uint64_t until_ns)
 {
 	if (r->until_ns[category] < until_ns)
 		r->until_ns[category] = until_ns;
 }
 
-static void limit_categories(struct ratelimit *r, struct span list,
-			     uint64_t until_ns)
+static void limit_categories(struct ratelimit *r, struct span list, uint64_t until_ns)
 {
 	if (list.len == 0) {
 		ratelimit_extend(r, RATELIMIT_ALL, until_ns);
@@ -110,8 +108,7 @@ static void limit_categories(struct ratelimit *r, struct span list,
 		for (size_t c = 0; c < CATEGORIES; c++) {
 			if (strlen(categories[c].name) == name.len &&
 			    memcmp(categories[c].name, name.at, name.len) == 0)
-				ratelimit_extend(r, categories[c].category,
-						 until_ns);
+				ratelimit_extend(r, categories[c].category, until_ns);
 		}
 	}
 }
@@ -143,8 +140,7 @@ static uint32_t retry_after_s(const struct ratelimit_answer *a, int64_t unix_s)
 	const char *text = a->retry_after;
 	uint32_t n;
 
-	if (text != NULL &&
-	    parse_seconds(trim((struct span){text, strlen(text)}), &n))
+	if (text != NULL && parse_seconds(trim((struct span){text, strlen(text)}), &n))
 		return n;
 	/* A date that has passed: our clock or the server's is wrong. */
 	if (a->retry_date_s <= unix_s)
@@ -159,18 +155,16 @@ void ratelimit_init(struct ratelimit *r)
 	*r = (struct ratelimit){0};
 }
 
-void ratelimit_update(struct ratelimit *r, const struct ratelimit_answer *a,
-		      uint64_t now_ns, int64_t unix_s)
+void ratelimit_update(struct ratelimit *r, const struct ratelimit_answer *a, uint64_t now_ns,
+		      int64_t unix_s)
 {
 	if (a->limits != NULL && take_limits(r, a->limits, now_ns))
 		return;
 	if (a->status == 429)
-		ratelimit_extend(r, RATELIMIT_ALL,
-				 now_ns + retry_after_s(a, unix_s) * NS_PER_S);
+		ratelimit_extend(r, RATELIMIT_ALL, now_ns + retry_after_s(a, unix_s) * NS_PER_S);
 }
 
-uint64_t ratelimit_until(const struct ratelimit *r,
-			 enum ratelimit_category category)
+uint64_t ratelimit_until(const struct ratelimit *r, enum ratelimit_category category)
 {
 	uint64_t all = r->until_ns[RATELIMIT_ALL];
 	uint64_t own = r->until_ns[category];
@@ -178,8 +172,7 @@ uint64_t ratelimit_until(const struct ratelimit *r,
 	return own > all ? own : all;
 }
 
-bool ratelimit_active(const struct ratelimit *r,
-		      enum ratelimit_category category, uint64_t now_ns)
+bool ratelimit_active(const struct ratelimit *r, enum ratelimit_category category, uint64_t now_ns)
 {
 	return ratelimit_until(r, category) > now_ns;
 }

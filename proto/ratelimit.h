@@ -62,18 +62,15 @@ void ratelimit_init(struct ratelimit *r);
  * limits has not one well-formed limit, a 429 limits everything: for the
  * seconds or until the date of retry_after, else for RATELIMIT_DEFAULT_S.
  */
-void ratelimit_update(struct ratelimit *r, const struct ratelimit_answer *a,
-		      uint64_t now_ns, int64_t unix_s);
+void ratelimit_update(struct ratelimit *r, const struct ratelimit_answer *a, uint64_t now_ns,
+		      int64_t unix_s);
 
 /* The category is limited until then, as was known elsewhere. */
-void ratelimit_extend(struct ratelimit *r, enum ratelimit_category category,
-		      uint64_t until_ns);
+void ratelimit_extend(struct ratelimit *r, enum ratelimit_category category, uint64_t until_ns);
 
 /* Until when category must not be sent, RATELIMIT_ALL included; 0: no limit. */
-uint64_t ratelimit_until(const struct ratelimit *r,
-			 enum ratelimit_category category);
+uint64_t ratelimit_until(const struct ratelimit *r, enum ratelimit_category category);
 
-bool ratelimit_active(const struct ratelimit *r,
-		      enum ratelimit_category category, uint64_t now_ns);
+bool ratelimit_active(const struct ratelimit *r, enum ratelimit_category category, uint64_t now_ns);
 
 #endif

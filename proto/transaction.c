@@ -10,11 +10,9 @@
 static void write_contexts(const struct transaction *t, struct json_out *o)
 {
 	const struct profile *p = t->profile;
-	const struct profile_thread *thread =
-		&p->threads[profile_find_thread(p, t->tid)];
+	const struct profile_thread *thread = &p->threads[profile_find_thread(p, t->tid)];
 
-	json_out_member(o,
-			",\"contexts\":{\"trace\":{\"trace_id\":", t->trace_id);
+	json_out_member(o, ",\"contexts\":{\"trace\":{\"trace_id\":", t->trace_id);
 	json_out_member(o, ",\"span_id\":", t->span_id);
 	json_out_raw(o, ",\"op\":\"profile\",\"data\":{\"thread.id\":\"");
 	profile_json_thread_id(thread, o);
@@ -23,8 +21,7 @@ static void write_contexts(const struct transaction *t, struct json_out *o)
 		json_out_member(o, ",\"thread.name\":", thread->name);
 	json_out_raw(o, "}}");
 	if (t->of_chunk) {
-		json_out_member(
-			o, ",\"profile\":{\"profiler_id\":", p->profiler_id);
+		json_out_member(o, ",\"profile\":{\"profiler_id\":", p->profiler_id);
 		json_out_raw(o, "}");
 	}
 	json_out_raw(o, "}");
@@ -36,8 +33,7 @@ int transaction_write(const struct transaction *t, FILE *out)
 	struct json_out o;
 
 	json_out_init(&o, out);
-	json_out_member(&o,
-			"{\"type\":\"transaction\",\"event_id\":", p->chunk_id);
+	json_out_member(&o, "{\"type\":\"transaction\",\"event_id\":", p->chunk_id);
 	json_out_member(&o, ",\"transaction\":", t->name);
 	json_out_member(&o, ",\"transaction_info\":{\"source\":", "custom");
 	json_out_member(&o, "},\"platform\":", p->platform);

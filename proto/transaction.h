@@ -33,8 +33,7 @@ struct transaction {
  * Writes the payload, a line of compact JSON without its end, and flushes it.
  * Returns 0, -EINVAL if a text is not UTF-8, -ENOMEM, or the stream's errno.
  */
-int transaction_write(const struct transaction *t, FILE *out)
-	__attribute__((warn_unused_result));
+int transaction_write(const struct transaction *t, FILE *out) __attribute__((warn_unused_result));
 
 /*
  * The thread of p that ran longest: a sample counts until the thread's next

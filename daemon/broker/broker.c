@@ -97,16 +97,14 @@ uint64_t broker_now_ns(const struct broker *b)
 int broker_wait_ms(const struct broker *b, uint64_t deadline_ns)
 {
 	uint64_t now = broker_now_ns(b);
-	bool calm = b->phase < BROKER_SAMPLED && b->capture.pid != 0 &&
-		    b->beat_looks == 0;
+	bool calm = b->phase < BROKER_SAMPLED && b->capture.pid != 0 && b->beat_looks == 0;
 	uint64_t wait_ms = calm ? CHECK_CALM_MS : CHECK_MS;
 
 	if (now >= deadline_ns)
 		return 0;
 	if (b->discovery != NULL && b->phase == BROKER_PROFILES)
 		wait_ms = min_u64(wait_ms, discovery_wait_ms(b->discovery));
-	return (int)min_u64((deadline_ns - now + NS_PER_MS - 1) / NS_PER_MS,
-			    wait_ms);
+	return (int)min_u64((deadline_ns - now + NS_PER_MS - 1) / NS_PER_MS, wait_ms);
 }
 
 uint32_t broker_timer_hz(const struct options *o)

@@ -133,10 +133,10 @@ struct unwind {
 	struct child child; /* the first member: a child of these is one */
 	uint32_t id;
 	uint32_t uid;
-	int link_fd; /* its end of the socket to capture, until the ring is made
-		      */
+	int link_fd;		/* its end of the socket to capture, until the ring is made
+				 */
 	uint32_t rings_awaited; /* of this capture; the last one counts */
-	bool ring_due; /* a ring is to be made when it knows all its targets */
+	bool ring_due;		/* a ring is to be made when it knows all its targets */
 	uint32_t sessions_asked;
 	uint64_t idle_since_ns;	 /* it has served nobody since (idle.c) */
 	bool measures_asked;	 /* and not answered yet */
@@ -158,17 +158,17 @@ struct limit {		   /* of a DSN */
  */
 #define SHIPS_MAX 32 /* each has a process */
 struct ship {
-	struct child child;    /* the first member: a child of these is one */
-	char dsn[MSG_DSN_MAX]; /* "": nothing is sent */
+	struct child child;	    /* the first member: a child of these is one */
+	char dsn[MSG_DSN_MAX];	    /* "": nothing is sent */
 	char place[DSN_PLACE_SIZE]; /* of the DSN's server, for a person; "" */
 	uint64_t spool_dsn;	    /* MSG_INIT */
 	bool is_first;
 	bool is_spotlight; /* dsn is the URL of one: b->spotlight.ship */
 	struct limit limit;
-	int64_t clock_ahead_s; /* its server's: MSG_CLOCK */
-	uint64_t delivered_ns; /* a chunk last, by clock_mono_ns; 0: none yet */
-	int32_t probe_pid;     /* the process that owes MSG_PROBED; 0: none */
-	struct msg_probed probed; /* its answer; of no type: there is none */
+	int64_t clock_ahead_s;		/* its server's: MSG_CLOCK */
+	uint64_t delivered_ns;		/* a chunk last, by clock_mono_ns; 0: none yet */
+	int32_t probe_pid;		/* the process that owes MSG_PROBED; 0: none */
+	struct msg_probed probed;	/* its answer; of no type: there is none */
 	struct spool_counts spool_past; /* of processes that died */
 	struct spool_counts spool_now;
 	struct client_report untold; /* lost, and it does not know of them */
@@ -231,17 +231,17 @@ struct broker {
 	size_t n_unwinds;
 	struct usage unwinds_gone;	     /* of those that were freed */
 	uint8_t files_key[SIPHASH_KEY_SIZE]; /* of the numbers of files */
-	struct deadly *deadly;	/* NULL: none has died at a file yet */
-	uint64_t files_refused; /* questions of unwind: want.h */
+	struct deadly *deadly;		     /* NULL: none has died at a file yet */
+	uint64_t files_refused;		     /* questions of unwind: want.h */
 	struct ship *ships[SHIPS_MAX];
 	size_t n_ships;
 	struct spotlight spotlight;
 	struct usage ships_gone;	/* of those that were freed, */
 	struct spool_counts spool_gone; /* their spools, */
-	struct limit limits_gone;  /* and their limits: pauses, paused_ns */
-	int ship_fds[INIT_FILE_N]; /* -1: none */
+	struct limit limits_gone;	/* and their limits: pauses, paused_ns */
+	int ship_fds[INIT_FILE_N];	/* -1: none */
 	struct restarts restarts;
-	bool has_worked[CHILD_KIND_N]; /* a child of this kind was ready once */
+	bool has_worked[CHILD_KIND_N];		/* a child of this kind was ready once */
 	struct target targets[HEARTBEAT_SLOTS]; /* FOR_EACH_TARGET */
 	uint32_t last_target;			/* its id */
 	struct instance **instances;		/* oldest first */
@@ -254,8 +254,8 @@ struct broker {
 	bool instances_told;	       /* that there are too many */
 	struct instance_figures gone;  /* of instances that are none any more */
 
-	uint64_t governed_at_ns; /* when the governor looked */
-	uint64_t governed_ns;	 /* and what the broker itself had used */
+	uint64_t governed_at_ns;	   /* when the governor looked */
+	uint64_t governed_ns;		   /* and what the broker itself had used */
 	struct governor_cost governed_all; /* since a rate was changed */
 	struct governor_births births;
 	struct governor_told budget_told;
@@ -322,16 +322,14 @@ must_check int children_start(struct broker *b);
  * The unwind process of a uid, made if there is none. One that cannot be
  * started now is started later. -ENOMEM, or -EAGAIN: others have to end first.
  */
-must_check int children_unwind(struct broker *b, uint32_t uid,
-			       struct unwind **ret);
+must_check int children_unwind(struct broker *b, uint32_t uid, struct unwind **ret);
 /*
  * The ship process of a DSN, made if there is none, whatever text names the
  * DSN. One that cannot be started now is started later. -ENOSPC: the
  * configuration has too many DSNs; -EAGAIN: another ship has to end first;
  * -ENOMEM.
  */
-must_check int children_ship(struct broker *b, const char *dsn,
-			     struct ship **ret);
+must_check int children_ship(struct broker *b, const char *dsn, struct ship **ret);
 /* Would children_ship return s for this DSN? */
 bool ship_is_for(const struct ship *s, const char *dsn);
 /* Capture is asked for its ring, and it gets it when that is made. */
@@ -358,8 +356,8 @@ void child_fail(struct child *child, const char *why);
  */
 bool child_kill(struct child *child);
 /* Sends, or fails the child. A child that is not running gets nothing. */
-void child_send(struct child *child, const void *message, size_t size,
-		const int *fds, size_t n_fds);
+void child_send(struct child *child, const void *message, size_t size, const int *fds,
+		size_t n_fds);
 /* child_send of a struct msg_id. */
 void child_tell(struct child *child, enum msg_type type, uint32_t id);
 /* A loop_fn of its socket: takes one message. */
@@ -397,8 +395,7 @@ void blame_died(struct broker *b, struct unwind *u, int status);
  * A file is about to be handed over: what number goes with it, the same each
  * time, 0 for none. -EACCES: it is left out.
  */
-must_check int blame_hand(struct broker *b, const struct unwind *u,
-			  const struct msg_want *want,
+must_check int blame_hand(struct broker *b, const struct unwind *u, const struct msg_want *want,
 			  const struct file_shown *file, uint32_t *ret_number);
 
 /* watch.c */
@@ -435,8 +432,7 @@ void capture_on_message(struct child *child, struct ipc_message *m);
  * A chunk with the descriptors of its message, those that are not there -1.
  * They stay the caller's. Returns 0, or -EPROTO if it breaks a rule.
  */
-must_check int delivery_chunk(struct broker *b, struct instance *i,
-			      const struct msg_chunk *m,
+must_check int delivery_chunk(struct broker *b, struct instance *i, const struct msg_chunk *m,
 			      const int fds[IPC_FDS_MAX]);
 /* Is it a payload of so many bytes, sealed against changes? */
 bool delivery_is_payload(int fd, uint64_t size);

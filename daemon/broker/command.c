@@ -47,8 +47,7 @@ static void become(const char *user)
 	errno = 0;
 	entry = getpwnam(user);
 	if (entry == NULL) {
-		log_error("--user: there is no user %s%s%s", user,
-			  errno == 0 ? "" : ": ",
+		log_error("--user: there is no user %s%s%s", user, errno == 0 ? "" : ": ",
 			  errno == 0 ? "" : strerror(errno));
 		_exit(COMMAND_NOT_STARTED);
 	}
@@ -58,8 +57,7 @@ static void become(const char *user)
 		log_error("cannot become user %s: %s", user, strerror(errno));
 		_exit(COMMAND_NOT_STARTED);
 	}
-	if (setenv("HOME", entry->pw_dir, 1) < 0 ||
-	    setenv("SHELL", entry->pw_shell, 1) < 0 ||
+	if (setenv("HOME", entry->pw_dir, 1) < 0 || setenv("SHELL", entry->pw_shell, 1) < 0 ||
 	    setenv("USER", user, 1) < 0 || setenv("LOGNAME", user, 1) < 0)
 		not_started("environment");
 }
@@ -87,10 +85,9 @@ static int search(const char *name, char ret[PATH_MAX], struct stat *ret_file)
 		at = PATH_DEFAULT;
 	for (;;) {
 		const size_t n = strcspn(at, ":");
-		const int length = snprintf(ret, PATH_MAX, "%.*s%s%s", (int)n,
-					    at, n == 0 ? "./" : "/", name);
-		int r = length < PATH_MAX ? look_at(ret, ret_file)
-					  : ENAMETOOLONG;
+		const int length =
+			snprintf(ret, PATH_MAX, "%.*s%s%s", (int)n, at, n == 0 ? "./" : "/", name);
+		int r = length < PATH_MAX ? look_at(ret, ret_file) : ENAMETOOLONG;
 
 		if (r == 0)
 			return 0;
@@ -103,8 +100,7 @@ static int search(const char *name, char ret[PATH_MAX], struct stat *ret_file)
 }
 
 /* As a shell says it. */
-__attribute__((noreturn)) static void cannot_execute(const char *name,
-						     int error)
+__attribute__((noreturn)) static void cannot_execute(const char *name, int error)
 {
 	if (error == ENOENT && strchr(name, '/') == NULL)
 		log_error("%s: command not found", name);
@@ -129,8 +125,7 @@ static void find(const char *name, char ret[PATH_MAX], struct stat *ret_file)
 
 static bool gives_privileges(const char *path, const struct stat *file)
 {
-	const bool runs_as_group =
-		(file->st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP);
+	const bool runs_as_group = (file->st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP);
 
 	return ((file->st_mode & S_ISUID) && file->st_uid != geteuid()) ||
 	       (runs_as_group && file->st_gid != getegid()) ||
@@ -176,8 +171,7 @@ void command_fork(struct command *c, char **argv, const char *user)
 {
 	int pair[2];
 
-	if (ipc_pair(pair) < 0 || move_up(&pair[0]) < 0 ||
-	    move_up(&pair[1]) < 0)
+	if (ipc_pair(pair) < 0 || move_up(&pair[0]) < 0 || move_up(&pair[1]) < 0)
 		not_started("socketpair");
 	c->pid = fork();
 	if (c->pid < 0)
@@ -192,8 +186,7 @@ void command_fork(struct command *c, char **argv, const char *user)
 
 static int exit_status(const struct command *c)
 {
-	return WIFSIGNALED(c->status) ? 128 + WTERMSIG(c->status)
-				      : WEXITSTATUS(c->status);
+	return WIFSIGNALED(c->status) ? 128 + WTERMSIG(c->status) : WEXITSTATUS(c->status);
 }
 
 void command_wait_ready(struct command *c)
@@ -213,10 +206,8 @@ void command_leave_streams(void)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
-	if (null < 0 || dup2(null, STDIN_FILENO) < 0 ||
-	    dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
-		log_warning("standard input and output stay open: %s",
-			    strerror(errno));
+	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+		log_warning("standard input and output stay open: %s", strerror(errno));
 	close_fd(&null);
 }
 
@@ -224,15 +215,13 @@ void command_warn(const struct broker *b)
 {
 	capability_set have;
 
-	if (privileges_permitted(&have) < 0 ||
-	    have & CAPABILITY(CAP_SYS_PTRACE))
+	if (privileges_permitted(&have) < 0 || have & CAPABILITY(CAP_SYS_PTRACE))
 		return;
 	if (b->options.children)
-		log_warning(
-			"programs that children execute have no set-user-ID "
-			"or set-group-ID and no capabilities of their "
-			"files: the kernel ignores these, as sentry-profd "
-			"traces without CAP_SYS_PTRACE");
+		log_warning("programs that children execute have no set-user-ID "
+			    "or set-group-ID and no capabilities of their "
+			    "files: the kernel ignores these, as sentry-profd "
+			    "traces without CAP_SYS_PTRACE");
 	if (!b->command.is_privileged)
 		return;
 	log_warning("%s is set-user-ID, set-group-ID or has capabilities: the "
@@ -275,8 +264,7 @@ void command_check(struct broker *b)
  * terminal, which sends to the group, nor by the command to its own group.
  * Whether another one has sent it to the group, too, cannot be known.
  */
-static bool is_to_be_handed_on(const struct command *c,
-			       const struct signalfd_siginfo *info)
+static bool is_to_be_handed_on(const struct command *c, const struct signalfd_siginfo *info)
 {
 	return info->ssi_code <= 0 && (int32_t)info->ssi_pid != c->pid;
 }
@@ -312,8 +300,7 @@ void command_look(struct broker *b)
 	siginfo_t info = {.si_pid = 0};
 
 	if (c->pid == 0 || c->has_ended ||
-	    waitid(P_PID, (id_t)c->pid, &info,
-		   WSTOPPED | WCONTINUED | WNOHANG) < 0 ||
+	    waitid(P_PID, (id_t)c->pid, &info, WSTOPPED | WCONTINUED | WNOHANG) < 0 ||
 	    info.si_pid == 0)
 		return;
 	/* A shell that waits for us is to see it, too. */

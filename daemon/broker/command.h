@@ -30,8 +30,8 @@ struct broker;
 #define COMMAND_NOT_FOUND   127
 
 struct command {
-	int32_t pid; /* 0: there is no command */
-	int go_fd;   /* -1: the child was told to execute it, or not to */
+	int32_t pid;	    /* 0: there is no command */
+	int go_fd;	    /* -1: the child was told to execute it, or not to */
 	bool is_privileged; /* execve(2) would change its user, group or
 			       capabilities */
 	bool has_ended;
@@ -85,8 +85,7 @@ void command_give_up(struct command *c);
  * anything: the command runs, and either the terminal has sent the signal to
  * it as well, or it was handed on to the command.
  */
-must_check bool command_takes(const struct command *c,
-			      const struct signalfd_siginfo *info);
+must_check bool command_takes(const struct command *c, const struct signalfd_siginfo *info);
 
 /* After a SIGCHLD: follows the command into a stop of the terminal's. */
 void command_look(struct broker *b);

@@ -61,8 +61,7 @@ void finish_sampling(struct broker *b)
 
 void finish_delivery(struct broker *b)
 {
-	const uint64_t send_ns =
-		(uint64_t)(b->options.config.shutdown_timeout_s * 1e9);
+	const uint64_t send_ns = (uint64_t)(b->options.config.shutdown_timeout_s * 1e9);
 	const uint64_t deadline = broker_now_ns(b) + send_ns + DELIVER_NS;
 
 	delivery_finish(b, send_ns);
@@ -87,16 +86,14 @@ void finish_print_tables(struct broker *b)
 			.max_rows = TABLE_ROWS,
 		};
 
-		if (!t->attached_once || t->unwind == NULL ||
-		    t->unwind->child.fd < 0)
+		if (!t->attached_once || t->unwind == NULL || t->unwind->child.fd < 0)
 			continue;
 		if (several) {
 			printf("process %d\n", t->pid);
 			(void)fflush(stdout);
 		}
 		b->tables_awaited = 1;
-		child_send(&t->unwind->child, &m, sizeof(m),
-			   (int[]){STDOUT_FILENO}, 1);
+		child_send(&t->unwind->child, &m, sizeof(m), (int[]){STDOUT_FILENO}, 1);
 		while (b->tables_awaited > 0 && t->unwind->child.fd >= 0 &&
 		       run_in_patience(b, &patience))
 			continue;
@@ -146,8 +143,7 @@ void finish_tell_lost(const struct broker *b)
 	lost = lost_chunks(&all.chunks);
 	if (lost > 0)
 		log_warning("%llu chunk%s of this run lost (--stats tells why)",
-			    (unsigned long long)lost,
-			    lost == 1 ? " is" : "s are");
+			    (unsigned long long)lost, lost == 1 ? " is" : "s are");
 }
 
 void finish_print_outcome(const struct broker *b)
@@ -161,25 +157,21 @@ void finish_print_outcome(const struct broker *b)
 	if (b->picture.is_made)
 		printf("the profile is in %s\n", b->options.output);
 	else if (b->output.dir_fd >= 0)
-		printf("%llu envelope%s in %s\n",
-		       (unsigned long long)b->files_written,
+		printf("%llu envelope%s in %s\n", (unsigned long long)b->files_written,
 		       b->files_written == 1 ? "" : "s", b->output.path);
 	if (c->unwritten > 0)
-		printf("%llu envelope%s could not be written\n",
-		       (unsigned long long)c->unwritten,
+		printf("%llu envelope%s could not be written\n", (unsigned long long)c->unwritten,
 		       c->unwritten == 1 ? "" : "s");
 	if (b->has_dsn)
-		printf("%llu chunk%s sent\n", (unsigned long long)c->sent,
-		       c->sent == 1 ? "" : "s");
+		printf("%llu chunk%s sent\n", (unsigned long long)c->sent, c->sent == 1 ? "" : "s");
 	if (b->spotlight.ship != NULL)
 		printf("%llu chunk%s sent to Spotlight\n",
 		       (unsigned long long)b->spotlight.chunks.sent,
 		       b->spotlight.chunks.sent == 1 ? "" : "s");
 	if (c->spooled > 0)
 		printf("%llu chunk%s put into the spool, to be sent later\n",
-		       (unsigned long long)c->spooled,
-		       c->spooled == 1 ? "" : "s");
+		       (unsigned long long)c->spooled, c->spooled == 1 ? "" : "s");
 	if (lost > 0 && b->command.pid == 0)
-		printf("%llu chunk%s discarded (--stats tells why)\n",
-		       (unsigned long long)lost, lost == 1 ? "" : "s");
+		printf("%llu chunk%s discarded (--stats tells why)\n", (unsigned long long)lost,
+		       lost == 1 ? "" : "s");
 }

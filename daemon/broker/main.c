@@ -74,8 +74,7 @@ static bool is_ignored(int number)
 {
 	struct sigaction action;
 
-	return sigaction(number, NULL, &action) == 0 &&
-	       action.sa_handler == SIG_IGN;
+	return sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
 static void take_dsn(struct broker *b)
@@ -124,8 +123,7 @@ static int open_output(struct broker *b)
 		return picture_open(&b->picture, path, &b->output);
 	r = output_open(&b->output, path);
 	if (r < 0)
-		log_error("cannot write into %s: %s",
-			  path == NULL ? "the current directory" : path,
+		log_error("cannot write into %s: %s", path == NULL ? "the current directory" : path,
 			  strerror(-r));
 	return r;
 }
@@ -138,8 +136,7 @@ static int open_stats(struct broker *b)
 		return 0;
 	r = output_open_file(b->options.stats, &b->stats_fd);
 	if (r < 0)
-		log_error("cannot write %s: %s", b->options.stats,
-			  strerror(-r));
+		log_error("cannot write %s: %s", b->options.stats, strerror(-r));
 	return r;
 }
 
@@ -151,8 +148,7 @@ static void say_missing(struct broker *b)
 	missing_look(&b->missing);
 	if (geteuid() == 0) {
 		b->missing.no_connector =
-			b->discovery != NULL &&
-			!discovery_has_connector(b->discovery);
+			b->discovery != NULL && !discovery_has_connector(b->discovery);
 	} else {
 		/* What is the user's own takes none. */
 		b->missing.have = ~UINT64_C(0);
@@ -160,8 +156,7 @@ static void say_missing(struct broker *b)
 	}
 	n = missing_find(&b->missing, missing);
 	for (size_t i = 0; i < n; i++)
-		log_warning("no %s: %s (%s)", missing[i].name, missing[i].costs,
-			    missing[i].add);
+		log_warning("no %s: %s (%s)", missing[i].name, missing[i].costs, missing[i].add);
 }
 
 /*
@@ -172,15 +167,12 @@ static int limit_privileges(struct broker *b)
 {
 	/* For the proc connector: to listen to it, and to say when we do not.
 	 */
-	const capability_set listen =
-		b->discovery != NULL ? CAPABILITY(CAP_NET_ADMIN) : 0;
-	const capability_set keep =
-		listen | CAPABILITY(CAP_SYS_PTRACE) |
-		CAPABILITY(CAP_CHECKPOINT_RESTORE) |
-		CAPABILITY(CAP_DAC_READ_SEARCH) | CAPABILITY(CAP_SETUID) |
-		CAPABILITY(CAP_SETGID) | CAPABILITY(CAP_KILL);
-	const capability_set hand_on =
-		CAPABILITY(CAP_SYS_NICE) | CAPABILITY(CAP_SETPCAP);
+	const capability_set listen = b->discovery != NULL ? CAPABILITY(CAP_NET_ADMIN) : 0;
+	const capability_set keep = listen | CAPABILITY(CAP_SYS_PTRACE) |
+				    CAPABILITY(CAP_CHECKPOINT_RESTORE) |
+				    CAPABILITY(CAP_DAC_READ_SEARCH) | CAPABILITY(CAP_SETUID) |
+				    CAPABILITY(CAP_SETGID) | CAPABILITY(CAP_KILL);
+	const capability_set hand_on = CAPABILITY(CAP_SYS_NICE) | CAPABILITY(CAP_SETPCAP);
 	capability_set have;
 	int r;
 
@@ -259,8 +251,7 @@ static void take_signals(const struct broker *b)
  */
 static uint64_t deadline_of(const struct broker *b)
 {
-	uint64_t since =
-		b->started_ns != 0 ? b->started_ns : b->epoch_ns + ATTACH_NS;
+	uint64_t since = b->started_ns != 0 ? b->started_ns : b->epoch_ns + ATTACH_NS;
 
 	if (b->options.duration_s <= 0)
 		return UINT64_MAX;
@@ -280,9 +271,7 @@ static bool goes_on(const struct broker *b)
 static void profile(struct broker *b)
 {
 	while (goes_on(b)) {
-		uint64_t deadline = command_is_held(&b->command)
-					    ? UINT64_MAX
-					    : deadline_of(b);
+		uint64_t deadline = command_is_held(&b->command) ? UINT64_MAX : deadline_of(b);
 
 		if (broker_now_ns(b) >= deadline)
 			break;
@@ -297,8 +286,7 @@ static void greet(const struct broker *b)
 	if (b->options.quiet)
 		return;
 	if (b->options.output == NULL && b->output.dir_fd >= 0)
-		printf("no DSN is given: envelopes go into %s\n",
-		       b->output.path);
+		printf("no DSN is given: envelopes go into %s\n", b->output.path);
 	(void)fflush(stdout);
 }
 
@@ -325,8 +313,7 @@ static bool all_are_well(struct broker *b)
 		if (t->left_out || t->files_until_ns != 0 ||
 		    (t->attach_error != 0 && t->attach_error != ESRCH))
 			well = false;
-		if (t->instance->was_attached || t->left_out ||
-		    t->attach_error != 0)
+		if (t->instance->was_attached || t->left_out || t->attach_error != 0)
 			continue;
 		well = false;
 		if (!b->failed)
@@ -362,8 +349,7 @@ static void go_first(struct broker *b)
 
 	errno = 0;
 	if (nice(BROKER_NICE) < 0 && errno != 0) {
-		log_debug("profiling runs at the usual priority: %s",
-			  strerror(errno));
+		log_debug("profiling runs at the usual priority: %s", strerror(errno));
 		return;
 	}
 	b->nice_steps = (uint32_t)(before - getpriority(PRIO_PROCESS, 0));
@@ -456,9 +442,7 @@ static int check_servers(struct broker *b, const struct config_faults *faults)
 		inspect_check(b);
 	}
 	if (inspect_is_over(b))
-		status = faults->n_errors > 0
-				 ? 2
-				 : finding_status(inspect_worst(b));
+		status = faults->n_errors > 0 ? 2 : finding_status(inspect_worst(b));
 	children_end(b);
 	return fflush(stdout) == EOF ? EXIT_FAILURE : status;
 }
@@ -495,8 +479,7 @@ int main(int argc, char **argv)
 		children_end(b);
 		picture_close(&b->picture);
 		output_close(&b->output);
-		return b->command.pid != 0 ? command_abandon(&b->command)
-					   : EXIT_FAILURE;
+		return b->command.pid != 0 ? command_abandon(&b->command) : EXIT_FAILURE;
 	}
 	greet(b);
 	/* The command's screen is its own. */
@@ -506,8 +489,7 @@ int main(int argc, char **argv)
 	service_stops(b);
 	finish_sampling(b);
 	finish_delivery(b);
-	if (!b->options.quiet && attached_any(b) && !b->failed &&
-	    b->discovery == NULL)
+	if (!b->options.quiet && attached_any(b) && !b->failed && b->discovery == NULL)
 		finish_print_tables(b);
 	operate_close(b);
 	children_end(b);

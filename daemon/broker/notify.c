@@ -34,14 +34,12 @@ static int parse_address(struct notify *n, const char *text)
 		n->address.sun_path[0] = '\0';
 	else
 		size++; /* the path's end counts, an abstract name has none */
-	n->address_size =
-		(socklen_t)(offsetof(struct sockaddr_un, sun_path) + size);
+	n->address_size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + size);
 	return 0;
 }
 
 /* One for another process is none for us: sd_watchdog_enabled(3). */
-static int parse_watchdog(struct notify *n, const char *interval,
-			  const char *of)
+static int parse_watchdog(struct notify *n, const char *interval, const char *of)
 {
 	uint64_t us, pid;
 
@@ -66,8 +64,7 @@ static int parse_environment(struct notify *n)
 		return -ENOENT;
 	r = parse_address(n, address);
 	if (r == 0)
-		r = parse_watchdog(n, getenv("WATCHDOG_USEC"),
-				   getenv("WATCHDOG_PID"));
+		r = parse_watchdog(n, getenv("WATCHDOG_USEC"), getenv("WATCHDOG_PID"));
 	return r;
 }
 
@@ -92,8 +89,7 @@ void notify_fini(struct notify *n)
 	close_fd(&n->fd);
 }
 
-static void printf_like(3, 4)
-	put(char message[MESSAGE_MAX], size_t *at, const char *format, ...)
+static void printf_like(3, 4) put(char message[MESSAGE_MAX], size_t *at, const char *format, ...)
 {
 	va_list args;
 	int n;
@@ -105,8 +101,7 @@ static void printf_like(3, 4)
 		*at = min_u64(*at + (size_t)n, MESSAGE_MAX - 1);
 }
 
-static void put_state(const struct notify *n, char message[MESSAGE_MAX],
-		      size_t *at)
+static void put_state(const struct notify *n, char message[MESSAGE_MAX], size_t *at)
 {
 	switch (n->state) {
 	case NOTIFY_STARTING:
@@ -142,8 +137,8 @@ static void say(struct notify *n, uint64_t now_ns, bool answer, uint64_t beat)
 	 * Each time by its address: the manager may have made its socket anew.
 	 * Whatever the error, it is tried again at the next turn.
 	 */
-	if (sendto(n->fd, message, size, MSG_NOSIGNAL,
-		   (const struct sockaddr *)&n->address, n->address_size) < 0)
+	if (sendto(n->fd, message, size, MSG_NOSIGNAL, (const struct sockaddr *)&n->address,
+		   n->address_size) < 0)
 		return;
 	n->state_due = false;
 	n->status_due = false;
@@ -182,13 +177,11 @@ void notify_status(struct notify *n, const char *format, ...)
 	n->status_due = true;
 }
 
-void notify_check(struct notify *n, uint64_t now_ns, uint64_t beat,
-		  bool is_idle)
+void notify_check(struct notify *n, uint64_t now_ns, uint64_t beat, bool is_idle)
 {
 	bool due = n->watchdog_ns != 0 &&
 		   (n->answered_ns == 0 ||
-		    now_ns - n->answered_ns >=
-			    n->watchdog_ns / ANSWERS_PER_WATCHDOG);
+		    now_ns - n->answered_ns >= n->watchdog_ns / ANSWERS_PER_WATCHDOG);
 
 	if (n->fd >= 0)
 		say(n, now_ns, due && (is_idle || beat != n->beat), beat);

@@ -63,7 +63,6 @@ void notify_status(struct notify *n, const char *format, ...) printf_like(2, 3);
  * times in its interval, as long as beat is another one than at the last
  * answer, or nothing has to beat (is_idle).
  */
-void notify_check(struct notify *n, uint64_t now_ns, uint64_t beat,
-		  bool is_idle);
+void notify_check(struct notify *n, uint64_t now_ns, uint64_t beat, bool is_idle);
 
 #endif

@@ -22,18 +22,16 @@
 #define TRANSACTION_MAX 200
 
 /* A fault of option; its value is shown, unless it is NULL. */
-static void usage_fault(struct config_faults *faults, const char *option,
-			const char *problem, const char *value)
+static void usage_fault(struct config_faults *faults, const char *option, const char *problem,
+			const char *value)
 {
 	const struct config_origin at = {.by = option};
 
 	if (value == NULL)
-		config_fault_add(faults, NULL, &at, false,
-				 "%s (--help shows the usage)", problem);
+		config_fault_add(faults, NULL, &at, false, "%s (--help shows the usage)", problem);
 	else
-		config_fault_add(faults, NULL, &at, false,
-				 "%s: '%s' (--help shows the usage)", problem,
-				 value);
+		config_fault_add(faults, NULL, &at, false, "%s: '%s' (--help shows the usage)",
+				 problem, value);
 }
 
 /* What is left of the command line: most often a pid without its option. */
@@ -51,8 +49,7 @@ static void argument_fault(struct config_faults *faults, const char *argument)
 		usage_fault(faults, "argument", "not expected", argument);
 }
 
-static void set_duration(struct config_faults *faults, struct options *o,
-			 const char *value)
+static void set_duration(struct config_faults *faults, struct options *o, const char *value)
 {
 	static const struct config_key key = {
 		.type = KEY_SECONDS,
@@ -66,8 +63,7 @@ static void set_duration(struct config_faults *faults, struct options *o,
 		usage_fault(faults, "--duration", problem, value);
 }
 
-static void add_pid(struct config_faults *faults, struct options *o,
-		    const char *text)
+static void add_pid(struct config_faults *faults, struct options *o, const char *text)
 {
 	const char *problem = NULL;
 	int32_t pid;
@@ -89,8 +85,7 @@ static void add_pid(struct config_faults *faults, struct options *o,
 static void add_rule(struct config_faults *faults, struct options *o,
 		     const struct option_known *option, const char *value)
 {
-	const struct config_key *key =
-		config_key_find(SECTION_TARGET, option->key);
+	const struct config_key *key = config_key_find(SECTION_TARGET, option->key);
 	char problem[CONFIG_PROBLEM_MAX] = "too many rules";
 	struct target_config *rule;
 	int r = -ENOSPC;
@@ -182,8 +177,8 @@ static void hide(const struct config *c)
  * All that is wrong is said at once. Returns -EAGAIN where that is nothing but
  * files it names: they may be there at another start. Else -EINVAL.
  */
-static int load(const struct options *o, enum config_occasion occasion,
-		struct config *ret, struct config_faults *faults)
+static int load(const struct options *o, enum config_occasion occasion, struct config *ret,
+		struct config_faults *faults)
 {
 	struct config c;
 	size_t n_wrong;
@@ -207,8 +202,7 @@ static int load(const struct options *o, enum config_occasion occasion,
 	return r;
 }
 
-int options_read_again(const struct options *o, struct config *ret,
-		       struct config_faults *faults)
+int options_read_again(const struct options *o, struct config *ret, struct config_faults *faults)
 {
 	return load(o, CONFIG_STARTS, ret, faults);
 }
@@ -218,16 +212,14 @@ void options_config_path(const struct options *o, char ret[OPTIONS_PATH_SIZE])
 	const char *path = o->config_path == NULL ? "" : o->config_path;
 	size_t n = 0;
 
-	if (path[0] != '\0' && path[0] != '/' &&
-	    getcwd(ret, PATH_MAX) != NULL) {
+	if (path[0] != '\0' && path[0] != '/' && getcwd(ret, PATH_MAX) != NULL) {
 		n = strlen(ret);
 		ret[n++] = '/';
 	}
 	(void)snprintf(ret + n, OPTIONS_PATH_SIZE - n, "%s", path);
 }
 
-int options_reload(const struct options *o, struct config *ret,
-		   struct config_faults *faults)
+int options_reload(const struct options *o, struct config *ret, struct config_faults *faults)
 {
 	if (o->config_path == NULL)
 		return -ENOENT;
@@ -246,8 +238,7 @@ static void set_proxies(const struct config *c)
 	};
 
 	for (size_t i = 0; i < array_size(v); i++)
-		if (v[i].value[0] != '\0' &&
-		    setenv(v[i].variable, v[i].value, 1) < 0)
+		if (v[i].value[0] != '\0' && setenv(v[i].variable, v[i].value, 1) < 0)
 			log_error("no memory for %s", v[i].variable);
 }
 
@@ -264,8 +255,7 @@ static void check(struct config_faults *faults, int r, const struct options *o)
 	config_faults_tell(faults);
 	if (r < 0)
 		exit(2);
-	exit(config_print(&o->config, STDOUT_FILENO) < 0 ? EXIT_FAILURE
-							 : EXIT_SUCCESS);
+	exit(config_print(&o->config, STDOUT_FILENO) < 0 ? EXIT_FAILURE : EXIT_SUCCESS);
 }
 
 static bool is_plain_utf8(const char *text)
@@ -285,8 +275,7 @@ static void check_command(struct config_faults *faults, const struct options *o)
 	if (o->command != NULL && o->command[0] == NULL)
 		usage_fault(faults, "--", "needs a command", NULL);
 	if (o->children && !names_targets(o))
-		usage_fault(faults, "--children",
-			    "needs --pid, --name or a command", NULL);
+		usage_fault(faults, "--children", "needs --pid, --name or a command", NULL);
 	if (o->check_servers && !o->check_only)
 		usage_fault(faults, "--servers", "needs --check-config", NULL);
 	if (o->user != NULL && o->command == NULL)
@@ -306,31 +295,25 @@ static void check_output(struct config_faults *faults, struct options *o)
 			    "them it has to be a directory",
 			    o->output);
 	if (o->transaction != NULL)
-		usage_fault(faults, "--output",
-			    "with --transaction it has to be a directory",
+		usage_fault(faults, "--output", "with --transaction it has to be a directory",
 			    o->output);
 }
 
 /* A V1 profile is one transaction's, and the server takes no longer ones. */
-static void check_transaction(struct config_faults *faults,
-			      const struct options *o)
+static void check_transaction(struct config_faults *faults, const struct options *o)
 {
 	const char *name = o->transaction, *option = "--transaction";
 
 	if (name == NULL)
 		return;
 	if (o->n_pids != 1 || o->n_rules > 0 || o->children)
-		usage_fault(faults, option, "needs one --pid, or a command",
-			    name);
+		usage_fault(faults, option, "needs one --pid, or a command", name);
 	if (o->duration_s <= 0 || o->duration_s > PROFILE_V1_MAX_S)
-		usage_fault(faults, option,
-			    "needs a --duration of 30 seconds at most", name);
+		usage_fault(faults, option, "needs a --duration of 30 seconds at most", name);
 	if (name[0] == '\0' || strlen(name) > TRANSACTION_MAX)
-		usage_fault(faults, option, "empty, or longer than 200 bytes",
-			    name);
+		usage_fault(faults, option, "empty, or longer than 200 bytes", name);
 	else if (!is_plain_utf8(name))
-		usage_fault(faults, option,
-			    "not UTF-8, or with control characters", name);
+		usage_fault(faults, option, "not UTF-8, or with control characters", name);
 }
 
 /* Without either there is nothing to do. */
@@ -350,8 +333,7 @@ static void require_something(struct config_faults *faults, struct options *o)
 		o->config_path = NULL;
 }
 
-void options_read(int argc, char **argv, struct options *ret,
-		  struct config_faults *faults)
+void options_read(int argc, char **argv, struct options *ret, struct config_faults *faults)
 {
 	struct options *o = ret;
 	struct option_fault fault;
@@ -375,8 +357,7 @@ void options_read(int argc, char **argv, struct options *ret,
 }
 
 /* The first of them. */
-static void add_command(struct config_faults *faults, struct options *o,
-			int32_t pid)
+static void add_command(struct config_faults *faults, struct options *o, int32_t pid)
 {
 	if (o->n_pids == array_size(o->pids)) {
 		usage_fault(faults, "--", "too many processes", NULL);
@@ -387,11 +368,9 @@ static void add_command(struct config_faults *faults, struct options *o,
 	o->n_pids++;
 }
 
-void options_load(struct options *o, int32_t command_pid,
-		  struct config_faults *faults)
+void options_load(struct options *o, int32_t command_pid, struct config_faults *faults)
 {
-	const enum config_occasion occasion =
-		o->check_only ? CONFIG_IS_CHECKED : CONFIG_STARTS;
+	const enum config_occasion occasion = o->check_only ? CONFIG_IS_CHECKED : CONFIG_STARTS;
 	struct config config;
 	int r;
 

@@ -46,8 +46,7 @@ struct options {
  * inherit. Prints what --help, --help-all and --version ask for and exits with
  * 0. What is wrong is added to faults, for options_load. argv stays in use.
  */
-void options_read(int argc, char **argv, struct options *ret,
-		  struct config_faults *faults);
+void options_read(int argc, char **argv, struct options *ret, struct config_faults *faults);
 
 /*
  * Then the configuration and the environment. Prints what --check-config asks
@@ -56,8 +55,7 @@ void options_read(int argc, char **argv, struct options *ret,
  * a wrong configuration one for each fault, and exits with 2. command_pid: the
  * process that is to execute o->command; 0: there is none.
  */
-void options_load(struct options *o, int32_t command_pid,
-		  struct config_faults *faults);
+void options_load(struct options *o, int32_t command_pid, struct config_faults *faults);
 
 /*
  * The configuration as its files are now, with the same command line laid over

@@ -46,8 +46,7 @@ static const char signals[] =
 static void print_option(const struct option_known *o)
 {
 	const char *argument = o->argument != NULL ? o->argument : "";
-	const char *between =
-		argument[0] == '\0' || argument[0] == '[' ? "" : " ";
+	const char *between = argument[0] == '\0' || argument[0] == '[' ? "" : " ";
 	const char *text = o->help;
 	int column = printf("  %s%s%s", o->name, between, argument);
 

@@ -121,20 +121,17 @@ static int has_arg(const struct option_known *known)
 {
 	if (known->argument == NULL)
 		return no_argument;
-	return known->argument[0] == '[' ? optional_argument
-					 : required_argument;
+	return known->argument[0] == '[' ? optional_argument : required_argument;
 }
 
-int options_next(int argc, char **argv, const char **ret_value,
-		 struct option_fault *ret_fault)
+int options_next(int argc, char **argv, const char **ret_value, struct option_fault *ret_fault)
 {
 	static struct option v[array_size(options_known) + 1];
 	const int before = optind == 0 ? 1 : optind;
 	int option, i = -1;
 
 	for (size_t at = 0; at < options_n_known; at++)
-		v[at] = (struct option){.name = options_known[at].name +
-						strlen("--"),
+		v[at] = (struct option){.name = options_known[at].name + strlen("--"),
 					.has_arg = has_arg(&options_known[at]),
 					.val = OPTION_LONG};
 	/* getopt writes its own line, which begins with argv[0]. */
@@ -160,7 +157,6 @@ void options_lay_over(const char *const given[OPTIONS_MAX], struct config *c)
 
 	for (size_t i = 0; i < options_n_known; i++)
 		if (given[i] != NULL && options_known[i].kind == OPTION_KEY)
-			(void)!config_set(c, options_known[i].key,
-					  options_known[i].name, given[i],
+			(void)!config_set(c, options_known[i].key, options_known[i].name, given[i],
 					  problem);
 }

@@ -54,8 +54,7 @@ enum {
 	OPTIONS_END = -3,
 	OPTIONS_COMMAND = -4,
 };
-int options_next(int argc, char **argv, const char **ret_value,
-		 struct option_fault *ret_fault);
+int options_next(int argc, char **argv, const char **ret_value, struct option_fault *ret_fault);
 
 /*
  * Lays values of a command line over what c has: given has one for each of

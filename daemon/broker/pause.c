@@ -19,8 +19,7 @@ static void let_go(struct broker *b)
 	struct patience patience;
 
 	if (b->phase < BROKER_SAMPLED)
-		child_tell(&b->capture, MSG_CAPTURE_STOP,
-			   CAPTURE_KEEP_SESSIONS);
+		child_tell(&b->capture, MSG_CAPTURE_STOP, CAPTURE_KEEP_SESSIONS);
 	patience_start(&patience, clock_mono_ns());
 	while (b->capture.pid != 0) {
 		const uint64_t now = clock_mono_ns();

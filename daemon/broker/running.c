@@ -26,8 +26,7 @@ static bool is_known(const struct options *o, int32_t pid)
 }
 
 /* An identify_fn: no command line is asked for, so it is called at once. */
-static void on_identified(void *ctx, const struct sighting *s,
-			  struct process *p, size_t section)
+static void on_identified(void *ctx, const struct sighting *s, struct process *p, size_t section)
 {
 	struct search *search = ctx;
 	struct options *o = search->options;
@@ -95,8 +94,7 @@ static int result(const struct search *s)
 
 int running_find(struct options *o)
 {
-	const struct config rules = {.targets = o->rules,
-				     .n_targets = o->n_rules};
+	const struct config rules = {.targets = o->rules, .n_targets = o->n_rules};
 	struct search search = {.options = o};
 	struct identify *id;
 	int r;

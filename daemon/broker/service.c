@@ -44,8 +44,7 @@ static void tell_status(struct broker *b, size_t profiled, size_t waiting)
 		notify_status(&b->notify, "nothing is sampled: the server "
 					  "takes no profiles");
 	else if (waiting > 0)
-		notify_status(&b->notify, "%zu processes profiled, %zu wait",
-			      profiled, waiting);
+		notify_status(&b->notify, "%zu processes profiled, %zu wait", profiled, waiting);
 	else
 		notify_status(&b->notify, "%zu process%s profiled", profiled,
 			      profiled == 1 ? "" : "es");
@@ -59,14 +58,12 @@ void service_check(struct broker *b)
 
 	count(b, &profiled, &waiting);
 	tell_status(b, profiled, waiting);
-	if (b->notify.state == NOTIFY_STARTING &&
-	    b->has_worked[CHILD_CAPTURE] && b->has_worked[CHILD_SHIP])
+	if (b->notify.state == NOTIFY_STARTING && b->has_worked[CHILD_CAPTURE] &&
+	    b->has_worked[CHILD_SHIP])
 		notify_state(&b->notify, NOTIFY_READY, now_ns);
 	if (b->heartbeat != NULL)
-		beat = __atomic_load_n(&b->heartbeat->beat.time_ns,
-				       __ATOMIC_RELAXED);
-	notify_check(&b->notify, now_ns, beat,
-		     profiled == 0 || !child_is_wanted(&b->capture));
+		beat = __atomic_load_n(&b->heartbeat->beat.time_ns, __ATOMIC_RELAXED);
+	notify_check(&b->notify, now_ns, beat, profiled == 0 || !child_is_wanted(&b->capture));
 }
 
 void service_reloads(struct broker *b)

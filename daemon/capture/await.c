@@ -15,8 +15,7 @@ static void on_ring(int signal)
 void await_init(struct await *a)
 {
 	const struct sigaction action = {.sa_handler = on_ring};
-	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL,
-				 .sigev_signo = AWAIT_SIGNAL};
+	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = AWAIT_SIGNAL};
 
 	*a = (struct await){0};
 	a->made = sigaction(AWAIT_SIGNAL, &action, NULL) == 0 &&
@@ -46,8 +45,7 @@ void await_ring(struct await *a, uint64_t first_ns, uint64_t again_ns)
 	};
 
 	if (a->made)
-		a->rings = timer_settime(a->timer, TIMER_ABSTIME, &times,
-					 NULL) == 0;
+		a->rings = timer_settime(a->timer, TIMER_ABSTIME, &times, NULL) == 0;
 }
 
 void await_rest(struct await *a)
@@ -61,8 +59,7 @@ void await_rest(struct await *a)
 
 /* A ring between the look at the clock and the wait is lost: another follows.
  */
-bool await_next(const struct await *a, uint64_t until_ns, pid_t *ret_pid,
-		int *ret_status)
+bool await_next(const struct await *a, uint64_t until_ns, pid_t *ret_pid, int *ret_status)
 {
 	assert(a->rings);
 	do {

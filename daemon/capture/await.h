@@ -49,7 +49,7 @@ void await_rest(struct await *a);
  * until_ns: the time at which it rings first. False: that is over, by as long
  * as one repetition at most; or, before it, there is nobody to wait for.
  */
-must_check bool await_next(const struct await *a, uint64_t until_ns,
-			   pid_t *ret_pid, int *ret_status);
+must_check bool await_next(const struct await *a, uint64_t until_ns, pid_t *ret_pid,
+			   int *ret_status);
 
 #endif

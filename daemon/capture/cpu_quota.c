@@ -17,17 +17,14 @@ static bool read_in(const char *group, const char *name, char *ret, size_t size)
 	char path[PATH_MAX];
 	int n = snprintf(path, sizeof(path), "%s/%s", group, name);
 
-	return n > 0 && (size_t)n < sizeof(path) &&
-	       small_file_read(AT_FDCWD, path, ret, size) == 0;
+	return n > 0 && (size_t)n < sizeof(path) && small_file_read(AT_FDCWD, path, ret, size) == 0;
 }
 
 static unsigned int percent_of(long long quota, long long period)
 {
 	const double percent = 100.0 * (double)quota / (double)period;
 
-	return percent < 1	    ? 1
-	       : percent < UINT_MAX ? (unsigned int)percent
-				    : UINT_MAX;
+	return percent < 1 ? 1 : percent < UINT_MAX ? (unsigned int)percent : UINT_MAX;
 }
 
 /* cpu.max is "QUOTA PERIOD" or "max PERIOD"; version 1 has -1 for none. */
@@ -41,10 +38,8 @@ static unsigned int quota_of(const char *group, bool is_unified)
 		    sscanf(text, "%lld %lld", &quota, &period) != 2)
 			return 0;
 	} else if (!read_in(group, "cpu.cfs_quota_us", text, sizeof(text)) ||
-		   !read_in(group, "cpu.cfs_period_us", period_text,
-			    sizeof(period_text)) ||
-		   sscanf(text, "%lld", &quota) != 1 ||
-		   sscanf(period_text, "%lld", &period) != 1)
+		   !read_in(group, "cpu.cfs_period_us", period_text, sizeof(period_text)) ||
+		   sscanf(text, "%lld", &quota) != 1 || sscanf(period_text, "%lld", &period) != 1)
 		return 0;
 	return quota <= 0 || period <= 0 ? 0 : percent_of(quota, period);
 }
@@ -56,8 +51,7 @@ static unsigned int lesser(unsigned int a, unsigned int b)
 }
 
 /* What a group's parents permit is permitted to all below them. */
-static unsigned int least_of(const char *root, const char *path,
-			     bool is_unified)
+static unsigned int least_of(const char *root, const char *path, bool is_unified)
 {
 	unsigned int least = 0;
 	char group[PATH_MAX];
@@ -80,19 +74,15 @@ static unsigned int least_of(const char *root, const char *path,
 unsigned int cpu_quota_least(const char *groups, size_t n, const char *mount)
 {
 	/* Version 1 mounts each at its controllers' names. */
-	static const char *const hierarchies[] = {"", "cpu,cpuacct",
-						  "cpuacct,cpu", "cpu"};
+	static const char *const hierarchies[] = {"", "cpu,cpuacct", "cpuacct,cpu", "cpu"};
 	unsigned int least = 0;
 	char path[PATH_MAX], root[PATH_MAX];
 
 	for (size_t i = 0; i < array_size(hierarchies); i++) {
-		if (!facts_hierarchy(groups, n, hierarchies[i], path,
-				     sizeof(path)))
+		if (!facts_hierarchy(groups, n, hierarchies[i], path, sizeof(path)))
 			continue;
-		(void)snprintf(root, sizeof(root), "%s/%s", mount,
-			       hierarchies[i]);
-		least = lesser(least,
-			       least_of(root, path, *hierarchies[i] == '\0'));
+		(void)snprintf(root, sizeof(root), "%s/%s", mount, hierarchies[i]);
+		least = lesser(least, least_of(root, path, *hierarchies[i] == '\0'));
 	}
 	return least;
 }
@@ -101,8 +91,7 @@ unsigned int cpu_quota_own(void)
 {
 	char groups[GROUPS_MAX];
 
-	if (small_file_read(AT_FDCWD, "/proc/self/cgroup", groups,
-			    sizeof(groups)) < 0)
+	if (small_file_read(AT_FDCWD, "/proc/self/cgroup", groups, sizeof(groups)) < 0)
 		return 0;
 	return cpu_quota_least(groups, strlen(groups), "/sys/fs/cgroup");
 }

@@ -100,8 +100,7 @@ static void on_tick(void *ctx)
 
 	(void)ctx;
 	beat();
-	if (me.stops.await.rings ? !ticker_pass(&me.ticker, now)
-				 : !ticker_take(&me.ticker, now))
+	if (me.stops.await.rings ? !ticker_pass(&me.ticker, now) : !ticker_take(&me.ticker, now))
 		return;
 	if (me.settling)
 		return;
@@ -129,19 +128,15 @@ static int add_target(void *ctx, struct ipc_message *message)
 	int r;
 
 	(void)ctx;
-	if (m->target == 0 || sink == NULL || m->pid <= 0 ||
-	    !slots_is_free(&me.slots, m->slot))
+	if (m->target == 0 || sink == NULL || m->pid <= 0 || !slots_is_free(&me.slots, m->slot))
 		return -EPROTO;
-	r = ticker_start(&me.ticker, me.loop, m->epoch_ns, m->period_ns,
-			 on_tick);
+	r = ticker_start(&me.ticker, me.loop, m->epoch_ns, m->period_ns, on_tick);
 	if (r < 0)
 		return r;
 	/* Somebody else's before. */
-	memset(&me.heartbeat->slots[m->slot], 0,
-	       sizeof(me.heartbeat->slots[m->slot]));
+	memset(&me.heartbeat->slots[m->slot], 0, sizeof(me.heartbeat->slots[m->slot]));
 	r = capture_add(me.capture, m->target, m->pid, message->fds[0], sink,
-			&me.heartbeat->slots[m->slot],
-			ticker_at(&me.ticker, clock_mono_ns()));
+			&me.heartbeat->slots[m->slot], ticker_at(&me.ticker, clock_mono_ns()));
 	if (r < 0) {
 		tell_state(m->target, TARGET_REFUSED, -r);
 		rest();
@@ -190,10 +185,8 @@ static int stop(void *ctx, struct ipc_message *message)
 static void on_broker(void *ctx)
 {
 	static const struct msg_rule rules[] = {
-		{MSG_RING_MAKE, make_ring},
-		{MSG_TARGET_ADD, add_target},
-		{MSG_TARGET_REMOVE, remove_target},
-		{MSG_TARGET_RATE, set_rate},
+		{MSG_RING_MAKE, make_ring},	    {MSG_TARGET_ADD, add_target},
+		{MSG_TARGET_REMOVE, remove_target}, {MSG_TARGET_RATE, set_rate},
 		{MSG_CAPTURE_STOP, stop},
 	};
 	struct ipc_message m;
@@ -260,8 +253,7 @@ static int run_once(int timeout_ms)
 
 static void set_up(const struct msg_init *init, int heartbeat_fd)
 {
-	capability_set keep =
-		CAPABILITY(CAP_SYS_PTRACE) | CAPABILITY(CAP_SYS_NICE);
+	capability_set keep = CAPABILITY(CAP_SYS_PTRACE) | CAPABILITY(CAP_SYS_NICE);
 	const struct capture_options options = {
 		.now_ns = clock_mono_ns,
 		.process_ns = clock_process_ns,
@@ -328,8 +320,7 @@ static bool settle(void)
 			return false;
 		if (capture_settle(me.capture)) {
 			settled = tell_ends();
-			deadline =
-				min_u64(deadline, clock_mono_ns() + FINISH_NS);
+			deadline = min_u64(deadline, clock_mono_ns() + FINISH_NS);
 		}
 		readers_tell(me.readers);
 		beat();
@@ -347,8 +338,7 @@ static void go_on(uint64_t since_ns)
 {
 	const uint64_t now = clock_mono_ns();
 
-	me.leave_ns =
-		now + min_u64(LEAVE_SHARE * (now - since_ns), LEAVE_MAX_NS);
+	me.leave_ns = now + min_u64(LEAVE_SHARE * (now - since_ns), LEAVE_MAX_NS);
 }
 
 static bool lets_go(void)
@@ -384,8 +374,7 @@ static bool finish(uint64_t *ret_since_ns)
 static void look_at_quota(void)
 {
 	me.heartbeat->cpu_quota = cpu_quota_own();
-	if (me.realtime.scheduler != SCHEDULER_FIFO &&
-	    me.heartbeat->cpu_quota != 0)
+	if (me.realtime.scheduler != SCHEDULER_FIFO && me.heartbeat->cpu_quota != 0)
 		log_warning("our control group has a CPU quota of %u %% of a "
 			    "core, and SCHED_FIFO is refused: when the quota "
 			    "is used up, a thread that is being sampled stands "
@@ -433,12 +422,11 @@ static void run_tracer(void)
 int main(int argc, char **argv)
 {
 	struct ipc_message message;
-	const struct msg_init *init =
-		child_start(argc, argv, "sentry-profd-capture", &message);
+	const struct msg_init *init = child_start(argc, argv, "sentry-profd-capture", &message);
 	int heartbeat_fd = ipc_take_fd(&message, 0);
 
-	me.heartbeat = mmap(NULL, sizeof(*me.heartbeat), PROT_READ | PROT_WRITE,
-			    MAP_SHARED, heartbeat_fd, 0);
+	me.heartbeat = mmap(NULL, sizeof(*me.heartbeat), PROT_READ | PROT_WRITE, MAP_SHARED,
+			    heartbeat_fd, 0);
 	if (me.heartbeat == MAP_FAILED)
 		die("the heartbeat page", errno);
 	set_up(init, heartbeat_fd);

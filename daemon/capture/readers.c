@@ -113,15 +113,13 @@ void readers_tick(struct readers *r, uint64_t now_ns)
 			r->news_ns = now_ns + NEWS_NS;
 		reader->has_news = false;
 	}
-	all_due = now_ns - r->told_ns >=
-		  (now_ns < r->news_ns ? HEAD_NEWS_NS : HEAD_NS);
+	all_due = now_ns - r->told_ns >= (now_ns < r->news_ns ? HEAD_NEWS_NS : HEAD_NS);
 	if (all_due)
 		r->told_ns = now_ns;
 	for (size_t i = 0; i < r->n; i++) {
 		struct reader *reader = r->list[i];
 
-		if (all_due ||
-		    ring_since(&reader->sink.ring, reader->told) >= HEAD_BYTES)
+		if (all_due || ring_since(&reader->sink.ring, reader->told) >= HEAD_BYTES)
 			tell_head(reader);
 	}
 }
@@ -154,8 +152,8 @@ static int take_hint(void *ctx, struct ipc_message *message)
 	struct reader *reader = ctx;
 
 	reader->has_news = true;
-	capture_hint(reader->all->options.capture, &reader->sink, m->target,
-		     m->tid, m->sp, m->top, m->second);
+	capture_hint(reader->all->options.capture, &reader->sink, m->target, m->tid, m->sp, m->top,
+		     m->second);
 	return 0;
 }
 
@@ -177,8 +175,7 @@ static void on_reader(void *ctx)
 			lose_reader(reader);
 			return;
 		}
-		if (r < 0 || m.n_fds != 0 ||
-		    msg_handle(rules, array_size(rules), reader, &m) < 0) {
+		if (r < 0 || m.n_fds != 0 || msg_handle(rules, array_size(rules), reader, &m) < 0) {
 			if (r > 0)
 				ipc_close_fds(&m);
 			lose_reader(reader);
@@ -205,14 +202,12 @@ static struct reader *empty_reader(struct readers *r, uint32_t ring)
 		close_link(reader);
 		ring_writer_fini(&reader->sink.ring);
 		capture_reset(r->options.capture, &reader->sink);
-	} else if (r->n == RINGS_MAX ||
-		   (reader = calloc(1, sizeof(*reader))) == NULL) {
+	} else if (r->n == RINGS_MAX || (reader = calloc(1, sizeof(*reader))) == NULL) {
 		return NULL;
 	} else {
 		r->list[r->n++] = reader;
 	}
-	*reader = (struct reader){
-		.all = r, .ring = ring, .fd = -1, .has_news = true};
+	*reader = (struct reader){.all = r, .ring = ring, .fd = -1, .has_news = true};
 	return reader;
 }
 
@@ -230,8 +225,7 @@ int readers_make(struct readers *r, uint32_t ring, int link_fd, int *ret_fd)
 	if (e == 0 && fcntl(reader->fd, F_SETFL, O_NONBLOCK) < 0)
 		e = -errno;
 	if (e == 0)
-		e = loop_add(r->options.loop, reader->fd, on_reader, reader,
-			     &reader->source);
+		e = loop_add(r->options.loop, reader->fd, on_reader, reader, &reader->source);
 	if (e < 0)
 		return e;
 	*ret_fd = reader->sink.ring.fd;

@@ -23,8 +23,7 @@ struct readers_options {
 	void (*broken)(uint32_t ring);
 };
 
-must_check int readers_new(const struct readers_options *options,
-			   struct readers **ret);
+must_check int readers_new(const struct readers_options *options, struct readers **ret);
 
 /*
  * Makes the ring of this number, for the reader at the other end of link_fd,
@@ -32,8 +31,7 @@ must_check int readers_new(const struct readers_options *options,
  * told anew. *ret_fd is for the reader, and the caller closes it. Returns 0,
  * -EPROTO if there are too many, -ENOMEM, or the error of a system call.
  */
-must_check int readers_make(struct readers *r, uint32_t ring, int link_fd,
-			    int *ret_fd);
+must_check int readers_make(struct readers *r, uint32_t ring, int link_fd, int *ret_fd);
 
 /*
  * Where a new target of that ring writes to, as long as we live; or NULL.

@@ -51,8 +51,7 @@ static bool set_fifo(int priority)
 
 void realtime_start(struct realtime *r)
 {
-	const struct rlimit limit = {.rlim_cur = REALTIME_US_MAX,
-				     .rlim_max = REALTIME_US_HARD_MAX};
+	const struct rlimit limit = {.rlim_cur = REALTIME_US_MAX, .rlim_max = REALTIME_US_HARD_MAX};
 
 	const bool first = setpriority(PRIO_PROCESS, 0, SAMPLER_NICE) == 0;
 
@@ -65,8 +64,7 @@ void realtime_start(struct realtime *r)
 		return;
 	}
 	if (first) {
-		log_debug("sampling runs at nice %d: SCHED_FIFO is refused",
-			  SAMPLER_NICE);
+		log_debug("sampling runs at nice %d: SCHED_FIFO is refused", SAMPLER_NICE);
 		r->scheduler = SCHEDULER_NICE;
 	} else {
 		log_debug("sampling runs at normal priority: SCHED_FIFO and a "
@@ -112,8 +110,7 @@ static bool is_due(const struct realtime *r, uint64_t now)
 
 	if (now - r->look_ns < SHARE_LOOK_NS)
 		return false;
-	return now - r->window_ns >= SHARE_WINDOW_NS ||
-	       most - r->rested_ns >= REST_EVERY_NS ||
+	return now - r->window_ns >= SHARE_WINDOW_NS || most - r->rested_ns >= REST_EVERY_NS ||
 	       (!r->exceeded && most - r->used_ns > SHARE_NS);
 }
 
@@ -138,8 +135,6 @@ void realtime_keep(struct realtime *r, int priority, uint64_t now)
 		exceed(r, true);
 		log_debug("more than half a processor is used: nobody is "
 			  "looked at for %u ms",
-			  (unsigned int)((SHARE_WINDOW_NS -
-					  (now - r->window_ns)) /
-					 NS_PER_MS));
+			  (unsigned int)((SHARE_WINDOW_NS - (now - r->window_ns)) / NS_PER_MS));
 	}
 }

@@ -50,9 +50,7 @@ void slots_note(void *ctx, uint32_t target, enum capture_event event)
 	}
 }
 
-void slots_tell(struct slots *s,
-		void (*tell)(uint32_t target, enum target_state state,
-			     int error))
+void slots_tell(struct slots *s, void (*tell)(uint32_t target, enum target_state state, int error))
 {
 	if (!s->noted)
 		return;

@@ -35,8 +35,6 @@ bool slots_are_free(const struct slots *s);
 void slots_note(void *ctx, uint32_t target, enum capture_event event);
 
 /* Tells what was noted, and frees the slots of those that are gone. */
-void slots_tell(struct slots *s,
-		void (*tell)(uint32_t target, enum target_state state,
-			     int error));
+void slots_tell(struct slots *s, void (*tell)(uint32_t target, enum target_state state, int error));
 
 #endif

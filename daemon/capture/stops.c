@@ -44,8 +44,7 @@ int stops_init(struct stops *s, struct loop *loop, struct capture *capture)
 	sigaddset(&blocked, AWAIT_SIGNAL);
 	if (sigprocmask(SIG_BLOCK, &blocked, NULL) < 0)
 		return -errno;
-	s->signal_fd =
-		signalfd(-1, &s->child_signal, SFD_CLOEXEC | SFD_NONBLOCK);
+	s->signal_fd = signalfd(-1, &s->child_signal, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (s->signal_fd < 0)
 		return -errno;
 	await_init(&s->await);
@@ -57,11 +56,9 @@ void stops_tick(struct stops *s, const struct ticker *t)
 	s->ticks = capture_pending(s->capture) > 0 ? s->ticks + 1 : 0;
 	s->period_ns = t->period_ns;
 	if (s->await.rings ||
-	    (s->ticks >= AWAIT_TICKS &&
-	     capture_threads(s->capture) <= AWAIT_THREADS_MAX &&
+	    (s->ticks >= AWAIT_TICKS && capture_threads(s->capture) <= AWAIT_THREADS_MAX &&
 	     t->period_ns <= HEARTBEAT_EVERY_MS * NS_PER_MS))
-		await_ring(&s->await, ticker_time(t, t->tick + 1),
-			   t->period_ns / 2);
+		await_ring(&s->await, ticker_time(t, t->tick + 1), t->period_ns / 2);
 }
 
 void stops_rest(struct stops *s)
@@ -74,8 +71,7 @@ void stops_rest(struct stops *s)
 }
 
 /* No stop is due: is one to be so after the next tick, and is that near? */
-static bool rings_in_vain(const struct stops *s, uint64_t now_ns,
-			  uint64_t next_ns)
+static bool rings_in_vain(const struct stops *s, uint64_t now_ns, uint64_t next_ns)
 {
 	return s->ticks == 0 || capture_threads(s->capture) == 0 ||
 	       next_ns > now_ns + min_u64(2 * s->period_ns, AWAIT_IDLE_NS);
@@ -103,8 +99,7 @@ static bool take_awaited(struct stops *s, uint64_t next_ns)
 static bool take_signalled(struct stops *s, uint64_t wait_ns)
 {
 	const struct timespec timeout = {
-		.tv_nsec =
-			(long)min_u64(wait_ns, HEARTBEAT_EVERY_MS * NS_PER_MS),
+		.tv_nsec = (long)min_u64(wait_ns, HEARTBEAT_EVERY_MS * NS_PER_MS),
 	};
 
 	if (sigtimedwait(&s->child_signal, NULL, &timeout) < 0)
@@ -115,23 +110,20 @@ static bool take_signalled(struct stops *s, uint64_t wait_ns)
 
 bool stops_take(struct stops *s, uint64_t now_ns, uint64_t next_ns)
 {
-	if (capture_pending(s->capture) == 0 &&
-	    rings_in_vain(s, now_ns, next_ns))
+	if (capture_pending(s->capture) == 0 && rings_in_vain(s, now_ns, next_ns))
 		stops_rest(s);
 	if (s->behind || now_ns >= next_ns)
 		return false;
 	if (s->await.rings)
 		return take_awaited(s, next_ns);
-	return capture_pending(s->capture) > 0 &&
-	       take_signalled(s, next_ns - now_ns);
+	return capture_pending(s->capture) > 0 && take_signalled(s, next_ns - now_ns);
 }
 
 bool stops_spare_loop(struct stops *s, uint64_t next_ns)
 {
 	const uint64_t now_ns = clock_mono_ns();
 
-	if (s->await.rings && !s->behind && now_ns >= next_ns &&
-	    now_ns < s->events_ns)
+	if (s->await.rings && !s->behind && now_ns >= next_ns && now_ns < s->events_ns)
 		return true;
 	s->events_ns = now_ns + EVENTS_NS;
 	return false;

@@ -27,8 +27,7 @@ struct stops {
 };
 
 /* Before any other thread is made: signals are blocked. 0 or -errno. */
-must_check int stops_init(struct stops *s, struct loop *loop,
-			  struct capture *capture);
+must_check int stops_init(struct stops *s, struct loop *loop, struct capture *capture);
 
 /* At a tick of t that was just taken, after all have been interrupted. */
 void stops_tick(struct stops *s, const struct ticker *t);

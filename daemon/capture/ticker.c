@@ -58,22 +58,18 @@ static int set(const struct ticker *t)
 		.it_value = as_timespec(ticker_time(t, t->from)),
 	};
 
-	return timerfd_settime(t->fd, TFD_TIMER_ABSTIME, &timer, NULL) < 0
-		       ? -errno
-		       : 0;
+	return timerfd_settime(t->fd, TFD_TIMER_ABSTIME, &timer, NULL) < 0 ? -errno : 0;
 }
 
-int ticker_start(struct ticker *t, struct loop *loop, uint64_t epoch_ns,
-		 uint64_t period_ns, loop_fn fn)
+int ticker_start(struct ticker *t, struct loop *loop, uint64_t epoch_ns, uint64_t period_ns,
+		 loop_fn fn)
 {
 	int r;
 
 	if (period_ns == 0)
 		return -EPROTO;
 	if (t->source != NULL)
-		return epoch_ns == t->epoch_ns && period_ns == t->period_ns
-			       ? 0
-			       : -EPROTO;
+		return epoch_ns == t->epoch_ns && period_ns == t->period_ns ? 0 : -EPROTO;
 	t->epoch_ns = epoch_ns;
 	t->period_ns = period_ns;
 	t->has_rung = false;
@@ -108,9 +104,8 @@ int ticker_plan(struct ticker *t, const struct capture *capture)
 	/* Nothing can be earlier than the next; or something else rings. */
 	if (t->source == NULL || t->from == t->tick + 1 || t->has_rung)
 		return 0;
-	return ticker_ring_at(
-		t, min_u64(capture_next_tick(capture),
-			   ticker_at(t, capture_waits_ns(capture)) + 1));
+	return ticker_ring_at(t, min_u64(capture_next_tick(capture),
+					 ticker_at(t, capture_waits_ns(capture)) + 1));
 }
 
 static bool advance(struct ticker *t, uint64_t now_ns)

@@ -38,8 +38,8 @@ struct ticker {
  * n; fn is called at each. Where it goes already: 0 if the two are the same,
  * else -EPROTO.
  */
-must_check int ticker_start(struct ticker *t, struct loop *loop,
-			    uint64_t epoch_ns, uint64_t period_ns, loop_fn fn);
+must_check int ticker_start(struct ticker *t, struct loop *loop, uint64_t epoch_ns,
+			    uint64_t period_ns, loop_fn fn);
 /* It does not ring any more; takes one that is stopped. */
 void ticker_stop(struct ticker *t, struct loop *loop);
 

@@ -86,10 +86,8 @@ static int dial(const char *path, unsigned int seconds, int *ret_fd)
 	if (fd < 0)
 		return -errno;
 	/* Of sending: also for connect(2), whose queue may be full. */
-	if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience,
-		       sizeof(patience)) < 0 ||
-	    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience,
-		       sizeof(patience)) < 0 ||
+	if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) < 0 ||
+	    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) < 0 ||
 	    connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
 		r = -errno;
 	if (r < 0)
@@ -104,9 +102,7 @@ int32_t ask_pid(const struct ask *a)
 	struct ucred daemon;
 	socklen_t size = sizeof(daemon);
 
-	return getsockopt(a->fd, SOL_SOCKET, SO_PEERCRED, &daemon, &size) < 0
-		       ? 0
-		       : daemon.pid;
+	return getsockopt(a->fd, SOL_SOCKET, SO_PEERCRED, &daemon, &size) < 0 ? 0 : daemon.pid;
 }
 
 /* 0 is the tag of those that want no answer. */
@@ -135,8 +131,8 @@ static int take_answer(struct ask *a, struct protocol_answer *ret, int *ret_fd)
 	return 0;
 }
 
-static int exchange(struct ask *a, const void *message, size_t size,
-		    struct protocol_answer *ret, int *ret_fd)
+static int exchange(struct ask *a, const void *message, size_t size, struct protocol_answer *ret,
+		    int *ret_fd)
 {
 	int r = ipc_send(a->fd, message, size, NULL, 0);
 
@@ -147,8 +143,7 @@ static int exchange(struct ask *a, const void *message, size_t size,
 	return r;
 }
 
-static int open_for(const char *path, unsigned int seconds, bool is_quiet,
-		    struct ask *ret)
+static int open_for(const char *path, unsigned int seconds, bool is_quiet, struct ask *ret)
 {
 	const struct protocol_hello hello = {
 		.h = {PROTOCOL_HELLO, sizeof(hello), TAG},
@@ -211,9 +206,7 @@ int ask_read(int fd, uint32_t size, struct buf *ret)
 {
 	buf_init(ret, BYTES_MAX);
 	/* The daemon's descriptor of it is ours, too: with where it wrote. */
-	return fd < 0 || size == 0 || lseek(fd, 0, SEEK_SET) < 0
-		       ? -EPROTO
-		       : buf_read_fd(ret, fd);
+	return fd < 0 || size == 0 || lseek(fd, 0, SEEK_SET) < 0 ? -EPROTO : buf_read_fd(ret, fd);
 }
 
 bool ask_parse_target(const char *command, const char *text, int32_t *ret_pid,

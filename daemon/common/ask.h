@@ -34,8 +34,7 @@ must_check int ask_open(const char *path, bool is_quiet, struct ask *ret);
  * ask_open() that prints nothing; a daemon that does not answer for so many
  * seconds is stuck.
  */
-must_check int ask_open_briefly(const char *path, unsigned int seconds,
-				struct ask *ret);
+must_check int ask_open_briefly(const char *path, unsigned int seconds, struct ask *ret);
 void ask_close(struct ask *a);
 
 /*
@@ -49,8 +48,8 @@ int32_t ask_pid(const struct ask *a);
  * it says; *ret_fd is what came with it (the caller's), or -1. Or -errno, and
  * has printed a line: the connection is good for nothing then.
  */
-must_check int ask(struct ask *a, enum protocol_type type, int32_t pid,
-		   const char *name, struct protocol_answer *ret, int *ret_fd);
+must_check int ask(struct ask *a, enum protocol_type type, int32_t pid, const char *name,
+		   struct protocol_answer *ret, int *ret_fd);
 
 /*
  * The bytes that came with an answer: size of them, in the descriptor fd, which

@@ -48,8 +48,7 @@ int msg_send_number(int socket, enum msg_type type, uint64_t n)
 	return ipc_send(socket, &m, sizeof(m), NULL, 0);
 }
 
-int msg_handle(const struct msg_rule *rules, size_t n, void *ctx,
-	       struct ipc_message *m)
+int msg_handle(const struct msg_rule *rules, size_t n, void *ctx, struct ipc_message *m)
 {
 	for (size_t i = 0; i < n; i++)
 		if (msg_as(m, rules[i].type) != NULL)
@@ -62,8 +61,7 @@ static bool is_broker_socket(void)
 	int type;
 	socklen_t size = sizeof(type);
 
-	return getsockopt(MSG_FD, SOL_SOCKET, SO_TYPE, &type, &size) == 0 &&
-	       type == SOCK_SEQPACKET;
+	return getsockopt(MSG_FD, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_SEQPACKET;
 }
 
 const struct msg_init *child_start(int argc, char **argv, const char *name,

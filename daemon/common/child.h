@@ -44,8 +44,7 @@ struct msg_rule {
  * Calls the handler of m. Returns what that returns, or -EPROTO if m follows
  * none of the n rules. Descriptors that were not taken stay in m.
  */
-must_check int msg_handle(const struct msg_rule *rules, size_t n, void *ctx,
-			  struct ipc_message *m);
+must_check int msg_handle(const struct msg_rule *rules, size_t n, void *ctx, struct ipc_message *m);
 
 /* The message_type stands there by its name in MSG_LIST. */
 #define MSG_HEADER(message_type)                                    \

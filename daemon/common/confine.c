@@ -46,10 +46,8 @@ static int allow_in(int ruleset, int dir)
 
 	if (dir < 0)
 		return 0;
-	return syscall(SYS_landlock_add_rule, ruleset, RULE_PATH_BENEATH,
-		       &beneath, 0) < 0
-		       ? -errno
-		       : 0;
+	return syscall(SYS_landlock_add_rule, ruleset, RULE_PATH_BENEATH, &beneath, 0) < 0 ? -errno
+											   : 0;
 }
 
 /* EPERM is no answer of the kernel's, but of a container's seccomp filter. */
@@ -61,15 +59,12 @@ static bool is_missing(int error)
 int confine_writing(int dir)
 {
 	const struct ruleset_attr all = {
-		.handled_access_fs = WRITE_FILE | REMOVE_DIR | REMOVE_FILE |
-				     MAKE_CHAR | MAKE_DIR | MAKE_REG |
-				     MAKE_SOCK | MAKE_FIFO | MAKE_BLOCK |
-				     MAKE_SYM,
+		.handled_access_fs = WRITE_FILE | REMOVE_DIR | REMOVE_FILE | MAKE_CHAR | MAKE_DIR |
+				     MAKE_REG | MAKE_SOCK | MAKE_FIFO | MAKE_BLOCK | MAKE_SYM,
 	};
 	int ruleset, r;
 
-	ruleset =
-		(int)syscall(SYS_landlock_create_ruleset, &all, sizeof(all), 0);
+	ruleset = (int)syscall(SYS_landlock_create_ruleset, &all, sizeof(all), 0);
 	if (ruleset < 0)
 		return is_missing(errno) ? 0 : -errno;
 	r = allow_in(ruleset, dir);

@@ -11,8 +11,7 @@ static const struct {
 	DISCARD_LIST(X)
 #undef X
 		/* No thread has two samples: Sentry's word for it. */
-		[PROFILE_NO_SAMPLES] = {"insufficient_data",
-					CLIENT_REPORT_INSUFFICIENT_DATA},
+		[PROFILE_NO_SAMPLES] = {"insufficient_data", CLIENT_REPORT_INSUFFICIENT_DATA},
 };
 
 const char *discard_name(uint32_t reason)

@@ -35,8 +35,7 @@ extern const struct ending endings[ENDING_N];
  * Says on stderr what the user can type in order to see the file at path, if a
  * single program shows it. profctl: sentry-profctl, as the user can type it.
  */
-void ending_tell_next(const struct ending *e, const char *profctl,
-		      const char *path);
+void ending_tell_next(const struct ending *e, const char *profctl, const char *path);
 
 /* The longest ending of path that is in the table; NULL: none. */
 const struct ending *ending_of(const char *path);

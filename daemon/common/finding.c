@@ -18,8 +18,8 @@ static void raise_worst(enum finding *worst, enum finding finding)
 		*worst = finding;
 }
 
-void finding_write(FILE *out, enum finding *worst, enum finding finding,
-		   const char *subject, const char *format, ...)
+void finding_write(FILE *out, enum finding *worst, enum finding finding, const char *subject,
+		   const char *format, ...)
 {
 	char text[FINDING_TEXT_SIZE];
 	va_list args;

@@ -23,9 +23,8 @@ enum finding {
  * Writes the line; control characters are escaped. subject: a word or two.
  * *worst, the gravest finding so far, is raised.
  */
-void finding_write(FILE *out, enum finding *worst, enum finding finding,
-		   const char *subject, const char *format, ...)
-	printf_like(5, 6);
+void finding_write(FILE *out, enum finding *worst, enum finding finding, const char *subject,
+		   const char *format, ...) printf_like(5, 6);
 
 /* Writes a line of finding_write, without its end, again. */
 void finding_repeat(FILE *out, enum finding *worst, const char *line);

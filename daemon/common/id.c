@@ -20,6 +20,5 @@ void id_make(char ret[MSG_ID_SIZE])
 
 bool id_is_one(const char text[MSG_ID_SIZE])
 {
-	return text[MSG_ID_SIZE - 1] == '\0' &&
-	       strspn(text, "0123456789abcdef") == MSG_ID_SIZE - 1;
+	return text[MSG_ID_SIZE - 1] == '\0' && strspn(text, "0123456789abcdef") == MSG_ID_SIZE - 1;
 }

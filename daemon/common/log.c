@@ -32,8 +32,7 @@ static bool stderr_is_journal(void)
 
 	if (value == NULL || fstat(STDERR_FILENO, &st) < 0)
 		return false;
-	n = snprintf(own, sizeof(own), "%llu:%llu",
-		     (unsigned long long)st.st_dev,
+	n = snprintf(own, sizeof(own), "%llu:%llu", (unsigned long long)st.st_dev,
 		     (unsigned long long)st.st_ino);
 	return n > 0 && (size_t)n < sizeof(own) && strcmp(value, own) == 0;
 }
@@ -54,10 +53,9 @@ static void print_line(const char *level, const char *text)
 	int head;
 	size_t at;
 
-	head = snprintf(line, sizeof(line), "%s%s%.*s%s%s: %s",
-			log_is_terminal ? "\033[K" : "",
-			log_is_journal ? "<" : "", log_is_journal ? 1 : 0,
-			level, log_is_journal ? ">" : "", log_name, level + 1);
+	head = snprintf(line, sizeof(line), "%s%s%.*s%s%s: %s", log_is_terminal ? "\033[K" : "",
+			log_is_journal ? "<" : "", log_is_journal ? 1 : 0, level,
+			log_is_journal ? ">" : "", log_name, level + 1);
 	if (head < 0 || (size_t)head >= LINE_MAX_BYTES)
 		return;
 	at = (size_t)head;
@@ -75,10 +73,9 @@ static void tell_left_out(uint64_t now_ns)
 	struct log_limit_left left;
 
 	while (log_limit_left(&limit, now_ns, &left)) {
-		(void)snprintf(text, sizeof(text),
-			       "%llu line%s like this left out: %s",
-			       (unsigned long long)left.lines,
-			       left.lines == 1 ? "" : "s", left.last);
+		(void)snprintf(text, sizeof(text), "%llu line%s like this left out: %s",
+			       (unsigned long long)left.lines, left.lines == 1 ? "" : "s",
+			       left.last);
 		print_line(left.level, text);
 	}
 }
@@ -112,8 +109,7 @@ void log_about(const char *subject)
 		       subject[0] == '\0' ? "" : ": ");
 }
 
-static void printf_like(3, 0)
-	say(const char *level, bool limited, const char *format, va_list args)
+static void printf_like(3, 0) say(const char *level, bool limited, const char *format, va_list args)
 {
 	const uint64_t now_ns = clock_mono_ns();
 	char text[LOG_SUBJECT_SIZE + LINE_MAX_BYTES];

@@ -9,8 +9,7 @@ static bool is_over(const struct log_limit_kind *k, uint64_t now_ns)
 }
 
 /* Its place, or a free one, or that of one with nothing to tell; or NULL. */
-static struct log_limit_kind *place_of(struct log_limit *l, const char *format,
-				       uint64_t now_ns)
+static struct log_limit_kind *place_of(struct log_limit *l, const char *format, uint64_t now_ns)
 {
 	struct log_limit_kind *free_one = NULL;
 
@@ -20,8 +19,7 @@ static struct log_limit_kind *place_of(struct log_limit *l, const char *format,
 		if (k->format == format)
 			return k;
 		if (free_one == NULL &&
-		    (k->format == NULL ||
-		     (is_over(k, now_ns) && k->lines <= LOG_LIMIT_LINES)))
+		    (k->format == NULL || (is_over(k, now_ns) && k->lines <= LOG_LIMIT_LINES)))
 			free_one = k;
 	}
 	if (free_one != NULL)
@@ -29,15 +27,14 @@ static struct log_limit_kind *place_of(struct log_limit *l, const char *format,
 	return free_one;
 }
 
-bool log_limit_take(struct log_limit *l, const char *level, const char *format,
-		    const char *text, uint64_t now_ns)
+bool log_limit_take(struct log_limit *l, const char *level, const char *format, const char *text,
+		    uint64_t now_ns)
 {
 	struct log_limit_kind *k = place_of(l, format, now_ns);
 
 	if (k == NULL)
 		return true;
-	if (k->format == NULL ||
-	    (is_over(k, now_ns) && k->lines <= LOG_LIMIT_LINES)) {
+	if (k->format == NULL || (is_over(k, now_ns) && k->lines <= LOG_LIMIT_LINES)) {
 		k->format = format;
 		k->level = level;
 		k->since_ns = now_ns;
@@ -50,14 +47,12 @@ bool log_limit_take(struct log_limit *l, const char *level, const char *format,
 	return false;
 }
 
-bool log_limit_left(struct log_limit *l, uint64_t now_ns,
-		    struct log_limit_left *ret)
+bool log_limit_left(struct log_limit *l, uint64_t now_ns, struct log_limit_left *ret)
 {
 	for (size_t i = 0; i < LOG_LIMIT_KINDS; i++) {
 		struct log_limit_kind *k = &l->kinds[i];
 
-		if (k->format == NULL || !is_over(k, now_ns) ||
-		    k->lines <= LOG_LIMIT_LINES)
+		if (k->format == NULL || !is_over(k, now_ns) || k->lines <= LOG_LIMIT_LINES)
 			continue;
 		ret->level = k->level;
 		ret->lines = k->lines - LOG_LIMIT_LINES;

@@ -41,8 +41,8 @@ struct log_limit {
  * A line is to be said: may it? level and format are string literals; text is
  * the line, of which a copy may be kept.
  */
-bool log_limit_take(struct log_limit *l, const char *level, const char *format,
-		    const char *text, uint64_t now_ns);
+bool log_limit_take(struct log_limit *l, const char *level, const char *format, const char *text,
+		    uint64_t now_ns);
 
 /* What was left out of a kind, and has not been told. */
 struct log_limit_left {
@@ -55,7 +55,6 @@ struct log_limit_left {
  * The next kind of which something was left out and whose window is over by
  * now_ns; it is forgotten. Returns false if there is none.
  */
-bool log_limit_left(struct log_limit *l, uint64_t now_ns,
-		    struct log_limit_left *ret);
+bool log_limit_left(struct log_limit *l, uint64_t now_ns, struct log_limit_left *ret);
 
 #endif

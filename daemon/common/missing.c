@@ -30,9 +30,8 @@ static const struct {
 	 "only processes of root are profiled, and of these only those without "
 	 "more capabilities",
 	 "a container: --cap-add SYS_PTRACE"},
-	{CAP(DAC_READ_SEARCH) | CAP(DAC_OVERRIDE), ALWAYS, false,
-	 "CAP_DAC_READ_SEARCH", "only processes of root are profiled",
-	 "a container: --cap-add DAC_READ_SEARCH"},
+	{CAP(DAC_READ_SEARCH) | CAP(DAC_OVERRIDE), ALWAYS, false, "CAP_DAC_READ_SEARCH",
+	 "only processes of root are profiled", "a container: --cap-add DAC_READ_SEARCH"},
 	{CAP(SETUID), ALWAYS, false, "CAP_SETUID",
 	 "the parts that read foreign bytes stay root, without capabilities; "
 	 "without CAP_CHECKPOINT_RESTORE, functions of processes of other "
@@ -49,11 +48,10 @@ static const struct {
 	 "functions of files that were deleted or replaced, or that the "
 	 "process's user may not read, have no names",
 	 "a container: --cap-add CHECKPOINT_RESTORE"},
-	{CAP(KILL), WITH_OTHER_USERS, false, "CAP_KILL",
-	 "a part that hangs is not ended", "a container: --cap-add KILL"},
+	{CAP(KILL), WITH_OTHER_USERS, false, "CAP_KILL", "a part that hangs is not ended",
+	 "a container: --cap-add KILL"},
 	{CAP(SYS_NICE), ALWAYS, true, "CAP_SYS_NICE",
-	 "ticks come late where the processors are busy",
-	 "a container: --cap-add SYS_NICE"},
+	 "ticks come late where the processors are busy", "a container: --cap-add SYS_NICE"},
 };
 
 static const struct missing no_getfd = {
@@ -72,8 +70,7 @@ static const struct missing no_connector = {
 	"CAP_NET_ADMIN before Linux 6.6",
 };
 
-static const char only_initial[] =
-	"a user namespace, as of a rootless container, cannot have it";
+static const char only_initial[] = "a user namespace, as of a rootless container, cannot have it";
 
 _Static_assert(array_size(table) + 2 == MISSING_MAX, "the room for all");
 
@@ -88,8 +85,7 @@ static bool is_due(enum when when, const struct missing_facts *facts)
 	return true;
 }
 
-size_t missing_find(const struct missing_facts *facts,
-		    struct missing ret[MISSING_MAX])
+size_t missing_find(const struct missing_facts *facts, struct missing ret[MISSING_MAX])
 {
 	size_t n = 0;
 
@@ -99,9 +95,8 @@ size_t missing_find(const struct missing_facts *facts,
 		if (!is_due(table[i].when, facts) ||
 		    (!never && (facts->have & table[i].any_of) != 0))
 			continue;
-		ret[n++] =
-			(struct missing){table[i].name, table[i].costs,
-					 never ? only_initial : table[i].add};
+		ret[n++] = (struct missing){table[i].name, table[i].costs,
+					    never ? only_initial : table[i].add};
 	}
 	if (facts->no_getfd)
 		ret[n++] = no_getfd;
@@ -117,10 +112,9 @@ static bool is_in_user_namespace(void)
 	char map[256];
 
 	/* Without the file the kernel has no user namespaces. */
-	return small_file_read(AT_FDCWD, "/proc/self/uid_map", map,
-			       sizeof(map)) == 0 &&
-	       (sscanf(map, "%lu %lu %lu", &first, &outside, &n) != 3 ||
-		first != 0 || outside != 0 || n != UINT32_MAX);
+	return small_file_read(AT_FDCWD, "/proc/self/uid_map", map, sizeof(map)) == 0 &&
+	       (sscanf(map, "%lu %lu %lu", &first, &outside, &n) != 3 || first != 0 ||
+		outside != 0 || n != UINT32_MAX);
 }
 
 /* A process may copy descriptors of its own, unless a filter refuses it. */

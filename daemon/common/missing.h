@@ -25,7 +25,7 @@ struct missing_facts {
 	bool in_user_namespace; /* the kernel counts some capabilities there for
 				   nothing */
 	bool no_getfd;		/* pidfd_getfd(2) is refused */
-	bool no_connector; /* processes are to be found, and nobody tells */
+	bool no_connector;	/* processes are to be found, and nobody tells */
 };
 
 /* Of this process; no_connector is false. */
@@ -35,7 +35,6 @@ void missing_look(struct missing_facts *ret);
 #define MISSING_MAX 9
 
 /* Writes what is missing, the worst first; the texts are constants. */
-size_t missing_find(const struct missing_facts *facts,
-		    struct missing ret[MISSING_MAX]);
+size_t missing_find(const struct missing_facts *facts, struct missing ret[MISSING_MAX]);
 
 #endif

@@ -25,10 +25,8 @@ static size_t distance(const char *a, const char *b)
 
 			d[i][j] = min_size(d[i - 1][j], d[i][j - 1]) + 1;
 			d[i][j] = min_size(d[i][j], d[i - 1][j - 1] + change);
-			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] &&
-			    a[i - 2] == b[j - 1])
-				d[i][j] =
-					min_size(d[i][j], d[i - 2][j - 2] + 1);
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+				d[i][j] = min_size(d[i][j], d[i - 2][j - 2] + 1);
 		}
 	}
 	return d[n][m];
@@ -43,9 +41,7 @@ const char *option_nearest(const char *word, const char *const *names, size_t n)
 		return NULL;
 	least = strlen(word) / 3 + 1;
 	for (size_t i = 0; i < n; i++) {
-		const size_t d = strlen(names[i]) > WORD_MAX
-					 ? least
-					 : distance(word, names[i]);
+		const size_t d = strlen(names[i]) > WORD_MAX ? least : distance(word, names[i]);
 
 		if (d >= least)
 			continue;
@@ -75,25 +71,22 @@ void option_fault(int result, char *const *argv, const struct option *known,
 	if (is_letter)
 		(void)snprintf(ret->option, sizeof(ret->option), "-%c", optopt);
 	else
-		(void)snprintf(ret->option, sizeof(ret->option), "%.*s",
-			       (int)strcspn(word, "="), word);
+		(void)snprintf(ret->option, sizeof(ret->option), "%.*s", (int)strcspn(word, "="),
+			       word);
 	problem = result == ':'		  ? "needs a value"
 		  : optopt >= OPTION_LONG ? "takes no value"
 					  : "not known";
 	if (optopt == 0 && result == '?')
 		nearest = nearest_long(ret->option + strlen("--"), known);
 	(void)snprintf(ret->problem, sizeof(ret->problem), "%s%s%s%s", problem,
-		       nearest != NULL ? ": did you mean --" : "",
-		       nearest != NULL ? nearest : "",
+		       nearest != NULL ? ": did you mean --" : "", nearest != NULL ? nearest : "",
 		       nearest != NULL ? "?" : "");
 }
 
-void option_fault_log(int result, const char *where, char *const *argv,
-		      const struct option *known)
+void option_fault_log(int result, const char *where, char *const *argv, const struct option *known)
 {
 	struct option_fault fault;
 
 	option_fault(result, argv, known, &fault);
-	log_error("%s: %s: %s (--help shows the usage)", where, fault.option,
-		  fault.problem);
+	log_error("%s: %s: %s (--help shows the usage)", where, fault.option, fault.problem);
 }

@@ -29,8 +29,7 @@ void option_fault(int result, char *const *argv, const struct option *known,
 		  struct option_fault *ret);
 
 /* The same, as a line of the log that begins with where the option stands. */
-void option_fault_log(int result, const char *where, char *const *argv,
-		      const struct option *known);
+void option_fault_log(int result, const char *where, char *const *argv, const struct option *known);
 
 /*
  * The one of the n names that is likeliest meant by word: the smallest edit
@@ -38,7 +37,6 @@ void option_fault_log(int result, const char *where, char *const *argv,
  * neighbours count 1 each), if it is at most a third of the word's length.
  * NULL: none. A word of more than 32 bytes is none of ours.
  */
-const char *option_nearest(const char *word, const char *const *names,
-			   size_t n);
+const char *option_nearest(const char *word, const char *const *names, size_t n);
 
 #endif

@@ -29,12 +29,9 @@ static int caps_of(int32_t pid, struct capabilities *ret)
 
 	if (syscall(SYS_capget, &header, data) < 0)
 		return -errno;
-	ret->effective = data[0].effective | (capability_set)data[1].effective
-						     << 32;
-	ret->permitted = data[0].permitted | (capability_set)data[1].permitted
-						     << 32;
-	ret->inheritable =
-		data[0].inheritable | (capability_set)data[1].inheritable << 32;
+	ret->effective = data[0].effective | (capability_set)data[1].effective << 32;
+	ret->permitted = data[0].permitted | (capability_set)data[1].permitted << 32;
+	ret->inheritable = data[0].inheritable | (capability_set)data[1].inheritable << 32;
 	return 0;
 }
 
@@ -120,8 +117,7 @@ static int become(uint32_t uid, uint32_t gid)
 	return 0;
 }
 
-int privileges_drop(uint32_t uid, uint32_t gid, capability_set keep,
-		    bool dumpable)
+int privileges_drop(uint32_t uid, uint32_t gid, capability_set keep, bool dumpable)
 {
 	int r;
 

@@ -25,16 +25,15 @@ typedef uint64_t capability_set;
  * and being traced by its own user. Returns 0 or -errno; after an error the
  * process must exit.
  */
-must_check int privileges_drop(uint32_t uid, uint32_t gid, capability_set keep,
-			       bool dumpable);
+must_check int privileges_drop(uint32_t uid, uint32_t gid, capability_set keep, bool dumpable);
 
 /*
  * For the broker, as root: keeps of its capabilities those in keep, and sets
  * no_new_privs. Those in hand_on it keeps permitted, not effective: with
  * no_new_privs root's exec gives a child no more than its parent was permitted
  * (capabilities(7); handle_privileged_root() in security/commoncap.c). The
- * bounding set is that of both, where CAP_SETPCAP allows to change it. Returns 0 or -errno; after an error the process
- * must exit.
+ * bounding set is that of both, where CAP_SETPCAP allows to change it. Returns 0 or -errno; after
+ * an error the process must exit.
  */
 must_check int privileges_limit(capability_set keep, capability_set hand_on);
 

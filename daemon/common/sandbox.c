@@ -72,25 +72,23 @@ static const int common_calls[] = {
 
 /* What a file's path reaches, in whatever form. */
 static const int path_calls[] = {
-	SCMP_SYS(open),	    SCMP_SYS(openat),	  SCMP_SYS(openat2),
-	SCMP_SYS(stat),	    SCMP_SYS(lstat),	  SCMP_SYS(statx),
-	SCMP_SYS(access),   SCMP_SYS(faccessat),  SCMP_SYS(faccessat2),
-	SCMP_SYS(readlink), SCMP_SYS(readlinkat),
+	SCMP_SYS(open),	      SCMP_SYS(openat),	  SCMP_SYS(openat2),	SCMP_SYS(stat),
+	SCMP_SYS(lstat),      SCMP_SYS(statx),	  SCMP_SYS(access),	SCMP_SYS(faccessat),
+	SCMP_SYS(faccessat2), SCMP_SYS(readlink), SCMP_SYS(readlinkat),
 };
 
 /* What libcurl, OpenSSL and the resolver need besides. */
 static const int ship_calls[] = {
 	/* sockets; with conditions: socket, socketpair */
-	SCMP_SYS(connect), SCMP_SYS(sendto), SCMP_SYS(sendmmsg),
-	SCMP_SYS(recvfrom), SCMP_SYS(getsockname), SCMP_SYS(getpeername),
-	SCMP_SYS(getsockopt), SCMP_SYS(setsockopt), SCMP_SYS(shutdown),
+	SCMP_SYS(connect), SCMP_SYS(sendto), SCMP_SYS(sendmmsg), SCMP_SYS(recvfrom),
+	SCMP_SYS(getsockname), SCMP_SYS(getpeername), SCMP_SYS(getsockopt), SCMP_SYS(setsockopt),
+	SCMP_SYS(shutdown),
 	/* resolv.conf, hosts, certificates; with conditions: open, openat */
 	SCMP_SYS(stat), SCMP_SYS(newfstatat), SCMP_SYS(statx), SCMP_SYS(access),
-	SCMP_SYS(faccessat), SCMP_SYS(faccessat2), SCMP_SYS(readlink),
-	SCMP_SYS(readlinkat), SCMP_SYS(uname), /* the host's own name */
+	SCMP_SYS(faccessat), SCMP_SYS(faccessat2), SCMP_SYS(readlink), SCMP_SYS(readlinkat),
+	SCMP_SYS(uname), /* the host's own name */
 	/* how libcurl wakes itself up, by version; and its resolver's thread */
-	SCMP_SYS(pipe2), SCMP_SYS(eventfd2), SCMP_SYS(set_robust_list),
-	SCMP_SYS(rseq),
+	SCMP_SYS(pipe2), SCMP_SYS(eventfd2), SCMP_SYS(set_robust_list), SCMP_SYS(rseq),
 	SCMP_SYS(sched_getaffinity), /* malloc, in a second thread */
 };
 
@@ -118,31 +116,26 @@ static void add(struct filter *f, uint32_t action, int call, unsigned int n,
 		f->error = r;
 }
 
-static void add_all(struct filter *f, uint32_t action, const int *calls,
-		    size_t n)
+static void add_all(struct filter *f, uint32_t action, const int *calls, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		add(f, action, calls[i], 0, NULL);
 }
 
 /* call, if its argument number arg has of the bits in mask those in value. */
-static void add_masked(struct filter *f, uint32_t action, int call,
-		       unsigned int arg, uint64_t mask, uint64_t value)
+static void add_masked(struct filter *f, uint32_t action, int call, unsigned int arg, uint64_t mask,
+		       uint64_t value)
 {
-	struct scmp_arg_cmp c = {.arg = arg,
-				 .op = SCMP_CMP_MASKED_EQ,
-				 .datum_a = mask,
-				 .datum_b = value};
+	struct scmp_arg_cmp c = {
+		.arg = arg, .op = SCMP_CMP_MASKED_EQ, .datum_a = mask, .datum_b = value};
 
 	add(f, action, call, 1, &c);
 }
 
 /* call, if its argument number arg is value. */
-static void add_equal(struct filter *f, uint32_t action, int call,
-		      unsigned int arg, uint64_t value)
+static void add_equal(struct filter *f, uint32_t action, int call, unsigned int arg, uint64_t value)
 {
-	struct scmp_arg_cmp c = {
-		.arg = arg, .op = SCMP_CMP_EQ, .datum_a = value};
+	struct scmp_arg_cmp c = {.arg = arg, .op = SCMP_CMP_EQ, .datum_a = value};
 
 	add(f, action, call, 1, &c);
 }
@@ -177,8 +170,7 @@ static void add_unwind(struct filter *f)
 	add(f, SCMP_ACT_ALLOW, SCMP_SYS(timer_settime), 0, NULL);
 	add_all(f, no_file, path_calls, array_size(path_calls));
 	/* glibc's fstat is this, with an empty path. */
-	add_masked(f, SCMP_ACT_ALLOW, SCMP_SYS(newfstatat), 3, AT_EMPTY_PATH,
-		   AT_EMPTY_PATH);
+	add_masked(f, SCMP_ACT_ALLOW, SCMP_SYS(newfstatat), 3, AT_EMPTY_PATH, AT_EMPTY_PATH);
 	add_masked(f, no_file, SCMP_SYS(newfstatat), 3, AT_EMPTY_PATH, 0);
 }
 
@@ -193,17 +185,14 @@ static void add_sockets(struct filter *f)
 	for (size_t i = 0; i < array_size(families); i++) {
 		for (size_t j = 0; j < array_size(types); j++) {
 			struct scmp_arg_cmp c[] = {
-				{.arg = 0,
-				 .op = SCMP_CMP_EQ,
-				 .datum_a = (uint64_t)families[i]},
+				{.arg = 0, .op = SCMP_CMP_EQ, .datum_a = (uint64_t)families[i]},
 				{.arg = 1,
 				 .op = SCMP_CMP_MASKED_EQ,
 				 .datum_a = type_mask,
 				 .datum_b = (uint64_t)types[j]},
 			};
 
-			add(f, SCMP_ACT_ALLOW, SCMP_SYS(socket), array_size(c),
-			    c);
+			add(f, SCMP_ACT_ALLOW, SCMP_SYS(socket), array_size(c), c);
 		}
 	}
 	/*
@@ -218,14 +207,13 @@ static void add_sockets(struct filter *f)
 
 static void add_threads(struct filter *f)
 {
-	static const uint64_t thread = CLONE_VM | CLONE_FS | CLONE_FILES |
-				       CLONE_SIGHAND | CLONE_THREAD;
-	static const uint64_t namespaces =
-		CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC |
-		CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET;
+	static const uint64_t thread =
+		CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD;
+	static const uint64_t namespaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS |
+					   CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID |
+					   CLONE_NEWNET;
 
-	add_masked(f, SCMP_ACT_ALLOW, SCMP_SYS(clone), 0, thread | namespaces,
-		   thread);
+	add_masked(f, SCMP_ACT_ALLOW, SCMP_SYS(clone), 0, thread | namespaces, thread);
 	/* Its flags are in memory, out of sight: glibc falls back to clone. */
 	add(f, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0, NULL);
 }
@@ -234,20 +222,13 @@ static void add_threads(struct filter *f)
 static void add_files_in(struct filter *f, int dir)
 {
 	const uint64_t make = O_WRONLY | O_CREAT | O_EXCL;
-	const uint64_t mask =
-		O_ACCMODE | O_CREAT | O_EXCL | O_TRUNC | O_TMPFILE;
-	const struct scmp_arg_cmp in = {
-		.arg = 0, .op = SCMP_CMP_EQ, .datum_a = (uint64_t)dir};
-	const struct scmp_arg_cmp to = {
-		.arg = 2, .op = SCMP_CMP_EQ, .datum_a = (uint64_t)dir};
-	const struct scmp_arg_cmp open[] = {in,
-					    {.arg = 2,
-					     .op = SCMP_CMP_MASKED_EQ,
-					     .datum_a = mask,
-					     .datum_b = make}};
+	const uint64_t mask = O_ACCMODE | O_CREAT | O_EXCL | O_TRUNC | O_TMPFILE;
+	const struct scmp_arg_cmp in = {.arg = 0, .op = SCMP_CMP_EQ, .datum_a = (uint64_t)dir};
+	const struct scmp_arg_cmp to = {.arg = 2, .op = SCMP_CMP_EQ, .datum_a = (uint64_t)dir};
+	const struct scmp_arg_cmp open[] = {
+		in, {.arg = 2, .op = SCMP_CMP_MASKED_EQ, .datum_a = mask, .datum_b = make}};
 	const struct scmp_arg_cmp rename[] = {in, to};
-	const struct scmp_arg_cmp unlink[] = {
-		in, {.arg = 2, .op = SCMP_CMP_EQ, .datum_a = 0}};
+	const struct scmp_arg_cmp unlink[] = {in, {.arg = 2, .op = SCMP_CMP_EQ, .datum_a = 0}};
 
 	add(f, SCMP_ACT_ALLOW, SCMP_SYS(openat), array_size(open), open);
 	add(f, SCMP_ACT_ALLOW, SCMP_SYS(renameat), array_size(rename), rename);
@@ -266,23 +247,20 @@ static void add_ship(struct filter *f)
 	add_sockets(f);
 	add_threads(f);
 	add_masked(f, SCMP_ACT_ALLOW, SCMP_SYS(open), 1, write_flags, O_RDONLY);
-	add_masked(f, SCMP_ACT_ALLOW, SCMP_SYS(openat), 2, write_flags,
-		   O_RDONLY);
+	add_masked(f, SCMP_ACT_ALLOW, SCMP_SYS(openat), 2, write_flags, O_RDONLY);
 	/* The resolver: how long is the answer? */
 	add_equal(f, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1, FIONREAD);
 	/*
 	 * A module of nsswitch.conf that glibc does not have built in cannot be
 	 * loaded, and the next one is asked: no reason to be killed.
 	 */
-	add_masked(f, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(mmap), 2, PROT_EXEC,
-		   PROT_EXEC);
+	add_masked(f, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(mmap), 2, PROT_EXEC, PROT_EXEC);
 }
 
 int sandbox_enter(enum sandbox sandbox, bool kill, int write_dir)
 {
 	struct filter f = {
-		.fallback =
-			kill ? SCMP_ACT_KILL_PROCESS : SCMP_ACT_ERRNO(ENOSYS),
+		.fallback = kill ? SCMP_ACT_KILL_PROCESS : SCMP_ACT_ERRNO(ENOSYS),
 	};
 
 	f.error = confine_writing(write_dir);
@@ -292,8 +270,7 @@ int sandbox_enter(enum sandbox sandbox, bool kill, int write_dir)
 	if (f.ctx == NULL)
 		return -ENOMEM;
 	/* 32-bit code and x32 have other numbers: none of ours is such. */
-	f.error = seccomp_attr_set(f.ctx, SCMP_FLTATR_ACT_BADARCH,
-				   SCMP_ACT_KILL_PROCESS);
+	f.error = seccomp_attr_set(f.ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
 	/* The caller has set no_new_privs, or is wrong. */
 	if (f.error == 0)
 		f.error = seccomp_attr_set(f.ctx, SCMP_FLTATR_CTL_NNP, 0);

@@ -22,9 +22,8 @@
 
 /* libcurl's proxies. */
 const char *const spawn_ship_environment[] = {
-	"http_proxy", "https_proxy",	    "HTTPS_PROXY",
-	"all_proxy",  "ALL_PROXY",	    "no_proxy",
-	"NO_PROXY",   LOG_JOURNAL_VARIABLE, NULL,
+	"http_proxy", "https_proxy", "HTTPS_PROXY",	   "all_proxy", "ALL_PROXY",
+	"no_proxy",   "NO_PROXY",    LOG_JOURNAL_VARIABLE, NULL,
 };
 
 int spawn_find(const char *name, char ret[PATH_MAX])
@@ -41,8 +40,7 @@ int spawn_find(const char *name, char ret[PATH_MAX])
 		return -ENOENT;
 	*slash = '\0';
 	for (size_t i = 0; i <= array_size(others); i++) {
-		const int n = snprintf(ret, PATH_MAX, "%s/%s",
-				       i == 0 ? self : others[i - 1], name);
+		const int n = snprintf(ret, PATH_MAX, "%s/%s", i == 0 ? self : others[i - 1], name);
 
 		if (n > 0 && n < PATH_MAX && access(ret, X_OK) == 0)
 			return 0;
@@ -57,13 +55,11 @@ int spawn_find(const char *name, char ret[PATH_MAX])
  */
 static void drop_pending(void)
 {
-	static const int signals[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP,
-				      SIGTSTP};
+	static const int signals[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGTSTP};
 	struct sigaction action;
 
 	for (size_t i = 0; i < array_size(signals); i++) {
-		if (sigaction(signals[i], NULL, &action) < 0 ||
-		    action.sa_handler == SIG_IGN)
+		if (sigaction(signals[i], NULL, &action) < 0 || action.sa_handler == SIG_IGN)
 			continue;
 		(void)signal(signals[i], SIG_IGN);
 		(void)signal(signals[i], SIG_DFL);
@@ -81,8 +77,8 @@ void spawn_leave_job(void)
 }
 
 /* Between fork and exec: only calls that are safe there. */
-__attribute__((noreturn)) static void
-become(const char *path, char *const *argv, char *const *envp, int fd)
+__attribute__((noreturn)) static void become(const char *path, char *const *argv, char *const *envp,
+					     int fd)
 {
 	int null;
 
@@ -91,15 +87,13 @@ become(const char *path, char *const *argv, char *const *envp, int fd)
 	if (dup2(fd, MSG_FD) < 0 || close_range(MSG_FD + 1, ~0u, 0) < 0)
 		_exit(SPAWN_FAILED);
 	null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	if (null < 0 || dup2(null, STDIN_FILENO) < 0 ||
-	    dup2(null, STDOUT_FILENO) < 0)
+	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0)
 		_exit(SPAWN_FAILED);
 	(void)execve(path, argv, envp);
 	_exit(SPAWN_FAILED);
 }
 
-int spawn_child(const char *name, const char *const *environment,
-		int32_t *ret_pid, int *ret_fd)
+int spawn_child(const char *name, const char *const *environment, int32_t *ret_pid, int *ret_fd)
 {
 	char path[PATH_MAX], *argv[] = {path, NULL};
 	char *envp[ENVIRONMENT_MAX + 1] = {NULL};

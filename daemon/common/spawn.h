@@ -32,7 +32,7 @@ void spawn_leave_job(void);
  */
 #define SPAWN_FAILED 127
 extern const char *const spawn_ship_environment[];
-must_check int spawn_child(const char *name, const char *const *environment,
-			   int32_t *ret_pid, int *ret_fd);
+must_check int spawn_child(const char *name, const char *const *environment, int32_t *ret_pid,
+			   int *ret_fd);
 
 #endif

@@ -65,8 +65,8 @@ static int take_over(int fd, uint32_t uid, uint32_t gid)
 
 static int fault(char what[SPOOL_DIR_FAULT_MAX], int error, const char *place)
 {
-	(void)snprintf(what, SPOOL_DIR_FAULT_MAX, "%s%s%s", place,
-		       place[0] != '\0' ? ": " : "", strerror(error));
+	(void)snprintf(what, SPOOL_DIR_FAULT_MAX, "%s%s%s", place, place[0] != '\0' ? ": " : "",
+		       strerror(error));
 	return -error;
 }
 
@@ -88,8 +88,7 @@ static int check_parents(const char *path, char what[SPOOL_DIR_FAULT_MAX])
 	return 0;
 }
 
-int spool_dir_check(const char *path, uint32_t uid,
-		    char what[SPOOL_DIR_FAULT_MAX])
+int spool_dir_check(const char *path, uint32_t uid, char what[SPOOL_DIR_FAULT_MAX])
 {
 	struct statvfs fs;
 	struct stat st;

@@ -21,8 +21,7 @@
  * Returns 0, or -errno, then what says why not.
  */
 #define SPOOL_DIR_FAULT_MAX 512
-must_check int spool_dir_check(const char *path, uint32_t uid,
-			       char what[SPOOL_DIR_FAULT_MAX]);
+must_check int spool_dir_check(const char *path, uint32_t uid, char what[SPOOL_DIR_FAULT_MAX]);
 
 /*
  * Opens path, or makes it first and what it is in. In the end it is uid's and
@@ -30,7 +29,6 @@ must_check int spool_dir_check(const char *path, uint32_t uid,
  * descriptor holds a lock: one daemon for a spool. Returns 0 or -errno: -EPERM
  * if it is somebody else's, -EWOULDBLOCK if another daemon has it.
  */
-must_check int spool_dir_open(const char *path, uint32_t uid, uint32_t gid,
-			      int *ret_fd);
+must_check int spool_dir_open(const char *path, uint32_t uid, uint32_t gid, int *ret_fd);
 
 #endif

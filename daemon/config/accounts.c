@@ -47,8 +47,7 @@ static bool setgroups_is_denied(void)
 {
 	char word[16];
 
-	return small_file_read(AT_FDCWD, "/proc/self/setgroups", word,
-			       sizeof(word)) == 0 &&
+	return small_file_read(AT_FDCWD, "/proc/self/setgroups", word, sizeof(word)) == 0 &&
 	       strncmp(word, "deny", 4) == 0;
 }
 
@@ -58,8 +57,7 @@ static void keep_what_stays(uint32_t *uid, uint32_t *gid)
 
 	if (privileges_get(&own) < 0)
 		return;
-	if (!(own & CAPABILITY(CAP_SETUID)) ||
-	    !is_mapped("/proc/self/uid_map", *uid))
+	if (!(own & CAPABILITY(CAP_SETUID)) || !is_mapped("/proc/self/uid_map", *uid))
 		*uid = MSG_ID_KEEP;
 	if (!(own & CAPABILITY(CAP_SETGID)) || setgroups_is_denied() ||
 	    !is_mapped("/proc/self/gid_map", *gid))
@@ -73,8 +71,7 @@ bool account_find(const char *name, uint32_t *ret_uid, uint32_t *ret_gid)
 
 	if (file == NULL)
 		return false;
-	while ((entry = fgetpwent(file)) != NULL &&
-	       strcmp(entry->pw_name, name) != 0)
+	while ((entry = fgetpwent(file)) != NULL && strcmp(entry->pw_name, name) != 0)
 		continue;
 	if (entry != NULL) {
 		*ret_uid = entry->pw_uid;
@@ -86,8 +83,7 @@ bool account_find(const char *name, uint32_t *ret_uid, uint32_t *ret_gid)
 
 static void look_up(enum account account, uint32_t *ret_uid, uint32_t *ret_gid)
 {
-	if (account_find(accounts[account].name, ret_uid, ret_gid) &&
-	    *ret_uid != 0)
+	if (account_find(accounts[account].name, ret_uid, ret_gid) && *ret_uid != 0)
 		return;
 	*ret_uid = accounts[account].id;
 	*ret_gid = accounts[account].id;

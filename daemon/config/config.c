@@ -45,8 +45,7 @@ struct target_config *config_target(const struct config *c, const char *name)
 }
 
 /* Targets: their name is not compared, who asks has found them by it. */
-bool target_config_equal(const struct target_config *a,
-			 const struct target_config *b)
+bool target_config_equal(const struct target_config *a, const struct target_config *b)
 {
 	for (size_t i = 0; i < config_n_keys; i++)
 		if (config_keys[i].section == SECTION_TARGET &&
@@ -55,8 +54,8 @@ bool target_config_equal(const struct target_config *a,
 	return true;
 }
 
-void config_changed_keys(const struct config *old, const struct config *new,
-			 config_key_fn fn, void *ctx)
+void config_changed_keys(const struct config *old, const struct config *new, config_key_fn fn,
+			 void *ctx)
 {
 	for (size_t i = 0; i < config_n_keys; i++) {
 		const struct config_key *key = &config_keys[i];

@@ -176,8 +176,8 @@ void config_faults_tell(struct config_faults *f);
 void config_faults_fini(struct config_faults *f);
 /* Adds one; without memory it is counted only. c has the files' names. */
 void config_fault_add(struct config_faults *f, const struct config *c,
-		      const struct config_origin *at, bool is_warning,
-		      const char *format, ...) printf_like(5, 6);
+		      const struct config_origin *at, bool is_warning, const char *format, ...)
+	printf_like(5, 6);
 /* The name of a file for faults: its config_origin.file. */
 uint32_t config_add_file(struct config *c, const char *name);
 
@@ -190,8 +190,7 @@ void config_fini(struct config *c);
  * after faults: then *ret is not to be used, but config_resolve may find more.
  * It has to be finished in any case.
  */
-must_check int config_load(const char *path, struct config *ret,
-			   struct config_faults *faults);
+must_check int config_load(const char *path, struct config *ret, struct config_faults *faults);
 
 /* One file's text, whose name is for the faults: config_load's and tests'. */
 enum config_place { CONFIG_MAIN, CONFIG_TARGETS_D };
@@ -210,19 +209,16 @@ void config_read_text(struct config *c, const struct config_text *text,
  * get (getenv(3)), then defaults; then the targets'. -EINVAL after faults.
  */
 typedef char *(*config_env_fn)(const char *name);
-must_check int config_resolve(struct config *c, config_env_fn get,
-			      struct config_faults *faults);
+must_check int config_resolve(struct config *c, config_env_fn get, struct config_faults *faults);
 
 /* What holds for a process that no section is about: implicit, by that name. */
-void config_implicit_target(const struct config *c, const char *name,
-			    struct target_config *ret);
+void config_implicit_target(const struct config *c, const char *name, struct target_config *ret);
 
 /* As a file, with every key, DSNs without theirs. Returns 0 or an errno. */
 must_check int config_print(const struct config *c, int fd);
 
 /* The same in all that can be given? */
-bool target_config_equal(const struct target_config *a,
-			 const struct target_config *b);
+bool target_config_equal(const struct target_config *a, const struct target_config *b);
 struct target_config *config_target(const struct config *c, const char *name);
 
 /*
@@ -230,7 +226,7 @@ struct target_config *config_target(const struct config *c, const char *name);
  * running daemon does not take; section has its brackets.
  */
 typedef void (*config_key_fn)(void *ctx, const char *section, const char *key);
-void config_changed_keys(const struct config *old, const struct config *new,
-			 config_key_fn fn, void *ctx);
+void config_changed_keys(const struct config *old, const struct config *new, config_key_fn fn,
+			 void *ctx);
 
 #endif

@@ -21,12 +21,9 @@ uint32_t config_add_file(struct config *c, const char *name)
 	return c->n_files;
 }
 
-static void show_place(const struct config *c, const struct config_origin *at,
-		       char ret[PLACE_MAX])
+static void show_place(const struct config *c, const struct config_origin *at, char ret[PLACE_MAX])
 {
-	const char *file = at->file == 0 || at->file > c->n_files
-				   ? NULL
-				   : c->files[at->file - 1];
+	const char *file = at->file == 0 || at->file > c->n_files ? NULL : c->files[at->file - 1];
 
 	if (file != NULL && at->line != 0)
 		(void)snprintf(ret, PLACE_MAX, "%s:%u: ", file, at->line);
@@ -38,16 +35,14 @@ static void show_place(const struct config *c, const struct config_origin *at,
 		ret[0] = '\0';
 }
 
-static bool is_before(const struct config_origin *at,
-		      const struct config_fault *fault)
+static bool is_before(const struct config_origin *at, const struct config_fault *fault)
 {
-	return at->file < fault->file ||
-	       (at->file == fault->file && at->line < fault->line);
+	return at->file < fault->file || (at->file == fault->file && at->line < fault->line);
 }
 
 /* Behind those of its line. */
-static void insert(struct config_faults *f, const struct config_origin *at,
-		   bool is_warning, char *text)
+static void insert(struct config_faults *f, const struct config_origin *at, bool is_warning,
+		   char *text)
 {
 	size_t i = f->n++;
 
@@ -62,8 +57,7 @@ static void insert(struct config_faults *f, const struct config_origin *at,
 }
 
 void config_fault_add(struct config_faults *f, const struct config *c,
-		      const struct config_origin *at, bool is_warning,
-		      const char *format, ...)
+		      const struct config_origin *at, bool is_warning, const char *format, ...)
 {
 	char place[PLACE_MAX], *what, *text;
 	va_list args;

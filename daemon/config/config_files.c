@@ -20,21 +20,17 @@ struct checker {
  * Of a key of [sentry]: "ca_certs: /path: what". A ship that runs has opened
  * them, and whoever renews them may be at it: no fault of a reload.
  */
-static void file_fault(const struct checker *k, const char *key,
-		       const char *path, const char *what)
+static void file_fault(const struct checker *k, const char *key, const char *path, const char *what)
 {
-	const struct config_origin *at =
-		config_origin(k->config, SECTION_SENTRY, key);
+	const struct config_origin *at = config_origin(k->config, SECTION_SENTRY, key);
 	const bool is_warning = k->occasion == CONFIG_RELOADS ||
-				(path == k->config->ca_certs &&
-				 k->config->ca_certs_by_variable);
+				(path == k->config->ca_certs && k->config->ca_certs_by_variable);
 
 	if (at->by != NULL)
-		config_fault_add(k->faults, k->config, at, is_warning, "%s: %s",
-				 path, what);
+		config_fault_add(k->faults, k->config, at, is_warning, "%s: %s", path, what);
 	else
-		config_fault_add(k->faults, k->config, at, is_warning,
-				 "%s: %s: %s", key, path, what);
+		config_fault_add(k->faults, k->config, at, is_warning, "%s: %s: %s", key, path,
+				 what);
 }
 
 int config_files_open(const char *path, int *ret_fd)
@@ -81,8 +77,7 @@ static const char *pem_text(enum pem_result result, const char *none)
 }
 
 /* NULL: all is well, or it cannot be read and was told of. */
-static const char *problem_of(const struct buf *b, const char *label,
-			      const char *none)
+static const char *problem_of(const struct buf *b, const char *label, const char *none)
 {
 	return pem_text(pem_check(buf_string(b), label), none);
 }
@@ -91,8 +86,7 @@ static const char *problem_of(const struct buf *b, const char *label,
 #define NO_KEY	       "holds no private key in PEM (-----BEGIN PRIVATE KEY)"
 
 /* no_certificate, no_key: what is wrong without one; NULL: none is needed. */
-static void check_file(const struct checker *k, const char *key,
-		       const char *path, size_t most,
+static void check_file(const struct checker *k, const char *key, const char *path, size_t most,
 		       const char *no_certificate, const char *no_key)
 {
 	const char *problem = NULL;
@@ -118,12 +112,10 @@ static void check_certificates(const struct checker *k)
 	const struct config *c = k->config;
 	const char *no_key = NO_KEY ", and there is no client_key";
 
-	check_file(k, "ca_certs", c->ca_certs, AUTHORITIES_BYTES_MAX,
-		   NO_CERTIFICATE, NULL);
-	check_file(k, "client_cert", c->client_cert, CLIENT_BYTES_MAX,
-		   NO_CERTIFICATE, c->client_key[0] == '\0' ? no_key : NULL);
-	check_file(k, "client_key", c->client_key, CLIENT_BYTES_MAX, NULL,
-		   NO_KEY);
+	check_file(k, "ca_certs", c->ca_certs, AUTHORITIES_BYTES_MAX, NO_CERTIFICATE, NULL);
+	check_file(k, "client_cert", c->client_cert, CLIENT_BYTES_MAX, NO_CERTIFICATE,
+		   c->client_key[0] == '\0' ? no_key : NULL);
+	check_file(k, "client_key", c->client_key, CLIENT_BYTES_MAX, NULL, NO_KEY);
 }
 
 /* Of the operator's own sentry-profd alone: it may hang (exe_link.h). */
@@ -139,8 +131,7 @@ static void check_exes(const struct checker *k)
 		r = exe_link_resolve(t->exe, resolved);
 		exe_link_text(t->exe, r, resolved, why);
 		if (why[0] != '\0')
-			config_fault_add(k->faults, k->config,
-					 config_target_origin(t, "exe"), true,
+			config_fault_add(k->faults, k->config, config_target_origin(t, "exe"), true,
 					 "exe: %s: %s", t->exe, why);
 	}
 }
@@ -158,8 +149,7 @@ static bool has_dsn(const struct config *c)
 static void check_spool(const struct checker *k)
 {
 	const struct config *c = k->config;
-	const struct config_origin *at =
-		config_origin(c, SECTION_PROFILER, "spool");
+	const struct config_origin *at = config_origin(c, SECTION_PROFILER, "spool");
 	const bool is_given = c->spool[0] != '\0';
 	const char *path = is_given ? c->spool : SPOOL_DIR_DEFAULT;
 	uint32_t uid = geteuid(), gid;
@@ -178,8 +168,7 @@ static void check_spool(const struct checker *k)
 				 at->by != NULL ? "" : "spool: ", path, what);
 	else
 		config_fault_add(k->faults, c, at, true,
-				 "no spool in %s: %s: chunks wait in memory",
-				 path, what);
+				 "no spool in %s: %s: chunks wait in memory", path, what);
 }
 
 void config_files_check(const struct config *c, enum config_occasion occasion,

@@ -13,26 +13,22 @@ static const char *const thread_ids[] = {"tid", "pthread", NULL};
 /* A text, not an enum. */
 static const char *const platforms[] = {"rust", "native", NULL};
 
-_Static_assert(UNWIND_SYMBOLS_NONE == 0 && UNWIND_SYMBOLS_NAMES == 1 &&
-		       UNWIND_SYMBOLS_LINES == 2 && COMPRESSION_GZIP == 0 &&
-		       COMPRESSION_ZSTD == 1,
+_Static_assert(UNWIND_SYMBOLS_NONE == 0 && UNWIND_SYMBOLS_NAMES == 1 && UNWIND_SYMBOLS_LINES == 2 &&
+		       COMPRESSION_GZIP == 0 && COMPRESSION_ZSTD == 1,
 	       "the order of the words");
 
 /* taken: as in struct config_key; of a section all are. */
-#define SENTRY(t, key, field, taken, ...)                                      \
-	{                                                                      \
-		SECTION_SENTRY, t, key, offsetof(struct config, field), taken, \
-			__VA_ARGS__                                            \
+#define SENTRY(t, key, field, taken, ...)                                                  \
+	{                                                                                  \
+		SECTION_SENTRY, t, key, offsetof(struct config, field), taken, __VA_ARGS__ \
 	}
-#define PROFILER(t, key, field, taken, ...)                               \
-	{                                                                 \
-		SECTION_PROFILER, t, key, offsetof(struct config, field), \
-			taken, __VA_ARGS__                                \
+#define PROFILER(t, key, field, taken, ...)                                                  \
+	{                                                                                    \
+		SECTION_PROFILER, t, key, offsetof(struct config, field), taken, __VA_ARGS__ \
 	}
-#define TARGET(t, key, field, ...)                                             \
-	{                                                                      \
-		SECTION_TARGET, t, key, offsetof(struct target_config, field), \
-			RELOAD, __VA_ARGS__                                    \
+#define TARGET(t, key, field, ...)                                                                 \
+	{                                                                                          \
+		SECTION_TARGET, t, key, offsetof(struct target_config, field), RELOAD, __VA_ARGS__ \
 	}
 #define RELOAD	 true
 #define START	 false
@@ -57,20 +53,17 @@ const struct config_key config_keys[] = {
 	SENTRY(KEY_BOOL, "client_reports", client_reports, START, NO_RANGE),
 	SENTRY(KEY_BOOL, "retry_5xx", retry_5xx, START, NO_RANGE),
 	SENTRY(KEY_WORD, "compression", compression, START, 0, 0, compressions),
-	SENTRY(KEY_SECONDS, "shutdown_timeout", shutdown_timeout_s, RELOAD, 0,
-	       365 * DAY_S, NULL),
+	SENTRY(KEY_SECONDS, "shutdown_timeout", shutdown_timeout_s, RELOAD, 0, 365 * DAY_S, NULL),
 	SENTRY(KEY_SPOTLIGHT, "spotlight", spotlight, START, NO_RANGE),
 	SENTRY(KEY_BOOL, "debug", debug, START, NO_RANGE),
 
-	PROFILER(KEY_NUMBER, "rate_hz", rate_hz, RELOAD, 1, CONFIG_RATE_MAX_HZ,
-		 NULL),
+	PROFILER(KEY_NUMBER, "rate_hz", rate_hz, RELOAD, 1, CONFIG_RATE_MAX_HZ, NULL),
 	PROFILER(KEY_WORD, "mode", mode, RELOAD, 0, 0, modes),
-	PROFILER(KEY_NUMBER, "chunk_seconds", chunk_seconds, RELOAD, 1,
-		 CONFIG_CHUNK_MAX_SECONDS, NULL),
-	PROFILER(KEY_NUMBER, "cpu_budget_percent", cpu_budget, RELOAD, 0,
-		 CONFIG_CPU_BUDGET_MAX, NULL),
-	PROFILER(KEY_NUMBER, "max_frames", max_frames, RELOAD, 1,
-		 UNWIND_FRAMES_MAX, NULL),
+	PROFILER(KEY_NUMBER, "chunk_seconds", chunk_seconds, RELOAD, 1, CONFIG_CHUNK_MAX_SECONDS,
+		 NULL),
+	PROFILER(KEY_NUMBER, "cpu_budget_percent", cpu_budget, RELOAD, 0, CONFIG_CPU_BUDGET_MAX,
+		 NULL),
+	PROFILER(KEY_NUMBER, "max_frames", max_frames, RELOAD, 1, UNWIND_FRAMES_MAX, NULL),
 	PROFILER(KEY_TEXT, "in_app_include", in_app_include, RELOAD, NO_RANGE),
 	PROFILER(KEY_TEXT, "in_app_exclude", in_app_exclude, RELOAD, NO_RANGE),
 	PROFILER(KEY_WORD, "symbols", symbols, RELOAD, 0, 0, symbols),
@@ -78,12 +71,9 @@ const struct config_key config_keys[] = {
 	PROFILER(KEY_TEXT, "platform", platform, RELOAD, 0, 0, platforms),
 	PROFILER(KEY_SPOOL, "spool", spool, START, NO_RANGE),
 	/* An envelope may have 10 MB; more than a disk is no limit. */
-	PROFILER(KEY_BYTES, "spool_max_bytes", spool_max_bytes, START,
-		 1024 * 1024, 0, NULL),
-	PROFILER(KEY_NUMBER, "spool_max_chunks", spool_max_chunks, START, 1,
-		 100000, NULL),
-	PROFILER(KEY_NUMBER, "spool_max_age_seconds", spool_max_age_s, START, 1,
-		 365 * DAY_S, NULL),
+	PROFILER(KEY_BYTES, "spool_max_bytes", spool_max_bytes, START, 1024 * 1024, 0, NULL),
+	PROFILER(KEY_NUMBER, "spool_max_chunks", spool_max_chunks, START, 1, 100000, NULL),
+	PROFILER(KEY_NUMBER, "spool_max_age_seconds", spool_max_age_s, START, 1, 365 * DAY_S, NULL),
 	PROFILER(KEY_PATH, "socket", socket, START, 0, SOCKET_BYTES_MAX, NULL),
 
 	TARGET(KEY_PATTERN, "exe", exe, NO_RANGE),
@@ -99,26 +89,22 @@ const struct config_key config_keys[] = {
 	TARGET(KEY_TEXT, "release", release, NO_RANGE),
 	TARGET(KEY_TEXT, "environment", environment, NO_RANGE),
 	TARGET(KEY_TEXT, "platform", platform, 0, 0, platforms),
-	TARGET(KEY_FRACTION, "profile_session_sample_rate", session_sample_rate,
-	       NO_RANGE),
+	TARGET(KEY_FRACTION, "profile_session_sample_rate", session_sample_rate, NO_RANGE),
 	TARGET(KEY_V1, "profiles_sample_rate", session_sample_rate, NO_RANGE),
 	TARGET(KEY_WORD, "profile_lifecycle", lifecycle, 0, 0, lifecycles),
 	TARGET(KEY_BOOL, "autostart", autostart, NO_RANGE),
 	TARGET(KEY_NUMBER, "rate_hz", rate_hz, 1, CONFIG_RATE_MAX_HZ, NULL),
 	TARGET(KEY_NUMBER, "min_age_seconds", min_age_s, 0, DAY_S, NULL),
 	TARGET(KEY_NUMBER, "max_instances", max_instances, 1, 100000, NULL),
-	TARGET(KEY_WORD, "thread_id_format", thread_id_format, 0, 0,
-	       thread_ids),
+	TARGET(KEY_WORD, "thread_id_format", thread_id_format, 0, 0, thread_ids),
 };
 const size_t config_n_keys = array_size(config_keys);
 _Static_assert(array_size(config_keys) <= CONFIG_KEYS_MAX, "a bit each");
 
-const struct config_key *config_key_find(enum config_section section,
-					 const char *name)
+const struct config_key *config_key_find(enum config_section section, const char *name)
 {
 	for (size_t i = 0; i < config_n_keys; i++)
-		if (config_keys[i].section == section &&
-		    strcmp(config_keys[i].name, name) == 0)
+		if (config_keys[i].section == section && strcmp(config_keys[i].name, name) == 0)
 			return &config_keys[i];
 	return NULL;
 }
@@ -138,18 +124,15 @@ uint64_t config_key_bit(const struct config_key *key)
 
 bool config_target_gives(const struct target_config *t, const char *name)
 {
-	return (t->given &
-		config_key_bit(config_key_find(SECTION_TARGET, name))) != 0;
+	return (t->given & config_key_bit(config_key_find(SECTION_TARGET, name))) != 0;
 }
 
-const struct config_origin *config_target_origin(const struct target_config *t,
-						 const char *name)
+const struct config_origin *config_target_origin(const struct target_config *t, const char *name)
 {
 	return &t->origins[config_key_find(SECTION_TARGET, name) - config_keys];
 }
 
-const struct config_origin *config_origin(const struct config *c,
-					  enum config_section section,
+const struct config_origin *config_origin(const struct config *c, enum config_section section,
 					  const char *name)
 {
 	return &c->origins[config_key_find(section, name) - config_keys];

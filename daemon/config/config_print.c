@@ -27,9 +27,8 @@ static void print_dsn(const char *text, char ret[MSG_DSN_MAX])
 	}
 	if (dsn.port != 0)
 		(void)snprintf(port, sizeof(port), ":%u", dsn.port);
-	(void)snprintf(ret, MSG_DSN_MAX, "%s://...@%s%s%s/%s",
-		       dsn.https ? "https" : "http", dsn.host, port, dsn.path,
-		       dsn.project);
+	(void)snprintf(ret, MSG_DSN_MAX, "%s://...@%s%s%s/%s", dsn.https ? "https" : "http",
+		       dsn.host, port, dsn.path, dsn.project);
 	explicit_bzero(&dsn, sizeof(dsn));
 }
 
@@ -45,8 +44,7 @@ static void print_proxy(const char *text, char ret[MSG_DSN_MAX])
 		(void)snprintf(ret, MSG_DSN_MAX, "%.*s...%s", (int)n, text, at);
 }
 
-bool config_value_print(const struct config_key *key, const void *base,
-			char ret[MSG_DSN_MAX])
+bool config_value_print(const struct config_key *key, const void *base, char ret[MSG_DSN_MAX])
 {
 	unsigned int word;
 	double decimal;
@@ -58,8 +56,7 @@ bool config_value_print(const struct config_key *key, const void *base,
 	case KEY_SPOOL:
 	case KEY_SPOTLIGHT:
 	case KEY_USER:
-		(void)snprintf(ret, MSG_DSN_MAX, "%s",
-			       CONST_FIELD(char, key, base));
+		(void)snprintf(ret, MSG_DSN_MAX, "%s", CONST_FIELD(char, key, base));
 		return ret[0] != '\0';
 	case KEY_PROXY:
 		print_proxy(CONST_FIELD(char, key, base), ret);
@@ -72,8 +69,7 @@ bool config_value_print(const struct config_key *key, const void *base,
 			       *CONST_FIELD(bool, key, base) ? "yes" : "no");
 		return true;
 	case KEY_NUMBER:
-		(void)snprintf(ret, MSG_DSN_MAX, "%u",
-			       *CONST_FIELD(uint32_t, key, base));
+		(void)snprintf(ret, MSG_DSN_MAX, "%u", *CONST_FIELD(uint32_t, key, base));
 		/* max_instances without a limit. */
 		return *CONST_FIELD(uint32_t, key, base) >= key->min;
 	case KEY_FRACTION:
@@ -82,8 +78,7 @@ bool config_value_print(const struct config_key *key, const void *base,
 		(void)snprintf(ret, MSG_DSN_MAX, "%.12g", decimal);
 		return true;
 	case KEY_BYTES:
-		(void)snprintf(ret, MSG_DSN_MAX, "%" PRIu64,
-			       *CONST_FIELD(uint64_t, key, base));
+		(void)snprintf(ret, MSG_DSN_MAX, "%" PRIu64, *CONST_FIELD(uint64_t, key, base));
 		return true;
 	case KEY_WORD:
 		memcpy(&word, CONST_FIELD(char, key, base), sizeof(word));
@@ -97,25 +92,21 @@ bool config_value_print(const struct config_key *key, const void *base,
 }
 
 /* By what is printed, but for what is not printed as it is. */
-bool config_value_equal(const struct config_key *key, const void *a,
-			const void *b)
+bool config_value_equal(const struct config_key *key, const void *a, const void *b)
 {
 	const struct target_config *x = a, *y = b;
 	char of_a[MSG_DSN_MAX] = "", of_b[MSG_DSN_MAX] = "";
 
 	if (key->type == KEY_USER)
 		return x->uid == y->uid;
-	if (key->type == KEY_DSN || key->type == KEY_DSN_FILE ||
-	    key->type == KEY_PROXY)
-		return strcmp(CONST_FIELD(char, key, a),
-			      CONST_FIELD(char, key, b)) == 0;
+	if (key->type == KEY_DSN || key->type == KEY_DSN_FILE || key->type == KEY_PROXY)
+		return strcmp(CONST_FIELD(char, key, a), CONST_FIELD(char, key, b)) == 0;
 	(void)!config_value_print(key, a, of_a);
 	(void)!config_value_print(key, b, of_b);
 	return strcmp(of_a, of_b) == 0;
 }
 
-static int print_section(struct buf *out, enum config_section section,
-			 const void *base)
+static int print_section(struct buf *out, enum config_section section, const void *base)
 {
 	char value[MSG_DSN_MAX];
 	int r = 0;
@@ -123,8 +114,7 @@ static int print_section(struct buf *out, enum config_section section,
 	for (size_t i = 0; r == 0 && i < config_n_keys; i++) {
 		const struct config_key *key = &config_keys[i];
 
-		if (key->section == section &&
-		    config_value_print(key, base, value))
+		if (key->section == section && config_value_print(key, base, value))
 			r = buf_printf(out, "%s = %s\n", key->name, value);
 	}
 	return r;

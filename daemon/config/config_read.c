@@ -51,8 +51,8 @@ struct reader {
 
 #define fault(r, ...) tell((r), false, __VA_ARGS__)
 
-__attribute__((format(printf, 3, 4))) static void
-tell(const struct reader *r, bool is_warning, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static void tell(const struct reader *r, bool is_warning,
+						       const char *format, ...)
 {
 	const struct config_origin at = {.file = r->file, .line = r->number};
 	char text[CONFIG_PROBLEM_MAX + 2 * CONFIG_TEXT_MAX];
@@ -72,8 +72,7 @@ static bool is_blank(char c)
 static bool has_control(const char *line, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (((unsigned char)line[i] < 0x20 && line[i] != '\t') ||
-		    line[i] == 0x7f)
+		if (((unsigned char)line[i] < 0x20 && line[i] != '\t') || line[i] == 0x7f)
 			return true;
 	return false;
 }
@@ -161,13 +160,11 @@ static bool is_heading(const struct reader *r, const char *section)
 {
 	size_t n = strlen(section), after;
 
-	if (r->heading_n <= n || memcmp(r->heading, section, n) != 0 ||
-	    r->heading[n] != ']')
+	if (r->heading_n <= n || memcmp(r->heading, section, n) != 0 || r->heading[n] != ']')
 		return false;
 	for (after = n + 1; after < r->heading_n; after++)
 		if (!is_blank(r->heading[after]))
-			return r->heading[after] == '#' ||
-			       r->heading[after] == ';';
+			return r->heading[after] == '#' || r->heading[after] == ';';
 	return true;
 }
 
@@ -237,8 +234,7 @@ static void begin_section(struct reader *r, const char *section)
 	r->was_told = true; /* of its keys nothing more is said */
 	if (!is_heading(r, section)) {
 		if (strlen(section) >= SECTION_BYTES_MAX)
-			fault(r, "[%s...: is longer than %d bytes", section,
-			      SECTION_BYTES_MAX);
+			fault(r, "[%s...: is longer than %d bytes", section, SECTION_BYTES_MAX);
 		else
 			fault(r, "a section is [NAME], and nothing behind it");
 		return;
@@ -247,8 +243,7 @@ static void begin_section(struct reader *r, const char *section)
 		begin_target(r, section);
 		return;
 	}
-	if (strcmp(section, "sentry") != 0 &&
-	    strcmp(section, "profiler") != 0) {
+	if (strcmp(section, "sentry") != 0 && strcmp(section, "profiler") != 0) {
 		fault(r,
 		      "unknown section [%s]: there are [sentry], [profiler] "
 		      "and [target \"NAME\"]",
@@ -261,8 +256,7 @@ static void begin_section(struct reader *r, const char *section)
 	}
 	r->base = r->config;
 	r->section = *section == 's' ? SECTION_SENTRY : SECTION_PROFILER;
-	r->given = *section == 's' ? &r->config->given_sentry
-				   : &r->config->given_profiler;
+	r->given = *section == 's' ? &r->config->given_sentry : &r->config->given_profiler;
 	r->origins = r->config->origins;
 }
 
@@ -277,8 +271,7 @@ static void unknown_key(struct reader *r, const char *name)
 	else if (elsewhere == SECTION_NONE)
 		fault(r, "unknown key %s", name);
 	else
-		fault(r, "%s is a key of %s", name,
-		      config_section_name(elsewhere));
+		fault(r, "%s is a key of %s", name, config_section_name(elsewhere));
 }
 
 /* The other way to give the DSN. */
@@ -288,21 +281,18 @@ static bool is_dsn_twice(const struct reader *r, const struct config_key *key)
 
 	if (key->type != KEY_DSN && key->type != KEY_DSN_FILE)
 		return false;
-	other = config_key_find(r->section,
-				key->type == KEY_DSN ? "dsn_file" : "dsn");
+	other = config_key_find(r->section, key->type == KEY_DSN ? "dsn_file" : "dsn");
 	return (*r->given & config_key_bit(other)) != 0;
 }
 
 /* A daemon is in no directory in particular. */
 static bool is_relative(const struct config_key *key, const char *value)
 {
-	return value[0] != '/' &&
-	       (key->type == KEY_PATH || key->type == KEY_DSN_FILE ||
-		(key->type == KEY_SPOOL && strcmp(value, "none") != 0));
+	return value[0] != '/' && (key->type == KEY_PATH || key->type == KEY_DSN_FILE ||
+				   (key->type == KEY_SPOOL && strcmp(value, "none") != 0));
 }
 
-static void take_value(struct reader *r, const struct config_key *key,
-		       const char *value)
+static void take_value(struct reader *r, const struct config_key *key, const char *value)
 {
 	char problem[CONFIG_PROBLEM_MAX];
 
@@ -315,15 +305,13 @@ static void take_value(struct reader *r, const struct config_key *key,
 		return;
 	}
 	*r->given |= config_key_bit(key);
-	r->origins[key - config_keys] =
-		(struct config_origin){.file = r->file, .line = r->number};
+	r->origins[key - config_keys] = (struct config_origin){.file = r->file, .line = r->number};
 	if (is_relative(key, value)) {
 		fault(r, "%s: not an absolute path: '%s'", key->name, value);
 		return;
 	}
 	if (config_value_parse(key, value, r->base, problem) < 0) {
-		if (key->type == KEY_DSN || key->type == KEY_DSN_FILE ||
-		    key->type == KEY_PROXY)
+		if (key->type == KEY_DSN || key->type == KEY_DSN_FILE || key->type == KEY_PROXY)
 			fault(r, "%s: %s", key->name, problem);
 		else
 			fault(r, "%s: %s: '%s'", key->name, problem, value);
@@ -337,8 +325,7 @@ static void take_value(struct reader *r, const struct config_key *key,
 }
 
 /* An ini_handler: 1 is no error. */
-static int handle(void *user, const char *section, const char *name,
-		  const char *value)
+static int handle(void *user, const char *section, const char *name, const char *value)
 {
 	struct reader *r = user;
 	const struct config_key *key;
@@ -362,20 +349,15 @@ static int handle(void *user, const char *section, const char *name,
 }
 
 /* Does a section of this file hold one? The faults are of this file then. */
-static bool holds_dsn(const struct config *c, size_t first_target,
-		      uint64_t sentry_before)
+static bool holds_dsn(const struct config *c, size_t first_target, uint64_t sentry_before)
 {
-	const uint64_t of_sentry =
-		config_key_bit(config_key_find(SECTION_SENTRY, "dsn"));
-	const uint64_t of_target =
-		config_key_bit(config_key_find(SECTION_TARGET, "dsn"));
+	const uint64_t of_sentry = config_key_bit(config_key_find(SECTION_SENTRY, "dsn"));
+	const uint64_t of_target = config_key_bit(config_key_find(SECTION_TARGET, "dsn"));
 
-	if ((c->given_sentry & ~sentry_before & of_sentry) != 0 &&
-	    c->dsn[0] != '\0')
+	if ((c->given_sentry & ~sentry_before & of_sentry) != 0 && c->dsn[0] != '\0')
 		return true;
 	for (size_t i = first_target; i < c->n_targets; i++)
-		if ((c->targets[i].given & of_target) != 0 &&
-		    c->targets[i].dsn[0] != '\0')
+		if ((c->targets[i].given & of_target) != 0 && c->targets[i].dsn[0] != '\0')
 			return true;
 	return false;
 }
@@ -393,8 +375,7 @@ void config_read_text(struct config *c, const struct config_text *text,
 	(void)ini_parse_stream(read_line, &r, handle, &r);
 	close_line(&r);
 	if (config_check_mode(text->name, text->mode, text->uid,
-			      holds_dsn(c, first_target, sentry_before),
-			      problem) < 0) {
+			      holds_dsn(c, first_target, sentry_before), problem) < 0) {
 		r.number = 0; /* the file as a whole */
 		fault(&r, "%s", problem);
 	}
@@ -418,17 +399,16 @@ static int read_file(int at, const char *path, struct buf *ret, struct stat *st)
 	return r;
 }
 
-static void fault_of_file(struct config *c, const char *name,
-			  struct config_faults *faults, const char *what)
+static void fault_of_file(struct config *c, const char *name, struct config_faults *faults,
+			  const char *what)
 {
 	const struct config_origin at = {.file = config_add_file(c, name)};
 
 	config_fault_add(faults, c, &at, false, "%s", what);
 }
 
-static void load_file(struct config *c, int at, const char *path,
-		      const char *shown, enum config_place place,
-		      struct config_faults *faults)
+static void load_file(struct config *c, int at, const char *path, const char *shown,
+		      enum config_place place, struct config_faults *faults)
 {
 	struct config_text text = {.name = shown, .place = place};
 	struct stat st;
@@ -438,9 +418,7 @@ static void load_file(struct config *c, int at, const char *path,
 	buf_init(&b, CONFIG_FILE_BYTES_MAX);
 	r = read_file(at, path, &b, &st);
 	if (r < 0) {
-		fault_of_file(c, shown, faults,
-			      r == -ENXIO ? "not a regular file"
-					  : strerror(-r));
+		fault_of_file(c, shown, faults, r == -ENXIO ? "not a regular file" : strerror(-r));
 	} else {
 		text.bytes = buf_string(&b);
 		text.size = b.len;
@@ -466,8 +444,7 @@ static int by_name(const struct dirent **a, const struct dirent **b)
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-static void load_targets_d(struct config *c, const char *path,
-			   struct config_faults *faults)
+static void load_targets_d(struct config *c, const char *path, struct config_faults *faults)
 {
 	const char *slash = strrchr(path, '/');
 	size_t n = slash == NULL ? 0 : (size_t)(slash + 1 - path);
@@ -475,18 +452,15 @@ static void load_targets_d(struct config *c, const char *path,
 	struct dirent **v = NULL;
 	int found;
 
-	if ((size_t)snprintf(dir, sizeof(dir), "%.*s" TARGETS_D, (int)n,
-			     path) >= sizeof(dir))
+	if ((size_t)snprintf(dir, sizeof(dir), "%.*s" TARGETS_D, (int)n, path) >= sizeof(dir))
 		return;
 	found = scandir(dir, &v, is_conf, by_name);
 	if (found < 0 && errno != ENOENT)
 		fault_of_file(c, dir, faults, strerror(errno));
 	for (int i = 0; i < found; i++) {
-		(void)snprintf(shown, sizeof(shown), "%s/%s", dir,
-			       v[i]->d_name);
+		(void)snprintf(shown, sizeof(shown), "%s/%s", dir, v[i]->d_name);
 		if (i < CONFIG_FILES_MAX)
-			load_file(c, AT_FDCWD, shown, shown, CONFIG_TARGETS_D,
-				  faults);
+			load_file(c, AT_FDCWD, shown, shown, CONFIG_TARGETS_D, faults);
 		else if (i == CONFIG_FILES_MAX)
 			fault_of_file(c, dir, faults, "too many files");
 		free(v[i]);
@@ -494,8 +468,7 @@ static void load_targets_d(struct config *c, const char *path,
 	free(v);
 }
 
-int config_load(const char *path, struct config *ret,
-		struct config_faults *faults)
+int config_load(const char *path, struct config *ret, struct config_faults *faults)
 {
 	size_t before = faults->n_errors;
 

@@ -7,8 +7,8 @@
 #include "daemon/config/config_keys.h"
 #include "daemon/config/proxy.h"
 
-int config_set(struct config *c, const char *name, const char *by,
-	       const char *value, char problem[CONFIG_PROBLEM_MAX])
+int config_set(struct config *c, const char *name, const char *by, const char *value,
+	       char problem[CONFIG_PROBLEM_MAX])
 {
 	const struct {
 		enum config_section section;
@@ -18,19 +18,16 @@ int config_set(struct config *c, const char *name, const char *by,
 	} v[] = {
 		{SECTION_SENTRY, c, &c->given_sentry, c->origins},
 		{SECTION_PROFILER, c, &c->given_profiler, c->origins},
-		{SECTION_TARGET, &c->implicit, &c->implicit.given,
-		 c->implicit.origins},
+		{SECTION_TARGET, &c->implicit, &c->implicit.given, c->implicit.origins},
 	};
 
 	for (size_t i = 0; i < array_size(v); i++) {
-		const struct config_key *key =
-			config_key_find(v[i].section, name);
+		const struct config_key *key = config_key_find(v[i].section, name);
 
 		if (key == NULL)
 			continue;
 		*v[i].given |= config_key_bit(key);
-		v[i].origins[key - config_keys] =
-			(struct config_origin){.by = by};
+		v[i].origins[key - config_keys] = (struct config_origin){.by = by};
 		return config_value_parse(key, value, v[i].base, problem);
 	}
 	return -EINVAL;
@@ -38,14 +35,12 @@ int config_set(struct config *c, const char *name, const char *by,
 
 static bool is_given(const struct config *c, const char *name)
 {
-	return (c->given_sentry &
-		config_key_bit(config_key_find(SECTION_SENTRY, name))) != 0;
+	return (c->given_sentry & config_key_bit(config_key_find(SECTION_SENTRY, name))) != 0;
 }
 
 /* Its value is for key of section, in base. False: it is none. */
-static bool take_variable(const char *variable, const char *value,
-			  enum config_section section, const char *name,
-			  void *base, struct config_faults *faults)
+static bool take_variable(const char *variable, const char *value, enum config_section section,
+			  const char *name, void *base, struct config_faults *faults)
 {
 	const struct config_key *key = config_key_find(section, name);
 	const struct config_origin at = {.by = variable};
@@ -56,8 +51,7 @@ static bool take_variable(const char *variable, const char *value,
 	if (key->type == KEY_DSN)
 		config_fault_add(faults, NULL, &at, false, "%s", problem);
 	else
-		config_fault_add(faults, NULL, &at, false, "%s: '%s'", problem,
-				 value);
+		config_fault_add(faults, NULL, &at, false, "%s: '%s'", problem, value);
 	return false;
 }
 
@@ -71,13 +65,11 @@ static const char *variable_of(config_env_fn get, const char *name)
 /* On, unless the word says off. */
 static bool is_on(const char *value)
 {
-	return value != NULL && strcmp(value, "0") != 0 &&
-	       strcmp(value, "false") != 0 && strcmp(value, "no") != 0 &&
-	       strcmp(value, "off") != 0;
+	return value != NULL && strcmp(value, "0") != 0 && strcmp(value, "false") != 0 &&
+	       strcmp(value, "no") != 0 && strcmp(value, "off") != 0;
 }
 
-static void resolve_authorities(struct config *c, config_env_fn get,
-				struct config_faults *faults)
+static void resolve_authorities(struct config *c, config_env_fn get, struct config_faults *faults)
 {
 	const char *variable = "SSL_CERT_FILE", *name = "ca_certs";
 	const char *value = variable_of(get, variable);
@@ -94,27 +86,22 @@ static void resolve_authorities(struct config *c, config_env_fn get,
  * The option counts before the variable, but one that says no more than yes
  * takes the URL that the variable has.
  */
-static void resolve_spotlight(struct config *c, config_env_fn get,
-			      struct config_faults *faults)
+static void resolve_spotlight(struct config *c, config_env_fn get, struct config_faults *faults)
 {
 	const char *variable = "SENTRY_SPOTLIGHT", *name = "spotlight";
 	const char *value = variable_of(get, variable);
 	const bool is_on = strcmp(c->spotlight, CONFIG_SPOTLIGHT_ON) == 0;
 	struct config of_env = {.has_dsn = false};
 
-	if (value != NULL && value[strspn(value, " \t")] != '\0' &&
-	    (is_on || !is_given(c, name)) &&
-	    take_variable(variable, value, SECTION_SENTRY, name, &of_env,
-			  faults) &&
+	if (value != NULL && value[strspn(value, " \t")] != '\0' && (is_on || !is_given(c, name)) &&
+	    take_variable(variable, value, SECTION_SENTRY, name, &of_env, faults) &&
 	    (!is_on || of_env.spotlight[0] != '\0'))
 		memcpy(c->spotlight, of_env.spotlight, sizeof(c->spotlight));
 	if (strcmp(c->spotlight, CONFIG_SPOTLIGHT_ON) == 0)
-		memcpy(c->spotlight, CONFIG_SPOTLIGHT_DEFAULT,
-		       sizeof(CONFIG_SPOTLIGHT_DEFAULT));
+		memcpy(c->spotlight, CONFIG_SPOTLIGHT_DEFAULT, sizeof(CONFIG_SPOTLIGHT_DEFAULT));
 }
 
-static void resolve_sentry(struct config *c, config_env_fn get,
-			   struct config_faults *faults)
+static void resolve_sentry(struct config *c, config_env_fn get, struct config_faults *faults)
 {
 	struct config of_env = {.has_dsn = false};
 	const char *value;
@@ -122,39 +109,32 @@ static void resolve_sentry(struct config *c, config_env_fn get,
 	c->has_dsn = is_given(c, "dsn") || is_given(c, "dsn_file");
 	value = get("SENTRY_DSN");
 	if (!c->has_dsn && value != NULL)
-		c->has_dsn = take_variable("SENTRY_DSN", value, SECTION_SENTRY,
-					   "dsn", c, faults);
+		c->has_dsn = take_variable("SENTRY_DSN", value, SECTION_SENTRY, "dsn", c, faults);
 	value = variable_of(get, "SENTRY_ENVIRONMENT");
 	if (!is_given(c, "environment"))
-		(void)take_variable("SENTRY_ENVIRONMENT",
-				    value != NULL ? value : "production",
+		(void)take_variable("SENTRY_ENVIRONMENT", value != NULL ? value : "production",
 				    SECTION_SENTRY, "environment", c, faults);
 	value = variable_of(get, "SENTRY_RELEASE");
 	if (value != NULL &&
-	    take_variable("SENTRY_RELEASE", value, SECTION_SENTRY, "release",
-			  &of_env, faults))
+	    take_variable("SENTRY_RELEASE", value, SECTION_SENTRY, "release", &of_env, faults))
 		memcpy(c->release_env, of_env.release, sizeof(c->release_env));
 	if (!is_given(c, "debug"))
 		c->debug = is_on(variable_of(get, "SENTRY_DEBUG"));
 	resolve_authorities(c, get, faults);
 	resolve_spotlight(c, get, faults);
 	if (c->client_key[0] != '\0' && c->client_cert[0] == '\0')
-		config_fault_add(faults, c,
-				 config_origin(c, SECTION_SENTRY, "client_key"),
-				 false,
+		config_fault_add(faults, c, config_origin(c, SECTION_SENTRY, "client_key"), false,
 				 "client_key is given without client_cert");
 }
 
 /* What a section has of its own stays. */
 static void inherit(const struct config *c, struct target_config *t)
 {
-	if (!config_target_gives(t, "dsn") &&
-	    !config_target_gives(t, "dsn_file"))
+	if (!config_target_gives(t, "dsn") && !config_target_gives(t, "dsn_file"))
 		memcpy(t->dsn, c->dsn, sizeof(t->dsn));
 	if (!config_target_gives(t, "release"))
 		memcpy(t->release, c->release, sizeof(t->release));
-	t->environment_given = config_target_gives(t, "environment") ||
-			       is_given(c, "environment");
+	t->environment_given = config_target_gives(t, "environment") || is_given(c, "environment");
 	if (!config_target_gives(t, "environment"))
 		memcpy(t->environment, c->environment, sizeof(t->environment));
 	if (!config_target_gives(t, "platform"))
@@ -172,8 +152,7 @@ static void take_defaults(config_env_fn get, struct target_config *ret,
 	static const struct {
 		const char *variable, *key;
 	} v[] = {
-		{"SENTRY_PROFILE_SESSION_SAMPLE_RATE",
-		 "profile_session_sample_rate"},
+		{"SENTRY_PROFILE_SESSION_SAMPLE_RATE", "profile_session_sample_rate"},
 		{"SENTRY_PROFILE_LIFECYCLE", "profile_lifecycle"},
 	};
 	const struct config_origin v1 = {.by = "SENTRY_PROFILES_SAMPLE_RATE"};
@@ -184,10 +163,8 @@ static void take_defaults(config_env_fn get, struct target_config *ret,
 		value = variable_of(get, v[i].variable);
 		if (value == NULL)
 			continue;
-		(void)take_variable(v[i].variable, value, SECTION_TARGET,
-				    v[i].key, ret, faults);
-		ret->given |= config_key_bit(
-			config_key_find(SECTION_TARGET, v[i].key));
+		(void)take_variable(v[i].variable, value, SECTION_TARGET, v[i].key, ret, faults);
+		ret->given |= config_key_bit(config_key_find(SECTION_TARGET, v[i].key));
 	}
 	if (variable_of(get, v1.by) != NULL)
 		config_fault_add(faults, NULL, &v1, true,
@@ -195,10 +172,8 @@ static void take_defaults(config_env_fn get, struct target_config *ret,
 				 "SENTRY_PROFILE_SESSION_SAMPLE_RATE has");
 }
 
-static void resolve_target(const struct config *c,
-			   const struct target_config *defaults,
-			   struct target_config *t,
-			   struct config_faults *faults)
+static void resolve_target(const struct config *c, const struct target_config *defaults,
+			   struct target_config *t, struct config_faults *faults)
 {
 	const char *rate = "profile_session_sample_rate";
 
@@ -208,8 +183,7 @@ static void resolve_target(const struct config *c,
 	if (!config_target_gives(t, "profile_lifecycle"))
 		t->lifecycle = defaults->lifecycle;
 	/* Where Spotlight is the only destination, all are sampled. */
-	if (!config_target_gives(t, rate) &&
-	    !config_target_gives(defaults, rate) &&
+	if (!config_target_gives(t, rate) && !config_target_gives(defaults, rate) &&
 	    (c->spotlight[0] == '\0' || t->dsn[0] != '\0'))
 		config_fault_add(faults, c, &t->origin, true,
 				 "[target \"%s\"] has no %s, which is 0 then: "
@@ -219,8 +193,7 @@ static void resolve_target(const struct config *c,
 }
 
 /* Who names a process wants it profiled, unless he says something else. */
-static void resolve_implicit(const struct target_config *defaults,
-			     struct config *c)
+static void resolve_implicit(const struct target_config *defaults, struct config *c)
 {
 	struct target_config *t = &c->implicit;
 	const char *rate = "profile_session_sample_rate";
@@ -230,9 +203,8 @@ static void resolve_implicit(const struct target_config *defaults,
 	t->min_age_s = 0;
 	t->autostart = true;
 	if (!config_target_gives(t, rate))
-		t->session_sample_rate = config_target_gives(defaults, rate)
-						 ? defaults->session_sample_rate
-						 : 1;
+		t->session_sample_rate =
+			config_target_gives(defaults, rate) ? defaults->session_sample_rate : 1;
 	if (!config_target_gives(t, lifecycle))
 		t->lifecycle = defaults->lifecycle;
 }
@@ -253,19 +225,15 @@ static bool sends_by(const struct config *c, const char *scheme)
  * What ship's libcurl takes from the environment, in its order. It may be meant
  * for others, and no_proxy for us: no fault.
  */
-static void check_proxies(const struct config *c, config_env_fn get,
-			  struct config_faults *faults)
+static void check_proxies(const struct config *c, config_env_fn get, struct config_faults *faults)
 {
 	const struct {
 		const char *scheme, *given, *variables[5];
 	} v[] = {
-		{"http:",
-		 c->http_proxy,
-		 {"http_proxy", "all_proxy", "ALL_PROXY", NULL}},
+		{"http:", c->http_proxy, {"http_proxy", "all_proxy", "ALL_PROXY", NULL}},
 		{"https:",
 		 c->https_proxy,
-		 {"https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY",
-		  NULL}},
+		 {"https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", NULL}},
 	};
 
 	for (size_t i = 0; i < array_size(v); i++) {
@@ -273,18 +241,15 @@ static void check_proxies(const struct config *c, config_env_fn get,
 
 		if (v[i].given[0] != '\0' || !sends_by(c, v[i].scheme))
 			continue;
-		while (*name != NULL &&
-		       (value = variable_of(get, *name)) == NULL)
+		while (*name != NULL && (value = variable_of(get, *name)) == NULL)
 			name++;
 		if (value != NULL && proxy_problem(value) != NULL)
-			config_fault_add(faults, NULL,
-					 &(struct config_origin){.by = *name},
-					 true, "%s", proxy_problem(value));
+			config_fault_add(faults, NULL, &(struct config_origin){.by = *name}, true,
+					 "%s", proxy_problem(value));
 	}
 }
 
-int config_resolve(struct config *c, config_env_fn get,
-		   struct config_faults *faults)
+int config_resolve(struct config *c, config_env_fn get, struct config_faults *faults)
 {
 	size_t before = faults->n_errors;
 	struct target_config defaults;
@@ -298,8 +263,7 @@ int config_resolve(struct config *c, config_env_fn get,
 	return faults->n_errors != before ? -EINVAL : 0;
 }
 
-void config_implicit_target(const struct config *c, const char *name,
-			    struct target_config *ret)
+void config_implicit_target(const struct config *c, const char *name, struct target_config *ret)
 {
 	*ret = c->implicit;
 	(void)snprintf(ret->name, sizeof(ret->name), "%s", name);

@@ -45,25 +45,21 @@ int config_rule_check(const struct config_key *key, const char *value,
 
 	/* What a star or "?" stands for there is no slash. */
 	if (strcmp(key->name, "exe") == 0 && n > 0 &&
-	    ((value[0] != '/' && strncmp(value, "**", 2) != 0) ||
-	     value[n - 1] == '/'))
+	    ((value[0] != '/' && strncmp(value, "**", 2) != 0) || value[n - 1] == '/'))
 		return wrong(problem, "fits no path of a file: these begin "
 				      "with / (** stands for it, too), and do "
 				      "not end with it");
-	if (strcmp(key->name, "comm") == 0 &&
-	    least_bytes(value) >= PROCESS_COMM_SIZE)
+	if (strcmp(key->name, "comm") == 0 && least_bytes(value) >= PROCESS_COMM_SIZE)
 		return wrong(problem, "fits no name: the kernel keeps 15 bytes "
 				      "of it");
-	if (strcmp(key->name, "cgroup") == 0 && n > 0 &&
-	    strchr("/*?", value[0]) == NULL)
+	if (strcmp(key->name, "cgroup") == 0 && n > 0 && strchr("/*?", value[0]) == NULL)
 		return wrong(problem, "fits no path of a control group: these "
 				      "begin with /");
 	if (strcmp(key->name, "unit") == 0 && strchr(value, '/') != NULL)
 		return wrong(problem, "fits no unit: a name has no slash (for "
 				      "paths there is cgroup)");
 	if (strcmp(key->name, "container") == 0 &&
-	    (!is_of(value, "0123456789abcdef*?") ||
-	     least_bytes(value) >= FACTS_CONTAINER_SIZE))
+	    (!is_of(value, "0123456789abcdef*?") || least_bytes(value) >= FACTS_CONTAINER_SIZE))
 		return wrong(problem, "fits no container: an id has 64 digits, "
 				      "0 to 9 and a to f");
 	return 0;
@@ -78,23 +74,19 @@ static bool gives_rule(const struct target_config *t)
 }
 
 /* All that the first asks for the other asks for as well. */
-static bool covers(const struct target_config *first,
-		   const struct target_config *other)
+static bool covers(const struct target_config *first, const struct target_config *other)
 {
 	for (size_t i = 0; i < array_size(rules); i++) {
 		if (!config_target_gives(first, rules[i]))
 			continue;
 		if (!config_target_gives(other, rules[i]) ||
-		    !config_value_equal(
-			    config_key_find(SECTION_TARGET, rules[i]), first,
-			    other))
+		    !config_value_equal(config_key_find(SECTION_TARGET, rules[i]), first, other))
 			return false;
 	}
 	return match_has_rules(first);
 }
 
-static void check_those_before(const struct config *c,
-			       const struct target_config *t,
+static void check_those_before(const struct config *c, const struct target_config *t,
 			       struct config_faults *faults)
 {
 	for (const struct target_config *first = c->targets; first < t; first++)
@@ -118,17 +110,14 @@ void config_target_check(const struct config *c, const struct target_config *t,
 				 "pid_file): it would be every process",
 				 t->name);
 	if (t->thread_id_format == THREAD_ID_PTHREAD && !knows_pthreads)
-		config_fault_add(faults, c,
-				 config_target_origin(t, "thread_id_format"),
-				 false,
+		config_fault_add(faults, c, config_target_origin(t, "thread_id_format"), false,
 				 "[target \"%s\"]: thread_id_format = "
 				 "pthread is for x86-64 only",
 				 t->name);
 	if (t->autostart && t->lifecycle == LIFECYCLE_TRACE)
-		config_fault_add(
-			faults, c, config_target_origin(t, "autostart"), true,
-			"[target \"%s\"]: autostart has no effect with "
-			"profile_lifecycle = trace",
-			t->name);
+		config_fault_add(faults, c, config_target_origin(t, "autostart"), true,
+				 "[target \"%s\"]: autostart has no effect with "
+				 "profile_lifecycle = trace",
+				 t->name);
 	check_those_before(c, t, faults);
 }

@@ -21,11 +21,10 @@
 #define TEXT_BYTES_MAX 200
 
 /* What is the value, where it lies? The key's type says so. */
-#define FIELD(type, key, base) \
-	((type *)(void *)((char *)(base) + (key)->offset))
+#define FIELD(type, key, base) ((type *)(void *)((char *)(base) + (key)->offset))
 
-__attribute__((format(printf, 2, 3))) static int
-wrong(char problem[CONFIG_PROBLEM_MAX], const char *format, ...)
+__attribute__((format(printf, 2, 3))) static int wrong(char problem[CONFIG_PROBLEM_MAX],
+						       const char *format, ...)
 {
 	va_list args;
 
@@ -42,16 +41,14 @@ static void join_words(const char *const *words, char *ret, size_t size)
 
 	for (size_t i = 0; words[i] != NULL && at < size; i++) {
 		const char *between = words[i + 1] == NULL ? " nor " : ", ";
-		int n = snprintf(ret + at, size - at, "%s%s",
-				 i > 0 ? between : "", words[i]);
+		int n = snprintf(ret + at, size - at, "%s%s", i > 0 ? between : "", words[i]);
 
 		at += n > 0 ? (size_t)n : 0;
 	}
 }
 
 /* Its place among words, or -EINVAL. */
-static int find_word(const char *const *words, const char *value,
-		     char problem[CONFIG_PROBLEM_MAX])
+static int find_word(const char *const *words, const char *value, char problem[CONFIG_PROBLEM_MAX])
 {
 	char all[64];
 
@@ -62,13 +59,11 @@ static int find_word(const char *const *words, const char *value,
 	return wrong(problem, "neither %s", all);
 }
 
-static int parse_text(const struct config_key *key, const char *value,
-		      void *base, char *problem)
+static int parse_text(const struct config_key *key, const char *value, void *base, char *problem)
 {
-	const size_t most = key->type == KEY_PATH && key->max != 0 ? key->max
-			    : key->type == KEY_PATH || key->type == KEY_SPOOL
-				    ? CONFIG_TEXT_MAX - 1
-				    : TEXT_BYTES_MAX;
+	const size_t most = key->type == KEY_PATH && key->max != 0	      ? key->max
+			    : key->type == KEY_PATH || key->type == KEY_SPOOL ? CONFIG_TEXT_MAX - 1
+									      : TEXT_BYTES_MAX;
 	size_t n = strlen(value);
 
 	if (n == 0)
@@ -86,20 +81,17 @@ static int parse_text(const struct config_key *key, const char *value,
 	return 0;
 }
 
-static int parse_number(const struct config_key *key, const char *value,
-			void *base, char *problem)
+static int parse_number(const struct config_key *key, const char *value, void *base, char *problem)
 {
 	uint64_t n;
 
 	if (!digits_number(value, key->min, key->max, &n))
-		return wrong(problem, "not a number from %u to %u", key->min,
-			     key->max);
+		return wrong(problem, "not a number from %u to %u", key->min, key->max);
 	*FIELD(uint32_t, key, base) = (uint32_t)n;
 	return 0;
 }
 
-static int parse_bytes(const struct config_key *key, const char *value,
-		       void *base, char *problem)
+static int parse_bytes(const struct config_key *key, const char *value, void *base, char *problem)
 {
 	static const char units[] = "KMG";
 	const char *unit;
@@ -119,8 +111,7 @@ static int parse_bytes(const struct config_key *key, const char *value,
 		bytes <<= shift;
 		end++;
 	}
-	if (value[0] < '0' || value[0] > '9' || *end != '\0' || errno != 0 ||
-	    bytes < key->min)
+	if (value[0] < '0' || value[0] > '9' || *end != '\0' || errno != 0 || bytes < key->min)
 		return wrong(problem,
 			     "not a number of bytes from %u on, as "
 			     "300M",
@@ -136,13 +127,11 @@ static bool read_decimal(const char *value, double *ret)
 
 	errno = 0;
 	*ret = strtod(value, &end);
-	return value[0] != '\0' &&
-	       value[strspn(value, "0123456789.")] == '\0' && *end == '\0' &&
+	return value[0] != '\0' && value[strspn(value, "0123456789.")] == '\0' && *end == '\0' &&
 	       errno == 0 && isfinite(*ret);
 }
 
-static int parse_decimal(const struct config_key *key, const char *value,
-			 void *base, char *problem)
+static int parse_decimal(const struct config_key *key, const char *value, void *base, char *problem)
 {
 	double n;
 
@@ -158,8 +147,7 @@ static int parse_decimal(const struct config_key *key, const char *value,
 	return 0;
 }
 
-static int parse_bool(const struct config_key *key, const char *value,
-		      void *base, char *problem)
+static int parse_bool(const struct config_key *key, const char *value, void *base, char *problem)
 {
 	bool yes = strcmp(value, "yes") == 0 || strcmp(value, "true") == 0;
 
@@ -169,8 +157,7 @@ static int parse_bool(const struct config_key *key, const char *value,
 	return 0;
 }
 
-static int parse_word(const struct config_key *key, const char *value,
-		      void *base, char *problem)
+static int parse_word(const struct config_key *key, const char *value, void *base, char *problem)
 {
 	const int place = find_word(key->words, value, problem);
 
@@ -183,8 +170,7 @@ _Static_assert(sizeof(enum profile_mode) == sizeof(unsigned int) &&
 		       sizeof(enum unwind_symbols) == sizeof(unsigned int),
 	       "an enum is written as an unsigned int");
 
-static int parse_user(const struct config_key *key, const char *value,
-		      void *base, char *problem)
+static int parse_user(const struct config_key *key, const char *value, void *base, char *problem)
 {
 	struct target_config *t = base;
 	uint32_t gid;
@@ -198,8 +184,7 @@ static int parse_user(const struct config_key *key, const char *value,
 	return parse_text(key, value, base, problem);
 }
 
-static int parse_dsn(const struct config_key *key, const char *value,
-		     void *base, char *problem)
+static int parse_dsn(const struct config_key *key, const char *value, void *base, char *problem)
 {
 	enum dsn_result result;
 	struct dsn dsn;
@@ -222,13 +207,11 @@ static bool is_word(const char *value, const char *const *words)
 }
 
 /* Blanks around it do not matter. */
-static int parse_spotlight(const struct config_key *key, const char *value,
-			   void *base, char *problem)
+static int parse_spotlight(const struct config_key *key, const char *value, void *base,
+			   char *problem)
 {
-	static const char *const on[] = {"true", "t", "yes", "y",
-					 "on",	 "1", NULL};
-	static const char *const off[] = {"false", "f", "no", "n",
-					  "off",   "0", NULL};
+	static const char *const on[] = {"true", "t", "yes", "y", "on", "1", NULL};
+	static const char *const off[] = {"false", "f", "no", "n", "off", "0", NULL};
 	static const char blanks[] = " \t\r\n";
 	char text[CONFIG_TEXT_MAX];
 	struct dsn url;
@@ -239,8 +222,7 @@ static int parse_spotlight(const struct config_key *key, const char *value,
 	while (n > 0 && strchr(blanks, value[n - 1]) != NULL)
 		n--;
 	if (n >= sizeof(text))
-		return wrong(problem, "longer than %zu bytes",
-			     sizeof(text) - 1);
+		return wrong(problem, "longer than %zu bytes", sizeof(text) - 1);
 	memcpy(text, value, n);
 	text[n] = '\0';
 	if (is_word(text, off))
@@ -260,15 +242,14 @@ static int read_dsn_file(int fd, char ret[MSG_DSN_MAX])
 
 	if (n < 0)
 		return -errno;
-	while (n > 0 &&
-	       (ret[n - 1] == '\n' || ret[n - 1] == '\r' || ret[n - 1] == ' '))
+	while (n > 0 && (ret[n - 1] == '\n' || ret[n - 1] == '\r' || ret[n - 1] == ' '))
 		n--;
 	ret[n] = '\0';
 	return memchr(ret, '\0', (size_t)n) != NULL ? -EILSEQ : 0;
 }
 
-static int parse_dsn_file(const struct config_key *key, const char *value,
-			  void *base, char *problem)
+static int parse_dsn_file(const struct config_key *key, const char *value, void *base,
+			  char *problem)
 {
 	char text[MSG_DSN_MAX];
 	struct stat st;
@@ -293,8 +274,8 @@ static int parse_dsn_file(const struct config_key *key, const char *value,
 	return r;
 }
 
-int config_value_parse(const struct config_key *key, const char *value,
-		       void *base, char problem[CONFIG_PROBLEM_MAX])
+int config_value_parse(const struct config_key *key, const char *value, void *base,
+		       char problem[CONFIG_PROBLEM_MAX])
 {
 	switch (key->type) {
 	case KEY_TEXT:
@@ -334,8 +315,8 @@ int config_value_parse(const struct config_key *key, const char *value,
 }
 
 /* Only the owner of such a file, and root, may read or write it. */
-int config_check_mode(const char *path, uint32_t mode, uint32_t uid,
-		      bool holds_dsn, char problem[CONFIG_PROBLEM_MAX])
+int config_check_mode(const char *path, uint32_t mode, uint32_t uid, bool holds_dsn,
+		      char problem[CONFIG_PROBLEM_MAX])
 {
 	if (uid != 0 && uid != geteuid())
 		return wrong(problem,
@@ -346,8 +327,7 @@ int config_check_mode(const char *path, uint32_t mode, uint32_t uid,
 		return wrong(problem,
 			     "holds a DSN, and others can %s it (mode %04o): "
 			     "chmod 600 %s",
-			     mode & (S_IWGRP | S_IWOTH) ? "write" : "read",
-			     mode & 07777, path);
+			     mode & (S_IWGRP | S_IWOTH) ? "write" : "read", mode & 07777, path);
 	if ((mode & (S_IWGRP | S_IWOTH)) != 0)
 		return wrong(problem,
 			     "can be written by others (mode %04o): chmod "

@@ -5,8 +5,7 @@
 
 #include "lib/base/glob.h"
 
-static bool match_glob(const char *pattern, const char *text, size_t n,
-		       bool slash_ends_star)
+static bool match_glob(const char *pattern, const char *text, size_t n, bool slash_ends_star)
 {
 	return glob_match(pattern, strlen(pattern), text, n, slash_ends_star);
 }
@@ -25,15 +24,12 @@ static enum match_result glob_fact(const char *pattern, const char *fact)
 	return glob_text(pattern, fact) ? MATCH_YES : MATCH_NO;
 }
 
-static enum match_result match_user(const struct target_config *t,
-				    const struct process_facts *f)
+static enum match_result match_user(const struct target_config *t, const struct process_facts *f)
 {
-	return t->uid == CONFIG_UID_ANY || t->uid == f->uid ? MATCH_YES
-							    : MATCH_NO;
+	return t->uid == CONFIG_UID_ANY || t->uid == f->uid ? MATCH_YES : MATCH_NO;
 }
 
-static enum match_result match_comm(const struct target_config *t,
-				    const struct process_facts *f)
+static enum match_result match_comm(const struct target_config *t, const struct process_facts *f)
 {
 	return glob_fact(t->comm, f->comm);
 }
@@ -44,8 +40,7 @@ static enum match_result match_in_cgroup(const struct target_config *t,
 	return glob_fact(t->cgroup, f->cgroup);
 }
 
-static enum match_result match_exe(const struct target_config *t,
-				   const struct process_facts *f)
+static enum match_result match_exe(const struct target_config *t, const struct process_facts *f)
 {
 	static const char deleted[] = " (deleted)";
 	const size_t n_deleted = sizeof(deleted) - 1;
@@ -62,8 +57,7 @@ static enum match_result match_exe(const struct target_config *t,
 	return match_glob(pattern, exe, n, true) ? MATCH_YES : MATCH_NO;
 }
 
-static enum match_result match_cmdline(const struct target_config *t,
-				       const struct process_facts *f)
+static enum match_result match_cmdline(const struct target_config *t, const struct process_facts *f)
 {
 	const char *pattern = t->cmdline;
 	size_t n = f->cmdline_size;
@@ -81,8 +75,7 @@ static enum match_result match_cmdline(const struct target_config *t,
  * A unit's processes are in the cgroup of its name or below. As for
  * systemctl(1) a name without a suffix is a service's.
  */
-static enum match_result match_unit(const struct target_config *t,
-				    const struct process_facts *f)
+static enum match_result match_unit(const struct target_config *t, const struct process_facts *f)
 {
 	const char *pattern = t->unit, *cgroup = f->cgroup;
 	char whole[CONFIG_TEXT_MAX + sizeof(".service")];
@@ -106,8 +99,7 @@ static enum match_result match_unit(const struct target_config *t,
 }
 
 /* As docker(1) takes it: the beginning of the id is enough. */
-static enum match_result match_id(const struct target_config *t,
-				  const struct process_facts *f)
+static enum match_result match_id(const struct target_config *t, const struct process_facts *f)
 {
 	const char *pattern = t->container, *container = f->container;
 
@@ -122,8 +114,7 @@ static enum match_result match_id(const struct target_config *t,
 	return glob_text(pattern, container) ? MATCH_YES : MATCH_NO;
 }
 
-static enum match_result match_pid(const struct target_config *t,
-				   const struct process_facts *f)
+static enum match_result match_pid(const struct target_config *t, const struct process_facts *f)
 {
 	if (t->pid_file[0] == '\0')
 		return MATCH_YES;
@@ -137,8 +128,7 @@ static const struct {
 	const char *key;
 	size_t pattern; /* in struct target_config, a text */
 	size_t fact;	/* in struct process_facts */
-	enum match_result (*match)(const struct target_config *t,
-				   const struct process_facts *f);
+	enum match_result (*match)(const struct target_config *t, const struct process_facts *f);
 } rules[] = {
 #define KEY(name)  #name, offsetof(struct target_config, name)
 #define FACT(name) offsetof(struct process_facts, name)
@@ -154,8 +144,7 @@ static const struct {
 #undef FACT
 };
 
-enum match_result match_process(const struct target_config *t,
-				const struct process_facts *f)
+enum match_result match_process(const struct target_config *t, const struct process_facts *f)
 {
 	enum match_result all = MATCH_YES;
 
@@ -171,8 +160,7 @@ enum match_result match_process(const struct target_config *t,
 }
 
 /* What the process has instead, as text. */
-static void copy_fact(const struct process_facts *f, size_t fact,
-		      char ret[MATCH_FACT_SIZE])
+static void copy_fact(const struct process_facts *f, size_t fact, char ret[MATCH_FACT_SIZE])
 {
 	const char *at = (const char *)f + fact;
 	size_t n;
@@ -185,9 +173,8 @@ static void copy_fact(const struct process_facts *f, size_t fact,
 		const char *text;
 
 		memcpy(&text, at, sizeof(text));
-		n = fact == offsetof(struct process_facts, cmdline)
-			    ? f->cmdline_size
-			    : strlen(text);
+		n = fact == offsetof(struct process_facts, cmdline) ? f->cmdline_size
+								    : strlen(text);
 		while (n > 0 && text[n - 1] == '\0')
 			n--;
 		n = min_size(n, MATCH_FACT_SIZE - 1);
@@ -219,8 +206,7 @@ bool match_exe_excludes(const struct target_config *t, const char *exe)
 	return match_exe(t, &(struct process_facts){.exe = exe}) == MATCH_NO;
 }
 
-bool match_may_become(const struct target_config *t,
-		      const struct process_facts *f)
+bool match_may_become(const struct target_config *t, const struct process_facts *f)
 {
 	struct process_facts later = *f;
 
@@ -243,8 +229,7 @@ void match_wants(const struct target_config *t, struct match_wants *ret)
 
 bool match_has_rules(const struct target_config *t)
 {
-	return t->uid != CONFIG_UID_ANY || t->comm[0] != '\0' ||
-	       t->exe[0] != '\0' || t->cmdline[0] != '\0' ||
-	       t->cgroup[0] != '\0' || t->unit[0] != '\0' ||
+	return t->uid != CONFIG_UID_ANY || t->comm[0] != '\0' || t->exe[0] != '\0' ||
+	       t->cmdline[0] != '\0' || t->cgroup[0] != '\0' || t->unit[0] != '\0' ||
 	       t->container[0] != '\0' || t->pid_file[0] != '\0';
 }

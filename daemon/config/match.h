@@ -20,8 +20,7 @@ enum match_result {
 	MATCH_YES,
 	MATCH_UNKNOWN, /* all that is known fits: match_wants says what lacks */
 };
-enum match_result match_process(const struct target_config *t,
-				const struct process_facts *f);
+enum match_result match_process(const struct target_config *t, const struct process_facts *f);
 
 /* Why match_process refuses a process. */
 #define MATCH_FACT_SIZE 256
@@ -39,8 +38,7 @@ bool match_refusal(const struct target_config *t, const struct process_facts *f,
  * Of one that match_process refuses: would it be one if it had another command
  * line or control group? These change without a word of the kernel's.
  */
-bool match_may_become(const struct target_config *t,
-		      const struct process_facts *f);
+bool match_may_become(const struct target_config *t, const struct process_facts *f);
 
 /* What match_process needs beside pid, uid and comm for this section. */
 struct match_wants {

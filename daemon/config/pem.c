@@ -30,8 +30,7 @@ static enum pem_result check_block(const char *label, size_t n)
 		return PEM_CUT_OFF;
 	/* RFC 1421: OpenSSL wrote keys with such a header before version 1. */
 	header = strstr(body, "4,ENCRYPTED");
-	return ends_with(label, n, "ENCRYPTED PRIVATE KEY") ||
-			       (header != NULL && header < end)
+	return ends_with(label, n, "ENCRYPTED PRIVATE KEY") || (header != NULL && header < end)
 		       ? PEM_ENCRYPTED
 		       : PEM_OK;
 }

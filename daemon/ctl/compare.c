@@ -21,19 +21,18 @@ enum {
 /* As many fit on a screen, with the head. */
 #define ROWS 30
 
-const char compare_help[] =
-	"\n"
-	"compare A B  shows which functions have a larger and which a smaller "
-	"part\n"
-	"             of the running time in B than in A. A and B are files "
-	"or\n"
-	"             directories as convert reads them.\n"
-	"\n"
-	"  -o OUT, --to FORMAT   table (the default), html, or folded, with "
-	"the\n"
-	"                        counts of both for flamegraph.pl\n"
-	"  --from S, --until S   from and until this second of A and of B\n"
-	"  --filter GLOB, --state STATE   as of convert (default: running)\n";
+const char compare_help[] = "\n"
+			    "compare A B  shows which functions have a larger and which a smaller "
+			    "part\n"
+			    "             of the running time in B than in A. A and B are files "
+			    "or\n"
+			    "             directories as convert reads them.\n"
+			    "\n"
+			    "  -o OUT, --to FORMAT   table (the default), html, or folded, with "
+			    "the\n"
+			    "                        counts of both for flamegraph.pl\n"
+			    "  --from S, --until S   from and until this second of A and of B\n"
+			    "  --filter GLOB, --state STATE   as of convert (default: running)\n";
 
 struct comparison {
 	const struct comparison_format *format;
@@ -102,8 +101,7 @@ static bool set_format(struct comparison *c, const char *name)
 		if (strcmp(formats[i].name, name) == 0)
 			c->format = &formats[i];
 	return c->format != NULL ||
-	       selection_fault("compare", "to", name,
-			       "not a format (table, folded, html)");
+	       selection_fault("compare", "to", name, "not a format (table, folded, html)");
 }
 
 /* Without --to the ending of OUT decides; without both it is the table. */
@@ -114,8 +112,7 @@ static bool choose_format(struct comparison *c)
 	for (size_t i = 0; i < array_size(formats) && c->format == NULL; i++) {
 		const size_t length = strlen(formats[i].ending);
 
-		if (n > length &&
-		    strcmp(c->out + n - length, formats[i].ending) == 0)
+		if (n > length && strcmp(c->out + n - length, formats[i].ending) == 0)
 			c->format = &formats[i];
 	}
 	if (c->out == NULL)
@@ -151,8 +148,7 @@ static bool parse(struct comparison *c, int argc, char **argv)
 	};
 	int option;
 
-	*c = (struct comparison){
-		.options = {.until_ns = UINT64_MAX, .states = MERGE_RUNNING}};
+	*c = (struct comparison){.options = {.until_ns = UINT64_MAX, .states = MERGE_RUNNING}};
 	opterr = 0;
 	while ((option = getopt_long(argc, argv, ":o:", options, NULL)) != -1) {
 		if (option == '?' || option == ':') {
@@ -165,8 +161,7 @@ static bool parse(struct comparison *c, int argc, char **argv)
 	if (argc - optind != COMPARE_SIDES) {
 		log_error("compare: %s: name two files or directories that "
 			  "sentry-profd has written",
-			  argc - optind < COMPARE_SIDES ? "too few profiles"
-							: "too many profiles");
+			  argc - optind < COMPARE_SIDES ? "too few profiles" : "too many profiles");
 		return false;
 	}
 	c->paths = argv + optind;

@@ -35,8 +35,7 @@ static int compare_rows(const void *a, const void *b)
 	if (p < q || p > q)
 		return p > q ? -1 : 1;
 	r = strcmp(x->function->name, y->function->name);
-	if (r != 0 || x->function->package == NULL ||
-	    y->function->package == NULL)
+	if (r != 0 || x->function->package == NULL || y->function->package == NULL)
 		return r;
 	return strcmp(x->function->package, y->function->package);
 }
@@ -54,32 +53,27 @@ static const char *time_word(enum merge_states states)
 	return "ran or waited";
 }
 
-static void write_head(const struct compare_table *t, const struct compare *c,
-		       FILE *out)
+static void write_head(const struct compare_table *t, const struct compare *c, FILE *out)
 {
 	const char *word = time_word(t->states);
 
 	for (unsigned int side = 0; side < COMPARE_SIDES; side++) {
-		const double total_s =
-			(double)c->total_ns[side] / (double)NS_PER_SEC;
-		const double lasts_s =
-			(double)c->lasts_ns[side] / (double)NS_PER_SEC;
+		const double total_s = (double)c->total_ns[side] / (double)NS_PER_SEC;
+		const double lasts_s = (double)c->lasts_ns[side] / (double)NS_PER_SEC;
 
 		(void)fprintf(out, "%c  ", "AB"[side]);
 		(void)functions_write_name(c->names[side], out);
 		(void)fprintf(out,
 			      ": threads %s for %.2f s within %.2f s, "
 			      "%.2f s a second\n",
-			      word, total_s, lasts_s,
-			      lasts_s > 0 ? total_s / lasts_s : 0);
+			      word, total_s, lasts_s, lasts_s > 0 ? total_s / lasts_s : 0);
 	}
 	(void)fprintf(out,
 		      "Each side is 100 %% of the time that its threads %s: "
 		      "1 %% is 10 ms of each second of it.\n"
 		      "A, B: in the function itself; CHANGE: B - A.\n\n"
 		      "%7s %7s %7s  %-*s  %s\n",
-		      word, "A", "B", "CHANGE", NAME_COLUMNS, "FUNCTION",
-		      "MODULE");
+		      word, "A", "B", "CHANGE", NAME_COLUMNS, "FUNCTION", "MODULE");
 }
 
 static void write_percent(double percent, FILE *out)
@@ -106,10 +100,7 @@ static void write_row(const struct row *row, bool has_colours, FILE *out)
 	columns = functions_write_name(f->name, out);
 	if (f->package != NULL) {
 		(void)fprintf(out, "%*s",
-			      columns < NAME_COLUMNS
-				      ? (int)(NAME_COLUMNS - columns) + 2
-				      : 2,
-			      "");
+			      columns < NAME_COLUMNS ? (int)(NAME_COLUMNS - columns) + 2 : 2, "");
 		(void)functions_write_name(merge_base(f->package), out);
 	}
 	(void)fputc('\n', out);
@@ -126,12 +117,10 @@ static void write_others(const struct row *rows, size_t n, FILE *out)
 		(void)fprintf(out,
 			      "%16s%+7.1f  (%zu other function%s; "
 			      "%+.1f, %+.1f)\n",
-			      "", grown + shrunk, n, n == 1 ? "" : "s", grown,
-			      shrunk);
+			      "", grown + shrunk, n, n == 1 ? "" : "s", grown, shrunk);
 }
 
-int compare_table_write(const struct compare_table *t, const struct compare *c,
-			FILE *out)
+int compare_table_write(const struct compare_table *t, const struct compare *c, FILE *out)
 {
 	struct row *rows = calloc(c->n_functions + 1, sizeof(*rows));
 	size_t n = 0, shown = 0;
@@ -144,17 +133,14 @@ int compare_table_write(const struct compare_table *t, const struct compare *c,
 		row->function = &c->functions[i];
 		for (unsigned int side = 0; side < COMPARE_SIDES; side++)
 			row->percents[side] =
-				100 *
-				compare_share(c, side,
-					      row->function->self_ns[side]);
+				100 * compare_share(c, side, row->function->self_ns[side]);
 		row->points = row->percents[1] - row->percents[0];
 		if (row->percents[0] > 0 || row->percents[1] > 0)
 			n++;
 	}
 	qsort(rows, n, sizeof(*rows), compare_rows);
 	write_head(t, c, out);
-	for (; shown < min_size(n, t->rows) &&
-	       magnitude(rows[shown].points) >= LEAST_POINTS;
+	for (; shown < min_size(n, t->rows) && magnitude(rows[shown].points) >= LEAST_POINTS;
 	     shown++)
 		write_row(&rows[shown], t->has_colours, out);
 	write_others(rows + shown, n - shown, out);

@@ -20,7 +20,7 @@ struct compare_table {
  * other functions. Returns 0, -ENOMEM or
  * -EIO.
  */
-must_check int compare_table_write(const struct compare_table *t,
-				   const struct compare *c, FILE *out);
+must_check int compare_table_write(const struct compare_table *t, const struct compare *c,
+				   FILE *out);
 
 #endif

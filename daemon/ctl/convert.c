@@ -12,30 +12,29 @@ enum {
 	EXIT_USAGE = 2,
 };
 
-const char convert_help[] =
-	"\n"
-	"convert IN... -o OUT  writes what sentry-profd has written to files "
-	"in another\n"
-	"                      format: folded, speedscope, pprof, firefox,\n"
-	"                      self-profiling, json, summary or html; by OUT's "
-	"ending or\n"
-	"                      --to FORMAT\n"
-	"\n"
-	"  --filter GLOB         what has this function, module or thread; "
-	"also\n"
-	"                        function=GLOB, module=GLOB, thread=GLOB\n"
-	"  --from S              from this second\n"
-	"  --until S             until this second\n"
-	"  --state STATE         running, waiting or all (the default)\n"
-	"  --by samples|us       folded: what is counted (default: us)\n"
-	"  --threads             folded: the thread first\n"
-	"  --thread NAME         self-profiling: this thread alone\n"
-	"  --pretty              json: on many lines\n"
-	"  --symbolize           add names, files, lines and inlined "
-	"functions, "
-	"from the\n"
-	"                      files and debug files here, and "
-	"$DEBUGINFOD_URLS\n";
+const char convert_help[] = "\n"
+			    "convert IN... -o OUT  writes what sentry-profd has written to files "
+			    "in another\n"
+			    "                      format: folded, speedscope, pprof, firefox,\n"
+			    "                      self-profiling, json, summary or html; by OUT's "
+			    "ending or\n"
+			    "                      --to FORMAT\n"
+			    "\n"
+			    "  --filter GLOB         what has this function, module or thread; "
+			    "also\n"
+			    "                        function=GLOB, module=GLOB, thread=GLOB\n"
+			    "  --from S              from this second\n"
+			    "  --until S             until this second\n"
+			    "  --state STATE         running, waiting or all (the default)\n"
+			    "  --by samples|us       folded: what is counted (default: us)\n"
+			    "  --threads             folded: the thread first\n"
+			    "  --thread NAME         self-profiling: this thread alone\n"
+			    "  --pretty              json: on many lines\n"
+			    "  --symbolize           add names, files, lines and inlined "
+			    "functions, "
+			    "from the\n"
+			    "                      files and debug files here, and "
+			    "$DEBUGINFOD_URLS\n";
 
 struct convert {
 	const char *command;
@@ -56,14 +55,10 @@ enum {
 };
 
 static const struct option options[] = {
-	{"to", required_argument, NULL, TO},
-	SELECTION_OPTIONS,
-	{"by", required_argument, NULL, BY},
-	{"threads", no_argument, NULL, THREADS},
-	{"thread", required_argument, NULL, THREAD},
-	{"pretty", no_argument, NULL, PRETTY},
-	{"symbolize", no_argument, NULL, SYMBOLIZE},
-	{0},
+	{"to", required_argument, NULL, TO},	     SELECTION_OPTIONS,
+	{"by", required_argument, NULL, BY},	     {"threads", no_argument, NULL, THREADS},
+	{"thread", required_argument, NULL, THREAD}, {"pretty", no_argument, NULL, PRETTY},
+	{"symbolize", no_argument, NULL, SYMBOLIZE}, {0},
 };
 
 /* "folded, speedscope, ..." */
@@ -73,8 +68,7 @@ static void list_formats(char *ret, size_t size)
 
 	ret[0] = '\0';
 	for (size_t i = 0; format_at(i) != NULL && n < size; i++)
-		n += (size_t)snprintf(ret + n, size - n, "%s%s",
-				      i > 0 ? ", " : "",
+		n += (size_t)snprintf(ret + n, size - n, "%s%s", i > 0 ? ", " : "",
 				      format_at(i)->is->format);
 }
 
@@ -196,8 +190,7 @@ static void begin(struct convert *c, struct merge *ret)
 }
 
 /* Returns 0, or an error after a line on stderr. */
-static int read_in(struct convert *c, char *const *paths, size_t n,
-		   struct merge *ret)
+static int read_in(struct convert *c, char *const *paths, size_t n, struct merge *ret)
 {
 	struct symbolizer *s = NULL;
 	int r = 0;
@@ -253,8 +246,7 @@ struct conversion {
 	struct merge merge;
 };
 
-struct conversion *conversion_new(const char *command, const char *out,
-				  const char *to)
+struct conversion *conversion_new(const char *command, const char *out, const char *to)
 {
 	struct conversion *c = calloc(1, sizeof(*c));
 
@@ -268,8 +260,7 @@ struct conversion *conversion_new(const char *command, const char *out,
 		.merge = {.until_ns = UINT64_MAX},
 		.export = {.version = SENTRY_PROFD_VERSION},
 	};
-	if ((to != NULL && !set_format(&c->convert, to)) ||
-	    !choose_format(&c->convert)) {
+	if ((to != NULL && !set_format(&c->convert, to)) || !choose_format(&c->convert)) {
 		free(c);
 		return NULL;
 	}
@@ -279,8 +270,7 @@ struct conversion *conversion_new(const char *command, const char *out,
 
 int conversion_add(struct conversion *c, const char *payload, size_t size)
 {
-	return selection_read_payload(&c->merge, "a chunk of sentry-profd",
-				      payload, size);
+	return selection_read_payload(&c->merge, "a chunk of sentry-profd", payload, size);
 }
 
 int conversion_write(struct conversion *c)
@@ -288,8 +278,7 @@ int conversion_write(struct conversion *c)
 	struct writing writing = {&c->convert, &c->merge};
 	int r = selection_finish(&c->merge);
 
-	return r < 0 ? r
-		     : selection_write(c->convert.out, write_format, &writing);
+	return r < 0 ? r : selection_write(c->convert.out, write_format, &writing);
 }
 
 void conversion_free(struct conversion *c)

@@ -20,8 +20,7 @@ int convert_run(int argc, char **argv);
  * Writes the html page of n files or directories to out, which path names to
  * the user. Returns 0, or -errno after a line on stderr.
  */
-must_check int convert_page(char *const *paths, size_t n, FILE *out,
-			    const char *path);
+must_check int convert_page(char *const *paths, size_t n, FILE *out, const char *path);
 
 /*
  * A conversion of payloads that come one at a time, for the command that is
@@ -29,11 +28,9 @@ must_check int convert_page(char *const *paths, size_t n, FILE *out,
  * on stderr.
  */
 struct conversion;
-struct conversion *conversion_new(const char *command, const char *out,
-				  const char *to);
+struct conversion *conversion_new(const char *command, const char *out, const char *to);
 /* Returns 0, or -errno after a line on stderr. */
-must_check int conversion_add(struct conversion *c, const char *payload,
-			      size_t size);
+must_check int conversion_add(struct conversion *c, const char *payload, size_t size);
 /* Writes the file. Returns 0, or -errno after a line on stderr. */
 must_check int conversion_write(struct conversion *c);
 void conversion_free(struct conversion *c); /* takes NULL */

@@ -19,8 +19,7 @@ int debug_files_open(const char *path, int *ret_fd)
 int debug_files_by_id(const char *build_id, int *ret_fd)
 {
 	char path[PATH_MAX];
-	int n = snprintf(path, sizeof(path),
-			 "/usr/lib/debug/.build-id/%.2s/%s.debug", build_id,
+	int n = snprintf(path, sizeof(path), "/usr/lib/debug/.build-id/%.2s/%s.debug", build_id,
 			 build_id + 2);
 
 	if (n < 0 || (size_t)n >= sizeof(path))
@@ -30,19 +29,17 @@ int debug_files_by_id(const char *build_id, int *ret_fd)
 
 int debug_files_by_link(const char *path, const char *name, int *ret_fd)
 {
-	static const char *const places[][2] = {
-		{"", ""}, {"", "/.debug"}, {"/usr/lib/debug", ""}};
+	static const char *const places[][2] = {{"", ""}, {"", "/.debug"}, {"/usr/lib/debug", ""}};
 	const char *slash = strrchr(path, '/');
 	char at[PATH_MAX];
 
 	if (path[0] != '/')
 		return -ENOENT;
 	for (size_t i = 0; i < array_size(places); i++) {
-		int n = snprintf(at, sizeof(at), "%s%.*s%s/%s", places[i][0],
-				 (int)(slash - path), path, places[i][1], name);
+		int n = snprintf(at, sizeof(at), "%s%.*s%s/%s", places[i][0], (int)(slash - path),
+				 path, places[i][1], name);
 
-		if (n >= 0 && (size_t)n < sizeof(at) &&
-		    debug_files_open(at, ret_fd) == 0)
+		if (n >= 0 && (size_t)n < sizeof(at) && debug_files_open(at, ret_fd) == 0)
 			return 0;
 	}
 	return -ENOENT;

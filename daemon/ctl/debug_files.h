@@ -21,7 +21,6 @@ must_check int debug_files_by_id(const char *build_id, int *ret_fd);
  * By the name that the file at path gives it (.gnu_debuglink), one component:
  * beside that file, in .debug there, and below /usr/lib/debug.
  */
-must_check int debug_files_by_link(const char *path, const char *name,
-				   int *ret_fd);
+must_check int debug_files_by_link(const char *path, const char *name, int *ret_fd);
 
 #endif

@@ -46,9 +46,8 @@ static void show(struct debuginfod *d, long done, long total)
 		return;
 	d->shows = true;
 	if (total > 0)
-		(void)fprintf(stderr, "\rdebuginfod: %s: %.1f of %.1f MB\033[K",
-			      d->build_id, (double)done / MB,
-			      (double)total / MB);
+		(void)fprintf(stderr, "\rdebuginfod: %s: %.1f of %.1f MB\033[K", d->build_id,
+			      (double)done / MB, (double)total / MB);
 	else
 		(void)fprintf(stderr, "\rdebuginfod: %s\033[K", d->build_id);
 }
@@ -80,8 +79,7 @@ static uint64_t read_timeout(void)
 	const char *value = getenv("DEBUGINFOD_TIMEOUT");
 	const long s = value == NULL ? 0 : strtol(value, NULL, 10);
 
-	return NS_PER_SEC *
-	       (uint64_t)(s > 0 && s <= TIMEOUT_MAX_S ? s : TIMEOUT_S);
+	return NS_PER_SEC * (uint64_t)(s > 0 && s <= TIMEOUT_MAX_S ? s : TIMEOUT_S);
 }
 
 static int load(struct debuginfod *d)
@@ -97,14 +95,11 @@ static int load(struct debuginfod *d)
 			    LIBRARY);
 		return -ENOSYS;
 	}
-	if (find_symbol(d->library, "debuginfod_begin", &begin,
-			sizeof(begin)) &&
+	if (find_symbol(d->library, "debuginfod_begin", &begin, sizeof(begin)) &&
 	    find_symbol(d->library, "debuginfod_set_progressfn", &set_progress,
 			sizeof(set_progress)) &&
-	    find_symbol(d->library, "debuginfod_set_user_data", &set_data,
-			sizeof(set_data)) &&
-	    find_symbol(d->library, "debuginfod_get_user_data", &get_data,
-			sizeof(get_data)))
+	    find_symbol(d->library, "debuginfod_set_user_data", &set_data, sizeof(set_data)) &&
+	    find_symbol(d->library, "debuginfod_get_user_data", &get_data, sizeof(get_data)))
 		d->client = begin();
 	if (d->client == NULL) {
 		log_warning("%s cannot be used: no server is asked", LIBRARY);
@@ -120,8 +115,7 @@ void debuginfod_end(struct debuginfod *d)
 {
 	end_fn *end = NULL;
 
-	if (d->client != NULL &&
-	    find_symbol(d->library, "debuginfod_end", &end, sizeof(end)))
+	if (d->client != NULL && find_symbol(d->library, "debuginfod_end", &end, sizeof(end)))
 		end(d->client);
 	if (d->library != NULL)
 		(void)dlclose(d->library);
@@ -134,8 +128,7 @@ static int fetch(struct debuginfod *d, int *ret_fd)
 	find_fn *find = NULL;
 	int fd;
 
-	if (!find_symbol(d->library, "debuginfod_find_debuginfo", &find,
-			 sizeof(find)))
+	if (!find_symbol(d->library, "debuginfod_find_debuginfo", &find, sizeof(find)))
 		return -ENOSYS;
 	d->bytes = 0;
 	d->is_late = false;

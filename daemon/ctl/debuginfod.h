@@ -33,7 +33,6 @@ void debuginfod_end(struct debuginfod *d);
  * s (or $DEBUGINFOD_TIMEOUT) is given up. Returns 0 and a descriptor, or a
  * negative errno: -ENOENT if no server has the file, -ENOSYS if none is asked.
  */
-must_check int debuginfod_find(struct debuginfod *d, const char *build_id,
-			       int *ret_fd);
+must_check int debuginfod_find(struct debuginfod *d, const char *build_id, int *ret_fd);
 
 #endif

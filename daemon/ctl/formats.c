@@ -6,19 +6,14 @@
 #include "proto/export/html.h"
 
 static const struct format formats[ENDING_N] = {
-	[ENDING_FOLDED] = {&endings[ENDING_FOLDED], true, false, false,
-			   export_folded},
-	[ENDING_SPEEDSCOPE] = {&endings[ENDING_SPEEDSCOPE], true, true, false,
-			       export_speedscope},
-	[ENDING_PPROF] = {&endings[ENDING_PPROF], false, false, false,
-			  export_pprof},
-	[ENDING_FIREFOX] = {&endings[ENDING_FIREFOX], false, true, false,
-			    export_firefox},
-	[ENDING_SELF_PROFILING] = {&endings[ENDING_SELF_PROFILING], true, true,
-				   false, export_self_profiling},
+	[ENDING_FOLDED] = {&endings[ENDING_FOLDED], true, false, false, export_folded},
+	[ENDING_SPEEDSCOPE] = {&endings[ENDING_SPEEDSCOPE], true, true, false, export_speedscope},
+	[ENDING_PPROF] = {&endings[ENDING_PPROF], false, false, false, export_pprof},
+	[ENDING_FIREFOX] = {&endings[ENDING_FIREFOX], false, true, false, export_firefox},
+	[ENDING_SELF_PROFILING] = {&endings[ENDING_SELF_PROFILING], true, true, false,
+				   export_self_profiling},
 	[ENDING_JSON] = {&endings[ENDING_JSON], false, true, true, export_json},
-	[ENDING_SUMMARY] = {&endings[ENDING_SUMMARY], true, false, false,
-			    summary_write},
+	[ENDING_SUMMARY] = {&endings[ENDING_SUMMARY], true, false, false, summary_write},
 	[ENDING_HTML] = {&endings[ENDING_HTML], false, true, true, export_html},
 };
 

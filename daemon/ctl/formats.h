@@ -12,8 +12,7 @@
 #include "proto/export/export.h"
 
 /* See proto/export/export.h. */
-typedef int format_write(const struct merge *m, const struct export_options *o,
-			 FILE *out);
+typedef int format_write(const struct merge *m, const struct export_options *o, FILE *out);
 
 struct format {
 	const struct ending *is; /* its name, and the ending of its files */

@@ -25,13 +25,12 @@ struct chunks {
 
 static int fail(const char *path, int error)
 {
-	log_error("%s: %s", path,
-		  error == -E2BIG ? "more than 1 GiB" : strerror(-error));
+	log_error("%s: %s", path, error == -E2BIG ? "more than 1 GiB" : strerror(-error));
 	return error;
 }
 
-int inputs_read_bytes(const char *path, const char *bytes, size_t size,
-		      inputs_chunk *add, void *ctx)
+int inputs_read_bytes(const char *path, const char *bytes, size_t size, inputs_chunk *add,
+		      void *ctx)
 {
 	struct import_fault fault = {""};
 	struct import_chunk chunk;
@@ -52,8 +51,7 @@ int inputs_read_bytes(const char *path, const char *bytes, size_t size,
 	return r;
 }
 
-static int read_chunks(void *ctx, const char *path, const char *bytes,
-		       size_t size)
+static int read_chunks(void *ctx, const char *path, const char *bytes, size_t size)
 {
 	const struct chunks *chunks = ctx;
 
@@ -61,8 +59,7 @@ static int read_chunks(void *ctx, const char *path, const char *bytes,
 }
 
 /* name: below dir_fd. path: for the user. */
-static int read_file(const struct files *files, int dir_fd, const char *name,
-		     const char *path)
+static int read_file(const struct files *files, int dir_fd, const char *name, const char *path)
 {
 	int fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC);
 	struct buf bytes;
@@ -73,9 +70,7 @@ static int read_file(const struct files *files, int dir_fd, const char *name,
 	buf_init(&bytes, INPUTS_FILE_MAX);
 	r = buf_read_fd(&bytes, fd);
 	close_fd(&fd);
-	r = r < 0 ? fail(path, r)
-		  : files->read(files->ctx, path, buf_string(&bytes),
-				bytes.len);
+	r = r < 0 ? fail(path, r) : files->read(files->ctx, path, buf_string(&bytes), bytes.len);
 	buf_fini(&bytes);
 	return r;
 }
@@ -93,9 +88,7 @@ static int read_directory(const struct files *files, const char *path)
 {
 	struct dirent **entries = NULL;
 	int dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int n = dir_fd < 0 ? -1
-			   : scandirat(dir_fd, ".", &entries, is_envelope,
-				       alphasort);
+	int n = dir_fd < 0 ? -1 : scandirat(dir_fd, ".", &entries, is_envelope, alphasort);
 	int r = n < 0 ? fail(path, -errno) : 0;
 
 	for (int i = 0; i < n; i++) {
@@ -106,8 +99,7 @@ static int read_directory(const struct files *files, const char *path)
 		    asprintf(&full, "%s/%s", path, entries[i]->d_name) < 0)
 			error = fail(path, -ENOMEM);
 		else if (full != NULL)
-			error = read_file(files, dir_fd, entries[i]->d_name,
-					  full);
+			error = read_file(files, dir_fd, entries[i]->d_name, full);
 		r = r < 0 ? r : error;
 		free(full);
 		free(entries[i]);
@@ -117,8 +109,7 @@ static int read_directory(const struct files *files, const char *path)
 	return r;
 }
 
-int inputs_each_file(char *const *paths, size_t n, bool goes_on,
-		     inputs_file *read, void *ctx)
+int inputs_each_file(char *const *paths, size_t n, bool goes_on, inputs_file *read, void *ctx)
 {
 	const struct files files = {read, ctx, goes_on};
 	int r = 0;

@@ -19,16 +19,15 @@
  * Gets the bytes of each file; path is for a person. Returns 0, or -errno after
  * a line on stderr.
  */
-typedef int inputs_file(void *ctx, const char *path, const char *bytes,
-			size_t size);
+typedef int inputs_file(void *ctx, const char *path, const char *bytes, size_t size);
 
 /*
  * Reads the files of all paths, one at a time. After an error, of a file or of
  * read, it stops, or goes on with the next file. Returns 0 or the first error;
  * a line on stderr names each file that could not be read.
  */
-must_check int inputs_each_file(char *const *paths, size_t n, bool goes_on,
-				inputs_file *read, void *ctx);
+must_check int inputs_each_file(char *const *paths, size_t n, bool goes_on, inputs_file *read,
+				void *ctx);
 
 /* Gets each chunk, which the caller of it releases. Returns 0 or -errno. */
 typedef int inputs_chunk(void *ctx, const struct import_chunk *c);
@@ -37,11 +36,10 @@ typedef int inputs_chunk(void *ctx, const struct import_chunk *c);
  * Reads all paths, one chunk at a time. Returns 0, or an error: then a line on
  * stderr names the file and what is wrong with it.
  */
-must_check int inputs_read(char *const *paths, size_t n, inputs_chunk *add,
-			   void *ctx);
+must_check int inputs_read(char *const *paths, size_t n, inputs_chunk *add, void *ctx);
 
 /* The same for bytes that path names to the user. */
-must_check int inputs_read_bytes(const char *path, const char *bytes,
-				 size_t size, inputs_chunk *add, void *ctx);
+must_check int inputs_read_bytes(const char *path, const char *bytes, size_t size,
+				 inputs_chunk *add, void *ctx);
 
 #endif

@@ -35,42 +35,40 @@ enum {
 };
 
 /* 24 lines of 80 columns. */
-static const char help[] =
-	"usage: sentry-profctl [--socket PATH] COMMAND [option]... [PID]\n"
-	"\n"
-	"  status, metrics     what the daemon profiles; its figures for "
-	"Prometheus\n"
-	"  start, stop PID     profile a process of the configuration, or "
-	"stop\n"
-	"  attach, detach PID  the same for any process\n"
-	"  profiler-id PID     the id that its chunks have now\n"
-	"  reload              let the daemon read its configuration again\n"
-	"  doctor [PID]        what keeps processes from being profiled well\n"
-	"  stack PID           the stack of each thread, now\n"
-	"\n"
-	"  top [PID]           what processes do, second by second\n"
-	"  record PID -o FILE  a picture of a process that the daemon "
-	"profiles\n"
-	"  view IN...          show profiles that were written to files\n"
-	"  convert IN... -o OUT\n"
-	"                      in other formats: OUT.folded, .pb.gz, .html, "
-	"...\n"
-	"  compare A B         which functions grew or shrank from A to B\n"
-	"  send IN...          to a server\n"
-	"\n"
-	"  --help-all          print every option of them; COMMAND --help: of "
-	"one\n"
-	"\n"
-	"examples:\n"
-	"  sentry-profctl status --watch\n"
-	"  sentry-profctl doctor 4711\n"
-	"  sentry-profctl record 4711 --duration 10 -o profile.html\n";
+static const char help[] = "usage: sentry-profctl [--socket PATH] COMMAND [option]... [PID]\n"
+			   "\n"
+			   "  status, metrics     what the daemon profiles; its figures for "
+			   "Prometheus\n"
+			   "  start, stop PID     profile a process of the configuration, or "
+			   "stop\n"
+			   "  attach, detach PID  the same for any process\n"
+			   "  profiler-id PID     the id that its chunks have now\n"
+			   "  reload              let the daemon read its configuration again\n"
+			   "  doctor [PID]        what keeps processes from being profiled well\n"
+			   "  stack PID           the stack of each thread, now\n"
+			   "\n"
+			   "  top [PID]           what processes do, second by second\n"
+			   "  record PID -o FILE  a picture of a process that the daemon "
+			   "profiles\n"
+			   "  view IN...          show profiles that were written to files\n"
+			   "  convert IN... -o OUT\n"
+			   "                      in other formats: OUT.folded, .pb.gz, .html, "
+			   "...\n"
+			   "  compare A B         which functions grew or shrank from A to B\n"
+			   "  send IN...          to a server\n"
+			   "\n"
+			   "  --help-all          print every option of them; COMMAND --help: of "
+			   "one\n"
+			   "\n"
+			   "examples:\n"
+			   "  sentry-profctl status --watch\n"
+			   "  sentry-profctl doctor 4711\n"
+			   "  sentry-profctl record 4711 --duration 10 -o profile.html\n";
 
 /* Completion takes its words from it: commands at the beginning of a line. */
-static const char help_all[] =
-	"usage: sentry-profctl [--socket PATH] COMMAND [option]... [PID]\n"
-	"       sentry-profctl --version | --help | --help-all\n"
-	"\n";
+static const char help_all[] = "usage: sentry-profctl [--socket PATH] COMMAND [option]... [PID]\n"
+			       "       sentry-profctl --version | --help | --help-all\n"
+			       "\n";
 
 static int version(void)
 {
@@ -84,14 +82,10 @@ static const struct {
 	int (*run)(int argc, char **argv);
 	const char *help; /* of --help-all */
 } commands[] = {
-	{"stack", stack_run, stack_help},
-	{"doctor", doctor_run, doctor_help},
-	{"convert", convert_run, convert_help},
-	{"view", view_run, view_help},
-	{"compare", compare_run, compare_help},
-	{"send", send_run, send_help},
-	{"record", record_run, record_help},
-	{"top", top_run, top_help},
+	{"stack", stack_run, stack_help},	{"doctor", doctor_run, doctor_help},
+	{"convert", convert_run, convert_help}, {"view", view_run, view_help},
+	{"compare", compare_run, compare_help}, {"send", send_run, send_help},
+	{"record", record_run, record_help},	{"top", top_run, top_help},
 };
 
 static void print_help_all(void)
@@ -151,8 +145,8 @@ static int print_help_of_command(const char *text)
 
 static int run(int argc, char **argv)
 {
-	const bool wants_help = argc == 2 && (strcmp(argv[1], "--help") == 0 ||
-					      strcmp(argv[1], "-h") == 0);
+	const bool wants_help =
+		argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0);
 
 	for (size_t i = 0; i < array_size(commands); i++) {
 		if (strcmp(argv[0], commands[i].name) != 0)
@@ -160,8 +154,7 @@ static int run(int argc, char **argv)
 		return wants_help ? print_help_of_command(commands[i].help)
 				  : commands[i].run(argc, argv);
 	}
-	return wants_help ? print_help_of_command(operator_help)
-			  : operator_run(argc, argv);
+	return wants_help ? print_help_of_command(operator_help) : operator_run(argc, argv);
 }
 
 /* Options before the command are moved behind it, where it reads them. */
@@ -192,8 +185,7 @@ int main(int argc, char **argv)
 			return EXIT_SUCCESS;
 		}
 		if (c != SOCKET) {
-			option_fault_log(c, "before the command", argv,
-					 options);
+			option_fault_log(c, "before the command", argv, options);
 			return EXIT_USAGE;
 		}
 	}

@@ -35,8 +35,7 @@ struct command {
 
 static const struct command commands[] = {
 	{"status", PROTOCOL_STATUS, NO_ARGUMENT, "", PROTOCOL_OK},
-	{"start", PROTOCOL_START, A_PID_OR_NAME, "started",
-	 PROTOCOL_RUNS_ALREADY},
+	{"start", PROTOCOL_START, A_PID_OR_NAME, "started", PROTOCOL_RUNS_ALREADY},
 	{"stop", PROTOCOL_STOP, A_PID_OR_NAME, "stopped", PROTOCOL_NOT_RUNNING},
 	{"attach", PROTOCOL_ATTACH, A_PID, "attached", PROTOCOL_RUNS_ALREADY},
 	{"detach", PROTOCOL_DETACH, A_PID, "detached", PROTOCOL_LEFT_OUT},
@@ -45,23 +44,22 @@ static const struct command commands[] = {
 	{"metrics", PROTOCOL_METRICS, NO_ARGUMENT, "", PROTOCOL_OK},
 };
 
-const char operator_help[] =
-	"These ask the daemon that runs:\n"
-	"\n"
-	"status           what is profiled, and how it goes; --json, "
-	"--watch[=S]\n"
-	"start PID|NAME   profile a process that waits to be, or all of "
-	"[target \"NAME\"]\n"
-	"stop PID|NAME    and end that\n"
-	"attach PID       profile a process, configured or not\n"
-	"detach PID       let go of a process, and leave it alone\n"
-	"profiler-id PID  the id that its chunks have now\n"
-	"reload           read the configuration again\n"
-	"metrics          figures of the daemon, as Prometheus reads them; "
-	"--openmetrics\n"
-	"\n"
-	"  --socket PATH  the daemon's (default: $SENTRY_PROFD_SOCKET, then\n"
-	"                 " PROTOCOL_SOCKET ")\n";
+const char operator_help[] = "These ask the daemon that runs:\n"
+			     "\n"
+			     "status           what is profiled, and how it goes; --json, "
+			     "--watch[=S]\n"
+			     "start PID|NAME   profile a process that waits to be, or all of "
+			     "[target \"NAME\"]\n"
+			     "stop PID|NAME    and end that\n"
+			     "attach PID       profile a process, configured or not\n"
+			     "detach PID       let go of a process, and leave it alone\n"
+			     "profiler-id PID  the id that its chunks have now\n"
+			     "reload           read the configuration again\n"
+			     "metrics          figures of the daemon, as Prometheus reads them; "
+			     "--openmetrics\n"
+			     "\n"
+			     "  --socket PATH  the daemon's (default: $SENTRY_PROFD_SOCKET, then\n"
+			     "                 " PROTOCOL_SOCKET ")\n";
 
 struct request {
 	const struct command *command;
@@ -91,10 +89,7 @@ const char *operator_command(size_t at)
 static int take_argument(struct request *q, const char *text)
 {
 	if (q->command->argument == A_PID_OR_NAME)
-		return ask_parse_target(q->command->name, text, &q->pid,
-					&q->name)
-			       ? 0
-			       : EXIT_USAGE;
+		return ask_parse_target(q->command->name, text, &q->pid, &q->name) ? 0 : EXIT_USAGE;
 	if (digits_pid(text, &q->pid))
 		return 0;
 	log_error("%s: not a pid: '%s'", q->command->name, text);
@@ -122,11 +117,9 @@ static int parse(int argc, char **argv, struct request *q)
 		else if (c == JSON && is_status)
 			q->raw = true;
 		else if (c == WATCH && is_status &&
-			 (optarg == NULL ||
-			  digits_number(optarg, 1, WATCH_MAX_S, &seconds)))
+			 (optarg == NULL || digits_number(optarg, 1, WATCH_MAX_S, &seconds)))
 			q->watch_s = (unsigned int)seconds;
-		else if (c == OPENMETRICS &&
-			 q->command->type == PROTOCOL_METRICS)
+		else if (c == OPENMETRICS && q->command->type == PROTOCOL_METRICS)
 			q->type = PROTOCOL_OPENMETRICS;
 		else if (c == '?' || c == ':') {
 			option_fault_log(c, q->command->name, argv, options);
@@ -139,16 +132,13 @@ static int parse(int argc, char **argv, struct request *q)
 		}
 	}
 	if (argc - optind != (q->command->argument != NO_ARGUMENT)) {
-		log_error("%s takes %s (--help shows the usage)",
-			  q->command->name,
+		log_error("%s takes %s (--help shows the usage)", q->command->name,
 			  q->command->argument == NO_ARGUMENT ? "no argument"
 			  : q->command->argument == A_PID     ? "a pid"
-							  : "a pid or a name");
+							      : "a pid or a name");
 		return EXIT_USAGE;
 	}
-	return q->command->argument == NO_ARGUMENT
-		       ? 0
-		       : take_argument(q, argv[optind]);
+	return q->command->argument == NO_ARGUMENT ? 0 : take_argument(q, argv[optind]);
 }
 
 /* "process 12", or the name of a section. */
@@ -167,12 +157,10 @@ static const char *subject(const struct request *q, char ret[32])
  */
 static void print_lines(int *fd)
 {
-	FILE *file = *fd < 0 || lseek(*fd, 0, SEEK_SET) < 0 ? NULL
-							    : fdopen(*fd, "r");
+	FILE *file = *fd < 0 || lseek(*fd, 0, SEEK_SET) < 0 ? NULL : fdopen(*fd, "r");
 	char line[1024];
 
-	while (file != NULL && !log_goes_to_journal() &&
-	       fgets(line, sizeof(line), file) != NULL) {
+	while (file != NULL && !log_goes_to_journal() && fgets(line, sizeof(line), file) != NULL) {
 		line[strcspn(line, "\n")] = '\0';
 		log_error("%s", line);
 	}
@@ -193,12 +181,10 @@ static void print_done(const struct request *q, const struct protocol_answer *m)
 		       m->text[0] != '\0' ? "; " : "", m->text);
 	else
 		printf("%s: %s%s%s\n", subject(q, text), q->command->done,
-		       m->profiler_id[0] != '\0' ? ", profiler " : "",
-		       m->profiler_id);
+		       m->profiler_id[0] != '\0' ? ", profiler " : "", m->profiler_id);
 }
 
-static int print_answer(const struct request *q,
-			const struct protocol_answer *m, int *fd)
+static int print_answer(const struct request *q, const struct protocol_answer *m, int *fd)
 {
 	const enum protocol_result result = (enum protocol_result)m->result;
 	char text[32];
@@ -232,8 +218,7 @@ static int show_table(const struct request *q, const struct buf *json)
 	/* Not before there is something to show instead. */
 	if (q->clears)
 		printf("\033[H\033[J");
-	return status_table_print(buf_string(json), json->len, terminal_width(),
-				  stdout);
+	return status_table_print(buf_string(json), json->len, terminal_width(), stdout);
 }
 
 /* The daemon's text, whole: JSON of the status, or metrics. */
@@ -243,8 +228,7 @@ static int show_text(const struct request *q, int fd, uint32_t size)
 	int r;
 
 	r = ask_read(fd, size, &text);
-	if (r == 0 && q->raw &&
-	    fwrite(buf_string(&text), 1, text.len, stdout) != text.len)
+	if (r == 0 && q->raw && fwrite(buf_string(&text), 1, text.len, stdout) != text.len)
 		r = -EIO;
 	else if (r == 0 && !q->raw)
 		r = show_table(q, &text);
@@ -266,8 +250,7 @@ static int run_once(const struct request *q, struct ask *a, bool *ret_lost)
 	if (*ret_lost)
 		return EXIT_FAILURE;
 	if (answer.result == PROTOCOL_OK &&
-	    (q->command->type == PROTOCOL_STATUS ||
-	     q->command->type == PROTOCOL_METRICS))
+	    (q->command->type == PROTOCOL_STATUS || q->command->type == PROTOCOL_METRICS))
 		status = show_text(q, fd, answer.fd_bytes);
 	else
 		status = print_answer(q, &answer, &fd);

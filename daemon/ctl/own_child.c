@@ -9,8 +9,7 @@
 #include "daemon/common/child.h"
 #include "daemon/common/spawn.h"
 
-int own_child_take(const struct own_child *c, enum msg_type type,
-		   struct ipc_message *m)
+int own_child_take(const struct own_child *c, enum msg_type type, struct ipc_message *m)
 {
 	int r = ipc_recv(c->fd, m);
 
@@ -20,9 +19,8 @@ int own_child_take(const struct own_child *c, enum msg_type type,
 	return msg_as(m, type) != NULL ? 0 : -EPROTO;
 }
 
-static int start(struct own_child *c, const char *name,
-		 const char *const *environment, enum account account,
-		 const int *files, size_t n, uint32_t mask)
+static int start(struct own_child *c, const char *name, const char *const *environment,
+		 enum account account, const int *files, size_t n, uint32_t mask)
 {
 	struct msg_init init = {
 		.h = MSG_HEADER(MSG_INIT),
@@ -47,19 +45,16 @@ static int start(struct own_child *c, const char *name,
 	return r < 0 ? r : own_child_take(c, MSG_READY, &m);
 }
 
-int own_child_start_ship(struct own_child *c, const int *files, size_t n,
-			 uint32_t mask)
+int own_child_start_ship(struct own_child *c, const int *files, size_t n, uint32_t mask)
 {
-	return start(c, "sentry-profd-ship", spawn_ship_environment,
-		     ACCOUNT_SHIP, files, n, mask);
+	return start(c, "sentry-profd-ship", spawn_ship_environment, ACCOUNT_SHIP, files, n, mask);
 }
 
 int own_child_start_unwind(struct own_child *c, int page_fd)
 {
 	static const char *const none[] = {NULL};
 
-	return start(c, "sentry-profd-unwind", none, ACCOUNT_UNWIND, &page_fd,
-		     1, 0);
+	return start(c, "sentry-profd-unwind", none, ACCOUNT_UNWIND, &page_fd, 1, 0);
 }
 
 void own_child_end(struct own_child *c)

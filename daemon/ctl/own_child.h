@@ -23,8 +23,7 @@ struct own_child {
  * order; they stay the caller's. As root the child gets its account. Returns 0
  * when it is ready, or -errno; own_child_end is due in both cases.
  */
-must_check int own_child_start_ship(struct own_child *c, const int *files,
-				    size_t n, uint32_t mask);
+must_check int own_child_start_ship(struct own_child *c, const int *files, size_t n, uint32_t mask);
 /* page_fd: as in struct msg_init. */
 must_check int own_child_start_unwind(struct own_child *c, int page_fd);
 
@@ -33,8 +32,7 @@ must_check int own_child_start_unwind(struct own_child *c, int page_fd);
  * waits as long as that takes. Returns 0, -EPIPE if the child has ended,
  * -EPROTO for another message, or -errno.
  */
-must_check int own_child_take(const struct own_child *c, enum msg_type type,
-			      struct ipc_message *m);
+must_check int own_child_take(const struct own_child *c, enum msg_type type, struct ipc_message *m);
 
 /* Kills it, if it runs. */
 void own_child_end(struct own_child *c);

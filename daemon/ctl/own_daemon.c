@@ -24,8 +24,7 @@
 static int name_paths(struct own_daemon *d)
 {
 	const int n =
-		snprintf(d->dir, sizeof(d->dir), "%s/sentry-profctl-XXXXXX",
-			 temporary_directory());
+		snprintf(d->dir, sizeof(d->dir), "%s/sentry-profctl-XXXXXX", temporary_directory());
 	int r;
 
 	if (n < 0 || (size_t)n >= sizeof(d->dir))
@@ -44,29 +43,24 @@ static int name_paths(struct own_daemon *d)
  * In the child, up to execve(2). By trace, which waits for spans that no
  * program tells this daemon of, it makes no profile but for who watches.
  */
-__attribute__((noreturn)) static void become(const struct own_daemon *d,
-					     const char *exe, int32_t target,
-					     int32_t parent)
+__attribute__((noreturn)) static void become(const struct own_daemon *d, const char *exe,
+					     int32_t target, int32_t parent)
 {
-	static char name[] = "sentry-profd", pid_option[] = "--pid",
-		    socket_option[] = "--socket", output_option[] = "--output",
-		    quiet[] = "--quiet", output[] = OUTPUT,
+	static char name[] = "sentry-profd", pid_option[] = "--pid", socket_option[] = "--socket",
+		    output_option[] = "--output", quiet[] = "--quiet", output[] = OUTPUT,
 		    deep[] = "--max-frames=4096";
 	char pid[16], socket_path[PATH_MAX];
-	char *argv[] = {name,	     pid_option,    pid,    socket_option,
-			socket_path, output_option, output, quiet,
-			deep,	     NULL};
+	char *argv[] = {name,	       pid_option, pid,	  socket_option, socket_path,
+			output_option, output,	   quiet, deep,		 NULL};
 	const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	(void)snprintf(pid, sizeof(pid), "%d", target);
 	(void)snprintf(socket_path, sizeof(socket_path), "%s", d->socket);
 	spawn_leave_job();
-	if (prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0) < 0 ||
-	    getppid() != parent || chdir(d->dir) < 0 ||
-	    unsetenv("SENTRY_DSN") < 0 ||
-	    setenv("SENTRY_PROFILE_LIFECYCLE", "trace", 1) < 0 ||
-	    dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0 ||
-	    dup2(d->log_fd, STDERR_FILENO) < 0)
+	if (prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0) < 0 || getppid() != parent ||
+	    chdir(d->dir) < 0 || unsetenv("SENTRY_DSN") < 0 ||
+	    setenv("SENTRY_PROFILE_LIFECYCLE", "trace", 1) < 0 || dup2(null, STDIN_FILENO) < 0 ||
+	    dup2(null, STDOUT_FILENO) < 0 || dup2(d->log_fd, STDERR_FILENO) < 0)
 		_exit(SPAWN_FAILED);
 	(void)execv(exe, argv);
 	_exit(SPAWN_FAILED);
@@ -102,8 +96,7 @@ static bool has_ended(struct own_daemon *d)
 	return d->pid == 0;
 }
 
-static int connect_to(struct own_daemon *d, const volatile sig_atomic_t *stop,
-		      struct ask *ret)
+static int connect_to(struct own_daemon *d, const volatile sig_atomic_t *stop, struct ask *ret)
 {
 	const struct timespec turn = {.tv_nsec = TURN_NS};
 	const uint64_t deadline_ns = clock_mono_ns() + START_NS;
@@ -140,8 +133,7 @@ static int start_and_connect(struct own_daemon *d, int32_t target,
 	int r = start(d, target);
 
 	if (r < 0)
-		log_error("cannot start sentry-profd for process %d: %s",
-			  target, strerror(-r));
+		log_error("cannot start sentry-profd for process %d: %s", target, strerror(-r));
 	else
 		r = connect_to(d, stop, ret);
 	if (r == -ECHILD) {

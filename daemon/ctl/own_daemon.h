@@ -30,10 +30,8 @@ struct own_daemon {
  * own_daemon_end, which is due also after an error. *stop: set by a signal,
  * ends the waiting with -EINTR. Returns 0, or -errno after a line on stderr.
  */
-must_check int own_daemon_find(struct own_daemon *d, const char *socket,
-			       int32_t target,
-			       const volatile sig_atomic_t *stop,
-			       struct ask *ret);
+must_check int own_daemon_find(struct own_daemon *d, const char *socket, int32_t target,
+			       const volatile sig_atomic_t *stop, struct ask *ret);
 
 /*
  * Ends the daemon that was started, waits for its end, and removes the

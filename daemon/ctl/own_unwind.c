@@ -43,8 +43,7 @@ int own_unwind_look(struct own_unwind *u, int fd, struct msg_file_seen *ret)
 		return r;
 	memcpy(ret, answer.bytes, sizeof(*ret));
 	return ret->verdict < FILE_READ || ret->verdict >= FILE_VERDICT_END ||
-			       memchr(ret->build_id, '\0',
-				      sizeof(ret->build_id)) == NULL
+			       memchr(ret->build_id, '\0', sizeof(ret->build_id)) == NULL
 		       ? -EPROTO
 		       : 0;
 }
@@ -67,14 +66,13 @@ static int answer_want(struct own_unwind *u, const struct ipc_message *message,
 	return r;
 }
 
-static int take_answer(struct ipc_message *message,
-		       enum symbolize_verdict *ret_verdict, struct buf *ret)
+static int take_answer(struct ipc_message *message, enum symbolize_verdict *ret_verdict,
+		       struct buf *ret)
 {
 	const struct msg_symbolized *m = msg_as(message, MSG_SYMBOLIZED);
 	int fd, r = 0;
 
-	if (m == NULL || m->verdict < SYMBOLIZE_DONE ||
-	    m->verdict > SYMBOLIZE_NO_MEMORY)
+	if (m == NULL || m->verdict < SYMBOLIZE_DONE || m->verdict > SYMBOLIZE_NO_MEMORY)
 		return -EPROTO;
 	*ret_verdict = (enum symbolize_verdict)m->verdict;
 	if (!msg_symbolized_has_answer(m->verdict))
@@ -90,8 +88,8 @@ static int take_answer(struct ipc_message *message,
 }
 
 int own_unwind_ask(struct own_unwind *u, const struct msg_symbolize *m, int fd,
-		   own_unwind_find *find, void *ctx,
-		   enum symbolize_verdict *ret_verdict, struct buf *ret_answer)
+		   own_unwind_find *find, void *ctx, enum symbolize_verdict *ret_verdict,
+		   struct buf *ret_answer)
 {
 	int r = ipc_send(u->child.fd, m, sizeof(*m), &fd, 1);
 

@@ -25,15 +25,13 @@ void own_unwind_end(struct own_unwind *u); /* takes zeros */
  * this file as a rule, -EPROTO if it broke a rule, or -errno; after an error
  * only own_unwind_end may follow.
  */
-must_check int own_unwind_look(struct own_unwind *u, int fd,
-			       struct msg_file_seen *ret);
+must_check int own_unwind_look(struct own_unwind *u, int fd, struct msg_file_seen *ret);
 
 /*
  * Opens the debug file that a checked want, WANT_DEBUG or WANT_DEBUG_LINK, is
  * for. Returns 0 and a descriptor, which is closed then, or a negative errno.
  */
-typedef int own_unwind_find(void *ctx, const struct msg_want *want,
-			    int *ret_fd);
+typedef int own_unwind_find(void *ctx, const struct msg_want *want, int *ret_fd);
 
 /*
  * Asks m of the file behind fd. If *ret_verdict has an answer
@@ -41,10 +39,8 @@ typedef int own_unwind_find(void *ctx, const struct msg_want *want,
  * Returns 0, -EPIPE if unwind has ended, -EPROTO if it broke a rule, or -errno;
  * after an error only own_unwind_end may follow.
  */
-must_check int own_unwind_ask(struct own_unwind *u,
-			      const struct msg_symbolize *m, int fd,
-			      own_unwind_find *find, void *ctx,
-			      enum symbolize_verdict *ret_verdict,
+must_check int own_unwind_ask(struct own_unwind *u, const struct msg_symbolize *m, int fd,
+			      own_unwind_find *find, void *ctx, enum symbolize_verdict *ret_verdict,
 			      struct buf *ret_answer);
 
 #endif

@@ -21,16 +21,15 @@ enum {
 /* The last chunk comes in this time, or the daemon does not work. */
 #define END_NS (30 * NS_PER_SEC)
 
-const char record_help[] =
-	"\n"
-	"record PID|NAME -o FILE  profiles a process through the daemon that "
-	"runs, one\n"
-	"                         that it profiles already, too, and writes "
-	"FILE as\n"
-	"                         convert does\n"
-	"\n"
-	"  --duration S, -d S     for so many seconds (default: until ^C)\n"
-	"  --to FORMAT            as of convert\n";
+const char record_help[] = "\n"
+			   "record PID|NAME -o FILE  profiles a process through the daemon that "
+			   "runs, one\n"
+			   "                         that it profiles already, too, and writes "
+			   "FILE as\n"
+			   "                         convert does\n"
+			   "\n"
+			   "  --duration S, -d S     for so many seconds (default: until ^C)\n"
+			   "  --to FORMAT            as of convert\n";
 
 struct recorder {
 	const char *socket, *out, *to;
@@ -82,8 +81,7 @@ static bool parse(struct recorder *c, int argc, char **argv)
 
 	*c = (struct recorder){.duration_ns = UINT64_MAX};
 	opterr = 0;
-	while ((option = getopt_long(argc, argv, ":o:d:", options, NULL)) !=
-	       -1) {
+	while ((option = getopt_long(argc, argv, ":o:d:", options, NULL)) != -1) {
 		if (option == '?' || option == ':') {
 			option_fault_log(option, argv[0], argv, options);
 			return false;
@@ -172,11 +170,10 @@ static int write_file(struct recorder *c)
 	int written;
 
 	if (r->has_ended && r->end != PROTOCOL_RECORD_DONE)
-		log_warning("the recording of process %d ends early: %s",
-			    r->pid, recording_end_text(r));
+		log_warning("the recording of process %d ends early: %s", r->pid,
+			    recording_end_text(r));
 	if (r->n_lost > 0)
-		log_warning("%u chunk%s of it %s lost", r->n_lost,
-			    r->n_lost == 1 ? "" : "s",
+		log_warning("%u chunk%s of it %s lost", r->n_lost, r->n_lost == 1 ? "" : "s",
 			    r->n_lost == 1 ? "was" : "were");
 	if (c->n_chunks == 0) {
 		log_error("%s is not written: nothing of process %d was "
@@ -199,12 +196,10 @@ static int record(struct recorder *c)
 	if (ask_open(ask_path(c->socket), false, &c->ask) < 0)
 		return -ENOENT;
 	catch_signals(&mask);
-	r = recording_open(&c->ask, PROTOCOL_RECORD, c->pid, c->name,
-			   &c->recording);
+	r = recording_open(&c->ask, PROTOCOL_RECORD, c->pid, c->name, &c->recording);
 	if (r == 0) {
-		c->deadline_ns = c->duration_ns == UINT64_MAX
-					 ? UINT64_MAX
-					 : clock_mono_ns() + c->duration_ns;
+		c->deadline_ns = c->duration_ns == UINT64_MAX ? UINT64_MAX
+							      : clock_mono_ns() + c->duration_ns;
 		r = run(c, &mask);
 		if (r < 0)
 			log_error("the recording has failed: %s", strerror(-r));

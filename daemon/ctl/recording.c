@@ -17,8 +17,8 @@ static void name_target(int32_t pid, const char *name, char ret[96])
 		(void)snprintf(ret, 96, "process %d", pid);
 }
 
-int recording_open(struct ask *a, enum protocol_type type, int32_t pid,
-		   const char *name, struct recording *ret)
+int recording_open(struct ask *a, enum protocol_type type, int32_t pid, const char *name,
+		   struct recording *ret)
 {
 	struct protocol_answer answer;
 	enum protocol_result result;
@@ -31,8 +31,7 @@ int recording_open(struct ask *a, enum protocol_type type, int32_t pid,
 	name_target(pid, name, target);
 	if (result != PROTOCOL_OK || fd < 0) {
 		log_error("%s: %s", target,
-			  answer.text[0] != '\0' ? answer.text
-						 : ask_result_text(result));
+			  answer.text[0] != '\0' ? answer.text : ask_result_text(result));
 		close_fd(&fd);
 		return -EINVAL;
 	}
@@ -40,12 +39,10 @@ int recording_open(struct ask *a, enum protocol_type type, int32_t pid,
 	return 0;
 }
 
-int recording_wait(const struct recording *r, uint64_t deadline_ns,
-		   const sigset_t *mask)
+int recording_wait(const struct recording *r, uint64_t deadline_ns, const sigset_t *mask)
 {
 	const uint64_t now_ns = clock_mono_ns();
-	const uint64_t left_ns =
-		deadline_ns > now_ns ? deadline_ns - now_ns : 0;
+	const uint64_t left_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
 	const struct timespec timeout = {
 		.tv_sec = (time_t)(left_ns / NS_PER_SEC),
 		.tv_nsec = (long)(left_ns % NS_PER_SEC),
@@ -72,15 +69,13 @@ static void take_end(struct recording *r, const struct protocol_recorded *m)
 {
 	r->has_ended = true;
 	r->end = (enum protocol_record_end)m->end;
-	(void)snprintf(r->text, sizeof(r->text), "%.*s",
-		       (int)sizeof(m->text) - 1, m->text);
+	(void)snprintf(r->text, sizeof(r->text), "%.*s", (int)sizeof(m->text) - 1, m->text);
 }
 
 int recording_next(struct recording *r, recording_chunk *take, void *ctx)
 {
 	/* Without a message the daemon has died. */
-	struct protocol_recorded m = {.end = PROTOCOL_RECORD_SHUTDOWN,
-				      .lost = r->n_lost};
+	struct protocol_recorded m = {.end = PROTOCOL_RECORD_SHUTDOWN, .lost = r->n_lost};
 	struct ipc_message message;
 	int n;
 
@@ -120,8 +115,7 @@ const char *recording_end_text(const struct recording *r)
 	case PROTOCOL_RECORD_SHUTDOWN:
 		return "sentry-profd has ended";
 	case PROTOCOL_RECORD_LEFT_OUT:
-		return r->text[0] != '\0' ? r->text
-					  : "sentry-profd has let go of it";
+		return r->text[0] != '\0' ? r->text : "sentry-profd has let go of it";
 	case PROTOCOL_RECORD_GOES_ON:
 	case PROTOCOL_RECORD_DONE:
 		break;

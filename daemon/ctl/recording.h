@@ -28,8 +28,7 @@ struct recording {
  * PROTOCOL_WATCH, with one each second. pid, or name: that of a section with
  * one process. Returns 0, or -errno after a line on stderr.
  */
-must_check int recording_open(struct ask *a, enum protocol_type type,
-			      int32_t pid, const char *name,
+must_check int recording_open(struct ask *a, enum protocol_type type, int32_t pid, const char *name,
 			      struct recording *ret);
 
 /*
@@ -47,8 +46,7 @@ typedef int recording_chunk(void *ctx, const char *payload, size_t size);
  * Waits for the next chunk, and calls take with it. Returns 1; 0: the recording
  * has ended; or an error: that of take, or -EINTR after a signal.
  */
-must_check int recording_next(struct recording *r, recording_chunk *take,
-			      void *ctx);
+must_check int recording_next(struct recording *r, recording_chunk *take, void *ctx);
 
 /*
  * Asks for the end of it, and of others of the same connection: the last chunk

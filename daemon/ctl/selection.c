@@ -12,15 +12,13 @@
 /* Seconds; 31 years, so that nanoseconds fit. */
 #define CUT_MAX_S 1e9
 
-bool selection_fault(const char *command, const char *option, const char *value,
-		     const char *wanted)
+bool selection_fault(const char *command, const char *option, const char *value, const char *wanted)
 {
 	log_error("%s: --%s %s: %s", command, option, value, wanted);
 	return false;
 }
 
-static bool set_state(struct merge_options *o, const char *command,
-		      const char *value)
+static bool set_state(struct merge_options *o, const char *command, const char *value)
 {
 	static const char *const words[] = {
 		[MERGE_ALL] = "all",
@@ -34,12 +32,10 @@ static bool set_state(struct merge_options *o, const char *command,
 		o->states = (enum merge_states)i;
 		return true;
 	}
-	return selection_fault(command, "state", value,
-			       "not all, running or waiting");
+	return selection_fault(command, "state", value, "not all, running or waiting");
 }
 
-static bool add_filter(struct merge_options *o, const char *command,
-		       const char *value)
+static bool add_filter(struct merge_options *o, const char *command, const char *value)
 {
 	static const char *const heads[] = {
 		[MERGE_ANYTHING] = "",
@@ -50,8 +46,7 @@ static bool add_filter(struct merge_options *o, const char *command,
 	struct merge_filter *filter;
 
 	if (o->n_filters == MERGE_FILTERS_MAX)
-		return selection_fault(command, "filter", value,
-				       "too many filters");
+		return selection_fault(command, "filter", value, "too many filters");
 	filter = &o->filters[o->n_filters++];
 	for (size_t i = 0; i < array_size(heads); i++) {
 		if (strncmp(value, heads[i], strlen(heads[i])) != 0)
@@ -62,22 +57,20 @@ static bool add_filter(struct merge_options *o, const char *command,
 	return true;
 }
 
-static bool set_time(struct merge_options *o, const char *command,
-		     const char *option, const char *value, uint64_t *ret_ns)
+static bool set_time(struct merge_options *o, const char *command, const char *option,
+		     const char *value, uint64_t *ret_ns)
 {
 	char *end;
 	const double s = strtod(value, &end);
 
 	if (end == value || *end != '\0' || !(s >= 0 && s <= CUT_MAX_S))
-		return selection_fault(command, option, value,
-				       "not a number of seconds");
+		return selection_fault(command, option, value, "not a number of seconds");
 	*ret_ns = (uint64_t)(s * 1e6 + 0.5) * NS_PER_US;
 	o->is_cut = true;
 	return true;
 }
 
-bool selection_set(struct merge_options *o, const char *command, int option,
-		   const char *value)
+bool selection_set(struct merge_options *o, const char *command, int option, const char *value)
 {
 	switch (option) {
 	case SELECTION_FILTER:
@@ -125,23 +118,20 @@ static int add_chunk(void *ctx, const struct import_chunk *chunk)
 	return r;
 }
 
-int selection_read(struct merge *m, struct symbolizer *s, char *const *paths,
-		   size_t n)
+int selection_read(struct merge *m, struct symbolizer *s, char *const *paths, size_t n)
 {
 	const size_t before = m->n_processes;
 	struct addition addition = {m, s};
 	int r = inputs_read(paths, n, add_chunk, &addition);
 
 	if (r == 0 && m->n_processes == before) {
-		log_error("no profile chunk is in %s",
-			  n == 1 ? paths[0] : "there");
+		log_error("no profile chunk is in %s", n == 1 ? paths[0] : "there");
 		r = -ENODATA;
 	}
 	return r;
 }
 
-int selection_read_payload(struct merge *m, const char *name, const char *bytes,
-			   size_t size)
+int selection_read_payload(struct merge *m, const char *name, const char *bytes, size_t size)
 {
 	struct addition addition = {m, NULL};
 

@@ -33,8 +33,7 @@ enum {
  * Sets what one of these options says. Returns false after a line on stderr
  * that begins with the command's name. The merge keeps a pointer into value.
  */
-bool selection_set(struct merge_options *o, const char *command, int option,
-		   const char *value);
+bool selection_set(struct merge_options *o, const char *command, int option, const char *value);
 
 /* A line on stderr: value is wrong for --option. Returns false. */
 bool selection_fault(const char *command, const char *option, const char *value,
@@ -48,12 +47,11 @@ void selection_init(struct merge *m, struct merge_options *o);
  * their frames; NULL: as they are. Returns 0, or an
  * error after a line on stderr; -ENODATA: none of the paths has a chunk.
  */
-must_check int selection_read(struct merge *m, struct symbolizer *s,
-			      char *const *paths, size_t n);
+must_check int selection_read(struct merge *m, struct symbolizer *s, char *const *paths, size_t n);
 
 /* Adds the chunks of one payload, as they are; name is for the user. */
-must_check int selection_read_payload(struct merge *m, const char *name,
-				      const char *bytes, size_t size);
+must_check int selection_read_payload(struct merge *m, const char *name, const char *bytes,
+				      size_t size);
 
 /* Finishes m, and says on stderr what it lacks. Returns 0 or -ENOMEM. */
 must_check int selection_finish(struct merge *m);
@@ -67,7 +65,6 @@ typedef int selection_writer(void *ctx, FILE *out);
  * or the error of the file, after a line on stderr; write has said so itself
  * where it returns -ENOENT.
  */
-must_check int selection_write(const char *path, selection_writer *write,
-			       void *ctx);
+must_check int selection_write(const char *path, selection_writer *write, void *ctx);
 
 #endif

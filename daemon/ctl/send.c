@@ -43,18 +43,17 @@ enum {
  */
 #define PAUSE_LEAST_NS NS_PER_SEC
 
-const char send_help[] =
-	"\n"
-	"send IN... [--dsn DSN]  sends what sentry-profd has written to files "
-	"to "
-	"the\n"
-	"                        server of the DSN (or SENTRY_DSN). Files "
-	"stay.\n"
-	"\n"
-	"  --timeout S           how long to try again while the server does "
-	"not\n"
-	"                        answer (default: 60)\n"
-	"  --ca-certs FILE       authorities to trust besides the system's\n";
+const char send_help[] = "\n"
+			 "send IN... [--dsn DSN]  sends what sentry-profd has written to files "
+			 "to "
+			 "the\n"
+			 "                        server of the DSN (or SENTRY_DSN). Files "
+			 "stay.\n"
+			 "\n"
+			 "  --timeout S           how long to try again while the server does "
+			 "not\n"
+			 "                        answer (default: 60)\n"
+			 "  --ca-certs FILE       authorities to trust besides the system's\n";
 
 struct send {
 	struct config config;
@@ -62,7 +61,7 @@ struct send {
 	uint64_t seq; /* of the last envelope */
 	uint64_t timeout_ns;
 	uint64_t limited_until_ns; /* by clock_boot_ns; as ship says */
-	bool is_over; /* ship has ended, or the server does not answer */
+	bool is_over;		   /* ship has ended, or the server does not answer */
 	size_t n_taken, n_refused, n_unsent, n_unreadable;
 };
 
@@ -90,21 +89,18 @@ static int begin(struct send *s)
 		log_error("%s: %s", paths[INIT_CA_CERTS], strerror(-r));
 		return r;
 	}
-	r = own_child_start_ship(&s->ship, &fd, fd >= 0 ? 1 : 0,
-				 fd >= 0 ? 1u << INIT_CA_CERTS : 0);
+	r = own_child_start_ship(&s->ship, &fd, fd >= 0 ? 1 : 0, fd >= 0 ? 1u << INIT_CA_CERTS : 0);
 	close_fd(&fd);
 	memcpy(dsn.dsn, s->config.dsn, sizeof(dsn.dsn));
 	if (r == 0)
 		r = ipc_send(s->ship.fd, &dsn, sizeof(dsn), NULL, 0);
 	explicit_bzero(&dsn, sizeof(dsn));
 	if (r < 0)
-		log_error("sentry-profd-ship cannot be started: %s",
-			  strerror(-r));
+		log_error("sentry-profd-ship cannot be started: %s", strerror(-r));
 	return r;
 }
 
-static int hand_over(struct send *s, const struct msg_envelope *envelope,
-		     int payload)
+static int hand_over(struct send *s, const struct msg_envelope *envelope, int payload)
 {
 	struct msg_envelope m = *envelope;
 
@@ -157,8 +153,7 @@ static int wait_for(struct send *s, uint32_t *ret)
 	while (r == 0) {
 		struct pollfd p = {.fd = s->ship.fd, .events = POLLIN};
 		const uint64_t now_ns = clock_boot_ns();
-		const uint64_t left_ns =
-			now_ns < until_ns ? until_ns - now_ns : 0;
+		const uint64_t left_ns = now_ns < until_ns ? until_ns - now_ns : 0;
 
 		r = poll(&p, 1, is_late ? -1 : (int)(left_ns / NS_PER_MS) + 1);
 		if (r < 0 && errno != EINTR)
@@ -190,14 +185,12 @@ static void wait_for_server(const struct send *s, bool was_limited)
 		    (double)(until_ns - now_ns) / (double)NS_PER_SEC);
 	t = (struct timespec){.tv_sec = (time_t)(until_ns / NS_PER_SEC),
 			      .tv_nsec = (long)(until_ns % NS_PER_SEC)};
-	while (clock_nanosleep(CLOCK_BOOTTIME, TIMER_ABSTIME, &t, NULL) ==
-	       EINTR)
+	while (clock_nanosleep(CLOCK_BOOTTIME, TIMER_ABSTIME, &t, NULL) == EINTR)
 		;
 }
 
 /* Sends until the server has said yes or no. */
-static int deliver(struct send *s, const struct msg_envelope *m, int payload,
-		   uint32_t *ret)
+static int deliver(struct send *s, const struct msg_envelope *m, int payload, uint32_t *ret)
 {
 	int r;
 
@@ -211,8 +204,7 @@ static int deliver(struct send *s, const struct msg_envelope *m, int payload,
 	return r;
 }
 
-static void count(struct send *s, const char *path, const char *id,
-		  uint32_t result)
+static void count(struct send *s, const char *path, const char *id, uint32_t result)
 {
 	if (result == SHIP_DONE) {
 		s->n_taken++;
@@ -234,8 +226,7 @@ static void count(struct send *s, const char *path, const char *id,
 }
 
 /* Fills in what ship wants to know. Returns what is wrong with it, or NULL. */
-static const char *describe(const struct import_chunk *c, size_t size,
-			    struct msg_envelope *ret)
+static const char *describe(const struct import_chunk *c, size_t size, struct msg_envelope *ret)
 {
 	*ret = (struct msg_envelope){
 		.h = MSG_HEADER(MSG_ENVELOPE),
@@ -256,8 +247,7 @@ static const char *describe(const struct import_chunk *c, size_t size,
 	return NULL;
 }
 
-static int send_chunk(struct send *s, const char *path,
-		      const struct import_text *text,
+static int send_chunk(struct send *s, const char *path, const struct import_text *text,
 		      const struct import_chunk *c)
 {
 	uint32_t result = SHIP_NOTHING;
@@ -285,14 +275,12 @@ static int send_chunk(struct send *s, const char *path,
 	s->is_over = true;
 	s->n_unsent++;
 	log_error("%s: not sent: %s%s", path,
-		  r == -EPIPE ? "sentry-profd-ship has ended"
-			      : "sentry-profd-ship: ",
+		  r == -EPIPE ? "sentry-profd-ship has ended" : "sentry-profd-ship: ",
 		  r == -EPIPE ? "" : strerror(-r));
 	return r;
 }
 
-static int send_file(void *ctx, const char *path, const char *bytes,
-		     size_t size)
+static int send_file(void *ctx, const char *path, const char *bytes, size_t size)
 {
 	struct import_fault fault = {""};
 	struct import_chunk chunk;
@@ -313,8 +301,7 @@ static int send_file(void *ctx, const char *path, const char *bytes,
 		r = -EBADMSG;
 	}
 	if (r < 0) {
-		log_error("%s: %s", path,
-			  r == -EBADMSG ? fault.text : strerror(-r));
+		log_error("%s: %s", path, r == -EBADMSG ? fault.text : strerror(-r));
 		s->n_unreadable++;
 	}
 	return r < 0 ? r : error;
@@ -332,8 +319,7 @@ static void summarise(const struct send *s)
 	printf("\n");
 }
 
-static bool set_key(struct send *s, const char *key, const char *option,
-		    const char *value)
+static bool set_key(struct send *s, const char *key, const char *option, const char *value)
 {
 	char problem[CONFIG_PROBLEM_MAX];
 
@@ -426,15 +412,14 @@ int send_run(int argc, char **argv)
 	if (parse(&s, argc, argv)) {
 		r = begin(&s);
 		if (r == 0) {
-			r = inputs_each_file(argv + optind,
-					     (size_t)(argc - optind), true,
+			r = inputs_each_file(argv + optind, (size_t)(argc - optind), true,
 					     send_file, &s);
 			if (r == 0 && s.n_taken + s.n_refused + s.n_unsent == 0)
 				log_error("no profile chunk is in there");
 			summarise(&s);
 		}
-		status = r == 0 && s.n_taken > 0 && s.n_refused == 0 &&
-					 s.n_unsent == 0 && s.n_unreadable == 0
+		status = r == 0 && s.n_taken > 0 && s.n_refused == 0 && s.n_unsent == 0 &&
+					 s.n_unreadable == 0
 				 ? EXIT_SUCCESS
 				 : EXIT_FAILURE;
 	}

@@ -40,18 +40,17 @@ enum {
 /* The first chunk comes in this time: names of large files take long. */
 #define WAIT_NS (30 * NS_PER_SEC)
 
-const char stack_help[] =
-	"\n"
-	"stack PID        prints the stack of every thread of the process, as "
-	"it is in\n"
-	"                 profiles; where no daemon runs, sentry-profd is "
-	"started for PID\n"
-	"\n"
-	"  --oracle[=NAME]  compare each stack with what another unwinder "
-	"sees\n"
-	"                   at the same stop: libunwind (the default), dwfl "
-	"or\n"
-	"                   all. Where one differs, the status is 3.\n";
+const char stack_help[] = "\n"
+			  "stack PID        prints the stack of every thread of the process, as "
+			  "it is in\n"
+			  "                 profiles; where no daemon runs, sentry-profd is "
+			  "started for PID\n"
+			  "\n"
+			  "  --oracle[=NAME]  compare each stack with what another unwinder "
+			  "sees\n"
+			  "                   at the same stop: libunwind (the default), dwfl "
+			  "or\n"
+			  "                   all. Where one differs, the status is 3.\n";
 
 struct stacks {
 	const char *socket;
@@ -68,8 +67,7 @@ static void on_signal(int number)
 	ended_by = number;
 }
 
-static const struct import_image *image_at(const struct import_chunk *c,
-					   uint64_t addr)
+static const struct import_image *image_at(const struct import_chunk *c, uint64_t addr)
 {
 	for (size_t i = 0; i < c->n_images; i++)
 		if (addr - c->images[i].addr < c->images[i].size)
@@ -78,8 +76,7 @@ static const struct import_image *image_at(const struct import_chunk *c,
 }
 
 /* "name (module+0x12)", with the address in the module's file. */
-static void print_frame(const struct import_chunk *c, size_t n,
-			const struct import_frame *f)
+static void print_frame(const struct import_chunk *c, size_t n, const struct import_frame *f)
 {
 	const struct import_image *image = image_at(c, f->addr);
 	char demangled[NAME_SHOWN_MAX];
@@ -97,8 +94,7 @@ static void print_frame(const struct import_chunk *c, size_t n,
 		printf(" (");
 		escape_write(base != NULL ? base + 1 : f->package, stdout);
 		if (image != NULL)
-			printf("+0x%" PRIx64,
-			       f->addr - image->addr + image->vmaddr);
+			printf("+0x%" PRIx64, f->addr - image->addr + image->vmaddr);
 		(void)putchar(')');
 	}
 	if (f->file != NULL) {
@@ -113,8 +109,7 @@ static void print_frame(const struct import_chunk *c, size_t n,
  * A chunk may call a thread by another name than the kernel does, so that names
  * in it differ; here the kernel's is shown. Some ids are no tids.
  */
-static void print_thread(const struct import_chunk *c,
-			 const struct import_sample *s)
+static void print_thread(const struct import_chunk *c, const struct import_sample *s)
 {
 	const struct import_thread *t = &c->threads[s->thread];
 	const size_t start = c->stack_starts[s->stack];
@@ -161,8 +156,7 @@ static size_t count_threads(int32_t pid)
 	char text[PROCFS_TEXT_MAX];
 	uint64_t n = 0;
 
-	if (small_file_read(AT_FDCWD, procfs_path(pid, "status").text, text,
-			    sizeof(text)) == 0)
+	if (small_file_read(AT_FDCWD, procfs_path(pid, "status").text, text, sizeof(text)) == 0)
 		(void)procfs_numbers(text, "\nThreads:", 10, &n, 1);
 	return n;
 }
@@ -196,8 +190,7 @@ static int take_chunk(void *ctx, const struct import_chunk *c)
 
 static int take_payload(void *ctx, const char *payload, size_t size)
 {
-	return inputs_read_bytes("a chunk of sentry-profd", payload, size,
-				 take_chunk, ctx);
+	return inputs_read_bytes("a chunk of sentry-profd", payload, size, take_chunk, ctx);
 }
 
 static int read_chunks(struct stacks *s)
@@ -206,8 +199,7 @@ static int read_chunks(struct stacks *s)
 	struct recording *recording = &s->recording;
 	int r = 0;
 
-	while (r >= 0 && !s->is_printed && !recording->has_ended &&
-	       ended_by == 0) {
+	while (r >= 0 && !s->is_printed && !recording->has_ended && ended_by == 0) {
 		r = recording_wait(recording, deadline_ns, NULL);
 		if (r == 0)
 			r = -ETIMEDOUT;
@@ -224,8 +216,7 @@ static int read_chunks(struct stacks *s)
 	else if (r < 0)
 		log_error("process %d: %s", recording->pid, strerror(-r));
 	else if (!s->is_printed && recording->has_ended)
-		log_error("process %d: %s", recording->pid,
-			  recording_end_text(recording));
+		log_error("process %d: %s", recording->pid, recording_end_text(recording));
 	return s->is_printed ? 0 : -ENODATA;
 }
 
@@ -242,8 +233,7 @@ static int show(struct stacks *s)
 	if (r == 0 && daemon.pid != 0 && fault == PROCESS_TRACED)
 		r = refusal_of_look(fault, s->pid, &before);
 	if (r == 0)
-		r = recording_open(&ask, PROTOCOL_WATCH, s->pid, NULL,
-				   &s->recording);
+		r = recording_open(&ask, PROTOCOL_WATCH, s->pid, NULL, &s->recording);
 	if (r == 0) {
 		r = read_chunks(s);
 		recording_close(&s->recording);

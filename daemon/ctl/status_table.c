@@ -20,8 +20,7 @@ struct column {
 /* "session": what was decided once for it. */
 static void put_sampled(const json_t *v, char ret[CELL_MAX])
 {
-	(void)snprintf(ret, CELL_MAX, "%s",
-		       json_is_true(v) ? "sampled" : "unsampled");
+	(void)snprintf(ret, CELL_MAX, "%s", json_is_true(v) ? "sampled" : "unsampled");
 }
 
 static void put_number(const json_t *v, char ret[CELL_MAX])
@@ -39,8 +38,7 @@ static void put_scaled(double n, const char *const units[], char ret[CELL_MAX])
 		i++;
 	}
 	(void)snprintf(ret, CELL_MAX, "%.*f %s",
-		       n < 9.995 && i > 0 ? 2 : (n < 99.95 && i > 0 ? 1 : 0), n,
-		       units[i]);
+		       n < 9.995 && i > 0 ? 2 : (n < 99.95 && i > 0 ? 1 : 0), n, units[i]);
 }
 
 static void put_bytes(const json_t *v, char ret[CELL_MAX])
@@ -114,8 +112,8 @@ static size_t max_size(size_t a, size_t b)
 	return a > b ? a : b;
 }
 
-static void print_row(FILE *out, const struct row *row,
-		      const size_t widths[COLUMNS], size_t line_max)
+static void print_row(FILE *out, const struct row *row, const size_t widths[COLUMNS],
+		      size_t line_max)
 {
 	char *const *cells = row->cells;
 	size_t n = 0;
@@ -123,8 +121,7 @@ static void print_row(FILE *out, const struct row *row,
 	for (size_t i = 0; i < LAST; i++) {
 		const int width = (int)widths[i];
 
-		(void)fprintf(out, columns[i].left ? "%-*s" GAP : "%*s" GAP,
-			      width, cells[i]);
+		(void)fprintf(out, columns[i].left ? "%-*s" GAP : "%*s" GAP, width, cells[i]);
 		n += widths[i] + strlen(GAP);
 	}
 	/* What does not fit has the next line, for itself. */
@@ -141,8 +138,7 @@ static int fill(const json_t *targets, struct row *ret)
 		ret[0].cells[i] = strdup(columns[i].title);
 		complete &= ret[0].cells[i] != NULL;
 		for (size_t r = 0; r < json_array_size(targets); r++) {
-			ret[r + 1].cells[i] = cell_of(
-				&columns[i], json_array_get(targets, r));
+			ret[r + 1].cells[i] = cell_of(&columns[i], json_array_get(targets, r));
 			complete &= ret[r + 1].cells[i] != NULL;
 		}
 	}
@@ -158,8 +154,7 @@ static int print_targets(FILE *out, const json_t *targets, size_t line_max)
 
 	for (size_t k = 0; r == 0 && k < n; k++)
 		for (size_t i = 0; i < COLUMNS; i++)
-			widths[i] =
-				max_size(widths[i], strlen(rows[k].cells[i]));
+			widths[i] = max_size(widths[i], strlen(rows[k].cells[i]));
 	for (size_t k = 0; r == 0 && k < n; k++)
 		print_row(out, &rows[k], widths, line_max);
 	for (size_t k = 0; rows != NULL && k < n; k++)
@@ -191,8 +186,8 @@ static void print_clock(FILE *out, const char *server, double ahead_s)
 		(void)fprintf(out,
 			      "the clock of this host is %.0f s %s that of %s: "
 			      "profiles have its times\n",
-			      ahead_s < 0 ? -ahead_s : ahead_s,
-			      ahead_s < 0 ? "ahead of" : "behind", server);
+			      ahead_s < 0 ? -ahead_s : ahead_s, ahead_s < 0 ? "ahead of" : "behind",
+			      server);
 }
 
 /* Who may not see the servers is told that there is one. */
@@ -202,19 +197,15 @@ static void print_limits(FILE *out, const json_t *daemon)
 	size_t i;
 
 	if (!json_is_array(servers))
-		print_limit(out, "a server",
-			    number_of(daemon, "rate_limited_s"));
+		print_limit(out, "a server", number_of(daemon, "rate_limited_s"));
 	json_array_foreach(servers, i, server)
 	{
-		const char *text =
-			json_string_value(json_object_get(server, "server"));
+		const char *text = json_string_value(json_object_get(server, "server"));
 		char *name = plain_copy(text == NULL ? "a server" : text);
 
 		if (name != NULL) {
-			print_limit(out, name,
-				    number_of(server, "rate_limited_s"));
-			print_clock(out, name,
-				    number_of(server, "clock_ahead_s"));
+			print_limit(out, name, number_of(server, "rate_limited_s"));
+			print_clock(out, name, number_of(server, "clock_ahead_s"));
 		}
 		free(name);
 	}
@@ -231,16 +222,14 @@ static void print_lowered(FILE *out, const json_t *daemon)
 			      "budget %.0f %%: %.0f of %.0f targets at %.0f to "
 			      "%.0f Hz\n",
 			      number_of(daemon, "cpu_budget_percent"), targets,
-			      number_of(daemon, "profiling"),
-			      number_of(lowered, "least_hz"),
+			      number_of(daemon, "profiling"), number_of(lowered, "least_hz"),
 			      number_of(lowered, "most_hz"));
 }
 
 static void print_daemon(FILE *out, const json_t *daemon, size_t n)
 {
 	const json_t *spool = json_object_get(daemon, "spool");
-	const char *version =
-		json_string_value(json_object_get(daemon, "version"));
+	const char *version = json_string_value(json_object_get(daemon, "version"));
 	char *name = plain_copy(version == NULL ? "" : version);
 	char bytes[CELL_MAX];
 
@@ -250,8 +239,7 @@ static void print_daemon(FILE *out, const json_t *daemon, size_t n)
 		      "%.0f profiled, %.0f chunks (%s) in the spool\n",
 		      name == NULL ? "" : name, number_of(daemon, "pid"),
 		      number_of(daemon, "uptime_s"), n, n == 1 ? "" : "s",
-		      number_of(daemon, "profiling"),
-		      number_of(spool, "waiting"), bytes);
+		      number_of(daemon, "profiling"), number_of(spool, "waiting"), bytes);
 	free(name);
 	print_lowered(out, daemon);
 	print_limits(out, daemon);
@@ -265,17 +253,14 @@ static void print_empty_sections(FILE *out, const json_t *sections)
 
 	json_array_foreach(sections, i, section)
 	{
-		const char *text =
-			json_string_value(json_object_get(section, "name"));
+		const char *text = json_string_value(json_object_get(section, "name"));
 		char *name = text == NULL ? NULL : plain_copy(text);
 
-		if (name != NULL && json_integer_value(json_object_get(
-					    section, "instances")) == 0)
-			(void)fprintf(
-				out,
-				"[target \"%s\"] matches no process since "
-				"%.0f s\n",
-				name, number_of(section, "empty_s"));
+		if (name != NULL && json_integer_value(json_object_get(section, "instances")) == 0)
+			(void)fprintf(out,
+				      "[target \"%s\"] matches no process since "
+				      "%.0f s\n",
+				      name, number_of(section, "empty_s"));
 		free(name);
 	}
 }
@@ -288,8 +273,7 @@ static void print_left_out(FILE *out, const json_t *files)
 
 	json_array_foreach(files, i, file)
 	{
-		const char *text =
-			json_string_value(json_object_get(file, "file"));
+		const char *text = json_string_value(json_object_get(file, "file"));
 		char *name = text == NULL ? NULL : plain_copy(text);
 
 		if (name == NULL)
@@ -297,8 +281,7 @@ static void print_left_out(FILE *out, const json_t *files)
 		(void)fprintf(out,
 			      "%s is not read for uid %.0f: unwinding died at "
 			      "it %.0f times\n",
-			      name, number_of(file, "uid"),
-			      number_of(file, "deaths"));
+			      name, number_of(file, "uid"), number_of(file, "deaths"));
 		free(name);
 	}
 }
@@ -311,9 +294,7 @@ static void print_missing(FILE *out, const json_t *missing)
 
 	json_array_foreach(missing, i, line)
 	{
-		char *text = json_is_string(line)
-				     ? plain_copy(json_string_value(line))
-				     : NULL;
+		char *text = json_is_string(line) ? plain_copy(json_string_value(line)) : NULL;
 
 		if (text != NULL)
 			(void)fprintf(out, "%s\n", text);
@@ -335,8 +316,7 @@ int status_table_print(const char *json, size_t size, size_t width, FILE *out)
 		print_left_out(out, json_object_get(daemon, "files_left_out"));
 		r = json_array_size(targets) == 0
 			    ? 0
-			    : print_targets(out, targets,
-					    width > 0 ? width : SIZE_MAX);
+			    : print_targets(out, targets, width > 0 ? width : SIZE_MAX);
 	}
 	json_decref(root);
 	return r;

@@ -16,7 +16,6 @@
  * there stands below it. Returns 0, -EPROTO if the text is no such JSON,
  * -ENOMEM.
  */
-must_check int status_table_print(const char *json, size_t size, size_t width,
-				  FILE *out);
+must_check int status_table_print(const char *json, size_t size, size_t width, FILE *out);
 
 #endif

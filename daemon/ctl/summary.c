@@ -28,8 +28,7 @@ static int add_times(const struct merge *m, const struct profile_frame *frames,
 	return functions_add(f, &stacks, frames);
 }
 
-int summary_write(const struct merge *m, const struct export_options *o,
-		  FILE *out)
+int summary_write(const struct merge *m, const struct export_options *o, FILE *out)
 {
 	struct profile_frame *frames = calloc(m->n_frames + 1, sizeof(*frames));
 	struct stacks_time *times = calloc(m->n_bars + 1, sizeof(*times));

@@ -11,7 +11,6 @@
 #define SUMMARY_ROWS 20
 
 /* See proto/export/export.h. The merge is by function and not ordered. */
-must_check int summary_write(const struct merge *m,
-			     const struct export_options *o, FILE *out);
+must_check int summary_write(const struct merge *m, const struct export_options *o, FILE *out);
 
 #endif

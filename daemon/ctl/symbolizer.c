@@ -65,9 +65,9 @@ struct work {
 	const struct import_chunk *c;
 	bool demangle;
 	uint32_t *by_address; /* images of c, sorted */
-	uint32_t *images;  /* by image of c: that of s; NONE: not found yet */
-	bool *is_expanded; /* by frame: what was inlined stands beside it */
-	struct use *uses;  /* by frame: as a caller, as a leaf */
+	uint32_t *images;     /* by image of c: that of s; NONE: not found yet */
+	bool *is_expanded;    /* by frame: what was inlined stands beside it */
+	struct use *uses;     /* by frame: as a caller, as a leaf */
 	struct import_frame *frames;
 	size_t n_frames, cap_frames;
 };
@@ -96,8 +96,7 @@ static int start_unwind(struct symbolizer *s)
 	r = own_unwind_start(&s->unwind);
 	if (r < 0) {
 		own_unwind_end(&s->unwind);
-		log_error("sentry-profd-unwind cannot be started: %s",
-			  strerror(-r));
+		log_error("sentry-profd-unwind cannot be started: %s", strerror(-r));
 		return r;
 	}
 	s->runs = true;
@@ -130,8 +129,7 @@ static uint64_t mix(uint64_t key, uint64_t value)
 }
 
 /* NULL and "" become NULL. Hex digits are compared in lower case. */
-static int intern(struct symbolizer *s, const char *text, bool in_lower_case,
-		  const char **ret)
+static int intern(struct symbolizer *s, const char *text, bool in_lower_case, const char **ret)
 {
 	char lower[MSG_NAME_MAX];
 	size_t n;
@@ -146,15 +144,13 @@ static int intern(struct symbolizer *s, const char *text, bool in_lower_case,
 	if (n >= sizeof(lower))
 		return 0;
 	for (size_t i = 0; i <= n; i++)
-		lower[i] = text[i] >= 'A' && text[i] <= 'Z'
-				   ? (char)(text[i] - 'A' + 'a')
-				   : text[i];
+		lower[i] = text[i] >= 'A' && text[i] <= 'Z' ? (char)(text[i] - 'A' + 'a') : text[i];
 	return text_intern(&s->text, lower, ret);
 }
 
 /* *ret: the image of s that this one of a chunk is. */
-static int find_image(struct symbolizer *s, const struct import_image *from,
-		      bool demangle, uint32_t *ret)
+static int find_image(struct symbolizer *s, const struct import_image *from, bool demangle,
+		      uint32_t *ret)
 {
 	struct image image = {.demangle = demangle};
 	uint64_t key;
@@ -188,23 +184,20 @@ static int find_image(struct symbolizer *s, const struct import_image *from,
 	return r;
 }
 
-static int find_place(struct symbolizer *s, uint32_t image, uint64_t offset,
-		      uint32_t *ret)
+static int find_place(struct symbolizer *s, uint32_t image, uint64_t offset, uint32_t *ret)
 {
 	uint64_t key = mix(mix(image, offset), offset);
 	int r;
 
 	for (; table_get(&s->by_place, key, ret); key++)
-		if (s->places[*ret].image == image &&
-		    s->places[*ret].offset == offset)
+		if (s->places[*ret].image == image && s->places[*ret].offset == offset)
 			return 0;
 	if (array_grow(s->places, s->n_places, s->cap_places) < 0)
 		return -ENOMEM;
 	*ret = (uint32_t)s->n_places;
 	r = table_put(&s->by_place, key, *ret);
 	if (r == 0)
-		s->places[s->n_places++] =
-			(struct place){.image = image, .offset = offset};
+		s->places[s->n_places++] = (struct place){.image = image, .offset = offset};
 	return r;
 }
 
@@ -224,11 +217,10 @@ static int add_frame(struct symbolizer *s, const struct symbolized_frame *from)
 }
 
 /* Takes an answer for n places. Returns 0, -EPROTO or -ENOMEM. */
-static int take_answer(struct symbolizer *s, const struct buf *answer,
-		       const uint32_t *places, size_t n)
+static int take_answer(struct symbolizer *s, const struct buf *answer, const uint32_t *places,
+		       size_t n)
 {
-	struct symbolized_cursor cursor = {(const uint8_t *)answer->data,
-					   answer->len};
+	struct symbolized_cursor cursor = {(const uint8_t *)answer->data, answer->len};
 	struct symbolized_place place;
 
 	for (size_t i = 0; i < n; i++) {
@@ -258,8 +250,7 @@ struct search {
  * By build-id: here, then from a server. A server is asked for the build-id
  * that the chunk has, not for one that unwind makes up.
  */
-static int find_by_id(const struct search *search, const char *build_id,
-		      int *ret_fd)
+static int find_by_id(const struct search *search, const char *build_id, int *ret_fd)
 {
 	const char *wanted = search->image->build_id;
 	int r = debug_files_by_id(build_id, ret_fd);
@@ -275,8 +266,7 @@ static int find_debug(void *ctx, const struct msg_want *want, int *ret_fd)
 
 	return want->kind == WANT_DEBUG
 		       ? find_by_id(search, want->name, ret_fd)
-		       : debug_files_by_link(search->image->path, want->name,
-					     ret_fd);
+		       : debug_files_by_link(search->image->path, want->name, ret_fd);
 }
 
 /* A file's path is .build-id/XX/YY.debug: more than two digits, no more else.
@@ -355,8 +345,7 @@ static int ask(struct search *search, int fd, const uint32_t *places, size_t n,
 	for (size_t i = 0; i < n; i++)
 		m.offsets[i] = s->places[places[i]].offset;
 	buf_init(&answer, SYMBOLIZED_BYTES_MAX);
-	r = own_unwind_ask(&s->unwind, &m, fd, find_debug, search, &verdict,
-			   &answer);
+	r = own_unwind_ask(&s->unwind, &m, fd, find_debug, search, &verdict, &answer);
 	if (r == 0 && msg_symbolized_has_answer(verdict))
 		r = take_answer(s, &answer, places, n);
 	buf_fini(&answer);
@@ -366,8 +355,7 @@ static int ask(struct search *search, int fd, const uint32_t *places, size_t n,
 	if (r < 0) {
 		own_unwind_end(&s->unwind);
 		s->runs = false;
-		*ret_why =
-			"cannot be read: sentry-profd-unwind has ended at it";
+		*ret_why = "cannot be read: sentry-profd-unwind has ended at it";
 	} else if (verdict == SYMBOLIZE_NO_NAMES && !image->is_nameless) {
 		image->is_nameless = true;
 		log_listed(true, "%s %s", image->path, why(verdict));
@@ -389,8 +377,7 @@ static int ask_image(struct symbolizer *s, const uint32_t *places, size_t n)
 		int fd = -1, r = open_candidate(&search, &fd);
 
 		if (r < 0)
-			reason = r == -ENXIO ? "is no regular file"
-					     : strerror(-r);
+			reason = r == -ENXIO ? "is no regular file" : strerror(-r);
 		else
 			r = ask(&search, fd, places, n, &reason);
 		close_fd(&fd);
@@ -399,8 +386,7 @@ static int ask_image(struct symbolizer *s, const uint32_t *places, size_t n)
 		if (first == NULL)
 			first = reason;
 	}
-	log_listed(true, "%s%s%s", image->path,
-		   strncmp(first, "is ", 3) == 0 ? " " : ": ", first);
+	log_listed(true, "%s%s%s", image->path, strncmp(first, "is ", 3) == 0 ? " " : ": ", first);
 	return 0;
 }
 
@@ -458,17 +444,13 @@ static void find_uses(struct work *w)
 	const struct import_chunk *c = w->c;
 
 	for (size_t i = 0; i < c->n_stacks; i++)
-		for (size_t k = c->stack_starts[i]; k < c->stack_starts[i + 1];
-		     k++) {
+		for (size_t k = c->stack_starts[i]; k < c->stack_starts[i + 1]; k++) {
 			const uint32_t f = c->stack_frames[k];
-			const uint32_t before = k > c->stack_starts[i]
-							? c->stack_frames[k - 1]
-							: f;
+			const uint32_t before = k > c->stack_starts[i] ? c->stack_frames[k - 1] : f;
 
 			use_of(w, f, k == c->stack_starts[i])->is_used = true;
 			if (c->frames[f].addr != c->frames[before].addr ||
-			    same_text(c->frames[f].function,
-				      c->frames[before].function))
+			    same_text(c->frames[f].function, c->frames[before].function))
 				continue;
 			w->is_expanded[f] = true;
 			w->is_expanded[before] = true;
@@ -516,18 +498,15 @@ static int find_places(struct work *w)
 		int r = 0;
 
 		w->uses[i].place = NONE;
-		if (!w->uses[i].is_used || w->is_expanded[i / 2] ||
-		    f->addr == 0)
+		if (!w->uses[i].is_used || w->is_expanded[i / 2] || f->addr == 0)
 			continue;
 		image = image_at(w, addr);
 		if (image == NONE)
 			continue;
 		if (w->images[image] == NONE)
-			r = find_image(w->s, &w->c->images[image], w->demangle,
-				       &w->images[image]);
+			r = find_image(w->s, &w->c->images[image], w->demangle, &w->images[image]);
 		if (r == 0)
-			r = find_place(w->s, w->images[image],
-				       addr - w->c->images[image].addr,
+			r = find_place(w->s, w->images[image], addr - w->c->images[image].addr,
 				       &w->uses[i].place);
 		if (r < 0)
 			return r;
@@ -560,18 +539,15 @@ static int add_new(struct work *w, const struct import_frame *frame)
 }
 
 /* Makes the new frames of a frame, innermost first. */
-static int expand(struct work *w, const struct import_frame *frame,
-		  struct use *use)
+static int expand(struct work *w, const struct import_frame *frame, struct use *use)
 {
-	const struct place *place =
-		use->place == NONE ? NULL : &w->s->places[use->place];
+	const struct place *place = use->place == NONE ? NULL : &w->s->places[use->place];
 	const size_t n = place == NULL ? 0 : place->n;
 	struct import_frame own = *frame;
 
 	use->first = (uint32_t)w->n_frames;
 	for (size_t i = 0; i + 1 < n; i++) {
-		const struct symbolized_frame *from =
-			&w->s->frames[place->first + i];
+		const struct symbolized_frame *from = &w->s->frames[place->first + i];
 		struct import_frame inlined = *frame;
 		int r;
 
@@ -583,11 +559,9 @@ static int expand(struct work *w, const struct import_frame *frame,
 			return r;
 	}
 	if (n > 0) {
-		const struct symbolized_frame *from =
-			&w->s->frames[place->first + n - 1];
+		const struct symbolized_frame *from = &w->s->frames[place->first + n - 1];
 
-		if (from->function != NULL &&
-		    (own.function == NULL || is_distance(&own)))
+		if (from->function != NULL && (own.function == NULL || is_distance(&own)))
 			own.function = from->function;
 		if (own.file == NULL) {
 			own.file = from->file;
@@ -622,8 +596,7 @@ static size_t write_stack(const struct work *w, size_t i, uint32_t *out)
 	size_t n = 0;
 
 	for (size_t k = first; k < end; k++) {
-		const struct use *use =
-			use_of(w, c->stack_frames[k], k == first);
+		const struct use *use = use_of(w, c->stack_frames[k], k == first);
 		uint32_t at = 0;
 
 		if (n + use->n + (end - k - 1) > IMPORT_STACK_FRAMES_MAX)
@@ -641,8 +614,7 @@ static int make_stacks(const struct work *w, struct import_chunk *ret)
 
 	for (size_t i = 0; i < w->c->n_stacks; i++)
 		n += write_stack(w, i, NULL);
-	ret->stack_starts =
-		calloc(w->c->n_stacks + 1, sizeof(*ret->stack_starts));
+	ret->stack_starts = calloc(w->c->n_stacks + 1, sizeof(*ret->stack_starts));
 	ret->stack_frames = calloc(n + 1, sizeof(*ret->stack_frames));
 	if (ret->stack_starts == NULL || ret->stack_frames == NULL)
 		return -ENOMEM;
@@ -663,27 +635,23 @@ static int begin(struct work *w)
 	w->images = calloc(c->n_images + 1, sizeof(*w->images));
 	w->is_expanded = calloc(c->n_frames + 1, sizeof(*w->is_expanded));
 	w->uses = calloc(2 * (c->n_frames + 1), sizeof(*w->uses));
-	if (w->by_address == NULL || w->images == NULL ||
-	    w->is_expanded == NULL || w->uses == NULL)
+	if (w->by_address == NULL || w->images == NULL || w->is_expanded == NULL || w->uses == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < c->n_images; i++) {
 		w->by_address[i] = (uint32_t)i;
 		w->images[i] = NONE;
 	}
 	sorting = c;
-	qsort(w->by_address, c->n_images, sizeof(*w->by_address),
-	      compare_images);
+	qsort(w->by_address, c->n_images, sizeof(*w->by_address), compare_images);
 	return 0;
 }
 
-int symbolizer_chunk(struct symbolizer *s, const struct import_chunk *c,
-		     struct import_chunk *ret)
+int symbolizer_chunk(struct symbolizer *s, const struct import_chunk *c, struct import_chunk *ret)
 {
 	struct work w = {
 		.s = s,
 		.c = c,
-		.demangle =
-			c->platform == NULL || strcmp(c->platform, "rust") != 0,
+		.demangle = c->platform == NULL || strcmp(c->platform, "rust") != 0,
 	};
 	const size_t known = s->n_places;
 	int r = begin(&w);

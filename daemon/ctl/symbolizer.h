@@ -26,8 +26,7 @@ void symbolizer_free(struct symbolizer *s); /* takes NULL */
  * of them; a name made of a file and a distance, "libc.so.6+0x2724a", counts as
  * none. Returns 0 or -errno.
  */
-must_check int symbolizer_chunk(struct symbolizer *s,
-				const struct import_chunk *c,
+must_check int symbolizer_chunk(struct symbolizer *s, const struct import_chunk *c,
 				struct import_chunk *ret);
 void symbolizer_release(struct import_chunk *c);
 

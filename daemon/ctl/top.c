@@ -27,15 +27,14 @@ enum {
 /* The targets are asked for so often. */
 #define STATUS_NS NS_PER_SEC
 
-const char top_help[] =
-	"\n"
-	"top [PID|NAME]  shows functions, threads and callers of a process "
-	"each "
-	"second;\n"
-	"                without one, all targets of the daemon and what they "
-	"cost;\n"
-	"                where no daemon runs, sentry-profd is started for "
-	"PID\n";
+const char top_help[] = "\n"
+			"top [PID|NAME]  shows functions, threads and callers of a process "
+			"each "
+			"second;\n"
+			"                without one, all targets of the daemon and what they "
+			"cost;\n"
+			"                where no daemon runs, sentry-profd is started for "
+			"PID\n";
 
 struct top {
 	const char *socket; /* NULL: not given */
@@ -46,7 +45,7 @@ struct top {
 	struct ask status, watch; /* fd is -1: not connected */
 	struct recording recording;
 	char process[PROCESS_NAME_SIZE]; /* whose it is */
-	bool is_watching; /* the recording is open, also after its end */
+	bool is_watching;		 /* the recording is open, also after its end */
 	struct top_model model;
 	struct top_rows rows;
 	struct top_targets targets;
@@ -99,15 +98,13 @@ static int list_rows(struct top *t)
 	case TOP_LIST_TARGETS:
 		return 0;
 	case TOP_LIST_FUNCTIONS:
-		return top_model_functions(&t->model, t->thread, v->order,
-					   &t->rows);
+		return top_model_functions(&t->model, t->thread, v->order, &t->rows);
 	case TOP_LIST_THREADS:
 		return top_model_threads(&t->model, v->order, &t->rows);
 	case TOP_LIST_CALLERS:
 		break;
 	}
-	return top_model_callers(&t->model, t->thread, t->function, v->order,
-				 &t->rows);
+	return top_model_callers(&t->model, t->thread, t->function, v->order, &t->rows);
 }
 
 static size_t length_of(const struct top *t)
@@ -191,23 +188,15 @@ static void title_process(struct top *t)
 {
 	struct top_view *v = &t->view;
 	struct top_time now, all;
-	const size_t n_threads =
-		t->model.n_threads > 0 ? t->model.used_threads - 1 : 0;
+	const size_t n_threads = t->model.n_threads > 0 ? t->model.used_threads - 1 : 0;
 
 	top_model_thread_time(&t->model, TOP_ALL, &now, &all);
-	(void)snprintf(
-		v->title, TOP_TEXT,
-		"process %d (%s), %.0f s%s, %zu thread%s: %.2f run, %.2f wait",
-		t->recording.pid, t->process,
-		(double)t->model.all_ns / (double)NS_PER_SEC,
-		v->is_paused ? ", PAUSED" : "", n_threads,
-		n_threads == 1 ? "" : "s",
-		t->model.now_ns == 0
-			? 0
-			: (double)now.self_ns / (double)t->model.now_ns,
-		t->model.now_ns == 0
-			? 0
-			: (double)now.waiting_ns / (double)t->model.now_ns);
+	(void)snprintf(v->title, TOP_TEXT,
+		       "process %d (%s), %.0f s%s, %zu thread%s: %.2f run, %.2f wait",
+		       t->recording.pid, t->process, (double)t->model.all_ns / (double)NS_PER_SEC,
+		       v->is_paused ? ", PAUSED" : "", n_threads, n_threads == 1 ? "" : "s",
+		       t->model.now_ns == 0 ? 0 : (double)now.self_ns / (double)t->model.now_ns,
+		       t->model.now_ns == 0 ? 0 : (double)now.waiting_ns / (double)t->model.now_ns);
 	v->now_ns = t->model.now_ns;
 	v->all_ns = t->model.all_ns;
 }
@@ -215,41 +204,32 @@ static void title_process(struct top *t)
 static void subtitle_process(struct top *t)
 {
 	struct top_view *v = &t->view;
-	const char *since =
-		v->order.since_start ? "since the start" : "of the last second";
+	const char *since = v->order.since_start ? "since the start" : "of the last second";
 	const char *by = column_name(v->order.column);
 	char thread[TOP_TEXT];
 
 	if (t->model.n_chunks == 0) {
-		(void)snprintf(v->subtitle, TOP_TEXT,
-			       "waiting for the first second ...");
+		(void)snprintf(v->subtitle, TOP_TEXT, "waiting for the first second ...");
 		return;
 	}
 	name_thread(t, thread);
 	if (v->list == TOP_LIST_THREADS)
-		(void)snprintf(v->subtitle, TOP_TEXT, "threads, by %s time %s",
-			       by, since);
+		(void)snprintf(v->subtitle, TOP_TEXT, "threads, by %s time %s", by, since);
 	else if (v->list == TOP_LIST_FUNCTIONS)
-		(void)snprintf(v->subtitle, TOP_TEXT,
-			       "functions of %.200s, by %s time %s", thread, by,
-			       since);
+		(void)snprintf(v->subtitle, TOP_TEXT, "functions of %.200s, by %s time %s", thread,
+			       by, since);
 	else
-		(void)snprintf(v->subtitle, TOP_TEXT,
-			       "callers of %.160s in %.160s, by %s time %s",
-			       t->model.functions[t->function].name, thread, by,
-			       since);
+		(void)snprintf(v->subtitle, TOP_TEXT, "callers of %.160s in %.160s, by %s time %s",
+			       t->model.functions[t->function].name, thread, by, since);
 }
 
 static void title_targets(struct top *t)
 {
 	struct top_view *v = &t->view;
 
-	(void)snprintf(v->title, TOP_TEXT, "sentry-profd at %s: %zu target%s%s",
-		       t->status.path, t->targets.n,
-		       t->targets.n == 1 ? "" : "s",
-		       v->is_paused ? ", PAUSED" : "");
-	(void)snprintf(v->subtitle, TOP_TEXT, "targets, by %s",
-		       target_order_name(v->target_order));
+	(void)snprintf(v->title, TOP_TEXT, "sentry-profd at %s: %zu target%s%s", t->status.path,
+		       t->targets.n, t->targets.n == 1 ? "" : "s", v->is_paused ? ", PAUSED" : "");
+	(void)snprintf(v->subtitle, TOP_TEXT, "targets, by %s", target_order_name(v->target_order));
 }
 
 static int draw(struct top *t)
@@ -287,8 +267,7 @@ static void end_watch(struct top *t)
 /* By the connection that is open. */
 static int begin_watch(struct top *t, int32_t pid, const char *name)
 {
-	int r = recording_open(&t->watch, PROTOCOL_WATCH, pid, name,
-			       &t->recording);
+	int r = recording_open(&t->watch, PROTOCOL_WATCH, pid, name, &t->recording);
 
 	if (r < 0) {
 		ask_close(&t->watch);
@@ -316,8 +295,7 @@ static int take_payload(void *ctx, const char *payload, size_t size)
 
 	return t->view.is_paused
 		       ? 0
-		       : inputs_read_bytes("a chunk of sentry-profd", payload,
-					   size, add_chunk, t);
+		       : inputs_read_bytes("a chunk of sentry-profd", payload, size, add_chunk, t);
 }
 
 static int take_chunk(struct top *t)
@@ -338,8 +316,8 @@ static int read_status(struct top *t, int fd, uint32_t size)
 	int r = ask_read(fd, size, &json);
 
 	if (r == 0)
-		r = top_targets_take(&t->targets, buf_string(&json), json.len,
-				     clock_mono_ns(), t->view.target_order);
+		r = top_targets_take(&t->targets, buf_string(&json), json.len, clock_mono_ns(),
+				     t->view.target_order);
 	buf_fini(&json);
 	return r;
 }
@@ -364,8 +342,7 @@ static int take_status(struct top *t)
 			       "for (q quits)");
 		return 0;
 	}
-	r = answer.result == PROTOCOL_OK ? read_status(t, fd, answer.fd_bytes)
-					 : -EPROTO;
+	r = answer.result == PROTOCOL_OK ? read_status(t, fd, answer.fd_bytes) : -EPROTO;
 	close_fd(&fd);
 	select_id(t, id);
 	return r;
@@ -541,8 +518,7 @@ static int press_keys(struct top *t)
 {
 	int key, r = 0;
 
-	while (r == 0 && !t->is_quitting &&
-	       (key = top_screen_key()) != TOP_KEY_NONE) {
+	while (r == 0 && !t->is_quitting && (key = top_screen_key()) != TOP_KEY_NONE) {
 		press(t, key);
 		r = list_rows(t);
 	}
@@ -557,12 +533,10 @@ static bool wants_status(const struct top *t)
 }
 
 /* Until a key, a chunk, a signal, or the time of the next status. */
-static int wait_for_it(const struct top *t, const sigset_t *mask,
-		       struct pollfd v[2])
+static int wait_for_it(const struct top *t, const sigset_t *mask, struct pollfd v[2])
 {
 	const uint64_t now_ns = clock_mono_ns();
-	const uint64_t left_ns =
-		t->next_status_ns > now_ns ? t->next_status_ns - now_ns : 0;
+	const uint64_t left_ns = t->next_status_ns > now_ns ? t->next_status_ns - now_ns : 0;
 	const struct timespec timeout = {
 		.tv_sec = (time_t)(left_ns / NS_PER_SEC),
 		.tv_nsec = (long)(left_ns % NS_PER_SEC),
@@ -626,8 +600,7 @@ static bool parse(struct top *t, int argc, char **argv)
 			  "the usage)");
 		return false;
 	}
-	return optind == argc ||
-	       ask_parse_target(argv[0], argv[optind], &t->pid, &t->name);
+	return optind == argc || ask_parse_target(argv[0], argv[optind], &t->pid, &t->name);
 }
 
 static int begin(struct top *t)
@@ -640,8 +613,7 @@ static int begin(struct top *t)
 		show_list(t, TOP_LIST_TARGETS);
 		return r;
 	}
-	r = own_daemon_find(&t->daemon, t->socket, t->pid, &ended_by,
-			    &t->watch);
+	r = own_daemon_find(&t->daemon, t->socket, t->pid, &ended_by, &t->watch);
 	return r < 0 ? r : begin_watch(t, t->pid, t->name);
 }
 

@@ -18,8 +18,7 @@
 #define FUNCTION_BITS	22
 #define THREADS_KEY_MAX UINT32_C(0x100000)
 
-void top_model_init(struct top_model *m, merge_demangle *demangle,
-		    uint64_t hash_seed)
+void top_model_init(struct top_model *m, merge_demangle *demangle, uint64_t hash_seed)
 {
 	*m = (struct top_model){
 		.demangle = demangle,
@@ -75,8 +74,7 @@ static uint32_t free_function(const struct top_model *m)
 	return i;
 }
 
-static int find_function(struct top_model *m, const char *name,
-			 const char *module, uint32_t *ret)
+static int find_function(struct top_model *m, const char *name, const char *module, uint32_t *ret)
 {
 	struct top_function f;
 	int r = text_intern(&m->text, name, &f.name);
@@ -85,10 +83,9 @@ static int find_function(struct top_model *m, const char *name,
 		r = text_intern(&m->text, module, &f.module);
 	if (r < 0)
 		return r;
-	for (uint64_t key = function_key(f.name, f.module);
-	     table_get(&m->by_function, key, ret); key++)
-		if (m->functions[*ret].name == f.name &&
-		    m->functions[*ret].module == f.module)
+	for (uint64_t key = function_key(f.name, f.module); table_get(&m->by_function, key, ret);
+	     key++)
+		if (m->functions[*ret].name == f.name && m->functions[*ret].module == f.module)
 			return 0;
 	if (m->n_functions == WHOLE)
 		return -ENOMEM;
@@ -114,8 +111,7 @@ static uint32_t free_thread(const struct top_model *m)
 	return i;
 }
 
-static int add_thread(struct top_model *m, const char *id, const char *name,
-		      uint32_t *ret)
+static int add_thread(struct top_model *m, const char *id, const char *name, uint32_t *ret)
 {
 	if (m->n_threads == THREADS_KEY_MAX)
 		return -ENOMEM;
@@ -128,8 +124,7 @@ static int add_thread(struct top_model *m, const char *id, const char *name,
 	return table_put(&m->by_thread, (uintptr_t)id, *ret);
 }
 
-static int find_thread(struct top_model *m, const char *raw_id,
-		       const char *raw_name, uint32_t *ret)
+static int find_thread(struct top_model *m, const char *raw_id, const char *raw_name, uint32_t *ret)
 {
 	const char *id, *name;
 	int r = text_intern(&m->text, raw_id, &id);
@@ -152,23 +147,19 @@ static int find_thread(struct top_model *m, const char *raw_id,
 
 static uint64_t cell_key(uint32_t thread, uint32_t function, uint32_t caller)
 {
-	return (uint64_t)thread << 2 * FUNCTION_BITS |
-	       (uint64_t)function << FUNCTION_BITS | caller;
+	return (uint64_t)thread << 2 * FUNCTION_BITS | (uint64_t)function << FUNCTION_BITS | caller;
 }
 
-static const struct top_cell *get_cell(const struct top_model *m,
-				       uint32_t thread, uint32_t function,
-				       uint32_t caller)
+static const struct top_cell *get_cell(const struct top_model *m, uint32_t thread,
+				       uint32_t function, uint32_t caller)
 {
 	uint32_t i;
 
-	return table_get(&m->by_cell, cell_key(thread, function, caller), &i)
-		       ? &m->cells[i]
-		       : NULL;
+	return table_get(&m->by_cell, cell_key(thread, function, caller), &i) ? &m->cells[i] : NULL;
 }
 
-static int find_cell(struct top_model *m, uint32_t thread, uint32_t function,
-		     uint32_t caller, struct top_cell **ret)
+static int find_cell(struct top_model *m, uint32_t thread, uint32_t function, uint32_t caller,
+		     struct top_cell **ret)
 {
 	const uint64_t key = cell_key(thread, function, caller);
 	uint32_t i;
@@ -192,8 +183,7 @@ static int find_cell(struct top_model *m, uint32_t thread, uint32_t function,
 	return 0;
 }
 
-static void add_time(struct top_time *t, const struct merge_bar *bar,
-		     bool is_leaf, bool is_new)
+static void add_time(struct top_time *t, const struct merge_bar *bar, bool is_leaf, bool is_new)
 {
 	if (bar->is_waiting) {
 		t->waiting_ns += is_leaf ? bar->lasts_ns : 0;
@@ -204,8 +194,8 @@ static void add_time(struct top_time *t, const struct merge_bar *bar,
 	}
 }
 
-static int count(struct top_model *m, uint32_t thread, uint32_t function,
-		 uint32_t caller, const struct merge_bar *bar, bool is_leaf)
+static int count(struct top_model *m, uint32_t thread, uint32_t function, uint32_t caller,
+		 const struct merge_bar *bar, bool is_leaf)
 {
 	struct top_cell *cell;
 	bool is_new;
@@ -221,9 +211,8 @@ static int count(struct top_model *m, uint32_t thread, uint32_t function,
 }
 
 /* function_of: by frame of the merge. */
-static int add_bar(struct top_model *m, const struct merge *merge,
-		   const struct merge_bar *bar, uint32_t thread,
-		   const uint32_t *function_of)
+static int add_bar(struct top_model *m, const struct merge *merge, const struct merge_bar *bar,
+		   uint32_t thread, const uint32_t *function_of)
 {
 	int r;
 
@@ -234,14 +223,11 @@ static int add_bar(struct top_model *m, const struct merge *merge,
 		const uint32_t parent = merge->nodes[node].parent;
 		const uint32_t function = function_of[merge->nodes[node].frame];
 		const uint32_t caller =
-			parent == PROFILE_NONE
-				? NONE
-				: function_of[merge->nodes[parent].frame];
+			parent == PROFILE_NONE ? NONE : function_of[merge->nodes[parent].frame];
 
 		r = count(m, thread, function, ANY, bar, node == bar->node);
 		if (r == 0)
-			r = count(m, thread, function, caller, bar,
-				  node == bar->node);
+			r = count(m, thread, function, caller, bar, node == bar->node);
 	}
 	return r;
 }
@@ -268,8 +254,7 @@ static int heaviest_first(const void *a, const void *b)
 }
 
 /* Clears is_kept of all but the first n of the ranked ones. */
-static void keep_first(struct ranked *v, size_t n_ranked, size_t n,
-		       bool *is_kept)
+static void keep_first(struct ranked *v, size_t n_ranked, size_t n, bool *is_kept)
 {
 	qsort(v, n_ranked, sizeof(*v), heaviest_first);
 	for (size_t i = n; i < n_ranked; i++)
@@ -281,8 +266,7 @@ struct kept {
 	bool *functions, *threads, *cells;
 };
 
-static uint64_t cell_weight(const struct top_model *m, uint32_t thread,
-			    uint32_t function)
+static uint64_t cell_weight(const struct top_model *m, uint32_t thread, uint32_t function)
 {
 	const struct top_cell *cell = get_cell(m, thread, function, ANY);
 
@@ -294,34 +278,28 @@ static void choose_functions(const struct top_model *m, struct kept *k)
 	for (uint32_t i = 0; i < m->n_functions; i++) {
 		k->functions[i] = m->functions[i].name != NULL;
 		k->ranked[i] = (struct ranked){
-			i == m->shown_function ? UINT64_MAX
-					       : cell_weight(m, TOP_ALL, i),
-			i};
+			i == m->shown_function ? UINT64_MAX : cell_weight(m, TOP_ALL, i), i};
 	}
 	if (m->used_functions > TOP_FUNCTIONS_MAX)
-		keep_first(k->ranked, m->n_functions, TOP_FUNCTIONS_MAX / 2,
-			   k->functions);
+		keep_first(k->ranked, m->n_functions, TOP_FUNCTIONS_MAX / 2, k->functions);
 }
 
 static void choose_threads(const struct top_model *m, struct kept *k)
 {
 	for (uint32_t i = 0; i < m->n_threads; i++) {
 		k->threads[i] = m->threads[i].id != NULL;
-		k->ranked[i] =
-			(struct ranked){i == TOP_ALL || i == m->shown_thread
-						? UINT64_MAX
-						: cell_weight(m, i, WHOLE),
-					i};
+		k->ranked[i] = (struct ranked){i == TOP_ALL || i == m->shown_thread
+						       ? UINT64_MAX
+						       : cell_weight(m, i, WHOLE),
+					       i};
 	}
 	if (m->used_threads > TOP_THREADS_MAX)
-		keep_first(k->ranked, m->n_threads, TOP_THREADS_MAX / 2,
-			   k->threads);
+		keep_first(k->ranked, m->n_threads, TOP_THREADS_MAX / 2, k->threads);
 }
 
 static bool is_kept_function(const struct kept *k, uint32_t function)
 {
-	return function == ANY || function == NONE || function == WHOLE ||
-	       k->functions[function];
+	return function == ANY || function == NONE || function == WHOLE || k->functions[function];
 }
 
 /* After the other two. */
@@ -332,13 +310,12 @@ static void choose_cells(const struct top_model *m, struct kept *k)
 	for (uint32_t i = 0; i < m->n_cells; i++) {
 		const struct top_cell *c = &m->cells[i];
 
-		k->cells[i] = k->threads[c->thread] &&
-			      is_kept_function(k, c->function) &&
+		k->cells[i] = k->threads[c->thread] && is_kept_function(k, c->function) &&
 			      is_kept_function(k, c->caller);
 		n += k->cells[i];
 		k->ranked[i] = (struct ranked){c->function == WHOLE ? UINT64_MAX
-					       : k->cells[i] ? weight(&c->all)
-							     : 0,
+					       : k->cells[i]	    ? weight(&c->all)
+								    : 0,
 					       i};
 	}
 	if (n > TOP_CELLS_MAX)
@@ -383,13 +360,11 @@ static int enter_all(struct top_model *m)
 			r = enter_function(m, i);
 	for (uint32_t i = 0; i < m->n_threads && r == 0; i++)
 		if (m->threads[i].id != NULL)
-			r = table_put(&m->by_thread,
-				      (uintptr_t)m->threads[i].id, i);
+			r = table_put(&m->by_thread, (uintptr_t)m->threads[i].id, i);
 	for (uint32_t i = 0; i < m->n_cells && r == 0; i++)
-		r = table_put(&m->by_cell,
-			      cell_key(m->cells[i].thread, m->cells[i].function,
-				       m->cells[i].caller),
-			      i);
+		r = table_put(
+			&m->by_cell,
+			cell_key(m->cells[i].thread, m->cells[i].function, m->cells[i].caller), i);
 	return r;
 }
 
@@ -433,8 +408,7 @@ static int prune(struct top_model *m)
 	};
 	int r = -ENOMEM;
 
-	if (k.ranked != NULL && k.functions != NULL && k.threads != NULL &&
-	    k.cells != NULL) {
+	if (k.ranked != NULL && k.functions != NULL && k.threads != NULL && k.cells != NULL) {
 		choose_functions(m, &k);
 		choose_threads(m, &k);
 		choose_cells(m, &k);
@@ -448,36 +422,32 @@ static int prune(struct top_model *m)
 }
 
 /* The merge of one chunk. */
-static int take(struct top_model *m, const struct merge *merge,
-		uint32_t *function_of, uint32_t *thread_of)
+static int take(struct top_model *m, const struct merge *merge, uint32_t *function_of,
+		uint32_t *thread_of)
 {
 	int r = 0;
 
 	for (size_t i = 0; i < merge->n_frames && r == 0; i++) {
 		const struct merge_frame *f = &merge->frames[i];
 
-		r = find_function(m, f->name,
-				  f->package == NULL ? "" : f->package,
+		r = find_function(m, f->name, f->package == NULL ? "" : f->package,
 				  &function_of[i]);
 	}
 	for (size_t i = 0; i < merge->n_threads && r == 0; i++)
-		r = find_thread(m, merge->threads[i].id, merge->threads[i].name,
-				&thread_of[i]);
+		r = find_thread(m, merge->threads[i].id, merge->threads[i].name, &thread_of[i]);
 	for (size_t i = 0; i < merge->n_bars && r == 0; i++) {
 		const struct merge_bar *bar = &merge->bars[i];
 
 		r = add_bar(m, merge, bar, TOP_ALL, function_of);
 		if (r == 0)
-			r = add_bar(m, merge, bar, thread_of[bar->thread],
-				    function_of);
+			r = add_bar(m, merge, bar, thread_of[bar->thread], function_of);
 	}
 	return r;
 }
 
 static int add_merge(struct top_model *m, const struct merge *merge)
 {
-	uint32_t *function_of =
-		calloc(merge->n_frames + 1, sizeof(*function_of));
+	uint32_t *function_of = calloc(merge->n_frames + 1, sizeof(*function_of));
 	uint32_t *thread_of = calloc(merge->n_threads + 1, sizeof(*thread_of));
 	int r = -ENOMEM;
 
@@ -502,8 +472,8 @@ int top_model_add(struct top_model *m, const struct import_chunk *c)
 	struct merge merge;
 	int r = 0;
 
-	if (m->used_functions > TOP_FUNCTIONS_MAX ||
-	    m->used_threads > TOP_THREADS_MAX || m->n_cells > TOP_CELLS_MAX)
+	if (m->used_functions > TOP_FUNCTIONS_MAX || m->used_threads > TOP_THREADS_MAX ||
+	    m->n_cells > TOP_CELLS_MAX)
 		r = prune(m);
 	for (size_t i = 0; i < m->n_cells; i++)
 		m->cells[i].now = (struct top_time){0};
@@ -520,8 +490,7 @@ int top_model_add(struct top_model *m, const struct import_chunk *c)
 
 /* Lists. */
 
-static uint64_t time_in(const struct top_time *t, enum top_column column,
-			bool is_callers)
+static uint64_t time_in(const struct top_time *t, enum top_column column, bool is_callers)
 {
 	switch (column) {
 	case TOP_SELF:
@@ -584,11 +553,10 @@ static void subtract(struct top_time *t, const struct top_time *part)
  * Sorts the rows, and adds what of the whole is in none of them. adds_up: the
  * rows' totals do; else that row has none.
  */
-static int finish(struct top_rows *rows, const struct top_cell *whole,
-		  bool adds_up, struct comparison c)
+static int finish(struct top_rows *rows, const struct top_cell *whole, bool adds_up,
+		  struct comparison c)
 {
-	struct top_row others = {
-		.index = TOP_OTHERS, .name = "(others)", .module = ""};
+	struct top_row others = {.index = TOP_OTHERS, .name = "(others)", .module = ""};
 
 	if (rows->n > 0)
 		qsort_r(rows->v, rows->n, sizeof(rows->v[0]), compare_rows, &c);
@@ -607,8 +575,8 @@ static int finish(struct top_rows *rows, const struct top_cell *whole,
 	return weight(&others.all) == 0 ? 0 : add_row(rows, &others);
 }
 
-int top_model_functions(const struct top_model *m, uint32_t thread,
-			struct top_order order, struct top_rows *ret)
+int top_model_functions(const struct top_model *m, uint32_t thread, struct top_order order,
+			struct top_rows *ret)
 {
 	int r = 0;
 
@@ -617,23 +585,19 @@ int top_model_functions(const struct top_model *m, uint32_t thread,
 		const struct top_cell *c = &m->cells[i];
 
 		/* Only callers of what waits have none of the three. */
-		if (c->thread != thread || c->caller != ANY ||
-		    c->function == WHOLE ||
+		if (c->thread != thread || c->caller != ANY || c->function == WHOLE ||
 		    (c->all.total_ns == 0 && c->all.waiting_ns == 0))
 			continue;
 		r = add_row(ret,
-			    &(struct top_row){c->function,
-					      m->functions[c->function].name,
-					      m->functions[c->function].module,
-					      c->now, c->all});
+			    &(struct top_row){c->function, m->functions[c->function].name,
+					      m->functions[c->function].module, c->now, c->all});
 	}
 	return r < 0 ? r
 		     : finish(ret, get_cell(m, thread, WHOLE, ANY), false,
 			      (struct comparison){order, false});
 }
 
-int top_model_threads(const struct top_model *m, struct top_order order,
-		      struct top_rows *ret)
+int top_model_threads(const struct top_model *m, struct top_order order, struct top_rows *ret)
 {
 	int r = 0;
 
@@ -644,17 +608,15 @@ int top_model_threads(const struct top_model *m, struct top_order order,
 
 		if (c->thread == TOP_ALL || c->function != WHOLE)
 			continue;
-		r = add_row(ret, &(struct top_row){c->thread, t->name, t->id,
-						   c->now, c->all});
+		r = add_row(ret, &(struct top_row){c->thread, t->name, t->id, c->now, c->all});
 	}
 	return r < 0 ? r
 		     : finish(ret, get_cell(m, TOP_ALL, WHOLE, ANY), true,
 			      (struct comparison){order, false});
 }
 
-int top_model_callers(const struct top_model *m, uint32_t thread,
-		      uint32_t function, struct top_order order,
-		      struct top_rows *ret)
+int top_model_callers(const struct top_model *m, uint32_t thread, uint32_t function,
+		      struct top_order order, struct top_rows *ret)
 {
 	int r = 0;
 
@@ -663,8 +625,7 @@ int top_model_callers(const struct top_model *m, uint32_t thread,
 		const struct top_cell *c = &m->cells[i];
 		struct top_row row = {c->caller, "(root)", "", c->now, c->all};
 
-		if (c->thread != thread || c->function != function ||
-		    c->caller == ANY)
+		if (c->thread != thread || c->function != function || c->caller == ANY)
 			continue;
 		if (c->caller == NONE) {
 			row.index = TOP_OTHERS;
@@ -685,8 +646,8 @@ void top_rows_fini(struct top_rows *r)
 	*r = (struct top_rows){0};
 }
 
-void top_model_thread_time(const struct top_model *m, uint32_t thread,
-			   struct top_time *ret_now, struct top_time *ret_all)
+void top_model_thread_time(const struct top_model *m, uint32_t thread, struct top_time *ret_now,
+			   struct top_time *ret_all)
 {
 	const struct top_cell *c = get_cell(m, thread, WHOLE, ANY);
 

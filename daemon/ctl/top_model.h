@@ -83,8 +83,7 @@ struct top_model {
 };
 
 /* demangle: of the merge; may be NULL. Does not allocate. */
-void top_model_init(struct top_model *m, merge_demangle *demangle,
-		    uint64_t hash_seed);
+void top_model_init(struct top_model *m, merge_demangle *demangle, uint64_t hash_seed);
 /* Frees everything. Takes zeros. */
 void top_model_fini(struct top_model *m);
 
@@ -124,22 +123,20 @@ struct top_rows {
  * or -ENOMEM.
  */
 must_check int top_model_functions(const struct top_model *m, uint32_t thread,
-				   struct top_order order,
-				   struct top_rows *ret);
+				   struct top_order order, struct top_rows *ret);
 /* Of a thread self_ns and total_ns are its running time. */
-must_check int top_model_threads(const struct top_model *m,
-				 struct top_order order, struct top_rows *ret);
+must_check int top_model_threads(const struct top_model *m, struct top_order order,
+				 struct top_rows *ret);
 /*
  * Each row is the time that the function has when this one calls it; waiting
  * is compared by below_ns. A row "(root)" is of calls from outside all stacks.
  */
-must_check int top_model_callers(const struct top_model *m, uint32_t thread,
-				 uint32_t function, struct top_order order,
-				 struct top_rows *ret);
+must_check int top_model_callers(const struct top_model *m, uint32_t thread, uint32_t function,
+				 struct top_order order, struct top_rows *ret);
 void top_rows_fini(struct top_rows *r);
 
 /* The time of a thread, or of TOP_ALL. */
-void top_model_thread_time(const struct top_model *m, uint32_t thread,
-			   struct top_time *ret_now, struct top_time *ret_all);
+void top_model_thread_time(const struct top_model *m, uint32_t thread, struct top_time *ret_now,
+			   struct top_time *ret_all);
 
 #endif

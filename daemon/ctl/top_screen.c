@@ -37,8 +37,7 @@ static int keep_stderr(void)
 	own.log_fd = memfd_create("stderr", MFD_CLOEXEC);
 	own.stderr_fd = dup(STDERR_FILENO);
 	own.said = 0;
-	if (own.log_fd < 0 || own.stderr_fd < 0 ||
-	    dup2(own.log_fd, STDERR_FILENO) < 0)
+	if (own.log_fd < 0 || own.stderr_fd < 0 || dup2(own.log_fd, STDERR_FILENO) < 0)
 		return -errno;
 	return 0;
 }
@@ -51,8 +50,7 @@ static void give_stderr_back(void)
 
 	if (own.stderr_fd >= 0)
 		(void)dup2(own.stderr_fd, STDERR_FILENO);
-	while (own.log_fd >= 0 &&
-	       (n = pread(own.log_fd, bytes, sizeof(bytes), at)) > 0) {
+	while (own.log_fd >= 0 && (n = pread(own.log_fd, bytes, sizeof(bytes), at)) > 0) {
 		(void)!write_all(STDERR_FILENO, bytes, (size_t)n);
 		at += n;
 	}
@@ -103,10 +101,9 @@ int top_screen_open(void)
 
 		give_stderr_back();
 		log_error("top cannot use this terminal: %s",
-			  r < 0 ? strerror(-r)
-			  : term == NULL
-				  ? "TERM is not set"
-				  : "its TERM is not known (try TERM=xterm)");
+			  r < 0		 ? strerror(-r)
+			  : term == NULL ? "TERM is not set"
+					 : "its TERM is not known (try TERM=xterm)");
 		return r < 0 ? r : -ENOTTY;
 	}
 	(void)cbreak();
@@ -117,8 +114,8 @@ int top_screen_open(void)
 	(void)set_escdelay(ESCAPE_MS);
 	(void)curs_set(0);
 	own.has_colours = false;
-	if ((getenv("NO_COLOR") == NULL || getenv("NO_COLOR")[0] == '\0') &&
-	    has_colors() && start_color() == OK && use_default_colors() == OK) {
+	if ((getenv("NO_COLOR") == NULL || getenv("NO_COLOR")[0] == '\0') && has_colors() &&
+	    start_color() == OK && use_default_colors() == OK) {
 		own.has_colours = true;
 		(void)init_pair(PAIR_RUNNING, COLOR_YELLOW, -1);
 		(void)init_pair(PAIR_WAITING, COLOR_CYAN, -1);
@@ -163,9 +160,7 @@ int top_screen_key(void)
 
 size_t top_screen_rows(void)
 {
-	return LINES > HEAD_LINES + FOOT_LINES
-		       ? (size_t)(LINES - HEAD_LINES - FOOT_LINES)
-		       : 1;
+	return LINES > HEAD_LINES + FOOT_LINES ? (size_t)(LINES - HEAD_LINES - FOOT_LINES) : 1;
 }
 
 /* Text. */
@@ -256,14 +251,12 @@ static void put_line(int y, const char *text, attr_t attributes)
 /* 100 % is one thread all the time. */
 static void put_percent(char ret[16], uint64_t part_ns, uint64_t whole_ns)
 {
-	const double percent =
-		whole_ns == 0 ? 0 : 100 * (double)part_ns / (double)whole_ns;
+	const double percent = whole_ns == 0 ? 0 : 100 * (double)part_ns / (double)whole_ns;
 
 	if (part_ns == 0 || whole_ns == 0)
 		(void)snprintf(ret, 16, "-");
 	else
-		(void)snprintf(ret, 16, percent < 9999.95 ? "%.1f" : "%.0f",
-			       percent);
+		(void)snprintf(ret, 16, percent < 9999.95 ? "%.1f" : "%.0f", percent);
 }
 
 static void put_seconds(char ret[16], uint64_t ns)
@@ -273,8 +266,7 @@ static void put_seconds(char ret[16], uint64_t ns)
 	if (ns == 0)
 		(void)snprintf(ret, 16, "-");
 	else
-		(void)snprintf(ret, 16, seconds < 9999.995 ? "%.2f" : "%.0f",
-			       seconds);
+		(void)snprintf(ret, 16, seconds < 9999.995 ? "%.2f" : "%.0f", seconds);
 }
 
 static uint64_t waiting_of(const struct top_view *v, const struct top_time *t)
@@ -288,8 +280,7 @@ static attr_t colour_of(const struct top_view *v, const struct top_row *row)
 		return A_NORMAL;
 	if (row->now.self_ns > 0)
 		return (attr_t)COLOR_PAIR(PAIR_RUNNING);
-	return waiting_of(v, &row->now) > 0 ? (attr_t)COLOR_PAIR(PAIR_WAITING)
-					    : A_NORMAL;
+	return waiting_of(v, &row->now) > 0 ? (attr_t)COLOR_PAIR(PAIR_WAITING) : A_NORMAL;
 }
 
 #define TIME_FORMAT  "%6s%7s%7s %8s%8s%8s  "
@@ -307,16 +298,14 @@ static void put_row(const struct top_view *v, int y, const struct top_row *row)
 	put_seconds(all[0], row->all.self_ns);
 	put_seconds(all[1], row->all.total_ns);
 	put_seconds(all[2], waiting_of(v, &row->all));
-	(void)snprintf(times, sizeof(times), TIME_FORMAT, now[0], now[1],
-		       now[2], all[0], all[1], all[2]);
+	(void)snprintf(times, sizeof(times), TIME_FORMAT, now[0], now[1], now[2], all[0], all[1],
+		       all[2]);
 	(void)put_text(y, 0, COLS, times);
 	x = TIME_COLUMNS;
 	if (row->name[0] != '\0')
 		x += put_text(y, x, COLS - x, row->name) + 1;
 	if (row->module[0] != '\0' && x < COLS)
-		(void)put_text(y, x, COLS - x,
-			       is_thread ? row->module
-					 : merge_base(row->module));
+		(void)put_text(y, x, COLS - x, is_thread ? row->module : merge_base(row->module));
 }
 
 static void put_target(int y, const struct top_target *t)
@@ -325,12 +314,11 @@ static void put_target(int y, const struct top_target *t)
 	char line[3 * TOP_TEXT];
 
 	if (t->has_figures)
-		(void)snprintf(figures, sizeof(figures),
-			       "%6u %8.0f %7.1f %7.0f %7.1f", t->threads,
+		(void)snprintf(figures, sizeof(figures), "%6u %8.0f %7.1f %7.0f %7.1f", t->threads,
 			       t->samples_per_s, t->missed_per_s, t->pause_us,
 			       t->bytes_per_s / 1000);
-	(void)snprintf(line, sizeof(line), "%7d %-9.9s %4u %s  %s", t->pid,
-		       t->state, t->rate_hz, figures, t->name);
+	(void)snprintf(line, sizeof(line), "%7d %-9.9s %4u %s  %s", t->pid, t->state, t->rate_hz,
+		       figures, t->name);
 	(void)put_text(y, 0, COLS, line);
 }
 
@@ -347,14 +335,12 @@ static void put_header(const struct top_view *v, int y)
 	char line[TOP_TEXT];
 
 	if (v->list == TOP_LIST_TARGETS)
-		(void)snprintf(line, sizeof(line),
-			       "%7s %-9s %4s %6s %8s %7s %7s %7s  %s", "PID",
-			       "STATE", "HZ", "THREAD", "SAMPLE/s", "MISS/s",
-			       "PAUSEus", "kB/s", "NAME");
+		(void)snprintf(line, sizeof(line), "%7s %-9s %4s %6s %8s %7s %7s %7s  %s", "PID",
+			       "STATE", "HZ", "THREAD", "SAMPLE/s", "MISS/s", "PAUSEus", "kB/s",
+			       "NAME");
 	else
-		(void)snprintf(line, sizeof(line), TIME_FORMAT "%s", "SELF%",
-			       "TOTAL%", "WAIT%", "SELF s", "TOTAL s", "WAIT s",
-			       names[v->list]);
+		(void)snprintf(line, sizeof(line), TIME_FORMAT "%s", "SELF%", "TOTAL%", "WAIT%",
+			       "SELF s", "TOTAL s", "WAIT s", names[v->list]);
 	put_line(y, line, A_REVERSE);
 }
 

@@ -21,8 +21,7 @@ static uint64_t number_of(const json_t *target, const char *key)
 	return n < 0 ? 0 : (uint64_t)n;
 }
 
-static void text_of(const json_t *target, const char *key,
-		    char ret[TOP_TARGET_TEXT])
+static void text_of(const json_t *target, const char *key, char ret[TOP_TARGET_TEXT])
 {
 	const char *text = json_string_value(json_object_get(target, key));
 
@@ -32,26 +31,23 @@ static void text_of(const json_t *target, const char *key,
 /* A target that was started again counts from 0. */
 static double rate_of(uint64_t before, uint64_t now, double seconds)
 {
-	return now < before || seconds <= 0 ? 0
-					    : (double)(now - before) / seconds;
+	return now < before || seconds <= 0 ? 0 : (double)(now - before) / seconds;
 }
 
-static void read_target(const json_t *target, const struct top_targets *before,
-			double seconds, struct top_target *ret)
+static void read_target(const json_t *target, const struct top_targets *before, double seconds,
+			struct top_target *ret)
 {
 	const struct top_target *old;
 
 	*ret = (struct top_target){
 		.pid = (int32_t)number_of(target, "pid"),
-		.has_figures = json_is_integer(
-			json_object_get(target, "samples_taken")),
+		.has_figures = json_is_integer(json_object_get(target, "samples_taken")),
 		.rate_hz = (uint32_t)number_of(target, "rate_hz"),
 		.threads = (uint32_t)number_of(target, "threads"),
 		.samples = number_of(target, "samples_taken"),
 		.missed = number_of(target, "missed"),
 		.bytes = number_of(target, "bytes_sent"),
-		.pause_us = json_number_value(
-			json_object_get(target, "pause_us_p99")),
+		.pause_us = json_number_value(json_object_get(target, "pause_us_p99")),
 	};
 	text_of(target, "name", ret->name);
 	text_of(target, "state", ret->state);
@@ -63,14 +59,12 @@ static void read_target(const json_t *target, const struct top_targets *before,
 	ret->bytes_per_s = rate_of(old->bytes, ret->bytes, seconds);
 }
 
-int top_targets_take(struct top_targets *t, const char *json, size_t size,
-		     uint64_t now_ns, enum top_target_order order)
+int top_targets_take(struct top_targets *t, const char *json, size_t size, uint64_t now_ns,
+		     enum top_target_order order)
 {
 	json_t *root = json_loadb(json, size, 0, NULL);
 	const json_t *targets = json_object_get(root, "targets"), *target;
-	const double seconds = t->at_ns == 0 ? 0
-					     : (double)(now_ns - t->at_ns) /
-						       (double)NS_PER_SEC;
+	const double seconds = t->at_ns == 0 ? 0 : (double)(now_ns - t->at_ns) / (double)NS_PER_SEC;
 	struct top_targets next = {.at_ns = now_ns};
 	size_t i;
 
@@ -83,8 +77,7 @@ int top_targets_take(struct top_targets *t, const char *json, size_t size,
 		json_decref(root);
 		return -ENOMEM;
 	}
-	json_array_foreach(targets, i, target)
-		read_target(target, t, seconds, &next.v[next.n++]);
+	json_array_foreach(targets, i, target) read_target(target, t, seconds, &next.v[next.n++]);
 	json_decref(root);
 	free(t->v);
 	*t = next;

@@ -44,9 +44,8 @@ enum top_target_order {
  * at first. Returns 0, -EPROTO if it is no such JSON, or -ENOMEM: t is
  * unchanged then.
  */
-must_check int top_targets_take(struct top_targets *t, const char *json,
-				size_t size, uint64_t now_ns,
-				enum top_target_order order);
+must_check int top_targets_take(struct top_targets *t, const char *json, size_t size,
+				uint64_t now_ns, enum top_target_order order);
 
 void top_targets_sort(struct top_targets *t, enum top_target_order order);
 

@@ -19,14 +19,13 @@ enum {
 	EXIT_USAGE = 2,
 };
 
-const char view_help[] =
-	"\n"
-	"view IN...  writes the page of convert to a temporary file and opens "
-	"it "
-	"in\n"
-	"            the browser; a page (FILE.html) is opened as it is\n"
-	"\n"
-	"  --no-open             only print the page's path\n";
+const char view_help[] = "\n"
+			 "view IN...  writes the page of convert to a temporary file and opens "
+			 "it "
+			 "in\n"
+			 "            the browser; a page (FILE.html) is opened as it is\n"
+			 "\n"
+			 "  --no-open             only print the page's path\n";
 
 static bool parse(int argc, char **argv, bool *ret_opens)
 {
@@ -57,22 +56,21 @@ static bool is_page(const char *path)
 {
 	struct stat st;
 
-	return ending_of(path) == &endings[ENDING_HTML] &&
-	       stat(path, &st) == 0 && S_ISREG(st.st_mode);
+	return ending_of(path) == &endings[ENDING_HTML] && stat(path, &st) == 0 &&
+	       S_ISREG(st.st_mode);
 }
 
 /* Makes a file of mode 0600 with a random name, as mkstemps(3) does. */
 static int make_page(char *const *paths, size_t n, char ret[PATH_MAX])
 {
 	const char *dir = temporary_directory();
-	const int length = snprintf(ret, PATH_MAX, "%s/sentry-profile-XXXXXX%s",
-				    dir, endings[ENDING_HTML].ending);
+	const int length = snprintf(ret, PATH_MAX, "%s/sentry-profile-XXXXXX%s", dir,
+				    endings[ENDING_HTML].ending);
 	FILE *out = NULL;
 	int fd = -1, r;
 
 	if (length < PATH_MAX)
-		fd = mkostemps(ret, (int)strlen(endings[ENDING_HTML].ending),
-			       O_CLOEXEC);
+		fd = mkostemps(ret, (int)strlen(endings[ENDING_HTML].ending), O_CLOEXEC);
 	else
 		errno = ENAMETOOLONG;
 	if (fd >= 0)
@@ -148,8 +146,7 @@ int view_run(int argc, char **argv)
 			log_error("%s: %s", argv[optind], strerror(errno));
 			return EXIT_FAILURE;
 		}
-	} else if (make_page(argv + optind, (size_t)(argc - optind), page) <
-		   0) {
+	} else if (make_page(argv + optind, (size_t)(argc - optind), page) < 0) {
 		return EXIT_FAILURE;
 	}
 	printf("%s\n", page);

@@ -37,23 +37,22 @@ enum { EXIT_USAGE = 2 };
 /* Each answer of the daemon; Prometheus gives up after 10 s. */
 #define DAEMON_S 5
 
-static const char help[] =
-	"usage: sentry-profd-metrics --listen ADDR:PORT [--socket PATH]\n"
-	"\n"
-	"  --listen ADDR:PORT  serve the metrics of sentry-profd there, at\n"
-	"                      http://ADDR:PORT/metrics; an IPv6 ADDR in [ ]\n"
-	"  --socket PATH       the daemon's (default: $SENTRY_PROFD_SOCKET, "
-	"then\n"
-	"                      " PROTOCOL_SOCKET ")\n"
-	"  --version, --help   print that\n"
-	"\n"
-	"examples:\n"
-	"  sentry-profd-metrics --listen 127.0.0.1:9877\n"
-	"  curl http://127.0.0.1:9877/metrics\n";
+static const char help[] = "usage: sentry-profd-metrics --listen ADDR:PORT [--socket PATH]\n"
+			   "\n"
+			   "  --listen ADDR:PORT  serve the metrics of sentry-profd there, at\n"
+			   "                      http://ADDR:PORT/metrics; an IPv6 ADDR in [ ]\n"
+			   "  --socket PATH       the daemon's (default: $SENTRY_PROFD_SOCKET, "
+			   "then\n"
+			   "                      " PROTOCOL_SOCKET ")\n"
+			   "  --version, --help   print that\n"
+			   "\n"
+			   "examples:\n"
+			   "  sentry-profd-metrics --listen 127.0.0.1:9877\n"
+			   "  curl http://127.0.0.1:9877/metrics\n";
 
 /* Takes response, which is NULL where there is no memory. */
-static enum MHD_Result reply(struct MHD_Connection *c, unsigned int status,
-			     const char *type, struct MHD_Response *response)
+static enum MHD_Result reply(struct MHD_Connection *c, unsigned int status, const char *type,
+			     struct MHD_Response *response)
 {
 	enum MHD_Result r = MHD_NO;
 
@@ -78,13 +77,12 @@ refuse(struct MHD_Connection *c, unsigned int status, const char *format, ...)
 	(void)vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
 	return reply(c, status, "text/plain; charset=utf-8",
-		     MHD_create_response_from_buffer(strlen(text), text,
-						     MHD_RESPMEM_MUST_COPY));
+		     MHD_create_response_from_buffer(strlen(text), text, MHD_RESPMEM_MUST_COPY));
 }
 
 /* Returns NULL, or why there are none. */
-static const char *get_metrics(const char *socket, enum protocol_type type,
-			       uint32_t *ret_size, int *ret_fd)
+static const char *get_metrics(const char *socket, enum protocol_type type, uint32_t *ret_size,
+			       int *ret_fd)
 {
 	struct protocol_answer answer;
 	struct ask a;
@@ -96,8 +94,7 @@ static const char *get_metrics(const char *socket, enum protocol_type type,
 		ask_close(&a);
 	}
 	if (r < 0)
-		return r == -EAGAIN ? "it is stuck, or has no processor"
-				    : strerror(-r);
+		return r == -EAGAIN ? "it is stuck, or has no processor" : strerror(-r);
 	if (answer.result != PROTOCOL_OK || *ret_fd < 0)
 		return ask_result_text((enum protocol_result)answer.result);
 	*ret_size = answer.fd_bytes;
@@ -106,24 +103,19 @@ static const char *get_metrics(const char *socket, enum protocol_type type,
 
 static enum MHD_Result serve(struct MHD_Connection *c, const char *socket)
 {
-	const char *accept =
-		MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Accept");
+	const char *accept = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Accept");
 	const bool is_open =
-		accept != NULL &&
-		strcasestr(accept, "application/openmetrics-text") != NULL;
+		accept != NULL && strcasestr(accept, "application/openmetrics-text") != NULL;
 	const char *why;
 	struct MHD_Response *response;
 	uint32_t size;
 	int fd;
 
-	why = get_metrics(socket,
-			  is_open ? PROTOCOL_OPENMETRICS : PROTOCOL_METRICS,
-			  &size, &fd);
+	why = get_metrics(socket, is_open ? PROTOCOL_OPENMETRICS : PROTOCOL_METRICS, &size, &fd);
 	if (why != NULL) {
 		close_fd(&fd);
 		return refuse(c, MHD_HTTP_SERVICE_UNAVAILABLE,
-			      "no answer of sentry-profd at %s: %s\n", socket,
-			      why);
+			      "no answer of sentry-profd at %s: %s\n", socket, why);
 	}
 	response = MHD_create_response_from_fd(size, fd);
 	if (response == NULL)
@@ -136,20 +128,17 @@ static enum MHD_Result serve(struct MHD_Connection *c, const char *socket)
 }
 
 /* An MHD_AccessHandlerCallback; of HEAD libmicrohttpd leaves out the body. */
-static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c,
-				  const char *url, const char *method,
-				  const char *version, const char *body,
+static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c, const char *url,
+				  const char *method, const char *version, const char *body,
 				  size_t *body_size, void **state)
 {
 	const char *const *socket = ctx;
 
 	(void)version, (void)body, (void)body_size, (void)state;
 	if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
-		return refuse(c, MHD_HTTP_METHOD_NOT_ALLOWED,
-			      "only GET and HEAD are served\n");
+		return refuse(c, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD are served\n");
 	if (strcmp(url, "/metrics") != 0)
-		return refuse(c, MHD_HTTP_NOT_FOUND,
-			      "only /metrics is served\n");
+		return refuse(c, MHD_HTTP_NOT_FOUND, "only /metrics is served\n");
 	return serve(c, *socket);
 }
 
@@ -183,15 +172,12 @@ static bool parse_address(const char *text, union address *ret)
 
 static int start_listening(const union address *at, int *ret_fd)
 {
-	const socklen_t size =
-		at->any.sa_family == AF_INET ? sizeof(at->v4) : sizeof(at->v6);
+	const socklen_t size = at->any.sa_family == AF_INET ? sizeof(at->v4) : sizeof(at->v6);
 	const int one = 1;
-	int fd = socket(at->any.sa_family,
-			SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int fd = socket(at->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int r = 0;
 
-	if (fd < 0 ||
-	    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) < 0 ||
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) < 0 ||
 	    bind(fd, &at->any, size) < 0 || listen(fd, CONNECTIONS_MAX) < 0)
 		r = -errno;
 	if (r < 0)
@@ -207,12 +193,11 @@ static int run(int fd, const char *socket)
 	struct MHD_Daemon *d;
 
 	(void)signal(SIGPIPE, SIG_IGN);
-	d = MHD_start_daemon(
-		MHD_USE_EPOLL, 0, NULL, NULL, on_request, &socket,
-		MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
-		(unsigned int)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT,
-		(unsigned int)IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-		(size_t)CONNECTION_BYTES, MHD_OPTION_END);
+	d = MHD_start_daemon(MHD_USE_EPOLL, 0, NULL, NULL, on_request, &socket,
+			     MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
+			     (unsigned int)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT,
+			     (unsigned int)IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+			     (size_t)CONNECTION_BYTES, MHD_OPTION_END);
 	while (d != NULL && MHD_run_wait(d, -1) == MHD_YES)
 		;
 	log_error("libmicrohttpd cannot %s", d == NULL ? "start" : "go on");
@@ -241,8 +226,7 @@ int main(int argc, char **argv)
 		} else if (c == SOCKET) {
 			socket = optarg;
 		} else if (c == VERSION) {
-			printf("sentry-profd-metrics %s\n",
-			       SENTRY_PROFD_VERSION);
+			printf("sentry-profd-metrics %s\n", SENTRY_PROFD_VERSION);
 			return EXIT_SUCCESS;
 		} else if (c == 'h') {
 			(void)fputs(help, stdout);

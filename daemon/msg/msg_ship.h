@@ -45,7 +45,7 @@ struct msg_envelope {
 	uint64_t size;
 	uint64_t transaction_size; /* see lib/ship/package.h */
 	uint64_t file_size;	   /* 0 unless to_file */
-	uint64_t anchor_size; /* 0 if to_file, or with a transaction_size */
+	uint64_t anchor_size;	   /* 0 if to_file, or with a transaction_size */
 	uint32_t to_file;
 	uint32_t to_server;
 	char chunk_id[MSG_ID_SIZE];

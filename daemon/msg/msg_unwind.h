@@ -199,7 +199,7 @@ struct unwind_counts {
 	uint64_t malformed;		    /* records refused */
 	uint64_t without_lines;		    /* addresses, because of a limit */
 	uint64_t unknown_releases;	    /* chunks of a NAME@unknown */
-	uint64_t cost_ns; /* time spent on it, without waits for files */
+	uint64_t cost_ns;		    /* time spent on it, without waits for files */
 };
 /* How stacks ended, since the target's session was opened. */
 struct msg_unwind_stats {

@@ -14,16 +14,14 @@ static int map(int fd, size_t size, int protection, void **ret)
 	return 0;
 }
 
-int page_share(const char *name, size_t size, int protection, void **ret_page,
-	       int *ret_fd)
+int page_share(const char *name, size_t size, int protection, void **ret_page, int *ret_fd)
 {
 	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING), r = 0;
 
 	if (fd < 0)
 		return -errno;
 	if (ftruncate(fd, (off_t)size) < 0 ||
-	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) <
-		    0)
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
 		r = -errno;
 	if (r == 0)
 		r = map(fd, size, protection, ret_page);

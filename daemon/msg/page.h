@@ -15,11 +15,10 @@
  * in its size: shrunk, it would be a SIGBUS for us who read it. name is shown
  * in /proc/PID/maps. Returns 0 or -errno.
  */
-must_check int page_new(const char *name, size_t size, const void **ret_page,
-			int *ret_fd);
+must_check int page_new(const char *name, size_t size, const void **ret_page, int *ret_fd);
 /* The same, with another protection than PROT_READ: mmap(2). */
-must_check int page_share(const char *name, size_t size, int protection,
-			  void **ret_page, int *ret_fd);
+must_check int page_share(const char *name, size_t size, int protection, void **ret_page,
+			  int *ret_fd);
 /* Takes NULL. */
 void page_free(const void *page, size_t size);
 

@@ -57,8 +57,7 @@ static bool take(struct symbolized_cursor *c, void *ret, size_t size)
 }
 
 /* NULL in *ret: there is none. */
-static bool take_text(struct symbolized_cursor *c, uint32_t size,
-		      const char **ret)
+static bool take_text(struct symbolized_cursor *c, uint32_t size, const char **ret)
 {
 	const char *text = (const char *)c->at;
 	char clean[NAME_SIZE];
@@ -78,8 +77,7 @@ static bool take_text(struct symbolized_cursor *c, uint32_t size,
 	return true;
 }
 
-static bool take_frame(struct symbolized_cursor *c,
-		       struct symbolized_frame *ret)
+static bool take_frame(struct symbolized_cursor *c, struct symbolized_frame *ret)
 {
 	struct frame_header h;
 

@@ -33,8 +33,7 @@ struct symbolized_place {
 };
 
 /* Appends a place. Returns 0, or the error of buf_add. */
-must_check int symbolized_add(struct buf *out,
-			      const struct symbolized_place *place);
+must_check int symbolized_add(struct buf *out, const struct symbolized_place *place);
 
 /* What is left of an answer. */
 struct symbolized_cursor {
@@ -46,7 +45,6 @@ struct symbolized_cursor {
  * Reads the next place; its texts, valid UTF-8 of less than NAME_SIZE bytes,
  * lie in the cursor's bytes. Returns 0, or -EBADMSG.
  */
-must_check int symbolized_next(struct symbolized_cursor *c,
-			       struct symbolized_place *ret);
+must_check int symbolized_next(struct symbolized_cursor *c, struct symbolized_place *ret);
 
 #endif

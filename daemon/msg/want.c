@@ -12,16 +12,14 @@
 
 static bool is_range(const struct msg_want *want)
 {
-	return want->start < want->end && want->start % PAGE_MIN == 0 &&
-	       want->end % PAGE_MIN == 0;
+	return want->start < want->end && want->start % PAGE_MIN == 0 && want->end % PAGE_MIN == 0;
 }
 
 static bool is_build_id(const char *text, size_t size)
 {
 	size_t n = strnlen(text, size);
 
-	return n < size && n >= BUILD_ID_DIGITS_MIN &&
-	       strspn(text, "0123456789abcdef") == n;
+	return n < size && n >= BUILD_ID_DIGITS_MIN && strspn(text, "0123456789abcdef") == n;
 }
 
 static enum want_verdict good_if(bool is_good)
@@ -42,9 +40,8 @@ enum want_verdict want_check(const struct msg_want *want)
 	case WANT_DEBUG:
 		return good_if(is_build_id(want->name, sizeof(want->name)));
 	case WANT_DEBUG_LINK:
-		return good_if(
-			is_range(want) &&
-			file_name_is_plain(want->name, sizeof(want->name)));
+		return good_if(is_range(want) &&
+			       file_name_is_plain(want->name, sizeof(want->name)));
 	case WANT_PID_FILE:
 	case WANT_EXE_LINK:
 	case WANT_END:

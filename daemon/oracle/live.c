@@ -42,14 +42,11 @@ static int open_debug(void *ctx, const char *build_id, int *ret_fd)
 	return open_by_name(&order, build_id, ret_fd);
 }
 
-static int open_debug_link(void *ctx, uint64_t start, uint64_t end,
-			   const char *name, int *ret_fd)
+static int open_debug_link(void *ctx, uint64_t start, uint64_t end, const char *name, int *ret_fd)
 {
 	const struct live *l = ctx;
-	struct open_order order = {.pid = l->pid,
-				   .kind = WANT_DEBUG_LINK,
-				   .start = start,
-				   .end = end};
+	struct open_order order = {
+		.pid = l->pid, .kind = WANT_DEBUG_LINK, .start = start, .end = end};
 
 	return open_by_name(&order, name, ret_fd);
 }
@@ -71,8 +68,7 @@ static const struct unwind_files files = {
 
 int live_init(struct live *l, int32_t pid)
 {
-	const struct unwind_cache_options options = {.max_bytes =
-							     CACHE_BYTES_MAX};
+	const struct unwind_cache_options options = {.max_bytes = CACHE_BYTES_MAX};
 	char path[64];
 	int r;
 
@@ -102,8 +98,7 @@ int live_read_maps(struct live *l, bool *ret_changed)
 	char path[64];
 	int fd, r;
 
-	(void)snprintf(path, sizeof(path), "task/%d/maps",
-		       process_living_thread(l->pid));
+	(void)snprintf(path, sizeof(path), "task/%d/maps", process_living_thread(l->pid));
 	fd = openat(l->proc_fd, path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return errno == ENOENT ? -ESRCH : -errno;
@@ -113,8 +108,8 @@ int live_read_maps(struct live *l, bool *ret_changed)
 	if (r == 0 && text.len == 0)
 		r = -ESRCH;
 	if (r == 0)
-		*ret_changed = text.len != l->maps.len ||
-			       memcmp(text.data, l->maps.data, text.len) != 0;
+		*ret_changed =
+			text.len != l->maps.len || memcmp(text.data, l->maps.data, text.len) != 0;
 	if (r == 0 && *ret_changed)
 		r = unwind_space_set_maps(l->space, text.data, text.len);
 	if (r == 0 && *ret_changed) {
@@ -157,8 +152,7 @@ int32_t live_next_thread(const struct live *l, int32_t after)
 	while ((entry = readdir(dir)) != NULL) {
 		long tid = strtol(entry->d_name, NULL, 10);
 
-		if (tid > after && tid <= INT32_MAX &&
-		    (next == 0 || tid < next))
+		if (tid > after && tid <= INT32_MAX && (next == 0 || tid < next))
 			next = (int32_t)tid;
 	}
 	(void)closedir(dir);

@@ -106,8 +106,7 @@ static void print_place(struct live *l, uint64_t addr, uint64_t lookup)
 	(void)putchar(')');
 }
 
-static void print_frame(struct live *l, const char *mark, size_t n,
-			const struct unwind_frame *f)
+static void print_frame(struct live *l, const char *mark, size_t n, const struct unwind_frame *f)
 {
 	printf("%s#%-3zu 0x%016" PRIx64, mark, n, f->addr);
 	print_place(l, f->addr, f->is_leaf ? f->addr : f->addr - 1);
@@ -135,17 +134,14 @@ static void print_theirs(struct live *l, enum oracle_kind kind, size_t first)
 static void print_ours(struct live *l, size_t first_differing)
 {
 	for (size_t i = 0; i < ours.n; i++)
-		print_frame(l, i == first_differing ? "> " : "  ", i,
-			    &ours.frames[i]);
-	printf("%sended: %s\n", first_differing == ours.n ? "> " : "  ",
-	       unwind_end_name(ours.end));
+		print_frame(l, i == first_differing ? "> " : "  ", i, &ours.frames[i]);
+	printf("%sended: %s\n", first_differing == ours.n ? "> " : "  ", unwind_end_name(ours.end));
 }
 
 static void release_late(struct comparer *c)
 {
 	for (size_t i = 0; i < c->n_threads; i++)
-		if (c->threads[i].error == -ETIMEDOUT &&
-		    thread_release_late(&c->threads[i].stop))
+		if (c->threads[i].error == -ETIMEDOUT && thread_release_late(&c->threads[i].stop))
 			c->threads[i].error = -ESRCH;
 }
 
@@ -155,11 +151,10 @@ static void print_missed(int32_t tid, int error)
 	if (error == -ESRCH || error == -EPERM)
 		return;
 	print_thread(tid);
-	printf("  not seen: %s\n",
-	       error == -ETIMEDOUT ? "it waits in the kernel, and does not stop"
-	       : error == -EOPNOTSUPP
-		       ? "it is the kernel's, and not to be stopped"
-		       : strerror(-error));
+	printf("  not seen: %s\n", error == -ETIMEDOUT ? "it waits in the kernel, and does not stop"
+				   : error == -EOPNOTSUPP
+					   ? "it is the kernel's, and not to be stopped"
+					   : strerror(-error));
 }
 
 /* What the oracles see of a stopped thread, and ours. */
@@ -188,8 +183,7 @@ static void compare(struct comparer *c, int32_t tid)
 static int look(struct comparer *c, struct thread_stop *stop)
 {
 	bool changed = false;
-	int r = thread_stop_attached(
-		stop->tid, c->has_late ? LATE_STOP_NS : THREAD_STOP_NS, stop);
+	int r = thread_stop_attached(stop->tid, c->has_late ? LATE_STOP_NS : THREAD_STOP_NS, stop);
 
 	if (r < 0)
 		return r;
@@ -227,14 +221,13 @@ static int attach_to_all(struct comparer *c)
 	bool any = false;
 
 	for (int32_t tid = 0; (tid = live_next_thread(&c->live, tid)) != 0;) {
-		struct thread *more = reallocarray(c->threads, c->n_threads + 1,
-						   sizeof(*more));
+		struct thread *more = reallocarray(c->threads, c->n_threads + 1, sizeof(*more));
 
 		if (more == NULL)
 			return -ENOMEM;
 		c->threads = more;
-		more[c->n_threads++] = (struct thread){
-			.stop.tid = tid, .error = thread_attach(tid)};
+		more[c->n_threads++] =
+			(struct thread){.stop.tid = tid, .error = thread_attach(tid)};
 		c->error = more[c->n_threads - 1].error;
 		any = any || c->error == 0;
 	}
@@ -263,8 +256,7 @@ static int compare_all(struct comparer *c, const bool wanted[ORACLE_N])
 
 	for (int i = 0; i < ORACLE_N && r == 0; i++)
 		if (wanted[i])
-			r = oracle_new((enum oracle_kind)i, c->pid,
-				       &c->oracles[i]);
+			r = oracle_new((enum oracle_kind)i, c->pid, &c->oracles[i]);
 	if (r == 0)
 		look_at_all(c);
 	for (int i = 0; i < ORACLE_N; i++)

@@ -57,8 +57,7 @@ void oracle_free(struct oracle *o)
 	free(o);
 }
 
-static void walk_libunwind(struct oracle *o, int32_t tid,
-			   struct oracle_stack *ret)
+static void walk_libunwind(struct oracle *o, int32_t tid, struct oracle_stack *ret)
 {
 	void *accessor = _UPT_create(tid);
 	unw_cursor_t cursor;
@@ -104,17 +103,16 @@ static int add_dwfl_frame(Dwfl_Frame *frame, void *arg)
 }
 
 /* CFI is in what is mapped; debug files take long and tell nothing here. */
-static int no_debuginfo(Dwfl_Module *module, void **userdata, const char *name,
-			Dwarf_Addr base, const char *file_name,
-			const char *debuglink, GElf_Word crc, char **ret_name)
+static int no_debuginfo(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base,
+			const char *file_name, const char *debuglink, GElf_Word crc,
+			char **ret_name)
 {
 	(void)module, (void)userdata, (void)name, (void)base;
 	(void)file_name, (void)debuglink, (void)crc, (void)ret_name;
 	return -1;
 }
 
-static void walk_libdwfl(struct oracle *o, int32_t tid,
-			 struct oracle_stack *ret)
+static void walk_libdwfl(struct oracle *o, int32_t tid, struct oracle_stack *ret)
 {
 	static const Dwfl_Callbacks callbacks = {
 		.find_elf = dwfl_linux_proc_find_elf,
@@ -124,8 +122,7 @@ static void walk_libdwfl(struct oracle *o, int32_t tid,
 
 	if (o->dwfl == NULL) {
 		o->dwfl = dwfl_begin(&callbacks);
-		if (o->dwfl == NULL ||
-		    dwfl_linux_proc_report(o->dwfl, o->pid) != 0 ||
+		if (o->dwfl == NULL || dwfl_linux_proc_report(o->dwfl, o->pid) != 0 ||
 		    dwfl_report_end(o->dwfl, NULL, NULL) != 0 ||
 		    dwfl_linux_proc_attach(o->dwfl, o->pid, true) != 0) {
 			ret->end = dwfl_errmsg(-1);
@@ -154,11 +151,10 @@ void oracle_walk(struct oracle *o, int32_t tid, struct oracle_stack *ret)
 	}
 }
 
-bool oracle_agrees(const struct unwind_stack *ours,
-		   const struct oracle_stack *theirs, size_t *ret_first)
+bool oracle_agrees(const struct unwind_stack *ours, const struct oracle_stack *theirs,
+		   size_t *ret_first)
 {
-	const bool cut = ours->end == UNWIND_END_CAPPED ||
-			 ours->end == UNWIND_END_MAX_FRAMES;
+	const bool cut = ours->end == UNWIND_END_CAPPED || ours->end == UNWIND_END_MAX_FRAMES;
 	const size_t n = min_size(ours->n, theirs->n);
 	size_t i = 0;
 

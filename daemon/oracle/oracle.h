@@ -29,8 +29,7 @@ struct oracle_stack {
 const char *oracle_name(enum oracle_kind kind);
 
 /* For the threads of process pid. Returns 0 or -ENOMEM. */
-must_check int oracle_new(enum oracle_kind kind, int32_t pid,
-			  struct oracle **ret);
+must_check int oracle_new(enum oracle_kind kind, int32_t pid, struct oracle **ret);
 void oracle_free(struct oracle *o);
 
 /* The process's maps have changed: what is kept of them is dropped. Takes NULL.
@@ -45,7 +44,7 @@ void oracle_walk(struct oracle *o, int32_t tid, struct oracle_stack *ret);
  * as far as it goes. Else *ret_first is the first frame that differs, which
  * one of them may not have.
  */
-bool oracle_agrees(const struct unwind_stack *ours,
-		   const struct oracle_stack *theirs, size_t *ret_first);
+bool oracle_agrees(const struct unwind_stack *ours, const struct oracle_stack *theirs,
+		   size_t *ret_first);
 
 #endif

@@ -84,21 +84,18 @@ void thread_release(const struct thread_stop *stop)
 	if (arch_get_regs(tid, &regs) == 0) {
 		if (stop->status == TRACEE_TRAP)
 			(void)repair_call(tid, &regs, 0);
-		else if (stop->status == TRACEE_SIGNAL &&
-			 status_goes_unnoticed(tid, stop->signal))
+		else if (stop->status == TRACEE_SIGNAL && status_goes_unnoticed(tid, stop->signal))
 			(void)repair_call(tid, &regs, stop->signal);
 	}
-	(void)ptrace(PTRACE_DETACH, stop->tid, NULL,
-		     tracee_delivery(stop->status, stop->signal));
+	(void)ptrace(PTRACE_DETACH, stop->tid, NULL, tracee_delivery(stop->status, stop->signal));
 }
 
 /*
  * The stack ends with its mapping, as far as is known from outside. What was
  * never touched of it reads as zeros.
  */
-size_t thread_copy(const struct live *l, int32_t tid, const uint64_t *regs,
-		   uint64_t regs_known, uint64_t second,
-		   struct record_sample *record)
+size_t thread_copy(const struct live *l, int32_t tid, const uint64_t *regs, uint64_t regs_known,
+		   uint64_t second, struct record_sample *record)
 {
 	const uint64_t sp = regs[ARCH_SP];
 	const uint64_t top = live_mapping_end(l, sp);
@@ -117,8 +114,7 @@ size_t thread_copy(const struct live *l, int32_t tid, const uint64_t *regs,
 	else if (top > sp)
 		plan.size = (size_t)(top - sp) + ARCH_RED_ZONE;
 	if (second_end > 0) {
-		plan.second_size =
-			(size_t)min_u64(second_end - second, SAMPLE_WHOLE_MAX);
+		plan.second_size = (size_t)min_u64(second_end - second, SAMPLE_WHOLE_MAX);
 		plan.second_is_capped = second_end - second > SAMPLE_WHOLE_MAX;
 	}
 	if (memory_open(l->proc_fd, (uint32_t)tid, &pagemap_fd) < 0)
@@ -127,16 +123,14 @@ size_t thread_copy(const struct live *l, int32_t tid, const uint64_t *regs,
 		.ring.type = RECORD_SAMPLE,
 		.tid = (uint32_t)tid,
 	};
-	size = snapshot_take(record, pagemap_fd, NULL, tid, regs, regs_known,
-			     flags, &plan);
+	size = snapshot_take(record, pagemap_fd, NULL, tid, regs, regs_known, flags, &plan);
 	record->h.ring.size = (uint32_t)size;
 	close_fd(&pagemap_fd);
 	return size;
 }
 
-int thread_copy_stopped(const struct live *l, const struct thread_stop *stop,
-			uint64_t second, struct record_sample *record,
-			size_t *ret_size)
+int thread_copy_stopped(const struct live *l, const struct thread_stop *stop, uint64_t second,
+			struct record_sample *record, size_t *ret_size)
 {
 	struct user_regs_struct raw;
 	uint64_t regs[ARCH_REGS];
@@ -145,13 +139,12 @@ int thread_copy_stopped(const struct live *l, const struct thread_stop *stop,
 	if (r < 0)
 		return r;
 	arch_to_dwarf(&raw, regs);
-	*ret_size =
-		thread_copy(l, stop->tid, regs, ARCH_REGS_ALL, second, record);
+	*ret_size = thread_copy(l, stop->tid, regs, ARCH_REGS_ALL, second, record);
 	return 0;
 }
 
-int thread_walk(const struct live *l, const struct thread_stop *stop,
-		struct record_sample *record, struct unwind_stack *ret)
+int thread_walk(const struct live *l, const struct thread_stop *stop, struct record_sample *record,
+		struct unwind_stack *ret)
 {
 	uint64_t second = 0;
 	size_t size;
@@ -160,8 +153,7 @@ int thread_walk(const struct live *l, const struct thread_stop *stop,
 	for (int i = 0; r == 0 && (i == 0 || second != 0) && i < 2; i++) {
 		r = thread_copy_stopped(l, stop, second, record, &size);
 		if (r == 0)
-			r = unwind_walk(l->space, record, size,
-					UNWIND_FRAMES_MAX, ret);
+			r = unwind_walk(l->space, record, size, UNWIND_FRAMES_MAX, ret);
 		second = ret->second;
 	}
 	return r;

@@ -42,12 +42,10 @@ must_check int thread_attach(int32_t tid);
  * wait_ns (it waits in the kernel, for a disk as a rule): it will stop later,
  * and *ret is for thread_release_late.
  */
-must_check int thread_stop_attached(int32_t tid, uint64_t wait_ns,
-				    struct thread_stop *ret);
+must_check int thread_stop_attached(int32_t tid, uint64_t wait_ns, struct thread_stop *ret);
 
 /* Both. */
-must_check int thread_stop(int32_t tid, uint64_t wait_ns,
-			   struct thread_stop *ret);
+must_check int thread_stop(int32_t tid, uint64_t wait_ns, struct thread_stop *ret);
 
 /*
  * Releases one that thread_stop has not waited for, if it has stopped
@@ -69,9 +67,8 @@ void thread_release(const struct thread_stop *stop);
  * Copies a thread with these registers, by DWARF number, of which regs_known
  * tells which count: thread_copy_stopped says the rest. Returns the bytes used.
  */
-size_t thread_copy(const struct live *l, int32_t tid, const uint64_t *regs,
-		   uint64_t regs_known, uint64_t second,
-		   struct record_sample *record);
+size_t thread_copy(const struct live *l, int32_t tid, const uint64_t *regs, uint64_t regs_known,
+		   uint64_t second, struct record_sample *record);
 
 /*
  * Copies a stopped thread into record, which has room for THREAD_COPY_MAX
@@ -79,11 +76,8 @@ size_t thread_copy(const struct live *l, int32_t tid, const uint64_t *regs,
  * is. second: where a second range begins (struct unwind_stack), 0: there is
  * none. Returns 0 with the bytes used, or -ESRCH, -ENOEXEC (a 32-bit one).
  */
-must_check int thread_copy_stopped(const struct live *l,
-				   const struct thread_stop *stop,
-				   uint64_t second,
-				   struct record_sample *record,
-				   size_t *ret_size);
+must_check int thread_copy_stopped(const struct live *l, const struct thread_stop *stop,
+				   uint64_t second, struct record_sample *record, size_t *ret_size);
 
 /*
  * Copies a stopped thread into record and unwinds the copy: with a second
@@ -91,7 +85,6 @@ must_check int thread_copy_stopped(const struct live *l,
  * thread_copy_stopped or unwind_walk.
  */
 must_check int thread_walk(const struct live *l, const struct thread_stop *stop,
-			   struct record_sample *record,
-			   struct unwind_stack *ret);
+			   struct record_sample *record, struct unwind_stack *ret);
 
 #endif

@@ -10,8 +10,7 @@
 /* They return what was before, and no error: an id that none has only asks. */
 static bool has_become(uint32_t uid, uint32_t gid)
 {
-	return (uint32_t)setfsuid((uid_t)-1) == uid &&
-	       (uint32_t)setfsgid((gid_t)-1) == gid;
+	return (uint32_t)setfsuid((uid_t)-1) == uid && (uint32_t)setfsgid((gid_t)-1) == gid;
 }
 
 static void become(uint32_t uid, uint32_t gid, const struct act_as *before)

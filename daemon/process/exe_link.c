@@ -14,8 +14,7 @@ int exe_link_resolve(const char *exe, char ret[PATH_MAX])
 	return realpath(exe, ret) == NULL ? -errno : 0;
 }
 
-void exe_link_text(const char *exe, int error, const char *resolved,
-		   char ret[EXE_LINK_TEXT_MAX])
+void exe_link_text(const char *exe, int error, const char *resolved, char ret[EXE_LINK_TEXT_MAX])
 {
 	ret[0] = '\0';
 	if (error == -ENOENT || error == -ENOTDIR)

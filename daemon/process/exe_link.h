@@ -28,7 +28,6 @@ must_check int exe_link_resolve(const char *exe, char ret[PATH_MAX]);
  * of exe_link_resolve, or error its error. "" if nothing does.
  */
 #define EXE_LINK_TEXT_MAX (PATH_MAX + 128)
-void exe_link_text(const char *exe, int error, const char *resolved,
-		   char ret[EXE_LINK_TEXT_MAX]);
+void exe_link_text(const char *exe, int error, const char *resolved, char ret[EXE_LINK_TEXT_MAX]);
 
 #endif

@@ -6,8 +6,7 @@
 
 static bool is_word(char c)
 {
-	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
-	       (c >= 'A' && c <= 'Z');
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
 void facts_container(const char *cgroup, char ret[FACTS_CONTAINER_SIZE])
@@ -29,8 +28,8 @@ void facts_container(const char *cgroup, char ret[FACTS_CONTAINER_SIZE])
 }
 
 /* A line of cgroups(7): number, controllers and path, by colons. */
-static bool path_of_line(const char *line, size_t n, const char *controllers,
-			 const char **ret, size_t *ret_n)
+static bool path_of_line(const char *line, size_t n, const char *controllers, const char **ret,
+			 size_t *ret_n)
 {
 	const char *end = line + n, *first, *second;
 
@@ -47,16 +46,14 @@ static bool path_of_line(const char *line, size_t n, const char *controllers,
 	return true;
 }
 
-bool facts_hierarchy(const char *text, size_t n, const char *controllers,
-		     char *ret, size_t size)
+bool facts_hierarchy(const char *text, size_t n, const char *controllers, char *ret, size_t size)
 {
 	while (n > 0) {
 		const char *end = memchr(text, '\n', n), *path;
 		size_t line = end == NULL ? n : (size_t)(end - text), length;
 
 		if (path_of_line(text, line, controllers, &path, &length)) {
-			if (length >= size ||
-			    memchr(path, '\0', length) != NULL)
+			if (length >= size || memchr(path, '\0', length) != NULL)
 				return false;
 			memcpy(ret, path, length);
 			ret[length] = '\0';
@@ -95,8 +92,7 @@ int32_t facts_pid_file(const char *text, size_t n)
 		    __builtin_add_overflow(pid, text[i] - '0', &pid))
 			return 0;
 	/* More lines, as PostgreSQL writes them, are not ours. */
-	if (i < n && text[i] != '\n' && text[i] != '\r' && text[i] != ' ' &&
-	    text[i] != '\0')
+	if (i < n && text[i] != '\n' && text[i] != '\r' && text[i] != ' ' && text[i] != '\0')
 		return 0;
 	return pid;
 }

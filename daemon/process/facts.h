@@ -43,8 +43,7 @@ void facts_container(const char *cgroup, char ret[FACTS_CONTAINER_SIZE]);
  */
 bool facts_cgroup(const char *text, size_t n, char *ret, size_t size);
 /* That in the hierarchy of these controllers; "": the unified one. */
-bool facts_hierarchy(const char *text, size_t n, const char *controllers,
-		     char *ret, size_t size);
+bool facts_hierarchy(const char *text, size_t n, const char *controllers, char *ret, size_t size);
 
 /* The number in a pid file's text; 0 if it is none. */
 int32_t facts_pid_file(const char *text, size_t n);

@@ -35,8 +35,8 @@ static bool parse_line(const char *line, struct mapped *ret, int *ret_path)
 	unsigned int dev_major, dev_minor;
 
 	*ret_path = 0;
-	if (sscanf(line, "%llx-%llx %*s %llx %x:%x %llu %n", &start, &end,
-		   &offset, &dev_major, &dev_minor, &inode, ret_path) < 6)
+	if (sscanf(line, "%llx-%llx %*s %llx %x:%x %llu %n", &start, &end, &offset, &dev_major,
+		   &dev_minor, &inode, ret_path) < 6)
 		return false;
 	ret->start = start;
 	ret->end = end;
@@ -60,18 +60,14 @@ int mapped_find(int32_t pid, uint64_t start, uint64_t end, struct mapped *ret)
 	maps = fopen(procfs_path(pid, "maps").text, "re");
 	if (maps == NULL)
 		return -errno;
-	for (r = -ENOENT;
-	     r == -ENOENT && fgets(line, sizeof(line), maps) != NULL;) {
+	for (r = -ENOENT; r == -ENOENT && fgets(line, sizeof(line), maps) != NULL;) {
 		int at;
 
-		if (!parse_line(line, ret, &at) || ret->start != start ||
-		    ret->end != end ||
-		    strncmp(line + at, root, root_size) != 0 ||
-		    line[(size_t)at + root_size] != '/')
+		if (!parse_line(line, ret, &at) || ret->start != start || ret->end != end ||
+		    strncmp(line + at, root, root_size) != 0 || line[(size_t)at + root_size] != '/')
 			continue;
 		line[strcspn(line, "\n")] = '\0';
-		(void)snprintf(ret->path, sizeof(ret->path), "%s",
-			       line + (size_t)at + root_size);
+		(void)snprintf(ret->path, sizeof(ret->path), "%s", line + (size_t)at + root_size);
 		ret->pid = pid;
 		r = 0;
 	}
@@ -88,8 +84,7 @@ static bool has_bytes(const struct mapped *m, int fd)
 	ssize_t n;
 	bool same;
 
-	mem = act_as_open(m->pid, procfs_path(m->pid, "mem").text,
-			  O_RDONLY | O_CLOEXEC);
+	mem = act_as_open(m->pid, procfs_path(m->pid, "mem").text, O_RDONLY | O_CLOEXEC);
 	if (mem < 0)
 		return false;
 	/* Behind the file's end there is nothing to compare. */
@@ -137,37 +132,31 @@ static bool identify(const char *path, struct file_identity *ret)
 {
 	struct statx st;
 
-	if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &st) <
-	    0)
+	if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &st) < 0)
 		return false;
 	*ret = (struct file_identity){
 		.device = makedev(st.stx_dev_major, st.stx_dev_minor),
 		.inode = st.stx_ino,
 		.size = st.stx_size,
-		.ctime_ns = (uint64_t)st.stx_ctime.tv_sec * NS_PER_SEC +
-			    st.stx_ctime.tv_nsec,
+		.ctime_ns = (uint64_t)st.stx_ctime.tv_sec * NS_PER_SEC + st.stx_ctime.tv_nsec,
 	};
 	return true;
 }
 
-int mapped_files(int32_t pid, FILE *maps,
-		 struct mapped_file ret[MAPPED_FILES_MAX])
+int mapped_files(int32_t pid, FILE *maps, struct mapped_file ret[MAPPED_FILES_MAX])
 {
 	char line[PATH_MAX + 128], permissions[5];
 	unsigned long long start, end, inode;
 	int n = 0;
 
-	while (n < MAPPED_FILES_MAX &&
-	       fgets(line, sizeof(line), maps) != NULL) {
-		if (sscanf(line, "%llx-%llx %4s %*x %*s %llu", &start, &end,
-			   permissions, &inode) < 4 ||
+	while (n < MAPPED_FILES_MAX && fgets(line, sizeof(line), maps) != NULL) {
+		if (sscanf(line, "%llx-%llx %4s %*x %*s %llu", &start, &end, permissions, &inode) <
+			    4 ||
 		    permissions[2] != 'x' || inode == 0)
 			continue;
 		ret[n].start = start;
-		n += identify(
-			procfs_path(pid, "map_files/%llx-%llx", start, end)
-				.text,
-			&ret[n].file);
+		n += identify(procfs_path(pid, "map_files/%llx-%llx", start, end).text,
+			      &ret[n].file);
 	}
 	return ferror(maps) ? -EIO : n;
 }

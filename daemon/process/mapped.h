@@ -30,8 +30,7 @@ struct mapped {
  * What maps says of [start, end). Returns 0, -ENOENT if no file is mapped just
  * there, or one outside of the target's root, -errno.
  */
-must_check int mapped_find(int32_t pid, uint64_t start, uint64_t end,
-			   struct mapped *ret);
+must_check int mapped_find(int32_t pid, uint64_t start, uint64_t end, struct mapped *ret);
 
 /*
  * Opens the file, by its path or as the target's executable, with the rights of
@@ -51,7 +50,6 @@ must_check int mapped_open(const struct mapped *m, int *ret_fd);
  * Who the files of the executable mappings in the text maps are, as far as the
  * kernel tells (map_files). Returns how many, or -errno.
  */
-must_check int mapped_files(int32_t pid, FILE *maps,
-			    struct mapped_file ret[MAPPED_FILES_MAX]);
+must_check int mapped_files(int32_t pid, FILE *maps, struct mapped_file ret[MAPPED_FILES_MAX]);
 
 #endif

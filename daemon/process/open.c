@@ -89,8 +89,7 @@ static int copy_fd(int from, uint64_t offset, uint64_t max, int *ret_fd)
 }
 
 /* A file of process pid in /proc. */
-static int copy_file(int32_t pid, const char *path, uint64_t offset,
-		     uint64_t max, int *ret_fd)
+static int copy_file(int32_t pid, const char *path, uint64_t offset, uint64_t max, int *ret_fd)
 {
 	int from = act_as_open(pid, path, O_RDONLY | O_CLOEXEC), r;
 
@@ -112,10 +111,8 @@ static int write_identity(int to, const char *path)
 
 	if (stat(path, &st) == 0)
 		(void)snprintf(text, sizeof(text), "%llx %llx %lld.%09ld",
-			       (unsigned long long)st.st_dev,
-			       (unsigned long long)st.st_ino,
-			       (long long)st.st_mtim.tv_sec,
-			       st.st_mtim.tv_nsec);
+			       (unsigned long long)st.st_dev, (unsigned long long)st.st_ino,
+			       (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
 	return write_all(to, text, strlen(text) + 1);
 }
 
@@ -138,14 +135,12 @@ static int copy_program(int32_t pid, int *ret_fd)
 	if (r == 0)
 		r = write_identity(to, exe.text);
 	/* A longer argv[0] is no file's name. */
-	(void)!small_file_read(AT_FDCWD, procfs_path(pid, "cmdline").text,
-			       bytes, sizeof(bytes));
+	(void)!small_file_read(AT_FDCWD, procfs_path(pid, "cmdline").text, bytes, sizeof(bytes));
 	if (r == 0)
 		r = write_all(to, bytes, strlen(bytes) + 1);
 	/* An environment that cannot be read is as none. */
 	if (r == 0)
-		(void)!add_file(to, procfs_path(pid, "environ").text,
-				MSG_ENVIRON_MAX);
+		(void)!add_file(to, procfs_path(pid, "environ").text, MSG_ENVIRON_MAX);
 	return finish_copy(r, &to, ret_fd);
 }
 
@@ -226,9 +221,9 @@ static int open_by_path(const struct open_order *o, int *ret_fd)
 
 static int open_image(const struct open_order *o, int *ret_fd)
 {
-	const struct procfs_path path = procfs_path(
-		o->pid, "map_files/%llx-%llx", (unsigned long long)o->start,
-		(unsigned long long)o->end);
+	const struct procfs_path path =
+		procfs_path(o->pid, "map_files/%llx-%llx", (unsigned long long)o->start,
+			    (unsigned long long)o->end);
 	int r;
 
 	*ret_fd = act_as_open(o->pid, path.text, ROOTED_OPEN_FLAGS);
@@ -329,8 +324,7 @@ static int open_of(const struct open_order *order, int *ret_fd)
 	case WANT_END:
 		return -EINVAL;
 	}
-	return copy_file(order->pid, procfs_path(order->pid, "%s", name).text,
-			 0, max, ret_fd);
+	return copy_file(order->pid, procfs_path(order->pid, "%s", name).text, 0, max, ret_fd);
 }
 
 int open_for(const struct open_order *order, int *ret_fd)
@@ -344,8 +338,7 @@ int open_for(const struct open_order *order, int *ret_fd)
 	if (r < 0 || of_thread.pid == order->pid)
 		return r;
 	/* Still a thread of that process: nobody else had its number. */
-	if (access(procfs_path(order->pid, "task/%d", of_thread.pid).text,
-		   F_OK) == 0)
+	if (access(procfs_path(order->pid, "task/%d", of_thread.pid).text, F_OK) == 0)
 		return 0;
 	close_fd(ret_fd);
 	return -ESRCH;

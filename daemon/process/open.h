@@ -14,8 +14,8 @@ struct open_order {
 	int32_t pid;
 	uint32_t kind; /* enum want_kind */
 	uint64_t start, end;
-	bool is_whole; /* WANT_IMAGE: the file, or an error, and no copy of what
-			  is mapped of it */
+	bool is_whole;		 /* WANT_IMAGE: the file, or an error, and no copy of what
+				    is mapped of it */
 	char name[MSG_NAME_MAX]; /* WANT_PID_FILE, _EXE_LINK: a path */
 };
 

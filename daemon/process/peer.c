@@ -48,12 +48,11 @@ static bool is_in(int fd, const struct ucred *credentials, uint32_t gid)
 	if (credentials->gid == gid)
 		return true;
 	/* It tells the size that it needs; none: there are no groups. */
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, NULL, &size) == 0 ||
-	    errno != ERANGE || size > GROUPS_MAX * sizeof(*groups))
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, NULL, &size) == 0 || errno != ERANGE ||
+	    size > GROUPS_MAX * sizeof(*groups))
 		return false;
 	groups = malloc(size);
-	if (groups != NULL &&
-	    getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &size) == 0)
+	if (groups != NULL && getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &size) == 0)
 		for (size_t i = 0; i < size / sizeof(*groups); i++)
 			found |= groups[i] == gid;
 	free(groups);
@@ -65,8 +64,7 @@ static uint64_t start_ticks_of(int32_t pid)
 {
 	char text[PROCFS_TEXT_MAX];
 
-	return small_file_read(AT_FDCWD, procfs_path(pid, "stat").text, text,
-			       sizeof(text)) < 0
+	return small_file_read(AT_FDCWD, procfs_path(pid, "stat").text, text, sizeof(text)) < 0
 		       ? 0
 		       : procfs_stat_number(text, 22);
 }
@@ -76,8 +74,7 @@ static bool may_be(int32_t pid, uint32_t uid)
 {
 	struct process look;
 	enum process_fault fault = process_look(pid, &look);
-	bool same = (fault == PROCESS_OK || fault == PROCESS_TRACED) &&
-		    look.uid == uid;
+	bool same = (fault == PROCESS_OK || fault == PROCESS_TRACED) && look.uid == uid;
 
 	close_fd(&look.pidfd);
 	return same;
@@ -90,8 +87,7 @@ static uint64_t identity_of(int fd, const struct peer *p)
 	uint64_t ticks = start_ticks_of(p->pid);
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &size) < 0)
-		return errno == ENOPROTOOPT && may_be(p->pid, p->uid) ? ticks
-								      : 0;
+		return errno == ENOPROTOOPT && may_be(p->pid, p->uid) ? ticks : 0;
 	/* Read before: so it is this one's, and nobody's after it. */
 	if (!process_is_alive(pidfd))
 		ticks = 0;
@@ -99,8 +95,7 @@ static uint64_t identity_of(int fd, const struct peer *p)
 	return ticks;
 }
 
-int peer_of(int fd, uint32_t own_uid, const struct peer_groups *groups,
-	    struct peer *ret)
+int peer_of(int fd, uint32_t own_uid, const struct peer_groups *groups, struct peer *ret)
 {
 	struct ucred credentials;
 	socklen_t size = sizeof(credentials);
@@ -111,8 +106,7 @@ int peer_of(int fd, uint32_t own_uid, const struct peer_groups *groups,
 	p = (struct peer){
 		.pid = credentials.pid,
 		.uid = credentials.uid,
-		.is_operator = credentials.uid == 0 ||
-			       credentials.uid == own_uid ||
+		.is_operator = credentials.uid == 0 || credentials.uid == own_uid ||
 			       is_in(fd, &credentials, groups->operators),
 	};
 	p.sees_all = p.is_operator || is_in(fd, &credentials, groups->viewers);

@@ -39,8 +39,8 @@ struct peer {
  * Before Linux 6.5 a process that takes the pid of one that ended between its
  * connect(2) and this call is taken for it, if it is the same user's.
  */
-must_check int peer_of(int fd, uint32_t own_uid,
-		       const struct peer_groups *groups, struct peer *ret);
+must_check int peer_of(int fd, uint32_t own_uid, const struct peer_groups *groups,
+		       struct peer *ret);
 
 /* By /etc/group. */
 void peer_groups(struct peer_groups *ret);

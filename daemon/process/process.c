@@ -20,8 +20,8 @@
 
 static bool read_file(int32_t pid, const char *name, char ret[PROCFS_TEXT_MAX])
 {
-	return small_file_read(AT_FDCWD, procfs_path(pid, "%s", name).text, ret,
-			       PROCFS_TEXT_MAX) == 0 &&
+	return small_file_read(AT_FDCWD, procfs_path(pid, "%s", name).text, ret, PROCFS_TEXT_MAX) ==
+		       0 &&
 	       ret[0] != '\0';
 }
 
@@ -58,8 +58,8 @@ static bool read_stat(int32_t pid, struct stat_fields *ret)
 	return sscanf(at + 1,
 		      " %c %d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u "
 		      "%*d %*d %*d %*d %ld %*d %llu %*u %*d %*u %*u %*u %llu",
-		      &ret->state, &ret->parent, &ret->flags, &ret->threads,
-		      &ret->start_ticks, &ret->start_stack) == 6;
+		      &ret->state, &ret->parent, &ret->flags, &ret->threads, &ret->start_ticks,
+		      &ret->start_stack) == 6;
 }
 
 bool process_is_alive(int pidfd)
@@ -75,9 +75,7 @@ static int32_t process_of(int32_t tid)
 	char text[PROCFS_TEXT_MAX];
 	uint64_t tgid;
 
-	return read_file(tid, "status", text) &&
-			       procfs_numbers(text, "\nTgid:", 10, &tgid, 1) ==
-				       1
+	return read_file(tid, "status", text) && procfs_numbers(text, "\nTgid:", 10, &tgid, 1) == 1
 		       ? (int32_t)tgid
 		       : tid;
 }
@@ -88,8 +86,7 @@ int32_t process_tracer(int32_t pid)
 	uint64_t tracer;
 
 	if (!read_file(pid, "status", text) ||
-	    procfs_numbers(text, "\nTracerPid:", 10, &tracer, 1) < 1 ||
-	    tracer == 0)
+	    procfs_numbers(text, "\nTracerPid:", 10, &tracer, 1) < 1 || tracer == 0)
 		return 0;
 	return process_of((int32_t)tracer);
 }
@@ -206,8 +203,7 @@ int process_ids(int32_t pid, uint32_t *ret_uid, uint32_t *ret_gid)
 	char text[PROCFS_TEXT_MAX];
 	uint64_t uids[2], gids[2];
 
-	if (!read_file(pid, "status", text) ||
-	    procfs_numbers(text, "\nUid:", 10, uids, 2) < 2 ||
+	if (!read_file(pid, "status", text) || procfs_numbers(text, "\nUid:", 10, uids, 2) < 2 ||
 	    procfs_numbers(text, "\nGid:", 10, gids, 2) < 2)
 		return -ESRCH;
 	*ret_uid = (uint32_t)uids[1];
@@ -229,8 +225,7 @@ static int32_t find_thread(int32_t pid, bool (*found)(int32_t tid, char state))
 	while (dir != NULL && ret == 0 && (entry = readdir(dir)) != NULL) {
 		long tid = strtol(entry->d_name, NULL, 10);
 
-		if (tid > 0 && tid <= INT32_MAX &&
-		    read_stat((int32_t)tid, &stat) &&
+		if (tid > 0 && tid <= INT32_MAX && read_stat((int32_t)tid, &stat) &&
 		    found((int32_t)tid, stat.state))
 			ret = (int32_t)tid;
 	}
@@ -260,8 +255,8 @@ static bool reads_memory(int32_t tid, char state)
 	long call;
 
 	/* One that is stopped may have done what it last called for. */
-	if ((state != 'S' && state != 'D') ||
-	    !read_file(tid, "syscall", text) || sscanf(text, "%ld", &call) != 1)
+	if ((state != 'S' && state != 'D') || !read_file(tid, "syscall", text) ||
+	    sscanf(text, "%ld", &call) != 1)
 		return false;
 	return call == SYS_process_vm_readv || call == SYS_pread64;
 }

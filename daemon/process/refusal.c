@@ -33,8 +33,7 @@ static bool may_trace_all(void)
 {
 	capability_set have;
 
-	return privileges_get(&have) == 0 &&
-	       (have & CAPABILITY(CAP_SYS_PTRACE)) != 0;
+	return privileges_get(&have) == 0 && (have & CAPABILITY(CAP_SYS_PTRACE)) != 0;
 }
 
 /* capture has what we are permitted. */
@@ -42,8 +41,7 @@ static bool may_read_all(void)
 {
 	capability_set have;
 
-	return privileges_permitted(&have) == 0 &&
-	       privileges_to_read(have) != 0;
+	return privileges_permitted(&have) == 0 && privileges_to_read(have) != 0;
 }
 
 static void say_not_permitted(int32_t pid, uint32_t uid)
@@ -55,13 +53,12 @@ static void say_not_permitted(int32_t pid, uint32_t uid)
 			  "to everybody (" YAMA " is 3 until the next boot)",
 			  pid);
 	else if (may_trace_all() && uid != geteuid() && !may_read_all())
-		log_error(
-			"not permitted to read the state of process %d, "
-			"which runs as uid %u: root needs "
-			"CAP_DAC_READ_SEARCH or CAP_DAC_OVERRIDE for it; in a "
-			"container, start that with --cap-add "
-			"DAC_READ_SEARCH",
-			pid, uid);
+		log_error("not permitted to read the state of process %d, "
+			  "which runs as uid %u: root needs "
+			  "CAP_DAC_READ_SEARCH or CAP_DAC_OVERRIDE for it; in a "
+			  "container, start that with --cap-add "
+			  "DAC_READ_SEARCH",
+			  pid, uid);
 	else if (may_trace_all())
 		log_error("not permitted to trace process %d, though there is "
 			  "CAP_SYS_PTRACE: a security module (AppArmor, "
@@ -99,9 +96,7 @@ static void say_traced(int32_t pid, int32_t tracer)
 
 	process_name(tracer, name);
 	if (is_capture(name))
-		log_error(
-			"process %d is profiled by another sentry-profd: " SEE,
-			pid, pid, pid);
+		log_error("process %d is profiled by another sentry-profd: " SEE, pid, pid, pid);
 	else
 		log_error("process %d is already traced by %s (pid %d): a "
 			  "process can have one tracer; end that one first",
@@ -122,8 +117,7 @@ void refusal_for_now(int32_t pid, int32_t tracer)
 	process_name(tracer, name);
 	if (is_capture(name))
 		log_warning("process %d is profiled by another sentry-profd "
-			    "now: " SEE
-			    "; here it is profiled when that lets go",
+			    "now: " SEE "; here it is profiled when that lets go",
 			    pid, pid, pid);
 	else
 		log_warning("process %d is traced by %s (pid %d) now: it is "
@@ -148,8 +142,7 @@ void refusal_of_all(int32_t pid, bool traced)
 			 : "the end came before it was attached to");
 }
 
-int refusal_of_look(enum process_fault fault, int32_t pid,
-		    const struct process *p)
+int refusal_of_look(enum process_fault fault, int32_t pid, const struct process *p)
 {
 	char name[PROCESS_NAME_SIZE];
 
@@ -161,15 +154,13 @@ int refusal_of_look(enum process_fault fault, int32_t pid,
 		return -ESRCH;
 	case PROCESS_KERNEL_THREAD:
 		process_name(pid, name);
-		log_error("process %d (%s) %s", pid, name,
-			  process_fault_text(fault));
+		log_error("process %d (%s) %s", pid, name, process_fault_text(fault));
 		return -EINVAL;
 	case PROCESS_ZOMBIE:
 		log_error("process %d %s", pid, process_fault_text(fault));
 		return -ESRCH;
 	case PROCESS_THREAD:
-		log_error("%d is a thread of process %d: give --pid %d", pid,
-			  p->pid, p->pid);
+		log_error("%d is a thread of process %d: give --pid %d", pid, p->pid, p->pid);
 		return -EINVAL;
 	case PROCESS_TRACED:
 		say_traced(pid, p->tracer);
@@ -244,7 +235,6 @@ void refusal_of_attach(int32_t pid, uint32_t uid, int error)
 			  pid, descriptors_max());
 		return;
 	default:
-		log_error("cannot attach to process %d: %s", pid,
-			  strerror(error));
+		log_error("cannot attach to process %d: %s", pid, strerror(error));
 	}
 }

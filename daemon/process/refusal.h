@@ -9,8 +9,7 @@
 #include "daemon/process/process.h"
 
 /* What process_look says of pid. Returns 0 with PROCESS_OK, else an errno. */
-must_check int refusal_of_look(enum process_fault fault, int32_t pid,
-			       const struct process *p);
+must_check int refusal_of_look(enum process_fault fault, int32_t pid, const struct process *p);
 
 /* capture cannot attach to pid, which runs as uid: error, an errno, is why. */
 void refusal_of_attach(int32_t pid, uint32_t uid, int error);

@@ -31,8 +31,7 @@ must_check int rooted_open_regular(int fd, int *ret_fd);
  * -EPERM where this process cannot take the rights of the target's user.
  * resolve: RESOLVE_* beside RESOLVE_IN_ROOT and RESOLVE_NO_MAGICLINKS.
  */
-must_check int rooted_open(int32_t pid, const char *path, uint64_t resolve,
-			   int *ret_fd);
+must_check int rooted_open(int32_t pid, const char *path, uint64_t resolve, int *ret_fd);
 
 /*
  * A debug file by build-id, in lower-case hex digits, at least 4: of the host,
@@ -44,8 +43,7 @@ must_check int rooted_debug(int32_t pid, const char *build_id, int *ret_fd);
  * A debug file by the name that the file mapped at path gives it: beside that
  * file, in .debug there, and below /usr/lib/debug. name has no slash.
  */
-must_check int rooted_debug_link(int32_t pid, const char *path,
-				 const char *name, int *ret_fd);
+must_check int rooted_debug_link(int32_t pid, const char *path, const char *name, int *ret_fd);
 
 /*
  * /tmp/perf-PID.map, with the pid that the target has for itself; without

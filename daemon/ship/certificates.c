@@ -45,8 +45,7 @@ int certificates_read(struct certificates *c, const int fds[INIT_FILE_N])
 	buf_init(&c->key, CLIENT_BYTES_MAX);
 	r = read_option(&c->authorities, fds[INIT_CA_CERTS], "ca_certs");
 	if (r == 0)
-		r = read_option(&c->client, fds[INIT_CLIENT_CERT],
-				"client_cert");
+		r = read_option(&c->client, fds[INIT_CLIENT_CERT], "client_cert");
 	if (r == 0)
 		r = read_option(&c->key, fds[INIT_CLIENT_KEY], "client_key");
 	return r;
@@ -78,8 +77,7 @@ void certificates_fini(struct certificates *c)
 	buf_wipe(&c->key);
 }
 
-void certificates_use(const struct certificates *c,
-		      struct transport_options *ret)
+void certificates_use(const struct certificates *c, struct transport_options *ret)
 {
 	const struct buf *key = c->key.len > 0 ? &c->key : &c->client;
 

@@ -20,8 +20,7 @@ struct certificates {
  * Returns 0, or -errno after a line in the log that names the key of the
  * configuration; certificates_fini is due in either case.
  */
-must_check int certificates_read(struct certificates *c,
-				 const int fds[INIT_FILE_N]);
+must_check int certificates_read(struct certificates *c, const int fds[INIT_FILE_N]);
 /*
  * What is wrong with one of them, for the log: cut off, or none at all, as of a
  * file that is being renewed. NULL: nothing.
@@ -31,7 +30,6 @@ const char *certificates_problem(const struct certificates *c);
 void certificates_fini(struct certificates *c);
 
 /* Into the options, which are valid as long as c is. */
-void certificates_use(const struct certificates *c,
-		      struct transport_options *ret);
+void certificates_use(const struct certificates *c, struct transport_options *ret);
 
 #endif

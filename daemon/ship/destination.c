@@ -15,8 +15,7 @@ void destination_init(struct destination *d)
 	reports_init(&d->reports, clock_boot_ns());
 }
 
-void destination_set(struct destination *d, const struct dsn *dsn,
-		     uint64_t limited_until_ns)
+void destination_set(struct destination *d, const struct dsn *dsn, uint64_t limited_until_ns)
 {
 	char place[DSN_PLACE_SIZE] = "";
 	char about[sizeof("Spotlight at ") + DSN_PLACE_SIZE];
@@ -27,14 +26,12 @@ void destination_set(struct destination *d, const struct dsn *dsn,
 		dsn_place(dsn, place);
 	}
 	/* There may be several of us, of a server each. */
-	(void)snprintf(about, sizeof(about), "%s%s",
-		       d->is_spotlight ? "Spotlight at " : "", place);
+	(void)snprintf(about, sizeof(about), "%s%s", d->is_spotlight ? "Spotlight at " : "", place);
 	log_about(about);
 	/* Limits are the other place's, and so is its silence. */
 	ratelimit_init(&d->limits);
 	ratelimit_extend(&d->limits,
-			 d->kind == ENVELOPE_V1 ? RATELIMIT_PROFILE
-						: RATELIMIT_PROFILE_CHUNK,
+			 d->kind == ENVELOPE_V1 ? RATELIMIT_PROFILE : RATELIMIT_PROFILE_CHUNK,
 			 limited_until_ns);
 	backoff_succeeded(&d->backoff);
 	d->clock_ahead_s = 0;
@@ -63,12 +60,9 @@ static void compare_clocks(struct destination *d, int64_t date_s)
 
 	if (date_s == 0)
 		return;
-	ahead_s = date_s > now_s	 ? date_s - now_s
-		  : date_s < d->posted_s ? date_s - d->posted_s
-					 : 0;
+	ahead_s = date_s > now_s ? date_s - now_s : date_s < d->posted_s ? date_s - d->posted_s : 0;
 	d->clock_ahead_s = ahead_s;
-	differ = ahead_s > MSG_CLOCK_MAX_S ||
-		 ahead_s < -MSG_CLOCK_MAX_S;
+	differ = ahead_s > MSG_CLOCK_MAX_S || ahead_s < -MSG_CLOCK_MAX_S;
 	if (differ == d->clock_told)
 		return;
 	d->clock_told = differ;
@@ -83,8 +77,7 @@ static void compare_clocks(struct destination *d, int64_t date_s)
 			    "again");
 }
 
-static void take_headers(struct destination *d,
-			 const struct transport_answer *a)
+static void take_headers(struct destination *d, const struct transport_answer *a)
 {
 	const struct ratelimit_answer answer = {
 		.status = a->status,
@@ -107,8 +100,7 @@ static void no_answer(struct destination *d, const char *why)
 	if (d->backoff.failures == 0)
 		log_warning("the server does not answer: %s", why);
 	if (d->is_spotlight)
-		backoff_failed_alone(&d->backoff, now_ns,
-				     SPOTLIGHT_PAUSE_MAX_NS);
+		backoff_failed_alone(&d->backoff, now_ns, SPOTLIGHT_PAUSE_MAX_NS);
 	else
 		backoff_failed(&d->backoff, now_ns, chance_number());
 	log_debug("%s: the server is tried again in %.1f s", why,
@@ -122,8 +114,7 @@ static void answered(struct destination *d)
 	backoff_succeeded(&d->backoff);
 }
 
-enum verdict destination_take(struct destination *d,
-			      const struct transport_answer *a)
+enum verdict destination_take(struct destination *d, const struct transport_answer *a)
 {
 	enum verdict verdict = verdict_of(a->status, d->retry_5xx);
 
@@ -132,8 +123,7 @@ enum verdict destination_take(struct destination *d,
 	if (a->status != 0 && !d->is_spotlight)
 		take_headers(d, a);
 	if (verdict == VERDICT_NONE)
-		no_answer(d,
-			  a->status == 0 ? a->error : "it says that it cannot");
+		no_answer(d, a->status == 0 ? a->error : "it says that it cannot");
 	else
 		answered(d);
 	/* After a 429 it may have been taken: told twice would be worse. */
@@ -144,8 +134,7 @@ enum verdict destination_take(struct destination *d,
 	return verdict;
 }
 
-const struct reports_item *destination_report(struct destination *d,
-					      uint64_t due_ns)
+const struct reports_item *destination_report(struct destination *d, uint64_t due_ns)
 {
 	const uint64_t now_ns = clock_boot_ns();
 
@@ -155,8 +144,7 @@ const struct reports_item *destination_report(struct destination *d,
 	return &d->item;
 }
 
-uint64_t destination_limit_ns(const struct destination *d,
-			      enum envelope_kind kind)
+uint64_t destination_limit_ns(const struct destination *d, enum envelope_kind kind)
 {
 	static const enum ratelimit_category of_v1[] = {
 		RATELIMIT_TRANSACTION,
@@ -168,7 +156,6 @@ uint64_t destination_limit_ns(const struct destination *d,
 	if (kind == ENVELOPE_CHUNK)
 		return ratelimit_until(&d->limits, RATELIMIT_PROFILE_CHUNK);
 	for (size_t i = 0; i < array_size(of_v1); i++)
-		until_ns = max_u64(until_ns,
-				   ratelimit_until(&d->limits, of_v1[i]));
+		until_ns = max_u64(until_ns, ratelimit_until(&d->limits, of_v1[i]));
 	return until_ns;
 }

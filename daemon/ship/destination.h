@@ -30,7 +30,7 @@ struct destination {
 	enum compression compression;
 	enum envelope_kind kind; /* that is made: its limits concern others */
 	struct ratelimit limits;
-	int64_t posted_s; /* when the last request began, seconds since 1970 */
+	int64_t posted_s;      /* when the last request began, seconds since 1970 */
 	int64_t clock_ahead_s; /* the server's clock, of ours; 0: about equal */
 	bool clock_told;
 	struct backoff backoff;
@@ -46,8 +46,7 @@ void destination_init(struct destination *d);
  * for one on what is made that is known already, 0: none. What is to be told
  * stays.
  */
-void destination_set(struct destination *d, const struct dsn *dsn,
-		     uint64_t limited_until_ns);
+void destination_set(struct destination *d, const struct dsn *dsn, uint64_t limited_until_ns);
 
 /* A request is about to be posted. */
 void destination_posts(struct destination *d);
@@ -56,24 +55,20 @@ void destination_posts(struct destination *d);
  * What came of a request, with a report or without one: keeps what the answer
  * says of the server, and says in the log what it says to a person.
  */
-enum verdict destination_take(struct destination *d,
-			      const struct transport_answer *a);
+enum verdict destination_take(struct destination *d, const struct transport_answer *a);
 
 /*
  * A report of what was lost, to go with a request that destination_take or
  * reports_failed follows; NULL: none is due before due_ns. Valid until the
  * next.
  */
-const struct reports_item *destination_report(struct destination *d,
-					      uint64_t due_ns);
+const struct reports_item *destination_report(struct destination *d, uint64_t due_ns);
 
 /* Until when the server takes none of that kind; 0: there is no limit. */
-uint64_t destination_limit_ns(const struct destination *d,
-			      enum envelope_kind kind);
+uint64_t destination_limit_ns(const struct destination *d, enum envelope_kind kind);
 
 /* Not to be tried at that time: it did not answer. */
-static inline bool destination_rests(const struct destination *d,
-				     uint64_t time_ns)
+static inline bool destination_rests(const struct destination *d, uint64_t time_ns)
 {
 	return backoff_holds(&d->backoff, time_ns);
 }

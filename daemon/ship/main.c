@@ -122,8 +122,7 @@ static int take_dsn(void *ctx, struct ipc_message *message)
 	struct dsn dsn;
 
 	(void)ctx;
-	if (message->n_fds != 0 ||
-	    memchr(m->dsn, '\0', sizeof(m->dsn)) == NULL ||
+	if (message->n_fds != 0 || memchr(m->dsn, '\0', sizeof(m->dsn)) == NULL ||
 	    m->compression >= COMPRESSION_N || m->kind >= ENVELOPE_KIND_N)
 		return -EPROTO;
 	outbox.to.is_spotlight = m->is_spotlight != 0;
@@ -131,8 +130,7 @@ static int take_dsn(void *ctx, struct ipc_message *message)
 	outbox.to.compression = (enum compression)m->compression;
 	outbox.to.retry_5xx = m->retry_5xx != 0;
 	outbox.to.is_silent = m->no_reports != 0;
-	switch (m->is_spotlight ? dsn_parse_url(&dsn, m->dsn)
-				: dsn_parse(&dsn, m->dsn)) {
+	switch (m->is_spotlight ? dsn_parse_url(&dsn, m->dsn) : dsn_parse(&dsn, m->dsn)) {
 	case DSN_OK:
 		outbox_set_dsn(&outbox, &dsn, m->limited_until_ns);
 		return 0;
@@ -178,8 +176,7 @@ static void write_file(const struct sending *s, struct ipc_message *message)
 	if (close(file) < 0 && r == 0)
 		r = -errno;
 	if (r < 0)
-		log_warning("chunk %s could not be written: %s", s->chunk_id,
-			    strerror(-r));
+		log_warning("chunk %s could not be written: %s", s->chunk_id, strerror(-r));
 	written.error = -r;
 	tell(&written, sizeof(written));
 }
@@ -211,16 +208,14 @@ static int take_lost(void *ctx, struct ipc_message *message)
 	const struct msg_lost *m = (const void *)message->bytes;
 
 	(void)ctx;
-	if (m->reason >= CLIENT_REPORT_REASON_N || m->quantity == 0 ||
-	    m->kind >= ENVELOPE_KIND_N)
+	if (m->reason >= CLIENT_REPORT_REASON_N || m->quantity == 0 || m->kind >= ENVELOPE_KIND_N)
 		return -EPROTO;
-	outbox_lost(&outbox, (enum envelope_kind)m->kind,
-		    (enum client_report_reason)m->reason, m->quantity);
+	outbox_lost(&outbox, (enum envelope_kind)m->kind, (enum client_report_reason)m->reason,
+		    m->quantity);
 	return 0;
 }
 
-static void take_files(struct ipc_message *m, uint32_t files,
-		       int ret_fds[INIT_FILE_N])
+static void take_files(struct ipc_message *m, uint32_t files, int ret_fds[INIT_FILE_N])
 {
 	size_t n = 0;
 
@@ -360,9 +355,7 @@ static void open_spool(const struct msg_init *init, int dir_fd)
 		.count = init->spool_count,
 		.age_ms = init->spool_age_s * UINT64_C(1000),
 	};
-	int r = dir_fd < 0 ? 0
-			   : spooled_open(&outbox.spooled, init->spool_dsn,
-					  &limits, dir_fd);
+	int r = dir_fd < 0 ? 0 : spooled_open(&outbox.spooled, init->spool_dsn, &limits, dir_fd);
 
 	if (r < 0)
 		log_error("the spool cannot be read: %s", strerror(-r));
@@ -401,8 +394,7 @@ static void finish_alone(void)
 	for (;;) {
 		outbox_step(&outbox);
 		if (outbox_is_empty(&outbox) ||
-		    transport_wait(transport, -1, outbox_wait_ms(&outbox),
-				   &ignored) < 0)
+		    transport_wait(transport, -1, outbox_wait_ms(&outbox), &ignored) < 0)
 			return;
 	}
 }
@@ -410,8 +402,7 @@ static void finish_alone(void)
 int main(int argc, char **argv)
 {
 	struct ipc_message message;
-	const struct msg_init *init =
-		child_start(argc, argv, "sentry-profd-ship", &message);
+	const struct msg_init *init = child_start(argc, argv, "sentry-profd-ship", &message);
 	int fds[INIT_FILE_N];
 	bool readable;
 
@@ -423,8 +414,7 @@ int main(int argc, char **argv)
 		report_spool();
 		report_limit();
 		report_clock();
-		if (transport_wait(transport, MSG_FD, outbox_wait_ms(&outbox),
-				   &readable) < 0)
+		if (transport_wait(transport, MSG_FD, outbox_wait_ms(&outbox), &readable) < 0)
 			die("waiting", EIO);
 		if (readable && !on_broker())
 			break;

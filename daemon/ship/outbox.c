@@ -28,8 +28,7 @@ void outbox_fini(struct outbox *o)
 	spooled_fini(&o->spooled);
 }
 
-void outbox_set_dsn(struct outbox *o, const struct dsn *dsn,
-		    uint64_t limited_until_ns)
+void outbox_set_dsn(struct outbox *o, const struct dsn *dsn, uint64_t limited_until_ns)
 {
 	destination_set(&o->to, dsn, limited_until_ns);
 	o->limited_told_ns = limited_until_ns;
@@ -37,8 +36,8 @@ void outbox_set_dsn(struct outbox *o, const struct dsn *dsn,
 		spooled_set_dsn(&o->spooled, dsn);
 }
 
-void outbox_lost(struct outbox *o, enum envelope_kind kind,
-		 enum client_report_reason reason, uint64_t n)
+void outbox_lost(struct outbox *o, enum envelope_kind kind, enum client_report_reason reason,
+		 uint64_t n)
 {
 	reports_count(&o->to.reports, kind, reason, n);
 }
@@ -78,8 +77,7 @@ static void drop(struct outbox *o, struct sending *s)
 	if (o->to.is_spotlight)
 		log_debug("chunk %s was dropped: it is too slow", s->chunk_id);
 	else
-		log_warning("chunk %s was dropped: the server is too slow",
-			    s->chunk_id);
+		log_warning("chunk %s was dropped: the server is too slow", s->chunk_id);
 	lose(o, s, DISCARD_QUEUE_OVERFLOW);
 }
 
@@ -109,8 +107,7 @@ static void give_back(struct outbox *o)
 /* The body is there. After an error it is not any more. */
 static int post_body(struct outbox *o)
 {
-	int r = transport_set_target(o->transport, &o->to.dsn,
-				     o->to.compression);
+	int r = transport_set_target(o->transport, &o->to.dsn, o->to.compression);
 
 	destination_posts(&o->to);
 	if (r == 0)
@@ -120,15 +117,13 @@ static int post_body(struct outbox *o)
 	return r;
 }
 
-static int post(struct outbox *o, const struct package *package,
-		const struct reports_item *report)
+static int post(struct outbox *o, const struct package *package, const struct reports_item *report)
 {
 	struct package sent = *package;
 	int r;
 
 	sent.compression = o->to.compression;
-	r = package_compress(&sent, (int64_t)(clock_wall_ns() / NS_PER_US),
-			     report, &o->body);
+	r = package_compress(&sent, (int64_t)(clock_wall_ns() / NS_PER_US), report, &o->body);
 	if (r < 0) {
 		give_back(o);
 		return r;
@@ -138,8 +133,7 @@ static int post(struct outbox *o, const struct package *package,
 
 static bool is_busy(const struct outbox *o)
 {
-	return o->current != NULL || o->spooled.given ||
-	       o->alone != ALONE_NOTHING;
+	return o->current != NULL || o->spooled.given || o->alone != ALONE_NOTHING;
 }
 
 static bool is_limited(const struct outbox *o, const struct package *p)
@@ -159,17 +153,14 @@ static void send_queued(struct outbox *o)
 			continue;
 		}
 		if (is_limited(o, &s->package)) {
-			log_debug("chunk %s is not sent: rate limit",
-				  s->chunk_id);
+			log_debug("chunk %s is not sent: rate limit", s->chunk_id);
 			lose(o, s, DISCARD_RATE_LIMITED);
 			continue;
 		}
 		r = post(o, &s->package,
-			 destination_report(&o->to,
-					    reports_ride_ns(&o->to.reports)));
+			 destination_report(&o->to, reports_ride_ns(&o->to.reports)));
 		if (r < 0) {
-			log_warning("chunk %s was not sent: %s", s->chunk_id,
-				    strerror(-r));
+			log_warning("chunk %s was not sent: %s", s->chunk_id, strerror(-r));
 			lose(o, s, DISCARD_MEMORY);
 			continue;
 		}
@@ -182,15 +173,13 @@ static void send_spooled(struct outbox *o, enum envelope_kind kind)
 	const struct reports_item *report =
 		destination_report(&o->to, reports_ride_ns(&o->to.reports));
 
-	if (!spooled_give(&o->spooled, kind, o->to.compression, report,
-			  &o->body))
+	if (!spooled_give(&o->spooled, kind, o->to.compression, report, &o->body))
 		reports_failed(&o->to.reports);
 	else if (post_body(o) < 0)
 		spooled_answered(&o->spooled, VERDICT_NONE);
 }
 
-static void send_alone(struct outbox *o, enum outbox_alone what,
-		       const struct reports_item *report)
+static void send_alone(struct outbox *o, enum outbox_alone what, const struct reports_item *report)
 {
 	struct package alone = {
 		.sdk_name = SDK_NAME,
@@ -230,12 +219,10 @@ static void send_probe(struct outbox *o)
 		end_probe(o, &(struct transport_answer){.status = 429});
 		return;
 	}
-	if (reports_make(&nothing, (int64_t)(clock_wall_ns() / NS_PER_SEC),
-			 &report) == 0)
+	if (reports_make(&nothing, (int64_t)(clock_wall_ns() / NS_PER_SEC), &report) == 0)
 		send_alone(o, ALONE_PROBE, &report);
 	if (o->alone != ALONE_PROBE)
-		end_probe(o, &(struct transport_answer){
-				     .error = "no memory for a request"});
+		end_probe(o, &(struct transport_answer){.error = "no memory for a request"});
 }
 
 /* There was no answer: it waits. */
@@ -274,14 +261,12 @@ static void settle(struct outbox *o, struct sending *s, enum verdict verdict)
 	}
 }
 
-static void tell_verdict(const struct outbox *o, enum verdict verdict,
-			 int status)
+static void tell_verdict(const struct outbox *o, enum verdict verdict, int status)
 {
 	char chunk[sizeof("chunk ") + MSG_ID_SIZE];
 
 	if (o->current != NULL)
-		(void)snprintf(chunk, sizeof(chunk), "chunk %s",
-			       o->current->chunk_id);
+		(void)snprintf(chunk, sizeof(chunk), "chunk %s", o->current->chunk_id);
 	verdict_tell(verdict,
 		     o->current != NULL		? chunk
 		     : o->alone == ALONE_REPORT ? "a report of what was lost"
@@ -330,17 +315,15 @@ static void give_up(struct outbox *o)
 /* In vain: the server will not be asked again before the time is up. */
 static bool is_over(const struct outbox *o)
 {
-	return o->finish_ns != 0 &&
-	       (clock_boot_ns() >= o->finish_ns ||
-		(!is_busy(o) && destination_rests(&o->to, o->finish_ns)));
+	return o->finish_ns != 0 && (clock_boot_ns() >= o->finish_ns ||
+				     (!is_busy(o) && destination_rests(&o->to, o->finish_ns)));
 }
 
 static uint64_t spool_due_ns(const struct outbox *o, enum envelope_kind kind)
 {
 	if (!o->to.has_dsn || o->finish_ns != 0)
 		return UINT64_MAX;
-	return max_u64(spooled_due_ns(&o->spooled, kind),
-		       destination_limit_ns(&o->to, kind));
+	return max_u64(spooled_due_ns(&o->spooled, kind), destination_limit_ns(&o->to, kind));
 }
 
 /* The last one does not wait for its time, nor for a server that is silent. */
@@ -349,21 +332,17 @@ static uint64_t report_due_ns(const struct outbox *o)
 	const struct destination *to = &o->to;
 	uint64_t due_ns = reports_alone_ns(&to->reports);
 
-	if (!to->has_dsn || to->is_silent ||
-	    (o->finish_ns != 0 && !o->last_due))
+	if (!to->has_dsn || to->is_silent || (o->finish_ns != 0 && !o->last_due))
 		return UINT64_MAX;
 	if (o->last_due)
-		due_ns = reports_any(&to->reports) && to->backoff.failures == 0
-				 ? 0
-				 : UINT64_MAX;
+		due_ns = reports_any(&to->reports) && to->backoff.failures == 0 ? 0 : UINT64_MAX;
 	return max_u64(due_ns, ratelimit_until(&to->limits, RATELIMIT_ALL));
 }
 
 /* What is not of the queue. */
 static bool may_send(const struct outbox *o)
 {
-	return !is_busy(o) && o->waiting.n == 0 &&
-	       !destination_rests(&o->to, clock_boot_ns());
+	return !is_busy(o) && o->waiting.n == 0 && !destination_rests(&o->to, clock_boot_ns());
 }
 
 void outbox_step(struct outbox *o)
@@ -399,8 +378,7 @@ int outbox_wait_ms(const struct outbox *o)
 	if (!is_busy(o)) {
 		due_ns = report_due_ns(o);
 		for (int i = 0; i < ENVELOPE_KIND_N; i++)
-			due_ns = min_u64(
-				due_ns, spool_due_ns(o, (enum envelope_kind)i));
+			due_ns = min_u64(due_ns, spool_due_ns(o, (enum envelope_kind)i));
 		if (o->waiting.n > 0)
 			due_ns = now_ns;
 		if (o->to.backoff.failures > 0)
@@ -433,8 +411,7 @@ void outbox_end(struct outbox *o, uint64_t timeout_ns)
 /* One that can be sent in time. */
 static bool report_waits(const struct outbox *o)
 {
-	return o->alone == ALONE_REPORT ||
-	       (o->last_due && report_due_ns(o) < o->finish_ns);
+	return o->alone == ALONE_REPORT || (o->last_due && report_due_ns(o) < o->finish_ns);
 }
 
 bool outbox_is_empty(const struct outbox *o)

@@ -30,8 +30,7 @@
 #define OUTBOX_BODY_MAX (CHUNK_V2_SIZE_MAX + (1u << 20))
 
 /* The envelope's header, and two items with theirs. */
-_Static_assert(PACKAGE_UNPACKED_MAX >=
-		       CHUNK_V2_SIZE_MAX + 3 * ENVELOPE_HEADER_SIZE,
+_Static_assert(PACKAGE_UNPACKED_MAX >= CHUNK_V2_SIZE_MAX + 3 * ENVELOPE_HEADER_SIZE,
 	       "what is put into the spool comes out of it");
 
 /* What the server answered to a probe, or that it did not. */
@@ -58,7 +57,7 @@ struct outbox {
 	struct sending *current;
 	enum outbox_alone alone; /* or one of these. */
 	outbox_probed_fn probed; /* a probe is asked for; NULL: none is */
-	bool last_due; /* a report does not wait for its time any more */
+	bool last_due;		 /* a report does not wait for its time any more */
 	struct buf body;
 
 	struct waiting waiting;
@@ -75,15 +74,14 @@ void outbox_init(struct outbox *o, struct transport *transport, outbox_fn done);
 void outbox_fini(struct outbox *o);
 
 /* So many were lost before they came here: they are told of. */
-void outbox_lost(struct outbox *o, enum envelope_kind kind,
-		 enum client_report_reason reason, uint64_t n);
+void outbox_lost(struct outbox *o, enum envelope_kind kind, enum client_report_reason reason,
+		 uint64_t n);
 
 /*
  * Where to; NULL: nowhere, envelopes end with SHIP_NOTHING. Lifts limits, but
  * for one on what is made that is known already, 0: none.
  */
-void outbox_set_dsn(struct outbox *o, const struct dsn *dsn,
-		    uint64_t limited_until_ns);
+void outbox_set_dsn(struct outbox *o, const struct dsn *dsn, uint64_t limited_until_ns);
 
 /* Takes s. If there is no room the oldest that waits has to go. */
 void outbox_add(struct outbox *o, struct sending *s);

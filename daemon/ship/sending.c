@@ -12,14 +12,11 @@
 
 static int check_envelope(const struct msg_envelope *m)
 {
-	if (m->to_file > 1 || m->to_server > 1 || m->size == 0 ||
-	    m->size > CHUNK_V2_SIZE_MAX || m->transaction_size >= m->size ||
-	    m->file_size > CHUNK_V2_SIZE_MAX ||
-	    (m->anchor_size > 0 &&
-	     (m->to_file || m->file_size > 0 || m->transaction_size > 0)) ||
+	if (m->to_file > 1 || m->to_server > 1 || m->size == 0 || m->size > CHUNK_V2_SIZE_MAX ||
+	    m->transaction_size >= m->size || m->file_size > CHUNK_V2_SIZE_MAX ||
+	    (m->anchor_size > 0 && (m->to_file || m->file_size > 0 || m->transaction_size > 0)) ||
 	    m->anchor_size > CHUNK_V2_SIZE_MAX || !id_is_one(m->chunk_id) ||
-	    m->platform[0] == '\0' ||
-	    memchr(m->platform, '\0', sizeof(m->platform)) == NULL)
+	    m->platform[0] == '\0' || memchr(m->platform, '\0', sizeof(m->platform)) == NULL)
 		return -EPROTO;
 	return 0;
 }
@@ -31,8 +28,8 @@ int sending_new(struct ipc_message *message, struct sending **ret)
 
 	/* A payload is as large as its message says, and stays so. */
 	if (check_envelope(m) < 0 ||
-	    message->n_fds != 1 + m->to_file + (size_t)(m->file_size > 0) +
-				      (size_t)(m->anchor_size > 0) ||
+	    message->n_fds !=
+		    1 + m->to_file + (size_t)(m->file_size > 0) + (size_t)(m->anchor_size > 0) ||
 	    !sealed_is(message->fds[0], m->size) ||
 	    (m->file_size > 0 && !sealed_is(message->fds[2], m->file_size)) ||
 	    (m->anchor_size > 0 && !sealed_is(message->fds[1], m->anchor_size)))

@@ -23,8 +23,7 @@
 #define PART_NAME_SIZE (16 + 1)
 
 /* Of a directory of files; returns true if this one is not there any more. */
-typedef bool (*entry_fn)(void *ctx, int dir_fd, const char *name,
-			 const struct spool_entry *e);
+typedef bool (*entry_fn)(void *ctx, int dir_fd, const char *name, const struct spool_entry *e);
 
 struct each {
 	int dir_fd;
@@ -57,13 +56,11 @@ struct move {
 	int to;
 };
 
-static bool move_one(void *ctx, int dir_fd, const char *name,
-		     const struct spool_entry *e)
+static bool move_one(void *ctx, int dir_fd, const char *name, const struct spool_entry *e)
 {
 	const struct move *m = ctx;
 
-	return e->dsn == m->dsn &&
-	       renameat2(dir_fd, name, m->to, name, RENAME_NOREPLACE) == 0;
+	return e->dsn == m->dsn && renameat2(dir_fd, name, m->to, name, RENAME_NOREPLACE) == 0;
 }
 
 static void gather(int from, int to, uint64_t dsn)
@@ -89,8 +86,7 @@ static bool is_part_name(const char *name)
 
 static int open_part(int dir_fd, const char *name)
 {
-	return openat(dir_fd, name,
-		      O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
 struct expiry {
@@ -102,8 +98,7 @@ struct expiry {
 };
 
 /* By its name from the spool's directory: ship's filter knows of no other. */
-static bool remove_old(void *ctx, int dir_fd, const char *name,
-		       const struct spool_entry *e)
+static bool remove_old(void *ctx, int dir_fd, const char *name, const struct spool_entry *e)
 {
 	const struct expiry *x = ctx;
 	char path[PART_NAME_SIZE + 1 + SPOOL_NAME_SIZE];
@@ -174,8 +169,7 @@ static int make_part(int dir_fd, const char *name)
 		part = open_part(dir_fd, name);
 		if (part < 0 && errno == ENOENT)
 			continue;
-		if (part < 0 || flock(part, LOCK_SH) < 0 ||
-		    fstat(part, &st) < 0)
+		if (part < 0 || flock(part, LOCK_SH) < 0 || fstat(part, &st) < 0)
 			break;
 	}
 	if (part < 0)
@@ -183,19 +177,16 @@ static int make_part(int dir_fd, const char *name)
 	return part;
 }
 
-int spool_part_open(int dir_fd, const struct msg_init *init,
-		    struct spool_parts *ret)
+int spool_part_open(int dir_fd, const struct msg_init *init, struct spool_parts *ret)
 {
-	const uint64_t age_s = init->spool_age_s != 0 ? init->spool_age_s
-						      : SPOOL_AGE_DEFAULT_S;
+	const uint64_t age_s = init->spool_age_s != 0 ? init->spool_age_s : SPOOL_AGE_DEFAULT_S;
 	char name[PART_NAME_SIZE];
 	int part;
 
 	*ret = (struct spool_parts){.dir_fd = -1};
 	if (dir_fd < 0)
 		return -1;
-	(void)snprintf(name, sizeof(name), "%016llx",
-		       (unsigned long long)init->spool_dsn);
+	(void)snprintf(name, sizeof(name), "%016llx", (unsigned long long)init->spool_dsn);
 	if (init->spool_is_first) {
 		part = open_part(dir_fd, name);
 		if (part >= 0)

@@ -32,8 +32,7 @@ struct spool_parts {
  * (spool_forget_taken). Others that are empty, and nobody's, are removed by the
  * first. -1: there is none.
  */
-int spool_part_open(int dir_fd, const struct msg_init *init,
-		    struct spool_parts *ret);
+int spool_part_open(int dir_fd, const struct msg_init *init, struct spool_parts *ret);
 
 /* At every turn, in the sandbox, too: what is too old goes. */
 void spool_parts_check(struct spool_parts *p);

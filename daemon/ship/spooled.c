@@ -49,12 +49,10 @@ static void count_lost(struct spooled *s, const char *name)
 	struct spool_entry e;
 
 	if (spool_name_parse(name, &e) == 0 && e.dsn == s->dsn)
-		reports_count(s->reports, e.kind, CLIENT_REPORT_CACHE_OVERFLOW,
-			      1);
+		reports_count(s->reports, e.kind, CLIENT_REPORT_CACHE_OVERFLOW, 1);
 }
 
-static void on_event(void *ctx, enum spool_event event, const char *name,
-		     int error)
+static void on_event(void *ctx, enum spool_event event, const char *name, int error)
 {
 	struct spooled *s = ctx;
 
@@ -75,8 +73,7 @@ static void on_event(void *ctx, enum spool_event event, const char *name,
 		return;
 	case SPOOL_SET_ASIDE:
 		s->counts.set_aside++;
-		log_warning("spool: %s is set aside: %s", name,
-			    strerror(error));
+		log_warning("spool: %s is set aside: %s", name, strerror(error));
 		return;
 	case SPOOL_LEFT_ALONE:
 		log_warning("spool: %s is not of ours", name);
@@ -84,22 +81,16 @@ static void on_event(void *ctx, enum spool_event event, const char *name,
 	}
 }
 
-int spooled_open(struct spooled *s, uint64_t dsn,
-		 const struct spool_limits *limits, int dir_fd)
+int spooled_open(struct spooled *s, uint64_t dsn, const struct spool_limits *limits, int dir_fd)
 {
 	const struct spool_options options = {
 		.dir_fd = dir_fd,
 		.limits =
 			{
-				.bytes = limits->bytes != 0
-						 ? limits->bytes
-						 : SPOOL_BYTES_DEFAULT,
-				.count = limits->count != 0
-						 ? limits->count
-						 : SPOOL_COUNT_DEFAULT,
-				.age_ms = limits->age_ms != 0
-						  ? limits->age_ms
-						  : SPOOL_AGE_DEFAULT_S * 1000,
+				.bytes = limits->bytes != 0 ? limits->bytes : SPOOL_BYTES_DEFAULT,
+				.count = limits->count != 0 ? limits->count : SPOOL_COUNT_DEFAULT,
+				.age_ms = limits->age_ms != 0 ? limits->age_ms
+							      : SPOOL_AGE_DEFAULT_S * 1000,
 			},
 		.event = on_event,
 		.ctx = s,
@@ -113,8 +104,7 @@ int spooled_open(struct spooled *s, uint64_t dsn,
 	count(s);
 	s->next_ns = clock_boot_ns() + chance_below(SPOOLED_START_MAX_NS);
 	if (s->counts.count > 0)
-		log_debug("%llu chunks wait in the spool",
-			  (unsigned long long)s->counts.count);
+		log_debug("%llu chunks wait in the spool", (unsigned long long)s->counts.count);
 	return 0;
 }
 
@@ -166,14 +156,13 @@ static int put(struct spooled *s, const struct package *p, const char *chunk_id)
 	if (r == 0)
 		r = package_compress(p, ENVELOPE_NOT_SENT, NULL, &kept);
 	if (r == 0)
-		r = spool_add(s->spool, id, s->dsn, package_kind(p), kept.data,
-			      kept.len, wall_ms());
+		r = spool_add(s->spool, id, s->dsn, package_kind(p), kept.data, kept.len,
+			      wall_ms());
 	buf_fini(&kept);
 	return r;
 }
 
-bool spooled_keep(struct spooled *s, const struct package *p,
-		  const char *chunk_id)
+bool spooled_keep(struct spooled *s, const struct package *p, const char *chunk_id)
 {
 	int r;
 
@@ -206,23 +195,20 @@ uint64_t spooled_due_ns(const struct spooled *s, enum envelope_kind kind)
 	return s->next_ns;
 }
 
-static int stamp(const struct spooled *s, const struct spool_entry *e,
-		 enum compression compression,
+static int stamp(const struct spooled *s, const struct spool_entry *e, enum compression compression,
 		 const struct reports_item *report, struct buf *ret)
 {
 	int fd = -1, r;
 
 	r = spool_open(s->spool, e, &fd);
 	if (r == 0)
-		r = package_stamp(fd, compression,
-				  (int64_t)(clock_wall_ns() / NS_PER_US),
-				  report, ret);
+		r = package_stamp(fd, compression, (int64_t)(clock_wall_ns() / NS_PER_US), report,
+				  ret);
 	close_fd(&fd);
 	return r;
 }
 
-bool spooled_give(struct spooled *s, enum envelope_kind kind,
-		  enum compression compression,
+bool spooled_give(struct spooled *s, enum envelope_kind kind, enum compression compression,
 		  const struct reports_item *report, struct buf *ret)
 {
 	const struct spool_entry *e;
@@ -244,8 +230,7 @@ bool spooled_give(struct spooled *s, enum envelope_kind kind,
 			return false;
 		}
 		spool_set_aside(s->spool, e, -r);
-		reports_count(s->reports, kind,
-			      CLIENT_REPORT_INTERNAL_SDK_ERROR, 1);
+		reports_count(s->reports, kind, CLIENT_REPORT_INTERNAL_SDK_ERROR, 1);
 		count(s);
 	}
 	return false;
@@ -257,8 +242,7 @@ static uint64_t after_a_pause_ns(const struct spooled *s)
 	uint64_t span_ms;
 	const size_t n = spool_span(s->spool, s->dsn, &span_ms);
 
-	return clock_boot_ns() +
-	       pace_pause_ns(n, span_ms * NS_PER_MS, chance_number());
+	return clock_boot_ns() + pace_pause_ns(n, span_ms * NS_PER_MS, chance_number());
 }
 
 void spooled_answered(struct spooled *s, enum verdict verdict)
@@ -278,8 +262,7 @@ void spooled_answered(struct spooled *s, enum verdict verdict)
 		break;
 	case VERDICT_REFUSED:
 		s->counts.refused++;
-		reports_count(s->reports, s->given_kind,
-			      CLIENT_REPORT_SEND_ERROR, 1);
+		reports_count(s->reports, s->given_kind, CLIENT_REPORT_SEND_ERROR, 1);
 		break;
 	}
 	/* Its place may have been taken meanwhile. */

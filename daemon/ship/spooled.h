@@ -47,8 +47,8 @@ void spooled_init(struct spooled *s, struct reports *reports);
  * then there is none. Its first chunk is due after a while, by chance: hosts
  * that start at the same moment have one, too.
  */
-must_check int spooled_open(struct spooled *s, uint64_t dsn,
-			    const struct spool_limits *limits, int dir_fd);
+must_check int spooled_open(struct spooled *s, uint64_t dsn, const struct spool_limits *limits,
+			    int dir_fd);
 void spooled_fini(struct spooled *s);
 
 /* Says what is there for others: no ship of theirs may ever come. */
@@ -60,8 +60,7 @@ void spooled_check(struct spooled *s);
 bool spooled_has(const struct spooled *s, const char *chunk_id);
 
 /* Puts a chunk there; false if that is not possible now. */
-bool spooled_keep(struct spooled *s, const struct package *p,
-		  const char *chunk_id);
+bool spooled_keep(struct spooled *s, const struct package *p, const char *chunk_id);
 /* The disk is asked again, even if it took nothing a moment ago. */
 void spooled_ask_again(struct spooled *s);
 
@@ -73,8 +72,7 @@ uint64_t spooled_due_ns(const struct spooled *s, enum envelope_kind kind);
  * compression, with the report if it is not NULL; false if there is none.
  * spooled_answered follows.
  */
-bool spooled_give(struct spooled *s, enum envelope_kind kind,
-		  enum compression compression,
+bool spooled_give(struct spooled *s, enum envelope_kind kind, enum compression compression,
 		  const struct reports_item *report, struct buf *ret);
 void spooled_answered(struct spooled *s, enum verdict verdict);
 

@@ -14,8 +14,7 @@ enum verdict verdict_of(int status, bool retry_5xx)
 void verdict_tell(enum verdict verdict, const char *what, int status)
 {
 	if (verdict == VERDICT_REFUSED)
-		log_warning("%s was refused by the server: status %d", what,
-			    status);
+		log_warning("%s was refused by the server: status %d", what, status);
 	else
 		log_debug("%s: the server answers %d", what, status);
 }

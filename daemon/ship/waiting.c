@@ -5,8 +5,7 @@
 
 bool waiting_has_room(const struct waiting *w, const struct sending *s)
 {
-	return w->n < WAITING_MAX &&
-	       w->bytes + s->package.payload_size <= WAITING_BYTES_MAX;
+	return w->n < WAITING_MAX && w->bytes + s->package.payload_size <= WAITING_BYTES_MAX;
 }
 
 static void put(struct waiting *w, size_t at, struct sending *s)
@@ -36,7 +35,6 @@ struct sending *waiting_take(struct waiting *w)
 	assert(w->n > 0);
 	w->n--;
 	w->bytes -= s->package.payload_size;
-	memmove(w->oldest_first, w->oldest_first + 1,
-		w->n * sizeof(w->oldest_first[0]));
+	memmove(w->oldest_first, w->oldest_first + 1, w->n * sizeof(w->oldest_first[0]));
 	return s;
 }

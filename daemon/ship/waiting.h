@@ -14,8 +14,7 @@
 /* Some minutes of a dozen targets, if the server is slow. */
 #define WAITING_MAX	  32
 #define WAITING_BYTES_MAX (256u << 20)
-_Static_assert(WAITING_MAX >= MSG_ENVELOPES_MAX,
-	       "the broker would overflow it");
+_Static_assert(WAITING_MAX >= MSG_ENVELOPES_MAX, "the broker would overflow it");
 
 /* All 0: none. */
 struct waiting {

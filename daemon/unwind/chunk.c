@@ -14,8 +14,7 @@
 #include "proto/sdk.h"
 #include "proto/transaction.h"
 
-static void send_broker(const void *message, size_t size, const int *fds,
-			size_t n_fds)
+static void send_broker(const void *message, size_t size, const int *fds, size_t n_fds)
 {
 	if (ipc_send(MSG_FD, message, size, fds, n_fds) < 0)
 		exit(EXIT_SUCCESS);
@@ -67,8 +66,7 @@ static uint32_t active_thread(const struct profile *p, int32_t pid)
 	return p->samples[0].tid;
 }
 
-static int write_v1(const struct msg_session_open *open,
-		    const struct profile *profile, FILE *out,
+static int write_v1(const struct msg_session_open *open, const struct profile *profile, FILE *out,
 		    uint64_t *ret_transaction_size)
 {
 	struct profile_v1 v = {
@@ -101,10 +99,8 @@ static bool is_v1(const struct msg_session_open *open)
 	return open->transaction[0] != '\0';
 }
 
-static int write_payload(const struct msg_session_open *open,
-			 const struct profile *profile,
-			 enum chunk_v2_reader reader, FILE *out,
-			 uint64_t *ret_transaction_size)
+static int write_payload(const struct msg_session_open *open, const struct profile *profile,
+			 enum chunk_v2_reader reader, FILE *out, uint64_t *ret_transaction_size)
 {
 	*ret_transaction_size = 0;
 	if (is_v1(open))
@@ -112,9 +108,8 @@ static int write_payload(const struct msg_session_open *open,
 	return chunk_v2_write(profile, reader, out);
 }
 
-static int encode(const struct msg_session_open *open,
-		  const struct profile *profile, enum chunk_v2_reader reader,
-		  int *ret_fd, uint64_t *ret_size,
+static int encode(const struct msg_session_open *open, const struct profile *profile,
+		  enum chunk_v2_reader reader, int *ret_fd, uint64_t *ret_size,
 		  uint64_t *ret_transaction_size)
 {
 	struct sealed s;
@@ -136,15 +131,13 @@ static bool wants_more(const struct msg_session_open *open)
  * The second payload, for the file and Spotlight, where the first is the
  * server's. Without memory, or if it is too large, they get that one, too.
  */
-static void encode_more(const struct msg_session_open *open,
-			const struct profile *profile, int *ret_fd,
-			struct msg_chunk *m)
+static void encode_more(const struct msg_session_open *open, const struct profile *profile,
+			int *ret_fd, struct msg_chunk *m)
 {
 	uint64_t transaction_size;
 
 	if (!open->for_server || !wants_more(open) || is_v1(open) ||
-	    encode(open, profile, CHUNK_V2_FILE, ret_fd, &m->file_size,
-		   &transaction_size) < 0)
+	    encode(open, profile, CHUNK_V2_FILE, ret_fd, &m->file_size, &transaction_size) < 0)
 		return;
 	if (m->file_size > CHUNK_V2_SIZE_MAX) {
 		m->file_size = 0;
@@ -164,8 +157,7 @@ static void send_recorded(const struct msg_session_open *open, uint32_t record,
 	uint64_t transaction_size;
 	int fd = -1;
 
-	if (encode(open, profile, CHUNK_V2_FILE, &fd, &m.size,
-		   &transaction_size) < 0 ||
+	if (encode(open, profile, CHUNK_V2_FILE, &fd, &m.size, &transaction_size) < 0 ||
 	    m.size > CHUNK_V2_SIZE_MAX)
 		tell_record(MSG_RECORD_LOST, open->target, record);
 	else
@@ -174,9 +166,8 @@ static void send_recorded(const struct msg_session_open *open, uint32_t record,
 }
 
 /* All transactions of a run are one trace, which has the profiler's id. */
-static int write_anchor(const struct msg_session_open *open,
-			const struct profile *profile, const char *program,
-			FILE *out)
+static int write_anchor(const struct msg_session_open *open, const struct profile *profile,
+			const char *program, FILE *out)
 {
 	char name[MSG_TEXT_MAX + sizeof(" 2147483647")], span_id[MSG_ID_SIZE];
 	struct transaction t = {
@@ -200,22 +191,20 @@ static int write_anchor(const struct msg_session_open *open,
  * below a transaction that refers to it. Where there is no memory for the
  * transaction the chunk goes alone.
  */
-static void encode_anchor(const struct msg_session_open *open,
-			  const struct profile *profile, const char *program,
-			  int *ret_fd, struct msg_chunk *m)
+static void encode_anchor(const struct msg_session_open *open, const struct profile *profile,
+			  const char *program, int *ret_fd, struct msg_chunk *m)
 {
 	struct sealed s;
 
-	if (!open->for_spotlight || is_v1(open) ||
-	    sealed_open(&s, "transaction") < 0)
+	if (!open->for_spotlight || is_v1(open) || sealed_open(&s, "transaction") < 0)
 		return;
-	if (sealed_close(&s, write_anchor(open, profile, program, s.out),
-			 ret_fd, &m->anchor_size) < 0)
+	if (sealed_close(&s, write_anchor(open, profile, program, s.out), ret_fd, &m->anchor_size) <
+	    0)
 		log_debug("a chunk has no transaction for Spotlight");
 }
 
-static void send_payload(const struct msg_session_open *open,
-			 const char *program, const struct profile *profile)
+static void send_payload(const struct msg_session_open *open, const char *program,
+			 const struct profile *profile)
 {
 	struct msg_chunk m = {
 		.h = MSG_HEADER(MSG_CHUNK),
@@ -226,9 +215,8 @@ static void send_payload(const struct msg_session_open *open,
 	size_t n = 1;
 
 	r = encode(open, profile,
-		   wants_more(open) && !open->for_server ? CHUNK_V2_FILE
-							 : CHUNK_V2_SERVER,
-		   &fds[0], &m.size, &m.transaction_size);
+		   wants_more(open) && !open->for_server ? CHUNK_V2_FILE : CHUNK_V2_SERVER, &fds[0],
+		   &m.size, &m.transaction_size);
 	if (r < 0) {
 		log_warning("a chunk is lost: %s", strerror(-r));
 		chunk_is_lost(open->target, 0, DISCARD_MEMORY);
@@ -254,8 +242,7 @@ void chunk_send(const struct msg_session_open *open, uint32_t record,
 {
 	enum profile_fault fault;
 
-	memcpy(profile->profiler_id, open->profiler_id,
-	       sizeof(profile->profiler_id));
+	memcpy(profile->profiler_id, open->profiler_id, sizeof(profile->profiler_id));
 	id_make(profile->chunk_id);
 	profile->platform = open->platform;
 	profile->release = program->release;
@@ -264,8 +251,7 @@ void chunk_send(const struct msg_session_open *open, uint32_t record,
 	profile->sdk_version = SDK_VERSION;
 	fault = profile_check(profile);
 	if (fault != PROFILE_OK) {
-		log_debug("a chunk would be rejected: %s",
-			  profile_fault_name(fault));
+		log_debug("a chunk would be rejected: %s", profile_fault_name(fault));
 		chunk_is_lost(open->target, record, fault);
 	} else if (record != 0) {
 		send_recorded(open, record, profile);

@@ -28,8 +28,7 @@ static struct aggregate_options options_of(const struct msg_session_open *open)
 	};
 }
 
-int chunks_open(struct chunks *c, const struct msg_session_open *open,
-		const struct program *p)
+int chunks_open(struct chunks *c, const struct msg_session_open *open, const struct program *p)
 {
 	struct aggregate_options options;
 	int r;
@@ -44,8 +43,7 @@ int chunks_open(struct chunks *c, const struct msg_session_open *open,
 }
 
 /* A recording's payload is one for a file: its frames keep their addresses. */
-static void open_for_file(struct msg_session_open *open,
-			  const struct msg_record_open *record)
+static void open_for_file(struct msg_session_open *open, const struct msg_record_open *record)
 {
 	open->for_server = open->for_spotlight = 0;
 	open->for_file = 1;
@@ -53,13 +51,11 @@ static void open_for_file(struct msg_session_open *open,
 	open->by_function = 0;
 	open->transaction[0] = '\0';
 	open->chunk_us = open->first_chunk_us = record->chunk_us;
-	memcpy(open->profiler_id, record->profiler_id,
-	       sizeof(open->profiler_id));
+	memcpy(open->profiler_id, record->profiler_id, sizeof(open->profiler_id));
 }
 
-int chunks_open_beside(const struct chunks *from,
-		       const struct msg_record_open *record, uint64_t time_ns,
-		       struct chunks **ret)
+int chunks_open_beside(const struct chunks *from, const struct msg_record_open *record,
+		       uint64_t time_ns, struct chunks **ret)
 {
 	struct chunks *c = calloc(1, sizeof(*c));
 	struct aggregate_options options;
@@ -74,8 +70,7 @@ int chunks_open_beside(const struct chunks *from,
 	r = thread_keys_copy(&c->keys, &from->keys);
 	options = options_of(&c->open);
 	if (r == 0)
-		r = aggregate_new_beside(from->aggregate, &options,
-					 &c->aggregate);
+		r = aggregate_new_beside(from->aggregate, &options, &c->aggregate);
 	if (r < 0)
 		chunks_free(c);
 	else
@@ -103,8 +98,8 @@ void chunks_exec(struct chunks *c, const struct program *p)
 		       buf_string(&p->runs.cmdline));
 }
 
-static int name(struct chunks *c, uint32_t tid, uint64_t pointer,
-		uint64_t time_ns, uint32_t *ret_key)
+static int name(struct chunks *c, uint32_t tid, uint64_t pointer, uint64_t time_ns,
+		uint32_t *ret_key)
 {
 	struct thread_name name;
 	int r = thread_keys_take(&c->keys, tid, pointer, &name);
@@ -117,20 +112,19 @@ static int name(struct chunks *c, uint32_t tid, uint64_t pointer,
 	return r;
 }
 
-int chunks_thread(struct chunks *c, const struct record_thread *record,
-		  uint64_t time_ns)
+int chunks_thread(struct chunks *c, const struct record_thread *record, uint64_t time_ns)
 {
 	uint32_t key;
 	int r = name(c, record->h.tid, record->pointer, time_ns, &key);
 
 	if (r < 0)
 		return r;
-	return aggregate_thread(c->aggregate, key, record->is_main,
-				record->comm, sizeof(record->comm));
+	return aggregate_thread(c->aggregate, key, record->is_main, record->comm,
+				sizeof(record->comm));
 }
 
-int chunks_sample(struct chunks *c, const struct unwind_sample *sample,
-		  uint64_t time_ns, const struct unwind_stack *stack)
+int chunks_sample(struct chunks *c, const struct unwind_sample *sample, uint64_t time_ns,
+		  const struct unwind_stack *stack)
 {
 	uint32_t key = thread_keys_of(&c->keys, sample->tid);
 	int r = key != 0 ? 0 : name(c, sample->tid, 0, time_ns, &key);
@@ -162,9 +156,8 @@ int chunks_wait(struct chunks *c, const struct record *record)
 
 	if (key == 0)
 		return 0;
-	return c->open.cpu_only
-		       ? aggregate_missed(c->aggregate, key, record->time_ns)
-		       : aggregate_waiting(c->aggregate, key, record->time_ns);
+	return c->open.cpu_only ? aggregate_missed(c->aggregate, key, record->time_ns)
+				: aggregate_waiting(c->aggregate, key, record->time_ns);
 }
 
 int chunks_exit(struct chunks *c, uint64_t time_ns)
@@ -173,15 +166,13 @@ int chunks_exit(struct chunks *c, uint64_t time_ns)
 	return aggregate_exit_all(c->aggregate, time_ns);
 }
 
-int chunks_tick(struct chunks *c, const struct record_tick *record,
-		bool *ret_due)
+int chunks_tick(struct chunks *c, const struct record_tick *record, bool *ret_due)
 {
-	int r = aggregate_tick(c->aggregate, record->h.time_ns,
-			       record->settled_ns, record->due, ret_due);
+	int r = aggregate_tick(c->aggregate, record->h.time_ns, record->settled_ns, record->due,
+			       ret_due);
 
 	if (c->first_end_ns == 0)
-		c->first_end_ns =
-			record->h.time_ns + c->open.first_chunk_us * NS_PER_US;
+		c->first_end_ns = record->h.time_ns + c->open.first_chunk_us * NS_PER_US;
 	if (record->settled_ns >= c->first_end_ns) {
 		c->first_end_ns = UINT64_MAX;
 		*ret_due = true;

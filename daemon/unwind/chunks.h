@@ -34,16 +34,14 @@ struct chunks {
 };
 
 /* Opens the chunks of a session, whose target runs the program p. */
-must_check int chunks_open(struct chunks *c,
-			   const struct msg_session_open *open,
+must_check int chunks_open(struct chunks *c, const struct msg_session_open *open,
 			   const struct program *p);
 /*
  * Opens the chunks of a recording, which begins at time_ns of the records with
  * the threads and stacks that the session's chunks, from, have then. The caller
  * frees *ret by chunks_free.
  */
-must_check int chunks_open_beside(const struct chunks *from,
-				  const struct msg_record_open *record,
+must_check int chunks_open_beside(const struct chunks *from, const struct msg_record_open *record,
 				  uint64_t time_ns, struct chunks **ret);
 /* Frees everything that c points to, but not c itself. Takes zeros. */
 void chunks_fini(struct chunks *c);
@@ -56,8 +54,7 @@ void chunks_exec(struct chunks *c, const struct program *p);
  * Takes a RECORD_THREAD. The thread may get the number of one that has ended
  * (thread_keys.h), whose time ends at time_ns.
  */
-must_check int chunks_thread(struct chunks *c,
-			     const struct record_thread *record,
+must_check int chunks_thread(struct chunks *c, const struct record_thread *record,
 			     uint64_t time_ns);
 
 /*
@@ -65,9 +62,7 @@ must_check int chunks_thread(struct chunks *c,
  * a stack (NULL) the sample counts as missed. A thread of which no
  * RECORD_THREAD came gets a number at time_ns.
  */
-must_check int chunks_sample(struct chunks *c,
-			     const struct unwind_sample *sample,
-			     uint64_t time_ns,
+must_check int chunks_sample(struct chunks *c, const struct unwind_sample *sample, uint64_t time_ns,
 			     const struct unwind_stack *stack);
 
 /* Takes a RECORD_MISSED or a RECORD_EXIT. */
@@ -83,15 +78,13 @@ must_check int chunks_wait(struct chunks *c, const struct record *record);
 must_check int chunks_exit(struct chunks *c, uint64_t time_ns);
 
 /* Takes a RECORD_TICK. *ret_due: the chunk ought to be closed. */
-must_check int chunks_tick(struct chunks *c, const struct record_tick *record,
-			   bool *ret_due);
+must_check int chunks_tick(struct chunks *c, const struct record_tick *record, bool *ret_due);
 
 /*
  * Closes the chunk at end_ns: *ret is valid until chunks_next, which is to be
  * called whatever this returns.
  */
-must_check int chunks_close(struct chunks *c, uint64_t end_ns,
-			    struct profile *ret);
+must_check int chunks_close(struct chunks *c, uint64_t end_ns, struct profile *ret);
 must_check int chunks_next(struct chunks *c);
 
 #endif

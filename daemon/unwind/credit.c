@@ -12,11 +12,9 @@
 #define SHARE	    128
 #define EARLY_SHARE 8
 
-bool credit_is_due(struct credit *c, const struct ring_reader *reader,
-		   bool at_end)
+bool credit_is_due(struct credit *c, const struct ring_reader *reader, bool at_end)
 {
-	if (reader->read - c->given <
-	    reader->size / (at_end ? SHARE : EARLY_SHARE))
+	if (reader->read - c->given < reader->size / (at_end ? SHARE : EARLY_SHARE))
 		return false;
 	c->given = reader->read;
 	return true;

@@ -21,14 +21,12 @@ struct credit {
  * Tells the writer, at the other end of link_fd, of reader->tail. Returns 0,
  * also if the link is full (is_owed), or the error of ipc_send.
  */
-must_check int credit_give(struct credit *c, const struct ring_reader *reader,
-			   int link_fd);
+must_check int credit_give(struct credit *c, const struct ring_reader *reader, int link_fd);
 
 /*
  * True if reader->tail is to be given now, and taken for given. at_end: all is
  * read that was there.
  */
-bool credit_is_due(struct credit *c, const struct ring_reader *reader,
-		   bool at_end);
+bool credit_is_due(struct credit *c, const struct ring_reader *reader, bool at_end);
 
 #endif

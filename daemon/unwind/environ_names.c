@@ -11,8 +11,7 @@
 #define ATTRIBUTES_MAX 4096
 
 /* The value of the first variable of this name that is not empty and fits. */
-static bool find_variable(const char *text, size_t len, const char *name,
-			  char *ret, size_t size)
+static bool find_variable(const char *text, size_t len, const char *name, char *ret, size_t size)
 {
 	const size_t name_len = strlen(name);
 
@@ -20,8 +19,7 @@ static bool find_variable(const char *text, size_t len, const char *name,
 		const char *entry = text + at;
 		size_t n = strnlen(entry, len - at), skip = name_len + 1;
 
-		if (n > skip && n - skip < size &&
-		    strncmp(entry, name, name_len) == 0 &&
+		if (n > skip && n - skip < size && strncmp(entry, name, name_len) == 0 &&
 		    entry[name_len] == '=') {
 			memcpy(ret, entry + skip, n - skip);
 			ret[n - skip] = '\0';
@@ -76,8 +74,7 @@ struct attributes {
 	const char *name, *version, *environment; /* NULL: not there */
 };
 
-static void take_attribute(const char *key, const char *value,
-			   struct attributes *ret)
+static void take_attribute(const char *key, const char *value, struct attributes *ret)
 {
 	if (*value == '\0')
 		return;
@@ -124,16 +121,13 @@ static void read_otel(const char *text, size_t len, struct environ_names *ret)
 	char release[2 * MSG_TEXT_MAX + ATTRIBUTES_MAX];
 	struct attributes found;
 
-	if (!find_variable(text, len, "OTEL_RESOURCE_ATTRIBUTES", values,
-			   sizeof(values)))
+	if (!find_variable(text, len, "OTEL_RESOURCE_ATTRIBUTES", values, sizeof(values)))
 		return;
 	parse_attributes(values, &found);
 	if (find_variable(text, len, "OTEL_SERVICE_NAME", name, sizeof(name)))
 		found.name = name;
-	if (ret->release[0] == '\0' && found.name != NULL &&
-	    found.version != NULL) {
-		(void)snprintf(release, sizeof(release), "%s@%s", found.name,
-			       found.version);
+	if (ret->release[0] == '\0' && found.name != NULL && found.version != NULL) {
+		(void)snprintf(release, sizeof(release), "%s@%s", found.name, found.version);
 		copy_if_fits(release, ret->release);
 	}
 	if (ret->environment[0] == '\0' && found.environment != NULL)
@@ -143,8 +137,7 @@ static void read_otel(const char *text, size_t len, struct environ_names *ret)
 void environ_names_read(const char *text, size_t len, struct environ_names *ret)
 {
 	*ret = (struct environ_names){.release = ""};
-	(void)find_variable(text, len, "SENTRY_RELEASE", ret->release,
-			    sizeof(ret->release));
+	(void)find_variable(text, len, "SENTRY_RELEASE", ret->release, sizeof(ret->release));
 	(void)find_variable(text, len, "SENTRY_ENVIRONMENT", ret->environment,
 			    sizeof(ret->environment));
 	if (ret->release[0] == '\0' || ret->environment[0] == '\0')

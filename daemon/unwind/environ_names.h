@@ -28,7 +28,6 @@ struct environ_names {
  * Source: OpenTelemetry specification, "SDK environment variables" and
  * "Resource SDK"; semantic conventions, resources service and deployment.
  */
-void environ_names_read(const char *text, size_t len,
-			struct environ_names *ret);
+void environ_names_read(const char *text, size_t len, struct environ_names *ret);
 
 #endif

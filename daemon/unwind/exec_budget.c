@@ -5,8 +5,8 @@
 
 bool exec_budget_take(struct exec_budget *b, int32_t pid, uint64_t now_ns)
 {
-	if (bucket_holds(b->full_ns, EXEC_BUDGET_BURST * EXEC_BUDGET_EVERY_NS,
-			 now_ns, EXEC_BUDGET_EVERY_NS)) {
+	if (bucket_holds(b->full_ns, EXEC_BUDGET_BURST * EXEC_BUDGET_EVERY_NS, now_ns,
+			 EXEC_BUDGET_EVERY_NS)) {
 		bucket_take(&b->full_ns, now_ns, EXEC_BUDGET_EVERY_NS);
 		return true;
 	}
@@ -14,9 +14,7 @@ bool exec_budget_take(struct exec_budget *b, int32_t pid, uint64_t now_ns)
 		log_warning("process %d executes one program after another: "
 			    "of chunks that end by that one in %llu s is kept, "
 			    "the others are discarded",
-			    pid,
-			    (unsigned long long)(EXEC_BUDGET_EVERY_NS /
-						 NS_PER_SEC));
+			    pid, (unsigned long long)(EXEC_BUDGET_EVERY_NS / NS_PER_SEC));
 	return false;
 }
 
@@ -31,8 +29,7 @@ void exec_budget_check(struct exec_budget *b, int32_t pid, uint64_t now_ns)
 		return;
 	log_warning("process %d stays the same program: %llu chunk%s of those "
 		    "before it %s discarded",
-		    pid, (unsigned long long)b->held_back,
-		    b->held_back == 1 ? "" : "s",
+		    pid, (unsigned long long)b->held_back, b->held_back == 1 ? "" : "s",
 		    b->held_back == 1 ? "was" : "were");
 	b->held_back = 0;
 }

@@ -33,8 +33,7 @@ struct exec_budget {
  * The program that pid ran has ended at now_ns, and there is a chunk of it.
  * Returns whether it is to be sent; if not, it is held back.
  */
-must_check bool exec_budget_take(struct exec_budget *b, int32_t pid,
-				 uint64_t now_ns);
+must_check bool exec_budget_take(struct exec_budget *b, int32_t pid, uint64_t now_ns);
 
 /* Another one runs since then. */
 void exec_budget_begin(struct exec_budget *b, uint64_t time_ns);

@@ -15,16 +15,15 @@ static bool has_section(const struct elf_file *f, const char *name)
 {
 	GElf_Shdr header;
 
-	return elf_file_section(f, name, &header) != NULL &&
-	       header.sh_type != SHT_NOBITS && header.sh_size > 0;
+	return elf_file_section(f, name, &header) != NULL && header.sh_type != SHT_NOBITS &&
+	       header.sh_size > 0;
 }
 
-static bool find_segment(const struct elf_file *f, uint32_t type,
-			 uint32_t flags, GElf_Phdr *ret)
+static bool find_segment(const struct elf_file *f, uint32_t type, uint32_t flags, GElf_Phdr *ret)
 {
 	for (size_t i = 0; i < f->n_phdrs; i++)
-		if (gelf_getphdr(f->elf, (int)i, ret) != NULL &&
-		    ret->p_type == type && (ret->p_flags & flags) == flags)
+		if (gelf_getphdr(f->elf, (int)i, ret) != NULL && ret->p_type == type &&
+		    (ret->p_flags & flags) == flags)
 			return true;
 	return false;
 }
@@ -54,8 +53,7 @@ static enum file_verdict why_refused(int fd)
 {
 	uint8_t ident[EI_NIDENT];
 
-	if (pread_all(fd, ident, sizeof(ident), 0) < 0 ||
-	    memcmp(ident, ELFMAG, SELFMAG) != 0)
+	if (pread_all(fd, ident, sizeof(ident), 0) < 0 || memcmp(ident, ELFMAG, SELFMAG) != 0)
 		return FILE_NO_ELF;
 	return ident[EI_CLASS] == ELFCLASS32 ? FILE_32_BIT : FILE_DAMAGED;
 }
@@ -68,11 +66,9 @@ static void read_file(const struct elf_file *f, struct msg_file_seen *ret)
 	build_id_read(f, &id);
 	if (id.is_real)
 		build_id_hex(&id, ret->build_id);
-	ret->has_cfi = has_section(f, ".eh_frame") ||
-		       has_section(f, ".debug_frame") ||
+	ret->has_cfi = has_section(f, ".eh_frame") || has_section(f, ".debug_frame") ||
 		       find_segment(f, PT_GNU_EH_FRAME, 0, &header);
-	ret->has_symbols =
-		has_section(f, ".symtab") || has_section(f, ".gnu_debugdata");
+	ret->has_symbols = has_section(f, ".symtab") || has_section(f, ".gnu_debugdata");
 	ret->has_debug_info = has_section(f, ".debug_info");
 	ret->keeps_frame_pointers = !ret->has_cfi && keeps_frame_pointers(f);
 }

@@ -27,13 +27,11 @@ static uint64_t highest_top(uint64_t addr)
 static bool is_own(const struct sample_known *known, uint64_t addr)
 {
 	return known->own_end == 0 ||
-	       (addr < known->own_end &&
-		known->own_end - addr <= SAMPLE_OWN_STACK_MAX);
+	       (addr < known->own_end && known->own_end - addr <= SAMPLE_OWN_STACK_MAX);
 }
 
 /* Where the sample lacks bytes of the own stack from; 0: nowhere. */
-static uint64_t second_lacking(const struct unwind_sample *sample,
-			       const struct unwind_stack *stack)
+static uint64_t second_lacking(const struct unwind_sample *sample, const struct unwind_stack *stack)
 {
 	const struct sample_known *known = &sample->known;
 	uint64_t second = stack->second;
@@ -43,20 +41,16 @@ static uint64_t second_lacking(const struct unwind_sample *sample,
 	 * does not know the end of the own stack, this makes it find out.
 	 */
 	if (stack->missing > highest_top(sample->stack.addr) &&
-	    (known->own_end == 0 ||
-	     stack->missing - stack->stack_top > LARGE_FRAME))
-		second = stack->missing -
-			 min_u64(stack->missing, UNWIND_RED_ZONE_MAX);
+	    (known->own_end == 0 || stack->missing - stack->stack_top > LARGE_FRAME))
+		second = stack->missing - min_u64(stack->missing, UNWIND_RED_ZONE_MAX);
 	if (second == 0 || !is_own(known, second) ||
-	    (known->second != 0 && known->second <= second &&
-	     is_own(known, known->second)))
+	    (known->second != 0 && known->second <= second && is_own(known, known->second)))
 		return 0;
 	return second;
 }
 
 /* Up to where the sample lacks bytes of its stack; 0: nothing that helps. */
-static uint64_t top_lacking(const struct unwind_sample *sample,
-			    const struct unwind_stack *stack)
+static uint64_t top_lacking(const struct unwind_sample *sample, const struct unwind_stack *stack)
 {
 	const uint64_t highest = highest_top(sample->stack.addr);
 	uint64_t more = SLACK_BYTES;
@@ -74,28 +68,25 @@ static uint64_t top_lacking(const struct unwind_sample *sample,
  * than a copy of any stack may be, and to leave one frame out was not enough,
  * or is of no use.
  */
-static uint64_t whole_lacking(const struct unwind_sample *sample,
-			      const struct unwind_stack *stack)
+static uint64_t whole_lacking(const struct unwind_sample *sample, const struct unwind_stack *stack)
 {
 	const struct sample_known *known = &sample->known;
 	const uint64_t own_end = known->own_end;
 	uint64_t from = 0;
 
 	if (stack->missing > known->top && stack->missing <= own_end &&
-	    (stack->missing > highest_top(sample->stack.addr) ||
-	     known->top != 0 || known->second != 0))
+	    (stack->missing > highest_top(sample->stack.addr) || known->top != 0 ||
+	     known->second != 0))
 		from = sample->stack.addr;
 	else if (stack->end == UNWIND_END_CAPPED && stack->second_from != 0)
 		from = sample->second.addr;
-	if (from >= own_end ||
-	    own_end - from > SAMPLE_WHOLE_MAX - UNWIND_RED_ZONE_MAX)
+	if (from >= own_end || own_end - from > SAMPLE_WHOLE_MAX - UNWIND_RED_ZONE_MAX)
 		return 0;
 	return from;
 }
 
 /* Were many bytes copied of which a walk to the root has read none? */
-static bool is_in_vain(const struct unwind_sample *sample,
-		       const struct unwind_stack *stack)
+static bool is_in_vain(const struct unwind_sample *sample, const struct unwind_stack *stack)
 {
 	const struct sample_known *known = &sample->known;
 	const uint64_t end = sample->stack.addr + sample->stack.size;
@@ -107,8 +98,7 @@ static bool is_in_vain(const struct unwind_sample *sample,
 	/* What the reader has asked for other samples may need. */
 	if (known->top != 0 || sample->second.size == 0)
 		return false;
-	return stack->second_from == 0 ||
-	       stack->second_from - known->second > WASTE_BYTES;
+	return stack->second_from == 0 || stack->second_from - known->second > WASTE_BYTES;
 }
 
 bool hint_wanted(uint32_t target, const struct unwind_sample *sample,
@@ -152,13 +142,11 @@ bool hint_wanted(uint32_t target, const struct unwind_sample *sample,
 	}
 	/* A walk that has read nothing: above the stack pointer, all the same.
 	 */
-	ret->top =
-		max_u64(ret->top, sample->stack.addr + UNWIND_RED_ZONE_MAX + 8);
+	ret->top = max_u64(ret->top, sample->stack.addr + UNWIND_RED_ZONE_MAX + 8);
 	return true;
 }
 
-bool hints_begin(struct hints *h, uint32_t tid, uint64_t time_ns,
-		 uint64_t now_ns)
+bool hints_begin(struct hints *h, uint32_t tid, uint64_t time_ns, uint64_t now_ns)
 {
 	const size_t i = tid % HINTS_PLACES;
 

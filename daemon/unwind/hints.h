@@ -42,7 +42,6 @@ bool hint_wanted(uint32_t target, const struct unwind_sample *sample,
  * True if a hint for a sample of thread tid, taken at time_ns, is to be sent
  * now, at now_ns (both CLOCK_MONOTONIC): it counts as sent then.
  */
-bool hints_begin(struct hints *h, uint32_t tid, uint64_t time_ns,
-		 uint64_t now_ns);
+bool hints_begin(struct hints *h, uint32_t tid, uint64_t time_ns, uint64_t now_ns);
 
 #endif

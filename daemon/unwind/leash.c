@@ -30,8 +30,7 @@ static int limit_memory(size_t bytes)
 int leash_start(size_t bytes, uint64_t cpu_ns)
 {
 	/* Its action is the default one: nobody of ours handles it. */
-	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL,
-				 .sigev_signo = SIGXCPU};
+	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGXCPU};
 	int r = limit_memory(bytes);
 
 	if (r < 0)

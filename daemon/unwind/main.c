@@ -67,8 +67,7 @@ static struct stream *stream_of(uint32_t target)
 {
 	uint32_t index;
 
-	return table_get(&me.by_target, target, &index) ? me.streams[index]
-							: NULL;
+	return table_get(&me.by_target, target, &index) ? me.streams[index] : NULL;
 }
 
 /*
@@ -213,8 +212,7 @@ static int open_session(void *ctx, struct ipc_message *m)
 	int r;
 
 	(void)ctx;
-	if (stream_of(open->target) != NULL ||
-	    me.n_streams == array_size(me.streams))
+	if (stream_of(open->target) != NULL || me.n_streams == array_size(me.streams))
 		return -EPROTO;
 	r = stream_new(open, me.cache, send_hint, &stream);
 	if (r < 0)
@@ -255,9 +253,8 @@ static int write_table(void *ctx, struct ipc_message *message)
 
 	(void)ctx;
 	/* Its session was in a process before us. */
-	done.error = stream == NULL ? ENOENT
-				    : -stream_write_table(stream, m->max_rows,
-							  message->fds[0]);
+	done.error =
+		stream == NULL ? ENOENT : -stream_write_table(stream, m->max_rows, message->fds[0]);
 	return ipc_send(MSG_FD, &done, sizeof(done), NULL, 0);
 }
 
@@ -330,8 +327,7 @@ static int close_record(void *ctx, struct ipc_message *message)
 static int take_symbolize(void *ctx, struct ipc_message *message)
 {
 	(void)ctx;
-	return symbolize(me.cache, (const void *)message->bytes,
-			 message->fds[0]);
+	return symbolize(me.cache, (const void *)message->bytes, message->fds[0]);
 }
 
 static int take_file_look(void *ctx, struct ipc_message *message)
@@ -369,9 +365,8 @@ static void on_broker(void)
 
 static void set_up(const struct msg_init *init, uint32_t *reading)
 {
-	struct unwind_cache_options options = {.max_bytes = CACHE_BYTES_MAX,
-					       .cpu_ns = clock_cpu_ns,
-					       .reading = reading};
+	struct unwind_cache_options options = {
+		.max_bytes = CACHE_BYTES_MAX, .cpu_ns = clock_cpu_ns, .reading = reading};
 	int r;
 
 	r = privileges_drop(init->uid, init->gid, 0, false);
@@ -393,15 +388,13 @@ static void set_up(const struct msg_init *init, uint32_t *reading)
 int main(int argc, char **argv)
 {
 	struct ipc_message message;
-	const struct msg_init *init =
-		child_start(argc, argv, "sentry-profd-unwind", &message);
+	const struct msg_init *init = child_start(argc, argv, "sentry-profd-unwind", &message);
 
 	set_up(init, request_page(&message));
 	ipc_close_fds(&message);
 	child_is_ready();
 	for (;;) {
-		struct pollfd fds[] = {{.fd = MSG_FD, .events = POLLIN},
-				       {.events = POLLIN}};
+		struct pollfd fds[] = {{.fd = MSG_FD, .events = POLLIN}, {.events = POLLIN}};
 
 		while (request_has_message())
 			on_broker();

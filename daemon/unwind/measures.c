@@ -19,8 +19,7 @@ void measures_add(struct measures *m, const struct profile_measure *v)
 {
 	drop(m, m->given);
 	m->given = 0;
-	if (m->n < MEASURES_MAX &&
-	    (m->n == 0 || v->time_us > m->v[m->n - 1].time_us))
+	if (m->n < MEASURES_MAX && (m->n == 0 || v->time_us > m->v[m->n - 1].time_us))
 		m->v[m->n++] = *v;
 }
 

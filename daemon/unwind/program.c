@@ -82,8 +82,7 @@ static int get_debug(void *ctx, const char *build_id, int *ret_fd)
 	return r;
 }
 
-static int get_debug_link(void *ctx, uint64_t start, uint64_t end,
-			  const char *name, int *ret_fd)
+static int get_debug_link(void *ctx, uint64_t start, uint64_t end, const char *name, int *ret_fd)
 {
 	struct program *p = ctx;
 	bool working = pause_work(p->work);
@@ -122,8 +121,7 @@ static const struct unwind_files files = {
 };
 
 /* The text behind one of the broker's answers. */
-static int get_text(struct program *p, enum want_kind kind, size_t max,
-		    struct buf *ret)
+static int get_text(struct program *p, enum want_kind kind, size_t max, struct buf *ret)
 {
 	int fd, r;
 
@@ -144,8 +142,7 @@ static size_t length_without_mark(const char *path)
 	static const char mark[] = " (deleted)";
 	const size_t size = sizeof(mark) - 1, len = strlen(path);
 
-	return len > size && strcmp(path + len - size, mark) == 0 ? len - size
-								  : len;
+	return len > size && strcmp(path + len - size, mark) == 0 ? len - size : len;
 }
 
 /* Behind this text's NUL, or at the end of all. */
@@ -192,8 +189,8 @@ static int get_running(struct program *p, struct running *ret)
 	return r;
 }
 
-int program_open(struct program *p, const struct msg_session_open *open,
-		 struct work *work, struct unwind_cache *cache)
+int program_open(struct program *p, const struct msg_session_open *open, struct work *work,
+		 struct unwind_cache *cache)
 {
 	struct unwind_space *space;
 	int r = unwind_space_new(cache, &files, p, &space);
@@ -256,14 +253,12 @@ int program_get_maps(struct program *p, struct buf *ret)
 	return get_text(p, WANT_MAPS, MAPS_BYTES_MAX, ret);
 }
 
-int program_would_remap(const struct program *p, const struct buf *maps,
-			bool *ret)
+int program_would_remap(const struct program *p, const struct buf *maps, bool *ret)
 {
 	*ret = false;
 	if (!p->has_maps)
 		return 0;
-	return unwind_space_would_remap(p->space, buf_string(maps),
-					strlen(buf_string(maps)), ret);
+	return unwind_space_would_remap(p->space, buf_string(maps), strlen(buf_string(maps)), ret);
 }
 
 int program_set_maps(struct program *p, const struct buf *maps)
@@ -275,8 +270,7 @@ int program_set_maps(struct program *p, const struct buf *maps)
 	is_told(p);
 	if (r == 0 && at < maps->len)
 		unwind_space_know_files(p->space, (const void *)(text + at),
-					(maps->len - at) /
-						sizeof(struct mapped_file));
+					(maps->len - at) / sizeof(struct mapped_file));
 	if (r == 0 && !p->has_maps) {
 		p->has_maps = true;
 		/* At the chunk's end the file of the image may be gone. */
@@ -296,14 +290,13 @@ const char *program_release(struct program *p)
 		memcpy(p->release, open->release_given, sizeof(p->release));
 	} else if (p->runs.names.release[0] != '\0') {
 		memcpy(p->release, p->runs.names.release, sizeof(p->release));
-		log_debug("release %s: by the target's environment",
-			  p->release);
+		log_debug("release %s: by the target's environment", p->release);
 	} else if (open->release_env[0] != '\0') {
 		memcpy(p->release, open->release_env, sizeof(p->release));
 	} else {
-		p->release_is_unknown = !release_of_image(
-			buf_string(&p->runs.exe), buf_string(&p->runs.file),
-			p->space, p->release, sizeof(p->release));
+		p->release_is_unknown =
+			!release_of_image(buf_string(&p->runs.exe), buf_string(&p->runs.file),
+					  p->space, p->release, sizeof(p->release));
 		release_clean(p->release);
 		/* Only a server groups profiles by release. */
 		if (open->for_server != 0 && release_is_new(p->release))
@@ -322,11 +315,9 @@ const char *program_environment(struct program *p)
 	if (p->environment[0] != '\0')
 		return p->environment;
 	if (!open->environment_given && p->runs.names.environment[0] != '\0')
-		memcpy(p->environment, p->runs.names.environment,
-		       sizeof(p->environment));
+		memcpy(p->environment, p->runs.names.environment, sizeof(p->environment));
 	else
-		memcpy(p->environment, open->environment,
-		       sizeof(p->environment));
+		memcpy(p->environment, open->environment, sizeof(p->environment));
 	release_clean(p->environment);
 	return p->environment;
 }
@@ -336,7 +327,6 @@ void program_name(struct program *p, char ret[PROGRAM_NAME_SIZE])
 	const char *exe = buf_string(&p->runs.exe), *slash = strrchr(exe, '/');
 	const char *name = slash == NULL ? exe : slash + 1;
 
-	(void)snprintf(ret, PROGRAM_NAME_SIZE, "%s",
-		       *name == '\0' ? "unknown" : name);
+	(void)snprintf(ret, PROGRAM_NAME_SIZE, "%s", *name == '\0' ? "unknown" : name);
 	release_clean(ret);
 }

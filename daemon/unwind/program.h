@@ -52,8 +52,7 @@ struct program {
  * cache outlive it. p: zeroed, or as the last call left it. Returns 0 or
  * -ENOMEM; then it is the old one.
  */
-must_check int program_open(struct program *p,
-			    const struct msg_session_open *open,
+must_check int program_open(struct program *p, const struct msg_session_open *open,
 			    struct work *work, struct unwind_cache *cache);
 void program_fini(struct program *p);
 
@@ -75,8 +74,7 @@ bool program_is_other(struct program *p);
 must_check int program_get_maps(struct program *p, struct buf *ret);
 
 /* As unwind_space_would_remap, false for the first maps. */
-must_check int program_would_remap(const struct program *p,
-				   const struct buf *maps, bool *ret);
+must_check int program_would_remap(const struct program *p, const struct buf *maps, bool *ret);
 
 /* Takes the maps. Errors as unwind_space_set_maps. */
 must_check int program_set_maps(struct program *p, const struct buf *maps);

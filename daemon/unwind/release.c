@@ -15,8 +15,7 @@ static size_t n_known; /* that were ever remembered */
 static const struct known *find_known(const char *exe, const char *file)
 {
 	for (size_t i = 0; i < min_u64(n_known, RELEASE_KNOWN_MAX); i++)
-		if (strcmp(known[i].exe, exe) == 0 &&
-		    strcmp(known[i].file, file) == 0)
+		if (strcmp(known[i].exe, exe) == 0 && strcmp(known[i].file, file) == 0)
 			return &known[i];
 	return NULL;
 }
@@ -46,8 +45,8 @@ static void remember(const char *exe, const char *file, const char *release)
 	n_known++;
 }
 
-bool release_of_image(const char *exe, const char *file,
-		      struct unwind_space *space, char *ret, size_t size)
+bool release_of_image(const char *exe, const char *file, struct unwind_space *space, char *ret,
+		      size_t size)
 {
 	const char *name = strrchr(exe, '/');
 	const struct known *of_another;
@@ -61,8 +60,7 @@ bool release_of_image(const char *exe, const char *file,
 	if (unwind_image_of_path(space, exe, &image) == 0 && image.id != NULL) {
 		/* 12 hex digits of the build-id. */
 		for (size_t i = 0; i < 6 && i < image.id_size; i++)
-			at += (size_t)snprintf(ret + at, size - at, "%02x",
-					       image.id[i]);
+			at += (size_t)snprintf(ret + at, size - at, "%02x", image.id[i]);
 		remember(exe, file, ret);
 		return true;
 	}
@@ -94,8 +92,7 @@ void release_clean(char *text)
 	while (*text != '\0') {
 		size_t n = utf8_length(text);
 
-		if (n == 0 ||
-		    (n == 1 && ((unsigned char)*text < 0x20 || *text == 0x7f)))
+		if (n == 0 || (n == 1 && ((unsigned char)*text < 0x20 || *text == 0x7f)))
 			*text = '_';
 		text += max_u64(n, 1);
 	}

@@ -17,8 +17,8 @@
  * is there, and the release is "redis-server@unknown".
  */
 #define RELEASE_KNOWN_MAX 256
-bool release_of_image(const char *exe, const char *file,
-		      struct unwind_space *space, char *ret, size_t size);
+bool release_of_image(const char *exe, const char *file, struct unwind_space *space, char *ret,
+		      size_t size);
 
 /*
  * True the first time that it is asked of a release: a hundred processes of a

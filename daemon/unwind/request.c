@@ -99,10 +99,7 @@ int request_file(enum want_kind kind, uint32_t target, int *ret_fd)
 
 int request_image(uint32_t target, uint64_t start, uint64_t end, int *ret_fd)
 {
-	struct msg_want want = {.kind = WANT_IMAGE,
-				.target = target,
-				.start = start,
-				.end = end};
+	struct msg_want want = {.kind = WANT_IMAGE, .target = target, .start = start, .end = end};
 
 	return ask(&want, ret_fd);
 }
@@ -124,13 +121,10 @@ int request_debug(uint32_t target, const char *build_id, int *ret_fd)
 	return ask_by_name(&want, build_id, ret_fd);
 }
 
-int request_debug_link(uint32_t target, uint64_t start, uint64_t end,
-		       const char *name, int *ret_fd)
+int request_debug_link(uint32_t target, uint64_t start, uint64_t end, const char *name, int *ret_fd)
 {
-	struct msg_want want = {.kind = WANT_DEBUG_LINK,
-				.target = target,
-				.start = start,
-				.end = end};
+	struct msg_want want = {
+		.kind = WANT_DEBUG_LINK, .target = target, .start = start, .end = end};
 
 	return ask_by_name(&want, name, ret_fd);
 }
@@ -139,8 +133,7 @@ uint32_t *request_page(const struct ipc_message *init)
 {
 	void *page;
 
-	if (init->n_fds < 1 ||
-	    page_map(init->fds[0], sizeof(uint32_t), &page) < 0)
+	if (init->n_fds < 1 || page_map(init->fds[0], sizeof(uint32_t), &page) < 0)
 		fail("no memory is shared");
 	return page;
 }

@@ -17,12 +17,10 @@
  * rules ends the process.
  */
 must_check int request_file(enum want_kind kind, uint32_t target, int *ret_fd);
-must_check int request_image(uint32_t target, uint64_t start, uint64_t end,
-			     int *ret_fd);
-must_check int request_debug(uint32_t target, const char *build_id,
-			     int *ret_fd);
-must_check int request_debug_link(uint32_t target, uint64_t start, uint64_t end,
-				  const char *name, int *ret_fd);
+must_check int request_image(uint32_t target, uint64_t start, uint64_t end, int *ret_fd);
+must_check int request_debug(uint32_t target, const char *build_id, int *ret_fd);
+must_check int request_debug_link(uint32_t target, uint64_t start, uint64_t end, const char *name,
+				  int *ret_fd);
 
 /*
  * The next message of the broker: one that was kept, or received now (waits).

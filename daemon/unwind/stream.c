@@ -36,8 +36,7 @@ struct stream {
 };
 
 /* Of every reader, the session's first. */
-#define FOR_EACH_CHUNKS(c, s) \
-	for (struct chunks *c = &(s)->chunks; (c) != NULL; (c) = (c)->next)
+#define FOR_EACH_CHUNKS(c, s) for (struct chunks *c = &(s)->chunks; (c) != NULL; (c) = (c)->next)
 
 void stream_work(struct stream *s, uint64_t now_ns)
 {
@@ -61,8 +60,8 @@ static int open_program(struct stream *s)
 	return 0;
 }
 
-int stream_new(const struct msg_session_open *open, struct unwind_cache *cache,
-	       stream_hint_fn hint, struct stream **ret)
+int stream_new(const struct msg_session_open *open, struct unwind_cache *cache, stream_hint_fn hint,
+	       struct stream **ret)
 {
 	struct stream *s = calloc(1, sizeof(*s));
 	int r;
@@ -140,8 +139,8 @@ static bool has_stack(const struct profile *p)
  * program which has ended. The session's comes first: where the budget of execs
  * has none left for it, recordings get none either.
  */
-static void send_chunk(struct stream *s, struct chunks *c, uint64_t end_ns,
-		       bool by_exec, struct profile *profile)
+static void send_chunk(struct stream *s, struct chunks *c, uint64_t end_ns, bool by_exec,
+		       struct profile *profile)
 {
 	char name[PROGRAM_NAME_SIZE];
 
@@ -155,8 +154,7 @@ static void send_chunk(struct stream *s, struct chunks *c, uint64_t end_ns,
 	if (profile->n_samples == 0)
 		return;
 	if (by_exec && c->record == 0)
-		s->exec_is_left_out =
-			!exec_budget_take(&s->execs, s->open.pid, end_ns);
+		s->exec_is_left_out = !exec_budget_take(&s->execs, s->open.pid, end_ns);
 	if (by_exec && s->exec_is_left_out) {
 		chunk_is_lost(s->open.target, c->record, DISCARD_EXEC_BUDGET);
 		return;
@@ -179,8 +177,7 @@ static void send_chunk(struct stream *s, struct chunks *c, uint64_t end_ns,
  * Closes the chunk at end_ns, sends it, and opens the next; by_exec: that of
  * another program.
  */
-static int cut_chunk(struct stream *s, struct chunks *c, uint64_t end_ns,
-		     bool by_exec)
+static int cut_chunk(struct stream *s, struct chunks *c, uint64_t end_ns, bool by_exec)
 {
 	struct profile profile;
 	int r = chunks_close(c, end_ns, &profile);
@@ -255,15 +252,12 @@ static int take_sample(struct stream *s, const struct unwind_sample *sample)
 		if (r < 0)
 			return r;
 	}
-	unwind_walk_sample(s->program.space, sample, s->open.max_frames,
-			   &stack);
-	if (stack.end == UNWIND_END_NO_MAP &&
-	    maps_age_unknown(&s->maps_age, s->time_ns)) {
+	unwind_walk_sample(s->program.space, sample, s->open.max_frames, &stack);
+	if (stack.end == UNWIND_END_NO_MAP && maps_age_unknown(&s->maps_age, s->time_ns)) {
 		r = read_maps(s);
 		if (r < 0)
 			return r;
-		unwind_walk_sample(s->program.space, sample, s->open.max_frames,
-				   &stack);
+		unwind_walk_sample(s->program.space, sample, s->open.max_frames, &stack);
 	}
 	s->counts.stacks++;
 	s->counts.ends[stack.end]++;
@@ -371,8 +365,7 @@ static int take(const struct record *record, size_t size, struct taken *ret)
 	case RECORD_THREAD:
 		return size < sizeof(ret->r.thread) ? -EPROTO : 0;
 	case RECORD_SAMPLE:
-		if (unwind_sample_read((const void *)record, size,
-				       &ret->sample) < 0)
+		if (unwind_sample_read((const void *)record, size, &ret->sample) < 0)
 			return -EPROTO;
 		ret->sample.tid = ret->r.h.tid;
 		ret->sample.time_ns = ret->r.h.time_ns;
@@ -463,8 +456,7 @@ int stream_record_open(struct stream *s, const struct msg_record_open *m)
 	}
 	for (; last->next != NULL; last = last->next)
 		n++;
-	if (n == MSG_RECORDS_MAX || m->record == 0 ||
-	    find_record(s, m->record) != NULL)
+	if (n == MSG_RECORDS_MAX || m->record == 0 || find_record(s, m->record) != NULL)
 		return -EPROTO;
 	r = chunks_open_beside(&s->chunks, m, s->time_ns, &c);
 	if (r == 0)

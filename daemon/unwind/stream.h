@@ -15,9 +15,8 @@ struct stream;
 /* Sends a hint to capture. */
 typedef void (*stream_hint_fn)(const struct msg_stack_hint *hint);
 
-must_check int stream_new(const struct msg_session_open *open,
-			  struct unwind_cache *cache, stream_hint_fn hint,
-			  struct stream **ret);
+must_check int stream_new(const struct msg_session_open *open, struct unwind_cache *cache,
+			  stream_hint_fn hint, struct stream **ret);
 void stream_free(struct stream *s);
 
 /* The broker's number of its target. */
@@ -35,8 +34,7 @@ void stream_rest(struct stream *s, uint64_t now_ns);
  * capture's fault: the ring cannot be trusted any more), or -ENOMEM. Chunks go
  * to the broker as they become due.
  */
-must_check int stream_record(struct stream *s, const struct record *record,
-			     size_t size);
+must_check int stream_record(struct stream *s, const struct record *record, size_t size);
 
 /* Capture died: what the threads do is not known until it is back. */
 must_check int stream_interrupted(struct stream *s);
@@ -48,8 +46,7 @@ void stream_measure(struct stream *s, const struct msg_measure *m);
  * A recording begins, or is to end. Return 0, -ENOMEM, or -EPROTO: there are
  * too many, or there is one of that number.
  */
-must_check int stream_record_open(struct stream *s,
-				  const struct msg_record_open *m);
+must_check int stream_record_open(struct stream *s, const struct msg_record_open *m);
 must_check int stream_record_close(struct stream *s, uint32_t record);
 
 /*

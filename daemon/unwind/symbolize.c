@@ -30,8 +30,7 @@ static int ask_debug(void *ctx, const char *build_id, int *ret_fd)
 	return request_debug(0, build_id, ret_fd);
 }
 
-static int ask_debug_link(void *ctx, uint64_t start, uint64_t end,
-			  const char *name, int *ret_fd)
+static int ask_debug_link(void *ctx, uint64_t start, uint64_t end, const char *name, int *ret_fd)
 {
 	(void)ctx;
 	return request_debug_link(0, start, end, name, ret_fd);
@@ -42,8 +41,7 @@ static bool ends(const char text[MSG_NAME_MAX])
 	return memchr(text, '\0', MSG_NAME_MAX) != NULL;
 }
 
-static bool is_wanted(const struct msg_symbolize *m,
-		      const struct unwind_image *image)
+static bool is_wanted(const struct msg_symbolize *m, const struct unwind_image *image)
 {
 	char id[2 * LOOKUP_ID_MAX + 1];
 
@@ -57,24 +55,21 @@ static bool is_wanted(const struct msg_symbolize *m,
 }
 
 /* What l knows of its frame i. */
-static void take_place(const struct lookup *l, size_t i,
-		       struct symbolized_place *ret)
+static void take_place(const struct lookup *l, size_t i, struct symbolized_place *ret)
 {
 	const struct lookup_detail *detail = &l->details[i];
 
 	ret->n = 0;
 	for (uint32_t k = 0; k <= detail->n && k < UNWIND_LINES_MAX; k++) {
 		const struct profile_frame *f =
-			k < detail->n ? &l->inlined[detail->first + k]
-				      : &l->frames[i];
+			k < detail->n ? &l->inlined[detail->first + k] : &l->frames[i];
 
-		ret->frames[ret->n++] = (struct symbolized_frame){
-			f->function, f->file, f->line};
+		ret->frames[ret->n++] = (struct symbolized_frame){f->function, f->file, f->line};
 	}
 }
 
-static int look_up(struct unwind_space *space, const struct msg_symbolize *m,
-		   struct buf *answer, enum symbolize_verdict *ret)
+static int look_up(struct unwind_space *space, const struct msg_symbolize *m, struct buf *answer,
+		   enum symbolize_verdict *ret)
 {
 	struct stacks_frame frames[MSG_SYMBOLIZE_MAX];
 	const struct stacks stacks = {.frames = frames, .n_frames = m->n};
@@ -103,8 +98,7 @@ static int look_up(struct unwind_space *space, const struct msg_symbolize *m,
 	return r;
 }
 
-static enum symbolize_verdict read_file(struct unwind_space *space,
-					const struct msg_symbolize *m,
+static enum symbolize_verdict read_file(struct unwind_space *space, const struct msg_symbolize *m,
 					struct buf *answer)
 {
 	enum symbolize_verdict verdict;
@@ -136,8 +130,8 @@ int symbolize(struct unwind_cache *cache, const struct msg_symbolize *m, int fd)
 	struct buf answer;
 	int answer_fd = -1, r;
 
-	if (m->n == 0 || m->n > MSG_SYMBOLIZE_MAX || !ends(m->build_id) ||
-	    !ends(m->debug_id) || !ends(m->name))
+	if (m->n == 0 || m->n > MSG_SYMBOLIZE_MAX || !ends(m->build_id) || !ends(m->debug_id) ||
+	    !ends(m->name))
 		return -EPROTO;
 	r = unwind_space_new(cache, &files, &fd, &space);
 	if (r < 0)
@@ -148,13 +142,11 @@ int symbolize(struct unwind_cache *cache, const struct msg_symbolize *m, int fd)
 	unwind_space_free(space);
 	if (msg_symbolized_has_answer(done.verdict)) {
 		done.size = answer.len;
-		if (sealed_copy("symbols", answer.data, answer.len,
-				&answer_fd) < 0)
+		if (sealed_copy("symbols", answer.data, answer.len, &answer_fd) < 0)
 			done.verdict = SYMBOLIZE_NO_MEMORY;
 	}
 	buf_fini(&answer);
-	r = ipc_send(MSG_FD, &done, sizeof(done), &answer_fd,
-		     answer_fd >= 0 ? 1 : 0);
+	r = ipc_send(MSG_FD, &done, sizeof(done), &answer_fd, answer_fd >= 0 ? 1 : 0);
 	close_fd(&answer_fd);
 	return r;
 }

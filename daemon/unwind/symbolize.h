@@ -13,7 +13,6 @@
  * Answers m, which came with fd, by MSG_SYMBOLIZED. fd stays the caller's.
  * Returns 0, or a negative errno: -EPROTO if m is not as its rule says.
  */
-must_check int symbolize(struct unwind_cache *cache,
-			 const struct msg_symbolize *m, int fd);
+must_check int symbolize(struct unwind_cache *cache, const struct msg_symbolize *m, int fd);
 
 #endif

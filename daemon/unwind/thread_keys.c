@@ -21,8 +21,7 @@ void thread_keys_fini(struct thread_keys *k)
 	thread_keys_init(k, k->by_pointer, k->by_tid.seed);
 }
 
-static struct thread_key *find(const struct thread_keys *k,
-			       const struct table *t, uint64_t what)
+static struct thread_key *find(const struct thread_keys *k, const struct table *t, uint64_t what)
 {
 	uint32_t at;
 
@@ -50,8 +49,7 @@ static void end(struct thread_keys *k, struct thread_key *t)
 }
 
 /* Who had the pointer before, and has not been heard of since, has ended. */
-static int set_pointer(struct thread_keys *k, struct thread_key *t,
-		       uint64_t pointer)
+static int set_pointer(struct thread_keys *k, struct thread_key *t, uint64_t pointer)
 {
 	struct thread_key *before = find(k, &k->by_its_pointer, pointer);
 	int r = table_put(&k->by_its_pointer, pointer, (uint32_t)(t - k->list));
@@ -69,8 +67,7 @@ static int set_pointer(struct thread_keys *k, struct thread_key *t,
 	return 0;
 }
 
-int thread_keys_take(struct thread_keys *k, uint32_t tid, uint64_t pointer,
-		     struct thread_name *ret)
+int thread_keys_take(struct thread_keys *k, uint32_t tid, uint64_t pointer, struct thread_name *ret)
 {
 	struct thread_key *t;
 	uint32_t before;

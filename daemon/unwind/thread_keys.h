@@ -35,8 +35,7 @@ void thread_keys_init(struct thread_keys *k, bool by_pointer, uint64_t seed);
 void thread_keys_fini(struct thread_keys *k); /* takes NULL */
 
 /* The same threads with the same numbers. Returns 0 or -ENOMEM. */
-must_check int thread_keys_copy(struct thread_keys *k,
-				const struct thread_keys *from);
+must_check int thread_keys_copy(struct thread_keys *k, const struct thread_keys *from);
 
 struct thread_name {
 	uint32_t key;  /* its number */
@@ -48,8 +47,8 @@ struct thread_name {
  * The thread is there, with this pointer; 0: it is not known (any more, or
  * yet). As long as it is not, it is called by its tid. Returns 0 or -ENOMEM.
  */
-must_check int thread_keys_take(struct thread_keys *k, uint32_t tid,
-				uint64_t pointer, struct thread_name *ret);
+must_check int thread_keys_take(struct thread_keys *k, uint32_t tid, uint64_t pointer,
+				struct thread_name *ret);
 
 /*
  * The number of a thread that was taken; 0: it was not, or another one goes on

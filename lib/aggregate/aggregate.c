@@ -17,8 +17,8 @@
  */
 #define NODES_DUE 350000
 
-void aggregate_exec(struct aggregate *a, struct unwind_space *space,
-		    const char *main_path, const char *main_argv0)
+void aggregate_exec(struct aggregate *a, struct unwind_space *space, const char *main_path,
+		    const char *main_argv0)
 {
 	a->space = space;
 	utf8_clean(main_path, true, a->main_path, sizeof(a->main_path));
@@ -33,8 +33,8 @@ static const char *or_empty(const char *text)
 	return text == NULL ? "" : text;
 }
 
-int aggregate_new(const struct aggregate_options *options,
-		  struct unwind_space *space, struct aggregate **ret)
+int aggregate_new(const struct aggregate_options *options, struct unwind_space *space,
+		  struct aggregate **ret)
 {
 	struct aggregate *a;
 
@@ -79,8 +79,7 @@ void aggregate_free(struct aggregate *a)
 }
 
 /* The thread as it is in from, whose stacks are in another trie. */
-static int copy_thread(struct aggregate *a, const struct aggregate *from,
-		       const struct thread *t)
+static int copy_thread(struct aggregate *a, const struct aggregate *from, const struct thread *t)
 {
 	struct thread *copy;
 	uint32_t node;
@@ -94,12 +93,10 @@ static int copy_thread(struct aggregate *a, const struct aggregate *from,
 	copy->node = node;
 	copy->last = PROFILE_NONE;
 	copy->since_ns = max_u64(t->since_ns, a->span.start_ns);
-	return open_chunk_emit(a, copy, open_chunk_unix_us(a, a->span.start_ns),
-			       node, !t->running);
+	return open_chunk_emit(a, copy, open_chunk_unix_us(a, a->span.start_ns), node, !t->running);
 }
 
-int aggregate_new_beside(const struct aggregate *from,
-			 const struct aggregate_options *options,
+int aggregate_new_beside(const struct aggregate *from, const struct aggregate_options *options,
 			 struct aggregate **ret)
 {
 	struct aggregate *a;
@@ -124,8 +121,8 @@ int aggregate_new_beside(const struct aggregate *from,
 	return r;
 }
 
-static int append(struct aggregate *a, const struct thread *t, uint64_t time_us,
-		  uint32_t node, bool is_waiting)
+static int append(struct aggregate *a, const struct thread *t, uint64_t time_us, uint32_t node,
+		  bool is_waiting)
 {
 	if (array_grow(a->samples, a->n_samples, a->cap_samples) < 0)
 		return -ENOMEM;
@@ -135,13 +132,13 @@ static int append(struct aggregate *a, const struct thread *t, uint64_t time_us,
 		.node = node,
 		.is_waiting = is_waiting,
 	};
-	a->sample_bytes += profile_sample_bytes(&a->samples[a->n_samples++],
-						t->id != 0 ? t->id : t->tid);
+	a->sample_bytes +=
+		profile_sample_bytes(&a->samples[a->n_samples++], t->id != 0 ? t->id : t->tid);
 	return 0;
 }
 
-int open_chunk_emit(struct aggregate *a, struct thread *t, uint64_t time_us,
-		    uint32_t node, bool is_waiting)
+int open_chunk_emit(struct aggregate *a, struct thread *t, uint64_t time_us, uint32_t node,
+		    bool is_waiting)
 {
 	int r;
 
@@ -162,8 +159,8 @@ int open_chunk_emit(struct aggregate *a, struct thread *t, uint64_t time_us,
 /* Ends a wait: its last sample is at the tick before time_ns. */
 static int end_wait(struct aggregate *a, struct thread *t, uint64_t time_ns)
 {
-	uint64_t last_ns = max_u64(span_tick_before(&a->span, time_ns),
-				   min_u64(t->seen_ns, time_ns));
+	uint64_t last_ns =
+		max_u64(span_tick_before(&a->span, time_ns), min_u64(t->seen_ns, time_ns));
 	uint64_t last_us = open_chunk_unix_us(a, last_ns);
 
 	if (last_ns == time_ns || last_us <= a->samples[t->last].time_us)
@@ -183,8 +180,7 @@ static int fill_ticks(struct aggregate *a, struct thread *t, uint64_t time_ns)
 
 	while (r == 0) {
 		/* The end of that microsecond. */
-		uint64_t at_ns =
-			(at_us - a->options.wall_offset_us + 1) * NS_PER_US - 1;
+		uint64_t at_ns = (at_us - a->options.wall_offset_us + 1) * NS_PER_US - 1;
 		uint64_t next_ns = span_tick_after(&a->span, at_ns, time_ns);
 
 		if (next_ns == 0)
@@ -213,8 +209,7 @@ static void charge(struct aggregate *a, struct thread *t, uint64_t time_ns)
 }
 
 /* The thread, and *time_ns moved into the open chunk and behind its last. */
-static int take(struct aggregate *a, uint32_t tid, uint64_t *time_ns,
-		struct thread **ret)
+static int take(struct aggregate *a, uint32_t tid, uint64_t *time_ns, struct thread **ret)
 {
 	int r;
 
@@ -243,8 +238,7 @@ static int revive(struct aggregate *a, struct thread *t)
 		const struct profile_sample last = a->samples[t->last];
 
 		if (t->before_us != 0)
-			r = append(a, t, t->before_us, last.node,
-				   last.is_waiting);
+			r = append(a, t, t->before_us, last.node, last.is_waiting);
 		a->samples[t->last].node = PROFILE_NONE;
 		a->samples[t->last].is_waiting = false;
 	}
@@ -252,8 +246,8 @@ static int revive(struct aggregate *a, struct thread *t)
 	return r;
 }
 
-int aggregate_thread(struct aggregate *a, uint32_t tid, bool is_main,
-		     const char *comm, size_t comm_size)
+int aggregate_thread(struct aggregate *a, uint32_t tid, bool is_main, const char *comm,
+		     size_t comm_size)
 {
 	struct thread *t;
 	int r;
@@ -264,8 +258,7 @@ int aggregate_thread(struct aggregate *a, uint32_t tid, bool is_main,
 		r = revive(a, t);
 	if (r < 0)
 		return r;
-	names_thread(comm, comm_size, is_main, a->main_path, a->main_argv0,
-		     t->name);
+	names_thread(comm, comm_size, is_main, a->main_path, a->main_argv0, t->name);
 	return 0;
 }
 
@@ -285,15 +278,14 @@ int aggregate_thread_id(struct aggregate *a, uint32_t tid, uint64_t id)
  * The stack's node and how many frames it has. Where it begins at the root as
  * the thread's last one did, only the rest is looked up.
  */
-static int add_stack(struct aggregate *a, const struct thread *t,
-		     const struct unwind_stack *stack, uint32_t *ret_node,
-		     size_t *ret_depth)
+static int add_stack(struct aggregate *a, const struct thread *t, const struct unwind_stack *stack,
+		     uint32_t *ret_node, size_t *ret_depth)
 {
 	uint32_t base = PROFILE_NONE;
 	size_t n = stack->n, depth = 0;
 
-	if (stack->like_n > 0 && stack->like_id == t->stack_id &&
-	    t->node != PROFILE_NONE && stack->like_n <= t->depth) {
+	if (stack->like_n > 0 && stack->like_id == t->stack_id && t->node != PROFILE_NONE &&
+	    stack->like_n <= t->depth) {
 		depth = stack->like_n;
 		base = stacks_caller(&a->stacks, t->node, t->depth - depth);
 		n -= depth;
@@ -319,14 +311,11 @@ int aggregate_sample(struct aggregate *a, uint32_t tid, uint64_t time_ns,
 		r = revive(a, t);
 	if (r < 0)
 		return r;
-	goes_on = node == t->node &&
-		  (node == PROFILE_NONE || (!running && !t->running));
+	goes_on = node == t->node && (node == PROFILE_NONE || (!running && !t->running));
 	if (!goes_on) {
 		r = open_chunk_end_run(a, t, time_ns);
 		if (r == 0)
-			r = open_chunk_emit(a, t,
-					    open_chunk_unix_us(a, time_ns),
-					    node, !running);
+			r = open_chunk_emit(a, t, open_chunk_unix_us(a, time_ns), node, !running);
 		if (r < 0)
 			return r;
 	}
@@ -347,9 +336,7 @@ int aggregate_waiting(struct aggregate *a, uint32_t tid, uint64_t time_ns)
 	if (r == 0 && t->running && t->node != PROFILE_NONE) {
 		r = open_chunk_end_run(a, t, time_ns);
 		if (r == 0)
-			r = open_chunk_emit(a, t,
-					    open_chunk_unix_us(a, time_ns),
-					    t->node, true);
+			r = open_chunk_emit(a, t, open_chunk_unix_us(a, time_ns), t->node, true);
 	}
 	if (r < 0)
 		return r;
@@ -368,8 +355,7 @@ int aggregate_missed(struct aggregate *a, uint32_t tid, uint64_t time_ns)
 		return r;
 	r = open_chunk_end_run(a, t, time_ns);
 	if (r == 0)
-		r = open_chunk_emit(a, t, open_chunk_unix_us(a, time_ns),
-				    PROFILE_NONE, false);
+		r = open_chunk_emit(a, t, open_chunk_unix_us(a, time_ns), PROFILE_NONE, false);
 	if (r < 0)
 		return r;
 	charge(a, t, time_ns);
@@ -378,11 +364,10 @@ int aggregate_missed(struct aggregate *a, uint32_t tid, uint64_t time_ns)
 }
 
 /* The tick before time_ns, if the run has no sample there; else 0. */
-static uint64_t tick_without_sample(const struct aggregate *a,
-				    const struct thread *t, uint64_t time_ns)
+static uint64_t tick_without_sample(const struct aggregate *a, const struct thread *t,
+				    uint64_t time_ns)
 {
-	uint64_t us =
-		open_chunk_unix_us(a, span_tick_before(&a->span, time_ns));
+	uint64_t us = open_chunk_unix_us(a, span_tick_before(&a->span, time_ns));
 
 	return t->node != PROFILE_NONE && t->last != PROFILE_NONE &&
 			       a->samples[t->last].time_us < us
@@ -401,8 +386,7 @@ int aggregate_exit(struct aggregate *a, uint32_t tid, uint64_t time_ns)
 		r = open_chunk_end_run(a, t, time_ns);
 	t->before_us = tick_without_sample(a, t, time_ns);
 	if (r == 0 && t->node != PROFILE_NONE)
-		r = open_chunk_emit(a, t, open_chunk_unix_us(a, time_ns),
-				    t->node, !t->running);
+		r = open_chunk_emit(a, t, open_chunk_unix_us(a, time_ns), t->node, !t->running);
 	if (r < 0)
 		return r;
 	charge(a, t, time_ns);
@@ -432,18 +416,17 @@ static bool is_large(const struct aggregate *a)
 {
 	size_t bytes = open_chunk_bytes(a), nodes = a->stacks.n_nodes;
 
-	return (bytes >= a->options.chunk_bytes &&
-		bytes / 2 >= a->open_bytes) ||
+	return (bytes >= a->options.chunk_bytes && bytes / 2 >= a->open_bytes) ||
 	       (nodes >= NODES_DUE && nodes / 2 >= a->open_nodes);
 }
 
-int aggregate_tick(struct aggregate *a, uint64_t time_ns, uint64_t settled_ns,
-		   uint64_t due, bool *ret_due)
+int aggregate_tick(struct aggregate *a, uint64_t time_ns, uint64_t settled_ns, uint64_t due,
+		   bool *ret_due)
 {
 	assert(!a->closed);
 	span_tick(&a->span, time_ns, settled_ns, due);
-	*ret_due = span_due(&a->span) ||
-		   (is_large(a) && span_closable(&a->span) > a->span.start_ns);
+	*ret_due =
+		span_due(&a->span) || (is_large(a) && span_closable(&a->span) > a->span.start_ns);
 	return 0;
 }
 

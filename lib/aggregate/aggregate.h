@@ -43,7 +43,7 @@ struct aggregate_options {
 	size_t chunk_bytes; /* a chunk's payload is cut near this */
 	/* Unix time minus monotonic time, fixed for the session. */
 	uint64_t wall_offset_us;
-	const char *main_path; /* the executable, as maps names it; may be "" */
+	const char *main_path;	/* the executable, as maps names it; may be "" */
 	const char *main_argv0; /* what it was called by; may be "" */
 	uint64_t hash_seed;
 	/* C++ and Rust names as people write them, else as in the file. */
@@ -69,8 +69,7 @@ struct aggregate_options {
  * options are copied, strings included; space must outlive the aggregate.
  * Returns 0, -ENOMEM, or -EINVAL if chunk_us is 0 or above 60 s.
  */
-must_check int aggregate_new(const struct aggregate_options *options,
-			     struct unwind_space *space,
+must_check int aggregate_new(const struct aggregate_options *options, struct unwind_space *space,
 			     struct aggregate **ret);
 void aggregate_free(struct aggregate *a);
 
@@ -92,35 +91,30 @@ must_check int aggregate_new_beside(const struct aggregate *from,
  * announced is announced without a name. None may be called between
  * aggregate_close and aggregate_next.
  */
-must_check int aggregate_thread(struct aggregate *a, uint32_t tid, bool is_main,
-				const char *comm, size_t comm_size);
+must_check int aggregate_thread(struct aggregate *a, uint32_t tid, bool is_main, const char *comm,
+				size_t comm_size);
 
 /*
  * What the thread is called in the open chunk and those to come, in place of
  * its tid (0); no two of a chunk may be called the same.
  */
-must_check int aggregate_thread_id(struct aggregate *a, uint32_t tid,
-				   uint64_t id);
+must_check int aggregate_thread_id(struct aggregate *a, uint32_t tid, uint64_t id);
 
 /*
  * The thread's stack from this tick on. running: it was on a processor,
  * neither blocked nor waiting for one.
  */
-must_check int aggregate_sample(struct aggregate *a, uint32_t tid,
-				uint64_t time_ns,
+must_check int aggregate_sample(struct aggregate *a, uint32_t tid, uint64_t time_ns,
 				const struct unwind_stack *stack, bool running);
 
 /* From this tick on it waits for a processor; its stack is as it was. */
-must_check int aggregate_waiting(struct aggregate *a, uint32_t tid,
-				 uint64_t time_ns);
+must_check int aggregate_waiting(struct aggregate *a, uint32_t tid, uint64_t time_ns);
 
 /* From this tick on it is not known what the thread does. */
-must_check int aggregate_missed(struct aggregate *a, uint32_t tid,
-				uint64_t time_ns);
+must_check int aggregate_missed(struct aggregate *a, uint32_t tid, uint64_t time_ns);
 
 /* The thread is gone since this tick. */
-must_check int aggregate_exit(struct aggregate *a, uint32_t tid,
-			      uint64_t time_ns);
+must_check int aggregate_exit(struct aggregate *a, uint32_t tid, uint64_t time_ns);
 
 /* All threads are gone since this tick (exec, a new capture, the end). */
 must_check int aggregate_exit_all(struct aggregate *a, uint64_t time_ns);
@@ -132,8 +126,8 @@ must_check int aggregate_exit_all(struct aggregate *a, uint64_t time_ns);
  * that runs over them gets a sample at each. *ret_due is set if the chunk ought
  * to be closed now: it has its length in time or bytes.
  */
-must_check int aggregate_tick(struct aggregate *a, uint64_t time_ns,
-			      uint64_t settled_ns, uint64_t due, bool *ret_due);
+must_check int aggregate_tick(struct aggregate *a, uint64_t time_ns, uint64_t settled_ns,
+			      uint64_t due, bool *ret_due);
 
 /*
  * Closes the chunk at end_ns (the settled tick that is the next chunk's
@@ -143,8 +137,7 @@ must_check int aggregate_tick(struct aggregate *a, uint64_t time_ns,
  * up here, in the space's maps of now. *ret->n_samples may be 0: nothing
  * happened. Returns 0, or -ENOMEM: the chunk is lost; aggregate_next goes on.
  */
-must_check int aggregate_close(struct aggregate *a, uint64_t end_ns,
-			       struct profile *ret);
+must_check int aggregate_close(struct aggregate *a, uint64_t end_ns, struct profile *ret);
 
 /*
  * Opens the next chunk with the threads' stacks at the end of the last one.
@@ -158,8 +151,8 @@ must_check int aggregate_next(struct aggregate *a);
  * The process runs another program from here on, in another space: everybody
  * has exited and the chunk was cut. The session's table goes on.
  */
-void aggregate_exec(struct aggregate *a, struct unwind_space *space,
-		    const char *main_path, const char *main_argv0);
+void aggregate_exec(struct aggregate *a, struct unwind_space *space, const char *main_path,
+		    const char *main_argv0);
 
 /*
  * Writes the table of the hottest functions (at most max_rows, and one row for
@@ -167,7 +160,6 @@ void aggregate_exec(struct aggregate *a, struct unwind_space *space,
  * to the last settled tick. Control bytes in names are escaped, C++ and Rust
  * names are as people write them. Returns 0, -ENOMEM or -EIO.
  */
-must_check int aggregate_write_table(struct aggregate *a, size_t max_rows,
-				     FILE *out);
+must_check int aggregate_write_table(struct aggregate *a, size_t max_rows, FILE *out);
 
 #endif

@@ -14,8 +14,7 @@
 size_t open_chunk_bytes(const struct aggregate *a)
 {
 	/* Each thread may get one more sample at the end. */
-	return a->stacks.payload_bytes + a->stacks.n_frames * FRAME_TEXT_BYTES +
-	       a->sample_bytes +
+	return a->stacks.payload_bytes + a->stacks.n_frames * FRAME_TEXT_BYTES + a->sample_bytes +
 	       a->threads.n * (PROFILE_SAMPLE_BYTES + PROFILE_THREAD_BYTES);
 }
 
@@ -46,8 +45,7 @@ static void drop_starts_missed(struct aggregate *a)
 	for (size_t i = 0; i < a->threads.n; i++) {
 		struct thread *t = &a->threads.list[i];
 
-		if (t->last != PROFILE_NONE &&
-		    a->samples[t->last].node == PROFILE_NONE &&
+		if (t->last != PROFILE_NONE && a->samples[t->last].node == PROFILE_NONE &&
 		    a->samples[t->last].time_us <= start_us)
 			t->last = PROFILE_NONE;
 	}
@@ -158,8 +156,7 @@ static int list_threads(struct aggregate *a)
 	size_t n = 0;
 
 	/* One more: calloc(0) may be NULL. */
-	a->profile_threads =
-		calloc(a->threads.n + 1, sizeof(a->profile_threads[0]));
+	a->profile_threads = calloc(a->threads.n + 1, sizeof(a->profile_threads[0]));
 	if (a->profile_threads == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < a->threads.n; i++) {
@@ -171,8 +168,7 @@ static int list_threads(struct aggregate *a)
 		a->profile_threads[n].id = t->id;
 		a->profile_threads[n++].name = t->name;
 	}
-	qsort(a->profile_threads, n, sizeof(a->profile_threads[0]),
-	      compare_threads);
+	qsort(a->profile_threads, n, sizeof(a->profile_threads[0]), compare_threads);
 	a->n_profile_threads = n;
 	return thread_names_tell_apart(a->profile_threads, n, &a->lookup.text);
 }
@@ -230,12 +226,10 @@ static int renew_stacks(struct aggregate *a)
 
 		r = stacks_copy(&fresh, &a->stacks, t->node, &t->node);
 		if (r == 0)
-			r = stacks_copy(&fresh, &a->stacks, t->carry,
-					&t->carry);
+			r = stacks_copy(&fresh, &a->stacks, t->carry, &t->carry);
 	}
 	for (size_t i = 0; i < a->n_ahead && r == 0; i++)
-		r = stacks_copy(&fresh, &a->stacks, a->ahead[i].node,
-				&a->ahead[i].node);
+		r = stacks_copy(&fresh, &a->stacks, a->ahead[i].node, &a->ahead[i].node);
 	stacks_fini(&a->stacks);
 	a->stacks = fresh;
 	return r;
@@ -260,8 +254,8 @@ static int start_samples(struct aggregate *a)
 	for (size_t i = 0; i < a->n_ahead; i++) {
 		const struct profile_sample *s = &a->ahead[i];
 		struct thread *t = threads_find(&a->threads, s->tid);
-		int r = open_chunk_emit(a, t, max_u64(s->time_us, start_us),
-					s->node, s->is_waiting);
+		int r = open_chunk_emit(a, t, max_u64(s->time_us, start_us), s->node,
+					s->is_waiting);
 
 		if (r < 0)
 			return r;

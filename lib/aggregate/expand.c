@@ -19,8 +19,7 @@ static size_t n_of(const struct lookup *l, size_t i)
 }
 
 /* Fits what it becomes into the payload? */
-static bool is_bearable(const struct lookup *l, const struct stacks *s,
-			size_t n_frames)
+static bool is_bearable(const struct lookup *l, const struct stacks *s, size_t n_frames)
 {
 	size_t bytes = n_frames * PROFILE_FRAME_BYTES;
 
@@ -36,8 +35,7 @@ static bool is_bearable(const struct lookup *l, const struct stacks *s,
 }
 
 /* The outermost first; base: by frame, the number of its outermost. */
-static void fill_frames(const struct lookup *l, struct profile_frame *out,
-			uint32_t *base)
+static void fill_frames(const struct lookup *l, struct profile_frame *out, uint32_t *base)
 {
 	uint32_t n = 0;
 
@@ -52,9 +50,8 @@ static void fill_frames(const struct lookup *l, struct profile_frame *out,
 }
 
 /* last: by node, the innermost of those that it becomes. Returns how many. */
-static size_t fill_nodes(const struct lookup *l, const struct stacks *s,
-			 const uint32_t *base, struct profile_node *out,
-			 uint32_t *last)
+static size_t fill_nodes(const struct lookup *l, const struct stacks *s, const uint32_t *base,
+			 struct profile_node *out, uint32_t *last)
 {
 	uint32_t n = 0;
 
@@ -65,8 +62,7 @@ static size_t fill_nodes(const struct lookup *l, const struct stacks *s,
 		if (parent != PROFILE_NONE)
 			parent = last[parent];
 		for (uint32_t k = 0; k < n_of(l, node->frame); k++) {
-			out[n] = (struct profile_node){parent,
-						       base[node->frame] + k};
+			out[n] = (struct profile_node){parent, base[node->frame] + k};
 			parent = n++;
 		}
 		last[i] = parent;
@@ -74,9 +70,8 @@ static size_t fill_nodes(const struct lookup *l, const struct stacks *s,
 	return n;
 }
 
-int expand_inlined(struct expand *e, const struct lookup *l,
-		   const struct stacks *s, struct profile_sample *samples,
-		   struct profile *p)
+int expand_inlined(struct expand *e, const struct lookup *l, const struct stacks *s,
+		   struct profile_sample *samples, struct profile *p)
 {
 	size_t n_frames = l->n_frames + l->n_inlined, n_nodes = 0;
 	uint32_t *base, *last;
@@ -90,8 +85,8 @@ int expand_inlined(struct expand *e, const struct lookup *l,
 	last = calloc(s->n_nodes + 1, sizeof(*last));
 	e->frames = calloc(n_frames, sizeof(*e->frames));
 	e->nodes = calloc(n_nodes + 1, sizeof(*e->nodes));
-	if (base == NULL || last == NULL || e->frames == NULL ||
-	    e->nodes == NULL || n_nodes >= PROFILE_NONE) {
+	if (base == NULL || last == NULL || e->frames == NULL || e->nodes == NULL ||
+	    n_nodes >= PROFILE_NONE) {
 		expand_fini(e);
 		r = -ENOMEM;
 		goto out;

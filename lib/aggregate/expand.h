@@ -30,9 +30,7 @@ void expand_fini(struct expand *e);
  * those of l and s, and turns the samples' nodes to them. They belong to e.
  * Without any inlined function nothing changes. 0 or -ENOMEM: p is as before.
  */
-must_check int expand_inlined(struct expand *e, const struct lookup *l,
-			      const struct stacks *s,
-			      struct profile_sample *samples,
-			      struct profile *p);
+must_check int expand_inlined(struct expand *e, const struct lookup *l, const struct stacks *s,
+			      struct profile_sample *samples, struct profile *p);
 
 #endif

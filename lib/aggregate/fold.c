@@ -11,19 +11,16 @@ void fold_fini(struct fold *f)
 	*f = (struct fold){0};
 }
 
-static bool is_equal(const struct profile_frame *a,
-		     const struct profile_frame *b)
+static bool is_equal(const struct profile_frame *a, const struct profile_frame *b)
 {
-	return a->addr == b->addr && a->function == b->function &&
-	       a->package == b->package && a->file == b->file &&
-	       a->line == b->line;
+	return a->addr == b->addr && a->function == b->function && a->package == b->package &&
+	       a->file == b->file && a->line == b->line;
 }
 
 static uint64_t key_of(const struct profile_frame *f)
 {
-	const uint64_t words[] = {f->addr, (uintptr_t)f->function,
-				  (uintptr_t)f->package, (uintptr_t)f->file,
-				  f->line};
+	const uint64_t words[] = {f->addr, (uintptr_t)f->function, (uintptr_t)f->package,
+				  (uintptr_t)f->file, f->line};
 	uint64_t key = 0;
 
 	for (size_t i = 0; i < array_size(words); i++)
@@ -32,8 +29,8 @@ static uint64_t key_of(const struct profile_frame *f)
 }
 
 /* folded: by frame of p, its number among f's. */
-static int fold_frames(struct fold *f, struct table *seen,
-		       const struct profile *p, uint32_t *folded, size_t *ret_n)
+static int fold_frames(struct fold *f, struct table *seen, const struct profile *p,
+		       uint32_t *folded, size_t *ret_n)
 {
 	uint32_t n = 0;
 
@@ -43,8 +40,7 @@ static int fold_frames(struct fold *f, struct table *seen,
 		int r;
 
 		/* Other frames of the same key stand at the next ones. */
-		while (table_get(seen, key, &folded[i]) &&
-		       !is_equal(&f->frames[folded[i]], frame))
+		while (table_get(seen, key, &folded[i]) && !is_equal(&f->frames[folded[i]], frame))
 			key++;
 		if (table_get(seen, key, &folded[i])) {
 			f->frames[folded[i]].in_app &= frame->in_app;
@@ -61,9 +57,8 @@ static int fold_frames(struct fold *f, struct table *seen,
 }
 
 /* The same of nodes. Parents stand before their children. */
-static int fold_nodes(struct fold *f, struct table *seen,
-		      const struct profile *p, const uint32_t *folded_frames,
-		      uint32_t *folded, size_t *ret_n)
+static int fold_nodes(struct fold *f, struct table *seen, const struct profile *p,
+		      const uint32_t *folded_frames, uint32_t *folded, size_t *ret_n)
 {
 	uint32_t n = 0;
 
@@ -88,8 +83,8 @@ static int fold_nodes(struct fold *f, struct table *seen,
 	return 0;
 }
 
-int fold_equal(struct fold *f, uint64_t hash_seed,
-	       struct profile_sample *samples, struct profile *p)
+int fold_equal(struct fold *f, uint64_t hash_seed, struct profile_sample *samples,
+	       struct profile *p)
 {
 	uint32_t *frame_of, *node_of;
 	size_t n_frames, n_nodes;
@@ -102,8 +97,7 @@ int fold_equal(struct fold *f, uint64_t hash_seed,
 	f->nodes = calloc(p->n_nodes + 1, sizeof(*f->nodes));
 	frame_of = calloc(p->n_frames + 1, sizeof(*frame_of));
 	node_of = calloc(p->n_nodes + 1, sizeof(*node_of));
-	if (f->frames == NULL || f->nodes == NULL || frame_of == NULL ||
-	    node_of == NULL)
+	if (f->frames == NULL || f->nodes == NULL || frame_of == NULL || node_of == NULL)
 		r = -ENOMEM;
 	if (r == 0)
 		r = fold_frames(f, &seen, p, frame_of, &n_frames);

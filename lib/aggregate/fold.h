@@ -26,7 +26,7 @@ void fold_fini(struct fold *f);
  * the one frame is in_app if all of them are. Returns 0, or -ENOMEM: p and the
  * samples are as before.
  */
-must_check int fold_equal(struct fold *f, uint64_t hash_seed,
-			  struct profile_sample *samples, struct profile *p);
+must_check int fold_equal(struct fold *f, uint64_t hash_seed, struct profile_sample *samples,
+			  struct profile *p);
 
 #endif

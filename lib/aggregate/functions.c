@@ -32,16 +32,14 @@ void functions_fini(struct functions *f)
 }
 
 /* name and module are interned: equal strings are equal pointers. */
-static int find_row(struct functions *f, const char *name, const char *module,
-		    uint32_t *ret)
+static int find_row(struct functions *f, const char *name, const char *module, uint32_t *ret)
 {
 	uint64_t key = (uint64_t)(uintptr_t)name * 31 + (uintptr_t)module;
 	int r;
 
 	/* Rows of the same key stand at the next ones. */
 	for (; table_get(&f->by_name, key, ret); key++)
-		if (f->rows[*ret].name == name &&
-		    f->rows[*ret].module == module)
+		if (f->rows[*ret].name == name && f->rows[*ret].module == module)
 			return 0;
 	if (array_grow(f->rows, f->n, f->cap) < 0)
 		return -ENOMEM;
@@ -53,8 +51,7 @@ static int find_row(struct functions *f, const char *name, const char *module,
 	return 0;
 }
 
-static int row_of_frame(struct functions *f, const struct profile_frame *frame,
-			uint32_t *ret)
+static int row_of_frame(struct functions *f, const struct profile_frame *frame, uint32_t *ret)
 {
 	const char *path = frame->package != NULL ? frame->package : "";
 	const char *function = frame->function;
@@ -127,8 +124,8 @@ static int prune(struct functions *f)
 }
 
 /* row_of: by frame. */
-static void add_stack(struct functions *f, const struct stacks *s,
-		      const uint32_t *row_of, const struct stacks_time *time)
+static void add_stack(struct functions *f, const struct stacks *s, const uint32_t *row_of,
+		      const struct stacks_time *time)
 {
 	uint32_t node = time->node;
 	struct functions_row *leaf = &f->rows[row_of[s->nodes[node].frame]];
@@ -137,8 +134,7 @@ static void add_stack(struct functions *f, const struct stacks *s,
 	leaf->waiting_ns += time->waiting_ns;
 	f->stacks++;
 	for (; node != PROFILE_NONE; node = s->nodes[node].parent) {
-		struct functions_row *row =
-			&f->rows[row_of[s->nodes[node].frame]];
+		struct functions_row *row = &f->rows[row_of[s->nodes[node].frame]];
 
 		if (row->stamp != f->stacks)
 			row->total_ns += time->running_ns;
@@ -146,8 +142,7 @@ static void add_stack(struct functions *f, const struct stacks *s,
 	}
 }
 
-int functions_add(struct functions *f, struct stacks *s,
-		  const struct profile_frame *frames)
+int functions_add(struct functions *f, struct stacks *s, const struct profile_frame *frames)
 {
 	uint32_t *row_of;
 	int r = 0;
@@ -212,8 +207,7 @@ size_t functions_write_name(const char *s, FILE *out)
 			return columns + 3;
 		}
 		if (n == 0 || is_control) {
-			columns += (size_t)fprintf(out, "\\x%02x",
-						   n == 2 ? (uint8_t)s[1] : c);
+			columns += (size_t)fprintf(out, "\\x%02x", n == 2 ? (uint8_t)s[1] : c);
 			s += n == 2 ? 2 : 1;
 			continue;
 		}
@@ -230,12 +224,10 @@ static void write_time(uint64_t ns, uint64_t whole_ns, FILE *out)
 	if (ns == 0)
 		(void)fprintf(out, "%11s  %6s", "-", "");
 	else
-		(void)fprintf(out, "%9.2f s  %5.1f%%", seconds(ns),
-			      percent(ns, whole_ns));
+		(void)fprintf(out, "%9.2f s  %5.1f%%", seconds(ns), percent(ns, whole_ns));
 }
 
-static void write_row(const struct functions_row *row, uint64_t running_ns,
-		      FILE *out)
+static void write_row(const struct functions_row *row, uint64_t running_ns, FILE *out)
 {
 	char demangled[NAME_SIZE];
 	const char *name = row->name;
@@ -253,17 +245,13 @@ static void write_row(const struct functions_row *row, uint64_t running_ns,
 	columns = functions_write_name(name, out);
 	if (row->module[0] != '\0') {
 		(void)fprintf(out, "%*s",
-			      (int)(columns < NAME_COLUMNS
-					    ? NAME_COLUMNS - columns + 2
-					    : 2),
-			      "");
+			      (int)(columns < NAME_COLUMNS ? NAME_COLUMNS - columns + 2 : 2), "");
 		(void)functions_write_name(names_base(row->module), out);
 	}
 	(void)fputc('\n', out);
 }
 
-static void write_others(const struct functions *f,
-			 const struct functions_row *rest, size_t n_rest,
+static void write_others(const struct functions *f, const struct functions_row *rest, size_t n_rest,
 			 uint64_t running_ns, FILE *out)
 {
 	struct functions_row sum = {
@@ -286,8 +274,7 @@ static void write_others(const struct functions *f,
 		(void)fprintf(out, "%11s", "-");
 	else
 		(void)fprintf(out, "%9.2f s", seconds(sum.waiting_ns));
-	(void)fprintf(out, "  (%" PRIu64 " other function%s)\n", n,
-		      n == 1 ? "" : "s");
+	(void)fprintf(out, "  (%" PRIu64 " other function%s)\n", n, n == 1 ? "" : "s");
 }
 
 static int compare_waiting(const void *a, const void *b)
@@ -343,9 +330,8 @@ int functions_write(const struct functions *f, size_t max_rows, FILE *out)
 		      "called;\nWAITING: blocked in it, or there without a "
 		      "processor.\n\n",
 		      seconds(running_ns), seconds(waiting_ns));
-	(void)fprintf(out, "%11s  %6s%11s  %6s%11s  %-*s  %s\n", "SELF", "",
-		      "TOTAL", "", "WAITING", NAME_COLUMNS, "FUNCTION",
-		      "MODULE");
+	(void)fprintf(out, "%11s  %6s%11s  %6s%11s  %-*s  %s\n", "SELF", "", "TOTAL", "", "WAITING",
+		      NAME_COLUMNS, "FUNCTION", "MODULE");
 	for (size_t i = 0; i < shown; i++)
 		write_row(&rows[i], running_ns, out);
 	write_others(f, rows + shown, n - shown, running_ns, out);

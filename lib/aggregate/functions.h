@@ -25,9 +25,9 @@
 
 struct functions_row {
 	const char *name;
-	const char *module; /* the file's path, "" for none */
-	uint64_t self_ns;   /* running, as the leaf */
-	uint64_t total_ns;  /* running, anywhere in the stack, recursion once */
+	const char *module;  /* the file's path, "" for none */
+	uint64_t self_ns;    /* running, as the leaf */
+	uint64_t total_ns;   /* running, anywhere in the stack, recursion once */
 	uint64_t waiting_ns; /* blocked, as the leaf */
 	uint64_t stamp;	     /* the last stack that was counted in total_ns */
 };
@@ -36,8 +36,8 @@ struct functions {
 	struct text text;
 	struct functions_row *rows;
 	size_t n, cap;
-	struct table by_name; /* hash of name and module to row */
-	uint64_t stacks;      /* counted, for the stamps */
+	struct table by_name;			    /* hash of name and module to row */
+	uint64_t stacks;			    /* counted, for the stamps */
 	uint64_t others_self_ns, others_waiting_ns; /* of rows not kept */
 	uint64_t n_others;
 };
@@ -60,8 +60,7 @@ must_check int functions_add(struct functions *f, struct stacks *s,
  * hottest first: by self time, then waiting, then total. Returns 0, -ENOMEM or
  * -EIO.
  */
-must_check int functions_write(const struct functions *f, size_t max_rows,
-			       FILE *out);
+must_check int functions_write(const struct functions *f, size_t max_rows, FILE *out);
 
 /*
  * Writes a name so that the terminal shows it and obeys none of it: control

@@ -27,12 +27,10 @@ static bool has_prefix(const char *text, const char *const *prefixes, size_t n)
 	return false;
 }
 
-static bool is_word(const char *text, size_t size, const char *const *words,
-		    size_t n)
+static bool is_word(const char *text, size_t size, const char *const *words, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (strlen(words[i]) == size &&
-		    memcmp(text, words[i], size) == 0)
+		if (strlen(words[i]) == size && memcmp(text, words[i], size) == 0)
 			return true;
 	return false;
 }
@@ -51,29 +49,21 @@ bool in_app_is_go_library(const char *symbol)
 {
 	/* Of go list std, Go 1.25: the first parts. */
 	static const char *const packages[] = {
-		"archive",  "arena",	"bufio",     "builtin",	 "bytes",
-		"cmp",	    "compress", "container", "context",	 "crypto",
-		"database", "debug",	"embed",     "encoding", "errors",
-		"expvar",   "flag",	"fmt",	     "go",	 "hash",
-		"html",	    "image",	"index",     "internal", "io",
-		"iter",	    "log",	"maps",	     "math",	 "mime",
-		"net",	    "os",	"path",	     "plugin",	 "reflect",
-		"regexp",   "runtime",	"slices",    "sort",	 "strconv",
-		"strings",  "structs",	"sync",	     "syscall",	 "testing",
-		"text",	    "time",	"unicode",   "unique",	 "unsafe",
-		"vendor",   "weak",
+		"archive",   "arena",	"bufio",    "builtin",	"bytes",   "cmp",     "compress",
+		"container", "context", "crypto",   "database", "debug",   "embed",   "encoding",
+		"errors",    "expvar",	"flag",	    "fmt",	"go",	   "hash",    "html",
+		"image",     "index",	"internal", "io",	"iter",	   "log",     "maps",
+		"math",	     "mime",	"net",	    "os",	"path",	   "plugin",  "reflect",
+		"regexp",    "runtime", "slices",   "sort",	"strconv", "strings", "structs",
+		"sync",	     "syscall", "testing",  "text",	"time",	   "unicode", "unique",
+		"unsafe",    "vendor",	"weak",
 	};
 	/* The compiler's own, and the runtime's assembly and C. */
 	static const char *const without_package[] = {
-		"type:",     "type..",
-		"go:",	     "_rt0_",
-		"_cgo_",     "x_cgo_",
-		"crosscall", "gogo",
-		"callRet",   "gosave_systemstack_switch",
-		"setg_gcc",  "aeshashbody",
-		"memeqbody", "cmpbody",
-		"indexbody", "indexbytebody",
-		"countbody", "debugCall",
+		"type:",	 "type..",	"go:",	     "_rt0_",	"_cgo_",
+		"x_cgo_",	 "crosscall",	"gogo",	     "callRet", "gosave_systemstack_switch",
+		"setg_gcc",	 "aeshashbody", "memeqbody", "cmpbody", "indexbody",
+		"indexbytebody", "countbody",	"debugCall",
 	};
 	/* Types of parameters and receivers have paths of their own. */
 	size_t size = strcspn(symbol, "[("), package = 0;
@@ -149,15 +139,13 @@ static const char *find_as(const char *text, const char *end)
 /* A type without what says how it is pointed to. */
 static const char *behind_modifiers(const char *type)
 {
-	static const char *const modifiers[] = {"*const ", "*mut ", "mut ",
-						"dyn "};
+	static const char *const modifiers[] = {"*const ", "*mut ", "mut ", "dyn "};
 
 	for (;;) {
 		const char *rest = NULL;
 
 		type += strspn(type, "&[( ");
-		for (size_t i = 0; i < array_size(modifiers) && rest == NULL;
-		     i++)
+		for (size_t i = 0; i < array_size(modifiers) && rest == NULL; i++)
 			rest = skip(type, modifiers[i]);
 		if (rest == NULL)
 			return type;
@@ -172,8 +160,7 @@ static const char *behind_modifiers(const char *type)
 static enum crate crate_of(const char *text, unsigned int depth)
 {
 	/* The last one is the compiler's, for the allocator. */
-	static const char *const libraries[] = {"std", "core", "alloc",
-						"__rustc"};
+	static const char *const libraries[] = {"std", "core", "alloc", "__rustc"};
 	enum crate self, trait;
 	const char *as, *end;
 	size_t size;
@@ -192,9 +179,7 @@ static enum crate crate_of(const char *text, unsigned int depth)
 		size++;
 	if (skip(text + size, "::") == NULL)
 		return CRATE_NONE;
-	return is_word(text, size, libraries, array_size(libraries))
-		       ? CRATE_LIBRARY
-		       : CRATE_OTHER;
+	return is_word(text, size, libraries, array_size(libraries)) ? CRATE_LIBRARY : CRATE_OTHER;
 }
 
 bool in_app_is_rust_library(const char *name)
@@ -208,10 +193,9 @@ bool in_app_is_rust_library(const char *name)
 static bool is_library_symbol(const struct in_app_code *code)
 {
 	/* Of Rust's allocator and its panics, where their names are C's. */
-	static const char *const rust_runtime[] = {
-		"__rust",     "__rdl_",
-		"__rg_",      "rust_begin_unwind",
-		"rust_panic", "rust_eh_personality"};
+	static const char *const rust_runtime[] = {"__rust",	 "__rdl_",
+						   "__rg_",	 "rust_begin_unwind",
+						   "rust_panic", "rust_eh_personality"};
 	char demangled[NAME_SIZE];
 
 	if (code->is_go && in_app_is_go_library(code->symbol))
@@ -221,8 +205,7 @@ static bool is_library_symbol(const struct in_app_code *code)
 	if (is_rust(code->symbol) &&
 	    unwind_demangle(code->symbol, false, demangled, sizeof(demangled)))
 		return in_app_is_rust_library(demangled);
-	return !code->has_interpreter &&
-	       strcmp(code->path, code->main_path) == 0 &&
+	return !code->has_interpreter && strcmp(code->path, code->main_path) == 0 &&
 	       library_names_has(code->symbol);
 }
 

@@ -27,6 +27,6 @@ bool library_names_has(const char *symbol)
 	const size_t size = strcspn(symbol, ".");
 	const uint64_t hash = library_names_hash(symbol, size);
 
-	return size > 0 && bsearch(&hash, library_names, library_names_n,
-				   sizeof(hash), compare) != NULL;
+	return size > 0 &&
+	       bsearch(&hash, library_names, library_names_n, sizeof(hash), compare) != NULL;
 }

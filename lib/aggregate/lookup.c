@@ -53,8 +53,7 @@ static int intern(struct lookup *l, const char *s, const char **ret)
 	return text_intern(&l->text, clean, ret);
 }
 
-static int add_image(struct lookup *l, const struct unwind_image *image,
-		     const char *path)
+static int add_image(struct lookup *l, const struct unwind_image *image, const char *path)
 {
 	struct lookup_image *entry;
 	uint32_t index;
@@ -93,9 +92,7 @@ static size_t escaped_bytes(const char *s)
 	size_t n = 0;
 
 	for (; *s != '\0'; s++)
-		n += (uint8_t)*s < 0x20	       ? PROFILE_ESCAPE_BYTES
-		     : *s == '"' || *s == '\\' ? 2
-					       : 1;
+		n += (uint8_t)*s < 0x20 ? PROFILE_ESCAPE_BYTES : *s == '"' || *s == '\\' ? 2 : 1;
 	return n;
 }
 
@@ -116,8 +113,7 @@ static int take_name(struct lookup *l, const char *name, const char **ret)
 	char demangled[NAME_SIZE];
 	int r;
 
-	if (l->demangle &&
-	    unwind_demangle(name, true, demangled, sizeof(demangled)))
+	if (l->demangle && unwind_demangle(name, true, demangled, sizeof(demangled)))
 		name = demangled;
 	r = intern(l, name, ret);
 	if (r == 0 && !afford(l, *ret))
@@ -134,17 +130,15 @@ static int take_source(struct lookup *l, const struct unwind_line *line,
 	if (line->file == NULL || line->file[0] == '\0')
 		return 0;
 	r = intern(l, line->file, &frame->file);
-	if (r == 0 &&
-	    (!afford(l, frame->file) || !afford(l, names_base(frame->file))))
+	if (r == 0 && (!afford(l, frame->file) || !afford(l, names_base(frame->file))))
 		frame->file = NULL;
 	frame->line = line->line;
 	return r;
 }
 
 /* n functions, innermost first, inlined where frame is. */
-static int take_inlined(struct lookup *l, const struct unwind_line *lines,
-			size_t n, const struct profile_frame *frame,
-			struct lookup_detail *ret)
+static int take_inlined(struct lookup *l, const struct unwind_line *lines, size_t n,
+			const struct profile_frame *frame, struct lookup_detail *ret)
 {
 	ret->first = (uint32_t)l->n_inlined;
 	for (size_t i = 0; i < n; i++) {
@@ -180,24 +174,22 @@ static int take_inlined(struct lookup *l, const struct unwind_line *lines,
  * "libc.so.6+0x2724a": the image of this path and how far addr is from where it
  * starts. NULL: no image.
  */
-static int name_by_offset(struct lookup *l, uint64_t addr,
-			  const struct unwind_image *image, const char *path,
-			  const char **ret)
+static int name_by_offset(struct lookup *l, uint64_t addr, const struct unwind_image *image,
+			  const char *path, const char **ret)
 {
 	char name[NAME_SIZE + sizeof("+0x0123456789abcdef")];
 
 	if (image != NULL)
-		(void)snprintf(name, sizeof(name), "%s+0x%" PRIx64,
-			       names_base(path), addr - image->addr);
+		(void)snprintf(name, sizeof(name), "%s+0x%" PRIx64, names_base(path),
+			       addr - image->addr);
 	else
 		(void)snprintf(name, sizeof(name), "unknown+0x%" PRIx64, addr);
 	return text_intern(&l->text, name, ret);
 }
 
 /* symbol: NULL, if none covers it. */
-static bool is_in_app(const struct lookup *l, const struct unwind_image *image,
-		      const char *path, const char *main_path,
-		      const char *symbol)
+static bool is_in_app(const struct lookup *l, const struct unwind_image *image, const char *path,
+		      const char *main_path, const char *symbol)
 {
 	const struct in_app_code code = {
 		.path = path,
@@ -215,41 +207,33 @@ static bool is_in_app(const struct lookup *l, const struct unwind_image *image,
  * Its name, where it starts, and whether it is in_app. image: NULL, if addr
  * lies in none.
  */
-static int take_function(struct lookup *l, struct unwind_space *space,
-			 uint64_t addr, const struct unwind_image *image,
-			 const char *main_path, struct profile_frame *frame,
-			 struct lookup_detail *detail)
+static int take_function(struct lookup *l, struct unwind_space *space, uint64_t addr,
+			 const struct unwind_image *image, const char *main_path,
+			 struct profile_frame *frame, struct lookup_detail *detail)
 {
 	const char *name;
 	uint64_t offset;
 	int r;
 
-	if (unwind_symbol_at(space, addr, &name, &offset) == 0 &&
-	    name[0] != '\0') {
+	if (unwind_symbol_at(space, addr, &name, &offset) == 0 && name[0] != '\0') {
 		detail->start = addr - offset;
-		frame->in_app =
-			is_in_app(l, image, frame->package, main_path, name);
+		frame->in_app = is_in_app(l, image, frame->package, main_path, name);
 		return take_name(l, name, &frame->function);
 	}
 	detail->unnamed = true;
 	frame->in_app = is_in_app(l, image, frame->package, main_path, NULL);
-	if (image == NULL ||
-	    unwind_function_at(space, addr, &detail->start) < 0 ||
-	    !l->name_starts)
+	if (image == NULL || unwind_function_at(space, addr, &detail->start) < 0 || !l->name_starts)
 		return 0;
-	r = name_by_offset(l, detail->start, image, frame->package,
-			   &frame->function);
+	r = name_by_offset(l, detail->start, image, frame->package, &frame->function);
 	if (r == 0 && !afford(l, frame->function))
 		frame->function = NULL;
 	return r;
 }
 
-static int take_lines(struct lookup *l, struct unwind_space *space,
-		      uint64_t addr, struct profile_frame *frame,
-		      struct lookup_detail *detail)
+static int take_lines(struct lookup *l, struct unwind_space *space, uint64_t addr,
+		      struct profile_frame *frame, struct lookup_detail *detail)
 {
-	const uint64_t source_at =
-		l->by_function && detail->start != 0 ? detail->start : addr;
+	const uint64_t source_at = l->by_function && detail->start != 0 ? detail->start : addr;
 	struct unwind_line lines[UNWIND_LINES_MAX];
 	bool found;
 	size_t n;
@@ -263,9 +247,9 @@ static int take_lines(struct lookup *l, struct unwind_space *space,
 	return r == 0 && found ? take_source(l, &lines[n - 1], frame) : r;
 }
 
-static int look_up(struct lookup *l, const struct stacks_frame *f,
-		   struct unwind_space *space, const char *main_path,
-		   struct profile_frame *ret, struct lookup_detail *ret_detail)
+static int look_up(struct lookup *l, const struct stacks_frame *f, struct unwind_space *space,
+		   const char *main_path, struct profile_frame *ret,
+		   struct lookup_detail *ret_detail)
 {
 	const uint64_t addr = lookup_addr(f);
 	struct profile_frame frame = {.addr = f->addr};
@@ -282,8 +266,7 @@ static int look_up(struct lookup *l, const struct stacks_frame *f,
 		if (r < 0)
 			return r;
 	}
-	r = take_function(l, space, addr, has_image ? &image : NULL, main_path,
-			  &frame, &detail);
+	r = take_function(l, space, addr, has_image ? &image : NULL, main_path, &frame, &detail);
 	if (has_image && !afford(l, frame.package))
 		frame.package = NULL;
 	if (l->by_function && detail.start != 0)
@@ -296,8 +279,8 @@ static int look_up(struct lookup *l, const struct stacks_frame *f,
 	return r;
 }
 
-int lookup_update(struct lookup *l, const struct stacks *s,
-		  struct unwind_space *space, const char *main_path)
+int lookup_update(struct lookup *l, const struct stacks *s, struct unwind_space *space,
+		  const char *main_path)
 {
 	while (l->n_frames < s->n_frames) {
 		int r;
@@ -306,8 +289,8 @@ int lookup_update(struct lookup *l, const struct stacks *s,
 		    array_grow(l->details, l->n_frames, l->cap_details) < 0)
 			return -ENOMEM;
 		l->details[l->n_frames] = (struct lookup_detail){0};
-		r = look_up(l, &s->frames[l->n_frames], space, main_path,
-			    &l->frames[l->n_frames], &l->details[l->n_frames]);
+		r = look_up(l, &s->frames[l->n_frames], space, main_path, &l->frames[l->n_frames],
+			    &l->details[l->n_frames]);
 		if (r < 0)
 			return r;
 		l->n_frames++;
@@ -317,19 +300,16 @@ int lookup_update(struct lookup *l, const struct stacks *s,
 
 /* With by_function all frames of a function get the same name. */
 static int name_near_root(struct lookup *l, const struct stacks_frame *f,
-			  const struct lookup_detail *detail,
-			  struct unwind_space *space,
+			  const struct lookup_detail *detail, struct unwind_space *space,
 			  struct profile_frame *frame)
 {
-	const uint64_t addr =
-		l->by_function && detail->start != 0 ? detail->start : f->addr;
+	const uint64_t addr = l->by_function && detail->start != 0 ? detail->start : f->addr;
 	struct unwind_image image;
 	bool has_image = frame->package != NULL &&
 			 unwind_image_at(space, lookup_addr(f), &image) == 0 &&
 			 afford(l, frame->package);
 
-	return name_by_offset(l, addr, has_image ? &image : NULL,
-			      frame->package, &frame->function);
+	return name_by_offset(l, addr, has_image ? &image : NULL, frame->package, &frame->function);
 }
 
 static int compare_images(const void *a, const void *b)
@@ -350,8 +330,7 @@ static int finish_images(struct lookup *l)
 	l->profile_images = out;
 	l->n_profile_images = 0;
 	if (l->n_images > 0)
-		qsort(l->images, l->n_images, sizeof(l->images[0]),
-		      compare_images);
+		qsort(l->images, l->n_images, sizeof(l->images[0]), compare_images);
 	table_clear(&l->image_at);
 	for (size_t i = 0; i < l->n_images; i++) {
 		const struct lookup_image *image = &l->images[i];
@@ -375,8 +354,7 @@ static int finish_images(struct lookup *l)
 	return 0;
 }
 
-int lookup_finish(struct lookup *l, const struct stacks *s,
-		  struct unwind_space *space)
+int lookup_finish(struct lookup *l, const struct stacks *s, struct unwind_space *space)
 {
 	for (size_t i = 0; i < l->n_frames; i++) {
 		struct profile_frame *frame = &l->frames[i];
@@ -388,8 +366,7 @@ int lookup_finish(struct lookup *l, const struct stacks *s,
 			frame->in_app = false;
 		if (frame->function != NULL)
 			continue;
-		r = name_near_root(l, &s->frames[i], &l->details[i], space,
-				   frame);
+		r = name_near_root(l, &s->frames[i], &l->details[i], space, frame);
 		if (r < 0)
 			return r;
 	}

@@ -83,8 +83,8 @@ void lookup_fini(struct lookup *l);
  * source of that start; an inlined function has its file and no line. A frame
  * of which no start is known keeps its own address. 0 or -ENOMEM.
  */
-must_check int lookup_update(struct lookup *l, const struct stacks *s,
-			     struct unwind_space *space, const char *main_path);
+must_check int lookup_update(struct lookup *l, const struct stacks *s, struct unwind_space *space,
+			     const char *main_path);
 
 /*
  * Prepares what goes into the profile:
@@ -98,7 +98,6 @@ must_check int lookup_update(struct lookup *l, const struct stacks *s,
  *   below an address; this is what it would do.)
  * 0 or -ENOMEM.
  */
-must_check int lookup_finish(struct lookup *l, const struct stacks *s,
-			     struct unwind_space *space);
+must_check int lookup_finish(struct lookup *l, const struct stacks *s, struct unwind_space *space);
 
 #endif

@@ -27,9 +27,8 @@
  * ("redis-server *:6379"), and part of that into comm as well, which then is a
  * name that it gave itself. Both may be "".
  */
-void names_thread(const char *comm, size_t comm_size, bool is_main,
-		  const char *main_path, const char *main_argv0,
-		  char out[THREAD_NAME_SIZE]);
+void names_thread(const char *comm, size_t comm_size, bool is_main, const char *main_path,
+		  const char *main_argv0, char out[THREAD_NAME_SIZE]);
 
 /* The part behind the last slash; path itself if that is empty. */
 const char *names_base(const char *path);

@@ -46,8 +46,7 @@ struct aggregate {
 };
 
 /* A tick's time as samples have it. */
-static inline uint64_t open_chunk_unix_us(const struct aggregate *a,
-					  uint64_t time_ns)
+static inline uint64_t open_chunk_unix_us(const struct aggregate *a, uint64_t time_ns)
 {
 	return a->options.wall_offset_us + time_ns / NS_PER_US;
 }
@@ -58,17 +57,15 @@ static inline uint64_t open_chunk_unix_us(const struct aggregate *a,
  * takes the place of the first. An empty stack in front of any other says
  * nothing. 0 or -ENOMEM.
  */
-must_check int open_chunk_emit(struct aggregate *a, struct thread *t,
-			       uint64_t time_us, uint32_t node,
-			       bool is_waiting);
+must_check int open_chunk_emit(struct aggregate *a, struct thread *t, uint64_t time_us,
+			       uint32_t node, bool is_waiting);
 
 /*
  * Adds the samples that the thread's present state needs before time_ns, where
  * the state ends: of a running thread one at each tick, of a waiting one the
  * last of its wait. 0 or -ENOMEM.
  */
-must_check int open_chunk_end_run(struct aggregate *a, struct thread *t,
-				  uint64_t time_ns);
+must_check int open_chunk_end_run(struct aggregate *a, struct thread *t, uint64_t time_ns);
 
 /* What the chunk takes in a payload if it were closed now, about. */
 size_t open_chunk_bytes(const struct aggregate *a);

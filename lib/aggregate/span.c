@@ -25,11 +25,9 @@ void span_note(struct span *s, uint64_t time_ns)
 	s->newest_ns = max_u64(s->newest_ns, time_ns);
 }
 
-void span_tick(struct span *s, uint64_t time_ns, uint64_t settled_ns,
-	       uint64_t due)
+void span_tick(struct span *s, uint64_t time_ns, uint64_t settled_ns, uint64_t due)
 {
-	uint64_t last_ns =
-		s->n_ticks == 0 ? 0 : s->ticks[(s->n_ticks - 1) % SPAN_TICKS];
+	uint64_t last_ns = s->n_ticks == 0 ? 0 : s->ticks[(s->n_ticks - 1) % SPAN_TICKS];
 
 	span_note(s, time_ns);
 	s->settled_ns = max_u64(s->settled_ns, settled_ns);
@@ -40,8 +38,7 @@ void span_tick(struct span *s, uint64_t time_ns, uint64_t settled_ns,
 	due = min_u64(max_u64(due, 1), SPAN_TICKS);
 	/* Counted back from this one, as set_stand() in lib/capture does. */
 	for (uint64_t back = due; back-- > 0;)
-		s->ticks[s->n_ticks++ % SPAN_TICKS] =
-			time_ns - (time_ns - last_ns) / due * back;
+		s->ticks[s->n_ticks++ % SPAN_TICKS] = time_ns - (time_ns - last_ns) / due * back;
 }
 
 uint64_t span_tick_before(const struct span *s, uint64_t time_ns)
@@ -57,8 +54,7 @@ uint64_t span_tick_before(const struct span *s, uint64_t time_ns)
 	return 0;
 }
 
-uint64_t span_tick_after(const struct span *s, uint64_t after_ns,
-			 uint64_t before_ns)
+uint64_t span_tick_after(const struct span *s, uint64_t after_ns, uint64_t before_ns)
 {
 	uint64_t known = min_u64(s->n_ticks, SPAN_TICKS), first_ns = 0;
 
@@ -75,8 +71,7 @@ uint64_t span_tick_after(const struct span *s, uint64_t after_ns,
 
 uint64_t span_between(const struct span *s, uint64_t from_ns, uint64_t to_ns)
 {
-	uint64_t lost = after(min_u64(to_ns, s->gap_to_ns),
-			      max_u64(from_ns, s->gap_from_ns));
+	uint64_t lost = after(min_u64(to_ns, s->gap_to_ns), max_u64(from_ns, s->gap_from_ns));
 
 	return after(to_ns, from_ns) - lost;
 }
@@ -94,8 +89,7 @@ bool span_due(const struct span *s)
 	       (s->gap_to_ns != 0 && closable >= s->gap_to_ns);
 }
 
-void span_end(const struct span *s, uint64_t end_ns, uint64_t *ret_end_ns,
-	      uint64_t *ret_next_ns)
+void span_end(const struct span *s, uint64_t end_ns, uint64_t *ret_end_ns, uint64_t *ret_next_ns)
 {
 	uint64_t end = max_u64(end_ns, after(s->newest_ns, SPAN_LAG_NS));
 	uint64_t next = end = max_u64(end, s->start_ns);

@@ -60,8 +60,7 @@ void span_note(struct span *s, uint64_t time_ns);
  * 0 counts as 1). The ticks between the two are added, at equal distances. A
  * gap has none.
  */
-void span_tick(struct span *s, uint64_t time_ns, uint64_t settled_ns,
-	       uint64_t due);
+void span_tick(struct span *s, uint64_t time_ns, uint64_t settled_ns, uint64_t due);
 
 /* The last known tick before time_ns, or 0. */
 uint64_t span_tick_before(const struct span *s, uint64_t time_ns);
@@ -70,8 +69,7 @@ uint64_t span_tick_before(const struct span *s, uint64_t time_ns);
  * The first known tick that is later than after_ns and before before_ns, or 0.
  * Quick where few are later.
  */
-uint64_t span_tick_after(const struct span *s, uint64_t after_ns,
-			 uint64_t before_ns);
+uint64_t span_tick_after(const struct span *s, uint64_t after_ns, uint64_t before_ns);
 
 /* The nanoseconds from one time to another, without the gap. */
 uint64_t span_between(const struct span *s, uint64_t from_ns, uint64_t to_ns);
@@ -90,8 +88,7 @@ bool span_due(const struct span *s);
  * - that is more than SPAN_LAG_NS longer than a chunk (the settled tick made a
  *   leap): then after a chunk's length; what follows is the next one's.
  */
-void span_end(const struct span *s, uint64_t end_ns, uint64_t *ret_end_ns,
-	      uint64_t *ret_next_ns);
+void span_end(const struct span *s, uint64_t end_ns, uint64_t *ret_end_ns, uint64_t *ret_next_ns);
 
 /* The next chunk starts here. */
 void span_restart(struct span *s, uint64_t start_ns);

@@ -26,8 +26,7 @@ void stacks_fini(struct stacks *s)
 	stacks_init(s, s->children.seed);
 }
 
-static int add_frame(struct stacks *s, uint64_t addr, bool is_leaf,
-		     uint32_t *ret)
+static int add_frame(struct stacks *s, uint64_t addr, bool is_leaf, uint32_t *ret)
 {
 	struct table *table = is_leaf ? &s->leaves : &s->callers;
 	int r;
@@ -45,8 +44,7 @@ static int add_frame(struct stacks *s, uint64_t addr, bool is_leaf,
 	return 0;
 }
 
-static int add_node(struct stacks *s, uint32_t parent, uint32_t frame,
-		    uint32_t *ret)
+static int add_node(struct stacks *s, uint32_t parent, uint32_t frame, uint32_t *ret)
 {
 	uint64_t key = (uint64_t)parent << 32 | frame;
 	int r;
@@ -83,8 +81,8 @@ static int add_time(struct stacks *s, uint32_t node)
 	return 0;
 }
 
-int stacks_add(struct stacks *s, uint32_t base,
-	       const struct unwind_frame *frames, size_t n, uint32_t *ret_node)
+int stacks_add(struct stacks *s, uint32_t base, const struct unwind_frame *frames, size_t n,
+	       uint32_t *ret_node)
 {
 	uint32_t node = base;
 
@@ -94,8 +92,7 @@ int stacks_add(struct stacks *s, uint32_t base,
 
 		if (frames[i].addr == 0)
 			continue;
-		r = add_frame(s, frames[i].addr, frames[i].is_leaf != 0,
-			      &frame);
+		r = add_frame(s, frames[i].addr, frames[i].is_leaf != 0, &frame);
 		if (r == 0)
 			r = add_node(s, node, frame, &node);
 		if (r < 0)
@@ -112,15 +109,13 @@ uint32_t stacks_caller(const struct stacks *s, uint32_t node, size_t n)
 	return node;
 }
 
-int stacks_copy(struct stacks *s, const struct stacks *from, uint32_t node,
-		uint32_t *ret_node)
+int stacks_copy(struct stacks *s, const struct stacks *from, uint32_t node, uint32_t *ret_node)
 {
 	struct unwind_frame frames[UNWIND_FRAMES_MAX];
 	size_t n = 0;
 
 	for (; node != PROFILE_NONE; node = from->nodes[node].parent) {
-		const struct stacks_frame *f =
-			&from->frames[from->nodes[node].frame];
+		const struct stacks_frame *f = &from->frames[from->nodes[node].frame];
 
 		frames[n++] = (struct unwind_frame){f->addr, f->is_leaf, 0};
 	}

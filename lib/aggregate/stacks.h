@@ -67,16 +67,15 @@ void stacks_fini(struct stacks *s);
  * *ret_node is PROFILE_NONE if nothing is left. Returns 0 or -ENOMEM; what was
  * added until then stays, unused.
  */
-must_check int stacks_add(struct stacks *s, uint32_t base,
-			  const struct unwind_frame *frames, size_t n,
-			  uint32_t *ret_node);
+must_check int stacks_add(struct stacks *s, uint32_t base, const struct unwind_frame *frames,
+			  size_t n, uint32_t *ret_node);
 
 /* The node that is n callers away from node, which has that many. */
 uint32_t stacks_caller(const struct stacks *s, uint32_t node, size_t n);
 
 /* The same for a stack of another trie; node may be PROFILE_NONE. */
-must_check int stacks_copy(struct stacks *s, const struct stacks *from,
-			   uint32_t node, uint32_t *ret_node);
+must_check int stacks_copy(struct stacks *s, const struct stacks *from, uint32_t node,
+			   uint32_t *ret_node);
 
 /* Adds a thread's time in a stack that stacks_add or stacks_copy returned. */
 void stacks_charge(struct stacks *s, uint32_t node, uint64_t ns, bool running);

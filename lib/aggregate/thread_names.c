@@ -26,8 +26,7 @@ static int add_number(struct profile_thread *t, struct text *text)
 	return text_intern(text, name, &t->name);
 }
 
-int thread_names_tell_apart(struct profile_thread *threads, size_t n,
-			    struct text *text)
+int thread_names_tell_apart(struct profile_thread *threads, size_t n, struct text *text)
 {
 	struct profile_thread **sorted;
 	int r = 0;

@@ -15,7 +15,6 @@
  * behind it, "worker (4711)": the one that the payload calls it by. "" stays,
  * since it is no name. New names belong to text. Returns 0 or -ENOMEM.
  */
-must_check int thread_names_tell_apart(struct profile_thread *threads, size_t n,
-				       struct text *text);
+must_check int thread_names_tell_apart(struct profile_thread *threads, size_t n, struct text *text);
 
 #endif

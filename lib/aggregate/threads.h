@@ -37,7 +37,7 @@ struct thread {
 	uint32_t carry;	  /* its stack where the chunk ends */
 	bool carry_waits; /* it waits there */
 	bool ahead;	  /* it has samples behind the end */
-	bool ends; /* its stack ends there: only the closing copy is left */
+	bool ends;	  /* its stack ends there: only the closing copy is left */
 };
 
 struct threads {
@@ -55,8 +55,7 @@ void threads_fini(struct threads *t);
  * *ret is the thread, added without a name if it was not there; valid until
  * the next is added. Returns 0 or -ENOMEM.
  */
-must_check int threads_get(struct threads *t, uint32_t tid,
-			   struct thread **ret);
+must_check int threads_get(struct threads *t, uint32_t tid, struct thread **ret);
 
 /* The thread, or NULL. */
 struct thread *threads_find(const struct threads *t, uint32_t tid);

@@ -6,8 +6,7 @@
 
 int array_make_room(void *array, size_t n, size_t *cap, size_t size)
 {
-	const size_t more =
-		*cap < ARRAY_FIRST_CAP ? ARRAY_FIRST_CAP : *cap + *cap / 2;
+	const size_t more = *cap < ARRAY_FIRST_CAP ? ARRAY_FIRST_CAP : *cap + *cap / 2;
 	void *elements;
 
 	if (n < *cap)

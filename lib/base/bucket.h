@@ -11,8 +11,7 @@
 #include "lib/base/util.h"
 
 /* Whether the bucket holds ns at now_ns. */
-static inline bool bucket_holds(uint64_t full_ns, uint64_t size_ns,
-				uint64_t now_ns, uint64_t ns)
+static inline bool bucket_holds(uint64_t full_ns, uint64_t size_ns, uint64_t now_ns, uint64_t ns)
 {
 	return max_u64(full_ns, now_ns) - now_ns + ns <= size_ns;
 }

@@ -39,8 +39,7 @@ void buf_clear(struct buf *b);
  */
 must_check int buf_add(struct buf *b, const void *bytes, size_t n);
 must_check int buf_add_string(struct buf *b, const char *s);
-must_check int buf_printf(struct buf *b, const char *format, ...)
-	printf_like(2, 3);
+must_check int buf_printf(struct buf *b, const char *format, ...) printf_like(2, 3);
 
 /*
  * Reads fd to its end, at most max bytes in all. Returns 0, -E2BIG if there is

@@ -69,8 +69,8 @@ static inline int clock_process_ns(int32_t pid, uint64_t *ret)
  * would take, or longer than CLOCK_LENGTH_MAX_S. Added to a clock it does not
  * wrap.
  */
-static inline bool clock_length_ns(int64_t seconds, int64_t fractions,
-				   uint64_t unit_ns, uint64_t *ret)
+static inline bool clock_length_ns(int64_t seconds, int64_t fractions, uint64_t unit_ns,
+				   uint64_t *ret)
 {
 	if (seconds < 0 || seconds > CLOCK_LENGTH_MAX_S || fractions < 0 ||
 	    (uint64_t)fractions >= NS_PER_SEC / unit_ns)

@@ -25,8 +25,7 @@ bool digits_number(const char *text, uint64_t min, uint64_t max, uint64_t *ret)
 	if (*text == '\0')
 		return false;
 	for (; *text != '\0'; text++) {
-		if (*text < '0' || *text > '9' ||
-		    __builtin_mul_overflow(n, 10, &n) ||
+		if (*text < '0' || *text > '9' || __builtin_mul_overflow(n, 10, &n) ||
 		    __builtin_add_overflow(n, (uint64_t)(*text - '0'), &n))
 			return false;
 	}

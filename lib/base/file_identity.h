@@ -29,16 +29,15 @@ static inline struct file_identity file_identity_of(const struct stat *st)
 		.device = st->st_dev,
 		.inode = st->st_ino,
 		.size = (uint64_t)st->st_size,
-		.ctime_ns = (uint64_t)st->st_ctim.tv_sec * NS_PER_SEC +
-			    (uint64_t)st->st_ctim.tv_nsec,
+		.ctime_ns =
+			(uint64_t)st->st_ctim.tv_sec * NS_PER_SEC + (uint64_t)st->st_ctim.tv_nsec,
 	};
 }
 
-static inline bool file_identity_equal(const struct file_identity *a,
-				       const struct file_identity *b)
+static inline bool file_identity_equal(const struct file_identity *a, const struct file_identity *b)
 {
-	return a->device == b->device && a->inode == b->inode &&
-	       a->size == b->size && a->ctime_ns == b->ctime_ns;
+	return a->device == b->device && a->inode == b->inode && a->size == b->size &&
+	       a->ctime_ns == b->ctime_ns;
 }
 
 #endif

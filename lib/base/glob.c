@@ -13,8 +13,8 @@ struct star {
  * what those before it would. Where a star ends at a slash, the last "**" may
  * still go beyond.
  */
-bool glob_match(const char *pattern, size_t pattern_n, const char *text,
-		size_t n, bool slash_ends_star)
+bool glob_match(const char *pattern, size_t pattern_n, const char *text, size_t n,
+		bool slash_ends_star)
 {
 	const char *p = pattern, *const end = pattern + pattern_n;
 	struct star any = {NULL, 0}, part = {NULL, 0};
@@ -23,8 +23,7 @@ bool glob_match(const char *pattern, size_t pattern_n, const char *text,
 	for (;;) {
 		char c = at < n && text[at] != '\0' ? text[at] : ' ';
 
-		if (p < end && *p == '*' && slash_ends_star &&
-		    (p + 1 == end || p[1] != '*')) {
+		if (p < end && *p == '*' && slash_ends_star && (p + 1 == end || p[1] != '*')) {
 			part = (struct star){++p, at};
 			continue;
 		}
@@ -38,8 +37,7 @@ bool glob_match(const char *pattern, size_t pattern_n, const char *text,
 		if (at == n && p == end)
 			return true;
 		if (at < n && p < end &&
-		    (*p == c ||
-		     (*p == '?' && !(slash_ends_star && c == '/')))) {
+		    (*p == c || (*p == '?' && !(slash_ends_star && c == '/')))) {
 			p++;
 			at++;
 			continue;
@@ -64,8 +62,7 @@ bool glob_match_any(const char *patterns, const char *path)
 
 	while (*patterns != '\0') {
 		size_t n = strcspn(patterns, " \t");
-		const char *text =
-			memchr(patterns, '/', n) == NULL ? base : path;
+		const char *text = memchr(patterns, '/', n) == NULL ? base : path;
 
 		if (n > 0 && glob_match(patterns, n, text, strlen(text), true))
 			return true;

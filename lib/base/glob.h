@@ -14,8 +14,8 @@
 #include <stddef.h>
 
 /* All of the n bytes of text; a NUL among them is a blank to the pattern. */
-bool glob_match(const char *pattern, size_t pattern_n, const char *text,
-		size_t n, bool slash_ends_star);
+bool glob_match(const char *pattern, size_t pattern_n, const char *text, size_t n,
+		bool slash_ends_star);
 
 /*
  * Does one of the patterns, with blanks between them, fit the path? One

@@ -15,11 +15,9 @@ int ipc_pair(int ret_fds[2])
 	return 0;
 }
 
-int ipc_send(int fd, const void *bytes, size_t size, const int *fds,
-	     size_t n_fds)
+int ipc_send(int fd, const void *bytes, size_t size, const int *fds, size_t n_fds)
 {
-	struct iovec iov = {.iov_base = (void *)(uintptr_t)bytes,
-			    .iov_len = size};
+	struct iovec iov = {.iov_base = (void *)(uintptr_t)bytes, .iov_len = size};
 	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
 	union control control;
 	ssize_t n;
@@ -39,16 +37,13 @@ int ipc_send(int fd, const void *bytes, size_t size, const int *fds,
 		n = sendmsg(fd, &m, MSG_NOSIGNAL);
 	while (n < 0 && errno == EINTR);
 	if (n < 0)
-		return errno == EWOULDBLOCK  ? -EAGAIN
-		       : errno == ECONNRESET ? -EPIPE
-					     : -errno;
+		return errno == EWOULDBLOCK ? -EAGAIN : errno == ECONNRESET ? -EPIPE : -errno;
 	return 0;
 }
 
 int ipc_recv(int fd, struct ipc_message *ret)
 {
-	struct iovec iov = {.iov_base = ret->bytes,
-			    .iov_len = sizeof(ret->bytes)};
+	struct iovec iov = {.iov_base = ret->bytes, .iov_len = sizeof(ret->bytes)};
 	union control control;
 	struct msghdr m = {.msg_iov = &iov,
 			   .msg_iovlen = 1,
@@ -64,11 +59,8 @@ int ipc_recv(int fd, struct ipc_message *ret)
 		n = recvmsg(fd, &m, MSG_CMSG_CLOEXEC);
 	while (n < 0 && errno == EINTR);
 	if (n < 0)
-		return errno == EWOULDBLOCK  ? -EAGAIN
-		       : errno == ECONNRESET ? 0
-					     : -errno;
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c != NULL;
-	     c = CMSG_NXTHDR(&m, c)) {
+		return errno == EWOULDBLOCK ? -EAGAIN : errno == ECONNRESET ? 0 : -errno;
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c != NULL; c = CMSG_NXTHDR(&m, c)) {
 		size_t bytes;
 
 		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)

@@ -33,8 +33,7 @@ must_check int ipc_pair(int ret_fds[2]);
  * the socket is non-blocking and full, -EPIPE if the peer is gone (never
  * SIGPIPE), or sendmsg's error.
  */
-must_check int ipc_send(int fd, const void *bytes, size_t size, const int *fds,
-			size_t n_fds);
+must_check int ipc_send(int fd, const void *bytes, size_t size, const int *fds, size_t n_fds);
 
 /*
  * Takes one message. Returns 1, 0 at the end (the peer has closed), -EAGAIN if

@@ -15,8 +15,7 @@
  * Reads the unsigned one at *at, which moves behind it. False if it does not
  * end before end, or is longer.
  */
-static inline bool leb128_read(const uint8_t **at, const uint8_t *end,
-			       uint64_t *ret)
+static inline bool leb128_read(const uint8_t **at, const uint8_t *end, uint64_t *ret)
 {
 	*ret = 0;
 	for (unsigned int i = 0; i < LEB128_BYTES_MAX && *at < end; i++) {

@@ -58,8 +58,7 @@ void loop_free(struct loop *l)
 	free(l);
 }
 
-int loop_add(struct loop *l, int fd, loop_fn fn, void *ctx,
-	     struct loop_source **ret_source)
+int loop_add(struct loop *l, int fd, loop_fn fn, void *ctx, struct loop_source **ret_source)
 {
 	struct loop_source *source = calloc(1, sizeof(*source));
 	struct epoll_event event = {.events = EPOLLIN, .data.ptr = source};

@@ -8,13 +8,11 @@
 struct procfs_path procfs_path(int64_t pid, const char *format, ...)
 {
 	struct procfs_path path;
-	const int n = snprintf(path.text, sizeof(path.text), "/proc/%lld/",
-			       (long long)pid);
+	const int n = snprintf(path.text, sizeof(path.text), "/proc/%lld/", (long long)pid);
 	va_list args;
 
 	va_start(args, format);
-	(void)vsnprintf(path.text + n, sizeof(path.text) - (size_t)n, format,
-			args);
+	(void)vsnprintf(path.text + n, sizeof(path.text) - (size_t)n, format, args);
 	va_end(args);
 	return path;
 }
@@ -51,8 +49,7 @@ uint64_t procfs_stat_number(const char *text, int n)
 	return at == NULL ? 0 : strtoull(at, NULL, 10);
 }
 
-size_t procfs_numbers(const char *text, const char *key, int base,
-		      uint64_t *ret, size_t max)
+size_t procfs_numbers(const char *text, const char *key, int base, uint64_t *ret, size_t max)
 {
 	const char *at = strstr(text, key);
 	size_t n = 0;
@@ -60,8 +57,7 @@ size_t procfs_numbers(const char *text, const char *key, int base,
 
 	if (at == NULL)
 		return 0;
-	for (at += strlen(key); n < max && (*at == '\t' || *at == ' ');
-	     at = end) {
+	for (at += strlen(key); n < max && (*at == '\t' || *at == ' '); at = end) {
 		ret[n] = strtoull(at, &end, base);
 		if (end == at)
 			break;

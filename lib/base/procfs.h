@@ -26,8 +26,7 @@ struct procfs_path {
  * open(procfs_path(pid, "maps").text, ...). The text lives until the end of
  * that expression.
  */
-struct procfs_path procfs_path(int64_t pid, const char *format, ...)
-	printf_like(2, 3);
+struct procfs_path procfs_path(int64_t pid, const char *format, ...) printf_like(2, 3);
 
 /* "/proc/self/fd/FD", likewise. */
 struct procfs_path procfs_own_fd(int fd);
@@ -52,7 +51,6 @@ uint64_t procfs_stat_number(const char *text, int n);
  * given with the newline before it: the kernel escapes newlines in names.
  * Returns how many there are, at most max.
  */
-size_t procfs_numbers(const char *text, const char *key, int base,
-		      uint64_t *ret, size_t max);
+size_t procfs_numbers(const char *text, const char *key, int base, uint64_t *ret, size_t max);
 
 #endif

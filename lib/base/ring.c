@@ -10,8 +10,7 @@
 #define F_SEAL_FUTURE_WRITE 0x0010
 #endif
 
-#define RING_SEALS \
-	(F_SEAL_FUTURE_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+#define RING_SEALS (F_SEAL_FUTURE_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
 /*
  * A lap may end early once this part of it has been read, and so many times
@@ -33,8 +32,8 @@
 
 static bool size_is_valid(uint64_t size)
 {
-	return size >= (uint64_t)sysconf(_SC_PAGESIZE) &&
-	       size <= RING_SIZE_MAX && (size & (size - 1)) == 0;
+	return size >= (uint64_t)sysconf(_SC_PAGESIZE) && size <= RING_SIZE_MAX &&
+	       (size & (size - 1)) == 0;
 }
 
 int ring_writer_init(struct ring_writer *w, size_t size)
@@ -142,14 +141,11 @@ int ring_reserve(struct ring_writer *w, size_t size, void **ret)
 	 * left a good part behind: start at the beginning of the memory. Over
 	 * what is not read there, if that is in the way later, leads a pad.
 	 */
-	if ((size > left || has_left_much(w)) &&
-	    is_free(w, start + left, size + PAD_SIZE)) {
+	if ((size > left || has_left_much(w)) && is_free(w, start + left, size + PAD_SIZE)) {
 		start += left;
 	} else if (size > left) {
 		return -ENOBUFS;
-	} else if (place < beyond &&
-		   !is_free(w, start,
-			    size + (beyond < w->size ? PAD_SIZE : 0))) {
+	} else if (place < beyond && !is_free(w, start, size + (beyond < w->size ? PAD_SIZE : 0))) {
 		if (size > w->size - beyond)
 			return -ENOBUFS;
 		start += beyond - place;
@@ -170,8 +166,8 @@ void ring_commit(struct ring_writer *w, uint32_t type, size_t used)
 	memset((uint8_t *)record + used, 0, size - used);
 	*record = (struct ring_record){.size = (uint32_t)size, .type = type};
 	if (w->reserved != w->head)
-		*record_at(w, w->head) = (struct ring_record){
-			.size = (uint32_t)(w->reserved - w->head)};
+		*record_at(w, w->head) =
+			(struct ring_record){.size = (uint32_t)(w->reserved - w->head)};
 	if (place_of(w, w->reserved) == 0) {
 		w->pad = w->reserved - w->head;
 		w->behind = 0;
@@ -189,8 +185,7 @@ size_t ring_space(const struct ring_writer *w)
 
 	if (place_of(w, w->head) >= beyond)
 		return w->size - place_of(w, w->head);
-	return w->size - (size_t)min_u64(w->head - w->tail, w->size) +
-	       w->size - beyond;
+	return w->size - (size_t)min_u64(w->head - w->tail, w->size) + w->size - beyond;
 }
 
 uint64_t ring_since(const struct ring_writer *w, uint64_t at)
@@ -258,20 +253,18 @@ static void fetch_ahead(struct ring_reader *r, uint64_t from)
 		__builtin_prefetch(r->base + (r->fetched & (r->size - 1)));
 }
 
-int ring_next(struct ring_reader *r, const struct ring_record **ret,
-	      size_t *ret_size)
+int ring_next(struct ring_reader *r, const struct ring_record **ret, size_t *ret_size)
 {
 	while (r->tail != r->head) {
 		size_t at = (size_t)(r->tail & (r->size - 1));
 		const struct ring_record *record =
-			(const struct ring_record *)(const void *)(r->base +
-								   at);
+			(const struct ring_record *)(const void *)(r->base + at);
 		/* Read once: the writer could change them behind the checks. */
 		uint32_t size = *(const volatile uint32_t *)&record->size;
 		uint32_t type = *(const volatile uint32_t *)&record->type;
 
-		if (size < sizeof(*record) || size % RING_ALIGN ||
-		    size > r->size - at || size > r->head - r->tail)
+		if (size < sizeof(*record) || size % RING_ALIGN || size > r->size - at ||
+		    size > r->head - r->tail)
 			return -EPROTO;
 		if (type == 0) {
 			r->tail += size;

@@ -45,8 +45,8 @@ struct ring_writer {
 	uint64_t tail;	      /* read up to here, by the reader's word */
 	uint64_t reserved;    /* start of the reservation */
 	size_t reserved_size; /* 0: no reservation */
-	uint64_t behind; /* the most that a credit of this lap was late by */
-	uint64_t pad;	 /* bytes, at the end of the lap before; 0 at an end */
+	uint64_t behind;      /* the most that a credit of this lap was late by */
+	uint64_t pad;	      /* bytes, at the end of the lap before; 0 at an end */
 };
 
 /*
@@ -119,8 +119,7 @@ must_check int ring_advance(struct ring_reader *r, uint64_t head);
  * ring_release. Returns 1, 0 if there is none up to the head, -EPROTO if the
  * memory holds nonsense.
  */
-must_check int ring_next(struct ring_reader *r, const struct ring_record **ret,
-			 size_t *ret_size);
+must_check int ring_next(struct ring_reader *r, const struct ring_record **ret, size_t *ret_size);
 
 /* Gives back the record that ring_next returned. */
 void ring_release(struct ring_reader *r, size_t size);

@@ -68,6 +68,6 @@ bool sealed_is(int fd, uint64_t size)
 	const int seals = fcntl(fd, F_GET_SEALS);
 	struct stat st;
 
-	return seals >= 0 && (seals & ALL_SEALS) == ALL_SEALS &&
-	       fstat(fd, &st) == 0 && (uint64_t)st.st_size == size;
+	return seals >= 0 && (seals & ALL_SEALS) == ALL_SEALS && fstat(fd, &st) == 0 &&
+	       (uint64_t)st.st_size == size;
 }

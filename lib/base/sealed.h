@@ -26,12 +26,10 @@ must_check int sealed_open(struct sealed *s, const char *name);
  * Returns 0: *ret_fd, whose offset is 0, is the caller's. Else result, or the
  * error of the file: nothing is open any more.
  */
-must_check int sealed_close(struct sealed *s, int result, int *ret_fd,
-			    uint64_t *ret_size);
+must_check int sealed_close(struct sealed *s, int result, int *ret_fd, uint64_t *ret_size);
 
 /* Both, for bytes that are there. Returns 0 or -errno. */
-must_check int sealed_copy(const char *name, const void *bytes, size_t size,
-			   int *ret_fd);
+must_check int sealed_copy(const char *name, const void *bytes, size_t size, int *ret_fd);
 
 /* fd is such a file, of so many bytes. */
 bool sealed_is(int fd, uint64_t size);

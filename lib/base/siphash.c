@@ -40,8 +40,7 @@ static void compress(struct state *s, uint64_t word)
 	s->v0 ^= word;
 }
 
-uint64_t siphash(const uint8_t key[SIPHASH_KEY_SIZE], const void *data,
-		 size_t n)
+uint64_t siphash(const uint8_t key[SIPHASH_KEY_SIZE], const void *data, size_t n)
 {
 	const uint64_t k0 = read_le(key, 8), k1 = read_le(key + 8, 8);
 	/* The constants are the paper's: "somepseudorandomlygeneratedbytes". */

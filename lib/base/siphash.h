@@ -12,7 +12,6 @@
 #define SIPHASH_KEY_SIZE 16
 
 /* The same on every machine: bytes are taken in little-endian order. */
-uint64_t siphash(const uint8_t key[SIPHASH_KEY_SIZE], const void *data,
-		 size_t n);
+uint64_t siphash(const uint8_t key[SIPHASH_KEY_SIZE], const void *data, size_t n);
 
 #endif

@@ -16,7 +16,6 @@
  * or the error of openat(2) or read(2): of /proc, ENOENT and ESRCH both mean
  * that the process or thread is gone. ret is "" then; size is at least 1.
  */
-must_check int small_file_read(int dir_fd, const char *name, char *ret,
-			       size_t size);
+must_check int small_file_read(int dir_fd, const char *name, char *ret, size_t size);
 
 #endif

@@ -47,8 +47,7 @@ static inline bool utf8_is_control(const char *s)
 {
 	uint8_t first = (uint8_t)s[0];
 
-	return first < 0x20 || first == 0x7f ||
-	       (first == 0xc2 && (uint8_t)s[1] < 0xa0);
+	return first < 0x20 || first == 0x7f || (first == 0xc2 && (uint8_t)s[1] < 0xa0);
 }
 
 /*
@@ -56,8 +55,7 @@ static inline bool utf8_is_control(const char *s)
  * keep_control, becomes U+FFFD. What does not fit into size bytes (NUL
  * included, at least 1) is cut off between characters.
  */
-static inline void utf8_clean(const char *s, bool keep_control, char *ret,
-			      size_t size)
+static inline void utf8_clean(const char *s, bool keep_control, char *ret, size_t size)
 {
 	size_t used = 0;
 

@@ -48,8 +48,7 @@ static inline size_t min_size(size_t a, size_t b)
  * one, and twice as long after each further one, up to longest_ns and to
  * 2^16 * first_ns, which is below 2^64.
  */
-static inline uint64_t backoff_ns(uint64_t failures, uint64_t first_ns,
-				  uint64_t longest_ns)
+static inline uint64_t backoff_ns(uint64_t failures, uint64_t first_ns, uint64_t longest_ns)
 {
 	if (failures == 0)
 		return 0;

@@ -116,10 +116,8 @@ bool activity_mark(const struct activity *a, struct activity_mark *ret)
 /* A stop may be taken by so much later than it came. */
 #define STOP_LATE_NS (50 * NS_PER_US)
 
-enum activity_run activity_ran(const struct activity_mark *before,
-			       const struct activity_mark *now,
-			       const struct activity_moments *when,
-			       bool only_waits)
+enum activity_run activity_ran(const struct activity_mark *before, const struct activity_mark *now,
+			       const struct activity_moments *when, bool only_waits)
 {
 	const uint64_t waited = now->wait_ns - before->wait_ns;
 	const uint64_t ran = now->run_ns - before->run_ns;
@@ -128,8 +126,7 @@ enum activity_run activity_ran(const struct activity_mark *before,
 
 	if (before->slices == now->slices)
 		return ACTIVITY_RAN;
-	if (only_waits ||
-	    waited + ran + CLOCKS_NS < when->not_stopped_ns - when->look_ns)
+	if (only_waits || waited + ran + CLOCKS_NS < when->not_stopped_ns - when->look_ns)
 		return ACTIVITY_WAITED;
 	if (lost_ns + CLOCKS_NS >= when->look_ns ||
 	    (lost_ns + CLOCKS_NS >= when->due_ns &&
@@ -138,8 +135,7 @@ enum activity_run activity_ran(const struct activity_mark *before,
 	return ACTIVITY_WAITED;
 }
 
-enum activity_state activity_parse(const char *line,
-				   struct activity_place *ret_place)
+enum activity_state activity_parse(const char *line, struct activity_place *ret_place)
 {
 	struct activity_place place = {0};
 	const char *at = line;
@@ -169,8 +165,7 @@ enum activity_state activity_parse(const char *line,
 	return ACTIVITY_BLOCKED;
 }
 
-enum activity_state activity_look(const struct activity *a,
-				  struct activity_place *ret_place)
+enum activity_state activity_look(const struct activity *a, struct activity_place *ret_place)
 {
 	char line[ACTIVITY_LINE_MAX];
 

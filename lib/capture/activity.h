@@ -53,8 +53,7 @@ void activity_close(struct activity *a);
 bool activity_mark(const struct activity *a, struct activity_mark *ret);
 
 /* Between two marks with the same numbers the thread has not run. */
-static inline bool activity_same(const struct activity_mark *a,
-				 const struct activity_mark *b)
+static inline bool activity_same(const struct activity_mark *a, const struct activity_mark *b)
 {
 	return a->run_ns == b->run_ns && a->slices == b->slices;
 }
@@ -92,18 +91,15 @@ enum activity_run {
  * wait for a time nearly as late (timer slack, 50 us: prctl(2)), and they wait
  * for the tracer then.
  */
-enum activity_run activity_ran(const struct activity_mark *before,
-			       const struct activity_mark *now,
-			       const struct activity_moments *when,
-			       bool only_waits);
+enum activity_run activity_ran(const struct activity_mark *before, const struct activity_mark *now,
+			       const struct activity_moments *when, bool only_waits);
 
 /*
  * *ret_place is written with ACTIVITY_BLOCKED. A thread of which the file
  * cannot be read for a lack of memory counts as running: an interrupt says
  * where it is.
  */
-enum activity_state activity_look(const struct activity *a,
-				  struct activity_place *ret_place);
+enum activity_state activity_look(const struct activity *a, struct activity_place *ret_place);
 
 /*
  * What is known of the registers of a thread at that place, into
@@ -112,7 +108,6 @@ enum activity_state activity_look(const struct activity *a,
 uint64_t activity_regs(const struct activity_place *place, uint64_t *regs);
 
 /* For tests: the meaning of a line of task/TID/syscall. */
-enum activity_state activity_parse(const char *line,
-				   struct activity_place *ret_place);
+enum activity_state activity_parse(const char *line, struct activity_place *ret_place);
 
 #endif

@@ -33,9 +33,8 @@ int arch_set_regs(uint32_t tid, const struct user_regs_struct *regs)
 void arch_to_dwarf(const struct user_regs_struct *r, uint64_t *ret_regs)
 {
 	const uint64_t regs[ARCH_REGS] = {
-		r->rax, r->rdx, r->rcx, r->rbx, r->rsi, r->rdi,
-		r->rbp, r->rsp, r->r8,	r->r9,	r->r10, r->r11,
-		r->r12, r->r13, r->r14, r->r15, r->rip,
+		r->rax, r->rdx, r->rcx, r->rbx, r->rsi, r->rdi, r->rbp, r->rsp, r->r8,
+		r->r9,	r->r10, r->r11, r->r12, r->r13, r->r14, r->r15, r->rip,
 	};
 
 	memcpy(ret_regs, regs, sizeof(regs));
@@ -46,8 +45,7 @@ bool arch_in_call(const struct user_regs_struct *regs)
 	return (long)regs->orig_rax >= 0;
 }
 
-bool arch_interrupted_call(const struct user_regs_struct *regs, long *ret_nr,
-			   long *ret_result)
+bool arch_interrupted_call(const struct user_regs_struct *regs, long *ret_nr, long *ret_result)
 {
 	if (!arch_in_call(regs))
 		return false;
@@ -58,8 +56,7 @@ bool arch_interrupted_call(const struct user_regs_struct *regs, long *ret_nr,
 
 int arch_set_result(uint32_t tid, long result)
 {
-	if (ptrace(PTRACE_POKEUSER, tid, offsetof(struct user_regs_struct, rax),
-		   result) < 0)
+	if (ptrace(PTRACE_POKEUSER, tid, offsetof(struct user_regs_struct, rax), result) < 0)
 		return -errno;
 	return 0;
 }
@@ -85,10 +82,8 @@ bool arch_is_own_data(const uint64_t *words, size_t n, uint64_t addr)
 }
 
 /* The kernel restarts calls in the same way: arch/x86/kernel/signal.c. */
-bool arch_call_again(const struct user_regs_struct *regs,
-		     const uint8_t before[2], long nr,
-		     const uint64_t arguments[ARCH_ARGUMENTS],
-		     struct user_regs_struct *ret)
+bool arch_call_again(const struct user_regs_struct *regs, const uint8_t before[2], long nr,
+		     const uint64_t arguments[ARCH_ARGUMENTS], struct user_regs_struct *ret)
 {
 	static const uint8_t syscall_code[2] = {0x0f, 0x05};
 
@@ -134,8 +129,7 @@ bool arch_in_call(const struct user_regs_struct *regs)
  * moved the pc back for the restart when the stop is seen: a rewrite would
  * need the argument that is gone.
  */
-bool arch_interrupted_call(const struct user_regs_struct *regs, long *ret_nr,
-			   long *ret_result)
+bool arch_interrupted_call(const struct user_regs_struct *regs, long *ret_nr, long *ret_result)
 {
 	(void)regs;
 	(void)ret_nr;
@@ -169,10 +163,8 @@ bool arch_is_own_data(const uint64_t *words, size_t n, uint64_t addr)
 	return false;
 }
 
-bool arch_call_again(const struct user_regs_struct *regs,
-		     const uint8_t before[2], long nr,
-		     const uint64_t arguments[ARCH_ARGUMENTS],
-		     struct user_regs_struct *ret)
+bool arch_call_again(const struct user_regs_struct *regs, const uint8_t before[2], long nr,
+		     const uint64_t arguments[ARCH_ARGUMENTS], struct user_regs_struct *ret)
 {
 	(void)regs;
 	(void)before;

@@ -23,8 +23,7 @@
 #define ARCH_RED_ZONE 128
 /* rbx, rbp and r12 to r15, by DWARF number: what a call gives back unchanged.
  */
-#define ARCH_CALLEE_SAVED \
-	(1u << 3 | 1u << 6 | 1u << 12 | 1u << 13 | 1u << 14 | 1u << 15)
+#define ARCH_CALLEE_SAVED (1u << 3 | 1u << 6 | 1u << 12 | 1u << 13 | 1u << 14 | 1u << 15)
 /* rdi: a system call's first argument, which it gives back unchanged. */
 #define ARCH_ARGUMENT 5
 
@@ -59,8 +58,7 @@ void arch_to_dwarf(const struct user_regs_struct *regs, uint64_t *ret_regs);
  * result (a negative errno, or one of the kernel's restart codes). False where
  * it was not in a call, or where this processor's restarts are not known here.
  */
-bool arch_interrupted_call(const struct user_regs_struct *regs, long *ret_nr,
-			   long *ret_result);
+bool arch_interrupted_call(const struct user_regs_struct *regs, long *ret_nr, long *ret_result);
 
 /*
  * True where the thread was taken out of a call, or this processor does not
@@ -94,10 +92,8 @@ uint64_t arch_argument(const struct user_regs_struct *regs, unsigned int n);
  * possible: it did not come out of a call of the native ABI, or this is not
  * known for the processor.
  */
-bool arch_call_again(const struct user_regs_struct *regs,
-		     const uint8_t before[2], long nr,
-		     const uint64_t arguments[ARCH_ARGUMENTS],
-		     struct user_regs_struct *ret);
+bool arch_call_again(const struct user_regs_struct *regs, const uint8_t before[2], long nr,
+		     const uint64_t arguments[ARCH_ARGUMENTS], struct user_regs_struct *ret);
 
 /* regs with another result of the call. */
 void arch_with_result(struct user_regs_struct *regs, uint64_t result);

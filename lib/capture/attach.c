@@ -58,8 +58,7 @@ static enum proc_outcome read_status(const struct target *t, uint32_t tid,
 	if (outcome != PROC_READ)
 		return outcome;
 	state = strstr(text, state_key);
-	if (state == NULL ||
-	    procfs_numbers(text, "\nTracerPid:", 10, &tracer, 1) == 0) {
+	if (state == NULL || procfs_numbers(text, "\nTracerPid:", 10, &tracer, 1) == 0) {
 		errno = EPROTO;
 		return PROC_LACK;
 	}
@@ -126,9 +125,7 @@ static int seize_in_time(const struct target *t, uint32_t tid)
 	if (sigsetjmp(waited_enough, 1) != 0)
 		return -EINTR;
 	(void)setitimer(ITIMER_REAL, &wait, NULL);
-	r = ptrace(PTRACE_SEIZE, tid, NULL, target_options(t, tid)) == 0
-		    ? 0
-		    : -errno;
+	r = ptrace(PTRACE_SEIZE, tid, NULL, target_options(t, tid)) == 0 ? 0 : -errno;
 	(void)setitimer(ITIMER_REAL, &never, NULL);
 	return r;
 }
@@ -138,9 +135,9 @@ enum seize_end {
 	SEIZE_DONE,
 	SEIZE_GONE,	/* the process has no thread of this number any more */
 	SEIZE_LEFT_OUT, /* it is dead, or dies, or is the kernel's own */
-	SEIZE_HELD_UP, /* PTRACE_SEIZE takes long, perhaps because of an exec */
-	SEIZE_REFUSED, /* by the kernel, or by another tracer: pass.error */
-	SEIZE_LACK,    /* of descriptors or memory: pass.error */
+	SEIZE_HELD_UP,	/* PTRACE_SEIZE takes long, perhaps because of an exec */
+	SEIZE_REFUSED,	/* by the kernel, or by another tracer: pass.error */
+	SEIZE_LACK,	/* of descriptors or memory: pass.error */
 };
 
 static enum seize_end end_with(struct target *t, enum seize_end end, int error)
@@ -215,8 +212,7 @@ static enum seize_end attach(struct target *t, uint32_t tid)
 		return end_with(t, SEIZE_LACK, r);
 	capture_thread(t->capture, tid)->may_dump = true;
 	/* One that a target has forked may have those of its parent. */
-	capture_thread(t->capture, tid)->options_due =
-		t->capture->options.born != NULL;
+	capture_thread(t->capture, tid)->options_due = t->capture->options.born != NULL;
 	return SEIZE_DONE;
 }
 
@@ -231,8 +227,7 @@ static int begin_pass(struct target *t)
 {
 	int fd, r;
 
-	r = proc_error(
-		proc_open(t->proc_fd, "task", O_RDONLY | O_DIRECTORY, &fd));
+	r = proc_error(proc_open(t->proc_fd, "task", O_RDONLY | O_DIRECTORY, &fd));
 	if (r < 0)
 		return r;
 	t->pass = (struct target_pass){.dir = fdopendir(fd)};
@@ -337,8 +332,7 @@ static void put_off(struct target *t)
 int target_scan(struct target *t)
 {
 	const uint64_t until_ns =
-		t->capture->options.now_ns() +
-		(t->phase == TARGET_APART ? SCAN_FIRST_NS : SCAN_NS);
+		t->capture->options.now_ns() + (t->phase == TARGET_APART ? SCAN_FIRST_NS : SCAN_NS);
 	const size_t before = t->n_threads;
 	struct alarm alarm;
 	enum pass_end end = PASS_DONE;
@@ -378,8 +372,8 @@ int target_scan(struct target *t)
 	 * The process has not ended before it is dead, nor because it cannot be
 	 * looked at. But of a first look that fails the caller is told.
 	 */
-	if (t->n_threads == 0 && ((end == PASS_DONE && dying) ||
-				  (lacks && t->phase != TARGET_APART)))
+	if (t->n_threads == 0 &&
+	    ((end == PASS_DONE && dying) || (lacks && t->phase != TARGET_APART)))
 		end = PASS_HELD_UP;
 	t->held_up_ticks = end == PASS_HELD_UP ? t->held_up_ticks : 0;
 	if (end == PASS_HELD_UP)
@@ -403,8 +397,7 @@ static void seize_again(struct target *t, struct thread *th)
 	enum seize_end end = SEIZE_GONE;
 
 	if (target_has(t, th->tid))
-		end = seize_in_time(t, th->tid) == 0 ? SEIZE_DONE
-						     : SEIZE_HELD_UP;
+		end = seize_in_time(t, th->tid) == 0 ? SEIZE_DONE : SEIZE_HELD_UP;
 	for (int n = 1; end == SEIZE_HELD_UP && n < SEIZE_TRIES; n++)
 		end = seize(t, th->tid);
 	switch (end) {
@@ -452,9 +445,8 @@ enum proc_answer target_lost_leader(const struct target *t)
 		return PROC_NO;
 	switch (read_status(t, (uint32_t)t->pid, &status)) {
 	case PROC_READ:
-		return !is_dead(&status) && status.tracer != (uint32_t)gettid()
-			       ? PROC_YES
-			       : PROC_NO;
+		return !is_dead(&status) && status.tracer != (uint32_t)gettid() ? PROC_YES
+										: PROC_NO;
 	case PROC_GONE:
 		return PROC_NO;
 	case PROC_LACK:

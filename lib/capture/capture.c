@@ -32,9 +32,8 @@ void capture_free(struct capture *c)
 	free(c);
 }
 
-int capture_add(struct capture *c, uint32_t id, int32_t pid, int pidfd,
-		struct capture_sink *sink, struct capture_counters *counters,
-		uint64_t tick)
+int capture_add(struct capture *c, uint32_t id, int32_t pid, int pidfd, struct capture_sink *sink,
+		struct capture_counters *counters, uint64_t tick)
 {
 	struct target *t;
 	int r;
@@ -79,8 +78,7 @@ void capture_free_ended(struct capture *c)
 	for (size_t i = 0; i < c->n_targets;) {
 		struct target *t = c->targets[i].target;
 
-		if (c->targets[i].tick != 0 || t->phase != TARGET_ENDED ||
-		    !tell_end(t)) {
+		if (c->targets[i].tick != 0 || t->phase != TARGET_ENDED || !tell_end(t)) {
 			i++;
 			continue;
 		}
@@ -159,9 +157,8 @@ void capture_reset(struct capture *c, const struct capture_sink *sink)
 	}
 }
 
-void capture_hint(struct capture *c, const struct capture_sink *sink,
-		  uint32_t target, uint32_t tid, uint64_t sp, uint64_t top,
-		  uint64_t second)
+void capture_hint(struct capture *c, const struct capture_sink *sink, uint32_t target, uint32_t tid,
+		  uint64_t sp, uint64_t top, uint64_t second)
 {
 	struct thread *th = capture_thread(c, tid);
 
@@ -172,8 +169,7 @@ void capture_hint(struct capture *c, const struct capture_sink *sink,
 	stack_hints_take(&th->hints, sp, top, second);
 	/* More than the thread was given: it is given that at the next tick. */
 	if (top > th->copied_top ||
-	    (second != 0 &&
-	     (th->copied_second == 0 || th->copied_second > second))) {
+	    (second != 0 && (th->copied_second == 0 || th->copied_second > second))) {
 		thread_wake(th);
 		th->stop_known = false;
 	}
@@ -188,8 +184,7 @@ void capture_await_exec(struct capture *c, uint32_t target)
 		}
 }
 
-void capture_rate(struct capture *c, uint32_t target, uint32_t ticks,
-		  uint32_t of_ticks)
+void capture_rate(struct capture *c, uint32_t target, uint32_t ticks, uint32_t of_ticks)
 {
 	FOR_EACH_TARGET (t, c) {
 		if (t->id != target)

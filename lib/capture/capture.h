@@ -75,8 +75,7 @@ struct capture_options {
 	void *ctx;
 };
 
-must_check int capture_new(const struct capture_options *options,
-			   struct capture **ret);
+must_check int capture_new(const struct capture_options *options, struct capture **ret);
 void capture_free(struct capture *c);
 
 /* Threads of all targets: two descriptors each, within RLIMIT_NOFILE. */
@@ -91,9 +90,9 @@ void capture_free(struct capture *c);
  * (this process may not read its files of /proc), -EBUSY (traced by another),
  * -ENOEXEC (a 32-bit program), -ENOMEM, -EMFILE.
  */
-must_check int capture_add(struct capture *c, uint32_t target, int32_t pid,
-			   int pidfd, struct capture_sink *sink,
-			   struct capture_counters *counters, uint64_t tick);
+must_check int capture_add(struct capture *c, uint32_t target, int32_t pid, int pidfd,
+			   struct capture_sink *sink, struct capture_counters *counters,
+			   uint64_t tick);
 
 /*
  * From here on its records of threads tell their pointers, where they are known
@@ -145,8 +144,7 @@ uint64_t capture_waits_ns(const struct capture *c);
  * evenly among those of the target with the highest rate, so that capture wakes
  * at that rate; only those count as its ticks. 0 < ticks <= of_ticks.
  */
-void capture_rate(struct capture *c, uint32_t target, uint32_t ticks,
-		  uint32_t of_ticks);
+void capture_rate(struct capture *c, uint32_t target, uint32_t ticks, uint32_t of_ticks);
 
 /*
  * Takes the wait statuses that are there, up to a number. Returns true if that
@@ -181,9 +179,8 @@ void capture_reset(struct capture *c, const struct capture_sink *sink);
  * anew. sink: whose reader says so; of targets that write to another one it
  * says nothing.
  */
-void capture_hint(struct capture *c, const struct capture_sink *sink,
-		  uint32_t target, uint32_t tid, uint64_t sp, uint64_t top,
-		  uint64_t second);
+void capture_hint(struct capture *c, const struct capture_sink *sink, uint32_t target, uint32_t tid,
+		  uint64_t sp, uint64_t top, uint64_t second);
 
 /*
  * Before we let go, after the last tick: true if no thread has a stop of ours

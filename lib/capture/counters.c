@@ -32,8 +32,7 @@ void counters_pause(struct capture_counters *c, uint64_t ns)
 		c->pause_max_ns = ns;
 }
 
-uint64_t counters_pause_percentile(const struct capture_counters *c,
-				   double share)
+uint64_t counters_pause_percentile(const struct capture_counters *c, double share)
 {
 	uint64_t all = 0, seen = 0;
 
@@ -50,8 +49,7 @@ uint64_t counters_pause_percentile(const struct capture_counters *c,
 	return 0;
 }
 
-void counters_add(struct capture_counters *sum,
-		  const struct capture_counters *more)
+void counters_add(struct capture_counters *sum, const struct capture_counters *more)
 {
 	sum->ticks += more->ticks;
 	sum->expected += more->expected;
@@ -79,14 +77,10 @@ void counters_add(struct capture_counters *sum,
 const char *missed_reason_name(enum missed_reason reason)
 {
 	static const char *const names[MISSED_N] = {
-		[MISSED_RING_FULL] = "ring_full",
-		[MISSED_LATE] = "sampler_late",
-		[MISSED_EXITED] = "thread_exited",
-		[MISSED_NOT_STOPPED] = "not_stopped",
-		[MISSED_NOT_ATTACHED] = "not_attached",
-		[MISSED_MEMORY_SLOW] = "memory_slow",
-		[MISSED_NO_READER] = "no_unwind",
-		[MISSED_NO_RESOURCES] = "no_resources",
+		[MISSED_RING_FULL] = "ring_full",	[MISSED_LATE] = "sampler_late",
+		[MISSED_EXITED] = "thread_exited",	[MISSED_NOT_STOPPED] = "not_stopped",
+		[MISSED_NOT_ATTACHED] = "not_attached", [MISSED_MEMORY_SLOW] = "memory_slow",
+		[MISSED_NO_READER] = "no_unwind",	[MISSED_NO_RESOURCES] = "no_resources",
 	};
 
 	return reason < MISSED_N ? names[reason] : "unknown";

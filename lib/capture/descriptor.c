@@ -26,8 +26,7 @@
 
 static void path_of(uint32_t tid, uint64_t fd, char path[PATH_BYTES])
 {
-	(void)snprintf(path, PATH_BYTES, "/proc/%u/fd/%u", tid,
-		       (unsigned int)fd);
+	(void)snprintf(path, PATH_BYTES, "/proc/%u/fd/%u", tid, (unsigned int)fd);
 }
 
 static bool starts_with(const char *text, const char *start)
@@ -42,8 +41,7 @@ static bool starts_with(const char *text, const char *start)
 static enum descriptor_kind socket_kind(const char *path)
 {
 	char name[32] = "";
-	ssize_t n =
-		getxattr(path, "system.sockprotoname", name, sizeof(name) - 1);
+	ssize_t n = getxattr(path, "system.sockprotoname", name, sizeof(name) - 1);
 
 	if (n <= 0)
 		return DESCRIPTOR_OTHER;
@@ -76,8 +74,7 @@ static enum descriptor_kind device_kind(const struct statx *st)
 
 static bool look(const char *path, struct statx *ret)
 {
-	return statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_TYPE | STATX_INO,
-		     ret) == 0;
+	return statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_TYPE | STATX_INO, ret) == 0;
 }
 
 bool descriptor_is_pty(uint32_t tid, uint64_t fd)
@@ -119,9 +116,8 @@ struct descriptor_file descriptor_file(uint32_t tid, uint64_t fd)
 	path_of(tid, fd, path);
 	if (!look(path, &st))
 		return (struct descriptor_file){.inode = 0};
-	return (struct descriptor_file){.major = st.stx_dev_major,
-					.minor = st.stx_dev_minor,
-					.inode = st.stx_ino};
+	return (struct descriptor_file){
+		.major = st.stx_dev_major, .minor = st.stx_dev_minor, .inode = st.stx_ino};
 }
 
 /* The inode's number; 0: it is no socket. */
@@ -136,9 +132,7 @@ static uint64_t socket_inode(uint32_t tid, uint64_t fd)
 	if (n < 0)
 		return 0;
 	link[n] = '\0';
-	return starts_with(link, start)
-		       ? strtoull(link + sizeof(start) - 1, NULL, 10)
-		       : 0;
+	return starts_with(link, start) ? strtoull(link + sizeof(start) - 1, NULL, 10) : 0;
 }
 
 bool descriptor_is_socket(uint32_t tid, uint64_t fd)
@@ -181,8 +175,7 @@ void descriptor_close(int fd)
 	struct linger linger;
 	socklen_t size = sizeof(linger);
 
-	if (getsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, &size) == 0 &&
-	    linger.l_onoff != 0)
+	if (getsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, &size) == 0 && linger.l_onoff != 0)
 		close_lingering(fd);
 	else
 		(void)close(fd);
@@ -218,8 +211,7 @@ static int ask(int fd, uint64_t inode, struct descriptor_socket *ret)
 	return 0;
 }
 
-int descriptor_socket(int32_t pid, uint32_t tid, uint64_t fd,
-		      struct descriptor_socket *ret)
+int descriptor_socket(int32_t pid, uint32_t tid, uint64_t fd, struct descriptor_socket *ret)
 {
 	const uint64_t inode = socket_inode(tid, fd);
 	int pidfd, copy, r;

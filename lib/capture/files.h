@@ -23,8 +23,7 @@ struct files {
 };
 
 /* Those of call nr, in which thread tid is stopped with these registers. */
-void files_find(uint32_t tid, const struct user_regs_struct *regs, long nr,
-		struct files *ret);
+void files_find(uint32_t tid, const struct user_regs_struct *regs, long nr, struct files *ret);
 
 /* True if the same call has the same files now. */
 bool files_are_the_same(const struct files *files, uint32_t tid,

@@ -24,8 +24,7 @@ struct devices {
 
 /* Calls line for each, until it returns false. False then, or on an error. */
 static bool each_line(int dir_fd, const char *name,
-		      bool (*line)(const char *text, struct devices *d),
-		      struct devices *d)
+		      bool (*line)(const char *text, struct devices *d), struct devices *d)
 {
 	int fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC);
 	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
@@ -38,8 +37,7 @@ static bool each_line(int dir_fd, const char *name,
 		close_fd(&fd);
 		return false;
 	}
-	while (bytes < FILE_BYTES_MAX &&
-	       (n = getline(&text, &size, file)) > 0 && line(text, d))
+	while (bytes < FILE_BYTES_MAX && (n = getline(&text, &size, file)) > 0 && line(text, d))
 		bytes += (size_t)n;
 	good = n < 0 && ferror(file) == 0;
 	free(text);
@@ -82,8 +80,7 @@ static bool is_of_none(const char *text, struct devices *d)
 	const struct device device = device_in(text, 3, 16);
 
 	for (size_t i = 0; i < d->n; i++)
-		if (d->list[i].major == device.major &&
-		    d->list[i].minor == device.minor)
+		if (d->list[i].major == device.major && d->list[i].minor == device.minor)
 			return false;
 	return true;
 }

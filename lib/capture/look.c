@@ -21,8 +21,7 @@
  */
 #define PENDING_LOOK_TICKS 16
 
-static bool same_place(const struct activity_place *a,
-		       const struct activity_place *b)
+static bool same_place(const struct activity_place *a, const struct activity_place *b)
 {
 	/* Not the call: after a stop, restart_syscall stands for another. */
 	return a->sp == b->sp && a->pc == b->pc;
@@ -35,8 +34,7 @@ static bool same_place(const struct activity_place *a,
  * same place before and after, and is sampled anew at each tick.
  */
 static int sample_blocked(struct thread *th, uint64_t tick, uint64_t time_ns,
-			  const struct activity_place *place,
-			  const struct activity_mark *mark)
+			  const struct activity_place *place, const struct activity_mark *mark)
 {
 	uint64_t regs[ARCH_REGS] = {0};
 	uint64_t known = activity_regs(place, regs);
@@ -59,11 +57,9 @@ static int sample_blocked(struct thread *th, uint64_t tick, uint64_t time_ns,
 	if (r < 0)
 		return r;
 	if (mark != NULL)
-		unchanged = activity_mark(&th->activity, &after) &&
-			    activity_same(&after, mark);
+		unchanged = activity_mark(&th->activity, &after) && activity_same(&after, mark);
 	else
-		unchanged = activity_look(&th->activity, &place_after) ==
-				    ACTIVITY_BLOCKED &&
+		unchanged = activity_look(&th->activity, &place_after) == ACTIVITY_BLOCKED &&
 			    same_place(&place_after, place);
 	if (!unchanged) {
 		thread_drop(th);
@@ -91,8 +87,7 @@ static enum proc_answer leader_is_dead(const struct thread *th)
 
 	if (th->tid != (uint32_t)th->target->pid)
 		return PROC_NO;
-	switch (proc_read_text(th->target->proc_fd, "stat", text,
-			       sizeof(text))) {
+	switch (proc_read_text(th->target->proc_fd, "stat", text, sizeof(text))) {
 	case PROC_READ:
 		break;
 	case PROC_GONE:
@@ -101,8 +96,7 @@ static enum proc_answer leader_is_dead(const struct thread *th)
 		return PROC_UNKNOWN;
 	}
 	state = procfs_stat_field(text, 3);
-	return state != NULL && (state[1] == 'Z' || state[1] == 'X') ? PROC_YES
-								     : PROC_NO;
+	return state != NULL && (state[1] == 'Z' || state[1] == 'X') ? PROC_YES : PROC_NO;
 }
 
 /* It is expected no more; the wait status comes with its last thread's. */
@@ -110,8 +104,7 @@ static void leader_died(struct thread *th, uint64_t tick, uint64_t time_ns)
 {
 	th->life = THREAD_DEAD;
 	if (th->announced)
-		(void)target_tell(th->target, RECORD_EXIT, th->tid, tick,
-				  time_ns);
+		(void)target_tell(th->target, RECORD_EXIT, th->tid, tick, time_ns);
 }
 
 /*
@@ -127,8 +120,7 @@ static enum proc_answer dumps_core(const struct thread *th)
 }
 
 /* No sample is taken: these ticks are missed, and the next look tries again. */
-static void missed(struct thread *th, enum missed_reason reason,
-		   const struct stand *stand)
+static void missed(struct thread *th, enum missed_reason reason, const struct stand *stand)
 {
 	thread_missed(th, reason, stand->ticks, stand->tick, stand->time_ns);
 }
@@ -168,8 +160,7 @@ static void interrupt(struct thread *th, const struct stand *stand,
 	if (blocked_at != NULL)
 		th->blocked_at = *blocked_at;
 	renew_look(th);
-	if (!rest_is_alone(&th->rest) &&
-	    ptrace(PTRACE_INTERRUPT, th->tid, NULL, NULL) < 0) {
+	if (!rest_is_alone(&th->rest) && ptrace(PTRACE_INTERRUPT, th->tid, NULL, NULL) < 0) {
 		/* It is dying; wait will say so. Or it is another's by now. */
 		th->target->doubt |= th->tid == (uint32_t)th->target->pid;
 		counters->missed[MISSED_EXITED] += stand->ticks;
@@ -184,8 +175,7 @@ static void interrupt(struct thread *th, const struct stand *stand,
 }
 
 /* A thread that was interrupted at an earlier tick. */
-static void look_at_pending(struct thread *th, uint64_t ticks, uint64_t tick,
-			    uint64_t time_ns)
+static void look_at_pending(struct thread *th, uint64_t ticks, uint64_t tick, uint64_t time_ns)
 {
 	struct target *t = th->target;
 	struct activity_place place;
@@ -221,16 +211,16 @@ static void look_at_pending(struct thread *th, uint64_t ticks, uint64_t tick,
 	 * since the interrupt, so its stack is that of the interrupt's tick.
 	 */
 	if (state == ACTIVITY_BLOCKED && thread_is_known(th) &&
-	    sample_blocked(th, th->pending_tick, th->pending_ns, &place,
-			   marked ? &mark : NULL) == 0) {
+	    sample_blocked(th, th->pending_tick, th->pending_ns, &place, marked ? &mark : NULL) ==
+		    0) {
 		t->counters->captured++;
 		t->counters->filled += th->unaccounted - 1;
 		thread_clear_pending(th);
 		return;
 	}
 	if (expired) {
-		thread_missed(th, MISSED_NOT_STOPPED, th->unaccounted,
-			      th->pending_tick, th->pending_ns);
+		thread_missed(th, MISSED_NOT_STOPPED, th->unaccounted, th->pending_tick,
+			      th->pending_ns);
 		thread_clear_pending(th);
 	}
 }
@@ -244,13 +234,11 @@ static void look_at_pending(struct thread *th, uint64_t ticks, uint64_t tick,
 static bool has_not_run(const struct thread *th)
 {
 	return th->look_known && th->unasked == 0 && th->stop_known &&
-	       th->look.slices == th->stop.slices &&
-	       th->group_stop != GROUP_STOP_IN;
+	       th->look.slices == th->stop.slices && th->group_stop != GROUP_STOP_IN;
 }
 
 /* A thread that is awake, and not on its way to a stop. */
-static void look_at(struct thread *th, uint64_t ticks,
-		    const struct stand *stand)
+static void look_at(struct thread *th, uint64_t ticks, const struct stand *stand)
 {
 	struct capture_counters *counters = th->target->counters;
 	enum missed_reason reason = target_no_room(th->target);
@@ -261,8 +249,7 @@ static void look_at(struct thread *th, uint64_t ticks,
 	/* A tick later it is past what a stop did to its call. */
 	if (th->group_stop == GROUP_STOP_AFTER)
 		th->group_stop = GROUP_STOP_NONE;
-	if (th->target->needs_reset ||
-	    !thread_announce(th, stand->tick, stand->time_ns, &reason)) {
+	if (th->target->needs_reset || !thread_announce(th, stand->tick, stand->time_ns, &reason)) {
 		counters->missed[reason] += ticks;
 		return;
 	}

@@ -32,19 +32,16 @@ int memory_open(int proc_fd, uint32_t tid, int *ret_fd)
 static bool is_there(uint64_t entry)
 {
 	return (entry & PAGE_PRESENT) != 0 ||
-	       ((entry & PAGE_SWAPPED) != 0 &&
-		(entry & PAGE_WRITE_WATCHED) == 0);
+	       ((entry & PAGE_SWAPPED) != 0 && (entry & PAGE_WRITE_WATCHED) == 0);
 }
 
 /* An address above the user's half gives no entries: n becomes less. */
-static int look_up(int pagemap_fd, const struct memory_seen *seen,
-		   struct range *range)
+static int look_up(int pagemap_fd, const struct memory_seen *seen, struct range *range)
 {
 	ssize_t n;
 
-	if (pagemap_fd < 0 ||
-	    (seen != NULL && range->first * range->page_size >= seen->lo &&
-	     (range->first + range->n) * range->page_size <= seen->hi)) {
+	if (pagemap_fd < 0 || (seen != NULL && range->first * range->page_size >= seen->lo &&
+			       (range->first + range->n) * range->page_size <= seen->hi)) {
 		for (size_t i = 0; i < range->n; i++)
 			range->entries[i] = PAGE_PRESENT;
 		return 0;
@@ -78,8 +75,8 @@ struct runs {
  * The runs of pages that are there, of the first so many; zeros between them.
  * Returns how many bytes of to that makes.
  */
-static size_t make_runs(const struct range *range, size_t pages, uint64_t addr,
-			uint64_t end, uint8_t *to, struct runs *ret)
+static size_t make_runs(const struct range *range, size_t pages, uint64_t addr, uint64_t end,
+			uint8_t *to, struct runs *ret)
 {
 	size_t filled = 0;
 
@@ -111,8 +108,8 @@ static size_t make_runs(const struct range *range, size_t pages, uint64_t addr,
 	return filled;
 }
 
-ssize_t memory_read(int pagemap_fd, struct memory_seen *seen, int32_t tid,
-		    uint64_t addr, void *to, size_t size, size_t hole_max)
+ssize_t memory_read(int pagemap_fd, struct memory_seen *seen, int32_t tid, uint64_t addr, void *to,
+		    size_t size, size_t hole_max)
 {
 	struct range range; /* not cleared: 4 KiB, for each sample */
 	struct runs runs;
@@ -132,8 +129,7 @@ ssize_t memory_read(int pagemap_fd, struct memory_seen *seen, int32_t tid,
 	r = look_up(pagemap_fd, seen, &range);
 	if (r < 0)
 		return r;
-	filled = make_runs(&range, pages_to_read(&range, hole_max), addr, end,
-			   to, &runs);
+	filled = make_runs(&range, pages_to_read(&range, hole_max), addr, end, to, &runs);
 	if (runs.n == 0)
 		return -EFAULT;
 	if (seen != NULL && runs.n == 1 && runs.local[0].iov_len == size)

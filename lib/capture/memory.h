@@ -49,8 +49,7 @@ struct memory_seen {
  * Returns how many bytes of to are good; -EFAULT if there are none, -ESRCH if
  * the memory is gone.
  */
-must_check ssize_t memory_read(int pagemap_fd, struct memory_seen *seen,
-			       int32_t tid, uint64_t addr, void *to,
-			       size_t size, size_t hole_max);
+must_check ssize_t memory_read(int pagemap_fd, struct memory_seen *seen, int32_t tid, uint64_t addr,
+			       void *to, size_t size, size_t hole_max);
 
 #endif

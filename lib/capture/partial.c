@@ -23,11 +23,10 @@ static uint64_t argument(const struct partial *p, unsigned int n)
 	return arch_argument(&p->regs, n);
 }
 
-static bool read_all(const struct partial *p, uint64_t addr, void *to,
-		     size_t size)
+static bool read_all(const struct partial *p, uint64_t addr, void *to, size_t size)
 {
-	return memory_read(p->pagemap_fd, NULL, (int32_t)p->tid, addr, to, size,
-			   0) == (ssize_t)size;
+	return memory_read(p->pagemap_fd, NULL, (int32_t)p->tid, addr, to, size, 0) ==
+	       (ssize_t)size;
 }
 
 static uint64_t walk(const struct partial *p, uint64_t at, struct iovec *ret)
@@ -53,12 +52,10 @@ static bool has_time_left(const struct partial *p)
 static bool may_have_fewer(const struct partial *p)
 {
 	uint32_t min_wait_us; /* before the timeout; it was padding once */
-	const size_t at = offsetof(struct io_uring_getevents_arg, ts) -
-			  sizeof(min_wait_us);
+	const size_t at = offsetof(struct io_uring_getevents_arg, ts) - sizeof(min_wait_us);
 
 	return (argument(p, 3) & IORING_ENTER_EXT_ARG) != 0 &&
-	       (!read_all(p, argument(p, 4) + at, &min_wait_us,
-			  sizeof(min_wait_us)) ||
+	       (!read_all(p, argument(p, 4) + at, &min_wait_us, sizeof(min_wait_us)) ||
 		min_wait_us != 0);
 }
 
@@ -85,8 +82,7 @@ static uint64_t with_wait(const struct partial *p)
 	const uint64_t wanted = argument(p, 2) & UINT32_MAX;
 	const uint64_t flags = argument(p, 3);
 
-	if (p->done != submitted || wanted == 0 ||
-	    (flags & IORING_ENTER_GETEVENTS) == 0 ||
+	if (p->done != submitted || wanted == 0 || (flags & IORING_ENTER_GETEVENTS) == 0 ||
 	    (flags & ENTER_EXT_ARG_REG) != 0)
 		return 0;
 	if (submitted == 0 && (wanted == 1 || may_have_fewer(p)))
@@ -97,12 +93,10 @@ static uint64_t with_wait(const struct partial *p)
 static bool has_its_flags(const struct partial *p)
 {
 	const struct syscall_rule *rule = syscall_rule(p->nr);
-	const unsigned int flags =
-		rule->flags != 0 ? (unsigned int)argument(p, rule->flags) : 0;
+	const unsigned int flags = rule->flags != 0 ? (unsigned int)argument(p, rule->flags) : 0;
 	const unsigned int wanted = (unsigned int)rule->wanted;
 
-	return (flags & wanted) == wanted &&
-	       (flags & ~(unsigned int)rule->allowed) == 0 &&
+	return (flags & wanted) == wanted && (flags & ~(unsigned int)rule->allowed) == 0 &&
 	       (rule->null == 0 || argument(p, rule->null) == 0);
 }
 
@@ -179,9 +173,8 @@ static uint64_t next_flags(const struct partial *p)
 	const struct syscall_rule *rule = syscall_rule(p->nr);
 	const uint64_t flags = rule->flags != 0 ? argument(p, rule->flags) : 0;
 
-	return next_number(p) == SYS_sendto
-		       ? (flags & ~(uint64_t)MSG_ZEROCOPY) | MSG_NOSIGNAL
-		       : flags;
+	return next_number(p) == SYS_sendto ? (flags & ~(uint64_t)MSG_ZEROCOPY) | MSG_NOSIGNAL
+					    : flags;
 }
 
 bool partial_is_alike(const struct partial *p)
@@ -249,9 +242,7 @@ bool partial_next(const struct partial *p, struct partial_call *ret)
 {
 	if (p->done >= p->whole)
 		return false;
-	*ret = (struct partial_call){.nr = next_number(p),
-				     .counts = true,
-				     .asked = p->whole - p->done};
-	return syscall_rule(p->nr)->next == NEXT_SAME ? same_call(p, ret)
-						      : piece_call(p, ret);
+	*ret = (struct partial_call){
+		.nr = next_number(p), .counts = true, .asked = p->whole - p->done};
+	return syscall_rule(p->nr)->next == NEXT_SAME ? same_call(p, ret) : piece_call(p, ret);
 }

@@ -15,21 +15,20 @@
  * Of sendmsg(2) and recvmsg(2) those without an address and control messages:
  * sent ones went with the first part, received ones would be lost.
  */
-static bool of_message(uint32_t tid, int pagemap_fd, uint64_t addr, bool sends,
-		       struct pieces *ret)
+static bool of_message(uint32_t tid, int pagemap_fd, uint64_t addr, bool sends, struct pieces *ret)
 {
 	struct msghdr m;
 
-	if (memory_read(pagemap_fd, NULL, (int32_t)tid, addr, &m, sizeof(m),
-			0) != (ssize_t)sizeof(m) ||
+	if (memory_read(pagemap_fd, NULL, (int32_t)tid, addr, &m, sizeof(m), 0) !=
+		    (ssize_t)sizeof(m) ||
 	    (sends ? m.msg_name != NULL : m.msg_control != NULL))
 		return false;
 	*ret = (struct pieces){(uintptr_t)m.msg_iov, m.msg_iovlen};
 	return true;
 }
 
-bool pieces_find(uint32_t tid, int pagemap_fd,
-		 const struct user_regs_struct *regs, struct pieces *ret)
+bool pieces_find(uint32_t tid, int pagemap_fd, const struct user_regs_struct *regs,
+		 struct pieces *ret)
 {
 	const struct syscall_rule *rule;
 	long nr, result;
@@ -44,8 +43,8 @@ bool pieces_find(uint32_t tid, int pagemap_fd,
 	return rule->asked == ASKED_IOVECS;
 }
 
-uint64_t pieces_walk(uint32_t tid, int pagemap_fd, const struct pieces *pieces,
-		     uint64_t at, struct iovec *ret)
+uint64_t pieces_walk(uint32_t tid, int pagemap_fd, const struct pieces *pieces, uint64_t at,
+		     struct iovec *ret)
 {
 	struct iovec portion[IOV_PORTION];
 	uint64_t sum = 0;
@@ -54,14 +53,11 @@ uint64_t pieces_walk(uint32_t tid, int pagemap_fd, const struct pieces *pieces,
 		return 0;
 	for (uint64_t i = 0; i < pieces->n; i++) {
 		const struct iovec *iov = &portion[i % IOV_PORTION];
-		const size_t size =
-			(size_t)min_u64(IOV_PORTION, pieces->n - i) *
-			sizeof(*iov);
+		const size_t size = (size_t)min_u64(IOV_PORTION, pieces->n - i) * sizeof(*iov);
 
 		if (i % IOV_PORTION == 0 &&
-		    memory_read(pagemap_fd, NULL, (int32_t)tid,
-				pieces->addr + i * sizeof(*iov), portion, size,
-				0) != (ssize_t)size)
+		    memory_read(pagemap_fd, NULL, (int32_t)tid, pieces->addr + i * sizeof(*iov),
+				portion, size, 0) != (ssize_t)size)
 			return 0;
 		if (iov->iov_len > PIECES_MAX_BYTES)
 			return 0;

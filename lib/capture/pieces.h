@@ -25,8 +25,8 @@ struct pieces {
  * control messages. False: it is none of these, or cannot be read.
  * pagemap_fd: see lib/capture/memory.h.
  */
-bool pieces_find(uint32_t tid, int pagemap_fd,
-		 const struct user_regs_struct *regs, struct pieces *ret);
+bool pieces_find(uint32_t tid, int pagemap_fd, const struct user_regs_struct *regs,
+		 struct pieces *ret);
 
 /*
  * Adds up the iovecs of thread tid; with ret, *ret is what is left of the one
@@ -34,7 +34,7 @@ bool pieces_find(uint32_t tid, int pagemap_fd,
  * at most PIECES_MAX_BYTES. 0: they cannot be read, or no call takes them, or
  * none has that byte.
  */
-uint64_t pieces_walk(uint32_t tid, int pagemap_fd, const struct pieces *pieces,
-		     uint64_t at, struct iovec *ret);
+uint64_t pieces_walk(uint32_t tid, int pagemap_fd, const struct pieces *pieces, uint64_t at,
+		     struct iovec *ret);
 
 #endif

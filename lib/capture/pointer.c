@@ -41,14 +41,12 @@ static uint64_t look_from(const struct thread *th, uint64_t from, uint64_t head)
 	uint64_t words[BEFORE_HEAD_MAX / sizeof(uint64_t)];
 	size_t n = (size_t)(head - from) / sizeof(words[0]);
 
-	if (memory_read(th->target->pagemap_fd, NULL, (int32_t)th->tid, from,
-			words, n * sizeof(words[0]),
-			0) != (ssize_t)(n * sizeof(words[0])))
+	if (memory_read(th->target->pagemap_fd, NULL, (int32_t)th->tid, from, words,
+			n * sizeof(words[0]), 0) != (ssize_t)(n * sizeof(words[0])))
 		return 0;
 	/* The nearest one counts. */
 	for (size_t i = n; i-- > 0;)
-		if (arch_is_own_data(words + i, n - i,
-				     from + i * sizeof(words[0])))
+		if (arch_is_own_data(words + i, n - i, from + i * sizeof(words[0])))
 			return from + i * sizeof(words[0]);
 	return 0;
 }

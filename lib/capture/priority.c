@@ -12,9 +12,7 @@ static int realtime_of(uint32_t tid)
 	switch (scheduler & ~SCHED_RESET_ON_FORK) {
 	case SCHED_FIFO:
 	case SCHED_RR:
-		return sched_getparam((pid_t)tid, &param) < 0
-			       ? 0
-			       : param.sched_priority;
+		return sched_getparam((pid_t)tid, &param) < 0 ? 0 : param.sched_priority;
 	default:
 		return 0;
 	}

@@ -8,8 +8,7 @@ static enum proc_outcome failed(void)
 	return errno == ENOENT || errno == ESRCH ? PROC_GONE : PROC_LACK;
 }
 
-enum proc_outcome proc_open(int dir_fd, const char *name, int flags,
-			    int *ret_fd)
+enum proc_outcome proc_open(int dir_fd, const char *name, int flags, int *ret_fd)
 {
 	const int fd = openat(dir_fd, name, flags | O_CLOEXEC);
 
@@ -19,8 +18,7 @@ enum proc_outcome proc_open(int dir_fd, const char *name, int flags,
 	return PROC_READ;
 }
 
-enum proc_outcome proc_read_at(int fd, uint64_t offset, void *ret, size_t size,
-			       size_t *ret_n)
+enum proc_outcome proc_read_at(int fd, uint64_t offset, void *ret, size_t size, size_t *ret_n)
 {
 	const ssize_t n = pread(fd, ret, size, (off_t)offset);
 
@@ -30,8 +28,7 @@ enum proc_outcome proc_read_at(int fd, uint64_t offset, void *ret, size_t size,
 	return PROC_READ;
 }
 
-enum proc_outcome proc_read(int dir_fd, const char *name, void *ret,
-			    size_t size, size_t *ret_n)
+enum proc_outcome proc_read(int dir_fd, const char *name, void *ret, size_t size, size_t *ret_n)
 {
 	enum proc_outcome outcome;
 	int fd;
@@ -44,8 +41,7 @@ enum proc_outcome proc_read(int dir_fd, const char *name, void *ret,
 	return outcome;
 }
 
-enum proc_outcome proc_read_text(int dir_fd, const char *name, char *ret,
-				 size_t size)
+enum proc_outcome proc_read_text(int dir_fd, const char *name, char *ret, size_t size)
 {
 	enum proc_outcome outcome;
 	size_t n = 0;

@@ -32,26 +32,24 @@ enum proc_answer {
  * Opens name below dir_fd, close-on-exec; flags as for open(2). *ret_fd is
  * written with PROC_READ.
  */
-must_check enum proc_outcome proc_open(int dir_fd, const char *name, int flags,
-				       int *ret_fd);
+must_check enum proc_outcome proc_open(int dir_fd, const char *name, int flags, int *ret_fd);
 
 /*
  * Reads up to size bytes of an open file, from offset on. *ret_n is written
  * with PROC_READ; it may be 0.
  */
-must_check enum proc_outcome proc_read_at(int fd, uint64_t offset, void *ret,
-					  size_t size, size_t *ret_n);
+must_check enum proc_outcome proc_read_at(int fd, uint64_t offset, void *ret, size_t size,
+					  size_t *ret_n);
 
 /*
  * Opens name below dir_fd, reads up to size bytes at once, so that they are of
  * one moment, and closes it.
  */
-must_check enum proc_outcome proc_read(int dir_fd, const char *name, void *ret,
-				       size_t size, size_t *ret_n);
+must_check enum proc_outcome proc_read(int dir_fd, const char *name, void *ret, size_t size,
+				       size_t *ret_n);
 
 /* The same of a text: up to size - 1 bytes and a NUL; "" if it is not read. */
-must_check enum proc_outcome proc_read_text(int dir_fd, const char *name,
-					    char *ret, size_t size);
+must_check enum proc_outcome proc_read_text(int dir_fd, const char *name, char *ret, size_t size);
 
 /*
  * The outcome as an error: 0; -ESRCH for PROC_GONE and for nothing else; -errno

@@ -31,8 +31,7 @@ static struct target *target_of_thread(struct capture *c, uint32_t tid)
 static void set_options(const struct target *t, uint32_t tid)
 {
 	if (t->exit_stop || t->capture->options.born != NULL)
-		(void)ptrace(PTRACE_SETOPTIONS, tid, NULL,
-			     target_options(t, tid));
+		(void)ptrace(PTRACE_SETOPTIONS, tid, NULL, target_options(t, tid));
 }
 
 /*
@@ -41,11 +40,9 @@ static void set_options(const struct target *t, uint32_t tid)
  * Before it dies it stops as a target's leader does: it may have been made by a
  * thread that has no such option.
  */
-static void follow(struct capture *c, uint32_t tid, enum tracee_status status,
-		   int signal)
+static void follow(struct capture *c, uint32_t tid, enum tracee_status status, int signal)
 {
-	const bool is_new =
-		status == TRACEE_TRAP || status == TRACEE_GROUP_STOP;
+	const bool is_new = status == TRACEE_TRAP || status == TRACEE_GROUP_STOP;
 
 	if (is_new)
 		(void)ptrace(PTRACE_SETOPTIONS, tid, NULL,
@@ -60,8 +57,7 @@ static void follow(struct capture *c, uint32_t tid, enum tracee_status status,
  * made by fork(2), or by clone(2) without SIGCHLD, which the kernel attaches as
  * well. Unless children are followed it is let go.
  */
-static void first_stop(struct capture *c, uint32_t tid,
-		       enum tracee_status status, int signal)
+static void first_stop(struct capture *c, uint32_t tid, enum tracee_status status, int signal)
 {
 	struct target *t = target_of_thread(c, tid);
 	struct user_regs_struct regs;
@@ -78,8 +74,7 @@ static void first_stop(struct capture *c, uint32_t tid,
 		return;
 	}
 	if (t == NULL) {
-		(void)ptrace(PTRACE_DETACH, tid, NULL,
-			     tracee_delivery(status, signal));
+		(void)ptrace(PTRACE_DETACH, tid, NULL, tracee_delivery(status, signal));
 		return;
 	}
 	set_options(t, tid);

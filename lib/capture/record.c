@@ -13,11 +13,9 @@
  */
 #define RING_HEADROOM (2 * (sizeof(struct record_sample) + SAMPLE_STACK_MAX))
 
-static struct record head(const struct target *t, uint32_t tid, uint64_t tick,
-			  uint64_t time_ns)
+static struct record head(const struct target *t, uint32_t tid, uint64_t tick, uint64_t time_ns)
 {
-	return (struct record){
-		.target = t->id, .tid = tid, .tick = tick, .time_ns = time_ns};
+	return (struct record){.target = t->id, .tid = tid, .tick = tick, .time_ns = time_ns};
 }
 
 /*
@@ -34,8 +32,8 @@ static void *reserve(struct target *t, size_t size)
 	return NULL;
 }
 
-bool target_tell(struct target *t, enum record_type type, uint32_t tid,
-		 uint64_t tick, uint64_t time_ns)
+bool target_tell(struct target *t, enum record_type type, uint32_t tid, uint64_t tick,
+		 uint64_t time_ns)
 {
 	struct record *record = reserve(t, sizeof(*record));
 
@@ -58,8 +56,7 @@ static uint64_t settled_ns(const struct target *t, uint64_t time_ns)
 {
 	uint64_t settled = time_ns;
 
-	for (const struct thread *th = t->capture->pending; th != NULL;
-	     th = th->next_pending)
+	for (const struct thread *th = t->capture->pending; th != NULL; th = th->next_pending)
 		if (th->target == t)
 			settled = min_u64(settled, th->pending_ns);
 	return settled;
@@ -79,8 +76,8 @@ bool target_tell_tick(struct target *t, uint64_t tick, uint64_t time_ns)
 }
 
 /* A file of task/TID into text, NUL-terminated. */
-static enum proc_outcome read_file(const struct thread *th, const char *name,
-				   char *text, size_t size)
+static enum proc_outcome read_file(const struct thread *th, const char *name, char *text,
+				   size_t size)
 {
 	char path[64];
 
@@ -118,8 +115,8 @@ static enum proc_outcome read_start_of_stack(struct thread *th)
 #define NAME_TICKS     8
 #define NAME_TICKS_MAX 512
 
-static bool tell_name(struct thread *th, const char comm[COMM_SIZE],
-		      uint64_t tick, uint64_t time_ns)
+static bool tell_name(struct thread *th, const char comm[COMM_SIZE], uint64_t tick,
+		      uint64_t time_ns)
 {
 	struct target *t = th->target;
 	struct record_thread *record;
@@ -138,8 +135,7 @@ static bool tell_name(struct thread *th, const char comm[COMM_SIZE],
 	return true;
 }
 
-static enum proc_outcome read_name(const struct thread *th,
-				   char ret[COMM_SIZE + 1])
+static enum proc_outcome read_name(const struct thread *th, char ret[COMM_SIZE + 1])
 {
 	enum proc_outcome outcome;
 
@@ -166,8 +162,7 @@ bool thread_announce(struct thread *th, uint64_t tick, uint64_t time_ns,
 		return true;
 	*ret_reason = MISSED_NO_RESOURCES;
 	/* One that is gone has no name. */
-	if (read_start_of_stack(th) == PROC_LACK ||
-	    read_name(th, comm) == PROC_LACK)
+	if (read_start_of_stack(th) == PROC_LACK || read_name(th, comm) == PROC_LACK)
 		return false;
 	thread_find_pointer(th);
 	*ret_reason = target_no_room(t);
@@ -179,8 +174,7 @@ bool thread_announce(struct thread *th, uint64_t tick, uint64_t time_ns,
 	return true;
 }
 
-void thread_tell_pointer(struct thread *th, uint64_t pointer, uint64_t tick,
-			 uint64_t time_ns)
+void thread_tell_pointer(struct thread *th, uint64_t pointer, uint64_t tick, uint64_t time_ns)
 {
 	char comm[COMM_SIZE];
 
@@ -199,8 +193,7 @@ void thread_rename(struct thread *th, uint64_t tick, uint64_t time_ns)
 
 	if (!th->announced || tick < th->name_tick)
 		return;
-	wait_for_name(th, tick,
-		      min_u64(NAME_TICKS * th->name_wait, NAME_TICKS_MAX));
+	wait_for_name(th, tick, min_u64(NAME_TICKS * th->name_wait, NAME_TICKS_MAX));
 	thread_look_priority(th);
 	thread_find_pointer(th);
 	/* Gone: the name that is known is the better one. */
@@ -214,17 +207,15 @@ void thread_rename(struct thread *th, uint64_t tick, uint64_t time_ns)
  * Returns the first tick at which one is due again. The name of who is asleep
  * is left alone in the end: another thread can change it, but hardly does.
  */
-static uint64_t rename_due(const struct target *t, struct thread *list,
-			   uint64_t tick, uint64_t time_ns)
+static uint64_t rename_due(const struct target *t, struct thread *list, uint64_t tick,
+			   uint64_t time_ns)
 {
 	uint64_t next = UINT64_MAX;
 
 	for (struct thread *th = list; th != NULL; th = th->next) {
-		const bool is_news =
-			t->wants_pointers && th->pointer != th->told_pointer;
+		const bool is_news = t->wants_pointers && th->pointer != th->told_pointer;
 
-		if (!th->announced ||
-		    (th->asleep && !is_news && th->name_wait == NAME_TICKS_MAX))
+		if (!th->announced || (th->asleep && !is_news && th->name_wait == NAME_TICKS_MAX))
 			continue;
 		thread_rename(th, tick, time_ns);
 		next = min_u64(next, th->name_tick);
@@ -248,22 +239,20 @@ bool thread_is_known(const struct thread *th)
 	return th->announced && !th->target->needs_reset;
 }
 
-void thread_missed(struct thread *th, enum missed_reason reason, uint64_t ticks,
-		   uint64_t tick, uint64_t time_ns)
+void thread_missed(struct thread *th, enum missed_reason reason, uint64_t ticks, uint64_t tick,
+		   uint64_t time_ns)
 {
 	th->target->counters->missed[reason] += ticks;
 	th->told_running = false;
 	th->stop_known = false;
 	if (thread_is_known(th) && !th->unknown)
-		th->unknown = target_tell(th->target, RECORD_MISSED, th->tid,
-					  tick, time_ns);
+		th->unknown = target_tell(th->target, RECORD_MISSED, th->tid, tick, time_ns);
 }
 
 void thread_tell_waiting(struct thread *th, uint64_t tick, uint64_t time_ns)
 {
 	if (th->told_running)
-		(void)target_tell(th->target, RECORD_WAITING, th->tid, tick,
-				  time_ns);
+		(void)target_tell(th->target, RECORD_WAITING, th->tid, tick, time_ns);
 	th->told_running = false;
 }
 
@@ -272,16 +261,14 @@ bool thread_has_room(const struct thread *th)
 	const struct capture_sink *sink = th->target->sink;
 
 	return !sink->is_left &&
-	       ring_space(&sink->ring) >=
-		       sink->promised + th->last_size + RING_HEADROOM;
+	       ring_space(&sink->ring) >= sink->promised + th->last_size + RING_HEADROOM;
 }
 
 /* It is looked anew, after so many ticks, which of its pages are there. */
 #define MEMORY_TICKS 16
 
-int thread_copy(struct thread *th, uint64_t tick, uint64_t time_ns,
-		const uint64_t *regs, uint64_t regs_known, uint32_t flags,
-		struct record_sample **ret, size_t *ret_size)
+int thread_copy(struct thread *th, uint64_t tick, uint64_t time_ns, const uint64_t *regs,
+		uint64_t regs_known, uint32_t flags, struct record_sample **ret, size_t *ret_size)
 {
 	struct target *t = th->target;
 	struct stack_plan plan;
@@ -303,9 +290,8 @@ int thread_copy(struct thread *th, uint64_t tick, uint64_t time_ns,
 	(*ret)->h = head(t, th->tid, tick, time_ns);
 	since = t->capture->options.now_ns();
 	/* By the thread: a leader that has exited has no memory any more. */
-	*ret_size =
-		snapshot_take(*ret, t->pagemap_fd, &th->seen_memory,
-			      (int32_t)th->tid, regs, regs_known, flags, &plan);
+	*ret_size = snapshot_take(*ret, t->pagemap_fd, &th->seen_memory, (int32_t)th->tid, regs,
+				  regs_known, flags, &plan);
 	target_was_read(t, since, *ret_size);
 	th->copied_top = (*ret)->stack_addr + (*ret)->stack_size;
 	th->copied_second = (*ret)->second_size > 0 ? plan.second : 0;
@@ -331,8 +317,7 @@ enum missed_reason missed_reason_of(const struct target *t, int error)
 
 void thread_commit(struct thread *th, size_t size)
 {
-	th->target->counters->stack_bytes +=
-		size - sizeof(struct record_sample);
+	th->target->counters->stack_bytes += size - sizeof(struct record_sample);
 	ring_commit(&th->target->sink->ring, RECORD_SAMPLE, size);
 	th->last_size = size;
 	th->unknown = false;

@@ -43,8 +43,7 @@ static bool may_begin_anew(const struct user_regs_struct *regs, long nr)
 {
 	if (nr == SYS_bpf)
 		return (unsigned int)arch_argument(regs, 0) == BPF_PROG_LOAD;
-	return ((unsigned int)arch_argument(regs, 1) &
-		~(unsigned int)FALLOC_FL_KEEP_SIZE) == 0;
+	return ((unsigned int)arch_argument(regs, 1) & ~(unsigned int)FALLOC_FL_KEEP_SIZE) == 0;
 }
 
 bool repair_alone(const struct user_regs_struct *regs)
@@ -52,12 +51,10 @@ bool repair_alone(const struct user_regs_struct *regs)
 	long nr, result;
 
 	return arch_interrupted_call(regs, &nr, &result) &&
-	       syscall_restart_rule(nr, result) == RESTART_ALONE &&
-	       may_begin_anew(regs, nr);
+	       syscall_restart_rule(nr, result) == RESTART_ALONE && may_begin_anew(regs, nr);
 }
 
-bool repair_is_due(uint32_t tid, const struct user_regs_struct *regs,
-		   int signal)
+bool repair_is_due(uint32_t tid, const struct user_regs_struct *regs, int signal)
 {
 	bool rewrite = false;
 	long nr, result;
@@ -92,6 +89,5 @@ bool repair_is_due(uint32_t tid, const struct user_regs_struct *regs,
 
 bool repair_call(uint32_t tid, const struct user_regs_struct *regs, int signal)
 {
-	return repair_is_due(tid, regs, signal) &&
-	       arch_set_result(tid, RESULT_ERESTARTNOHAND) == 0;
+	return repair_is_due(tid, regs, signal) && arch_set_result(tid, RESULT_ERESTARTNOHAND) == 0;
 }

@@ -20,8 +20,7 @@
  * calls without us, too, unless the process ignores it. Files of /proc are
  * opened only where a call was interrupted and the answer hangs on them.
  */
-bool repair_is_due(uint32_t tid, const struct user_regs_struct *regs,
-		   int signal);
+bool repair_is_due(uint32_t tid, const struct user_regs_struct *regs, int signal);
 
 /*
  * True if it has given up its work because it was interrupted, and can do all

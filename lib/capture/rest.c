@@ -48,11 +48,9 @@ static bool run_next(struct rest *r)
 
 	arch_to_dwarf(&p->regs, sp_pc);
 	if (!next_call(r, &call) ||
-	    memory_read(p->pagemap_fd, NULL, (int32_t)p->tid,
-			sp_pc[ARCH_PC] - sizeof(before), before, sizeof(before),
-			0) != (ssize_t)sizeof(before) ||
-	    !arch_call_again(&p->regs, before, call.nr, call.arguments,
-			     &regs) ||
+	    memory_read(p->pagemap_fd, NULL, (int32_t)p->tid, sp_pc[ARCH_PC] - sizeof(before),
+			before, sizeof(before), 0) != (ssize_t)sizeof(before) ||
+	    !arch_call_again(&p->regs, before, call.nr, call.arguments, &regs) ||
 	    arch_set_regs(p->tid, &regs) < 0)
 		return false;
 	arch_to_dwarf(&regs, sp_pc);
@@ -80,8 +78,7 @@ static void take(struct rest *r, const struct rest_stop *stop, bool whole)
 /* Fills in when its time is over, and what then. False: it has none. */
 static bool limit(struct rest *r, const struct rest_stop *stop)
 {
-	const struct timeout_call c = {stop->pid, stop->tid, stop->pagemap_fd,
-				       stop->regs};
+	const struct timeout_call c = {stop->pid, stop->tid, stop->pagemap_fd, stop->regs};
 
 	if (!timeout_find(&c, &r->timeout))
 		return false;
@@ -96,8 +93,7 @@ static bool limit(struct rest *r, const struct rest_stop *stop)
  */
 static bool limit_rest(struct rest *r, const struct rest_stop *stop)
 {
-	const struct timeout_call c = {stop->pid, stop->tid, stop->pagemap_fd,
-				       stop->regs};
+	const struct timeout_call c = {stop->pid, stop->tid, stop->pagemap_fd, stop->regs};
 	int has;
 
 	if (!partial_is_on_socket(&r->partial))
@@ -105,16 +101,14 @@ static bool limit_rest(struct rest *r, const struct rest_stop *stop)
 	has = timeout_of_socket(&c, &r->timeout);
 	if (has <= 0)
 		return has == 0;
-	r->until_ns = (r->timeout.by_piece ? stop->now_ns : r->since_ns) +
-		      r->timeout.ns;
+	r->until_ns = (r->timeout.by_piece ? stop->now_ns : r->since_ns) + r->timeout.ns;
 	return stop->now_ns < r->until_ns;
 }
 
 /* No handler is run at this stop, which would have to find EINTR. */
 static bool is_unnoticed(const struct rest_stop *stop)
 {
-	return stop->signal == 0 ||
-	       status_goes_unnoticed(stop->tid, stop->signal);
+	return stop->signal == 0 || status_goes_unnoticed(stop->tid, stop->signal);
 }
 
 /*
@@ -137,9 +131,7 @@ static bool is_at_mark(const struct rest *r, int32_t pid)
 	struct descriptor_socket s;
 
 	return syscall_rule(p->nr)->wanted == MSG_WAITALL &&
-	       descriptor_socket(pid, p->tid, arch_argument(&p->regs, 0), &s) ==
-		       0 &&
-	       s.at_mark;
+	       descriptor_socket(pid, p->tid, arch_argument(&p->regs, 0), &s) == 0 && s.at_mark;
 }
 
 /*
@@ -153,8 +145,7 @@ bool rest_begin(struct rest *r, const struct rest_stop *stop)
 
 	take(r, stop, false);
 	if (is_of_the_call(stop->signal) || !partial_find(p) ||
-	    (!partial_is_alike(p) && status_is_filtered(stop->tid)) ||
-	    !is_unnoticed(stop))
+	    (!partial_is_alike(p) && status_is_filtered(stop->tid)) || !is_unnoticed(stop))
 		return false;
 	files_find(stop->tid, stop->regs, p->nr, &r->files);
 	return !is_at_mark(r, stop->pid) && limit_rest(r, stop) && run_next(r);
@@ -194,8 +185,7 @@ bool rest_wait(struct rest *r, const struct rest_stop *stop)
  */
 static bool was_cut_short(const struct rest *r, const struct rest_stop *stop)
 {
-	return r->interrupted || stop->interrupted ||
-	       status_has_pending(stop->tid);
+	return r->interrupted || stop->interrupted || status_has_pending(stop->tid);
 }
 
 /* True if there may be more: at the end of a part. */
@@ -219,8 +209,7 @@ static bool add(struct rest *r, const struct rest_stop *stop, long result)
 	}
 	if (over || p->done == p->whole)
 		return false;
-	return (r->counts && (uint64_t)result == r->asked) ||
-	       was_cut_short(r, stop);
+	return (r->counts && (uint64_t)result == r->asked) || was_cut_short(r, stop);
 }
 
 static bool is_on_its_files(const struct rest *r)
@@ -235,14 +224,13 @@ static void came_back(struct rest *r, const struct rest_stop *stop, long result)
 	const bool again = add(r, stop, result);
 
 	r->late = true;
-	if (!stop->goes_on || !again || !is_on_its_files(r) ||
-	    is_at_mark(r, stop->pid) || !run_next(r))
+	if (!stop->goes_on || !again || !is_on_its_files(r) || is_at_mark(r, stop->pid) ||
+	    !run_next(r))
 		end(r);
 }
 
 /* True if a wait for several came back with some of them because of us. */
-static bool has_some(const struct rest *r, const struct rest_stop *stop,
-		     long result)
+static bool has_some(const struct rest *r, const struct rest_stop *stop, long result)
 {
 	struct partial p = r->partial;
 
@@ -253,8 +241,7 @@ static bool has_some(const struct rest *r, const struct rest_stop *stop,
 /* Of a connection that is being made already, for the kernel. */
 bool rest_is_mended(const struct rest *r)
 {
-	return r->state != REST_NONE && r->whole &&
-	       r->partial.nr == SYS_connect;
+	return r->state != REST_NONE && r->whole && r->partial.nr == SYS_connect;
 }
 
 /*
@@ -298,8 +285,7 @@ static bool is_on_its_way(const struct rest *r, const struct rest_stop *stop)
 	arch_to_dwarf(stop->regs, here);
 	arch_to_dwarf(&r->partial.regs, there);
 	return here[ARCH_SP] == there[ARCH_SP] &&
-	       (here[ARCH_PC] == there[ARCH_PC] ||
-		(!stop->at_call && here[ARCH_PC] == r->call_pc));
+	       (here[ARCH_PC] == there[ARCH_PC] || (!stop->at_call && here[ARCH_PC] == r->call_pc));
 }
 
 /*
@@ -324,8 +310,7 @@ static void stopped_inside(struct rest *r, const struct rest_stop *stop)
 		came_back(r, stop, result);
 }
 
-void rest_stopped(struct rest *r, const struct rest_stop *stop,
-		  struct user_regs_struct *regs)
+void rest_stopped(struct rest *r, const struct rest_stop *stop, struct user_regs_struct *regs)
 {
 	if (r->state == REST_NONE)
 		return;

@@ -101,8 +101,7 @@ bool rest_wait(struct rest *r, const struct rest_stop *stop);
  * A stop of a thread with a rest. regs are its registers; they become those
  * that it would have without us.
  */
-void rest_stopped(struct rest *r, const struct rest_stop *stop,
-		  struct user_regs_struct *regs);
+void rest_stopped(struct rest *r, const struct rest_stop *stop, struct user_regs_struct *regs);
 
 /*
  * True if the thread is to be left alone until it stops: in the call its stack

@@ -43,8 +43,7 @@ static bool is_waited_for(const struct thread *th, const struct sight *sight)
 	if (sight->cut)
 		return false;
 	return rest_is_mended(&th->rest) ||
-	       (sight->stops && th->due != DUE_NOTHING &&
-		!rest_is_alone(&th->rest));
+	       (sight->stops && th->due != DUE_NOTHING && !rest_is_alone(&th->rest));
 }
 
 static void look_at(struct thread *list, struct sight *sight)
@@ -56,8 +55,7 @@ static void look_at(struct thread *list, struct sight *sight)
 		if (!is_waited_for(th, sight))
 			continue;
 		sight->found = true;
-		sight->runs |= activity_look(&th->activity, &place) ==
-			       ACTIVITY_RUNNING;
+		sight->runs |= activity_look(&th->activity, &place) == ACTIVITY_RUNNING;
 		if (activity_mark(&th->activity, &mark))
 			sight->ran += mark.run_ns + mark.slices;
 		if (sight->cut && rest_is_at_risk(&th->rest))
@@ -72,8 +70,7 @@ static void look(const struct target *t, struct sight *sight)
 }
 
 /* For how long none of them has moved. */
-static uint64_t still_ns(struct settle *s, const struct sight *sight,
-			 uint64_t now)
+static uint64_t still_ns(struct settle *s, const struct sight *sight, uint64_t now)
 {
 	if (s->since_ns == 0)
 		s->since_ns = s->moved_ns = now;
@@ -89,8 +86,7 @@ static bool is_over(struct settle *s, const struct sight *sight, uint64_t now)
 	const uint64_t took = now - s->since_ns;
 
 	s->cut |= still >= STILL_NS || took >= MOVING_NS;
-	return !sight->found || still >= GIVE_UP * STILL_NS ||
-	       took >= GIVE_UP * MOVING_NS;
+	return !sight->found || still >= GIVE_UP * STILL_NS || took >= GIVE_UP * MOVING_NS;
 }
 
 /* One that is to be let go of is looked at by itself. */
@@ -156,10 +152,8 @@ bool capture_lets_go(struct capture *c)
 			longest = max_u64(longest, now - t->settle.since_ns);
 	}
 	late = longest >= (settled ? MOVING_NS : GIVE_UP * MOVING_NS);
-	c->settle.cut =
-		still_ns(&c->others, &others, now) >= STILL_NS && settled;
-	if (late || c->settle.cut ||
-	    (settled && (!others.found || is_tried(c, now))))
+	c->settle.cut = still_ns(&c->others, &others, now) >= STILL_NS && settled;
+	if (late || c->settle.cut || (settled && (!others.found || is_tried(c, now))))
 		return true;
 	c->settle = (struct settle){0};
 	return false;

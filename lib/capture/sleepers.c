@@ -168,8 +168,7 @@ static bool look_at_awake(struct target *t, uint64_t *sum_ns)
 	return all;
 }
 
-struct thread *target_next_that_ran(struct target *t, unsigned int *asks,
-				    uint64_t *ret_woke_ns)
+struct thread *target_next_that_ran(struct target *t, unsigned int *asks, uint64_t *ret_woke_ns)
 {
 	while (t->next_asleep != NULL && *asks > 0) {
 		struct thread *th = t->next_asleep;

@@ -26,8 +26,7 @@ static bool is_slow(const struct target *t, uint64_t now_ns)
 
 bool target_is_slow(const struct target *t)
 {
-	return t->slow_until_ns != 0 &&
-	       is_slow(t, t->capture->options.now_ns());
+	return t->slow_until_ns != 0 && is_slow(t, t->capture->options.now_ns());
 }
 
 /*
@@ -54,15 +53,13 @@ static bool has_waited(struct capture *c, uint64_t now_ns, uint64_t took_ns)
 {
 	const struct clock_switches before = c->switches;
 
-	c->watch_until_ns =
-		max_u64(c->watch_until_ns, now_ns + WATCH_SHARE * took_ns);
+	c->watch_until_ns = max_u64(c->watch_until_ns, now_ns + WATCH_SHARE * took_ns);
 	if (!c->watching) {
 		capture_note_waits(c, now_ns);
 		return false;
 	}
 	c->options.switches(&c->switches);
-	return c->switches.waited != before.waited &&
-	       c->switches.preempted == before.preempted;
+	return c->switches.waited != before.waited && c->switches.preempted == before.preempted;
 }
 
 void target_was_read(struct target *t, uint64_t since_ns, size_t size)
@@ -71,12 +68,10 @@ void target_was_read(struct target *t, uint64_t since_ns, size_t size)
 	const uint64_t took_ns = now_ns - since_ns;
 	uint64_t n_slow = 1;
 
-	if (took_ns <= READ_NS + size ||
-	    !has_waited(t->capture, now_ns, took_ns))
+	if (took_ns <= READ_NS + size || !has_waited(t->capture, now_ns, took_ns))
 		return;
 	/* The share is that of all of them together. */
 	FOR_EACH_TARGET (u, t->capture)
 		n_slow += u != t && is_slow(u, now_ns);
-	t->slow_until_ns = max_u64(t->slow_until_ns, now_ns) +
-			   n_slow * SLOW_SHARE * took_ns;
+	t->slow_until_ns = max_u64(t->slow_until_ns, now_ns) + n_slow * SLOW_SHARE * took_ns;
 }

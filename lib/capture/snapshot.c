@@ -24,23 +24,20 @@ size_t snapshot_size(const struct stack_plan *plan)
  */
 #define HOLE_PAGES_MAX 1
 
-static void take_stack(struct record_sample *record, int pagemap_fd,
-		       struct memory_seen *seen, int32_t tid, uint64_t sp,
-		       const struct stack_plan *plan)
+static void take_stack(struct record_sample *record, int pagemap_fd, struct memory_seen *seen,
+		       int32_t tid, uint64_t sp, const struct stack_plan *plan)
 {
 	const bool ends = plan->known.top != 0;
 	const size_t hole_max = ends ? MEMORY_PAGES_MAX : HOLE_PAGES_MAX;
 	uint64_t start = sp < ARCH_RED_ZONE ? sp : sp - ARCH_RED_ZONE;
 	size_t want = plan->size;
-	ssize_t n = memory_read(pagemap_fd, seen, tid, start, record->stack,
-				want, hole_max);
+	ssize_t n = memory_read(pagemap_fd, seen, tid, start, record->stack, want, hole_max);
 
 	/* The red zone may lie in what cannot be read. */
 	if (n < 0 && start < sp) {
 		want -= (size_t)(sp - start);
 		start = sp;
-		n = memory_read(pagemap_fd, seen, tid, start, record->stack,
-				want, hole_max);
+		n = memory_read(pagemap_fd, seen, tid, start, record->stack, want, hole_max);
 	}
 	record->stack_addr = start;
 	record->stack_size = n < 0 ? 0 : (uint32_t)n;
@@ -50,20 +47,19 @@ static void take_stack(struct record_sample *record, int pagemap_fd,
 }
 
 /* Returns the record's size. */
-static size_t take_second(struct record_sample *record, int pagemap_fd,
-			  int32_t tid, const struct stack_plan *plan)
+static size_t take_second(struct record_sample *record, int pagemap_fd, int32_t tid,
+			  const struct stack_plan *plan)
 {
 	const size_t at = ((size_t)record->stack_size + 7) & ~(size_t)7;
 	struct sample_second *second = (void *)(record->stack + at);
 	ssize_t n;
 
 	record->second_size = 0;
-	if (plan->second_size == 0 ||
-	    (plan->second >= record->stack_addr &&
-	     plan->second - record->stack_addr < record->stack_size))
+	if (plan->second_size == 0 || (plan->second >= record->stack_addr &&
+				       plan->second - record->stack_addr < record->stack_size))
 		return sizeof(*record) + record->stack_size;
-	n = memory_read(pagemap_fd, NULL, tid, plan->second, second->bytes,
-			plan->second_size, MEMORY_PAGES_MAX);
+	n = memory_read(pagemap_fd, NULL, tid, plan->second, second->bytes, plan->second_size,
+			MEMORY_PAGES_MAX);
 	if (n <= 0)
 		return sizeof(*record) + record->stack_size;
 	memset(record->stack + record->stack_size, 0, at - record->stack_size);
@@ -74,17 +70,15 @@ static size_t take_second(struct record_sample *record, int pagemap_fd,
 	return sizeof(*record) + at + sizeof(*second) + (size_t)n;
 }
 
-size_t snapshot_take(struct record_sample *record, int pagemap_fd,
-		     struct memory_seen *seen, int32_t tid,
-		     const uint64_t *regs, uint64_t regs_known, uint32_t flags,
+size_t snapshot_take(struct record_sample *record, int pagemap_fd, struct memory_seen *seen,
+		     int32_t tid, const uint64_t *regs, uint64_t regs_known, uint32_t flags,
 		     const struct stack_plan *plan)
 {
 	record->flags = flags;
 	record->arch = ARCH_SAMPLE;
 	record->regs_known = regs_known;
 	memcpy(record->regs, regs, ARCH_REGS * sizeof(regs[0]));
-	memset(record->regs + ARCH_REGS, 0,
-	       (SAMPLE_REGS_MAX - ARCH_REGS) * sizeof(regs[0]));
+	memset(record->regs + ARCH_REGS, 0, (SAMPLE_REGS_MAX - ARCH_REGS) * sizeof(regs[0]));
 	record->known = plan->known;
 	take_stack(record, pagemap_fd, seen, tid, regs[ARCH_SP], plan);
 	return take_second(record, pagemap_fd, tid, plan);

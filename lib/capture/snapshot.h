@@ -19,9 +19,8 @@
 size_t snapshot_size(const struct stack_plan *plan);
 
 /* And of any. */
-#define SNAPSHOT_SIZE_MAX                                      \
-	(sizeof(struct record_sample) + 2 * SAMPLE_WHOLE_MAX + \
-	 sizeof(struct sample_second) + 8)
+#define SNAPSHOT_SIZE_MAX \
+	(sizeof(struct record_sample) + 2 * SAMPLE_WHOLE_MAX + sizeof(struct sample_second) + 8)
 
 /*
  * Copies the stack of thread tid from regs' stack pointer into a record that
@@ -32,9 +31,8 @@ size_t snapshot_size(const struct stack_plan *plan);
  * only; of a second range that is in the first one, or cannot be read, there
  * is nothing.
  */
-size_t snapshot_take(struct record_sample *record, int pagemap_fd,
-		     struct memory_seen *seen, int32_t tid,
-		     const uint64_t *regs, uint64_t regs_known, uint32_t flags,
+size_t snapshot_take(struct record_sample *record, int pagemap_fd, struct memory_seen *seen,
+		     int32_t tid, const uint64_t *regs, uint64_t regs_known, uint32_t flags,
 		     const struct stack_plan *plan);
 
 #endif

@@ -53,11 +53,9 @@ static bool may_end_at_own(const struct stack_hints *s, uint64_t sp)
 }
 
 /* True if the hint says that the reader needs the whole of a deep own stack. */
-static bool asks_for_whole(const struct stack_hints *s, uint64_t sp,
-			   uint64_t top, uint64_t second)
+static bool asks_for_whole(const struct stack_hints *s, uint64_t sp, uint64_t top, uint64_t second)
 {
-	return second == 0 && is_own(s, sp) && top >= s->own_end &&
-	       !may_end_at(sp, s->own_end);
+	return second == 0 && is_own(s, sp) && top >= s->own_end && !may_end_at(sp, s->own_end);
 }
 
 /* The stack that sp is on: of those that end above it the lowest. */
@@ -66,8 +64,7 @@ static struct stack_hint *find(const struct stack_hints *s, uint64_t sp)
 	struct stack_hint *best = NULL;
 
 	for (uint32_t i = 0; i < s->n; i++)
-		if (may_end_at(sp, s->list[i].top) &&
-		    (best == NULL || s->list[i].top < best->top))
+		if (may_end_at(sp, s->list[i].top) && (best == NULL || s->list[i].top < best->top))
 			best = &s->list[i];
 	return best;
 }
@@ -104,16 +101,14 @@ static struct stack_hint *add(struct stack_hints *s)
 	return oldest;
 }
 
-void stack_hints_take(struct stack_hints *s, uint64_t sp, uint64_t top,
-		      uint64_t second)
+void stack_hints_take(struct stack_hints *s, uint64_t sp, uint64_t top, uint64_t second)
 {
 	uint64_t low;
 
 	if (asks_for_whole(s, sp, top, second)) {
 		s->whole = true;
-		(void)remove_between(
-			s, s->own_end - min_u64(s->own_end, SAMPLE_WHOLE_MAX),
-			s->own_end);
+		(void)remove_between(s, s->own_end - min_u64(s->own_end, SAMPLE_WHOLE_MAX),
+				     s->own_end);
 		return;
 	}
 	if (!may_end_at(sp, top))
@@ -123,8 +118,7 @@ void stack_hints_take(struct stack_hints *s, uint64_t sp, uint64_t top,
 	if (s->list == NULL)
 		return;
 	low = remove_between(s, sp, top);
-	*add(s) = (struct stack_hint){
-		.low = low, .top = top, .second = second, .used = ++s->clock};
+	*add(s) = (struct stack_hint){.low = low, .top = top, .second = second, .used = ++s->clock};
 	s->second = second;
 }
 
@@ -138,8 +132,7 @@ static uint64_t guess_second(const struct stack_hints *s)
 	return s->own_end - min_u64(s->own_end, OWN_STACK_GUESS);
 }
 
-static void plan_second(const struct stack_hints *s, uint64_t addr,
-			struct stack_plan *ret)
+static void plan_second(const struct stack_hints *s, uint64_t addr, struct stack_plan *ret)
 {
 	if (!is_own(s, addr))
 		return;
@@ -149,8 +142,7 @@ static void plan_second(const struct stack_hints *s, uint64_t addr,
 }
 
 /* On a stack of which nothing is certain. */
-static void plan_by_guess(const struct stack_hints *s,
-			  const struct stack_hint *hint, uint64_t sp,
+static void plan_by_guess(const struct stack_hints *s, const struct stack_hint *hint, uint64_t sp,
 			  struct stack_plan *ret)
 {
 	const bool on_own = is_own(s, sp);
@@ -167,8 +159,7 @@ static void plan_by_guess(const struct stack_hints *s,
 	ret->known.second = ret->second;
 }
 
-void stack_hints_plan(struct stack_hints *s, uint64_t sp,
-		      struct stack_plan *ret)
+void stack_hints_plan(struct stack_hints *s, uint64_t sp, struct stack_plan *ret)
 {
 	struct stack_hint *hint = find(s, sp);
 
@@ -176,8 +167,7 @@ void stack_hints_plan(struct stack_hints *s, uint64_t sp,
 	if (is_own(s, sp))
 		s->own_sp = sp;
 	/* The own stack may end below another one of which a hint is. */
-	if (hint != NULL && sp < hint->low && s->own_end < hint->top &&
-	    may_end_at_own(s, sp))
+	if (hint != NULL && sp < hint->low && s->own_end < hint->top && may_end_at_own(s, sp))
 		hint = NULL;
 	if (hint != NULL)
 		hint->used = ++s->clock;

@@ -39,12 +39,11 @@ struct stack_hint {
 struct stack_hints {
 	uint64_t own_end; /* of the thread's own stack; 0: not known */
 	uint64_t own_sp;  /* the stack pointer when it was last on it, or 0 */
-	bool whole; /* copy it up to its end, SAMPLE_WHOLE_MAX bytes at most */
+	bool whole;	  /* copy it up to its end, SAMPLE_WHOLE_MAX bytes at most */
 	/* Of the last hint: the guess for stacks of which none is known. */
 	uint64_t second;
 	uint64_t clock;
-	struct stack_hint
-		*list; /* STACK_HINTS_MAX; NULL before the first hint */
+	struct stack_hint *list; /* STACK_HINTS_MAX; NULL before the first hint */
 	uint32_t n;
 };
 
@@ -62,8 +61,7 @@ void stack_hints_fini(struct stack_hints *s);
  * copied, SAMPLE_WHOLE_MAX bytes at most. Nothing that hints have left out of
  * it is left out any more.
  */
-void stack_hints_take(struct stack_hints *s, uint64_t sp, uint64_t top,
-		      uint64_t second);
+void stack_hints_take(struct stack_hints *s, uint64_t sp, uint64_t top, uint64_t second);
 
 /* What to copy for a sample. */
 struct stack_plan {
@@ -78,7 +76,6 @@ struct stack_plan {
 };
 
 /* Of a thread with this stack pointer, which may be anything. */
-void stack_hints_plan(struct stack_hints *s, uint64_t sp,
-		      struct stack_plan *ret);
+void stack_hints_plan(struct stack_hints *s, uint64_t sp, struct stack_plan *ret);
 
 #endif

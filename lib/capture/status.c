@@ -26,8 +26,7 @@ static enum proc_outcome read_end(uint32_t tid, char ret[END_BYTES + 1])
 	uint64_t at = 0;
 	int fd;
 
-	outcome = proc_open(AT_FDCWD, procfs_path(tid, "status").text, O_RDONLY,
-			    &fd);
+	outcome = proc_open(AT_FDCWD, procfs_path(tid, "status").text, O_RDONLY, &fd);
 	if (outcome != PROC_READ)
 		return outcome;
 	do {
@@ -55,8 +54,7 @@ static uint64_t number_in(const char *text, const char *key, int base)
 }
 
 /* *ret: the number of a field, 0 where there is none. */
-static enum proc_outcome read_number(uint32_t tid, const char *key, int base,
-				     uint64_t *ret)
+static enum proc_outcome read_number(uint32_t tid, const char *key, int base, uint64_t *ret)
 {
 	char text[END_BYTES + 1];
 	enum proc_outcome outcome = read_end(tid, text);
@@ -75,28 +73,25 @@ bool status_is_filtered(uint32_t tid)
 {
 	uint64_t mode;
 
-	return read_number(tid, "\nSeccomp:", 10, &mode) != PROC_READ ||
-	       mode != 0;
+	return read_number(tid, "\nSeccomp:", 10, &mode) != PROC_READ || mode != 0;
 }
 
 bool status_ignores(uint32_t tid, int signal)
 {
 	uint64_t ignored;
 
-	return read_number(tid, "\nSigIgn:", 16, &ignored) == PROC_READ &&
-	       holds(ignored, signal);
+	return read_number(tid, "\nSigIgn:", 16, &ignored) == PROC_READ && holds(ignored, signal);
 }
 
 bool status_goes_unnoticed(uint32_t tid, int signal)
 {
-	const bool does_nothing = signal == SIGCHLD || signal == SIGCONT ||
-				  signal == SIGURG || signal == SIGWINCH;
+	const bool does_nothing =
+		signal == SIGCHLD || signal == SIGCONT || signal == SIGURG || signal == SIGWINCH;
 	char text[END_BYTES + 1];
 
 	return read_end(tid, text) == PROC_READ &&
 	       (holds(number_in(text, "\nSigIgn:", 16), signal) ||
-		(does_nothing &&
-		 !holds(number_in(text, "\nSigCgt:", 16), signal)));
+		(does_nothing && !holds(number_in(text, "\nSigCgt:", 16), signal)));
 }
 
 bool status_has_pending(uint32_t tid)
@@ -104,8 +99,7 @@ bool status_has_pending(uint32_t tid)
 	char text[END_BYTES + 1];
 
 	return read_end(tid, text) == PROC_READ &&
-	       ((number_in(text, "\nSigPnd:", 16) |
-		 number_in(text, "\nShdPnd:", 16)) &
+	       ((number_in(text, "\nSigPnd:", 16) | number_in(text, "\nShdPnd:", 16)) &
 		~number_in(text, "\nSigBlk:", 16)) != 0;
 }
 
@@ -129,8 +123,7 @@ enum proc_answer status_is_worker(uint32_t tid)
 	char text[512];
 
 	/* Without task/ the times of all threads are added up for it. */
-	switch (proc_read_text(AT_FDCWD,
-			       procfs_path(tid, "task/%u/stat", tid).text, text,
+	switch (proc_read_text(AT_FDCWD, procfs_path(tid, "task/%u/stat", tid).text, text,
 			       sizeof(text))) {
 	case PROC_READ:
 		return answer(is_worker(text));

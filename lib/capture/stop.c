@@ -6,13 +6,11 @@
 #include "lib/capture/repair.h"
 #include "lib/capture/syscalls.h"
 
-void capture_resume(uint32_t tid, enum tracee_status status, int signal,
-		    int how)
+void capture_resume(uint32_t tid, enum tracee_status status, int signal, int how)
 {
 	if (status == TRACEE_GROUP_STOP)
 		how = PTRACE_LISTEN;
-	(void)ptrace((enum __ptrace_request)how, tid, NULL,
-		     tracee_delivery(status, signal));
+	(void)ptrace((enum __ptrace_request)how, tid, NULL, tracee_delivery(status, signal));
 }
 
 /*
@@ -41,8 +39,7 @@ static void mend(struct thread *th, const struct user_regs_struct *raw,
 		counters->rewritten++;
 	else if (repair_call(th->tid, raw, stop->signal))
 		counters->rewritten++;
-	else if (!target_is_cut(th->target) && !th->ended_rest &&
-		 rest_begin(&th->rest, stop))
+	else if (!target_is_cut(th->target) && !th->ended_rest && rest_begin(&th->rest, stop))
 		counters->continued++;
 }
 
@@ -57,8 +54,8 @@ static bool stop_again(const struct thread *th)
 	return ptrace(PTRACE_INTERRUPT, th->tid, NULL, NULL) == 0;
 }
 
-static void mend_call(struct thread *th, struct user_regs_struct *raw,
-		      enum tracee_status status, int signal, uint64_t now_ns)
+static void mend_call(struct thread *th, struct user_regs_struct *raw, enum tracee_status status,
+		      int signal, uint64_t now_ns)
 {
 	struct rest_stop stop = {
 		.pid = th->target->pid,
@@ -74,8 +71,7 @@ static void mend_call(struct thread *th, struct user_regs_struct *raw,
 			   !target_is_cut(th->target),
 	};
 	/* One that is left alone has no interrupt on its way. */
-	const bool was_rest =
-		th->rest.state != REST_NONE && !rest_is_alone(&th->rest);
+	const bool was_rest = th->rest.state != REST_NONE && !rest_is_alone(&th->rest);
 	const bool was_wait = was_rest && th->rest.whole;
 	bool cut_short;
 
@@ -85,25 +81,21 @@ static void mend_call(struct thread *th, struct user_regs_struct *raw,
 	 * one that was sent where it began is known from there.
 	 */
 	cut_short = was_wait && (stop.interrupted || th->rest.interrupted);
-	if (th->rest.state == REST_NONE &&
-	    (may_be_ours(th, status) || cut_short))
+	if (th->rest.state == REST_NONE && (may_be_ours(th, status) || cut_short))
 		mend(th, raw, &stop);
-	th->ended_rest = was_rest && th->rest.state == REST_NONE &&
-			 stop.interrupted && stop_again(th);
+	th->ended_rest =
+		was_rest && th->rest.state == REST_NONE && stop.interrupted && stop_again(th);
 }
 
 /* The registers are good for later samples of the same wait. */
-static void remember(struct thread *th, const uint64_t *regs,
-		     const struct user_regs_struct *raw)
+static void remember(struct thread *th, const uint64_t *regs, const struct user_regs_struct *raw)
 {
 	long nr, result;
 
-	if (!arch_interrupted_call(raw, &nr, &result) ||
-	    !syscall_was_waiting(result))
+	if (!arch_interrupted_call(raw, &nr, &result) || !syscall_was_waiting(result))
 		return;
 	th->place_known = true;
-	th->place = (struct activity_place){
-		.call = nr, .sp = regs[ARCH_SP], .pc = regs[ARCH_PC]};
+	th->place = (struct activity_place){.call = nr, .sp = regs[ARCH_SP], .pc = regs[ARCH_PC]};
 	memcpy(th->regs, regs, sizeof(th->regs));
 }
 
@@ -115,8 +107,7 @@ static void remember(struct thread *th, const uint64_t *regs,
  */
 static bool kept_its_processor(const struct thread *th)
 {
-	return th->stop_known && th->look_known &&
-	       th->look.slices == th->stop.slices;
+	return th->stop_known && th->look_known && th->look.slices == th->stop.slices;
 }
 
 /*
@@ -126,15 +117,13 @@ static bool kept_its_processor(const struct thread *th)
  * running if the kernel has no schedstat, or if the thread has a processor to
  * itself.
  */
-static enum activity_run was_on_processor(const struct thread *th,
-					  const uint64_t *regs)
+static enum activity_run was_on_processor(const struct thread *th, const uint64_t *regs)
 {
 	const struct activity_moments when = {
 		.due_ns = th->due_ns,
 		.came_ns = th->came_ns,
 		.look_ns = th->look_ns,
-		.not_stopped_ns =
-			max_u64(th->target->capture->woke_ns, th->interrupt_ns),
+		.not_stopped_ns = max_u64(th->target->capture->woke_ns, th->interrupt_ns),
 		.stop_ns = th->stop_ns,
 	};
 
@@ -185,13 +174,10 @@ static bool counts_as_run(const struct thread *th, enum activity_run run)
 	const int64_t tick_ns = (int64_t)t->delay.tick_ns;
 	const int64_t most_ns = BALANCE_TICKS * tick_ns;
 	/* Told to run until it was found without a processor. */
-	const uint64_t ticks = th->later_ns != 0 && !kept_its_processor(th)
-				       ? 1
-				       : th->unaccounted;
+	const uint64_t ticks = th->later_ns != 0 && !kept_its_processor(th) ? 1 : th->unaccounted;
 
 	if (run == ACTIVITY_WAITED ||
-	    (run == ACTIVITY_MAY_HAVE_RUN && read_balance(t, most_ns) &&
-	     t->balance_ns < -most_ns))
+	    (run == ACTIVITY_MAY_HAVE_RUN && read_balance(t, most_ns) && t->balance_ns < -most_ns))
 		return false;
 	t->balance_ns -= (int64_t)ticks * tick_ns;
 	return true;
@@ -211,34 +197,29 @@ static int take_sample(struct thread *th, const struct user_regs_struct *raw,
 	long nr, result;
 
 	th->in_call = arch_in_call(raw);
-	th->only_waits = arch_interrupted_call(raw, &nr, &result) &&
-			 syscall_rule(nr)->only_waits;
-	th->stop_known = (th->in_call || !th->alone) &&
-			 activity_mark(&th->activity, &th->stop);
+	th->only_waits = arch_interrupted_call(raw, &nr, &result) && syscall_rule(nr)->only_waits;
+	th->stop_known = (th->in_call || !th->alone) && activity_mark(&th->activity, &th->stop);
 	arch_to_dwarf(raw, regs);
 	remember(th, regs, raw);
 	/* The reader has lost track of it since it was interrupted. */
 	if (!thread_is_known(th))
 		return -ENOBUFS;
-	thread_tell_pointer(th, arch_thread_pointer(raw), th->pending_tick,
-			    th->pending_ns);
+	thread_tell_pointer(th, arch_thread_pointer(raw), th->pending_tick, th->pending_ns);
 	if (th->hints.own_end == 0)
 		th->hints.own_end = arch_thread_pointer(raw);
-	return thread_copy(th, th->pending_tick, th->pending_ns, regs,
-			   ARCH_REGS_ALL, 0, ret, ret_size);
+	return thread_copy(th, th->pending_tick, th->pending_ns, regs, ARCH_REGS_ALL, 0, ret,
+			   ret_size);
 }
 
 /* After the thread goes on: what is left to do of its sample. */
-static void finish_sample(struct thread *th, int error,
-			  struct record_sample *record, size_t size)
+static void finish_sample(struct thread *th, int error, struct record_sample *record, size_t size)
 {
 	struct capture_counters *counters = th->target->counters;
 	bool ran;
 
 	if (error < 0) {
-		thread_missed(th, missed_reason_of(th->target, error),
-			      th->unaccounted, th->pending_tick,
-			      th->pending_ns);
+		thread_missed(th, missed_reason_of(th->target, error), th->unaccounted,
+			      th->pending_tick, th->pending_ns);
 		return;
 	}
 	ran = counts_as_run(th, was_on_processor(th, record->regs));
@@ -262,8 +243,7 @@ void thread_stopped(struct thread *th, enum tracee_status status, int signal)
 	uint64_t since = options->now_ns();
 	const bool pending = th->due == DUE_SAMPLE;
 	const bool ours = status == TRACEE_TRAP && th->due != DUE_NOTHING;
-	bool broken = may_be_ours(th, status) || th->rest.state != REST_NONE ||
-		      th->ended_rest;
+	bool broken = may_be_ours(th, status) || th->rest.state != REST_NONE || th->ended_rest;
 	struct record_sample *record = NULL;
 	struct user_regs_struct raw;
 	size_t size = 0;
@@ -286,8 +266,7 @@ void thread_stopped(struct thread *th, enum tracee_status status, int signal)
 		r = take_sample(th, &raw, &record, &size);
 	/* One in the rest of a call stops at that call's begin and end. */
 	capture_resume(th->tid, status, signal,
-		       th->rest.state != REST_NONE ? PTRACE_SYSCALL
-						   : PTRACE_CONT);
+		       th->rest.state != REST_NONE ? PTRACE_SYSCALL : PTRACE_CONT);
 	if (ours) {
 		counters_pause(t->counters, options->now_ns() - since);
 		t->counters->stops++;
@@ -304,8 +283,7 @@ void thread_stopped(struct thread *th, enum tracee_status status, int signal)
 	if (status == TRACEE_GROUP_STOP)
 		th->group_stop = GROUP_STOP_IN;
 	else if (th->group_stop != GROUP_STOP_NONE)
-		th->group_stop = status == TRACEE_TRAP ? GROUP_STOP_AFTER
-						       : GROUP_STOP_NONE;
+		th->group_stop = status == TRACEE_TRAP ? GROUP_STOP_AFTER : GROUP_STOP_NONE;
 	t->capture->left_ns = options->now_ns();
 	t->counters->cost_ns += t->capture->left_ns - since;
 	options->beat->touching = 0;

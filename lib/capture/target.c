@@ -19,14 +19,12 @@
  * Clone and exec keep the table true; a thread's end is told by wait anyway.
  * SYSGOOD tells the stops at calls, which we seldom ask for, from a SIGTRAP.
  */
-#define OPTIONS \
-	(PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD)
+#define OPTIONS (PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD)
 
 unsigned long capture_base_options(const struct capture *c)
 {
-	return c->options.born == NULL
-		       ? OPTIONS
-		       : OPTIONS | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK;
+	return c->options.born == NULL ? OPTIONS
+				       : OPTIONS | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK;
 }
 
 /*
@@ -38,9 +36,7 @@ unsigned long target_options(const struct target *t, uint32_t tid)
 {
 	const unsigned long options = capture_base_options(t->capture);
 
-	return t->exit_stop && tid == (uint32_t)t->pid
-		       ? options | PTRACE_O_TRACEEXIT
-		       : options;
+	return t->exit_stop && tid == (uint32_t)t->pid ? options | PTRACE_O_TRACEEXIT : options;
 }
 
 struct thread *capture_thread(struct capture *c, uint32_t tid)
@@ -80,8 +76,7 @@ static int take_index(struct capture *c, uint32_t *ret)
 		if (by_index == NULL)
 			return -ENOMEM;
 		c->by_index = by_index;
-		free_indices =
-			realloc(c->free_indices, 2 * n * sizeof(*free_indices));
+		free_indices = realloc(c->free_indices, 2 * n * sizeof(*free_indices));
 		if (free_indices == NULL)
 			return -ENOMEM;
 		c->free_indices = free_indices;
@@ -110,8 +105,7 @@ int target_adopt(struct target *t, uint32_t tid)
 	if (r < 0)
 		goto fail;
 	/* The leader's would do, but it may have exited before the others. */
-	r = t->pagemap_fd < 0 ? memory_open(t->proc_fd, tid, &t->pagemap_fd)
-			      : 0;
+	r = t->pagemap_fd < 0 ? memory_open(t->proc_fd, tid, &t->pagemap_fd) : 0;
 	if (r < 0 && r != -ESRCH)
 		goto fail;
 	r = take_index(c, &index);
@@ -239,14 +233,12 @@ void target_forget_threads(struct target *t)
 }
 
 /* A leader that has given its memory back has none. */
-static enum proc_outcome read_program(const struct target *t,
-				      struct target_program *ret)
+static enum proc_outcome read_program(const struct target *t, struct target_program *ret)
 {
 	enum proc_outcome outcome;
 
 	*ret = (struct target_program){0};
-	outcome = proc_read(t->proc_fd, "auxv", ret->words, sizeof(ret->words),
-			    &ret->size);
+	outcome = proc_read(t->proc_fd, "auxv", ret->words, sizeof(ret->words), &ret->size);
 	/* AT_NULL: the kernel has not filled it in (fs/binfmt_elf.c). */
 	if (ret->words[0] == 0)
 		ret->size = 0;
@@ -267,8 +259,7 @@ static enum proc_answer runs_another_program(struct target *t)
 		t->program_known = true;
 	}
 	return now.size == t->program.size &&
-			       memcmp(now.words, t->program.words,
-				      sizeof(now.words)) == 0
+			       memcmp(now.words, t->program.words, sizeof(now.words)) == 0
 		       ? PROC_NO
 		       : PROC_YES;
 }
@@ -312,9 +303,8 @@ static bool is_32_bit(const struct target_program *p)
 	return p->size >= sizeof(p->words[0]) && p->words[0] >> 32 != 0;
 }
 
-int target_new(struct capture *c, uint32_t id, int32_t pid, int pidfd,
-	       struct capture_sink *sink, struct capture_counters *counters,
-	       uint64_t tick, struct target **ret)
+int target_new(struct capture *c, uint32_t id, int32_t pid, int pidfd, struct capture_sink *sink,
+	       struct capture_counters *counters, uint64_t tick, struct target **ret)
 {
 	struct target *t = calloc(1, sizeof(*t));
 	char path[32];
@@ -334,16 +324,14 @@ int target_new(struct capture *c, uint32_t id, int32_t pid, int pidfd,
 			     .rate_ticks = 1,
 			     .rate_of = 1};
 	(void)snprintf(path, sizeof(path), "/proc/%d", pid);
-	r = proc_error(
-		proc_open(AT_FDCWD, path, O_RDONLY | O_DIRECTORY, &t->proc_fd));
+	r = proc_error(proc_open(AT_FDCWD, path, O_RDONLY | O_DIRECTORY, &t->proc_fd));
 	if (r < 0)
 		goto fail;
 	/*
 	 * If the process is still there now, the directory is its own: the pid
 	 * cannot have been given to another before it was gone.
 	 */
-	if (syscall(SYS_pidfd_send_signal, pidfd, 0, NULL, 0) < 0 &&
-	    errno == ESRCH) {
+	if (syscall(SYS_pidfd_send_signal, pidfd, 0, NULL, 0) < 0 && errno == ESRCH) {
 		r = -ESRCH;
 		goto fail;
 	}
@@ -374,23 +362,21 @@ fail:
 void target_executed(struct target *t)
 {
 	target_forget_threads(t);
-	t->program_known = read_program(t, &t->program) == PROC_READ &&
-			   t->program.size > 0;
+	t->program_known = read_program(t, &t->program) == PROC_READ && t->program.size > 0;
 	t->leader_dies = false;
 	if (t->phase == TARGET_AWAITS_EXEC)
 		t->phase = TARGET_SAMPLED;
 	t->n_gone = 0;
 	/* The leader may not be attached to yet. */
 	t->scan_tick = 0;
-	(void)target_tell(t, RECORD_EXEC, (uint32_t)t->pid, t->last_tick,
-			  target_now(t));
+	(void)target_tell(t, RECORD_EXEC, (uint32_t)t->pid, t->last_tick, target_now(t));
 	t->capture->options.event(t->capture->options.ctx, t->id, CAPTURE_EXEC);
 }
 
 void target_end_if_gone(struct target *t)
 {
-	if (t->n_threads == 0 && t->phase != TARGET_ENDED &&
-	    target_scan(t) <= 0 && t->held_up_ticks == 0)
+	if (t->n_threads == 0 && t->phase != TARGET_ENDED && target_scan(t) <= 0 &&
+	    t->held_up_ticks == 0)
 		target_end(t);
 }
 

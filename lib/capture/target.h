@@ -139,13 +139,13 @@ struct target {
 	uint64_t balance_tick;
 	uint64_t names_tick;	/* and at which names are read again */
 	uint64_t slow_until_ns; /* slow.c: what reads took, as a debt */
-	bool doubt;	      /* was there an exec that no stop has told of? */
-	bool needs_reset;     /* the reader has lost track */
-	bool foreign;	      /* because it became a 32-bit program */
-	struct settle settle; /* as long as it leaves */
-	bool exit_stop;	      /* the leader stops before it dies: fuse.h */
-	bool leader_dies;     /* it has, and we have let go of it */
-	bool wants_pointers;  /* capture_want_pointers */
+	bool doubt;		/* was there an exec that no stop has told of? */
+	bool needs_reset;	/* the reader has lost track */
+	bool foreign;		/* because it became a 32-bit program */
+	struct settle settle;	/* as long as it leaves */
+	bool exit_stop;		/* the leader stops before it dies: fuse.h */
+	bool leader_dies;	/* it has, and we have let go of it */
+	bool wants_pointers;	/* capture_want_pointers */
 };
 
 /*
@@ -173,8 +173,7 @@ struct capture {
 	 * handled a stop or a tick.
 	 */
 	uint64_t woke_ns, left_ns;
-	uint64_t
-		charged_ns; /* of that, up to when targets are charged for it */
+	uint64_t charged_ns; /* of that, up to when targets are charged for it */
 	/* Of the threads that were there before us, tick.c takes so many more
 	 * up, since then. */
 	unsigned int firsts_left;
@@ -203,8 +202,7 @@ struct capture {
 	int realtime;
 };
 
-static inline struct target *target_next(const struct capture *c,
-					 const struct target *t)
+static inline struct target *target_next(const struct capture *c, const struct target *t)
 {
 	const size_t place = t == NULL ? 0 : t->place + 1;
 
@@ -212,9 +210,8 @@ static inline struct target *target_next(const struct capture *c,
 }
 
 /* None is freed meanwhile. */
-#define FOR_EACH_TARGET(t, c)                                        \
-	for (struct target *t = target_next((c), NULL); (t) != NULL; \
-	     (t) = target_next((c), (t)))
+#define FOR_EACH_TARGET(t, c) \
+	for (struct target *t = target_next((c), NULL); (t) != NULL; (t) = target_next((c), (t)))
 
 /* True if a call of its threads is not gone on with any more. */
 static inline bool target_is_cut(const struct target *t)
@@ -237,10 +234,9 @@ void capture_reap_some(struct capture *c);
 
 /* target.c: threads come and go */
 struct thread *capture_thread(struct capture *c, uint32_t tid);
-must_check int target_new(struct capture *c, uint32_t id, int32_t pid,
-			  int pidfd, struct capture_sink *sink,
-			  struct capture_counters *counters, uint64_t tick,
-			  struct target **ret);
+must_check int target_new(struct capture *c, uint32_t id, int32_t pid, int pidfd,
+			  struct capture_sink *sink, struct capture_counters *counters,
+			  uint64_t tick, struct target **ret);
 /* Among those of its capture from now on, until it is freed. */
 must_check int target_take_place(struct target *t);
 void target_free(struct target *t);
@@ -331,13 +327,12 @@ void thread_ask(struct thread *th);
  * too. Then target_looked keeps what the process's clock told.
  */
 void target_look(struct target *t);
-struct thread *target_next_that_ran(struct target *t, unsigned int *asks,
-				    uint64_t *ret_woke_ns);
+struct thread *target_next_that_ran(struct target *t, unsigned int *asks, uint64_t *ret_woke_ns);
 void target_looked(struct target *t);
 
 /* record.c: what is told to the reader */
-bool target_tell(struct target *t, enum record_type type, uint32_t tid,
-		 uint64_t tick, uint64_t time_ns);
+bool target_tell(struct target *t, enum record_type type, uint32_t tid, uint64_t tick,
+		 uint64_t time_ns);
 /* RECORD_EXIT of the threads that have died. */
 void target_tell_gone(struct target *t, uint64_t tick, uint64_t time_ns);
 bool target_tell_tick(struct target *t, uint64_t tick, uint64_t time_ns);
@@ -345,15 +340,13 @@ bool target_tell_tick(struct target *t, uint64_t tick, uint64_t time_ns);
  * Before its first record. False if there is no room to tell, or nothing to
  * read what is told of it with: *ret_reason. The next look tries again.
  */
-must_check bool thread_announce(struct thread *th, uint64_t tick,
-				uint64_t time_ns,
+must_check bool thread_announce(struct thread *th, uint64_t tick, uint64_t time_ns,
 				enum missed_reason *ret_reason);
 /*
  * A stop has shown its thread pointer: the reader is told before the sample of
  * that stop, if it wants to know and does not.
  */
-void thread_tell_pointer(struct thread *th, uint64_t pointer, uint64_t tick,
-			 uint64_t time_ns);
+void thread_tell_pointer(struct thread *th, uint64_t pointer, uint64_t tick, uint64_t time_ns);
 /* Reads the name again if it is due, and tells the reader of a new one. */
 void thread_rename(struct thread *th, uint64_t tick, uint64_t time_ns);
 /* The same of all threads. */
@@ -361,8 +354,8 @@ void target_rename(struct target *t, uint64_t tick, uint64_t time_ns);
 /* False if what is written of it would not be understood. */
 bool thread_is_known(const struct thread *th);
 /* Ticks from this one on are lost: counted, and told once a gap. */
-void thread_missed(struct thread *th, enum missed_reason reason, uint64_t ticks,
-		   uint64_t tick, uint64_t time_ns);
+void thread_missed(struct thread *th, enum missed_reason reason, uint64_t ticks, uint64_t tick,
+		   uint64_t time_ns);
 /*
  * From this tick on the thread waits for a processor; its stack is as it was.
  * Writes a record if the reader believes that it runs.
@@ -375,9 +368,8 @@ bool thread_has_room(const struct thread *th);
  * To be ended by thread_commit or thread_drop. -ENOBUFS if the ring is full,
  * -EBUSY if the target's memory is slow.
  */
-must_check int thread_copy(struct thread *th, uint64_t tick, uint64_t time_ns,
-			   const uint64_t *regs, uint64_t regs_known,
-			   uint32_t flags, struct record_sample **ret,
+must_check int thread_copy(struct thread *th, uint64_t tick, uint64_t time_ns, const uint64_t *regs,
+			   uint64_t regs_known, uint32_t flags, struct record_sample **ret,
 			   size_t *ret_size);
 /* Why a sample is missing for which the ring has no room. */
 enum missed_reason target_no_room(const struct target *t);
@@ -410,8 +402,7 @@ void target_was_read(struct target *t, uint64_t since_ns, size_t size);
  * Since when the stopped thread has been in the call that it was taken out of,
  * as far as is known: not before it has begun, and not after now_ns.
  */
-uint64_t thread_waits_since(const struct thread *th,
-			    const struct user_regs_struct *raw,
+uint64_t thread_waits_since(const struct thread *th, const struct user_regs_struct *raw,
 			    uint64_t now_ns);
 /* After a stop: if it has a rest with a time, that will be watched. */
 void thread_watch_wait(const struct thread *th);
@@ -447,8 +438,7 @@ must_check bool target_tick_on(struct target *t);
  * A stopped tracee goes on: how is PTRACE_CONT, or another request for one that
  * is not in a group-stop. ESRCH: killed while it was stopped; wait will say so.
  */
-void capture_resume(uint32_t tid, enum tracee_status status, int signal,
-		    int how);
+void capture_resume(uint32_t tid, enum tracee_status status, int signal, int how);
 void thread_stopped(struct thread *th, enum tracee_status status, int signal);
 
 #endif

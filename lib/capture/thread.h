@@ -54,10 +54,10 @@ struct thread {
 	enum thread_life life;
 	enum thread_due due;
 	enum thread_group_stop group_stop;
-	bool announced;	 /* the reader has its RECORD_THREAD */
-	bool unknown;	 /* and a RECORD_MISSED since the last sample */
-	bool ended_rest; /* with its last stop, and has run nothing since */
-	bool may_dump;	 /* a core: it had a signal for that, or is new to us */
+	bool announced;	  /* the reader has its RECORD_THREAD */
+	bool unknown;	  /* and a RECORD_MISSED since the last sample */
+	bool ended_rest;  /* with its last stop, and has run nothing since */
+	bool may_dump;	  /* a core: it had a signal for that, or is new to us */
 	bool options_due; /* to be set at its next stop */
 	uint8_t realtime; /* its priority; 0: it has none */
 

@@ -44,8 +44,7 @@ static bool has_as_many(struct target *t)
 		return true;
 	/* A link for each thread, and the two of a directory. */
 	t->stirred =
-		st.st_nlink >= 2 &&
-		st.st_nlink - 2 != t->n_threads + t->n_refused + t->n_left_out;
+		st.st_nlink >= 2 && st.st_nlink - 2 != t->n_threads + t->n_refused + t->n_left_out;
 	return !t->stirred;
 }
 
@@ -60,8 +59,7 @@ static void scan_for_threads(struct target *t, uint64_t tick, uint64_t time_ns)
 	}
 	if (t->held_up_ticks == 0 && !retry && has_as_many(t))
 		return;
-	t->refused_tick = tick + (t->n_refused > REFUSED_FEW ? REFUSED_TICKS
-							     : SCAN_TICKS);
+	t->refused_tick = tick + (t->n_refused > REFUSED_FEW ? REFUSED_TICKS : SCAN_TICKS);
 	(void)!target_scan(t);
 }
 
@@ -140,9 +138,8 @@ static uint64_t next_tick(const struct target *t)
 	const struct capture *c = t->capture;
 	const struct share share = share_of(t);
 	const uint64_t number = own_ticks(t, t->last_tick) + 1;
-	const uint64_t due = divide_up(
-		divide_up(number * share.wakes, share.of_wakes) * c->wake_of,
-		c->wake_ticks);
+	const uint64_t due = divide_up(divide_up(number * share.wakes, share.of_wakes) * c->wake_of,
+				       c->wake_ticks);
 
 	if (t->n_threads == 0 || t->phase != TARGET_SAMPLED)
 		return 0;
@@ -226,12 +223,10 @@ static struct stand stand_of(const struct target *t, uint64_t woke_ns)
 	uint64_t back = 0;
 
 	if (d->rested)
-		back = d->left_out -
-		       min_u64(d->left_out, woke_ns / max_u64(d->tick_ns, 1));
+		back = d->left_out - min_u64(d->left_out, woke_ns / max_u64(d->tick_ns, 1));
 	return (struct stand){
 		.ticks = 1 + back,
-		.tick = t->last_tick -
-			(t->last_tick - d->since_tick) * back / t->due_ticks,
+		.tick = t->last_tick - (t->last_tick - d->since_tick) * back / t->due_ticks,
 		.time_ns = t->last_ns - d->tick_ns * back,
 		.before = d->left_out - back,
 	};
@@ -250,8 +245,8 @@ static bool has_its_turn(struct thread *th, uint64_t time_ns)
 		c->firsts_ns = time_ns;
 		c->firsts_left = FIRSTS_MAX;
 	}
-	if (c->firsts_left == 0 || (ring_space(ring) < ring->size / 2 &&
-				    time_ns - t->first_ns < FIRSTS_WAIT_NS))
+	if (c->firsts_left == 0 ||
+	    (ring_space(ring) < ring->size / 2 && time_ns - t->first_ns < FIRSTS_WAIT_NS))
 		return false;
 	c->firsts_left -= th->due != DUE_SAMPLE;
 	th->life = THREAD_NEW;
@@ -317,9 +312,7 @@ bool target_tick(struct target *t, uint64_t tick, uint64_t time_ns)
 		return false;
 	since = c->charged_ns;
 	if (t->rest_tick > last_tick)
-		left_out =
-			min_u64(ticks_due(t, min_u64(t->rest_tick, tick) - 1),
-				ticks - 1);
+		left_out = min_u64(ticks_due(t, min_u64(t->rest_tick, tick) - 1), ticks - 1);
 	t->last_tick = tick;
 	t->last_ns = time_ns;
 	if (t->first_ns == 0)
@@ -369,8 +362,7 @@ bool target_tick(struct target *t, uint64_t tick, uint64_t time_ns)
 static void visit(struct thread *th, bool late, uint64_t woke_ns)
 {
 	struct target *t = th->target;
-	struct stand stand = {
-		.ticks = 1, .tick = t->last_tick, .time_ns = t->last_ns};
+	struct stand stand = {.ticks = 1, .tick = t->last_tick, .time_ns = t->last_ns};
 	uint64_t ticks = 1;
 
 	if (th->life == THREAD_DEAD || !has_its_turn(th, t->last_ns))
@@ -401,8 +393,7 @@ static void visit_asleep(struct target *t, bool late, uint64_t *left)
 	struct thread *th;
 	uint64_t woke_ns;
 
-	while (*left > 0 &&
-	       (th = target_next_that_ran(t, &asks, &woke_ns)) != NULL) {
+	while (*left > 0 && (th = target_next_that_ran(t, &asks, &woke_ns)) != NULL) {
 		--*left;
 		t->n_visited++;
 		visit(th, late, woke_ns);
@@ -415,8 +406,7 @@ static void visit_asleep(struct target *t, bool late, uint64_t *left)
 
 static void visit_awake(struct target *t, bool late, uint64_t left)
 {
-	for (uint64_t n = 0;
-	     t->next_awake != NULL && left > 0 && n < PORTION_MAX; n++) {
+	for (uint64_t n = 0; t->next_awake != NULL && left > 0 && n < PORTION_MAX; n++) {
 		struct thread *th = t->next_awake;
 
 		t->next_awake = th->next;
@@ -429,11 +419,8 @@ static void visit_awake(struct target *t, bool late, uint64_t left)
 bool target_tick_on(struct target *t)
 {
 	const struct capture *c = t->capture;
-	const bool late =
-		t->n_visited >= PORTION_MAX && c->charged_ns > t->late_ns;
-	uint64_t left =
-		min_u64(max_u64(t->n_threads / PORTION_SHARE, PORTION_MIN),
-			PORTION_MAX);
+	const bool late = t->n_visited >= PORTION_MAX && c->charged_ns > t->late_ns;
+	uint64_t left = min_u64(max_u64(t->n_threads / PORTION_SHARE, PORTION_MIN), PORTION_MAX);
 	bool more;
 
 	c->options.beat->touching = t->id;

@@ -14,11 +14,10 @@
 #define ENTER_ABS_TIMER	  (1u << 5)
 #define ENTER_EXT_ARG_REG (1u << 6)
 
-static bool read_all(const struct timeout_call *c, uint64_t addr, void *to,
-		     size_t size)
+static bool read_all(const struct timeout_call *c, uint64_t addr, void *to, size_t size)
 {
-	return memory_read(c->pagemap_fd, NULL, (int32_t)c->tid, addr, to, size,
-			   0) == (ssize_t)size;
+	return memory_read(c->pagemap_fd, NULL, (int32_t)c->tid, addr, to, size, 0) ==
+	       (ssize_t)size;
 }
 
 /* An int that is negative for ever. */
@@ -33,8 +32,7 @@ static bool milliseconds(uint64_t argument, uint64_t *ret)
 }
 
 /* A timespec, or a timeval with its unit; NULL is for ever. */
-static bool seconds_at(const struct timeout_call *c, uint64_t addr,
-		       uint64_t unit_ns, uint64_t *ret)
+static bool seconds_at(const struct timeout_call *c, uint64_t addr, uint64_t unit_ns, uint64_t *ret)
 {
 	struct timespec t;
 
@@ -43,20 +41,17 @@ static bool seconds_at(const struct timeout_call *c, uint64_t addr,
 }
 
 /* addr: of the struct that io_uring_enter(2) has with this flag. */
-static bool of_io_uring(const struct timeout_call *c, uint64_t addr,
-			uint64_t *ret)
+static bool of_io_uring(const struct timeout_call *c, uint64_t addr, uint64_t *ret)
 {
 	const uint64_t flags = arch_argument(c->regs, 3);
 	struct io_uring_getevents_arg arg;
 
 	return (flags & IORING_ENTER_EXT_ARG) != 0 &&
 	       (flags & (ENTER_ABS_TIMER | ENTER_EXT_ARG_REG)) == 0 &&
-	       read_all(c, addr, &arg, sizeof(arg)) &&
-	       seconds_at(c, arg.ts, 1, ret);
+	       read_all(c, addr, &arg, sizeof(arg)) && seconds_at(c, arg.ts, 1, ret);
 }
 
-static bool find(const struct timeout_call *c, const struct syscall_timeout *t,
-		 uint64_t *ret)
+static bool find(const struct timeout_call *c, const struct syscall_timeout *t, uint64_t *ret)
 {
 	const uint64_t argument = arch_argument(c->regs, t->argument);
 
@@ -78,8 +73,8 @@ static bool find(const struct timeout_call *c, const struct syscall_timeout *t,
 }
 
 /* AF_UNIX sends in pieces of 32 KiB (net/unix/af_unix.c). */
-static int of_socket(const struct timeout_call *c,
-		     const struct syscall_rule *rule, struct timeout *ret)
+static int of_socket(const struct timeout_call *c, const struct syscall_rule *rule,
+		     struct timeout *ret)
 {
 	const bool sends = rule->socket == SOCKET_SENDS;
 	struct descriptor_socket s;
@@ -96,9 +91,7 @@ static int of_socket(const struct timeout_call *c,
 		return 0;
 	*ret = (struct timeout){
 		.ns = ns,
-		.result = rule->timeout.result != 0 && !s.is_unix
-				  ? rule->timeout.result
-				  : -EAGAIN,
+		.result = rule->timeout.result != 0 && !s.is_unix ? rule->timeout.result : -EAGAIN,
 		.by_piece = rule->by_piece || (sends && s.is_unix)};
 	return 1;
 }
@@ -107,9 +100,8 @@ int timeout_of_socket(const struct timeout_call *c, struct timeout *ret)
 {
 	long nr, result;
 
-	return arch_interrupted_call(c->regs, &nr, &result)
-		       ? of_socket(c, syscall_rule(nr), ret)
-		       : -ENOTSOCK;
+	return arch_interrupted_call(c->regs, &nr, &result) ? of_socket(c, syscall_rule(nr), ret)
+							    : -ENOTSOCK;
 }
 
 bool timeout_find(const struct timeout_call *c, struct timeout *ret)

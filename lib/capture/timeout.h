@@ -44,7 +44,6 @@ bool timeout_find(const struct timeout_call *c, struct timeout *ret);
  * That of the call's socket. Returns 1, 0 if it has none, -ENOTSOCK if no call
  * on a socket is known here, or the error of descriptor_socket.
  */
-must_check int timeout_of_socket(const struct timeout_call *c,
-				 struct timeout *ret);
+must_check int timeout_of_socket(const struct timeout_call *c, struct timeout *ret);
 
 #endif

@@ -6,8 +6,7 @@
 
 bool tracee_signal_stops(int signal)
 {
-	return signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN ||
-	       signal == SIGTTOU;
+	return signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
 }
 
 bool tracee_signal_dumps(int signal)

@@ -17,11 +17,11 @@ enum tracee_status {
 	TRACEE_GROUP_STOP, /* PTRACE_EVENT_STOP with a stopping signal */
 	TRACEE_SIGNAL,	   /* signal-delivery-stop */
 	TRACEE_CALL,	   /* begin or end of a call, after PTRACE_SYSCALL */
-	TRACEE_CLONE, /* PTRACE_EVENT_CLONE, _FORK, _VFORK, in the parent */
-	TRACEE_EXEC,  /* PTRACE_EVENT_EXEC */
-	TRACEE_EXIT,  /* PTRACE_EVENT_EXIT: about to die */
-	TRACEE_OTHER, /* an event that was not asked for: continue */
-	TRACEE_DEAD,  /* exited or killed */
+	TRACEE_CLONE,	   /* PTRACE_EVENT_CLONE, _FORK, _VFORK, in the parent */
+	TRACEE_EXEC,	   /* PTRACE_EVENT_EXEC */
+	TRACEE_EXIT,	   /* PTRACE_EVENT_EXIT: about to die */
+	TRACEE_OTHER,	   /* an event that was not asked for: continue */
+	TRACEE_DEAD,	   /* exited or killed */
 };
 
 /*

@@ -36,9 +36,8 @@ bool uring_lacks(uint32_t tid, uint64_t fd, uint64_t wanted)
 	uint64_t mask, head, tail;
 	uint32_t n;
 
-	if (proc_read_text(AT_FDCWD,
-			   procfs_path(tid, "fdinfo/%u", (unsigned int)fd).text,
-			   text, sizeof(text)) != PROC_READ ||
+	if (proc_read_text(AT_FDCWD, procfs_path(tid, "fdinfo/%u", (unsigned int)fd).text, text,
+			   sizeof(text)) != PROC_READ ||
 	    procfs_numbers(text, "\nCqMask:", 0, &mask, 1) == 0 ||
 	    procfs_numbers(text, "\nCqHead:", 0, &head, 1) == 0 ||
 	    procfs_numbers(text, "\nCqTail:", 0, &tail, 1) == 0)

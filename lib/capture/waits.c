@@ -9,8 +9,7 @@
  * and was about to begin the next when the signal came is taken for a thread
  * that waited all the time: a microsecond in which it would have to come.
  */
-static bool is_in_the_same_wait(const struct thread *th,
-				const struct user_regs_struct *raw)
+static bool is_in_the_same_wait(const struct thread *th, const struct user_regs_struct *raw)
 {
 	struct activity_mark mark;
 	uint64_t regs[ARCH_REGS];
@@ -18,13 +17,12 @@ static bool is_in_the_same_wait(const struct thread *th,
 	if (!th->asleep || !activity_mark(&th->activity, &mark))
 		return false;
 	arch_to_dwarf(raw, regs);
-	return mark.slices == th->mark.slices + 1 &&
-	       regs[ARCH_SP] == th->asleep_at.sp &&
+	return mark.slices == th->mark.slices + 1 && regs[ARCH_SP] == th->asleep_at.sp &&
 	       regs[ARCH_PC] == th->asleep_at.pc;
 }
 
-uint64_t thread_waits_since(const struct thread *th,
-			    const struct user_regs_struct *raw, uint64_t now_ns)
+uint64_t thread_waits_since(const struct thread *th, const struct user_regs_struct *raw,
+			    uint64_t now_ns)
 {
 	if (th->rest.state != REST_NONE)
 		return th->rest.since_ns;

@@ -72,10 +72,8 @@ int sentry_profd_wait(int timeout_ms)
 		if (load(&s->has_page))
 			break;
 		now_ns = state_now_ns();
-		r = connection_wait(
-			s, now_ns >= end_ns
-				   ? 0
-				   : (int)((end_ns - now_ns) / NS_PER_MS) + 1);
+		r = connection_wait(s, now_ns >= end_ns ? 0
+							: (int)((end_ns - now_ns) / NS_PER_MS) + 1);
 	}
 	errno = saved;
 	return r;
@@ -118,8 +116,7 @@ static enum sentry_profd_result foresee(bool starts)
 	if (starts && !seen.page.is_sampled)
 		return SENTRY_PROFD_NOT_SAMPLED;
 	if (seen.is_running == starts)
-		return starts ? SENTRY_PROFD_RUNS_ALREADY
-			      : SENTRY_PROFD_NOT_RUNNING;
+		return starts ? SENTRY_PROFD_RUNS_ALREADY : SENTRY_PROFD_NOT_RUNNING;
 	return SENTRY_PROFD_OK;
 }
 
@@ -158,8 +155,7 @@ sentry_profd_span sentry_profd_root_span_begin(int is_sampled)
 	if (is_first)
 		store(&s->is_traced, 1);
 	if (is_sampled)
-		is_first |=
-			__atomic_fetch_add(&s->spans, 1, __ATOMIC_SEQ_CST) == 0;
+		is_first |= __atomic_fetch_add(&s->spans, 1, __ATOMIC_SEQ_CST) == 0;
 	if (is_first)
 		state_settle(s, connection_settle);
 	else
@@ -183,8 +179,7 @@ void sentry_profd_root_span_end(sentry_profd_span span)
 	do {
 		if (open == 0)
 			return;
-	} while (!__atomic_compare_exchange_n(&s->spans, &open, open - 1, false,
-					      __ATOMIC_SEQ_CST,
+	} while (!__atomic_compare_exchange_n(&s->spans, &open, open - 1, false, __ATOMIC_SEQ_CST,
 					      __ATOMIC_SEQ_CST));
 	if (open == 1)
 		state_settle(s, connection_settle);

@@ -31,10 +31,10 @@
 #define TAG_HELLO  1
 #define TAG_THREAD 2 /* and on: each thread's number is the tag's rest */
 
-#define REQUEST_HEADER(message_type, message_tag)                             \
-	{                                                                     \
-		.type = (message_type),                                       \
-		.size = sizeof(struct protocol_request), .tag = (message_tag) \
+#define REQUEST_HEADER(message_type, message_tag)                                \
+	{                                                                        \
+		.type = (message_type), .size = sizeof(struct protocol_request), \
+		.tag = (message_tag)                                             \
 	}
 
 /* These stay in a child: it connects to the same daemon. */
@@ -113,8 +113,7 @@ static bool say(struct state *s, const void *message, size_t size)
 /* Not one of the first three: those have a meaning for others. */
 static int make_socket(void)
 {
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC,
-			0);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	int higher;
 
 	if (fd < 0 || fd > STDERR_FILENO)
@@ -129,9 +128,7 @@ static int make_socket(void)
 int connection_open(struct state *s)
 {
 	const struct protocol_hello hello = {
-		.h = {.type = PROTOCOL_HELLO,
-		      .size = sizeof(hello),
-		      .tag = TAG_HELLO},
+		.h = {.type = PROTOCOL_HELLO, .size = sizeof(hello), .tag = TAG_HELLO},
 		.magic = PROTOCOL_MAGIC,
 		.version = PROTOCOL_VERSION,
 		.flags = PROTOCOL_WANT_PAGE,
@@ -145,8 +142,7 @@ int connection_open(struct state *s)
 	if (s->fd > 0)
 		lose(s);
 	fd = make_socket();
-	if (fd < 0 || connect(fd, to, sizeof(address)) < 0 ||
-	    fstat(fd, &st) < 0) {
+	if (fd < 0 || connect(fd, to, sizeof(address)) < 0 || fstat(fd, &st) < 0) {
 		r = fd < 0 ? fd : -errno;
 		if (fd >= 0)
 			(void)close(fd);
@@ -170,8 +166,7 @@ static bool take_page(struct state *s, int fd)
 	int seals = fd < 0 ? -1 : fcntl(fd, F_GET_SEALS);
 
 	if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || fstat(fd, &st) < 0 ||
-	    (size_t)st.st_size < sizeof(struct protocol_page) ||
-	    state_map_page(fd) < 0)
+	    (size_t)st.st_size < sizeof(struct protocol_page) || state_map_page(fd) < 0)
 		return false;
 	s->beat_ns = state_now_ns();
 	s->wait_ns = 0;
@@ -188,14 +183,12 @@ static void take_thread(struct state *s, uint32_t tid, uint32_t theirs)
 		store(at, (uint64_t)tid << 32 | theirs);
 }
 
-static bool take_answer(struct state *s, const struct protocol_answer *a,
-			int fd)
+static bool take_answer(struct state *s, const struct protocol_answer *a, int fd)
 {
 	if (a->h.type != PROTOCOL_ANSWER || a->h.size != sizeof(*a))
 		return false;
 	if (a->h.tag == TAG_HELLO)
-		return a->result == PROTOCOL_OK && !load(&s->has_page) &&
-		       take_page(s, fd);
+		return a->result == PROTOCOL_OK && !load(&s->has_page) && take_page(s, fd);
 	if (a->h.tag >= TAG_THREAD && a->result == PROTOCOL_OK && a->pid > 0)
 		take_thread(s, a->h.tag - TAG_THREAD, (uint32_t)a->pid);
 	return true;
@@ -224,8 +217,8 @@ static int take(struct state *s)
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR ? 0 : -1;
 	c = CMSG_FIRSTHDR(&m);
-	if (c != NULL && c->cmsg_level == SOL_SOCKET &&
-	    c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(fd)))
+	if (c != NULL && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
+	    c->cmsg_len == CMSG_LEN(sizeof(fd)))
 		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
 	/* A later version's may be longer: what we know of stands in front. */
 	is_well = (size_t)n == sizeof(answer) && take_answer(s, &answer, fd);
@@ -252,13 +245,10 @@ static void tell_command(struct state *s)
 {
 	const uint32_t asked = load(&s->asked), command = load(&s->command);
 	const struct protocol_request m = {
-		.h = REQUEST_HEADER(command == COMMAND_START ? PROTOCOL_START
-							     : PROTOCOL_STOP,
-				    0),
+		.h = REQUEST_HEADER(command == COMMAND_START ? PROTOCOL_START : PROTOCOL_STOP, 0),
 	};
 
-	if (s->commanded == asked || command == COMMAND_NONE ||
-	    !say(s, &m, sizeof(m)))
+	if (s->commanded == asked || command == COMMAND_NONE || !say(s, &m, sizeof(m)))
 		return;
 	s->commanded = asked;
 	__atomic_add_fetch(&s->told, 1, __ATOMIC_SEQ_CST);

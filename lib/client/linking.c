@@ -27,8 +27,8 @@ static __thread struct own own;
 
 /* Prints to ret, with its NUL. Returns the length, or -ENOBUFS and leaves "".
  */
-__attribute__((format(printf, 3, 4))) static int print(char *ret, size_t size,
-						       const char *format, ...)
+__attribute__((format(printf, 3, 4))) static int print(char *ret, size_t size, const char *format,
+						       ...)
 {
 	va_list args;
 	int n;
@@ -73,8 +73,7 @@ static uint32_t number_there(struct state *s, bool is_new)
 	return known >> 32 == own.tid ? (uint32_t)known : 0;
 }
 
-static void get_thread_id(const struct seen *seen,
-			  char ret[SENTRY_PROFD_THREAD_ID_SIZE])
+static void get_thread_id(const struct seen *seen, char ret[SENTRY_PROFD_THREAD_ID_SIZE])
 {
 	struct state *s = state_get();
 	const uint32_t generation = load(&s->generation);
@@ -82,8 +81,7 @@ static void get_thread_id(const struct seen *seen,
 	uint64_t id;
 
 	if (is_new)
-		own = (struct own){generation, (uint32_t)gettid(),
-				   (uint32_t)getpid()};
+		own = (struct own){generation, (uint32_t)gettid(), (uint32_t)getpid()};
 	id = own.tid;
 	if (seen->page.thread_id == PROTOCOL_PTHREAD)
 		id = (uint64_t)(uintptr_t)pthread_self();
@@ -93,8 +91,7 @@ static void get_thread_id(const struct seen *seen,
 		id = number_there(s, is_new);
 	ret[0] = '\0';
 	if (id != 0)
-		(void)snprintf(ret, SENTRY_PROFD_THREAD_ID_SIZE, "%llu",
-			       (unsigned long long)id);
+		(void)snprintf(ret, SENTRY_PROFD_THREAD_ID_SIZE, "%llu", (unsigned long long)id);
 }
 
 /* Is it what the kernel made of a file's name, and not a name of its own? */
@@ -214,8 +211,7 @@ static int thread_data(char *ret, size_t size, bool is_span)
 		get_profiler_id(&seen, profiler_id);
 	return print(ret, size, "{\"thread.id\":\"%s%s%s%s%s\"}", id,
 		     name[0] != '\0' ? "\",\"thread.name\":\"" : "", escaped,
-		     profiler_id[0] != '\0' ? "\",\"profiler_id\":\"" : "",
-		     profiler_id);
+		     profiler_id[0] != '\0' ? "\",\"profiler_id\":\"" : "", profiler_id);
 }
 
 int sentry_profd_trace_data(char *ret, size_t size)

@@ -160,7 +160,7 @@ struct protocol_answer {
 	int32_t pid;
 	uint32_t state; /* enum protocol_state */
 	uint32_t fd_bytes;
-	uint32_t count; /* START, STOP of a name: how many of it changed */
+	uint32_t count;			    /* START, STOP of a name: how many of it changed */
 	char profiler_id[PROTOCOL_ID_SIZE]; /* "": none */
 	/* "": nothing to say. START, STOP of a name: why others did not change
 	 */
@@ -248,8 +248,7 @@ struct protocol_page {
 	uint32_t reserved[13]; /* what he writes shares no line with the rest */
 
 	uint32_t spans_open; /* atomic: 1 while sampled root spans are open */
-	uint32_t
-		is_traced; /* atomic: 1 after the first root span of any kind */
+	uint32_t is_traced;  /* atomic: 1 after the first root span of any kind */
 };
 
 _Static_assert(sizeof(struct protocol_hello) == 24, "no padding");

@@ -17,15 +17,13 @@ static bool read_page(struct protocol_page *ret)
 	uint32_t words[READ_WORDS];
 
 	for (int n = 0; n < ATTEMPTS_MAX; n++) {
-		uint32_t sequence =
-			__atomic_load_n(&page->sequence, __ATOMIC_ACQUIRE);
+		uint32_t sequence = __atomic_load_n(&page->sequence, __ATOMIC_ACQUIRE);
 
 		for (size_t i = 0; i < READ_WORDS; i++)
 			words[i] = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
 		if (sequence % 2 != 0 ||
-		    __atomic_load_n(&page->sequence, __ATOMIC_RELAXED) !=
-			    sequence)
+		    __atomic_load_n(&page->sequence, __ATOMIC_RELAXED) != sequence)
 			continue;
 		memcpy(ret, words, sizeof(words));
 		ret->profiler_id[PROTOCOL_ID_SIZE - 1] = '\0';
@@ -39,8 +37,7 @@ static bool is_running(struct state *s, const struct protocol_page *page)
 	if (!page->is_sampled)
 		return false;
 	/* Those in which nobody could start it now. */
-	if (page->state != PROTOCOL_PROFILING &&
-	    page->state != PROTOCOL_STOPPED)
+	if (page->state != PROTOCOL_PROFILING && page->state != PROTOCOL_STOPPED)
 		return false;
 	if (page->lifecycle == PROTOCOL_TRACE)
 		return page->state == PROTOCOL_PROFILING || load(&s->spans) > 0;

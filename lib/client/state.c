@@ -47,14 +47,14 @@ static uint8_t *make_memory(void)
 {
 	const size_t size = state_bytes() + page_bytes();
 	uint8_t *none = NULL;
-	uint8_t *made = mmap(NULL, size, PROT_READ | PROT_WRITE,
-			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *made =
+		mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (made == MAP_FAILED)
 		return NULL;
 	(void)madvise(made, state_bytes(), MADV_WIPEONFORK);
-	if (!__atomic_compare_exchange_n(&memory, &none, made, false,
-					 __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+	if (!__atomic_compare_exchange_n(&memory, &none, made, false, __ATOMIC_SEQ_CST,
+					 __ATOMIC_SEQ_CST)) {
 		(void)munmap(made, size);
 		return none;
 	}
@@ -71,8 +71,8 @@ static void begin(struct state *s)
 	/* After 2^32 generations of forks; 0 means something else. */
 	if (mine == 0)
 		mine = 1;
-	(void)__atomic_compare_exchange_n(&s->generation, &none, mine, false,
-					  __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	(void)__atomic_compare_exchange_n(&s->generation, &none, mine, false, __ATOMIC_SEQ_CST,
+					  __ATOMIC_SEQ_CST);
 }
 
 struct state *state_get(void)
@@ -99,8 +99,8 @@ struct protocol_page *state_page(void)
 int state_map_page(int fd)
 {
 	const int flags = fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
-	void *at = mmap(state_page(), page_bytes(), PROT_READ | PROT_WRITE,
-			flags | MAP_FIXED, fd, 0);
+	void *at =
+		mmap(state_page(), page_bytes(), PROT_READ | PROT_WRITE, flags | MAP_FIXED, fd, 0);
 
 	return at == MAP_FAILED ? -errno : 0;
 }

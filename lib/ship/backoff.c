@@ -13,8 +13,7 @@ void backoff_failed(struct backoff *b, uint64_t now_ns, uint64_t random)
 	b->until_ns = now_ns + random % (count(b, BACKOFF_MAX_NS) + 1);
 }
 
-void backoff_failed_alone(struct backoff *b, uint64_t now_ns,
-			  uint64_t longest_ns)
+void backoff_failed_alone(struct backoff *b, uint64_t now_ns, uint64_t longest_ns)
 {
 	b->until_ns = now_ns + count(b, longest_ns);
 }

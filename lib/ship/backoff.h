@@ -30,8 +30,7 @@ void backoff_failed(struct backoff *b, uint64_t now_ns, uint64_t random);
  * failure is followed by a wait of BACKOFF_FIRST_NS * 2^(n-1), longest_ns at
  * most.
  */
-void backoff_failed_alone(struct backoff *b, uint64_t now_ns,
-			  uint64_t longest_ns);
+void backoff_failed_alone(struct backoff *b, uint64_t now_ns, uint64_t longest_ns);
 void backoff_succeeded(struct backoff *b);
 
 static inline bool backoff_holds(const struct backoff *b, uint64_t now_ns)

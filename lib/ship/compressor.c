@@ -15,17 +15,14 @@ static int zstd_init(struct compressor *c)
 	if (c->zstd == NULL)
 		return -ENOMEM;
 	/* Values out of their range would be a mistake of ours. */
-	(void)ZSTD_CCtx_setParameter(c->zstd, ZSTD_c_compressionLevel,
-				     ZSTD_LEVEL);
-	(void)ZSTD_CCtx_setParameter(c->zstd, ZSTD_c_windowLog,
-				     ZSTD_WINDOW_LOG);
+	(void)ZSTD_CCtx_setParameter(c->zstd, ZSTD_c_compressionLevel, ZSTD_LEVEL);
+	(void)ZSTD_CCtx_setParameter(c->zstd, ZSTD_c_windowLog, ZSTD_WINDOW_LOG);
 	(void)ZSTD_CCtx_setParameter(c->zstd, ZSTD_c_checksumFlag, 1);
 	return 0;
 }
 
 /* All of in; with ZSTD_e_end, the end of the frame. */
-static int zstd_drain(struct compressor *c, ZSTD_inBuffer *in,
-		      ZSTD_EndDirective end)
+static int zstd_drain(struct compressor *c, ZSTD_inBuffer *in, ZSTD_EndDirective end)
 {
 	uint8_t piece[PIECE_BYTES];
 	size_t left;
@@ -48,8 +45,7 @@ static int zstd_drain(struct compressor *c, ZSTD_inBuffer *in,
 int compressor_init(struct compressor *c, enum compression how, struct buf *out)
 {
 	*c = (struct compressor){.how = how, .out = out};
-	return how == COMPRESSION_ZSTD ? zstd_init(c)
-				       : gzip_init(&c->gzip, out);
+	return how == COMPRESSION_ZSTD ? zstd_init(c) : gzip_init(&c->gzip, out);
 }
 
 void compressor_fini(struct compressor *c)
@@ -72,6 +68,5 @@ int compressor_finish(struct compressor *c)
 {
 	ZSTD_inBuffer in = {.src = NULL};
 
-	return c->how == COMPRESSION_ZSTD ? zstd_drain(c, &in, ZSTD_e_end)
-					  : gzip_finish(&c->gzip);
+	return c->how == COMPRESSION_ZSTD ? zstd_drain(c, &in, ZSTD_e_end) : gzip_finish(&c->gzip);
 }

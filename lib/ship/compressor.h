@@ -21,13 +21,11 @@ struct compressor {
  * out gets what follows, to its maximum, and must outlive c. Returns 0 or
  * -ENOMEM; after 0 compressor_fini is due.
  */
-must_check int compressor_init(struct compressor *c, enum compression how,
-			       struct buf *out);
+must_check int compressor_init(struct compressor *c, enum compression how, struct buf *out);
 void compressor_fini(struct compressor *c);
 
 /* Both return 0, -ENOMEM, or what buf_add returns. */
-must_check int compressor_add(struct compressor *c, const void *bytes,
-			      size_t n);
+must_check int compressor_add(struct compressor *c, const void *bytes, size_t n);
 must_check int compressor_finish(struct compressor *c);
 
 #endif

@@ -53,7 +53,6 @@ void gunzip_fini(struct gunzip *g);
  * been found right. Returns 0, -EBADMSG if the file is not one whole stream and
  * nothing else, -ENOMEM, or pread's error.
  */
-must_check int gunzip_next(struct gunzip *g, void *bytes, size_t size,
-			   size_t *ret_n);
+must_check int gunzip_next(struct gunzip *g, void *bytes, size_t size, size_t *ret_n);
 
 #endif

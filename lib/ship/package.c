@@ -18,8 +18,7 @@ struct sink {
 	void *ctx;
 };
 
-static int put_header(const struct package *p, int64_t sent_at_us,
-		      const struct sink *to)
+static int put_header(const struct package *p, int64_t sent_at_us, const struct sink *to)
 {
 	struct envelope envelope = {
 		.sent_at_us = sent_at_us,
@@ -57,22 +56,19 @@ static int put_part(int fd, uint64_t at, uint64_t size, const struct sink *to)
 }
 
 /* item.length bytes of fd, from at on. */
-static int put_item(int fd, struct envelope_item item, uint64_t at,
-		    const struct sink *to)
+static int put_item(int fd, struct envelope_item item, uint64_t at, const struct sink *to)
 {
 	struct head head;
 	int r;
 
 	item.content_type = "application/json";
-	r = envelope_item_header(&item, head.text, sizeof(head.text),
-				 &head.len);
+	r = envelope_item_header(&item, head.text, sizeof(head.text), &head.len);
 	if (r == 0)
 		r = to->put(to->ctx, head.text, head.len);
 	if (r == 0)
 		r = put_part(fd, at, item.length, to);
 	if (r == 0)
-		r = to->put(to->ctx, ENVELOPE_LINE_END,
-			    strlen(ENVELOPE_LINE_END));
+		r = to->put(to->ctx, ENVELOPE_LINE_END, strlen(ENVELOPE_LINE_END));
 	return r;
 }
 
@@ -92,15 +88,11 @@ static int put_items(const struct package *p, const struct sink *to)
 	if (p->payload_fd < 0)
 		return 0;
 	if (transaction.length > 0)
-		r = put_item(p->anchor_size > 0 ? p->anchor_fd : p->payload_fd,
-			     transaction, 0, to);
-	return r < 0 ? r
-		     : put_item(p->payload_fd, profile, p->transaction_size,
-				to);
+		r = put_item(p->anchor_size > 0 ? p->anchor_fd : p->payload_fd, transaction, 0, to);
+	return r < 0 ? r : put_item(p->payload_fd, profile, p->transaction_size, to);
 }
 
-static int put(const struct package *p, int64_t sent_at_us,
-	       const struct sink *to)
+static int put(const struct package *p, int64_t sent_at_us, const struct sink *to)
 {
 	int r = put_header(p, sent_at_us, to);
 
@@ -126,14 +118,13 @@ static int compress_bytes(void *ctx, const void *bytes, size_t size)
 
 static int finish(struct compressor *c, const struct reports_item *report)
 {
-	int r = report == NULL ? 0
-			       : compressor_add(c, report->text, report->len);
+	int r = report == NULL ? 0 : compressor_add(c, report->text, report->len);
 
 	return r < 0 ? r : compressor_finish(c);
 }
 
-int package_compress(const struct package *p, int64_t sent_at_us,
-		     const struct reports_item *report, struct buf *ret)
+int package_compress(const struct package *p, int64_t sent_at_us, const struct reports_item *report,
+		     struct buf *ret)
 {
 	struct compressor c;
 	const struct sink to = {compress_bytes, &c};
@@ -153,8 +144,7 @@ int package_compress(const struct package *p, int64_t sent_at_us,
  * Reads at least the first line, and up to size bytes. *ret_line: of the line,
  * with its end.
  */
-static int read_line(struct gunzip *from, char *bytes, size_t size,
-		     size_t *ret_n, size_t *ret_line)
+static int read_line(struct gunzip *from, char *bytes, size_t size, size_t *ret_n, size_t *ret_line)
 {
 	const char *line_end;
 	int r;
@@ -162,16 +152,15 @@ static int read_line(struct gunzip *from, char *bytes, size_t size,
 	r = gunzip_next(from, bytes, size, ret_n);
 	if (r < 0)
 		return r;
-	line_end = memchr(bytes, ENVELOPE_LINE_END[0],
-			  min_size(*ret_n, ENVELOPE_HEADER_SIZE));
+	line_end = memchr(bytes, ENVELOPE_LINE_END[0], min_size(*ret_n, ENVELOPE_HEADER_SIZE));
 	if (line_end == NULL)
 		return -EBADMSG;
 	*ret_line = (size_t)(line_end - bytes) + strlen(ENVELOPE_LINE_END);
 	return 0;
 }
 
-static int stamp(struct gunzip *from, int64_t sent_at_us,
-		 const struct reports_item *report, struct compressor *to)
+static int stamp(struct gunzip *from, int64_t sent_at_us, const struct reports_item *report,
+		 struct compressor *to)
 {
 	char bytes[COPY_BYTES], head[ENVELOPE_HEADER_SIZE];
 	size_t n, line, head_len, size;
@@ -179,8 +168,7 @@ static int stamp(struct gunzip *from, int64_t sent_at_us,
 
 	r = read_line(from, bytes, sizeof(bytes), &n, &line);
 	if (r == 0)
-		r = envelope_stamp(bytes, line, sent_at_us, head, sizeof(head),
-				   &head_len);
+		r = envelope_stamp(bytes, line, sent_at_us, head, sizeof(head), &head_len);
 	if (r == 0)
 		r = compressor_add(to, head, head_len);
 	if (r == 0)

@@ -21,7 +21,7 @@ struct package {
 	const char *sdk_name;
 	const char *sdk_version;
 	const char *platform; /* the payload's, byte for byte */
-	int payload_fd; /* read by pread: its position stays; -1: no chunk */
+	int payload_fd;	      /* read by pread: its position stays; -1: no chunk */
 	uint64_t payload_size;
 	/*
 	 * So many bytes of the payload are a transaction, the rest is its V1
@@ -62,8 +62,7 @@ must_check int package_write(const struct package *p, int fd);
  * fit, or an error as above, of pread(2) instead of write(2).
  */
 must_check int package_compress(const struct package *p, int64_t sent_at_us,
-				const struct reports_item *report,
-				struct buf *ret);
+				const struct reports_item *report, struct buf *ret);
 
 /*
  * Appends the envelope that was kept in the file fd, by package_compress with
@@ -73,7 +72,6 @@ must_check int package_compress(const struct package *p, int64_t sent_at_us,
  * the file is not such an envelope, -ENOMEM, or pread(2)'s error.
  */
 must_check int package_stamp(int fd, enum compression how, int64_t sent_at_us,
-			     const struct reports_item *report,
-			     struct buf *ret);
+			     const struct reports_item *report, struct buf *ret);
 
 #endif

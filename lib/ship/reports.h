@@ -35,8 +35,8 @@ struct reports {
 
 void reports_init(struct reports *r, uint64_t now_ns);
 
-void reports_count(struct reports *r, enum envelope_kind kind,
-		   enum client_report_reason reason, uint64_t n);
+void reports_count(struct reports *r, enum envelope_kind kind, enum client_report_reason reason,
+		   uint64_t n);
 
 /* When the next may go with an envelope, or alone; UINT64_MAX: none is due. */
 uint64_t reports_ride_ns(const struct reports *r);

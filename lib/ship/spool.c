@@ -17,8 +17,7 @@ struct spool {
 	uint64_t bytes;
 };
 
-static void tell(const struct spool *s, enum spool_event event,
-		 const char *name, int error)
+static void tell(const struct spool *s, enum spool_event event, const char *name, int error)
 {
 	s->options.event(s->options.ctx, event, name, error);
 }
@@ -84,9 +83,7 @@ static bool is_there(const struct spool *s, const struct spool_entry *e)
 	struct stat st;
 
 	spool_name(e, name);
-	return fstatat(s->options.dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) ==
-		       0 ||
-	       errno != ENOENT;
+	return fstatat(s->options.dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT;
 }
 
 void spool_forget_taken(struct spool *s, uint64_t dsn)
@@ -113,8 +110,8 @@ static void drop_for(struct spool *s, size_t count, uint64_t bytes)
 {
 	const struct spool_limits *limits = &s->options.limits;
 
-	while (spool_count(s) > 0 && (spool_count(s) + count > limits->count ||
-				      s->bytes + bytes > limits->bytes))
+	while (spool_count(s) > 0 &&
+	       (spool_count(s) + count > limits->count || s->bytes + bytes > limits->bytes))
 		drop_oldest(s, SPOOL_OVERFLOW);
 }
 
@@ -132,8 +129,7 @@ static int take_name(void *ctx, const char *name)
 	struct stat st;
 	int r;
 
-	if (fstatat(s->options.dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-	    !S_ISREG(st.st_mode))
+	if (fstatat(s->options.dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
 		return 0;
 	s->bytes += (uint64_t)st.st_size;
 	if (spool_name_parse(name, &e) < 0 || e.time_ms > t->now_ms)
@@ -155,8 +151,7 @@ static int by_age(const void *a, const void *b)
 	return memcmp(x->id, y->id, sizeof(x->id));
 }
 
-int spool_new(struct spool **ret, const struct spool_options *o,
-	      uint64_t now_ms)
+int spool_new(struct spool **ret, const struct spool_options *o, uint64_t now_ms)
 {
 	struct spool *s = calloc(1, sizeof(*s));
 	int r;
@@ -167,8 +162,7 @@ int spool_new(struct spool **ret, const struct spool_options *o,
 	/* First: what is renamed may be met under both names. */
 	r = spool_mend(o, now_ms);
 	if (r == 0)
-		r = spool_names(o->dir_fd, take_name,
-				&(struct taking){s, now_ms});
+		r = spool_names(o->dir_fd, take_name, &(struct taking){s, now_ms});
 	if (r < 0) {
 		spool_free(s);
 		return r;
@@ -190,8 +184,7 @@ void spool_free(struct spool *s)
 }
 
 /* All of it under the name that begins with a dot, then under the other. */
-static int create_file(const struct spool *s, const struct spool_entry *e,
-		       const void *bytes)
+static int create_file(const struct spool *s, const struct spool_entry *e, const void *bytes)
 {
 	const int dir = s->options.dir_fd;
 	char name[1 + SPOOL_NAME_SIZE];
@@ -220,8 +213,7 @@ static int create_file(const struct spool *s, const struct spool_entry *e,
 	return r;
 }
 
-const struct spool_entry *spool_find(const struct spool *s,
-				     const uint8_t id[SPOOL_ID_BYTES])
+const struct spool_entry *spool_find(const struct spool *s, const uint8_t id[SPOOL_ID_BYTES])
 {
 	for (size_t i = s->first; i < s->end; i++)
 		if (memcmp(s->entries[i].id, id, SPOOL_ID_BYTES) == 0)
@@ -230,11 +222,9 @@ const struct spool_entry *spool_find(const struct spool *s,
 }
 
 int spool_add(struct spool *s, const uint8_t id[SPOOL_ID_BYTES], uint64_t dsn,
-	      enum envelope_kind kind, const void *bytes, size_t size,
-	      uint64_t now_ms)
+	      enum envelope_kind kind, const void *bytes, size_t size, uint64_t now_ms)
 {
-	struct spool_entry e = {
-		.time_ms = now_ms, .dsn = dsn, .size = size, .kind = kind};
+	struct spool_entry e = {.time_ms = now_ms, .dsn = dsn, .size = size, .kind = kind};
 	int r;
 
 	memcpy(e.id, id, sizeof(e.id));
@@ -260,8 +250,7 @@ int spool_add(struct spool *s, const uint8_t id[SPOOL_ID_BYTES], uint64_t dsn,
 	return 0;
 }
 
-const struct spool_entry *spool_oldest(const struct spool *s, uint64_t dsn,
-				       enum envelope_kind kind)
+const struct spool_entry *spool_oldest(const struct spool *s, uint64_t dsn, enum envelope_kind kind)
 {
 	for (size_t i = s->first; i < s->end; i++)
 		if (s->entries[i].dsn == dsn && s->entries[i].kind == kind)
@@ -292,12 +281,10 @@ int spool_open(const struct spool *s, const struct spool_entry *e, int *ret_fd)
 	int fd;
 
 	spool_name(e, name);
-	fd = openat(s->options.dir_fd, name,
-		    O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	fd = openat(s->options.dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd < 0)
 		return -errno;
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
-	    (uint64_t)st.st_size != e->size) {
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || (uint64_t)st.st_size != e->size) {
 		close_fd(&fd);
 		return -EBADMSG;
 	}

@@ -35,8 +35,7 @@ enum spool_event {
 };
 
 /* name: of the file, as it was; valid during the call. */
-typedef void (*spool_fn)(void *ctx, enum spool_event event, const char *name,
-			 int error);
+typedef void (*spool_fn)(void *ctx, enum spool_event event, const char *name, int error);
 
 struct spool_options {
 	int dir_fd; /* stays the caller's, and open while the spool is there */
@@ -51,8 +50,7 @@ struct spool;
  * Reads the directory: files that were never finished are removed, what is
  * above the limits goes. Returns 0, -ENOMEM, or why it cannot be read.
  */
-must_check int spool_new(struct spool **ret, const struct spool_options *o,
-			 uint64_t now_ms);
+must_check int spool_new(struct spool **ret, const struct spool_options *o, uint64_t now_ms);
 /* The files stay. Takes NULL. */
 void spool_free(struct spool *s);
 
@@ -62,9 +60,8 @@ void spool_free(struct spool *s);
  * error nothing of it is: -E2BIG if it alone is above the limits, -EEXIST if it
  * is there, -ENOMEM, or an error of open(2), write(2), fsync(2) or rename(2).
  */
-must_check int spool_add(struct spool *s, const uint8_t id[SPOOL_ID_BYTES],
-			 uint64_t dsn, enum envelope_kind kind,
-			 const void *bytes, size_t size, uint64_t now_ms);
+must_check int spool_add(struct spool *s, const uint8_t id[SPOOL_ID_BYTES], uint64_t dsn,
+			 enum envelope_kind kind, const void *bytes, size_t size, uint64_t now_ms);
 
 /* The oldest of a kind for a DSN, NULL: none. Valid until the spool is changed.
  */
@@ -75,15 +72,13 @@ const struct spool_entry *spool_oldest(const struct spool *s, uint64_t dsn,
 size_t spool_span(const struct spool *s, uint64_t dsn, uint64_t *ret_ms);
 
 /* The one of this id, NULL: none. Valid until the spool is changed. */
-const struct spool_entry *spool_find(const struct spool *s,
-				     const uint8_t id[SPOOL_ID_BYTES]);
+const struct spool_entry *spool_find(const struct spool *s, const uint8_t id[SPOOL_ID_BYTES]);
 
 /*
  * Opens its file to read. -EBADMSG if that is not as it was; or openat(2)'s
  * error. Then spool_set_aside is due.
  */
-must_check int spool_open(const struct spool *s, const struct spool_entry *e,
-			  int *ret_fd);
+must_check int spool_open(const struct spool *s, const struct spool_entry *e, int *ret_fd);
 
 /* Removes the file; it does not come back after a power failure. */
 void spool_remove(struct spool *s, const struct spool_entry *e);

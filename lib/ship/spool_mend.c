@@ -9,8 +9,7 @@
 
 #define ASIDE ".bad"
 
-static void tell(const struct spool_options *o, enum spool_event event,
-		 const char *name, int error)
+static void tell(const struct spool_options *o, enum spool_event event, const char *name, int error)
 {
 	o->event(o->ctx, event, name, error);
 }
@@ -20,8 +19,7 @@ void spool_put_aside(const struct spool_options *o, const char *name, int error)
 	char aside[NAME_MAX + 1];
 	int n = snprintf(aside, sizeof(aside), "%s" ASIDE, name);
 
-	if (n < 0 || (size_t)n >= sizeof(aside) ||
-	    renameat(o->dir_fd, name, o->dir_fd, aside) < 0)
+	if (n < 0 || (size_t)n >= sizeof(aside) || renameat(o->dir_fd, name, o->dir_fd, aside) < 0)
 		tell(o, SPOOL_LEFT_ALONE, name, error);
 	else
 		tell(o, SPOOL_SET_ASIDE, name, error);
@@ -31,23 +29,20 @@ static bool is_aside(const char *name)
 {
 	size_t n = strlen(name);
 
-	return n > strlen(ASIDE) &&
-	       strcmp(name + n - strlen(ASIDE), ASIDE) == 0;
+	return n > strlen(ASIDE) && strcmp(name + n - strlen(ASIDE), ASIDE) == 0;
 }
 
 /*
  * Put there when the clock was wrong: it would never be too old. 0 or -errno;
  * the chunk may be there already, under the other name.
  */
-static int make_younger(int dir, const char *name, struct spool_entry *e,
-			uint64_t now_ms)
+static int make_younger(int dir, const char *name, struct spool_entry *e, uint64_t now_ms)
 {
 	char younger[SPOOL_NAME_SIZE];
 
 	e->time_ms = now_ms;
 	spool_name(e, younger);
-	return renameat2(dir, name, dir, younger, RENAME_NOREPLACE) < 0 ? -errno
-									: 0;
+	return renameat2(dir, name, dir, younger, RENAME_NOREPLACE) < 0 ? -errno : 0;
 }
 
 struct mending {
@@ -64,8 +59,8 @@ static int mend_name(void *ctx, const char *name)
 	struct stat st;
 	int r;
 
-	if (fstatat(o->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-	    S_ISDIR(st.st_mode) || is_aside(name))
+	if (fstatat(o->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || S_ISDIR(st.st_mode) ||
+	    is_aside(name))
 		return 0;
 	if (!S_ISREG(st.st_mode)) {
 		tell(o, SPOOL_LEFT_ALONE, name, EINVAL);

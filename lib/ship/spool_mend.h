@@ -11,7 +11,6 @@
 must_check int spool_mend(const struct spool_options *o, uint64_t now_ms);
 
 /* Never to be sent, for that reason; what it takes is still counted on. */
-void spool_put_aside(const struct spool_options *o, const char *name,
-		     int error);
+void spool_put_aside(const struct spool_options *o, const char *name, int error);
 
 #endif

@@ -62,12 +62,9 @@ int spool_name_parse(const char *name, struct spool_entry *ret)
 {
 	struct spool_entry e = {0};
 
-	if (strlen(name) < END_AT || name[ID_AT - 1] != '-' ||
-	    name[DSN_AT - 1] != '-' ||
-	    parse_suffix(name + END_AT, &e.kind) < 0 ||
-	    parse_hex(name, 16, &e.time_ms) < 0 ||
-	    parse_hex(name + DSN_AT, 16, &e.dsn) < 0 ||
-	    spool_id_parse(name + ID_AT, e.id) < 0)
+	if (strlen(name) < END_AT || name[ID_AT - 1] != '-' || name[DSN_AT - 1] != '-' ||
+	    parse_suffix(name + END_AT, &e.kind) < 0 || parse_hex(name, 16, &e.time_ms) < 0 ||
+	    parse_hex(name + DSN_AT, 16, &e.dsn) < 0 || spool_id_parse(name + ID_AT, e.id) < 0)
 		return -EINVAL;
 	*ret = e;
 	return 0;
@@ -78,9 +75,8 @@ void spool_name(const struct spool_entry *e, char ret[SPOOL_NAME_SIZE])
 	char id[2 * SPOOL_ID_BYTES + 1];
 
 	digits_of_bytes(e->id, SPOOL_ID_BYTES, id);
-	(void)snprintf(ret, SPOOL_NAME_SIZE, "%016llx-%s-%016llx%s",
-		       (unsigned long long)e->time_ms, id,
-		       (unsigned long long)e->dsn, suffixes[e->kind]);
+	(void)snprintf(ret, SPOOL_NAME_SIZE, "%016llx-%s-%016llx%s", (unsigned long long)e->time_ms,
+		       id, (unsigned long long)e->dsn, suffixes[e->kind]);
 }
 
 int spool_names(int dir_fd, int (*fn)(void *ctx, const char *name), void *ctx)

@@ -39,7 +39,6 @@ void spool_name(const struct spool_entry *e, char ret[SPOOL_NAME_SIZE]);
  * Calls fn for each name in the directory, "." too, until it does not return 0.
  * Returns that, -ENOMEM, or why the directory cannot be read.
  */
-must_check int spool_names(int dir_fd, int (*fn)(void *ctx, const char *name),
-			   void *ctx);
+must_check int spool_names(int dir_fd, int (*fn)(void *ctx, const char *name), void *ctx);
 
 #endif

@@ -90,14 +90,12 @@ static int join_authorities(struct buf *ret, const char *more, size_t size)
 	return r;
 }
 
-static int take_authorities(struct transport *t,
-			    const struct transport_options *o)
+static int take_authorities(struct transport *t, const struct transport_options *o)
 {
 	buf_clear(&t->authorities);
 	return o->authorities == NULL
 		       ? 0
-		       : join_authorities(&t->authorities, o->authorities,
-					  o->authorities_size);
+		       : join_authorities(&t->authorities, o->authorities, o->authorities_size);
 }
 
 /* libcurl's blobs have no const; what is copied is not written to. */
@@ -118,8 +116,7 @@ static void *memory_of(const char *bytes)
 	} while (0)
 
 /* NULL and 0: none. A failure can only be one of memory. */
-static CURLcode set_certificates(struct transport *t,
-				 const struct transport_options *o)
+static CURLcode set_certificates(struct transport *t, const struct transport_options *o)
 {
 	struct curl_blob authorities = {
 		.data = t->authorities.data,
@@ -146,8 +143,7 @@ static CURLcode set_certificates(struct transport *t,
 }
 
 /* What is the same for every request. A failure can only be one of memory. */
-static CURLcode set_options(struct transport *t,
-			    const struct transport_options *o)
+static CURLcode set_options(struct transport *t, const struct transport_options *o)
 {
 	CURLcode c = CURLE_OK;
 
@@ -199,8 +195,7 @@ int transport_new(struct transport **ret, const struct transport_options *o)
 	r = -ENOMEM;
 	t->multi = curl_multi_init();
 	t->easy = curl_easy_init();
-	if (t->multi == NULL || t->easy == NULL ||
-	    set_options(t, o) != CURLE_OK)
+	if (t->multi == NULL || t->easy == NULL || set_options(t, o) != CURLE_OK)
 		goto out;
 	*ret = t;
 	return 0;
@@ -212,8 +207,7 @@ out:
 	return r;
 }
 
-int transport_set_certificates(struct transport *t,
-			       const struct transport_options *o)
+int transport_set_certificates(struct transport *t, const struct transport_options *o)
 {
 	int r;
 
@@ -266,8 +260,7 @@ static int make_headers(const struct transport *t, const struct dsn *dsn,
 	if (r == 0 && dsn->public_key[0] != '\0')
 		r = add_header(&list, auth);
 	if (r == 0)
-		r = add_header(&list,
-			       "Content-Type: application/x-sentry-envelope");
+		r = add_header(&list, "Content-Type: application/x-sentry-envelope");
 	if (r == 0)
 		r = add_header(&list, encodings[compression]);
 	/* Left out: libcurl would ask before it sends a large body. */
@@ -280,8 +273,7 @@ static int make_headers(const struct transport *t, const struct dsn *dsn,
 	return r;
 }
 
-int transport_set_target(struct transport *t, const struct dsn *dsn,
-			 enum compression compression)
+int transport_set_target(struct transport *t, const struct dsn *dsn, enum compression compression)
 {
 	char url[DSN_ENDPOINT_SIZE];
 	struct curl_slist *headers = NULL;
@@ -294,12 +286,10 @@ int transport_set_target(struct transport *t, const struct dsn *dsn,
 	if (r < 0)
 		return r;
 	/* NULL: no_proxy of the environment says. */
-	if (curl_easy_setopt(t->easy, CURLOPT_NOPROXY,
-			     dsn->public_key[0] != '\0' ? NULL : "*") !=
+	if (curl_easy_setopt(t->easy, CURLOPT_NOPROXY, dsn->public_key[0] != '\0' ? NULL : "*") !=
 		    CURLE_OK ||
 	    curl_easy_setopt(t->easy, CURLOPT_URL, url) != CURLE_OK ||
-	    curl_easy_setopt(t->easy, CURLOPT_HTTPHEADER, headers) !=
-		    CURLE_OK) {
+	    curl_easy_setopt(t->easy, CURLOPT_HTTPHEADER, headers) != CURLE_OK) {
 		(void)curl_easy_setopt(t->easy, CURLOPT_HTTPHEADER, t->headers);
 		curl_slist_free_all(headers);
 		return -ENOMEM;
@@ -316,11 +306,9 @@ int transport_post(struct transport *t, const void *body, size_t size)
 	t->header_bytes = 0;
 	t->too_long = false;
 	t->error[0] = '\0';
-	if (curl_easy_setopt(t->easy, CURLOPT_POSTFIELDSIZE_LARGE,
-			     (curl_off_t)size) != CURLE_OK ||
+	if (curl_easy_setopt(t->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)size) != CURLE_OK ||
 	    curl_easy_setopt(t->easy, CURLOPT_POSTFIELDS, body) != CURLE_OK ||
-	    curl_easy_setopt(t->easy, CURLOPT_FRESH_CONNECT,
-			     t->fresh ? 1L : 0L) != CURLE_OK ||
+	    curl_easy_setopt(t->easy, CURLOPT_FRESH_CONNECT, t->fresh ? 1L : 0L) != CURLE_OK ||
 	    curl_multi_add_handle(t->multi, t->easy) != CURLM_OK)
 		return -ENOMEM;
 	t->busy = true;
@@ -333,16 +321,14 @@ bool transport_busy(const struct transport *t)
 	return t->busy;
 }
 
-int transport_wait(struct transport *t, int fd, int timeout_ms,
-		   bool *ret_readable)
+int transport_wait(struct transport *t, int fd, int timeout_ms, bool *ret_readable)
 {
 	struct curl_waitfd wait = {.fd = fd, .events = CURL_WAIT_POLLIN};
 
 	/* curl_multi_poll has no "without end"; to wake up in vain is cheap. */
 	if (timeout_ms < 0)
 		timeout_ms = 60 * 60 * 1000;
-	if (curl_multi_poll(t->multi, &wait, fd >= 0 ? 1 : 0, timeout_ms,
-			    NULL) != CURLM_OK)
+	if (curl_multi_poll(t->multi, &wait, fd >= 0 ? 1 : 0, timeout_ms, NULL) != CURLM_OK)
 		return -EIO;
 	*ret_readable = wait.revents != 0;
 	return 0;
@@ -352,8 +338,7 @@ static const char *get_header(struct transport *t, const char *name)
 {
 	struct curl_header *h;
 
-	if (curl_easy_header(t->easy, name, 0, CURLH_HEADER, -1, &h) !=
-	    CURLHE_OK)
+	if (curl_easy_header(t->easy, name, 0, CURLH_HEADER, -1, &h) != CURLHE_OK)
 		return NULL;
 	return h->value;
 }
@@ -364,14 +349,12 @@ static int64_t date_of(const char *text)
 }
 
 /* A header that may come several times means the same as one with commas. */
-static const char *join_headers(struct transport *t, const char *name,
-				struct buf *b)
+static const char *join_headers(struct transport *t, const char *name, struct buf *b)
 {
 	struct curl_header *h;
 
 	buf_clear(b);
-	for (size_t i = 0; curl_easy_header(t->easy, name, i, CURLH_HEADER, -1,
-					    &h) == CURLHE_OK;
+	for (size_t i = 0; curl_easy_header(t->easy, name, i, CURLH_HEADER, -1, &h) == CURLHE_OK;
 	     i++) {
 		if (buf_printf(b, "%s%s", i > 0 ? "," : "", h->value) < 0)
 			break;
@@ -397,13 +380,11 @@ static enum transport_fault fault_of(struct transport *t, CURLcode code)
 	long of_proxy = 0;
 
 	(void)curl_easy_getinfo(t->easy, CURLINFO_HTTP_CONNECTCODE, &of_proxy);
-	if (of_proxy >= 300 || code == CURLE_COULDNT_RESOLVE_PROXY ||
-	    code == CURLE_PROXY)
+	if (of_proxy >= 300 || code == CURLE_COULDNT_RESOLVE_PROXY || code == CURLE_PROXY)
 		return TRANSPORT_FAULT_PROXY;
 	if (code == CURLE_COULDNT_RESOLVE_HOST || code == CURLE_COULDNT_CONNECT)
 		return TRANSPORT_FAULT_CONNECT;
-	if (code == CURLE_SSL_CONNECT_ERROR ||
-	    code == CURLE_PEER_FAILED_VERIFICATION ||
+	if (code == CURLE_SSL_CONNECT_ERROR || code == CURLE_PEER_FAILED_VERIFICATION ||
 	    code == CURLE_SSL_CERTPROBLEM || code == CURLE_SSL_CACERT_BADFILE)
 		return TRANSPORT_FAULT_TLS;
 	return TRANSPORT_FAULT_OTHER;
@@ -413,8 +394,7 @@ static enum transport_fault fault_of(struct transport *t, CURLcode code)
  * Once there is a status the server has decided: that the connection broke
  * down in the rest of the answer, or that we would not read it, is nothing.
  */
-static void read_answer(struct transport *t, CURLcode code,
-			struct transport_answer *ret)
+static void read_answer(struct transport *t, CURLcode code, struct transport_answer *ret)
 {
 	long status = 0;
 
@@ -426,8 +406,7 @@ static void read_answer(struct transport *t, CURLcode code,
 		return;
 	}
 	ret->status = (int)status;
-	ret->rate_limits =
-		join_headers(t, "X-Sentry-Rate-Limits", &t->rate_limits);
+	ret->rate_limits = join_headers(t, "X-Sentry-Rate-Limits", &t->rate_limits);
 	ret->retry_after = get_header(t, "Retry-After");
 	ret->sentry_error = get_header(t, "X-Sentry-Error");
 	ret->retry_date_s = date_of(ret->retry_after);

@@ -52,7 +52,7 @@ enum transport_fault {
 
 /* What came of a request. Texts are valid until the next one or the end. */
 struct transport_answer {
-	int status; /* HTTP's, 200 or more; 0: there was no answer */
+	int status;		    /* HTTP's, 200 or more; 0: there was no answer */
 	enum transport_fault fault; /* with status 0 */
 	const char *error;	    /* why there was none; else NULL */
 	/* Headers of the answer, NULL where absent. The server's bytes. */
@@ -67,15 +67,13 @@ struct transport_answer {
  * Initializes libcurl. Reads the system's authorities if it has to put others
  * beside them. Returns 0 or -ENOMEM.
  */
-must_check int transport_new(struct transport **ret,
-			     const struct transport_options *o);
+must_check int transport_new(struct transport **ret, const struct transport_options *o);
 /*
  * From the next request on, which makes a new connection: o's certificates, for
  * all that there were before; its other members are ignored. Not while busy.
  * Returns 0 or -ENOMEM: then the next request may have a part of each.
  */
-must_check int transport_set_certificates(struct transport *t,
-					  const struct transport_options *o);
+must_check int transport_set_certificates(struct transport *t, const struct transport_options *o);
 /* Ends what is under way. Takes NULL. */
 void transport_free(struct transport *t);
 
@@ -93,8 +91,7 @@ must_check int transport_set_target(struct transport *t, const struct dsn *dsn,
  * It must stay as it is until transport_step says that the request has ended.
  * Not while busy, and not before transport_set_target. Returns 0 or -ENOMEM.
  */
-must_check int transport_post(struct transport *t, const void *body,
-			      size_t size);
+must_check int transport_post(struct transport *t, const void *body, size_t size);
 
 /* True from transport_post until transport_step has returned its answer. */
 bool transport_busy(const struct transport *t);
@@ -104,8 +101,7 @@ bool transport_busy(const struct transport *t);
  * its peer, or transport_step has something to do. fd -1: for that alone.
  * Returns 0, or -EIO if waiting itself failed.
  */
-must_check int transport_wait(struct transport *t, int fd, int timeout_ms,
-			      bool *ret_readable);
+must_check int transport_wait(struct transport *t, int fd, int timeout_ms, bool *ret_readable);
 
 /*
  * Does what can be done without waiting. Returns 1 and the answer if the

@@ -24,8 +24,7 @@ static int32_t distance_of(uint32_t value, unsigned int n)
 	return ((int32_t)(value ^ sign) - (int32_t)sign) * 4;
 }
 
-enum cpu_call cpu_call_before(const uint8_t *code, size_t n,
-			      int32_t *ret_displacement)
+enum cpu_call cpu_call_before(const uint8_t *code, size_t n, int32_t *ret_displacement)
 {
 	uint32_t i;
 
@@ -71,8 +70,8 @@ bool cpu_frame_varies(const uint8_t *code, size_t n)
 		    (i & 0xff80001f) == 0x9200001f)   /* and sp,xN,#n */
 			return true;
 		/* mov sp,xN */
-		if ((i & 0xfffffc1f) == 0x9100001f &&
-		    (i >> 5 & 0x1f) != CPU_FP && (i >> 5 & 0x1f) != CPU_SP)
+		if ((i & 0xfffffc1f) == 0x9100001f && (i >> 5 & 0x1f) != CPU_FP &&
+		    (i >> 5 & 0x1f) != CPU_SP)
 			return true;
 	}
 	return false;
@@ -114,8 +113,7 @@ bool cpu_never_returns(const uint8_t *code, size_t n)
 	return false;
 }
 
-bool cpu_is_birth(const uint8_t *before, size_t n_before, const uint8_t *code,
-		  size_t n)
+bool cpu_is_birth(const uint8_t *before, size_t n_before, const uint8_t *code, size_t n)
 {
 	(void)before, (void)n_before, (void)code, (void)n;
 	return false;
@@ -130,8 +128,7 @@ bool cpu_has_zero_of_call(uint64_t known, const uint64_t *r)
 /* mov x8,#139; svc #0 */
 bool cpu_is_sigreturn(const uint8_t *code, size_t n)
 {
-	return n >= 8 && instruction(code) == 0xd2801168 &&
-	       instruction(code + 4) == 0xd4000001;
+	return n >= 8 && instruction(code) == 0xd2801168 && instruction(code + 4) == 0xd4000001;
 }
 
 uint32_t cpu_sigframe_offset(unsigned int reg)

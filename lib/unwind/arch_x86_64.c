@@ -9,14 +9,12 @@
 
 #if CPU_ELF_MACHINE == EM_X86_64
 
-enum cpu_call cpu_call_before(const uint8_t *code, size_t n,
-			      int32_t *ret_displacement)
+enum cpu_call cpu_call_before(const uint8_t *code, size_t n, int32_t *ret_displacement)
 {
 	struct x86_64_insn insn;
 
 	if (n >= 5 && code[n - 5] == 0xe8) {
-		memcpy(ret_displacement, code + n - 4,
-		       sizeof(*ret_displacement));
+		memcpy(ret_displacement, code + n - 4, sizeof(*ret_displacement));
 		return CPU_CALL_DIRECT;
 	}
 	/* FF /2 with ModRM, SIB and displacement: 2 to 7 bytes. */
@@ -28,8 +26,7 @@ enum cpu_call cpu_call_before(const uint8_t *code, size_t n,
 }
 
 /* Does code start with these bytes? Then *pos moves behind them. */
-static bool take(const uint8_t *code, size_t n, size_t *pos, const char *bytes,
-		 size_t size)
+static bool take(const uint8_t *code, size_t n, size_t *pos, const char *bytes, size_t size)
 {
 	if (n - *pos < size || memcmp(code + *pos, bytes, size) != 0)
 		return false;
@@ -48,13 +45,12 @@ bool cpu_frame_size(const uint8_t *code, size_t n, uint32_t *ret_size)
 	    !take(code, n, &pos, "\x55\x48\x8b\xec", 4))
 		return false;
 	*ret_size = 0;
-	while (x86_64_parts_read(code + pos, n - pos, &p) && p.map == 1 &&
-	       (p.op & 0xf8) == 0x50) {
+	while (x86_64_parts_read(code + pos, n - pos, &p) && p.map == 1 && (p.op & 0xf8) == 0x50) {
 		*ret_size += 8;
 		pos += p.at;
 	}
-	if (p.map == 1 && (p.op & 0xfd) == 0x81 && p.rex == X86_64_REX_W &&
-	    p.modrm == 0xec && p.imm > 0)
+	if (p.map == 1 && (p.op & 0xfd) == 0x81 && p.rex == X86_64_REX_W && p.modrm == 0xec &&
+	    p.imm > 0)
 		*ret_size += (uint32_t)p.imm;
 	return true;
 }
@@ -65,12 +61,10 @@ static bool sets_rsp(uint8_t rex, uint8_t op, uint8_t modrm)
 	switch (op) {
 	case 0x29: /* sub %r,%rsp; mov %r,%rsp */
 	case 0x89:
-		return (modrm & 0xc7) == 0xc4 && !(rex & 1) &&
-		       (rex != 0x48 || modrm != 0xec);
+		return (modrm & 0xc7) == 0xc4 && !(rex & 1) && (rex != 0x48 || modrm != 0xec);
 	case 0x2b: /* the same the other way round, or from memory */
 	case 0x8b:
-		return (modrm & 0x38) == 0x20 && !(rex & 4) &&
-		       (rex != 0x48 || modrm != 0xe5);
+		return (modrm & 0x38) == 0x20 && !(rex & 4) && (rex != 0x48 || modrm != 0xe5);
 	case 0x81: /* and $n,%rsp */
 	case 0x83:
 		return modrm == 0xe4 && !(rex & 1);
@@ -81,8 +75,7 @@ static bool sets_rsp(uint8_t rex, uint8_t op, uint8_t modrm)
 bool cpu_frame_varies(const uint8_t *code, size_t n)
 {
 	for (size_t i = 0; i + 3 <= n; i++)
-		if ((code[i] & 0xf8) == 0x48 &&
-		    sets_rsp(code[i], code[i + 1], code[i + 2]))
+		if ((code[i] & 0xf8) == 0x48 && sets_rsp(code[i], code[i + 1], code[i + 2]))
 			return true;
 	return false;
 }
@@ -93,8 +86,7 @@ bool cpu_jumps_to(const uint8_t *code, size_t n, int64_t distance)
 
 	for (size_t pos = 0; x86_64_insn_read(code + pos, n - pos, &insn);) {
 		pos += insn.size;
-		if ((insn.kind == X86_64_INSN_JUMP ||
-		     insn.kind == X86_64_INSN_BRANCH) &&
+		if ((insn.kind == X86_64_INSN_JUMP || insn.kind == X86_64_INSN_BRANCH) &&
 		    (int64_t)pos + insn.distance == distance)
 			return true;
 	}
@@ -117,8 +109,7 @@ bool cpu_never_returns(const uint8_t *code, size_t n)
 		if (insn.kind == X86_64_INSN_CALL)
 			return take(code, n, &pos, "\xf4", 1) ||   /* hlt */
 			       take(code, n, &pos, "\x0f\x0b", 2); /* ud2 */
-		if (insn.kind != X86_64_INSN_OTHER || insn.sp != 0 ||
-		    insn.sp_lost)
+		if (insn.kind != X86_64_INSN_OTHER || insn.sp != 0 || insn.sp_lost)
 			return false;
 	}
 	return false;
@@ -135,10 +126,8 @@ static bool exits(const uint8_t *code, size_t n)
 	       insn.kind == X86_64_INSN_OTHER) {
 		if (by_number && take(code, n, &pos, "\x0f\x05", 2))
 			return true;
-		by_number |= (insn.size == 5 &&
-			      memcmp(code + pos, "\xb8\x3c\0\0", 4) == 0) ||
-			     (insn.size == 2 &&
-			      memcmp(code + pos, "\xb0\x3c", 2) == 0);
+		by_number |= (insn.size == 5 && memcmp(code + pos, "\xb8\x3c\0\0", 4) == 0) ||
+			     (insn.size == 2 && memcmp(code + pos, "\xb0\x3c", 2) == 0);
 		pos += insn.size;
 	}
 	return false;
@@ -153,8 +142,7 @@ static bool is_taken_for_zero(const uint8_t *code)
 	       condition == 0xe; /* e, ns, ge, le */
 }
 
-bool cpu_is_birth(const uint8_t *before, size_t n_before, const uint8_t *code,
-		  size_t n)
+bool cpu_is_birth(const uint8_t *before, size_t n_before, const uint8_t *code, size_t n)
 {
 	static const uint8_t clear[] = {0x31, 0xed}; /* xor %ebp,%ebp */
 	bool cleared = memmem(before, n_before, clear, sizeof(clear)) != NULL;
@@ -162,19 +150,17 @@ bool cpu_is_birth(const uint8_t *before, size_t n_before, const uint8_t *code,
 	size_t pos = 0;
 
 	while (pos < n && x86_64_insn_read(code + pos, n - pos, &insn)) {
-		const bool jumps = insn.kind == X86_64_INSN_JUMP ||
-				   (insn.kind == X86_64_INSN_BRANCH &&
-				    is_taken_for_zero(code + pos));
+		const bool jumps =
+			insn.kind == X86_64_INSN_JUMP ||
+			(insn.kind == X86_64_INSN_BRANCH && is_taken_for_zero(code + pos));
 
 		if (insn.kind == X86_64_INSN_CALL)
 			return cleared && code[pos] != 0xe8 &&
-			       exits(code + pos + insn.size,
-				     n - pos - insn.size);
-		if (insn.kind == X86_64_INSN_RET ||
-		    insn.kind == X86_64_INSN_END)
+			       exits(code + pos + insn.size, n - pos - insn.size);
+		if (insn.kind == X86_64_INSN_RET || insn.kind == X86_64_INSN_END)
 			return false;
-		cleared |= insn.size == sizeof(clear) &&
-			   memcmp(code + pos, clear, sizeof(clear)) == 0;
+		cleared |=
+			insn.size == sizeof(clear) && memcmp(code + pos, clear, sizeof(clear)) == 0;
 		pos += insn.size;
 		if (!jumps)
 			continue;

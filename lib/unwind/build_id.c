@@ -12,8 +12,7 @@
 #define TEXT_ID_SIZE  16
 
 /* The first note of type 3 in n bytes. The server does not look at its name. */
-static bool find_note(struct build_id *id, const uint8_t *p, size_t n,
-		      size_t align)
+static bool find_note(struct build_id *id, const uint8_t *p, size_t n, size_t align)
 {
 	size_t pos = 0;
 
@@ -43,8 +42,8 @@ static bool find_note(struct build_id *id, const uint8_t *p, size_t n,
 	return false;
 }
 
-static bool notes_at(struct build_id *id, const struct elf_file *f,
-		     uint64_t offset, uint64_t size, uint64_t align)
+static bool notes_at(struct build_id *id, const struct elf_file *f, uint64_t offset, uint64_t size,
+		     uint64_t align)
 {
 	uint8_t *notes;
 	bool found;
@@ -85,8 +84,7 @@ void build_id_read(const struct elf_file *f, struct build_id *ret)
 		    notes_at(ret, f, p.p_offset, p.p_filesz, p.p_align))
 			return;
 	}
-	if (elf_file_section(f, ".note.gnu.build-id", &shdr) &&
-	    shdr.sh_type == SHT_NOTE &&
+	if (elf_file_section(f, ".note.gnu.build-id", &shdr) && shdr.sh_type == SHT_NOTE &&
 	    notes_at(ret, f, shdr.sh_offset, shdr.sh_size, shdr.sh_addralign))
 		return;
 	from_text(ret, f);

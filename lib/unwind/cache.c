@@ -7,8 +7,7 @@
 #include "lib/base/array.h"
 #include "lib/unwind/debug_file.h"
 
-int unwind_cache_new(const struct unwind_cache_options *options,
-		     struct unwind_cache **ret)
+int unwind_cache_new(const struct unwind_cache_options *options, struct unwind_cache **ret)
 {
 	struct unwind_cache *c = calloc(1, sizeof(*c));
 
@@ -37,8 +36,7 @@ void cache_begin(struct unwind_cache *c)
 }
 
 /* The image that was used the longest ago, not in this call; NULL: none. */
-static struct image *oldest(const struct unwind_cache *c, bool unreferenced,
-			    size_t *ret_index)
+static struct image *oldest(const struct unwind_cache *c, bool unreferenced, size_t *ret_index)
 {
 	struct image *found = NULL;
 
@@ -164,15 +162,14 @@ static void keep_open(struct unwind_cache *c, struct image *i, int fd)
 {
 	if (c->n_open == CACHE_OPEN_MAX) {
 		close_fd(&c->open[0].fd);
-		memmove(&c->open[0], &c->open[1],
-			(CACHE_OPEN_MAX - 1) * sizeof(c->open[0]));
+		memmove(&c->open[0], &c->open[1], (CACHE_OPEN_MAX - 1) * sizeof(c->open[0]));
 		c->n_open--;
 	}
 	c->open[c->n_open++] = (struct cache_open){i, fd};
 }
 
-static int add(struct unwind_cache *c, int fd,
-	       const struct image_identity *identity, struct image **ret)
+static int add(struct unwind_cache *c, int fd, const struct image_identity *identity,
+	       struct image **ret)
 {
 	struct image *image;
 	size_t index;
@@ -193,8 +190,7 @@ static int add(struct unwind_cache *c, int fd,
 	return 0;
 }
 
-static struct image *find(const struct unwind_cache *c,
-			  const struct image_identity *identity)
+static struct image *find(const struct unwind_cache *c, const struct image_identity *identity)
 {
 	for (size_t i = 0; i < c->n; i++)
 		if (image_identity_equal(&c->images[i]->identity, identity))
@@ -208,8 +204,7 @@ static void use(struct unwind_cache *c, struct image *i)
 	i->last_use = c->clock;
 }
 
-struct image *cache_get_known(struct unwind_cache *c,
-			      const struct file_identity *file)
+struct image *cache_get_known(struct unwind_cache *c, const struct file_identity *file)
 {
 	const struct image_identity identity = {.file = *file};
 	struct image *found = find(c, &identity);
@@ -232,8 +227,7 @@ struct image *cache_get_vdso(struct unwind_cache *c, uint64_t size)
 	return NULL;
 }
 
-int cache_get(struct unwind_cache *c, const struct cache_source *source,
-	      struct image **ret)
+int cache_get(struct unwind_cache *c, const struct cache_source *source, struct image **ret)
 {
 	struct image_identity identity;
 	struct image *found = NULL;
@@ -267,8 +261,7 @@ void cache_put(struct image *i)
 	i->refs--;
 }
 
-int cache_fd(struct unwind_cache *c, struct image *i,
-	     const struct cache_source *source)
+int cache_fd(struct unwind_cache *c, struct image *i, const struct cache_source *source)
 {
 	struct image_identity identity;
 	int fd = -1;
@@ -294,8 +287,7 @@ int cache_fd(struct unwind_cache *c, struct image *i,
 	return fd;
 }
 
-int cache_rows(struct unwind_cache *c, struct image *i,
-	       const struct cache_source *source)
+int cache_rows(struct unwind_cache *c, struct image *i, const struct cache_source *source)
 {
 	int fd;
 
@@ -310,8 +302,7 @@ int cache_rows(struct unwind_cache *c, struct image *i,
 	return image_load_rows(i, fd);
 }
 
-int cache_symbols(struct unwind_cache *c, struct image *i,
-		  const struct cache_source *source)
+int cache_symbols(struct unwind_cache *c, struct image *i, const struct cache_source *source)
 {
 	int debug_fd = -1;
 	int fd;
@@ -330,8 +321,7 @@ int cache_symbols(struct unwind_cache *c, struct image *i,
 		r = debug_file_open(i, fd, source, true, &debug_fd);
 	c->grown = true;
 	/* What is unpacked from the image is the image's. */
-	if (debug_fd >= 0 && c->options.reading &&
-	    *c->options.reading != i->number)
+	if (debug_fd >= 0 && c->options.reading && *c->options.reading != i->number)
 		i->names_number = *c->options.reading;
 	if (r == 0)
 		r = image_load_symbols(i, fd, debug_fd);
@@ -339,8 +329,7 @@ int cache_symbols(struct unwind_cache *c, struct image *i,
 	return r;
 }
 
-int cache_lines(struct unwind_cache *c, struct image *i,
-		const struct cache_source *source)
+int cache_lines(struct unwind_cache *c, struct image *i, const struct cache_source *source)
 {
 	int debug_fd = -1;
 	int fd;
@@ -359,8 +348,7 @@ int cache_lines(struct unwind_cache *c, struct image *i,
 	c->grown = true;
 	i->lines_number = debug_fd >= 0 ? number_of(source) : i->number;
 	if (r == 0)
-		r = image_load_lines(i, debug_fd >= 0 ? debug_fd : fd,
-				     c->options.cpu_ns);
+		r = image_load_lines(i, debug_fd >= 0 ? debug_fd : fd, c->options.cpu_ns);
 	close_fd(&debug_fd);
 	return r;
 }

@@ -38,9 +38,9 @@ struct unwind_cache {
 	size_t cap;
 	struct perf_map *maps; /* one of each space */
 	uint64_t clock;	       /* counts calls */
-	uint64_t unread_at;  /* the last one in which code could not be read */
-	uint64_t generation; /* grows when rows that were given out are freed */
-	uint64_t stack_ids;  /* unwind_stack.id was given out up to this */
+	uint64_t unread_at;    /* the last one in which code could not be read */
+	uint64_t generation;   /* grows when rows that were given out are freed */
+	uint64_t stack_ids;    /* unwind_stack.id was given out up to this */
 	struct cache_open open[CACHE_OPEN_MAX];
 	size_t n_open;
 	bool grown; /* bytes were added in this call */
@@ -68,18 +68,15 @@ static inline void reading_set(uint32_t *reading, uint32_t number)
 }
 
 /* The same of an image's; cache_end says that there is none any more. */
-static inline void cache_reads(const struct unwind_cache *c,
-			       const struct image *i)
+static inline void cache_reads(const struct unwind_cache *c, const struct image *i)
 {
 	reading_set(c->options.reading, i->number);
 }
 
 /* Of the file that its names are from. */
-static inline void cache_reads_names(const struct unwind_cache *c,
-				     const struct image *i)
+static inline void cache_reads_names(const struct unwind_cache *c, const struct image *i)
 {
-	reading_set(c->options.reading,
-		    i->names_number != 0 ? i->names_number : i->number);
+	reading_set(c->options.reading, i->names_number != 0 ? i->names_number : i->number);
 }
 
 /* And of the file that was answered just now. */
@@ -101,14 +98,13 @@ void cache_remove_map(struct unwind_cache *c, struct perf_map *m);
  * Returns 0, the error of files->image, -EINVAL if it is no regular file,
  * -ENOMEM, -ENOSPC above CACHE_IMAGES_MAX.
  */
-must_check int cache_get(struct unwind_cache *c,
-			 const struct cache_source *source, struct image **ret);
+must_check int cache_get(struct unwind_cache *c, const struct cache_source *source,
+			 struct image **ret);
 /*
  * The image of this file, if it is in the cache; the caller has a reference.
  * NULL: it is not.
  */
-struct image *cache_get_known(struct unwind_cache *c,
-			      const struct file_identity *file);
+struct image *cache_get_known(struct unwind_cache *c, const struct file_identity *file);
 /*
  * The kernel's vDSO of this size, likewise: it is the same in all processes.
  */
@@ -120,8 +116,7 @@ void cache_put(struct image *i);
  * The image's file, open until cache_end, which closes it. Returns a negative
  * errno if it can't be had, -ESTALE if it is another file by now.
  */
-must_check int cache_fd(struct unwind_cache *c, struct image *i,
-			const struct cache_source *source);
+must_check int cache_fd(struct unwind_cache *c, struct image *i, const struct cache_source *source);
 
 /*
  * Have the rows, the symbols, the debug information read. Returns 0, also if

@@ -35,11 +35,10 @@ struct cfi {
 static const struct rows no_rows;
 
 /* The rows of entry number n. */
-static int compile_entry(const struct cfi_source *source, size_t n,
-			 uint64_t *work, struct rows_builder *b)
+static int compile_entry(const struct cfi_source *source, size_t n, uint64_t *work,
+			 struct rows_builder *b)
 {
-	const uint64_t next =
-		n + 1 < source->n ? source->entries[n + 1].start : UINT64_MAX;
+	const uint64_t next = n + 1 < source->n ? source->entries[n + 1].start : UINT64_MAX;
 	uint64_t start = source->entries[n].start;
 	Dwarf_Frame *frame = NULL;
 	struct cfi_function function;
@@ -49,14 +48,12 @@ static int compile_entry(const struct cfi_source *source, size_t n,
 	r = cfi_function_open(&function, source, n, work);
 	if (r)
 		return r == -ENOMEM ? r : 0;
-	while (r == 0 && start < next &&
-	       dwarf_cfi_addrframe(function.cfi, start, &frame) == 0) {
+	while (r == 0 && start < next && dwarf_cfi_addrframe(function.cfi, start, &frame) == 0) {
 		Dwarf_Addr end = 0;
 		bool is_signal = false;
 		struct rule rule;
 
-		if (dwarf_frame_info(frame, NULL, &end, &is_signal) < 0 ||
-		    end <= start) {
+		if (dwarf_frame_info(frame, NULL, &end, &is_signal) < 0 || end <= start) {
 			free(frame);
 			break;
 		}
@@ -72,8 +69,7 @@ static int compile_entry(const struct cfi_source *source, size_t n,
 	return r;
 }
 
-static int compile_part(struct cfi *c, const struct table *t, size_t part,
-			struct rows *ret)
+static int compile_part(struct cfi *c, const struct table *t, size_t part, struct rows *ret)
 {
 	const size_t first = part * c->part_fdes;
 	const size_t end = first + min_size(c->part_fdes, t->source.n - first);
@@ -90,8 +86,7 @@ static int compile_part(struct cfi *c, const struct table *t, size_t part,
 	return r;
 }
 
-int cfi_open_parts(const struct elf_file *f, uint64_t base, size_t part_fdes,
-		   struct cfi **ret)
+int cfi_open_parts(const struct elf_file *f, uint64_t base, size_t part_fdes, struct cfi **ret)
 {
 	struct cfi *c = calloc(1, sizeof(*c));
 	int r = 0;
@@ -108,8 +103,7 @@ int cfi_open_parts(const struct elf_file *f, uint64_t base, size_t part_fdes,
 		t->parts = calloc(t->n_parts + 1, sizeof(*t->parts));
 		if (!t->parts)
 			r = -ENOMEM;
-		c->bytes += t->source.size +
-			    t->source.n * sizeof(t->source.entries[0]) +
+		c->bytes += t->source.size + t->source.n * sizeof(t->source.entries[0]) +
 			    t->n_parts * sizeof(t->parts[0]);
 	}
 	if (r)
@@ -143,8 +137,7 @@ void cfi_free(struct cfi *c)
 }
 
 /* The rows of the function that starts at or before vaddr, last. */
-static const struct rows *rows_of(struct cfi *c, struct table *t,
-				  uint64_t vaddr)
+static const struct rows *rows_of(struct cfi *c, struct table *t, uint64_t vaddr)
 {
 	const struct cfi_source *s = &t->source;
 	const size_t n = array_up_to(s->entries, s->n, start, vaddr);

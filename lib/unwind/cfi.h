@@ -32,11 +32,10 @@ struct cfi;
  * counts. What is malformed is left out. Returns 0, perhaps without a single
  * row, or -ENOMEM.
  */
-must_check int cfi_open(const struct elf_file *f, uint64_t base,
-			struct cfi **ret);
+must_check int cfi_open(const struct elf_file *f, uint64_t base, struct cfi **ret);
 /* The same in parts of part_fdes functions, at least 1. */
-must_check int cfi_open_parts(const struct elf_file *f, uint64_t base,
-			      size_t part_fdes, struct cfi **ret);
+must_check int cfi_open_parts(const struct elf_file *f, uint64_t base, size_t part_fdes,
+			      struct cfi **ret);
 void cfi_free(struct cfi *c); /* takes NULL */
 
 /*

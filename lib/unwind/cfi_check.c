@@ -77,16 +77,14 @@ bool cfi_check_program(const uint8_t *p, const uint8_t *end, uint64_t *ret_rows)
 
 		/* Three have an operand in the instruction's byte. */
 		if (op & ~DW_CFA_high_user)
-			o = (op & ~DW_CFA_high_user) == DW_CFA_offset ? "n"
-								      : "";
+			o = (op & ~DW_CFA_high_user) == DW_CFA_offset ? "n" : "";
 		if (!o)
 			return false;
 		for (; *o != '\0'; o++)
 			if (!skip_operand(&p, end, *o))
 				return false;
 		rows += (op & ~DW_CFA_high_user) == DW_CFA_advance_loc ||
-			(op >= DW_CFA_advance_loc1 &&
-			 op <= DW_CFA_advance_loc4);
+			(op >= DW_CFA_advance_loc1 && op <= DW_CFA_advance_loc4);
 		nested += op == DW_CFA_remember_state;
 		nested -= op == DW_CFA_restore_state;
 		if (nested > REMEMBER_MAX)

@@ -14,7 +14,6 @@
  * and nesting bounded (libdw allocates by both). *ret_rows: how many rows it
  * makes at most.
  */
-bool cfi_check_program(const uint8_t *p, const uint8_t *end,
-		       uint64_t *ret_rows);
+bool cfi_check_program(const uint8_t *p, const uint8_t *end, uint64_t *ret_rows);
 
 #endif

@@ -60,8 +60,8 @@ static bool translate_op(const Dwarf_Op *op, struct expr_op *ret)
 	return expr_op_known(atom);
 }
 
-static int translate(struct rows_builder *b, const Dwarf_Op *ops, size_t n,
-		     uint32_t *ret_ops, uint16_t *ret_n)
+static int translate(struct rows_builder *b, const Dwarf_Op *ops, size_t n, uint32_t *ret_ops,
+		     uint16_t *ret_n)
 {
 	struct expr_op out[EXPR_OPS_MAX];
 
@@ -102,8 +102,7 @@ static void apply_abi(int reg, struct reg_rule *rule)
 }
 
 /* The rule of one register. Returns 0, -EINVAL if it cannot be said. */
-static int read_register(struct rows_builder *b, Dwarf_Frame *frame, int reg,
-			 struct reg_rule *ret)
+static int read_register(struct rows_builder *b, Dwarf_Frame *frame, int reg, struct reg_rule *ret)
 {
 	Dwarf_Op mem[3];
 	Dwarf_Op *ops = mem;
@@ -119,15 +118,13 @@ static int read_register(struct rows_builder *b, Dwarf_Frame *frame, int reg,
 	}
 	is_value = ops[n - 1].atom == DW_OP_stack_value;
 	n -= is_value;
-	if (n == 1 && ops[0].atom == DW_OP_regx &&
-	    ops[0].number < SAMPLE_REGS_MAX) {
+	if (n == 1 && ops[0].atom == DW_OP_regx && ops[0].number < SAMPLE_REGS_MAX) {
 		ret->kind = REG_REGISTER;
 		ret->value = (int32_t)ops[0].number;
 		return 0;
 	}
 	if (n >= 1 && n <= 2 && ops[0].atom == DW_OP_call_frame_cfa &&
-	    (n == 1 || (ops[1].atom == DW_OP_plus_uconst &&
-			fits(ops[1].number, &ret->value)))) {
+	    (n == 1 || (ops[1].atom == DW_OP_plus_uconst && fits(ops[1].number, &ret->value)))) {
 		ret->kind = is_value ? REG_CFA : REG_SAVED;
 		return 0;
 	}
@@ -145,14 +142,12 @@ static bool saves_result(const struct reg_rule *first)
 }
 
 /* The same of a usual rule: such a function saves all other ones, too. */
-static bool ends_by_eh_return(struct rows_builder *b, Dwarf_Frame *frame,
-			      const struct rule *rule)
+static bool ends_by_eh_return(struct rows_builder *b, Dwarf_Frame *frame, const struct rule *rule)
 {
 	struct reg_rule first;
 
 	for (size_t i = 0; i < RULE_SAVED_N; i++)
-		if (rule->saved[i] == RULE_SAVED_SAME ||
-		    rule->saved[i] == RULE_SAVED_UNDEFINED)
+		if (rule->saved[i] == RULE_SAVED_SAME || rule->saved[i] == RULE_SAVED_UNDEFINED)
 			return false;
 	return read_register(b, frame, 0, &first) == 0 && saves_result(&first);
 }
@@ -189,12 +184,10 @@ static int read_full(struct rows_builder *b, Dwarf_Frame *frame, bool is_signal,
 }
 
 /* The usual shapes: true if the three rules fit into a struct rule. */
-static bool read_simple(const Dwarf_Op *cfa, size_t n_cfa,
-			const struct reg_rule *fp, const struct reg_rule *ra,
-			struct rule *ret)
+static bool read_simple(const Dwarf_Op *cfa, size_t n_cfa, const struct reg_rule *fp,
+			const struct reg_rule *ra, struct rule *ret)
 {
-	if (n_cfa != 1 || cfa->atom != DW_OP_bregx ||
-	    !fits(cfa->number2, &ret->cfa_offset))
+	if (n_cfa != 1 || cfa->atom != DW_OP_bregx || !fits(cfa->number2, &ret->cfa_offset))
 		return false;
 	if (cfa->number == CPU_SP)
 		ret->cfa = RULE_CFA_SP;
@@ -226,8 +219,7 @@ static bool read_simple(const Dwarf_Op *cfa, size_t n_cfa,
 }
 
 /* Where the callee-saved registers beside fp are. */
-static int read_saved(struct rows_builder *b, Dwarf_Frame *frame,
-		      struct rule *ret)
+static int read_saved(struct rows_builder *b, Dwarf_Frame *frame, struct rule *ret)
 {
 	static const int regs[RULE_SAVED_N] = CPU_SAVED_REGS;
 
@@ -242,16 +234,14 @@ static int read_saved(struct rows_builder *b, Dwarf_Frame *frame,
 		if (r == 0 && rule.kind == REG_SAME)
 			ret->saved[i] = RULE_SAVED_SAME;
 		else if (r == 0 && rule.kind == REG_SAVED && rule.value < 0 &&
-			 rule.value % 8 == 0 &&
-			 rule.value / -8 < RULE_SAVED_UNDEFINED)
+			 rule.value % 8 == 0 && rule.value / -8 < RULE_SAVED_UNDEFINED)
 			ret->saved[i] = (uint8_t)(rule.value / -8);
 	}
 	return 0;
 }
 
 /* The rule of a row: RULE_CFA_NONE where it is not understood. */
-int cfi_read_rule(struct rows_builder *b, Dwarf_Frame *frame, bool is_signal,
-		  struct rule *ret)
+int cfi_read_rule(struct rows_builder *b, Dwarf_Frame *frame, bool is_signal, struct rule *ret)
 {
 	struct reg_rule fp;
 	struct reg_rule ra;

@@ -12,7 +12,7 @@
  * The rule of a frame; what it needs of full rules and operations is put into
  * b. RULE_CFA_NONE if it can't be expressed. Returns 0 or -ENOMEM.
  */
-must_check int cfi_read_rule(struct rows_builder *b, Dwarf_Frame *frame,
-			     bool is_signal, struct rule *ret);
+must_check int cfi_read_rule(struct rows_builder *b, Dwarf_Frame *frame, bool is_signal,
+			     struct rule *ret);
 
 #endif

@@ -51,15 +51,12 @@ struct function {
  * As dwarf_next_cfi, of an entry of max bytes at most: 0, or -1 and *ret_next,
  * or 1 if there is nothing more.
  */
-static int read_entry(const struct cfi_source *s, uint64_t at, size_t max,
-		      uint64_t *ret_next, Dwarf_CFI_Entry *ret)
+static int read_entry(const struct cfi_source *s, uint64_t at, size_t max, uint64_t *ret_next,
+		      Dwarf_CFI_Entry *ret)
 {
-	static const uint8_t ident[EI_NIDENT] = {
-		ELFMAG0,    ELFMAG1,	 ELFMAG2,   ELFMAG3,
-		ELFCLASS64, ELFDATA2LSB, EV_CURRENT};
-	Elf_Data data = {.d_buf = s->bytes,
-			 .d_type = ELF_T_BYTE,
-			 .d_version = EV_CURRENT};
+	static const uint8_t ident[EI_NIDENT] = {ELFMAG0,    ELFMAG1,	  ELFMAG2,   ELFMAG3,
+						 ELFCLASS64, ELFDATA2LSB, EV_CURRENT};
+	Elf_Data data = {.d_buf = s->bytes, .d_type = ELF_T_BYTE, .d_version = EV_CURRENT};
 	int r;
 
 	if (at >= s->size)
@@ -108,13 +105,11 @@ static bool read_encoding(const Dwarf_CIE *cie, uint8_t *ret)
 	return true;
 }
 
-static bool read_function(const struct cfi_source *s, uint64_t at,
-			  struct function *ret)
+static bool read_function(const struct cfi_source *s, uint64_t at, struct function *ret)
 {
 	Dwarf_CFI_Entry fde, cie;
 
-	if (read_entry(s, at, FDE_MAX, &ret->end, &fde) ||
-	    dwarf_cfi_cie_p(&fde) ||
+	if (read_entry(s, at, FDE_MAX, &ret->end, &fde) || dwarf_cfi_cie_p(&fde) ||
 	    read_entry(s, fde.fde.CIE_pointer, CIE_MAX, &ret->cie_end, &cie) ||
 	    !dwarf_cfi_cie_p(&cie) || !read_encoding(&cie.cie, &ret->encoding))
 		return false;
@@ -122,13 +117,11 @@ static bool read_function(const struct cfi_source *s, uint64_t at,
 	ret->cie = cie.cie;
 	ret->limit = fde.fde.end;
 	ret->width = width_of(ret->encoding);
-	return ret->width > 0 &&
-	       (size_t)(ret->limit - ret->fde.start) >= 2 * ret->width;
+	return ret->width > 0 && (size_t)(ret->limit - ret->fde.start) >= 2 * ret->width;
 }
 
 /* False if the address is relative to what nobody knows here. */
-static bool read_start(const struct cfi_source *s, const struct function *f,
-		       uint64_t *ret)
+static bool read_start(const struct cfi_source *s, const struct function *f, uint64_t *ret)
 {
 	const unsigned int unused = 64 - 8 * (unsigned int)f->width;
 	uint64_t value = 0;
@@ -152,22 +145,17 @@ static bool read_table(struct cfi_source *s, const struct elf_file *f)
 	uint8_t *bytes = NULL;
 	GElf_Phdr phdr;
 
-	if (!elf_file_phdr(f, PT_GNU_EH_FRAME, &phdr) ||
-	    phdr.p_filesz < sizeof(head) ||
-	    elf_file_read(f, phdr.p_offset, phdr.p_filesz, CFI_SECTION_MAX,
-			  &bytes))
+	if (!elf_file_phdr(f, PT_GNU_EH_FRAME, &phdr) || phdr.p_filesz < sizeof(head) ||
+	    elf_file_read(f, phdr.p_offset, phdr.p_filesz, CFI_SECTION_MAX, &bytes))
 		return false;
 	memcpy(&head, bytes, sizeof(head));
-	if (memcmp(&head, &usual_head,
-		   offsetof(struct table_head, to_section)) == 0 &&
-	    head.n <= CFI_FDES_MAX &&
-	    head.n <= (phdr.p_filesz - sizeof(head)) / sizeof(entry))
+	if (memcmp(&head, &usual_head, offsetof(struct table_head, to_section)) == 0 &&
+	    head.n <= CFI_FDES_MAX && head.n <= (phdr.p_filesz - sizeof(head)) / sizeof(entry))
 		s->entries = calloc(head.n, sizeof(*s->entries));
 	for (; s->entries && s->n < head.n; s->n++) {
 		struct cfi_entry *e = &s->entries[s->n];
 
-		memcpy(&entry, bytes + sizeof(head) + s->n * sizeof(entry),
-		       sizeof(entry));
+		memcpy(&entry, bytes + sizeof(head) + s->n * sizeof(entry), sizeof(entry));
 		e->start = phdr.p_vaddr + (uint64_t)(int64_t)entry.start;
 		e->at = phdr.p_vaddr + (uint64_t)(int64_t)entry.at - s->vaddr;
 		if (s->n > 0 && e->start <= e[-1].start)
@@ -201,8 +189,7 @@ static int read_entries(struct cfi_source *s)
 
 		if (read_entry(s, at, SIZE_MAX, &next, &unused) > 0)
 			break;
-		if (!read_function(s, at, &function) ||
-		    !read_start(s, &function, &entry.start))
+		if (!read_function(s, at, &function) || !read_start(s, &function, &entry.start))
 			continue;
 		r = array_grow(s->entries, s->n, cap);
 		if (r)
@@ -225,23 +212,20 @@ static int eh_frame_by_phdr(struct cfi_source *s, const struct elf_file *f)
 	GElf_Phdr phdr;
 	uint64_t skip;
 
-	if (!elf_file_phdr(f, PT_GNU_EH_FRAME, &phdr) ||
-	    phdr.p_filesz < sizeof(head) ||
+	if (!elf_file_phdr(f, PT_GNU_EH_FRAME, &phdr) || phdr.p_filesz < sizeof(head) ||
 	    pread_all(f->fd, &head, sizeof(head), phdr.p_offset) ||
 	    memcmp(&head, &usual_head, offsetof(struct table_head, count)) != 0)
 		return -ENODATA;
 	s->vaddr = phdr.p_vaddr + offsetof(struct table_head, to_section) +
 		   (uint64_t)(int64_t)head.to_section;
 	for (size_t i = 0; i < f->n_phdrs; i++) {
-		if (!gelf_getphdr(f->elf, (int)i, &phdr) ||
-		    phdr.p_type != PT_LOAD || s->vaddr < phdr.p_vaddr ||
-		    s->vaddr - phdr.p_vaddr >= phdr.p_filesz ||
+		if (!gelf_getphdr(f->elf, (int)i, &phdr) || phdr.p_type != PT_LOAD ||
+		    s->vaddr < phdr.p_vaddr || s->vaddr - phdr.p_vaddr >= phdr.p_filesz ||
 		    phdr.p_offset > f->size)
 			continue;
 		skip = s->vaddr - phdr.p_vaddr;
 		s->size = phdr.p_filesz - skip;
-		return elf_file_read(f, phdr.p_offset + skip, s->size,
-				     CFI_SECTION_MAX, &s->bytes);
+		return elf_file_read(f, phdr.p_offset + skip, s->size, CFI_SECTION_MAX, &s->bytes);
 	}
 	return -ENODATA;
 }
@@ -249,16 +233,14 @@ static int eh_frame_by_phdr(struct cfi_source *s, const struct elf_file *f)
 int cfi_source_open(struct cfi_source *s, const struct elf_file *f, bool is_eh)
 {
 	GElf_Shdr shdr;
-	Elf_Scn *scn = elf_file_section(f, is_eh ? ".eh_frame" : ".debug_frame",
-					&shdr);
+	Elf_Scn *scn = elf_file_section(f, is_eh ? ".eh_frame" : ".debug_frame", &shdr);
 	int r = -ENODATA;
 
 	memset(s, 0, sizeof(*s));
 	s->is_eh = is_eh;
 	if (scn) {
 		s->vaddr = shdr.sh_addr;
-		r = elf_file_contents(f, scn, &shdr, CFI_SECTION_MAX, &s->bytes,
-				      &s->size);
+		r = elf_file_contents(f, scn, &shdr, CFI_SECTION_MAX, &s->bytes, &s->size);
 	} else if (is_eh) {
 		r = eh_frame_by_phdr(s, f);
 	}
@@ -281,13 +263,12 @@ static bool take_work(const struct function *f, uint64_t *work)
 	uint64_t rows, size;
 
 	if (f->cie.augmentation[0] == 'z') {
-		if (!leb128_read(&p, f->limit, &size) ||
-		    size > (uint64_t)(f->limit - p))
+		if (!leb128_read(&p, f->limit, &size) || size > (uint64_t)(f->limit - p))
 			return false;
 		p += size;
 	}
-	if (!cfi_check_program(f->cie.initial_instructions,
-			       f->cie.initial_instructions_end, &rows) ||
+	if (!cfi_check_program(f->cie.initial_instructions, f->cie.initial_instructions_end,
+			       &rows) ||
 	    !cfi_check_program(p, f->limit, &rows))
 		return false;
 	size = rows * ((uint64_t)(f->limit - p) + WORK_ROW);
@@ -314,8 +295,7 @@ static void put_id(uint8_t *entry, uint64_t distance)
 	memcpy(entry + at, &distance, size);
 }
 
-int cfi_function_open(struct cfi_function *c, const struct cfi_source *s,
-		      size_t n, uint64_t *work)
+int cfi_function_open(struct cfi_function *c, const struct cfi_source *s, size_t n, uint64_t *work)
 {
 	const uint64_t at = s->entries[n].at;
 	struct made_section section = {.name = ".eh_frame"};

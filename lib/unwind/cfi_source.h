@@ -47,8 +47,7 @@ struct cfi_source {
  * of which the first counts where some start together. Returns 0, also if there
  * is no such section or it is malformed, or -ENOMEM.
  */
-must_check int cfi_source_open(struct cfi_source *s, const struct elf_file *f,
-			       bool is_eh);
+must_check int cfi_source_open(struct cfi_source *s, const struct elf_file *f, bool is_eh);
 void cfi_source_close(struct cfi_source *s);
 
 /* One function for libdw. */
@@ -63,8 +62,7 @@ struct cfi_function {
  * its rows is subtracted from *work. Returns 0, -ENODATA if libdw is not to see
  * it or refuses it, -ENOMEM.
  */
-must_check int cfi_function_open(struct cfi_function *c,
-				 const struct cfi_source *s, size_t n,
+must_check int cfi_function_open(struct cfi_function *c, const struct cfi_source *s, size_t n,
 				 uint64_t *work);
 void cfi_function_close(struct cfi_function *c);
 

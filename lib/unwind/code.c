@@ -32,8 +32,7 @@ enum { FACT_UNKNOWN, FACT_NONE, FACT_LAST, FACT_INDIRECT, FACT_N };
 /* Bytes that are looked at for a unit of a budget. */
 #define FRAME_BYTES 4
 
-size_t code_read(const struct code_at *c, uint64_t vaddr, uint8_t *bytes,
-		 size_t n)
+size_t code_read(const struct code_at *c, uint64_t vaddr, uint8_t *bytes, size_t n)
 {
 	struct unwind_cache *cache = c->space->cache;
 	struct cache_source source = space_source(c->space, c->map);
@@ -42,8 +41,7 @@ size_t code_read(const struct code_at *c, uint64_t vaddr, uint8_t *bytes,
 	uint64_t left;
 	int fd;
 
-	if (!image_file_offset(image, vaddr, &offset, &left) ||
-	    image->unread_at == cache->clock)
+	if (!image_file_offset(image, vaddr, &offset, &left) || image->unread_at == cache->clock)
 		return 0;
 	n = (size_t)min_u64(n, left);
 	fd = cache_fd(cache, image, &source);
@@ -79,9 +77,8 @@ struct space_mapping *code_mapping(struct unwind_space *s, uint64_t addr,
 	return m;
 }
 
-bool code_ask(struct unwind_space *s, enum code_question question,
-	      uint64_t addr, uint64_t distance, struct code_at *ret,
-	      uint32_t *fact)
+bool code_ask(struct unwind_space *s, enum code_question question, uint64_t addr, uint64_t distance,
+	      struct code_at *ret, uint32_t *fact)
 {
 	const uint64_t half = UINT64_C(1) << (DISTANCE_BITS - 1);
 	const struct map *map;
@@ -125,8 +122,8 @@ static bool read_call(const struct code_at *c, uint32_t *ret)
 			*ret = FACT_LAST;
 		break;
 	case CPU_CALL_DIRECT:
-		target = behind_it + (uint64_t)(int64_t)displacement -
-			 c->mapping->image->base + FACT_N;
+		target = behind_it + (uint64_t)(int64_t)displacement - c->mapping->image->base +
+			 FACT_N;
 		/* Code does not call itself out of its file. */
 		if (target >= FACT_N && target <= UINT32_MAX)
 			*ret = (uint32_t)target;
@@ -138,14 +135,12 @@ static bool read_call(const struct code_at *c, uint32_t *ret)
 	return true;
 }
 
-enum code_call code_call_before(struct unwind_space *s, uint64_t addr,
-				uint64_t *ret_target)
+enum code_call code_call_before(struct unwind_space *s, uint64_t addr, uint64_t *ret_target)
 {
 	uint32_t fact = FACT_UNKNOWN;
 	struct code_at c;
 
-	if (code_ask(s, CODE_CALLS, addr - 1, 0, &c, &fact) &&
-	    read_call(&c, &fact))
+	if (code_ask(s, CODE_CALLS, addr - 1, 0, &c, &fact) && read_call(&c, &fact))
 		code_remember(&c, fact);
 	switch (fact) {
 	case FACT_UNKNOWN:
@@ -157,8 +152,7 @@ enum code_call code_call_before(struct unwind_space *s, uint64_t addr,
 	case FACT_INDIRECT:
 		return CODE_CALL_INDIRECT;
 	}
-	*ret_target =
-		c.mapping->bias + c.mapping->image->base + (fact - FACT_N);
+	*ret_target = c.mapping->bias + c.mapping->image->base + (fact - FACT_N);
 	return CODE_CALL_DIRECT;
 }
 
@@ -212,8 +206,7 @@ static size_t function_size(const struct code_at *c, size_t max)
 	while (size < max) {
 		size_t middle = max - (max - size) / 2;
 
-		if (rows_function(rows, c->vaddr + middle - 1, &start) &&
-		    start == c->vaddr)
+		if (rows_function(rows, c->vaddr + middle - 1, &start) && start == c->vaddr)
 			size = middle;
 		else
 			max = middle - 1;
@@ -232,8 +225,7 @@ bool code_is_birth(struct unwind_space *s, uint64_t addr)
 	if (!code_ask(s, CODE_BIRTHS, addr, 0, &c, &fact))
 		return fact != 0;
 	n = code_read(&c, c.vaddr, code, sizeof(code));
-	n_before =
-		code_read(&c, c.vaddr - sizeof(before), before, sizeof(before));
+	n_before = code_read(&c, c.vaddr - sizeof(before), before, sizeof(before));
 	fact = cpu_is_birth(before, n_before, code, n);
 	code_remember(&c, fact);
 	return fact != 0;
@@ -246,10 +238,8 @@ static bool read_varies(const struct code_at *c, size_t size)
 	size_t n;
 
 	for (size_t at = 0; at < size; at += n - FRAME_OVERLAP) {
-		n = code_read(c, c->vaddr + at, code,
-			      min_size(sizeof(code), size - at));
-		if (n < min_size(sizeof(code), size - at) ||
-		    cpu_frame_varies(code, n))
+		n = code_read(c, c->vaddr + at, code, min_size(sizeof(code), size - at));
+		if (n < min_size(sizeof(code), size - at) || cpu_frame_varies(code, n))
 			return true;
 		if (n == size - at)
 			break;
@@ -291,8 +281,7 @@ bool code_jumps_to(struct unwind_space *s, uint64_t from, uint64_t to)
 	return fact != 0;
 }
 
-bool code_may_call(struct unwind_space *s, uint64_t ra, uint64_t pc,
-		   uint64_t max)
+bool code_may_call(struct unwind_space *s, uint64_t ra, uint64_t pc, uint64_t max)
 {
 	const struct map *map;
 	const struct space_mapping *m = code_mapping(s, pc, &map), *called;
@@ -317,6 +306,5 @@ bool code_may_call(struct unwind_space *s, uint64_t ra, uint64_t pc,
 	case CODE_CALL_INDIRECT:
 		break;
 	}
-	return symbols_find(&m->image->symbols, pc - m->bias, &name, &offset) &&
-	       offset < max;
+	return symbols_find(&m->image->symbols, pc - m->bias, &name, &offset) && offset < max;
 }

@@ -21,8 +21,7 @@ enum code_call {
 };
 
 /* What ends at the return address addr. *ret_target is an address in memory. */
-enum code_call code_call_before(struct unwind_space *s, uint64_t addr,
-				uint64_t *ret_target);
+enum code_call code_call_before(struct unwind_space *s, uint64_t addr, uint64_t *ret_target);
 
 /* cpu_frame_size of the function that starts at addr. */
 bool code_frame_size(struct unwind_space *s, uint64_t addr, uint32_t *ret_size);
@@ -45,8 +44,7 @@ bool code_jumps_to(struct unwind_space *s, uint64_t from, uint64_t to);
  * no CFI? It leads to a place in front of pc, at most max bytes; or, through a
  * PLT or a pointer, anywhere, and pc's symbol begins that near.
  */
-bool code_may_call(struct unwind_space *s, uint64_t ra, uint64_t pc,
-		   uint64_t max);
+bool code_may_call(struct unwind_space *s, uint64_t ra, uint64_t pc, uint64_t max);
 
 /*
  * Code that pushes nothing is short: system calls, copies, stubs. Longer code
@@ -75,15 +73,14 @@ struct code_way {
 	/* What comes back to addr is passed on to exit(), or a thread's end. */
 	bool exits;
 };
-bool code_way_back(struct unwind_space *s, uint64_t addr, uint32_t *budget,
-		   struct code_way *ret);
+bool code_way_back(struct unwind_space *s, uint64_t addr, uint32_t *budget, struct code_way *ret);
 
 /*
  * The same at to, by the way there from the start of a function, whatever comes
  * behind.
  */
-bool code_way_there(struct unwind_space *s, uint64_t from, uint64_t to,
-		    uint32_t *budget, struct code_way *ret);
+bool code_way_there(struct unwind_space *s, uint64_t from, uint64_t to, uint32_t *budget,
+		    struct code_way *ret);
 
 /*
  * x86_64_installs of the code at addr, in a function that may; false, too, if

@@ -42,9 +42,8 @@ struct code_at {
  * A key has 32 bits for the place and 28 for the distance: of what is behind
  * the first 4 GiB of an image, or 128 MiB apart, there is no answer.
  */
-bool code_ask(struct unwind_space *s, enum code_question question,
-	      uint64_t addr, uint64_t distance, struct code_at *ret,
-	      uint32_t *fact);
+bool code_ask(struct unwind_space *s, enum code_question question, uint64_t addr, uint64_t distance,
+	      struct code_at *ret, uint32_t *fact);
 
 /*
  * Keeps an answer, but none of a call in which code could not be read: this may
@@ -61,7 +60,6 @@ struct space_mapping *code_mapping(struct unwind_space *s, uint64_t addr,
  * Reads up to n bytes of code at vaddr from the image's file. Where that can't
  * be had, there are none in the whole call of the module.
  */
-size_t code_read(const struct code_at *c, uint64_t vaddr, uint8_t *bytes,
-		 size_t n);
+size_t code_read(const struct code_at *c, uint64_t vaddr, uint8_t *bytes, size_t n);
 
 #endif

@@ -23,9 +23,7 @@ static uint32_t tail_of(const struct code_at *c, const struct symbol *symbol)
 	size_t n;
 
 	if (!code_ask(c->space, CODE_TAILS,
-		      c->mapping->bias + c->mapping->image->base +
-			      symbol->start,
-		      0, &tail, &fact))
+		      c->mapping->bias + c->mapping->image->base + symbol->start, 0, &tail, &fact))
 		return fact;
 	n = code_read(&tail, tail.vaddr, code, symbol->size);
 	if (n == symbol->size && code[n - TAIL_SIZE] == 0xe9) {

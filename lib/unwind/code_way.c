@@ -35,8 +35,7 @@ static struct x86_64_code code_of(struct code_at *c, uint32_t budget)
 	return (struct x86_64_code){
 		.read = read_way,
 		.ctx = c,
-		.steps_max =
-			(uint32_t)min_u64(WAY_STEPS_MAX, budget / WAY_STEP),
+		.steps_max = (uint32_t)min_u64(WAY_STEPS_MAX, budget / WAY_STEP),
 	};
 }
 
@@ -44,13 +43,11 @@ static struct x86_64_code code_of(struct code_at *c, uint32_t budget)
  * Pays for what was read, and keeps the answer. Where less was read than may be
  * there may be one another time.
  */
-static void finish(const struct code_at *c, const struct x86_64_code *code,
-		   uint32_t fact, uint32_t *budget)
+static void finish(const struct code_at *c, const struct x86_64_code *code, uint32_t fact,
+		   uint32_t *budget)
 {
-	*budget -=
-		(uint32_t)min_u64(*budget, WAY_START + code->steps * WAY_STEP);
-	if (fact != 0 || code->steps < code->steps_max ||
-	    code->steps_max == WAY_STEPS_MAX)
+	*budget -= (uint32_t)min_u64(*budget, WAY_START + code->steps * WAY_STEP);
+	if (fact != 0 || code->steps < code->steps_max || code->steps_max == WAY_STEPS_MAX)
 		code_remember(c, fact);
 }
 
@@ -60,8 +57,7 @@ static void finish(const struct code_at *c, const struct x86_64_code *code,
  */
 static bool does_exit(const struct code_at *c)
 {
-	static const char *const names[] = {"exit", "_exit", "pthread_exit",
-					    "__pthread_exit"};
+	static const char *const names[] = {"exit", "_exit", "pthread_exit", "__pthread_exit"};
 	uint8_t code[8];
 	const char *name;
 	uint64_t target, offset;
@@ -75,9 +71,7 @@ static bool does_exit(const struct code_at *c)
 		return false;
 	memcpy(&distance, code + pos + 3, sizeof(distance));
 	target = c->vaddr + pos + 7 + (uint64_t)(int64_t)distance;
-	if (!symbols_find(&c->mapping->image->symbols, target, &name,
-			  &offset) ||
-	    offset != 0)
+	if (!symbols_find(&c->mapping->image->symbols, target, &name, &offset) || offset != 0)
 		return false;
 	for (size_t i = 0; i < array_size(names); i++)
 		if (strcmp(name, names[i]) == 0)
@@ -87,11 +81,10 @@ static bool does_exit(const struct code_at *c)
 
 static uint32_t fact_of_way(const struct x86_64_way *way)
 {
-	uint32_t fp =
-		way->fp == X86_64_WAY_FP_SAME ? 0 : (way->ra - way->fp) / 8;
+	uint32_t fp = way->fp == X86_64_WAY_FP_SAME ? 0 : (way->ra - way->fp) / 8;
 
-	return WAY_FOUND | (way->has_call ? WAY_HAS_CALL : 0) |
-	       way->ra / 8 << WAY_RA_SHIFT | fp << WAY_FP_SHIFT;
+	return WAY_FOUND | (way->has_call ? WAY_HAS_CALL : 0) | way->ra / 8 << WAY_RA_SHIFT |
+	       fp << WAY_FP_SHIFT;
 }
 
 static bool way_of_fact(uint32_t fact, struct code_way *ret)
@@ -108,8 +101,7 @@ static bool way_of_fact(uint32_t fact, struct code_way *ret)
 	return (fact & WAY_FOUND) != 0;
 }
 
-bool code_way_back(struct unwind_space *s, uint64_t addr, uint32_t *budget,
-		   struct code_way *ret)
+bool code_way_back(struct unwind_space *s, uint64_t addr, uint32_t *budget, struct code_way *ret)
 {
 	struct x86_64_code code;
 	struct x86_64_way way;
@@ -127,19 +119,17 @@ bool code_way_back(struct unwind_space *s, uint64_t addr, uint32_t *budget,
 	return way_of_fact(fact, ret);
 }
 
-bool code_way_there(struct unwind_space *s, uint64_t from, uint64_t to,
-		    uint32_t *budget, struct code_way *ret)
+bool code_way_there(struct unwind_space *s, uint64_t from, uint64_t to, uint32_t *budget,
+		    struct code_way *ret)
 {
 	struct x86_64_code code;
 	struct x86_64_way way;
 	uint32_t fact = 0;
 	struct code_at c;
 
-	if (!CPU_LINK_REGISTER &&
-	    code_ask(s, CODE_HEIGHTS, from, to - from, &c, &fact)) {
+	if (!CPU_LINK_REGISTER && code_ask(s, CODE_HEIGHTS, from, to - from, &c, &fact)) {
 		code = code_of(&c, *budget);
-		if (x86_64_way_there(&code, c.vaddr, c.vaddr + (to - from),
-				     &way))
+		if (x86_64_way_there(&code, c.vaddr, c.vaddr + (to - from), &way))
 			fact = fact_of_way(&way);
 		finish(&c, &code, fact, budget);
 	}
@@ -153,8 +143,7 @@ bool code_installs(struct unwind_space *s, uint64_t addr)
 	struct code_at c;
 
 	if (code_ask(s, CODE_INSTALLS, addr, 0, &c, &fact)) {
-		fact = x86_64_installs(
-			code, code_read(&c, c.vaddr, code, sizeof(code)));
+		fact = x86_64_installs(code, code_read(&c, c.vaddr, code, sizeof(code)));
 		code_remember(&c, fact);
 	}
 	return fact != 0;

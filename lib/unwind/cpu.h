@@ -112,8 +112,7 @@ enum cpu_call {
  * one.
  */
 #define CPU_CALL_MAX 8
-enum cpu_call cpu_call_before(const uint8_t *code, size_t n,
-			      int32_t *ret_displacement);
+enum cpu_call cpu_call_before(const uint8_t *code, size_t n, int32_t *ret_displacement);
 
 /*
  * The distance from the frame pointer down to the stack pointer that a function
@@ -161,8 +160,7 @@ bool cpu_never_returns(const uint8_t *code, size_t n);
  */
 #define CPU_BIRTH_MAX	 64
 #define CPU_BIRTH_BEFORE 9 /* clone3 of glibc, at the call */
-bool cpu_is_birth(const uint8_t *before, size_t n_before, const uint8_t *code,
-		  size_t n);
+bool cpu_is_birth(const uint8_t *before, size_t n_before, const uint8_t *code, size_t n);
 
 /* May a system call have come back to it just now, with 0? Of x86-64 only. */
 bool cpu_has_zero_of_call(uint64_t known, const uint64_t *r);

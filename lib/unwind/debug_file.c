@@ -46,8 +46,8 @@ static int by_build_id(const struct image *i, const struct cache_source *source)
 }
 
 /* The name and the checksum in .gnu_debuglink. */
-static bool read_link(const struct elf_file *f,
-		      char ret_name[UNWIND_DEBUG_LINK_MAX], uint32_t *ret_crc)
+static bool read_link(const struct elf_file *f, char ret_name[UNWIND_DEBUG_LINK_MAX],
+		      uint32_t *ret_crc)
 {
 	uint8_t *bytes;
 	GElf_Shdr shdr;
@@ -57,8 +57,7 @@ static bool read_link(const struct elf_file *f,
 
 	if (!scn || elf_file_contents(f, scn, &shdr, LINK_MAX, &bytes, &size))
 		return false;
-	if (file_name_is_plain((const char *)bytes,
-			       min_size(size, UNWIND_DEBUG_LINK_MAX))) {
+	if (file_name_is_plain((const char *)bytes, min_size(size, UNWIND_DEBUG_LINK_MAX))) {
 		crc_at = align_up(strlen((const char *)bytes) + 1, 4);
 		good = crc_at + sizeof(*ret_crc) <= size;
 	}
@@ -77,12 +76,10 @@ static bool has_crc(int fd, uint32_t crc)
 	uint32_t its = 0;
 	struct stat st;
 
-	if (fstat(fd, &st) || st.st_size <= 0 ||
-	    (uint64_t)st.st_size > DEBUG_FILE_LINKED_MAX)
+	if (fstat(fd, &st) || st.st_size <= 0 || (uint64_t)st.st_size > DEBUG_FILE_LINKED_MAX)
 		return false;
 	for (uint64_t pos = 0; pos < (uint64_t)st.st_size;) {
-		size_t n = (size_t)min_u64((uint64_t)st.st_size - pos,
-					   sizeof(block));
+		size_t n = (size_t)min_u64((uint64_t)st.st_size - pos, sizeof(block));
 
 		if (pread_all(fd, block, n, pos))
 			return false;
@@ -101,8 +98,7 @@ static int by_link(const struct elf_file *f, const struct cache_source *source)
 	if (!source->files->debug_link || !read_link(f, name, &crc))
 		return -1;
 	reading_set(source->reading, 0);
-	if (source->files->debug_link(source->ctx, source->start, source->end,
-				      name, &fd))
+	if (source->files->debug_link(source->ctx, source->start, source->end, name, &fd))
 		return -1;
 	source_reads(source);
 	if (!has_crc(fd, crc))
@@ -130,12 +126,10 @@ static int from_debugdata(const struct elf_file *f, int *ret_fd)
 
 	if (!scn)
 		return 0;
-	r = elf_file_contents(f, scn, &shdr, DEBUG_FILE_PACKED_MAX, &packed,
-			      &packed_size);
+	r = elf_file_contents(f, scn, &shdr, DEBUG_FILE_PACKED_MAX, &packed, &packed_size);
 	if (r)
 		return r == -ENOMEM ? r : 0;
-	r = unpack_xz(packed, packed_size, DEBUG_FILE_PACKED_MAX, &bytes,
-		      &size);
+	r = unpack_xz(packed, packed_size, DEBUG_FILE_PACKED_MAX, &bytes, &size);
 	free(packed);
 	if (r)
 		return r == -ENOMEM ? r : 0;
@@ -144,8 +138,8 @@ static int from_debugdata(const struct elf_file *f, int *ret_fd)
 	return 0;
 }
 
-int debug_file_open(const struct image *i, int fd,
-		    const struct cache_source *source, bool packed, int *ret_fd)
+int debug_file_open(const struct image *i, int fd, const struct cache_source *source, bool packed,
+		    int *ret_fd)
 {
 	struct elf_file f;
 	int r = 0;

@@ -105,12 +105,10 @@ static bool demangle(const char *raw, int options, struct output *o)
 	return cplus_demangle_v3_callback(raw, options, take, o) != 0;
 }
 
-bool unwind_demangle(const char *raw, bool with_parameters, char *out,
-		     size_t size)
+bool unwind_demangle(const char *raw, bool with_parameters, char *out, size_t size)
 {
 	struct output o = {.bytes = out, .size = size};
-	int options = with_parameters ? DMGL_PARAMS | DMGL_ANSI | DMGL_RET_DROP
-				      : DMGL_NO_OPTS;
+	int options = with_parameters ? DMGL_PARAMS | DMGL_ANSI | DMGL_RET_DROP : DMGL_NO_OPTS;
 
 	if (!is_mangled(raw) || !demangle(raw, options, &o) || o.used == 0)
 		return false;

@@ -43,15 +43,12 @@ static bool headers_bounded(int fd)
 	Elf64_Ehdr ehdr;
 	Elf64_Shdr first;
 
-	if (pread_all(fd, &ehdr, sizeof(ehdr), 0) ||
-	    memcmp(ehdr.e_ident, ELFMAG, SELFMAG) != 0 ||
-	    ehdr.e_ident[EI_CLASS] != ELFCLASS64 ||
-	    ehdr.e_ident[EI_DATA] != ELFDATA2LSB ||
+	if (pread_all(fd, &ehdr, sizeof(ehdr), 0) || memcmp(ehdr.e_ident, ELFMAG, SELFMAG) != 0 ||
+	    ehdr.e_ident[EI_CLASS] != ELFCLASS64 || ehdr.e_ident[EI_DATA] != ELFDATA2LSB ||
 	    (ehdr.e_type != ET_EXEC && ehdr.e_type != ET_DYN))
 		return false;
 	if (ehdr.e_phnum == 0 || ehdr.e_phnum > ELF_PHDRS_MAX ||
-	    ehdr.e_phentsize != sizeof(Elf64_Phdr) ||
-	    ehdr.e_shnum > ELF_SECTIONS_MAX)
+	    ehdr.e_phentsize != sizeof(Elf64_Phdr) || ehdr.e_shnum > ELF_SECTIONS_MAX)
 		return false;
 	if (ehdr.e_shoff == 0 || ehdr.e_shnum != 0)
 		return true;
@@ -129,12 +126,10 @@ static bool is_section(const char *its, const char *name)
 {
 	return strcmp(its, name) == 0 ||
 	       (has_prefix(its, ".zdebug_") && has_prefix(name, ".debug_") &&
-		strcmp(its + strlen(".zdebug_"), name + strlen(".debug_")) ==
-			0);
+		strcmp(its + strlen(".zdebug_"), name + strlen(".debug_")) == 0);
 }
 
-Elf_Scn *elf_file_section(const struct elf_file *f, const char *name,
-			  GElf_Shdr *ret)
+Elf_Scn *elf_file_section(const struct elf_file *f, const char *name, GElf_Shdr *ret)
 {
 	Elf_Scn *scn = NULL;
 	size_t n = 0;
@@ -142,15 +137,14 @@ Elf_Scn *elf_file_section(const struct elf_file *f, const char *name,
 	if (f->shstrndx == 0)
 		return NULL;
 	while ((scn = elf_nextscn(f->elf, scn)) && n++ < ELF_SECTIONS_MAX) {
-		if (gelf_getshdr(scn, ret) &&
-		    is_section(section_name(f, ret), name))
+		if (gelf_getshdr(scn, ret) && is_section(section_name(f, ret), name))
 			return scn;
 	}
 	return NULL;
 }
 
-int elf_file_read(const struct elf_file *f, uint64_t offset, uint64_t size,
-		  size_t max, uint8_t **ret)
+int elf_file_read(const struct elf_file *f, uint64_t offset, uint64_t size, size_t max,
+		  uint8_t **ret)
 {
 	uint8_t *bytes;
 	int r;
@@ -191,29 +185,26 @@ static int copy_data(Elf_Scn *scn, size_t max, uint8_t **ret, size_t *ret_size)
 }
 
 /* size and max have been compared; the bytes are in the file. */
-static int decompress_zstd(const struct elf_file *f, const GElf_Shdr *shdr,
-			   size_t size, uint8_t **ret, size_t *ret_size)
+static int decompress_zstd(const struct elf_file *f, const GElf_Shdr *shdr, size_t size,
+			   uint8_t **ret, size_t *ret_size)
 {
 	uint8_t *in;
 	int r;
 
 	if (shdr->sh_size <= sizeof(Elf64_Chdr) || size == 0)
 		return -ENODATA;
-	r = elf_file_read(f, shdr->sh_offset, shdr->sh_size, shdr->sh_size,
-			  &in);
+	r = elf_file_read(f, shdr->sh_offset, shdr->sh_size, shdr->sh_size, &in);
 	if (r)
 		return r;
-	r = unpack_zstd(in + sizeof(Elf64_Chdr),
-			shdr->sh_size - sizeof(Elf64_Chdr), size, ret);
+	r = unpack_zstd(in + sizeof(Elf64_Chdr), shdr->sh_size - sizeof(Elf64_Chdr), size, ret);
 	free(in);
 	if (r == 0)
 		*ret_size = size;
 	return r;
 }
 
-static int decompress(const struct elf_file *f, Elf_Scn *scn,
-		      const GElf_Shdr *shdr, size_t max, uint8_t **ret,
-		      size_t *ret_size)
+static int decompress(const struct elf_file *f, Elf_Scn *scn, const GElf_Shdr *shdr, size_t max,
+		      uint8_t **ret, size_t *ret_size)
 {
 	GElf_Chdr chdr;
 
@@ -229,9 +220,8 @@ static int decompress(const struct elf_file *f, Elf_Scn *scn,
 }
 
 /* A .zdebug_ section: before SHF_COMPRESSED, and of old tools still. */
-static int decompress_gnu(const struct elf_file *f, Elf_Scn *scn,
-			  const GElf_Shdr *shdr, size_t max, uint8_t **ret,
-			  size_t *ret_size)
+static int decompress_gnu(const struct elf_file *f, Elf_Scn *scn, const GElf_Shdr *shdr, size_t max,
+			  uint8_t **ret, size_t *ret_size)
 {
 	uint8_t header[GNU_COMPRESSED_HEADER];
 	uint64_t size = 0;
@@ -249,12 +239,10 @@ static int decompress_gnu(const struct elf_file *f, Elf_Scn *scn,
 	return copy_data(scn, max, ret, ret_size);
 }
 
-int elf_file_contents(const struct elf_file *f, Elf_Scn *scn,
-		      const GElf_Shdr *shdr, size_t max, uint8_t **ret,
-		      size_t *ret_size)
+int elf_file_contents(const struct elf_file *f, Elf_Scn *scn, const GElf_Shdr *shdr, size_t max,
+		      uint8_t **ret, size_t *ret_size)
 {
-	bool is_gnu = f->shstrndx != 0 &&
-		      has_prefix(section_name(f, shdr), ".zdebug_");
+	bool is_gnu = f->shstrndx != 0 && has_prefix(section_name(f, shdr), ".zdebug_");
 	int r;
 
 	if (shdr->sh_type == SHT_NOBITS)
@@ -263,8 +251,7 @@ int elf_file_contents(const struct elf_file *f, Elf_Scn *scn,
 		/* What libelf is to read has to be in the file and bounded. */
 		if (shdr->sh_size > max)
 			return -E2BIG;
-		if (shdr->sh_offset > f->size ||
-		    shdr->sh_size > f->size - shdr->sh_offset)
+		if (shdr->sh_offset > f->size || shdr->sh_size > f->size - shdr->sh_offset)
 			return -ENODATA;
 		return is_gnu ? decompress_gnu(f, scn, shdr, max, ret, ret_size)
 			      : decompress(f, scn, shdr, max, ret, ret_size);

@@ -44,8 +44,7 @@ void elf_file_close(struct elf_file *f);
  * The section of that name, with its header; NULL if there is none. ".debug_x"
  * finds ".zdebug_x", too.
  */
-Elf_Scn *elf_file_section(const struct elf_file *f, const char *name,
-			  GElf_Shdr *ret);
+Elf_Scn *elf_file_section(const struct elf_file *f, const char *name, GElf_Shdr *ret);
 
 /* The first program header of that type. */
 bool elf_file_phdr(const struct elf_file *f, uint32_t type, GElf_Phdr *ret);
@@ -54,17 +53,16 @@ bool elf_file_phdr(const struct elf_file *f, uint32_t type, GElf_Phdr *ret);
  * size bytes at offset, in memory that the caller frees. Returns 0, -E2BIG
  * above max, -ENODATA if the file ends before, -ENOMEM, pread's error.
  */
-must_check int elf_file_read(const struct elf_file *f, uint64_t offset,
-			     uint64_t size, size_t max, uint8_t **ret);
+must_check int elf_file_read(const struct elf_file *f, uint64_t offset, uint64_t size, size_t max,
+			     uint8_t **ret);
 
 /*
  * A section's contents, decompressed (SHF_COMPRESSED by zlib or zstd, .zdebug_
  * by zlib). Returns as elf_file_read, -ENODATA for a section without contents
  * in the file, too.
  */
-must_check int elf_file_contents(const struct elf_file *f, Elf_Scn *scn,
-				 const GElf_Shdr *shdr, size_t max,
-				 uint8_t **ret, size_t *ret_size);
+must_check int elf_file_contents(const struct elf_file *f, Elf_Scn *scn, const GElf_Shdr *shdr,
+				 size_t max, uint8_t **ret, size_t *ret_size);
 
 /* Reads all of n bytes at offset. Returns 0, -ENODATA or pread's error. */
 must_check int pread_all(int fd, void *bytes, size_t n, uint64_t offset);

@@ -7,8 +7,8 @@
 /* DWARF asks for none; the deepest of real CFI is 3. */
 #define DEPTH_MAX 32
 
-enum expr_result stack_read(const struct stack_bytes *stack, uint64_t addr,
-			    size_t size, uint64_t *ret)
+enum expr_result stack_read(const struct stack_bytes *stack, uint64_t addr, size_t size,
+			    uint64_t *ret)
 {
 	const uint8_t *from;
 	uint64_t value = 0;
@@ -26,8 +26,7 @@ enum expr_result stack_read(const struct stack_bytes *stack, uint64_t addr,
 }
 
 /* Operations on the two topmost entries: a stands below b. */
-static enum expr_result binary(uint8_t op, uint64_t a, uint64_t b,
-			       uint64_t *ret)
+static enum expr_result binary(uint8_t op, uint64_t a, uint64_t b, uint64_t *ret)
 {
 	switch (op) {
 	case DW_OP_and:
@@ -138,10 +137,9 @@ int expr_op_known(uint8_t op)
 	return operands(op) >= 0;
 }
 
-enum expr_result expr_eval(const struct expr_op *ops, size_t n,
-			   const struct frame_regs *regs,
-			   const struct stack_bytes *stack, uint64_t cfa,
-			   uint64_t *top, uint64_t *ret_missing, uint64_t *ret)
+enum expr_result expr_eval(const struct expr_op *ops, size_t n, const struct frame_regs *regs,
+			   const struct stack_bytes *stack, uint64_t cfa, uint64_t *top,
+			   uint64_t *ret_missing, uint64_t *ret)
 {
 	uint64_t s[DEPTH_MAX + 1]; /* s[0] is below the first entry */
 	size_t depth = 0;
@@ -161,8 +159,7 @@ enum expr_result expr_eval(const struct expr_op *ops, size_t n,
 			s[++depth] = (uint64_t)o->value;
 			break;
 		case DW_OP_bregx:
-			if (o->reg >= SAMPLE_REGS_MAX ||
-			    !(regs->known >> o->reg & 1))
+			if (o->reg >= SAMPLE_REGS_MAX || !(regs->known >> o->reg & 1))
 				return EXPR_UNKNOWN_REGISTER;
 			s[++depth] = regs->r[o->reg] + (uint64_t)o->value;
 			break;
@@ -180,8 +177,7 @@ enum expr_result expr_eval(const struct expr_op *ops, size_t n,
 				return EXPR_UNREADABLE;
 			}
 			if (s[depth] >= stack->lo && s[depth] < stack->hi)
-				*top = max_u64(*top,
-					       s[depth] + (uint64_t)o->value);
+				*top = max_u64(*top, s[depth] + (uint64_t)o->value);
 			s[depth] = t;
 			break;
 		case DW_OP_dup:

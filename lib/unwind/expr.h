@@ -56,17 +56,16 @@ enum expr_result {
 int expr_op_known(uint8_t op);
 
 /* Eight bytes (or size of them) at addr, little-endian, zero-extended. */
-enum expr_result stack_read(const struct stack_bytes *stack, uint64_t addr,
-			    size_t size, uint64_t *ret);
+enum expr_result stack_read(const struct stack_bytes *stack, uint64_t addr, size_t size,
+			    uint64_t *ret);
 
 /*
  * Evaluates n operations. cfa is what DW_OP_call_frame_cfa gives. The end
  * (exclusive) of the highest byte of [lo, hi) that was read raises *top; where
  * the result is EXPR_UNREADABLE, what could not be read goes to *ret_missing.
  */
-enum expr_result expr_eval(const struct expr_op *ops, size_t n,
-			   const struct frame_regs *regs,
-			   const struct stack_bytes *stack, uint64_t cfa,
-			   uint64_t *top, uint64_t *ret_missing, uint64_t *ret);
+enum expr_result expr_eval(const struct expr_op *ops, size_t n, const struct frame_regs *regs,
+			   const struct stack_bytes *stack, uint64_t cfa, uint64_t *top,
+			   uint64_t *ret_missing, uint64_t *ret);
 
 #endif

@@ -43,16 +43,15 @@ static bool has(const struct gopclntab *t, uint64_t at, uint64_t size)
 	return at <= t->size && size <= t->size - at;
 }
 
-int gopclntab_parse(uint8_t *bytes, size_t size, uint64_t text,
-		    struct gopclntab *ret)
+int gopclntab_parse(uint8_t *bytes, size_t size, uint64_t text, struct gopclntab *ret)
 {
 	struct gopclntab t = {.bytes = bytes, .size = size};
 	uint64_t words[N_WORDS];
 	size_t shift;
 	uint64_t n;
 
-	if (size < HEADER_SIZE + sizeof(words) || bytes[4] != 0 ||
-	    bytes[5] != 0 || bytes[6] == 0 || bytes[7] != POINTER)
+	if (size < HEADER_SIZE + sizeof(words) || bytes[4] != 0 || bytes[5] != 0 || bytes[6] == 0 ||
+	    bytes[7] != POINTER)
 		return -ENODATA;
 	memcpy(words, bytes + HEADER_SIZE, sizeof(words));
 	switch (word_at(&t, 0, 4)) {
@@ -72,8 +71,7 @@ int gopclntab_parse(uint8_t *bytes, size_t size, uint64_t text,
 	n = words[N_FUNCS];
 	t.quantum = bytes[6];
 	/* Between names and tables stand those of units and of files. */
-	if (!has(&t, words[TEXT + shift], 1) ||
-	    !has(&t, words[TEXT + shift + 3], 1) ||
+	if (!has(&t, words[TEXT + shift], 1) || !has(&t, words[TEXT + shift + 3], 1) ||
 	    !has(&t, words[TEXT + shift + 4], 1) || n > size / t.word / 2 ||
 	    !has(&t, words[TEXT + shift + 4], (2 * n + 1) * t.word))
 		return -ENODATA;
@@ -97,11 +95,9 @@ static uint64_t relocated_text(const struct elf_file *f, uint64_t vaddr)
 	uint8_t *bytes;
 	size_t size;
 
-	if (!scn ||
-	    elf_file_contents(f, scn, &shdr, GOPCLNTAB_MAX, &bytes, &size))
+	if (!scn || elf_file_contents(f, scn, &shdr, GOPCLNTAB_MAX, &bytes, &size))
 		return 0;
-	for (size_t at = 0; at + sizeof(Elf64_Rela) <= size;
-	     at += sizeof(Elf64_Rela)) {
+	for (size_t at = 0; at + sizeof(Elf64_Rela) <= size; at += sizeof(Elf64_Rela)) {
 		Elf64_Rela rela;
 
 		memcpy(&rela, bytes + at, sizeof(rela));
@@ -144,8 +140,7 @@ void gopclntab_close(struct gopclntab *t)
 	t->bytes = NULL;
 }
 
-bool gopclntab_function(const struct gopclntab *t, size_t number,
-			struct gopclntab_function *ret)
+bool gopclntab_function(const struct gopclntab *t, size_t number, struct gopclntab_function *ret)
 {
 	const size_t entry = t->funcs + 2 * number * t->word;
 	const uint64_t start = word_at(t, entry, t->word) + t->text;
@@ -191,20 +186,17 @@ static int add_function(struct rows_builder *b, const struct gopclntab *t,
 		struct rule rule = {
 			.cfa = RULE_CFA_SP,
 			.ra_offset = -8,
-			.saved = {RULE_SAVED_UNDEFINED, RULE_SAVED_UNDEFINED,
-				  RULE_SAVED_UNDEFINED, RULE_SAVED_UNDEFINED,
-				  RULE_SAVED_UNDEFINED},
+			.saved = {RULE_SAVED_UNDEFINED, RULE_SAVED_UNDEFINED, RULE_SAVED_UNDEFINED,
+				  RULE_SAVED_UNDEFINED, RULE_SAVED_UNDEFINED},
 		};
 		uint64_t change, size, end;
 		int r;
 
-		if (!leb128_read(&at, all_end, &change) ||
-		    (change == 0 && pc > f->start) ||
-		    !leb128_read(&at, all_end, &size) || size == 0 ||
-		    change > UINT32_MAX || size > UINT32_MAX)
+		if (!leb128_read(&at, all_end, &change) || (change == 0 && pc > f->start) ||
+		    !leb128_read(&at, all_end, &size) || size == 0 || change > UINT32_MAX ||
+		    size > UINT32_MAX)
 			return 0;
-		height += change & 1 ? -(int64_t)(change >> 1) - 1
-				     : (int64_t)(change >> 1);
+		height += change & 1 ? -(int64_t)(change >> 1) - 1 : (int64_t)(change >> 1);
 		if (height < 0 || height > HEIGHT_MAX)
 			return 0;
 		end = f->end;
@@ -229,8 +221,7 @@ int gopclntab_rows(const struct gopclntab *t, uint64_t base, struct rows *ret)
 
 	r = rows_builder_init(&b, base);
 	for (size_t i = 0; r == 0 && i < t->n; i++) {
-		if (!gopclntab_function(t, i, &f) || f.start < done ||
-		    f.sp == 0)
+		if (!gopclntab_function(t, i, &f) || f.start < done || f.sp == 0)
 			continue;
 		done = f.end;
 		r = add_function(&b, t, &f, &steps);

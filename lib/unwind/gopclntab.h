@@ -51,19 +51,16 @@ void gopclntab_close(struct gopclntab *t);
  * As gopclntab_open, of bytes that stay the caller's. text: counts where the
  * table says 0, as one that is to be relocated does. Returns 0 or -ENODATA.
  */
-must_check int gopclntab_parse(uint8_t *bytes, size_t size, uint64_t text,
-			       struct gopclntab *ret);
+must_check int gopclntab_parse(uint8_t *bytes, size_t size, uint64_t text, struct gopclntab *ret);
 
 /* The function of this number, below n. False if it is malformed. */
-bool gopclntab_function(const struct gopclntab *t, size_t number,
-			struct gopclntab_function *ret);
+bool gopclntab_function(const struct gopclntab *t, size_t number, struct gopclntab_function *ret);
 
 /*
  * The rows of all functions: CFA and return address by the stack pointer.
  * Functions that are malformed or not in ascending order are left out. base: as
  * for rows. Returns 0 or -ENOMEM.
  */
-must_check int gopclntab_rows(const struct gopclntab *t, uint64_t base,
-			      struct rows *ret);
+must_check int gopclntab_rows(const struct gopclntab *t, uint64_t base, struct rows *ret);
 
 #endif

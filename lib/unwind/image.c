@@ -59,11 +59,10 @@ int image_identify(int fd, uint64_t seed, struct image_identity *ret)
 	return 0;
 }
 
-bool image_identity_equal(const struct image_identity *a,
-			  const struct image_identity *b)
+bool image_identity_equal(const struct image_identity *a, const struct image_identity *b)
 {
-	return file_identity_equal(&a->file, &b->file) &&
-	       a->content[0] == b->content[0] && a->content[1] == b->content[1];
+	return file_identity_equal(&a->file, &b->file) && a->content[0] == b->content[0] &&
+	       a->content[1] == b->content[1];
 }
 
 /* The segments, and the addresses from the first to the last. */
@@ -81,8 +80,7 @@ static int read_segments(struct image *i, const struct elf_file *f)
 		if (!gelf_getphdr(f->elf, (int)k, &p))
 			continue;
 		i->has_interpreter |= p.p_type == PT_INTERP;
-		if (p.p_type != PT_LOAD ||
-		    __builtin_add_overflow(p.p_vaddr, p.p_memsz, &p_end))
+		if (p.p_type != PT_LOAD || __builtin_add_overflow(p.p_vaddr, p.p_memsz, &p_end))
 			continue;
 		if (i->n_segments == 0)
 			i->base = p.p_vaddr;
@@ -98,8 +96,7 @@ static int read_segments(struct image *i, const struct elf_file *f)
 	return 0;
 }
 
-int image_new(int fd, const struct image_identity *identity, uint64_t seed,
-	      struct image **ret)
+int image_new(int fd, const struct image_identity *identity, uint64_t seed, struct image **ret)
 {
 	struct image *i = calloc(1, sizeof(*i));
 	struct elf_file f;
@@ -118,10 +115,8 @@ int image_new(int fd, const struct image_identity *identity, uint64_t seed,
 		i->has_symtab = symbols_has_symtab(&f);
 		i->is_go = elf_file_section(&f, ".go.buildinfo", &info) != NULL;
 		i->has_debug_info =
-			elf_file_section(&f, ".debug_info", &info) &&
-			info.sh_type != SHT_NOBITS;
-		i->is_elf = i->n_segments > 0 && i->size > 0 &&
-			    f.ehdr.e_machine == CPU_ELF_MACHINE;
+			elf_file_section(&f, ".debug_info", &info) && info.sh_type != SHT_NOBITS;
+		i->is_elf = i->n_segments > 0 && i->size > 0 && f.ehdr.e_machine == CPU_ELF_MACHINE;
 		elf_file_close(&f);
 		if (r) {
 			image_free(i);
@@ -184,9 +179,7 @@ const struct rows *image_rows(struct image *i, uint64_t vaddr)
 	const struct rows *rows = cfi_rows(i->cfi, vaddr);
 
 	/* C that is called from Go has CFI. */
-	return i->go.n > 0 && rows_find(rows, vaddr)->cfa == RULE_CFA_NONE
-		       ? &i->go
-		       : rows;
+	return i->go.n > 0 && rows_find(rows, vaddr)->cfa == RULE_CFA_NONE ? &i->go : rows;
 }
 
 static void find_switches(struct image *i)
@@ -208,14 +201,12 @@ static void find_switches(struct image *i)
 		struct image_switch *s = &i->switches[k];
 
 		s->kind = functions[k].kind;
-		if (!symbols_range(&i->symbols, functions[k].name, &s->start,
-				   &s->end))
+		if (!symbols_range(&i->symbols, functions[k].name, &s->start, &s->end))
 			s->start = s->end = 0;
 	}
 }
 
-const struct image_switch *image_switch_at(const struct image *i,
-					   uint64_t vaddr)
+const struct image_switch *image_switch_at(const struct image *i, uint64_t vaddr)
 {
 	for (size_t k = 0; i->is_go && k < IMAGE_SWITCHES; k++)
 		if (vaddr >= i->switches[k].start && vaddr < i->switches[k].end)
@@ -233,10 +224,8 @@ int image_load_symbols(struct image *i, int fd, int debug_fd)
 	if (i->symbols_tried || !i->is_elf)
 		return 0;
 	if (elf_file_open(&f, fd) == 0) {
-		has_debug =
-			debug_fd >= 0 && elf_file_open(&debug, debug_fd) == 0;
-		r = symbols_load(&f, has_debug ? &debug : NULL, i->base,
-				 &i->symbols);
+		has_debug = debug_fd >= 0 && elf_file_open(&debug, debug_fd) == 0;
+		r = symbols_load(&f, has_debug ? &debug : NULL, i->base, &i->symbols);
 		if (has_debug)
 			elf_file_close(&debug);
 		elf_file_close(&f);
@@ -280,20 +269,17 @@ size_t image_bytes(const struct image *i)
 {
 	/* A table's slot is a key and a value. */
 	return cfi_bytes(i->cfi) + i->go.bytes + i->symbols.bytes +
-	       (i->lines ? lines_bytes(i->lines) : 0) +
-	       i->facts.cap * 2 * sizeof(uint64_t);
+	       (i->lines ? lines_bytes(i->lines) : 0) + i->facts.cap * 2 * sizeof(uint64_t);
 }
 
-bool image_bias(const struct image *i, uint64_t map_start, uint64_t map_offset,
-		uint64_t *ret)
+bool image_bias(const struct image *i, uint64_t map_start, uint64_t map_offset, uint64_t *ret)
 {
 	for (size_t k = 0; i->is_elf && k < i->n_segments; k++) {
 		const struct image_segment *s = &i->segments[k];
 
 		/* The kernel maps from the page that the segment starts in. */
 		if (!s->exec || map_offset < (s->offset & ~(PAGE_MIN - 1ull)) ||
-		    (map_offset >= s->offset &&
-		     map_offset - s->offset >= s->file_size))
+		    (map_offset >= s->offset && map_offset - s->offset >= s->file_size))
 			continue;
 		*ret = map_start - map_offset + s->offset - s->vaddr;
 		return true;
@@ -301,8 +287,8 @@ bool image_bias(const struct image *i, uint64_t map_start, uint64_t map_offset,
 	return false;
 }
 
-bool image_file_offset(const struct image *i, uint64_t vaddr,
-		       uint64_t *ret_offset, uint64_t *ret_left)
+bool image_file_offset(const struct image *i, uint64_t vaddr, uint64_t *ret_offset,
+		       uint64_t *ret_left)
 {
 	for (size_t k = 0; k < i->n_segments; k++) {
 		const struct image_segment *s = &i->segments[k];

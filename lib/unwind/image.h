@@ -99,17 +99,15 @@ struct image {
  * Who the file behind fd is. Returns 0, -EINVAL if it is not a regular file,
  * -E2BIG for too large a copy of memory, -errno. seed goes into the hash.
  */
-must_check int image_identify(int fd, uint64_t seed,
-			      struct image_identity *ret);
-bool image_identity_equal(const struct image_identity *a,
-			  const struct image_identity *b);
+must_check int image_identify(int fd, uint64_t seed, struct image_identity *ret);
+bool image_identity_equal(const struct image_identity *a, const struct image_identity *b);
 
 /*
  * Makes an image of the file behind fd. It may turn out not to be an ELF file,
  * that is no error. seed goes into the tables. Returns 0 or -ENOMEM.
  */
-must_check int image_new(int fd, const struct image_identity *identity,
-			 uint64_t seed, struct image **ret);
+must_check int image_new(int fd, const struct image_identity *identity, uint64_t seed,
+			 struct image **ret);
 void image_free(struct image *i);
 
 /* Reads the CFI, and what Go has for it, once. Returns 0 or -ENOMEM. */
@@ -128,8 +126,7 @@ must_check int image_load_symbols(struct image *i, int fd, int debug_fd);
 must_check int image_load_lines(struct image *i, int fd, clock_fn cpu_ns);
 
 /* The function of these that vaddr lies in; NULL: none. */
-const struct image_switch *image_switch_at(const struct image *i,
-					   uint64_t vaddr);
+const struct image_switch *image_switch_at(const struct image *i, uint64_t vaddr);
 
 /* Frees rows, symbols and what else can be had again. */
 void image_drop(struct image *i);
@@ -141,11 +138,10 @@ size_t image_bytes(const struct image *i);
  * The load bias of a mapping of the file: what is added to an address of the
  * file to get the one in memory. False if no segment fits.
  */
-bool image_bias(const struct image *i, uint64_t map_start, uint64_t map_offset,
-		uint64_t *ret);
+bool image_bias(const struct image *i, uint64_t map_start, uint64_t map_offset, uint64_t *ret);
 
 /* Where in the file vaddr's byte is, and how many follow in its segment. */
-bool image_file_offset(const struct image *i, uint64_t vaddr,
-		       uint64_t *ret_offset, uint64_t *ret_left);
+bool image_file_offset(const struct image *i, uint64_t vaddr, uint64_t *ret_offset,
+		       uint64_t *ret_left);
 
 #endif

@@ -43,13 +43,11 @@ static bool read_table(struct lines *l, Dwarf_Die *unit)
 	Dwarf_Word offset;
 	size_t n;
 
-	if (dwarf_formudata(dwarf_attr(unit, DW_AT_stmt_list, &attr),
-			    &offset) ||
+	if (dwarf_formudata(dwarf_attr(unit, DW_AT_stmt_list, &attr), &offset) ||
 	    !lines_check_program(l->source.sections[LINES_LINE].bytes,
 				 l->source.sections[LINES_LINE].size, offset))
 		return false;
-	if (!lines_budget_take(b, &b->tables, 1) ||
-	    dwarf_getsrclines(unit, &rows, &n))
+	if (!lines_budget_take(b, &b->tables, 1) || dwarf_getsrclines(unit, &rows, &n))
 		return false;
 	if (!lines_budget_take(b, &b->tables, n * ROW_BYTES))
 		b->tables = 0;
@@ -58,10 +56,9 @@ static bool read_table(struct lines *l, Dwarf_Die *unit)
 
 static int index_unit(struct lines *l, Dwarf_Off offset, Dwarf_Off abbrevs)
 {
-	size_t size =
-		lines_check_abbrevs(l->source.sections[LINES_ABBREV].bytes,
-				    l->source.sections[LINES_ABBREV].size,
-				    abbrevs, l->budget.abbrevs + 1);
+	size_t size = lines_check_abbrevs(l->source.sections[LINES_ABBREV].bytes,
+					  l->source.sections[LINES_ABBREV].size, abbrevs,
+					  l->budget.abbrevs + 1);
 	struct lines_unit *u;
 	Dwarf_Die die;
 	int r;
@@ -70,14 +67,12 @@ static int index_unit(struct lines *l, Dwarf_Off offset, Dwarf_Off abbrevs)
 		return 0;
 	/* Not type units, what dwz made, or the stubs of split ones. */
 	if (!dwarf_offdie(l->source.dwarf, offset, &die) ||
-	    dwarf_tag(&die) != DW_TAG_compile_unit ||
-	    dwarf_hasattr(&die, DW_AT_GNU_dwo_name) ||
+	    dwarf_tag(&die) != DW_TAG_compile_unit || dwarf_hasattr(&die, DW_AT_GNU_dwo_name) ||
 	    dwarf_hasattr(&die, DW_AT_dwo_name))
 		return 0;
 	r = add_unit(l, offset, &u);
 	if (r == 0)
-		r = lines_ranges_add(&l->ranges, &die, &l->budget,
-				     (uint32_t)(l->n_units - 1));
+		r = lines_ranges_add(&l->ranges, &die, &l->budget, (uint32_t)(l->n_units - 1));
 	return r;
 }
 
@@ -88,16 +83,15 @@ static int index_units(struct lines *l)
 	int r = 0;
 
 	while (r == 0 && lines_budget_go_on(&l->budget) &&
-	       dwarf_next_unit(l->source.dwarf, at, &next, &header, NULL,
-			       &abbrevs, NULL, NULL, NULL, NULL) == 0) {
+	       dwarf_next_unit(l->source.dwarf, at, &next, &header, NULL, &abbrevs, NULL, NULL,
+			       NULL, NULL) == 0) {
 		r = index_unit(l, at + header, abbrevs);
 		if (next <= at)
 			break;
 		at = next;
 	}
 	if (l->ranges.n > 0)
-		qsort(l->ranges.v, l->ranges.n, sizeof(l->ranges.v[0]),
-		      lines_ranges_compare);
+		qsort(l->ranges.v, l->ranges.n, sizeof(l->ranges.v[0]), lines_ranges_compare);
 	return r;
 }
 
@@ -148,10 +142,8 @@ void lines_free(struct lines *l)
 size_t lines_bytes(const struct lines *l)
 {
 	return l->source.made.size + l->cap_units * sizeof(l->units[0]) +
-	       (LINES_RANGES_MAX - l->budget.ranges) *
-		       sizeof(struct lines_range) +
-	       (LINES_TABLES_MAX - l->budget.tables) +
-	       10 * (LINES_ABBREVS_MAX - l->budget.abbrevs);
+	       (LINES_RANGES_MAX - l->budget.ranges) * sizeof(struct lines_range) +
+	       (LINES_TABLES_MAX - l->budget.tables) + 10 * (LINES_ABBREVS_MAX - l->budget.abbrevs);
 }
 
 bool lines_cut(const struct lines *l)
@@ -163,17 +155,15 @@ static struct lines_unit *unit_at(struct lines *l, uint64_t vaddr)
 {
 	const struct lines_range *r = lines_ranges_find(&l->ranges, vaddr);
 
-	return r && vaddr < r->hi && r->first < l->n_units ? &l->units[r->first]
-							   : NULL;
+	return r && vaddr < r->hi && r->first < l->n_units ? &l->units[r->first] : NULL;
 }
 
 /* The linkage name of a function, or its name; it may be said elsewhere. */
 static const char *function_name(Dwarf_Die *die)
 {
-	static const unsigned int names[] = {
-		DW_AT_linkage_name, DW_AT_MIPS_linkage_name, DW_AT_name};
-	static const unsigned int origins[] = {DW_AT_abstract_origin,
-					       DW_AT_specification};
+	static const unsigned int names[] = {DW_AT_linkage_name, DW_AT_MIPS_linkage_name,
+					     DW_AT_name};
+	static const unsigned int origins[] = {DW_AT_abstract_origin, DW_AT_specification};
 	Dwarf_Die at = *die;
 	const char *name = NULL;
 
@@ -181,8 +171,7 @@ static const char *function_name(Dwarf_Die *die)
 		Dwarf_Attribute attr, *origin;
 
 		for (size_t k = 0; k < array_size(names); k++) {
-			const char *its = dwarf_formstring(
-				dwarf_attr(&at, names[k], &attr));
+			const char *its = dwarf_formstring(dwarf_attr(&at, names[k], &attr));
 
 			/* A linkage name counts wherever it stands. */
 			if (its && names[k] != DW_AT_name)
@@ -210,8 +199,8 @@ static uint64_t number(Dwarf_Die *die, unsigned int name)
 }
 
 /* Where the call was that die stands for. */
-static void place_of_call(const struct lines_unit *u, Dwarf_Die *unit,
-			  Dwarf_Die *die, struct unwind_line *ret)
+static void place_of_call(const struct lines_unit *u, Dwarf_Die *unit, Dwarf_Die *die,
+			  struct unwind_line *ret)
 {
 	Dwarf_Files *files;
 	size_t n;
@@ -219,26 +208,22 @@ static void place_of_call(const struct lines_unit *u, Dwarf_Die *unit,
 	ret->file = NULL;
 	ret->line = (uint32_t)min_u64(number(die, DW_AT_call_line), UINT32_MAX);
 	if (u->has_table && dwarf_getsrcfiles(unit, &files, &n) == 0)
-		ret->file = dwarf_filesrc(files, number(die, DW_AT_call_file),
-					  NULL, NULL);
+		ret->file = dwarf_filesrc(files, number(die, DW_AT_call_file), NULL, NULL);
 }
 
 /* The place in the innermost function. */
-static void place_of_code(const struct lines_unit *u, Dwarf_Die *unit,
-			  uint64_t vaddr, struct unwind_line *ret)
+static void place_of_code(const struct lines_unit *u, Dwarf_Die *unit, uint64_t vaddr,
+			  struct unwind_line *ret)
 {
 	Dwarf_Line *row = u->has_table ? dwarf_getsrc_die(unit, vaddr) : NULL;
 	int line = 0;
 
 	ret->file = row ? dwarf_linesrc(row, NULL, NULL) : NULL;
-	ret->line = row && dwarf_lineno(row, &line) == 0 && line > 0
-			    ? (uint32_t)line
-			    : 0;
+	ret->line = row && dwarf_lineno(row, &line) == 0 && line > 0 ? (uint32_t)line : 0;
 }
 
 /* The inlined functions around vaddr in f, the outermost first. */
-static size_t find_inlined(const struct lines_unit *u,
-			   const struct lines_range *f, uint64_t vaddr,
+static size_t find_inlined(const struct lines_unit *u, const struct lines_range *f, uint64_t vaddr,
 			   Dwarf_Off found[UNWIND_LINES_MAX - 1])
 {
 	const struct lines_slice inlined = lines_unit_inlined(u, f);
@@ -287,8 +272,7 @@ static size_t find(struct lines *l, struct lines_unit *u, uint64_t vaddr,
 	return n + 1;
 }
 
-size_t lines_find(struct lines *l, uint64_t vaddr,
-		  struct unwind_line ret[UNWIND_LINES_MAX])
+size_t lines_find(struct lines *l, uint64_t vaddr, struct unwind_line ret[UNWIND_LINES_MAX])
 {
 	struct lines_unit *u = unit_at(l, vaddr);
 	size_t n;

@@ -53,8 +53,7 @@ struct lines;
  * now_ns is the processor time that was used; NULL: time is no limit. Returns 0
  * or -ENOMEM.
  */
-must_check int lines_open(const struct elf_file *f, clock_fn now_ns,
-			  struct lines **ret);
+must_check int lines_open(const struct elf_file *f, clock_fn now_ns, struct lines **ret);
 void lines_free(struct lines *l); /* takes NULL */
 
 /* The memory that it takes, about. */
@@ -67,7 +66,6 @@ bool lines_cut(const struct lines *l);
  * As unwind_lines_at; the texts are l's. Returns their number, 0 if nothing is
  * known.
  */
-size_t lines_find(struct lines *l, uint64_t vaddr,
-		  struct unwind_line ret[UNWIND_LINES_MAX]);
+size_t lines_find(struct lines *l, uint64_t vaddr, struct unwind_line ret[UNWIND_LINES_MAX]);
 
 #endif

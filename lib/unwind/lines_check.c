@@ -147,8 +147,7 @@ bool lines_check_program(const uint8_t *section, size_t size, uint64_t offset)
 	return !r.failed;
 }
 
-size_t lines_check_abbrevs(const uint8_t *section, size_t size, uint64_t offset,
-			   size_t max)
+size_t lines_check_abbrevs(const uint8_t *section, size_t size, uint64_t offset, size_t max)
 {
 	struct reader r = {section, section, false};
 	const uint8_t *start;

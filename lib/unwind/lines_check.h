@@ -23,7 +23,6 @@ bool lines_check_program(const uint8_t *section, size_t size, uint64_t offset);
  * or max; libdw may read all of them for each unit that names them. 0: the
  * offset is wrong.
  */
-size_t lines_check_abbrevs(const uint8_t *section, size_t size, uint64_t offset,
-			   size_t max);
+size_t lines_check_abbrevs(const uint8_t *section, size_t size, uint64_t offset, size_t max);
 
 #endif

@@ -34,8 +34,7 @@ static int read_parts(const struct elf_file *f, size_t max, struct parts *p)
 
 		if (!scn)
 			continue;
-		r = elf_file_contents(f, scn, &shdr, max - p->total,
-				      &p->bytes[i], &p->sizes[i]);
+		r = elf_file_contents(f, scn, &shdr, max - p->total, &p->bytes[i], &p->sizes[i]);
 		if (r) {
 			p->bytes[i] = NULL;
 			p->sizes[i] = 0;
@@ -52,8 +51,7 @@ static int build(struct lines_source *s, const struct parts *p)
 	int r;
 
 	for (size_t i = 0; i < LINES_SECTION_N; i++)
-		sections[i] = (struct made_section){.name = names[i],
-						    .size = p->sizes[i]};
+		sections[i] = (struct made_section){.name = names[i], .size = p->sizes[i]};
 	r = made_elf_open(&s->made, sections, LINES_SECTION_N);
 	for (size_t i = 0; i < LINES_SECTION_N && r == 0; i++) {
 		if (sections[i].size == 0)
@@ -65,8 +63,7 @@ static int build(struct lines_source *s, const struct parts *p)
 	return r;
 }
 
-int lines_source_open(struct lines_source *s, const struct elf_file *f,
-		      size_t max)
+int lines_source_open(struct lines_source *s, const struct elf_file *f, size_t max)
 {
 	struct parts p;
 	int r;

@@ -39,8 +39,7 @@ struct lines_source {
  * Reads at most max bytes. Returns 0, s->dwarf may be NULL then; or -ENOMEM.
  * f may be closed.
  */
-must_check int lines_source_open(struct lines_source *s,
-				 const struct elf_file *f, size_t max);
+must_check int lines_source_open(struct lines_source *s, const struct elf_file *f, size_t max);
 void lines_source_close(struct lines_source *s);
 
 #endif

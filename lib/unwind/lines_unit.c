@@ -56,16 +56,13 @@ static int add_range(struct lines_ranges *r, const struct lines_range *range)
 	return 0;
 }
 
-int lines_ranges_add(struct lines_ranges *r, Dwarf_Die *die,
-		     struct lines_budget *b, uint32_t first)
+int lines_ranges_add(struct lines_ranges *r, Dwarf_Die *die, struct lines_budget *b, uint32_t first)
 {
-	struct lines_range range = {.die = dwarf_dieoffset(die),
-				    .first = first};
+	struct lines_range range = {.die = dwarf_dieoffset(die), .first = first};
 	Dwarf_Addr base, lo, hi;
 	ptrdiff_t at = 0;
 
-	while ((at = dwarf_ranges(die, at, &base, &lo, &hi)) > 0 &&
-	       lines_budget_go_on(b)) {
+	while ((at = dwarf_ranges(die, at, &base, &lo, &hi)) > 0 && lines_budget_go_on(b)) {
 		int ret;
 
 		/* 0: the linker threw it away. */
@@ -92,8 +89,7 @@ int lines_ranges_compare(const void *a, const void *b)
 	return x->die < y->die ? -1 : x->die > y->die;
 }
 
-const struct lines_range *lines_ranges_find(const struct lines_ranges *r,
-					    uint64_t vaddr)
+const struct lines_range *lines_ranges_find(const struct lines_ranges *r, uint64_t vaddr)
 {
 	const size_t n = array_up_to(r->v, r->n, lo, vaddr);
 
@@ -112,11 +108,11 @@ struct lines_slice lines_unit_inlined(const struct lines_unit *u,
 	};
 }
 
-static int read_children(struct lines_unit *u, Dwarf_Die *parent,
-			 struct lines_budget *b, unsigned int depth);
+static int read_children(struct lines_unit *u, Dwarf_Die *parent, struct lines_budget *b,
+			 unsigned int depth);
 
-static int read_function(struct lines_unit *u, Dwarf_Die *die,
-			 struct lines_budget *b, unsigned int depth)
+static int read_function(struct lines_unit *u, Dwarf_Die *die, struct lines_budget *b,
+			 unsigned int depth)
 {
 	size_t first = u->functions.n, end;
 	size_t first_inlined = u->inlined.n;
@@ -133,8 +129,8 @@ static int read_function(struct lines_unit *u, Dwarf_Die *die,
 	return r;
 }
 
-static int read_entry(struct lines_unit *u, Dwarf_Die *die,
-		      struct lines_budget *b, unsigned int depth)
+static int read_entry(struct lines_unit *u, Dwarf_Die *die, struct lines_budget *b,
+		      unsigned int depth)
 {
 	int r;
 
@@ -153,8 +149,8 @@ static int read_entry(struct lines_unit *u, Dwarf_Die *die,
 	}
 }
 
-static int read_children(struct lines_unit *u, Dwarf_Die *parent,
-			 struct lines_budget *b, unsigned int depth)
+static int read_children(struct lines_unit *u, Dwarf_Die *parent, struct lines_budget *b,
+			 unsigned int depth)
 {
 	Dwarf_Die die;
 	int r = 0;
@@ -163,13 +159,11 @@ static int read_children(struct lines_unit *u, Dwarf_Die *parent,
 		return 0;
 	do {
 		r = read_entry(u, &die, b, depth + 1);
-	} while (r == 0 && lines_budget_go_on(b) &&
-		 dwarf_siblingof(&die, &die) == 0);
+	} while (r == 0 && lines_budget_go_on(b) && dwarf_siblingof(&die, &die) == 0);
 	return r;
 }
 
-int lines_unit_read(struct lines_unit *u, Dwarf_Die *unit,
-		    struct lines_budget *b)
+int lines_unit_read(struct lines_unit *u, Dwarf_Die *unit, struct lines_budget *b)
 {
 	int r;
 

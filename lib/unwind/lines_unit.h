@@ -64,12 +64,11 @@ struct lines_unit {
 
 void lines_ranges_fini(struct lines_ranges *r);
 /* The ranges of an entry, added with these words. 0 or -ENOMEM. */
-must_check int lines_ranges_add(struct lines_ranges *r, Dwarf_Die *die,
-				struct lines_budget *b, uint32_t first);
+must_check int lines_ranges_add(struct lines_ranges *r, Dwarf_Die *die, struct lines_budget *b,
+				uint32_t first);
 
 /* Reads the functions of u. What the budget does not allow is left out. */
-must_check int lines_unit_read(struct lines_unit *u, Dwarf_Die *unit,
-			       struct lines_budget *b);
+must_check int lines_unit_read(struct lines_unit *u, Dwarf_Die *unit, struct lines_budget *b);
 
 /*
  * The functions inlined into function, and into the functions nested in it. The
@@ -80,8 +79,7 @@ struct lines_slice lines_unit_inlined(const struct lines_unit *u,
 				      const struct lines_range *function);
 
 /* The last range in v, sorted by lo, that starts at or before vaddr. */
-const struct lines_range *lines_ranges_find(const struct lines_ranges *r,
-					    uint64_t vaddr);
+const struct lines_range *lines_ranges_find(const struct lines_ranges *r, uint64_t vaddr);
 int lines_ranges_compare(const void *a, const void *b);
 
 #endif

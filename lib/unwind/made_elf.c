@@ -49,8 +49,8 @@ int made_elf_open(struct made_elf *m, struct made_section *sections, size_t n)
 			       .sh_addralign = 1};
 	n = (size_t)(shdr - (Elf64_Shdr *)(void *)(m->file + shdrs_at));
 	*(Elf64_Ehdr *)(void *)m->file = (Elf64_Ehdr){
-		.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64,
-			    ELFDATA2LSB, EV_CURRENT},
+		.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
+			    EV_CURRENT},
 		.e_type = ET_DYN,
 		.e_machine = CPU_ELF_MACHINE,
 		.e_version = EV_CURRENT,

@@ -28,8 +28,7 @@ struct made_elf {
  * Makes a file of n sections, whose contents the caller then writes. Returns 0
  * or -ENOMEM. A zeroed one may be closed, too.
  */
-must_check int made_elf_open(struct made_elf *m, struct made_section *sections,
-			     size_t n);
+must_check int made_elf_open(struct made_elf *m, struct made_section *sections, size_t n);
 void made_elf_close(struct made_elf *m);
 
 #endif

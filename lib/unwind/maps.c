@@ -29,8 +29,7 @@ static bool take_number(struct cursor *c, unsigned int base, uint64_t *ret)
 
 	for (; c->p < c->end && digit(*c->p, base) >= 0; c->p++) {
 		if (__builtin_mul_overflow(value, base, &value) ||
-		    __builtin_add_overflow(value, (uint64_t)digit(*c->p, base),
-					   &value))
+		    __builtin_add_overflow(value, (uint64_t)digit(*c->p, base), &value))
 			return false;
 	}
 	*ret = value;
@@ -49,9 +48,8 @@ static bool take_permissions(struct cursor *c, bool *ret_exec)
 {
 	const char *p = c->p;
 
-	if (c->end - p < 4 || (p[0] != 'r' && p[0] != '-') ||
-	    (p[1] != 'w' && p[1] != '-') || (p[2] != 'x' && p[2] != '-') ||
-	    (p[3] != 'p' && p[3] != 's'))
+	if (c->end - p < 4 || (p[0] != 'r' && p[0] != '-') || (p[1] != 'w' && p[1] != '-') ||
+	    (p[2] != 'x' && p[2] != '-') || (p[3] != 'p' && p[3] != 's'))
 		return false;
 	*ret_exec = p[2] == 'x';
 	c->p += 4;
@@ -68,9 +66,8 @@ static bool parse_line(struct cursor *c, struct map *ret, bool *ret_exec)
 	    !take_number(c, 16, &ret->end) || !take_char(c, ' ') ||
 	    !take_permissions(c, ret_exec) || !take_char(c, ' ') ||
 	    !take_number(c, 16, &ret->offset) || !take_char(c, ' ') ||
-	    !take_number(c, 16, &major) || !take_char(c, ':') ||
-	    !take_number(c, 16, &minor) || !take_char(c, ' ') ||
-	    !take_number(c, 10, &ret->inode))
+	    !take_number(c, 16, &major) || !take_char(c, ':') || !take_number(c, 16, &minor) ||
+	    !take_char(c, ' ') || !take_number(c, 10, &ret->inode))
 		return false;
 	if (ret->start >= ret->end || major > UINT32_MAX || minor > UINT32_MAX)
 		return false;
@@ -96,8 +93,7 @@ static char *copy_path(char *out, const struct cursor *c)
 	    memcmp(end - deleted_size, deleted, deleted_size) == 0)
 		end -= deleted_size;
 	while (p < end) {
-		if ((size_t)(end - p) >= newline_size &&
-		    memcmp(p, newline, newline_size) == 0) {
+		if ((size_t)(end - p) >= newline_size && memcmp(p, newline, newline_size) == 0) {
 			*out++ = '\n';
 			p += newline_size;
 		} else if (*p == '\0') {

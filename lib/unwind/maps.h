@@ -34,8 +34,7 @@ struct maps {
  * them, the addresses do not ascend, or the last line is cut off; -E2BIG above
  * max_lines; -ENOMEM. Text without a line is valid: a process that is ending.
  */
-must_check int maps_parse(struct maps *m, const char *text, size_t size,
-			  size_t max_lines);
+must_check int maps_parse(struct maps *m, const char *text, size_t size, size_t max_lines);
 void maps_fini(struct maps *m);
 
 /* The mapping that addr lies in, or NULL. */

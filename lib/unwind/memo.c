@@ -63,9 +63,8 @@ static bool matches(const struct memo_frame *e, const struct walk_frame *f)
 {
 	bool fp_known = (f->regs.known & BIT(FP)) != 0;
 
-	return e->addr == f->addr && e->sp == f->regs.r[SP] &&
-	       e->is_leaf == f->is_leaf && e->fp_known == fp_known &&
-	       (!fp_known || e->fp == f->regs.r[FP]);
+	return e->addr == f->addr && e->sp == f->regs.r[SP] && e->is_leaf == f->is_leaf &&
+	       e->fp_known == fp_known && (!fp_known || e->fp == f->regs.r[FP]);
 }
 
 /* Room for one frame more. What does not fit goes where it does no harm. */
@@ -88,8 +87,7 @@ static void add_image(struct memo_walk *mw, struct image *image)
 }
 
 /* The frame f, and the step that led to it. */
-static void note(struct memo_walk *mw, const struct walk_step *step,
-		 const struct walk_frame *f)
+static void note(struct memo_walk *mw, const struct walk_step *step, const struct walk_frame *f)
 {
 	int16_t ra_at = (int16_t)step->ra_at;
 	int16_t fp_at = step->fp_read ? (int16_t)step->fp_at : 0;
@@ -110,8 +108,7 @@ static void note(struct memo_walk *mw, const struct walk_step *step,
 	e->is_leaf = f->is_leaf;
 }
 
-static inline bool read_word(const struct stack_bytes *s, uint64_t at,
-			     uint64_t *ret)
+static inline bool read_word(const struct stack_bytes *s, uint64_t at, uint64_t *ret)
 {
 	uint64_t offset = at - s->lo, size = s->hi - s->lo;
 
@@ -128,11 +125,9 @@ static inline bool is_caller(struct walk *w, const struct memo_frame *e)
 	uint64_t fp_at = e->sp + (uint64_t)(int64_t)e->fp_at;
 	uint64_t found;
 
-	if (!read_word(&w->stack, ra_at, &found) ||
-	    cpu_return_address(found) != e->addr)
+	if (!read_word(&w->stack, ra_at, &found) || cpu_return_address(found) != e->addr)
 		return false;
-	if (e->fp_at != 0 &&
-	    (!read_word(&w->stack, fp_at, &found) || found != e->fp))
+	if (e->fp_at != 0 && (!read_word(&w->stack, fp_at, &found) || found != e->fp))
 		return false;
 	w->top = max_u64(w->top, ra_at + 8);
 	if (e->fp_at != 0)
@@ -154,8 +149,8 @@ static void move(struct walk_frame *f, const struct memo_frame *e)
 	f->regs.known = BIT(SP) | BIT(PC) | (e->fp_known ? BIT(FP) : 0);
 }
 
-bool memo_follow(struct memo_walk *mw, struct walk *w, struct walk_frame *f,
-		 size_t max_frames, struct unwind_stack *out)
+bool memo_follow(struct memo_walk *mw, struct walk *w, struct walk_frame *f, size_t max_frames,
+		 struct unwind_stack *out)
 {
 	const struct memo *m = mw->memo;
 	uint32_t from, i;
@@ -205,8 +200,7 @@ static bool keep(struct memo_walk *mw, struct memo *m)
 	size_t n = (size_t)mw->kept + mw->n;
 	struct memo_frame *frames;
 
-	if (mw->too_long || n > MEMO_FRAMES_MAX ||
-	    mw->n_images > MEMO_IMAGES_MAX)
+	if (mw->too_long || n > MEMO_FRAMES_MAX || mw->n_images > MEMO_IMAGES_MAX)
 		return false;
 	if (n > m->cap) {
 		frames = reallocarray(m->frames, n, sizeof(*frames));
@@ -223,14 +217,12 @@ static bool keep(struct memo_walk *mw, struct memo *m)
 	return true;
 }
 
-void memo_end(struct memo_walk *mw, const struct walk *w,
-	      struct unwind_stack *out)
+void memo_end(struct memo_walk *mw, const struct walk *w, struct unwind_stack *out)
 {
 	struct memo *m = mw->memo;
 
 	/* Only one frame of a stack is the leaf: if it is alike, all are. */
-	out->id = out->like_n == out->n ? out->like_id
-					: ++w->space->cache->stack_ids;
+	out->id = out->like_n == out->n ? out->like_id : ++w->space->cache->stack_ids;
 	if (!m)
 		return;
 	if (out->end != UNWIND_END_ROOT || !w->step.usual || !keep(mw, m))

@@ -95,11 +95,10 @@ void memo_begin(struct memo_walk *mw, struct memos *m, uint32_t tid);
  * same to out, and moves f to the last of them. True if that is the root: out
  * is complete, and like_n and like_id are set. False: go on by walk_step.
  */
-bool memo_follow(struct memo_walk *mw, struct walk *w, struct walk_frame *f,
-		 size_t max_frames, struct unwind_stack *out);
+bool memo_follow(struct memo_walk *mw, struct walk *w, struct walk_frame *f, size_t max_frames,
+		 struct unwind_stack *out);
 
 /* The walk has ended: sets out->id, and keeps what the next one can use. */
-void memo_end(struct memo_walk *mw, const struct walk *w,
-	      struct unwind_stack *out);
+void memo_end(struct memo_walk *mw, const struct walk *w, struct unwind_stack *out);
 
 #endif

@@ -80,8 +80,7 @@ static bool read_hex(const char **at, const char *end, uint64_t *ret)
 	if (end - p > 2 && p[0] == '0' && (p[1] == 'x' || p[1] == 'X'))
 		p += 2;
 	for (; p < end; p++, n++) {
-		const int digit = digits_value(
-			*p >= 'A' && *p <= 'F' ? (char)(*p | 0x20) : *p);
+		const int digit = digits_value(*p >= 'A' && *p <= 'F' ? (char)(*p | 0x20) : *p);
 
 		if (digit < 0)
 			break;
@@ -94,8 +93,7 @@ static bool read_hex(const char **at, const char *end, uint64_t *ret)
 	return true;
 }
 
-static int add_name(struct perf_map *m, const char *name, size_t n,
-		    uint32_t *ret)
+static int add_name(struct perf_map *m, const char *name, size_t n, uint32_t *ret)
 {
 	if (m->names_cap - m->names_size <= n) {
 		size_t cap = 2 * m->names_cap + n + BLOCK;
@@ -120,23 +118,20 @@ static int add_line(struct perf_map *m, const char *line, size_t n)
 	uint32_t name;
 	int r;
 
-	if (!read_hex(&line, end, &start) || !read_hex(&line, end, &size) ||
-	    line == end || size == 0 || size > ENTRY_SIZE_MAX ||
-	    start > UINT64_MAX - size ||
+	if (!read_hex(&line, end, &start) || !read_hex(&line, end, &size) || line == end ||
+	    size == 0 || size > ENTRY_SIZE_MAX || start > UINT64_MAX - size ||
 	    memchr(line, '\0', (size_t)(end - line)))
 		return 0;
 	if (array_grow(m->v, m->n, m->cap) < 0)
 		return -ENOMEM;
 	r = add_name(m, line, (size_t)(end - line), &name);
 	if (r == 0)
-		m->v[m->n++] = (struct perf_map_entry){start, (uint32_t)size,
-						       m->order++, name};
+		m->v[m->n++] = (struct perf_map_entry){start, (uint32_t)size, m->order++, name};
 	return r;
 }
 
 /* The whole lines of n bytes. *ret_used: so many bytes they have. */
-static int add_lines(struct perf_map *m, const char *bytes, size_t n,
-		     size_t *ret_used)
+static int add_lines(struct perf_map *m, const char *bytes, size_t n, size_t *ret_used)
 {
 	size_t pos = 0;
 	int r = 0;
@@ -173,12 +168,10 @@ static void drop_overlapped(struct perf_map *m)
 	for (size_t i = 0; i < m->n; i++) {
 		const struct perf_map_entry x = m->v[i];
 
-		while (kept > 0 &&
-		       m->v[kept - 1].start + m->v[kept - 1].size > x.start &&
+		while (kept > 0 && m->v[kept - 1].start + m->v[kept - 1].size > x.start &&
 		       m->v[kept - 1].order < x.order)
 			kept--;
-		if (kept == 0 ||
-		    m->v[kept - 1].start + m->v[kept - 1].size <= x.start)
+		if (kept == 0 || m->v[kept - 1].start + m->v[kept - 1].size <= x.start)
 			m->v[kept++] = x;
 	}
 	m->n = kept;
@@ -200,8 +193,7 @@ static int merge(struct perf_map *m, size_t first)
 	if (first > 0)
 		memcpy(old, m->v, first * sizeof(*old));
 	for (size_t i = 0, o = 0, k = first; i < m->n; i++) {
-		bool take_old = o < n_old &&
-				(k == m->n || compare(&old[o], &m->v[k]) < 0);
+		bool take_old = o < n_old && (k == m->n || compare(&old[o], &m->v[k]) < 0);
 
 		m->v[i] = take_old ? old[o++] : m->v[k++];
 	}
@@ -247,8 +239,8 @@ int perf_map_update(struct perf_map *m)
 	return r;
 }
 
-bool perf_map_find(const struct perf_map *m, uint64_t addr,
-		   const char **ret_name, uint64_t *ret_offset)
+bool perf_map_find(const struct perf_map *m, uint64_t addr, const char **ret_name,
+		   uint64_t *ret_offset)
 {
 	const size_t n = array_up_to(m->v, m->n, start, addr);
 	const struct perf_map_entry *e;

@@ -37,7 +37,7 @@ struct perf_map_entry {
 struct perf_map {
 	int fd; /* -1: none */
 	uint64_t device, inode;
-	uint64_t read_to; /* so many bytes of it, whole lines, are known */
+	uint64_t read_to;	  /* so many bytes of it, whole lines, are known */
 	struct perf_map_entry *v; /* by start, without overlap */
 	size_t n, cap;
 	char *names;
@@ -76,7 +76,7 @@ must_check int perf_map_update(struct perf_map *m);
  * The entry that covers addr; *ret_name is valid until m changes. False if
  * there is none.
  */
-bool perf_map_find(const struct perf_map *m, uint64_t addr,
-		   const char **ret_name, uint64_t *ret_offset);
+bool perf_map_find(const struct perf_map *m, uint64_t addr, const char **ret_name,
+		   uint64_t *ret_offset);
 
 #endif

@@ -105,13 +105,11 @@ static uint32_t hash_rule(const struct rule *rule)
 	_Static_assert(sizeof(words) == sizeof(*rule), "a rule is 24 bytes");
 	memcpy(words, rule, sizeof(words));
 	for (size_t i = 0; i < array_size(words); i++)
-		h = ((h << 29 | h >> 35) ^ words[i]) *
-		    UINT64_C(0x9e3779b97f4a7c15);
+		h = ((h << 29 | h >> 35) ^ words[i]) * UINT64_C(0x9e3779b97f4a7c15);
 	return (uint32_t)(h >> 32);
 }
 
-static int rule_number(struct rows_builder *b, const struct rule *rule,
-		       uint16_t *ret)
+static int rule_number(struct rows_builder *b, const struct rule *rule, uint16_t *ret)
 {
 	struct rows *r = &b->rows;
 	uint32_t slot = hash_rule(rule) % HASH_SIZE;
@@ -168,8 +166,8 @@ static int append(struct rows_builder *b, uint64_t vaddr, uint16_t rule)
 	return 0;
 }
 
-int rows_add(struct rows_builder *b, uint64_t start, uint64_t end,
-	     bool is_start, const struct rule *rule)
+int rows_add(struct rows_builder *b, uint64_t start, uint64_t end, bool is_start,
+	     const struct rule *rule)
 {
 	struct rows *r = &b->rows;
 	uint16_t number = ROWS_RULE_NONE;
@@ -203,8 +201,7 @@ int rows_add(struct rows_builder *b, uint64_t start, uint64_t end,
 	return 0;
 }
 
-int rows_add_full(struct rows_builder *b, const struct full_rule *f,
-		  int32_t *ret_index)
+int rows_add_full(struct rows_builder *b, const struct full_rule *f, int32_t *ret_index)
 {
 	struct rows *r = &b->rows;
 	int err;
@@ -227,8 +224,7 @@ int rows_add_full(struct rows_builder *b, const struct full_rule *f,
 	return 0;
 }
 
-int rows_add_ops(struct rows_builder *b, const struct expr_op *ops, size_t n,
-		 uint32_t *ret_index)
+int rows_add_ops(struct rows_builder *b, const struct expr_op *ops, size_t n, uint32_t *ret_index)
 {
 	struct rows *r = &b->rows;
 	int err;
@@ -282,8 +278,7 @@ int rows_finish(struct rows_builder *b, struct rows *ret)
 	shrink((void **)&r->rules, r->n_rules, sizeof(*r->rules));
 	shrink((void **)&r->full, r->n_full, sizeof(*r->full));
 	shrink((void **)&r->ops, r->n_ops, sizeof(*r->ops));
-	r->bytes = r->n * (sizeof(*r->pc) + sizeof(*r->rule)) +
-		   r->n_rules * sizeof(*r->rules) +
+	r->bytes = r->n * (sizeof(*r->pc) + sizeof(*r->rule)) + r->n_rules * sizeof(*r->rules) +
 		   r->n_full * sizeof(*r->full) + r->n_ops * sizeof(*r->ops);
 	*ret = *r;
 	rows_init(&b->rows);

@@ -153,17 +153,16 @@ void rows_builder_fini(struct rows_builder *b); /* also after finish */
  * [start, end) has this rule; is_start: a function begins at start. Returns 0,
  * -ENOMEM, or -E2BIG at ROWS_MAX.
  */
-must_check int rows_add(struct rows_builder *b, uint64_t start, uint64_t end,
-			bool is_start, const struct rule *rule);
+must_check int rows_add(struct rows_builder *b, uint64_t start, uint64_t end, bool is_start,
+			const struct rule *rule);
 
 /*
  * Puts a full rule or operations into the pools. Returns its number, -E2BIG
  * if the pool is full, -ENOMEM.
  */
-must_check int rows_add_full(struct rows_builder *b, const struct full_rule *f,
-			     int32_t *ret_index);
-must_check int rows_add_ops(struct rows_builder *b, const struct expr_op *ops,
-			    size_t n, uint32_t *ret_index);
+must_check int rows_add_full(struct rows_builder *b, const struct full_rule *f, int32_t *ret_index);
+must_check int rows_add_ops(struct rows_builder *b, const struct expr_op *ops, size_t n,
+			    uint32_t *ret_index);
 
 /* Moves the rows out, in memory of the right size. */
 must_check int rows_finish(struct rows_builder *b, struct rows *ret);

@@ -27,8 +27,8 @@
  * to be a certain one.
  */
 enum {
-	CALL_REFUTED = 0, /* no call stands before the return address */
-	CALL_OTHER = 1,	  /* one to another function: a tail call is possible */
+	CALL_REFUTED = 0,  /* no call stands before the return address */
+	CALL_OTHER = 1,	   /* one to another function: a tail call is possible */
 	CALL_POSSIBLE = 2, /* an indirect one, or through the PLT */
 	CALL_CERTAIN = 3,  /* one to this function, or one that jumps to it */
 	FRAME_FITS = 4,	   /* added: the frame is as large as the code says */
@@ -79,8 +79,7 @@ static int judge_call(struct search *s, uint64_t ra)
 	 * -fcf-protection: stubs with plain CFI in .plt.sec. They are no way
 	 * to a function of the caller's own file, mostly.
 	 */
-	if (s->function != 0 &&
-	    target_place->image != space_place(s->w->space, s->function)->image)
+	if (s->function != 0 && target_place->image != space_place(s->w->space, s->function)->image)
 		return CALL_POSSIBLE;
 	return CALL_OTHER;
 }
@@ -104,8 +103,7 @@ static int judge_end(struct search *s, struct walk_frame f)
 			return END_ROOT;
 		/* What a signal interrupted may be on a stack not copied yet.
 		 */
-		if (end == UNWIND_END_CAPPED ||
-		    (end == UNWIND_END_UNREADABLE && f.signals > 0))
+		if (end == UNWIND_END_CAPPED || (end == UNWIND_END_UNREADABLE && f.signals > 0))
 			return END_CAPPED;
 		if (end != WALK_ON)
 			return 0;
@@ -125,8 +123,8 @@ static void judge(struct search *s, uint64_t fp)
 	if (walk_step(s->w, &f) != WALK_ON)
 		return;
 	/* The caller's own frame pointer is above, or there is none. */
-	if (f.regs.known >> FP & 1 && f.regs.r[FP] != 0 &&
-	    s->f->regs.r[SP] < f.regs.r[FP] && f.regs.r[FP] <= fp)
+	if (f.regs.known >> FP & 1 && f.regs.r[FP] != 0 && s->f->regs.r[SP] < f.regs.r[FP] &&
+	    f.regs.r[FP] <= fp)
 		return;
 	score = judge_call(s, f.addr);
 	if (score == CALL_REFUTED)
@@ -144,8 +142,7 @@ static void judge(struct search *s, uint64_t fp)
 
 static bool enough(int score)
 {
-	return (score & (END_ROOT | END_CAPPED)) != 0 ||
-	       (score & ~FRAME_FITS) == CALL_CERTAIN;
+	return (score & (END_ROOT | END_CAPPED)) != 0 || (score & ~FRAME_FITS) == CALL_CERTAIN;
 }
 
 /* A rule's return address at fp + offset: cheap to look at before a step. */
@@ -202,15 +199,13 @@ bool search_frame_pointer(struct walk *w, struct walk_frame *f)
 		return false;
 	if (end - fp > SEARCH_BYTES_MAX)
 		end = fp + SEARCH_BYTES_MAX;
-	for (; fp < end && s.candidates < CANDIDATES_MAX &&
-	       s.steps < STEPS_MAX && work(&s, WORK_WORD);
+	for (; fp < end && s.candidates < CANDIDATES_MAX && s.steps < STEPS_MAX &&
+	       work(&s, WORK_WORD);
 	     fp += 8) {
 		uint64_t ra;
 
-		if (has_offset &&
-		    (stack_read(&w->stack, fp + (uint64_t)offset, 8, &ra) ||
-		     !unwind_space_covers(w->space,
-					  cpu_return_address(ra) - 1)))
+		if (has_offset && (stack_read(&w->stack, fp + (uint64_t)offset, 8, &ra) ||
+				   !unwind_space_covers(w->space, cpu_return_address(ra) - 1)))
 			continue;
 		judge(&s, fp);
 		if (s.best_score == CALL_CERTAIN + FRAME_FITS + END_ROOT)

@@ -27,8 +27,8 @@ static const struct rule rule_framed = {
 	.elsewhere = true,
 };
 
-int unwind_space_new(struct unwind_cache *c, const struct unwind_files *files,
-		     void *ctx, struct unwind_space **ret)
+int unwind_space_new(struct unwind_cache *c, const struct unwind_files *files, void *ctx,
+		     struct unwind_space **ret)
 {
 	struct unwind_space *s = calloc(1, sizeof(*s));
 
@@ -71,8 +71,7 @@ void unwind_space_free(struct unwind_space *s)
 
 static bool same_file(const struct map *a, const struct map *b)
 {
-	return a->device == b->device && a->inode == b->inode &&
-	       strcmp(a->path, b->path) == 0;
+	return a->device == b->device && a->inode == b->inode && strcmp(a->path, b->path) == 0;
 }
 
 /* Is every address of old still mapped to the same file and offset in maps? */
@@ -86,8 +85,7 @@ static bool still_there(const struct map *old, const struct maps *maps)
 		if (!now || !same_file(old, now))
 			return false;
 		/* Memory without a file has no offset that means something. */
-		if (old->inode != 0 &&
-		    now->offset - now->start != old->offset - old->start)
+		if (old->inode != 0 && now->offset - now->start != old->offset - old->start)
 			return false;
 		at = now->end;
 	}
@@ -100,8 +98,7 @@ static bool still_there(const struct map *old, const struct maps *maps)
  */
 static bool keeps_image(const struct map *old, const struct map *new)
 {
-	return same_file(old, new) && old->start == new->start &&
-	       old->offset == new->offset &&
+	return same_file(old, new) && old->start == new->start && old->offset == new->offset &&
 	       (old->inode != 0 || old->end == new->end);
 }
 
@@ -151,8 +148,7 @@ int unwind_space_set_maps(struct unwind_space *s, const char *text, size_t size)
 }
 
 /* Makes the image, from start on, the space's only mapping. */
-static int map_file(struct unwind_space *s, struct image *image,
-		    const char *path, uint64_t start)
+static int map_file(struct unwind_space *s, struct image *image, const char *path, uint64_t start)
 {
 	struct space_mapping *mappings = calloc(1, sizeof(*mappings));
 	struct maps maps = {
@@ -180,11 +176,9 @@ static int map_file(struct unwind_space *s, struct image *image,
 	return 0;
 }
 
-int unwind_space_set_file(struct unwind_space *s, const char *path,
-			  uint64_t start)
+int unwind_space_set_file(struct unwind_space *s, const char *path, uint64_t start)
 {
-	const struct cache_source source = {s->files, s->ctx, start,
-					    start + UNWIND_FILE_ALIGN,
+	const struct cache_source source = {s->files, s->ctx, start, start + UNWIND_FILE_ALIGN,
 					    s->cache->options.reading};
 	struct image *image = NULL;
 	int r;
@@ -201,8 +195,7 @@ int unwind_space_set_file(struct unwind_space *s, const char *path,
 	return r;
 }
 
-void unwind_space_know_files(struct unwind_space *s,
-			     const struct mapped_file *files, size_t n)
+void unwind_space_know_files(struct unwind_space *s, const struct mapped_file *files, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		const struct map *map = maps_find(&s->maps, files[i].start);
@@ -212,8 +205,8 @@ void unwind_space_know_files(struct unwind_space *s,
 	}
 }
 
-int unwind_space_would_remap(const struct unwind_space *s, const char *text,
-			     size_t size, bool *ret_remapped)
+int unwind_space_would_remap(const struct unwind_space *s, const char *text, size_t size,
+			     bool *ret_remapped)
 {
 	bool remapped = false;
 	struct maps maps;
@@ -234,8 +227,7 @@ bool unwind_space_covers(const struct unwind_space *s, uint64_t addr)
 	return maps_find(&s->maps, addr) != NULL;
 }
 
-struct cache_source space_source(const struct unwind_space *s,
-				 const struct map *map)
+struct cache_source space_source(const struct unwind_space *s, const struct map *map)
 {
 	return (struct cache_source){s->files, s->ctx, map->start, map->end,
 				     s->cache->options.reading};
@@ -247,8 +239,7 @@ struct cache_source space_source(const struct unwind_space *s,
  */
 static bool is_anonymous(const struct map *map)
 {
-	return map->inode == 0 &&
-	       (map->path[0] == '\0' || strncmp(map->path, "[anon:", 6) == 0);
+	return map->inode == 0 && (map->path[0] == '\0' || strncmp(map->path, "[anon:", 6) == 0);
 }
 
 /*
@@ -256,8 +247,7 @@ static bool is_anonymous(const struct map *map)
  * what it takes to tell them is read while the file is there, or, as the one
  * for code without a file, opened. False: there is no file any more.
  */
-static bool read_image(struct unwind_space *s, struct space_mapping *m,
-		       const struct map *map)
+static bool read_image(struct unwind_space *s, struct space_mapping *m, const struct map *map)
 {
 	const struct cache_source source = space_source(s, map);
 
@@ -273,8 +263,8 @@ static bool read_image(struct unwind_space *s, struct space_mapping *m,
  * is the kernel's: a path begins with a slash, and a name that a program gives
  * is marked (is_anonymous).
  */
-static int get_image(struct unwind_space *s, const struct space_mapping *m,
-		     const struct map *map, struct image **ret)
+static int get_image(struct unwind_space *s, const struct space_mapping *m, const struct map *map,
+		     struct image **ret)
 {
 	const struct cache_source source = space_source(s, map);
 	const bool is_vdso = strcmp(map->path, "[vdso]") == 0;
@@ -327,16 +317,15 @@ static void open_perf_map(struct unwind_space *s)
 {
 	int fd;
 
-	if (s->perf_map_asked || !s->files->perf_map ||
-	    s->symbols == UNWIND_SYMBOLS_NONE)
+	if (s->perf_map_asked || !s->files->perf_map || s->symbols == UNWIND_SYMBOLS_NONE)
 		return;
 	s->perf_map_asked = true;
 	if (s->files->perf_map(s->ctx, &fd) == 0)
 		perf_map_open(&s->perf_map, fd);
 }
 
-bool space_find_made(struct unwind_space *s, uint64_t addr,
-		     const char **ret_name, uint64_t *ret_offset)
+bool space_find_made(struct unwind_space *s, uint64_t addr, const char **ret_name,
+		     uint64_t *ret_offset)
 {
 	const size_t bytes = perf_map_bytes(&s->perf_map);
 

@@ -24,7 +24,7 @@ struct place {
 	const struct rule *rule; /* never NULL; of rows */
 	const struct rows *rows; /* around addr; NULL where image is */
 	struct image *image;	 /* NULL: no file, or none that can be read */
-	uint64_t bias; /* address in memory less address in the file */
+	uint64_t bias;		 /* address in memory less address in the file */
 };
 
 /* 16 KB a space: small beside what a target costs otherwise. */
@@ -51,7 +51,7 @@ struct unwind_space {
 	struct maps maps;
 	struct space_mapping *mappings; /* as many as maps */
 	struct place *places;		/* NULL until the first look-up */
-	uint64_t generation; /* of the cache, that places belong to */
+	uint64_t generation;		/* of the cache, that places belong to */
 	struct memos memos;
 };
 
@@ -72,11 +72,10 @@ struct space_mapping *space_mapping(struct unwind_space *s, uint64_t addr,
  * The name of code that the program made itself, at an address without an ELF
  * file; as perf_map_find.
  */
-bool space_find_made(struct unwind_space *s, uint64_t addr,
-		     const char **ret_name, uint64_t *ret_offset);
+bool space_find_made(struct unwind_space *s, uint64_t addr, const char **ret_name,
+		     uint64_t *ret_offset);
 
 /* Where the file of a mapping comes from. */
-struct cache_source space_source(const struct unwind_space *s,
-				 const struct map *map);
+struct cache_source space_source(const struct unwind_space *s, const struct map *map);
 
 #endif

@@ -39,8 +39,7 @@ void symbols_fini(struct symbols *s)
 	symbols_init(s);
 }
 
-static Elf_Scn *find_table(const struct elf_file *f, uint32_t type,
-			   GElf_Shdr *ret)
+static Elf_Scn *find_table(const struct elf_file *f, uint32_t type, GElf_Shdr *ret)
 {
 	Elf_Scn *scn = NULL;
 	size_t n = 0;
@@ -56,8 +55,7 @@ bool symbols_has_symtab(const struct elf_file *f)
 {
 	GElf_Shdr shdr;
 
-	return find_table(f, SHT_SYMTAB, &shdr) &&
-	       shdr.sh_size > sizeof(Elf64_Sym);
+	return find_table(f, SHT_SYMTAB, &shdr) && shdr.sh_size > sizeof(Elf64_Sym);
 }
 
 static bool is_executable(const struct collector *c, uint64_t vaddr)
@@ -106,8 +104,7 @@ static void cut_names(char *names, size_t size)
 }
 
 /* Puts names, or one, behind those that there are: at *ret_offset. */
-static int add_names(struct collector *c, const char *bytes, size_t size,
-		     size_t *ret_offset)
+static int add_names(struct collector *c, const char *bytes, size_t size, size_t *ret_offset)
 {
 	const size_t needed = c->names_size + size + 1;
 	char *names = c->symbols->names;
@@ -130,8 +127,7 @@ static int add_names(struct collector *c, const char *bytes, size_t size,
 }
 
 /* As add_names, of a table's, which may be kept as they are. */
-static int add_strings(struct collector *c, char **strings, size_t size,
-		       size_t *ret_offset)
+static int add_strings(struct collector *c, char **strings, size_t size, size_t *ret_offset)
 {
 	if (c->symbols->names)
 		return add_names(c, *strings, size, ret_offset);
@@ -158,16 +154,15 @@ static bool is_mapping_symbol(const char *name)
  * Is this a function's symbol? Then *ret describes it. Its table's names are
  * the last ones.
  */
-static bool read_symbol(const struct collector *c, const Elf64_Sym *sym,
-			size_t names_at, struct symbol *ret)
+static bool read_symbol(const struct collector *c, const Elf64_Sym *sym, size_t names_at,
+			struct symbol *ret)
 {
 	const unsigned int type = ELF64_ST_TYPE(sym->st_info);
 	const unsigned int bind = ELF64_ST_BIND(sym->st_info);
 	const uint64_t base = c->symbols->base;
 	const char *name = c->symbols->names + names_at + sym->st_name;
 
-	if (sym->st_shndx == SHN_UNDEF || sym->st_shndx == SHN_ABS ||
-	    sym->st_shndx == SHN_COMMON ||
+	if (sym->st_shndx == SHN_UNDEF || sym->st_shndx == SHN_ABS || sym->st_shndx == SHN_COMMON ||
 	    sym->st_name >= c->names_size - names_at)
 		return false;
 	if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE)
@@ -189,8 +184,7 @@ static bool read_symbol(const struct collector *c, const Elf64_Sym *sym,
 	return true;
 }
 
-static int collect(struct collector *c, const uint8_t *table, size_t size,
-		   size_t names_at)
+static int collect(struct collector *c, const uint8_t *table, size_t size, size_t names_at)
 {
 	struct symbols *s = c->symbols;
 	size_t n;
@@ -206,8 +200,7 @@ static int collect(struct collector *c, const uint8_t *table, size_t size,
 }
 
 /* A table and its strings. What can't be read is as if it were not there. */
-static int collect_table(struct collector *c, const struct elf_file *f,
-			 uint32_t type)
+static int collect_table(struct collector *c, const struct elf_file *f, uint32_t type)
 {
 	uint8_t *table = NULL, *bytes = NULL;
 	char *strings;
@@ -223,11 +216,9 @@ static int collect_table(struct collector *c, const struct elf_file *f,
 	if (!strings_scn || !gelf_getshdr(strings_scn, &strings_shdr) ||
 	    strings_shdr.sh_type != SHT_STRTAB)
 		return 0;
-	r = elf_file_contents(f, scn, &shdr, SYMBOLS_SECTION_MAX, &table,
-			      &size);
+	r = elf_file_contents(f, scn, &shdr, SYMBOLS_SECTION_MAX, &table, &size);
 	if (r == 0)
-		r = elf_file_contents(f, strings_scn, &strings_shdr,
-				      SYMBOLS_SECTION_MAX, &bytes,
+		r = elf_file_contents(f, strings_scn, &strings_shdr, SYMBOLS_SECTION_MAX, &bytes,
 				      &strings_size);
 	strings = (char *)bytes;
 	if (r == 0)
@@ -252,24 +243,22 @@ static int collect_go(struct collector *c, const struct elf_file *f)
 		return r == -ENOMEM ? r : 0;
 	r = reserve(s, t.n, &n);
 	for (size_t i = 0; i < n && r == 0; i++) {
-		if (!gopclntab_function(&t, i, &go) || go.name_size == 0 ||
-		    go.start < s->base || go.end - s->base > UINT32_MAX)
+		if (!gopclntab_function(&t, i, &go) || go.name_size == 0 || go.start < s->base ||
+		    go.end - s->base > UINT32_MAX)
 			continue;
 		r = add_names(c, go.name, go.name_size, &at);
 		if (r == 0)
-			s->v[s->n++] = (struct symbol){
-				.start = (uint32_t)(go.start - s->base),
-				.size = (uint32_t)(go.end - go.start),
-				.name = (uint32_t)at,
-				.rank = RANK_LOCAL};
+			s->v[s->n++] = (struct symbol){.start = (uint32_t)(go.start - s->base),
+						       .size = (uint32_t)(go.end - go.start),
+						       .name = (uint32_t)at,
+						       .rank = RANK_LOCAL};
 	}
 	gopclntab_close(&t);
 	return r == -ENOMEM ? r : 0;
 }
 
 /* Is x the better name of two for one address? */
-static bool is_better(const char *names, const struct symbol *x,
-		      const struct symbol *y)
+static bool is_better(const char *names, const struct symbol *x, const struct symbol *y)
 {
 	size_t x_size, y_size;
 
@@ -326,8 +315,7 @@ static int choose(struct symbols *s)
 		if (v[i].rank == RANK_UNTYPED && v[i].start < reach)
 			continue;
 		if (v[i].rank != RANK_UNTYPED)
-			reach = max_u64(reach,
-					(uint64_t)v[i].start + v[i].size);
+			reach = max_u64(reach, (uint64_t)v[i].start + v[i].size);
 		v[kept++] = v[i];
 	}
 	v = realloc(s->v, kept * sizeof(*v));
@@ -350,8 +338,8 @@ static void find_exec(struct collector *c, const struct elf_file *f)
 	}
 }
 
-int symbols_load(const struct elf_file *f, const struct elf_file *debug,
-		 uint64_t base, struct symbols *ret)
+int symbols_load(const struct elf_file *f, const struct elf_file *debug, uint64_t base,
+		 struct symbols *ret)
 {
 	const struct elf_file *symtab = f;
 	struct collector c = {.symbols = ret};
@@ -376,8 +364,8 @@ int symbols_load(const struct elf_file *f, const struct elf_file *debug,
 	return r;
 }
 
-bool symbols_find(const struct symbols *s, uint64_t vaddr,
-		  const char **ret_name, uint64_t *ret_offset)
+bool symbols_find(const struct symbols *s, uint64_t vaddr, const char **ret_name,
+		  uint64_t *ret_offset)
 {
 	size_t lo = 0;
 	size_t hi = s->n;
@@ -407,8 +395,8 @@ bool symbols_find(const struct symbols *s, uint64_t vaddr,
 	return false;
 }
 
-bool symbols_range(const struct symbols *s, const char *name,
-		   uint64_t *ret_start, uint64_t *ret_end)
+bool symbols_range(const struct symbols *s, const char *name, uint64_t *ret_start,
+		   uint64_t *ret_end)
 {
 	const size_t n = strlen(name);
 

@@ -45,8 +45,7 @@ void symbols_fini(struct symbols *s);
  * NULL, that of debug; where there is none, Go's own table. base is the p_vaddr
  * of f's first segment. Returns 0 with what there is, or -ENOMEM.
  */
-must_check int symbols_load(const struct elf_file *f,
-			    const struct elf_file *debug, uint64_t base,
+must_check int symbols_load(const struct elf_file *f, const struct elf_file *debug, uint64_t base,
 			    struct symbols *ret);
 
 /* True if f has a .symtab with contents. */
@@ -56,14 +55,14 @@ bool symbols_has_symtab(const struct elf_file *f);
  * Where the function of this name is, which may have ".abi0" behind it. False
  * if there is none, or none with a size. Looks at all of them.
  */
-bool symbols_range(const struct symbols *s, const char *name,
-		   uint64_t *ret_start, uint64_t *ret_end);
+bool symbols_range(const struct symbols *s, const char *name, uint64_t *ret_start,
+		   uint64_t *ret_end);
 
 /*
  * The symbol that covers vaddr; the name is owned by s. False if there is
  * none.
  */
-bool symbols_find(const struct symbols *s, uint64_t vaddr,
-		  const char **ret_name, uint64_t *ret_offset);
+bool symbols_find(const struct symbols *s, uint64_t vaddr, const char **ret_name,
+		  uint64_t *ret_offset);
 
 #endif

@@ -50,8 +50,7 @@ static int error_of(lzma_ret r)
 	return r == LZMA_MEMLIMIT_ERROR ? -E2BIG : -ENODATA;
 }
 
-int unpack_xz(const uint8_t *in, size_t in_size, size_t max, uint8_t **ret,
-	      size_t *ret_size)
+int unpack_xz(const uint8_t *in, size_t in_size, size_t max, uint8_t **ret, size_t *ret_size)
 {
 	lzma_stream s = LZMA_STREAM_INIT;
 	uint8_t *out = NULL;

@@ -19,10 +19,9 @@
  */
 
 /* The output has exactly size bytes, which the caller has found bearable. */
-must_check int unpack_zstd(const uint8_t *in, size_t in_size, size_t size,
-			   uint8_t **ret);
+must_check int unpack_zstd(const uint8_t *in, size_t in_size, size_t size, uint8_t **ret);
 
-must_check int unpack_xz(const uint8_t *in, size_t in_size, size_t max,
-			 uint8_t **ret, size_t *ret_size);
+must_check int unpack_xz(const uint8_t *in, size_t in_size, size_t max, uint8_t **ret,
+			 size_t *ret_size);
 
 #endif

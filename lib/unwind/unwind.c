@@ -21,16 +21,14 @@ static bool is_range(const struct unwind_bytes *b)
 }
 
 /* The second range follows the first, aligned. size: of the record. */
-static int read_second(const struct record_sample *record, size_t size,
-		       size_t stack_size, size_t second_size,
-		       struct unwind_bytes *ret)
+static int read_second(const struct record_sample *record, size_t size, size_t stack_size,
+		       size_t second_size, struct unwind_bytes *ret)
 {
 	const uint8_t *start = (const uint8_t *)record;
 	size_t at = sizeof(*record) + ((stack_size + 7) & ~(size_t)7);
 	struct sample_second second;
 
-	if (at + sizeof(second) > size ||
-	    second_size > size - at - sizeof(second))
+	if (at + sizeof(second) > size || second_size > size - at - sizeof(second))
 		return -EINVAL;
 	memcpy(&second, start + at, sizeof(second));
 	ret->bytes = start + at + sizeof(second);
@@ -39,8 +37,7 @@ static int read_second(const struct record_sample *record, size_t size,
 	return is_range(ret) ? 0 : -EINVAL;
 }
 
-int unwind_sample_read(const struct record_sample *record, size_t size,
-		       struct unwind_sample *ret)
+int unwind_sample_read(const struct record_sample *record, size_t size, struct unwind_sample *ret)
 {
 	struct record_sample fixed;
 	int r = 0;
@@ -60,18 +57,16 @@ int unwind_sample_read(const struct record_sample *record, size_t size,
 	};
 	memcpy(ret->regs, fixed.regs, sizeof(ret->regs));
 	if (fixed.stack_size > size - sizeof(fixed) || !is_range(&ret->stack) ||
-	    fixed.arch != CPU_SAMPLE_ARCH ||
-	    (fixed.regs_known & SP_AND_PC) != SP_AND_PC)
+	    fixed.arch != CPU_SAMPLE_ARCH || (fixed.regs_known & SP_AND_PC) != SP_AND_PC)
 		return -EINVAL;
 	if (fixed.second_size > 0)
-		r = read_second(record, size, fixed.stack_size,
-				fixed.second_size, &ret->second);
+		r = read_second(record, size, fixed.stack_size, fixed.second_size, &ret->second);
 	return r;
 }
 
 /* The first frame of a walk with these registers. */
-static void start(const struct unwind_sample *sample, uint64_t known,
-		  bool all_saved, struct walk *w, struct walk_frame *f)
+static void start(const struct unwind_sample *sample, uint64_t known, bool all_saved,
+		  struct walk *w, struct walk_frame *f)
 {
 	*w = (struct walk){
 		.space = w->space,
@@ -82,8 +77,7 @@ static void start(const struct unwind_sample *sample, uint64_t known,
 				.hi = sample->stack.addr + sample->stack.size,
 				.second = sample->second.bytes,
 				.second_lo = sample->second.addr,
-				.second_hi = sample->second.addr +
-					     sample->second.size,
+				.second_hi = sample->second.addr + sample->second.size,
 			},
 		.capped = (sample->flags & SAMPLE_CAPPED) != 0,
 		.second_capped = (sample->flags & SAMPLE_SECOND_CAPPED) != 0,
@@ -108,8 +102,8 @@ static void add_frame(struct unwind_stack *out, const struct walk_frame *f)
 }
 
 /* The walk from f to its end. */
-static void run(struct walk *w, struct walk_frame *f, uint32_t tid,
-		size_t max_frames, struct unwind_stack *out)
+static void run(struct walk *w, struct walk_frame *f, uint32_t tid, size_t max_frames,
+		struct unwind_stack *out)
 {
 	/* 20 KiB: kept off the stack. */
 	static struct memo_walk memo;
@@ -130,8 +124,7 @@ static void run(struct walk *w, struct walk_frame *f, uint32_t tid,
 			break;
 		}
 		end = walk_step(w, f);
-		if (end == UNWIND_END_UNKNOWN_REGISTER &&
-		    search_frame_pointer(w, f)) {
+		if (end == UNWIND_END_UNKNOWN_REGISTER && search_frame_pointer(w, f)) {
 			searched = true;
 			end = walk_step(w, f);
 			w->step.usual = false;
@@ -142,8 +135,7 @@ static void run(struct walk *w, struct walk_frame *f, uint32_t tid,
 		if (end != WALK_ON)
 			break;
 		f->by_heuristic |= searched;
-		if (out->second_from == 0 &&
-		    f->regs.r[CPU_SP] > w->stack.second_lo &&
+		if (out->second_from == 0 && f->regs.r[CPU_SP] > w->stack.second_lo &&
 		    f->regs.r[CPU_SP] <= w->stack.second_hi)
 			out->second_from = f->regs.r[CPU_SP];
 		/* Nothing called the trampoline, either. */
@@ -157,26 +149,20 @@ static void run(struct walk *w, struct walk_frame *f, uint32_t tid,
 	out->end = end;
 	out->searched += w->searched;
 	out->stack_top = w->top;
-	out->missing = end == UNWIND_END_UNREADABLE || end == UNWIND_END_CAPPED
-			       ? w->missing
-			       : 0;
-	out->second = end == UNWIND_END_UNREADABLE || end == UNWIND_END_BAD_CFA
-			      ? w->second
-			      : 0;
+	out->missing = end == UNWIND_END_UNREADABLE || end == UNWIND_END_CAPPED ? w->missing : 0;
+	out->second = end == UNWIND_END_UNREADABLE || end == UNWIND_END_BAD_CFA ? w->second : 0;
 	memo_end(&memo, w, out);
 }
 
 /* The walk with these registers. */
-static void walk_from(const struct unwind_sample *sample, uint64_t known,
-		      struct walk *w, size_t max_frames,
-		      struct unwind_stack *ret)
+static void walk_from(const struct unwind_sample *sample, uint64_t known, struct walk *w,
+		      size_t max_frames, struct unwind_stack *ret)
 {
 	struct walk_frame f;
 
 	start(sample, known, false, w, &f);
 	run(w, &f, sample->tid, max_frames, ret);
-	if (ret->end != UNWIND_END_UNKNOWN_REGISTER ||
-	    w->searched == SEARCH_WORK_MAX)
+	if (ret->end != UNWIND_END_UNKNOWN_REGISTER || w->searched == SEARCH_WORK_MAX)
 		return;
 	start(sample, known, true, w, &f);
 	run(w, &f, sample->tid, max_frames, ret);
@@ -184,13 +170,11 @@ static void walk_from(const struct unwind_sample *sample, uint64_t known,
 
 static bool is_good(enum unwind_end end)
 {
-	return end == UNWIND_END_ROOT || end == UNWIND_END_CAPPED ||
-	       end == UNWIND_END_MAX_FRAMES;
+	return end == UNWIND_END_ROOT || end == UNWIND_END_CAPPED || end == UNWIND_END_MAX_FRAMES;
 }
 
-void unwind_walk_sample(struct unwind_space *s,
-			const struct unwind_sample *sample, size_t max_frames,
-			struct unwind_stack *ret)
+void unwind_walk_sample(struct unwind_space *s, const struct unwind_sample *sample,
+			size_t max_frames, struct unwind_stack *ret)
 {
 	struct walk w = {.space = s};
 
@@ -203,14 +187,13 @@ void unwind_walk_sample(struct unwind_space *s,
 	 * Remembered registers that do not lead to the root may be wrong, and
 	 * then what was found with them is wrong, too.
 	 */
-	if (sample->flags & SAMPLE_REMEMBERED && !is_good(ret->end) &&
-	    w.searched < SEARCH_WORK_MAX)
+	if (sample->flags & SAMPLE_REMEMBERED && !is_good(ret->end) && w.searched < SEARCH_WORK_MAX)
 		walk_from(sample, SP_AND_PC, &w, max_frames, ret);
 	cache_end(s->cache);
 }
 
-int unwind_walk(struct unwind_space *s, const struct record_sample *record,
-		size_t size, size_t max_frames, struct unwind_stack *ret)
+int unwind_walk(struct unwind_space *s, const struct record_sample *record, size_t size,
+		size_t max_frames, struct unwind_stack *ret)
 {
 	struct unwind_sample sample;
 	int r = unwind_sample_read(record, size, &sample);
@@ -241,8 +224,7 @@ static void fill_image(const struct map *map, const struct space_mapping *m,
 	};
 }
 
-int unwind_image_at(struct unwind_space *s, uint64_t addr,
-		    struct unwind_image *ret)
+int unwind_image_at(struct unwind_space *s, uint64_t addr, struct unwind_image *ret)
 {
 	const struct map *map = NULL;
 	struct space_mapping *m;
@@ -259,8 +241,7 @@ int unwind_image_at(struct unwind_space *s, uint64_t addr,
 	return r;
 }
 
-int unwind_image_of_path(struct unwind_space *s, const char *path,
-			 struct unwind_image *ret)
+int unwind_image_of_path(struct unwind_space *s, const char *path, struct unwind_image *ret)
 {
 	for (size_t i = 0; i < s->maps.n; i++) {
 		if (strcmp(s->maps.v[i].path, path) == 0)
@@ -269,8 +250,8 @@ int unwind_image_of_path(struct unwind_space *s, const char *path,
 	return -ENOENT;
 }
 
-int unwind_symbol_at(struct unwind_space *s, uint64_t addr,
-		     const char **ret_name, uint64_t *ret_offset)
+int unwind_symbol_at(struct unwind_space *s, uint64_t addr, const char **ret_name,
+		     uint64_t *ret_offset)
 {
 	const struct map *map = NULL;
 	struct space_mapping *m;
@@ -286,8 +267,7 @@ int unwind_symbol_at(struct unwind_space *s, uint64_t addr,
 		struct cache_source source = space_source(s, map);
 
 		if (cache_symbols(s->cache, m->image, &source) == 0 &&
-		    symbols_find(&m->image->symbols, addr - m->bias, ret_name,
-				 ret_offset)) {
+		    symbols_find(&m->image->symbols, addr - m->bias, ret_name, ret_offset)) {
 			named = m->image;
 			r = 0;
 		}
@@ -298,8 +278,7 @@ int unwind_symbol_at(struct unwind_space *s, uint64_t addr,
 	return r;
 }
 
-int unwind_function_at(struct unwind_space *s, uint64_t addr,
-		       uint64_t *ret_start)
+int unwind_function_at(struct unwind_space *s, uint64_t addr, uint64_t *ret_start)
 {
 	const struct place *p;
 	uint64_t vaddr;
@@ -321,8 +300,8 @@ uint64_t unwind_after_call(uint64_t addr)
 	return addr + CPU_PC_STEP;
 }
 
-int unwind_lines_at(struct unwind_space *s, uint64_t addr,
-		    struct unwind_line ret[UNWIND_LINES_MAX], size_t *ret_n)
+int unwind_lines_at(struct unwind_space *s, uint64_t addr, struct unwind_line ret[UNWIND_LINES_MAX],
+		    size_t *ret_n)
 {
 	const struct map *map = NULL;
 	struct space_mapping *m;
@@ -337,8 +316,7 @@ int unwind_lines_at(struct unwind_space *s, uint64_t addr,
 	if (m && m->image) {
 		struct cache_source source = space_source(s, map);
 
-		if (cache_lines(s->cache, m->image, &source) == 0 &&
-		    m->image->lines)
+		if (cache_lines(s->cache, m->image, &source) == 0 && m->image->lines)
 			n = lines_find(m->image->lines, addr - m->bias, ret);
 		if (n == 0 && m->image->lines && lines_cut(m->image->lines))
 			s->lines_cut++;

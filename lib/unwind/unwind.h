@@ -47,8 +47,7 @@ struct unwind_files {
 	 * One by the name that the file mapped at [start, end) gives it: one
 	 * component of a path, printable ASCII, no dot in front. NULL: none.
 	 */
-	int (*debug_link)(void *ctx, uint64_t start, uint64_t end,
-			  const char *name, int *ret_fd);
+	int (*debug_link)(void *ctx, uint64_t start, uint64_t end, const char *name, int *ret_fd);
 	/* /tmp/perf-PID.map of the target. NULL: none. */
 	int (*perf_map)(void *ctx, int *ret_fd);
 	/*
@@ -63,17 +62,17 @@ struct unwind_files {
 
 /* Why a stack ends where it ends. */
 enum unwind_end {
-	UNWIND_END_ROOT,    /* the CFI or the ABI says that this is the root */
-	UNWIND_END_NO_MAP,  /* the pc lies in no executable mapping */
-	UNWIND_END_NO_CFI,  /* nothing says how to go on, no frame pointer helps
-			     */
-	UNWIND_END_BAD_CFA, /* the rule's result is impossible: not on the
-			       stack, not above the last one, misaligned */
-	UNWIND_END_UNREADABLE, /* it needs stack bytes that were not copied */
+	UNWIND_END_ROOT,	     /* the CFI or the ABI says that this is the root */
+	UNWIND_END_NO_MAP,	     /* the pc lies in no executable mapping */
+	UNWIND_END_NO_CFI,	     /* nothing says how to go on, no frame pointer helps
+				      */
+	UNWIND_END_BAD_CFA,	     /* the rule's result is impossible: not on the
+					stack, not above the last one, misaligned */
+	UNWIND_END_UNREADABLE,	     /* it needs stack bytes that were not copied */
 	UNWIND_END_UNKNOWN_REGISTER, /* it needs a register that is not known */
-	UNWIND_END_CAPPED, /* the copy of the stack was cut: SAMPLE_CAPPED */
-	UNWIND_END_MAX_FRAMES, /* deeper than the caller's limit */
-	UNWIND_END_CYCLE,      /* the walk does not get on */
+	UNWIND_END_CAPPED,	     /* the copy of the stack was cut: SAMPLE_CAPPED */
+	UNWIND_END_MAX_FRAMES,	     /* deeper than the caller's limit */
+	UNWIND_END_CYCLE,	     /* the walk does not get on */
 	UNWIND_END_N
 };
 
@@ -100,7 +99,7 @@ struct unwind_frame {
 
 struct unwind_stack {
 	struct unwind_frame frames[UNWIND_FRAMES_MAX]; /* leaf first */
-	size_t n; /* at least 1: the leaf */
+	size_t n;				       /* at least 1: the leaf */
 	enum unwind_end end;
 	bool frame_pointer; /* some frame needed by_heuristic */
 	/*
@@ -161,8 +160,7 @@ must_check int unwind_cache_new(const struct unwind_cache_options *options,
 void unwind_cache_free(struct unwind_cache *c);
 
 /* A space without maps. files and ctx are kept and must outlive it. */
-must_check int unwind_space_new(struct unwind_cache *c,
-				const struct unwind_files *files, void *ctx,
+must_check int unwind_space_new(struct unwind_cache *c, const struct unwind_files *files, void *ctx,
 				struct unwind_space **ret);
 void unwind_space_free(struct unwind_space *s);
 
@@ -173,8 +171,7 @@ void unwind_space_free(struct unwind_space *s);
  * lines, -ENOMEM.
  */
 #define UNWIND_MAPS_MAX 65536
-must_check int unwind_space_set_maps(struct unwind_space *s, const char *text,
-				     size_t size);
+must_check int unwind_space_set_maps(struct unwind_space *s, const char *text, size_t size);
 
 /*
  * Takes one file in place of maps: the one that files->image hands out, whole
@@ -187,16 +184,14 @@ must_check int unwind_space_set_maps(struct unwind_space *s, const char *text,
  */
 #define UNWIND_FILE_ALIGN 4096u
 #define UNWIND_FILE_MAX	  (UINT64_C(1) << 46)
-must_check int unwind_space_set_file(struct unwind_space *s, const char *path,
-				     uint64_t start);
+must_check int unwind_space_set_file(struct unwind_space *s, const char *path, uint64_t start);
 
 /*
  * Who the files of the mappings are, as far as somebody has looked: of the last
  * maps, and of mappings whose file was not asked for yet. The file of a mapping
  * is not asked for if it is in the cache.
  */
-void unwind_space_know_files(struct unwind_space *s,
-			     const struct mapped_file *files, size_t n);
+void unwind_space_know_files(struct unwind_space *s, const struct mapped_file *files, size_t n);
 
 /*
  * Whether that text, taken by unwind_space_set_maps, would change or take away
@@ -204,8 +199,7 @@ void unwind_space_know_files(struct unwind_space *s,
  * looked up before, and not be mixed with later ones. New ranges do not count.
  * Errors as unwind_space_set_maps; nothing is changed.
  */
-must_check int unwind_space_would_remap(const struct unwind_space *s,
-					const char *text, size_t size,
+must_check int unwind_space_would_remap(const struct unwind_space *s, const char *text, size_t size,
 					bool *ret_remapped);
 
 /* True if addr lies in an executable mapping of the last maps. */
@@ -239,27 +233,24 @@ struct unwind_sample {
  * its fields once. The stack bytes have to stay as long as *ret is in use.
  * Returns 0, or -EINVAL if the record is malformed.
  */
-must_check int unwind_sample_read(const struct record_sample *record,
-				  size_t size, struct unwind_sample *ret);
+must_check int unwind_sample_read(const struct record_sample *record, size_t size,
+				  struct unwind_sample *ret);
 
 /*
  * The frames of a sample. max_frames (1 to UNWIND_FRAMES_MAX) bounds the walk.
  * Always gives at least the leaf, and a reason.
  */
-void unwind_walk_sample(struct unwind_space *s,
-			const struct unwind_sample *sample, size_t max_frames,
-			struct unwind_stack *ret);
+void unwind_walk_sample(struct unwind_space *s, const struct unwind_sample *sample,
+			size_t max_frames, struct unwind_stack *ret);
 
 /* Both of them. Returns 0, or -EINVAL if the record is malformed. */
-must_check int unwind_walk(struct unwind_space *s,
-			   const struct record_sample *record, size_t size,
+must_check int unwind_walk(struct unwind_space *s, const struct record_sample *record, size_t size,
 			   size_t max_frames, struct unwind_stack *ret);
 
 /* An image as debug_meta needs it. Valid as long as its space's maps. */
 struct unwind_image {
-	const char *path; /* as in maps, " (deleted)" taken off; "[vdso]" */
-	const uint8_t
-		*id; /* build-id, or 16 bytes made from .text; may be NULL */
+	const char *path;  /* as in maps, " (deleted)" taken off; "[vdso]" */
+	const uint8_t *id; /* build-id, or 16 bytes made from .text; may be NULL */
 	size_t id_size;
 	bool has_build_id;	/* id is a real build-id */
 	uint64_t addr;		/* bias + p_vaddr of the first PT_LOAD */
@@ -274,8 +265,7 @@ struct unwind_image {
  * The image that addr lies in. Returns 0, or -ENOENT if addr lies in none or
  * the file is no ELF file that can be read.
  */
-must_check int unwind_image_at(struct unwind_space *s, uint64_t addr,
-			       struct unwind_image *ret);
+must_check int unwind_image_at(struct unwind_space *s, uint64_t addr, struct unwind_image *ret);
 
 /*
  * The image of the first executable mapping whose path is this. As
@@ -303,16 +293,15 @@ void unwind_space_want(struct unwind_space *s, enum unwind_symbols symbols);
  * the file is in use still (unwind_cache_options.reading): to demangle a name
  * is to read what it says.
  */
-must_check int unwind_symbol_at(struct unwind_space *s, uint64_t addr,
-				const char **ret_name, uint64_t *ret_offset);
+must_check int unwind_symbol_at(struct unwind_space *s, uint64_t addr, const char **ret_name,
+				uint64_t *ret_offset);
 
 /*
  * Where the function that addr lies in starts, by call frame information: the
  * start of its FDE. It needs no symbol. Returns 0, or -ENOENT if no FDE covers
  * addr, or its file can not be read any more.
  */
-must_check int unwind_function_at(struct unwind_space *s, uint64_t addr,
-				  uint64_t *ret_start);
+must_check int unwind_function_at(struct unwind_space *s, uint64_t addr, uint64_t *ret_start);
 
 /*
  * The return address of a call at addr: addr + 1 (x86-64) or + 4 (arm64). "One
@@ -337,8 +326,7 @@ struct unwind_line {
  * module. Returns 0 or -ENOENT; with 0 the file is in use still, as above.
  */
 must_check int unwind_lines_at(struct unwind_space *s, uint64_t addr,
-			       struct unwind_line ret[UNWIND_LINES_MAX],
-			       size_t *ret_n);
+			       struct unwind_line ret[UNWIND_LINES_MAX], size_t *ret_n);
 
 /* No file is in use any more: what was found above has been gone through. */
 void unwind_names_done(struct unwind_space *s);
@@ -354,7 +342,6 @@ uint64_t unwind_space_take_cut(struct unwind_space *s);
  * a C++ function, those too. False if it is none, or one that is too large;
  * then there is nothing in out, whose size is at least 1.
  */
-bool unwind_demangle(const char *raw, bool with_parameters, char *out,
-		     size_t size);
+bool unwind_demangle(const char *raw, bool with_parameters, char *out, size_t size);
 
 #endif

@@ -13,8 +13,7 @@
  */
 #define SIGNALS_MAX 64
 
-enum unwind_end walk_unreadable(struct walk *w, const struct walk_frame *f,
-				uint64_t addr, size_t n)
+enum unwind_end walk_unreadable(struct walk *w, const struct walk_frame *f, uint64_t addr, size_t n)
 {
 	const struct stack_bytes *s = &w->stack;
 	const uint64_t sp = f->regs.r[SP];
@@ -24,8 +23,7 @@ enum unwind_end walk_unreadable(struct walk *w, const struct walk_frame *f,
 	if (sp >= s->second_lo && sp < s->second_hi) {
 		if (addr < s->second_lo)
 			return UNWIND_END_BAD_CFA;
-		return w->second_capped ? UNWIND_END_CAPPED
-					: UNWIND_END_UNREADABLE;
+		return w->second_capped ? UNWIND_END_CAPPED : UNWIND_END_UNREADABLE;
 	}
 	/* What a signal interrupted may have another stack. */
 	if (f->signals > 0 && (sp < s->lo || sp > s->hi)) {
@@ -45,8 +43,7 @@ enum unwind_end walk_unreadable(struct walk *w, const struct walk_frame *f,
 	return w->capped ? UNWIND_END_CAPPED : UNWIND_END_UNREADABLE;
 }
 
-enum unwind_end walk_enter(struct walk *w, struct walk_frame *f, uint64_t ra,
-			   bool by_heuristic)
+enum unwind_end walk_enter(struct walk *w, struct walk_frame *f, uint64_t ra, bool by_heuristic)
 {
 	/* The ABI's mark of the outermost frame, and musl's. */
 	if (ra == 0) {
@@ -77,8 +74,8 @@ enum unwind_end walk_enter_interrupted(struct walk *w, struct walk_frame *f)
 }
 
 /* The callee-saved registers beside fp that the caller had. */
-static uint64_t restore_saved(struct walk *w, struct walk_frame *f,
-			      const struct rule *rule, uint64_t cfa)
+static uint64_t restore_saved(struct walk *w, struct walk_frame *f, const struct rule *rule,
+			      uint64_t cfa)
 {
 	static const uint8_t regs[RULE_SAVED_N] = CPU_SAVED_REGS;
 	uint64_t known = 0;
@@ -89,8 +86,7 @@ static uint64_t restore_saved(struct walk *w, struct walk_frame *f,
 		if (rule->saved[i] == RULE_SAVED_SAME)
 			known |= f->regs.known & bit;
 		else if (rule->saved[i] != RULE_SAVED_UNDEFINED &&
-			 walk_read_word(w, cfa - 8u * rule->saved[i],
-					&f->regs.r[regs[i]]))
+			 walk_read_word(w, cfa - 8u * rule->saved[i], &f->regs.r[regs[i]]))
 			known |= bit;
 	}
 	return known;
@@ -100,8 +96,7 @@ static uint64_t restore_saved(struct walk *w, struct walk_frame *f,
  * The CFA where the stack pointer is only a bound: a function that saves the
  * frame pointer has its own point to where it did.
  */
-static bool cfa_by_record(const struct walk_frame *f, const struct rule *rule,
-			  uint64_t *ret)
+static bool cfa_by_record(const struct walk_frame *f, const struct rule *rule, uint64_t *ret)
 {
 	if (rule->fp != RULE_FP_SAVED || !(f->regs.known & BIT(FP)) ||
 	    f->regs.r[FP] < f->regs.r[SP])
@@ -110,8 +105,8 @@ static bool cfa_by_record(const struct walk_frame *f, const struct rule *rule,
 	return true;
 }
 
-enum unwind_end walk_simple(struct walk *w, struct walk_frame *f,
-			    const struct rule *rule, struct image *image)
+enum unwind_end walk_simple(struct walk *w, struct walk_frame *f, const struct rule *rule,
+			    struct image *image)
 {
 	struct walk_step *step = &w->step;
 	uint64_t *r = f->regs.r;
@@ -131,8 +126,7 @@ enum unwind_end walk_simple(struct walk *w, struct walk_frame *f,
 		.image = image,
 	};
 	if (rule->ra == RULE_RA_UNDEFINED)
-		return rule->elsewhere ? UNWIND_END_UNREADABLE
-				       : UNWIND_END_ROOT;
+		return rule->elsewhere ? UNWIND_END_UNREADABLE : UNWIND_END_ROOT;
 	if (rule->cfa == RULE_CFA_FP) {
 		if (!(known & BIT(FP)))
 			return UNWIND_END_UNKNOWN_REGISTER;
@@ -146,21 +140,16 @@ enum unwind_end walk_simple(struct walk *w, struct walk_frame *f,
 	 * that has not stored its return address there may be nothing, or of
 	 * one that has popped it, to jump or to push it again.
 	 */
-	if (cfa < r[SP] ||
-	    (cfa == r[SP] && rule->ra != RULE_RA_SAME && !at_pc) ||
-	    cfa % 8 != 0)
-		return rule->elsewhere ? UNWIND_END_UNREADABLE
-				       : UNWIND_END_BAD_CFA;
+	if (cfa < r[SP] || (cfa == r[SP] && rule->ra != RULE_RA_SAME && !at_pc) || cfa % 8 != 0)
+		return rule->elsewhere ? UNWIND_END_UNREADABLE : UNWIND_END_BAD_CFA;
 	if (rule->ra == RULE_RA_SAME) {
 		/* The leaf's, or that of what was interrupted. */
 		if (!(f->regs.known & BIT(RA)))
 			return UNWIND_END_UNKNOWN_REGISTER;
 		ra = r[RA];
 		step->usual = false;
-	} else if (!walk_read_word(w, cfa + (uint64_t)(int64_t)rule->ra_offset,
-				   &ra)) {
-		end = walk_unreadable(
-			w, f, cfa + (uint64_t)(int64_t)rule->ra_offset, 8);
+	} else if (!walk_read_word(w, cfa + (uint64_t)(int64_t)rule->ra_offset, &ra)) {
+		end = walk_unreadable(w, f, cfa + (uint64_t)(int64_t)rule->ra_offset, 8);
 		return rule->elsewhere ? UNWIND_END_UNREADABLE : end;
 	}
 	ra = cpu_return_address(ra);
@@ -201,8 +190,7 @@ static enum unwind_end end_of_expr(struct walk *w, const struct walk_frame *f,
 /* A register of the caller by a full rule. */
 static enum expr_result restore(struct walk *w, const struct rows *rows,
 				const struct frame_regs *regs, uint64_t cfa,
-				const struct reg_rule *rule, unsigned int reg,
-				uint64_t *ret)
+				const struct reg_rule *rule, unsigned int reg, uint64_t *ret)
 {
 	uint64_t value = cfa + (uint64_t)(int64_t)rule->value;
 	unsigned int from = reg;
@@ -226,8 +214,8 @@ static enum expr_result restore(struct walk *w, const struct rows *rows,
 		break;
 	case REG_SAVED_EXPR:
 	case REG_EXPR:
-		r = expr_eval(rows->ops + rule->ops, rule->n_ops, regs,
-			      &w->stack, cfa, &w->top, &w->missing, &value);
+		r = expr_eval(rows->ops + rule->ops, rule->n_ops, regs, &w->stack, cfa, &w->top,
+			      &w->missing, &value);
 		if (r)
 			return r;
 		if (rule->kind == REG_SAVED_EXPR)
@@ -253,8 +241,7 @@ static bool has_restored(const struct rows *rows, const struct full_rule *full,
 	const struct reg_rule *rule = &full->regs[FP];
 	const struct expr_op *op;
 
-	if (rule->kind != REG_SAVED_EXPR || rule->n_ops != 2 ||
-	    !(regs->known & BIT(FP)))
+	if (rule->kind != REG_SAVED_EXPR || rule->n_ops != 2 || !(regs->known & BIT(FP)))
 		return false;
 	/* In front of it the CFA is pushed, which it does not use. */
 	op = &rows->ops[rule->ops + 1];
@@ -262,8 +249,7 @@ static bool has_restored(const struct rows *rows, const struct full_rule *full,
 	       (regs->r[FP] < regs->r[SP] || regs->r[FP] >= cfa);
 }
 
-static enum unwind_end step_full(struct walk *w, struct walk_frame *f,
-				 const struct rows *rows,
+static enum unwind_end step_full(struct walk *w, struct walk_frame *f, const struct rows *rows,
 				 const struct full_rule *full)
 {
 	static const struct reg_rule same = {.kind = REG_SAME};
@@ -275,8 +261,8 @@ static enum unwind_end step_full(struct walk *w, struct walk_frame *f,
 	uint64_t cfa = 0;
 	bool restored;
 
-	r = expr_eval(rows->ops + full->cfa_ops, full->cfa_n_ops, &old,
-		      &w->stack, 0, &w->top, &w->missing, &cfa);
+	r = expr_eval(rows->ops + full->cfa_ops, full->cfa_n_ops, &old, &w->stack, 0, &w->top,
+		      &w->missing, &cfa);
 	if (r)
 		return end_of_expr(w, f, r);
 	restored = has_restored(rows, full, &old, cfa);
@@ -305,8 +291,7 @@ static enum unwind_end step_full(struct walk *w, struct walk_frame *f,
 	 * last instructions have set it already.
 	 */
 	if (!full->is_signal &&
-	    (new.r[SP] < sp ||
-	     (new.r[SP] == sp && !f->is_leaf && !f->interrupted) ||
+	    (new.r[SP] < sp || (new.r[SP] == sp && !f->is_leaf && !f->interrupted) ||
 	     new.r[SP] % 8 != 0))
 		return UNWIND_END_BAD_CFA;
 	f->regs = new;
@@ -331,13 +316,11 @@ static bool installs(struct walk *w, const struct walk_frame *f)
 	return code_installs(w->space, walk_next_pc(f));
 }
 
-enum unwind_end walk_by_rule(struct walk *w, struct walk_frame *f,
-			     const struct place *p)
+enum unwind_end walk_by_rule(struct walk *w, struct walk_frame *f, const struct place *p)
 {
 	const struct rule *rule = p->rule;
 	const bool is_full = rule->cfa == RULE_CFA_FULL;
-	const struct full_rule *full =
-		is_full ? &p->rows->full[rule->cfa_offset] : NULL;
+	const struct full_rule *full = is_full ? &p->rows->full[rule->cfa_offset] : NULL;
 	const bool may_install = is_full ? full->installs : rule->installs;
 	enum unwind_end end;
 
@@ -357,8 +340,7 @@ enum unwind_end walk_by_rule(struct walk *w, struct walk_frame *f,
 }
 
 /* No call has led on from there: any instruction may be the next one. */
-static enum unwind_end step_from_pc(struct walk *w, struct walk_frame *f,
-				    const struct place *p)
+static enum unwind_end step_from_pc(struct walk *w, struct walk_frame *f, const struct place *p)
 {
 	const struct frame_regs regs = f->regs;
 	const uint32_t signals = f->signals;
@@ -385,8 +367,7 @@ enum unwind_end walk_step(struct walk *w, struct walk_frame *f)
 	w->second = 0;
 	f->planted = false;
 	if (p->rule->cfa != RULE_CFA_NONE)
-		return f->is_leaf || f->interrupted ? step_from_pc(w, f, p)
-						    : walk_by_rule(w, f, p);
+		return f->is_leaf || f->interrupted ? step_from_pc(w, f, p) : walk_by_rule(w, f, p);
 	if (space_unmapped(p))
 		return UNWIND_END_NO_MAP;
 	return walk_without_cfi(w, f, p);

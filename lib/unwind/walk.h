@@ -15,13 +15,13 @@
 /* A frame, and all that the next step needs. */
 struct walk_frame {
 	struct frame_regs regs;
-	uint64_t addr;	   /* as it is sent */
-	bool is_leaf;	   /* look up addr itself; else addr - 1 */
-	bool by_heuristic; /* how this frame was found */
-	bool interrupted;  /* by a signal: the frame before is a trampoline */
-	bool planted;	   /* its step found that no call left its address */
-	bool sp_is_bound;  /* its stack pointer is that or above */
-	uint32_t signals;  /* signal frames passed until here */
+	uint64_t addr;		   /* as it is sent */
+	bool is_leaf;		   /* look up addr itself; else addr - 1 */
+	bool by_heuristic;	   /* how this frame was found */
+	bool interrupted;	   /* by a signal: the frame before is a trampoline */
+	bool planted;		   /* its step found that no call left its address */
+	bool sp_is_bound;	   /* its stack pointer is that or above */
+	uint32_t signals;	   /* signal frames passed until here */
 	const struct place *place; /* of walk_lookup, if its address is that */
 };
 
@@ -55,8 +55,8 @@ struct walk {
 	 */
 	uint64_t top;
 	uint64_t missing;
-	uint32_t searched; /* by search.h, since the walk began */
-	uint64_t second;   /* where a second stack is needed from; 0: nowhere */
+	uint32_t searched;     /* by search.h, since the walk began */
+	uint64_t second;       /* where a second stack is needed from; 0: nowhere */
 	struct walk_step step; /* the last one */
 };
 

@@ -36,27 +36,24 @@ static inline uint64_t walk_next_pc(const struct walk_frame *f)
 }
 
 /* Why the n bytes at addr could not be read. */
-enum unwind_end walk_unreadable(struct walk *w, const struct walk_frame *f,
-				uint64_t addr, size_t n);
+enum unwind_end walk_unreadable(struct walk *w, const struct walk_frame *f, uint64_t addr,
+				size_t n);
 
 /* To the caller whose return address is ra; its registers are in place. */
-enum unwind_end walk_enter(struct walk *w, struct walk_frame *f, uint64_t ra,
-			   bool by_heuristic);
+enum unwind_end walk_enter(struct walk *w, struct walk_frame *f, uint64_t ra, bool by_heuristic);
 
 /* To the frame that a signal interrupted: its pc is no return address. */
 enum unwind_end walk_enter_interrupted(struct walk *w, struct walk_frame *f);
 
 /* By a rule that fits into a struct rule; image is whose it is. */
-enum unwind_end walk_simple(struct walk *w, struct walk_frame *f,
-			    const struct rule *rule, struct image *image);
+enum unwind_end walk_simple(struct walk *w, struct walk_frame *f, const struct rule *rule,
+			    struct image *image);
 
 /* By the rule of p, which is one. */
-enum unwind_end walk_by_rule(struct walk *w, struct walk_frame *f,
-			     const struct place *p);
+enum unwind_end walk_by_rule(struct walk *w, struct walk_frame *f, const struct place *p);
 
 /* Where p has no rule. */
-enum unwind_end walk_without_cfi(struct walk *w, struct walk_frame *f,
-				 const struct place *p);
+enum unwind_end walk_without_cfi(struct walk *w, struct walk_frame *f, const struct place *p);
 
 /* By the ways that the code at f can take to a ret; UNWIND_END_NO_CFI: none. */
 enum unwind_end walk_way_back(struct walk *w, struct walk_frame *f);

@@ -71,8 +71,8 @@ static enum unwind_end step_frame_pointer(struct walk *w, struct walk_frame *f)
 }
 
 /* The return address is at sp + ra_at, or in its register. */
-static enum unwind_end step_way_out(struct walk *w, struct walk_frame *f,
-				    uint32_t ra_at, uint32_t fp_at)
+static enum unwind_end step_way_out(struct walk *w, struct walk_frame *f, uint32_t ra_at,
+				    uint32_t fp_at)
 {
 	struct rule rule = {.cfa = RULE_CFA_SP};
 	enum unwind_end end;
@@ -126,8 +126,8 @@ static enum agreement agrees_from(struct walk *w, uint64_t start, uint64_t at,
  * The function is the one that the call before the return address leads to, or
  * the one that the symbol says.
  */
-static bool agrees(struct walk *w, const struct walk_frame *f, uint64_t at,
-		   uint64_t ra, const struct code_way *way, uint32_t *budget)
+static bool agrees(struct walk *w, const struct walk_frame *f, uint64_t at, uint64_t ra,
+		   const struct code_way *way, uint32_t *budget)
 {
 	enum agreement agreement = UNKNOWN;
 	uint64_t start = 0;
@@ -170,8 +170,7 @@ static bool is_call(struct walk *w, uint64_t ra, uint64_t start)
 	case CODE_CALL_DIRECT:
 		/* Through a PLT it comes from another file. */
 		return target == start ||
-		       space_place(w->space, target)->image !=
-			       space_place(w->space, start)->image;
+		       space_place(w->space, target)->image != space_place(w->space, start)->image;
 	}
 	return false;
 }
@@ -180,8 +179,8 @@ static bool is_call(struct walk *w, uint64_t ra, uint64_t start)
  * By the way there alone, where none leads back: the function does not return
  * (exit(), with its handlers). The call has to be one of it for certain.
  */
-static bool has_way_there(struct walk *w, const struct walk_frame *f,
-			  uint64_t at, uint32_t *budget, struct code_way *ret)
+static bool has_way_there(struct walk *w, const struct walk_frame *f, uint64_t at, uint32_t *budget,
+			  struct code_way *ret)
 {
 	const uint64_t start = code_function(w->space, walk_lookup(f), budget);
 	uint64_t ra;
@@ -211,8 +210,7 @@ enum unwind_end walk_way_back(struct walk *w, struct walk_frame *f)
 	if (!at_pc && way.exits)
 		return UNWIND_END_ROOT;
 	found = found && walk_read_word(w, f->regs.r[SP] + way.ra, &ra) &&
-		unwind_space_covers(w->space, ra - 1) &&
-		agrees(w, f, at, ra, &way, &budget);
+		unwind_space_covers(w->space, ra - 1) && agrees(w, f, at, ra, &way, &budget);
 	if (!found)
 		found = has_way_there(w, f, at, &budget, &way);
 	w->searched = SEARCH_WORK_MAX - budget;
@@ -228,8 +226,7 @@ static bool is_planted(const struct walk_frame *f, const struct place *p)
 	uint64_t start;
 
 	return !f->is_leaf && !f->interrupted &&
-	       rows_function(p->rows, f->addr - p->bias, &start) &&
-	       start == f->addr - p->bias;
+	       rows_function(p->rows, f->addr - p->bias, &start) && start == f->addr - p->bias;
 }
 
 /*
@@ -250,13 +247,11 @@ static bool is_last(const struct walk *w, const struct walk_frame *f)
  */
 static bool is_born(struct walk *w, const struct walk_frame *f)
 {
-	return (f->is_leaf || f->interrupted) &&
-	       cpu_has_zero_of_call(f->regs.known, f->regs.r) &&
+	return (f->is_leaf || f->interrupted) && cpu_has_zero_of_call(f->regs.known, f->regs.r) &&
 	       code_is_birth(w->space, walk_lookup(f));
 }
 
-enum unwind_end walk_without_cfi(struct walk *w, struct walk_frame *f,
-				 const struct place *p)
+enum unwind_end walk_without_cfi(struct walk *w, struct walk_frame *f, const struct place *p)
 {
 	const struct image *i = p->image;
 	enum unwind_end end;
@@ -272,8 +267,7 @@ enum unwind_end walk_without_cfi(struct walk *w, struct walk_frame *f,
 			return end;
 		}
 		if (is_planted(f, p)) {
-			end = walk_by_rule(w, f,
-					   space_place(w->space, f->addr));
+			end = walk_by_rule(w, f, space_place(w->space, f->addr));
 			f->planted = !f->interrupted;
 			/* Where it would return to is no address: an argument.
 			 */

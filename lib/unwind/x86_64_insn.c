@@ -15,8 +15,7 @@ static uint8_t reg_of(const struct x86_64_parts *p)
 /* A register that modrm names, or 16 for memory. */
 static uint8_t rm_of(const struct x86_64_parts *p)
 {
-	return p->modrm >> 6 == 3 ? (uint8_t)((p->modrm & 7) |
-					      (p->rex & X86_64_REX_B ? 8 : 0))
+	return p->modrm >> 6 == 3 ? (uint8_t)((p->modrm & 7) | (p->rex & X86_64_REX_B ? 8 : 0))
 				  : 16;
 }
 
@@ -54,8 +53,7 @@ static enum x86_64_kind kind_of_jump(const struct x86_64_parts *p)
 {
 	if ((p->modrm & 0xc7) != RBP)
 		return X86_64_INSN_END;
-	return p->at < p->n && p->code[p->at] == 0x68 ? X86_64_INSN_OTHER
-						      : X86_64_INSN_RET;
+	return p->at < p->n && p->code[p->at] == 0x68 ? X86_64_INSN_OTHER : X86_64_INSN_RET;
 }
 
 /* The group ff: calls and jumps that are not by distance, and a push. */
@@ -80,8 +78,7 @@ static void read_ff(const struct x86_64_parts *p, struct x86_64_insn *ret)
 
 static void read_push_pop(const struct x86_64_parts *p, struct x86_64_insn *ret)
 {
-	const uint8_t reg =
-		(uint8_t)((p->op & 7) | (p->rex & X86_64_REX_B ? 8 : 0));
+	const uint8_t reg = (uint8_t)((p->op & 7) | (p->rex & X86_64_REX_B ? 8 : 0));
 
 	if (p->op < 0x58) {
 		ret->sp = -8;
@@ -108,8 +105,7 @@ static void read_write(const struct x86_64_parts *p, struct x86_64_insn *ret)
 	}
 }
 
-static void read_jump(const struct x86_64_parts *p, enum x86_64_kind kind,
-		      struct x86_64_insn *ret)
+static void read_jump(const struct x86_64_parts *p, enum x86_64_kind kind, struct x86_64_insn *ret)
 {
 	ret->kind = kind;
 	ret->distance = p->imm;

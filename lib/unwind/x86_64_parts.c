@@ -108,8 +108,8 @@ static bool read_evex(struct x86_64_parts *p)
 {
 	uint8_t first, second, third;
 
-	if (!next(p, &first) || !next(p, &second) || !next(p, &third) ||
-	    (first & 8) != 0 || (second & 4) == 0)
+	if (!next(p, &first) || !next(p, &second) || !next(p, &third) || (first & 8) != 0 ||
+	    (second & 4) == 0)
 		return false;
 	p->vex = true;
 	p->evex = true;
@@ -154,8 +154,7 @@ static bool read_modrm(struct x86_64_parts *p)
 		return false;
 	if (mod == 1)
 		return take(p, 1, &p->displacement);
-	if (mod == 2 || (p->modrm & 7) == RBP ||
-	    ((p->modrm & 7) == RSP && (p->sib & 7) == RBP))
+	if (mod == 2 || (p->modrm & 7) == RBP || ((p->modrm & 7) == RSP && (p->sib & 7) == RBP))
 		return take(p, 4, &p->displacement);
 	return true;
 }
@@ -184,8 +183,7 @@ bool x86_64_parts_read(const uint8_t *code, size_t n, struct x86_64_parts *p)
 	int32_t rest;
 	char format;
 
-	*p = (struct x86_64_parts){.code = code,
-				   .n = min_size(n, X86_64_INSN_MAX)};
+	*p = (struct x86_64_parts){.code = code, .n = min_size(n, X86_64_INSN_MAX)};
 	if (!read_opcode(p))
 		return false;
 	format = format_of(p);
@@ -203,9 +201,8 @@ bool x86_64_parts_read(const uint8_t *code, size_t n, struct x86_64_parts *p)
 	case 'Z':
 	case 'z':
 		/* mov $n of 64 bits has four more. */
-		return take_operand(p) &&
-		       (p->map != 1 || (p->op & 0xf8) != 0xb8 ||
-			!(p->rex & X86_64_REX_W) || take(p, 4, &rest));
+		return take_operand(p) && (p->map != 1 || (p->op & 0xf8) != 0xb8 ||
+					   !(p->rex & X86_64_REX_W) || take(p, 4, &rest));
 	}
 	return true;
 }

@@ -43,17 +43,15 @@ struct ways {
 /* The instruction at an address. False if there is none, or too many were. */
 static bool read_insn(struct ways *w, uint64_t at, struct x86_64_insn *ret)
 {
-	const bool inside =
-		at >= w->window_at && at - w->window_at <= w->window_size &&
-		w->window_size - (at - w->window_at) >= X86_64_INSN_MAX;
+	const bool inside = at >= w->window_at && at - w->window_at <= w->window_size &&
+			    w->window_size - (at - w->window_at) >= X86_64_INSN_MAX;
 
 	if (w->code->steps >= w->code->steps_max)
 		return false;
 	w->code->steps++;
 	if (!inside) {
 		w->window_at = at;
-		w->window_size = w->code->read(w->code->ctx, at, w->window,
-					       sizeof(w->window));
+		w->window_size = w->code->read(w->code->ctx, at, w->window, sizeof(w->window));
 	}
 	return x86_64_insn_read(w->window + (at - w->window_at),
 				w->window_size - (at - w->window_at), ret);
@@ -85,8 +83,7 @@ static bool go_back(struct ways *w, struct state *s)
 }
 
 /* One instruction further. False where this way ends. */
-static bool go_on(struct ways *w, const struct x86_64_insn *insn,
-		  struct state *s)
+static bool go_on(struct ways *w, const struct x86_64_insn *insn, struct state *s)
 {
 	const uint64_t after = s->at + insn->size;
 	const uint64_t target = after + (uint64_t)(int64_t)insn->distance;
@@ -100,8 +97,7 @@ static bool go_on(struct ways *w, const struct x86_64_insn *insn,
 		s->pushed_fp = s->fp;
 	}
 	s->offset += insn->sp;
-	if (insn->sp_lost || s->offset > X86_64_WAY_MAX ||
-	    s->offset < -(int64_t)X86_64_WAY_MAX)
+	if (insn->sp_lost || s->offset > X86_64_WAY_MAX || s->offset < -(int64_t)X86_64_WAY_MAX)
 		return false;
 	s->at = after;
 	switch (insn->kind) {
@@ -132,8 +128,8 @@ static bool is_offset(int64_t offset)
 /* A function saves the frame pointer first, or among the first registers. */
 static bool is_near(const struct state *s)
 {
-	return s->fp == FP_SAME || (is_offset(s->fp) && s->fp < s->offset &&
-				    s->offset - s->fp < X86_64_WAY_FP_MAX);
+	return s->fp == FP_SAME ||
+	       (is_offset(s->fp) && s->fp < s->offset && s->offset - s->fp < X86_64_WAY_FP_MAX);
 }
 
 /*
@@ -145,15 +141,13 @@ static int64_t taken_behind(const struct x86_64_code *c, uint64_t at)
 {
 	uint8_t code[8]; /* push n(%rip); jmp *n(%rip) */
 
-	return c->read(c->ctx, at - 6, code, sizeof(code)) == sizeof(code) &&
-			       code[0] == 0xff && code[1] == 0x35 &&
-			       code[6] == 0xff && code[7] == 0x25
+	return c->read(c->ctx, at - 6, code, sizeof(code)) == sizeof(code) && code[0] == 0xff &&
+			       code[1] == 0x35 && code[6] == 0xff && code[7] == 0x25
 		       ? 16
 		       : 0;
 }
 
-static bool find_ret(struct x86_64_code *c, uint64_t vaddr, bool with_calls,
-		     struct x86_64_way *ret)
+static bool find_ret(struct x86_64_code *c, uint64_t vaddr, bool with_calls, struct x86_64_way *ret)
 {
 	struct ways w = {.code = c, .first = vaddr};
 	struct state s = {vaddr, 0, FP_SAME, NOWHERE, FP_SAME};
@@ -168,31 +162,26 @@ static bool find_ret(struct x86_64_code *c, uint64_t vaddr, bool with_calls,
 		}
 		if (insn.kind == X86_64_INSN_RET)
 			s.offset += taken_behind(c, s.at);
-		if (insn.kind == X86_64_INSN_RET && is_offset(s.offset) &&
-		    is_near(&s)) {
+		if (insn.kind == X86_64_INSN_RET && is_offset(s.offset) && is_near(&s)) {
 			*ret = (struct x86_64_way){
 				.ra = (uint32_t)s.offset,
-				.fp = s.fp == FP_SAME ? X86_64_WAY_FP_SAME
-						      : (uint32_t)s.fp,
+				.fp = s.fp == FP_SAME ? X86_64_WAY_FP_SAME : (uint32_t)s.fp,
 				.has_call = with_calls,
 			};
 			return true;
 		}
-		if ((insn.kind == X86_64_INSN_CALL && !with_calls) ||
-		    !go_on(&w, &insn, &s))
+		if ((insn.kind == X86_64_INSN_CALL && !with_calls) || !go_on(&w, &insn, &s))
 			more = go_back(&w, &s);
 	}
 	return false;
 }
 
-bool x86_64_way_back(struct x86_64_code *c, uint64_t vaddr,
-		     struct x86_64_way *ret)
+bool x86_64_way_back(struct x86_64_code *c, uint64_t vaddr, struct x86_64_way *ret)
 {
 	return find_ret(c, vaddr, false, ret) || find_ret(c, vaddr, true, ret);
 }
 
-bool x86_64_way_there(struct x86_64_code *c, uint64_t from, uint64_t to,
-		      struct x86_64_way *ret)
+bool x86_64_way_there(struct x86_64_code *c, uint64_t from, uint64_t to, struct x86_64_way *ret)
 {
 	struct ways w = {.code = c, .first = from};
 	struct state s = {from, 0, FP_SAME, NOWHERE, FP_SAME};
@@ -236,8 +225,7 @@ bool x86_64_installs(const uint8_t *code, size_t n)
 		const uint8_t *bytes = code + at;
 		size_t forward = insn.distance > 0 ? (size_t)insn.distance : 0;
 
-		if (insn.size == sizeof(to_rsp) &&
-		    memcmp(bytes, to_rsp, sizeof(to_rsp)) == 0)
+		if (insn.size == sizeof(to_rsp) && memcmp(bytes, to_rsp, sizeof(to_rsp)) == 0)
 			return true;
 		at += insn.size;
 		forward = min_size(forward, n - at);
@@ -255,8 +243,7 @@ bool x86_64_installs(const uint8_t *code, size_t n)
 			break;
 		case X86_64_INSN_BRANCH:
 			/* It leads past what goes back in the shadow stack. */
-			if (forward > 0 &&
-			    !memmem(code + at, forward, incssp, sizeof(incssp)))
+			if (forward > 0 && !memmem(code + at, forward, incssp, sizeof(incssp)))
 				return false;
 			break;
 		case X86_64_INSN_RET:

@@ -35,15 +35,13 @@ struct x86_64_way {
  * From vaddr to a ret, without a call in between if there is such a way. False
  * if none is found.
  */
-bool x86_64_way_back(struct x86_64_code *c, uint64_t vaddr,
-		     struct x86_64_way *ret);
+bool x86_64_way_back(struct x86_64_code *c, uint64_t vaddr, struct x86_64_way *ret);
 
 /*
  * From the start of a function to a place in it: where the return address is
  * there, and the frame pointer, if it was pushed. False if no way leads there.
  */
-bool x86_64_way_there(struct x86_64_code *c, uint64_t from, uint64_t to,
-		      struct x86_64_way *ret);
+bool x86_64_way_there(struct x86_64_code *c, uint64_t from, uint64_t to, struct x86_64_way *ret);
 
 /*
  * In a function that ends by __builtin_eh_return: is code what follows, or the

@@ -39,8 +39,8 @@ static int put_new(struct table *t, const char *key, uint32_t module)
 }
 
 /* build: NULL: not known. */
-static int find_module(struct modules *l, struct merge *m, const char *path,
-		       const char *build, uint32_t *ret)
+static int find_module(struct modules *l, struct merge *m, const char *path, const char *build,
+		       uint32_t *ret)
 {
 	const char *base;
 	int r = 0;
@@ -50,8 +50,7 @@ static int find_module(struct modules *l, struct merge *m, const char *path,
 	r = intern_base(m, path, &base);
 	if (r < 0)
 		return r;
-	if ((build == NULL ||
-	     !table_get(&l->by_build, (uintptr_t)build, ret)) &&
+	if ((build == NULL || !table_get(&l->by_build, (uintptr_t)build, ret)) &&
 	    !table_get(&l->by_base, (uintptr_t)base, ret)) {
 		if (array_grow(l->v, l->n, l->cap) < 0)
 			return -ENOMEM;
@@ -64,8 +63,7 @@ static int find_module(struct modules *l, struct merge *m, const char *path,
 	return r < 0 ? r : put_new(&l->by_base, base, *ret);
 }
 
-static int add_images(struct modules *l, struct merge *m,
-		      const struct merge_process *p)
+static int add_images(struct modules *l, struct merge *m, const struct merge_process *p)
 {
 	int r = 0;
 
@@ -75,8 +73,7 @@ static int add_images(struct modules *l, struct merge *m,
 
 		if (image->code_file == NULL)
 			continue;
-		r = find_module(l, m, image->code_file, image->debug_id,
-				&module);
+		r = find_module(l, m, image->code_file, image->debug_id, &module);
 		if (r == 0 && l->v[module].builds[p->side] == NULL)
 			l->v[module].builds[p->side] = image->debug_id;
 	}
@@ -113,31 +110,24 @@ static bool is_offset_name(const char *name, const char *package)
 	return strncmp(name, base, n) == 0 && strncmp(name + n, "+0x", 3) == 0;
 }
 
-static int name_unnamed(struct merge *m, const struct module *module,
-			struct merge_frame *f)
+static int name_unnamed(struct merge *m, const struct module *module, struct merge_frame *f)
 {
-	const bool is_same = module->builds[0] != NULL &&
-			     module->builds[0] == module->builds[1];
+	const bool is_same = module->builds[0] != NULL && module->builds[0] == module->builds[1];
 	const uint32_t image = merge_find_image(m, f);
 	char text[OFFSET_NAME_SIZE];
 
 	if (is_same && f->function != NULL && f->function[0] != '\0')
-		(void)snprintf(text, sizeof(text), "%.*s%s", NAME_MAX,
-			       module->base,
+		(void)snprintf(text, sizeof(text), "%.*s%s", NAME_MAX, module->base,
 			       f->function + strlen(merge_base(f->package)));
 	else if (is_same && image != PROFILE_NONE)
-		(void)snprintf(
-			text, sizeof(text), "%.*s+0x%" PRIx64, NAME_MAX,
-			module->base,
-			f->addr - m->processes[f->process].images[image].addr);
+		(void)snprintf(text, sizeof(text), "%.*s+0x%" PRIx64, NAME_MAX, module->base,
+			       f->addr - m->processes[f->process].images[image].addr);
 	else
-		(void)snprintf(text, sizeof(text), "[%.*s]", NAME_MAX,
-			       module->base);
+		(void)snprintf(text, sizeof(text), "[%.*s]", NAME_MAX, module->base);
 	return text_intern(&m->text, text, &f->name);
 }
 
-static int match_frame(struct modules *l, struct merge *m,
-		       struct merge_frame *f)
+static int match_frame(struct modules *l, struct merge *m, struct merge_frame *f)
 {
 	uint32_t module;
 	int r;
@@ -164,38 +154,34 @@ static int match_frames(struct merge *m)
 	return r;
 }
 
-static int find_function(struct compare *c, struct table *known,
-			 const struct merge_frame *f, uint32_t *ret)
+static int find_function(struct compare *c, struct table *known, const struct merge_frame *f,
+			 uint32_t *ret)
 {
-	uint64_t key =
-		(uint64_t)(uintptr_t)f->name * 31 + (uintptr_t)f->package;
+	uint64_t key = (uint64_t)(uintptr_t)f->name * 31 + (uintptr_t)f->package;
 
 	for (; table_get(known, key, ret); key++)
-		if (c->functions[*ret].name == f->name &&
-		    c->functions[*ret].package == f->package)
+		if (c->functions[*ret].name == f->name && c->functions[*ret].package == f->package)
 			return 0;
 	*ret = (uint32_t)c->n_functions;
-	c->functions[c->n_functions++] = (struct compare_function){
-		.name = f->name, .package = f->package};
+	c->functions[c->n_functions++] =
+		(struct compare_function){.name = f->name, .package = f->package};
 	return table_put(known, key, *ret);
 }
 
-static int find_node(struct compare *c, struct table *known, uint32_t parent,
-		     uint32_t function, uint32_t *ret)
+static int find_node(struct compare *c, struct table *known, uint32_t parent, uint32_t function,
+		     uint32_t *ret)
 {
 	const uint64_t key = (uint64_t)parent << 32 | function;
 
 	if (table_get(known, key, ret))
 		return 0;
 	*ret = (uint32_t)c->n_nodes;
-	c->nodes[c->n_nodes++] =
-		(struct compare_node){.parent = parent, .function = function};
+	c->nodes[c->n_nodes++] = (struct compare_node){.parent = parent, .function = function};
 	return table_put(known, key, *ret);
 }
 
 /* Sets node_of[i] to c's node of the merge's node i. */
-static int make_nodes(struct compare *c, const struct merge *m,
-		      uint32_t *node_of)
+static int make_nodes(struct compare *c, const struct merge *m, uint32_t *node_of)
 {
 	struct table functions, nodes;
 	int r = 0;
@@ -206,13 +192,11 @@ static int make_nodes(struct compare *c, const struct merge *m,
 		const struct profile_node *node = &m->nodes[i];
 		uint32_t function;
 
-		r = find_function(c, &functions, &m->frames[node->frame],
-				  &function);
+		r = find_function(c, &functions, &m->frames[node->frame], &function);
 		if (r == 0)
 			r = find_node(c, &nodes,
-				      node->parent == PROFILE_NONE
-					      ? PROFILE_NONE
-					      : node_of[node->parent],
+				      node->parent == PROFILE_NONE ? PROFILE_NONE
+								   : node_of[node->parent],
 				      function, &node_of[i]);
 	}
 	table_fini(&functions);
@@ -251,8 +235,7 @@ static void measure(struct compare *c, const struct merge *m)
 	}
 }
 
-int compare_init(struct compare *c, struct merge *m,
-		 const char *const names[COMPARE_SIDES])
+int compare_init(struct compare *c, struct merge *m, const char *const names[COMPARE_SIDES])
 {
 	uint32_t *node_of = calloc(m->n_nodes + 1, sizeof(*node_of));
 	int r = -ENOMEM;
@@ -293,12 +276,10 @@ double compare_share(const struct compare *c, unsigned int side, uint64_t ns)
 
 static uint64_t count(const struct compare *c, unsigned int side, uint64_t ns)
 {
-	return (uint64_t)(compare_share(c, side, ns) * (double)NS_PER_SEC +
-			  0.5);
+	return (uint64_t)(compare_share(c, side, ns) * (double)NS_PER_SEC + 0.5);
 }
 
-static void write_stack(const struct compare *c, uint32_t node, uint32_t *path,
-			FILE *out)
+static void write_stack(const struct compare *c, uint32_t node, uint32_t *path, FILE *out)
 {
 	size_t n = 0;
 

@@ -34,8 +34,7 @@ struct export_options {
  * Source: Brendan Gregg's FlameGraph, stackcollapse-perf.pl.
  * The merge is by function and not ordered.
  */
-must_check int export_folded(const struct merge *m,
-			     const struct export_options *o, FILE *out);
+must_check int export_folded(const struct merge *m, const struct export_options *o, FILE *out);
 
 /*
  * V2 payloads: one JSON object for each process, with the samples of all its
@@ -44,16 +43,14 @@ must_check int export_folded(const struct merge *m,
  * are those of the first chunk. More than 66 s are no chunk that the server
  * takes.
  */
-must_check int export_json(const struct merge *m,
-			   const struct export_options *o, FILE *out);
+must_check int export_json(const struct merge *m, const struct export_options *o, FILE *out);
 
 /*
  * speedscope: one evented profile for each thread, in microseconds since the
  * first sample of all. The merge is by function and ordered.
  * Source: https://www.speedscope.app/file-format-schema.json.
  */
-must_check int export_speedscope(const struct merge *m,
-				 const struct export_options *o, FILE *out);
+must_check int export_speedscope(const struct merge *m, const struct export_options *o, FILE *out);
 
 /*
  * Firefox Profiler's processed profile, version 70: a sample for each bar, with
@@ -62,8 +59,7 @@ must_check int export_speedscope(const struct merge *m,
  * Source: github.com/firefox-devtools/profiler, src/types/profile.ts and
  * docs-developer/CHANGELOG-formats.md.
  */
-must_check int export_firefox(const struct merge *m,
-			      const struct export_options *o, FILE *out);
+must_check int export_firefox(const struct merge *m, const struct export_options *o, FILE *out);
 
 /*
  * The profile of the JS Self-Profiling API: frames, resources, samples, stacks
@@ -74,8 +70,8 @@ must_check int export_firefox(const struct merge *m,
  * ends it. The merge is by function and ordered. -ENOENT: no such thread.
  * Source: W3C, JS Self-Profiling API, "The ProfilerTrace dictionary".
  */
-must_check int export_self_profiling(const struct merge *m,
-				     const struct export_options *o, FILE *out);
+must_check int export_self_profiling(const struct merge *m, const struct export_options *o,
+				     FILE *out);
 
 /*
  * pprof's profile.proto, compressed by gzip. Values: samples, wall and running
@@ -83,8 +79,7 @@ must_check int export_self_profiling(const struct merge *m,
  * merge is by address and not ordered.
  * Source: github.com/google/pprof, proto/profile.proto.
  */
-must_check int export_pprof(const struct merge *m,
-			    const struct export_options *o, FILE *out);
+must_check int export_pprof(const struct merge *m, const struct export_options *o, FILE *out);
 
 /*
  * Inside proto/export/: writes a name as one part of a line of collapsed

@@ -77,8 +77,7 @@ static void writer_fini(struct writer *w)
 /* A column of a table: an element for each of n rows, behind a comma. */
 typedef void element(struct writer *w, size_t row);
 
-static void write_column(struct writer *w, const char *name, size_t n,
-			 element *write)
+static void write_column(struct writer *w, const char *name, size_t n, element *write)
 {
 	json_out_raw(w->o, ",\"");
 	json_out_raw(w->o, name);
@@ -149,8 +148,7 @@ static void frame_address(struct writer *w, size_t row)
 		return;
 	}
 	offset = f->addr - w->m->processes[f->process].images[image].addr;
-	json_out_u64(w->o,
-		     w->is_caller[row] && offset > 0 ? offset - 1 : offset);
+	json_out_u64(w->o, w->is_caller[row] && offset > 0 ? offset - 1 : offset);
 }
 
 /* Libraries are the images of all processes, one process after the other. */
@@ -167,8 +165,7 @@ static void frame_lib(struct writer *w, size_t row)
 
 static void frame_category(struct writer *w, size_t row)
 {
-	json_out_u64(w->o, w->m->frames[row].in_app ? CATEGORY_APPLICATION
-						    : CATEGORY_LIBRARY);
+	json_out_u64(w->o, w->m->frames[row].in_app ? CATEGORY_APPLICATION : CATEGORY_LIBRARY);
 }
 
 static void frame_func(struct writer *w, size_t row)
@@ -191,8 +188,7 @@ static const struct merge_frame *frame_of(const struct writer *w, size_t func)
 
 static void func_name(struct writer *w, size_t row)
 {
-	json_out_u64(w->o, export_strings_number(&w->strings,
-						 frame_of(w, row)->name));
+	json_out_u64(w->o, export_strings_number(&w->strings, frame_of(w, row)->name));
 }
 
 static void func_resource(struct writer *w, size_t row)
@@ -217,14 +213,12 @@ static void func_source(struct writer *w, size_t row)
 
 static void resource_name(struct writer *w, size_t row)
 {
-	json_out_u64(w->o, export_strings_number(&w->strings,
-						 w->modules.strings[row]));
+	json_out_u64(w->o, export_strings_number(&w->strings, w->modules.strings[row]));
 }
 
 static void source_name(struct writer *w, size_t row)
 {
-	json_out_u64(w->o,
-		     export_strings_number(&w->strings, w->files.strings[row]));
+	json_out_u64(w->o, export_strings_number(&w->strings, w->files.strings[row]));
 }
 
 static void string_text(struct writer *w, size_t row)
@@ -301,8 +295,8 @@ static void write_breakpad_id(const char *debug_id, struct json_out *o)
 	char id[64] = "";
 	size_t n = 0;
 
-	for (const char *p = debug_id != NULL ? debug_id : "";
-	     *p != '\0' && n + 2 < sizeof(id); p++)
+	for (const char *p = debug_id != NULL ? debug_id : ""; *p != '\0' && n + 2 < sizeof(id);
+	     p++)
 		if ((*p >= '0' && *p <= '9') || (*p >= 'A' && *p <= 'F'))
 			id[n++] = *p;
 		else if (*p >= 'a' && *p <= 'f')
@@ -322,13 +316,10 @@ static void write_libs(struct writer *w)
 
 		for (size_t j = 0; j < p->n_images; j++) {
 			const struct import_image *image = &p->images[j];
-			const char *path = image->code_file != NULL
-						   ? image->code_file
-						   : "";
+			const char *path = image->code_file != NULL ? image->code_file : "";
 
 			export_comma(o, &first);
-			json_out_member(o, "{\"arch\":\"\",\"name\":",
-					merge_base(path));
+			json_out_member(o, "{\"arch\":\"\",\"name\":", merge_base(path));
 			json_out_member(o, ",\"path\":", path);
 			json_out_member(o, ",\"debugName\":", merge_base(path));
 			json_out_member(o, ",\"debugPath\":", path);
@@ -369,20 +360,19 @@ static void write_meta(struct writer *w, const char *version)
 	export_ms(o, w->m->start_ns);
 	json_out_raw(o, ",\"processType\":0,\"product\":\"sentry-profd ");
 	json_out_raw(o, version);
-	json_out_raw(
-		o, "\",\"stackwalk\":1,\"version\":" VERSION_GECKO
-		   ",\"preprocessedProfileVersion\":" VERSION_PROCESSED
-		   ",\"symbolicated\":true,\"symbolicationNotSupported\":true,"
-		   "\"importedFrom\":\"sentry-profd\","
-		   "\"usesOnlyOneStackType\":true,"
-		   "\"sourceCodeIsNotOnSearchfox\":true,\"markerSchema\":[],"
-		   "\"categories\":[{\"name\":\"Other\",\"color\":\"grey\","
-		   "\"subcategories\":[\"Other\"]},{\"name\":\"Application\","
-		   "\"color\":\"yellow\",\"subcategories\":[\"Other\"]},"
-		   "{\"name\":\"Library\",\"color\":\"blue\","
-		   "\"subcategories\":[\"Other\"]}],"
-		   "\"sampleUnits\":{\"time\":\"ms\",\"eventDelay\":\"ms\","
-		   "\"threadCPUDelta\":\"\302\265s\"}}");
+	json_out_raw(o, "\",\"stackwalk\":1,\"version\":" VERSION_GECKO
+			",\"preprocessedProfileVersion\":" VERSION_PROCESSED
+			",\"symbolicated\":true,\"symbolicationNotSupported\":true,"
+			"\"importedFrom\":\"sentry-profd\","
+			"\"usesOnlyOneStackType\":true,"
+			"\"sourceCodeIsNotOnSearchfox\":true,\"markerSchema\":[],"
+			"\"categories\":[{\"name\":\"Other\",\"color\":\"grey\","
+			"\"subcategories\":[\"Other\"]},{\"name\":\"Application\","
+			"\"color\":\"yellow\",\"subcategories\":[\"Other\"]},"
+			"{\"name\":\"Library\",\"color\":\"blue\","
+			"\"subcategories\":[\"Other\"]}],"
+			"\"sampleUnits\":{\"time\":\"ms\",\"eventDelay\":\"ms\","
+			"\"threadCPUDelta\":\"\302\265s\"}}");
 }
 
 static uint64_t running_us(const struct merge_bar *bar)
@@ -430,10 +420,8 @@ static void write_thread(struct writer *w, const struct merge_thread *t)
 	json_out_raw(o, ",\"processShutdownTime\":null,\"registerTime\":0,"
 			"\"unregisterTime\":null,\"pausedRanges\":[]");
 	json_out_member(o, ",\"name\":", t->label);
-	json_out_raw(o, p->pid == t->id ? ",\"isMainThread\":true"
-					: ",\"isMainThread\":false");
-	json_out_member(o,
-			",\"pid\":", p->pid != NULL ? p->pid : p->profiler_id);
+	json_out_raw(o, p->pid == t->id ? ",\"isMainThread\":true" : ",\"isMainThread\":false");
+	json_out_member(o, ",\"pid\":", p->pid != NULL ? p->pid : p->profiler_id);
 	json_out_member(o, ",\"tid\":", t->id);
 	write_samples(w, t);
 	json_out_raw(o, ",\"markers\":{\"length\":0,\"data\":[],\"name\":[],"
@@ -455,8 +443,7 @@ static void write_threads(struct writer *w)
 	json_out_raw(w->o, "]}\n");
 }
 
-int export_firefox(const struct merge *m, const struct export_options *o,
-		   FILE *out)
+int export_firefox(const struct merge *m, const struct export_options *o, FILE *out)
 {
 	struct json_out json;
 	struct writer w = {.m = m, .o = &json};

@@ -20,9 +20,8 @@ void export_folded_name(const char *s, FILE *out)
 	}
 }
 
-static void write_stack(const struct merge *m, const struct export_options *o,
-			uint32_t thread, uint32_t node, uint32_t *path,
-			FILE *out)
+static void write_stack(const struct merge *m, const struct export_options *o, uint32_t thread,
+			uint32_t node, uint32_t *path, FILE *out)
 {
 	const size_t n = merge_path(m, node, path);
 
@@ -33,8 +32,7 @@ static void write_stack(const struct merge *m, const struct export_options *o,
 	for (size_t i = 0; i < n; i++) {
 		if (i > 0)
 			(void)putc(';', out);
-		export_folded_name(m->frames[m->nodes[path[i]].frame].name,
-				   out);
+		export_folded_name(m->frames[m->nodes[path[i]].frame].name, out);
 	}
 }
 
@@ -69,8 +67,7 @@ static int write_lines(const struct merge *m, const struct export_options *o,
 		uint64_t value = 0;
 
 		for (; i < m->n_bars && compare(first, &bars[i]) == 0; i++)
-			value += o->by_samples ? bars[i].samples
-					       : bars[i].lasts_ns / NS_PER_US;
+			value += o->by_samples ? bars[i].samples : bars[i].lasts_ns / NS_PER_US;
 		if (value == 0)
 			continue;
 		write_stack(m, o, first->thread, first->node, path, out);
@@ -79,8 +76,7 @@ static int write_lines(const struct merge *m, const struct export_options *o,
 	return fflush(out) == 0 && !ferror(out) ? 0 : -EIO;
 }
 
-int export_folded(const struct merge *m, const struct export_options *o,
-		  FILE *out)
+int export_folded(const struct merge *m, const struct export_options *o, FILE *out)
 {
 	struct merge_bar *bars = calloc(m->n_bars + 1, sizeof(*bars));
 	uint32_t *path = calloc(IMPORT_STACK_FRAMES_MAX, sizeof(*path));

@@ -55,10 +55,9 @@ static void write_base64(struct writer *w, const uint8_t *bytes, size_t n)
 
 	for (size_t i = 0; i < n; i += 3) {
 		const size_t left = n - i;
-		const uint32_t bits =
-			(uint32_t)bytes[i] << 16 |
-			(left > 1 ? (uint32_t)bytes[i + 1] << 8 : 0) |
-			(left > 2 ? bytes[i + 2] : 0);
+		const uint32_t bits = (uint32_t)bytes[i] << 16 |
+				      (left > 1 ? (uint32_t)bytes[i + 1] << 8 : 0) |
+				      (left > 2 ? bytes[i + 2] : 0);
 
 		text[len++] = digits[bits >> 18];
 		text[len++] = digits[bits >> 12 & 63];
@@ -140,8 +139,7 @@ static void put_string(struct writer *w, const char *s)
 {
 	uint32_t index = 0;
 
-	if (s != NULL && s[0] != '\0' &&
-	    !table_get(&w->by_string, (uintptr_t)s, &index)) {
+	if (s != NULL && s[0] != '\0' && !table_get(&w->by_string, (uintptr_t)s, &index)) {
 		index = add_string(w, s);
 		if (table_put(&w->by_string, (uintptr_t)s, index) < 0)
 			fail(w, -ENOMEM);
@@ -152,8 +150,8 @@ static void put_string(struct writer *w, const char *s)
 static void write_block(struct writer *w, uint8_t kind, const struct buf *b)
 {
 	const uint32_t n = (uint32_t)b->len;
-	const uint8_t head[] = {kind, (uint8_t)n, (uint8_t)(n >> 8),
-				(uint8_t)(n >> 16), (uint8_t)(n >> 24)};
+	const uint8_t head[] = {kind, (uint8_t)n, (uint8_t)(n >> 8), (uint8_t)(n >> 16),
+				(uint8_t)(n >> 24)};
 
 	pack(w, head, sizeof(head), Z_NO_FLUSH);
 	pack(w, b->data, b->len, Z_NO_FLUSH);
@@ -165,12 +163,9 @@ static void put_processes(struct writer *w)
 		const struct merge_process *p = &w->merge->processes[i];
 
 		put_string(w, p->profiler_id);
-		put_string(w, json_string_value(
-				      json_object_get(p->rest, "platform")));
-		put_string(w, json_string_value(
-				      json_object_get(p->rest, "release")));
-		put_string(w, json_string_value(
-				      json_object_get(p->rest, "environment")));
+		put_string(w, json_string_value(json_object_get(p->rest, "platform")));
+		put_string(w, json_string_value(json_object_get(p->rest, "release")));
+		put_string(w, json_string_value(json_object_get(p->rest, "environment")));
 	}
 }
 
@@ -193,8 +188,7 @@ static void put_nodes(struct writer *w)
 	for (size_t i = 0; i < w->merge->n_nodes; i++) {
 		const struct profile_node *node = &w->merge->nodes[i];
 
-		put_number(w,
-			   node->parent == PROFILE_NONE ? 0 : i - node->parent);
+		put_number(w, node->parent == PROFILE_NONE ? 0 : i - node->parent);
 		put_number(w, node->frame);
 	}
 }
@@ -251,10 +245,8 @@ static bool bars_next(struct bars *b, struct bar *ret)
 		ret->is_waiting = first->is_waiting;
 		do {
 			ret->end_us = export_end(b->next++) / NS_PER_US;
-		} while (b->next < b->end &&
-			 b->next->start_ns / NS_PER_US == ret->end_us &&
-			 b->next->node == first->node &&
-			 b->next->is_waiting == first->is_waiting);
+		} while (b->next < b->end && b->next->start_ns / NS_PER_US == ret->end_us &&
+			 b->next->node == first->node && b->next->is_waiting == first->is_waiting);
 	}
 	b->at_us = ret->end_us;
 	return true;
@@ -264,8 +256,7 @@ static struct bars bars_of(const struct merge *m, const struct merge_thread *t)
 {
 	const struct merge_bar *first = m->bars + t->first_bar;
 
-	return (struct bars){first, first + t->n_bars,
-			     first->start_ns / NS_PER_US};
+	return (struct bars){first, first + t->n_bars, first->start_ns / NS_PER_US};
 }
 
 static uint64_t zigzag(uint64_t from, uint64_t to)
@@ -291,8 +282,7 @@ static void put_bars(struct writer *w, uint32_t thread)
 		put_number(w, bar.end_us - bar.start_us);
 	bars = bars_of(w->merge, t);
 	while (bars_next(&bars, &bar)) {
-		put_number(w, 2 * zigzag(node, bar.node) +
-				      (bar.is_waiting ? 1 : 0));
+		put_number(w, 2 * zigzag(node, bar.node) + (bar.is_waiting ? 1 : 0));
 		node = bar.node;
 	}
 }
@@ -308,8 +298,7 @@ static void write_threads(struct writer *w)
 	}
 }
 
-static void write_table(struct writer *w, uint8_t kind,
-			void (*put_rows)(struct writer *w))
+static void write_table(struct writer *w, uint8_t kind, void (*put_rows)(struct writer *w))
 {
 	buf_clear(&w->block);
 	put_rows(w);
@@ -350,8 +339,7 @@ static void write_data(struct writer *w)
 	pack(w, NULL, 0, Z_FINISH);
 }
 
-int export_html(const struct merge *m, const struct export_options *o,
-		FILE *out)
+int export_html(const struct merge *m, const struct export_options *o, FILE *out)
 {
 	struct writer w = {.out = out, .merge = m, .comparison = o->comparison};
 

@@ -48,8 +48,7 @@
  * if a table or a thread's bars are larger than HTML_BLOCK_MAX, or the error of
  * the stream (-EIO if that gives none).
  */
-must_check int export_html(const struct merge *m,
-			   const struct export_options *o, FILE *out);
+must_check int export_html(const struct merge *m, const struct export_options *o, FILE *out);
 
 /* The most that the 4 bytes of a block's size should say: a browser has it in
  * memory. */

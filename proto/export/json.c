@@ -56,8 +56,7 @@ static void use_stack(const struct merge *m, struct used *u, uint32_t node)
 }
 
 /* The last sample of a thread has its stack again, as in a chunk of ours. */
-static size_t add_points(const struct merge *m, uint32_t thread,
-			 struct export_point *points)
+static size_t add_points(const struct merge *m, uint32_t thread, struct export_point *points)
 {
 	const struct merge_thread *t = &m->threads[thread];
 	const size_t n = export_points(m, thread, points);
@@ -105,8 +104,8 @@ static void write_frame(const struct merge_frame *f, struct json_out *o)
 	json_out_raw(o, "}");
 }
 
-static void write_stack(const struct merge *m, const struct used *u,
-			uint32_t node, struct json_out *o)
+static void write_stack(const struct merge *m, const struct used *u, uint32_t node,
+			struct json_out *o)
 {
 	bool first = true;
 
@@ -118,16 +117,14 @@ static void write_stack(const struct merge *m, const struct used *u,
 	json_out_raw(o, "]");
 }
 
-static void write_sample(const struct merge *m, const struct used *u,
-			 const struct export_point *p, const char *state,
-			 struct json_out *o)
+static void write_sample(const struct merge *m, const struct used *u, const struct export_point *p,
+			 const char *state, struct json_out *o)
 {
 	json_out_raw(o, "{\"timestamp\":");
 	json_out_seconds(o, p->time_ns / NS_PER_US);
 	json_out_member(o, ",\"thread_id\":", m->threads[p->thread].id);
 	json_out_raw(o, ",\"stack_id\":");
-	json_out_u64(o, p->node == PROFILE_NONE ? u->n_stacks
-						: u->stacks[p->node]);
+	json_out_u64(o, p->node == PROFILE_NONE ? u->n_stacks : u->stacks[p->node]);
 	json_out_raw(o, state);
 	json_out_raw(o, "}");
 }
@@ -138,8 +135,8 @@ static bool waits(const struct export_point *p)
 }
 
 static void write_samples(const struct merge *m, const struct used *u,
-			  const struct export_point *points, size_t n,
-			  const struct list *list, struct json_out *o)
+			  const struct export_point *points, size_t n, const struct list *list,
+			  struct json_out *o)
 {
 	bool first_says = m->has_states;
 
@@ -160,8 +157,8 @@ static void write_samples(const struct merge *m, const struct used *u,
 	json_out_raw(o, list == &pretty ? "],\n    " : "],");
 }
 
-static void write_threads(const struct merge *m, uint32_t process,
-			  const struct list *list, struct json_out *o)
+static void write_threads(const struct merge *m, uint32_t process, const struct list *list,
+			  struct json_out *o)
 {
 	size_t n = 0;
 
@@ -216,8 +213,8 @@ static void write_rest(json_t *rest, bool is_pretty, struct json_out *o)
 }
 
 static void write_lists(const struct merge *m, const struct used *u,
-			const struct export_point *points, size_t n_points,
-			const struct list *list, struct json_out *o)
+			const struct export_point *points, size_t n_points, const struct list *list,
+			struct json_out *o)
 {
 	json_out_raw(o, "\"frames\":[");
 	for (uint32_t i = 0; i < u->n_frames; i++) {
@@ -238,11 +235,9 @@ static void write_lists(const struct merge *m, const struct used *u,
 	write_samples(m, u, points, n_points, list, o);
 }
 
-static void write_payload(const struct merge *m, uint32_t process,
-			  const struct used *u,
+static void write_payload(const struct merge *m, uint32_t process, const struct used *u,
 			  const struct export_point *points, size_t n_points,
-			  const struct export_options *options,
-			  struct json_out *o)
+			  const struct export_options *options, struct json_out *o)
 {
 	const struct merge_process *p = &m->processes[process];
 	const struct list *list = options->is_pretty ? &pretty : &compact;
@@ -255,16 +250,14 @@ static void write_payload(const struct merge *m, uint32_t process,
 		write_image(&p->images[i], o);
 	}
 	json_out_raw(o, list->end);
-	json_out_raw(o, options->is_pretty ? "]},\n  \"profile\":{\n    "
-					   : "]},\"profile\":{");
+	json_out_raw(o, options->is_pretty ? "]},\n  \"profile\":{\n    " : "]},\"profile\":{");
 	write_lists(m, u, points, n_points, list, o);
 	write_threads(m, process, list, o);
 	json_out_raw(o, options->is_pretty ? "\n  }\n}\n" : "}}\n");
 }
 
 static int write_process(const struct merge *m, uint32_t process,
-			 const struct export_options *options,
-			 struct json_out *o)
+			 const struct export_options *options, struct json_out *o)
 {
 	struct export_point *points = NULL;
 	size_t n_bars = 0, n = 0;
@@ -292,8 +285,7 @@ static int write_process(const struct merge *m, uint32_t process,
 	return r;
 }
 
-int export_json(const struct merge *m, const struct export_options *o,
-		FILE *out)
+int export_json(const struct merge *m, const struct export_options *o, FILE *out)
 {
 	struct json_out json;
 	int r = 0;

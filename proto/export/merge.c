@@ -11,9 +11,8 @@
 
 void merge_init(struct merge *m, const struct merge_options *options)
 {
-	struct table *const tables[] = {
-		&m->by_process, &m->by_thread, &m->by_frame, &m->by_node,
-		&m->by_sum,	&m->by_chunk,  &m->by_image};
+	struct table *const tables[] = {&m->by_process, &m->by_thread, &m->by_frame, &m->by_node,
+					&m->by_sum,	&m->by_chunk,  &m->by_image};
 
 	*m = (struct merge){.options = *options};
 	text_init(&m->text, options->hash_seed);
@@ -66,14 +65,12 @@ static uint64_t mix(uint64_t key, uint64_t value)
 	return (key ^ value) * UINT64_C(0x9e3779b97f4a7c15) + (key >> 29);
 }
 
-bool merge_filter_fits(const struct merge_filter *filter,
-		       enum merge_filter_kind kind, const char *text)
+bool merge_filter_fits(const struct merge_filter *filter, enum merge_filter_kind kind,
+		       const char *text)
 {
-	if (text == NULL ||
-	    (filter->kind != kind && filter->kind != MERGE_ANYTHING))
+	if (text == NULL || (filter->kind != kind && filter->kind != MERGE_ANYTHING))
 		return false;
-	return glob_match(filter->pattern, strlen(filter->pattern), text,
-			  strlen(text), false);
+	return glob_match(filter->pattern, strlen(filter->pattern), text, strlen(text), false);
 }
 
 static uint32_t match_frame(const struct merge *m, const struct merge_frame *f)
@@ -86,8 +83,7 @@ static uint32_t match_frame(const struct merge *m, const struct merge_frame *f)
 		if (merge_filter_fits(filter, MERGE_FUNCTION, f->name) ||
 		    merge_filter_fits(filter, MERGE_MODULE, f->package) ||
 		    (f->package != NULL &&
-		     merge_filter_fits(filter, MERGE_MODULE,
-				       merge_base(f->package))))
+		     merge_filter_fits(filter, MERGE_MODULE, merge_base(f->package))))
 			found |= UINT32_C(1) << i;
 	}
 	return found;
@@ -103,22 +99,20 @@ static int find_process(struct merge *m, const char *profiler_id, uint32_t *ret)
 		return r;
 	key = mix((uintptr_t)id, m->side);
 	for (; table_get(&m->by_process, key, ret); key++)
-		if (m->processes[*ret].profiler_id == id &&
-		    m->processes[*ret].side == m->side)
+		if (m->processes[*ret].profiler_id == id && m->processes[*ret].side == m->side)
 			return 0;
 	if (array_grow(m->processes, m->n_processes, m->cap_processes) < 0)
 		return -ENOMEM;
 	*ret = (uint32_t)m->n_processes;
 	r = table_put(&m->by_process, key, *ret);
 	if (r == 0)
-		m->processes[m->n_processes++] = (struct merge_process){
-			.profiler_id = id, .side = m->side};
+		m->processes[m->n_processes++] =
+			(struct merge_process){.profiler_id = id, .side = m->side};
 	return r;
 }
 
-static int find_thread(struct merge *m, uint32_t process,
-		       const struct import_thread *t, uint64_t chunk_ns,
-		       uint32_t *ret)
+static int find_thread(struct merge *m, uint32_t process, const struct import_thread *t,
+		       uint64_t chunk_ns, uint32_t *ret)
 {
 	const char *id, *name;
 	uint64_t key;
@@ -128,8 +122,7 @@ static int find_thread(struct merge *m, uint32_t process,
 		r = intern(m, t->name, &name);
 	if (r < 0)
 		return r;
-	for (key = mix((uintptr_t)id, process);
-	     table_get(&m->by_thread, key, ret); key++) {
+	for (key = mix((uintptr_t)id, process); table_get(&m->by_thread, key, ret); key++) {
 		struct merge_thread *thread = &m->threads[*ret];
 
 		if (thread->id != id || thread->process != process)
@@ -156,12 +149,10 @@ static int find_thread(struct merge *m, uint32_t process,
 }
 
 /* Sets *ret to the name that outputs show. is_raw: names may be mangled. */
-static int name_frame(struct merge *m, bool is_raw,
-		      const struct import_frame *f, const char **ret)
+static int name_frame(struct merge *m, bool is_raw, const struct import_frame *f, const char **ret)
 {
 	char text[MERGE_NAME_SIZE];
-	const char *module =
-		f->package != NULL ? merge_base(f->package) : "unknown";
+	const char *module = f->package != NULL ? merge_base(f->package) : "unknown";
 
 	if (f->function == NULL || f->function[0] == '\0') {
 		(void)snprintf(text, sizeof(text), "[%.*s]", NAME_MAX, module);
@@ -174,12 +165,10 @@ static int name_frame(struct merge *m, bool is_raw,
 }
 
 /* Makes the merge's frame of a chunk's frame, as the options say. */
-static int make_frame(struct merge *m, const struct import_chunk *c,
-		      uint32_t process, const struct import_frame *f,
-		      struct merge_frame *ret)
+static int make_frame(struct merge *m, const struct import_chunk *c, uint32_t process,
+		      const struct import_frame *f, struct merge_frame *ret)
 {
-	const bool is_raw =
-		c->platform != NULL && strcmp(c->platform, "rust") == 0;
+	const bool is_raw = c->platform != NULL && strcmp(c->platform, "rust") == 0;
 	int r;
 
 	*ret = (struct merge_frame){.in_app = f->in_app};
@@ -200,15 +189,13 @@ static int make_frame(struct merge *m, const struct import_chunk *c,
 
 static bool same_frame(const struct merge_frame *a, const struct merge_frame *b)
 {
-	return a->name == b->name && a->package == b->package &&
-	       a->function == b->function && a->file == b->file &&
-	       a->addr == b->addr && a->line == b->line &&
+	return a->name == b->name && a->package == b->package && a->function == b->function &&
+	       a->file == b->file && a->addr == b->addr && a->line == b->line &&
 	       a->process == b->process && a->in_app == b->in_app;
 }
 
-static int find_frame(struct merge *m, const struct import_chunk *c,
-		      uint32_t process, const struct import_frame *f,
-		      uint32_t *ret)
+static int find_frame(struct merge *m, const struct import_chunk *c, uint32_t process,
+		      const struct import_frame *f, uint32_t *ret)
 {
 	struct merge_frame made;
 	uint64_t key;
@@ -216,8 +203,7 @@ static int find_frame(struct merge *m, const struct import_chunk *c,
 
 	if (r < 0)
 		return r;
-	key = mix(mix((uintptr_t)made.name, (uintptr_t)made.package),
-		  made.addr);
+	key = mix(mix((uintptr_t)made.name, (uintptr_t)made.package), made.addr);
 	key = mix(mix(key, (uintptr_t)made.file), made.line);
 	for (; table_get(&m->by_frame, key, ret); key++)
 		if (same_frame(&m->frames[*ret], &made))
@@ -233,8 +219,7 @@ static int find_frame(struct merge *m, const struct import_chunk *c,
 	return 0;
 }
 
-static int find_node(struct merge *m, uint32_t parent, uint32_t frame,
-		     uint32_t *ret)
+static int find_node(struct merge *m, uint32_t parent, uint32_t frame, uint32_t *ret)
 {
 	const uint64_t key = (uint64_t)parent << 32 | frame;
 	int r;
@@ -250,8 +235,7 @@ static int find_node(struct merge *m, uint32_t parent, uint32_t frame,
 		return r;
 	m->nodes[m->n_nodes] = (struct profile_node){parent, frame};
 	m->node_matches[m->n_nodes++] =
-		m->frames[frame].matches |
-		(parent == PROFILE_NONE ? 0 : m->node_matches[parent]);
+		m->frames[frame].matches | (parent == PROFILE_NONE ? 0 : m->node_matches[parent]);
 	return 0;
 }
 
@@ -266,8 +250,7 @@ static int add_bar(struct merge *m, const struct merge_bar *bar)
 /* Adds the bar to the sum of the same thread, stack and state. */
 static int add_sum(struct merge *m, const struct merge_bar *bar)
 {
-	uint64_t key =
-		mix((uint64_t)bar->thread << 32 | bar->node, bar->is_waiting);
+	uint64_t key = mix((uint64_t)bar->thread << 32 | bar->node, bar->is_waiting);
 	struct merge_bar sum = *bar;
 	uint32_t i;
 	int r;
@@ -317,8 +300,8 @@ static uint32_t *new_numbers(size_t n)
 	return v;
 }
 
-static int find_stack(struct merge *m, const struct import_chunk *c,
-		      struct numbers *numbers, uint32_t process, uint32_t stack)
+static int find_stack(struct merge *m, const struct import_chunk *c, struct numbers *numbers,
+		      uint32_t process, uint32_t stack)
 {
 	const size_t first = c->stack_starts[stack];
 	uint32_t node = PROFILE_NONE;
@@ -330,8 +313,7 @@ static int find_stack(struct merge *m, const struct import_chunk *c,
 		int r = 0;
 
 		if (numbers->frames[frame] == PROFILE_NONE)
-			r = find_frame(m, c, process, &c->frames[frame],
-				       &numbers->frames[frame]);
+			r = find_frame(m, c, process, &c->frames[frame], &numbers->frames[frame]);
 		if (r == 0)
 			r = find_node(m, node, numbers->frames[frame], &node);
 		if (r < 0)
@@ -341,9 +323,8 @@ static int find_stack(struct merge *m, const struct import_chunk *c,
 	return 0;
 }
 
-static int add_sample(struct merge *m, const struct import_chunk *c,
-		      struct numbers *numbers, uint32_t process,
-		      const struct import_sample *s)
+static int add_sample(struct merge *m, const struct import_chunk *c, struct numbers *numbers,
+		      uint32_t process, const struct import_sample *s)
 {
 	struct merge_bar bar = {
 		.start_ns = s->time_ns,
@@ -358,11 +339,9 @@ static int add_sample(struct merge *m, const struct import_chunk *c,
 	if (s->time_ns + s->lasts_ns > m->end_ns)
 		m->end_ns = s->time_ns + s->lasts_ns;
 	if (numbers->threads[s->thread] == PROFILE_NONE)
-		r = find_thread(m, process, &c->threads[s->thread],
-				c->samples[0].time_ns,
+		r = find_thread(m, process, &c->threads[s->thread], c->samples[0].time_ns,
 				&numbers->threads[s->thread]);
-	if (r < 0 || s->is_last ||
-	    c->stack_starts[s->stack] == c->stack_starts[s->stack + 1])
+	if (r < 0 || s->is_last || c->stack_starts[s->stack] == c->stack_starts[s->stack + 1])
 		return r;
 	r = find_stack(m, c, numbers, process, s->stack);
 	if (r < 0)
@@ -372,19 +351,16 @@ static int add_sample(struct merge *m, const struct import_chunk *c,
 	return keeps_order(m) ? add_bar(m, &bar) : add_sum(m, &bar);
 }
 
-static bool same_image(const struct import_image *a,
-		       const struct import_image *b)
+static bool same_image(const struct import_image *a, const struct import_image *b)
 {
-	return a->addr == b->addr && a->size == b->size &&
-	       a->code_file == b->code_file && a->debug_id == b->debug_id;
+	return a->addr == b->addr && a->size == b->size && a->code_file == b->code_file &&
+	       a->debug_id == b->debug_id;
 }
 
 /* The strings of image are interned. */
-static int add_image(struct merge *m, uint32_t process,
-		     const struct import_image *image)
+static int add_image(struct merge *m, uint32_t process, const struct import_image *image)
 {
-	uint64_t key = mix(mix(image->addr, (uintptr_t)image->code_file),
-			   (uint64_t)process << 1);
+	uint64_t key = mix(mix(image->addr, (uintptr_t)image->code_file), (uint64_t)process << 1);
 	struct merge_process *p = &m->processes[process];
 	uint32_t i;
 	int r;
@@ -400,8 +376,7 @@ static int add_image(struct merge *m, uint32_t process,
 	return r;
 }
 
-static int add_images(struct merge *m, uint32_t process,
-		      const struct import_chunk *c)
+static int add_images(struct merge *m, uint32_t process, const struct import_chunk *c)
 {
 	int r = 0;
 
@@ -420,8 +395,7 @@ static int add_images(struct merge *m, uint32_t process,
 }
 
 /* *ret is true if the chunk was added before. */
-static int is_known(struct merge *m, uint32_t process, const char *chunk_id,
-		    bool *ret)
+static int is_known(struct merge *m, uint32_t process, const char *chunk_id, bool *ret)
 {
 	const char *id;
 	uint32_t value;
@@ -453,16 +427,14 @@ int merge_add(struct merge *m, const struct import_chunk *c)
 
 		if (p->start_ns == 0 || first_ns < p->start_ns)
 			p->start_ns = first_ns;
-		p->end_ns = max_u64(p->end_ns,
-				    c->samples[c->n_samples - 1].time_ns);
+		p->end_ns = max_u64(p->end_ns, c->samples[c->n_samples - 1].time_ns);
 	}
 	m->has_states |= c->has_states;
 	m->lacks_states |= !c->has_states && c->n_samples > 0;
 	numbers.threads = new_numbers(c->n_threads);
 	numbers.frames = new_numbers(c->n_frames);
 	numbers.stacks = new_numbers(c->n_stacks);
-	if (numbers.threads == NULL || numbers.frames == NULL ||
-	    numbers.stacks == NULL)
+	if (numbers.threads == NULL || numbers.frames == NULL || numbers.stacks == NULL)
 		r = -ENOMEM;
 	if (r == 0)
 		r = add_images(m, process, c);

@@ -48,8 +48,8 @@ struct merge_filter {
 };
 
 /* Whether it looks at things of this kind and fits text. NULL: it does not. */
-bool merge_filter_fits(const struct merge_filter *filter,
-		       enum merge_filter_kind kind, const char *text);
+bool merge_filter_fits(const struct merge_filter *filter, enum merge_filter_kind kind,
+		       const char *text);
 
 /*
  * A symbol as people write it, into out. False if it is none that is mangled.
@@ -174,8 +174,7 @@ struct merge {
 	/* No chunk, or some chunk, said whether threads ran or waited. */
 	bool has_states, lacks_states;
 
-	struct table by_process, by_thread, by_frame, by_node, by_sum, by_chunk,
-		by_image;
+	struct table by_process, by_thread, by_frame, by_node, by_sum, by_chunk, by_image;
 };
 
 void merge_init(struct merge *m, const struct merge_options *options);
@@ -189,8 +188,8 @@ must_check int merge_add(struct merge *m, const struct import_chunk *c);
 must_check int merge_finish(struct merge *m);
 
 /* From the first sample of a side to its last; both are 0 without any. */
-void merge_side_time(const struct merge *m, uint32_t side,
-		     uint64_t *ret_start_ns, uint64_t *ret_end_ns);
+void merge_side_time(const struct merge *m, uint32_t side, uint64_t *ret_start_ns,
+		     uint64_t *ret_end_ns);
 
 /*
  * The frames of a stack, root first, into ret, which has room for
@@ -202,8 +201,7 @@ size_t merge_path(const struct merge *m, uint32_t node, uint32_t *ret_nodes);
  * The index of the image of the frame's process that its address lies in, or
  * PROFILE_NONE.
  */
-uint32_t merge_find_image(const struct merge *m,
-			  const struct merge_frame *frame);
+uint32_t merge_find_image(const struct merge *m, const struct merge_frame *frame);
 
 /* The part of a path behind the last slash; the path if that is empty. */
 const char *merge_base(const char *path);

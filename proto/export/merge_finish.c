@@ -17,12 +17,11 @@ static bool is_wanted(const struct merge *m, const struct merge_bar *bar)
 	if ((m->options.states == MERGE_RUNNING && bar->is_waiting) ||
 	    (m->options.states == MERGE_WAITING && !bar->is_waiting))
 		return false;
-	return ((m->node_matches[bar->node] | m->threads[bar->thread].matches) &
-		all) == all;
+	return ((m->node_matches[bar->node] | m->threads[bar->thread].matches) & all) == all;
 }
 
-void merge_side_time(const struct merge *m, uint32_t side,
-		     uint64_t *ret_start_ns, uint64_t *ret_end_ns)
+void merge_side_time(const struct merge *m, uint32_t side, uint64_t *ret_start_ns,
+		     uint64_t *ret_end_ns)
 {
 	uint64_t start_ns = UINT64_MAX, end_ns = 0;
 
@@ -77,8 +76,7 @@ static void select_bars(struct merge *m)
 			side = m->processes[t->process].side;
 			merge_side_time(m, side, &start_ns, &end_ns);
 		}
-		if (is_wanted(m, &bar) &&
-		    (!m->options.is_cut || cut(m, start_ns, &bar)))
+		if (is_wanted(m, &bar) && (!m->options.is_cut || cut(m, start_ns, &bar)))
 			m->bars[n++] = bar;
 	}
 	m->n_bars = n;
@@ -140,9 +138,7 @@ static void separate(struct merge *m)
 		if (n == 0 || m->bars[n - 1].thread != bar.thread)
 			end_ns = 0;
 		too_much =
-			bar.start_ns >= end_ns
-				? 0
-				: min_u64(end_ns - bar.start_ns, bar.lasts_ns);
+			bar.start_ns >= end_ns ? 0 : min_u64(end_ns - bar.start_ns, bar.lasts_ns);
 		m->cut_ns += too_much;
 		bar.start_ns += too_much;
 		bar.lasts_ns -= too_much;
@@ -201,15 +197,14 @@ static void put_name_and_id(const struct merge_thread *t, char text[LABEL_SIZE])
 	(void)snprintf(text, LABEL_SIZE, "%.4096s (%.64s)", base(t), t->id);
 }
 
-static int label(struct merge *m, const struct shared *s,
-		 struct merge_thread *t)
+static int label(struct merge *m, const struct shared *s, struct merge_thread *t)
 {
 	const char *profiler_id = m->processes[t->process].profiler_id;
 	char text[LABEL_SIZE];
 
 	if (is_shared(&s->pairs, pair(t)))
-		(void)snprintf(text, sizeof(text), "%.4096s (%.64s, %.64s)",
-			       base(t), t->id, profiler_id);
+		(void)snprintf(text, sizeof(text), "%.4096s (%.64s, %.64s)", base(t), t->id,
+			       profiler_id);
 	else if (is_shared(&s->names, (uintptr_t)base(t)))
 		put_name_and_id(t, text);
 	else
@@ -237,8 +232,7 @@ static int label_all(struct merge *m)
 }
 
 /* Pages show the name and the id of every thread. */
-static bool fits(const struct merge_filter *filter,
-		 const struct merge_thread *t)
+static bool fits(const struct merge_filter *filter, const struct merge_thread *t)
 {
 	char name_and_id[LABEL_SIZE];
 
@@ -275,8 +269,7 @@ static int compare_images(const void *a, const void *b)
 	return x->addr < y->addr ? -1 : x->addr > y->addr;
 }
 
-uint32_t merge_find_image(const struct merge *m,
-			  const struct merge_frame *frame)
+uint32_t merge_find_image(const struct merge *m, const struct merge_frame *frame)
 {
 	const struct merge_process *p = &m->processes[frame->process];
 	const size_t n = array_up_to(p->images, p->n_images, addr, frame->addr);

@@ -19,8 +19,7 @@ static int compare_points(const void *a, const void *b)
 static bool is_sorted(const json_t *values)
 {
 	for (size_t i = 1; i < json_array_size(values); i++)
-		if (time_of(json_array_get(values, i)) <
-		    time_of(json_array_get(values, i - 1)))
+		if (time_of(json_array_get(values, i)) < time_of(json_array_get(values, i - 1)))
 			return false;
 	return true;
 }
@@ -79,10 +78,8 @@ static int add_curves(json_t *rest, json_t *payload)
 		json_t *known = json_object_get(ours, name);
 
 		if (known == NULL)
-			r = json_object_set_new(ours, name,
-						json_deep_copy(curve)) < 0
-				    ? -ENOMEM
-				    : 0;
+			r = json_object_set_new(ours, name, json_deep_copy(curve)) < 0 ? -ENOMEM
+										       : 0;
 		else
 			r = add_points(json_object_get(known, "values"),
 				       json_object_get(curve, "values"));

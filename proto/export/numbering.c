@@ -32,19 +32,16 @@ uint32_t export_strings_number(struct export_strings *s, const char *text)
 	return number;
 }
 
-static bool same_function(const struct merge_frame *a,
-			  const struct merge_frame *b)
+static bool same_function(const struct merge_frame *a, const struct merge_frame *b)
 {
-	return a->name == b->name && a->package == b->package &&
-	       a->file == b->file;
+	return a->name == b->name && a->package == b->package && a->file == b->file;
 }
 
-static int number_frame(struct export_functions *f, const struct merge *m,
-			uint32_t frame, struct table *by_key)
+static int number_frame(struct export_functions *f, const struct merge *m, uint32_t frame,
+			struct table *by_key)
 {
 	const struct merge_frame *wanted = &m->frames[frame];
-	uint64_t key = (uint64_t)(uintptr_t)wanted->name * 31 +
-		       (uintptr_t)wanted->package;
+	uint64_t key = (uint64_t)(uintptr_t)wanted->name * 31 + (uintptr_t)wanted->package;
 	uint32_t *number = &f->of_frame[frame];
 
 	for (; table_get(by_key, key, number); key++)

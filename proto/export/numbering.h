@@ -31,8 +31,7 @@ struct export_functions {
 };
 
 /* Of all frames of m. Returns 0 or -ENOMEM; fini is due in both cases. */
-must_check int export_functions_init(struct export_functions *f,
-				     const struct merge *m);
+must_check int export_functions_init(struct export_functions *f, const struct merge *m);
 void export_functions_fini(struct export_functions *f);
 
 #endif

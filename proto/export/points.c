@@ -4,8 +4,7 @@
 
 #include "proto/export/export.h"
 
-size_t export_points(const struct merge *m, uint32_t thread,
-		     struct export_point *ret)
+size_t export_points(const struct merge *m, uint32_t thread, struct export_point *ret)
 {
 	const struct merge_thread *t = &m->threads[thread];
 	size_t n = 0;
@@ -13,11 +12,9 @@ size_t export_points(const struct merge *m, uint32_t thread,
 	for (size_t i = 0; i < t->n_bars; i++) {
 		const struct merge_bar *bar = &m->bars[t->first_bar + i];
 
-		ret[n++] = (struct export_point){bar->start_ns, thread,
-						 bar->node, bar->is_waiting};
+		ret[n++] = (struct export_point){bar->start_ns, thread, bar->node, bar->is_waiting};
 		if (i + 1 == t->n_bars || export_end(bar) < bar[1].start_ns)
-			ret[n++] = (struct export_point){export_end(bar),
-							 thread, PROFILE_NONE,
+			ret[n++] = (struct export_point){export_end(bar), thread, PROFILE_NONE,
 							 bar->is_waiting};
 	}
 	return n;

@@ -17,8 +17,7 @@ struct export_point {
 
 /* ret has room for two points for each of the thread's bars. Returns how many
  * there are. */
-size_t export_points(const struct merge *m, uint32_t thread,
-		     struct export_point *ret);
+size_t export_points(const struct merge *m, uint32_t thread, struct export_point *ret);
 
 /* By time, then thread. */
 void export_sort_points(struct export_point *points, size_t n);

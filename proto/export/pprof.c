@@ -48,8 +48,7 @@ static void fail(struct writer *w, int error)
 static void write_held(struct writer *w)
 {
 	errno = 0;
-	if (w->error == 0 &&
-	    fwrite(buf_string(&w->held), 1, w->held.len, w->out) != w->held.len)
+	if (w->error == 0 && fwrite(buf_string(&w->held), 1, w->held.len, w->out) != w->held.len)
 		fail(w, errno != 0 ? -errno : -EIO);
 	buf_clear(&w->held);
 }
@@ -69,8 +68,7 @@ static void write_part(struct writer *w, const Pprof__Profile *part)
 		w->packed = packed;
 		w->packed_size = n;
 	}
-	r = gzip_add(&w->gzip, w->packed,
-		     pprof__profile__pack(part, w->packed));
+	r = gzip_add(&w->gzip, w->packed, pprof__profile__pack(part, w->packed));
 	if (r < 0)
 		fail(w, r);
 	if (w->held.len >= HELD_BYTES)
@@ -108,8 +106,7 @@ static void write_sample_types(struct writer *w)
 
 static bool is_hex(char c)
 {
-	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') ||
-	       (c >= 'A' && c <= 'F');
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
 /*
@@ -119,8 +116,7 @@ static bool is_hex(char c)
  */
 static const char *build_id(struct writer *w, const struct import_image *image)
 {
-	static const uint8_t order[] = {6,  7,	4, 5, 2,  3,  0,  1,
-					10, 11, 8, 9, 14, 15, 12, 13};
+	static const uint8_t order[] = {6, 7, 4, 5, 2, 3, 0, 1, 10, 11, 8, 9, 14, 15, 12, 13};
 	char digits[BUILD_ID_SIZE], id[BUILD_ID_SIZE];
 	const char *ret = "";
 	size_t n = 0;
@@ -159,9 +155,8 @@ static void write_mappings(struct writer *w)
 			mapping.id = id++;
 			mapping.memory_start = image->addr;
 			mapping.memory_limit = image->addr + image->size;
-			mapping.filename = string(w, image->code_file != NULL
-							     ? image->code_file
-							     : "");
+			mapping.filename =
+				string(w, image->code_file != NULL ? image->code_file : "");
 			mapping.build_id = string(w, build_id(w, image));
 			mapping.has_functions = true;
 			part.n_mapping = 1;
@@ -174,8 +169,7 @@ static void write_mappings(struct writer *w)
 static void write_functions(struct writer *w)
 {
 	for (size_t i = 0; i < w->functions.n; i++) {
-		const struct merge_frame *f =
-			&w->m->frames[w->functions.first_frame[i]];
+		const struct merge_frame *f = &w->m->frames[w->functions.first_frame[i]];
 		Pprof__Function function = PPROF__FUNCTION__INIT;
 		Pprof__Function *list = &function;
 		Pprof__Profile part = PPROF__PROFILE__INIT;
@@ -210,8 +204,7 @@ static void write_locations(struct writer *w)
 		location.id = i + 1;
 		location.address = f->addr;
 		if (image != PROFILE_NONE)
-			location.mapping_id =
-				w->first_mappings[f->process] + image;
+			location.mapping_id = w->first_mappings[f->process] + image;
 		location.n_line = 1;
 		location.line = &lines;
 		part.n_location = 1;
@@ -220,8 +213,8 @@ static void write_locations(struct writer *w)
 	}
 }
 
-static void add_label(struct writer *w, Pprof__Sample *sample,
-		      Pprof__Label *labels, const char *key, const char *value)
+static void add_label(struct writer *w, Pprof__Sample *sample, Pprof__Label *labels,
+		      const char *key, const char *value)
 {
 	Pprof__Label *label = &labels[sample->n_label];
 
@@ -244,8 +237,7 @@ static void write_sample(struct writer *w, const struct merge_bar *bar)
 
 	sample.location_id = w->locations;
 	for (; node != PROFILE_NONE; node = w->m->nodes[node].parent)
-		w->locations[sample.n_location_id++] =
-			w->m->nodes[node].frame + UINT64_C(1);
+		w->locations[sample.n_location_id++] = w->m->nodes[node].frame + UINT64_C(1);
 	sample.n_value = VALUES;
 	sample.value = values;
 	sample.label = label_list;
@@ -300,8 +292,7 @@ static int write_profile(struct writer *w)
 	return w->error;
 }
 
-int export_pprof(const struct merge *m, const struct export_options *o,
-		 FILE *out)
+int export_pprof(const struct merge *m, const struct export_options *o, FILE *out)
 {
 	struct writer *w = calloc(1, sizeof(*w));
 	int r = -ENOMEM;
@@ -314,12 +305,10 @@ int export_pprof(const struct merge *m, const struct export_options *o,
 	buf_init(&w->held, HELD_BYTES_MAX);
 	export_strings_init(&w->strings, m->options.hash_seed);
 	text_init(&w->texts, m->options.hash_seed);
-	w->first_mappings =
-		calloc(m->n_processes + 1, sizeof(*w->first_mappings));
+	w->first_mappings = calloc(m->n_processes + 1, sizeof(*w->first_mappings));
 	w->locations = calloc(IMPORT_STACK_FRAMES_MAX, sizeof(*w->locations));
-	if (export_functions_init(&w->functions, m) == 0 &&
-	    w->first_mappings != NULL && w->locations != NULL &&
-	    gzip_init(&w->gzip, &w->held) == 0) {
+	if (export_functions_init(&w->functions, m) == 0 && w->first_mappings != NULL &&
+	    w->locations != NULL && gzip_init(&w->gzip, &w->held) == 0) {
 		r = write_profile(w);
 		gzip_fini(&w->gzip);
 	}

@@ -6,13 +6,12 @@
 
 static bool is_chosen(const struct merge_thread *t, const char *name)
 {
-	return name == NULL || strcmp(t->label, name) == 0 ||
-	       strcmp(t->name, name) == 0 || strcmp(t->id, name) == 0;
+	return name == NULL || strcmp(t->label, name) == 0 || strcmp(t->name, name) == 0 ||
+	       strcmp(t->id, name) == 0;
 }
 
 /* Writes the paths of modules, each once, in the place of scripts' URLs. */
-static int write_resources(const struct merge *m, uint32_t *resources,
-			   struct json_out *o)
+static int write_resources(const struct merge *m, uint32_t *resources, struct json_out *o)
 {
 	struct table numbers;
 	bool first = true;
@@ -41,8 +40,8 @@ static int write_resources(const struct merge *m, uint32_t *resources,
 }
 
 /* Writes the frames of functions, then one frame for each thread. */
-static void write_frames(const struct merge *m, const uint32_t *resources,
-			 bool with_threads, struct json_out *o)
+static void write_frames(const struct merge *m, const uint32_t *resources, bool with_threads,
+			 struct json_out *o)
 {
 	bool first = true;
 
@@ -80,8 +79,8 @@ static uint64_t key_of(uint32_t thread, uint32_t node)
 	return (uint64_t)thread << 32 | node;
 }
 
-static int find_stack(struct stacks *s, uint32_t thread, uint32_t node,
-		      uint32_t frame, uint32_t parent, uint32_t *ret)
+static int find_stack(struct stacks *s, uint32_t thread, uint32_t node, uint32_t frame,
+		      uint32_t parent, uint32_t *ret)
 {
 	if (table_get(&s->numbers, key_of(thread, node), ret))
 		return 0;
@@ -98,8 +97,8 @@ static int find_stack(struct stacks *s, uint32_t thread, uint32_t node,
 }
 
 /* with_threads: the thread's frame is the root. */
-static int write_stack(struct stacks *s, bool with_threads,
-		       const struct export_point *p, uint32_t *ret)
+static int write_stack(struct stacks *s, bool with_threads, const struct export_point *p,
+		       uint32_t *ret)
 {
 	const size_t n = merge_path(s->m, p->node, s->path);
 	const uint32_t thread = with_threads ? p->thread : PROFILE_NONE;
@@ -107,20 +106,17 @@ static int write_stack(struct stacks *s, bool with_threads,
 	int r = 0;
 
 	if (with_threads)
-		r = find_stack(s, thread, PROFILE_NONE,
-			       (uint32_t)s->m->n_frames + p->thread,
+		r = find_stack(s, thread, PROFILE_NONE, (uint32_t)s->m->n_frames + p->thread,
 			       PROFILE_NONE, &number);
 	for (size_t i = 0; i < n && r == 0; i++)
-		r = find_stack(s, thread, s->path[i],
-			       s->m->nodes[s->path[i]].frame, number, &number);
+		r = find_stack(s, thread, s->path[i], s->m->nodes[s->path[i]].frame, number,
+			       &number);
 	*ret = number;
 	return r;
 }
 
-static int write_stacks(const struct merge *m,
-			const struct export_point *points, size_t n,
-			bool with_threads, uint32_t *ret_stacks,
-			struct json_out *o)
+static int write_stacks(const struct merge *m, const struct export_point *points, size_t n,
+			bool with_threads, uint32_t *ret_stacks, struct json_out *o)
 {
 	struct stacks s = {
 		.m = m,
@@ -140,8 +136,7 @@ static int write_stacks(const struct merge *m,
 	return r;
 }
 
-static void write_samples(const struct merge *m,
-			  const struct export_point *points,
+static void write_samples(const struct merge *m, const struct export_point *points,
 			  const uint32_t *stacks, size_t n, struct json_out *o)
 {
 	bool first = true;
@@ -166,8 +161,8 @@ struct room {
 	uint32_t *resources; /* by frame */
 };
 
-static int write_profile(const struct merge *m, const char *thread,
-			 const struct room *room, FILE *out)
+static int write_profile(const struct merge *m, const char *thread, const struct room *room,
+			 FILE *out)
 {
 	struct json_out json;
 	bool is_found = thread == NULL;
@@ -190,16 +185,14 @@ static int write_profile(const struct merge *m, const char *thread,
 	if (r < 0)
 		return r;
 	write_frames(m, room->resources, thread == NULL, &json);
-	r = write_stacks(m, room->points, n, thread == NULL, room->stacks,
-			 &json);
+	r = write_stacks(m, room->points, n, thread == NULL, room->stacks, &json);
 	if (r < 0)
 		return r;
 	write_samples(m, room->points, room->stacks, n, &json);
 	return json_out_finish(&json);
 }
 
-int export_self_profiling(const struct merge *m, const struct export_options *o,
-			  FILE *out)
+int export_self_profiling(const struct merge *m, const struct export_options *o, FILE *out)
 {
 	const size_t n = 2 * m->n_bars + 1;
 	struct room room = {
@@ -209,8 +202,7 @@ int export_self_profiling(const struct merge *m, const struct export_options *o,
 	};
 	int r = -ENOMEM;
 
-	if (room.points != NULL && room.stacks != NULL &&
-	    room.resources != NULL)
+	if (room.points != NULL && room.stacks != NULL && room.resources != NULL)
 		r = write_profile(m, o->thread, &room, out);
 	free(room.points);
 	free(room.stacks);

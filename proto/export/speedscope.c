@@ -15,8 +15,7 @@ struct writer {
 #define CLOSE ",{\"type\":\"C\",\"frame\":"
 
 /* head: OPEN or CLOSE. One text each, since there are millions of events. */
-static void write_event(struct writer *w, const char *head, uint32_t node,
-			uint64_t time_ns)
+static void write_event(struct writer *w, const char *head, uint32_t node, uint64_t time_ns)
 {
 	json_out_raw(w->o, w->is_first ? head + 1 : head);
 	w->is_first = false;
@@ -73,8 +72,7 @@ static void write_frames(const struct merge *m, struct json_out *o)
 		export_comma(o, &first);
 		json_out_member(o, "{\"name\":", f->name);
 		if (f->file != NULL || f->package != NULL)
-			json_out_member(o, ",\"file\":",
-					f->file != NULL ? f->file : f->package);
+			json_out_member(o, ",\"file\":", f->file != NULL ? f->file : f->package);
 		json_out_raw(o, "}");
 	}
 	json_out_raw(o, "]}");
@@ -92,8 +90,7 @@ static void write_profiles(struct writer *w)
 		if (t->n_bars == 0)
 			continue;
 		export_comma(w->o, &first);
-		json_out_member(w->o,
-				"{\"type\":\"evented\",\"name\":", t->label);
+		json_out_member(w->o, "{\"type\":\"evented\",\"name\":", t->label);
 		json_out_raw(w->o, ",\"unit\":\"microseconds\",\"startValue\":0"
 				   ",\"endValue\":");
 		json_out_u64(w->o, (m->end_ns - m->start_ns) / NS_PER_US);
@@ -104,8 +101,7 @@ static void write_profiles(struct writer *w)
 	json_out_raw(w->o, "]");
 }
 
-int export_speedscope(const struct merge *m, const struct export_options *o,
-		      FILE *out)
+int export_speedscope(const struct merge *m, const struct export_options *o, FILE *out)
 {
 	struct json_out json;
 	struct writer w = {

@@ -32,13 +32,12 @@ struct place {
 
 static int fail(const struct place *at, const char *member, const char *what)
 {
-	return import_fault_set(at->fault, "%s[%zu].%s %s", at->list, at->index,
-				member, what);
+	return import_fault_set(at->fault, "%s[%zu].%s %s", at->list, at->index, member, what);
 }
 
 /* A member that may be missing or null. */
-static int get_text(const json_t *object, const char *member,
-		    const struct place *at, const char **ret)
+static int get_text(const json_t *object, const char *member, const struct place *at,
+		    const char **ret)
 {
 	const json_t *v = json_object_get(object, member);
 
@@ -52,8 +51,8 @@ static int get_text(const json_t *object, const char *member,
 }
 
 /* An address is a string "0x..." and may be missing. */
-static int get_address(const json_t *object, const char *member,
-		       const struct place *at, uint64_t *ret)
+static int get_address(const json_t *object, const char *member, const struct place *at,
+		       uint64_t *ret)
 {
 	const char *text;
 	char *end;
@@ -71,8 +70,8 @@ static int get_address(const json_t *object, const char *member,
 }
 
 /* An integer of 0 to max that may be missing: 0 then. */
-static int get_number(const json_t *object, const char *member,
-		      const struct place *at, uint64_t max, uint64_t *ret)
+static int get_number(const json_t *object, const char *member, const struct place *at,
+		      uint64_t max, uint64_t *ret)
 {
 	const json_t *v = json_object_get(object, member);
 
@@ -100,9 +99,8 @@ static int get_index(const json_t *v, size_t n, uint32_t *ret)
  * A list of a chunk, which has to be there, and room for its elements.
  * Indices are 32 bits.
  */
-static int get_list(const json_t *object, const char *list, size_t size,
-		    struct import_fault *fault, const json_t **ret_list,
-		    void **ret_room)
+static int get_list(const json_t *object, const char *list, size_t size, struct import_fault *fault,
+		    const json_t **ret_list, void **ret_room)
 {
 	const char *member = strrchr(list, '.') + 1;
 	const json_t *v = json_object_get(object, member);
@@ -118,8 +116,7 @@ static int get_list(const json_t *object, const char *list, size_t size,
 	return 0;
 }
 
-static int read_frame(const json_t *v, const struct place *at,
-		      struct import_frame *ret)
+static int read_frame(const json_t *v, const struct place *at, struct import_frame *ret)
 {
 	const json_t *in_app = json_object_get(v, "in_app");
 	const char *module;
@@ -148,14 +145,12 @@ static int read_frame(const json_t *v, const struct place *at,
 	return r;
 }
 
-static int read_frames(const json_t *profile, struct import_chunk *c,
-		       struct import_fault *fault)
+static int read_frames(const json_t *profile, struct import_chunk *c, struct import_fault *fault)
 {
 	struct place at = {"profile.frames", 0, fault};
 	const json_t *list, *v;
 	void *room = NULL;
-	int r = get_list(profile, at.list, sizeof(*c->frames), fault, &list,
-			 &room);
+	int r = get_list(profile, at.list, sizeof(*c->frames), fault, &list, &room);
 
 	if (r < 0)
 		return r;
@@ -171,8 +166,7 @@ static int read_frames(const json_t *profile, struct import_chunk *c,
 }
 
 /* How many indices the lists have together. */
-static int measure_stacks(const json_t *list, struct import_fault *fault,
-			  size_t *ret)
+static int measure_stacks(const json_t *list, struct import_fault *fault, size_t *ret)
 {
 	const json_t *v;
 	size_t i;
@@ -181,26 +175,22 @@ static int measure_stacks(const json_t *list, struct import_fault *fault,
 	json_array_foreach(list, i, v)
 	{
 		if (!json_is_array(v))
-			return import_fault_set(
-				fault, "profile.stacks[%zu] is not a list", i);
+			return import_fault_set(fault, "profile.stacks[%zu] is not a list", i);
 		if (json_array_size(v) > IMPORT_STACK_FRAMES_MAX)
-			return import_fault_set(
-				fault,
-				"profile.stacks[%zu] has more than %u frames",
-				i, IMPORT_STACK_FRAMES_MAX);
+			return import_fault_set(fault,
+						"profile.stacks[%zu] has more than %u frames", i,
+						IMPORT_STACK_FRAMES_MAX);
 		*ret += json_array_size(v);
 	}
 	return 0;
 }
 
-static int read_stacks(const json_t *profile, struct import_chunk *c,
-		       struct import_fault *fault)
+static int read_stacks(const json_t *profile, struct import_chunk *c, struct import_fault *fault)
 {
 	const json_t *list, *stack, *v;
 	size_t n = 0, i, j;
 	void *room = NULL;
-	int r = get_list(profile, "profile.stacks", sizeof(*c->stack_starts),
-			 fault, &list, &room);
+	int r = get_list(profile, "profile.stacks", sizeof(*c->stack_starts), fault, &list, &room);
 
 	if (r < 0)
 		return r;
@@ -217,13 +207,11 @@ static int read_stacks(const json_t *profile, struct import_chunk *c,
 		c->stack_starts[i] = n;
 		json_array_foreach(stack, j, v)
 		{
-			if (get_index(v, c->n_frames, &c->stack_frames[n++]) <
-			    0)
-				return import_fault_set(
-					fault,
-					"profile.stacks[%zu][%zu] is not an "
-					"index of profile.frames",
-					i, j);
+			if (get_index(v, c->n_frames, &c->stack_frames[n++]) < 0)
+				return import_fault_set(fault,
+							"profile.stacks[%zu][%zu] is not an "
+							"index of profile.frames",
+							i, j);
 		}
 	}
 	c->n_stacks = json_array_size(list);
@@ -235,8 +223,8 @@ static int read_stacks(const json_t *profile, struct import_chunk *c,
  * Finds or adds the thread of an id. Threads are numbered in the order of their
  * first samples. numbers: from thread_id to index.
  */
-static int find_thread(struct import_chunk *c, json_t *numbers,
-		       const json_t *metadata, const char *id, uint32_t *ret)
+static int find_thread(struct import_chunk *c, json_t *numbers, const json_t *metadata,
+		       const char *id, uint32_t *ret)
 {
 	const json_t *known = json_object_get(numbers, id);
 	const json_t *name;
@@ -251,9 +239,7 @@ static int find_thread(struct import_chunk *c, json_t *numbers,
 		.id = id,
 		.name = json_is_string(name) ? json_string_value(name) : "",
 	};
-	return json_object_set_new(numbers, id, json_integer(*ret)) < 0
-		       ? -ENOMEM
-		       : 0;
+	return json_object_set_new(numbers, id, json_integer(*ret)) < 0 ? -ENOMEM : 0;
 }
 
 static int read_time(const json_t *v, const struct place *at, uint64_t *ret_ns)
@@ -261,14 +247,13 @@ static int read_time(const json_t *v, const struct place *at, uint64_t *ret_ns)
 	const double s = json_is_number(v) ? json_number_value(v) : -1;
 
 	if (!(s >= 0 && s < IMPORT_TIME_MAX_S))
-		return fail(at, "timestamp",
-			    "is not a number of seconds since 1970");
+		return fail(at, "timestamp", "is not a number of seconds since 1970");
 	*ret_ns = (uint64_t)(s * 1e6 + 0.5) * 1000;
 	return 0;
 }
 
-static int read_state(const json_t *v, const struct place *at,
-		      struct import_chunk *c, bool *ret_is_waiting)
+static int read_state(const json_t *v, const struct place *at, struct import_chunk *c,
+		      bool *ret_is_waiting)
 {
 	const char *state;
 	int r = get_text(v, "state", at, &state);
@@ -283,9 +268,8 @@ static int read_state(const json_t *v, const struct place *at,
 	return 0;
 }
 
-static int read_sample(const json_t *v, const struct place *at,
-		       struct import_chunk *c, json_t *numbers,
-		       const json_t *metadata)
+static int read_sample(const json_t *v, const struct place *at, struct import_chunk *c,
+		       json_t *numbers, const json_t *metadata)
 {
 	struct import_sample *s = &c->samples[at->index];
 	const json_t *id = json_object_get(v, "thread_id");
@@ -296,14 +280,12 @@ static int read_sample(const json_t *v, const struct place *at,
 	r = read_time(json_object_get(v, "timestamp"), at, &s->time_ns);
 	if (r == 0 && !json_is_string(id))
 		r = fail(at, "thread_id", "is not a string");
-	if (r == 0 && get_index(json_object_get(v, "stack_id"), c->n_stacks,
-				&s->stack) < 0)
+	if (r == 0 && get_index(json_object_get(v, "stack_id"), c->n_stacks, &s->stack) < 0)
 		r = fail(at, "stack_id", "is not an index of profile.stacks");
 	if (r == 0)
 		r = read_state(v, at, c, &s->is_waiting);
 	if (r == 0)
-		r = find_thread(c, numbers, metadata, json_string_value(id),
-				&s->thread);
+		r = find_thread(c, numbers, metadata, json_string_value(id), &s->thread);
 	return r;
 }
 
@@ -323,8 +305,7 @@ static void sort_samples(struct import_chunk *c)
 	for (size_t i = 1; i < c->n_samples; i++) {
 		if (c->samples[i].time_ns >= c->samples[i - 1].time_ns)
 			continue;
-		qsort(c->samples, c->n_samples, sizeof(*c->samples),
-		      compare_time);
+		qsort(c->samples, c->n_samples, sizeof(*c->samples), compare_time);
 		return;
 	}
 }
@@ -338,8 +319,7 @@ static int measure_samples(struct import_chunk *c)
 	uint64_t *next = calloc(c->n_threads + 1, sizeof(*next));
 	bool *has_next = calloc(c->n_threads + 1, sizeof(*has_next));
 
-	for (size_t i = c->n_samples;
-	     i-- > 0 && next != NULL && has_next != NULL;) {
+	for (size_t i = c->n_samples; i-- > 0 && next != NULL && has_next != NULL;) {
 		struct import_sample *s = &c->samples[i];
 
 		s->is_last = !has_next[s->thread];
@@ -353,16 +333,14 @@ static int measure_samples(struct import_chunk *c)
 	return next == NULL || has_next == NULL ? -ENOMEM : 0;
 }
 
-static int read_samples(const json_t *profile, struct import_chunk *c,
-			struct import_fault *fault)
+static int read_samples(const json_t *profile, struct import_chunk *c, struct import_fault *fault)
 {
 	const json_t *metadata = json_object_get(profile, "thread_metadata");
 	struct place at = {"profile.samples", 0, fault};
 	json_t *numbers = json_object();
 	const json_t *list, *v;
 	void *room = NULL;
-	int r = get_list(profile, at.list, sizeof(*c->samples), fault, &list,
-			 &room);
+	int r = get_list(profile, at.list, sizeof(*c->samples), fault, &list, &room);
 
 	c->samples = room;
 	if (numbers == NULL)
@@ -387,8 +365,7 @@ out:
 	return r;
 }
 
-static int read_image(const json_t *v, const struct place *at,
-		      struct import_image *ret)
+static int read_image(const json_t *v, const struct place *at, struct import_image *ret)
 {
 	int r;
 
@@ -451,15 +428,11 @@ static int read_all(struct import_chunk *c, struct import_fault *fault)
 					"has version %.*s: only profile chunks "
 					"of version 2 are read",
 					SHOWN_MAX, json_string_value(version));
-	c->profiler_id =
-		json_string_value(json_object_get(c->payload, "profiler_id"));
-	c->chunk_id =
-		json_string_value(json_object_get(c->payload, "chunk_id"));
-	c->platform =
-		json_string_value(json_object_get(c->payload, "platform"));
+	c->profiler_id = json_string_value(json_object_get(c->payload, "profiler_id"));
+	c->chunk_id = json_string_value(json_object_get(c->payload, "chunk_id"));
+	c->platform = json_string_value(json_object_get(c->payload, "platform"));
 	if (c->profiler_id == NULL || c->chunk_id == NULL)
-		return import_fault_set(
-			fault, "profiler_id or chunk_id is not a string");
+		return import_fault_set(fault, "profiler_id or chunk_id is not a string");
 	r = read_images(c, fault);
 	if (r == 0)
 		r = read_frames(profile, c, fault);
@@ -470,8 +443,7 @@ static int read_all(struct import_chunk *c, struct import_fault *fault)
 	return r;
 }
 
-int import_chunk_read(json_t *payload, struct import_chunk *ret,
-		      struct import_fault *fault)
+int import_chunk_read(json_t *payload, struct import_chunk *ret, struct import_fault *fault)
 {
 	struct import_chunk c = {.payload = payload};
 	int r = read_all(&c, fault);

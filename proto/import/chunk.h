@@ -100,8 +100,7 @@ struct import_chunk {
  * function where it fails. All strings are the payload's. Returns 0, -EBADMSG
  * with *fault, or -ENOMEM.
  */
-int import_chunk_read(json_t *payload, struct import_chunk *ret,
-		      struct import_fault *fault)
+int import_chunk_read(json_t *payload, struct import_chunk *ret, struct import_fault *fault)
 	__attribute__((warn_unused_result));
 
 /* Frees everything; c is all zeros then. Takes NULL and zeros. */

@@ -21,8 +21,7 @@ void import_text_init(struct import_text *t, const char *bytes, size_t size)
 	if (n <= IMPORT_LINE_MAX)
 		first = json_loadb(bytes, n, 0, NULL);
 	/* A payload of one short line has its profile in it. */
-	t->is_envelope = json_is_object(first) &&
-			 json_object_get(first, "profile") == NULL &&
+	t->is_envelope = json_is_object(first) && json_object_get(first, "profile") == NULL &&
 			 json_object_get(first, "version") == NULL;
 	if (t->is_envelope)
 		t->at = n < size ? n + 1 : n;
@@ -36,8 +35,8 @@ static void skip_blanks(struct import_text *t)
 		t->at++;
 }
 
-static int parse(const char *bytes, size_t n, size_t flags, json_t **ret,
-		 size_t *ret_used, struct import_fault *fault)
+static int parse(const char *bytes, size_t n, size_t flags, json_t **ret, size_t *ret_used,
+		 struct import_fault *fault)
 {
 	json_error_t error;
 	json_t *v = json_loadb(bytes, n, flags, &error);
@@ -45,9 +44,8 @@ static int parse(const char *bytes, size_t n, size_t flags, json_t **ret,
 	if (v == NULL && json_error_code(&error) == json_error_out_of_memory)
 		return -ENOMEM;
 	if (v == NULL)
-		return import_fault_set(
-			fault, "is not JSON: line %d, column %d: %.120s",
-			error.line, error.column, error.text);
+		return import_fault_set(fault, "is not JSON: line %d, column %d: %.120s",
+					error.line, error.column, error.text);
 	*ret = v;
 	*ret_used = (size_t)error.position;
 	return 0;
@@ -57,8 +55,8 @@ static int parse(const char *bytes, size_t n, size_t flags, json_t **ret,
  * One item: its header line and its payload, of "length" bytes or, without
  * that, up to the end of the line.
  */
-static int next_item(struct import_text *t, const char **ret, size_t *ret_n,
-		     bool *ret_is_chunk, struct import_fault *fault)
+static int next_item(struct import_text *t, const char **ret, size_t *ret_n, bool *ret_is_chunk,
+		     struct import_fault *fault)
 {
 	size_t n = line_length(t), left, used;
 	json_t *header = NULL;
@@ -67,8 +65,7 @@ static int next_item(struct import_text *t, const char **ret, size_t *ret_n,
 	int r;
 
 	if (n > IMPORT_LINE_MAX)
-		return import_fault_set(fault,
-					"has an item header of %zu bytes", n);
+		return import_fault_set(fault, "has an item header of %zu bytes", n);
 	r = parse(t->bytes + t->at, n, 0, &header, &used, fault);
 	if (r < 0)
 		return r;
@@ -83,8 +80,7 @@ static int next_item(struct import_text *t, const char **ret, size_t *ret_n,
 	if (type == NULL)
 		r = import_fault_set(fault, "has an item without a type");
 	else if (n > left)
-		r = import_fault_set(fault,
-				     "ends within an item: is it whole?");
+		r = import_fault_set(fault, "ends within an item: is it whole?");
 	if (r == 0) {
 		*ret_is_chunk = strcmp(type, "profile_chunk") == 0;
 		*ret = t->bytes + t->at;
@@ -95,8 +91,7 @@ static int next_item(struct import_text *t, const char **ret, size_t *ret_n,
 	return r;
 }
 
-static int next_of_envelope(struct import_text *t, json_t **ret,
-			    struct import_fault *fault)
+static int next_of_envelope(struct import_text *t, json_t **ret, struct import_fault *fault)
 {
 	bool is_chunk = false;
 	const char *bytes;
@@ -117,8 +112,7 @@ static int next_of_envelope(struct import_text *t, json_t **ret,
 	return r < 0 ? r : 1;
 }
 
-static int next_bare(struct import_text *t, json_t **ret,
-		     struct import_fault *fault)
+static int next_bare(struct import_text *t, json_t **ret, struct import_fault *fault)
 {
 	size_t used;
 	int r;
@@ -126,8 +120,7 @@ static int next_bare(struct import_text *t, json_t **ret,
 	skip_blanks(t);
 	if (t->at == t->size)
 		return 0;
-	r = parse(t->bytes + t->at, t->size - t->at, JSON_DISABLE_EOF_CHECK,
-		  ret, &used, fault);
+	r = parse(t->bytes + t->at, t->size - t->at, JSON_DISABLE_EOF_CHECK, ret, &used, fault);
 	if (r < 0)
 		return r;
 	t->payload = t->bytes + t->at;
@@ -136,8 +129,7 @@ static int next_bare(struct import_text *t, json_t **ret,
 	return 1;
 }
 
-int import_text_next(struct import_text *t, struct import_chunk *ret,
-		     struct import_fault *fault)
+int import_text_next(struct import_text *t, struct import_chunk *ret, struct import_fault *fault)
 {
 	json_t *payload;
 	int r = t->is_envelope ? next_of_envelope(t, &payload, fault)

@@ -38,8 +38,7 @@ void import_text_init(struct import_text *t, const char *bytes, size_t size);
  * Reads the next chunk; import_chunk_fini is due for it. Returns 1, 0 at the
  * end, -EBADMSG with *fault, or -ENOMEM. Behind an error there is no next one.
  */
-int import_text_next(struct import_text *t, struct import_chunk *ret,
-		     struct import_fault *fault)
+int import_text_next(struct import_text *t, struct import_chunk *ret, struct import_fault *fault)
 	__attribute__((warn_unused_result));
 
 #endif

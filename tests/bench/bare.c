@@ -50,13 +50,10 @@ static void on_tick(int signal, siginfo_t *info, void *context)
 
 static void start_ticks(uint64_t period_ns)
 {
-	struct sigaction action = {.sa_sigaction = on_tick,
-				   .sa_flags = SA_SIGINFO};
-	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL,
-				 .sigev_signo = SIGALRM};
+	struct sigaction action = {.sa_sigaction = on_tick, .sa_flags = SA_SIGINFO};
+	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGALRM};
 	const struct timespec period = {.tv_nsec = (long)period_ns};
-	const struct itimerspec times = {.it_interval = period,
-					 .it_value = period};
+	const struct itimerspec times = {.it_interval = period, .it_value = period};
 	timer_t timer;
 
 	if (sigaction(SIGALRM, &action, NULL) < 0 ||

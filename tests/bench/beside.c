@@ -17,8 +17,7 @@ static volatile size_t sink;
 
 static void walk(const struct recorded *r, const struct record_sample *sample)
 {
-	if (unwind_walk(r->space, sample, sample->h.ring.size, FRAMES_MAX,
-			&stack) < 0) {
+	if (unwind_walk(r->space, sample, sample->h.ring.size, FRAMES_MAX, &stack) < 0) {
 		(void)fprintf(stderr, "unwind_walk fails\n");
 		exit(EXIT_FAILURE);
 	}
@@ -48,8 +47,8 @@ static size_t keep_whole(struct record_sample **samples, size_t n)
 	return kept;
 }
 
-static double walk_all(const struct recorded *r, struct record_sample **samples,
-		       size_t n, unsigned int by)
+static double walk_all(const struct recorded *r, struct record_sample **samples, size_t n,
+		       unsigned int by)
 {
 	const uint64_t start = clock_mono_ns();
 
@@ -57,14 +56,13 @@ static double walk_all(const struct recorded *r, struct record_sample **samples,
 		if (by == OURS)
 			walk(r, samples[i]);
 		else
-			sink += others_walk((enum other)by, samples[i], addrs,
-					    FRAMES_MAX);
+			sink += others_walk((enum other)by, samples[i], addrs, FRAMES_MAX);
 	}
 	return (double)(clock_mono_ns() - start) / (double)n;
 }
 
-struct beside beside_measure(const struct recorded *r, pid_t tid,
-			     struct record_sample **samples, size_t n)
+struct beside beside_measure(const struct recorded *r, pid_t tid, struct record_sample **samples,
+			     size_t n)
 {
 	struct beside b = {.n = keep_whole(samples, n)};
 	double least[OTHER_N + 1];
@@ -73,8 +71,8 @@ struct beside beside_measure(const struct recorded *r, pid_t tid,
 	for (size_t i = 0; i < b.n; i++) {
 		walk(r, samples[i]);
 		for (unsigned int by = 0; by < OTHER_N; by++)
-			b.same[by] += is_ours(others_walk(
-				(enum other)by, samples[i], addrs, FRAMES_MAX));
+			b.same[by] +=
+				is_ours(others_walk((enum other)by, samples[i], addrs, FRAMES_MAX));
 	}
 	for (size_t round = 0; round < ROUNDS && b.n > 0; round++) {
 		for (unsigned int by = 0; by <= OTHER_N; by++) {

@@ -12,7 +12,7 @@
 #include "tests/bench/recorded.h"
 
 struct beside {
-	size_t n; /* samples that could be compared: all registers are known */
+	size_t n;		     /* samples that could be compared: all registers are known */
 	double ours_ns, ns[OTHER_N]; /* a stack, the least of the rounds */
 	size_t same[OTHER_N];	     /* stacks that are frame by frame ours */
 };
@@ -22,7 +22,7 @@ struct beside {
  * lie in front. Thread tid, one of the process's, stays stopped. What fails
  * ends the program.
  */
-struct beside beside_measure(const struct recorded *r, pid_t tid,
-			     struct record_sample **samples, size_t n);
+struct beside beside_measure(const struct recorded *r, pid_t tid, struct record_sample **samples,
+			     size_t n);
 
 #endif

@@ -44,8 +44,7 @@ static _Noreturn void fail(const char *what)
 
 static void walk(const struct recorded *r, const struct record_sample *sample)
 {
-	if (unwind_walk(r->space, sample, sample->h.ring.size, FRAMES_MAX,
-			&stack) < 0)
+	if (unwind_walk(r->space, sample, sample->h.ring.size, FRAMES_MAX, &stack) < 0)
 		fail("unwind_walk");
 }
 
@@ -65,8 +64,7 @@ static uint64_t bytes_of_images(const struct recorded *r)
 		struct unwind_image image;
 		size_t k = 0;
 
-		if (unwind_image_at(r->space, lookup(&stack.frames[i]),
-				    &image) < 0)
+		if (unwind_image_at(r->space, lookup(&stack.frames[i]), &image) < 0)
 			continue;
 		while (k < n && seen[k] != image.addr)
 			k++;
@@ -93,8 +91,7 @@ static uint64_t text_bytes(pid_t pid)
 		uint64_t from, to;
 		char mode[5];
 
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s", &from, &to,
-			   mode) == 3 &&
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s", &from, &to, mode) == 3 &&
 		    mode[2] == 'x' && strchr(line, '/') != NULL)
 			bytes += to - from;
 	}
@@ -111,8 +108,7 @@ static struct record_sample *choose(uint64_t *ret_bytes, uint64_t *ret_frames)
 
 	*ret_bytes = 0;
 	for (size_t i = 0; i < records.n; i++) {
-		const struct record_sample *sample =
-			recorded_sample(&records, i);
+		const struct record_sample *sample = recorded_sample(&records, i);
 		uint64_t bytes;
 
 		if (sample == NULL || sample->regs_known != all)
@@ -147,10 +143,8 @@ static size_t name_ours(const struct record_sample *sample)
 		const char *raw;
 		uint64_t offset;
 
-		if (unwind_image_at(fresh.space, lookup(&stack.frames[i]),
-				    &image) < 0 ||
-		    unwind_symbol_at(fresh.space, lookup(&stack.frames[i]),
-				     &raw, &offset) < 0)
+		if (unwind_image_at(fresh.space, lookup(&stack.frames[i]), &image) < 0 ||
+		    unwind_symbol_at(fresh.space, lookup(&stack.frames[i]), &raw, &offset) < 0)
 			continue;
 		(void)unwind_demangle(raw, true, name, sizeof(name));
 		named++;
@@ -209,22 +203,19 @@ int main(int argc, char **argv)
 			if (who[by] == NULL)
 				continue;
 			named[by] = by == OURS ? name_ours(sample)
-					       : name_theirs((enum other)by,
-							     sample);
+					       : name_theirs((enum other)by, sample);
 			cpu[by][round] = (double)(clock_cpu_ns() - cpu_ns);
 			wall[by][round] = (double)(clock_mono_ns() - wall_ns);
 		}
 	}
-	printf("{\"text_bytes\": %" PRIu64 ", \"image_bytes\": %" PRIu64
-	       ", \"frames\": %" PRIu64,
+	printf("{\"text_bytes\": %" PRIu64 ", \"image_bytes\": %" PRIu64 ", \"frames\": %" PRIu64,
 	       text_bytes(pid), bytes, frames);
 	for (unsigned int by = 0; by <= OURS; by++) {
 		if (who[by] == NULL)
 			continue;
 		printf(", \"%s\": {\"cpu_ms\": %.2f, \"wall_ms\": %.2f, "
 		       "\"named\": %zu}",
-		       who[by], median(cpu[by]) / 1e6, median(wall[by]) / 1e6,
-		       named[by]);
+		       who[by], median(cpu[by]) / 1e6, median(wall[by]) / 1e6, named[by]);
 	}
 	printf("}\n");
 	(void)kill(pid, SIGCONT);

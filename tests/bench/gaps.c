@@ -88,8 +88,7 @@ static NOINLINE void note_gap(struct worker *w, uint64_t ns)
 	read_counters(w);
 	if (w->voluntary != voluntary) {
 		add_gap(w, GAP_STOP, ns);
-		add_gap(w, GAP_STOP_NET,
-			ns - min_u64(ns, w->waited_ns - waited_ns));
+		add_gap(w, GAP_STOP_NET, ns - min_u64(ns, w->waited_ns - waited_ns));
 	} else if (w->involuntary != involuntary) {
 		add_gap(w, GAP_PREEMPTED, ns);
 	} else {
@@ -109,8 +108,7 @@ void busy(struct worker *w)
 		add(&w->rounds, 1);
 		now = read_steps();
 		if (now - last > gap_min) {
-			note_gap(w, (uint64_t)((double)(now - last) *
-					       ns_per_step));
+			note_gap(w, (uint64_t)((double)(now - last) * ns_per_step));
 			now = read_steps();
 		}
 		last = now;

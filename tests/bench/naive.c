@@ -31,13 +31,12 @@ static uint64_t unwind(unw_addr_space_t space, void *accessor)
 	return frames;
 }
 
-static void look_at(struct tracer *tracer, unw_addr_space_t space, pid_t tid,
-		    void *accessor)
+static void look_at(struct tracer *tracer, unw_addr_space_t space, pid_t tid, void *accessor)
 {
 	int status;
 
-	if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) < 0 ||
-	    waitpid(tid, &status, __WALL) < 0 || !WIFSTOPPED(status))
+	if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) < 0 || waitpid(tid, &status, __WALL) < 0 ||
+	    !WIFSTOPPED(status))
 		return;
 	tracer->frames += unwind(space, accessor);
 	tracer->stops++;

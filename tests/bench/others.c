@@ -44,8 +44,8 @@ static bool read_stack(uint64_t addr, uint64_t *ret)
 }
 
 /* Beside the stack that is what is mapped: the same as when it was recorded. */
-static int access_mem(unw_addr_space_t space, unw_word_t addr, unw_word_t *word,
-		      int write, void *arg)
+static int access_mem(unw_addr_space_t space, unw_word_t addr, unw_word_t *word, int write,
+		      void *arg)
 {
 	struct iovec local = {word, sizeof(*word)};
 	struct iovec remote = {(void *)(uintptr_t)addr, sizeof(*word)};
@@ -55,14 +55,13 @@ static int access_mem(unw_addr_space_t space, unw_word_t addr, unw_word_t *word,
 		return -UNW_EINVAL;
 	if (read_stack(addr, word))
 		return 0;
-	return process_vm_readv(me.pid, &local, 1, &remote, 1, 0) ==
-			       (ssize_t)sizeof(*word)
+	return process_vm_readv(me.pid, &local, 1, &remote, 1, 0) == (ssize_t)sizeof(*word)
 		       ? 0
 		       : -UNW_EINVAL;
 }
 
-static int access_reg(unw_addr_space_t space, unw_regnum_t reg,
-		      unw_word_t *word, int write, void *arg)
+static int access_reg(unw_addr_space_t space, unw_regnum_t reg, unw_word_t *word, int write,
+		      void *arg)
 {
 	(void)space, (void)arg;
 	if (write || reg < 0 || reg >= N_REGS)
@@ -71,16 +70,16 @@ static int access_reg(unw_addr_space_t space, unw_regnum_t reg,
 	return 0;
 }
 
-static int access_fpreg(unw_addr_space_t space, unw_regnum_t reg,
-			unw_fpreg_t *value, int write, void *arg)
+static int access_fpreg(unw_addr_space_t space, unw_regnum_t reg, unw_fpreg_t *value, int write,
+			void *arg)
 {
 	(void)space, (void)reg, (void)value, (void)write, (void)arg;
 	return -UNW_EBADREG;
 }
 
 /* With ret_named the frames are asked for their names, and those counted. */
-static size_t walk_libunwind(unw_addr_space_t space, void *upt, uint64_t *ret,
-			     size_t max, size_t *ret_named)
+static size_t walk_libunwind(unw_addr_space_t space, void *upt, uint64_t *ret, size_t max,
+			     size_t *ret_named)
 {
 	char name[NAME_BYTES];
 	unw_cursor_t cursor;
@@ -98,9 +97,7 @@ static size_t walk_libunwind(unw_addr_space_t space, void *upt, uint64_t *ret,
 			break;
 		ret[n++] = pc;
 		if (ret_named != NULL)
-			*ret_named +=
-				unw_get_proc_name(&cursor, name, sizeof(name),
-						  &offset) == 0;
+			*ret_named += unw_get_proc_name(&cursor, name, sizeof(name), &offset) == 0;
 	} while (n < max && unw_step(&cursor) > 0);
 	return n;
 }
@@ -124,15 +121,14 @@ static bool memory_read(Dwfl *dwfl, Dwarf_Addr addr, Dwarf_Word *ret, void *arg)
 static bool set_registers(Dwfl_Thread *thread, void *arg)
 {
 	(void)arg;
-	dwfl_thread_state_register_pc(thread,
-				      me.sample->regs[SAMPLE_X86_64_RIP]);
+	dwfl_thread_state_register_pc(thread, me.sample->regs[SAMPLE_X86_64_RIP]);
 	return dwfl_thread_state_registers(thread, 0, N_REGS, me.sample->regs);
 }
 
 /* CFI is in what is mapped. */
-static int no_debuginfo(Dwfl_Module *module, void **userdata, const char *name,
-			Dwarf_Addr base, const char *file_name,
-			const char *debuglink, GElf_Word crc, char **ret_name)
+static int no_debuginfo(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base,
+			const char *file_name, const char *debuglink, GElf_Word crc,
+			char **ret_name)
 {
 	(void)module, (void)userdata, (void)name, (void)base;
 	(void)file_name, (void)debuglink, (void)crc, (void)ret_name;
@@ -188,8 +184,8 @@ static void open_libdwfl(void)
 		fail("libdwfl", dwfl_errmsg(-1));
 }
 
-static void open_libunwind(pid_t tid, unw_accessors_t *accessors,
-			   unw_addr_space_t *ret_space, void **ret_upt)
+static void open_libunwind(pid_t tid, unw_accessors_t *accessors, unw_addr_space_t *ret_space,
+			   void **ret_upt)
 {
 	*ret_space = unw_create_addr_space(accessors, 0);
 	*ret_upt = _UPT_create(tid);
@@ -202,8 +198,8 @@ static void stop(pid_t tid)
 {
 	int status;
 
-	if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) < 0 ||
-	    waitpid(tid, &status, __WALL) != tid || !WIFSTOPPED(status))
+	if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) < 0 || waitpid(tid, &status, __WALL) != tid ||
+	    !WIFSTOPPED(status))
 		fail("stop", strerror(errno));
 }
 
@@ -258,8 +254,7 @@ void others_open(pid_t pid, pid_t tid)
 	stop(tid);
 }
 
-size_t others_walk(enum other other, const struct record_sample *sample,
-		   uint64_t *ret, size_t max)
+size_t others_walk(enum other other, const struct record_sample *sample, uint64_t *ret, size_t max)
 {
 	me.sample = sample;
 	switch (other) {
@@ -268,8 +263,7 @@ size_t others_walk(enum other other, const struct record_sample *sample,
 	case OTHER_LIBDWFL:
 		return walk_libdwfl(ret, max);
 	case OTHER_PTRACE:
-		return walk_libunwind(me.live_space, me.live_upt, ret, max,
-				      NULL);
+		return walk_libunwind(me.live_space, me.live_upt, ret, max, NULL);
 	case OTHER_N:
 		break;
 	}
@@ -286,14 +280,12 @@ static size_t name_by_libdwfl(size_t max)
 		const uint64_t addr = addrs[i] - (i > 0);
 		Dwfl_Module *module = dwfl_addrmodule(me.dwfl, addr);
 
-		named += module != NULL &&
-			 dwfl_module_addrname(module, addr) != NULL;
+		named += module != NULL && dwfl_module_addrname(module, addr) != NULL;
 	}
 	return named;
 }
 
-size_t others_name(enum other other, const struct record_sample *sample,
-		   size_t max)
+size_t others_name(enum other other, const struct record_sample *sample, size_t max)
 {
 	uint64_t addrs[FRAMES_MAX];
 	size_t named = 0;
@@ -301,8 +293,7 @@ size_t others_name(enum other other, const struct record_sample *sample,
 	me.sample = sample;
 	switch (other) {
 	case OTHER_LIBUNWIND:
-		(void)walk_libunwind(me.space, me.upt, addrs,
-				     min_u64(max, FRAMES_MAX), &named);
+		(void)walk_libunwind(me.space, me.upt, addrs, min_u64(max, FRAMES_MAX), &named);
 		return named;
 	case OTHER_LIBDWFL:
 		return name_by_libdwfl(max);

@@ -36,14 +36,12 @@ void others_close_one(enum other other);
  * The frames of a sample whose registers are all known, leaf first, as each
  * gives them; returns their number, max at most.
  */
-size_t others_walk(enum other other, const struct record_sample *sample,
-		   uint64_t *ret, size_t max);
+size_t others_walk(enum other other, const struct record_sample *sample, uint64_t *ret, size_t max);
 
 /*
  * The same; and asks for each frame's name. Returns how many have one. Not of
  * OTHER_PTRACE.
  */
-size_t others_name(enum other other, const struct record_sample *sample,
-		   size_t max);
+size_t others_name(enum other other, const struct record_sample *sample, size_t max);
 
 #endif

@@ -29,8 +29,7 @@ enum rule {
 	RULES
 };
 
-static const char *const rule_names[RULES] = {"as it is", "pauses of 100 ms",
-					      "waits by no chance",
+static const char *const rule_names[RULES] = {"as it is", "pauses of 100 ms", "waits by no chance",
 					      "every second, and no pause"};
 
 /* Of all hosts, by second since the server is there. */
@@ -62,8 +61,7 @@ static void fail(struct host *h, uint64_t now_ns)
 		h->arrivals->in_vain++;
 	/* The longest: it is taken modulo one more than that. */
 	if (h->rule == NO_CHANCE)
-		random = min_u64(BACKOFF_FIRST_NS
-					 << min_u64(h->backoff.failures, 16),
+		random = min_u64(BACKOFF_FIRST_NS << min_u64(h->backoff.failures, 16),
 				 BACKOFF_MAX_NS);
 	backoff_failed(&h->backoff, now_ns, random);
 	if (h->rule == EVERY_SECOND)
@@ -73,8 +71,7 @@ static void fail(struct host *h, uint64_t now_ns)
 
 static uint64_t pause_ns(const struct host *h)
 {
-	const uint64_t span_ns =
-		h->waiting > 0 ? (h->waiting - 1) * CHUNK_NS : 0;
+	const uint64_t span_ns = h->waiting > 0 ? (h->waiting - 1) * CHUNK_NS : 0;
 
 	if (h->rule == EVERY_SECOND)
 		return 0;
@@ -158,14 +155,12 @@ static size_t when(const unsigned int *v, unsigned int per_mille)
 
 static void print(const struct arrivals *a, const char *name)
 {
-	(void)printf("| %s | %u | %zu s | %zu s | %u | %.1f | %zu s |\n", name,
-		     most(a->hosts), when(a->hosts, 500), when(a->hosts, 990),
-		     most(a->chunks), most(a->chunks) / USUAL,
-		     when(a->drained, 990));
+	(void)printf("| %s | %u | %zu s | %zu s | %u | %.1f | %zu s |\n", name, most(a->hosts),
+		     when(a->hosts, 500), when(a->hosts, 990), most(a->chunks),
+		     most(a->chunks) / USUAL, when(a->drained, 990));
 }
 
-static void outage(struct arrivals *a, enum rule rule, uint64_t away_ns,
-		   uint64_t *random)
+static void outage(struct arrivals *a, enum rule rule, uint64_t away_ns, uint64_t *random)
 {
 	memset(a, 0, sizeof(*a));
 	for (int i = 0; i < HOSTS; i++) {
@@ -183,8 +178,8 @@ static void outage(struct arrivals *a, enum rule rule, uint64_t away_ns,
 }
 
 /* All of them at once; with so many each that waited. */
-static void start(struct arrivals *a, bool spread, enum rule rule,
-		  unsigned int waiting, uint64_t *random)
+static void start(struct arrivals *a, bool spread, enum rule rule, unsigned int waiting,
+		  uint64_t *random)
 {
 	/* As first_chunk_us() of daemon/broker/targets/targets.c has it. */
 	const uint64_t least_ns = CHUNK_NS / 4;
@@ -201,8 +196,7 @@ static void start(struct arrivals *a, bool spread, enum rule rule,
 		};
 
 		if (spread) {
-			h.chunk_ns = least_ns + random_next(random) %
-							(CHUNK_NS - least_ns);
+			h.chunk_ns = least_ns + random_next(random) % (CHUNK_NS - least_ns);
 			h.next_ns = random_next(random) % SPOOLED_START_MAX_NS;
 		}
 		play(&h);
@@ -228,16 +222,14 @@ int main(void)
 	head("away for");
 	for (size_t i = 0; i < array_size(minutes); i++) {
 		for (int rule = 0; rule < RULES; rule++) {
-			outage(&a, (enum rule)rule,
-			       minutes[i] * 60 * NS_PER_SEC, &random);
-			(void)snprintf(name, sizeof(name), "%u min, %s",
-				       minutes[i], rule_names[rule]);
+			outage(&a, (enum rule)rule, minutes[i] * 60 * NS_PER_SEC, &random);
+			(void)snprintf(name, sizeof(name), "%u min, %s", minutes[i],
+				       rule_names[rule]);
 			print(&a, name);
 		}
 	}
 	outage(&a, AS_IT_IS, 3600 * NS_PER_SEC, &random);
-	(void)printf("\nBefore it is back, %u tries a second are in vain.\n\n",
-		     a.in_vain / 60);
+	(void)printf("\nBefore it is back, %u tries a second are in vain.\n\n", a.in_vain / 60);
 	head("all start at once");
 	start(&a, true, AS_IT_IS, 0, &random);
 	print(&a, "as it is");

@@ -35,9 +35,8 @@ static int parse(const char *path)
 
 	buf_init(&file, FILE_MAX);
 	if (fd >= 0 && buf_read_fd(&file, fd) == 0 && payload(&file) != NULL)
-		v = json_loadb(payload(&file),
-			       file.len - (size_t)(payload(&file) - file.data),
-			       0, NULL);
+		v = json_loadb(payload(&file), file.len - (size_t)(payload(&file) - file.data), 0,
+			       NULL);
 	if (fd >= 0)
 		(void)close(fd);
 	if (v == NULL)

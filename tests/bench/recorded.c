@@ -62,8 +62,7 @@ static int open_image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
 	const struct recorded *r = ctx;
 	char path[128];
 
-	(void)snprintf(path, sizeof(path),
-		       "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)r->pid,
+	(void)snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)r->pid,
 		       start, end);
 	*ret_fd = open(path, O_RDONLY | O_CLOEXEC);
 	return *ret_fd < 0 ? copy_memory(r->pid, start, end, ret_fd) : 0;
@@ -91,8 +90,7 @@ void recorded_open(struct recorded *r, pid_t pid)
 	if (error == 0)
 		error = unwind_space_new(r->cache, &files, r, &r->space);
 	if (error == 0)
-		error = unwind_space_set_maps(r->space, buf_string(&text),
-					      text.len);
+		error = unwind_space_set_maps(r->space, buf_string(&text), text.len);
 	buf_fini(&text);
 	if (error < 0)
 		fail("the target's space", -error);
@@ -109,12 +107,10 @@ static bool is_whole(const struct ring_record *record)
 	const uint64_t all = (UINT64_C(2) << SAMPLE_X86_64_RIP) - 1;
 
 	return record->type == RECORD_SAMPLE &&
-	       ((const struct record_sample *)(const void *)record)
-			       ->regs_known == all;
+	       ((const struct record_sample *)(const void *)record)->regs_known == all;
 }
 
-static void keep(struct recorded *r, const struct ring_record *record,
-		 size_t size)
+static void keep(struct recorded *r, const struct ring_record *record, size_t size)
 {
 	const struct record *h = (const void *)record;
 
@@ -139,21 +135,19 @@ static void keep(struct recorded *r, const struct ring_record *record,
 }
 
 /* As the unwind process does: no more is copied than a walk needs. */
-static void hint(struct recorded *r, struct capture *capture,
-		 const struct capture_sink *sink,
+static void hint(struct recorded *r, struct capture *capture, const struct capture_sink *sink,
 		 const struct record_sample *sample, size_t size)
 {
 	static struct unwind_stack stack;
 
 	if (unwind_walk(r->space, sample, size, FRAMES_MAX, &stack) == 0 &&
 	    stack.end == UNWIND_END_ROOT)
-		capture_hint(capture, sink, TARGET, sample->h.tid,
-			     sample->stack_addr, stack.stack_top, 0);
+		capture_hint(capture, sink, TARGET, sample->h.tid, sample->stack_addr,
+			     stack.stack_top, 0);
 }
 
-static void take(struct recorded *r, struct capture *capture,
-		 struct capture_sink *sink, struct ring_reader *reader,
-		 bool warm)
+static void take(struct recorded *r, struct capture *capture, struct capture_sink *sink,
+		 struct ring_reader *reader, bool warm)
 {
 	const struct ring_record *record;
 	size_t size;
@@ -180,8 +174,7 @@ static void wait_for_stops(struct capture *capture, int fd, uint64_t until_ns)
 	uint64_t now;
 
 	while ((now = clock_mono_ns()) < until_ns) {
-		struct timespec left = {.tv_nsec = (long)(until_ns - now) %
-						   (long)NS_PER_SEC};
+		struct timespec left = {.tv_nsec = (long)(until_ns - now) % (long)NS_PER_SEC};
 
 		if (!more && ppoll(&poll_fd, 1, &left, NULL) <= 0)
 			continue;
@@ -198,8 +191,7 @@ static void no_event(void *ctx, uint32_t target, enum capture_event event)
 	(void)event;
 }
 
-void recorded_make(struct recorded *r, pid_t pid, uint64_t period_ns,
-		   uint64_t ticks)
+void recorded_make(struct recorded *r, pid_t pid, uint64_t period_ns, uint64_t ticks)
 {
 	/* Written to until the process exits. */
 	static struct capture_counters counters;
@@ -234,24 +226,21 @@ void recorded_make(struct recorded *r, pid_t pid, uint64_t period_ns,
 	if (error == 0)
 		error = capture_new(&options, &capture);
 	if (error == 0)
-		error = capture_add(capture, TARGET, pid, pidfd, &sink,
-				    &counters, 0);
+		error = capture_add(capture, TARGET, pid, pidfd, &sink, &counters, 0);
 	if (error < 0)
 		fail("the target", -error);
 	/* As the daemon's capture; where it is refused there are fewer. */
 	(void)sched_setscheduler(0, SCHED_FIFO, &fifo);
 	for (uint64_t tick = 1;
-	     tick <= ticks + WARM_TICKS ||
-	     (r->whole < ticks && tick < LONGER_MOST * ticks);
+	     tick <= ticks + WARM_TICKS || (r->whole < ticks && tick < LONGER_MOST * ticks);
 	     tick++) {
 		uint64_t due = start + tick * period_ns;
 
 		wait_for_stops(capture, fd, due);
-		capture_tick(capture,
-			     &(const struct tick){.number = tick,
-						  .begin_ns = due,
-						  .period_ns = period_ns,
-						  .due_ns = due});
+		capture_tick(capture, &(const struct tick){.number = tick,
+							   .begin_ns = due,
+							   .period_ns = period_ns,
+							   .due_ns = due});
 		take(r, capture, &sink, &reader, tick > WARM_TICKS);
 	}
 	wait_for_stops(capture, fd, clock_mono_ns() + period_ns);
@@ -272,8 +261,7 @@ const struct record_sample *recorded_sample(const struct recorded *r, size_t i)
 	return record->ring.type == RECORD_SAMPLE ? (const void *)record : NULL;
 }
 
-size_t recorded_choose(const struct recorded *r, struct record_sample **ret,
-		       size_t max)
+size_t recorded_choose(const struct recorded *r, struct record_sample **ret, size_t max)
 {
 	size_t n = 0;
 

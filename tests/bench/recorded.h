@@ -33,8 +33,7 @@ struct recorded {
  * the caller exits, so that its files and memory can still be read. What fails
  * ends the program.
  */
-void recorded_make(struct recorded *r, pid_t pid, uint64_t period_ns,
-		   uint64_t ticks);
+void recorded_make(struct recorded *r, pid_t pid, uint64_t period_ns, uint64_t ticks);
 
 /*
  * Sets what r, all zero else, has of that process: its cache, in which nothing
@@ -44,8 +43,7 @@ void recorded_open(struct recorded *r, pid_t pid);
 /* Frees these two. */
 void recorded_close(struct recorded *r);
 
-static inline const struct record *recorded_at(const struct recorded *r,
-					       size_t i)
+static inline const struct record *recorded_at(const struct recorded *r, size_t i)
 {
 	return (const void *)(r->bytes + r->at[i]);
 }
@@ -54,7 +52,6 @@ static inline const struct record *recorded_at(const struct recorded *r,
 const struct record_sample *recorded_sample(const struct recorded *r, size_t i);
 
 /* Copies of the first samples, max at most, never freed; returns how many. */
-size_t recorded_choose(const struct recorded *r, struct record_sample **ret,
-		       size_t max);
+size_t recorded_choose(const struct recorded *r, struct record_sample **ret, size_t max);
 
 #endif

@@ -23,10 +23,8 @@
 #define THREADS_MAX 4096
 #define STACK_BYTES (64u * 1024)
 
-static const char *const gap_names[GAPS] = {"stop", "stop_net", "preempted",
-					    "other"};
-static const char *const wait_names[WAITS] = {"epoll_wait", "nanosleep",
-					      "poll"};
+static const char *const gap_names[GAPS] = {"stop", "stop_net", "preempted", "other"};
+static const char *const wait_names[WAITS] = {"epoll_wait", "nanosleep", "poll"};
 
 static struct worker *workers[THREADS_MAX];
 static unsigned int n_workers;
@@ -90,8 +88,7 @@ static void *run(void *arg)
 		if (sched_setaffinity(0, sizeof(cpus), &cpus) < 0)
 			die("sched_setaffinity");
 	}
-	w->schedstat_fd =
-		open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+	w->schedstat_fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
 	(void)pthread_barrier_wait(&all_run);
 	(void)link_25(w);
 	return NULL;
@@ -110,8 +107,7 @@ static int nth_cpu(unsigned long n)
 	return -1;
 }
 
-static void make(unsigned long n, const char *name,
-		 void (*bottom)(struct worker *w))
+static void make(unsigned long n, const char *name, void (*bottom)(struct worker *w))
 {
 	bool bind = bottom == busy && n > 0 && nth_cpu(n - 1) >= 0;
 	pthread_attr_t attr;
@@ -149,8 +145,7 @@ static void print_gaps(void)
 			for (unsigned int i = 0; i < n_workers; i++)
 				n += get(&workers[i]->gaps[kind][b]);
 			if (n > 0) {
-				printf("%s\"%zu\": %llu", separator, b,
-				       (unsigned long long)n);
+				printf("%s\"%zu\": %llu", separator, b, (unsigned long long)n);
 				separator = ", ";
 			}
 			sum += n;
@@ -179,8 +174,8 @@ static void print_waits(void)
 		}
 		printf(", \"%s\": {\"n\": %llu, \"ns\": %llu, "
 		       "\"max_ns\": %llu}",
-		       wait_names[kind], (unsigned long long)n,
-		       (unsigned long long)ns, (unsigned long long)longest);
+		       wait_names[kind], (unsigned long long)n, (unsigned long long)ns,
+		       (unsigned long long)longest);
 	}
 }
 
@@ -205,8 +200,7 @@ static unsigned long option(int argc, char **argv, const char *name)
 	size_t length = strlen(name);
 
 	for (int i = 1; i < argc; i++)
-		if (strncmp(argv[i], name, length) == 0 &&
-		    argv[i][length] == '=')
+		if (strncmp(argv[i], name, length) == 0 && argv[i][length] == '=')
 			return strtoul(argv[i] + length + 1, NULL, 10);
 	return 0;
 }
@@ -227,8 +221,7 @@ int main(int argc, char **argv)
 	/* Of all threads: it is main that takes it, by no handler. */
 	if (pthread_sigmask(SIG_BLOCK, &signals, NULL) != 0 ||
 	    pthread_barrier_init(&all_run, NULL,
-				 (unsigned int)(n_busy + sleepers + tickers +
-						waiters + 1)) != 0)
+				 (unsigned int)(n_busy + sleepers + tickers + waiters + 1)) != 0)
 		die("set up");
 	gaps_calibrate();
 	make(n_busy, "busy", busy);

@@ -88,12 +88,9 @@ _Noreturn void tracer_finish(const struct tracer *tracer)
 	printf("{\"ticks\": %llu, \"expected\": %llu, \"stops\": %llu, "
 	       "\"filled\": %llu, \"bytes\": %llu, \"frames\": %llu, "
 	       "\"cpu_ns\": %llu}\n",
-	       (unsigned long long)tracer->ticks,
-	       (unsigned long long)tracer->expected,
-	       (unsigned long long)tracer->stops,
-	       (unsigned long long)tracer->filled,
-	       (unsigned long long)tracer->bytes,
-	       (unsigned long long)tracer->frames,
+	       (unsigned long long)tracer->ticks, (unsigned long long)tracer->expected,
+	       (unsigned long long)tracer->stops, (unsigned long long)tracer->filled,
+	       (unsigned long long)tracer->bytes, (unsigned long long)tracer->frames,
 	       (unsigned long long)clock_read_ns(CLOCK_PROCESS_CPUTIME_ID));
 	exit(EXIT_SUCCESS);
 }

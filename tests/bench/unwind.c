@@ -78,8 +78,7 @@ static void evict(void)
 
 static void walk(const struct record_sample *sample)
 {
-	if (unwind_walk(records.space, sample, sample->h.ring.size, FRAMES_MAX,
-			&stack) < 0)
+	if (unwind_walk(records.space, sample, sample->h.ring.size, FRAMES_MAX, &stack) < 0)
 		fail("unwind_walk");
 }
 
@@ -109,8 +108,7 @@ static struct aggregate *open_chunk(uint64_t chunk_us)
 }
 
 /* Takes a record that is played again, shift_ns later than it was made. */
-static void aggregate_record(struct aggregate *a, const struct record *record,
-			     uint64_t shift_ns)
+static void aggregate_record(struct aggregate *a, const struct record *record, uint64_t shift_ns)
 {
 	const struct record_thread *thread = (const void *)record;
 	const struct record_sample *sample = (const void *)record;
@@ -121,12 +119,11 @@ static void aggregate_record(struct aggregate *a, const struct record *record,
 
 	switch ((enum record_type)record->ring.type) {
 	case RECORD_TICK:
-		r = aggregate_tick(a, time_ns, tick->settled_ns + shift_ns,
-				   tick->due, &due);
+		r = aggregate_tick(a, time_ns, tick->settled_ns + shift_ns, tick->due, &due);
 		break;
 	case RECORD_THREAD:
-		r = aggregate_thread(a, record->tid, thread->is_main,
-				     thread->comm, sizeof(thread->comm));
+		r = aggregate_thread(a, record->tid, thread->is_main, thread->comm,
+				     sizeof(thread->comm));
 		break;
 	case RECORD_SAMPLE:
 		walk(sample);
@@ -173,8 +170,7 @@ static size_t write_batch(struct ring_writer *w, size_t i, uint64_t *ret_n)
 	return i;
 }
 
-static void read_batch(struct ring_reader *reader, enum work work,
-		       struct aggregate *a)
+static void read_batch(struct ring_reader *reader, enum work work, struct aggregate *a)
 {
 	const struct ring_record *record;
 	size_t size;
@@ -199,8 +195,7 @@ static double cold(enum work work)
 	struct ring_writer writer;
 	size_t i = 0, n = 0;
 
-	if (ring_writer_init(&writer, RING_BYTES) < 0 ||
-	    ring_reader_init(&reader, writer.fd) < 0)
+	if (ring_writer_init(&writer, RING_BYTES) < 0 || ring_reader_init(&reader, writer.fd) < 0)
 		fail("ring");
 	/* Faults are of the daemon's first seconds only. */
 	for (size_t at = 0; at < reader.size; at += PAGE_BYTES)
@@ -215,8 +210,7 @@ static double cold(enum work work)
 			fail("ring_advance");
 		read_batch(&reader, work, a);
 		if (samples > 0)
-			values[n++] = (double)(clock_mono_ns() - start) /
-				      (double)samples;
+			values[n++] = (double)(clock_mono_ns() - start) / (double)samples;
 		if (ring_credit(&writer, reader.tail) < 0)
 			fail("ring_credit");
 	}
@@ -285,8 +279,7 @@ static int encode(const struct profile *p, uint64_t *ret_bytes)
 	FILE *out = fd < 0 ? NULL : fdopen(dup(fd), "w");
 	off_t end;
 
-	if (out == NULL || chunk_v2_write(p, CHUNK_V2_SERVER, out) < 0 ||
-	    fclose(out) != 0)
+	if (out == NULL || chunk_v2_write(p, CHUNK_V2_SERVER, out) < 0 || fclose(out) != 0)
 		fail("chunk_v2_write");
 	end = lseek(fd, 0, SEEK_END);
 	if (end <= 0)
@@ -300,8 +293,7 @@ static struct chunk_cost chunk(void)
 	struct aggregate *a = open_chunk(CHUNK_US);
 	uint64_t end_ns;
 	struct chunk_cost c = {.samples = fill(a, &end_ns)};
-	struct package package = {
-		.sdk_name = "bench", .sdk_version = "1", .platform = "native"};
+	struct package package = {.sdk_name = "bench", .sdk_version = "1", .platform = "native"};
 	struct profile p;
 	uint64_t start;
 	struct buf packed;
@@ -312,8 +304,7 @@ static struct chunk_cost chunk(void)
 		fail("aggregate_close");
 	memset(p.profiler_id, '0', sizeof(p.profiler_id) - 1);
 	memset(p.chunk_id, '0', sizeof(p.chunk_id) - 1);
-	p.platform = p.release = p.environment = p.sdk_name = p.sdk_version =
-		"bench";
+	p.platform = p.release = p.environment = p.sdk_name = p.sdk_version = "bench";
 	sink += profile_check(&p);
 	c.close_ns = since(start, c.samples);
 	start = processor_ns();
@@ -353,11 +344,9 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	recorded_make(&records, (pid_t)strtol(argv[1], NULL, 10),
-		      NS_PER_SEC / strtoul(argv[2], NULL, 10),
-		      strtoul(argv[3], NULL, 10));
+		      NS_PER_SEC / strtoul(argv[2], NULL, 10), strtoul(argv[3], NULL, 10));
 	for (size_t i = 0; i < records.n; i++) {
-		const struct record_sample *sample =
-			recorded_sample(&records, i);
+		const struct record_sample *sample = recorded_sample(&records, i);
 
 		if (sample == NULL)
 			continue;
@@ -369,9 +358,8 @@ int main(int argc, char **argv)
 	if (n == 0)
 		fail("recording: no samples:");
 	tid = (pid_t)chosen[0]->h.tid;
-	printf("{\"samples\": %zu, \"frames\": %.1f, \"stack_bytes\": %.0f",
-	       records.samples, (double)frames / (double)records.samples,
-	       (double)bytes / (double)records.samples);
+	printf("{\"samples\": %zu, \"frames\": %.1f, \"stack_bytes\": %.0f", records.samples,
+	       (double)frames / (double)records.samples, (double)bytes / (double)records.samples);
 	printf(", \"warm\": %.0f", warm(chosen, n, false));
 	printf(", \"warm_stranger\": %.0f", warm(chosen, n, true));
 	printf(", \"cold_read\": %.0f", cold(READ));
@@ -382,16 +370,15 @@ int main(int argc, char **argv)
 	       "\"libunwind\": %.0f, \"libunwind_same\": %zu, "
 	       "\"libdwfl\": %.0f, \"libdwfl_same\": %zu, "
 	       "\"libunwind_ptrace\": %.0f",
-	       b.n, b.ours_ns, b.ns[OTHER_LIBUNWIND], b.same[OTHER_LIBUNWIND],
-	       b.ns[OTHER_LIBDWFL], b.same[OTHER_LIBDWFL], b.ns[OTHER_PTRACE]);
+	       b.n, b.ours_ns, b.ns[OTHER_LIBUNWIND], b.same[OTHER_LIBUNWIND], b.ns[OTHER_LIBDWFL],
+	       b.same[OTHER_LIBDWFL], b.ns[OTHER_PTRACE]);
 	c = chunk();
 	printf(", \"chunk_samples\": %llu, \"chunk_bytes\": %.1f, "
 	       "\"packed_bytes\": %.1f, \"close\": %.0f, \"encode\": %.0f, "
 	       "\"copy\": %.0f, \"pack\": %.0f",
-	       (unsigned long long)c.samples,
-	       (double)c.bytes / (double)c.samples,
-	       (double)c.packed_bytes / (double)c.samples, c.close_ns,
-	       c.encode_ns, c.copy_ns, c.pack_ns);
+	       (unsigned long long)c.samples, (double)c.bytes / (double)c.samples,
+	       (double)c.packed_bytes / (double)c.samples, c.close_ns, c.encode_ns, c.copy_ns,
+	       c.pack_ns);
 	printf("}\n");
 	return EXIT_SUCCESS;
 }

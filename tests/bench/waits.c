@@ -53,8 +53,7 @@ void sleep_on(struct worker *w)
 
 void tick(struct worker *w)
 {
-	struct timespec phase = {.tv_nsec = (long)(w->index * 7919 % 1000) *
-					    (long)NS_PER_MS};
+	struct timespec phase = {.tv_nsec = (long)(w->index * 7919 % 1000) * (long)NS_PER_MS};
 	const struct timespec second = {.tv_sec = 1};
 	volatile uint64_t x = 1;
 
@@ -92,8 +91,7 @@ static NOINLINE void wait_once(struct worker *w, int epoll_fd)
 
 void wait_often(struct worker *w)
 {
-	struct timespec phase = {.tv_nsec = (long)(w->index * 7919 % 20000) *
-					    1000};
+	struct timespec phase = {.tv_nsec = (long)(w->index * 7919 % 20000) * 1000};
 	int epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	uint64_t from, ns;
 

@@ -72,8 +72,8 @@ int fuzz_elf(const struct fuzz_section *v, size_t n)
 	shdrs_at = lay_out(v, n, shdrs, names);
 	size = shdrs_at + (n + 2) * sizeof(shdrs[0]);
 	const Elf64_Ehdr ehdr = {
-		.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64,
-			    ELFDATA2LSB, EV_CURRENT},
+		.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
+			    EV_CURRENT},
 		.e_type = ET_DYN,
 		.e_machine = CPU_ELF_MACHINE,
 		.e_version = EV_CURRENT,

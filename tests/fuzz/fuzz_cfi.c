@@ -39,16 +39,14 @@ static void check_rule(const struct rows *rows, uint64_t vaddr)
 		assert(start <= vaddr);
 }
 
-static bool same_ops(const struct rows *a, uint32_t i, const struct rows *b,
-		     uint32_t j, size_t n)
+static bool same_ops(const struct rows *a, uint32_t i, const struct rows *b, uint32_t j, size_t n)
 {
-	return n == 0 ||
-	       memcmp(&a->ops[i], &b->ops[j], n * sizeof(a->ops[0])) == 0;
+	return n == 0 || memcmp(&a->ops[i], &b->ops[j], n * sizeof(a->ops[0])) == 0;
 }
 
 /* Their numbers, of operations, too, are each part's own. */
-static void same_full(const struct rows *a, const struct rows *b,
-		      const struct rule *x, const struct rule *y)
+static void same_full(const struct rows *a, const struct rows *b, const struct rule *x,
+		      const struct rule *y)
 {
 	const struct full_rule *f = &a->full[x->cfa_offset];
 	const struct full_rule *g = &b->full[y->cfa_offset];
@@ -59,8 +57,7 @@ static void same_full(const struct rows *a, const struct rows *b,
 		const struct reg_rule *p = &f->regs[i];
 		const struct reg_rule *q = &g->regs[i];
 
-		assert(p->kind == q->kind && p->value == q->value &&
-		       p->n_ops == q->n_ops);
+		assert(p->kind == q->kind && p->value == q->value && p->n_ops == q->n_ops);
 		assert(same_ops(a, p->ops, b, q->ops, p->n_ops));
 	}
 }
@@ -80,8 +77,7 @@ static void compare(struct cfi *one, struct cfi *few, uint64_t vaddr)
 		same_full(x, y, a, b);
 	else
 		assert(memcmp(a, b, sizeof(*a)) == 0);
-	assert(rows_function(x, vaddr, &a_start) ==
-	       rows_function(y, vaddr, &b_start));
+	assert(rows_function(x, vaddr, &a_start) == rows_function(y, vaddr, &b_start));
 	assert(a_start == b_start);
 }
 
@@ -95,8 +91,7 @@ static void use(const struct elf_file *f, bool backwards)
 {
 	struct cfi *one = NULL, *few = NULL, *all = NULL;
 
-	if (cfi_open_parts(f, 0, 1, &one) == 0 &&
-	    cfi_open_parts(f, 0, FEW, &few) == 0 &&
+	if (cfi_open_parts(f, 0, 1, &one) == 0 && cfi_open_parts(f, 0, FEW, &few) == 0 &&
 	    cfi_open_parts(f, 0, MANY, &all) == 0) {
 		const struct rows *rows = cfi_rows(all, UINT64_MAX);
 

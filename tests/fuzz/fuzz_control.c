@@ -16,8 +16,7 @@ static void check_request(const struct protocol_request *m)
 	assert(m->pid == 0 || n == 0);
 	assert(m->h.type >= PROTOCOL_START && m->h.type <= PROTOCOL_RELOAD);
 	/* Of himself only, and of everything. */
-	if (m->h.type == PROTOCOL_SPANS_OPEN ||
-	    m->h.type == PROTOCOL_SPANS_CLOSED ||
+	if (m->h.type == PROTOCOL_SPANS_OPEN || m->h.type == PROTOCOL_SPANS_CLOSED ||
 	    m->h.type == PROTOCOL_STATUS || m->h.type == PROTOCOL_RELOAD)
 		assert(m->pid == 0 && n == 0);
 }

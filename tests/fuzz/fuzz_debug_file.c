@@ -31,8 +31,7 @@ static int no_image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
 }
 
 /* What the name of a stranger must never be when it is asked for. */
-static int linked(void *ctx, uint64_t start, uint64_t end, const char *name,
-		  int *ret_fd)
+static int linked(void *ctx, uint64_t start, uint64_t end, const char *name, int *ret_fd)
 {
 	size_t n = strlen(name);
 
@@ -46,15 +45,12 @@ static int linked(void *ctx, uint64_t start, uint64_t end, const char *name,
 	return 0;
 }
 
-static const struct unwind_files files = {.image = no_image,
-					  .debug_link = linked};
+static const struct unwind_files files = {.image = no_image, .debug_link = linked};
 
 static void load(const char *name, const uint8_t *bytes, size_t size)
 {
-	const struct fuzz_section section = {.name = name,
-					     .type = SHT_PROGBITS,
-					     .bytes = bytes,
-					     .size = size};
+	const struct fuzz_section section = {
+		.name = name, .type = SHT_PROGBITS, .bytes = bytes, .size = size};
 	const struct image_identity identity = {.file.inode = 1};
 	const struct cache_source source = {.files = &files};
 	int fd = fuzz_elf(&section, 1), debug_fd;
@@ -76,8 +72,7 @@ static void pack(const uint8_t *data, size_t size)
 	size_t used = 0;
 
 	assert(out);
-	assert(lzma_easy_buffer_encode(0, LZMA_CHECK_CRC32, NULL, data, size,
-				       out, &used,
+	assert(lzma_easy_buffer_encode(0, LZMA_CHECK_CRC32, NULL, data, size, out, &used,
 				       PACKED_SIZE(size)) == LZMA_OK);
 	load(".gnu_debugdata", out, used);
 	free(out);
@@ -88,8 +83,7 @@ static void unpack(struct fuzz_input in)
 	uint8_t size[2], *out;
 
 	fuzz_take(&in, size, sizeof(size));
-	if (unpack_zstd(in.bytes, in.left, (size_t)size[0] << 8 | size[1],
-			&out) == 0)
+	if (unpack_zstd(in.bytes, in.left, (size_t)size[0] << 8 | size[1], &out) == 0)
 		free(out);
 }
 

@@ -30,10 +30,9 @@ static void check_again(const struct dsn *d)
 
 	if (d->port != 0)
 		(void)snprintf(port, sizeof(port), ":%u", d->port);
-	(void)snprintf(text, sizeof(text), "%s://%s%s%s@%s%s%s/%s",
-		       d->https ? "https" : "http", d->public_key,
-		       d->secret[0] != '\0' ? ":" : "", d->secret, d->host,
-		       port, d->path, d->project);
+	(void)snprintf(text, sizeof(text), "%s://%s%s%s@%s%s%s/%s", d->https ? "https" : "http",
+		       d->public_key, d->secret[0] != '\0' ? ":" : "", d->secret, d->host, port,
+		       d->path, d->project);
 	if (strlen(text) >= DSN_SIZE)
 		return;
 	assert(dsn_parse(&again, text) == DSN_OK);
@@ -62,8 +61,7 @@ static void check_endpoint(const struct dsn *d)
 	path = strchr(url + strlen(scheme), '/');
 	assert(path != NULL);
 	assert(strstr(path, "/../") == NULL && strstr(path, "/./") == NULL);
-	assert(strcmp(url + strlen(url) - strlen("/envelope/"), "/envelope/") ==
-	       0);
+	assert(strcmp(url + strlen(url) - strlen("/envelope/"), "/envelope/") == 0);
 }
 
 /* It has the fields that it should have, and they have one value each. */

@@ -17,8 +17,7 @@ static void read_section(const struct elf_file *f, const char *name)
 	size_t size, sum = 0;
 	Elf_Scn *scn = elf_file_section(f, name, &shdr);
 
-	if (!scn ||
-	    elf_file_contents(f, scn, &shdr, CONTENTS_MAX, &bytes, &size))
+	if (!scn || elf_file_contents(f, scn, &shdr, CONTENTS_MAX, &bytes, &size))
 		return;
 	assert(size > 0 && size <= CONTENTS_MAX);
 	for (size_t i = 0; i < size; i++)
@@ -32,8 +31,7 @@ static void use_image(struct image *i, int fd)
 	uint64_t bias, offset, left;
 	const char *name;
 
-	if (image_bias(i, 0x400000, 0, &bias) &&
-	    image_file_offset(i, i->base, &offset, &left))
+	if (image_bias(i, 0x400000, 0, &bias) && image_file_offset(i, i->base, &offset, &left))
 		assert(left > 0);
 	if (image_load_rows(i, fd) || image_load_symbols(i, fd, fd))
 		return;
@@ -49,9 +47,8 @@ static void use_image(struct image *i, int fd)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const char *const names[] = {".text",	      ".eh_frame",
-					    ".debug_info",    ".debug_str",
-					    ".gnu_debugdata", ".gnu_debuglink"};
+	static const char *const names[] = {".text",	  ".eh_frame",	    ".debug_info",
+					    ".debug_str", ".gnu_debugdata", ".gnu_debuglink"};
 	const struct image_identity identity = {.file.inode = 1};
 	int fd = fuzz_file(data, size);
 	struct build_id id;

@@ -17,8 +17,7 @@ static void check_chunk(const struct import_chunk *c)
 	assert(c->profiler_id != NULL && c->chunk_id != NULL);
 	for (size_t i = 0; i < c->n_stacks; i++) {
 		assert(c->stack_starts[i] <= c->stack_starts[i + 1]);
-		assert(c->stack_starts[i + 1] - c->stack_starts[i] <=
-		       IMPORT_STACK_FRAMES_MAX);
+		assert(c->stack_starts[i + 1] - c->stack_starts[i] <= IMPORT_STACK_FRAMES_MAX);
 	}
 	for (size_t i = 0; i < c->stack_starts[c->n_stacks]; i++)
 		assert(c->stack_frames[i] < c->n_frames);
@@ -27,8 +26,7 @@ static void check_chunk(const struct import_chunk *c)
 
 		assert(s->thread < c->n_threads && s->stack < c->n_stacks);
 		assert(i == 0 || s->time_ns >= c->samples[i - 1].time_ns);
-		assert(s->time_ns + s->lasts_ns <=
-		       c->samples[c->n_samples - 1].time_ns);
+		assert(s->time_ns + s->lasts_ns <= c->samples[c->n_samples - 1].time_ns);
 	}
 	for (size_t i = 0; i < c->n_threads; i++)
 		assert(c->threads[i].id != NULL && c->threads[i].name != NULL);
@@ -75,16 +73,13 @@ static void check_order(const struct merge *m)
 	for (size_t i = 0; i < m->n_bars; i++) {
 		assert(m->bars[i].node < m->n_nodes);
 		if (i > 0 && m->bars[i].thread == m->bars[i - 1].thread)
-			assert(m->bars[i].start_ns >=
-			       export_end(&m->bars[i - 1]));
+			assert(m->bars[i].start_ns >= export_end(&m->bars[i - 1]));
 	}
 	for (size_t i = 0; i < m->n_nodes; i++)
-		assert(m->nodes[i].parent == PROFILE_NONE ||
-		       m->nodes[i].parent < i);
+		assert(m->nodes[i].parent == PROFILE_NONE || m->nodes[i].parent < i);
 }
 
-typedef int writer(const struct merge *m, const struct export_options *o,
-		   FILE *out);
+typedef int writer(const struct merge *m, const struct export_options *o, FILE *out);
 
 static void write_json(writer *write, const struct merge *m)
 {
@@ -119,8 +114,7 @@ static void write_other(writer *write, const struct merge *m)
 /* A profile does not differ from itself. */
 static void compare(const uint8_t *data, size_t size)
 {
-	const struct merge_options options = {.until_ns = UINT64_MAX,
-					      .keep_rest = true};
+	const struct merge_options options = {.until_ns = UINT64_MAX, .keep_rest = true};
 	const char *const names[] = {"a", "b"};
 	struct compare c;
 	const struct export_options o = {.comparison = &c};

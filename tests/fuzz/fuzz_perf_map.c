@@ -21,10 +21,8 @@ static void check(const struct perf_map *m, size_t size)
 		const struct perf_map_entry *e = &m->v[i];
 
 		assert(e->size > 0 && e->start <= UINT64_MAX - e->size);
-		assert(i == 0 ||
-		       e->start >= m->v[i - 1].start + m->v[i - 1].size);
-		assert(perf_map_find(m, e->start + e->size - 1, &name,
-				     &offset));
+		assert(i == 0 || e->start >= m->v[i - 1].start + m->v[i - 1].size);
+		assert(perf_map_find(m, e->start + e->size - 1, &name, &offset));
 		assert(offset == e->size - 1 && strlen(name) > 0);
 		assert(strlen(name) < PERF_MAP_LINE_MAX);
 	}
@@ -47,8 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	assert(perf_map_update(&m) == 0);
 	check(&m, parts[0]);
 	if (parts[1] > 0)
-		assert(write(fd, data + 1 + parts[0], parts[1]) ==
-		       (ssize_t)parts[1]);
+		assert(write(fd, data + 1 + parts[0], parts[1]) == (ssize_t)parts[1]);
 	assert(perf_map_update(&m) == 0);
 	check(&m, size - 1);
 	/* Shorter than it was: read anew. */

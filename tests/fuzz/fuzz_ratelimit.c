@@ -17,8 +17,7 @@
 #define NOW_NS (1000 * NS_PER_SEC)
 #define UNIX_S INT64_C(1800000000)
 
-static void check_bounds(const struct ratelimit *before,
-			 const struct ratelimit *after)
+static void check_bounds(const struct ratelimit *before, const struct ratelimit *after)
 {
 	for (int i = 0; i < RATELIMIT_CATEGORY_N; i++) {
 		enum ratelimit_category c = (enum ratelimit_category)i;

@@ -33,21 +33,18 @@ struct events {
 	size_t n[SPOOL_LEFT_ALONE + 1];
 };
 
-static void on_event(void *ctx, enum spool_event event, const char *name,
-		     int error)
+static void on_event(void *ctx, enum spool_event event, const char *name, int error)
 {
 	struct events *events = ctx;
 
 	assert(strlen(name) > 0 && strchr(name, '/') == NULL);
-	assert((error > 0) ==
-	       (event == SPOOL_SET_ASIDE || event == SPOOL_LEFT_ALONE));
+	assert((error > 0) == (event == SPOOL_SET_ASIDE || event == SPOOL_LEFT_ALONE));
 	events->n[event]++;
 }
 
 static void make_file(int dir, const char *name)
 {
-	int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
-			0600);
+	int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 
 	/* It is there already, or no name of a file. */
 	if (fd < 0)

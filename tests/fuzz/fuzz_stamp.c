@@ -32,8 +32,7 @@ static void unpack(const struct buf *packed, struct buf *ret)
 }
 
 /* One line with the time, and then what there was. plain: NULL, not known. */
-static void check_stamped(const struct buf *stamped, const uint8_t *plain,
-			  size_t size)
+static void check_stamped(const struct buf *stamped, const uint8_t *plain, size_t size)
 {
 	const char *line_end;
 	const uint8_t *rest;
@@ -57,8 +56,7 @@ static void check_stamped(const struct buf *stamped, const uint8_t *plain,
 	buf_fini(&b);
 }
 
-static void stamp(const uint8_t *file, size_t size, const uint8_t *plain,
-		  size_t plain_size)
+static void stamp(const uint8_t *file, size_t size, const uint8_t *plain, size_t plain_size)
 {
 	int fd = fuzz_file(file, size);
 	struct buf b;

@@ -24,8 +24,7 @@ static void check(const struct symbols *s, size_t max)
 		assert(s->names[x->name] != '\0');
 		assert(symbols_find(s, s->base + x->start, &name, &offset));
 		assert(offset == 0 && strcmp(name, s->names + x->name) == 0);
-		if (symbols_find(s, s->base + x->start + x->size, &name,
-				 &offset))
+		if (symbols_find(s, s->base + x->start + x->size, &name, &offset))
 			assert(offset <= UINT32_MAX);
 	}
 }
@@ -34,9 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct fuzz_input in = {data, size};
 	struct fuzz_section sections[] = {
-		{.type = SHT_SYMTAB,
-		 .link = 2,
-		 .entry_size = sizeof(Elf64_Sym)},
+		{.type = SHT_SYMTAB, .link = 2, .entry_size = sizeof(Elf64_Sym)},
 		{.name = ".strtab", .type = SHT_STRTAB},
 	};
 	uint8_t header[4];

@@ -31,14 +31,12 @@
 /* A flag that no sample has. */
 #define HAS_SECOND 0x80
 
-#define SP_AND_PC \
-	(UINT64_C(1) << SAMPLE_X86_64_RSP | UINT64_C(1) << SAMPLE_X86_64_RIP)
+#define SP_AND_PC (UINT64_C(1) << SAMPLE_X86_64_RSP | UINT64_C(1) << SAMPLE_X86_64_RIP)
 
 /* A file, and code that the program made itself. */
-static const char maps_text[] =
-	"400000-410000 r-xp 00000000 fe:01 1 /a\n"
-	"500000-510000 rwxp 00000000 00:00 0 \n"
-	"7fff00000000-7fff00010000 rw-p 00000000 00:00 0 [stack]\n";
+static const char maps_text[] = "400000-410000 r-xp 00000000 fe:01 1 /a\n"
+				"500000-510000 rwxp 00000000 00:00 0 \n"
+				"7fff00000000-7fff00010000 rw-p 00000000 00:00 0 [stack]\n";
 
 struct header {
 	uint32_t known;
@@ -87,8 +85,7 @@ static void parse(const uint8_t *data, size_t size, struct input *ret)
 	};
 	ret->sections[0].size = text_size;
 	ret->sections[1] = (struct fuzz_section){
-		.name = ret->header.is_debug_frame & 1 ? ".debug_frame"
-						       : ".eh_frame",
+		.name = ret->header.is_debug_frame & 1 ? ".debug_frame" : ".eh_frame",
 		.type = SHT_PROGBITS,
 		.addr = CFI_ADDR,
 		.bytes = fuzz_take_bytes(&in, &cfi_size),
@@ -124,8 +121,8 @@ static struct record_sample *make_sample(const struct input *in, size_t *ret)
 	return s;
 }
 
-static void walk(struct unwind_space *space, const struct record_sample *s,
-		 size_t size, struct unwind_stack *ret)
+static void walk(struct unwind_space *space, const struct record_sample *s, size_t size,
+		 struct unwind_stack *ret)
 {
 	assert(unwind_walk(space, s, size, FRAMES, ret) == 0);
 	assert(ret->n >= 1 && ret->n <= FRAMES);
@@ -135,8 +132,7 @@ static void walk(struct unwind_space *space, const struct record_sample *s,
 		assert(ret->frames[i].is_leaf == (i == 0));
 }
 
-static void assert_same(const struct unwind_stack *a,
-			const struct unwind_stack *b)
+static void assert_same(const struct unwind_stack *a, const struct unwind_stack *b)
 {
 	if (a->searched > SEARCHED_MAX || b->searched > SEARCHED_MAX)
 		return;
@@ -146,8 +142,8 @@ static void assert_same(const struct unwind_stack *a,
 	assert(a->stack_top == b->stack_top && a->second == b->second);
 }
 
-static void use(struct unwind_space *space, struct record_sample *s,
-		size_t size, const struct header *h)
+static void use(struct unwind_space *space, struct record_sample *s, size_t size,
+		const struct header *h)
 {
 	static struct unwind_stack first, again, other, fresh;
 
@@ -155,14 +151,12 @@ static void use(struct unwind_space *space, struct record_sample *s,
 	walk(space, s, size, &again);
 	assert_same(&first, &again);
 	if (s->stack_size >= 8)
-		memcpy(s->stack + h->changed % (s->stack_size / 8) * 8,
-		       &h->with, sizeof(h->with));
+		memcpy(s->stack + h->changed % (s->stack_size / 8) * 8, &h->with, sizeof(h->with));
 	walk(space, s, size, &other);
 	/* It says so itself which frames are those of the last one. */
 	if (other.like_id == again.id)
 		for (size_t i = 1; i <= other.like_n; i++)
-			assert(other.frames[other.n - i].addr ==
-			       again.frames[again.n - i].addr);
+			assert(other.frames[other.n - i].addr == again.frames[again.n - i].addr);
 	s->h.tid = 2;
 	walk(space, s, size, &fresh);
 	assert_same(&other, &fresh);
@@ -180,8 +174,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	parse(data, size, &in);
 	assert(unwind_cache_new(&options, &cache) == 0);
 	assert(unwind_space_new(cache, &files, &in, &space) == 0);
-	assert(unwind_space_set_maps(space, maps_text, sizeof(maps_text) - 1) ==
-	       0);
+	assert(unwind_space_set_maps(space, maps_text, sizeof(maps_text) - 1) == 0);
 	s = make_sample(&in, &sample_size);
 	use(space, s, sample_size, &in.header);
 	free(s);

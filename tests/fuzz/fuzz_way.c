@@ -12,8 +12,7 @@
 static void check(const struct x86_64_way *way)
 {
 	assert(way->ra < X86_64_WAY_MAX && way->ra % 8 == 0);
-	assert(way->fp == X86_64_WAY_FP_SAME ||
-	       (way->fp < X86_64_WAY_MAX && way->fp % 8 == 0));
+	assert(way->fp == X86_64_WAY_FP_SAME || (way->fp < X86_64_WAY_MAX && way->fp % 8 == 0));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -33,8 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check(&way);
 	assert(code.steps <= STEPS_MAX);
 	code.steps = 0;
-	if (size > 0 && x86_64_way_there(&code, CODE_TEXT_BASE,
-					 CODE_TEXT_BASE + size - 1, &way))
+	if (size > 0 && x86_64_way_there(&code, CODE_TEXT_BASE, CODE_TEXT_BASE + size - 1, &way))
 		check(&way);
 	assert(code.steps <= STEPS_MAX);
 	return 0;

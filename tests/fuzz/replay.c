@@ -82,8 +82,7 @@ int main(int argc, char **argv)
 	bool good = true;
 	size_t count = 0;
 
-	(void)snprintf(own, sizeof(own), "tests/fuzz/corpus/%s",
-		       basename(argv[0]));
+	(void)snprintf(own, sizeof(own), "tests/fuzz/corpus/%s", basename(argv[0]));
 	if (argc == 1)
 		good = run_directory(own, &count);
 	for (int i = 1; i < argc; i++)

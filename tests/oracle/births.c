@@ -35,8 +35,7 @@ static void put_stack(struct live *l)
 		const char *name = "?";
 		uint64_t offset;
 
-		(void)!unwind_symbol_at(l->space, f->addr - !f->is_leaf, &name,
-					&offset);
+		(void)!unwind_symbol_at(l->space, f->addr - !f->is_leaf, &name, &offset);
 		(void)printf(" %s:%lx", name, (unsigned long)f->addr);
 	}
 	(void)putchar('\n');
@@ -75,8 +74,7 @@ static int go(struct live *l, unsigned long threads, unsigned long steps)
 		if (tid == pid) {
 			const int signal = status >> 16 ? 0 : WSTOPSIG(status);
 
-			if (ptrace(PTRACE_CONT, pid, NULL,
-				   (void *)(intptr_t)signal) < 0)
+			if (ptrace(PTRACE_CONT, pid, NULL, (void *)(intptr_t)signal) < 0)
 				return -errno;
 			continue;
 		}
@@ -99,13 +97,11 @@ int main(int argc, char **argv)
 	r = live_init(&live, (int32_t)strtol(argv[1], NULL, 10));
 	if (r == 0)
 		r = thread_stop(live.pid, THREAD_STOP_NS, &stop);
-	if (r == 0 && (ptrace(PTRACE_SETOPTIONS, live.pid, NULL,
-			      PTRACE_O_TRACECLONE) < 0 ||
+	if (r == 0 && (ptrace(PTRACE_SETOPTIONS, live.pid, NULL, PTRACE_O_TRACECLONE) < 0 ||
 		       ptrace(PTRACE_CONT, live.pid, NULL, NULL) < 0))
 		r = -errno;
 	if (r == 0)
-		r = go(&live, strtoul(argv[2], NULL, 10),
-		       strtoul(argv[3], NULL, 10));
+		r = go(&live, strtoul(argv[2], NULL, 10), strtoul(argv[3], NULL, 10));
 	if (r < 0)
 		(void)fprintf(stderr, "births: %s\n", strerror(-r));
 	live_fini(&live);

@@ -67,8 +67,7 @@ static void to_ascii(char *text)
 }
 
 /* [address, name, offset, module, offset in its file, guessed] */
-static json_t *frame_json(struct differ *d, uint64_t addr, bool is_leaf,
-			  bool guessed)
+static json_t *frame_json(struct differ *d, uint64_t addr, bool is_leaf, bool guessed)
 {
 	const uint64_t lookup = is_leaf ? addr : addr - 1;
 	struct unwind_space *space = d->live.space;
@@ -87,8 +86,8 @@ static json_t *frame_json(struct differ *d, uint64_t addr, bool is_leaf,
 	}
 	to_ascii(name);
 	to_ascii(module);
-	return json_pack("[I,s,I,s,I,b]", (json_int_t)addr, name,
-			 (json_int_t)offset, module, (json_int_t)at, guessed);
+	return json_pack("[I,s,I,s,I,b]", (json_int_t)addr, name, (json_int_t)offset, module,
+			 (json_int_t)at, guessed);
 }
 
 static json_t *ours_json(struct differ *d, const struct unwind_stack *s)
@@ -96,24 +95,19 @@ static json_t *ours_json(struct differ *d, const struct unwind_stack *s)
 	json_t *frames = json_array();
 
 	for (size_t i = 0; i < s->n; i++)
-		(void)json_array_append_new(
-			frames,
-			frame_json(d, s->frames[i].addr, s->frames[i].is_leaf,
-				   s->frames[i].by_heuristic));
-	return json_pack("{s:o,s:s}", "frames", frames, "end",
-			 unwind_end_name(s->end));
+		(void)json_array_append_new(frames,
+					    frame_json(d, s->frames[i].addr, s->frames[i].is_leaf,
+						       s->frames[i].by_heuristic));
+	return json_pack("{s:o,s:s}", "frames", frames, "end", unwind_end_name(s->end));
 }
 
-static json_t *theirs_json(struct differ *d, const struct oracle_stack *s,
-			   size_t first)
+static json_t *theirs_json(struct differ *d, const struct oracle_stack *s, size_t first)
 {
 	json_t *frames = json_array();
 
 	for (size_t i = 0; i < s->n; i++)
-		(void)json_array_append_new(
-			frames, frame_json(d, s->addrs[i], i == 0, false));
-	return json_pack("{s:o,s:s,s:i}", "frames", frames, "end", s->end,
-			 "first", (int)first);
+		(void)json_array_append_new(frames, frame_json(d, s->addrs[i], i == 0, false));
+	return json_pack("{s:o,s:s,s:i}", "frames", frames, "end", s->end, "first", (int)first);
 }
 
 static void put(json_t *value)
@@ -150,12 +144,10 @@ static void compare_oracles(struct differ *d, int32_t tid)
 			continue;
 		}
 		if (line == NULL)
-			line = json_pack("{s:I,s:o,s:o}", "tid",
-					 (json_int_t)tid, "ours",
+			line = json_pack("{s:I,s:o,s:o}", "tid", (json_int_t)tid, "ours",
 					 ours_json(d, &ours), "code",
 					 code_json(d, ours.frames[0].addr));
-		(void)json_object_set_new(line,
-					  oracle_name((enum oracle_kind)i),
+		(void)json_object_set_new(line, oracle_name((enum oracle_kind)i),
 					  theirs_json(d, &theirs[i], first));
 	}
 	if (line != NULL)
@@ -178,10 +170,9 @@ static bool copy_blocked(struct differ *d, int32_t tid, size_t *ret_size)
 	uint64_t second = 0;
 
 	for (int i = 0; (i == 0 || second != 0) && i < 2; i++) {
-		if (thread_copy_blocked(&d->live, tid, second, &blocked.record,
-					ret_size) < 0 ||
-		    unwind_walk(d->live.space, &blocked.record, *ret_size,
-				UNWIND_FRAMES_MAX, &of_blocked) < 0)
+		if (thread_copy_blocked(&d->live, tid, second, &blocked.record, ret_size) < 0 ||
+		    unwind_walk(d->live.space, &blocked.record, *ret_size, UNWIND_FRAMES_MAX,
+				&of_blocked) < 0)
 			return false;
 		second = of_blocked.second;
 	}
@@ -202,8 +193,8 @@ static int compare(struct differ *d, const struct thread_stop *stop)
 	d->ends[ours.end]++;
 	d->guessed += ours.frame_pointer;
 	if (ours.end != UNWIND_END_ROOT)
-		put(json_pack("{s:I,s:o}", "tid", (json_int_t)stop->tid,
-			      "early", ours_json(d, &ours)));
+		put(json_pack("{s:I,s:o}", "tid", (json_int_t)stop->tid, "early",
+			      ours_json(d, &ours)));
 	return 0;
 }
 
@@ -218,8 +209,7 @@ static bool has_run_since(void)
 	const size_t size = min_u64(a->stack_size, b->stack_size);
 
 	return a->stack_addr != b->stack_addr || red_zone >= size ||
-	       memcmp(a->stack + red_zone, b->stack + red_zone,
-		      size - red_zone) != 0;
+	       memcmp(a->stack + red_zone, b->stack + red_zone, size - red_zone) != 0;
 }
 
 /* The same wait, copied before the stop: its stack should be no other. */
@@ -229,8 +219,7 @@ static void compare_blocked(struct differ *d, size_t size)
 
 	if (blocked.record.regs[ARCH_SP] != buffer.record.regs[ARCH_SP] ||
 	    blocked.record.regs[ARCH_PC] != buffer.record.regs[ARCH_PC] ||
-	    unwind_walk(d->live.space, &blocked.record, size, UNWIND_FRAMES_MAX,
-			&of_blocked) < 0)
+	    unwind_walk(d->live.space, &blocked.record, size, UNWIND_FRAMES_MAX, &of_blocked) < 0)
 		return;
 	same = of_blocked.n == ours.n;
 	for (size_t i = 0; i < ours.n && same; i++)
@@ -239,8 +228,8 @@ static void compare_blocked(struct differ *d, size_t size)
 		return;
 	d->compared_blocked++;
 	if (!same)
-		put(json_pack("{s:o,s:o}", "ours", ours_json(d, &ours),
-			      "blocked", ours_json(d, &of_blocked)));
+		put(json_pack("{s:o,s:o}", "ours", ours_json(d, &ours), "blocked",
+			      ours_json(d, &of_blocked)));
 }
 
 /* In the middle of a call a step would wait for its end. */
@@ -253,13 +242,11 @@ static bool can_step(const struct differ *d, const struct thread_stop *stop)
 	struct iovec remote = {.iov_len = sizeof(code)};
 	long nr, result;
 
-	if (stop->status == TRACEE_GROUP_STOP ||
-	    arch_get_regs((uint32_t)stop->tid, &regs) < 0 ||
+	if (stop->status == TRACEE_GROUP_STOP || arch_get_regs((uint32_t)stop->tid, &regs) < 0 ||
 	    arch_interrupted_call(&regs, &nr, &result))
 		return false;
 	remote.iov_base = (void *)(uintptr_t)regs.rip;
-	return process_vm_readv(d->live.pid, &local, 1, &remote, 1, 0) ==
-		       (ssize_t)sizeof(code) &&
+	return process_vm_readv(d->live.pid, &local, 1, &remote, 1, 0) == (ssize_t)sizeof(code) &&
 	       memcmp(code, syscall_code, sizeof(code)) != 0;
 }
 
@@ -297,8 +284,7 @@ static int look(struct differ *d, unsigned long stops, uint64_t steps)
 	if (r == 0 && was_blocked)
 		compare_blocked(d, size);
 	steps = draw(d, 1 + steps);
-	while (r == 0 && steps-- > 0 && d->stops < stops &&
-	       can_step(d, &stop)) {
+	while (r == 0 && steps-- > 0 && d->stops < stops && can_step(d, &stop)) {
 		r = thread_step(&stop);
 		if (r == 0)
 			r = compare(d, &stop);
@@ -315,12 +301,10 @@ static void put_sums(const struct differ *d)
 
 	for (int i = 0; i < UNWIND_END_N; i++)
 		if (d->ends[i] > 0)
-			(void)json_object_set_new(
-				ends, unwind_end_name((enum unwind_end)i),
-				json_integer((json_int_t)d->ends[i]));
-	put(json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:o}", "stops",
-		      (json_int_t)d->stops, "steps", (json_int_t)d->by_step,
-		      "blocked_compared", (json_int_t)d->compared_blocked,
+			(void)json_object_set_new(ends, unwind_end_name((enum unwind_end)i),
+						  json_integer((json_int_t)d->ends[i]));
+	put(json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:o}", "stops", (json_int_t)d->stops, "steps",
+		      (json_int_t)d->by_step, "blocked_compared", (json_int_t)d->compared_blocked,
 		      "guessed", (json_int_t)d->guessed, "libunwind_agrees",
 		      (json_int_t)d->agree[ORACLE_LIBUNWIND], "libdwfl_agrees",
 		      (json_int_t)d->agree[ORACLE_LIBDWFL], "ends", ends));
@@ -350,8 +334,7 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	while (d.stops < stops && failures < FAILURES_MAX) {
-		const struct timespec pause = {
-			.tv_nsec = (long)draw(&d, PAUSE_MAX_NS)};
+		const struct timespec pause = {.tv_nsec = (long)draw(&d, PAUSE_MAX_NS)};
 
 		(void)nanosleep(&pause, NULL);
 		r = look(&d, stops, steps);
@@ -359,8 +342,7 @@ int main(int argc, char **argv)
 	}
 	put_sums(&d);
 	if (d.stops < stops)
-		(void)fprintf(stderr, "differ: process %s: %s\n", argv[1],
-			      strerror(-r));
+		(void)fprintf(stderr, "differ: process %s: %s\n", argv[1], strerror(-r));
 	for (int i = 0; i < ORACLE_N; i++)
 		oracle_free(d.oracles[i]);
 	live_fini(&d.live);

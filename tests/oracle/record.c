@@ -24,12 +24,10 @@ static union {
 	uint8_t bytes[THREAD_COPY_MAX];
 } buffer;
 
-static int step_to(struct thread_stop *stop, const struct live *live,
-		   uint64_t pc, size_t *ret_size)
+static int step_to(struct thread_stop *stop, const struct live *live, uint64_t pc, size_t *ret_size)
 {
 	for (int i = 0; i < STEPS_MAX; i++) {
-		int r = thread_copy_stopped(live, stop, 0, &buffer.record,
-					    ret_size);
+		int r = thread_copy_stopped(live, stop, 0, &buffer.record, ret_size);
 
 		if (r < 0 || pc == 0 || buffer.record.regs[ARCH_PC] == pc)
 			return r;
@@ -47,8 +45,7 @@ static int record(const struct live *live, const char *how, size_t *ret_size)
 	int r;
 
 	if (strcmp(how, "blocked") == 0)
-		return thread_copy_blocked(live, live->pid, 0, &buffer.record,
-					   ret_size);
+		return thread_copy_blocked(live, live->pid, 0, &buffer.record, ret_size);
 	if (strcmp(how, "stopped") != 0)
 		pc = strtoull(how, NULL, 16);
 	r = thread_stop(live->pid, THREAD_STOP_NS, &stop);
@@ -79,8 +76,7 @@ int main(int argc, char **argv)
 	int r;
 
 	if (argc != 4) {
-		(void)fprintf(stderr, "usage: %s PID FILE stopped|blocked|PC\n",
-			      argv[0]);
+		(void)fprintf(stderr, "usage: %s PID FILE stopped|blocked|PC\n", argv[0]);
 		return 2;
 	}
 	r = live_init(&live, (int32_t)strtol(argv[1], NULL, 10));

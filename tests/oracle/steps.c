@@ -38,8 +38,7 @@ static const char *name_at(struct live *l, uint64_t addr, uint64_t *ret_offset)
 {
 	const char *name;
 
-	return unwind_symbol_at(l->space, addr, &name, ret_offset) == 0 ? name
-									: "";
+	return unwind_symbol_at(l->space, addr, &name, ret_offset) == 0 ? name : "";
 }
 
 static const char *name_of(struct live *l, const struct unwind_frame *f)
@@ -100,8 +99,7 @@ static int go(struct live *l, struct thread_stop *stop, const char *function)
 		name = name_at(l, regs.rip, &offset);
 		if (offset == 0 && strcmp(name, function) == 0 && ++turns == 2)
 			return 0;
-		if (turns == 1 &&
-		    (!in_call || is_unwinder(name) || i % EVERY == 0))
+		if (turns == 1 && (!in_call || is_unwinder(name) || i % EVERY == 0))
 			r = look(l, stop, &in_call);
 		if (r == 0)
 			r = thread_step(stop);

@@ -29,9 +29,8 @@ static bool stayed(const struct activity *a, const struct activity_mark *mark,
 	struct activity_place now;
 	struct activity_mark mark_now;
 
-	return activity_look(a, &now) == ACTIVITY_BLOCKED &&
-	       now.call == place->call && now.sp == place->sp &&
-	       now.pc == place->pc && activity_mark(a, &mark_now) &&
+	return activity_look(a, &now) == ACTIVITY_BLOCKED && now.call == place->call &&
+	       now.sp == place->sp && now.pc == place->pc && activity_mark(a, &mark_now) &&
 	       activity_same(mark, &mark_now);
 }
 
@@ -49,11 +48,8 @@ int thread_copy_blocked(const struct live *l, int32_t tid, uint64_t second,
 		return r == -ENOENT ? -ESRCH : r;
 	r = -EBUSY;
 	if (activity_mark(&activity, &mark) &&
-	    activity_look(&activity, &place) == ACTIVITY_BLOCKED &&
-	    place.call >= 0) {
-		*ret_size =
-			thread_copy(l, tid, regs, activity_regs(&place, regs),
-				    second, record);
+	    activity_look(&activity, &place) == ACTIVITY_BLOCKED && place.call >= 0) {
+		*ret_size = thread_copy(l, tid, regs, activity_regs(&place, regs), second, record);
 		if (stayed(&activity, &mark, &place))
 			r = 0;
 	}

@@ -18,9 +18,7 @@ must_check int thread_step(struct thread_stop *stop);
  * registers sp and pc are known. Returns 0 with the bytes used; -ESRCH if the
  * thread is gone, -EBUSY if it is not blocked, or has run meanwhile.
  */
-must_check int thread_copy_blocked(const struct live *l, int32_t tid,
-				   uint64_t second,
-				   struct record_sample *record,
-				   size_t *ret_size);
+must_check int thread_copy_blocked(const struct live *l, int32_t tid, uint64_t second,
+				   struct record_sample *record, size_t *ret_size);
 
 #endif

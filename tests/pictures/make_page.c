@@ -46,26 +46,19 @@ static void *array(size_t n, size_t size)
 
 static struct import_frame known_frames[] = {
 	{0x401100, "main", "/opt/shop/bin/shop", "/src/shop/main.c", 12, true},
-	{0x401250, "handle_request", "/opt/shop/bin/shop", "/src/shop/http.c",
-	 88, true},
-	{0x401460, "parse_json", "/opt/shop/lib/libjson.so.1",
-	 "/src/json/parse.c", 301, true},
-	{0x401472, "parse_json", "/opt/shop/lib/libjson.so.1",
-	 "/src/json/parse.c", 307, true},
-	{0x401800, "<script>alert(1)</script>", "/opt/shop/bin/shop",
-	 "/src/<b>shop</b>.c", 5, true},
-	{0x7f0000012345, "__poll", "/usr/lib/x86_64-linux-gnu/libc.so.6", NULL,
-	 0, false},
-	{0x7f0000023456, "start_thread", "/usr/lib/x86_64-linux-gnu/libc.so.6",
-	 NULL, 0, false},
-	{0x7f0000034567, NULL, "/usr/lib/x86_64-linux-gnu/libz.so.1", NULL, 0,
-	 false},
+	{0x401250, "handle_request", "/opt/shop/bin/shop", "/src/shop/http.c", 88, true},
+	{0x401460, "parse_json", "/opt/shop/lib/libjson.so.1", "/src/json/parse.c", 301, true},
+	{0x401472, "parse_json", "/opt/shop/lib/libjson.so.1", "/src/json/parse.c", 307, true},
+	{0x401800, "<script>alert(1)</script>", "/opt/shop/bin/shop", "/src/<b>shop</b>.c", 5,
+	 true},
+	{0x7f0000012345, "__poll", "/usr/lib/x86_64-linux-gnu/libc.so.6", NULL, 0, false},
+	{0x7f0000023456, "start_thread", "/usr/lib/x86_64-linux-gnu/libc.so.6", NULL, 0, false},
+	{0x7f0000034567, NULL, "/usr/lib/x86_64-linux-gnu/libz.so.1", NULL, 0, false},
 	{0x402000,
 	 "std::vector<std::pair<std::string, int>, "
 	 "std::allocator<std::pair<std::string, int> > "
 	 ">::_M_realloc_insert(int const&)",
-	 "/opt/shop/bin/shop", "/usr/include/c++/12/bits/vector.tcc", 439,
-	 true},
+	 "/opt/shop/bin/shop", "/usr/include/c++/12/bits/vector.tcc", 439, true},
 };
 
 /* Leaf first. */
@@ -92,8 +85,7 @@ static struct import_thread known_threads[] = {
  * four. The workers run for one tick and for three of ten. In the second run,
  * of twice the time, parse_json has one of ten ticks, and <script> four.
  */
-static void known_sample(struct import_chunk *c, uint64_t ticks, uint64_t tick,
-			 uint32_t thread)
+static void known_sample(struct import_chunk *c, uint64_t ticks, uint64_t tick, uint32_t thread)
 {
 	static const uint32_t turns[4][10] = {
 		{0, 0, 1, 2, 2, 6, 3, 3, 3, 3},
@@ -114,8 +106,7 @@ static void known_sample(struct import_chunk *c, uint64_t ticks, uint64_t tick,
 	};
 }
 
-static void add_known(struct merge *m, const char *profiler_id,
-		      const char *release, uint64_t ticks)
+static void add_known(struct merge *m, const char *profiler_id, const char *release, uint64_t ticks)
 {
 	struct import_chunk c = {
 		.profiler_id = profiler_id,
@@ -129,9 +120,8 @@ static void add_known(struct merge *m, const char *profiler_id,
 		.n_threads = 3,
 		.has_states = true,
 		.samples = array(3 * (ticks + 1), sizeof(struct import_sample)),
-		.payload = json_pack("{s:s, s:s, s:s}", "release", release,
-				     "platform", "native", "environment",
-				     "production"),
+		.payload = json_pack("{s:s, s:s, s:s}", "release", release, "platform", "native",
+				     "environment", "production"),
 	};
 
 	for (uint64_t tick = 0; tick <= ticks; tick++)
@@ -158,9 +148,8 @@ static uint32_t draw(uint32_t below)
 static void make_frames(struct import_chunk *c)
 {
 	static const char *modules[] = {
-		"/opt/app/bin/server",	   "/usr/lib/libc.so.6",
-		"/usr/lib/libssl.so.3",	   "/opt/app/lib/libquery.so",
-		"/usr/lib/libstdc++.so.6",
+		"/opt/app/bin/server",	    "/usr/lib/libc.so.6",      "/usr/lib/libssl.so.3",
+		"/opt/app/lib/libquery.so", "/usr/lib/libstdc++.so.6",
 	};
 
 	c->n_frames = MANY_FUNCTIONS;
@@ -168,8 +157,7 @@ static void make_frames(struct import_chunk *c)
 	for (uint32_t i = 0; i < MANY_FUNCTIONS; i++) {
 		char name[64];
 
-		(void)snprintf(name, sizeof(name),
-			       "module_%u::function_%u(int)", i % 37, i);
+		(void)snprintf(name, sizeof(name), "module_%u::function_%u(int)", i % 37, i);
 		c->frames[i] = (struct import_frame){
 			.addr = 0x400000 + UINT64_C(16) * i,
 			.function = strdup(name),
@@ -188,13 +176,11 @@ static void make_stacks(struct import_chunk *c)
 
 	c->n_stacks = MANY_STACKS;
 	c->stack_starts = array(MANY_STACKS + 1, sizeof(size_t));
-	c->stack_frames =
-		array((size_t)MANY_STACKS * MANY_DEPTH_MAX, sizeof(uint32_t));
+	c->stack_frames = array((size_t)MANY_STACKS * MANY_DEPTH_MAX, sizeof(uint32_t));
 	for (uint32_t i = 0; i < MANY_STACKS; i++) {
 		const uint32_t like = i > 0 ? draw(i) : 0;
 		const size_t first = c->stack_starts[like];
-		const size_t depth =
-			i > 0 ? c->stack_starts[like + 1] - first : 0;
+		const size_t depth = i > 0 ? c->stack_starts[like + 1] - first : 0;
 		const size_t shared = depth > 2 ? depth - draw(3) : depth;
 		size_t more = 1 + draw(i < 10 ? 12 : 4);
 
@@ -202,8 +188,7 @@ static void make_stacks(struct import_chunk *c)
 			more = MANY_DEPTH_MAX - shared;
 		for (size_t k = 0; k < more; k++)
 			c->stack_frames[at++] = draw(MANY_FUNCTIONS);
-		memcpy(c->stack_frames + at,
-		       c->stack_frames + first + depth - shared,
+		memcpy(c->stack_frames + at, c->stack_frames + first + depth - shared,
 		       shared * sizeof(uint32_t));
 		at += shared;
 		c->stack_starts[i + 1] = at;
@@ -218,8 +203,7 @@ static uint64_t tick_time(uint64_t tick, uint64_t tick_ns)
 	return START_NS + tick * tick_ns + tick_ns / 2000 * late / 1000 * 1000;
 }
 
-static void make_samples(struct import_chunk *c, size_t n, size_t threads,
-			 uint64_t lasts_ns)
+static void make_samples(struct import_chunk *c, size_t n, size_t threads, uint64_t lasts_ns)
 {
 	const size_t ticks = n / threads;
 	const uint64_t tick_ns = lasts_ns / ticks / 1000 * 1000;
@@ -231,8 +215,7 @@ static void make_samples(struct import_chunk *c, size_t n, size_t threads,
 
 		(void)snprintf(id, sizeof(id), "%zu", 1000 + t);
 		(void)snprintf(name, sizeof(name), "worker (%zu)", 1000 + t);
-		c->threads[t] =
-			(struct import_thread){strdup(id), strdup(name)};
+		c->threads[t] = (struct import_thread){strdup(id), strdup(name)};
 	}
 	c->has_states = true;
 	c->n_samples = ticks * threads;
@@ -262,17 +245,14 @@ static void print_json(const struct import_chunk *c)
 		       "\",\"in_app\":%s,\"function\":\"%s\",\"package\":\"%"
 		       "s\","
 		       "\"abs_path\":\"%s\",\"lineno\":%u}",
-		       i > 0 ? "," : "", c->frames[i].addr,
-		       c->frames[i].in_app ? "true" : "false",
-		       c->frames[i].function, c->frames[i].package,
-		       c->frames[i].file, c->frames[i].line);
+		       i > 0 ? "," : "", c->frames[i].addr, c->frames[i].in_app ? "true" : "false",
+		       c->frames[i].function, c->frames[i].package, c->frames[i].file,
+		       c->frames[i].line);
 	printf("],\"stacks\":[");
 	for (size_t i = 0; i < c->n_stacks; i++) {
 		printf(i > 0 ? ",[" : "[");
-		for (size_t k = c->stack_starts[i]; k < c->stack_starts[i + 1];
-		     k++)
-			printf("%s%u", k > c->stack_starts[i] ? "," : "",
-			       c->stack_frames[k]);
+		for (size_t k = c->stack_starts[i]; k < c->stack_starts[i + 1]; k++)
+			printf("%s%u", k > c->stack_starts[i] ? "," : "", c->stack_frames[k]);
 		printf("]");
 	}
 	printf("],\"samples\":[");
@@ -282,27 +262,22 @@ static void print_json(const struct import_chunk *c)
 		       i > 0 ? "," : "", c->samples[i].time_ns / NS_PER_SEC,
 		       c->samples[i].time_ns % NS_PER_SEC / NS_PER_US,
 		       c->threads[c->samples[i].thread].id, c->samples[i].stack,
-		       c->samples[i].is_waiting ? ",\"state\":\"waiting\""
-						: "");
+		       c->samples[i].is_waiting ? ",\"state\":\"waiting\"" : "");
 	printf("]}}\n");
 }
 
 static int write_comparison(void)
 {
 	static const char *const names[] = {"before", "after <b>"};
-	const struct merge_options options = {.keep_rest = true,
-					      .until_ns = UINT64_MAX};
+	const struct merge_options options = {.keep_rest = true, .until_ns = UINT64_MAX};
 	struct compare c;
-	const struct export_options export = {.version = "test",
-					      .comparison = &c};
+	const struct export_options export = {.version = "test", .comparison = &c};
 	struct merge m;
 
 	merge_init(&m, &options);
-	add_known(&m, "00112233445566778899aabbccddeeff", "shop@1.4.2",
-		  FIRST_TICKS);
+	add_known(&m, "00112233445566778899aabbccddeeff", "shop@1.4.2", FIRST_TICKS);
 	m.side = 1;
-	add_known(&m, "00112233445566778899aabbccddeeff", "shop@1.5.0",
-		  SECOND_TICKS);
+	add_known(&m, "00112233445566778899aabbccddeeff", "shop@1.5.0", SECOND_TICKS);
 	check(merge_finish(&m));
 	check(compare_init(&c, &m, names));
 	check(export_html(&m, &export, stdout));
@@ -325,18 +300,15 @@ int main(int argc, char **argv)
 	if (argc == 2 && strcmp(argv[1], "compare") == 0)
 		return write_comparison();
 	merge_init(&m, &options);
-	if (argc == 2 &&
-	    (strcmp(argv[1], "known") == 0 || strcmp(argv[1], "two") == 0)) {
-		add_known(&m, "00112233445566778899aabbccddeeff", "shop@1.4.2",
-			  FIRST_TICKS);
+	if (argc == 2 && (strcmp(argv[1], "known") == 0 || strcmp(argv[1], "two") == 0)) {
+		add_known(&m, "00112233445566778899aabbccddeeff", "shop@1.4.2", FIRST_TICKS);
 		if (strcmp(argv[1], "two") == 0)
-			add_known(&m, "ffeeddccbbaa99887766554433221100",
-				  "batch@7", FIRST_TICKS + 100);
+			add_known(&m, "ffeeddccbbaa99887766554433221100", "batch@7",
+				  FIRST_TICKS + 100);
 	} else if (argc == 6 && strcmp(argv[1], "many") == 0) {
 		make_frames(&c);
 		make_stacks(&c);
-		make_samples(&c, strtoul(argv[2], NULL, 10),
-			     strtoul(argv[3], NULL, 10),
+		make_samples(&c, strtoul(argv[2], NULL, 10), strtoul(argv[3], NULL, 10),
 			     strtoul(argv[4], NULL, 10) * NS_PER_SEC);
 		if (strcmp(argv[5], "json") == 0) {
 			print_json(&c);

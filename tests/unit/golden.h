@@ -21,8 +21,7 @@ static inline void golden_check(const char *text, const char *path)
 
 	ck_assert_ptr_nonnull(expected);
 	ck_assert_msg(f != NULL, "no %s: run in the project's directory", path);
-	ck_assert_uint_lt(fread(expected, 1, GOLDEN_SIZE_MAX, f),
-			  GOLDEN_SIZE_MAX);
+	ck_assert_uint_lt(fread(expected, 1, GOLDEN_SIZE_MAX, f), GOLDEN_SIZE_MAX);
 	(void)fclose(f);
 	ck_assert_msg(strcmp(text, expected) == 0, "%s is not\n%s", path, text);
 	free(expected);

@@ -47,8 +47,7 @@ int suite_file(const char *text)
 static char directory[64];
 static pid_t owner; /* of the directory: not a child of the test */
 
-static int remove_one(const char *path, const struct stat *st, int kind,
-		      struct FTW *ftw)
+static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *ftw)
 {
 	(void)st, (void)kind, (void)ftw;
 	return remove(path);

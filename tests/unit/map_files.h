@@ -21,8 +21,7 @@ static inline bool map_files_are_closed(void)
 		n = fscanf(maps, "%lx-%lx", &start, &end);
 		(void)fclose(maps);
 	}
-	(void)snprintf(path, sizeof(path), "/proc/self/map_files/%lx-%lx",
-		       start, end);
+	(void)snprintf(path, sizeof(path), "/proc/self/map_files/%lx-%lx", start, end);
 	return n < 2 || stat(path, &st) < 0;
 }
 

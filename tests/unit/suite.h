@@ -30,17 +30,16 @@ struct suite_entry {
 void suite_add(struct suite_entry *entry);
 
 /* The body runs n times, _i from 0 on. With n of 0 it is left out. */
-#define TESTS(name, n)                                                       \
-	static void name(int _i);                                            \
-	__attribute__((constructor)) static void name##_add(void)            \
-	{                                                                    \
-		static const TTest test = {#name, name, __FILE__, __LINE__}; \
-		static struct suite_entry entry = {.test = &test,            \
-						   .line = __LINE__};        \
-                                                                             \
-		entry.times = (int)(n);                                      \
-		suite_add(&entry);                                           \
-	}                                                                    \
+#define TESTS(name, n)                                                               \
+	static void name(int _i);                                                    \
+	__attribute__((constructor)) static void name##_add(void)                    \
+	{                                                                            \
+		static const TTest test = {#name, name, __FILE__, __LINE__};         \
+		static struct suite_entry entry = {.test = &test, .line = __LINE__}; \
+                                                                                     \
+		entry.times = (int)(n);                                              \
+		suite_add(&entry);                                                   \
+	}                                                                            \
 	static void name(int _i __attribute__((unused)))
 
 #define TEST(name)		 TESTS(name, 1)
@@ -50,11 +49,8 @@ void suite_add(struct suite_entry *entry);
 #define OK(call) ck_assert_int_eq(call, 0)
 
 /* A text has another in it, or has not; a failure shows both. */
-#define HAS(text, part)                                                     \
-	ck_assert_msg(strstr(text, part) != NULL, "no \"%s\" in: %s", part, \
-		      text)
-#define LACKS(text, part) \
-	ck_assert_msg(strstr(text, part) == NULL, "\"%s\" in: %s", part, text)
+#define HAS(text, part)	  ck_assert_msg(strstr(text, part) != NULL, "no \"%s\" in: %s", part, text)
+#define LACKS(text, part) ck_assert_msg(strstr(text, part) == NULL, "\"%s\" in: %s", part, text)
 
 /* A file in memory with this text, at whose end its offset is. */
 int suite_file(const char *text);
@@ -69,9 +65,8 @@ void suite_target(const char *name, char *path, size_t size);
  * The tests that follow in the file begin with set_up and end with tear_down,
  * in the process of each; NULL: with nothing.
  */
-#define FIXTURE(set_up, tear_down) FIXTURE_AT(set_up, tear_down, __LINE__)
-#define FIXTURE_AT(set_up, tear_down, line) \
-	FIXTURE_OF_LINE(set_up, tear_down, line)
+#define FIXTURE(set_up, tear_down)	    FIXTURE_AT(set_up, tear_down, __LINE__)
+#define FIXTURE_AT(set_up, tear_down, line) FIXTURE_OF_LINE(set_up, tear_down, line)
 #define FIXTURE_OF_LINE(begin, end, at)                                       \
 	__attribute__((constructor)) static void fixture_of_line_##at(void)   \
 	{                                                                     \

@@ -44,18 +44,15 @@ static int start(struct child *child, const int *init_fds, size_t n_init_fds,
 
 	if (b->privileged)
 		account_ids(child->type->account, &init.uid, &init.gid);
-	r = spawn_child(child->type->name, child->type->environment,
-			&child->pid, &child->fd);
+	r = spawn_child(child->type->name, child->type->environment, &child->pid, &child->fd);
 	if (r < 0) {
 		if (child->failures == 0)
-			log_error("%s cannot be started: %s", child->type->name,
-				  strerror(-r));
+			log_error("%s cannot be started: %s", child->type->name, strerror(-r));
 		return r;
 	}
 	child->state = CHILD_STARTS;
 	child->owed_looks = 0;
-	r = loop_add(b->loop, child->fd, child_on_readable, child,
-		     &child->source);
+	r = loop_add(b->loop, child->fd, child_on_readable, child, &child->source);
 	if (r < 0) {
 		child_fail(child, "cannot be listened to");
 		return r;
@@ -86,8 +83,8 @@ static int start_unwind(struct child *child)
 	r = blame_begin(u, &fd);
 	if (r < 0) {
 		if (u->child.failures == 0)
-			log_error("no memory to share with %s: %s",
-				  u->child.type->name, strerror(-r));
+			log_error("no memory to share with %s: %s", u->child.type->name,
+				  strerror(-r));
 		return r;
 	}
 	r = start(child, &fd, 1, &no_files);
@@ -119,8 +116,8 @@ static int start_capture(struct child *child)
 	r = new_heartbeat(b, &fd);
 	if (r < 0) {
 		if (b->capture.failures == 0)
-			log_error("no memory to share with %s: %s",
-				  b->capture.type->name, strerror(-r));
+			log_error("no memory to share with %s: %s", b->capture.type->name,
+				  strerror(-r));
 		return r;
 	}
 	r = start(child, &fd, 1, &no_files);
@@ -145,8 +142,7 @@ static int start_ship(struct child *child)
 		.retry_5xx = b->options.config.retry_5xx,
 		.no_reports = !b->options.config.client_reports,
 		.compression = (uint32_t)b->options.config.compression,
-		.kind = b->options.transaction != NULL ? ENVELOPE_V1
-						       : ENVELOPE_CHUNK,
+		.kind = b->options.transaction != NULL ? ENVELOPE_V1 : ENVELOPE_CHUNK,
 		.is_spotlight = s->is_spotlight,
 	};
 	struct msg_init init = {
@@ -185,22 +181,18 @@ static int start_ship(struct child *child)
 }
 
 const struct child_type child_types[CHILD_KIND_N] = {
-	[CHILD_CAPTURE] = {CHILD_CAPTURE, "sentry-profd-capture", "capture",
-			   "nothing is sampled", ACCOUNT_CAPTURE,
-			   no_environment, start_capture, capture_on_message},
-	[CHILD_UNWIND] = {CHILD_UNWIND, "sentry-profd-unwind", "unwind",
-			  "no chunk is made", ACCOUNT_UNWIND, no_environment,
-			  start_unwind, unwind_on_message},
-	[CHILD_SHIP] = {CHILD_SHIP, "sentry-profd-ship", "ship",
-			"no chunk is delivered", ACCOUNT_SHIP,
-			spawn_ship_environment, start_ship, ship_on_message},
+	[CHILD_CAPTURE] = {CHILD_CAPTURE, "sentry-profd-capture", "capture", "nothing is sampled",
+			   ACCOUNT_CAPTURE, no_environment, start_capture, capture_on_message},
+	[CHILD_UNWIND] = {CHILD_UNWIND, "sentry-profd-unwind", "unwind", "no chunk is made",
+			  ACCOUNT_UNWIND, no_environment, start_unwind, unwind_on_message},
+	[CHILD_SHIP] = {CHILD_SHIP, "sentry-profd-ship", "ship", "no chunk is delivered",
+			ACCOUNT_SHIP, spawn_ship_environment, start_ship, ship_on_message},
 };
 
 /* A child of this kind that does not run yet. */
 static struct child new_child(struct broker *b, enum child_kind kind)
 {
-	return (struct child){
-		.type = &child_types[kind], .broker = b, .fd = -1};
+	return (struct child){.type = &child_types[kind], .broker = b, .fd = -1};
 }
 
 struct child *child_at(struct broker *b, size_t i)
@@ -235,8 +227,8 @@ static uint64_t number_of(const char *text)
 /* Also by another text of it: two ships would have one part of the spool. */
 static bool is_for(const struct ship *s, const char *dsn, uint64_t number)
 {
-	return !s->is_spotlight && (strcmp(s->dsn, dsn) == 0 ||
-				    (number != 0 && s->spool_dsn == number));
+	return !s->is_spotlight &&
+	       (strcmp(s->dsn, dsn) == 0 || (number != 0 && s->spool_dsn == number));
 }
 
 bool ship_is_for(const struct ship *s, const char *dsn)
@@ -358,8 +350,7 @@ int children_unwind(struct broker *b, uint32_t uid, struct unwind **ret)
 	struct unwind *u;
 
 	for (size_t i = 0; i < b->n_unwinds; i++)
-		if (b->unwinds[i]->uid == uid &&
-		    !b->unwinds[i]->child.is_leaving) {
+		if (b->unwinds[i]->uid == uid && !b->unwinds[i]->child.is_leaving) {
 			*ret = b->unwinds[i];
 			return 0;
 		}
@@ -382,8 +373,7 @@ int children_unwind(struct broker *b, uint32_t uid, struct unwind **ret)
 
 static void check_restart(struct child *child)
 {
-	if (child->pid == 0 && child->restart_ns != 0 &&
-	    clock_mono_ns() >= child->restart_ns)
+	if (child->pid == 0 && child->restart_ns != 0 && clock_mono_ns() >= child->restart_ns)
 		start_or_retry(child);
 }
 
@@ -432,8 +422,7 @@ void children_sweep(struct broker *b)
 	b->n_unwinds = n;
 	n = 0;
 	for (size_t i = 0; i < b->n_ships; i++)
-		if (has_left(&b->ships[i]->child) &&
-		    !delivery_needs(b, b->ships[i]))
+		if (has_left(&b->ships[i]->child) && !delivery_needs(b, b->ships[i]))
 			free_ship(b, b->ships[i]);
 		else
 			b->ships[n++] = b->ships[i];

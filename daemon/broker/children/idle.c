@@ -40,8 +40,7 @@ static bool is_configured(const struct config *c, const struct ship *s)
 
 static bool ship_is_needed(const struct broker *b, const struct ship *s)
 {
-	if (s->is_first || s->is_spotlight ||
-	    is_configured(&b->options.config, s))
+	if (s->is_first || s->is_spotlight || is_configured(&b->options.config, s))
 		return true;
 	for (size_t k = 0; k < b->n_instances; k++)
 		if (b->instances[k]->ship == s)

@@ -39,8 +39,7 @@ static int ring_made(void *ctx, struct ipc_message *message)
 		u->rings_awaited--;
 	if (u->rings_awaited > 0 || u->link_fd < 0)
 		return 0;
-	child_send(&u->child, &m, sizeof(m),
-		   (int[]){message->fds[0], u->link_fd}, 2);
+	child_send(&u->child, &m, sizeof(m), (int[]){message->fds[0], u->link_fd}, 2);
 	close_fd(&u->link_fd);
 	return 0;
 }
@@ -87,10 +86,8 @@ static int child_born(void *ctx, struct ipc_message *message)
 void capture_on_message(struct child *child, struct ipc_message *m)
 {
 	static const struct msg_rule rules[] = {
-		{MSG_RING_MADE, ring_made},
-		{MSG_RING_BROKEN, ring_broken},
-		{MSG_TARGET_STATE, target_state},
-		{MSG_CAPTURE_DONE, capture_done},
+		{MSG_RING_MADE, ring_made},	  {MSG_RING_BROKEN, ring_broken},
+		{MSG_TARGET_STATE, target_state}, {MSG_CAPTURE_DONE, capture_done},
 		{MSG_CHILD_BORN, child_born},
 	};
 
@@ -110,8 +107,7 @@ static void send_file(void *ctx, const struct msg_want *want, int error, int fd,
 	};
 
 	if (error == 0)
-		error = blame_hand(b, (struct unwind *)child, want, file,
-				   &m.number);
+		error = blame_hand(b, (struct unwind *)child, want, file, &m.number);
 	m.error = -error;
 	child_send(child, &m, sizeof(m), &fd, error == 0 ? 1 : 0);
 	close_fd(&fd);
@@ -139,17 +135,15 @@ static struct target *own_target(struct child *child, uint32_t id)
 }
 
 /* unwind applies the same rule before it asks: this is a fault of unwind. */
-static void refuse(struct broker *b, struct target *t,
-		   const struct msg_want *want)
+static void refuse(struct broker *b, struct target *t, const struct msg_want *want)
 {
 	b->files_refused++;
 	if (t->refusal_told)
 		return;
 	t->refusal_told = true;
-	log_warning(
-		"sentry-profd-unwind asks for a file of process %d by a "
-		"name or range that is none (kind %u): the file is left out",
-		t->pid, want->kind);
+	log_warning("sentry-profd-unwind asks for a file of process %d by a "
+		    "name or range that is none (kind %u): the file is left out",
+		    t->pid, want->kind);
 }
 
 static int answer_want(void *ctx, struct ipc_message *message)
@@ -309,8 +303,7 @@ static int record_chunk(void *ctx, struct ipc_message *message)
 	struct child *child = ctx;
 	struct target *t = own_target(child, m->target);
 
-	if (t != NULL &&
-	    records_chunk(t, m->record, m->size, message->fds[0]) < 0)
+	if (t != NULL && records_chunk(t, m->record, m->size, message->fds[0]) < 0)
 		child_fail(child, "sends a chunk that is none");
 	return 0;
 }

@@ -9,8 +9,7 @@ static bool count(uint32_t *looks, bool owes)
 
 static void look_at_child(struct child *child)
 {
-	const bool owes_end =
-		child->pid != 0 && (child->fd < 0 || child->is_leaving);
+	const bool owes_end = child->pid != 0 && (child->fd < 0 || child->is_leaving);
 
 	if (count(&child->owed_looks, owes_end))
 		child_fail(child, "does not end");
@@ -18,9 +17,8 @@ static void look_at_child(struct child *child)
 
 static void look_at_target(struct target *t)
 {
-	const bool owes =
-		t->unwind != NULL && t->unwind->child.pid != 0 &&
-		(t->phase == TARGET_CLOSING || t->session == SESSION_ASKED);
+	const bool owes = t->unwind != NULL && t->unwind->child.pid != 0 &&
+			  (t->phase == TARGET_CLOSING || t->session == SESSION_ASKED);
 
 	if (count(&t->owed_looks, owes))
 		child_fail(&t->unwind->child, "does not answer");

@@ -11,6 +11,5 @@ uint64_t patience_end_ns(struct patience *p, uint64_t now_ns, bool busy)
 {
 	if (busy)
 		p->busy_ns = now_ns;
-	return min_u64(p->busy_ns + PATIENCE_IDLE_NS,
-		       p->began_ns + PATIENCE_BUSY_NS);
+	return min_u64(p->busy_ns + PATIENCE_IDLE_NS, p->began_ns + PATIENCE_BUSY_NS);
 }

@@ -62,28 +62,23 @@ void child_failed(struct child *child, const char *what)
 
 	if (now - child->started_ns >= SETTLED_NS)
 		child->failures = 0;
-	child->restart_ns = now + backoff_ns(child->failures, BACKOFF_FIRST_NS,
-					     BACKOFF_MAX_NS);
+	child->restart_ns = now + backoff_ns(child->failures, BACKOFF_FIRST_NS, BACKOFF_MAX_NS);
 	child->failures++;
 	if (child->failures == 1)
-		log_warning("%s %s: starting it again", child->type->name,
-			    what);
+		log_warning("%s %s: starting it again", child->type->name, what);
 	else if (child->failures == FAILURES_TOLD)
 		log_error("%s %s, as %u times before: it is tried again every "
 			  "%u s, and %s until it lasts",
 			  child->type->name, what, FAILURES_TOLD - 1,
-			  (unsigned int)(BACKOFF_MAX_NS / NS_PER_SEC),
-			  child->type->loss);
+			  (unsigned int)(BACKOFF_MAX_NS / NS_PER_SEC), child->type->loss);
 }
 
 static void add_usage(struct child *child, const struct rusage *usage)
 {
 	uint64_t rss = (uint64_t)usage->ru_maxrss * 1024;
 
-	child->usage.cpu_s +=
-		(double)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) +
-		(double)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) /
-			1e6;
+	child->usage.cpu_s += (double)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) +
+			      (double)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) / 1e6;
 	child->usage.rss_bytes = max_u64(child->usage.rss_bytes, rss);
 }
 
@@ -98,8 +93,7 @@ static bool is_hopeless(const struct child *child, int status)
 }
 
 /* Said of the first: what keeps one from its start keeps others, too. */
-static void end_all(struct broker *b, const struct child *child,
-		    const char *what)
+static void end_all(struct broker *b, const struct child *child, const char *what)
 {
 	if (!b->failed)
 		log_error("%s %s before it was ready: without it there is no "
@@ -115,13 +109,11 @@ static void plan_restart(struct child *child, int status)
 	char what[48];
 
 	if (WIFSIGNALED(status))
-		(void)snprintf(what, sizeof(what), "was ended by signal %d",
-			       WTERMSIG(status));
+		(void)snprintf(what, sizeof(what), "was ended by signal %d", WTERMSIG(status));
 	else if (WEXITSTATUS(status) == SPAWN_FAILED)
 		(void)snprintf(what, sizeof(what), "cannot be executed");
 	else
-		(void)snprintf(what, sizeof(what), "ended with status %d",
-			       WEXITSTATUS(status));
+		(void)snprintf(what, sizeof(what), "ended with status %d", WEXITSTATUS(status));
 	if (is_hopeless(child, status)) {
 		end_all(child->broker, child, what);
 		return;
@@ -130,8 +122,7 @@ static void plan_restart(struct child *child, int status)
 	child_failed(child, what);
 }
 
-static void child_died(struct child *child, int status,
-		       const struct rusage *usage)
+static void child_died(struct child *child, int status, const struct rusage *usage)
 {
 	struct broker *b = child->broker;
 	struct unwind *u = (struct unwind *)child;
@@ -172,8 +163,7 @@ static struct child *child_of(struct broker *b, int32_t pid)
 }
 
 /* Of ours or of discovery's; its time counts as ours. */
-static void helper_reaped(struct broker *b, int32_t pid,
-			  const struct rusage *usage)
+static void helper_reaped(struct broker *b, int32_t pid, const struct rusage *usage)
 {
 	static const struct rusage counted;
 
@@ -194,8 +184,7 @@ void children_reap(struct broker *b)
 
 		/* WNOWAIT: the pid is the child's until wait4 frees it. */
 		ended.si_pid = 0;
-		if (waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) < 0 ||
-		    ended.si_pid == 0)
+		if (waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) < 0 || ended.si_pid == 0)
 			return;
 		child = child_of(b, ended.si_pid);
 		if (child != NULL)
@@ -281,8 +270,7 @@ void children_end(struct broker *b)
 		if (!running)
 			return;
 		if (is_over(b, &patience))
-			for (size_t i = 0; (child = child_at(b, i)) != NULL;
-			     i++)
+			for (size_t i = 0; (child = child_at(b, i)) != NULL; i++)
 				(void)child_kill(child);
 		(void)!loop_run_once(b->loop, 100);
 		children_reap(b);

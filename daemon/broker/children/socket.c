@@ -28,14 +28,13 @@ void child_fail(struct child *child, const char *why)
 {
 	if (!child_kill(child))
 		return;
-	log_warning("%s (pid %d) %s: it is %s", child->type->name, child->pid,
-		    why, child_is_wanted(child) ? "replaced" : "ended");
+	log_warning("%s (pid %d) %s: it is %s", child->type->name, child->pid, why,
+		    child_is_wanted(child) ? "replaced" : "ended");
 	loop_remove(child->broker->loop, &child->source);
 	close_fd(&child->fd);
 }
 
-void child_send(struct child *child, const void *message, size_t size,
-		const int *fds, size_t n_fds)
+void child_send(struct child *child, const void *message, size_t size, const int *fds, size_t n_fds)
 {
 	int r;
 
@@ -110,9 +109,7 @@ void child_take_last(struct child *child)
 {
 	struct pollfd readable = {.fd = child->fd, .events = POLLIN};
 
-	for (int i = 0; i < LEFT_MESSAGES_MAX && child->fd >= 0 &&
-			poll(&readable, 1, 0) > 0;
-	     i++)
+	for (int i = 0; i < LEFT_MESSAGES_MAX && child->fd >= 0 && poll(&readable, 1, 0) > 0; i++)
 		child_on_readable(child);
 	child_close(child);
 }

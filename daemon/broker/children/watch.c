@@ -28,9 +28,8 @@
  */
 static bool heartbeat_is_old(struct broker *b, uint64_t now)
 {
-	uint64_t beat = max_u64(
-		__atomic_load_n(&b->heartbeat->beat.time_ns, __ATOMIC_RELAXED),
-		b->capture.started_ns);
+	uint64_t beat = max_u64(__atomic_load_n(&b->heartbeat->beat.time_ns, __ATOMIC_RELAXED),
+				b->capture.started_ns);
 
 	if (beat != b->last_beat_ns) {
 		b->last_beat_ns = beat;
@@ -47,9 +46,8 @@ static bool heartbeat_is_old(struct broker *b, uint64_t now)
 
 bool watch_works(const struct broker *b)
 {
-	return b->capture.pid != 0 &&
-	       ((!b->capture_done && b->beat_looks < LOOKS_MIN) ||
-		process_is_running(b->capture.pid));
+	return b->capture.pid != 0 && ((!b->capture_done && b->beat_looks < LOOKS_MIN) ||
+				       process_is_running(b->capture.pid));
 }
 
 void watch_heartbeat(struct broker *b)
@@ -58,15 +56,13 @@ void watch_heartbeat(struct broker *b)
 	uint32_t touching;
 	bool stopped;
 
-	if (b->capture.pid == 0 || b->capture_done ||
-	    b->capture.state >= CHILD_KILLED || !heartbeat_is_old(b, now))
+	if (b->capture.pid == 0 || b->capture_done || b->capture.state >= CHILD_KILLED ||
+	    !heartbeat_is_old(b, now))
 		return;
 	stopped = process_is_stopped(b->capture.pid);
-	if (!stopped && !process_reads_memory(b->capture.pid) &&
-	    now - b->last_beat_ns < WRONG_NS)
+	if (!stopped && !process_reads_memory(b->capture.pid) && now - b->last_beat_ns < WRONG_NS)
 		return;
-	touching = (uint32_t)__atomic_load_n(&b->heartbeat->beat.touching,
-					     __ATOMIC_RELAXED);
+	touching = (uint32_t)__atomic_load_n(&b->heartbeat->beat.touching, __ATOMIC_RELAXED);
 	/* By a signal or a debugger: no target's fault. */
 	if (touching != 0 && !stopped)
 		targets_capture_died(b, touching);

@@ -35,8 +35,7 @@ static void take_again(struct instance *i, struct control_answer *ret)
 	i->is_started = true;
 }
 
-static void refuse_fault(enum process_fault fault, int32_t pid,
-			 struct control_answer *ret)
+static void refuse_fault(enum process_fault fault, int32_t pid, struct control_answer *ret)
 {
 	switch (fault) {
 	case PROCESS_GONE:
@@ -44,14 +43,12 @@ static void refuse_fault(enum process_fault fault, int32_t pid,
 		ret->m.result = PROTOCOL_NO_PROCESS;
 		return;
 	case PROCESS_THREAD:
-		control_refuse(ret, PROTOCOL_FAILED,
-			       "is a thread of process %d", pid);
+		control_refuse(ret, PROTOCOL_FAILED, "is a thread of process %d", pid);
 		return;
 	case PROCESS_KERNEL_THREAD:
 	case PROCESS_UNREADABLE:
 	case PROCESS_LACK:
-		control_refuse(ret, PROTOCOL_FAILED, "%s",
-			       process_fault_text(fault));
+		control_refuse(ret, PROTOCOL_FAILED, "%s", process_fault_text(fault));
 		return;
 	case PROCESS_OK:
 	case PROCESS_TRACED:
@@ -64,14 +61,13 @@ static size_t attached_of(const struct broker *b, uint32_t uid)
 	size_t n = 0;
 
 	for (size_t k = 0; k < b->n_instances; k++)
-		n += instance_is_attached(b->instances[k]) &&
-		     b->instances[k]->uid == uid;
+		n += instance_is_attached(b->instances[k]) && b->instances[k]->uid == uid;
 	return n;
 }
 
 /* True: *ret says why. */
-static bool is_refused(const struct broker *b, const struct peer *is,
-		       const struct process *p, struct control_answer *ret)
+static bool is_refused(const struct broker *b, const struct peer *is, const struct process *p,
+		       struct control_answer *ret)
 {
 	if (p->pid == getpid()) {
 		control_refuse(ret, PROTOCOL_FAILED, "is sentry-profd itself");
@@ -84,18 +80,16 @@ static bool is_refused(const struct broker *b, const struct peer *is,
 		return true;
 	}
 	if (attached_of(b, is->uid) >= ADOPT_USER_MAX) {
-		control_refuse(
-			ret, PROTOCOL_BUSY,
-			"%d processes of this user are attached: detach one",
-			ADOPT_USER_MAX);
+		control_refuse(ret, PROTOCOL_BUSY,
+			       "%d processes of this user are attached: detach one",
+			       ADOPT_USER_MAX);
 		return true;
 	}
 	return false;
 }
 
-static struct instance *add_new(struct broker *b, const struct peer *is,
-				struct process *p, enum instance_origin origin,
-				struct control_answer *ret)
+static struct instance *add_new(struct broker *b, const struct peer *is, struct process *p,
+				enum instance_origin origin, struct control_answer *ret)
 {
 	struct instance *i;
 	int r;
@@ -104,19 +98,16 @@ static struct instance *add_new(struct broker *b, const struct peer *is,
 		r = instance_add_attached(b, p, origin, &i);
 		if (r == 0)
 			return i;
-		control_refuse(ret,
-			       r == -ENOSPC ? PROTOCOL_BUSY : PROTOCOL_FAILED,
+		control_refuse(ret, r == -ENOSPC ? PROTOCOL_BUSY : PROTOCOL_FAILED,
 			       "cannot be attached: %s",
-			       r == -ENOSPC ? "there are too many targets"
-					    : strerror(-r));
+			       r == -ENOSPC ? "there are too many targets" : strerror(-r));
 	}
 	return NULL;
 }
 
 /* A process that is no instance yet. NULL: *ret says why not. */
-static struct instance *look_and_add(struct broker *b, const struct peer *is,
-				     int32_t pid, enum instance_origin origin,
-				     struct control_answer *ret)
+static struct instance *look_and_add(struct broker *b, const struct peer *is, int32_t pid,
+				     enum instance_origin origin, struct control_answer *ret)
 {
 	struct instance *i;
 	struct process look;
@@ -133,8 +124,7 @@ static struct instance *look_and_add(struct broker *b, const struct peer *is,
 	return i;
 }
 
-void adopt_attach(struct broker *b, const struct peer *is, int32_t pid,
-		  struct control_answer *ret)
+void adopt_attach(struct broker *b, const struct peer *is, int32_t pid, struct control_answer *ret)
 {
 	struct instance *i = instance_of_pid(b, pid);
 
@@ -154,8 +144,8 @@ void adopt_attach(struct broker *b, const struct peer *is, int32_t pid,
 		clients_tell(i, &ret->m);
 }
 
-struct instance *adopt_for_record(struct broker *b, const struct peer *is,
-				  int32_t pid, struct control_answer *ret)
+struct instance *adopt_for_record(struct broker *b, const struct peer *is, int32_t pid,
+				  struct control_answer *ret)
 {
 	struct instance *i = instance_of_pid(b, pid);
 
@@ -176,8 +166,7 @@ struct instance *adopt_for_record(struct broker *b, const struct peer *is,
 	return i;
 }
 
-void adopt_detach(struct broker *b, const struct peer *is, int32_t pid,
-		  struct control_answer *ret)
+void adopt_detach(struct broker *b, const struct peer *is, int32_t pid, struct control_answer *ret)
 {
 	struct instance *i = rights_find(b, is, pid, ret);
 

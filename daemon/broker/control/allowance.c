@@ -9,8 +9,8 @@
 void allowance_init(struct allowance *a, uint64_t descriptors)
 {
 	memset(a, 0, sizeof(*a));
-	a->connections_max = (size_t)min_u64(ALLOWANCE_CONNECTIONS_MAX,
-					     descriptors / DESCRIPTORS_SHARE);
+	a->connections_max =
+		(size_t)min_u64(ALLOWANCE_CONNECTIONS_MAX, descriptors / DESCRIPTORS_SHARE);
 }
 
 static struct allowance_user *find(struct allowance *a, uint32_t uid)
@@ -25,8 +25,7 @@ static struct allowance_user *find(struct allowance *a, uint32_t uid)
  * Of the free entries the one that has been so for longest, so that what uid
  * owed when he closed is not forgotten soon.
  */
-static struct allowance_user *find_free(struct allowance *a, uint32_t uid,
-					uint64_t now_ns)
+static struct allowance_user *find_free(struct allowance *a, uint32_t uid, uint64_t now_ns)
 {
 	struct allowance_user *free = NULL;
 
@@ -49,16 +48,14 @@ static struct allowance_user *find_free(struct allowance *a, uint32_t uid,
 	return free;
 }
 
-bool allowance_open(struct allowance *a, uint32_t uid, bool is_operator,
-		    size_t of_process, uint64_t now_ns)
+bool allowance_open(struct allowance *a, uint32_t uid, bool is_operator, size_t of_process,
+		    uint64_t now_ns)
 {
-	const size_t reserved = is_operator ? 0
-					    : min_size(ALLOWANCE_RESERVED,
-						       a->connections_max / 2);
+	const size_t reserved =
+		is_operator ? 0 : min_size(ALLOWANCE_RESERVED, a->connections_max / 2);
 	struct allowance_user *u = find(a, uid);
 
-	if (a->connections + reserved >= a->connections_max ||
-	    of_process >= ALLOWANCE_PROCESS_MAX)
+	if (a->connections + reserved >= a->connections_max || of_process >= ALLOWANCE_PROCESS_MAX)
 		return false;
 	if (u == NULL)
 		u = find_free(a, uid, now_ns);
@@ -81,8 +78,7 @@ void allowance_close(struct allowance *a, uint32_t uid)
 static void fill(struct allowance_user *u, uint64_t now_ns)
 {
 	const uint64_t piece_ns = NS_PER_SEC / ALLOWANCE_PER_SECOND;
-	const uint64_t pieces =
-		now_ns > u->filled_ns ? (now_ns - u->filled_ns) / piece_ns : 0;
+	const uint64_t pieces = now_ns > u->filled_ns ? (now_ns - u->filled_ns) / piece_ns : 0;
 
 	if (pieces == 0)
 		return;

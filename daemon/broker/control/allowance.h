@@ -54,8 +54,8 @@ void allowance_init(struct allowance *a, uint64_t descriptors);
  * Another connection of uid: of_process has so many already. True if there may
  * be one, which is counted then.
  */
-bool allowance_open(struct allowance *a, uint32_t uid, bool is_operator,
-		    size_t of_process, uint64_t now_ns);
+bool allowance_open(struct allowance *a, uint32_t uid, bool is_operator, size_t of_process,
+		    uint64_t now_ns);
 void allowance_close(struct allowance *a, uint32_t uid);
 
 /* True if uid, who has a connection, may ask for something now. */

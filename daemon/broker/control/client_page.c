@@ -11,8 +11,8 @@
 int client_page_init(struct client_page *p, int *ret_fd)
 {
 	void *page;
-	int r = page_share("sentry-profd", sizeof(*p->shared),
-			   PROT_READ | PROT_WRITE, &page, ret_fd);
+	int r = page_share("sentry-profd", sizeof(*p->shared), PROT_READ | PROT_WRITE, &page,
+			   ret_fd);
 
 	*p = (struct client_page){.shared = r == 0 ? page : NULL};
 	return r;
@@ -29,8 +29,7 @@ void client_page_show(struct client_page *p, const struct protocol_page *now)
 	uint32_t *to = (uint32_t *)(void *)p->shared;
 	uint32_t words[SHOWN_WORDS], sequence;
 
-	if (memcmp(&p->shown.state, &now->state,
-		   sizeof(words) - sizeof(p->shown.sequence)) == 0)
+	if (memcmp(&p->shown.state, &now->state, sizeof(words) - sizeof(p->shown.sequence)) == 0)
 		return;
 	sequence = p->shown.sequence == 0 ? 1 : p->shown.sequence + 2;
 	p->shown = *now;

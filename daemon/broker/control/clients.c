@@ -30,8 +30,7 @@ struct client {
 	enum protocol_type last;   /* of those that wait for an instance */
 };
 
-int client_new(struct broker *b, const struct peer *peer, struct client **ret,
-	       int *ret_fd)
+int client_new(struct broker *b, const struct peer *peer, struct client **ret, int *ret_fd)
 {
 	struct client *c;
 	int r, fd;
@@ -133,8 +132,7 @@ const char *clients_profiler_id(const struct instance *i)
 {
 	if (i == NULL)
 		return "";
-	return i->target != NULL && target_is_open(i->target) &&
-			       !i->target->is_for_records
+	return i->target != NULL && target_is_open(i->target) && !i->target->is_for_records
 		       ? i->target->profiler_id
 		       : i->next_profiler_id;
 }
@@ -157,26 +155,21 @@ static void show(const struct broker *b, struct client *c)
 	if (b->phase >= BROKER_STOPS)
 		now.state = PROTOCOL_NONE;
 	if (i != NULL) {
-		now.lifecycle = i->config.lifecycle == LIFECYCLE_TRACE
-					? PROTOCOL_TRACE
-					: PROTOCOL_MANUAL;
+		now.lifecycle =
+			i->config.lifecycle == LIFECYCLE_TRACE ? PROTOCOL_TRACE : PROTOCOL_MANUAL;
 		now.is_sampled = i->is_sampled;
-		now.thread_id = i->config.thread_id_format == THREAD_ID_PTHREAD
-					? PROTOCOL_PTHREAD
-					: PROTOCOL_TID;
+		now.thread_id = i->config.thread_id_format == THREAD_ID_PTHREAD ? PROTOCOL_PTHREAD
+										: PROTOCOL_TID;
 	}
-	(void)snprintf(now.profiler_id, sizeof(now.profiler_id), "%s",
-		       clients_profiler_id(i));
+	(void)snprintf(now.profiler_id, sizeof(now.profiler_id), "%s", clients_profiler_id(i));
 	client_page_show(&c->page, &now);
 	client_page_handled(&c->page, c->handled);
 }
 
-static struct lifecycle_result command(struct client *c,
-				       enum protocol_type type)
+static struct lifecycle_result command(struct client *c, enum protocol_type type)
 {
-	struct lifecycle_result result = type == PROTOCOL_START
-						 ? lifecycle_start(c->instance)
-						 : lifecycle_stop(c->instance);
+	struct lifecycle_result result =
+		type == PROTOCOL_START ? lifecycle_start(c->instance) : lifecycle_stop(c->instance);
 
 	clients_note(c->pid, result);
 	c->handled += 1 + c->waiting;
@@ -216,8 +209,7 @@ static void look(struct broker *b, struct client *c, bool is_due)
 static void ask_to_be_told(struct client *c)
 {
 	const struct instance *i = c->instance;
-	const bool waits = i != NULL && i->is_sampled &&
-			   i->config.lifecycle == LIFECYCLE_TRACE &&
+	const bool waits = i != NULL && i->is_sampled && i->config.lifecycle == LIFECYCLE_TRACE &&
 			   !lifecycle_wants(i);
 
 	client_page_want(&c->page, waits);
@@ -238,8 +230,7 @@ static void pass_time(struct broker *b, uint64_t now_ns)
 			    "it has told of no root span in %d s: it is "
 			    "profiled if it uses libsentry_profd, and tracing "
 			    "is on in it",
-			    i->pid, i->config.name,
-			    (int)(LIFECYCLE_SILENT_NS / NS_PER_SEC));
+			    i->pid, i->config.name, (int)(LIFECYCLE_SILENT_NS / NS_PER_SEC));
 	}
 }
 
@@ -265,8 +256,7 @@ void clients_check(struct broker *b)
 	}
 }
 
-static void on_command(struct client *c, enum protocol_type type,
-		       struct protocol_answer *answer)
+static void on_command(struct client *c, enum protocol_type type, struct protocol_answer *answer)
 {
 	struct lifecycle_result result;
 
@@ -277,8 +267,7 @@ static void on_command(struct client *c, enum protocol_type type,
 	}
 	result = command(c, type);
 	answer->result = result.answer;
-	(void)snprintf(answer->text, sizeof(answer->text), "%s",
-		       result.why_not);
+	(void)snprintf(answer->text, sizeof(answer->text), "%s", result.why_not);
 }
 
 /* Also where its page says that it is over by now: it is to be profiled. */
@@ -289,8 +278,7 @@ static void on_spans(struct client *c, bool is_open)
 		count(c, true);
 }
 
-void client_request(struct broker *b, struct client *c,
-		    const struct protocol_request *request,
+void client_request(struct broker *b, struct client *c, const struct protocol_request *request,
 		    struct protocol_answer *answer)
 {
 	const enum protocol_type type = request->h.type;
@@ -309,6 +297,5 @@ void client_request(struct broker *b, struct client *c,
 	show(b, c);
 	answer->state = c->page.shown.state;
 	if (answer->state == PROTOCOL_PROFILING)
-		memcpy(answer->profiler_id, c->page.shown.profiler_id,
-		       sizeof(answer->profiler_id));
+		memcpy(answer->profiler_id, c->page.shown.profiler_id, sizeof(answer->profiler_id));
 }

@@ -37,8 +37,8 @@ struct clients {
  * Returns 0, -ESRCH (the process is gone, or not of this pid namespace), or
  * another errno.
  */
-must_check int client_new(struct broker *b, const struct peer *peer,
-			  struct client **ret, int *ret_fd);
+must_check int client_new(struct broker *b, const struct peer *peer, struct client **ret,
+			  int *ret_fd);
 /*
  * The connection has ended: the process has no root spans open any more.
  * clients_sweep frees c. Takes NULL.
@@ -54,8 +54,7 @@ void clients_sweep(struct broker *b);
  * *answer, which is all zeros. A START before there is an instance is
  * PROTOCOL_OK, and done when there is one.
  */
-void client_request(struct broker *b, struct client *c,
-		    const struct protocol_request *request,
+void client_request(struct broker *b, struct client *c, const struct protocol_request *request,
 		    struct protocol_answer *answer);
 
 /*

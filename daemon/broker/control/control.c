@@ -42,8 +42,8 @@ struct control {
 	struct connection *connections;
 };
 
-void control_refuse(struct control_answer *ret, enum protocol_result result,
-		    const char *format, ...)
+void control_refuse(struct control_answer *ret, enum protocol_result result, const char *format,
+		    ...)
 {
 	va_list args;
 
@@ -82,8 +82,7 @@ static void sweep(struct control *control)
 }
 
 /* False: he does not read, or has gone. */
-static bool answer(struct connection *c, const struct protocol_header *to,
-		   struct control_answer *a)
+static bool answer(struct connection *c, const struct protocol_header *to, struct control_answer *a)
 {
 	int r = 0;
 
@@ -126,8 +125,7 @@ static bool serve(struct connection *c, const struct protocol_request *m)
 /* False: the connection is to end. */
 static bool hear(struct connection *c, const void *bytes, size_t size)
 {
-	struct control_answer later = {.m.result = PROTOCOL_BAD_VERSION,
-				       .fd = -1};
+	struct control_answer later = {.m.result = PROTOCOL_BAD_VERSION, .fd = -1};
 	union control_message m;
 
 	switch (control_message_check(bytes, size, !c->is_greeted, &m)) {
@@ -158,13 +156,11 @@ static void on_readable(void *ctx)
 	for (int i = 0; i < HEARD_AT_ONCE; i++) {
 		ssize_t n;
 
-		if (!allowance_may_ask(&control->allowance, c->peer.is.uid,
-				       now_ns)) {
+		if (!allowance_may_ask(&control->allowance, c->peer.is.uid, now_ns)) {
 			loop_remove(control->loop, &c->source);
 			return;
 		}
-		n = inbound_recv(c->fd, control->socket.is_safe, bytes,
-				 sizeof(bytes));
+		n = inbound_recv(c->fd, control->socket.is_safe, bytes, sizeof(bytes));
 		if (n == -EAGAIN || n == -EINTR)
 			return;
 		if (n <= 0 || !hear(c, bytes, (size_t)n)) {
@@ -189,15 +185,12 @@ static void take(struct control *control, int fd)
 	struct connection *c = calloc(1, sizeof(*c));
 	struct peer *is;
 
-	if (c == NULL ||
-	    peer_of(fd, control->own_uid, &control->groups, &c->peer.is) < 0)
+	if (c == NULL || peer_of(fd, control->own_uid, &control->groups, &c->peer.is) < 0)
 		goto out;
 	is = &c->peer.is;
 	if (!allowance_open(&control->allowance, is->uid, is->is_operator,
-			    connections_of(control, is->pid),
-			    clock_mono_ns())) {
-		log_debug("process %d (uid %u): too many connections", is->pid,
-			  is->uid);
+			    connections_of(control, is->pid), clock_mono_ns())) {
+		log_debug("process %d (uid %u): too many connections", is->pid, is->uid);
 		goto out;
 	}
 	c->control = control;
@@ -219,8 +212,7 @@ static void on_connect(void *ctx)
 	struct control *c = ctx;
 
 	for (int i = 0; i < ACCEPTED_AT_ONCE; i++) {
-		int fd = accept4(c->socket.fd, NULL, NULL,
-				 SOCK_NONBLOCK | SOCK_CLOEXEC);
+		int fd = accept4(c->socket.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 		if (fd >= 0) {
 			take(c, fd);
@@ -234,8 +226,8 @@ static void on_connect(void *ctx)
 	}
 }
 
-int control_new(const char *path, const struct control_user *user, void *ctx,
-		uint32_t own_uid, struct control **ret)
+int control_new(const char *path, const struct control_user *user, void *ctx, uint32_t own_uid,
+		struct control **ret)
 {
 	struct control *c = calloc(1, sizeof(*c));
 	struct rlimit files = {0};

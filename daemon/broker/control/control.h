@@ -30,17 +30,16 @@ struct control_peer {
 struct control_answer {
 	struct protocol_answer m; /* all but its header, which is filled in */
 	int fd;			  /* goes with it, and is closed; -1: none */
-	uint32_t work; /* as allowance_use; 1 for what costs next to nothing */
+	uint32_t work;		  /* as allowance_use; 1 for what costs next to nothing */
 };
 
 /* result, and a line of why and what to do. */
-void control_refuse(struct control_answer *ret, enum protocol_result result,
-		    const char *format, ...) printf_like(3, 4);
+void control_refuse(struct control_answer *ret, enum protocol_result result, const char *format,
+		    ...) printf_like(3, 4);
 
 struct control_user {
 	/* A request, checked. *ret is all zeros, fd -1, work 1. */
-	void (*ask)(void *ctx, struct control_peer *peer,
-		    const struct protocol_request *m,
+	void (*ask)(void *ctx, struct control_peer *peer, const struct protocol_request *m,
 		    struct control_answer *ret);
 	/*
 	 * He wants a page of his own (struct protocol_page): a memfd, which is
@@ -55,8 +54,8 @@ struct control_user {
  * Listens at path (control_socket_open: its errors are ours). user and ctx are
  * kept; l must outlive it. own_uid is the daemon's.
  */
-must_check int control_new(const char *path, const struct control_user *user,
-			   void *ctx, uint32_t own_uid, struct control **ret);
+must_check int control_new(const char *path, const struct control_user *user, void *ctx,
+			   uint32_t own_uid, struct control **ret);
 /* Watches it from now on. Returns 0 or loop_add's error. */
 must_check int control_start(struct control *c, struct loop *l);
 /* Ends all connections, and takes the socket away. Takes NULL. */

@@ -53,8 +53,7 @@ static bool is_request(const struct protocol_request *m)
 	return false;
 }
 
-static enum control_kind check_request(const void *bytes, size_t size,
-				       struct protocol_request *ret)
+static enum control_kind check_request(const void *bytes, size_t size, struct protocol_request *ret)
 {
 	struct protocol_request m;
 	size_t length;
@@ -70,8 +69,7 @@ static enum control_kind check_request(const void *bytes, size_t size,
 	return CONTROL_ASKS;
 }
 
-static enum control_kind check_hello(const void *bytes, size_t size,
-				     struct protocol_hello *ret)
+static enum control_kind check_hello(const void *bytes, size_t size, struct protocol_hello *ret)
 {
 	struct protocol_hello m;
 
@@ -84,8 +82,7 @@ static enum control_kind check_hello(const void *bytes, size_t size,
 	return CONTROL_HELLO;
 }
 
-enum control_kind control_message_check(const void *bytes, size_t size,
-					bool is_first,
+enum control_kind control_message_check(const void *bytes, size_t size, bool is_first,
 					union control_message *ret)
 {
 	struct protocol_header h;

@@ -28,8 +28,7 @@ union control_message {
  * is, copied to *ret: of a request, nothing stands behind its name's NUL, and
  * what it does not take is not in it.
  */
-enum control_kind control_message_check(const void *bytes, size_t size,
-					bool is_first,
+enum control_kind control_message_check(const void *bytes, size_t size, bool is_first,
 					union control_message *ret);
 
 #endif

@@ -75,15 +75,13 @@ static int lock(const char *path, int *ret_fd)
 /* A daemon that has no such lock, or a stranger's program. */
 static int check_stale(const struct sockaddr_un *address)
 {
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC,
-			0);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	int r;
 
 	if (fd < 0)
 		return -errno;
-	r = connect(fd, (const struct sockaddr *)address, sizeof(*address)) < 0
-		    ? -errno
-		    : -EADDRINUSE;
+	r = connect(fd, (const struct sockaddr *)address, sizeof(*address)) < 0 ? -errno
+										: -EADDRINUSE;
 	close_fd(&fd);
 	if (r == -ECONNREFUSED || r == -ENOENT)
 		return 0;
@@ -106,32 +104,26 @@ static int make_room(const char *path, const struct sockaddr_un *address)
 	return r;
 }
 
-static int bind_with_mode(int fd, const struct sockaddr_un *address,
-			  mode_t mode)
+static int bind_with_mode(int fd, const struct sockaddr_un *address, mode_t mode)
 {
 	/* So it never had another one; there are no threads to disturb. */
 	mode_t mask = umask(0777 & ~mode);
-	int r = bind(fd, (const struct sockaddr *)address, sizeof(*address)) < 0
-			? -errno
-			: 0;
+	int r = bind(fd, (const struct sockaddr *)address, sizeof(*address)) < 0 ? -errno : 0;
 
 	(void)umask(mask);
 	return r;
 }
 
-static int start_listening(const struct sockaddr_un *address, bool public,
-			   struct control_socket *s)
+static int start_listening(const struct sockaddr_un *address, bool public, struct control_socket *s)
 {
 	struct stat st;
 	int off = 0, r;
 
-	s->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC,
-		       0);
+	s->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (s->fd < 0)
 		return -errno;
 	/* Inherited by connections; since Linux 6.16. */
-	s->is_safe = setsockopt(s->fd, SOL_SOCKET, SO_PASSRIGHTS, &off,
-				sizeof(off)) == 0;
+	s->is_safe = setsockopt(s->fd, SOL_SOCKET, SO_PASSRIGHTS, &off, sizeof(off)) == 0;
 	r = bind_with_mode(s->fd, address, public ? 0666 : 0600);
 	if (r == 0 && stat(s->path, &st) < 0)
 		r = -errno;
@@ -142,8 +134,7 @@ static int start_listening(const struct sockaddr_un *address, bool public,
 	return listen(s->fd, BACKLOG) < 0 ? -errno : 0;
 }
 
-int control_socket_open(const char *path, bool public,
-			struct control_socket *ret)
+int control_socket_open(const char *path, bool public, struct control_socket *ret)
 {
 	struct sockaddr_un address;
 	int r;
@@ -169,8 +160,8 @@ void control_socket_close(struct control_socket *s)
 {
 	struct stat st;
 
-	if (s->inode != 0 && lstat(s->path, &st) == 0 &&
-	    st.st_dev == s->device && st.st_ino == s->inode)
+	if (s->inode != 0 && lstat(s->path, &st) == 0 && st.st_dev == s->device &&
+	    st.st_ino == s->inode)
 		(void)unlink(s->path);
 	s->inode = 0;
 	close_fd(&s->fd);

@@ -30,8 +30,7 @@ struct control_socket {
  * write in the directory, -ENAMETOOLONG above what a socket's name has room
  * for (unix(7)), or another -errno; then *ret has nothing that is open.
  */
-must_check int control_socket_open(const char *path, bool public,
-				   struct control_socket *ret);
+must_check int control_socket_open(const char *path, bool public, struct control_socket *ret);
 
 /* Takes the socket away, if it is still ours; the lock's file stays. */
 void control_socket_close(struct control_socket *s);

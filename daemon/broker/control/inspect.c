@@ -52,9 +52,8 @@ struct inspection {
 static void say_faults(struct inspection *i, const struct config_faults *faults)
 {
 	for (size_t k = 0; k < faults->n; k++)
-		SAY(i,
-		    faults->v[k].is_warning ? FINDING_WARNING : FINDING_FAULT,
-		    "configuration", "%s", faults->v[k].text);
+		SAY(i, faults->v[k].is_warning ? FINDING_WARNING : FINDING_FAULT, "configuration",
+		    "%s", faults->v[k].text);
 }
 
 static void say_configuration(struct inspection *i, const struct config *c,
@@ -98,8 +97,7 @@ static void inspect_files(struct inspection *i)
 static struct ship *find_ship(const struct broker *b, const char *dsn)
 {
 	for (size_t k = 0; k < b->n_ships; k++)
-		if (!b->ships[k]->child.is_leaving &&
-		    ship_is_for(b->ships[k], dsn))
+		if (!b->ships[k]->child.is_leaving && ship_is_for(b->ships[k], dsn))
 			return b->ships[k];
 	return NULL;
 }
@@ -108,8 +106,7 @@ static void ask_server(struct broker *b, const char *dsn)
 {
 	struct ship *s;
 
-	if (dsn[0] == '\0' || children_ship(b, dsn, &s) < 0 ||
-	    s->probe_pid != 0)
+	if (dsn[0] == '\0' || children_ship(b, dsn, &s) < 0 || s->probe_pid != 0)
 		return;
 	s->probed = (struct msg_probed){.status = 0};
 	s->probe_pid = s->child.pid;
@@ -131,39 +128,34 @@ static bool is_awaited(const struct ship *s)
 	return s->probe_pid != 0 && s->probe_pid == s->child.pid;
 }
 
-static void say_clock(struct inspection *i, const char *endpoint,
-		      int64_t ahead_s)
+static void say_clock(struct inspection *i, const char *endpoint, int64_t ahead_s)
 {
-	if (ahead_s >= -MSG_CLOCK_MAX_S &&
-	    ahead_s <= MSG_CLOCK_MAX_S)
+	if (ahead_s >= -MSG_CLOCK_MAX_S && ahead_s <= MSG_CLOCK_MAX_S)
 		return;
 	SAY(i, FINDING_WARNING, "clock",
 	    "that of this host is %lld s %s that of %s: profiles have its "
 	    "times, which the server does not correct (timedatectl set-ntp "
 	    "true)",
-	    (long long)(ahead_s < 0 ? -ahead_s : ahead_s),
-	    ahead_s < 0 ? "ahead of" : "behind", endpoint);
+	    (long long)(ahead_s < 0 ? -ahead_s : ahead_s), ahead_s < 0 ? "ahead of" : "behind",
+	    endpoint);
 }
 
-static void say_no_answer(struct inspection *i, const char *endpoint,
-			  const struct msg_probed *m)
+static void say_no_answer(struct inspection *i, const char *endpoint, const struct msg_probed *m)
 {
 	static const char *const advice[TRANSPORT_FAULT_N] = {
 		[TRANSPORT_FAULT_OTHER] = "a proxy: https_proxy; an authority "
 					  "of your own: ca_certs",
 		[TRANSPORT_FAULT_CONNECT] = "a way out by a proxy: https_proxy",
-		[TRANSPORT_FAULT_PROXY] =
-			"its proxy: https_proxy, http_proxy, no_proxy",
+		[TRANSPORT_FAULT_PROXY] = "its proxy: https_proxy, http_proxy, no_proxy",
 		[TRANSPORT_FAULT_TLS] = "an authority of your own: ca_certs; "
 					"a certificate to show: client_cert",
 	};
 
-	SAY(i, FINDING_FAULT, "server", "%s does not answer: %s (%s)", endpoint,
-	    m->text, advice[m->fault]);
+	SAY(i, FINDING_FAULT, "server", "%s does not answer: %s (%s)", endpoint, m->text,
+	    advice[m->fault]);
 }
 
-static void say_answer(struct inspection *i, const char *endpoint,
-		       const struct msg_probed *m)
+static void say_answer(struct inspection *i, const char *endpoint, const struct msg_probed *m)
 {
 	if (m->status == 0) {
 		say_no_answer(i, endpoint, m);
@@ -177,9 +169,8 @@ static void say_answer(struct inspection *i, const char *endpoint,
 		    "that is over, or the quota is spent",
 		    endpoint);
 	else
-		SAY(i, FINDING_FAULT, "server", "%s answers %d%s%s: %s",
-		    endpoint, m->status, m->text[0] != '\0' ? ", " : "",
-		    m->text,
+		SAY(i, FINDING_FAULT, "server", "%s answers %d%s%s: %s", endpoint, m->status,
+		    m->text[0] != '\0' ? ", " : "", m->text,
 		    m->status == 401 || m->status == 403
 			    ? "the DSN's key is not one of that project (its "
 			      "settings show the DSN)"
@@ -187,40 +178,34 @@ static void say_answer(struct inspection *i, const char *endpoint,
 	say_clock(i, endpoint, m->clock_ahead_s);
 }
 
-static void say_server(struct inspection *i, const char *subject,
-		       const char *text)
+static void say_server(struct inspection *i, const char *subject, const char *text)
 {
 	const struct ship *s = find_ship(i->broker, text);
 	char endpoint[DSN_ENDPOINT_SIZE];
 	struct dsn dsn;
 
 	/* config_resolve has refused what is no DSN. */
-	if (dsn_parse(&dsn, text) != DSN_OK ||
-	    dsn_endpoint(&dsn, endpoint, sizeof(endpoint)) < 0)
+	if (dsn_parse(&dsn, text) != DSN_OK || dsn_endpoint(&dsn, endpoint, sizeof(endpoint)) < 0)
 		return;
-	SAY(i, FINDING_OK, subject, "host %s, project %s", dsn.host,
-	    dsn.project);
+	SAY(i, FINDING_OK, subject, "host %s, project %s", dsn.host, dsn.project);
 	explicit_bzero(&dsn, sizeof(dsn));
 	if (s != NULL && s->probed.h.type == MSG_PROBED)
 		say_answer(i, endpoint, &s->probed);
 	else
-		SAY(i, FINDING_FAULT, "server", "%s cannot be asked: %s",
-		    endpoint,
-		    s != NULL && is_awaited(s)
-			    ? "sentry-profd-ship takes too long"
-			    : "sentry-profd-ship does not run, or has ended");
+		SAY(i, FINDING_FAULT, "server", "%s cannot be asked: %s", endpoint,
+		    s != NULL && is_awaited(s) ? "sentry-profd-ship takes too long"
+					       : "sentry-profd-ship does not run, or has ended");
 }
 
 /* As open_output() in daemon/broker/main.c decides it: a service leaves no files. */
 static void say_no_dsn(struct inspection *i)
 {
 	const struct options *o = &i->broker->options;
-	const bool is_service = o->check_servers ? o->config.n_targets > 0
-						 : i->broker->discovery != NULL;
+	const bool is_service =
+		o->check_servers ? o->config.n_targets > 0 : i->broker->discovery != NULL;
 
 	if (o->config.spotlight[0] != '\0')
-		SAY(i, FINDING_WARNING, "DSN",
-		    "none is given: profiles go to Spotlight%s",
+		SAY(i, FINDING_WARNING, "DSN", "none is given: profiles go to Spotlight%s",
 		    o->output != NULL ? " and into files" : " only");
 	else if (o->output != NULL || !is_service)
 		SAY(i, FINDING_WARNING, "DSN",
@@ -265,8 +250,7 @@ static void say_servers(struct inspection *i)
 	for (size_t k = 0; k < c->n_targets; k++) {
 		if (is_known(c, k))
 			continue;
-		(void)snprintf(subject, sizeof(subject), "DSN of %s",
-			       c->targets[k].name);
+		(void)snprintf(subject, sizeof(subject), "DSN of %s", c->targets[k].name);
 		say_server(i, subject, c->targets[k].dsn);
 	}
 }
@@ -278,8 +262,8 @@ static struct files *files_of(const struct broker *b)
 	return b->discovery != NULL ? discovery_files(b->discovery) : b->files;
 }
 
-static void on_cmdline(void *ctx, const struct msg_want *want, int error,
-		       int fd, const struct file_shown *file)
+static void on_cmdline(void *ctx, const struct msg_want *want, int error, int fd,
+		       const struct file_shown *file)
 {
 	struct subject *s = ctx;
 	ssize_t n = error == 0 ? read(fd, s->cmdline, sizeof(s->cmdline)) : 0;
@@ -323,9 +307,8 @@ static void ask_facts(struct inspection *i, struct subject *s)
 		.cgroup = s->cgroup,
 		.container = s->container,
 	};
-	s->cmdline_is_awaited =
-		files_request(files_of(i->broker), &want, pid, s->process.pidfd,
-			      on_cmdline, s) == 0;
+	s->cmdline_is_awaited = files_request(files_of(i->broker), &want, pid, s->process.pidfd,
+					      on_cmdline, s) == 0;
 }
 
 /* Of what cannot be looked at doctor says why. */
@@ -364,35 +347,29 @@ static bool matches(struct inspection *i, const struct target_config *t)
 {
 	struct process_facts *facts = &i->subject->facts;
 
-	facts->pid_file_pid = t->pid_file[0] == '\0'
-				      ? 0
-				      : pid_of_file(i->broker, t->pid_file);
+	facts->pid_file_pid = t->pid_file[0] == '\0' ? 0 : pid_of_file(i->broker, t->pid_file);
 	return match_process(t, facts) == MATCH_YES;
 }
 
-static void say_section(struct inspection *i, const struct target_config *t,
-			enum finding finding)
+static void say_section(struct inspection *i, const struct target_config *t, enum finding finding)
 {
 	struct subject *s = i->subject;
 	struct match_refusal why;
 
 	if (matches(i, t)) {
-		SAY(i, FINDING_OK, "section", "[target \"%s\"] matches it",
-		    t->name);
+		SAY(i, FINDING_OK, "section", "[target \"%s\"] matches it", t->name);
 		return;
 	}
 	if (!match_refusal(t, &s->facts, &why))
 		return;
 	if (strcmp(why.key, "pid_file") == 0)
 		SAY(i, finding, "section",
-		    "[target \"%s\"] does not match it: pid_file = %s names %s",
-		    t->name, why.pattern,
-		    s->facts.pid_file_pid == 0 ? "no process" : why.fact);
+		    "[target \"%s\"] does not match it: pid_file = %s names %s", t->name,
+		    why.pattern, s->facts.pid_file_pid == 0 ? "no process" : why.fact);
 	else
 		SAY(i, finding, "section",
-		    "[target \"%s\"] does not match it: %s = %s, and it has %s",
-		    t->name, why.key, why.pattern,
-		    why.fact[0] == '\0' ? "none" : why.fact);
+		    "[target \"%s\"] does not match it: %s = %s, and it has %s", t->name, why.key,
+		    why.pattern, why.fact[0] == '\0' ? "none" : why.fact);
 }
 
 /* None of them has to match a process that is profiled without one. */
@@ -408,15 +385,13 @@ static void say_sections(struct inspection *i)
 	for (size_t k = 0; k < c->n_targets; k++)
 		is_one |= matches(i, &c->targets[k]);
 	for (size_t k = 0; k < c->n_targets; k++)
-		say_section(i, &c->targets[k],
-			    is_one ? FINDING_OK : FINDING_WARNING);
+		say_section(i, &c->targets[k], is_one ? FINDING_OK : FINDING_WARNING);
 }
 
 /* The inspection. */
 
 /* Asks whoever is to be asked; nobody of a configuration that is none. */
-static int begin(struct broker *b, int32_t pid, bool has_errors,
-		 struct inspection **ret)
+static int begin(struct broker *b, int32_t pid, bool has_errors, struct inspection **ret)
 {
 	const struct config *c = &b->options.config;
 	struct inspection *i = calloc(1, sizeof(*i));
@@ -453,8 +428,7 @@ void inspect_ask(struct broker *b, const struct control_peer *peer,
 		return;
 	}
 	if (b->inspection != NULL) {
-		control_refuse(ret, PROTOCOL_BUSY,
-			       "it is asked by another doctor: try again");
+		control_refuse(ret, PROTOCOL_BUSY, "it is asked by another doctor: try again");
 		return;
 	}
 	r = sealed_open(&sealed, "findings");

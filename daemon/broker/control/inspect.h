@@ -29,8 +29,7 @@ void inspect_ask(struct broker *b, const struct control_peer *peer,
  * go to stdout. faults: all that is wrong with them; after an error nobody is
  * asked.
  */
-must_check int inspect_options(struct broker *b,
-			       const struct config_faults *faults);
+must_check int inspect_options(struct broker *b, const struct config_faults *faults);
 
 /* At every turn: ends the inspection when all has been answered. */
 void inspect_check(struct broker *b);

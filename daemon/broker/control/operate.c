@@ -32,15 +32,13 @@ static enum protocol_result change(struct instance *i, uint32_t type)
 
 	if (instance_is_left_alone(i))
 		return PROTOCOL_LEFT_OUT;
-	result =
-		type == PROTOCOL_START ? lifecycle_start(i) : lifecycle_stop(i);
+	result = type == PROTOCOL_START ? lifecycle_start(i) : lifecycle_stop(i);
 	clients_note(i->pid, result);
 	return result.answer;
 }
 
 /* How many processes of a section a start or stop had no effect on, and why. */
-static void tell_reasons(const uint32_t counts[PROTOCOL_FAILED + 1],
-			 struct protocol_answer *ret)
+static void tell_reasons(const uint32_t counts[PROTOCOL_FAILED + 1], struct protocol_answer *ret)
 {
 	static const struct {
 		enum protocol_result result;
@@ -48,10 +46,8 @@ static void tell_reasons(const uint32_t counts[PROTOCOL_FAILED + 1],
 	} reasons[] = {
 		{PROTOCOL_RUNS_ALREADY, "profiled already"},
 		{PROTOCOL_NOT_RUNNING, "not profiled"},
-		{PROTOCOL_NOT_SAMPLED,
-		 "not sampled (profile_session_sample_rate)"},
-		{PROTOCOL_TRACE_MODE,
-		 "left to their root spans (profile_lifecycle = trace)"},
+		{PROTOCOL_NOT_SAMPLED, "not sampled (profile_session_sample_rate)"},
+		{PROTOCOL_TRACE_MODE, "left to their root spans (profile_lifecycle = trace)"},
 		{PROTOCOL_LEFT_OUT, "left alone (detached, or made the "
 				    "profiler hang)"},
 	};
@@ -61,16 +57,13 @@ static void tell_reasons(const uint32_t counts[PROTOCOL_FAILED + 1],
 		const uint32_t n = counts[reasons[k].result];
 
 		if (n != 0 && at < sizeof(ret->text))
-			at += (size_t)snprintf(ret->text + at,
-					       sizeof(ret->text) - at,
-					       "%s%u %s", at > 0 ? ", " : "", n,
-					       reasons[k].text);
+			at += (size_t)snprintf(ret->text + at, sizeof(ret->text) - at, "%s%u %s",
+					       at > 0 ? ", " : "", n, reasons[k].text);
 	}
 }
 
 /* All of a section that the peer may; OK if there are any. */
-static void change_all(struct broker *b, const struct peer *is,
-		       const struct protocol_request *m,
+static void change_all(struct broker *b, const struct peer *is, const struct protocol_request *m,
 		       struct control_answer *ret)
 {
 	uint32_t counts[PROTOCOL_FAILED + 1] = {0};
@@ -91,16 +84,14 @@ static void change_all(struct broker *b, const struct peer *is,
 	tell_reasons(counts, &ret->m);
 	ret->work += (uint32_t)known;
 	if (known == 0)
-		control_refuse(ret, PROTOCOL_NO_TARGET,
-			       "no process belongs to [target \"%s\"]",
+		control_refuse(ret, PROTOCOL_NO_TARGET, "no process belongs to [target \"%s\"]",
 			       m->name);
 	else if (allowed == 0)
 		ret->m.result = PROTOCOL_DENIED;
 }
 
 static void start_or_stop(struct broker *b, const struct control_peer *peer,
-			  const struct protocol_request *m,
-			  struct control_answer *ret)
+			  const struct protocol_request *m, struct control_answer *ret)
 {
 	struct instance *i;
 
@@ -116,8 +107,7 @@ static void start_or_stop(struct broker *b, const struct control_peer *peer,
 }
 
 static void tell_profiler_id(struct broker *b, const struct control_peer *peer,
-			     const struct protocol_request *m,
-			     struct control_answer *ret)
+			     const struct protocol_request *m, struct control_answer *ret)
 {
 	struct instance *i = rights_find(b, &peer->is, m->pid, ret);
 
@@ -134,9 +124,8 @@ static void show(struct broker *b, const struct control_peer *peer,
 {
 	int r = m->h.type == PROTOCOL_STATUS
 			? status_make(b, &peer->is, &ret->fd, &ret->m.fd_bytes)
-			: metrics_make(b, &peer->is,
-				       m->h.type == PROTOCOL_OPENMETRICS,
-				       &ret->fd, &ret->m.fd_bytes);
+			: metrics_make(b, &peer->is, m->h.type == PROTOCOL_OPENMETRICS, &ret->fd,
+				       &ret->m.fd_bytes);
 
 	ret->work = STATUS_WORK + STATUS_WORK_EACH * (uint32_t)b->n_instances;
 	if (r < 0)
@@ -157,8 +146,7 @@ static void take_lines(int fd, struct control_answer *ret)
 }
 
 static void reload_for(struct broker *b, const struct control_peer *peer,
-		       const struct protocol_request *m,
-		       struct control_answer *ret)
+		       const struct protocol_request *m, struct control_answer *ret)
 {
 	int fd, r;
 
@@ -178,15 +166,12 @@ static void reload_for(struct broker *b, const struct control_peer *peer,
 			       "it has no configuration to be read again: it "
 			       "was started with --pid, or ends");
 	else if (r < 0)
-		control_refuse(ret, PROTOCOL_FAILED,
-			       "the configuration stays as it was%s%s",
-			       r == -EINVAL ? "" : ": ",
-			       r == -EINVAL ? "" : strerror(-r));
+		control_refuse(ret, PROTOCOL_FAILED, "the configuration stays as it was%s%s",
+			       r == -EINVAL ? "" : ": ", r == -EINVAL ? "" : strerror(-r));
 }
 
 static void ask_of_itself(struct broker *b, struct control_peer *peer,
-			  const struct protocol_request *m,
-			  struct control_answer *ret)
+			  const struct protocol_request *m, struct control_answer *ret)
 {
 	struct client *c = peer->user;
 	int r = c == NULL ? client_new(b, &peer->is, &c, NULL) : 0;
@@ -214,8 +199,7 @@ static void detach(struct broker *b, const struct control_peer *peer,
 }
 
 static void end_records(struct broker *b, const struct control_peer *peer,
-			const struct protocol_request *m,
-			struct control_answer *ret)
+			const struct protocol_request *m, struct control_answer *ret)
 {
 	(void)m;
 	(void)ret;
@@ -229,8 +213,7 @@ static const struct served {
 	enum about_itself about_itself;
 	/* A request about another process, or the daemon. */
 	void (*serve)(struct broker *b, const struct control_peer *peer,
-		      const struct protocol_request *m,
-		      struct control_answer *ret);
+		      const struct protocol_request *m, struct control_answer *ret);
 	const char *word; /* for the log, of what changes something */
 } requests[PROTOCOL_TYPE_END] = {
 	[PROTOCOL_START] = {WITHOUT_PID_AND_NAME, start_or_stop, "start"},
@@ -252,26 +235,23 @@ static const struct served {
 };
 
 /* Logs which user and process has changed something. */
-static void note(const struct peer *is, const struct protocol_request *m,
-		 const char *word)
+static void note(const struct peer *is, const struct protocol_request *m, const char *word)
 {
 	if (m->pid != 0)
-		log_debug("%s of process %d, by uid %u (pid %d)", word, m->pid,
-			  is->uid, is->pid);
+		log_debug("%s of process %d, by uid %u (pid %d)", word, m->pid, is->uid, is->pid);
 	else
-		log_debug("%s of [target \"%s\"], by uid %u (pid %d)", word,
-			  m->name, is->uid, is->pid);
+		log_debug("%s of [target \"%s\"], by uid %u (pid %d)", word, m->name, is->uid,
+			  is->pid);
 }
 
 /* m is a request of the table: control_message.h. */
-static void on_ask(void *ctx, struct control_peer *peer,
-		   const struct protocol_request *m, struct control_answer *ret)
+static void on_ask(void *ctx, struct control_peer *peer, const struct protocol_request *m,
+		   struct control_answer *ret)
 {
 	const struct served *r = &requests[m->h.type];
 
 	if (r->about_itself == ALWAYS ||
-	    (r->about_itself == WITHOUT_PID_AND_NAME && m->pid == 0 &&
-	     m->name[0] == '\0')) {
+	    (r->about_itself == WITHOUT_PID_AND_NAME && m->pid == 0 && m->name[0] == '\0')) {
 		ask_of_itself(ctx, peer, m, ret);
 		return;
 	}

@@ -1,6 +1,7 @@
 /*
  * What is asked of the daemon over its socket, and done: the part of
- * daemon/broker/control/control.h that knows the broker. Who may what is daemon/broker/control/rights.h.
+ * daemon/broker/control/control.h that knows the broker. Who may what is
+ * daemon/broker/control/rights.h.
  */
 #ifndef DAEMON_BROKER_CONTROL_OPERATE_H
 #define DAEMON_BROKER_CONTROL_OPERATE_H

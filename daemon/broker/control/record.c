@@ -53,8 +53,7 @@ static struct recording *find(const struct target *t, uint32_t number)
 }
 
 /* Returns 0, -EAGAIN if the reader does not read, or -EPIPE: it has gone. */
-static int send_recorded(struct recording *r, struct protocol_recorded *m,
-			 int fd)
+static int send_recorded(struct recording *r, struct protocol_recorded *m, int fd)
 {
 	if (r->fd < 0)
 		return -EPIPE;
@@ -86,8 +85,8 @@ static void end(struct recording *r, enum protocol_record_end why)
 }
 
 /* The section's process that the peer may record. NULL: *ret says why not. */
-static struct instance *find_named(struct broker *b, const struct peer *is,
-				   const char *name, struct control_answer *ret)
+static struct instance *find_named(struct broker *b, const struct peer *is, const char *name,
+				   struct control_answer *ret)
 {
 	struct instance *found = NULL;
 	size_t n = 0, n_denied = 0;
@@ -126,8 +125,7 @@ static int open_socket(struct recording *r, int *ret_fd)
 		return error;
 	/* The reader sends nothing there: no descriptors either. */
 	if (shutdown(fds[0], SHUT_RD) < 0 ||
-	    setsockopt(fds[0], SOL_SOCKET, SO_SNDBUF, &size, sizeof(size)) <
-		    0 ||
+	    setsockopt(fds[0], SOL_SOCKET, SO_SNDBUF, &size, sizeof(size)) < 0 ||
 	    fcntl(fds[0], F_SETFL, O_NONBLOCK) < 0) {
 		error = -errno;
 		close_fd(&fds[0]);
@@ -148,8 +146,8 @@ static void append(struct broker *b, struct recording *r)
 	*end = r;
 }
 
-static int add(struct broker *b, struct instance *i,
-	       const struct control_peer *peer, uint64_t chunk_us, int *ret_fd)
+static int add(struct broker *b, struct instance *i, const struct control_peer *peer,
+	       uint64_t chunk_us, int *ret_fd)
 {
 	struct recording *r = calloc(1, sizeof(*r));
 	int error;
@@ -171,8 +169,8 @@ static int add(struct broker *b, struct instance *i,
 	return 0;
 }
 
-void record_ask(struct broker *b, const struct control_peer *peer,
-		const struct protocol_request *m, struct control_answer *ret)
+void record_ask(struct broker *b, const struct control_peer *peer, const struct protocol_request *m,
+		struct control_answer *ret)
 {
 	const bool is_watch = m->h.type == PROTOCOL_WATCH;
 	struct instance *i;
@@ -189,13 +187,11 @@ void record_ask(struct broker *b, const struct control_peer *peer,
 	if (i == NULL)
 		return;
 	if (i->n_records == MSG_RECORDS_MAX) {
-		control_refuse(ret, PROTOCOL_BUSY,
-			       "%d recordings of it go on already",
+		control_refuse(ret, PROTOCOL_BUSY, "%d recordings of it go on already",
 			       MSG_RECORDS_MAX);
 		return;
 	}
-	r = add(b, i, peer, is_watch ? WATCH_CHUNK_US : RECORD_CHUNK_US,
-		&ret->fd);
+	r = add(b, i, peer, is_watch ? WATCH_CHUNK_US : RECORD_CHUNK_US, &ret->fd);
 	ret->m.pid = i->pid;
 	if (r < 0)
 		control_refuse(ret, PROTOCOL_FAILED, "%s", strerror(-r));
@@ -221,8 +217,7 @@ void records_gone(struct broker *b, const struct control_peer *peer)
 	}
 }
 
-int records_chunk(const struct target *t, uint32_t number, uint64_t size,
-		  int fd)
+int records_chunk(const struct target *t, uint32_t number, uint64_t size, int fd)
 {
 	struct protocol_recorded m = {.bytes = (uint32_t)size};
 	struct recording *r = find(t, number);
@@ -255,9 +250,8 @@ static bool session_is_there(const struct recording *r)
 {
 	const struct target *t = r->instance->target;
 
-	return r->target != 0 && t != NULL && t->id == r->target &&
-	       t->session == SESSION_OPEN && t->phase != TARGET_CLOSED &&
-	       t->unwind->child.pid == r->unwind_pid;
+	return r->target != 0 && t != NULL && t->id == r->target && t->session == SESSION_OPEN &&
+	       t->phase != TARGET_CLOSED && t->unwind->child.pid == r->unwind_pid;
 }
 
 static void ask_end(struct recording *r)

@@ -24,8 +24,8 @@ struct target;
  * Serves PROTOCOL_RECORD and PROTOCOL_WATCH: *ret is the answer, with the
  * recording's socket.
  */
-void record_ask(struct broker *b, const struct control_peer *peer,
-		const struct protocol_request *m, struct control_answer *ret);
+void record_ask(struct broker *b, const struct control_peer *peer, const struct protocol_request *m,
+		struct control_answer *ret);
 
 /* The peer wants no more of its recordings: their last chunks come. */
 void records_finish(struct broker *b, const struct control_peer *peer);
@@ -37,8 +37,7 @@ void records_gone(struct broker *b, const struct control_peer *peer);
  * closed the recording. A number that no recording has (any more) is no fault.
  * records_chunk returns 0, or -EPROTO: fd is no sealed payload of that size.
  */
-must_check int records_chunk(const struct target *t, uint32_t record,
-			     uint64_t size, int fd);
+must_check int records_chunk(const struct target *t, uint32_t record, uint64_t size, int fd);
 void records_lost(const struct target *t, uint32_t record);
 void records_closed(const struct target *t, uint32_t record);
 

@@ -33,16 +33,13 @@ static void tell_changed(void *ctx, const char *section, const char *key)
 }
 
 /* The timer was set when the daemon was started. */
-static void tell_rates(const struct broker *b, const struct config *now,
-		       int lines_fd)
+static void tell_rates(const struct broker *b, const struct config *now, int lines_fd)
 {
 	for (size_t k = 0; k < now->n_targets; k++) {
 		const struct target_config *t = &now->targets[k];
-		const struct target_config *old =
-			config_target(&b->options.config, t->name);
+		const struct target_config *old = config_target(&b->options.config, t->name);
 
-		if (t->rate_hz > b->timer_hz &&
-		    (old == NULL || old->rate_hz != t->rate_hz))
+		if (t->rate_hz > b->timer_hz && (old == NULL || old->rate_hz != t->rate_hz))
 			warn(lines_fd,
 			     "rate_hz of [target \"%s\"] is %u, and %u is the "
 			     "highest at which sentry-profd was started: more "
@@ -52,8 +49,7 @@ static void tell_rates(const struct broker *b, const struct config *now,
 }
 
 /* Without one there was nothing to be kept on the disk. */
-static void tell_first_dsn(struct broker *b, const struct config *now,
-			   int lines_fd)
+static void tell_first_dsn(struct broker *b, const struct config *now, int lines_fd)
 {
 	bool any = now->dsn[0] != '\0';
 
@@ -71,8 +67,7 @@ static void tell_first_dsn(struct broker *b, const struct config *now,
 static void tell_faults(struct config_faults *faults, int lines_fd)
 {
 	for (size_t i = 0; lines_fd >= 0 && i < faults->n; i++)
-		(void)dprintf(lines_fd, "%s%s\n",
-			      faults->v[i].is_warning ? "warning: " : "",
+		(void)dprintf(lines_fd, "%s%s\n", faults->v[i].is_warning ? "warning: " : "",
 			      faults->v[i].text);
 	config_faults_tell(faults);
 }
@@ -84,8 +79,7 @@ static void tell_faults(struct config_faults *faults, int lines_fd)
  */
 static void change(struct broker *b, struct instance *i, const struct config *c)
 {
-	const struct target_config *old =
-		config_target(&b->options.config, i->config.name);
+	const struct target_config *old = config_target(&b->options.config, i->config.name);
 	const struct target_config *now = config_target(c, i->config.name);
 
 	/* Removed before: another section of this name may be there since. */

@@ -11,9 +11,7 @@ bool rights_own(const struct peer *is, int32_t pid, uint32_t uid)
 	struct stat st;
 
 	/* Not the directory, which stays its user's (fs/proc/base.c). */
-	return is->uid == uid &&
-	       stat(procfs_path(pid, "stat").text, &st) == 0 &&
-	       st.st_uid == uid;
+	return is->uid == uid && stat(procfs_path(pid, "stat").text, &st) == 0 && st.st_uid == uid;
 }
 
 bool rights_may(const struct peer *is, const struct instance *i)
@@ -26,8 +24,8 @@ bool rights_see(const struct peer *is, const struct instance *i)
 	return is->sees_all || is->uid == i->uid;
 }
 
-struct instance *rights_find(struct broker *b, const struct peer *is,
-			     int32_t pid, struct control_answer *ret)
+struct instance *rights_find(struct broker *b, const struct peer *is, int32_t pid,
+			     struct control_answer *ret)
 {
 	struct instance *i = instance_of_pid(b, pid);
 	struct process look;
@@ -41,8 +39,7 @@ struct instance *rights_find(struct broker *b, const struct peer *is,
 		return i;
 	fault = process_look(pid, &look);
 	close_fd(&look.pidfd);
-	ret->m.result = fault == PROCESS_GONE || fault == PROCESS_ZOMBIE
-				? PROTOCOL_NO_PROCESS
-				: PROTOCOL_NO_TARGET;
+	ret->m.result = fault == PROCESS_GONE || fault == PROCESS_ZOMBIE ? PROTOCOL_NO_PROCESS
+									 : PROTOCOL_NO_TARGET;
 	return NULL;
 }

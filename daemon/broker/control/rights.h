@@ -31,7 +31,7 @@ bool rights_may(const struct peer *is, const struct instance *i);
 bool rights_see(const struct peer *is, const struct instance *i);
 
 /* The instance, if the peer may; NULL: *ret says why not. */
-struct instance *rights_find(struct broker *b, const struct peer *is,
-			     int32_t pid, struct control_answer *ret);
+struct instance *rights_find(struct broker *b, const struct peer *is, int32_t pid,
+			     struct control_answer *ret);
 
 #endif

@@ -18,8 +18,7 @@ static size_t read_numbers(int32_t pid, const char *tid, int32_t *ret_last)
 	char text[PROCFS_TEXT_MAX];
 	size_t n;
 
-	if (small_file_read(AT_FDCWD,
-			    procfs_path(pid, "task/%s/status", tid).text, text,
+	if (small_file_read(AT_FDCWD, procfs_path(pid, "task/%s/status", tid).text, text,
 			    sizeof(text)) < 0)
 		return 0;
 	n = procfs_numbers(text, "\nNSpid:", 10, numbers, array_size(numbers));
@@ -50,8 +49,7 @@ int thread_number_find(int32_t pid, int32_t own, int32_t *ret)
 		e = readdir(dir);
 		if (e == NULL)
 			break;
-		if (e->d_name[0] == '.' ||
-		    read_numbers(pid, e->d_name, &last) == 0 || last != own)
+		if (e->d_name[0] == '.' || read_numbers(pid, e->d_name, &last) == 0 || last != own)
 			continue;
 		*ret = (int32_t)strtol(e->d_name, NULL, 10);
 		r = 0;

@@ -63,9 +63,8 @@ static struct envelope *next(const struct broker *b, const struct envelope *e)
 	return n;
 }
 
-#define FOR_EACH_ENVELOPE(e, b)                                 \
-	for (struct envelope *e = next((b), NULL); (e) != NULL; \
-	     (e) = next((b), (e)))
+#define FOR_EACH_ENVELOPE(e, b) \
+	for (struct envelope *e = next((b), NULL); (e) != NULL; (e) = next((b), (e)))
 
 /* NULL: the ship does not have that one. */
 static struct envelope *handed_to(const struct ship *s, uint64_t seq)
@@ -117,8 +116,7 @@ static void unwritten(struct broker *b, const struct envelope *e, int error)
 {
 	struct chunk_counts *chunks = &e->instance->past.chunks;
 
-	log_error("cannot write an envelope in %s: %s", b->output.path,
-		  strerror(error));
+	log_error("cannot write an envelope in %s: %s", b->output.path, strerror(error));
 	chunks->unwritten++;
 	if (!e->message.to_server)
 		chunks->discarded[DISCARD_WRITE_ERROR]++;
@@ -145,8 +143,7 @@ static void hand_over(struct broker *b, struct envelope *e)
 	int r;
 
 	if (e->message.to_file) {
-		r = output_create(&b->output, e->message.seq,
-				  e->message.chunk_id, &fds[1]);
+		r = output_create(&b->output, e->message.seq, e->message.chunk_id, &fds[1]);
 		if (r < 0) {
 			unwritten(b, e, -r);
 			file_is_over(e);
@@ -158,8 +155,7 @@ static void hand_over(struct broker *b, struct envelope *e)
 		fds[n_fds++] = e->fds[1];
 		fds[2] = -1;
 	}
-	child_send(&e->ship->child, &e->message, sizeof(e->message), fds,
-		   n_fds);
+	child_send(&e->ship->child, &e->message, sizeof(e->message), fds, n_fds);
 	if (e->message.to_file)
 		close_fd(&fds[1]);
 	e->handed = true;
@@ -170,8 +166,7 @@ static void hand_over(struct broker *b, struct envelope *e)
 static void hand_over_next(struct broker *b, const struct ship *s)
 {
 	FOR_EACH_ENVELOPE (e, b) {
-		if (s->n_handed >= MSG_ENVELOPES_MAX ||
-		    b->phase == BROKER_CLOSES)
+		if (s->n_handed >= MSG_ENVELOPES_MAX || b->phase == BROKER_CLOSES)
 			return;
 		if (e->ship == s && !e->handed)
 			hand_over(b, e);
@@ -226,9 +221,8 @@ static void make_room(struct broker *b, uint64_t size)
 	uint64_t waiting;
 	struct instance *i = most_waiting(b, &waiting);
 
-	while (i != NULL &&
-	       (b->n_envelopes - b->spotlight.n_envelopes >= ENVELOPES_MAX ||
-		waiting + size > WAITING_BYTES_MAX)) {
+	while (i != NULL && (b->n_envelopes - b->spotlight.n_envelopes >= ENVELOPES_MAX ||
+			     waiting + size > WAITING_BYTES_MAX)) {
 		drop_oldest(b, i);
 		i = most_waiting(b, &waiting);
 	}
@@ -244,8 +238,7 @@ struct parts {
 	int payload, more, anchor;
 };
 
-static bool take_parts(const struct msg_chunk *m, const int fds[IPC_FDS_MAX],
-		       struct parts *ret)
+static bool take_parts(const struct msg_chunk *m, const int fds[IPC_FDS_MAX], struct parts *ret)
 {
 	size_t n = 0;
 
@@ -259,24 +252,22 @@ static bool take_parts(const struct msg_chunk *m, const int fds[IPC_FDS_MAX],
  * The second payload is for a file and Spotlight, the anchor for the latter,
  * and a V1 profile has neither.
  */
-static bool is_chunk(const struct broker *b, const struct instance *i,
-		     const struct msg_chunk *m, const struct parts *parts)
+static bool is_chunk(const struct broker *b, const struct instance *i, const struct msg_chunk *m,
+		     const struct parts *parts)
 {
 	/* The chunk id becomes a file name, the platform a header. */
 	const bool for_spotlight = b->spotlight.ship != NULL;
 
-	if (!delivery_is_payload(parts->payload, m->size) ||
-	    m->transaction_size >= m->size || !id_is_one(m->chunk_id) ||
+	if (!delivery_is_payload(parts->payload, m->size) || m->transaction_size >= m->size ||
+	    !id_is_one(m->chunk_id) ||
 	    strncmp(m->platform, i->config.platform, sizeof(m->platform)) != 0)
 		return false;
 	if (m->file_size > 0 &&
-	    ((b->output.dir_fd < 0 && !for_spotlight) ||
-	     m->transaction_size > 0 ||
+	    ((b->output.dir_fd < 0 && !for_spotlight) || m->transaction_size > 0 ||
 	     !delivery_is_payload(parts->more, m->file_size)))
 		return false;
-	return m->anchor_size == 0 ||
-	       (for_spotlight && m->transaction_size == 0 &&
-		delivery_is_payload(parts->anchor, m->anchor_size));
+	return m->anchor_size == 0 || (for_spotlight && m->transaction_size == 0 &&
+				       delivery_is_payload(parts->anchor, m->anchor_size));
 }
 
 /* more: the second descriptor, or -1. NULL: no memory, or no descriptor. */
@@ -297,8 +288,8 @@ static struct envelope *new_envelope(int payload, int more)
 }
 
 /* e, which the ship is to deliver, has its own members of the message. */
-static void add(struct broker *b, struct envelope *e, struct instance *i,
-		struct ship *s, const struct msg_chunk *m)
+static void add(struct broker *b, struct envelope *e, struct instance *i, struct ship *s,
+		const struct msg_chunk *m)
 {
 	struct envelope **end = &b->envelopes;
 
@@ -308,8 +299,7 @@ static void add(struct broker *b, struct envelope *e, struct instance *i,
 	e->message.seq = ++b->last_seq;
 	e->message.transaction_size = m->transaction_size;
 	memcpy(e->message.chunk_id, m->chunk_id, sizeof(m->chunk_id));
-	memcpy(e->message.platform, i->config.platform,
-	       sizeof(e->message.platform));
+	memcpy(e->message.platform, i->config.platform, sizeof(e->message.platform));
 	while (*end != NULL)
 		end = &(*end)->next;
 	*end = e;
@@ -332,13 +322,11 @@ static bool spotlight_has_room(const struct broker *b, uint64_t size)
 	FOR_EACH_ENVELOPE (e, b)
 		if (e->ship->is_spotlight)
 			bytes += bytes_of(e);
-	return b->spotlight.n_envelopes < MSG_ENVELOPES_MAX &&
-	       bytes + size <= SPOTLIGHT_BYTES_MAX;
+	return b->spotlight.n_envelopes < MSG_ENVELOPES_MAX && bytes + size <= SPOTLIGHT_BYTES_MAX;
 }
 
 /* A copy of the chunk for Spotlight: the payload that says more, if any. */
-static void copy_to_spotlight(struct broker *b, struct instance *i,
-			      const struct msg_chunk *m,
+static void copy_to_spotlight(struct broker *b, struct instance *i, const struct msg_chunk *m,
 			      const struct parts *parts)
 {
 	struct spotlight *to = &b->spotlight;
@@ -350,8 +338,7 @@ static void copy_to_spotlight(struct broker *b, struct instance *i,
 		to->chunks.discarded[DISCARD_QUEUE_OVERFLOW]++;
 		return;
 	}
-	e = new_envelope(has_more ? parts->more : parts->payload,
-			 parts->anchor);
+	e = new_envelope(has_more ? parts->more : parts->payload, parts->anchor);
 	if (e == NULL) {
 		to->chunks.discarded[DISCARD_MEMORY]++;
 		return;
@@ -362,8 +349,8 @@ static void copy_to_spotlight(struct broker *b, struct instance *i,
 	add(b, e, i, to->ship, m);
 }
 
-static void take_chunk(struct broker *b, struct instance *i,
-		       const struct msg_chunk *m, const struct parts *parts)
+static void take_chunk(struct broker *b, struct instance *i, const struct msg_chunk *m,
+		       const struct parts *parts)
 {
 	const bool to_file = b->output.dir_fd >= 0;
 	struct envelope *e;
@@ -383,8 +370,8 @@ static void take_chunk(struct broker *b, struct instance *i,
 	add(b, e, i, i->ship, m);
 }
 
-int delivery_chunk(struct broker *b, struct instance *i,
-		   const struct msg_chunk *m, const int fds[IPC_FDS_MAX])
+int delivery_chunk(struct broker *b, struct instance *i, const struct msg_chunk *m,
+		   const int fds[IPC_FDS_MAX])
 {
 	struct parts parts;
 
@@ -411,8 +398,7 @@ static int take_written(void *ctx, struct ipc_message *message)
 		return 0;
 	}
 	if (error == 0) {
-		r = output_finish(&b->output, e->message.seq,
-				  e->message.chunk_id);
+		r = output_finish(&b->output, e->message.seq, e->message.chunk_id);
 		error = -r;
 	}
 	if (error == 0) {
@@ -428,8 +414,7 @@ static int take_written(void *ctx, struct ipc_message *message)
 
 static bool is_result(uint32_t result)
 {
-	return result <= SHIP_SPOOLED ||
-	       (result > DISCARD_FAULTS_END && result < DISCARD_N);
+	return result <= SHIP_SPOOLED || (result > DISCARD_FAULTS_END && result < DISCARD_N);
 }
 
 /* ship has said on stderr what went wrong; here it is counted. */
@@ -525,8 +510,7 @@ static void send_finish(const struct broker *b, struct ship *s)
 	const uint64_t now = clock_mono_ns();
 
 	if (b->finish_ns != 0)
-		delivery_finish_ship(s, b->finish_ns > now ? b->finish_ns - now
-							   : 0);
+		delivery_finish_ship(s, b->finish_ns > now ? b->finish_ns - now : 0);
 }
 
 void delivery_finish(struct broker *b, uint64_t timeout_ns)
@@ -562,8 +546,7 @@ void delivery_give_up(struct broker *b)
 	const size_t n = b->n_envelopes - b->spotlight.n_envelopes;
 
 	if (n > 0)
-		log_warning("%zu chunk%s still on the way: given up", n,
-			    n == 1 ? " is" : "s are");
+		log_warning("%zu chunk%s still on the way: given up", n, n == 1 ? " is" : "s are");
 	FOR_EACH_ENVELOPE (e, b)
 		give_up(b, e);
 	delivery_sweep(b);

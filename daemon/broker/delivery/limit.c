@@ -22,13 +22,9 @@ int limit_take(struct ship *s, uint64_t until_ns)
 		return -EPROTO;
 	s->limit.until_ns = until_ns;
 	if (until_ns > now_ns)
-		log_warning("%s: the server takes no profiles for %llu s: %s",
-			    s->place,
-			    (unsigned long long)((until_ns - now_ns - 1) /
-						 NS_PER_SEC) +
-				    1,
-			    goes_nowhere(s) ? "nothing is sampled"
-					    : "they are not sent");
+		log_warning("%s: the server takes no profiles for %llu s: %s", s->place,
+			    (unsigned long long)((until_ns - now_ns - 1) / NS_PER_SEC) + 1,
+			    goes_nowhere(s) ? "nothing is sampled" : "they are not sent");
 	return 0;
 }
 
@@ -37,8 +33,7 @@ static void begin(const struct ship *s, struct limit *l, uint64_t now_ns)
 	l->holds = true;
 	l->since_ns = now_ns;
 	l->pauses++;
-	log_debug("%s: processes are let go: the server takes nothing",
-		  s->place);
+	log_debug("%s: processes are let go: the server takes nothing", s->place);
 }
 
 static void end(const struct ship *s, struct limit *l, uint64_t now_ns)
@@ -56,8 +51,7 @@ void limit_check(struct broker *b)
 		return;
 	for (size_t i = 0; i < b->n_ships; i++) {
 		struct limit *l = &b->ships[i]->limit;
-		const bool limited =
-			goes_nowhere(b->ships[i]) && boot_ns < l->until_ns;
+		const bool limited = goes_nowhere(b->ships[i]) && boot_ns < l->until_ns;
 
 		if (limited && !l->holds)
 			begin(b->ships[i], l, now_ns);
@@ -125,11 +119,9 @@ size_t limit_servers(const struct broker *b, struct limit_server ret[SHIPS_MAX])
 		add(&ret[at].sum, l, now_ns);
 		if (s->clock_ahead_s != 0)
 			ret[at].clock_ahead_s = s->clock_ahead_s;
-		ret[at].delivered_ns =
-			max_u64(ret[at].delivered_ns, s->delivered_ns);
+		ret[at].delivered_ns = max_u64(ret[at].delivered_ns, s->delivered_ns);
 		if (l->until_ns > boot_ns)
-			ret[at].limited_ns = max_u64(ret[at].limited_ns,
-						     l->until_ns - boot_ns);
+			ret[at].limited_ns = max_u64(ret[at].limited_ns, l->until_ns - boot_ns);
 	}
 	return n;
 }

@@ -27,8 +27,7 @@ bool limit_holds(const struct instance *i);
 struct limit_sum {
 	uint64_t pauses;
 	uint64_t paused_ns;
-	uint64_t
-		until_ns; /* the latest that holds, by clock_boot_ns; 0: none */
+	uint64_t until_ns; /* the latest that holds, by clock_boot_ns; 0: none */
 };
 void limit_sum(const struct broker *b, struct limit_sum *ret);
 
@@ -41,7 +40,6 @@ struct limit_server {
 	uint64_t delivered_ns; /* a chunk last, by clock_mono_ns; 0: none yet */
 };
 /* Returns how many of ret there are, each of another name. */
-size_t limit_servers(const struct broker *b,
-		     struct limit_server ret[SHIPS_MAX]);
+size_t limit_servers(const struct broker *b, struct limit_server ret[SHIPS_MAX]);
 
 #endif

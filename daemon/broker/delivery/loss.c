@@ -31,9 +31,8 @@ void loss_tell(struct ship *s)
 
 void loss_count(struct instance *i, struct ship *s, uint32_t reason)
 {
-	const enum envelope_kind kind = i->broker->options.transaction != NULL
-						? ENVELOPE_V1
-						: ENVELOPE_CHUNK;
+	const enum envelope_kind kind =
+		i->broker->options.transaction != NULL ? ENVELOPE_V1 : ENVELOPE_CHUNK;
 
 	i->past.chunks.discarded[reason]++;
 	if (s->dsn[0] == '\0')

@@ -24,8 +24,7 @@ static bool act_as_owner(int dir_fd, struct act_as *ret)
 {
 	struct stat st;
 
-	return geteuid() == 0 && fstat(dir_fd, &st) == 0 &&
-	       act_as(st.st_uid, st.st_gid, ret) == 0;
+	return geteuid() == 0 && fstat(dir_fd, &st) == 0 && act_as(st.st_uid, st.st_gid, ret) == 0;
 }
 
 static void end_act(bool acts, const struct act_as *before)
@@ -84,8 +83,7 @@ static int make_new_dir(char ret[PATH_MAX])
 		if (i == 0)
 			(void)snprintf(ret, PATH_MAX, "sentry-profd-%s", stamp);
 		else
-			(void)snprintf(ret, PATH_MAX, "sentry-profd-%s-%d",
-				       stamp, i);
+			(void)snprintf(ret, PATH_MAX, "sentry-profd-%s-%d", stamp, i);
 		r = make_dir(ret);
 		if (r != -EEXIST)
 			return r;
@@ -105,8 +103,7 @@ static int create(int dir_fd, const char *name)
 
 	acts = act_as_owner(dir_fd, &before);
 	(void)unlinkat(dir_fd, name, 0);
-	fd = openat(dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
-		    0644);
+	fd = openat(dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 	if (fd < 0)
 		r = -errno;
 	end_act(acts, &before);
@@ -218,16 +215,13 @@ void output_close(struct output *o)
 	close_fd(&o->dir_fd);
 }
 
-static void make_name(char ret[NAME_SIZE], uint64_t seq, const char *chunk_id,
-		      bool complete)
+static void make_name(char ret[NAME_SIZE], uint64_t seq, const char *chunk_id, bool complete)
 {
-	(void)snprintf(ret, NAME_SIZE, "%s%06llu-%.32s.envelope%s",
-		       complete ? "" : ".", (unsigned long long)seq, chunk_id,
-		       complete ? "" : ".part");
+	(void)snprintf(ret, NAME_SIZE, "%s%06llu-%.32s.envelope%s", complete ? "" : ".",
+		       (unsigned long long)seq, chunk_id, complete ? "" : ".part");
 }
 
-int output_create(const struct output *o, uint64_t seq, const char *chunk_id,
-		  int *ret_fd)
+int output_create(const struct output *o, uint64_t seq, const char *chunk_id, int *ret_fd)
 {
 	char name[NAME_SIZE];
 	int fd;

@@ -38,12 +38,11 @@ void output_close(struct output *o);
  * The file of envelope seq, open for writing under its temporary name. Returns
  * 0 or -errno.
  */
-must_check int output_create(const struct output *o, uint64_t seq,
-			     const char *chunk_id, int *ret_fd);
+must_check int output_create(const struct output *o, uint64_t seq, const char *chunk_id,
+			     int *ret_fd);
 
 /* Gives it its name, NNNNNN-CHUNKID.envelope, or removes it. */
-must_check int output_finish(const struct output *o, uint64_t seq,
-			     const char *chunk_id);
+must_check int output_finish(const struct output *o, uint64_t seq, const char *chunk_id);
 void output_remove(const struct output *o, uint64_t seq, const char *chunk_id);
 
 /*

@@ -60,16 +60,14 @@ static int open_file(struct picture *p, const char *path, const char *id)
 	n = snprintf(dir, sizeof(dir), "%.*s", (int)(p->name - path), path);
 	if (n < 0 || (size_t)n >= sizeof(dir))
 		return -ENAMETOOLONG;
-	n = snprintf(p->temporary, sizeof(p->temporary), ".%s.%.*s", p->name,
-		     UNIQUE_CHARACTERS, id);
+	n = snprintf(p->temporary, sizeof(p->temporary), ".%s.%.*s", p->name, UNIQUE_CHARACTERS,
+		     id);
 	if (n < 0 || (size_t)n >= sizeof(p->temporary))
 		return -ENAMETOOLONG;
-	p->dir_fd = open(dir[0] == '\0' ? "." : dir,
-			 O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	p->dir_fd = open(dir[0] == '\0' ? "." : dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (p->dir_fd < 0)
 		return -errno;
-	p->fd = openat(p->dir_fd, p->temporary,
-		       O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	p->fd = openat(p->dir_fd, p->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 	return p->fd < 0 ? -errno : 0;
 }
 
@@ -84,8 +82,7 @@ int picture_open(struct picture *p, const char *path, struct output *ret_output)
 		return r;
 	id_make(id);
 	r = open_file(p, path, id);
-	n = snprintf(envelopes, sizeof(envelopes), "%s.%.*s", path,
-		     UNIQUE_CHARACTERS, id);
+	n = snprintf(envelopes, sizeof(envelopes), "%s.%.*s", path, UNIQUE_CHARACTERS, id);
 	if (r == 0 && (n < 0 || (size_t)n >= sizeof(envelopes)))
 		r = -ENAMETOOLONG;
 	if (r == 0)
@@ -98,13 +95,10 @@ int picture_open(struct picture *p, const char *path, struct output *ret_output)
 }
 
 /* In the child, up to execve(2). */
-__attribute__((noreturn)) static void convert(const struct picture *p,
-					      const struct output *o,
-					      uint32_t nice_steps,
-					      const char *format)
+__attribute__((noreturn)) static void convert(const struct picture *p, const struct output *o,
+					      uint32_t nice_steps, const char *format)
 {
-	static char name[] = CONVERTER, command[] = "convert", to[] = "--to",
-		    here[] = ".";
+	static char name[] = CONVERTER, command[] = "convert", to[] = "--to", here[] = ".";
 	char value[32], *argv[] = {name, command, here, to, value, NULL};
 	char *envp[] = {NULL};
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -117,8 +111,7 @@ __attribute__((noreturn)) static void convert(const struct picture *p,
 		_exit(SPAWN_FAILED);
 	/* To drop the bounding set takes CAP_SETPCAP. */
 	if (privileges_make_effective(~UINT64_C(0)) < 0 ||
-	    privileges_drop(MSG_ID_KEEP, MSG_ID_KEEP, 0, true) < 0 ||
-	    confine_writing(-1) < 0 ||
+	    privileges_drop(MSG_ID_KEEP, MSG_ID_KEEP, 0, true) < 0 || confine_writing(-1) < 0 ||
 	    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
 		_exit(SPAWN_FAILED);
 	(void)fexecve(p->exe_fd, argv, envp);
@@ -131,8 +124,7 @@ static int start(struct broker *b)
 	const pid_t pid = fork();
 
 	if (pid == 0)
-		convert(p, &b->output, b->nice_steps,
-			b->options.picture->format);
+		convert(p, &b->output, b->nice_steps, b->options.picture->format);
 	if (pid < 0)
 		return -errno;
 	p->pid = pid;
@@ -158,13 +150,11 @@ static const char *outcome(const struct broker *b, char ret[64])
 	if (WIFSIGNALED(status) && b->hurried)
 		return "a signal ended the conversion";
 	if (WIFSIGNALED(status))
-		(void)snprintf(ret, 64, CONVERTER " was ended by signal %d",
-			       WTERMSIG(status));
+		(void)snprintf(ret, 64, CONVERTER " was ended by signal %d", WTERMSIG(status));
 	else if (WEXITSTATUS(status) == SPAWN_FAILED)
 		(void)snprintf(ret, 64, CONVERTER " cannot be executed");
 	else
-		(void)snprintf(ret, 64, CONVERTER " ended with status %d",
-			       WEXITSTATUS(status));
+		(void)snprintf(ret, 64, CONVERTER " ended with status %d", WEXITSTATUS(status));
 	return ret;
 }
 
@@ -203,12 +193,11 @@ void picture_make(struct broker *b)
 		why = r < 0 ? strerror(-r) : NULL;
 	}
 	if (why != NULL) {
-		log_error(
-			"%s is not written: %s; the envelopes are in %s (try "
-			"again: sentry-profctl convert %s -o %s)",
-			path, why, b->output.path,
-			shell_word(b->output.path, words[0], sizeof(words[0])),
-			shell_word(path, words[1], sizeof(words[1])));
+		log_error("%s is not written: %s; the envelopes are in %s (try "
+			  "again: sentry-profctl convert %s -o %s)",
+			  path, why, b->output.path,
+			  shell_word(b->output.path, words[0], sizeof(words[0])),
+			  shell_word(path, words[1], sizeof(words[1])));
 		return;
 	}
 	close_fd(&p->fd);
@@ -223,9 +212,8 @@ void picture_make(struct broker *b)
 static void name_converter(const char *argv0, char ret[PATH_MAX])
 {
 	const char *slash = strrchr(argv0, '/');
-	const int n =
-		snprintf(ret, PATH_MAX, "%.*s" CONVERTER,
-			 slash == NULL ? 0 : (int)(slash + 1 - argv0), argv0);
+	const int n = snprintf(ret, PATH_MAX, "%.*s" CONVERTER,
+			       slash == NULL ? 0 : (int)(slash + 1 - argv0), argv0);
 
 	if (slash == NULL || n < 0 || n >= PATH_MAX || access(ret, X_OK) < 0)
 		(void)snprintf(ret, PATH_MAX, CONVERTER);
@@ -245,10 +233,9 @@ void picture_tell_next(const struct broker *b)
 	if (b->picture.is_made)
 		ending_tell_next(format, path, b->options.output);
 	else if (format == NULL)
-		(void)fprintf(
-			stderr, "to see it: %s convert %s -o profile.html\n",
-			shell_word(path, words[0], sizeof(words[0])),
-			shell_word(b->output.path, words[1], sizeof(words[1])));
+		(void)fprintf(stderr, "to see it: %s convert %s -o profile.html\n",
+			      shell_word(path, words[0], sizeof(words[0])),
+			      shell_word(b->output.path, words[1], sizeof(words[1])));
 }
 
 void picture_close(struct picture *p)

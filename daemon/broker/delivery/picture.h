@@ -48,8 +48,7 @@ const struct ending *picture_format(const char *path);
  * gives up its own. path stays in use. On a fault prints one line and returns
  * -errno.
  */
-must_check int picture_open(struct picture *p, const char *path,
-			    struct output *ret_output);
+must_check int picture_open(struct picture *p, const char *path, struct output *ret_output);
 
 /*
  * Makes the file, when all envelopes are written. Runs the loop meanwhile; a

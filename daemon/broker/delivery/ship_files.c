@@ -21,8 +21,7 @@ static int open_spool(struct broker *b)
 
 	if (given[0] == '\0')
 		path = geteuid() == 0 ? SPOOL_DIR_DEFAULT : "none";
-	if (!b->has_dsn || strcmp(path, "none") == 0 ||
-	    b->options.check_servers)
+	if (!b->has_dsn || strcmp(path, "none") == 0 || b->options.check_servers)
 		return 0;
 	if (geteuid() == 0)
 		account_ids(ACCOUNT_SHIP, &uid, &gid);
@@ -34,8 +33,7 @@ static int open_spool(struct broker *b)
 		return 0;
 	}
 	if (r < 0 && given[0] == '\0') {
-		log_warning("no spool in %s: %s: chunks wait in memory", path,
-			    strerror(-r));
+		log_warning("no spool in %s: %s: chunks wait in memory", path, strerror(-r));
 		return 0;
 	}
 	if (r < 0)
@@ -44,8 +42,7 @@ static int open_spool(struct broker *b)
 }
 
 /* With our rights: the key may be root's alone. */
-static int open_certificates(const struct broker *b, bool is_start,
-			     int ret_fds[INIT_FILE_N])
+static int open_certificates(const struct broker *b, bool is_start, int ret_fds[INIT_FILE_N])
 {
 	const struct config *c = &b->options.config;
 	const struct {
@@ -59,16 +56,13 @@ static int open_certificates(const struct broker *b, bool is_start,
 
 	for (size_t i = INIT_CA_CERTS; i < INIT_FILE_N; i++) {
 		const char *path = files[i].path;
-		int r = path[0] == '\0' ? 0
-					: config_files_open(path, &ret_fds[i]);
+		int r = path[0] == '\0' ? 0 : config_files_open(path, &ret_fds[i]);
 
 		/* config_files_check has warned of it, as at a reload. */
-		if (r < 0 && is_start && i == INIT_CA_CERTS &&
-		    c->ca_certs_by_variable)
+		if (r < 0 && is_start && i == INIT_CA_CERTS && c->ca_certs_by_variable)
 			continue;
 		if (r < 0 && is_start)
-			log_error("%s %s: %s", files[i].key, path,
-				  strerror(-r));
+			log_error("%s %s: %s", files[i].key, path, strerror(-r));
 		if (r < 0)
 			return r;
 	}
@@ -85,8 +79,7 @@ int ship_files_open(struct broker *b)
 bool ship_files_has(const struct ship *s, size_t file)
 {
 	/* The others are for servers of Sentry's: Spotlight is none. */
-	return s->child.broker->ship_fds[file] >= 0 &&
-	       (!s->is_spotlight || file == INIT_CA_CERTS);
+	return s->child.broker->ship_fds[file] >= 0 && (!s->is_spotlight || file == INIT_CA_CERTS);
 }
 
 static void send_certificates(const struct broker *b, struct ship *s)

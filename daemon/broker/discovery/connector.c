@@ -36,8 +36,7 @@
  */
 static int set_filter(int fd)
 {
-#define IF(what, yes, no) \
-	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htonl(what), (yes), (no))
+#define IF(what, yes, no) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htonl(what), (yes), (no))
 	struct sock_filter code[] = {
 		LOAD(EVENT + offsetof(struct proc_event, what)),
 		IF(0, 4, 0), /* the answer */
@@ -66,10 +65,8 @@ static int set_filter(int fd)
 		.filter = code,
 	};
 
-	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program,
-			  sizeof(program)) < 0
-		       ? -errno
-		       : 0;
+	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) < 0 ? -errno
+											   : 0;
 }
 
 static int ask(int fd, enum proc_cn_mcast_op op)
@@ -94,8 +91,7 @@ static int ask(int fd, enum proc_cn_mcast_op op)
 
 static int set_up(int fd)
 {
-	const struct sockaddr_nl address = {.nl_family = AF_NETLINK,
-					    .nl_groups = CN_IDX_PROC};
+	const struct sockaddr_nl address = {.nl_family = AF_NETLINK, .nl_groups = CN_IDX_PROC};
 	const int bytes = BUFFER_BYTES;
 	int r = set_filter(fd);
 
@@ -111,8 +107,7 @@ static int set_up(int fd)
 
 int connector_open(int *ret_fd)
 {
-	int fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
-			NETLINK_CONNECTOR);
+	int fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_CONNECTOR);
 	int r;
 
 	if (fd < 0)
@@ -159,14 +154,12 @@ bool connector_parse(const void *message, size_t n, struct connector_event *ret)
 		ret->pid = event.event_data.fork.child_tgid;
 		return event.event_data.fork.child_pid == ret->pid;
 	}
-	ret->what = event.what == PROC_EVENT_EXEC ? CONNECTOR_EXEC
-						  : CONNECTOR_CHANGE;
+	ret->what = event.what == PROC_EVENT_EXEC ? CONNECTOR_EXEC : CONNECTOR_CHANGE;
 	/* All begin with process_pid and process_tgid. */
 	ret->pid = event.event_data.exec.process_tgid;
 	if (event.what == PROC_EVENT_EXEC)
 		return true;
-	return (event.what == PROC_EVENT_UID ||
-		event.what == PROC_EVENT_COMM) &&
+	return (event.what == PROC_EVENT_UID || event.what == PROC_EVENT_COMM) &&
 	       event.event_data.id.process_pid == ret->pid;
 }
 
@@ -195,11 +188,10 @@ int connector_read(int fd, connector_fn fn, void *ctx)
 
 		for (size_t i = 0; i < BATCH; i++) {
 			parts[i] = (struct iovec){bytes[i], sizeof(bytes[i])};
-			m[i] = (struct mmsghdr){
-				.msg_hdr = {.msg_name = &from[i],
-					    .msg_namelen = sizeof(from[i]),
-					    .msg_iov = &parts[i],
-					    .msg_iovlen = 1}};
+			m[i] = (struct mmsghdr){.msg_hdr = {.msg_name = &from[i],
+							    .msg_namelen = sizeof(from[i]),
+							    .msg_iov = &parts[i],
+							    .msg_iovlen = 1}};
 		}
 		n = recvmmsg(fd, m, BATCH, MSG_DONTWAIT, NULL);
 		if (n < 0 && errno != ENOBUFS)

@@ -37,8 +37,7 @@ must_check int connector_open(int *ret_fd);
 void connector_close(int *fd);
 
 /* A message of the kernel's. False if it is none that we want. */
-bool connector_parse(const void *message, size_t n,
-		     struct connector_event *ret);
+bool connector_parse(const void *message, size_t n, struct connector_event *ret);
 
 /*
  * Calls fn for each event that is there, up to some thousand. Never waits.

@@ -49,8 +49,8 @@ struct discovery {
 	bool wants_users;      /* a section asks who the user is */
 };
 
-static void on_identified(void *ctx, const struct sighting *s,
-			  struct process *process, size_t section);
+static void on_identified(void *ctx, const struct sighting *s, struct process *process,
+			  size_t section);
 static void on_pid_file(void *ctx, int32_t pid, int32_t before);
 
 int discovery_new(struct broker *b, struct discovery **ret)
@@ -85,8 +85,7 @@ int discovery_start(struct discovery *d)
 	if (r == 0)
 		r = pid_files_new(d->files, on_pid_file, d, &d->pid_files);
 	if (r == 0)
-		r = identify_new(d->files, d->pid_files, on_identified, d,
-				 &d->identify);
+		r = identify_new(d->files, d->pid_files, on_identified, d, &d->identify);
 	if (r == 0) {
 		sections_init(&d->sections, d->files);
 		discovery_by_config(d);
@@ -128,8 +127,7 @@ void discovery_by_config(struct discovery *d)
 	d->min_age_ns = UINT64_MAX;
 	d->wants_users = false;
 	for (size_t k = 0; k < c->n_targets; k++) {
-		d->min_age_ns = min_u64(d->min_age_ns,
-					c->targets[k].min_age_s * NS_PER_SEC);
+		d->min_age_ns = min_u64(d->min_age_ns, c->targets[k].min_age_s * NS_PER_SEC);
 		d->wants_users |= c->targets[k].uid != CONFIG_UID_ANY;
 	}
 	identify_by(d->identify, c);
@@ -145,8 +143,7 @@ void discovery_by_config(struct discovery *d)
 
 static bool is_busy(const struct discovery *d)
 {
-	return d->is_busy || d->dir != NULL ||
-	       (d->was_full && identify_has_room(d->identify));
+	return d->is_busy || d->dir != NULL || (d->was_full && identify_has_room(d->identify));
 }
 
 uint64_t discovery_wait_ms(const struct discovery *d)
@@ -178,8 +175,7 @@ int32_t discovery_pid_file(const struct discovery *d, const char *path)
 	return pid_files_pid(d->pid_files, path);
 }
 
-void discovery_reaped(struct discovery *d, int32_t pid,
-		      const struct rusage *usage)
+void discovery_reaped(struct discovery *d, int32_t pid, const struct rusage *usage)
 {
 	if (d->files != NULL)
 		files_reaped(d->files, pid, usage);
@@ -195,13 +191,10 @@ static void note(struct discovery *d, const struct sighting *s)
 }
 
 /* It is looked at when it is old enough for some section. */
-static void sight(struct discovery *d, int32_t pid, enum sighting_of of,
-		  uint64_t born_ns)
+static void sight(struct discovery *d, int32_t pid, enum sighting_of of, uint64_t born_ns)
 {
-	struct sighting s = {.pid = pid,
-			     .of = of,
-			     .born_ns = born_ns,
-			     .due_ns = born_ns + d->min_age_ns};
+	struct sighting s = {
+		.pid = pid, .of = of, .born_ns = born_ns, .due_ns = born_ns + d->min_age_ns};
 
 	/* What is profiled already may be something else now. */
 	if (of == SIGHTING_EXEC && instance_of_pid(d->broker, pid) != NULL)
@@ -250,8 +243,7 @@ static uint64_t born_ns(uint64_t start_ticks)
 {
 	const uint64_t tick_ns = NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK);
 	const uint64_t boot_ns = clock_boot_ns(), mono_ns = clock_mono_ns();
-	const uint64_t age_ns =
-		boot_ns - min_u64(boot_ns, start_ticks * tick_ns);
+	const uint64_t age_ns = boot_ns - min_u64(boot_ns, start_ticks * tick_ns);
 
 	return mono_ns - min_u64(mono_ns, age_ns);
 }
@@ -332,8 +324,7 @@ static void on_pid_file(void *ctx, int32_t pid, int32_t before)
 	/* Who is not named any more may still end as it was. */
 	if (before != 0 && before != pid)
 		discovery_doubt(d, before);
-	if (instance_of_pid(d->broker, pid) == NULL &&
-	    process_glance(pid, &now))
+	if (instance_of_pid(d->broker, pid) == NULL && process_glance(pid, &now))
 		sight(d, pid, SIGHTING_OTHER, born_ns(now.start_ticks));
 }
 
@@ -367,12 +358,10 @@ static void look_again(struct discovery *d, const struct sighting *s)
 	note(d, &again);
 }
 
-static bool is_of(const struct broker *b, const struct instance *i,
-		  size_t section)
+static bool is_of(const struct broker *b, const struct instance *i, size_t section)
 {
 	return section < b->options.config.n_targets &&
-	       strcmp(b->options.config.targets[section].name,
-		      i->config.name) == 0;
+	       strcmp(b->options.config.targets[section].name, i->config.name) == 0;
 }
 
 /* For lack of memory or descriptors nothing is known of it yet. */
@@ -385,8 +374,7 @@ static void postpone(struct discovery *d, const struct sighting *s)
 }
 
 /* An identify_fn. What came meanwhile may have made the answer obsolete. */
-static void on_identified(void *ctx, const struct sighting *s,
-			  struct process *p, size_t section)
+static void on_identified(void *ctx, const struct sighting *s, struct process *p, size_t section)
 {
 	struct discovery *d = ctx;
 	struct broker *b = d->broker;
@@ -403,20 +391,16 @@ static void on_identified(void *ctx, const struct sighting *s,
 		known = NULL;
 	}
 	/* Who was named is profiled whatever it runs. */
-	if (known != NULL && instance_has_section(known) &&
-	    !is_of(b, known, section)) {
+	if (known != NULL && instance_has_section(known) && !is_of(b, known, section)) {
 		instance_becomes(known, INSTANCE_REMOVED);
 		known = NULL;
 	}
 	if (known == NULL && section == IDENTIFY_NOT_YET)
 		look_again(d, s);
-	if (known != NULL || section >= IDENTIFY_NOT_YET ||
-	    !process_is_alive(p->pidfd))
+	if (known != NULL || section >= IDENTIFY_NOT_YET || !process_is_alive(p->pidfd))
 		return;
 	later.of = SIGHTING_OTHER;
-	later.due_ns =
-		s->born_ns +
-		b->options.config.targets[section].min_age_s * NS_PER_SEC;
+	later.due_ns = s->born_ns + b->options.config.targets[section].min_age_s * NS_PER_SEC;
 	if (later.due_ns > clock_mono_ns()) {
 		note(d, &later);
 		return;
@@ -446,8 +430,7 @@ static void look(struct discovery *d, const struct sighting *s)
 	is_known = known != NULL && s->of != SIGHTING_EXEC &&
 		   known->start_ticks == process.start_ticks;
 	if (fault == PROCESS_LACK ||
-	    (is_there && !is_own(&process) && !is_known &&
-	     identify(d->identify, s, &process) < 0))
+	    (is_there && !is_own(&process) && !is_known && identify(d->identify, s, &process) < 0))
 		postpone(d, s);
 	close_fd(&process.pidfd);
 }

@@ -69,8 +69,7 @@ uint64_t discovery_used_ns(const struct discovery *d);
 bool discovery_is_told(const struct discovery *d);
 
 /* A child of ours that nobody else knows has ended: files_reaped. */
-void discovery_reaped(struct discovery *d, int32_t pid,
-		      const struct rusage *usage);
+void discovery_reaped(struct discovery *d, int32_t pid, const struct rusage *usage);
 
 /* What reads command lines and pid files; NULL before discovery_start. */
 struct files *discovery_files(const struct discovery *d);

@@ -44,15 +44,14 @@ struct identify {
 	size_t n_asked;
 };
 
-int identify_new(struct files *files, const struct pid_files *pid_files,
-		 identify_fn fn, void *ctx, struct identify **ret)
+int identify_new(struct files *files, const struct pid_files *pid_files, identify_fn fn, void *ctx,
+		 struct identify **ret)
 {
 	struct identify *id = calloc(1, sizeof(*id));
 
 	if (id == NULL)
 		return -ENOMEM;
-	*id = (struct identify){
-		.files = files, .pid_files = pid_files, .fn = fn, .ctx = ctx};
+	*id = (struct identify){.files = files, .pid_files = pid_files, .fn = fn, .ctx = ctx};
 	*ret = id;
 	return 0;
 }
@@ -113,8 +112,7 @@ void identify_read_cgroup(int32_t pid, char ret[PATH_MAX])
 {
 	static char text[CGROUP_TEXT_MAX];
 
-	if (small_file_read(AT_FDCWD, procfs_path(pid, "cgroup").text, text,
-			    sizeof(text)) < 0 ||
+	if (small_file_read(AT_FDCWD, procfs_path(pid, "cgroup").text, text, sizeof(text)) < 0 ||
 	    !facts_cgroup(text, strlen(text), ret, PATH_MAX))
 		ret[0] = '\0';
 }
@@ -147,8 +145,8 @@ static void forget(const struct question *q)
 }
 
 /* ctx is the question; fd a copy of what was read. */
-static void on_cmdline(void *ctx, const struct msg_want *want, int error,
-		       int fd, const struct file_shown *file)
+static void on_cmdline(void *ctx, const struct msg_want *want, int error, int fd,
+		       const struct file_shown *file)
 {
 	struct question *q = ctx;
 	ssize_t n = 0;
@@ -172,8 +170,7 @@ static void on_cmdline(void *ctx, const struct msg_want *want, int error,
 static int ask_cmdline(struct question *q)
 {
 	const struct msg_want want = {.kind = WANT_CMDLINE};
-	int r = files_request(q->id->files, &want, q->process.pid,
-			      q->process.pidfd, on_cmdline, q);
+	int r = files_request(q->id->files, &want, q->process.pid, q->process.pidfd, on_cmdline, q);
 
 	if (r == 0)
 		remember(q);
@@ -195,8 +192,7 @@ static bool learn(struct question *q, const struct target_config *t)
 	} else if ((wants.cgroup || wants.container) && q->facts.cgroup == NULL)
 		read_cgroup(q);
 	else if (wants.pid_file && q->facts.pid_file_pid < 0)
-		q->facts.pid_file_pid =
-			pid_files_pid(q->id->pid_files, t->pid_file);
+		q->facts.pid_file_pid = pid_files_pid(q->id->pid_files, t->pid_file);
 	else {
 		if (ask_cmdline(q) < 0)
 			answer(q, IDENTIFY_LATER);
@@ -236,8 +232,7 @@ static void go_on(struct question *q)
 	answer(q, q->may_become ? IDENTIFY_NOT_YET : IDENTIFY_NONE);
 }
 
-int identify(struct identify *id, const struct sighting *s,
-	     struct process *process)
+int identify(struct identify *id, const struct sighting *s, struct process *process)
 {
 	struct question *q = malloc(sizeof(*q));
 

@@ -34,12 +34,11 @@ struct identify;
  * or one of these. The pidfd is closed after the call, unless the callee takes
  * it (process_take_pidfd).
  */
-typedef void (*identify_fn)(void *ctx, const struct sighting *s,
-			    struct process *process, size_t section);
+typedef void (*identify_fn)(void *ctx, const struct sighting *s, struct process *process,
+			    size_t section);
 
 /* files: a struct of its own, so that nobody else waits for strangers. */
-must_check int identify_new(struct files *files,
-			    const struct pid_files *pid_files, identify_fn fn,
+must_check int identify_new(struct files *files, const struct pid_files *pid_files, identify_fn fn,
 			    void *ctx, struct identify **ret);
 /*
  * Takes NULL. Drops what waits for a command line, of which files must have
@@ -68,8 +67,7 @@ bool identify_has_room(const struct identify *id);
  * there is room. The answer may come within the call; if it comes later, the
  * pidfd is taken out of process. Returns 0 or -ENOMEM.
  */
-must_check int identify(struct identify *id, const struct sighting *s,
-			struct process *process);
+must_check int identify(struct identify *id, const struct sighting *s, struct process *process);
 
 /* A process's link exe, and its cgroup; "" where it cannot be read. */
 void identify_read_exe(int32_t pid, char ret[PATH_MAX]);

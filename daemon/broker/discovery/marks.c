@@ -26,15 +26,13 @@ static bool is_same(struct marks *m, uint64_t key, uint32_t now, bool *ret_new)
 	return !*ret_new && before == now;
 }
 
-enum mark_change marks_compare(struct marks *m, int32_t pid, uint32_t mark,
-			       uint32_t uid)
+enum mark_change marks_compare(struct marks *m, int32_t pid, uint32_t mark, uint32_t uid)
 {
 	const uint64_t key = (uint64_t)pid;
 	bool is_new, has_no_user;
 	bool same = is_same(m, key, mark, &is_new);
-	bool same_user = uid == MARKS_NO_USER ||
-			 is_same(m, key | USER_OF, uid, &has_no_user) ||
-			 has_no_user;
+	bool same_user =
+		uid == MARKS_NO_USER || is_same(m, key | USER_OF, uid, &has_no_user) || has_no_user;
 
 	if (is_new)
 		return MARK_NEW;

@@ -31,8 +31,7 @@ void marks_fini(struct marks *m);
  * A process as it is now: mark is struct process_glance's. Without memory it is
  * new each time.
  */
-enum mark_change marks_compare(struct marks *m, int32_t pid, uint32_t mark,
-			       uint32_t uid);
+enum mark_change marks_compare(struct marks *m, int32_t pid, uint32_t mark, uint32_t uid);
 
 /* The reading has ended: who was not in it is forgotten. */
 void marks_turn(struct marks *m);

@@ -28,8 +28,7 @@ struct pid_files {
 	uint64_t now_ns;
 };
 
-int pid_files_new(struct files *files, pid_files_fn fn, void *ctx,
-		  struct pid_files **ret)
+int pid_files_new(struct files *files, pid_files_fn fn, void *ctx, struct pid_files **ret)
 {
 	struct pid_files *p = calloc(1, sizeof(*p));
 
@@ -57,8 +56,7 @@ void pid_files_free(struct pid_files *p)
 	free(p);
 }
 
-static const struct pid_file *find(const struct pid_file *v, size_t n,
-				   const char *path)
+static const struct pid_file *find(const struct pid_file *v, size_t n, const char *path)
 {
 	for (size_t i = 0; i < n; i++)
 		if (strcmp(v[i].path, path) == 0)
@@ -138,8 +136,7 @@ void pid_files_read(struct pid_files *p, uint64_t now_ns)
 			continue;
 		/* Without memory for it the next second serves. */
 		f->is_asked = true;
-		if (files_request_path(p->files, WANT_PID_FILE, f->path,
-				       on_read, f) < 0)
+		if (files_request_path(p->files, WANT_PID_FILE, f->path, on_read, f) < 0)
 			f->is_asked = false;
 	}
 }

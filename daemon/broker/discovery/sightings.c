@@ -19,8 +19,7 @@ void sightings_fini(struct sightings *s)
 
 static int make_room(struct sightings *s)
 {
-	return s->n == SIGHTINGS_MAX ? -ENOSPC
-				     : array_grow(s->v, s->n, s->size);
+	return s->n == SIGHTINGS_MAX ? -ENOSPC : array_grow(s->v, s->n, s->size);
 }
 
 static void merge(struct sighting *known, const struct sighting *new)

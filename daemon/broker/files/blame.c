@@ -40,8 +40,7 @@ void blame_end(struct unwind *u)
  */
 static bool is_own_fault(int status)
 {
-	static const int signals[] = {SIGSEGV, SIGBUS, SIGABRT, SIGILL,
-				      SIGFPE,  SIGSYS, SIGXCPU};
+	static const int signals[] = {SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE, SIGSYS, SIGXCPU};
 
 	if (WIFEXITED(status))
 		return WEXITSTATUS(status) != 0;
@@ -86,17 +85,14 @@ static bool is_image(const struct msg_want *want)
 	       want->kind == WANT_DEBUG_LINK;
 }
 
-int blame_hand(struct broker *b, const struct unwind *u,
-	       const struct msg_want *want, const struct file_shown *file,
-	       uint32_t *ret_number)
+int blame_hand(struct broker *b, const struct unwind *u, const struct msg_want *want,
+	       const struct file_shown *file, uint32_t *ret_number)
 {
 	uint32_t number = 0;
 
 	if (is_image(want))
-		number = (uint32_t)siphash(b->files_key, &file->identity,
-					   sizeof(file->identity));
-	if (number != 0 && b->deadly != NULL &&
-	    deadly_is_left_out(b->deadly, u->uid, number, file))
+		number = (uint32_t)siphash(b->files_key, &file->identity, sizeof(file->identity));
+	if (number != 0 && b->deadly != NULL && deadly_is_left_out(b->deadly, u->uid, number, file))
 		return -EACCES;
 	*ret_number = number;
 	return 0;

@@ -13,8 +13,7 @@ static struct deadly_file *find(struct deadly *d, uint32_t uid, uint32_t number)
 	return NULL;
 }
 
-static bool is_older(const struct deadly_file *f,
-		     const struct deadly_file *best)
+static bool is_older(const struct deadly_file *f, const struct deadly_file *best)
 {
 	return best == NULL || f->at < best->at;
 }
@@ -74,8 +73,7 @@ static bool is_named(const struct deadly_file *f)
 	return f->deaths >= DEADLY_DEATHS && f->file.name[0] != '\0';
 }
 
-const struct deadly_file *deadly_next(const struct deadly *d,
-				      const struct deadly_file *f)
+const struct deadly_file *deadly_next(const struct deadly *d, const struct deadly_file *f)
 {
 	size_t i = f == NULL ? 0 : (size_t)(f - d->v) + 1;
 
@@ -88,8 +86,7 @@ size_t deadly_left_out(const struct deadly *d)
 {
 	size_t n = 0;
 
-	for (const struct deadly_file *f = deadly_next(d, NULL); f != NULL;
-	     f = deadly_next(d, f))
+	for (const struct deadly_file *f = deadly_next(d, NULL); f != NULL; f = deadly_next(d, f))
 		n++;
 	return n;
 }

@@ -51,8 +51,7 @@ bool deadly_is_left_out(struct deadly *d, uint32_t uid, uint32_t number,
 
 /* The next one that is left out, the first for NULL; NULL after the last, and
  * where d is NULL. */
-const struct deadly_file *deadly_next(const struct deadly *d,
-				      const struct deadly_file *f);
+const struct deadly_file *deadly_next(const struct deadly *d, const struct deadly_file *f);
 size_t deadly_left_out(const struct deadly *d);
 
 /* Nothing is known of any. */

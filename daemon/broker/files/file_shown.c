@@ -8,8 +8,7 @@
 
 #include "lib/base/procfs.h"
 
-int file_shown_of(int fd, int32_t pid, uint64_t start, uint64_t end,
-		  struct file_shown *ret)
+int file_shown_of(int fd, int32_t pid, uint64_t start, uint64_t end, struct file_shown *ret)
 {
 	/* The helper's own (daemon/process/open.c). */
 	static const char copy[] = "/memfd:copy";
@@ -29,8 +28,7 @@ int file_shown_of(int fd, int32_t pid, uint64_t start, uint64_t end,
 			.inode = start,
 			.size = end - start,
 		};
-		(void)snprintf(ret->name, sizeof(ret->name),
-			       "memory of process %d", pid);
+		(void)snprintf(ret->name, sizeof(ret->name), "memory of process %d", pid);
 		return 0;
 	}
 	ret->identity = file_identity_of(&st);

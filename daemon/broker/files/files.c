@@ -77,8 +77,7 @@ static void drop_helper(struct files *f, bool hangs)
 
 static uint64_t time_ns(const struct timeval *time)
 {
-	return (uint64_t)time->tv_sec * NS_PER_SEC +
-	       (uint64_t)time->tv_usec * NS_PER_US;
+	return (uint64_t)time->tv_sec * NS_PER_SEC + (uint64_t)time->tv_usec * NS_PER_US;
 }
 
 void files_reaped(struct files *f, int32_t pid, const struct rusage *usage)
@@ -142,13 +141,11 @@ __attribute__((noreturn)) static void help(int fd)
 		order = (const void *)m.bytes;
 		answer.error = -open_for(order, &opened);
 		if (answer.error == 0)
-			answer.error =
-				-file_shown_of(opened, order->pid, order->start,
-					       order->end, &answer.file);
+			answer.error = -file_shown_of(opened, order->pid, order->start, order->end,
+						      &answer.file);
 		if (answer.error != 0)
 			close_fd(&opened);
-		if (ipc_send(fd, &answer, sizeof(answer), &opened,
-			     answer.error == 0 ? 1 : 0) < 0)
+		if (ipc_send(fd, &answer, sizeof(answer), &opened, answer.error == 0 ? 1 : 0) < 0)
 			_exit(0);
 		close_fd(&opened);
 	}
@@ -175,8 +172,7 @@ static int start_helper(struct files *f)
 		/* ^Z stops the broker, and no request in the middle. */
 		(void)setpgid(0, 0);
 		/* Nothing of the broker's but this socket and the terminal. */
-		if (dup2(pair[1], MSG_FD) < 0 ||
-		    close_range(MSG_FD + 1, ~0u, 0) < 0)
+		if (dup2(pair[1], MSG_FD) < 0 || close_range(MSG_FD + 1, ~0u, 0) < 0)
 			_exit(1);
 		help(MSG_FD);
 	}
@@ -186,8 +182,7 @@ static int start_helper(struct files *f)
 	return loop_add(f->loop, f->fd, on_helper, f, &f->source);
 }
 
-static void answer_first(struct files *f, int error, int fd,
-			 const struct file_shown *file)
+static void answer_first(struct files *f, int error, int fd, const struct file_shown *file)
 {
 	struct request *r = f->first;
 
@@ -215,8 +210,7 @@ static void proceed(struct files *f)
 		int r = f->fd >= 0 ? 0 : start_helper(f);
 
 		if (r == 0)
-			r = ipc_send(f->fd, &f->first->order,
-				     sizeof(f->first->order), NULL, 0);
+			r = ipc_send(f->fd, &f->first->order, sizeof(f->first->order), NULL, 0);
 		if (r == 0) {
 			f->busy = true;
 			f->since_ns = clock_mono_ns();
@@ -258,8 +252,7 @@ static void on_helper(void *ctx)
 	}
 	error = -answer->error;
 	/* Alive now: so the pid was its own when the file was opened. */
-	if (error == 0 && f->first->pidfd >= 0 &&
-	    !process_is_alive(f->first->pidfd)) {
+	if (error == 0 && f->first->pidfd >= 0 && !process_is_alive(f->first->pidfd)) {
 		close_fd(&fd);
 		error = -ESRCH;
 	}
@@ -276,18 +269,15 @@ static bool is_waiting(const struct files *f, const void *ctx)
 }
 
 /* pidfd is -1, or duplicated. */
-static int add(struct files *f, const struct msg_want *want, int32_t pid,
-	       int pidfd, files_fn fn, void *ctx)
+static int add(struct files *f, const struct msg_want *want, int32_t pid, int pidfd, files_fn fn,
+	       void *ctx)
 {
 	struct request *r = calloc(1, sizeof(*r));
 
 	if (r == NULL)
 		return -ENOMEM;
 	*r = (struct request){
-		.order = {.pid = pid,
-			  .kind = want->kind,
-			  .start = want->start,
-			  .end = want->end},
+		.order = {.pid = pid, .kind = want->kind, .start = want->start, .end = want->end},
 		.want = *want,
 		.pidfd = pidfd < 0 ? -1 : fcntl(pidfd, F_DUPFD_CLOEXEC, 0),
 		.fn = fn,
@@ -305,16 +295,16 @@ static int add(struct files *f, const struct msg_want *want, int32_t pid,
 	return 0;
 }
 
-int files_request(struct files *f, const struct msg_want *want, int32_t pid,
-		  int pidfd, files_fn fn, void *ctx)
+int files_request(struct files *f, const struct msg_want *want, int32_t pid, int pidfd, files_fn fn,
+		  void *ctx)
 {
 	if (pidfd < 0 || want_check(want) != WANT_GOOD || is_waiting(f, ctx))
 		return -EINVAL;
 	return add(f, want, pid, pidfd, fn, ctx);
 }
 
-int files_request_path(struct files *f, enum want_kind kind, const char *path,
-		       files_fn fn, void *ctx)
+int files_request_path(struct files *f, enum want_kind kind, const char *path, files_fn fn,
+		       void *ctx)
 {
 	struct msg_want want = {.kind = kind};
 	const size_t n = strlen(path);
@@ -342,8 +332,7 @@ static bool helper_hangs(const struct files *f, uint64_t now_ns)
 	/* It was us who were away, stopped by a signal. */
 	if (poll(&answer, 1, 0) > 0)
 		return false;
-	return !process_is_running(f->pid) ||
-	       waited_ns >= FILES_BUSY_MS * NS_PER_MS;
+	return !process_is_running(f->pid) || waited_ns >= FILES_BUSY_MS * NS_PER_MS;
 }
 
 void files_check(struct files *f)

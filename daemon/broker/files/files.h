@@ -26,8 +26,8 @@ struct files;
  * The answer: 0 and a descriptor, now the callee's, of file; or an errno, -1
  * and NULL. -ETIMEDOUT: the target made the helper hang.
  */
-typedef void (*files_fn)(void *ctx, const struct msg_want *want, int error,
-			 int fd, const struct file_shown *file);
+typedef void (*files_fn)(void *ctx, const struct msg_want *want, int error, int fd,
+			 const struct file_shown *file);
 
 must_check int files_new(struct loop *loop, struct files **ret);
 void files_free(struct files *f); /* takes NULL; pending ones are dropped */
@@ -40,16 +40,16 @@ void files_free(struct files *f); /* takes NULL; pending ones are dropped */
  * if want_check() says something else than WANT_GOOD or ctx has a request
  * without an answer, -ENOMEM, or an error of the duplication.
  */
-must_check int files_request(struct files *f, const struct msg_want *want,
-			     int32_t pid, int pidfd, files_fn fn, void *ctx);
+must_check int files_request(struct files *f, const struct msg_want *want, int32_t pid, int pidfd,
+			     files_fn fn, void *ctx);
 
 /*
  * The same for WANT_PID_FILE (the beginning of a pid file) and WANT_EXE_LINK,
  * which no process is pinned for: path is the configuration's, shorter than
  * MSG_NAME_MAX.
  */
-must_check int files_request_path(struct files *f, enum want_kind kind,
-				  const char *path, files_fn fn, void *ctx);
+must_check int files_request_path(struct files *f, enum want_kind kind, const char *path,
+				  files_fn fn, void *ctx);
 
 /*
  * The last helper that was killed because it hung, as long as it is not reaped;

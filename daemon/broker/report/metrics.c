@@ -29,8 +29,8 @@ enum kind { GAUGE, COUNTER, HISTOGRAM, INFO };
  * unit: NULL, or the end of the name. A family of OpenMetrics has its samples'
  * name without a suffix; one of Prometheus' format has the whole name.
  */
-static void family(const struct text *t, const char *name, enum kind kind,
-		   const char *unit, const char *help)
+static void family(const struct text *t, const char *name, enum kind kind, const char *unit,
+		   const char *help)
 {
 	static const struct {
 		const char *open, *plain, *suffix;
@@ -49,8 +49,8 @@ static void family(const struct text *t, const char *name, enum kind kind,
 	fprintf(t->out, "# HELP sentry_profd_%s%s %s\n", name, suffix, help);
 }
 
-static void labeled(const struct text *t, const char *name, const char *label,
-		    const char *value, uint64_t n)
+static void labeled(const struct text *t, const char *name, const char *label, const char *value,
+		    uint64_t n)
 {
 	fprintf(t->out, "sentry_profd_%s{%s=\"%s\"} %llu\n", name, label, value,
 		(unsigned long long)n);
@@ -68,22 +68,18 @@ static void put_processes(const struct text *t, struct broker *b)
 	for (size_t i = 0; i < b->n_instances; i++)
 		profiled += b->instances[i]->target != NULL;
 	family(t, "build", INFO, NULL, "The version that runs.");
-	fprintf(t->out, "sentry_profd_build_info{version=\"%s\"} 1\n",
-		SENTRY_PROFD_VERSION);
-	family(t, "processes", GAUGE, NULL,
-	       "Processes that the configuration describes.");
+	fprintf(t->out, "sentry_profd_build_info{version=\"%s\"} 1\n", SENTRY_PROFD_VERSION);
+	family(t, "processes", GAUGE, NULL, "Processes that the configuration describes.");
 	labeled(t, "processes", "state", "profiled", profiled);
-	labeled(t, "processes", "state", "not_profiled",
-		b->n_instances - profiled);
+	labeled(t, "processes", "state", "not_profiled", b->n_instances - profiled);
 }
 
 /* A name has no character that a label would have to escape. */
-static void of_section(const struct text *t, const char *name,
-		       const struct section *section, const char *label,
-		       const char *value, uint64_t n)
+static void of_section(const struct text *t, const char *name, const struct section *section,
+		       const char *label, const char *value, uint64_t n)
 {
-	fprintf(t->out, "sentry_profd_%s{section=\"%s\",%s=\"%s\"} %llu\n",
-		name, section->name, label, value, (unsigned long long)n);
+	fprintf(t->out, "sentry_profd_%s{section=\"%s\",%s=\"%s\"} %llu\n", name, section->name,
+		label, value, (unsigned long long)n);
 }
 
 static uint64_t sum_of(const uint64_t *v, size_t n)
@@ -105,22 +101,18 @@ static void put_sections(const struct text *t, const struct broker *b)
 	for (size_t k = 0; k < s->n; k++) {
 		const struct section *section = &s->v[k];
 
-		of_section(t, "section_processes", section, "state", "profiled",
-			   section->profiled);
-		of_section(t, "section_processes", section, "state",
-			   "not_profiled",
+		of_section(t, "section_processes", section, "state", "profiled", section->profiled);
+		of_section(t, "section_processes", section, "state", "not_profiled",
 			   section->instances - section->profiled);
 	}
-	family(t, "section_samples", COUNTER, NULL,
-	       "Samples of its processes.");
+	family(t, "section_samples", COUNTER, NULL, "Samples of its processes.");
 	for (size_t k = 0; k < s->n; k++) {
 		const struct capture_counters *c = &f.capture;
 
 		sections_figures(&s->v[k], b, &f);
-		of_section(t, "section_samples_total", &s->v[k], "outcome",
-			   "taken", c->captured + c->repeated + c->filled);
-		of_section(t, "section_samples_total", &s->v[k], "outcome",
-			   "missed",
+		of_section(t, "section_samples_total", &s->v[k], "outcome", "taken",
+			   c->captured + c->repeated + c->filled);
+		of_section(t, "section_samples_total", &s->v[k], "outcome", "missed",
 			   f.missed_no_capture + sum_of(c->missed, MISSED_N));
 	}
 	family(t, "section_chunks", COUNTER, NULL,
@@ -129,14 +121,10 @@ static void put_sections(const struct text *t, const struct broker *b)
 		const struct chunk_counts *c = &f.chunks;
 
 		sections_figures(&s->v[k], b, &f);
-		of_section(t, "section_chunks_total", &s->v[k], "outcome",
-			   "sent", c->sent);
-		of_section(t, "section_chunks_total", &s->v[k], "outcome",
-			   "written", c->written);
-		of_section(t, "section_chunks_total", &s->v[k], "outcome",
-			   "spooled", c->spooled);
-		of_section(t, "section_chunks_total", &s->v[k], "outcome",
-			   "discarded",
+		of_section(t, "section_chunks_total", &s->v[k], "outcome", "sent", c->sent);
+		of_section(t, "section_chunks_total", &s->v[k], "outcome", "written", c->written);
+		of_section(t, "section_chunks_total", &s->v[k], "outcome", "spooled", c->spooled);
+		of_section(t, "section_chunks_total", &s->v[k], "outcome", "discarded",
 			   sum_of(c->discarded, DISCARD_REASONS_MAX));
 	}
 }
@@ -154,11 +142,9 @@ static void put_samples(const struct text *t, const struct instance_figures *f)
 	labeled(t, "samples_total", "kind", "filled", c->filled);
 	family(t, "missed", COUNTER, NULL, "Samples that were not.");
 	for (size_t i = 0; i < MISSED_N; i++)
-		labeled(t, "missed_total", "reason",
-			missed_reason_name((enum missed_reason)i),
+		labeled(t, "missed_total", "reason", missed_reason_name((enum missed_reason)i),
 			c->missed[i]);
-	labeled(t, "missed_total", "reason", "no_capture",
-		f->missed_no_capture);
+	labeled(t, "missed_total", "reason", "no_capture", f->missed_no_capture);
 }
 
 /* An octave each: within those, rates and percentiles are told by --stats. */
@@ -189,8 +175,8 @@ static void put_stacks(const struct text *t, const struct instance_figures *f)
 {
 	family(t, "stacks", COUNTER, NULL, "Stacks, by where they end.");
 	for (size_t e = 0; e < UNWIND_END_N; e++)
-		labeled(t, "stacks_total", "end",
-			unwind_end_name((enum unwind_end)e), f->unwind.ends[e]);
+		labeled(t, "stacks_total", "end", unwind_end_name((enum unwind_end)e),
+			f->unwind.ends[e]);
 }
 
 static void put_chunks(const struct text *t, const struct broker *b,
@@ -206,12 +192,11 @@ static void put_chunks(const struct text *t, const struct broker *b,
 	labeled(t, "chunks_total", "outcome", "written", c->written);
 	labeled(t, "chunks_total", "outcome", "spooled", c->spooled);
 	labeled(t, "chunks_total", "outcome", "idle", c->idle);
-	family(t, "chunks_discarded", COUNTER, NULL,
-	       "Chunks that arrive nowhere.");
+	family(t, "chunks_discarded", COUNTER, NULL, "Chunks that arrive nowhere.");
 	for (uint32_t i = 0; i < DISCARD_N; i++)
 		if (c->discarded[i] != 0)
-			labeled(t, "chunks_discarded_total", "reason",
-				discard_name(i), c->discarded[i]);
+			labeled(t, "chunks_discarded_total", "reason", discard_name(i),
+				c->discarded[i]);
 	family(t, "payload_bytes", COUNTER, "bytes",
 	       "Bytes of chunks, before they are compressed.");
 	plain(t, "payload_bytes_total", f->payload_bytes);
@@ -229,8 +214,7 @@ static uint64_t resident_bytes(int32_t pid)
 	char text[64];
 
 	if (pid == 0 ||
-	    small_file_read(AT_FDCWD, procfs_path(pid, "statm").text, text,
-			    sizeof(text)) < 0 ||
+	    small_file_read(AT_FDCWD, procfs_path(pid, "statm").text, text, sizeof(text)) < 0 ||
 	    sscanf(text, "%*u %llu", &pages) != 1)
 		return 0;
 	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
@@ -260,8 +244,7 @@ static void put_own(const struct text *t, const struct broker *b)
 		[USAGE_SHIP] = {.cpu_s = b->ships_gone.cpu_s},
 	};
 
-	of[USAGE_BROKER].cpu_s =
-		(double)(clock_cpu_ns() + files_used_ns(b->files)) / 1e9;
+	of[USAGE_BROKER].cpu_s = (double)(clock_cpu_ns() + files_used_ns(b->files)) / 1e9;
 	of[USAGE_BROKER].rss_bytes = resident_bytes(getpid());
 	add_child(&of[USAGE_CAPTURE], &b->capture);
 	for (size_t i = 0; i < b->n_unwinds; i++)
@@ -271,34 +254,29 @@ static void put_own(const struct text *t, const struct broker *b)
 	family(t, "cpu_seconds", COUNTER, "seconds",
 	       "Processor time of sentry-profd's own processes.");
 	for (size_t i = 0; i < USAGE_N; i++)
-		fprintf(t->out,
-			"sentry_profd_cpu_seconds_total{process=\"%s\"} %.6f\n",
-			names[i], of[i].cpu_s);
+		fprintf(t->out, "sentry_profd_cpu_seconds_total{process=\"%s\"} %.6f\n", names[i],
+			of[i].cpu_s);
 	family(t, "resident_bytes", GAUGE, "bytes", "Memory of these.");
 	for (size_t i = 0; i < USAGE_N; i++)
-		labeled(t, "resident_bytes", "process", names[i],
-			of[i].rss_bytes);
+		labeled(t, "resident_bytes", "process", names[i], of[i].rss_bytes);
 }
 
 static void put_restarts(const struct text *t, const struct broker *b)
 {
-	family(t, "restarts", COUNTER, NULL,
-	       "Processes of sentry-profd that were started again.");
+	family(t, "restarts", COUNTER, NULL, "Processes of sentry-profd that were started again.");
 	for (size_t of = 0; of < CHILD_KIND_N; of++)
 		for (size_t r = 0; r < RESTART_REASON_N; r++)
 			fprintf(t->out,
 				"sentry_profd_restarts_total{process=\"%s\","
 				"reason=\"%s\"} %llu\n",
-				child_types[of].label,
-				restart_reason_name((enum restart_reason)r),
+				child_types[of].label, restart_reason_name((enum restart_reason)r),
 				(unsigned long long)b->restarts.n[of][r]);
 }
 
-static void of_server(const struct text *t, const char *name,
-		      const struct limit_server *s, uint64_t ns)
+static void of_server(const struct text *t, const char *name, const struct limit_server *s,
+		      uint64_t ns)
 {
-	fprintf(t->out, "sentry_profd_%s{server=\"%s\"} %.3f\n", name, s->name,
-		(double)ns / 1e9);
+	fprintf(t->out, "sentry_profd_%s{server=\"%s\"} %.3f\n", name, s->name, (double)ns / 1e9);
 }
 
 /* A name has no character that a label would have to escape. */
@@ -310,15 +288,13 @@ static void put_limits(const struct text *t, const struct broker *b)
 	family(t, "rate_limited_seconds", GAUGE, "seconds",
 	       "For how long a server takes no profiles yet.");
 	for (size_t i = 0; i < n; i++)
-		of_server(t, "rate_limited_seconds", &servers[i],
-			  servers[i].limited_ns);
+		of_server(t, "rate_limited_seconds", &servers[i], servers[i].limited_ns);
 	family(t, "rate_limit_pauses", COUNTER, NULL,
 	       "Times at which nothing was sampled for that.");
 	for (size_t i = 0; i < n; i++)
 		labeled(t, "rate_limit_pauses_total", "server", servers[i].name,
 			servers[i].sum.pauses);
-	family(t, "rate_limit_paused_seconds", COUNTER, "seconds",
-	       "How long they were.");
+	family(t, "rate_limit_paused_seconds", COUNTER, "seconds", "How long they were.");
 	for (size_t i = 0; i < n; i++)
 		of_server(t, "rate_limit_paused_seconds_total", &servers[i],
 			  servers[i].sum.paused_ns);
@@ -389,8 +365,8 @@ static void put_inside(const struct text *t, struct broker *b)
 	put_servers(t, b);
 }
 
-int metrics_make(struct broker *b, const struct peer *viewer,
-		 bool is_openmetrics, int *ret_fd, uint32_t *ret_size)
+int metrics_make(struct broker *b, const struct peer *viewer, bool is_openmetrics, int *ret_fd,
+		 uint32_t *ret_size)
 {
 	struct text t = {.is_openmetrics = is_openmetrics};
 	struct instance_figures f;

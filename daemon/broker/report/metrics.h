@@ -19,8 +19,7 @@ struct broker;
  * everybody. *ret_fd is a sealed memfd of *ret_size bytes, at its start.
  * Returns 0 or -errno.
  */
-must_check int metrics_make(struct broker *b, const struct peer *viewer,
-			    bool is_openmetrics, int *ret_fd,
-			    uint32_t *ret_size);
+must_check int metrics_make(struct broker *b, const struct peer *viewer, bool is_openmetrics,
+			    int *ret_fd, uint32_t *ret_size);
 
 #endif

@@ -25,11 +25,10 @@ void progress_init(struct progress *p, bool is_quiet)
 void progress_format(const struct progress_figures *f, char ret[PROGRESS_SIZE])
 {
 	(void)snprintf(ret, PROGRESS_SIZE,
-		       "%" PRIu64 " s, %" PRIu64 " thread%s, %" PRIu64
-		       " samples, %" PRIu64 " missed, %" PRIu64 " chunk%s",
-		       f->seconds, f->threads, f->threads == 1 ? "" : "s",
-		       f->samples, f->missed, f->chunks,
-		       f->chunks == 1 ? "" : "s");
+		       "%" PRIu64 " s, %" PRIu64 " thread%s, %" PRIu64 " samples, %" PRIu64
+		       " missed, %" PRIu64 " chunk%s",
+		       f->seconds, f->threads, f->threads == 1 ? "" : "s", f->samples, f->missed,
+		       f->chunks, f->chunks == 1 ? "" : "s");
 }
 
 static void sum_up(struct broker *b, struct progress_figures *ret)
@@ -38,12 +37,8 @@ static void sum_up(struct broker *b, struct progress_figures *ret)
 
 	figures_of_all(b, &all);
 	*ret = (struct progress_figures){
-		.seconds = b->started_ns == 0
-				   ? 0
-				   : (broker_now_ns(b) - b->started_ns) /
-					     NS_PER_SEC,
-		.samples = all.capture.captured + all.capture.repeated +
-			   all.capture.filled,
+		.seconds = b->started_ns == 0 ? 0 : (broker_now_ns(b) - b->started_ns) / NS_PER_SEC,
+		.samples = all.capture.captured + all.capture.repeated + all.capture.filled,
 		.missed = all.missed_no_capture,
 		.chunks = all.chunks.made,
 	};

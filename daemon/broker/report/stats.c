@@ -14,8 +14,7 @@
 /* "name": n, with a comma before all but the first. */
 static void put_count(FILE *out, bool *first, const char *name, uint64_t n)
 {
-	fprintf(out, "%s\"%s\": %llu", *first ? "" : ", ", name,
-		(unsigned long long)n);
+	fprintf(out, "%s\"%s\": %llu", *first ? "" : ", ", name, (unsigned long long)n);
 	*first = false;
 }
 
@@ -26,8 +25,7 @@ static void put_missed(FILE *out, const struct instance_figures *f)
 	fprintf(out, "  \"missed\": {");
 	for (size_t i = 0; i < MISSED_N; i++)
 		if (f->capture.missed[i] != 0)
-			put_count(out, &first,
-				  missed_reason_name((enum missed_reason)i),
+			put_count(out, &first, missed_reason_name((enum missed_reason)i),
 				  f->capture.missed[i]);
 	if (f->missed_no_capture != 0)
 		put_count(out, &first, "no_capture", f->missed_no_capture);
@@ -45,10 +43,9 @@ static void put_unwind(FILE *out, const struct instance_figures *f)
 		(unsigned long long)(f->unwind.ends[UNWIND_END_CAPPED] +
 				     f->unwind.ends[UNWIND_END_MAX_FRAMES]));
 	for (size_t e = 0; e < UNWIND_END_N; e++)
-		if (e != UNWIND_END_ROOT && e != UNWIND_END_CAPPED &&
-		    e != UNWIND_END_MAX_FRAMES && f->unwind.ends[e] != 0)
-			put_count(out, &first,
-				  unwind_end_name((enum unwind_end)e),
+		if (e != UNWIND_END_ROOT && e != UNWIND_END_CAPPED && e != UNWIND_END_MAX_FRAMES &&
+		    f->unwind.ends[e] != 0)
+			put_count(out, &first, unwind_end_name((enum unwind_end)e),
 				  f->unwind.ends[e]);
 	fprintf(out,
 		"}, \"frame_pointer\": %llu, \"without_lines\": %llu, "
@@ -58,15 +55,14 @@ static void put_unwind(FILE *out, const struct instance_figures *f)
 		(unsigned long long)f->unwind.unknown_releases);
 }
 
-static void put_governor(FILE *out, const struct broker *b,
-			 const struct instance_figures *f, uint32_t rate_hz)
+static void put_governor(FILE *out, const struct broker *b, const struct instance_figures *f,
+			 uint32_t rate_hz)
 {
 	fprintf(out,
 		"  \"governor\": {\"cpu_budget_percent\": %u, "
 		"\"lowest_rate_hz\": %u, \"lowered_s\": %.1f, "
 		"\"exceeded_s\": %.1f, \"delayed_processes\": %llu},\n",
-		b->options.config.cpu_budget,
-		f->lowest_hz != 0 ? f->lowest_hz : rate_hz,
+		b->options.config.cpu_budget, f->lowest_hz != 0 ? f->lowest_hz : rate_hz,
 		(double)f->lowered_ns / 1e9, (double)f->exceeded_ns / 1e9,
 		(unsigned long long)b->births.delayed);
 }
@@ -77,8 +73,7 @@ static void put_discarded(FILE *out, const struct chunk_counts *chunks)
 
 	for (uint32_t i = 0; i < DISCARD_N; i++)
 		if (chunks->discarded[i] != 0)
-			put_count(out, &first, discard_name(i),
-				  chunks->discarded[i]);
+			put_count(out, &first, discard_name(i), chunks->discarded[i]);
 }
 
 static void put_chunks(FILE *out, const struct instance_figures *f)
@@ -87,49 +82,40 @@ static void put_chunks(FILE *out, const struct instance_figures *f)
 		"  \"chunks\": {\"made\": %llu, \"written\": %llu, "
 		"\"unwritten\": %llu, \"sent\": %llu, \"spooled\": %llu, "
 		"\"idle\": %llu, \"discarded\": {",
-		(unsigned long long)f->chunks.made,
-		(unsigned long long)f->chunks.written,
-		(unsigned long long)f->chunks.unwritten,
-		(unsigned long long)f->chunks.sent,
-		(unsigned long long)f->chunks.spooled,
-		(unsigned long long)f->chunks.idle);
+		(unsigned long long)f->chunks.made, (unsigned long long)f->chunks.written,
+		(unsigned long long)f->chunks.unwritten, (unsigned long long)f->chunks.sent,
+		(unsigned long long)f->chunks.spooled, (unsigned long long)f->chunks.idle);
 	put_discarded(out, &f->chunks);
 	fprintf(out, "}}");
 }
 
 /* The part that stands for each process and for their sum. */
-static void put_figures(FILE *out, const struct broker *b,
-			const struct instance_figures *f, uint32_t rate_hz)
+static void put_figures(FILE *out, const struct broker *b, const struct instance_figures *f,
+			uint32_t rate_hz)
 {
 	const struct capture_counters *c = &f->capture;
 	uint64_t end = b->ended_ns != 0 ? b->ended_ns : broker_now_ns(b);
-	double duration =
-		b->started_ns == 0 ? 0.0 : (double)(end - b->started_ns) / 1e9;
+	double duration = b->started_ns == 0 ? 0.0 : (double)(end - b->started_ns) / 1e9;
 
 	fprintf(out,
 		"  \"ticks\": %llu, \"rate_hz\": %u, \"duration_s\": %.3f,\n"
 		"  \"samples_expected\": %llu, \"samples_taken\": %llu,\n"
 		"  \"captured\": %llu, \"repeated\": %llu, \"filled\": %llu,\n"
 		"  \"stack_bytes\": %llu,\n",
-		(unsigned long long)c->ticks, rate_hz, duration,
-		(unsigned long long)c->expected,
+		(unsigned long long)c->ticks, rate_hz, duration, (unsigned long long)c->expected,
 		(unsigned long long)(c->captured + c->repeated + c->filled),
-		(unsigned long long)c->captured,
-		(unsigned long long)c->repeated, (unsigned long long)c->filled,
-		(unsigned long long)c->stack_bytes);
+		(unsigned long long)c->captured, (unsigned long long)c->repeated,
+		(unsigned long long)c->filled, (unsigned long long)c->stack_bytes);
 	put_missed(out, f);
 	fprintf(out,
 		"  \"stops\": %llu, \"event_stops\": %llu, \"rewritten\": "
 		"%llu, \"continued\": %llu,\n"
 		"  \"stop_us\": {\"p50\": %.1f, \"p99\": %.1f, \"max\": "
 		"%.1f},\n",
-		(unsigned long long)c->stops,
-		(unsigned long long)c->event_stops,
-		(unsigned long long)c->rewritten,
-		(unsigned long long)c->continued,
+		(unsigned long long)c->stops, (unsigned long long)c->event_stops,
+		(unsigned long long)c->rewritten, (unsigned long long)c->continued,
 		(double)counters_pause_percentile(c, 0.50) / 1e3,
-		(double)counters_pause_percentile(c, 0.99) / 1e3,
-		(double)c->pause_max_ns / 1e3);
+		(double)counters_pause_percentile(c, 0.99) / 1e3, (double)c->pause_max_ns / 1e3);
 	put_governor(out, b, f, rate_hz);
 	put_unwind(out, f);
 	put_chunks(out, f);
@@ -143,8 +129,7 @@ static struct usage own_usage(const struct broker *b)
 	(void)getrusage(RUSAGE_SELF, &r);
 	return (struct usage){
 		.cpu_s = (double)(r.ru_utime.tv_sec + r.ru_stime.tv_sec) +
-			 (double)(r.ru_utime.tv_usec + r.ru_stime.tv_usec) /
-				 1e6 +
+			 (double)(r.ru_utime.tv_usec + r.ru_stime.tv_usec) / 1e6 +
 			 (double)files_used_ns(b->files) / 1e9,
 		.rss_bytes = (uint64_t)r.ru_maxrss * 1024,
 	};
@@ -157,9 +142,8 @@ static void put_usage(FILE *out, const struct usage of[USAGE_N])
 		"\"unwind\": %.6f, \"ship\": %.6f},\n"
 		"  \"rss_peak_bytes\": {\"broker\": %llu, \"capture\": %llu, "
 		"\"unwind\": %llu, \"ship\": %llu},\n",
-		of[USAGE_BROKER].cpu_s, of[USAGE_CAPTURE].cpu_s,
-		of[USAGE_UNWIND].cpu_s, of[USAGE_SHIP].cpu_s,
-		(unsigned long long)of[USAGE_BROKER].rss_bytes,
+		of[USAGE_BROKER].cpu_s, of[USAGE_CAPTURE].cpu_s, of[USAGE_UNWIND].cpu_s,
+		of[USAGE_SHIP].cpu_s, (unsigned long long)of[USAGE_BROKER].rss_bytes,
 		(unsigned long long)of[USAGE_CAPTURE].rss_bytes,
 		(unsigned long long)of[USAGE_UNWIND].rss_bytes,
 		(unsigned long long)of[USAGE_SHIP].rss_bytes);
@@ -178,9 +162,8 @@ static void put_spool(FILE *out, const struct broker *b)
 		"\"expired\": %llu, \"set_aside\": %llu},\n",
 		(unsigned long long)s.count, (unsigned long long)s.bytes,
 		(unsigned long long)s.sent, (unsigned long long)s.refused,
-		(unsigned long long)s.rate_limited,
-		(unsigned long long)s.overflow, (unsigned long long)s.expired,
-		(unsigned long long)s.set_aside);
+		(unsigned long long)s.rate_limited, (unsigned long long)s.overflow,
+		(unsigned long long)s.expired, (unsigned long long)s.set_aside);
 }
 
 static void put_spotlight(FILE *out, const struct broker *b)
@@ -198,16 +181,14 @@ static void put_limit(FILE *out, const struct broker *b)
 	struct limit_sum sum;
 
 	limit_sum(b, &sum);
-	fprintf(out,
-		"  \"rate_limit\": {\"pauses\": %llu, \"paused_s\": %.3f},\n",
+	fprintf(out, "  \"rate_limit\": {\"pauses\": %llu, \"paused_s\": %.3f},\n",
 		(unsigned long long)sum.pauses, (double)sum.paused_ns / 1e9);
 }
 
 const char *stats_scheduler(const struct broker *b)
 {
-	switch (b->heartbeat == NULL
-			? SCHEDULER_NORMAL
-			: (enum heartbeat_scheduler)b->heartbeat->scheduler) {
+	switch (b->heartbeat == NULL ? SCHEDULER_NORMAL
+				     : (enum heartbeat_scheduler)b->heartbeat->scheduler) {
 	case SCHEDULER_FIFO:
 		return "fifo";
 	case SCHEDULER_NICE:
@@ -244,10 +225,8 @@ int stats_write(struct broker *b)
 	put_limit(out, b);
 	put_spotlight(out, b);
 	fprintf(out, "  \"files_left_out\": %zu,\n  \"files_refused\": %llu,\n",
-		deadly_left_out(b->deadly),
-		(unsigned long long)b->files_refused);
-	fprintf(out, "  \"resource_shortages\": %llu,\n",
-		(unsigned long long)lack_count());
+		deadly_left_out(b->deadly), (unsigned long long)b->files_refused);
+	fprintf(out, "  \"resource_shortages\": %llu,\n", (unsigned long long)lack_count());
 	figures_of_all(b, &one);
 	put_figures(out, b, &one, b->options.config.rate_hz);
 	fprintf(out, ",\n  \"targets\": [");
@@ -255,8 +234,7 @@ int stats_write(struct broker *b)
 		const struct instance *instance = b->instances[i];
 
 		figures_of_instance(b, instance, &one);
-		fprintf(out, "%s{\n  \"pid\": %d,\n", i == 0 ? "" : ", ",
-			instance->pid);
+		fprintf(out, "%s{\n  \"pid\": %d,\n", i == 0 ? "" : ", ", instance->pid);
 		usage_of_instance(b, own, instance, usage);
 		put_usage(out, usage);
 		put_figures(out, b, &one, instance->config.rate_hz);

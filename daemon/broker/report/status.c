@@ -80,17 +80,15 @@ static const char *error_of(const struct instance *i)
 		return i->last_error;
 	if (i->wish == INSTANCE_DETACHED)
 		return "detached";
-	return i->obstacle == INSTANCE_CROWDED_OUT
-		       ? "max_instances, or all that can be at a "
-			 "time, are profiled"
-		       : "";
+	return i->obstacle == INSTANCE_CROWDED_OUT ? "max_instances, or all that can be at a "
+						     "time, are profiled"
+						   : "";
 }
 
-static void put_figures(FILE *out, const struct broker *b,
-			const struct instance *i)
+static void put_figures(FILE *out, const struct broker *b, const struct instance *i)
 {
-	const bool runs = i->target != NULL && target_is_open(i->target) &&
-			  !i->target->is_for_records;
+	const bool runs =
+		i->target != NULL && target_is_open(i->target) && !i->target->is_for_records;
 	struct instance_figures f;
 
 	figures_of_instance(b, i, &f);
@@ -101,27 +99,23 @@ static void put_figures(FILE *out, const struct broker *b,
 		"%llu, \"pause_us_p99\": %.1f, \"chunks_sent\": %llu, "
 		"\"bytes_sent\": %llu, \"last_error\": ",
 		(unsigned long long)threads_of(b, i),
-		(unsigned long long)(f.capture.captured + f.capture.repeated +
-				     f.capture.filled),
+		(unsigned long long)(f.capture.captured + f.capture.repeated + f.capture.filled),
 		(unsigned long long)missed_of(&f),
 		(double)counters_pause_percentile(&f.capture, 0.99) / 1e3,
-		(unsigned long long)(i->config.dsn[0] != '\0'
-					     ? f.chunks.sent
-					     : f.chunks.written),
+		(unsigned long long)(i->config.dsn[0] != '\0' ? f.chunks.sent : f.chunks.written),
 		(unsigned long long)f.payload_bytes);
 	put_string_or_null(out, error_of(i));
 }
 
-static void put_target(FILE *out, const struct broker *b,
-		       const struct instance *i, const struct peer *viewer)
+static void put_target(FILE *out, const struct broker *b, const struct instance *i,
+		       const struct peer *viewer)
 {
 	fprintf(out, "{\"name\": ");
 	put_string(out, i->config.name);
 	fprintf(out,
 		", \"pid\": %d, \"state\": \"%s\", \"session_sampled\": %s, "
 		"\"lifecycle\": \"%s\", \"rate_hz\": %u, ",
-		i->pid, state_name(clients_state(i)),
-		i->is_sampled ? "true" : "false",
+		i->pid, state_name(clients_state(i)), i->is_sampled ? "true" : "false",
 		i->config.lifecycle == LIFECYCLE_TRACE ? "trace" : "manual",
 		i->target != NULL ? i->target->rate_hz : i->config.rate_hz);
 	if (rights_see(viewer, i))
@@ -152,13 +146,11 @@ static double limited_s(const struct broker *b)
 	struct limit_sum sum;
 
 	limit_sum(b, &sum);
-	return sum.until_ns <= now_ns ? 0
-				      : (double)(sum.until_ns - now_ns) / 1e9;
+	return sum.until_ns <= now_ns ? 0 : (double)(sum.until_ns - now_ns) / 1e9;
 }
 
 /* Of others' files a user sees nothing, as of their figures. */
-static void put_left_out(FILE *out, const struct broker *b,
-			 const struct peer *viewer)
+static void put_left_out(FILE *out, const struct broker *b, const struct peer *viewer)
 {
 	const struct deadly_file *f = NULL;
 	bool first = true;
@@ -169,8 +161,7 @@ static void put_left_out(FILE *out, const struct broker *b,
 			continue;
 		fprintf(out, "%s{\"file\": ", first ? "" : ", ");
 		put_string(out, f->file.name);
-		fprintf(out, ", \"uid\": %u, \"deaths\": %u}", f->uid,
-			f->deaths);
+		fprintf(out, ", \"uid\": %u, \"deaths\": %u}", f->uid, f->deaths);
 		first = false;
 	}
 	fprintf(out, "]");
@@ -180,8 +171,7 @@ static void put_restarts(FILE *out, const struct broker *b)
 {
 	fprintf(out, "\"restarts\": {");
 	for (size_t of = 0; of < CHILD_KIND_N; of++) {
-		fprintf(out, "%s\"%s\": {", of == 0 ? "" : ", ",
-			child_types[of].label);
+		fprintf(out, "%s\"%s\": {", of == 0 ? "" : ", ", child_types[of].label);
 		for (size_t r = 0; r < RESTART_REASON_N; r++)
 			fprintf(out, "%s\"%s\": %llu", r == 0 ? "" : ", ",
 				restart_reason_name((enum restart_reason)r),
@@ -203,15 +193,12 @@ static void put_servers(FILE *out, const struct broker *b)
 		fprintf(out,
 			", \"rate_limited_s\": %.1f, \"clock_ahead_s\": %lld, "
 			"\"delivered_s\": ",
-			(double)servers[i].limited_ns / 1e9,
-			(long long)servers[i].clock_ahead_s);
+			(double)servers[i].limited_ns / 1e9, (long long)servers[i].clock_ahead_s);
 		if (servers[i].delivered_ns == 0)
 			fprintf(out, "null}");
 		else
 			fprintf(out, "%.1f}",
-				(double)(clock_mono_ns() -
-					 servers[i].delivered_ns) /
-					1e9);
+				(double)(clock_mono_ns() - servers[i].delivered_ns) / 1e9);
 	}
 	fprintf(out, "]");
 }
@@ -219,8 +206,7 @@ static void put_servers(FILE *out, const struct broker *b)
 /* Since when a section has no process: null for one that has some. */
 static void put_sections(FILE *out, const struct broker *b)
 {
-	const struct sections *s =
-		b->discovery == NULL ? NULL : discovery_sections(b->discovery);
+	const struct sections *s = b->discovery == NULL ? NULL : discovery_sections(b->discovery);
 	const uint64_t now_ns = clock_mono_ns();
 
 	fprintf(out, "\"sections\": [");
@@ -229,14 +215,11 @@ static void put_sections(FILE *out, const struct broker *b)
 
 		fprintf(out, "%s{\"name\": ", k == 0 ? "" : ", ");
 		put_string(out, section->name);
-		fprintf(out, ", \"instances\": %u, \"empty_s\": ",
-			section->instances);
+		fprintf(out, ", \"instances\": %u, \"empty_s\": ", section->instances);
 		if (section->empty_since_ns == 0)
 			fprintf(out, "null}");
 		else
-			fprintf(out, "%.1f}",
-				(double)(now_ns - section->empty_since_ns) /
-					1e9);
+			fprintf(out, "%.1f}", (double)(now_ns - section->empty_since_ns) / 1e9);
 	}
 	fprintf(out, "]");
 }
@@ -249,8 +232,8 @@ static void put_missing(FILE *out, const struct broker *b)
 
 	fprintf(out, "\"missing\": [");
 	for (size_t i = 0; i < n; i++)
-		fprintf(out, "%s\"no %s: %s (%s)\"", i == 0 ? "" : ", ",
-			missing[i].name, missing[i].costs, missing[i].add);
+		fprintf(out, "%s\"no %s: %s (%s)\"", i == 0 ? "" : ", ", missing[i].name,
+			missing[i].costs, missing[i].add);
 	fprintf(out, "], ");
 }
 
@@ -295,8 +278,7 @@ static void put_daemon(FILE *out, struct broker *b, const struct peer *viewer)
 		"\"spool\": {\"waiting\": %llu, \"bytes\": %llu}",
 		SENTRY_PROFD_VERSION, getpid(), b->capture.pid,
 		(double)(clock_mono_ns() - b->epoch_ns) / 1e9, profiling,
-		b->options.config.cpu_budget, limited_s(b),
-		(unsigned long long)spool.count,
+		b->options.config.cpu_budget, limited_s(b), (unsigned long long)spool.count,
 		(unsigned long long)spool.bytes);
 	put_lowered(out, b);
 	put_left_out(out, b, viewer);
@@ -330,8 +312,7 @@ static void put_all(FILE *out, struct broker *b, const struct peer *viewer)
 	fprintf(out, "%s]}\n", first ? "" : "\n");
 }
 
-int status_make(struct broker *b, const struct peer *viewer, int *ret_fd,
-		uint32_t *ret_size)
+int status_make(struct broker *b, const struct peer *viewer, int *ret_fd, uint32_t *ret_size)
 {
 	struct sealed s;
 	uint64_t size;

@@ -15,7 +15,7 @@ struct broker;
  * operator or a viewer (daemon/process/peer.h). *ret_fd is a sealed memfd of *ret_size
  * bytes, at its start. Returns 0 or -errno.
  */
-must_check int status_make(struct broker *b, const struct peer *viewer,
-			   int *ret_fd, uint32_t *ret_size);
+must_check int status_make(struct broker *b, const struct peer *viewer, int *ret_fd,
+			   uint32_t *ret_size);
 
 #endif

@@ -29,14 +29,12 @@ static uint64_t first_chunk_us(const struct instance *i, uint64_t chunk_us)
 {
 	const uint64_t least_us = chunk_us / 4;
 
-	return i->ship->dsn[0] != '\0'
-		       ? least_us + chance_below(chunk_us - least_us + 1)
-		       : chunk_us;
+	return i->ship->dsn[0] != '\0' ? least_us + chance_below(chunk_us - least_us + 1)
+				       : chunk_us;
 }
 
 /* auto: docs/FORMATS.md says why. */
-static bool has_addresses_by_function(const struct broker *b,
-				      const struct target_config *c)
+static bool has_addresses_by_function(const struct broker *b, const struct target_config *c)
 {
 	switch (b->options.config.addresses) {
 	case ADDRESSES_EXACT:
@@ -45,8 +43,7 @@ static bool has_addresses_by_function(const struct broker *b,
 		return true;
 	case ADDRESSES_AUTO:
 		return strcmp(c->platform, "native") == 0 &&
-		       b->options.config.symbols != UNWIND_SYMBOLS_LINES &&
-		       b->output.dir_fd < 0;
+		       b->options.config.symbols != UNWIND_SYMBOLS_LINES && b->output.dir_fd < 0;
 	}
 	return false;
 }
@@ -75,10 +72,8 @@ static void open_session(struct broker *b, struct target *t)
 	m.first_chunk_us = first_chunk_us(t->instance, m.chunk_us);
 	if (b->options.transaction != NULL) {
 		/* All of it is one: it fits, and ends before. */
-		(void)snprintf(m.transaction, sizeof(m.transaction), "%s",
-			       b->options.transaction);
-		m.chunk_us = m.first_chunk_us =
-			CONFIG_CHUNK_MAX_SECONDS * UINT64_C(1000000);
+		(void)snprintf(m.transaction, sizeof(m.transaction), "%s", b->options.transaction);
+		m.chunk_us = m.first_chunk_us = CONFIG_CHUNK_MAX_SECONDS * UINT64_C(1000000);
 	}
 	if (getrandom(&m.hash_seed, sizeof(m.hash_seed), 0) < 0)
 		abort();
@@ -86,12 +81,9 @@ static void open_session(struct broker *b, struct target *t)
 	memcpy(m.platform, c->platform, sizeof(m.platform));
 	memcpy(m.environment, c->environment, sizeof(m.environment));
 	memcpy(m.release_given, c->release, sizeof(m.release_given));
-	memcpy(m.release_env, b->options.config.release_env,
-	       sizeof(m.release_env));
-	memcpy(m.in_app_include, b->options.config.in_app_include,
-	       sizeof(m.in_app_include));
-	memcpy(m.in_app_exclude, b->options.config.in_app_exclude,
-	       sizeof(m.in_app_exclude));
+	memcpy(m.release_env, b->options.config.release_env, sizeof(m.release_env));
+	memcpy(m.in_app_include, b->options.config.in_app_include, sizeof(m.in_app_include));
+	memcpy(m.in_app_exclude, b->options.config.in_app_exclude, sizeof(m.in_app_exclude));
 	child_send(&t->unwind->child, &m, sizeof(m), NULL, 0);
 	t->session = SESSION_ASKED;
 	t->owed_looks = 0;
@@ -106,10 +98,8 @@ static void attach(struct broker *b, struct target *t)
 		.ring = t->unwind->id,
 		.pid = t->pid,
 		.slot = t->slot,
-		.wants_pointers = t->instance->config.thread_id_format ==
-				  THREAD_ID_PTHREAD,
-		.awaits_exec = t->pid == b->command.pid &&
-			       command_is_held(&b->command),
+		.wants_pointers = t->instance->config.thread_id_format == THREAD_ID_PTHREAD,
+		.awaits_exec = t->pid == b->command.pid && command_is_held(&b->command),
 		.epoch_ns = b->epoch_ns,
 		.period_ns = b->period_ns,
 	};
@@ -165,11 +155,9 @@ static void advance(struct broker *b, struct target *t)
  */
 static bool end_is_told(const struct target *t)
 {
-	if (!instance_has_section(t->instance) &&
-	    t->instance->origin != INSTANCE_CHILD)
+	if (!instance_has_section(t->instance) && t->instance->origin != INSTANCE_CHILD)
 		return !t->instance->was_attached;
-	log_debug("process %d has ended before it could be attached to",
-		  t->pid);
+	log_debug("process %d has ended before it could be attached to", t->pid);
 	return false;
 }
 
@@ -206,8 +194,7 @@ void target_start(struct broker *b, struct target *t)
  */
 static bool ended_unseen(const struct broker *b, const struct target *t)
 {
-	return (t->attach_due || b->capture.fd < 0) &&
-	       t->instance->life == INSTANCE_ENDED;
+	return (t->attach_due || b->capture.fd < 0) && t->instance->life == INSTANCE_ENDED;
 }
 
 static void target_ended_unseen(struct broker *b, struct target *t)
@@ -226,16 +213,13 @@ static void check_refused(const struct broker *b, struct target *t)
 {
 	const struct capture_counters *now = &b->heartbeat->slots[t->slot];
 
-	if (!t->short_told && t->phase == TARGET_PROFILED && t->dead_ns == 0 &&
-	    now->refused > 0)
-		t->short_told = refusal_of_threads(t->pid, now->refused,
-						   (int)now->refused_error);
+	if (!t->short_told && t->phase == TARGET_PROFILED && t->dead_ns == 0 && now->refused > 0)
+		t->short_told = refusal_of_threads(t->pid, now->refused, (int)now->refused_error);
 }
 
 static void check(struct broker *b, struct target *t, uint64_t now)
 {
-	if (t->phase == TARGET_WAITING && t->retry_ns != 0 &&
-	    now >= t->retry_ns)
+	if (t->phase == TARGET_WAITING && t->retry_ns != 0 && now >= t->retry_ns)
 		t->attach_due = true;
 	if (target_is_open(t) && ended_unseen(b, t))
 		target_ended_unseen(b, t);
@@ -251,8 +235,7 @@ static void check(struct broker *b, struct target *t, uint64_t now)
 static bool is_complete(struct broker *b, const struct unwind *u)
 {
 	FOR_EACH_TARGET (t, b)
-		if (t->unwind == u && target_is_open(t) &&
-		    t->session != SESSION_OPEN)
+		if (t->unwind == u && target_is_open(t) && t->session != SESSION_OPEN)
 			return false;
 	return u->child.fd >= 0;
 }
@@ -326,8 +309,7 @@ static bool end_is_lost(const struct target *t)
 {
 	const struct unwind *u = t->unwind;
 
-	return u->child.fd < 0 || t->session != SESSION_OPEN || u->ring_due ||
-	       u->rings_awaited > 0;
+	return u->child.fd < 0 || t->session != SESSION_OPEN || u->ring_due || u->rings_awaited > 0;
 }
 
 void target_on_state(struct broker *b, const struct msg_target_state *m)
@@ -348,9 +330,8 @@ void target_on_state(struct broker *b, const struct msg_target_state *m)
 		target_refused(b, t, m->error);
 		return;
 	case TARGET_GONE:
-		log_debug(t->phase == TARGET_STOPPING
-				  ? "process %d is let go of"
-				  : "process %d has ended",
+		log_debug(t->phase == TARGET_STOPPING ? "process %d is let go of"
+						      : "process %d has ended",
 			  t->pid);
 		if (t->phase != TARGET_PROFILED && t->phase != TARGET_STOPPING)
 			return;

@@ -4,8 +4,7 @@
 
 #include "daemon/broker/broker.h"
 
-void figures_capture(const struct broker *b, const struct target *t,
-		     struct capture_counters *ret)
+void figures_capture(const struct broker *b, const struct target *t, struct capture_counters *ret)
 {
 	*ret = t->past;
 	/* What died was added when it died. */
@@ -13,8 +12,7 @@ void figures_capture(const struct broker *b, const struct target *t,
 		counters_add(ret, &b->heartbeat->slots[t->slot]);
 }
 
-void figures_of_target(const struct broker *b, const struct target *t,
-		       struct instance_figures *ret)
+void figures_of_target(const struct broker *b, const struct target *t, struct instance_figures *ret)
 {
 	memset(ret, 0, sizeof(*ret));
 	figures_capture(b, t, &ret->capture);
@@ -35,16 +33,14 @@ void figures_add_counts(void *sum, const void *more, size_t bytes)
 		to[i] += from[i];
 }
 
-void figures_add(struct instance_figures *sum,
-		 const struct instance_figures *more)
+void figures_add(struct instance_figures *sum, const struct instance_figures *more)
 {
 	counters_add(&sum->capture, &more->capture);
 	sum->missed_no_capture += more->missed_no_capture;
 	figures_add_counts(&sum->unwind, &more->unwind, sizeof(sum->unwind));
 	figures_add_counts(&sum->chunks, &more->chunks, sizeof(sum->chunks));
 	sum->payload_bytes += more->payload_bytes;
-	if (sum->lowest_hz == 0 ||
-	    (more->lowest_hz != 0 && more->lowest_hz < sum->lowest_hz))
+	if (sum->lowest_hz == 0 || (more->lowest_hz != 0 && more->lowest_hz < sum->lowest_hz))
 		sum->lowest_hz = more->lowest_hz;
 	sum->lowered_ns = max_u64(sum->lowered_ns, more->lowered_ns);
 	sum->exceeded_ns = max_u64(sum->exceeded_ns, more->exceeded_ns);

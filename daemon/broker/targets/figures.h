@@ -21,7 +21,7 @@ struct chunk_counts {
 	uint64_t unwritten; /* there should have been a file, and is none */
 	uint64_t sent;
 	uint64_t spooled; /* to be sent later, perhaps by another daemon */
-	uint64_t idle; /* not made: nobody ran, and only that was asked for */
+	uint64_t idle;	  /* not made: nobody ran, and only that was asked for */
 	uint64_t discarded[DISCARD_REASONS_MAX]; /* by enum discard */
 };
 
@@ -34,7 +34,7 @@ struct instance_figures {
 	uint64_t payload_bytes; /* of chunks that went on to ship */
 	uint32_t lowest_hz;	/* 0: never profiled */
 	uint64_t lowered_ns;	/* how long its rate was lowered */
-	uint64_t exceeded_ns; /* and all at their lowest were still too much */
+	uint64_t exceeded_ns;	/* and all at their lowest were still too much */
 };
 
 struct broker;
@@ -46,12 +46,10 @@ void figures_add_counts(void *sum, const void *more, size_t bytes);
 
 /* Adds more to sum; lowest_hz is the lower, times of the governor the longer.
  */
-void figures_add(struct instance_figures *sum,
-		 const struct instance_figures *more);
+void figures_add(struct instance_figures *sum, const struct instance_figures *more);
 
 /* All figures of capture for a target, dead ones and the living. */
-void figures_capture(const struct broker *b, const struct target *t,
-		     struct capture_counters *ret);
+void figures_capture(const struct broker *b, const struct target *t, struct capture_counters *ret);
 
 /* Of this run, without its chunks: those are counted in its instance. */
 void figures_of_target(const struct broker *b, const struct target *t,

@@ -34,8 +34,7 @@ static uint32_t least_hz(uint32_t full_hz)
 }
 
 /* What the targets cost if none may cost more than level. */
-static double cost_at(const double *costs, const uint32_t *full_hz, size_t n,
-		      double level)
+static double cost_at(const double *costs, const uint32_t *full_hz, size_t n, double level)
 {
 	double sum = 0;
 
@@ -70,8 +69,8 @@ static uint32_t prime_up_to(double rate, uint32_t least)
 	return hz < least ? least : hz;
 }
 
-void governor_share(const double *costs, const uint32_t *full_hz, size_t n,
-		    double budget, uint32_t *ret_rates)
+void governor_share(const double *costs, const uint32_t *full_hz, size_t n, double budget,
+		    uint32_t *ret_rates)
 {
 	double low = 0, high = 0;
 
@@ -92,11 +91,9 @@ void governor_share(const double *costs, const uint32_t *full_hz, size_t n,
 		low = high;
 	}
 	for (size_t i = 0; i < n; i++) {
-		ret_rates[i] =
-			costs[i] > low
-				? prime_up_to(full_hz[i] * low / costs[i],
-					      least_hz(full_hz[i]))
-				: full_hz[i];
+		ret_rates[i] = costs[i] > low ? prime_up_to(full_hz[i] * low / costs[i],
+							    least_hz(full_hz[i]))
+					      : full_hz[i];
 	}
 }
 
@@ -113,8 +110,7 @@ void governor_cost_take(struct governor_cost *c, double cost)
 		c->average = cost < c->first ? cost : c->first;
 		return;
 	default:
-		c->average += (cost - c->average) /
-			      (double)min_u64(c->n - 2, AVERAGE_SECONDS);
+		c->average += (cost - c->average) / (double)min_u64(c->n - 2, AVERAGE_SECONDS);
 	}
 }
 
@@ -139,8 +135,7 @@ struct work {
 	double unwind;
 };
 
-static void take_work(const struct broker *b, struct target *t,
-		      struct work *ret)
+static void take_work(const struct broker *b, struct target *t, struct work *ret)
 {
 	struct capture_counters now;
 
@@ -176,8 +171,7 @@ static void take_used(struct broker *b, struct governor_used *ret)
 }
 
 /* Takes the last second into the averages. */
-static void measure(struct broker *b, const struct governor_used *used_now,
-		    uint64_t elapsed_ns)
+static void measure(struct broker *b, const struct governor_used *used_now, uint64_t elapsed_ns)
 {
 	static struct work works[HEARTBEAT_SLOTS];
 	const double capture = used_now->capture, unwind = used_now->unwind;
@@ -185,8 +179,7 @@ static void measure(struct broker *b, const struct governor_used *used_now,
 	struct work sum = {0};
 	size_t n = 0, i = 0;
 
-	governor_cost_take(&b->governed_all,
-			   (capture + unwind + others) / (double)elapsed_ns);
+	governor_cost_take(&b->governed_all, (capture + unwind + others) / (double)elapsed_ns);
 	FOR_EACH_TARGET (t, b) {
 		struct work *work = &works[n++];
 
@@ -197,10 +190,8 @@ static void measure(struct broker *b, const struct governor_used *used_now,
 	FOR_EACH_TARGET (t, b) {
 		const struct work *work = &works[i++];
 		double used = part(capture, work->capture, sum.capture, n) +
-			      part(unwind, work->unwind, sum.unwind, n) +
-			      others / (double)n;
-		double cost =
-			used / (double)elapsed_ns * t->full_hz / t->rate_hz;
+			      part(unwind, work->unwind, sum.unwind, n) + others / (double)n;
+		double cost = used / (double)elapsed_ns * t->full_hz / t->rate_hz;
 
 		if (t->phase == TARGET_PROFILED)
 			governor_cost_take(&t->governed.cost, cost);
@@ -226,8 +217,7 @@ static void set_rate(struct broker *b, struct target *t, uint32_t rate_hz)
 	log_debug("process %d is sampled at %u Hz", t->pid, rate_hz);
 	t->rate_hz = rate_hz;
 	b->governed_all = (struct governor_cost){0};
-	t->governed.cost.n =
-		(uint32_t)min_u64(t->governed.cost.n, CHANGED_SECONDS);
+	t->governed.cost.n = (uint32_t)min_u64(t->governed.cost.n, CHANGED_SECONDS);
 	if (rate_hz < t->governed.lowest_hz)
 		t->governed.lowest_hz = rate_hz;
 	governor_tell(b, t);
@@ -259,8 +249,7 @@ static void tell_lowered(struct broker *b, uint64_t elapsed_ns)
 	if (told->any && told->since_ns < GOVERNOR_TOLD_NS)
 		return;
 	governor_lowered(b, &now);
-	if (now.lowered == told->what.lowered &&
-	    now.least_hz == told->what.least_hz &&
+	if (now.lowered == told->what.lowered && now.least_hz == told->what.least_hz &&
 	    now.most_hz == told->what.most_hz)
 		return;
 	if (now.lowered == 0)
@@ -269,8 +258,8 @@ static void tell_lowered(struct broker *b, uint64_t elapsed_ns)
 			    b->options.config.cpu_budget);
 	else
 		log_warning("budget %u %%: %u of %u targets at %u to %u Hz",
-			    b->options.config.cpu_budget, now.lowered,
-			    now.profiled, now.least_hz, now.most_hz);
+			    b->options.config.cpu_budget, now.lowered, now.profiled, now.least_hz,
+			    now.most_hz);
 	*told = (struct governor_told){.what = now, .any = true};
 }
 
@@ -282,8 +271,7 @@ static void tell_lowered(struct broker *b, uint64_t elapsed_ns)
 static void give_up(struct broker *b, bool all_lowest)
 {
 	const double share = b->governed_all.average;
-	const bool exceeded =
-		all_lowest && share > b->options.config.cpu_budget / 100.0;
+	const bool exceeded = all_lowest && share > b->options.config.cpu_budget / 100.0;
 
 	if (exceeded && !b->governor_gave_up)
 		log_warning("%.1f %% of a processor are more than the budget "
@@ -352,8 +340,7 @@ bool governor_admits(struct broker *b, struct instance *i, uint64_t now_ns)
 	}
 	births->delayed += !i->is_delayed;
 	i->is_delayed = true;
-	if (births->told_ns == 0 ||
-	    now_ns - births->told_ns >= GOVERNOR_BIRTHS_TOLD) {
+	if (births->told_ns == 0 || now_ns - births->told_ns >= GOVERNOR_BIRTHS_TOLD) {
 		births->told_ns = now_ns;
 		log_warning("%.1f %% of a processor are more than the budget "
 			    "of %u %%: processes that start are attached "
@@ -364,17 +351,14 @@ bool governor_admits(struct broker *b, struct instance *i, uint64_t now_ns)
 	return false;
 }
 
-static void take_share(struct broker *b, const struct governor_used *used,
-		       uint64_t elapsed_ns)
+static void take_share(struct broker *b, const struct governor_used *used, uint64_t elapsed_ns)
 {
-	const double share = (used->capture + used->unwind + used->others) /
-			     (double)elapsed_ns;
+	const double share = (used->capture + used->unwind + used->others) / (double)elapsed_ns;
 
 	b->births.share += (share - b->births.share) / AVERAGE_SECONDS;
 }
 
-void governor_second(struct broker *b, const struct governor_used *used,
-		     uint64_t elapsed_ns)
+void governor_second(struct broker *b, const struct governor_used *used, uint64_t elapsed_ns)
 {
 	take_share(b, used, elapsed_ns);
 	count_time(b, elapsed_ns);

@@ -70,9 +70,8 @@ struct governor_lowered {
 };
 struct governor_told {
 	struct governor_lowered what;
-	uint64_t
-		since_ns; /* how long ago; counted in seconds of the governor */
-	bool any;	  /* there was a line */
+	uint64_t since_ns; /* how long ago; counted in seconds of the governor */
+	bool any;	   /* there was a line */
 };
 
 void governor_lowered(struct broker *b, struct governor_lowered *ret);
@@ -89,8 +88,7 @@ struct governor_used {
 };
 
 /* That look: takes these in, and sets rates. */
-void governor_second(struct broker *b, const struct governor_used *used,
-		     uint64_t elapsed_ns);
+void governor_second(struct broker *b, const struct governor_used *used, uint64_t elapsed_ns);
 
 /* What capture has to be told when it is started anew. */
 void governor_tell(struct broker *b, const struct target *t);
@@ -102,7 +100,7 @@ void governor_tell(struct broker *b, const struct target *t);
  * in rates: of each its full_hz, or a prime from GOVERNOR_RATE_MIN_HZ on (or
  * full_hz, if that is lower).
  */
-void governor_share(const double *costs, const uint32_t *full_hz, size_t n,
-		    double budget, uint32_t *ret_rates);
+void governor_share(const double *costs, const uint32_t *full_hz, size_t n, double budget,
+		    uint32_t *ret_rates);
 
 #endif

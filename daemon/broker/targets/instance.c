@@ -35,8 +35,7 @@ static int make_room(struct broker *b)
 {
 	return b->n_instances == INSTANCES_MAX
 		       ? -ENOSPC
-		       : array_grow(b->instances, b->n_instances,
-				    b->instances_size);
+		       : array_grow(b->instances, b->n_instances, b->instances_size);
 }
 
 /*
@@ -85,8 +84,7 @@ static void configure(struct instance *i, const struct target_config *section)
 	/* Spotlight gets all that has no other destination. */
 	i->is_sampled =
 		(b->spotlight.url[0] != '\0' && c->dsn[0] == '\0') ||
-		session_is_sampled(&b->session_key, i->pid, i->start_ticks,
-				   c->session_sample_rate);
+		session_is_sampled(&b->session_key, i->pid, i->start_ticks, c->session_sample_rate);
 	switch (i->wish) {
 	case INSTANCE_AS_CONFIGURED:
 	case INSTANCE_DETACHED:
@@ -157,8 +155,8 @@ int instance_add_given(struct broker *b, int32_t pid)
 	return 0;
 }
 
-int instance_add_attached(struct broker *b, struct process *p,
-			  enum instance_origin origin, struct instance **ret)
+int instance_add_attached(struct broker *b, struct process *p, enum instance_origin origin,
+			  struct instance **ret)
 {
 	struct instance *i;
 	int r = add(b, p, &i);
@@ -181,8 +179,7 @@ void instance_add_child(struct broker *b, int32_t pid)
 	if (b->phase >= BROKER_STOPS || instance_of_pid(b, pid) != NULL)
 		return;
 	/* Nobody else: the pid may be another process's by now. */
-	if (process_look(pid, &process) == PROCESS_TRACED &&
-	    process.tracer == b->capture.pid)
+	if (process_look(pid, &process) == PROCESS_TRACED && process.tracer == b->capture.pid)
 		r = instance_add_attached(b, &process, INSTANCE_CHILD, &i);
 	close_fd(&process.pidfd);
 	if (r < 0)
@@ -229,8 +226,7 @@ void instance_put_off(struct instance *i)
 	if (now_ns - i->failed_ns >= INSTANCE_FORGIVEN_NS)
 		i->failures = 0;
 	i->failed_ns = now_ns;
-	i->wait_ns =
-		backoff_ns(i->failures, INSTANCE_WAIT_NS, INSTANCE_WAIT_MAX_NS);
+	i->wait_ns = backoff_ns(i->failures, INSTANCE_WAIT_NS, INSTANCE_WAIT_MAX_NS);
 	i->failures++;
 }
 
@@ -330,12 +326,10 @@ static void start(struct broker *b, struct instance *i)
 	}
 	if (clock_mono_ns() - i->failed_ns < i->wait_ns)
 		return;
-	i->obstacle = is_crowded_out(b, i) ? INSTANCE_CROWDED_OUT
-					   : INSTANCE_UNHINDERED;
+	i->obstacle = is_crowded_out(b, i) ? INSTANCE_CROWDED_OUT : INSTANCE_UNHINDERED;
 	if (i->obstacle != INSTANCE_UNHINDERED || is_occupied(b, i))
 		return;
-	if (instance_has_section(i) && !i->was_attached &&
-	    !governor_admits(b, i, clock_mono_ns()))
+	if (instance_has_section(i) && !i->was_attached && !governor_admits(b, i, clock_mono_ns()))
 		return;
 	r = children_ship(b, i->config.dsn, &i->ship);
 	if (r == -ENOSPC)
@@ -378,11 +372,9 @@ static void check(struct broker *b, struct instance *i)
 		change(i);
 	for_records = !instance_is_wanted(i);
 	wanted = i->life != INSTANCE_CHANGED && i->life != INSTANCE_REMOVED &&
-		 i->wish != INSTANCE_DETACHED &&
-		 (i->n_records > 0 || !for_records);
-	if (i->target != NULL &&
-	    (!wanted || i->target->is_for_records != for_records ||
-	     !target_clocks_hold(b, i->target)))
+		 i->wish != INSTANCE_DETACHED && (i->n_records > 0 || !for_records);
+	if (i->target != NULL && (!wanted || i->target->is_for_records != for_records ||
+				  !target_clocks_hold(b, i->target)))
 		target_stop(b, i->target);
 	else if (i->target == NULL && wanted && i->life == INSTANCE_LIVES &&
 		 i->obstacle != INSTANCE_LEFT_OUT)
@@ -399,8 +391,8 @@ void instances_check(struct broker *b)
 
 static bool is_over(const struct instance *i)
 {
-	return instance_is_gone(i) && i->origin != INSTANCE_GIVEN &&
-	       i->target == NULL && i->n_envelopes == 0 && i->n_records == 0;
+	return instance_is_gone(i) && i->origin != INSTANCE_GIVEN && i->target == NULL &&
+	       i->n_envelopes == 0 && i->n_records == 0;
 }
 
 static void forget(struct broker *b, struct instance *i)

@@ -92,16 +92,16 @@ struct instance {
 	/* The next run's, for those who ask before it starts. */
 	char next_profiler_id[MSG_ID_SIZE];
 
-	uint32_t failures;     /* instance_put_off: how many in a row, */
-	uint64_t failed_ns;    /* when the last one was, */
-	uint64_t wait_ns;      /* and how long after it no run is started */
-	struct ship *ship;     /* of config.dsn; NULL: before the first run */
-	struct target *target; /* its run; NULL: it is not profiled */
-	struct target *kept;   /* of one that is given, closed: for its table */
-	struct instance_figures past; /* of its earlier runs, and all chunks */
-	uint64_t waiting_bytes;	      /* delivery.c */
-	size_t n_envelopes;	      /* that point to this instance */
-	size_t n_records;	      /* recordings that go on: record.h */
+	uint32_t failures;		     /* instance_put_off: how many in a row, */
+	uint64_t failed_ns;		     /* when the last one was, */
+	uint64_t wait_ns;		     /* and how long after it no run is started */
+	struct ship *ship;		     /* of config.dsn; NULL: before the first run */
+	struct target *target;		     /* its run; NULL: it is not profiled */
+	struct target *kept;		     /* of one that is given, closed: for its table */
+	struct instance_figures past;	     /* of its earlier runs, and all chunks */
+	uint64_t waiting_bytes;		     /* delivery.c */
+	size_t n_envelopes;		     /* that point to this instance */
+	size_t n_records;		     /* recordings that go on: record.h */
 	char last_error[INSTANCE_ERROR_MAX]; /* "": none */
 	struct loop_source *source;	     /* of its pidfd */
 };
@@ -118,8 +118,7 @@ must_check int instance_add_given(struct broker *b, int32_t pid);
  * The instance takes the pidfd out of p.
  */
 must_check int instance_add_attached(struct broker *b, struct process *p,
-				     enum instance_origin origin,
-				     struct instance **ret);
+				     enum instance_origin origin, struct instance **ret);
 
 /*
  * A process that capture says a target has forked: to be profiled, if capture
@@ -131,8 +130,7 @@ void instance_add_child(struct broker *b, int32_t pid);
  * A process that a section of b->config matches; the instance takes the pidfd
  * out of p. Returns 0, or -ENOSPC, -ENOMEM or an error of the loop.
  */
-must_check int instance_add(struct broker *b, struct process *p,
-			    size_t section);
+must_check int instance_add(struct broker *b, struct process *p, size_t section);
 
 /* Not of those that somebody has named. */
 static inline bool instance_has_section(const struct instance *i)

@@ -4,12 +4,10 @@
 
 static const struct lifecycle_result has_effect = {PROTOCOL_OK, ""};
 static const struct lifecycle_result not_sampled = {
-	PROTOCOL_NOT_SAMPLED,
-	"the profiler does not start: the session is not sampled "
-	"(profile_session_sample_rate)"};
+	PROTOCOL_NOT_SAMPLED, "the profiler does not start: the session is not sampled "
+			      "(profile_session_sample_rate)"};
 
-static struct lifecycle_result no_effect(enum protocol_result answer,
-					 const char *why_not)
+static struct lifecycle_result no_effect(enum protocol_result answer, const char *why_not)
 {
 	return (struct lifecycle_result){answer, why_not};
 }
@@ -38,10 +36,9 @@ static void command(struct instance *i, bool starts)
 struct lifecycle_result lifecycle_start(struct instance *i)
 {
 	if (is_trace(i))
-		return no_effect(PROTOCOL_TRACE_MODE,
-				 "start has no effect: profile_lifecycle is "
-				 "trace, the profiler starts with the first "
-				 "sampled root span");
+		return no_effect(PROTOCOL_TRACE_MODE, "start has no effect: profile_lifecycle is "
+						      "trace, the profiler starts with the first "
+						      "sampled root span");
 	if (!i->is_sampled)
 		return not_sampled;
 	if (i->is_started)
@@ -55,14 +52,12 @@ struct lifecycle_result lifecycle_start(struct instance *i)
 struct lifecycle_result lifecycle_stop(struct instance *i)
 {
 	if (is_trace(i))
-		return no_effect(PROTOCOL_TRACE_MODE,
-				 "stop has no effect: profile_lifecycle is "
-				 "trace, the profiler stops after the last "
-				 "sampled root span");
+		return no_effect(PROTOCOL_TRACE_MODE, "stop has no effect: profile_lifecycle is "
+						      "trace, the profiler stops after the last "
+						      "sampled root span");
 	if (!i->is_started)
-		return no_effect(
-			PROTOCOL_NOT_RUNNING,
-			"stop has no effect: the profiler is not running");
+		return no_effect(PROTOCOL_NOT_RUNNING,
+				 "stop has no effect: the profiler is not running");
 	command(i, false);
 	return has_effect;
 }
@@ -70,18 +65,16 @@ struct lifecycle_result lifecycle_stop(struct instance *i)
 struct lifecycle_result lifecycle_span(struct instance *i, bool begins)
 {
 	if (!begins && i->root_spans == 0)
-		return no_effect(PROTOCOL_NOT_RUNNING,
-				 "the end of a root span has no effect: none "
-				 "is open");
+		return no_effect(PROTOCOL_NOT_RUNNING, "the end of a root span has no effect: none "
+						       "is open");
 	i->is_heard = true;
 	i->root_spans += begins ? 1u : UINT32_MAX;
 	/* Also where it was over before the profiler could start. */
 	i->lingers = i->root_spans == 0;
 	i->lingers_ns = 0;
 	if (!is_trace(i))
-		return no_effect(PROTOCOL_NOT_RUNNING,
-				 "a root span has no effect: "
-				 "profile_lifecycle is manual");
+		return no_effect(PROTOCOL_NOT_RUNNING, "a root span has no effect: "
+						       "profile_lifecycle is manual");
 	return i->is_sampled ? has_effect : not_sampled;
 }
 

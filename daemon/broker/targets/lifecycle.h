@@ -63,8 +63,7 @@ void lifecycle_chunk(struct instance *instance);
  * LIFECYCLE_SILENT_NS, be it sampled or not: is its tracing off?
  */
 #define LIFECYCLE_SILENT_NS (60 * NS_PER_SEC)
-must_check bool lifecycle_time(struct instance *instance, uint64_t now_ns,
-			       uint64_t chunk_ns);
+must_check bool lifecycle_time(struct instance *instance, uint64_t now_ns, uint64_t chunk_ns);
 
 /* Tracing is on in the target: it has told of a root span, sampled or not. */
 void lifecycle_traced(struct instance *instance);

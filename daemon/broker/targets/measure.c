@@ -22,8 +22,8 @@ uint64_t measure_percent(const struct measured *from, const struct measured *to)
 
 	if (to->time_ns <= from->time_ns || to->cpu_ns <= from->cpu_ns)
 		return 0;
-	return (uint64_t)((double)(to->cpu_ns - from->cpu_ns) /
-			  (double)time_ns * (double)MILLIONTHS_PER_ONE);
+	return (uint64_t)((double)(to->cpu_ns - from->cpu_ns) / (double)time_ns *
+			  (double)MILLIONTHS_PER_ONE);
 }
 
 /* Once: opened and closed each time it takes three calls for one. */
@@ -31,8 +31,7 @@ static bool open_memory(struct target *t)
 {
 	if (t->statm_fd >= 0)
 		return true;
-	t->statm_fd =
-		open(procfs_path(t->pid, "statm").text, O_RDONLY | O_CLOEXEC);
+	t->statm_fd = open(procfs_path(t->pid, "statm").text, O_RDONLY | O_CLOEXEC);
 	/* Else it may be that of another process of that number. */
 	if (t->statm_fd >= 0 && !process_is_alive(t->pidfd))
 		close_fd(&t->statm_fd);
@@ -44,8 +43,7 @@ static bool open_memory(struct target *t)
  * the second field, and what it has more than the third (files and shared
  * memory). status says the same and costs ten times as much.
  */
-static int read_memory(const struct target *t, uint64_t *ret_bytes,
-		       uint64_t *ret_anonymous_bytes)
+static int read_memory(const struct target *t, uint64_t *ret_bytes, uint64_t *ret_anonymous_bytes)
 {
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	unsigned long long pages, shared;
@@ -89,11 +87,9 @@ static bool measure(struct target *t, struct msg_measure *ret)
 	return before.time_ns != 0;
 }
 
-static bool is_due(const struct target *t, const struct unwind *u,
-		   uint64_t now_ns)
+static bool is_due(const struct target *t, const struct unwind *u, uint64_t now_ns)
 {
-	return t->unwind == u && t->phase == TARGET_PROFILED &&
-	       t->session == SESSION_OPEN &&
+	return t->unwind == u && t->phase == TARGET_PROFILED && t->session == SESSION_OPEN &&
 	       now_ns - t->measured.time_ns >= MEASURE_NS;
 }
 
@@ -103,8 +99,7 @@ static void tell(struct broker *b, struct unwind *u, uint64_t now_ns)
 
 	/* The next time it goes on where there was no more room. */
 	FOR_EACH_TARGET (t, b)
-		if (m.n < MSG_MEASURES_MAX && is_due(t, u, now_ns) &&
-		    measure(t, &m.v[m.n]))
+		if (m.n < MSG_MEASURES_MAX && is_due(t, u, now_ns) && measure(t, &m.v[m.n]))
 			m.n++;
 	if (m.n == 0)
 		return;
@@ -119,7 +114,6 @@ void measure_check(struct broker *b)
 	if (b->phase >= BROKER_SAMPLED)
 		return;
 	for (size_t i = 0; i < b->n_unwinds; i++)
-		if (!b->unwinds[i]->measures_asked &&
-		    b->unwinds[i]->child.fd >= 0)
+		if (!b->unwinds[i]->measures_asked && b->unwinds[i]->child.fd >= 0)
 			tell(b, b->unwinds[i], now_ns);
 }

@@ -27,7 +27,6 @@ struct measured {
 void measure_check(struct broker *b);
 
 /* Of the processor time of one interval: millionths of a percent of one CPU. */
-uint64_t measure_percent(const struct measured *from,
-			 const struct measured *to);
+uint64_t measure_percent(const struct measured *from, const struct measured *to);
 
 #endif

@@ -7,8 +7,7 @@
 #include "daemon/broker/broker.h"
 #include "daemon/common/log.h"
 
-void target_count_absence(const struct broker *b, struct target *t,
-			  uint64_t now)
+void target_count_absence(const struct broker *b, struct target *t, uint64_t now)
 {
 	uint64_t ticks;
 
@@ -77,15 +76,13 @@ void targets_unwind_died(struct broker *b, struct unwind *u)
 	FOR_EACH_TARGET (t, b) {
 		if (t->unwind != u)
 			continue;
-		figures_add_counts(&t->unwind_past, &t->unwind_now,
-				   sizeof(t->unwind_now));
+		figures_add_counts(&t->unwind_past, &t->unwind_now, sizeof(t->unwind_now));
 		memset(&t->unwind_now, 0, sizeof(t->unwind_now));
 		/* The chunk that it was making, if it got that far. */
-		if (t->attached_once && t->session == SESSION_OPEN &&
-		    !u->ring_due && t->phase != TARGET_CLOSED) {
+		if (t->attached_once && t->session == SESSION_OPEN && !u->ring_due &&
+		    t->phase != TARGET_CLOSED) {
 			t->instance->past.chunks.made++;
-			loss_count(t->instance, t->instance->ship,
-				   DISCARD_UNWIND_DIED);
+			loss_count(t->instance, t->instance->ship, DISCARD_UNWIND_DIED);
 		}
 		t->session = SESSION_NONE;
 		/* There is nobody left to make its last chunk. */

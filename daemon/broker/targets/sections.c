@@ -37,8 +37,7 @@ static struct section *find(const struct sections *s, const char *name)
 	return NULL;
 }
 
-int sections_by(struct sections *s, const struct config *config,
-		uint64_t now_ns)
+int sections_by(struct sections *s, const struct config *config, uint64_t now_ns)
 {
 	struct section *v = calloc(config->n_targets + 1, sizeof(*v));
 
@@ -52,8 +51,7 @@ int sections_by(struct sections *s, const struct config *config,
 		memcpy(v[k].name, t->name, sizeof(v[k].name));
 		memcpy(v[k].exe, t->exe, sizeof(v[k].exe));
 		v[k].empty_since_ns = now_ns;
-		v[k].tell_ns =
-			now_ns + t->min_age_s * NS_PER_SEC + SECTIONS_TELL_NS;
+		v[k].tell_ns = now_ns + t->min_age_s * NS_PER_SEC + SECTIONS_TELL_NS;
 	}
 	forget(s);
 	if (v == NULL)
@@ -76,8 +74,8 @@ static void tell(const struct section *section, const char *why)
 }
 
 /* A files_fn: fd is a copy of the path that exe leads to. */
-static void on_resolved(void *ctx, const struct msg_want *want, int error,
-			int fd, const struct file_shown *file)
+static void on_resolved(void *ctx, const struct msg_want *want, int error, int fd,
+			const struct file_shown *file)
 {
 	const struct section *section = ctx;
 	char resolved[PATH_MAX] = "", why[EXE_LINK_TEXT_MAX];
@@ -94,19 +92,17 @@ static void on_resolved(void *ctx, const struct msg_want *want, int error,
 static void ask(struct section *section)
 {
 	if (!exe_link_is_path(section->exe) ||
-	    files_request_path(section->all->files, WANT_EXE_LINK, section->exe,
-			       on_resolved, section) < 0)
+	    files_request_path(section->all->files, WANT_EXE_LINK, section->exe, on_resolved,
+			       section) < 0)
 		tell(section, "");
 }
 
 static bool is_of(const struct instance *i, const struct section *section)
 {
-	return instance_has_section(i) &&
-	       strcmp(i->config.name, section->name) == 0;
+	return instance_has_section(i) && strcmp(i->config.name, section->name) == 0;
 }
 
-static void count(struct section *section, const struct broker *b,
-		  uint64_t now_ns)
+static void count(struct section *section, const struct broker *b, uint64_t now_ns)
 {
 	section->instances = 0;
 	section->profiled = 0;

@@ -47,12 +47,10 @@ void sections_fini(struct sections *s);
  * The configuration of now. A section that was there before keeps its figures,
  * and is told of anew. Returns 0 or -ENOMEM: then there are no sections.
  */
-must_check int sections_by(struct sections *s, const struct config *config,
-			   uint64_t now_ns);
+must_check int sections_by(struct sections *s, const struct config *config, uint64_t now_ns);
 
 /* Counts the broker's instances, and prints the lines that are due. */
-void sections_check(struct sections *s, const struct broker *b,
-		    uint64_t now_ns);
+void sections_check(struct sections *s, const struct broker *b, uint64_t now_ns);
 
 /* An instance is about to be freed: its section keeps the figures. */
 void sections_gone(struct sections *s, const struct instance *i);

@@ -36,8 +36,8 @@ int session_key_read(struct session_key *ret)
 	return r < 0 ? r : session_key_parse(text, ret);
 }
 
-bool session_is_sampled(const struct session_key *key, int32_t pid,
-			uint64_t start_ticks, double rate)
+bool session_is_sampled(const struct session_key *key, int32_t pid, uint64_t start_ticks,
+			double rate)
 {
 	/* Fixed places and order: the decision outlives this executable. */
 	uint8_t identity[12];

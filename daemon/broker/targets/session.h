@@ -31,7 +31,7 @@ must_check int session_key_read(struct session_key *ret);
  * rate: 0.0 (none) to 1.0 (all). Who is sampled at a rate is at every higher
  * one.
  */
-bool session_is_sampled(const struct session_key *key, int32_t pid,
-			uint64_t start_ticks, double rate);
+bool session_is_sampled(const struct session_key *key, int32_t pid, uint64_t start_ticks,
+			double rate);
 
 #endif

@@ -19,8 +19,7 @@ struct target *target_next(struct broker *b, const struct target *t)
 {
 	size_t i = t == NULL ? 0 : (size_t)(t - b->targets) + 1;
 
-	while (i < array_size(b->targets) &&
-	       (b->targets[i].id == 0 || b->targets[i].is_retired))
+	while (i < array_size(b->targets) && (b->targets[i].id == 0 || b->targets[i].is_retired))
 		i++;
 	return i < array_size(b->targets) ? &b->targets[i] : NULL;
 }
@@ -58,8 +57,7 @@ bool target_is_open(const struct target *t)
 /* An unwind that was asked for a session will answer. */
 bool target_is_over(const struct target *t)
 {
-	return t->phase == TARGET_CLOSED && !t->in_capture &&
-	       t->session != SESSION_ASKED;
+	return t->phase == TARGET_CLOSED && !t->in_capture && t->session != SESSION_ASKED;
 }
 
 bool targets_any_open(struct broker *b)
@@ -96,10 +94,8 @@ static bool clock_was_set(const struct broker *b, const struct target *t)
 	const uint64_t before_us = b->clocks.mono() / NS_PER_US;
 	const uint64_t wall_us = b->clocks.wall() / NS_PER_US;
 	const uint64_t after_ns = b->clocks.mono();
-	const int64_t forward_us =
-		(int64_t)(wall_us - after_ns / NS_PER_US - t->wall_offset_us);
-	const int64_t back_us =
-		(int64_t)(t->wall_offset_us - (wall_us - before_us));
+	const int64_t forward_us = (int64_t)(wall_us - after_ns / NS_PER_US - t->wall_offset_us);
+	const int64_t back_us = (int64_t)(t->wall_offset_us - (wall_us - before_us));
 
 	return after_ns - t->opened_ns >= SET_PAUSE_NS &&
 	       (forward_us > CLOCK_SET_US || back_us > CLOCK_SET_US);
@@ -136,8 +132,7 @@ int target_open(struct broker *b, struct instance *i)
 	if (i->target->is_for_records) {
 		id_make(i->target->profiler_id);
 	} else {
-		memcpy(i->target->profiler_id, i->next_profiler_id,
-		       sizeof(i->target->profiler_id));
+		memcpy(i->target->profiler_id, i->next_profiler_id, sizeof(i->target->profiler_id));
 		id_make(i->next_profiler_id);
 	}
 	read_clocks(b, i->target);
@@ -149,8 +144,7 @@ int target_open(struct broker *b, struct instance *i)
 
 uint64_t target_files_hang(struct target *t, uint64_t now_ns)
 {
-	const uint64_t pause_ns =
-		backoff_ns(++t->file_hangs, FILES_PAUSE_NS, FILES_PAUSE_MAX_NS);
+	const uint64_t pause_ns = backoff_ns(++t->file_hangs, FILES_PAUSE_NS, FILES_PAUSE_MAX_NS);
 
 	t->files_until_ns = now_ns + pause_ns;
 	return pause_ns;

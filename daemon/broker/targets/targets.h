@@ -103,9 +103,8 @@ struct target {
  * are retired: the one after t, the first for NULL; NULL after the last.
  */
 struct target *target_next(struct broker *b, const struct target *t);
-#define FOR_EACH_TARGET(t, b)                                        \
-	for (struct target *t = target_next((b), NULL); (t) != NULL; \
-	     (t) = target_next((b), (t)))
+#define FOR_EACH_TARGET(t, b) \
+	for (struct target *t = target_next((b), NULL); (t) != NULL; (t) = target_next((b), (t)))
 size_t targets_count(struct broker *b);
 
 /*
@@ -185,8 +184,7 @@ bool targets_any_open(struct broker *b);
 void targets_capture_died(struct broker *b, uint32_t hung_target);
 void targets_unwind_died(struct broker *b, struct unwind *u);
 /* Ticks at which it was profiled, had there been a capture, are missed. */
-void target_count_absence(const struct broker *b, struct target *t,
-			  uint64_t now_ns);
+void target_count_absence(const struct broker *b, struct target *t, uint64_t now_ns);
 /* We have been stopped, or let go, until now: nothing is expected of that. */
 void targets_resumed(struct broker *b, uint64_t now_ns);
 

@@ -8,8 +8,7 @@ struct weights {
 	uint64_t ship;
 };
 
-static struct weights weights_of(const struct broker *b,
-				 const struct instance *i)
+static struct weights weights_of(const struct broker *b, const struct instance *i)
 {
 	struct instance_figures f;
 
@@ -22,8 +21,7 @@ static struct weights weights_of(const struct broker *b,
 }
 
 /* That of its uid; NULL: none runs. */
-static const struct unwind *unwind_of(const struct broker *b,
-				      const struct instance *i)
+static const struct unwind *unwind_of(const struct broker *b, const struct instance *i)
 {
 	for (size_t k = 0; k < b->n_unwinds; k++)
 		if (b->unwinds[k]->uid == i->uid)
@@ -34,8 +32,7 @@ static const struct unwind *unwind_of(const struct broker *b,
 /* Where nobody has a weight, all of the n have the same. */
 static double share(double whole, uint64_t weight, uint64_t sum, size_t n)
 {
-	return sum > 0 ? whole * ((double)weight / (double)sum)
-		       : whole / (double)n;
+	return sum > 0 ? whole * ((double)weight / (double)sum) : whole / (double)n;
 }
 
 void usage_add(struct usage *sum, const struct usage *more)
@@ -53,8 +50,7 @@ static struct usage of_ships(const struct broker *b)
 	return sum;
 }
 
-void usage_of_all(const struct broker *b, struct usage own,
-		  struct usage ret[USAGE_N])
+void usage_of_all(const struct broker *b, struct usage own, struct usage ret[USAGE_N])
 {
 	ret[USAGE_BROKER] = own;
 	ret[USAGE_CAPTURE] = b->capture.usage;
@@ -64,8 +60,8 @@ void usage_of_all(const struct broker *b, struct usage own,
 		usage_add(&ret[USAGE_UNWIND], &b->unwinds[i]->child.usage);
 }
 
-void usage_of_instance(const struct broker *b, struct usage own,
-		       const struct instance *i, struct usage ret[USAGE_N])
+void usage_of_instance(const struct broker *b, struct usage own, const struct instance *i,
+		       struct usage ret[USAGE_N])
 {
 	const struct unwind *unwind = unwind_of(b, i);
 	const struct weights mine = weights_of(b, i);
@@ -87,16 +83,13 @@ void usage_of_instance(const struct broker *b, struct usage own,
 	ret[USAGE_BROKER] = own;
 	ret[USAGE_BROKER].cpu_s /= (double)n;
 	ret[USAGE_CAPTURE] = b->capture.usage;
-	ret[USAGE_CAPTURE].cpu_s =
-		share(b->capture.usage.cpu_s, mine.capture, all.capture, n);
+	ret[USAGE_CAPTURE].cpu_s = share(b->capture.usage.cpu_s, mine.capture, all.capture, n);
 	ret[USAGE_UNWIND] = (struct usage){0};
 	if (unwind != NULL) {
 		ret[USAGE_UNWIND] = unwind->child.usage;
 		ret[USAGE_UNWIND].cpu_s =
-			share(ret[USAGE_UNWIND].cpu_s, mine.unwind, all.unwind,
-			      n_unwind);
+			share(ret[USAGE_UNWIND].cpu_s, mine.unwind, all.unwind, n_unwind);
 	}
 	ret[USAGE_SHIP] = of_ships(b);
-	ret[USAGE_SHIP].cpu_s =
-		share(ret[USAGE_SHIP].cpu_s, mine.ship, all.ship, n);
+	ret[USAGE_SHIP].cpu_s = share(ret[USAGE_SHIP].cpu_s, mine.ship, all.ship, n);
 }

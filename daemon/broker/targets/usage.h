@@ -24,10 +24,9 @@ enum usage_of {
 void usage_add(struct usage *sum, const struct usage *more);
 
 /* own: what the broker itself has used. */
-void usage_of_all(const struct broker *b, struct usage own,
-		  struct usage ret[USAGE_N]);
+void usage_of_all(const struct broker *b, struct usage own, struct usage ret[USAGE_N]);
 
-void usage_of_instance(const struct broker *b, struct usage own,
-		       const struct instance *i, struct usage ret[USAGE_N]);
+void usage_of_instance(const struct broker *b, struct usage own, const struct instance *i,
+		       struct usage ret[USAGE_N]);
 
 #endif

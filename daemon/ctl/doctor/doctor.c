@@ -13,12 +13,11 @@ enum {
 	EXIT_USAGE = 2,
 };
 
-const char doctor_help[] =
-	"\n"
-	"doctor [PID]     looks for what keeps this machine, or the process, "
-	"from being\n"
-	"                 profiled well; --config FILE names another "
-	"configuration\n";
+const char doctor_help[] = "\n"
+			   "doctor [PID]     looks for what keeps this machine, or the process, "
+			   "from being\n"
+			   "                 profiled well; --config FILE names another "
+			   "configuration\n";
 
 int doctor_run(int argc, char **argv)
 {
@@ -43,8 +42,7 @@ int doctor_run(int argc, char **argv)
 		else
 			d.config = optarg;
 	}
-	if (argc - optind > 1 ||
-	    (argc - optind == 1 && !digits_pid(argv[optind], &d.pid))) {
+	if (argc - optind > 1 || (argc - optind == 1 && !digits_pid(argv[optind], &d.pid))) {
 		log_error("doctor takes a pid, or nothing (--help shows the "
 			  "usage)");
 		return EXIT_USAGE;

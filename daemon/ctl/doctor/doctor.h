@@ -29,7 +29,7 @@ struct doctor {
 	/* What it tells of itself, to those who may operate it alone. */
 	bool is_told;
 	capability_set capabilities; /* that it has, or may hand on */
-	int findings_fd; /* on which its findings come; -1: it is not asked */
+	int findings_fd;	     /* on which its findings come; -1: it is not asked */
 };
 
 /*

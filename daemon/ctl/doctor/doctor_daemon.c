@@ -20,8 +20,7 @@ static void say_no_daemon(struct doctor *d, int error)
 			   "start sentry-profd)",
 			   d->socket);
 	else
-		doctor_say(d, FINDING_WARNING, "daemon",
-			   "cannot be asked at %s: %s", d->socket,
+		doctor_say(d, FINDING_WARNING, "daemon", "cannot be asked at %s: %s", d->socket,
 			   strerror(error));
 }
 
@@ -42,8 +41,7 @@ static json_t *ask_status(struct doctor *d, struct ask *a)
 	if (r == 0)
 		root = json_loadb(buf_string(&text), text.len, 0, NULL);
 	if (root == NULL)
-		doctor_say(d, FINDING_FAULT, "daemon",
-			   "runs, and does not say how it goes: %s",
+		doctor_say(d, FINDING_FAULT, "daemon", "runs, and does not say how it goes: %s",
 			   strerror(r < 0 ? -r : EPROTO));
 	buf_fini(&text);
 	close_fd(&fd);
@@ -60,13 +58,10 @@ static void ask_findings(struct doctor *d, struct ask *a)
 		return;
 	r = ask(a, PROTOCOL_CHECK, d->pid, NULL, &answer, &d->findings_fd);
 	if (r == 0 && answer.result != PROTOCOL_OK)
-		doctor_say(
-			d, FINDING_WARNING, "daemon",
-			"is not asked for its configuration and servers: %s; "
-			"what follows is by " CONFIG_PATH_DEFAULT,
-			answer.text[0] != '\0'
-				? answer.text
-				: ask_result_text(answer.result));
+		doctor_say(d, FINDING_WARNING, "daemon",
+			   "is not asked for its configuration and servers: %s; "
+			   "what follows is by " CONFIG_PATH_DEFAULT,
+			   answer.text[0] != '\0' ? answer.text : ask_result_text(answer.result));
 }
 
 static const char *text_of(const json_t *object, const char *key)
@@ -79,8 +74,7 @@ static const char *text_of(const json_t *object, const char *key)
 static void look_at_scheduler(struct doctor *d, const json_t *daemon)
 {
 	const char *scheduler = text_of(daemon, "scheduler");
-	const json_int_t quota = json_integer_value(
-		json_object_get(daemon, "cpu_quota_percent"));
+	const json_int_t quota = json_integer_value(json_object_get(daemon, "cpu_quota_percent"));
 
 	if (*scheduler == '\0')
 		return;
@@ -93,8 +87,7 @@ static void look_at_scheduler(struct doctor *d, const json_t *daemon)
 		   "the daemon's sampler is an ordinary process%s: ticks come "
 		   "late where the processors are busy (CAP_SYS_NICE; some "
 		   "cgroups refuse SCHED_FIFO)",
-		   strcmp(scheduler, "nice") == 0 ? ", of the highest priority"
-						  : "");
+		   strcmp(scheduler, "nice") == 0 ? ", of the highest priority" : "");
 	if (quota > 0)
 		doctor_say(d, FINDING_WARNING, "CPU quota",
 			   "the daemon's control group has %lld %% of a core: "
@@ -118,8 +111,7 @@ static void look_inside(struct doctor *d, const json_t *daemon)
 static void look_at_limits(struct doctor *d, const json_t *daemon)
 {
 	const json_t *servers = json_object_get(daemon, "servers"), *server;
-	const double longest =
-		json_number_value(json_object_get(daemon, "rate_limited_s"));
+	const double longest = json_number_value(json_object_get(daemon, "rate_limited_s"));
 	size_t i;
 
 	if (!json_is_array(servers) && longest > 0)
@@ -129,8 +121,8 @@ static void look_at_limits(struct doctor *d, const json_t *daemon)
 			   longest);
 	json_array_foreach(servers, i, server)
 	{
-		const double limited_s = json_number_value(
-			json_object_get(server, "rate_limited_s"));
+		const double limited_s =
+			json_number_value(json_object_get(server, "rate_limited_s"));
 
 		if (limited_s > 0)
 			doctor_say(d, FINDING_WARNING, "daemon",
@@ -153,9 +145,7 @@ static void look_at_restarts(struct doctor *d, const json_t *daemon)
 				doctor_say(d, FINDING_WARNING, "daemon",
 					   "its %s was started again %lld "
 					   "times (%s): the log says why",
-					   kind,
-					   (long long)json_integer_value(n),
-					   reason);
+					   kind, (long long)json_integer_value(n), reason);
 		}
 	}
 }
@@ -163,21 +153,17 @@ static void look_at_restarts(struct doctor *d, const json_t *daemon)
 static void look_at_daemon(struct doctor *d, const json_t *daemon)
 {
 	const char *version = text_of(daemon, "version");
-	const json_int_t pid =
-		json_integer_value(json_object_get(daemon, "pid"));
+	const json_int_t pid = json_integer_value(json_object_get(daemon, "pid"));
 
 	/* In its own pid namespace, which may not be ours. */
 	if (pid == d->daemon_pid)
-		d->tracer = (int32_t)json_integer_value(
-			json_object_get(daemon, "capture_pid"));
+		d->tracer = (int32_t)json_integer_value(json_object_get(daemon, "capture_pid"));
 	if (strcmp(version, SENTRY_PROFD_VERSION) != 0)
 		doctor_say(d, FINDING_WARNING, "daemon",
-			   "runs in version %s, this is " SENTRY_PROFD_VERSION
-			   ": restart it",
+			   "runs in version %s, this is " SENTRY_PROFD_VERSION ": restart it",
 			   version);
 	else
-		doctor_say(d, FINDING_OK, "daemon", "runs, pid %lld",
-			   (long long)pid);
+		doctor_say(d, FINDING_OK, "daemon", "runs, pid %lld", (long long)pid);
 	look_inside(d, daemon);
 	look_at_limits(d, daemon);
 	look_at_restarts(d, daemon);
@@ -196,12 +182,11 @@ static void look_at_target(struct doctor *d, const json_t *target)
 			   name);
 	else if (strcmp(state, "left_out") == 0)
 		doctor_say(d, FINDING_FAULT, "target",
-			   "it belongs to [target \"%s\"], and is left out%s%s",
-			   name, *error != '\0' ? ": " : "", error);
+			   "it belongs to [target \"%s\"], and is left out%s%s", name,
+			   *error != '\0' ? ": " : "", error);
 	else
-		doctor_say(d, FINDING_OK, "target",
-			   "it belongs to [target \"%s\"]: %s%s%s", name, state,
-			   *error != '\0' ? "; last error: " : "", error);
+		doctor_say(d, FINDING_OK, "target", "it belongs to [target \"%s\"]: %s%s%s", name,
+			   state, *error != '\0' ? "; last error: " : "", error);
 }
 
 static void find_target(struct doctor *d, const json_t *targets)
@@ -211,8 +196,7 @@ static void find_target(struct doctor *d, const json_t *targets)
 
 	json_array_foreach(targets, i, target)
 	{
-		if (json_integer_value(json_object_get(target, "pid")) ==
-		    d->pid) {
+		if (json_integer_value(json_object_get(target, "pid")) == d->pid) {
 			look_at_target(d, target);
 			return;
 		}

@@ -43,15 +43,13 @@ static void take_findings(struct doctor *d)
 	struct ipc_message m;
 	int fd, r = ipc_recv(d->findings_fd, &m);
 
-	if (r > 0 &&
-	    (m.size != sizeof(struct protocol_checked) || m.n_fds != 1))
+	if (r > 0 && (m.size != sizeof(struct protocol_checked) || m.n_fds != 1))
 		r = -EPROTO;
 	if (r > 0) {
 		fd = ipc_take_fd(&m, 0);
 		(void)repeat_lines(d, fd);
 	} else {
-		doctor_say(d, FINDING_FAULT, "daemon",
-			   "does not say what it finds: %s",
+		doctor_say(d, FINDING_FAULT, "daemon", "does not say what it finds: %s",
 			   r == 0 ? "it has ended" : strerror(-r));
 	}
 	ipc_close_fds(&m);
@@ -59,14 +57,12 @@ static void take_findings(struct doctor *d)
 }
 
 /* In the child, up to execve(2). */
-__attribute__((noreturn)) static void become(const struct doctor *d,
-					     const char *exe, int32_t parent,
-					     int out_fd, int log_fd)
+__attribute__((noreturn)) static void become(const struct doctor *d, const char *exe,
+					     int32_t parent, int out_fd, int log_fd)
 {
 	char pid[16];
-	static char name[] = "sentry-profd", check[] = "--check-config",
-		    servers[] = "--servers", config_option[] = "--config",
-		    pid_option[] = "--pid";
+	static char name[] = "sentry-profd", check[] = "--check-config", servers[] = "--servers",
+		    config_option[] = "--config", pid_option[] = "--pid";
 	char *argv[8] = {name, check, servers}, config[PATH_MAX];
 	size_t n = 3;
 	const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -81,9 +77,9 @@ __attribute__((noreturn)) static void become(const struct doctor *d,
 		argv[n++] = pid_option;
 		argv[n++] = pid;
 	}
-	if (prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0) < 0 ||
-	    getppid() != parent || dup2(null, STDIN_FILENO) < 0 ||
-	    dup2(out_fd, STDOUT_FILENO) < 0 || dup2(log_fd, STDERR_FILENO) < 0)
+	if (prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0) < 0 || getppid() != parent ||
+	    dup2(null, STDIN_FILENO) < 0 || dup2(out_fd, STDOUT_FILENO) < 0 ||
+	    dup2(log_fd, STDERR_FILENO) < 0)
 		_exit(SPAWN_FAILED);
 	(void)execv(exe, argv);
 	_exit(SPAWN_FAILED);
@@ -136,12 +132,10 @@ static int ask_own(struct doctor *d, int *ret_log_fd)
 /* Whose rights are too small for the file learns no more by starting it. */
 static bool may_read_config(struct doctor *d)
 {
-	if (d->config != NULL || access(CONFIG_PATH_DEFAULT, R_OK) == 0 ||
-	    errno != EACCES)
+	if (d->config != NULL || access(CONFIG_PATH_DEFAULT, R_OK) == 0 || errno != EACCES)
 		return true;
 	doctor_say(d, FINDING_WARNING, "configuration",
-		   CONFIG_PATH_DEFAULT ": %s; run this as root",
-		   strerror(EACCES));
+		   CONFIG_PATH_DEFAULT ": %s; run this as root", strerror(EACCES));
 	return false;
 }
 

@@ -50,11 +50,9 @@ static void find_debug_file(const struct look *k, struct file *ret)
 {
 	int fd;
 
-	if (strlen(ret->seen.build_id) < 4 ||
-	    rooted_debug(k->d->pid, ret->seen.build_id, &fd) < 0)
+	if (strlen(ret->seen.build_id) < 4 || rooted_debug(k->d->pid, ret->seen.build_id, &fd) < 0)
 		return;
-	(void)!procfs_link(procfs_own_fd(fd).text, ret->debug,
-			   sizeof(ret->debug));
+	(void)!procfs_link(procfs_own_fd(fd).text, ret->debug, sizeof(ret->debug));
 	close_fd(&fd);
 }
 
@@ -77,10 +75,9 @@ static void say_file(struct look *k, const struct file *f, bool is_program)
 			   "it %s (compile it with "
 			   "-fasynchronous-unwind-tables)",
 			   f->path,
-			   seen->keeps_frame_pointers
-				   ? "are found by its frame pointers"
-				   : "end there: it keeps no frame pointers "
-				     "either");
+			   seen->keeps_frame_pointers ? "are found by its frame pointers"
+						      : "end there: it keeps no frame pointers "
+							"either");
 	if (seen->build_id[0] == '\0')
 		doctor_say(k->d, FINDING_WARNING, "build-id",
 			   "%s has none, so its debug files are known by a "
@@ -96,8 +93,7 @@ static void say_file(struct look *k, const struct file *f, bool is_program)
 			   "upload its debug file to Sentry)",
 			   f->path, id);
 	else if (is_program || f->debug[0] != '\0' || seen->has_debug_info)
-		doctor_say(k->d, FINDING_OK, "names", "%s (build-id %s): %s%s",
-			   f->path, id,
+		doctor_say(k->d, FINDING_OK, "names", "%s (build-id %s): %s%s", f->path, id,
 			   f->debug[0] != '\0'	  ? "debug file "
 			   : seen->has_debug_info ? "debug information"
 			   : seen->has_symbols	  ? "symbols, and no lines"
@@ -113,8 +109,7 @@ static void say_file(struct look *k, const struct file *f, bool is_program)
 static bool is_first(const struct maps *m, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (m->v[i].inode == m->v[n].inode &&
-		    m->v[i].device == m->v[n].device)
+		if (m->v[i].inode == m->v[n].inode && m->v[i].device == m->v[n].device)
 			return false;
 	return true;
 }
@@ -123,8 +118,8 @@ static bool is_first(const struct maps *m, size_t n)
 static void say_unopened(struct look *k, const char *path, int error)
 {
 	capability_set have;
-	const bool may = privileges_get(&have) == 0 &&
-			 (have & CAPABILITY(CAP_CHECKPOINT_RESTORE)) != 0;
+	const bool may =
+		privileges_get(&have) == 0 && (have & CAPABILITY(CAP_CHECKPOINT_RESTORE)) != 0;
 
 	doctor_say(k->d, FINDING_WARNING, "file",
 		   "%s cannot be opened: %s: sentry-profd with these rights "
@@ -195,8 +190,7 @@ static void look_at_file(struct look *k, const struct map *m, bool is_program)
 	close_fd(&fd);
 	if (r < 0) {
 		doctor_say(k->d, FINDING_WARNING, "file",
-			   "%s cannot be read: sentry-profd-unwind: %s",
-			   m->path, strerror(-r));
+			   "%s cannot be read: sentry-profd-unwind: %s", m->path, strerror(-r));
 		return;
 	}
 	find_debug_file(k, &f);
@@ -216,8 +210,7 @@ static void say_uploads(struct look *k)
 	doctor_say(k->d, FINDING_OK, "upload",
 		   "sentry-cli debug-files upload --org ORG --project "
 		   "PROJECT%s%s",
-		   buf_string(&k->uploads),
-		   k->n_uploads > UPLOADS_MAX ? " ..." : "");
+		   buf_string(&k->uploads), k->n_uploads > UPLOADS_MAX ? " ..." : "");
 }
 
 /* Of code that a runtime makes, a perf map is all that has names. */
@@ -249,8 +242,7 @@ static void check_jit(struct look *k, uint64_t bytes)
 static bool is_run_time(const struct map *m)
 {
 	return m->path[0] == '\0' || strncmp(m->path, "[anon", 5) == 0 ||
-	       strncmp(m->path, "/memfd:", 7) == 0 ||
-	       strncmp(m->path, "/dev/zero", 9) == 0;
+	       strncmp(m->path, "/memfd:", 7) == 0 || strncmp(m->path, "/dev/zero", 9) == 0;
 }
 
 static void look_at_all(struct look *k)
@@ -280,9 +272,7 @@ static void look_at_all(struct look *k)
 
 static int read_maps(struct look *k)
 {
-	int fd = open(procfs_path(k->d->pid, "task/%d/maps",
-				  process_living_thread(k->d->pid))
-			      .text,
+	int fd = open(procfs_path(k->d->pid, "task/%d/maps", process_living_thread(k->d->pid)).text,
 		      O_RDONLY | O_CLOEXEC);
 	int r;
 
@@ -291,8 +281,7 @@ static int read_maps(struct look *k)
 	r = buf_read_fd(&k->text, fd);
 	close_fd(&fd);
 	if (r == 0)
-		r = maps_parse(&k->maps, buf_string(&k->text), k->text.len,
-			       UNWIND_MAPS_MAX);
+		r = maps_parse(&k->maps, buf_string(&k->text), k->text.len, UNWIND_MAPS_MAX);
 	return r;
 }
 
@@ -309,8 +298,8 @@ void doctor_files(struct doctor *d)
 		maps_fini(&k.maps);
 		own_unwind_end(&k.unwind);
 	} else {
-		doctor_say(d, FINDING_FAULT, "files",
-			   "its mappings cannot be read: %s", strerror(-r));
+		doctor_say(d, FINDING_FAULT, "files", "its mappings cannot be read: %s",
+			   strerror(-r));
 	}
 	buf_fini(&k.uploads);
 	buf_fini(&k.text);

@@ -38,23 +38,18 @@ static void check_kernel(struct doctor *d)
 	struct utsname name;
 	int major = 0, minor = 0;
 
-	if (uname(&name) < 0 ||
-	    sscanf(name.release, "%d.%d", &major, &minor) != 2) {
-		doctor_say(d, FINDING_WARNING, "kernel",
-			   "its version is not known");
+	if (uname(&name) < 0 || sscanf(name.release, "%d.%d", &major, &minor) != 2) {
+		doctor_say(d, FINDING_WARNING, "kernel", "its version is not known");
 		return;
 	}
-	if (major < KERNEL_MAJOR ||
-	    (major == KERNEL_MAJOR && minor < KERNEL_MINOR))
+	if (major < KERNEL_MAJOR || (major == KERNEL_MAJOR && minor < KERNEL_MINOR))
 		doctor_say(d, FINDING_FAULT, "kernel",
-			   "Linux %s is too old: 5.10 or newer is needed",
-			   name.release);
+			   "Linux %s is too old: 5.10 or newer is needed", name.release);
 	else
 		doctor_say(d, FINDING_OK, "kernel", "Linux %s", name.release);
 	if (strcmp(name.machine, "x86_64") != 0)
 		doctor_say(d, FINDING_FAULT, "processor",
-			   "%s: programs for x86_64 can be profiled, no others",
-			   name.machine);
+			   "%s: programs for x86_64 can be profiled, no others", name.machine);
 }
 
 /* The daemon's capabilities if it tells them, else those of who asks. */
@@ -81,8 +76,7 @@ static void check_capabilities(struct doctor *d)
 			   "own user, and no others");
 		return;
 	}
-	if (!d->is_told && geteuid() != 0 &&
-	    !(own & CAPABILITY(CAP_SYS_PTRACE))) {
+	if (!d->is_told && geteuid() != 0 && !(own & CAPABILITY(CAP_SYS_PTRACE))) {
 		doctor_say(d, FINDING_WARNING, "capabilities",
 			   "you are not root: your own processes can be "
 			   "profiled, no others; run this as root to see what "
@@ -94,15 +88,12 @@ static void check_capabilities(struct doctor *d)
 	n = missing_find(&facts, missing);
 	for (size_t i = 0; i < n; i++)
 		doctor_say(d,
-			   strcmp(missing[i].name, "CAP_SYS_PTRACE") == 0
-				   ? FINDING_FAULT
-				   : FINDING_WARNING,
-			   "capabilities", "no %s for %s: %s (%s)",
-			   missing[i].name, who, missing[i].costs,
-			   missing[i].add);
+			   strcmp(missing[i].name, "CAP_SYS_PTRACE") == 0 ? FINDING_FAULT
+									  : FINDING_WARNING,
+			   "capabilities", "no %s for %s: %s (%s)", missing[i].name, who,
+			   missing[i].costs, missing[i].add);
 	if (n == 0)
-		doctor_say(d, FINDING_OK, "capabilities",
-			   "all that are needed: %s%s", who,
+		doctor_say(d, FINDING_OK, "capabilities", "all that are needed: %s%s", who,
 			   d->is_told ? ", as it says"
 				      : ", as sentry-profd would if you "
 					"started it");
@@ -113,8 +104,8 @@ static void check_yama(struct doctor *d)
 	const bool has_ptrace = judged(d) & CAPABILITY(CAP_SYS_PTRACE);
 	char text[16];
 
-	if (small_file_read(AT_FDCWD, "/proc/sys/kernel/yama/ptrace_scope",
-			    text, sizeof(text)) < 0 ||
+	if (small_file_read(AT_FDCWD, "/proc/sys/kernel/yama/ptrace_scope", text, sizeof(text)) <
+		    0 ||
 	    text[0] == '0')
 		doctor_say(d, FINDING_OK, "yama", "does not restrict tracing");
 	else if (text[0] == '3')
@@ -170,8 +161,8 @@ static void check_tracing(struct doctor *d)
 		_exit(0);
 	}
 	if (child < 0) {
-		doctor_say(d, FINDING_WARNING, "tracing",
-			   "cannot be tried: fork: %s", strerror(errno));
+		doctor_say(d, FINDING_WARNING, "tracing", "cannot be tried: fork: %s",
+			   strerror(errno));
 		return;
 	}
 	errno = 0;
@@ -181,8 +172,7 @@ static void check_tracing(struct doctor *d)
 	while (waitpid(child, &status, __WALL) == child && WIFSTOPPED(status))
 		continue;
 	if (refused == NULL)
-		doctor_say(d, FINDING_OK, "tracing",
-			   "a process of our own can be traced and read");
+		doctor_say(d, FINDING_OK, "tracing", "a process of our own can be traced and read");
 	else
 		doctor_say(d, FINDING_FAULT, "tracing",
 			   "%s fails, of a child of our own: %s; a seccomp "
@@ -198,8 +188,7 @@ static long own_status(const char *key)
 	char text[PROCFS_TEXT_MAX];
 	uint64_t number;
 
-	return small_file_read(AT_FDCWD, "/proc/self/status", text,
-			       sizeof(text)) == 0 &&
+	return small_file_read(AT_FDCWD, "/proc/self/status", text, sizeof(text)) == 0 &&
 			       procfs_numbers(text, key, 10, &number, 1) == 1
 		       ? (long)number
 		       : -1;
@@ -209,17 +198,15 @@ static void check_seccomp(struct doctor *d)
 {
 	const long mode = own_status("\nSeccomp:");
 
-	if (mode < 0 ||
-	    access("/proc/sys/kernel/seccomp/actions_avail", F_OK) < 0)
+	if (mode < 0 || access("/proc/sys/kernel/seccomp/actions_avail", F_OK) < 0)
 		doctor_say(d, FINDING_FAULT, "seccomp",
 			   "the kernel has no seccomp filters, which the "
 			   "parts that read foreign bytes run in "
 			   "(CONFIG_SECCOMP_FILTER)");
 	else if (mode > 0)
-		doctor_say(
-			d, FINDING_OK, "seccomp",
-			"filters are there, and one holds here already (a "
-			"container's): what it forbids shows at \"tracing\"");
+		doctor_say(d, FINDING_OK, "seccomp",
+			   "filters are there, and one holds here already (a "
+			   "container's): what it forbids shows at \"tracing\"");
 	else
 		doctor_say(d, FINDING_OK, "seccomp", "filters are there");
 }
@@ -236,8 +223,7 @@ static void check_descriptors(struct doctor *d)
 			   "raise it (ulimit -Hn, LimitNOFILE=)",
 			   (unsigned long long)files.rlim_max);
 	else
-		doctor_say(d, FINDING_OK, "descriptors",
-			   "the hard limit is %llu",
+		doctor_say(d, FINDING_OK, "descriptors", "the hard limit is %llu",
 			   (unsigned long long)files.rlim_max);
 }
 
@@ -265,8 +251,7 @@ static void check_clock(struct doctor *d)
 			   "profiles; set it (timedatectl set-ntp true)");
 	else if (r < 0)
 		doctor_say(d, FINDING_WARNING, "clock",
-			   "whether it is synchronized is not known: %s",
-			   strerror(errno));
+			   "whether it is synchronized is not known: %s", strerror(errno));
 	else if (r == TIME_ERROR || (state.status & STA_UNSYNC))
 		doctor_say(d, FINDING_WARNING, "clock",
 			   "it is not synchronized: profiles may stand beside "

@@ -8,16 +8,13 @@
 #include "daemon/process/process.h"
 #include "lib/base/procfs.h"
 
-static void say_fault(struct doctor *d, enum process_fault fault,
-		      const struct process *p)
+static void say_fault(struct doctor *d, enum process_fault fault, const struct process *p)
 {
 	if (fault == PROCESS_THREAD)
-		doctor_say(d, FINDING_FAULT, "process",
-			   "%d is a thread of process %d: give that", d->pid,
-			   p->pid);
+		doctor_say(d, FINDING_FAULT, "process", "%d is a thread of process %d: give that",
+			   d->pid, p->pid);
 	else
-		doctor_say(d, FINDING_FAULT, "process", "%d %s", d->pid,
-			   process_fault_text(fault));
+		doctor_say(d, FINDING_FAULT, "process", "%d %s", d->pid, process_fault_text(fault));
 }
 
 static void check_tracer(struct doctor *d, int32_t tracer)
@@ -31,8 +28,7 @@ static void check_tracer(struct doctor *d, int32_t tracer)
 	process_name(tracer, name);
 	/* The kernel keeps 15 bytes of a name. */
 	if (tracer == d->tracer || strncmp(name, "sentry-profd-ca", 15) == 0)
-		doctor_say(d, FINDING_OK, "tracer",
-			   "sentry-profd traces it (pid %d)", tracer);
+		doctor_say(d, FINDING_OK, "tracer", "sentry-profd traces it (pid %d)", tracer);
 	else
 		doctor_say(d, FINDING_FAULT, "tracer",
 			   "%s (pid %d) traces it, and a process can have one "
@@ -47,19 +43,16 @@ static void check_access(struct doctor *d, uint32_t uid)
 
 	if (fd >= 0)
 		doctor_say(d, FINDING_OK, "permission",
-			   "you may trace process %d, which is uid %u's",
-			   d->pid, uid);
+			   "you may trace process %d, which is uid %u's", d->pid, uid);
 	else
-		doctor_say(
-			d, FINDING_FAULT, "permission",
-			"you may not trace process %d, which is uid %u's: "
-			"%s; %s",
-			d->pid, uid, strerror(errno),
-			geteuid() == 0
-				? "root needs CAP_SYS_PTRACE in its user "
-				  "namespace, and no security module against "
-				  "it"
-				: "run this, and sentry-profd, as root");
+		doctor_say(d, FINDING_FAULT, "permission",
+			   "you may not trace process %d, which is uid %u's: "
+			   "%s; %s",
+			   d->pid, uid, strerror(errno),
+			   geteuid() == 0 ? "root needs CAP_SYS_PTRACE in its user "
+					    "namespace, and no security module against "
+					    "it"
+					  : "run this, and sentry-profd, as root");
 	close_fd(&fd);
 }
 
@@ -71,8 +64,8 @@ static bool check_class(struct doctor *d)
 	ssize_t n;
 
 	if (fd < 0) {
-		doctor_say(d, FINDING_WARNING, "program",
-			   "its file cannot be opened: %s", strerror(errno));
+		doctor_say(d, FINDING_WARNING, "program", "its file cannot be opened: %s",
+			   strerror(errno));
 		return true;
 	}
 	n = pread(fd, ident, sizeof(ident), 0);

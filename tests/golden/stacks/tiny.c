@@ -2,8 +2,8 @@
  * A program without a C library, so small that its executables are kept beside
  * samples of it (record.py makes both). Its stack is always _start, outer,
  * middle, and then, by the first letter of its argument: "run": leaf_run, which
- * calls turn again and again; "lazy": leaf_lazy, which calls others; "wait": leaf_wait, which reads; "signal":
- * leaf_signal, interrupted by a handler that waits; "bare": fixed, which calls a
+ * calls turn again and again; "lazy": leaf_lazy, which calls others; "wait": leaf_wait, which
+ * reads; "signal": leaf_signal, interrupted by a handler that waits; "bare": fixed, which calls a
  * function without CFI that keeps a frame pointer, and waits.
  */
 #define NOINLINE __attribute__((noinline, used))
@@ -47,7 +47,7 @@ __asm__(".text\n"
 	"jmp *slots+8(%rip)\n"
 	"plt: jmp *slots+16(%rip)\n"
 	"lazy: .byte 0x68, 0, 0, 0, 0\n" /* push $0 */
-	".byte 0xe9\n" /* jmp plt0 */
+	".byte 0xe9\n"			 /* jmp plt0 */
 	".long plt0 - . - 4\n"
 	"resolver: .cfi_startproc\n"
 	".cfi_def_cfa_offset 24\n"
@@ -150,10 +150,7 @@ static inline long system4(long nr, long a, long b, long c, long d)
 	register long x2 __asm__("x2") = c;
 	register long x3 __asm__("x3") = d;
 
-	__asm__ volatile("svc #0"
-			 : "+r"(x0)
-			 : "r"(x8), "r"(x1), "r"(x2), "r"(x3)
-			 : "memory");
+	__asm__ volatile("svc #0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3) : "memory");
 	return x0;
 }
 
@@ -168,11 +165,16 @@ NOINLINE long turn(long n)
 
 	room[n & 3] = sink;
 	AFTER_CALL();
-	__asm__ volatile("" : "+r"(n) : : "memory"
+	__asm__ volatile(""
+			 : "+r"(n)
+			 :
+			 : "memory"
 #if defined(__x86_64__)
-			 , "rbx", "r12"
+			   ,
+			   "rbx", "r12"
 #else
-			 , "x19", "x20", "x30"
+			   ,
+			   "x19", "x20", "x30"
 #endif
 	);
 	return room[n & 3] + 1;
@@ -213,7 +215,7 @@ NOINLINE void handler(int signal)
 
 NOINLINE long leaf_signal(void)
 {
-	const struct action action = { handler, SA_RESTORER, restorer, 0 };
+	const struct action action = {handler, SA_RESTORER, restorer, 0};
 
 	system4(SYS_SIGACTION, SIGUSR1, (long)&action, 0, 8);
 	system4(SYS_KILL, system4(SYS_GETPID, 0, 0, 0, 0), SIGUSR1, 0, 0);

@@ -29,14 +29,12 @@ typedef struct {
 	json_t *inner;
 } sentry_span_t;
 
-typedef double (*sentry_traces_sampler_function)(
-	const sentry_transaction_context_t *context,
-	sentry_value_t custom_sampling_ctx, const int *parent_sampled,
-	void *user_data);
-typedef sentry_value_t (*sentry_transaction_function_t)(
-	sentry_value_t transaction, void *user_data);
-typedef void (*sentry_iter_headers_function_t)(const char *key,
-					       const char *value, void *user);
+typedef double (*sentry_traces_sampler_function)(const sentry_transaction_context_t *context,
+						 sentry_value_t custom_sampling_ctx,
+						 const int *parent_sampled, void *user_data);
+typedef sentry_value_t (*sentry_transaction_function_t)(sentry_value_t transaction,
+							void *user_data);
+typedef void (*sentry_iter_headers_function_t)(const char *key, const char *value, void *user);
 
 typedef struct {
 	sentry_traces_sampler_function sampler;
@@ -67,21 +65,18 @@ static inline int sentry_value_is_null(sentry_value_t v)
 	return v.json == NULL;
 }
 
-static inline sentry_value_t sentry_value_get_by_key(sentry_value_t v,
-						     const char *key)
+static inline sentry_value_t sentry_value_get_by_key(sentry_value_t v, const char *key)
 {
 	return (sentry_value_t){json_object_get(v.json, key)};
 }
 
 /* Takes the value over. */
-static inline int sentry_value_set_by_key(sentry_value_t v, const char *key,
-					  sentry_value_t value)
+static inline int sentry_value_set_by_key(sentry_value_t v, const char *key, sentry_value_t value)
 {
 	return json_object_set_new(v.json, key, value.json);
 }
 
-static inline sentry_value_t sentry_value_get_by_index(sentry_value_t v,
-						       size_t i)
+static inline sentry_value_t sentry_value_get_by_index(sentry_value_t v, size_t i)
 {
 	return (sentry_value_t){json_array_get(v.json, i)};
 }
@@ -96,15 +91,17 @@ static inline sentry_options_t *sentry_options_new(void)
 	return calloc(1, sizeof(sentry_options_t));
 }
 
-static inline void sentry_options_set_traces_sampler(
-	sentry_options_t *o, sentry_traces_sampler_function f, void *user_data)
+static inline void sentry_options_set_traces_sampler(sentry_options_t *o,
+						     sentry_traces_sampler_function f,
+						     void *user_data)
 {
 	o->sampler = f;
 	o->sampler_data = user_data;
 }
 
-static inline void sentry_options_set_before_transaction(
-	sentry_options_t *o, sentry_transaction_function_t f, void *data)
+static inline void sentry_options_set_before_transaction(sentry_options_t *o,
+							 sentry_transaction_function_t f,
+							 void *data)
 {
 	o->before = f;
 	o->before_data = data;
@@ -122,8 +119,8 @@ static inline int sentry_close(void)
 	return 0;
 }
 
-static inline sentry_transaction_context_t *
-sentry_transaction_context_new(const char *name, const char *operation)
+static inline sentry_transaction_context_t *sentry_transaction_context_new(const char *name,
+									   const char *operation)
 {
 	sentry_transaction_context_t *c = malloc(sizeof(*c));
 
@@ -131,30 +128,27 @@ sentry_transaction_context_new(const char *name, const char *operation)
 	return c;
 }
 
-static inline const char *
-sentry_transaction_context_get_name(const sentry_transaction_context_t *c)
+static inline const char *sentry_transaction_context_get_name(const sentry_transaction_context_t *c)
 {
 	return c->name;
 }
 
-static inline sentry_transaction_t *
-sentry_transaction_start(sentry_transaction_context_t *c, sentry_value_t custom)
+static inline sentry_transaction_t *sentry_transaction_start(sentry_transaction_context_t *c,
+							     sentry_value_t custom)
 {
 	sentry_transaction_t *t = calloc(1, sizeof(*t));
 
 	t->is_sampled = sdk->sampler(c, custom, NULL, sdk->sampler_data) > 0;
 	t->spans = json_array();
-	t->inner = json_pack("{s:s, s:s, s:{s:{s:s, s:s}}, s:o}", "type",
-			     "transaction", "transaction", c->name, "contexts",
-			     "trace", "op", c->op, "span_id",
+	t->inner = json_pack("{s:s, s:s, s:{s:{s:s, s:s}}, s:o}", "type", "transaction",
+			     "transaction", c->name, "contexts", "trace", "op", c->op, "span_id",
 			     "0123456789abcdef", "spans", t->spans);
 	free(c);
 	return t;
 }
 
-static inline void
-sentry_transaction_iter_headers(sentry_transaction_t *t,
-				sentry_iter_headers_function_t f, void *user)
+static inline void sentry_transaction_iter_headers(sentry_transaction_t *t,
+						   sentry_iter_headers_function_t f, void *user)
 {
 	f("sentry-trace",
 	  t->is_sampled ? "0123456789abcdef0123456789abcdef-0123456789abcdef-1"
@@ -162,14 +156,13 @@ sentry_transaction_iter_headers(sentry_transaction_t *t,
 	  user);
 }
 
-static inline sentry_span_t *
-sentry_transaction_start_child(sentry_transaction_t *t, const char *operation,
-			       const char *description)
+static inline sentry_span_t *sentry_transaction_start_child(sentry_transaction_t *t,
+							    const char *operation,
+							    const char *description)
 {
 	sentry_span_t *s = calloc(1, sizeof(*s));
 
-	s->inner = json_pack("{s:s, s:s}", "op", operation, "description",
-			     description);
+	s->inner = json_pack("{s:s, s:s}", "op", operation, "description", description);
 	json_array_append_new(t->spans, s->inner);
 	return s;
 }
@@ -182,8 +175,7 @@ static inline void sentry_span_finish(sentry_span_t *s)
 static inline void sentry_transaction_finish(sentry_transaction_t *t)
 {
 	if (t->is_sampled) {
-		sentry_value_t v = sdk->before((sentry_value_t){t->inner},
-					       sdk->before_data);
+		sentry_value_t v = sdk->before((sentry_value_t){t->inner}, sdk->before_data);
 
 		json_dumpf(v.json, stdout, JSON_COMPACT);
 		(void)printf("\n");

@@ -117,9 +117,8 @@ static void play(const char *script)
 		char *at;
 		const uint64_t ms = strtoull(script, &at, 10);
 		const char kind = *at;
-		const uint64_t n = strchr(" -~*", kind) && kind != '\0'
-					   ? strtoull(at + 1, &at, 10)
-					   : 0;
+		const uint64_t n =
+			strchr(" -~*", kind) && kind != '\0' ? strtoull(at + 1, &at, 10) : 0;
 		const size_t word = kind == ' ' ? strcspn(++at, "!,") : 0;
 
 		if (kind == ' ')
@@ -407,8 +406,7 @@ TEST(gap)
 	play("300100 2:cm, 300100");
 	ck_assert(due);
 	OK(aggregate_close(a, UINT64_C(300100) * MS, &chunk));
-	ck_assert_str_eq(letters_samples(&chunk),
-			 "0 1:am, 0 2:bm, 100 1:am, 100 2:bm");
+	ck_assert_str_eq(letters_samples(&chunk), "0 1:am, 0 2:bm, 100 1:am, 100 2:bm");
 	ck_assert_int_eq(profile_check(&chunk), PROFILE_BAD_ID);
 	OK(aggregate_next(a));
 	tick(300110);
@@ -462,9 +460,7 @@ TEST(settled_stands_still)
 			continue;
 		OK(aggregate_close(a, 0, &chunk));
 		ck_assert_uint_eq(chunk.n_samples, 2);
-		ck_assert_uint_eq(chunk.samples[1].time_us -
-					  chunk.samples[0].time_us,
-				  1000000);
+		ck_assert_uint_eq(chunk.samples[1].time_us - chunk.samples[0].time_us, 1000000);
 		OK(aggregate_next(a));
 		chunks++;
 	}
@@ -513,8 +509,7 @@ TEST(large_from_the_start)
 
 TEST(threads_in_the_profile)
 {
-	static const char odd[16] = {'t',    '\x1b', '\xff', '\xc3',
-				     '\xa4', 0,	     'x'};
+	static const char odd[16] = {'t', '\x1b', '\xff', '\xc3', '\xa4', 0, 'x'};
 
 	OK(aggregate_thread(a, 30, true, "a-program-of-a-", 16));
 	OK(aggregate_thread(a, 20, false, odd, 16));
@@ -525,8 +520,7 @@ TEST(threads_in_the_profile)
 	ck_assert_uint_eq(chunk.threads[0].tid, 10);
 	ck_assert_str_eq(chunk.threads[0].name, "");
 	ck_assert_uint_eq(chunk.threads[1].tid, 20);
-	ck_assert_str_eq(chunk.threads[1].name,
-			 "t\xef\xbf\xbd\xef\xbf\xbd\xc3\xa4");
+	ck_assert_str_eq(chunk.threads[1].name, "t\xef\xbf\xbd\xef\xbf\xbd\xc3\xa4");
 	ck_assert_uint_eq(chunk.threads[2].tid, 30);
 	ck_assert_str_eq(chunk.threads[2].name, "main");
 }
@@ -548,8 +542,7 @@ TEST(options)
 		.main_path = "",
 		.main_argv0 = "",
 	};
-	const struct aggregate_options nothing = {.main_path = "",
-						  .main_argv0 = ""};
+	const struct aggregate_options nothing = {.main_path = "", .main_argv0 = ""};
 	struct aggregate *other = NULL;
 
 	ck_assert_int_eq(aggregate_new(&too_long, &space, &other), -EINVAL);
@@ -628,8 +621,7 @@ static size_t common(size_t thread, const char *word)
 	if (strcmp(word, last) == 0)
 		return n;
 	/* A leaf is no caller. */
-	while (same + 1 < n && same + 1 < m &&
-	       word[n - 1 - same] == last[m - 1 - same])
+	while (same + 1 < n && same + 1 < m && word[n - 1 - same] == last[m - 1 - same])
 		same++;
 	return same;
 }
@@ -668,8 +660,7 @@ static char *like_run(uint64_t random, bool with_ids)
 	memset(lasts, 0, sizeof(lasts));
 	open_with(1000000, 20000000);
 	for (uint64_t i = 1; i < LIKE_STEPS; i++) {
-		uint32_t tid =
-			1 + (uint32_t)(random_next(&random) % LIKE_THREADS);
+		uint32_t tid = 1 + (uint32_t)(random_next(&random) % LIKE_THREADS);
 
 		tick(10 * i);
 		like_sample(&random, 10 * i, with_ids);
@@ -741,10 +732,9 @@ TEST(beside_another)
 	ck_assert_str_eq(chunk.threads[0].name, "worker");
 	aggregate_free(a);
 	a = first;
-	CHUNK(130,
-	      "0 1:am, 0 2:bm, 0 3:cm, 10 2:bm, 20 2:bm, 30 2:bm, "
-	      "40 2:bm, 50 2:bm, 60 2:bm, 70 2:bm, 80 2:bm, 90 2:bm, "
-	      "100 2:bm, 100 3:cm, 110 2:bm, 120 2:dm, 130 1:am, 130 2:dm");
+	CHUNK(130, "0 1:am, 0 2:bm, 0 3:cm, 10 2:bm, 20 2:bm, 30 2:bm, "
+		   "40 2:bm, 50 2:bm, 60 2:bm, 70 2:bm, 80 2:bm, 90 2:bm, "
+		   "100 2:bm, 100 3:cm, 110 2:bm, 120 2:dm, 130 1:am, 130 2:dm");
 }
 
 /* Of a target that has just been opened. */

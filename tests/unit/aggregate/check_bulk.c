@@ -39,8 +39,7 @@ static const struct shape {
 
 static struct unwind_stack stack;
 
-static void make_stack(const struct shape *shape, uint64_t *state,
-		       uint64_t tick)
+static void make_stack(const struct shape *shape, uint64_t *state, uint64_t tick)
 {
 	size_t n = shape->common + shape->depth;
 	uint64_t addr = 0x555555550000;
@@ -51,9 +50,8 @@ static void make_stack(const struct shape *shape, uint64_t *state,
 		uint64_t choice = 0;
 
 		if (i >= shape->common)
-			choice = shape->choices == 2
-					 ? tick % 2
-					 : random_next(state) % shape->choices;
+			choice = shape->choices == 2 ? tick % 2
+						     : random_next(state) % shape->choices;
 		addr = 0x555555550000 + 0x100000 * i + 0x40 * choice;
 		*f = (struct unwind_frame){addr, i == n - 1, 0};
 	}
@@ -94,12 +92,9 @@ TESTS(bulk, array_size(shapes))
 					  .id_size = 20,
 					  .addr = 0x555555550000,
 					  .size = 1 << 30}};
-	const struct fake_symbol symbol = {0, UINT64_MAX,
-					   "_ZN3app9component8functionERKSsb"};
-	struct unwind_space space = {.images = &image,
-				     .n_images = 1,
-				     .symbols = &symbol,
-				     .n_symbols = 1};
+	const struct fake_symbol symbol = {0, UINT64_MAX, "_ZN3app9component8functionERKSsb"};
+	struct unwind_space space = {
+		.images = &image, .n_images = 1, .symbols = &symbol, .n_symbols = 1};
 	const struct aggregate_options options = {
 		.chunk_us = 60000000,
 		.chunk_bytes = CHUNK_BYTES,
@@ -138,8 +133,7 @@ TESTS(bulk, array_size(shapes))
 			      "%s: %zu chunks, %ld bytes, %zu samples, "
 			      "%.2f s user, %ld KB\n",
 			      shapes[_i].name, chunks, bytes, samples,
-			      (double)usage.ru_utime.tv_sec +
-				      (double)usage.ru_utime.tv_usec / 1e6,
+			      (double)usage.ru_utime.tv_sec + (double)usage.ru_utime.tv_usec / 1e6,
 			      usage.ru_maxrss);
 	ck_assert_int_lt(usage.ru_maxrss, RSS_KB_MAX);
 	ck_assert_uint_gt(samples, TICKS * THREADS * 9 / 10);

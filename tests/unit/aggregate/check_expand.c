@@ -22,15 +22,10 @@ static const struct fake_lines lines[] = {
 	{0x1100,
 	 0x1180,
 	 3,
-	 {{"innermost", "/src/a.h", 1},
-	  {"between", "/src/b.h", 2},
-	  {"outer", "/src/c.c", 3}}},
+	 {{"innermost", "/src/a.h", 1}, {"between", "/src/b.h", 2}, {"outer", "/src/c.c", 3}}},
 	{0x1180, 0x1200, 1, {{"outer", "/src/c.c", 30}}},
 	/* One whose name is not known, and one in no file. */
-	{0x1300,
-	 0x1400,
-	 3,
-	 {{NULL, "/src/a.h", 7}, {"known", NULL, 8}, {NULL, "/src/d.c", 9}}},
+	{0x1300, 0x1400, 3, {{NULL, "/src/a.h", 7}, {"known", NULL, 8}, {NULL, "/src/d.c", 9}}},
 };
 
 static struct unwind_space space;
@@ -70,12 +65,10 @@ static void add(size_t n, const uint64_t *addrs)
 
 	for (size_t i = 0; i < n; i++)
 		frames[i] = (struct unwind_frame){addrs[i], i == 0, 0};
-	OK(stacks_add(&s, PROFILE_NONE, frames, n,
-		      &samples[p.n_samples++].node));
+	OK(stacks_add(&s, PROFILE_NONE, frames, n, &samples[p.n_samples++].node));
 }
-#define ADD(...)                                                  \
-	add(sizeof((uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t), \
-	    (uint64_t[]){__VA_ARGS__})
+#define ADD(...) \
+	add(sizeof((uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t), (uint64_t[]){__VA_ARGS__})
 
 static void expand(void)
 {
@@ -100,11 +93,9 @@ static void check_stack(size_t i, const char *expected)
 
 		ck_assert_uint_lt(node, p.n_nodes);
 		ck_assert_uint_lt(p.nodes[node].frame, p.n_frames);
-		ck_assert(p.nodes[node].parent == PROFILE_NONE ||
-			  p.nodes[node].parent < node);
-		used += (size_t)snprintf(text + used, sizeof(text) - used,
-					 "%s%s %s:%u", used > 0 ? ", " : "",
-					 f->function, f->file ? f->file : "?",
+		ck_assert(p.nodes[node].parent == PROFILE_NONE || p.nodes[node].parent < node);
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s %s:%u",
+					 used > 0 ? ", " : "", f->function, f->file ? f->file : "?",
 					 f->line);
 	}
 	ck_assert_str_eq(text, expected);
@@ -166,8 +157,7 @@ TEST(test_not_asked_for)
 /* Stacks that would be larger than the server takes stay as they are. */
 TEST(test_too_large)
 {
-	struct unwind_frame *frames =
-		calloc(UNWIND_FRAMES_MAX, sizeof(*frames));
+	struct unwind_frame *frames = calloc(UNWIND_FRAMES_MAX, sizeof(*frames));
 	size_t bytes = 0;
 
 	ck_assert_ptr_nonnull(frames);
@@ -178,8 +168,7 @@ TEST(test_too_large)
 		uint32_t node;
 
 		frames[0].addr = 0x2000 + leaf;
-		OK(stacks_add(&s, PROFILE_NONE, frames, UNWIND_FRAMES_MAX,
-			      &node));
+		OK(stacks_add(&s, PROFILE_NONE, frames, UNWIND_FRAMES_MAX, &node));
 		bytes += 3 * (size_t)UNWIND_FRAMES_MAX * 8;
 	}
 	ADD(0x1110, 0x1020);

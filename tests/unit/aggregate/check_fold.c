@@ -17,9 +17,7 @@
 #define NAME_MAX_SIZE 64
 
 static const struct fake_image image = {
-	0x10000,
-	0x20000,
-	{.path = "/opt/app", .addr = 0x10000, .size = 0x10000}};
+	0x10000, 0x20000, {.path = "/opt/app", .addr = 0x10000, .size = 0x10000}};
 static struct fake_symbol symbols[N_FUNCTIONS];
 static struct fake_function functions[N_FUNCTIONS];
 static char names[N_FUNCTIONS][NAME_MAX_SIZE];
@@ -50,8 +48,7 @@ static void set_up(void)
 			continue;
 		}
 		(void)snprintf(names[i], sizeof(names[i]), "f%zu", i);
-		symbols[space.n_symbols++] =
-			(struct fake_symbol){start, start + 256, names[i]};
+		symbols[space.n_symbols++] = (struct fake_symbol){start, start + 256, names[i]};
 	}
 }
 
@@ -74,11 +71,9 @@ static void count(const struct profile *p, struct times *ret)
 
 		if (node == PROFILE_NONE)
 			continue;
-		ret->self[number_of(
-			p->frames[p->nodes[node].frame].function)]++;
+		ret->self[number_of(p->frames[p->nodes[node].frame].function)]++;
 		for (; node != PROFILE_NONE; node = p->nodes[node].parent) {
-			size_t f = number_of(
-				p->frames[p->nodes[node].frame].function);
+			size_t f = number_of(p->frames[p->nodes[node].frame].function);
 
 			ck_assert(p->nodes[node].parent == PROFILE_NONE ||
 				  p->nodes[node].parent < node);
@@ -89,8 +84,8 @@ static void count(const struct profile *p, struct times *ret)
 }
 
 /* A profile of stacks that a seed gives. */
-static void profile_random(uint64_t seed, bool by_function, struct times *ret,
-			   char *table, size_t table_size)
+static void profile_random(uint64_t seed, bool by_function, struct times *ret, char *table,
+			   size_t table_size)
 {
 	const struct aggregate_options options = {
 		.chunk_us = 60000000,
@@ -112,9 +107,7 @@ static void profile_random(uint64_t seed, bool by_function, struct times *ret,
 		stack = (struct unwind_stack){.n = 1 + random_next(&seed) % 6};
 		for (size_t i = 0; i < stack.n; i++)
 			stack.frames[i] = (struct unwind_frame){
-				0x10001 + random_next(&seed) %
-						  (N_FUNCTIONS * 256 - 1),
-				i == 0, 0};
+				0x10001 + random_next(&seed) % (N_FUNCTIONS * 256 - 1), i == 0, 0};
 		OK(aggregate_sample(a, 1, t * NS_PER_MS, &stack, true));
 		OK(aggregate_tick(a, t * NS_PER_MS, t * NS_PER_MS, 1, &due));
 	}
@@ -135,8 +128,7 @@ TESTS(times_are_the_same, 10)
 	const uint64_t seed = (uint64_t)_i + 1;
 
 	profile_random(seed, false, &exact, exact_table, sizeof(exact_table));
-	profile_random(seed, true, &function, function_table,
-		       sizeof(function_table));
+	profile_random(seed, true, &function, function_table, sizeof(function_table));
 	ck_assert_mem_eq(exact.self, function.self, sizeof(exact.self));
 	ck_assert_mem_eq(exact.total, function.total, sizeof(exact.total));
 	ck_assert_str_eq(exact_table, function_table);
@@ -151,20 +143,12 @@ TEST(what_is_equal)
 {
 	static const char f[] = "f", g[] = "g";
 	static const struct profile_frame frames[] = {
-		{0x11, f, f, true, f, 1},    {0x11, f, f, false, f, 1},
-		{0x12, f, f, true, f, 1},    {0x11, g, f, true, f, 1},
-		{0x11, f, g, true, f, 1},    {0x11, f, f, true, g, 1},
-		{0x11, f, f, true, f, 2},    {0x11, f, f, true, f, 1},
-		{0x11, NULL, f, true, f, 1},
+		{0x11, f, f, true, f, 1}, {0x11, f, f, false, f, 1}, {0x12, f, f, true, f, 1},
+		{0x11, g, f, true, f, 1}, {0x11, f, g, true, f, 1},  {0x11, f, f, true, g, 1},
+		{0x11, f, f, true, f, 2}, {0x11, f, f, true, f, 1},  {0x11, NULL, f, true, f, 1},
 	};
 	static const struct profile_node nodes[] = {
-		{PROFILE_NONE, 0},
-		{PROFILE_NONE, 1},
-		{0, 2},
-		{1, 2},
-		{3, 7},
-		{2, 0},
-		{0, 3},
+		{PROFILE_NONE, 0}, {PROFILE_NONE, 1}, {0, 2}, {1, 2}, {3, 7}, {2, 0}, {0, 3},
 	};
 	struct profile_sample samples[] = {
 		{1, 1, 4, false},

@@ -37,8 +37,7 @@ static void name_frames(void)
 		size_t letter = (stacks.frames[i].addr - 0x10000) / 0x100;
 
 		frames[i].function = &names[2 * letter];
-		frames[i].package =
-			letter < 'p' - 'a' ? "/opt/app" : "/lib/libc.so.6";
+		frames[i].package = letter < 'p' - 'a' ? "/opt/app" : "/lib/libc.so.6";
 	}
 }
 
@@ -74,8 +73,7 @@ static void check_table(size_t max_rows, const char *name)
 	char *text = table(max_rows);
 	char path[64];
 
-	(void)snprintf(path, sizeof(path), "tests/golden/functions_%s.txt",
-		       name);
+	(void)snprintf(path, sizeof(path), "tests/golden/functions_%s.txt", name);
 	golden_check(text, path);
 	free(text);
 }

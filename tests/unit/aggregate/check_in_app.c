@@ -43,8 +43,7 @@ TESTS(by_file, array_size(files))
 
 TEST(by_rules)
 {
-	static const struct in_app_rules rules = {"/usr/lib/app/** libz.so*",
-						  "/opt/** main"};
+	static const struct in_app_rules rules = {"/usr/lib/app/** libz.so*", "/opt/** main"};
 	static const struct {
 		const char *path;
 		bool in_app;
@@ -124,8 +123,7 @@ TESTS(of_go, array_size(go))
 		.has_interpreter = true,
 	};
 
-	ck_assert_int_eq(in_app_is_go_library(go[_i].symbol),
-			 go[_i].is_library);
+	ck_assert_int_eq(in_app_is_go_library(go[_i].symbol), go[_i].is_library);
 	ck_assert_int_eq(in_app(&code, &none), !go[_i].is_library);
 	/* In C it is what it was called. */
 	code.is_go = false;
@@ -151,8 +149,7 @@ static const struct {
 	{"<[i32] as alloc::slice::Join>::join", true},
 	{"<alloc::string::String>::push", true},
 	{"<<alloc::vec::Vec<T> as X>::Y as core::fmt::Debug>::fmt", true},
-	{"<fn(i32) -> i32 as core::ops::function::FnOnce<(i32,)>>::call_once",
-	 true},
+	{"<fn(i32) -> i32 as core::ops::function::FnOnce<(i32,)>>::call_once", true},
 	{"__rustc::__rdl_alloc", true},
 	{"app::main", false},
 	{"app::core::run", false},
@@ -171,8 +168,7 @@ static const struct {
 
 TESTS(of_rust, array_size(rust))
 {
-	ck_assert_int_eq(in_app_is_rust_library(rust[_i].name),
-			 rust[_i].is_library);
+	ck_assert_int_eq(in_app_is_rust_library(rust[_i].name), rust[_i].is_library);
 }
 
 /* The C library's names count where it can be in the file. */
@@ -197,8 +193,7 @@ static const struct {
 	{".malloc", "/opt/a", false, true},
 	/* Of Rust, by either mangling, and of its runtime. */
 	{"_Rstd::rt::lang_start", "/opt/a", true, false},
-	{"_ZN$LT$alloc..X$GT$17h0123456789abcdefE.llvm.1", "/opt/a", true,
-	 false},
+	{"_ZN$LT$alloc..X$GT$17h0123456789abcdefE.llvm.1", "/opt/a", true, false},
 	{"_Rapp::main", "/opt/a", true, true},
 	{"__rust_alloc", "/opt/a", true, false},
 	{"rust_begin_unwind", "/opt/a", true, false},

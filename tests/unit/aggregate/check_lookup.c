@@ -8,13 +8,12 @@
 static const uint8_t id_a[20] = {0xaa, 1}, id_b[20] = {0xbb, 2};
 
 /* Found from start to end; at is where it begins. */
-#define IMAGE(start, end, name, of, at, bytes)                             \
-	{                                                                  \
-		start, end,                                                \
-		{                                                          \
-			.path = name, .id = of, .id_size = 20, .addr = at, \
-			.size = bytes                                      \
-		}                                                          \
+#define IMAGE(start, end, name, of, at, bytes)                                           \
+	{                                                                                \
+		start, end,                                                              \
+		{                                                                        \
+			.path = name, .id = of, .id_size = 20, .addr = at, .size = bytes \
+		}                                                                        \
 	}
 
 /* The application, libc, a library without an id, the vDSO. */
@@ -29,9 +28,7 @@ static const struct fake_image images[] = {
 	  .vmaddr = 0x1000,
 	  .size = 0x11000}},
 	IMAGE(0x70000, 0x80000, "/usr/lib/libc.so.6", id_b, 0x70000, 0x10000),
-	{0x30000,
-	 0x40000,
-	 {.path = "/opt/plug\xffin.so", .addr = 0x30000, .size = 0x10000}},
+	{0x30000, 0x40000, {.path = "/opt/plug\xffin.so", .addr = 0x30000, .size = 0x10000}},
 	IMAGE(0x90000, 0x92000, "[vdso]", id_b, 0x90000, 0x2000),
 };
 
@@ -86,9 +83,8 @@ static void add(size_t n, const uint64_t *addrs)
 		frames[i] = (struct unwind_frame){addrs[i], i == 0, 0};
 	OK(stacks_add(&s, PROFILE_NONE, frames, n, &node));
 }
-#define ADD(...)                                                  \
-	add(sizeof((uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t), \
-	    (uint64_t[]){__VA_ARGS__})
+#define ADD(...) \
+	add(sizeof((uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t), (uint64_t[]){__VA_ARGS__})
 
 static void finish(void)
 {
@@ -107,8 +103,7 @@ static const struct profile_frame *frame_at(uint64_t addr)
 	return NULL;
 }
 
-static void check_frame(uint64_t addr, const char *function,
-			const char *package, bool in_app)
+static void check_frame(uint64_t addr, const char *function, const char *package, bool in_app)
 {
 	const struct profile_frame *f = frame_at(addr);
 
@@ -134,14 +129,12 @@ TEST(caller_is_looked_up_one_byte_before)
 	for (size_t i = 0; i < 4; i++)
 		if (s.frames[i].addr == 0x10100)
 			ck_assert_str_eq(l.frames[i].function,
-					 s.frames[i].is_leaf ? "_ZN3app4workEv"
-							     : "main");
+					 s.frames[i].is_leaf ? "_ZN3app4workEv" : "main");
 }
 
 TEST(frames)
 {
-	ADD(0x10150, 0x7abcd, 0x10290, 0x10390, 0x30020, 0x90010, 0x10040,
-	    0x10050);
+	ADD(0x10150, 0x7abcd, 0x10290, 0x10390, 0x30020, 0x90010, 0x10040, 0x10050);
 	ADD(0x50000, 0x10040, 0x10050);
 	finish();
 	check_frame(0x10150, "_ZN3app4workEv", "/opt/app", true);
@@ -151,13 +144,11 @@ TEST(frames)
 		    "ad",
 		    "/opt/app", true);
 	check_frame(0x10390, NULL, "/opt/app", true);
-	check_frame(0x30020, "plug\xef\xbf\xbdin.so+0x0",
-		    "/opt/plug\xef\xbf\xbdin.so", true);
+	check_frame(0x30020, "plug\xef\xbf\xbdin.so+0x0", "/opt/plug\xef\xbf\xbdin.so", true);
 	check_frame(0x90010, "__vdso_clock_gettime", "[vdso]", false);
 	check_frame(0x50000, NULL, NULL, false);
 	/* The same string is kept once. */
-	ck_assert_ptr_eq(frame_at(0x10150)->package,
-			 frame_at(0x10390)->package);
+	ck_assert_ptr_eq(frame_at(0x10150)->package, frame_at(0x10390)->package);
 }
 
 /* Root and next to it are named in any case; further in with an FDE only. */
@@ -191,12 +182,9 @@ TEST(unnamed_functions)
 	finish();
 	check_frame(0x79000, "libc.so.6+0x9000", "/usr/lib/libc.so.6", false);
 	check_frame(0x790ff, "libc.so.6+0x9000", "/usr/lib/libc.so.6", false);
-	check_frame(0x30050, "plug\xef\xbf\xbdin.so+0x0",
-		    "/opt/plug\xef\xbf\xbdin.so", true);
-	ck_assert_str_eq(frame_at(0x30099)->function,
-			 frame_at(0x30050)->function);
-	ck_assert_str_eq(frame_at(0x30100)->function,
-			 frame_at(0x30050)->function);
+	check_frame(0x30050, "plug\xef\xbf\xbdin.so+0x0", "/opt/plug\xef\xbf\xbdin.so", true);
+	ck_assert_str_eq(frame_at(0x30099)->function, frame_at(0x30050)->function);
+	ck_assert_str_eq(frame_at(0x30100)->function, frame_at(0x30050)->function);
 	check_frame(0x90180, "[vdso]+0x100", "[vdso]", false);
 	check_frame(0x90101, "[vdso]+0x100", "[vdso]", false);
 	check_frame(0x91fff, "[vdso]+0x1f00", "[vdso]", false);
@@ -223,12 +211,9 @@ TEST(unnamed_functions_near_the_root)
 {
 	ADD(0x30060, 0x30050, 0x30040);
 	finish();
-	check_frame(0x30060, "plug\xef\xbf\xbdin.so+0x0",
-		    "/opt/plug\xef\xbf\xbdin.so", true);
-	check_frame(0x30050, "plug\xef\xbf\xbdin.so+0x0",
-		    "/opt/plug\xef\xbf\xbdin.so", false);
-	check_frame(0x30040, "plug\xef\xbf\xbdin.so+0x0",
-		    "/opt/plug\xef\xbf\xbdin.so", false);
+	check_frame(0x30060, "plug\xef\xbf\xbdin.so+0x0", "/opt/plug\xef\xbf\xbdin.so", true);
+	check_frame(0x30050, "plug\xef\xbf\xbdin.so+0x0", "/opt/plug\xef\xbf\xbdin.so", false);
+	check_frame(0x30040, "plug\xef\xbf\xbdin.so+0x0", "/opt/plug\xef\xbf\xbdin.so", false);
 }
 
 /* Leaves and callers of a function have the address behind its start. */
@@ -245,8 +230,7 @@ TEST(addresses_by_function)
 	for (size_t i = 0; i < l.n_frames; i++)
 		for (size_t k = 0; k < array_size(addrs); k++)
 			if (s.frames[i].addr == addrs[k])
-				ck_assert_uint_eq(l.frames[i].addr,
-						  expected[k]);
+				ck_assert_uint_eq(l.frames[i].addr, expected[k]);
 	check_frame(0x79001, "libc.so.6+0x9000", "/usr/lib/libc.so.6", false);
 	/* In the next chunk, too. */
 	lookup_fini(&l);
@@ -259,10 +243,7 @@ TEST(sources_by_function)
 {
 	static const struct fake_lines lines[] = {
 		{0x10000, 0x10001, 1, {{"main", "/a.c", 1}}},
-		{0x10001,
-		 0x10080,
-		 2,
-		 {{"in", "/in.h", 5}, {"main", "/a.c", 2}}},
+		{0x10001, 0x10080, 2, {{"in", "/in.h", 5}, {"main", "/a.c", 2}}},
 		{0x10101, 0x10200, 1, {{"work", "/b.c", 9}}},
 	};
 

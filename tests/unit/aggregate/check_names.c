@@ -21,15 +21,14 @@ static const struct {
 	{"apps", 16, true, "/usr/bin/app", "apps"},
 	{"renamed", 16, true, "/usr/bin/app", "renamed"},
 	{"a-name-of-fifte", 16, true, "/bin/a-name-of-fifteen", "main"},
-	{"a-name-of-fift", 16, true, "/bin/a-name-of-fifteen",
-	 "a-name-of-fift"},
+	{"a-name-of-fift", 16, true, "/bin/a-name-of-fifteen", "a-name-of-fift"},
 	{"", 16, true, "", ""},
 	/* Without a NUL: all its bytes and no more. */
 	{"0123456789abcdefXX", 16, false, "", "0123456789abcdef"},
 	{"0123456789abcdefXX", 18, false, "", "0123456789abcdef"},
 	{"abc", 2, false, "", "ab"},
-	{"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 15,
-	 false, "", R R R R R R R R R R R R R R R},
+	{"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 15, false, "",
+	 R R R R R R R R R R R R R R R},
 	{"a\nb", 4, false, "", "a" R "b"},
 };
 
@@ -38,8 +37,7 @@ TESTS(thread_names, array_size(threads))
 	char comm[32] = "", out[THREAD_NAME_SIZE];
 
 	memcpy(comm, threads[_i].comm, strlen(threads[_i].comm));
-	names_thread(comm, threads[_i].size, threads[_i].is_main,
-		     threads[_i].main_path, "", out);
+	names_thread(comm, threads[_i].size, threads[_i].is_main, threads[_i].main_path, "", out);
 	ck_assert_str_eq(out, threads[_i].out);
 }
 
@@ -55,16 +53,13 @@ static const struct {
 	{"python3", true, "/usr/bin/python3.11", "main", "/usr/bin/python3"},
 	{"python3", false, "/usr/bin/python3.11", "python3", "python3"},
 	{"python3.11", true, "/usr/bin/python3.11", "main", "python3"},
-	{"redis-server", true, "/usr/bin/redis-check-rdb", "main",
-	 "/usr/bin/redis-server *:6379"},
+	{"redis-server", true, "/usr/bin/redis-check-rdb", "main", "/usr/bin/redis-server *:6379"},
 	{"a-link-of-fifte", true, "/bin/file", "main", "./a-link-of-fifteen"},
-	{"a-link-of-fift", true, "/bin/file", "a-link-of-fift",
-	 "./a-link-of-fifteen"},
+	{"a-link-of-fift", true, "/bin/file", "a-link-of-fift", "./a-link-of-fifteen"},
 	{"renamed", true, "/usr/bin/python3.11", "renamed", "python3"},
 	{"python", true, "/usr/bin/python3.11", "python", "python3"},
 	/* argv[0] is what the program, or who started it, wrote there. */
-	{"nginx", true, "/usr/sbin/nginx", "main",
-	 "nginx: master process /usr/sbin/nginx"},
+	{"nginx", true, "/usr/sbin/nginx", "main", "nginx: master process /usr/sbin/nginx"},
 	{"gunicorn: maste", true, "/usr/bin/python3.11", "gunicorn: maste",
 	 "gunicorn: master [app]"},
 	{"bash", true, "/usr/bin/bash", "main", "-bash"},
@@ -79,9 +74,8 @@ TESTS(names_of_links, array_size(called))
 {
 	char out[THREAD_NAME_SIZE];
 
-	names_thread(called[_i].comm, strlen(called[_i].comm),
-		     called[_i].is_main, called[_i].main_path,
-		     called[_i].main_argv0, out);
+	names_thread(called[_i].comm, strlen(called[_i].comm), called[_i].is_main,
+		     called[_i].main_path, called[_i].main_argv0, out);
 	ck_assert_str_eq(out, called[_i].out);
 }
 

@@ -31,11 +31,9 @@ TEST(tick_before)
 	/* One that does not get on is not a tick. */
 	span_tick(&span, 2 * SPAN_TICKS * MS, 0, 1);
 	span_tick(&span, 3 * MS, 0, 1);
-	ck_assert_uint_eq(span_tick_before(&span, 2 * SPAN_TICKS * MS),
-			  (2 * SPAN_TICKS - 1) * MS);
+	ck_assert_uint_eq(span_tick_before(&span, 2 * SPAN_TICKS * MS), (2 * SPAN_TICKS - 1) * MS);
 	ck_assert_uint_eq(span_tick_before(&span, 9 * S), 2 * SPAN_TICKS * MS);
-	ck_assert_uint_eq(span_tick_before(&span, (SPAN_TICKS + 2) * MS),
-			  (SPAN_TICKS + 1) * MS);
+	ck_assert_uint_eq(span_tick_before(&span, (SPAN_TICKS + 2) * MS), (SPAN_TICKS + 1) * MS);
 	/* Forgotten. */
 	ck_assert_uint_eq(span_tick_before(&span, (SPAN_TICKS + 1) * MS), 0);
 }
@@ -48,15 +46,13 @@ TEST(ticks_between)
 	span_tick(&span, 140 * MS, 0, 4);
 	span_tick(&span, 150 * MS, 0, 0);
 	for (uint64_t ms = 100; ms < 150; ms += 10)
-		ck_assert_uint_eq(span_tick_after(&span, ms * MS, UINT64_MAX),
-				  (ms + 10) * MS);
+		ck_assert_uint_eq(span_tick_after(&span, ms * MS, UINT64_MAX), (ms + 10) * MS);
 	ck_assert_uint_eq(span_tick_after(&span, 104 * MS, 111 * MS), 110 * MS);
 	ck_assert_uint_eq(span_tick_after(&span, 104 * MS, 110 * MS), 0);
 	ck_assert_uint_eq(span_tick_after(&span, 150 * MS, UINT64_MAX), 0);
 	/* A gap has none. */
 	span_tick(&span, 150 * MS + SPAN_GAP_NS + 1, 0, 500);
-	ck_assert_uint_eq(span_tick_after(&span, 150 * MS, UINT64_MAX),
-			  150 * MS + SPAN_GAP_NS + 1);
+	ck_assert_uint_eq(span_tick_after(&span, 150 * MS, UINT64_MAX), 150 * MS + SPAN_GAP_NS + 1);
 	span_tick(&span, 6 * S, 0, UINT64_MAX);
 	ck_assert_uint_eq(span_tick_before(&span, 7 * S), 6 * S);
 	ck_assert_uint_eq(span.n_ticks, 1 + 4 + 1 + 1 + SPAN_TICKS);

@@ -24,17 +24,14 @@ static uint32_t add(const char *word)
 	return node;
 }
 
-static void check_word(const struct stacks *of, uint32_t node,
-		       const char *expected)
+static void check_word(const struct stacks *of, uint32_t node, const char *expected)
 {
 	char word[64];
 	size_t n = 0;
 
 	for (; node != PROFILE_NONE; node = of->nodes[node].parent)
 		word[n++] =
-			(char)('a' + (of->frames[of->nodes[node].frame].addr -
-				      0x10000) /
-					     0x100);
+			(char)('a' + (of->frames[of->nodes[node].frame].addr - 0x10000) / 0x100);
 	word[n] = '\0';
 	ck_assert_str_eq(word, expected);
 }
@@ -136,13 +133,9 @@ TEST(charge)
 TEST(payload)
 {
 	add("am");
-	ck_assert_uint_eq(s.payload_bytes,
-			  2 * PROFILE_FRAME_BYTES + PROFILE_STACK_BYTES + 4);
+	ck_assert_uint_eq(s.payload_bytes, 2 * PROFILE_FRAME_BYTES + PROFILE_STACK_BYTES + 4);
 	add("am");
-	ck_assert_uint_eq(s.payload_bytes,
-			  2 * PROFILE_FRAME_BYTES + PROFILE_STACK_BYTES + 4);
+	ck_assert_uint_eq(s.payload_bytes, 2 * PROFILE_FRAME_BYTES + PROFILE_STACK_BYTES + 4);
 	add("bam");
-	ck_assert_uint_eq(s.payload_bytes, 4 * PROFILE_FRAME_BYTES +
-						   2 * PROFILE_STACK_BYTES +
-						   10);
+	ck_assert_uint_eq(s.payload_bytes, 4 * PROFILE_FRAME_BYTES + 2 * PROFILE_STACK_BYTES + 10);
 }

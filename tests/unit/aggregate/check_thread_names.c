@@ -12,10 +12,8 @@ TEST(told_apart)
 		{9, "work", 0},
 	};
 	static const char *const expected[] = {
-		"main",	      "worker (2)",
-		"",	      "worker (139822334576320)",
-		"",	      "other",
-		"worker (7)", "work (18446744073709551615)",
+		"main",	    "worker (2)", "",		"worker (139822334576320)",
+		"",	    "other",	  "worker (7)", "work (18446744073709551615)",
 		"work (9)",
 	};
 	struct text text;

@@ -64,8 +64,7 @@ static void deliver(uint32_t tid, const struct event *e)
 
 	switch (e->what) {
 	case SAMPLE:
-		r = aggregate_sample(a, tid, time_ns,
-				     letters_stack(words[(int)e->stack]),
+		r = aggregate_sample(a, tid, time_ns, letters_stack(words[(int)e->stack]),
 				     e->running);
 		break;
 	case MISSED:
@@ -120,8 +119,7 @@ static uint64_t settle(uint64_t tick)
 
 		if (t->held_until > tick) {
 			if (t->n_queue > 0)
-				settled =
-					min_u64(settled, t->queue[0].tick - 1);
+				settled = min_u64(settled, t->queue[0].tick - 1);
 			continue;
 		}
 		for (size_t i = 0; i < t->n_queue; i++)
@@ -160,12 +158,10 @@ static void read_chunk(struct profile *p)
 		if (before != NULL && before->node != PROFILE_NONE) {
 			uint32_t stack = stack_of(p, before->node);
 
-			actors[s->tid].got_us[stack] +=
-				s->time_us - before->time_us;
+			actors[s->tid].got_us[stack] += s->time_us - before->time_us;
 			actors[s->tid].got_n[stack]++;
 			if (before->is_waiting)
-				actors[s->tid].got_waiting_us +=
-					s->time_us - before->time_us;
+				actors[s->tid].got_waiting_us += s->time_us - before->time_us;
 		}
 		ck_assert(s->node != PROFILE_NONE || !s->is_waiting);
 		last[s->tid] = s;
@@ -208,8 +204,7 @@ TESTS(adds_up, 40)
 		for (size_t i = 0; i < THREADS; i++)
 			live(&actors[i], tick);
 		settled = settle(tick);
-		OK(aggregate_tick(a, tick * TICK_NS, settled * TICK_NS, 1,
-				  &due));
+		OK(aggregate_tick(a, tick * TICK_NS, settled * TICK_NS, 1, &due));
 		if (due || pick(150) == 0) {
 			close_chunk(settled);
 			chunks++;
@@ -222,15 +217,12 @@ TESTS(adds_up, 40)
 	close_chunk(TICKS);
 	ck_assert_uint_gt(chunks, 20);
 	for (size_t i = 0; i < THREADS; i++) {
-		ck_assert_uint_eq(actors[i].got_waiting_us,
-				  actors[i].expected_waiting_us);
+		ck_assert_uint_eq(actors[i].got_waiting_us, actors[i].expected_waiting_us);
 		for (size_t j = 0; j < STACKS; j++) {
-			ck_assert_uint_eq(actors[i].got_us[j],
-					  actors[i].expected_us[j]);
+			ck_assert_uint_eq(actors[i].got_us[j], actors[i].expected_us[j]);
 			if (all_run)
 				ck_assert_uint_eq(actors[i].got_n[j] * TICK_NS,
-						  actors[i].got_us[j] *
-							  NS_PER_US);
+						  actors[i].got_us[j] * NS_PER_US);
 		}
 	}
 	ck_assert_uint_eq(letters_times(a).running_ns, expected_running_ns);

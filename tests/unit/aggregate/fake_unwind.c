@@ -3,8 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-int unwind_image_at(struct unwind_space *s, uint64_t addr,
-		    struct unwind_image *ret)
+int unwind_image_at(struct unwind_space *s, uint64_t addr, struct unwind_image *ret)
 {
 	for (size_t i = 0; i < s->n_images; i++) {
 		const struct fake_image *image = &s->images[i];
@@ -17,8 +16,8 @@ int unwind_image_at(struct unwind_space *s, uint64_t addr,
 	return -ENOENT;
 }
 
-int unwind_symbol_at(struct unwind_space *s, uint64_t addr,
-		     const char **ret_name, uint64_t *ret_offset)
+int unwind_symbol_at(struct unwind_space *s, uint64_t addr, const char **ret_name,
+		     uint64_t *ret_offset)
 {
 	s->lookups++;
 	s->in_use = true;
@@ -34,8 +33,7 @@ int unwind_symbol_at(struct unwind_space *s, uint64_t addr,
 	return -ENOENT;
 }
 
-int unwind_function_at(struct unwind_space *s, uint64_t addr,
-		       uint64_t *ret_start)
+int unwind_function_at(struct unwind_space *s, uint64_t addr, uint64_t *ret_start)
 {
 	for (size_t i = 0; i < s->n_functions; i++) {
 		if (addr < s->functions[i].start || addr >= s->functions[i].end)
@@ -52,8 +50,7 @@ uint64_t unwind_after_call(uint64_t addr)
 }
 
 /* "_Zabc" and "_Rabc" are called "abc", or with parameters "abc()". */
-bool unwind_demangle(const char *raw, bool with_parameters, char *out,
-		     size_t size)
+bool unwind_demangle(const char *raw, bool with_parameters, char *out, size_t size)
 {
 	/* The older mangling of Rust's, too: its hash is no part of the name.
 	 */
@@ -65,8 +62,8 @@ bool unwind_demangle(const char *raw, bool with_parameters, char *out,
 	return true;
 }
 
-int unwind_lines_at(struct unwind_space *s, uint64_t addr,
-		    struct unwind_line ret[UNWIND_LINES_MAX], size_t *ret_n)
+int unwind_lines_at(struct unwind_space *s, uint64_t addr, struct unwind_line ret[UNWIND_LINES_MAX],
+		    size_t *ret_n)
 {
 	s->in_use = true;
 	for (size_t i = 0; i < s->n_lines; i++) {

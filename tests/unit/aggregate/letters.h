@@ -34,15 +34,12 @@ static inline const struct unwind_stack *letters_stack(const char *word)
 	return &stack;
 }
 
-static inline void letters_of_node(const struct profile *p, uint32_t node,
-				   char word[64])
+static inline void letters_of_node(const struct profile *p, uint32_t node, char word[64])
 {
 	size_t n = 0;
 
 	for (; node != PROFILE_NONE; node = p->nodes[node].parent)
-		word[n++] = (char)('a' + (p->frames[p->nodes[node].frame].addr -
-					  0x10000) /
-						 0x100);
+		word[n++] = (char)('a' + (p->frames[p->nodes[node].frame].addr - 0x10000) / 0x100);
 	word[n] = '\0';
 }
 
@@ -59,10 +56,9 @@ static inline const char *letters_samples(const struct profile *p)
 
 		letters_of_node(p, s->node, word);
 		used += (size_t)snprintf(text + used, sizeof(text) - used,
-					 "%s%" PRIu64 " %" PRIu32 ":%s",
-					 i > 0 ? ", " : "",
-					 (s->time_us - LETTERS_WALL_US) / 1000,
-					 s->tid, word[0] != '\0' ? word : "-");
+					 "%s%" PRIu64 " %" PRIu32 ":%s", i > 0 ? ", " : "",
+					 (s->time_us - LETTERS_WALL_US) / 1000, s->tid,
+					 word[0] != '\0' ? word : "-");
 	}
 	return text;
 }
@@ -74,8 +70,7 @@ struct letters_times {
 
 static inline struct letters_times letters_times(const struct aggregate *a)
 {
-	struct letters_times sum = {a->functions.others_self_ns,
-				    a->functions.others_waiting_ns};
+	struct letters_times sum = {a->functions.others_self_ns, a->functions.others_waiting_ns};
 
 	for (size_t i = 0; i < a->functions.n; i++) {
 		sum.running_ns += a->functions.rows[i].self_ns;

@@ -12,23 +12,19 @@ TEST(bytes_in_hex)
 	digits_of_bytes(bytes, 0, text);
 	ck_assert_str_eq(text, "");
 	for (int c = -128; c < 128; c++)
-		ck_assert_int_eq(digits_value((char)c),
-				 c >= '0' && c <= '9'	? c - '0'
-				 : c >= 'a' && c <= 'f' ? c - 'a' + 10
-							: -1);
+		ck_assert_int_eq(digits_value((char)c), c >= '0' && c <= '9'   ? c - '0'
+							: c >= 'a' && c <= 'f' ? c - 'a' + 10
+									       : -1);
 }
 
 TEST(numbers)
 {
 	static const char *const none[] = {
-		"",	" 1", "+1",
-		"-1",	"1 ", "0x1",
-		"1000", "2",  "18446744073709551617"};
+		"", " 1", "+1", "-1", "1 ", "0x1", "1000", "2", "18446744073709551617"};
 	uint64_t n = 7;
 
 	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
-		ck_assert_msg(!digits_number(none[i], 3, 999, &n), "%s",
-			      none[i]);
+		ck_assert_msg(!digits_number(none[i], 3, 999, &n), "%s", none[i]);
 	ck_assert_uint_eq(n, 7);
 	ck_assert(digits_number("003", 3, 999, &n));
 	ck_assert_uint_eq(n, 3);

@@ -18,8 +18,7 @@ TEST(other_names_are_not)
 	};
 
 	for (size_t i = 0; i < array_size(names); i++)
-		ck_assert_msg(!file_name_is_plain(names[i], 16), "%s",
-			      names[i]);
+		ck_assert_msg(!file_name_is_plain(names[i], 16), "%s", names[i]);
 }
 
 TEST(a_name_without_a_nul_is_not)

@@ -5,8 +5,7 @@
 #include "lib/base/util.h"
 #include "tests/unit/suite.h"
 
-static bool match_text(const char *pattern, const char *text, size_t n,
-		       bool slash_ends_star)
+static bool match_text(const char *pattern, const char *text, size_t n, bool slash_ends_star)
 {
 	return glob_match(pattern, strlen(pattern), text, n, slash_ends_star);
 }
@@ -48,12 +47,10 @@ TESTS(glob, array_size(globs))
 {
 	const char *text = globs[_i].text;
 
-	ck_assert_int_eq(
-		match_text(globs[_i].pattern, text, strlen(text), true),
-		globs[_i].in_path);
-	ck_assert_int_eq(
-		match_text(globs[_i].pattern, text, strlen(text), false),
-		globs[_i].anywhere);
+	ck_assert_int_eq(match_text(globs[_i].pattern, text, strlen(text), true),
+			 globs[_i].in_path);
+	ck_assert_int_eq(match_text(globs[_i].pattern, text, strlen(text), false),
+			 globs[_i].anywhere);
 }
 
 /* With fnmatch(3) this takes longer than the universe is old. */
@@ -62,10 +59,8 @@ TEST(glob_takes_no_time)
 	char text[4096];
 
 	memset(text, 'a', sizeof(text));
-	ck_assert(!match_text("*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*b", text,
-			      sizeof(text), false));
-	ck_assert(!match_text("**a*a**a*a**a*a**a*a**a*a**a*a**a*b", text,
-			      sizeof(text), true));
+	ck_assert(!match_text("*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*b", text, sizeof(text), false));
+	ck_assert(!match_text("**a*a**a*a**a*a**a*a**a*a**a*a**a*b", text, sizeof(text), true));
 }
 
 /* What is behind the pattern's and the text's end is not looked at. */
@@ -93,6 +88,5 @@ static const struct {
 
 TESTS(list, array_size(lists))
 {
-	ck_assert_int_eq(glob_match_any(lists[_i].patterns, lists[_i].path),
-			 lists[_i].fits);
+	ck_assert_int_eq(glob_match_any(lists[_i].patterns, lists[_i].path), lists[_i].fits);
 }

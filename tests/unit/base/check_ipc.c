@@ -68,8 +68,7 @@ static void send_raw(int fd, size_t size, size_t n_fds)
 		c->cmsg_type = SCM_RIGHTS;
 		c->cmsg_len = CMSG_LEN(n_fds * sizeof(int));
 		for (size_t i = 0; i < n_fds; i++)
-			memcpy(CMSG_DATA(c) + i * sizeof(int), &null_fd,
-			       sizeof(int));
+			memcpy(CMSG_DATA(c) + i * sizeof(int), &null_fd, sizeof(int));
 	}
 	ck_assert_int_eq(sendmsg(fd, &raw, 0), (ssize_t)size);
 	(void)close(null_fd);
@@ -151,10 +150,8 @@ TEST(what_is_too_much_is_not_sent)
 
 	set_nonblocking(ends[1]);
 	ck_assert_int_eq(ipc_send(ends[0], large, 0, NULL, 0), -EINVAL);
-	ck_assert_int_eq(ipc_send(ends[0], large, sizeof(large), NULL, 0),
-			 -EINVAL);
-	ck_assert_int_eq(ipc_send(ends[0], large, 1, fds, array_size(fds)),
-			 -EINVAL);
+	ck_assert_int_eq(ipc_send(ends[0], large, sizeof(large), NULL, 0), -EINVAL);
+	ck_assert_int_eq(ipc_send(ends[0], large, 1, fds, array_size(fds)), -EINVAL);
 	ck_assert_int_eq(ipc_recv(ends[1], &m), -EAGAIN);
 }
 
@@ -227,6 +224,5 @@ TEST(an_error_of_the_system_is_passed_on)
 {
 	ck_assert_int_eq(ipc_send(-1, "x", 1, NULL, 0), -EBADF);
 	ck_assert_int_eq(ipc_recv(-1, &m), -EBADF);
-	ck_assert_int_eq(ipc_send(ends[0], "x", 1, (const int[]){-1}, 1),
-			 -EBADF);
+	ck_assert_int_eq(ipc_send(ends[0], "x", 1, (const int[]){-1}, 1), -EBADF);
 }

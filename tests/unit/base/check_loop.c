@@ -183,13 +183,11 @@ TEST(what_cannot_be_watched_is_refused)
 	int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 
 	ck_assert_int_ge(file, 0);
-	ck_assert_int_eq(loop_add(loop, file, on_readable, &p, &source),
-			 -EPERM);
+	ck_assert_int_eq(loop_add(loop, file, on_readable, &p, &source), -EPERM);
 	ck_assert_int_eq(loop_add(loop, -1, on_readable, &p, &source), -EBADF);
 	ck_assert_ptr_null(source);
 	watch(&p);
-	ck_assert_int_eq(loop_add(loop, p.fds[0], on_readable, &p, &source),
-			 -EEXIST);
+	ck_assert_int_eq(loop_add(loop, p.fds[0], on_readable, &p, &source), -EEXIST);
 	ck_assert_ptr_null(source);
 	loop_remove(loop, &p.source);
 }
@@ -215,8 +213,7 @@ static void on_signal(int number)
 TEST(a_signal_ends_the_wait_and_is_no_error)
 {
 	struct sigaction action = {.sa_handler = on_signal};
-	struct itimerval every_ms = {.it_interval.tv_usec = 1000,
-				     .it_value.tv_usec = 1000};
+	struct itimerval every_ms = {.it_interval.tv_usec = 1000, .it_value.tv_usec = 1000};
 
 	OK(sigaction(SIGALRM, &action, NULL));
 	OK(setitimer(ITIMER_REAL, &every_ms, NULL));

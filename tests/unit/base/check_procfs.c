@@ -7,9 +7,8 @@
 TEST(paths)
 {
 	ck_assert_str_eq(procfs_path(7, "maps").text, "/proc/7/maps");
-	ck_assert_str_eq(
-		procfs_path(INT32_MAX, "task/%u/fd/%d", UINT32_MAX, 3).text,
-		"/proc/2147483647/task/4294967295/fd/3");
+	ck_assert_str_eq(procfs_path(INT32_MAX, "task/%u/fd/%d", UINT32_MAX, 3).text,
+			 "/proc/2147483647/task/4294967295/fd/3");
 	ck_assert_str_eq(procfs_own_fd(3).text, "/proc/self/fd/3");
 }
 
@@ -17,11 +16,9 @@ TEST(links)
 {
 	char text[16] = "full";
 
-	ck_assert_int_eq(procfs_link("/proc/self/nothing", text, sizeof(text)),
-			 -ENOENT);
+	ck_assert_int_eq(procfs_link("/proc/self/nothing", text, sizeof(text)), -ENOENT);
 	ck_assert_str_eq(text, "");
-	ck_assert_int_eq(
-		procfs_link(procfs_path(getpid(), "ns/pid").text, text, 5), 0);
+	ck_assert_int_eq(procfs_link(procfs_path(getpid(), "ns/pid").text, text, 5), 0);
 	ck_assert_str_eq(text, "pid:");
 }
 

@@ -9,9 +9,8 @@
 #include "tests/unit/random.h"
 #include "tests/unit/suite.h"
 
-#define SIZE 4096
-#define ALL_SEALS \
-	(F_SEAL_FUTURE_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+#define SIZE	  4096
+#define ALL_SEALS (F_SEAL_FUTURE_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
 static struct ring_writer w;
 static struct ring_reader r;
@@ -37,8 +36,7 @@ static int put(size_t size, uint32_t type, int byte)
 
 	if (result < 0)
 		return result;
-	memset((uint8_t *)at + sizeof(struct ring_record), byte,
-	       size - sizeof(struct ring_record));
+	memset((uint8_t *)at + sizeof(struct ring_record), byte, size - sizeof(struct ring_record));
 	ring_commit(&w, type, size);
 	return 0;
 }
@@ -71,8 +69,7 @@ FIXTURE(set_up, tear_down)
 
 TEST(only_sizes_that_fit_are_accepted)
 {
-	static const size_t bad[] = {0,	   1,	  SIZE / 2,
-				     6000, 12288, (size_t)RING_SIZE_MAX * 2};
+	static const size_t bad[] = {0, 1, SIZE / 2, 6000, 12288, (size_t)RING_SIZE_MAX * 2};
 	struct ring_writer other;
 
 	for (size_t i = 0; i < array_size(bad); i++)
@@ -86,8 +83,7 @@ TEST(the_memory_is_sealed)
 {
 	ck_assert_int_eq(fcntl(w.fd, F_GET_SEALS), ALL_SEALS);
 	ck_assert_int_eq(fcntl(w.fd, F_GETFD), FD_CLOEXEC);
-	ck_assert_ptr_eq(mmap(NULL, SIZE, PROT_WRITE, MAP_SHARED, w.fd, 0),
-			 MAP_FAILED);
+	ck_assert_ptr_eq(mmap(NULL, SIZE, PROT_WRITE, MAP_SHARED, w.fd, 0), MAP_FAILED);
 	ck_assert_int_eq(write(w.fd, "x", 1), -1);
 	ck_assert_int_eq(ftruncate(w.fd, 0), -1);
 	ck_assert_int_eq(ftruncate(w.fd, 2 * SIZE), -1);
@@ -464,8 +460,7 @@ TESTS(random_steps_agree_with_a_queue, 4)
 			ck_assert_uint_lt(out, in);
 			if (record->type != queue[out % QUEUE].type ||
 			    size != queue[out % QUEUE].size ||
-			    (size > 8 && *(const uint8_t *)(record + 1) !=
-						 (uint8_t)record->type))
+			    (size > 8 && *(const uint8_t *)(record + 1) != (uint8_t)record->type))
 				ck_abort_msg("record %zu is another", out);
 			out++;
 			ring_release(&r, size);
@@ -512,8 +507,7 @@ TEST(the_reader_takes_only_sealed_memory_of_a_fitting_size)
 	for (size_t i = 0; i < array_size(cases); i++) {
 		int fd = make_memfd(cases[i].size, NULL, cases[i].seals);
 
-		ck_assert_int_eq(ring_reader_init(&other, fd),
-				 cases[i].expected);
+		ck_assert_int_eq(ring_reader_init(&other, fd), cases[i].expected);
 		if (cases[i].expected == 0)
 			ring_reader_fini(&other);
 		(void)close(fd);
@@ -596,8 +590,7 @@ static void read_random_bytes(uint64_t seed)
 	for (size_t i = 0; i < array_size(words); i += 2) {
 		uint64_t dice = random_next(&random);
 
-		words[i] = dice % 50 ? (uint32_t)(dice >> 32) % 16 * 8
-				     : (uint32_t)(dice >> 32);
+		words[i] = dice % 50 ? (uint32_t)(dice >> 32) % 16 * 8 : (uint32_t)(dice >> 32);
 		words[i + 1] = (uint32_t)(dice >> 16) % 3;
 	}
 	reader = reader_of(words, head);
@@ -610,10 +603,8 @@ static void read_random_bytes(uint64_t seed)
 		if (ring_next(&reader, &record, &size) != 1)
 			break;
 		at = (size_t)((const uint8_t *)record - reader.base);
-		if (at > SIZE || size > SIZE - at || size < 8 ||
-		    reader.tail + size > head)
-			ck_abort_msg("seed %ju: out of bounds",
-				     (uintmax_t)seed);
+		if (at > SIZE || size > SIZE - at || size < 8 || reader.tail + size > head)
+			ck_abort_msg("seed %ju: out of bounds", (uintmax_t)seed);
 		ring_release(&reader, size);
 	}
 	ring_reader_fini(&reader);

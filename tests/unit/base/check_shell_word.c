@@ -13,8 +13,7 @@ TEST(plain_words_stay)
 	char word[SHELL_WORD_SIZE(64)];
 
 	for (size_t i = 0; i < array_size(words); i++)
-		ck_assert_str_eq(shell_word(words[i], word, sizeof(word)),
-				 words[i]);
+		ck_assert_str_eq(shell_word(words[i], word, sizeof(word)), words[i]);
 }
 
 TEST(other_words_are_quoted)
@@ -34,15 +33,13 @@ TEST(other_words_are_quoted)
 	char word[SHELL_WORD_SIZE(64)];
 
 	for (size_t i = 0; i < array_size(cases); i++)
-		ck_assert_str_eq(shell_word(cases[i].text, word, sizeof(word)),
-				 cases[i].word);
+		ck_assert_str_eq(shell_word(cases[i].text, word, sizeof(word)), cases[i].word);
 }
 
 TEST(the_longest_fits)
 {
 	char word[SHELL_WORD_SIZE(3)], small[SHELL_WORD_SIZE(1)];
 
-	ck_assert_uint_eq(strlen(shell_word("'''", word, sizeof(word))),
-			  sizeof(word) - 1);
+	ck_assert_uint_eq(strlen(shell_word("'''", word, sizeof(word))), sizeof(word) - 1);
 	ck_assert_str_eq(shell_word("''", small, sizeof(small)), "''\\'''");
 }

@@ -22,24 +22,18 @@ TEST(published_vectors)
 		size_t n;
 		uint64_t hash;
 	} vectors[] = {
-		{0, UINT64_C(0x726fdb47dd0e0e31)},
-		{1, UINT64_C(0x74f839c593dc67fd)},
-		{2, UINT64_C(0x0d6c8009d9a94f5a)},
-		{3, UINT64_C(0x85676696d7fb7e2d)},
-		{4, UINT64_C(0xcf2794e0277187b7)},
-		{5, UINT64_C(0x18765564cd99a68d)},
-		{6, UINT64_C(0xcbc9466e58fee3ce)},
-		{7, UINT64_C(0xab0200f58b01d137)},
-		{8, UINT64_C(0x93f5f5799a932462)},
-		{15, UINT64_C(0xa129ca6149be45e5)},
+		{0, UINT64_C(0x726fdb47dd0e0e31)}, {1, UINT64_C(0x74f839c593dc67fd)},
+		{2, UINT64_C(0x0d6c8009d9a94f5a)}, {3, UINT64_C(0x85676696d7fb7e2d)},
+		{4, UINT64_C(0xcf2794e0277187b7)}, {5, UINT64_C(0x18765564cd99a68d)},
+		{6, UINT64_C(0xcbc9466e58fee3ce)}, {7, UINT64_C(0xab0200f58b01d137)},
+		{8, UINT64_C(0x93f5f5799a932462)}, {15, UINT64_C(0xa129ca6149be45e5)},
 	};
 	uint8_t message[15];
 
 	for (size_t i = 0; i < sizeof(message); i++)
 		message[i] = (uint8_t)i;
 	for (size_t i = 0; i < sizeof(vectors) / sizeof(*vectors); i++)
-		ck_assert_uint_eq(siphash(key, message, vectors[i].n),
-				  vectors[i].hash);
+		ck_assert_uint_eq(siphash(key, message, vectors[i].n), vectors[i].hash);
 }
 
 TEST(every_bit_of_the_key_counts)

@@ -41,12 +41,9 @@ TEST(errors)
 {
 	char text[8] = "full";
 
-	ck_assert_int_eq(small_file_read(AT_FDCWD, "/proc/self/nothing", text,
-					 sizeof(text)),
+	ck_assert_int_eq(small_file_read(AT_FDCWD, "/proc/self/nothing", text, sizeof(text)),
 			 -ENOENT);
 	ck_assert_str_eq(text, "");
-	ck_assert_int_eq(small_file_read(AT_FDCWD, "/proc", text, sizeof(text)),
-			 -EISDIR);
-	ck_assert_int_eq(small_file_read(-1, "comm", text, sizeof(text)),
-			 -EBADF);
+	ck_assert_int_eq(small_file_read(AT_FDCWD, "/proc", text, sizeof(text)), -EISDIR);
+	ck_assert_int_eq(small_file_read(-1, "comm", text, sizeof(text)), -EBADF);
 }

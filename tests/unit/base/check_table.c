@@ -76,8 +76,7 @@ static bool agree(const struct table *t, const struct model *m, uint64_t stride)
 
 TESTS(random_operations_agree_with_a_model, 6)
 {
-	static const uint64_t strides[] = {1, 4096,
-					   UINT64_C(0x9e3779b97f4a7c15)};
+	static const uint64_t strides[] = {1, 4096, UINT64_C(0x9e3779b97f4a7c15)};
 	uint64_t stride = strides[(size_t)_i % array_size(strides)];
 	uint64_t random = (uint64_t)_i;
 	struct model m = {.there = {false}};
@@ -120,8 +119,7 @@ TEST(many_keys)
 		ck_assert(table_remove(&t, i * UINT64_C(4096)));
 	ck_assert_uint_eq(t.used, N / 2);
 	for (uint32_t i = 0; i < N; i++) {
-		ck_assert_int_eq(table_get(&t, i * UINT64_C(4096), &value),
-				 i % 2);
+		ck_assert_int_eq(table_get(&t, i * UINT64_C(4096), &value), i % 2);
 		if (i % 2)
 			ck_assert_uint_eq(value, i);
 	}

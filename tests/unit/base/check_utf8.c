@@ -69,7 +69,6 @@ TESTS(clean, array_size(cleaned))
 	char out[128];
 
 	memset(out, 'x', sizeof(out));
-	utf8_clean(cleaned[_i].in, cleaned[_i].keep_control, out,
-		   cleaned[_i].size);
+	utf8_clean(cleaned[_i].in, cleaned[_i].keep_control, out, cleaned[_i].size);
 	ck_assert_str_eq(out, cleaned[_i].out);
 }

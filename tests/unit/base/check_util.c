@@ -16,8 +16,7 @@ TEST(never_overflows)
 
 	ck_assert_uint_eq(backoff_ns(17, first, UINT64_MAX), first << 16);
 	ck_assert_uint_eq(backoff_ns(18, first, UINT64_MAX), first << 16);
-	ck_assert_uint_eq(backoff_ns(UINT64_MAX, first, UINT64_MAX),
-			  first << 16);
+	ck_assert_uint_eq(backoff_ns(UINT64_MAX, first, UINT64_MAX), first << 16);
 	ck_assert_uint_eq(backoff_ns(UINT64_MAX, 1, 50), 50);
 }
 

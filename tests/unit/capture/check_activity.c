@@ -23,8 +23,7 @@ TEST(parses_a_blocked_call)
 
 TEST(parses_a_page_fault)
 {
-	ck_assert_int_eq(activity_parse("-1 0x7ffe5b3a1d58 0x401000\n", &place),
-			 ACTIVITY_BLOCKED);
+	ck_assert_int_eq(activity_parse("-1 0x7ffe5b3a1d58 0x401000\n", &place), ACTIVITY_BLOCKED);
 	ck_assert_int_eq(place.call, -1);
 	ck_assert_uint_eq(place.sp, UINT64_C(0x7ffe5b3a1d58));
 	ck_assert_uint_eq(place.pc, UINT64_C(0x401000));
@@ -39,21 +38,16 @@ TEST(parses_running)
 TEST(anything_else_is_dead)
 {
 	static const char *const lines[] = {
-		"-1 0x0 0x0\n",
-		"",
-		"\n",
-		"runner\n",
-		"232\n",
-		"232 0x4 0x7ffc1 0x40 0xffffffff 0x0 0x8 0x7ffe5b3a1d58\n",
-		"-1\n",
-		"-1 0x7ffe5b3a1d58\n",
+		"-1 0x0 0x0\n", "",
+		"\n",		"runner\n",
+		"232\n",	"232 0x4 0x7ffc1 0x40 0xffffffff 0x0 0x8 0x7ffe5b3a1d58\n",
+		"-1\n",		"-1 0x7ffe5b3a1d58\n",
 		"x 0x1 0x2\n",
 	};
 
 	place = (struct activity_place){.call = 1, .sp = 2, .pc = 3};
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-		ck_assert_int_eq(activity_parse(lines[i], &place),
-				 ACTIVITY_DEAD);
+		ck_assert_int_eq(activity_parse(lines[i], &place), ACTIVITY_DEAD);
 		ck_assert_uint_eq(place.sp, 2);
 		ck_assert_uint_eq(place.pc, 3);
 	}
@@ -88,8 +82,7 @@ static int open_proc(void)
 
 static void until_blocked(const struct activity *a)
 {
-	while (activity_look(a, &place) != ACTIVITY_BLOCKED ||
-	       place.call != SYS_read)
+	while (activity_look(a, &place) != ACTIVITY_BLOCKED || place.call != SYS_read)
 		;
 }
 
@@ -180,8 +173,7 @@ TEST(a_thread_that_is_not_there)
 /* A kernel without accounting: no mark is equal to another. */
 TEST(no_accounting_gives_no_mark)
 {
-	struct activity a = {.schedstat_fd = suite_file("0 0 0\n"),
-			     .syscall_fd = -1};
+	struct activity a = {.schedstat_fd = suite_file("0 0 0\n"), .syscall_fd = -1};
 	struct activity_mark mark;
 
 	ck_assert(!activity_mark(&a, &mark));
@@ -208,14 +200,11 @@ static const struct activity_moments moments = {
 };
 
 /* What the figures have grown by from the look to the stop. */
-static enum activity_run ran(uint64_t ran_ns, uint64_t waited_ns,
-			     uint64_t slices,
-			     const struct activity_moments *when,
-			     bool only_waits)
+static enum activity_run ran(uint64_t ran_ns, uint64_t waited_ns, uint64_t slices,
+			     const struct activity_moments *when, bool only_waits)
 {
-	const struct activity_mark before = {.run_ns = 7 * NS_PER_SEC,
-					     .wait_ns = 40 * NS_PER_MS,
-					     .slices = 11};
+	const struct activity_mark before = {
+		.run_ns = 7 * NS_PER_SEC, .wait_ns = 40 * NS_PER_MS, .slices = 11};
 	const struct activity_mark now = {
 		.run_ns = before.run_ns + ran_ns,
 		.wait_ns = before.wait_ns + waited_ns,
@@ -236,16 +225,13 @@ TEST(who_keeps_its_processor_ran)
 TEST(who_had_no_processor_at_the_look_did_not_run)
 {
 	/* It has waited since after the look. */
-	ck_assert_int_eq(ran(0, 7 * MS, 1, &moments, false),
-			 ACTIVITY_MAY_HAVE_RUN);
-	ck_assert_int_eq(ran(3 * MS, 4 * MS, 1, &moments, false),
-			 ACTIVITY_MAY_HAVE_RUN);
+	ck_assert_int_eq(ran(0, 7 * MS, 1, &moments, false), ACTIVITY_MAY_HAVE_RUN);
+	ck_assert_int_eq(ran(3 * MS, 4 * MS, 1, &moments, false), ACTIVITY_MAY_HAVE_RUN);
 	/* It had waited for a millisecond by then, or two. */
 	ck_assert_int_eq(ran(0, 8 * MS, 1, &moments, false), ACTIVITY_WAITED);
 	ck_assert_int_eq(ran(0, 9 * MS, 1, &moments, false), ACTIVITY_WAITED);
 	/* The tracer took its place when the tick came. */
-	ck_assert_int_eq(ran(0, 10 * MS, 1, &moments, false),
-			 ACTIVITY_MAY_HAVE_RUN);
+	ck_assert_int_eq(ran(0, 10 * MS, 1, &moments, false), ACTIVITY_MAY_HAVE_RUN);
 	/* Somebody else did, before the tick was due. */
 	ck_assert_int_eq(ran(0, 11 * MS, 1, &moments, false), ACTIVITY_WAITED);
 }
@@ -258,11 +244,9 @@ TEST(who_slept_after_the_look_did_not_run)
 	/* It slept for a millisecond of the three that it had not stopped. */
 	ck_assert_int_eq(ran(0, 2 * MS, 1, &when, false), ACTIVITY_WAITED);
 	ck_assert_int_eq(ran(MS, MS, 1, &when, false), ACTIVITY_WAITED);
-	ck_assert_int_eq(ran(0, 3 * MS, 1, &when, false),
-			 ACTIVITY_MAY_HAVE_RUN);
+	ck_assert_int_eq(ran(0, 3 * MS, 1, &when, false), ACTIVITY_MAY_HAVE_RUN);
 	/* It was in a long call, and lost its processor on the way out. */
-	ck_assert_int_eq(ran(2 * MS, MS, 1, &when, false),
-			 ACTIVITY_MAY_HAVE_RUN);
+	ck_assert_int_eq(ran(2 * MS, MS, 1, &when, false), ACTIVITY_MAY_HAVE_RUN);
 }
 
 /* In a sleep it waits for us because the same timer has woken both. */

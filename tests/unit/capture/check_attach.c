@@ -202,8 +202,7 @@ TEST(a_leader_that_is_attached_to_late_has_not_executed)
 	OK(live_add(&l));
 	live_ticks(&l, 3);
 	ck_assert_uint_eq(l.counters.threads, 1);
-	live_known(&l, tid)->rest =
-		(struct rest){.state = REST_INSIDE, .until_ns = REST_NEVER};
+	live_known(&l, tid)->rest = (struct rest){.state = REST_INSIDE, .until_ns = REST_NEVER};
 	OK(kill(tracer, SIGKILL));
 	ck_assert_int_eq(waitpid(tracer, NULL, 0), tracer);
 	for (; l.counters.threads < 2; live_patience())
@@ -346,8 +345,7 @@ TEST(a_process_that_dies_in_the_middle_of_an_exec)
 	/* In life it is a child of another: capture is told nothing. */
 	do
 		ck_assert_int_eq(waitpid(l.child, &status, 0), l.child);
-	while (WIFSTOPPED(status) &&
-	       ptrace(PTRACE_CONT, l.child, NULL, NULL) == 0);
+	while (WIFSTOPPED(status) && ptrace(PTRACE_CONT, l.child, NULL, NULL) == 0);
 	for (; l.gone == 0; live_patience())
 		live_tick(&l);
 	ck_assert(l.ended);

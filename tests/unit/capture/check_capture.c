@@ -141,8 +141,7 @@ static unsigned int stop_all(void)
 		if (tid == 0)
 			continue;
 		OK(ptrace(PTRACE_INTERRUPT, tid, NULL, NULL));
-		OK(waitid(P_PID, (id_t)tid, &info,
-			  WSTOPPED | WNOWAIT | __WALL));
+		OK(waitid(P_PID, (id_t)tid, &info, WSTOPPED | WNOWAIT | __WALL));
 		n++;
 	}
 	(void)closedir(dir);
@@ -187,8 +186,7 @@ TEST(who_was_interrupted_does_not_wait_for_newer_threads)
 	ck_assert(l.more);
 	ck_assert_uint_eq(capture_pending(l.capture), 0);
 	/* Taken, in spite of 144 that are still there. */
-	OK(waitid(P_PID, (id_t)tid, &info,
-		  WSTOPPED | WNOWAIT | WNOHANG | __WALL));
+	OK(waitid(P_PID, (id_t)tid, &info, WSTOPPED | WNOWAIT | WNOHANG | __WALL));
 	ck_assert_int_eq(info.si_pid, 0);
 	live_reap(&l);
 	ck_assert(!l.more);
@@ -256,9 +254,8 @@ TEST(finishing_lets_the_target_run_on)
 	ck_assert_uint_eq(l.gone, 1);
 	ck_assert(l.ended);
 	ck_assert_int_eq(live_ask(&l, "join", "ok"), 0);
-	ck_assert_uint_eq(l.counters.expected,
-			  l.counters.captured + l.counters.repeated +
-				  l.counters.filled + live_missed(&l));
+	ck_assert_uint_eq(l.counters.expected, l.counters.captured + l.counters.repeated +
+						       l.counters.filled + live_missed(&l));
 }
 
 TEST(what_is_pending_at_the_end_is_missed)
@@ -286,13 +283,13 @@ TEST(a_process_that_is_gone)
 		_exit(0);
 	fds[0] = (int)syscall(SYS_pidfd_open, l.child, 0);
 	ck_assert_int_eq(waitpid(l.child, NULL, 0), l.child);
-	ck_assert_int_eq(capture_add(l.capture, LIVE_TARGET, l.child, fds[0],
-				     &l.sink, &l.counters, 0),
-			 -ESRCH);
+	ck_assert_int_eq(
+		capture_add(l.capture, LIVE_TARGET, l.child, fds[0], &l.sink, &l.counters, 0),
+		-ESRCH);
 	/* The same number in other hands: the pidfd tells. */
-	ck_assert_int_eq(capture_add(l.capture, LIVE_TARGET, getpid(), fds[0],
-				     &l.sink, &l.counters, 0),
-			 -ESRCH);
+	ck_assert_int_eq(
+		capture_add(l.capture, LIVE_TARGET, getpid(), fds[0], &l.sink, &l.counters, 0),
+		-ESRCH);
 	(void)close(fds[0]);
 	l.child = l.pid;
 }
@@ -309,9 +306,9 @@ TEST(a_zombie_is_gone)
 		_exit(0);
 	pidfd = (int)syscall(SYS_pidfd_open, zombie, 0);
 	OK(waitid(P_PID, (id_t)zombie, &info, WEXITED | WNOWAIT));
-	ck_assert_int_eq(capture_add(l.capture, LIVE_TARGET, zombie, pidfd,
-				     &l.sink, &l.counters, 0),
-			 -ESRCH);
+	ck_assert_int_eq(
+		capture_add(l.capture, LIVE_TARGET, zombie, pidfd, &l.sink, &l.counters, 0),
+		-ESRCH);
 	ck_assert_int_eq(waitpid(zombie, NULL, 0), zombie);
 	(void)close(pidfd);
 }

@@ -22,9 +22,8 @@ TEST(no_pauses_no_percentile)
 /* The bound of the bucket: never below the pause, never 1/8 above it. */
 TEST(a_bucket_is_an_eighth_of_an_octave)
 {
-	const uint64_t pauses[] = {256,	   257,	    287,       288,
-				   1000,   8191,    12600,     65536,
-				   999999, 4000000, 123456789, 200000000};
+	const uint64_t pauses[] = {256,	  257,	 287,	 288,	  1000,	     8191,
+				   12600, 65536, 999999, 4000000, 123456789, 200000000};
 
 	for (size_t i = 0; i < sizeof(pauses) / sizeof(pauses[0]); i++) {
 		uint64_t got;
@@ -105,8 +104,6 @@ TEST(every_reason_has_a_name)
 	for (int i = 0; i < MISSED_N; i++)
 		for (int j = 0; j <= MISSED_N; j++)
 			if (i != j)
-				ck_assert_str_ne(missed_reason_name(
-							 (enum missed_reason)i),
-						 missed_reason_name((
-							 enum missed_reason)j));
+				ck_assert_str_ne(missed_reason_name((enum missed_reason)i),
+						 missed_reason_name((enum missed_reason)j));
 }

@@ -17,14 +17,11 @@
 /* The process looked at is this one. */
 static enum descriptor_kind kind(int fd)
 {
-	enum descriptor_kind k =
-		descriptor_kind((uint32_t)getpid(), (uint64_t)fd);
+	enum descriptor_kind k = descriptor_kind((uint32_t)getpid(), (uint64_t)fd);
 
 	ck_assert_int_ge(fd, 0);
 	/* The kernel takes no more of it either. */
-	ck_assert_int_eq(descriptor_kind((uint32_t)getpid(),
-					 (uint64_t)fd | UINT64_C(1) << 32),
-			 k);
+	ck_assert_int_eq(descriptor_kind((uint32_t)getpid(), (uint64_t)fd | UINT64_C(1) << 32), k);
 	return k;
 }
 
@@ -59,8 +56,7 @@ static const struct {
 
 TESTS(kinds_of_sockets, array_size(sockets))
 {
-	int fd = socket(sockets[_i].family, sockets[_i].type | SOCK_CLOEXEC,
-			sockets[_i].protocol);
+	int fd = socket(sockets[_i].family, sockets[_i].type | SOCK_CLOEXEC, sockets[_i].protocol);
 
 	ck_assert_int_eq(kind(fd), sockets[_i].kind);
 	ck_assert(is_socket(fd));
@@ -127,8 +123,7 @@ static void limit(int fd, int option, long s, long us)
 
 TESTS(timeouts_of_sockets, suite_has_getfd() ? array_size(sockets) : 0)
 {
-	int fd = socket(sockets[_i].family, sockets[_i].type | SOCK_CLOEXEC,
-			sockets[_i].protocol);
+	int fd = socket(sockets[_i].family, sockets[_i].type | SOCK_CLOEXEC, sockets[_i].protocol);
 	struct descriptor_socket s;
 
 	OK(ask(getpid(), fd, &s));
@@ -186,16 +181,13 @@ TEST_IF(sockets_of_others, suite_has_getfd())
 	OK(ask(child, was, &s));
 	ck_assert_uint_eq(s.receive_ns, 3 * NS_PER_SEC);
 	/* Our own table has not got it: it is not that of the thread's. */
-	ck_assert_int_lt(
-		descriptor_socket(getpid(), (uint32_t)child, (uint64_t)was, &s),
-		0);
+	ck_assert_int_lt(descriptor_socket(getpid(), (uint32_t)child, (uint64_t)was, &s), 0);
 	ck_assert_int_eq(ask(getpid(), was, &s), -ENOTSOCK);
 	ck_assert_int_eq(ask(getpid(), end[0], &s), -ENOTSOCK);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	ck_assert_int_eq(fd, was);
-	ck_assert_int_eq(
-		descriptor_socket(getpid(), (uint32_t)child, (uint64_t)was, &s),
-		-ENOTSOCK);
+	ck_assert_int_eq(descriptor_socket(getpid(), (uint32_t)child, (uint64_t)was, &s),
+			 -ENOTSOCK);
 	close_fd(&fd);
 	close_fd(&end[1]);
 	ck_assert_int_eq(waitpid(child, &fd, 0), child);

@@ -23,10 +23,9 @@ static const struct {
 	/* Which arguments are descriptors; -1: none. */
 	int first, second;
 } calls[] = {
-	{SYS_write, 0, -1},	    {SYS_recvmsg, 0, -1},
-	{SYS_sendfile, 0, 1},	    {SYS_copy_file_range, 0, 2},
-	{SYS_splice, 0, 2},	    {SYS_getrandom, -1, -1},
-	{SYS_io_getevents, -1, -1}, {SYS_io_uring_enter, -1, -1},
+	{SYS_write, 0, -1},	     {SYS_recvmsg, 0, -1},	   {SYS_sendfile, 0, 1},
+	{SYS_copy_file_range, 0, 2}, {SYS_splice, 0, 2},	   {SYS_getrandom, -1, -1},
+	{SYS_io_getevents, -1, -1},  {SYS_io_uring_enter, -1, -1},
 };
 
 static bool are_the_same(const struct files *f, long nr)
@@ -77,14 +76,12 @@ static void write_for_ever(int fd)
 /* A process that writes to fd, and has our descriptors; it is traced. */
 static pid_t start_writer(int fd)
 {
-	pid_t pid = (pid_t)syscall(SYS_clone, CLONE_FILES | SIGCHLD, NULL, NULL,
-				   NULL, NULL);
+	pid_t pid = (pid_t)syscall(SYS_clone, CLONE_FILES | SIGCHLD, NULL, NULL, NULL, NULL);
 
 	if (pid == 0)
 		write_for_ever(fd);
 	ck_assert_int_gt(pid, 0);
-	OK(ptrace(PTRACE_SEIZE, pid, NULL,
-		  (void *)(uintptr_t)PTRACE_O_TRACESYSGOOD));
+	OK(ptrace(PTRACE_SEIZE, pid, NULL, (void *)(uintptr_t)PTRACE_O_TRACESYSGOOD));
 	return pid;
 }
 
@@ -106,16 +103,15 @@ static void until_part(struct rest_stop *stop, struct user_regs_struct *regs)
 	for (;;) {
 		OK(ptrace(PTRACE_INTERRUPT, stop->tid, 0, 0));
 		next_stop(stop, regs);
-		if (arch_interrupted_call(regs, &nr, &result) &&
-		    nr == SYS_write && result > 0 && result < WHOLE)
+		if (arch_interrupted_call(regs, &nr, &result) && nr == SYS_write && result > 0 &&
+		    result < WHOLE)
 			return;
 		OK(ptrace(PTRACE_CONT, stop->tid, 0, 0));
 	}
 }
 
 /* The part that is under way is interrupted where it begins to wait. */
-static void run_part(struct rest *r, struct rest_stop *stop,
-		     struct user_regs_struct *regs)
+static void run_part(struct rest *r, struct rest_stop *stop, struct user_regs_struct *regs)
 {
 	stop->interrupted = true;
 	for (int i = 0; i < 2; i++) {

@@ -62,13 +62,12 @@ FIXTURE(set_up, tear_down)
 
 TESTS(what_is_mapped, array_size(mappings))
 {
-	write_file("mountinfo",
-		   "1 0 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n"
-		   "2 1 0:42 / /tmp rw shared:2 master:1 - tmpfs tmpfs rw\n"
-		   "3 1 0:43 / /mnt/a rw - fuse hang rw,user_id=0\n"
-		   "4 1 0:44 / /mnt/b rw - fuse.sshfs host: rw,user_id=0\n"
-		   "5 1 8:17 / /mnt/c rw - fuseblk /dev/sdb1 rw\n"
-		   "6 1 0:45 / /mnt/d rw\n\n");
+	write_file("mountinfo", "1 0 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n"
+				"2 1 0:42 / /tmp rw shared:2 master:1 - tmpfs tmpfs rw\n"
+				"3 1 0:43 / /mnt/a rw - fuse hang rw,user_id=0\n"
+				"4 1 0:44 / /mnt/b rw - fuse.sshfs host: rw,user_id=0\n"
+				"5 1 8:17 / /mnt/c rw - fuseblk /dev/sdb1 rw\n"
+				"6 1 0:45 / /mnt/d rw\n\n");
 	write_file("maps", mappings[_i].maps);
 	ck_assert_int_eq(fuse_is_mapped(dir_fd), mappings[_i].is_fuse);
 }

@@ -41,16 +41,14 @@ static bool put_on_status(const char *file)
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/status", (int)l.pid);
 	/* Not "/": in a chroot that may be no mount. */
-	return unshare(CLONE_NEWNS) == 0 &&
-	       mount(NULL, "/proc", NULL, MS_PRIVATE, NULL) == 0 &&
+	return unshare(CLONE_NEWNS) == 0 && mount(NULL, "/proc", NULL, MS_PRIVATE, NULL) == 0 &&
 	       mount(file, path, NULL, MS_BIND, NULL) == 0;
 }
 
 static void say(int fd, const char *text)
 {
 	OK(ftruncate(fd, 0));
-	ck_assert_int_eq(pwrite(fd, text, strlen(text), 0),
-			 (ssize_t)strlen(text));
+	ck_assert_int_eq(pwrite(fd, text, strlen(text), 0), (ssize_t)strlen(text));
 }
 
 FIXTURE(set_up, tear_down)
@@ -143,8 +141,7 @@ TEST(a_blocked_main_thread_needs_no_descriptor)
 /* The same of a thread that is on its way to a stop. */
 TEST(a_main_thread_that_stops_late_is_not_dead_either)
 {
-	th->rest = (struct rest){
-		.state = REST_INSIDE, .whole = true, .alone = true};
+	th->rest = (struct rest){.state = REST_INSIDE, .whole = true, .alone = true};
 	tick_running();
 	ck_assert(th->due == DUE_SAMPLE);
 	look_dying();
@@ -217,10 +214,8 @@ TEST(who_may_write_one)
  */
 TEST(who_is_left_alone_does_not_stop)
 {
-	th->rest = (struct rest){.state = REST_INSIDE,
-				 .whole = true,
-				 .alone = true,
-				 .until_ns = REST_NEVER};
+	th->rest = (struct rest){
+		.state = REST_INSIDE, .whole = true, .alone = true, .until_ns = REST_NEVER};
 	tick_running();
 	ck_assert(th->due == DUE_SAMPLE);
 	ck_assert(capture_settle(l.capture));
@@ -244,8 +239,7 @@ static unsigned int ticks_until_seen(unsigned int n_running)
 {
 	unsigned int n = 0;
 
-	th->rest = (struct rest){
-		.state = REST_INSIDE, .whole = true, .alone = true};
+	th->rest = (struct rest){.state = REST_INSIDE, .whole = true, .alone = true};
 	tick_running();
 	live_script(&th->activity.syscall_fd, "running\n");
 	while (n++ < n_running)
@@ -277,9 +271,8 @@ static void say_schedstat(void)
 {
 	char text[96];
 
-	(void)snprintf(text, sizeof(text), "%lu %lu %lu\n",
-		       (unsigned long)said.run_ns, (unsigned long)said.wait_ns,
-		       (unsigned long)said.slices);
+	(void)snprintf(text, sizeof(text), "%lu %lu %lu\n", (unsigned long)said.run_ns,
+		       (unsigned long)said.wait_ns, (unsigned long)said.slices);
 	live_script(&th->activity.schedstat_fd, text);
 }
 
@@ -309,8 +302,7 @@ static void add(uint64_t ran_ns, uint64_t waited_ns, uint64_t slices)
 /* It is left alone until it is let stop. */
 static void tick_alone(void)
 {
-	th->rest = (struct rest){
-		.state = REST_INSIDE, .whole = true, .alone = true};
+	th->rest = (struct rest){.state = REST_INSIDE, .whole = true, .alone = true};
 	tick_running();
 	ck_assert(th->due == DUE_SAMPLE);
 }
@@ -328,8 +320,7 @@ static void stop_after(uint64_t since_ns)
 	live_step(0);
 	l.capture->woke_ns = l.capture->options.now_ns();
 	l.capture->left_ns = l.capture->woke_ns;
-	th->due_ns = th->look_ns = th->interrupt_ns =
-		l.capture->woke_ns - since_ns;
+	th->due_ns = th->look_ns = th->interrupt_ns = l.capture->woke_ns - since_ns;
 	let_stop();
 }
 
@@ -337,8 +328,7 @@ static void stop_after(uint64_t since_ns)
  * True if the sample says that it was running. Between the tick and its stop
  * the thread has run, waited, and got a processor so often.
  */
-static bool is_told_to_run(uint64_t since_ns, uint64_t ran_ns,
-			   uint64_t waited_ns, uint64_t slices)
+static bool is_told_to_run(uint64_t since_ns, uint64_t ran_ns, uint64_t waited_ns, uint64_t slices)
 {
 	live_until_blocked(&l, l.pid);
 	begin_saying();
@@ -381,8 +371,7 @@ TEST(who_is_woken_after_the_tick_does_not_run)
 TEST(who_waits_at_each_tick_is_never_told_to_run)
 {
 	for (unsigned int i = 0; i < 100; i++)
-		ck_assert(!is_told_to_run(NS_PER_MS, 8 * NS_PER_MS,
-					  2 * NS_PER_MS, 3));
+		ck_assert(!is_told_to_run(NS_PER_MS, 8 * NS_PER_MS, 2 * NS_PER_MS, 3));
 	ck_assert_uint_eq(live_thread(&l, l.pid)->running, 0);
 }
 
@@ -449,8 +438,8 @@ TEST(who_has_not_run_since_its_stop_is_not_stopped_again)
 	capture_reset(l.capture, &l.sink);
 	ck_assert_uint_eq(stops_at_a_tick(), 1);
 	ck_assert_uint_eq(stops_at_a_tick(), 0);
-	capture_hint(l.capture, &l.sink, LIVE_TARGET, th->tid,
-		     th->copied_top - 1, th->copied_top + 4096, 0);
+	capture_hint(l.capture, &l.sink, LIVE_TARGET, th->tid, th->copied_top - 1,
+		     th->copied_top + 4096, 0);
 	ck_assert_uint_eq(stops_at_a_tick(), 1);
 	end_saying();
 }
@@ -584,8 +573,7 @@ TEST(stops_are_taken_between_looks)
 	live_ticks(&l, 1);
 	/* They seem to run, and take no processor from us. */
 	for (size_t i = 0; i < l.capture->n_by_index; i++)
-		live_script(&l.capture->by_index[i]->activity.syscall_fd,
-			    "running\n");
+		live_script(&l.capture->by_index[i]->activity.syscall_fd, "running\n");
 	do {
 		capture_reset(l.capture, &l.sink);
 		live_tick(&l);

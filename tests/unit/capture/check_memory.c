@@ -28,8 +28,7 @@ static void set_up(void)
 	OK(memory_open(proc_fd, (uint32_t)getpid(), &pagemap_fd));
 	close_fd(&proc_fd);
 	/* A page before and behind that nobody can read. */
-	area = mmap(NULL, (PAGES + 2) * page, PROT_NONE,
-		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	area = mmap(NULL, (PAGES + 2) * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ck_assert_ptr_ne(area, MAP_FAILED);
 	area += page;
 	/* Else one touched page brings its neighbours along. */
@@ -53,8 +52,8 @@ static void touch(size_t first, size_t n)
 
 static ssize_t take(size_t offset, size_t size, size_t hole_max)
 {
-	return memory_read(pagemap_fd, &seen, getpid(),
-			   (uintptr_t)area + offset, copy, size, hole_max);
+	return memory_read(pagemap_fd, &seen, getpid(), (uintptr_t)area + offset, copy, size,
+			   hole_max);
 }
 
 /* The first n bytes of the copy are those of the area from offset on. */
@@ -81,10 +80,9 @@ static bool is_untouched(size_t n)
 {
 	uint64_t entry;
 
-	ck_assert_int_eq(
-		pread(pagemap_fd, &entry, sizeof(entry),
-		      (off_t)(((uintptr_t)area / page + n) * sizeof(entry))),
-		sizeof(entry));
+	ck_assert_int_eq(pread(pagemap_fd, &entry, sizeof(entry),
+			       (off_t)(((uintptr_t)area / page + n) * sizeof(entry))),
+			 sizeof(entry));
 	return entry >> 62 == 0;
 }
 
@@ -107,8 +105,7 @@ TEST(what_was_there_is_not_looked_for_again)
 	ck_assert_uint_eq(seen.hi, (uintptr_t)area + 3 * page);
 	OK(madvise(area + 2 * page, page, MADV_DONTNEED));
 	/* Read, and so it is there again. */
-	ck_assert_int_eq(take(page + 8, 2 * page - 8, 0),
-			 (ssize_t)(2 * page - 8));
+	ck_assert_int_eq(take(page + 8, 2 * page - 8, 0), (ssize_t)(2 * page - 8));
 	ck_assert(!is_untouched(2));
 	/* Beyond what was seen it is looked. */
 	OK(madvise(area + 2 * page, page, MADV_DONTNEED));
@@ -162,17 +159,15 @@ TEST(no_address_of_a_process)
 				    UINT64_C(0xffff800000000000)};
 
 	for (size_t i = 0; i < array_size(nowhere); i++)
-		ck_assert_int_lt(memory_read(pagemap_fd, &seen, getpid(),
-					     nowhere[i], copy, 100, PAGES),
-				 0);
+		ck_assert_int_lt(
+			memory_read(pagemap_fd, &seen, getpid(), nowhere[i], copy, 100, PAGES), 0);
 	ck_assert_int_eq(take(0, 0, PAGES), -EFAULT);
 	/* Nobody is asked for the last page of all: its end is no number. */
-	ck_assert_int_eq(memory_read(pagemap_fd, NULL, getpid(),
-				     UINT64_MAX - page, copy, page / 2, PAGES),
-			 -EFAULT);
-	ck_assert_int_eq(memory_read(pagemap_fd, NULL, getpid(),
-				     UINT64_MAX - 3 * page, copy, page / 2,
-				     PAGES),
+	ck_assert_int_eq(
+		memory_read(pagemap_fd, NULL, getpid(), UINT64_MAX - page, copy, page / 2, PAGES),
+		-EFAULT);
+	ck_assert_int_eq(memory_read(pagemap_fd, NULL, getpid(), UINT64_MAX - 3 * page, copy,
+				     page / 2, PAGES),
 			 -ESRCH);
 }
 
@@ -184,8 +179,7 @@ TEST(without_a_pagemap_all_is_read)
 	ck_assert_int_eq(take(0, PAGES * page, 0), (ssize_t)(PAGES * page));
 	check_copy(0, PAGES * page);
 	/* The page behind the area cannot be. */
-	ck_assert_int_eq(take(page, PAGES * page, 0),
-			 (ssize_t)((PAGES - 1) * page));
+	ck_assert_int_eq(take(page, PAGES * page, 0), (ssize_t)((PAGES - 1) * page));
 }
 
 /* A thread would have to fill it in, and there is none. */

@@ -22,13 +22,7 @@ static const struct {
 	uint64_t next[6];
 	bool alike;
 } calls[] = {
-	{SYS_write,
-	 PIPE,
-	 {0, 4096, 1000},
-	 300,
-	 SYS_write,
-	 {0, 4396, 700},
-	 true},
+	{SYS_write, PIPE, {0, 4096, 1000}, 300, SYS_write, {0, 4396, 700}, true},
 	/* All of it, nothing, an error: no rest. */
 	{SYS_write, PIPE, {0, 4096, 1000}, 1000, -1, {0}, false},
 	{SYS_write, PIPE, {0, 4096, 1000}, 0, -1, {0}, false},
@@ -49,28 +43,10 @@ static const struct {
 	{SYS_read, ZERO, {0, 4096, 1000}, 300, SYS_read, {0, 4396, 700}, true},
 	{SYS_read, FULL, {0, 4096, 1000}, 300, SYS_read, {0, 4396, 700}, true},
 	{SYS_read, PIPE, {0, 4096, 1000}, 300, -1, {0}, false},
-	{SYS_pread64,
-	 ZERO,
-	 {0, 4096, 1000, 5},
-	 300,
-	 SYS_pread64,
-	 {0, 4396, 700, 5},
-	 true},
+	{SYS_pread64, ZERO, {0, 4096, 1000, 5}, 300, SYS_pread64, {0, 4396, 700, 5}, true},
 	{SYS_pread64, REGULAR, {0, 4096, 1000, 5}, 300, -1, {0}, false},
-	{SYS_write,
-	 RANDOM,
-	 {0, 4096, 1000},
-	 300,
-	 SYS_write,
-	 {0, 4396, 700},
-	 true},
-	{SYS_pwrite64,
-	 RANDOM,
-	 {0, 4096, 1000, 5},
-	 300,
-	 SYS_pwrite64,
-	 {0, 4396, 700, 5},
-	 true},
+	{SYS_write, RANDOM, {0, 4096, 1000}, 300, SYS_write, {0, 4396, 700}, true},
+	{SYS_pwrite64, RANDOM, {0, 4096, 1000, 5}, 300, SYS_pwrite64, {0, 4396, 700, 5}, true},
 	{SYS_pwrite64, PIPE, {0, 4096, 1000, 5}, 300, -1, {0}, false},
 	{SYS_sendto,
 	 UNIX_STREAM,
@@ -101,13 +77,7 @@ static const struct {
 	 SYS_sendto,
 	 {0, 4097, 999, MSG_NOSIGNAL},
 	 false},
-	{SYS_sendto,
-	 UNIX_STREAM,
-	 {0, 4096, 1000, MSG_DONTWAIT},
-	 1,
-	 -1,
-	 {0},
-	 false},
+	{SYS_sendto, UNIX_STREAM, {0, 4096, 1000, MSG_DONTWAIT}, 1, -1, {0}, false},
 	{SYS_sendto, UNIX_STREAM, {0, 4096, 1000, 0, 4096}, 1, -1, {0}, false},
 	{SYS_sendto, UDP, {0, 4096, 1000}, 1, -1, {0}, false},
 	{SYS_recvfrom,
@@ -119,13 +89,7 @@ static const struct {
 	 true},
 	/* It gives what is there. */
 	{SYS_recvfrom, UNIX_STREAM, {0, 4096, 1000}, 1, -1, {0}, false},
-	{SYS_recvfrom,
-	 UNIX_STREAM,
-	 {0, 4096, 1000, MSG_WAITALL | MSG_PEEK},
-	 1,
-	 -1,
-	 {0},
-	 false},
+	{SYS_recvfrom, UNIX_STREAM, {0, 4096, 1000, MSG_WAITALL | MSG_PEEK}, 1, -1, {0}, false},
 	{SYS_recvmmsg,
 	 UDP,
 	 {0, 4096, 16, 0, 0},
@@ -133,13 +97,7 @@ static const struct {
 	 SYS_recvmmsg,
 	 {0, 4096 + 3 * sizeof(struct mmsghdr), 13, 0, 0},
 	 true},
-	{SYS_recvmmsg,
-	 UDP,
-	 {0, 4096, 16, MSG_WAITFORONE, 0},
-	 3,
-	 -1,
-	 {0},
-	 false},
+	{SYS_recvmmsg, UDP, {0, 4096, 16, MSG_WAITFORONE, 0}, 3, -1, {0}, false},
 	{SYS_sendmmsg,
 	 UDP,
 	 {0, 4096, 16, MSG_NOSIGNAL},
@@ -150,13 +108,7 @@ static const struct {
 	/* The last of them may be a part itself. */
 	{SYS_sendmmsg, UNIX_STREAM, {0, 4096, 16}, 3, -1, {0}, false},
 	{SYS_sendmmsg, UDP, {0, 4096, 16, MSG_DONTWAIT}, 3, -1, {0}, false},
-	{SYS_sendfile,
-	 UNIX_STREAM,
-	 {0, 5, 4096, 1000},
-	 300,
-	 SYS_sendfile,
-	 {0, 5, 4096, 700},
-	 true},
+	{SYS_sendfile, UNIX_STREAM, {0, 5, 4096, 1000}, 300, SYS_sendfile, {0, 5, 4096, 700}, true},
 	{SYS_sendfile, PIPE, {0, 5, 4096, 1000}, 300, -1, {0}, false},
 	{SYS_copy_file_range,
 	 REGULAR,
@@ -221,8 +173,7 @@ TESTS(what_is_left, array_size(calls))
 
 TEST(bytes_of_getrandom)
 {
-	struct partial p =
-		after(SYS_getrandom, 256, (const uint64_t[6]){4096, 1000, 0});
+	struct partial p = after(SYS_getrandom, 256, (const uint64_t[6]){4096, 1000, 0});
 	struct partial_call call;
 
 	ck_assert(partial_find(&p) && partial_is_alike(&p));
@@ -238,8 +189,7 @@ TEST(waits_of_io_uring)
 	const uint64_t no_wait[6] = {7, 2, 0, IORING_ENTER_GETEVENTS};
 	const uint64_t no_events[6] = {7, 2, 1, 0};
 	/* IORING_ENTER_EXT_ARG_REG: a timeout that cannot be read. */
-	const uint64_t registered[6] = {7, 2, 1,
-					IORING_ENTER_GETEVENTS | 1 << 6};
+	const uint64_t registered[6] = {7, 2, 1, IORING_ENTER_GETEVENTS | 1 << 6};
 	struct partial p = after(SYS_io_uring_enter, 2, enter);
 	struct partial_call call;
 
@@ -309,8 +259,7 @@ TEST(waits_for_several)
 TEST(time_of_recvmmsg)
 {
 	struct timespec left = {.tv_nsec = 1};
-	const uint64_t arguments[6] = {(uint32_t)files[UDP], 4096, 16, 0,
-				       (uintptr_t)&left};
+	const uint64_t arguments[6] = {(uint32_t)files[UDP], 4096, 16, 0, (uintptr_t)&left};
 	struct partial p = after(SYS_recvmmsg, 3, arguments);
 	struct partial_call call;
 

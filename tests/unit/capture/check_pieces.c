@@ -28,22 +28,13 @@ TESTS(pieces, 7)
 		 SYS_sendto,
 		 {(uint32_t)files[UNIX_STREAM], (uintptr_t)iov, MANY},
 		 MSG_NOSIGNAL},
-		{SYS_writev,
-		 SYS_write,
-		 {(uint32_t)files[PIPE], (uintptr_t)iov, MANY},
-		 0},
+		{SYS_writev, SYS_write, {(uint32_t)files[PIPE], (uintptr_t)iov, MANY}, 0},
 		{SYS_pwritev2,
 		 SYS_write,
 		 {(uint32_t)files[PIPE], (uintptr_t)iov, MANY, UINT64_MAX},
 		 0},
-		{SYS_readv,
-		 SYS_read,
-		 {(uint32_t)files[ZERO], (uintptr_t)iov, MANY},
-		 0},
-		{SYS_preadv2,
-		 SYS_read,
-		 {(uint32_t)files[ZERO], (uintptr_t)iov, MANY, 5},
-		 0},
+		{SYS_readv, SYS_read, {(uint32_t)files[ZERO], (uintptr_t)iov, MANY}, 0},
+		{SYS_preadv2, SYS_read, {(uint32_t)files[ZERO], (uintptr_t)iov, MANY, 5}, 0},
 		{SYS_sendmsg,
 		 SYS_sendto,
 		 {(uint32_t)files[UNIX_STREAM], (uintptr_t)&m, MSG_MORE},
@@ -74,8 +65,7 @@ TESTS(pieces, 7)
 
 			ck_assert(partial_next(&p, &call) && call.counts);
 			check_call(&call, kinds[_i].next_nr,
-				   (const uint64_t[6]){fd, at, left,
-						       kinds[_i].flags});
+				   (const uint64_t[6]){fd, at, left, kinds[_i].flags});
 			p.done += step;
 			left -= step;
 			step = left;
@@ -89,8 +79,7 @@ TEST(messages_that_are_left_alone)
 {
 	struct iovec iov = {bytes, sizeof(bytes)};
 	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
-	const uint64_t receive[6] = {(uint32_t)files[UNIX_STREAM],
-				     (uintptr_t)&m, MSG_WAITALL};
+	const uint64_t receive[6] = {(uint32_t)files[UNIX_STREAM], (uintptr_t)&m, MSG_WAITALL};
 	const uint64_t send[6] = {(uint32_t)files[UNIX_STREAM], (uintptr_t)&m};
 	struct partial p;
 
@@ -121,12 +110,8 @@ TEST(messages_that_are_left_alone)
 TEST(flags_of_pieces)
 {
 	struct iovec iov = {bytes, sizeof(bytes)};
-	uint64_t arguments[6] = {(uint32_t)files[PIPE],
-				 (uintptr_t)&iov,
-				 1,
-				 UINT64_MAX,
-				 0,
-				 RWF_NOWAIT};
+	uint64_t arguments[6] = {
+		(uint32_t)files[PIPE], (uintptr_t)&iov, 1, UINT64_MAX, 0, RWF_NOWAIT};
 	struct partial p = after(SYS_pwritev2, 1, arguments);
 
 	ck_assert(!partial_find(&p));

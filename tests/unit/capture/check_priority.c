@@ -57,8 +57,7 @@ static void tear_down(void)
  */
 static void until_awake(void)
 {
-	for (; live_known(&l, one)->asleep || live_known(&l, other)->asleep;
-	     live_patience())
+	for (; live_known(&l, one)->asleep || live_known(&l, other)->asleep; live_patience())
 		live_ticks(&l, 1);
 }
 
@@ -133,8 +132,7 @@ static unsigned int asked_after_a_rest(uint64_t ticks)
 {
 	uint64_t next, captured;
 
-	for (; (next = capture_next_tick(l.capture)) <= l.tick + 2;
-	     live_patience())
+	for (; (next = capture_next_tick(l.capture)) <= l.tick + 2; live_patience())
 		live_ticks(&l, 1);
 	(void)live_ask(&l, "asleep 0", "ok");
 	live_until_blocked(&l, l.pid);

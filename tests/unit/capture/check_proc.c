@@ -25,19 +25,14 @@ TEST(a_file_is_read)
 	size_t n = 0, rest = 0;
 	int fd = -1;
 
-	ck_assert_int_eq(proc_read_text(AT_FDCWD, "/proc/self/status", text,
-					sizeof(text)),
+	ck_assert_int_eq(proc_read_text(AT_FDCWD, "/proc/self/status", text, sizeof(text)),
 			 PROC_READ);
 	ck_assert_uint_eq(strlen(text), sizeof(text) - 1);
 	ck_assert_int_eq(strncmp(text, "Name:\t", 6), 0);
-	ck_assert_int_eq(
-		proc_open(AT_FDCWD, "/proc/self/status", O_RDONLY, &fd),
-		PROC_READ);
+	ck_assert_int_eq(proc_open(AT_FDCWD, "/proc/self/status", O_RDONLY, &fd), PROC_READ);
 	ck_assert_int_eq(fcntl(fd, F_GETFD), FD_CLOEXEC);
-	ck_assert_int_eq(proc_read_at(fd, 0, whole, sizeof(whole), &n),
-			 PROC_READ);
-	ck_assert_int_eq(proc_read_at(fd, 5, text, sizeof(text), &rest),
-			 PROC_READ);
+	ck_assert_int_eq(proc_read_at(fd, 0, whole, sizeof(whole), &n), PROC_READ);
+	ck_assert_int_eq(proc_read_at(fd, 5, text, sizeof(text), &rest), PROC_READ);
 	ck_assert_mem_eq(text, whole + 5, rest);
 	ck_assert_int_eq(proc_error(PROC_READ), 0);
 	close_fd(&fd);
@@ -58,10 +53,8 @@ TEST(a_process_that_has_ended_is_gone)
 	ck_assert_int_eq(proc_open(AT_FDCWD, path, O_RDONLY, &fd), PROC_READ);
 	OK(kill(pid, SIGKILL));
 	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
-	ck_assert_int_eq(proc_read_at(fd, 0, text, sizeof(text), &n),
-			 PROC_GONE);
-	ck_assert_int_eq(proc_read_text(AT_FDCWD, path, text, sizeof(text)),
-			 PROC_GONE);
+	ck_assert_int_eq(proc_read_at(fd, 0, text, sizeof(text), &n), PROC_GONE);
+	ck_assert_int_eq(proc_read_text(AT_FDCWD, path, text, sizeof(text)), PROC_GONE);
 	ck_assert_str_eq(text, "");
 	ck_assert_int_eq(proc_error(PROC_GONE), -ESRCH);
 	close_fd(&fd);
@@ -87,9 +80,7 @@ TESTS(any_other_error_is_a_lack, array_size(failing))
 	if (failing[_i].error == EMFILE)
 		take_descriptors(&before);
 	errno = 0;
-	ck_assert_int_eq(
-		proc_read_text(AT_FDCWD, failing[_i].path, text, sizeof(text)),
-		PROC_LACK);
+	ck_assert_int_eq(proc_read_text(AT_FDCWD, failing[_i].path, text, sizeof(text)), PROC_LACK);
 	ck_assert_int_eq(errno, failing[_i].error);
 	ck_assert_int_eq(proc_error(PROC_LACK), -failing[_i].error);
 	ck_assert_str_eq(text, "");
@@ -101,11 +92,9 @@ TEST(a_descriptor_that_is_none_is_a_lack)
 	char text[8];
 	size_t n = 7;
 
-	ck_assert_int_eq(proc_read_at(-1, 0, text, sizeof(text), &n),
-			 PROC_LACK);
+	ck_assert_int_eq(proc_read_at(-1, 0, text, sizeof(text), &n), PROC_LACK);
 	ck_assert_int_eq(errno, EBADF);
 	ck_assert_uint_eq(n, 7);
-	ck_assert_int_eq(proc_read(-1, "stat", text, sizeof(text), &n),
-			 PROC_LACK);
+	ck_assert_int_eq(proc_read(-1, "stat", text, sizeof(text), &n), PROC_LACK);
 	ck_assert_uint_eq(n, 7);
 }

@@ -186,8 +186,7 @@ static bool mount_fuse(void)
 	const int device = open("/dev/fuse", O_RDWR | O_CLOEXEC);
 	char text[64];
 
-	(void)snprintf(text, sizeof(text),
-		       "fd=%d,rootmode=40000,user_id=0,group_id=0", device);
+	(void)snprintf(text, sizeof(text), "fd=%d,rootmode=40000,user_id=0,group_id=0", device);
 	return unshare(CLONE_NEWNS) == 0 &&
 	       mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
 	       mount("check_reap", "/tmp", "fuse", 0, text) == 0;
@@ -196,9 +195,7 @@ static bool mount_fuse(void)
 /* Who is not told has to be root. */
 static int kinds(void)
 {
-	return geteuid() == 0 && access("/dev/fuse", R_OK | W_OK) == 0
-		       ? KINDS
-		       : NOT_TOLD;
+	return geteuid() == 0 && access("/dev/fuse", R_OK | W_OK) == 0 ? KINDS : NOT_TOLD;
 }
 
 static void be_child(int kind, int ready, int end)
@@ -212,8 +209,8 @@ static void be_child(int kind, int ready, int end)
 	if ((kind & NOT_TOLD) != 0 && !mount_fuse())
 		_exit(2);
 	for (int i = 0; i < (kind & NOT_TOLD ? MAPPINGS : 0); i++)
-		if (mmap(NULL, 4096, i % 2 ? PROT_READ : PROT_NONE,
-			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED)
+		if (mmap(NULL, 4096, i % 2 ? PROT_READ : PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			 0) == MAP_FAILED)
 			_exit(2);
 	(void)!write(ready, &byte, 1);
 	(void)!read(end, &byte, 1);
@@ -234,8 +231,7 @@ static void be_parent(int kind, int orders, int answers)
 		be_child(kind, ready[1], end[0]);
 	ended.fd = (int)syscall(SYS_pidfd_open, child, 0);
 	if (ended.fd < 0 || read(ready[0], &byte, 1) != 1 ||
-	    write(answers, &child, sizeof(child)) != sizeof(child) ||
-	    read(orders, &byte, 1) != 1)
+	    write(answers, &child, sizeof(child)) != sizeof(child) || read(orders, &byte, 1) != 1)
 		_exit(1);
 	if ((kind & KILLED) != 0)
 		(void)kill(child, SIGKILL);
@@ -262,8 +258,7 @@ static struct parent start_parent(int kind)
 	close_fd(&answers[1]);
 	p.orders = orders[1];
 	p.answers = answers[0];
-	ck_assert_int_eq(read(p.answers, &p.child, sizeof(p.child)),
-			 sizeof(p.child));
+	ck_assert_int_eq(read(p.answers, &p.child, sizeof(p.child)), sizeof(p.child));
 	return p;
 }
 

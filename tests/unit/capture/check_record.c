@@ -231,21 +231,16 @@ TEST(a_hint_shortens_the_copy)
 	live_ticks(&l, 2);
 	th = live_thread(&l, tid);
 	sp = th->sp;
-	capture_hint(l.capture, &l.sink, LIVE_TARGET, (uint32_t)tid, sp - 4096,
-		     sp + 256, 0);
+	capture_hint(l.capture, &l.sink, LIVE_TARGET, (uint32_t)tid, sp - 4096, sp + 256, 0);
 	live_ticks(&l, 1);
 	ck_assert_uint_lt(th->stack_size, 1024);
 	/* Another target's hint, one of no thread, and another reader's. */
-	capture_hint(l.capture, &l.sink, LIVE_TARGET + 1, (uint32_t)tid,
-		     sp - 4096, sp + 65536, 0);
-	capture_hint(l.capture, &l.sink, LIVE_TARGET, 0, sp - 4096, sp + 65536,
-		     0);
-	capture_hint(l.capture, &other, LIVE_TARGET, (uint32_t)tid, sp - 4096,
-		     sp + 65536, 0);
+	capture_hint(l.capture, &l.sink, LIVE_TARGET + 1, (uint32_t)tid, sp - 4096, sp + 65536, 0);
+	capture_hint(l.capture, &l.sink, LIVE_TARGET, 0, sp - 4096, sp + 65536, 0);
+	capture_hint(l.capture, &other, LIVE_TARGET, (uint32_t)tid, sp - 4096, sp + 65536, 0);
 	live_ticks(&l, 1);
 	ck_assert_uint_lt(th->stack_size, 1024);
-	capture_hint(l.capture, &l.sink, LIVE_TARGET, (uint32_t)tid, sp - 4096,
-		     sp + 2048, 0);
+	capture_hint(l.capture, &l.sink, LIVE_TARGET, (uint32_t)tid, sp - 4096, sp + 2048, 0);
 	live_ticks(&l, 1);
 	ck_assert_uint_gt(th->stack_size, 1024);
 }

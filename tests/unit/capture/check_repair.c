@@ -155,10 +155,8 @@ TESTS(no_kind_of_wait_is_ended, array_size(waits))
 	for (int i = 0; i < INTERRUPTS; i++)
 		interrupt_once();
 	live_until_blocked(&l, l.first);
-	ck_assert_msg(live_count(&l, "eintr") == 0, "%s: EINTR",
-		      waits[_i].call);
-	ck_assert_msg(live_count(&l, "other") == 0, "%s has ended",
-		      waits[_i].call);
+	ck_assert_msg(live_count(&l, "eintr") == 0, "%s: EINTR", waits[_i].call);
+	ck_assert_msg(live_count(&l, "other") == 0, "%s has ended", waits[_i].call);
 	if (waits[_i].rewritten)
 		ck_assert_msg(l.counters.rewritten > 0, "%s", waits[_i].call);
 	else
@@ -170,9 +168,8 @@ static const struct {
 	const char *us;
 	uint64_t hits; /* interrupts that met a wait */
 } races[] = {
-	{"epoll_pwait2", "50", 30}, {"epoll_wait", "1000", 3},
-	{"semtimedop", "50", 30},   {"sigtimedwait", "50", 30},
-	{"recv_timeout", "1000", 3},
+	{"epoll_pwait2", "50", 30}, {"epoll_wait", "1000", 3},	 {"semtimedop", "50", 30},
+	{"sigtimedwait", "50", 30}, {"recv_timeout", "1000", 3},
 };
 
 /* Found running, interrupted when it waits: as ticks do it. */
@@ -288,8 +285,7 @@ TEST(what_is_left_alone)
 			.rsi = kinds[i].arguments[1],
 		};
 
-		ck_assert_msg(repair_alone(&regs) == kinds[i].alone, "call %zu",
-			      i);
+		ck_assert_msg(repair_alone(&regs) == kinds[i].alone, "call %zu", i);
 		if (kinds[i].alone)
 			ck_assert(!repair_is_due(0, &regs, 0));
 	}
@@ -322,8 +318,7 @@ TEST(ioctls_of_terminals)
 			.rdx = kinds[i].argument,
 		};
 
-		ck_assert_msg(repair_is_due(us, &regs, 0) == kinds[i].of_any,
-			      "ioctl %zu", i);
+		ck_assert_msg(repair_is_due(us, &regs, 0) == kinds[i].of_any, "ioctl %zu", i);
 		regs.rdi = (unsigned long long)pty;
 		ck_assert_msg(repair_is_due(us, &regs, 0) == kinds[i].of_pty,
 			      "ioctl %zu of a pseudoterminal", i);

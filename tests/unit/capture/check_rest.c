@@ -15,11 +15,10 @@
 
 /* Calls in whose middle the thread is blocked, again and again. */
 static const char *const kinds[] = {
-	"write_pipe",	 "writev_pipe",	 "write_tty",	    "write_unix",
-	"write_tcp",	 "writev_unix",	 "send_unix",	    "send_tcp",
-	"recv_unix",	 "recv_tcp",	 "recvmsg_tcp",	    "sendmsg_tcp",
-	"recvmmsg",	 "sendfile_tcp", "pwritev2_pipe",   "send_flag",
-	"send_zerocopy", "io_getevents", "io_uring_several"};
+	"write_pipe",  "writev_pipe",	"write_tty",	"write_unix",	   "write_tcp",
+	"writev_unix", "send_unix",	"send_tcp",	"recv_unix",	   "recv_tcp",
+	"recvmsg_tcp", "sendmsg_tcp",	"recvmmsg",	"sendfile_tcp",	   "pwritev2_pipe",
+	"send_flag",   "send_zerocopy", "io_getevents", "io_uring_several"};
 
 #define N_KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
@@ -231,8 +230,7 @@ static pid_t at_end_of_recv(int fd, struct user_regs_struct *ret)
 		ck_assert(WIFSTOPPED(status));
 		OK(arch_get_regs((uint32_t)pid, ret));
 		OK(ptrace(PTRACE_SYSCALL, pid, NULL, NULL));
-	} while (!arch_interrupted_call(ret, &nr, &result) ||
-		 nr != SYS_recvfrom);
+	} while (!arch_interrupted_call(ret, &nr, &result) || nr != SYS_recvfrom);
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	OK(arch_get_regs((uint32_t)pid, ret));
 	return pid;
@@ -253,8 +251,7 @@ TEST(urgent_data_is_an_end)
 	struct pollfd urgent = {.events = POLLPRI};
 	struct user_regs_struct regs;
 	struct rest rest = {.state = REST_NONE};
-	struct rest_stop stop = {
-		.pagemap_fd = -1, .regs = &regs, .goes_on = true};
+	struct rest_stop stop = {.pagemap_fd = -1, .regs = &regs, .goes_on = true};
 	int from = connection(&urgent.fd);
 	pid_t pid;
 
@@ -281,10 +278,8 @@ TESTS(a_stop_elsewhere_is_not_the_begin_of_the_call, 3)
 {
 	struct user_regs_struct there, seen, now;
 	struct rest rest = {.state = REST_AHEAD, .counts = true};
-	struct rest_stop stop = {.pagemap_fd = -1,
-				 .regs = &seen,
-				 .at_call = _i == 1,
-				 .goes_on = _i != 2};
+	struct rest_stop stop = {
+		.pagemap_fd = -1, .regs = &seen, .at_call = _i == 1, .goes_on = _i != 2};
 	pid_t pid = fork();
 	int status;
 
@@ -345,8 +340,7 @@ TEST(who_is_cut_off_begins_none)
 	continued = l.counters.continued;
 	for (int i = 0; i < RESTS; i++) {
 		interrupt_once();
-		ck_assert_int_eq(live_known(&l, l.first)->rest.state,
-				 REST_NONE);
+		ck_assert_int_eq(live_known(&l, l.first)->rest.state, REST_NONE);
 	}
 	ck_assert_uint_eq(l.counters.continued, continued);
 	until_all_is_done();

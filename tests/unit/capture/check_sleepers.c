@@ -140,8 +140,7 @@ TEST(who_ran_is_looked_at_before_the_next_is_asked)
 	live_ticks(&l, 1);
 	/* Found blocked, each in its turn. */
 	ck_assert(a->asleep && b->asleep);
-	ck_assert(a->asleep_since_ns < b->look_ns ||
-		  b->asleep_since_ns < a->look_ns);
+	ck_assert(a->asleep_since_ns < b->look_ns || b->asleep_since_ns < a->look_ns);
 	live_check_sum(&l);
 }
 
@@ -256,8 +255,7 @@ TEST(a_look_at_sleepers_reads_the_clock_twice)
 		l.tick++;
 		live_look(&l, l.tick);
 		ck_assert_uint_eq(l.counters.cost_ns - cost_ns, step);
-		ck_assert_uint_eq(l.capture->options.now_ns() - since_ns,
-				  3 * step);
+		ck_assert_uint_eq(l.capture->options.now_ns() - since_ns, 3 * step);
 	}
 	ck_assert_uint_eq(l.counters.ticks, l.tick);
 }
@@ -290,9 +288,7 @@ static uint64_t told(struct thread *th, uint64_t halves, uint64_t phase)
 	uint64_t samples = samples_of(l.pid), since = 0, sum = 0;
 
 	for (uint64_t n = 1; n <= 10 + (phase + halves) / 2; n++) {
-		uint64_t ran = n * LIVE_TICK_NS < start_ns
-				       ? 0
-				       : n * LIVE_TICK_NS - start_ns;
+		uint64_t ran = n * LIVE_TICK_NS < start_ns ? 0 : n * LIVE_TICK_NS - start_ns;
 		bool running = ran > 0 && ran < halves * half_ns;
 		const struct live_thread *seen;
 
@@ -398,8 +394,7 @@ TEST(threads_come_and_go)
 		live_ticks(&l, 2);
 		live_check_sum(&l);
 	}
-	ck_assert_uint_eq(live_known(&l, last)->target->n_threads,
-			  SLEEPERS + 1);
+	ck_assert_uint_eq(live_known(&l, last)->target->n_threads, SLEEPERS + 1);
 	live_check_sum(&l);
 }
 
@@ -427,16 +422,13 @@ TEST(a_hint_for_more_wakes)
 	th = live_known(&l, last);
 	samples = samples_of(last);
 	sp = live_thread(&l, last)->sp;
-	capture_hint(l.capture, &l.sink, LIVE_TARGET, (uint32_t)last, sp,
-		     th->copied_top, 0);
+	capture_hint(l.capture, &l.sink, LIVE_TARGET, (uint32_t)last, sp, th->copied_top, 0);
 	live_ticks(&l, 1);
 	ck_assert_uint_eq(samples_of(last), samples);
-	capture_hint(l.capture, &l.sink, LIVE_TARGET, (uint32_t)last, sp,
-		     th->copied_top + 1, 0);
+	capture_hint(l.capture, &l.sink, LIVE_TARGET, (uint32_t)last, sp, th->copied_top + 1, 0);
 	live_ticks(&l, 1);
 	ck_assert_uint_eq(samples_of(last), samples + 1);
-	capture_hint(l.capture, &l.sink, LIVE_TARGET, (uint32_t)last, sp,
-		     th->copied_top, 4096);
+	capture_hint(l.capture, &l.sink, LIVE_TARGET, (uint32_t)last, sp, th->copied_top, 4096);
 	live_ticks(&l, 1);
 	ck_assert_uint_eq(samples_of(last), samples + 2);
 	live_check_sum(&l);

@@ -32,8 +32,7 @@ static struct record_sample *record;
 static void make_stack(size_t size)
 {
 	const size_t margin = MARGIN_PAGES * (size_t)sysconf(_SC_PAGESIZE);
-	uint8_t *all = mmap(NULL, size + 2 * margin, PROT_NONE,
-			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *all = mmap(NULL, size + 2 * margin, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	ck_assert_ptr_ne(all, MAP_FAILED);
 	stack.guard = all;
@@ -72,9 +71,7 @@ static void tear_down(void)
 	close_fd(&pagemap_fd);
 	if (stack.guard != NULL)
 		(void)munmap(stack.guard,
-			     stack.size +
-				     2 * MARGIN_PAGES *
-					     (size_t)sysconf(_SC_PAGESIZE));
+			     stack.size + 2 * MARGIN_PAGES * (size_t)sysconf(_SC_PAGESIZE));
 	stack.guard = NULL;
 }
 
@@ -94,8 +91,8 @@ static size_t take_by(uint64_t sp, const struct stack_plan *plan)
 	size_t size;
 
 	regs[ARCH_SP] = sp;
-	size = snapshot_take(record, pagemap_fd, &seen, getpid(), regs, KNOWN,
-			     SAMPLE_RUNNING, plan);
+	size = snapshot_take(record, pagemap_fd, &seen, getpid(), regs, KNOWN, SAMPLE_RUNNING,
+			     plan);
 	ck_assert_uint_le(size, snapshot_size(plan));
 	ck_assert_uint_le(size, SNAPSHOT_SIZE_MAX);
 	ck_assert_uint_eq(record->arch, ARCH_SAMPLE);
@@ -106,8 +103,7 @@ static size_t take_by(uint64_t sp, const struct stack_plan *plan)
 	ck_assert_mem_eq(&record->known, &plan->known, sizeof(plan->known));
 	if (record->stack_size > 0)
 		ck_assert_int_eq(memcmp(record->stack,
-					stack.bytes + (record->stack_addr -
-						       stack.bottom),
+					stack.bytes + (record->stack_addr - stack.bottom),
 					record->stack_size),
 				 0);
 	return size;
@@ -131,8 +127,7 @@ TESTS(copies_red_zone_to_end, 2)
 		open_pagemap();
 	make_stack(65536);
 	(void)take(stack.bottom + 1000, 0);
-	ck_assert_uint_eq(record->stack_addr,
-			  stack.bottom + 1000 - ARCH_RED_ZONE);
+	ck_assert_uint_eq(record->stack_addr, stack.bottom + 1000 - ARCH_RED_ZONE);
 	ck_assert_uint_eq(record->stack_size, 65536 - 1000 + ARCH_RED_ZONE);
 	ck_assert_uint_eq(record->flags, SAMPLE_RUNNING);
 }
@@ -143,8 +138,7 @@ TESTS(copies_up_to_the_top, 2)
 		open_pagemap();
 	make_stack(65536);
 	(void)take(stack.bottom + 1000, stack.bottom + 5000);
-	ck_assert_uint_eq(record->stack_addr + record->stack_size,
-			  stack.bottom + 5000);
+	ck_assert_uint_eq(record->stack_addr + record->stack_size, stack.bottom + 5000);
 	ck_assert_uint_eq(record->flags, SAMPLE_RUNNING);
 }
 
@@ -164,8 +158,7 @@ TESTS(a_top_at_the_cap_is_not_cut, 2)
 	if (_i == 1)
 		open_pagemap();
 	make_stack(SAMPLE_STACK_MAX + 4096);
-	(void)take(stack.bottom + ARCH_RED_ZONE,
-		   stack.bottom + SAMPLE_STACK_MAX);
+	(void)take(stack.bottom + ARCH_RED_ZONE, stack.bottom + SAMPLE_STACK_MAX);
 	ck_assert_uint_eq(record->stack_size, SAMPLE_STACK_MAX);
 	ck_assert_uint_eq(record->flags, SAMPLE_RUNNING);
 }
@@ -211,8 +204,7 @@ TEST(another_stack_s_pages_are_left_alone)
 	make_stack(100 * page);
 	OK(madvise(stack.bytes + 2 * page, 90 * page, MADV_DONTNEED));
 	(void)take(stack.bottom + page, 0);
-	ck_assert_uint_eq(record->stack_addr + record->stack_size,
-			  stack.bottom + 2 * page);
+	ck_assert_uint_eq(record->stack_addr + record->stack_size, stack.bottom + 2 * page);
 	ck_assert_uint_eq(record->flags, SAMPLE_RUNNING);
 }
 
@@ -254,10 +246,8 @@ TESTS(adds_a_second_range, 2)
 	ck_assert_uint_eq(record->second_size, 5000);
 	ck_assert_uint_eq(record->flags, SAMPLE_RUNNING);
 	ck_assert_uint_eq(record->stack_size, 1001 + ARCH_RED_ZONE);
-	second = (const void *)(record->stack +
-				(record->stack_size + 7) / 8 * 8);
-	ck_assert_uint_eq(size, (size_t)((const uint8_t *)second + 5008 -
-					 (const uint8_t *)record));
+	second = (const void *)(record->stack + (record->stack_size + 7) / 8 * 8);
+	ck_assert_uint_eq(size, (size_t)((const uint8_t *)second + 5008 - (const uint8_t *)record));
 	ck_assert_uint_eq(second->addr, stack.bottom + 30000);
 	ck_assert_mem_eq(second->bytes, stack.bytes + 30000, 5000);
 }
@@ -282,9 +272,7 @@ TESTS(a_second_range_that_is_none, 2)
 		open_pagemap();
 	make_stack(65536);
 	size = take(stack.bottom + 1000, stack.bottom + 2001);
-	ck_assert_uint_eq(
-		take_with(stack.bottom + 2001, stack.bottom - 4096, 2048),
-		size);
+	ck_assert_uint_eq(take_with(stack.bottom + 2001, stack.bottom - 4096, 2048), size);
 	ck_assert_uint_eq(record->second_size, 0);
 }
 
@@ -315,9 +303,8 @@ TESTS(the_largest_copies_are_whole, 2)
 	if (_i == 1)
 		open_pagemap();
 	make_stack(2 * SAMPLE_WHOLE_MAX + 8192);
-	plan = plan_up_to(stack.bottom + 1000, stack.bottom + 1000 -
-						       ARCH_RED_ZONE +
-						       SAMPLE_WHOLE_MAX);
+	plan = plan_up_to(stack.bottom + 1000,
+			  stack.bottom + 1000 - ARCH_RED_ZONE + SAMPLE_WHOLE_MAX);
 	plan.second = stack.bottom + SAMPLE_WHOLE_MAX + 3000;
 	plan.second_size = SAMPLE_WHOLE_MAX;
 	(void)take_by(stack.bottom + 1000, &plan);
@@ -325,6 +312,5 @@ TESTS(the_largest_copies_are_whole, 2)
 	ck_assert_uint_eq(record->second_size, SAMPLE_WHOLE_MAX);
 	ck_assert_uint_eq(record->flags, SAMPLE_RUNNING);
 	second = (const void *)(record->stack + record->stack_size);
-	ck_assert_mem_eq(second->bytes, stack.bytes + SAMPLE_WHOLE_MAX + 3000,
-			 SAMPLE_WHOLE_MAX);
+	ck_assert_mem_eq(second->bytes, stack.bytes + SAMPLE_WHOLE_MAX + 3000, SAMPLE_WHOLE_MAX);
 }

@@ -25,10 +25,8 @@ static void plan_at(uint64_t sp)
 	stack_hints_plan(&hints, sp, &plan);
 	ck_assert_uint_eq(plan.known.own_end, hints.own_end);
 	ck_assert_uint_gt(plan.size, 0);
-	ck_assert_uint_le(plan.size,
-			  hints.whole ? SAMPLE_WHOLE_MAX : SAMPLE_STACK_MAX);
-	ck_assert_uint_le(plan.second_size,
-			  hints.whole ? SAMPLE_WHOLE_MAX : SAMPLE_STACK_MAX);
+	ck_assert_uint_le(plan.size, hints.whole ? SAMPLE_WHOLE_MAX : SAMPLE_STACK_MAX);
+	ck_assert_uint_le(plan.second_size, hints.whole ? SAMPLE_WHOLE_MAX : SAMPLE_STACK_MAX);
 }
 
 /* The hint for this stack pointer is in use. */
@@ -61,8 +59,7 @@ TEST(the_own_stack_ends_where_it_ends)
 
 TEST(any_stack_pointer_has_a_plan)
 {
-	const uint64_t odd[] = {
-		0, 1, ARCH_RED_ZONE, UINT64_MAX, UINT64_MAX - 4096, OWN_END};
+	const uint64_t odd[] = {0, 1, ARCH_RED_ZONE, UINT64_MAX, UINT64_MAX - 4096, OWN_END};
 
 	for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {
 		plan_at(odd[i]);
@@ -108,8 +105,8 @@ TEST(a_higher_top_takes_the_place_of_lower_ones)
 TEST(stacks_in_turn_are_all_known)
 {
 	for (uint64_t i = 0; i < STACK_HINTS_MAX; i++)
-		stack_hints_take(&hints, OTHER + i * 65536 - 4096,
-				 OTHER + i * 65536, OWN_END - 8192 - i);
+		stack_hints_take(&hints, OTHER + i * 65536 - 4096, OTHER + i * 65536,
+				 OWN_END - 8192 - i);
 	for (uint64_t turn = 0; turn < 2; turn++)
 		for (uint64_t i = 0; i < STACK_HINTS_MAX; i++)
 			check_known(OTHER + i * 65536 - 4096, OTHER + i * 65536,
@@ -120,8 +117,7 @@ TEST(stacks_in_turn_are_all_known)
 TEST(of_too_many_stacks_the_latest_are_known)
 {
 	for (uint64_t i = 0; i < 10000; i++)
-		stack_hints_take(&hints, OTHER + i * 65536 - 4096,
-				 OTHER + i * 65536, 0);
+		stack_hints_take(&hints, OTHER + i * 65536 - 4096, OTHER + i * 65536, 0);
 	ck_assert_uint_eq(hints.n, STACK_HINTS_MAX);
 	check_known(OTHER + 9999 * 65536 - 4096, OTHER + 9999 * 65536, 0);
 	plan_at(OTHER - 4096 - SAMPLE_STACK_MAX);
@@ -153,8 +149,7 @@ TEST(the_second_range_is_guessed_at_first)
 /* Whatever a hint says: no other memory than a stack of the thread's. */
 TEST(the_second_range_is_of_the_own_stack)
 {
-	const uint64_t wrong[] = {1, OWN_END, OWN_END + 1,
-				  OWN_END - SAMPLE_OWN_STACK_MAX - 1,
+	const uint64_t wrong[] = {1, OWN_END, OWN_END + 1, OWN_END - SAMPLE_OWN_STACK_MAX - 1,
 				  UINT64_MAX};
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
@@ -164,8 +159,7 @@ TEST(the_second_range_is_of_the_own_stack)
 		/* The sample says it all the same: the reader need not ask. */
 		ck_assert_uint_eq(plan.known.second, wrong[i]);
 	}
-	stack_hints_take(&hints, OTHER - 4096, OTHER,
-			 OWN_END - SAMPLE_OWN_STACK_MAX);
+	stack_hints_take(&hints, OTHER - 4096, OTHER, OWN_END - SAMPLE_OWN_STACK_MAX);
 	plan_at(OTHER - 4096);
 	ck_assert_uint_eq(plan.second_size, SAMPLE_STACK_MAX);
 	ck_assert(plan.second_is_capped);
@@ -198,10 +192,8 @@ TEST(the_own_stack_is_copied_as_a_whole)
 /* So what was left out of it is not left out any more. */
 TEST(the_whole_takes_the_place_of_its_parts)
 {
-	stack_hints_take(&hints, OWN_END - 600 * KB, OWN_END - 550 * KB,
-			 OWN_END - 8192);
-	stack_hints_take(&hints, OWN_END - 700 * KB, OWN_END - 650 * KB,
-			 OWN_END - 8192);
+	stack_hints_take(&hints, OWN_END - 600 * KB, OWN_END - 550 * KB, OWN_END - 8192);
+	stack_hints_take(&hints, OWN_END - 700 * KB, OWN_END - 650 * KB, OWN_END - 8192);
 	stack_hints_take(&hints, OTHER - 4096, OTHER, OWN_END - 8192);
 	check_known(OWN_END - 600 * KB, OWN_END - 550 * KB, OWN_END - 8192);
 	stack_hints_take(&hints, OWN_END - 640 * KB, OWN_END, 0);
@@ -227,8 +219,7 @@ TEST(what_is_no_hint_for_the_whole)
 	stack_hints_take(&hints, OWN_END - 4096, OWN_END, 0);
 	stack_hints_take(&hints, OWN_END - 600 * KB, OWN_END - 1, 0);
 	stack_hints_take(&hints, OWN_END - 600 * KB, OWN_END, OWN_END - 4096);
-	stack_hints_take(&hints, OWN_END - SAMPLE_OWN_STACK_MAX - 1, OWN_END,
-			 0);
+	stack_hints_take(&hints, OWN_END - SAMPLE_OWN_STACK_MAX - 1, OWN_END, 0);
 	stack_hints_take(&hints, OWN_END, UINT64_MAX, 0);
 	hints.own_end = 0;
 	stack_hints_take(&hints, OWN_END - 600 * KB, OWN_END, 0);

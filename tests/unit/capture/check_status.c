@@ -32,8 +32,7 @@ static void on_signal(int number)
 	(void)number;
 }
 
-static void check_signal(int number, void (*handler)(int), bool goes_unnoticed,
-			 bool is_ignored)
+static void check_signal(int number, void (*handler)(int), bool goes_unnoticed, bool is_ignored)
 {
 	ck_assert(signal(number, handler) != SIG_ERR);
 	ck_assert_int_eq(status_goes_unnoticed(self(), number), goes_unnoticed);
@@ -219,27 +218,21 @@ TEST(worker)
 
 	if (fd < 0)
 		return;
-	ring = mmap(NULL, p.sq_off.array + sizeof(uint32_t),
-		    PROT_READ | PROT_WRITE, MAP_SHARED, fd, IORING_OFF_SQ_RING);
-	sqe = mmap(NULL, sizeof(*sqe), PROT_READ | PROT_WRITE, MAP_SHARED, fd,
-		   IORING_OFF_SQES);
+	ring = mmap(NULL, p.sq_off.array + sizeof(uint32_t), PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+		    IORING_OFF_SQ_RING);
+	sqe = mmap(NULL, sizeof(*sqe), PROT_READ | PROT_WRITE, MAP_SHARED, fd, IORING_OFF_SQES);
 	ck_assert_ptr_ne(ring, MAP_FAILED);
 	ck_assert_ptr_ne(sqe, MAP_FAILED);
-	*sqe = (struct io_uring_sqe){.opcode = IORING_OP_NOP,
-				     .flags = IOSQE_ASYNC};
-	__atomic_store_n((uint32_t *)(void *)(ring + p.sq_off.tail), 1,
-			 __ATOMIC_RELEASE);
+	*sqe = (struct io_uring_sqe){.opcode = IORING_OP_NOP, .flags = IOSQE_ASYNC};
+	__atomic_store_n((uint32_t *)(void *)(ring + p.sq_off.tail), 1, __ATOMIC_RELEASE);
 	/* It has a worker when that is done. */
-	ck_assert_int_eq(syscall(SYS_io_uring_enter, fd, 1, 1,
-				 IORING_ENTER_GETEVENTS, NULL, 0),
-			 1);
+	ck_assert_int_eq(syscall(SYS_io_uring_enter, fd, 1, 1, IORING_ENTER_GETEVENTS, NULL, 0), 1);
 	(void)snprintf(path, sizeof(path), "/proc/%u/task", self());
 	dir = opendir(path);
 	ck_assert_ptr_nonnull(dir);
 	while ((entry = readdir(dir)) != NULL)
 		n += entry->d_name[0] != '.' &&
-		     status_is_worker((uint32_t)strtoul(entry->d_name, NULL,
-							10)) == PROC_YES;
+		     status_is_worker((uint32_t)strtoul(entry->d_name, NULL, 10)) == PROC_YES;
 	ck_assert_uint_ge(n, 1);
 	(void)closedir(dir);
 }

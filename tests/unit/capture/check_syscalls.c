@@ -12,11 +12,10 @@ static const long rewritten[] = {
 #ifdef SYS_epoll_wait
 	SYS_epoll_wait,
 #endif
-	SYS_epoll_pwait, SYS_epoll_pwait2,    SYS_semop,	SYS_semtimedop,
-	SYS_recvfrom,	 SYS_rt_sigtimedwait, SYS_io_getevents, SYS_recvmsg,
-	SYS_recvmmsg,	 SYS_sendto,	      SYS_sendmsg,	SYS_sendmmsg,
-	SYS_accept,	 SYS_accept4,	      SYS_connect,	SYS_pselect6,
-	SYS_ppoll,	 SYS_io_uring_enter,
+	SYS_epoll_pwait,     SYS_epoll_pwait2, SYS_semop,	   SYS_semtimedop, SYS_recvfrom,
+	SYS_rt_sigtimedwait, SYS_io_getevents, SYS_recvmsg,	   SYS_recvmmsg,   SYS_sendto,
+	SYS_sendmsg,	     SYS_sendmmsg,     SYS_accept,	   SYS_accept4,	   SYS_connect,
+	SYS_pselect6,	     SYS_ppoll,	       SYS_io_uring_enter,
 #ifdef SYS_select
 	SYS_select,
 #endif
@@ -24,8 +23,7 @@ static const long rewritten[] = {
 
 /* Harmless where the descriptor is a socket. */
 static const long by_socket[] = {
-	SYS_read,    SYS_readv,	   SYS_write,	 SYS_writev,
-	SYS_preadv2, SYS_pwritev2, SYS_sendfile,
+	SYS_read, SYS_readv, SYS_write, SYS_writev, SYS_preadv2, SYS_pwritev2, SYS_sendfile,
 };
 
 static enum restart_rule rule_of(long nr)
@@ -47,26 +45,21 @@ static enum restart_rule rule_of(long nr)
 TEST(eintr_is_rewritten_for_the_calls_of_the_list)
 {
 	for (long nr = 0; nr < CALLS_MAX; nr++)
-		ck_assert_msg(syscall_restart_rule(nr, -EINTR) == rule_of(nr),
-			      "call %ld", nr);
-	ck_assert_int_eq(syscall_restart_rule(SYS_close, -EINTR),
-			 RESTART_LEAVE);
+		ck_assert_msg(syscall_restart_rule(nr, -EINTR) == rule_of(nr), "call %ld", nr);
+	ck_assert_int_eq(syscall_restart_rule(SYS_close, -EINTR), RESTART_LEAVE);
 }
 
 TEST(other_results_are_left)
 {
 	for (long nr = 0; nr < CALLS_MAX; nr++)
 		for (long result = -600; result < 100; result++)
-			if (result != -EINTR &&
-			    result != RESULT_ERESTART_RESTARTBLOCK &&
-			    !(nr == SYS_io_pgetevents &&
-			      result == RESULT_ERESTARTNOHAND) &&
+			if (result != -EINTR && result != RESULT_ERESTART_RESTARTBLOCK &&
+			    !(nr == SYS_io_pgetevents && result == RESULT_ERESTARTNOHAND) &&
 			    !(nr == SYS_bpf && result == -EAGAIN) &&
 			    syscall_restart_rule(nr, result) != RESTART_LEAVE)
 				ck_abort_msg("call %ld, %ld", nr, result);
-	ck_assert_int_eq(
-		syscall_restart_rule(SYS_io_pgetevents, RESULT_ERESTARTNOHAND),
-		RESTART_REWRITE);
+	ck_assert_int_eq(syscall_restart_rule(SYS_io_pgetevents, RESULT_ERESTARTNOHAND),
+			 RESTART_REWRITE);
 	ck_assert_int_eq(syscall_restart_rule(SYS_bpf, -EAGAIN), RESTART_ALONE);
 }
 
@@ -74,17 +67,15 @@ TEST(other_results_are_left)
 TEST(a_restart_block_is_for_the_unfiltered)
 {
 	for (long nr = 0; nr < CALLS_MAX; nr++)
-		ck_assert_int_eq(
-			syscall_restart_rule(nr, RESULT_ERESTART_RESTARTBLOCK),
-			RESTART_IF_FILTERED);
+		ck_assert_int_eq(syscall_restart_rule(nr, RESULT_ERESTART_RESTARTBLOCK),
+				 RESTART_IF_FILTERED);
 }
 
 TEST(what_was_waiting)
 {
 	for (long result = -600; result < 100; result++)
 		ck_assert_int_eq(syscall_was_waiting(result),
-				 result == -EINTR ||
-					 (result >= -516 && result <= -512));
+				 result == -EINTR || (result >= -516 && result <= -512));
 }
 
 /* A call that works is not among those that only wait. */

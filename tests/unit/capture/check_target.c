@@ -214,8 +214,7 @@ TEST(the_last_known_thread_is_not_always_the_last)
 	leaderless();
 	(void)live_ask(&l, "asleep 1", "ok");
 	live_ticks(&l, 1);
-	thread_remove(capture_thread(l.capture, (uint32_t)l.first),
-		      MISSED_EXITED);
+	thread_remove(capture_thread(l.capture, (uint32_t)l.first), MISSED_EXITED);
 	(void)live_ask(&l, "join", "ok");
 	while (live_status(l.first, "Threads:") > 2)
 		live_wait(&l);

@@ -66,11 +66,9 @@ TEST(a_large_process_is_taken_up_in_portions)
 	for (uint64_t tick = 1; tick <= 4; tick++) {
 		live_tick(&l);
 		live_settle(&l);
-		ck_assert_uint_eq(l.counters.captured,
-				  min_u64(tick * FIRSTS, 200));
+		ck_assert_uint_eq(l.counters.captured, min_u64(tick * FIRSTS, 200));
 	}
-	ck_assert_uint_eq(l.counters.expected,
-			  FIRSTS + 2 * FIRSTS + 3 * FIRSTS + 200);
+	ck_assert_uint_eq(l.counters.expected, FIRSTS + 2 * FIRSTS + 3 * FIRSTS + 200);
 	/* Whoever comes later is sampled at once. */
 	late = (pid_t)live_ask(&l, "asleep 100", "ok");
 	live_ticks(&l, 1);
@@ -193,8 +191,7 @@ TEST(uninterruptible_sleep_is_sampled_in_the_end)
 	for (int i = 0; i < 10; i++)
 		live_tick_late(&l, 2);
 	ck_assert_uint_eq(capture_pending(l.capture), 0);
-	ck_assert_uint_eq(live_thread(&l, l.pid)->last_sample_tick,
-			  pending_tick);
+	ck_assert_uint_eq(live_thread(&l, l.pid)->last_sample_tick, pending_tick);
 	ck_assert_uint_gt(l.counters.filled, 0);
 	ck_assert_uint_gt(l.counters.repeated, 0);
 	ck_assert_uint_eq(live_missed(&l), 0);
@@ -397,8 +394,7 @@ static pid_t pause_child(int *ret_pidfd)
 /* The ticks of the slower one are some of those of the faster one. */
 TEST(targets_share_the_ticks)
 {
-	static const uint32_t rates[][2] = {
-		{13, 11}, {11, 13}, {101, 11}, {17, 17}, {97, 89}};
+	static const uint32_t rates[][2] = {{13, 11}, {11, 13}, {101, 11}, {17, 17}, {97, 89}};
 	static struct capture_counters counters;
 	/* live.h reads records of LIVE_TARGET only. */
 	static struct capture_sink sink;
@@ -409,8 +405,7 @@ TEST(targets_share_the_ticks)
 	OK(ring_writer_init(&sink.ring, 1 << 22));
 	live_until_blocked(&l, l.pid);
 	other = pause_child(&pidfd);
-	OK(capture_add(l.capture, LIVE_TARGET + 1, other, pidfd, &sink,
-		       &counters, l.tick));
+	OK(capture_add(l.capture, LIVE_TARGET + 1, other, pidfd, &sink, &counters, l.tick));
 	for (size_t i = 0; i < array_size(rates); i++) {
 		const uint64_t first = l.tick / 101 * 101 + 101;
 		uint64_t wakes = 0, before, before_other;

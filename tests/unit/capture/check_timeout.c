@@ -72,8 +72,7 @@ TEST(milliseconds)
 	/* For ever; the upper half of the register does not count. */
 	ck_assert(!find(SYS_poll, (uint64_t[6]){3, 4, UINT32_MAX}, &t));
 	ck_assert(!find(SYS_poll, (uint64_t[6]){3, 4, UINT64_MAX}, &t));
-	ck_assert(
-		find(SYS_poll, (uint64_t[6]){3, 4, UINT64_C(1) << 32 | 9}, &t));
+	ck_assert(find(SYS_poll, (uint64_t[6]){3, 4, UINT64_C(1) << 32 | 9}, &t));
 	ck_assert_uint_eq(t.ns, 9 * NS_PER_MS);
 }
 
@@ -145,19 +144,12 @@ TEST(absolute_times)
 {
 	struct timeout t;
 
-	ck_assert(!find(SYS_clock_nanosleep,
-			(uint64_t[6]){CLOCK_MONOTONIC, TIMER_ABSTIME, SPAN},
+	ck_assert(!find(SYS_clock_nanosleep, (uint64_t[6]){CLOCK_MONOTONIC, TIMER_ABSTIME, SPAN},
 			&t));
-	ck_assert(!find(SYS_clock_nanosleep,
-			(uint64_t[6]){CLOCK_PROCESS_CPUTIME_ID, 0, SPAN}, &t));
-	ck_assert(!find(SYS_futex, (uint64_t[6]){8, FUTEX_WAIT_BITSET, 0, SPAN},
-			&t));
-	ck_assert(
-		!find(SYS_futex, (uint64_t[6]){8, FUTEX_LOCK_PI, 0, SPAN}, &t));
-	ck_assert(
-		find(SYS_futex,
-		     (uint64_t[6]){8, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, 0, SPAN},
-		     &t));
+	ck_assert(!find(SYS_clock_nanosleep, (uint64_t[6]){CLOCK_PROCESS_CPUTIME_ID, 0, SPAN}, &t));
+	ck_assert(!find(SYS_futex, (uint64_t[6]){8, FUTEX_WAIT_BITSET, 0, SPAN}, &t));
+	ck_assert(!find(SYS_futex, (uint64_t[6]){8, FUTEX_LOCK_PI, 0, SPAN}, &t));
+	ck_assert(find(SYS_futex, (uint64_t[6]){8, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, 0, SPAN}, &t));
 }
 
 TEST(io_uring)
@@ -165,22 +157,17 @@ TEST(io_uring)
 	const uint64_t flags = IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG;
 	struct timeout t;
 
-	ck_assert(find(SYS_io_uring_enter,
-		       (uint64_t[6]){3, 0, 1, flags, ARG, sizeof(enter)}, &t));
+	ck_assert(find(SYS_io_uring_enter, (uint64_t[6]){3, 0, 1, flags, ARG, sizeof(enter)}, &t));
 	ck_assert_uint_eq(t.ns, SPAN_NS);
 	ck_assert_int_eq(t.result, -ETIME);
-	ck_assert(!find(SYS_io_uring_enter,
-			(uint64_t[6]){3, 0, 1, IORING_ENTER_GETEVENTS, ARG, 8},
+	ck_assert(!find(SYS_io_uring_enter, (uint64_t[6]){3, 0, 1, IORING_ENTER_GETEVENTS, ARG, 8},
 			&t));
 	/* An absolute time, and an argument that is a number. */
 	for (unsigned int bit = 5; bit <= 6; bit++)
 		ck_assert(!find(SYS_io_uring_enter,
-				(uint64_t[6]){3, 0, 1, flags | 1u << bit, ARG,
-					      sizeof(enter)},
-				&t));
+				(uint64_t[6]){3, 0, 1, flags | 1u << bit, ARG, sizeof(enter)}, &t));
 	enter.ts = 0;
-	ck_assert(!find(SYS_io_uring_enter,
-			(uint64_t[6]){3, 0, 1, flags, ARG, sizeof(enter)}, &t));
+	ck_assert(!find(SYS_io_uring_enter, (uint64_t[6]){3, 0, 1, flags, ARG, sizeof(enter)}, &t));
 }
 
 TEST(no_timeout)

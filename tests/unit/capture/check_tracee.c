@@ -44,8 +44,7 @@ TESTS(classifies, array_size(statuses))
 {
 	int signal = -1;
 
-	ck_assert_int_eq(tracee_classify(statuses[_i].status, &signal),
-			 statuses[_i].want);
+	ck_assert_int_eq(tracee_classify(statuses[_i].status, &signal), statuses[_i].want);
 	ck_assert_int_eq(signal, statuses[_i].want_signal);
 }
 
@@ -53,8 +52,7 @@ TEST(four_signals_stop)
 {
 	for (int signal = 1; signal <= 64; signal++)
 		ck_assert_int_eq(tracee_signal_stops(signal),
-				 signal == SIGSTOP || signal == SIGTSTP ||
-					 signal == SIGTTIN ||
+				 signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN ||
 					 signal == SIGTTOU);
 }
 
@@ -68,6 +66,5 @@ TEST(ten_signals_dump)
 	for (size_t i = 0; i < sizeof(core) / sizeof(core[0]); i++)
 		set |= UINT64_C(1) << core[i];
 	for (int signal = 1; signal < 64; signal++)
-		ck_assert_int_eq(tracee_signal_dumps(signal),
-				 set >> signal & 1);
+		ck_assert_int_eq(tracee_signal_dumps(signal), set >> signal & 1);
 }

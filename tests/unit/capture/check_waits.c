@@ -26,20 +26,17 @@ static void tear_down(void)
 
 /* Relative timeouts that begin anew when the call is run again. */
 static const char *const kinds[] = {
-	"epoll_wait",	   "epoll_pwait",	  "epoll_pwait2",
-	"ppoll_read_only", "pselect_read_only",	  "sigtimedwait",
-	"semtimedop",	   "io_getevents",	  "io_pgetevents",
-	"io_uring_enter",  "recv_timeout",	  "recv_all_timeout",
-	"recvmsg_timeout", "recvmmsg_timeout",	  "read_timeout",
-	"readv_timeout",   "preadv2_timeout",	  "send_timeout",
-	"sendmsg_timeout", "sendmmsg_timeout",	  "write_timeout",
-	"writev_timeout",  "pwritev2_timeout",	  "accept_timeout",
-	"connect_timeout", "connect_tcp_timeout",
+	"epoll_wait",	     "epoll_pwait",	    "epoll_pwait2",	"ppoll_read_only",
+	"pselect_read_only", "sigtimedwait",	    "semtimedop",	"io_getevents",
+	"io_pgetevents",     "io_uring_enter",	    "recv_timeout",	"recv_all_timeout",
+	"recvmsg_timeout",   "recvmmsg_timeout",    "read_timeout",	"readv_timeout",
+	"preadv2_timeout",   "send_timeout",	    "sendmsg_timeout",	"sendmmsg_timeout",
+	"write_timeout",     "writev_timeout",	    "pwritev2_timeout", "accept_timeout",
+	"connect_timeout",   "connect_tcp_timeout",
 };
 
 /* These only under a filter. */
-static const char *const filtered_kinds[] = {"poll", "nanosleep",
-					     "clock_nanosleep", "futex"};
+static const char *const filtered_kinds[] = {"poll", "nanosleep", "clock_nanosleep", "futex"};
 
 /* Its call goes on, and is watched. */
 static void until_inside(uint64_t rewritten)
@@ -338,8 +335,7 @@ TESTS(a_part_interrupted_where_it_begins, 2)
 		live_until_blocked(&l, l.first);
 		th->due = DUE_STOP;
 		OK(ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL));
-		OK(waitid(P_PID, (id_t)l.first, &info,
-			  WSTOPPED | WNOWAIT | __WALL));
+		OK(waitid(P_PID, (id_t)l.first, &info, WSTOPPED | WNOWAIT | __WALL));
 		/* It may take thousands until one is taken in between. */
 		th->rest.in_vain = 0;
 		live_reap(&l);
@@ -351,8 +347,7 @@ TESTS(a_part_interrupted_where_it_begins, 2)
 	th->due = DUE_STOP;
 	OK(ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL));
 	/* On the way it may be seen in the wait that it was to begin. */
-	while (th->rest.state != REST_INSIDE || th->rest.whole ||
-	       live_state(l.first) != 'S') {
+	while (th->rest.state != REST_INSIDE || th->rest.whole || live_state(l.first) != 'S') {
 		live_reap(&l);
 		live_patience();
 		ck_assert_int_ne(th->rest.state, REST_NONE);
@@ -399,8 +394,7 @@ TEST(the_process_is_stopped_in_between)
 	disturb();
 	OK(kill(l.pid, SIGSTOP));
 	/* Not only about to be: SIGCONT takes back a stop on its way. */
-	for (; live_known(&l, l.first)->group_stop != GROUP_STOP_IN;
-	     live_patience())
+	for (; live_known(&l, l.first)->group_stop != GROUP_STOP_IN; live_patience())
 		live_reap(&l);
 	OK(kill(l.pid, SIGCONT));
 	while (live_count(&l, "eintr") == 0)

@@ -168,8 +168,7 @@ void live_block_signals(void)
 	block_sigchld(&set);
 }
 
-void live_start(struct live *l, const char *name, const char *argument,
-		const char *argument2)
+void live_start(struct live *l, const char *name, const char *argument, const char *argument2)
 {
 	char path[PATH_MAX];
 	int in[2], out[2];
@@ -186,8 +185,7 @@ void live_start(struct live *l, const char *name, const char *argument,
 	if (l->child == 0) {
 		sigemptyset(&none);
 		(void)sigprocmask(SIG_SETMASK, &none, NULL);
-		if (dup2(in[0], STDIN_FILENO) >= 0 &&
-		    dup2(out[1], STDOUT_FILENO) >= 0)
+		if (dup2(in[0], STDIN_FILENO) >= 0 && dup2(out[1], STDOUT_FILENO) >= 0)
 			(void)execl(path, name, argument, argument2, NULL);
 		_exit(127);
 	}
@@ -250,8 +248,7 @@ int live_add(struct live *l)
 
 	if (still_ns == 0)
 		still_ns = now_ns();
-	r = capture_add(l->capture, LIVE_TARGET, l->pid, l->pidfd, &l->sink,
-			&l->counters, l->tick);
+	r = capture_add(l->capture, LIVE_TARGET, l->pid, l->pidfd, &l->sink, &l->counters, l->tick);
 	still_ns = was_ns;
 	return r;
 }
@@ -288,8 +285,7 @@ void live_prepare_leaderless(struct live *l)
 	live_open(l, LIVE_RING_BYTES);
 }
 
-void live_begin(struct live *l, const char *name, const char *argument,
-		const char *argument2)
+void live_begin(struct live *l, const char *name, const char *argument, const char *argument2)
 {
 	*l = nothing;
 	live_start(l, name, argument, argument2);
@@ -302,8 +298,7 @@ void live_begin_without_exit(struct live *l, const char *name)
 	*l = nothing;
 	live_start(l, name, NULL, NULL);
 	live_open(l, LIVE_RING_BYTES);
-	OK(ptrace(PTRACE_SEIZE, l->pid, NULL,
-		  PTRACE_O_TRACECLONE | PTRACE_O_TRACESYSGOOD));
+	OK(ptrace(PTRACE_SEIZE, l->pid, NULL, PTRACE_O_TRACECLONE | PTRACE_O_TRACESYSGOOD));
 	live_attach(l);
 }
 
@@ -314,8 +309,7 @@ void live_end(struct live *l)
 
 	close_fd(&l->in);
 	(void)kill(l->child, SIGKILL);
-	while (l->capture != NULL && l->counters.threads > 0 &&
-	       l->gone + l->taken == 0)
+	while (l->capture != NULL && l->counters.threads > 0 && l->gone + l->taken == 0)
 		live_wait(l);
 	/* Threads of it that capture did not come to know, too. */
 	while ((pid = waitpid(-1, &status, __WALL)) > 0)
@@ -348,8 +342,7 @@ static char next_byte(struct live *l)
 		n = read(l->out, &byte, 1);
 		if (n == 1)
 			return byte;
-		ck_assert_msg(n < 0 && errno == EAGAIN,
-			      "the program has ended");
+		ck_assert_msg(n < 0 && errno == EAGAIN, "the program has ended");
 		if (l->capture != NULL)
 			live_reap(l);
 		live_patience();
@@ -364,8 +357,8 @@ long live_answer(struct live *l, const char *word)
 	while (i < sizeof(line) - 1 && (line[i] = next_byte(l)) != '\n')
 		i++;
 	line[i] = '\0';
-	ck_assert_msg(strncmp(line, word, n) == 0 && line[n] == ' ',
-		      "\"%s\" instead of \"%s\"", line, word);
+	ck_assert_msg(strncmp(line, word, n) == 0 && line[n] == ' ', "\"%s\" instead of \"%s\"",
+		      line, word);
 	return strtol(line + n, NULL, 10);
 }
 
@@ -400,8 +393,7 @@ static bool is_due(const struct live *l)
 {
 	const uint64_t now = (still_ns != 0 ? still_ns : now_ns()) + later_ns;
 
-	return l->tick >= capture_next_tick(l->capture) ||
-	       now >= capture_waits_ns(l->capture);
+	return l->tick >= capture_next_tick(l->capture) || now >= capture_waits_ns(l->capture);
 }
 
 void live_look(struct live *l, uint64_t number)
@@ -503,18 +495,14 @@ static struct live_thread *known(struct live *l, const struct record *record)
 	return th;
 }
 
-static void see_sample(struct live *l, const struct record_sample *record,
-		       size_t size)
+static void see_sample(struct live *l, const struct record_sample *record, size_t size)
 {
 	struct live_thread *th = known(l, &record->h);
 
 	ck_assert_uint_ge(size, sizeof(*record));
 	ck_assert_uint_le(record->stack_size, size - sizeof(*record));
-	ck_assert_msg(th->samples == 0 ||
-			      record->h.tick > th->last_sample_tick ||
-			      th->missing,
-		      "two samples of thread %u at tick %u", th->tid,
-		      (unsigned int)record->h.tick);
+	ck_assert_msg(th->samples == 0 || record->h.tick > th->last_sample_tick || th->missing,
+		      "two samples of thread %u at tick %u", th->tid, (unsigned int)record->h.tick);
 	ck_assert_uint_ge(record->h.time_ns, l->settled_ns);
 	th->samples++;
 	th->running += (record->flags & SAMPLE_RUNNING) != 0;
@@ -624,6 +612,5 @@ void live_check_sum(const struct live *l)
 	const struct capture_counters *c = &l->counters;
 
 	ck_assert_uint_eq(capture_pending(l->capture), 0);
-	ck_assert_uint_eq(c->expected, c->captured + c->repeated + c->filled +
-					       live_missed(l));
+	ck_assert_uint_eq(c->expected, c->captured + c->repeated + c->filled + live_missed(l));
 }

@@ -76,8 +76,7 @@ struct live {
 };
 
 /* Starts build/targets/NAME with arguments up to NULL, waits for "ready". */
-void live_start(struct live *l, const char *name, const char *argument,
-		const char *argument2);
+void live_start(struct live *l, const char *name, const char *argument, const char *argument2);
 /* A capture and a ring of ring_bytes; live_start may come before or after. */
 void live_open(struct live *l, size_t ring_bytes);
 /* Which live_open does for the thread that calls it. */
@@ -91,8 +90,7 @@ void live_prepare(struct live *l);
 /* The same of one whose main thread has ended. */
 void live_prepare_leaderless(struct live *l);
 /* All of these. */
-void live_begin(struct live *l, const char *name, const char *argument,
-		const char *argument2);
+void live_begin(struct live *l, const char *name, const char *argument, const char *argument2);
 /*
  * live_begin where the leader comes to no stop before it dies, as one that was
  * past it when it was attached to.

@@ -73,8 +73,7 @@ static bool stands_since_stop(const struct live *l, pid_t tid)
 
 	return th != NULL && th->stop_known && live_state(tid) == 'R' &&
 	       read_proc(tid, "schedstat", text, sizeof(text)) &&
-	       sscanf(text, "%*u %*u %llu", &slices) == 1 &&
-	       slices == th->stop.slices;
+	       sscanf(text, "%*u %*u %llu", &slices) == 1 && slices == th->stop.slices;
 }
 
 /*
@@ -89,10 +88,8 @@ void live_until_all_run(const struct live *l)
 	for (size_t i = 0; i < l->n_threads; i++) {
 		const pid_t tid = (pid_t)l->threads[i].tid;
 
-		while (!l->threads[i].exited &&
-		       read_proc(tid, "syscall", text, sizeof(text)) &&
-		       text[0] == '-' &&
-		       ((state = live_state(tid)) == 'R' || state == 'D'))
+		while (!l->threads[i].exited && read_proc(tid, "syscall", text, sizeof(text)) &&
+		       text[0] == '-' && ((state = live_state(tid)) == 'R' || state == 'D'))
 			live_patience();
 		while (stands_since_stop(l, tid))
 			live_patience();

@@ -35,8 +35,7 @@ static inline void set_up(void)
 		ck_assert_int_ge(files[i], 0);
 }
 
-static inline struct partial after(long nr, long result,
-				   const uint64_t arguments[6])
+static inline struct partial after(long nr, long result, const uint64_t arguments[6])
 {
 	struct partial p = {.tid = (uint32_t)getpid(), .pagemap_fd = -1};
 
@@ -51,14 +50,13 @@ static inline struct partial after(long nr, long result,
 	return p;
 }
 
-static inline void check_call(const struct partial_call *call, long nr,
-			      const uint64_t arguments[6])
+static inline void check_call(const struct partial_call *call, long nr, const uint64_t arguments[6])
 {
 	ck_assert_int_eq(call->nr, nr);
 	for (unsigned int i = 0; i < ARCH_ARGUMENTS; i++)
 		ck_assert_msg(call->arguments[i] == arguments[i],
-			      "argument %u of call %ld is 0x%llx, not 0x%llx",
-			      i, nr, (unsigned long long)call->arguments[i],
+			      "argument %u of call %ld is 0x%llx, not 0x%llx", i, nr,
+			      (unsigned long long)call->arguments[i],
 			      (unsigned long long)arguments[i]);
 }
 

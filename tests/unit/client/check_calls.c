@@ -41,8 +41,7 @@ static void ask_and_open(void)
 		d.page->beat++;
 		fake_clock_ns += UINT64_C(50000000);
 		(void)sentry_profd_state();
-		(void)sentry_profd_profiler_id(profiler_id,
-					       sizeof(profiler_id));
+		(void)sentry_profd_profiler_id(profiler_id, sizeof(profiler_id));
 		(void)sentry_profd_thread_id(id, sizeof(id));
 		sentry_profd_root_span_end(span);
 	}

@@ -320,10 +320,7 @@ TESTS(what_a_child_asks_finds_the_daemon, 2)
 		fake_clock_ns += NS_PER_SEC;
 		if (sentry_profd_state() != SENTRY_PROFD_STOPPED)
 			_exit(2);
-		_exit((sentry_profd_profiler_id(id, sizeof(id)) > 0) ==
-				      (_i == 1)
-			      ? 0
-			      : 3);
+		_exit((sentry_profd_profiler_id(id, sizeof(id)) > 0) == (_i == 1) ? 0 : 3);
 	}
 	d.connection = d.page_fd = -1;
 	fake_accept(&d);
@@ -381,29 +378,24 @@ TEST(a_child_does_not_hold_its_parents_connection)
 TEST(commands_say_what_comes_of_them)
 {
 	meet(PROTOCOL_MANUAL, true);
-	ck_assert_int_eq(sentry_profd_stop_profiler(),
-			 SENTRY_PROFD_NOT_RUNNING);
+	ck_assert_int_eq(sentry_profd_stop_profiler(), SENTRY_PROFD_NOT_RUNNING);
 	ck_assert_uint_eq(fake_take(&d).h.type, PROTOCOL_STOP);
 	d.page->handled = 1;
 	ck_assert_int_eq(sentry_profd_start_profiler(), SENTRY_PROFD_OK);
 	ck_assert_uint_eq(fake_take(&d).h.type, PROTOCOL_START);
 	/* Not dealt with yet. */
-	ck_assert_int_eq(sentry_profd_start_profiler(),
-			 SENTRY_PROFD_RUNS_ALREADY);
+	ck_assert_int_eq(sentry_profd_start_profiler(), SENTRY_PROFD_RUNS_ALREADY);
 	d.page->handled = 3;
 	d.page->state = PROTOCOL_PROFILING;
-	ck_assert_int_eq(sentry_profd_start_profiler(),
-			 SENTRY_PROFD_RUNS_ALREADY);
+	ck_assert_int_eq(sentry_profd_start_profiler(), SENTRY_PROFD_RUNS_ALREADY);
 	ck_assert_int_eq(sentry_profd_stop_profiler(), SENTRY_PROFD_OK);
 	d.page->lifecycle = PROTOCOL_TRACE;
-	ck_assert_int_eq(sentry_profd_start_profiler(),
-			 SENTRY_PROFD_TRACE_MODE);
+	ck_assert_int_eq(sentry_profd_start_profiler(), SENTRY_PROFD_TRACE_MODE);
 	ck_assert_int_eq(sentry_profd_stop_profiler(), SENTRY_PROFD_TRACE_MODE);
 	d.page->lifecycle = PROTOCOL_MANUAL;
 	d.page->is_sampled = 0;
 	d.page->state = PROTOCOL_UNSAMPLED;
-	ck_assert_int_eq(sentry_profd_start_profiler(),
-			 SENTRY_PROFD_NOT_SAMPLED);
+	ck_assert_int_eq(sentry_profd_start_profiler(), SENTRY_PROFD_NOT_SAMPLED);
 	ck_assert_int_eq(sentry_profd_state(), SENTRY_PROFD_UNSAMPLED);
 }
 

@@ -83,8 +83,7 @@ TEST(what_is_not_profiled_has_no_profiler)
 	(void)sentry_profd_root_span_begin(1);
 	for (size_t i = 0; i < array_size(states); i++) {
 		d.page->state = states[i];
-		ck_assert_int_eq(sentry_profd_profiler_id(text, sizeof(text)),
-				 0);
+		ck_assert_int_eq(sentry_profd_profiler_id(text, sizeof(text)), 0);
 		check_span_data();
 		ck_assert_ptr_null(member("profiler_id"));
 	}
@@ -123,8 +122,7 @@ TEST(threads_have_the_number_that_the_daemon_gives_them)
 	ck_assert_str_eq(text, number);
 	d.page->thread_id = PROTOCOL_PTHREAD;
 	ck_assert_int_gt(sentry_profd_thread_id(text, sizeof(text)), 0);
-	(void)snprintf(number, sizeof(number), "%" PRIuPTR,
-		       (uintptr_t)pthread_self());
+	(void)snprintf(number, sizeof(number), "%" PRIuPTR, (uintptr_t)pthread_self());
 	ck_assert_str_eq(text, number);
 }
 
@@ -189,8 +187,7 @@ TEST(in_another_pid_namespace_the_daemon_is_asked)
 static void check_name(const char *comm, const char *expected)
 {
 	OK(prctl(PR_SET_NAME, comm, 0, 0, 0));
-	ck_assert_int_eq(sentry_profd_thread_name(text, sizeof(text)),
-			 (int)strlen(expected));
+	ck_assert_int_eq(sentry_profd_thread_name(text, sizeof(text)), (int)strlen(expected));
 	ck_assert_str_eq(text, expected);
 	ck_assert_int_gt(sentry_profd_trace_data(text, sizeof(text)), 0);
 	if (expected[0] == '\0')
@@ -206,15 +203,12 @@ TEST(names_are_those_of_the_profile)
 #define BAD "\xef\xbf\xbd"
 	check_name("worker", "worker");
 	check_name("a \"b\" \\c\\", "a \"b\" \\c\\");
-	check_name("\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"",
-		   "\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"");
+	check_name("\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"", "\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"");
 	check_name("\t\n\x7f\xc2\x85.", BAD BAD BAD BAD ".");
 	check_name("\xff\xc0\x80\xed\xa0\x80", BAD BAD BAD BAD BAD BAD);
-	check_name(
-		"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff",
-		BAD BAD BAD BAD BAD BAD BAD BAD BAD BAD BAD BAD BAD BAD BAD);
-	check_name("\xc3\xa4\xe2\x82\xac\xf0\x9f\x94\xa5",
-		   "\xc3\xa4\xe2\x82\xac\xf0\x9f\x94\xa5");
+	check_name("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff",
+		   BAD BAD BAD BAD BAD BAD BAD BAD BAD BAD BAD BAD BAD BAD BAD);
+	check_name("\xc3\xa4\xe2\x82\xac\xf0\x9f\x94\xa5", "\xc3\xa4\xe2\x82\xac\xf0\x9f\x94\xa5");
 	check_name("\xe0\x9f\x80\xf4\x90\x80\x80\xf0\x8f\x80",
 		   BAD BAD BAD BAD BAD BAD BAD BAD BAD BAD);
 	check_name("", "");
@@ -226,9 +220,8 @@ TEST(names_are_those_of_the_profile)
 TEST(a_buffer_that_is_too_small)
 {
 	int (*const all[])(char *, size_t) = {
-		sentry_profd_profiler_id, sentry_profd_thread_id,
-		sentry_profd_thread_name, sentry_profd_profile_context,
-		sentry_profd_trace_data,  sentry_profd_span_data,
+		sentry_profd_profiler_id,     sentry_profd_thread_id,  sentry_profd_thread_name,
+		sentry_profd_profile_context, sentry_profd_trace_data, sentry_profd_span_data,
 	};
 
 	(void)sentry_profd_root_span_begin(1);

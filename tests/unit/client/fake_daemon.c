@@ -96,10 +96,8 @@ void fake_answer(struct fake_daemon *d, uint32_t lifecycle, bool is_sampled)
 	close_fd(&d->page_fd);
 	d->page_fd = memfd_create("page", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	OK(ftruncate(d->page_fd, sizeof(*d->page)));
-	OK(fcntl(d->page_fd, F_ADD_SEALS,
-		 F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL));
-	d->page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED,
-		       d->page_fd, 0);
+	OK(fcntl(d->page_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL));
+	d->page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, d->page_fd, 0);
 	ck_assert_ptr_ne(d->page, MAP_FAILED);
 	d->page->lifecycle = lifecycle;
 	d->page->is_sampled = is_sampled;

@@ -34,8 +34,7 @@ static void teardown(void)
 
 static void read_as(const char *text, enum config_place place, uint32_t mode)
 {
-	struct config_text t = {"f",	      place, text,
-				strlen(text), mode,  geteuid()};
+	struct config_text t = {"f", place, text, strlen(text), mode, geteuid()};
 
 	config_read_text(&config, &t, &faults);
 }
@@ -75,9 +74,8 @@ static void expect(const char *expected)
 		size_t n = strcspn(expected, "\n");
 
 		ck_assert_uint_lt(i, faults.n);
-		ck_assert_msg(strncmp(faults.v[i].text, expected, n) == 0,
-			      "'%s' is not '%.*s'", faults.v[i].text, (int)n,
-			      expected);
+		ck_assert_msg(strncmp(faults.v[i].text, expected, n) == 0, "'%s' is not '%.*s'",
+			      faults.v[i].text, (int)n, expected);
 		i++;
 		expected += n + (expected[n] == '\n');
 	}

@@ -53,16 +53,14 @@ struct sink {
 /* A port on which nobody listens yet. */
 static inline void sink_init(struct sink *s, char *ret_dsn, size_t size)
 {
-	struct sockaddr_in a = {.sin_family = AF_INET,
-				.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	socklen_t len = sizeof(a);
 
 	memset(s, 0, sizeof(*s));
 	s->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	OK(bind(s->fd, (struct sockaddr *)&a, len));
 	OK(getsockname(s->fd, (struct sockaddr *)&a, &len));
-	(void)snprintf(ret_dsn, size, "http://key@127.0.0.1:%d/42",
-		       ntohs(a.sin_port));
+	(void)snprintf(ret_dsn, size, "http://key@127.0.0.1:%d/42", ntohs(a.sin_port));
 	s->shared = mmap(NULL, sizeof(*s->shared), PROT_READ | PROT_WRITE,
 			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	ck_assert_ptr_ne(s->shared, MAP_FAILED);
@@ -107,15 +105,13 @@ static inline bool sink_note(struct sink *s, char *body, size_t size)
 	return true;
 }
 
-static inline bool sink_answer(const struct sink *s, int connection,
-			       unsigned int n)
+static inline bool sink_answer(const struct sink *s, int connection, unsigned int n)
 {
 	static const char taken[] = "200 OK\r\n";
 	char text[256];
-	int len = snprintf(
-		text, sizeof(text), "HTTP/1.1 %sContent-Length: 0\r\n\r\n",
-		n < SINK_ANSWERS_MAX && s->answers[n][0] != '\0' ? s->answers[n]
-								 : taken);
+	int len =
+		snprintf(text, sizeof(text), "HTTP/1.1 %sContent-Length: 0\r\n\r\n",
+			 n < SINK_ANSWERS_MAX && s->answers[n][0] != '\0' ? s->answers[n] : taken);
 
 	return send(connection, text, (size_t)len, MSG_NOSIGNAL) == len;
 }
@@ -126,8 +122,7 @@ static inline void sink_serve(struct sink *s, int connection)
 	size_t have = 0, head, body;
 	ssize_t n;
 
-	while ((n = recv(connection, bytes + have, SINK_BYTES_MAX - have, 0)) >
-	       0) {
+	while ((n = recv(connection, bytes + have, SINK_BYTES_MAX - have, 0)) > 0) {
 		have += (size_t)n;
 		bytes[have] = '\0';
 		head = sink_head(bytes, &body);

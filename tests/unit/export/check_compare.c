@@ -28,28 +28,27 @@ static void tear_down(void)
  * has the daemon's name for that, base + 0x30. Stacks: 0: f, 1: f;0x20, 2:
  * f;0x30.
  */
-static void add(unsigned int side, const char *path, const char *build,
-		unsigned int base, const char *samples)
+static void add(unsigned int side, const char *path, const char *build, unsigned int base,
+		const char *samples)
 {
 	const char *name = merge_base(path);
 	char text[MADE_SIZE];
 
 	m.side = side;
-	(void)snprintf(
-		text, sizeof(text),
-		"{\"version\":\"2\",\"profiler_id\":\"p\",\"chunk_id\":\"c\","
-		"\"platform\":\"native\",\"debug_meta\":{\"images\":[{"
-		"\"code_file\":\"%s\",\"debug_id\":\"%s\",\"image_addr\":"
-		"\"0x%x\",\"image_size\":4096}]},\"profile\":{\"frames\":["
-		"{\"instruction_addr\":\"0x%x\",\"function\":\"f\","
-		"\"package\":\"%s\"},"
-		"{\"instruction_addr\":\"0x%x\",\"package\":\"%s\"},"
-		"{\"instruction_addr\":\"0x%x\",\"function\":\"%s+0x30\","
-		"\"package\":\"%s\"}],"
-		"\"stacks\":[[0],[1,0],[2,0]],\"samples\":[%s],"
-		"\"thread_metadata\":{}}}",
-		path, build, base, base + 0x10, path, base + 0x20, path,
-		base + 0x30, name, path, samples);
+	(void)snprintf(text, sizeof(text),
+		       "{\"version\":\"2\",\"profiler_id\":\"p\",\"chunk_id\":\"c\","
+		       "\"platform\":\"native\",\"debug_meta\":{\"images\":[{"
+		       "\"code_file\":\"%s\",\"debug_id\":\"%s\",\"image_addr\":"
+		       "\"0x%x\",\"image_size\":4096}]},\"profile\":{\"frames\":["
+		       "{\"instruction_addr\":\"0x%x\",\"function\":\"f\","
+		       "\"package\":\"%s\"},"
+		       "{\"instruction_addr\":\"0x%x\",\"package\":\"%s\"},"
+		       "{\"instruction_addr\":\"0x%x\",\"function\":\"%s+0x30\","
+		       "\"package\":\"%s\"}],"
+		       "\"stacks\":[[0],[1,0],[2,0]],\"samples\":[%s],"
+		       "\"thread_metadata\":{}}}",
+		       path, build, base, base + 0x10, path, base + 0x20, path, base + 0x30, name,
+		       path, samples);
 	made_read(&m, text);
 }
 
@@ -72,9 +71,8 @@ static void check_function(const char *name, unsigned int a_s, unsigned int b_s)
 		ck_assert_msg(ns[0] == 0 && ns[1] == 0, "%s twice", name);
 		memcpy(ns, c.functions[i].self_ns, sizeof(ns));
 	}
-	ck_assert_msg(ns[0] == a_s * NS_PER_SEC && ns[1] == b_s * NS_PER_SEC,
-		      "%s: %g s, %g s", name, (double)ns[0] / 1e9,
-		      (double)ns[1] / 1e9);
+	ck_assert_msg(ns[0] == a_s * NS_PER_SEC && ns[1] == b_s * NS_PER_SEC, "%s: %g s, %g s",
+		      name, (double)ns[0] / 1e9, (double)ns[1] / 1e9);
 }
 
 static void check_folded(const char *wanted)
@@ -162,8 +160,7 @@ TEST(a_profile_with_itself)
 	compare();
 	ck_assert_uint_eq(m.n_processes, 2);
 	for (size_t i = 0; i < c.n_functions; i++)
-		ck_assert_uint_eq(c.functions[i].self_ns[0],
-				  c.functions[i].self_ns[1]);
+		ck_assert_uint_eq(c.functions[i].self_ns[0], c.functions[i].self_ns[1]);
 	check_folded("f 250000000 250000000\n"
 		     "f;app+0x20 250000000 250000000\n"
 		     "f;app+0x30 500000000 500000000\n");

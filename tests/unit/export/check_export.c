@@ -12,8 +12,7 @@ struct format {
 	const char *golden;
 	bool by_function, is_ordered, keep_rest;
 	struct export_options options;
-	int (*write)(const struct merge *m, const struct export_options *o,
-		     FILE *out);
+	int (*write)(const struct merge *m, const struct export_options *o, FILE *out);
 };
 
 static const struct format formats[] = {
@@ -25,12 +24,7 @@ static const struct format formats[] = {
 	 {.with_threads = true, .by_samples = true},
 	 export_folded},
 	{"chunk.json", false, true, true, {0}, export_json},
-	{"chunk_pretty.json",
-	 false,
-	 true,
-	 true,
-	 {.is_pretty = true},
-	 export_json},
+	{"chunk_pretty.json", false, true, true, {.is_pretty = true}, export_json},
 	{"speedscope.json", true, true, false, {0}, export_speedscope},
 	{"firefox.json", false, true, false, {0}, export_firefox},
 	{"self_profiling.json", true, true, false, {0}, export_self_profiling},
@@ -50,16 +44,12 @@ static void add_chunks(struct merge *m)
 {
 	made_add(m, "p", "a",
 		 MADE_RUNS("100.0", "7", "1") MADE_RUNS("100.01", "7", "1")
-			 MADE_WAITS("100.25", "7", "2") MADE_RUNS("100.25", "8",
-								  "0")
-				 MADE_END("100.5", "8",
-					  "3") "," MADE_END("101.0", "7", "2"),
+			 MADE_WAITS("100.25", "7", "2") MADE_RUNS("100.25", "8", "0")
+				 MADE_END("100.5", "8", "3") "," MADE_END("101.0", "7", "2"),
 		 "\"7\":{\"name\":\"main\"},\"8\":{}");
-	made_add(m, "p", "b",
-		 MADE_RUNS("101.5", "7", "0") MADE_END("102.000001", "7", "0"),
+	made_add(m, "p", "b", MADE_RUNS("101.5", "7", "0") MADE_END("102.000001", "7", "0"),
 		 "\"7\":{\"name\":\"main\"}");
-	made_add(m, "q", "a",
-		 MADE_RUNS("100.1", "9", "0") MADE_END("100.3", "9", "0"),
+	made_add(m, "q", "a", MADE_RUNS("100.1", "9", "0") MADE_END("100.3", "9", "0"),
 		 "\"9\":{\"name\":\"a;b<script>\\u001b[31m\"}");
 }
 
@@ -96,8 +86,7 @@ TESTS(golden, array_size(formats))
 	char *text = written(&formats[_i], &r);
 
 	ck_assert_int_eq(r, 0);
-	(void)snprintf(path, sizeof(path), "tests/golden/export_%s",
-		       formats[_i].golden);
+	(void)snprintf(path, sizeof(path), "tests/golden/export_%s", formats[_i].golden);
 	golden_check(text, path);
 	free(text);
 }
@@ -122,12 +111,7 @@ TESTS(json_is_json, array_size(formats))
 
 TEST(no_such_thread)
 {
-	struct format f = {"",
-			   true,
-			   true,
-			   false,
-			   {.thread = "nobody"},
-			   export_self_profiling};
+	struct format f = {"", true, true, false, {.thread = "nobody"}, export_self_profiling};
 	int r;
 
 	free(written(&f, &r));
@@ -139,10 +123,9 @@ TESTS(a_full_disk, 6)
 	struct export_options o = {.version = "1"};
 	const struct merge_options options = {
 		.until_ns = UINT64_MAX, .is_ordered = true, .keep_rest = true};
-	int (*const writers[])(const struct merge *,
-			       const struct export_options *, FILE *) = {
-		export_folded,	export_json,	       export_speedscope,
-		export_firefox, export_self_profiling, export_pprof};
+	int (*const writers[])(const struct merge *, const struct export_options *,
+			       FILE *) = {export_folded,  export_json,		 export_speedscope,
+					  export_firefox, export_self_profiling, export_pprof};
 	FILE *out = fopen("/dev/full", "w");
 	struct merge m;
 

@@ -103,8 +103,7 @@ static void unpack(void)
 
 	ck_assert_ptr_nonnull(begin);
 	ck_assert_int_eq(
-		uncompress(data, &size, packed,
-			   decode_base64(strchr(begin, '>') + 1, packed)),
+		uncompress(data, &size, packed, decode_base64(strchr(begin, '>') + 1, packed)),
 		Z_OK);
 	data_size = size;
 	at = 4;
@@ -159,8 +158,7 @@ static void check_nodes(const struct merge *m)
 		const uint64_t back = number();
 
 		ck_assert_uint_le(back, i);
-		ck_assert_uint_eq(back == 0 ? PROFILE_NONE : i - back,
-				  m->nodes[i].parent);
+		ck_assert_uint_eq(back == 0 ? PROFILE_NONE : i - back, m->nodes[i].parent);
 		ck_assert_uint_eq(number(), m->nodes[i].frame);
 	}
 	ck_assert_uint_eq(at, end);
@@ -205,9 +203,7 @@ static void check_bars(const struct merge *m, const char *id, uint64_t start_us,
 		if (bars[i].leaf == NULL)
 			ck_assert_uint_eq(node, 0);
 		else
-			ck_assert_str_eq(
-				m->frames[m->nodes[node - 1].frame].name,
-				bars[i].leaf);
+			ck_assert_str_eq(m->frames[m->nodes[node - 1].frame].name, bars[i].leaf);
 	}
 	ck_assert_uint_eq(at, end);
 }
@@ -220,11 +216,9 @@ static void add_chunks(struct merge *m)
 {
 	made_add(m, "p", "a",
 		 MADE_RUNS("100.0", "7", "1") MADE_RUNS("100.01", "7", "1")
-			 MADE_WAITS("100.25", "7", "2")
-				 MADE_END("101.0", "7", "2"),
+			 MADE_WAITS("100.25", "7", "2") MADE_END("101.0", "7", "2"),
 		 "\"7\":{\"name\":\"main\"}");
-	made_add(m, "p", "b",
-		 MADE_RUNS("101.5", "7", "0") MADE_END("102.000001", "7", "0"),
+	made_add(m, "p", "b", MADE_RUNS("101.5", "7", "0") MADE_END("102.000001", "7", "0"),
 		 "\"7\":{\"name\":\"main\"}");
 	made_add(m, "q", "a",
 		 MADE_RUNS("100.1", "9", "0") MADE_RUNS("100.2", "9", "1")
@@ -279,13 +273,12 @@ TEST(all_of_a_profile)
  */
 TEST(a_comparison)
 {
-	static const struct made_bar bars_7[] = {
-		{250000, "hash", false}, {750000, "libc.so.6+0x10", true}};
+	static const struct made_bar bars_7[] = {{250000, "hash", false},
+						 {750000, "libc.so.6+0x10", true}};
 	static const struct made_bar bars_9[] = {{100000, "_Zwork", false},
 						 {100000, "hash", false}};
 	static const char *const names[] = {"old", "new"};
-	const struct merge_options options = {.keep_rest = true,
-					      .until_ns = UINT64_MAX};
+	const struct merge_options options = {.keep_rest = true, .until_ns = UINT64_MAX};
 	struct compare c;
 	const struct export_options o = {.version = "1", .comparison = &c};
 	struct merge m;
@@ -301,8 +294,7 @@ TEST(a_comparison)
 	m.side = 1;
 	made_add(&m, "p", "a",
 		 MADE_RUNS("500.0", "9", "1") MADE_RUNS("500.05", "9", "0")
-			 MADE_RUNS("500.15", "9", "1")
-				 MADE_END("500.2", "9", "1"),
+			 MADE_RUNS("500.15", "9", "1") MADE_END("500.2", "9", "1"),
 		 "");
 	OK(merge_finish(&m));
 	OK(compare_init(&c, &m, names));

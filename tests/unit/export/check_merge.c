@@ -67,8 +67,7 @@ static uint64_t samples(void)
 	return n;
 }
 
-static void check_bar(size_t i, uint64_t start_ms, uint64_t lasts_ms,
-		      bool is_waiting)
+static void check_bar(size_t i, uint64_t start_ms, uint64_t lasts_ms, bool is_waiting)
 {
 	ck_assert_uint_eq(m.bars[i].start_ns, start_ms * NS_PER_MS);
 	ck_assert_uint_eq(m.bars[i].lasts_ns, lasts_ms * NS_PER_MS);
@@ -165,13 +164,12 @@ TESTS(one_filter, array_size(filters))
 {
 	options.n_filters = 1;
 	options.demangle = made_demangle;
-	options.filters[0] =
-		(struct merge_filter){filters[_i].kind, filters[_i].pattern};
+	options.filters[0] = (struct merge_filter){filters[_i].kind, filters[_i].pattern};
 	for (int i = 0; i < 2; i++) {
 		options.is_ordered = i == 0;
 		add_both();
-		ck_assert_msg(total_ms() == filters[_i].ms, "%s: %d ms",
-			      filters[_i].pattern, (int)total_ms());
+		ck_assert_msg(total_ms() == filters[_i].ms, "%s: %d ms", filters[_i].pattern,
+			      (int)total_ms());
 		merge_fini(&m);
 	}
 }
@@ -180,10 +178,8 @@ TEST(all_filters_have_to_fit)
 {
 	options.n_filters = MERGE_FILTERS_MAX;
 	for (size_t i = 0; i < MERGE_FILTERS_MAX; i++)
-		options.filters[i] =
-			(struct merge_filter){MERGE_FUNCTION, "main"};
-	options.filters[MERGE_FILTERS_MAX - 1] =
-		(struct merge_filter){MERGE_THREAD, "8"};
+		options.filters[i] = (struct merge_filter){MERGE_FUNCTION, "main"};
+	options.filters[MERGE_FILTERS_MAX - 1] = (struct merge_filter){MERGE_THREAD, "8"};
 	add_both();
 	ck_assert_uint_eq(total_ms(), 250);
 }
@@ -209,12 +205,9 @@ TESTS(a_part_of_the_time, 2)
 TEST(bars_that_overlap_are_cut)
 {
 	merge_init(&m, &options);
-	made_add(&m, "p", "a",
-		 MADE_RUNS("10", "7", "0") MADE_END("20", "7", "3"), "");
-	made_add(&m, "p", "b",
-		 MADE_RUNS("12", "7", "1") MADE_END("14", "7", "3"), "");
-	made_add(&m, "p", "c",
-		 MADE_RUNS("19", "7", "1") MADE_END("22", "7", "3"), "");
+	made_add(&m, "p", "a", MADE_RUNS("10", "7", "0") MADE_END("20", "7", "3"), "");
+	made_add(&m, "p", "b", MADE_RUNS("12", "7", "1") MADE_END("14", "7", "3"), "");
+	made_add(&m, "p", "c", MADE_RUNS("19", "7", "1") MADE_END("22", "7", "3"), "");
 	OK(merge_finish(&m));
 	ck_assert_uint_eq(m.n_bars, 2);
 	check_bar(0, 10000, 10000, false);
@@ -224,16 +217,14 @@ TEST(bars_that_overlap_are_cut)
 
 TEST(labels_tell_threads_apart)
 {
-	static const char *const wanted[] = {"main (1, p)", "main (1, q)",
-					     "main (2)", "worker", "4"};
+	static const char *const wanted[] = {"main (1, p)", "main (1, q)", "main (2)", "worker",
+					     "4"};
 
 	merge_init(&m, &options);
-	made_add(&m, "p", "a",
-		 MADE_END("1", "1", "0") "," MADE_END("1", "3", "0"),
+	made_add(&m, "p", "a", MADE_END("1", "1", "0") "," MADE_END("1", "3", "0"),
 		 "\"1\":{\"name\":\"main\"},\"3\":{\"name\":\"worker\"}");
 	made_add(&m, "q", "a",
-		 MADE_END("1", "1", "0") "," MADE_END(
-			 "1", "2", "0") "," MADE_END("1", "4", "0"),
+		 MADE_END("1", "1", "0") "," MADE_END("1", "2", "0") "," MADE_END("1", "4", "0"),
 		 "\"1\":{\"name\":\"main\"},\"2\":{\"name\":\"main\"}");
 	OK(merge_finish(&m));
 	ck_assert_uint_eq(m.n_threads, array_size(wanted));
@@ -263,37 +254,31 @@ static const struct {
 TESTS(threads_are_found_by_their_labels, array_size(labels))
 {
 	options.n_filters = 1;
-	options.filters[0] =
-		(struct merge_filter){MERGE_THREAD, labels[_i].pattern};
+	options.filters[0] = (struct merge_filter){MERGE_THREAD, labels[_i].pattern};
 	merge_init(&m, &options);
-	made_add(&m, "p", "a", MADE_RUNS("1", "7", "0") MADE_END("2", "7", "3"),
-		 LABELLED);
-	made_add(&m, "p", "b", MADE_RUNS("1", "8", "0") MADE_END("3", "8", "3"),
-		 LABELLED);
-	made_add(&m, "p", "c", MADE_RUNS("1", "9", "0") MADE_END("5", "9", "3"),
-		 LABELLED);
+	made_add(&m, "p", "a", MADE_RUNS("1", "7", "0") MADE_END("2", "7", "3"), LABELLED);
+	made_add(&m, "p", "b", MADE_RUNS("1", "8", "0") MADE_END("3", "8", "3"), LABELLED);
+	made_add(&m, "p", "c", MADE_RUNS("1", "9", "0") MADE_END("5", "9", "3"), LABELLED);
 	OK(merge_finish(&m));
 	ck_assert_uint_eq(total_ms(), labels[_i].ms);
 }
 
 TESTS(frames_by_address_or_by_function, 2)
 {
-	static const char two[] =
-		"{\"version\":\"2\",\"profiler_id\":\"%s\",\"chunk_id\":\"c\","
-		"\"platform\":\"%s\",\"profile\":{\"frames\":["
-		"{\"function\":\"_Zf\",\"instruction_addr\":\"0x10\"},"
-		"{\"function\":\"_Zf\",\"instruction_addr\":\"0x20\"}],"
-		"\"stacks\":[[0],[1]],\"samples\":[%s]}}";
+	static const char two[] = "{\"version\":\"2\",\"profiler_id\":\"%s\",\"chunk_id\":\"c\","
+				  "\"platform\":\"%s\",\"profile\":{\"frames\":["
+				  "{\"function\":\"_Zf\",\"instruction_addr\":\"0x10\"},"
+				  "{\"function\":\"_Zf\",\"instruction_addr\":\"0x20\"}],"
+				  "\"stacks\":[[0],[1]],\"samples\":[%s]}}";
 	char text[MADE_SIZE];
 
 	options.by_function = _i == 1;
 	options.demangle = made_demangle;
 	merge_init(&m, &options);
 	for (int i = 0; i < 2; i++) {
-		(void)snprintf(text, sizeof(text), two, i == 0 ? "p" : "q",
-			       i == 0 ? "rust" : "native",
-			       MADE_RUNS("1", "1", "0") MADE_RUNS("2", "1", "1")
-				       MADE_END("3", "1", "1"));
+		(void)snprintf(
+			text, sizeof(text), two, i == 0 ? "p" : "q", i == 0 ? "rust" : "native",
+			MADE_RUNS("1", "1", "0") MADE_RUNS("2", "1", "1") MADE_END("3", "1", "1"));
 		made_read(&m, text);
 	}
 	ck_assert_uint_eq(m.n_frames, _i == 1 ? 2 : 4);
@@ -323,8 +308,7 @@ TEST(the_image_of_a_frame)
 TEST(chunks_without_states)
 {
 	merge_init(&m, &options);
-	made_add(&m, "p", "c",
-		 MADE_END("1", "7", "0") "," MADE_END("2", "7", "0"), "");
+	made_add(&m, "p", "c", MADE_END("1", "7", "0") "," MADE_END("2", "7", "0"), "");
 	ck_assert(m.lacks_states && !m.has_states);
 	add_first();
 	ck_assert(m.lacks_states && m.has_states);

@@ -25,9 +25,8 @@ static void check(const char *wanted)
 	rest = NULL;
 }
 
-#define CURVE(name, points)          \
-	"{\"measurements\":{\"" name \
-	"\":{\"unit\":\"byte\",\"values\":[" points "]}}}"
+#define CURVE(name, points) \
+	"{\"measurements\":{\"" name "\":{\"unit\":\"byte\",\"values\":[" points "]}}}"
 #define POINT(time) "{\"timestamp\":" time "}"
 
 TEST(the_first_chunk_s_members)
@@ -42,8 +41,7 @@ TEST(points_by_time)
 	add(CURVE("m", POINT("5") "," POINT("6")));
 	add(CURVE("m", POINT("1") "," POINT("5.5")));
 	add(CURVE("m", POINT("7")));
-	check(CURVE("m", POINT("1") "," POINT("5") "," POINT("5.5") "," POINT(
-				 "6") "," POINT("7")));
+	check(CURVE("m", POINT("1") "," POINT("5") "," POINT("5.5") "," POINT("6") "," POINT("7")));
 }
 
 TEST(curves_that_come_later)

@@ -10,16 +10,15 @@
 #define MADE_SIZE 8192
 
 /* A sample, its state and a comma. */
-#define MADE_RUNS(time, thread, stack)                    \
-	"{\"timestamp\":" time ",\"thread_id\":\"" thread \
-	"\",\"stack_id\":" stack ",\"state\":\"running\"},"
-#define MADE_WAITS(time, thread, stack)                   \
-	"{\"timestamp\":" time ",\"thread_id\":\"" thread \
-	"\",\"stack_id\":" stack ",\"state\":\"waiting\"},"
+#define MADE_RUNS(time, thread, stack)                                             \
+	"{\"timestamp\":" time ",\"thread_id\":\"" thread "\",\"stack_id\":" stack \
+	",\"state\":\"running\"},"
+#define MADE_WAITS(time, thread, stack)                                            \
+	"{\"timestamp\":" time ",\"thread_id\":\"" thread "\",\"stack_id\":" stack \
+	",\"state\":\"waiting\"},"
 /* The last one has no comma. */
-#define MADE_END(time, thread, stack)                     \
-	"{\"timestamp\":" time ",\"thread_id\":\"" thread \
-	"\",\"stack_id\":" stack "}"
+#define MADE_END(time, thread, stack) \
+	"{\"timestamp\":" time ",\"thread_id\":\"" thread "\",\"stack_id\":" stack "}"
 
 static inline void made_read(struct merge *m, const char *text)
 {
@@ -29,8 +28,7 @@ static inline void made_read(struct merge *m, const char *text)
 	json_t *payload = json_loads(text, 0, &error);
 
 	ck_assert_msg(payload != NULL, "%s in %s", error.text, text);
-	ck_assert_msg(import_chunk_read(payload, &chunk, &fault) == 0, "%s: %s",
-		      fault.text, text);
+	ck_assert_msg(import_chunk_read(payload, &chunk, &fault) == 0, "%s: %s", fault.text, text);
 	OK(merge_add(m, &chunk));
 	import_chunk_fini(&chunk);
 }
@@ -39,35 +37,33 @@ static inline void made_read(struct merge *m, const char *text)
  * Adds a chunk with two images and the stacks 0: main;work, 1: main;work;hash,
  * 2: main;read, 3: the empty one. threads: members of thread_metadata.
  */
-static inline void made_add(struct merge *m, const char *profiler_id,
-			    const char *chunk_id, const char *samples,
-			    const char *threads)
+static inline void made_add(struct merge *m, const char *profiler_id, const char *chunk_id,
+			    const char *samples, const char *threads)
 {
 	char text[MADE_SIZE];
 
-	(void)snprintf(
-		text, sizeof(text),
-		"{\"version\":\"2\",\"profiler_id\":\"%s\",\"chunk_id\":\"%s\","
-		"\"platform\":\"rust\",\"release\":\"app@1\",\"debug_meta\":{"
-		"\"images\":[{\"type\":\"symbolic\",\"code_file\":\"/lib/"
-		"libc.so.6\",\"debug_id\":\"03020100-0504-0706-0809-"
-		"0a0b0c0d0e0f\",\"image_addr\":\"0x7000\",\"image_vmaddr\":"
-		"\"0x0\",\"image_size\":4096},{\"code_file\":\"/opt/app\","
-		"\"code_id\":\"00112233445566778899aabbccddeeff00112233\","
-		"\"image_addr\":\"0x1000\",\"image_size\":4096}]},"
-		"\"profile\":{\"frames\":["
-		"{\"instruction_addr\":\"0x1010\",\"function\":\"main\","
-		"\"package\":\"/opt/app\",\"in_app\":true},"
-		"{\"instruction_addr\":\"0x1020\",\"function\":\"_Zwork\","
-		"\"package\":\"/opt/app\",\"in_app\":true,\"abs_path\":"
-		"\"/src/work.rs\",\"lineno\":12},"
-		"{\"instruction_addr\":\"0x1030\",\"function\":\"hash\","
-		"\"package\":\"/opt/app\",\"in_app\":true},"
-		"{\"instruction_addr\":\"0x7010\",\"package\":\"/lib/"
-		"libc.so.6\"}],"
-		"\"stacks\":[[1,0],[2,1,0],[3,0],[]],\"samples\":[%s],"
-		"\"thread_metadata\":{%s}}}",
-		profiler_id, chunk_id, samples, threads);
+	(void)snprintf(text, sizeof(text),
+		       "{\"version\":\"2\",\"profiler_id\":\"%s\",\"chunk_id\":\"%s\","
+		       "\"platform\":\"rust\",\"release\":\"app@1\",\"debug_meta\":{"
+		       "\"images\":[{\"type\":\"symbolic\",\"code_file\":\"/lib/"
+		       "libc.so.6\",\"debug_id\":\"03020100-0504-0706-0809-"
+		       "0a0b0c0d0e0f\",\"image_addr\":\"0x7000\",\"image_vmaddr\":"
+		       "\"0x0\",\"image_size\":4096},{\"code_file\":\"/opt/app\","
+		       "\"code_id\":\"00112233445566778899aabbccddeeff00112233\","
+		       "\"image_addr\":\"0x1000\",\"image_size\":4096}]},"
+		       "\"profile\":{\"frames\":["
+		       "{\"instruction_addr\":\"0x1010\",\"function\":\"main\","
+		       "\"package\":\"/opt/app\",\"in_app\":true},"
+		       "{\"instruction_addr\":\"0x1020\",\"function\":\"_Zwork\","
+		       "\"package\":\"/opt/app\",\"in_app\":true,\"abs_path\":"
+		       "\"/src/work.rs\",\"lineno\":12},"
+		       "{\"instruction_addr\":\"0x1030\",\"function\":\"hash\","
+		       "\"package\":\"/opt/app\",\"in_app\":true},"
+		       "{\"instruction_addr\":\"0x7010\",\"package\":\"/lib/"
+		       "libc.so.6\"}],"
+		       "\"stacks\":[[1,0],[2,1,0],[3,0],[]],\"samples\":[%s],"
+		       "\"thread_metadata\":{%s}}}",
+		       profiler_id, chunk_id, samples, threads);
 	made_read(m, text);
 }
 

@@ -19,43 +19,38 @@ static int read_json(const char *text)
 }
 
 /* A payload with these lists; NULL: those that are right. */
-static int read_parts(const char *frames, const char *stacks,
-		      const char *samples, const char *rest)
+static int read_parts(const char *frames, const char *stacks, const char *samples, const char *rest)
 {
 	char text[4096];
 
-	(void)snprintf(
-		text, sizeof(text),
-		"{\"version\":\"2\",\"profiler_id\":\"a\",\"chunk_id\":\"b\","
-		"\"platform\":\"rust\",\"new\":{\"x\":[1]},"
-		"\"profile\":{\"frames\":%s,\"stacks\":%s,\"samples\":%s%s}}",
-		frames != NULL ? frames
-			       : "[{\"function\":\"f\"},{\"function\":\"g\"}]",
-		stacks != NULL ? stacks : "[[0,1],[]]",
-		samples != NULL ? samples
-				: "[{\"timestamp\":5,\"thread_id\":\"1\","
-				  "\"stack_id\":0}]",
-		rest != NULL ? rest : "");
+	(void)snprintf(text, sizeof(text),
+		       "{\"version\":\"2\",\"profiler_id\":\"a\",\"chunk_id\":\"b\","
+		       "\"platform\":\"rust\",\"new\":{\"x\":[1]},"
+		       "\"profile\":{\"frames\":%s,\"stacks\":%s,\"samples\":%s%s}}",
+		       frames != NULL ? frames : "[{\"function\":\"f\"},{\"function\":\"g\"}]",
+		       stacks != NULL ? stacks : "[[0,1],[]]",
+		       samples != NULL ? samples
+				       : "[{\"timestamp\":5,\"thread_id\":\"1\","
+					 "\"stack_id\":0}]",
+		       rest != NULL ? rest : "");
 	return read_json(text);
 }
 
-#define SAMPLE(time, thread, stack)                       \
-	"{\"timestamp\":" time ",\"thread_id\":\"" thread \
-	"\",\"stack_id\":" stack "}"
+#define SAMPLE(time, thread, stack) \
+	"{\"timestamp\":" time ",\"thread_id\":\"" thread "\",\"stack_id\":" stack "}"
 
 TEST(a_whole_chunk)
 {
-	OK(read_parts(
-		"[{\"instruction_addr\":\"0xfFfffFFF00000001\","
-		"\"function\":\"f\",\"package\":\"/lib/x\","
-		"\"abs_path\":\"/s/x.c\",\"filename\":\"x.c\","
-		"\"lineno\":7,\"in_app\":true},"
-		"{\"module\":\"m\",\"filename\":\"y.c\"}]",
-		"[[0,1],[],[1]]",
-		"[" SAMPLE("1.5", "7", "0") "," SAMPLE(
-			"1.500001", "8", "2") "," SAMPLE("2", "7", "1") "]",
-		",\"thread_metadata\":{\"7\":{\"name\":\"main\"},"
-		"\"8\":{}}"));
+	OK(read_parts("[{\"instruction_addr\":\"0xfFfffFFF00000001\","
+		      "\"function\":\"f\",\"package\":\"/lib/x\","
+		      "\"abs_path\":\"/s/x.c\",\"filename\":\"x.c\","
+		      "\"lineno\":7,\"in_app\":true},"
+		      "{\"module\":\"m\",\"filename\":\"y.c\"}]",
+		      "[[0,1],[],[1]]",
+		      "[" SAMPLE("1.5", "7", "0") "," SAMPLE("1.500001", "8",
+							     "2") "," SAMPLE("2", "7", "1") "]",
+		      ",\"thread_metadata\":{\"7\":{\"name\":\"main\"},"
+		      "\"8\":{}}"));
 	ck_assert_uint_eq(chunk.n_frames, 2);
 	ck_assert_uint_eq(chunk.frames[0].addr, 0xffffffff00000001);
 	ck_assert_str_eq(chunk.frames[0].function, "f");
@@ -86,8 +81,8 @@ TEST(a_whole_chunk)
 TEST(samples_are_sorted)
 {
 	OK(read_parts(NULL, NULL,
-		      "[" SAMPLE("3", "1", "1") "," SAMPLE(
-			      "1", "1", "0") "," SAMPLE("2.25", "1", "0") "]",
+		      "[" SAMPLE("3", "1", "1") "," SAMPLE("1", "1", "0") "," SAMPLE("2.25", "1",
+										     "0") "]",
 		      NULL));
 	ck_assert_uint_eq(chunk.samples[0].time_ns, 1000000000);
 	ck_assert_uint_eq(chunk.samples[0].lasts_ns, 1250000000);
@@ -100,10 +95,9 @@ TEST(samples_are_sorted)
 TEST(times_are_whole_microseconds)
 {
 	OK(read_parts(NULL, NULL,
-		      "[" SAMPLE("1795619614.497309", "1",
-				 "0") "," SAMPLE("1795619614."
-						 "507211",
-						 "1", "0") "]",
+		      "[" SAMPLE("1795619614.497309", "1", "0") "," SAMPLE("1795619614."
+									   "507211",
+									   "1", "0") "]",
 		      NULL));
 	ck_assert_uint_eq(chunk.samples[0].time_ns, 1795619614497309000);
 	ck_assert_uint_eq(chunk.samples[0].lasts_ns, 9902000);
@@ -144,14 +138,10 @@ static const struct {
 } wrong[] = {
 	{"{}", NULL, NULL, NULL, "profile.frames is not a list"},
 	{"[3]", NULL, NULL, NULL, "profile.frames[0].*"},
-	{"[{},{\"function\":7}]", NULL, NULL, NULL,
-	 "profile.frames[1].function"},
-	{"[{\"instruction_addr\":\"12\"}]", NULL, NULL, NULL,
-	 "profile.frames[0].instruction_addr"},
-	{"[{\"instruction_addr\":\"0x\"}]", NULL, NULL, NULL,
-	 "profile.frames[0].instruction_addr"},
-	{"[{\"instruction_addr\":\"0x10000000000000000\"}]", NULL, NULL, NULL,
-	 "more than 64 bits"},
+	{"[{},{\"function\":7}]", NULL, NULL, NULL, "profile.frames[1].function"},
+	{"[{\"instruction_addr\":\"12\"}]", NULL, NULL, NULL, "profile.frames[0].instruction_addr"},
+	{"[{\"instruction_addr\":\"0x\"}]", NULL, NULL, NULL, "profile.frames[0].instruction_addr"},
+	{"[{\"instruction_addr\":\"0x10000000000000000\"}]", NULL, NULL, NULL, "more than 64 bits"},
 	{"[{\"instruction_addr\":\"0x-1\"}]", NULL, NULL, NULL,
 	 "profile.frames[0].instruction_addr"},
 	{"[{\"lineno\":-1}]", NULL, NULL, NULL, "profile.frames[0].lineno"},
@@ -162,14 +152,11 @@ static const struct {
 	{NULL, "[[\"0\"]]", NULL, NULL, "profile.stacks[0][0]"},
 	{NULL, "[[4294967296]]", NULL, NULL, "profile.stacks[0][0]"},
 	{NULL, NULL, "[[]]", NULL, "profile.samples[0].*"},
-	{NULL, NULL, "[" SAMPLE("1", "1", "2") "]", NULL,
-	 "profile.samples[0].stack_id"},
-	{NULL, NULL, "[" SAMPLE("1", "1", "0") "," SAMPLE("-1", "1", "0") "]",
-	 NULL, "profile.samples[1].timestamp"},
-	{NULL, NULL, "[" SAMPLE("1e300", "1", "0") "]", NULL,
-	 "profile.samples[0].timestamp"},
-	{NULL, NULL, "[" SAMPLE("\"1\"", "1", "0") "]", NULL,
-	 "profile.samples[0].timestamp"},
+	{NULL, NULL, "[" SAMPLE("1", "1", "2") "]", NULL, "profile.samples[0].stack_id"},
+	{NULL, NULL, "[" SAMPLE("1", "1", "0") "," SAMPLE("-1", "1", "0") "]", NULL,
+	 "profile.samples[1].timestamp"},
+	{NULL, NULL, "[" SAMPLE("1e300", "1", "0") "]", NULL, "profile.samples[0].timestamp"},
+	{NULL, NULL, "[" SAMPLE("\"1\"", "1", "0") "]", NULL, "profile.samples[0].timestamp"},
 	{NULL, NULL, "[{\"timestamp\":1,\"thread_id\":1,\"stack_id\":0}]", NULL,
 	 "profile.samples[0].thread_id"},
 	{NULL, NULL,
@@ -180,11 +167,11 @@ static const struct {
 
 TESTS(what_is_wrong_is_named, array_size(wrong))
 {
-	ck_assert_int_eq(read_parts(wrong[_i].frames, wrong[_i].stacks,
-				    wrong[_i].samples, wrong[_i].rest),
-			 -EBADMSG);
-	ck_assert_msg(strstr(fault.text, wrong[_i].where) != NULL, "%s: %s",
-		      wrong[_i].where, fault.text);
+	ck_assert_int_eq(
+		read_parts(wrong[_i].frames, wrong[_i].stacks, wrong[_i].samples, wrong[_i].rest),
+		-EBADMSG);
+	ck_assert_msg(strstr(fault.text, wrong[_i].where) != NULL, "%s: %s", wrong[_i].where,
+		      fault.text);
 }
 
 TEST(no_chunk_at_all)
@@ -216,8 +203,7 @@ TEST(a_stack_may_be_deep_but_not_endless)
 		p = stpcpy(p, "{\"version\":\"2\",\"profiler_id\":\"a\","
 			      "\"chunk_id\":\"b\",\"profile\":{\"samples\":[],"
 			      "\"frames\":[{}],\"stacks\":[[0");
-		for (unsigned int i = 1; i < IMPORT_STACK_FRAMES_MAX + extra;
-		     i++)
+		for (unsigned int i = 1; i < IMPORT_STACK_FRAMES_MAX + extra; i++)
 			p = stpcpy(p, ",0");
 		(void)stpcpy(p, "]]}}");
 		payload = json_loads(stacks, 0, NULL);

@@ -25,8 +25,7 @@ static int read_bytes(const char *bytes, size_t n)
 	ids[0] = fault.text[0] = '\0';
 	import_text_init(&t, bytes, n);
 	while ((r = import_text_next(&t, &chunk, &fault)) == 1) {
-		ck_assert_uint_lt(strlen(ids) + strlen(chunk.chunk_id),
-				  sizeof(ids));
+		ck_assert_uint_lt(strlen(ids) + strlen(chunk.chunk_id), sizeof(ids));
 		(void)strncat(ids, chunk.chunk_id, 8);
 		import_chunk_fini(&chunk);
 	}

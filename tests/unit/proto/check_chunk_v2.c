@@ -14,8 +14,7 @@
 #include "tests/unit/proto/good_profile.h"
 #include "tests/unit/suite.h"
 
-static char *payload_for(const struct profile *p, enum chunk_v2_reader reader,
-			 size_t *ret_size)
+static char *payload_for(const struct profile *p, enum chunk_v2_reader reader, size_t *ret_size)
 {
 	char *text = NULL;
 	FILE *f = open_memstream(&text, ret_size);
@@ -51,8 +50,7 @@ static void extremes(struct good_profile *g)
 	g->threads[1].name = "\xef\xbf\xbd\t";
 	g->threads[2].tid = UINT32_MAX;
 	g->p.n_measures = 1;
-	g->measures[0] =
-		(struct profile_measure){1, UINT64_MAX, INT64_MAX, INT64_MAX};
+	g->measures[0] = (struct profile_measure){1, UINT64_MAX, INT64_MAX, INT64_MAX};
 	for (size_t i = 0; i < g->p.n_samples; i++) {
 		if (g->samples[i].tid == 101)
 			g->samples[i].tid = UINT32_MAX;
@@ -107,13 +105,11 @@ static void check_keys(const json_t *object, const char *const *keys, size_t n)
 	ck_assert(json_is_object(object));
 	ck_assert_uint_eq(json_object_size(object), n);
 	for (size_t i = 0; i < n; i++)
-		ck_assert_msg(json_object_get(object, keys[i]) != NULL, "no %s",
-			      keys[i]);
+		ck_assert_msg(json_object_get(object, keys[i]) != NULL, "no %s", keys[i]);
 }
-#define CHECK_KEYS(object, ...)                                 \
-	check_keys(object, (const char *const[]){__VA_ARGS__},  \
-		   sizeof((const char *const[]){__VA_ARGS__}) / \
-			   sizeof(char *))
+#define CHECK_KEYS(object, ...)                                \
+	check_keys(object, (const char *const[]){__VA_ARGS__}, \
+		   sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
 
 static void check_no_null(const json_t *value)
 {
@@ -122,8 +118,7 @@ static void check_no_null(const json_t *value)
 	size_t i;
 
 	ck_assert(!json_is_null(value));
-	json_object_foreach((json_t *)(uintptr_t)value, key, member)
-		check_no_null(member);
+	json_object_foreach((json_t *)(uintptr_t)value, key, member) check_no_null(member);
 	json_array_foreach(value, i, member) check_no_null(member);
 }
 
@@ -134,8 +129,7 @@ static void check_addr(const json_t *value)
 	char again[32];
 
 	ck_assert_ptr_nonnull(s);
-	(void)snprintf(again, sizeof(again), "0x%" PRIx64,
-		       (uint64_t)strtoull(s, NULL, 16));
+	(void)snprintf(again, sizeof(again), "0x%" PRIx64, (uint64_t)strtoull(s, NULL, 16));
 	ck_assert_str_eq(s, again);
 }
 
@@ -146,13 +140,10 @@ static void check_images(const json_t *images)
 
 	json_array_foreach(images, i, image)
 	{
-		CHECK_KEYS(image, "type", "code_file", "debug_id", "image_addr",
-			   "image_vmaddr", "image_size");
-		ck_assert_str_eq(
-			json_string_value(json_object_get(image, "type")),
-			"symbolic");
-		ck_assert_uint_eq(strlen(json_string_value(
-					  json_object_get(image, "debug_id"))),
+		CHECK_KEYS(image, "type", "code_file", "debug_id", "image_addr", "image_vmaddr",
+			   "image_size");
+		ck_assert_str_eq(json_string_value(json_object_get(image, "type")), "symbolic");
+		ck_assert_uint_eq(strlen(json_string_value(json_object_get(image, "debug_id"))),
 				  36);
 		check_addr(json_object_get(image, "image_addr"));
 		check_addr(json_object_get(image, "image_vmaddr"));
@@ -174,12 +165,9 @@ static void check_frames(const json_t *frames)
 		ck_assert(json_is_boolean(json_object_get(frame, "in_app")));
 		json_object_foreach((json_t *)(uintptr_t)frame, key, value)
 			ck_assert(strcmp(key, "instruction_addr") == 0 ||
-				  strcmp(key, "in_app") == 0 ||
-				  strcmp(key, "lineno") == 0 ||
-				  ((strcmp(key, "function") == 0 ||
-				    strcmp(key, "package") == 0 ||
-				    strcmp(key, "abs_path") == 0 ||
-				    strcmp(key, "filename") == 0) &&
+				  strcmp(key, "in_app") == 0 || strcmp(key, "lineno") == 0 ||
+				  ((strcmp(key, "function") == 0 || strcmp(key, "package") == 0 ||
+				    strcmp(key, "abs_path") == 0 || strcmp(key, "filename") == 0) &&
 				   json_is_string(value)));
 	}
 }
@@ -208,11 +196,9 @@ static void check_profile_object(const json_t *profile)
 		ck_assert(json_is_real(json_object_get(sample, "timestamp")));
 		ck_assert(json_is_integer(id));
 		ck_assert_int_ge(json_integer_value(id), 0);
-		ck_assert_uint_lt((size_t)json_integer_value(id),
-				  json_array_size(stacks));
+		ck_assert_uint_lt((size_t)json_integer_value(id), json_array_size(stacks));
 		used_stacks[json_integer_value(id)] = 1;
-		ck_assert_ptr_nonnull(
-			json_object_get(threads, json_string_value(tid)));
+		ck_assert_ptr_nonnull(json_object_get(threads, json_string_value(tid)));
 	}
 	json_array_foreach(stacks, i, stack)
 	{
@@ -226,9 +212,8 @@ static void check_profile_object(const json_t *profile)
 	}
 	for (i = 0; i < json_array_size(frames); i++)
 		ck_assert(used_frames[i]);
-	json_object_foreach((json_t *)(uintptr_t)threads, key, thread)
-		ck_assert_uint_eq(json_object_size(thread),
-				  json_object_get(thread, "name") != NULL);
+	json_object_foreach((json_t *)(uintptr_t)threads, key, thread) ck_assert_uint_eq(
+		json_object_size(thread), json_object_get(thread, "name") != NULL);
 }
 
 static void check_measurements(const json_t *measurements, size_t n)
@@ -243,15 +228,13 @@ static void check_measurements(const json_t *measurements, size_t n)
 		size_t i;
 
 		CHECK_KEYS(curve, "unit", "values");
-		ck_assert_str_eq(
-			json_string_value(json_object_get(curve, "unit")),
-			is_cpu ? "percent" : "byte");
+		ck_assert_str_eq(json_string_value(json_object_get(curve, "unit")),
+				 is_cpu ? "percent" : "byte");
 		ck_assert_uint_eq(json_array_size(values), n);
 		json_array_foreach(values, i, v)
 		{
 			CHECK_KEYS(v, "timestamp", "value");
-			ck_assert(
-				json_is_real(json_object_get(v, "timestamp")));
+			ck_assert(json_is_real(json_object_get(v, "timestamp")));
 			ck_assert(json_is_number(json_object_get(v, "value")));
 		}
 	}
@@ -259,8 +242,7 @@ static void check_measurements(const json_t *measurements, size_t n)
 
 TESTS(types, array_size(cases))
 {
-	static const char *const texts[] = {"profiler_id", "chunk_id",
-					    "platform", "release",
+	static const char *const texts[] = {"profiler_id", "chunk_id", "platform", "release",
 					    "environment"};
 	struct good_profile g;
 	char *text;
@@ -278,23 +260,18 @@ TESTS(types, array_size(cases))
 	ck_assert_ptr_nonnull(root);
 	check_no_null(root);
 	if (g.p.n_measures > 0)
-		CHECK_KEYS(root, "version", "profiler_id", "chunk_id",
-			   "platform", "release", "environment", "client_sdk",
-			   "debug_meta", "profile", "measurements");
+		CHECK_KEYS(root, "version", "profiler_id", "chunk_id", "platform", "release",
+			   "environment", "client_sdk", "debug_meta", "profile", "measurements");
 	else
-		CHECK_KEYS(root, "version", "profiler_id", "chunk_id",
-			   "platform", "release", "environment", "client_sdk",
-			   "debug_meta", "profile");
-	check_measurements(json_object_get(root, "measurements"),
-			   g.p.n_measures);
-	ck_assert_str_eq(json_string_value(json_object_get(root, "version")),
-			 "2");
+		CHECK_KEYS(root, "version", "profiler_id", "chunk_id", "platform", "release",
+			   "environment", "client_sdk", "debug_meta", "profile");
+	check_measurements(json_object_get(root, "measurements"), g.p.n_measures);
+	ck_assert_str_eq(json_string_value(json_object_get(root, "version")), "2");
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		ck_assert(json_is_string(json_object_get(root, texts[i])));
 	CHECK_KEYS(json_object_get(root, "client_sdk"), "name", "version");
 	CHECK_KEYS(json_object_get(root, "debug_meta"), "images");
-	check_images(
-		json_object_get(json_object_get(root, "debug_meta"), "images"));
+	check_images(json_object_get(json_object_get(root, "debug_meta"), "images"));
 	check_profile_object(json_object_get(root, "profile"));
 	json_decref(root);
 	free(text);
@@ -326,10 +303,9 @@ TEST(for_a_file)
 	ck_assert_uint_eq(size, strlen(text));
 	golden_check(text, "tests/golden/chunk_v2_file.json");
 	ck_assert_uint_eq(take_out(text, ",\"state\":\"waiting\""), 3);
-	ck_assert_uint_eq(
-		take_out(text, ",\"code_id\":"
-			       "\"15dfff3239aa7c3b16a71e6b2e3b6e40aabbccdd\""),
-		1);
+	ck_assert_uint_eq(take_out(text, ",\"code_id\":"
+					 "\"15dfff3239aa7c3b16a71e6b2e3b6e40aabbccdd\""),
+			  1);
 	ck_assert_str_eq(text, server);
 	free(text);
 	free(server);
@@ -351,8 +327,7 @@ TEST(for_a_file_where_none_waits)
 	text = payload_for(&g.p, CHUNK_V2_FILE, &size);
 	samples = strstr(text, "\"samples\"");
 	ck_assert_ptr_nonnull(samples);
-	ck_assert_ptr_eq(strstr(samples, state),
-			 strchr(samples, '}') - strlen(state));
+	ck_assert_ptr_eq(strstr(samples, state), strchr(samples, '}') - strlen(state));
 	ck_assert_uint_eq(take_out(text, state), 1);
 	LACKS(text, "\"state\"");
 	free(text);
@@ -413,8 +388,7 @@ TEST(bounds)
 	smallest(&g);
 	g.samples[0].tid = g.samples[1].tid = UINT32_MAX;
 	g.threads[2] = (struct profile_thread){UINT32_MAX, "", UINT64_MAX};
-	g.frames[1] = (struct profile_frame){UINT64_MAX, "", "",
-					     false,	 "", UINT32_MAX};
+	g.frames[1] = (struct profile_frame){UINT64_MAX, "", "", false, "", UINT32_MAX};
 	g.samples[0].time_us = UINT64_MAX - 1;
 	g.samples[1].time_us = UINT64_MAX;
 	g.samples[0].is_waiting = g.samples[1].is_waiting = true;
@@ -433,8 +407,7 @@ TEST(bounds)
 		free(text);
 	}
 	ck_assert_uint_le(size - with + 9, PROFILE_SAMPLE_BYTES);
-	ck_assert_uint_eq(size - with,
-			  profile_sample_bytes(&g.samples[1], UINT64_MAX));
+	ck_assert_uint_eq(size - with, profile_sample_bytes(&g.samples[1], UINT64_MAX));
 
 	/* Everything but the head. */
 	fixed = strlen("{\"version\":\"2\",\"profiler_id\":\"\",\"chunk_id\":"
@@ -445,11 +418,10 @@ TEST(bounds)
 		       "\"frames\":[],\"stacks\":[],\"samples\":[],"
 		       "\"thread_metadata\":{}}}") +
 		64;
-	ck_assert_uint_le(size + (size_t)2 * 9,
-			  fixed + 2 * PROFILE_SAMPLE_BYTES +
-				  PROFILE_FRAME_BYTES + PROFILE_STACK_BYTES +
-				  profile_index_bytes(0) +
-				  PROFILE_THREAD_BYTES);
+	ck_assert_uint_le(size + (size_t)2 * 9, fixed + 2 * PROFILE_SAMPLE_BYTES +
+							PROFILE_FRAME_BYTES + PROFILE_STACK_BYTES +
+							profile_index_bytes(0) +
+							PROFILE_THREAD_BYTES);
 }
 
 TEST(no_space)

@@ -18,12 +18,11 @@ TEST(names_what_there_is)
 	size_t len;
 
 	client_report_json(&r, 1767323045, text, &len);
-	ck_assert_str_eq(text,
-			 "{\"timestamp\":1767323045,\"discarded_events\":["
-			 "{\"reason\":\"queue_overflow\","
-			 "\"category\":\"profile_chunk\",\"quantity\":2},"
-			 "{\"reason\":\"send_error\","
-			 "\"category\":\"profile_chunk\",\"quantity\":3}]}");
+	ck_assert_str_eq(text, "{\"timestamp\":1767323045,\"discarded_events\":["
+			       "{\"reason\":\"queue_overflow\","
+			       "\"category\":\"profile_chunk\",\"quantity\":2},"
+			       "{\"reason\":\"send_error\","
+			       "\"category\":\"profile_chunk\",\"quantity\":3}]}");
 	ck_assert_uint_eq(len, strlen(text));
 	ck_assert(!client_report_is_empty(&r));
 }
@@ -83,9 +82,8 @@ TEST(holds_the_longest)
 	for (size_t i = 0; i < json_array_size(events); i++) {
 		const json_t *event = json_array_get(events, i);
 
-		ck_assert_int_eq(
-			json_integer_value(json_object_get(event, "quantity")),
-			INT64_C(0x7f7f7f7f7f7f7f7f));
+		ck_assert_int_eq(json_integer_value(json_object_get(event, "quantity")),
+				 INT64_C(0x7f7f7f7f7f7f7f7f));
 		ck_assert_ptr_nonnull(json_object_get(event, "reason"));
 		ck_assert_ptr_nonnull(json_object_get(event, "category"));
 	}

@@ -51,18 +51,16 @@ TEST(images)
 	good_profile_init(&g);
 	g.images[1].code_file = "/a \"b\"\\\n\xc3\xa4";
 	text = images_json(g.images, 2);
-	ck_assert_str_eq(
-		text,
-		"{\"images\":["
-		"{\"type\":\"symbolic\",\"code_file\":\"/opt/app/worker\","
-		"\"debug_id\":\"32ffdf15-aa39-3b7c-16a7-1e6b2e3b6e40\","
-		"\"image_addr\":\"0x555555554000\",\"image_vmaddr\":\"0x0\","
-		"\"image_size\":81920},"
-		"{\"type\":\"symbolic\","
-		"\"code_file\":\"/a \\\"b\\\"\\\\\\n\xc3\xa4\","
-		"\"debug_id\":\"04030201-0605-0807-090a-0b0c0d0e0f10\","
-		"\"image_addr\":\"0x7ffff7c00000\","
-		"\"image_vmaddr\":\"0x10000\",\"image_size\":2113536}]}");
+	ck_assert_str_eq(text, "{\"images\":["
+			       "{\"type\":\"symbolic\",\"code_file\":\"/opt/app/worker\","
+			       "\"debug_id\":\"32ffdf15-aa39-3b7c-16a7-1e6b2e3b6e40\","
+			       "\"image_addr\":\"0x555555554000\",\"image_vmaddr\":\"0x0\","
+			       "\"image_size\":81920},"
+			       "{\"type\":\"symbolic\","
+			       "\"code_file\":\"/a \\\"b\\\"\\\\\\n\xc3\xa4\","
+			       "\"debug_id\":\"04030201-0605-0807-090a-0b0c0d0e0f10\","
+			       "\"image_addr\":\"0x7ffff7c00000\","
+			       "\"image_vmaddr\":\"0x10000\",\"image_size\":2113536}]}");
 	free(text);
 	text = images_json(NULL, 0);
 	ck_assert_str_eq(text, "{\"images\":[]}");

@@ -14,25 +14,19 @@ static const struct {
 	{"https://0123456789abcdef0123456789abcdef@o1.ingest.sentry.io/42",
 	 "https://o1.ingest.sentry.io/api/42/envelope/",
 	 "sentry_key=0123456789abcdef0123456789abcdef"},
-	{"http://key@localhost:8000/1", "http://localhost:8000/api/1/envelope/",
-	 "sentry_key=key"},
+	{"http://key@localhost:8000/1", "http://localhost:8000/api/1/envelope/", "sentry_key=key"},
 	{"https://key:secret@host/1", "https://host/api/1/envelope/",
 	 "sentry_key=key, sentry_secret=secret"},
 	/* An empty secret is none. */
-	{"https://key:@host/1", "https://host/api/1/envelope/",
+	{"https://key:@host/1", "https://host/api/1/envelope/", "sentry_key=key"},
+	{"https://key@host/a/pre-fix/7", "https://host/a/pre-fix/api/7/envelope/",
 	 "sentry_key=key"},
-	{"https://key@host/a/pre-fix/7",
-	 "https://host/a/pre-fix/api/7/envelope/", "sentry_key=key"},
-	{"https://key@[::1]/1", "https://[::1]/api/1/envelope/",
+	{"https://key@[::1]/1", "https://[::1]/api/1/envelope/", "sentry_key=key"},
+	{"https://key@[2001:db8::7]:65535/p/1", "https://[2001:db8::7]:65535/p/api/1/envelope/",
 	 "sentry_key=key"},
-	{"https://key@[2001:db8::7]:65535/p/1",
-	 "https://[2001:db8::7]:65535/p/api/1/envelope/", "sentry_key=key"},
-	{"HTTPS://key@Host/1", "https://Host/api/1/envelope/",
-	 "sentry_key=key"},
-	{"https://key@host//1", "https://host/api/1/envelope/",
-	 "sentry_key=key"},
-	{"https://key@host/p//1", "https://host/p/api/1/envelope/",
-	 "sentry_key=key"},
+	{"HTTPS://key@Host/1", "https://Host/api/1/envelope/", "sentry_key=key"},
+	{"https://key@host//1", "https://host/api/1/envelope/", "sentry_key=key"},
+	{"https://key@host/p//1", "https://host/p/api/1/envelope/", "sentry_key=key"},
 };
 
 TESTS(accepts, array_size(good))
@@ -53,8 +47,7 @@ TESTS(accepts, array_size(good))
 static const struct {
 	const char *text, *place;
 } places[] = {
-	{"https://key:secret@sentry.example/prefix/42",
-	 "sentry.example:443/42"},
+	{"https://key:secret@sentry.example/prefix/42", "sentry.example:443/42"},
 	{"http://key@sentry.example/42", "sentry.example:80/42"},
 	{"https://key@[::1]:8443/1", "[::1]:8443/1"},
 };
@@ -141,8 +134,8 @@ TESTS(refuses, array_size(bad))
 }
 
 /* A part of n bytes between before and after. Returns what is in its place. */
-static struct dsn check_long(enum dsn_result result, const char *before,
-			     size_t n, const char *after)
+static struct dsn check_long(enum dsn_result result, const char *before, size_t n,
+			     const char *after)
 {
 	struct dsn d = {0};
 	char text[4 * DSN_SIZE];
@@ -158,8 +151,7 @@ static struct dsn check_long(enum dsn_result result, const char *before,
 
 TEST(bounds_each_part)
 {
-	const struct dsn d =
-		check_long(DSN_OK, "https://", DSN_KEY_SIZE - 1, "@h/1");
+	const struct dsn d = check_long(DSN_OK, "https://", DSN_KEY_SIZE - 1, "@h/1");
 
 	ck_assert_uint_eq(strlen(d.public_key), DSN_KEY_SIZE - 1);
 	(void)check_long(DSN_BAD_KEY, "https://", DSN_KEY_SIZE, "@h/1");
@@ -200,9 +192,8 @@ TEST(every_result_has_its_own_text)
 			ck_assert_str_ne(dsn_result_text((enum dsn_result)a),
 					 dsn_result_text((enum dsn_result)b));
 	}
-	ck_assert_str_eq(dsn_result_text(DSN_NO_KEY),
-			 "the DSN has no public key: "
-			 "expected https://KEY@HOST/PROJECT");
+	ck_assert_str_eq(dsn_result_text(DSN_NO_KEY), "the DSN has no public key: "
+						      "expected https://KEY@HOST/PROJECT");
 }
 
 static const struct {
@@ -210,8 +201,7 @@ static const struct {
 	enum dsn_result result;
 	const char *endpoint, *place;
 } urls[] = {
-	{"http://localhost:8969/stream", DSN_OK, "http://localhost:8969/stream",
-	 "localhost:8969"},
+	{"http://localhost:8969/stream", DSN_OK, "http://localhost:8969/stream", "localhost:8969"},
 	{"HTTPS://host", DSN_OK, "https://host", "host:443"},
 	{"http://[::1]/a/b", DSN_OK, "http://[::1]/a/b", "[::1]:80"},
 	{"", DSN_EMPTY, NULL, NULL},

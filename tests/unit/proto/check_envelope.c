@@ -8,8 +8,8 @@
 static struct envelope make_envelope(void)
 {
 	return (struct envelope){
-		.event_id = {0x00, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77,
-			     0x88, 0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff},
+		.event_id = {0x00, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0x99, 0xaa, 0xbb,
+			     0xcc, 0xdd, 0xee, 0xff},
 		.sent_at_us = 1767323045000678,
 		.sdk_name = "sentry.native.profd",
 		.sdk_version = "0.1.0",
@@ -33,11 +33,10 @@ TEST(writes_the_header)
 	size_t len;
 
 	OK(envelope_header(&e, line, sizeof(line), &len));
-	ck_assert_str_eq(line,
-			 "{\"event_id\":\"00112233445566778899aabbccddeeff\","
-			 "\"sent_at\":\"2026-01-02T03:04:05.000678Z\","
-			 "\"sdk\":{\"name\":\"sentry.native.profd\","
-			 "\"version\":\"0.1.0\"}}\n");
+	ck_assert_str_eq(line, "{\"event_id\":\"00112233445566778899aabbccddeeff\","
+			       "\"sent_at\":\"2026-01-02T03:04:05.000678Z\","
+			       "\"sdk\":{\"name\":\"sentry.native.profd\","
+			       "\"version\":\"0.1.0\"}}\n");
 	ck_assert_uint_eq(len, strlen(line));
 }
 
@@ -49,10 +48,9 @@ TEST(leaves_sent_at_out_of_what_is_kept)
 
 	e.sent_at_us = ENVELOPE_NOT_SENT;
 	OK(envelope_header(&e, line, sizeof(line), &len));
-	ck_assert_str_eq(line,
-			 "{\"event_id\":\"00112233445566778899aabbccddeeff\","
-			 "\"sdk\":{\"name\":\"sentry.native.profd\","
-			 "\"version\":\"0.1.0\"}}\n");
+	ck_assert_str_eq(line, "{\"event_id\":\"00112233445566778899aabbccddeeff\","
+			       "\"sdk\":{\"name\":\"sentry.native.profd\","
+			       "\"version\":\"0.1.0\"}}\n");
 }
 
 TEST(writes_the_item_header)
@@ -95,21 +93,17 @@ TEST(refuses_what_it_cannot_write)
 	size_t len;
 
 	e.sent_at_us = -1;
-	ck_assert_int_eq(envelope_header(&e, line, sizeof(line), &len),
-			 -EINVAL);
+	ck_assert_int_eq(envelope_header(&e, line, sizeof(line), &len), -EINVAL);
 	e.sent_at_us = INT64_C(253402300800) * 1000000;
-	ck_assert_int_eq(envelope_header(&e, line, sizeof(line), &len),
-			 -EINVAL);
+	ck_assert_int_eq(envelope_header(&e, line, sizeof(line), &len), -EINVAL);
 	e.sent_at_us--;
 	OK(envelope_header(&e, line, sizeof(line), &len));
 	HAS(line, "\"9999-12-31T23:59:59.999999Z\"");
 	item.platform = "\377";
-	ck_assert_int_eq(envelope_item_header(&item, line, sizeof(line), &len),
-			 -EINVAL);
+	ck_assert_int_eq(envelope_item_header(&item, line, sizeof(line), &len), -EINVAL);
 	item.platform = "rust";
 	item.length = UINT64_MAX;
-	ck_assert_int_eq(envelope_item_header(&item, line, sizeof(line), &len),
-			 -EINVAL);
+	ck_assert_int_eq(envelope_item_header(&item, line, sizeof(line), &len), -EINVAL);
 }
 
 TEST(fits_or_fails)

@@ -71,8 +71,7 @@ TEST(strings)
 	OK(json_out_finish(&out));
 	parsed = json_loads(text, JSON_DECODE_ANY, NULL);
 	ck_assert_ptr_nonnull(parsed);
-	ck_assert_str_eq(json_string_value(parsed),
-			 "\x01\x1f\"\\/\x7f\xe2\x82\xac");
+	ck_assert_str_eq(json_string_value(parsed), "\x01\x1f\"\\/\x7f\xe2\x82\xac");
 	json_decref(parsed);
 }
 

@@ -18,15 +18,14 @@ static void empty_stacks(struct good_profile *g, size_t from, size_t to)
 }
 
 /* A good profile with this change has that fault. */
-#define EXPECT(fault, ...)                                              \
-	do {                                                            \
-		struct good_profile g;                                  \
-                                                                        \
-		good_profile_init(&g);                                  \
-		__VA_ARGS__;                                            \
-		ck_assert_msg(profile_check(&g.p) == (fault), "%s: %s", \
-			      #__VA_ARGS__,                             \
-			      profile_fault_name(profile_check(&g.p))); \
+#define EXPECT(fault, ...)                                                            \
+	do {                                                                          \
+		struct good_profile g;                                                \
+                                                                                      \
+		good_profile_init(&g);                                                \
+		__VA_ARGS__;                                                          \
+		ck_assert_msg(profile_check(&g.p) == (fault), "%s: %s", #__VA_ARGS__, \
+			      profile_fault_name(profile_check(&g.p)));               \
 	} while (0)
 
 TEST(faults)
@@ -34,8 +33,7 @@ TEST(faults)
 	EXPECT(PROFILE_NO_SAMPLES, g.p.n_samples = 0);
 	EXPECT(PROFILE_NO_SAMPLES, g.p.n_samples = 2);
 	/* As many samples as threads, still. */
-	EXPECT(PROFILE_NO_SAMPLES, g.p.n_samples = 2; g.p.threads++;
-	       g.p.n_threads = 2);
+	EXPECT(PROFILE_NO_SAMPLES, g.p.n_samples = 2; g.p.threads++; g.p.n_threads = 2);
 	/* Empty stacks do not count. */
 	EXPECT(PROFILE_NO_SAMPLES, empty_stacks(&g, 2, g.p.n_samples));
 	EXPECT(PROFILE_BAD_ID, g.p.profiler_id[31] = '\0');
@@ -50,11 +48,9 @@ TEST(faults)
 	EXPECT(PROFILE_MISSING_METADATA, g.p.environment = "");
 	EXPECT(PROFILE_MISSING_METADATA, g.p.sdk_name = NULL);
 	EXPECT(PROFILE_MISSING_METADATA, g.p.sdk_version = "");
-	EXPECT(PROFILE_TOO_LONG,
-	       g.samples[7].time_us = g.samples[0].time_us + 66000001);
+	EXPECT(PROFILE_TOO_LONG, g.samples[7].time_us = g.samples[0].time_us + 66000001);
 	/* The server takes newest minus oldest, wherever they stand. */
-	EXPECT(PROFILE_TOO_LONG,
-	       g.samples[3].time_us = g.samples[0].time_us + 70000000);
+	EXPECT(PROFILE_TOO_LONG, g.samples[3].time_us = g.samples[0].time_us + 70000000);
 	EXPECT(PROFILE_BAD_INDEX, g.samples[0].node = 6);
 	EXPECT(PROFILE_BAD_INDEX, g.nodes[2].frame = 5);
 	EXPECT(PROFILE_BAD_INDEX, g.nodes[5].parent = 6);
@@ -70,30 +66,24 @@ TEST(faults)
 	EXPECT(PROFILE_BAD_TEXT, g.p.sdk_name = "\xf5\x80\x80\x80");
 	EXPECT(PROFILE_BAD_TEXT, g.p.sdk_version = "1\x80");
 	EXPECT(PROFILE_NO_ADDRESS, g.frames[3].addr = 0);
-	EXPECT(PROFILE_BAD_ORDER,
-	       g.samples[2].time_us = g.samples[0].time_us - 1);
+	EXPECT(PROFILE_BAD_ORDER, g.samples[2].time_us = g.samples[0].time_us - 1);
 	EXPECT(PROFILE_BAD_ORDER, g.samples[4].tid = 100);
 	EXPECT(PROFILE_BAD_ORDER, g.threads[0].tid = 200);
 	EXPECT(PROFILE_ROOT_WITHOUT_NAME, g.frames[0].function = NULL);
 	EXPECT(PROFILE_ROOT_WITHOUT_NAME, g.frames[0].function = "");
-	EXPECT(PROFILE_IMAGES_OVERLAP,
-	       g.images[0].size = g.images[1].addr - g.images[0].addr + 1);
+	EXPECT(PROFILE_IMAGES_OVERLAP, g.images[0].size = g.images[1].addr - g.images[0].addr + 1);
 	EXPECT(PROFILE_IMAGES_OVERLAP, struct profile_image first = g.images[0];
 	       g.images[0] = g.images[1]; g.images[1] = first);
-	EXPECT(PROFILE_IMAGES_OVERLAP, g.images[0].addr = g.images[1].addr;
-	       g.images[0].size = 0);
-	EXPECT(PROFILE_IMAGES_OVERLAP,
-	       g.images[1].size = UINT64_MAX - g.images[1].addr + 1);
+	EXPECT(PROFILE_IMAGES_OVERLAP, g.images[0].addr = g.images[1].addr; g.images[0].size = 0);
+	EXPECT(PROFILE_IMAGES_OVERLAP, g.images[1].size = UINT64_MAX - g.images[1].addr + 1);
 	EXPECT(PROFILE_UNKNOWN_THREAD, g.samples[7].tid = 102);
 }
 
 /* What stands just on the good side of a rule. */
 TEST(limits)
 {
-	EXPECT(PROFILE_OK,
-	       g.samples[7].time_us = g.samples[0].time_us + 66000000);
-	EXPECT(PROFILE_OK,
-	       g.images[0].size = g.images[1].addr - g.images[0].addr);
+	EXPECT(PROFILE_OK, g.samples[7].time_us = g.samples[0].time_us + 66000000);
+	EXPECT(PROFILE_OK, g.images[0].size = g.images[1].addr - g.images[0].addr);
 	/* The root itself needs no name. */
 	EXPECT(PROFILE_OK, g.frames[1].function = NULL);
 	/* One thread with a pair is enough; the samples in between are not. */
@@ -108,12 +98,10 @@ TEST(fault_names)
 
 		ck_assert_str_ne(name, "unknown");
 		for (int j = 0; j < i; j++)
-			ck_assert_str_ne(name, profile_fault_name(
-						       (enum profile_fault)j));
+			ck_assert_str_ne(name, profile_fault_name((enum profile_fault)j));
 	}
 	ck_assert_str_eq(profile_fault_name(PROFILE_FAULT_N), "unknown");
-	ck_assert_str_eq(profile_fault_name(PROFILE_TOO_LONG),
-			 "duration_too_long");
+	ck_assert_str_eq(profile_fault_name(PROFILE_TOO_LONG), "duration_too_long");
 }
 
 TEST(find_thread)

@@ -58,8 +58,7 @@ TEST(it_is_not_too_long)
 {
 	char *text;
 
-	g.samples[g.p.n_samples - 1].time_us =
-		g.samples[0].time_us + UINT64_C(30000123);
+	g.samples[g.p.n_samples - 1].time_us = g.samples[0].time_us + UINT64_C(30000123);
 	text = written(profile_v1_write);
 	HAS(text, "\"elapsed_since_start_ns\":\"30000000000\"");
 	LACKS(text, "30000123");

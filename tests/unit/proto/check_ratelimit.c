@@ -29,20 +29,17 @@ static const struct {
 	{200, "60:profile_chunk:organization:quota:", NULL, 0, 60, 0, 0},
 	{200, "60:profile_chunk", NULL, 0, 60, 0, 0},
 	{200, "60:profile_duration:organization", NULL, 0, 60, 0, 0},
-	{200, "60:profile_chunk:key, 90:profile_duration:key", NULL, 0, 90, 0,
-	 0},
+	{200, "60:profile_chunk:key, 90:profile_duration:key", NULL, 0, 90, 0, 0},
 	{200, "60:profile_chunk_ui;profile_duration_ui:key", NULL, 0, 0, 0, 0},
 	{200, "60:transaction;profile_chunk;span:key", NULL, 0, 60, 60, 60},
-	{429, "60:profile_chunk:key, 2700:transaction:org", NULL, 0, 60, 2700,
-	 0},
+	{429, "60:profile_chunk:key, 2700:transaction:org", NULL, 0, 60, 2700, 0},
 	{429, "60::organization", NULL, 60, 60, 60, 60},
 	{429, "60:", NULL, 60, 60, 60, 60},
 	{429, "60", NULL, 60, 60, 60, 60},
 	{429, "10::org, 60:span:org", NULL, 10, 10, 10, 60},
 	{200, " 60 : profile_chunk ; span : key ", NULL, 0, 60, 0, 60},
 	{200, "60:metric_bucket:organization:quota:custom", NULL, 0, 0, 0, 0},
-	{200, "5:profile_chunk,60:profile_chunk,7:profile_chunk", NULL, 0, 60,
-	 0, 0},
+	{200, "5:profile_chunk,60:profile_chunk,7:profile_chunk", NULL, 0, 60, 0, 0},
 	{200, "0:profile_chunk", NULL, 0, 0, 0, 0},
 	{200, "60:;:key", NULL, 0, 0, 0, 0},
 
@@ -89,8 +86,7 @@ static const struct {
 	{429, NULL, "", 60, 60, 60, 60},
 };
 
-static uint64_t seconds_left(const struct ratelimit *r,
-			     enum ratelimit_category category)
+static uint64_t seconds_left(const struct ratelimit *r, enum ratelimit_category category)
 {
 	uint64_t until = ratelimit_until(r, category);
 
@@ -103,17 +99,14 @@ static uint64_t seconds_left(const struct ratelimit *r,
 
 TESTS(reads_an_answer, array_size(cases))
 {
-	struct ratelimit_answer a = {cases[_i].status, cases[_i].limits,
-				     cases[_i].retry_after, 0};
+	struct ratelimit_answer a = {cases[_i].status, cases[_i].limits, cases[_i].retry_after, 0};
 	struct ratelimit r;
 
 	ratelimit_init(&r);
 	ratelimit_update(&r, &a, NOW, WALL);
 	ck_assert_uint_eq(seconds_left(&r, RATELIMIT_ALL), cases[_i].all);
-	ck_assert_uint_eq(seconds_left(&r, RATELIMIT_PROFILE_CHUNK),
-			  cases[_i].chunk);
-	ck_assert_uint_eq(seconds_left(&r, RATELIMIT_TRANSACTION),
-			  cases[_i].transaction);
+	ck_assert_uint_eq(seconds_left(&r, RATELIMIT_PROFILE_CHUNK), cases[_i].chunk);
+	ck_assert_uint_eq(seconds_left(&r, RATELIMIT_TRANSACTION), cases[_i].transaction);
 	ck_assert_uint_eq(seconds_left(&r, RATELIMIT_SPAN), cases[_i].span);
 }
 
@@ -134,14 +127,12 @@ TEST(dates)
 	};
 
 	for (size_t i = 0; i < sizeof(dates_s) / sizeof(dates_s[0]); i++) {
-		struct ratelimit_answer a = {429, NULL, "a date",
-					     dates_s[i].date_s};
+		struct ratelimit_answer a = {429, NULL, "a date", dates_s[i].date_s};
 		struct ratelimit r;
 
 		ratelimit_init(&r);
 		ratelimit_update(&r, &a, NOW, WALL);
-		ck_assert_uint_eq(seconds_left(&r, RATELIMIT_ALL),
-				  dates_s[i].seconds);
+		ck_assert_uint_eq(seconds_left(&r, RATELIMIT_ALL), dates_s[i].seconds);
 	}
 }
 
@@ -160,10 +151,8 @@ TEST(keeps_the_later_deadline)
 	/* A good answer lifts nothing. */
 	a.limits = NULL;
 	ratelimit_update(&r, &a, NOW + 2 * S, WALL);
-	ck_assert(ratelimit_active(&r, RATELIMIT_PROFILE_CHUNK,
-				   NOW + 100 * S - 1));
-	ck_assert(
-		!ratelimit_active(&r, RATELIMIT_PROFILE_CHUNK, NOW + 100 * S));
+	ck_assert(ratelimit_active(&r, RATELIMIT_PROFILE_CHUNK, NOW + 100 * S - 1));
+	ck_assert(!ratelimit_active(&r, RATELIMIT_PROFILE_CHUNK, NOW + 100 * S));
 }
 
 TEST(survives_random_bytes)
@@ -195,8 +184,7 @@ TEST(survives_random_bytes)
 		ratelimit_init(&r);
 		ratelimit_update(&r, &a, NOW, WALL);
 		for (int c = 0; c < RATELIMIT_CATEGORY_N; c++) {
-			uint64_t s =
-				seconds_left(&r, (enum ratelimit_category)c);
+			uint64_t s = seconds_left(&r, (enum ratelimit_category)c);
 
 			ck_assert_uint_le(s, RATELIMIT_MAX_S);
 			limited += s != 0 && s != RATELIMIT_DEFAULT_S;

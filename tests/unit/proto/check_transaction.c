@@ -64,8 +64,7 @@ TEST(it_refers_to_a_chunk)
 		t.of_chunk = of_chunk;
 		OK(transaction_write(&t, f));
 		OK(fclose(f));
-		ck_assert((strstr(text, "},\"profile\":{\"profiler_id\":\"") !=
-			   NULL) == of_chunk);
+		ck_assert((strstr(text, "},\"profile\":{\"profiler_id\":\"") != NULL) == of_chunk);
 		free(text);
 	}
 }

@@ -24,8 +24,7 @@ static const uint8_t good_build_id[20] = {
 	0x15, 0xdf, 0xff, 0x32, 0x39, 0xaa, 0x7c, 0x3b, 0x16, 0xa7,
 	0x1e, 0x6b, 0x2e, 0x3b, 0x6e, 0x40, 0xaa, 0xbb, 0xcc, 0xdd,
 };
-static const uint8_t good_text_id[16] = {1, 2,	3,  4,	5,  6,	7,  8,
-					 9, 10, 11, 12, 13, 14, 15, 16};
+static const uint8_t good_text_id[16] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
 
 static inline void good_profile_init(struct good_profile *g)
 {
@@ -49,17 +48,14 @@ static inline void good_profile_init(struct good_profile *g)
 		.vmaddr = 0x10000,
 		.size = 2113536,
 	};
-	g->frames[0] = (struct profile_frame){
-		0x555555555080, "main", app, 1, "/build/src/main.c", 42};
-	g->frames[1] = (struct profile_frame){
-		0x7ffff7c2724a, "libc.so.6+0x2724a", libc, 0, NULL, 0};
+	g->frames[0] =
+		(struct profile_frame){0x555555555080, "main", app, 1, "/build/src/main.c", 42};
+	g->frames[1] =
+		(struct profile_frame){0x7ffff7c2724a, "libc.so.6+0x2724a", libc, 0, NULL, 0};
 	/* Used by no sample. */
-	g->frames[2] =
-		(struct profile_frame){0x555555555999, "idle", app, 1, NULL, 0};
-	g->frames[3] =
-		(struct profile_frame){0x5555555551c3, NULL, app, 1, "x.c", 0};
-	g->frames[4] =
-		(struct profile_frame){0x7fff00001000, "x", NULL, 0, NULL, 0};
+	g->frames[2] = (struct profile_frame){0x555555555999, "idle", app, 1, NULL, 0};
+	g->frames[3] = (struct profile_frame){0x5555555551c3, NULL, app, 1, "x.c", 0};
+	g->frames[4] = (struct profile_frame){0x7fff00001000, "x", NULL, 0, NULL, 0};
 	/* Roots: libc, then main; main's callees: idle, frame 3, frame 4. */
 	g->nodes[0] = (struct profile_node){PROFILE_NONE, 1};
 	g->nodes[1] = (struct profile_node){0, 0};
@@ -72,14 +68,12 @@ static inline void good_profile_init(struct good_profile *g)
 	g->samples[1] = (struct profile_sample){T, 101, 1, true};
 	g->samples[2] = (struct profile_sample){T + 9901, 100, 4, false};
 	g->samples[3] = (struct profile_sample){T + 19802, 100, 3, false};
-	g->samples[4] =
-		(struct profile_sample){T + 19802, 101, PROFILE_NONE, false};
+	g->samples[4] = (struct profile_sample){T + 19802, 101, PROFILE_NONE, false};
 	g->samples[5] = (struct profile_sample){T + 29703, 101, 1, true};
 	g->samples[6] = (struct profile_sample){T + 1000000, 100, 3, false};
 	g->samples[7] = (struct profile_sample){T + 1000000, 101, 1, true};
 	g->measures[0] = (struct profile_measure){T + 1234, 99012345, 4096, 0};
-	g->measures[1] =
-		(struct profile_measure){T + 1000000, 0, 1 << 20, 4096};
+	g->measures[1] = (struct profile_measure){T + 1000000, 0, 1 << 20, 4096};
 #undef T
 	g->threads[0] = (struct profile_thread){99, "unused", 0};
 	g->threads[1] = (struct profile_thread){100, "main", 0};

@@ -6,8 +6,7 @@
 #define NOW_NS (1000 * NS_PER_SEC)
 
 /* How long the n-th wait in a row may be, in seconds. */
-static const uint64_t longest_s[] = {1,	 2,   4,   8,	16, 32,
-				     64, 128, 256, 300, 300};
+static const uint64_t longest_s[] = {1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300};
 
 TEST(longer_and_longer)
 {
@@ -20,8 +19,7 @@ TEST(longer_and_longer)
 		backoff_failed(&never, NOW_NS, 0);
 		ck_assert(!backoff_holds(&never, NOW_NS));
 		backoff_failed(&longest, NOW_NS, longest_s[n] * NS_PER_SEC);
-		ck_assert_uint_eq(longest.until_ns,
-				  NOW_NS + longest_s[n] * NS_PER_SEC);
+		ck_assert_uint_eq(longest.until_ns, NOW_NS + longest_s[n] * NS_PER_SEC);
 		ck_assert(backoff_holds(&longest, longest.until_ns - 1));
 		ck_assert(!backoff_holds(&longest, longest.until_ns));
 		/* One more begins anew. */

@@ -40,8 +40,7 @@ static uint8_t *unpack_zstd(const struct buf *b, size_t *ret_size)
 
 static uint8_t *gunzip(const struct buf *b, size_t *ret_size)
 {
-	z_stream z = {.next_in = (uint8_t *)b->data,
-		      .avail_in = (unsigned int)b->len};
+	z_stream z = {.next_in = (uint8_t *)b->data, .avail_in = (unsigned int)b->len};
 	uint8_t *out = malloc(2 * PAYLOAD_BYTES);
 
 	ck_assert_ptr_nonnull(out);
@@ -57,8 +56,7 @@ static uint8_t *gunzip(const struct buf *b, size_t *ret_size)
 
 static uint8_t *unpack(int how, const struct buf *b, size_t *ret_size)
 {
-	return how == COMPRESSION_ZSTD ? unpack_zstd(b, ret_size)
-				       : gunzip(b, ret_size);
+	return how == COMPRESSION_ZSTD ? unpack_zstd(b, ret_size) : gunzip(b, ret_size);
 }
 
 FIXTURE(setup, teardown)
@@ -74,8 +72,7 @@ TESTS(keeps_every_byte, COMPRESSION_N)
 	OK(compressor_init(&c, (enum compression)_i, &b));
 	OK(compressor_add(&c, "head\n", 5));
 	for (size_t at = 0; at < PAYLOAD_BYTES; at += 65536)
-		OK(compressor_add(&c, payload + at,
-				  min_size(65536, PAYLOAD_BYTES - at)));
+		OK(compressor_add(&c, payload + at, min_size(65536, PAYLOAD_BYTES - at)));
 	OK(compressor_add(&c, "", 0));
 	OK(compressor_add(&c, "\n", 1));
 	OK(compressor_finish(&c));

@@ -14,8 +14,7 @@ static uint64_t drain_ns(size_t n, uint64_t each_ns, uint64_t *random)
 	uint64_t sum_ns = 0;
 
 	for (; n > 1; n--)
-		sum_ns += pace_pause_ns(n, (n - 1) * each_ns,
-					random_next(random));
+		sum_ns += pace_pause_ns(n, (n - 1) * each_ns, random_next(random));
 	return sum_ns;
 }
 
@@ -41,9 +40,7 @@ TEST(by_chance)
 	ck_assert_uint_eq(pace_pause_ns(60, span_ns, 0), mean_ns / 2);
 	ck_assert_uint_eq(pace_pause_ns(60, span_ns, mean_ns), mean_ns * 3 / 2);
 	for (int i = 0; i < 10000; i++) {
-		const uint64_t ns =
-			pace_pause_ns(60, span_ns, random_next(&random)) -
-			mean_ns / 2;
+		const uint64_t ns = pace_pause_ns(60, span_ns, random_next(&random)) - mean_ns / 2;
 
 		ck_assert_uint_le(ns, mean_ns);
 		tenths[min_u64(ns * 10 / mean_ns, 9)]++;
@@ -61,8 +58,7 @@ TEST(never_shorter_than_it_may)
 	ck_assert_uint_eq(pace_pause_ns(1, DAY_NS, UINT64_MAX), PACE_LEAST_NS);
 	ck_assert_uint_eq(pace_pause_ns(100, 0, 1), PACE_LEAST_NS);
 	ck_assert_uint_eq(pace_pause_ns(6000, MINUTE_NS, 99), PACE_LEAST_NS);
-	ck_assert_uint_eq(pace_pause_ns(SIZE_MAX, UINT64_MAX, UINT64_MAX),
-			  PACE_LEAST_NS);
+	ck_assert_uint_eq(pace_pause_ns(SIZE_MAX, UINT64_MAX, UINT64_MAX), PACE_LEAST_NS);
 }
 
 TEST(no_longer_than_is_reasonable)
@@ -71,11 +67,9 @@ TEST(no_longer_than_is_reasonable)
 
 	/* Two, a day apart. */
 	for (int i = 0; i < 100; i++)
-		ck_assert_uint_le(
-			pace_pause_ns(2, DAY_NS, random_next(&random)),
-			PACE_EACH_MAX_NS / PACE_TIMES * 3 / 2);
+		ck_assert_uint_le(pace_pause_ns(2, DAY_NS, random_next(&random)),
+				  PACE_EACH_MAX_NS / PACE_TIMES * 3 / 2);
 	ck_assert_uint_le(drain_ns(60, MINUTE_NS, &random), 20 * MINUTE_NS);
 	/* As many as the spool takes. */
-	ck_assert_uint_le(drain_ns(16384, 5 * NS_PER_SEC, &random),
-			  DAY_NS / 4 * 11 / 10);
+	ck_assert_uint_le(drain_ns(16384, 5 * NS_PER_SEC, &random), DAY_NS / 4 * 11 / 10);
 }

@@ -25,8 +25,7 @@ static char *payload;
 static void setup(void)
 {
 	package = (struct package){
-		.event_id = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,
-			     16},
+		.event_id = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16},
 		.sdk_name = "name",
 		.sdk_version = "1.2.3",
 		.platform = "rust",
@@ -37,8 +36,7 @@ static void setup(void)
 	ck_assert_ptr_nonnull(payload);
 	for (size_t i = 0; i < PAYLOAD_BYTES; i++)
 		payload[i] = (char)('a' + i % 17);
-	ck_assert_int_eq(write(package.payload_fd, payload, PAYLOAD_BYTES),
-			 PAYLOAD_BYTES);
+	ck_assert_int_eq(write(package.payload_fd, payload, PAYLOAD_BYTES), PAYLOAD_BYTES);
 }
 
 static void teardown(void)
@@ -92,8 +90,7 @@ TEST(writes_a_transaction_and_its_profile)
 	OK(package_write(&package, fd));
 	OK(lseek(fd, 0, SEEK_SET));
 	OK(buf_read_fd(&b, fd));
-	ck_assert_uint_eq(b.len, strlen(head) + strlen(PROFILE_ITEM) +
-					 PAYLOAD_BYTES + 2);
+	ck_assert_uint_eq(b.len, strlen(head) + strlen(PROFILE_ITEM) + PAYLOAD_BYTES + 2);
 	at = b.data;
 	ck_assert_mem_eq(at, head, strlen(head));
 	at += strlen(head);
@@ -135,8 +132,7 @@ TEST(has_a_report)
 	buf_init(&b, PAYLOAD_BYTES);
 	OK(package_compress(&package, 1767323045000678, &item, &b));
 	text = unpack(&b);
-	assert_envelope(text, strlen(text) - item.len,
-			EVENT_ID SENT_AT SDK ITEM);
+	assert_envelope(text, strlen(text) - item.len, EVENT_ID SENT_AT SDK ITEM);
 	ck_assert_str_eq(text + strlen(text) - item.len, item.text);
 	free(text);
 	/* The same, of one that was kept. */
@@ -146,8 +142,7 @@ TEST(has_a_report)
 	buf_clear(&b);
 	OK(package_stamp(fd, COMPRESSION_GZIP, 1767323045000678, &item, &b));
 	text = unpack(&b);
-	assert_envelope(text, strlen(text) - item.len,
-			EVENT_ID SENT_AT SDK ITEM);
+	assert_envelope(text, strlen(text) - item.len, EVENT_ID SENT_AT SDK ITEM);
 	ck_assert_str_eq(text + strlen(text) - item.len, item.text);
 	free(text);
 	/* Alone. */
@@ -228,16 +223,13 @@ TEST(stamps_what_was_kept)
 	buf_clear(&sent);
 	sent.max = 100;
 	fd = file_of(kept.data, kept.len);
-	ck_assert_int_eq(package_stamp(fd, COMPRESSION_GZIP, 1, NULL, &sent),
-			 -E2BIG);
+	ck_assert_int_eq(package_stamp(fd, COMPRESSION_GZIP, 1, NULL, &sent), -E2BIG);
 	sent.max = PAYLOAD_BYTES;
 	/* Neither shorter, nor longer, nor with another bit. */
 	OK(ftruncate(fd, (off_t)kept.len - 1));
-	ck_assert_int_eq(package_stamp(fd, COMPRESSION_GZIP, 1, NULL, &sent),
-			 -EBADMSG);
+	ck_assert_int_eq(package_stamp(fd, COMPRESSION_GZIP, 1, NULL, &sent), -EBADMSG);
 	OK(ftruncate(fd, (off_t)kept.len + 1));
-	ck_assert_int_eq(package_stamp(fd, COMPRESSION_GZIP, 1, NULL, &sent),
-			 -EBADMSG);
+	ck_assert_int_eq(package_stamp(fd, COMPRESSION_GZIP, 1, NULL, &sent), -EBADMSG);
 	close_fd(&fd);
 	for (size_t i = 0; i < kept.len; i += kept.len / 100) {
 		/* Of its header, flags and the time have no checksum. */
@@ -245,9 +237,7 @@ TEST(stamps_what_was_kept)
 			continue;
 		kept.data[i] ^= 16;
 		fd = file_of(kept.data, kept.len);
-		ck_assert_int_eq(
-			package_stamp(fd, COMPRESSION_GZIP, 1, NULL, &sent),
-			-EBADMSG);
+		ck_assert_int_eq(package_stamp(fd, COMPRESSION_GZIP, 1, NULL, &sent), -EBADMSG);
 		close_fd(&fd);
 		kept.data[i] ^= 16;
 	}
@@ -260,9 +250,8 @@ TEST(stamps_what_was_kept)
 TEST(stamps_nothing_else)
 {
 	static char line[2 * ENVELOPE_HEADER_SIZE];
-	static const char *const others[] = {
-		"",	 "\n", "{}\n",
-		"[1]\n", line, "{\"event_id\":\"1\",\"sdk\":{}}\n"};
+	static const char *const others[] = {"",      "\n", "{}\n",
+					     "[1]\n", line, "{\"event_id\":\"1\",\"sdk\":{}}\n"};
 	struct buf kept, sent;
 	struct gzip g;
 	int fd;
@@ -276,15 +265,12 @@ TEST(stamps_nothing_else)
 		OK(gzip_finish(&g));
 		gzip_fini(&g);
 		fd = file_of(kept.data, kept.len);
-		ck_assert_int_eq(
-			package_stamp(fd, COMPRESSION_GZIP, 1, NULL, &sent),
-			-EBADMSG);
+		ck_assert_int_eq(package_stamp(fd, COMPRESSION_GZIP, 1, NULL, &sent), -EBADMSG);
 		close_fd(&fd);
 		buf_fini(&kept);
 		buf_fini(&sent);
 	}
-	ck_assert_int_eq(package_stamp(-1, COMPRESSION_GZIP, 1, NULL, &sent),
-			 -EBADF);
+	ck_assert_int_eq(package_stamp(-1, COMPRESSION_GZIP, 1, NULL, &sent), -EBADF);
 }
 
 /* One that is kept, of so many bytes: of a disk that somebody has written to.
@@ -324,8 +310,7 @@ TEST(unpacks_no_more_than_an_envelope)
 	close_fd(&fd);
 	fd = kept_of(PACKAGE_UNPACKED_MAX + 1);
 	buf_clear(&sent);
-	ck_assert_int_eq(package_stamp(fd, COMPRESSION_ZSTD, 1, NULL, &sent),
-			 -EFBIG);
+	ck_assert_int_eq(package_stamp(fd, COMPRESSION_ZSTD, 1, NULL, &sent), -EFBIG);
 	close_fd(&fd);
 	buf_fini(&sent);
 }

@@ -27,11 +27,10 @@ TEST(is_an_item)
 {
 	reports_count(&reports, ENVELOPE_CHUNK, CLIENT_REPORT_SEND_ERROR, 1);
 	take(START_NS);
-	ck_assert_str_eq(item.text,
-			 "{\"type\":\"client_report\",\"length\":100}\n"
-			 "{\"timestamp\":5,\"discarded_events\":["
-			 "{\"reason\":\"send_error\","
-			 "\"category\":\"profile_chunk\",\"quantity\":1}]}\n");
+	ck_assert_str_eq(item.text, "{\"type\":\"client_report\",\"length\":100}\n"
+				    "{\"timestamp\":5,\"discarded_events\":["
+				    "{\"reason\":\"send_error\","
+				    "\"category\":\"profile_chunk\",\"quantity\":1}]}\n");
 }
 
 TEST(is_due_when_something_was_lost)
@@ -41,10 +40,8 @@ TEST(is_due_when_something_was_lost)
 	ck_assert_uint_eq(reports_alone_ns(&reports), UINT64_MAX);
 	reports_count(&reports, ENVELOPE_CHUNK, CLIENT_REPORT_SEND_ERROR, 1);
 	ck_assert(reports_any(&reports));
-	ck_assert_uint_eq(reports_ride_ns(&reports),
-			  START_NS + 30 * NS_PER_SEC);
-	ck_assert_uint_eq(reports_alone_ns(&reports),
-			  START_NS + 60 * NS_PER_SEC);
+	ck_assert_uint_eq(reports_ride_ns(&reports), START_NS + 30 * NS_PER_SEC);
+	ck_assert_uint_eq(reports_alone_ns(&reports), START_NS + 60 * NS_PER_SEC);
 }
 
 TEST(is_told_once)
@@ -56,8 +53,7 @@ TEST(is_told_once)
 	reports_count(&reports, ENVELOPE_CHUNK, CLIENT_REPORT_NETWORK_ERROR, 1);
 	ck_assert(!reports_any(&reports));
 	reports_arrived(&reports);
-	ck_assert_uint_eq(reports_ride_ns(&reports),
-			  START_NS + 31 * NS_PER_SEC);
+	ck_assert_uint_eq(reports_ride_ns(&reports), START_NS + 31 * NS_PER_SEC);
 	take(START_NS + 40 * NS_PER_SEC);
 	HAS(item.text, "network_error");
 	LACKS(item.text, "send_error");
@@ -76,8 +72,7 @@ TEST(comes_back_if_it_does_not_arrive)
 	reports_count(&reports, ENVELOPE_V1, CLIENT_REPORT_SEND_ERROR, 5);
 	reports_failed(&reports);
 	/* Not at once. */
-	ck_assert_uint_eq(reports_alone_ns(&reports),
-			  START_NS + 61 * NS_PER_SEC);
+	ck_assert_uint_eq(reports_alone_ns(&reports), START_NS + 61 * NS_PER_SEC);
 	take(START_NS + 61 * NS_PER_SEC);
 	HAS(item.text, "\"quantity\":7}");
 	reports_failed(&reports);

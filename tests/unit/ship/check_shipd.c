@@ -88,8 +88,7 @@ static void exec_ship(int fd, const char *argument)
 	_exit(127);
 }
 
-static void send_message(const void *m, size_t size, const int *fds,
-			 size_t n_fds)
+static void send_message(const void *m, size_t size, const int *fds, size_t n_fds)
 {
 	OK(ipc_send(ship_fd, m, size, fds, n_fds));
 }
@@ -167,16 +166,15 @@ static void wait_ship(int expected)
 	OK(lseek(log_fd, 0, SEEK_SET));
 	OK(buf_read_fd(&log_text, log_fd));
 	close_fd(&log_fd);
-	ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == expected,
-		      "status %#x, log: %s", (unsigned int)status,
-		      buf_string(&log_text));
+	ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == expected, "status %#x, log: %s",
+		      (unsigned int)status, buf_string(&log_text));
 	LACKS(buf_string(&log_text), KEY);
 }
 
 static void assert_logged(const char *text)
 {
-	ck_assert_msg(strstr(buf_string(&log_text), text) != NULL,
-		      "no \"%s\" in: %s", text, buf_string(&log_text));
+	ck_assert_msg(strstr(buf_string(&log_text), text) != NULL, "no \"%s\" in: %s", text,
+		      buf_string(&log_text));
 }
 
 static void setup(void)
@@ -218,8 +216,7 @@ static int make_payload(const char *text, int seals)
 
 #define SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 
-static struct msg_envelope make_envelope(uint64_t seq, bool to_file,
-					 bool to_server)
+static struct msg_envelope make_envelope(uint64_t seq, bool to_file, bool to_server)
 {
 	return (struct msg_envelope){
 		.h = MSG_HEADER(MSG_ENVELOPE),
@@ -433,16 +430,14 @@ TEST(looks_up_names)
 /* A server that never accepts: the connection stands in its queue. */
 static int stall(char dsn[static 64])
 {
-	struct sockaddr_in a = {.sin_family = AF_INET,
-				.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	socklen_t len = sizeof(a);
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	OK(bind(fd, (struct sockaddr *)&a, len));
 	OK(listen(fd, 8));
 	OK(getsockname(fd, (struct sockaddr *)&a, &len));
-	(void)snprintf(dsn, 64, "http://" KEY "@127.0.0.1:%d/1",
-		       ntohs(a.sin_port));
+	(void)snprintf(dsn, 64, "http://" KEY "@127.0.0.1:%d/1", ntohs(a.sin_port));
 	return fd;
 }
 
@@ -524,11 +519,9 @@ static char *item_of_request(size_t n, const char *type)
 	at = strchr(text, '\n') + 1;
 	while (found == NULL && at < text + size) {
 		json_t *item = parse_line(&at);
-		size_t length = (size_t)json_integer_value(
-			json_object_get(item, "length"));
+		size_t length = (size_t)json_integer_value(json_object_get(item, "length"));
 
-		if (strcmp(json_string_value(json_object_get(item, "type")),
-			   type) == 0)
+		if (strcmp(json_string_value(json_object_get(item, "type")), type) == 0)
 			found = strndup(at, length);
 		at += length + 1;
 		json_decref(item);
@@ -548,8 +541,8 @@ static void assert_reported(size_t n, const char *reason, int quantity)
 	report = json_loads(text, 0, NULL);
 	ck_assert(json_is_integer(json_object_get(report, "timestamp")));
 	events = json_object_get(report, "discarded_events");
-	expected = json_pack("[{s:s, s:s, s:i}]", "reason", reason, "category",
-			     "profile_chunk", "quantity", quantity);
+	expected = json_pack("[{s:s, s:s, s:i}]", "reason", reason, "category", "profile_chunk",
+			     "quantity", quantity);
 	ck_assert_msg(json_equal(events, expected), "%s", text);
 	json_decref(expected);
 	json_decref(report);
@@ -671,9 +664,8 @@ static void break_envelope(enum rule rule)
 	const bool for_file = rule >= RULE_FILE_NONE && rule <= RULE_FILE_LARGE;
 	struct msg_envelope m = make_envelope(2, for_file, true);
 	int fds[] = {make_payload(PAYLOAD, SEALS), STDERR_FILENO,
-		     make_payload(FILE_PAYLOAD, rule == RULE_FILE_NOT_SEALED
-							? SEALS & ~F_SEAL_WRITE
-							: SEALS)};
+		     make_payload(FILE_PAYLOAD,
+				  rule == RULE_FILE_NOT_SEALED ? SEALS & ~F_SEAL_WRITE : SEALS)};
 	size_t size = sizeof(m);
 	size_t n_fds = for_file ? 3 : 1;
 
@@ -708,13 +700,11 @@ static void break_envelope(enum rule rule)
 	else if (rule == RULE_FILE_SIZE)
 		m.file_size++;
 
-	if (rule == RULE_EMPTY || rule == RULE_NOT_SEALED ||
-	    rule == RULE_LARGE) {
+	if (rule == RULE_EMPTY || rule == RULE_NOT_SEALED || rule == RULE_LARGE) {
 		close_fd(&fds[0]);
-		fds[0] = make_payload(rule == RULE_EMPTY ? "" : PAYLOAD,
-				      rule == RULE_NOT_SEALED
-					      ? SEALS & ~F_SEAL_GROW
-					      : F_SEAL_WRITE);
+		fds[0] =
+			make_payload(rule == RULE_EMPTY ? "" : PAYLOAD,
+				     rule == RULE_NOT_SEALED ? SEALS & ~F_SEAL_GROW : F_SEAL_WRITE);
 	}
 	if (rule == RULE_EMPTY)
 		m.size = 0;
@@ -788,6 +778,5 @@ TEST(tells_its_version)
 {
 	exec_ship(-1, "--version");
 	wait_ship(0);
-	ck_assert_str_eq(buf_string(&log_text),
-			 "sentry-profd-ship " SENTRY_PROFD_VERSION "\n");
+	ck_assert_str_eq(buf_string(&log_text), "sentry-profd-ship " SENTRY_PROFD_VERSION "\n");
 }

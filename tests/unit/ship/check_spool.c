@@ -33,8 +33,7 @@ static struct spool *spool;
 static unsigned int events[EVENTS];
 static char last_name[NAME_MAX + 1];
 
-static void on_event(void *ctx, enum spool_event event, const char *name,
-		     int error)
+static void on_event(void *ctx, enum spool_event event, const char *name, int error)
 {
 	ck_assert_ptr_eq(ctx, &spool);
 	ck_assert_int_ge(error, 0);
@@ -73,8 +72,7 @@ static unsigned int each_name(void (*what)(const char *name))
 
 	ck_assert_ptr_nonnull(names);
 	while ((entry = readdir(names)) != NULL) {
-		if (strcmp(entry->d_name, ".") == 0 ||
-		    strcmp(entry->d_name, "..") == 0)
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
 			continue;
 		n++;
 		if (what != NULL)
@@ -101,8 +99,8 @@ static const struct spool_entry *oldest(uint64_t dsn)
 	return spool_oldest(spool, dsn, ENVELOPE_CHUNK);
 }
 
-static int add_kind(enum envelope_kind kind, unsigned int n, uint64_t dsn,
-		    size_t size, uint64_t now_ms)
+static int add_kind(enum envelope_kind kind, unsigned int n, uint64_t dsn, size_t size,
+		    uint64_t now_ms)
 {
 	uint8_t id[SPOOL_ID_BYTES] = {(uint8_t)n};
 	char bytes[2 * BYTES];
@@ -165,8 +163,7 @@ TEST(two_kinds)
 	struct spool_entry e;
 
 	for (unsigned int n = 0; n < 4; n++)
-		OK(add_kind(n % 2 == 0 ? ENVELOPE_CHUNK : ENVELOPE_V1, n, MINE,
-			    1, NOW_MS + n));
+		OK(add_kind(n % 2 == 0 ? ENVELOPE_CHUNK : ENVELOPE_V1, n, MINE, 1, NOW_MS + n));
 	open_at(NOW_MS + 4);
 	ck_assert_uint_eq(events[SPOOL_SET_ASIDE], 0);
 	ck_assert_uint_eq(spool_count(spool), 4);
@@ -377,8 +374,8 @@ TEST(entries_that_are_not_right)
 /* Nothing is left of what cannot be written. */
 TEST(a_directory_that_takes_nothing)
 {
-	const struct spool_options nowhere = {
-		.dir_fd = -1, .limits = {.bytes = BYTES, .count = COUNT}};
+	const struct spool_options nowhere = {.dir_fd = -1,
+					      .limits = {.bytes = BYTES, .count = COUNT}};
 	struct spool *none = NULL;
 
 	ck_assert_int_eq(spool_new(&none, &nowhere, NOW_MS), -EBADF);
@@ -417,9 +414,7 @@ static long next_call(pid_t child)
 		ck_assert_int_eq(waitpid(child, &status, 0), child);
 		if (!WIFSTOPPED(status))
 			return -1;
-		ck_assert_int_gt(ptrace(PTRACE_GET_SYSCALL_INFO, child,
-					sizeof(info), &info),
-				 0);
+		ck_assert_int_gt(ptrace(PTRACE_GET_SYSCALL_INFO, child, sizeof(info), &info), 0);
 		if (info.op == PTRACE_SYSCALL_INFO_ENTRY)
 			return (long)info.entry.nr;
 	}
@@ -440,15 +435,14 @@ static pid_t begin_fill(struct progress *p)
 	ck_assert_int_eq(waitpid(child, &status, 0), child);
 	ck_assert(WIFSTOPPED(status));
 	/* Without it a call's stop is not known as such. */
-	OK(ptrace(PTRACE_SETOPTIONS, child, NULL,
-		  PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL));
+	OK(ptrace(PTRACE_SETOPTIONS, child, NULL, PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL));
 	return child;
 }
 
 static struct progress *shared_progress(void)
 {
-	struct progress *p = mmap(NULL, sizeof(*p), PROT_READ | PROT_WRITE,
-				  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct progress *p =
+		mmap(NULL, sizeof(*p), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	ck_assert_ptr_ne(p, MAP_FAILED);
 	return p;

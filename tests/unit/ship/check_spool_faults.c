@@ -42,8 +42,7 @@ static int dir;
 static struct progress *progress;
 static unsigned int told;
 
-static void on_event(void *ctx, enum spool_event event, const char *name,
-		     int error)
+static void on_event(void *ctx, enum spool_event event, const char *name, int error)
 {
 	(void)ctx;
 	(void)event;
@@ -71,8 +70,8 @@ static void set_up(void)
 	path = suite_directory();
 	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	ck_assert_int_ge(dir, 0);
-	progress = mmap(NULL, sizeof(*progress), PROT_READ | PROT_WRITE,
-			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	progress = mmap(NULL, sizeof(*progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+			-1, 0);
 	ck_assert_ptr_ne(progress, MAP_FAILED);
 }
 
@@ -102,8 +101,7 @@ static int install_filter(void)
 	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1), \
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF)
 	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-			 offsetof(struct seccomp_data, nr)),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
 		WATCH(SYS_openat),
 		WATCH(SYS_write),
 		WATCH(SYS_fsync),
@@ -111,13 +109,12 @@ static int install_filter(void)
 		WATCH(SYS_unlinkat),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
-	const struct sock_fprog program = {.len = array_size(code),
-					   .filter = code};
+	const struct sock_fprog program = {.len = array_size(code), .filter = code};
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return -1;
-	return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
-			    SECCOMP_FILTER_FLAG_NEW_LISTENER, &program);
+	return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER,
+			    &program);
 }
 
 static void fill_and_empty(struct spool *s, struct progress *p)
@@ -129,8 +126,7 @@ static void fill_and_empty(struct spool *s, struct progress *p)
 		int r;
 
 		memset(bytes, 'a' + n, sizeof(bytes));
-		r = spool_add(s, id, MINE, ENVELOPE_CHUNK, bytes, sizeof(bytes),
-			      NOW_MS);
+		r = spool_add(s, id, MINE, ENVELOPE_CHUNK, bytes, sizeof(bytes), NOW_MS);
 		p->added[n] = r == 0;
 		p->others = p->others || (r != 0 && r != -ENOSPC);
 	}
@@ -148,8 +144,7 @@ static void fail_here(struct spool *s, int socket)
 	int listener = install_filter();
 
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (listener < 0 ||
-	    ipc_send(socket, &here, sizeof(here), &listener, 1) < 0)
+	if (listener < 0 || ipc_send(socket, &here, sizeof(here), &listener, 1) < 0)
 		_exit(1);
 	close_fd(&listener);
 	(void)!ipc_recv(socket, &end);
@@ -194,8 +189,7 @@ static long fail_at(unsigned int n, pid_t child, int listener)
 	long failed = -1;
 	int status;
 
-	for (unsigned int i = 1; poll(&p, 1, -1) == 1 && p.revents & POLLIN;
-	     i++) {
+	for (unsigned int i = 1; poll(&p, 1, -1) == 1 && p.revents & POLLIN; i++) {
 		struct seccomp_notif call = {0};
 		struct seccomp_notif_resp answer = {0};
 

@@ -16,13 +16,12 @@
 
 #define CLIENT "sentry.native.profd/0.1.0"
 
-static const char envelope[] =
-	"{\"event_id\":\"00112233445566778899aabbccddeeff\","
-	"\"sent_at\":\"2026-01-02T03:04:05.000678Z\","
-	"\"sdk\":{\"name\":\"sentry.native.profd\",\"version\":\"0.1.0\"}}\n"
-	"{\"type\":\"profile_chunk\",\"platform\":\"rust\",\"length\":19,"
-	"\"content_type\":\"application/json\"}\n"
-	"{\"platform\":\"rust\"}\n";
+static const char envelope[] = "{\"event_id\":\"00112233445566778899aabbccddeeff\","
+			       "\"sent_at\":\"2026-01-02T03:04:05.000678Z\","
+			       "\"sdk\":{\"name\":\"sentry.native.profd\",\"version\":\"0.1.0\"}}\n"
+			       "{\"type\":\"profile_chunk\",\"platform\":\"rust\",\"length\":19,"
+			       "\"content_type\":\"application/json\"}\n"
+			       "{\"platform\":\"rust\"}\n";
 
 static struct server server;
 static struct transport *transport;
@@ -147,12 +146,10 @@ TEST(sends_and_keeps_the_connection)
 	second = server_request(&server, 1);
 	ck_assert_ptr_nonnull(first);
 	ck_assert_ptr_nonnull(second);
-	ck_assert_uint_eq(json_array_size(json_object_get(first, "problems")),
-			  0);
+	ck_assert_uint_eq(json_array_size(json_object_get(first, "problems")), 0);
 	ck_assert(json_equal(json_object_get(first, "connection"),
 			     json_object_get(second, "connection")));
-	ck_assert_str_eq(json_string_value(json_object_get(first, "path")),
-			 "/api/42/envelope/");
+	ck_assert_str_eq(json_string_value(json_object_get(first, "path")), "/api/42/envelope/");
 	data = server_read_file(&server, "0001.envelope", &size);
 	ck_assert_uint_eq(size, sizeof(envelope) - 1);
 	ck_assert_str_eq(data, envelope);
@@ -175,11 +172,8 @@ TEST(does_not_ask_before_a_large_body)
 	/* Not gzip. */
 	assert_status(400);
 	request = server_request(&server, 0);
-	ck_assert_uint_eq(json_array_size(json_object_get(request, "problems")),
-			  1);
-	ck_assert_int_eq(
-		json_integer_value(json_object_get(request, "compressed_size")),
-		3000000);
+	ck_assert_uint_eq(json_array_size(json_object_get(request, "problems")), 1);
+	ck_assert_int_eq(json_integer_value(json_object_get(request, "compressed_size")), 3000000);
 	json_decref(request);
 }
 
@@ -241,8 +235,8 @@ TEST(takes_a_status_without_its_body)
 	char script[100 * 1024];
 	int n;
 
-	n = snprintf(script, sizeof(script),
-		     "{\"do\": \"truncate\"}\n{\"body\": \"%090000d\"}\n", 0);
+	n = snprintf(script, sizeof(script), "{\"do\": \"truncate\"}\n{\"body\": \"%090000d\"}\n",
+		     0);
 	ck_assert_int_lt(n, (int)sizeof(script));
 	start(script, plain);
 	assert_status(200);
@@ -281,8 +275,7 @@ TEST(gives_up_a_stall)
 
 TEST(reports_a_refused_connection)
 {
-	struct sockaddr_in a = {.sin_family = AF_INET,
-				.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	socklen_t len = sizeof(a);
 	char dsn[64];
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -290,8 +283,7 @@ TEST(reports_a_refused_connection)
 	/* Bound and not listening: nobody else can have the port. */
 	OK(bind(fd, (struct sockaddr *)&a, len));
 	OK(getsockname(fd, (struct sockaddr *)&a, &len));
-	(void)snprintf(dsn, sizeof(dsn), "https://key@127.0.0.1:%d/1",
-		       ntohs(a.sin_port));
+	(void)snprintf(dsn, sizeof(dsn), "https://key@127.0.0.1:%d/1", ntohs(a.sin_port));
 	open_transport(dsn, "", NEVER_MS);
 	assert_none("connect");
 	close_fd(&fd);
@@ -363,8 +355,7 @@ TEST_IF(trusts_the_system_s_authorities_too, getuid() == 0)
 
 TEST(refuses_another_host_name)
 {
-	static const char *const elsewhere[] = {"--tls", "--name",
-						"example.org", NULL};
+	static const char *const elsewhere[] = {"--tls", "--name", "example.org", NULL};
 
 	start(NULL, elsewhere);
 	assert_none("subject name");
@@ -376,8 +367,7 @@ TEST(uses_the_proxy_of_the_environment)
 	json_t *request;
 
 	server_start(&server, NULL, plain);
-	(void)snprintf(proxy, sizeof(proxy), "http://127.0.0.1:%d",
-		       server.port);
+	(void)snprintf(proxy, sizeof(proxy), "http://127.0.0.1:%d", server.port);
 	setenv("http_proxy", proxy, 1);
 	open_transport("http://0123456789abcdef0123456789abcdef@"
 		       "sentry.invalid/42",
@@ -407,8 +397,7 @@ TEST(takes_no_answer_from_a_proxy)
 
 	/* It knows no CONNECT: 501. */
 	server_start(&server, NULL, plain);
-	(void)snprintf(proxy, sizeof(proxy), "http://127.0.0.1:%d",
-		       server.port);
+	(void)snprintf(proxy, sizeof(proxy), "http://127.0.0.1:%d", server.port);
 	setenv("https_proxy", proxy, 1);
 	open_transport("https://key@sentry.invalid/42", "", NEVER_MS);
 	assert_none("tunnel");

@@ -29,8 +29,7 @@ struct server {
 	int port;
 };
 
-static inline void server_write_file(const struct server *s, const char *name,
-				     const char *text)
+static inline void server_write_file(const struct server *s, const char *name, const char *text)
 {
 	char path[64];
 	FILE *f;
@@ -42,11 +41,10 @@ static inline void server_write_file(const struct server *s, const char *name,
 	OK(fclose(f));
 }
 
-static inline void server_exec(const struct server *s, const char *script,
-			       const char *const *more, int in, int out)
+static inline void server_exec(const struct server *s, const char *script, const char *const *more,
+			       int in, int out)
 {
-	const char *argv[6 + SERVER_ARGS_MAX] = {SERVER_PROGRAM, "--stdin",
-						 "--dir", s->dir};
+	const char *argv[6 + SERVER_ARGS_MAX] = {SERVER_PROGRAM, "--stdin", "--dir", s->dir};
 	char path[64];
 	size_t n = 4;
 
@@ -64,8 +62,7 @@ static inline void server_exec(const struct server *s, const char *script,
 }
 
 /* script: lines for --script, or NULL; more: further arguments, then NULL. */
-static inline void server_start(struct server *s, const char *script,
-				const char *const *more)
+static inline void server_start(struct server *s, const char *script, const char *const *more)
 {
 	char line[1024];
 	int in[2], out[2];
@@ -92,12 +89,10 @@ static inline void server_start(struct server *s, const char *script,
 	/* To the line's end: the server may not find its output closed. */
 	f = fdopen(out[0], "r");
 	ck_assert_ptr_nonnull(f);
-	said = fgets(line, sizeof(line), f) == NULL ? NULL
-						    : json_loads(line, 0, NULL);
+	said = fgets(line, sizeof(line), f) == NULL ? NULL : json_loads(line, 0, NULL);
 	(void)fclose(f);
 	ck_assert_msg(said != NULL, "%s did not start", SERVER_PROGRAM);
-	OK(json_unpack(said, "{s:i, s:s, s?s}", "port", &s->port, "dsn", &dsn,
-		       "ca", &ca));
+	OK(json_unpack(said, "{s:i, s:s, s?s}", "port", &s->port, "dsn", &dsn, "ca", &ca));
 	(void)snprintf(s->dsn, sizeof(s->dsn), "%s", dsn);
 	if (ca != NULL)
 		(void)snprintf(s->ca, sizeof(s->ca), "%s", ca);
@@ -124,8 +119,7 @@ static inline json_t *server_request(const struct server *s, size_t n)
 }
 
 /* A file of the server's directory; to be freed. */
-static inline char *server_read_file(const struct server *s, const char *name,
-				     size_t *ret_size)
+static inline char *server_read_file(const struct server *s, const char *name, size_t *ret_size)
 {
 	char path[64];
 	char *data;
@@ -147,8 +141,7 @@ static inline char *server_read_file(const struct server *s, const char *name,
 	return data;
 }
 
-static inline int server_remove(const char *path, const struct stat *st,
-				int kind, struct FTW *ftw)
+static inline int server_remove(const char *path, const struct stat *st, int kind, struct FTW *ftw)
 {
 	(void)st;
 	(void)kind;

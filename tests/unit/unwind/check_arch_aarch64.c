@@ -11,12 +11,10 @@ TEST(test_return_address)
 {
 	/* As paciasp has left it, of a program at 0x400000, and one that is
 	 * PIE. */
-	ck_assert_uint_eq(cpu_return_address(UINT64_C(0x0054000000400334)),
-			  0x400334);
+	ck_assert_uint_eq(cpu_return_address(UINT64_C(0x0054000000400334)), 0x400334);
 	ck_assert_uint_eq(cpu_return_address(UINT64_C(0xff5caaaae8f01234)),
 			  UINT64_C(0xaaaae8f01234));
-	ck_assert_uint_eq(cpu_return_address(UINT64_C(0xffff87654320)),
-			  UINT64_C(0xffff87654320));
+	ck_assert_uint_eq(cpu_return_address(UINT64_C(0xffff87654320)), UINT64_C(0xffff87654320));
 }
 
 TEST(test_call_before)
@@ -44,15 +42,11 @@ TEST(test_call_before)
 	for (size_t i = 0; i < array_size(cases); i++) {
 		int32_t displacement = 0;
 
-		ck_assert_int_eq(
-			cpu_call_before((const uint8_t *)&cases[i].code, 4,
-					&displacement),
-			cases[i].call);
+		ck_assert_int_eq(cpu_call_before((const uint8_t *)&cases[i].code, 4, &displacement),
+				 cases[i].call);
 		ck_assert_int_eq(displacement, cases[i].displacement);
-		ck_assert_int_eq(
-			cpu_call_before((const uint8_t *)&cases[i].code, 3,
-					&displacement),
-			CPU_CALL_NONE);
+		ck_assert_int_eq(cpu_call_before((const uint8_t *)&cases[i].code, 3, &displacement),
+				 CPU_CALL_NONE);
 	}
 }
 
@@ -87,13 +81,11 @@ TEST(test_frame_varies)
 		uint32_t code[2];
 		bool varies;
 	} cases[] = {
-		{{0xd503201f, 0xcb2063ff}, true}, /* nop; sub sp,sp,x0 */
-		{{0x9100013f, 0xd503201f}, true}, /* mov sp,x9 */
-		{{0x927bed3f, 0xd503201f}, true}, /* and sp,x9,#-32 */
-		{{0xd10083ff, 0x910003bf},
-		 false}, /* sub sp,sp,#32; mov sp,x29 */
-		{{0x910003fd, 0xcb000021},
-		 false}, /* mov x29,sp; sub x1,x1,x0 */
+		{{0xd503201f, 0xcb2063ff}, true},  /* nop; sub sp,sp,x0 */
+		{{0x9100013f, 0xd503201f}, true},  /* mov sp,x9 */
+		{{0x927bed3f, 0xd503201f}, true},  /* and sp,x9,#-32 */
+		{{0xd10083ff, 0x910003bf}, false}, /* sub sp,sp,#32; mov sp,x29 */
+		{{0x910003fd, 0xcb000021}, false}, /* mov x29,sp; sub x1,x1,x0 */
 	};
 
 	for (size_t i = 0; i < array_size(cases); i++) {

@@ -32,9 +32,9 @@ TESTS(test_call, array_size(calls))
 {
 	int32_t displacement = 0;
 
-	ck_assert_int_eq(cpu_call_before((const uint8_t *)calls[_i].bytes,
-					 calls[_i].n, &displacement),
-			 calls[_i].call);
+	ck_assert_int_eq(
+		cpu_call_before((const uint8_t *)calls[_i].bytes, calls[_i].n, &displacement),
+		calls[_i].call);
 	ck_assert_int_eq(displacement, calls[_i].displacement);
 }
 
@@ -46,8 +46,7 @@ static const struct {
 } prologues[] = {
 	{"\x55\x48\x89\xe5\x90", 5, true, 0},
 	{"\xf3\x0f\x1e\xfa\x55\x48\x89\xe5\x48\x83\xec\x20", 12, true, 32},
-	{"\x55\x48\x89\xe5\x41\x57\x41\x54\x53\x48\x81\xec\0\1\0\0", 16, true,
-	 24 + 256},
+	{"\x55\x48\x89\xe5\x41\x57\x41\x54\x53\x48\x81\xec\0\1\0\0", 16, true, 24 + 256},
 	{"\x55\x48\x89\xe5\x53", 5, true, 8},
 	{"\x55\x48\x89\xe5\x41", 5, true, 0},
 	{"\x55\x48\x89\xe5\x48\x81\xec\0\1\0", 10, true, 0}, /* cut off */
@@ -64,9 +63,9 @@ TESTS(test_frame_size, array_size(prologues))
 {
 	uint32_t size = 0;
 
-	ck_assert_int_eq(cpu_frame_size((const uint8_t *)prologues[_i].bytes,
-					prologues[_i].n, &size),
-			 prologues[_i].ok);
+	ck_assert_int_eq(
+		cpu_frame_size((const uint8_t *)prologues[_i].bytes, prologues[_i].n, &size),
+		prologues[_i].ok);
 	ck_assert_uint_eq(size, prologues[_i].size);
 }
 
@@ -96,14 +95,13 @@ static const struct {
 
 TESTS(test_frame_varies, array_size(frames))
 {
-	ck_assert(cpu_frame_varies((const uint8_t *)frames[_i].bytes,
-				   frames[_i].n) == frames[_i].varies);
+	ck_assert(cpu_frame_varies((const uint8_t *)frames[_i].bytes, frames[_i].n) ==
+		  frames[_i].varies);
 }
 
 TEST(test_others)
 {
-	const uint8_t *sigreturn =
-		(const uint8_t *)"\x48\xc7\xc0\x0f\0\0\0\x0f\x05";
+	const uint8_t *sigreturn = (const uint8_t *)"\x48\xc7\xc0\x0f\0\0\0\x0f\x05";
 	const uint8_t *jump = (const uint8_t *)"\x90\xe9\x0a\0\0\0\x0f\x84"
 					       "\x14\0\0\0";
 
@@ -149,15 +147,13 @@ TESTS(test_never_returns, array_size(lasts))
 }
 
 /* glibc's clone3 and clone, musl's, behind the system call. */
-static const char clone3[] =
-	"\x48\x85\xc0\x7c\x18\x74\x01\xc3\x31\xed\x48\x83"
-	"\xe4\xf0\x4c\x89\xc7\xff\xd2\x48\x89\xc7\xb8\x3c\0"
-	"\0\0\x0f\x05";
+static const char clone3[] = "\x48\x85\xc0\x7c\x18\x74\x01\xc3\x31\xed\x48\x83"
+			     "\xe4\xf0\x4c\x89\xc7\xff\xd2\x48\x89\xc7\xb8\x3c\0"
+			     "\0\0\x0f\x05";
 static const char clone[] = "\x48\x85\xc0\x7c\x13\x74\x01\xc3\x31\xed\x58\x5f"
 			    "\xff\xd0\x48\x89\xc7\xb8\x3c\0\0\0\x0f\x05";
-static const char musl[] =
-	"\x85\xc0\x75\x11\x31\xed\x5f\x41\xff\xd1\x89\xc7\x31"
-	"\xc0\xb0\x3c\x0f\x05\xf4\xc3";
+static const char musl[] = "\x85\xc0\x75\x11\x31\xed\x5f\x41\xff\xd1\x89\xc7\x31"
+			   "\xc0\xb0\x3c\x0f\x05\xf4\xc3";
 
 static const struct {
 	const char *bytes;
@@ -180,8 +176,7 @@ static const struct {
 	{musl, sizeof(musl) - 1, 7, true},
 	{musl, sizeof(musl) - 1, sizeof(musl) - 2, false},
 	/* test; jne: the way back of another system call; call *%rdx; ret */
-	{"\x31\xed\x85\xc0\x75\x02\x5b\xc3\xff\xd2\xb8\x3c\0\0\0\x0f\x05", 17,
-	 0, false},
+	{"\x31\xed\x85\xc0\x75\x02\x5b\xc3\xff\xd2\xb8\x3c\0\0\0\x0f\x05", 17, 0, false},
 	{"\x31\xed\xff\xd2\xc3\xb8\x3c\0\0\0\x0f\x05", 12, 0, false},
 	/* a direct call; another system call; a jump back, or too far */
 	{"\x31\xed\xe8\0\0\0\0\xb8\x3c\0\0\0\x0f\x05", 14, 0, false},
@@ -199,8 +194,6 @@ TESTS(test_is_birth, array_size(births))
 	const uint8_t *code = (const uint8_t *)births[_i].bytes;
 	const size_t before = min_size(births[_i].from, CPU_BIRTH_BEFORE);
 
-	ck_assert(cpu_is_birth(code + births[_i].from - before, before,
-			       code + births[_i].from,
-			       births[_i].n - births[_i].from) ==
-		  births[_i].expected);
+	ck_assert(cpu_is_birth(code + births[_i].from - before, before, code + births[_i].from,
+			       births[_i].n - births[_i].from) == births[_i].expected);
 }

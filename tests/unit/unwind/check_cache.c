@@ -55,8 +55,7 @@ static void make_file(int *fd)
 	out = fdopen(copy, "w");
 	ck_assert_ptr_nonnull(out);
 	for (unsigned int i = 0; i < LINES; i++)
-		ck_assert_int_gt(fprintf(out,
-					 "%x 8 a_function_of_this_name_%u\n",
+		ck_assert_int_gt(fprintf(out, "%x 8 a_function_of_this_name_%u\n",
 					 (unsigned int)CODE + 8 * i, i),
 				 0);
 	OK(fclose(out));
@@ -97,8 +96,7 @@ TEST(perf_maps_are_in_the_budget)
 		ck_assert_uint_le(cache_bytes(cache), cache->options.max_bytes);
 	}
 	for (size_t i = 0; i < SPACES; i++)
-		ck_assert_int_eq(perf_map_bytes(&spaces[i]->perf_map) > 0,
-				 i >= SPACES - 3);
+		ck_assert_int_eq(perf_map_bytes(&spaces[i]->perf_map) > 0, i >= SPACES - 3);
 	for (size_t i = 0; i < SPACES; i++) {
 		expect_name(spaces[i]);
 		ck_assert_uint_le(cache_bytes(cache), cache->options.max_bytes);
@@ -153,8 +151,7 @@ TEST(many_of_one_program)
 			const char *name;
 			uint64_t offset;
 
-			(void)!unwind_symbol_at(spaces[i],
-						stack.frames[k].addr - 1, &name,
+			(void)!unwind_symbol_at(spaces[i], stack.frames[k].addr - 1, &name,
 						&offset);
 		}
 		if (i == 0) {
@@ -277,9 +274,8 @@ static void know_files(struct unwind_space *s, pid_t pid)
 		struct mapped_file known = {.start = map->start};
 		struct stat st;
 
-		(void)snprintf(path, sizeof(path), "/proc/%d/map_files/%lx-%lx",
-			       pid, (unsigned long)map->start,
-			       (unsigned long)map->end);
+		(void)snprintf(path, sizeof(path), "/proc/%d/map_files/%lx-%lx", pid,
+			       (unsigned long)map->start, (unsigned long)map->end);
 		if (map->inode == 0 || stat(path, &st) < 0)
 			continue;
 		known.file = file_identity_of(&st);
@@ -306,8 +302,7 @@ static uint32_t look_at_all(struct unwind_space *s)
 /* A process of a program that is known costs no question for its files. */
 TEST(files_in_the_cache_are_not_asked_for)
 {
-	static const struct unwind_files numbering = {.image = numbered_image,
-						      .debug = no_debug};
+	static const struct unwind_files numbering = {.image = numbered_image, .debug = no_debug};
 	const struct unwind_cache_options options = {.max_bytes = SIZE_MAX};
 	const char *args[] = {"nanosleep", NULL};
 	struct unwind_space *spaces[3];
@@ -334,8 +329,7 @@ TEST(files_in_the_cache_are_not_asked_for)
 	ck_assert_uint_ge(n, 3); /* itself, libc, the vDSO */
 	ck_assert_uint_eq(look_at_all(spaces[1]), 0);
 	for (size_t i = 0; i < spaces[0]->maps.n; i++)
-		ck_assert_ptr_eq(spaces[0]->mappings[i].image,
-				 spaces[1]->mappings[i].image);
+		ck_assert_ptr_eq(spaces[0]->mappings[i].image, spaces[1]->mappings[i].image);
 	/* Another file at one of the places, and only there. */
 	other = (struct mapped_file){
 		.start = spaces[2]->maps.v[0].start,

@@ -39,8 +39,7 @@ static uint32_t next_random(uint32_t *state)
 }
 
 /* The offset of a register's place from the CFA, if it is that simple. */
-static bool saved_at(Dwarf_Frame *frame, int reg, int64_t *ret, bool *ret_same,
-		     bool *ret_undefined)
+static bool saved_at(Dwarf_Frame *frame, int reg, int64_t *ret, bool *ret_same, bool *ret_undefined)
 {
 	Dwarf_Op mem[3];
 	Dwarf_Op *ops = mem;
@@ -54,8 +53,7 @@ static bool saved_at(Dwarf_Frame *frame, int reg, int64_t *ret, bool *ret_same,
 			  (n == 1 || ops[1].atom == DW_OP_plus_uconst));
 }
 
-static void compare_rule(const struct rule *rule, Dwarf_Frame *frame,
-			 bool is_signal, uint64_t pc)
+static void compare_rule(const struct rule *rule, Dwarf_Frame *frame, bool is_signal, uint64_t pc)
 {
 	Dwarf_Op *cfa;
 	size_t n_cfa;
@@ -75,8 +73,7 @@ static void compare_rule(const struct rule *rule, Dwarf_Frame *frame,
 	ck_assert_msg(!is_signal, "%#lx", (unsigned long)pc);
 	ck_assert_uint_eq(n_cfa, 1);
 	ck_assert_uint_eq(cfa->atom, DW_OP_bregx);
-	ck_assert_uint_eq(cfa->number,
-			  rule->cfa == RULE_CFA_SP ? X86_64_RSP : X86_64_RBP);
+	ck_assert_uint_eq(cfa->number, rule->cfa == RULE_CFA_SP ? X86_64_RSP : X86_64_RBP);
 	ck_assert_int_eq((int64_t)cfa->number2, rule->cfa_offset);
 	ck_assert_int_eq(at, rule->ra_offset);
 	ck_assert(saved_at(frame, X86_64_RBP, &at, &same, &undefined));
@@ -115,8 +112,7 @@ TESTS(test_parts, 3)
 	for (size_t i = 0; i < ADDRESSES; i++) {
 		uint64_t first = whole->pc[0] - 64;
 		uint64_t vaddr =
-			first + next_random(&random) %
-					(whole->pc[whole->n - 1] + 64 - first);
+			first + next_random(&random) % (whole->pc[whole->n - 1] + 64 - first);
 		const struct rows *part = cfi_rows(cfi, vaddr);
 		const struct rule *rule = rows_find(part, vaddr);
 		const struct rule *expected = rows_find(whole, vaddr);
@@ -124,9 +120,8 @@ TESTS(test_parts, 3)
 
 		if (expected->cfa == RULE_CFA_FULL) {
 			ck_assert_int_eq(rule->cfa, RULE_CFA_FULL);
-			ck_assert_uint_eq(
-				part->full[rule->cfa_offset].is_signal,
-				whole->full[expected->cfa_offset].is_signal);
+			ck_assert_uint_eq(part->full[rule->cfa_offset].is_signal,
+					  whole->full[expected->cfa_offset].is_signal);
 		} else {
 			ck_assert_mem_eq(rule, expected, sizeof(*rule));
 		}
@@ -182,8 +177,7 @@ TEST(test_libc)
 		}
 		found++;
 		ck_assert_int_ne(rule->cfa, RULE_CFA_NONE);
-		ck_assert_int_ge(
-			dwarf_frame_info(frame, NULL, NULL, &is_signal), 0);
+		ck_assert_int_ge(dwarf_frame_info(frame, NULL, NULL, &is_signal), 0);
 		compare_rule(rule, frame, is_signal, pc);
 		free(frame);
 	}
@@ -224,8 +218,7 @@ static void expect_same(int fd, int other)
 	rows = compile(&g, &others);
 	ck_assert_uint_eq(rows->n, expected->n);
 	ck_assert_mem_eq(rows->pc, expected->pc, rows->n * sizeof(*rows->pc));
-	ck_assert_mem_eq(rows->rule, expected->rule,
-			 rows->n * sizeof(*rows->rule));
+	ck_assert_mem_eq(rows->rule, expected->rule, rows->n * sizeof(*rows->rule));
 	cfi_free(all);
 	cfi_free(others);
 	elf_file_close(&f);
@@ -311,23 +304,20 @@ TESTS(test_broken, BROKEN_FILES)
 	elf_file_close(&f);
 	for (int i = 0; i < 200; i++) {
 		uint8_t byte = (uint8_t)next_random(&random);
-		uint64_t at =
-			shdr.sh_offset + next_random(&random) % shdr.sh_size;
+		uint64_t at = shdr.sh_offset + next_random(&random) % shdr.sh_size;
 
 		if (_i % 4 == 0 && i < 4)
 			at = next_random(&random) % 1024;
 		ck_assert_int_eq(pwrite(bad, &byte, 1, (off_t)at), 1);
 	}
 	if (_i % 4 == 1)
-		OK(ftruncate(bad,
-			     (off_t)(next_random(&random) % (uint32_t)size)));
+		OK(ftruncate(bad, (off_t)(next_random(&random) % (uint32_t)size)));
 	if (elf_file_open(&f, bad) == 0) {
 		rows = compile(&f, &all);
 		for (size_t i = 1; i < rows->n; i++)
 			ck_assert_uint_gt(rows->pc[i], rows->pc[i - 1]);
 		for (size_t i = 0; i < rows->n; i++)
-			ck_assert_uint_lt(rows->rule[i] & ~ROWS_START,
-					  rows->n_rules);
+			ck_assert_uint_lt(rows->rule[i] & ~ROWS_START, rows->n_rules);
 		cfi_free(all);
 		elf_file_close(&f);
 	}

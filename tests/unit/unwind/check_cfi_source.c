@@ -74,8 +74,7 @@ static void end(struct section *s, size_t at)
 	memcpy(s->bytes + at + skip, &length, size);
 }
 
-static size_t put_cie(struct section *s, const char *augmentation,
-		      uint8_t encoding)
+static size_t put_cie(struct section *s, const char *augmentation, uint8_t encoding)
 {
 	size_t at = begin(s, UINT64_MAX);
 
@@ -89,8 +88,7 @@ static size_t put_cie(struct section *s, const char *augmentation,
 	return at;
 }
 
-static void put_fde(struct section *s, size_t cie, const struct function *f,
-		    size_t width)
+static void put_fde(struct section *s, size_t cie, const struct function *f, size_t width)
 {
 	size_t at = begin(s, cie);
 
@@ -105,11 +103,10 @@ static void expect_at(const struct rows *rows, const struct expected *e)
 {
 	const struct rule *rule = rows_find(rows, BASE + e->pc);
 
-	ck_assert_msg((e->cfa == 0 && rule->cfa == RULE_CFA_NONE) ||
-			      (e->cfa != 0 && rule->cfa == RULE_CFA_SP &&
-			       rule->cfa_offset == e->cfa),
-		      "at %#x: %d %d, not %d", e->pc, rule->cfa,
-		      rule->cfa_offset, e->cfa);
+	ck_assert_msg(
+		(e->cfa == 0 && rule->cfa == RULE_CFA_NONE) ||
+			(e->cfa != 0 && rule->cfa == RULE_CFA_SP && rule->cfa_offset == e->cfa),
+		"at %#x: %d %d, not %d", e->pc, rule->cfa, rule->cfa_offset, e->cfa);
 }
 
 #define SECTIONS_MAX 2
@@ -129,8 +126,7 @@ static int make_file(const struct section *v, size_t n_sections)
 }
 
 /* In one part, and in parts of one, from either end. */
-static void expect(const struct section *v, size_t n_sections,
-		   const struct expected *e, size_t n)
+static void expect(const struct section *v, size_t n_sections, const struct expected *e, size_t n)
 {
 	int fd = make_file(v, n_sections);
 	struct elf_file f;
@@ -205,8 +201,7 @@ static void put_nowhere(struct section *s)
 /* The functions behind what is malformed are found, at the first question. */
 TESTS(test_malformed, array_size(malformed) + 1)
 {
-	const struct malformed *m =
-		(size_t)_i < array_size(malformed) ? &malformed[_i] : NULL;
+	const struct malformed *m = (size_t)_i < array_size(malformed) ? &malformed[_i] : NULL;
 	static const struct function before = {0x100, 0x110, 16};
 	static const struct function behind = {0x200, 0x210, 24};
 	static const struct expected expected[] = {
@@ -214,8 +209,7 @@ TESTS(test_malformed, array_size(malformed) + 1)
 	};
 
 	for (int kind = 0; kind < 4; kind++) {
-		struct section s = {.is_debug = kind & 1,
-				    .is_64_bit = kind & 2};
+		struct section s = {.is_debug = kind & 1, .is_64_bit = kind & 2};
 		size_t cie = put_cie(&s, "zR", DW_EH_PE_udata8);
 
 		m ? put_malformed(&s, m) : put_nowhere(&s);
@@ -236,8 +230,7 @@ static void put_unseen(struct section *s, enum unseen what)
 	size_t n = 0, cie, at;
 
 	/* More encodings than there are: libdw would read on for them. */
-	cie = put_cie(s, what == AUGMENTATION ? "zRLLLLLLLLLLLLLLLLLLL" : "zR",
-		      DW_EH_PE_udata8);
+	cie = put_cie(s, what == AUGMENTATION ? "zRLLLLLLLLLLLLLLLLLLL" : "zR", DW_EH_PE_udata8);
 	if (what == LONG_CIE) {
 		put(s, program, 300);
 		end(s, cie);
@@ -274,9 +267,8 @@ TESTS(test_unseen, UNSEEN)
 	OK(cfi_source_open(&source, &f, true));
 	ck_assert_uint_eq(source.n, _i == NONE || _i >= DEEP);
 	if (source.n > 0)
-		ck_assert_int_eq(
-			cfi_function_open(&function, &source, 0, &work),
-			_i == NONE ? 0 : -ENODATA);
+		ck_assert_int_eq(cfi_function_open(&function, &source, 0, &work),
+				 _i == NONE ? 0 : -ENODATA);
 	if (_i == NONE)
 		cfi_function_close(&function);
 	cfi_source_close(&source);
@@ -289,8 +281,7 @@ static const struct overlap {
 	const char *whose; /* the first 16 bytes, the next ones, ... */
 } overlaps[] = {
 	/* one reaches into the next */
-	{{{0, 0x80, 16}, {0x40, 0xc0, 24}, {0x100, 0x110, 32}},
-	 "aaaabbbbbbbb----c-"},
+	{{{0, 0x80, 16}, {0x40, 0xc0, 24}, {0x100, 0x110, 32}}, "aaaabbbbbbbb----c-"},
 	/* one within another, which no table finds behind it */
 	{{{0, 0x80, 16}, {0x20, 0x30, 24}, {0x60, 0x70, 32}}, "aab---c--"},
 	/* three, the last within what the others share */
@@ -301,8 +292,7 @@ static const struct overlap {
 
 #define OWNERS_MAX 24
 
-static size_t read_owners(const struct overlap *o,
-			  struct expected ret[2 * OWNERS_MAX])
+static size_t read_owners(const struct overlap *o, struct expected ret[2 * OWNERS_MAX])
 {
 	size_t n = strlen(o->whose);
 
@@ -327,9 +317,8 @@ TESTS(test_overlaps, array_size(overlaps))
 		uint8_t encoding;
 		uint8_t width;
 	} encodings[] = {
-		{DW_EH_PE_absptr, 8}, {DW_EH_PE_udata8, 8},
-		{DW_EH_PE_udata4, 4}, {DW_EH_PE_sdata4, 4},
-		{DW_EH_PE_udata2, 2},
+		{DW_EH_PE_absptr, 8}, {DW_EH_PE_udata8, 8}, {DW_EH_PE_udata4, 4},
+		{DW_EH_PE_sdata4, 4}, {DW_EH_PE_udata2, 2},
 	};
 	const struct overlap *o = &overlaps[_i];
 	struct expected expected[2 * OWNERS_MAX];
@@ -341,8 +330,7 @@ TESTS(test_overlaps, array_size(overlaps))
 			size_t cie = put_cie(&s, "zR", encodings[i].encoding);
 
 			for (size_t k = 0; k < 3; k++)
-				put_fde(&s, cie, &o->v[orders[order][k]],
-					encodings[i].width);
+				put_fde(&s, cie, &o->v[orders[order][k]], encodings[i].width);
 			expect(&s, 1, expected, n);
 		}
 	}
@@ -351,8 +339,7 @@ TESTS(test_overlaps, array_size(overlaps))
 /* Of those that start together the first in the file counts. */
 TEST(test_same_start)
 {
-	static const struct function v[] = {
-		{0, 0x40, 16}, {0, 0x20, 24}, {0, 0x60, 32}};
+	static const struct function v[] = {{0, 0x40, 16}, {0, 0x20, 24}, {0, 0x60, 32}};
 
 	for (size_t order = 0; order < array_size(orders); order++) {
 		const struct function *first = &v[orders[order][0]];
@@ -373,8 +360,7 @@ TEST(test_same_start)
 /* .eh_frame counts, also where a function of .debug_frame starts before. */
 TEST(test_sections)
 {
-	static const struct function eh[] = {{0x40, 0x80, 16},
-					     {0x100, 0x140, 24}};
+	static const struct function eh[] = {{0x40, 0x80, 16}, {0x100, 0x140, 24}};
 	static const struct function debug[] = {
 		{0, 0x60, 32}, {0x70, 0x90, 40}, {0x110, 0x120, 48}};
 	static const struct expected expected[] = {

@@ -51,8 +51,7 @@ static int image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
 		return -ESRCH;
 	ck_assert_uint_eq(start, CODE);
 	put_code(file);
-	*ret_fd = made_up_file(file + MADE_UP_CODE, CODE_END - MADE_UP_CODE,
-			       TAILS, N_TAILS);
+	*ret_fd = made_up_file(file + MADE_UP_CODE, CODE_END - MADE_UP_CODE, TAILS, N_TAILS);
 	return 0;
 }
 
@@ -131,8 +130,7 @@ TEST(a_file_that_is_gone)
 	is_gone = true;
 	n_asked = 0;
 	ck_assert(!code_is_sigreturn(space, CODE + TRAP));
-	ck_assert_int_eq(code_call_before(space, CODE + TRAP, &target),
-			 CODE_CALL_UNKNOWN);
+	ck_assert_int_eq(code_call_before(space, CODE + TRAP, &target), CODE_CALL_UNKNOWN);
 	ck_assert(!code_way_back(space, CODE + WAY, &budget, &way));
 	ck_assert_uint_eq(code_function(space, CODE + STATIC + 1, &budget), 0);
 	ck_assert_uint_eq(n_asked, 1);
@@ -141,8 +139,7 @@ TEST(a_file_that_is_gone)
 	is_gone = false;
 	ck_assert(code_is_sigreturn(space, CODE + TRAP));
 	ck_assert(code_way_back(space, CODE + WAY, &budget, &way));
-	ck_assert_uint_eq(code_function(space, CODE + STATIC + 1, &budget),
-			  CODE + STATIC);
+	ck_assert_uint_eq(code_function(space, CODE + STATIC + 1, &budget), CODE + STATIC);
 }
 
 /* Who writes code chooses its addresses, but not which of them collide. */

@@ -11,8 +11,7 @@ static char out[4096];
 
 static void expect(const char *raw, bool with_parameters, const char *name)
 {
-	ck_assert_msg(unwind_demangle(raw, with_parameters, out, sizeof(out)),
-		      "%s", raw);
+	ck_assert_msg(unwind_demangle(raw, with_parameters, out, sizeof(out)), "%s", raw);
 	ck_assert_str_eq(out, name);
 }
 
@@ -35,8 +34,7 @@ TEST(test_cplusplus)
 
 TEST(test_rust)
 {
-	expect("_ZN4core3ptr13drop_in_place17h0123456789abcdefE", true,
-	       "core::ptr::drop_in_place");
+	expect("_ZN4core3ptr13drop_in_place17h0123456789abcdefE", true, "core::ptr::drop_in_place");
 	expect("_ZN71_$LT$Test$u20$$u2b$$u20$$u27$static$u20$as$u20$foo.."
 	       "Bar$LT$Test$GT$$GT$3bar17h930b740aa94f1d3aE",
 	       true, "<Test + 'static as foo::Bar<Test>>::bar");
@@ -46,9 +44,8 @@ TEST(test_rust)
 
 TEST(test_none)
 {
-	static const char *const names[] = {"",	     "main", "_",      "_Z",
-					    "_R",    "_ZN",  "_start", "Z3foov",
-					    "_Z3fo", "_RNv"};
+	static const char *const names[] = {"",	   "main",   "_",      "_Z",	"_R",
+					    "_ZN", "_start", "Z3foov", "_Z3fo", "_RNv"};
 
 	for (size_t i = 0; i < array_size(names); i++)
 		expect_none(names[i], sizeof(out));
@@ -71,8 +68,7 @@ static void make_pairs(char *name, size_t size, unsigned int n)
 		used += (size_t)snprintf(name + used, size - used, "S0_I");
 	used += (size_t)snprintf(name + used, size - used, "iiE");
 	for (unsigned int i = 1; i < n; i++)
-		used += (size_t)snprintf(name + used, size - used, "S%c_E",
-					 digits[i]);
+		used += (size_t)snprintf(name + used, size - used, "S%c_E", digits[i]);
 }
 
 TEST(test_growth)
@@ -135,8 +131,7 @@ TEST(test_nonsense)
 		name[0] = '_';
 		name[1] = i % 2 ? 'Z' : 'R';
 		for (size_t k = 2; k < n; k++)
-			name[k] = alphabet[random_next(&random) %
-					   (sizeof(alphabet) - 1)];
+			name[k] = alphabet[random_next(&random) % (sizeof(alphabet) - 1)];
 		name[n] = '\0';
 		out[size] = '#';
 		if (unwind_demangle(name, i % 3 != 0, out, size))

@@ -28,8 +28,7 @@ static const char names[] = "\0main.main\0main.f\0x";
  * main.main: 0, from its byte 4 on 0x58, in its last byte 0 again. main.f: 0
  * from end to end; it says so for more than its 16 bytes.
  */
-static const uint8_t pcs[] = {0, 2, 4, 0xb0, 1,	   0x2b, 0xaf,
-			      1, 1, 0, 2,    0x7f, 0};
+static const uint8_t pcs[] = {0, 2, 4, 0xb0, 1, 0x2b, 0xaf, 1, 1, 0, 2, 0x7f, 0};
 #define PCS_MAIN 1
 #define PCS_F	 10
 
@@ -49,10 +48,8 @@ static void make(uint32_t magic, uint64_t text)
 {
 	static const struct {
 		uint32_t start, name, sp;
-	} functions[] = {{0, NAME_MAIN, PCS_MAIN},
-			 {0x30, NAME_F, PCS_F},
-			 {0x40, NAME_X, 0},
-			 {0x48, 0, 0}};
+	} functions[] = {
+		{0, NAME_MAIN, PCS_MAIN}, {0x30, NAME_F, PCS_F}, {0x40, NAME_X, 0}, {0x48, 0, 0}};
 	const bool is_old = magic == magics[0];
 	const size_t word = is_old ? 8 : 4;
 	size_t at = 24;
@@ -85,8 +82,8 @@ static void make(uint32_t magic, uint64_t text)
 	size = FUNCS_AT + 100 + 3 * FUNC_BYTES;
 }
 
-static void assert_function(const struct gopclntab *t, size_t i,
-			    const char *name, uint64_t start, uint64_t end)
+static void assert_function(const struct gopclntab *t, size_t i, const char *name, uint64_t start,
+			    uint64_t end)
 {
 	struct gopclntab_function f;
 

@@ -34,8 +34,7 @@
 #define HOSTILE_UNIT	 1
 #define HOSTILE_FUNCTION 2
 #define HOSTILE_INLINE	 3
-#define HOSTILE_RANGE \
-	DW_AT_low_pc, DW_FORM_addr, DW_AT_high_pc, DW_FORM_data4, 0, 0
+#define HOSTILE_RANGE	 DW_AT_low_pc, DW_FORM_addr, DW_AT_high_pc, DW_FORM_data4, 0, 0
 /* As many as the first array of ranges has room for. */
 #define HOSTILE_INLINED 64
 #define HOSTILE_BYTES	1024
@@ -100,8 +99,7 @@ static bool compare(Dwarf *dwarf, uint64_t addr)
 	if (row)
 		OK(dwarf_lineno(row, &line));
 	ck_assert_uint_eq(found[0].line, (uint32_t)line);
-	ck_assert(same(found[0].file,
-		       row ? dwarf_linesrc(row, NULL, NULL) : NULL));
+	ck_assert(same(found[0].file, row ? dwarf_linesrc(row, NULL, NULL) : NULL));
 	/* From the innermost out: those of the code, not of the text. */
 	n_scopes = dwarf_getscopes(&unit, addr, &innermost);
 	if (n_scopes > 0)
@@ -112,14 +110,12 @@ static bool compare(Dwarf *dwarf, uint64_t addr)
 		Dwarf_Attribute attr;
 		const char *name;
 
-		if (tag != DW_TAG_subprogram &&
-		    tag != DW_TAG_inlined_subroutine)
+		if (tag != DW_TAG_subprogram && tag != DW_TAG_inlined_subroutine)
 			continue;
-		name = dwarf_formstring(
-			dwarf_attr_integrate(&scopes[i], DW_AT_name, &attr));
+		name = dwarf_formstring(dwarf_attr_integrate(&scopes[i], DW_AT_name, &attr));
 		ck_assert_uint_lt(k, n);
-		ck_assert_msg(same(found[k].function, name), "%lx: %s, not %s",
-			      (unsigned long)addr, found[k].function, name);
+		ck_assert_msg(same(found[k].function, name), "%lx: %s, not %s", (unsigned long)addr,
+			      found[k].function, name);
 		k++;
 		if (tag == DW_TAG_subprogram)
 			break;
@@ -141,8 +137,7 @@ TEST(test_against_libdw)
 
 	ck_assert_ptr_nonnull(dwarf);
 	for (size_t i = 0; i < ADDRESSES; i++)
-		inlined +=
-			compare(dwarf, text + random_next(&random) % text_size);
+		inlined += compare(dwarf, text + random_next(&random) % text_size);
 	ck_assert_uint_gt(inlined, 10);
 	ck_assert(!lines_cut(lines));
 	dwarf_end(dwarf);
@@ -352,8 +347,7 @@ TEST(a_slice_ends_with_its_array)
 	};
 
 	for (size_t i = 0; i < array_size(cases); i++) {
-		const struct lines_range function = {.first = cases[i].first,
-						     .n = cases[i].n};
+		const struct lines_range function = {.first = cases[i].first, .n = cases[i].n};
 		struct lines_slice s = lines_unit_inlined(&u, &function);
 
 		ck_assert_uint_eq(s.n, cases[i].expected);
@@ -367,9 +361,8 @@ TEST(a_slice_ends_with_its_array)
 /* Whatever stands in one of the sections: an answer, or none. */
 TESTS(test_broken, BROKEN_FILES)
 {
-	static const char *const names[] = {
-		".debug_info", ".debug_abbrev",	  ".debug_line",
-		".debug_str",  ".debug_rnglists", ".debug_line_str"};
+	static const char *const names[] = {".debug_info", ".debug_abbrev",   ".debug_line",
+					    ".debug_str",  ".debug_rnglists", ".debug_line_str"};
 	GElf_Shdr shdr;
 	uint64_t random = (uint64_t)_i + 1;
 	size_t size;
@@ -385,8 +378,7 @@ TESTS(test_broken, BROKEN_FILES)
 		goto out;
 	/* The tables that speak of all others are at the start. */
 	for (size_t i = 0; i < BROKEN_BYTES; i++) {
-		uint64_t range =
-			i % 2 ? shdr.sh_size : min_u64(shdr.sh_size, 256);
+		uint64_t range = i % 2 ? shdr.sh_size : min_u64(shdr.sh_size, 256);
 
 		bytes[shdr.sh_offset + random_next(&random) % range] =
 			(uint8_t)random_next(&random);
@@ -395,8 +387,7 @@ TESTS(test_broken, BROKEN_FILES)
 	OK(elf_file_open(&broken, copy));
 	OK(lines_open(&broken, NULL, &l));
 	for (size_t i = 0; i < 300 && l; i++) {
-		size_t n = lines_find(
-			l, text + random_next(&random) % text_size, found);
+		size_t n = lines_find(l, text + random_next(&random) % text_size, found);
 
 		ck_assert_uint_le(n, UNWIND_LINES_MAX);
 		for (size_t k = 0; k < n; k++) {
@@ -430,8 +421,7 @@ TEST(test_programs)
 	for (size_t at = 13; at <= 17; at++) {
 		memcpy(bytes, good, sizeof(good));
 		bytes[at] = 0;
-		ck_assert_int_eq(lines_check_program(bytes, sizeof(good), 0),
-				 at == 14 || at == 15);
+		ck_assert_int_eq(lines_check_program(bytes, sizeof(good), 0), at == 14 || at == 15);
 	}
 	memcpy(bytes, good, sizeof(good));
 	bytes[4] = 6;
@@ -439,12 +429,10 @@ TEST(test_programs)
 	/* A billion directories that take no bytes. */
 	memcpy(bytes, good, sizeof(good));
 	bytes[0] += 4;
-	memcpy(bytes + 18, (const uint8_t[]){0, 0x80, 0x80, 0x80, 4, 0, 0, 0},
-	       8);
+	memcpy(bytes + 18, (const uint8_t[]){0, 0x80, 0x80, 0x80, 4, 0, 0, 0}, 8);
 	ck_assert(!lines_check_program(bytes, sizeof(good) + 4, 0));
 	/* As many of one form, of which there are not so many bytes. */
-	memcpy(bytes + 18,
-	       (const uint8_t[]){1, 1, DW_FORM_udata, 0x80, 0x80, 4, 0, 0}, 8);
+	memcpy(bytes + 18, (const uint8_t[]){1, 1, DW_FORM_udata, 0x80, 0x80, 4, 0, 0}, 8);
 	ck_assert(!lines_check_program(bytes, sizeof(good) + 4, 0));
 }
 
@@ -456,8 +444,7 @@ TEST(test_abbrevs)
 	ck_assert_uint_eq(lines_check_abbrevs(bytes, sizeof(bytes), 0, 100), 8);
 	ck_assert_uint_eq(lines_check_abbrevs(bytes, sizeof(bytes), 7, 100), 1);
 	ck_assert_uint_le(lines_check_abbrevs(bytes, sizeof(bytes), 8, 100), 2);
-	ck_assert_uint_eq(lines_check_abbrevs(bytes, sizeof(bytes), 99, 100),
-			  0);
+	ck_assert_uint_eq(lines_check_abbrevs(bytes, sizeof(bytes), 99, 100), 0);
 	/* No more than is asked for is looked at: here one entry. */
 	ck_assert_uint_eq(lines_check_abbrevs(bytes, sizeof(bytes), 0, 1), 7);
 }

@@ -14,19 +14,18 @@ static int parse(struct maps *m, const char *text)
 
 TEST(test_kinds)
 {
-	static const char text[] =
-		"55d0c0a00000-55d0c0a02000 r--p 00000000 fe:01 1234      "
-		"                 /usr/bin/a b\n"
-		"55d0c0a02000-55d0c0a05000 r-xp 00002000 fe:01 1234      "
-		"                 /usr/bin/a b\n"
-		"7f0000000000-7f0000001000 rwxp 00000000 00:00 0 \n"
-		"7f0000001000-7f0000002000 r-xs 00001000 00:2a "
-		"18446744073709551615"
-		"  /x\\012y (deleted)\n"
-		"7ffd5b1fe000-7ffd5b200000 r-xp 00000000 00:00 0          "
-		"                [vdso]\n"
-		"ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0   "
-		"               [vsyscall]\n";
+	static const char text[] = "55d0c0a00000-55d0c0a02000 r--p 00000000 fe:01 1234      "
+				   "                 /usr/bin/a b\n"
+				   "55d0c0a02000-55d0c0a05000 r-xp 00002000 fe:01 1234      "
+				   "                 /usr/bin/a b\n"
+				   "7f0000000000-7f0000001000 rwxp 00000000 00:00 0 \n"
+				   "7f0000001000-7f0000002000 r-xs 00001000 00:2a "
+				   "18446744073709551615"
+				   "  /x\\012y (deleted)\n"
+				   "7ffd5b1fe000-7ffd5b200000 r-xp 00000000 00:00 0          "
+				   "                [vdso]\n"
+				   "ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0   "
+				   "               [vsyscall]\n";
 	struct maps m;
 
 	OK(parse(&m, text));

@@ -18,8 +18,7 @@
 #define STEPS_MAX 97
 #define CHANGES	  40
 
-static const char *const programs[] = {"unw_o0", "unw_o2", "unw_fp",
-				       "unw_static"};
+static const char *const programs[] = {"unw_o0", "unw_o2", "unw_fp", "unw_static"};
 
 /* Of the last walk, the one before, and one without a memory. */
 static struct unwind_stack now, before, fresh;
@@ -32,14 +31,11 @@ static uint64_t random_below(uint64_t n)
 }
 
 /* The n frames at the root; how they were found is not asked. */
-static void assert_alike(const struct unwind_stack *a,
-			 const struct unwind_stack *b, size_t n)
+static void assert_alike(const struct unwind_stack *a, const struct unwind_stack *b, size_t n)
 {
 	for (size_t i = 1; i <= n; i++) {
-		ck_assert_uint_eq(a->frames[a->n - i].addr,
-				  b->frames[b->n - i].addr);
-		ck_assert_uint_eq(a->frames[a->n - i].is_leaf,
-				  b->frames[b->n - i].is_leaf);
+		ck_assert_uint_eq(a->frames[a->n - i].addr, b->frames[b->n - i].addr);
+		ck_assert_uint_eq(a->frames[a->n - i].is_leaf, b->frames[b->n - i].is_leaf);
 	}
 }
 
@@ -60,8 +56,7 @@ static void check_ids(void)
 }
 
 /* Walks s as the thread's next sample, and as the first one of a thread. */
-static void walk_both(struct target *t, struct record_sample *s, size_t size,
-		      size_t max_frames)
+static void walk_both(struct target *t, struct record_sample *s, size_t size, size_t max_frames)
 {
 	uint32_t tid = s->h.tid;
 
@@ -73,8 +68,7 @@ static void walk_both(struct target *t, struct record_sample *s, size_t size,
 	s->h.tid = tid;
 	ck_assert_uint_eq(fresh.like_n, 0);
 	ck_assert_uint_eq(now.n, fresh.n);
-	ck_assert_mem_eq(now.frames, fresh.frames,
-			 now.n * sizeof(now.frames[0]));
+	ck_assert_mem_eq(now.frames, fresh.frames, now.n * sizeof(now.frames[0]));
 	ck_assert_int_eq(now.end, fresh.end);
 	ck_assert_int_eq(now.frame_pointer, fresh.frame_pointer);
 	ck_assert_uint_eq(now.stack_top, fresh.stack_top);
@@ -113,8 +107,7 @@ static void change(struct record_sample *s)
 	}
 }
 
-static void walk_changed(struct target *t, const struct record_sample *s,
-			 size_t size)
+static void walk_changed(struct target *t, const struct record_sample *s, size_t size)
 {
 	struct record_sample *copy = malloc(size);
 

@@ -138,8 +138,7 @@ TEST(test_reads_are_bounded)
 {
 	for (int i = 0; i < PERF_MAP_READS_MAX + 1; i++) {
 		char line[64];
-		int n = snprintf(line, sizeof(line), "%x 10 f%d\n",
-				 0x1000 * (i + 1), i);
+		int n = snprintf(line, sizeof(line), "%x 10 f%d\n", 0x1000 * (i + 1), i);
 
 		ck_assert_int_eq(write(fd, line, (size_t)n), n);
 		OK(perf_map_update(&map));
@@ -164,13 +163,10 @@ TEST(test_many)
 		uint32_t size = 1 + (uint32_t)(random_next(&random) % 64);
 		char line[64];
 
-		(void)snprintf(line, sizeof(line), "%x %x f%u\n", start + 1,
-			       size, i);
-		ck_assert_int_eq(write(fd, line, strlen(line)),
-				 (ssize_t)strlen(line));
+		(void)snprintf(line, sizeof(line), "%x %x f%u\n", start + 1, size, i);
+		ck_assert_int_eq(write(fd, line, strlen(line)), (ssize_t)strlen(line));
 		alive[i] = 1;
-		for (uint32_t at = start; at < start + size && at < RANGE;
-		     at++) {
+		for (uint32_t at = start; at < start + size && at < RANGE; at++) {
 			alive[owner[at]] = 0;
 			owner[at] = i;
 		}
@@ -198,15 +194,13 @@ TEST(test_nonsense)
 
 	ck_assert_ptr_nonnull(bytes);
 	for (size_t i = 0; i < 300000; i++)
-		bytes[i] = "0123456789abcdef  \n\nxX\0\xff\x80"
-			[random_next(&random) % 26];
+		bytes[i] = "0123456789abcdef  \n\nxX\0\xff\x80"[random_next(&random) % 26];
 	/* A line longer than what is read at once. */
 	memset(bytes + 100000, '1', 150000);
 	ck_assert_int_eq(write(fd, bytes, 300000), 300000);
 	append("\n1234567 8 right\n");
 	expect(0x1234567, "right", 0);
 	for (size_t i = 1; i < map.n; i++)
-		ck_assert_uint_le(map.v[i - 1].start + map.v[i - 1].size,
-				  map.v[i].start);
+		ck_assert_uint_le(map.v[i - 1].start + map.v[i - 1].size, map.v[i].start);
 	free(bytes);
 }

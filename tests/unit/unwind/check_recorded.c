@@ -91,11 +91,10 @@ static void describe(struct buf *b)
 		const char *name = "?";
 		uint64_t offset = 0;
 
-		if (unwind_symbol_at(space, f->addr - !f->is_leaf, &name,
-				     &offset))
+		if (unwind_symbol_at(space, f->addr - !f->is_leaf, &name, &offset))
 			name = "?";
-		OK(buf_printf(b, "%#" PRIx64 " %s+0x%" PRIx64 "%s\n", f->addr,
-			      name, offset, f->by_heuristic ? " guessed" : ""));
+		OK(buf_printf(b, "%#" PRIx64 " %s+0x%" PRIx64 "%s\n", f->addr, name, offset,
+			      f->by_heuristic ? " guessed" : ""));
 	}
 	OK(buf_printf(b, "%s\n", unwind_end_name(out.end)));
 }
@@ -109,8 +108,8 @@ static void check_frames(size_t i)
 
 	buf_init(&b, FILE_MAX);
 	describe(&b);
-	(void)snprintf(expected, sizeof(expected), "%.*s.frames",
-		       (int)(strrchr(path, '.') - path), path);
+	(void)snprintf(expected, sizeof(expected), "%.*s.frames", (int)(strrchr(path, '.') - path),
+		       path);
 	golden_check(buf_string(&b), expected);
 	buf_fini(&b);
 }
@@ -167,8 +166,7 @@ static void check_cut(struct record_sample *s, size_t size)
 			break;
 		ck_assert_int_ne(out.end, UNWIND_END_ROOT);
 		for (size_t i = 0; i < out.n; i++)
-			ck_assert_uint_eq(out.frames[i].addr,
-					  whole.frames[i].addr);
+			ck_assert_uint_eq(out.frames[i].addr, whole.frames[i].addr);
 		shorter++;
 	}
 	ck_assert_uint_ge(shorter, whole.n - 1);

@@ -45,8 +45,7 @@ static size_t make_cfi(uint8_t *to, const uint8_t *instructions, size_t n)
 }
 
 /* The function's rows, which are the result's. */
-static struct cfi *compile(const uint8_t *instructions, size_t n,
-			   const struct rows **ret)
+static struct cfi *compile(const uint8_t *instructions, size_t n, const struct rows **ret)
 {
 	uint8_t bytes[64];
 	const struct fuzz_section section = {
@@ -89,8 +88,7 @@ TEST(a_return_address_in_its_register)
 		ck_assert_int_eq(rule->cfa, RULE_CFA_FULL);
 		ck_assert_uint_eq(rows->n_full, 1);
 		ck_assert_int_eq(rows->full[0].regs[CPU_RA].kind, REG_SAME);
-		ck_assert_int_eq(rows->full[0].regs[SCRATCH].kind,
-				 REG_UNDEFINED);
+		ck_assert_int_eq(rows->full[0].regs[SCRATCH].kind, REG_UNDEFINED);
 	}
 	cfi_free(cfi);
 	cfi = compile(cfa_above_sp, sizeof(cfa_above_sp), &rows);
@@ -106,8 +104,7 @@ TEST(a_return_address_in_its_register)
 /* Stored below a CFA that is in another register: for both. */
 TEST(a_return_address_below_the_cfa)
 {
-	const uint8_t instructions[] = {DW_CFA_def_cfa, SCRATCH, 0,
-					DW_CFA_offset | CPU_RA, 1};
+	const uint8_t instructions[] = {DW_CFA_def_cfa, SCRATCH, 0, DW_CFA_offset | CPU_RA, 1};
 	const struct rows *rows;
 	struct cfi *cfi;
 

@@ -51,8 +51,7 @@ static struct made_up m;
 
 static void set_up(void)
 {
-	made = mmap(NULL, MADE_BYTES, PROT_READ | PROT_EXEC,
-		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	made = mmap(NULL, MADE_BYTES, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ck_assert_ptr_ne(made, MAP_FAILED);
 	made_up_start(&m, WORDS, loses);
 	m.sample->regs[SAMPLE_X86_64_RIP] = made_up_word(loses);
@@ -97,8 +96,7 @@ TEST(test_made_code)
 	put(30, 0, rooted_by_pointer);
 	made_up_check(&m, 3, made_up_word(made + 16));
 	ck_assert_int_eq(m.out.end, UNWIND_END_ROOT);
-	ck_assert_uint_eq(m.out.frames[2].addr,
-			  made_up_word(rooted_by_pointer));
+	ck_assert_uint_eq(m.out.frames[2].addr, made_up_word(rooted_by_pointer));
 }
 
 /*

@@ -72,8 +72,7 @@ static void check_leaf_has_a_name(void)
 	const char *name;
 	uint64_t offset;
 
-	OK(unwind_symbol_at(space, sample->regs[SAMPLE_X86_64_RIP], &name,
-			    &offset));
+	OK(unwind_symbol_at(space, sample->regs[SAMPLE_X86_64_RIP], &name, &offset));
 	ck_assert_str_eq(name, "clock_nanosleep");
 }
 
@@ -147,8 +146,6 @@ TEST(functions_by_call_frame_information)
 	OK(unwind_function_at(space, pc, &again));
 	ck_assert_uint_eq(again, start);
 	/* Its header has no code. */
-	ck_assert_int_eq(
-		unwind_function_at(space, space->maps.v[0].start - 1, &start),
-		-ENOENT);
+	ck_assert_int_eq(unwind_function_at(space, space->maps.v[0].start - 1, &start), -ENOENT);
 	ck_assert_uint_eq(unwind_after_call(start), start + 1);
 }

@@ -103,8 +103,7 @@ TEST(test_nothing)
 	ck_assert(!symbols_find(&symbols, 0, &name, &offset));
 	ck_assert(!symbols_find(&symbols, UINT64_MAX, &name, &offset));
 	/* Behind a function that has a size there is nothing. */
-	ck_assert(!symbols_find(&symbols, (uint64_t)(uintptr_t)sized + 4 - bias,
-				&name, &offset));
+	ck_assert(!symbols_find(&symbols, (uint64_t)(uintptr_t)sized + 4 - bias, &name, &offset));
 }
 
 TEST(test_tables)

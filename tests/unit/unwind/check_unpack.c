@@ -25,9 +25,8 @@ static void set_up(void)
 static void pack_xz(const uint8_t *bytes, size_t n)
 {
 	packed_size = 0;
-	ck_assert_int_eq(lzma_easy_buffer_encode(6, LZMA_CHECK_CRC64, NULL,
-						 bytes, n, packed, &packed_size,
-						 sizeof(packed)),
+	ck_assert_int_eq(lzma_easy_buffer_encode(6, LZMA_CHECK_CRC64, NULL, bytes, n, packed,
+						 &packed_size, sizeof(packed)),
 			 LZMA_OK);
 }
 
@@ -44,11 +43,9 @@ TEST(test_xz)
 	ck_assert_int_eq(memcmp(out, plain, SIZE), 0);
 	free(out);
 	/* One byte more than is wanted. */
-	ck_assert_int_eq(unpack_xz(packed, packed_size, SIZE - 1, &out, &size),
-			 -E2BIG);
+	ck_assert_int_eq(unpack_xz(packed, packed_size, SIZE - 1, &out, &size), -E2BIG);
 	for (size_t n = 0; n < packed_size; n += packed_size / 50)
-		ck_assert_int_eq(unpack_xz(packed, n, SIZE, &out, &size),
-				 -ENODATA);
+		ck_assert_int_eq(unpack_xz(packed, n, SIZE, &out, &size), -ENODATA);
 }
 
 /* A megabyte of nothing in a few hundred bytes: the limit holds. */
@@ -60,8 +57,7 @@ TEST(test_xz_bomb)
 
 	pack_xz(nothing, sizeof(nothing));
 	ck_assert_uint_lt(packed_size, 1000);
-	ck_assert_int_eq(unpack_xz(packed, packed_size, 65536, &out, &size),
-			 -E2BIG);
+	ck_assert_int_eq(unpack_xz(packed, packed_size, 65536, &out, &size), -E2BIG);
 	OK(unpack_xz(packed, packed_size, sizeof(nothing), &out, &size));
 	ck_assert_uint_eq(size, sizeof(nothing));
 	free(out);
@@ -79,8 +75,7 @@ TEST(test_xz_spoiled)
 
 		packed[at] ^= (uint8_t)(1 + random_next(&random) % 255);
 		/* It has checksums: once spoiled, always. */
-		ck_assert_int_ne(
-			unpack_xz(packed, packed_size, SIZE, &out, &size), 0);
+		ck_assert_int_ne(unpack_xz(packed, packed_size, SIZE, &out, &size), 0);
 		if (i % 10 == 9)
 			pack_xz(plain, SIZE);
 	}
@@ -96,10 +91,8 @@ TEST(test_zstd)
 	ck_assert_int_eq(memcmp(out, plain, SIZE), 0);
 	free(out);
 	/* The header says another size than what comes out. */
-	ck_assert_int_eq(unpack_zstd(packed, packed_size, SIZE - 1, &out),
-			 -ENODATA);
-	ck_assert_int_eq(unpack_zstd(packed, packed_size, SIZE + 1, &out),
-			 -ENODATA);
+	ck_assert_int_eq(unpack_zstd(packed, packed_size, SIZE - 1, &out), -ENODATA);
+	ck_assert_int_eq(unpack_zstd(packed, packed_size, SIZE + 1, &out), -ENODATA);
 	for (size_t n = 0; n < packed_size; n += packed_size / 50)
 		ck_assert_int_eq(unpack_zstd(packed, n, SIZE, &out), -ENODATA);
 }

@@ -23,9 +23,8 @@
 #define BIT(n)	  (UINT64_C(1) << (n))
 #define SP_AND_PC (BIT(SAMPLE_X86_64_RSP) | BIT(SAMPLE_X86_64_RIP))
 
-static const char maps_text[] =
-	"400000-500000 rwxp 00000000 00:00 0 \n"
-	"7ffff0000000-7ffff0008000 rw-p 00000000 00:00 0 \n";
+static const char maps_text[] = "400000-500000 rwxp 00000000 00:00 0 \n"
+				"7ffff0000000-7ffff0008000 rw-p 00000000 00:00 0 \n";
 
 static int no_image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
 {
@@ -128,8 +127,7 @@ TEST(test_remembered)
 TEST(test_ends)
 {
 	/* Not a frame pointer: odd, below sp, not on the stack, not upward. */
-	static const uint64_t bad[] = {STACK + 17, STACK - 8, 8,
-				       STACK + 0x100000};
+	static const uint64_t bad[] = {STACK + 17, STACK - 8, 8, STACK + 0x100000};
 
 	for (size_t i = 0; i < array_size(bad); i++) {
 		sample->regs[SAMPLE_X86_64_RBP] = bad[i];
@@ -207,8 +205,7 @@ static void change_size(int number, siginfo_t *info, void *context)
 
 	(void)number;
 	(void)context;
-	if (changing.is_changed || at < changing.second ||
-	    at >= changing.second + PAGE ||
+	if (changing.is_changed || at < changing.second || at >= changing.second + PAGE ||
 	    mprotect(changing.second, PAGE, PROT_READ | PROT_WRITE) < 0)
 		_exit(EXIT_FAILURE);
 	changing.is_changed = true;
@@ -221,8 +218,8 @@ static void change_size(int number, siginfo_t *info, void *context)
  */
 static void share_sample(uint64_t second)
 {
-	uint8_t *memory = mmap(NULL, 3 * PAGE + SECOND_LARGER, PROT_NONE,
-			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *memory =
+		mmap(NULL, 3 * PAGE + SECOND_LARGER, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct sample_second *range;
 
 	ck_assert_ptr_ne(memory, MAP_FAILED);
@@ -233,24 +230,20 @@ static void share_sample(uint64_t second)
 	changing.record->second_size = SECOND_BYTES;
 	range = (void *)changing.second;
 	range->addr = second;
-	memcpy(range->bytes + 16,
-	       (const uint64_t[]){second + 2 * PAGE, CODE + 0x300}, 16);
+	memcpy(range->bytes + 16, (const uint64_t[]){second + 2 * PAGE, CODE + 0x300}, 16);
 	OK(mprotect(changing.second, PAGE, PROT_NONE));
 }
 
 TEST(a_size_that_changes_after_its_check_does_not_count)
 {
-	const struct sigaction action = {.sa_sigaction = change_size,
-					 .sa_flags = SA_SIGINFO};
+	const struct sigaction action = {.sa_sigaction = change_size, .sa_flags = SA_SIGINFO};
 	const uint64_t second = STACK + (1u << 20);
 
 	stack[10] = second + 16;
 	share_sample(second);
 	OK(sigaction(SIGSEGV, &action, NULL));
 	OK(unwind_walk(space, changing.record,
-		       sample_size + sizeof(struct sample_second) +
-			       SECOND_BYTES,
-		       16, &out));
+		       sample_size + sizeof(struct sample_second) + SECOND_BYTES, 16, &out));
 	ck_assert(changing.is_changed);
 	ck_assert_uint_eq(out.n, 4);
 	ck_assert_uint_eq(out.frames[3].addr, CODE + 0x300);
@@ -380,8 +373,7 @@ TESTS(test_shared_and_evicted, 2)
 		samples[i] = record_thread(&t[i], t[i].pid, &sizes[i]);
 		thread_detach(t[i].pid);
 		counts[i].target = &t[i];
-		OK(unwind_space_new(shared, &counted_files, &counts[i],
-				    &spaces[i]));
+		OK(unwind_space_new(shared, &counted_files, &counts[i], &spaces[i]));
 		read_maps(&t[i], spaces[i]);
 		ck_assert_uint_eq(counts[i].images, 0);
 		OK(unwind_walk(spaces[i], samples[i], sizes[i], 64, &out));

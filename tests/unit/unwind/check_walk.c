@@ -20,8 +20,7 @@
 #define STEPS_MAX 397
 #define THREADS	  5
 
-#define SP_AND_PC \
-	(UINT64_C(1) << SAMPLE_X86_64_RSP | UINT64_C(1) << SAMPLE_X86_64_RIP)
+#define SP_AND_PC (UINT64_C(1) << SAMPLE_X86_64_RSP | UINT64_C(1) << SAMPLE_X86_64_RIP)
 
 static const char *const programs[] = {
 	"unw_o0", "unw_o2", "unw_o3", "unw_fp", "unw_static", "unw_nopie",
@@ -56,8 +55,7 @@ static void describe(struct target *t, struct buf *b, uint64_t addr, bool leaf)
 	OK(buf_printf(b, "%#" PRIx64 " %s+%#" PRIx64 "\n", addr, name, offset));
 }
 
-static bool is_same(const struct unwind_stack *a, const uint64_t *addrs,
-		    size_t n)
+static bool is_same(const struct unwind_stack *a, const uint64_t *addrs, size_t n)
 {
 	bool same = a->n == n;
 
@@ -67,16 +65,15 @@ static bool is_same(const struct unwind_stack *a, const uint64_t *addrs,
 }
 
 /* Fails with both stacks where they are not the same. */
-static void assert_same(struct target *t, const struct unwind_stack *a,
-			const uint64_t *addrs, size_t n, const char *what)
+static void assert_same(struct target *t, const struct unwind_stack *a, const uint64_t *addrs,
+			size_t n, const char *what)
 {
 	struct buf b;
 
 	if (is_same(a, addrs, n))
 		return;
 	buf_init(&b, 1u << 20);
-	OK(buf_printf(&b, "%s\nours, end %s:\n", what,
-		      unwind_end_name(a->end)));
+	OK(buf_printf(&b, "%s\nours, end %s:\n", what, unwind_end_name(a->end)));
 	for (size_t i = 0; i < a->n; i++)
 		describe(t, &b, a->frames[i].addr, i == 0);
 	OK(buf_add_string(&b, "theirs:\n"));
@@ -97,8 +94,7 @@ static void walk(struct target *t, const struct record_sample *s, size_t size,
  * PT_GNU_EH_FRAME (static executables) and in the vDSO, which is no file;
  * libdwfl loses rbx, by which the dynamic linker's lazy binding is unwound.
  */
-static void compare_stop(struct target *t, pid_t tid, bool sp_and_pc,
-			 const char *what)
+static void compare_stop(struct target *t, pid_t tid, bool sp_and_pc, const char *what)
 {
 	bool is_static = strncmp(what, "unw_static", 10) == 0;
 	static struct oracle_stack theirs;
@@ -115,8 +111,7 @@ static void compare_stop(struct target *t, pid_t tid, bool sp_and_pc,
 		if (!ours.frames[1].by_heuristic)
 			assert_same(t, &ours, theirs.addrs, theirs.n, what);
 	}
-	ck_assert_msg(ours.end == UNWIND_END_ROOT, "%s: %s", what,
-		      unwind_end_name(ours.end));
+	ck_assert_msg(ours.end == UNWIND_END_ROOT, "%s: %s", what, unwind_end_name(ours.end));
 	/* IFUNC stubs have no CFI; all else has. */
 	ck_assert(!ours.frame_pointer || is_static);
 	if (sp_and_pc) {
@@ -132,8 +127,7 @@ static void compare_stop(struct target *t, pid_t tid, bool sp_and_pc,
 		ck_assert_int_eq(other.end, UNWIND_END_ROOT);
 		ck_assert_uint_eq(other.stack_top, ours.stack_top);
 		/* These two keep their frames by the frame pointer. */
-		if (strcmp(what, "unw_o0 nanosleep") == 0 ||
-		    strcmp(what, "unw_fp nanosleep") == 0)
+		if (strcmp(what, "unw_o0 nanosleep") == 0 || strcmp(what, "unw_fp nanosleep") == 0)
 			ck_assert(other.frame_pointer);
 	}
 	free(s);
@@ -160,8 +154,7 @@ static void own_names(struct target *t, struct buf *b)
 		const char *name = "?";
 		uint64_t offset;
 
-		if (unwind_symbol_at(t->space, addr, &name, &offset) ||
-		    !has_word(t->text, name))
+		if (unwind_symbol_at(t->space, addr, &name, &offset) || !has_word(t->text, name))
 			continue;
 		if (!first)
 			OK(buf_add_string(b, " "));
@@ -194,8 +187,7 @@ TESTS(test_blocked, N_PROGRAMS *N_BLOCKING)
 	compare_stop(&t, t.pid, true, what);
 	buf_init(&b, 4096);
 	own_names(&t, &b);
-	(void)snprintf(expect, sizeof(expect), "expect %s\nready\n",
-		       buf_string(&b));
+	(void)snprintf(expect, sizeof(expect), "expect %s\nready\n", buf_string(&b));
 	ck_assert_str_eq(expect, t.text);
 	buf_fini(&b);
 	thread_detach(t.pid);

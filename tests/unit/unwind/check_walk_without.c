@@ -30,9 +30,8 @@
 
 #define BIT(n) (UINT64_C(1) << (n))
 
-static const char maps_text[] =
-	"400000-402000 r-xp 00000000 fe:01 1 /a\n"
-	"7ffff0000000-7ffff0008000 rw-p 00000000 00:00 0 \n";
+static const char maps_text[] = "400000-402000 r-xp 00000000 fe:01 1 /a\n"
+				"7ffff0000000-7ffff0008000 rw-p 00000000 00:00 0 \n";
 
 static const uint8_t call[] = {0xe8, 0, 0, 0, 0};
 
@@ -45,9 +44,8 @@ static void put_far(uint8_t *file, size_t end, uint8_t op, size_t to)
 	memcpy(file + end - 4, &distance, sizeof(distance));
 }
 
-static const uint8_t birth[] = {0x85, 0xc0, 0x75, 0x11, 0x31, 0xed, 0x5f,
-				0x41, 0xff, 0xd1, 0x89, 0xc7, 0x31, 0xc0,
-				0xb0, 0x3c, 0x0f, 0x05, 0xf4, 0xc3};
+static const uint8_t birth[] = {0x85, 0xc0, 0x75, 0x11, 0x31, 0xed, 0x5f, 0x41, 0xff, 0xd1,
+				0x89, 0xc7, 0x31, 0xc0, 0xb0, 0x3c, 0x0f, 0x05, 0xf4, 0xc3};
 
 static int image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
 {
@@ -69,8 +67,7 @@ static int image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
 	memcpy(file + LARGE - sizeof(call), call, sizeof(call));
 	memcpy(file + LARGE, "\x48\x81\xc4\0\0\2\0\x5d\xc3", 9);
 	memcpy(file + BIRTH, birth, sizeof(birth));
-	*ret_fd = made_up_file(file + MADE_UP_CODE, CODE_END - MADE_UP_CODE,
-			       TAIL, 1);
+	*ret_fd = made_up_file(file + MADE_UP_CODE, CODE_END - MADE_UP_CODE, TAIL, 1);
 	return 0;
 }
 

@@ -41,9 +41,7 @@ static const struct {
 	{"\xe8\1\0\0\0", 5, {5, .kind = X86_64_INSN_CALL, .distance = 1}},
 	{"\xeb\xfe", 2, {2, .kind = X86_64_INSN_JUMP, .distance = -2}},
 	{"\x74\x02", 2, {2, .kind = X86_64_INSN_BRANCH, .distance = 2}},
-	{"\x0f\x84\0\1\0\0",
-	 6,
-	 {6, .kind = X86_64_INSN_BRANCH, .distance = 256}},
+	{"\x0f\x84\0\1\0\0", 6, {6, .kind = X86_64_INSN_BRANCH, .distance = 256}},
 	{"\xff\xe0", 2, {2, .kind = X86_64_INSN_END}},
 	{"\xff\xd0", 2, {2, .kind = X86_64_INSN_CALL}},
 	{"\xf4", 1, {1, .kind = X86_64_INSN_END}},
@@ -81,11 +79,9 @@ TESTS(test_insn, array_size(insns))
 	ck_assert(x86_64_insn_read(code, insns[_i].n, &insn));
 	ck_assert_uint_eq(insn.size, e->size);
 	ck_assert_int_eq(insn.kind, e->kind);
-	ck_assert_int_eq(insn.distance,
-			 e->kind == X86_64_INSN_OTHER ||
-					 e->kind == X86_64_INSN_RET
-				 ? insn.distance
-				 : e->distance);
+	ck_assert_int_eq(insn.distance, e->kind == X86_64_INSN_OTHER || e->kind == X86_64_INSN_RET
+						? insn.distance
+						: e->distance);
 	ck_assert_int_eq(insn.sp, e->sp);
 	ck_assert(insn.sp_lost == e->sp_lost && insn.has_fp == e->has_fp &&
 		  insn.saves_fp == e->saves_fp && insn.fp == e->fp);
@@ -112,9 +108,7 @@ static const struct {
 	/* push; push; add $16,%rsp; pop %rbp; ret */
 	{{"\x6a\0\x6a\0\x48\x83\xc4\x10\x5d\xc3", 10}, true, {8, 0, false}},
 	/* vmovdqu64 %zmm16,64(%rsp); vzeroupper; pop %rbx; ret */
-	{{"\x62\xe1\xfe\x48\x7f\x44\x24\x01\xc5\xf8\x77\x5b\xc3", 13},
-	 true,
-	 {8, SAME, false}},
+	{{"\x62\xe1\xfe\x48\x7f\x44\x24\x01\xc5\xf8\x77\x5b\xc3", 13}, true, {8, SAME, false}},
 	/* pop %rbx; jmp *n(%rip): of a stub, or instead of a call and a ret */
 	{{"\x5b\xff\x25\0\0\0\0", 7}, true, {8, SAME, false}},
 	/*
@@ -133,9 +127,7 @@ static const struct {
 	/* pop %rbp; push %rbp; pop %rbp; ret: the caller's, twice */
 	{{"\x5d\x55\x5d\xc3", 4}, true, {8, 0, false}},
 	/* add $0x7fff0,%rsp; pop %rbp; ret; and 16 bytes more */
-	{{"\x48\x81\xc4\xf0\xff\7\0\x5d\xc3", 9},
-	 true,
-	 {0x7fff8, 0x7fff0, false}},
+	{{"\x48\x81\xc4\xf0\xff\7\0\x5d\xc3", 9}, true, {0x7fff8, 0x7fff0, false}},
 	{{"\x48\x81\xc4\0\0\x08\0\x5d\xc3", 9}, false, {0}},
 	/* pop %rbp; add $2032,%rsp; ret; and 8 bytes more */
 	{{"\x5d\x48\x81\xc4\xf0\7\0\0\xc3", 9}, true, {2040, 0, false}},
@@ -156,8 +148,7 @@ TESTS(test_back, array_size(ways))
 	struct x86_64_code code = {code_text_read, &text, 0, 1000};
 	struct x86_64_way way = {0};
 
-	ck_assert(x86_64_way_back(&code, CODE_TEXT_BASE, &way) ==
-		  ways[_i].found);
+	ck_assert(x86_64_way_back(&code, CODE_TEXT_BASE, &way) == ways[_i].found);
 	ck_assert_uint_lt(code.steps, 100);
 	if (!ways[_i].found)
 		return;
@@ -180,16 +171,13 @@ TEST(test_there)
 	struct x86_64_code code = {code_text_read, &text, 0, 1000};
 	struct x86_64_way way;
 
-	ck_assert(x86_64_way_there(&code, CODE_TEXT_BASE,
-				   CODE_TEXT_BASE + THERE, &way));
+	ck_assert(x86_64_way_there(&code, CODE_TEXT_BASE, CODE_TEXT_BASE + THERE, &way));
 	ck_assert_uint_eq(way.ra, 8 + 8 + 24 + 8);
 	ck_assert_uint_eq(way.fp, 8 + 24 + 8);
 	/* In the middle of an instruction, and with no more steps than so. */
-	ck_assert(!x86_64_way_there(&code, CODE_TEXT_BASE,
-				    CODE_TEXT_BASE + THERE - 1, &way));
+	ck_assert(!x86_64_way_there(&code, CODE_TEXT_BASE, CODE_TEXT_BASE + THERE - 1, &way));
 	code.steps = code.steps_max - 3;
-	ck_assert(!x86_64_way_there(&code, CODE_TEXT_BASE,
-				    CODE_TEXT_BASE + THERE, &way));
+	ck_assert(!x86_64_way_there(&code, CODE_TEXT_BASE, CODE_TEXT_BASE + THERE, &way));
 	ck_assert_uint_eq(code.steps, code.steps_max);
 }
 
@@ -223,9 +211,8 @@ TESTS(test_there_or_not, array_size(theres))
 	struct x86_64_code code = {code_text_read, &text, 0, 1000};
 	struct x86_64_way way;
 
-	ck_assert(x86_64_way_there(&code, CODE_TEXT_BASE,
-				   CODE_TEXT_BASE + theres[_i].to,
-				   &way) == theres[_i].found);
+	ck_assert(x86_64_way_there(&code, CODE_TEXT_BASE, CODE_TEXT_BASE + theres[_i].to, &way) ==
+		  theres[_i].found);
 	ck_assert_uint_lt(code.steps, 20);
 	if (!theres[_i].found)
 		return;
@@ -274,30 +261,28 @@ TEST(test_places_that_collide)
 }
 
 /* The last instructions of gcc 12's _Unwind_Resume, made shorter. */
-static const char installs[] =
-	"\x48\x39\xd8\x75\x63"	       /* 00: cmp; jne */
-	"\xe8\0\1\0\0"		       /* 05: what installs */
-	"\x48\x8b\xb5\x68\xff\xff\xff" /* 0a: mov -0x98(%rbp),%rsi */
-	"\xe8\x43\0\0\0"	       /* 11: _Unwind_DebugHook */
-	"\x31\xd2\xf3\x48\x0f\x1e\xca" /* 16: xor; rdsspq %rdx */
-	"\x48\x85\xd2\x74\x10"	       /* 1d: test; je 32 */
-	"\xeb\x05"		       /* 22: jmp 29 */
-	"\xf3\x48\x0f\xae\xea"	       /* 24: incsspq %rdx */
-	"\x48\x81\xfa\xff\0\0\0"       /* 29: cmp $255,%rdx */
-	"\x77\xf2"		       /* 30: ja 24 */
-	"\x48\x89\xc1\x90\x90"	       /* 32: mov %rax,%rcx */
-	"\x90"			       /* 37: */
-	"\x48\x89\xcc"		       /* 38: mov %rcx,%rsp */
-	"\x59\xff\xe1\xc3\xff\xe0";    /* 3b: pop; jmp *%rcx; ret; jmp *%rax */
+static const char installs[] = "\x48\x39\xd8\x75\x63"	      /* 00: cmp; jne */
+			       "\xe8\0\1\0\0"		      /* 05: what installs */
+			       "\x48\x8b\xb5\x68\xff\xff\xff" /* 0a: mov -0x98(%rbp),%rsi */
+			       "\xe8\x43\0\0\0"		      /* 11: _Unwind_DebugHook */
+			       "\x31\xd2\xf3\x48\x0f\x1e\xca" /* 16: xor; rdsspq %rdx */
+			       "\x48\x85\xd2\x74\x10"	      /* 1d: test; je 32 */
+			       "\xeb\x05"		      /* 22: jmp 29 */
+			       "\xf3\x48\x0f\xae\xea"	      /* 24: incsspq %rdx */
+			       "\x48\x81\xfa\xff\0\0\0"	      /* 29: cmp $255,%rdx */
+			       "\x77\xf2"		      /* 30: ja 24 */
+			       "\x48\x89\xc1\x90\x90"	      /* 32: mov %rax,%rcx */
+			       "\x90"			      /* 37: */
+			       "\x48\x89\xcc"		      /* 38: mov %rcx,%rsp */
+			       "\x59\xff\xe1\xc3\xff\xe0"; /* 3b: pop; jmp *%rcx; ret; jmp *%rax */
 
 static const struct {
 	size_t from;
 	bool installs;
 } installing[] = {
-	{0, false},   {3, false},    {5, false},    {0xa, true},  {0x11, true},
-	{0x16, true}, {0x18, true},  {0x1d, true},  {0x20, true}, {0x22, true},
-	{0x24, true}, {0x30, true},  {0x32, true},  {0x38, true}, {0x3b, true},
-	{0x3c, true}, {0x3e, false}, {0x3f, false},
+	{0, false},   {3, false},   {5, false},	  {0xa, true},	{0x11, true},  {0x16, true},
+	{0x18, true}, {0x1d, true}, {0x20, true}, {0x22, true}, {0x24, true},  {0x30, true},
+	{0x32, true}, {0x38, true}, {0x3b, true}, {0x3c, true}, {0x3e, false}, {0x3f, false},
 };
 
 TESTS(test_installs, array_size(installing))
@@ -305,9 +290,8 @@ TESTS(test_installs, array_size(installing))
 	const uint8_t *code = (const uint8_t *)installs;
 	const size_t from = installing[_i].from;
 
-	ck_assert_int_eq(
-		x86_64_installs(code + from, sizeof(installs) - 1 - from),
-		installing[_i].installs);
+	ck_assert_int_eq(x86_64_installs(code + from, sizeof(installs) - 1 - from),
+			 installing[_i].installs);
 	/* Cut off in front of its end. */
 	ck_assert(from > 0x38 || !x86_64_installs(code + from, 0x38 - from));
 }

@@ -17,8 +17,7 @@ struct code_text {
 };
 
 /* ctx is a struct code_text. */
-static inline size_t code_text_read(void *ctx, uint64_t vaddr, uint8_t *bytes,
-				    size_t n)
+static inline size_t code_text_read(void *ctx, uint64_t vaddr, uint8_t *bytes, size_t n)
 {
 	const struct code_text *t = ctx;
 

@@ -37,8 +37,7 @@ static void read_maps(struct unwind_space *space)
 	buf_fini(&text);
 }
 
-static void start(struct made_up *m, size_t n_words,
-		  const struct unwind_files *files, void *ctx)
+static void start(struct made_up *m, size_t n_words, const struct unwind_files *files, void *ctx)
 {
 	static const struct unwind_cache_options options = {
 		.max_bytes = 16u << 20,
@@ -49,8 +48,7 @@ static void start(struct made_up *m, size_t n_words,
 	m->sample = calloc(1, sizeof(*m->sample) + n_words * 8);
 	ck_assert_ptr_nonnull(m->sample);
 	m->sample->arch = SAMPLE_ARCH_X86_64;
-	m->sample->regs_known = UINT64_C(1) << SAMPLE_X86_64_RSP |
-				UINT64_C(1) << SAMPLE_X86_64_RIP;
+	m->sample->regs_known = UINT64_C(1) << SAMPLE_X86_64_RSP | UINT64_C(1) << SAMPLE_X86_64_RIP;
 	m->sample->regs[SAMPLE_X86_64_RSP] = MADE_UP_STACK;
 	m->sample->stack_addr = MADE_UP_STACK;
 	m->sample->stack_size = (uint32_t)n_words * 8;
@@ -81,8 +79,7 @@ void made_up_end(struct made_up *m)
 
 void made_up_walk(struct made_up *m)
 {
-	OK(unwind_walk(m->space, m->sample,
-		       sizeof(*m->sample) + m->sample->stack_size,
+	OK(unwind_walk(m->space, m->sample, sizeof(*m->sample) + m->sample->stack_size,
 		       UNWIND_FRAMES_MAX, &m->out));
 }
 
@@ -100,10 +97,7 @@ int made_up_file(const uint8_t *code, size_t size, uint64_t tail, size_t n)
 	const size_t n_symbols = n + 1;
 	Elf64_Sym *symbols = calloc(n_symbols, sizeof(*symbols));
 	const struct fuzz_section sections[] = {
-		{.name = ".text",
-		 .type = SHT_PROGBITS,
-		 .bytes = code,
-		 .size = size},
+		{.name = ".text", .type = SHT_PROGBITS, .bytes = code, .size = size},
 		{.name = ".symtab",
 		 .type = SHT_SYMTAB,
 		 .link = 3,

@@ -90,8 +90,7 @@ void target_start(struct target *t, const char *name, const char *const *args)
 	t->pid = fork();
 	ck_assert_int_ge(t->pid, 0);
 	if (t->pid == 0) {
-		if (dup2(in[0], STDIN_FILENO) >= 0 &&
-		    dup2(out[1], STDOUT_FILENO) >= 0)
+		if (dup2(in[0], STDIN_FILENO) >= 0 && dup2(out[1], STDOUT_FILENO) >= 0)
 			(void)execv(path, argv);
 		_exit(127);
 	}
@@ -102,8 +101,7 @@ void target_start(struct target *t, const char *name, const char *const *args)
 	t->in = in[1];
 	t->out = out[0];
 	while (!strstr(t->text, "ready\n")) {
-		ssize_t got =
-			read(t->out, t->text + n, sizeof(t->text) - 1 - n);
+		ssize_t got = read(t->out, t->text + n, sizeof(t->text) - 1 - n);
 
 		ck_assert_msg(got > 0, "%s ended before it was ready", name);
 		n += (size_t)got;
@@ -149,16 +147,15 @@ size_t target_threads(const struct target *t, pid_t *tids, size_t max)
 /* Not for a page or a lock of the kernel's, on the way to where it waits. */
 static bool is_wait(long nr)
 {
-	return nr == SYS_read || nr == SYS_poll || nr == SYS_futex ||
-	       nr == SYS_clock_nanosleep || nr == SYS_restart_syscall;
+	return nr == SYS_read || nr == SYS_poll || nr == SYS_futex || nr == SYS_clock_nanosleep ||
+	       nr == SYS_restart_syscall;
 }
 
 long target_wait_blocked(const struct target *t, pid_t tid)
 {
 	char path[64];
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall",
-		       (int)t->pid, (int)tid);
+	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", (int)t->pid, (int)tid);
 	for (;;) {
 		size_t size;
 		char *text = read_text(path, &size);
@@ -201,8 +198,7 @@ static int open_image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
 	char path[128];
 	int fd;
 
-	(void)snprintf(path, sizeof(path),
-		       "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)t->pid,
+	(void)snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)t->pid,
 		       start, end);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
@@ -217,8 +213,7 @@ static int open_debug(void *ctx, const char *build_id, int *ret_fd)
 	int fd;
 
 	(void)ctx;
-	(void)snprintf(path, sizeof(path),
-		       "/usr/lib/debug/.build-id/%.2s/%s.debug", build_id,
+	(void)snprintf(path, sizeof(path), "/usr/lib/debug/.build-id/%.2s/%s.debug", build_id,
 		       build_id + 2);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
@@ -227,15 +222,13 @@ static int open_debug(void *ctx, const char *build_id, int *ret_fd)
 	return 0;
 }
 
-const struct unwind_files target_files = {.image = open_image,
-					  .debug = open_debug};
+const struct unwind_files target_files = {.image = open_image, .debug = open_debug};
 
 /* ptrace takes and returns everything in a pointer. */
 static void do_ptrace(int request, pid_t tid, void *data)
 {
-	ck_assert_msg(
-		ptrace((enum __ptrace_request)request, tid, NULL, data) == 0,
-		"ptrace %d of %d: %s", request, (int)tid, strerror(errno));
+	ck_assert_msg(ptrace((enum __ptrace_request)request, tid, NULL, data) == 0,
+		      "ptrace %d of %d: %s", request, (int)tid, strerror(errno));
 }
 
 void thread_seize(pid_t tid)
@@ -254,8 +247,7 @@ void thread_interrupt(pid_t tid)
 		if (status >> 16 == PTRACE_EVENT_STOP)
 			return;
 		/* A signal of the target's own: hand it on. */
-		OK(ptrace(PTRACE_CONT, tid, NULL,
-			  (void *)(uintptr_t)WSTOPSIG(status)));
+		OK(ptrace(PTRACE_CONT, tid, NULL, (void *)(uintptr_t)WSTOPSIG(status)));
 	}
 }
 
@@ -290,8 +282,7 @@ static uint64_t mapping_end(const struct target *t, uint64_t addr)
 		uint64_t from;
 		uint64_t to;
 
-		ck_assert_int_eq(
-			sscanf(line, "%" SCNx64 "-%" SCNx64, &from, &to), 2);
+		ck_assert_int_eq(sscanf(line, "%" SCNx64 "-%" SCNx64, &from, &to), 2);
 		if (addr >= from && addr < to)
 			end = to;
 	}
@@ -300,8 +291,7 @@ static uint64_t mapping_end(const struct target *t, uint64_t addr)
 	return end;
 }
 
-struct record_sample *record_thread(const struct target *t, pid_t tid,
-				    size_t *ret_size)
+struct record_sample *record_thread(const struct target *t, pid_t tid, size_t *ret_size)
 {
 	struct user_regs_struct u;
 	struct record_sample *s;
@@ -322,17 +312,15 @@ struct record_sample *record_thread(const struct target *t, pid_t tid,
 	memcpy(&remote.iov_base, &start, sizeof(start));
 	remote.iov_len = size;
 	local = (struct iovec){s->stack, size};
-	ck_assert_int_eq(process_vm_readv(t->pid, &local, 1, &remote, 1, 0),
-			 (ssize_t)size);
+	ck_assert_int_eq(process_vm_readv(t->pid, &local, 1, &remote, 1, 0), (ssize_t)size);
 	s->h.ring.size = (uint32_t)(sizeof(*s) + size);
 	s->h.ring.type = RECORD_SAMPLE;
 	s->h.tid = (uint32_t)tid;
 	s->arch = SAMPLE_ARCH_X86_64;
 	s->regs_known = (1u << 17) - 1;
 	memcpy(s->regs,
-	       (const uint64_t[]){u.rax, u.rdx, u.rcx, u.rbx, u.rsi, u.rdi,
-				  u.rbp, u.rsp, u.r8, u.r9, u.r10, u.r11, u.r12,
-				  u.r13, u.r14, u.r15, u.rip},
+	       (const uint64_t[]){u.rax, u.rdx, u.rcx, u.rbx, u.rsi, u.rdi, u.rbp, u.rsp, u.r8,
+				  u.r9, u.r10, u.r11, u.r12, u.r13, u.r14, u.r15, u.rip},
 	       17 * sizeof(uint64_t));
 	s->stack_addr = start;
 	s->stack_size = (uint32_t)size;
@@ -340,8 +328,7 @@ struct record_sample *record_thread(const struct target *t, pid_t tid,
 	return s;
 }
 
-void target_oracle(struct target *t, enum oracle_kind kind, pid_t tid,
-		   struct oracle_stack *ret)
+void target_oracle(struct target *t, enum oracle_kind kind, pid_t tid, struct oracle_stack *ret)
 {
 	if (t->oracles[kind] == NULL)
 		OK(oracle_new(kind, t->pid, &t->oracles[kind]));

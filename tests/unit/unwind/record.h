@@ -19,8 +19,8 @@
 /* A child that has said that it is where it wants to be. */
 struct target {
 	pid_t pid;
-	int in;	 /* its standard input; closing it ends the target */
-	int out; /* its standard output */
+	int in;			    /* its standard input; closing it ends the target */
+	int out;		    /* its standard output */
 	char text[TARGET_TEXT_MAX]; /* all that it printed up to "ready" */
 	struct unwind_cache *cache;
 	struct unwind_space *space;
@@ -62,11 +62,9 @@ void thread_detach(pid_t tid);
  * The record of a stopped thread: all registers, its stack up to the end of
  * the mapping. The caller frees it.
  */
-struct record_sample *record_thread(const struct target *t, pid_t tid,
-				    size_t *ret_size);
+struct record_sample *record_thread(const struct target *t, pid_t tid, size_t *ret_size);
 
 /* What another unwinder sees of a stopped thread. */
-void target_oracle(struct target *t, enum oracle_kind kind, pid_t tid,
-		   struct oracle_stack *ret);
+void target_oracle(struct target *t, enum oracle_kind kind, pid_t tid, struct oracle_stack *ret);
 
 #endif

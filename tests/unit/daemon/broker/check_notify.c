@@ -98,8 +98,7 @@ TEST(a_long_status_is_cut_off)
 	text[sizeof(text) - 1] = '\0';
 	notify_status(&n, "%s", text);
 	notify_check(&n, NOW, 1, false);
-	ck_assert_uint_eq(strlen(said()),
-			  strlen("STATUS=\n") + NOTIFY_STATUS_MAX - 1);
+	ck_assert_uint_eq(strlen(said()), strlen("STATUS=\n") + NOTIFY_STATUS_MAX - 1);
 	/* The longest that can come together has room. */
 	text[0] = 'y';
 	notify_status(&n, "%s", text);
@@ -158,8 +157,7 @@ TEST(a_full_socket)
 {
 	(void)setenv("WATCHDOG_USEC", "8000000", 1);
 	OK(notify_init(&n));
-	while (sendto(n.fd, "x", 1, 0, (const struct sockaddr *)&n.address,
-		      n.address_size) == 1)
+	while (sendto(n.fd, "x", 1, 0, (const struct sockaddr *)&n.address, n.address_size) == 1)
 		continue;
 	ck_assert_int_eq(errno, EAGAIN);
 	notify_state(&n, NOTIFY_READY, NOW);
@@ -205,9 +203,8 @@ static const struct {
 	{"NOTIFY_SOCKET", "@"},
 	{"NOTIFY_SOCKET", "socket"},
 	{"NOTIFY_SOCKET", "vsock:2:1234"},
-	{"NOTIFY_SOCKET",
-	 "/a/path/that/is/longer/than/the/108/bytes/that/an/address/of/a/unix/"
-	 "socket/has/room/for/by/the/kernel/s/rules"},
+	{"NOTIFY_SOCKET", "/a/path/that/is/longer/than/the/108/bytes/that/an/address/of/a/unix/"
+			  "socket/has/room/for/by/the/kernel/s/rules"},
 	{"WATCHDOG_USEC", ""},
 	{"WATCHDOG_USEC", "0"},
 	{"WATCHDOG_USEC", "-1"},

@@ -90,10 +90,8 @@ TEST(least)
 	for (size_t i = 0; i < array_size(v); i++) {
 		char at[128];
 
-		(void)snprintf(at, sizeof(at), "%s/%s", mount,
-			       v[i].hierarchies);
-		ck_assert_msg(cpu_quota_least(v[i].groups, strlen(v[i].groups),
-					      at) == v[i].percent,
+		(void)snprintf(at, sizeof(at), "%s/%s", mount, v[i].hierarchies);
+		ck_assert_msg(cpu_quota_least(v[i].groups, strlen(v[i].groups), at) == v[i].percent,
 			      "%s, %s", v[i].hierarchies, v[i].groups);
 	}
 }

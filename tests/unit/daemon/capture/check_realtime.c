@@ -58,8 +58,7 @@ TEST(who_hangs_is)
 	int status = status_of(false);
 
 	/* Where real-time priority is refused, nobody has to be. */
-	ck_assert(WIFSIGNALED(status) ? WTERMSIG(status) == SIGXCPU
-				      : WEXITSTATUS(status) == 1);
+	ck_assert(WIFSIGNALED(status) ? WTERMSIG(status) == SIGXCPU : WEXITSTATUS(status) == 1);
 }
 
 static bool is_real_time(void)
@@ -89,8 +88,7 @@ TEST(a_share_that_is_used_up_comes_back)
 	ck_assert(r.exceeded);
 	ck_assert(!is_real_time());
 	/* Some threads may wait to be continued. */
-	ck_assert(r.scheduler == SCHEDULER_NORMAL ||
-		  getpriority(PRIO_PROCESS, 0) == -20);
+	ck_assert(r.scheduler == SCHEDULER_NORMAL || getpriority(PRIO_PROCESS, 0) == -20);
 	/* It has to wait for the window's end, */
 	realtime_keep(&r, 0, now + WINDOW_NS - 1);
 	ck_assert(r.exceeded);

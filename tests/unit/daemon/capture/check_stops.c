@@ -23,8 +23,7 @@ static void set_up(void)
 	OK(loop_new(&loop));
 	OK(stops_init(&s, loop, l.capture));
 	await_enter();
-	t = (struct ticker){.epoch_ns = clock_mono_ns(),
-			    .period_ns = PERIOD_NS};
+	t = (struct ticker){.epoch_ns = clock_mono_ns(), .period_ns = PERIOD_NS};
 }
 
 static void tear_down(void)

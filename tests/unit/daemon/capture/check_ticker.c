@@ -34,8 +34,7 @@ static void tear_down(void)
 static void on_tick(void *ctx)
 {
 	(void)ctx;
-	if (passes ? ticker_pass(&t, clock_mono_ns())
-		   : ticker_take(&t, clock_mono_ns()))
+	if (passes ? ticker_pass(&t, clock_mono_ns()) : ticker_take(&t, clock_mono_ns()))
 		rung = t.tick;
 }
 
@@ -55,10 +54,8 @@ static void check_set(uint64_t tick)
 	/* It does not ring now. */
 	ck_assert_int_lt(read(t.fd, &n, sizeof(n)), 0);
 	OK(timerfd_gettime(t.fd, &is));
-	left_ns = (uint64_t)is.it_value.tv_sec * NS_PER_SEC +
-		  (uint64_t)is.it_value.tv_nsec;
-	ck_assert_uint_eq(
-		ticker_at(&t, clock_mono_ns() + left_ns + LONG_NS / 4), tick);
+	left_ns = (uint64_t)is.it_value.tv_sec * NS_PER_SEC + (uint64_t)is.it_value.tv_nsec;
+	ck_assert_uint_eq(ticker_at(&t, clock_mono_ns() + left_ns + LONG_NS / 4), tick);
 	ck_assert_int_eq(is.it_interval.tv_sec, 0);
 	ck_assert_int_eq(is.it_interval.tv_nsec, 0);
 	ck_assert_uint_eq(ticker_next(&t), tick);
@@ -163,23 +160,20 @@ TEST(where_nobody_is_it_rings_at_each)
 
 TEST(times_and_numbers_agree)
 {
-	t = (struct ticker){.epoch_ns = 77 * NS_PER_SEC,
-			    .period_ns = 10 * NS_PER_MS};
+	t = (struct ticker){.epoch_ns = 77 * NS_PER_SEC, .period_ns = 10 * NS_PER_MS};
 	ck_assert_uint_eq(ticker_at(&t, 0), 0);
 	ck_assert_uint_eq(ticker_at(&t, t.epoch_ns), 0);
 	ck_assert_uint_eq(ticker_time(&t, 0), t.epoch_ns);
 	for (uint64_t tick = 1; tick < 1000; tick++) {
 		const uint64_t time_ns = ticker_time(&t, tick);
 
-		ck_assert_uint_ge(time_ns - ticker_time(&t, tick - 1),
-				  t.period_ns / 16);
+		ck_assert_uint_ge(time_ns - ticker_time(&t, tick - 1), t.period_ns / 16);
 		ck_assert_uint_eq(ticker_at(&t, time_ns - 1), tick - 1);
 		ck_assert_uint_eq(ticker_at(&t, time_ns), tick);
 	}
 	/* As many as there are periods. */
 	ck_assert_uint_eq(ticker_at(&t, ticker_time(&t, 6400)), 6400);
-	ck_assert_uint_le(ticker_time(&t, 6400),
-			  t.epoch_ns + 6401 * t.period_ns);
+	ck_assert_uint_le(ticker_time(&t, 6400), t.epoch_ns + 6401 * t.period_ns);
 }
 
 /* Anywhere in its period, and where says nothing of where the next is. */
@@ -189,8 +183,7 @@ TEST(a_tick_is_anywhere_in_its_period)
 	uint64_t places[16] = {0}, both[2][2] = {{0}};
 	bool late = false;
 
-	t = (struct ticker){.epoch_ns = 77 * NS_PER_SEC,
-			    .period_ns = 16 * NS_PER_MS};
+	t = (struct ticker){.epoch_ns = 77 * NS_PER_SEC, .period_ns = 16 * NS_PER_MS};
 	for (t.tick = 1; t.tick <= n; t.tick++) {
 		const struct tick tick = ticker_now(&t);
 		const bool was_late = late;
@@ -198,8 +191,7 @@ TEST(a_tick_is_anywhere_in_its_period)
 
 		ck_assert_uint_eq(tick.number, t.tick);
 		ck_assert_uint_eq(tick.period_ns, t.period_ns);
-		ck_assert_uint_eq(tick.begin_ns,
-				  t.epoch_ns + t.tick * t.period_ns);
+		ck_assert_uint_eq(tick.begin_ns, t.epoch_ns + t.tick * t.period_ns);
 		ck_assert_uint_eq(tick.due_ns, ticker_time(&t, t.tick));
 		in_ns = tick.due_ns - tick.begin_ns;
 		ck_assert_uint_lt(in_ns, t.period_ns);
@@ -209,36 +201,28 @@ TEST(a_tick_is_anywhere_in_its_period)
 	}
 	ck_assert_uint_eq(places[15], 0);
 	for (size_t i = 0; i < 15; i++)
-		ck_assert_double_eq_tol((double)places[i], (double)n / 15,
-					0.1 * (double)n / 15);
+		ck_assert_double_eq_tol((double)places[i], (double)n / 15, 0.1 * (double)n / 15);
 	for (size_t i = 0; i < 4; i++)
-		ck_assert_double_eq_tol((double)both[i / 2][i % 2],
-					(double)n / 4, 0.05 * (double)n / 4);
+		ck_assert_double_eq_tol((double)both[i / 2][i % 2], (double)n / 4,
+					0.05 * (double)n / 4);
 }
 
 /* A profile of one look a second has one each second. */
 TEST(slow_ticks_keep_their_period)
 {
-	t = (struct ticker){.epoch_ns = 77 * NS_PER_SEC,
-			    .period_ns = NS_PER_SEC};
+	t = (struct ticker){.epoch_ns = 77 * NS_PER_SEC, .period_ns = NS_PER_SEC};
 	for (uint64_t tick = 0; tick < 1000; tick++)
-		ck_assert_uint_eq(ticker_time(&t, tick),
-				  t.epoch_ns + tick * NS_PER_SEC);
+		ck_assert_uint_eq(ticker_time(&t, tick), t.epoch_ns + tick * NS_PER_SEC);
 }
 
 TEST(another_clock_is_refused)
 {
 	start_long();
 	OK(ticker_start(&t, loop, t.epoch_ns, LONG_NS, on_tick));
-	ck_assert_int_eq(
-		ticker_start(&t, loop, t.epoch_ns + 1, LONG_NS, on_tick),
-		-EPROTO);
-	ck_assert_int_eq(
-		ticker_start(&t, loop, t.epoch_ns, LONG_NS + 1, on_tick),
-		-EPROTO);
+	ck_assert_int_eq(ticker_start(&t, loop, t.epoch_ns + 1, LONG_NS, on_tick), -EPROTO);
+	ck_assert_int_eq(ticker_start(&t, loop, t.epoch_ns, LONG_NS + 1, on_tick), -EPROTO);
 	ticker_stop(&t, loop);
-	ck_assert_int_eq(ticker_start(&t, loop, t.epoch_ns, 0, on_tick),
-			 -EPROTO);
+	ck_assert_int_eq(ticker_start(&t, loop, t.epoch_ns, 0, on_tick), -EPROTO);
 	start_long();
 	check_set(1);
 }

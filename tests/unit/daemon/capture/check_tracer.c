@@ -49,8 +49,7 @@ TEST(nobody_is_traced_once_it_is_back)
 
 		OK(tracer_run(seize_all, &seized));
 		for (int i = 0; i < CHILDREN; i++)
-			ck_assert_int_eq(live_status(children[i], "TracerPid"),
-					 0);
+			ck_assert_int_eq(live_status(children[i], "TracerPid"), 0);
 		ck_assert_int_eq(seized, CHILDREN);
 	}
 }

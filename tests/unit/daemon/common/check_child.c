@@ -36,8 +36,7 @@ static int handle(const void *message, size_t size, size_t n_fds, int ctx)
 	int r;
 
 	for (size_t i = 0; i < IPC_FDS_MAX; i++)
-		m.fds[i] = i < n_fds ? open("/dev/null", O_RDONLY | O_CLOEXEC)
-				     : -1;
+		m.fds[i] = i < n_fds ? open("/dev/null", O_RDONLY | O_CLOEXEC) : -1;
 	memcpy(m.bytes, message, size);
 	handled = 0;
 	r = msg_handle(rules, 2, &ctx, &m);

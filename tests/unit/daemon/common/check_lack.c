@@ -39,13 +39,9 @@ static void set_up(void)
 	OK(loop_new(&b.loop));
 	OK(ipc_pair(pair));
 	OK(fcntl(pair[0], F_SETFL, O_NONBLOCK));
-	b.capture = (struct child){.broker = &b,
-				   .type = &type,
-				   .fd = pair[0],
-				   .pid = 1,
-				   .state = CHILD_READY};
-	OK(loop_add(b.loop, pair[0], child_on_readable, &b.capture,
-		    &b.capture.source));
+	b.capture = (struct child){
+		.broker = &b, .type = &type, .fd = pair[0], .pid = 1, .state = CHILD_READY};
+	OK(loop_add(b.loop, pair[0], child_on_readable, &b.capture, &b.capture.source));
 	end = pair[1];
 }
 

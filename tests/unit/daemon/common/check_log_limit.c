@@ -63,8 +63,7 @@ TEST(nothing_is_lost_between)
 TEST(each_kind_for_itself)
 {
 	say(one, LOG_LIMIT_LINES + 1, NOW);
-	ck_assert_uint_eq(say(other, LOG_LIMIT_LINES + 2, NOW),
-			  LOG_LIMIT_LINES);
+	ck_assert_uint_eq(say(other, LOG_LIMIT_LINES + 2, NOW), LOG_LIMIT_LINES);
 	ck_assert(log_limit_left(&l, LATER, &left));
 	ck_assert_uint_eq(left.lines, 1);
 	ck_assert(log_limit_left(&l, LATER, &left));
@@ -79,8 +78,7 @@ TEST(many_kinds)
 	for (size_t i = 0; i < LOG_LIMIT_KINDS; i++)
 		(void)log_limit_take(&l, "4", &kinds[i], "", NOW);
 	for (size_t i = 0; i < 2 * LOG_LIMIT_LINES; i++)
-		ck_assert(log_limit_take(&l, "4", &kinds[LOG_LIMIT_KINDS], "",
-					 NOW));
+		ck_assert(log_limit_take(&l, "4", &kinds[LOG_LIMIT_KINDS], "", NOW));
 	say(&kinds[LOG_LIMIT_KINDS], LOG_LIMIT_LINES, LATER);
 	ck_assert_uint_eq(say(&kinds[LOG_LIMIT_KINDS], 1, LATER), 0);
 }

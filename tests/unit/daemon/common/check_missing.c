@@ -20,8 +20,8 @@ static size_t find(struct missing_facts facts)
 
 	ck_assert_uint_le(n, MISSING_MAX);
 	for (size_t i = 0; i < n; i++)
-		ck_assert(found[i].name[0] != '\0' &&
-			  found[i].costs[0] != '\0' && found[i].add[0] != '\0');
+		ck_assert(found[i].name[0] != '\0' && found[i].costs[0] != '\0' &&
+			  found[i].add[0] != '\0');
 	return n;
 }
 
@@ -55,8 +55,7 @@ TEST(one_of_two_is_enough)
 {
 	ck_assert_uint_eq(without(CAPABILITY(CAP_DAC_READ_SEARCH)), 0);
 	ck_assert_uint_eq(without(CAPABILITY(CAP_DAC_OVERRIDE)), 0);
-	ck_assert_uint_eq(without(CAPABILITY(CAP_DAC_READ_SEARCH) |
-				  CAPABILITY(CAP_DAC_OVERRIDE)),
+	ck_assert_uint_eq(without(CAPABILITY(CAP_DAC_READ_SEARCH) | CAPABILITY(CAP_DAC_OVERRIDE)),
 			  1);
 	ck_assert_str_eq(found[0].name, "CAP_DAC_READ_SEARCH");
 }
@@ -64,16 +63,13 @@ TEST(one_of_two_is_enough)
 /* Who can become nobody has no child that is another's. */
 TEST(to_signal_is_for_other_users)
 {
-	ck_assert_uint_eq(
-		without(CAPABILITY(CAP_SETUID) | CAPABILITY(CAP_KILL)), 1);
+	ck_assert_uint_eq(without(CAPABILITY(CAP_SETUID) | CAPABILITY(CAP_KILL)), 1);
 	ck_assert_str_eq(found[0].name, "CAP_SETUID");
 }
 
 TEST(a_user_namespace_s_count_for_less)
 {
-	ck_assert_uint_eq(find((struct missing_facts){
-				  .have = ALL, .in_user_namespace = true}),
-			  2);
+	ck_assert_uint_eq(find((struct missing_facts){.have = ALL, .in_user_namespace = true}), 2);
 	ck_assert_str_eq(found[0].name, "CAP_CHECKPOINT_RESTORE");
 	ck_assert_str_eq(found[1].name, "CAP_SYS_NICE");
 	for (size_t i = 0; i < 2; i++)
@@ -82,8 +78,8 @@ TEST(a_user_namespace_s_count_for_less)
 
 TEST(all_at_once)
 {
-	const size_t n = find((struct missing_facts){
-		.have = 0, .no_getfd = true, .no_connector = true});
+	const size_t n =
+		find((struct missing_facts){.have = 0, .no_getfd = true, .no_connector = true});
 
 	/* All but the one that is for who can become another. */
 	ck_assert_uint_eq(n, MISSING_MAX - 1);

@@ -58,10 +58,8 @@ static const struct {
 
 TESTS(distances, array_size(nearest))
 {
-	static const char *const names[] = {"status", "start", "stop",
-					    "detach"};
-	const char *found =
-		option_nearest(nearest[_i].word, names, array_size(names));
+	static const char *const names[] = {"status", "start", "stop", "detach"};
+	const char *found = option_nearest(nearest[_i].word, names, array_size(names));
 
 	if (nearest[_i].nearest == NULL)
 		ck_assert_ptr_null(found);

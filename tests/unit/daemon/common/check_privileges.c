@@ -111,8 +111,7 @@ static capability_set given_by_exec(void)
 	pid = fork();
 	if (pid == 0) {
 		(void)dup2(ends[1], STDOUT_FILENO);
-		(void)execl("/bin/grep", "grep", "CapEff", "/proc/self/status",
-			    (char *)NULL);
+		(void)execl("/bin/grep", "grep", "CapEff", "/proc/self/status", (char *)NULL);
 		_exit(1);
 	}
 	ck_assert_int_gt(pid, 0);
@@ -133,8 +132,7 @@ TEST_IF(limits_the_broker, getuid() == 0)
 	assert_ids(0);
 	ck_assert_uint_eq(effective(), KEEP);
 	for (int cap = 0; cap < 64; cap++)
-		ck_assert(bounding_has(cap) ==
-			  (((KEEP | handed_on) & CAPABILITY(cap)) != 0));
+		ck_assert(bounding_has(cap) == (((KEEP | handed_on) & CAPABILITY(cap)) != 0));
 	/* A child that it starts has what is handed on, too, all the same. */
 	ck_assert_int_eq(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0), 1);
 	ck_assert_uint_eq(given_by_exec(), KEEP | handed_on);

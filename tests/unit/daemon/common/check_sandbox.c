@@ -50,8 +50,7 @@ static int try(const struct attempt *a)
 		v[i] = a->arguments[i] == PARENT      ? getppid()
 		       : a->arguments[i] == DIRECTORY ? write_dir
 						      : a->arguments[i];
-	return syscall(a->number, v[0], v[1], v[2], v[3], 0L, 0L) < 0 ? errno
-								      : 0;
+	return syscall(a->number, v[0], v[1], v[2], v[3], 0L, 0L) < 0 ? errno : 0;
 }
 
 static int stat_descriptor(void)
@@ -64,10 +63,8 @@ static int stat_descriptor(void)
 static int socket_udp6(void)
 {
 	/* A machine may have no IPv6: then it was the kernel that answered. */
-	return socket(AF_INET6, SOCK_DGRAM | SOCK_NONBLOCK, 0) < 0 &&
-			       errno != EAFNOSUPPORT
-		       ? errno
-		       : 0;
+	return socket(AF_INET6, SOCK_DGRAM | SOCK_NONBLOCK, 0) < 0 && errno != EAFNOSUPPORT ? errno
+											    : 0;
 }
 
 static int signal_itself(void)
@@ -77,8 +74,7 @@ static int signal_itself(void)
 
 static int map_memory(void)
 {
-	void *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	return p == MAP_FAILED				? errno
 	       : mprotect(p, 4096, PROT_READ) < 0	? errno
@@ -88,16 +84,14 @@ static int map_memory(void)
 
 static int map_code(void)
 {
-	void *p = mmap(NULL, 4096, PROT_READ | PROT_EXEC,
-		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *p = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	return p == MAP_FAILED ? errno : 0;
 }
 
 static int make_code(void)
 {
-	void *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	return mprotect(p, 4096, PROT_READ | PROT_EXEC) < 0 ? errno : 0;
 }
@@ -108,8 +102,8 @@ static int make_sealed_file(void)
 	char byte;
 
 	if (fd < 0 || ftruncate(fd, 1) < 0 || pread(fd, &byte, 1, 0) != 1 ||
-	    fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE) < 0 ||
-	    fcntl(fd, F_GET_SEALS) != F_SEAL_WRITE || close(fd) < 0)
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE) < 0 || fcntl(fd, F_GET_SEALS) != F_SEAL_WRITE ||
+	    close(fd) < 0)
 		return errno;
 	return 0;
 }
@@ -156,55 +150,40 @@ static int sort(void)
  * itself.
  */
 static const struct attempt attempts[] = {
-	CALL("open_to_read", ENOENT, 0, SYS_openat, AT_FDCWD, POINTER("/"),
-	     O_RDONLY),
-	CALL("open_to_write", ENOENT, ENOSYS, SYS_openat, AT_FDCWD,
-	     POINTER("/dev/null"), O_RDWR),
-	CALL("open_to_create", ENOENT, ENOSYS, SYS_openat, AT_FDCWD,
-	     POINTER("/tmp/x"), O_CREAT, 0600),
-	CALL("open_unnamed", ENOENT, ENOSYS, SYS_openat, AT_FDCWD,
-	     POINTER("/tmp"), O_TMPFILE, 0600),
-	CALL("truncate_file", ENOENT, ENOSYS, SYS_openat, AT_FDCWD,
-	     POINTER("/dev/null"), O_TRUNC),
-	CALL("stat_path", ENOENT, 0, SYS_newfstatat, AT_FDCWD, POINTER("/"),
-	     POINTER(room)),
+	CALL("open_to_read", ENOENT, 0, SYS_openat, AT_FDCWD, POINTER("/"), O_RDONLY),
+	CALL("open_to_write", ENOENT, ENOSYS, SYS_openat, AT_FDCWD, POINTER("/dev/null"), O_RDWR),
+	CALL("open_to_create", ENOENT, ENOSYS, SYS_openat, AT_FDCWD, POINTER("/tmp/x"), O_CREAT,
+	     0600),
+	CALL("open_unnamed", ENOENT, ENOSYS, SYS_openat, AT_FDCWD, POINTER("/tmp"), O_TMPFILE,
+	     0600),
+	CALL("truncate_file", ENOENT, ENOSYS, SYS_openat, AT_FDCWD, POINTER("/dev/null"), O_TRUNC),
+	CALL("stat_path", ENOENT, 0, SYS_newfstatat, AT_FDCWD, POINTER("/"), POINTER(room)),
 	FUNCTION(stat_descriptor, 0, 0),
-	CALL("access_path", ENOENT, 0, SYS_faccessat, AT_FDCWD, POINTER("/"),
-	     R_OK),
-	CALL("read_link", ENOENT, 0, SYS_readlinkat, AT_FDCWD,
-	     POINTER("/proc/self/exe"), POINTER(room), sizeof(room)),
-	CALL("unlink_path", ENOSYS, ENOSYS, SYS_unlinkat, AT_FDCWD,
-	     POINTER("/does/not/exist")),
-	CALL("socket_tcp", ENOSYS, 0, SYS_socket, AF_INET,
-	     SOCK_STREAM | SOCK_CLOEXEC),
+	CALL("access_path", ENOENT, 0, SYS_faccessat, AT_FDCWD, POINTER("/"), R_OK),
+	CALL("read_link", ENOENT, 0, SYS_readlinkat, AT_FDCWD, POINTER("/proc/self/exe"),
+	     POINTER(room), sizeof(room)),
+	CALL("unlink_path", ENOSYS, ENOSYS, SYS_unlinkat, AT_FDCWD, POINTER("/does/not/exist")),
+	CALL("socket_tcp", ENOSYS, 0, SYS_socket, AF_INET, SOCK_STREAM | SOCK_CLOEXEC),
 	FUNCTION(socket_udp6, ENOSYS, 0),
 	CALL("socket_raw", ENOSYS, ENOSYS, SYS_socket, AF_INET, SOCK_RAW, 1),
-	CALL("socket_unix", ENOSYS, EAFNOSUPPORT, SYS_socket, AF_UNIX,
-	     SOCK_STREAM),
-	CALL("socket_netlink", ENOSYS, EAFNOSUPPORT, SYS_socket, AF_NETLINK,
-	     SOCK_RAW),
-	CALL("socket_packet", ENOSYS, ENOSYS, SYS_socket, AF_PACKET,
-	     SOCK_DGRAM),
-	CALL("socket_pair", ENOSYS, 0, SYS_socketpair, AF_UNIX, SOCK_STREAM, 0,
-	     POINTER(room)),
+	CALL("socket_unix", ENOSYS, EAFNOSUPPORT, SYS_socket, AF_UNIX, SOCK_STREAM),
+	CALL("socket_netlink", ENOSYS, EAFNOSUPPORT, SYS_socket, AF_NETLINK, SOCK_RAW),
+	CALL("socket_packet", ENOSYS, ENOSYS, SYS_socket, AF_PACKET, SOCK_DGRAM),
+	CALL("socket_pair", ENOSYS, 0, SYS_socketpair, AF_UNIX, SOCK_STREAM, 0, POINTER(room)),
 	CALL("listen_to", ENOSYS, ENOSYS, SYS_listen, -1, 1),
 	CALL("execute", ENOSYS, ENOSYS, SYS_execve, POINTER("/does/not/exist")),
 	CALL("make_process", ENOSYS, ENOSYS, SYS_clone, SIGCHLD),
 	CALL("make_namespace", ENOSYS, ENOSYS, SYS_clone,
-	     CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
-		     CLONE_NEWNET),
+	     CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_NEWNET),
 	CALL("leave_namespace", ENOSYS, ENOSYS, SYS_unshare, CLONE_NEWUSER),
 	CALL("signal_parent", ENOSYS, ENOSYS, SYS_kill, PARENT),
-	CALL("signal_parent_thread", ENOSYS, ENOSYS, SYS_tgkill, PARENT,
-	     PARENT),
+	CALL("signal_parent_thread", ENOSYS, ENOSYS, SYS_tgkill, PARENT, PARENT),
 	FUNCTION(signal_itself, 0, 0),
-	CALL("signal_by_owner", ENOSYS, ENOSYS, SYS_fcntl, STDERR_FILENO,
-	     F_SETOWN, PARENT),
+	CALL("signal_by_owner", ENOSYS, ENOSYS, SYS_fcntl, STDERR_FILENO, F_SETOWN, PARENT),
 	CALL("trace", ENOSYS, ENOSYS, SYS_ptrace, PTRACE_TRACEME),
 	CALL("read_process", ENOSYS, ENOSYS, SYS_process_vm_readv, PARENT),
 	CALL("become_another", ENOSYS, ENOSYS, SYS_setresuid, 1, 1, 1),
-	CALL("type_for_terminal", ENOSYS, ENOSYS, SYS_ioctl, -1, TIOCSTI,
-	     POINTER("x")),
+	CALL("type_for_terminal", ENOSYS, ENOSYS, SYS_ioctl, -1, TIOCSTI, POINTER("x")),
 	CALL("mark_seccomp", ENOSYS, ENOSYS, SYS_seccomp, 1),
 	FUNCTION(map_memory, 0, 0),
 	FUNCTION(map_code, ENOSYS, EPERM),
@@ -245,16 +224,13 @@ static void check(enum sandbox sandbox, const struct attempt *a, int expected)
 	int status = run(sandbox, false, a);
 
 	ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == expected,
-		      "%s: status %#x instead of %d", a->name,
-		      (unsigned int)status, expected);
+		      "%s: status %#x instead of %d", a->name, (unsigned int)status, expected);
 	status = run(sandbox, true, a);
 	if (expected == ENOSYS)
 		ck_assert_msg(WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS,
-			      "%s: status %#x, not killed", a->name,
-			      (unsigned int)status);
+			      "%s: status %#x, not killed", a->name, (unsigned int)status);
 	else
-		ck_assert_msg(WIFEXITED(status) &&
-				      WEXITSTATUS(status) == expected,
+		ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == expected,
 			      "%s, killing: status %#x instead of %d", a->name,
 			      (unsigned int)status, expected);
 }
@@ -281,9 +257,8 @@ static const struct attempt *named(const char *name)
 /* Else a failure above could be the machine's. */
 TEST(without_a_sandbox_they_work)
 {
-	static const char *const names[] = {"open_to_write", "socket_pair",
-					    "socket_unix",   "map_code",
-					    "make_code",     "signal_parent"};
+	static const char *const names[] = {"open_to_write", "socket_pair", "socket_unix",
+					    "map_code",	     "make_code",   "signal_parent"};
 
 	for (size_t i = 0; i < array_size(names); i++)
 		OK(try(named(names[i])));
@@ -293,8 +268,8 @@ TEST(without_a_sandbox_they_work)
 /* The same number as FIONREAD's rule has, and the other sandbox. */
 TEST(asks_how_much_to_read)
 {
-	static const struct attempt a = CALL("FIONREAD", ENOSYS, 0, SYS_ioctl,
-					     0, FIONREAD, POINTER(room));
+	static const struct attempt a =
+		CALL("FIONREAD", ENOSYS, 0, SYS_ioctl, 0, FIONREAD, POINTER(room));
 
 	check(SANDBOX_SHIP, &a, 0);
 	check(SANDBOX_UNWIND, &a, ENOSYS);
@@ -305,8 +280,7 @@ static void check_once(int expected, struct attempt a)
 	int status = run(SANDBOX_SHIP, false, &a);
 
 	ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == expected,
-		      "%s: status %#x instead of %d", a.name,
-		      (unsigned int)status, expected);
+		      "%s: status %#x instead of %d", a.name, (unsigned int)status, expected);
 }
 
 #define CHECK_ONCE(name, expected, ...) \
@@ -317,31 +291,26 @@ TEST(writes_in_its_directory)
 {
 	char path[] = "/tmp/check_sandbox.XXXXXX";
 	/* 5.13; the filter cannot see where a name leads. */
-	const bool confined =
-		syscall(SYS_landlock_create_ruleset, NULL, 0, 1) > 0;
+	const bool confined = syscall(SYS_landlock_create_ruleset, NULL, 0, 1) > 0;
 
 	ck_assert_ptr_nonnull(mkdtemp(path));
 	(void)snprintf(elsewhere, sizeof(elsewhere), "%s.elsewhere", path);
 	write_dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	ck_assert_int_ge(write_dir, 0);
-	CHECK_ONCE("make_there", 0, SYS_openat, DIRECTORY, POINTER("a"), MAKE,
-		   0600);
-	CHECK_ONCE("overwrite_there", ENOSYS, SYS_openat, DIRECTORY,
-		   POINTER("a"), O_WRONLY | O_TRUNC);
-	CHECK_ONCE("rename_there", 0, SYS_renameat, DIRECTORY, POINTER("a"),
-		   DIRECTORY, POINTER("b"));
-	CHECK_ONCE("rename_elsewhere", ENOSYS, SYS_renameat, DIRECTORY,
-		   POINTER("b"), AT_FDCWD, POINTER(elsewhere));
-	CHECK_ONCE("make_directory", ENOSYS, SYS_mkdirat, DIRECTORY,
-		   POINTER("c"), 0700);
-	CHECK_ONCE("sync_there", 0, SYS_fsync, DIRECTORY);
-	CHECK_ONCE("remove_elsewhere", ENOSYS, SYS_unlinkat, AT_FDCWD,
+	CHECK_ONCE("make_there", 0, SYS_openat, DIRECTORY, POINTER("a"), MAKE, 0600);
+	CHECK_ONCE("overwrite_there", ENOSYS, SYS_openat, DIRECTORY, POINTER("a"),
+		   O_WRONLY | O_TRUNC);
+	CHECK_ONCE("rename_there", 0, SYS_renameat, DIRECTORY, POINTER("a"), DIRECTORY,
+		   POINTER("b"));
+	CHECK_ONCE("rename_elsewhere", ENOSYS, SYS_renameat, DIRECTORY, POINTER("b"), AT_FDCWD,
 		   POINTER(elsewhere));
+	CHECK_ONCE("make_directory", ENOSYS, SYS_mkdirat, DIRECTORY, POINTER("c"), 0700);
+	CHECK_ONCE("sync_there", 0, SYS_fsync, DIRECTORY);
+	CHECK_ONCE("remove_elsewhere", ENOSYS, SYS_unlinkat, AT_FDCWD, POINTER(elsewhere));
 	CHECK_ONCE("remove_there", 0, SYS_unlinkat, DIRECTORY, POINTER("b"));
-	CHECK_ONCE("make_elsewhere", ENOSYS, SYS_openat, AT_FDCWD,
+	CHECK_ONCE("make_elsewhere", ENOSYS, SYS_openat, AT_FDCWD, POINTER(elsewhere), MAKE, 0600);
+	CHECK_ONCE("make_by_another_name", confined ? EACCES : 0, SYS_openat, DIRECTORY,
 		   POINTER(elsewhere), MAKE, 0600);
-	CHECK_ONCE("make_by_another_name", confined ? EACCES : 0, SYS_openat,
-		   DIRECTORY, POINTER(elsewhere), MAKE, 0600);
 	(void)unlink(elsewhere);
 	close_fd(&write_dir);
 	OK(rmdir(path));
@@ -360,8 +329,7 @@ TEST(clone3_is_not_there)
 #ifdef __x86_64__
 TESTS(kills_for_other_numbers, SANDBOX_SHIP + 1)
 {
-	static const struct attempt a =
-		CALL("x32", 0, 0, 0x40000000 + SYS_getpid, 0);
+	static const struct attempt a = CALL("x32", 0, 0, 0x40000000 + SYS_getpid, 0);
 	int status = run((enum sandbox)_i, false, &a);
 
 	ck_assert(WIFSIGNALED(status));

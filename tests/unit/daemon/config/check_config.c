@@ -73,8 +73,7 @@ TEST(everything)
 	t = &config.targets[0];
 	ck_assert_str_eq(t->name, "web.1");
 	ck_assert_uint_eq(t->uid, 33);
-	ck_assert(t->session_sample_rate > 0.24 &&
-		  t->session_sample_rate < 0.26);
+	ck_assert(t->session_sample_rate > 0.24 && t->session_sample_rate < 0.26);
 	ck_assert(t->lifecycle == LIFECYCLE_TRACE && !t->autostart);
 	ck_assert(t->thread_id_format == THREAD_ID_PTHREAD);
 	ck_assert_str_eq(t->platform, "native");
@@ -109,11 +108,10 @@ static const struct {
 	{"[sentry\ndsn = x\n", "f:1: a section is [NAME]"},
 	{"[sentry] x = 1\n", "f:1: a section is [NAME]"},
 	{"[sentry\n", "f:1: a section is [NAME]"},
-	{"[sentry]\nrate = 1\nfoo\n\n= 3\nrate_hz = 5\n",
-	 "f:2: unknown key rate\n"
-	 "f:3: is neither [section]\n"
-	 "f:5: unknown key \n"
-	 "f:6: rate_hz is a key of [profiler]"},
+	{"[sentry]\nrate = 1\nfoo\n\n= 3\nrate_hz = 5\n", "f:2: unknown key rate\n"
+							  "f:3: is neither [section]\n"
+							  "f:5: unknown key \n"
+							  "f:6: rate_hz is a key of [profiler]"},
 	{"[profiler]\nrate_hz = 0\nrate_hz = 5\nmode = walk\n"
 	 "chunk_seconds = 5s\n",
 	 "f:2: rate_hz: not a number from 1 to 1000\n"
@@ -127,8 +125,7 @@ static const struct {
 	 "f:4: release: empty: ''\n"
 	 "f:5: dsn: the DSN\n"
 	 "f:6: shutdown_timeout: not a positive number of seconds: 'inf'"},
-	{"[profiler]\nspool_max_bytes = 1\n",
-	 "f:2: spool_max_bytes: not a number of bytes"},
+	{"[profiler]\nspool_max_bytes = 1\n", "f:2: spool_max_bytes: not a number of bytes"},
 	{"[profiler]\nspool_max_bytes = 99999999999G\n",
 	 "f:2: spool_max_bytes: not a number of bytes"},
 	{"[sentry]\n[profiler]\n[sentry]\nretry_5xx = no\n"
@@ -144,8 +141,7 @@ static const struct {
 	{"[target \"\"]\n", "f:1: a target is [target \"NAME\"]"},
 	{"[target \"a/b\"]\nx = 1\n", "f:1: a target is [target \"NAME\"]"},
 	{"[target \"" LONG50 "\"]\n", "f:1: [target \"0123"},
-	{TARGET_X "[target \"x\"]\ncomm = y\n",
-	 "f:4: [target \"x\"] is there already"},
+	{TARGET_X "[target \"x\"]\ncomm = y\n", "f:4: [target \"x\"] is there already"},
 	{"[target \"x\"]\nprofile_session_sample_rate = 1.5\n"
 	 "profile_lifecycle = auto\nplatform = java\nuser = no body\n"
 	 "max_instances = 0\nmin_age_seconds = -1\n",
@@ -159,8 +155,7 @@ static const struct {
 	 "no_proxy = any thing\n",
 	 "f:2: http_proxy: no URL of a proxy: it has no host\n"
 	 "f:3: https_proxy: no URL of a proxy: its port"},
-	{"[profiler]\nmetrics_listen = 127.0.0.1:80\nsocket = /" LONG50 LONG50
-		 LONG50 "\n",
+	{"[profiler]\nmetrics_listen = 127.0.0.1:80\nsocket = /" LONG50 LONG50 LONG50 "\n",
 	 "f:2: metrics_listen is no key any more: sentry-profd-metrics\n"
 	 "f:3: socket: longer than 107 bytes"},
 	{"[sentry]\ndsn =\ndsn_file = /x\n", "f:3: both dsn and dsn_file"},
@@ -248,8 +243,7 @@ static const struct {
 	{"[sentry]\ndsn = " DSN "\n", 0604,
 	 "f: holds a DSN, and others can read it (mode 0604): chmod 600 f"},
 	{"[sentry]\ndsn = " DSN "\n", 0640, "f: holds a DSN"},
-	{"[sentry]\ndsn = " DSN "\n", 0620,
-	 "f: holds a DSN, and others can write"},
+	{"[sentry]\ndsn = " DSN "\n", 0620, "f: holds a DSN, and others can write"},
 	{TARGET_X "dsn = " DSN "\n", 0644, "f: holds a DSN"},
 	{TARGET_X, 0644, ""},
 	{"[sentry]\ndsn =\n", 0644, ""},
@@ -265,8 +259,7 @@ TESTS(who_may_read, array_size(modes))
 
 TEST(of_somebody_else)
 {
-	struct config_text t = {
-		"f", CONFIG_MAIN, TARGET_X, strlen(TARGET_X), 0100600, 12345};
+	struct config_text t = {"f", CONFIG_MAIN, TARGET_X, strlen(TARGET_X), 0100600, 12345};
 
 	config_read_text(&config, &t, &faults);
 	expect("f: belongs to uid 12345, who can change it: chown root f");
@@ -297,9 +290,7 @@ TEST(files)
 	config_faults_fini(&faults);
 
 	(void)snprintf(text, sizeof(text),
-		       "[sentry]\ndsn_file = %s/dsn\n[target \"z\"]\n" RULES
-		       "user = 0\n",
-		       dir);
+		       "[sentry]\ndsn_file = %s/dsn\n[target \"z\"]\n" RULES "user = 0\n", dir);
 	write_file("a.conf", text, 0644);
 	write_file("dsn", DSN "\n", 0644);
 	ck_assert_int_eq(config_load(path, &c, &faults), -EINVAL);
@@ -314,8 +305,7 @@ TEST(files)
 	write_file("dsn", DSN "\n", 0600);
 	OK(mkdir("targets.d", 0755));
 	write_file("targets.d/20-b.conf", TARGET_X, 0644);
-	write_file("targets.d/10.conf", "[target \"w\"]\n" RULES "user = 1\n",
-		   0644);
+	write_file("targets.d/10.conf", "[target \"w\"]\n" RULES "user = 1\n", 0644);
 	write_file("targets.d/.x.conf", "nonsense\n", 0644);
 	write_file("targets.d/x.bak", "nonsense\n", 0644);
 	OK(config_load(path, &c, &faults));

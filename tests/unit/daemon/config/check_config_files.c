@@ -55,8 +55,8 @@ static void insert_dir(const char *text, char *ret, size_t size)
 	ret[n] = '\0';
 }
 
-static void check_with(const char *text, config_env_fn get,
-		       enum config_occasion occasion, const char *expected)
+static void check_with(const char *text, config_env_fn get, enum config_occasion occasion,
+		       const char *expected)
 {
 	char in[1024], out[1024];
 
@@ -95,8 +95,7 @@ TESTS(of_certificates, array_size(certificates))
 {
 	char text[512];
 
-	(void)snprintf(text, sizeof(text), "[sentry]\n%s",
-		       certificates[_i].text);
+	(void)snprintf(text, sizeof(text), "[sentry]\n%s", certificates[_i].text);
 	check_with(text, nothing, CONFIG_STARTS, certificates[_i].faults);
 }
 
@@ -115,8 +114,7 @@ TEST(of_an_option)
 {
 	char problem[CONFIG_PROBLEM_MAX];
 
-	OK(config_set(&config, "ca_certs", "--ca-certs", "/nowhere/x",
-		      problem));
+	OK(config_set(&config, "ca_certs", "--ca-certs", "/nowhere/x", problem));
 	check_with("[sentry]\nretry_5xx = no\n", nothing, CONFIG_STARTS,
 		   "--ca-certs: /nowhere/x: No such file");
 }
@@ -143,8 +141,7 @@ TESTS(of_the_environment, 3)
 
 TEST(beats_the_environment)
 {
-	check_with("[sentry]\nca_certs = ~/cert\n", authorities,
-		   CONFIG_IS_CHECKED, "");
+	check_with("[sentry]\nca_certs = ~/cert\n", authorities, CONFIG_IS_CHECKED, "");
 	ck_assert(!config.ca_certs_by_variable);
 }
 
@@ -157,8 +154,7 @@ static const struct {
 	{SENDS "spool = ~\n", ""},
 	{SENDS "spool = ~/new\n", ""},
 	{SENDS "spool = ~/new/new/\n", ""},
-	{SENDS "spool = ~/new/new/new\n",
-	 "f:4: spool: ~/new/new/new: ~/new: No such file"},
+	{SENDS "spool = ~/new/new/new\n", "f:4: spool: ~/new/new/new: ~/new: No such file"},
 	{SENDS "spool = ~/text\n", "f:4: spool: ~/text: Not a directory"},
 	{SENDS "spool = ~/text/x\n", "f:4: spool: ~/text/x: Not a directory"},
 	{SENDS "spool = /proc/self\n", "f:4: spool: /proc/self: Not a"},

@@ -9,9 +9,8 @@
 
 static char *environment(const char *name)
 {
-	static char dsn[] = "https://env@e.example.com/1", release[] = "env@1",
-		    stage[] = "env", rate[] = "0.5", cycle[] = "trace",
-		    on[] = "1";
+	static char dsn[] = "https://env@e.example.com/1", release[] = "env@1", stage[] = "env",
+		    rate[] = "0.5", cycle[] = "trace", on[] = "1";
 	const struct {
 		const char *name;
 		char *value;
@@ -94,14 +93,12 @@ static char *bad_environment(const char *name)
 
 	if (strcmp(name, "SENTRY_DSN") == 0)
 		return key;
-	return strcmp(name, "SENTRY_PROFILE_SESSION_SAMPLE_RATE") == 0 ? two
-								       : NULL;
+	return strcmp(name, "SENTRY_PROFILE_SESSION_SAMPLE_RATE") == 0 ? two : NULL;
 }
 
 TEST(bad_variables)
 {
-	ck_assert_int_eq(config_resolve(&config, bad_environment, &faults),
-			 -EINVAL);
+	ck_assert_int_eq(config_resolve(&config, bad_environment, &faults), -EINVAL);
 	expect("SENTRY_DSN: the DSN\n"
 	       "SENTRY_PROFILE_SESSION_SAMPLE_RATE: not a number from 0.0 to "
 	       "1.0: '2'");
@@ -137,11 +134,9 @@ TEST(the_command_line_beats_both)
 
 	read_main("[sentry]\nenvironment = here\n[profiler]\nrate_hz = "
 		  "5\n" TARGET_X "[target \"y\"]\n" RULES "rate_hz = 6\n");
-	OK(config_set(&config, "environment", "--environment", "there",
-		      problem));
+	OK(config_set(&config, "environment", "--environment", "there", problem));
 	OK(config_set(&config, "rate_hz", "--rate", "7", problem));
-	ck_assert_int_eq(config_set(&config, "rate_hz", "--rate", "x", problem),
-			 -EINVAL);
+	ck_assert_int_eq(config_set(&config, "rate_hz", "--rate", "x", problem), -EINVAL);
 	OK(config_resolve(&config, environment, &faults));
 	ck_assert_str_eq(config.targets[0].environment, "there");
 	ck_assert_uint_eq(config.targets[0].rate_hz, 7);
@@ -213,8 +208,7 @@ static void on_key(void *ctx, const char *section, const char *key)
 /* As it was in old: what the section of this name is now. */
 static bool is_same(const struct config *old, const char *name)
 {
-	return target_config_equal(config_target(old, name),
-				   config_target(&config, name));
+	return target_config_equal(config_target(old, name), config_target(&config, name));
 }
 
 TEST(changes)
@@ -222,17 +216,14 @@ TEST(changes)
 	struct config old;
 
 	read_main("[profiler]\nrate_hz = 5\n"
-		  "[target \"same\"]\n" RULES "[target \"own_rate\"]\n" RULES
-		  "rate_hz = 9\n"
+		  "[target \"same\"]\n" RULES "[target \"own_rate\"]\n" RULES "rate_hz = 9\n"
 		  "[target \"changed\"]\n" RULES "autostart = yes\n");
 	resolve();
 	old = config;
 	config_init(&config);
 	read_main("[profiler]\nrate_hz = 5\n"
-		  "[target \"changed\"]\n" RULES
-		  "[target \"own_rate\"]\nrate_hz = 9\n" RULES
-		  "[target \"same\"]\n" RULES
-		  "autostart = no\nmin_age_seconds = 1\n");
+		  "[target \"changed\"]\n" RULES "[target \"own_rate\"]\nrate_hz = 9\n" RULES
+		  "[target \"same\"]\n" RULES "autostart = no\nmin_age_seconds = 1\n");
 	resolve();
 	ck_assert(is_same(&old, "same") && is_same(&old, "own_rate"));
 	ck_assert(!is_same(&old, "changed"));
@@ -245,8 +236,8 @@ TEST(changes)
 	/* What it takes from [profiler] is its own, too. */
 	config_init(&config);
 	read_main("[sentry]\nretry_5xx = yes\n[profiler]\nrate_hz = 6\n"
-		  "spool_max_chunks = 7\n[target \"same\"]\n" RULES
-		  "[target \"own_rate\"]\n" RULES "rate_hz = 9\n");
+		  "spool_max_chunks = 7\n[target \"same\"]\n" RULES "[target \"own_rate\"]\n" RULES
+		  "rate_hz = 9\n");
 	resolve();
 	ck_assert(!is_same(&old, "same") && is_same(&old, "own_rate"));
 	told[0] = '\0';

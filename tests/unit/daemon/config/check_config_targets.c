@@ -44,13 +44,11 @@ TESTS(rules_that_fit_nothing, array_size(rules))
 {
 	char text[512], expected[512] = "";
 
-	(void)snprintf(text, sizeof(text), SECTION("x") RATE "%s\n",
-		       rules[_i].rule);
+	(void)snprintf(text, sizeof(text), SECTION("x") RATE "%s\n", rules[_i].rule);
 	read_main(text);
 	if (rules[_i].fault != NULL)
 		(void)snprintf(expected, sizeof(expected), "f:3: %.*s: %s",
-			       (int)strcspn(rules[_i].rule, " "),
-			       rules[_i].rule, rules[_i].fault);
+			       (int)strcspn(rules[_i].rule, " "), rules[_i].rule, rules[_i].fault);
 	/* And it is not said to have no rule beside. */
 	(void)!config_resolve(&config, nothing, &faults);
 	expect(expected);
@@ -64,16 +62,14 @@ static const struct {
 } sections[] = {
 	{FIRST SECOND "comm = x*\nexe = /x\n",
 	 "f:5: [target \"b\"]: no process is left for it: [target \"a\"]"},
-	{FIRST SECOND "comm = x*\nexe = /x\nuser = 0\n",
-	 "f:5: [target \"b\"]: no process is left"},
+	{FIRST SECOND "comm = x*\nexe = /x\nuser = 0\n", "f:5: [target \"b\"]: no process is left"},
 	{FIRST SECOND "exe = /x\n", ""},
 	{FIRST SECOND "exe = /x\ncomm = x\n", ""},
 	{FIRST SECOND "exe = /x\nuser = 0\n", ""},
 	{SECTION("a") RATE "user = 0\n" SECOND "user = root\n",
 	 "f:4: [target \"b\"]: no process is left"},
 	/* What is no rule makes no difference. */
-	{SECTION("a") RATE "comm = x\nmax_instances = 1\n" SECOND
-			   "comm = x\nmin_age_seconds = 9\n",
+	{SECTION("a") RATE "comm = x\nmax_instances = 1\n" SECOND "comm = x\nmin_age_seconds = 9\n",
 	 "f:5: [target \"b\"]: no process is left"},
 	/* One without a rule is another fault. */
 	{SECTION("a") RATE SECOND "comm = x\n", "f:1: [target \"a\"] has no"},
@@ -89,9 +85,8 @@ TESTS(sections_that_come_too_late, array_size(sections))
 /* Found by sections, and by keys, and in two files. */
 TEST(in_their_order)
 {
-	read_main(SECTION("a") RATE
-		  "comm = a\nprofile_lifecycle = trace\n"
-		  "autostart = yes\nspeed = 1\n" SECTION("b"));
+	read_main(SECTION("a") RATE "comm = a\nprofile_lifecycle = trace\n"
+				    "autostart = yes\nspeed = 1\n" SECTION("b"));
 	read_as("[sentry]\n" SECTION("c") RATE, CONFIG_TARGETS_D, 0100606);
 	(void)!config_resolve(&config, nothing, &faults);
 	expect("f:5: [target \"a\"]: autostart has no effect\n"

@@ -60,8 +60,7 @@ TESTS(rule, array_size(rules))
 	ck_assert(match_has_rules(&t));
 	ck_assert_int_eq(match_process(&t, &nginx), MATCH_YES);
 	ck_assert_int_eq(match_process(&t, &unknown),
-			 rules[_i].offset == RULE(comm) ? MATCH_YES
-							: MATCH_UNKNOWN);
+			 rules[_i].offset == RULE(comm) ? MATCH_YES : MATCH_UNKNOWN);
 	ck_assert(!match_refusal(&t, &nginx, &why));
 	set((char *)&t + rules[_i].offset, rules[_i].other);
 	ck_assert_int_eq(match_process(&t, &nginx), MATCH_NO);
@@ -80,8 +79,8 @@ TEST(all_must_match)
 	set(t.exe, "/usr/sbin/nginx");
 	t.uid = 33;
 	match_wants(&t, &wants);
-	ck_assert(wants.exe && !wants.cmdline && !wants.cgroup &&
-		  !wants.container && !wants.pid_file);
+	ck_assert(wants.exe && !wants.cmdline && !wants.cgroup && !wants.container &&
+		  !wants.pid_file);
 	ck_assert_int_eq(match_process(&t, &nginx), MATCH_YES);
 	/* What is known decides, whatever is not. */
 	f.exe = NULL;
@@ -205,8 +204,7 @@ TEST(cgroups)
 	char path[28];
 
 	for (size_t i = 0; i < array_size(v); i++) {
-		bool found = facts_cgroup(v[i].text, strlen(v[i].text), path,
-					  sizeof(path));
+		bool found = facts_cgroup(v[i].text, strlen(v[i].text), path, sizeof(path));
 
 		ck_assert_int_eq(found, v[i].path != NULL);
 		if (found)
@@ -235,8 +233,7 @@ TEST(pid_files)
 	};
 
 	for (size_t i = 0; i < array_size(v); i++)
-		ck_assert_int_eq(facts_pid_file(v[i].text, strlen(v[i].text)),
-				 v[i].pid);
+		ck_assert_int_eq(facts_pid_file(v[i].text, strlen(v[i].text)), v[i].pid);
 }
 
 TEST(why_a_process_is_refused)

@@ -26,8 +26,7 @@ static const char *const good[] = {
 
 TESTS(urls, array_size(good))
 {
-	ck_assert_msg(proxy_problem(good[_i]) == NULL, "%s: %s", good[_i],
-		      proxy_problem(good[_i]));
+	ck_assert_msg(proxy_problem(good[_i]) == NULL, "%s: %s", good[_i], proxy_problem(good[_i]));
 }
 
 static const struct {
@@ -53,7 +52,6 @@ TESTS(no_urls, array_size(wrong))
 	const char *problem = proxy_problem(wrong[_i].url);
 
 	ck_assert_msg(problem != NULL, "%s", wrong[_i].url);
-	ck_assert_msg(strstr(problem, wrong[_i].problem) != NULL, "%s: %s",
-		      wrong[_i].url, problem);
+	ck_assert_msg(strstr(problem, wrong[_i].problem) != NULL, "%s: %s", wrong[_i].url, problem);
 	LACKS(problem, "secret");
 }

@@ -11,9 +11,7 @@ static void check_ending(const char *path, const char *name)
 	if (name == NULL)
 		ck_assert_msg(found == NULL, "%s", path);
 	else
-		ck_assert_msg(found != NULL &&
-				      strcmp(found->is->format, name) == 0,
-			      "%s", path);
+		ck_assert_msg(found != NULL && strcmp(found->is->format, name) == 0, "%s", path);
 }
 
 TEST(the_longest_ending_counts)

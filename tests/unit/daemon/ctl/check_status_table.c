@@ -49,14 +49,12 @@ FIXTURE(NULL, tear_down)
 TEST(a_table)
 {
 	OK(print("{" DAEMON ", \"targets\": [" ALL "]}"));
-	ck_assert_str_eq(
-		text,
-		"sentry-profd 1.2.3, pid 7, up 60 s, 1 target, 1 profiled, "
-		"3 chunks (1.23 MB) in the spool\n"
-		"NAME   PID  STATE      SESSION  LIFECYCLE   HZ  THREADS  "
-		"SAMPLES  MISSED  PAUSE P99  CHUNKS  BYTES  LAST ERROR\n"
-		"redis   42  profiling  sampled  manual     101        4  "
-		"  12345       6      35 us       2  999 B  no answer\n");
+	ck_assert_str_eq(text, "sentry-profd 1.2.3, pid 7, up 60 s, 1 target, 1 profiled, "
+			       "3 chunks (1.23 MB) in the spool\n"
+			       "NAME   PID  STATE      SESSION  LIFECYCLE   HZ  THREADS  "
+			       "SAMPLES  MISSED  PAUSE P99  CHUNKS  BYTES  LAST ERROR\n"
+			       "redis   42  profiling  sampled  manual     101        4  "
+			       "  12345       6      35 us       2  999 B  no answer\n");
 }
 
 #define ERROR50 "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2: no room"
@@ -96,8 +94,7 @@ TEST(what_is_not_known)
 	LACKS(text, "NAME");
 }
 
-#define LIMITED(servers) \
-	"{\"daemon\": {\"rate_limited_s\": 9.6" servers "}, \"targets\": []}"
+#define LIMITED(servers) "{\"daemon\": {\"rate_limited_s\": 9.6" servers "}, \"targets\": []}"
 
 TEST(servers_that_take_nothing)
 {
@@ -170,8 +167,7 @@ TEST(units)
 			       "[{\"pause_us_p99\": %s}]}",
 			       v[i].us);
 		OK(print(json));
-		ck_assert_msg(strstr(text, v[i].shown) != NULL, "%s: %s",
-			      v[i].us, text);
+		ck_assert_msg(strstr(text, v[i].shown) != NULL, "%s: %s", v[i].us, text);
 	}
 }
 

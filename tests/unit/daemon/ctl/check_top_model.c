@@ -31,8 +31,7 @@ static void add(const char *text)
 	struct import_text t;
 
 	import_text_init(&t, text, strlen(text));
-	ck_assert_msg(import_text_next(&t, &chunk, &fault) == 1, "%s: %.500s",
-		      fault.text, text);
+	ck_assert_msg(import_text_next(&t, &chunk, &fault) == 1, "%s: %.500s", fault.text, text);
 	OK(top_model_add(&m, &chunk));
 	import_chunk_fini(&chunk);
 }
@@ -45,19 +44,18 @@ static void add_samples(const char *chunk_id, const char *samples)
 {
 	char text[MADE_SIZE];
 
-	(void)snprintf(
-		text, sizeof(text),
-		"{\"version\":\"2\",\"profiler_id\":\"p\",\"chunk_id\":\"%s\","
-		"\"platform\":\"rust\",\"profile\":{\"frames\":["
-		"{\"function\":\"main\",\"package\":\"/opt/app\"},"
-		"{\"function\":\"_Zwork\",\"package\":\"/opt/app\"},"
-		"{\"function\":\"hash\",\"package\":\"/opt/app\"},"
-		"{\"instruction_addr\":\"0x7010\",\"package\":\"/lib/"
-		"libc.so.6\"}],"
-		"\"stacks\":[[1,0],[2,1,0],[3,0],[2,1,1,0],[3,1,2]],"
-		"\"samples\":[%s],"
-		"\"thread_metadata\":{\"7\":{\"name\":\"main\"}}}}",
-		chunk_id, samples);
+	(void)snprintf(text, sizeof(text),
+		       "{\"version\":\"2\",\"profiler_id\":\"p\",\"chunk_id\":\"%s\","
+		       "\"platform\":\"rust\",\"profile\":{\"frames\":["
+		       "{\"function\":\"main\",\"package\":\"/opt/app\"},"
+		       "{\"function\":\"_Zwork\",\"package\":\"/opt/app\"},"
+		       "{\"function\":\"hash\",\"package\":\"/opt/app\"},"
+		       "{\"instruction_addr\":\"0x7010\",\"package\":\"/lib/"
+		       "libc.so.6\"}],"
+		       "\"stacks\":[[1,0],[2,1,0],[3,0],[2,1,1,0],[3,1,2]],"
+		       "\"samples\":[%s],"
+		       "\"thread_metadata\":{\"7\":{\"name\":\"main\"}}}}",
+		       chunk_id, samples);
 	add(text);
 }
 
@@ -67,21 +65,18 @@ static void add_first(void)
 {
 	add_samples("a",
 		    MADE_RUNS("100.0", "7", "1") MADE_RUNS("100.0", "8", "3")
-			    MADE_RUNS("100.4", "7", "0") MADE_WAITS("100.5",
-								    "7", "2")
-				    MADE_END("101.0", "8", "3") "," MADE_END(
-					    "101.0", "7", "2"));
+			    MADE_RUNS("100.4", "7", "0") MADE_WAITS("100.5", "7", "2")
+				    MADE_END("101.0", "8", "3") "," MADE_END("101.0", "7", "2"));
 }
 
 /* Thread 7 runs in work. */
 static void add_second(void)
 {
-	add_samples("b",
-		    MADE_RUNS("101.0", "7", "0") MADE_END("102.0", "7", "0"));
+	add_samples("b", MADE_RUNS("101.0", "7", "0") MADE_END("102.0", "7", "0"));
 }
 
-static void check_time(const struct top_time *t, unsigned int self_ms,
-		       unsigned int total_ms, unsigned int waiting_ms)
+static void check_time(const struct top_time *t, unsigned int self_ms, unsigned int total_ms,
+		       unsigned int waiting_ms)
 {
 	ck_assert_uint_eq(t->self_ns / NS_PER_MS, self_ms);
 	ck_assert_uint_eq(t->total_ns / NS_PER_MS, total_ms);
@@ -182,8 +177,7 @@ static uint32_t function_named(const char *name)
 TEST(callers)
 {
 	add_first();
-	OK(top_model_callers(&m, TOP_ALL, function_named("hash"), by_self,
-			     &rows));
+	OK(top_model_callers(&m, TOP_ALL, function_named("hash"), by_self, &rows));
 	ck_assert_uint_eq(rows.n, 1);
 	check_time(&row_at(0, "work()")->now, 1400, 1400, 0);
 
@@ -194,8 +188,7 @@ TEST(callers)
 	check_time(&row_at(1, "work()")->now, 0, 1000, 0);
 
 	/* Of a caller waiting is that of all below it. */
-	add_samples("c",
-		    MADE_WAITS("102.0", "7", "4") MADE_END("102.2", "7", "4"));
+	add_samples("c", MADE_WAITS("102.0", "7", "4") MADE_END("102.2", "7", "4"));
 	OK(top_model_callers(&m, TOP_ALL, function_named("work()"),
 			     (struct top_order){TOP_WAITING, true}, &rows));
 	ck_assert_uint_eq(row_at(0, "hash")->all.below_ns, 200 * NS_PER_MS);
@@ -217,14 +210,12 @@ static char *many(unsigned int first, unsigned int n)
 	FILE *out = open_memstream(&text, &size);
 
 	ck_assert_ptr_nonnull(out);
-	(void)fprintf(
-		out,
-		"{\"version\":\"2\",\"profiler_id\":\"p\",\"chunk_id\":"
-		"\"%u\",\"platform\":\"native\",\"profile\":{\"frames\":[",
-		first);
+	(void)fprintf(out,
+		      "{\"version\":\"2\",\"profiler_id\":\"p\",\"chunk_id\":"
+		      "\"%u\",\"platform\":\"native\",\"profile\":{\"frames\":[",
+		      first);
 	for (unsigned int i = 0; i < n; i++)
-		(void)fprintf(out, "%s{\"function\":\"f%u\"}",
-			      i == 0 ? "" : ",", first + i);
+		(void)fprintf(out, "%s{\"function\":\"f%u\"}", i == 0 ? "" : ",", first + i);
 	(void)fprintf(out, "],\"stacks\":[");
 	for (unsigned int i = 0; i < n; i++)
 		(void)fprintf(out, "%s[%u]", i == 0 ? "" : ",", i);
@@ -233,8 +224,7 @@ static char *many(unsigned int first, unsigned int n)
 		(void)fprintf(out,
 			      "%s{\"timestamp\":%u.5,\"thread_id\":\"%u\","
 			      "\"stack_id\":%u}",
-			      i == 0 ? "" : ",", 100 + 3 * (i / n),
-			      first + i % n, i % n);
+			      i == 0 ? "" : ",", 100 + 3 * (i / n), first + i % n, i % n);
 	(void)fprintf(out, "],\"thread_metadata\":{}}}");
 	OK(fclose(out));
 	return text;

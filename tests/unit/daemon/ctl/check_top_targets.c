@@ -22,8 +22,7 @@ static void tear_down(void)
 
 static int take(const char *json, uint64_t now_s, enum top_target_order order)
 {
-	return top_targets_take(&t, json, strlen(json), now_s * NS_PER_SEC,
-				order);
+	return top_targets_take(&t, json, strlen(json), now_s * NS_PER_SEC, order);
 }
 
 static void check_order(enum top_target_order order, int32_t a, int32_t b)
@@ -37,13 +36,13 @@ FIXTURE(NULL, tear_down)
 
 TEST(figures_each_second)
 {
-	OK(take("{\"targets\":[" TARGET("a", "7", "100", "5.5") "," TARGET(
-			"b", "8", "500", "4.0") "," HIDDEN "]}",
+	OK(take("{\"targets\":[" TARGET("a", "7", "100", "5.5") "," TARGET("b", "8", "500",
+									   "4.0") "," HIDDEN "]}",
 		10, TOP_BY_SAMPLES));
 	ck_assert_uint_eq(t.n, 3);
 	ck_assert_double_eq(t.v[0].samples_per_s, 0);
-	OK(take("{\"targets\":[" TARGET("a", "7", "300", "5.5") "," TARGET(
-			"b", "8", "400", "4.0") "," HIDDEN "]}",
+	OK(take("{\"targets\":[" TARGET("a", "7", "300", "5.5") "," TARGET("b", "8", "400",
+									   "4.0") "," HIDDEN "]}",
 		12, TOP_BY_SAMPLES));
 	ck_assert_int_eq(t.v[0].pid, 7);
 	ck_assert_double_eq(t.v[0].samples_per_s, 100);
@@ -62,14 +61,12 @@ TEST(figures_each_second)
 
 TEST(no_status)
 {
-	OK(take("{\"targets\":[" TARGET("a", "7", "1", "1") "]}", 1,
-		TOP_BY_NAME));
+	OK(take("{\"targets\":[" TARGET("a", "7", "1", "1") "]}", 1, TOP_BY_NAME));
 	ck_assert_int_eq(take("{", 2, TOP_BY_NAME), -EPROTO);
 	ck_assert_int_eq(take("{\"targets\":3}", 2, TOP_BY_NAME), -EPROTO);
 	ck_assert_uint_eq(t.n, 1);
 	/* Of a daemon of another version. */
-	OK(take("{\"targets\":[{},3,{\"pid\":-1,\"name\":[]}]}", 2,
-		TOP_BY_NAME));
+	OK(take("{\"targets\":[{},3,{\"pid\":-1,\"name\":[]}]}", 2, TOP_BY_NAME));
 	ck_assert_uint_eq(t.n, 3);
 	ck_assert_str_eq(t.v[0].name, "-");
 	OK(take("{\"targets\":[]}", 3, TOP_BY_NAME));

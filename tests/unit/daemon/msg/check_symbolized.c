@@ -100,13 +100,11 @@ TEST(texts_that_are_none_are_refused)
 TEST(impossible_counts_are_refused)
 {
 	static const uint32_t none[4] = {0}, many[4] = {UNWIND_LINES_MAX + 1};
-	struct symbolized_place p = {.frames = {{NULL, "f.c", 1}, {"f"}},
-				     .n = 2};
+	struct symbolized_place p = {.frames = {{NULL, "f.c", 1}, {"f"}}, .n = 2};
 
 	ck_assert_int_eq(next(none, sizeof(none), &p), -EBADMSG);
 	ck_assert_int_eq(next(many, sizeof(many), &p), -EBADMSG);
-	p = (struct symbolized_place){.frames = {{NULL, "f.c", 1}, {"f"}},
-				      .n = 2};
+	p = (struct symbolized_place){.frames = {{NULL, "f.c", 1}, {"f"}}, .n = 2};
 	refuse(&p);
 }
 

@@ -99,9 +99,8 @@ FIXTURE(set_up, tear_down)
 
 TESTS(the_rule_of_a_question, array_size(cases))
 {
-	struct msg_want want = {.kind = cases[_i].kind,
-				.start = cases[_i].start,
-				.end = cases[_i].end};
+	struct msg_want want = {
+		.kind = cases[_i].kind, .start = cases[_i].start, .end = cases[_i].end};
 	const size_t n = strlen(cases[_i].name);
 
 	memcpy(want.name, cases[_i].name, min_size(n, sizeof(want.name)));
@@ -156,12 +155,10 @@ TESTS(unwind_sends_what_the_broker_accepts_and_nothing_else, array_size(cases))
 
 TEST(a_kind_that_unwind_does_not_have_breaks_the_rule)
 {
-	static const uint32_t kinds[] = {0, WANT_PID_FILE, WANT_END,
-					 WANT_END + 1, UINT32_MAX};
+	static const uint32_t kinds[] = {0, WANT_PID_FILE, WANT_END, WANT_END + 1, UINT32_MAX};
 
 	for (size_t i = 0; i < array_size(kinds); i++) {
-		const struct msg_want want = {
-			.kind = kinds[i], .end = PAGE, .name = "abcd"};
+		const struct msg_want want = {.kind = kinds[i], .end = PAGE, .name = "abcd"};
 
 		ck_assert_int_eq(want_check(&want), WANT_BROKEN);
 	}

@@ -18,9 +18,9 @@
 #define NOBODY 65534
 
 /* Of these the broker has the first effective, in a container the last not. */
-#define EFFECTIVE                                          \
-	(CAPABILITY(CAP_SETUID) | CAPABILITY(CAP_SETGID) | \
-	 CAPABILITY(CAP_KILL) | CAPABILITY(CAP_SYS_PTRACE))
+#define EFFECTIVE                                                                 \
+	(CAPABILITY(CAP_SETUID) | CAPABILITY(CAP_SETGID) | CAPABILITY(CAP_KILL) | \
+	 CAPABILITY(CAP_SYS_PTRACE))
 #define HANDED_ON CAPABILITY(CAP_DAC_OVERRIDE)
 
 static char path[32];
@@ -141,8 +141,7 @@ TESTS(opens_what_is_the_process_s, getuid() == 0 ? 2 : 0)
 	OK(pipe2(ends, O_CLOEXEC));
 	pid = fork();
 	if (pid == 0) {
-		if (privileges_drop(USER, USER, 0, _i == 0) < 0 ||
-		    write(ends[1], "", 1) != 1)
+		if (privileges_drop(USER, USER, 0, _i == 0) < 0 || write(ends[1], "", 1) != 1)
 			_exit(1);
 		(void)pause();
 		_exit(1);
@@ -155,8 +154,7 @@ TESTS(opens_what_is_the_process_s, getuid() == 0 ? 2 : 0)
 	ck_assert_int_ge(fd, 0);
 	(void)close(fd);
 	/* What is another's stays another's. */
-	ck_assert_int_eq(act_as_open(pid, "/proc/1/no_such", O_RDONLY),
-			 -ENOENT);
+	ck_assert_int_eq(act_as_open(pid, "/proc/1/no_such", O_RDONLY), -ENOENT);
 	OK(kill(pid, SIGKILL));
 	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
 }

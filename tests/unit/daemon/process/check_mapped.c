@@ -33,8 +33,7 @@ static void setup(void)
 	ck_assert_int_ge(file, 0);
 	fill(file, 'a', 1);
 	fill(file, 'b', 2);
-	mapping = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE,
-		       file, PAGE);
+	mapping = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, PAGE);
 	ck_assert(mapping != MAP_FAILED);
 }
 
@@ -46,8 +45,7 @@ static void teardown(void)
 
 static int find(const void *start, size_t pages, struct mapped *ret)
 {
-	return mapped_find(getpid(), (uintptr_t)start,
-			   (uintptr_t)start + pages * PAGE, ret);
+	return mapped_find(getpid(), (uintptr_t)start, (uintptr_t)start + pages * PAGE, ret);
 }
 
 static void found(struct mapped *ret)

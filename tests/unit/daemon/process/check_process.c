@@ -27,8 +27,7 @@ static void make_missing(void)
 	struct uffdio_api api = {.api = UFFD_API};
 	struct uffdio_register range;
 
-	missing = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	missing = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ck_assert(missing != MAP_FAILED);
 	range = (struct uffdio_register){
 		.range = {.start = (uintptr_t)missing, .len = PAGE},

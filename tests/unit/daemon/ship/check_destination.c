@@ -65,13 +65,11 @@ static void limit_while_suspended(void)
 	check_limit(ENVELOPE_CHUNK, 600);
 	/* And what the broker has kept is of that clock, too. */
 	destination_set(&to, NULL, clock_read_ns(CLOCK_BOOTTIME) - NS_PER_SEC);
-	ck_assert_uint_lt(destination_limit_ns(&to, ENVELOPE_CHUNK),
-			  clock_read_ns(CLOCK_BOOTTIME));
+	ck_assert_uint_lt(destination_limit_ns(&to, ENVELOPE_CHUNK), clock_read_ns(CLOCK_BOOTTIME));
 	before_ns = clock_read_ns(CLOCK_BOOTTIME);
 	answer(0, NULL, NULL);
 	ck_assert_uint_ge(to.backoff.until_ns, before_ns);
-	ck_assert_uint_le(to.backoff.until_ns,
-			  clock_read_ns(CLOCK_BOOTTIME) + BACKOFF_FIRST_NS);
+	ck_assert_uint_le(to.backoff.until_ns, clock_read_ns(CLOCK_BOOTTIME) + BACKOFF_FIRST_NS);
 }
 
 /* The server's hour goes on while the machine sleeps. */
@@ -88,8 +86,7 @@ static int64_t wall_s(void)
 /* An answer dated so many seconds after the time at which it is read. */
 static void answer_dated(int after_s)
 {
-	const struct transport_answer a = {.status = 200,
-					   .date_s = wall_s() + after_s};
+	const struct transport_answer a = {.status = 200, .date_s = wall_s() + after_s};
 
 	destination_posts(&to);
 	(void)destination_take(&to, &a);
@@ -124,8 +121,7 @@ TEST(clocks_that_differ)
 
 TEST(a_slow_request_is_no_difference)
 {
-	const struct transport_answer a = {.status = 200,
-					   .date_s = wall_s() - 10};
+	const struct transport_answer a = {.status = 200, .date_s = wall_s() - 10};
 
 	to.posted_s = a.date_s - 10;
 	(void)destination_take(&to, &a);

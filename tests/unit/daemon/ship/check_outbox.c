@@ -155,8 +155,7 @@ static void bring_up(void)
 static unsigned int arrived(unsigned int at)
 {
 	ck_assert_uint_lt(at, sink_n(&sink));
-	return (unsigned int)strtoul(sink.shared->arrivals[at].event_id, NULL,
-				     16);
+	return (unsigned int)strtoul(sink.shared->arrivals[at].event_id, NULL, 16);
 }
 
 static uint64_t lost(enum envelope_kind kind, enum client_report_reason reason)
@@ -241,8 +240,7 @@ TESTS(limits_of_v1, array_size(v1_categories))
 	keep(ENVELOPE_V1, 1);
 	keep(ENVELOPE_CHUNK, 2);
 	(void)snprintf(sink.answers[0], sizeof(sink.answers[0]),
-		       "200 OK\r\nX-Sentry-Rate-Limits: 3600:%s:key\r\n",
-		       v1_categories[_i]);
+		       "200 OK\r\nX-Sentry-Rate-Limits: 3600:%s:key\r\n", v1_categories[_i]);
 	bring_up();
 	add(ENVELOPE_CHUNK, 3);
 	turn_until_idle();
@@ -254,8 +252,7 @@ TESTS(limits_of_v1, array_size(v1_categories))
 	add(ENVELOPE_V1, 4);
 	turn_until_idle();
 	ck_assert_uint_eq(results[DISCARD_RATE_LIMITED], 1);
-	ck_assert_uint_eq(lost(ENVELOPE_V1, CLIENT_REPORT_RATELIMIT_BACKOFF),
-			  1);
+	ck_assert_uint_eq(lost(ENVELOPE_V1, CLIENT_REPORT_RATELIMIT_BACKOFF), 1);
 	/* An hour, which it does not wait for awake. */
 	ck_assert_int_gt(outbox_wait_ms(&outbox), 1000);
 }
@@ -281,8 +278,7 @@ TEST(limits_of_chunks)
 TESTS(losses_of_each_kind, ENVELOPE_KIND_N)
 {
 	const enum envelope_kind kind = (enum envelope_kind)_i;
-	const enum envelope_kind other =
-		kind == ENVELOPE_CHUNK ? ENVELOPE_V1 : ENVELOPE_CHUNK;
+	const enum envelope_kind other = kind == ENVELOPE_CHUNK ? ENVELOPE_V1 : ENVELOPE_CHUNK;
 
 	/* There is no room, nor a spool. */
 	for (unsigned int n = 0; n < WAITING_MAX + 1; n++)
@@ -300,8 +296,7 @@ TESTS(losses_of_each_kind, ENVELOPE_KIND_N)
 	}
 	ck_assert_uint_eq(lost(kind, CLIENT_REPORT_CACHE_OVERFLOW), 1);
 	for (unsigned int n = 0; n < 3; n++)
-		(void)snprintf(sink.answers[n], sizeof(sink.answers[n]),
-			       "400 Bad Request\r\n");
+		(void)snprintf(sink.answers[n], sizeof(sink.answers[n]), "400 Bad Request\r\n");
 	bring_up();
 	add(kind, 200);
 	while (waiting() > 0)
@@ -328,8 +323,7 @@ TEST(a_disk_that_takes_nothing)
 	}
 	ck_assert_uint_eq(outbox.waiting.n, WAITING_MAX);
 	ck_assert_uint_eq(results[DISCARD_QUEUE_OVERFLOW], n - WAITING_MAX);
-	ck_assert_uint_eq(lost(ENVELOPE_CHUNK, CLIENT_REPORT_QUEUE_OVERFLOW),
-			  n - WAITING_MAX);
+	ck_assert_uint_eq(lost(ENVELOPE_CHUNK, CLIENT_REPORT_QUEUE_OVERFLOW), n - WAITING_MAX);
 	ck_assert_uint_eq(results[SHIP_SPOOLED], 0);
 	bring_up();
 	while (results[SHIP_DONE] < WAITING_MAX)
@@ -343,14 +337,12 @@ TEST(a_disk_that_takes_nothing)
 /* What was told of, and did not arrive, is told again: with the next one. */
 TEST(a_report_comes_again)
 {
-	(void)snprintf(sink.answers[0], sizeof(sink.answers[0]),
-		       "500 Internal Server Error\r\n");
+	(void)snprintf(sink.answers[0], sizeof(sink.answers[0]), "500 Internal Server Error\r\n");
 	(void)snprintf(sink.answers[1], sizeof(sink.answers[1]),
 		       "429 Too Many Requests\r\nX-Sentry-Rate-Limits: "
 		       "60:error:key\r\n");
 	bring_up();
-	outbox_lost(&outbox, ENVELOPE_CHUNK, CLIENT_REPORT_INSUFFICIENT_DATA,
-		    3);
+	outbox_lost(&outbox, ENVELOPE_CHUNK, CLIENT_REPORT_INSUFFICIENT_DATA, 3);
 	for (unsigned int n = 0; n < 3; n++) {
 		/* As after half a minute. */
 		outbox.to.reports.last_ns = 0;

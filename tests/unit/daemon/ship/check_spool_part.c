@@ -63,8 +63,8 @@ static void tear_down(void)
 }
 
 /* What it is called in a part, or in the spool's directory: "". */
-static void name_of(const char *part, uint64_t dsn, uint8_t n, uint64_t age_s,
-		    char *ret, size_t size)
+static void name_of(const char *part, uint64_t dsn, uint8_t n, uint64_t age_s, char *ret,
+		    size_t size)
 {
 	const struct spool_entry e = {
 		.time_ms = clock_wall_ns() / NS_PER_MS - age_s * 1000,
@@ -74,14 +74,12 @@ static void name_of(const char *part, uint64_t dsn, uint8_t n, uint64_t age_s,
 	char name[SPOOL_NAME_SIZE];
 
 	spool_name(&e, name);
-	(void)snprintf(ret, size, "%s%s%s", part, *part == '\0' ? "" : "/",
-		       name);
+	(void)snprintf(ret, size, "%s%s%s", part, *part == '\0' ? "" : "/", name);
 }
 
 static void put(const char *name)
 {
-	int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
-			0600);
+	int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 
 	ck_assert_int_ge(fd, 0);
 	close_fd(&fd);
@@ -158,8 +156,7 @@ static void leave(struct left *l)
 {
 	OK(mkdirat(dir, PART, 0700));
 	name_of(PART, SECOND, 1, AGE_S + LATER_S + 60, l->old, sizeof(l->old));
-	name_of(PART, SECOND, 2, AGE_S + LATER_S - 600, l->young,
-		sizeof(l->young));
+	name_of(PART, SECOND, 2, AGE_S + LATER_S - 600, l->young, sizeof(l->young));
 	(void)snprintf(l->other, sizeof(l->other), PART "/notes");
 	/* The spool's own are spool_expire's, who counts them. */
 	name_of("", FIRST, 3, AGE_S + LATER_S + 60, l->root, sizeof(l->root));

@@ -43,8 +43,7 @@ static void tear_down(void)
 	buf_fini(&envelope);
 }
 
-static void leave_for(uint64_t number, enum envelope_kind kind, uint8_t n,
-		      uint64_t age_ms)
+static void leave_for(uint64_t number, enum envelope_kind kind, uint8_t n, uint64_t age_ms)
 {
 	const struct spool_entry e = {
 		.time_ms = clock_wall_ns() / NS_PER_MS - age_ms,
@@ -82,8 +81,7 @@ static uint64_t pause_after(enum verdict verdict)
 	struct buf b;
 
 	buf_init(&b, 4096);
-	ck_assert(spooled_give(&spooled, ENVELOPE_CHUNK, COMPRESSION_GZIP, NULL,
-			       &b));
+	ck_assert(spooled_give(&spooled, ENVELOPE_CHUNK, COMPRESSION_GZIP, NULL, &b));
 	spooled_answered(&spooled, verdict);
 	buf_fini(&b);
 	ck_assert_uint_lt(spooled_due_ns(&spooled, ENVELOPE_CHUNK), UINT64_MAX);
@@ -124,8 +122,7 @@ TEST(an_answer_makes_them_due)
 	spooled_hurry(&spooled);
 	ck_assert_uint_ge(spooled_due_ns(&spooled, ENVELOPE_CHUNK) - before_ns,
 			  15 * NS_PER_SEC / 2);
-	ck_assert_uint_lt(spooled_due_ns(&spooled, ENVELOPE_CHUNK) - before_ns,
-			  600 * NS_PER_SEC);
+	ck_assert_uint_lt(spooled_due_ns(&spooled, ENVELOPE_CHUNK) - before_ns, 600 * NS_PER_SEC);
 }
 
 TEST(many_at_once_are_no_burst)
@@ -149,8 +146,7 @@ TEST(the_first_waits_by_chance)
 
 		open_spool();
 		ns = spooled_due_ns(&spooled, ENVELOPE_CHUNK) - before_ns;
-		ck_assert_uint_le(ns, SPOOLED_START_MAX_NS + clock_boot_ns() -
-					      before_ns);
+		ck_assert_uint_le(ns, SPOOLED_START_MAX_NS + clock_boot_ns() - before_ns);
 		least_ns = min_u64(least_ns, ns);
 		most_ns = max_u64(most_ns, ns);
 		spooled_fini(&spooled);
@@ -174,10 +170,6 @@ TEST(losses_are_told_to_their_own_server)
 	leave_for(dsn_number(&dsn), ENVELOPE_V1, 4, old_ms);
 	open_spool();
 	ck_assert_uint_eq(spooled.counts.expired, 4);
-	ck_assert_uint_eq(
-		counted->quantity[ENVELOPE_CHUNK][CLIENT_REPORT_CACHE_OVERFLOW],
-		1);
-	ck_assert_uint_eq(
-		counted->quantity[ENVELOPE_V1][CLIENT_REPORT_CACHE_OVERFLOW],
-		2);
+	ck_assert_uint_eq(counted->quantity[ENVELOPE_CHUNK][CLIENT_REPORT_CACHE_OVERFLOW], 1);
+	ck_assert_uint_eq(counted->quantity[ENVELOPE_V1][CLIENT_REPORT_CACHE_OVERFLOW], 2);
 }

@@ -48,8 +48,7 @@ static void tear_down(void)
 }
 
 /* The payload in m's descriptor i, which has that size. */
-static const char *payload_of(const struct ipc_message *m, size_t i,
-			      uint64_t size)
+static const char *payload_of(const struct ipc_message *m, size_t i, uint64_t size)
 {
 	static char text[65536];
 	const ssize_t n = pread(m->fds[i], text, sizeof(text) - 1, 0);
@@ -105,8 +104,7 @@ TESTS(each_reader_gets_its_own, array_size(cases))
 	chunk = (const void *)m.bytes;
 	ck_assert_uint_eq(m.n_fds, cases[_i].n);
 	ck_assert(chunk->for_server == cases[_i].for_server);
-	ck_assert(is_for_a_file(payload_of(&m, 0, chunk->size)) ==
-		  cases[_i].first_is_for_file);
+	ck_assert(is_for_a_file(payload_of(&m, 0, chunk->size)) == cases[_i].first_is_for_file);
 	ck_assert((chunk->file_size > 0) == (cases[_i].n == 2));
 	if (m.n_fds == 2)
 		ck_assert(is_for_a_file(payload_of(&m, 1, chunk->file_size)));
@@ -127,8 +125,7 @@ TESTS(spotlight_gets_a_transaction, 2)
 	chunk = (const void *)m.bytes;
 	ck_assert_uint_eq(m.n_fds, both ? 3 : 2);
 	ck_assert((chunk->file_size > 0) == both);
-	ck_assert(is_for_a_file(
-		payload_of(&m, both, both ? chunk->file_size : chunk->size)));
+	ck_assert(is_for_a_file(payload_of(&m, both, both ? chunk->file_size : chunk->size)));
 	text = payload_of(&m, m.n_fds - 1, chunk->anchor_size);
 	HAS(text, "\"transaction\":\"a 100\"");
 	HAS(text, "\"profile\":{\"profiler_id\":"

@@ -85,8 +85,7 @@ TEST(a_full_link_is_told_later)
 	OK(ipc_pair(link));
 	OK(fcntl(link[0], F_SETFL, O_NONBLOCK));
 	reader.tail = 1000 * RING_ALIGN;
-	while ((r = credit_give(&credit, &reader, link[0])) == 0 &&
-	       !credit.is_owed)
+	while ((r = credit_give(&credit, &reader, link[0])) == 0 && !credit.is_owed)
 		sent++;
 	ck_assert_int_eq(r, 0);
 	reader.tail += RING_ALIGN;

@@ -25,11 +25,9 @@ static const struct {
 	{E("A=\0\0\0SENTRY_RELEASE=x"), "x", ""},
 	{E("SENTRY_RELEASE=" TEXT_255), TEXT_255, ""},
 	/* Does not fit. */
-	{E("SENTRY_RELEASE=" TEXT_255 "x\0SENTRY_RELEASE=second"), "second",
-	 ""},
+	{E("SENTRY_RELEASE=" TEXT_255 "x\0SENTRY_RELEASE=second"), "second", ""},
 	/* OpenTelemetry's. */
-	{E("OTEL_SERVICE_NAME=shop\0" ATTRIBUTES "service.version=1.2"),
-	 "shop@1.2", ""},
+	{E("OTEL_SERVICE_NAME=shop\0" ATTRIBUTES "service.version=1.2"), "shop@1.2", ""},
 	{E(ATTRIBUTES "service.name=cart,service.version=1.2,"
 		      "deployment.environment.name=staging"),
 	 "cart@1.2", "staging"},
@@ -39,8 +37,7 @@ static const struct {
 	/* No version, or no name. */
 	{E("OTEL_SERVICE_NAME=shop"), "", ""},
 	{E(ATTRIBUTES "service.name=shop,service.version="), "", ""},
-	{E(ATTRIBUTES "service.version=1,deployment.environment.name=x"), "",
-	 "x"},
+	{E(ATTRIBUTES "service.version=1,deployment.environment.name=x"), "", "x"},
 	{E(ATTRIBUTES "deployment.environment=old"), "", ""},
 	/* Sentry's count first, each by itself. */
 	{E("SENTRY_RELEASE=own@2\0OTEL_SERVICE_NAME=shop\0" ATTRIBUTES
@@ -51,10 +48,8 @@ static const struct {
 		      "SENTRY_ENVIRONMENT=own"),
 	 "a@1", "own"},
 	/* Blanks, escapes, empty pairs, an equals sign in a value. */
-	{E(ATTRIBUTES " service.name = a%20b%2cc ,, service.version=1=2,"),
-	 "a b,c@1=2", ""},
-	{E(ATTRIBUTES "service%2ename=a,service.version=%c3%A4"), "a@\xc3\xa4",
-	 ""},
+	{E(ATTRIBUTES " service.name = a%20b%2cc ,, service.version=1=2,"), "a b,c@1=2", ""},
+	{E(ATTRIBUTES "service%2ename=a,service.version=%c3%A4"), "a@\xc3\xa4", ""},
 	/* Malformed: nothing of it counts. */
 	{E(ATTRIBUTES "service.name=a,service.version=1,x"), "", ""},
 	{E(ATTRIBUTES "service.name=a,service.version=1,x=%"), "", ""},
@@ -62,8 +57,7 @@ static const struct {
 	{E(ATTRIBUTES "service.name=a,service.version=1,x=%2g"), "", ""},
 	{E(ATTRIBUTES "service.name=a,service.version=1%00"), "", ""},
 	/* Together they do not fit. */
-	{E("OTEL_SERVICE_NAME=" TEXT_255 "\0" ATTRIBUTES "service.version=1"),
-	 "", ""},
+	{E("OTEL_SERVICE_NAME=" TEXT_255 "\0" ATTRIBUTES "service.version=1"), "", ""},
 	{E(ATTRIBUTES "deployment.environment.name=" TEXT_255 "x"), "", ""},
 };
 

@@ -47,8 +47,7 @@ TEST(a_burst_is_sent)
 {
 	uint64_t now_ns = START_NS;
 
-	ck_assert_uint_eq(run(&now_ns, EXEC_BUDGET_BURST, 1),
-			  EXEC_BUDGET_BURST);
+	ck_assert_uint_eq(run(&now_ns, EXEC_BUDGET_BURST, 1), EXEC_BUDGET_BURST);
 	ck_assert_uint_eq(over(now_ns + EVERY_NS), 0);
 	ck_assert_uint_eq(run(&now_ns, 1, 1), 0);
 }
@@ -69,8 +68,7 @@ TEST(no_more_than_a_burst_is_saved)
 	uint64_t now_ns = START_NS;
 
 	ck_assert_uint_eq(run(&now_ns, 1, 3600 * NS_PER_SEC), 1);
-	ck_assert_uint_eq(run(&now_ns, 2 * EXEC_BUDGET_BURST, 1),
-			  EXEC_BUDGET_BURST - 1);
+	ck_assert_uint_eq(run(&now_ns, 2 * EXEC_BUDGET_BURST, 1), EXEC_BUDGET_BURST - 1);
 }
 
 /* In the middle of a storm, one that stays. */

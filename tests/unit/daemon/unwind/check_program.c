@@ -19,8 +19,7 @@ static void set_up(uint64_t told_ns)
 	struct unwind_cache *cache;
 
 	OK(unwind_cache_new(&options, &cache));
-	p = (struct program){
-		.open = &open_message, .has_maps = true, .told_ns = told_ns};
+	p = (struct program){.open = &open_message, .has_maps = true, .told_ns = told_ns};
 	OK(unwind_space_new(cache, NULL, NULL, &p.space));
 	OK(unwind_space_set_maps(p.space, text, strlen(text)));
 	buf_init(&p.runs.exe, 100);

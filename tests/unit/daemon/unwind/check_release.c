@@ -85,8 +85,7 @@ TEST(of_a_process_that_has_ended)
 	ck_assert_str_eq(gone, "check_release@unknown");
 	has_ended = false;
 	ck_assert(release_as(exe, "8 15 1.0", alive));
-	ck_assert_int_eq((int)strlen(alive),
-			 (int)strlen("check_release@") + 12);
+	ck_assert_int_eq((int)strlen(alive), (int)strlen("check_release@") + 12);
 	has_ended = true;
 	ck_assert(release_as(exe, "8 15 1.0", gone));
 	ck_assert_str_eq(gone, alive);

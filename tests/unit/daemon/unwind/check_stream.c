@@ -84,9 +84,7 @@ static void set_up(void)
 static void tick(uint64_t time_ns)
 {
 	const struct record_tick t = {
-		.h = {.ring.type = RECORD_TICK,
-		      .target = TARGET,
-		      .time_ns = time_ns},
+		.h = {.ring.type = RECORD_TICK, .target = TARGET, .time_ns = time_ns},
 		.settled_ns = time_ns,
 	};
 
@@ -96,10 +94,7 @@ static void tick(uint64_t time_ns)
 static void sample(uint64_t time_ns)
 {
 	const struct record_sample s = {
-		.h = {.ring.type = RECORD_SAMPLE,
-		      .target = TARGET,
-		      .tid = TID,
-		      .time_ns = time_ns},
+		.h = {.ring.type = RECORD_SAMPLE, .target = TARGET, .tid = TID, .time_ns = time_ns},
 		.flags = SAMPLE_RUNNING,
 		.arch = CPU_SAMPLE_ARCH,
 		.regs_known = UINT64_C(1) << CPU_SP | UINT64_C(1) << CPU_PC,
@@ -194,8 +189,7 @@ static struct ipc_message *next_message(uint32_t type)
 
 	do
 		ck_assert_int_eq(ipc_recv(broker, &m), 1);
-	while (msg_type_of(&m) != type &&
-	       msg_type_of(&m) != MSG_SESSION_CLOSED);
+	while (msg_type_of(&m) != type && msg_type_of(&m) != MSG_SESSION_CLOSED);
 	ck_assert_uint_eq(msg_type_of(&m), type);
 	ipc_close_fds(&m);
 	return &m;

@@ -20,10 +20,8 @@ static void set_up(void)
 	OK(ipc_pair(pair));
 	unwind = calloc(1, sizeof(*unwind));
 	ck_assert_ptr_nonnull(unwind);
-	unwind->child = (struct child){.type = &child_types[CHILD_UNWIND],
-				       .broker = &b,
-				       .pid = 1,
-				       .fd = pair[0]};
+	unwind->child = (struct child){
+		.type = &child_types[CHILD_UNWIND], .broker = &b, .pid = 1, .fd = pair[0]};
 	unwind->child.usage.cpu_s = 2;
 	b.unwinds[0] = unwind;
 	end = pair[1];
@@ -93,9 +91,8 @@ static struct ship *add_ships(void)
 	for (size_t i = 0; i < 2; i++) {
 		last = calloc(1, sizeof(*last));
 		ck_assert_ptr_nonnull(last);
-		last->child = (struct child){.broker = &b,
-					     .type = &child_types[CHILD_SHIP],
-					     .fd = -1};
+		last->child =
+			(struct child){.broker = &b, .type = &child_types[CHILD_SHIP], .fd = -1};
 		last->is_first = i == 0;
 		b.ships[b.n_ships++] = last;
 	}

@@ -40,8 +40,7 @@ static void set_up(void)
 				      .fd = pair[0],
 				      .state = CHILD_READY,
 				      .pid = pid};
-	OK(loop_add(b.loop, pair[0], child_on_readable, &unwind.child,
-		    &unwind.child.source));
+	OK(loop_add(b.loop, pair[0], child_on_readable, &unwind.child, &unwind.child.source));
 	end = pair[1];
 	b.unwinds[b.n_unwinds++] = &unwind;
 	instance = (struct instance){.broker = &b, .pidfd = -1};
@@ -77,8 +76,7 @@ static void is_killed(void)
 	ck_assert_int_eq(unwind.child.state, CHILD_READY);
 	look(1);
 	ck_assert_int_eq(unwind.child.state, CHILD_KILLED);
-	ck_assert_int_eq(waitpid(unwind.child.pid, &status, 0),
-			 unwind.child.pid);
+	ck_assert_int_eq(waitpid(unwind.child.pid, &status, 0), unwind.child.pid);
 	ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 }
 

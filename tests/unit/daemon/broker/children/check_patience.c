@@ -17,18 +17,15 @@ FIXTURE(set_up, NULL)
 TEST(nobody_works)
 {
 	for (uint64_t now = START; now < START + NS_PER_SEC; now += STEP)
-		ck_assert_uint_eq(patience_end_ns(&p, now, false),
-				  START + PATIENCE_IDLE_NS);
+		ck_assert_uint_eq(patience_end_ns(&p, now, false), START + PATIENCE_IDLE_NS);
 }
 
 TEST(counts_from_the_last_work)
 {
 	uint64_t last = START + 7 * STEP;
 
-	ck_assert_uint_eq(patience_end_ns(&p, last, true),
-			  last + PATIENCE_IDLE_NS);
-	ck_assert_uint_eq(patience_end_ns(&p, last + STEP, false),
-			  last + PATIENCE_IDLE_NS);
+	ck_assert_uint_eq(patience_end_ns(&p, last, true), last + PATIENCE_IDLE_NS);
+	ck_assert_uint_eq(patience_end_ns(&p, last + STEP, false), last + PATIENCE_IDLE_NS);
 }
 
 TEST(has_an_end)

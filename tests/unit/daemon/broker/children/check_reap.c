@@ -23,8 +23,7 @@ static void note(struct child *child, struct ipc_message *m)
 	child_fail(child, "sends a message that is none");
 }
 
-static const struct child_type type = {
-	.kind = CHILD_UNWIND, .name = "unwind", .on_message = note};
+static const struct child_type type = {.kind = CHILD_UNWIND, .name = "unwind", .on_message = note};
 
 static void set_up(void)
 {
@@ -80,8 +79,7 @@ TEST(nonsense_before_a_crash)
 	close_fd(&fd);
 	close_fd(&pair[1]);
 	unwind.child.fd = pair[0];
-	OK(loop_add(b.loop, pair[0], child_on_readable, &unwind.child,
-		    &unwind.child.source));
+	OK(loop_add(b.loop, pair[0], child_on_readable, &unwind.child, &unwind.child.source));
 	OK(waitid(P_PID, (id_t)unwind.child.pid, &ended, WEXITED | WNOWAIT));
 	children_reap(&b);
 	ck_assert_int_eq(unwind.child.pid, 0);

@@ -61,7 +61,6 @@ TEST(names)
 {
 	for (int i = 0; i < RESTART_REASON_N; i++)
 		for (int j = 0; j <= i; j++)
-			ck_assert((strcmp(restart_reason_name(i),
-					  restart_reason_name(j)) == 0) ==
+			ck_assert((strcmp(restart_reason_name(i), restart_reason_name(j)) == 0) ==
 				  (i == j));
 }

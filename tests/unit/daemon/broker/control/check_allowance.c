@@ -17,8 +17,7 @@ static size_t open_all(uint32_t uid, bool is_operator)
 {
 	size_t n = 0;
 
-	while (n <= ALLOWANCE_CONNECTIONS_MAX &&
-	       allowance_open(&a, uid, is_operator, 0, 1))
+	while (n <= ALLOWANCE_CONNECTIONS_MAX && allowance_open(&a, uid, is_operator, 0, 1))
 		n++;
 	return n;
 }
@@ -36,8 +35,7 @@ TEST(of_a_user)
 
 TEST(of_a_process)
 {
-	ck_assert(
-		allowance_open(&a, USER, false, ALLOWANCE_PROCESS_MAX - 1, 1));
+	ck_assert(allowance_open(&a, USER, false, ALLOWANCE_PROCESS_MAX - 1, 1));
 	ck_assert(!allowance_open(&a, USER, false, ALLOWANCE_PROCESS_MAX, 1));
 }
 

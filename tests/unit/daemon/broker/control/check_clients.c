@@ -29,8 +29,7 @@ static struct protocol_page *page;
 
 static struct protocol_page *map(int fd)
 {
-	void *at = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED,
-			fd, 0);
+	void *at = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
 	ck_assert_ptr_ne(at, MAP_FAILED);
 	close_fd(&fd);
@@ -41,8 +40,7 @@ static void set_up(void)
 {
 	int fd;
 
-	b = (struct broker){.instances = list,
-			    .options.config.chunk_seconds = 60};
+	b = (struct broker){.instances = list, .options.config.chunk_seconds = 60};
 	/* It has beaten just now, and does not again in this test. */
 	b.clients.beat_ns = clock_mono_ns() + 3600 * NS_PER_SEC;
 	i = (struct instance){.pid = getpid(), .start_ticks = 7};
@@ -315,8 +313,7 @@ TEST(a_page_that_its_owner_empties)
 	OK(client_new(&b, &peer, &c, &fd));
 	appear();
 	ck_assert_int_lt(ftruncate(fd, 0), 0);
-	OK(syscall(SYS_fallocate, fd, 3 /* PUNCH_HOLE */, 0L,
-		   (long)sizeof(*page)));
+	OK(syscall(SYS_fallocate, fd, 3 /* PUNCH_HOLE */, 0L, (long)sizeof(*page)));
 	i.is_sampled = false;
 	clients_check(&b);
 	ck_assert_uint_eq(ask(PROTOCOL_START, 0).result, PROTOCOL_TRACE_MODE);
@@ -333,8 +330,7 @@ TEST(threads_of_another_namespace)
 	OK(thread_number_find(getpid(), gettid(), &found));
 	ck_assert_int_eq(found, gettid());
 	ck_assert_int_eq(thread_number_find(getpid(), 1, &found), -ESRCH);
-	pid = (pid_t)syscall(SYS_clone, CLONE_NEWPID | SIGCHLD, NULL, NULL,
-			     NULL, 0);
+	pid = (pid_t)syscall(SYS_clone, CLONE_NEWPID | SIGCHLD, NULL, NULL, NULL, 0);
 	/* Needs CAP_SYS_ADMIN: an ordinary user's run has no more to say. */
 	if (pid < 0)
 		return;

@@ -25,8 +25,8 @@ static size_t asked, gone;
 static struct peer seen;
 static struct protocol_request last;
 
-static void ask(void *ctx, struct control_peer *peer,
-		const struct protocol_request *m, struct control_answer *ret)
+static void ask(void *ctx, struct control_peer *peer, const struct protocol_request *m,
+		struct control_answer *ret)
 {
 	ck_assert_ptr_eq(ctx, &asked);
 	asked++;
@@ -89,8 +89,7 @@ static void turn(void)
 static int dial(void)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK,
-			0);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	memcpy(address.sun_path, path, strlen(path));
 	ck_assert_int_ge(fd, 0);

@@ -15,8 +15,7 @@ static struct protocol_hello hello(void)
 	};
 }
 
-static struct protocol_request request(uint32_t type, int32_t pid,
-				       const char *name)
+static struct protocol_request request(uint32_t type, int32_t pid, const char *name)
 {
 	struct protocol_request m = {
 		.h = {type, sizeof(m), 1},
@@ -39,11 +38,9 @@ static enum control_kind check(uint32_t type, int32_t pid, const char *name)
 	return control_message_check(&m, sizeof(m), false, &got);
 }
 
-static void expect(enum control_kind expected, const void *message, size_t size,
-		   bool is_first)
+static void expect(enum control_kind expected, const void *message, size_t size, bool is_first)
 {
-	ck_assert_int_eq(control_message_check(message, size, is_first, &got),
-			 expected);
+	ck_assert_int_eq(control_message_check(message, size, is_first, &got), expected);
 }
 
 TEST(a_hello)
@@ -107,11 +104,9 @@ TEST(what_each_takes)
 	for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
 		const uint32_t type = v[i].type;
 
-		ck_assert_int_eq(check(type, 0, "") == CONTROL_ASKS,
-				 v[i].nothing);
+		ck_assert_int_eq(check(type, 0, "") == CONTROL_ASKS, v[i].nothing);
 		ck_assert_int_eq(check(type, 7, "") == CONTROL_ASKS, v[i].pid);
-		ck_assert_int_eq(check(type, 0, "x") == CONTROL_ASKS,
-				 v[i].name);
+		ck_assert_int_eq(check(type, 0, "x") == CONTROL_ASKS, v[i].name);
 		ck_assert_int_eq(check(type, 7, "x"), CONTROL_BAD);
 		ck_assert_int_eq(check(type, -1, ""), CONTROL_BAD);
 	}

@@ -93,8 +93,7 @@ TEST(one_that_somebody_listens_at)
 	for (size_t i = 0; i < 2; i++) {
 		int fd = listen_at(types[i]);
 
-		ck_assert_int_eq(control_socket_open(path, true, &s),
-				 -EADDRINUSE);
+		ck_assert_int_eq(control_socket_open(path, true, &s), -EADDRINUSE);
 		OK(access(path, F_OK));
 		close(fd);
 		unlink(path);

@@ -62,8 +62,7 @@ TEST(messages)
 	const bool safe[] = {true, false};
 
 	for (size_t i = 0; i < 2; i++) {
-		ck_assert_int_eq(inbound_recv(pair[0], safe[i], bytes, 16),
-				 -EAGAIN);
+		ck_assert_int_eq(inbound_recv(pair[0], safe[i], bytes, 16), -EAGAIN);
 		OK(ipc_send(pair[1], "abc", 3, NULL, 0));
 		ck_assert_int_eq(inbound_recv(pair[0], safe[i], bytes, 16), 3);
 		ck_assert_mem_eq(bytes, "abc", 3);

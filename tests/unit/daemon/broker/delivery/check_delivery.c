@@ -69,8 +69,7 @@ static struct msg_chunk make_chunk(uint64_t size, uint64_t file_size)
 }
 
 /* sizes: of the descriptors; 0: there is none. */
-static int deliver(size_t instance, const struct msg_chunk *m,
-		   const uint64_t sizes[2], int seals)
+static int deliver(size_t instance, const struct msg_chunk *m, const uint64_t sizes[2], int seals)
 {
 	int fds[IPC_FDS_MAX] = {-1, -1, -1, -1}, r;
 
@@ -99,8 +98,7 @@ static void add_chunk(size_t instance, uint64_t size)
 
 static uint64_t dropped(size_t instance)
 {
-	return instances[instance]
-		.past.chunks.discarded[DISCARD_QUEUE_OVERFLOW];
+	return instances[instance].past.chunks.discarded[DISCARD_QUEUE_OVERFLOW];
 }
 
 FIXTURE(set_up, NULL)
@@ -129,8 +127,7 @@ TEST(their_bytes_are_bounded)
 	add_chunk(1, SMALL);
 	/* Those that ship would have do not count. */
 	waiting = broker.n_envelopes - ships[0].n_handed;
-	ck_assert_uint_le(waiting * CHUNK_V2_SIZE_MAX,
-			  (UINT64_C(1) << 30) + CHUNK_V2_SIZE_MAX);
+	ck_assert_uint_le(waiting * CHUNK_V2_SIZE_MAX, (UINT64_C(1) << 30) + CHUNK_V2_SIZE_MAX);
 	ck_assert_uint_ge((waiting + 1) * CHUNK_V2_SIZE_MAX, UINT64_C(1) << 30);
 	ck_assert_uint_eq(dropped(0), 102 - broker.n_envelopes);
 	ck_assert_uint_eq(dropped(1), 0);
@@ -152,8 +149,7 @@ TEST(bytes_for_files_count)
 	for (int i = 0; i < 100; i++)
 		add_payloads(0, CHUNK_V2_SIZE_MAX, CHUNK_V2_SIZE_MAX);
 	waiting = broker.n_envelopes;
-	ck_assert_uint_le((waiting - 1) * 2 * CHUNK_V2_SIZE_MAX, UINT64_C(1)
-									 << 30);
+	ck_assert_uint_le((waiting - 1) * 2 * CHUNK_V2_SIZE_MAX, UINT64_C(1) << 30);
 	ck_assert_uint_eq(dropped(0), 100 - waiting);
 	delivery_give_up(&broker);
 	output_close(&broker.output);
@@ -188,8 +184,7 @@ static void receive(int ship, uint32_t type, void *ret, size_t size)
  * An envelope to be written and sent, or either; size, file_size: of the
  * payloads that come with it, 0 for none.
  */
-static void receive_payloads(int ship, bool to_server, uint64_t size,
-			     uint64_t file_size)
+static void receive_payloads(int ship, bool to_server, uint64_t size, uint64_t file_size)
 {
 	const struct msg_envelope *e;
 	struct ipc_message m;
@@ -203,8 +198,7 @@ static void receive_payloads(int ship, bool to_server, uint64_t size,
 	ck_assert_uint_eq(m.n_fds, file_size > 0 ? 3 : 2);
 	ck_assert_int_eq(lseek(m.fds[0], 0, SEEK_END), (off_t)size);
 	if (file_size > 0)
-		ck_assert_int_eq(lseek(m.fds[2], 0, SEEK_END),
-				 (off_t)file_size);
+		ck_assert_int_eq(lseek(m.fds[2], 0, SEEK_END), (off_t)file_size);
 	ipc_close_fds(&m);
 }
 
@@ -396,16 +390,14 @@ TEST(it_is_told_of_losses)
 	ships[0].dsn[0] = '\0';
 	loss_count(&instances[1], instances[1].ship, PROFILE_NO_SAMPLES);
 	assert_no_more(ship);
-	ck_assert_uint_eq(
-		instances[1].past.chunks.discarded[PROFILE_NO_SAMPLES], 2);
+	ck_assert_uint_eq(instances[1].past.chunks.discarded[PROFILE_NO_SAMPLES], 2);
 	close_fd(&ship);
 }
 
 /* The instance has another DSN by now; its chunk is of the one before. */
 TEST(a_loss_is_told_where_the_chunk_was_to_go)
 {
-	const enum client_report_reason reason =
-		CLIENT_REPORT_INTERNAL_SDK_ERROR;
+	const enum client_report_reason reason = CLIENT_REPORT_INTERNAL_SDK_ERROR;
 
 	/* The ship has as many as it may have: this one waits. */
 	ships[0].n_handed = MSG_ENVELOPES_MAX;
@@ -415,8 +407,7 @@ TEST(a_loss_is_told_where_the_chunk_was_to_go)
 		add_chunk(0, SMALL);
 	delivery_give_up(&broker);
 	ck_assert_uint_eq(ships[0].untold.quantity[ENVELOPE_CHUNK][reason], 1);
-	ck_assert_uint_eq(ships[1].untold.quantity[ENVELOPE_CHUNK][reason],
-			  MSG_ENVELOPES_MAX);
+	ck_assert_uint_eq(ships[1].untold.quantity[ENVELOPE_CHUNK][reason], MSG_ENVELOPES_MAX);
 	ck_assert_uint_eq(instances[0].n_envelopes, 0);
 }
 

@@ -34,8 +34,7 @@ static void set_up(void)
 /* By the clock that goes on while the machine sleeps. */
 static uint64_t in_s(int64_t seconds)
 {
-	return clock_read_ns(CLOCK_BOOTTIME) +
-	       (uint64_t)(seconds * (int64_t)NS_PER_SEC);
+	return clock_read_ns(CLOCK_BOOTTIME) + (uint64_t)(seconds * (int64_t)NS_PER_SEC);
 }
 
 FIXTURE(set_up, NULL)
@@ -67,8 +66,7 @@ static void check_clock(void)
 	OK(limit_take(&ships[1], in_s(RATELIMIT_MAX_S)));
 	limit_check(&broker);
 	ck_assert(!limit_holds(&instances[0]) && limit_holds(&instances[1]));
-	ck_assert_int_eq(limit_take(&ships[0], in_s(RATELIMIT_MAX_S + 60)),
-			 -EPROTO);
+	ck_assert_int_eq(limit_take(&ships[0], in_s(RATELIMIT_MAX_S + 60)), -EPROTO);
 }
 
 TEST(a_suspend_counts)

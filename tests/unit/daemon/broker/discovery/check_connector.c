@@ -10,8 +10,7 @@
 #include "tests/unit/suite.h"
 
 static struct {
-	uint8_t bytes[sizeof(struct nlmsghdr) + sizeof(struct cn_msg) +
-		      sizeof(struct proc_event)];
+	uint8_t bytes[sizeof(struct nlmsghdr) + sizeof(struct cn_msg) + sizeof(struct proc_event)];
 	struct nlmsghdr netlink;
 	struct cb_id id;
 	struct proc_event event;
@@ -21,8 +20,7 @@ static struct connector_event said;
 /* An exec of process 7 that says so. */
 static void set_up(void)
 {
-	m.netlink = (struct nlmsghdr){.nlmsg_type = NLMSG_DONE,
-				      .nlmsg_len = sizeof(m.bytes)};
+	m.netlink = (struct nlmsghdr){.nlmsg_type = NLMSG_DONE, .nlmsg_len = sizeof(m.bytes)};
 	m.id = (struct cb_id){.idx = CN_IDX_PROC, .val = CN_VAL_PROC};
 	m.event = (struct proc_event){.timestamp_ns = 12345};
 	m.event.what = PROC_EVENT_EXEC;
@@ -37,8 +35,7 @@ static bool parse(size_t n)
 	memcpy(at, &m.netlink, sizeof(m.netlink));
 	/* Its other members are not looked at. */
 	memcpy(at + sizeof(m.netlink), &m.id, sizeof(m.id));
-	memcpy(at + sizeof(m.netlink) + sizeof(struct cn_msg), &m.event,
-	       sizeof(m.event));
+	memcpy(at + sizeof(m.netlink) + sizeof(struct cn_msg), &m.event, sizeof(m.event));
 	return connector_parse(m.bytes, n, &said);
 }
 
@@ -105,8 +102,8 @@ TEST(what_is_of_no_interest)
 
 TEST(what_is_no_message)
 {
-	const size_t data = sizeof(m.bytes) - sizeof(m.event) +
-			    offsetof(struct proc_event, event_data);
+	const size_t data =
+		sizeof(m.bytes) - sizeof(m.event) + offsetof(struct proc_event, event_data);
 
 	for (size_t n = 0; n < data; n++) {
 		m.netlink.nlmsg_len = (uint32_t)n;

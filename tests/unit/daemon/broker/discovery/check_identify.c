@@ -22,8 +22,8 @@ static struct {
 	int pidfd;
 } answer;
 
-static void on_identified(void *ctx, const struct sighting *s,
-			  struct process *process, size_t section)
+static void on_identified(void *ctx, const struct sighting *s, struct process *process,
+			  size_t section)
 {
 	(void)ctx, (void)s;
 	answer.n++;
@@ -169,9 +169,7 @@ TEST(strangers_are_excluded)
 	/* Its executable is not known any more. */
 	ck_assert(identify_excludes(id, INT32_MAX));
 	memset(target.exe, 0, sizeof(target.exe));
-	ck_assert_int_gt(
-		readlink("/proc/self/exe", target.exe, sizeof(target.exe) - 1),
-		0);
+	ck_assert_int_gt(readlink("/proc/self/exe", target.exe, sizeof(target.exe) - 1), 0);
 	ck_assert(!identify_excludes(id, getpid()));
 }
 

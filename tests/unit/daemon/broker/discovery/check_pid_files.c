@@ -143,8 +143,7 @@ static int32_t helper(void)
 	char path[64], text[64] = "";
 	int fd;
 
-	(void)snprintf(path, sizeof(path), "/proc/self/task/%d/children",
-		       getpid());
+	(void)snprintf(path, sizeof(path), "/proc/self/task/%d/children", getpid());
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	ck_assert_int_gt(read(fd, text, sizeof(text) - 1), 0);
 	close_fd(&fd);
@@ -196,8 +195,7 @@ TEST(not_for_others)
 	int pidfd = dup(STDERR_FILENO);
 
 	memcpy(want.name, one, strlen(one));
-	ck_assert_int_eq(files_request(files, &want, getpid(), pidfd,
-				       (files_fn)NULL, &want),
+	ck_assert_int_eq(files_request(files, &want, getpid(), pidfd, (files_fn)NULL, &want),
 			 -EINVAL);
 	close_fd(&pidfd);
 }

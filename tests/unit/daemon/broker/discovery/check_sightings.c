@@ -17,8 +17,7 @@ static void tear_down(void)
 
 static int add(int32_t pid, enum sighting_of of, uint64_t born, uint64_t due)
 {
-	const struct sighting new = {
-		.pid = pid, .of = of, .born_ns = born, .due_ns = due};
+	const struct sighting new = {.pid = pid, .of = of, .born_ns = born, .due_ns = due};
 
 	return sightings_add(&s, &new);
 }

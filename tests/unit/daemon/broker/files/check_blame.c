@@ -30,8 +30,8 @@ TEST(each_file_has_its_own)
 		ck_assert_uint_ne(hand(files[i], WANT_IMAGE), 0);
 		ck_assert_uint_eq(hand(files[i], WANT_PERF_MAP), 0);
 		for (size_t k = 0; k < array_size(files); k++)
-			ck_assert((hand(files[i], WANT_IMAGE) ==
-				   hand(files[k], WANT_DEBUG)) == (i == k));
+			ck_assert((hand(files[i], WANT_IMAGE) == hand(files[k], WANT_DEBUG)) ==
+				  (i == k));
 	}
 }
 

@@ -11,8 +11,7 @@ static void setup(void)
 
 static struct file_shown file(uint64_t inode)
 {
-	return (struct file_shown){.identity = {.device = 1, .inode = inode},
-				   .name = "name"};
+	return (struct file_shown){.identity = {.device = 1, .inode = inode}, .name = "name"};
 }
 
 static bool count(uint32_t uid, uint64_t inode)

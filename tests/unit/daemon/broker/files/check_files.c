@@ -107,8 +107,7 @@ TEST(maps_and_their_files)
 	ck_assert_uint_eq((answer.bytes.len - at) % sizeof(*files_of_maps), 0);
 	OK(stat("/proc/self/exe", &st));
 	files_of_maps = (const void *)(answer.bytes.data + at);
-	for (size_t i = 0; i < (answer.bytes.len - at) / sizeof(*files_of_maps);
-	     i++) {
+	for (size_t i = 0; i < (answer.bytes.len - at) / sizeof(*files_of_maps); i++) {
 		const struct file_identity ours = file_identity_of(&st);
 
 		if (!file_identity_equal(&files_of_maps[i].file, &ours))

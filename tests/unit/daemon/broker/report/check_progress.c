@@ -16,8 +16,7 @@ TEST(format)
 	ck_assert_str_eq(text, "86400 s, 1000 threads, 123456789 samples, "
 			       "12 missed, 1440 chunks");
 	ck_assert_uint_lt(strlen(text), 80);
-	f = (struct progress_figures){UINT64_MAX, UINT64_MAX, UINT64_MAX,
-				      UINT64_MAX, UINT64_MAX};
+	f = (struct progress_figures){UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX};
 	progress_format(&f, text);
 	ck_assert_uint_lt(strlen(text), PROGRESS_SIZE);
 }

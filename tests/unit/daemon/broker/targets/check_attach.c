@@ -19,8 +19,7 @@ static struct instance instance;
 static void find_one_that_ends(void)
 {
 	memset(&b, 0, sizeof(b));
-	b.clocks = (struct broker_clocks){clock_mono_ns, clock_mono_ns,
-					  clock_mono_ns};
+	b.clocks = (struct broker_clocks){clock_mono_ns, clock_mono_ns, clock_mono_ns};
 	b.capture.fd = -1;
 	b.heartbeat = &heartbeat;
 	instance = (struct instance){.broker = &b, .pid = fork()};
@@ -41,9 +40,8 @@ static void tear_down(void)
 
 static void refuse(int error)
 {
-	const struct msg_target_state m = {.target = instance.target->id,
-					   .state = TARGET_REFUSED,
-					   .error = error};
+	const struct msg_target_state m = {
+		.target = instance.target->id, .state = TARGET_REFUSED, .error = error};
 
 	target_on_state(&b, &m);
 }

@@ -211,12 +211,10 @@ TEST(what_costs_the_same_at_any_rate)
 				"of 1 % at the lowest rate of all"),
 			  1);
 	ck_assert_uint_eq(b.targets[0].rate_hz, GOVERNOR_RATE_MIN_HZ);
-	ck_assert_uint_eq(b.targets[0].governed.lowest_hz,
-			  GOVERNOR_RATE_MIN_HZ);
+	ck_assert_uint_eq(b.targets[0].governed.lowest_hz, GOVERNOR_RATE_MIN_HZ);
 	ck_assert(b.governor_gave_up);
 	ck_assert_uint_ge(b.targets[0].governed.exceeded_ns, 40 * NS_PER_SEC);
-	ck_assert_uint_ge(b.targets[0].governed.lowered_ns,
-			  b.targets[0].governed.exceeded_ns);
+	ck_assert_uint_ge(b.targets[0].governed.lowered_ns, b.targets[0].governed.exceeded_ns);
 }
 
 /* The lowest rate is kept, and is within the budget: nothing is exceeded. */
@@ -290,8 +288,7 @@ TEST(one_line_a_minute)
 	ck_assert_uint_eq(heard("budget 5 %"), 0);
 	hear();
 	pass(45, 0.3);
-	ck_assert_uint_eq(
-		heard("budget 5 %: 40 of 40 targets at 11 to 11 Hz\n"), 1);
+	ck_assert_uint_eq(heard("budget 5 %: 40 of 40 targets at 11 to 11 Hz\n"), 1);
 }
 
 static struct instance instances[8];
@@ -325,10 +322,8 @@ TEST(births_wait_while_the_budget_is_exceeded)
 	/* The same ones, that wait. */
 	ck_assert(!governor_admits(&b, &instances[7], now_ns));
 	ck_assert_uint_eq(b.births.delayed, 7);
-	ck_assert(
-		governor_admits(&b, &instances[7], now_ns + GOVERNOR_BIRTH_NS));
-	ck_assert(!governor_admits(&b, &instances[6],
-				   now_ns + GOVERNOR_BIRTH_NS));
+	ck_assert(governor_admits(&b, &instances[7], now_ns + GOVERNOR_BIRTH_NS));
+	ck_assert(!governor_admits(&b, &instances[6], now_ns + GOVERNOR_BIRTH_NS));
 	pass(60, 0.009);
 	ck_assert_uint_eq(admitted(8, now_ns + GOVERNOR_BIRTH_NS), 8);
 	ck_assert_uint_eq(heard("are attached later"), 1);

@@ -101,18 +101,15 @@ static void set_up_many(void)
 {
 	memset(&b, 0, sizeof(b));
 	memset(sections, 0, sizeof(sections));
-	b.clocks = (struct broker_clocks){clock_mono_ns, clock_boot_ns,
-					  clock_wall_ns};
+	b.clocks = (struct broker_clocks){clock_mono_ns, clock_boot_ns, clock_wall_ns};
 	b.capture.fd = -1;
 	b.timer_hz = 101;
 	b.instances = many;
 	b.n_instances = MANY;
-	ship = (struct ship){.child = {.broker = &b, .fd = -1},
-			     .is_first = true};
+	ship = (struct ship){.child = {.broker = &b, .fd = -1}, .is_first = true};
 	b.ships[0] = &ship;
 	b.n_ships = 1;
-	unwind = (struct unwind){
-		.child = {.broker = &b, .fd = -1}, .uid = 7, .link_fd = -1};
+	unwind = (struct unwind){.child = {.broker = &b, .fd = -1}, .uid = 7, .link_fd = -1};
 	b.unwinds[0] = &unwind;
 	b.n_unwinds = 1;
 	memcpy(sections[0].name, "a", sizeof("a"));

@@ -38,9 +38,8 @@ static void set(enum lifecycle mode, bool is_sampled)
 #define NO_SPAN	    "the end of a root span has no effect: none is open"
 
 /* The calls: none changes what is wanted, and each says why. */
-static void check_no_op(struct lifecycle_result result,
-			enum protocol_result answer, const char *why_not,
-			bool wanted)
+static void check_no_op(struct lifecycle_result result, enum protocol_result answer,
+			const char *why_not, bool wanted)
 {
 	ck_assert_int_eq(result.answer, answer);
 	ck_assert_str_eq(result.why_not, why_not);
@@ -71,15 +70,11 @@ TEST(manual_start_and_stop)
 TEST(manual_has_nothing_to_do_with_spans)
 {
 	set(LIFECYCLE_MANUAL, true);
-	check_no_op(lifecycle_span(&i, true), PROTOCOL_NOT_RUNNING, MANUAL_SPAN,
-		    false);
-	check_no_op(lifecycle_span(&i, false), PROTOCOL_NOT_RUNNING,
-		    MANUAL_SPAN, false);
+	check_no_op(lifecycle_span(&i, true), PROTOCOL_NOT_RUNNING, MANUAL_SPAN, false);
+	check_no_op(lifecycle_span(&i, false), PROTOCOL_NOT_RUNNING, MANUAL_SPAN, false);
 	check_effect(lifecycle_start(&i));
-	check_no_op(lifecycle_span(&i, true), PROTOCOL_NOT_RUNNING, MANUAL_SPAN,
-		    true);
-	check_no_op(lifecycle_span(&i, false), PROTOCOL_NOT_RUNNING,
-		    MANUAL_SPAN, true);
+	check_no_op(lifecycle_span(&i, true), PROTOCOL_NOT_RUNNING, MANUAL_SPAN, true);
+	check_no_op(lifecycle_span(&i, false), PROTOCOL_NOT_RUNNING, MANUAL_SPAN, true);
 }
 
 /* "This is a no-op if ... the profiler is already running." */
@@ -87,21 +82,17 @@ TEST(start_of_what_runs)
 {
 	set(LIFECYCLE_MANUAL, true);
 	check_effect(lifecycle_start(&i));
-	check_no_op(lifecycle_start(&i), PROTOCOL_RUNS_ALREADY, RUNS_ALREADY,
-		    true);
+	check_no_op(lifecycle_start(&i), PROTOCOL_RUNS_ALREADY, RUNS_ALREADY, true);
 	check_effect(lifecycle_stop(&i));
-	check_no_op(lifecycle_stop(&i), PROTOCOL_NOT_RUNNING, NOT_RUNNING,
-		    false);
+	check_no_op(lifecycle_stop(&i), PROTOCOL_NOT_RUNNING, NOT_RUNNING, false);
 }
 
 /* "... The profiling session is not sampled." */
 TEST(start_of_a_session_that_is_not_sampled)
 {
 	set(LIFECYCLE_MANUAL, false);
-	check_no_op(lifecycle_start(&i), PROTOCOL_NOT_SAMPLED, NOT_SAMPLED,
-		    false);
-	check_no_op(lifecycle_stop(&i), PROTOCOL_NOT_RUNNING, NOT_RUNNING,
-		    false);
+	check_no_op(lifecycle_start(&i), PROTOCOL_NOT_SAMPLED, NOT_SAMPLED, false);
+	check_no_op(lifecycle_stop(&i), PROTOCOL_NOT_RUNNING, NOT_RUNNING, false);
 	/* Nor by configuration. */
 	i.is_started = true;
 	ck_assert(!lifecycle_wants(&i));
@@ -112,13 +103,10 @@ TEST(start_and_stop_in_trace_mode)
 {
 	for (int sampled = 0; sampled < 2; sampled++) {
 		set(LIFECYCLE_TRACE, sampled);
-		check_no_op(lifecycle_start(&i), PROTOCOL_TRACE_MODE,
-			    TRACE_START, false);
+		check_no_op(lifecycle_start(&i), PROTOCOL_TRACE_MODE, TRACE_START, false);
 		(void)lifecycle_span(&i, true);
-		check_no_op(lifecycle_start(&i), PROTOCOL_TRACE_MODE,
-			    TRACE_START, sampled);
-		check_no_op(lifecycle_stop(&i), PROTOCOL_TRACE_MODE, TRACE_STOP,
-			    sampled);
+		check_no_op(lifecycle_start(&i), PROTOCOL_TRACE_MODE, TRACE_START, sampled);
+		check_no_op(lifecycle_stop(&i), PROTOCOL_TRACE_MODE, TRACE_STOP, sampled);
 	}
 }
 
@@ -187,21 +175,17 @@ TEST(trace_with_root_spans_that_overlap)
 TEST(trace_in_a_session_that_is_not_sampled)
 {
 	set(LIFECYCLE_TRACE, false);
-	check_no_op(lifecycle_span(&i, true), PROTOCOL_NOT_SAMPLED, NOT_SAMPLED,
-		    false);
-	check_no_op(lifecycle_span(&i, false), PROTOCOL_NOT_SAMPLED,
-		    NOT_SAMPLED, false);
+	check_no_op(lifecycle_span(&i, true), PROTOCOL_NOT_SAMPLED, NOT_SAMPLED, false);
+	check_no_op(lifecycle_span(&i, false), PROTOCOL_NOT_SAMPLED, NOT_SAMPLED, false);
 }
 
 TEST(the_end_of_a_span_that_was_not_open)
 {
 	set(LIFECYCLE_TRACE, true);
-	check_no_op(lifecycle_span(&i, false), PROTOCOL_NOT_RUNNING, NO_SPAN,
-		    false);
+	check_no_op(lifecycle_span(&i, false), PROTOCOL_NOT_RUNNING, NO_SPAN, false);
 	(void)lifecycle_span(&i, true);
 	(void)lifecycle_span(&i, false);
-	check_no_op(lifecycle_span(&i, false), PROTOCOL_NOT_RUNNING, NO_SPAN,
-		    true);
+	check_no_op(lifecycle_span(&i, false), PROTOCOL_NOT_RUNNING, NO_SPAN, true);
 }
 
 /* In CPU mode a chunk of one that sleeps is never made. */
@@ -235,11 +219,9 @@ TEST(a_target_that_never_reports_a_span)
 
 	set(LIFECYCLE_TRACE, true);
 	ck_assert(!lifecycle_time(&i, since, CHUNK_NS));
-	ck_assert(
-		!lifecycle_time(&i, since + LIFECYCLE_SILENT_NS - 1, CHUNK_NS));
+	ck_assert(!lifecycle_time(&i, since + LIFECYCLE_SILENT_NS - 1, CHUNK_NS));
 	ck_assert(lifecycle_time(&i, since + LIFECYCLE_SILENT_NS, CHUNK_NS));
-	ck_assert(
-		!lifecycle_time(&i, since + 2 * LIFECYCLE_SILENT_NS, CHUNK_NS));
+	ck_assert(!lifecycle_time(&i, since + 2 * LIFECYCLE_SILENT_NS, CHUNK_NS));
 	/* One with tracing, all of whose root spans are not sampled. */
 	set(LIFECYCLE_TRACE, true);
 	ck_assert(!lifecycle_time(&i, since, CHUNK_NS));

@@ -39,9 +39,8 @@ static void set_up(void)
 	instance.target->session = SESSION_OPEN;
 	instance.target->unwind = &unwind;
 	OK(ipc_pair(pair));
-	unwind = (struct unwind){.child = {.broker = &b,
-					   .type = &child_types[CHILD_UNWIND],
-					   .fd = pair[0]}};
+	unwind = (struct unwind){
+		.child = {.broker = &b, .type = &child_types[CHILD_UNWIND], .fd = pair[0]}};
 	b.unwinds[0] = &unwind;
 	unwinds_end = pair[1];
 }

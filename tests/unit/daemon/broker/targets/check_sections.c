@@ -20,8 +20,7 @@ static struct sections s;
 static void set_up(void)
 {
 	targets[0] = (struct target_config){.name = "one", .exe = "/nowhere/x"};
-	targets[1] = (struct target_config){
-		.name = "two", .comm = "x", .min_age_s = 10};
+	targets[1] = (struct target_config){.name = "two", .comm = "x", .min_age_s = 10};
 	instance = (struct instance){.config = targets[0]};
 	b.n_instances = 0;
 	OK(loop_new(&loop));

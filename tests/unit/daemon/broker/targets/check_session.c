@@ -19,8 +19,7 @@ static void set_up(void)
 /* Pids and start times as a host gives them: in a row, close together. */
 static bool is_sampled(const struct session_key *k, unsigned int i, double rate)
 {
-	return session_is_sampled(k, (int32_t)(i % 32768) + 1,
-				  1000 + (uint64_t)i / 7, rate);
+	return session_is_sampled(k, (int32_t)(i % 32768) + 1, 1000 + (uint64_t)i / 7, rate);
 }
 
 static unsigned int sampled(const struct session_key *k, double rate)
@@ -46,8 +45,7 @@ TEST(none_and_all)
  */
 TEST(exact_over_100_000)
 {
-	static const double rates[] = {0.001, 0.01, 0.1, 0.25,
-				       0.5,   0.75, 0.9, 0.999};
+	static const double rates[] = {0.001, 0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.999};
 
 	for (size_t i = 0; i < array_size(rates); i++) {
 		const double rate = rates[i];
@@ -92,8 +90,7 @@ TEST(each_part_of_the_identity_counts)
 		bool is = session_is_sampled(&key, i, 77, 0.5);
 
 		pid += is != session_is_sampled(&key, i + 4194304, 77, 0.5);
-		start += is != session_is_sampled(
-				       &key, i, 77 + (UINT64_C(1) << 40), 0.5);
+		start += is != session_is_sampled(&key, i, 77 + (UINT64_C(1) << 40), 0.5);
 	}
 	ck_assert_double_eq_tol(pid, 5000, 200);
 	ck_assert_double_eq_tol(start, 5000, 200);
@@ -115,11 +112,7 @@ TEST(what_is_no_boot_id)
 
 	ck_assert_int_eq(session_key_parse("", &k), -EINVAL);
 	ck_assert_int_eq(session_key_parse("3f6b5d0e", &k), -EINVAL);
-	ck_assert_int_eq(
-		session_key_parse("3f6b5d0e-8c54-4f8e-9a3a-5f0c2c1d7e900", &k),
-		-EINVAL);
-	ck_assert_int_eq(
-		session_key_parse("3f6b5d0e-8c54-4f8e-9a3a-5f0c2c1d7e9g", &k),
-		-EINVAL);
+	ck_assert_int_eq(session_key_parse("3f6b5d0e-8c54-4f8e-9a3a-5f0c2c1d7e900", &k), -EINVAL);
+	ck_assert_int_eq(session_key_parse("3f6b5d0e-8c54-4f8e-9a3a-5f0c2c1d7e9g", &k), -EINVAL);
 	OK(session_key_read(&k));
 }

@@ -57,8 +57,7 @@ static struct target *open_one(void)
 /* A tick's time in Unix time, as the chunk has it. */
 static uint64_t unix_s(const struct target *t)
 {
-	return (t->wall_offset_us + mono_ns / NS_PER_US) /
-	       (NS_PER_SEC / NS_PER_US);
+	return (t->wall_offset_us + mono_ns / NS_PER_US) / (NS_PER_SEC / NS_PER_US);
 }
 
 static void sleep_for(uint64_t ns)

@@ -12,21 +12,18 @@ static const struct usage own = {.cpu_s = 3.0, .rss_bytes = 100};
 /* Two targets share the first unwind process, the third has the other. */
 static void set_up(void)
 {
-	b = (struct broker){
-		.n_unwinds = 2, .n_instances = 3, .instances = list};
+	b = (struct broker){.n_unwinds = 2, .n_instances = 3, .instances = list};
 	heartbeat = (struct heartbeat){0};
 	b.heartbeat = &heartbeat;
 	b.capture.usage = (struct usage){.cpu_s = 10.0, .rss_bytes = 200};
 	b.n_ships = array_size(ships);
 	for (size_t i = 0; i < b.n_ships; i++) {
 		ships[i] = (struct ship){.dsn = "x"};
-		ships[i].child.usage =
-			(struct usage){.cpu_s = 0.5, .rss_bytes = 400 - i};
+		ships[i].child.usage = (struct usage){.cpu_s = 0.5, .rss_bytes = 400 - i};
 		b.ships[i] = &ships[i];
 	}
 	for (size_t i = 0; i < 2; i++) {
-		unwinds[i] = (struct unwind){.id = (uint32_t)i + 1,
-					     .uid = (uint32_t)i};
+		unwinds[i] = (struct unwind){.id = (uint32_t)i + 1, .uid = (uint32_t)i};
 		unwinds[i].child.usage.cpu_s = 4.0 + (double)i;
 		unwinds[i].child.usage.rss_bytes = 1000 - i;
 		b.unwinds[i] = &unwinds[i];
