@@ -11,6 +11,7 @@
 #   make fuzz       every parser with nonsense (make fuzz T=cfi SECONDS=600)
 #   make install    into $(DESTDIR)$(PREFIX); make uninstall
 #   make deb        a Debian package, build/sentry-profd_*.deb
+#   make dist       the sources of the last commit, build/sentry-profd-*.tar.gz
 #   make check-pictures  installs Chromium, npm and other tools, tests the page and
 #                     the formats of others in these
 #   make check-package  installs it in a Debian that is made and booted for it
@@ -586,7 +587,7 @@ check-package:
 HELPERS = sentry-profd-capture sentry-profd-unwind sentry-profd-ship \
 	sentry-profd-oracle
 MANS = $(wildcard docs/*.[1-8])
-DOCS = README.md $(wildcard docs/*.md) docs/CHANGES
+DOCS = README.md LICENSE $(wildcard docs/*.md) docs/CHANGES
 UNITS = $(PREFIX)/lib/systemd/system
 SYSUSERS = $(PREFIX)/lib/sysusers.d/sentry-profd.conf
 TMPFILES = $(PREFIX)/lib/tmpfiles.d/sentry-profd.conf
@@ -667,11 +668,18 @@ deb:
 		DESTDIR=$(abspath $(B))/deb/root
 	$(Q)systemd/deb/build.sh $(B)/deb/root $(VERSION) $(DEB)
 
+# The sources of the last commit, the same bytes whenever it is called.
+DIST = sentry-profd-$(VERSION)
+dist:
+	$(Q)mkdir -p $(B)
+	$(call say,DIST,$(B)/$(DIST).tar.gz)
+	$(Q)git archive --format=tar.gz --prefix=$(DIST)/ -o $(B)/$(DIST).tar.gz HEAD
+
 clean:
 	rm -rf $(B)
 
 FORCE:
-.PHONY: executables soak storm pictures check-pictures check-sanitized check-package all objs aarch64-objs aarch64-checks built unit asan check bench benched fuzz fuzzers demo deb install uninstall clean FORCE
+.PHONY: executables soak storm pictures check-pictures check-sanitized check-package all objs aarch64-objs aarch64-checks built unit asan check bench benched fuzz fuzzers demo deb dist install uninstall clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 -include $(ALL_OBJS:.o=.d)

@@ -257,7 +257,7 @@ def check_changelog(deb):
                              capture_output=True, text=True).stdout.strip()
     check(f'\nVersion: {version}\n' in said.stdout.decode() and
           not said.stderr, f'{said.stdout} {said.stderr}')
-    # Debian wants one, also where there is no licence to be stated.
+    # Debian wants it in this form.
     subprocess.run(['sh', '-c', 'dpkg-deb --fsys-tarfile "$0" | tar -xO '
                     './usr/share/doc/sentry-profd/copyright | grep -q ^Format:',
                     deb], check=True)

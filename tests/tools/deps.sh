@@ -23,7 +23,7 @@ demo='redis-tools'
 # python3-sentry-sdk: whose transactions lead to profiles.
 # libdebuginfod1: what convert --symbolize loads. tmux: a terminal for sentry-profctl
 # top. libev-dev, libuv1-dev: loops of events. hexyl, gron: in Rust, in Go.
-test='check g++ clang binutils python3 openssl mandoc strace musl-tools dwz
+test='check g++ clang clang-format binutils python3 openssl mandoc strace musl-tools dwz
 	python3-sentry-sdk libev-dev libuv1-dev hexyl gron
 	libc6-dev-arm64-cross systemd python3-yaml zsh fish libdebuginfod1 tmux'
 
