@@ -426,9 +426,9 @@ ALL_OBJS += $(FUZZ_OBJS)
 # These parsers are no library's.
 $(B)/fuzz/control: $(B)/obj/daemon/broker/control/control_message.o
 $(B)/fuzz/symbolized: $(B)/obj/daemon/msg/symbolized.o $(B)/obj/lib/aggregate/names.o
-$(B)/fuzz/config: $(call archives,config process common)
 $(B)/fuzz/%: $(B)/obj/tests/fuzz/fuzz_%.o $(B)/obj/tests/fuzz/fuzz.o \
-		$(FUZZ_MAIN) $(call archives,unwind export import ship proto base)
+		$(FUZZ_MAIN) $(call archives,config process common \
+		unwind export import ship proto base)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) $(FUZZ_LDFLAGS) -o $@ $(filter %.o,$^) \
