@@ -89,6 +89,12 @@ def shrink_heartbeat():
         sys.exit()
 
 
+def no_result():
+    """What it says of an envelope from now on."""
+    global result
+    result = 99
+
+
 # Each of these ends its sender.
 FATAL = {
     'not ready': lambda: want(),
@@ -149,6 +155,7 @@ FATAL = {
     'done: early': lambda: send('CAPTURE_DONE', 'I', 0),
     # of ship
     'done: unknown': lambda: send('ENVELOPE_DONE', 'QII', 77, 1, 0),
+    'result: unknown': no_result,
     'written: unknown': lambda: send('ENVELOPE_WRITTEN', 'QiI', 77, 0, 0),
 }
 
@@ -213,6 +220,7 @@ REFUSED = {
 
 heartbeat = -1
 is_closing = False
+result = 0
 
 
 def obey(data):
@@ -230,7 +238,7 @@ def obey(data):
         send('SESSION_CLOSED', 'I', what & 0xffffffff)
     if kind == TYPES['ENVELOPE']:
         send('ENVELOPE_WRITTEN', 'QiI', what, -2**31, 2**32 - 1)
-        send('ENVELOPE_DONE', 'QII', what, 99, 2**32 - 1)
+        send('ENVELOPE_DONE', 'QII', what, result, 2**32 - 1)
 
 
 def main():
