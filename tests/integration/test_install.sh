@@ -48,7 +48,7 @@ sbin/sentry-profd-metrics'
 	if [ -e systemd/sentry-profd.conf ]; then
 		echo etc/sentry-profd/sentry-profd.conf
 	fi
-	ls README.md docs/*.md docs/CHANGES | sed 's,.*/,,; s,^,share/doc/sentry-profd/,'
+	ls README.md LICENSE docs/*.md docs/CHANGES | sed 's,.*/,,; s,^,share/doc/sentry-profd/,'
 	ls docs/examples/*.* | sed 's,^docs,share/doc/sentry-profd,'
 	for p in sentry-profctl sentry-profd; do
 		echo share/bash-completion/completions/$p
