@@ -282,14 +282,15 @@ def test_strangers(box):
 
 
 def test_another_daemon(box):
-    """sentry-profd --pid on a process that is profiled names the command."""
+    """sentry-profd --pid on a process that is profiled names the commands."""
     target = box.target('unw_o2', 'spin')
     profd, _ = listening(box, [target])
     profd.wait_attached()
     other = box.start([harness.BUILD / 'sentry-profd', '--pid', target.pid,
                        '--duration', '1'])
     other.wait()
-    check(f'sentry-profctl record {target.pid}' in other.stderr, other.stderr)
+    check(f'sentry-profctl stack {target.pid}, or record {target.pid} -o' in
+          other.stderr, other.stderr)
     profd.interrupt()
 
 
