@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <sys/ptrace.h>
 
+#include "lib/base/procfs.h"
 #include "lib/capture/fuse.h"
 #include "lib/capture/target.h"
 
@@ -32,6 +33,20 @@ void capture_free(struct capture *c)
 	free(c);
 }
 
+/*
+ * A process that is about to die, and was perhaps let go of for that: who attaches to
+ * it now keeps its status from its parent for a moment. Flags of linux/sched.h, in the
+ * ninth field of stat; the second is there since Linux 5.16.
+ */
+static bool is_dying(const struct target *t)
+{
+	const uint64_t exiting = 0x4, past_core_dump = 0x8, killed = 0x400;
+	char text[PROCFS_TEXT_MAX];
+
+	return proc_read_text(t->proc_fd, "stat", text, sizeof(text)) == PROC_READ &&
+	       (procfs_stat_number(text, 9) & (exiting | past_core_dump | killed)) != 0;
+}
+
 int capture_add(struct capture *c, uint32_t id, int32_t pid, int pidfd, struct capture_sink *sink,
 		struct capture_counters *counters, uint64_t tick)
 {
@@ -43,7 +58,7 @@ int capture_add(struct capture *c, uint32_t id, int32_t pid, int pidfd, struct c
 		return r;
 	c->options.beat->touching = id;
 	t->exit_stop = !fuse_is_mapped(t->proc_fd);
-	r = target_scan(t);
+	r = is_dying(t) ? -ESRCH : target_scan(t);
 	c->options.beat->touching = 0;
 	if (t->n_threads == 0 && r == 0)
 		r = -ESRCH;
