@@ -34,17 +34,20 @@ void capture_free(struct capture *c)
 }
 
 /*
- * A process that is about to die, and was perhaps let go of for that: who attaches to
- * it now keeps its status from its parent for a moment. Flags of linux/sched.h, in the
- * ninth field of stat; the second is there since Linux 5.16.
+ * Is the process about to die? Capture has let go of it for that, perhaps, and whoever
+ * attaches to it now keeps its status from its parent for a moment. The leader alone
+ * may die: where other threads run on, or one of them is in execve(2). Flags of
+ * linux/sched.h.
  */
 static bool is_dying(const struct target *t)
 {
+	enum { FLAGS = 9, N_THREADS = 20 }; /* fields of proc_pid_stat(5) */
 	const uint64_t exiting = 0x4, past_core_dump = 0x8, killed = 0x400;
 	char text[PROCFS_TEXT_MAX];
 
 	return proc_read_text(t->proc_fd, "stat", text, sizeof(text)) == PROC_READ &&
-	       (procfs_stat_number(text, 9) & (exiting | past_core_dump | killed)) != 0;
+	       procfs_stat_number(text, N_THREADS) <= 1 &&
+	       (procfs_stat_number(text, FLAGS) & (exiting | past_core_dump | killed)) != 0;
 }
 
 int capture_add(struct capture *c, uint32_t id, int32_t pid, int pidfd, struct capture_sink *sink,

@@ -125,7 +125,7 @@ for i in range(30):
     seen.append(os.waitstatus_to_exitcode(os.waitpid(
         os.posix_spawn("/bin/sh", ["sh", "-c", "kill -TERM $$"], os.environ),
         0)[1]))
-for i in range(20):
+for i in range(100):
     pid = os.fork()
     if pid == 0:
         signal.pause()
