@@ -62,11 +62,14 @@ static struct device device_in(const char *text, unsigned int n, int base)
 
 /*
  * Of mountinfo: the third field is the device, and the first behind a hyphen
- * the type: "fuse", "fuse.NAME", "fuseblk" (proc_pid_mountinfo(5)).
+ * the type: "fuse", "fuse.NAME", "fuseblk" (proc_pid_mountinfo(5)). fusectl, which
+ * most machines have mounted, is the kernel's own.
  */
 static bool note_mount(const char *text, struct devices *d)
 {
-	if (strstr(text, " - fuse") == NULL)
+	const char *type = strstr(text, " - fuse");
+
+	if (type == NULL || strncmp(type, " - fusectl ", strlen(" - fusectl ")) == 0)
 		return true;
 	if (d->n == DEVICES_MAX)
 		return false;

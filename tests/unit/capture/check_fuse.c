@@ -82,6 +82,8 @@ TEST(what_cannot_be_told)
 	write_file("maps", big);
 	/* Where no FUSE is mounted, there is none among them. */
 	ck_assert(!fuse_is_mapped(dir_fd));
+	write_file("mountinfo", "1 0 0:41 / /sys/fs/fuse/connections rw - fusectl fusectl rw\n");
+	ck_assert(!fuse_is_mapped(dir_fd));
 	write_file("mountinfo", "1 0 0:43 / /mnt rw - fuse x rw\n");
 	ck_assert(fuse_is_mapped(dir_fd));
 	OK(unlinkat(dir_fd, "maps", 0));
