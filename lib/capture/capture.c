@@ -196,7 +196,7 @@ void capture_hint(struct capture *c, const struct capture_sink *sink, uint32_t t
 void capture_await_exec(struct capture *c, uint32_t target)
 {
 	FOR_EACH_TARGET (t, c)
-		if (t->id == target) {
+		if (t->id == target && t->phase == TARGET_SAMPLED) {
 			t->phase = TARGET_AWAITS_EXEC;
 			target_plan(t);
 		}
