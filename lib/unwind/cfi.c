@@ -160,15 +160,14 @@ static const struct rows *rows_of(struct cfi *c, struct table *t, uint64_t vaddr
 
 const struct rows *cfi_rows(struct cfi *c, uint64_t vaddr)
 {
-	const struct rows *rows = &no_rows;
+	const struct rows *rows;
 
-	for (int i = 0; c && i < SECTIONS; i++) {
-		if (c->tables[i].source.n == 0)
-			continue;
-		rows = rows_of(c, &c->tables[i], vaddr);
-		if (rows_find(rows, vaddr)->cfa != RULE_CFA_NONE)
-			break;
-	}
+	if (!c)
+		return &no_rows;
+	rows = rows_of(c, &c->tables[EH_FRAME], vaddr);
+	/* Few files have both, so that only theirs are searched twice. */
+	if (c->tables[DEBUG_FRAME].source.n > 0 && rows_find(rows, vaddr)->cfa == RULE_CFA_NONE)
+		rows = rows_of(c, &c->tables[DEBUG_FRAME], vaddr);
 	return rows;
 }
 
