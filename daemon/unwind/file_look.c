@@ -19,11 +19,11 @@ static bool has_section(const struct elf_file *f, const char *name)
 	       header.sh_size > 0;
 }
 
-static bool find_segment(const struct elf_file *f, uint32_t type, uint32_t flags, GElf_Phdr *ret)
+static bool find_code(const struct elf_file *f, GElf_Phdr *ret)
 {
 	for (size_t i = 0; i < f->n_phdrs; i++)
-		if (gelf_getphdr(f->elf, (int)i, ret) != NULL && ret->p_type == type &&
-		    (ret->p_flags & flags) == flags)
+		if (gelf_getphdr(f->elf, (int)i, ret) != NULL && ret->p_type == PT_LOAD &&
+		    (ret->p_flags & PF_X) != 0)
 			return true;
 	return false;
 }
@@ -36,7 +36,7 @@ static bool keeps_frame_pointers(const struct elf_file *f)
 	uint8_t *bytes;
 	size_t size, found = 0;
 
-	if (!find_segment(f, PT_LOAD, PF_X, &code))
+	if (!find_code(f, &code))
 		return false;
 	size = (size_t)min_u64(code.p_filesz, CODE_MAX);
 	if (elf_file_read(f, code.p_offset, size, CODE_MAX, &bytes) < 0)
@@ -67,7 +67,7 @@ static void read_file(const struct elf_file *f, struct msg_file_seen *ret)
 	if (id.is_real)
 		build_id_hex(&id, ret->build_id);
 	ret->has_cfi = has_section(f, ".eh_frame") || has_section(f, ".debug_frame") ||
-		       find_segment(f, PT_GNU_EH_FRAME, 0, &header);
+		       elf_file_phdr(f, PT_GNU_EH_FRAME, &header);
 	ret->has_symbols = has_section(f, ".symtab") || has_section(f, ".gnu_debugdata");
 	ret->has_debug_info = has_section(f, ".debug_info");
 	ret->keeps_frame_pointers = !ret->has_cfi && keeps_frame_pointers(f);
