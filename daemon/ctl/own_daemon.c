@@ -1,11 +1,8 @@
 #include "daemon/ctl/own_daemon.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -40,60 +37,39 @@ static int name_paths(struct own_daemon *d)
 }
 
 /*
- * In the child, up to execve(2). By trace, which waits for spans that no
- * program tells this daemon of, it makes no profile but for who watches.
+ * In the child. By trace, which waits for spans that no program tells this daemon of, it
+ * makes no profile but for who watches.
  */
-__attribute__((noreturn)) static void become(const struct own_daemon *d, const char *exe,
-					     int32_t target, int32_t parent)
+static bool prepare(const void *ctx)
 {
-	static char name[] = "sentry-profd", pid_option[] = "--pid", socket_option[] = "--socket",
-		    output_option[] = "--output", quiet[] = "--quiet", output[] = OUTPUT,
-		    deep[] = "--max-frames=4096";
-	char pid[16], socket_path[PATH_MAX];
-	char *argv[] = {name,	       pid_option, pid,	  socket_option, socket_path,
-			output_option, output,	   quiet, deep,		 NULL};
-	const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	const struct own_daemon *d = ctx;
 
-	(void)snprintf(pid, sizeof(pid), "%d", target);
-	(void)snprintf(socket_path, sizeof(socket_path), "%s", d->socket);
 	spawn_leave_job();
-	if (prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0) < 0 || getppid() != parent ||
-	    chdir(d->dir) < 0 || unsetenv("SENTRY_DSN") < 0 ||
-	    setenv("SENTRY_PROFILE_LIFECYCLE", "trace", 1) < 0 || dup2(null, STDIN_FILENO) < 0 ||
-	    dup2(null, STDOUT_FILENO) < 0 || dup2(d->log_fd, STDERR_FILENO) < 0)
-		_exit(SPAWN_FAILED);
-	(void)execv(exe, argv);
-	_exit(SPAWN_FAILED);
+	return chdir(d->dir) == 0 && unsetenv("SENTRY_DSN") == 0 &&
+	       setenv("SENTRY_PROFILE_LIFECYCLE", "trace", 1) == 0;
 }
 
 static int start(struct own_daemon *d, int32_t target)
 {
-	const int32_t parent = getpid();
-	char exe[PATH_MAX];
-	pid_t pid;
-	int r = spawn_find("sentry-profd", exe);
+	static char name[] = "sentry-profd", pid_option[] = "--pid", socket_option[] = "--socket",
+		    output_option[] = "--output", quiet[] = "--quiet", output[] = OUTPUT,
+		    deep[] = "--max-frames=4096";
+	char pid[16];
+	char *argv[] = {name,	       pid_option, pid,	  socket_option, d->socket,
+			output_option, output,	   quiet, deep,		 NULL};
+	int r = name_paths(d);
 
-	if (r == 0)
-		r = name_paths(d);
 	if (r < 0)
 		return r;
-	d->log_fd = memfd_create("sentry-profd", MFD_CLOEXEC);
-	if (d->log_fd < 0)
-		return -errno;
-	pid = fork();
-	if (pid == 0)
-		become(d, exe, target, parent);
-	if (pid < 0)
-		return -errno;
-	d->pid = pid;
-	return 0;
+	(void)snprintf(pid, sizeof(pid), "%d", target);
+	return own_profd_start(&d->profd, argv, -1, prepare, d);
 }
 
 static bool has_ended(struct own_daemon *d)
 {
-	if (d->pid != 0 && waitpid(d->pid, NULL, WNOHANG) == d->pid)
-		d->pid = 0;
-	return d->pid == 0;
+	if (d->profd.pid != 0 && waitpid(d->profd.pid, NULL, WNOHANG) == d->profd.pid)
+		d->profd.pid = 0;
+	return d->profd.pid == 0;
 }
 
 static int connect_to(struct own_daemon *d, const volatile sig_atomic_t *stop, struct ask *ret)
@@ -115,18 +91,6 @@ static int connect_to(struct own_daemon *d, const volatile sig_atomic_t *stop, s
 	return -EINTR;
 }
 
-/* What the daemon has said is why it did not start. */
-static void show_log(const struct own_daemon *d)
-{
-	char bytes[4096];
-	ssize_t n;
-
-	if (d->log_fd < 0 || lseek(d->log_fd, 0, SEEK_SET) < 0)
-		return;
-	while ((n = read(d->log_fd, bytes, sizeof(bytes))) > 0)
-		(void)!write_all(STDERR_FILENO, bytes, (size_t)n);
-}
-
 static int start_and_connect(struct own_daemon *d, int32_t target,
 			     const volatile sig_atomic_t *stop, struct ask *ret)
 {
@@ -137,10 +101,11 @@ static int start_and_connect(struct own_daemon *d, int32_t target,
 	else
 		r = connect_to(d, stop, ret);
 	if (r == -ECHILD) {
-		show_log(d);
+		/* What it has logged is why. */
+		own_profd_show_log(&d->profd);
 		log_error("sentry-profd --pid %d has ended at once", target);
 	} else if (r == -ETIMEDOUT) {
-		show_log(d);
+		own_profd_show_log(&d->profd);
 		log_error("sentry-profd --pid %d does not listen", target);
 	}
 	return r;
@@ -158,7 +123,7 @@ int own_daemon_find(struct own_daemon *d, const char *socket, int32_t target,
 	const char *path = ask_path(socket);
 	int r = ask_open(path, true, ret);
 
-	*d = (struct own_daemon){.log_fd = -1};
+	*d = (struct own_daemon){.profd.log_fd = -1};
 	if (r == 0) {
 		ret->is_quiet = false;
 		return 0;
@@ -174,13 +139,9 @@ void own_daemon_end(struct own_daemon *d)
 	static const char *const names[] = {"socket", "socket.lock", OUTPUT};
 	char path[PATH_MAX + 16];
 
-	if (d->pid != 0) {
-		(void)kill(d->pid, SIGTERM);
-		while (waitpid(d->pid, NULL, 0) < 0 && errno == EINTR)
-			;
-	}
-	d->pid = 0;
-	close_fd(&d->log_fd);
+	if (d->profd.pid != 0)
+		(void)kill(d->profd.pid, SIGTERM);
+	own_profd_end(&d->profd);
 	if (d->dir[0] == '\0')
 		return;
 	for (size_t i = 0; i < array_size(names); i++) {

@@ -14,11 +14,11 @@
 #include <stdint.h>
 
 #include "daemon/common/ask.h"
+#include "daemon/ctl/own_profd.h"
 #include "lib/base/util.h"
 
 struct own_daemon {
-	int32_t pid; /* 0: no daemon was started */
-	int log_fd;  /* a memfd: what it has written to stderr */
+	struct own_profd profd; /* its pid is 0: no daemon was started */
 	char dir[PATH_MAX];
 	char socket[PATH_MAX];
 };

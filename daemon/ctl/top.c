@@ -654,7 +654,7 @@ int top_run(int argc, char **argv)
 	struct top t = {
 		.status = {.fd = -1},
 		.watch = {.fd = -1},
-		.daemon = {.log_fd = -1},
+		.daemon = {.profd.log_fd = -1},
 	};
 	int r;
 
