@@ -382,12 +382,12 @@ void config_read_text(struct config *c, const struct config_text *text,
 }
 
 /* A regular file of a size that a configuration may have. */
-static int read_file(int at, const char *path, struct buf *ret, struct stat *st)
+static int read_file(const char *path, struct buf *ret, struct stat *st)
 {
 	int fd, r;
 
 	/* Not to wait for a pipe's writer. */
-	fd = openat(at, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if (fd < 0)
 		return -errno;
 	r = fstat(fd, st) < 0 ? -errno : 0;
@@ -407,18 +407,18 @@ static void fault_of_file(struct config *c, const char *name, struct config_faul
 	config_fault_add(faults, c, &at, false, "%s", what);
 }
 
-static void load_file(struct config *c, int at, const char *path, const char *shown,
-		      enum config_place place, struct config_faults *faults)
+static void load_file(struct config *c, const char *path, enum config_place place,
+		      struct config_faults *faults)
 {
-	struct config_text text = {.name = shown, .place = place};
+	struct config_text text = {.name = path, .place = place};
 	struct stat st;
 	struct buf b;
 	int r;
 
 	buf_init(&b, CONFIG_FILE_BYTES_MAX);
-	r = read_file(at, path, &b, &st);
+	r = read_file(path, &b, &st);
 	if (r < 0) {
-		fault_of_file(c, shown, faults, r == -ENXIO ? "not a regular file" : strerror(-r));
+		fault_of_file(c, path, faults, r == -ENXIO ? "not a regular file" : strerror(-r));
 	} else {
 		text.bytes = buf_string(&b);
 		text.size = b.len;
@@ -460,7 +460,7 @@ static void load_targets_d(struct config *c, const char *path, struct config_fau
 	for (int i = 0; i < found; i++) {
 		(void)snprintf(shown, sizeof(shown), "%s/%s", dir, v[i]->d_name);
 		if (i < CONFIG_FILES_MAX)
-			load_file(c, AT_FDCWD, shown, shown, CONFIG_TARGETS_D, faults);
+			load_file(c, shown, CONFIG_TARGETS_D, faults);
 		else if (i == CONFIG_FILES_MAX)
 			fault_of_file(c, dir, faults, "too many files");
 		free(v[i]);
@@ -473,7 +473,7 @@ int config_load(const char *path, struct config *ret, struct config_faults *faul
 	size_t before = faults->n_errors;
 
 	config_init(ret);
-	load_file(ret, AT_FDCWD, path, path, CONFIG_MAIN, faults);
+	load_file(ret, path, CONFIG_MAIN, faults);
 	load_targets_d(ret, path, faults);
 	return faults->n_errors != before ? -EINVAL : 0;
 }

@@ -28,8 +28,10 @@ const char *proxy_problem(const char *url)
 		return "no URL of a proxy: it has no host";
 	if (colon == NULL || colon + 1 == host + n)
 		return NULL;
-	(void)snprintf(port, sizeof(port), "%.*s", (int)(host + n - (colon + 1)), colon + 1);
-	if (!digits_number(port, 1, UINT16_MAX, &ignored))
+	/* Longer than any port: cut off it might be one. */
+	if (snprintf(port, sizeof(port), "%.*s", (int)(host + n - (colon + 1)), colon + 1) >=
+		    (int)sizeof(port) ||
+	    !digits_number(port, 1, UINT16_MAX, &ignored))
 		return "no URL of a proxy: its port is not a number from 1 to "
 		       "65535";
 	return NULL;

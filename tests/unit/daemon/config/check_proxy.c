@@ -43,6 +43,7 @@ static const struct {
 	{"http://proxy:65536", "port"},
 	{"http://proxy:99999999999999999999", "port"},
 	{"http://proxy:655350", "port"},
+	{"http://proxy:003128x", "port"},
 	{"http://secret@proxy:31a8", "port"},
 	{"http://[::1]:x", "port"},
 };
