@@ -130,7 +130,7 @@ struct child {
 
 /* One for each uid whose processes are profiled; its ring has its number. */
 struct unwind {
-	struct child child; /* the first member: a child of these is one */
+	struct child child; /* the first member, so that a struct child leads here */
 	uint32_t id;
 	uint32_t uid;
 	int link_fd;		/* its end of the socket to capture, until the ring is made
@@ -158,17 +158,17 @@ struct limit {		   /* of a DSN */
  */
 #define SHIPS_MAX 32 /* each has a process */
 struct ship {
-	struct child child;	    /* the first member: a child of these is one */
+	struct child child;	    /* the first member, so that a struct child leads here */
 	char dsn[MSG_DSN_MAX];	    /* "": nothing is sent */
 	char place[DSN_PLACE_SIZE]; /* of the DSN's server, for a person; "" */
 	uint64_t spool_dsn;	    /* MSG_INIT */
 	bool is_first;
 	bool is_spotlight; /* dsn is the URL of one: b->spotlight.ship */
 	struct limit limit;
-	int64_t clock_ahead_s;		/* its server's: MSG_CLOCK */
-	uint64_t delivered_ns;		/* a chunk last, by clock_mono_ns; 0: none yet */
-	int32_t probe_pid;		/* the process that owes MSG_PROBED; 0: none */
-	struct msg_probed probed;	/* its answer; of no type: there is none */
+	int64_t clock_ahead_s;	  /* its server's: MSG_CLOCK */
+	uint64_t delivered_ns;	  /* a chunk last, by clock_mono_ns; 0: none yet */
+	int32_t probe_pid;	  /* which process of the ship owes MSG_PROBED; 0: none does */
+	struct msg_probed probed; /* the ship's answer; its type is 0 before the first */
 	struct spool_counts spool_past; /* of processes that died */
 	struct spool_counts spool_now;
 	struct client_report untold; /* lost, and it does not know of them */

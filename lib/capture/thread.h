@@ -19,16 +19,16 @@ struct target;
 
 enum thread_life {
 	THREAD_NEW,	    /* not looked at yet */
-	THREAD_AWAITS_TURN, /* nor that, and there before us */
+	THREAD_AWAITS_TURN, /* the same; it was there before capture, and waits for its turn */
 	THREAD_SEEN,	    /* at a tick */
 	THREAD_DEAD,	    /* the leader has exited, its threads have not */
 };
 
-/* A stop to come that an interrupt of ours has caused. */
+/* The stop that is still to come from an interrupt of capture. */
 enum thread_due {
 	DUE_NOTHING,
-	DUE_STOP,   /* its sample was taken without the stop, or given up */
-	DUE_SAMPLE, /* with a sample, of pending_tick */
+	DUE_STOP,   /* the thread's sample was taken without that stop, or given up */
+	DUE_SAMPLE, /* the stop gives the sample of pending_tick */
 };
 
 /* A group-stop interrupts calls, and so does what follows it. */

@@ -15,13 +15,13 @@
 #include "lib/ship/transport.h"
 #include "proto/dsn.h"
 
-/* A request that is under way, and the probe: as long as daemon/ship/main.c gives each. */
+/* As long as daemon/ship/main.c gives the request that is under way, and the probe. */
 #define INSPECT_NS (90 * NS_PER_SEC)
 
-/* Each server is asked, with a request: some milliseconds of others' time. */
+/* What an inspection costs of the caller's allowance: a request to each server. */
 #define INSPECT_WORK 200
 
-/* A process whose sections are asked for. */
+/* The process that doctor asks about: which section does it belong to? */
 struct subject {
 	struct process process;
 	struct process_facts facts;
@@ -40,7 +40,7 @@ struct inspection {
 	enum finding worst;
 	uint64_t deadline_ns;
 	bool is_over;
-	bool has_errors;	 /* the options' configuration is none */
+	bool has_errors;	 /* the configuration is faulty: no server is asked */
 	struct subject *subject; /* NULL: no process was given */
 };
 
@@ -217,7 +217,7 @@ static void say_no_dsn(struct inspection *i)
 		    "in [sentry], SENTRY_DSN)");
 }
 
-/* Of the targets, each that is not among those before it. */
+/* Is this section's DSN that of [sentry], or of a section before it? */
 static bool is_known(const struct config *c, size_t n)
 {
 	const char *dsn = c->targets[n].dsn;
@@ -274,7 +274,10 @@ static void on_cmdline(void *ctx, const struct msg_want *want, int error, int fd
 	s->facts.cmdline_size = n < 0 ? 0 : (size_t)n;
 }
 
-/* Who runs this alone may wait for a file, of which discovery reads a copy. */
+/*
+ * Discovery reads pid files by a helper, since reading one may hang, and knows what each
+ * names. With --check-config nobody waits for this process, so it reads the file itself.
+ */
 static int32_t pid_of_file(const struct broker *b, const char *path)
 {
 	char text[OPEN_PID_FILE_MAX];
@@ -311,7 +314,7 @@ static void ask_facts(struct inspection *i, struct subject *s)
 					      on_cmdline, s) == 0;
 }
 
-/* Of what cannot be looked at doctor says why. */
+/* Where the process cannot be looked at doctor itself says why. */
 static void take_subject(struct inspection *i, int32_t pid)
 {
 	struct subject *s;
@@ -372,7 +375,7 @@ static void say_section(struct inspection *i, const struct target_config *t, enu
 		    why.pattern, why.fact[0] == '\0' ? "none" : why.fact);
 }
 
-/* None of them has to match a process that is profiled without one. */
+/* A process that is profiled without a section needs none to match. */
 static void say_sections(struct inspection *i)
 {
 	const struct config *c = &i->broker->options.config;
@@ -390,7 +393,7 @@ static void say_sections(struct inspection *i)
 
 /* The inspection. */
 
-/* Asks whoever is to be asked; nobody of a configuration that is none. */
+/* Sends the questions to the ships and about the process; none after an error. */
 static int begin(struct broker *b, int32_t pid, bool has_errors, struct inspection **ret)
 {
 	const struct config *c = &b->options.config;
@@ -478,7 +481,7 @@ static bool is_answered(const struct inspection *i)
 	return i->subject == NULL || !i->subject->cmdline_is_awaited;
 }
 
-/* An operator who has gone gets nothing. */
+/* Sends the findings. An operator who has closed the socket gets none. */
 static void hand_over(struct inspection *i)
 {
 	struct protocol_checked m = {.bytes = 0};

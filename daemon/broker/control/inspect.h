@@ -25,9 +25,9 @@ void inspect_ask(struct broker *b, const struct control_peer *peer,
 		 const struct protocol_request *m, struct control_answer *ret);
 
 /*
- * --check-config --servers: begins an inspection of the options, whose findings
- * go to stdout. faults: all that is wrong with them; after an error nobody is
- * asked.
+ * --check-config --servers: begins an inspection of the options, and writes its
+ * findings to stdout. faults: all that is wrong with the options; if there is an
+ * error among them no server is asked.
  */
 must_check int inspect_options(struct broker *b, const struct config_faults *faults);
 

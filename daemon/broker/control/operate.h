@@ -1,7 +1,7 @@
 /*
- * What is asked of the daemon over its socket, and done: the part of
- * daemon/broker/control/control.h that knows the broker. Who may what is
- * daemon/broker/control/rights.h.
+ * The requests of operators and clients, carried out: control.h reads them from the
+ * socket, and this module applies them to the broker. rights.h says who may ask for
+ * what.
  */
 #ifndef DAEMON_BROKER_CONTROL_OPERATE_H
 #define DAEMON_BROKER_CONTROL_OPERATE_H

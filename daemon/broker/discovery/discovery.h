@@ -1,9 +1,9 @@
 /*
  * Discovery: finds the processes that sections of the configuration match.
  *
- * The proc connector (daemon/broker/discovery/connector.h) tells of new processes and programs;
- * where it does not, /proc is read once a second. Pid files of the
- * configuration are read once a second anyway.
+ * The kernel announces new processes and programs by its proc connector
+ * (connector.h); where that is not to be had, discovery reads /proc once a second. It
+ * reads the configuration's pid files once a second in either case.
  *
  * A process is looked at when it, or its program, is as old as the least
  * min_age_seconds of all sections: those that end sooner cost a word in a list,

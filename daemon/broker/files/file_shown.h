@@ -11,9 +11,9 @@
 #include "lib/base/util.h"
 
 /*
- * Who a file is, and what it is called, cut off in front; any bytes but NUL. A
- * copy (of a target's memory, of a file of FUSE) has the number of the process,
- * negated, for a device, and its addresses for inode and size.
+ * A file's identity, and its path, whose beginning is cut off where it is too long: any
+ * bytes but NUL. A copy (of a target's memory, or of a file of FUSE) has the process's
+ * pid, negated, in place of the device, and its addresses in place of inode and size.
  */
 #define FILE_NAME_SHOWN 256
 struct file_shown {

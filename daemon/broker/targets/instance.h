@@ -113,7 +113,7 @@ struct instance {
 must_check int instance_add_given(struct broker *b, int32_t pid);
 
 /*
- * One that is none yet: to be profiled, as those of --pid; or, where the origin
+ * Adds a process that is no instance yet: to be profiled, as those of --pid; or, where the origin
  * is INSTANCE_RECORDED, for its recordings, whose reader is to be counted then.
  * The instance takes the pidfd out of p.
  */
