@@ -3,8 +3,13 @@
 #include <assert.h>
 #include <string.h>
 
+#include "lib/base/bucket.h"
+
 /* Of the process's descriptors: the others are for chunks and targets. */
 #define DESCRIPTORS_SHARE 4
+
+/* One small message, as time of the bucket. */
+#define PIECE_NS (NS_PER_SEC / ALLOWANCE_PER_SECOND)
 
 void allowance_init(struct allowance *a, uint64_t descriptors)
 {
@@ -22,10 +27,10 @@ static struct allowance_user *find(struct allowance *a, uint32_t uid)
 }
 
 /*
- * Of the free entries the one that has been so for longest, so that what uid
- * owed when he closed is not forgotten soon.
+ * The entry that uid had before, so that closing pays no debt; or of the free
+ * ones that whose bucket is full first.
  */
-static struct allowance_user *find_free(struct allowance *a, uint32_t uid, uint64_t now_ns)
+static struct allowance_user *find_free(struct allowance *a, uint32_t uid)
 {
 	struct allowance_user *free = NULL;
 
@@ -34,22 +39,17 @@ static struct allowance_user *find_free(struct allowance *a, uint32_t uid, uint6
 
 		if (u->connections > 0)
 			continue;
-		if (u->filled_ns != 0 && u->uid == uid)
+		if (u->uid == uid)
 			return u;
-		if (free == NULL || u->filled_ns < free->filled_ns)
+		if (free == NULL || u->full_ns < free->full_ns)
 			free = u;
 	}
 	if (free != NULL)
-		*free = (struct allowance_user){
-			.uid = uid,
-			.work = ALLOWANCE_AT_ONCE,
-			.filled_ns = now_ns,
-		};
+		*free = (struct allowance_user){.uid = uid};
 	return free;
 }
 
-bool allowance_open(struct allowance *a, uint32_t uid, bool is_operator, size_t of_process,
-		    uint64_t now_ns)
+bool allowance_open(struct allowance *a, uint32_t uid, bool is_operator, size_t of_process)
 {
 	const size_t reserved =
 		is_operator ? 0 : min_size(ALLOWANCE_RESERVED, a->connections_max / 2);
@@ -58,7 +58,7 @@ bool allowance_open(struct allowance *a, uint32_t uid, bool is_operator, size_t 
 	if (a->connections + reserved >= a->connections_max || of_process >= ALLOWANCE_PROCESS_MAX)
 		return false;
 	if (u == NULL)
-		u = find_free(a, uid, now_ns);
+		u = find_free(a, uid);
 	if (u == NULL || u->connections >= ALLOWANCE_USER_MAX)
 		return false;
 	u->connections++;
@@ -75,32 +75,18 @@ void allowance_close(struct allowance *a, uint32_t uid)
 	a->connections--;
 }
 
-static void fill(struct allowance_user *u, uint64_t now_ns)
-{
-	const uint64_t piece_ns = NS_PER_SEC / ALLOWANCE_PER_SECOND;
-	const uint64_t pieces = now_ns > u->filled_ns ? (now_ns - u->filled_ns) / piece_ns : 0;
-
-	if (pieces == 0)
-		return;
-	u->filled_ns += pieces * piece_ns;
-	u->work += (int64_t)min_u64(pieces, INT32_MAX);
-	if (u->work > ALLOWANCE_AT_ONCE)
-		u->work = ALLOWANCE_AT_ONCE;
-}
-
 bool allowance_may_ask(struct allowance *a, uint32_t uid, uint64_t now_ns)
 {
-	struct allowance_user *u = find(a, uid);
+	const struct allowance_user *u = find(a, uid);
 
 	assert(u != NULL);
-	fill(u, now_ns);
-	return u->work > 0;
+	return bucket_holds(u->full_ns, ALLOWANCE_AT_ONCE * PIECE_NS, now_ns, PIECE_NS);
 }
 
-void allowance_use(struct allowance *a, uint32_t uid, uint32_t work)
+void allowance_use(struct allowance *a, uint32_t uid, uint32_t work, uint64_t now_ns)
 {
 	struct allowance_user *u = find(a, uid);
 
 	assert(u != NULL);
-	u->work -= work;
+	bucket_take(&u->full_ns, now_ns, work * PIECE_NS);
 }

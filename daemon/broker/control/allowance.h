@@ -37,8 +37,7 @@
 struct allowance_user {
 	uint32_t uid;
 	uint32_t connections; /* 0: the entry is free */
-	int64_t work;	      /* left; less than 0: owed */
-	uint64_t filled_ns;
+	uint64_t full_ns;     /* the bucket of its work: lib/base/bucket.h */
 };
 
 struct allowance {
@@ -54,13 +53,12 @@ void allowance_init(struct allowance *a, uint64_t descriptors);
  * Another connection of uid: of_process has so many already. True if there may
  * be one, which is counted then.
  */
-bool allowance_open(struct allowance *a, uint32_t uid, bool is_operator, size_t of_process,
-		    uint64_t now_ns);
+bool allowance_open(struct allowance *a, uint32_t uid, bool is_operator, size_t of_process);
 void allowance_close(struct allowance *a, uint32_t uid);
 
 /* True if uid, who has a connection, may ask for something now. */
 bool allowance_may_ask(struct allowance *a, uint32_t uid, uint64_t now_ns);
 /* It was given work, in small messages. May owe some then. */
-void allowance_use(struct allowance *a, uint32_t uid, uint32_t work);
+void allowance_use(struct allowance *a, uint32_t uid, uint32_t work, uint64_t now_ns);
 
 #endif

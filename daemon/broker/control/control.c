@@ -13,7 +13,6 @@
 #include "daemon/broker/control/inbound.h"
 #include "daemon/common/lack.h"
 #include "daemon/common/log.h"
-#include "lib/base/clock.h"
 #include "lib/base/ipc.h"
 
 /* In one turn of the loop, so that the others have theirs. */
@@ -39,6 +38,7 @@ struct control {
 	uint32_t own_uid;
 	struct peer_groups groups;
 	struct allowance allowance;
+	uint64_t now_ns; /* of control_check: the time for allowances */
 	struct connection *connections;
 };
 
@@ -118,7 +118,7 @@ static bool serve(struct connection *c, const struct protocol_request *m)
 	struct control_answer a = {.fd = -1, .work = 1};
 
 	control->user->ask(control->ctx, &c->peer, m, &a);
-	allowance_use(&control->allowance, c->peer.is.uid, a.work);
+	allowance_use(&control->allowance, c->peer.is.uid, a.work, control->now_ns);
 	return answer(c, &m->h, &a);
 }
 
@@ -139,7 +139,7 @@ static bool hear(struct connection *c, const void *bytes, size_t size)
 	case CONTROL_ASKS:
 		return serve(c, &m.request);
 	case CONTROL_LATER:
-		allowance_use(&c->control->allowance, c->peer.is.uid, 1);
+		allowance_use(&c->control->allowance, c->peer.is.uid, 1, c->control->now_ns);
 		return answer(c, &m.h, &later);
 	}
 	return false;
@@ -149,14 +149,13 @@ static void on_readable(void *ctx)
 {
 	struct connection *c = ctx;
 	struct control *control = c->control;
-	const uint64_t now_ns = clock_mono_ns();
 	/* One byte more shows what is too long. */
 	uint8_t bytes[PROTOCOL_SIZE_MAX + 1];
 
 	for (int i = 0; i < HEARD_AT_ONCE; i++) {
 		ssize_t n;
 
-		if (!allowance_may_ask(&control->allowance, c->peer.is.uid, now_ns)) {
+		if (!allowance_may_ask(&control->allowance, c->peer.is.uid, control->now_ns)) {
 			loop_remove(control->loop, &c->source);
 			return;
 		}
@@ -189,7 +188,7 @@ static void take(struct control *control, int fd)
 		goto out;
 	is = &c->peer.is;
 	if (!allowance_open(&control->allowance, is->uid, is->is_operator,
-			    connections_of(control, is->pid), clock_mono_ns())) {
+			    connections_of(control, is->pid))) {
 		log_debug("process %d (uid %u): too many connections", is->pid, is->uid);
 		goto out;
 	}
@@ -273,6 +272,7 @@ void control_free(struct control *c)
 
 void control_check(struct control *c, uint64_t now_ns)
 {
+	c->now_ns = now_ns;
 	if (c->loop == NULL)
 		return;
 	/* What is added to the loop is read in its next turn. */

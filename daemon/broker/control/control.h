@@ -62,8 +62,8 @@ must_check int control_start(struct control *c, struct loop *l);
 void control_free(struct control *c);
 
 /*
- * At every turn: reads the messages of peers whose allowance was used up, and
- * frees the connections that have ended.
+ * At every turn: reads the messages of peers whose allowance was used up, and frees
+ * the connections that have ended. Allowances grow by now_ns, which never goes back.
  */
 void control_check(struct control *c, uint64_t now_ns);
 

@@ -17,7 +17,7 @@ static size_t open_all(uint32_t uid, bool is_operator)
 {
 	size_t n = 0;
 
-	while (n <= ALLOWANCE_CONNECTIONS_MAX && allowance_open(&a, uid, is_operator, 0, 1))
+	while (n <= ALLOWANCE_CONNECTIONS_MAX && allowance_open(&a, uid, is_operator, 0))
 		n++;
 	return n;
 }
@@ -27,16 +27,16 @@ FIXTURE(set_up, NULL)
 TEST(of_a_user)
 {
 	ck_assert_uint_eq(open_all(USER, false), ALLOWANCE_USER_MAX);
-	ck_assert(allowance_open(&a, OTHER, false, 0, 1));
+	ck_assert(allowance_open(&a, OTHER, false, 0));
 	allowance_close(&a, USER);
-	ck_assert(allowance_open(&a, USER, false, 0, 1));
-	ck_assert(!allowance_open(&a, USER, false, 0, 1));
+	ck_assert(allowance_open(&a, USER, false, 0));
+	ck_assert(!allowance_open(&a, USER, false, 0));
 }
 
 TEST(of_a_process)
 {
-	ck_assert(allowance_open(&a, USER, false, ALLOWANCE_PROCESS_MAX - 1, 1));
-	ck_assert(!allowance_open(&a, USER, false, ALLOWANCE_PROCESS_MAX, 1));
+	ck_assert(allowance_open(&a, USER, false, ALLOWANCE_PROCESS_MAX - 1));
+	ck_assert(!allowance_open(&a, USER, false, ALLOWANCE_PROCESS_MAX));
 }
 
 TEST(of_all)
@@ -60,40 +60,40 @@ TEST(with_few_descriptors)
 TEST(users)
 {
 	for (uint32_t uid = 1; uid <= ALLOWANCE_USERS; uid++)
-		ck_assert(allowance_open(&a, uid, false, 0, 1));
-	ck_assert(!allowance_open(&a, 9999, false, 0, 1));
+		ck_assert(allowance_open(&a, uid, false, 0));
+	ck_assert(!allowance_open(&a, 9999, false, 0));
 	allowance_close(&a, 5);
-	ck_assert(allowance_open(&a, 9999, false, 0, 1));
+	ck_assert(allowance_open(&a, 9999, false, 0));
 }
 
 TEST(work)
 {
 	const uint64_t t = 5 * NS_PER_SEC;
 
-	ck_assert(allowance_open(&a, USER, false, 0, t));
-	ck_assert(allowance_open(&a, OTHER, false, 0, t));
+	ck_assert(allowance_open(&a, USER, false, 0));
+	ck_assert(allowance_open(&a, OTHER, false, 0));
 	for (int i = 0; i < ALLOWANCE_AT_ONCE; i++) {
 		ck_assert(allowance_may_ask(&a, USER, t));
-		allowance_use(&a, USER, 1);
+		allowance_use(&a, USER, 1, t);
 	}
 	ck_assert(!allowance_may_ask(&a, USER, t));
 	ck_assert(allowance_may_ask(&a, OTHER, t));
 	/* A hundred come in a tenth of a second; what is owed comes first. */
-	allowance_use(&a, USER, 50);
+	allowance_use(&a, USER, 50, t);
 	ck_assert(!allowance_may_ask(&a, USER, t + NS_PER_SEC / 20));
 	ck_assert(allowance_may_ask(&a, USER, t + NS_PER_SEC / 10));
 	for (int i = 0; i < 50; i++) {
 		ck_assert(allowance_may_ask(&a, USER, t + NS_PER_SEC / 10));
-		allowance_use(&a, USER, 1);
+		allowance_use(&a, USER, 1, t + NS_PER_SEC / 10);
 	}
 	ck_assert(!allowance_may_ask(&a, USER, t + NS_PER_SEC / 10));
 }
 
 TEST(no_more_than_so_much_at_once)
 {
-	ck_assert(allowance_open(&a, USER, false, 0, NS_PER_SEC));
+	ck_assert(allowance_open(&a, USER, false, 0));
 	ck_assert(allowance_may_ask(&a, USER, 1000 * NS_PER_SEC));
-	allowance_use(&a, USER, ALLOWANCE_AT_ONCE);
+	allowance_use(&a, USER, ALLOWANCE_AT_ONCE, 1000 * NS_PER_SEC);
 	ck_assert(!allowance_may_ask(&a, USER, 1000 * NS_PER_SEC));
 	/* A clock that stands still or goes back gives nothing. */
 	ck_assert(!allowance_may_ask(&a, USER, 999 * NS_PER_SEC));
@@ -101,9 +101,9 @@ TEST(no_more_than_so_much_at_once)
 
 TEST(connecting_again_is_no_way_out)
 {
-	ck_assert(allowance_open(&a, USER, false, 0, NS_PER_SEC));
-	allowance_use(&a, USER, ALLOWANCE_AT_ONCE);
+	ck_assert(allowance_open(&a, USER, false, 0));
+	allowance_use(&a, USER, ALLOWANCE_AT_ONCE, NS_PER_SEC);
 	allowance_close(&a, USER);
-	ck_assert(allowance_open(&a, USER, false, 0, NS_PER_SEC));
+	ck_assert(allowance_open(&a, USER, false, 0));
 	ck_assert(!allowance_may_ask(&a, USER, NS_PER_SEC));
 }
