@@ -160,11 +160,6 @@ uint64_t discovery_used_ns(const struct discovery *d)
 	return files_used_ns(d->files);
 }
 
-bool discovery_is_told(const struct discovery *d)
-{
-	return d->is_told;
-}
-
 struct files *discovery_files(const struct discovery *d)
 {
 	return d->files;

@@ -65,9 +65,6 @@ uint64_t discovery_wait_ms(const struct discovery *d);
 /* Processor time of its helpers, in ns. */
 uint64_t discovery_used_ns(const struct discovery *d);
 
-/* Does the kernel tell of new processes? */
-bool discovery_is_told(const struct discovery *d);
-
 /* A child of ours that nobody else knows has ended: files_reaped. */
 void discovery_reaped(struct discovery *d, int32_t pid, const struct rusage *usage);
 

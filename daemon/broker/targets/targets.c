@@ -60,14 +60,6 @@ bool target_is_over(const struct target *t)
 	return t->phase == TARGET_CLOSED && !t->in_capture && t->session != SESSION_ASKED;
 }
 
-bool targets_any_open(struct broker *b)
-{
-	FOR_EACH_TARGET (t, b)
-		if (target_is_open(t))
-			return true;
-	return false;
-}
-
 /*
  * What passes between two readings only ever makes the sleep at the start
  * longer, and the one that it is compared with shorter.

@@ -177,7 +177,6 @@ bool target_files_rest(const struct target *t, uint64_t now_ns);
 
 struct target *target_of(struct broker *b, uint32_t id);
 bool targets_all_closed(struct broker *b);
-bool targets_any_open(struct broker *b);
 
 /* past.c */
 /* capture is gone: keeps its counters; hung_target made it hang (0: none). */
