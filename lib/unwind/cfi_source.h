@@ -57,10 +57,10 @@ struct cfi_function {
 };
 
 /*
- * Entry number n, after a check of it and its CIE: of what that does not look
- * at libdw thinks for itself, in this process's sandbox. What libdw will do for
- * its rows is subtracted from *work. Returns 0, -ENODATA if libdw is not to see
- * it or refuses it, -ENOMEM.
+ * Makes what libdw is asked for entry number n, after a check of the entry and its CIE.
+ * What the check does not cover is left to libdw, in this process's sandbox. The work
+ * that the function's rows will cost libdw is subtracted from *work. Returns 0, -ENODATA
+ * if the entry fails the check or libdw refuses it, or -ENOMEM.
  */
 must_check int cfi_function_open(struct cfi_function *c, const struct cfi_source *s, size_t n,
 				 uint64_t *work);
