@@ -3,17 +3,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/broker/targets/governor.h"
+#include "daemon/broker/children/children.h"
 #include "daemon/broker/children/idle.h"
-#include "daemon/broker/control/inspect.h"
-#include "daemon/broker/delivery/limit.h"
-#include "daemon/common/log.h"
-#include "daemon/broker/targets/measure.h"
-#include "daemon/broker/control/operate.h"
 #include "daemon/broker/children/overdue.h"
-#include "daemon/broker/pause.h"
+#include "daemon/broker/control/inspect.h"
+#include "daemon/broker/control/operate.h"
 #include "daemon/broker/control/record.h"
+#include "daemon/broker/delivery/delivery.h"
+#include "daemon/broker/delivery/limit.h"
+#include "daemon/broker/pause.h"
 #include "daemon/broker/service.h"
+#include "daemon/broker/targets/governor.h"
+#include "daemon/broker/targets/measure.h"
+#include "daemon/common/log.h"
 #include "lib/base/clock.h"
 
 /*

@@ -3,9 +3,12 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "daemon/broker/children/patience.h"
+#include "daemon/broker/children/socket.h"
+#include "daemon/broker/children/watch.h"
+#include "daemon/broker/delivery/delivery.h"
 #include "daemon/common/child.h"
 #include "daemon/common/log.h"
-#include "daemon/broker/children/patience.h"
 #include "daemon/process/process.h"
 #include "lib/base/clock.h"
 #include "proto/profile.h"

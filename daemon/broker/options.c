@@ -8,11 +8,11 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "daemon/broker/delivery/picture.h"
+#include "daemon/broker/options_help.h"
+#include "daemon/common/log.h"
 #include "daemon/config/config_files.h"
 #include "daemon/config/config_keys.h"
-#include "daemon/common/log.h"
-#include "daemon/broker/options_help.h"
-#include "daemon/broker/delivery/picture.h"
 #include "daemon/process/process.h"
 #include "lib/base/digits.h"
 #include "lib/base/utf8.h"

@@ -9,10 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/config/config.h"
-#include "daemon/common/ending.h"
-#include "daemon/msg/heartbeat.h"
 #include "daemon/broker/options_keys.h"
+#include "daemon/common/ending.h"
+#include "daemon/config/config.h"
+#include "daemon/msg/heartbeat.h"
 #include "lib/base/util.h"
 
 /* Of --name, --unit and --container together. */

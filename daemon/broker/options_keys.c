@@ -3,9 +3,9 @@
 #include <getopt.h>
 #include <string.h>
 
-#include "daemon/config/config_keys.h"
 #include "daemon/broker/options.h"
 #include "daemon/common/spool_dir.h"
+#include "daemon/config/config_keys.h"
 
 #define KEY(key)    OPTION_KEY, key, 0
 #define RULE(key)   OPTION_RULE, key, 0

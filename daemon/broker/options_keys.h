@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "daemon/config/config.h"
 #include "daemon/common/option_fault.h"
+#include "daemon/config/config.h"
 #include "lib/base/util.h"
 
 #define OPTIONS_MAX 64

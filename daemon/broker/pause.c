@@ -2,9 +2,11 @@
 
 #include <signal.h>
 
+#include "daemon/broker/children/patience.h"
+#include "daemon/broker/children/socket.h"
+#include "daemon/broker/children/watch.h"
 #include "daemon/common/child.h"
 #include "daemon/common/log.h"
-#include "daemon/broker/children/patience.h"
 #include "lib/base/clock.h"
 
 #define POLL_MS 100

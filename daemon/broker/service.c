@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "daemon/broker/children/reap.h"
 #include "daemon/broker/delivery/limit.h"
 #include "daemon/common/log.h"
 #include "lib/base/clock.h"

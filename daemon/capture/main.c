@@ -16,12 +16,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "daemon/common/child.h"
 #include "daemon/capture/cpu_quota.h"
-#include "daemon/msg/heartbeat.h"
-#include "daemon/common/log.h"
-#include "daemon/msg/msg.h"
-#include "daemon/common/privileges.h"
 #include "daemon/capture/readers.h"
 #include "daemon/capture/realtime.h"
 #include "daemon/capture/slots.h"
@@ -29,6 +24,11 @@
 #include "daemon/capture/tell.h"
 #include "daemon/capture/ticker.h"
 #include "daemon/capture/tracer.h"
+#include "daemon/common/child.h"
+#include "daemon/common/log.h"
+#include "daemon/common/privileges.h"
+#include "daemon/msg/heartbeat.h"
+#include "daemon/msg/msg.h"
 #include "lib/base/loop.h"
 #include "lib/capture/capture.h"
 

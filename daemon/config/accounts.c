@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/msg/msg.h"
 #include "daemon/common/privileges.h"
+#include "daemon/msg/msg.h"
 #include "lib/base/small_file.h"
 
 /*

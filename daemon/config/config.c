@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/config/config_keys.h"
 #include "daemon/common/spool_dir.h"
+#include "daemon/config/config_keys.h"
 
 void config_init(struct config *c)
 {

@@ -3,11 +3,11 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "daemon/common/spool_dir.h"
 #include "daemon/config/accounts.h"
 #include "daemon/config/config_keys.h"
-#include "daemon/process/exe_link.h"
 #include "daemon/config/pem.h"
-#include "daemon/common/spool_dir.h"
+#include "daemon/process/exe_link.h"
 #include "lib/base/buf.h"
 
 struct checker {

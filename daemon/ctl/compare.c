@@ -4,10 +4,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/ctl/compare_table.h"
-#include "daemon/ctl/selection.h"
 #include "daemon/common/log.h"
 #include "daemon/common/option_fault.h"
+#include "daemon/ctl/compare_table.h"
+#include "daemon/ctl/selection.h"
 #include "proto/export/html.h"
 
 enum {

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/ctl/formats.h"
-#include "daemon/ctl/selection.h"
 #include "daemon/common/log.h"
 #include "daemon/common/option_fault.h"
+#include "daemon/ctl/formats.h"
+#include "daemon/ctl/selection.h"
 
 enum {
 	EXIT_USAGE = 2,

@@ -18,17 +18,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/common/log.h"
+#include "daemon/common/option_fault.h"
 #include "daemon/ctl/compare.h"
 #include "daemon/ctl/convert.h"
+#include "daemon/ctl/doctor/doctor.h"
+#include "daemon/ctl/operator.h"
 #include "daemon/ctl/record.h"
 #include "daemon/ctl/send.h"
 #include "daemon/ctl/stack.h"
 #include "daemon/ctl/top.h"
 #include "daemon/ctl/view.h"
-#include "daemon/ctl/doctor/doctor.h"
-#include "daemon/common/log.h"
-#include "daemon/ctl/operator.h"
-#include "daemon/common/option_fault.h"
 
 enum {
 	EXIT_USAGE = 2,

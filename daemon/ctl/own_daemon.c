@@ -7,9 +7,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "daemon/ctl/temporary.h"
 #include "daemon/common/log.h"
 #include "daemon/common/spawn.h"
+#include "daemon/ctl/temporary.h"
 #include "lib/base/clock.h"
 
 /* In what time it listens; a machine without processors to give takes long. */

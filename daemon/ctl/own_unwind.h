@@ -6,8 +6,8 @@
 #ifndef DAEMON_CTL_OWN_UNWIND_H
 #define DAEMON_CTL_OWN_UNWIND_H
 
-#include "daemon/msg/msg.h"
 #include "daemon/ctl/own_child.h"
+#include "daemon/msg/msg.h"
 #include "lib/base/buf.h"
 #include "lib/base/util.h"
 

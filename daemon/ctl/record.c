@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/ctl/convert.h"
 #include "daemon/common/ending.h"
-#include "daemon/ctl/recording.h"
 #include "daemon/common/log.h"
 #include "daemon/common/option_fault.h"
+#include "daemon/ctl/convert.h"
+#include "daemon/ctl/recording.h"
 #include "daemon/process/process.h"
 #include "lib/base/clock.h"
 

@@ -5,8 +5,8 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
-#include "daemon/ctl/inputs.h"
 #include "daemon/common/log.h"
+#include "daemon/ctl/inputs.h"
 #include "lib/unwind/unwind.h"
 
 /* Seconds; 31 years, so that nanoseconds fit. */

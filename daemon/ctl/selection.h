@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "daemon/ctl/symbolizer.h"
 #include "daemon/common/option_fault.h"
+#include "daemon/ctl/symbolizer.h"
 #include "proto/export/merge.h"
 
 enum {

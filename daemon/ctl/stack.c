@@ -8,14 +8,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "daemon/common/log.h"
+#include "daemon/common/option_fault.h"
+#include "daemon/common/spawn.h"
 #include "daemon/ctl/inputs.h"
 #include "daemon/ctl/own_daemon.h"
 #include "daemon/ctl/recording.h"
-#include "daemon/common/log.h"
-#include "daemon/common/option_fault.h"
 #include "daemon/process/process.h"
 #include "daemon/process/refusal.h"
-#include "daemon/common/spawn.h"
 #include "lib/base/clock.h"
 #include "lib/base/digits.h"
 #include "lib/base/escape.h"

@@ -5,10 +5,10 @@
 #include <sys/random.h>
 
 #include "daemon/common/child.h"
+#include "daemon/common/log.h"
 #include "daemon/ctl/debug_files.h"
 #include "daemon/ctl/debuginfod.h"
 #include "daemon/ctl/own_unwind.h"
-#include "daemon/common/log.h"
 #include "daemon/msg/symbolized.h"
 #include "lib/base/array.h"
 #include "lib/base/text.h"

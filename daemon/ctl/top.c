@@ -6,14 +6,14 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "daemon/common/log.h"
+#include "daemon/common/option_fault.h"
 #include "daemon/ctl/inputs.h"
-#include "daemon/ctl/recording.h"
 #include "daemon/ctl/own_daemon.h"
+#include "daemon/ctl/recording.h"
 #include "daemon/ctl/top_model.h"
 #include "daemon/ctl/top_screen.h"
 #include "daemon/ctl/top_targets.h"
-#include "daemon/common/log.h"
-#include "daemon/common/option_fault.h"
 #include "daemon/process/process.h"
 #include "lib/base/buf.h"
 #include "lib/base/clock.h"

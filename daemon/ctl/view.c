@@ -9,11 +9,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "daemon/ctl/convert.h"
 #include "daemon/common/ending.h"
-#include "daemon/ctl/temporary.h"
 #include "daemon/common/log.h"
 #include "daemon/common/option_fault.h"
+#include "daemon/ctl/convert.h"
+#include "daemon/ctl/temporary.h"
 
 enum {
 	EXIT_USAGE = 2,

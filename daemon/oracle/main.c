@@ -21,11 +21,11 @@
 #include <unistd.h>
 
 #include "daemon/common/log.h"
+#include "daemon/common/privileges.h"
 #include "daemon/msg/msg.h"
 #include "daemon/oracle/live.h"
 #include "daemon/oracle/oracle.h"
 #include "daemon/oracle/thread_copy.h"
-#include "daemon/common/privileges.h"
 #include "daemon/process/process.h"
 #include "daemon/process/refusal.h"
 #include "lib/base/digits.h"

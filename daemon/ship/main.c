@@ -13,12 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/ship/certificates.h"
 #include "daemon/common/child.h"
 #include "daemon/common/log.h"
-#include "daemon/ship/outbox.h"
 #include "daemon/common/privileges.h"
 #include "daemon/common/sandbox.h"
+#include "daemon/ship/certificates.h"
+#include "daemon/ship/outbox.h"
 #include "daemon/ship/sending.h"
 #include "daemon/ship/spool_part.h"
 #include "lib/base/buf.h"

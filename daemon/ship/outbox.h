@@ -17,8 +17,8 @@
 
 #include <stdbool.h>
 
-#include "daemon/ship/destination.h"
 #include "daemon/msg/msg.h"
+#include "daemon/ship/destination.h"
 #include "daemon/ship/spooled.h"
 #include "daemon/ship/waiting.h"
 #include "lib/base/buf.h"

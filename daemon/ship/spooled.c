@@ -8,8 +8,8 @@
 #include "daemon/common/chance.h"
 #include "daemon/common/child.h"
 #include "daemon/common/log.h"
-#include "daemon/ship/outbox.h"
 #include "daemon/common/spool_dir.h"
+#include "daemon/ship/outbox.h"
 #include "lib/base/clock.h"
 #include "lib/ship/pace.h"
 

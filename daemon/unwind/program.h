@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "daemon/unwind/environ_names.h"
 #include "daemon/msg/msg.h"
+#include "daemon/unwind/environ_names.h"
 #include "lib/base/buf.h"
 #include "lib/unwind/unwind.h"
 

@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "daemon/common/child.h"
-#include "daemon/unwind/leash.h"
 #include "daemon/common/log.h"
 #include "daemon/msg/page.h"
 #include "daemon/msg/want.h"
+#include "daemon/unwind/leash.h"
 
 /*
  * The broker has little to say while it answers: new targets, a table, a ring.

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "daemon/common/child.h"
-#include "daemon/unwind/request.h"
 #include "daemon/msg/symbolized.h"
+#include "daemon/unwind/request.h"
 #include "lib/aggregate/lookup.h"
 #include "lib/base/digits.h"
 #include "lib/base/sealed.h"

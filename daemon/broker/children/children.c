@@ -1,18 +1,27 @@
-#include "daemon/broker/broker.h"
 
+#include "daemon/broker/children/children.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
-#include "daemon/config/accounts.h"
+#include "daemon/broker/broker.h"
+#include "daemon/broker/children/inbox.h"
+#include "daemon/broker/children/reap.h"
+#include "daemon/broker/children/socket.h"
+#include "daemon/broker/children/watch.h"
+#include "daemon/broker/delivery/delivery.h"
+#include "daemon/broker/delivery/limit.h"
+#include "daemon/broker/delivery/past.h"
+#include "daemon/broker/delivery/ship_files.h"
+#include "daemon/broker/files/blame.h"
+#include "daemon/broker/targets/usage.h"
 #include "daemon/common/child.h"
 #include "daemon/common/lack.h"
-#include "daemon/broker/delivery/limit.h"
 #include "daemon/common/log.h"
-#include "daemon/msg/page.h"
 #include "daemon/common/spawn.h"
-#include "daemon/broker/targets/usage.h"
+#include "daemon/config/accounts.h"
+#include "daemon/msg/page.h"
 #include "lib/base/clock.h"
 #include "proto/dsn.h"
 

@@ -2,6 +2,12 @@
 
 #include <sys/socket.h>
 
+#include "daemon/broker/broker.h"
+#include "daemon/broker/children/children.h"
+#include "daemon/broker/children/socket.h"
+#include "daemon/broker/delivery/delivery.h"
+#include "daemon/broker/delivery/loss.h"
+
 static bool unwind_is_needed(struct broker *b, const struct unwind *u)
 {
 	FOR_EACH_TARGET (t, b)

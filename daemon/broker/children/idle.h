@@ -9,7 +9,11 @@
 #ifndef DAEMON_BROKER_CHILDREN_IDLE_H
 #define DAEMON_BROKER_CHILDREN_IDLE_H
 
-#include "daemon/broker/broker.h"
+#include <stdint.h>
+
+#include "lib/base/clock.h"
+
+struct broker;
 
 #define IDLE_NS (60 * NS_PER_SEC)
 

@@ -2,13 +2,18 @@
  * What capture and unwind say to the broker: each message's rule in
  * daemon/msg/msg.h is checked here, or by what is called from here.
  */
+#include "daemon/broker/children/inbox.h"
 #include <string.h>
 
 #include "daemon/broker/broker.h"
-#include "daemon/common/child.h"
-#include "daemon/broker/targets/lifecycle.h"
-#include "daemon/common/log.h"
+#include "daemon/broker/children/socket.h"
 #include "daemon/broker/control/record.h"
+#include "daemon/broker/delivery/delivery.h"
+#include "daemon/broker/delivery/loss.h"
+#include "daemon/broker/files/blame.h"
+#include "daemon/broker/targets/lifecycle.h"
+#include "daemon/common/child.h"
+#include "daemon/common/log.h"
 #include "daemon/msg/want.h"
 
 /* NULL: none has a ring of this id. */

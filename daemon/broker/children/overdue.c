@@ -1,5 +1,9 @@
 #include "daemon/broker/children/overdue.h"
 
+#include "daemon/broker/broker.h"
+#include "daemon/broker/children/children.h"
+#include "daemon/broker/children/socket.h"
+
 /* True when it is one look too many. */
 static bool count(uint32_t *looks, bool owes)
 {

@@ -11,7 +11,7 @@
 #ifndef DAEMON_BROKER_CHILDREN_OVERDUE_H
 #define DAEMON_BROKER_CHILDREN_OVERDUE_H
 
-#include "daemon/broker/broker.h"
+struct broker;
 
 /*
  * As long as an unwind process may compute for one file (CPU_NS_MAX in

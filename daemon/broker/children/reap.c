@@ -2,6 +2,7 @@
  * How children end: by themselves, killed, or because the broker does; and
  * when another one takes their place.
  */
+#include "daemon/broker/children/reap.h"
 #include <signal.h>
 #include <stdio.h>
 #include <sys/resource.h>
@@ -9,10 +10,15 @@
 #include <sys/wait.h>
 
 #include "daemon/broker/broker.h"
-#include "daemon/common/log.h"
+#include "daemon/broker/children/children.h"
 #include "daemon/broker/children/patience.h"
-#include "daemon/process/process.h"
+#include "daemon/broker/children/socket.h"
+#include "daemon/broker/delivery/delivery.h"
+#include "daemon/broker/delivery/past.h"
+#include "daemon/broker/files/blame.h"
+#include "daemon/common/log.h"
 #include "daemon/common/spawn.h"
+#include "daemon/process/process.h"
 #include "lib/base/clock.h"
 
 /* A child that ends sooner than this after its start has failed to work. */

@@ -7,15 +7,9 @@
 
 #include <stdint.h>
 
-struct broker;
-struct child;
+#include "daemon/broker/children/children.h"
 
-enum child_kind {
-	CHILD_CAPTURE,
-	CHILD_UNWIND,
-	CHILD_SHIP,
-	CHILD_KIND_N,
-};
+struct broker;
 
 enum restart_reason {
 	RESTART_SIGNAL,	   /* a signal that was not ours ended it */

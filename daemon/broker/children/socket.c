@@ -2,10 +2,12 @@
  * A child's socket: what it is sent, what it says, and what is done with one
  * that breaks a rule.
  */
+#include "daemon/broker/children/socket.h"
 #include <poll.h>
 #include <signal.h>
 
 #include "daemon/broker/broker.h"
+#include "daemon/broker/children/reap.h"
 #include "daemon/common/child.h"
 #include "daemon/common/lack.h"
 #include "daemon/common/log.h"

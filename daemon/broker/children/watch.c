@@ -2,7 +2,9 @@
  * Is capture alive? It shows its heartbeat in a page (daemon/msg/heartbeat.h), and
  * what it is about to touch, so that who makes it hang is left out.
  */
+#include "daemon/broker/children/watch.h"
 #include "daemon/broker/broker.h"
+#include "daemon/broker/children/socket.h"
 #include "daemon/process/process.h"
 #include "lib/base/clock.h"
 

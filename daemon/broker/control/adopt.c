@@ -5,9 +5,9 @@
 
 #include "daemon/broker/broker.h"
 #include "daemon/broker/control/clients.h"
+#include "daemon/broker/control/rights.h"
 #include "daemon/broker/targets/lifecycle.h"
 #include "daemon/process/process.h"
-#include "daemon/broker/control/rights.h"
 
 /*
  * In small messages (daemon/broker/control/allowance.h). A new one is dear for a user, a

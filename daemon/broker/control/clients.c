@@ -6,10 +6,10 @@
 
 #include "daemon/broker/broker.h"
 #include "daemon/broker/control/client_page.h"
-#include "daemon/broker/targets/lifecycle.h"
-#include "daemon/broker/delivery/limit.h"
-#include "daemon/common/log.h"
 #include "daemon/broker/control/thread_number.h"
+#include "daemon/broker/delivery/limit.h"
+#include "daemon/broker/targets/lifecycle.h"
+#include "daemon/common/log.h"
 #include "lib/base/clock.h"
 
 /* lib/client/protocol.h: about once a second. */

@@ -5,8 +5,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/config/config_files.h"
+#include "daemon/broker/broker.h"
+#include "daemon/broker/children/children.h"
+#include "daemon/broker/children/socket.h"
 #include "daemon/broker/discovery/identify.h"
+#include "daemon/config/config_files.h"
 #include "daemon/config/match.h"
 #include "daemon/process/open.h"
 #include "daemon/process/process.h"

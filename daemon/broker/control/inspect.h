@@ -12,9 +12,13 @@
 #ifndef DAEMON_BROKER_CONTROL_INSPECT_H
 #define DAEMON_BROKER_CONTROL_INSPECT_H
 
-#include "daemon/broker/broker.h"
 #include "daemon/broker/control/control.h"
 #include "daemon/common/finding.h"
+#include "daemon/config/config.h"
+#include "daemon/msg/msg.h"
+
+struct broker;
+struct ship;
 
 /*
  * The request PROTOCOL_CHECK: begins an inspection. The answer has a socket, on

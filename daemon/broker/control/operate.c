@@ -5,18 +5,18 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "daemon/broker/control/adopt.h"
 #include "daemon/broker/broker.h"
+#include "daemon/broker/control/adopt.h"
 #include "daemon/broker/control/clients.h"
 #include "daemon/broker/control/control.h"
 #include "daemon/broker/control/inspect.h"
-#include "daemon/broker/targets/lifecycle.h"
-#include "daemon/common/log.h"
-#include "daemon/broker/report/metrics.h"
 #include "daemon/broker/control/record.h"
 #include "daemon/broker/control/reload.h"
 #include "daemon/broker/control/rights.h"
+#include "daemon/broker/report/metrics.h"
 #include "daemon/broker/report/status.h"
+#include "daemon/broker/targets/lifecycle.h"
+#include "daemon/common/log.h"
 #include "lib/base/clock.h"
 
 /* What it costs, in small messages (daemon/broker/control/allowance.h). */

@@ -6,11 +6,13 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "daemon/broker/control/adopt.h"
 #include "daemon/broker/broker.h"
+#include "daemon/broker/children/socket.h"
+#include "daemon/broker/control/adopt.h"
+#include "daemon/broker/control/rights.h"
+#include "daemon/broker/delivery/delivery.h"
 #include "daemon/common/child.h"
 #include "daemon/common/id.h"
-#include "daemon/broker/control/rights.h"
 
 #define RECORD_CHUNK_US (CONFIG_CHUNK_MAX_SECONDS * UINT64_C(1000000))
 #define WATCH_CHUNK_US	UINT64_C(1000000)

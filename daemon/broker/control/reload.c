@@ -4,8 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/common/log.h"
+#include "daemon/broker/broker.h"
+#include "daemon/broker/delivery/ship_files.h"
 #include "daemon/broker/service.h"
+#include "daemon/common/log.h"
 
 static void warn(int lines_fd, const char *format, ...) printf_like(2, 3);
 static void warn(int lines_fd, const char *format, ...)

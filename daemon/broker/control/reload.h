@@ -9,7 +9,7 @@
 #ifndef DAEMON_BROKER_CONTROL_RELOAD_H
 #define DAEMON_BROKER_CONTROL_RELOAD_H
 
-#include "daemon/broker/broker.h"
+struct broker;
 
 /*
  * Returns 0 or -errno, then all is as it was: -ENOTSUP if there are no files to

@@ -1,12 +1,15 @@
+#include "daemon/broker/delivery/delivery.h"
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "daemon/broker/broker.h"
-#include "daemon/common/child.h"
-#include "daemon/common/id.h"
+#include "daemon/broker/children/socket.h"
 #include "daemon/broker/control/inspect.h"
 #include "daemon/broker/delivery/limit.h"
+#include "daemon/broker/delivery/loss.h"
+#include "daemon/common/child.h"
+#include "daemon/common/id.h"
 #include "daemon/common/log.h"
 #include "lib/base/clock.h"
 #include "lib/base/sealed.h"

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "daemon/broker/broker.h"
 #include "daemon/common/log.h"
 #include "lib/base/clock.h"
 #include "proto/ratelimit.h"

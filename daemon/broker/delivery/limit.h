@@ -8,8 +8,27 @@
 #ifndef DAEMON_BROKER_DELIVERY_LIMIT_H
 #define DAEMON_BROKER_DELIVERY_LIMIT_H
 
-#include "daemon/broker/broker.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/util.h"
 #include "proto/dsn.h"
+
+/* DSNs; each has a ship, which is a process, and a limit. */
+#define SHIPS_MAX 32
+
+struct broker;
+struct instance;
+struct ship;
+
+/* The server takes no profiles (limit.c). */
+struct limit {		   /* of a DSN */
+	uint64_t until_ns; /* by clock_boot_ns; 0: never */
+	bool holds;	   /* nothing is to be sampled because of it, */
+	uint64_t since_ns; /* by broker_now_ns */
+	uint64_t paused_ns, pauses;
+};
 
 /* It says until when, by clock_boot_ns; an earlier time than before, too. */
 must_check int limit_take(struct ship *s, uint64_t until_ns);

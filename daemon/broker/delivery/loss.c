@@ -2,7 +2,9 @@
  * Chunks that do not arrive: counted with their reason for the figures, and
  * where ship does not know of them, told to it, which tells the server.
  */
+#include "daemon/broker/delivery/loss.h"
 #include "daemon/broker/broker.h"
+#include "daemon/broker/children/socket.h"
 #include "daemon/common/child.h"
 #include "daemon/common/discard.h"
 

@@ -19,8 +19,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "daemon/common/ending.h"
 #include "daemon/broker/delivery/output.h"
+#include "daemon/common/ending.h"
 #include "lib/base/util.h"
 
 struct broker;

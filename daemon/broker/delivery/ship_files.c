@@ -2,15 +2,17 @@
  * What ship reads and writes, opened with the rights of who started the daemon:
  * the spool's directory, and certificates.
  */
+#include "daemon/broker/delivery/ship_files.h"
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/config/accounts.h"
 #include "daemon/broker/broker.h"
+#include "daemon/broker/children/socket.h"
 #include "daemon/common/child.h"
-#include "daemon/config/config_files.h"
 #include "daemon/common/log.h"
 #include "daemon/common/spool_dir.h"
+#include "daemon/config/accounts.h"
+#include "daemon/config/config_files.h"
 
 /* The one that was asked for has to be there, the default is a help. */
 static int open_spool(struct broker *b)

@@ -8,11 +8,11 @@
 #include "daemon/broker/broker.h"
 #include "daemon/broker/discovery/connector.h"
 #include "daemon/broker/discovery/identify.h"
-#include "daemon/common/log.h"
 #include "daemon/broker/discovery/marks.h"
 #include "daemon/broker/discovery/pid_files.h"
-#include "daemon/broker/targets/sections.h"
 #include "daemon/broker/discovery/sightings.h"
+#include "daemon/broker/targets/sections.h"
+#include "daemon/common/log.h"
 #include "lib/base/clock.h"
 
 /* Between two readings of /proc: where we are not told, and where we are. */

@@ -15,11 +15,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/config/config.h"
-#include "daemon/broker/files/files.h"
 #include "daemon/broker/discovery/pid_files.h"
-#include "daemon/process/process.h"
 #include "daemon/broker/discovery/sightings.h"
+#include "daemon/broker/files/files.h"
+#include "daemon/config/config.h"
+#include "daemon/process/process.h"
 
 struct identify;
 

@@ -12,8 +12,8 @@
 #ifndef DAEMON_BROKER_DISCOVERY_PID_FILES_H
 #define DAEMON_BROKER_DISCOVERY_PID_FILES_H
 
-#include "daemon/config/config.h"
 #include "daemon/broker/files/files.h"
+#include "daemon/config/config.h"
 
 #define PID_FILES_HUNG_NS (60 * NS_PER_SEC)
 

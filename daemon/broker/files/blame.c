@@ -4,6 +4,7 @@
  * under a key of the broker's. So it can have files left out that it was given
  * itself, and no others, for the targets of its own user (daemon/broker/files/deadly.h).
  */
+#include "daemon/broker/files/blame.h"
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>

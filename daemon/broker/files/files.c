@@ -11,9 +11,9 @@
 
 #include "daemon/common/child.h"
 #include "daemon/common/lack.h"
+#include "daemon/msg/want.h"
 #include "daemon/process/open.h"
 #include "daemon/process/process.h"
-#include "daemon/msg/want.h"
 #include "lib/base/clock.h"
 
 /* A helper that was asked nothing for so long: pid files are once a second. */

@@ -6,12 +6,14 @@
 #include <unistd.h>
 
 #include "daemon/broker/broker.h"
-#include "daemon/common/discard.h"
-#include "daemon/common/lack.h"
-#include "daemon/broker/delivery/limit.h"
+#include "daemon/broker/children/children.h"
 #include "daemon/broker/control/rights.h"
+#include "daemon/broker/delivery/limit.h"
+#include "daemon/broker/delivery/past.h"
 #include "daemon/broker/targets/sections.h"
 #include "daemon/broker/targets/usage.h"
+#include "daemon/common/discard.h"
+#include "daemon/common/lack.h"
 #include "lib/base/clock.h"
 #include "lib/base/procfs.h"
 #include "lib/base/sealed.h"

@@ -1,13 +1,15 @@
+#include "daemon/broker/report/stats.h"
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "daemon/broker/broker.h"
+#include "daemon/broker/delivery/limit.h"
+#include "daemon/broker/delivery/past.h"
+#include "daemon/broker/targets/usage.h"
 #include "daemon/common/discard.h"
 #include "daemon/common/lack.h"
-#include "daemon/broker/delivery/limit.h"
-#include "daemon/broker/targets/usage.h"
 #include "lib/base/clock.h"
 #include "lib/unwind/unwind.h"
 

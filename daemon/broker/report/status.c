@@ -5,12 +5,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/broker/delivery/limit.h"
 #include "daemon/broker/broker.h"
+#include "daemon/broker/children/children.h"
 #include "daemon/broker/control/clients.h"
-#include "daemon/common/privileges.h"
 #include "daemon/broker/control/rights.h"
+#include "daemon/broker/delivery/limit.h"
+#include "daemon/broker/delivery/past.h"
+#include "daemon/broker/report/stats.h"
 #include "daemon/broker/targets/sections.h"
+#include "daemon/common/privileges.h"
 #include "lib/base/clock.h"
 #include "lib/base/sealed.h"
 

@@ -9,9 +9,11 @@
 #include <sys/random.h>
 
 #include "daemon/broker/broker.h"
+#include "daemon/broker/children/children.h"
+#include "daemon/broker/children/socket.h"
+#include "daemon/broker/targets/governor.h"
 #include "daemon/common/chance.h"
 #include "daemon/common/child.h"
-#include "daemon/broker/targets/governor.h"
 #include "daemon/common/lack.h"
 #include "daemon/common/log.h"
 #include "daemon/process/process.h"

@@ -1,6 +1,7 @@
 #include "daemon/broker/targets/governor.h"
 
 #include "daemon/broker/broker.h"
+#include "daemon/broker/children/socket.h"
 #include "daemon/common/child.h"
 #include "daemon/common/log.h"
 #include "lib/base/clock.h"

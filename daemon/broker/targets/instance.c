@@ -6,11 +6,12 @@
 #include <unistd.h>
 
 #include "daemon/broker/broker.h"
+#include "daemon/broker/children/children.h"
 #include "daemon/broker/control/clients.h"
+#include "daemon/broker/delivery/limit.h"
+#include "daemon/broker/targets/lifecycle.h"
 #include "daemon/common/id.h"
 #include "daemon/common/lack.h"
-#include "daemon/broker/targets/lifecycle.h"
-#include "daemon/broker/delivery/limit.h"
 #include "daemon/common/log.h"
 #include "daemon/process/process.h"
 #include "daemon/process/refusal.h"

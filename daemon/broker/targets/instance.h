@@ -13,10 +13,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "daemon/config/config.h"
 #include "daemon/broker/targets/figures.h"
-#include "daemon/process/process.h"
 #include "daemon/broker/targets/targets.h"
+#include "daemon/config/config.h"
+#include "daemon/process/process.h"
 #include "lib/base/loop.h"
 #include "lib/base/util.h"
 

@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "daemon/broker/broker.h"
-#include "daemon/process/exe_link.h"
 #include "daemon/common/log.h"
+#include "daemon/process/exe_link.h"
 
 static void forget(struct sections *s)
 {

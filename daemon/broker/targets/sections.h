@@ -12,9 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/config/config.h"
-#include "daemon/broker/targets/figures.h"
 #include "daemon/broker/files/files.h"
+#include "daemon/broker/targets/figures.h"
+#include "daemon/config/config.h"
 #include "lib/base/util.h"
 
 struct broker;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "daemon/broker/broker.h"
+#include "daemon/broker/children/socket.h"
 #include "daemon/common/child.h"
 #include "daemon/common/id.h"
 #include "lib/base/clock.h"

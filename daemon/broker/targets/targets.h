@@ -11,8 +11,8 @@
 #include <stdint.h>
 
 #include "daemon/broker/targets/governor.h"
-#include "daemon/msg/msg.h"
 #include "daemon/broker/targets/measure.h"
+#include "daemon/msg/msg.h"
 #include "lib/base/util.h"
 #include "lib/capture/counters.h"
 

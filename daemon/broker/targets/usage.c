@@ -1,5 +1,7 @@
 #include "daemon/broker/targets/usage.h"
 
+#include "daemon/broker/broker.h"
+
 /* What an instance is charged by, in units that only the sum gives a meaning.
  */
 struct weights {

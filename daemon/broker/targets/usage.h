@@ -10,7 +10,8 @@
 #ifndef DAEMON_BROKER_TARGETS_USAGE_H
 #define DAEMON_BROKER_TARGETS_USAGE_H
 
-#include "daemon/broker/broker.h"
+#include "daemon/broker/children/children.h"
+#include "daemon/broker/targets/instance.h"
 
 enum usage_of {
 	USAGE_BROKER,

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/ctl/own_unwind.h"
 #include "daemon/ctl/doctor/doctor.h"
+#include "daemon/ctl/own_unwind.h"
 #include "daemon/process/open.h"
 #include "daemon/process/process.h"
 #include "daemon/process/rooted.h"

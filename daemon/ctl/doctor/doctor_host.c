@@ -16,9 +16,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "daemon/ctl/doctor/doctor.h"
 #include "daemon/common/missing.h"
 #include "daemon/common/privileges.h"
+#include "daemon/ctl/doctor/doctor.h"
 #include "lib/base/clock.h"
 #include "lib/base/procfs.h"
 #include "lib/base/small_file.h"

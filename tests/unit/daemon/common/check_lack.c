@@ -1,4 +1,6 @@
 /* What the broker does where descriptors are short. */
+#include "daemon/broker/children/children.h"
+#include "daemon/broker/children/socket.h"
 #include "daemon/common/lack.h"
 
 #include <errno.h>

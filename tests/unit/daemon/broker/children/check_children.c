@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "daemon/broker/broker.h"
+#include "daemon/broker/children/children.h"
 #include "proto/dsn.h"
 #include "tests/unit/suite.h"
 

@@ -1,9 +1,12 @@
+#include "daemon/broker/broker.h"
+#include "daemon/broker/children/children.h"
 #include "daemon/broker/children/idle.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
+#include "daemon/broker/children/reap.h"
 #include "daemon/common/child.h"
 #include "tests/unit/suite.h"
 

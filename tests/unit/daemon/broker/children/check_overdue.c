@@ -1,4 +1,6 @@
 /* Children that do not answer, or do not end, and that are therefore killed. */
+#include "daemon/broker/broker.h"
+#include "daemon/broker/children/children.h"
 #include "daemon/broker/children/overdue.h"
 
 #include <signal.h>
@@ -7,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "daemon/broker/children/socket.h"
 #include "daemon/common/child.h"
 #include "lib/base/loop.h"
 #include "tests/unit/suite.h"

@@ -7,6 +7,9 @@
 #include <unistd.h>
 
 #include "daemon/broker/broker.h"
+#include "daemon/broker/children/reap.h"
+#include "daemon/broker/children/socket.h"
+#include "daemon/broker/files/blame.h"
 #include "daemon/common/child.h"
 #include "lib/base/clock.h"
 #include "lib/base/loop.h"

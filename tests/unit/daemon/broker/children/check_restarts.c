@@ -1,3 +1,4 @@
+#include "daemon/broker/children/children.h"
 #include "daemon/broker/children/restarts.h"
 
 #include <signal.h>

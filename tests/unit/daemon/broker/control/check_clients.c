@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "daemon/broker/broker.h"
-#include "daemon/broker/targets/lifecycle.h"
 #include "daemon/broker/control/thread_number.h"
+#include "daemon/broker/targets/lifecycle.h"
 #include "lib/base/clock.h"
 #include "lib/base/ipc.h"
 #include "tests/unit/suite.h"

@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "daemon/broker/broker.h"
+#include "daemon/broker/delivery/delivery.h"
+#include "daemon/broker/delivery/loss.h"
 #include "daemon/common/child.h"
 #include "proto/chunk_v2.h"
 #include "proto/profile.h"

@@ -1,4 +1,5 @@
 /* Whether something is sampled while a server takes nothing. */
+#include "daemon/broker/broker.h"
 #include "daemon/broker/delivery/limit.h"
 
 #include <string.h>

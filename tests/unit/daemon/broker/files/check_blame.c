@@ -1,5 +1,6 @@
 /* The numbers that go with files which are handed to unwind processes. */
 #include "daemon/broker/broker.h"
+#include "daemon/broker/files/blame.h"
 #include "tests/unit/suite.h"
 
 static struct broker b;

@@ -1,3 +1,4 @@
+#include "daemon/broker/children/children.h"
 #include "daemon/broker/targets/measure.h"
 
 #include <fcntl.h>

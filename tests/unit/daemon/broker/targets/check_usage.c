@@ -1,3 +1,4 @@
+#include "daemon/broker/broker.h"
 #include "daemon/broker/targets/usage.h"
 
 #include "tests/unit/suite.h"

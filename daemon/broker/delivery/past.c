@@ -2,9 +2,11 @@
  * What is kept of capture and unwind processes that died: their figures, and
  * what was lost with them and until others took their place.
  */
+#include "daemon/broker/delivery/past.h"
 #include <string.h>
 
 #include "daemon/broker/broker.h"
+#include "daemon/broker/delivery/loss.h"
 #include "daemon/common/log.h"
 
 void target_count_absence(const struct broker *b, struct target *t, uint64_t now)

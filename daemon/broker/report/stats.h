@@ -1,0 +1,17 @@
+/* The statistics of --stats: one line of JSON. */
+#ifndef DAEMON_BROKER_REPORT_STATS_H
+#define DAEMON_BROKER_REPORT_STATS_H
+
+#include <stdbool.h>
+
+#include "lib/base/util.h"
+
+struct broker;
+
+must_check int stats_write(struct broker *b);
+/* What the last capture runs under: fifo, nice or normal. */
+const char *stats_scheduler(const struct broker *b);
+/* Of its control group, in percent of a core; 0: none. */
+unsigned int stats_cpu_quota(const struct broker *b);
+
+#endif
