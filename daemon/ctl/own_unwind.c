@@ -3,12 +3,12 @@
 #include <string.h>
 
 #include "daemon/common/child.h"
+#include "daemon/msg/file_request.h"
 #include "daemon/msg/page.h"
-#include "daemon/msg/want.h"
 #include "lib/base/sealed.h"
 
 /* Names and lines have a debug file each, by build-id and by link. */
-#define WANTS_MAX 16
+#define FILE_REQUESTS_MAX 16
 
 int own_unwind_start(struct own_unwind *u)
 {
@@ -48,18 +48,18 @@ int own_unwind_look(struct own_unwind *u, int fd, struct msg_file_seen *ret)
 		       : 0;
 }
 
-static int answer_want(struct own_unwind *u, const struct ipc_message *message,
-		       own_unwind_find *find, void *ctx)
+static int answer_file_request(struct own_unwind *u, const struct ipc_message *message,
+			       own_unwind_find *find, void *ctx)
 {
-	const struct msg_want *want = msg_as(message, MSG_WANT);
-	struct msg_file file = {.h = MSG_HEADER(MSG_FILE)};
+	const struct msg_file_request *request = msg_as(message, MSG_FILE_REQUEST);
+	struct msg_file_reply file = {.h = MSG_HEADER(MSG_FILE_REPLY)};
 	int fd = -1, r;
 
-	if (want == NULL || want_check(want) != WANT_GOOD ||
-	    (want->kind != WANT_DEBUG && want->kind != WANT_DEBUG_LINK))
+	if (request == NULL || file_request_check(request) != FILE_REQUEST_VALID ||
+	    (request->kind != FILE_KIND_DEBUG && request->kind != FILE_KIND_DEBUG_LINK))
 		return -EPROTO;
-	r = find(ctx, want, &fd);
-	file.request = want->request;
+	r = find(ctx, request, &fd);
+	file.request = request->request;
 	file.error = r < 0 ? -r : 0;
 	r = ipc_send(u->child.fd, &file, sizeof(file), &fd, r < 0 ? 0 : 1);
 	close_fd(&fd);
@@ -103,8 +103,8 @@ int own_unwind_ask(struct own_unwind *u, const struct msg_symbolize *m, int fd,
 		is_answer = msg_type_of(&message) == MSG_SYMBOLIZED;
 		if (is_answer)
 			r = take_answer(&message, ret_verdict, ret_answer);
-		else if (msg_type_of(&message) == MSG_WANT && wants < WANTS_MAX)
-			r = answer_want(u, &message, find, ctx);
+		else if (msg_type_of(&message) == MSG_FILE_REQUEST && wants < FILE_REQUESTS_MAX)
+			r = answer_file_request(u, &message, find, ctx);
 		else
 			r = -EPROTO;
 		ipc_close_fds(&message);

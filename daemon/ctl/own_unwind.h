@@ -28,10 +28,10 @@ void own_unwind_end(struct own_unwind *u); /* takes zeros */
 must_check int own_unwind_look(struct own_unwind *u, int fd, struct msg_file_seen *ret);
 
 /*
- * Opens the debug file that a checked want, WANT_DEBUG or WANT_DEBUG_LINK, is
+ * Opens the debug file that a checked request, FILE_KIND_DEBUG or FILE_KIND_DEBUG_LINK, is
  * for. Returns 0 and a descriptor, which is closed then, or a negative errno.
  */
-typedef int own_unwind_find(void *ctx, const struct msg_want *want, int *ret_fd);
+typedef int own_unwind_find(void *ctx, const struct msg_file_request *request, int *ret_fd);
 
 /*
  * Asks m of the file behind fd. If *ret_verdict has an answer

@@ -260,13 +260,13 @@ static int find_by_id(const struct search *search, const char *build_id, int *re
 	return debuginfod_find(&search->s->debuginfod, build_id, ret_fd);
 }
 
-static int find_debug(void *ctx, const struct msg_want *want, int *ret_fd)
+static int find_debug(void *ctx, const struct msg_file_request *request, int *ret_fd)
 {
 	const struct search *search = ctx;
 
-	return want->kind == WANT_DEBUG
-		       ? find_by_id(search, want->name, ret_fd)
-		       : debug_files_by_link(search->image->path, want->name, ret_fd);
+	return request->kind == FILE_KIND_DEBUG
+		       ? find_by_id(search, request->name, ret_fd)
+		       : debug_files_by_link(search->image->path, request->name, ret_fd);
 }
 
 /* A file's path is .build-id/XX/YY.debug: more than two digits, no more else.

@@ -60,7 +60,7 @@
 	X(MSG_SESSION_CLOSE, msg_id, 0)                    \
 	X(MSG_SESSION_FORGET, msg_id, 0)                   \
 	X(MSG_RING_OPEN, msg_id, 2)                        \
-	X(MSG_FILE, msg_file, 0)                           \
+	X(MSG_FILE_REPLY, msg_file_reply, 0)               \
 	X(MSG_TABLE, msg_table, 1)                         \
 	X(MSG_MEASURES, msg_measures, 0)                   \
 	X(MSG_RECORD_OPEN, msg_record_open, 0)             \
@@ -69,7 +69,7 @@
 	X(MSG_SYMBOLIZE, msg_symbolize, 1)                 \
 	X(MSG_FILE_LOOK, msg_id, 1)                        \
 	/* unwind -> broker */                             \
-	X(MSG_WANT, msg_want, 0)                           \
+	X(MSG_FILE_REQUEST, msg_file_request, 0)           \
 	X(MSG_CHUNK, msg_chunk, 1)                         \
 	X(MSG_CHUNK_LOST, msg_chunk_lost, 0)               \
 	X(MSG_SESSION_OPENED, msg_id, 0)                   \
@@ -134,7 +134,7 @@ struct msg_number {
  * What a child is to become. uid and gid: MSG_ID_KEEP leaves them as they are
  * (the daemon was started by an ordinary user).
  * To capture comes one descriptor: the heartbeat page (daemon/msg/heartbeat.h). To
- * unwind, the page for the number of a file (struct msg_file). To ship, for
+ * unwind, the page for the number of a file (struct msg_file_reply). To ship, for
  * each bit of files one: bit n is n of enum init_file, in that order.
  */
 #define MSG_ID_KEEP UINT32_MAX

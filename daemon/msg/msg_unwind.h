@@ -65,28 +65,28 @@ struct msg_session_open {
  * socket to capture.
  */
 
-enum want_kind {
+enum file_kind {
 	/*
 	 * A copy of /proc/PID/maps; from msg_maps_files() on an array of struct
 	 * mapped_file, for executable mappings of which the kernel tells.
 	 */
-	WANT_MAPS = 1,
-	WANT_IMAGE, /* the file mapped at start-end, or a copy of its bytes */
-	WANT_DEBUG, /* a separate debug file by build-id */
+	FILE_KIND_MAPS = 1,
+	FILE_KIND_IMAGE, /* the file mapped at start-end, or a copy of its bytes */
+	FILE_KIND_DEBUG, /* a separate debug file by build-id */
 	/* One by the name that the file mapped at start-end gives it. */
-	WANT_DEBUG_LINK,
-	WANT_PERF_MAP, /* /tmp/perf-PID.map: names of code made at run time */
+	FILE_KIND_DEBUG_LINK,
+	FILE_KIND_PERF_MAP, /* /tmp/perf-PID.map: names of code made at run time */
 	/*
 	 * What the process runs: where the link /proc/PID/exe points, NUL,
 	 * which file that is (device, inode, time of its last change; "":
 	 * unknown), NUL, the beginning of /proc/PID/cmdline, NUL, and
 	 * /proc/PID/environ.
 	 */
-	WANT_PROGRAM,
-	WANT_CMDLINE,  /* the beginning of /proc/PID/cmdline: argv[0] */
-	WANT_PID_FILE, /* the broker's own (files.h), never unwind's */
-	WANT_EXE_LINK, /* so is this: where a path leads to, as text */
-	WANT_END,
+	FILE_KIND_PROGRAM,
+	FILE_KIND_CMDLINE,  /* the beginning of /proc/PID/cmdline: argv[0] */
+	FILE_KIND_PID_FILE, /* the broker's own (files.h), never unwind's */
+	FILE_KIND_EXE_LINK, /* so is this: where a path leads to, as text */
+	FILE_KIND_END,
 };
 
 /* ARG_MAX is 2 MiB as a rule: of an environment no more is copied than this. */
@@ -99,22 +99,22 @@ static inline size_t msg_maps_files(size_t text_size)
 }
 
 /*
- * Unwind asks for a file. One request at a time: it waits for the MSG_FILE
+ * Unwind asks for a file. One request at a time: it waits for the MSG_FILE_REPLY
  * that answers. start < end, both page-aligned; a build-id is lower-case hex of
- * two bytes at least, a file's name as file_name_is_plain() has it: want.h.
+ * two bytes at least, a file's name as file_name_is_plain() has it: file_request.h.
  *
  * A wrong size, another kind, a target of another process, or a second request
  * before the first is answered is a broken rule: it ends unwind. A name or a
  * range that is none is answered with EINVAL, and counted (files_refused).
  */
-struct msg_want {
+struct msg_file_request {
 	struct msg_header h;
 	uint32_t request; /* counts up from 1 */
-	uint32_t kind;	  /* enum want_kind */
+	uint32_t kind;	  /* enum file_kind */
 	uint32_t target;
 	uint32_t reserved;
-	uint64_t start, end;	 /* WANT_IMAGE, WANT_DEBUG_LINK */
-	char name[MSG_NAME_MAX]; /* WANT_DEBUG, WANT_DEBUG_LINK */
+	uint64_t start, end;	 /* FILE_KIND_IMAGE, FILE_KIND_DEBUG_LINK */
+	char name[MSG_NAME_MAX]; /* FILE_KIND_DEBUG, FILE_KIND_DEBUG_LINK */
 };
 
 /*
@@ -123,7 +123,7 @@ struct msg_want {
  * with MSG_INIT as long as it reads that file, or what it made of it: a hash,
  * the same each time (blame.c). 0: this one has none.
  */
-struct msg_file {
+struct msg_file_reply {
 	struct msg_header h;
 	uint32_t request;
 	int32_t error;
@@ -289,7 +289,7 @@ struct msg_measures {
  * sentry-profctl convert --symbolize asks an unwind of its own, instead of a
  * broker: what lies at these n addresses of a file? With it: the file, an
  * executable, a library or its separate debug file. unwind may ask for debug
- * files meanwhile (WANT_DEBUG, WANT_DEBUG_LINK; target is 0) and answers with
+ * files meanwhile (FILE_KIND_DEBUG, FILE_KIND_DEBUG_LINK; target is 0) and answers with
  * MSG_SYMBOLIZED.
  */
 #define MSG_SYMBOLIZE_MAX 1024

@@ -19,7 +19,7 @@ static int open_image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
 {
 	const struct live *l = ctx;
 	const struct open_order order = {
-		.pid = l->pid, .kind = WANT_IMAGE, .start = start, .end = end};
+		.pid = l->pid, .kind = FILE_KIND_IMAGE, .start = start, .end = end};
 
 	return open_for(&order, ret_fd);
 }
@@ -37,7 +37,7 @@ static int open_by_name(struct open_order *order, const char *name, int *ret_fd)
 static int open_debug(void *ctx, const char *build_id, int *ret_fd)
 {
 	const struct live *l = ctx;
-	struct open_order order = {.pid = l->pid, .kind = WANT_DEBUG};
+	struct open_order order = {.pid = l->pid, .kind = FILE_KIND_DEBUG};
 
 	return open_by_name(&order, build_id, ret_fd);
 }
@@ -46,7 +46,7 @@ static int open_debug_link(void *ctx, uint64_t start, uint64_t end, const char *
 {
 	const struct live *l = ctx;
 	struct open_order order = {
-		.pid = l->pid, .kind = WANT_DEBUG_LINK, .start = start, .end = end};
+		.pid = l->pid, .kind = FILE_KIND_DEBUG_LINK, .start = start, .end = end};
 
 	return open_by_name(&order, name, ret_fd);
 }
@@ -54,7 +54,7 @@ static int open_debug_link(void *ctx, uint64_t start, uint64_t end, const char *
 static int open_perf_map(void *ctx, int *ret_fd)
 {
 	const struct live *l = ctx;
-	const struct open_order order = {.pid = l->pid, .kind = WANT_PERF_MAP};
+	const struct open_order order = {.pid = l->pid, .kind = FILE_KIND_PERF_MAP};
 
 	return open_for(&order, ret_fd);
 }

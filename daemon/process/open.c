@@ -117,7 +117,7 @@ static int write_identity(int to, const char *path)
 }
 
 /*
- * What WANT_PROGRAM asks for, in one copy: each request costs two turns of the
+ * What FILE_KIND_PROGRAM asks for, in one copy: each request costs two turns of the
  * broker.
  */
 static int copy_program(int32_t pid, int *ret_fd)
@@ -163,7 +163,7 @@ static int add_mapped_files(int to, int32_t pid)
 	return r < 0 ? r : write_all(to, files, (size_t)n * sizeof(files[0]));
 }
 
-/* What WANT_MAPS asks for. */
+/* What FILE_KIND_MAPS asks for. */
 static int copy_maps(int32_t pid, int *ret_fd)
 {
 	int to = -1, r;
@@ -258,11 +258,11 @@ static int open_rooted(const struct open_order *o, int *ret_fd)
 {
 	int r = -EINVAL;
 
-	if (o->kind == WANT_DEBUG)
+	if (o->kind == FILE_KIND_DEBUG)
 		r = rooted_debug(o->pid, o->name, ret_fd);
-	else if (o->kind == WANT_DEBUG_LINK)
+	else if (o->kind == FILE_KIND_DEBUG_LINK)
 		r = open_debug_link(o, ret_fd);
-	else if (o->kind == WANT_PERF_MAP)
+	else if (o->kind == FILE_KIND_PERF_MAP)
 		r = rooted_perf_map(o->pid, ret_fd);
 	return r < 0 ? r : copy_of_fuse(ret_fd);
 }
@@ -302,26 +302,26 @@ static int open_of(const struct open_order *order, int *ret_fd)
 	const char *name = "";
 	uint64_t max = OPEN_COPY_MAX;
 
-	switch ((enum want_kind)order->kind) {
-	case WANT_IMAGE:
+	switch ((enum file_kind)order->kind) {
+	case FILE_KIND_IMAGE:
 		return open_image(order, ret_fd);
-	case WANT_DEBUG:
-	case WANT_DEBUG_LINK:
-	case WANT_PERF_MAP:
+	case FILE_KIND_DEBUG:
+	case FILE_KIND_DEBUG_LINK:
+	case FILE_KIND_PERF_MAP:
 		return open_rooted(order, ret_fd);
-	case WANT_MAPS:
+	case FILE_KIND_MAPS:
 		return copy_maps(order->pid, ret_fd);
-	case WANT_PROGRAM:
+	case FILE_KIND_PROGRAM:
 		return copy_program(order->pid, ret_fd);
-	case WANT_CMDLINE:
+	case FILE_KIND_CMDLINE:
 		name = "cmdline";
 		max = PATH_MAX; /* as much as a section compares */
 		break;
-	case WANT_PID_FILE:
+	case FILE_KIND_PID_FILE:
 		return open_pid_file(order->name, ret_fd);
-	case WANT_EXE_LINK:
+	case FILE_KIND_EXE_LINK:
 		return resolve_exe(order->name, ret_fd);
-	case WANT_END:
+	case FILE_KIND_END:
 		return -EINVAL;
 	}
 	return copy_file(order->pid, procfs_path(order->pid, "%s", name).text, 0, max, ret_fd);

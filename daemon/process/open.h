@@ -9,14 +9,14 @@
 
 #include "daemon/msg/msg.h"
 
-/* A checked msg_want, and the process it is about; 0: none. */
+/* A checked msg_file_request, and the process it is about; 0: none. */
 struct open_order {
 	int32_t pid;
-	uint32_t kind; /* enum want_kind */
+	uint32_t kind; /* enum file_kind */
 	uint64_t start, end;
-	bool is_whole;		 /* WANT_IMAGE: the file, or an error, and no copy of what
+	bool is_whole;		 /* FILE_KIND_IMAGE: the file, or an error, and no copy of what
 				    is mapped of it */
-	char name[MSG_NAME_MAX]; /* WANT_PID_FILE, _EXE_LINK: a path */
+	char name[MSG_NAME_MAX]; /* FILE_KIND_PID_FILE, _EXE_LINK: a path */
 };
 
 /* Copies are bounded by what the reader takes. */

@@ -92,7 +92,7 @@ static int get_debug_link(void *ctx, uint64_t start, uint64_t end, const char *n
 	return r;
 }
 
-static int get_file(struct program *p, enum want_kind kind, int *ret_fd)
+static int get_file(struct program *p, enum file_kind kind, int *ret_fd)
 {
 	bool working = pause_work(p->work);
 	int r = request_file(kind, p->open->target, ret_fd);
@@ -103,7 +103,7 @@ static int get_file(struct program *p, enum want_kind kind, int *ret_fd)
 
 static int get_perf_map(void *ctx, int *ret_fd)
 {
-	return get_file(ctx, WANT_PERF_MAP, ret_fd);
+	return get_file(ctx, FILE_KIND_PERF_MAP, ret_fd);
 }
 
 static uint32_t get_number(void *ctx)
@@ -121,7 +121,7 @@ static const struct unwind_files files = {
 };
 
 /* The text behind one of the broker's answers. */
-static int get_text(struct program *p, enum want_kind kind, size_t max, struct buf *ret)
+static int get_text(struct program *p, enum file_kind kind, size_t max, struct buf *ret)
 {
 	int fd, r;
 
@@ -169,7 +169,7 @@ static int get_running(struct program *p, struct running *ret)
 	buf_init(&ret->exe, PATH_MAX);
 	buf_init(&ret->file, PATH_MAX);
 	buf_init(&ret->cmdline, PATH_MAX);
-	r = get_text(p, WANT_PROGRAM, 3 * PATH_MAX + MSG_ENVIRON_MAX, &text);
+	r = get_text(p, FILE_KIND_PROGRAM, 3 * PATH_MAX + MSG_ENVIRON_MAX, &text);
 	if (r < 0)
 		return r;
 	at = buf_string(&text);
@@ -250,7 +250,7 @@ void program_fini(struct program *p)
 
 int program_get_maps(struct program *p, struct buf *ret)
 {
-	return get_text(p, WANT_MAPS, MAPS_BYTES_MAX, ret);
+	return get_text(p, FILE_KIND_MAPS, MAPS_BYTES_MAX, ret);
 }
 
 int program_would_remap(const struct program *p, const struct buf *maps, bool *ret)

@@ -26,7 +26,7 @@ void work_update(struct work *w);
 
 /*
  * What a process runs, as texts: the path of its main executable, which file
- * that is (WANT_PROGRAM), the beginning of its command line, argv[0] as a
+ * that is (FILE_KIND_PROGRAM), the beginning of its command line, argv[0] as a
  * string, and what its environment says. Each is "" where it is not known.
  */
 struct running {

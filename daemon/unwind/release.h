@@ -13,7 +13,7 @@
  * "redis-server@15dfff3239aa": the name of the executable and the first 12
  * digits of its build-id. Where the image cannot be read, because the process
  * has ended, it is the release that another process of the same executable had:
- * of the same path and file (WANT_PROGRAM). size: 160 at least. False: neither
+ * of the same path and file (FILE_KIND_PROGRAM). size: 160 at least. False: neither
  * is there, and the release is "redis-server@unknown".
  */
 #define RELEASE_KNOWN_MAX 256

@@ -5,8 +5,8 @@
 
 #include "daemon/common/child.h"
 #include "daemon/common/log.h"
+#include "daemon/msg/file_request.h"
 #include "daemon/msg/page.h"
-#include "daemon/msg/want.h"
 #include "daemon/unwind/leash.h"
 
 /*
@@ -47,7 +47,7 @@ static void keep(const struct ipc_message *m)
 static int wait_for_answer(uint32_t request, int *ret_fd)
 {
 	struct ipc_message m;
-	const struct msg_file *file;
+	const struct msg_file_reply *file;
 	int fd;
 
 	for (;;) {
@@ -57,11 +57,11 @@ static int wait_for_answer(uint32_t request, int *ret_fd)
 			exit(EXIT_SUCCESS);
 		if (r < 0)
 			fail("the broker's socket fails");
-		if (msg_type_of(&m) != MSG_FILE) {
+		if (msg_type_of(&m) != MSG_FILE_REPLY) {
 			keep(&m);
 			continue;
 		}
-		file = msg_as(&m, MSG_FILE);
+		file = msg_as(&m, MSG_FILE_REPLY);
 		if (file == NULL || file->request != request)
 			fail("the broker's answer is not to the question");
 		fd = ipc_take_fd(&m, 0);
@@ -78,55 +78,56 @@ static int wait_for_answer(uint32_t request, int *ret_fd)
 	}
 }
 
-static int ask(struct msg_want *want, int *ret_fd)
+static int ask(struct msg_file_request *request, int *ret_fd)
 {
-	if (want_check(want) != WANT_GOOD)
+	if (file_request_check(request) != FILE_REQUEST_VALID)
 		return -ENOENT;
-	want->h = (struct msg_header)MSG_HEADER(MSG_WANT);
-	want->request = ++last_request;
+	request->h = (struct msg_header)MSG_HEADER(MSG_FILE_REQUEST);
+	request->request = ++last_request;
 	leash_renew();
-	if (ipc_send(MSG_FD, want, sizeof(*want), NULL, 0) < 0)
+	if (ipc_send(MSG_FD, request, sizeof(*request), NULL, 0) < 0)
 		exit(EXIT_SUCCESS);
-	return wait_for_answer(want->request, ret_fd);
+	return wait_for_answer(request->request, ret_fd);
 }
 
-int request_file(enum want_kind kind, uint32_t target, int *ret_fd)
+int request_file(enum file_kind kind, uint32_t target, int *ret_fd)
 {
-	struct msg_want want = {.kind = kind, .target = target};
+	struct msg_file_request request = {.kind = kind, .target = target};
 
-	return ask(&want, ret_fd);
+	return ask(&request, ret_fd);
 }
 
 int request_image(uint32_t target, uint64_t start, uint64_t end, int *ret_fd)
 {
-	struct msg_want want = {.kind = WANT_IMAGE, .target = target, .start = start, .end = end};
+	struct msg_file_request request = {
+		.kind = FILE_KIND_IMAGE, .target = target, .start = start, .end = end};
 
-	return ask(&want, ret_fd);
+	return ask(&request, ret_fd);
 }
 
-static int ask_by_name(struct msg_want *want, const char *name, int *ret_fd)
+static int ask_by_name(struct msg_file_request *request, const char *name, int *ret_fd)
 {
 	size_t size = strlen(name) + 1;
 
-	if (size > sizeof(want->name))
+	if (size > sizeof(request->name))
 		return -ENOENT;
-	memcpy(want->name, name, size);
-	return ask(want, ret_fd);
+	memcpy(request->name, name, size);
+	return ask(request, ret_fd);
 }
 
 int request_debug(uint32_t target, const char *build_id, int *ret_fd)
 {
-	struct msg_want want = {.kind = WANT_DEBUG, .target = target};
+	struct msg_file_request request = {.kind = FILE_KIND_DEBUG, .target = target};
 
-	return ask_by_name(&want, build_id, ret_fd);
+	return ask_by_name(&request, build_id, ret_fd);
 }
 
 int request_debug_link(uint32_t target, uint64_t start, uint64_t end, const char *name, int *ret_fd)
 {
-	struct msg_want want = {
-		.kind = WANT_DEBUG_LINK, .target = target, .start = start, .end = end};
+	struct msg_file_request request = {
+		.kind = FILE_KIND_DEBUG_LINK, .target = target, .start = start, .end = end};
 
-	return ask_by_name(&want, name, ret_fd);
+	return ask_by_name(&request, name, ret_fd);
 }
 
 uint32_t *request_page(const struct ipc_message *init)

@@ -1,5 +1,5 @@
 /*
- * The unwind process asks the broker for files (MSG_WANT, MSG_FILE) and waits
+ * The unwind process asks the broker for files (MSG_FILE_REQUEST, MSG_FILE_REPLY) and waits
  * for each answer. Other messages that come meanwhile are kept in order for
  * request_next_message.
  */
@@ -12,11 +12,11 @@
 
 /*
  * Each returns 0 and a descriptor that the caller closes, or the negative errno
- * of the answer; -ENOENT, and asks nothing, where want_check() refuses the name
+ * of the answer; -ENOENT, and asks nothing, where file_request_check() refuses the name
  * or the range, which may be a stranger's. A broker that is gone or breaks the
  * rules ends the process.
  */
-must_check int request_file(enum want_kind kind, uint32_t target, int *ret_fd);
+must_check int request_file(enum file_kind kind, uint32_t target, int *ret_fd);
 must_check int request_image(uint32_t target, uint64_t start, uint64_t end, int *ret_fd);
 must_check int request_debug(uint32_t target, const char *build_id, int *ret_fd);
 must_check int request_debug_link(uint32_t target, uint64_t start, uint64_t end, const char *name,

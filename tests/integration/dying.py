@@ -59,7 +59,7 @@ def main():
         kind = types[struct.unpack_from('=I', data)[0] - 1]
         if kind == 'SESSION_OPEN':
             target, pid = struct.unpack_from('=Ii', data, 8)
-            broker.send(header('WANT', types, struct.pack(
+            broker.send(header('FILE_REQUEST', types, struct.pack(
                 '=IIIIQQ256s', 1, 2, target, 0, *program_range(pid), b'')))
             broker.send(header('SESSION_OPENED', types,
                                struct.pack('=I', target)))
@@ -67,7 +67,7 @@ def main():
             target, = struct.unpack_from('=I', data, 8)
             broker.send(header('SESSION_CLOSED', types,
                                struct.pack('=I', target)))
-        if kind == 'FILE':
+        if kind == 'FILE_REPLY':
             _, error, number = struct.unpack_from('=IiI', data, 8)
             with open(HERE / 'answers', 'a', encoding='utf-8') as answers:
                 answers.write(f'{error} {int(number != 0)} {len(fds)}\n')

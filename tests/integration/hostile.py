@@ -41,12 +41,12 @@ def memfd(size, seals=SEALS):
 def refused(**question):
     """The broker answers with EINVAL, and no descriptor. The answer comes among
     what else the broker says."""
-    want(**question)
+    request_file(**question)
     while True:
         data, fds, _, _ = socket.recv_fds(broker, 16384, 4)
         for fd in fds:
             os.close(fd)
-        if struct.unpack_from('=I', data)[0] == TYPES['FILE']:
+        if struct.unpack_from('=I', data)[0] == TYPES['FILE_REPLY']:
             break
         obey(data)
     request, error = struct.unpack_from('=Ii', data, 8)
@@ -66,14 +66,14 @@ def chunk(target=1, size=2, told=None, seals=SEALS, id_=ID, platform=PLATFORM,
          transaction, file_size, anchor_size, id_, platform, fds=fds)
 
 
-def want(target=1, kind=1, start=0, end=0, build_id=b''):
-    send('WANT', 'IIIIQQ256s', 1, kind, target, 0, start, end, build_id)
+def request_file(target=1, kind=1, start=0, end=0, build_id=b''):
+    send('FILE_REQUEST', 'IIIIQQ256s', 1, kind, target, 0, start, end, build_id)
 
 
 def flood():
     """Until the broker has two at once, and ends it."""
     while True:
-        want()
+        request_file()
 
 
 def keep_socket():
@@ -97,7 +97,7 @@ def no_result():
 
 # Each of these ends its sender.
 FATAL = {
-    'not ready': lambda: want(),
+    'not ready': lambda: request_file(),
     'ready: twice': lambda: send('READY', 'I', 0),
     'short': lambda: broker.send(b'\1'),
     'unknown type': lambda: broker.send(struct.pack('=II', 999, 8)),
@@ -106,13 +106,15 @@ FATAL = {
     'descriptors': lambda: socket.send_fds(
         broker, [struct.pack('=II', 999, 8)], [0, 1, 2, 0, 1]),
     # of unwind
-    'want: flood': flood,
-    'want: of nobody': lambda: want(target=7),
-    'want: no kind': lambda: want(kind=10),
-    # WANT_PID_FILE, the broker's own.
-    'want: a file of the host': lambda: want(kind=8, build_id=b'/etc/passwd'),
-    # WANT_EXE_LINK, too.
-    'want: a link of the host': lambda: want(kind=9, build_id=b'/bin/sh'),
+    'file request: flood': flood,
+    'file request: of nobody': lambda: request_file(target=7),
+    'file request: no kind': lambda: request_file(kind=10),
+    # FILE_KIND_PID_FILE, the broker's own.
+    'file request: a file of the host': lambda: request_file(
+        kind=8, build_id=b'/etc/passwd'),
+    # FILE_KIND_EXE_LINK, too.
+    'file request: a link of the host': lambda: request_file(
+        kind=9, build_id=b'/bin/sh'),
     'chunk: no descriptor': lambda: send('CHUNK', CHUNK, 1, 1, 2, 0, 0, 0, ID,
                                          PLATFORM),
     'chunk: a transaction for nobody': lambda: chunk(anchor_size=3, file=3),
@@ -210,12 +212,12 @@ OTHERS = {
 
 # Questions for a file by a name or range that is none: each is answered.
 REFUSED = {
-    'want: one byte': lambda: refused(kind=3, build_id=b'ab'),
-    'want: path': lambda: refused(kind=3, build_id=b'../../etc/passwd'),
-    'want: endless id': lambda: refused(kind=3, build_id=b'a' * 256),
-    'want: upside down': lambda: refused(kind=2, start=8192, end=4096),
-    'want: no page': lambda: refused(kind=2, start=4097, end=8192),
-    'want: no name': lambda: refused(kind=4, start=4096, end=8192),
+    'file request: one byte': lambda: refused(kind=3, build_id=b'ab'),
+    'file request: path': lambda: refused(kind=3, build_id=b'../../etc/passwd'),
+    'file request: endless id': lambda: refused(kind=3, build_id=b'a' * 256),
+    'file request: upside down': lambda: refused(kind=2, start=8192, end=4096),
+    'file request: no page': lambda: refused(kind=2, start=4097, end=8192),
+    'file request: no name': lambda: refused(kind=4, start=4096, end=8192),
 }
 
 heartbeat = -1

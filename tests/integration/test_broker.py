@@ -82,7 +82,8 @@ def child_of_attack(attack):
 
 
 # What is wrong in these is said in other words than that of a wrong size.
-OF_RIGHT_SIZE = ('want', 'chunk', 'lost', 'opened', 'closed', 'stats', 'state')
+OF_RIGHT_SIZE = ('file request', 'chunk', 'lost', 'opened', 'closed', 'stats',
+                 'state')
 WITHOUT_DESCRIPTOR = 'chunk: no descriptor'
 
 

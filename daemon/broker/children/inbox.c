@@ -14,7 +14,7 @@
 #include "daemon/broker/targets/lifecycle.h"
 #include "daemon/common/child.h"
 #include "daemon/common/log.h"
-#include "daemon/msg/want.h"
+#include "daemon/msg/file_request.h"
 
 /* NULL: none has a ring of this id. */
 static struct unwind *unwind_of_ring(const struct broker *b, uint32_t ring)
@@ -100,19 +100,19 @@ void capture_on_message(struct child *child, struct ipc_message *m)
 		child_fail(child, "sends a message that is none");
 }
 
-static void send_file(void *ctx, const struct msg_want *want, int error, int fd,
+static void send_file(void *ctx, const struct msg_file_request *request, int error, int fd,
 		      const struct file_shown *file)
 {
 	struct child *child = ctx;
 	struct broker *b = child->broker;
-	struct target *t = target_of(b, want->target);
-	struct msg_file m = {
-		.h = MSG_HEADER(MSG_FILE),
-		.request = want->request,
+	struct target *t = target_of(b, request->target);
+	struct msg_file_reply m = {
+		.h = MSG_HEADER(MSG_FILE_REPLY),
+		.request = request->request,
 	};
 
 	if (error == 0)
-		error = blame_hand(b, (struct unwind *)child, want, file, &m.number);
+		error = blame_hand(b, (struct unwind *)child, request, file, &m.number);
 	m.error = -error;
 	child_send(child, &m, sizeof(m), &fd, error == 0 ? 1 : 0);
 	close_fd(&fd);
@@ -140,7 +140,7 @@ static struct target *own_target(struct child *child, uint32_t id)
 }
 
 /* unwind applies the same rule before it asks: this is a fault of unwind. */
-static void refuse(struct broker *b, struct target *t, const struct msg_want *want)
+static void refuse(struct broker *b, struct target *t, const struct msg_file_request *request)
 {
 	b->files_refused++;
 	if (t->refusal_told)
@@ -148,39 +148,39 @@ static void refuse(struct broker *b, struct target *t, const struct msg_want *wa
 	t->refusal_told = true;
 	log_warning("sentry-profd-unwind asks for a file of process %d by a "
 		    "name or range that is none (kind %u): the file is left out",
-		    t->pid, want->kind);
+		    t->pid, request->kind);
 }
 
-static int answer_want(void *ctx, struct ipc_message *message)
+static int answer_file_request(void *ctx, struct ipc_message *message)
 {
-	const struct msg_want *want = (const void *)message->bytes;
+	const struct msg_file_request *request = (const void *)message->bytes;
 	struct child *child = ctx;
 	struct broker *b = child->broker;
-	struct target *t = own_target(child, want->target);
+	struct target *t = own_target(child, request->target);
 	int r;
 
 	if (t == NULL)
 		return 0;
-	switch (want_check(want)) {
-	case WANT_GOOD:
+	switch (file_request_check(request)) {
+	case FILE_REQUEST_VALID:
 		break;
-	case WANT_REFUSED:
-		refuse(b, t, want);
-		send_file(child, want, -EINVAL, -1, NULL);
+	case FILE_REQUEST_REFUSED:
+		refuse(b, t, request);
+		send_file(child, request, -EINVAL, -1, NULL);
 		return 0;
-	case WANT_BROKEN:
+	case FILE_REQUEST_VIOLATION:
 		child_fail(child, "asks for what is no file");
 		return 0;
 	}
 	if (target_files_rest(t, broker_now_ns(b))) {
-		send_file(child, want, -EIO, -1, NULL);
+		send_file(child, request, -EIO, -1, NULL);
 		return 0;
 	}
-	r = files_request(b->files, want, t->pid, t->pidfd, send_file, child);
+	r = files_request(b->files, request, t->pid, t->pidfd, send_file, child);
 	if (r == -EINVAL)
 		child_fail(child, "asks for a second file at a time");
 	else if (r < 0)
-		send_file(child, want, r, -1, NULL);
+		send_file(child, request, r, -1, NULL);
 	return 0;
 }
 
@@ -336,7 +336,7 @@ static int record_closed(void *ctx, struct ipc_message *message)
 void unwind_on_message(struct child *child, struct ipc_message *m)
 {
 	static const struct msg_rule rules[] = {
-		{MSG_WANT, answer_want},
+		{MSG_FILE_REQUEST, answer_file_request},
 		{MSG_CHUNK, take_chunk},
 		{MSG_CHUNK_LOST, take_lost},
 		{MSG_UNWIND_STATS, take_stats},

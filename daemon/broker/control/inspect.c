@@ -265,13 +265,13 @@ static struct files *files_of(const struct broker *b)
 	return b->discovery != NULL ? discovery_files(b->discovery) : b->files;
 }
 
-static void on_cmdline(void *ctx, const struct msg_want *want, int error, int fd,
+static void on_cmdline(void *ctx, const struct msg_file_request *request, int error, int fd,
 		       const struct file_shown *file)
 {
 	struct subject *s = ctx;
 	ssize_t n = error == 0 ? read(fd, s->cmdline, sizeof(s->cmdline)) : 0;
 
-	(void)want, (void)file;
+	(void)request, (void)file;
 	close_fd(&fd);
 	s->cmdline_is_awaited = false;
 	s->facts.cmdline_size = n < 0 ? 0 : (size_t)n;
@@ -298,7 +298,7 @@ static int32_t pid_of_file(const struct broker *b, const char *path)
 
 static void ask_facts(struct inspection *i, struct subject *s)
 {
-	static const struct msg_want want = {.kind = WANT_CMDLINE};
+	static const struct msg_file_request request = {.kind = FILE_KIND_CMDLINE};
 	const int32_t pid = s->process.pid;
 
 	identify_read_exe(pid, s->exe);
@@ -313,7 +313,7 @@ static void ask_facts(struct inspection *i, struct subject *s)
 		.cgroup = s->cgroup,
 		.container = s->container,
 	};
-	s->cmdline_is_awaited = files_request(files_of(i->broker), &want, pid, s->process.pidfd,
+	s->cmdline_is_awaited = files_request(files_of(i->broker), &request, pid, s->process.pidfd,
 					      on_cmdline, s) == 0;
 }
 

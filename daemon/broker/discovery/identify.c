@@ -145,13 +145,13 @@ static void forget(const struct question *q)
 }
 
 /* ctx is the question; fd a copy of what was read. */
-static void on_cmdline(void *ctx, const struct msg_want *want, int error, int fd,
+static void on_cmdline(void *ctx, const struct msg_file_request *request, int error, int fd,
 		       const struct file_shown *file)
 {
 	struct question *q = ctx;
 	ssize_t n = 0;
 
-	(void)want, (void)file;
+	(void)request, (void)file;
 	forget(q);
 	/* A lack says nothing of the process. */
 	if (lack_is(-error)) {
@@ -169,8 +169,9 @@ static void on_cmdline(void *ctx, const struct msg_want *want, int error, int fd
 /* There is room: each question has a place, and asks for one at a time. */
 static int ask_cmdline(struct question *q)
 {
-	const struct msg_want want = {.kind = WANT_CMDLINE};
-	int r = files_request(q->id->files, &want, q->process.pid, q->process.pidfd, on_cmdline, q);
+	const struct msg_file_request request = {.kind = FILE_KIND_CMDLINE};
+	int r = files_request(q->id->files, &request, q->process.pid, q->process.pidfd, on_cmdline,
+			      q);
 
 	if (r == 0)
 		remember(q);

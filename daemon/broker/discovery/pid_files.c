@@ -100,7 +100,7 @@ int pid_files_by(struct pid_files *p, const struct config *config)
 }
 
 /* ctx is the file; fd a copy of its beginning. */
-static void on_read(void *ctx, const struct msg_want *want, int error, int fd,
+static void on_read(void *ctx, const struct msg_file_request *request, int error, int fd,
 		    const struct file_shown *shown)
 {
 	struct pid_file *f = ctx;
@@ -108,7 +108,7 @@ static void on_read(void *ctx, const struct msg_want *want, int error, int fd,
 	char text[OPEN_PID_FILE_MAX];
 	ssize_t n = -1;
 
-	(void)want, (void)shown;
+	(void)request, (void)shown;
 	f->is_asked = false;
 	if (error == 0)
 		n = read(fd, text, sizeof(text));
@@ -136,7 +136,7 @@ void pid_files_read(struct pid_files *p, uint64_t now_ns)
 			continue;
 		/* Without memory for it the next second serves. */
 		f->is_asked = true;
-		if (files_request_path(p->files, WANT_PID_FILE, f->path, on_read, f) < 0)
+		if (files_request_path(p->files, FILE_KIND_PID_FILE, f->path, on_read, f) < 0)
 			f->is_asked = false;
 	}
 }

@@ -80,18 +80,18 @@ void blame_died(struct broker *b, struct unwind *u, int status)
 }
 
 /* Those are compiled; others are texts, which have no number. */
-static bool is_image(const struct msg_want *want)
+static bool is_image(const struct msg_file_request *request)
 {
-	return want->kind == WANT_IMAGE || want->kind == WANT_DEBUG ||
-	       want->kind == WANT_DEBUG_LINK;
+	return request->kind == FILE_KIND_IMAGE || request->kind == FILE_KIND_DEBUG ||
+	       request->kind == FILE_KIND_DEBUG_LINK;
 }
 
-int blame_hand(struct broker *b, const struct unwind *u, const struct msg_want *want,
+int blame_hand(struct broker *b, const struct unwind *u, const struct msg_file_request *request,
 	       const struct file_shown *file, uint32_t *ret_number)
 {
 	uint32_t number = 0;
 
-	if (is_image(want))
+	if (is_image(request))
 		number = (uint32_t)siphash(b->files_key, &file->identity, sizeof(file->identity));
 	if (number != 0 && b->deadly != NULL && deadly_is_left_out(b->deadly, u->uid, number, file))
 		return -EACCES;

@@ -22,7 +22,8 @@ void blame_died(struct broker *b, struct unwind *u, int status);
  * A file is about to be handed over: what number goes with it, the same each
  * time, 0 for none. -EACCES: it is left out.
  */
-must_check int blame_hand(struct broker *b, const struct unwind *u, const struct msg_want *want,
-			  const struct file_shown *file, uint32_t *ret_number);
+must_check int blame_hand(struct broker *b, const struct unwind *u,
+			  const struct msg_file_request *request, const struct file_shown *file,
+			  uint32_t *ret_number);
 
 #endif

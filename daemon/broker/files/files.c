@@ -11,7 +11,7 @@
 
 #include "daemon/common/child.h"
 #include "daemon/common/lack.h"
-#include "daemon/msg/want.h"
+#include "daemon/msg/file_request.h"
 #include "daemon/process/open.h"
 #include "daemon/process/process.h"
 #include "lib/base/clock.h"
@@ -22,7 +22,7 @@
 struct request {
 	struct request *next;
 	struct open_order order;
-	struct msg_want want;
+	struct msg_file_request message;
 	int pidfd; /* -1: it is about no process */
 	files_fn fn;
 	void *ctx; /* NULL fn: nobody waits any more */
@@ -192,7 +192,7 @@ static void answer_first(struct files *f, int error, int fd, const struct file_s
 	f->busy = false;
 	f->idle_ns = clock_mono_ns();
 	if (r->fn != NULL)
-		r->fn(r->ctx, &r->want, error, fd, file);
+		r->fn(r->ctx, &r->message, error, fd, file);
 	else
 		close_fd(&fd);
 	free_request(r);
@@ -269,16 +269,19 @@ static bool is_waiting(const struct files *f, const void *ctx)
 }
 
 /* pidfd is -1, or duplicated. */
-static int add(struct files *f, const struct msg_want *want, int32_t pid, int pidfd, files_fn fn,
-	       void *ctx)
+static int add(struct files *f, const struct msg_file_request *message, int32_t pid, int pidfd,
+	       files_fn fn, void *ctx)
 {
 	struct request *r = calloc(1, sizeof(*r));
 
 	if (r == NULL)
 		return -ENOMEM;
 	*r = (struct request){
-		.order = {.pid = pid, .kind = want->kind, .start = want->start, .end = want->end},
-		.want = *want,
+		.order = {.pid = pid,
+			  .kind = message->kind,
+			  .start = message->start,
+			  .end = message->end},
+		.message = *message,
 		.pidfd = pidfd < 0 ? -1 : fcntl(pidfd, F_DUPFD_CLOEXEC, 0),
 		.fn = fn,
 		.ctx = ctx,
@@ -289,30 +292,30 @@ static int add(struct files *f, const struct msg_want *want, int32_t pid, int pi
 		free(r);
 		return error;
 	}
-	memcpy(r->order.name, want->name, sizeof(r->order.name));
+	memcpy(r->order.name, message->name, sizeof(r->order.name));
 	*f->end = r;
 	f->end = &r->next;
 	return 0;
 }
 
-int files_request(struct files *f, const struct msg_want *want, int32_t pid, int pidfd, files_fn fn,
-		  void *ctx)
+int files_request(struct files *f, const struct msg_file_request *message, int32_t pid, int pidfd,
+		  files_fn fn, void *ctx)
 {
-	if (pidfd < 0 || want_check(want) != WANT_GOOD || is_waiting(f, ctx))
+	if (pidfd < 0 || file_request_check(message) != FILE_REQUEST_VALID || is_waiting(f, ctx))
 		return -EINVAL;
-	return add(f, want, pid, pidfd, fn, ctx);
+	return add(f, message, pid, pidfd, fn, ctx);
 }
 
-int files_request_path(struct files *f, enum want_kind kind, const char *path, files_fn fn,
+int files_request_path(struct files *f, enum file_kind kind, const char *path, files_fn fn,
 		       void *ctx)
 {
-	struct msg_want want = {.kind = kind};
+	struct msg_file_request message = {.kind = kind};
 	const size_t n = strlen(path);
 
-	if (n >= sizeof(want.name) || is_waiting(f, ctx))
+	if (n >= sizeof(message.name) || is_waiting(f, ctx))
 		return -EINVAL;
-	memcpy(want.name, path, n);
-	return add(f, &want, 0, -1, fn, ctx);
+	memcpy(message.name, path, n);
+	return add(f, &message, 0, -1, fn, ctx);
 }
 
 void files_forget(struct files *f, const void *ctx)

@@ -26,29 +26,29 @@ struct files;
  * The answer: 0 and a descriptor, now the callee's, of file; or an errno, -1
  * and NULL. -ETIMEDOUT: the target made the helper hang.
  */
-typedef void (*files_fn)(void *ctx, const struct msg_want *want, int error, int fd,
+typedef void (*files_fn)(void *ctx, const struct msg_file_request *request, int error, int fd,
 			 const struct file_shown *file);
 
 must_check int files_new(struct loop *loop, struct files **ret);
 void files_free(struct files *f); /* takes NULL; pending ones are dropped */
 
 /*
- * Opens what want names, of process pid (pinned by pidfd, which is duplicated).
+ * Opens what request names, of process pid (pinned by pidfd, which is duplicated).
  * Queues the request and starts nothing: fn is called by files_check or by the
- * loop, with a copy of want, and never from within this call. The request waits
+ * loop, with a copy of request, and never from within this call. The request waits
  * as long as descriptors or processes are short. Returns 0, -EINVAL
- * if want_check() says something else than WANT_GOOD or ctx has a request
+ * if file_request_check() says something else than FILE_REQUEST_VALID or ctx has a request
  * without an answer, -ENOMEM, or an error of the duplication.
  */
-must_check int files_request(struct files *f, const struct msg_want *want, int32_t pid, int pidfd,
-			     files_fn fn, void *ctx);
+must_check int files_request(struct files *f, const struct msg_file_request *request, int32_t pid,
+			     int pidfd, files_fn fn, void *ctx);
 
 /*
- * The same for WANT_PID_FILE (the beginning of a pid file) and WANT_EXE_LINK,
+ * The same for FILE_KIND_PID_FILE (the beginning of a pid file) and FILE_KIND_EXE_LINK,
  * which no process is pinned for: path is the configuration's, shorter than
  * MSG_NAME_MAX.
  */
-must_check int files_request_path(struct files *f, enum want_kind kind, const char *path,
+must_check int files_request_path(struct files *f, enum file_kind kind, const char *path,
 				  files_fn fn, void *ctx);
 
 /*

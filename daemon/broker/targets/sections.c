@@ -74,14 +74,14 @@ static void tell(const struct section *section, const char *why)
 }
 
 /* A files_fn: fd is a copy of the path that exe leads to. */
-static void on_resolved(void *ctx, const struct msg_want *want, int error, int fd,
+static void on_resolved(void *ctx, const struct msg_file_request *request, int error, int fd,
 			const struct file_shown *file)
 {
 	const struct section *section = ctx;
 	char resolved[PATH_MAX] = "", why[EXE_LINK_TEXT_MAX];
 	ssize_t n = error == 0 ? read(fd, resolved, sizeof(resolved) - 1) : 0;
 
-	(void)want, (void)file;
+	(void)request, (void)file;
 	close_fd(&fd);
 	if (error == 0 && n <= 0)
 		error = -EIO;
@@ -92,7 +92,7 @@ static void on_resolved(void *ctx, const struct msg_want *want, int error, int f
 static void ask(struct section *section)
 {
 	if (!exe_link_is_path(section->exe) ||
-	    files_request_path(section->all->files, WANT_EXE_LINK, section->exe, on_resolved,
+	    files_request_path(section->all->files, FILE_KIND_EXE_LINK, section->exe, on_resolved,
 			       section) < 0)
 		tell(section, "");
 }

@@ -171,7 +171,7 @@ static void look_at_file(struct look *k, const struct map *m, bool is_program)
 {
 	const struct open_order order = {
 		.pid = k->d->pid,
-		.kind = WANT_IMAGE,
+		.kind = FILE_KIND_IMAGE,
 		.start = m->start,
 		.end = m->end,
 		.is_whole = true,

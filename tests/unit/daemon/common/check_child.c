@@ -73,7 +73,7 @@ TEST(against_the_rules)
 	table.h.size = sizeof(table) - 4;
 	refuse(&table, sizeof(table), 1);
 	refuse(&table, sizeof(table) - 4, 1); /* shorter than its type */
-	table.h = (struct msg_header){MSG_WANT, sizeof(table)};
+	table.h = (struct msg_header){MSG_FILE_REQUEST, sizeof(table)};
 	refuse(&table, sizeof(table), 1); /* not expected here */
 	refuse(&table, 4, 1);		  /* no header */
 	refuse(&table, 0, 0);

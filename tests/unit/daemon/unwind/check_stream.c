@@ -16,7 +16,7 @@
 #define TICK_NS (10 * NS_PER_MS)
 
 static const char maps[] = "1000-2000 r-xp 00000000 08:01 7 /bin/first\n";
-/* WANT_PROGRAM: the executable, which file it is, argv[0], the environment. */
+/* FILE_KIND_PROGRAM: the executable, which file it is, argv[0], the environment. */
 static const char first[] = "/bin/first\0\0first\0SENTRY_RELEASE=first@1";
 static const char second[] = "/bin/second\0\0second\0";
 
@@ -27,8 +27,8 @@ static uint32_t is_idle; /* the session */
 
 static void answer(const void *text, size_t size)
 {
-	const struct msg_file file = {
-		.h = MSG_HEADER(MSG_FILE),
+	const struct msg_file_reply file = {
+		.h = MSG_HEADER(MSG_FILE_REPLY),
 		.request = ++answers,
 	};
 	int fd = memfd_create("answer", MFD_CLOEXEC);

@@ -191,11 +191,11 @@ TEST(one_that_hangs)
 /* What comes from unwind is about processes only. */
 TEST(not_for_others)
 {
-	struct msg_want want = {.kind = WANT_PID_FILE};
+	struct msg_file_request request = {.kind = FILE_KIND_PID_FILE};
 	int pidfd = dup(STDERR_FILENO);
 
-	memcpy(want.name, one, strlen(one));
-	ck_assert_int_eq(files_request(files, &want, getpid(), pidfd, (files_fn)NULL, &want),
+	memcpy(request.name, one, strlen(one));
+	ck_assert_int_eq(files_request(files, &request, getpid(), pidfd, (files_fn)NULL, &request),
 			 -EINVAL);
 	close_fd(&pidfd);
 }

@@ -9,10 +9,10 @@ static struct unwind unwind;
 static uint32_t hand(struct file_identity identity, uint32_t kind)
 {
 	const struct file_shown file = {.identity = identity};
-	const struct msg_want want = {.kind = kind};
+	const struct msg_file_request request = {.kind = kind};
 	uint32_t number;
 
-	OK(blame_hand(&b, &unwind, &want, &file, &number));
+	OK(blame_hand(&b, &unwind, &request, &file, &number));
 	return number;
 }
 
@@ -28,11 +28,11 @@ TEST(each_file_has_its_own)
 	};
 
 	for (size_t i = 0; i < array_size(files); i++) {
-		ck_assert_uint_ne(hand(files[i], WANT_IMAGE), 0);
-		ck_assert_uint_eq(hand(files[i], WANT_PERF_MAP), 0);
+		ck_assert_uint_ne(hand(files[i], FILE_KIND_IMAGE), 0);
+		ck_assert_uint_eq(hand(files[i], FILE_KIND_PERF_MAP), 0);
 		for (size_t k = 0; k < array_size(files); k++)
-			ck_assert((hand(files[i], WANT_IMAGE) == hand(files[k], WANT_DEBUG)) ==
-				  (i == k));
+			ck_assert((hand(files[i], FILE_KIND_IMAGE) ==
+				   hand(files[k], FILE_KIND_DEBUG)) == (i == k));
 	}
 }
 
@@ -40,8 +40,8 @@ TEST(each_file_has_its_own)
 TEST(each_broker_has_its_own)
 {
 	const struct file_identity file = {.device = 1, .inode = 1};
-	const uint32_t before = hand(file, WANT_IMAGE);
+	const uint32_t before = hand(file, FILE_KIND_IMAGE);
 
 	b.files_key[0]++;
-	ck_assert_uint_ne(hand(file, WANT_IMAGE), before);
+	ck_assert_uint_ne(hand(file, FILE_KIND_IMAGE), before);
 }

@@ -21,10 +21,10 @@ static struct {
 	struct buf bytes;
 } answer;
 
-static void on_answer(void *ctx, const struct msg_want *want, int error, int fd,
+static void on_answer(void *ctx, const struct msg_file_request *request, int error, int fd,
 		      const struct file_shown *file)
 {
-	(void)ctx, (void)want, (void)file;
+	(void)ctx, (void)request, (void)file;
 	answer.n++;
 	answer.error = error;
 	buf_fini(&answer.bytes);
@@ -51,16 +51,16 @@ static void tear_down(void)
 	buf_fini(&answer.bytes);
 }
 
-static int ask_for(enum want_kind kind, char *ctx)
+static int ask_for(enum file_kind kind, char *ctx)
 {
-	const struct msg_want want = {.kind = kind};
+	const struct msg_file_request request = {.kind = kind};
 
-	return files_request(files, &want, getpid(), pidfd, on_answer, ctx);
+	return files_request(files, &request, getpid(), pidfd, on_answer, ctx);
 }
 
 static int ask(char *ctx)
 {
-	return ask_for(WANT_CMDLINE, ctx);
+	return ask_for(FILE_KIND_CMDLINE, ctx);
 }
 
 static void await(int n)
@@ -97,7 +97,7 @@ TEST(maps_and_their_files)
 	/* Without CAP_CHECKPOINT_RESTORE nobody is told. */
 	if (map_files_are_closed())
 		return;
-	OK(ask_for(WANT_MAPS, one));
+	OK(ask_for(FILE_KIND_MAPS, one));
 	await(1);
 	ck_assert_int_eq(answer.error, 0);
 	size = strlen(answer.bytes.data);
@@ -124,7 +124,7 @@ TEST(program_and_its_environment)
 	const char *at, *end;
 
 	ck_assert_int_gt(readlink("/proc/self/exe", exe, sizeof(exe)), 0);
-	OK(ask_for(WANT_PROGRAM, one));
+	OK(ask_for(FILE_KIND_PROGRAM, one));
 	await(1);
 	ck_assert_int_eq(answer.error, 0);
 	at = answer.bytes.data;
