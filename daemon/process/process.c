@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#include "daemon/common/lack.h"
+#include "daemon/common/shortage.h"
 #include "lib/base/digits.h"
 #include "lib/base/procfs.h"
 #include "lib/base/siphash.h"
@@ -99,7 +99,7 @@ static enum process_fault look(int32_t pid, struct process *ret)
 
 	errno = 0;
 	if (!read_stat(pid, &stat) || !read_file(pid, "status", text))
-		return lack_is(errno) ? PROCESS_LACK : PROCESS_GONE;
+		return shortage_is(errno) ? PROCESS_SHORTAGE : PROCESS_GONE;
 	if (stat.flags & PF_KTHREAD)
 		return PROCESS_KERNEL_THREAD;
 	/* Real, effective, saved, file system. */
@@ -135,7 +135,7 @@ const char *process_fault_text(enum process_fault fault)
 		       "taken note of it yet";
 	case PROCESS_UNREADABLE:
 		return "cannot be looked at: is /proc mounted with hidepid?";
-	case PROCESS_LACK:
+	case PROCESS_SHORTAGE:
 		return "cannot be looked at: descriptors or memory are short";
 	case PROCESS_OK:
 	case PROCESS_TRACED:
@@ -154,8 +154,8 @@ enum process_fault process_look(int32_t pid, struct process *ret)
 	bool there;
 
 	*ret = (struct process){.pid = pid, .pidfd = -1};
-	if (pidfd < 0 && lack_is(error))
-		return PROCESS_LACK;
+	if (pidfd < 0 && shortage_is(error))
+		return PROCESS_SHORTAGE;
 	fault = look(pid, ret);
 	/* One that is traced is there as well. */
 	there = fault == PROCESS_OK || fault == PROCESS_TRACED;

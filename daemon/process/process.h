@@ -36,7 +36,7 @@ enum process_fault {
 	PROCESS_THREAD, /* a thread's id; ret->pid is its process */
 	PROCESS_TRACED, /* ret->tracer */
 	PROCESS_UNREADABLE,
-	PROCESS_LACK, /* descriptors or memory are short: look again later */
+	PROCESS_SHORTAGE, /* descriptors or memory are short: look again later */
 };
 
 /*

@@ -166,9 +166,9 @@ int refusal_of_look(enum process_fault fault, int32_t pid, const struct process 
 		say_traced(pid, p->tracer);
 		return -EBUSY;
 	case PROCESS_UNREADABLE:
-	case PROCESS_LACK:
+	case PROCESS_SHORTAGE:
 		log_error("process %d %s", pid, process_fault_text(fault));
-		return fault == PROCESS_LACK ? -EMFILE : -EACCES;
+		return fault == PROCESS_SHORTAGE ? -EMFILE : -EACCES;
 	}
 	return -EINVAL;
 }

@@ -17,8 +17,8 @@
 #include "daemon/broker/files/blame.h"
 #include "daemon/broker/targets/usage.h"
 #include "daemon/common/child.h"
-#include "daemon/common/lack.h"
 #include "daemon/common/log.h"
+#include "daemon/common/shortage.h"
 #include "daemon/common/spawn.h"
 #include "daemon/config/accounts.h"
 #include "daemon/msg/page.h"
@@ -284,8 +284,8 @@ static void start_or_retry(struct child *child)
 {
 	int r = start_child(child);
 
-	if (r < 0 && lack_is(-r))
-		lack_note(-r, child->type->name);
+	if (r < 0 && shortage_is(-r))
+		shortage_note(-r, child->type->name);
 	if (r < 0 && child->pid == 0)
 		child_failed(child, "cannot be started");
 }

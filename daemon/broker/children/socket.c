@@ -9,8 +9,8 @@
 #include "daemon/broker/broker.h"
 #include "daemon/broker/children/reap.h"
 #include "daemon/common/child.h"
-#include "daemon/common/lack.h"
 #include "daemon/common/log.h"
+#include "daemon/common/shortage.h"
 #include "lib/base/clock.h"
 
 /* More than the socket's buffer holds: what a child left there when it died. */
@@ -76,18 +76,18 @@ void child_on_readable(void *ctx)
 {
 	struct child *child = ctx;
 	struct ipc_message m;
-	int r = lack_of_descriptors();
+	int r = shortage_of_descriptors();
 
 	if (r < 0) {
-		lack_note(-r, child->type->name);
+		shortage_note(-r, child->type->name);
 		loop_rest(child->broker->loop, child->source);
 		return;
 	}
 	r = ipc_recv(child->fd, &m);
 	if (r == -EAGAIN)
 		return;
-	if (r < 0 && lack_is(-r)) {
-		lack_note(-r, child->type->name);
+	if (r < 0 && shortage_is(-r)) {
+		shortage_note(-r, child->type->name);
 		return;
 	}
 	if (r == 0) {

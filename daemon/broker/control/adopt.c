@@ -47,7 +47,7 @@ static void refuse_fault(enum process_fault fault, int32_t pid, struct control_a
 		return;
 	case PROCESS_KERNEL_THREAD:
 	case PROCESS_UNREADABLE:
-	case PROCESS_LACK:
+	case PROCESS_SHORTAGE:
 		control_refuse(ret, PROTOCOL_FAILED, "%s", process_fault_text(fault));
 		return;
 	case PROCESS_OK:

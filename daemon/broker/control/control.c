@@ -11,8 +11,8 @@
 #include "daemon/broker/control/control_message.h"
 #include "daemon/broker/control/control_socket.h"
 #include "daemon/broker/control/inbound.h"
-#include "daemon/common/lack.h"
 #include "daemon/common/log.h"
+#include "daemon/common/shortage.h"
 #include "lib/base/ipc.h"
 
 /* In one turn of the loop, so that the others have theirs. */
@@ -219,7 +219,7 @@ static void on_connect(void *ctx)
 		}
 		if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)
 			return;
-		lack_note(errno, "a connection to the daemon's socket");
+		shortage_note(errno, "a connection to the daemon's socket");
 		loop_rest(c->loop, c->source);
 		return;
 	}

@@ -424,7 +424,7 @@ static void look(struct discovery *d, const struct sighting *s)
 	is_there = fault == PROCESS_OK || fault == PROCESS_TRACED;
 	is_known = known != NULL && s->of != SIGHTING_EXEC &&
 		   known->start_ticks == process.start_ticks;
-	if (fault == PROCESS_LACK ||
+	if (fault == PROCESS_SHORTAGE ||
 	    (is_there && !is_own(&process) && !is_known && identify(d->identify, s, &process) < 0))
 		postpone(d, s);
 	close_fd(&process.pidfd);

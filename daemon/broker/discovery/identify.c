@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/common/lack.h"
+#include "daemon/common/shortage.h"
 #include "daemon/config/match.h"
 #include "lib/base/procfs.h"
 #include "lib/base/small_file.h"
@@ -154,7 +154,7 @@ static void on_cmdline(void *ctx, const struct msg_file_request *request, int er
 	(void)request, (void)file;
 	forget(q);
 	/* A lack says nothing of the process. */
-	if (lack_is(-error)) {
+	if (shortage_is(-error)) {
 		answer(q, IDENTIFY_LATER);
 		return;
 	}

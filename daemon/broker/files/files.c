@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "daemon/common/child.h"
-#include "daemon/common/lack.h"
+#include "daemon/common/shortage.h"
 #include "daemon/msg/file_request.h"
 #include "daemon/process/open.h"
 #include "daemon/process/process.h"
@@ -217,8 +217,8 @@ static void proceed(struct files *f)
 			return;
 		}
 		drop_helper(f, true);
-		if (lack_is(-r)) {
-			lack_note(-r, "the helper that opens files");
+		if (shortage_is(-r)) {
+			shortage_note(-r, "the helper that opens files");
 			return;
 		}
 		answer_first(f, r, -1, NULL);
@@ -230,11 +230,11 @@ static void on_helper(void *ctx)
 	struct files *f = ctx;
 	struct ipc_message m;
 	const struct answer *answer = (const void *)m.bytes;
-	int r = lack_of_descriptors();
+	int r = shortage_of_descriptors();
 	int fd, error;
 
 	if (r < 0) {
-		lack_note(-r, "a file that was opened");
+		shortage_note(-r, "a file that was opened");
 		loop_rest(f->loop, f->source);
 		return;
 	}

@@ -13,7 +13,7 @@
 #include "daemon/broker/targets/sections.h"
 #include "daemon/broker/targets/usage.h"
 #include "daemon/common/discard.h"
-#include "daemon/common/lack.h"
+#include "daemon/common/shortage.h"
 #include "lib/base/clock.h"
 #include "lib/base/procfs.h"
 #include "lib/base/sealed.h"
@@ -356,7 +356,7 @@ static void put_inside(const struct text *t, struct broker *b)
 	family(t, "resource_shortages", COUNTER, NULL,
 	       "How often sentry-profd waited for descriptors, processes or "
 	       "memory.");
-	plain(t, "resource_shortages_total", lack_count());
+	plain(t, "resource_shortages_total", shortage_count());
 	family(t, "files_refused", COUNTER, NULL,
 	       "Files that unwinding asked for by a name or range that is "
 	       "none.");

@@ -9,7 +9,7 @@
 #include "daemon/broker/delivery/past.h"
 #include "daemon/broker/targets/usage.h"
 #include "daemon/common/discard.h"
-#include "daemon/common/lack.h"
+#include "daemon/common/shortage.h"
 #include "lib/base/clock.h"
 #include "lib/unwind/unwind.h"
 
@@ -228,7 +228,7 @@ int stats_write(struct broker *b)
 	put_spotlight(out, b);
 	fprintf(out, "  \"files_left_out\": %zu,\n  \"files_refused\": %llu,\n",
 		deadly_left_out(b->deadly), (unsigned long long)b->files_refused);
-	fprintf(out, "  \"resource_shortages\": %llu,\n", (unsigned long long)lack_count());
+	fprintf(out, "  \"resource_shortages\": %llu,\n", (unsigned long long)shortage_count());
 	figures_of_all(b, &one);
 	put_figures(out, b, &one, b->options.config.rate_hz);
 	fprintf(out, ",\n  \"targets\": [");

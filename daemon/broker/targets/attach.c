@@ -14,8 +14,8 @@
 #include "daemon/broker/targets/governor.h"
 #include "daemon/common/chance.h"
 #include "daemon/common/child.h"
-#include "daemon/common/lack.h"
 #include "daemon/common/log.h"
+#include "daemon/common/shortage.h"
 #include "daemon/process/process.h"
 #include "daemon/process/refusal.h"
 #include "lib/base/clock.h"
@@ -167,8 +167,8 @@ static bool end_is_told(const struct target *t)
 static void refuse(struct target *t, int error)
 {
 	t->attach_error = error;
-	if (lack_is(error) && t->instance->origin != INSTANCE_GIVEN)
-		lack_note(error, "a process that is to be attached to");
+	if (shortage_is(error) && t->instance->origin != INSTANCE_GIVEN)
+		shortage_note(error, "a process that is to be attached to");
 	else if (error != ESRCH || end_is_told(t))
 		refusal_of_attach(t->pid, t->uid, error);
 	target_close(t);
@@ -251,7 +251,7 @@ static void make_ring_if_due(struct broker *b, struct unwind *u)
 	r = unwind_make_ring(b, u);
 	u->ring_due = r < 0;
 	if (r < 0)
-		lack_note(-r, "the ring of sentry-profd-unwind");
+		shortage_note(-r, "the ring of sentry-profd-unwind");
 }
 
 void targets_check(struct broker *b)

@@ -11,8 +11,8 @@
 #include "daemon/broker/delivery/limit.h"
 #include "daemon/broker/targets/lifecycle.h"
 #include "daemon/common/id.h"
-#include "daemon/common/lack.h"
 #include "daemon/common/log.h"
+#include "daemon/common/shortage.h"
 #include "daemon/process/process.h"
 #include "daemon/process/refusal.h"
 #include "lib/base/array.h"
@@ -275,7 +275,7 @@ static void settle(struct instance *i)
 
 	if (t->left_out)
 		leave_out(i, "reads of its memory hang");
-	else if (lack_is(t->attach_error) && i->origin != INSTANCE_GIVEN)
+	else if (shortage_is(t->attach_error) && i->origin != INSTANCE_GIVEN)
 		instance_put_off(i);
 	else if (t->attach_error != 0 && t->attach_error != ESRCH)
 		leave_out(i, attach_error_text(t->attach_error));

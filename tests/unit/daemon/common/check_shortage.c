@@ -1,7 +1,7 @@
 /* What the broker does where descriptors are short. */
 #include "daemon/broker/children/children.h"
 #include "daemon/broker/children/socket.h"
-#include "daemon/common/lack.h"
+#include "daemon/common/shortage.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -61,7 +61,7 @@ FIXTURE(set_up, tear_down)
 /* Its descriptor would be lost, and the sender blamed for that. */
 TEST(a_message_waits_for_a_descriptor)
 {
-	const uint64_t before = lack_count();
+	const uint64_t before = shortage_count();
 	int fd = 0;
 
 	OK(ipc_send(end, "x", 1, &fd, 1));
@@ -72,7 +72,7 @@ TEST(a_message_waits_for_a_descriptor)
 		OK(loop_run_once(b.loop, 0));
 	ck_assert_uint_eq(messages, 0);
 	ck_assert_int_eq(b.capture.state, CHILD_READY);
-	ck_assert_uint_eq(lack_count(), before + 1);
+	ck_assert_uint_eq(shortage_count(), before + 1);
 	loop_resume(b.loop);
 	OK(loop_run_once(b.loop, 0));
 	ck_assert_uint_eq(messages, 0);
@@ -88,13 +88,13 @@ TEST(a_message_waits_for_a_descriptor)
 
 TEST(it_is_no_lack_where_there_are_some)
 {
-	OK(lack_of_descriptors());
+	OK(shortage_of_descriptors());
 	full_but(&full, 0);
-	ck_assert_int_eq(lack_of_descriptors(), -EMFILE);
+	ck_assert_int_eq(shortage_of_descriptors(), -EMFILE);
 	full_end(&full);
-	OK(lack_of_descriptors());
-	ck_assert(lack_is(EMFILE) && lack_is(ENFILE) && lack_is(ENOMEM));
-	ck_assert(!lack_is(0) && !lack_is(ESRCH) && !lack_is(EPERM));
+	OK(shortage_of_descriptors());
+	ck_assert(shortage_is(EMFILE) && shortage_is(ENFILE) && shortage_is(ENOMEM));
+	ck_assert(!shortage_is(0) && !shortage_is(ESRCH) && !shortage_is(EPERM));
 }
 
 /* Another process of it is tried after waits that double. */

@@ -1,4 +1,4 @@
-#include "daemon/common/lack.h"
+#include "daemon/common/shortage.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -14,7 +14,7 @@ static struct {
 	uint64_t said_ns; /* the last line; 0: none yet */
 } lack;
 
-bool lack_is(int error)
+bool shortage_is(int error)
 {
 	switch (error) {
 	case EMFILE:
@@ -29,7 +29,7 @@ bool lack_is(int error)
 	}
 }
 
-void lack_note(int error, const char *waits)
+void shortage_note(int error, const char *waits)
 {
 	const uint64_t now_ns = clock_mono_ns();
 
@@ -43,12 +43,12 @@ void lack_note(int error, const char *waits)
 				    : "");
 }
 
-uint64_t lack_count(void)
+uint64_t shortage_count(void)
 {
 	return lack.n;
 }
 
-int lack_of_descriptors(void)
+int shortage_of_descriptors(void)
 {
 	int fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
 
