@@ -69,7 +69,7 @@
 #include "daemon/broker/targets/instance.h"
 #include "daemon/broker/targets/session.h"
 #include "daemon/broker/targets/targets.h"
-#include "daemon/common/missing.h"
+#include "daemon/common/limitation.h"
 #include "daemon/config/accounts.h"
 #include "daemon/msg/heartbeat.h"
 #include "daemon/msg/msg.h"
@@ -125,7 +125,7 @@ struct broker {
 	int stats_fd; /* -1: none */
 	struct notify notify;
 	bool privileged;
-	struct missing_facts missing;
+	struct limitation_facts limitation_facts;
 	uint32_t nice_steps;   /* so many it goes before who started it */
 	bool has_dsn;	       /* there is one at least, and chunks are sent */
 	char dsn[MSG_DSN_MAX]; /* of the options */

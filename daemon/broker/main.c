@@ -147,21 +147,22 @@ static int open_stats(struct broker *b)
 
 static void say_missing(struct broker *b)
 {
-	struct missing missing[MISSING_MAX];
+	struct limitation limitations[LIMITATIONS_MAX];
 	size_t n;
 
-	missing_look(&b->missing);
+	limitation_facts_read(&b->limitation_facts);
 	if (geteuid() == 0) {
-		b->missing.no_connector =
+		b->limitation_facts.no_connector =
 			b->discovery != NULL && !discovery_has_connector(b->discovery);
 	} else {
 		/* What is the user's own takes none. */
-		b->missing.have = ~UINT64_C(0);
-		b->missing.in_user_namespace = false;
+		b->limitation_facts.have = ~UINT64_C(0);
+		b->limitation_facts.in_user_namespace = false;
 	}
-	n = missing_find(&b->missing, missing);
+	n = limitation_find(&b->limitation_facts, limitations);
 	for (size_t i = 0; i < n; i++)
-		log_warning("no %s: %s (%s)", missing[i].name, missing[i].costs, missing[i].add);
+		log_warning("no %s: %s (%s)", limitations[i].name, limitations[i].effect,
+			    limitations[i].remedy);
 }
 
 /*

@@ -230,13 +230,13 @@ static void put_sections(FILE *out, const struct broker *b)
 /* As the log says it at the start. */
 static void put_missing(FILE *out, const struct broker *b)
 {
-	struct missing missing[MISSING_MAX];
-	const size_t n = missing_find(&b->missing, missing);
+	struct limitation limitations[LIMITATIONS_MAX];
+	const size_t n = limitation_find(&b->limitation_facts, limitations);
 
 	fprintf(out, "\"missing\": [");
 	for (size_t i = 0; i < n; i++)
-		fprintf(out, "%s\"no %s: %s (%s)\"", i == 0 ? "" : ", ", missing[i].name,
-			missing[i].costs, missing[i].add);
+		fprintf(out, "%s\"no %s: %s (%s)\"", i == 0 ? "" : ", ", limitations[i].name,
+			limitations[i].effect, limitations[i].remedy);
 	fprintf(out, "], ");
 }
 

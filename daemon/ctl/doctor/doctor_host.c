@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "daemon/common/missing.h"
+#include "daemon/common/limitation.h"
 #include "daemon/common/privileges.h"
 #include "daemon/ctl/doctor/doctor.h"
 #include "lib/base/clock.h"
@@ -64,8 +64,8 @@ static capability_set judged(const struct doctor *d)
 
 static void check_capabilities(struct doctor *d)
 {
-	struct missing_facts facts;
-	struct missing missing[MISSING_MAX];
+	struct limitation_facts facts;
+	struct limitation limitations[LIMITATIONS_MAX];
 	const char *who = d->is_told ? "the daemon" : "you";
 	const capability_set own = judged(d);
 	size_t n;
@@ -83,15 +83,15 @@ static void check_capabilities(struct doctor *d)
 			   "the service may do");
 		return;
 	}
-	missing_look(&facts);
+	limitation_facts_read(&facts);
 	facts.have = own;
-	n = missing_find(&facts, missing);
+	n = limitation_find(&facts, limitations);
 	for (size_t i = 0; i < n; i++)
 		doctor_say(d,
-			   strcmp(missing[i].name, "CAP_SYS_PTRACE") == 0 ? FINDING_FAULT
-									  : FINDING_WARNING,
-			   "capabilities", "no %s for %s: %s (%s)", missing[i].name, who,
-			   missing[i].costs, missing[i].add);
+			   strcmp(limitations[i].name, "CAP_SYS_PTRACE") == 0 ? FINDING_FAULT
+									      : FINDING_WARNING,
+			   "capabilities", "no %s for %s: %s (%s)", limitations[i].name, who,
+			   limitations[i].effect, limitations[i].remedy);
 	if (n == 0)
 		doctor_say(d, FINDING_OK, "capabilities", "all that are needed: %s%s", who,
 			   d->is_told ? ", as it says"

@@ -1,4 +1,4 @@
-#include "daemon/common/missing.h"
+#include "daemon/common/limitation.h"
 
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -24,7 +24,7 @@ static const struct {
 	capability_set any_of; /* one of these is enough */
 	enum when when;
 	bool initial; /* only that of the initial user namespace counts */
-	const char *name, *costs, *add;
+	const char *name, *effect, *remedy;
 } table[] = {
 	{CAP(SYS_PTRACE), ALWAYS, false, "CAP_SYS_PTRACE",
 	 "only processes of root are profiled, and of these only those without "
@@ -54,7 +54,7 @@ static const struct {
 	 "ticks come late where the processors are busy", "a container: --cap-add SYS_NICE"},
 };
 
-static const struct missing no_getfd = {
+static const struct limitation no_getfd = {
 	"pidfd_getfd(2)",
 	"calls on sockets that are interrupted by a sample may return less "
 	"than "
@@ -63,7 +63,7 @@ static const struct missing no_getfd = {
 	"systemd-nspawn: --system-call-filter=pidfd_getfd",
 };
 
-static const struct missing no_connector = {
+static const struct limitation no_connector = {
 	"proc connector",
 	"new processes are found by reading /proc once a second",
 	"it takes the machine's own network and pid namespaces, and "
@@ -72,9 +72,9 @@ static const struct missing no_connector = {
 
 static const char only_initial[] = "a user namespace, as of a rootless container, cannot have it";
 
-_Static_assert(array_size(table) + 2 == MISSING_MAX, "the room for all");
+_Static_assert(array_size(table) + 2 == LIMITATIONS_MAX, "the room for all");
 
-static bool is_due(enum when when, const struct missing_facts *facts)
+static bool is_due(enum when when, const struct limitation_facts *facts)
 {
 	switch (when) {
 	case ALWAYS:
@@ -85,7 +85,7 @@ static bool is_due(enum when when, const struct missing_facts *facts)
 	return true;
 }
 
-size_t missing_find(const struct missing_facts *facts, struct missing ret[MISSING_MAX])
+size_t limitation_find(const struct limitation_facts *facts, struct limitation ret[LIMITATIONS_MAX])
 {
 	size_t n = 0;
 
@@ -95,8 +95,8 @@ size_t missing_find(const struct missing_facts *facts, struct missing ret[MISSIN
 		if (!is_due(table[i].when, facts) ||
 		    (!never && (facts->have & table[i].any_of) != 0))
 			continue;
-		ret[n++] = (struct missing){table[i].name, table[i].costs,
-					    never ? only_initial : table[i].add};
+		ret[n++] = (struct limitation){table[i].name, table[i].effect,
+					       never ? only_initial : table[i].remedy};
 	}
 	if (facts->no_getfd)
 		ret[n++] = no_getfd;
@@ -129,9 +129,9 @@ static bool getfd_is_refused(void)
 	return refused;
 }
 
-void missing_look(struct missing_facts *ret)
+void limitation_facts_read(struct limitation_facts *ret)
 {
-	*ret = (struct missing_facts){
+	*ret = (struct limitation_facts){
 		.in_user_namespace = is_in_user_namespace(),
 		.no_getfd = getfd_is_refused(),
 	};

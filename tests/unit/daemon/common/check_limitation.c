@@ -1,4 +1,4 @@
-#include "daemon/common/missing.h"
+#include "daemon/common/limitation.h"
 
 #include <linux/capability.h>
 #include <string.h>
@@ -12,22 +12,22 @@
 
 #define ALL UINT64_MAX
 
-static struct missing found[MISSING_MAX];
+static struct limitation found[LIMITATIONS_MAX];
 
-static size_t find(struct missing_facts facts)
+static size_t find(struct limitation_facts facts)
 {
-	const size_t n = missing_find(&facts, found);
+	const size_t n = limitation_find(&facts, found);
 
-	ck_assert_uint_le(n, MISSING_MAX);
+	ck_assert_uint_le(n, LIMITATIONS_MAX);
 	for (size_t i = 0; i < n; i++)
-		ck_assert(found[i].name[0] != '\0' && found[i].costs[0] != '\0' &&
-			  found[i].add[0] != '\0');
+		ck_assert(found[i].name[0] != '\0' && found[i].effect[0] != '\0' &&
+			  found[i].remedy[0] != '\0');
 	return n;
 }
 
 static size_t without(capability_set set)
 {
-	return find((struct missing_facts){.have = ALL & ~set});
+	return find((struct limitation_facts){.have = ALL & ~set});
 }
 
 TEST(each_is_missed)
@@ -69,20 +69,21 @@ TEST(to_signal_is_for_other_users)
 
 TEST(a_user_namespace_s_count_for_less)
 {
-	ck_assert_uint_eq(find((struct missing_facts){.have = ALL, .in_user_namespace = true}), 2);
+	ck_assert_uint_eq(find((struct limitation_facts){.have = ALL, .in_user_namespace = true}),
+			  2);
 	ck_assert_str_eq(found[0].name, "CAP_CHECKPOINT_RESTORE");
 	ck_assert_str_eq(found[1].name, "CAP_SYS_NICE");
 	for (size_t i = 0; i < 2; i++)
-		HAS(found[i].add, "user namespace");
+		HAS(found[i].remedy, "user namespace");
 }
 
 TEST(all_at_once)
 {
 	const size_t n =
-		find((struct missing_facts){.have = 0, .no_getfd = true, .no_connector = true});
+		find((struct limitation_facts){.have = 0, .no_getfd = true, .no_connector = true});
 
 	/* All but the one that is for who can become another. */
-	ck_assert_uint_eq(n, MISSING_MAX - 1);
+	ck_assert_uint_eq(n, LIMITATIONS_MAX - 1);
 	ck_assert_str_eq(found[0].name, "CAP_SYS_PTRACE");
 	ck_assert_str_eq(found[n - 2].name, "pidfd_getfd(2)");
 	ck_assert_str_eq(found[n - 1].name, "proc connector");

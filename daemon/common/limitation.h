@@ -6,21 +6,21 @@
  *
  * A capability that the daemon does without at no cost is not missing.
  */
-#ifndef DAEMON_COMMON_MISSING_H
-#define DAEMON_COMMON_MISSING_H
+#ifndef DAEMON_COMMON_LIMITATION_H
+#define DAEMON_COMMON_LIMITATION_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "daemon/common/privileges.h"
 
-struct missing {
-	const char *name;  /* "CAP_SYS_NICE" */
-	const char *costs; /* what is lost without it */
-	const char *add;   /* how it is had */
+struct limitation {
+	const char *name;   /* "CAP_SYS_NICE" */
+	const char *effect; /* what is lost without it */
+	const char *remedy; /* how it is had */
 };
 
-struct missing_facts {
+struct limitation_facts {
 	capability_set have;	/* permitted */
 	bool in_user_namespace; /* the kernel counts some capabilities there for
 				   nothing */
@@ -29,12 +29,13 @@ struct missing_facts {
 };
 
 /* Of this process; no_connector is false. */
-void missing_look(struct missing_facts *ret);
+void limitation_facts_read(struct limitation_facts *ret);
 
 /* Room for all of the table. */
-#define MISSING_MAX 9
+#define LIMITATIONS_MAX 9
 
 /* Writes what is missing, the worst first; the texts are constants. */
-size_t missing_find(const struct missing_facts *facts, struct missing ret[MISSING_MAX]);
+size_t limitation_find(const struct limitation_facts *facts,
+		       struct limitation ret[LIMITATIONS_MAX]);
 
 #endif
