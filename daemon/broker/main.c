@@ -323,7 +323,7 @@ static bool all_are_well(struct broker *b)
 			continue;
 		well = false;
 		if (!b->failed)
-			refusal_of_all(t->pid, t->retry_ns != 0);
+			refusal_log_not_profiled(t->pid, t->retry_ns != 0);
 	}
 	return well;
 }

@@ -231,7 +231,7 @@ static int show(struct stacks *s)
 	close_fd(&before.pidfd);
 	/* Our own would wait until the tracer lets go. */
 	if (r == 0 && daemon.profd.pid != 0 && fault == PROCESS_TRACED)
-		r = refusal_of_look(fault, s->pid, &before);
+		r = refusal_log_look(fault, s->pid, &before);
 	if (r == 0)
 		r = recording_open(&ask, PROTOCOL_WATCH, s->pid, NULL, &s->recording);
 	if (r == 0) {

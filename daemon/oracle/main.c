@@ -284,7 +284,7 @@ static int run(struct comparer *c, const bool wanted[ORACLE_N])
 			  "not dumpable, or has capabilities",
 			  c->pid);
 	else if (r < 0)
-		refusal_of_attach(c->pid, uid, r == -ENOENT ? ESRCH : -r);
+		refusal_log_attach(c->pid, uid, r == -ENOENT ? ESRCH : -r);
 	live_fini(&c->live);
 	free(c->threads);
 	return r;

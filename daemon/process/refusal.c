@@ -103,7 +103,7 @@ static void say_traced(int32_t pid, int32_t tracer)
 			  pid, name, tracer);
 }
 
-void refusal_for_now(int32_t pid, int32_t tracer)
+void refusal_log_traced_now(int32_t pid, int32_t tracer)
 {
 	char name[PROCESS_NAME_SIZE];
 
@@ -130,19 +130,19 @@ static void say_gone(int32_t pid)
 	log_error("no process %d: nothing runs here with this pid", pid);
 }
 
-void refusal_of_end(int32_t pid)
+void refusal_log_ended(int32_t pid)
 {
 	log_error("process %d has ended before it could be profiled", pid);
 }
 
-void refusal_of_all(int32_t pid, bool traced)
+void refusal_log_not_profiled(int32_t pid, bool traced)
 {
 	log_error("process %d was not profiled: %s", pid,
 		  traced ? "another process traced it all the time"
 			 : "the end came before it was attached to");
 }
 
-int refusal_of_look(enum process_fault fault, int32_t pid, const struct process *p)
+int refusal_log_look(enum process_fault fault, int32_t pid, const struct process *p)
 {
 	char name[PROCESS_NAME_SIZE];
 
@@ -194,7 +194,7 @@ static unsigned long long descriptors_max(void)
 	return (unsigned long long)files.rlim_max;
 }
 
-bool refusal_of_threads(int32_t pid, uint64_t n, int error)
+bool refusal_log_threads(int32_t pid, uint64_t n, int error)
 {
 	if (error == EMFILE)
 		log_warning("%llu threads of process %d are not sampled: a "
@@ -210,7 +210,7 @@ bool refusal_of_threads(int32_t pid, uint64_t n, int error)
 	return error == EMFILE || error == ENFILE;
 }
 
-void refusal_of_attach(int32_t pid, uint32_t uid, int error)
+void refusal_log_attach(int32_t pid, uint32_t uid, int error)
 {
 	switch (error) {
 	case ESRCH:

@@ -121,7 +121,7 @@ static void wait_for_tracer(struct broker *b, struct target *t, int32_t tracer)
 	uint64_t now = clock_mono_ns();
 
 	if (t->retry_ns == 0)
-		refusal_for_now(t->pid, tracer);
+		refusal_log_traced_now(t->pid, tracer);
 	target_count_absence(b, t, now);
 	t->phase = TARGET_WAITING;
 	t->retry_ns = now + RETRY_NS;
@@ -170,7 +170,7 @@ static void refuse(struct target *t, int error)
 	if (shortage_is(error) && t->instance->origin != INSTANCE_GIVEN)
 		shortage_note(error, "a process that is to be attached to");
 	else if (error != ESRCH || end_is_told(t))
-		refusal_of_attach(t->pid, t->uid, error);
+		refusal_log_attach(t->pid, t->uid, error);
 	target_close(t);
 }
 
@@ -204,7 +204,7 @@ static void target_ended_unseen(struct broker *b, struct target *t)
 	if (!t->instance->was_attached)
 		t->attach_error = ESRCH;
 	if (end_is_told(t))
-		refusal_of_end(t->pid);
+		refusal_log_ended(t->pid);
 	t->attach_due = false;
 	target_count_absence(b, t, clock_mono_ns());
 	target_close(t);
@@ -216,7 +216,7 @@ static void check_refused(const struct broker *b, struct target *t)
 	const struct capture_counters *now = &b->heartbeat->slots[t->slot];
 
 	if (!t->short_told && t->phase == TARGET_PROFILED && t->dead_ns == 0 && now->refused > 0)
-		t->short_told = refusal_of_threads(t->pid, now->refused, (int)now->refused_error);
+		t->short_told = refusal_log_threads(t->pid, now->refused, (int)now->refused_error);
 }
 
 static void check(struct broker *b, struct target *t, uint64_t now)

@@ -141,7 +141,7 @@ int instance_add_given(struct broker *b, int32_t pid)
 	/* Who traces it now is waited for (attach.c). */
 	fault = process_look(pid, &process);
 	if (fault != PROCESS_TRACED) {
-		r = refusal_of_look(fault, pid, &process);
+		r = refusal_log_look(fault, pid, &process);
 		if (r < 0)
 			return r;
 	}
