@@ -170,7 +170,7 @@ enum process_fault process_look(int32_t pid, struct process *ret)
 	return fault;
 }
 
-bool process_glance(int32_t pid, struct process_glance *ret)
+bool process_identity(int32_t pid, struct process_identity *ret)
 {
 	static const uint8_t no_key[SIPHASH_KEY_SIZE];
 	char bytes[16 + PROCESS_COMM_SIZE];

@@ -61,12 +61,12 @@ static inline int process_take_pidfd(struct process *process)
  * The least that tells whether a pid stands for the same process as before, and
  * runs the same program: one read.
  */
-struct process_glance {
+struct process_identity {
 	uint64_t start_ticks;
 	uint64_t mark; /* another one after an exec, as good as always */
 };
 /* False: it is gone, or the kernel's. */
-bool process_glance(int32_t pid, struct process_glance *ret);
+bool process_identity(int32_t pid, struct process_identity *ret);
 
 /* The process that traces it, by one read; 0: none, or it has ended. */
 int32_t process_tracer(int32_t pid);

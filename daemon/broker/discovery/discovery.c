@@ -247,9 +247,9 @@ static uint64_t born_ns(uint64_t start_ticks)
 static void glance(struct discovery *d, int32_t pid)
 {
 	uint32_t uid = MARKS_NO_USER;
-	struct process_glance now;
+	struct process_identity now;
 
-	if (!process_glance(pid, &now))
+	if (!process_identity(pid, &now))
 		return;
 	if (d->is_told) {
 		sight(d, pid, SIGHTING_OTHER, born_ns(now.start_ticks));
@@ -312,14 +312,14 @@ static void scan(struct discovery *d, uint64_t now_ns)
 static void on_pid_file(void *ctx, int32_t pid, int32_t before)
 {
 	struct discovery *d = ctx;
-	struct process_glance now;
+	struct process_identity now;
 
 	if (pid == 0)
 		return;
 	/* Who is not named any more may still end as it was. */
 	if (before != 0 && before != pid)
 		discovery_doubt(d, before);
-	if (instance_of_pid(d->broker, pid) == NULL && process_glance(pid, &now))
+	if (instance_of_pid(d->broker, pid) == NULL && process_identity(pid, &now))
 		sight(d, pid, SIGHTING_OTHER, born_ns(now.start_ticks));
 }
 

@@ -28,7 +28,7 @@ void marks_fini(struct marks *m);
 #define MARKS_NO_USER UINT32_MAX
 
 /*
- * A process as it is now: mark is struct process_glance's. Without memory it is
+ * A process as it is now: mark is struct process_identity's. Without memory it is
  * new each time.
  */
 enum mark_change marks_compare(struct marks *m, int32_t pid, uint32_t mark, uint32_t uid);
