@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "daemon/common/child.h"
-#include "daemon/common/id.h"
 #include "daemon/common/log.h"
 #include "daemon/common/option_fault.h"
+#include "daemon/common/random.h"
 #include "daemon/config/config.h"
 #include "daemon/config/config_files.h"
 #include "daemon/config/config_keys.h"
@@ -238,7 +238,7 @@ static const char *describe(const struct import_chunk *c, size_t size, struct ms
 	if (strlen(c->chunk_id) != MSG_ID_SIZE - 1)
 		return "its chunk_id is not 32 hex digits";
 	memcpy(ret->chunk_id, c->chunk_id, MSG_ID_SIZE);
-	if (!id_is_one(ret->chunk_id))
+	if (!random_id_is_valid(ret->chunk_id))
 		return "its chunk_id is not 32 hex digits in lower case";
 	if (c->platform == NULL || c->platform[0] == '\0' ||
 	    strlen(c->platform) >= sizeof(ret->platform))

@@ -18,16 +18,11 @@
 #include <limits.h>
 #include <stdint.h>
 
+#include "daemon/msg/sizes.h"
 #include "lib/base/ipc.h"
 
 /* A child's socket to the broker. */
 #define MSG_FD 3
-
-/* Lengths of texts that travel, NUL included. */
-#define MSG_TEXT_MAX 256 /* release, environment, platform: 200 at Sentry */
-#define MSG_DSN_MAX  1024
-#define MSG_NAME_MAX 256 /* NAME_MAX; a build-id in hex has 128 */
-#define MSG_ID_SIZE  33	 /* 32 hex digits */
 
 /*
  * Every message: X(type, struct, descriptors that come with it at least).

@@ -2,8 +2,8 @@
 
 #include <stdio.h>
 
-#include "daemon/common/chance.h"
 #include "daemon/common/log.h"
+#include "daemon/common/random.h"
 #include "daemon/msg/msg.h"
 #include "lib/base/clock.h"
 
@@ -102,7 +102,7 @@ static void no_answer(struct destination *d, const char *why)
 	if (d->is_spotlight)
 		backoff_failed_alone(&d->backoff, now_ns, SPOTLIGHT_PAUSE_MAX_NS);
 	else
-		backoff_failed(&d->backoff, now_ns, chance_number());
+		backoff_failed(&d->backoff, now_ns, random_number());
 	log_debug("%s: the server is tried again in %.1f s", why,
 		  (double)(d->backoff.until_ns - now_ns) / 1e9);
 }

@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/common/chance.h"
 #include "daemon/common/discard.h"
 #include "daemon/common/log.h"
+#include "daemon/common/random.h"
 #include "daemon/ship/verdict.h"
 #include "lib/base/clock.h"
 #include "proto/sdk.h"
@@ -187,7 +187,7 @@ static void send_alone(struct outbox *o, enum outbox_alone what, const struct re
 		.payload_fd = -1,
 	};
 
-	chance_bytes(alone.event_id, sizeof(alone.event_id));
+	random_bytes(alone.event_id, sizeof(alone.event_id));
 	if (post(o, &alone, report) == 0)
 		o->alone = what;
 }

@@ -3,8 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/common/chance.h"
-#include "daemon/common/id.h"
+#include "daemon/common/random.h"
 #include "lib/base/sealed.h"
 #include "lib/ship/spool_name.h"
 #include "proto/chunk_v2.h"
@@ -15,7 +14,7 @@ static int check_envelope(const struct msg_envelope *m)
 	if (m->to_file > 1 || m->to_server > 1 || m->size == 0 || m->size > CHUNK_V2_SIZE_MAX ||
 	    m->transaction_size >= m->size || m->file_size > CHUNK_V2_SIZE_MAX ||
 	    (m->anchor_size > 0 && (m->to_file || m->file_size > 0 || m->transaction_size > 0)) ||
-	    m->anchor_size > CHUNK_V2_SIZE_MAX || !id_is_one(m->chunk_id) ||
+	    m->anchor_size > CHUNK_V2_SIZE_MAX || !random_id_is_valid(m->chunk_id) ||
 	    m->platform[0] == '\0' || memchr(m->platform, '\0', sizeof(m->platform)) == NULL)
 		return -EPROTO;
 	return 0;
@@ -53,7 +52,7 @@ int sending_new(struct ipc_message *message, struct sending **ret)
 	if (m->transaction_size > 0 || m->anchor_size > 0)
 		(void)!spool_id_parse(m->chunk_id, s->package.event_id);
 	else
-		chance_bytes(s->package.event_id, sizeof(s->package.event_id));
+		random_bytes(s->package.event_id, sizeof(s->package.event_id));
 	*ret = s;
 	return 0;
 }

@@ -5,9 +5,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "daemon/common/chance.h"
 #include "daemon/common/child.h"
 #include "daemon/common/log.h"
+#include "daemon/common/random.h"
 #include "daemon/common/spool_dir.h"
 #include "daemon/ship/outbox.h"
 #include "lib/base/clock.h"
@@ -102,7 +102,7 @@ int spooled_open(struct spooled *s, uint64_t dsn, const struct spool_limits *lim
 	if (r < 0)
 		return r;
 	count(s);
-	s->next_ns = clock_boot_ns() + chance_below(SPOOLED_START_MAX_NS);
+	s->next_ns = clock_boot_ns() + random_below(SPOOLED_START_MAX_NS);
 	if (s->counts.count > 0)
 		log_debug("%llu chunks wait in the spool", (unsigned long long)s->counts.count);
 	return 0;
@@ -242,7 +242,7 @@ static uint64_t after_a_pause_ns(const struct spooled *s)
 	uint64_t span_ms;
 	const size_t n = spool_span(s->spool, s->dsn, &span_ms);
 
-	return clock_boot_ns() + pace_pause_ns(n, span_ms * NS_PER_MS, chance_number());
+	return clock_boot_ns() + pace_pause_ns(n, span_ms * NS_PER_MS, random_number());
 }
 
 void spooled_answered(struct spooled *s, enum verdict verdict)

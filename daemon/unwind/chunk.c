@@ -6,8 +6,8 @@
 #include <sys/utsname.h>
 
 #include "daemon/common/child.h"
-#include "daemon/common/id.h"
 #include "daemon/common/log.h"
+#include "daemon/common/random.h"
 #include "lib/base/sealed.h"
 #include "proto/chunk_v2.h"
 #include "proto/profile_v1.h"
@@ -81,8 +81,8 @@ static int write_v1(const struct msg_session_open *open, const struct profile *p
 	v.architecture = kernel.machine;
 	v.os_name = kernel.sysname;
 	v.os_version = kernel.release;
-	id_make(v.trace_id);
-	id_make(span_id);
+	random_id(v.trace_id);
+	random_id(span_id);
 	memcpy(v.span_id, span_id, sizeof(v.span_id) - 1);
 	r = profile_v1_transaction(&v, out);
 	if (r < 0)
@@ -180,7 +180,7 @@ static int write_anchor(const struct msg_session_open *open, const struct profil
 
 	(void)snprintf(name, sizeof(name), "%s %d", program, open->pid);
 	memcpy(t.trace_id, profile->profiler_id, sizeof(t.trace_id));
-	id_make(span_id);
+	random_id(span_id);
 	memcpy(t.span_id, span_id, sizeof(t.span_id) - 1);
 	r = transaction_busiest(profile, &t.tid);
 	return r < 0 ? r : transaction_write(&t, out);
@@ -243,7 +243,7 @@ void chunk_send(const struct msg_session_open *open, uint32_t record,
 	enum profile_fault fault;
 
 	memcpy(profile->profiler_id, open->profiler_id, sizeof(profile->profiler_id));
-	id_make(profile->chunk_id);
+	random_id(profile->chunk_id);
 	profile->platform = open->platform;
 	profile->release = program->release;
 	profile->environment = program->environment;

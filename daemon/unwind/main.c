@@ -13,10 +13,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/common/chance.h"
 #include "daemon/common/child.h"
 #include "daemon/common/log.h"
 #include "daemon/common/privileges.h"
+#include "daemon/common/random.h"
 #include "daemon/common/sandbox.h"
 #include "daemon/msg/heartbeat.h"
 #include "daemon/unwind/chunk.h"
@@ -379,7 +379,7 @@ static void set_up(const struct msg_init *init, uint32_t *reading)
 	r = sandbox_enter(SANDBOX_UNWIND, init->seccomp_kill, -1);
 	if (r < 0)
 		die("cannot enter the sandbox", -r);
-	chance_bytes(&options.hash_seed, sizeof(options.hash_seed));
+	random_bytes(&options.hash_seed, sizeof(options.hash_seed));
 	r = unwind_cache_new(&options, &me.cache);
 	if (r < 0)
 		die("cannot start", -r);

@@ -12,7 +12,7 @@
 #include "daemon/broker/control/rights.h"
 #include "daemon/broker/delivery/delivery.h"
 #include "daemon/common/child.h"
-#include "daemon/common/id.h"
+#include "daemon/common/random.h"
 
 #define RECORD_CHUNK_US (CONFIG_CHUNK_MAX_SECONDS * UINT64_C(1000000))
 #define WATCH_CHUNK_US	UINT64_C(1000000)
@@ -165,7 +165,7 @@ static int add(struct broker *b, struct instance *i, const struct control_peer *
 	r->peer = peer;
 	r->number = ++b->last_record;
 	r->chunk_us = chunk_us;
-	id_make(r->profiler_id);
+	random_id(r->profiler_id);
 	i->n_records++;
 	append(b, r);
 	return 0;

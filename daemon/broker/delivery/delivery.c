@@ -9,8 +9,8 @@
 #include "daemon/broker/delivery/limit.h"
 #include "daemon/broker/delivery/loss.h"
 #include "daemon/common/child.h"
-#include "daemon/common/id.h"
 #include "daemon/common/log.h"
+#include "daemon/common/random.h"
 #include "lib/base/clock.h"
 #include "lib/base/sealed.h"
 #include "proto/chunk_v2.h"
@@ -262,7 +262,7 @@ static bool is_chunk(const struct broker *b, const struct instance *i, const str
 	const bool for_spotlight = b->spotlight.ship != NULL;
 
 	if (!delivery_is_payload(parts->payload, m->size) || m->transaction_size >= m->size ||
-	    !id_is_one(m->chunk_id) ||
+	    !random_id_is_valid(m->chunk_id) ||
 	    strncmp(m->platform, i->config.platform, sizeof(m->platform)) != 0)
 		return false;
 	if (m->file_size > 0 &&

@@ -10,9 +10,9 @@
 
 #include "daemon/broker/broker.h"
 #include "daemon/common/confine.h"
-#include "daemon/common/id.h"
 #include "daemon/common/log.h"
 #include "daemon/common/privileges.h"
+#include "daemon/common/random.h"
 #include "daemon/common/spawn.h"
 #include "lib/base/shell_word.h"
 
@@ -80,7 +80,7 @@ int picture_open(struct picture *p, const char *path, struct output *ret_output)
 	r = open_converter(p);
 	if (r < 0)
 		return r;
-	id_make(id);
+	random_id(id);
 	r = open_file(p, path, id);
 	n = snprintf(envelopes, sizeof(envelopes), "%s.%.*s", path, UNIQUE_CHARACTERS, id);
 	if (r == 0 && (n < 0 || (size_t)n >= sizeof(envelopes)))

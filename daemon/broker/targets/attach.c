@@ -12,9 +12,9 @@
 #include "daemon/broker/children/children.h"
 #include "daemon/broker/children/socket.h"
 #include "daemon/broker/targets/governor.h"
-#include "daemon/common/chance.h"
 #include "daemon/common/child.h"
 #include "daemon/common/log.h"
+#include "daemon/common/random.h"
 #include "daemon/common/shortage.h"
 #include "daemon/process/process.h"
 #include "daemon/process/refusal.h"
@@ -31,7 +31,7 @@ static uint64_t first_chunk_us(const struct instance *i, uint64_t chunk_us)
 {
 	const uint64_t least_us = chunk_us / 4;
 
-	return i->ship->dsn[0] != '\0' ? least_us + chance_below(chunk_us - least_us + 1)
+	return i->ship->dsn[0] != '\0' ? least_us + random_below(chunk_us - least_us + 1)
 				       : chunk_us;
 }
 

@@ -10,8 +10,8 @@
 #include "daemon/broker/control/clients.h"
 #include "daemon/broker/delivery/limit.h"
 #include "daemon/broker/targets/lifecycle.h"
-#include "daemon/common/id.h"
 #include "daemon/common/log.h"
+#include "daemon/common/random.h"
 #include "daemon/common/shortage.h"
 #include "daemon/process/process.h"
 #include "daemon/process/refusal.h"
@@ -58,7 +58,7 @@ static int add(struct broker *b, struct process *p, struct instance **ret)
 	i->start_ticks = p->start_ticks;
 	i->pidfd = p->pidfd;
 	i->uid = p->uid;
-	id_make(i->next_profiler_id);
+	random_id(i->next_profiler_id);
 	r = b->loop != NULL ? watch(i) : 0;
 	if (r < 0) {
 		free(i);

@@ -5,7 +5,7 @@
 #include "daemon/broker/broker.h"
 #include "daemon/broker/children/socket.h"
 #include "daemon/common/child.h"
-#include "daemon/common/id.h"
+#include "daemon/common/random.h"
 #include "lib/base/clock.h"
 
 /* Less than a person would see on a server's time line. */
@@ -123,10 +123,10 @@ int target_open(struct broker *b, struct instance *i)
 		.governed.lowest_hz = rate_hz,
 	};
 	if (i->target->is_for_records) {
-		id_make(i->target->profiler_id);
+		random_id(i->target->profiler_id);
 	} else {
 		memcpy(i->target->profiler_id, i->next_profiler_id, sizeof(i->target->profiler_id));
-		id_make(i->next_profiler_id);
+		random_id(i->next_profiler_id);
 	}
 	read_clocks(b, i->target);
 	return 0;

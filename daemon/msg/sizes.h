@@ -1,0 +1,13 @@
+/*
+ * The sizes of the texts that messages carry, in bytes with the NUL. The configuration and
+ * the ids use the same sizes, so they stand apart from the messages (daemon/msg/msg.h).
+ */
+#ifndef DAEMON_MSG_SIZES_H
+#define DAEMON_MSG_SIZES_H
+
+#define MSG_TEXT_MAX 256 /* release, environment, platform: Sentry allows 200 characters */
+#define MSG_DSN_MAX  1024
+#define MSG_NAME_MAX 256 /* a file name (NAME_MAX), or a build-id in hex (128 digits) */
+#define MSG_ID_SIZE  33	 /* 32 hex digits */
+
+#endif
