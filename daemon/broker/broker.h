@@ -73,6 +73,7 @@
 #include "daemon/config/accounts.h"
 #include "daemon/msg/heartbeat.h"
 #include "daemon/msg/msg.h"
+#include "daemon/msg/msg_ship.h"
 #include "lib/base/loop.h"
 #include "lib/base/siphash.h"
 #include "proto/client_report.h"

@@ -7,7 +7,6 @@
 #include "daemon/broker/children/socket.h"
 #include "daemon/broker/children/watch.h"
 #include "daemon/broker/delivery/delivery.h"
-#include "daemon/common/child.h"
 #include "daemon/common/log.h"
 #include "daemon/process/process.h"
 #include "lib/base/clock.h"

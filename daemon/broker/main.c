@@ -28,7 +28,6 @@
 #include "daemon/broker/report/stats.h"
 #include "daemon/broker/running.h"
 #include "daemon/broker/service.h"
-#include "daemon/common/child.h"
 #include "daemon/common/log.h"
 #include "daemon/common/privileges.h"
 #include "daemon/process/refusal.h"

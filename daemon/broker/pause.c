@@ -5,7 +5,6 @@
 #include "daemon/broker/children/patience.h"
 #include "daemon/broker/children/socket.h"
 #include "daemon/broker/children/watch.h"
-#include "daemon/common/child.h"
 #include "daemon/common/log.h"
 #include "lib/base/clock.h"
 

@@ -29,6 +29,7 @@
 #include "daemon/common/privileges.h"
 #include "daemon/msg/heartbeat.h"
 #include "daemon/msg/msg.h"
+#include "daemon/msg/msg_io.h"
 #include "lib/base/loop.h"
 #include "lib/capture/capture.h"
 

@@ -3,8 +3,10 @@
 #include <fcntl.h>
 #include <stdlib.h>
 
-#include "daemon/common/child.h"
 #include "daemon/msg/heartbeat.h"
+#include "daemon/msg/msg.h"
+#include "daemon/msg/msg_capture.h"
+#include "daemon/msg/msg_io.h"
 
 /* One for each uid whose processes are profiled. */
 #define RINGS_MAX HEARTBEAT_SLOTS

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "daemon/msg/heartbeat.h"
-#include "daemon/msg/msg.h"
+#include "daemon/msg/msg_capture.h"
 #include "lib/capture/capture.h"
 
 struct slots {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-#include "daemon/common/child.h"
+#include "daemon/msg/msg_io.h"
 
 static void tell(const void *message, size_t size, const int *fds, size_t n_fds)
 {

@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "daemon/msg/msg.h"
+#include "daemon/msg/msg_capture.h"
 
 /* See the messages: MSG_TARGET_STATE, MSG_RING_MADE, _BROKEN, _CAPTURE_DONE. */
 void tell_state(uint32_t target, enum target_state state, int error);

@@ -1,6 +1,6 @@
 #include "daemon/common/discard.h"
 
-#include "daemon/msg/msg.h"
+#include "daemon/msg/msg_unwind.h"
 #include "proto/profile.h"
 
 static const struct {

@@ -9,6 +9,7 @@
 
 #include "daemon/common/log.h"
 #include "daemon/msg/msg.h"
+#include "lib/base/ipc.h"
 #include "lib/base/procfs.h"
 
 #ifndef LIBEXECDIR

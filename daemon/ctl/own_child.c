@@ -6,8 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "daemon/common/child.h"
 #include "daemon/common/spawn.h"
+#include "daemon/msg/msg_io.h"
 
 int own_child_take(const struct own_child *c, enum msg_type type, struct ipc_message *m)
 {

@@ -11,6 +11,7 @@
 
 #include "daemon/config/accounts.h"
 #include "daemon/msg/msg.h"
+#include "lib/base/ipc.h"
 #include "lib/base/util.h"
 
 struct own_child {

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "daemon/common/child.h"
 #include "daemon/msg/file_request.h"
+#include "daemon/msg/msg_io.h"
 #include "daemon/msg/page.h"
 #include "lib/base/sealed.h"
 

@@ -7,7 +7,7 @@
 #define DAEMON_CTL_OWN_UNWIND_H
 
 #include "daemon/ctl/own_child.h"
-#include "daemon/msg/msg.h"
+#include "daemon/msg/msg_unwind.h"
 #include "lib/base/buf.h"
 #include "lib/base/util.h"
 

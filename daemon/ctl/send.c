@@ -8,7 +8,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "daemon/common/child.h"
 #include "daemon/common/log.h"
 #include "daemon/common/option_fault.h"
 #include "daemon/common/random.h"
@@ -17,6 +16,9 @@
 #include "daemon/config/config_keys.h"
 #include "daemon/ctl/inputs.h"
 #include "daemon/ctl/own_child.h"
+#include "daemon/msg/msg_io.h"
+#include "daemon/msg/msg_ship.h"
+#include "daemon/msg/msg_unwind.h"
 #include "lib/base/clock.h"
 #include "lib/base/digits.h"
 #include "lib/base/sealed.h"

@@ -4,7 +4,6 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "daemon/common/child.h"
 #include "daemon/common/log.h"
 #include "daemon/ctl/debug_files.h"
 #include "daemon/ctl/debuginfod.h"

@@ -6,6 +6,7 @@
 #define DAEMON_MSG_FILE_REQUEST_H
 
 #include "daemon/msg/msg.h"
+#include "daemon/msg/msg_unwind.h"
 
 enum file_request_verdict {
 	FILE_REQUEST_VALID, /* the broker looks for the file */

@@ -19,37 +19,44 @@
 #include <stdint.h>
 
 #include "daemon/msg/sizes.h"
-#include "lib/base/ipc.h"
 
 /* A child's socket to the broker. */
 #define MSG_FD 3
 
 /*
- * Every message: X(type, struct, descriptors that come with it at least).
- * Optional descriptors are no part of this.
+ * The messages: X(type, struct, number of descriptors that it must have at least). A
+ * message can have optional descriptors beyond that number. The structs of a list are in
+ * the header that the comment names, and so is NAME_SIZE, the size of each.
  */
-#define MSG_LIST(X)                                        \
-	/* broker -> each child */                         \
-	X(MSG_INIT, msg_init, 0)                           \
-	/* each child -> broker */                         \
-	X(MSG_READY, msg_id, 0)                            \
-	/* broker -> capture */                            \
-	X(MSG_RING_MAKE, msg_id, 1)                        \
-	X(MSG_TARGET_ADD, msg_target_add, 1)               \
-	X(MSG_TARGET_REMOVE, msg_id, 0)                    \
-	X(MSG_TARGET_RATE, msg_target_rate, 0)             \
-	X(MSG_CAPTURE_STOP, msg_id, 0)                     \
-	/* capture -> broker */                            \
-	X(MSG_RING_MADE, msg_id, 1)                        \
-	X(MSG_TARGET_STATE, msg_target_state, 0)           \
-	X(MSG_RING_BROKEN, msg_id, 0)                      \
-	X(MSG_CAPTURE_DONE, msg_id, 0)                     \
-	X(MSG_CHILD_BORN, msg_id, 0)                       \
-	/* capture -> unwind, on a socket of their own */  \
-	X(MSG_RING_HEAD, msg_number, 0)                    \
-	/* unwind -> capture, there */                     \
-	X(MSG_RING_CREDIT, msg_number, 0)                  \
-	X(MSG_STACK_HINT, msg_stack_hint, 0)               \
+/* this header */
+#define MSG_COMMON_LIST(X)         \
+	/* broker -> each child */ \
+	X(MSG_INIT, msg_init, 0)   \
+	/* each child -> broker */ \
+	X(MSG_READY, msg_id, 0)
+
+/* msg_capture.h */
+#define MSG_CAPTURE_LIST(X)                               \
+	/* broker -> capture */                           \
+	X(MSG_RING_MAKE, msg_id, 1)                       \
+	X(MSG_TARGET_ADD, msg_target_add, 1)              \
+	X(MSG_TARGET_REMOVE, msg_id, 0)                   \
+	X(MSG_TARGET_RATE, msg_target_rate, 0)            \
+	X(MSG_CAPTURE_STOP, msg_id, 0)                    \
+	/* capture -> broker */                           \
+	X(MSG_RING_MADE, msg_id, 1)                       \
+	X(MSG_TARGET_STATE, msg_target_state, 0)          \
+	X(MSG_RING_BROKEN, msg_id, 0)                     \
+	X(MSG_CAPTURE_DONE, msg_id, 0)                    \
+	X(MSG_CHILD_BORN, msg_id, 0)                      \
+	/* capture -> unwind, on a socket of their own */ \
+	X(MSG_RING_HEAD, msg_number, 0)                   \
+	/* unwind -> capture, there */                    \
+	X(MSG_RING_CREDIT, msg_number, 0)                 \
+	X(MSG_STACK_HINT, msg_stack_hint, 0)
+
+/* msg_unwind.h */
+#define MSG_UNWIND_LIST(X)                                 \
 	/* broker -> unwind */                             \
 	X(MSG_SESSION_OPEN, msg_session_open, 0)           \
 	X(MSG_SESSION_CLOSE, msg_id, 0)                    \
@@ -77,21 +84,26 @@
 	X(MSG_RECORD_CLOSED, msg_record, 0)                \
 	/* unwind -> the sentry-profctl that started it */ \
 	X(MSG_SYMBOLIZED, msg_symbolized, 0)               \
-	X(MSG_FILE_SEEN, msg_file_seen, 0)                 \
-	/* broker -> ship */                               \
-	X(MSG_DSN, msg_dsn, 0)                             \
-	X(MSG_ENVELOPE, msg_envelope, 1)                   \
-	X(MSG_LOST, msg_lost, 0)                           \
-	X(MSG_SHIP_FINISH, msg_number, 0)                  \
-	X(MSG_CERTIFICATES, msg_certificates, 0)           \
-	X(MSG_PROBE, msg_id, 0)                            \
-	/* ship -> broker */                               \
-	X(MSG_ENVELOPE_WRITTEN, msg_envelope_written, 0)   \
-	X(MSG_ENVELOPE_DONE, msg_envelope_done, 0)         \
-	X(MSG_SPOOL, msg_spool, 0)                         \
-	X(MSG_LIMITED, msg_number, 0)                      \
-	X(MSG_CLOCK, msg_clock, 0)                         \
+	X(MSG_FILE_SEEN, msg_file_seen, 0)
+
+/* msg_ship.h */
+#define MSG_SHIP_LIST(X)                                 \
+	/* broker -> ship */                             \
+	X(MSG_DSN, msg_dsn, 0)                           \
+	X(MSG_ENVELOPE, msg_envelope, 1)                 \
+	X(MSG_LOST, msg_lost, 0)                         \
+	X(MSG_SHIP_FINISH, msg_number, 0)                \
+	X(MSG_CERTIFICATES, msg_certificates, 0)         \
+	X(MSG_PROBE, msg_id, 0)                          \
+	/* ship -> broker */                             \
+	X(MSG_ENVELOPE_WRITTEN, msg_envelope_written, 0) \
+	X(MSG_ENVELOPE_DONE, msg_envelope_done, 0)       \
+	X(MSG_SPOOL, msg_spool, 0)                       \
+	X(MSG_LIMITED, msg_number, 0)                    \
+	X(MSG_CLOCK, msg_clock, 0)                       \
 	X(MSG_PROBED, msg_probed, 0)
+
+#define MSG_LIST(X) MSG_COMMON_LIST(X) MSG_CAPTURE_LIST(X) MSG_UNWIND_LIST(X) MSG_SHIP_LIST(X)
 
 enum msg_type {
 	MSG_NONE,
@@ -158,15 +170,17 @@ struct msg_init {
 	uint64_t spool_dsn; /* whose it is: dsn_number */
 };
 
-#include "daemon/msg/msg_capture.h"
-#include "daemon/msg/msg_ship.h"
-#include "daemon/msg/msg_unwind.h"
-
 /* MSG_INIT_SIZE and so on: the size of each type's struct. */
 enum {
 #define X(type, name, fds) type##_SIZE = sizeof(struct name),
-	MSG_LIST(X)
+	MSG_COMMON_LIST(X)
 #undef X
 };
+
+/* Initialises the header of a message of this type, which is a name in MSG_LIST. */
+#define MSG_HEADER(message_type)                                    \
+	{                                                           \
+		.type = (message_type), .size = message_type##_SIZE \
+	}
 
 #endif

@@ -1,6 +1,6 @@
 /*
  * What the broker and capture say to each other, and capture and unwind.
- * Included by daemon/msg/msg.h, which says what holds for all messages.
+ * daemon/msg/msg.h says what holds for all messages.
  */
 #ifndef DAEMON_MSG_MSG_CAPTURE_H
 #define DAEMON_MSG_MSG_CAPTURE_H
@@ -111,6 +111,13 @@ struct msg_stack_hint {
 	uint64_t sp;
 	uint64_t top;
 	uint64_t second;
+};
+
+/* MSG_TARGET_ADD_SIZE and so on: the size of each type's struct. */
+enum {
+#define X(type, name, fds) type##_SIZE = sizeof(struct name),
+	MSG_CAPTURE_LIST(X)
+#undef X
 };
 
 #endif

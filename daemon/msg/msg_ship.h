@@ -1,7 +1,7 @@
 /*
  * What the broker and ship say to each other. To a ship of its own,
  * sentry-profctl send (daemon/ctl/send.h) says what the broker does.
- * Included by daemon/msg/msg.h, which says what holds for all messages.
+ * daemon/msg/msg.h says what holds for all messages.
  */
 #ifndef DAEMON_MSG_MSG_SHIP_H
 #define DAEMON_MSG_MSG_SHIP_H
@@ -158,6 +158,13 @@ struct msg_probed {
 	uint32_t fault;		 /* enum transport_fault, with status 0 */
 	int64_t clock_ahead_s;	 /* as in MSG_CLOCK */
 	char text[MSG_TEXT_MAX]; /* the server's X-Sentry-Error, or libcurl's */
+};
+
+/* MSG_DSN_SIZE and so on: the size of each type's struct. */
+enum {
+#define X(type, name, fds) type##_SIZE = sizeof(struct name),
+	MSG_SHIP_LIST(X)
+#undef X
 };
 
 #endif

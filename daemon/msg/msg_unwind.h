@@ -1,6 +1,6 @@
 /*
  * What the broker and unwind say to each other.
- * Included by daemon/msg/msg.h, which says what holds for all messages.
+ * daemon/msg/msg.h says what holds for all messages.
  */
 #ifndef DAEMON_MSG_MSG_UNWIND_H
 #define DAEMON_MSG_MSG_UNWIND_H
@@ -348,6 +348,13 @@ struct msg_file_seen {
 	uint32_t has_symbols;	       /* a symbol table, its own or packed */
 	uint32_t has_debug_info;
 	char build_id[MSG_NAME_MAX]; /* in hex; "": it has none */
+};
+
+/* MSG_SESSION_OPEN_SIZE and so on: the size of each type's struct. */
+enum {
+#define X(type, name, fds) type##_SIZE = sizeof(struct name),
+	MSG_UNWIND_LIST(X)
+#undef X
 };
 
 #endif

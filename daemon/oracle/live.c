@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/msg/msg_unwind.h"
 #include "daemon/process/open.h"
 #include "daemon/process/process.h"
 

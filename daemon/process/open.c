@@ -9,6 +9,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "daemon/msg/msg_unwind.h"
 #include "daemon/process/act_as.h"
 #include "daemon/process/exe_link.h"
 #include "daemon/process/mapped.h"

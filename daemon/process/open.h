@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "daemon/msg/msg.h"
+#include "daemon/msg/sizes.h"
 
 /* A checked msg_file_request, and the process it is about; 0: none. */
 struct open_order {

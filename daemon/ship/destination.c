@@ -4,7 +4,7 @@
 
 #include "daemon/common/log.h"
 #include "daemon/common/random.h"
-#include "daemon/msg/msg.h"
+#include "daemon/msg/msg_ship.h"
 #include "lib/base/clock.h"
 
 #define SPOTLIGHT_PAUSE_MAX_NS (60 * NS_PER_SEC)

@@ -17,6 +17,7 @@
 #include "daemon/common/log.h"
 #include "daemon/common/privileges.h"
 #include "daemon/common/sandbox.h"
+#include "daemon/msg/msg_io.h"
 #include "daemon/ship/certificates.h"
 #include "daemon/ship/outbox.h"
 #include "daemon/ship/sending.h"

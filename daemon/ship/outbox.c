@@ -6,6 +6,7 @@
 #include "daemon/common/discard.h"
 #include "daemon/common/log.h"
 #include "daemon/common/random.h"
+#include "daemon/msg/msg_unwind.h"
 #include "daemon/ship/verdict.h"
 #include "lib/base/clock.h"
 #include "proto/sdk.h"

@@ -17,7 +17,6 @@
 
 #include <stdbool.h>
 
-#include "daemon/msg/msg.h"
 #include "daemon/ship/destination.h"
 #include "daemon/ship/spooled.h"
 #include "daemon/ship/waiting.h"

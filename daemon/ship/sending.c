@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "daemon/common/random.h"
+#include "daemon/msg/msg_ship.h"
 #include "lib/base/sealed.h"
 #include "lib/ship/spool_name.h"
 #include "proto/chunk_v2.h"

@@ -6,7 +6,8 @@
 
 #include <stdbool.h>
 
-#include "daemon/msg/msg.h"
+#include "daemon/msg/sizes.h"
+#include "lib/base/ipc.h"
 #include "lib/ship/package.h"
 
 /* From malloc; the descriptors of payload and anchor are its own. */

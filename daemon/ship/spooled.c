@@ -5,7 +5,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "daemon/common/child.h"
 #include "daemon/common/log.h"
 #include "daemon/common/random.h"
 #include "daemon/common/spool_dir.h"

@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "daemon/msg/msg.h"
+#include "daemon/msg/msg_ship.h"
 #include "daemon/ship/verdict.h"
 #include "lib/base/buf.h"
 #include "lib/ship/package.h"

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "daemon/msg/msg.h"
+#include "daemon/msg/msg_ship.h"
 #include "daemon/ship/sending.h"
 
 /* Some minutes of a dozen targets, if the server is slow. */

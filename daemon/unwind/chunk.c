@@ -5,9 +5,9 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-#include "daemon/common/child.h"
 #include "daemon/common/log.h"
 #include "daemon/common/random.h"
+#include "lib/base/ipc.h"
 #include "lib/base/sealed.h"
 #include "proto/chunk_v2.h"
 #include "proto/profile_v1.h"

@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#include "daemon/msg/msg.h"
+#include "daemon/msg/msg_unwind.h"
 #include "proto/profile.h"
 
 /* Looks at what is not to be seen from within the sandbox. Once, before. */

@@ -12,7 +12,7 @@
 #ifndef DAEMON_UNWIND_CHUNKS_H
 #define DAEMON_UNWIND_CHUNKS_H
 
-#include "daemon/msg/msg.h"
+#include "daemon/msg/msg_unwind.h"
 #include "daemon/unwind/program.h"
 #include "daemon/unwind/thread_keys.h"
 #include "lib/aggregate/aggregate.h"

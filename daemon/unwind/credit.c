@@ -1,7 +1,7 @@
 #include "daemon/unwind/credit.h"
 
-#include "daemon/common/child.h"
 #include "daemon/msg/msg.h"
+#include "daemon/msg/msg_io.h"
 #include "lib/base/ipc.h"
 
 /*

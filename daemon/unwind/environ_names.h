@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-#include "daemon/msg/msg.h"
+#include "daemon/msg/sizes.h"
 
 /* Each is "" where nothing is said. The bytes are the process's choice. */
 struct environ_names {

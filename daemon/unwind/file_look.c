@@ -3,8 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/common/child.h"
 #include "daemon/msg/msg.h"
+#include "daemon/msg/msg_unwind.h"
+#include "lib/base/ipc.h"
 #include "lib/unwind/build_id.h"
 #include "lib/unwind/elf_file.h"
 

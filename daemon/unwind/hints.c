@@ -1,6 +1,5 @@
 #include "daemon/unwind/hints.h"
 
-#include "daemon/common/child.h"
 #include "lib/base/util.h"
 
 /* Beyond the bytes that a walk lacked: the next frames need some, too. */

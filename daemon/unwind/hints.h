@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "daemon/msg/msg.h"
+#include "daemon/msg/msg_capture.h"
 #include "lib/unwind/unwind.h"
 
 /*

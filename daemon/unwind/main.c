@@ -19,6 +19,7 @@
 #include "daemon/common/random.h"
 #include "daemon/common/sandbox.h"
 #include "daemon/msg/heartbeat.h"
+#include "daemon/msg/msg_io.h"
 #include "daemon/unwind/chunk.h"
 #include "daemon/unwind/credit.h"
 #include "daemon/unwind/file_look.h"

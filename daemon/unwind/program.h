@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "daemon/msg/msg.h"
+#include "daemon/msg/msg_unwind.h"
 #include "daemon/unwind/environ_names.h"
 #include "lib/base/buf.h"
 #include "lib/unwind/unwind.h"

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/common/child.h"
 #include "daemon/common/log.h"
 #include "daemon/msg/file_request.h"
+#include "daemon/msg/msg_io.h"
 #include "daemon/msg/page.h"
 #include "daemon/unwind/leash.h"
 

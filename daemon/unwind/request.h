@@ -8,7 +8,8 @@
 
 #include <stdbool.h>
 
-#include "daemon/msg/msg.h"
+#include "daemon/msg/msg_unwind.h"
+#include "lib/base/ipc.h"
 
 /*
  * Each returns 0 and a descriptor that the caller closes, or the negative errno

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/common/child.h"
+#include "daemon/msg/msg_io.h"
 #include "daemon/unwind/chunk.h"
 #include "daemon/unwind/chunks.h"
 #include "daemon/unwind/exec_budget.h"

@@ -5,7 +5,8 @@
 #ifndef DAEMON_UNWIND_STREAM_H
 #define DAEMON_UNWIND_STREAM_H
 
-#include "daemon/msg/msg.h"
+#include "daemon/msg/msg_capture.h"
+#include "daemon/msg/msg_unwind.h"
 #include "daemon/unwind/hints.h"
 #include "lib/capture/sample.h"
 #include "lib/unwind/unwind.h"

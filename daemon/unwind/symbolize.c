@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "daemon/common/child.h"
 #include "daemon/msg/symbolized.h"
 #include "daemon/unwind/request.h"
 #include "lib/aggregate/lookup.h"

@@ -5,7 +5,7 @@
 #ifndef DAEMON_UNWIND_SYMBOLIZE_H
 #define DAEMON_UNWIND_SYMBOLIZE_H
 
-#include "daemon/msg/msg.h"
+#include "daemon/msg/msg_unwind.h"
 #include "lib/base/util.h"
 #include "lib/unwind/unwind.h"
 

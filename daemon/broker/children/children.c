@@ -1,5 +1,5 @@
-
 #include "daemon/broker/children/children.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,6 @@
 #include "daemon/broker/delivery/ship_files.h"
 #include "daemon/broker/files/blame.h"
 #include "daemon/broker/targets/usage.h"
-#include "daemon/common/child.h"
 #include "daemon/common/log.h"
 #include "daemon/common/shortage.h"
 #include "daemon/common/spawn.h"

@@ -13,7 +13,8 @@
 
 #include "daemon/broker/delivery/limit.h"
 #include "daemon/config/accounts.h"
-#include "daemon/msg/msg.h"
+#include "daemon/msg/msg_ship.h"
+#include "lib/base/ipc.h"
 #include "lib/base/loop.h"
 #include "lib/base/util.h"
 #include "proto/client_report.h"

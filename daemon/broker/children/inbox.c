@@ -12,9 +12,9 @@
 #include "daemon/broker/delivery/loss.h"
 #include "daemon/broker/files/blame.h"
 #include "daemon/broker/targets/lifecycle.h"
-#include "daemon/common/child.h"
 #include "daemon/common/log.h"
 #include "daemon/msg/file_request.h"
+#include "daemon/msg/msg_io.h"
 
 /* NULL: none has a ring of this id. */
 static struct unwind *unwind_of_ring(const struct broker *b, uint32_t ring)

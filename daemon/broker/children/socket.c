@@ -8,9 +8,9 @@
 
 #include "daemon/broker/broker.h"
 #include "daemon/broker/children/reap.h"
-#include "daemon/common/child.h"
 #include "daemon/common/log.h"
 #include "daemon/common/shortage.h"
+#include "daemon/msg/msg_io.h"
 #include "lib/base/clock.h"
 
 /* More than the socket's buffer holds: what a child left there when it died. */

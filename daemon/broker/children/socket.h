@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "daemon/broker/children/children.h"
+#include "daemon/msg/msg.h"
 
 struct broker;
 

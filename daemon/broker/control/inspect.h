@@ -15,7 +15,7 @@
 #include "daemon/broker/control/control.h"
 #include "daemon/common/finding.h"
 #include "daemon/config/config.h"
-#include "daemon/msg/msg.h"
+#include "daemon/msg/msg_ship.h"
 
 struct broker;
 struct ship;

@@ -11,7 +11,6 @@
 #include "daemon/broker/control/adopt.h"
 #include "daemon/broker/control/rights.h"
 #include "daemon/broker/delivery/delivery.h"
-#include "daemon/common/child.h"
 #include "daemon/common/random.h"
 
 #define RECORD_CHUNK_US (CONFIG_CHUNK_MAX_SECONDS * UINT64_C(1000000))

@@ -11,6 +11,7 @@
 
 #include "daemon/broker/children/children.h"
 #include "daemon/broker/targets/instance.h"
+#include "daemon/msg/msg_unwind.h"
 
 struct broker;
 

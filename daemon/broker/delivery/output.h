@@ -10,8 +10,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "daemon/msg/msg.h"
-
 struct output {
 	int dir_fd; /* -1: none */
 	bool made;  /* by us; taken away again if it stays empty */

@@ -3,6 +3,7 @@
 #define DAEMON_BROKER_DELIVERY_PAST_H
 
 #include "daemon/broker/children/children.h"
+#include "daemon/msg/msg_ship.h"
 
 struct broker;
 

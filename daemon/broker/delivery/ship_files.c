@@ -8,7 +8,6 @@
 
 #include "daemon/broker/broker.h"
 #include "daemon/broker/children/socket.h"
-#include "daemon/common/child.h"
 #include "daemon/common/log.h"
 #include "daemon/common/spool_dir.h"
 #include "daemon/config/accounts.h"

@@ -10,6 +10,7 @@
 
 #include "daemon/broker/children/children.h"
 #include "daemon/broker/files/file_shown.h"
+#include "daemon/msg/msg_unwind.h"
 
 struct broker;
 

@@ -9,12 +9,12 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "daemon/common/child.h"
 #include "daemon/common/shortage.h"
 #include "daemon/msg/file_request.h"
 #include "daemon/process/open.h"
 #include "daemon/process/process.h"
 #include "lib/base/clock.h"
+#include "lib/base/ipc.h"
 
 /* A helper that was asked nothing for so long: pid files are once a second. */
 #define IDLE_NS (3 * NS_PER_SEC)

@@ -14,7 +14,7 @@
 #include <sys/resource.h>
 
 #include "daemon/broker/files/file_shown.h"
-#include "daemon/msg/msg.h"
+#include "daemon/msg/msg_unwind.h"
 #include "lib/base/loop.h"
 
 #define FILES_TIMEOUT_MS 1000

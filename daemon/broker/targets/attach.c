@@ -12,7 +12,6 @@
 #include "daemon/broker/children/children.h"
 #include "daemon/broker/children/socket.h"
 #include "daemon/broker/targets/governor.h"
-#include "daemon/common/child.h"
 #include "daemon/common/log.h"
 #include "daemon/common/random.h"
 #include "daemon/common/shortage.h"

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/msg/msg.h"
+#include "daemon/msg/msg_unwind.h"
 #include "lib/capture/counters.h"
 
 #define DISCARD_REASONS_MAX 32

@@ -2,7 +2,6 @@
 
 #include "daemon/broker/broker.h"
 #include "daemon/broker/children/socket.h"
-#include "daemon/common/child.h"
 #include "daemon/common/log.h"
 #include "lib/base/clock.h"
 

@@ -7,7 +7,6 @@
 #include "daemon/broker/broker.h"
 #include "daemon/broker/children/socket.h"
 #include "daemon/broker/targets/targets.h"
-#include "daemon/common/child.h"
 #include "daemon/process/process.h"
 #include "lib/base/clock.h"
 #include "lib/base/procfs.h"

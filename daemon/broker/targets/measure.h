@@ -8,7 +8,6 @@
 
 #include <stdint.h>
 
-#include "daemon/msg/msg.h"
 #include "lib/base/util.h"
 
 struct broker;

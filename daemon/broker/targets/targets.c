@@ -4,7 +4,6 @@
 
 #include "daemon/broker/broker.h"
 #include "daemon/broker/children/socket.h"
-#include "daemon/common/child.h"
 #include "daemon/common/random.h"
 #include "lib/base/clock.h"
 

@@ -12,7 +12,8 @@
 
 #include "daemon/broker/targets/governor.h"
 #include "daemon/broker/targets/measure.h"
-#include "daemon/msg/msg.h"
+#include "daemon/msg/msg_capture.h"
+#include "daemon/msg/msg_unwind.h"
 #include "lib/base/util.h"
 #include "lib/capture/counters.h"
 

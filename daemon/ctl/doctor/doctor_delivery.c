@@ -11,6 +11,7 @@
 #include "daemon/config/config.h"
 #include "daemon/ctl/doctor/doctor.h"
 #include "daemon/ctl/own_profd.h"
+#include "lib/base/ipc.h"
 #include "lib/client/protocol.h"
 
 /* Takes fd, which is closed. Returns how many lines there were. */

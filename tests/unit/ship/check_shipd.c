@@ -12,9 +12,12 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 
-#include "daemon/common/child.h"
+#include "daemon/msg/msg.h"
+#include "daemon/msg/msg_ship.h"
+#include "daemon/msg/msg_unwind.h"
 #include "lib/base/buf.h"
 #include "lib/base/clock.h"
+#include "lib/base/ipc.h"
 #include "lib/ship/compression.h"
 #include "proto/client_report.h"
 #include "tests/unit/ship/server.h"

@@ -7,8 +7,10 @@
 #include <fcntl.h>
 #include <poll.h>
 
-#include "daemon/common/child.h"
+#include "daemon/msg/msg.h"
+#include "daemon/msg/msg_capture.h"
 #include "lib/base/clock.h"
+#include "lib/base/ipc.h"
 #include "tests/unit/suite.h"
 
 #define MS   NS_PER_MS

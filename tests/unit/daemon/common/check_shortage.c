@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "daemon/broker/broker.h"
-#include "daemon/common/child.h"
 #include "lib/base/loop.h"
 #include "tests/unit/daemon/full.h"
 #include "tests/unit/daemon/heard.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/common/child.h"
+#include "daemon/msg/msg_io.h"
 #include "daemon/unwind/request.h"
 #include "tests/unit/suite.h"
 

@@ -11,7 +11,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "daemon/msg/msg.h"
 #include "tests/unit/suite.h"
 
 #define USER   60001

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/common/child.h"
+#include "daemon/msg/msg_io.h"
 #include "lib/base/util.h"
 #include "tests/unit/proto/good_profile.h"
 #include "tests/unit/suite.h"

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "daemon/common/child.h"
+#include "daemon/msg/msg_io.h"
 #include "lib/base/clock.h"
 #include "lib/unwind/cpu.h"
 #include "tests/unit/suite.h"

@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 
 #include "daemon/broker/children/reap.h"
-#include "daemon/common/child.h"
+#include "daemon/msg/msg_io.h"
 #include "tests/unit/suite.h"
 
 static struct broker b;

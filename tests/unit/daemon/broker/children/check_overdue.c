@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "daemon/broker/children/socket.h"
-#include "daemon/common/child.h"
 #include "lib/base/loop.h"
 #include "tests/unit/suite.h"
 

@@ -10,7 +10,6 @@
 #include "daemon/broker/children/reap.h"
 #include "daemon/broker/children/socket.h"
 #include "daemon/broker/files/blame.h"
-#include "daemon/common/child.h"
 #include "lib/base/clock.h"
 #include "lib/base/loop.h"
 #include "tests/unit/suite.h"

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "daemon/broker/broker.h"
-#include "daemon/common/child.h"
 #include "lib/base/ipc.h"
 #include "tests/unit/suite.h"
 

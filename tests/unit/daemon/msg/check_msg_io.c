@@ -1,8 +1,11 @@
-#include "daemon/common/child.h"
+#include "daemon/msg/msg_io.h"
 
 #include <fcntl.h>
 #include <string.h>
 
+#include "daemon/msg/msg.h"
+#include "daemon/msg/msg_ship.h"
+#include "daemon/msg/msg_unwind.h"
 #include "tests/unit/suite.h"
 
 static int handled; /* by which rule */
