@@ -8,6 +8,7 @@
 #include "daemon/broker/children/watch.h"
 #include "daemon/broker/delivery/delivery.h"
 #include "daemon/common/log.h"
+#include "daemon/msg/discard.h"
 #include "daemon/process/process.h"
 #include "lib/base/clock.h"
 #include "proto/profile.h"

@@ -16,6 +16,7 @@
 #include "daemon/config/config_keys.h"
 #include "daemon/ctl/inputs.h"
 #include "daemon/ctl/own_child.h"
+#include "daemon/msg/discard.h"
 #include "daemon/msg/msg_io.h"
 #include "daemon/msg/msg_ship.h"
 #include "daemon/msg/msg_unwind.h"

@@ -151,36 +151,8 @@ struct msg_chunk {
 };
 
 /*
- * Why a chunk does not arrive: X(reason, its name in figures, what Sentry's
- * client report calls it). The reasons
- * below are those of enum profile_fault, whose names are in proto/profile.h.
- */
-#define DISCARD_LIST(X)                                                      \
-	/* no memory or no space for the payload */                          \
-	X(DISCARD_MEMORY, "internal_sdk_error", INTERNAL_SDK_ERROR)          \
-	/* above the server's limit in spite of the cut */                   \
-	X(DISCARD_TOO_LARGE, "too_large", INTERNAL_SDK_ERROR)                \
-	X(DISCARD_NETWORK_ERROR, "network_error", NETWORK_ERROR)             \
-	X(DISCARD_SEND_ERROR, "send_error", SEND_ERROR)                      \
-	X(DISCARD_RATE_LIMITED, "ratelimit_backoff", RATELIMIT_BACKOFF)      \
-	X(DISCARD_QUEUE_OVERFLOW, "queue_overflow", QUEUE_OVERFLOW)          \
-	X(DISCARD_WRITE_ERROR, "write_error", INTERNAL_SDK_ERROR)            \
-	X(DISCARD_SHUTDOWN, "shutdown", INTERNAL_SDK_ERROR)                  \
-	X(DISCARD_UNWIND_DIED, "unwind_died", INTERNAL_SDK_ERROR)            \
-	X(DISCARD_EXEC_BUDGET, "exec_budget", BACKPRESSURE) /* exec_budget.h \
-							     */
-
-enum discard {
-	DISCARD_FAULTS_END = 19, /* profile_fault is smaller */
-#define X(reason, name, report) reason,
-	DISCARD_LIST(X)
-#undef X
-		DISCARD_N
-};
-
-/*
  * A chunk that was not made into a payload. reason: enum profile_fault, enum
- * discard, or CHUNK_IDLE, which is no loss: only processor time is profiled,
+ * discard (daemon/msg/discard.h), or CHUNK_IDLE, which is no loss: only processor time is profiled,
  * and no thread ran.
  */
 #define CHUNK_IDLE 1000

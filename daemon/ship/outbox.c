@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/common/discard.h"
 #include "daemon/common/log.h"
 #include "daemon/common/random.h"
+#include "daemon/msg/discard.h"
 #include "daemon/msg/msg_unwind.h"
 #include "daemon/ship/verdict.h"
 #include "lib/base/clock.h"

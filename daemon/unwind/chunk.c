@@ -7,6 +7,7 @@
 
 #include "daemon/common/log.h"
 #include "daemon/common/random.h"
+#include "daemon/msg/discard.h"
 #include "lib/base/ipc.h"
 #include "lib/base/sealed.h"
 #include "proto/chunk_v2.h"

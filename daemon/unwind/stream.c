@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/msg/discard.h"
 #include "daemon/msg/msg_io.h"
 #include "daemon/unwind/chunk.h"
 #include "daemon/unwind/chunks.h"

@@ -13,6 +13,7 @@
 #include "daemon/broker/files/blame.h"
 #include "daemon/broker/targets/lifecycle.h"
 #include "daemon/common/log.h"
+#include "daemon/msg/discard.h"
 #include "daemon/msg/file_request.h"
 #include "daemon/msg/msg_io.h"
 

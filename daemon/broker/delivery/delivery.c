@@ -10,6 +10,7 @@
 #include "daemon/broker/delivery/loss.h"
 #include "daemon/common/log.h"
 #include "daemon/common/random.h"
+#include "daemon/msg/discard.h"
 #include "daemon/msg/msg_io.h"
 #include "lib/base/clock.h"
 #include "lib/base/sealed.h"

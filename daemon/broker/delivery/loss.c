@@ -5,7 +5,7 @@
 #include "daemon/broker/delivery/loss.h"
 #include "daemon/broker/broker.h"
 #include "daemon/broker/children/socket.h"
-#include "daemon/common/discard.h"
+#include "daemon/msg/discard.h"
 
 static void tell(struct ship *s, uint32_t kind, uint32_t reason)
 {

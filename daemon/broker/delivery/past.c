@@ -8,6 +8,7 @@
 #include "daemon/broker/broker.h"
 #include "daemon/broker/delivery/loss.h"
 #include "daemon/common/log.h"
+#include "daemon/msg/discard.h"
 
 void target_count_absence(const struct broker *b, struct target *t, uint64_t now)
 {

@@ -8,8 +8,8 @@
 #include "daemon/broker/delivery/limit.h"
 #include "daemon/broker/delivery/past.h"
 #include "daemon/broker/targets/usage.h"
-#include "daemon/common/discard.h"
 #include "daemon/common/shortage.h"
+#include "daemon/msg/discard.h"
 #include "lib/base/clock.h"
 #include "lib/unwind/unwind.h"
 

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "daemon/msg/discard.h"
 #include "daemon/msg/msg_unwind.h"
 #include "lib/capture/counters.h"
 

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "daemon/msg/discard.h"
 #include "daemon/msg/msg_unwind.h"
 #include "lib/base/clock.h"
 #include "tests/unit/daemon/sink.h"

@@ -11,6 +11,7 @@
 #include "daemon/broker/broker.h"
 #include "daemon/broker/delivery/delivery.h"
 #include "daemon/broker/delivery/loss.h"
+#include "daemon/msg/discard.h"
 #include "daemon/msg/msg_io.h"
 #include "proto/chunk_v2.h"
 #include "proto/profile.h"

@@ -1,6 +1,5 @@
-#include "daemon/common/discard.h"
+#include "daemon/msg/discard.h"
 
-#include "daemon/msg/msg_unwind.h"
 #include "proto/profile.h"
 
 static const struct {
