@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 
-#include "daemon/common/confine.h"
+#include "daemon/common/landlock.h"
 
 /*
  * Calls that both processes may make with whatever arguments. None of them
@@ -263,7 +263,7 @@ int sandbox_enter(enum sandbox sandbox, bool kill, int write_dir)
 		.fallback = kill ? SCMP_ACT_KILL_PROCESS : SCMP_ACT_ERRNO(ENOSYS),
 	};
 
-	f.error = confine_writing(write_dir);
+	f.error = landlock_restrict_writing(write_dir);
 	if (f.error < 0)
 		return f.error;
 	f.ctx = seccomp_init(f.fallback);

@@ -1,6 +1,6 @@
 /* Landlock: where a process may write, whatever names it opens. */
-#ifndef DAEMON_COMMON_CONFINE_H
-#define DAEMON_COMMON_CONFINE_H
+#ifndef DAEMON_COMMON_LANDLOCK_H
+#define DAEMON_COMMON_LANDLOCK_H
 
 #include "lib/base/util.h"
 
@@ -10,6 +10,6 @@
  * Returns 0, also where the kernel cannot (before 5.13, or without landlock
  * among its security modules) or may not (in a container), or -errno.
  */
-must_check int confine_writing(int dir);
+must_check int landlock_restrict_writing(int dir);
 
 #endif

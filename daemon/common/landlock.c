@@ -1,4 +1,4 @@
-#include "daemon/common/confine.h"
+#include "daemon/common/landlock.h"
 
 #include <stdbool.h>
 #include <sys/syscall.h>
@@ -56,7 +56,7 @@ static bool is_missing(int error)
 	return error == ENOSYS || error == EOPNOTSUPP || error == EPERM;
 }
 
-int confine_writing(int dir)
+int landlock_restrict_writing(int dir)
 {
 	const struct ruleset_attr all = {
 		.handled_access_fs = WRITE_FILE | REMOVE_DIR | REMOVE_FILE | MAKE_CHAR | MAKE_DIR |
