@@ -7,8 +7,6 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
-#include "daemon/msg/msg.h"
-
 /* The kernel's count grows with its versions; a set here has 64 bits. */
 #define CAPABILITY_N 64
 
@@ -108,11 +106,11 @@ static int bounding_limit(capability_set bound)
 
 static int become(uint32_t uid, uint32_t gid)
 {
-	if (gid != MSG_ID_KEEP) {
+	if (gid != PRIVILEGES_KEEP_ID) {
 		if (setgroups(0, NULL) < 0 || setresgid(gid, gid, gid) < 0)
 			return -errno;
 	}
-	if (uid != MSG_ID_KEEP && setresuid(uid, uid, uid) < 0)
+	if (uid != PRIVILEGES_KEEP_ID && setresuid(uid, uid, uid) < 0)
 		return -errno;
 	return 0;
 }

@@ -18,8 +18,11 @@
 typedef uint64_t capability_set;
 #define CAPABILITY(name) (UINT64_C(1) << (name))
 
+/* In place of a user id or a group id: the process keeps the one that it has. */
+#define PRIVILEGES_KEEP_ID UINT32_MAX
+
 /*
- * Becomes uid and gid without supplementary groups (MSG_ID_KEEP: stays),
+ * Becomes uid and gid without supplementary groups (PRIVILEGES_KEEP_ID: stays),
  * keeps of its capabilities those in keep, drops the others and the whole
  * bounding set, sets no_new_privs and, with dumpable false, forbids core files
  * and being traced by its own user. Returns 0 or -errno; after an error the

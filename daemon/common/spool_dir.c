@@ -9,7 +9,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "daemon/msg/msg.h"
+#include "daemon/common/privileges.h"
 
 /* What path is in; "." if that is the directory in which we are. */
 static int parent_of(const char *path, char ret[PATH_MAX])
@@ -49,11 +49,11 @@ static int take_over(int fd, uint32_t uid, uint32_t gid)
 
 	if (fstat(fd, &st) < 0)
 		return -errno;
-	if (uid == MSG_ID_KEEP)
+	if (uid == PRIVILEGES_KEEP_ID)
 		uid = geteuid();
 	if (st.st_uid != uid && st.st_uid != geteuid())
 		return -EPERM;
-	if (gid == MSG_ID_KEEP)
+	if (gid == PRIVILEGES_KEEP_ID)
 		gid = st.st_gid;
 	/* What is as it shall be needs no right to change it. */
 	if ((st.st_uid != uid || st.st_gid != gid) && fchown(fd, uid, gid) < 0)
@@ -101,7 +101,7 @@ int spool_dir_check(const char *path, uint32_t uid, char what[SPOOL_DIR_FAULT_MA
 	close_fd(&fd);
 	if (r < 0)
 		return fault(what, -r, "");
-	if (uid == MSG_ID_KEEP)
+	if (uid == PRIVILEGES_KEEP_ID)
 		uid = geteuid();
 	if (st.st_uid != uid && st.st_uid != geteuid()) {
 		(void)snprintf(what, SPOOL_DIR_FAULT_MAX,

@@ -25,7 +25,7 @@ must_check int spool_dir_check(const char *path, uint32_t uid, char what[SPOOL_D
 
 /*
  * Opens path, or makes it first and what it is in. In the end it is uid's and
- * gid's (MSG_ID_KEEP: whose it is), and nobody else can look into it. The
+ * gid's (PRIVILEGES_KEEP_ID: whose it is), and nobody else can look into it. The
  * descriptor holds a lock: one daemon for a spool. Returns 0 or -errno: -EPERM
  * if it is somebody else's, -EWOULDBLOCK if another daemon has it.
  */

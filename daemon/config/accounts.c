@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "daemon/common/privileges.h"
-#include "daemon/msg/msg.h"
 #include "lib/base/small_file.h"
 
 /*
@@ -58,10 +57,10 @@ static void keep_what_stays(uint32_t *uid, uint32_t *gid)
 	if (privileges_get(&own) < 0)
 		return;
 	if (!(own & CAPABILITY(CAP_SETUID)) || !is_mapped("/proc/self/uid_map", *uid))
-		*uid = MSG_ID_KEEP;
+		*uid = PRIVILEGES_KEEP_ID;
 	if (!(own & CAPABILITY(CAP_SETGID)) || setgroups_is_denied() ||
 	    !is_mapped("/proc/self/gid_map", *gid))
-		*gid = MSG_ID_KEEP;
+		*gid = PRIVILEGES_KEEP_ID;
 }
 
 bool account_find(const char *name, uint32_t *ret_uid, uint32_t *ret_gid)
@@ -104,7 +103,7 @@ static bool reads_as_root(enum account account)
 void account_ids(enum account account, uint32_t *ret_uid, uint32_t *ret_gid)
 {
 	if (reads_as_root(account)) {
-		*ret_uid = *ret_gid = MSG_ID_KEEP;
+		*ret_uid = *ret_gid = PRIVILEGES_KEEP_ID;
 		return;
 	}
 	look_up(account, ret_uid, ret_gid);

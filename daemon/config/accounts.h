@@ -21,7 +21,7 @@ bool account_find(const char *name, uint32_t *ret_uid, uint32_t *ret_gid);
 /*
  * The ids of the account. Where it does not exist (the daemon was built and
  * not installed), a number of its own out of a range that no account has.
- * MSG_ID_KEEP is one that nobody can become here: a rootless container's user
+ * PRIVILEGES_KEEP_ID is one that nobody can become here: a rootless container's user
  * namespace may have no user but its root, and a container's root may be
  * without CAP_SETUID or CAP_SETGID. Capture stays root where it has no
  * capability to read other users' files: so it has root's.

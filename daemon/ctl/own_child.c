@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "daemon/common/privileges.h"
 #include "daemon/common/spawn.h"
 #include "daemon/msg/msg_io.h"
 
@@ -24,8 +25,8 @@ static int start(struct own_child *c, const char *name, const char *const *envir
 {
 	struct msg_init init = {
 		.h = MSG_HEADER(MSG_INIT),
-		.uid = MSG_ID_KEEP,
-		.gid = MSG_ID_KEEP,
+		.uid = PRIVILEGES_KEEP_ID,
+		.gid = PRIVILEGES_KEEP_ID,
 		.seccomp_kill = getenv("SENTRY_PROFD_SECCOMP_KILL") != NULL,
 		.files = mask,
 	};

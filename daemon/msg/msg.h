@@ -138,13 +138,12 @@ struct msg_number {
  */
 
 /*
- * What a child is to become. uid and gid: MSG_ID_KEEP leaves them as they are
+ * What a child is to become. uid and gid: PRIVILEGES_KEEP_ID leaves them as they are
  * (the daemon was started by an ordinary user).
  * To capture comes one descriptor: the heartbeat page (daemon/msg/heartbeat.h). To
  * unwind, the page for the number of a file (struct msg_file_reply). To ship, for
  * each bit of files one: bit n is n of enum init_file, in that order.
  */
-#define MSG_ID_KEEP UINT32_MAX
 enum init_file {
 	INIT_SPOOL, /* the spool's directory */
 	INIT_CA_CERTS,

@@ -243,7 +243,7 @@ static int drop_rights(int32_t pid)
 
 	if (r == 0 && uid == geteuid()) {
 		r = privileges_of(pid, &keep);
-		uid = gid = MSG_ID_KEEP;
+		uid = gid = PRIVILEGES_KEEP_ID;
 	}
 	return r < 0 ? r : privileges_drop(uid, gid, keep, false);
 }

@@ -17,6 +17,7 @@
 #include "daemon/broker/files/blame.h"
 #include "daemon/broker/targets/usage.h"
 #include "daemon/common/log.h"
+#include "daemon/common/privileges.h"
 #include "daemon/common/shortage.h"
 #include "daemon/common/spawn.h"
 #include "daemon/config/accounts.h"
@@ -35,8 +36,8 @@ static int start(struct child *child, const int *init_fds, size_t n_init_fds,
 	struct broker *b = child->broker;
 	struct msg_init init = {
 		.h = MSG_HEADER(MSG_INIT),
-		.uid = MSG_ID_KEEP,
-		.gid = MSG_ID_KEEP,
+		.uid = PRIVILEGES_KEEP_ID,
+		.gid = PRIVILEGES_KEEP_ID,
 		.debug = b->options.config.debug,
 		.follows = b->options.children,
 		.files = of_ship->files,

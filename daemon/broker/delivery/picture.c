@@ -111,7 +111,7 @@ __attribute__((noreturn)) static void convert(const struct picture *p, const str
 		_exit(SPAWN_FAILED);
 	/* To drop the bounding set takes CAP_SETPCAP. */
 	if (privileges_make_effective(~UINT64_C(0)) < 0 ||
-	    privileges_drop(MSG_ID_KEEP, MSG_ID_KEEP, 0, true) < 0 ||
+	    privileges_drop(PRIVILEGES_KEEP_ID, PRIVILEGES_KEEP_ID, 0, true) < 0 ||
 	    landlock_restrict_writing(-1) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
 		_exit(SPAWN_FAILED);
 	(void)fexecve(p->exe_fd, argv, envp);

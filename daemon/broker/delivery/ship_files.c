@@ -9,6 +9,7 @@
 #include "daemon/broker/broker.h"
 #include "daemon/broker/children/socket.h"
 #include "daemon/common/log.h"
+#include "daemon/common/privileges.h"
 #include "daemon/common/spool_dir.h"
 #include "daemon/config/accounts.h"
 #include "daemon/config/config_files.h"
@@ -17,7 +18,7 @@
 static int open_spool(struct broker *b)
 {
 	const char *given = b->options.config.spool, *path = given;
-	uint32_t uid = MSG_ID_KEEP, gid = MSG_ID_KEEP;
+	uint32_t uid = PRIVILEGES_KEEP_ID, gid = PRIVILEGES_KEEP_ID;
 	int r;
 
 	if (given[0] == '\0')

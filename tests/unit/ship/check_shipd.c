@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 
+#include "daemon/common/privileges.h"
 #include "daemon/msg/discard.h"
 #include "daemon/msg/msg.h"
 #include "daemon/msg/msg_ship.h"
@@ -133,8 +134,8 @@ static void start_trusting_ship(const char *ca)
 {
 	struct msg_init init = {
 		.h = MSG_HEADER(MSG_INIT),
-		.uid = getuid() == 0 ? NOBODY : MSG_ID_KEEP,
-		.gid = getuid() == 0 ? NOBODY : MSG_ID_KEEP,
+		.uid = getuid() == 0 ? NOBODY : PRIVILEGES_KEEP_ID,
+		.gid = getuid() == 0 ? NOBODY : PRIVILEGES_KEEP_ID,
 		.debug = 1,
 		.seccomp_kill = 1,
 		.files = ca[0] != '\0' ? 1u << INIT_CA_CERTS : 0,

@@ -72,13 +72,13 @@ TEST_IF(keeps_what_it_is_told_to, getuid() == 0)
 	ck_assert_int_eq(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0), 1);
 	ck_assert_int_ne(setresuid(0, 0, 0), 0);
 	/* Again, to less. */
-	OK(privileges_drop(MSG_ID_KEEP, MSG_ID_KEEP, 0, false));
+	OK(privileges_drop(PRIVILEGES_KEEP_ID, PRIVILEGES_KEEP_ID, 0, false));
 	ck_assert_uint_eq(effective(), 0);
 }
 
 TEST_IF(keeps_ids, getuid() == 0)
 {
-	OK(privileges_drop(MSG_ID_KEEP, MSG_ID_KEEP, KEEP, false));
+	OK(privileges_drop(PRIVILEGES_KEEP_ID, PRIVILEGES_KEEP_ID, KEEP, false));
 	assert_ids(0);
 	ck_assert_uint_eq(effective(), KEEP);
 }
@@ -89,14 +89,14 @@ TEST_IF(works_for_an_ordinary_user, getuid() == 0)
 	OK(setresgid(NOBODY, NOBODY, NOBODY));
 	OK(setresuid(NOBODY, NOBODY, NOBODY));
 	/* What he does not have he cannot keep. */
-	OK(privileges_drop(MSG_ID_KEEP, MSG_ID_KEEP, KEEP, false));
+	OK(privileges_drop(PRIVILEGES_KEEP_ID, PRIVILEGES_KEEP_ID, KEEP, false));
 	ck_assert_uint_eq(effective(), 0);
 	assert_ids(NOBODY);
 	ck_assert_int_eq(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0), 1);
 	OK(prctl(PR_GET_DUMPABLE, 0, 0, 0, 0));
 	/* And become another he cannot either. */
-	ck_assert_int_eq(privileges_drop(1, MSG_ID_KEEP, 0, false), -EPERM);
-	ck_assert_int_eq(privileges_drop(MSG_ID_KEEP, 1, 0, false), -EPERM);
+	ck_assert_int_eq(privileges_drop(1, PRIVILEGES_KEEP_ID, 0, false), -EPERM);
+	ck_assert_int_eq(privileges_drop(PRIVILEGES_KEEP_ID, 1, 0, false), -EPERM);
 }
 
 /* The effective set of a program that this process executes. */
@@ -166,7 +166,7 @@ TEST(reads_by_the_least_that_there_is)
 
 TEST(drops_an_ordinary_user_s)
 {
-	OK(privileges_drop(MSG_ID_KEEP, MSG_ID_KEEP, 0, false));
+	OK(privileges_drop(PRIVILEGES_KEEP_ID, PRIVILEGES_KEEP_ID, 0, false));
 	ck_assert_uint_eq(effective(), 0);
 	ck_assert_int_eq(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0), 1);
 }
