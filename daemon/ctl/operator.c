@@ -6,7 +6,7 @@
 #include <sys/ioctl.h>
 #include <time.h>
 
-#include "daemon/common/ask.h"
+#include "daemon/common/control_client.h"
 #include "daemon/common/log.h"
 #include "daemon/common/option_fault.h"
 #include "daemon/ctl/status_table.h"
@@ -89,7 +89,9 @@ const char *operator_command(size_t at)
 static int take_argument(struct request *q, const char *text)
 {
 	if (q->command->argument == A_PID_OR_NAME)
-		return ask_parse_target(q->command->name, text, &q->pid, &q->name) ? 0 : EXIT_USAGE;
+		return control_client_parse_target(q->command->name, text, &q->pid, &q->name)
+			       ? 0
+			       : EXIT_USAGE;
 	if (digits_pid(text, &q->pid))
 		return 0;
 	log_error("%s: not a pid: '%s'", q->command->name, text);
@@ -195,13 +197,13 @@ static int print_answer(const struct request *q, const struct protocol_answer *m
 		return EXIT_SUCCESS;
 	}
 	if (result == q->command->as_good) {
-		printf("%s %s\n", subject(q, text), ask_result_text(result));
+		printf("%s %s\n", subject(q, text), control_client_result_text(result));
 		return EXIT_SUCCESS;
 	}
 	if (m->fd_bytes > 0 && log_goes_to_journal())
 		return EXIT_FAILURE;
 	log_error("%s: %s", subject(q, text),
-		  m->text[0] != '\0' ? m->text : ask_result_text(result));
+		  m->text[0] != '\0' ? m->text : control_client_result_text(result));
 	return EXIT_FAILURE;
 }
 
@@ -227,7 +229,7 @@ static int show_text(const struct request *q, int fd, uint32_t size)
 	struct buf text;
 	int r;
 
-	r = ask_read(fd, size, &text);
+	r = control_client_read(fd, size, &text);
 	if (r == 0 && q->raw && fwrite(buf_string(&text), 1, text.len, stdout) != text.len)
 		r = -EIO;
 	else if (r == 0 && !q->raw)
@@ -241,12 +243,12 @@ static int show_text(const struct request *q, int fd, uint32_t size)
 }
 
 /* *ret_lost: nobody was there to answer. */
-static int run_once(const struct request *q, struct ask *a, bool *ret_lost)
+static int run_once(const struct request *q, struct control_client *a, bool *ret_lost)
 {
 	struct protocol_answer answer;
 	int fd, status;
 
-	*ret_lost = ask(a, q->type, q->pid, q->name, &answer, &fd) < 0;
+	*ret_lost = control_client_request(a, q->type, q->pid, q->name, &answer, &fd) < 0;
 	if (*ret_lost)
 		return EXIT_FAILURE;
 	if (answer.result == PROTOCOL_OK &&
@@ -258,14 +260,14 @@ static int run_once(const struct request *q, struct ask *a, bool *ret_lost)
 	return status;
 }
 
-static int reopen(struct ask *a)
+static int reopen(struct control_client *a)
 {
-	struct ask new;
-	int r = ask_open(a->path, true, &new);
+	struct control_client new;
+	int r = control_client_open(a->path, true, &new);
 
 	if (r < 0)
 		return r;
-	ask_close(a);
+	control_client_close(a);
 	*a = new;
 	a->is_quiet = false;
 	return 0;
@@ -275,7 +277,7 @@ static int reopen(struct ask *a)
  * Until it is interrupted; or the daemon ends, where nobody looks on: on a
  * terminal the next daemon is waited for.
  */
-static int watch(struct request *q, struct ask *a)
+static int watch(struct request *q, struct control_client *a)
 {
 	const struct timespec pause = {.tv_sec = q->watch_s};
 	bool lost;
@@ -297,7 +299,7 @@ static int watch(struct request *q, struct ask *a)
 int operator_run(int argc, char **argv)
 {
 	struct request q = {.command = find(argv[0])};
-	struct ask a;
+	struct control_client a;
 	bool lost;
 	int status;
 
@@ -308,9 +310,9 @@ int operator_run(int argc, char **argv)
 	status = parse(argc, argv, &q);
 	if (status != 0)
 		return status;
-	if (ask_open(ask_path(q.socket), false, &a) < 0)
+	if (control_client_open(control_client_path(q.socket), false, &a) < 0)
 		return EXIT_FAILURE;
 	status = q.watch_s != 0 ? watch(&q, &a) : run_once(&q, &a, &lost);
-	ask_close(&a);
+	control_client_close(&a);
 	return status;
 }

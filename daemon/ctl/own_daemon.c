@@ -72,13 +72,14 @@ static bool has_ended(struct own_daemon *d)
 	return d->profd.pid == 0;
 }
 
-static int connect_to(struct own_daemon *d, const volatile sig_atomic_t *stop, struct ask *ret)
+static int connect_to(struct own_daemon *d, const volatile sig_atomic_t *stop,
+		      struct control_client *ret)
 {
 	const struct timespec turn = {.tv_nsec = TURN_NS};
 	const uint64_t deadline_ns = clock_mono_ns() + START_NS;
 
 	while (!*stop) {
-		if (ask_open(d->socket, true, ret) == 0) {
+		if (control_client_open(d->socket, true, ret) == 0) {
 			ret->is_quiet = false;
 			return 0;
 		}
@@ -92,7 +93,7 @@ static int connect_to(struct own_daemon *d, const volatile sig_atomic_t *stop, s
 }
 
 static int start_and_connect(struct own_daemon *d, int32_t target,
-			     const volatile sig_atomic_t *stop, struct ask *ret)
+			     const volatile sig_atomic_t *stop, struct control_client *ret)
 {
 	int r = start(d, target);
 
@@ -118,10 +119,10 @@ static bool is_no_daemon(int error)
 }
 
 int own_daemon_find(struct own_daemon *d, const char *socket, int32_t target,
-		    const volatile sig_atomic_t *stop, struct ask *ret)
+		    const volatile sig_atomic_t *stop, struct control_client *ret)
 {
-	const char *path = ask_path(socket);
-	int r = ask_open(path, true, ret);
+	const char *path = control_client_path(socket);
+	int r = control_client_open(path, true, ret);
 
 	*d = (struct own_daemon){.profd.log_fd = -1};
 	if (r == 0) {
@@ -131,7 +132,7 @@ int own_daemon_find(struct own_daemon *d, const char *socket, int32_t target,
 	if (target != 0 && socket == NULL && is_no_daemon(r))
 		return start_and_connect(d, target, stop, ret);
 	/* Once more, for the line that says why. */
-	return ask_open(path, false, ret);
+	return control_client_open(path, false, ret);
 }
 
 void own_daemon_end(struct own_daemon *d)

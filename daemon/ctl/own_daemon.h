@@ -13,7 +13,7 @@
 #include <signal.h>
 #include <stdint.h>
 
-#include "daemon/common/ask.h"
+#include "daemon/common/control_client.h"
 #include "daemon/ctl/own_profd.h"
 #include "lib/base/util.h"
 
@@ -31,7 +31,7 @@ struct own_daemon {
  * ends the waiting with -EINTR. Returns 0, or -errno after a line on stderr.
  */
 must_check int own_daemon_find(struct own_daemon *d, const char *socket, int32_t target,
-			       const volatile sig_atomic_t *stop, struct ask *ret);
+			       const volatile sig_atomic_t *stop, struct control_client *ret);
 
 /*
  * Ends the daemon that was started, waits for its end, and removes the

@@ -37,7 +37,7 @@ struct recorder {
 	const char *name; /* NULL: by pid */
 	uint64_t duration_ns;
 	struct conversion *conversion;
-	struct ask ask;
+	struct control_client client;
 	struct recording recording;
 	size_t n_chunks;
 	/* When it is to end, or to have ended: by clock_mono_ns. */
@@ -105,7 +105,7 @@ static bool parse(struct recorder *c, int argc, char **argv)
 			  "standard output");
 		return false;
 	}
-	return ask_parse_target(argv[0], argv[optind], &c->pid, &c->name);
+	return control_client_parse_target(argv[0], argv[optind], &c->pid, &c->name);
 }
 
 static int take_chunk(void *ctx, const char *payload, size_t size)
@@ -193,10 +193,10 @@ static int record(struct recorder *c)
 	sigset_t mask;
 	int r, written;
 
-	if (ask_open(ask_path(c->socket), false, &c->ask) < 0)
+	if (control_client_open(control_client_path(c->socket), false, &c->client) < 0)
 		return -ENOENT;
 	catch_signals(&mask);
-	r = recording_open(&c->ask, PROTOCOL_RECORD, c->pid, c->name, &c->recording);
+	r = recording_open(&c->client, PROTOCOL_RECORD, c->pid, c->name, &c->recording);
 	if (r == 0) {
 		c->deadline_ns = c->duration_ns == UINT64_MAX ? UINT64_MAX
 							      : clock_mono_ns() + c->duration_ns;
@@ -207,7 +207,7 @@ static int record(struct recorder *c)
 		written = write_file(c);
 		r = r < 0 ? r : written;
 	}
-	ask_close(&c->ask);
+	control_client_close(&c->client);
 	return r;
 }
 

@@ -17,13 +17,13 @@ static void name_target(int32_t pid, const char *name, char ret[96])
 		(void)snprintf(ret, 96, "process %d", pid);
 }
 
-int recording_open(struct ask *a, enum protocol_type type, int32_t pid, const char *name,
+int recording_open(struct control_client *a, enum protocol_type type, int32_t pid, const char *name,
 		   struct recording *ret)
 {
 	struct protocol_answer answer;
 	enum protocol_result result;
 	char target[96];
-	int fd, r = ask(a, type, pid, name, &answer, &fd);
+	int fd, r = control_client_request(a, type, pid, name, &answer, &fd);
 
 	if (r < 0)
 		return r;
@@ -31,11 +31,12 @@ int recording_open(struct ask *a, enum protocol_type type, int32_t pid, const ch
 	name_target(pid, name, target);
 	if (result != PROTOCOL_OK || fd < 0) {
 		log_error("%s: %s", target,
-			  answer.text[0] != '\0' ? answer.text : ask_result_text(result));
+			  answer.text[0] != '\0' ? answer.text
+						 : control_client_result_text(result));
 		close_fd(&fd);
 		return -EINVAL;
 	}
-	*ret = (struct recording){.ask = a, .fd = fd, .pid = answer.pid};
+	*ret = (struct recording){.client = a, .fd = fd, .pid = answer.pid};
 	return 0;
 }
 
@@ -100,7 +101,7 @@ int recording_next(struct recording *r, recording_chunk *take, void *ctx)
 int recording_finish(struct recording *r)
 {
 	struct protocol_answer answer;
-	int fd, n = ask(r->ask, PROTOCOL_RECORD_END, 0, NULL, &answer, &fd);
+	int fd, n = control_client_request(r->client, PROTOCOL_RECORD_END, 0, NULL, &answer, &fd);
 
 	if (n == 0)
 		close_fd(&fd);

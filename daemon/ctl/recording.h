@@ -9,16 +9,16 @@
 #include <signal.h>
 #include <stdint.h>
 
-#include "daemon/common/ask.h"
+#include "daemon/common/control_client.h"
 #include "lib/base/util.h"
 #include "lib/client/protocol.h"
 
 struct recording {
-	struct ask *ask; /* the caller's, open as long as this is */
-	int fd;		 /* the daemon's socket of it; for poll(2) */
-	int32_t pid;	 /* whose it is */
-	uint32_t n_lost; /* chunks that were made and did not arrive */
-	bool has_ended;	 /* and this is why: */
+	struct control_client *client; /* the caller's, open as long as this is */
+	int fd;			       /* the daemon's socket of it; for poll(2) */
+	int32_t pid;		       /* whose it is */
+	uint32_t n_lost;	       /* chunks that were made and did not arrive */
+	bool has_ended;		       /* and this is why: */
 	enum protocol_record_end end;
 	char text[PROTOCOL_TEXT_SIZE]; /* the daemon's words on it, or "" */
 };
@@ -28,8 +28,8 @@ struct recording {
  * PROTOCOL_WATCH, with one each second. pid, or name: that of a section with
  * one process. Returns 0, or -errno after a line on stderr.
  */
-must_check int recording_open(struct ask *a, enum protocol_type type, int32_t pid, const char *name,
-			      struct recording *ret);
+must_check int recording_open(struct control_client *a, enum protocol_type type, int32_t pid,
+			      const char *name, struct recording *ret);
 
 /*
  * Waits for the next message until deadline_ns of clock_mono_ns (UINT64_MAX:

@@ -223,22 +223,22 @@ static int read_chunks(struct stacks *s)
 static int show(struct stacks *s)
 {
 	struct own_daemon daemon;
-	struct ask ask = {.fd = -1};
+	struct control_client client = {.fd = -1};
 	struct process before;
 	const enum process_fault fault = process_look(s->pid, &before);
-	int r = own_daemon_find(&daemon, s->socket, s->pid, &ended_by, &ask);
+	int r = own_daemon_find(&daemon, s->socket, s->pid, &ended_by, &client);
 
 	close_fd(&before.pidfd);
 	/* Our own would wait until the tracer lets go. */
 	if (r == 0 && daemon.profd.pid != 0 && fault == PROCESS_TRACED)
 		r = refusal_log_look(fault, s->pid, &before);
 	if (r == 0)
-		r = recording_open(&ask, PROTOCOL_WATCH, s->pid, NULL, &s->recording);
+		r = recording_open(&client, PROTOCOL_WATCH, s->pid, NULL, &s->recording);
 	if (r == 0) {
 		r = read_chunks(s);
 		recording_close(&s->recording);
 	}
-	ask_close(&ask);
+	control_client_close(&client);
 	own_daemon_end(&daemon);
 	return r;
 }

@@ -41,8 +41,8 @@ struct top {
 	int32_t pid;	    /* 0: by name, or all targets */
 	const char *name;
 
-	struct own_daemon daemon; /* of our own, or none */
-	struct ask status, watch; /* fd is -1: not connected */
+	struct own_daemon daemon;	     /* of our own, or none */
+	struct control_client status, watch; /* fd is -1: not connected */
 	struct recording recording;
 	char process[PROCESS_NAME_SIZE]; /* whose it is */
 	bool is_watching;		 /* the recording is open, also after its end */
@@ -261,7 +261,7 @@ static void end_watch(struct top *t)
 		recording_close(&t->recording);
 	t->is_watching = false;
 	/* The daemon lets go of what it has attached for us. */
-	ask_close(&t->watch);
+	control_client_close(&t->watch);
 }
 
 /* By the connection that is open. */
@@ -270,7 +270,7 @@ static int begin_watch(struct top *t, int32_t pid, const char *name)
 	int r = recording_open(&t->watch, PROTOCOL_WATCH, pid, name, &t->recording);
 
 	if (r < 0) {
-		ask_close(&t->watch);
+		control_client_close(&t->watch);
 		return r;
 	}
 	t->is_watching = true;
@@ -313,7 +313,7 @@ static int take_chunk(struct top *t)
 static int read_status(struct top *t, int fd, uint32_t size)
 {
 	struct buf json;
-	int r = ask_read(fd, size, &json);
+	int r = control_client_read(fd, size, &json);
 
 	if (r == 0)
 		r = top_targets_take(&t->targets, buf_string(&json), json.len, clock_mono_ns(),
@@ -331,12 +331,12 @@ static int take_status(struct top *t)
 
 	t->next_status_ns = clock_mono_ns() + STATUS_NS;
 	if (t->status.fd < 0) {
-		if (ask_open(t->status.path, true, &t->status) < 0)
+		if (control_client_open(t->status.path, true, &t->status) < 0)
 			return 0;
 		t->view.message[0] = '\0';
 	}
-	if (ask(&t->status, PROTOCOL_STATUS, 0, NULL, &answer, &fd) < 0) {
-		ask_close(&t->status);
+	if (control_client_request(&t->status, PROTOCOL_STATUS, 0, NULL, &answer, &fd) < 0) {
+		control_client_close(&t->status);
 		(void)snprintf(t->view.message, TOP_TEXT,
 			       "sentry-profd has ended: the next one is waited "
 			       "for (q quits)");
@@ -366,7 +366,7 @@ static void show_target(struct top *t)
 {
 	if (t->view.selected >= t->targets.n)
 		return;
-	if (ask_open(t->status.path, false, &t->watch) == 0)
+	if (control_client_open(t->status.path, false, &t->watch) == 0)
 		(void)!begin_watch(t, t->targets.v[t->view.selected].pid, NULL);
 }
 
@@ -600,7 +600,8 @@ static bool parse(struct top *t, int argc, char **argv)
 			  "the usage)");
 		return false;
 	}
-	return optind == argc || ask_parse_target(argv[0], argv[optind], &t->pid, &t->name);
+	return optind == argc ||
+	       control_client_parse_target(argv[0], argv[optind], &t->pid, &t->name);
 }
 
 static int begin(struct top *t)
@@ -608,7 +609,7 @@ static int begin(struct top *t)
 	int r;
 
 	if (t->pid == 0 && t->name == NULL) {
-		r = ask_open(ask_path(t->socket), false, &t->status);
+		r = control_client_open(control_client_path(t->socket), false, &t->status);
 		t->status.is_quiet = true;
 		show_list(t, TOP_LIST_TARGETS);
 		return r;
@@ -670,7 +671,7 @@ int top_run(int argc, char **argv)
 	if (r == 0)
 		r = show(&t);
 	end_watch(&t);
-	ask_close(&t.status);
+	control_client_close(&t.status);
 	own_daemon_end(&t.daemon);
 	top_model_fini(&t.model);
 	top_rows_fini(&t.rows);

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "daemon/common/ask.h"
+#include "daemon/common/control_client.h"
 #include "daemon/common/log.h"
 #include "daemon/common/option_fault.h"
 #include "lib/base/digits.h"
@@ -85,18 +85,18 @@ static const char *get_metrics(const char *socket, enum protocol_type type, uint
 			       int *ret_fd)
 {
 	struct protocol_answer answer;
-	struct ask a;
-	int r = ask_open_briefly(socket, DAEMON_S, &a);
+	struct control_client a;
+	int r = control_client_open_briefly(socket, DAEMON_S, &a);
 
 	*ret_fd = -1;
 	if (r == 0) {
-		r = ask(&a, type, 0, NULL, &answer, ret_fd);
-		ask_close(&a);
+		r = control_client_request(&a, type, 0, NULL, &answer, ret_fd);
+		control_client_close(&a);
 	}
 	if (r < 0)
 		return r == -EAGAIN ? "it is stuck, or has no processor" : strerror(-r);
 	if (answer.result != PROTOCOL_OK || *ret_fd < 0)
-		return ask_result_text((enum protocol_result)answer.result);
+		return control_client_result_text((enum protocol_result)answer.result);
 	*ret_size = answer.fd_bytes;
 	return NULL;
 }
@@ -252,5 +252,5 @@ int main(int argc, char **argv)
 		log_error("cannot listen at %s: %s", where, strerror(-r));
 		return EXIT_FAILURE;
 	}
-	return run(fd, ask_path(socket));
+	return run(fd, control_client_path(socket));
 }

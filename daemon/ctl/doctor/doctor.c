@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "daemon/common/ask.h"
+#include "daemon/common/control_client.h"
 #include "daemon/common/log.h"
 #include "daemon/common/option_fault.h"
 #include "daemon/process/process.h"
@@ -47,7 +47,7 @@ int doctor_run(int argc, char **argv)
 			  "usage)");
 		return EXIT_USAGE;
 	}
-	d.socket = ask_path(socket);
+	d.socket = control_client_path(socket);
 	/* First, since it is the daemon's rights that matter. */
 	doctor_daemon(&d);
 	doctor_host(&d);

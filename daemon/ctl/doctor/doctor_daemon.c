@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/common/ask.h"
+#include "daemon/common/control_client.h"
 #include "daemon/config/config.h"
 #include "daemon/ctl/doctor/doctor.h"
 #include "lib/base/buf.h"
@@ -25,7 +25,7 @@ static void say_no_daemon(struct doctor *d, int error)
 }
 
 /* Its status, to be given back; NULL: has said why not. */
-static json_t *ask_status(struct doctor *d, struct ask *a)
+static json_t *ask_status(struct doctor *d, struct control_client *a)
 {
 	struct protocol_answer answer;
 	json_t *root = NULL;
@@ -33,7 +33,7 @@ static json_t *ask_status(struct doctor *d, struct ask *a)
 	int fd = -1, r;
 
 	buf_init(&text, JSON_MAX);
-	r = ask(a, PROTOCOL_STATUS, 0, NULL, &answer, &fd);
+	r = control_client_request(a, PROTOCOL_STATUS, 0, NULL, &answer, &fd);
 	if (r == 0 && (fd < 0 || lseek(fd, 0, SEEK_SET) < 0))
 		r = -EPROTO;
 	if (r == 0)
@@ -49,19 +49,20 @@ static json_t *ask_status(struct doctor *d, struct ask *a)
 }
 
 /* It works on that while we go on; doctor_delivery() takes the findings. */
-static void ask_findings(struct doctor *d, struct ask *a)
+static void ask_findings(struct doctor *d, struct control_client *a)
 {
 	struct protocol_answer answer;
 	int r;
 
 	if (d->config != NULL)
 		return;
-	r = ask(a, PROTOCOL_CHECK, d->pid, NULL, &answer, &d->findings_fd);
+	r = control_client_request(a, PROTOCOL_CHECK, d->pid, NULL, &answer, &d->findings_fd);
 	if (r == 0 && answer.result != PROTOCOL_OK)
 		doctor_say(d, FINDING_WARNING, "daemon",
 			   "is not asked for its configuration and servers: %s; "
 			   "what follows is by " CONFIG_PATH_DEFAULT,
-			   answer.text[0] != '\0' ? answer.text : ask_result_text(answer.result));
+			   answer.text[0] != '\0' ? answer.text
+						  : control_client_result_text(answer.result));
 }
 
 static const char *text_of(const json_t *object, const char *key)
@@ -209,15 +210,15 @@ static void find_target(struct doctor *d, const json_t *targets)
 
 void doctor_daemon(struct doctor *d)
 {
-	struct ask a;
-	int r = ask_open(d->socket, true, &a);
+	struct control_client a;
+	int r = control_client_open(d->socket, true, &a);
 	json_t *root;
 
 	if (r < 0) {
 		say_no_daemon(d, -r);
 		return;
 	}
-	d->daemon_pid = ask_pid(&a);
+	d->daemon_pid = control_client_pid(&a);
 	root = ask_status(d, &a);
 	if (root != NULL) {
 		look_at_daemon(d, json_object_get(root, "daemon"));
@@ -226,5 +227,5 @@ void doctor_daemon(struct doctor *d)
 		json_decref(root);
 		ask_findings(d, &a);
 	}
-	ask_close(&a);
+	control_client_close(&a);
 }

@@ -1,4 +1,4 @@
-#include "daemon/common/ask.h"
+#include "daemon/common/control_client.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 /* What comes with an answer: 10,000 targets with a line each. */
 #define BYTES_MAX (16u << 20)
 
-const char *ask_path(const char *given)
+const char *control_client_path(const char *given)
 {
 	const char *path = given;
 
@@ -56,7 +56,7 @@ static void say_not_connected(const char *path, int error)
 	}
 }
 
-static void say_lost(const struct ask *a, int error)
+static void say_lost(const struct control_client *a, int error)
 {
 	if (a->is_quiet)
 		return;
@@ -97,7 +97,7 @@ static int dial(const char *path, unsigned int seconds, int *ret_fd)
 	return r;
 }
 
-int32_t ask_pid(const struct ask *a)
+int32_t control_client_pid(const struct control_client *a)
 {
 	struct ucred daemon;
 	socklen_t size = sizeof(daemon);
@@ -108,7 +108,7 @@ int32_t ask_pid(const struct ask *a)
 /* 0 is the tag of those that want no answer. */
 #define TAG 1
 
-static int take_answer(struct ask *a, struct protocol_answer *ret, int *ret_fd)
+static int take_answer(struct control_client *a, struct protocol_answer *ret, int *ret_fd)
 {
 	struct ipc_message m;
 	int r = ipc_recv(a->fd, &m);
@@ -131,8 +131,8 @@ static int take_answer(struct ask *a, struct protocol_answer *ret, int *ret_fd)
 	return 0;
 }
 
-static int exchange(struct ask *a, const void *message, size_t size, struct protocol_answer *ret,
-		    int *ret_fd)
+static int exchange(struct control_client *a, const void *message, size_t size,
+		    struct protocol_answer *ret, int *ret_fd)
 {
 	int r = ipc_send(a->fd, message, size, NULL, 0);
 
@@ -143,14 +143,15 @@ static int exchange(struct ask *a, const void *message, size_t size, struct prot
 	return r;
 }
 
-static int open_for(const char *path, unsigned int seconds, bool is_quiet, struct ask *ret)
+static int open_for(const char *path, unsigned int seconds, bool is_quiet,
+		    struct control_client *ret)
 {
 	const struct protocol_hello hello = {
 		.h = {PROTOCOL_HELLO, sizeof(hello), TAG},
 		.magic = PROTOCOL_MAGIC,
 		.version = PROTOCOL_VERSION,
 	};
-	struct ask a = {.fd = -1, .path = path, .is_quiet = is_quiet};
+	struct control_client a = {.fd = -1, .path = path, .is_quiet = is_quiet};
 	struct protocol_answer answer;
 	int fd = -1, r;
 
@@ -169,23 +170,23 @@ static int open_for(const char *path, unsigned int seconds, bool is_quiet, struc
 	return r;
 }
 
-int ask_open(const char *path, bool is_quiet, struct ask *ret)
+int control_client_open(const char *path, bool is_quiet, struct control_client *ret)
 {
 	return open_for(path, ANSWER_S, is_quiet, ret);
 }
 
-int ask_open_briefly(const char *path, unsigned int seconds, struct ask *ret)
+int control_client_open_briefly(const char *path, unsigned int seconds, struct control_client *ret)
 {
 	return open_for(path, seconds, true, ret);
 }
 
-void ask_close(struct ask *a)
+void control_client_close(struct control_client *a)
 {
 	close_fd(&a->fd);
 }
 
-int ask(struct ask *a, enum protocol_type type, int32_t pid, const char *name,
-	struct protocol_answer *ret, int *ret_fd)
+int control_client_request(struct control_client *a, enum protocol_type type, int32_t pid,
+			   const char *name, struct protocol_answer *ret, int *ret_fd)
 {
 	struct protocol_request m = {
 		.h = {type, sizeof(m), TAG},
@@ -202,15 +203,15 @@ int ask(struct ask *a, enum protocol_type type, int32_t pid, const char *name,
 	return exchange(a, &m, sizeof(m), ret, ret_fd);
 }
 
-int ask_read(int fd, uint32_t size, struct buf *ret)
+int control_client_read(int fd, uint32_t size, struct buf *ret)
 {
 	buf_init(ret, BYTES_MAX);
 	/* The daemon's descriptor of it is ours, too: with where it wrote. */
 	return fd < 0 || size == 0 || lseek(fd, 0, SEEK_SET) < 0 ? -EPROTO : buf_read_fd(ret, fd);
 }
 
-bool ask_parse_target(const char *command, const char *text, int32_t *ret_pid,
-		      const char **ret_name)
+bool control_client_parse_target(const char *command, const char *text, int32_t *ret_pid,
+				 const char **ret_name)
 {
 	*ret_pid = 0;
 	*ret_name = NULL;
@@ -224,7 +225,7 @@ bool ask_parse_target(const char *command, const char *text, int32_t *ret_pid,
 	return false;
 }
 
-const char *ask_result_text(enum protocol_result result)
+const char *control_client_result_text(enum protocol_result result)
 {
 	switch (result) {
 	case PROTOCOL_RUNS_ALREADY:
