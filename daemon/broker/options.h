@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "daemon/broker/options_keys.h"
-#include "daemon/common/ending.h"
+#include "daemon/common/output_format.h"
 #include "daemon/config/config.h"
 #include "daemon/msg/heartbeat.h"
 #include "lib/base/util.h"
@@ -31,7 +31,7 @@ struct options {
 	double duration_s;	 /* 0: without end */
 	const char *transaction; /* of a V1 profile; NULL: none */
 	const char *output;
-	const struct ending *picture; /* output is a file; NULL: a directory */
+	const struct output_format *picture; /* output is a file; NULL: a directory */
 	const char *stats;
 	bool quiet, check_only;
 	bool check_servers;		/* with check_only: daemon/broker/control/inspect.h */

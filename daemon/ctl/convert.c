@@ -225,7 +225,7 @@ int convert_run(int argc, char **argv)
 int convert_page(char *const *paths, size_t n, FILE *out, const char *path)
 {
 	struct convert c = {
-		.format = format_by_name(endings[ENDING_HTML].format),
+		.format = format_by_name(output_formats[OUTPUT_FORMAT_HTML].format),
 		.merge = {.until_ns = UINT64_MAX},
 		.export = {.version = SENTRY_PROFD_VERSION},
 	};

@@ -5,16 +5,23 @@
 #include "daemon/ctl/summary.h"
 #include "proto/export/html.h"
 
-static const struct format formats[ENDING_N] = {
-	[ENDING_FOLDED] = {&endings[ENDING_FOLDED], true, false, false, export_folded},
-	[ENDING_SPEEDSCOPE] = {&endings[ENDING_SPEEDSCOPE], true, true, false, export_speedscope},
-	[ENDING_PPROF] = {&endings[ENDING_PPROF], false, false, false, export_pprof},
-	[ENDING_FIREFOX] = {&endings[ENDING_FIREFOX], false, true, false, export_firefox},
-	[ENDING_SELF_PROFILING] = {&endings[ENDING_SELF_PROFILING], true, true, false,
-				   export_self_profiling},
-	[ENDING_JSON] = {&endings[ENDING_JSON], false, true, true, export_json},
-	[ENDING_SUMMARY] = {&endings[ENDING_SUMMARY], true, false, false, summary_write},
-	[ENDING_HTML] = {&endings[ENDING_HTML], false, true, true, export_html},
+static const struct format formats[OUTPUT_FORMATS_N] = {
+	[OUTPUT_FORMAT_FOLDED] = {&output_formats[OUTPUT_FORMAT_FOLDED], true, false, false,
+				  export_folded},
+	[OUTPUT_FORMAT_SPEEDSCOPE] = {&output_formats[OUTPUT_FORMAT_SPEEDSCOPE], true, true, false,
+				      export_speedscope},
+	[OUTPUT_FORMAT_PPROF] = {&output_formats[OUTPUT_FORMAT_PPROF], false, false, false,
+				 export_pprof},
+	[OUTPUT_FORMAT_FIREFOX] = {&output_formats[OUTPUT_FORMAT_FIREFOX], false, true, false,
+				   export_firefox},
+	[OUTPUT_FORMAT_SELF_PROFILING] = {&output_formats[OUTPUT_FORMAT_SELF_PROFILING], true, true,
+					  false, export_self_profiling},
+	[OUTPUT_FORMAT_JSON] = {&output_formats[OUTPUT_FORMAT_JSON], false, true, true,
+				export_json},
+	[OUTPUT_FORMAT_SUMMARY] = {&output_formats[OUTPUT_FORMAT_SUMMARY], true, false, false,
+				   summary_write},
+	[OUTPUT_FORMAT_HTML] = {&output_formats[OUTPUT_FORMAT_HTML], false, true, true,
+				export_html},
 };
 
 const struct format *format_at(size_t at)
@@ -32,7 +39,7 @@ const struct format *format_by_name(const char *name)
 
 const struct format *format_by_ending(const char *path)
 {
-	const struct ending *ending = ending_of(path);
+	const struct output_format *found = output_format_of_path(path);
 
-	return ending == NULL ? NULL : &formats[ending - endings];
+	return found == NULL ? NULL : &formats[found - output_formats];
 }

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/common/ending.h"
 #include "daemon/common/log.h"
 #include "daemon/common/option_fault.h"
+#include "daemon/common/output_format.h"
 #include "daemon/ctl/convert.h"
 #include "daemon/ctl/recording.h"
 #include "daemon/process/process.h"
@@ -166,7 +166,7 @@ static void catch_signals(sigset_t *ret_mask)
 static int write_file(struct recorder *c)
 {
 	const struct recording *r = &c->recording;
-	const struct ending *format;
+	const struct output_format *format;
 	int written;
 
 	if (r->has_ended && r->end != PROTOCOL_RECORD_DONE)
@@ -182,9 +182,9 @@ static int write_file(struct recorder *c)
 		return -ENODATA;
 	}
 	written = conversion_write(c->conversion);
-	format = c->out == NULL || written < 0 ? NULL : ending_of(c->out);
+	format = c->out == NULL || written < 0 ? NULL : output_format_of_path(c->out);
 	if (format != NULL)
-		ending_tell_next(format, program_invocation_name, c->out);
+		output_format_print_viewer(format, program_invocation_name, c->out);
 	return written;
 }
 

@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "daemon/common/ending.h"
 #include "daemon/common/log.h"
 #include "daemon/common/option_fault.h"
+#include "daemon/common/output_format.h"
 #include "daemon/ctl/convert.h"
 #include "daemon/ctl/temporary.h"
 
@@ -56,8 +56,8 @@ static bool is_page(const char *path)
 {
 	struct stat st;
 
-	return ending_of(path) == &endings[ENDING_HTML] && stat(path, &st) == 0 &&
-	       S_ISREG(st.st_mode);
+	return output_format_of_path(path) == &output_formats[OUTPUT_FORMAT_HTML] &&
+	       stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
 /* Makes a file of mode 0600 with a random name, as mkstemps(3) does. */
@@ -65,12 +65,13 @@ static int make_page(char *const *paths, size_t n, char ret[PATH_MAX])
 {
 	const char *dir = temporary_directory();
 	const int length = snprintf(ret, PATH_MAX, "%s/sentry-profile-XXXXXX%s", dir,
-				    endings[ENDING_HTML].ending);
+				    output_formats[OUTPUT_FORMAT_HTML].suffix);
 	FILE *out = NULL;
 	int fd = -1, r;
 
 	if (length < PATH_MAX)
-		fd = mkostemps(ret, (int)strlen(endings[ENDING_HTML].ending), O_CLOEXEC);
+		fd = mkostemps(ret, (int)strlen(output_formats[OUTPUT_FORMAT_HTML].suffix),
+			       O_CLOEXEC);
 	else
 		errno = ENAMETOOLONG;
 	if (fd >= 0)

@@ -24,13 +24,13 @@
 /* Events are waited for; the time is the heartbeat's of a service manager. */
 #define TURN_MS 1000
 
-const struct ending *picture_format(const char *path)
+const struct output_format *picture_format(const char *path)
 {
 	struct stat st;
 
 	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
 		return NULL;
-	return ending_of(path);
+	return output_format_of_path(path);
 }
 
 static int open_converter(struct picture *p)
@@ -221,7 +221,7 @@ static void name_converter(const char *argv0, char ret[PATH_MAX])
 
 void picture_tell_next(const struct broker *b)
 {
-	const struct ending *format = b->options.picture;
+	const struct output_format *format = b->options.picture;
 	char words[2][SHELL_WORD_SIZE(PATH_MAX)];
 	char path[PATH_MAX];
 
@@ -231,7 +231,7 @@ void picture_tell_next(const struct broker *b)
 	(void)fflush(stdout);
 	name_converter(b->options.program, path);
 	if (b->picture.is_made)
-		ending_tell_next(format, path, b->options.output);
+		output_format_print_viewer(format, path, b->options.output);
 	else if (format == NULL)
 		(void)fprintf(stderr, "to see it: %s convert %s -o profile.html\n",
 			      shell_word(path, words[0], sizeof(words[0])),

@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 #include "daemon/broker/delivery/output.h"
-#include "daemon/common/ending.h"
+#include "daemon/common/output_format.h"
 #include "lib/base/util.h"
 
 struct broker;
@@ -40,7 +40,7 @@ struct picture {
  * The format of a file of this name; NULL: the name is a directory's, since it
  * has no ending of a format, or since a directory of that name exists.
  */
-const struct ending *picture_format(const char *path);
+const struct output_format *picture_format(const char *path);
 
 /*
  * Finds sentry-profctl, opens the file under its temporary name, and makes the

@@ -4,24 +4,24 @@
  * --output are files, and links no code that writes a format
  * (daemon/ctl/formats.h).
  */
-#ifndef DAEMON_COMMON_ENDING_H
-#define DAEMON_COMMON_ENDING_H
+#ifndef DAEMON_COMMON_OUTPUT_FORMAT_H
+#define DAEMON_COMMON_OUTPUT_FORMAT_H
 
-enum ending_id {
-	ENDING_FOLDED,
-	ENDING_SPEEDSCOPE,
-	ENDING_PPROF,
-	ENDING_FIREFOX,
-	ENDING_SELF_PROFILING,
-	ENDING_JSON,
-	ENDING_SUMMARY,
-	ENDING_HTML,
-	ENDING_N,
+enum output_format_id {
+	OUTPUT_FORMAT_FOLDED,
+	OUTPUT_FORMAT_SPEEDSCOPE,
+	OUTPUT_FORMAT_PPROF,
+	OUTPUT_FORMAT_FIREFOX,
+	OUTPUT_FORMAT_SELF_PROFILING,
+	OUTPUT_FORMAT_JSON,
+	OUTPUT_FORMAT_SUMMARY,
+	OUTPUT_FORMAT_HTML,
+	OUTPUT_FORMATS_N,
 };
 
-struct ending {
+struct output_format {
 	const char *format; /* of --to */
-	const char *ending; /* with its dot */
+	const char *suffix; /* with its dot */
 	/*
 	 * What the user does next: the file's name stands between the two.
 	 * NULL: sentry-profctl view shows it. "": no single program does.
@@ -29,15 +29,16 @@ struct ending {
 	const char *view_before, *view_after;
 };
 
-extern const struct ending endings[ENDING_N];
+extern const struct output_format output_formats[OUTPUT_FORMATS_N];
 
 /*
  * Says on stderr what the user can type in order to see the file at path, if a
  * single program shows it. profctl: sentry-profctl, as the user can type it.
  */
-void ending_tell_next(const struct ending *e, const char *profctl, const char *path);
+void output_format_print_viewer(const struct output_format *e, const char *profctl,
+				const char *path);
 
 /* The longest ending of path that is in the table; NULL: none. */
-const struct ending *ending_of(const char *path);
+const struct output_format *output_format_of_path(const char *path);
 
 #endif
