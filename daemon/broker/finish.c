@@ -9,7 +9,7 @@
 #include "daemon/broker/delivery/delivery.h"
 #include "daemon/common/log.h"
 #include "daemon/msg/discard.h"
-#include "daemon/process/process.h"
+#include "daemon/process/threads.h"
 #include "lib/base/clock.h"
 #include "proto/profile.h"
 
@@ -24,7 +24,7 @@ static bool anybody_works(const struct broker *b)
 	for (size_t i = 0; i < b->n_unwinds && !works; i++) {
 		int32_t pid = b->unwinds[i]->child.pid;
 
-		works = pid != 0 && process_is_running(pid);
+		works = pid != 0 && threads_any_runnable(pid);
 	}
 	return works;
 }

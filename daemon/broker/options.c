@@ -13,7 +13,6 @@
 #include "daemon/common/log.h"
 #include "daemon/config/config_files.h"
 #include "daemon/config/config_keys.h"
-#include "daemon/process/process.h"
 #include "lib/base/digits.h"
 #include "lib/base/utf8.h"
 #include "proto/profile_v1.h"

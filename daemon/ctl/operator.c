@@ -10,7 +10,6 @@
 #include "daemon/common/log.h"
 #include "daemon/common/option_fault.h"
 #include "daemon/ctl/status_table.h"
-#include "daemon/process/process.h"
 #include "lib/base/buf.h"
 #include "lib/base/digits.h"
 #include "lib/base/util.h"

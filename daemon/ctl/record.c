@@ -9,7 +9,6 @@
 #include "daemon/common/output_format.h"
 #include "daemon/ctl/convert.h"
 #include "daemon/ctl/recording.h"
-#include "daemon/process/process.h"
 #include "lib/base/clock.h"
 
 enum {

@@ -8,7 +8,7 @@
 
 #include "daemon/msg/msg_unwind.h"
 #include "daemon/process/open.h"
-#include "daemon/process/process.h"
+#include "daemon/process/threads.h"
 
 /* UNWIND_MAPS_MAX lines of usual length; longer ones are refused anyway. */
 #define MAPS_TEXT_MAX (16u << 20)
@@ -99,7 +99,7 @@ int live_read_maps(struct live *l, bool *ret_changed)
 	char path[64];
 	int fd, r;
 
-	(void)snprintf(path, sizeof(path), "task/%d/maps", process_living_thread(l->pid));
+	(void)snprintf(path, sizeof(path), "task/%d/maps", threads_living(l->pid));
 	fd = openat(l->proc_fd, path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return errno == ENOENT ? -ESRCH : -errno;

@@ -13,8 +13,8 @@
 #include "daemon/process/act_as.h"
 #include "daemon/process/exe_link.h"
 #include "daemon/process/mapped.h"
-#include "daemon/process/process.h"
 #include "daemon/process/rooted.h"
+#include "daemon/process/threads.h"
 #include "lib/base/procfs.h"
 #include "lib/base/small_file.h"
 
@@ -334,7 +334,7 @@ int open_for(const struct open_order *order, int *ret_fd)
 	int r;
 
 	if (order->pid != 0)
-		of_thread.pid = process_living_thread(order->pid);
+		of_thread.pid = threads_living(order->pid);
 	r = open_of(&of_thread, ret_fd);
 	if (r < 0 || of_thread.pid == order->pid)
 		return r;

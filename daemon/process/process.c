@@ -1,6 +1,5 @@
 #include "daemon/process/process.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
@@ -209,89 +208,6 @@ int process_ids(int32_t pid, uint32_t *ret_uid, uint32_t *ret_gid)
 	*ret_uid = (uint32_t)uids[1];
 	*ret_gid = (uint32_t)gids[1];
 	return 0;
-}
-
-/*
- * Goes through the threads of a process until found() is true of one; that
- * one's number, or 0.
- */
-static int32_t find_thread(int32_t pid, bool (*found)(int32_t tid, char state))
-{
-	struct stat_fields stat;
-	struct dirent *entry;
-	DIR *dir = opendir(procfs_path(pid, "task").text);
-	int32_t ret = 0;
-
-	while (dir != NULL && ret == 0 && (entry = readdir(dir)) != NULL) {
-		long tid = strtol(entry->d_name, NULL, 10);
-
-		if (tid > 0 && tid <= INT32_MAX && read_stat((int32_t)tid, &stat) &&
-		    found((int32_t)tid, stat.state))
-			ret = (int32_t)tid;
-	}
-	if (dir != NULL)
-		(void)closedir(dir);
-	return ret;
-}
-
-static bool is_running(int32_t tid, char state)
-{
-	(void)tid;
-	return state == 'R';
-}
-
-bool process_is_running(int32_t pid)
-{
-	return find_thread(pid, is_running) != 0;
-}
-
-/*
- * The call's number is of proc_pid_syscall() in fs/proc/base.c: -1 for who
- * waits for a page of its own.
- */
-static bool reads_memory(int32_t tid, char state)
-{
-	char text[PROCFS_TEXT_MAX];
-	long call;
-
-	/* One that is stopped may have done what it last called for. */
-	if ((state != 'S' && state != 'D') || !read_file(tid, "syscall", text) ||
-	    sscanf(text, "%ld", &call) != 1)
-		return false;
-	return call == SYS_process_vm_readv || call == SYS_pread64;
-}
-
-bool process_reads_memory(int32_t pid)
-{
-	return find_thread(pid, reads_memory) != 0;
-}
-
-static bool is_stopped(int32_t tid, char state)
-{
-	(void)tid;
-	return state == 'T' || state == 't';
-}
-
-bool process_is_stopped(int32_t pid)
-{
-	return find_thread(pid, is_stopped) != 0;
-}
-
-static bool is_living(int32_t tid, char state)
-{
-	(void)tid;
-	return state != 'Z' && state != 'X';
-}
-
-int32_t process_living_thread(int32_t pid)
-{
-	struct stat_fields stat;
-	int32_t found;
-
-	if (!read_stat(pid, &stat) || stat.state != 'Z')
-		return pid;
-	found = find_thread(pid, is_living);
-	return found != 0 ? found : pid;
 }
 
 void process_name(int32_t pid, char ret[PROCESS_NAME_SIZE])

@@ -81,25 +81,6 @@ must_check int process_ids(int32_t pid, uint32_t *ret_uid, uint32_t *ret_gid);
 /* True while the process behind pidfd has not ended. */
 bool process_is_alive(int pidfd);
 
-/* True if a thread of it computes, or waits for nothing but a processor. */
-bool process_is_running(int32_t pid);
-
-/* True if a signal or a tracer has stopped a thread of it. */
-bool process_is_stopped(int32_t pid);
-
-/*
- * True if a thread of it sleeps in a call that reads another process's memory,
- * or a file of it in /proc.
- */
-bool process_reads_memory(int32_t pid);
-
-/*
- * A thread of pid that has not exited: as a rule pid itself. What the threads
- * share is in that one's files of /proc, and not in those of a leader that has
- * exited.
- */
-int32_t process_living_thread(int32_t pid);
-
 /* Its name (comm) for a message; "?" if it is gone. Bytes the target chose. */
 #define PROCESS_NAME_SIZE 65
 void process_name(int32_t pid, char ret[PROCESS_NAME_SIZE]);

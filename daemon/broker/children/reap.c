@@ -18,7 +18,7 @@
 #include "daemon/broker/files/blame.h"
 #include "daemon/common/log.h"
 #include "daemon/common/spawn.h"
-#include "daemon/process/process.h"
+#include "daemon/process/threads.h"
 #include "lib/base/clock.h"
 
 /* A child that ends sooner than this after its start has failed to work. */
@@ -255,7 +255,7 @@ static bool is_over(const struct broker *b, struct patience *p)
 	for (size_t i = 0; i < b->n_ships && !works; i++) {
 		int32_t pid = b->ships[i]->child.pid;
 
-		works = pid != 0 && process_is_running(pid);
+		works = pid != 0 && threads_any_runnable(pid);
 	}
 
 	return now >= patience_end_ns(p, now, works);

@@ -5,7 +5,7 @@
 #include "daemon/broker/children/watch.h"
 #include "daemon/broker/broker.h"
 #include "daemon/broker/children/socket.h"
-#include "daemon/process/process.h"
+#include "daemon/process/threads.h"
 #include "lib/base/clock.h"
 
 /*
@@ -49,7 +49,7 @@ static bool heartbeat_is_old(struct broker *b, uint64_t now)
 bool watch_works(const struct broker *b)
 {
 	return b->capture.pid != 0 && ((!b->capture_done && b->beat_looks < LOOKS_MIN) ||
-				       process_is_running(b->capture.pid));
+				       threads_any_runnable(b->capture.pid));
 }
 
 void watch_heartbeat(struct broker *b)
@@ -61,8 +61,9 @@ void watch_heartbeat(struct broker *b)
 	if (b->capture.pid == 0 || b->capture_done || b->capture.state >= CHILD_KILLED ||
 	    !heartbeat_is_old(b, now))
 		return;
-	stopped = process_is_stopped(b->capture.pid);
-	if (!stopped && !process_reads_memory(b->capture.pid) && now - b->last_beat_ns < WRONG_NS)
+	stopped = threads_any_stopped(b->capture.pid);
+	if (!stopped && !threads_any_reading_memory(b->capture.pid) &&
+	    now - b->last_beat_ns < WRONG_NS)
 		return;
 	touching = (uint32_t)__atomic_load_n(&b->heartbeat->beat.touching, __ATOMIC_RELAXED);
 	/* By a signal or a debugger: no target's fault. */

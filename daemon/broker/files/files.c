@@ -13,6 +13,7 @@
 #include "daemon/msg/file_request.h"
 #include "daemon/process/open.h"
 #include "daemon/process/process.h"
+#include "daemon/process/threads.h"
 #include "lib/base/clock.h"
 #include "lib/base/ipc.h"
 
@@ -335,7 +336,7 @@ static bool helper_hangs(const struct files *f, uint64_t now_ns)
 	/* It was us who were away, stopped by a signal. */
 	if (poll(&answer, 1, 0) > 0)
 		return false;
-	return !process_is_running(f->pid) || waited_ns >= FILES_BUSY_MS * NS_PER_MS;
+	return !threads_any_runnable(f->pid) || waited_ns >= FILES_BUSY_MS * NS_PER_MS;
 }
 
 void files_check(struct files *f)

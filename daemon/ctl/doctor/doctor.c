@@ -6,7 +6,6 @@
 #include "daemon/common/control_client.h"
 #include "daemon/common/log.h"
 #include "daemon/common/option_fault.h"
-#include "daemon/process/process.h"
 #include "lib/base/digits.h"
 
 enum {

@@ -16,6 +16,7 @@
 #include "daemon/process/open.h"
 #include "daemon/process/process.h"
 #include "daemon/process/rooted.h"
+#include "daemon/process/threads.h"
 #include "lib/base/buf.h"
 #include "lib/base/procfs.h"
 #include "lib/unwind/maps.h"
@@ -272,7 +273,7 @@ static void look_at_all(struct look *k)
 
 static int read_maps(struct look *k)
 {
-	int fd = open(procfs_path(k->d->pid, "task/%d/maps", process_living_thread(k->d->pid)).text,
+	int fd = open(procfs_path(k->d->pid, "task/%d/maps", threads_living(k->d->pid)).text,
 		      O_RDONLY | O_CLOEXEC);
 	int r;
 

@@ -1,4 +1,4 @@
-#include "daemon/process/process.h"
+#include "daemon/process/threads.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -68,16 +68,16 @@ static void wait_for(bool (*is)(int32_t pid), pid_t pid)
 
 static bool sleeps(int32_t pid)
 {
-	return !process_is_running(pid);
+	return !threads_any_runnable(pid);
 }
 
 /* Waits until it is so, and then it is nothing else. */
 static void check_only(bool (*is)(int32_t pid), pid_t pid)
 {
 	wait_for(is, pid);
-	ck_assert(process_is_running(pid) == (is == process_is_running));
-	ck_assert(process_is_stopped(pid) == (is == process_is_stopped));
-	ck_assert(process_reads_memory(pid) == (is == process_reads_memory));
+	ck_assert(threads_any_runnable(pid) == (is == threads_any_runnable));
+	ck_assert(threads_any_stopped(pid) == (is == threads_any_stopped));
+	ck_assert(threads_any_reading_memory(pid) == (is == threads_any_reading_memory));
 }
 
 /* A page of another one's, whom no fork may leave without the registration. */
@@ -122,7 +122,7 @@ TEST(who_reads_memory_is_told_from_who_waits_otherwise)
 		return;
 	}
 	pid = start(read_page, getpid());
-	check_only(process_reads_memory, pid);
+	check_only(threads_any_reading_memory, pid);
 	end(pid);
 	pid = start(touch_page, 0);
 	check_only(sleeps, pid);
@@ -135,7 +135,7 @@ TEST(who_sleeps_is_told_from_who_is_stopped)
 
 	check_only(sleeps, pid);
 	OK(kill(pid, SIGSTOP));
-	check_only(process_is_stopped, pid);
+	check_only(threads_any_stopped, pid);
 	end(pid);
 }
 
@@ -143,6 +143,6 @@ TEST(who_computes_is_running)
 {
 	pid_t pid = start(compute, 0);
 
-	check_only(process_is_running, pid);
+	check_only(threads_any_runnable, pid);
 	end(pid);
 }

@@ -1,0 +1,33 @@
+/*
+ * The states of a process's threads, as /proc tells them. The broker asks before it decides
+ * that a child process hangs, and who opens files asks for a thread that has not exited.
+ *
+ * Each function looks at the threads one after the other: a thread can change its state
+ * before the function returns.
+ */
+#ifndef DAEMON_PROCESS_THREADS_H
+#define DAEMON_PROCESS_THREADS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* True if a thread of pid runs or is runnable. */
+bool threads_any_runnable(int32_t pid);
+
+/* True if a signal or a tracer has stopped a thread of pid. */
+bool threads_any_stopped(int32_t pid);
+
+/*
+ * True if a thread of pid sleeps in a call that reads another process's memory:
+ * process_vm_readv(2), or pread(2), as of /proc/PID/mem.
+ */
+bool threads_any_reading_memory(int32_t pid);
+
+/*
+ * Returns a thread of pid that has not exited: pid itself if its leader lives, or if no
+ * thread does. /proc/PID has nothing of the memory and the files that the threads share
+ * once the leader has exited; that thread's directory has.
+ */
+int32_t threads_living(int32_t pid);
+
+#endif
