@@ -117,7 +117,7 @@ sentry-profd-unwind_PKG = libdw libelf liblzma libzstd jansson libseccomp
 # An archive without a file for pkg-config.
 sentry-profd-unwind_LIBS = -liberty
 sentry-profd-ship_DIR = daemon/ship
-sentry-profd-ship_LIB = config common msg ship proto base
+sentry-profd-ship_LIB = common msg ship proto base
 sentry-profd-ship_PKG = libcurl zlib libzstd jansson libseccomp
 # Other unwinders, to compare with: they read a target's files while they trace it.
 sentry-profd-oracle_DIR = daemon/oracle

@@ -30,6 +30,7 @@
 #include "daemon/broker/service.h"
 #include "daemon/common/log.h"
 #include "daemon/common/privileges.h"
+#include "daemon/config/config_fault.h"
 #include "daemon/process/refusal.h"
 #include "lib/base/clock.h"
 #include "proto/dsn.h"

@@ -11,8 +11,13 @@
 #include "daemon/broker/delivery/picture.h"
 #include "daemon/broker/options_help.h"
 #include "daemon/common/log.h"
+#include "daemon/config/config_fault.h"
 #include "daemon/config/config_files.h"
 #include "daemon/config/config_keys.h"
+#include "daemon/config/config_print.h"
+#include "daemon/config/config_read.h"
+#include "daemon/config/config_resolve.h"
+#include "daemon/config/config_value.h"
 #include "lib/base/digits.h"
 #include "lib/base/utf8.h"
 #include "proto/profile_v1.h"
@@ -251,7 +256,7 @@ void options_replace(struct options *o, struct config *config)
 
 static void check(struct config_faults *faults, int r, const struct options *o)
 {
-	config_faults_tell(faults);
+	config_faults_log(faults);
 	if (r < 0)
 		exit(2);
 	exit(config_print(&o->config, STDOUT_FILENO) < 0 ? EXIT_FAILURE : EXIT_SUCCESS);
@@ -389,7 +394,7 @@ void options_load(struct options *o, int32_t command_pid, struct config_faults *
 		return;
 	if (o->check_only)
 		check(faults, r, o);
-	config_faults_tell(faults);
+	config_faults_log(faults);
 	if (r < 0)
 		exit(r == -EAGAIN ? EXIT_FAILURE : 2);
 }

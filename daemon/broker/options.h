@@ -12,6 +12,7 @@
 #include "daemon/broker/options_keys.h"
 #include "daemon/common/output_format.h"
 #include "daemon/config/config.h"
+#include "daemon/config/config_fault.h"
 #include "daemon/msg/heartbeat.h"
 #include "lib/base/util.h"
 

@@ -5,7 +5,7 @@
 
 #include "daemon/broker/options.h"
 #include "daemon/common/spool_dir.h"
-#include "daemon/config/config_keys.h"
+#include "daemon/config/config_value.h"
 
 #define KEY(key)    OPTION_KEY, key, 0
 #define RULE(key)   OPTION_RULE, key, 0

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "daemon/common/spool_dir.h"
-#include "daemon/config/config_keys.h"
 
 void config_init(struct config *c)
 {
@@ -44,23 +43,11 @@ struct target_config *config_target(const struct config *c, const char *name)
 	return NULL;
 }
 
-/* Targets: their name is not compared, who asks has found them by it. */
-bool target_config_equal(const struct target_config *a, const struct target_config *b)
+uint32_t config_add_file(struct config *c, const char *name)
 {
-	for (size_t i = 0; i < config_n_keys; i++)
-		if (config_keys[i].section == SECTION_TARGET &&
-		    !config_value_equal(&config_keys[i], a, b))
-			return false;
-	return true;
-}
-
-void config_changed_keys(const struct config *old, const struct config *new, config_key_fn fn,
-			 void *ctx)
-{
-	for (size_t i = 0; i < config_n_keys; i++) {
-		const struct config_key *key = &config_keys[i];
-
-		if (!key->is_taken && !config_value_equal(key, old, new))
-			fn(ctx, config_section_name(key->section), key->name);
-	}
+	if (c->n_files == array_size(c->files))
+		return c->n_files;
+	/* Without memory for it faults do without. */
+	c->files[c->n_files++] = strdup(name);
+	return c->n_files;
 }

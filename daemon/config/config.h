@@ -35,11 +35,7 @@
 #define CONFIG_TEXT_MAX 256
 /* Some hundred kinds of processes on a host; 5 KB each. */
 #define CONFIG_TARGETS_MAX 256
-/* Each may use all of its lines; more is a wrong file. */
-#define CONFIG_FILE_BYTES_MAX (1u << 20)
-#define CONFIG_FILES_MAX      256
-/* Beyond that it is not a mistake but another kind of file. */
-#define CONFIG_FAULTS_MAX 100
+#define CONFIG_FILES_MAX   256
 /* Of all sections; a bit each in the masks of what is given. */
 #define CONFIG_KEYS_MAX 64
 
@@ -154,79 +150,18 @@ struct config {
 	uint32_t n_files;
 };
 
-/* Something that is wrong; a warning does not keep it from being used. */
-struct config_fault {
-	char *text; /* "FILE:LINE: what", "--rate: what" */
-	bool is_warning;
-	uint32_t file, line; /* as its origin's */
-};
-
-/*
- * By file and line, however they were found: those of the command line and of
- * the environment, which are in none, stand before them.
- */
-struct config_faults {
-	struct config_fault v[CONFIG_FAULTS_MAX];
-	size_t n;
-	size_t n_errors; /* all that there were, also beyond the maximum */
-};
-
-/* Says them all in the log, and frees them. */
-void config_faults_tell(struct config_faults *f);
-void config_faults_fini(struct config_faults *f);
-/* Adds one; without memory it is counted only. c has the files' names. */
-void config_fault_add(struct config_faults *f, const struct config *c,
-		      const struct config_origin *at, bool is_warning, const char *format, ...)
-	printf_like(5, 6);
-/* The name of a file for faults: its config_origin.file. */
-uint32_t config_add_file(struct config *c, const char *name);
-
-/* Nothing is given. config_fini is due. */
+/* Sets the defaults of what no file, option or variable gives. config_fini is due. */
 void config_init(struct config *c);
+/* Frees what c holds and overwrites its secrets. Takes NULL. */
 void config_fini(struct config *c);
 
-/*
- * Reads path, and targets.d beside it if it is there. Returns 0, or -EINVAL
- * after faults: then *ret is not to be used, but config_resolve may find more.
- * It has to be finished in any case.
- */
-must_check int config_load(const char *path, struct config *ret, struct config_faults *faults);
-
-/* One file's text, whose name is for the faults: config_load's and tests'. */
-enum config_place { CONFIG_MAIN, CONFIG_TARGETS_D };
-struct config_text {
-	const char *name;
-	enum config_place place;
-	const char *bytes;
-	size_t size;
-	uint32_t mode, uid; /* of the file: who may see a DSN that is in it */
-};
-void config_read_text(struct config *c, const struct config_text *text,
-		      struct config_faults *faults);
-
-/*
- * Fills what is still open: SENTRY_* and SSL_CERT_FILE in the environment, by
- * get (getenv(3)), then defaults; then the targets'. -EINVAL after faults.
- */
-typedef char *(*config_env_fn)(const char *name);
-must_check int config_resolve(struct config *c, config_env_fn get, struct config_faults *faults);
-
-/* What holds for a process that no section is about: implicit, by that name. */
-void config_implicit_target(const struct config *c, const char *name, struct target_config *ret);
-
-/* As a file, with every key, DSNs without theirs. Returns 0 or an errno. */
-must_check int config_print(const struct config *c, int fd);
-
-/* The same in all that can be given? */
-bool target_config_equal(const struct target_config *a, const struct target_config *b);
+/* The section [target "NAME"] of this name, or NULL. */
 struct target_config *config_target(const struct config *c, const char *name);
 
 /*
- * Calls fn for each key of [sentry] and [profiler] that differs and that a
- * running daemon does not take; section has its brackets.
+ * Adds the name of a file that faults refer to. Returns the value for
+ * config_origin.file.
  */
-typedef void (*config_key_fn)(void *ctx, const char *section, const char *key);
-void config_changed_keys(const struct config *old, const struct config *new, config_key_fn fn,
-			 void *ctx);
+uint32_t config_add_file(struct config *c, const char *name);
 
 #endif

@@ -9,6 +9,7 @@
 #define DAEMON_CONFIG_CONFIG_FILES_H
 
 #include "daemon/config/config.h"
+#include "daemon/config/config_fault.h"
 
 enum config_occasion {
 	CONFIG_STARTS,	   /* a daemon, with all the rights that it gets */

@@ -63,44 +63,4 @@ const struct config_origin *config_origin(const struct config *c, enum config_se
 					  const char *name);
 const char *config_section_name(enum config_section section);
 
-/*
- * Reads a value into the struct that has it: struct config or target_config.
- * Returns 0; else problem says what is wrong with the value, not the value.
- * For KEY_DSN_FILE: reads the file, too.
- */
-#define CONFIG_PROBLEM_MAX 256
-must_check int config_value_parse(const struct config_key *key, const char *value, void *base,
-				  char problem[CONFIG_PROBLEM_MAX]);
-/*
- * By the command line's option by, a key of [sentry] or [profiler], else of the
- * target that it makes: it counts as given. Returns and problem as above.
- */
-must_check int config_set(struct config *c, const char *name, const char *by, const char *value,
-			  char problem[CONFIG_PROBLEM_MAX]);
-/* Is it the same in both? */
-bool config_value_equal(const struct config_key *key, const void *a, const void *b);
-/*
- * As it would be written; a DSN without its key. False: there is nothing to
- * be written.
- */
-bool config_value_print(const struct config_key *key, const void *base, char ret[MSG_DSN_MAX]);
-
-/*
- * config_targets.c, for config_resolve: what is wrong with a section although
- * each of its values is good; and with a section beside those before it.
- */
-void config_target_check(const struct config *c, const struct target_config *t,
-			 struct config_faults *faults);
-/* A rule's value, as config_value_parse: one that fits no process is a fault.
- */
-must_check int config_rule_check(const struct config_key *key, const char *value,
-				 char problem[CONFIG_PROBLEM_MAX]);
-
-/*
- * Who may see a DSN that is in a file, who may write to it? 0, or problem has
- * the command that mends it. holds_dsn: else only writing counts.
- */
-must_check int config_check_mode(const char *path, uint32_t mode, uint32_t uid, bool holds_dsn,
-				 char problem[CONFIG_PROBLEM_MAX]);
-
 #endif

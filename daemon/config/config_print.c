@@ -1,5 +1,4 @@
-/* The values of a configuration, compared and as text. */
-#include "daemon/config/config_keys.h"
+#include "daemon/config/config_print.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -44,7 +43,7 @@ static void print_proxy(const char *text, char ret[MSG_DSN_MAX])
 		(void)snprintf(ret, MSG_DSN_MAX, "%.*s...%s", (int)n, text, at);
 }
 
-bool config_value_print(const struct config_key *key, const void *base, char ret[MSG_DSN_MAX])
+static bool print_value(const struct config_key *key, const void *base, char ret[MSG_DSN_MAX])
 {
 	unsigned int word;
 	double decimal;
@@ -101,9 +100,30 @@ bool config_value_equal(const struct config_key *key, const void *a, const void 
 		return x->uid == y->uid;
 	if (key->type == KEY_DSN || key->type == KEY_DSN_FILE || key->type == KEY_PROXY)
 		return strcmp(CONST_FIELD(char, key, a), CONST_FIELD(char, key, b)) == 0;
-	(void)!config_value_print(key, a, of_a);
-	(void)!config_value_print(key, b, of_b);
+	(void)!print_value(key, a, of_a);
+	(void)!print_value(key, b, of_b);
 	return strcmp(of_a, of_b) == 0;
+}
+
+/* Targets: their name is not compared, who asks has found them by it. */
+bool target_config_equal(const struct target_config *a, const struct target_config *b)
+{
+	for (size_t i = 0; i < config_n_keys; i++)
+		if (config_keys[i].section == SECTION_TARGET &&
+		    !config_value_equal(&config_keys[i], a, b))
+			return false;
+	return true;
+}
+
+void config_changed_keys(const struct config *old, const struct config *new, config_key_fn fn,
+			 void *ctx)
+{
+	for (size_t i = 0; i < config_n_keys; i++) {
+		const struct config_key *key = &config_keys[i];
+
+		if (!key->is_taken && !config_value_equal(key, old, new))
+			fn(ctx, config_section_name(key->section), key->name);
+	}
 }
 
 static int print_section(struct buf *out, enum config_section section, const void *base)
@@ -114,7 +134,7 @@ static int print_section(struct buf *out, enum config_section section, const voi
 	for (size_t i = 0; r == 0 && i < config_n_keys; i++) {
 		const struct config_key *key = &config_keys[i];
 
-		if (key->section == section && config_value_print(key, base, value))
+		if (key->section == section && print_value(key, base, value))
 			r = buf_printf(out, "%s = %s\n", key->name, value);
 	}
 	return r;

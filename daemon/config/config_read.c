@@ -1,10 +1,4 @@
-/*
- * The files of a configuration, and the text of each. inih takes lines apart;
- * it skips what it does not understand, says of one such line only that there
- * is one, and nothing of a section without keys. So it gets its lines from
- * here, one by one, and what it makes of each is looked at.
- */
-#include "daemon/config/config.h"
+#include "daemon/config/config_read.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -15,8 +9,16 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "daemon/config/config_fault.h"
 #include "daemon/config/config_keys.h"
+#include "daemon/config/config_value.h"
 #include "lib/base/buf.h"
+
+/*
+ * inih splits the lines. It skips a line that it does not understand, reports only the
+ * first of these lines, and says nothing of a section without keys. So inih gets one line at
+ * a time from here, and this file checks what inih made of each line.
+ */
 
 #define TARGETS_D "targets.d"
 #define SUFFIX	  ".conf"

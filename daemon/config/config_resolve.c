@@ -1,37 +1,19 @@
-/* What files and command line have left open. */
-#include "daemon/config/config.h"
+#include "daemon/config/config_resolve.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "daemon/config/config_keys.h"
-#include "daemon/config/proxy.h"
+#include "daemon/config/config_print.h"
+#include "daemon/config/config_value.h"
+#include "daemon/config/match.h"
 
-int config_set(struct config *c, const char *name, const char *by, const char *value,
-	       char problem[CONFIG_PROBLEM_MAX])
-{
-	const struct {
-		enum config_section section;
-		void *base;
-		uint64_t *given;
-		struct config_origin *origins;
-	} v[] = {
-		{SECTION_SENTRY, c, &c->given_sentry, c->origins},
-		{SECTION_PROFILER, c, &c->given_profiler, c->origins},
-		{SECTION_TARGET, &c->implicit, &c->implicit.given, c->implicit.origins},
-	};
-
-	for (size_t i = 0; i < array_size(v); i++) {
-		const struct config_key *key = config_key_find(v[i].section, name);
-
-		if (key == NULL)
-			continue;
-		*v[i].given |= config_key_bit(key);
-		v[i].origins[key - config_keys] = (struct config_origin){.by = by};
-		return config_value_parse(key, value, v[i].base, problem);
-	}
-	return -EINVAL;
-}
+/* Capture knows what pthread_self() returns there (lib/capture/arch.h). */
+#if defined(__x86_64__)
+static const bool knows_pthreads = true;
+#else
+static const bool knows_pthreads = false;
+#endif
 
 static bool is_given(const struct config *c, const char *name)
 {
@@ -172,6 +154,66 @@ static void take_defaults(config_env_fn get, struct target_config *ret,
 				 "SENTRY_PROFILE_SESSION_SAMPLE_RATE has");
 }
 
+static const char *const rules[] = {"exe",    "comm", "cmdline",   "user",
+				    "cgroup", "unit", "container", "pid_file"};
+
+static bool gives_rule(const struct target_config *t)
+{
+	for (size_t i = 0; i < array_size(rules); i++)
+		if (config_target_gives(t, rules[i]))
+			return true;
+	return false;
+}
+
+/* All that the first asks for the other asks for as well. */
+static bool covers(const struct target_config *first, const struct target_config *other)
+{
+	for (size_t i = 0; i < array_size(rules); i++) {
+		if (!config_target_gives(first, rules[i]))
+			continue;
+		if (!config_target_gives(other, rules[i]) ||
+		    !config_value_equal(config_key_find(SECTION_TARGET, rules[i]), first, other))
+			return false;
+	}
+	return match_has_rules(first);
+}
+
+static void check_those_before(const struct config *c, const struct target_config *t,
+			       struct config_faults *faults)
+{
+	for (const struct target_config *first = c->targets; first < t; first++)
+		if (covers(first, t)) {
+			config_fault_add(faults, c, &t->origin, true,
+					 "[target \"%s\"]: no process is left "
+					 "for it: [target \"%s\"] comes first "
+					 "and takes all that it is about",
+					 t->name, first->name);
+			return;
+		}
+}
+
+static void check_target(const struct config *c, const struct target_config *t,
+			 struct config_faults *faults)
+{
+	if (!match_has_rules(t) && !gives_rule(t))
+		config_fault_add(faults, c, &t->origin, false,
+				 "[target \"%s\"] has no rule (exe, comm, "
+				 "cmdline, user, cgroup, unit, container, "
+				 "pid_file): it would be every process",
+				 t->name);
+	if (t->thread_id_format == THREAD_ID_PTHREAD && !knows_pthreads)
+		config_fault_add(faults, c, config_target_origin(t, "thread_id_format"), false,
+				 "[target \"%s\"]: thread_id_format = "
+				 "pthread is for x86-64 only",
+				 t->name);
+	if (t->autostart && t->lifecycle == LIFECYCLE_TRACE)
+		config_fault_add(faults, c, config_target_origin(t, "autostart"), true,
+				 "[target \"%s\"]: autostart has no effect with "
+				 "profile_lifecycle = trace",
+				 t->name);
+	check_those_before(c, t, faults);
+}
+
 static void resolve_target(const struct config *c, const struct target_config *defaults,
 			   struct target_config *t, struct config_faults *faults)
 {
@@ -189,7 +231,7 @@ static void resolve_target(const struct config *c, const struct target_config *d
 				 "[target \"%s\"] has no %s, which is 0 then: "
 				 "none of its processes is profiled",
 				 t->name, rate);
-	config_target_check(c, t, faults);
+	check_target(c, t, faults);
 }
 
 /* Who names a process wants it profiled, unless he says something else. */
@@ -243,9 +285,9 @@ static void check_proxies(const struct config *c, config_env_fn get, struct conf
 			continue;
 		while (*name != NULL && (value = variable_of(get, *name)) == NULL)
 			name++;
-		if (value != NULL && proxy_problem(value) != NULL)
+		if (value != NULL && config_proxy_problem(value) != NULL)
 			config_fault_add(faults, NULL, &(struct config_origin){.by = *name}, true,
-					 "%s", proxy_problem(value));
+					 "%s", config_proxy_problem(value));
 	}
 }
 

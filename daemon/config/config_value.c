@@ -1,5 +1,4 @@
-/* The values of keys, as they are written in a file or given by a variable. */
-#include "daemon/config/config_keys.h"
+#include "daemon/config/config_value.h"
 
 #include <fcntl.h>
 #include <math.h>
@@ -12,7 +11,8 @@
 #include <unistd.h>
 
 #include "daemon/config/accounts.h"
-#include "daemon/config/proxy.h"
+#include "daemon/process/facts.h"
+#include "daemon/process/process.h"
 #include "lib/base/digits.h"
 #include "proto/dsn.h"
 #include "proto/profile.h"
@@ -32,6 +32,47 @@ __attribute__((format(printf, 2, 3))) static int wrong(char problem[CONFIG_PROBL
 	(void)vsnprintf(problem, CONFIG_PROBLEM_MAX, format, args);
 	va_end(args);
 	return -EINVAL;
+}
+
+/* Of a text that fits, the least. */
+static size_t least_bytes(const char *pattern)
+{
+	size_t n = 0;
+
+	for (; *pattern != '\0'; pattern++)
+		n += *pattern != '*';
+	return n;
+}
+
+static bool is_of(const char *value, const char *allowed)
+{
+	return value[strspn(value, allowed)] == '\0';
+}
+
+static int check_rule(const struct config_key *key, const char *value, char *problem)
+{
+	const size_t n = strlen(value);
+
+	/* What a star or "?" stands for there is no slash. */
+	if (strcmp(key->name, "exe") == 0 && n > 0 &&
+	    ((value[0] != '/' && strncmp(value, "**", 2) != 0) || value[n - 1] == '/'))
+		return wrong(problem, "fits no path of a file: these begin "
+				      "with / (** stands for it, too), and do "
+				      "not end with it");
+	if (strcmp(key->name, "comm") == 0 && least_bytes(value) >= PROCESS_COMM_SIZE)
+		return wrong(problem, "fits no name: the kernel keeps 15 bytes "
+				      "of it");
+	if (strcmp(key->name, "cgroup") == 0 && n > 0 && strchr("/*?", value[0]) == NULL)
+		return wrong(problem, "fits no path of a control group: these "
+				      "begin with /");
+	if (strcmp(key->name, "unit") == 0 && strchr(value, '/') != NULL)
+		return wrong(problem, "fits no unit: a name has no slash (for "
+				      "paths there is cgroup)");
+	if (strcmp(key->name, "container") == 0 &&
+	    (!is_of(value, "0123456789abcdef*?") || least_bytes(value) >= FACTS_CONTAINER_SIZE))
+		return wrong(problem, "fits no container: an id has 64 digits, "
+				      "0 to 9 and a to f");
+	return 0;
 }
 
 /* "wall nor cpu", "none, names nor lines" */
@@ -274,6 +315,38 @@ static int parse_dsn_file(const struct config_key *key, const char *value, void 
 	return r;
 }
 
+const char *config_proxy_problem(const char *url)
+{
+	const char *host = url, *at = strstr(url, "://"), *colon;
+	char port[sizeof("065535")];
+	uint64_t ignored;
+	size_t n;
+
+	if (at != NULL)
+		host = at + strlen("://");
+	n = strcspn(host, "/?#");
+	at = memrchr(host, '@', n);
+	if (at != NULL) {
+		n -= (size_t)(at + 1 - host);
+		host = at + 1;
+	}
+	colon = memrchr(host, ':', n);
+	/* One in brackets belongs to an IPv6 address. */
+	if (colon != NULL && memchr(colon, ']', n - (size_t)(colon - host)))
+		colon = NULL;
+	if (n == 0 || colon == host)
+		return "no URL of a proxy: it has no host";
+	if (colon == NULL || colon + 1 == host + n)
+		return NULL;
+	/* Longer than any port: cut off it might be one. */
+	if (snprintf(port, sizeof(port), "%.*s", (int)(host + n - (colon + 1)), colon + 1) >=
+		    (int)sizeof(port) ||
+	    !digits_number(port, 1, UINT16_MAX, &ignored))
+		return "no URL of a proxy: its port is not a number from 1 to "
+		       "65535";
+	return NULL;
+}
+
 int config_value_parse(const struct config_key *key, const char *value, void *base,
 		       char problem[CONFIG_PROBLEM_MAX])
 {
@@ -283,11 +356,11 @@ int config_value_parse(const struct config_key *key, const char *value, void *ba
 	case KEY_SPOOL:
 		return parse_text(key, value, base, problem);
 	case KEY_PROXY:
-		if (proxy_problem(value) != NULL)
-			return wrong(problem, "%s", proxy_problem(value));
+		if (config_proxy_problem(value) != NULL)
+			return wrong(problem, "%s", config_proxy_problem(value));
 		return parse_text(key, value, base, problem);
 	case KEY_PATTERN:
-		if (config_rule_check(key, value, problem) < 0)
+		if (check_rule(key, value, problem) < 0)
 			return -EINVAL;
 		return parse_text(key, value, base, problem);
 	case KEY_USER:
@@ -310,6 +383,32 @@ int config_value_parse(const struct config_key *key, const char *value, void *ba
 		return parse_bytes(key, value, base, problem);
 	case KEY_WORD:
 		return parse_word(key, value, base, problem);
+	}
+	return -EINVAL;
+}
+
+int config_set(struct config *c, const char *name, const char *by, const char *value,
+	       char problem[CONFIG_PROBLEM_MAX])
+{
+	const struct {
+		enum config_section section;
+		void *base;
+		uint64_t *given;
+		struct config_origin *origins;
+	} v[] = {
+		{SECTION_SENTRY, c, &c->given_sentry, c->origins},
+		{SECTION_PROFILER, c, &c->given_profiler, c->origins},
+		{SECTION_TARGET, &c->implicit, &c->implicit.given, c->implicit.origins},
+	};
+
+	for (size_t i = 0; i < array_size(v); i++) {
+		const struct config_key *key = config_key_find(v[i].section, name);
+
+		if (key == NULL)
+			continue;
+		*v[i].given |= config_key_bit(key);
+		v[i].origins[key - config_keys] = (struct config_origin){.by = by};
+		return config_value_parse(key, value, v[i].base, problem);
 	}
 	return -EINVAL;
 }

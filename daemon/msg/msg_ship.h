@@ -98,6 +98,10 @@ struct msg_lost {
  * answered as ever.
  */
 
+/* The largest file of certificates or keys: a system's bundle has 220 kB, a chain some. */
+#define MSG_CA_CERTS_BYTES_MAX	  (4u << 20)
+#define MSG_CLIENT_CERT_BYTES_MAX (256u << 10)
+
 /*
  * The files of certificates as a reload has found them, beside it: for each bit
  * of files one, by enum init_file, without INIT_SPOOL. They take the place of

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "daemon/common/log.h"
-#include "daemon/config/pem.h"
+#include "daemon/msg/msg_ship.h"
 
 /* By pread: a ship before has had the same description, and its position. */
 static int read_file(struct buf *b, int fd)
@@ -40,9 +40,9 @@ int certificates_read(struct certificates *c, const int fds[INIT_FILE_N])
 {
 	int r;
 
-	buf_init(&c->authorities, AUTHORITIES_BYTES_MAX);
-	buf_init(&c->client, CLIENT_BYTES_MAX);
-	buf_init(&c->key, CLIENT_BYTES_MAX);
+	buf_init(&c->authorities, MSG_CA_CERTS_BYTES_MAX);
+	buf_init(&c->client, MSG_CLIENT_CERT_BYTES_MAX);
+	buf_init(&c->key, MSG_CLIENT_CERT_BYTES_MAX);
 	r = read_option(&c->authorities, fds[INIT_CA_CERTS], "ca_certs");
 	if (r == 0)
 		r = read_option(&c->client, fds[INIT_CLIENT_CERT], "client_cert");

@@ -7,6 +7,10 @@
 #include <unistd.h>
 
 #include "daemon/config/config.h"
+#include "daemon/config/config_fault.h"
+#include "daemon/config/config_print.h"
+#include "daemon/config/config_read.h"
+#include "daemon/config/config_resolve.h"
 #include "daemon/config/match.h"
 
 static char *nothing(const char *name)

@@ -9,6 +9,7 @@
 #include "daemon/broker/children/children.h"
 #include "daemon/broker/children/socket.h"
 #include "daemon/broker/discovery/identify.h"
+#include "daemon/config/config_fault.h"
 #include "daemon/config/config_files.h"
 #include "daemon/config/match.h"
 #include "daemon/process/open.h"

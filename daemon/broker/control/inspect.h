@@ -15,6 +15,7 @@
 #include "daemon/broker/control/control.h"
 #include "daemon/common/finding.h"
 #include "daemon/config/config.h"
+#include "daemon/config/config_fault.h"
 #include "daemon/msg/msg_ship.h"
 
 struct broker;

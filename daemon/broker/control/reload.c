@@ -8,6 +8,8 @@
 #include "daemon/broker/delivery/ship_files.h"
 #include "daemon/broker/service.h"
 #include "daemon/common/log.h"
+#include "daemon/config/config_fault.h"
+#include "daemon/config/config_print.h"
 
 static void warn(int lines_fd, const char *format, ...) printf_like(2, 3);
 static void warn(int lines_fd, const char *format, ...)
@@ -71,7 +73,7 @@ static void tell_faults(struct config_faults *faults, int lines_fd)
 	for (size_t i = 0; lines_fd >= 0 && i < faults->n; i++)
 		(void)dprintf(lines_fd, "%s%s\n", faults->v[i].is_warning ? "warning: " : "",
 			      faults->v[i].text);
-	config_faults_tell(faults);
+	config_faults_log(faults);
 }
 
 /*

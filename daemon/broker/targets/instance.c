@@ -13,6 +13,7 @@
 #include "daemon/common/log.h"
 #include "daemon/common/random.h"
 #include "daemon/common/shortage.h"
+#include "daemon/config/config_resolve.h"
 #include "daemon/process/process.h"
 #include "daemon/process/refusal.h"
 #include "lib/base/array.h"

@@ -11,6 +11,9 @@
 #include <unistd.h>
 
 #include "daemon/config/config.h"
+#include "daemon/config/config_fault.h"
+#include "daemon/config/config_read.h"
+#include "daemon/config/config_resolve.h"
 
 #define DSN	 "https://0123456789abcdef@sentry.example.com:8443/a/42"
 #define SHOWN	 "https://...@sentry.example.com:8443/a/42"

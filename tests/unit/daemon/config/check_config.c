@@ -3,6 +3,9 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include "daemon/config/config_fault.h"
+#include "daemon/config/config_read.h"
+#include "daemon/config/config_resolve.h"
 #include "tests/unit/daemon/config_text.h"
 #include "tests/unit/suite.h"
 

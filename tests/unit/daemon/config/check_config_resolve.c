@@ -3,7 +3,10 @@
 
 #include <sys/mman.h>
 
-#include "daemon/config/config_keys.h"
+#include "daemon/config/config_fault.h"
+#include "daemon/config/config_print.h"
+#include "daemon/config/config_resolve.h"
+#include "daemon/config/config_value.h"
 #include "tests/unit/daemon/config_text.h"
 #include "tests/unit/suite.h"
 

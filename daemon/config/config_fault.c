@@ -1,5 +1,4 @@
-/* What is wrong with a configuration: collected, put in order, told. */
-#include "daemon/config/config.h"
+#include "daemon/config/config_fault.h"
 
 #include <limits.h>
 #include <stdarg.h>
@@ -11,15 +10,6 @@
 
 /* What stands before a fault: a path, a line, punctuation. */
 #define PLACE_MAX (PATH_MAX + 32)
-
-uint32_t config_add_file(struct config *c, const char *name)
-{
-	if (c->n_files == array_size(c->files))
-		return c->n_files;
-	/* Without memory for it faults do without. */
-	c->files[c->n_files++] = strdup(name);
-	return c->n_files;
-}
 
 static void show_place(const struct config *c, const struct config_origin *at, char ret[PLACE_MAX])
 {
@@ -82,7 +72,7 @@ void config_faults_fini(struct config_faults *f)
 	*f = (struct config_faults){.n = 0};
 }
 
-void config_faults_tell(struct config_faults *f)
+void config_faults_log(struct config_faults *f)
 {
 	size_t told = 0;
 

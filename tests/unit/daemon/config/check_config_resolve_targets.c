@@ -1,4 +1,7 @@
 /* Sections that no process can be one of, by their rules or by others. */
+#include "daemon/config/config.h"
+#include "daemon/config/config_read.h"
+#include "daemon/config/config_resolve.h"
 #include "tests/unit/daemon/config_text.h"
 #include "tests/unit/suite.h"
 

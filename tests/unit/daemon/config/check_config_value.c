@@ -1,4 +1,4 @@
-#include "daemon/config/proxy.h"
+#include "daemon/config/config_value.h"
 
 #include <string.h>
 
@@ -24,9 +24,10 @@ static const char *const good[] = {
 	"http://[::1]:/",
 };
 
-TESTS(urls, array_size(good))
+TESTS(proxies, array_size(good))
 {
-	ck_assert_msg(proxy_problem(good[_i]) == NULL, "%s: %s", good[_i], proxy_problem(good[_i]));
+	ck_assert_msg(config_proxy_problem(good[_i]) == NULL, "%s: %s", good[_i],
+		      config_proxy_problem(good[_i]));
 }
 
 static const struct {
@@ -48,9 +49,9 @@ static const struct {
 	{"http://[::1]:x", "port"},
 };
 
-TESTS(no_urls, array_size(wrong))
+TESTS(no_proxies, array_size(wrong))
 {
-	const char *problem = proxy_problem(wrong[_i].url);
+	const char *problem = config_proxy_problem(wrong[_i].url);
 
 	ck_assert_msg(problem != NULL, "%s", wrong[_i].url);
 	ck_assert_msg(strstr(problem, wrong[_i].problem) != NULL, "%s: %s", wrong[_i].url, problem);

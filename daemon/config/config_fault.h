@@ -1,0 +1,48 @@
+/*
+ * The faults of a configuration: collected while files, options and environment are read,
+ * kept in order, and logged together, so that a user sees all of them at once.
+ *
+ * Faults are ordered by file and line. Faults of the command line and of the environment
+ * come first. A fault never contains a DSN, nor the content of a file that holds one.
+ */
+#ifndef DAEMON_CONFIG_CONFIG_FAULT_H
+#define DAEMON_CONFIG_CONFIG_FAULT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "daemon/config/config.h"
+#include "lib/base/util.h"
+
+/* Further faults are counted and not kept: such a file is of another kind. */
+#define CONFIG_FAULTS_MAX 100
+
+/* A warning does not keep the configuration from being used. */
+struct config_fault {
+	char *text; /* "FILE:LINE: what", "--rate: what" */
+	bool is_warning;
+	uint32_t file, line; /* as in struct config_origin */
+};
+
+/* All zeros in the beginning. */
+struct config_faults {
+	struct config_fault v[CONFIG_FAULTS_MAX];
+	size_t n;
+	size_t n_errors; /* without warnings; also those that were not kept */
+};
+
+/*
+ * Adds a fault at the place of at. c has the names of the files; NULL where at is in no
+ * file. Without memory the fault is counted and not kept.
+ */
+void config_fault_add(struct config_faults *f, const struct config *c,
+		      const struct config_origin *at, bool is_warning, const char *format, ...)
+	printf_like(5, 6);
+
+/* Logs all faults in their order, and frees them. */
+void config_faults_log(struct config_faults *f);
+/* Frees the faults. */
+void config_faults_fini(struct config_faults *f);
+
+#endif

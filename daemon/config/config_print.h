@@ -1,0 +1,33 @@
+/*
+ * Prints a configuration, for --check-config, and compares two, for a reload.
+ *
+ * Secrets are left out of what is printed: the key of a DSN, the user and the password of a
+ * proxy. They count in comparisons.
+ */
+#ifndef DAEMON_CONFIG_CONFIG_PRINT_H
+#define DAEMON_CONFIG_CONFIG_PRINT_H
+
+#include <stdbool.h>
+
+#include "daemon/config/config.h"
+#include "daemon/config/config_keys.h"
+#include "lib/base/util.h"
+
+/* Writes c to fd in the format of its file, with every key. Returns 0 or -errno. */
+must_check int config_print(const struct config *c, int fd);
+
+/* True if key has the same value in a and b, two structs of the key's section. */
+bool config_value_equal(const struct config_key *key, const void *a, const void *b);
+
+/* True if all keys of the two sections have the same values. Their names may differ. */
+bool target_config_equal(const struct target_config *a, const struct target_config *b);
+
+/*
+ * Calls fn for each key of [sentry] and [profiler] whose values differ and that takes
+ * effect at a start only. section has its brackets.
+ */
+typedef void (*config_key_fn)(void *ctx, const char *section, const char *key);
+void config_changed_keys(const struct config *old, const struct config *new, config_key_fn fn,
+			 void *ctx);
+
+#endif

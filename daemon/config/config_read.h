@@ -1,0 +1,42 @@
+/*
+ * Reads the files of a configuration: a main file, and the files that end with .conf in
+ * targets.d beside it, in the order of their names. A daemon reads them at its start and at
+ * each reload.
+ */
+#ifndef DAEMON_CONFIG_CONFIG_READ_H
+#define DAEMON_CONFIG_CONFIG_READ_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "daemon/config/config.h"
+#include "daemon/config/config_fault.h"
+#include "lib/base/util.h"
+
+/* Each target may have a file of its own. */
+#define CONFIG_FILE_BYTES_MAX (1u << 20)
+
+/*
+ * Reads the main file at path and, if it exists, the directory targets.d beside it. Returns
+ * 0, or -EINVAL with faults: the daemon must not use *ret then, but config_resolve can find
+ * further faults in it. config_fini(ret) is due in any case.
+ */
+must_check int config_load(const char *path, struct config *ret, struct config_faults *faults);
+
+/* A file of targets.d may have [target] sections only. */
+enum config_place { CONFIG_MAIN, CONFIG_TARGETS_D };
+
+/* The text of one file. */
+struct config_text {
+	const char *name; /* for faults */
+	enum config_place place;
+	const char *bytes;
+	size_t size;
+	uint32_t mode, uid; /* of the file: they say who may see a DSN in it */
+};
+
+/* Adds the sections of one file to c. config_load uses it for each file. */
+void config_read_text(struct config *c, const struct config_text *text,
+		      struct config_faults *faults);
+
+#endif

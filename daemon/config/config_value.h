@@ -1,0 +1,51 @@
+/*
+ * The values of keys: parsed as they are written in a file, in an option or in a variable
+ * of the environment.
+ *
+ * A function that refuses a value describes the problem in words that follow the key, as
+ * "not a number from 1 to 1000". The words never quote the value: it can be a secret.
+ */
+#ifndef DAEMON_CONFIG_CONFIG_VALUE_H
+#define DAEMON_CONFIG_CONFIG_VALUE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/config/config.h"
+#include "daemon/config/config_keys.h"
+#include "lib/base/util.h"
+
+#define CONFIG_PROBLEM_MAX 256
+
+/*
+ * Parses value and writes it to the field of key in base, a struct config or a struct
+ * target_config as the key's section has it. For KEY_DSN_FILE value is a path, and the
+ * content of that file is the value. Returns 0, or -EINVAL with the problem.
+ */
+must_check int config_value_parse(const struct config_key *key, const char *value, void *base,
+				  char problem[CONFIG_PROBLEM_MAX]);
+
+/*
+ * Sets the key of this name to value, for the command line: a key of [sentry] or
+ * [profiler], or else of the target that --pid makes (c->implicit). The key counts as given,
+ * with by, the option, as its origin: a string that stays. Returns as config_value_parse.
+ */
+must_check int config_set(struct config *c, const char *name, const char *by, const char *value,
+			  char problem[CONFIG_PROBLEM_MAX]);
+
+/*
+ * Checks the URL of a proxy: [SCHEME://][USER[:PASSWORD]@]HOST[:PORT][/]. Returns NULL, or
+ * the problem. Only a missing host and a port that is no number are found; libcurl reports
+ * any other fault at the first request.
+ */
+const char *config_proxy_problem(const char *url);
+
+/*
+ * Checks the mode and the owner of the file at path: others must not be able to write to
+ * the file, nor to read it if holds_dsn. The owner is root or the user of this process.
+ * Returns 0, or -EINVAL with the problem, which names the command that repairs it.
+ */
+must_check int config_check_mode(const char *path, uint32_t mode, uint32_t uid, bool holds_dsn,
+				 char problem[CONFIG_PROBLEM_MAX]);
+
+#endif
