@@ -1,16 +1,16 @@
 /*
- * Every message between the processes of sentry-profd: its struct, who sends
- * it to whom, which descriptors go with it, and its rule. Here is what holds
- * for all; those of each child have a file of their own, included at the end.
+ * Messages between the processes of sentry-profd: their types, and what all of them share.
+ * The messages of one child process have their structs and rules in msg_capture.h,
+ * msg_unwind.h and msg_ship.h. msg_io.h sends messages and takes them apart.
  *
- * A message is one datagram (lib/base/ipc.h): the struct as it stands here,
- * host byte order, same build on both sides. A message of an unknown type, a
- * wrong size, with a missing descriptor, or that breaks its rule ends the
- * sender: the receiver never repairs it. The broker kills the child; a child
- * exits.
+ * A message is one datagram (lib/base/ipc.h): the struct in host byte order, since both
+ * sides are of the same build, and file descriptors. A receiver treats an unknown type, a
+ * wrong size, a missing descriptor, or a broken rule as an error of the sender, which it
+ * never repairs: the broker kills the child, and a child exits.
  *
- * Each child has its socket to the broker at MSG_FD and gets MSG_INIT first.
- * A child whose broker is gone (end of the socket) ends.
+ * Each child has a socket to the broker at descriptor MSG_FD. MSG_INIT is the first message
+ * that it gets, MSG_READY the first that it sends. A child exits when the broker has closed
+ * the socket.
  */
 #ifndef DAEMON_MSG_MSG_H
 #define DAEMON_MSG_MSG_H
@@ -20,7 +20,7 @@
 
 #include "daemon/msg/sizes.h"
 
-/* A child's socket to the broker. */
+/* The descriptor of a child's socket to the broker. */
 #define MSG_FD 3
 
 /*
@@ -117,10 +117,7 @@ struct msg_header {
 	uint32_t size; /* of the whole message */
 };
 
-/*
- * A message that says its type and one id, or nothing: then id is 0. What the
- * id is stands at the type's rule.
- */
+/* A message with an id, whose meaning the rule of the type says, or without content: id 0. */
 struct msg_id {
 	struct msg_header h;
 	uint32_t id;
@@ -133,16 +130,16 @@ struct msg_number {
 };
 
 /*
- * MSG_READY: the first message of each child. The child has become what it is
- * to be, and works. A child that ends before would end again.
+ * MSG_READY: the child has dropped its privileges and works. If a child exits before this
+ * message, the broker does not start it again, since it would exit again.
  */
 
 /*
- * What a child is to become. uid and gid: PRIVILEGES_KEEP_ID leaves them as they are
- * (the daemon was started by an ordinary user).
- * To capture comes one descriptor: the heartbeat page (daemon/msg/heartbeat.h). To
- * unwind, the page for the number of a file (struct msg_file_reply). To ship, for
- * each bit of files one: bit n is n of enum init_file, in that order.
+ * MSG_INIT: the user, the limits and the files of a child.
+ *
+ * With it come descriptors. Capture gets one: the heartbeat page (daemon/msg/heartbeat.h).
+ * Unwind gets one: the page for the number of a file (struct msg_file_reply). Ship gets one
+ * for each bit that is set in files: bit n is n of enum init_file, in this order.
  */
 enum init_file {
 	INIT_SPOOL, /* the spool's directory */
@@ -153,20 +150,19 @@ enum init_file {
 };
 struct msg_init {
 	struct msg_header h;
-	uint32_t uid;
+	uint32_t uid; /* or PRIVILEGES_KEEP_ID: as it is, if an ordinary user started the daemon */
 	uint32_t gid;
-	uint32_t debug; /* log at debug level */
-	/* Tests: a forbidden call kills instead of failing. */
-	uint32_t seccomp_kill;
-	uint32_t files;
-	uint32_t nice_steps; /* to go behind the broker, for ship */
-	uint32_t follows;    /* children of targets, for capture */
-	/* Limits of the spool, for ship; 0: the default. */
+	uint32_t debug;	       /* log at debug level */
+	uint32_t seccomp_kill; /* for tests: a forbidden system call kills the child */
+	uint32_t files;	       /* ship: which descriptors come with the message */
+	uint32_t nice_steps;   /* ship: how much lower than the broker's its priority is */
+	uint32_t follows;      /* capture: attach to the children of targets */
+	/* Ship: the limits of the spool; 0: the default. */
 	uint32_t spool_count;
 	uint32_t spool_age_s;
-	uint32_t spool_is_first; /* all of it, not a part (spool_part.h) */
+	uint32_t spool_is_first; /* the directory itself, not one in it (spool_part.h) */
 	uint64_t spool_bytes;
-	uint64_t spool_dsn; /* whose it is: dsn_number */
+	uint64_t spool_dsn; /* dsn_number() of the DSN that the spool belongs to */
 };
 
 /* MSG_INIT_SIZE and so on: the size of each type's struct. */

@@ -1,5 +1,5 @@
 /*
- * What the broker and capture say to each other, and capture and unwind.
+ * Messages between the broker and capture, and between capture and unwind.
  * daemon/msg/msg.h says what holds for all messages.
  */
 #ifndef DAEMON_MSG_MSG_CAPTURE_H
@@ -8,36 +8,32 @@
 #include "daemon/msg/msg.h"
 
 /*
- * MSG_RING_MAKE, with a ring's id: make a ring. With it: capture's end of a
- * socket to the unwind process that is to read it. A ring of this id that
- * exists already is replaced: its reader died, so its targets start from
- * nothing in the new one.
+ * MSG_RING_MAKE, with a ring's id: capture makes the ring. With it: capture's end of a
+ * socket to the unwind process that will read the ring. If a ring of this id exists, its
+ * reader has died: the new ring replaces it, and capture starts its targets anew.
  *
- * MSG_RING_MADE, with the id: the ring exists. With it: its memfd, sealed.
+ * MSG_RING_MADE, with the id: the ring exists. With it: the ring's memfd, sealed.
  *
- * MSG_RING_BROKEN, with the id: the ring's reader has sent something that
- * breaks a rule.
+ * MSG_RING_BROKEN, with the id: the ring's reader has sent a message that breaks a rule.
  */
 
-/* Attach to a process. With it: a pidfd, so that the pid is no other's. */
+/* Attach to a process. With it: a pidfd, since the pid alone could be reused. */
 struct msg_target_add {
 	struct msg_header h;
 	uint32_t target;
 	uint32_t ring;
 	int32_t pid;
-	uint32_t slot; /* its counters' place in the heartbeat page */
-	/* The reader wants to know its threads' pointers. */
-	uint32_t wants_pointers;
-	/* Look at it from the moment on that it executes a program. */
-	uint32_t awaits_exec;
+	uint32_t slot;		 /* of its counters in the heartbeat page */
+	uint32_t wants_pointers; /* record each thread's pthread_self() */
+	uint32_t awaits_exec;	 /* take samples only after the process has executed a program */
 	/* Tick n is at epoch_ns + n * period_ns, CLOCK_MONOTONIC. */
 	uint64_t epoch_ns;
 	uint64_t period_ns;
 };
 
 /*
- * Look at a target at so many of every of_ticks ticks, spread evenly; 0 <
- * ticks <= of_ticks. A target that is gone is no fault.
+ * Take samples of a target at ticks of every of_ticks ticks, evenly spread; 0 < ticks <=
+ * of_ticks. Capture ignores the message if the target has ended.
  */
 struct msg_target_rate {
 	struct msg_header h;
@@ -47,29 +43,27 @@ struct msg_target_rate {
 };
 
 /*
- * MSG_TARGET_REMOVE, with a target's id: let go of this target alone. Its
- * RECORD_END is written, and when it is no longer traced, TARGET_GONE said. A
- * target that capture does not know has ended, and that has been said already.
+ * MSG_TARGET_REMOVE, with a target's id: detach from this target. Capture writes its
+ * RECORD_END, and sends TARGET_GONE when no thread of it is traced any more. Capture ignores
+ * the message if it does not know the target: TARGET_GONE has been sent then.
  */
 
 /*
- * MSG_CAPTURE_STOP: take what is pending, write RECORD_END for every target,
- * say MSG_CAPTURE_DONE and exit: the kernel detaches without stopping a thread.
- * With id CAPTURE_KEEP_SESSIONS: without RECORD_END, another capture will go on
- * with the sessions.
+ * MSG_CAPTURE_STOP: take the samples that are due, write RECORD_END for each target, send
+ * MSG_CAPTURE_DONE and exit. The kernel detaches then, and stops no thread for that. With id
+ * CAPTURE_KEEP_SESSIONS no RECORD_END is written: the next capture continues the sessions.
  */
 #define CAPTURE_KEEP_SESSIONS 1
 
 enum target_state {
 	TARGET_ATTACHED = 1, /* all threads are seized */
 	/*
-	 * error says why: EPERM, EACCES, ESRCH, EBUSY (traced), ENOEXEC
-	 * (32-bit: also later, after an exec). It is let go.
+	 * Capture is not attached, and has forgotten the target. error: EPERM, EACCES, ESRCH,
+	 * EBUSY (another tracer), ENOEXEC (a 32-bit program, possibly after an exec).
 	 */
 	TARGET_REFUSED,
-	/* It has ended, or was let go of as asked; RECORD_END is written. */
-	TARGET_GONE,
-	TARGET_EXEC, /* a new program; RECORD_EXEC is written */
+	TARGET_GONE, /* ended, or detached from as asked; RECORD_END is written */
+	TARGET_EXEC, /* has executed a program; RECORD_EXEC is written */
 };
 
 struct msg_target_state {
@@ -80,36 +74,36 @@ struct msg_target_state {
 };
 
 /*
- * MSG_CHILD_BORN, with a pid: a target, or a child of one, has forked; capture
- * has attached to the child and lets it run. Only if MSG_INIT says so. The
- * broker makes the child a target if it is a process that capture traces; one
- * that has ended, or a thread, is no fault.
+ * MSG_CHILD_BORN, with a pid: a target, or a descendant of one, has forked. Capture has
+ * attached to the child and lets it run. Sent only if MSG_INIT has follows set. The broker
+ * makes the child a target if the pid is a process that capture traces, and ignores a
+ * process that has ended and a thread.
  */
 
-/* MSG_CAPTURE_DONE: the answer to MSG_CAPTURE_STOP, and to nothing else. */
+/* MSG_CAPTURE_DONE: the answer to MSG_CAPTURE_STOP. */
 
 /*
- * MSG_RING_HEAD: records up to this number may be read. Sent a few times a
- * second, when much has come together, and when a target has ended or runs a
- * new program.
+ * MSG_RING_HEAD: unwind may read records up to this number. Sent a few times a second, when
+ * many records are waiting, and when a target has ended or has executed a program.
  *
- * MSG_RING_CREDIT: records up to this number have been read. Sent when that is
- * worth a wake.
+ * MSG_RING_CREDIT: unwind has read records up to this number. Sent when so many were read
+ * that it is worth a wake-up of capture.
  */
 
 /*
- * A hint to capture: what the walk of a sample with stack pointer sp needed of
- * the thread's stacks. The stack that the thread was on is needed up to top
- * (exclusive). second: from where on its own stack is needed, where the thread
- * goes on when its work on this one is over; 0: not at all. Capture checks both
- * whenever it uses them, and knows itself where a thread's own stack ends.
+ * How much of a thread's stacks unwind needed for a sample with stack pointer sp; capture
+ * copies no more of them for the next samples. Capture checks the values at each use.
  */
 struct msg_stack_hint {
 	struct msg_header h;
 	uint32_t target;
 	uint32_t tid;
 	uint64_t sp;
-	uint64_t top;
+	uint64_t top; /* the end (exclusive) of what is needed of the stack that sp is on */
+	/*
+	 * The start of what is needed of the thread's own stack, if sp is on another one, as
+	 * that of a coroutine; 0: nothing. Capture knows where a thread's own stack ends.
+	 */
 	uint64_t second;
 };
 

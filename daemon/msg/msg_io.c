@@ -16,7 +16,7 @@ uint32_t msg_type_of(const struct ipc_message *m)
 	return header->type;
 }
 
-/* What a message of each type has to have. */
+/* The size and the number of descriptors that each type requires. */
 static const struct {
 	uint32_t size;
 	uint32_t fds;

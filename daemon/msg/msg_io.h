@@ -1,5 +1,5 @@
 /*
- * Sending messages, and taking received ones apart.
+ * Sends messages, checks the shape of received ones, and calls their handlers.
  */
 #ifndef DAEMON_MSG_MSG_IO_H
 #define DAEMON_MSG_MSG_IO_H
@@ -12,21 +12,21 @@
 #include "lib/base/util.h"
 
 /*
- * The type in the header; MSG_NONE if the size in the header is wrong, or the
- * message is too short to have one.
+ * Returns the type in the header, or MSG_NONE if the message is shorter than a header or
+ * its size differs from that in the header.
  */
 uint32_t msg_type_of(const struct ipc_message *m);
 
 /*
- * The message as the struct of its type, or NULL if it is of another type, has
- * another size or too few descriptors.
+ * Returns the message as the struct of type, or NULL if the message has another type or
+ * size, or fewer descriptors than MSG_LIST requires. The struct is part of m.
  */
 const void *msg_as(const struct ipc_message *m, enum msg_type type);
 
 /*
- * A message that a process takes: m->bytes is the struct, and the descriptors
- * of MSG_LIST are there, to be taken by ipc_take_fd. handle returns 0 or a
- * negative errno.
+ * A type of message that a process accepts, and its handler. m->bytes is the struct of the
+ * type, and m has the descriptors that MSG_LIST requires; the handler takes them by
+ * ipc_take_fd(). It returns 0 or -errno.
  */
 struct msg_rule {
 	enum msg_type type;
@@ -34,12 +34,12 @@ struct msg_rule {
 };
 
 /*
- * Calls the handler of m. Returns what that returns, or -EPROTO if m follows
- * none of the n rules. Descriptors that were not taken stay in m.
+ * Calls the handler for m. Returns what the handler returns, or -EPROTO if m has the type
+ * or the shape of none of the n rules. Descriptors that were not taken stay in m.
  */
 must_check int msg_handle(const struct msg_rule *rules, size_t n, void *ctx, struct ipc_message *m);
 
-/* Send a struct msg_id or a struct msg_number. Return what ipc_send does. */
+/* Send a struct msg_id, or a struct msg_number. Return what ipc_send() returns. */
 must_check int msg_send_id(int socket, enum msg_type type, uint32_t id);
 must_check int msg_send_number(int socket, enum msg_type type, uint64_t n);
 

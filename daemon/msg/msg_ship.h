@@ -1,7 +1,6 @@
 /*
- * What the broker and ship say to each other. To a ship of its own,
- * sentry-profctl send (daemon/ctl/send.h) says what the broker does.
- * daemon/msg/msg.h says what holds for all messages.
+ * Messages between the broker and ship. sentry-profctl send (daemon/ctl/send.h) takes the
+ * broker's part for a ship of its own. daemon/msg/msg.h says what holds for all messages.
  */
 #ifndef DAEMON_MSG_MSG_SHIP_H
 #define DAEMON_MSG_MSG_SHIP_H
@@ -9,20 +8,19 @@
 #include "daemon/msg/msg.h"
 
 /*
- * Where envelopes go. "" or no such message: nowhere, files only. A ship before
- * has said MSG_LIMITED until then; 0: none.
+ * Where envelopes go. An empty dsn, or no such message: nowhere, ship writes files only.
+ * limited_until_ns is what a former ship reported by MSG_LIMITED; 0: no limit.
  */
 struct msg_dsn {
 	struct msg_header h;
 	uint64_t limited_until_ns;
-	uint32_t retry_5xx;   /* 502, 503 and 504 are as good as no answer */
-	uint32_t no_reports;  /* the server is told of no losses */
+	uint32_t retry_5xx;   /* send an envelope again after 502, 503 and 504 */
+	uint32_t no_reports;  /* send the server no reports of losses */
 	uint32_t compression; /* enum compression (lib/ship/compression.h) */
-	uint32_t kind;	      /* MSG_LIMITED is about: enum envelope_kind */
+	uint32_t kind;	      /* of the envelopes that are limited: enum envelope_kind */
 	/*
-	 * dsn is the URL of a Spotlight (dsn_parse_url). It has no limits and
-	 * gets no reports. An envelope that it did not answer is sent once
-	 * more.
+	 * dsn is the URL of a Spotlight (dsn_parse_url), which has no limits and gets no
+	 * reports. Ship sends an envelope once more if Spotlight did not answer.
 	 */
 	uint32_t is_spotlight;
 	uint32_t reserved;
@@ -30,13 +28,14 @@ struct msg_dsn {
 };
 
 /*
- * An envelope to make of a chunk: written to a file, sent, or both. With it:
- * the payload's memfd; then, if to_file, the file, empty and open for writing;
- * then, if file_size is not 0, the memfd of the payload that goes into the file
- * in place of the first; or, if anchor_size is not 0, which excludes a file,
- * the memfd of a transaction that refers to the chunk. No more than
- * MSG_ENVELOPES_MAX are unanswered at a time, which ship's queue and its socket
- * hold: a hundred targets' chunks are made at the same tick.
+ * A chunk to make an envelope of and to write to a file, to send, or both.
+ *
+ * With it, in this order: the memfd of the payload; if to_file, the file, empty and open for
+ * writing; if file_size is not 0, the memfd of another payload, for the file; if anchor_size
+ * is not 0, the memfd of a transaction that refers to the chunk. anchor_size excludes a file.
+ *
+ * No more than MSG_ENVELOPES_MAX are unanswered at a time: so many fit in ship's queue and
+ * socket. The chunks of a hundred targets can be made at the same tick.
  */
 #define MSG_ENVELOPES_MAX 24
 struct msg_envelope {
@@ -53,49 +52,49 @@ struct msg_envelope {
 };
 
 /*
- * What became of an envelope that is not lost; of one that is lost, enum
- * discard says why, whose values are all larger.
+ * The outcome for an envelope that is not lost. For a lost one the outcome is an enum discard
+ * (daemon/msg/discard.h), whose values are larger.
  */
 enum ship_result {
-	SHIP_NOTHING, /* was not asked for */
-	SHIP_DONE,    /* answered by 2xx */
-	SHIP_SPOOLED, /* there was no answer: it is sent later */
+	SHIP_NOTHING, /* sending was not asked for */
+	SHIP_DONE,    /* the server answered with 2xx */
+	SHIP_SPOOLED, /* the server did not answer; the spool has the envelope */
 };
 
 /*
- * All of an envelope is in its file, or, with an errno, is not. Comes at once,
- * for each with to_file; how it was sent may take long.
+ * The envelope has been written to its file, or writing failed. Sent at once for each
+ * envelope with to_file; the outcome of sending can take long.
  */
 struct msg_envelope_written {
 	struct msg_header h;
 	uint64_t seq;
-	int32_t error;
+	int32_t error; /* errno, or 0 */
 	uint32_t reserved;
 };
 
-/* It was sent, or will not be by this process: the last word on it. */
+/* The outcome of an envelope: the last message about it. */
 struct msg_envelope_done {
 	struct msg_header h;
 	uint64_t seq;
-	uint32_t result; /* enum ship_result, or enum discard */
+	uint32_t result; /* enum ship_result or enum discard */
 	uint32_t reserved;
 };
 
 /*
- * Chunks and V1 profiles that were lost before they were envelopes, or on their
- * way to ship: the server is told of them. ship knows of its own.
+ * Chunks and V1 profiles that were lost before ship had them, for the reports to the server.
+ * Ship counts by itself what it loses.
  */
 struct msg_lost {
 	struct msg_header h;
-	uint64_t quantity; /* > 0 */
+	uint64_t quantity; /* above 0 */
 	uint32_t reason;   /* enum client_report_reason */
 	uint32_t kind;	   /* enum envelope_kind */
 };
 
 /*
- * MSG_SHIP_FINISH, with a timeout in ns: the end is near. Send for so long,
- * then put into the spool what is left, or give it up. Each envelope is
- * answered as ever.
+ * MSG_SHIP_FINISH, with a timeout in ns: the daemon ends. Ship goes on sending until the
+ * timeout, then puts the remaining envelopes into the spool, or discards them. It answers
+ * each envelope as before.
  */
 
 /* The largest file of certificates or keys: a system's bundle has 220 kB, a chain some. */
@@ -103,9 +102,8 @@ struct msg_lost {
 #define MSG_CLIENT_CERT_BYTES_MAX (256u << 10)
 
 /*
- * The files of certificates as a reload has found them, beside it: for each bit
- * of files one, by enum init_file, without INIT_SPOOL. They take the place of
- * all that there were.
+ * The certificates and keys after a reload: they replace all that ship had. With it: one
+ * descriptor for each bit of files, by enum init_file; INIT_SPOOL is never set.
  */
 struct msg_certificates {
 	struct msg_header h;
@@ -113,36 +111,36 @@ struct msg_certificates {
 	uint32_t reserved;
 };
 
-/* No more than uint64_t: figures_add_counts adds them up. */
+/* Counters of a spool. All fields are uint64_t, since figures_add_counts() adds them up. */
 struct spool_counts {
-	uint64_t count; /* that wait in it now */
-	uint64_t bytes;
-	/* What became of chunks in it, since this process was started. */
+	uint64_t count; /* chunks that wait in the spool now */
+	uint64_t bytes; /* of these */
+	/* The outcome of chunks that have left the spool since this process was started. */
 	uint64_t sent;
-	uint64_t refused; /* by a status */
+	uint64_t refused; /* by the server, with a status */
 	uint64_t rate_limited;
-	uint64_t overflow; /* newer ones took their place */
+	uint64_t overflow; /* dropped to make room for newer chunks */
 	uint64_t expired;
-	uint64_t set_aside; /* not as they were written, or not ours */
+	uint64_t set_aside; /* damaged, or not written by the daemon */
 };
-/* The spool, when something has changed. */
+/* Sent when a counter has changed. */
 struct msg_spool {
 	struct msg_header h;
 	struct spool_counts counts;
 };
 
 /*
- * MSG_LIMITED, with a time by CLOCK_BOOTTIME in ns: the server takes none of
- * the kind that is made until then, no longer than RATELIMIT_MAX_S from now
- * (proto/ratelimit.h). Sent when that has changed.
+ * MSG_LIMITED, with a time by CLOCK_BOOTTIME in ns: until then the server accepts no envelopes
+ * of the kind that is made; at most RATELIMIT_MAX_S from now (proto/ratelimit.h). Sent when
+ * the time has changed.
  */
 
-/* Clocks that differ by more are told of: chunks carry the times of ours. */
+/* Differences between clocks above this are reported: chunks carry the times of this host. */
 #define MSG_CLOCK_MAX_S 5
 
 /*
- * By how many seconds the server's clock is ahead of ours, as the Date of its
- * last answer says: when that has changed. 0 before the first.
+ * By how many seconds the server's clock is ahead of this host's, by the Date of its last
+ * answer. Sent when the difference has changed; 0 before the first answer.
  */
 struct msg_clock {
 	struct msg_header h;
@@ -150,18 +148,17 @@ struct msg_clock {
 };
 
 /*
- * MSG_PROBE, to a ship that has a DSN: does the server take envelopes? When the
- * request that is under way has ended, ship posts an envelope that says that
- * nothing was lost, and answers with MSG_PROBED. So it uses the connection,
- * certificates, proxy and sandbox that chunks go through. While a rate limit on
- * everything holds nothing is posted, and the answer is status 429.
+ * MSG_PROBE, to a ship that has a DSN: find out whether the server accepts envelopes. Ship
+ * posts an envelope with an empty client report when the current request has ended, so the
+ * probe uses the connection, the certificates, the proxy and the sandbox of chunks. While
+ * the server has set a rate limit on everything, ship posts nothing and answers with 429.
  */
 struct msg_probed {
 	struct msg_header h;
-	int32_t status;		 /* HTTP's; 0: there was no answer */
+	int32_t status;		 /* of HTTP; 0: no answer */
 	uint32_t fault;		 /* enum transport_fault, with status 0 */
 	int64_t clock_ahead_s;	 /* as in MSG_CLOCK */
-	char text[MSG_TEXT_MAX]; /* the server's X-Sentry-Error, or libcurl's */
+	char text[MSG_TEXT_MAX]; /* X-Sentry-Error of the server, or the message of libcurl */
 };
 
 /* MSG_DSN_SIZE and so on: the size of each type's struct. */

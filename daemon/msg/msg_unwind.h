@@ -1,19 +1,21 @@
 /*
- * What the broker and unwind say to each other.
- * daemon/msg/msg.h says what holds for all messages.
+ * Messages between the broker and unwind. sentry-profctl takes the broker's part for an
+ * unwind of its own (daemon/ctl/own_unwind.h). daemon/msg/msg.h says what holds for all
+ * messages.
  */
 #ifndef DAEMON_MSG_MSG_UNWIND_H
 #define DAEMON_MSG_MSG_UNWIND_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "daemon/msg/msg.h"
 
 /*
- * A target whose samples will come through a ring: answered by
- * MSG_SESSION_OPENED before that ring has its first record of the target. No
- * more than MSG_SESSIONS_ASKED_MAX are unanswered at a time, so that the socket
- * has room for what unwind needs to answer.
+ * A session: what unwind keeps of one target while the target is profiled. Unwind answers
+ * with MSG_SESSION_OPENED, and the broker starts the target's records in the ring only then.
+ * No more than MSG_SESSIONS_ASKED_MAX of these messages are unanswered at a time, so that
+ * unwind's answers find room in the socket.
  */
 #define MSG_SESSIONS_ASKED_MAX 8
 struct msg_session_open {
@@ -21,91 +23,90 @@ struct msg_session_open {
 	uint32_t target;
 	int32_t pid;
 	uint32_t max_frames;
-	uint32_t symbols; /* enum unwind_symbols */
-	uint32_t environment_given;
-	uint32_t by_function; /* a frame has its function's address */
-	uint32_t cpu_only;    /* threads that do not run have no stack */
-	/* Threads are called by these where they are known, else by tid. */
-	uint32_t thread_pointers;
+	uint32_t symbols;	    /* enum unwind_symbols */
+	uint32_t environment_given; /* the configuration sets the environment */
+	uint32_t by_function;	    /* report the address of a frame's function, not the pc */
+	uint32_t cpu_only;	    /* take no stacks of threads that do not run */
+	uint32_t thread_pointers;   /* identify a thread by pthread_self(), where known, not tid */
 	/*
-	 * Where chunks go. A payload for files or Spotlight says more than one
-	 * for a server (proto/chunk_v2.h); with one for Spotlight comes a
-	 * transaction (proto/transaction.h).
+	 * The destinations of chunks. A payload for a file or for Spotlight says more than one
+	 * for a server (proto/chunk_v2.h). With one for Spotlight comes a transaction
+	 * (proto/transaction.h).
 	 */
 	uint32_t for_server, for_file, for_spotlight;
-	/* No chunk is made: the session is there for its recordings. */
-	uint32_t is_idle;
+	uint32_t is_idle; /* make no chunks: the session exists for its recordings */
 	uint64_t chunk_us;
-	uint64_t first_chunk_us; /* the first one's, no longer than others */
+	uint64_t first_chunk_us; /* length of the first chunk, at most chunk_us */
 	uint64_t wall_offset_us;
 	uint64_t hash_seed;
 	char profiler_id[MSG_ID_SIZE];
-	/* Not "": what there is becomes a V1 profile, with one of this name. */
-	char transaction[MSG_TEXT_MAX];
+	char transaction[MSG_TEXT_MAX]; /* if set: make a V1 profile of this name at the end */
 	char platform[MSG_TEXT_MAX];
-	/* By configuration (environment_given), our environment, or made up. */
-	char environment[MSG_TEXT_MAX];
-	char release_given[MSG_TEXT_MAX];  /* by configuration, else "" */
-	char release_env[MSG_TEXT_MAX];	   /* by our environment, else "" */
+	char environment[MSG_TEXT_MAX];	   /* configured, of the daemon's environment, or default */
+	char release_given[MSG_TEXT_MAX];  /* by the configuration, else "" */
+	char release_env[MSG_TEXT_MAX];	   /* by the daemon's environment, else "" */
 	char in_app_include[MSG_TEXT_MAX]; /* patterns of files, or "" */
 	char in_app_exclude[MSG_TEXT_MAX];
 };
 
 /*
- * MSG_SESSION_CLOSE, with a target's id: its RECORD_END will not come (the
- * target was left out, or ended while there was no capture). Close its session
- * with what is there. Answered by MSG_SESSION_CLOSED, also where there is no
- * such session (any more: it was in a process that died).
+ * MSG_SESSION_OPENED, with a target's id: the answer to MSG_SESSION_OPEN.
  *
- * MSG_SESSION_FORGET, with the id: nothing more is wanted of a session that is
- * closed, its table neither. A session that is gone is no fault.
+ * MSG_SESSION_CLOSE, with the id: close the session, since the target's RECORD_END will not
+ * come: capture gave the target up, or the target ended while no capture ran. Answered by
+ * MSG_SESSION_CLOSED, even if unwind has no such session.
  *
- * MSG_RING_OPEN, with a ring's id: read this ring; it replaces the one before,
- * whose writer died. The message carries the memfd, and unwind's end of the
- * socket to capture.
+ * MSG_SESSION_CLOSED, with the id: unwind has read the target's RECORD_END, or was told to
+ * close, and has sent the last chunk and the last counts.
+ *
+ * MSG_SESSION_FORGET, with the id: free the closed session; its table of functions is not
+ * needed. Unwind ignores the message if it has no such session.
+ *
+ * MSG_RING_OPEN, with a ring's id: read this ring from now on. With it: the ring's memfd, and
+ * unwind's end of the socket to capture. A former ring has lost its writer.
  */
 
+/* Which file, or which text of a process, unwind asks the broker for. */
 enum file_kind {
 	/*
-	 * A copy of /proc/PID/maps; from msg_maps_files() on an array of struct
-	 * mapped_file, for executable mappings of which the kernel tells.
+	 * A copy of /proc/PID/maps. From msg_maps_files() on an array of struct mapped_file
+	 * follows, for the executable mappings whose files the kernel tells.
 	 */
 	FILE_KIND_MAPS = 1,
-	FILE_KIND_IMAGE, /* the file mapped at start-end, or a copy of its bytes */
-	FILE_KIND_DEBUG, /* a separate debug file by build-id */
-	/* One by the name that the file mapped at start-end gives it. */
-	FILE_KIND_DEBUG_LINK,
-	FILE_KIND_PERF_MAP, /* /tmp/perf-PID.map: names of code made at run time */
+	FILE_KIND_IMAGE,      /* the file mapped at start-end, or a copy of the mapped bytes */
+	FILE_KIND_DEBUG,      /* a separate debug file, by build-id */
+	FILE_KIND_DEBUG_LINK, /* a separate debug file, by the name in the file at start-end */
+	FILE_KIND_PERF_MAP,   /* /tmp/perf-PID.map: names of code generated at run time */
 	/*
-	 * What the process runs: where the link /proc/PID/exe points, NUL,
-	 * which file that is (device, inode, time of its last change; "":
-	 * unknown), NUL, the beginning of /proc/PID/cmdline, NUL, and
-	 * /proc/PID/environ.
+	 * The program of a process, in one memfd: the target of the link /proc/PID/exe, NUL; the
+	 * file's device, inode and modification time, or nothing if unknown, NUL; the beginning
+	 * of /proc/PID/cmdline, NUL; /proc/PID/environ.
 	 */
 	FILE_KIND_PROGRAM,
-	FILE_KIND_CMDLINE,  /* the beginning of /proc/PID/cmdline: argv[0] */
-	FILE_KIND_PID_FILE, /* the broker's own (files.h), never unwind's */
-	FILE_KIND_EXE_LINK, /* so is this: where a path leads to, as text */
+	FILE_KIND_CMDLINE, /* the beginning of /proc/PID/cmdline: argv[0] */
+	/* For the broker itself (daemon/broker/files/files.h): unwind must not ask for these. */
+	FILE_KIND_PID_FILE, /* a pid file of the configuration */
+	FILE_KIND_EXE_LINK, /* a path with its symbolic links resolved, as text */
 	FILE_KIND_END,
 };
 
-/* ARG_MAX is 2 MiB as a rule: of an environment no more is copied than this. */
+/* The most that is copied of /proc/PID/environ: ARG_MAX is 2 MiB as a rule. */
 #define MSG_ENVIRON_MAX (4u << 20)
 
-/* Behind so many bytes of maps there is a NUL, or up to 8 of them. */
+/* Where the array follows a text of maps: at the next multiple of 8, behind 1 to 8 NULs. */
 static inline size_t msg_maps_files(size_t text_size)
 {
 	return (text_size / sizeof(uint64_t) + 1) * sizeof(uint64_t);
 }
 
 /*
- * Unwind asks for a file. One request at a time: it waits for the MSG_FILE_REPLY
- * that answers. start < end, both page-aligned; a build-id is lower-case hex of
- * two bytes at least, a file's name as file_name_is_plain() has it: file_request.h.
+ * Unwind asks for a file, and waits for the MSG_FILE_REPLY before it asks for another.
+ * start < end, both page-aligned. A build-id is lower-case hex of at least two bytes; a name
+ * is one that file_name_is_plain() accepts (daemon/msg/file_request.h).
  *
- * A wrong size, another kind, a target of another process, or a second request
- * before the first is answered is a broken rule: it ends unwind. A name or a
- * range that is none is answered with EINVAL, and counted (files_refused).
+ * A wrong size, an unknown kind, the target of another unwind process, or a second request
+ * at a time breaks a rule, and the broker ends unwind. The broker answers a range or a name
+ * that is not valid with EINVAL, and counts it (files_refused).
  */
 struct msg_file_request {
 	struct msg_header h;
@@ -118,10 +119,10 @@ struct msg_file_request {
 };
 
 /*
- * The answer: error 0 and a descriptor, or an errno and none. An image or a
- * debug file has a number, which unwind shows in the page that it was given
- * with MSG_INIT as long as it reads that file, or what it made of it: a hash,
- * the same each time (blame.c). 0: this one has none.
+ * The answer: error 0 and a descriptor, or an errno and none. An image or a debug file has a
+ * number, a hash that is the same each time; other files have 0. Unwind shows the number in
+ * the page of MSG_INIT while it reads the file or data made from it, so that the broker
+ * knows at which file unwind died (daemon/broker/files/blame.h).
  */
 struct msg_file_reply {
 	struct msg_header h;
@@ -132,18 +133,17 @@ struct msg_file_reply {
 };
 
 /*
- * A finished chunk. With it: its payload in a memfd sealed against every
- * change; then, if file_size is not 0, the payload for its file and for
- * Spotlight in another one. Without that these get the first payload. Then, if
- * anchor_size is not 0, the transaction that Spotlight gets with it, in another
- * one. platform is that of both payloads, byte for byte.
+ * A finished chunk. With it, each in a memfd that is sealed against every change: the
+ * payload; if file_size is not 0, another payload, for its file and for Spotlight, which
+ * get the first one otherwise; if anchor_size is not 0, the transaction for Spotlight.
+ * platform is the one in both payloads, byte for byte.
  */
 struct msg_chunk {
 	struct msg_header h;
 	uint32_t target;
-	uint32_t for_server;	   /* the first payload may go there */
+	uint32_t for_server;	   /* the first payload may be sent to the server */
 	uint64_t size;		   /* of the first payload */
-	uint64_t transaction_size; /* of which this; see lib/ship/package.h */
+	uint64_t transaction_size; /* the part of size that is a transaction (package.h) */
 	uint64_t file_size;	   /* of the second payload */
 	uint64_t anchor_size;	   /* of the transaction for Spotlight */
 	char chunk_id[MSG_ID_SIZE];
@@ -151,8 +151,8 @@ struct msg_chunk {
 };
 
 /*
- * A chunk that was not made into a payload. reason: enum profile_fault, enum
- * discard (daemon/msg/discard.h), or CHUNK_IDLE, which is no loss: only processor time is profiled,
+ * A chunk for which there is no payload. reason: enum profile_fault, enum discard
+ * (daemon/msg/discard.h), or CHUNK_IDLE, which is no loss: only processor time is profiled,
  * and no thread ran.
  */
 #define CHUNK_IDLE 1000
@@ -162,18 +162,18 @@ struct msg_chunk_lost {
 	uint32_t reason;
 };
 
-/* No more than uint64_t: figures_add_counts adds them up. */
+/* Counters of a session. All fields are uint64_t, since figures_add_counts() adds them up. */
 #define MSG_UNWIND_ENDS_MAX 16
 struct unwind_counts {
-	uint64_t stacks;		    /* all that were walked */
-	uint64_t frame_pointer;		    /* of these, by heuristic in part */
+	uint64_t stacks;		    /* that were unwound */
+	uint64_t frame_pointer;		    /* of these, in part by heuristics */
 	uint64_t ends[MSG_UNWIND_ENDS_MAX]; /* by enum unwind_end */
-	uint64_t malformed;		    /* records refused */
-	uint64_t without_lines;		    /* addresses, because of a limit */
-	uint64_t unknown_releases;	    /* chunks of a NAME@unknown */
-	uint64_t cost_ns;		    /* time spent on it, without waits for files */
+	uint64_t malformed;		    /* records that were refused */
+	uint64_t without_lines;		    /* addresses without a line because of a limit */
+	uint64_t unknown_releases;	    /* chunks with a release NAME@unknown */
+	uint64_t cost_ns;		    /* time spent, without waits for files */
 };
-/* How stacks ended, since the target's session was opened. */
+/* The counters of a target since its session was opened. */
 struct msg_unwind_stats {
 	struct msg_header h;
 	uint32_t target;
@@ -182,12 +182,10 @@ struct msg_unwind_stats {
 };
 
 /*
- * A recording (daemon/broker/control/record.h): from now on to MSG_RECORD_CLOSE, or to the
- * end of the session, which closes its recordings, chunks are made of the
- * target's records a second time, under another profiler_id. record is not 0
- * and no other open one's; chunk_us: at most 60 s. With a target that has no
- * session the recording is closed at once. Answered by MSG_RECORD_CLOSED, when
- * it has ended.
+ * Starts a recording (daemon/broker/control/record.h): until MSG_RECORD_CLOSE, or until the
+ * session ends, unwind makes a second series of chunks of the target's records, under
+ * another profiler_id. record is not 0, and no other open recording has it. chunk_us is at
+ * most 60 s. If the target has no session, unwind closes the recording at once.
  */
 #define MSG_RECORDS_MAX 4 /* of a target, at a time */
 struct msg_record_open {
@@ -198,9 +196,9 @@ struct msg_record_open {
 	char profiler_id[MSG_ID_SIZE];
 };
 /*
- * MSG_RECORD_CLOSE: the last chunk of the recording comes. A recording that is
- * none any more is no fault. MSG_RECORD_LOST: a chunk of it was not made into a
- * payload. MSG_RECORD_CLOSED: it has ended.
+ * MSG_RECORD_CLOSE: send the last chunk of the recording. Unwind ignores the message if the
+ * recording has ended. MSG_RECORD_LOST: a chunk of it has no payload. MSG_RECORD_CLOSED: it
+ * has ended; the last message of each recording.
  */
 struct msg_record {
 	struct msg_header h;
@@ -216,16 +214,7 @@ struct msg_record_chunk {
 	uint64_t size;
 };
 
-/*
- * MSG_SESSION_OPENED, with a target's id: the answer to MSG_SESSION_OPEN.
- * MSG_SESSION_CLOSED, with the id: the target's RECORD_END was read; its last
- * chunk and stats have been sent.
- */
-
-/*
- * Write the table of the target's hottest functions. With it: the descriptor
- * to write to.
- */
+/* Write the table of the target's hottest functions. With it: the descriptor to write to. */
 struct msg_table {
 	struct msg_header h;
 	uint32_t target;
@@ -234,21 +223,22 @@ struct msg_table {
 struct msg_table_done {
 	struct msg_header h;
 	uint32_t target;
-	int32_t error; /* errno; ENOENT: there is no such session */
+	int32_t error; /* errno, ENOENT if the target has no session */
 };
 
 /*
- * What targets have used, at a time by CLOCK_MONOTONIC; one without a session
- * is passed over. Answered by MSG_MEASURED: before that there is no other.
+ * The processor time and the memory that targets used, as of a time by CLOCK_MONOTONIC.
+ * Unwind passes over a target without a session, and answers with MSG_MEASURED; the broker
+ * sends the next of these messages only after the answer.
  */
 #define MSG_MEASURES_MAX 64
 struct msg_measure {
 	uint32_t target;
 	uint32_t reserved;
 	uint64_t time_ns;
-	uint64_t cpu_percent_millionths; /* since the last one; 100 %: a CPU */
+	uint64_t cpu_percent_millionths; /* since the former measure; 100 %: one processor */
 	uint64_t memory_bytes;
-	uint64_t anonymous_bytes; /* of it: RssAnon */
+	uint64_t anonymous_bytes; /* the part of it that is RssAnon */
 };
 struct msg_measures {
 	struct msg_header h;
@@ -258,37 +248,37 @@ struct msg_measures {
 };
 
 /*
- * sentry-profctl convert --symbolize asks an unwind of its own, instead of a
- * broker: what lies at these n addresses of a file? With it: the file, an
- * executable, a library or its separate debug file. unwind may ask for debug
- * files meanwhile (FILE_KIND_DEBUG, FILE_KIND_DEBUG_LINK; target is 0) and answers with
- * MSG_SYMBOLIZED.
+ * sentry-profctl convert --symbolize asks for the functions and lines at n addresses of a
+ * file. With it: the file, an executable, a library or a separate debug file. Unwind can ask
+ * for debug files before it answers (FILE_KIND_DEBUG, FILE_KIND_DEBUG_LINK; target is 0).
  */
 #define MSG_SYMBOLIZE_MAX 1024
 struct msg_symbolize {
 	struct msg_header h;
 	uint32_t n;
-	uint32_t demangle; /* names of C++ and Rust, as of platform native */
-	/* What the file has to be: the build-id in lower-case hex; "": debug_id
-	 * (proto/debug_meta.h). Both "": nothing fits. */
+	uint32_t demangle; /* names of C++ and Rust, as for platform native */
+	/*
+	 * The identity that the file must have: the build-id in lower-case hex, or, if that is
+	 * "", the debug_id (proto/debug_meta.h). If both are "", no file fits.
+	 */
 	char build_id[MSG_NAME_MAX];
 	char debug_id[MSG_NAME_MAX];
-	char name[MSG_NAME_MAX]; /* for functions without a symbol */
-	/* From where the first segment lies; of callers one less. */
+	char name[MSG_NAME_MAX]; /* of the file, for functions without a symbol */
+	/* From the start of the first segment; for return addresses one less. */
 	uint64_t offsets[MSG_SYMBOLIZE_MAX];
 };
 
 enum symbolize_verdict {
 	SYMBOLIZE_DONE = 1,
-	SYMBOLIZE_NOT_ELF,  /* no ELF file of this processor */
-	SYMBOLIZE_OTHER_ID, /* another file than the one that is wanted */
-	SYMBOLIZE_NO_NAMES, /* nothing is known of any of the addresses */
+	SYMBOLIZE_NOT_ELF,  /* no ELF file for this processor */
+	SYMBOLIZE_OTHER_ID, /* the file has another identity */
+	SYMBOLIZE_NO_NAMES, /* the file names none of the addresses */
 	SYMBOLIZE_NO_MEMORY,
 };
 
 /*
- * The answer. With SYMBOLIZE_DONE and _NO_NAMES: size bytes in a sealed memfd,
- * a place for each address in its order (daemon/msg/symbolized.h).
+ * The answer. With SYMBOLIZE_DONE and SYMBOLIZE_NO_NAMES comes a sealed memfd of size bytes,
+ * with an entry for each address, in the order of the addresses (daemon/msg/symbolized.h).
  */
 struct msg_symbolized {
 	struct msg_header h;
@@ -302,24 +292,24 @@ static inline bool msg_symbolized_has_answer(uint32_t verdict)
 }
 
 /*
- * MSG_FILE_LOOK, of sentry-profctl doctor to an unwind of its own: what does
- * the ELF file that comes with it have? Answered by MSG_FILE_SEEN.
+ * MSG_FILE_LOOK, from sentry-profctl doctor: report what the ELF file that comes with the
+ * message has for unwinding and for names. Answered by MSG_FILE_SEEN.
  */
 enum file_verdict {
 	FILE_READ = 1,
 	FILE_NO_ELF,
 	FILE_32_BIT,
-	FILE_DAMAGED, /* or of another processor */
+	FILE_DAMAGED, /* or for another processor */
 	FILE_VERDICT_END,
 };
 struct msg_file_seen {
 	struct msg_header h;
-	uint32_t verdict; /* enum file_verdict; only FILE_READ has the rest */
+	uint32_t verdict; /* enum file_verdict; the fields below are valid with FILE_READ */
 	uint32_t has_cfi;
-	uint32_t keeps_frame_pointers; /* looked for only without CFI */
-	uint32_t has_symbols;	       /* a symbol table, its own or packed */
+	uint32_t keeps_frame_pointers; /* looked for only if there is no CFI */
+	uint32_t has_symbols;	       /* a symbol table, or a packed one (.gnu_debugdata) */
 	uint32_t has_debug_info;
-	char build_id[MSG_NAME_MAX]; /* in hex; "": it has none */
+	char build_id[MSG_NAME_MAX]; /* in hex, "" if there is none */
 };
 
 /* MSG_SESSION_OPEN_SIZE and so on: the size of each type's struct. */
