@@ -5,6 +5,7 @@
 #ifndef DAEMON_BROKER_OPTIONS_H
 #define DAEMON_BROKER_OPTIONS_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

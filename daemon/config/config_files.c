@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "daemon/common/pem.h"
 #include "daemon/common/spool_dir.h"
 #include "daemon/config/accounts.h"
 #include "daemon/config/config_fault.h"
@@ -59,73 +60,6 @@ static int read_file(const char *path, size_t most, struct buf *ret)
 		r = buf_read_fd(ret, fd);
 	close_fd(&fd);
 	return r;
-}
-
-/*
- * PEM (RFC 7468) is checked by its lines BEGIN and END alone: the broker must not link a
- * library that parses certificates, and ship's library finds a broken one only when it
- * connects. The lines show a file of another kind, a file that is cut off, and a key with a
- * passphrase.
- */
-enum pem_result {
-	PEM_OK,
-	PEM_NONE,      /* no block of that kind */
-	PEM_CUT_OFF,   /* a block without its END */
-	PEM_ENCRYPTED, /* a key with a passphrase */
-};
-
-#define BEGIN  "-----BEGIN "
-#define END    "-----END "
-#define DASHES "-----"
-
-static bool starts_with(const char *text, const char *start)
-{
-	return strncmp(text, start, strlen(start)) == 0;
-}
-
-static bool ends_with(const char *text, size_t n, const char *end)
-{
-	const size_t end_n = strlen(end);
-
-	return n >= end_n && memcmp(text + n - end_n, end, end_n) == 0;
-}
-
-/* A block from its label on, which has n bytes: "CERTIFICATE-----...". */
-static enum pem_result check_block(const char *label, size_t n)
-{
-	const char *body = label + n + strlen(DASHES);
-	const char *end = strstr(body, DASHES), *header;
-
-	if (end == NULL || !starts_with(end, END) ||
-	    strncmp(end + strlen(END), label, n + strlen(DASHES)) != 0)
-		return PEM_CUT_OFF;
-	/* RFC 1421: OpenSSL wrote keys with such a header before version 1. */
-	header = strstr(body, "4,ENCRYPTED");
-	return ends_with(label, n, "ENCRYPTED PRIVATE KEY") || (header != NULL && header < end)
-		       ? PEM_ENCRYPTED
-		       : PEM_OK;
-}
-
-/*
- * Checks all blocks of text whose label ends with kind, "CERTIFICATE" or "PRIVATE KEY".
- * Returns the first fault.
- */
-static enum pem_result pem_check(const char *text, const char *kind)
-{
-	enum pem_result result = PEM_NONE;
-
-	while ((text = strstr(text, BEGIN)) != NULL) {
-		size_t n;
-
-		text += strlen(BEGIN);
-		n = strcspn(text, "-\r\n");
-		if (!starts_with(text + n, DASHES) || !ends_with(text, n, kind))
-			continue;
-		result = check_block(text, n);
-		if (result != PEM_OK)
-			return result;
-	}
-	return result;
 }
 
 static const char *pem_text(enum pem_result result, const char *none)

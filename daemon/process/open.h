@@ -6,8 +6,10 @@
 #define DAEMON_PROCESS_OPEN_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "daemon/msg/sizes.h"
+#include "lib/base/util.h"
 
 /* A checked msg_file_request, and the process it is about; 0: none. */
 struct open_order {

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "daemon/common/log.h"
+#include "daemon/common/pem.h"
 #include "daemon/msg/msg_ship.h"
 
 /* By pread: a ship before has had the same description, and its position. */

@@ -2,7 +2,6 @@
 
 #include "daemon/msg/msg.h"
 #include "daemon/msg/msg_io.h"
-#include "lib/base/ipc.h"
 
 /*
  * Less than this part of the ring is not worth waking its writer. At the end of

@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "lib/base/util.h"
+
 struct output {
 	int dir_fd; /* -1: none */
 	bool made;  /* by us; taken away again if it stays empty */

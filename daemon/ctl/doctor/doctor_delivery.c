@@ -4,6 +4,7 @@
  * is given, a sentry-profd is started that does nothing else.
  */
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

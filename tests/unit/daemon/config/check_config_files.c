@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 
-#include "daemon/config/config_fault.h"
 #include "daemon/config/config_resolve.h"
 #include "daemon/config/config_value.h"
 #include "tests/unit/daemon/config_text.h"
@@ -14,9 +13,6 @@
 #define KEY                                           \
 	"-----BEGIN PRIVATE KEY-----\nMAYCAQUCAQc=\n" \
 	"-----END PRIVATE KEY-----\n"
-
-#define BODY		   "MAYCAQUCAQc=\n"
-#define BLOCK(label, body) "-----BEGIN " label "-----\n" body "-----END " label "-----\n"
 
 static const char *dir;
 
@@ -102,49 +98,6 @@ TESTS(of_certificates, array_size(certificates))
 
 	(void)snprintf(text, sizeof(text), "[sentry]\n%s", certificates[_i].text);
 	check_with(text, nothing, CONFIG_STARTS, certificates[_i].faults);
-}
-
-static const struct {
-	const char *text, *kind;
-	const char *fault;
-} pem_files[] = {
-	{"", "CERTIFICATE", "holds no"},
-	{"\0\1\2", "CERTIFICATE", "holds no"},
-	{CERT, "CERTIFICATE", NULL},
-	{CERT, "PRIVATE KEY", "holds no"},
-	{"# of a bundle\n\n" CERT "x\n" CERT, "CERTIFICATE", NULL},
-	{BLOCK("TRUSTED CERTIFICATE", BODY), "CERTIFICATE", NULL},
-	{BLOCK("CERTIFICATE REQUEST", BODY), "CERTIFICATE", "holds no"},
-	{"-----BEGIN CERTIFICATE-----\r\nMAYC \r\nAQUCAQc=\r\n"
-	 "-----END CERTIFICATE-----\r\n",
-	 "CERTIFICATE", NULL},
-	{"-----BEGIN CERTIFICATE-----\n" BODY "-----END CERTIFICATE-----", "CERTIFICATE", NULL},
-	{"-----BEGIN CERTIFICATE-----\n" BODY, "CERTIFICATE", "is cut off"},
-	{"-----BEGIN CERTIFICATE-----\n" BODY "-----END CERT", "CERTIFICATE", "is cut off"},
-	{"-----BEGIN CERTIFICATE", "CERTIFICATE", "holds no"},
-	{CERT "-----BEGIN CERTIFICATE-----\n" CERT, "CERTIFICATE", "is cut off"},
-	{"-----BEGIN CERTIFICATE-----\n" BODY "-----END PRIVATE KEY-----\n", "CERTIFICATE",
-	 "is cut off"},
-	{BLOCK("EC PRIVATE KEY", BODY), "PRIVATE KEY", NULL},
-	{CERT BLOCK("PRIVATE KEY", BODY), "PRIVATE KEY", NULL},
-	{BLOCK("ENCRYPTED PRIVATE KEY", BODY), "PRIVATE KEY", "the key is encrypted"},
-	{BLOCK("RSA PRIVATE KEY", "Proc-Type: 4,ENCRYPTED\nDEK-Info: DES,0\n\nabcd\n"),
-	 "PRIVATE KEY", "the key is encrypted"},
-};
-
-TESTS(of_pem, array_size(pem_files))
-{
-	const bool is_key = strcmp(pem_files[_i].kind, "PRIVATE KEY") == 0;
-	const char *fault = pem_files[_i].fault;
-	char expected[128] = "";
-
-	write_file("file", pem_files[_i].text);
-	if (fault != NULL)
-		(void)snprintf(expected, sizeof(expected), "f:%d: %s: ~/file: %s", is_key ? 3 : 2,
-			       is_key ? "client_key" : "ca_certs", fault);
-	check_with(is_key ? "[sentry]\nclient_cert = ~/cert\nclient_key = ~/file\n"
-			  : "[sentry]\nca_certs = ~/file\n",
-		   nothing, CONFIG_STARTS, expected);
 }
 
 /* A reload opens none of them: who renews a key is not in its way. */

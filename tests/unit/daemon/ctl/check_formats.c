@@ -34,7 +34,7 @@ TEST(names_and_endings_are_different)
 		char path[64];
 
 		ck_assert_ptr_eq(format_by_name(f->is->format), f);
-		(void)snprintf(path, sizeof(path), "x%s", f->is->ending);
+		(void)snprintf(path, sizeof(path), "x%s", f->is->suffix);
 		ck_assert_ptr_eq(format_by_ending(path), f);
 	}
 	ck_assert_ptr_null(format_by_name("svg"));

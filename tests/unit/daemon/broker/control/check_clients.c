@@ -13,7 +13,6 @@
 #include "daemon/broker/control/thread_number.h"
 #include "daemon/broker/targets/lifecycle.h"
 #include "lib/base/clock.h"
-#include "lib/base/ipc.h"
 #include "tests/unit/suite.h"
 
 #define NEXT_ID "11111111111111111111111111111111"
