@@ -309,11 +309,11 @@ int dsn_endpoint(const struct dsn *dsn, char *ret, size_t size)
 			 size);
 }
 
-void dsn_place(const struct dsn *dsn, char ret[DSN_PLACE_SIZE])
+void dsn_label(const struct dsn *dsn, char ret[DSN_LABEL_SIZE])
 {
 	const unsigned int own = dsn->https ? 443 : 80;
 
-	(void)snprintf(ret, DSN_PLACE_SIZE, "%s:%u%s%s", dsn->host,
+	(void)snprintf(ret, DSN_LABEL_SIZE, "%s:%u%s%s", dsn->host,
 		       dsn->port != 0 ? dsn->port : own, dsn->project[0] != '\0' ? "/" : "",
 		       dsn->project);
 }

@@ -8,7 +8,7 @@
  * user's DSN with it before anything starts.
  *
  * The keys are for the server alone: for a log there are dsn_endpoint and
- * dsn_place, which do not contain them, and dsn_result_text, which quotes
+ * dsn_label, which do not contain them, and dsn_result_text, which quotes
  * nothing.
  */
 #ifndef PROTO_DSN_H
@@ -32,7 +32,7 @@
 /* All parts at their longest, and what is written around them. */
 #define DSN_ENDPOINT_SIZE 1024
 #define DSN_AUTH_SIZE	  512
-#define DSN_PLACE_SIZE	  (DSN_HOST_SIZE + 6 + DSN_PROJECT_SIZE)
+#define DSN_LABEL_SIZE	  (DSN_HOST_SIZE + 6 + DSN_PROJECT_SIZE)
 
 struct dsn {
 	bool https;    /* else http */
@@ -95,7 +95,7 @@ int dsn_endpoint(const struct dsn *dsn, char *ret, size_t size) __attribute__((w
  * For a person, with the port in any case: {host}:{port}/{project}; without a
  * project {host}:{port}.
  */
-void dsn_place(const struct dsn *dsn, char ret[DSN_PLACE_SIZE]);
+void dsn_label(const struct dsn *dsn, char ret[DSN_LABEL_SIZE]);
 
 /*
  * The value of the X-Sentry-Auth header. client is NAME/VERSION, up to 64

@@ -17,13 +17,13 @@ void destination_init(struct destination *d)
 
 void destination_set(struct destination *d, const struct dsn *dsn, uint64_t limited_until_ns)
 {
-	char place[DSN_PLACE_SIZE] = "";
-	char about[sizeof("Spotlight at ") + DSN_PLACE_SIZE];
+	char place[DSN_LABEL_SIZE] = "";
+	char about[sizeof("Spotlight at ") + DSN_LABEL_SIZE];
 
 	d->has_dsn = dsn != NULL;
 	if (dsn != NULL) {
 		d->dsn = *dsn;
-		dsn_place(dsn, place);
+		dsn_label(dsn, place);
 	}
 	/* There may be several of us, of a server each. */
 	(void)snprintf(about, sizeof(about), "%s%s", d->is_spotlight ? "Spotlight at " : "", place);

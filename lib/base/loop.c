@@ -8,14 +8,14 @@ struct loop_source {
 	int fd; /* -1: removed, waits to be freed after the round */
 	loop_fn fn;
 	void *ctx;
-	bool rests;
-	struct loop_source *next_resting;
+	bool paused;
+	struct loop_source *next_paused;
 	struct loop_source *next_removed;
 };
 
 struct loop {
 	int epoll_fd;
-	struct loop_source *resting;
+	struct loop_source *paused_sources;
 	struct loop_source *removed;
 };
 
@@ -76,39 +76,39 @@ int loop_add(struct loop *l, int fd, loop_fn fn, void *ctx, struct loop_source *
 	return 0;
 }
 
-static void unlink_resting(struct loop *l, struct loop_source *s)
+static void unlink_paused(struct loop *l, struct loop_source *s)
 {
-	struct loop_source **at = &l->resting;
+	struct loop_source **at = &l->paused_sources;
 
 	while (*at != s)
-		at = &(*at)->next_resting;
-	*at = s->next_resting;
-	s->rests = false;
+		at = &(*at)->next_paused;
+	*at = s->next_paused;
+	s->paused = false;
 }
 
 /*
  * EPOLL_CTL_MOD takes no memory, which may be what is short. The kernel reports
  * the end of the peer whatever the set is (epoll_ctl(2)), edge-triggered once.
  */
-void loop_rest(struct loop *l, struct loop_source *s)
+void loop_pause(struct loop *l, struct loop_source *s)
 {
 	struct epoll_event event = {.events = EPOLLET, .data.ptr = s};
 
-	if (s->rests)
+	if (s->paused)
 		return;
 	(void)epoll_ctl(l->epoll_fd, EPOLL_CTL_MOD, s->fd, &event);
-	s->rests = true;
-	s->next_resting = l->resting;
-	l->resting = s;
+	s->paused = true;
+	s->next_paused = l->paused_sources;
+	l->paused_sources = s;
 }
 
 void loop_resume(struct loop *l)
 {
-	while (l->resting != NULL) {
-		struct loop_source *s = l->resting;
+	while (l->paused_sources != NULL) {
+		struct loop_source *s = l->paused_sources;
 		struct epoll_event event = {.events = EPOLLIN, .data.ptr = s};
 
-		unlink_resting(l, s);
+		unlink_paused(l, s);
 		(void)epoll_ctl(l->epoll_fd, EPOLL_CTL_MOD, s->fd, &event);
 	}
 }
@@ -119,8 +119,8 @@ void loop_remove(struct loop *l, struct loop_source **source)
 
 	if (s == NULL)
 		return;
-	if (s->rests)
-		unlink_resting(l, s);
+	if (s->paused)
+		unlink_paused(l, s);
 	(void)epoll_ctl(l->epoll_fd, EPOLL_CTL_DEL, s->fd, NULL);
 	/* An event of this round may still point to it. */
 	s->fd = -1;
@@ -139,7 +139,7 @@ int loop_run_once(struct loop *l, int timeout_ms)
 	for (int i = 0; i < n; i++) {
 		struct loop_source *source = events[i].data.ptr;
 
-		if (source->fd >= 0 && !source->rests)
+		if (source->fd >= 0 && !source->paused)
 			source->fn(source->ctx);
 	}
 	free_removed(l);

@@ -32,10 +32,10 @@ void loop_remove(struct loop *l, struct loop_source **source);
 /*
  * Watches the source no more until loop_resume: for a handler that cannot read
  * now, for example because descriptors are short, and whose descriptor stays
- * readable. A source that rests can be removed.
+ * readable. A paused source can be removed.
  */
-void loop_rest(struct loop *l, struct loop_source *source);
-/* Watches all resting sources again. To be called about once a second. */
+void loop_pause(struct loop *l, struct loop_source *source);
+/* Watches all paused sources again. To be called about once a second. */
 void loop_resume(struct loop *l);
 
 /*

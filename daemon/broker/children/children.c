@@ -257,7 +257,7 @@ static int new_ship(struct broker *b, const char *dsn, struct ship **ret)
 	(void)snprintf(s->dsn, sizeof(s->dsn), "%s", dsn);
 	if (dsn_parse(&parsed, dsn) == DSN_OK) {
 		s->spool_dsn = dsn_number(&parsed);
-		dsn_place(&parsed, s->place);
+		dsn_label(&parsed, s->place);
 	}
 	explicit_bzero(&parsed, sizeof(parsed));
 	s->is_first = b->n_ships == 0;

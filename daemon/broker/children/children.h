@@ -98,7 +98,7 @@ struct unwind {
 struct ship {
 	struct child child;	    /* the first member, so that a struct child leads here */
 	char dsn[MSG_DSN_MAX];	    /* "": nothing is sent */
-	char place[DSN_PLACE_SIZE]; /* of the DSN's server, for a person; "" */
+	char place[DSN_LABEL_SIZE]; /* of the DSN's server, for a person; "" */
 	uint64_t spool_dsn;	    /* MSG_INIT */
 	bool is_first;
 	bool is_spotlight; /* dsn is the URL of one: b->spotlight.ship */

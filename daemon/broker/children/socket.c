@@ -80,7 +80,7 @@ void child_on_readable(void *ctx)
 
 	if (r < 0) {
 		shortage_note(-r, child->type->name);
-		loop_rest(child->broker->loop, child->source);
+		loop_pause(child->broker->loop, child->source);
 		return;
 	}
 	r = ipc_recv(child->fd, &m);

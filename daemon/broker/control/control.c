@@ -220,7 +220,7 @@ static void on_connect(void *ctx)
 		if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)
 			return;
 		shortage_note(errno, "a connection to the daemon's socket");
-		loop_rest(c->loop, c->source);
+		loop_pause(c->loop, c->source);
 		return;
 	}
 }

@@ -52,7 +52,7 @@ void limit_sum(const struct broker *b, struct limit_sum *ret);
 
 /* Of one server: of all DSNs that lead there, whatever their keys. */
 struct limit_server {
-	char name[DSN_PLACE_SIZE]; /* proto/dsn.h: there is no key in it */
+	char name[DSN_LABEL_SIZE]; /* proto/dsn.h: there is no key in it */
 	uint64_t limited_ns;	   /* it takes nothing for so long yet */
 	struct limit_sum sum;
 	int64_t clock_ahead_s; /* of ours: what the last answers said */

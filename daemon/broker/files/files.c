@@ -236,7 +236,7 @@ static void on_helper(void *ctx)
 
 	if (r < 0) {
 		shortage_note(-r, "a file that was opened");
-		loop_rest(f->loop, f->source);
+		loop_pause(f->loop, f->source);
 		return;
 	}
 	r = ipc_recv(f->fd, &m);

@@ -242,20 +242,20 @@ static void wait_for_alarm(void)
 }
 
 /* It is not heard until it is to be, also where its peer has gone. */
-TEST(a_source_that_rests)
+TEST(a_paused_source_is_not_called)
 {
 	struct watched p = make();
 
 	watch(&p);
 	fill(&p);
-	loop_rest(loop, p.source);
-	loop_rest(loop, p.source);
+	loop_pause(loop, p.source);
+	loop_pause(loop, p.source);
 	wait_for_alarm();
 	ck_assert_int_eq(p.calls, 0);
 	loop_resume(loop);
 	run();
 	ck_assert_int_eq(p.calls, 1);
-	loop_rest(loop, p.source);
+	loop_pause(loop, p.source);
 	close_fd(&p.fds[1]);
 	/* What is reported all the same wakes the loop once, not always. */
 	run();
@@ -267,7 +267,7 @@ TEST(a_source_that_rests)
 	close_fd(&p.fds[0]);
 }
 
-TEST(one_that_rests_is_removed)
+TEST(a_paused_source_is_removed)
 {
 	struct watched p = make(), q = make();
 
@@ -275,8 +275,8 @@ TEST(one_that_rests_is_removed)
 	watch(&q);
 	fill(&p);
 	fill(&q);
-	loop_rest(loop, p.source);
-	loop_rest(loop, q.source);
+	loop_pause(loop, p.source);
+	loop_pause(loop, q.source);
 	loop_remove(loop, &p.source);
 	loop_resume(loop);
 	run();

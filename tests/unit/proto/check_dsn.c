@@ -55,11 +55,11 @@ static const struct {
 /* What a person may see. */
 TESTS(has_a_place, array_size(places))
 {
-	char text[DSN_PLACE_SIZE];
+	char text[DSN_LABEL_SIZE];
 	struct dsn d;
 
 	ck_assert_int_eq(dsn_parse(&d, places[_i].text), DSN_OK);
-	dsn_place(&d, text);
+	dsn_label(&d, text);
 	ck_assert_str_eq(text, places[_i].place);
 }
 
@@ -215,7 +215,7 @@ static const struct {
 
 TESTS(a_url_has_no_key, array_size(urls))
 {
-	char text[DSN_ENDPOINT_SIZE], place[DSN_PLACE_SIZE];
+	char text[DSN_ENDPOINT_SIZE], place[DSN_LABEL_SIZE];
 	struct dsn d;
 
 	memset(&d, 0x5a, sizeof(d));
@@ -227,7 +227,7 @@ TESTS(a_url_has_no_key, array_size(urls))
 	}
 	OK(dsn_endpoint(&d, text, sizeof(text)));
 	ck_assert_str_eq(text, urls[_i].endpoint);
-	dsn_place(&d, place);
+	dsn_label(&d, place);
 	ck_assert_str_eq(place, urls[_i].place);
 	ck_assert_str_eq(d.public_key, "");
 	ck_assert_str_eq(d.project, "");
