@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "proto/envelope_kind.h"
+#include "proto/envelope.h"
 
 enum client_report_reason {
 	CLIENT_REPORT_QUEUE_OVERFLOW,	 /* newer ones took its place */

@@ -17,6 +17,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* What an envelope is sent for; a client report may be in it besides. */
+enum envelope_kind {
+	ENVELOPE_CHUNK, /* a profile chunk */
+	ENVELOPE_V1,	/* a transaction, and its V1 profile */
+	ENVELOPE_KIND_N
+};
+
 /*
  * With the NUL that follows the line. Texts in them are an SDK's name and
  * version and a platform of up to 255 bytes, each byte escaped in the worst

@@ -27,7 +27,7 @@
 #include "lib/base/sealed.h"
 #include "proto/chunk_v2.h"
 #include "proto/dsn.h"
-#include "proto/envelope_kind.h"
+#include "proto/envelope.h"
 #include "proto/import/text.h"
 
 enum {

@@ -14,7 +14,6 @@
 #include "lib/ship/compression.h"
 #include "lib/ship/reports.h"
 #include "proto/envelope.h"
-#include "proto/envelope_kind.h"
 
 struct package {
 	uint8_t event_id[ENVELOPE_EVENT_ID_BYTES]; /* random */

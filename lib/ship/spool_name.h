@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "lib/base/util.h"
-#include "proto/envelope_kind.h"
+#include "proto/envelope.h"
 
 #define SPOOL_ID_BYTES 16
 /* Of the longest, with the NUL. */
