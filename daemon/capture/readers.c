@@ -121,7 +121,7 @@ void readers_tick(struct readers *r, uint64_t now_ns)
 	for (size_t i = 0; i < r->n; i++) {
 		struct reader *reader = r->list[i];
 
-		if (all_due || ring_since(&reader->sink.ring, reader->told) >= HEAD_BYTES)
+		if (all_due || ring_bytes_since(&reader->sink.ring, reader->told) >= HEAD_BYTES)
 			tell_head(reader);
 	}
 }
@@ -137,7 +137,7 @@ static void lose_reader(struct reader *reader)
 {
 	close_link(reader);
 	reader->sink.is_left = true;
-	ring_writer_leave(&reader->sink.ring);
+	ring_writer_detach(&reader->sink.ring);
 }
 
 static int take_credit(void *ctx, struct ipc_message *message)

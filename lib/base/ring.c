@@ -73,7 +73,7 @@ void ring_writer_fini(struct ring_writer *w)
 	*w = (struct ring_writer){.fd = -1};
 }
 
-void ring_writer_leave(struct ring_writer *w)
+void ring_writer_detach(struct ring_writer *w)
 {
 	void *own = mmap(NULL, w->size, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -188,7 +188,7 @@ size_t ring_space(const struct ring_writer *w)
 	return w->size - (size_t)min_u64(w->head - w->tail, w->size) + w->size - beyond;
 }
 
-uint64_t ring_since(const struct ring_writer *w, uint64_t at)
+uint64_t ring_bytes_since(const struct ring_writer *w, uint64_t at)
 {
 	return w->head - at - (is_in_this_lap(w, at) ? 0 : w->pad);
 }
@@ -203,7 +203,7 @@ int ring_credit(struct ring_writer *w, uint64_t tail)
 {
 	if (tail < w->tail || tail > w->head)
 		return -EPROTO;
-	w->behind = max_u64(w->behind, ring_since(w, w->tail));
+	w->behind = max_u64(w->behind, ring_bytes_since(w, w->tail));
 	w->tail = tail;
 	return 0;
 }

@@ -63,7 +63,7 @@ void ring_writer_fini(struct ring_writer *w);
  * is written from here on is taken as before, and read by nobody. Without a
  * reservation. If there is no address space for that, nothing is changed.
  */
-void ring_writer_leave(struct ring_writer *w);
+void ring_writer_detach(struct ring_writer *w);
 
 /*
  * Room for a record of at most size bytes (header included; rounded up to
@@ -87,7 +87,7 @@ size_t ring_space(const struct ring_writer *w);
  * Bytes of records since the head was at, which is of this lap or the last. A
  * pad that leads over what is not read counts, too.
  */
-uint64_t ring_since(const struct ring_writer *w, uint64_t at);
+uint64_t ring_bytes_since(const struct ring_writer *w, uint64_t at);
 
 /* Ends the reservation without a record. */
 void ring_abort(struct ring_writer *w);

@@ -221,11 +221,11 @@ TEST(what_was_written_since)
 	for (int i = 0; i < 1000; i++) {
 		const uint64_t from = w.head;
 
-		ck_assert_uint_eq(ring_since(&w, from), 0);
+		ck_assert_uint_eq(ring_bytes_since(&w, from), 0);
 		OK(put(SIZE / 32, 1, 1));
-		ck_assert_uint_eq(ring_since(&w, from), SIZE / 32);
+		ck_assert_uint_eq(ring_bytes_since(&w, from), SIZE / 32);
 		OK(put(SIZE / 32, 1, 1));
-		ck_assert_uint_eq(ring_since(&w, from), SIZE / 16);
+		ck_assert_uint_eq(ring_bytes_since(&w, from), SIZE / 16);
 		ck_assert_uint_eq(get(), 1);
 		ck_assert_uint_eq(get(), 1);
 		ck_assert_uint_eq(r.read, (uint64_t)(i + 1) * SIZE / 16);
@@ -375,7 +375,7 @@ TEST(a_ring_that_is_left_keeps_no_memory)
 	ck_assert_uint_ge(before, 1);
 	while (put(SIZE / 4, 1, 'x') == 0)
 		;
-	ring_writer_leave(&w);
+	ring_writer_detach(&w);
 	ck_assert_uint_eq(mapped(), before - 1);
 	ck_assert_int_eq(w.fd, -1);
 	/* It is as full as it was, and goes on where it was. */
