@@ -61,18 +61,18 @@ static inline int clock_process_ns(int32_t pid, uint64_t *ret)
 }
 
 /* Longer ones are taken for no limit: a hundred years. */
-#define CLOCK_LENGTH_MAX_S INT64_C(3155760000)
+#define CLOCK_DURATION_MAX_S INT64_C(3155760000)
 
 /*
  * A length of time that another process has set, in seconds and fractions of
  * unit_ns, into ns. False, and nothing written: it is none that the kernel
- * would take, or longer than CLOCK_LENGTH_MAX_S. Added to a clock it does not
+ * would take, or longer than CLOCK_DURATION_MAX_S. Added to a clock it does not
  * wrap.
  */
-static inline bool clock_length_ns(int64_t seconds, int64_t fractions, uint64_t unit_ns,
-				   uint64_t *ret)
+static inline bool clock_duration_ns(int64_t seconds, int64_t fractions, uint64_t unit_ns,
+				     uint64_t *ret)
 {
-	if (seconds < 0 || seconds > CLOCK_LENGTH_MAX_S || fractions < 0 ||
+	if (seconds < 0 || seconds > CLOCK_DURATION_MAX_S || fractions < 0 ||
 	    (uint64_t)fractions >= NS_PER_SEC / unit_ns)
 		return false;
 	*ret = (uint64_t)seconds * NS_PER_SEC + (uint64_t)fractions * unit_ns;

@@ -188,7 +188,7 @@ static bool timeout_of(int fd, int option, uint64_t *ret)
 
 	if (getsockopt(fd, SOL_SOCKET, option, &tv, &size) < 0)
 		return false;
-	if (!clock_length_ns(tv.tv_sec, tv.tv_usec, NS_PER_US, ret))
+	if (!clock_duration_ns(tv.tv_sec, tv.tv_usec, NS_PER_US, ret))
 		*ret = 0;
 	return true;
 }

@@ -48,7 +48,7 @@ struct descriptor_file descriptor_file(uint32_t tid, uint64_t fd);
 struct descriptor_socket {
 	/*
 	 * SO_RCVTIMEO and SO_SNDTIMEO; 0: there is none, or it is longer than
-	 * CLOCK_LENGTH_MAX_S.
+	 * CLOCK_DURATION_MAX_S.
 	 */
 	uint64_t receive_ns, send_ns;
 	bool is_unix;

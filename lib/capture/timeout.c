@@ -37,7 +37,7 @@ static bool seconds_at(const struct timeout_call *c, uint64_t addr, uint64_t uni
 	struct timespec t;
 
 	return addr != 0 && read_all(c, addr, &t, sizeof(t)) &&
-	       clock_length_ns(t.tv_sec, t.tv_nsec, unit_ns, ret);
+	       clock_duration_ns(t.tv_sec, t.tv_nsec, unit_ns, ret);
 }
 
 /* addr: of the struct that io_uring_enter(2) has with this flag. */

@@ -147,12 +147,12 @@ TEST_IF(timeouts_of_centuries_are_none, suite_has_getfd())
 	struct descriptor_socket s;
 
 	limit(fd, SO_RCVTIMEO, 18446744074, 0);
-	limit(fd, SO_SNDTIMEO, CLOCK_LENGTH_MAX_S, 0);
+	limit(fd, SO_SNDTIMEO, CLOCK_DURATION_MAX_S, 0);
 	OK(ask(getpid(), fd, &s));
 	ck_assert_uint_eq(s.receive_ns, 0);
-	ck_assert_uint_eq(s.send_ns, (uint64_t)CLOCK_LENGTH_MAX_S * NS_PER_SEC);
+	ck_assert_uint_eq(s.send_ns, (uint64_t)CLOCK_DURATION_MAX_S * NS_PER_SEC);
 	limit(fd, SO_RCVTIMEO, INT64_MAX / 1000, 0);
-	limit(fd, SO_SNDTIMEO, CLOCK_LENGTH_MAX_S + 1, 0);
+	limit(fd, SO_SNDTIMEO, CLOCK_DURATION_MAX_S + 1, 0);
 	OK(ask(getpid(), fd, &s));
 	ck_assert_uint_eq(s.receive_ns, 0);
 	ck_assert_uint_eq(s.send_ns, 0);
