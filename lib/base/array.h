@@ -25,11 +25,12 @@ must_check int array_make_room(void *array, size_t n, size_t *cap, size_t size);
  * sorted, of at most key. So that index is the first one above key, and the one
  * before it the last at or below.
  */
-#define array_up_to(array, n, member, key) \
-	array_keys_up_to((n) > 0 ? &(array)->member : NULL, (n), sizeof(*(array)), (key))
+#define array_upper_bound(array, n, member, key) \
+	array_keys_upper_bound((n) > 0 ? &(array)->member : NULL, (n), sizeof(*(array)), (key))
 
 /* first: the member of the first element; they are stride bytes apart. */
-static inline size_t array_keys_up_to(const uint64_t *first, size_t n, size_t stride, uint64_t key)
+static inline size_t array_keys_upper_bound(const uint64_t *first, size_t n, size_t stride,
+					    uint64_t key)
 {
 	size_t low = 0, high = n;
 

@@ -140,7 +140,7 @@ void cfi_free(struct cfi *c)
 static const struct rows *rows_of(struct cfi *c, struct table *t, uint64_t vaddr)
 {
 	const struct cfi_source *s = &t->source;
-	const size_t n = array_up_to(s->entries, s->n, start, vaddr);
+	const size_t n = array_upper_bound(s->entries, s->n, start, vaddr);
 	const size_t part = (n - 1) / c->part_fdes;
 	struct rows *rows;
 

@@ -91,7 +91,7 @@ int lines_ranges_compare(const void *a, const void *b)
 
 const struct lines_range *lines_ranges_find(const struct lines_ranges *r, uint64_t vaddr)
 {
-	const size_t n = array_up_to(r->v, r->n, lo, vaddr);
+	const size_t n = array_upper_bound(r->v, r->n, lo, vaddr);
 
 	return n > 0 ? &r->v[n - 1] : NULL;
 }

@@ -163,7 +163,7 @@ void maps_fini(struct maps *m)
 
 const struct map *maps_find(const struct maps *m, uint64_t addr)
 {
-	const size_t i = array_up_to(m->v, m->n, end, addr);
+	const size_t i = array_upper_bound(m->v, m->n, end, addr);
 
 	return i < m->n && addr >= m->v[i].start ? &m->v[i] : NULL;
 }

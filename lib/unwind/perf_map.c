@@ -242,7 +242,7 @@ int perf_map_update(struct perf_map *m)
 bool perf_map_find(const struct perf_map *m, uint64_t addr, const char **ret_name,
 		   uint64_t *ret_offset)
 {
-	const size_t n = array_up_to(m->v, m->n, start, addr);
+	const size_t n = array_upper_bound(m->v, m->n, start, addr);
 	const struct perf_map_entry *e;
 
 	if (n == 0)

@@ -272,7 +272,7 @@ static int compare_images(const void *a, const void *b)
 uint32_t merge_find_image(const struct merge *m, const struct merge_frame *frame)
 {
 	const struct merge_process *p = &m->processes[frame->process];
-	const size_t n = array_up_to(p->images, p->n_images, addr, frame->addr);
+	const size_t n = array_upper_bound(p->images, p->n_images, addr, frame->addr);
 
 	if (n == 0 || frame->addr == 0 ||
 	    frame->addr - p->images[n - 1].addr >= p->images[n - 1].size)

@@ -49,8 +49,8 @@ TEST(finds_the_last_at_or_below)
 
 			while (is < n && v[is].key <= key)
 				is++;
-			ck_assert_uint_eq(array_up_to(v, n, key, key), is);
+			ck_assert_uint_eq(array_upper_bound(v, n, key, key), is);
 		}
-	ck_assert_uint_eq(array_up_to(v, 4, key, UINT64_MAX), 4);
-	ck_assert_uint_eq(array_up_to(none, 0, key, 5), 0);
+	ck_assert_uint_eq(array_upper_bound(v, 4, key, UINT64_MAX), 4);
+	ck_assert_uint_eq(array_upper_bound(none, 0, key, 5), 0);
 }
