@@ -7,7 +7,7 @@
 #include "daemon/common/pem.h"
 #include "daemon/msg/msg_ship.h"
 
-/* By pread: a ship before has had the same description, and its position. */
+/* By pread(2): an earlier ship has moved the offset, which the descriptors share. */
 static int read_file(struct buf *b, int fd)
 {
 	char bytes[8192];
@@ -73,7 +73,7 @@ const char *certificates_problem(const struct certificates *c)
 void certificates_fini(struct certificates *c)
 {
 	buf_fini(&c->authorities);
-	/* It may have the key, too. */
+	/* The file of the client certificate may have the key, too. */
 	buf_wipe(&c->client);
 	buf_wipe(&c->key);
 }

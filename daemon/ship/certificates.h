@@ -1,6 +1,9 @@
 /*
- * The files that ship verifies the server with, and shows it: read from
- * descriptors that the broker has opened with its rights, before the sandbox.
+ * Certificates and keys in PEM that ship uses for TLS: the authorities of ca_certs, and the
+ * client certificate and its key. They are read at the start and at each reload.
+ *
+ * The broker opens the files with its own rights and passes descriptors, because ship has no
+ * rights to open them.
  */
 #ifndef DAEMON_SHIP_CERTIFICATES_H
 #define DAEMON_SHIP_CERTIFICATES_H
@@ -9,27 +12,28 @@
 #include "lib/base/buf.h"
 #include "lib/ship/transport.h"
 
+/* The bytes of the files; empty where the configuration names none. */
 struct certificates {
 	struct buf authorities;
 	struct buf client;
-	struct buf key;
+	struct buf key; /* empty: the key is in client */
 };
 
 /*
- * Reads what came with MSG_INIT: fds by enum init_file, -1 where there is none.
- * Returns 0, or -errno after a line in the log that names the key of the
- * configuration; certificates_fini is due in either case.
+ * Reads the files that came with MSG_INIT or MSG_CERTIFICATES. fds: indexed by enum init_file, -1
+ * where there is none; they stay the caller's. Returns 0, or -errno after a log line that names
+ * the key of the configuration. Call certificates_fini() in either case.
  */
 must_check int certificates_read(struct certificates *c, const int fds[INIT_FILE_N]);
 /*
- * What is wrong with one of them, for the log: cut off, or none at all, as of a
- * file that is being renewed. NULL: nothing.
+ * Returns the configuration key whose file has no complete PEM block, as during a renewal; NULL if
+ * all are good.
  */
 const char *certificates_problem(const struct certificates *c);
-/* The key's memory is wiped. */
+/* Frees the bytes; those of the client certificate and key are zeroed first. */
 void certificates_fini(struct certificates *c);
 
-/* Into the options, which are valid as long as c is. */
+/* Sets the certificates in the options. They point into c. */
 void certificates_use(const struct certificates *c, struct transport_options *ret);
 
 #endif

@@ -2,8 +2,8 @@
 
 #include <stdio.h>
 
-#include "daemon/common/log.h"
 #include "daemon/common/random.h"
+#include "daemon/common/log.h"
 #include "daemon/msg/msg_ship.h"
 #include "lib/base/clock.h"
 
@@ -15,27 +15,27 @@ void destination_init(struct destination *d)
 	reports_init(&d->reports, clock_boot_ns());
 }
 
-void destination_set(struct destination *d, const struct dsn *dsn, uint64_t limited_until_ns)
+void destination_set_dsn(struct destination *d, const struct dsn *dsn, uint64_t limited_until_ns)
 {
-	char place[DSN_LABEL_SIZE] = "";
+	char server[DSN_LABEL_SIZE] = "";
 	char about[sizeof("Spotlight at ") + DSN_LABEL_SIZE];
 
 	d->has_dsn = dsn != NULL;
 	if (dsn != NULL) {
 		d->dsn = *dsn;
-		dsn_label(dsn, place);
+		dsn_label(dsn, server);
 	}
-	/* There may be several of us, of a server each. */
-	(void)snprintf(about, sizeof(about), "%s%s", d->is_spotlight ? "Spotlight at " : "", place);
+	/* There is a ship for each server. */
+	(void)snprintf(about, sizeof(about), "%s%s", d->is_spotlight ? "Spotlight at " : "",
+		       server);
 	log_about(about);
-	/* Limits are the other place's, and so is its silence. */
 	ratelimit_init(&d->limits);
 	ratelimit_extend(&d->limits,
 			 d->kind == ENVELOPE_V1 ? RATELIMIT_PROFILE : RATELIMIT_PROFILE_CHUNK,
 			 limited_until_ns);
-	backoff_succeeded(&d->backoff);
+	retry_succeeded(&d->retry);
 	d->clock_ahead_s = 0;
-	d->clock_told = false;
+	d->warned_clock = false;
 }
 
 static int64_t wall_s(void)
@@ -43,33 +43,36 @@ static int64_t wall_s(void)
 	return (int64_t)(clock_wall_ns() / NS_PER_SEC);
 }
 
-void destination_posts(struct destination *d)
+void destination_request_starts(struct destination *d)
 {
-	d->posted_s = wall_s();
+	d->request_start_s = wall_s();
 }
 
 /*
- * The answer was dated between the beginning of the request and now, whole
- * seconds rounded down: what is outside of that is between the clocks.
+ * date_s: the server's time, in whole seconds rounded down, at which it answered: some moment
+ * between the start of the request and now. A date outside of that span is the clocks' difference.
  */
 static void compare_clocks(struct destination *d, int64_t date_s)
 {
 	const int64_t now_s = wall_s();
-	int64_t ahead_s;
+	int64_t ahead_s = 0;
 	bool differ;
 
 	if (date_s == 0)
 		return;
-	ahead_s = date_s > now_s ? date_s - now_s : date_s < d->posted_s ? date_s - d->posted_s : 0;
+	if (date_s > now_s)
+		ahead_s = date_s - now_s;
+	else if (date_s < d->request_start_s)
+		ahead_s = date_s - d->request_start_s;
 	d->clock_ahead_s = ahead_s;
 	differ = ahead_s > MSG_CLOCK_MAX_S || ahead_s < -MSG_CLOCK_MAX_S;
-	if (differ == d->clock_told)
+	if (differ == d->warned_clock)
 		return;
-	d->clock_told = differ;
+	d->warned_clock = differ;
 	if (differ)
-		log_warning("the clock of this host is %lld s %s the server's: "
-			    "profiles have its times, which the server does "
-			    "not correct (set the clock)",
+		log_warning("the clock of this host is %lld s %s the server's: profiles have the "
+			    "times of this host, which the server does not correct (set the "
+			    "clock)",
 			    (long long)(ahead_s < 0 ? -ahead_s : ahead_s),
 			    ahead_s < 0 ? "ahead of" : "behind");
 	else
@@ -77,7 +80,7 @@ static void compare_clocks(struct destination *d, int64_t date_s)
 			    "again");
 }
 
-static void take_headers(struct destination *d, const struct transport_answer *a)
+static void handle_headers(struct destination *d, const struct transport_answer *a)
 {
 	const struct ratelimit_answer answer = {
 		.status = a->status,
@@ -92,53 +95,68 @@ static void take_headers(struct destination *d, const struct transport_answer *a
 	compare_clocks(d, a->date_s);
 }
 
-/* Said once, until it answers. */
-static void no_answer(struct destination *d, const char *why)
+/* Chooses the time of the next try; logs the first failure in a row. */
+static void handle_no_answer(struct destination *d, const char *why)
 {
 	const uint64_t now_ns = clock_boot_ns();
 
-	if (d->backoff.failures == 0)
+	if (d->retry.failures == 0)
 		log_warning("the server does not answer: %s", why);
 	if (d->is_spotlight)
-		backoff_failed_alone(&d->backoff, now_ns, SPOTLIGHT_PAUSE_MAX_NS);
+		retry_failed_alone(&d->retry, now_ns, SPOTLIGHT_PAUSE_MAX_NS);
 	else
-		backoff_failed(&d->backoff, now_ns, random_number());
+		retry_failed(&d->retry, now_ns, random_number());
 	log_debug("%s: the server is tried again in %.1f s", why,
-		  (double)(d->backoff.until_ns - now_ns) / 1e9);
+		  (double)(d->retry.until_ns - now_ns) / 1e9);
 }
 
-static void answered(struct destination *d)
+static void handle_success(struct destination *d)
 {
-	if (d->backoff.failures > 0)
+	if (d->retry.failures > 0)
 		log_warning("the server answers again");
-	backoff_succeeded(&d->backoff);
+	retry_succeeded(&d->retry);
 }
 
-enum verdict destination_take(struct destination *d, const struct transport_answer *a)
+/*
+ * 502, 503 and 504 are the statuses of a proxy whose server is down, and of a server that is
+ * overloaded.
+ */
+static enum outcome outcome_of(int status, bool retry_5xx)
 {
-	enum verdict verdict = verdict_of(a->status, d->retry_5xx);
+	if (status == 0 || (retry_5xx && status >= 502 && status <= 504))
+		return OUTCOME_NO_ANSWER;
+	if (status == 429)
+		return OUTCOME_RATE_LIMITED;
+	return status < 300 ? OUTCOME_ACCEPTED : OUTCOME_REFUSED;
+}
 
-	if (d->is_spotlight && verdict == VERDICT_LIMITED)
-		verdict = VERDICT_REFUSED;
+enum outcome destination_handle_answer(struct destination *d, const struct transport_answer *a)
+{
+	enum outcome outcome = outcome_of(a->status, d->retry_5xx);
+	char status[sizeof("HTTP status 503")];
+
+	if (d->is_spotlight && outcome == OUTCOME_RATE_LIMITED)
+		outcome = OUTCOME_REFUSED;
 	if (a->status != 0 && !d->is_spotlight)
-		take_headers(d, a);
-	if (verdict == VERDICT_NONE)
-		no_answer(d, a->status == 0 ? a->error : "it says that it cannot");
+		handle_headers(d, a);
+	(void)snprintf(status, sizeof(status), "HTTP status %d", a->status);
+	if (outcome == OUTCOME_NO_ANSWER)
+		handle_no_answer(d, a->status == 0 ? a->error : status);
 	else
-		answered(d);
-	/* After a 429 it may have been taken: told twice would be worse. */
-	if (verdict == VERDICT_TAKEN || verdict == VERDICT_LIMITED)
+		handle_success(d);
+	/* After a 429 the server may have the report: counting twice would be worse. */
+	if (outcome == OUTCOME_ACCEPTED || outcome == OUTCOME_RATE_LIMITED)
 		reports_arrived(&d->reports);
 	else
 		reports_failed(&d->reports);
-	return verdict;
+	return outcome;
 }
 
 const struct reports_item *destination_report(struct destination *d, uint64_t due_ns)
 {
 	const uint64_t now_ns = clock_boot_ns();
 
-	if (d->is_silent || due_ns > now_ns ||
+	if (d->no_reports || due_ns > now_ns ||
 	    reports_take(&d->reports, now_ns, wall_s(), &d->item) < 0)
 		return NULL;
 	return &d->item;

@@ -1,76 +1,86 @@
 /*
- * Where envelopes go, and what is known of the server there: what it does not
- * want for a while, when it is tried again if it does not answer, and what it
- * is to be told of losses.
+ * The server that a ship sends to, and what the ship knows of it: rate limits, when to try
+ * again after a failure, the difference of the clocks, and the client reports that are due.
+ * outbox.c asks it before each request and passes each answer to it.
+ *
+ * A ship has one destination: a Sentry server, a Spotlight, or none. For a Spotlight (dsn is a URL
+ * without a key, dsn_parse_url) rate limits are ignored and the backoff is 1 s to 60 s without
+ * jitter; outbox.c sends an envelope to it twice at most.
+ *
+ * Times are by clock_boot_ns(), unless the name says otherwise. Errors are logged, once each.
  */
 #ifndef DAEMON_SHIP_DESTINATION_H
 #define DAEMON_SHIP_DESTINATION_H
 
 #include <stdbool.h>
 
-#include "daemon/ship/verdict.h"
-#include "lib/ship/backoff.h"
 #include "lib/ship/reports.h"
+#include "lib/ship/retry.h"
 #include "lib/ship/transport.h"
 #include "proto/dsn.h"
 #include "proto/ratelimit.h"
 
-/* Times are by clock_boot_ns. */
-struct destination {
-	struct dsn dsn;
-	bool has_dsn;	/* else nothing is sent */
-	bool retry_5xx; /* 502 to 504 are no answer */
-	bool is_silent; /* it is told of no losses */
-	/*
-	 * dsn is a URL (dsn_parse_url). Its limits are not kept, an envelope
-	 * that it did not answer is sent once more, and it is tried again after
-	 * 1 s to 60 s.
-	 */
-	bool is_spotlight;
-	enum compression compression;
-	enum envelope_kind kind; /* that is made: its limits concern others */
-	struct ratelimit limits;
-	int64_t posted_s;      /* when the last request began, seconds since 1970 */
-	int64_t clock_ahead_s; /* the server's clock, of ours; 0: about equal */
-	bool clock_told;
-	struct backoff backoff;
-	struct reports reports;
-	struct reports_item item; /* the last that was made */
+/* What the result of a request means for the envelope that it carried. */
+enum outcome {
+	OUTCOME_NO_ANSWER,    /* send it again */
+	OUTCOME_ACCEPTED,     /* 2xx */
+	OUTCOME_RATE_LIMITED, /* 429: the server may have it; never sent again */
+	OUTCOME_REFUSED,      /* any other status: never sent again */
 };
 
-/* Nowhere. */
+struct destination {
+	struct dsn dsn;
+	bool has_dsn; /* false: nothing is sent */
+	/* Settings of MSG_DSN. */
+	bool retry_5xx;	 /* the statuses 502 to 504 count as no answer */
+	bool no_reports; /* no client reports are sent */
+	bool is_spotlight;
+	enum compression compression;
+	enum envelope_kind kind; /* of the envelopes that the daemon makes now */
+	/* State of the server. */
+	struct ratelimit limits;
+	int64_t request_start_s; /* Unix time at which the last request began */
+	int64_t clock_ahead_s;	 /* the server's clock minus ours; 0: about equal */
+	bool warned_clock;
+	struct retry retry;
+	struct reports reports;
+	struct reports_item item; /* the last report that was made */
+};
+
+/* No server. */
 void destination_init(struct destination *d);
 
 /*
- * Another one; dsn NULL: nowhere. The log says which. Limits are lifted, but
- * for one on what is made that is known already, 0: none. What is to be told
- * stays.
+ * Sets the server; dsn NULL: no server. All log lines name the server from now on. Resets rate
+ * limits, backoff and clock difference; losses that were not reported yet stay.
+ * limited_until_ns: end of a rate limit, known to the broker, on envelopes of d->kind; 0: none.
  */
-void destination_set(struct destination *d, const struct dsn *dsn, uint64_t limited_until_ns);
+void destination_set_dsn(struct destination *d, const struct dsn *dsn, uint64_t limited_until_ns);
 
-/* A request is about to be posted. */
-void destination_posts(struct destination *d);
+/* Records the time at which a request begins. */
+void destination_request_starts(struct destination *d);
 
 /*
- * What came of a request, with a report or without one: keeps what the answer
- * says of the server, and says in the log what it says to a person.
+ * Evaluates the answer to a request, or its absence: updates rate limits, backoff, clock
+ * difference and the report that the request carried, and logs changes. Returns what the
+ * answer means for the envelope.
  */
-enum verdict destination_take(struct destination *d, const struct transport_answer *a);
+enum outcome destination_handle_answer(struct destination *d, const struct transport_answer *a);
 
 /*
- * A report of what was lost, to go with a request that destination_take or
- * reports_failed follows; NULL: none is due before due_ns. Valid until the
- * next.
+ * Makes the client report for the next request. Returns NULL if due_ns is in the future, reports
+ * are off, or memory is short. The report is valid until the next call; pass the answer to
+ * destination_handle_answer(), or call reports_failed() if no request is sent.
  */
 const struct reports_item *destination_report(struct destination *d, uint64_t due_ns);
 
-/* Until when the server takes none of that kind; 0: there is no limit. */
+/* Returns the end of the server's rate limit on envelopes of this kind; 0: none. */
 uint64_t destination_limit_ns(const struct destination *d, enum envelope_kind kind);
 
-/* Not to be tried at that time: it did not answer. */
-static inline bool destination_rests(const struct destination *d, uint64_t time_ns)
+/* Returns whether the backoff after a failure lasts beyond time_ns. */
+static inline bool destination_backs_off(const struct destination *d, uint64_t time_ns)
 {
-	return backoff_holds(&d->backoff, time_ns);
+	return retry_is_waiting(&d->retry, time_ns);
 }
 
 #endif

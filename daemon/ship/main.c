@@ -1,10 +1,12 @@
 /*
- * sentry-profd-ship: the process that talks to the server and writes envelopes
- * to files. It has no privilege; it opens no file to write but in the spool,
- * the broker does; and it never looks into a payload.
+ * sentry-profd-ship: the process that sends envelopes to the server and writes them to files. The
+ * broker starts one for each server (DSN).
  *
- * A file is written when its message comes. What is to be sent waits in a
- * queue, one request at a time, while the loop goes on.
+ * main.c has the loop and the messages of the broker. An envelope's file is written when its
+ * message arrives; an envelope for the server goes to the outbox (outbox.h).
+ *
+ * ship has no privilege, and never reads a payload. The only files that it creates are in the
+ * spool; output files are opened by the broker and arrive as descriptors.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -20,26 +22,29 @@
 #include "daemon/msg/msg_io.h"
 #include "daemon/ship/certificates.h"
 #include "daemon/ship/outbox.h"
-#include "daemon/ship/sending.h"
-#include "daemon/ship/spool_part.h"
+#include "daemon/ship/queue.h"
+#include "daemon/ship/spool_dirs.h"
 #include "lib/base/buf.h"
 #include "lib/base/clock.h"
 #include "proto/sdk.h"
 
-/* Sentry's SDKs do not wait longer for a server either. */
+/* The timeouts of Sentry's SDKs. */
 #define CONNECT_TIMEOUT_MS 10000
 #define TOTAL_TIMEOUT_MS   30000
 
-/* The broker is gone, and did not say how long: the SDKs' shutdown_timeout. */
+/* Time to finish after the broker has died: the shutdown_timeout of Sentry's SDKs. */
 #define SHUTDOWN_NS (2 * NS_PER_SEC)
 
 static struct outbox outbox;
 static struct transport *transport;
-static struct spool_parts others; /* of the spool */
-/* Of a reload: taken when no request is under way. */
+static struct spool_dirs spool_dirs;
+/* Certificates of a reload, used as soon as no request is in flight. */
 static struct certificates renewed;
-static bool are_renewed;
+static bool has_renewed;
 static uint64_t last_seq;
+/* What the broker knows. */
+static uint64_t reported_limit_ns;
+static int64_t reported_clock_s;
 
 static void die(const char *what, int error)
 {
@@ -47,18 +52,18 @@ static void die(const char *what, int error)
 	exit(EXIT_FAILURE);
 }
 
-/* A broker that is gone: its socket's end will say so. */
-static void tell(const void *message, size_t size)
+/* Sends a message to the broker. -EPIPE is no error: the loop ends when it reads the socket. */
+static void send_message(const void *message, size_t size)
 {
 	int r = ipc_send(MSG_FD, message, size, NULL, 0);
 
 	if (r < 0 && r != -EPIPE)
-		die("cannot tell the broker", -r);
+		die("sending to the broker failed", -r);
 }
 
 static void report_spool(void)
 {
-	struct spooled *s = &outbox.spooled;
+	struct spooler *s = &outbox.spooler;
 	const struct msg_spool m = {
 		.h = MSG_HEADER(MSG_SPOOL),
 		.counts = s->counts,
@@ -67,7 +72,7 @@ static void report_spool(void)
 	if (!s->counts_changed)
 		return;
 	s->counts_changed = false;
-	tell(&m, sizeof(m));
+	send_message(&m, sizeof(m));
 }
 
 static void report_limit(void)
@@ -77,44 +82,44 @@ static void report_limit(void)
 		.n = destination_limit_ns(&outbox.to, outbox.to.kind),
 	};
 
-	if (m.n == outbox.limited_told_ns)
+	if (m.n == reported_limit_ns)
 		return;
-	outbox.limited_told_ns = m.n;
-	tell(&m, sizeof(m));
+	reported_limit_ns = m.n;
+	send_message(&m, sizeof(m));
 }
 
-/* A date has whole seconds: a change by one is none. */
+/* A change by one second is rounding: the server's date has whole seconds. */
 static void report_clock(void)
 {
 	const struct msg_clock m = {
 		.h = MSG_HEADER(MSG_CLOCK),
 		.ahead_s = outbox.to.clock_ahead_s,
 	};
-	const int64_t change_s = m.ahead_s - outbox.clock_told_s;
+	const int64_t change_s = m.ahead_s - reported_clock_s;
 
 	if (change_s >= -1 && change_s <= 1)
 		return;
-	outbox.clock_told_s = m.ahead_s;
-	tell(&m, sizeof(m));
+	reported_clock_s = m.ahead_s;
+	send_message(&m, sizeof(m));
 }
 
-/* Tells the broker what became of s, and frees it. */
-static void report(struct sending *s, uint32_t result)
+/* Tells the broker what became of an envelope, and frees the item. */
+static void report(struct queue_item *item, uint32_t result)
 {
 	const struct msg_envelope_done done = {
 		.h = MSG_HEADER(MSG_ENVELOPE_DONE),
-		.seq = s->seq,
+		.seq = item->seq,
 		.result = result,
 	};
 
 	/*
-	 * Before: the one counts it, if it is there; the other may be why, and
-	 * after its last envelope the broker does not listen any more.
+	 * First: the spool's counts include this envelope, a limit may be its reason, and the
+	 * broker stops reading after its last envelope.
 	 */
 	report_spool();
 	report_limit();
-	tell(&done, sizeof(done));
-	sending_free(s);
+	send_message(&done, sizeof(done));
+	queue_item_free(item);
 }
 
 static int take_dsn(void *ctx, struct ipc_message *message)
@@ -130,13 +135,15 @@ static int take_dsn(void *ctx, struct ipc_message *message)
 	outbox.to.kind = (enum envelope_kind)m->kind;
 	outbox.to.compression = (enum compression)m->compression;
 	outbox.to.retry_5xx = m->retry_5xx != 0;
-	outbox.to.is_silent = m->no_reports != 0;
+	outbox.to.no_reports = m->no_reports != 0;
 	switch (m->is_spotlight ? dsn_parse_url(&dsn, m->dsn) : dsn_parse(&dsn, m->dsn)) {
 	case DSN_OK:
 		outbox_set_dsn(&outbox, &dsn, m->limited_until_ns);
+		reported_limit_ns = m->limited_until_ns;
 		return 0;
 	case DSN_EMPTY:
 		outbox_set_dsn(&outbox, NULL, 0);
+		reported_limit_ns = 0;
 		return 0;
 	case DSN_TOO_LONG:
 	case DSN_BAD_SCHEME:
@@ -155,16 +162,16 @@ static int take_dsn(void *ctx, struct ipc_message *message)
 }
 
 /*
- * Takes the file of the message, and closes it before it says that all is in
- * it. Its payload may be another one than what is sent.
+ * Writes the envelope to the output file of the message and closes the file, whose payload may
+ * differ from the one for the server. Reports the result to the broker.
  */
-static void write_file(const struct sending *s, struct ipc_message *message)
+static void write_file(const struct queue_item *item, struct ipc_message *message)
 {
 	const struct msg_envelope *m = (const void *)message->bytes;
-	struct package package = s->package;
+	struct package package = item->package;
 	struct msg_envelope_written written = {
 		.h = MSG_HEADER(MSG_ENVELOPE_WRITTEN),
-		.seq = s->seq,
+		.seq = item->seq,
 	};
 	int file = ipc_take_fd(message, 1), r;
 
@@ -173,34 +180,34 @@ static void write_file(const struct sending *s, struct ipc_message *message)
 		package.payload_size = m->file_size;
 	}
 	r = package_write(&package, file);
-	/* An error that came late, by NFS for one. */
+	/* NFS, for one, reports write errors at close(2). */
 	if (close(file) < 0 && r == 0)
 		r = -errno;
 	if (r < 0)
-		log_warning("chunk %s could not be written: %s", s->chunk_id, strerror(-r));
+		log_warning("writing chunk %s failed: %s", item->chunk_id, strerror(-r));
 	written.error = -r;
-	tell(&written, sizeof(written));
+	send_message(&written, sizeof(written));
 }
 
-static int take_envelope(void *ctx, struct ipc_message *fds)
+static int take_envelope(void *ctx, struct ipc_message *message)
 {
-	const struct msg_envelope *m = (const void *)fds->bytes;
-	struct sending *s;
+	const struct msg_envelope *m = (const void *)message->bytes;
+	struct queue_item *item;
 	int r;
 
 	(void)ctx;
 	if (m->seq <= last_seq)
 		return -EPROTO;
-	r = sending_new(fds, &s);
+	r = queue_item_new(message, &item);
 	if (r < 0)
 		return r;
 	last_seq = m->seq;
 	if (m->to_file)
-		write_file(s, fds);
+		write_file(item, message);
 	if (m->to_server)
-		outbox_add(&outbox, s);
+		outbox_add(&outbox, item);
 	else
-		report(s, SHIP_NOTHING);
+		report(item, SHIP_NOTHING);
 	return 0;
 }
 
@@ -211,8 +218,8 @@ static int take_lost(void *ctx, struct ipc_message *message)
 	(void)ctx;
 	if (m->reason >= CLIENT_REPORT_REASON_N || m->quantity == 0 || m->kind >= ENVELOPE_KIND_N)
 		return -EPROTO;
-	outbox_lost(&outbox, (enum envelope_kind)m->kind, (enum client_report_reason)m->reason,
-		    m->quantity);
+	outbox_count_lost(&outbox, (enum envelope_kind)m->kind,
+			  (enum client_report_reason)m->reason, m->quantity);
 	return 0;
 }
 
@@ -230,7 +237,7 @@ static void close_files(int fds[INIT_FILE_N])
 		close_fd(&fds[i]);
 }
 
-/* Files that are being renewed may not be whole: the next reload has them. */
+/* A file may be incomplete because it is being renewed: then the old ones stay in use. */
 static int take_certificates(void *ctx, struct ipc_message *message)
 {
 	const struct msg_certificates *m = (const void *)message->bytes;
@@ -242,36 +249,36 @@ static int take_certificates(void *ctx, struct ipc_message *message)
 	    message->n_fds != (size_t)__builtin_popcount(m->files))
 		return -EPROTO;
 	take_files(message, m->files, fds);
-	if (are_renewed)
+	if (has_renewed)
 		certificates_fini(&renewed);
 	r = certificates_read(&renewed, fds);
 	close_files(fds);
-	problem = r < 0 ? "a file" : certificates_problem(&renewed);
-	are_renewed = problem == NULL;
+	problem = r < 0 ? "a certificate file" : certificates_problem(&renewed);
+	has_renewed = problem == NULL;
 	if (problem == NULL)
 		return 0;
 	certificates_fini(&renewed);
-	log_warning("%s cannot be used: certificates and keys stay as they "
-		    "were (reload again)",
+	log_warning("%s is incomplete or unreadable: the old certificates and keys stay in use "
+		    "(reload again)",
 		    problem);
 	return 0;
 }
 
-/* The server that did not answer may do so now. */
+/* Applies certificates of a reload, and tries a server that did not answer at once. */
 static void renew_certificates(void)
 {
 	struct transport_options options = {0};
 
-	if (!are_renewed || transport_busy(transport))
+	if (!has_renewed || transport_busy(transport))
 		return;
 	certificates_use(&renewed, &options);
 	if (transport_set_certificates(transport, &options) < 0)
-		die("cannot take the new certificates", ENOMEM);
+		die("cannot apply the new certificates", ENOMEM);
 	certificates_fini(&renewed);
-	are_renewed = false;
-	backoff_succeeded(&outbox.to.backoff);
-	spooled_hurry(&outbox.spooled);
-	log_debug("certificates and keys are read again");
+	has_renewed = false;
+	retry_succeeded(&outbox.to.retry);
+	spooler_server_answers(&outbox.spooler);
+	log_debug("certificates and keys were read again");
 }
 
 static int take_finish(void *ctx, struct ipc_message *message)
@@ -279,11 +286,11 @@ static int take_finish(void *ctx, struct ipc_message *message)
 	const struct msg_number *m = (const void *)message->bytes;
 
 	(void)ctx;
-	outbox_finish(&outbox, m->n);
+	outbox_set_deadline(&outbox, m->n);
 	return 0;
 }
 
-/* The server's answer to a probe, or that there is none. */
+/* Reports the answer to a probe, or its absence. */
 static void report_probe(const struct transport_answer *a)
 {
 	const char *text = a->status == 0 ? a->error : a->sentry_error;
@@ -295,7 +302,7 @@ static void report_probe(const struct transport_answer *a)
 	};
 
 	(void)snprintf(m.text, sizeof(m.text), "%s", text != NULL ? text : "");
-	tell(&m, sizeof(m));
+	send_message(&m, sizeof(m));
 }
 
 static int take_probe(void *ctx, struct ipc_message *message)
@@ -308,8 +315,8 @@ static int take_probe(void *ctx, struct ipc_message *message)
 	return 0;
 }
 
-/* Returns false at the end of the broker's socket. */
-static bool on_broker(void)
+/* Handles a message of the broker. Returns false if the broker has closed the socket. */
+static bool handle_message(void)
 {
 	static const struct msg_rule rules[] = {
 		{MSG_DSN, take_dsn},	 {MSG_ENVELOPE, take_envelope},
@@ -348,7 +355,7 @@ static void open_transport(const int fds[INIT_FILE_N])
 	certificates_fini(&certificates);
 }
 
-/* Without one, chunks wait in memory. */
+/* dir_fd -1: there is no spool, and envelopes wait in memory. */
 static void open_spool(const struct msg_init *init, int dir_fd)
 {
 	const struct spool_limits limits = {
@@ -356,7 +363,7 @@ static void open_spool(const struct msg_init *init, int dir_fd)
 		.count = init->spool_count,
 		.age_ms = init->spool_age_s * UINT64_C(1000),
 	};
-	int r = dir_fd < 0 ? 0 : spooled_open(&outbox.spooled, init->spool_dsn, &limits, dir_fd);
+	int r = dir_fd < 0 ? 0 : spooler_open(&outbox.spooler, init->spool_dsn, &limits, dir_fd);
 
 	if (r < 0)
 		log_error("the spool cannot be read: %s", strerror(-r));
@@ -364,13 +371,13 @@ static void open_spool(const struct msg_init *init, int dir_fd)
 
 static void set_up(const struct msg_init *init, int fds[INIT_FILE_N])
 {
-	/* ^C and a service's stop are the broker's: it says when to end. */
+	/* The broker handles signals and says when to end. */
 	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
 	int r;
 
 	for (size_t i = 0; i < array_size(signals); i++)
 		(void)signal(signals[i], SIG_IGN);
-	/* Whoever waits for a server needs no priority. */
+	/* ship mostly waits for the server. */
 	(void)!nice((int)init->nice_steps);
 	r = privileges_drop(init->uid, init->gid, 0, false);
 	if (r < 0)
@@ -378,20 +385,20 @@ static void set_up(const struct msg_init *init, int fds[INIT_FILE_N])
 	open_transport(fds);
 	close_files(fds);
 	outbox_init(&outbox, transport, report);
-	fds[INIT_SPOOL] = spool_part_open(fds[INIT_SPOOL], init, &others);
+	fds[INIT_SPOOL] = spool_dirs_open(fds[INIT_SPOOL], init, &spool_dirs);
 	r = sandbox_enter(SANDBOX_SHIP, init->seccomp_kill, fds[INIT_SPOOL]);
 	if (r < 0)
 		die("cannot enter the sandbox", -r);
 	open_spool(init, fds[INIT_SPOOL]);
 }
 
-/* Nobody waits for answers any more; what is left may still be sent. */
+/* The broker is gone: sends what is left, for SHUTDOWN_NS at most. */
 static void finish_alone(void)
 {
 	bool ignored;
 
-	outbox_finish(&outbox, SHUTDOWN_NS);
-	outbox_end(&outbox, SHUTDOWN_NS);
+	outbox_set_deadline(&outbox, SHUTDOWN_NS);
+	outbox_close(&outbox, SHUTDOWN_NS);
 	for (;;) {
 		outbox_step(&outbox);
 		if (outbox_is_empty(&outbox) ||
@@ -417,11 +424,11 @@ int main(int argc, char **argv)
 		report_clock();
 		if (transport_wait(transport, MSG_FD, outbox_wait_ms(&outbox), &readable) < 0)
 			die("waiting", EIO);
-		if (readable && !on_broker())
+		if (readable && !handle_message())
 			break;
 		renew_certificates();
 		outbox_step(&outbox);
-		spool_parts_check(&others);
+		spool_dirs_check(&spool_dirs);
 	}
 	finish_alone();
 	outbox_fini(&outbox);

@@ -3,20 +3,19 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/common/log.h"
 #include "daemon/common/random.h"
 #include "daemon/msg/discard.h"
 #include "daemon/msg/msg_unwind.h"
-#include "daemon/ship/verdict.h"
+#include "daemon/common/log.h"
 #include "lib/base/clock.h"
 #include "proto/sdk.h"
 
-void outbox_init(struct outbox *o, struct transport *transport, outbox_fn done)
+void outbox_init(struct outbox *o, struct transport *transport, outbox_done_fn done)
 {
 	*o = (struct outbox){.transport = transport, .done = done};
-	buf_init(&o->body, OUTBOX_BODY_MAX);
+	buf_init(&o->body, QUEUE_BODY_MAX);
 	destination_init(&o->to);
-	spooled_init(&o->spooled, &o->to.reports);
+	spooler_init(&o->spooler, &o->to.reports);
 }
 
 void outbox_fini(struct outbox *o)
@@ -26,60 +25,60 @@ void outbox_fini(struct outbox *o)
 			    o->unsent == 1 ? " was" : "s were");
 	transport_abort(o->transport);
 	buf_fini(&o->body);
-	spooled_fini(&o->spooled);
+	spooler_fini(&o->spooler);
 }
 
 void outbox_set_dsn(struct outbox *o, const struct dsn *dsn, uint64_t limited_until_ns)
 {
-	destination_set(&o->to, dsn, limited_until_ns);
-	o->limited_told_ns = limited_until_ns;
+	destination_set_dsn(&o->to, dsn, limited_until_ns);
 	if (dsn != NULL)
-		spooled_set_dsn(&o->spooled, dsn);
+		spooler_set_dsn(&o->spooler, dsn);
 }
 
-void outbox_lost(struct outbox *o, enum envelope_kind kind, enum client_report_reason reason,
-		 uint64_t n)
+void outbox_count_lost(struct outbox *o, enum envelope_kind kind, enum client_report_reason reason,
+		       uint64_t n)
 {
 	reports_count(&o->to.reports, kind, reason, n);
 }
 
-/* The end of s, which the server is told of. */
-static void lose(struct outbox *o, struct sending *s, enum discard reason)
+/* Ends an item that is lost, and counts it for the client report. */
+static void lose(struct outbox *o, struct queue_item *item, enum discard reason)
 {
-	outbox_lost(o, package_kind(&s->package), discard_report(reason), 1);
-	o->done(s, reason);
+	outbox_count_lost(o, package_kind(&item->package), discard_report(reason), 1);
+	o->done(item, reason);
 }
 
-static bool keep(struct outbox *o, struct sending *s)
+/* Moves the item to the spool; returns false if that is not possible. */
+static bool spool_item(struct outbox *o, struct queue_item *item)
 {
-	if (!spooled_keep(&o->spooled, &s->package, s->chunk_id))
+	if (!spooler_put(&o->spooler, item))
 		return false;
-	o->done(s, SHIP_SPOOLED);
+	o->done(item, SHIP_SPOOLED);
 	return true;
 }
 
-static void keep_queue(struct outbox *o)
+static void spool_queue(struct outbox *o)
 {
-	while (o->waiting.n > 0) {
-		struct sending *s = waiting_take(&o->waiting);
+	while (o->queue.n > 0) {
+		struct queue_item *item = queue_pop(&o->queue);
 
-		if (keep(o, s))
+		if (spool_item(o, item))
 			continue;
-		waiting_put_back(&o->waiting, s);
+		queue_push_front(&o->queue, item);
 		return;
 	}
 }
 
-/* It is the oldest, and there is no room for it. */
-static void drop(struct outbox *o, struct sending *s)
+/* Ends the oldest item, which has no room in the queue. */
+static void drop(struct outbox *o, struct queue_item *item)
 {
-	if (keep(o, s))
+	if (spool_item(o, item))
 		return;
 	if (o->to.is_spotlight)
-		log_debug("chunk %s was dropped: it is too slow", s->chunk_id);
+		log_debug("chunk %s dropped: Spotlight is too slow", item->chunk_id);
 	else
-		log_warning("chunk %s was dropped: the server is too slow", s->chunk_id);
-	lose(o, s, DISCARD_QUEUE_OVERFLOW);
+		log_warning("chunk %s dropped: the server is too slow", item->chunk_id);
+	lose(o, item, DISCARD_QUEUE_OVERFLOW);
 }
 
 void outbox_probe(struct outbox *o, outbox_probed_fn probed)
@@ -87,37 +86,39 @@ void outbox_probe(struct outbox *o, outbox_probed_fn probed)
 	o->probed = probed;
 }
 
-void outbox_add(struct outbox *o, struct sending *s)
+void outbox_add(struct outbox *o, struct queue_item *item)
 {
-	/* A process before this one has put it there, and could not say so. */
-	if (spooled_has(&o->spooled, s->chunk_id)) {
-		o->done(s, SHIP_SPOOLED);
+	/* An earlier ship put it there and died before it told the broker. */
+	if (spooler_has(&o->spooler, item->chunk_id)) {
+		o->done(item, SHIP_SPOOLED);
 		return;
 	}
-	while (!waiting_has_room(&o->waiting, s) && o->waiting.n > 0)
-		drop(o, waiting_take(&o->waiting));
-	waiting_add(&o->waiting, s);
+	while (!queue_has_room(&o->queue, item) && o->queue.n > 0)
+		drop(o, queue_pop(&o->queue));
+	queue_push_back(&o->queue, item);
 }
 
-static void give_back(struct outbox *o)
+/* Undoes the preparation of a request. */
+static void drop_body(struct outbox *o)
 {
 	buf_fini(&o->body);
 	reports_failed(&o->to.reports);
 }
 
-/* The body is there. After an error it is not any more. */
+/* Starts the request with o->body, which is freed after an error. */
 static int post_body(struct outbox *o)
 {
 	int r = transport_set_target(o->transport, &o->to.dsn, o->to.compression);
 
-	destination_posts(&o->to);
+	destination_request_starts(&o->to);
 	if (r == 0)
 		r = transport_post(o->transport, o->body.data, o->body.len);
 	if (r < 0)
-		give_back(o);
+		drop_body(o);
 	return r;
 }
 
+/* Makes the body of a request, and starts the request. */
 static int post(struct outbox *o, const struct package *package, const struct reports_item *report)
 {
 	struct package sent = *package;
@@ -126,7 +127,7 @@ static int post(struct outbox *o, const struct package *package, const struct re
 	sent.compression = o->to.compression;
 	r = package_compress(&sent, (int64_t)(clock_wall_ns() / NS_PER_US), report, &o->body);
 	if (r < 0) {
-		give_back(o);
+		drop_body(o);
 		return r;
 	}
 	return post_body(o);
@@ -134,7 +135,7 @@ static int post(struct outbox *o, const struct package *package, const struct re
 
 static bool is_busy(const struct outbox *o)
 {
-	return o->current != NULL || o->spooled.given || o->alone != ALONE_NOTHING;
+	return o->current != NULL || o->spooler.sending || o->extra != EXTRA_NONE;
 }
 
 static bool is_limited(const struct outbox *o, const struct package *p)
@@ -142,30 +143,30 @@ static bool is_limited(const struct outbox *o, const struct package *p)
 	return destination_limit_ns(&o->to, package_kind(p)) > clock_boot_ns();
 }
 
-/* Starts to send the next of the queue that may be sent. */
+/* Starts the request for the next item; ends items that cannot be sent. */
 static void send_queued(struct outbox *o)
 {
-	while (!is_busy(o) && o->waiting.n > 0) {
-		struct sending *s = waiting_take(&o->waiting);
+	while (!is_busy(o) && o->queue.n > 0) {
+		struct queue_item *item = queue_pop(&o->queue);
 		int r;
 
 		if (!o->to.has_dsn) {
-			o->done(s, SHIP_NOTHING);
+			o->done(item, SHIP_NOTHING);
 			continue;
 		}
-		if (is_limited(o, &s->package)) {
-			log_debug("chunk %s is not sent: rate limit", s->chunk_id);
-			lose(o, s, DISCARD_RATE_LIMITED);
+		if (is_limited(o, &item->package)) {
+			log_debug("chunk %s not sent: rate limit of the server", item->chunk_id);
+			lose(o, item, DISCARD_RATE_LIMITED);
 			continue;
 		}
-		r = post(o, &s->package,
+		r = post(o, &item->package,
 			 destination_report(&o->to, reports_ride_ns(&o->to.reports)));
 		if (r < 0) {
-			log_warning("chunk %s was not sent: %s", s->chunk_id, strerror(-r));
-			lose(o, s, DISCARD_MEMORY);
+			log_warning("chunk %s not sent: %s", item->chunk_id, strerror(-r));
+			lose(o, item, DISCARD_MEMORY);
 			continue;
 		}
-		o->current = s;
+		o->current = item;
 	}
 }
 
@@ -174,32 +175,32 @@ static void send_spooled(struct outbox *o, enum envelope_kind kind)
 	const struct reports_item *report =
 		destination_report(&o->to, reports_ride_ns(&o->to.reports));
 
-	if (!spooled_give(&o->spooled, kind, o->to.compression, report, &o->body))
+	if (!spooler_get(&o->spooler, kind, o->to.compression, report, &o->body))
 		reports_failed(&o->to.reports);
 	else if (post_body(o) < 0)
-		spooled_answered(&o->spooled, VERDICT_NONE);
+		spooler_sent(&o->spooler, OUTCOME_NO_ANSWER);
 }
 
-static void send_alone(struct outbox *o, enum outbox_alone what, const struct reports_item *report)
+static void send_extra(struct outbox *o, enum outbox_extra extra, const struct reports_item *report)
 {
-	struct package alone = {
+	struct package package = {
 		.sdk_name = SDK_NAME,
 		.sdk_version = SDK_VERSION,
 		.payload_fd = -1,
 	};
 
-	random_bytes(alone.event_id, sizeof(alone.event_id));
-	if (post(o, &alone, report) == 0)
-		o->alone = what;
+	random_bytes(package.event_id, sizeof(package.event_id));
+	if (post(o, &package, report) == 0)
+		o->extra = extra;
 }
 
 static void send_report(struct outbox *o)
 {
 	const struct reports_item *report = destination_report(&o->to, 0);
 
-	o->last_due = false;
+	o->last_report_due = false;
 	if (report != NULL)
-		send_alone(o, ALONE_REPORT, report);
+		send_extra(o, EXTRA_REPORT, report);
 }
 
 static void end_probe(struct outbox *o, const struct transport_answer *answer)
@@ -210,7 +211,10 @@ static void end_probe(struct outbox *o, const struct transport_answer *answer)
 	probed(answer);
 }
 
-/* A report of nothing: the server checks the key, and shows and counts none. */
+/*
+ * Sends a client report without events: the server checks the key, and neither shows nor counts
+ * the report.
+ */
 static void send_probe(struct outbox *o)
 {
 	static const struct client_report nothing;
@@ -221,129 +225,135 @@ static void send_probe(struct outbox *o)
 		return;
 	}
 	if (reports_make(&nothing, (int64_t)(clock_wall_ns() / NS_PER_SEC), &report) == 0)
-		send_alone(o, ALONE_PROBE, &report);
-	if (o->alone != ALONE_PROBE)
+		send_extra(o, EXTRA_PROBE, &report);
+	if (o->extra != EXTRA_PROBE)
 		end_probe(o, &(struct transport_answer){.error = "no memory for a request"});
 }
 
-/* There was no answer: it waits. */
-static void put_back(struct outbox *o, struct sending *s)
+/* Keeps an item that got no answer: in the spool, else in the queue. */
+static void put_back(struct outbox *o, struct queue_item *item)
 {
-	if (keep(o, s))
+	if (spool_item(o, item))
 		return;
-	if (o->to.is_spotlight && s->was_tried) {
-		log_debug("chunk %s was dropped: no answer", s->chunk_id);
-		lose(o, s, DISCARD_NETWORK_ERROR);
+	if (o->to.is_spotlight && item->was_tried) {
+		log_debug("chunk %s dropped: no answer", item->chunk_id);
+		lose(o, item, DISCARD_NETWORK_ERROR);
 		return;
 	}
-	s->was_tried = true;
-	if (waiting_has_room(&o->waiting, s))
-		waiting_put_back(&o->waiting, s);
+	item->was_tried = true;
+	if (queue_has_room(&o->queue, item))
+		queue_push_front(&o->queue, item);
 	else
-		drop(o, s);
+		drop(o, item);
 }
 
-static void settle(struct outbox *o, struct sending *s, enum verdict verdict)
+static void end_item(struct outbox *o, struct queue_item *item, enum outcome outcome)
 {
-	switch (verdict) {
-	case VERDICT_NONE:
-		put_back(o, s);
+	switch (outcome) {
+	case OUTCOME_NO_ANSWER:
+		put_back(o, item);
 		return;
-	case VERDICT_TAKEN:
-		o->done(s, SHIP_DONE);
+	case OUTCOME_ACCEPTED:
+		o->done(item, SHIP_DONE);
 		return;
-	case VERDICT_LIMITED:
-		/* The server counts it. */
-		o->done(s, DISCARD_RATE_LIMITED);
+	case OUTCOME_RATE_LIMITED:
+		/* The server has counted it. */
+		o->done(item, DISCARD_RATE_LIMITED);
 		return;
-	case VERDICT_REFUSED:
-		lose(o, s, DISCARD_SEND_ERROR);
+	case OUTCOME_REFUSED:
+		lose(o, item, DISCARD_SEND_ERROR);
 		return;
 	}
 }
 
-static void tell_verdict(const struct outbox *o, enum verdict verdict, int status)
+static void log_answer(const struct outbox *o, enum outcome outcome, int status)
 {
 	char chunk[sizeof("chunk ") + MSG_ID_SIZE];
+	const char *what = "a chunk of the spool";
 
-	if (o->current != NULL)
+	if (o->current != NULL) {
 		(void)snprintf(chunk, sizeof(chunk), "chunk %s", o->current->chunk_id);
-	verdict_tell(verdict,
-		     o->current != NULL		? chunk
-		     : o->alone == ALONE_REPORT ? "a report of what was lost"
-		     : o->alone == ALONE_PROBE	? "a probe of the server"
-						: "a chunk of the spool",
-		     status);
+		what = chunk;
+	} else if (o->extra == EXTRA_REPORT) {
+		what = "a report of lost chunks";
+	} else if (o->extra == EXTRA_PROBE) {
+		what = "a probe of the server";
+	}
+	if (outcome == OUTCOME_REFUSED)
+		log_warning("%s was refused by the server: status %d", what, status);
+	else
+		log_debug("%s: the server answers %d", what, status);
 }
 
-static void take_answer(struct outbox *o, const struct transport_answer *a)
+static void handle_answer(struct outbox *o, const struct transport_answer *a)
 {
-	const enum verdict verdict = destination_take(&o->to, a);
-	const enum outbox_alone alone = o->alone;
-	struct sending *s = o->current;
+	const enum outcome outcome = destination_handle_answer(&o->to, a);
+	const enum outbox_extra extra = o->extra;
+	struct queue_item *item = o->current;
 
 	buf_fini(&o->body);
 	if (a->status != 0)
-		tell_verdict(o, verdict, a->status);
-	if (verdict != VERDICT_NONE)
-		spooled_hurry(&o->spooled);
+		log_answer(o, outcome, a->status);
+	if (outcome != OUTCOME_NO_ANSWER)
+		spooler_server_answers(&o->spooler);
 	o->current = NULL;
-	o->alone = ALONE_NOTHING;
-	if (alone == ALONE_PROBE)
+	o->extra = EXTRA_NONE;
+	if (extra == EXTRA_PROBE)
 		end_probe(o, a);
-	else if (s != NULL)
-		settle(o, s, verdict);
-	else if (alone == ALONE_NOTHING)
-		spooled_answered(&o->spooled, verdict);
+	else if (item != NULL)
+		end_item(o, item, outcome);
+	else if (extra == EXTRA_NONE)
+		spooler_sent(&o->spooler, outcome);
 }
 
-/* The time is up: to the disk, or nowhere. */
+/* The deadline has come: moves all items to the spool, and ends those that are left. */
 static void give_up(struct outbox *o)
 {
 	if (is_busy(o)) {
-		const struct transport_answer none = {.error = "time is up"};
+		const struct transport_answer none = {.error = "the time is up"};
 
 		transport_abort(o->transport);
-		take_answer(o, &none);
+		handle_answer(o, &none);
 	}
-	spooled_ask_again(&o->spooled);
-	keep_queue(o);
-	o->unsent += o->waiting.n;
-	while (o->waiting.n > 0)
-		lose(o, waiting_take(&o->waiting), DISCARD_NETWORK_ERROR);
+	spooler_retry_disk(&o->spooler);
+	spool_queue(o);
+	o->unsent += o->queue.n;
+	while (o->queue.n > 0)
+		lose(o, queue_pop(&o->queue), DISCARD_NETWORK_ERROR);
 }
 
-/* In vain: the server will not be asked again before the time is up. */
+/* Returns whether the deadline has come, or no request will start before it. */
 static bool is_over(const struct outbox *o)
 {
-	return o->finish_ns != 0 && (clock_boot_ns() >= o->finish_ns ||
-				     (!is_busy(o) && destination_rests(&o->to, o->finish_ns)));
+	return o->deadline_ns != 0 &&
+	       (clock_boot_ns() >= o->deadline_ns ||
+		(!is_busy(o) && destination_backs_off(&o->to, o->deadline_ns)));
 }
 
 static uint64_t spool_due_ns(const struct outbox *o, enum envelope_kind kind)
 {
-	if (!o->to.has_dsn || o->finish_ns != 0)
+	if (!o->to.has_dsn || o->deadline_ns != 0)
 		return UINT64_MAX;
-	return max_u64(spooled_due_ns(&o->spooled, kind), destination_limit_ns(&o->to, kind));
+	return max_u64(spooler_due_ns(&o->spooler, kind), destination_limit_ns(&o->to, kind));
 }
 
-/* The last one does not wait for its time, nor for a server that is silent. */
+/* The last report is due at once, and is given up if the server does not answer. */
 static uint64_t report_due_ns(const struct outbox *o)
 {
 	const struct destination *to = &o->to;
 	uint64_t due_ns = reports_alone_ns(&to->reports);
 
-	if (!to->has_dsn || to->is_silent || (o->finish_ns != 0 && !o->last_due))
+	if (!to->has_dsn || to->no_reports || (o->deadline_ns != 0 && !o->last_report_due))
 		return UINT64_MAX;
-	if (o->last_due)
-		due_ns = reports_any(&to->reports) && to->backoff.failures == 0 ? 0 : UINT64_MAX;
+	if (o->last_report_due)
+		due_ns = reports_any(&to->reports) && to->retry.failures == 0 ? 0 : UINT64_MAX;
 	return max_u64(due_ns, ratelimit_until(&to->limits, RATELIMIT_ALL));
 }
 
-/* What is not of the queue. */
+/* Returns whether a request for something that is not in the queue may start. */
 static bool may_send(const struct outbox *o)
 {
-	return !is_busy(o) && o->waiting.n == 0 && !destination_rests(&o->to, clock_boot_ns());
+	return !is_busy(o) && o->queue.n == 0 && !destination_backs_off(&o->to, clock_boot_ns());
 }
 
 void outbox_step(struct outbox *o)
@@ -351,14 +361,14 @@ void outbox_step(struct outbox *o)
 	struct transport_answer answer;
 
 	if (transport_step(o->transport, &answer) > 0)
-		take_answer(o, &answer);
-	spooled_check(&o->spooled);
+		handle_answer(o, &answer);
+	spooler_check(&o->spooler);
 	if (o->probed != NULL && !is_busy(o))
 		send_probe(o);
 	if (is_over(o))
 		give_up(o);
-	else if (destination_rests(&o->to, clock_boot_ns()))
-		keep_queue(o);
+	else if (destination_backs_off(&o->to, clock_boot_ns()))
+		spool_queue(o);
 	else
 		send_queued(o);
 	if (may_send(o) && report_due_ns(o) <= clock_boot_ns())
@@ -380,13 +390,13 @@ int outbox_wait_ms(const struct outbox *o)
 		due_ns = report_due_ns(o);
 		for (int i = 0; i < ENVELOPE_KIND_N; i++)
 			due_ns = min_u64(due_ns, spool_due_ns(o, (enum envelope_kind)i));
-		if (o->waiting.n > 0)
+		if (o->queue.n > 0)
 			due_ns = now_ns;
-		if (o->to.backoff.failures > 0)
-			due_ns = max_u64(due_ns, o->to.backoff.until_ns);
+		if (o->to.retry.failures > 0)
+			due_ns = max_u64(due_ns, o->to.retry.until_ns);
 	}
-	if (o->finish_ns != 0 && !outbox_is_empty(o))
-		due_ns = min_u64(due_ns, o->finish_ns);
+	if (o->deadline_ns != 0 && !outbox_is_empty(o))
+		due_ns = min_u64(due_ns, o->deadline_ns);
 	if (due_ns == UINT64_MAX)
 		return -1;
 	if (due_ns <= now_ns)
@@ -394,28 +404,29 @@ int outbox_wait_ms(const struct outbox *o)
 	return (int)min_u64((due_ns - now_ns) / NS_PER_MS + 1, INT32_MAX);
 }
 
-void outbox_finish(struct outbox *o, uint64_t timeout_ns)
+void outbox_set_deadline(struct outbox *o, uint64_t timeout_ns)
 {
-	const uint64_t finish_ns = clock_boot_ns() + timeout_ns;
+	const uint64_t deadline_ns = clock_boot_ns() + timeout_ns;
 
-	if (o->finish_ns == 0 || finish_ns < o->finish_ns)
-		o->finish_ns = finish_ns;
+	if (o->deadline_ns == 0 || deadline_ns < o->deadline_ns)
+		o->deadline_ns = deadline_ns;
 }
 
-void outbox_end(struct outbox *o, uint64_t timeout_ns)
+void outbox_close(struct outbox *o, uint64_t timeout_ns)
 {
-	o->last_due = true;
-	if (o->waiting.n == 0 && o->current == NULL)
-		o->finish_ns = clock_boot_ns() + timeout_ns;
+	o->last_report_due = true;
+	if (o->queue.n == 0 && o->current == NULL)
+		o->deadline_ns = clock_boot_ns() + timeout_ns;
 }
 
-/* One that can be sent in time. */
-static bool report_waits(const struct outbox *o)
+/* Returns whether the last report is in flight, or can be sent before the deadline. */
+static bool report_is_left(const struct outbox *o)
 {
-	return o->alone == ALONE_REPORT || (o->last_due && report_due_ns(o) < o->finish_ns);
+	return o->extra == EXTRA_REPORT ||
+	       (o->last_report_due && report_due_ns(o) < o->deadline_ns);
 }
 
 bool outbox_is_empty(const struct outbox *o)
 {
-	return o->waiting.n == 0 && o->current == NULL && !report_waits(o);
+	return o->queue.n == 0 && o->current == NULL && !report_is_left(o);
 }

@@ -1,16 +1,20 @@
 /*
- * Envelopes on their way to the server: the queue that they wait in, one
- * request at a time, the server's limits, and what became of each.
+ * The outbox decides what ship sends next, and what becomes of each envelope. main.c adds each
+ * envelope that is meant for the server, calls outbox_step() at each turn of its loop, and learns
+ * the result of each envelope through a callback.
  *
- * A server that does not answer is tried again after a while (lib/ship/
- * backoff.h). Until then whatever comes is put on the disk, if there is a
- * spool, and else stays in the queue as long as there is room. New ones go
- * before those of the spool, which go one by one, with a pause in between.
+ * One request is in flight at a time: for the oldest item of the queue, for an envelope of the
+ * spool, or without an envelope (a client report or a probe). The queue goes first; envelopes of
+ * the spool follow one by one, with a pause after each.
  *
- * To a Spotlight (struct destination) an envelope is sent twice at most.
+ * While the server does not answer (destination.h, backoff) envelopes go to the spool. Without a
+ * spool they stay in the queue; when that is full the oldest is dropped. An envelope that a
+ * Spotlight did not answer twice is dropped, too.
  *
- * What is lost is told to the server, too (lib/ship/reports.h). A limit on
- * chunks does not hold a report back, one on everything does.
+ * Every dropped envelope is counted for the next client report (lib/ship/reports.h). A rate limit
+ * on chunks does not delay a report; one on everything does.
+ *
+ * Times are by clock_boot_ns(). Nothing here waits.
  */
 #ifndef DAEMON_SHIP_OUTBOX_H
 #define DAEMON_SHIP_OUTBOX_H
@@ -18,99 +22,90 @@
 #include <stdbool.h>
 
 #include "daemon/ship/destination.h"
-#include "daemon/ship/spooled.h"
-#include "daemon/ship/waiting.h"
+#include "daemon/ship/queue.h"
+#include "daemon/ship/spooler.h"
 #include "lib/base/buf.h"
-#include "lib/ship/package.h"
 #include "lib/ship/transport.h"
-#include "proto/chunk_v2.h"
 
-/* Incompressible bytes become a little more by compression. */
-#define OUTBOX_BODY_MAX (CHUNK_V2_SIZE_MAX + (1u << 20))
-
-/* The envelope's header, and two items with theirs. */
-_Static_assert(PACKAGE_UNPACKED_MAX >= CHUNK_V2_SIZE_MAX + 3 * ENVELOPE_HEADER_SIZE,
-	       "what is put into the spool comes out of it");
-
-/* What the server answered to a probe, or that it did not. */
+/* Receives the answer to a probe; status 0: the server did not answer. */
 typedef void (*outbox_probed_fn)(const struct transport_answer *answer);
 
-/* A request that has no chunk. */
-enum outbox_alone { ALONE_NOTHING, ALONE_REPORT, ALONE_PROBE };
+/* The kind of a request without an envelope. */
+enum outbox_extra { EXTRA_NONE, EXTRA_REPORT, EXTRA_PROBE };
 
 /*
- * Called once for each envelope, which is then the callee's to free. result: as
- * in struct msg_envelope_done.
+ * Called once for each item, which is the callee's to free. result: as in struct
+ * msg_envelope_done.
  */
-typedef void (*outbox_fn)(struct sending *s, uint32_t result);
+typedef void (*outbox_done_fn)(struct queue_item *item, uint32_t result);
 
 struct outbox {
 	struct transport *transport;
-	outbox_fn done;
+	outbox_done_fn done;
 	struct destination to;
-	uint64_t limited_told_ns; /* what the broker knows of its limits */
-	int64_t clock_told_s;	  /* and of its clock */
-	struct spooled spooled;
+	struct spooler spooler;
+	struct queue queue;
 
-	/* The transport has the body of this one, or of one of the spool, */
-	struct sending *current;
-	enum outbox_alone alone; /* or one of these. */
-	outbox_probed_fn probed; /* a probe is asked for; NULL: none is */
-	bool last_due;		 /* a report does not wait for its time any more */
-	struct buf body;
+	/* The request in flight is for this item, for spooler (.sending), or an extra. */
+	struct queue_item *current;
+	enum outbox_extra extra;
+	struct buf body; /* of the request in flight: the transport reads it */
 
-	struct waiting waiting;
-	uint64_t finish_ns; /* by clock_boot_ns; 0: go on */
-	size_t unsent;	    /* that were there then, or came later */
+	outbox_probed_fn probed; /* a probe is requested; NULL: none is */
+	bool last_report_due;	 /* outbox_close() was called, and the last report is not sent */
+	uint64_t deadline_ns;	 /* 0: none */
+	size_t unsent;		 /* items that were left at the deadline */
 };
 
-/* The transport stays the caller's, and must live as long. No spool yet. */
-void outbox_init(struct outbox *o, struct transport *transport, outbox_fn done);
+/* The transport stays the caller's and must outlive the outbox. There is no spool yet. */
+void outbox_init(struct outbox *o, struct transport *transport, outbox_done_fn done);
 /*
- * Ends what is under way, without a word to done. Says how many were not sent
- * in time: they come one by one.
+ * Aborts the request in flight, without a call of done. Logs how many envelopes were not sent by
+ * the deadline.
  */
 void outbox_fini(struct outbox *o);
 
-/* So many were lost before they came here: they are told of. */
-void outbox_lost(struct outbox *o, enum envelope_kind kind, enum client_report_reason reason,
-		 uint64_t n);
+/* Counts n envelopes that were lost before they reached ship, for the client report. */
+void outbox_count_lost(struct outbox *o, enum envelope_kind kind, enum client_report_reason reason,
+		       uint64_t n);
 
 /*
- * Where to; NULL: nowhere, envelopes end with SHIP_NOTHING. Lifts limits, but
- * for one on what is made that is known already, 0: none.
+ * Sets the destination (destination_set_dsn). dsn NULL: items end with SHIP_NOTHING.
  */
 void outbox_set_dsn(struct outbox *o, const struct dsn *dsn, uint64_t limited_until_ns);
 
-/* Takes s. If there is no room the oldest that waits has to go. */
-void outbox_add(struct outbox *o, struct sending *s);
+/* Takes the item. Drops the oldest items if the queue is full. */
+void outbox_add(struct outbox *o, struct queue_item *item);
 
 /*
- * Asks the server whether it takes envelopes (MSG_PROBE) as soon as no request
- * is under way, also one that is not tried again yet; what is learned of the
- * server's limits and clock is kept. probed is called once, by outbox_step.
+ * Requests a probe (MSG_PROBE): a request without an envelope that shows whether the server accepts
+ * the DSN. It is sent as soon as no request is in flight, even during a backoff. outbox_step()
+ * calls probed once.
  */
 void outbox_probe(struct outbox *o, outbox_probed_fn probed);
 
-/* Does what can be done without waiting for the server. */
+/* Processes the answer, if there is one, and starts the next request that is due. */
 void outbox_step(struct outbox *o);
 
-/* In so many ms outbox_step has something to do; -1: transport_wait says. */
+/*
+ * Returns the milliseconds until outbox_step() has something to do, besides answers, for which
+ * transport_wait() returns; -1: nothing is due.
+ */
 int outbox_wait_ms(const struct outbox *o);
 
 /*
- * From now on only so long, and no longer than was said before: what is left
- * then goes to the disk or is lost. The spool is left alone.
+ * Sets the deadline to timeout_ns from now, unless an earlier one is set. From now on nothing is
+ * taken out of the spool. At the deadline the items that are left go to the spool, or are lost.
  */
-void outbox_finish(struct outbox *o, uint64_t timeout_ns);
+void outbox_set_deadline(struct outbox *o, uint64_t timeout_ns);
 
 /*
- * Nothing comes any more: after what there is the last report goes out. If it
- * is all there is, it has so long.
+ * No more items are added. When all items are sent, a last client report follows. If only the
+ * report is left, its deadline is timeout_ns from now.
  */
-void outbox_end(struct outbox *o, uint64_t timeout_ns);
+void outbox_close(struct outbox *o, uint64_t timeout_ns);
 
-/* Nothing waits but in the spool. */
+/* Returns whether no item and no last report is left. The spool does not count. */
 bool outbox_is_empty(const struct outbox *o);
 
 #endif

@@ -1,6 +1,8 @@
 #include "lib/ship/spool.h"
 
+#include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,21 +10,188 @@
 #include <sys/stat.h>
 
 #include "lib/base/array.h"
-#include "lib/ship/spool_mend.h"
+#include "lib/base/digits.h"
+
+/* What is appended to the name of a file that is set aside. */
+#define ASIDE ".bad"
+
+static const char *const suffixes[ENVELOPE_KIND_N] = {
+	[ENVELOPE_CHUNK] = ".gz",
+	[ENVELOPE_V1] = ".v1.gz",
+};
+
+/* Offsets of the fields in a name. */
+#define ID_AT  (16 + 1)
+#define DSN_AT (ID_AT + 2 * SPOOL_ID_BYTES + 1)
+#define END_AT (DSN_AT + 16)
+
+static int parse_hex(const char *text, size_t digits, uint64_t *ret)
+{
+	uint64_t value = 0;
+
+	for (size_t i = 0; i < digits; i++) {
+		int d = digits_value(text[i]);
+
+		if (d < 0)
+			return -EINVAL;
+		value = value << 4 | (uint64_t)d;
+	}
+	*ret = value;
+	return 0;
+}
+
+int spool_id_parse(const char *text, uint8_t ret[SPOOL_ID_BYTES])
+{
+	uint8_t id[SPOOL_ID_BYTES];
+	uint64_t byte;
+
+	for (size_t i = 0; i < SPOOL_ID_BYTES; i++) {
+		if (parse_hex(text + 2 * i, 2, &byte) < 0)
+			return -EINVAL;
+		id[i] = (uint8_t)byte;
+	}
+	memcpy(ret, id, sizeof(id));
+	return 0;
+}
+
+static int parse_suffix(const char *text, enum envelope_kind *ret)
+{
+	for (int kind = 0; kind < ENVELOPE_KIND_N; kind++) {
+		if (strcmp(text, suffixes[kind]) == 0) {
+			*ret = (enum envelope_kind)kind;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+int spool_name_parse(const char *name, struct spool_entry *ret)
+{
+	struct spool_entry e = {0};
+
+	if (strlen(name) < END_AT || name[ID_AT - 1] != '-' || name[DSN_AT - 1] != '-' ||
+	    parse_suffix(name + END_AT, &e.kind) < 0 || parse_hex(name, 16, &e.time_ms) < 0 ||
+	    parse_hex(name + DSN_AT, 16, &e.dsn) < 0 || spool_id_parse(name + ID_AT, e.id) < 0)
+		return -EINVAL;
+	*ret = e;
+	return 0;
+}
+
+void spool_name_format(const struct spool_entry *e, char ret[SPOOL_NAME_SIZE])
+{
+	char id[2 * SPOOL_ID_BYTES + 1];
+
+	digits_of_bytes(e->id, SPOOL_ID_BYTES, id);
+	(void)snprintf(ret, SPOOL_NAME_SIZE, "%016llx-%s-%016llx%s", (unsigned long long)e->time_ms,
+		       id, (unsigned long long)e->dsn, suffixes[e->kind]);
+}
+
+int spool_for_each_name(int dir_fd, int (*fn)(void *ctx, const char *name), void *ctx)
+{
+	struct dirent *entry;
+	int fd, r = 0;
+	DIR *dir;
+
+	/* Opened anew: a duplicate of dir_fd would share its read position. */
+	fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	dir = fdopendir(fd);
+	if (dir == NULL) {
+		close_fd(&fd);
+		return -ENOMEM;
+	}
+	while (r == 0 && (errno = 0, entry = readdir(dir)) != NULL)
+		r = fn(ctx, entry->d_name);
+	if (r == 0)
+		r = -errno;
+	(void)closedir(dir);
+	return r;
+}
+
+static void notify(const struct spool_options *o, enum spool_event event, const char *name,
+		   int error)
+{
+	o->event(o->ctx, event, name, error);
+}
+
+static void set_aside(const struct spool_options *o, const char *name, int error)
+{
+	char aside[NAME_MAX + 1];
+	int n = snprintf(aside, sizeof(aside), "%s" ASIDE, name);
+
+	if (n < 0 || (size_t)n >= sizeof(aside) || renameat(o->dir_fd, name, o->dir_fd, aside) < 0)
+		notify(o, SPOOL_IGNORED, name, error);
+	else
+		notify(o, SPOOL_SET_ASIDE, name, error);
+}
+
+static bool is_aside(const char *name)
+{
+	size_t n = strlen(name);
+
+	return n > strlen(ASIDE) && strcmp(name + n - strlen(ASIDE), ASIDE) == 0;
+}
+
+/*
+ * Gives a file whose time is in the future, because the clock was wrong, the current time: it
+ * would not expire otherwise. Returns 0 or -errno: -EEXIST if a file of the new name is there.
+ */
+static int correct_time(int dir, const char *name, struct spool_entry *e, uint64_t now_ms)
+{
+	char corrected[SPOOL_NAME_SIZE];
+
+	e->time_ms = now_ms;
+	spool_name_format(e, corrected);
+	return renameat2(dir, name, dir, corrected, RENAME_NOREPLACE) < 0 ? -errno : 0;
+}
+
+struct repair {
+	const struct spool_options *options;
+	uint64_t now_ms;
+};
+
+/* Removes, renames or sets aside the file of one name in the directory. */
+static int repair_name(void *ctx, const char *name)
+{
+	const struct repair *repair = ctx;
+	const struct spool_options *o = repair->options;
+	struct spool_entry e;
+	struct stat st;
+	int r;
+
+	if (fstatat(o->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || S_ISDIR(st.st_mode) ||
+	    is_aside(name))
+		return 0;
+	if (!S_ISREG(st.st_mode)) {
+		notify(o, SPOOL_IGNORED, name, EINVAL);
+		return 0;
+	}
+	if (name[0] == '.' && spool_name_parse(name + 1, &e) == 0) {
+		(void)unlinkat(o->dir_fd, name, 0);
+		return 0;
+	}
+	r = spool_name_parse(name, &e);
+	if (r == 0 && e.time_ms > repair->now_ms)
+		r = correct_time(o->dir_fd, name, &e, repair->now_ms);
+	if (r < 0)
+		set_aside(o, name, -r);
+	return 0;
+}
+
+static int repair_names(const struct spool_options *o, uint64_t now_ms)
+{
+	return spool_for_each_name(o->dir_fd, repair_name, &(struct repair){o, now_ms});
+}
 
 struct spool {
 	struct spool_options options;
-	struct spool_entry *entries; /* by time; those before first are gone */
+	struct spool_entry *entries; /* by time; valid from first to end */
 	size_t first, end, capacity;
 	uint64_t bytes;
 };
 
-static void tell(const struct spool *s, enum spool_event event, const char *name, int error)
-{
-	s->options.event(s->options.ctx, event, name, error);
-}
-
-/* Forgets an entry; its file is the caller's to remove. */
+/* Removes an entry from the array; the caller removes its file. */
 static void forget(struct spool *s, size_t at)
 {
 	if (at == s->first)
@@ -34,8 +203,8 @@ static void forget(struct spool *s, size_t at)
 		s->first = s->end = 0;
 }
 
-/* A place behind the last. */
-static int make_place(struct spool *s)
+/* Makes room for one more entry at the end of the array. */
+static int make_room(struct spool *s)
 {
 	if (s->end < s->capacity)
 		return 0;
@@ -49,7 +218,7 @@ static int make_place(struct spool *s)
 	return array_grow(s->entries, s->end, s->capacity);
 }
 
-/* On the disk, or a power failure undoes what was done to the names. */
+/* Writes changes of names to the disk: else a power failure undoes them. */
 static int sync_names(const struct spool *s)
 {
 	return fsync(s->options.dir_fd) < 0 ? -errno : 0;
@@ -61,13 +230,13 @@ static void drop_oldest(struct spool *s, enum spool_event why)
 	char name[SPOOL_NAME_SIZE];
 	bool is_there;
 
-	spool_name(e, name);
-	/* Another process has it now: it is not lost. */
+	spool_name_format(e, name);
+	/* A file that is gone was moved by another ship: its envelope is not lost. */
 	is_there = unlinkat(s->options.dir_fd, name, 0) == 0 || errno != ENOENT;
 	s->bytes -= e->size;
 	forget(s, s->first);
 	if (is_there)
-		tell(s, why, name, 0);
+		notify(&s->options, why, name, 0);
 }
 
 void spool_expire(struct spool *s, uint64_t now_ms)
@@ -82,11 +251,11 @@ static bool is_there(const struct spool *s, const struct spool_entry *e)
 	char name[SPOOL_NAME_SIZE];
 	struct stat st;
 
-	spool_name(e, name);
+	spool_name_format(e, name);
 	return fstatat(s->options.dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT;
 }
 
-void spool_forget_taken(struct spool *s, uint64_t dsn)
+void spool_forget_moved(struct spool *s, uint64_t dsn)
 {
 	size_t i = s->first;
 
@@ -99,13 +268,13 @@ void spool_forget_taken(struct spool *s, uint64_t dsn)
 		}
 		s->bytes -= e->size;
 		forget(s, i);
-		/* The first of them leaves its place behind. */
+		/* forget() has moved first on, past i. */
 		if (i < s->first)
 			i = s->first;
 	}
 }
 
-/* Until so many files and bytes more are within the limits. */
+/* Drops the oldest envelopes until count more files with bytes more fit. */
 static void drop_for(struct spool *s, size_t count, uint64_t bytes)
 {
 	const struct spool_limits *limits = &s->options.limits;
@@ -115,16 +284,16 @@ static void drop_for(struct spool *s, size_t count, uint64_t bytes)
 		drop_oldest(s, SPOOL_OVERFLOW);
 }
 
-struct taking {
+struct scan {
 	struct spool *spool;
 	uint64_t now_ms;
 };
 
-/* What is there now. */
-static int take_name(void *ctx, const char *name)
+/* Adds the file of one name in the directory to the array. */
+static int scan_name(void *ctx, const char *name)
 {
-	const struct taking *t = ctx;
-	struct spool *s = t->spool;
+	const struct scan *scan = ctx;
+	struct spool *s = scan->spool;
 	struct spool_entry e;
 	struct stat st;
 	int r;
@@ -132,9 +301,9 @@ static int take_name(void *ctx, const char *name)
 	if (fstatat(s->options.dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
 		return 0;
 	s->bytes += (uint64_t)st.st_size;
-	if (spool_name_parse(name, &e) < 0 || e.time_ms > t->now_ms)
+	if (spool_name_parse(name, &e) < 0 || e.time_ms > scan->now_ms)
 		return 0;
-	r = make_place(s);
+	r = make_room(s);
 	if (r < 0)
 		return r;
 	e.size = (uint64_t)st.st_size;
@@ -159,10 +328,10 @@ int spool_new(struct spool **ret, const struct spool_options *o, uint64_t now_ms
 	if (s == NULL)
 		return -ENOMEM;
 	s->options = *o;
-	/* First: what is renamed may be met under both names. */
-	r = spool_mend(o, now_ms);
+	/* Before the scan: readdir(3) may return a file under its old and its new name. */
+	r = repair_names(o, now_ms);
 	if (r == 0)
-		r = spool_names(o->dir_fd, take_name, &(struct taking){s, now_ms});
+		r = spool_for_each_name(o->dir_fd, scan_name, &(struct scan){s, now_ms});
 	if (r < 0) {
 		spool_free(s);
 		return r;
@@ -183,7 +352,7 @@ void spool_free(struct spool *s)
 	free(s);
 }
 
-/* All of it under the name that begins with a dot, then under the other. */
+/* Writes the file under its name with a dot in front, then renames it. */
 static int create_file(const struct spool *s, const struct spool_entry *e, const void *bytes)
 {
 	const int dir = s->options.dir_fd;
@@ -191,14 +360,14 @@ static int create_file(const struct spool *s, const struct spool_entry *e, const
 	int fd, r;
 
 	name[0] = '.';
-	spool_name(e, name + 1);
+	spool_name_format(e, name + 1);
 	fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
 	r = write_all(fd, bytes, e->size);
 	if (r == 0 && fsync(fd) < 0)
 		r = -errno;
-	/* An error that came late, by NFS for one. */
+	/* NFS, for one, reports write errors at close(2). */
 	if (close(fd) < 0 && r == 0)
 		r = -errno;
 	if (r == 0 && renameat(dir, name, dir, name + 1) < 0)
@@ -232,15 +401,15 @@ int spool_add(struct spool *s, const uint8_t id[SPOOL_ID_BYTES], uint64_t dsn,
 		return -EEXIST;
 	if (size > s->options.limits.bytes || s->options.limits.count == 0)
 		return -E2BIG;
-	/* They stay in order when the clock is set back. */
+	/* The array stays sorted when the clock is set back. */
 	if (spool_count(s) > 0)
 		e.time_ms = max_u64(now_ms, s->entries[s->end - 1].time_ms);
 	spool_expire(s, now_ms);
 	drop_for(s, 1, size);
-	/* Those that are set aside take the rest. */
+	/* Files that are set aside may take all the space that is left. */
 	if (s->bytes + size > s->options.limits.bytes)
 		return -E2BIG;
-	r = make_place(s);
+	r = make_room(s);
 	if (r == 0)
 		r = create_file(s, &e, bytes);
 	if (r < 0)
@@ -280,7 +449,7 @@ int spool_open(const struct spool *s, const struct spool_entry *e, int *ret_fd)
 	struct stat st;
 	int fd;
 
-	spool_name(e, name);
+	spool_name_format(e, name);
 	fd = openat(s->options.dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd < 0)
 		return -errno;
@@ -292,7 +461,7 @@ int spool_open(const struct spool *s, const struct spool_entry *e, int *ret_fd)
 	return 0;
 }
 
-static size_t place_of(const struct spool *s, const struct spool_entry *e)
+static size_t index_of(const struct spool *s, const struct spool_entry *e)
 {
 	return (size_t)(e - s->entries);
 }
@@ -301,23 +470,23 @@ void spool_remove(struct spool *s, const struct spool_entry *e)
 {
 	char name[SPOOL_NAME_SIZE];
 
-	spool_name(e, name);
+	spool_name_format(e, name);
 	(void)unlinkat(s->options.dir_fd, name, 0);
 	(void)sync_names(s);
 	s->bytes -= e->size;
-	forget(s, place_of(s, e));
+	forget(s, index_of(s, e));
 }
 
 void spool_set_aside(struct spool *s, const struct spool_entry *e, int error)
 {
 	char name[SPOOL_NAME_SIZE];
 
-	spool_name(e, name);
-	/* Somebody has removed it. */
+	spool_name_format(e, name);
+	/* The file does not exist any more, so its bytes are free. */
 	if (error == ENOENT)
 		s->bytes -= e->size;
-	spool_put_aside(&s->options, name, error);
-	forget(s, place_of(s, e));
+	set_aside(&s->options, name, error);
+	forget(s, index_of(s, e));
 }
 
 size_t spool_count(const struct spool *s)

@@ -1,16 +1,31 @@
 /*
- * Envelopes that wait on disk for a server that does not answer: a directory
- * with one file each, compressed, without the time at which it was sent.
+ * The spool: envelopes on disk that wait for a server that does not answer. ship adds an
+ * envelope when the server cannot be reached, and opens and removes the oldest one when it can.
  *
- * Their names are those of lib/ship/spool_name.h. A file has its name once it
- * and the name are on the disk, and until its removal is: power may fail at any
- * point. Before, the name begins with a dot.
+ * The spool is a directory with one file for each envelope, compressed by gzip and without
+ * sent_at (ENVELOPE_NOT_SENT). A file is named
  *
- * Whatever else is found is set aside: ".bad" is put behind its name, and it is
- * looked at no more; directories and what is no regular file are left alone.
+ *     TTTTTTTTTTTTTTTT-IIIIIIIIIIIIIIIIIIIIIIIIIIIIIIII-DDDDDDDDDDDDDDDD.gz
+ *     TTTTTTTTTTTTTTTT-IIIIIIIIIIIIIIIIIIIIIIIIIIIIIIII-DDDDDDDDDDDDDDDD.v1.gz
  *
- * Nobody else may write to the directory, but take files out of it that are for
- * another DSN. Not thread-safe.
+ * in lower-case hexadecimal digits. T: Unix time in ms at which the envelope was added; I: chunk
+ * id; D: the DSN's number (dsn_number). A name that ends in .v1.gz is an envelope with a V1
+ * profile: the name says so because an envelope that is dropped is counted by its kind, and is
+ * not read for that.
+ *
+ * Limits: bytes, files and age, in struct spool_limits. The oldest files are removed when a limit
+ * would be exceeded. An entry takes 40 bytes of memory. Finding an entry is a linear search.
+ *
+ * Power failures: a file is written under a name that begins with a dot, synchronised, and
+ * renamed; then the directory is synchronised. spool_new removes files that were never renamed.
+ *
+ * Damaged and foreign files: a file that is no envelope of the spool is set aside, which means that
+ * ".bad" is appended to its name and that it is never sent; its bytes count against the limit.
+ * Directories and special files are ignored.
+ *
+ * Nobody else may add files to the directory. A ship of another DSN may move files of its DSN out
+ * of the directory (daemon/ship/spool_dirs.h): spool_forget_moved() notices that. Not
+ * thread-safe. A struct spool_entry that a function returns is valid until the spool changes.
  */
 #ifndef LIB_SHIP_SPOOL_H
 #define LIB_SHIP_SPOOL_H
@@ -19,84 +34,114 @@
 #include <stdint.h>
 
 #include "lib/base/util.h"
-#include "lib/ship/spool_name.h"
+#include "proto/envelope.h"
+
+#define SPOOL_ID_BYTES 16
+/* Size of the longest name, with the NUL. */
+#define SPOOL_NAME_SIZE (16 + 1 + 2 * SPOOL_ID_BYTES + 1 + 16 + 6 + 1)
+
+struct spool_entry {
+	uint64_t time_ms; /* Unix time; never later than now when the spool was opened */
+	uint64_t dsn;	  /* dsn_number() */
+	uint64_t size;	  /* bytes of the file */
+	enum envelope_kind kind;
+	uint8_t id[SPOOL_ID_BYTES];
+};
+
+/* Parses the 32 digits of a chunk id at text, ignoring what follows. Returns 0 or -EINVAL. */
+must_check int spool_id_parse(const char *text, uint8_t ret[SPOOL_ID_BYTES]);
+
+/* Parses the name of a file into an entry, size excepted. Returns 0 or -EINVAL. */
+must_check int spool_name_parse(const char *name, struct spool_entry *ret);
+/* Writes the name of an entry's file. */
+void spool_name_format(const struct spool_entry *e, char ret[SPOOL_NAME_SIZE]);
+
+/*
+ * Calls fn for each name in the directory, "." and ".." included, until fn returns a value other
+ * than 0. Returns that value, 0, -ENOMEM, or the error of opening or reading the directory.
+ */
+must_check int spool_for_each_name(int dir_fd, int (*fn)(void *ctx, const char *name), void *ctx);
 
 struct spool_limits {
-	uint64_t bytes; /* of all files, those set aside too */
-	size_t count;	/* an entry takes 40 bytes of memory */
+	uint64_t bytes; /* of all files, those that are set aside included */
+	size_t count;	/* envelopes */
 	uint64_t age_ms;
 };
 
 enum spool_event {
-	SPOOL_OVERFLOW,	 /* the oldest had to go, for its place */
-	SPOOL_EXPIRED,	 /* it was older than age_ms */
-	SPOOL_SET_ASIDE, /* error: why, a positive errno */
-	SPOOL_LEFT_ALONE /* it is no file of ours, and cannot be set aside */
+	SPOOL_OVERFLOW,	 /* an envelope was removed to make room */
+	SPOOL_EXPIRED,	 /* an envelope was removed because it was older than age_ms */
+	SPOOL_SET_ASIDE, /* a file was set aside */
+	SPOOL_IGNORED	 /* a file does not belong to the spool and could not be renamed */
 };
 
-/* name: of the file, as it was; valid during the call. */
-typedef void (*spool_fn)(void *ctx, enum spool_event event, const char *name, int error);
+/*
+ * Called for each event. name: the file's name before the event; valid during the call. error:
+ * a positive errno, the reason, for SPOOL_SET_ASIDE and SPOOL_IGNORED.
+ */
+typedef void (*spool_event_fn)(void *ctx, enum spool_event event, const char *name, int error);
 
 struct spool_options {
-	int dir_fd; /* stays the caller's, and open while the spool is there */
+	int dir_fd; /* stays the caller's, who keeps it open until spool_free */
 	struct spool_limits limits;
-	spool_fn event;
+	spool_event_fn event;
 	void *ctx;
 };
 
 struct spool;
 
 /*
- * Reads the directory: files that were never finished are removed, what is
- * above the limits goes. Returns 0, -ENOMEM, or why it cannot be read.
+ * Opens a spool: renames or removes files with wrong names, reads the directory, and applies the
+ * limits. now_ms: Unix time. Returns 0, -ENOMEM, or the error of reading the directory.
  */
 must_check int spool_new(struct spool **ret, const struct spool_options *o, uint64_t now_ms);
-/* The files stay. Takes NULL. */
+/* Frees the spool and leaves the files on the disk. Takes NULL. */
 void spool_free(struct spool *s);
 
 /*
- * Puts bytes, an envelope of package_compress without sent_at, into a file; the
- * oldest others go if there is no place. After 0 it is on the disk; after an
- * error nothing of it is: -E2BIG if it alone is above the limits, -EEXIST if it
- * is there, -ENOMEM, or an error of open(2), write(2), fsync(2) or rename(2).
+ * Writes the bytes of an envelope, as package_compress() makes them, to a new file, after removing
+ * the oldest envelopes if a limit requires that. After success the file is on the disk. After
+ * an error there is no file. Returns 0; -E2BIG if the envelope alone exceeds the limits; -EEXIST
+ * if the spool has an envelope of this id; -ENOMEM; or an error of open(2), write(2), fsync(2) or
+ * rename(2).
  */
 must_check int spool_add(struct spool *s, const uint8_t id[SPOOL_ID_BYTES], uint64_t dsn,
 			 enum envelope_kind kind, const void *bytes, size_t size, uint64_t now_ms);
 
-/* The oldest of a kind for a DSN, NULL: none. Valid until the spool is changed.
- */
+/* Returns the oldest envelope of a kind for a DSN, or NULL. */
 const struct spool_entry *spool_oldest(const struct spool *s, uint64_t dsn,
 				       enum envelope_kind kind);
 
-/* How many for a DSN, and the time from the oldest's to the newest's. */
+/* Returns the number of envelopes for a DSN; *ret_ms: time between the oldest and the newest. */
 size_t spool_span(const struct spool *s, uint64_t dsn, uint64_t *ret_ms);
 
-/* The one of this id, NULL: none. Valid until the spool is changed. */
+/* Returns the envelope with this id, or NULL. */
 const struct spool_entry *spool_find(const struct spool *s, const uint8_t id[SPOOL_ID_BYTES]);
 
 /*
- * Opens its file to read. -EBADMSG if that is not as it was; or openat(2)'s
- * error. Then spool_set_aside is due.
+ * Opens the file of an envelope for reading. Returns 0; -EBADMSG if the file's type or size has
+ * changed; or an error of openat(2). After an error of the file call spool_set_aside().
  */
 must_check int spool_open(const struct spool *s, const struct spool_entry *e, int *ret_fd);
 
-/* Removes the file; it does not come back after a power failure. */
+/* Removes the envelope, permanently: the directory is synchronised. */
 void spool_remove(struct spool *s, const struct spool_entry *e);
 
-/* Never to be sent: error says why. */
+/* Sets the file of an envelope aside. error: the reason, a positive errno. */
 void spool_set_aside(struct spool *s, const struct spool_entry *e, int error);
 
-/* Removes what is too old, of all DSNs. */
+/* Removes the envelopes, of all DSNs, that are older than age_ms. */
 void spool_expire(struct spool *s, uint64_t now_ms);
 
 /*
- * Forgets those of other DSNs than this one whose files are gone: who sends for
- * that DSN has taken them. Looks for each of them.
+ * Forgets envelopes of all DSNs but this one whose files are gone: their ship has moved them to
+ * its own directory. Looks each of these files up.
  */
-void spool_forget_taken(struct spool *s, uint64_t dsn);
+void spool_forget_moved(struct spool *s, uint64_t dsn);
 
+/* Returns the number of envelopes. */
 size_t spool_count(const struct spool *s);
-/* Of all files, those that are set aside too. */
+/* Returns the bytes of all files, those that are set aside included. */
 uint64_t spool_bytes(const struct spool *s);
 
 #endif

@@ -11,9 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/ship/spooled.h"
-#include "lib/ship/backoff.h"
-#include "lib/ship/pace.h"
+#include "daemon/ship/spooler.h"
+#include "lib/ship/retry.h"
 #include "tests/unit/random.h"
 
 #define HOSTS	    10000
@@ -47,7 +46,7 @@ struct host {
 	uint64_t end_ns;
 	uint64_t chunk_ns; /* its next chunk */
 	uint64_t next_ns;  /* of those that wait, the next is due */
-	struct backoff backoff;
+	struct retry retry;
 	unsigned int waiting;
 	bool met;
 	struct arrivals *arrivals;
@@ -61,12 +60,11 @@ static void fail(struct host *h, uint64_t now_ns)
 		h->arrivals->in_vain++;
 	/* The longest: it is taken modulo one more than that. */
 	if (h->rule == NO_CHANCE)
-		random = min_u64(BACKOFF_FIRST_NS << min_u64(h->backoff.failures, 16),
-				 BACKOFF_MAX_NS);
-	backoff_failed(&h->backoff, now_ns, random);
+		random = min_u64(RETRY_FIRST_NS << min_u64(h->retry.failures, 16), RETRY_MAX_NS);
+	retry_failed(&h->retry, now_ns, random);
 	if (h->rule == EVERY_SECOND)
-		h->backoff.until_ns = now_ns + NS_PER_SEC;
-	h->next_ns = h->backoff.until_ns;
+		h->retry.until_ns = now_ns + NS_PER_SEC;
+	h->next_ns = h->retry.until_ns;
 }
 
 static uint64_t pause_ns(const struct host *h)
@@ -76,8 +74,8 @@ static uint64_t pause_ns(const struct host *h)
 	if (h->rule == EVERY_SECOND)
 		return 0;
 	if (h->rule == SHORT_PAUSES)
-		return PACE_LEAST_NS;
-	return pace_pause_ns(h->waiting, span_ns, random_next(h->random));
+		return RETRY_PAUSE_MIN_NS;
+	return retry_pause_ns(h->waiting, span_ns, random_next(h->random));
 }
 
 static void arrive(struct host *h, uint64_t now_ns)
@@ -89,7 +87,7 @@ static void arrive(struct host *h, uint64_t now_ns)
 		h->arrivals->hosts[second] += !h->met;
 	}
 	h->met = true;
-	backoff_succeeded(&h->backoff);
+	retry_succeeded(&h->retry);
 	h->next_ns = now_ns + pause_ns(h);
 }
 
@@ -126,7 +124,7 @@ static void play(struct host *h)
 		}
 		h->chunk_ns += CHUNK_NS;
 		/* A new one does not wait for others, but for the server. */
-		if (backoff_holds(&h->backoff, now_ns) || !try_one(h, now_ns))
+		if (retry_is_waiting(&h->retry, now_ns) || !try_one(h, now_ns))
 			h->waiting++;
 	}
 }
@@ -197,7 +195,7 @@ static void start(struct arrivals *a, bool spread, enum rule rule, unsigned int 
 
 		if (spread) {
 			h.chunk_ns = least_ns + random_next(random) % (CHUNK_NS - least_ns);
-			h.next_ns = random_next(random) % SPOOLED_START_MAX_NS;
+			h.next_ns = random_next(random) % SPOOLER_START_MAX_NS;
 		}
 		play(&h);
 	}

@@ -30,7 +30,7 @@
 static char dir_path[] = "/dev/shm/sentry-profd-fuzz.XXXXXX";
 
 struct events {
-	size_t n[SPOOL_LEFT_ALONE + 1];
+	size_t n[SPOOL_IGNORED + 1];
 };
 
 static void on_event(void *ctx, enum spool_event event, const char *name, int error)
@@ -38,7 +38,7 @@ static void on_event(void *ctx, enum spool_event event, const char *name, int er
 	struct events *events = ctx;
 
 	assert(strlen(name) > 0 && strchr(name, '/') == NULL);
-	assert((error > 0) == (event == SPOOL_SET_ASIDE || event == SPOOL_LEFT_ALONE));
+	assert((error > 0) == (event == SPOOL_SET_ASIDE || event == SPOOL_IGNORED));
 	events->n[event]++;
 }
 
@@ -105,7 +105,7 @@ static void look_at(int dir, const char *name, struct listing *l)
 		l->others++;
 		return;
 	}
-	spool_name(&e, again);
+	spool_name_format(&e, again);
 	assert(strcmp(name, again) == 0);
 	l->entries++;
 }
@@ -185,7 +185,7 @@ static void check(int dir)
 	assert(spool_count(s) == l.entries && spool_bytes(s) == l.bytes);
 	assert(second.n[SPOOL_SET_ASIDE] == 0);
 	assert(second.n[SPOOL_OVERFLOW] == 0 && second.n[SPOOL_EXPIRED] == 0);
-	assert(second.n[SPOOL_LEFT_ALONE] == first.n[SPOOL_LEFT_ALONE]);
+	assert(second.n[SPOOL_IGNORED] == first.n[SPOOL_LEFT_ALONE]);
 	check_entries(s, ENVELOPE_CHUNK);
 	check_entries(s, ENVELOPE_V1);
 	spool_free(s);

@@ -602,7 +602,7 @@ TEST(keeps_on_if_5xx_is_no_answer)
 	assert_sent(2, SHIP_DONE);
 	wait_ship(0);
 	assert_reported(5, "send_error", 1);
-	assert_logged("does not answer: it says that it cannot");
+	assert_logged("does not answer: HTTP status 502");
 	assert_logged("answers again");
 }
 

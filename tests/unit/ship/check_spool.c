@@ -25,7 +25,7 @@
 #define MINE	 UINT64_C(0x1234)
 #define OTHER	 UINT64_C(0xfedcba9876543210)
 
-#define EVENTS (SPOOL_LEFT_ALONE + 1)
+#define EVENTS (SPOOL_IGNORED + 1)
 
 static const char *path;
 static int dir;
@@ -253,7 +253,7 @@ static void remove_file(uint64_t dsn)
 {
 	char name[SPOOL_NAME_SIZE];
 
-	spool_name(oldest(dsn), name);
+	spool_name_format(oldest(dsn), name);
 	OK(unlinkat(dir, name, 0));
 }
 
@@ -263,14 +263,14 @@ TEST(what_another_has_taken)
 		OK(add(n, n == 1 ? MINE : OTHER, 100, NOW_MS));
 	remove_file(OTHER);
 	remove_file(MINE);
-	spool_forget_taken(spool, MINE);
+	spool_forget_moved(spool, MINE);
 	check_oldest(OTHER, 2);
 	ck_assert_uint_eq(spool_count(spool), 2);
 	ck_assert_uint_eq(spool_bytes(spool), 200);
 	/* Of one's own it is a loss, told when its turn comes. */
 	ck_assert_uint_eq(oldest(MINE)->id[0], 1);
 	remove_file(OTHER);
-	spool_forget_taken(spool, MINE);
+	spool_forget_moved(spool, MINE);
 	ck_assert_ptr_null(oldest(OTHER));
 	ck_assert_uint_eq(spool_count(spool), 1);
 	/* The last of all, behind some that are gone. */
@@ -280,7 +280,7 @@ TEST(what_another_has_taken)
 	spool_remove(spool, oldest(OTHER));
 	spool_remove(spool, oldest(OTHER));
 	remove_file(OTHER);
-	spool_forget_taken(spool, MINE);
+	spool_forget_moved(spool, MINE);
 	ck_assert_uint_eq(spool_count(spool), 0);
 	ck_assert_uint_eq(spool_bytes(spool), 0);
 	for (int i = 0; i < EVENTS; i++)
@@ -322,7 +322,7 @@ TEST(what_is_no_entry_is_set_aside)
 	OK(symlinkat("/etc/passwd", dir, "link"));
 	open_at(NOW_MS);
 	ck_assert_uint_eq(events[SPOOL_SET_ASIDE], 2);
-	ck_assert_uint_eq(events[SPOOL_LEFT_ALONE], 1);
+	ck_assert_uint_eq(events[SPOOL_IGNORED], 1);
 	ck_assert_uint_eq(spool_count(spool), 0);
 	ck_assert_uint_eq(spool_bytes(spool), 20);
 	OK(fstatat(dir, "notes.txt.bad", &st, 0));
@@ -342,12 +342,12 @@ TEST(entries_that_are_not_right)
 	const struct spool_entry *e;
 	int fd;
 
-	spool_name(&entry, name + 1);
+	spool_name_format(&entry, name + 1);
 	put(name, 10); /* killed before it was whole */
 	OK(mkfifoat(dir, name + 1, 0600));
 	open_at(NOW_MS);
 	ck_assert_uint_eq(spool_count(spool), 0);
-	ck_assert_uint_eq(events[SPOOL_LEFT_ALONE], 1);
+	ck_assert_uint_eq(events[SPOOL_IGNORED], 1);
 	ck_assert_uint_eq(each_name(NULL), 1);
 	(void)each_name(remove_name);
 

@@ -1,3 +1,4 @@
+/* What ship learns from the server's answers: rate limits, backoff, the clocks. */
 #include "daemon/ship/destination.h"
 
 #include <time.h>
@@ -23,10 +24,10 @@ static void answer(int status, const char *limits, const char *retry_after)
 		.retry_after = retry_after,
 	};
 
-	(void)destination_take(&to, &a);
+	(void)destination_handle_answer(&to, &a);
 }
 
-/* Of the limit; some of it may have passed. */
+/* Checks that the limit has this length; up to half of it may have passed. */
 static void check_limit(enum envelope_kind kind, uint64_t seconds)
 {
 	const uint64_t now_ns = clock_read_ns(CLOCK_BOOTTIME);
@@ -38,21 +39,21 @@ static void check_limit(enum envelope_kind kind, uint64_t seconds)
 
 FIXTURE(set_up, NULL)
 
-TEST(limits_of_a_kind)
+TEST(each_kind_of_envelope_has_its_limits)
 {
 	answer(200, "600:profile_chunk:key", NULL);
 	check_limit(ENVELOPE_CHUNK, 600);
 	ck_assert_uint_eq(destination_limit_ns(&to, ENVELOPE_V1), 0);
-	/* Of an envelope with several items the longest holds. */
+	/* An envelope with several items is held back by the longest limit. */
 	answer(200, "100:span:key, 900:transaction, 300:profile", NULL);
 	check_limit(ENVELOPE_CHUNK, 600);
 	check_limit(ENVELOPE_V1, 900);
 	answer(429, NULL, "3600");
 	check_limit(ENVELOPE_CHUNK, 3600);
 	check_limit(ENVELOPE_V1, 3600);
-	/* What is known is of what is made. */
+	/* The limit that the broker knows is on envelopes of to.kind. */
 	to.kind = ENVELOPE_V1;
-	destination_set(&to, NULL, clock_boot_ns() + 60 * NS_PER_SEC);
+	destination_set_dsn(&to, NULL, clock_boot_ns() + 60 * NS_PER_SEC);
 	check_limit(ENVELOPE_V1, 60);
 	ck_assert_uint_eq(destination_limit_ns(&to, ENVELOPE_CHUNK), 0);
 }
@@ -63,17 +64,17 @@ static void limit_while_suspended(void)
 
 	answer(200, "600:profile_chunk:key", NULL);
 	check_limit(ENVELOPE_CHUNK, 600);
-	/* And what the broker has kept is of that clock, too. */
-	destination_set(&to, NULL, clock_read_ns(CLOCK_BOOTTIME) - NS_PER_SEC);
+	/* The broker's limit is a time of the same clock. */
+	destination_set_dsn(&to, NULL, clock_read_ns(CLOCK_BOOTTIME) - NS_PER_SEC);
 	ck_assert_uint_lt(destination_limit_ns(&to, ENVELOPE_CHUNK), clock_read_ns(CLOCK_BOOTTIME));
 	before_ns = clock_read_ns(CLOCK_BOOTTIME);
 	answer(0, NULL, NULL);
-	ck_assert_uint_ge(to.backoff.until_ns, before_ns);
-	ck_assert_uint_le(to.backoff.until_ns, clock_read_ns(CLOCK_BOOTTIME) + BACKOFF_FIRST_NS);
+	ck_assert_uint_ge(to.retry.until_ns, before_ns);
+	ck_assert_uint_le(to.retry.until_ns, clock_read_ns(CLOCK_BOOTTIME) + RETRY_FIRST_NS);
 }
 
-/* The server's hour goes on while the machine sleeps. */
-TEST(a_suspend_counts)
+/* A limit goes on while the machine sleeps. */
+TEST(limits_and_backoff_go_on_during_a_suspend)
 {
 	suspended_run(limit_while_suspended);
 }
@@ -83,16 +84,16 @@ static int64_t wall_s(void)
 	return (int64_t)(clock_wall_ns() / NS_PER_SEC);
 }
 
-/* An answer dated so many seconds after the time at which it is read. */
+/* Handles an answer whose Date is after_s later than now. */
 static void answer_dated(int after_s)
 {
 	const struct transport_answer a = {.status = 200, .date_s = wall_s() + after_s};
 
-	destination_posts(&to);
-	(void)destination_take(&to, &a);
+	destination_request_starts(&to);
+	(void)destination_handle_answer(&to, &a);
 }
 
-TEST(clocks_that_differ)
+TEST(a_clock_difference_is_logged_once)
 {
 	struct transport_answer a = {.status = 200};
 
@@ -100,7 +101,7 @@ TEST(clocks_that_differ)
 	answer_dated(0);
 	ck_assert_int_eq(to.clock_ahead_s, 0);
 	answer_dated(3);
-	(void)destination_take(&to, &a);
+	(void)destination_handle_answer(&to, &a);
 	ck_assert_uint_eq(heard("clock"), 0);
 	hear();
 	answer_dated(100);
@@ -114,16 +115,16 @@ TEST(clocks_that_differ)
 	ck_assert_int_ge(to.clock_ahead_s, -3601);
 	ck_assert_int_le(to.clock_ahead_s, -3599);
 	ck_assert_uint_eq(heard("s ahead of the server's: profiles have"), 1);
-	/* Another server has another clock. */
-	destination_set(&to, NULL, 0);
+	/* A new server has another clock. */
+	destination_set_dsn(&to, NULL, 0);
 	ck_assert_int_eq(to.clock_ahead_s, 0);
 }
 
-TEST(a_slow_request_is_no_difference)
+TEST(a_slow_request_is_no_clock_difference)
 {
 	const struct transport_answer a = {.status = 200, .date_s = wall_s() - 10};
 
-	to.posted_s = a.date_s - 10;
-	(void)destination_take(&to, &a);
+	to.request_start_s = a.date_s - 10;
+	(void)destination_handle_answer(&to, &a);
 	ck_assert_int_eq(to.clock_ahead_s, 0);
 }

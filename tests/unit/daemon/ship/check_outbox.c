@@ -1,7 +1,7 @@
 /*
- * What goes to the server, in which order, and what is told of the rest: with
- * a spool, and over HTTP to a server on loopback. The pause between envelopes
- * of the spool, and the waits for a server that was away, are set to nothing.
+ * The order in which envelopes are sent, and the results and reports of those that are not: with a
+ * spool, and over HTTP to a server on loopback. The pauses between envelopes of the spool and the
+ * backoff are set to zero.
  */
 #include "daemon/ship/outbox.h"
 
@@ -19,7 +19,7 @@
 #include "tests/unit/daemon/sink.h"
 #include "tests/unit/suite.h"
 
-/* Sanitizers have a memory of their own, and take their time. */
+/* Sanitizers are slow and need memory of their own. */
 #ifdef __SANITIZE_ADDRESS__
 #define MANY 1000
 #else
@@ -27,7 +27,7 @@
 #endif
 #define RSS_MAX_BYTES (UINT64_C(32) << 20)
 
-/* Of small files, thousands of which come and go in a second. */
+/* In memory: the tests make and remove thousands of files a second. */
 static char path[] = "/dev/shm/check_outbox.XXXXXX";
 static int dir;
 static struct sink sink;
@@ -36,17 +36,17 @@ static struct outbox outbox;
 static struct dsn dsn;
 static unsigned int results[DISCARD_N];
 
-static void on_done(struct sending *s, uint32_t result)
+static void on_done(struct queue_item *item, uint32_t result)
 {
 	results[result]++;
-	sending_free(s);
+	queue_item_free(item);
 }
 
 static void open_spool(size_t count)
 {
 	const struct spool_limits limits = {.count = count};
 
-	OK(spooled_open(&outbox.spooled, dsn_number(&dsn), &limits, dir));
+	OK(spooler_open(&outbox.spooler, dsn_number(&dsn), &limits, dir));
 }
 
 static void set_up(void)
@@ -88,35 +88,35 @@ static void tear_down(void)
 	(void)rmdir(path);
 }
 
-/* Number n, with that as its chunk id, and its event id. */
+/* Adds an envelope whose chunk id and event id are n. */
 static void add(enum envelope_kind kind, unsigned int n)
 {
 	static const char payload[] = "{\"a\":1}{\"platform\":\"rust\"}";
-	struct sending *s = calloc(1, sizeof(*s));
+	struct queue_item *item = calloc(1, sizeof(*item));
 	int fd = memfd_create("payload", MFD_CLOEXEC);
 
-	ck_assert_ptr_nonnull(s);
+	ck_assert_ptr_nonnull(item);
 	OK(write_all(fd, payload, sizeof(payload) - 1));
-	(void)snprintf(s->chunk_id, sizeof(s->chunk_id), "%032x", n);
-	memcpy(s->platform, "rust", sizeof("rust"));
-	s->package = (struct package){
+	(void)snprintf(item->chunk_id, sizeof(item->chunk_id), "%032x", n);
+	memcpy(item->platform, "rust", sizeof("rust"));
+	item->package = (struct package){
 		.sdk_name = "name",
 		.sdk_version = "1.2.3",
-		.platform = s->platform,
+		.platform = item->platform,
 		.payload_fd = fd,
 		.payload_size = sizeof(payload) - 1,
 		.transaction_size = kind == ENVELOPE_V1 ? 7 : 0,
 	};
-	OK(spool_id_parse(s->chunk_id, s->package.event_id));
-	outbox_add(&outbox, s);
+	OK(spool_id_parse(item->chunk_id, item->package.event_id));
+	outbox_add(&outbox, item);
 }
 
-/* What is to wait does not. */
+/* A turn of ship's loop, without the pause between envelopes of the spool. */
 static void turn(void)
 {
 	bool ignored;
 
-	outbox.spooled.next_ns = 0;
+	outbox.spooler.next_ns = 0;
 	outbox_step(&outbox);
 	if (transport_busy(transport))
 		OK(transport_wait(transport, -1, 1000, &ignored));
@@ -129,29 +129,29 @@ static void turn_until_idle(void)
 	while (transport_busy(transport));
 }
 
-static size_t waiting(void)
+static size_t spooled(void)
 {
-	return spool_count(outbox.spooled.spool);
+	return spool_count(outbox.spooler.spool);
 }
 
-/* Nobody listens: all is put into the spool. */
-static void keep(enum envelope_kind kind, unsigned int n)
+/* Adds an envelope while nothing listens, and waits until it is in the spool. */
+static void spool(enum envelope_kind kind, unsigned int n)
 {
-	const size_t before = waiting();
+	const size_t before = spooled();
 
 	add(kind, n);
-	while (waiting() == before)
+	while (spooled() == before)
 		turn();
 }
 
-/* The server is there, and asked at once. */
+/* Starts the server and ends the backoff. */
 static void bring_up(void)
 {
-	/* What is on its way did not find it. */
+	/* A request in flight still fails. */
 	while (transport_busy(transport))
 		turn();
 	sink_up(&sink);
-	backoff_succeeded(&outbox.to.backoff);
+	retry_succeeded(&outbox.to.retry);
 }
 
 static unsigned int arrived(unsigned int at)
@@ -165,7 +165,7 @@ static uint64_t lost(enum envelope_kind kind, enum client_report_reason reason)
 	return outbox.to.reports.counted.quantity[kind][reason];
 }
 
-/* The most that it ever was. */
+/* Checks the peak of this process's resident memory. */
 static void check_rss(void)
 {
 #ifndef __SANITIZE_ADDRESS__
@@ -191,31 +191,31 @@ TEST(ten_thousand_through_the_spool)
 
 	open_spool(0);
 	for (unsigned int n = 0; n < MANY; n++)
-		keep(ENVELOPE_CHUNK, n);
-	ck_assert_uint_eq(waiting(), MANY);
+		spool(ENVELOPE_CHUNK, n);
+	ck_assert_uint_eq(spooled(), MANY);
 	ck_assert_uint_eq(results[SHIP_SPOOLED], MANY);
 	bring_up();
-	while (waiting() > 0)
+	while (spooled() > 0)
 		turn();
 	ck_assert_uint_eq(sink_n(&sink), MANY);
 	for (unsigned int n = 0; n < MANY; n++)
 		times[arrived(n)]++;
 	for (unsigned int n = 0; n < MANY; n++)
 		ck_assert_uint_eq(times[n], 1);
-	ck_assert_uint_eq(outbox.spooled.counts.sent, MANY);
+	ck_assert_uint_eq(outbox.spooler.counts.sent, MANY);
 	ck_assert(client_report_is_empty(&outbox.to.reports.counted));
 	ck_assert_uint_eq(atomic_load(&sink.shared->connections), 1);
 	check_rss();
 }
 
-/* However much waits, and were it all due: at most what is on its way. */
-TEST(new_ones_go_before_old_ones)
+/* A new envelope is sent before all of the spool, but for the request in flight. */
+TEST(new_envelopes_go_before_those_of_the_spool)
 {
 	unsigned int before, old = 0;
 
 	open_spool(0);
 	for (; old < 100; old++)
-		keep(ENVELOPE_CHUNK, old);
+		spool(ENVELOPE_CHUNK, old);
 	bring_up();
 	for (unsigned int n = 1000; n < 1010; n++) {
 		before = sink_n(&sink);
@@ -227,20 +227,20 @@ TEST(new_ones_go_before_old_ones)
 			turn();
 		ck_assert(arrived(before) == n || arrived(before + 1) == n);
 	}
-	/* And these go on. */
-	while (waiting() > 0)
+	/* Then the spool goes on. */
+	while (spooled() > 0)
 		turn();
 	ck_assert_uint_eq(sink_n(&sink), old + 10);
 }
 
 static const char *const v1_categories[] = {"transaction", "span", "profile"};
 
-/* What waits is held back by the limits of its own categories. */
+/* An envelope is held back by limits on its own categories. */
 TESTS(limits_of_v1, array_size(v1_categories))
 {
 	open_spool(0);
-	keep(ENVELOPE_V1, 1);
-	keep(ENVELOPE_CHUNK, 2);
+	spool(ENVELOPE_V1, 1);
+	spool(ENVELOPE_CHUNK, 2);
 	(void)snprintf(sink.answers[0], sizeof(sink.answers[0]),
 		       "200 OK\r\nX-Sentry-Rate-Limits: 3600:%s:key\r\n", v1_categories[_i]);
 	bring_up();
@@ -249,21 +249,21 @@ TESTS(limits_of_v1, array_size(v1_categories))
 	ck_assert_uint_eq(sink_n(&sink), 2);
 	ck_assert_uint_eq(arrived(0), 3);
 	ck_assert_uint_eq(arrived(1), 2);
-	ck_assert_uint_eq(waiting(), 1);
-	/* One that has not waited is lost. */
+	ck_assert_uint_eq(spooled(), 1);
+	/* A new envelope is lost. */
 	add(ENVELOPE_V1, 4);
 	turn_until_idle();
 	ck_assert_uint_eq(results[DISCARD_RATE_LIMITED], 1);
 	ck_assert_uint_eq(lost(ENVELOPE_V1, CLIENT_REPORT_RATELIMIT_BACKOFF), 1);
-	/* An hour, which it does not wait for awake. */
+	/* The limit of an hour does not make the loop spin. */
 	ck_assert_int_gt(outbox_wait_ms(&outbox), 1000);
 }
 
 TEST(limits_of_chunks)
 {
 	open_spool(0);
-	keep(ENVELOPE_CHUNK, 1);
-	keep(ENVELOPE_V1, 2);
+	spool(ENVELOPE_CHUNK, 1);
+	spool(ENVELOPE_V1, 2);
 	(void)snprintf(sink.answers[0], sizeof(sink.answers[0]),
 		       "200 OK\r\nX-Sentry-Rate-Limits: "
 		       "3600:profile_chunk:key\r\n");
@@ -273,23 +273,23 @@ TEST(limits_of_chunks)
 	ck_assert_uint_eq(sink_n(&sink), 2);
 	ck_assert_uint_eq(arrived(1), 2);
 	ck_assert(sink.shared->arrivals[1].is_v1);
-	ck_assert_uint_eq(waiting(), 1);
+	ck_assert_uint_eq(spooled(), 1);
 }
 
-/* Whatever becomes of it, it is counted as what it is, and as nothing else. */
-TESTS(losses_of_each_kind, ENVELOPE_KIND_N)
+/* Every loss is counted for the kind of its envelope, and for no other. */
+TESTS(losses_are_counted_by_kind, ENVELOPE_KIND_N)
 {
 	const enum envelope_kind kind = (enum envelope_kind)_i;
 	const enum envelope_kind other = kind == ENVELOPE_CHUNK ? ENVELOPE_V1 : ENVELOPE_CHUNK;
 
-	/* There is no room, nor a spool. */
-	for (unsigned int n = 0; n < WAITING_MAX + 1; n++)
+	/* The queue is full, and there is no spool. */
+	for (unsigned int n = 0; n < QUEUE_MAX + 1; n++)
 		add(kind, n);
 	ck_assert_uint_eq(lost(kind, CLIENT_REPORT_QUEUE_OVERFLOW), 1);
-	outbox_finish(&outbox, 0);
+	outbox_set_deadline(&outbox, 0);
 	outbox_step(&outbox);
-	ck_assert_uint_eq(lost(kind, CLIENT_REPORT_NETWORK_ERROR), WAITING_MAX);
-	outbox.finish_ns = 0;
+	ck_assert_uint_eq(lost(kind, CLIENT_REPORT_NETWORK_ERROR), QUEUE_MAX);
+	outbox.deadline_ns = 0;
 
 	open_spool(2);
 	for (unsigned int n = 100; n < 103; n++) {
@@ -301,7 +301,7 @@ TESTS(losses_of_each_kind, ENVELOPE_KIND_N)
 		(void)snprintf(sink.answers[n], sizeof(sink.answers[n]), "400 Bad Request\r\n");
 	bring_up();
 	add(kind, 200);
-	while (waiting() > 0)
+	while (spooled() > 0)
 		turn();
 	ck_assert_uint_eq(sink_n(&sink), 3);
 	ck_assert_uint_eq(lost(kind, CLIENT_REPORT_SEND_ERROR), 3);
@@ -309,64 +309,65 @@ TESTS(losses_of_each_kind, ENVELOPE_KIND_N)
 		ck_assert_uint_eq(lost(other, (enum client_report_reason)i), 0);
 }
 
-/* As many as there is room for stay in memory, and the others are counted. */
-TEST(a_disk_that_takes_nothing)
+/* Without a disk the queue is filled; envelopes that do not fit are counted as lost. */
+TEST(a_disk_with_errors)
 {
-	const unsigned int n = WAITING_MAX + 10;
+	const unsigned int n = QUEUE_MAX + 10;
 
 	open_spool(0);
 	OK(rmdir(path));
 	add(ENVELOPE_CHUNK, 0);
 	turn_until_idle();
-	ck_assert_uint_gt(outbox.spooled.keep_ns, 0);
+	ck_assert_uint_gt(outbox.spooler.put_ns, 0);
 	for (unsigned int i = 1; i < n; i++) {
 		add(ENVELOPE_CHUNK, i);
 		turn_until_idle();
 	}
-	ck_assert_uint_eq(outbox.waiting.n, WAITING_MAX);
-	ck_assert_uint_eq(results[DISCARD_QUEUE_OVERFLOW], n - WAITING_MAX);
-	ck_assert_uint_eq(lost(ENVELOPE_CHUNK, CLIENT_REPORT_QUEUE_OVERFLOW), n - WAITING_MAX);
+	ck_assert_uint_eq(outbox.queue.n, QUEUE_MAX);
+	ck_assert_uint_eq(results[DISCARD_QUEUE_OVERFLOW], n - QUEUE_MAX);
+	ck_assert_uint_eq(lost(ENVELOPE_CHUNK, CLIENT_REPORT_QUEUE_OVERFLOW), n - QUEUE_MAX);
 	ck_assert_uint_eq(results[SHIP_SPOOLED], 0);
 	bring_up();
-	while (results[SHIP_DONE] < WAITING_MAX)
+	while (results[SHIP_DONE] < QUEUE_MAX)
 		turn();
-	/* The newest, and the oldest of these first. */
-	for (unsigned int i = 0; i < WAITING_MAX; i++)
-		ck_assert_uint_eq(arrived(i), n - WAITING_MAX + i);
+	/* The newest envelopes are left, and are sent oldest first. */
+	for (unsigned int i = 0; i < QUEUE_MAX; i++)
+		ck_assert_uint_eq(arrived(i), n - QUEUE_MAX + i);
 	OK(mkdir(path, 0700));
 }
 
-/* What was told of, and did not arrive, is told again: with the next one. */
-TEST(a_report_comes_again)
+/* A report that the server refused is sent again with the next envelope. */
+TEST(a_refused_report_is_sent_again)
 {
 	(void)snprintf(sink.answers[0], sizeof(sink.answers[0]), "500 Internal Server Error\r\n");
 	(void)snprintf(sink.answers[1], sizeof(sink.answers[1]),
 		       "429 Too Many Requests\r\nX-Sentry-Rate-Limits: "
 		       "60:error:key\r\n");
 	bring_up();
-	outbox_lost(&outbox, ENVELOPE_CHUNK, CLIENT_REPORT_INSUFFICIENT_DATA, 3);
+	outbox_count_lost(&outbox, ENVELOPE_CHUNK, CLIENT_REPORT_INSUFFICIENT_DATA, 3);
 	for (unsigned int n = 0; n < 3; n++) {
-		/* As after half a minute. */
+		/* As if half a minute had passed. */
 		outbox.to.reports.last_ns = 0;
 		add(ENVELOPE_CHUNK, n);
 		turn_until_idle();
 		ck_assert_uint_eq(sink_n(&sink), n + 1);
 		ck_assert(sink.shared->arrivals[n].has_report == (n < 2));
 	}
-	/* It was refused once, and the chunk with it. */
+	/* The losses are reported: the three, and the chunk that was refused with the first report.
+	 */
 	ck_assert(client_report_is_empty(&outbox.to.reports.counted));
 }
 
-/* Nor is there anything to be done for it: it would be due for ever. */
-TEST(who_wants_no_reports_has_none)
+/* A report that is never sent does not make the loop spin. */
+TEST(reports_can_be_turned_off)
 {
-	outbox.to.is_silent = true;
-	outbox_lost(&outbox, ENVELOPE_CHUNK, CLIENT_REPORT_NETWORK_ERROR, 1);
-	/* As after a minute. */
+	outbox.to.no_reports = true;
+	outbox_count_lost(&outbox, ENVELOPE_CHUNK, CLIENT_REPORT_NETWORK_ERROR, 1);
+	/* As if a minute had passed. */
 	outbox.to.reports.last_ns = 0;
 	outbox_step(&outbox);
 	ck_assert_int_eq(outbox_wait_ms(&outbox), -1);
-	outbox_end(&outbox, NS_PER_SEC);
+	outbox_close(&outbox, NS_PER_SEC);
 	ck_assert(outbox_is_empty(&outbox));
 }
 
@@ -379,8 +380,8 @@ static void on_probed(const struct transport_answer *answer)
 	n_probed++;
 }
 
-/* Between two chunks, by the same connection. */
-TEST(a_probe_waits_for_the_request_under_way)
+/* The probe is sent between two chunks, on the same connection. */
+TEST(a_probe_waits_for_the_request_in_flight)
 {
 	n_probed = 0;
 	bring_up();
@@ -400,7 +401,7 @@ TEST(a_probe_waits_for_the_request_under_way)
 	ck_assert_uint_eq(sink.shared->connections, 1);
 }
 
-/* Nothing listens; and one that wants nothing is left alone. */
+/* Nothing listens; and a server that has set a limit on everything is not asked. */
 TEST(a_probe_without_an_answer)
 {
 	n_probed = 0;

@@ -1,6 +1,5 @@
-/* Directories of the DSNs in a spool: whose files lie where, and for how long.
- */
-#include "daemon/ship/spool_part.h"
+/* The spool's directories: which DSN uses which one, and when files are removed. */
+#include "daemon/ship/spool_dirs.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,41 +12,44 @@
 
 #include "daemon/common/sandbox.h"
 #include "lib/base/clock.h"
-#include "lib/ship/spool_name.h"
+#include "lib/ship/spool.h"
 #include "tests/unit/suite.h"
 
 #define FIRST  UINT64_C(0x1111)
 #define SECOND UINT64_C(0x2222)
-#define PART   "0000000000002222"
+#define SUBDIR "0000000000002222"
 #define AGE_S  1000
-/* Whoever has it has done it by then. */
-#define LATER_S 3600
+/* The ship of a DSN has removed its own files by then: GRACE_MS. */
+#define GRACE_S 3600
 
 static int dir;
-static struct spool_parts parts;
+static struct spool_dirs dirs;
 
-/* In place of libc's: a part is found empty, and removed, so soon after. */
-static unsigned int made_in_vain, locked_in_vain;
+/*
+ * mkdirat() and flock() replace libc's: as often as these say, another ship removes the empty
+ * subdirectory right after mkdirat() or before flock().
+ */
+static unsigned int removed_after_mkdir, removed_before_lock;
 
-static void remove_part(unsigned int *left)
+static void remove_subdir(unsigned int *left)
 {
 	if (*left == 0)
 		return;
 	(*left)--;
-	OK(unlinkat(dir, PART, AT_REMOVEDIR));
+	OK(unlinkat(dir, SUBDIR, AT_REMOVEDIR));
 }
 
 int mkdirat(int fd, const char *name, mode_t mode)
 {
 	const long r = syscall(SYS_mkdirat, fd, name, mode);
 
-	remove_part(&made_in_vain);
+	remove_subdir(&removed_after_mkdir);
 	return (int)r;
 }
 
 int flock(int fd, int operation)
 {
-	remove_part(&locked_in_vain);
+	remove_subdir(&removed_before_lock);
 	return (int)syscall(SYS_flock, fd, operation);
 }
 
@@ -62,8 +64,8 @@ static void tear_down(void)
 	close_fd(&dir);
 }
 
-/* What it is called in a part, or in the spool's directory: "". */
-static void name_of(const char *part, uint64_t dsn, uint8_t n, uint64_t age_s, char *ret,
+/* Makes the path of a file in a subdirectory, or in the spool's directory if that is "". */
+static void name_of(const char *subdir, uint64_t dsn, uint8_t n, uint64_t age_s, char *ret,
 		    size_t size)
 {
 	const struct spool_entry e = {
@@ -73,8 +75,8 @@ static void name_of(const char *part, uint64_t dsn, uint8_t n, uint64_t age_s, c
 	};
 	char name[SPOOL_NAME_SIZE];
 
-	spool_name(&e, name);
-	(void)snprintf(ret, size, "%s%s%s", part, *part == '\0' ? "" : "/", name);
+	spool_name_format(&e, name);
+	(void)snprintf(ret, size, "%s%s%s", subdir, *subdir == '\0' ? "" : "/", name);
 }
 
 static void put(const char *name)
@@ -90,7 +92,7 @@ static bool is_there(const char *name)
 	return faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* As a ship does at its start. */
+/* Opens the directory of a DSN as its ship does at the start. */
 static int open_as(uint64_t dsn, bool first)
 {
 	const struct msg_init init = {
@@ -99,32 +101,32 @@ static int open_as(uint64_t dsn, bool first)
 		.spool_age_s = AGE_S,
 	};
 
-	return spool_part_open(dup(dir), &init, &parts);
+	return spool_dirs_open(dup(dir), &init, &dirs);
 }
 
 FIXTURE(set_up, tear_down)
 
-TEST(each_has_its_place)
+TEST(files_move_when_a_dsn_becomes_the_first_or_another)
 {
-	char own[128], left[128], moved[128 + sizeof(PART)];
+	char own[128], left[128], moved[128 + sizeof(SUBDIR)];
 	int first = open_as(FIRST, true), second;
 	struct stat a, b;
 
 	ck_assert_int_ge(first, 0);
 	ck_assert(fstat(first, &a) == 0 && fstat(dir, &b) == 0);
 	ck_assert_uint_eq(a.st_ino, b.st_ino);
-	ck_assert(!is_there(PART));
-	/* It was the first before, and somebody else is now. */
+	ck_assert(!is_there(SUBDIR));
+	/* SECOND was the first DSN in an earlier run. */
 	name_of("", SECOND, 1, 0, left, sizeof(left));
 	name_of("", FIRST, 2, 0, own, sizeof(own));
 	put(left);
 	put(own);
 	second = open_as(SECOND, false);
 	ck_assert_int_ge(second, 0);
-	ck_assert_int_eq(parts.dir_fd, -1);
-	(void)snprintf(moved, sizeof(moved), PART "/%s", left);
+	ck_assert_int_eq(dirs.dir_fd, -1);
+	(void)snprintf(moved, sizeof(moved), SUBDIR "/%s", left);
 	ck_assert(!is_there(left) && is_there(moved) && is_there(own));
-	/* And the other way round. */
+	/* SECOND becomes the first DSN. */
 	close_fd(&second);
 	close_fd(&first);
 	first = open_as(SECOND, true);
@@ -132,34 +134,34 @@ TEST(each_has_its_place)
 	close_fd(&first);
 }
 
-TESTS(what_is_removed_meanwhile_is_made_again, 2)
+TESTS(a_subdirectory_removed_meanwhile_is_made_again, 2)
 {
 	struct stat st;
-	int part;
+	int subdir;
 
-	made_in_vain = _i == 0;
-	locked_in_vain = _i == 1;
-	part = open_as(SECOND, false);
-	ck_assert_int_ge(part, 0);
-	OK(fstat(part, &st));
+	removed_after_mkdir = _i == 0;
+	removed_before_lock = _i == 1;
+	subdir = open_as(SECOND, false);
+	ck_assert_int_ge(subdir, 0);
+	OK(fstat(subdir, &st));
 	ck_assert_uint_gt(st.st_nlink, 0);
-	ck_assert(is_there(PART));
-	close_fd(&part);
+	ck_assert(is_there(SUBDIR));
+	close_fd(&subdir);
 }
 
-/* Some that are too old, one that is not, and what is no file of a spool. */
+/* Files that were left: too old, young, no file of a spool, and one of the first DSN. */
 struct left {
 	char old[128], young[128], other[128], root[128];
 };
 
 static void leave(struct left *l)
 {
-	OK(mkdirat(dir, PART, 0700));
-	name_of(PART, SECOND, 1, AGE_S + LATER_S + 60, l->old, sizeof(l->old));
-	name_of(PART, SECOND, 2, AGE_S + LATER_S - 600, l->young, sizeof(l->young));
-	(void)snprintf(l->other, sizeof(l->other), PART "/notes");
-	/* The spool's own are spool_expire's, who counts them. */
-	name_of("", FIRST, 3, AGE_S + LATER_S + 60, l->root, sizeof(l->root));
+	OK(mkdirat(dir, SUBDIR, 0700));
+	name_of(SUBDIR, SECOND, 1, AGE_S + GRACE_S + 60, l->old, sizeof(l->old));
+	name_of(SUBDIR, SECOND, 2, AGE_S + GRACE_S - 600, l->young, sizeof(l->young));
+	(void)snprintf(l->other, sizeof(l->other), SUBDIR "/notes");
+	/* spool_expire() removes and counts the old files of the first DSN. */
+	name_of("", FIRST, 3, AGE_S + GRACE_S + 60, l->root, sizeof(l->root));
 	put(l->old);
 	put(l->young);
 	put(l->other);
@@ -173,7 +175,7 @@ static void check_left(const struct left *l)
 	ck_assert(is_there(l->root));
 }
 
-TEST(nobody_s_get_old_at_the_start)
+TEST(old_files_of_other_dsns_are_removed_at_the_start)
 {
 	struct left l;
 	int first;
@@ -184,22 +186,22 @@ TEST(nobody_s_get_old_at_the_start)
 	close_fd(&first);
 }
 
-/* In ship's sandbox, with a filter that kills. Again and again, in its time. */
-static void get_old_later(int first, const char *old)
+/* In ship's sandbox, with a filter that kills: removes nothing before the check is due. */
+static void check_in_sandbox(int first, const char *old)
 {
 	OK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
 	OK(sandbox_enter(SANDBOX_SHIP, true, first));
-	spool_parts_check(&parts);
+	spool_dirs_check(&dirs);
 	if (!is_there(old))
 		_exit(2);
-	parts.next_ns = clock_boot_ns();
-	spool_parts_check(&parts);
-	if (parts.next_ns <= clock_boot_ns())
+	dirs.next_ns = clock_boot_ns();
+	spool_dirs_check(&dirs);
+	if (dirs.next_ns <= clock_boot_ns())
 		_exit(3);
 	_exit(0);
 }
 
-TEST(nobody_s_get_old_later)
+TEST(old_files_of_other_dsns_are_removed_later)
 {
 	int status, first = open_as(FIRST, true);
 	struct left l;
@@ -209,14 +211,14 @@ TEST(nobody_s_get_old_later)
 	child = fork();
 	ck_assert_int_ge(child, 0);
 	if (child == 0)
-		get_old_later(first, l.old);
+		check_in_sandbox(first, l.old);
 	ck_assert_int_eq(waitpid(child, &status, 0), child);
 	ck_assert_int_eq(status, 0);
 	check_left(&l);
 	close_fd(&first);
 }
 
-TEST(empty_ones_are_removed)
+TEST(empty_subdirectories_are_removed_at_the_start)
 {
 	int second = open_as(SECOND, false), first;
 
@@ -228,12 +230,12 @@ TEST(empty_ones_are_removed)
 	close_fd(&first);
 	ck_assert(!is_there("0000000000003333"));
 	ck_assert(is_there("lost+found") && is_there("0000000000004444"));
-	/* A ship has this one, and will put something into it. */
-	ck_assert(is_there(PART));
-	put(PART "/one");
-	OK(unlinkat(dir, PART "/one", 0));
+	/* The ship of SECOND has locked this one. */
+	ck_assert(is_there(SUBDIR));
+	put(SUBDIR "/one");
+	OK(unlinkat(dir, SUBDIR "/one", 0));
 	close_fd(&second);
 	first = open_as(FIRST, true);
 	close_fd(&first);
-	ck_assert(!is_there(PART));
+	ck_assert(!is_there(SUBDIR));
 }

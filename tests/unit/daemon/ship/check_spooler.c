@@ -1,18 +1,15 @@
-/*
- * What ship keeps on the disk: how fast it comes out again, and what is told of
- * what does not.
- */
-#include "daemon/ship/spooled.h"
+/* The pauses between envelopes of the spool, and the counts of lost envelopes. */
+#include "daemon/ship/spooler.h"
 
 #include <fcntl.h>
 #include <unistd.h>
 
 #include "lib/base/clock.h"
-#include "lib/ship/pace.h"
+#include "lib/ship/retry.h"
 #include "tests/unit/suite.h"
 
 static int dir;
-static struct spooled spooled;
+static struct spooler spooler;
 static struct reports reports;
 static struct dsn dsn;
 static struct buf envelope;
@@ -32,13 +29,13 @@ static void set_up(void)
 	buf_init(&envelope, 4096);
 	OK(package_compress(&p, ENVELOPE_NOT_SENT, NULL, &envelope));
 	reports_init(&reports, 0);
-	spooled_init(&spooled, &reports);
-	spooled_set_dsn(&spooled, &dsn);
+	spooler_init(&spooler, &reports);
+	spooler_set_dsn(&spooler, &dsn);
 }
 
 static void tear_down(void)
 {
-	spooled_fini(&spooled);
+	spooler_fini(&spooler);
 	close_fd(&dir);
 	buf_fini(&envelope);
 }
@@ -54,14 +51,14 @@ static void leave_for(uint64_t number, enum envelope_kind kind, uint8_t n, uint6
 	char name[SPOOL_NAME_SIZE];
 	int fd;
 
-	spool_name(&e, name);
+	spool_name_format(&e, name);
 	fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	ck_assert_int_ge(fd, 0);
 	OK(write_all(fd, envelope.data, envelope.len));
 	close_fd(&fd);
 }
 
-/* As another ship has left it. */
+/* Makes a file as an earlier ship would have left it. */
 static void leave(uint8_t n, uint64_t age_ms)
 {
 	leave_for(dsn_number(&dsn), ENVELOPE_CHUNK, n, age_ms);
@@ -71,26 +68,26 @@ static void open_spool(void)
 {
 	static const struct spool_limits defaults;
 
-	OK(spooled_open(&spooled, dsn_number(&dsn), &defaults, dir));
+	OK(spooler_open(&spooler, dsn_number(&dsn), &defaults, dir));
 }
 
-/* Gives one, which is answered so, and says what the next one waits for. */
-static uint64_t pause_after(enum verdict verdict)
+/* Sends an envelope with this outcome, and returns the pause before the next one. */
+static uint64_t pause_after(enum outcome outcome)
 {
 	const uint64_t before_ns = clock_boot_ns();
 	struct buf b;
 
 	buf_init(&b, 4096);
-	ck_assert(spooled_give(&spooled, ENVELOPE_CHUNK, COMPRESSION_GZIP, NULL, &b));
-	spooled_answered(&spooled, verdict);
+	ck_assert(spooler_get(&spooler, ENVELOPE_CHUNK, COMPRESSION_GZIP, NULL, &b));
+	spooler_sent(&spooler, outcome);
 	buf_fini(&b);
-	ck_assert_uint_lt(spooled_due_ns(&spooled, ENVELOPE_CHUNK), UINT64_MAX);
-	return spooled_due_ns(&spooled, ENVELOPE_CHUNK) - before_ns;
+	ck_assert_uint_lt(spooler_due_ns(&spooler, ENVELOPE_CHUNK), UINT64_MAX);
+	return spooler_due_ns(&spooler, ENVELOPE_CHUNK) - before_ns;
 }
 
 FIXTURE(set_up, tear_down)
 
-TEST(an_hour_is_not_sent_at_once)
+TEST(the_chunks_of_an_hour_are_sent_with_pauses)
 {
 	uint64_t sum_ns = 0;
 
@@ -98,44 +95,43 @@ TEST(an_hour_is_not_sent_at_once)
 		leave(n, n * UINT64_C(60000));
 	open_spool();
 	for (int i = 0; i < 50; i++) {
-		const uint64_t ns = pause_after(VERDICT_TAKEN);
+		const uint64_t ns = pause_after(OUTCOME_ACCEPTED);
 
 		ck_assert_uint_ge(ns, 15 * NS_PER_SEC / 2);
 		sum_ns += ns;
 	}
-	/* Four times as often as they were made: 15 s in the mean. */
+	/* Four times as often as they were made: 15 s on average. */
 	ck_assert_uint_ge(sum_ns, 50 * 12 * NS_PER_SEC);
-	ck_assert_uint_eq(spooled.counts.sent, 50);
-	ck_assert_uint_eq(spooled.counts.count, 10);
+	ck_assert_uint_eq(spooler.counts.sent, 50);
+	ck_assert_uint_eq(spooler.counts.count, 10);
 }
 
-/* Of a server that answers again: not for a minute more, and not all at once.
- */
-TEST(an_answer_makes_them_due)
+/* A server that answers again gets the next envelope after one pause. */
+TEST(an_answer_shortens_the_wait)
 {
 	const uint64_t before_ns = clock_boot_ns();
 
 	for (uint8_t n = 0; n < 60; n++)
 		leave(n, n * UINT64_C(60000));
 	open_spool();
-	spooled.next_ns = before_ns + 3600 * NS_PER_SEC;
-	spooled_hurry(&spooled);
-	ck_assert_uint_ge(spooled_due_ns(&spooled, ENVELOPE_CHUNK) - before_ns,
+	spooler.next_ns = before_ns + 3600 * NS_PER_SEC;
+	spooler_server_answers(&spooler);
+	ck_assert_uint_ge(spooler_due_ns(&spooler, ENVELOPE_CHUNK) - before_ns,
 			  15 * NS_PER_SEC / 2);
-	ck_assert_uint_lt(spooled_due_ns(&spooled, ENVELOPE_CHUNK) - before_ns, 600 * NS_PER_SEC);
+	ck_assert_uint_lt(spooler_due_ns(&spooler, ENVELOPE_CHUNK) - before_ns, 600 * NS_PER_SEC);
 }
 
-TEST(many_at_once_are_no_burst)
+TEST(chunks_of_one_moment_are_sent_with_the_shortest_pause)
 {
 	for (uint8_t n = 0; n < 60; n++)
 		leave(n, 0);
 	open_spool();
 	for (int i = 0; i < 50; i++)
-		ck_assert_uint_ge(pause_after(VERDICT_TAKEN), PACE_LEAST_NS);
+		ck_assert_uint_ge(pause_after(OUTCOME_ACCEPTED), RETRY_PAUSE_MIN_NS);
 }
 
-/* Hosts that start at the same moment have something to send, too. */
-TEST(the_first_waits_by_chance)
+/* Hosts that start at the same moment do not send at the same moment. */
+TEST(the_first_wait_is_random)
 {
 	uint64_t least_ns = UINT64_MAX, most_ns = 0;
 
@@ -145,21 +141,21 @@ TEST(the_first_waits_by_chance)
 		uint64_t ns;
 
 		open_spool();
-		ns = spooled_due_ns(&spooled, ENVELOPE_CHUNK) - before_ns;
-		ck_assert_uint_le(ns, SPOOLED_START_MAX_NS + clock_boot_ns() - before_ns);
+		ns = spooler_due_ns(&spooler, ENVELOPE_CHUNK) - before_ns;
+		ck_assert_uint_le(ns, SPOOLER_START_MAX_NS + clock_boot_ns() - before_ns);
 		least_ns = min_u64(least_ns, ns);
 		most_ns = max_u64(most_ns, ns);
-		spooled_fini(&spooled);
-		spooled_init(&spooled, &reports);
-		spooled_set_dsn(&spooled, &dsn);
+		spooler_fini(&spooler);
+		spooler_init(&spooler, &reports);
+		spooler_set_dsn(&spooler, &dsn);
 	}
-	/* Of 200, none in the first or last quarter once in 10^24 times. */
-	ck_assert_uint_lt(least_ns, SPOOLED_START_MAX_NS / 4);
-	ck_assert_uint_gt(most_ns, SPOOLED_START_MAX_NS / 4 * 3);
+	/* That none of 200 is in the first or in the last quarter has a probability of 10^-24. */
+	ck_assert_uint_lt(least_ns, SPOOLER_START_MAX_NS / 4);
+	ck_assert_uint_gt(most_ns, SPOOLER_START_MAX_NS / 4 * 3);
 }
 
-/* What is another server's is no loss of this one's. */
-TEST(losses_are_told_to_their_own_server)
+/* A lost envelope of another DSN is reported to that DSN's server. */
+TEST(losses_are_reported_to_their_own_server)
 {
 	const uint64_t old_ms = UINT64_C(48) * 3600 * 1000;
 	const struct client_report *counted = &reports.counted;
@@ -169,7 +165,7 @@ TEST(losses_are_told_to_their_own_server)
 	leave_for(dsn_number(&dsn), ENVELOPE_V1, 3, old_ms);
 	leave_for(dsn_number(&dsn), ENVELOPE_V1, 4, old_ms);
 	open_spool();
-	ck_assert_uint_eq(spooled.counts.expired, 4);
+	ck_assert_uint_eq(spooler.counts.expired, 4);
 	ck_assert_uint_eq(counted->quantity[ENVELOPE_CHUNK][CLIENT_REPORT_CACHE_OVERFLOW], 1);
 	ck_assert_uint_eq(counted->quantity[ENVELOPE_V1][CLIENT_REPORT_CACHE_OVERFLOW], 2);
 }

@@ -1,0 +1,275 @@
+#include "daemon/ship/spooler.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "daemon/common/random.h"
+#include "daemon/common/log.h"
+#include "daemon/common/spool_dir.h"
+#include "lib/base/clock.h"
+#include "lib/ship/retry.h"
+
+/* Waits after an error: until a full disk may have room, and until memory may be free. */
+#define PUT_PAUSE_NS (10 * NS_PER_SEC)
+#define GET_PAUSE_NS (1 * NS_PER_SEC)
+
+/* Time between two searches for envelopes that are too old. */
+#define CHECK_PAUSE_NS (60 * NS_PER_SEC)
+
+static uint64_t wall_ms(void)
+{
+	return clock_wall_ns() / NS_PER_MS;
+}
+
+void spooler_init(struct spooler *s, struct reports *reports)
+{
+	*s = (struct spooler){.reports = reports};
+}
+
+void spooler_fini(struct spooler *s)
+{
+	spool_free(s->spool);
+	s->spool = NULL;
+}
+
+static void update_counts(struct spooler *s)
+{
+	s->counts.count = spool_count(s->spool);
+	s->counts.bytes = spool_bytes(s->spool);
+	s->counts_changed = true;
+}
+
+/* Counts a removed envelope for the client report. name: of its file. */
+static void count_lost(struct spooler *s, const char *name)
+{
+	struct spool_entry e;
+
+	if (spool_name_parse(name, &e) == 0 && e.dsn == s->dsn)
+		reports_count(s->reports, e.kind, CLIENT_REPORT_CACHE_OVERFLOW, 1);
+}
+
+static void on_event(void *ctx, enum spool_event event, const char *name, int error)
+{
+	struct spooler *s = ctx;
+
+	s->counts_changed = true;
+	switch (event) {
+	case SPOOL_OVERFLOW:
+		s->counts.overflow++;
+		count_lost(s, name);
+		if (!s->warned_overflow)
+			log_warning("the spool is full: the oldest chunks are removed");
+		s->warned_overflow = true;
+		return;
+	case SPOOL_EXPIRED:
+		s->counts.expired++;
+		count_lost(s, name);
+		log_debug("spool: %s is too old", name);
+		return;
+	case SPOOL_SET_ASIDE:
+		s->counts.set_aside++;
+		log_warning("spool: %s is set aside as %s.bad, and not sent: %s", name, name,
+			    strerror(error));
+		return;
+	case SPOOL_IGNORED:
+		log_warning("spool: %s is ignored: it is no file of the spool", name);
+		return;
+	}
+}
+
+int spooler_open(struct spooler *s, uint64_t dsn, const struct spool_limits *limits, int dir_fd)
+{
+	const struct spool_options options = {
+		.dir_fd = dir_fd,
+		.limits =
+			{
+				.bytes = limits->bytes != 0 ? limits->bytes : SPOOL_BYTES_DEFAULT,
+				.count = limits->count != 0 ? limits->count : SPOOL_COUNT_DEFAULT,
+				.age_ms = limits->age_ms != 0 ? limits->age_ms
+							      : SPOOL_AGE_DEFAULT_S * 1000,
+			},
+		.event = on_event,
+		.ctx = s,
+	};
+	int r;
+
+	s->dsn = dsn;
+	r = spool_new(&s->spool, &options, wall_ms());
+	if (r < 0)
+		return r;
+	update_counts(s);
+	s->next_ns = clock_boot_ns() + random_below(SPOOLER_START_MAX_NS);
+	if (s->counts.count > 0)
+		log_debug("%llu chunks wait in the spool", (unsigned long long)s->counts.count);
+	return 0;
+}
+
+void spooler_set_dsn(struct spooler *s, const struct dsn *dsn)
+{
+	uint64_t ignored;
+	size_t others;
+
+	s->dsn = dsn_number(dsn);
+	if (s->spool == NULL)
+		return;
+	others = spool_count(s->spool) - spool_span(s->spool, s->dsn, &ignored);
+	if (others > 0)
+		log_warning("%zu chunk%s in the spool for another DSN, until that DSN is "
+			    "configured again or the chunk is too old",
+			    others, others == 1 ? " waits" : "s wait");
+}
+
+void spooler_check(struct spooler *s)
+{
+	const uint64_t now_ns = clock_boot_ns();
+
+	if (s->spool == NULL || now_ns < s->check_ns)
+		return;
+	s->check_ns = now_ns + CHECK_PAUSE_NS;
+	spool_expire(s->spool, wall_ms());
+	spool_forget_moved(s->spool, s->dsn);
+	if (s->counts.count != spool_count(s->spool))
+		update_counts(s);
+}
+
+bool spooler_has(const struct spooler *s, const char *chunk_id)
+{
+	uint8_t id[SPOOL_ID_BYTES];
+
+	return s->spool != NULL && spool_id_parse(chunk_id, id) == 0 &&
+	       spool_find(s->spool, id) != NULL;
+}
+
+static int put(struct spooler *s, const struct queue_item *item)
+{
+	uint8_t id[SPOOL_ID_BYTES];
+	struct buf body;
+	int r;
+
+	buf_init(&body, QUEUE_BODY_MAX);
+	r = spool_id_parse(item->chunk_id, id);
+	if (r == 0)
+		r = package_compress(&item->package, ENVELOPE_NOT_SENT, NULL, &body);
+	if (r == 0)
+		r = spool_add(s->spool, id, s->dsn, package_kind(&item->package), body.data,
+			      body.len, wall_ms());
+	buf_fini(&body);
+	return r;
+}
+
+bool spooler_put(struct spooler *s, const struct queue_item *item)
+{
+	int r;
+
+	if (s->spool == NULL || clock_boot_ns() < s->put_ns)
+		return false;
+	r = put(s, item);
+	if (r < 0) {
+		if (s->put_ns == 0)
+			log_warning("writing to the spool failed: %s: chunks wait in memory",
+				    strerror(-r));
+		s->put_ns = clock_boot_ns() + PUT_PAUSE_NS;
+		return false;
+	}
+	s->put_ns = 0;
+	update_counts(s);
+	log_debug("chunk %s is put into the spool", item->chunk_id);
+	return true;
+}
+
+void spooler_retry_disk(struct spooler *s)
+{
+	s->put_ns = min_u64(s->put_ns, 1);
+}
+
+uint64_t spooler_due_ns(const struct spooler *s, enum envelope_kind kind)
+{
+	if (s->spool == NULL || spool_oldest(s->spool, s->dsn, kind) == NULL)
+		return UINT64_MAX;
+	return s->next_ns;
+}
+
+static int stamp(const struct spooler *s, const struct spool_entry *e, enum compression compression,
+		 const struct reports_item *report, struct buf *ret)
+{
+	int fd = -1, r;
+
+	r = spool_open(s->spool, e, &fd);
+	if (r == 0)
+		r = package_stamp(fd, compression, (int64_t)(clock_wall_ns() / NS_PER_US), report,
+				  ret);
+	close_fd(&fd);
+	return r;
+}
+
+bool spooler_get(struct spooler *s, enum envelope_kind kind, enum compression compression,
+		 const struct reports_item *report, struct buf *ret)
+{
+	const struct spool_entry *e;
+	int r;
+
+	spool_expire(s->spool, wall_ms());
+	while ((e = spool_oldest(s->spool, s->dsn, kind)) != NULL) {
+		r = stamp(s, e, compression, report, ret);
+		if (r == 0) {
+			s->sending = true;
+			s->sending_kind = kind;
+			memcpy(s->sending_id, e->id, sizeof(s->sending_id));
+			return true;
+		}
+		buf_fini(ret);
+		/* The process is short of something; the file is good. */
+		if (r == -ENOMEM || r == -EMFILE || r == -ENFILE) {
+			s->next_ns = clock_boot_ns() + GET_PAUSE_NS;
+			return false;
+		}
+		spool_set_aside(s->spool, e, -r);
+		reports_count(s->reports, kind, CLIENT_REPORT_INTERNAL_SDK_ERROR, 1);
+		update_counts(s);
+	}
+	return false;
+}
+
+/* Returns the time one pause from now. */
+static uint64_t after_pause_ns(const struct spooler *s)
+{
+	uint64_t span_ms;
+	const size_t n = spool_span(s->spool, s->dsn, &span_ms);
+
+	return clock_boot_ns() + retry_pause_ns(n, span_ms * NS_PER_MS, random_number());
+}
+
+void spooler_sent(struct spooler *s, enum outcome outcome)
+{
+	const struct spool_entry *e = spool_find(s->spool, s->sending_id);
+
+	s->sending = false;
+	s->next_ns = after_pause_ns(s);
+	switch (outcome) {
+	case OUTCOME_NO_ANSWER:
+		return;
+	case OUTCOME_ACCEPTED:
+		s->counts.sent++;
+		break;
+	case OUTCOME_RATE_LIMITED:
+		s->counts.rate_limited++;
+		break;
+	case OUTCOME_REFUSED:
+		s->counts.refused++;
+		reports_count(s->reports, s->sending_kind, CLIENT_REPORT_SEND_ERROR, 1);
+		break;
+	}
+	/* A newer envelope may have taken its place during the request. */
+	if (e != NULL)
+		spool_remove(s->spool, e);
+	update_counts(s);
+}
+
+void spooler_server_answers(struct spooler *s)
+{
+	s->warned_overflow = false;
+	if (s->spool != NULL)
+		s->next_ns = min_u64(s->next_ns, after_pause_ns(s));
+}

@@ -1,0 +1,64 @@
+/*
+ * When ship sends its next request after a server was unreachable: how long it waits before it
+ * tries again (exponential backoff), and how long it pauses between two envelopes of the spool
+ * once the server answers. Both are random, so that hosts that lost the server at the same moment
+ * do not return at the same moment. docs/BENCHMARKS.md has figures for 10,000 hosts.
+ *
+ * Backoff: the n-th failure in a row is followed by a wait of 0 to RETRY_FIRST_NS * 2^(n-1), at
+ * most RETRY_MAX_NS ("full jitter").
+ *
+ * Pause: the ages of the waiting envelopes tell how often this host makes one. Envelopes of the
+ * spool are sent RETRY_DRAIN_TIMES as often, beside the new ones: those of an hour within 15
+ * minutes, those of a day within six hours. So a server that comes back sees a small multiple
+ * of its usual load, and no envelope expires because of the pauses.
+ *
+ * Times are nanoseconds of the caller's clock. random is 64 bits that nobody can predict.
+ */
+#ifndef LIB_SHIP_RETRY_H
+#define LIB_SHIP_RETRY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/base/util.h"
+
+#define RETRY_FIRST_NS (1 * NS_PER_SEC)
+#define RETRY_MAX_NS   (300 * NS_PER_SEC)
+
+/* All zeros: nothing has failed. */
+struct retry {
+	uint32_t failures; /* in a row */
+	uint64_t until_ns; /* time of the next try */
+};
+
+/* Counts a failure and chooses the time of the next try. */
+void retry_failed(struct retry *r, uint64_t now_ns, uint64_t random);
+/*
+ * The same without jitter, for a server that no other host uses: the n-th failure is followed by a
+ * wait of RETRY_FIRST_NS * 2^(n-1), at most longest_ns.
+ */
+void retry_failed_alone(struct retry *r, uint64_t now_ns, uint64_t longest_ns);
+/* Resets the count of failures. */
+void retry_succeeded(struct retry *r);
+
+/* Returns whether the time of the next try is still ahead. */
+static inline bool retry_is_waiting(const struct retry *r, uint64_t now_ns)
+{
+	return r->failures > 0 && now_ns < r->until_ns;
+}
+
+#define RETRY_DRAIN_TIMES 4
+
+/* The pause that Sentry's SDKs make between two cached envelopes; for a host with many. */
+#define RETRY_PAUSE_MIN_NS (100 * NS_PER_MS)
+
+/* The longest chunk. Envelopes that lie further apart are from different outages. */
+#define RETRY_INTERVAL_MAX_NS (60 * NS_PER_SEC)
+
+/*
+ * Returns the pause before the next of n waiting envelopes; span_ns: time between the oldest and
+ * the newest. The pause is a random 50 to 150 % of the mean, and at least RETRY_PAUSE_MIN_NS.
+ */
+uint64_t retry_pause_ns(size_t n, uint64_t span_ns, uint64_t random);
+
+#endif
