@@ -8,7 +8,7 @@
 
 enum curve { CURVE_CPU, CURVE_MEMORY, CURVE_ANONYMOUS };
 
-/* One of the three: "name":{"unit":...,"values":[...]}. */
+/* Writes "name":{"unit":...,"values":[...]}. */
 static void write_curve(const struct profile *p, enum curve curve, struct json_out *o)
 {
 	static const char *const heads[] = {
@@ -27,7 +27,7 @@ static void write_curve(const struct profile *p, enum curve curve, struct json_o
 		json_out_raw(o, ",\"value\":");
 		switch (curve) {
 		case CURVE_CPU:
-			/* Six decimals, as seconds of microseconds have. */
+			/* A decimal number in millionths, as seconds are in microseconds. */
 			json_out_seconds(o, m->cpu_percent_millionths);
 			break;
 		case CURVE_MEMORY:

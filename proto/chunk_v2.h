@@ -1,7 +1,9 @@
 /*
- * The V2 sample format: the payload of a profile_chunk item.
- * Source: Sentry's profiles specification 2.5.0, "V2 Sample Format", and what
- * the server really does with it (docs/FORMATS.md).
+ * Writes a profile in Sentry's V2 sample format: the payload of a profile_chunk item, which unwind
+ * makes of each chunk.
+ *
+ * Source: Sentry's profiles specification 2.5.0, "V2 Sample Format"; docs/FORMATS.md says where
+ * the server differs from it.
  */
 #ifndef PROTO_CHUNK_V2_H
 #define PROTO_CHUNK_V2_H
@@ -10,14 +12,13 @@
 
 #include "proto/profile.h"
 
-/* 50 MB is the server's limit for the uncompressed item. */
+/* Bytes of a payload, uncompressed: the server's limit of 50 MB. */
 #define CHUNK_V2_SIZE_MAX (50u * 1000u * 1000u)
 
 /*
- * Whom a payload is made for. A payload for a file has what one for the server
- * has, byte for byte, and two kinds of members that the server does not know:
- * samples that wait have "state" (without any, the first sample says that it
- * runs), images with a build-id have "code_id".
+ * The reader of the payload. A payload for a file is the payload for the server with two kinds of
+ * members added, which the server does not know: "state" of samples (PROFILE_STATE_WAITING) and
+ * "code_id" of images that have a build-id.
  */
 enum chunk_v2_reader {
 	CHUNK_V2_SERVER,
@@ -25,13 +26,13 @@ enum chunk_v2_reader {
 };
 
 /*
- * Writes the payload, one line of compact JSON, to out, and flushes it; only
- * the frames, nodes and threads that samples use. Streams: needs memory for an
- * index of nodes and frames, not for the text. The profile must have passed
- * profile_check. Its size is at most the sum of the bounds in profile.h; what
- * they cannot know (strings) is for the caller to compare with
- * CHUNK_V2_SIZE_MAX. Returns 0, -ENOMEM, or the stream's errno (-EIO if it
- * gave none) if writing failed.
+ * Writes the payload, one line of compact JSON, to out, and flushes out. Frames, nodes and threads
+ * that no sample uses are left out. The text is written as it is made; memory is allocated for
+ * an index of nodes and frames only.
+ *
+ * The profile must have passed profile_check(). The size of the payload, but for its strings, is
+ * bounded by the constants in profile.h; the caller checks the size against CHUNK_V2_SIZE_MAX.
+ * Returns 0, -ENOMEM, or the negative errno of writing (-EIO if there is none).
  */
 int chunk_v2_write(const struct profile *p, enum chunk_v2_reader reader, FILE *out);
 

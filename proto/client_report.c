@@ -15,7 +15,7 @@ static const char *const reason_names[CLIENT_REPORT_REASON_N] = {
 	[CLIENT_REPORT_INTERNAL_SDK_ERROR] = "internal_sdk_error",
 };
 
-/* Each takes one of the quantity; NULL ends them. */
+/* The categories that an envelope of each kind counts in, ended by NULL. */
 static const char *const categories[ENVELOPE_KIND_N][4] = {
 	[ENVELOPE_CHUNK] = {"profile_chunk"},
 	[ENVELOPE_V1] = {"transaction", "span", "profile"},
@@ -30,7 +30,7 @@ bool client_report_is_empty(const struct client_report *r)
 	return true;
 }
 
-/* There is room: CLIENT_REPORT_SIZE was made for the longest. */
+/* Appends text. CLIENT_REPORT_SIZE has room for the longest report. */
 __attribute__((format(printf, 3, 4))) static void add(char *ret, size_t *len, const char *format,
 						      ...)
 {
@@ -44,7 +44,7 @@ __attribute__((format(printf, 3, 4))) static void add(char *ret, size_t *len, co
 	*len += (size_t)n;
 }
 
-/* All of a kind, each but the first of all after a comma. */
+/* Appends the counts of a kind. *first: no comma is needed before the next one. */
 static void add_kind(const struct client_report *r, enum envelope_kind kind, bool *first, char *ret,
 		     size_t *len)
 {

@@ -1,13 +1,15 @@
 /*
- * What a client tells the server of data that it did not send: how much, of
- * which category, and why.
- * Source: Sentry's SDK development documentation, "Client Reports".
+ * Client reports: counts, by reason and category, of envelopes that were lost on this side. ship
+ * sends one with an envelope or alone (lib/ship/reports.h), so that the server's statistics are
+ * complete.
+ *
+ * Source: Sentry's SDK development documentation, "Client Reports". The payload:
  *
  *     {"timestamp":1767323045,"discarded_events":[{"reason":"send_error",
  *     "category":"profile_chunk","quantity":3}]}
  *
- * Nothing is told of what arrived, what is still to be sent again, what the
- * server refused by 429 (it counts that itself), and of lost reports.
+ * Not counted: envelopes that arrived or that will be sent again, envelopes that the server
+ * answered with 429 (the server counts those), and lost reports.
  */
 #ifndef PROTO_CLIENT_REPORT_H
 #define PROTO_CLIENT_REPORT_H
@@ -19,36 +21,37 @@
 #include "proto/envelope.h"
 
 enum client_report_reason {
-	CLIENT_REPORT_QUEUE_OVERFLOW,	 /* newer ones took its place */
-	CLIENT_REPORT_CACHE_OVERFLOW,	 /* the same, on the disk */
-	CLIENT_REPORT_RATELIMIT_BACKOFF, /* not sent because of a limit */
-	CLIENT_REPORT_NETWORK_ERROR,	 /* given up: there was no answer */
-	CLIENT_REPORT_SEND_ERROR,	 /* refused by a status */
+	CLIENT_REPORT_QUEUE_OVERFLOW,	 /* dropped from memory to make room */
+	CLIENT_REPORT_CACHE_OVERFLOW,	 /* dropped from the spool */
+	CLIENT_REPORT_RATELIMIT_BACKOFF, /* not sent because of a rate limit */
+	CLIENT_REPORT_NETWORK_ERROR,	 /* given up without an answer */
+	CLIENT_REPORT_SEND_ERROR,	 /* refused by the server */
 	CLIENT_REPORT_INSUFFICIENT_DATA, /* no thread with two samples */
-	CLIENT_REPORT_BACKPRESSURE,	 /* there would be too many */
+	CLIENT_REPORT_BACKPRESSURE,	 /* dropped because too many envelopes are in flight */
 	CLIENT_REPORT_INTERNAL_SDK_ERROR,
 	CLIENT_REPORT_REASON_N
 };
 
 /*
- * How many envelopes. One of V1 is told of in three categories: as a
- * transaction, as its profile, and as a span, which a transaction is, too.
+ * Numbers of envelopes. The payload counts an envelope of V1 in three categories: as a
+ * transaction, as a profile, and as a span, because a transaction is a span, too.
  */
 struct client_report {
 	uint64_t quantity[ENVELOPE_KIND_N][CLIENT_REPORT_REASON_N];
 };
 
 /*
- * Sentry's limit is 4 KiB; all reasons in all categories with the largest
- * numbers take less than three. With the NUL.
+ * Size of the longest payload, with the NUL: all reasons in all categories with the largest
+ * numbers. Sentry's limit is 4 KiB.
  */
 #define CLIENT_REPORT_SIZE 3072
 
+/* Returns whether all counts are zero. */
 bool client_report_is_empty(const struct client_report *r);
 
 /*
- * Writes the payload of a client_report item, followed by a NUL, and its length
- * without the NUL to *ret_len. unix_s: when it was made.
+ * Writes the payload of a client_report item, followed by a NUL, and its length without the NUL to
+ * *ret_len. unix_s: Unix time of the report.
  */
 void client_report_json(const struct client_report *r, int64_t unix_s, char ret[CLIENT_REPORT_SIZE],
 			size_t *ret_len);

@@ -7,7 +7,7 @@ static const char hex[] = "0123456789abcdef";
 
 int debug_meta_id(const uint8_t *id, size_t size, char ret[DEBUG_META_ID_SIZE])
 {
-	/* time_low, time_mid and time_hi are little-endian, the rest bytes. */
+	/* time_low, time_mid and time_hi are little-endian; the other fields are bytes. */
 	static const uint8_t order[16] = {3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15};
 	uint8_t bytes[16] = {0};
 	char *p = ret;
@@ -27,7 +27,7 @@ int debug_meta_id(const uint8_t *id, size_t size, char ret[DEBUG_META_ID_SIZE])
 	return 0;
 }
 
-/* The whole build-id in lower-case hex. */
+/* Writes the whole build-id in lower-case hexadecimal digits. */
 static void write_code_id(const struct profile_image *image, struct json_out *o)
 {
 	json_out_raw(o, ",\"code_id\":\"");
@@ -47,7 +47,7 @@ static void write_image(const struct profile_image *image, bool for_file, struct
 		o->error = -EINVAL;
 		return;
 	}
-	/* The server knows no "elf" in profiles: it would reject the chunk. */
+	/* Not "elf": the server rejects a chunk with that type. */
 	json_out_raw(o, "{\"type\":\"symbolic\",\"code_file\":");
 	json_out_string(o, image->code_file);
 	json_out_raw(o, ",\"debug_id\":\"");

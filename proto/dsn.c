@@ -9,7 +9,7 @@
 #define HTTPS "https://"
 #define HTTP  "http://"
 
-/* A part of the text that is parsed; not NUL-terminated. */
+/* A part of the text that is being parsed; not NUL-terminated. */
 struct part {
 	const char *at;
 	size_t len;
@@ -32,7 +32,7 @@ static bool is_unreserved(char c)
 	return is_alnum(c) || c == '-' || c == '.' || c == '_' || c == '~';
 }
 
-/* Copies p if it fits and consists of unreserved characters and also. */
+/* Copies p if it fits and has only unreserved characters and the character also. */
 static bool copy_part(char *to, size_t size, struct part p, char also)
 {
 	if (p.len >= size)
@@ -46,7 +46,7 @@ static bool copy_part(char *to, size_t size, struct part p, char also)
 	return true;
 }
 
-/* Splits *p at the first c: returns what stands before, leaves what follows. */
+/* Splits *p at the first c: *ret is the text before c, *p the text after it. */
 static bool cut(struct part *p, char c, struct part *ret)
 {
 	const char *hit = memchr(p->at, c, p->len);
@@ -143,7 +143,7 @@ static enum dsn_result parse_host(struct dsn *d, struct part host)
 	return DSN_OK;
 }
 
-/* A URL's path may not step up or stay: a proxy would resolve it. */
+/* A path with a segment "." or ".." is refused: a proxy would resolve the segment. */
 static bool has_dot_segment(const char *path)
 {
 	size_t len;
@@ -157,7 +157,7 @@ static bool has_dot_segment(const char *path)
 	return false;
 }
 
-/* What follows the host, from its first slash on. */
+/* Parses the text after the host, from the first slash on. */
 static enum dsn_result parse_path(struct dsn *d, struct part path)
 {
 	const char *slash = memrchr(path.at, '/', path.len);
@@ -180,26 +180,26 @@ static enum dsn_result parse_path(struct dsn *d, struct part path)
 	return DSN_OK;
 }
 
-/* Splits text into what stands between the scheme and the path, and the path.
- */
+/* Splits text into the scheme, the authority (user, host, port) and the path. */
 static enum dsn_result split(struct dsn *d, const char *text, struct part *ret_authority,
 			     struct part *ret_path)
 {
-	struct part rest = {text, strnlen(text, DSN_SIZE)};
+	struct part remaining = {text, strnlen(text, DSN_SIZE)};
 	size_t scheme;
 
-	if (rest.len == 0)
+	if (remaining.len == 0)
 		return DSN_EMPTY;
-	if (rest.len >= DSN_SIZE)
+	if (remaining.len >= DSN_SIZE)
 		return DSN_TOO_LONG;
 	d->https = strncasecmp(text, HTTPS, strlen(HTTPS)) == 0;
 	if (!d->https && strncasecmp(text, HTTP, strlen(HTTP)) != 0)
 		return DSN_BAD_SCHEME;
 	scheme = strlen(d->https ? HTTPS : HTTP);
-	rest.at += scheme;
-	rest.len -= scheme;
-	*ret_authority = (struct part){rest.at, strcspn(rest.at, "/")};
-	*ret_path = (struct part){rest.at + ret_authority->len, rest.len - ret_authority->len};
+	remaining.at += scheme;
+	remaining.len -= scheme;
+	*ret_authority = (struct part){remaining.at, strcspn(remaining.at, "/")};
+	*ret_path = (struct part){remaining.at + ret_authority->len,
+				  remaining.len - ret_authority->len};
 	return DSN_OK;
 }
 
@@ -213,7 +213,7 @@ enum dsn_result dsn_parse(struct dsn *ret, const char *text)
 	r = split(&d, text, &authority, &path);
 	if (r != DSN_OK)
 		return r;
-	/* The last "@", so that one in a key is the key's fault. */
+	/* The last "@": then an "@" in the key is reported as an error of the key. */
 	at = memrchr(authority.at, '@', authority.len);
 	if (at == NULL)
 		return DSN_NO_KEY;
@@ -311,11 +311,11 @@ int dsn_endpoint(const struct dsn *dsn, char *ret, size_t size)
 
 void dsn_label(const struct dsn *dsn, char ret[DSN_LABEL_SIZE])
 {
-	const unsigned int own = dsn->https ? 443 : 80;
+	const unsigned int default_port = dsn->https ? 443 : 80;
 
 	(void)snprintf(ret, DSN_LABEL_SIZE, "%s:%u%s%s", dsn->host,
-		       dsn->port != 0 ? dsn->port : own, dsn->project[0] != '\0' ? "/" : "",
-		       dsn->project);
+		       dsn->port != 0 ? dsn->port : default_port,
+		       dsn->project[0] != '\0' ? "/" : "", dsn->project);
 }
 
 int dsn_auth(const struct dsn *dsn, const char *client, char *ret, size_t size)
@@ -338,7 +338,7 @@ uint64_t dsn_number(const struct dsn *dsn)
 	uint64_t hash = UINT64_C(0xcbf29ce484222325) ^ dsn->port ^ (dsn->https ? 0 : 1u << 16);
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-		/* Its end is part of each, so that no two are taken for one. */
+		/* With the NUL, which keeps "a" "bc" and "ab" "c" apart. */
 		for (size_t n = 0; n <= strlen(parts[i]); n++)
 			hash = (hash ^ (uint8_t)parts[i][n]) * UINT64_C(0x100000001b3);
 	return hash;

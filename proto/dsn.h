@@ -1,15 +1,16 @@
 /*
- * A DSN: where envelopes go and with which key.
+ * Parses a DSN, the address of a Sentry project with its public key, and makes what is needed to
+ * send to it: URL, authentication header, name for logs, number.
  *
  *     {scheme}://{public_key}[:{secret}]@{host}[:port]{/path}/{project_id}
  *
- * Source: Sentry's SDK development documentation, "Overview", "Parsing the
- * DSN". Needs libc only: the broker, which links nothing else, checks the
- * user's DSN with it before anything starts.
+ * The broker checks the user's DSN at its start; ship sends to it. This module needs libc only,
+ * because the broker links nothing else.
  *
- * The keys are for the server alone: for a log there are dsn_endpoint and
- * dsn_label, which do not contain them, and dsn_result_text, which quotes
- * nothing.
+ * Source: Sentry's SDK development documentation, "Overview", "Parsing the DSN".
+ *
+ * Keys must not be logged: use dsn_endpoint() or dsn_label(), which leave them out, and
+ * dsn_result_text(), which quotes nothing of the DSN.
  */
 #ifndef PROTO_DSN_H
 #define PROTO_DSN_H
@@ -19,9 +20,8 @@
 #include <stdint.h>
 
 /*
- * Sizes with the NUL. A DSN of Sentry's has about 100 bytes, its key 32 hex
- * digits (64 with older servers), its project a decimal number; a host name
- * has 253 bytes at most (RFC 1035).
+ * Sizes with the NUL. A DSN has about 100 bytes; its key has 32 hexadecimal digits (64 with older
+ * servers), its project is a decimal number. A host name has at most 253 bytes (RFC 1035).
  */
 #define DSN_SIZE	 1024
 #define DSN_KEY_SIZE	 129
@@ -29,24 +29,24 @@
 #define DSN_PATH_SIZE	 513
 #define DSN_PROJECT_SIZE 65
 
-/* All parts at their longest, and what is written around them. */
+/* Sizes of the texts that are made of a DSN, with the NUL. */
 #define DSN_ENDPOINT_SIZE 1024
 #define DSN_AUTH_SIZE	  512
 #define DSN_LABEL_SIZE	  (DSN_HOST_SIZE + 6 + DSN_PROJECT_SIZE)
 
 struct dsn {
 	bool https;    /* else http */
-	uint16_t port; /* 0: the scheme's own */
+	uint16_t port; /* 0: the default of the scheme */
 	char public_key[DSN_KEY_SIZE];
-	char secret[DSN_KEY_SIZE];	/* "": none, as it should be */
-	char host[DSN_HOST_SIZE];	/* IPv6: with its brackets */
+	char secret[DSN_KEY_SIZE];	/* "": none; modern DSNs have none */
+	char host[DSN_HOST_SIZE];	/* an IPv6 address has its brackets */
 	char path[DSN_PATH_SIZE];	/* "" or "/prefix", no slash at the end */
-	char project[DSN_PROJECT_SIZE]; /* "", as the key: dsn_parse_url */
+	char project[DSN_PROJECT_SIZE]; /* "" after dsn_parse_url */
 };
 
 enum dsn_result {
 	DSN_OK,
-	DSN_EMPTY, /* not an error: nothing is to be sent, with a warning */
+	DSN_EMPTY, /* no error: nothing is sent, with a warning */
 	DSN_TOO_LONG,
 	DSN_BAD_SCHEME,
 	DSN_NO_KEY,
@@ -61,54 +61,52 @@ enum dsn_result {
 };
 
 /*
- * Parses text. *ret is written with DSN_OK only; then no part contains a
- * character that could end a URL, a path segment, a header, or a field of the
- * X-Sentry-Auth header. Keys, path and project consist of RFC 3986's
- * unreserved characters; a host is ASCII (an international name in its xn--
- * form) or an IPv6 address in brackets without a zone.
+ * Parses text. *ret is written only if the result is DSN_OK. Then keys, path and project consist
+ * of the unreserved characters of RFC 3986, and the host is an ASCII name (an international
+ * name in its xn-- form), an address, or an IPv6 address in brackets without a zone. So no part
+ * can end a URL, a path segment, a header or a field of X-Sentry-Auth.
  */
 enum dsn_result dsn_parse(struct dsn *ret, const char *text) __attribute__((warn_unused_result));
 
 /*
- * A URL without keys, {scheme}://{host}[:port]{/path}, for a server that asks
- * for none (Spotlight). public_key and project become "", dsn_endpoint gives
- * the URL. The rules of dsn_parse hold for its parts: no user, no query.
+ * Parses a URL without keys, {scheme}://{host}[:port]{/path}, of a server that needs none
+ * (Spotlight). public_key and project become "", and dsn_endpoint() makes the URL again. The parts
+ * follow the rules of dsn_parse(); a user or a query is an error.
  */
 enum dsn_result dsn_parse_url(struct dsn *ret, const char *text)
 	__attribute__((warn_unused_result));
 
 /*
- * What is wrong, for the user, without a full stop: "the DSN has no public
- * key: expected https://KEY@HOST/PROJECT". A literal; "" for DSN_OK.
+ * Returns a message for the user, such as "the DSN has no public key: expected
+ * https://KEY@HOST/PROJECT": a literal; "" for DSN_OK.
  */
 const char *dsn_result_text(enum dsn_result result);
 
 /*
- * The URL to post envelopes to:
- * {scheme}://{host}{path}/api/{project}/envelope/; without a project
- * {scheme}://{host}{path}. Returns 0, or -E2BIG if size is too small (never
- * with DSN_ENDPOINT_SIZE).
+ * Writes the URL that envelopes are posted to: {scheme}://{host}{path}/api/{project}/envelope/, or
+ * {scheme}://{host}{path} without a project. Returns 0, or -E2BIG if size is too small
+ * (DSN_ENDPOINT_SIZE is always enough).
  */
 int dsn_endpoint(const struct dsn *dsn, char *ret, size_t size) __attribute__((warn_unused_result));
 
 /*
- * For a person, with the port in any case: {host}:{port}/{project}; without a
- * project {host}:{port}.
+ * Writes a name of the server and project for logs and status: {host}:{port}/{project}, or
+ * {host}:{port} without a project. The port is always there.
  */
 void dsn_label(const struct dsn *dsn, char ret[DSN_LABEL_SIZE]);
 
 /*
- * The value of the X-Sentry-Auth header. client is NAME/VERSION, up to 64
- * bytes, fit for a header. Returns 0, or -E2BIG if size is too small (never
- * with DSN_AUTH_SIZE).
+ * Writes the value of the X-Sentry-Auth header. client: NAME/VERSION, at most 64 bytes, without
+ * characters that a header cannot have. Returns 0, or -E2BIG if size is too small (DSN_AUTH_SIZE
+ * is always enough).
  */
 int dsn_auth(const struct dsn *dsn, const char *client, char *ret, size_t size)
 	__attribute__((warn_unused_result));
 
 /*
- * Tells the DSNs of a host apart, and does not give them away. The same in
- * every run, and of all texts that name one place: a secret is nothing that a
- * server asks for any more.
+ * Returns a hash that identifies the DSN in file names and messages without revealing it. It is
+ * the same in every run. The secret is not part of it, because servers do not check secrets
+ * any more.
  */
 uint64_t dsn_number(const struct dsn *dsn);
 

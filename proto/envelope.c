@@ -8,7 +8,7 @@
 
 #include <jansson.h>
 
-/* 9999-12-31T23:59:59Z, the last that RFC 3339 can write. */
+/* 9999-12-31T23:59:59Z, the last time that RFC 3339 can express. */
 #define TIME_MAX_S INT64_C(253402300799)
 #define US_PER_S   1000000
 
@@ -25,10 +25,7 @@ int envelope_time(int64_t us, char ret[ENVELOPE_TIME_SIZE])
 	return 0;
 }
 
-/*
- * Writes what json_pack_ex made, or failed to make, as a line, and releases
- * it.
- */
+/* Writes the result of json_pack_ex(), an object or NULL, as a line, and releases the object. */
 static int write_line(json_t *object, const json_error_t *error, char *ret, size_t size,
 		      size_t *ret_len)
 {
@@ -36,7 +33,7 @@ static int write_line(json_t *object, const json_error_t *error, char *ret, size
 
 	if (object == NULL)
 		return json_error_code(error) == json_error_out_of_memory ? -ENOMEM : -EINVAL;
-	/* Returns the length that is needed, and writes no NUL. */
+	/* json_dumpb() returns the length that is needed, and writes no NUL. */
 	len = json_dumpb(object, ret, size, JSON_COMPACT);
 	json_decref(object);
 	if (len == 0)
@@ -109,7 +106,7 @@ int envelope_item_header(const struct envelope_item *item, char *ret, size_t siz
 	json_error_t error;
 	json_t *header;
 
-	/* A JSON integer of jansson's; no payload comes near it. */
+	/* The maximum of jansson's integers. */
 	if (item->length > INT64_MAX)
 		return -EINVAL;
 	header = json_pack_ex(&error, 0, "{s:s, s:s*, s:I, s:s*}", "type", item->type, "platform",

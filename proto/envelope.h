@@ -1,15 +1,15 @@
 /*
- * The envelope: header lines around payloads that are not read here.
- * Source: Sentry's SDK development documentation, "Envelopes" and "Envelope
- * Items".
+ * Writes the lines of an envelope, the container in which everything is sent to Sentry. The caller
+ * (lib/ship/package.h) puts the payloads between them:
  *
  *     envelope_header         {"event_id":...,"sent_at":...,"sdk":{...}}\n
  *     envelope_item_header    {"type":...,"platform":...,"length":...}\n
  *     the payload             length bytes
  *     ENVELOPE_LINE_END       \n
  *
- * further items in the same way. Every line is compact JSON in ASCII and
- * UTF-8, and contains its newline.
+ * An envelope may have several items. Every line is compact JSON in UTF-8 and includes its newline.
+ *
+ * Source: Sentry's SDK development documentation, "Envelopes" and "Envelope Items".
  */
 #ifndef PROTO_ENVELOPE_H
 #define PROTO_ENVELOPE_H
@@ -17,21 +17,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What an envelope is sent for; a client report may be in it besides. */
+/* The main content of an envelope, which may have a client report besides. */
 enum envelope_kind {
 	ENVELOPE_CHUNK, /* a profile chunk */
-	ENVELOPE_V1,	/* a transaction, and its V1 profile */
+	ENVELOPE_V1,	/* a transaction and its V1 profile */
 	ENVELOPE_KIND_N
 };
 
 /*
- * With the NUL that follows the line. Texts in them are an SDK's name and
- * version and a platform of up to 255 bytes, each byte escaped in the worst
- * case as \u00XX.
+ * Size of the longest line, with the NUL. Its texts are an SDK's name and version, or a platform of
+ * up to 255 bytes, each byte of which may be escaped as \u00XX.
  */
 #define ENVELOPE_HEADER_SIZE 2048
 
-/* Ends each line, and follows each payload. */
+/* The end of each line and of each payload. */
 #define ENVELOPE_LINE_END "\n"
 
 #define ENVELOPE_EVENT_ID_BYTES 16
@@ -39,8 +38,8 @@ enum envelope_kind {
 struct envelope {
 	uint8_t event_id[ENVELOPE_EVENT_ID_BYTES]; /* random */
 	/*
-	 * Unix time at which it is sent, ENVELOPE_NOT_SENT for one that is
-	 * kept: the server corrects times by it, so a stored one is wrong.
+	 * Unix time at which the envelope is sent, or ENVELOPE_NOT_SENT for an envelope that is
+	 * stored: the server corrects the times of a profile by sent_at, so an old one does harm.
 	 */
 	int64_t sent_at_us;
 	const char *sdk_name;
@@ -56,9 +55,9 @@ struct envelope_item {
 };
 
 /*
- * Both write one line, followed by a NUL, to ret, and its length without the
- * NUL to *ret_len. They return 0, -EINVAL if a text is not UTF-8 or a time is
- * not within the years 1970 to 9999, -E2BIG if the line does not fit, -ENOMEM.
+ * Write one line, followed by a NUL, to ret, and its length without the NUL to *ret_len. Return 0;
+ * -EINVAL if a text is not UTF-8, a time is not within the years 1970 to 9999, or a length
+ * exceeds INT64_MAX; -E2BIG if the line does not fit; or -ENOMEM.
  */
 int envelope_header(const struct envelope *e, char *ret, size_t size, size_t *ret_len)
 	__attribute__((warn_unused_result));
@@ -66,16 +65,15 @@ int envelope_item_header(const struct envelope_item *item, char *ret, size_t siz
 	__attribute__((warn_unused_result));
 
 /*
- * Unix time as RFC 3339 in UTC: "2026-01-02T03:04:05.678901Z". 0, or -EINVAL:
- * not within the years 1970 to 9999.
+ * Writes a Unix time by RFC 3339 in UTC: "2026-01-02T03:04:05.678901Z". Returns 0, or -EINVAL if
+ * the time is not within the years 1970 to 9999.
  */
 #define ENVELOPE_TIME_SIZE 32
 int envelope_time(int64_t us, char ret[ENVELOPE_TIME_SIZE]) __attribute__((warn_unused_result));
 
 /*
- * The line of envelope_header that was kept without a time, len bytes with its
- * newline, as it is to be sent: the same with sent_at_us. Returns as above, or
- * -EBADMSG if it is no such line.
+ * Copies a line that envelope_header() made with ENVELOPE_NOT_SENT, len bytes with its newline, and
+ * adds sent_at. Returns the values of envelope_header(), or -EBADMSG if it is no such line.
  */
 int envelope_stamp(const char *line, size_t len, int64_t sent_at_us, char *ret, size_t size,
 		   size_t *ret_len) __attribute__((warn_unused_result));

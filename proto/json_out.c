@@ -77,7 +77,7 @@ void json_out_string(struct json_out *o, const char *s)
 	json_decref(string);
 }
 
-/* Writes value's digits so that they end before end; returns their start. */
+/* Writes the digits of value before end, and returns their start. */
 static char *decimal(char *end, uint64_t value)
 {
 	do {
@@ -124,7 +124,7 @@ void json_out_seconds(struct json_out *o, uint64_t us)
 	char text[DECIMAL_MAX + 1]; /* the digits and the point */
 	char *end = text + sizeof(text);
 	char *p = end;
-	bool is_needed = false; /* zeros at the end are not */
+	bool is_needed = false; /* trailing zeros are left out */
 
 	for (int i = 0; i < 6; i++) {
 		is_needed |= us % 10 != 0 || i == 5;

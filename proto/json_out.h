@@ -1,10 +1,10 @@
 /*
- * Writing JSON to a stream piece by piece: what proto's formats share. A chunk
- * has some 100,000 samples, too many for a tree of jansson's objects; the
- * caller writes the structure as text, and only strings go through jansson.
+ * Writes JSON to a stream piece by piece, for the payloads of proto/ and the formats of
+ * proto/export/. The caller writes the structure as text; strings are escaped by jansson. (A
+ * chunk may have 100,000 samples, too many for a tree of jansson objects.)
  *
- * Errors stick: after the first one nothing is written any more, and
- * json_out_finish returns it.
+ * Errors are sticky: after the first error nothing is written, and json_out_finish() returns
+ * that error. The caller is responsible for the structure: commas, colons and brackets.
  */
 #ifndef PROTO_JSON_OUT_H
 #define PROTO_JSON_OUT_H
@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Enough that a flush's cost disappears; small enough for a stack. */
+/* Large enough that writes cost little, small enough for the stack. */
 #define JSON_OUT_BUF_SIZE 8192
 
 struct json_out {
@@ -23,28 +23,28 @@ struct json_out {
 	char buf[JSON_OUT_BUF_SIZE];
 };
 
-/* file stays the caller's. */
+/* The file stays the caller's. */
 void json_out_init(struct json_out *o, FILE *file);
 
-/* JSON as it is. */
+/* Writes text as it is. */
 void json_out_raw(struct json_out *o, const char *text);
-/* A string in quotes, escaped. s must be UTF-8: else -EINVAL. */
+/* Writes s as a string, quoted and escaped. If s is not UTF-8 the error is -EINVAL. */
 void json_out_string(struct json_out *o, const char *s);
-/* A value of jansson's, compact. */
+/* Writes a jansson value as compact JSON. */
 struct json_t;
 void json_out_value(struct json_out *o, const struct json_t *value);
-/* A member of an object: head is everything from the comma to the colon. */
+/* Writes head, which is everything from the comma to the colon, and s as a string. */
 void json_out_member(struct json_out *o, const char *head, const char *s);
-/* A decimal number. */
+/* Writes a decimal number. */
 void json_out_u64(struct json_out *o, uint64_t value);
-/* An address: "0x..." in quotes, lower case, without leading zeros. */
+/* Writes an address as a string: "0x", then lower-case digits without leading zeros. */
 void json_out_addr(struct json_out *o, uint64_t value);
-/* Seconds with as many decimals as microseconds need: 1 to 6. */
+/* Writes microseconds as a number of seconds, with 1 to 6 decimals as needed. */
 void json_out_seconds(struct json_out *o, uint64_t us);
 
 /*
- * Flushes, the stream too. Returns 0 or the first error: -EINVAL, -ENOMEM, the
- * stream's errno, -EIO if it gave none.
+ * Writes what is buffered, and flushes the stream. Returns 0 or the first error: -EINVAL, -ENOMEM,
+ * the negative errno of writing, or -EIO if there is none.
  */
 int json_out_finish(struct json_out *o);
 

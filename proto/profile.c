@@ -34,8 +34,8 @@ uint32_t profile_find_thread(const struct profile *p, uint32_t tid)
 }
 
 /*
- * Pairs of samples are compared only while there may be none: with more
- * samples than threads, two must be of one thread.
+ * Returns whether a thread has two samples with a stack. With more samples than threads that is
+ * certain, so the quadratic search runs only for few samples.
  */
 static bool has_pair(const struct profile *p)
 {
@@ -81,7 +81,7 @@ static bool metadata_given(const struct profile *p)
 	return true;
 }
 
-/* Not by first and last: the order has not been checked yet. */
+/* Looks at all samples: their order has not been checked yet. */
 static bool duration_good(const struct profile *p)
 {
 	uint64_t oldest = UINT64_MAX, newest = 0;
@@ -97,7 +97,7 @@ static bool duration_good(const struct profile *p)
 
 static bool indices_good(const struct profile *p)
 {
-	/* An index must fit, and PROFILE_NONE must be none. */
+	/* PROFILE_NONE must not be a valid index. */
 	if (p->n_nodes >= PROFILE_NONE || p->n_frames >= PROFILE_NONE ||
 	    p->n_threads >= PROFILE_NONE)
 		return false;
@@ -196,7 +196,7 @@ static bool threads_known(const struct profile *p)
 	return true;
 }
 
-/* In the order of enum profile_fault; each may rely on those before it. */
+/* In the order of enum profile_fault; each check may rely on those before it. */
 enum profile_fault profile_check(const struct profile *p)
 {
 	if (!has_pair(p))

@@ -1,10 +1,11 @@
 /*
- * The model of a profile: what is described to the outside, in whatever format.
+ * The model of a profile, from which every payload is written (chunk_v2.h, profile_v1.h), and the
+ * check whether the server would accept it. unwind builds one for each chunk.
  *
- * Plain data. The arrays and strings belong to who built the profile and must
- * outlive the calls that get it. Strings are valid UTF-8 (profile_check finds
- * those that are not). Indices are into the arrays here. Addresses are the
- * target's.
+ * Plain data. The arrays and strings belong to the caller and must outlive the calls that get the
+ * profile. Indices point into the arrays of the same profile. Addresses are those of the target's
+ * address space; times are Unix time in microseconds. Strings must be valid UTF-8:
+ * profile_check() finds strings that are not.
  */
 #ifndef PROTO_PROFILE_H
 #define PROTO_PROFILE_H
@@ -15,35 +16,36 @@
 
 #define PROFILE_NONE UINT32_MAX
 
-/* A hex id of 16 random bytes, NUL-terminated: 32 lower-case digits. */
+/* Size of an id, with the NUL: 16 random bytes as 32 lower-case hexadecimal digits. */
 #define PROFILE_ID_SIZE 33
 
 struct profile_image {
 	const char *code_file;
 	/*
-	 * The build-id, or what stands for it in a file without one. Formats
-	 * make of it what they need (proto/debug_meta.h: a debug_id).
+	 * The build-id, or a substitute for a file without one. The formats derive their own id
+	 * from it (debug_meta_id).
 	 */
 	const uint8_t *id;
 	size_t id_size;
-	bool has_build_id; /* id is a build-id */
-	uint64_t addr;	   /* where its first segment is in memory */
-	uint64_t vmaddr;   /* where the file wants it */
+	bool has_build_id; /* id is a real build-id */
+	uint64_t addr;	   /* address of its first segment in memory */
+	uint64_t vmaddr;   /* address of that segment by the file */
 	uint64_t size;	   /* bytes */
 };
 
 struct profile_frame {
-	uint64_t addr;	      /* the leaf's pc, a caller's return address as it is */
-	const char *function; /* its name, or NULL */
-	const char *package;  /* path of its image, or NULL */
+	uint64_t addr;	      /* the leaf's pc, or a caller's return address, unchanged */
+	const char *function; /* name of the function, or NULL */
+	const char *package;  /* path of the image, or NULL */
 	bool in_app;
-	const char *file; /* path of the source, or NULL */
-	uint32_t line;	  /* in it; 0: not known */
+	const char *file; /* path of the source file, or NULL */
+	uint32_t line;	  /* line in file; 0: unknown */
 };
 
 /*
- * A stack is a path in a trie: a node is its innermost frame and its caller's
- * node. Parents stand before their children; roots have parent PROFILE_NONE.
+ * A node of the trie of stacks. A stack is the path from a node to the root: the node has the
+ * innermost frame, its parent the caller's. Parents come before their children in the array; the
+ * parent of a root is PROFILE_NONE.
  */
 struct profile_node {
 	uint32_t parent;
@@ -53,26 +55,26 @@ struct profile_node {
 struct profile_sample {
 	uint64_t time_us; /* Unix time */
 	uint32_t tid;
-	uint32_t node; /* PROFILE_NONE: the empty stack, idle */
+	uint32_t node; /* of the stack; PROFILE_NONE: an empty stack, the thread is idle */
 	/*
-	 * The thread is blocked or waits for a processor, until its next
-	 * sample. Only payloads for files say so.
+	 * From this sample to its next one the thread is blocked or waits for a processor. Only
+	 * payloads for files have that.
 	 */
 	bool is_waiting;
 };
 
 struct profile_thread {
 	uint32_t tid;
-	const char *name; /* "" where it is not known */
-	uint64_t id;	  /* what the payload calls it; 0: by its tid */
+	const char *name; /* "": unknown */
+	uint64_t id;	  /* the thread_id of the payload; 0: the tid */
 };
 
-/* What the process used: one point of each of three curves. */
+/* CPU and memory that the process used: a point on each of three curves. */
 struct profile_measure {
 	uint64_t time_us;		 /* Unix time */
-	uint64_t cpu_percent_millionths; /* 100 %: one processor */
-	uint64_t memory_bytes;		 /* resident: RSS */
-	uint64_t anonymous_bytes;	 /* of it, what no file holds: RssAnon */
+	uint64_t cpu_percent_millionths; /* 100 % is one processor */
+	uint64_t memory_bytes;		 /* resident memory (RSS) */
+	uint64_t anonymous_bytes;	 /* the anonymous part of it (RssAnon) */
 };
 
 struct profile {
@@ -84,72 +86,69 @@ struct profile {
 	const char *sdk_name;
 	const char *sdk_version;
 
-	const struct profile_image *images; /* by addr */
+	const struct profile_image *images; /* sorted by addr */
 	size_t n_images;
 	const struct profile_frame *frames;
 	size_t n_frames;
 	const struct profile_node *nodes;
 	size_t n_nodes;
-	const struct profile_sample *samples; /* by time, then tid */
+	const struct profile_sample *samples; /* sorted by time, then tid */
 	size_t n_samples;
-	const struct profile_thread *threads; /* by tid */
+	const struct profile_thread *threads; /* sorted by tid */
 	size_t n_threads;
-	const struct profile_measure *measures; /* by time; may be none */
+	const struct profile_measure *measures; /* sorted by time; may be empty */
 	size_t n_measures;
 };
 
 /*
- * Why the server would not take a profile (or silently drop it), from the
+ * Reasons for which the server would refuse a profile, or accept and silently drop it, by the
  * rules in docs/FORMATS.md.
  */
 enum profile_fault {
 	PROFILE_OK,
 	PROFILE_NO_SAMPLES,	   /* no thread has two samples with a stack */
-	PROFILE_BAD_ID,		   /* profiler_id, chunk_id, an image without id */
-	PROFILE_MISSING_METADATA,  /* platform, release, environment, sdk */
+	PROFILE_BAD_ID,		   /* of profiler_id or chunk_id, or an image without id */
+	PROFILE_MISSING_METADATA,  /* no platform, release, environment or sdk */
 	PROFILE_TOO_LONG,	   /* more than PROFILE_DURATION_MAX_US */
-	PROFILE_BAD_INDEX,	   /* a node, frame or parent out of range, a parent
-				      that does not stand before its child */
+	PROFILE_BAD_INDEX,	   /* a node, frame or parent is out of range, or a
+				      parent comes after its child */
 	PROFILE_BAD_TEXT,	   /* a string that is not UTF-8 */
 	PROFILE_NO_ADDRESS,	   /* a frame without an address */
-	PROFILE_BAD_ORDER,	   /* samples not by time and tid, a thread twice at a
-				      time, threads not by tid */
-	PROFILE_ROOT_WITHOUT_NAME, /* a stack's frame next to the root has no
-				      function: the server would cut the stack
-				    */
-	PROFILE_IMAGES_OVERLAP,	   /* or are not by address */
+	PROFILE_BAD_ORDER,	   /* samples are not sorted by time and tid, a thread
+				      has two at one time, or threads are not sorted */
+	PROFILE_ROOT_WITHOUT_NAME, /* a frame that a root calls has no name: the
+				      server would cut the stack */
+	PROFILE_IMAGES_OVERLAP,	   /* images overlap or are not sorted */
 	PROFILE_UNKNOWN_THREAD,	   /* a sample's tid is not among the threads */
 	PROFILE_FAULT_N
 };
 
-/* The server's limit: newest minus oldest timestamp of a chunk. */
+/* The server's limit on the time from the oldest to the newest sample of a chunk. */
 #define PROFILE_DURATION_MAX_US (66u * 1000000u)
 
 /*
- * Checks every rule that can be checked before encoding; gives the first fault
- * in the order of the list above, so that the same profile always has the same
- * one. Allocates nothing. Nodes and frames that no sample uses are checked too:
- * the server does so.
+ * Checks the rules that can be checked before encoding. Returns the first fault in the order of
+ * the enum, so that a profile always has the same one. Also checks nodes and frames that no
+ * sample uses, as the server does. Allocates nothing.
  */
 enum profile_fault profile_check(const struct profile *p);
 
-/* A short name for stats, such as "duration_too_long"; "unknown" if it has
- * none. */
+/* Returns the name of a fault in statistics, such as "duration_too_long", or "unknown". */
 const char *profile_fault_name(enum profile_fault fault);
 
-/* The thread's index in p->threads, or PROFILE_NONE. */
+/* Returns the index of the thread in p->threads, or PROFILE_NONE. */
 uint32_t profile_find_thread(const struct profile *p, uint32_t tid);
 
-/* Is it all UTF-8? A text of a profile is nothing else. */
+/* Returns whether s is valid UTF-8, as every string of a profile must be. */
 bool profile_is_utf8(const char *s);
 
 /*
- * Upper bounds of what the parts take in a payload, for who has to cut a chunk
- * before it grows too large; strings come on top, PROFILE_ESCAPE_BYTES for a
- * byte at most (\u0000).
+ * Upper bounds of the bytes that each element takes in a payload. The aggregate cuts a chunk by
+ * them before it grows too large. Strings are extra: at most PROFILE_ESCAPE_BYTES for each byte
+ * (\u0000).
  */
 #define PROFILE_SAMPLE_BYTES  111
-#define PROFILE_STACK_BYTES   3 /* the frame indices come on top */
+#define PROFILE_STACK_BYTES   3 /* the indices of frames are extra */
 #define PROFILE_FRAME_BYTES   126
 #define PROFILE_THREAD_BYTES  35
 #define PROFILE_IMAGE_BYTES   361
@@ -157,13 +156,14 @@ bool profile_is_utf8(const char *s);
 #define PROFILE_ESCAPE_BYTES  6
 
 /*
- * The member of a sample that says whether its thread waits. Samples that wait
- * have it. If none does, the first sample says that its thread runs: so a
- * reader knows that the payload has states.
+ * The state of a sample (is_waiting) in a payload for a file. Only samples that wait have one. If
+ * no sample waits, the first sample has the state running, which tells a reader that the payload
+ * has states at all.
  */
 #define PROFILE_STATE_WAITING ",\"state\":\"waiting\""
 #define PROFILE_STATE_RUNNING ",\"state\":\"running\""
 
+/* Returns the number of decimal digits. */
 static inline size_t profile_digits(uint64_t value)
 {
 	size_t n = 1;
@@ -173,18 +173,16 @@ static inline size_t profile_digits(uint64_t value)
 	return n;
 }
 
-/* The bytes of a frame's index and its comma in a stack. */
+/* Returns the bytes of a frame's index and its comma in a stack. */
 static inline size_t profile_index_bytes(uint32_t frame)
 {
 	return profile_digits(frame) + 1;
 }
 
 /*
- * An upper bound of what one sample takes; thread_id: what the payload calls
- * its thread. It is exact for a payload that is written to a file, but for the
- * digits of stack_id and the state of a first sample that runs. Samples are
- * most of a chunk, and PROFILE_SAMPLE_BYTES is half as long again as most of
- * them.
+ * Returns an upper bound of the bytes of one sample; thread_id: of the payload. For a payload for a
+ * file it is exact, but for the digits of stack_id and the state of the first sample. Samples are
+ * most of a chunk; PROFILE_SAMPLE_BYTES is 1.5 times the length of most of them.
  */
 static inline size_t profile_sample_bytes(const struct profile_sample *s, uint64_t thread_id)
 {

@@ -6,17 +6,17 @@
 #include <string.h>
 
 /*
- * What samples use, and under which number it is written: numbers count up in
- * the order of the profile's arrays, so that none is longer than the index
- * that it stands for.
+ * The stacks, frames and threads that samples use, and the numbers that they get in the payload.
+ * Numbers count up in the order of the profile's arrays, so no number has more digits than its
+ * index, on which the bounds of profile.h rely.
  */
 struct used {
-	uint32_t *stacks; /* by node: its stack's number, or PROFILE_NONE */
-	uint32_t *frames; /* by frame: its number, or PROFILE_NONE */
-	bool *nodes;	  /* some used stack goes through it */
+	uint32_t *stacks; /* indexed by node: number of its stack, or PROFILE_NONE */
+	uint32_t *frames; /* indexed by frame: its number, or PROFILE_NONE */
+	bool *nodes;	  /* the node is part of a used stack */
 	bool *threads;
-	uint32_t n_stacks; /* the empty one not counted: it is the last */
-	bool empty;
+	uint32_t n_stacks; /* without the empty stack, which is the last one */
+	bool empty;	   /* a sample has the empty stack */
 };
 
 static void used_fini(struct used *u)
@@ -27,7 +27,7 @@ static void used_fini(struct used *u)
 	free(u->threads);
 }
 
-/* One more than n: calloc(0) may be NULL. */
+/* Allocates one element more than needed: calloc(0) may return NULL. */
 static int used_alloc(const struct profile *p, struct used *u)
 {
 	u->stacks = calloc(p->n_nodes + 1, sizeof(u->stacks[0]));
@@ -56,7 +56,7 @@ static void used_number(const struct profile *p, struct used *u)
 		else
 			u->stacks[s->node] = 0;
 	}
-	/* Parents stand before their children: one way back marks all. */
+	/* Parents come before their children: one pass backwards marks all of them. */
 	for (size_t i = p->n_nodes; i-- > 0;) {
 		const struct profile_node *node = &p->nodes[i];
 
@@ -113,7 +113,7 @@ static void write_frames(const struct profile *p, const struct used *u, struct j
 	json_out_raw(o, "]");
 }
 
-/* Leaf first: the way that the parent links go. */
+/* Writes the frames from the leaf to the root. */
 static void write_stack(const struct profile *p, const struct used *u, uint32_t node,
 			struct json_out *o)
 {
@@ -180,7 +180,7 @@ static bool any_waits(const struct profile *p)
 static void write_samples(const struct profile *p, const struct used *u,
 			  enum profile_json_clock clock, bool with_states, struct json_out *o)
 {
-	const bool first_says = with_states && !any_waits(p);
+	const bool first_is_running = with_states && !any_waits(p);
 
 	json_out_raw(o, ",\"samples\":[");
 	for (size_t i = 0; i < p->n_samples; i++) {
@@ -195,7 +195,7 @@ static void write_samples(const struct profile *p, const struct used *u,
 		json_out_u64(o, empty ? u->n_stacks : u->stacks[s->node]);
 		if (with_states && s->is_waiting)
 			json_out_raw(o, PROFILE_STATE_WAITING);
-		else if (first_says && i == 0)
+		else if (first_is_running && i == 0)
 			json_out_raw(o, PROFILE_STATE_RUNNING);
 		json_out_raw(o, "}");
 	}

@@ -1,6 +1,7 @@
 /*
- * The profile object that both sample formats have: frames, stacks, samples and
- * thread_metadata. Inside proto/.
+ * Writes the "profile" object, which both sample formats have: frames, stacks, samples and
+ * thread_metadata. For chunk_v2.c and profile_v1.c only.
+ *
  * Source: Sentry's profiles specification 2.5.0, "Profile Data".
  */
 #ifndef PROTO_PROFILE_JSON_H
@@ -11,25 +12,24 @@
 #include "proto/json_out.h"
 #include "proto/profile.h"
 
+/* The times of samples. */
 enum profile_json_clock {
-	PROFILE_JSON_UNIX,    /* V2: timestamp, seconds */
-	PROFILE_JSON_ELAPSED, /* V1: elapsed_since_start_ns, text */
+	PROFILE_JSON_UNIX,    /* V2: "timestamp", in seconds */
+	PROFILE_JSON_ELAPSED, /* V1: "elapsed_since_start_ns", a string */
 };
 
-/* The server takes no longer one of V1; what comes later is said to be then. */
+/* The longest V1 profile that the server takes; a later sample is written with this time. */
 #define PROFILE_JSON_ELAPSED_MAX_US UINT64_C(30000000)
 
 /*
- * Writes "profile":{...}: only the frames, nodes and threads that samples use.
- * with_states: samples that wait have PROFILE_STATE_WAITING; without any of
- * these the first sample has PROFILE_STATE_RUNNING. The server would drop both.
- * The profile must have passed profile_check. Returns 0 or -ENOMEM; an error
- * of o sticks to that.
+ * Writes "profile":{...} without frames, nodes and threads that no sample uses. with_states: writes
+ * PROFILE_STATE_WAITING and PROFILE_STATE_RUNNING, which the server would drop. The profile must
+ * have passed profile_check(). Returns 0 or -ENOMEM; errors of writing stay in o.
  */
 int profile_json_write(const struct profile *p, enum profile_json_clock clock, bool with_states,
 		       struct json_out *o) __attribute__((warn_unused_result));
 
-/* What the payload calls a thread, as digits without quotes. */
+/* Writes the thread_id of the payload, as digits without quotes. */
 void profile_json_thread_id(const struct profile_thread *thread, struct json_out *o);
 
 #endif

@@ -13,7 +13,7 @@ static const struct profile_thread *active(const struct profile_v1 *v)
 	return &v->profile->threads[profile_find_thread(v->profile, v->tid)];
 }
 
-/* As all samples: no later than a profile may last. */
+/* Returns the end of the transaction, cut to the longest profile as samples are. */
 static uint64_t end_us(const struct profile *p)
 {
 	const uint64_t start = p->samples[0].time_us;

@@ -1,8 +1,9 @@
 /*
- * The V1 sample format, deprecated: a profile that belongs to a transaction,
- * the two sent in one envelope.
- * Source: Sentry's profiles specification 2.5.0, "V1 Sample Format", and what
- * the server really does with it (docs/FORMATS.md).
+ * Writes a profile in Sentry's V1 sample format, which is deprecated: a transaction and the
+ * profile that belongs to it, two payloads that are sent in one envelope.
+ *
+ * Source: Sentry's profiles specification 2.5.0, "V1 Sample Format"; docs/FORMATS.md says where
+ * the server differs from it.
  */
 #ifndef PROTO_PROFILE_V1_H
 #define PROTO_PROFILE_V1_H
@@ -12,28 +13,28 @@
 #include "proto/profile.h"
 #include "proto/transaction.h"
 
-/* The server's limit; what is later by a moment is said to be then. */
+/* The server's limit on the duration; later samples are written with this time. */
 #define PROFILE_V1_MAX_S 30
 
 struct profile_v1 {
 	/*
-	 * Passed profile_check; its chunk_id is the transaction's event_id,
-	 * and has to be the envelope's, its profiler_id the profile's.
+	 * It has passed profile_check(). Its chunk_id becomes the event_id of the transaction and
+	 * must be that of the envelope; its profiler_id becomes the event_id of the profile.
 	 */
 	const struct profile *profile;
 	const char *name; /* of the transaction */
 	char trace_id[PROFILE_ID_SIZE];
 	char span_id[TRANSACTION_SPAN_ID_SIZE];
-	uint32_t tid;		  /* of the active thread: one that has samples */
-	const char *architecture; /* as uname -m says it, */
-	const char *os_name;	  /* -s, */
-	const char *os_version;	  /* and -r */
+	uint32_t tid;		  /* active thread; it must have samples */
+	const char *architecture; /* as by uname -m */
+	const char *os_name;	  /* as by uname -s */
+	const char *os_version;	  /* as by uname -r */
 };
 
 /*
- * The two payloads, each a line of compact JSON without its end. They return 0,
- * -EINVAL if a text is not UTF-8 or a time is after the year 9999, -ENOMEM, or
- * the stream's errno.
+ * Write the payload of the transaction and that of the profile, each one line of compact JSON
+ * without a newline. Return 0; -EINVAL if a text is not UTF-8 or a time is after the year 9999;
+ * -ENOMEM; or the negative errno of writing.
  */
 int profile_v1_transaction(const struct profile_v1 *v, FILE *out)
 	__attribute__((warn_unused_result));

@@ -18,7 +18,7 @@ static const struct {
 };
 #define CATEGORIES (sizeof(categories) / sizeof(categories[0]))
 
-/* A piece of a header; not NUL-terminated. */
+/* A part of a header; not NUL-terminated. */
 struct span {
 	const char *at;
 	size_t len;
@@ -35,19 +35,19 @@ static struct span trim(struct span s)
 	return s;
 }
 
-/* Takes what stands before the next c, or all of it, off *rest; trimmed. */
-static struct span next(struct span *rest, char c)
+/* Removes the text up to the next c, or all of it, from *text, and returns it trimmed. */
+static struct span next(struct span *text, char c)
 {
-	const char *hit = memchr(rest->at, c, rest->len);
-	struct span s = *rest;
+	const char *hit = memchr(text->at, c, text->len);
+	struct span s = *text;
 
 	if (hit == NULL) {
-		rest->at += rest->len;
-		rest->len = 0;
+		text->at += text->len;
+		text->len = 0;
 	} else {
-		s.len = (size_t)(hit - rest->at);
-		rest->len -= s.len + 1;
-		rest->at = hit + 1;
+		s.len = (size_t)(hit - text->at);
+		text->len -= s.len + 1;
+		text->at = hit + 1;
 	}
 	return trim(s);
 }
@@ -58,8 +58,8 @@ static bool is_digit(char c)
 }
 
 /*
- * Digits, perhaps with a fraction, rounded up and cut to RATELIMIT_MAX_S.
- * strtod would ask the locale, and knows "inf", "nan" and hex.
+ * Parses digits with an optional fraction, rounded up and cut to RATELIMIT_MAX_S. strtod(3) depends
+ * on the locale, and accepts "inf", "nan" and hexadecimal digits.
  */
 static bool parse_seconds(struct span s, uint32_t *ret)
 {
@@ -70,7 +70,7 @@ static bool parse_seconds(struct span s, uint32_t *ret)
 
 	for (i = 0; i < s.len && is_digit(s.at[i]); i++) {
 		n = n * 10 + (uint32_t)(s.at[i] - '0');
-		/* One more than the maximum, so that 10 n cannot overflow. */
+		/* Keeps n small, so that 10 * n cannot overflow. */
 		if (n > RATELIMIT_MAX_S)
 			n = RATELIMIT_MAX_S + 1;
 		digits = true;
@@ -104,7 +104,7 @@ static void limit_categories(struct ratelimit *r, struct span list, uint64_t unt
 	while (list.len > 0) {
 		struct span name = next(&list, ';');
 
-		/* An empty name among others is none. */
+		/* An empty name in a list matches no category. */
 		for (size_t c = 0; c < CATEGORIES; c++) {
 			if (strlen(categories[c].name) == name.len &&
 			    memcmp(categories[c].name, name.at, name.len) == 0)
@@ -113,19 +113,19 @@ static void limit_categories(struct ratelimit *r, struct span list, uint64_t unt
 	}
 }
 
-/* True if there was a well-formed limit, of whatever category. */
-static bool take_limits(struct ratelimit *r, const char *text, uint64_t now_ns)
+/* Applies a header; returns whether it had a well-formed limit, of whatever category. */
+static bool apply_limits(struct ratelimit *r, const char *text, uint64_t now_ns)
 {
-	struct span rest = {text, strlen(text)};
+	struct span header = {text, strlen(text)};
 	bool any = false;
 
-	while (rest.len > 0) {
-		struct span limit = next(&rest, ',');
+	while (header.len > 0) {
+		struct span limit = next(&header, ',');
 		struct span seconds = next(&limit, ':');
 		struct span list = next(&limit, ':');
 		uint32_t n;
 
-		/* Scope, reason and namespaces, which may follow, say why. */
+		/* Scope, reason and namespaces may follow, and are ignored. */
 		if (!parse_seconds(seconds, &n))
 			continue;
 		limit_categories(r, list, now_ns + n * NS_PER_S);
@@ -134,7 +134,7 @@ static bool take_limits(struct ratelimit *r, const char *text, uint64_t now_ns)
 	return any;
 }
 
-/* How long a 429 without limits of its own holds. */
+/* Returns the length of the limit of a 429 that has no X-Sentry-Rate-Limits. */
 static uint32_t retry_after_s(const struct ratelimit_answer *a, int64_t unix_s)
 {
 	const char *text = a->retry_after;
@@ -142,7 +142,7 @@ static uint32_t retry_after_s(const struct ratelimit_answer *a, int64_t unix_s)
 
 	if (text != NULL && parse_seconds(trim((struct span){text, strlen(text)}), &n))
 		return n;
-	/* A date that has passed: our clock or the server's is wrong. */
+	/* The date has passed: this clock or the server's is wrong. */
 	if (a->retry_date_s <= unix_s)
 		return RATELIMIT_DEFAULT_S;
 	if (a->retry_date_s - unix_s > RATELIMIT_MAX_S)
@@ -158,7 +158,7 @@ void ratelimit_init(struct ratelimit *r)
 void ratelimit_update(struct ratelimit *r, const struct ratelimit_answer *a, uint64_t now_ns,
 		      int64_t unix_s)
 {
-	if (a->limits != NULL && take_limits(r, a->limits, now_ns))
+	if (a->limits != NULL && apply_limits(r, a->limits, now_ns))
 		return;
 	if (a->status == 429)
 		ratelimit_extend(r, RATELIMIT_ALL, now_ns + retry_after_s(a, unix_s) * NS_PER_S);

@@ -1,10 +1,11 @@
 /*
- * Which categories of data the server does not want for now.
+ * Rate limits of the server: until when it takes no data of a category. ship updates them by each
+ * answer and asks before each request; the broker stops sampling for a limited server.
  *
- * Source: Sentry's SDK development documentation, "Rate Limiting". A limit is
- * a deadline per category; a new one never shortens an old one. The caller's
- * clock should be one that goes on while the machine sleeps (CLOCK_BOOTTIME):
- * the server's does.
+ * A limit is a deadline for a category. A new limit never shortens an old one. Use a clock that
+ * goes on while the machine sleeps (CLOCK_BOOTTIME), because the server's does.
+ *
+ * Source: Sentry's SDK development documentation, "Rate Limiting".
  */
 #ifndef PROTO_RATELIMIT_H
 #define PROTO_RATELIMIT_H
@@ -13,64 +14,64 @@
 #include <stdint.h>
 
 /*
- * The categories that anything here can be sent as; limits on others are of
- * no interest. RATELIMIT_ALL, which the server writes as an empty list, stands
- * beside the others and holds for each of them.
+ * The categories of what this program sends. Limits on other categories are ignored. RATELIMIT_ALL,
+ * which the server writes as an empty list, holds for every category.
  */
 enum ratelimit_category {
 	RATELIMIT_ALL,
 	/*
-	 * "profile_chunk" and "profile_duration": Relay limits the chunks of a
-	 * server by both (getsentry/relay: DataCategory in relay-base-schema,
-	 * and in relay-server what removes the profile of a transaction whose
-	 * profiler is limited). The categories that end in _ui are for browsers
-	 * and phones: no limit of ours.
+	 * "profile_chunk" and "profile_duration": Relay applies both to chunks of backends
+	 * (getsentry/relay: DataCategory in relay-base-schema, and the code in relay-server that
+	 * removes the profile of a transaction whose profiler is limited). Categories that end
+	 * in _ui are for browsers and phones, and are ignored.
 	 */
 	RATELIMIT_PROFILE_CHUNK,
 	RATELIMIT_PROFILE,     /* V1 profiles */
-	RATELIMIT_TRANSACTION, /* V1: its transaction, and that one's spans */
-	RATELIMIT_SPAN,
+	RATELIMIT_TRANSACTION, /* the transaction of a V1 profile */
+	RATELIMIT_SPAN,	       /* that transaction counts as a span, too */
 	RATELIMIT_CATEGORY_N
 };
 
-/* Longer limits are cut to this: a server's mistake must end some day. */
+/* Longer limits are cut to this, so that a server's mistake ends some day. */
 #define RATELIMIT_MAX_S (24 * 60 * 60)
-/* For a 429 that says nothing else. */
+/* The limit of a 429 without a time. */
 #define RATELIMIT_DEFAULT_S 60
 
 struct ratelimit {
-	uint64_t until_ns[RATELIMIT_CATEGORY_N]; /* 0: never limited */
+	uint64_t until_ns[RATELIMIT_CATEGORY_N]; /* 0: no limit so far */
 };
 
-/* What an answer says about limits. */
+/* The status and headers of an answer that set limits. */
 struct ratelimit_answer {
 	int status;
 	const char *limits;	 /* X-Sentry-Rate-Limits, or NULL */
 	const char *retry_after; /* Retry-After, or NULL */
-	int64_t retry_date_s;	 /* that, if it is a date; else 0 */
+	int64_t retry_date_s;	 /* Retry-After as Unix time, if it is a date; else 0 */
 };
 
+/* No limits. */
 void ratelimit_init(struct ratelimit *r);
 
 /*
- * Takes an answer of any status. now_ns is the deadlines' clock, unix_s the
- * time of day, which a date in Retry-After is compared with.
+ * Updates the limits by an answer of any status. now_ns: time of the deadlines' clock; unix_s: Unix
+ * time, with which a date in Retry-After is compared.
  *
- * limits: "secs:category;category:scope:reason:namespaces, ...". Seconds may
- * have a fraction and are rounded up; no category means all; limits that are
- * malformed or name only categories that are not known here are ignored. If
- * limits has not one well-formed limit, a 429 limits everything: for the
- * seconds or until the date of retry_after, else for RATELIMIT_DEFAULT_S.
+ * The format of limits is "secs:category;category:scope:reason:namespaces, ...". Seconds may have a
+ * fraction and are rounded up. An empty list of categories means all. Malformed limits, and limits
+ * that name only unknown categories, are ignored. If limits has no well-formed limit, a 429
+ * limits everything: for the seconds or until the date of retry_after, else for
+ * RATELIMIT_DEFAULT_S.
  */
 void ratelimit_update(struct ratelimit *r, const struct ratelimit_answer *a, uint64_t now_ns,
 		      int64_t unix_s);
 
-/* The category is limited until then, as was known elsewhere. */
+/* Sets a limit on the category, unless a longer one is set. */
 void ratelimit_extend(struct ratelimit *r, enum ratelimit_category category, uint64_t until_ns);
 
-/* Until when category must not be sent, RATELIMIT_ALL included; 0: no limit. */
+/* Returns the end of the limit on the category, RATELIMIT_ALL included; 0: no limit. */
 uint64_t ratelimit_until(const struct ratelimit *r, enum ratelimit_category category);
 
+/* Returns whether the category is limited at now_ns. */
 bool ratelimit_active(const struct ratelimit *r, enum ratelimit_category category, uint64_t now_ns);
 
 #endif

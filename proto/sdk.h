@@ -1,5 +1,5 @@
 /*
- * What this program calls itself to a server: in payloads, envelope headers,
+ * The name and version of this program for the server: in payloads, envelope headers,
  * X-Sentry-Auth and User-Agent.
  */
 #ifndef PROTO_SDK_H
@@ -7,7 +7,7 @@
 
 #define SDK_NAME "sentry.native.profd"
 
-/* Bare SemVer. */
+/* Semantic version without a prefix. */
 #define SDK_VERSION SENTRY_PROFD_VERSION
 
 #endif

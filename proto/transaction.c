@@ -6,7 +6,7 @@
 #include "proto/json_out.h"
 #include "proto/profile_json.h"
 
-/* The form that the specification asks for of a transaction with a profile. */
+/* Writes the contexts that the specification requires for a transaction with a profile. */
 static void write_contexts(const struct transaction *t, struct json_out *o)
 {
 	const struct profile *p = t->profile;
