@@ -45,7 +45,7 @@ static int write_line(json_t *object, const json_error_t *error, char *ret, size
 	return 0;
 }
 
-int envelope_header(const struct envelope *e, char *ret, size_t size, size_t *ret_len)
+int envelope_header(const struct envelope_fields *e, char *ret, size_t size, size_t *ret_len)
 {
 	char id[2 * ENVELOPE_EVENT_ID_BYTES + 1];
 	char sent_at[ENVELOPE_TIME_SIZE];

@@ -35,7 +35,8 @@ enum envelope_kind {
 
 #define ENVELOPE_EVENT_ID_BYTES 16
 
-struct envelope {
+/* The fields of the first line. */
+struct envelope_fields {
 	uint8_t event_id[ENVELOPE_EVENT_ID_BYTES]; /* random */
 	/*
 	 * Unix time at which the envelope is sent, or ENVELOPE_NOT_SENT for an envelope that is
@@ -59,7 +60,7 @@ struct envelope_item {
  * -EINVAL if a text is not UTF-8, a time is not within the years 1970 to 9999, or a length
  * exceeds INT64_MAX; -E2BIG if the line does not fit; or -ENOMEM.
  */
-int envelope_header(const struct envelope *e, char *ret, size_t size, size_t *ret_len)
+int envelope_header(const struct envelope_fields *e, char *ret, size_t size, size_t *ret_len)
 	__attribute__((warn_unused_result));
 int envelope_item_header(const struct envelope_item *item, char *ret, size_t size, size_t *ret_len)
 	__attribute__((warn_unused_result));

@@ -20,7 +20,7 @@ struct sink {
 
 static int put_header(const struct package *p, int64_t sent_at_us, const struct sink *to)
 {
-	struct envelope envelope = {
+	struct envelope_fields envelope = {
 		.sent_at_us = sent_at_us,
 		.sdk_name = p->sdk_name,
 		.sdk_version = p->sdk_version,

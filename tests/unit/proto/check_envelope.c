@@ -5,9 +5,9 @@
 
 #include "tests/unit/suite.h"
 
-static struct envelope make_envelope(void)
+static struct envelope_fields make_envelope(void)
 {
-	return (struct envelope){
+	return (struct envelope_fields){
 		.event_id = {0x00, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0x99, 0xaa, 0xbb,
 			     0xcc, 0xdd, 0xee, 0xff},
 		.sent_at_us = 1767323045000678,
@@ -29,7 +29,7 @@ static struct envelope_item make_item(void)
 TEST(writes_the_header)
 {
 	char line[ENVELOPE_HEADER_SIZE];
-	struct envelope e = make_envelope();
+	struct envelope_fields e = make_envelope();
 	size_t len;
 
 	OK(envelope_header(&e, line, sizeof(line), &len));
@@ -43,7 +43,7 @@ TEST(writes_the_header)
 TEST(leaves_sent_at_out_of_what_is_kept)
 {
 	char line[ENVELOPE_HEADER_SIZE];
-	struct envelope e = make_envelope();
+	struct envelope_fields e = make_envelope();
 	size_t len;
 
 	e.sent_at_us = ENVELOPE_NOT_SENT;
@@ -88,7 +88,7 @@ TEST(escapes_texts)
 TEST(refuses_what_it_cannot_write)
 {
 	char line[ENVELOPE_HEADER_SIZE];
-	struct envelope e = make_envelope();
+	struct envelope_fields e = make_envelope();
 	struct envelope_item item = make_item();
 	size_t len;
 
