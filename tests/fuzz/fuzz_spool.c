@@ -185,7 +185,7 @@ static void check(int dir)
 	assert(spool_count(s) == l.entries && spool_bytes(s) == l.bytes);
 	assert(second.n[SPOOL_SET_ASIDE] == 0);
 	assert(second.n[SPOOL_OVERFLOW] == 0 && second.n[SPOOL_EXPIRED] == 0);
-	assert(second.n[SPOOL_IGNORED] == first.n[SPOOL_LEFT_ALONE]);
+	assert(second.n[SPOOL_IGNORED] == first.n[SPOOL_IGNORED]);
 	check_entries(s, ENVELOPE_CHUNK);
 	check_entries(s, ENVELOPE_V1);
 	spool_free(s);
