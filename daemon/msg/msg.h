@@ -160,7 +160,7 @@ struct msg_init {
 	/* Ship: the limits of the spool; 0: the default. */
 	uint32_t spool_count;
 	uint32_t spool_age_s;
-	uint32_t spool_is_first; /* the directory itself, not one in it (spool_part.h) */
+	uint32_t spool_is_first; /* the directory itself, not one in it (spool_dirs.h) */
 	uint64_t spool_bytes;
 	uint64_t spool_dsn; /* dsn_number() of the DSN that the spool belongs to */
 };

@@ -63,7 +63,7 @@ static bool ship_is_needed(const struct broker *b, const struct ship *s)
 /*
  * The ship delivers what it has, or gives it up, tells the server what was
  * lost, and ends. What is left in its spool waits there, in case the DSN comes
- * back (daemon/ship/spool_part.h).
+ * back (daemon/ship/spool_dirs.h).
  */
 static void ship_leaves(struct broker *b, struct ship *s)
 {
