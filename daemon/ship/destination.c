@@ -2,8 +2,8 @@
 
 #include <stdio.h>
 
-#include "daemon/common/random.h"
 #include "daemon/common/log.h"
+#include "daemon/common/random.h"
 #include "daemon/msg/msg_ship.h"
 #include "lib/base/clock.h"
 

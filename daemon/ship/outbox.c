@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/common/log.h"
 #include "daemon/common/random.h"
 #include "daemon/msg/discard.h"
 #include "daemon/msg/msg_unwind.h"
-#include "daemon/common/log.h"
 #include "lib/base/clock.h"
 #include "proto/sdk.h"
 

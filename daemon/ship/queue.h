@@ -13,6 +13,8 @@
 #include <stddef.h>
 
 #include "daemon/msg/msg_ship.h"
+#include "daemon/msg/sizes.h"
+#include "lib/base/ipc.h"
 #include "lib/ship/package.h"
 #include "proto/chunk_v2.h"
 

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "daemon/common/random.h"
 #include "daemon/common/log.h"
+#include "daemon/common/random.h"
 #include "daemon/common/spool_dir.h"
 #include "lib/base/clock.h"
 #include "lib/ship/retry.h"
