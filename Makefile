@@ -1,25 +1,23 @@
-# sentry-profd: builds with GNU make. Everything that is made stands in build/.
+# sentry-profd: builds with GNU make, into build/.
 #
 #   make            the seven executables and the client library
-#   make demo       installs what is missing, builds, profiles a real program
-#   make check      installs what is missing, builds, runs every test
-#                   (make check T=ring: those whose name contains "ring")
-#   make bench      installs what is missing, builds, measures (T=, SECONDS=)
+#   make demo       installs missing packages, builds, profiles a real program
+#   make check      installs missing packages, builds, runs every test
+#                   (make check T=ring: tests whose names contain "ring")
+#   make bench      installs missing packages, builds, measures (T=, SECONDS=)
 #   make check-sanitized  the integration tests with sanitized executables
-#   make storm      a load from a seed, under sanitizers (T=, SECONDS=, SEED=)
-#   make soak       the long storms: 20 minutes of kills, threads and signals
-#   make fuzz       every parser with nonsense (make fuzz T=cfi SECONDS=600)
+#   make storm      a load drawn from a seed, under sanitizers (T=, SECONDS=, SEED=)
+#   make soak       half an hour of kills, threads, signals and server outages
+#   make fuzz       every parser with random input (make fuzz T=cfi SECONDS=600)
 #   make install    into $(DESTDIR)$(PREFIX); make uninstall
 #   make deb        a Debian package, build/sentry-profd_*.deb
 #   make dist       the sources of the last commit, build/sentry-profd-*.tar.gz
-#   make check-pictures  installs Chromium, npm and other tools, tests the page and
-#                     the formats of others in these
-#   make check-package  installs it in a Debian that is made and booted for it
-#   V=1 shows the commands, WERROR=1 (the default where CI=true) makes
-#   warnings errors.
+#   make check-pictures  installs Chromium, npm and other tools, tests the page in a
+#                   browser, and the export formats in their own programs
+#   make check-package  installs the package in a new Debian, booted for the test
+#   V=1 shows the commands, WERROR=1 (the default if CI=true) makes warnings errors.
 #
-# Nothing that needs a compiler or a library runs while this file is read:
-# make check has to come as far as installing them.
+# Reading this file runs no compiler and needs no library: make check installs them.
 VERSION = 0.1.0
 PREFIX = /usr/local
 DESTDIR =
@@ -31,12 +29,12 @@ LIBDIR = $(PREFIX)/lib
 INCLUDEDIR = $(PREFIX)/include
 MANDIR = $(PREFIX)/share/man
 DOCDIR = $(PREFIX)/share/doc/sentry-profd
-# Where bash, zsh and fish look for what completes command lines.
+# Directories of bash, zsh and fish for command completion.
 BASHDIR = $(PREFIX)/share/bash-completion/completions
 ZSHDIR = $(PREFIX)/share/zsh/site-functions
 FISHDIR = $(PREFIX)/share/fish/vendor_completions.d
 
-# make has defaults of its own (cc) that ?= would keep.
+# ?= would keep make's own default (cc).
 ifeq ($(origin CC),default)
 CC = gcc
 endif
@@ -67,7 +65,7 @@ WARNINGS += -Werror
 endif
 ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -DSENTRY_PROFD_VERSION='"$(VERSION)"' \
 	-I. $(WARNINGS) $(HARDENING) $(CFLAGS)
-# Where the broker looks for its siblings if they are not beside itself.
+# Where the broker finds the other executables if they are not beside it.
 DAEMON_CFLAGS = -DLIBEXECDIR='"$(LIBEXECDIR)"' -DBINDIR='"$(BINDIR)"'
 ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now -Wl,-z,noexecstack -Wl,--as-needed \
 	$(LDFLAGS)
@@ -79,7 +77,7 @@ endif
 
 pkg = $(shell $(PKG_CONFIG) --libs $(1))
 
-# One archive a directory; an executable links of it what it calls.
+# One archive per directory; an executable links the objects that it calls.
 lib_objs = $(patsubst %.c,$(B)/obj/%.o,$(wildcard $(1)/*.c))
 ARCHIVES = base capture unwind aggregate ship client proto import export \
 	msg common config process
@@ -102,9 +100,9 @@ EXES = sentry-profd sentry-profd-capture sentry-profd-unwind \
 	sentry-profd-ship sentry-profd-oracle sentry-profd-metrics sentry-profctl
 
 
-# The programs: each is one folder of daemon/ with all below it; of the folders that
-# they share and of the libraries each links what it calls. The libraries of others
-# are the link table of docs/ARCHITECTURE.md, checked by tests/arch.
+# The programs. Each is one folder of daemon/ with everything below it, and links what
+# it calls of the shared folders and of lib/. The link table of docs/ARCHITECTURE.md,
+# checked by tests/arch, lists the external libraries.
 sentry-profd_DIR = daemon/broker
 sentry-profd_LIB = config process common msg capture unwind proto base
 sentry-profd_PKG = inih
@@ -114,17 +112,17 @@ sentry-profd-capture_PKG =
 sentry-profd-unwind_DIR = daemon/unwind
 sentry-profd-unwind_LIB = common msg aggregate unwind base proto
 sentry-profd-unwind_PKG = libdw libelf liblzma libzstd jansson libseccomp
-# An archive without a file for pkg-config.
+# An archive without a pkg-config file.
 sentry-profd-unwind_LIBS = -liberty
 sentry-profd-ship_DIR = daemon/ship
 sentry-profd-ship_LIB = common msg ship proto base
 sentry-profd-ship_PKG = libcurl zlib libzstd jansson libseccomp
-# Other unwinders, to compare with: they read a target's files while they trace it.
+# Other unwinders, for comparison: they read a target's files while they trace it.
 sentry-profd-oracle_DIR = daemon/oracle
 sentry-profd-oracle_LIB = process common msg capture unwind base
 sentry-profd-oracle_PKG = libdw libelf liblzma libzstd libunwind-ptrace
 sentry-profd-oracle_LIBS = -liberty
-# It serves HTTP, and asks the daemon as sentry-profctl does.
+# Serves HTTP, and asks the daemon as sentry-profctl does.
 sentry-profd-metrics_DIR = daemon/metrics
 sentry-profd-metrics_LIB = process common msg base
 sentry-profd-metrics_PKG = libmicrohttpd
@@ -133,7 +131,7 @@ sentry-profctl_LIB = config process common msg export import ship aggregate unwi
 sentry-profctl_PKG = jansson zlib libprotobuf-c ncursesw
 sentry-profctl_LIBS = -liberty
 
-# An object that each executable gets besides: the options of the sanitizers.
+# An additional object of each executable: the options of the sanitizers.
 EXE_EXTRA =
 
 BINS = $(EXES:%=$(B)/%)
@@ -145,8 +143,8 @@ all: $(BINS)
 executables: $(BINS)
 	@:
 
-# A file whose time changes when the text of a variable does: what was built
-# with other flags is built again.
+# A file whose time changes with the text of a variable, so that a change of flags
+# rebuilds what was built with other flags.
 define stamp_rules
 $(B)/$(1): FORCE
 	@mkdir -p $$(@D)
@@ -166,8 +164,8 @@ $(B)/%.a:
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
-# Names of the build machine's C and C++ libraries, in lib/aggregate's archive.
-# Its compilers are found by the flags; a library that is updated changes nothing.
+# Function names of the build machine's C and C++ libraries, in lib/aggregate's
+# archive. An update of a library does not rebuild them.
 NM ?= nm
 $(B)/library_names.c: lib/aggregate/library_names.sh $(B)/flags
 	$(call say,GEN,$@)
@@ -175,7 +173,7 @@ $(B)/library_names.c: lib/aggregate/library_names.sh $(B)/flags
 $(B)/aggregate.a: $(B)/obj/library_names.o
 ALL_OBJS += $(B)/obj/library_names.o
 
-# What protoc-c makes of the format of pprof, in the archive of proto/export/.
+# The pprof format, generated by protoc-c, in the archive of proto/export/.
 PROTOC_C ?= protoc-c
 GENERATED = $(B)/generated
 $(GENERATED)/pprof.pb-c.c $(GENERATED)/pprof.pb-c.h &: proto/export/pprof.proto
@@ -220,8 +218,8 @@ $(B)/$(1): $$(EXE_EXTRA)
 endef
 $(foreach e,$(EXES),$(eval $(call exe_rules,$(e))))
 
-# The library that targets link: in two forms, with nothing to see but the
-# functions of its header.
+# The library that targets link, shared and static. It exports the functions of its
+# header only.
 SOVERSION = 0
 CLIENT_OBJS = $(call lib_objs,lib/client)
 CLIENT_SO = $(B)/libsentry_profd.so
@@ -237,7 +235,7 @@ $(CLIENT_SO): $(CLIENT_OBJS) lib/client/sentry_profd.map
 		-Wl,-z,relro,-z,now -Wl,-z,noexecstack -Wl,--as-needed $(LDFLAGS)
 	$(Q)ln -sf libsentry_profd.so $@.$(SOVERSION)
 
-# One object, so that what its files share is nobody else's name.
+# One object, so that names that its files share are not visible outside.
 $(B)/libsentry_profd.a: $(CLIENT_OBJS)
 	$(call say,AR,$@)
 	$(Q)$(LD) -r -o $(B)/obj/lib/client/sentry_profd.o $^
@@ -259,12 +257,12 @@ $(B)/obj/%.o: %.c Makefile $(B)/flags
 	$(call say,CC,$<)
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
-# All objects, unlinked: enough to see another compiler's warnings.
+# All objects, unlinked: for the warnings of another compiler.
 objs: $(sort $(ALL_OBJS))
 	@:
 
-# Unit tests: one program for each tests/unit/DIR/check_*.c. It gets what its
-# directory may use and no more, so that a broken one stops no other's tests.
+# Unit tests: one program for each tests/unit/DIR/check_*.c. It links only what its
+# directory may use, so that a broken directory does not break the tests of another.
 unit_base_LIB = base
 unit_capture_OBJ = $(patsubst %,$(B)/obj/tests/unit/capture/%.o, \
 	live live_wait)
@@ -290,7 +288,7 @@ unit_client_LIB = client base
 unit_client_PKG = jansson
 unit_ship_LIB = ship proto base
 unit_ship_PKG = libcurl zlib libzstd jansson
-# Of daemon/ everything that is not a process's main file.
+# All of daemon/ except the main files of the programs.
 unit_daemon_OBJ = $(filter-out %/main.o $(B)/obj/daemon/oracle/%,$(DAEMON_OBJS)) \
 	$(unit_capture_OBJ)
 unit_daemon_LIB = export import aggregate unwind capture ship proto base
@@ -301,12 +299,12 @@ unit_daemon_LIBS = -liberty
 UNIT_SOURCES = $(wildcard $(addsuffix /check_*.c,tests/unit/* tests/unit/*/* \
 	tests/unit/*/*/*))
 UNIT_DIRS = $(sort $(patsubst tests/unit/%/,%,$(dir $(UNIT_SOURCES))))
-# Of check_arch_*.c one is for the other processor: AARCH64_CHECKS.
+# One of check_arch_*.c is for the other processor: AARCH64_CHECKS.
 OTHER_ARCH = $(if $(filter aarch64,$(MACHINE)),x86_64,aarch64)
 CHECKS = $(filter-out %/check_arch_$(OTHER_ARCH), \
 	$(UNIT_SOURCES:tests/unit/%.c=$(B)/tests/%))
 
-# A directory and the name of its first part, which says what it may use.
+# A directory, and its first part, which says what it may use.
 define unit_rules
 $(B)/tests/$(1)/%: $(B)/obj/tests/unit/$(1)/%.o $(B)/obj/tests/unit/main.o \
 		$(unit_$(2)_OBJ) $(call archives,$(unit_$(2)_LIB))
@@ -317,12 +315,12 @@ $(B)/tests/$(1)/%: $(B)/obj/tests/unit/$(1)/%.o $(B)/obj/tests/unit/main.o \
 endef
 $(foreach d,$(UNIT_DIRS),$(eval $(call unit_rules,$(d),$(firstword $(subst /, ,$(d))))))
 
-# It starts the process that it tests.
+# This test starts the process that it tests.
 $(B)/tests/ship/check_shipd: | $(B)/sentry-profd-ship
 
-# Programs that the tests run as targets: tests/targets/*.c and *.cc. A line
-# "// cflags: ..." in a source gives flags of its own, last on the line so that
-# libraries can be among them; "// cc: ..." another compiler.
+# Programs that the tests profile: tests/targets/*.c and *.cc. A line "// cflags: ..."
+# in a source adds flags, at the end of the command so that they may name libraries;
+# "// cc: ..." names another compiler.
 TARGETS = $(patsubst tests/targets/%.c,$(B)/targets/%,$(wildcard tests/targets/*.c)) \
 	$(patsubst tests/targets/%.cc,$(B)/targets/%,$(wildcard tests/targets/*.cc))
 TARGET_HEADERS = $(wildcard tests/targets/*.h)
@@ -340,7 +338,7 @@ $(B)/targets/%: tests/targets/%.cc Makefile
 	$(call say,CXX,$<)
 	$(Q)$(CXX) -std=gnu++17 -O2 -g -pthread -o $@ $< $(target_flags)
 
-# What make bench compares with, and the target that measures itself.
+# The programs that make bench compares with, and its target.
 BENCH = $(patsubst %,$(B)/bench/%,target bare naive unwind first outage parse)
 target_SRC = target gaps waits
 bare_SRC = bare tracer
@@ -372,7 +370,8 @@ $(B)/bench/$(1): $$($(1)_SRC:%=$(B)/obj/tests/bench/%.o) \
 endef
 $(foreach b,target bare naive unwind first outage parse,$(eval $(call bench_rules,$(b))))
 
-# Profiles for the tests of the page, and what these and test_foreign.js need.
+# Profiles for the tests of the page, and the packages that these and test_foreign.js
+# need.
 PICTURES = $(B)/pictures
 ALL_OBJS += $(B)/obj/tests/pictures/make_page.o
 $(PICTURES)/make_page: $(B)/obj/tests/pictures/make_page.o \
@@ -402,8 +401,8 @@ pictures: executables $(B)/targets/shares $(PICTURES)/node_modules $(PICTURES)/m
 		$(patsubst %,$(PICTURES)/%.html,known two compare few many long)
 	@:
 
-# Our stacks against those of other unwinders, stop by stop; through a program's
-# turn, step by step; and the records of single stops, kept in tests/golden/stacks.
+# Comparisons with other unwinders at random stops, and step by step through a turn of
+# a program; and the recorder of the samples in tests/golden/stacks.
 ORACLE = $(patsubst %,$(B)/oracle/%,differ record steps births)
 ORACLE_OBJS = $(patsubst %.c,$(B)/obj/%.o,$(wildcard tests/oracle/*.c))
 ALL_OBJS += $(ORACLE_OBJS)
@@ -416,14 +415,14 @@ $(ORACLE): $(B)/oracle/%: $(B)/obj/tests/oracle/%.o \
 	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $^ $(ALL_LDFLAGS) \
 		$(call pkg,$(sentry-profd-oracle_PKG) jansson) $(sentry-profd-oracle_LIBS)
 
-# What a stranger's bytes reach, tests/fuzz/fuzz_NAME.c: replayed by make check
-# under the sanitizers, and by make fuzz in the hands of clang's libFuzzer.
+# Fuzz targets, tests/fuzz/fuzz_NAME.c: make check replays their corpus under the
+# sanitizers, make fuzz runs them with clang's libFuzzer.
 FUZZ = $(patsubst tests/fuzz/fuzz_%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_MAIN = $(B)/obj/tests/fuzz/replay.o
 FUZZ_LDFLAGS =
 FUZZ_OBJS = $(patsubst %.c,$(B)/obj/%.o,$(wildcard tests/fuzz/*.c))
 ALL_OBJS += $(FUZZ_OBJS)
-# These parsers are no library's.
+# These parsers belong to programs, not to a library.
 $(B)/fuzz/control: $(B)/obj/daemon/broker/control/control_message.o
 $(B)/fuzz/symbolized: $(B)/obj/daemon/msg/symbolized.o $(B)/obj/lib/aggregate/names.o
 $(B)/fuzz/%: $(B)/obj/tests/fuzz/fuzz_%.o $(B)/obj/tests/fuzz/fuzz.o \
@@ -436,10 +435,10 @@ $(B)/fuzz/%: $(B)/obj/tests/fuzz/fuzz_%.o $(B)/obj/tests/fuzz/fuzz.o \
 		$(call pkg,$(unit_unwind_PKG) $(unit_ship_PKG) inih libprotobuf-c) \
 		$(unit_unwind_LIBS)
 
-# The other processor. All is compiled for it but what libunwind's headers for
-# it are needed for (clang is every cross compiler; the C library's headers are
-# Debian's libc6-dev-arm64-cross, those of other libraries are the same); and its
-# recorded samples are unwound here.
+# aarch64. Everything is compiled for it, except files that need libunwind's headers
+# for it: clang is a cross compiler, libc6-dev-arm64-cross has the C library's headers,
+# and the headers of other libraries are the same. Its recorded samples are unwound
+# here.
 AARCH64_OBJS = $(filter-out $(B)/obj/daemon/oracle/%,$(DAEMON_OBJS)) \
 	$(foreach a,$(ARCHIVES),$(call lib_objs,$(dir_$(a))))
 aarch64-objs: $(AARCH64_OBJS)
@@ -459,11 +458,11 @@ built: $(BINS) $(CLIENT_LIBRARY) $(CHECKS) $(TARGETS) $(BENCH) $(ORACLE)
 unit: $(CHECKS) $(TARGETS)
 	$(Q)status=0; for t in $(CHECKS); do $$t || status=1; done; exit $$status
 
-# The unit tests with errors of memory and arithmetic made visible.
+# The unit tests under AddressSanitizer and UndefinedBehaviorSanitizer.
 SANITIZE = -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all
-# What measures memory would measure the sanitizer's; what interrupts other
-# programs thousands of times takes minutes with it; and what ends threads by the
-# bare system call confuses it.
+# Left out: tests that measure memory (the sanitizer's would count), that interrupt
+# other programs thousands of times (minutes with it), and that end threads by the bare
+# system call (it gets confused).
 NO_ASAN = $(B)/tests/aggregate/check_bulk $(B)/tests/capture/check_repair \
 	$(B)/tests/capture/check_rest $(B)/tests/client/check_calls \
 	$(B)/tests/daemon/unwind/check_leash \
@@ -472,8 +471,8 @@ ASAN_CHECKS = $(sort $(filter-out $(NO_ASAN),$(CHECKS)))
 asan: $(ASAN_CHECKS) $(FUZZ)
 	@:
 
-# The executables with the same: what sub-makes are told. All else that the
-# integration tests use is that of the normal build.
+# The sanitized executables: the variables of the sub-make. The integration tests take
+# everything else from the normal build.
 SANITIZED = B=$(B)/asan CFLAGS='$(SANITIZE)' \
 	EXE_EXTRA=$(B)/asan/obj/tests/tools/sanitized.o
 NORMAL = targets bench debian libsentry_profd.so libsentry_profd.so.$(SOVERSION) \
@@ -485,15 +484,15 @@ define sanitized
 	done
 endef
 
-# In make check nothing is built before its tools are there, so it works by
-# calling itself; and on all processors, unless -j says something else.
+# make check installs its tools before it builds, so it calls itself; it uses all
+# processors unless -j sets another number.
 SCRIPTS = $(sort $(wildcard tests/arch/test_*.py tests/integration/test_*.py \
 	tests/integration/test_*.sh))
 JOBS = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 T =
 
-# tests/integration/sanitized.py says which of their tests are left out. Those in
-# shell are about what users install and see; test_differ runs no daemon.
+# tests/integration/sanitized.py names the tests that are left out. Tests in shell
+# are about installation and output; test_differ runs no daemon.
 SANITIZED_SCRIPTS = $(addprefix $(B)/asan:, $(sort $(filter-out \
 	%/test_differ.py,$(wildcard tests/integration/test_*.py))) \
 	tests/storm/storm.py)
@@ -513,8 +512,8 @@ check:
 		$(FUZZ:$(B)/%=$(B)/asan/%) $(SCRIPTS) $(SANITIZED_SCRIPTS)
 	$(Q)tests/tools/lines.py
 
-# The page in a browser, and the formats of others in their programs. The pictures
-# are in build/pictures, to be looked at.
+# The page in a browser, and the export formats in their own programs. Screenshots are
+# in build/pictures.
 check-pictures:
 	$(Q)tests/tools/deps.sh pictures
 	$(Q)$(MAKE) --no-print-directory $(JOBS) pictures
@@ -539,7 +538,7 @@ storm:
 benched: $(BINS) $(BENCH)
 	@:
 
-# Seconds of each measurement; of 1.5 the whole takes about five minutes.
+# Seconds of each measurement; with 1.5 everything takes about five minutes.
 SECONDS = 1.5
 DOC =
 bench:
@@ -548,8 +547,8 @@ bench:
 	$(Q)BUILD=$(B) tests/bench/bench.py --seconds $(SECONDS) \
 		$(if $(DOC),--doc $(DOC)) $(T)
 
-# Each target whose name contains T for SECONDS; what it found goes on from
-# $(B)/fuzzer/found, what breaks one lies in $(B)/fuzzer.
+# Fuzzes each target whose name contains T for SECONDS. New inputs are kept in
+# $(B)/fuzzer/found, where the next run begins; failures are in $(B)/fuzzer.
 fuzz: SECONDS = 60
 fuzz:
 	$(Q)tests/tools/deps.sh test

@@ -1,10 +1,9 @@
 #!/bin/sh
-# Makes a Debian package of a staged make install. Usage:
-# systemd/deb/build.sh DIR VERSION OUTPUT
+# Makes a Debian package from a staged make install.
+# Usage: systemd/deb/build.sh DIR VERSION OUTPUT
 #
-# DIR is what DESTDIR was. dpkg-deb and dpkg-shlibdeps are all it takes;
-# debhelper wants a debian/ at the top and a hundred packages, for what stands
-# here in some lines.
+# DIR is the DESTDIR of make install. Needs only dpkg-deb and dpkg-shlibdeps;
+# debhelper would need a debian/ directory at the top and a hundred packages.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -13,7 +12,7 @@ version=$2
 output=$3
 doc=$dir/usr/share/doc/sentry-profd
 
-# What an executable of the package needs, by name and version.
+# Packages, with versions, that the executables and libraries depend on.
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/debian"
@@ -34,7 +33,7 @@ depends=$(sed -n 's/^shlibs:Depends=//p' "$work/depends")
 strip --strip-unneeded --remove-section=.comment --remove-section=.note \
 	$executables $libraries
 find "$dir/usr/share/man" -type f ! -name '*.gz' -exec gzip -9n {} +
-# The changelog's form is dpkg's; what has changed is in NEWS.
+# dpkg requires this form of a changelog; the changes themselves are in NEWS.
 maintainer=$(sed -n 's/^Maintainer: //p' "$here/control")
 day=$(date -R -u -r "$doc/CHANGES")
 [ -z "${SOURCE_DATE_EPOCH-}" ] || day=$(date -R -u -d "@$SOURCE_DATE_EPOCH")

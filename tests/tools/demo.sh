@@ -1,6 +1,6 @@
 #!/bin/sh
-# What a newcomer sees first: a real server under load, profiled for 5 seconds,
-# or for DEMO_SECONDS. Ends what it started, also on ^C.
+# make demo: profiles a redis-server under load for 5 seconds, or DEMO_SECONDS,
+# and makes a page of the profile. Ends all processes that it started, even at ^C.
 set -eu
 
 seconds=${DEMO_SECONDS:-5}
@@ -25,8 +25,8 @@ trap end EXIT
 trap 'status=130; end' INT
 trap 'status=143; end' TERM
 
-# One executable is Debian's redis-check-rdb and its redis-server: it goes by
-# its name. The copy is for the name in the profile.
+# Debian has one executable for redis-server and redis-check-rdb, which acts by
+# its name. The copy gives the process and its module the right name.
 cp "$(command -v redis-server || command -v redis-check-rdb)" \
 	"$dir/redis-server"
 "$dir/redis-server" --port 0 --unixsocket "$socket" --save '' --dir "$dir" \
@@ -43,8 +43,8 @@ until redis-cli -s "$socket" ping >/dev/null 2>&1; do
 	sleep 0.1
 done
 
-# Two leaderboards of some 4,000 players; then clients that have them added up
-# over and over: work in functions whose names every build of redis keeps.
+# Two leaderboards of about 4,000 players, and clients that request their sum all
+# the time: this work is in functions whose names every build of redis keeps.
 for i in 1 2; do
 	redis-benchmark -s "$socket" -q -n 4000 -r 100000 \
 		zadd board:$i __rand_int__ player:__rand_int__ >/dev/null
@@ -53,24 +53,24 @@ redis-benchmark -s "$socket" -q -l -n 1000000 -c 4 \
 	zunionstore sum 2 board:1 board:2 >/dev/null 2>&1 </dev/null &
 load=$!
 
-# By its name now, so that the page can be made of it.
+# The directory is named here, so that the page can be made from it below.
 made=sentry-profd-$(date +%Y%m%d-%H%M%S)
 set -- "$build/sentry-profd" --pid $server --duration $seconds --output "$made"
-# Yama lets a user trace the descendants of the tracer only.
+# With Yama a user may trace only descendants of the tracer.
 yama=$(cat /proc/sys/kernel/yama/ptrace_scope 2>/dev/null || echo 0)
 if [ "$(id -u)" -ne 0 ] && [ "$yama" -ne 0 ]; then
 	set -- sudo "$@"
 	sudo=sudo
 fi
 
-echo "redis-server is running as process $server, adding up scores for 4"
-echo "clients. It knows nothing of what comes now; $seconds seconds:"
+echo "redis-server is running as process $server, adding up scores for 4 clients."
+echo "Profiling process $server for $seconds seconds:"
 echo
 echo "\$ $*"
 status=0
 "$@" || status=$?
 [ $status -eq 0 ] || exit
-# What sudo made belongs to root.
+# With sudo the directory belongs to root.
 ${sudo-} "$build/sentry-profctl" convert "$made" -o "$made/profile.html"
 cat <<END
 

@@ -1,14 +1,13 @@
 #!/bin/sh
-# Installs what building needs and is not there. Usage: deps.sh build|demo|test|bench|deb|package|pictures
-# With test, nginx is unpacked in $BUILD/debian (default: build), if it is not there.
+# Installs missing dependencies of a make target.
+# Usage: deps.sh build|demo|test|bench|deb|package|pictures
 #
-# Where apt-get is (Debian, Ubuntu): the commands are printed before they run.
-# Elsewhere: says what is missing. If nothing is, this prints nothing and
-# changes nothing.
+# With apt-get (Debian, Ubuntu) the commands are printed before they run. Without
+# apt-get the missing programs and libraries are listed. If nothing is missing,
+# nothing is printed or changed.
 #
-# None of these packages starts a service. In particular redis-server is not
-# among them: Debian's redis-tools holds the same executable. nginx is not
-# installed for that reason: its executable alone is what is needed.
+# No package here starts a service: redis-tools contains the executable of
+# redis-server, and nginx is only unpacked into $BUILD/debian (default: build).
 set -eu
 
 build='gcc libc6-dev make pkg-config libdw-dev libelf-dev liblzma-dev
@@ -16,13 +15,12 @@ build='gcc libc6-dev make pkg-config libdw-dev libelf-dev liblzma-dev
 	libcurl4-openssl-dev zlib1g-dev libseccomp-dev libinih-dev
 	libprotobuf-c-dev protobuf-c-compiler libncurses-dev libmicrohttpd-dev'
 demo='redis-tools'
-# binutils: readelf and nm. linux-perf is what profiles are compared with.
-# libc6-dev-arm64-cross: headers; it stands beside any other compiler.
-# systemd: what judges the unit; it is not made the init of anything.
-# dwz: what Debian's debug files have gone through.
-# python3-sentry-sdk: whose transactions lead to profiles.
-# libdebuginfod1: what convert --symbolize loads. tmux: a terminal for sentry-profctl
-# top. libev-dev, libuv1-dev: loops of events. hexyl, gron: in Rust, in Go.
+# binutils: readelf and nm. linux-perf: profiles are compared with it.
+# libc6-dev-arm64-cross: headers only. systemd: systemd-analyze checks the units.
+# dwz: Debian's debug files are processed by it. python3-sentry-sdk: its
+# transactions are linked to profiles. libdebuginfod1: convert --symbolize loads it.
+# tmux: a terminal for sentry-profctl top. libev-dev, libuv1-dev: event loops.
+# hexyl, gron: programs in Rust and in Go.
 test='check g++ clang clang-format binutils python3 openssl mandoc strace musl-tools dwz
 	python3-sentry-sdk libev-dev libuv1-dev hexyl gron
 	libc6-dev-arm64-cross systemd python3-yaml zsh fish libdebuginfod1 tmux'
@@ -30,16 +28,16 @@ test='check g++ clang clang-format binutils python3 openssl mandoc strace musl-t
 # make deb.
 deb='dpkg-dev'
 
-# make check-package, beside make deb.
+# make check-package, in addition to make deb.
 package='debootstrap systemd-container'
 
-# What make bench compares with; clang is a program with 150 MB of text, git one of
-# many short processes.
+# make bench: clang is a program with 150 MB of text, git one with many short
+# processes.
 bench='python3 bpftrace clang git'
 
-# make check-pictures. Node.js from elsewhere brings npm along, and no package of
-# that name. Chromium draws nothing without a font. golang-go: go tool pprof.
-# libdevel-nytprof-perl: flamegraph.pl.
+# make check-pictures. npm may come with a Node.js that is not a package. Chromium
+# draws no text without a font. golang-go: go tool pprof. libdevel-nytprof-perl:
+# flamegraph.pl.
 pictures='chromium fonts-dejavu-core golang-go libdevel-nytprof-perl'
 command -v npm >/dev/null 2>&1 || pictures="$pictures npm"
 
@@ -59,14 +57,14 @@ esac
 
 directory=${BUILD:-build}/debian
 
-# Without apt-get: are the same things there, by whatever name?
+# Without apt-get: checks for the commands and libraries themselves.
 elsewhere()
 {
 	commands='gcc make pkg-config protoc-c'
 	case $1 in
 	demo | test) commands="$commands redis-benchmark" ;;
 	esac
-	# Without perf or bpftrace their rows say so.
+	# perf and bpftrace are optional: their rows say that they are missing.
 	[ "$1" != bench ] || commands="$commands python3"
 	[ "$1" != pictures ] || commands="$commands chromium node npm go perl"
 	modules='libdw libelf liblzma libzstd libunwind-ptrace jansson libcurl zlib libseccomp
@@ -86,7 +84,7 @@ elsewhere()
 	done
 	[ -z "$missing" ] && return 0
 	echo "These are missing; please install them:$missing" >&2
-	echo "(Only where there is apt-get is this done for you.)" >&2
+	echo "(They are installed automatically only where apt-get exists.)" >&2
 	return 1
 }
 
@@ -95,18 +93,18 @@ if ! command -v apt-get >/dev/null 2>&1; then
 	exit
 fi
 
-# Ubuntu's perf is a package for each kernel: there it is left out.
+# Left out on Ubuntu, where perf is a package for each kernel.
 if { [ "$1" = test ] || [ "$1" = bench ]; } &&
 	grep -q '^ID=debian$' /etc/os-release; then
 	packages="$packages linux-perf"
 fi
 
-# Coroutines; the package has another name with each version.
+# Boost.Context, for coroutines. The package's name contains its version.
 if [ "$1" = test ] && grep -q '^VERSION_CODENAME=bookworm$' /etc/os-release; then
 	packages="$packages libboost-context1.74.0"
 fi
 
-# dpkg-query fails for names that it has never heard of: they are missing too.
+# dpkg-query fails for unknown names, which are missing, too.
 # shellcheck disable=SC2086
 installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' $packages \
 	2>/dev/null) || true
@@ -128,8 +126,7 @@ if [ "$1" = test ] && [ ! -x /usr/sbin/nginx ] &&
 fi
 [ -n "$missing$nginx" ] || exit 0
 
-# --no-remove: if something that is here is in the way, apt-get fails and says
-# what, rather than taking it away.
+# --no-remove: apt-get fails rather than removing a package that conflicts.
 update='apt-get update'
 install="apt-get install -y --no-install-recommends --no-remove$missing"
 if [ -n "$missing" ]; then
@@ -153,12 +150,12 @@ if [ -n "$missing" ]; then
 	$as_root $install
 fi
 [ -n "$nginx" ] || exit 0
-# One test wants it, and is skipped without.
+# One test needs nginx, and is skipped without it.
 mkdir -p "$directory"
 cd "$directory"
 [ -n "$missing" ] || $as_root $update || true
 if apt-get download nginx && dpkg-deb -x nginx_*.deb .; then
 	rm nginx_*.deb
 else
-	echo "nginx is not to be had."
+	echo "nginx is not available."
 fi

@@ -1,7 +1,8 @@
 #!/bin/sh
-# Fuzzes one target after another. Usage: fuzz.sh PATTERN SECONDS
+# Fuzzes each target whose name contains PATTERN for SECONDS, one after another.
+# Usage: fuzz.sh PATTERN SECONDS
 #
-# Those whose name contains PATTERN. What breaks one is kept, and named.
+# Inputs that break a target are kept in $BUILD/fuzzer, under the target's name.
 set -u
 
 pattern=$1 seconds=$2
@@ -18,8 +19,7 @@ for path in "$BUILD"/fuzzer/fuzz/*; do
 	[ $status -ne 1 ] || status=0
 	mkdir -p "$found/$name"
 	echo "$name, $seconds seconds"
-	# What is read is bounded by the project's own limits, not by memory:
-	# some of those are at a gigabyte.
+	# The memory limit is above the code's own limits, some of which are 1 GB.
 	if ! nice "$path" -max_total_time="$seconds" -max_len=65536 \
 		-rss_limit_mb=4096 -timeout=30 -print_final_stats=1 \
 		-artifact_prefix="$BUILD/fuzzer/$name-" \

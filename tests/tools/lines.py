@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""lines.py [FOLDER]...: lines of C code, without blanks and comments."""
+"""Counts lines of C code without blank lines and comments. Usage: lines.py [FOLDER]..."""
 
 import pathlib
 import re

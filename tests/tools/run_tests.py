@@ -1,22 +1,20 @@
 #!/usr/bin/python3
-"""Runs tests. Usage: run_tests.py PATTERN TEST...
+"""Runs the tests whose names contain PATTERN. Usage: run_tests.py PATTERN TEST...
 
-A line a test, the output only of those that fail, and the sum at the end. A
-test is a program: status 0 passed, 77 skipped (its last line says why),
-anything else failed. Those whose name does not contain PATTERN are left out.
-Whole outputs: $BUILD/log/NAME.
+Prints a line per test, the output of those that fail, and the totals at the end. A
+test is a program: status 0 means passed, 77 skipped (its last line says why),
+anything else failed. $BUILD/log/NAME has the whole output.
 
-A TEST may be "DIRECTORY:PATH": $BUILD is DIRECTORY, below $BUILD, for it alone. Its
-name begins with that.
+A TEST of the form "DIRECTORY:PATH" runs with $BUILD set to DIRECTORY, and its name
+begins with it.
 
-As many run at a time as there are processors ($WORKERS, if it says how many).
-Then, one by one, those that measure what others would disturb, or change what
-the whole machine has: "Runs alone:" and the reason stands in the source of such
-a test.
+As many tests run at a time as there are processors, or as $WORKERS says. Then the
+tests whose source has "Runs alone:" and a reason run one by one: they measure
+something that others would disturb, or change the whole machine.
 
-With SECOND_TRY=1 one that fails is run once more, alone; what it printed the
-first time stands there all the same. The last lines name what failed, and what
-passed at the second try, with the lines of each that say why.
+With SECOND_TRY=1 a test that fails runs once more, alone; its first output is
+printed, too. The last lines name each test that failed, or passed at the second try,
+with the lines that give the reason.
 """
 
 import contextlib
@@ -29,14 +27,14 @@ import subprocess
 import sys
 import time
 
-# No test takes a minute where the processors are ours; a virtual machine may be
-# left with a twentieth of them. One that hangs must not take the run with it.
+# No test takes a minute on free processors, but a virtual machine may get a
+# twentieth of them. The limit ends a test that hangs.
 LIMIT_S = 900
-# From the signal that asks a test to end to the one that does not ask.
+# From SIGTERM to SIGKILL.
 GRACE_S = 10
-# The end of the output is where it says what failed.
+# The last lines of the output say what failed.
 SHOWN_LINES = 60
-# And what says it in the output of Check, of harness.py and of Python.
+# Lines of Check, harness.py and Python that give the reason.
 REASON = re.compile(r':[FE]:|^FAIL|\w+(Error|Failure|Expired)\b.*:')
 REASONS, REASON_CHARS = 3, 400
 
@@ -51,7 +49,7 @@ os.environ['PYTHONDONTWRITEBYTECODE'] = '1'
 
 
 class Test:
-    """One program; its process, while it runs."""
+    """A test program and, while it runs, its process."""
 
     def __init__(self, path):
         self.name = path.removeprefix(f'{BUILD}/').replace('tests/', '', 1) \
@@ -63,21 +61,21 @@ class Test:
         self.process = self.pidfd = None
 
     def source(self):
-        """What declares whether it runs alone."""
+        """The source file, which says whether the test runs alone."""
         found = re.fullmatch(r'.*tests/(\w+/check_\w+)', self.path)
         return ROOT / (f'tests/unit/{found[1]}.c' if found else self.path)
 
     def runs_alone(self):
         if self.again:
             return True
-        # What has no source of that name is a fuzz target with its corpus.
+        # A fuzz target with its corpus has no source of that name.
         with contextlib.suppress(FileNotFoundError, UnicodeDecodeError):
             return ALONE.search(self.source().read_text()) is not None
         return False
 
     def start(self):
         with open(self.log, 'wb') as log:
-            # All that it starts can be ended together.
+            # In a process group of its own, which end() signals as a whole.
             self.process = subprocess.Popen(
                 [os.path.abspath(self.path)], stdin=subprocess.DEVNULL,
                 stdout=log, stderr=log, process_group=0, env=self.env)
@@ -87,7 +85,7 @@ class Test:
         self.asked = False
 
     def end(self):
-        """Asks it to end, or ends it where that was in vain."""
+        """Sends SIGTERM, or SIGKILL if that was sent before."""
         number = signal.SIGKILL if self.asked else signal.SIGTERM
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, number)
@@ -125,7 +123,7 @@ class Test:
 
 
 def wait(running):
-    """Until one has ended, or its time is over."""
+    """Waits until a test has ended or has reached its limit."""
     poll = select.poll()
     for test in running:
         poll.register(test.pidfd, select.POLLIN)
@@ -137,7 +135,7 @@ def wait(running):
 
 
 def end_all(running):
-    """Those that do not end by themselves have ended when it returns."""
+    """Ends all running tests, and waits for them."""
     for test in running:
         test.end()
     while running:
@@ -163,7 +161,7 @@ def run(tests, workers, report):
 
 
 class Sum:
-    """What became of the tests."""
+    """The results of the tests."""
 
     def __init__(self, second_try):
         self.second_try = second_try
@@ -190,7 +188,7 @@ ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def interrupted(number, _):
-    """Once: then what runs is being ended."""
+    """Ends the run; further signals are ignored while the tests are ended."""
     for n in ENDS:
         signal.signal(n, signal.SIG_IGN)
     sys.exit(128 + number)

@@ -1,10 +1,10 @@
 /*
- * The sanitizers' options in executables that are built with them: the broker
- * hands no ASAN_OPTIONS on to its children.
+ * The default options of the sanitizers in executables that are built with them. They
+ * are compiled in because the broker passes no ASAN_OPTIONS to its children.
  *
- * LeakSanitizer is off: it looks for leaks at the end of a process by ptrace,
- * which unwind and ship may not call, and which would stop capture's threads.
- * A fault ends a process by a signal, as it does without the sanitizers.
+ * LeakSanitizer is off: at the end of a process it uses ptrace, which unwind and ship
+ * may not call, and which would stop capture's threads. A fault ends a process by a
+ * signal, as it does without sanitizers.
  */
 const char *__asan_default_options(void);
 const char *__ubsan_default_options(void);
