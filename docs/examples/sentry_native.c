@@ -1,25 +1,25 @@
 /*
- * Links the transactions of a program with sentry-native (0.11 or newer; 0.16.3
- * was tried) to the profiles of sentry-profd:
+ * Links the transactions of a program that uses sentry-native (0.11 or newer, tested
+ * with 0.16.3) to the profiles of sentry-profd:
  *
  *	cc sentry_native.c $(pkg-config --cflags --libs sentry_profd) -lsentry
  *
- * A request of this server is two lines of its standard input: a name, and what
- * is to be done. The target's section in sentry-profd.conf(5) says
- * profile_lifecycle = trace; thread_id_format stays tid.
+ * A request of this example server is two lines of its standard input: a name and the
+ * work to do. The section of this program in sentry-profd.conf(5) needs
+ * profile_lifecycle = trace and the default thread_id_format (tid).
  */
 #include <sentry.h>
 #include <sentry_profd.h>
 #include <stdio.h>
 #include <string.h>
 
-/* What belongs to a transaction until it is finished. */
+/* A transaction that is not finished, and its root span. */
 struct request {
 	sentry_transaction_t *transaction;
 	sentry_profd_span root;
 };
 
-/* sentry-trace ends with the decision: TRACE-SPAN-1 or -0. */
+/* The header sentry-trace ends with the sampling decision: TRACE-SPAN-1 or -0. */
 static void on_header(const char *key, const char *value, void *is_sampled)
 {
 	if (strcmp(key, "sentry-trace") == 0)
@@ -39,7 +39,7 @@ static struct request begin(const char *name)
 	return r;
 }
 
-/* While the root span is open: before_transaction is called in between. */
+/* The root span must be open until before_transaction has been called. */
 static void finish(struct request *r)
 {
 	sentry_transaction_finish(r->transaction);
@@ -69,8 +69,8 @@ static void add_thread(sentry_value_t data)
 }
 
 /*
- * What Sentry finds the profile by. Here a request is handled by one thread,
- * which is the one that finishes it.
+ * Adds the profiler id and the thread to the transaction, so that Sentry finds the
+ * profile. In this server the thread that handles a request also finishes it.
  */
 static sentry_value_t before_transaction(sentry_value_t event, void *user)
 {
@@ -90,7 +90,7 @@ static sentry_value_t before_transaction(sentry_value_t event, void *user)
 	return event;
 }
 
-/* Every request but those that only ask whether it is alive. */
+/* Samples every request except health checks. */
 static double sample(const sentry_transaction_context_t *context,
 		     sentry_value_t custom, const int *parent_sampled,
 		     void *user)
@@ -121,7 +121,7 @@ int main(void)
 					      NULL);
 	sentry_init(options);
 	sentry_profd_connect(NULL);
-	/* So that the very first request is profiled, too. */
+	/* Wait for the daemon, so that the first request is profiled, too. */
 	sentry_profd_wait(1000);
 	printf("ready\n");
 	fflush(stdout);

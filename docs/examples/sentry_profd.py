@@ -6,21 +6,21 @@
     sentry_sdk.init(dsn=..., traces_sample_rate=...,
                     before_send_transaction=sentry_profd.before_send_transaction)
 
-An SDK of before 1.14 has no before_send_transaction: there
+SDKs before 1.14 have no before_send_transaction; use this instead:
 
     sentry_sdk.scope.add_global_event_processor(
         sentry_profd.before_send_transaction)
 
-does the same. The target's section in sentry-profd.conf(5) says
+The section of the program in sentry-profd.conf(5) needs
 
     profile_lifecycle = trace
     thread_id_format = pthread
 
-since that is how the SDK, and threading.get_ident(), call threads. With
-profile_lifecycle = manual, start_profiler() and stop_profiler() say when.
+since the SDK and threading.get_ident() use pthread_self(). With profile_lifecycle =
+manual, call start_profiler() and stop_profiler().
 
-All of it works without a daemon, too, and with one that comes later; after a
-fork (gunicorn's workers) each process speaks for itself.
+Without a daemon the calls have no effect; a daemon that starts later is found. After a
+fork (gunicorn's workers) each process has a connection of its own.
 """
 
 import ctypes
@@ -31,13 +31,13 @@ import sentry_sdk
 JSON_SIZE = 256
 
 _library = None
-# Of transactions and spans that are open, by span_id: what links them.
+# Link data of open transactions and spans, by span_id.
 _roots = {}
 _spans = {}
 
 
 def load(path='libsentry_profd.so.0'):
-    """The library, with the types of sentry_profd.h."""
+    """Loads the library, and declares the types of sentry_profd.h."""
     library = ctypes.CDLL(path)
     library.sentry_profd_connect.argtypes = [ctypes.c_char_p]
     library.sentry_profd_wait.argtypes = [ctypes.c_int]
@@ -60,7 +60,7 @@ def stop_profiler():
 
 
 def _json(name):
-    """One of the library's objects; {} if there is none."""
+    """Returns a JSON object of the library, or {} if it has none."""
     text = ctypes.create_string_buffer(JSON_SIZE)
     function = getattr(_library, 'sentry_profd_' + name)
     return json.loads(text.value) if function(text, JSON_SIZE) > 0 else {}
@@ -79,11 +79,11 @@ def _end(transaction):
 
 
 def install(library='libsentry_profd.so.0', socket=None, wait_ms=0):
-    """Connects, and watches the SDK's transactions and spans from now on.
+    """Connects to the daemon, and hooks into the SDK's transactions and spans.
 
-    socket: a path; None: $SENTRY_PROFD_SOCKET, or the usual one. wait_ms: how
-    long to wait for a daemon that is there, so that the very first transaction
-    is linked as well.
+    socket: the path of the daemon's socket; None means $SENTRY_PROFD_SOCKET or the
+    default. wait_ms: how long to wait for the daemon's answer, so that the first
+    transaction is linked, too.
     """
     global _library
     _library = load(library)
@@ -96,19 +96,19 @@ def install(library='libsentry_profd.so.0', socket=None, wait_ms=0):
     enter_span, finish_span = Span.__enter__, Span.finish
     enter, finish = Transaction.__enter__, Transaction.finish
 
-    # Their sampling is decided when they are entered.
+    # The sampling decision is known when the transaction is entered.
     def transaction_enter(self):
         _begin(self)
         return enter(self)
 
-    # Sent in here, and so is before_send_transaction called.
+    # finish() sends the transaction, and calls before_send_transaction.
     def transaction_finish(self, *args, **options):
         try:
             return finish(self, *args, **options)
         finally:
             _end(self)
 
-    # On its own thread, which need not be the transaction's.
+    # A span may be on another thread than its transaction.
     def span_enter(self):
         if self.sampled and self.span_id not in _roots:
             _spans[self.span_id] = _json('span_data')
@@ -125,7 +125,7 @@ def install(library='libsentry_profd.so.0', socket=None, wait_ms=0):
 
 
 def before_send_transaction(event, hint):
-    """Puts in what Sentry finds the profile by."""
+    """Adds the profiler id and the threads, so that Sentry finds the profile."""
     if _library is None or event.get('type') != 'transaction':
         return event
     contexts = event.setdefault('contexts', {})
