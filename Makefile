@@ -77,14 +77,15 @@ endif
 
 pkg = $(shell $(PKG_CONFIG) --libs $(1))
 
-# One archive per directory; an executable links the objects that it calls.
-lib_objs = $(patsubst %.c,$(B)/obj/%.o,$(wildcard $(1)/*.c))
+# One archive per directory, or per directory with its subdirectories; an executable
+# links the objects that it calls.
+lib_objs = $(patsubst %.c,$(B)/obj/%.o,$(wildcard $(addsuffix /*.c,$(1))))
 ARCHIVES = base capture unwind aggregate ship client proto import export \
 	msg common config process
 archives = $(foreach a,$(1),$(B)/$(a).a)
 dir_base = lib/base
 dir_capture = lib/capture
-dir_unwind = lib/unwind
+dir_unwind = lib/unwind lib/unwind/*
 dir_aggregate = lib/aggregate
 dir_ship = lib/ship
 dir_client = lib/client
@@ -299,9 +300,9 @@ unit_daemon_LIBS = -liberty
 UNIT_SOURCES = $(wildcard $(addsuffix /check_*.c,tests/unit/* tests/unit/*/* \
 	tests/unit/*/*/*))
 UNIT_DIRS = $(sort $(patsubst tests/unit/%/,%,$(dir $(UNIT_SOURCES))))
-# One of check_arch_*.c is for the other processor: AARCH64_CHECKS.
+# One of check_cpu_*.c is for the other processor: AARCH64_CHECKS.
 OTHER_ARCH = $(if $(filter aarch64,$(MACHINE)),x86_64,aarch64)
-CHECKS = $(filter-out %/check_arch_$(OTHER_ARCH), \
+CHECKS = $(filter-out %/check_cpu_$(OTHER_ARCH), \
 	$(UNIT_SOURCES:tests/unit/%.c=$(B)/tests/%))
 
 # A directory, and its first part, which says what it may use.
@@ -446,8 +447,8 @@ aarch64-objs: $(AARCH64_OBJS)
 AARCH64_CC = clang --target=aarch64-linux-gnu -Qunused-arguments \
 	-isystem /usr/aarch64-linux-gnu/include -idirafter /usr/include \
 	-idirafter /usr/include/x86_64-linux-gnu
-AARCH64_CHECKS = $(patsubst %,$(B)/tests/unwind/check_%, \
-	arch_aarch64 recorded rule)
+AARCH64_CHECKS = $(addprefix $(B)/tests/unwind/, \
+	aarch64/check_cpu_aarch64 check_recorded dwarf/check_rule)
 
 aarch64-checks: $(AARCH64_CHECKS)
 	@:
@@ -466,7 +467,7 @@ SANITIZE = -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all
 NO_ASAN = $(B)/tests/aggregate/check_bulk $(B)/tests/capture/check_repair \
 	$(B)/tests/capture/check_rest $(B)/tests/client/check_calls \
 	$(B)/tests/daemon/unwind/check_leash \
-	$(B)/tests/unwind/check_cache
+	$(B)/tests/unwind/image/check_cache
 ASAN_CHECKS = $(sort $(filter-out $(NO_ASAN),$(CHECKS)))
 asan: $(ASAN_CHECKS) $(FUZZ)
 	@:

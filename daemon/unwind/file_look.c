@@ -6,8 +6,8 @@
 #include "daemon/msg/msg.h"
 #include "daemon/msg/msg_unwind.h"
 #include "lib/base/ipc.h"
-#include "lib/unwind/build_id.h"
-#include "lib/unwind/elf_file.h"
+#include "lib/unwind/elf/build_id.h"
+#include "lib/unwind/elf/elf_file.h"
 
 /* What is looked through for the beginnings of functions. */
 #define CODE_MAX (1u << 20)

@@ -9,7 +9,7 @@
 #include <elf.h>
 #include <string.h>
 
-#include "lib/unwind/cfi.h"
+#include "lib/unwind/dwarf/cfi.h"
 
 /* The flags; of both sections each is half of the input. */
 #define DEBUG_FRAME 1

@@ -4,9 +4,9 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "lib/unwind/build_id.h"
-#include "lib/unwind/elf_file.h"
-#include "lib/unwind/image.h"
+#include "lib/unwind/elf/build_id.h"
+#include "lib/unwind/elf/elf_file.h"
+#include "lib/unwind/image/image.h"
 
 #define CONTENTS_MAX (1u << 20)
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/unwind/gopclntab.h"
+#include "lib/unwind/elf/gopclntab.h"
 
 #define BASE 0x400000
 #define TEXT 0x401000

@@ -7,7 +7,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "lib/unwind/lines.h"
+#include "lib/unwind/dwarf/lines.h"
 
 /* Readings until the time is up. */
 #define READINGS 4000

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "lib/unwind/maps.h"
+#include "lib/unwind/space/maps.h"
 
 #define LINES_MAX 64
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "lib/base/util.h"
-#include "lib/unwind/perf_map.h"
+#include "lib/unwind/image/perf_map.h"
 
 static void check(const struct perf_map *m, size_t size)
 {

@@ -8,7 +8,7 @@
 #include <elf.h>
 #include <string.h>
 
-#include "lib/unwind/symbols.h"
+#include "lib/unwind/elf/symbols.h"
 
 static void check(const struct symbols *s, size_t max)
 {

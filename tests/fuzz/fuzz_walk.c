@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "lib/unwind/cpu.h"
-#include "lib/unwind/search.h"
+#include "lib/unwind/guess/search.h"
 #include "lib/unwind/unwind.h"
 
 #define IMAGE	 UINT64_C(0x400000)

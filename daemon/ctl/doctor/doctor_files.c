@@ -19,7 +19,7 @@
 #include "daemon/process/threads.h"
 #include "lib/base/buf.h"
 #include "lib/base/procfs.h"
-#include "lib/unwind/maps.h"
+#include "lib/unwind/space/maps.h"
 #include "lib/unwind/unwind.h"
 
 #define MAPS_TEXT_MAX (16u << 20)

@@ -1,0 +1,344 @@
+#include "lib/unwind/unwind.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "lib/unwind/cpu.h"
+#include "lib/unwind/walk/memo.h"
+#include "lib/unwind/guess/search.h"
+#include "lib/unwind/space/space.h"
+#include "lib/unwind/walk/walk.h"
+
+#define SP_AND_PC (UINT64_C(1) << CPU_SP | UINT64_C(1) << CPU_PC)
+#define ALL_REGS  ((UINT64_C(1) << CPU_N_REGS) - 1)
+
+/* Does the range end below the end of the address space? */
+static bool is_range(const struct unwind_bytes *b)
+{
+	uint64_t end;
+
+	return !__builtin_add_overflow(b->addr, b->size, &end);
+}
+
+/* The second range follows the first, aligned. size: of the record. */
+static int read_second(const struct record_sample *record, size_t size, size_t stack_size,
+		       size_t second_size, struct unwind_bytes *ret)
+{
+	const uint8_t *start = (const uint8_t *)record;
+	size_t at = sizeof(*record) + ((stack_size + 7) & ~(size_t)7);
+	struct sample_second second;
+
+	if (at + sizeof(second) > size || second_size > size - at - sizeof(second))
+		return -EINVAL;
+	memcpy(&second, start + at, sizeof(second));
+	ret->bytes = start + at + sizeof(second);
+	ret->addr = second.addr;
+	ret->size = second_size;
+	return is_range(ret) ? 0 : -EINVAL;
+}
+
+int unwind_sample_read(const struct record_sample *record, size_t size, struct unwind_sample *ret)
+{
+	struct record_sample fixed;
+	int r = 0;
+
+	if (size < sizeof(fixed))
+		return -EINVAL;
+	memcpy(&fixed, record, sizeof(fixed));
+	/* The compiler must not take a field from the record instead. */
+	__asm__ volatile("" : "+m"(fixed));
+	*ret = (struct unwind_sample){
+		.tid = fixed.h.tid,
+		.flags = fixed.flags,
+		.time_ns = fixed.h.time_ns,
+		.regs_known = fixed.regs_known,
+		.stack = {record->stack, fixed.stack_addr, fixed.stack_size},
+		.known = fixed.known,
+	};
+	memcpy(ret->regs, fixed.regs, sizeof(ret->regs));
+	if (fixed.stack_size > size - sizeof(fixed) || !is_range(&ret->stack) ||
+	    fixed.arch != CPU_SAMPLE_ARCH || (fixed.regs_known & SP_AND_PC) != SP_AND_PC)
+		return -EINVAL;
+	if (fixed.second_size > 0)
+		r = read_second(record, size, fixed.stack_size, fixed.second_size, &ret->second);
+	return r;
+}
+
+/* The first frame of a walk with these registers. */
+static void start(const struct unwind_sample *sample, uint64_t known, bool all_saved,
+		  struct walk *w, struct walk_frame *f)
+{
+	*w = (struct walk){
+		.space = w->space,
+		.stack =
+			{
+				.bytes = sample->stack.bytes,
+				.lo = sample->stack.addr,
+				.hi = sample->stack.addr + sample->stack.size,
+				.second = sample->second.bytes,
+				.second_lo = sample->second.addr,
+				.second_hi = sample->second.addr + sample->second.size,
+			},
+		.capped = (sample->flags & SAMPLE_CAPPED) != 0,
+		.second_capped = (sample->flags & SAMPLE_SECOND_CAPPED) != 0,
+		.all_saved = all_saved,
+	};
+	*f = (struct walk_frame){
+		.regs.known = known,
+		.addr = sample->regs[CPU_PC],
+		.is_leaf = true,
+	};
+	memcpy(f->regs.r, sample->regs, sizeof(f->regs.r));
+}
+
+static void add_frame(struct unwind_stack *out, const struct walk_frame *f)
+{
+	out->frames[out->n++] = (struct unwind_frame){
+		.addr = f->addr,
+		.is_leaf = f->is_leaf,
+		.by_heuristic = f->by_heuristic,
+	};
+	out->frame_pointer |= f->by_heuristic;
+}
+
+/* The walk from f to its end. */
+static void run(struct walk *w, struct walk_frame *f, uint32_t tid, size_t max_frames,
+		struct unwind_stack *out)
+{
+	/* 20 KiB: kept off the stack. */
+	static struct memo_walk memo;
+	enum unwind_end end;
+
+	out->n = 0;
+	out->frame_pointer = false;
+	out->second_from = 0;
+	out->like_n = 0;
+	out->like_id = 0;
+	memo_begin(&memo, w->all_saved ? NULL : &w->space->memos, tid);
+	for (;;) {
+		bool searched = false;
+
+		add_frame(out, f);
+		if (memo_follow(&memo, w, f, max_frames, out)) {
+			end = UNWIND_END_ROOT;
+			break;
+		}
+		end = walk_step(w, f);
+		if (end == UNWIND_END_UNKNOWN_REGISTER && search_frame_pointer(w, f)) {
+			searched = true;
+			end = walk_step(w, f);
+			w->step.usual = false;
+		}
+		/* Nothing called it, so that is where it starts. */
+		if (f->planted)
+			out->frames[out->n - 1].addr += CPU_PC_STEP;
+		if (end != WALK_ON)
+			break;
+		f->by_heuristic |= searched;
+		if (out->second_from == 0 && f->regs.r[CPU_SP] > w->stack.second_lo &&
+		    f->regs.r[CPU_SP] <= w->stack.second_hi)
+			out->second_from = f->regs.r[CPU_SP];
+		/* Nothing called the trampoline, either. */
+		if (f->interrupted && out->n > 1)
+			out->frames[out->n - 1].addr += CPU_PC_STEP;
+		if (out->n == max_frames) {
+			end = UNWIND_END_MAX_FRAMES;
+			break;
+		}
+	}
+	out->end = end;
+	out->searched += w->searched;
+	out->stack_top = w->top;
+	out->missing = end == UNWIND_END_UNREADABLE || end == UNWIND_END_CAPPED ? w->missing : 0;
+	out->second = end == UNWIND_END_UNREADABLE || end == UNWIND_END_BAD_CFA ? w->second : 0;
+	memo_end(&memo, w, out);
+}
+
+/* The walk with these registers. */
+static void walk_from(const struct unwind_sample *sample, uint64_t known, struct walk *w,
+		      size_t max_frames, struct unwind_stack *ret)
+{
+	struct walk_frame f;
+
+	start(sample, known, false, w, &f);
+	run(w, &f, sample->tid, max_frames, ret);
+	if (ret->end != UNWIND_END_UNKNOWN_REGISTER || w->searched == SEARCH_WORK_MAX)
+		return;
+	start(sample, known, true, w, &f);
+	run(w, &f, sample->tid, max_frames, ret);
+}
+
+static bool is_good(enum unwind_end end)
+{
+	return end == UNWIND_END_ROOT || end == UNWIND_END_CAPPED || end == UNWIND_END_MAX_FRAMES;
+}
+
+void unwind_walk_sample(struct unwind_space *s, const struct unwind_sample *sample,
+			size_t max_frames, struct unwind_stack *ret)
+{
+	struct walk w = {.space = s};
+
+	assert(max_frames >= 1 && max_frames <= UNWIND_FRAMES_MAX);
+	cache_begin(s->cache);
+	space_begin(s);
+	ret->searched = 0;
+	walk_from(sample, sample->regs_known & ALL_REGS, &w, max_frames, ret);
+	/*
+	 * Remembered registers that do not lead to the root may be wrong, and
+	 * then what was found with them is wrong, too.
+	 */
+	if (sample->flags & SAMPLE_REMEMBERED && !is_good(ret->end) && w.searched < SEARCH_WORK_MAX)
+		walk_from(sample, SP_AND_PC, &w, max_frames, ret);
+	cache_end(s->cache);
+}
+
+int unwind_walk(struct unwind_space *s, const struct record_sample *record, size_t size,
+		size_t max_frames, struct unwind_stack *ret)
+{
+	struct unwind_sample sample;
+	int r = unwind_sample_read(record, size, &sample);
+
+	if (r == 0)
+		unwind_walk_sample(s, &sample, max_frames, ret);
+	return r;
+}
+
+static void fill_image(const struct map *map, const struct space_mapping *m,
+		       struct unwind_image *ret)
+{
+	const struct image *i = m->image;
+	const bool has_file = i->identity.content[0] == 0;
+
+	*ret = (struct unwind_image){
+		.path = map->path,
+		.id = i->id.size > 0 ? i->id.bytes : NULL,
+		.id_size = i->id.size,
+		.has_build_id = i->id.is_real,
+		.addr = m->bias + i->base,
+		.vmaddr = i->base,
+		.size = i->size,
+		.device = has_file ? i->identity.file.device : map->device,
+		.inode = has_file ? i->identity.file.inode : map->inode,
+		.is_go = i->is_go,
+		.has_interpreter = i->has_interpreter,
+	};
+}
+
+int unwind_image_at(struct unwind_space *s, uint64_t addr, struct unwind_image *ret)
+{
+	const struct map *map = NULL;
+	struct space_mapping *m;
+	int r = -ENOENT;
+
+	cache_begin(s->cache);
+	space_begin(s);
+	m = space_mapping(s, addr, &map);
+	if (m && m->image) {
+		fill_image(map, m, ret);
+		r = 0;
+	}
+	cache_end(s->cache);
+	return r;
+}
+
+int unwind_image_of_path(struct unwind_space *s, const char *path, struct unwind_image *ret)
+{
+	for (size_t i = 0; i < s->maps.n; i++) {
+		if (strcmp(s->maps.v[i].path, path) == 0)
+			return unwind_image_at(s, s->maps.v[i].start, ret);
+	}
+	return -ENOENT;
+}
+
+int unwind_symbol_at(struct unwind_space *s, uint64_t addr, const char **ret_name,
+		     uint64_t *ret_offset)
+{
+	const struct map *map = NULL;
+	struct space_mapping *m;
+	const struct image *named = NULL;
+	int r = -ENOENT;
+
+	cache_begin(s->cache);
+	space_begin(s);
+	m = space_mapping(s, addr, &map);
+	if (m && !m->image && space_find_made(s, addr, ret_name, ret_offset))
+		r = 0;
+	if (m && m->image && s->symbols != UNWIND_SYMBOLS_NONE) {
+		struct cache_source source = space_source(s, map);
+
+		if (cache_symbols(s->cache, m->image, &source) == 0 &&
+		    symbols_find(&m->image->symbols, addr - m->bias, ret_name, ret_offset)) {
+			named = m->image;
+			r = 0;
+		}
+	}
+	cache_end(s->cache);
+	if (named)
+		cache_reads_names(s->cache, named);
+	return r;
+}
+
+int unwind_function_at(struct unwind_space *s, uint64_t addr, uint64_t *ret_start)
+{
+	const struct place *p;
+	uint64_t vaddr;
+	int r = -ENOENT;
+
+	cache_begin(s->cache);
+	space_begin(s);
+	p = space_place(s, addr);
+	if (p->image && rows_function(p->rows, addr - p->bias, &vaddr)) {
+		*ret_start = vaddr + p->bias;
+		r = 0;
+	}
+	cache_end(s->cache);
+	return r;
+}
+
+uint64_t unwind_after_call(uint64_t addr)
+{
+	return addr + CPU_PC_STEP;
+}
+
+int unwind_lines_at(struct unwind_space *s, uint64_t addr, struct unwind_line ret[UNWIND_LINES_MAX],
+		    size_t *ret_n)
+{
+	const struct map *map = NULL;
+	struct space_mapping *m;
+	uint32_t number = 0;
+	size_t n = 0;
+
+	if (s->symbols != UNWIND_SYMBOLS_LINES)
+		return -ENOENT;
+	cache_begin(s->cache);
+	space_begin(s);
+	m = space_mapping(s, addr, &map);
+	if (m && m->image) {
+		struct cache_source source = space_source(s, map);
+
+		if (cache_lines(s->cache, m->image, &source) == 0 && m->image->lines)
+			n = lines_find(m->image->lines, addr - m->bias, ret);
+		if (n == 0 && m->image->lines && lines_cut(m->image->lines))
+			s->lines_cut++;
+		if (n > 0)
+			number = m->image->lines_number;
+		s->cache->grown = true;
+	}
+	cache_end(s->cache);
+	reading_set(s->cache->options.reading, number);
+	*ret_n = n;
+	return n > 0 ? 0 : -ENOENT;
+}
+
+void unwind_names_done(struct unwind_space *s)
+{
+	reading_set(s->cache->options.reading, 0);
+}
+
+uint64_t unwind_space_take_cut(struct unwind_space *s)
+{
+	uint64_t n = s->lines_cut;
+
+	s->lines_cut = 0;
+	return n;
+}

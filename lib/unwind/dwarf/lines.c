@@ -1,0 +1,287 @@
+#include "lib/unwind/dwarf/lines.h"
+
+#include <dwarf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/array.h"
+#include "lib/unwind/dwarf/lines_check.h"
+#include "lib/unwind/dwarf/lines_source.h"
+#include "lib/unwind/dwarf/lines_unit.h"
+
+/* A declaration, its definition, an abstract instance. */
+#define ORIGINS_MAX 4
+/* What libdw keeps of a row of a line table. */
+#define ROW_BYTES 40
+
+struct lines {
+	struct lines_source source;
+	struct lines_budget budget;
+	struct lines_unit *units;
+	size_t n_units, cap_units;
+	struct lines_ranges ranges; /* of units; first is the unit */
+};
+
+static int add_unit(struct lines *l, Dwarf_Off die, struct lines_unit **ret)
+{
+	if (array_grow(l->units, l->n_units, l->cap_units) < 0)
+		return -ENOMEM;
+	*ret = &l->units[l->n_units++];
+	**ret = (struct lines_unit){.die = die};
+	return 0;
+}
+
+/*
+ * Decodes its line table, if libdw may read it. How many rows that gives is
+ * known afterwards: one table more than there is room for may be read.
+ */
+static bool read_table(struct lines *l, Dwarf_Die *unit)
+{
+	struct lines_budget *b = &l->budget;
+	Dwarf_Attribute attr;
+	Dwarf_Lines *rows;
+	Dwarf_Word offset;
+	size_t n;
+
+	if (dwarf_formudata(dwarf_attr(unit, DW_AT_stmt_list, &attr), &offset) ||
+	    !lines_check_program(l->source.sections[LINES_LINE].bytes,
+				 l->source.sections[LINES_LINE].size, offset))
+		return false;
+	if (!lines_budget_take(b, &b->tables, 1) || dwarf_getsrclines(unit, &rows, &n))
+		return false;
+	if (!lines_budget_take(b, &b->tables, n * ROW_BYTES))
+		b->tables = 0;
+	return true;
+}
+
+static int index_unit(struct lines *l, Dwarf_Off offset, Dwarf_Off abbrevs)
+{
+	size_t size = lines_check_abbrevs(l->source.sections[LINES_ABBREV].bytes,
+					  l->source.sections[LINES_ABBREV].size, abbrevs,
+					  l->budget.abbrevs + 1);
+	struct lines_unit *u;
+	Dwarf_Die die;
+	int r;
+
+	if (!lines_budget_take(&l->budget, &l->budget.abbrevs, size))
+		return 0;
+	/* Not type units, what dwz made, or the stubs of split ones. */
+	if (!dwarf_offdie(l->source.dwarf, offset, &die) ||
+	    dwarf_tag(&die) != DW_TAG_compile_unit || dwarf_hasattr(&die, DW_AT_GNU_dwo_name) ||
+	    dwarf_hasattr(&die, DW_AT_dwo_name))
+		return 0;
+	r = add_unit(l, offset, &u);
+	if (r == 0)
+		r = lines_ranges_add(&l->ranges, &die, &l->budget, (uint32_t)(l->n_units - 1));
+	return r;
+}
+
+static int index_units(struct lines *l)
+{
+	Dwarf_Off at = 0, next, abbrevs;
+	size_t header;
+	int r = 0;
+
+	while (r == 0 && lines_budget_go_on(&l->budget) &&
+	       dwarf_next_unit(l->source.dwarf, at, &next, &header, NULL, &abbrevs, NULL, NULL,
+			       NULL, NULL) == 0) {
+		r = index_unit(l, at + header, abbrevs);
+		if (next <= at)
+			break;
+		at = next;
+	}
+	if (l->ranges.n > 0)
+		qsort(l->ranges.v, l->ranges.n, sizeof(l->ranges.v[0]), lines_ranges_compare);
+	return r;
+}
+
+int lines_open(const struct elf_file *f, clock_fn now_ns, struct lines **ret)
+{
+	struct lines *l = calloc(1, sizeof(*l));
+	int r;
+
+	if (!l)
+		return -ENOMEM;
+	l->budget = (struct lines_budget){
+		.now_ns = now_ns,
+		.left_ns = LINES_TIME_MAX_NS,
+		.ranges = LINES_RANGES_MAX,
+		.abbrevs = LINES_ABBREVS_MAX,
+		.tables = LINES_TABLES_MAX,
+	};
+	lines_budget_start(&l->budget);
+	r = lines_source_open(&l->source, f, LINES_SECTIONS_MAX);
+	if (r == 0 && l->source.dwarf)
+		r = index_units(l);
+	lines_budget_stop(&l->budget);
+	l->budget.cut |= l->source.too_large;
+	/* One that only says that it was too much is kept, too. */
+	if (r || (l->n_units == 0 && !l->budget.cut)) {
+		lines_free(l);
+		l = NULL;
+	}
+	if (r == 0)
+		*ret = l;
+	return r;
+}
+
+void lines_free(struct lines *l)
+{
+	if (!l)
+		return;
+	for (size_t i = 0; i < l->n_units; i++) {
+		lines_ranges_fini(&l->units[i].functions);
+		lines_ranges_fini(&l->units[i].inlined);
+	}
+	free(l->units);
+	lines_ranges_fini(&l->ranges);
+	lines_source_close(&l->source);
+	free(l);
+}
+
+size_t lines_bytes(const struct lines *l)
+{
+	return l->source.made.size + l->cap_units * sizeof(l->units[0]) +
+	       (LINES_RANGES_MAX - l->budget.ranges) * sizeof(struct lines_range) +
+	       (LINES_TABLES_MAX - l->budget.tables) + 10 * (LINES_ABBREVS_MAX - l->budget.abbrevs);
+}
+
+bool lines_cut(const struct lines *l)
+{
+	return l->budget.cut;
+}
+
+static struct lines_unit *unit_at(struct lines *l, uint64_t vaddr)
+{
+	const struct lines_range *r = lines_ranges_find(&l->ranges, vaddr);
+
+	return r && vaddr < r->hi && r->first < l->n_units ? &l->units[r->first] : NULL;
+}
+
+/* The linkage name of a function, or its name; it may be said elsewhere. */
+static const char *function_name(Dwarf_Die *die)
+{
+	static const unsigned int names[] = {DW_AT_linkage_name, DW_AT_MIPS_linkage_name,
+					     DW_AT_name};
+	static const unsigned int origins[] = {DW_AT_abstract_origin, DW_AT_specification};
+	Dwarf_Die at = *die;
+	const char *name = NULL;
+
+	for (size_t i = 0; i < ORIGINS_MAX; i++) {
+		Dwarf_Attribute attr, *origin;
+
+		for (size_t k = 0; k < array_size(names); k++) {
+			const char *its = dwarf_formstring(dwarf_attr(&at, names[k], &attr));
+
+			/* A linkage name counts wherever it stands. */
+			if (its && names[k] != DW_AT_name)
+				return its;
+			if (its && !name)
+				name = its;
+		}
+		origin = dwarf_attr(&at, origins[0], &attr);
+		if (!origin)
+			origin = dwarf_attr(&at, origins[1], &attr);
+		if (!origin || !dwarf_formref_die(origin, &at))
+			break;
+	}
+	return name;
+}
+
+static uint64_t number(Dwarf_Die *die, unsigned int name)
+{
+	Dwarf_Attribute attr;
+	Dwarf_Word value;
+
+	if (dwarf_formudata(dwarf_attr(die, name, &attr), &value))
+		return 0;
+	return value;
+}
+
+/* Where the call was that die stands for. */
+static void place_of_call(const struct lines_unit *u, Dwarf_Die *unit, Dwarf_Die *die,
+			  struct unwind_line *ret)
+{
+	Dwarf_Files *files;
+	size_t n;
+
+	ret->file = NULL;
+	ret->line = (uint32_t)min_u64(number(die, DW_AT_call_line), UINT32_MAX);
+	if (u->has_table && dwarf_getsrcfiles(unit, &files, &n) == 0)
+		ret->file = dwarf_filesrc(files, number(die, DW_AT_call_file), NULL, NULL);
+}
+
+/* The place in the innermost function. */
+static void place_of_code(const struct lines_unit *u, Dwarf_Die *unit, uint64_t vaddr,
+			  struct unwind_line *ret)
+{
+	Dwarf_Line *row = u->has_table ? dwarf_getsrc_die(unit, vaddr) : NULL;
+	int line = 0;
+
+	ret->file = row ? dwarf_linesrc(row, NULL, NULL) : NULL;
+	ret->line = row && dwarf_lineno(row, &line) == 0 && line > 0 ? (uint32_t)line : 0;
+}
+
+/* The inlined functions around vaddr in f, the outermost first. */
+static size_t find_inlined(const struct lines_unit *u, const struct lines_range *f, uint64_t vaddr,
+			   Dwarf_Off found[UNWIND_LINES_MAX - 1])
+{
+	const struct lines_slice inlined = lines_unit_inlined(u, f);
+	size_t n = 0;
+
+	for (size_t i = 0; i < inlined.n && i < LINES_INLINED_MAX; i++) {
+		const struct lines_range *r = &inlined.v[i];
+
+		if (vaddr < r->lo || vaddr >= r->hi)
+			continue;
+		if (n == UNWIND_LINES_MAX - 1)
+			break;
+		found[n++] = r->die;
+	}
+	return n;
+}
+
+static size_t find(struct lines *l, struct lines_unit *u, uint64_t vaddr,
+		   struct unwind_line ret[UNWIND_LINES_MAX])
+{
+	Dwarf_Off inlined[UNWIND_LINES_MAX - 1];
+	const struct lines_range *f;
+	Dwarf_Die unit, die;
+	size_t n = 0;
+
+	if (!dwarf_offdie(l->source.dwarf, u->die, &unit))
+		return 0;
+	if (!u->tried) {
+		u->has_table = read_table(l, &unit);
+		/* Without memory there is what was read. */
+		(void)!lines_unit_read(u, &unit, &l->budget);
+	}
+	f = lines_ranges_find(&u->functions, vaddr);
+	if (f && vaddr < f->hi)
+		n = find_inlined(u, f, vaddr, inlined);
+	place_of_code(u, &unit, vaddr, &ret[0]);
+	for (size_t i = 0; i < n; i++) {
+		if (!dwarf_offdie(l->source.dwarf, inlined[n - 1 - i], &die))
+			return 0;
+		ret[i].function = function_name(&die);
+		place_of_call(u, &unit, &die, &ret[i + 1]);
+	}
+	ret[n].function = NULL;
+	if (f && vaddr < f->hi && dwarf_offdie(l->source.dwarf, f->die, &die))
+		ret[n].function = function_name(&die);
+	return n + 1;
+}
+
+size_t lines_find(struct lines *l, uint64_t vaddr, struct unwind_line ret[UNWIND_LINES_MAX])
+{
+	struct lines_unit *u = unit_at(l, vaddr);
+	size_t n;
+
+	/* What is not read yet is read no more; the rest is cheap. */
+	if (!u || (!u->tried && l->budget.cut))
+		return 0;
+	lines_budget_start(&l->budget);
+	n = find(l, u, vaddr, ret);
+	lines_budget_stop(&l->budget);
+	return n;
+}

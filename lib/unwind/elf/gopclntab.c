@@ -1,0 +1,234 @@
+#include "lib/unwind/elf/gopclntab.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/leb128.h"
+
+#define MAGIC_1_16 0xfffffffau
+#define MAGIC_1_18 0xfffffff0u
+#define MAGIC_1_20 0xfffffff1u
+
+/* Of the words that follow the header's first eight bytes. */
+enum { N_FUNCS, N_FILES, TEXT, N_WORDS = 8 };
+#define HEADER_SIZE 8
+#define POINTER	    8
+
+/* Of what a function is told in, behind its entry, which is a word. */
+#define FUNC_NAME 0
+#define FUNC_SP	  12
+#define FUNC_END  16
+
+/* Names of generic functions and closures; what is longer is cut off. */
+#define NAME_MAX_BYTES 4096
+/* What fits into a rule; a function of the runtime claims a gigabyte. */
+#define HEIGHT_MAX (INT32_MAX - 8)
+/*
+ * Steps through tables, of all functions together: two of them can share a
+ * table, so that few bytes make many.
+ */
+#define STEPS_MAX ROWS_MAX
+
+static uint64_t word_at(const struct gopclntab *t, size_t at, size_t size)
+{
+	uint64_t word = 0;
+
+	memcpy(&word, t->bytes + at, size);
+	return word;
+}
+
+/* Are there so many bytes at this offset? */
+static bool has(const struct gopclntab *t, uint64_t at, uint64_t size)
+{
+	return at <= t->size && size <= t->size - at;
+}
+
+int gopclntab_parse(uint8_t *bytes, size_t size, uint64_t text, struct gopclntab *ret)
+{
+	struct gopclntab t = {.bytes = bytes, .size = size};
+	uint64_t words[N_WORDS];
+	size_t shift;
+	uint64_t n;
+
+	if (size < HEADER_SIZE + sizeof(words) || bytes[4] != 0 || bytes[5] != 0 || bytes[6] == 0 ||
+	    bytes[7] != POINTER)
+		return -ENODATA;
+	memcpy(words, bytes + HEADER_SIZE, sizeof(words));
+	switch (word_at(&t, 0, 4)) {
+	case MAGIC_1_16:
+		shift = 0;
+		t.word = POINTER;
+		break;
+	case MAGIC_1_18:
+	case MAGIC_1_20:
+		shift = 1;
+		t.word = 4;
+		t.text = words[TEXT] != 0 ? words[TEXT] : text;
+		break;
+	default:
+		return -ENODATA;
+	}
+	n = words[N_FUNCS];
+	t.quantum = bytes[6];
+	/* Between names and tables stand those of units and of files. */
+	if (!has(&t, words[TEXT + shift], 1) || !has(&t, words[TEXT + shift + 3], 1) ||
+	    !has(&t, words[TEXT + shift + 4], 1) || n > size / t.word / 2 ||
+	    !has(&t, words[TEXT + shift + 4], (2 * n + 1) * t.word))
+		return -ENODATA;
+	t.names = words[TEXT + shift];
+	t.pcs = words[TEXT + shift + 3];
+	t.funcs = words[TEXT + shift + 4];
+	t.n = n;
+	*ret = t;
+	return 0;
+}
+
+/*
+ * Where the code is that entries are relative to, if the dynamic linker is to
+ * write it into the table: the addend of the relocation of that word.
+ */
+static uint64_t relocated_text(const struct elf_file *f, uint64_t vaddr)
+{
+	GElf_Shdr shdr;
+	Elf_Scn *scn = elf_file_section(f, ".rela.dyn", &shdr);
+	uint64_t text = 0;
+	uint8_t *bytes;
+	size_t size;
+
+	if (!scn || elf_file_contents(f, scn, &shdr, GOPCLNTAB_MAX, &bytes, &size))
+		return 0;
+	for (size_t at = 0; at + sizeof(Elf64_Rela) <= size; at += sizeof(Elf64_Rela)) {
+		Elf64_Rela rela;
+
+		memcpy(&rela, bytes + at, sizeof(rela));
+		if (rela.r_offset == vaddr) {
+			text = (uint64_t)rela.r_addend;
+			break;
+		}
+	}
+	free(bytes);
+	return text;
+}
+
+int gopclntab_open(const struct elf_file *f, struct gopclntab *ret)
+{
+	GElf_Shdr shdr;
+	uint64_t text;
+	uint8_t *bytes;
+	Elf_Scn *scn;
+	size_t size;
+	int r;
+
+	scn = elf_file_section(f, ".gopclntab", &shdr);
+	if (!scn)
+		scn = elf_file_section(f, ".data.rel.ro.gopclntab", &shdr);
+	if (!scn)
+		return -ENODATA;
+	r = elf_file_contents(f, scn, &shdr, GOPCLNTAB_MAX, &bytes, &size);
+	if (r)
+		return r == -ENOMEM ? r : -ENODATA;
+	text = relocated_text(f, shdr.sh_addr + HEADER_SIZE + TEXT * POINTER);
+	r = gopclntab_parse(bytes, size, text, ret);
+	if (r)
+		free(bytes);
+	return r;
+}
+
+void gopclntab_close(struct gopclntab *t)
+{
+	free(t->bytes);
+	t->bytes = NULL;
+}
+
+bool gopclntab_function(const struct gopclntab *t, size_t number, struct gopclntab_function *ret)
+{
+	const size_t entry = t->funcs + 2 * number * t->word;
+	const uint64_t start = word_at(t, entry, t->word) + t->text;
+	const uint64_t end = word_at(t, entry + 2 * t->word, t->word) + t->text;
+	const uint64_t offset = word_at(t, entry + t->word, t->word);
+	uint64_t name, sp;
+	size_t func;
+
+	if (end <= start || !has(t, t->funcs, offset) ||
+	    !has(t, t->funcs + offset, t->word + FUNC_END))
+		return false;
+	func = t->funcs + offset + t->word;
+	name = word_at(t, func + FUNC_NAME, 4);
+	sp = word_at(t, func + FUNC_SP, 4);
+	if (!has(t, t->names + name, 1) || !has(t, t->pcs + sp, 1))
+		return false;
+	name += t->names;
+	*ret = (struct gopclntab_function){
+		.start = start,
+		.end = end,
+		.name = (const char *)t->bytes + name,
+		.name_size = strnlen((const char *)t->bytes + name,
+				     min_size(t->size - name, NAME_MAX_BYTES)),
+		/* The first byte of all tables says that there is none. */
+		.sp = sp > 0 ? t->pcs + sp : 0,
+	};
+	return true;
+}
+
+/*
+ * A table of values: how much to add to the last one (which began as -1), a
+ * sign in the lowest bit, and for how much of the code; a 0 ends it, but as the
+ * first one.
+ */
+static int add_function(struct rows_builder *b, const struct gopclntab *t,
+			const struct gopclntab_function *f, size_t *steps)
+{
+	const uint8_t *at = t->bytes + f->sp, *all_end = t->bytes + t->size;
+	uint64_t pc = f->start;
+	int64_t height = -1;
+
+	while (pc < f->end && (*steps)++ < STEPS_MAX) {
+		struct rule rule = {
+			.cfa = RULE_CFA_SP,
+			.ra_offset = -8,
+			.saved = {RULE_SAVED_UNDEFINED, RULE_SAVED_UNDEFINED, RULE_SAVED_UNDEFINED,
+				  RULE_SAVED_UNDEFINED, RULE_SAVED_UNDEFINED},
+		};
+		uint64_t change, size, end;
+		int r;
+
+		if (!leb128_read(&at, all_end, &change) || (change == 0 && pc > f->start) ||
+		    !leb128_read(&at, all_end, &size) || size == 0 || change > UINT32_MAX ||
+		    size > UINT32_MAX)
+			return 0;
+		height += change & 1 ? -(int64_t)(change >> 1) - 1 : (int64_t)(change >> 1);
+		if (height < 0 || height > HEIGHT_MAX)
+			return 0;
+		end = f->end;
+		if (size * t->quantum < end - pc)
+			end = pc + size * t->quantum;
+		rule.cfa_offset = (int32_t)height + 8;
+		r = rows_add(b, pc, end, pc == f->start, &rule);
+		if (r)
+			return r;
+		pc = end;
+	}
+	return 0;
+}
+
+int gopclntab_rows(const struct gopclntab *t, uint64_t base, struct rows *ret)
+{
+	struct gopclntab_function f;
+	struct rows_builder b;
+	uint64_t done = base;
+	size_t steps = 0;
+	int r;
+
+	r = rows_builder_init(&b, base);
+	for (size_t i = 0; r == 0 && i < t->n; i++) {
+		if (!gopclntab_function(t, i, &f) || f.start < done || f.sp == 0)
+			continue;
+		done = f.end;
+		r = add_function(&b, t, &f, &steps);
+	}
+	/* Of more rows than there may be those up to there are kept. */
+	if (r == 0 || r == -E2BIG)
+		r = rows_finish(&b, ret);
+	rows_builder_fini(&b);
+	return r;
+}

@@ -1,0 +1,414 @@
+#include "lib/unwind/elf/symbols.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/unwind/elf/gopclntab.h"
+
+/*
+ * How far back a symbol is looked for that reaches over later, smaller ones
+ * (labels with a size inside of assembly functions).
+ */
+#define NESTED_MAX 8
+/* Two tables'. */
+#define NAMES_MAX (2u * SYMBOLS_SECTION_MAX)
+
+/* How an address's name is chosen: the smallest wins. */
+enum rank { RANK_GLOBAL, RANK_WEAK, RANK_LOCAL, RANK_UNTYPED };
+
+struct collector {
+	struct symbols *symbols;
+	size_t names_size, names_cap;
+	/* Executable segments, where untyped symbols may be functions. */
+	struct {
+		uint64_t start;
+		uint64_t end;
+	} exec[ELF_PHDRS_MAX];
+	size_t n_exec;
+};
+
+void symbols_init(struct symbols *s)
+{
+	memset(s, 0, sizeof(*s));
+}
+
+void symbols_fini(struct symbols *s)
+{
+	free(s->v);
+	free(s->names);
+	symbols_init(s);
+}
+
+static Elf_Scn *find_table(const struct elf_file *f, uint32_t type, GElf_Shdr *ret)
+{
+	Elf_Scn *scn = NULL;
+	size_t n = 0;
+
+	while ((scn = elf_nextscn(f->elf, scn)) && n++ < ELF_SECTIONS_MAX) {
+		if (gelf_getshdr(scn, ret) && ret->sh_type == type)
+			return scn;
+	}
+	return NULL;
+}
+
+bool symbols_has_symtab(const struct elf_file *f)
+{
+	GElf_Shdr shdr;
+
+	return find_table(f, SHT_SYMTAB, &shdr) && shdr.sh_size > sizeof(Elf64_Sym);
+}
+
+static bool is_executable(const struct collector *c, uint64_t vaddr)
+{
+	for (size_t i = 0; i < c->n_exec; i++) {
+		if (vaddr >= c->exec[i].start && vaddr < c->exec[i].end)
+			return true;
+	}
+	return false;
+}
+
+/* Makes room for n symbols more, or for as many as there may be: *ret. */
+static int reserve(struct symbols *s, size_t n, size_t *ret)
+{
+	struct symbol *v;
+
+	n = min_size(n, SYMBOLS_MAX - s->n);
+	v = realloc(s->v, (s->n + n + 1) * sizeof(*v));
+	if (!v)
+		return -ENOMEM;
+	s->v = v;
+	*ret = n;
+	return 0;
+}
+
+/*
+ * Ends names where they have a version ("memcpy@@GLIBC_2.14"), which is no part
+ * of them, and none later than after SYMBOLS_NAME_MAX bytes.
+ */
+static void cut_names(char *names, size_t size)
+{
+	char *end = names + size;
+	char *at = names;
+
+	while ((at = memchr(at, '@', (size_t)(end - at)))) {
+		if (at > names && at[-1] != '\0')
+			*at = '\0';
+		at++;
+	}
+	for (at = names; end - at > SYMBOLS_NAME_MAX; at++) {
+		char *last = memrchr(at, '\0', SYMBOLS_NAME_MAX + 1);
+
+		at = last ? last : at + SYMBOLS_NAME_MAX;
+		*at = '\0';
+	}
+}
+
+/* Puts names, or one, behind those that there are: at *ret_offset. */
+static int add_names(struct collector *c, const char *bytes, size_t size, size_t *ret_offset)
+{
+	const size_t needed = c->names_size + size + 1;
+	char *names = c->symbols->names;
+
+	if (needed > NAMES_MAX)
+		return -E2BIG;
+	if (needed > c->names_cap) {
+		names = realloc(names, needed + c->names_cap / 2);
+		if (!names)
+			return -ENOMEM;
+		c->symbols->names = names;
+		c->names_cap = needed + c->names_cap / 2;
+	}
+	memcpy(names + c->names_size, bytes, size);
+	names[c->names_size + size] = '\0';
+	cut_names(names + c->names_size, size);
+	*ret_offset = c->names_size;
+	c->names_size = needed;
+	return 0;
+}
+
+/* As add_names, of a table's, which may be kept as they are. */
+static int add_strings(struct collector *c, char **strings, size_t size, size_t *ret_offset)
+{
+	if (c->symbols->names)
+		return add_names(c, *strings, size, ret_offset);
+	(*strings)[size - 1] = '\0';
+	cut_names(*strings, size);
+	c->symbols->names = *strings;
+	c->names_size = c->names_cap = size;
+	*strings = NULL;
+	*ret_offset = 0;
+	return 0;
+}
+
+/*
+ * Marks between code and data, which aarch64 has: "$x" and "$d", and either
+ * with something behind a dot. ELF for the Arm 64-bit Architecture, 5.5.3.
+ */
+static bool is_mapping_symbol(const char *name)
+{
+	return name[0] == '$' && (name[1] == 'x' || name[1] == 'd') &&
+	       (name[2] == '\0' || name[2] == '.');
+}
+
+/*
+ * Is this a function's symbol? Then *ret describes it. Its table's names are
+ * the last ones.
+ */
+static bool read_symbol(const struct collector *c, const Elf64_Sym *sym, size_t names_at,
+			struct symbol *ret)
+{
+	const unsigned int type = ELF64_ST_TYPE(sym->st_info);
+	const unsigned int bind = ELF64_ST_BIND(sym->st_info);
+	const uint64_t base = c->symbols->base;
+	const char *name = c->symbols->names + names_at + sym->st_name;
+
+	if (sym->st_shndx == SHN_UNDEF || sym->st_shndx == SHN_ABS || sym->st_shndx == SHN_COMMON ||
+	    sym->st_name >= c->names_size - names_at)
+		return false;
+	if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE)
+		return false;
+	if (sym->st_value < base || sym->st_value - base > UINT32_MAX ||
+	    !is_executable(c, sym->st_value))
+		return false;
+	if (name[0] == '\0' || (type == STT_NOTYPE && is_mapping_symbol(name)))
+		return false;
+	ret->start = (uint32_t)(sym->st_value - base);
+	ret->size = (uint32_t)min_u64(sym->st_size, UINT32_MAX - ret->start);
+	ret->name = (uint32_t)names_at + sym->st_name;
+	if (type == STT_NOTYPE)
+		ret->rank = RANK_UNTYPED;
+	else if (bind == STB_LOCAL)
+		ret->rank = RANK_LOCAL;
+	else
+		ret->rank = bind == STB_WEAK ? RANK_WEAK : RANK_GLOBAL;
+	return true;
+}
+
+static int collect(struct collector *c, const uint8_t *table, size_t size, size_t names_at)
+{
+	struct symbols *s = c->symbols;
+	size_t n;
+	int r = reserve(s, size / sizeof(Elf64_Sym), &n);
+
+	for (size_t i = 1; i < n && r == 0; i++) {
+		Elf64_Sym sym;
+
+		memcpy(&sym, table + i * sizeof(sym), sizeof(sym));
+		s->n += read_symbol(c, &sym, names_at, &s->v[s->n]);
+	}
+	return r;
+}
+
+/* A table and its strings. What can't be read is as if it were not there. */
+static int collect_table(struct collector *c, const struct elf_file *f, uint32_t type)
+{
+	uint8_t *table = NULL, *bytes = NULL;
+	char *strings;
+	GElf_Shdr shdr, strings_shdr;
+	size_t size, strings_size, at;
+	Elf_Scn *scn = find_table(f, type, &shdr);
+	Elf_Scn *strings_scn;
+	int r;
+
+	if (!scn || shdr.sh_entsize != sizeof(Elf64_Sym))
+		return 0;
+	strings_scn = elf_getscn(f->elf, shdr.sh_link);
+	if (!strings_scn || !gelf_getshdr(strings_scn, &strings_shdr) ||
+	    strings_shdr.sh_type != SHT_STRTAB)
+		return 0;
+	r = elf_file_contents(f, scn, &shdr, SYMBOLS_SECTION_MAX, &table, &size);
+	if (r == 0)
+		r = elf_file_contents(f, strings_scn, &strings_shdr, SYMBOLS_SECTION_MAX, &bytes,
+				      &strings_size);
+	strings = (char *)bytes;
+	if (r == 0)
+		r = add_strings(c, &strings, strings_size, &at);
+	free(strings);
+	if (r == 0)
+		r = collect(c, table, size, at);
+	free(table);
+	return r == -ENOMEM ? r : 0;
+}
+
+/* The functions of a Go program without .symtab, by its own table. */
+static int collect_go(struct collector *c, const struct elf_file *f)
+{
+	struct symbols *s = c->symbols;
+	struct gopclntab_function go;
+	struct gopclntab t;
+	size_t n, at;
+	int r = gopclntab_open(f, &t);
+
+	if (r)
+		return r == -ENOMEM ? r : 0;
+	r = reserve(s, t.n, &n);
+	for (size_t i = 0; i < n && r == 0; i++) {
+		if (!gopclntab_function(&t, i, &go) || go.name_size == 0 || go.start < s->base ||
+		    go.end - s->base > UINT32_MAX)
+			continue;
+		r = add_names(c, go.name, go.name_size, &at);
+		if (r == 0)
+			s->v[s->n++] = (struct symbol){.start = (uint32_t)(go.start - s->base),
+						       .size = (uint32_t)(go.end - go.start),
+						       .name = (uint32_t)at,
+						       .rank = RANK_LOCAL};
+	}
+	gopclntab_close(&t);
+	return r == -ENOMEM ? r : 0;
+}
+
+/* Is x the better name of two for one address? */
+static bool is_better(const char *names, const struct symbol *x, const struct symbol *y)
+{
+	size_t x_size, y_size;
+
+	if ((x->rank == RANK_UNTYPED) != (y->rank == RANK_UNTYPED))
+		return y->rank == RANK_UNTYPED;
+	if ((x->size == 0) != (y->size == 0))
+		return y->size == 0;
+	if (x->rank != y->rank)
+		return x->rank < y->rank;
+	x_size = strlen(names + x->name);
+	y_size = strlen(names + y->name);
+	if (x_size != y_size)
+		return x_size < y_size;
+	return memcmp(names + x->name, names + y->name, x_size) < 0;
+}
+
+/* By start, a byte of it after the other; room is for as many. */
+static void sort(struct symbol *v, struct symbol *room, size_t n)
+{
+	for (unsigned int shift = 0; shift < 32; shift += 8) {
+		size_t at[UINT8_MAX + 2] = {0};
+		struct symbol *sorted = room;
+
+		for (size_t i = 0; i < n; i++)
+			at[(uint8_t)(v[i].start >> shift) + 1]++;
+		for (size_t i = 1; i < array_size(at); i++)
+			at[i] += at[i - 1];
+		for (size_t i = 0; i < n; i++)
+			sorted[at[(uint8_t)(v[i].start >> shift)]++] = v[i];
+		room = v;
+		v = sorted;
+	}
+}
+
+/* Keeps one symbol an address, and no untyped one inside of a function. */
+static int choose(struct symbols *s)
+{
+	struct symbol *room = malloc(s->n * sizeof(*room));
+	struct symbol *v = s->v;
+	uint64_t reach = 0; /* the end of the sized functions so far */
+	size_t n = 0, kept = 0;
+
+	if (!room)
+		return -ENOMEM;
+	sort(v, room, s->n);
+	free(room);
+	for (size_t i = 0; i < s->n; i++) {
+		if (n == 0 || v[n - 1].start != v[i].start)
+			v[n++] = v[i];
+		else if (is_better(s->names, &v[i], &v[n - 1]))
+			v[n - 1] = v[i];
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (v[i].rank == RANK_UNTYPED && v[i].start < reach)
+			continue;
+		if (v[i].rank != RANK_UNTYPED)
+			reach = max_u64(reach, (uint64_t)v[i].start + v[i].size);
+		v[kept++] = v[i];
+	}
+	v = realloc(s->v, kept * sizeof(*v));
+	if (v)
+		s->v = v;
+	s->n = kept;
+	return 0;
+}
+
+static void find_exec(struct collector *c, const struct elf_file *f)
+{
+	for (size_t i = 0; i < f->n_phdrs; i++) {
+		GElf_Phdr p;
+
+		if (!gelf_getphdr(f->elf, (int)i, &p) || p.p_type != PT_LOAD ||
+		    !(p.p_flags & PF_X) || p.p_memsz > UINT64_MAX - p.p_vaddr)
+			continue;
+		c->exec[c->n_exec].start = p.p_vaddr;
+		c->exec[c->n_exec++].end = p.p_vaddr + p.p_memsz;
+	}
+}
+
+int symbols_load(const struct elf_file *f, const struct elf_file *debug, uint64_t base,
+		 struct symbols *ret)
+{
+	const struct elf_file *symtab = f;
+	struct collector c = {.symbols = ret};
+	int r;
+
+	symbols_init(ret);
+	ret->base = base;
+	find_exec(&c, f);
+	if (debug && !symbols_has_symtab(f))
+		symtab = debug;
+	r = collect_table(&c, symtab, SHT_SYMTAB);
+	if (r == 0)
+		r = collect_table(&c, f, SHT_DYNSYM);
+	if (r == 0 && !symbols_has_symtab(symtab))
+		r = collect_go(&c, f);
+	if (r == 0 && ret->n > 0)
+		r = choose(ret);
+	if (r)
+		symbols_fini(ret);
+	else
+		ret->bytes = ret->n * sizeof(*ret->v) + c.names_cap;
+	return r;
+}
+
+bool symbols_find(const struct symbols *s, uint64_t vaddr, const char **ret_name,
+		  uint64_t *ret_offset)
+{
+	size_t lo = 0;
+	size_t hi = s->n;
+	uint32_t at;
+
+	if (vaddr < s->base || vaddr - s->base > UINT32_MAX)
+		return false;
+	at = (uint32_t)(vaddr - s->base);
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (s->v[mid].start <= at)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	for (size_t i = lo; i > 0 && lo - i < NESTED_MAX; i--) {
+		const struct symbol *x = &s->v[i - 1];
+
+		/* One without a size reaches up to the next. */
+		if (at - x->start < x->size || (x->size == 0 && i == lo)) {
+			*ret_name = s->names + x->name;
+			*ret_offset = at - x->start;
+			return true;
+		}
+	}
+	return false;
+}
+
+bool symbols_range(const struct symbols *s, const char *name, uint64_t *ret_start,
+		   uint64_t *ret_end)
+{
+	const size_t n = strlen(name);
+
+	for (size_t i = 0; i < s->n; i++) {
+		const char *found = s->names + s->v[i].name;
+
+		if (s->v[i].size == 0 || strncmp(found, name, n) != 0 ||
+		    (found[n] != '\0' && strcmp(found + n, ".abi0") != 0))
+			continue;
+		*ret_start = s->base + s->v[i].start;
+		*ret_end = *ret_start + s->v[i].size;
+		return true;
+	}
+	return false;
+}

@@ -1,0 +1,221 @@
+#include "lib/unwind/guess/search.h"
+
+#include <string.h>
+
+#include "lib/unwind/space/code.h"
+#include "lib/unwind/cpu.h"
+
+#define SP CPU_SP
+#define FP CPU_FP
+
+/* How far up a frame's end is looked for: larger frames are rare. */
+#define SEARCH_BYTES_MAX (128u * 1024)
+/* Pairs from which a walk is tried: what is left of calls that are over. */
+#define CANDIDATES_MAX 64
+/* Frames walked for all candidates of one search together. */
+#define STEPS_MAX 8192
+/*
+ * What a word takes that is looked at, a frame's step, and a candidate, of
+ * which code is read: in units of some 5 ns.
+ */
+#define WORK_WORD 4
+#define WORK_STEP 8
+#define WORK_TRY  64
+
+/*
+ * How much a candidate is worth. It has to come to a good end, or the call has
+ * to be a certain one.
+ */
+enum {
+	CALL_REFUTED = 0,  /* no call stands before the return address */
+	CALL_OTHER = 1,	   /* one to another function: a tail call is possible */
+	CALL_POSSIBLE = 2, /* an indirect one, or through the PLT */
+	CALL_CERTAIN = 3,  /* one to this function, or one that jumps to it */
+	FRAME_FITS = 4,	   /* added: the frame is as large as the code says */
+	END_CAPPED = 8,	   /* added: the walk reaches the end of the copy */
+	END_ROOT = 16,	   /* added: the walk reaches the root */
+};
+
+struct search {
+	struct walk *w;
+	const struct walk_frame *f;
+	uint64_t function; /* where f's function starts, 0: not known */
+	/*
+	 * The frame pointer by the frame's size, or 0; where that is not all
+	 * that the frame has, and in any case, it is not below lowest.
+	 */
+	uint64_t fitting;
+	uint64_t lowest;
+	size_t steps;
+	size_t candidates;
+	uint64_t best;
+	int best_score;
+};
+
+static int judge_call(struct search *s, uint64_t ra)
+{
+	const struct place *target_place;
+	uint64_t target = 0;
+
+	switch (code_call_before(s->w->space, ra, &target)) {
+	case CODE_CALL_NONE:
+		return CALL_REFUTED;
+	case CODE_CALL_LAST:	/* where a coroutine's stack begins */
+	case CODE_CALL_UNKNOWN: /* code made at run time calls anywhere */
+	case CODE_CALL_INDIRECT:
+		return CALL_POSSIBLE;
+	case CODE_CALL_DIRECT:
+		break;
+	}
+	if (s->function != 0 && target == s->function)
+		return CALL_CERTAIN;
+	if (s->function != 0 && code_jumps_to(s->w->space, target, s->function))
+		return CALL_CERTAIN;
+	/* A PLT's stub leads anywhere; its CFI is the one with expressions. */
+	target_place = space_place(s->w->space, target);
+	if (target_place->rule->cfa == RULE_CFA_FULL)
+		return CALL_POSSIBLE;
+	/*
+	 * -fcf-protection: stubs with plain CFI in .plt.sec. They are no way
+	 * to a function of the caller's own file, mostly.
+	 */
+	if (s->function != 0 && target_place->image != space_place(s->w->space, s->function)->image)
+		return CALL_POSSIBLE;
+	return CALL_OTHER;
+}
+
+/* False if this walk has looked for frame pointers enough. */
+static bool work(struct search *s, uint32_t n)
+{
+	const bool is_over = n > SEARCH_WORK_MAX - s->w->searched;
+
+	s->w->searched = is_over ? SEARCH_WORK_MAX : s->w->searched + n;
+	return !is_over;
+}
+
+/* How the walk on from f ends, without searching once more. */
+static int judge_end(struct search *s, struct walk_frame f)
+{
+	while (s->steps++ < STEPS_MAX && work(s, WORK_STEP)) {
+		enum unwind_end end = walk_step(s->w, &f);
+
+		if (end == UNWIND_END_ROOT)
+			return END_ROOT;
+		/* What a signal interrupted may be on a stack not copied yet.
+		 */
+		if (end == UNWIND_END_CAPPED || (end == UNWIND_END_UNREADABLE && f.signals > 0))
+			return END_CAPPED;
+		if (end != WALK_ON)
+			return 0;
+	}
+	return 0;
+}
+
+static void judge(struct search *s, uint64_t fp)
+{
+	struct walk_frame f = *s->f;
+	int score;
+
+	if (!work(s, WORK_TRY))
+		return;
+	f.regs.r[FP] = fp;
+	f.regs.known |= UINT64_C(1) << FP;
+	if (walk_step(s->w, &f) != WALK_ON)
+		return;
+	/* The caller's own frame pointer is above, or there is none. */
+	if (f.regs.known >> FP & 1 && f.regs.r[FP] != 0 && s->f->regs.r[SP] < f.regs.r[FP] &&
+	    f.regs.r[FP] <= fp)
+		return;
+	score = judge_call(s, f.addr);
+	if (score == CALL_REFUTED)
+		return;
+	s->candidates++;
+	score += judge_end(s, f);
+	if (fp == s->fitting)
+		score += FRAME_FITS;
+	/* The lowest one of equals: pairs of outer frames always look good. */
+	if (score > s->best_score) {
+		s->best_score = score;
+		s->best = fp;
+	}
+}
+
+static bool enough(int score)
+{
+	return (score & (END_ROOT | END_CAPPED)) != 0 || (score & ~FRAME_FITS) == CALL_CERTAIN;
+}
+
+/* A rule's return address at fp + offset: cheap to look at before a step. */
+static bool return_address_offset(const struct rule *rule, int64_t *ret)
+{
+	if (rule->cfa == RULE_CFA_FP)
+		*ret = (int64_t)rule->cfa_offset + rule->ra_offset;
+	else if (rule->cfa == RULE_CFA_NONE)
+		*ret = 8;
+	else
+		return false;
+	return true;
+}
+
+static void find_function(struct search *s, uint64_t lookup)
+{
+	const struct place *p = space_place(s->w->space, lookup);
+	uint32_t budget;
+	uint64_t vaddr;
+	uint32_t size;
+
+	if (!p->image || !rows_function(p->rows, lookup - p->bias, &vaddr))
+		return;
+	s->function = vaddr + p->bias;
+	if (!code_frame_size(s->w->space, s->function, &size))
+		return;
+	s->lowest = s->f->regs.r[SP] + size;
+	budget = SEARCH_WORK_MAX - s->w->searched;
+	if (!code_frame_varies(s->w->space, s->function, &budget))
+		s->fitting = s->lowest;
+	s->w->searched = SEARCH_WORK_MAX - budget;
+}
+
+bool search_frame_pointer(struct walk *w, struct walk_frame *f)
+{
+	struct search s = {.w = w, .f = f};
+	uint64_t lookup = walk_lookup(f);
+	uint64_t sp = f->regs.r[SP];
+	const struct rule *rule;
+	uint64_t top = w->top;
+	uint64_t fp = (sp + 7) & ~UINT64_C(7);
+	uint64_t end = w->stack.hi;
+	int64_t offset;
+	bool has_offset;
+
+	if (f->regs.known >> FP & 1 || sp < w->stack.lo || sp > w->stack.hi)
+		return false;
+	rule = space_place(w->space, lookup)->rule;
+	has_offset = return_address_offset(rule, &offset);
+	find_function(&s, lookup);
+	if (s.lowest > fp)
+		fp = (s.lowest + 7) & ~UINT64_C(7);
+	if (fp >= end)
+		return false;
+	if (end - fp > SEARCH_BYTES_MAX)
+		end = fp + SEARCH_BYTES_MAX;
+	for (; fp < end && s.candidates < CANDIDATES_MAX && s.steps < STEPS_MAX &&
+	       work(&s, WORK_WORD);
+	     fp += 8) {
+		uint64_t ra;
+
+		if (has_offset && (stack_read(&w->stack, fp + (uint64_t)offset, 8, &ra) ||
+				   !unwind_space_covers(w->space, cpu_return_address(ra) - 1)))
+			continue;
+		judge(&s, fp);
+		if (s.best_score == CALL_CERTAIN + FRAME_FITS + END_ROOT)
+			break;
+	}
+	/* What was tried does not count as needed. */
+	w->top = top;
+	if (!enough(s.best_score))
+		return false;
+	f->regs.r[FP] = s.best;
+	f->regs.known |= UINT64_C(1) << FP;
+	return true;
+}

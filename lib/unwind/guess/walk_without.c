@@ -1,0 +1,288 @@
+#include "lib/unwind/space/code.h"
+#include "lib/unwind/guess/search.h"
+#include "lib/unwind/walk/walk_steps.h"
+#include "lib/unwind/x86_64/x86_64_way.h"
+
+/* What the kernel put on the stack for a handler; sp is behind its address. */
+static enum unwind_end step_sigreturn(struct walk *w, struct walk_frame *f)
+{
+	struct frame_regs regs = {.known = BIT(CPU_N_REGS) - 1};
+
+	for (unsigned int reg = 0; reg < CPU_N_REGS; reg++) {
+		uint64_t at = f->regs.r[SP] + cpu_sigframe_offset(reg);
+
+		if (!walk_read_word(w, at, &regs.r[reg]))
+			return walk_unreadable(w, f, at, 8);
+	}
+	f->regs = regs;
+	return walk_enter_interrupted(w, f);
+}
+
+/*
+ * Is it rt_sigreturn's trampoline, to which a handler returns? Or is it there
+ * itself, or about to make the call?
+ */
+static bool is_sigreturn(struct walk *w, const struct walk_frame *f)
+{
+	/* Of the instruction in front of the call. */
+	static const uint8_t sizes[] = {0, 4, 5, 7};
+
+	if (!f->is_leaf && !f->interrupted)
+		return code_is_sigreturn(w->space, f->addr);
+	for (size_t i = 0; i < array_size(sizes); i++)
+		if (code_is_sigreturn(w->space, walk_lookup(f) - sizes[i]))
+			return true;
+	return false;
+}
+
+/*
+ * Without CFI: a frame pointer, if that is what the register holds. It points
+ * to the saved one of the caller, above which is the return address.
+ */
+static enum unwind_end step_frame_pointer(struct walk *w, struct walk_frame *f)
+{
+	uint64_t *r = f->regs.r;
+	uint64_t fp = r[FP];
+	enum unwind_end end;
+	uint64_t next;
+	uint64_t ra;
+
+	if (!(f->regs.known & BIT(FP)))
+		return UNWIND_END_UNKNOWN_REGISTER;
+	/* "The deepest frame": psABI, 3.4.1, initial stack and registers. */
+	if (fp == 0 && !f->is_leaf)
+		return UNWIND_END_ROOT;
+	if (fp % 8 != 0 || fp < r[SP] || !walk_read_word(w, fp, &next) ||
+	    !walk_read_word(w, fp + 8, &ra))
+		return UNWIND_END_NO_CFI;
+	ra = cpu_return_address(ra);
+	if (ra != 0 && !unwind_space_covers(w->space, ra - 1))
+		return UNWIND_END_NO_CFI;
+	if (next != 0 && next <= fp)
+		return UNWIND_END_NO_CFI;
+	r[SP] = fp + 16;
+	r[FP] = next;
+	r[PC] = ra;
+	f->regs.known = BIT(SP) | BIT(PC) | BIT(FP);
+	end = walk_enter(w, f, ra, true);
+	/* There is no saying where in its frame a function keeps the two. */
+	f->sp_is_bound = CPU_LINK_REGISTER && end == WALK_ON;
+	return end;
+}
+
+/* The return address is at sp + ra_at, or in its register. */
+static enum unwind_end step_way_out(struct walk *w, struct walk_frame *f, uint32_t ra_at,
+				    uint32_t fp_at)
+{
+	struct rule rule = {.cfa = RULE_CFA_SP};
+	enum unwind_end end;
+
+	if (CPU_LINK_REGISTER) {
+		rule.ra = RULE_RA_SAME;
+	} else {
+		rule.cfa_offset = (int32_t)ra_at + 8;
+		rule.ra_offset = -8;
+	}
+	if (fp_at != X86_64_WAY_FP_SAME) {
+		rule.fp = RULE_FP_SAVED;
+		rule.fp_offset = (int32_t)fp_at - rule.cfa_offset;
+	}
+	end = walk_simple(w, f, &rule, NULL);
+	w->step.usual = false;
+	if (end == WALK_ON)
+		f->by_heuristic = true;
+	return end;
+}
+
+/* Is the return address where a call has left it, in its register? */
+static bool is_just_called(struct walk *w, const struct walk_frame *f)
+{
+	const uint64_t ra = cpu_return_address(f->regs.r[RA]);
+
+	if (!CPU_LINK_REGISTER)
+		return false;
+	if (code_is_stub(w->space, walk_next_pc(f)))
+		return true;
+	return (f->is_leaf || f->interrupted) && (f->regs.known & BIT(RA)) &&
+	       unwind_space_covers(w->space, ra - 1) &&
+	       code_may_call(w->space, ra, walk_lookup(f), CODE_LEAF_MAX);
+}
+
+/* Does the way from the start of a function to here say the same as the way
+ * back? */
+enum agreement { AGREES, DIFFERS, UNKNOWN };
+
+static enum agreement agrees_from(struct walk *w, uint64_t start, uint64_t at,
+				  const struct code_way *way, uint32_t *budget)
+{
+	struct code_way there;
+
+	if (!code_way_there(w->space, start, at, budget, &there))
+		return UNKNOWN;
+	return there.ra == way->ra ? AGREES : DIFFERS;
+}
+
+/*
+ * The function is the one that the call before the return address leads to, or
+ * the one that the symbol says.
+ */
+static bool agrees(struct walk *w, const struct walk_frame *f, uint64_t at, uint64_t ra,
+		   const struct code_way *way, uint32_t *budget)
+{
+	enum agreement agreement = UNKNOWN;
+	uint64_t start = 0;
+
+	switch (code_call_before(w->space, ra, &start)) {
+	case CODE_CALL_NONE: /* a signal's handler returns so */
+		return code_is_sigreturn(w->space, ra);
+	case CODE_CALL_LAST:
+	case CODE_CALL_UNKNOWN:
+	case CODE_CALL_INDIRECT:
+		break;
+	case CODE_CALL_DIRECT:
+		agreement = agrees_from(w, start, at, way, budget);
+	}
+	if (agreement == UNKNOWN) {
+		start = code_function(w->space, walk_lookup(f), budget);
+		if (start != 0)
+			agreement = agrees_from(w, start, at, way, budget);
+	}
+	/*
+	 * It is not known where the function starts. What is behind a call may
+	 * be of another one.
+	 */
+	if (agreement == UNKNOWN)
+		return !way->has_call;
+	return agreement == AGREES;
+}
+
+static bool is_call(struct walk *w, uint64_t ra, uint64_t start)
+{
+	uint64_t target;
+
+	switch (code_call_before(w->space, ra, &target)) {
+	case CODE_CALL_NONE:
+	case CODE_CALL_LAST:
+	case CODE_CALL_UNKNOWN:
+		return false;
+	case CODE_CALL_INDIRECT:
+		return true;
+	case CODE_CALL_DIRECT:
+		/* Through a PLT it comes from another file. */
+		return target == start ||
+		       space_place(w->space, target)->image != space_place(w->space, start)->image;
+	}
+	return false;
+}
+
+/*
+ * By the way there alone, where none leads back: the function does not return
+ * (exit(), with its handlers). The call has to be one of it for certain.
+ */
+static bool has_way_there(struct walk *w, const struct walk_frame *f, uint64_t at, uint32_t *budget,
+			  struct code_way *ret)
+{
+	const uint64_t start = code_function(w->space, walk_lookup(f), budget);
+	uint64_t ra;
+
+	if (start == 0 || !code_way_there(w->space, start, at, budget, ret) ||
+	    !walk_read_word(w, f->regs.r[SP] + ret->ra, &ra) ||
+	    !unwind_space_covers(w->space, ra - 1))
+		return false;
+	return is_call(w, ra, start);
+}
+
+/*
+ * By what the code is about to do. Behind a call it may be that of another
+ * function, where the call was one that does not come back. Where it ends the
+ * program or the thread there is nothing to return to: the root.
+ */
+enum unwind_end walk_way_back(struct walk *w, struct walk_frame *f)
+{
+	const bool at_pc = f->is_leaf || f->interrupted;
+	const uint64_t at = walk_next_pc(f);
+	uint32_t budget = SEARCH_WORK_MAX - w->searched;
+	struct code_way way;
+	uint64_t ra;
+	bool found;
+
+	found = code_way_back(w->space, at, &budget, &way);
+	if (!at_pc && way.exits)
+		return UNWIND_END_ROOT;
+	found = found && walk_read_word(w, f->regs.r[SP] + way.ra, &ra) &&
+		unwind_space_covers(w->space, ra - 1) && agrees(w, f, at, ra, &way, &budget);
+	if (!found)
+		found = has_way_there(w, f, at, &budget, &way);
+	w->searched = SEARCH_WORK_MAX - budget;
+	return found ? step_way_out(w, f, way.ra, way.fp) : UNWIND_END_NO_CFI;
+}
+
+/*
+ * A return address that no call has left: somebody put the start of a function
+ * there, to be returned to (makecontext(3) does). No rule is in front of it.
+ */
+static bool is_planted(const struct walk_frame *f, const struct place *p)
+{
+	uint64_t start;
+
+	return !f->is_leaf && !f->interrupted &&
+	       rows_function(p->rows, f->addr - p->bias, &start) && start == f->addr - p->bias;
+}
+
+/*
+ * So has who made a stack for a coroutine, of code without CFI that calls
+ * _exit() (Boost.Context's, and what has been made of it).
+ */
+static bool is_last(const struct walk *w, const struct walk_frame *f)
+{
+	uint64_t target;
+
+	return !f->is_leaf && !f->interrupted &&
+	       code_call_before(w->space, f->addr, &target) == CODE_CALL_LAST;
+}
+
+/*
+ * In its first instructions a thread has the registers of who has made it, the
+ * frame pointer, too, and nothing on its stack that it would return to.
+ */
+static bool is_born(struct walk *w, const struct walk_frame *f)
+{
+	return (f->is_leaf || f->interrupted) && cpu_has_zero_of_call(f->regs.known, f->regs.r) &&
+	       code_is_birth(w->space, walk_lookup(f));
+}
+
+enum unwind_end walk_without_cfi(struct walk *w, struct walk_frame *f, const struct place *p)
+{
+	const struct image *i = p->image;
+	enum unwind_end end;
+	bool at_pc;
+
+	if (i) {
+		if (is_born(w, f))
+			return UNWIND_END_ROOT;
+		if (is_sigreturn(w, f)) {
+			at_pc = f->is_leaf || f->interrupted;
+			end = step_sigreturn(w, f);
+			f->planted = end != WALK_ON && !at_pc;
+			return end;
+		}
+		if (is_planted(f, p)) {
+			end = walk_by_rule(w, f, space_place(w->space, f->addr));
+			f->planted = !f->interrupted;
+			/* Where it would return to is no address: an argument.
+			 */
+			if (end == UNWIND_END_NO_MAP)
+				end = UNWIND_END_ROOT;
+			w->step.usual = false;
+			return end;
+		}
+		if (is_last(w, f))
+			return UNWIND_END_ROOT;
+		end = walk_way_back(w, f);
+		if (end != UNWIND_END_NO_CFI)
+			return end;
+		if (is_just_called(w, f))
+			return step_way_out(w, f, 0, X86_64_WAY_FP_SAME);
+	}
+	return step_frame_pointer(w, f);
+}

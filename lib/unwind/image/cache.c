@@ -1,0 +1,354 @@
+#include "lib/unwind/image/cache.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/array.h"
+#include "lib/unwind/image/debug_file.h"
+
+int unwind_cache_new(const struct unwind_cache_options *options, struct unwind_cache **ret)
+{
+	struct unwind_cache *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return -ENOMEM;
+	c->options = *options;
+	*ret = c;
+	return 0;
+}
+
+void unwind_cache_free(struct unwind_cache *c)
+{
+	if (!c)
+		return;
+	for (size_t i = 0; i < c->n; i++) {
+		assert(c->images[i]->refs == 0);
+		image_free(c->images[i]);
+	}
+	free(c->images);
+	free(c);
+}
+
+void cache_begin(struct unwind_cache *c)
+{
+	c->clock++;
+}
+
+/* The image that was used the longest ago, not in this call; NULL: none. */
+static struct image *oldest(const struct unwind_cache *c, bool unreferenced, size_t *ret_index)
+{
+	struct image *found = NULL;
+
+	for (size_t i = 0; i < c->n; i++) {
+		struct image *image = c->images[i];
+
+		if (image->last_use == c->clock ||
+		    (unreferenced ? image->refs > 0 : image_bytes(image) == 0))
+			continue;
+		if (!found || image->last_use < found->last_use) {
+			found = image;
+			*ret_index = i;
+		}
+	}
+	return found;
+}
+
+static void remove_at(struct unwind_cache *c, size_t index)
+{
+	image_free(c->images[index]);
+	c->images[index] = c->images[--c->n];
+}
+
+void cache_add_map(struct unwind_cache *c, struct perf_map *m)
+{
+	m->next = c->maps;
+	c->maps = m;
+}
+
+void cache_remove_map(struct unwind_cache *c, struct perf_map *m)
+{
+	struct perf_map **at = &c->maps;
+
+	while (*at != m)
+		at = &(*at)->next;
+	*at = m->next;
+}
+
+size_t cache_bytes(const struct unwind_cache *c)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < c->n; i++)
+		bytes += image_bytes(c->images[i]);
+	for (const struct perf_map *m = c->maps; m; m = m->next)
+		bytes += perf_map_bytes(m);
+	return bytes;
+}
+
+/* As oldest, of the perf maps. */
+static struct perf_map *oldest_map(const struct unwind_cache *c)
+{
+	struct perf_map *found = NULL;
+
+	for (struct perf_map *m = c->maps; m; m = m->next)
+		if (m->last_use != c->clock && perf_map_bytes(m) > 0 &&
+		    (!found || m->last_use < found->last_use))
+			found = m;
+	return found;
+}
+
+static void evict(struct unwind_cache *c)
+{
+	size_t bytes = cache_bytes(c);
+	size_t index = 0;
+
+	while (bytes > c->options.max_bytes) {
+		struct image *image = oldest(c, false, &index);
+		struct perf_map *map = oldest_map(c);
+
+		if (map && (!image || map->last_use < image->last_use)) {
+			bytes -= perf_map_bytes(map);
+			perf_map_drop(map);
+			continue;
+		}
+		if (!image)
+			break;
+		bytes -= image_bytes(image);
+		c->generation++;
+		if (image->refs == 0)
+			remove_at(c, index);
+		else
+			image_drop(image);
+	}
+}
+
+void cache_end(struct unwind_cache *c)
+{
+	while (c->n_open > 0)
+		close_fd(&c->open[--c->n_open].fd);
+	if (c->grown)
+		evict(c);
+	c->grown = false;
+	reading_set(c->options.reading, 0);
+}
+
+static uint32_t number_of(const struct cache_source *source)
+{
+	return source->files->number ? source->files->number(source->ctx) : 0;
+}
+
+void source_reads(const struct cache_source *source)
+{
+	reading_set(source->reading, number_of(source));
+}
+
+static int source_open(const struct cache_source *source, int *ret_fd)
+{
+	int fd = -1;
+	int r;
+
+	reading_set(source->reading, 0);
+	r = source->files->image(source->ctx, source->start, source->end, &fd);
+	if (r)
+		return r;
+	source_reads(source);
+	*ret_fd = fd;
+	return 0;
+}
+
+/* Keeps fd open until the end of the call. */
+static void keep_open(struct unwind_cache *c, struct image *i, int fd)
+{
+	if (c->n_open == CACHE_OPEN_MAX) {
+		close_fd(&c->open[0].fd);
+		memmove(&c->open[0], &c->open[1], (CACHE_OPEN_MAX - 1) * sizeof(c->open[0]));
+		c->n_open--;
+	}
+	c->open[c->n_open++] = (struct cache_open){i, fd};
+}
+
+static int add(struct unwind_cache *c, int fd, const struct image_identity *identity,
+	       struct image **ret)
+{
+	struct image *image;
+	size_t index;
+	int r;
+
+	if (c->n == CACHE_IMAGES_MAX) {
+		if (!oldest(c, true, &index))
+			return -ENOSPC;
+		remove_at(c, index);
+	}
+	if (array_grow(c->images, c->n, c->cap) < 0)
+		return -ENOMEM;
+	r = image_new(fd, identity, c->options.hash_seed, &image);
+	if (r)
+		return r;
+	c->images[c->n++] = image;
+	*ret = image;
+	return 0;
+}
+
+static struct image *find(const struct unwind_cache *c, const struct image_identity *identity)
+{
+	for (size_t i = 0; i < c->n; i++)
+		if (image_identity_equal(&c->images[i]->identity, identity))
+			return c->images[i];
+	return NULL;
+}
+
+static void use(struct unwind_cache *c, struct image *i)
+{
+	i->refs++;
+	i->last_use = c->clock;
+}
+
+struct image *cache_get_known(struct unwind_cache *c, const struct file_identity *file)
+{
+	const struct image_identity identity = {.file = *file};
+	struct image *found = find(c, &identity);
+
+	if (found)
+		use(c, found);
+	return found;
+}
+
+struct image *cache_get_vdso(struct unwind_cache *c, uint64_t size)
+{
+	for (size_t i = 0; i < c->n; i++) {
+		struct image *image = c->images[i];
+
+		if (image->is_vdso && image->identity.file.size == size) {
+			use(c, image);
+			return image;
+		}
+	}
+	return NULL;
+}
+
+int cache_get(struct unwind_cache *c, const struct cache_source *source, struct image **ret)
+{
+	struct image_identity identity;
+	struct image *found = NULL;
+	int fd = -1;
+	int r;
+
+	r = source_open(source, &fd);
+	if (r)
+		return r;
+	r = image_identify(fd, c->options.hash_seed, &identity);
+	if (r == 0)
+		found = find(c, &identity);
+	if (r == 0 && !found)
+		r = add(c, fd, &identity, &found);
+	if (r) {
+		close_fd(&fd);
+		return r;
+	}
+	keep_open(c, found, fd);
+	found->number = number_of(source);
+	use(c, found);
+	*ret = found;
+	return 0;
+}
+
+void cache_put(struct image *i)
+{
+	if (!i)
+		return;
+	assert(i->refs > 0);
+	i->refs--;
+}
+
+int cache_fd(struct unwind_cache *c, struct image *i, const struct cache_source *source)
+{
+	struct image_identity identity;
+	int fd = -1;
+	int r;
+
+	cache_reads(c, i);
+	for (size_t k = 0; k < c->n_open; k++) {
+		if (c->open[k].image == i)
+			return c->open[k].fd;
+	}
+	r = source_open(source, &fd);
+	if (r)
+		return r;
+	r = image_identify(fd, c->options.hash_seed, &identity);
+	if (r == 0 && !image_identity_equal(&identity, &i->identity))
+		r = -ESTALE;
+	if (r) {
+		close_fd(&fd);
+		return r;
+	}
+	keep_open(c, i, fd);
+	i->number = number_of(source);
+	return fd;
+}
+
+int cache_rows(struct unwind_cache *c, struct image *i, const struct cache_source *source)
+{
+	int fd;
+
+	i->last_use = c->clock;
+	cache_reads(c, i);
+	if (i->cfi_tried)
+		return 0;
+	fd = cache_fd(c, i, source);
+	if (fd < 0)
+		return fd;
+	c->grown = true;
+	return image_load_rows(i, fd);
+}
+
+int cache_symbols(struct unwind_cache *c, struct image *i, const struct cache_source *source)
+{
+	int debug_fd = -1;
+	int fd;
+	int r = 0;
+
+	i->last_use = c->clock;
+	if (i->symbols_tried) {
+		cache_reads_names(c, i);
+		return 0;
+	}
+	cache_reads(c, i);
+	fd = cache_fd(c, i, source);
+	if (fd < 0)
+		return fd;
+	if (!i->has_symtab)
+		r = debug_file_open(i, fd, source, true, &debug_fd);
+	c->grown = true;
+	/* What is unpacked from the image is the image's. */
+	if (debug_fd >= 0 && c->options.reading && *c->options.reading != i->number)
+		i->names_number = *c->options.reading;
+	if (r == 0)
+		r = image_load_symbols(i, fd, debug_fd);
+	close_fd(&debug_fd);
+	return r;
+}
+
+int cache_lines(struct unwind_cache *c, struct image *i, const struct cache_source *source)
+{
+	int debug_fd = -1;
+	int fd;
+	int r = 0;
+
+	i->last_use = c->clock;
+	if (i->lines_tried) {
+		reading_set(c->options.reading, i->lines_number);
+		return 0;
+	}
+	fd = cache_fd(c, i, source);
+	if (fd < 0)
+		return fd;
+	if (!i->has_debug_info)
+		r = debug_file_open(i, fd, source, false, &debug_fd);
+	c->grown = true;
+	i->lines_number = debug_fd >= 0 ? number_of(source) : i->number;
+	if (r == 0)
+		r = image_load_lines(i, debug_fd >= 0 ? debug_fd : fd, c->options.cpu_ns);
+	close_fd(&debug_fd);
+	return r;
+}

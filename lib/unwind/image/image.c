@@ -1,0 +1,304 @@
+#include "lib/unwind/image/image.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "lib/base/siphash.h"
+#include "lib/unwind/cpu.h"
+#include "lib/unwind/elf/gopclntab.h"
+
+/* The smallest page of any of our architectures. */
+#define PAGE_MIN 4096u
+
+/* Copies are small, and compared by their hash alone, so it has 128 bits. */
+static int hash_contents(int fd, uint64_t size, uint64_t seed, uint64_t ret[2])
+{
+	uint8_t bytes[4096];
+
+	ret[0] = ret[1] = 0;
+	for (uint64_t pos = 0; pos < size;) {
+		size_t n = (size_t)min_u64(size - pos, sizeof(bytes));
+		int r = pread_all(fd, bytes, n, pos);
+
+		if (r)
+			return r;
+		for (uint64_t i = 0; i < 2; i++) {
+			const uint64_t key[] = {seed ^ i, ret[i]};
+
+			ret[i] = siphash((const uint8_t *)key, bytes, n);
+		}
+		pos += n;
+	}
+	ret[0] |= 1; /* not 0: this is what says "by contents" */
+	return 0;
+}
+
+int image_identify(int fd, uint64_t seed, struct image_identity *ret)
+{
+	struct image_identity id = {0};
+	struct stat st;
+	int r;
+
+	if (fstat(fd, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode) || st.st_size <= 0)
+		return -EINVAL;
+	/* A memfd, or a file on a tmpfs: those may be known by contents, too.
+	 */
+	if (fcntl(fd, F_GET_SEALS) >= 0 && st.st_size <= IMAGE_CONTENT_MAX) {
+		id.file.size = (uint64_t)st.st_size;
+		r = hash_contents(fd, id.file.size, seed, id.content);
+		if (r)
+			return r;
+	} else {
+		id.file = file_identity_of(&st);
+	}
+	*ret = id;
+	return 0;
+}
+
+bool image_identity_equal(const struct image_identity *a, const struct image_identity *b)
+{
+	return file_identity_equal(&a->file, &b->file) && a->content[0] == b->content[0] &&
+	       a->content[1] == b->content[1];
+}
+
+/* The segments, and the addresses from the first to the last. */
+static int read_segments(struct image *i, const struct elf_file *f)
+{
+	uint64_t end = 0;
+	GElf_Phdr p;
+
+	i->segments = calloc(f->n_phdrs + 1, sizeof(*i->segments));
+	if (!i->segments)
+		return -ENOMEM;
+	for (size_t k = 0; k < f->n_phdrs; k++) {
+		uint64_t p_end;
+
+		if (!gelf_getphdr(f->elf, (int)k, &p))
+			continue;
+		i->has_interpreter |= p.p_type == PT_INTERP;
+		if (p.p_type != PT_LOAD || __builtin_add_overflow(p.p_vaddr, p.p_memsz, &p_end))
+			continue;
+		if (i->n_segments == 0)
+			i->base = p.p_vaddr;
+		end = max_u64(end, p_end);
+		i->segments[i->n_segments++] = (struct image_segment){
+			.offset = p.p_offset,
+			.vaddr = p.p_vaddr,
+			.file_size = p.p_filesz,
+			.exec = (p.p_flags & PF_X) != 0,
+		};
+	}
+	i->size = end > i->base ? end - i->base : 0;
+	return 0;
+}
+
+int image_new(int fd, const struct image_identity *identity, uint64_t seed, struct image **ret)
+{
+	struct image *i = calloc(1, sizeof(*i));
+	struct elf_file f;
+	GElf_Shdr info;
+	int r;
+
+	if (!i)
+		return -ENOMEM;
+	i->identity = *identity;
+	symbols_init(&i->symbols);
+	table_init(&i->facts, seed);
+	if (elf_file_open(&f, fd) == 0) {
+		r = read_segments(i, &f);
+		if (r == 0)
+			build_id_read(&f, &i->id);
+		i->has_symtab = symbols_has_symtab(&f);
+		i->is_go = elf_file_section(&f, ".go.buildinfo", &info) != NULL;
+		i->has_debug_info =
+			elf_file_section(&f, ".debug_info", &info) && info.sh_type != SHT_NOBITS;
+		i->is_elf = i->n_segments > 0 && i->size > 0 && f.ehdr.e_machine == CPU_ELF_MACHINE;
+		elf_file_close(&f);
+		if (r) {
+			image_free(i);
+			return r;
+		}
+	}
+	*ret = i;
+	return 0;
+}
+
+void image_free(struct image *i)
+{
+	if (!i)
+		return;
+	image_drop(i);
+	free(i->segments);
+	free(i);
+}
+
+/* Where there is .debug_frame, it says the same. */
+static int load_go(struct image *i, const struct elf_file *f)
+{
+	struct gopclntab t;
+	GElf_Shdr info;
+	int r;
+
+	/* Where a link register is in a frame of Go's is another matter. */
+	if (CPU_LINK_REGISTER || elf_file_section(f, ".debug_frame", &info))
+		return 0;
+	r = gopclntab_open(f, &t);
+	if (r)
+		return r == -ENOMEM ? r : 0;
+	r = gopclntab_rows(&t, i->base, &i->go);
+	gopclntab_close(&t);
+	return r;
+}
+
+int image_load_rows(struct image *i, int fd)
+{
+	struct elf_file f;
+	int r = 0;
+
+	if (i->cfi_tried || !i->is_elf)
+		return 0;
+	if (elf_file_open(&f, fd) == 0) {
+		if (i->is_go)
+			r = load_go(i, &f);
+		if (r == 0)
+			r = cfi_open(&f, i->base, &i->cfi);
+		if (r)
+			rows_fini(&i->go);
+		elf_file_close(&f);
+	}
+	i->cfi_tried = r == 0;
+	return r;
+}
+
+const struct rows *image_rows(struct image *i, uint64_t vaddr)
+{
+	const struct rows *rows = cfi_rows(i->cfi, vaddr);
+
+	/* C that is called from Go has CFI. */
+	return i->go.n > 0 && rows_find(rows, vaddr)->cfa == RULE_CFA_NONE ? &i->go : rows;
+}
+
+static void find_switches(struct image *i)
+{
+	static const struct {
+		const char *name;
+		enum image_switch_kind kind;
+	} functions[IMAGE_SWITCHES] = {
+		{"runtime.mcall", IMAGE_SWITCH_ROOT},
+		{"runtime.systemstack", IMAGE_SWITCH_WAITED},
+		{"runtime.morestack", IMAGE_SWITCH_WAITED},
+		{"runtime.asmcgocall", IMAGE_SWITCH_WAITED},
+		{"runtime.nanotime1", IMAGE_SWITCH_FRAMED},
+		{"runtime.walltime", IMAGE_SWITCH_FRAMED},
+		{"time.now", IMAGE_SWITCH_FRAMED},
+	};
+
+	for (size_t k = 0; k < IMAGE_SWITCHES; k++) {
+		struct image_switch *s = &i->switches[k];
+
+		s->kind = functions[k].kind;
+		if (!symbols_range(&i->symbols, functions[k].name, &s->start, &s->end))
+			s->start = s->end = 0;
+	}
+}
+
+const struct image_switch *image_switch_at(const struct image *i, uint64_t vaddr)
+{
+	for (size_t k = 0; i->is_go && k < IMAGE_SWITCHES; k++)
+		if (vaddr >= i->switches[k].start && vaddr < i->switches[k].end)
+			return &i->switches[k];
+	return NULL;
+}
+
+int image_load_symbols(struct image *i, int fd, int debug_fd)
+{
+	struct elf_file f;
+	struct elf_file debug;
+	bool has_debug;
+	int r = 0;
+
+	if (i->symbols_tried || !i->is_elf)
+		return 0;
+	if (elf_file_open(&f, fd) == 0) {
+		has_debug = debug_fd >= 0 && elf_file_open(&debug, debug_fd) == 0;
+		r = symbols_load(&f, has_debug ? &debug : NULL, i->base, &i->symbols);
+		if (has_debug)
+			elf_file_close(&debug);
+		elf_file_close(&f);
+	}
+	i->symbols_tried = r == 0;
+	if (r == 0 && i->is_go)
+		find_switches(i);
+	return r;
+}
+
+int image_load_lines(struct image *i, int fd, clock_fn cpu_ns)
+{
+	struct elf_file f;
+	int r = 0;
+
+	if (i->lines_tried || !i->is_elf)
+		return 0;
+	if (elf_file_open(&f, fd) == 0) {
+		r = lines_open(&f, cpu_ns, &i->lines);
+		elf_file_close(&f);
+	}
+	i->lines_tried = r == 0;
+	return r;
+}
+
+void image_drop(struct image *i)
+{
+	lines_free(i->lines);
+	i->lines = NULL;
+	i->lines_tried = false;
+	cfi_free(i->cfi);
+	i->cfi = NULL;
+	rows_fini(&i->go);
+	symbols_fini(&i->symbols);
+	table_fini(&i->facts);
+	i->cfi_tried = false;
+	i->symbols_tried = false;
+}
+
+size_t image_bytes(const struct image *i)
+{
+	/* A table's slot is a key and a value. */
+	return cfi_bytes(i->cfi) + i->go.bytes + i->symbols.bytes +
+	       (i->lines ? lines_bytes(i->lines) : 0) + i->facts.cap * 2 * sizeof(uint64_t);
+}
+
+bool image_bias(const struct image *i, uint64_t map_start, uint64_t map_offset, uint64_t *ret)
+{
+	for (size_t k = 0; i->is_elf && k < i->n_segments; k++) {
+		const struct image_segment *s = &i->segments[k];
+
+		/* The kernel maps from the page that the segment starts in. */
+		if (!s->exec || map_offset < (s->offset & ~(PAGE_MIN - 1ull)) ||
+		    (map_offset >= s->offset && map_offset - s->offset >= s->file_size))
+			continue;
+		*ret = map_start - map_offset + s->offset - s->vaddr;
+		return true;
+	}
+	return false;
+}
+
+bool image_file_offset(const struct image *i, uint64_t vaddr, uint64_t *ret_offset,
+		       uint64_t *ret_left)
+{
+	for (size_t k = 0; k < i->n_segments; k++) {
+		const struct image_segment *s = &i->segments[k];
+
+		if (vaddr < s->vaddr || vaddr - s->vaddr >= s->file_size ||
+		    s->offset > UINT64_MAX - s->file_size)
+			continue;
+		*ret_offset = s->offset + (vaddr - s->vaddr);
+		*ret_left = s->file_size - (vaddr - s->vaddr);
+		return true;
+	}
+	return false;
+}

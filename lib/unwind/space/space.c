@@ -1,0 +1,422 @@
+#include "lib/unwind/space/space.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/unwind/space/code.h"
+
+static const struct rule rule_unmapped;
+static const struct rule rule_none;
+static const struct rule rule_root = {
+	.cfa = RULE_CFA_SP,
+	.fp = RULE_FP_UNDEFINED,
+	.ra = RULE_RA_UNDEFINED,
+};
+static const struct rule rule_elsewhere = {
+	.cfa = RULE_CFA_SP,
+	.fp = RULE_FP_UNDEFINED,
+	.ra = RULE_RA_UNDEFINED,
+	.elsewhere = true,
+};
+static const struct rule rule_framed = {
+	.cfa = RULE_CFA_FP,
+	.cfa_offset = 16,
+	.fp = RULE_FP_SAVED,
+	.fp_offset = -16,
+	.ra_offset = -8,
+	.elsewhere = true,
+};
+
+int unwind_space_new(struct unwind_cache *c, const struct unwind_files *files, void *ctx,
+		     struct unwind_space **ret)
+{
+	struct unwind_space *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	s->cache = c;
+	s->files = files;
+	s->ctx = ctx;
+	s->symbols = UNWIND_SYMBOLS_NAMES;
+	perf_map_init(&s->perf_map);
+	cache_add_map(c, &s->perf_map);
+	*ret = s;
+	return 0;
+}
+
+void unwind_space_want(struct unwind_space *s, enum unwind_symbols symbols)
+{
+	s->symbols = symbols;
+}
+
+static void put_images(struct unwind_space *s)
+{
+	for (size_t i = 0; i < s->maps.n; i++)
+		cache_put(s->mappings[i].image);
+}
+
+void unwind_space_free(struct unwind_space *s)
+{
+	if (!s)
+		return;
+	put_images(s);
+	free(s->mappings);
+	maps_fini(&s->maps);
+	free(s->places);
+	cache_remove_map(s->cache, &s->perf_map);
+	perf_map_fini(&s->perf_map);
+	memos_fini(&s->memos);
+	free(s);
+}
+
+static bool same_file(const struct map *a, const struct map *b)
+{
+	return a->device == b->device && a->inode == b->inode && strcmp(a->path, b->path) == 0;
+}
+
+/* Is every address of old still mapped to the same file and offset in maps? */
+static bool still_there(const struct map *old, const struct maps *maps)
+{
+	uint64_t at = old->start;
+
+	while (at < old->end) {
+		const struct map *now = maps_find(maps, at);
+
+		if (!now || !same_file(old, now))
+			return false;
+		/* Memory without a file has no offset that means something. */
+		if (old->inode != 0 && now->offset - now->start != old->offset - old->start)
+			return false;
+		at = now->end;
+	}
+	return true;
+}
+
+/*
+ * May the image of old stand for new? Memory without a file was copied as it
+ * lay in its range, so that must be the same.
+ */
+static bool keeps_image(const struct map *old, const struct map *new)
+{
+	return same_file(old, new) && old->start == new->start && old->offset == new->offset &&
+	       (old->inode != 0 || old->end == new->end);
+}
+
+/* Takes over maps and mappings, of which there are as many. */
+static void replace_maps(struct unwind_space *s, const struct maps *maps,
+			 struct space_mapping *mappings)
+{
+	put_images(s);
+	free(s->mappings);
+	maps_fini(&s->maps);
+	s->maps = *maps;
+	s->mappings = mappings;
+	s->perf_map_asked = false;
+	perf_map_renew(&s->perf_map);
+	free(s->places);
+	s->places = NULL;
+	memos_clear(&s->memos);
+}
+
+int unwind_space_set_maps(struct unwind_space *s, const char *text, size_t size)
+{
+	struct space_mapping *mappings;
+	struct maps maps;
+	int r;
+
+	r = maps_parse(&maps, text, size, UNWIND_MAPS_MAX);
+	if (r)
+		return r;
+	mappings = calloc(maps.n + 1, sizeof(*mappings));
+	if (!mappings) {
+		maps_fini(&maps);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < s->maps.n; i++) {
+		const struct map *old = &s->maps.v[i];
+		const struct map *now = maps_find(&maps, old->start);
+
+		/* What could not be had may have been so for a moment only. */
+		if (now && keeps_image(old, now) && !s->mappings[i].refused) {
+			mappings[now - maps.v] = s->mappings[i];
+			mappings[now - maps.v].lost = false;
+			memset(&s->mappings[i], 0, sizeof(s->mappings[i]));
+		}
+	}
+	replace_maps(s, &maps, mappings);
+	return 0;
+}
+
+/* Makes the image, from start on, the space's only mapping. */
+static int map_file(struct unwind_space *s, struct image *image, const char *path, uint64_t start)
+{
+	struct space_mapping *mappings = calloc(1, sizeof(*mappings));
+	struct maps maps = {
+		.v = calloc(1, sizeof(*maps.v)),
+		.n = 1,
+		.strings = strdup(path),
+	};
+
+	if (!mappings || !maps.v || !maps.strings) {
+		free(mappings);
+		maps_fini(&maps);
+		return -ENOMEM;
+	}
+	maps.v[0] = (struct map){
+		.start = start,
+		.end = start + align_up(image->size, UNWIND_FILE_ALIGN),
+		.path = maps.strings,
+	};
+	mappings[0] = (struct space_mapping){
+		.image = image,
+		.bias = start - image->base,
+		.tried = true,
+	};
+	replace_maps(s, &maps, mappings);
+	return 0;
+}
+
+int unwind_space_set_file(struct unwind_space *s, const char *path, uint64_t start)
+{
+	const struct cache_source source = {s->files, s->ctx, start, start + UNWIND_FILE_ALIGN,
+					    s->cache->options.reading};
+	struct image *image = NULL;
+	int r;
+
+	cache_begin(s->cache);
+	r = cache_get(s->cache, &source, &image);
+	if (r == 0 && (!image->is_elf || image->size > UNWIND_FILE_MAX))
+		r = -ENOEXEC;
+	if (r == 0)
+		r = map_file(s, image, path, start);
+	if (r)
+		cache_put(image);
+	cache_end(s->cache);
+	return r;
+}
+
+void unwind_space_know_files(struct unwind_space *s, const struct mapped_file *files, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct map *map = maps_find(&s->maps, files[i].start);
+
+		if (map && map->start == files[i].start)
+			s->mappings[map - s->maps.v].known = files[i].file;
+	}
+}
+
+int unwind_space_would_remap(const struct unwind_space *s, const char *text, size_t size,
+			     bool *ret_remapped)
+{
+	bool remapped = false;
+	struct maps maps;
+	int r;
+
+	r = maps_parse(&maps, text, size, UNWIND_MAPS_MAX);
+	if (r)
+		return r;
+	for (size_t i = 0; i < s->maps.n && !remapped; i++)
+		remapped = !still_there(&s->maps.v[i], &maps);
+	maps_fini(&maps);
+	*ret_remapped = remapped;
+	return 0;
+}
+
+bool unwind_space_covers(const struct unwind_space *s, uint64_t addr)
+{
+	return maps_find(&s->maps, addr) != NULL;
+}
+
+struct cache_source space_source(const struct unwind_space *s, const struct map *map)
+{
+	return (struct cache_source){s->files, s->ctx, map->start, map->end,
+				     s->cache->options.reading};
+}
+
+/*
+ * Code that the program made: no file, under whatever name it has given to it
+ * (PR_SET_VMA_ANON_NAME). The vDSO is like a file.
+ */
+static bool is_anonymous(const struct map *map)
+{
+	return map->inode == 0 && (map->path[0] == '\0' || strncmp(map->path, "[anon:", 6) == 0);
+}
+
+/*
+ * Names are asked for when a chunk ends, and its target may have ended before:
+ * what it takes to tell them is read while the file is there, or, as the one
+ * for code without a file, opened. False: there is no file any more.
+ */
+static bool read_image(struct unwind_space *s, struct space_mapping *m, const struct map *map)
+{
+	const struct cache_source source = space_source(s, map);
+
+	if (m->lost || cache_rows(s->cache, m->image, &source))
+		m->lost = true;
+	else if (s->symbols != UNWIND_SYMBOLS_NONE)
+		(void)!cache_symbols(s->cache, m->image, &source);
+	return !m->lost;
+}
+
+/*
+ * The image of a mapping, from the cache or from its file. The name of the vDSO
+ * is the kernel's: a path begins with a slash, and a name that a program gives
+ * is marked (is_anonymous).
+ */
+static int get_image(struct unwind_space *s, const struct space_mapping *m, const struct map *map,
+		     struct image **ret)
+{
+	const struct cache_source source = space_source(s, map);
+	const bool is_vdso = strcmp(map->path, "[vdso]") == 0;
+	int r;
+
+	*ret = NULL;
+	if (is_vdso)
+		*ret = cache_get_vdso(s->cache, map->end - map->start);
+	else if (m->known.inode != 0)
+		*ret = cache_get_known(s->cache, &m->known);
+	if (*ret)
+		return 0;
+	r = cache_get(s->cache, &source, ret);
+	if (r == 0)
+		(*ret)->is_vdso = is_vdso;
+	return r;
+}
+
+struct space_mapping *space_mapping(struct unwind_space *s, uint64_t addr,
+				    const struct map **ret_map)
+{
+	const struct map *map = maps_find(&s->maps, addr);
+	struct space_mapping *m;
+	struct image *image;
+
+	if (!map)
+		return NULL;
+	*ret_map = map;
+	m = &s->mappings[map - s->maps.v];
+	if (m->tried)
+		return m;
+	m->tried = true;
+	if (is_anonymous(map))
+		return m;
+	m->refused = get_image(s, m, map, &image) != 0;
+	if (m->refused)
+		return m;
+	if (!image_bias(image, map->start, map->offset, &m->bias)) {
+		cache_put(image);
+		return m;
+	}
+	m->image = image;
+	/* Whatever it was asked for: it may be the last time. */
+	(void)read_image(s, m, map);
+	return m;
+}
+
+/* Opens the file once for the same maps: a program may begin to write it. */
+static void open_perf_map(struct unwind_space *s)
+{
+	int fd;
+
+	if (s->perf_map_asked || !s->files->perf_map || s->symbols == UNWIND_SYMBOLS_NONE)
+		return;
+	s->perf_map_asked = true;
+	if (s->files->perf_map(s->ctx, &fd) == 0)
+		perf_map_open(&s->perf_map, fd);
+}
+
+bool space_find_made(struct unwind_space *s, uint64_t addr, const char **ret_name,
+		     uint64_t *ret_offset)
+{
+	const size_t bytes = perf_map_bytes(&s->perf_map);
+
+	s->perf_map.last_use = s->cache->clock;
+	for (int i = 0; i < 2; i++) {
+		if (perf_map_find(&s->perf_map, addr, ret_name, ret_offset))
+			return true;
+		/* First what was added to the file, then another one. */
+		if (i == 1)
+			open_perf_map(s);
+		if (perf_map_update(&s->perf_map) < 0)
+			return false;
+		s->cache->grown |= perf_map_bytes(&s->perf_map) != bytes;
+	}
+	return perf_map_find(&s->perf_map, addr, ret_name, ret_offset);
+}
+
+void space_begin(struct unwind_space *s)
+{
+	if (s->generation == s->cache->generation)
+		return;
+	if (s->places)
+		memset(s->places, 0, SPACE_PLACES * sizeof(*s->places));
+	memos_clear(&s->memos);
+	s->generation = s->cache->generation;
+}
+
+static const struct rule *rule_of_switch(const struct image_switch *change)
+{
+	switch (change->kind) {
+	case IMAGE_SWITCH_ROOT:
+		return &rule_root;
+	case IMAGE_SWITCH_WAITED:
+		return &rule_elsewhere;
+	case IMAGE_SWITCH_FRAMED:
+		return &rule_framed;
+	}
+	return &rule_elsewhere;
+}
+
+static void look_up(struct unwind_space *s, uint64_t addr, struct place *ret)
+{
+	const struct map *map;
+	struct space_mapping *m = space_mapping(s, addr, &map);
+	const struct image_switch *change;
+	uint64_t target;
+
+	*ret = (struct place){addr, &rule_unmapped, NULL, NULL, 0};
+	if (!m)
+		return;
+	ret->rule = &rule_none;
+	if (!m->image)
+		open_perf_map(s);
+	if (!m->image || !read_image(s, m, map))
+		return;
+	ret->image = m->image;
+	ret->bias = m->bias;
+	ret->rows = image_rows(m->image, addr - m->bias);
+	ret->rule = rows_find(ret->rows, addr - m->bias);
+	change = image_switch_at(m->image, addr - m->bias);
+	/* Callers are looked up one before their return address. */
+	if (change && code_call_before(s, addr + 1, &target) > CODE_CALL_LAST)
+		ret->rule = rule_of_switch(change);
+	/* A part may have been compiled. */
+	s->cache->grown = true;
+}
+
+const struct place *space_place(struct unwind_space *s, uint64_t addr)
+{
+	static struct place uncached;
+	struct place *p;
+
+	if (!s->places) {
+		s->places = calloc(SPACE_PLACES, sizeof(*s->places));
+		if (!s->places) {
+			look_up(s, addr, &uncached);
+			return &uncached;
+		}
+	}
+	p = &s->places[(addr ^ addr >> 9) % SPACE_PLACES];
+	/* Address 0 is in an empty place, but never mapped. */
+	if (p->addr != addr || addr == 0)
+		look_up(s, addr, p);
+	if (p->image) {
+		p->image->last_use = s->cache->clock;
+		cache_reads(s->cache, p->image);
+	}
+	return p;
+}
+
+bool space_unmapped(const struct place *p)
+{
+	return p->rule == &rule_unmapped;
+}

@@ -1,0 +1,231 @@
+#include "lib/unwind/walk/memo.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/unwind/cpu.h"
+#include "lib/unwind/walk/walk.h"
+
+#define SP CPU_SP
+#define FP CPU_FP
+#define PC CPU_PC
+
+#define BIT(n) (UINT64_C(1) << (n))
+
+void memos_fini(struct memos *m)
+{
+	for (size_t i = 0; m->by_tid && i < MEMO_THREADS; i++) {
+		if (m->by_tid[i])
+			free(m->by_tid[i]->frames);
+		free(m->by_tid[i]);
+	}
+	free(m->by_tid);
+	m->by_tid = NULL;
+}
+
+void memos_clear(struct memos *m)
+{
+	for (size_t i = 0; m->by_tid && i < MEMO_THREADS; i++)
+		if (m->by_tid[i])
+			m->by_tid[i]->n = 0;
+}
+
+/* The thread's memo, which may be another's until now; NULL: no memory. */
+static struct memo *memo_of(struct memos *m, uint32_t tid)
+{
+	struct memo **slot;
+
+	if (!m->by_tid)
+		m->by_tid = calloc(MEMO_THREADS, sizeof(struct memo *));
+	if (!m->by_tid)
+		return NULL;
+	slot = &m->by_tid[tid % MEMO_THREADS];
+	if (!*slot)
+		*slot = calloc(1, sizeof(**slot));
+	if (*slot && (*slot)->tid != tid) {
+		(*slot)->tid = tid;
+		(*slot)->n = 0;
+	}
+	return *slot;
+}
+
+void memo_begin(struct memo_walk *mw, struct memos *m, uint32_t tid)
+{
+	mw->memo = m ? memo_of(m, tid) : NULL;
+	mw->next = mw->memo && mw->memo->n > 0 ? mw->memo->n - 1 : 0;
+	mw->kept = 0;
+	mw->n = 0;
+	mw->too_long = false;
+	mw->n_images = 0;
+}
+
+static bool matches(const struct memo_frame *e, const struct walk_frame *f)
+{
+	bool fp_known = (f->regs.known & BIT(FP)) != 0;
+
+	return e->addr == f->addr && e->sp == f->regs.r[SP] && e->is_leaf == f->is_leaf &&
+	       e->fp_known == fp_known && (!fp_known || e->fp == f->regs.r[FP]);
+}
+
+/* Room for one frame more. What does not fit goes where it does no harm. */
+static struct memo_frame *push(struct memo_walk *mw)
+{
+	if (mw->n < MEMO_FRAMES_MAX)
+		return &mw->frames[mw->n++];
+	mw->too_long = true;
+	return &mw->frames[MEMO_FRAMES_MAX - 1];
+}
+
+static void add_image(struct memo_walk *mw, struct image *image)
+{
+	for (uint32_t i = 0; i < mw->n_images; i++)
+		if (mw->images[i] == image)
+			return;
+	/* One more than can be kept says that there were more. */
+	if (mw->n_images <= MEMO_IMAGES_MAX)
+		mw->images[mw->n_images++] = image;
+}
+
+/* The frame f, and the step that led to it. */
+static void note(struct memo_walk *mw, const struct walk_step *step, const struct walk_frame *f)
+{
+	int16_t ra_at = (int16_t)step->ra_at;
+	int16_t fp_at = step->fp_read ? (int16_t)step->fp_at : 0;
+	struct memo_frame *e;
+
+	/* A step that is none of a memo's: what is below cannot be kept. */
+	if (!step->usual || ra_at != step->ra_at ||
+	    (step->fp_read && (fp_at == 0 || fp_at != step->fp_at)))
+		mw->n = 0;
+	/* Member by member: a struct made and copied would be waited for. */
+	e = push(mw);
+	e->addr = f->addr;
+	e->sp = f->regs.r[SP];
+	e->fp = f->regs.r[FP];
+	e->ra_at = ra_at;
+	e->fp_at = fp_at;
+	e->fp_known = (f->regs.known & BIT(FP)) != 0;
+	e->is_leaf = f->is_leaf;
+}
+
+static inline bool read_word(const struct stack_bytes *s, uint64_t at, uint64_t *ret)
+{
+	uint64_t offset = at - s->lo, size = s->hi - s->lo;
+
+	if (at < s->lo || size < 8 || offset > size - 8)
+		return false;
+	memcpy(ret, s->bytes + offset, sizeof(*ret));
+	return true;
+}
+
+/* Did a step lead to e, from the frame below it that is there? */
+static inline bool is_caller(struct walk *w, const struct memo_frame *e)
+{
+	uint64_t ra_at = e->sp + (uint64_t)(int64_t)e->ra_at;
+	uint64_t fp_at = e->sp + (uint64_t)(int64_t)e->fp_at;
+	uint64_t found;
+
+	if (!read_word(&w->stack, ra_at, &found) || cpu_return_address(found) != e->addr)
+		return false;
+	if (e->fp_at != 0 && (!read_word(&w->stack, fp_at, &found) || found != e->fp))
+		return false;
+	w->top = max_u64(w->top, ra_at + 8);
+	if (e->fp_at != 0)
+		w->top = max_u64(w->top, fp_at + 8);
+	return true;
+}
+
+static void move(struct walk_frame *f, const struct memo_frame *e)
+{
+	f->addr = e->addr;
+	f->is_leaf = false;
+	f->by_heuristic = false;
+	f->interrupted = false;
+	f->sp_is_bound = false;
+	f->place = NULL;
+	f->regs.r[SP] = e->sp;
+	f->regs.r[FP] = e->fp;
+	f->regs.r[PC] = e->addr;
+	f->regs.known = BIT(SP) | BIT(PC) | (e->fp_known ? BIT(FP) : 0);
+}
+
+bool memo_follow(struct memo_walk *mw, struct walk *w, struct walk_frame *f, size_t max_frames,
+		 struct unwind_stack *out)
+{
+	const struct memo *m = mw->memo;
+	uint32_t from, i;
+
+	if (!m)
+		return false;
+	note(mw, &w->step, f);
+	if (w->step.image)
+		add_image(mw, w->step.image);
+	if (m->n == 0)
+		return false;
+	while (mw->next > 0 && m->frames[mw->next].sp < f->regs.r[SP])
+		mw->next--;
+	from = mw->next;
+	if (!matches(&m->frames[from], f))
+		return false;
+	/* What a walk goes through is in use: the cache must not drop it. */
+	for (i = 0; i < m->n_images; i++) {
+		m->images[i]->last_use = w->space->cache->clock;
+		add_image(mw, m->images[i]);
+	}
+	for (i = from; i > 0 && out->n < max_frames; i--) {
+		const struct memo_frame *e = &m->frames[i - 1];
+
+		if (!is_caller(w, e))
+			break;
+		out->frames[out->n++] = (struct unwind_frame){.addr = e->addr};
+	}
+	if (i == 0) {
+		out->like_n = from + 1;
+		out->like_id = m->id;
+		mw->kept = from;
+		w->step.usual = true;
+		return true;
+	}
+	if (i < from)
+		move(f, &m->frames[i]);
+	for (uint32_t k = from; k > i; k--)
+		*push(mw) = m->frames[k - 1];
+	mw->next = i;
+	return false;
+}
+
+/* Keeps the walk's frames on top of those that hold. */
+static bool keep(struct memo_walk *mw, struct memo *m)
+{
+	size_t n = (size_t)mw->kept + mw->n;
+	struct memo_frame *frames;
+
+	if (mw->too_long || n > MEMO_FRAMES_MAX || mw->n_images > MEMO_IMAGES_MAX)
+		return false;
+	if (n > m->cap) {
+		frames = reallocarray(m->frames, n, sizeof(*frames));
+		if (!frames)
+			return false;
+		m->frames = frames;
+		m->cap = (uint32_t)n;
+	}
+	for (uint32_t i = 0; i < mw->n; i++)
+		m->frames[n - 1 - i] = mw->frames[i];
+	m->n = (uint32_t)n;
+	memcpy(m->images, mw->images, mw->n_images * sizeof(m->images[0]));
+	m->n_images = mw->n_images;
+	return true;
+}
+
+void memo_end(struct memo_walk *mw, const struct walk *w, struct unwind_stack *out)
+{
+	struct memo *m = mw->memo;
+
+	/* Only one frame of a stack is the leaf: if it is alike, all are. */
+	out->id = out->like_n == out->n ? out->like_id : ++w->space->cache->stack_ids;
+	if (!m)
+		return;
+	if (out->end != UNWIND_END_ROOT || !w->step.usual || !keep(mw, m))
+		m->n = 0;
+	m->id = out->id;
+}

@@ -1,0 +1,374 @@
+#include "lib/unwind/walk/walk.h"
+
+#include <dwarf.h>
+
+#include "lib/unwind/space/code.h"
+#include "lib/unwind/guess/search.h"
+#include "lib/unwind/walk/walk_steps.h"
+
+/*
+ * A signal frame may lead to lower addresses (another stack), so progress is
+ * not shown by addresses there. Handlers interrupted by signals nest a few
+ * deep; more than this goes round in circles.
+ */
+#define SIGNALS_MAX 64
+
+enum unwind_end walk_unreadable(struct walk *w, const struct walk_frame *f, uint64_t addr, size_t n)
+{
+	const struct stack_bytes *s = &w->stack;
+	const uint64_t sp = f->regs.r[SP];
+	uint64_t sum;
+
+	w->missing = 0;
+	if (sp >= s->second_lo && sp < s->second_hi) {
+		if (addr < s->second_lo)
+			return UNWIND_END_BAD_CFA;
+		return w->second_capped ? UNWIND_END_CAPPED : UNWIND_END_UNREADABLE;
+	}
+	/* What a signal interrupted may have another stack. */
+	if (f->signals > 0 && (sp < s->lo || sp > s->hi)) {
+		w->second = sp - min_u64(sp, UNWIND_RED_ZONE_MAX);
+		return UNWIND_END_UNREADABLE;
+	}
+	if (addr < s->lo || __builtin_add_overflow(addr, n, &sum) ||
+	    sum - s->hi > SAMPLE_STACK_MAX) {
+		/*
+		 * So may who calls code with a stack of its own; what else its
+		 * frame keeps is below the return address.
+		 */
+		w->second = addr - min_u64(addr, UNWIND_RED_ZONE_MAX);
+		return UNWIND_END_BAD_CFA;
+	}
+	w->missing = sum;
+	return w->capped ? UNWIND_END_CAPPED : UNWIND_END_UNREADABLE;
+}
+
+enum unwind_end walk_enter(struct walk *w, struct walk_frame *f, uint64_t ra, bool by_heuristic)
+{
+	/* The ABI's mark of the outermost frame, and musl's. */
+	if (ra == 0) {
+		w->step.usual = false;
+		return UNWIND_END_ROOT;
+	}
+	f->place = space_place(w->space, ra - 1);
+	if (space_unmapped(f->place))
+		return UNWIND_END_NO_MAP;
+	f->addr = ra;
+	f->is_leaf = false;
+	f->by_heuristic = by_heuristic;
+	f->interrupted = false;
+	f->sp_is_bound = false;
+	return WALK_ON;
+}
+
+enum unwind_end walk_enter_interrupted(struct walk *w, struct walk_frame *f)
+{
+	uint64_t pc = f->regs.r[PC];
+	enum unwind_end end;
+
+	if (++f->signals > SIGNALS_MAX)
+		return UNWIND_END_CYCLE;
+	end = walk_enter(w, f, pc + (pc != 0 ? CPU_PC_STEP : 0), false);
+	f->interrupted = end == WALK_ON;
+	return end;
+}
+
+/* The callee-saved registers beside fp that the caller had. */
+static uint64_t restore_saved(struct walk *w, struct walk_frame *f, const struct rule *rule,
+			      uint64_t cfa)
+{
+	static const uint8_t regs[RULE_SAVED_N] = CPU_SAVED_REGS;
+	uint64_t known = 0;
+
+	for (size_t i = 0; i < RULE_SAVED_N; i++) {
+		uint64_t bit = BIT(regs[i]);
+
+		if (rule->saved[i] == RULE_SAVED_SAME)
+			known |= f->regs.known & bit;
+		else if (rule->saved[i] != RULE_SAVED_UNDEFINED &&
+			 walk_read_word(w, cfa - 8u * rule->saved[i], &f->regs.r[regs[i]]))
+			known |= bit;
+	}
+	return known;
+}
+
+/*
+ * The CFA where the stack pointer is only a bound: a function that saves the
+ * frame pointer has its own point to where it did.
+ */
+static bool cfa_by_record(const struct walk_frame *f, const struct rule *rule, uint64_t *ret)
+{
+	if (rule->fp != RULE_FP_SAVED || !(f->regs.known & BIT(FP)) ||
+	    f->regs.r[FP] < f->regs.r[SP])
+		return false;
+	*ret = f->regs.r[FP] - (uint64_t)(int64_t)rule->fp_offset;
+	return true;
+}
+
+enum unwind_end walk_simple(struct walk *w, struct walk_frame *f, const struct rule *rule,
+			    struct image *image)
+{
+	struct walk_step *step = &w->step;
+	uint64_t *r = f->regs.r;
+	uint64_t known = BIT(SP) | BIT(PC) | (f->regs.known & BIT(FP));
+	uint64_t cfa = r[SP];
+	uint64_t fp = r[FP];
+	bool by_heuristic = f->sp_is_bound && rule->cfa == RULE_CFA_SP;
+	const bool at_pc = f->is_leaf || f->interrupted;
+	enum unwind_end end;
+	uint64_t ra;
+
+	*step = (struct walk_step){
+		.usual = !w->all_saved && !f->sp_is_bound,
+		.fp_read = rule->fp == RULE_FP_SAVED,
+		.ra_at = rule->ra_offset,
+		.fp_at = rule->fp_offset,
+		.image = image,
+	};
+	if (rule->ra == RULE_RA_UNDEFINED)
+		return rule->elsewhere ? UNWIND_END_UNREADABLE : UNWIND_END_ROOT;
+	if (rule->cfa == RULE_CFA_FP) {
+		if (!(known & BIT(FP)))
+			return UNWIND_END_UNKNOWN_REGISTER;
+		cfa = r[FP];
+	}
+	cfa += (uint64_t)(int64_t)rule->cfa_offset;
+	if (by_heuristic && !cfa_by_record(f, rule, &cfa))
+		return UNWIND_END_NO_CFI;
+	/*
+	 * A caller's frame lies above; the ABI aligns it. Only of a function
+	 * that has not stored its return address there may be nothing, or of
+	 * one that has popped it, to jump or to push it again.
+	 */
+	if (cfa < r[SP] || (cfa == r[SP] && rule->ra != RULE_RA_SAME && !at_pc) || cfa % 8 != 0)
+		return rule->elsewhere ? UNWIND_END_UNREADABLE : UNWIND_END_BAD_CFA;
+	if (rule->ra == RULE_RA_SAME) {
+		/* The leaf's, or that of what was interrupted. */
+		if (!(f->regs.known & BIT(RA)))
+			return UNWIND_END_UNKNOWN_REGISTER;
+		ra = r[RA];
+		step->usual = false;
+	} else if (!walk_read_word(w, cfa + (uint64_t)(int64_t)rule->ra_offset, &ra)) {
+		end = walk_unreadable(w, f, cfa + (uint64_t)(int64_t)rule->ra_offset, 8);
+		return rule->elsewhere ? UNWIND_END_UNREADABLE : end;
+	}
+	ra = cpu_return_address(ra);
+	if (rule->fp == RULE_FP_SAVED) {
+		uint64_t at = cfa + (uint64_t)(int64_t)rule->fp_offset;
+
+		if (!walk_read_word(w, at, &fp))
+			return walk_unreadable(w, f, at, 8);
+		known |= BIT(FP);
+	} else if (rule->fp == RULE_FP_UNDEFINED) {
+		known &= ~BIT(FP);
+	}
+	if (w->all_saved)
+		known |= restore_saved(w, f, rule, cfa);
+	r[SP] = cfa;
+	r[FP] = fp;
+	r[PC] = ra;
+	f->regs.known = known;
+	return walk_enter(w, f, ra, by_heuristic);
+}
+
+static enum unwind_end end_of_expr(struct walk *w, const struct walk_frame *f,
+				   enum expr_result result)
+{
+	switch (result) {
+	case EXPR_OK:
+		return WALK_ON;
+	case EXPR_UNKNOWN_REGISTER:
+		return UNWIND_END_UNKNOWN_REGISTER;
+	case EXPR_UNREADABLE:
+		return walk_unreadable(w, f, w->missing, 8);
+	case EXPR_INVALID:
+		return UNWIND_END_BAD_CFA;
+	}
+	return UNWIND_END_BAD_CFA;
+}
+
+/* A register of the caller by a full rule. */
+static enum expr_result restore(struct walk *w, const struct rows *rows,
+				const struct frame_regs *regs, uint64_t cfa,
+				const struct reg_rule *rule, unsigned int reg, uint64_t *ret)
+{
+	uint64_t value = cfa + (uint64_t)(int64_t)rule->value;
+	unsigned int from = reg;
+	enum expr_result r;
+
+	switch ((enum reg_kind)rule->kind) {
+	case REG_UNDEFINED:
+		return EXPR_UNKNOWN_REGISTER;
+	case REG_REGISTER:
+		from = (unsigned int)rule->value;
+		__attribute__((fallthrough));
+	case REG_SAME:
+		if (!(regs->known & BIT(from)))
+			return EXPR_UNKNOWN_REGISTER;
+		*ret = regs->r[from];
+		return EXPR_OK;
+	case REG_CFA:
+		*ret = value;
+		return EXPR_OK;
+	case REG_SAVED:
+		break;
+	case REG_SAVED_EXPR:
+	case REG_EXPR:
+		r = expr_eval(rows->ops + rule->ops, rule->n_ops, regs, &w->stack, cfa, &w->top,
+			      &w->missing, &value);
+		if (r)
+			return r;
+		if (rule->kind == REG_SAVED_EXPR)
+			break;
+		*ret = value;
+		return EXPR_OK;
+	}
+	if (walk_read_word(w, value, ret))
+		return EXPR_OK;
+	w->missing = value;
+	return EXPR_UNREADABLE;
+}
+
+/*
+ * gcc keeps the caller's frame pointer where its own points to, when it aligns
+ * a stack, and says so up to the end: after it has restored that, and with it
+ * the other registers, for "lea -8(%r10),%rsp" and "ret". Then it points into
+ * no frame of this function.
+ */
+static bool has_restored(const struct rows *rows, const struct full_rule *full,
+			 const struct frame_regs *regs, uint64_t cfa)
+{
+	const struct reg_rule *rule = &full->regs[FP];
+	const struct expr_op *op;
+
+	if (rule->kind != REG_SAVED_EXPR || rule->n_ops != 2 || !(regs->known & BIT(FP)))
+		return false;
+	/* In front of it the CFA is pushed, which it does not use. */
+	op = &rows->ops[rule->ops + 1];
+	return op->op == DW_OP_bregx && op->reg == FP && op->value == 0 &&
+	       (regs->r[FP] < regs->r[SP] || regs->r[FP] >= cfa);
+}
+
+static enum unwind_end step_full(struct walk *w, struct walk_frame *f, const struct rows *rows,
+				 const struct full_rule *full)
+{
+	static const struct reg_rule same = {.kind = REG_SAME};
+	/* The pc that expressions see is the one that the rule was found by. */
+	struct frame_regs old = f->regs;
+	struct frame_regs new = {0};
+	uint64_t sp = old.r[SP];
+	enum expr_result r;
+	uint64_t cfa = 0;
+	bool restored;
+
+	r = expr_eval(rows->ops + full->cfa_ops, full->cfa_n_ops, &old, &w->stack, 0, &w->top,
+		      &w->missing, &cfa);
+	if (r)
+		return end_of_expr(w, f, r);
+	restored = has_restored(rows, full, &old, cfa);
+	for (unsigned int reg = 0; reg < CPU_DWARF_REGS; reg++) {
+		const struct reg_rule *rule = &full->regs[reg];
+
+		if (restored && rule->kind == REG_SAVED_EXPR)
+			rule = &same;
+		r = restore(w, rows, &old, cfa, rule, reg, &new.r[reg]);
+		if (r == EXPR_OK)
+			new.known |= BIT(reg);
+		else if (reg == RA)
+			return end_of_expr(w, f, r);
+	}
+	/* The caller's stack pointer is the CFA unless a rule says more. */
+	if (full->regs[SP].kind == REG_SAME || !(new.known &BIT(SP))) {
+		new.r[SP] = cfa;
+		new.known |= BIT(SP);
+	}
+	new.r[PC] = cpu_return_address(new.r[RA]);
+	new.known |= BIT(PC);
+	if (CPU_LINK_REGISTER && !full->is_signal)
+		new.known &= ~BIT(RA);
+	/*
+	 * In longjmp(3) the CFA is no place on the stack, but that is; and its
+	 * last instructions have set it already.
+	 */
+	if (!full->is_signal &&
+	    (new.r[SP] < sp || (new.r[SP] == sp && !f->is_leaf && !f->interrupted) ||
+	     new.r[SP] % 8 != 0))
+		return UNWIND_END_BAD_CFA;
+	f->regs = new;
+	if (!full->is_signal)
+		return walk_enter(w, f, new.r[PC], false);
+	return walk_enter_interrupted(w, f);
+}
+
+/* What reading where a function leads costs of a walk's searches. */
+#define INSTALLS_WORK 256u
+
+/*
+ * A function of libgcc that is about to go over to an exception's handler has
+ * the handler's registers where its rule looks for its caller's, or some of
+ * them. Yes, too, if too much code was read.
+ */
+static bool installs(struct walk *w, const struct walk_frame *f)
+{
+	if (w->searched + INSTALLS_WORK > SEARCH_WORK_MAX)
+		return true;
+	w->searched += INSTALLS_WORK;
+	return code_installs(w->space, walk_next_pc(f));
+}
+
+enum unwind_end walk_by_rule(struct walk *w, struct walk_frame *f, const struct place *p)
+{
+	const struct rule *rule = p->rule;
+	const bool is_full = rule->cfa == RULE_CFA_FULL;
+	const struct full_rule *full = is_full ? &p->rows->full[rule->cfa_offset] : NULL;
+	const bool may_install = is_full ? full->installs : rule->installs;
+	enum unwind_end end;
+
+	if (may_install && installs(w, f))
+		return UNWIND_END_NO_CFI;
+	if (!is_full) {
+		end = walk_simple(w, f, rule, p->image);
+		/* The code had a part in it, too. */
+		w->step.usual &= !may_install;
+		return end;
+	}
+	end = step_full(w, f, p->rows, full);
+	/* Where what was interrupted cannot be read, too. */
+	if (end != WALK_ON && full->is_signal)
+		f->planted = !f->is_leaf;
+	return end;
+}
+
+/* No call has led on from there: any instruction may be the next one. */
+static enum unwind_end step_from_pc(struct walk *w, struct walk_frame *f, const struct place *p)
+{
+	const struct frame_regs regs = f->regs;
+	const uint32_t signals = f->signals;
+	enum unwind_end end = walk_by_rule(w, f, p);
+
+	if (end != UNWIND_END_NO_MAP || f->signals != signals)
+		return end;
+	/* Pushes that are written by hand, or by gcc for -Oz. */
+	f->regs = regs;
+	end = walk_way_back(w, f);
+	return end == WALK_ON ? end : UNWIND_END_NO_MAP;
+}
+
+enum unwind_end walk_step(struct walk *w, struct walk_frame *f)
+{
+	const struct place *p = f->place;
+
+	if (p == NULL || p->addr != walk_lookup(f))
+		p = space_place(w->space, walk_lookup(f));
+	w->step.usual = false;
+	/* What another candidate of a search would have needed does not count.
+	 */
+	w->missing = 0;
+	w->second = 0;
+	f->planted = false;
+	if (p->rule->cfa != RULE_CFA_NONE)
+		return f->is_leaf || f->interrupted ? step_from_pc(w, f, p) : walk_by_rule(w, f, p);
+	if (space_unmapped(p))
+		return UNWIND_END_NO_MAP;
+	return walk_without_cfi(w, f, p);
+}

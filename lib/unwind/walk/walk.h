@@ -1,0 +1,79 @@
+/*
+ * One step from a frame to its caller, on a copied stack.
+ */
+#ifndef LIB_UNWIND_WALK_WALK_H
+#define LIB_UNWIND_WALK_WALK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/unwind/rules/expr.h"
+#include "lib/unwind/space/space.h"
+#include "lib/unwind/unwind.h"
+
+/* A frame, and all that the next step needs. */
+struct walk_frame {
+	struct frame_regs regs;
+	uint64_t addr;		   /* as it is sent */
+	bool is_leaf;		   /* look up addr itself; else addr - 1 */
+	bool by_heuristic;	   /* how this frame was found */
+	bool interrupted;	   /* by a signal: the frame before is a trampoline */
+	bool planted;		   /* its step found that no call left its address */
+	bool sp_is_bound;	   /* its stack pointer is that or above */
+	uint32_t signals;	   /* signal frames passed until here */
+	const struct place *place; /* of walk_lookup, if its address is that */
+};
+
+/* How a step came to its caller. */
+struct walk_step {
+	/*
+	 * By a struct rule, as it stands there, or to the root by one: nothing
+	 * else than the address, sp and fp of the frame, and the words below,
+	 * had a part in it.
+	 */
+	bool usual;
+	bool fp_read;
+	int32_t ra_at; /* where the words were, from the caller's sp */
+	int32_t fp_at;
+	struct image *image; /* whose rule it was */
+};
+
+struct walk {
+	struct unwind_space *space;
+	struct stack_bytes stack;
+	bool capped;	    /* the stack goes on above its bytes */
+	bool second_capped; /* the same of the second one */
+	/*
+	 * Restore all callee-saved registers, not only the frame pointer: a
+	 * walk that ends with an unknown register is worth a second try.
+	 */
+	bool all_saved;
+	/*
+	 * The end of the highest byte read of the first stack, and of what
+	 * could not be read.
+	 */
+	uint64_t top;
+	uint64_t missing;
+	uint32_t searched;     /* by search.h, since the walk began */
+	uint64_t second;       /* where a second stack is needed from; 0: nowhere */
+	struct walk_step step; /* the last one */
+};
+
+/* The end of a step that is no end: there is a caller. */
+#define WALK_ON UNWIND_END_N
+
+/*
+ * From frame f to its caller, in f. Returns WALK_ON, or why there is none; f
+ * is then as before, but for its registers. UNWIND_END_UNKNOWN_REGISTER with
+ * the frame pointer unknown is what search.h may help with.
+ */
+enum unwind_end walk_step(struct walk *w, struct walk_frame *f);
+
+/* The address to look up for f. */
+static inline uint64_t walk_lookup(const struct walk_frame *f)
+{
+	return f->is_leaf ? f->addr : f->addr - 1;
+}
+
+#endif

@@ -1,0 +1,257 @@
+#include "lib/unwind/x86_64/x86_64_way.h"
+
+#include <string.h>
+
+#include "lib/base/util.h"
+#include "lib/unwind/x86_64/x86_64_insn.h"
+
+/* Where ways part: what was not gone yet. */
+#define PENDING_MAX 64
+/* Where they went, in a table of twice as many slots. */
+#define VISITED_MAX   4096
+#define VISITED_SLOTS (2 * VISITED_MAX)
+/* Slots that are looked at for one; code may be made so that all collide. */
+#define PROBES_MAX 64
+/* Read at once; more than most ways from one jump to the next take. */
+#define WINDOW 128
+
+struct state {
+	uint64_t at;
+	int64_t offset; /* from the first stack pointer to this one */
+	int64_t fp;	/* where rbp was loaded from, or FP_SAME */
+	/* Where it was pushed on this way, or NOWHERE, and what fp was then. */
+	int64_t pushed;
+	int64_t pushed_fp;
+};
+
+#define FP_SAME INT64_MIN
+#define NOWHERE INT64_MIN
+
+struct ways {
+	struct x86_64_code *code;
+	struct state pending[PENDING_MAX];
+	size_t n_pending;
+	/* From the first address, plus one; 0: none. */
+	uint32_t visited[VISITED_SLOTS];
+	size_t n_visited;
+	uint64_t first;
+	uint8_t window[WINDOW];
+	uint64_t window_at;
+	size_t window_size;
+};
+
+/* The instruction at an address. False if there is none, or too many were. */
+static bool read_insn(struct ways *w, uint64_t at, struct x86_64_insn *ret)
+{
+	const bool inside = at >= w->window_at && at - w->window_at <= w->window_size &&
+			    w->window_size - (at - w->window_at) >= X86_64_INSN_MAX;
+
+	if (w->code->steps >= w->code->steps_max)
+		return false;
+	w->code->steps++;
+	if (!inside) {
+		w->window_at = at;
+		w->window_size = w->code->read(w->code->ctx, at, w->window, sizeof(w->window));
+	}
+	return x86_64_insn_read(w->window + (at - w->window_at),
+				w->window_size - (at - w->window_at), ret);
+}
+
+/* False if a way has come to this address before, or there is no room. */
+static bool visit(struct ways *w, uint64_t at)
+{
+	const uint32_t mark = (uint32_t)(at - w->first) + 1;
+	size_t i = mark * UINT32_C(0x9e3779b1) % VISITED_SLOTS;
+
+	if (mark == 0 || w->n_visited == VISITED_MAX)
+		return false;
+	for (size_t n = 0; w->visited[i] != 0; i = (i + 1) % VISITED_SLOTS)
+		if (w->visited[i] == mark || ++n == PROBES_MAX)
+			return false;
+	w->visited[i] = mark;
+	w->n_visited++;
+	return true;
+}
+
+/* To the last place where ways parted. */
+static bool go_back(struct ways *w, struct state *s)
+{
+	if (w->n_pending == 0)
+		return false;
+	*s = w->pending[--w->n_pending];
+	return true;
+}
+
+/* One instruction further. False where this way ends. */
+static bool go_on(struct ways *w, const struct x86_64_insn *insn, struct state *s)
+{
+	const uint64_t after = s->at + insn->size;
+	const uint64_t target = after + (uint64_t)(int64_t)insn->distance;
+
+	if (insn->has_fp) {
+		s->fp = s->offset + insn->fp;
+		if (s->fp == s->pushed)
+			s->fp = s->pushed_fp;
+	} else if (insn->saves_fp) {
+		s->pushed = s->offset + insn->sp;
+		s->pushed_fp = s->fp;
+	}
+	s->offset += insn->sp;
+	if (insn->sp_lost || s->offset > X86_64_WAY_MAX || s->offset < -(int64_t)X86_64_WAY_MAX)
+		return false;
+	s->at = after;
+	switch (insn->kind) {
+	case X86_64_INSN_OTHER:
+	case X86_64_INSN_CALL:
+		return true;
+	case X86_64_INSN_BRANCH:
+		if (w->n_pending < PENDING_MAX) {
+			w->pending[w->n_pending] = *s;
+			w->pending[w->n_pending++].at = target;
+		}
+		return true;
+	case X86_64_INSN_JUMP:
+		s->at = target;
+		return true;
+	case X86_64_INSN_RET:
+	case X86_64_INSN_END:
+		return false;
+	}
+	return false;
+}
+
+static bool is_offset(int64_t offset)
+{
+	return offset >= 0 && offset < X86_64_WAY_MAX && offset % 8 == 0;
+}
+
+/* A function saves the frame pointer first, or among the first registers. */
+static bool is_near(const struct state *s)
+{
+	return s->fp == FP_SAME ||
+	       (is_offset(s->fp) && s->fp < s->offset && s->offset - s->fp < X86_64_WAY_FP_MAX);
+}
+
+/*
+ * What the function that a jump at this address leads to takes from the stack
+ * by itself: the dynamic linker, two words. The jump is that of a PLT's first
+ * entry, which has pushed one of them directly before.
+ */
+static int64_t taken_behind(const struct x86_64_code *c, uint64_t at)
+{
+	uint8_t code[8]; /* push n(%rip); jmp *n(%rip) */
+
+	return c->read(c->ctx, at - 6, code, sizeof(code)) == sizeof(code) && code[0] == 0xff &&
+			       code[1] == 0x35 && code[6] == 0xff && code[7] == 0x25
+		       ? 16
+		       : 0;
+}
+
+static bool find_ret(struct x86_64_code *c, uint64_t vaddr, bool with_calls, struct x86_64_way *ret)
+{
+	struct ways w = {.code = c, .first = vaddr};
+	struct state s = {vaddr, 0, FP_SAME, NOWHERE, FP_SAME};
+	bool more = true;
+
+	while (more) {
+		struct x86_64_insn insn;
+
+		if (!visit(&w, s.at) || !read_insn(&w, s.at, &insn)) {
+			more = go_back(&w, &s);
+			continue;
+		}
+		if (insn.kind == X86_64_INSN_RET)
+			s.offset += taken_behind(c, s.at);
+		if (insn.kind == X86_64_INSN_RET && is_offset(s.offset) && is_near(&s)) {
+			*ret = (struct x86_64_way){
+				.ra = (uint32_t)s.offset,
+				.fp = s.fp == FP_SAME ? X86_64_WAY_FP_SAME : (uint32_t)s.fp,
+				.has_call = with_calls,
+			};
+			return true;
+		}
+		if ((insn.kind == X86_64_INSN_CALL && !with_calls) || !go_on(&w, &insn, &s))
+			more = go_back(&w, &s);
+	}
+	return false;
+}
+
+bool x86_64_way_back(struct x86_64_code *c, uint64_t vaddr, struct x86_64_way *ret)
+{
+	return find_ret(c, vaddr, false, ret) || find_ret(c, vaddr, true, ret);
+}
+
+bool x86_64_way_there(struct x86_64_code *c, uint64_t from, uint64_t to, struct x86_64_way *ret)
+{
+	struct ways w = {.code = c, .first = from};
+	struct state s = {from, 0, FP_SAME, NOWHERE, FP_SAME};
+	bool more = true;
+
+	while (more) {
+		struct x86_64_insn insn;
+
+		if (s.at == to && is_offset(-s.offset)) {
+			*ret = (struct x86_64_way){
+				.ra = (uint32_t)-s.offset,
+				.fp = X86_64_WAY_FP_SAME,
+			};
+			if (s.fp < 0 && s.fp > -(int64_t)X86_64_WAY_FP_MAX &&
+			    is_offset(s.fp - s.offset))
+				ret->fp = (uint32_t)(s.fp - s.offset);
+			return true;
+		}
+		if (!visit(&w, s.at) || !read_insn(&w, s.at, &insn)) {
+			more = go_back(&w, &s);
+			continue;
+		}
+		/* What is loaded again on the way was not the caller's. */
+		insn.has_fp = insn.saves_fp;
+		insn.fp = -8;
+		if (!go_on(&w, &insn, &s))
+			more = go_back(&w, &s);
+	}
+	return false;
+}
+
+bool x86_64_installs(const uint8_t *code, size_t n)
+{
+	static const uint8_t to_rsp[] = {0x48, 0x89, 0xcc};
+	static const uint8_t to_rcx[] = {0xff, 0xe1};
+	static const uint8_t incssp[] = {0xf3, 0x48, 0x0f, 0xae};
+	unsigned int calls = 0;
+	struct x86_64_insn insn;
+
+	for (size_t at = 0; x86_64_insn_read(code + at, n - at, &insn);) {
+		const uint8_t *bytes = code + at;
+		size_t forward = insn.distance > 0 ? (size_t)insn.distance : 0;
+
+		if (insn.size == sizeof(to_rsp) && memcmp(bytes, to_rsp, sizeof(to_rsp)) == 0)
+			return true;
+		at += insn.size;
+		forward = min_size(forward, n - at);
+		switch (insn.kind) {
+		case X86_64_INSN_OTHER:
+			break;
+		case X86_64_INSN_CALL:
+			if (++calls > 1)
+				return false;
+			break;
+		case X86_64_INSN_JUMP:
+			if (forward == 0)
+				return false;
+			at += forward;
+			break;
+		case X86_64_INSN_BRANCH:
+			/* It leads past what goes back in the shadow stack. */
+			if (forward > 0 && !memmem(code + at, forward, incssp, sizeof(incssp)))
+				return false;
+			break;
+		case X86_64_INSN_RET:
+			return false;
+		case X86_64_INSN_END:
+			return insn.size == sizeof(to_rcx) &&
+			       memcmp(bytes, to_rcx, sizeof(to_rcx)) == 0;
+		}
+	}
+	return false;
+}

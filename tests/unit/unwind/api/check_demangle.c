@@ -1,0 +1,141 @@
+/* Names of people, and names that are made to cost. */
+#include "lib/unwind/api/demangle.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/unit/random.h"
+#include "tests/unit/suite.h"
+
+static char out[4096];
+
+static void expect(const char *raw, bool with_parameters, const char *name)
+{
+	ck_assert_msg(unwind_demangle(raw, with_parameters, out, sizeof(out)), "%s", raw);
+	ck_assert_str_eq(out, name);
+}
+
+static void expect_none(const char *raw, size_t size)
+{
+	ck_assert_msg(!unwind_demangle(raw, true, out, size), "%s", raw);
+}
+
+TEST(test_cplusplus)
+{
+	expect("_ZN4demo4Pool4workEv", false, "demo::Pool::work");
+	expect("_ZN4demo4Pool4workEv", true, "demo::Pool::work()");
+	expect("_ZNK4demo4Tree4walkEi", true, "demo::Tree::walk(int) const");
+	expect("_Z3addIiET_S0_S0_", true, "add<int>(int, int)");
+	expect("_ZN1aD1Ev", false, "a::~a");
+	expect("_ZNSt6vectorIiSaIiEE9push_backEOi", true,
+	       "std::vector<int, std::allocator<int> >::push_back(int&&)");
+	expect("_Z4workv.cold", true, "work() [clone .cold]");
+}
+
+TEST(test_rust)
+{
+	expect("_ZN4core3ptr13drop_in_place17h0123456789abcdefE", true, "core::ptr::drop_in_place");
+	expect("_ZN71_$LT$Test$u20$$u2b$$u20$$u27$static$u20$as$u20$foo.."
+	       "Bar$LT$Test$GT$$GT$3bar17h930b740aa94f1d3aE",
+	       true, "<Test + 'static as foo::Bar<Test>>::bar");
+	expect("_RNvC6_123foo3bar", true, "123foo::bar");
+	expect("_RNvNtCs1234_7mycrate3foo3bar", true, "mycrate::foo::bar");
+}
+
+TEST(test_none)
+{
+	static const char *const names[] = {"",	   "main",   "_",      "_Z",	"_R",
+					    "_ZN", "_start", "Z3foov", "_Z3fo", "_RNv"};
+
+	for (size_t i = 0; i < array_size(names); i++)
+		expect_none(names[i], sizeof(out));
+	/* No room: nothing, rather than a part. */
+	expect_none("_ZN4demo4Pool4workEv", 16);
+	expect_none("_RNvC6_123foo3bar", 11);
+	expect_none("_Z3foov", 1);
+}
+
+/*
+ * A pair of the pair before, n times: 2^n types in the end. As a pack that is
+ * to be expanded it is searched before the first byte comes out.
+ */
+static void make_pairs(char *name, size_t size, unsigned int n)
+{
+	static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+	size_t used = (size_t)snprintf(name, size, "_Z1fIJiEEvDp1PI");
+
+	for (unsigned int i = 1; i < n; i++)
+		used += (size_t)snprintf(name + used, size - used, "S0_I");
+	used += (size_t)snprintf(name + used, size - used, "iiE");
+	for (unsigned int i = 1; i < n; i++)
+		used += (size_t)snprintf(name + used, size - used, "S%c_E", digits[i]);
+}
+
+TEST(test_growth)
+{
+	char name[1024];
+
+	make_pairs(name, sizeof(name), 2);
+	expect(name, true, "f<int>((P<P<int, int>, P<int, int> >)...)");
+	/* Found in time, but more than there is room for. */
+	make_pairs(name, sizeof(name), 14);
+	expect_none(name, sizeof(out));
+	/* What would take for ever is not begun. */
+	make_pairs(name, sizeof(name), 34);
+	expect_none(name, sizeof(out));
+}
+
+/* Found by throwing together parts of names: it took two minutes. */
+TEST(test_lifetimes)
+{
+	expect_none("_RNvXINtC7mycraye3N12DGLOBAL__N_11fENS_1gEFItC3std3Vec4u8E"
+		    "E3bar",
+		    sizeof(out));
+	expect("_RINvC1a1fFGa_EuE", true,
+	       "a::f::<for<'a, 'b, 'c, 'd, 'e, 'f, "
+	       "'g, 'h, 'i, 'j, 'k, 'l> fn()>");
+}
+
+TEST(test_long)
+{
+	char name[DEMANGLE_NAME_MAX + 64];
+	size_t used = 2;
+
+	memcpy(name, "_Z", 2);
+	used += (size_t)snprintf(name + used, sizeof(name) - used, "800");
+	memset(name + used, 'x', 800);
+	memcpy(name + used + 800, "v", 2);
+	ck_assert(unwind_demangle(name, false, out, sizeof(out)));
+	ck_assert_uint_eq(strlen(out), 800);
+	/* Nested deeply. */
+	memset(name, 'P', sizeof(name));
+	memcpy(name, "_Z1f", 4);
+	name[DEMANGLE_NAME_MAX] = '\0';
+	(void)unwind_demangle(name, true, out, sizeof(out));
+	name[DEMANGLE_NAME_MAX] = 'i';
+	name[DEMANGLE_NAME_MAX + 1] = '\0';
+	expect_none(name, sizeof(out));
+}
+
+/* Any bytes behind a true prefix: an answer, soon, within its bounds. */
+TEST(test_nonsense)
+{
+	static const char alphabet[] = "NSTIEKLPRODFABCvisxjmdkyp_0123456789.$";
+	uint64_t random = 7;
+
+	for (size_t i = 0; i < 20000; i++) {
+		size_t n = 3 + random_next(&random) % 120;
+		size_t size = 1 + random_next(&random) % 300;
+		char name[128];
+
+		name[0] = '_';
+		name[1] = i % 2 ? 'Z' : 'R';
+		for (size_t k = 2; k < n; k++)
+			name[k] = alphabet[random_next(&random) % (sizeof(alphabet) - 1)];
+		name[n] = '\0';
+		out[size] = '#';
+		if (unwind_demangle(name, i % 3 != 0, out, size))
+			ck_assert_uint_lt(strlen(out), size);
+		ck_assert_int_eq(out[size], '#');
+	}
+}

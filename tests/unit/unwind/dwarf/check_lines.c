@@ -1,0 +1,450 @@
+/*
+ * This very program's lines and inlined functions, against libdw's own way to
+ * find them in the whole file; and debug information that is broken.
+ */
+#include "lib/unwind/dwarf/lines.h"
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "lib/unwind/dwarf/lines_check.h"
+#include "lib/unwind/dwarf/lines_source.h"
+#include "lib/unwind/dwarf/lines_unit.h"
+#include "tests/fuzz/fuzz.h"
+#include "tests/unit/random.h"
+#include "tests/unit/suite.h"
+#include "tests/unit/unwind/record.h"
+
+#define ADDRESSES    5000
+#define BROKEN_FILES 150
+#define BROKEN_BYTES 40
+
+/* Of each function in tests/targets/nested.c. */
+#define NESTED_STEPS 80
+
+/* Code of a file that is made by hand, and its abbreviations. */
+#define HOSTILE_AT	 0x1000u
+#define HOSTILE_SIZE	 0x100u
+#define HOSTILE_UNIT	 1
+#define HOSTILE_FUNCTION 2
+#define HOSTILE_INLINE	 3
+#define HOSTILE_RANGE	 DW_AT_low_pc, DW_FORM_addr, DW_AT_high_pc, DW_FORM_data4, 0, 0
+/* As many as the first array of ranges has room for. */
+#define HOSTILE_INLINED 64
+#define HOSTILE_BYTES	1024
+
+static int fd;
+static struct elf_file f;
+static struct lines *lines;
+static uint64_t text, text_size;
+
+static void set_up(void)
+{
+	GElf_Shdr shdr;
+
+	fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	OK(elf_file_open(&f, fd));
+	ck_assert(elf_file_section(&f, ".text", &shdr) != NULL);
+	text = shdr.sh_addr;
+	text_size = shdr.sh_size;
+	OK(lines_open(&f, NULL, &lines));
+	ck_assert_ptr_nonnull(lines);
+}
+
+static void tear_down(void)
+{
+	lines_free(lines);
+	elf_file_close(&f);
+	close_fd(&fd);
+}
+
+static bool same(const char *a, const char *b)
+{
+	return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static const char *file_of_call(Dwarf_Die *unit, Dwarf_Die *die)
+{
+	Dwarf_Attribute attr;
+	Dwarf_Word index;
+	Dwarf_Files *files;
+	size_t n;
+
+	OK(dwarf_getsrcfiles(unit, &files, &n));
+	OK(dwarf_formudata(dwarf_attr(die, DW_AT_call_file, &attr), &index));
+	return dwarf_filesrc(files, index, NULL, NULL);
+}
+
+/* True if there were inlined functions. */
+static bool compare(Dwarf *dwarf, uint64_t addr)
+{
+	struct unwind_line found[UNWIND_LINES_MAX];
+	size_t n = lines_find(lines, addr, found), k = 0;
+	Dwarf_Die unit, *innermost = NULL, *scopes = NULL;
+	Dwarf_Line *row;
+	int n_scopes, line = 0;
+
+	if (!dwarf_addrdie(dwarf, addr, &unit)) {
+		ck_assert_uint_eq(n, 0);
+		return false;
+	}
+	ck_assert_uint_ge(n, 1);
+	row = dwarf_getsrc_die(&unit, addr);
+	if (row)
+		OK(dwarf_lineno(row, &line));
+	ck_assert_uint_eq(found[0].line, (uint32_t)line);
+	ck_assert(same(found[0].file, row ? dwarf_linesrc(row, NULL, NULL) : NULL));
+	/* From the innermost out: those of the code, not of the text. */
+	n_scopes = dwarf_getscopes(&unit, addr, &innermost);
+	if (n_scopes > 0)
+		n_scopes = dwarf_getscopes_die(&innermost[0], &scopes);
+	free(innermost);
+	for (int i = 0; i < n_scopes; i++) {
+		int tag = dwarf_tag(&scopes[i]);
+		Dwarf_Attribute attr;
+		const char *name;
+
+		if (tag != DW_TAG_subprogram && tag != DW_TAG_inlined_subroutine)
+			continue;
+		name = dwarf_formstring(dwarf_attr_integrate(&scopes[i], DW_AT_name, &attr));
+		ck_assert_uint_lt(k, n);
+		ck_assert_msg(same(found[k].function, name), "%lx: %s, not %s", (unsigned long)addr,
+			      found[k].function, name);
+		k++;
+		if (tag == DW_TAG_subprogram)
+			break;
+		ck_assert_uint_lt(k, n);
+		ck_assert(same(found[k].file, file_of_call(&unit, &scopes[i])));
+	}
+	free(scopes);
+	ck_assert_uint_eq(n, k > 0 ? k : 1);
+	return n > 1;
+}
+
+FIXTURE(set_up, tear_down)
+
+TEST(test_against_libdw)
+{
+	Dwarf *dwarf = dwarf_begin(fd, DWARF_C_READ);
+	uint64_t random = 1;
+	size_t inlined = 0;
+
+	ck_assert_ptr_nonnull(dwarf);
+	for (size_t i = 0; i < ADDRESSES; i++)
+		inlined += compare(dwarf, text + random_next(&random) % text_size);
+	ck_assert_uint_gt(inlined, 10);
+	ck_assert(!lines_cut(lines));
+	dwarf_end(dwarf);
+}
+
+TEST(test_outside)
+{
+	struct unwind_line found[UNWIND_LINES_MAX];
+
+	ck_assert_uint_eq(lines_find(lines, 0, found), 0);
+	ck_assert_uint_eq(lines_find(lines, UINT64_MAX, found), 0);
+}
+
+/* Each reading of the clock is a second later than the one before. */
+static uint64_t fast_clock(void)
+{
+	static uint64_t now;
+
+	return now += NS_PER_SEC;
+}
+
+TEST(test_time)
+{
+	struct unwind_line found[UNWIND_LINES_MAX];
+	struct lines *hasty;
+
+	OK(lines_open(&f, fast_clock, &hasty));
+	ck_assert_ptr_nonnull(hasty);
+	for (uint64_t at = 0; at < text_size; at += 16)
+		(void)lines_find(hasty, text + at, found);
+	ck_assert(lines_cut(hasty));
+	lines_free(hasty);
+}
+
+/* More than is read is said to be there: nothing is, and that is said. */
+TEST(test_too_large)
+{
+	struct lines_source source;
+	struct lines *none;
+	int empty = memfd_create("empty", MFD_CLOEXEC);
+	struct elf_file stub;
+	Elf64_Ehdr ehdr;
+	Elf64_Phdr phdr = {0};
+
+	OK(lines_source_open(&source, &f, 100));
+	ck_assert_ptr_null(source.dwarf);
+	ck_assert(source.too_large);
+	lines_source_close(&source);
+	/* A file without any is no such. */
+	OK(pread_all(fd, &ehdr, sizeof(ehdr), 0));
+	ehdr.e_phoff = sizeof(ehdr);
+	ehdr.e_phnum = 1;
+	ehdr.e_shoff = 0;
+	ehdr.e_shnum = 0;
+	ehdr.e_shstrndx = 0;
+	ck_assert_int_eq(write(empty, &ehdr, sizeof(ehdr)), sizeof(ehdr));
+	ck_assert_int_eq(write(empty, &phdr, sizeof(phdr)), sizeof(phdr));
+	OK(elf_file_open(&stub, empty));
+	OK(lines_open(&stub, NULL, &none));
+	ck_assert_ptr_null(none);
+	elf_file_close(&stub);
+	close_fd(&empty);
+}
+
+static uint8_t *read_whole(size_t *ret_size)
+{
+	struct stat st;
+	uint8_t *bytes;
+
+	OK(fstat(fd, &st));
+	*ret_size = (size_t)st.st_size;
+	bytes = malloc(*ret_size);
+	ck_assert_ptr_nonnull(bytes);
+	OK(pread_all(fd, bytes, *ret_size, 0));
+	return bytes;
+}
+
+/* Closes the fixture's file and opens new_fd instead. */
+static void reopen(int new_fd)
+{
+	GElf_Shdr shdr;
+
+	tear_down();
+	fd = new_fd;
+	ck_assert_int_ge(fd, 0);
+	OK(elf_file_open(&f, fd));
+	if (elf_file_section(&f, ".text", &shdr)) {
+		text = shdr.sh_addr;
+		text_size = shdr.sh_size;
+	}
+	OK(lines_open(&f, NULL, &lines));
+	ck_assert_ptr_nonnull(lines);
+}
+
+/*
+ * lines_find() gives the inlined calls of the outer function and of both nested
+ * ones. dwarf_getscopes() finds no nested function outside the outer one's
+ * addresses, so compare() is no help here.
+ */
+TEST(functions_nested_in_a_function_of_gnu_c)
+{
+	static const char *const names[] = {"outer", "first", "second"};
+	struct unwind_line found[UNWIND_LINES_MAX];
+	size_t inlined[array_size(names)] = {0};
+	char path[PATH_MAX];
+
+	suite_target("nested", path, sizeof(path));
+	reopen(open(path, O_RDONLY | O_CLOEXEC));
+	for (uint64_t at = 0; at < text_size; at++) {
+		size_t n = lines_find(lines, text + at, found);
+
+		if (n < 2)
+			continue;
+		ck_assert_uint_eq(n, 2);
+		ck_assert_str_eq(found[0].function, "step");
+		for (size_t i = 0; i < array_size(names); i++)
+			inlined[i] += same(found[1].function, names[i]);
+	}
+	for (size_t i = 0; i < array_size(names); i++)
+		ck_assert_uint_ge(inlined[i], NESTED_STEPS);
+}
+
+static void put(uint8_t **at, uint64_t value, size_t size)
+{
+	memcpy(*at, &value, size);
+	*at += size;
+}
+
+/* A debugging entry for [HOSTILE_AT, HOSTILE_AT + HOSTILE_SIZE). */
+static void put_entry(uint8_t **at, uint8_t abbrev)
+{
+	put(at, abbrev, 1);
+	put(at, HOSTILE_AT, 8);
+	put(at, HOSTILE_SIZE, 4);
+}
+
+/*
+ * Writes a unit: an outer function with HOSTILE_INLINED inlined functions, and
+ * a nested function without any, all at the same addresses. Returns its size.
+ */
+static size_t make_hostile(uint8_t bytes[HOSTILE_BYTES])
+{
+	uint8_t *at = bytes + 4;
+
+	put(&at, 4, 2); /* version */
+	put(&at, 0, 4); /* abbreviations */
+	put(&at, 8, 1); /* bytes of an address */
+	put_entry(&at, HOSTILE_UNIT);
+	put_entry(&at, HOSTILE_FUNCTION);
+	for (size_t i = 0; i < HOSTILE_INLINED; i++)
+		put_entry(&at, HOSTILE_INLINE);
+	put_entry(&at, HOSTILE_FUNCTION);
+	put(&at, 0, 3); /* the ends of both functions and the unit */
+	memcpy(bytes, &(uint32_t){(uint32_t)(at - bytes - 4)}, 4);
+	return (size_t)(at - bytes);
+}
+
+TEST(a_nested_function_has_no_part_of_the_outer_ones_inlined_functions)
+{
+	static const uint8_t abbrevs[] = {HOSTILE_UNIT,
+					  DW_TAG_compile_unit,
+					  1,
+					  HOSTILE_RANGE,
+					  HOSTILE_FUNCTION,
+					  DW_TAG_subprogram,
+					  1,
+					  HOSTILE_RANGE,
+					  HOSTILE_INLINE,
+					  DW_TAG_inlined_subroutine,
+					  0,
+					  HOSTILE_RANGE,
+					  0};
+	uint8_t bytes[HOSTILE_BYTES];
+	const struct fuzz_section sections[] = {
+		{.name = ".debug_info",
+		 .type = SHT_PROGBITS,
+		 .bytes = bytes,
+		 .size = make_hostile(bytes)},
+		{.name = ".debug_abbrev",
+		 .type = SHT_PROGBITS,
+		 .bytes = abbrevs,
+		 .size = sizeof(abbrevs)},
+	};
+	struct unwind_line found[UNWIND_LINES_MAX];
+
+	reopen(fuzz_elf(sections, array_size(sections)));
+	ck_assert_uint_eq(lines_find(lines, HOSTILE_AT, found), 1);
+}
+
+/* lines_unit_inlined() stays within the array for every function range. */
+TEST(a_slice_ends_with_its_array)
+{
+	struct lines_range v[3] = {{0}};
+	const struct lines_unit u = {.inlined = {.v = v, .n = 3, .cap = 3}};
+	const struct lines_unit empty = {0};
+	const struct {
+		uint32_t first, n;
+		size_t expected;
+	} cases[] = {
+		{0, 3, 3},
+		{0, 0, 0},
+		{1, 2, 2},
+		{1, 3, 2},
+		{3, 1, 0},
+		{4, 1, 0},
+		{UINT32_MAX, UINT32_MAX, 0},
+	};
+
+	for (size_t i = 0; i < array_size(cases); i++) {
+		const struct lines_range function = {.first = cases[i].first, .n = cases[i].n};
+		struct lines_slice s = lines_unit_inlined(&u, &function);
+
+		ck_assert_uint_eq(s.n, cases[i].expected);
+		if (s.n > 0)
+			ck_assert_ptr_eq(s.v, v + cases[i].first);
+		s = lines_unit_inlined(&empty, &function);
+		ck_assert_uint_eq(s.n, 0);
+	}
+}
+
+/* Whatever stands in one of the sections: an answer, or none. */
+TESTS(test_broken, BROKEN_FILES)
+{
+	static const char *const names[] = {".debug_info", ".debug_abbrev",   ".debug_line",
+					    ".debug_str",  ".debug_rnglists", ".debug_line_str"};
+	GElf_Shdr shdr;
+	uint64_t random = (uint64_t)_i + 1;
+	size_t size;
+	uint8_t *bytes = read_whole(&size);
+	const char *name = names[(size_t)_i % array_size(names)];
+	int copy = memfd_create("broken", MFD_CLOEXEC);
+	struct unwind_line found[UNWIND_LINES_MAX];
+	struct elf_file broken;
+	struct lines *l = NULL;
+
+	ck_assert_int_ge(copy, 0);
+	if (!elf_file_section(&f, name, &shdr) || shdr.sh_size == 0)
+		goto out;
+	/* The tables that speak of all others are at the start. */
+	for (size_t i = 0; i < BROKEN_BYTES; i++) {
+		uint64_t range = i % 2 ? shdr.sh_size : min_u64(shdr.sh_size, 256);
+
+		bytes[shdr.sh_offset + random_next(&random) % range] =
+			(uint8_t)random_next(&random);
+	}
+	ck_assert_int_eq(write(copy, bytes, size), (ssize_t)size);
+	OK(elf_file_open(&broken, copy));
+	OK(lines_open(&broken, NULL, &l));
+	for (size_t i = 0; i < 300 && l; i++) {
+		size_t n = lines_find(l, text + random_next(&random) % text_size, found);
+
+		ck_assert_uint_le(n, UNWIND_LINES_MAX);
+		for (size_t k = 0; k < n; k++) {
+			if (found[k].function)
+				(void)strlen(found[k].function);
+			if (found[k].file)
+				(void)strlen(found[k].file);
+		}
+	}
+	elf_file_close(&broken);
+	lines_free(l);
+out:
+	free(bytes);
+	close_fd(&copy);
+}
+
+/* A line table of version 5 with no directories and no files. */
+static const uint8_t good[] = {18, 0, 0, 0, 5,	 0,  8, 0, 10, 0, 0,
+			       0,  1, 1, 1, 251, 14, 1, 0, 0,  0, 0};
+
+TEST(test_programs)
+{
+	uint8_t bytes[sizeof(good) + 32];
+
+	ck_assert(lines_check_program(good, sizeof(good), 0));
+	for (size_t n = 0; n < sizeof(good); n++)
+		ck_assert(!lines_check_program(good, n, 0));
+	ck_assert(!lines_check_program(good, sizeof(good), 1));
+	ck_assert(!lines_check_program(good, sizeof(good), UINT64_MAX));
+	/* What libdw divides by, and a version that is none. */
+	for (size_t at = 13; at <= 17; at++) {
+		memcpy(bytes, good, sizeof(good));
+		bytes[at] = 0;
+		ck_assert_int_eq(lines_check_program(bytes, sizeof(good), 0), at == 14 || at == 15);
+	}
+	memcpy(bytes, good, sizeof(good));
+	bytes[4] = 6;
+	ck_assert(!lines_check_program(bytes, sizeof(good), 0));
+	/* A billion directories that take no bytes. */
+	memcpy(bytes, good, sizeof(good));
+	bytes[0] += 4;
+	memcpy(bytes + 18, (const uint8_t[]){0, 0x80, 0x80, 0x80, 4, 0, 0, 0}, 8);
+	ck_assert(!lines_check_program(bytes, sizeof(good) + 4, 0));
+	/* As many of one form, of which there are not so many bytes. */
+	memcpy(bytes + 18, (const uint8_t[]){1, 1, DW_FORM_udata, 0x80, 0x80, 4, 0, 0}, 8);
+	ck_assert(!lines_check_program(bytes, sizeof(good) + 4, 0));
+}
+
+TEST(test_abbrevs)
+{
+	/* Code 1, a compile unit with children, a name; the end. */
+	static const uint8_t bytes[] = {1, 17, 1, 3, 8, 0, 0, 0, 9, 9};
+
+	ck_assert_uint_eq(lines_check_abbrevs(bytes, sizeof(bytes), 0, 100), 8);
+	ck_assert_uint_eq(lines_check_abbrevs(bytes, sizeof(bytes), 7, 100), 1);
+	ck_assert_uint_le(lines_check_abbrevs(bytes, sizeof(bytes), 8, 100), 2);
+	ck_assert_uint_eq(lines_check_abbrevs(bytes, sizeof(bytes), 99, 100), 0);
+	/* No more than is asked for is looked at: here one entry. */
+	ck_assert_uint_eq(lines_check_abbrevs(bytes, sizeof(bytes), 0, 1), 7);
+}

@@ -1,0 +1,191 @@
+/*
+ * Go's table of functions, in the layouts of three of its versions, made by
+ * hand. (That it says the same as .debug_frame does is compared at stops of
+ * real programs: tests/oracle.)
+ */
+#include "lib/unwind/elf/gopclntab.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/unit/suite.h"
+
+#define TEXT	   UINT64_C(0x401000)
+#define BASE	   UINT64_C(0x400000)
+#define BYTES_MAX  512
+#define NAMES_AT   80
+#define PCS_AT	   120
+#define FUNCS_AT   160
+#define FUNC_BYTES 44
+
+/* main.main up to 0x30, main.f up to 0x40, and one without a table. */
+static const char names[] = "\0main.main\0main.f\0x";
+#define NAME_MAIN 1
+#define NAME_F	  11
+#define NAME_X	  18
+
+/*
+ * main.main: 0, from its byte 4 on 0x58, in its last byte 0 again. main.f: 0
+ * from end to end; it says so for more than its 16 bytes.
+ */
+static const uint8_t pcs[] = {0, 2, 4, 0xb0, 1, 0x2b, 0xaf, 1, 1, 0, 2, 0x7f, 0};
+#define PCS_MAIN 1
+#define PCS_F	 10
+
+static const uint32_t magics[] = {0xfffffffa, 0xfffffff0, 0xfffffff1};
+
+static uint8_t bytes[BYTES_MAX];
+static size_t size;
+
+static void put(size_t at, uint64_t value, size_t n)
+{
+	ck_assert_uint_le(at + n, BYTES_MAX);
+	memcpy(bytes + at, &value, n);
+}
+
+/* The table of functions, and what it leads to, 100 bytes behind it. */
+static void make(uint32_t magic, uint64_t text)
+{
+	static const struct {
+		uint32_t start, name, sp;
+	} functions[] = {
+		{0, NAME_MAIN, PCS_MAIN}, {0x30, NAME_F, PCS_F}, {0x40, NAME_X, 0}, {0x48, 0, 0}};
+	const bool is_old = magic == magics[0];
+	const size_t word = is_old ? 8 : 4;
+	size_t at = 24;
+
+	memset(bytes, 0, sizeof(bytes));
+	put(0, magic, 4);
+	put(6, 1, 1);
+	put(7, 8, 1);
+	put(8, 3, 8);
+	if (!is_old) {
+		put(at, text, 8);
+		at += 8;
+	}
+	put(at, NAMES_AT, 8);
+	put(at + 24, PCS_AT, 8);
+	put(at + 32, FUNCS_AT, 8);
+	memcpy(bytes + NAMES_AT, names, sizeof(names));
+	memcpy(bytes + PCS_AT, pcs, sizeof(pcs));
+	for (size_t i = 0; i < 4; i++) {
+		const size_t entry = FUNCS_AT + 2 * i * word;
+		const size_t func = 100 + i * FUNC_BYTES;
+
+		put(entry, functions[i].start + (is_old ? TEXT : 0), word);
+		if (i == 3)
+			break;
+		put(entry + word, func, word);
+		put(FUNCS_AT + func + word, functions[i].name, 4);
+		put(FUNCS_AT + func + word + 12, functions[i].sp, 4);
+	}
+	size = FUNCS_AT + 100 + 3 * FUNC_BYTES;
+}
+
+static void assert_function(const struct gopclntab *t, size_t i, const char *name, uint64_t start,
+			    uint64_t end)
+{
+	struct gopclntab_function f;
+
+	ck_assert(gopclntab_function(t, i, &f));
+	ck_assert_uint_eq(f.name_size, strlen(name));
+	ck_assert_mem_eq(f.name, name, f.name_size);
+	ck_assert_uint_eq(f.start, TEXT + start);
+	ck_assert_uint_eq(f.end, TEXT + end);
+}
+
+/* Where the return address is, from the stack pointer; -1: not said. */
+static int64_t return_address(const struct rows *rows, uint64_t at)
+{
+	const struct rule *rule = rows_find(rows, TEXT + at);
+
+	if (rule->cfa == RULE_CFA_NONE)
+		return -1;
+	ck_assert_uint_eq(rule->cfa, RULE_CFA_SP);
+	ck_assert_uint_eq(rule->ra, RULE_RA_SAVED);
+	ck_assert_uint_eq(rule->fp, RULE_FP_SAME);
+	return rule->cfa_offset + rule->ra_offset;
+}
+
+TESTS(test_versions, array_size(magics))
+{
+	struct gopclntab t;
+	struct rows rows;
+
+	make(magics[_i], TEXT);
+	OK(gopclntab_parse(bytes, size, 0, &t));
+	ck_assert_uint_eq(t.n, 3);
+	assert_function(&t, 0, "main.main", 0, 0x30);
+	assert_function(&t, 1, "main.f", 0x30, 0x40);
+	assert_function(&t, 2, "x", 0x40, 0x48);
+	OK(gopclntab_rows(&t, BASE, &rows));
+	ck_assert_int_eq(return_address(&rows, 0), 0);
+	ck_assert_int_eq(return_address(&rows, 3), 0);
+	ck_assert_int_eq(return_address(&rows, 4), 0x58);
+	ck_assert_int_eq(return_address(&rows, 0x2e), 0x58);
+	ck_assert_int_eq(return_address(&rows, 0x2f), 0);
+	ck_assert_int_eq(return_address(&rows, 0x30), 0);
+	ck_assert_int_eq(return_address(&rows, 0x3f), 0);
+	ck_assert_int_eq(return_address(&rows, 0x40), -1);
+	ck_assert_int_eq(return_address(&rows, 0x48), -1);
+	rows_fini(&rows);
+}
+
+/* In an executable that lies anywhere the linker has left it to be filled in.
+ */
+TEST(test_to_be_relocated)
+{
+	struct gopclntab t;
+
+	make(magics[2], 0);
+	OK(gopclntab_parse(bytes, size, TEXT, &t));
+	assert_function(&t, 1, "main.f", 0x30, 0x40);
+}
+
+/* What leads out of it is left out; the rest is there. */
+TEST(test_malformed)
+{
+	struct gopclntab_function f;
+	struct gopclntab t;
+	struct rows rows;
+
+	make(magics[1], TEXT);
+	put(FUNCS_AT + 4, 0xfffffff0, 4); /* what main.main's entry leads to */
+	OK(gopclntab_parse(bytes, size, 0, &t));
+	ck_assert(!gopclntab_function(&t, 0, &f));
+	ck_assert(gopclntab_function(&t, 1, &f));
+	OK(gopclntab_rows(&t, BASE, &rows));
+	ck_assert_int_eq(return_address(&rows, 0), -1);
+	ck_assert_int_eq(return_address(&rows, 0x30), 0);
+	rows_fini(&rows);
+
+	make(0xfffffffb, TEXT);
+	ck_assert_int_eq(gopclntab_parse(bytes, size, 0, &t), -ENODATA);
+	make(magics[1], TEXT);
+	put(8, 1000, 8);
+	ck_assert_int_eq(gopclntab_parse(bytes, size, 0, &t), -ENODATA);
+	put(8, UINT64_MAX, 8);
+	ck_assert_int_eq(gopclntab_parse(bytes, size, 0, &t), -ENODATA);
+}
+
+/* Cut off anywhere: of memory of just that size nothing behind is read. */
+TESTS(test_cut_off, array_size(magics))
+{
+	size_t whole;
+
+	make(magics[_i], TEXT);
+	whole = size;
+	for (size_t n = 1; n < whole; n++) {
+		uint8_t *copy = malloc(n);
+		struct gopclntab t;
+		struct rows rows;
+
+		ck_assert_ptr_nonnull(copy);
+		memcpy(copy, bytes, n);
+		if (gopclntab_parse(copy, n, 0, &t) == 0) {
+			OK(gopclntab_rows(&t, BASE, &rows));
+			rows_fini(&rows);
+		}
+		free(copy);
+	}
+}

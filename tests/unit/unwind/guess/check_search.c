@@ -1,0 +1,180 @@
+/*
+ * The search for a frame pointer, on made-up stacks of this program's own code:
+ * it finds the right one, and what it costs is bounded for a stack as a whole.
+ */
+#include "lib/unwind/guess/search.h"
+
+#include <sys/mman.h>
+
+#include "tests/unit/suite.h"
+#include "tests/unit/unwind/made_up.h"
+
+#define WORDS (SAMPLE_STACK_MAX / 8)
+
+/*
+ * Three functions whose frames are found by the frame pointer: one loses its
+ * caller's, so that it has to be looked for there; one keeps it; and one is the
+ * root. What is behind a call to the first of them is lost, to the second kept.
+ */
+__asm__(".text\n"
+	"loses:\n.cfi_startproc\n.cfi_def_cfa rbp, 16\n"
+	".cfi_offset rip, -8\n.cfi_undefined rbp\n"
+	"call loses\nlost: call keeps\nkept_by_loses: nop\n.cfi_endproc\n"
+	"keeps:\n.cfi_startproc\n.cfi_def_cfa rbp, 16\n"
+	".cfi_offset rip, -8\n.cfi_offset rbp, -16\n"
+	"call keeps\nkept: call loses\nlost_by_keeps: nop\n.cfi_endproc\n"
+	/* A frame of 32 bytes, and one of 32 and what rax says. */
+	".macro framed name change\n"
+	"\\name: .cfi_startproc\npush %rbp\nmov %rsp, %rbp\nsub $32, %rsp\n"
+	".cfi_def_cfa rbp, 16\n.cfi_offset rip, -8\n.cfi_offset rbp, -16\n"
+	"\\change\ncall *%rax\n\\name\\()_inside: leave\nret\n.cfi_endproc\n"
+	".endm\n"
+	"framed fixed\n"
+	"framed varied \"sub %rax, %rsp\"\n"
+	"root:\n.cfi_startproc\n.cfi_undefined rip\n"
+	"call keeps\nrooted: nop\n"
+	"call *%rax\nrooted_by_pointer: nop\n"
+	"call fixed\nrooted_fixed: nop\n"
+	"call varied\nrooted_varied: nop\n"
+	"call varied\nrooted_before: nop\n.cfi_endproc\n");
+extern const uint8_t loses[], lost[], kept_by_loses[];
+extern const uint8_t keeps[], kept[], lost_by_keeps[], rooted[];
+extern const uint8_t rooted_by_pointer[];
+extern const uint8_t fixed_inside[], varied_inside[];
+extern const uint8_t rooted_fixed[], rooted_varied[], rooted_before[];
+
+/* Code in no file, as if it had been made by the program. */
+#define MADE_BYTES 4096
+static uint8_t *made;
+
+static struct made_up m;
+
+static void set_up(void)
+{
+	made = mmap(NULL, MADE_BYTES, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ck_assert_ptr_ne(made, MAP_FAILED);
+	made_up_start(&m, WORDS, loses);
+	m.sample->regs[SAMPLE_X86_64_RIP] = made_up_word(loses);
+}
+
+static void tear_down(void)
+{
+	(void)munmap(made, MADE_BYTES);
+	made_up_end(&m);
+}
+
+/* A pair at word i: frame pointer, return address. */
+static void put(size_t i, uint64_t fp, const uint8_t *ra)
+{
+	m.stack[i] = fp;
+	m.stack[i + 1] = made_up_word(ra);
+}
+
+FIXTURE(set_up, tear_down)
+
+TEST(test_found)
+{
+	m.sample->regs[SAMPLE_X86_64_RIP] = made_up_word(keeps);
+	put(20, MADE_UP_STACK + 30 * 8, kept);
+	put(30, 0, rooted);
+	made_up_check(&m, 3, made_up_word(kept));
+	ck_assert_int_eq(m.out.end, UNWIND_END_ROOT);
+	ck_assert_uint_eq(m.out.frames[2].addr, made_up_word(rooted));
+	/* The words of 128 KiB, and two candidates. */
+	ck_assert_uint_gt(m.out.searched, 4 * 16384);
+	ck_assert_uint_lt(m.out.searched, 4 * 16384 + 256);
+}
+
+/*
+ * Code that was made at run time, whose calls cannot be read, is no worse a
+ * caller than one further up that calls by a pointer: its frame is kept.
+ */
+TEST(test_made_code)
+{
+	m.sample->regs[SAMPLE_X86_64_RIP] = made_up_word(keeps);
+	put(20, MADE_UP_STACK + 30 * 8, made + 16);
+	put(30, 0, rooted_by_pointer);
+	made_up_check(&m, 3, made_up_word(made + 16));
+	ck_assert_int_eq(m.out.end, UNWIND_END_ROOT);
+	ck_assert_uint_eq(m.out.frames[2].addr, made_up_word(rooted_by_pointer));
+}
+
+/*
+ * What a call that is over has left where the frame would end if the function
+ * had no more than its prologue takes: of who varies that counts for nothing.
+ */
+TEST(test_varying_frame)
+{
+	m.sample->regs[SAMPLE_X86_64_RIP] = made_up_word(varied_inside);
+	put(4, MADE_UP_STACK + 30 * 8, rooted_by_pointer);
+	put(20, 0, rooted_varied);
+	made_up_check(&m, 2, made_up_word(rooted_varied));
+	ck_assert_int_eq(m.out.end, UNWIND_END_ROOT);
+}
+
+/* The same of who does not. */
+TEST(test_fixed_frame)
+{
+	m.sample->regs[SAMPLE_X86_64_RIP] = made_up_word(fixed_inside);
+	put(4, MADE_UP_STACK + 30 * 8, rooted_by_pointer);
+	put(20, 0, rooted_fixed);
+	made_up_check(&m, 2, made_up_word(rooted_by_pointer));
+}
+
+/* No frame ends within what its own prologue takes. */
+TEST(test_frame_within)
+{
+	m.sample->regs[SAMPLE_X86_64_RIP] = made_up_word(varied_inside);
+	put(3, 0, rooted_before);
+	put(20, 0, rooted_varied);
+	made_up_check(&m, 2, made_up_word(rooted_varied));
+}
+
+/* It looks for all that it may, no further, and keeps what it has found. */
+static void walk_until_over(size_t frames_min)
+{
+	made_up_walk(&m);
+	ck_assert_int_eq(m.out.end, UNWIND_END_UNKNOWN_REGISTER);
+	ck_assert_uint_gt(m.out.n, frames_min);
+	ck_assert_uint_eq(m.out.searched, SEARCH_WORK_MAX);
+}
+
+/* Each frame needs a search, and each pair above looks right. */
+TEST(test_every_frame)
+{
+	for (size_t i = 0; i + 1 < WORDS; i += 2)
+		put(i, 0, lost);
+	walk_until_over(16);
+}
+
+/* In one of 32 frames, and the walk from each candidate is long. */
+TEST(test_long_ways)
+{
+	m.sample->regs[SAMPLE_X86_64_RIP] = made_up_word(keeps);
+	for (size_t i = 0; i + 1 < WORDS; i += 2) {
+		const size_t nth = i / 2 % 32;
+
+		put(i, MADE_UP_STACK + (i + 2) * 8,
+		    nth == 30	? kept_by_loses
+		    : nth == 31 ? lost_by_keeps
+				: kept);
+	}
+	walk_until_over(32);
+}
+
+/* Few candidates: it is the words between them. */
+TEST(test_far_ways)
+{
+	for (size_t i = 0; i + 1 < WORDS; i += 300)
+		put(i, 0, lost);
+	walk_until_over(2);
+}
+
+/* What was remembered does not help, nor would two more walks. */
+TEST(test_remembered)
+{
+	for (size_t i = 0; i + 1 < WORDS; i += 2)
+		put(i, 0, lost);
+	m.sample->flags = SAMPLE_REMEMBERED;
+	walk_until_over(16);
+}

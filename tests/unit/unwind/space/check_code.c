@@ -1,0 +1,155 @@
+/*
+ * What is asked of the code of a made-up file: what the answers cost, and what
+ * is kept of them.
+ */
+#include "lib/unwind/space/code.h"
+
+#include <string.h>
+
+#include "tests/unit/suite.h"
+#include "tests/unit/unwind/made_up.h"
+
+#define CODE UINT64_C(0x400000)
+
+/* Offsets in the file, whose first page is its header. */
+#define STATIC	 0x1900 /* a function without a name */
+#define TAILS	 0x1000 /* functions that jump there, and have one */
+#define N_TAILS	 100
+#define WAY	 0x1980 /* to a ret */
+#define TRAP	 0x1a00 /* rt_sigreturn's trampoline */
+#define CODE_END 0x2000
+
+/* Of a budget, for a look at all symbols. */
+#define LOOK (4 * N_TAILS)
+
+static const char maps_text[] = "400000-403000 r-xp 00000000 fe:01 1 /a\n";
+
+static void put_code(uint8_t *file)
+{
+	for (size_t i = 0; i < N_TAILS; i++) {
+		const size_t at = TAILS + i * MADE_UP_STEP;
+		const int32_t distance = STATIC - (int32_t)(at + 5);
+
+		file[at] = 0xe9;
+		memcpy(file + at + 1, &distance, sizeof(distance));
+	}
+	memcpy(file + WAY, "\xeb\x00\x5b\xc3", 4); /* jmp; pop %rbx; ret */
+	memcpy(file + TRAP, "\x48\xc7\xc0\x0f\0\0\0\x0f\x05", 9);
+}
+
+static bool is_gone;
+static unsigned int n_asked;
+
+static int image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
+{
+	static uint8_t file[CODE_END];
+
+	(void)ctx;
+	(void)end;
+	n_asked++;
+	if (is_gone)
+		return -ESRCH;
+	ck_assert_uint_eq(start, CODE);
+	put_code(file);
+	*ret_fd = made_up_file(file + MADE_UP_CODE, CODE_END - MADE_UP_CODE, TAILS, N_TAILS);
+	return 0;
+}
+
+static const struct unwind_files files = {.image = image};
+static const struct unwind_cache_options options = {
+	.max_bytes = 1u << 20,
+	.hash_seed = 0x5eed,
+};
+
+static struct unwind_cache *cache;
+static struct unwind_space *space;
+
+static void set_up(void)
+{
+	is_gone = false;
+	OK(unwind_cache_new(&options, &cache));
+	OK(unwind_space_new(cache, &files, NULL, &space));
+	OK(unwind_space_set_maps(space, maps_text, sizeof(maps_text) - 1));
+	cache_begin(cache);
+	ck_assert_ptr_nonnull(space_place(space, CODE + STATIC)->image);
+}
+
+static void tear_down(void)
+{
+	cache_end(cache);
+	unwind_space_free(space);
+	unwind_cache_free(cache);
+}
+
+FIXTURE(set_up, tear_down)
+
+/* To look at each symbol costs, and is done once. */
+TEST(where_a_function_starts)
+{
+	const uint64_t at = CODE + STATIC + 1;
+	uint32_t budget = LOOK - 1;
+
+	ck_assert_uint_eq(code_function(space, at, &budget), 0);
+	ck_assert_uint_eq(budget, LOOK - 1);
+	budget = LOOK;
+	ck_assert_uint_eq(code_function(space, at, &budget), CODE + STATIC);
+	ck_assert_uint_eq(budget, 0);
+	ck_assert_uint_eq(code_function(space, at, &budget), CODE + STATIC);
+	/* So is finding none. */
+	ck_assert_uint_eq(code_function(space, CODE + STATIC - 1, &budget), 0);
+	budget = LOOK;
+	ck_assert_uint_eq(code_function(space, CODE + STATIC - 1, &budget), 0);
+	ck_assert_uint_eq(budget, 0);
+	budget = LOOK;
+	ck_assert_uint_eq(code_function(space, CODE + STATIC - 1, &budget), 0);
+	ck_assert_uint_eq(budget, LOOK);
+}
+
+/* Symbols that were not read yet may tell another time. */
+TEST(a_start_without_symbols)
+{
+	const uint64_t at = CODE + STATIC + 1;
+	uint32_t budget = LOOK;
+	struct image *i = space_place(space, at)->image;
+
+	i->symbols_tried = false;
+	ck_assert_uint_eq(code_function(space, at, &budget), 0);
+	i->symbols_tried = true;
+	ck_assert_uint_eq(code_function(space, at, &budget), CODE + STATIC);
+}
+
+/* The process has ended, another one of the same file has not. */
+TEST(a_file_that_is_gone)
+{
+	uint32_t budget = UINT32_MAX;
+	struct code_way way;
+	uint64_t target;
+
+	cache_end(cache);
+	cache_begin(cache);
+	is_gone = true;
+	n_asked = 0;
+	ck_assert(!code_is_sigreturn(space, CODE + TRAP));
+	ck_assert_int_eq(code_call_before(space, CODE + TRAP, &target), CODE_CALL_UNKNOWN);
+	ck_assert(!code_way_back(space, CODE + WAY, &budget, &way));
+	ck_assert_uint_eq(code_function(space, CODE + STATIC + 1, &budget), 0);
+	ck_assert_uint_eq(n_asked, 1);
+	cache_end(cache);
+	cache_begin(cache);
+	is_gone = false;
+	ck_assert(code_is_sigreturn(space, CODE + TRAP));
+	ck_assert(code_way_back(space, CODE + WAY, &budget, &way));
+	ck_assert_uint_eq(code_function(space, CODE + STATIC + 1, &budget), CODE + STATIC);
+}
+
+/* Who writes code chooses its addresses, but not which of them collide. */
+TEST(answers_are_in_a_seeded_table)
+{
+	struct image *i = space_place(space, CODE + STATIC)->image;
+
+	ck_assert(code_is_sigreturn(space, CODE + TRAP));
+	ck_assert_uint_eq(i->facts.used, 1);
+	ck_assert_uint_eq(i->facts.seed, options.hash_seed);
+	image_drop(i);
+	ck_assert_uint_eq(i->facts.seed, options.hash_seed);
+}

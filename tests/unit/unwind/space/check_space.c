@@ -1,0 +1,151 @@
+/* When files are asked for, with a real program whose files can be refused. */
+#include "lib/unwind/space/space.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/unwind/image/cache.h"
+#include "lib/unwind/image/image.h"
+#include "tests/unit/suite.h"
+#include "tests/unit/unwind/record.h"
+
+static const struct unwind_cache_options options = {.max_bytes = 1u << 20};
+
+static struct target target;
+static struct unwind_cache *cache;
+static struct unwind_space *space;
+static struct record_sample *sample;
+static size_t sample_size;
+static size_t asked;
+static bool refused;
+
+static int get_image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
+{
+	asked++;
+	return refused ? -EIO : target_files.image(ctx, start, end, ret_fd);
+}
+
+static const struct unwind_files files = {.image = get_image};
+
+static void read_maps(void)
+{
+	char *text = target_maps_text(&target);
+
+	OK(unwind_space_set_maps(space, text, strlen(text)));
+	free(text);
+}
+
+static void set_up(void)
+{
+	const char *args[] = {"nanosleep", NULL};
+
+	target_start(&target, "unw_o2", args);
+	(void)target_wait_blocked(&target, target.pid);
+	thread_seize(target.pid);
+	thread_interrupt(target.pid);
+	sample = record_thread(&target, target.pid, &sample_size);
+	thread_detach(target.pid);
+	OK(unwind_cache_new(&options, &cache));
+	OK(unwind_space_new(cache, &files, &target, &space));
+	read_maps();
+	ck_assert_uint_eq(asked, 0);
+}
+
+static void tear_down(void)
+{
+	free(sample);
+	unwind_space_free(space);
+	unwind_cache_free(cache);
+	target_stop(&target);
+}
+
+static enum unwind_end walk(void)
+{
+	static struct unwind_stack stack;
+
+	OK(unwind_walk(space, sample, sample_size, 64, &stack));
+	return stack.end;
+}
+
+static void check_leaf_has_a_name(void)
+{
+	const char *name;
+	uint64_t offset;
+
+	OK(unwind_symbol_at(space, sample->regs[SAMPLE_X86_64_RIP], &name, &offset));
+	ck_assert_str_eq(name, "clock_nanosleep");
+}
+
+FIXTURE(set_up, tear_down)
+
+/* For its release the program is looked at before there is a sample. */
+TEST(is_read_whole_at_the_first_look)
+{
+	const struct map *program = &space->maps.v[0];
+	struct unwind_image image;
+
+	OK(unwind_image_of_path(space, program->path, &image));
+	ck_assert_uint_eq(asked, 1);
+	/* It has ended. */
+	refused = true;
+	ck_assert_ptr_nonnull(space_place(space, program->start)->image);
+	ck_assert(cache->images[0]->cfi_tried);
+	ck_assert_uint_gt(cache->images[0]->symbols.n, 0);
+	ck_assert_uint_eq(asked, 1);
+}
+
+/* Who opens them was killed, say, or could not be started. */
+TEST(those_not_had_are_asked_for_again)
+{
+	size_t before;
+
+	refused = true;
+	ck_assert_int_ne(walk(), UNWIND_END_ROOT);
+	before = asked;
+	ck_assert_uint_gt(before, 0);
+	refused = false;
+	/* Not for each sample, */
+	ck_assert_int_ne(walk(), UNWIND_END_ROOT);
+	ck_assert_uint_eq(asked, before);
+	/* but where the maps are read again. */
+	read_maps();
+	ck_assert_int_eq(walk(), UNWIND_END_ROOT);
+	check_leaf_has_a_name();
+}
+
+TEST(those_lost_are_asked_for_again)
+{
+	ck_assert_int_eq(walk(), UNWIND_END_ROOT);
+	/* They were the oldest when others were read. */
+	for (size_t i = 0; i < cache->n; i++)
+		image_drop(cache->images[i]);
+	cache->generation++;
+	refused = true;
+	ck_assert_int_ne(walk(), UNWIND_END_ROOT);
+	refused = false;
+	ck_assert_int_ne(walk(), UNWIND_END_ROOT);
+	read_maps();
+	ck_assert_int_eq(walk(), UNWIND_END_ROOT);
+	check_leaf_has_a_name();
+}
+
+/* All of a function, with or without a symbol, starts where its FDE does. */
+TEST(functions_by_call_frame_information)
+{
+	const uint64_t pc = sample->regs[SAMPLE_X86_64_RIP];
+	uint64_t offset, start, again;
+	const char *name;
+
+	OK(unwind_symbol_at(space, pc, &name, &offset));
+	ck_assert_uint_gt(offset, 0);
+	OK(unwind_function_at(space, pc, &start));
+	ck_assert_uint_eq(start, pc - offset);
+	OK(unwind_function_at(space, start, &again));
+	ck_assert_uint_eq(again, start);
+	unwind_space_want(space, UNWIND_SYMBOLS_NONE);
+	OK(unwind_function_at(space, pc, &again));
+	ck_assert_uint_eq(again, start);
+	/* Its header has no code. */
+	ck_assert_int_eq(unwind_function_at(space, space->maps.v[0].start - 1, &start), -ENOENT);
+	ck_assert_uint_eq(unwind_after_call(start), start + 1);
+}

@@ -1,0 +1,216 @@
+/*
+ * A walk that knows the thread's last one finds what a walk that knows nothing
+ * finds: at random stops of a program, and where something on the stack, or a
+ * register, or the end of the copy, is not as it was.
+ */
+#include "lib/unwind/walk/memo.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/unwind/unwind.h"
+#include "tests/unit/random.h"
+#include "tests/unit/suite.h"
+#include "tests/unit/unwind/record.h"
+
+#define FRAMES	  256
+#define STOPS	  120
+#define STEPS_MAX 97
+#define CHANGES	  40
+
+static const char *const programs[] = {"unw_o0", "unw_o2", "unw_fp", "unw_static"};
+
+/* Of the last walk, the one before, and one without a memory. */
+static struct unwind_stack now, before, fresh;
+static uint32_t stranger;
+static uint64_t state;
+
+static uint64_t random_below(uint64_t n)
+{
+	return random_next(&state) % n;
+}
+
+/* The n frames at the root; how they were found is not asked. */
+static void assert_alike(const struct unwind_stack *a, const struct unwind_stack *b, size_t n)
+{
+	for (size_t i = 1; i <= n; i++) {
+		ck_assert_uint_eq(a->frames[a->n - i].addr, b->frames[b->n - i].addr);
+		ck_assert_uint_eq(a->frames[a->n - i].is_leaf, b->frames[b->n - i].is_leaf);
+	}
+}
+
+/* What is said of ids holds for the stack before. */
+static void check_ids(void)
+{
+	ck_assert_uint_ne(now.id, 0);
+	ck_assert_uint_le(now.like_n, now.n);
+	if (now.like_n > 0) {
+		ck_assert_uint_eq(now.like_id, before.id);
+		ck_assert_uint_le(now.like_n, before.n);
+		assert_alike(&now, &before, now.like_n);
+	}
+	if (now.id == before.id) {
+		ck_assert_uint_eq(now.n, before.n);
+		assert_alike(&now, &before, now.n);
+	}
+}
+
+/* Walks s as the thread's next sample, and as the first one of a thread. */
+static void walk_both(struct target *t, struct record_sample *s, size_t size, size_t max_frames)
+{
+	uint32_t tid = s->h.tid;
+
+	memcpy(&before, &now, sizeof(now));
+	OK(unwind_walk(t->space, s, size, max_frames, &now));
+	/* In another slot, always the same, so that nobody is known there. */
+	s->h.tid = stranger += MEMO_THREADS;
+	OK(unwind_walk(t->space, s, size, max_frames, &fresh));
+	s->h.tid = tid;
+	ck_assert_uint_eq(fresh.like_n, 0);
+	ck_assert_uint_eq(now.n, fresh.n);
+	ck_assert_mem_eq(now.frames, fresh.frames, now.n * sizeof(now.frames[0]));
+	ck_assert_int_eq(now.end, fresh.end);
+	ck_assert_int_eq(now.frame_pointer, fresh.frame_pointer);
+	ck_assert_uint_eq(now.stack_top, fresh.stack_top);
+	check_ids();
+}
+
+static void change_word(struct record_sample *s)
+{
+	size_t words = s->stack_size / 8;
+	size_t from = 8 * random_below(words), to = 8 * random_below(words);
+
+	/* Near the stack pointer, where the frames are, most of the time. */
+	if (random_below(4) != 0)
+		to = 8 * random_below(min_size(words, 256));
+	memcpy(s->stack + to, s->stack + from, 8);
+}
+
+static void change(struct record_sample *s)
+{
+	switch (random_below(6)) {
+	case 0:
+		s->stack_size -= 8 * (uint32_t)random_below(s->stack_size / 8);
+		break;
+	case 1:
+		s->regs[SAMPLE_X86_64_RBP] += 8 * random_below(4);
+		break;
+	case 2:
+		s->regs[SAMPLE_X86_64_RSP] += 8 * random_below(4);
+		break;
+	case 3:
+		s->regs_known ^= UINT64_C(1) << SAMPLE_X86_64_RBP;
+		break;
+	default:
+		for (uint64_t n = 1 + random_below(4); n > 0; n--)
+			change_word(s);
+	}
+}
+
+static void walk_changed(struct target *t, const struct record_sample *s, size_t size)
+{
+	struct record_sample *copy = malloc(size);
+
+	ck_assert_ptr_nonnull(copy);
+	for (int i = 0; i < CHANGES; i++) {
+		memcpy(copy, s, size);
+		change(copy);
+		walk_both(t, copy, size, 1 + random_below(FRAMES));
+		/* What was wrong is not believed afterwards. */
+		memcpy(copy, s, size);
+		walk_both(t, copy, size, FRAMES);
+	}
+	free(copy);
+}
+
+TESTS(same_as_without, array_size(programs))
+{
+	const char *args[] = {"work", NULL};
+	size_t like = 0, same = 0;
+	struct target t;
+
+	state = (uint64_t)_i;
+	memset(&now, 0, sizeof(now));
+	target_start(&t, programs[_i], args);
+	stranger = (uint32_t)t.pid + 1;
+	thread_seize(t.pid);
+	thread_interrupt(t.pid);
+	for (int i = 0; i < STOPS; i++) {
+		struct record_sample *s;
+		size_t size;
+
+		thread_step(t.pid, 1 + (unsigned int)random_below(STEPS_MAX));
+		s = record_thread(&t, t.pid, &size);
+		s->h.tid = (uint32_t)t.pid;
+		walk_both(&t, s, size, FRAMES);
+		like += now.like_n > 0;
+		walk_both(&t, s, size, FRAMES);
+		same += now.id == before.id;
+		if (i % 10 == 0)
+			walk_changed(&t, s, size);
+		free(s);
+	}
+	/* It was a memory that was compared. */
+	ck_assert_uint_gt(like, STOPS / 2);
+	ck_assert_uint_gt(same, STOPS / 2);
+	target_stop(&t);
+}
+
+/* The frames below a signal's are not those that a memo keeps. */
+TESTS(around_a_signal, array_size(programs))
+{
+	const char *args[] = {"signal", NULL};
+	struct record_sample *s;
+	struct target t;
+	size_t size;
+
+	state = (uint64_t)_i;
+	memset(&now, 0, sizeof(now));
+	target_start(&t, programs[_i], args);
+	(void)target_wait_blocked(&t, t.pid);
+	stranger = (uint32_t)t.pid + 1;
+	thread_seize(t.pid);
+	thread_interrupt(t.pid);
+	s = record_thread(&t, t.pid, &size);
+	s->h.tid = (uint32_t)t.pid;
+	walk_both(&t, s, size, FRAMES);
+	ck_assert_int_eq(now.end, UNWIND_END_ROOT);
+	walk_both(&t, s, size, FRAMES);
+	ck_assert_uint_gt(now.like_n, 0);
+	ck_assert_uint_lt(now.like_n, now.n);
+	for (int i = 0; i < 10; i++)
+		walk_changed(&t, s, size);
+	free(s);
+	target_stop(&t);
+}
+
+/* New maps: nothing that was found with the old ones holds. */
+TEST(forgets_with_the_maps)
+{
+	const char *args[] = {"work", NULL};
+	struct record_sample *s = NULL;
+	struct target t;
+	size_t size;
+
+	target_start(&t, "unw_o2", args);
+	thread_seize(t.pid);
+	thread_interrupt(t.pid);
+	/* Not each stack is kept; above it is more than half. */
+	for (int i = 0; i < STOPS; i++) {
+		free(s);
+		s = record_thread(&t, t.pid, &size);
+		OK(unwind_walk(t.space, s, size, FRAMES, &before));
+		OK(unwind_walk(t.space, s, size, FRAMES, &now));
+		if (now.id == before.id)
+			break;
+		thread_step(t.pid, 1 + (unsigned int)random_below(STEPS_MAX));
+	}
+	ck_assert_uint_eq(now.id, before.id);
+	OK(unwind_space_set_maps(t.space, "", 0));
+	OK(unwind_walk(t.space, s, size, FRAMES, &now));
+	ck_assert_uint_eq(now.n, 1);
+	ck_assert_int_eq(now.end, UNWIND_END_NO_MAP);
+	ck_assert_uint_ne(now.id, before.id);
+	free(s);
+	target_stop(&t);
+}

@@ -1,0 +1,297 @@
+/*
+ * Instructions as their documentation has them, and the ways through code that
+ * is written here byte by byte.
+ */
+#include "lib/unwind/x86_64/x86_64_way.h"
+#include "tests/unit/unwind/code_text.h"
+
+#include "lib/base/util.h"
+#include "lib/unwind/x86_64/x86_64_insn.h"
+#include "tests/unit/suite.h"
+
+static const struct {
+	const char *bytes;
+	size_t n;
+	struct x86_64_insn insn;
+} insns[] = {
+	{"\x90", 1, {.size = 1}},
+	{"\x55", 1, {.size = 1, .sp = -8, .saves_fp = true}},
+	{"\x41\x55", 2, {.size = 2, .sp = -8}},
+	{"\x5d", 1, {.size = 1, .sp = 8, .has_fp = true}},
+	{"\x41\x5d", 2, {.size = 2, .sp = 8}},
+	{"\x5c", 1, {.size = 1, .sp = 8, .sp_lost = true}},
+	{"\x6a\x01", 2, {.size = 2, .sp = -8}},
+	{"\x68\1\2\3\4", 5, {.size = 5, .sp = -8}},
+	{"\xff\x74\x24\x30", 4, {.size = 4, .sp = -8}},
+	/* sub, add, and, cmp of the stack pointer */
+	{"\x48\x83\xec\x10", 4, {.size = 4, .sp = -16}},
+	{"\x48\x81\xc4\0\1\0\0", 7, {.size = 7, .sp = 256}},
+	{"\x48\x83\xe4\xc0", 4, {.size = 4, .sp_lost = true}},
+	{"\x48\x83\xfc\x10", 4, {.size = 4}},
+	{"\x49\x83\xec\x10", 4, {.size = 4}}, /* of r12 */
+	/* lea 40(%rsp),%rsp; lea 40(%rbp),%rsp */
+	{"\x48\x8d\x64\x24\x28", 5, {.size = 5, .sp = 40}},
+	{"\x48\x8d\x65\x28", 4, {.size = 4, .sp_lost = true}},
+	/* mov %rbx,%rsp; mov %rsp,%rbx; mov 16(%rsp),%rbp */
+	{"\x48\x89\xdc", 3, {.size = 3, .sp_lost = true}},
+	{"\x48\x89\xe3", 3, {.size = 3}},
+	{"\x48\x8b\x6c\x24\x10", 5, {.size = 5, .has_fp = true, .fp = 16}},
+	{"\xc9", 1, {.size = 1, .sp_lost = true}},
+	{"\xc3", 1, {.size = 1, .kind = X86_64_INSN_RET}},
+	{"\xe8\1\0\0\0", 5, {5, .kind = X86_64_INSN_CALL, .distance = 1}},
+	{"\xeb\xfe", 2, {2, .kind = X86_64_INSN_JUMP, .distance = -2}},
+	{"\x74\x02", 2, {2, .kind = X86_64_INSN_BRANCH, .distance = 2}},
+	{"\x0f\x84\0\1\0\0", 6, {6, .kind = X86_64_INSN_BRANCH, .distance = 256}},
+	{"\xff\xe0", 2, {2, .kind = X86_64_INSN_END}},
+	{"\xff\xd0", 2, {2, .kind = X86_64_INSN_CALL}},
+	{"\xf4", 1, {1, .kind = X86_64_INSN_END}},
+	{"\x0f\x0b", 2, {2, .kind = X86_64_INSN_END}},
+	/* movabs; testb $1,(%rax); imul with a constant of 16 bits */
+	{"\x48\xb8\1\2\3\4\5\6\7\10", 10, {.size = 10}},
+	{"\xf6\x00\x01", 3, {.size = 3}},
+	{"\x66\x69\xc0\1\2", 5, {.size = 5}},
+	/* mov %fs:0x28,%rax; pshufb; palignr; vpxor; vpalignr */
+	{"\x64\x48\x8b\x04\x25\x28\0\0\0", 9, {.size = 9}},
+	{"\x66\x0f\x38\x00\xc1", 5, {.size = 5}},
+	{"\x66\x0f\x3a\x0f\xc1\x08", 6, {.size = 6}},
+	{"\xc5\xf9\xef\xc0", 4, {.size = 4}},
+	{"\xc4\xe3\x71\x0f\xc2\x08", 6, {.size = 6}},
+	/*
+	 * AVX-512: vmovdqu64 64(%rsi),%zmm16, whose displacement is one byte;
+	 * 65(%rsi), where it is four; vpternlogd $150; vpminub with %zmm31;
+	 * vpsrlq $1; vcvtuqq2pd, which 0f 7a was not before; vaddph
+	 */
+	{"\x62\xe1\xfe\x48\x6f\x46\x01", 7, {.size = 7}},
+	{"\x62\xe1\xfe\x48\x6f\x86\x41\0\0\0", 10, {.size = 10}},
+	{"\x62\xf3\x75\x48\x25\xc2\x96", 7, {.size = 7}},
+	{"\x62\x01\x05\x40\xda\xff", 6, {.size = 6}},
+	{"\x62\xf1\xfd\x48\x73\xd0\x01", 7, {.size = 7}},
+	{"\x62\xf1\xfe\x48\x7a\xc0", 6, {.size = 6}},
+	{"\x62\xf5\x74\x48\x58\xc2", 6, {.size = 6}},
+};
+
+TESTS(test_insn, array_size(insns))
+{
+	const uint8_t *code = (const uint8_t *)insns[_i].bytes;
+	const struct x86_64_insn *e = &insns[_i].insn;
+	struct x86_64_insn insn;
+
+	ck_assert(x86_64_insn_read(code, insns[_i].n, &insn));
+	ck_assert_uint_eq(insn.size, e->size);
+	ck_assert_int_eq(insn.kind, e->kind);
+	ck_assert_int_eq(insn.distance, e->kind == X86_64_INSN_OTHER || e->kind == X86_64_INSN_RET
+						? insn.distance
+						: e->distance);
+	ck_assert_int_eq(insn.sp, e->sp);
+	ck_assert(insn.sp_lost == e->sp_lost && insn.has_fp == e->has_fp &&
+		  insn.saves_fp == e->saves_fp && insn.fp == e->fp);
+	/* Cut off, it is none. */
+	for (size_t n = 0; n < insns[_i].n; n++)
+		ck_assert(!x86_64_insn_read(code, n, &insn));
+}
+
+#define SAME X86_64_WAY_FP_SAME
+
+static const struct {
+	struct code_text text;
+	bool found;
+	struct x86_64_way way;
+} ways[] = {
+	/* add $24,%rsp; pop %rbx; pop %rbp; ret */
+	{{"\x48\x83\xc4\x18\x5b\x5d\xc3", 7}, true, {40, 32, false}},
+	/* jmp over a call to: ret */
+	{{"\xeb\x05\xe8\0\0\0\0\xc3", 8}, true, {0, SAME, false}},
+	/* je, behind a call of no return, leads to pop %rbx; ret */
+	{{"\x74\x06\xe8\0\0\0\0\xf4\x5b\xc3", 10}, true, {8, SAME, false}},
+	/* call; add $8,%rsp; ret */
+	{{"\xe8\0\0\0\0\x48\x83\xc4\x08\xc3", 10}, true, {8, SAME, true}},
+	/* push; push; add $16,%rsp; pop %rbp; ret */
+	{{"\x6a\0\x6a\0\x48\x83\xc4\x10\x5d\xc3", 10}, true, {8, 0, false}},
+	/* vmovdqu64 %zmm16,64(%rsp); vzeroupper; pop %rbx; ret */
+	{{"\x62\xe1\xfe\x48\x7f\x44\x24\x01\xc5\xf8\x77\x5b\xc3", 13}, true, {8, SAME, false}},
+	/* pop %rbx; jmp *n(%rip): of a stub, or instead of a call and a ret */
+	{{"\x5b\xff\x25\0\0\0\0", 7}, true, {8, SAME, false}},
+	/*
+	 * A PLT's entry, not bound yet: jmp *n(%rip); push $0; jmp to its
+	 * first entry: push n(%rip); jmp *n(%rip)
+	 */
+	{{"\xff\x25\0\0\0\0\x68\0\0\0\0\xe9\0\0\0\0"
+	  "\xff\x35\0\0\0\0\xff\x25\0\0\0\0",
+	  28},
+	 true,
+	 {0, SAME, false}},
+	/* push n(%rip); ret: to what it has pushed */
+	{{"\xff\x35\0\0\0\0\xc3", 7}, false, {0}},
+	/* push %rbp; push %rbx; pop %rbx; pop %rbp; ret: its own, put back */
+	{{"\x55\x53\x5b\x5d\xc3", 5}, true, {0, SAME, false}},
+	/* pop %rbp; push %rbp; pop %rbp; ret: the caller's, twice */
+	{{"\x5d\x55\x5d\xc3", 4}, true, {8, 0, false}},
+	/* add $0x7fff0,%rsp; pop %rbp; ret; and 16 bytes more */
+	{{"\x48\x81\xc4\xf0\xff\7\0\x5d\xc3", 9}, true, {0x7fff8, 0x7fff0, false}},
+	{{"\x48\x81\xc4\0\0\x08\0\x5d\xc3", 9}, false, {0}},
+	/* pop %rbp; add $2032,%rsp; ret; and 8 bytes more */
+	{{"\x5d\x48\x81\xc4\xf0\7\0\0\xc3", 9}, true, {2040, 0, false}},
+	{{"\x5d\x48\x81\xc4\xf8\7\0\0\xc3", 9}, false, {0}},
+	/* mov %rbx,%rsp; ret */
+	{{"\x48\x89\xdc\xc3", 4}, false, {0}},
+	/* leave; ret */
+	{{"\xc9\xc3", 2}, false, {0}},
+	/* round in circles; the end of the code; below where it began */
+	{{"\x74\xfe\xeb\xfc", 4}, false, {0}},
+	{{"\x90", 1}, false, {0}},
+	{{"\x50\xc3", 2}, false, {0}},
+};
+
+TESTS(test_back, array_size(ways))
+{
+	struct code_text text = ways[_i].text;
+	struct x86_64_code code = {code_text_read, &text, 0, 1000};
+	struct x86_64_way way = {0};
+
+	ck_assert(x86_64_way_back(&code, CODE_TEXT_BASE, &way) == ways[_i].found);
+	ck_assert_uint_lt(code.steps, 100);
+	if (!ways[_i].found)
+		return;
+	ck_assert_uint_eq(way.ra, ways[_i].way.ra);
+	ck_assert_uint_eq(way.fp, ways[_i].way.fp);
+	ck_assert(way.has_call == ways[_i].way.has_call);
+}
+
+/*
+ * push %rbp; push %rbx; sub $24,%rsp; je 1f; add $24,%rsp; pop; pop; ret; 1:
+ * push $0; call; (here)
+ */
+#define THERE 22
+static const char there[] = "\x55\x53\x48\x83\xec\x18\x74\x07\x48\x83\xc4\x18"
+			    "\x5b\x5d\xc3\x6a\0\xe8\0\0\0\0\x90";
+
+TEST(test_there)
+{
+	struct code_text text = {there, sizeof(there) - 1};
+	struct x86_64_code code = {code_text_read, &text, 0, 1000};
+	struct x86_64_way way;
+
+	ck_assert(x86_64_way_there(&code, CODE_TEXT_BASE, CODE_TEXT_BASE + THERE, &way));
+	ck_assert_uint_eq(way.ra, 8 + 8 + 24 + 8);
+	ck_assert_uint_eq(way.fp, 8 + 24 + 8);
+	/* In the middle of an instruction, and with no more steps than so. */
+	ck_assert(!x86_64_way_there(&code, CODE_TEXT_BASE, CODE_TEXT_BASE + THERE - 1, &way));
+	code.steps = code.steps_max - 3;
+	ck_assert(!x86_64_way_there(&code, CODE_TEXT_BASE, CODE_TEXT_BASE + THERE, &way));
+	ck_assert_uint_eq(code.steps, code.steps_max);
+}
+
+static const struct {
+	struct code_text text;
+	uint64_t to;
+	bool found;
+	struct x86_64_way way;
+} theres[] = {
+	/* Tail calls; and an entry of a PLT: jmp *n(%rip); push $0; (here) */
+	{{"\x53\x5b\xff\xe0\x90", 5}, 4, false, {0}},
+	{{"\x53\xff\x25\0\0\0\0\x90", 8}, 7, false, {0}},
+	{{"\xff\x25\0\0\0\0\x68\0\0\0\0\x90", 12}, 11, true, {8, SAME, false}},
+	/*
+	 * sub $8,%rsp; je to add; je to (here); call; behind it another
+	 * function jumps to the start, where one came from already
+	 */
+	{{"\x48\x83\xec\x08\x74\x0d\x90\xe8\0\0\0\0\xeb\xf2\x90\x90\x90"
+	  "\x90\x90\x90",
+	  20},
+	 19,
+	 true,
+	 {8, SAME, false}},
+	/* pop; pop; push %rbp: not among its own; sub $24,%rsp */
+	{{"\x58\x58\x55\x48\x83\xec\x18\x90", 8}, 7, true, {16, SAME, false}},
+};
+
+TESTS(test_there_or_not, array_size(theres))
+{
+	struct code_text text = theres[_i].text;
+	struct x86_64_code code = {code_text_read, &text, 0, 1000};
+	struct x86_64_way way;
+
+	ck_assert(x86_64_way_there(&code, CODE_TEXT_BASE, CODE_TEXT_BASE + theres[_i].to, &way) ==
+		  theres[_i].found);
+	ck_assert_uint_lt(code.steps, 20);
+	if (!theres[_i].found)
+		return;
+	ck_assert_uint_eq(way.ra, theres[_i].way.ra);
+	ck_assert_uint_eq(way.fp, theres[_i].way.fp);
+}
+
+/* A way that comes to what another one went is over: it takes each place once.
+ */
+TEST(test_each_place_once)
+{
+	/* Ten times je to the end; 100 nops. */
+	static uint8_t bytes[20 + 100];
+	struct code_text text = {bytes, sizeof(bytes)};
+	struct x86_64_code code = {code_text_read, &text, 0, 1000};
+	struct x86_64_way way;
+
+	memset(bytes, 0x90, sizeof(bytes));
+	for (size_t i = 0; i < 20; i += 2)
+		memcpy(bytes + i, "\x74\x18", 2);
+	ck_assert(!x86_64_way_back(&code, CODE_TEXT_BASE, &way));
+	/* Without calls, and with them. */
+	ck_assert_uint_le(code.steps, 2 * (10 + 100 + 1));
+}
+
+/* Not even where places are chosen so that their marks collide. */
+TEST(test_places_that_collide)
+{
+	/* Jumps, one behind each 8192 bytes. */
+	static uint8_t bytes[100 * 8192 + 1];
+	static const int32_t distance = 8192 - 5;
+	struct code_text text = {bytes, sizeof(bytes)};
+	struct x86_64_code code = {code_text_read, &text, 0, 1000};
+	struct x86_64_way way;
+
+	for (size_t i = 0; i < 100; i++) {
+		bytes[i * 8192] = 0xe9;
+		memcpy(bytes + i * 8192 + 1, &distance, sizeof(distance));
+	}
+	bytes[60 * 8192] = 0xc3;
+	ck_assert(x86_64_way_back(&code, CODE_TEXT_BASE, &way));
+	ck_assert_uint_eq(code.steps, 61);
+	bytes[60 * 8192] = 0xe9;
+	bytes[100 * 8192] = 0xc3;
+	ck_assert(!x86_64_way_back(&code, CODE_TEXT_BASE, &way));
+}
+
+/* The last instructions of gcc 12's _Unwind_Resume, made shorter. */
+static const char installs[] = "\x48\x39\xd8\x75\x63"	      /* 00: cmp; jne */
+			       "\xe8\0\1\0\0"		      /* 05: what installs */
+			       "\x48\x8b\xb5\x68\xff\xff\xff" /* 0a: mov -0x98(%rbp),%rsi */
+			       "\xe8\x43\0\0\0"		      /* 11: _Unwind_DebugHook */
+			       "\x31\xd2\xf3\x48\x0f\x1e\xca" /* 16: xor; rdsspq %rdx */
+			       "\x48\x85\xd2\x74\x10"	      /* 1d: test; je 32 */
+			       "\xeb\x05"		      /* 22: jmp 29 */
+			       "\xf3\x48\x0f\xae\xea"	      /* 24: incsspq %rdx */
+			       "\x48\x81\xfa\xff\0\0\0"	      /* 29: cmp $255,%rdx */
+			       "\x77\xf2"		      /* 30: ja 24 */
+			       "\x48\x89\xc1\x90\x90"	      /* 32: mov %rax,%rcx */
+			       "\x90"			      /* 37: */
+			       "\x48\x89\xcc"		      /* 38: mov %rcx,%rsp */
+			       "\x59\xff\xe1\xc3\xff\xe0"; /* 3b: pop; jmp *%rcx; ret; jmp *%rax */
+
+static const struct {
+	size_t from;
+	bool installs;
+} installing[] = {
+	{0, false},   {3, false},   {5, false},	  {0xa, true},	{0x11, true},  {0x16, true},
+	{0x18, true}, {0x1d, true}, {0x20, true}, {0x22, true}, {0x24, true},  {0x30, true},
+	{0x32, true}, {0x38, true}, {0x3b, true}, {0x3c, true}, {0x3e, false}, {0x3f, false},
+};
+
+TESTS(test_installs, array_size(installing))
+{
+	const uint8_t *code = (const uint8_t *)installs;
+	const size_t from = installing[_i].from;
+
+	ck_assert_int_eq(x86_64_installs(code + from, sizeof(installs) - 1 - from),
+			 installing[_i].installs);
+	/* Cut off in front of its end. */
+	ck_assert(from > 0x38 || !x86_64_installs(code + from, 0x38 - from));
+}
