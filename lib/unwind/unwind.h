@@ -342,6 +342,7 @@ uint64_t unwind_space_take_cut(struct unwind_space *s);
  * a C++ function, those too. False if it is none, or one that is too large;
  * then there is nothing in out, whose size is at least 1.
  */
+#define UNWIND_DEMANGLE_MAX 1024
 bool unwind_demangle(const char *raw, bool with_parameters, char *out, size_t size);
 
 #endif

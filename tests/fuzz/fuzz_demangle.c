@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/unwind/api/demangle.h"
+#include "lib/unwind/unwind.h"
 
 static void demangle(const char *raw, bool with_parameters, size_t size)
 {

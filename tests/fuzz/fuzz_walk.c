@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "lib/unwind/cpu.h"
-#include "lib/unwind/guess/search.h"
+#include "lib/unwind/guess/guess.h"
 #include "lib/unwind/unwind.h"
 
 #define IMAGE	 UINT64_C(0x400000)
@@ -26,7 +26,7 @@
  * A walk that was refused nothing: what is asked of this little code costs far
  * less than is left.
  */
-#define SEARCHED_MAX (SEARCH_WORK_MAX / 2)
+#define SEARCHED_MAX (GUESS_WORK_MAX / 2)
 
 /* A flag that no sample has. */
 #define HAS_SECOND 0x80

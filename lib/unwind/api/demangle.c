@@ -1,10 +1,18 @@
-#include "lib/unwind/api/demangle.h"
+#include "lib/unwind/unwind.h"
 
 #include <ctype.h>
 #include <libiberty/demangle.h>
 #include <setjmp.h>
 #include <stdbool.h>
 #include <string.h>
+
+/*
+ * A name is a tree whose branches may be references to others ("S1_", "T_",
+ * "B5_"). With n of them it has at most 3^(n/3) leaves: 130,000 here, some
+ * milliseconds. Of 56,564 C++ names that LLVM, clang and libstdc++ export
+ * three have more.
+ */
+#define REFERENCES_MAX 32
 
 /* Some thousand lifetimes. */
 #define BINDER_DIGITS_MAX 2
@@ -86,9 +94,8 @@ static bool binds_many(const char *raw)
 static bool is_mangled(const char *raw)
 {
 	return (raw[0] == '_' && (raw[1] == 'Z' || raw[1] == 'R')) &&
-	       strnlen(raw, DEMANGLE_NAME_MAX + 1) <= DEMANGLE_NAME_MAX &&
-	       count_references(raw) <= DEMANGLE_REFERENCES_MAX &&
-	       !(raw[1] == 'R' && binds_many(raw));
+	       strnlen(raw, UNWIND_DEMANGLE_MAX + 1) <= UNWIND_DEMANGLE_MAX &&
+	       count_references(raw) <= REFERENCES_MAX && !(raw[1] == 'R' && binds_many(raw));
 }
 
 static bool demangle(const char *raw, int options, struct output *o)

@@ -4,10 +4,11 @@
 #include <string.h>
 
 #include "lib/unwind/cpu.h"
-#include "lib/unwind/walk/memo.h"
+#include "lib/unwind/guess/guess.h"
 #include "lib/unwind/guess/search.h"
+#include "lib/unwind/guess/step.h"
 #include "lib/unwind/space/space.h"
-#include "lib/unwind/walk/walk.h"
+#include "lib/unwind/walk/memo.h"
 
 #define SP_AND_PC (UINT64_C(1) << CPU_SP | UINT64_C(1) << CPU_PC)
 #define ALL_REGS  ((UINT64_C(1) << CPU_N_REGS) - 1)
@@ -123,10 +124,10 @@ static void run(struct walk *w, struct walk_frame *f, uint32_t tid, size_t max_f
 			end = UNWIND_END_ROOT;
 			break;
 		}
-		end = walk_step(w, f);
+		end = step_to_caller(w, f);
 		if (end == UNWIND_END_UNKNOWN_REGISTER && search_frame_pointer(w, f)) {
 			searched = true;
-			end = walk_step(w, f);
+			end = step_to_caller(w, f);
 			w->step.usual = false;
 		}
 		/* Nothing called it, so that is where it starts. */
@@ -162,7 +163,7 @@ static void walk_from(const struct unwind_sample *sample, uint64_t known, struct
 
 	start(sample, known, false, w, &f);
 	run(w, &f, sample->tid, max_frames, ret);
-	if (ret->end != UNWIND_END_UNKNOWN_REGISTER || w->searched == SEARCH_WORK_MAX)
+	if (ret->end != UNWIND_END_UNKNOWN_REGISTER || w->searched == GUESS_WORK_MAX)
 		return;
 	start(sample, known, true, w, &f);
 	run(w, &f, sample->tid, max_frames, ret);
@@ -187,7 +188,7 @@ void unwind_walk_sample(struct unwind_space *s, const struct unwind_sample *samp
 	 * Remembered registers that do not lead to the root may be wrong, and
 	 * then what was found with them is wrong, too.
 	 */
-	if (sample->flags & SAMPLE_REMEMBERED && !is_good(ret->end) && w.searched < SEARCH_WORK_MAX)
+	if (sample->flags & SAMPLE_REMEMBERED && !is_good(ret->end) && w.searched < GUESS_WORK_MAX)
 		walk_from(sample, SP_AND_PC, &w, max_frames, ret);
 	cache_end(s->cache);
 }
@@ -201,144 +202,4 @@ int unwind_walk(struct unwind_space *s, const struct record_sample *record, size
 	if (r == 0)
 		unwind_walk_sample(s, &sample, max_frames, ret);
 	return r;
-}
-
-static void fill_image(const struct map *map, const struct space_mapping *m,
-		       struct unwind_image *ret)
-{
-	const struct image *i = m->image;
-	const bool has_file = i->identity.content[0] == 0;
-
-	*ret = (struct unwind_image){
-		.path = map->path,
-		.id = i->id.size > 0 ? i->id.bytes : NULL,
-		.id_size = i->id.size,
-		.has_build_id = i->id.is_real,
-		.addr = m->bias + i->base,
-		.vmaddr = i->base,
-		.size = i->size,
-		.device = has_file ? i->identity.file.device : map->device,
-		.inode = has_file ? i->identity.file.inode : map->inode,
-		.is_go = i->is_go,
-		.has_interpreter = i->has_interpreter,
-	};
-}
-
-int unwind_image_at(struct unwind_space *s, uint64_t addr, struct unwind_image *ret)
-{
-	const struct map *map = NULL;
-	struct space_mapping *m;
-	int r = -ENOENT;
-
-	cache_begin(s->cache);
-	space_begin(s);
-	m = space_mapping(s, addr, &map);
-	if (m && m->image) {
-		fill_image(map, m, ret);
-		r = 0;
-	}
-	cache_end(s->cache);
-	return r;
-}
-
-int unwind_image_of_path(struct unwind_space *s, const char *path, struct unwind_image *ret)
-{
-	for (size_t i = 0; i < s->maps.n; i++) {
-		if (strcmp(s->maps.v[i].path, path) == 0)
-			return unwind_image_at(s, s->maps.v[i].start, ret);
-	}
-	return -ENOENT;
-}
-
-int unwind_symbol_at(struct unwind_space *s, uint64_t addr, const char **ret_name,
-		     uint64_t *ret_offset)
-{
-	const struct map *map = NULL;
-	struct space_mapping *m;
-	const struct image *named = NULL;
-	int r = -ENOENT;
-
-	cache_begin(s->cache);
-	space_begin(s);
-	m = space_mapping(s, addr, &map);
-	if (m && !m->image && space_find_made(s, addr, ret_name, ret_offset))
-		r = 0;
-	if (m && m->image && s->symbols != UNWIND_SYMBOLS_NONE) {
-		struct cache_source source = space_source(s, map);
-
-		if (cache_symbols(s->cache, m->image, &source) == 0 &&
-		    symbols_find(&m->image->symbols, addr - m->bias, ret_name, ret_offset)) {
-			named = m->image;
-			r = 0;
-		}
-	}
-	cache_end(s->cache);
-	if (named)
-		cache_reads_names(s->cache, named);
-	return r;
-}
-
-int unwind_function_at(struct unwind_space *s, uint64_t addr, uint64_t *ret_start)
-{
-	const struct place *p;
-	uint64_t vaddr;
-	int r = -ENOENT;
-
-	cache_begin(s->cache);
-	space_begin(s);
-	p = space_place(s, addr);
-	if (p->image && rows_function(p->rows, addr - p->bias, &vaddr)) {
-		*ret_start = vaddr + p->bias;
-		r = 0;
-	}
-	cache_end(s->cache);
-	return r;
-}
-
-uint64_t unwind_after_call(uint64_t addr)
-{
-	return addr + CPU_PC_STEP;
-}
-
-int unwind_lines_at(struct unwind_space *s, uint64_t addr, struct unwind_line ret[UNWIND_LINES_MAX],
-		    size_t *ret_n)
-{
-	const struct map *map = NULL;
-	struct space_mapping *m;
-	uint32_t number = 0;
-	size_t n = 0;
-
-	if (s->symbols != UNWIND_SYMBOLS_LINES)
-		return -ENOENT;
-	cache_begin(s->cache);
-	space_begin(s);
-	m = space_mapping(s, addr, &map);
-	if (m && m->image) {
-		struct cache_source source = space_source(s, map);
-
-		if (cache_lines(s->cache, m->image, &source) == 0 && m->image->lines)
-			n = lines_find(m->image->lines, addr - m->bias, ret);
-		if (n == 0 && m->image->lines && lines_cut(m->image->lines))
-			s->lines_cut++;
-		if (n > 0)
-			number = m->image->lines_number;
-		s->cache->grown = true;
-	}
-	cache_end(s->cache);
-	reading_set(s->cache->options.reading, number);
-	*ret_n = n;
-	return n > 0 ? 0 : -ENOENT;
-}
-
-void unwind_names_done(struct unwind_space *s)
-{
-	reading_set(s->cache->options.reading, 0);
-}
-
-uint64_t unwind_space_take_cut(struct unwind_space *s)
-{
-	uint64_t n = s->lines_cut;
-
-	s->lines_cut = 0;
-	return n;
 }

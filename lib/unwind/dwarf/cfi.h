@@ -16,9 +16,6 @@
 #include "lib/unwind/elf/elf_file.h"
 #include "lib/unwind/rules/rows.h"
 
-/* libLLVM-14's is 5 MB, a browser's 30 MB. */
-#define CFI_SECTION_MAX (128u << 20)
-
 /* Functions of a part: some 50 us. */
 #define CFI_PART_FDES 16
 

@@ -23,6 +23,9 @@
 #include "lib/unwind/elf/elf_file.h"
 #include "lib/unwind/elf/made_elf.h"
 
+/* libLLVM-14's is 5 MB, a browser's 30 MB. */
+#define CFI_SECTION_MAX (128u << 20)
+
 /* A browser has about 500,000. */
 #define CFI_FDES_MAX (1u << 20)
 

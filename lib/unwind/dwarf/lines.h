@@ -37,8 +37,6 @@
 #define LINES_ABBREVS_MAX (16u << 20)
 /* Inlined functions within one that are looked through for an address. */
 #define LINES_INLINED_MAX 65536
-/* Blocks in functions in namespaces. */
-#define LINES_DEPTH_MAX 64
 /*
  * What reading an image may cost altogether: ten times what LINES_SECTIONS_MAX
  * of a compiler's take.

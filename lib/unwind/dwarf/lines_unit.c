@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "lib/base/array.h"
-#include "lib/unwind/dwarf/lines.h"
 
 /* A reading of the clock may cost as much as an entry. */
 #define STEPS_A_READING 16

@@ -13,6 +13,9 @@
 #include "lib/base/clock.h"
 #include "lib/base/util.h"
 
+/* Blocks in functions in namespaces. */
+#define LINES_DEPTH_MAX 64
+
 /* Counted for a whole image. */
 struct lines_budget {
 	clock_fn now_ns; /* NULL: time is no limit */

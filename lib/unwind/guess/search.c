@@ -2,8 +2,10 @@
 
 #include <string.h>
 
-#include "lib/unwind/space/code.h"
 #include "lib/unwind/cpu.h"
+#include "lib/unwind/guess/guess.h"
+#include "lib/unwind/guess/step.h"
+#include "lib/unwind/space/code.h"
 
 #define SP CPU_SP
 #define FP CPU_FP
@@ -54,7 +56,7 @@ struct search {
 
 static int judge_call(struct search *s, uint64_t ra)
 {
-	const struct place *target_place;
+	const struct pc_info *target_place;
 	uint64_t target = 0;
 
 	switch (code_call_before(s->w->space, ra, &target)) {
@@ -72,14 +74,14 @@ static int judge_call(struct search *s, uint64_t ra)
 	if (s->function != 0 && code_jumps_to(s->w->space, target, s->function))
 		return CALL_CERTAIN;
 	/* A PLT's stub leads anywhere; its CFI is the one with expressions. */
-	target_place = space_place(s->w->space, target);
+	target_place = pc_info_at(s->w->space, target);
 	if (target_place->rule->cfa == RULE_CFA_FULL)
 		return CALL_POSSIBLE;
 	/*
 	 * -fcf-protection: stubs with plain CFI in .plt.sec. They are no way
 	 * to a function of the caller's own file, mostly.
 	 */
-	if (s->function != 0 && target_place->image != space_place(s->w->space, s->function)->image)
+	if (s->function != 0 && target_place->image != pc_info_at(s->w->space, s->function)->image)
 		return CALL_POSSIBLE;
 	return CALL_OTHER;
 }
@@ -87,9 +89,9 @@ static int judge_call(struct search *s, uint64_t ra)
 /* False if this walk has looked for frame pointers enough. */
 static bool work(struct search *s, uint32_t n)
 {
-	const bool is_over = n > SEARCH_WORK_MAX - s->w->searched;
+	const bool is_over = n > GUESS_WORK_MAX - s->w->searched;
 
-	s->w->searched = is_over ? SEARCH_WORK_MAX : s->w->searched + n;
+	s->w->searched = is_over ? GUESS_WORK_MAX : s->w->searched + n;
 	return !is_over;
 }
 
@@ -97,7 +99,7 @@ static bool work(struct search *s, uint32_t n)
 static int judge_end(struct search *s, struct walk_frame f)
 {
 	while (s->steps++ < STEPS_MAX && work(s, WORK_STEP)) {
-		enum unwind_end end = walk_step(s->w, &f);
+		enum unwind_end end = step_to_caller(s->w, &f);
 
 		if (end == UNWIND_END_ROOT)
 			return END_ROOT;
@@ -120,7 +122,7 @@ static void judge(struct search *s, uint64_t fp)
 		return;
 	f.regs.r[FP] = fp;
 	f.regs.known |= UINT64_C(1) << FP;
-	if (walk_step(s->w, &f) != WALK_ON)
+	if (step_to_caller(s->w, &f) != WALK_ON)
 		return;
 	/* The caller's own frame pointer is above, or there is none. */
 	if (f.regs.known >> FP & 1 && f.regs.r[FP] != 0 && s->f->regs.r[SP] < f.regs.r[FP] &&
@@ -159,7 +161,7 @@ static bool return_address_offset(const struct rule *rule, int64_t *ret)
 
 static void find_function(struct search *s, uint64_t lookup)
 {
-	const struct place *p = space_place(s->w->space, lookup);
+	const struct pc_info *p = pc_info_at(s->w->space, lookup);
 	uint32_t budget;
 	uint64_t vaddr;
 	uint32_t size;
@@ -170,10 +172,10 @@ static void find_function(struct search *s, uint64_t lookup)
 	if (!code_frame_size(s->w->space, s->function, &size))
 		return;
 	s->lowest = s->f->regs.r[SP] + size;
-	budget = SEARCH_WORK_MAX - s->w->searched;
+	budget = GUESS_WORK_MAX - s->w->searched;
 	if (!code_frame_varies(s->w->space, s->function, &budget))
 		s->fitting = s->lowest;
-	s->w->searched = SEARCH_WORK_MAX - budget;
+	s->w->searched = GUESS_WORK_MAX - budget;
 }
 
 bool search_frame_pointer(struct walk *w, struct walk_frame *f)
@@ -190,7 +192,7 @@ bool search_frame_pointer(struct walk *w, struct walk_frame *f)
 
 	if (f->regs.known >> FP & 1 || sp < w->stack.lo || sp > w->stack.hi)
 		return false;
-	rule = space_place(w->space, lookup)->rule;
+	rule = pc_info_at(w->space, lookup)->rule;
 	has_offset = return_address_offset(rule, &offset);
 	find_function(&s, lookup);
 	if (s.lowest > fp)

@@ -17,16 +17,9 @@
 #include "lib/unwind/walk/walk.h"
 
 /*
- * How much a walk may cost beside its frames, w->searched: some 0.7 ms for all
- * its searches together; a long one takes half of it. Memory that was made so
- * that each frame needs one ends the stack, with what it then lacks.
- */
-#define SEARCH_WORK_MAX (1u << 17)
-
-/*
  * Sets the frame pointer of f, whose step ended with an unknown register.
  * False if no candidate is good enough among those that were tried before
- * SEARCH_WORK_MAX was reached; f is as before then.
+ * GUESS_WORK_MAX was reached; f is as before then.
  */
 bool search_frame_pointer(struct walk *w, struct walk_frame *f);
 

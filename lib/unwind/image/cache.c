@@ -133,30 +133,6 @@ void cache_end(struct unwind_cache *c)
 	reading_set(c->options.reading, 0);
 }
 
-static uint32_t number_of(const struct cache_source *source)
-{
-	return source->files->number ? source->files->number(source->ctx) : 0;
-}
-
-void source_reads(const struct cache_source *source)
-{
-	reading_set(source->reading, number_of(source));
-}
-
-static int source_open(const struct cache_source *source, int *ret_fd)
-{
-	int fd = -1;
-	int r;
-
-	reading_set(source->reading, 0);
-	r = source->files->image(source->ctx, source->start, source->end, &fd);
-	if (r)
-		return r;
-	source_reads(source);
-	*ret_fd = fd;
-	return 0;
-}
-
 /* Keeps fd open until the end of the call. */
 static void keep_open(struct unwind_cache *c, struct image *i, int fd)
 {
@@ -227,14 +203,14 @@ struct image *cache_get_vdso(struct unwind_cache *c, uint64_t size)
 	return NULL;
 }
 
-int cache_get(struct unwind_cache *c, const struct cache_source *source, struct image **ret)
+int cache_get(struct unwind_cache *c, const struct file_source *source, struct image **ret)
 {
 	struct image_identity identity;
 	struct image *found = NULL;
 	int fd = -1;
 	int r;
 
-	r = source_open(source, &fd);
+	r = file_source_open(source, &fd);
 	if (r)
 		return r;
 	r = image_identify(fd, c->options.hash_seed, &identity);
@@ -247,7 +223,7 @@ int cache_get(struct unwind_cache *c, const struct cache_source *source, struct 
 		return r;
 	}
 	keep_open(c, found, fd);
-	found->number = number_of(source);
+	found->number = file_source_number(source);
 	use(c, found);
 	*ret = found;
 	return 0;
@@ -261,7 +237,7 @@ void cache_put(struct image *i)
 	i->refs--;
 }
 
-int cache_fd(struct unwind_cache *c, struct image *i, const struct cache_source *source)
+int cache_fd(struct unwind_cache *c, struct image *i, const struct file_source *source)
 {
 	struct image_identity identity;
 	int fd = -1;
@@ -272,7 +248,7 @@ int cache_fd(struct unwind_cache *c, struct image *i, const struct cache_source 
 		if (c->open[k].image == i)
 			return c->open[k].fd;
 	}
-	r = source_open(source, &fd);
+	r = file_source_open(source, &fd);
 	if (r)
 		return r;
 	r = image_identify(fd, c->options.hash_seed, &identity);
@@ -283,11 +259,11 @@ int cache_fd(struct unwind_cache *c, struct image *i, const struct cache_source 
 		return r;
 	}
 	keep_open(c, i, fd);
-	i->number = number_of(source);
+	i->number = file_source_number(source);
 	return fd;
 }
 
-int cache_rows(struct unwind_cache *c, struct image *i, const struct cache_source *source)
+int cache_rows(struct unwind_cache *c, struct image *i, const struct file_source *source)
 {
 	int fd;
 
@@ -302,7 +278,7 @@ int cache_rows(struct unwind_cache *c, struct image *i, const struct cache_sourc
 	return image_load_rows(i, fd);
 }
 
-int cache_symbols(struct unwind_cache *c, struct image *i, const struct cache_source *source)
+int cache_symbols(struct unwind_cache *c, struct image *i, const struct file_source *source)
 {
 	int debug_fd = -1;
 	int fd;
@@ -329,7 +305,7 @@ int cache_symbols(struct unwind_cache *c, struct image *i, const struct cache_so
 	return r;
 }
 
-int cache_lines(struct unwind_cache *c, struct image *i, const struct cache_source *source)
+int cache_lines(struct unwind_cache *c, struct image *i, const struct file_source *source)
 {
 	int debug_fd = -1;
 	int fd;
@@ -346,7 +322,7 @@ int cache_lines(struct unwind_cache *c, struct image *i, const struct cache_sour
 	if (!i->has_debug_info)
 		r = debug_file_open(i, fd, source, false, &debug_fd);
 	c->grown = true;
-	i->lines_number = debug_fd >= 0 ? number_of(source) : i->number;
+	i->lines_number = debug_fd >= 0 ? file_source_number(source) : i->number;
 	if (r == 0)
 		r = image_load_lines(i, debug_fd >= 0 ? debug_fd : fd, c->options.cpu_ns);
 	close_fd(&debug_fd);

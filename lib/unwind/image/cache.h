@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "lib/base/util.h"
+#include "lib/unwind/image/file_source.h"
 #include "lib/unwind/image/image.h"
 #include "lib/unwind/image/perf_map.h"
 #include "lib/unwind/unwind.h"
@@ -46,27 +47,6 @@ struct unwind_cache {
 	bool grown; /* bytes were added in this call */
 };
 
-/* Where a mapping's file comes from. */
-struct cache_source {
-	const struct unwind_files *files;
-	void *ctx;
-	uint64_t start;
-	uint64_t end;
-	uint32_t *reading; /* unwind_cache_options' */
-};
-
-/*
- * From now on it is the file of this number that is read. The compiler is to
- * have written it when what follows goes wrong.
- */
-static inline void reading_set(uint32_t *reading, uint32_t number)
-{
-	if (!reading)
-		return;
-	__atomic_store_n(reading, number, __ATOMIC_RELAXED);
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-}
-
 /* The same of an image's; cache_end says that there is none any more. */
 static inline void cache_reads(const struct unwind_cache *c, const struct image *i)
 {
@@ -78,9 +58,6 @@ static inline void cache_reads_names(const struct unwind_cache *c, const struct 
 {
 	reading_set(c->options.reading, i->names_number != 0 ? i->names_number : i->number);
 }
-
-/* And of the file that was answered just now. */
-void source_reads(const struct cache_source *source);
 
 /* Every public function of unwind.h works between these two. */
 void cache_begin(struct unwind_cache *c);
@@ -98,7 +75,7 @@ void cache_remove_map(struct unwind_cache *c, struct perf_map *m);
  * Returns 0, the error of files->image, -EINVAL if it is no regular file,
  * -ENOMEM, -ENOSPC above CACHE_IMAGES_MAX.
  */
-must_check int cache_get(struct unwind_cache *c, const struct cache_source *source,
+must_check int cache_get(struct unwind_cache *c, const struct file_source *source,
 			 struct image **ret);
 /*
  * The image of this file, if it is in the cache; the caller has a reference.
@@ -116,17 +93,17 @@ void cache_put(struct image *i);
  * The image's file, open until cache_end, which closes it. Returns a negative
  * errno if it can't be had, -ESTALE if it is another file by now.
  */
-must_check int cache_fd(struct unwind_cache *c, struct image *i, const struct cache_source *source);
+must_check int cache_fd(struct unwind_cache *c, struct image *i, const struct file_source *source);
 
 /*
  * Have the rows, the symbols, the debug information read. Returns 0, also if
  * the file has none, or the error of cache_fd, -ENOMEM.
  */
 must_check int cache_rows(struct unwind_cache *c, struct image *i,
-			  const struct cache_source *source);
+			  const struct file_source *source);
 must_check int cache_symbols(struct unwind_cache *c, struct image *i,
-			     const struct cache_source *source);
+			     const struct file_source *source);
 must_check int cache_lines(struct unwind_cache *c, struct image *i,
-			   const struct cache_source *source);
+			   const struct file_source *source);
 
 #endif

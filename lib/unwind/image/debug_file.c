@@ -28,7 +28,7 @@ static bool has_build_id(int fd, const struct build_id *id)
 	return build_id_equal(&its, id);
 }
 
-static int by_build_id(const struct image *i, const struct cache_source *source)
+static int by_build_id(const struct image *i, const struct file_source *source)
 {
 	char hex[BUILD_ID_HEX_SIZE];
 	int fd = -1;
@@ -39,7 +39,7 @@ static int by_build_id(const struct image *i, const struct cache_source *source)
 	reading_set(source->reading, 0);
 	if (source->files->debug(source->ctx, hex, &fd))
 		return -1;
-	source_reads(source);
+	file_source_mark(source);
 	if (!has_build_id(fd, &i->id))
 		close_fd(&fd);
 	return fd;
@@ -89,7 +89,7 @@ static bool has_crc(int fd, uint32_t crc)
 	return its == crc;
 }
 
-static int by_link(const struct elf_file *f, const struct cache_source *source)
+static int by_link(const struct elf_file *f, const struct file_source *source)
 {
 	char name[UNWIND_DEBUG_LINK_MAX];
 	uint32_t crc;
@@ -100,7 +100,7 @@ static int by_link(const struct elf_file *f, const struct cache_source *source)
 	reading_set(source->reading, 0);
 	if (source->files->debug_link(source->ctx, source->start, source->end, name, &fd))
 		return -1;
-	source_reads(source);
+	file_source_mark(source);
 	if (!has_crc(fd, crc))
 		close_fd(&fd);
 	return fd;
@@ -138,7 +138,7 @@ static int from_debugdata(const struct elf_file *f, int *ret_fd)
 	return 0;
 }
 
-int debug_file_open(const struct image *i, int fd, const struct cache_source *source, bool packed,
+int debug_file_open(const struct image *i, int fd, const struct file_source *source, bool packed,
 		    int *ret_fd)
 {
 	struct elf_file f;

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 #include "lib/base/util.h"
-#include "lib/unwind/image/cache.h"
+#include "lib/unwind/image/file_source.h"
 #include "lib/unwind/image/image.h"
 
 /*
@@ -27,7 +27,7 @@
  * *ret_fd is -1 if there is none. packed: .gnu_debugdata will do. From then on
  * it is that file which is read, if it is one of its own. Returns 0 or -ENOMEM.
  */
-must_check int debug_file_open(const struct image *i, int fd, const struct cache_source *source,
+must_check int debug_file_open(const struct image *i, int fd, const struct file_source *source,
 			       bool packed, int *ret_fd);
 
 #endif

@@ -3,11 +3,34 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/unwind/space/code_read.h"
 #include "lib/unwind/cpu.h"
+#include "lib/unwind/x86_64/x86_64_way.h"
 
 /* An image that has so many answers forgets them and starts again. */
 #define FACTS_MAX (256u * 1024)
+
+/* What is asked about code; an answer is a word. */
+enum code_question {
+	CODE_CALLS,	/* what stands before a return address */
+	CODE_STARTS,	/* what stands at an address */
+	CODE_VARYING,	/* does the function's frame vary? */
+	CODE_JUMPS,	/* does the function end in that one? */
+	CODE_TAILS,	/* what the function jumps to */
+	CODE_FUNCTIONS, /* where what has no name starts */
+	CODE_WAYS,	/* the way from an address to a ret */
+	CODE_HEIGHTS,	/* of the stack, at a place in a function */
+	CODE_INSTALLS,	/* is an exception's handler installed? */
+	CODE_BIRTHS,	/* is it a thread's first code? */
+};
+
+/* Code about which something is asked. */
+struct code_at {
+	struct unwind_space *space;
+	struct space_mapping *mapping;
+	const struct map *map;
+	uint64_t vaddr;
+	uint64_t key; /* of the question */
+};
 
 /*
  * What calls holds: one of these, or the target relative to base plus N. LAST:
@@ -32,10 +55,14 @@ enum { FACT_UNKNOWN, FACT_NONE, FACT_LAST, FACT_INDIRECT, FACT_N };
 /* Bytes that are looked at for a unit of a budget. */
 #define FRAME_BYTES 4
 
-size_t code_read(const struct code_at *c, uint64_t vaddr, uint8_t *bytes, size_t n)
+/*
+ * Reads up to n bytes of code at vaddr from the image's file. Where that can't
+ * be had, there are none in the whole call of the module.
+ */
+static size_t code_read(const struct code_at *c, uint64_t vaddr, uint8_t *bytes, size_t n)
 {
 	struct unwind_cache *cache = c->space->cache;
-	struct cache_source source = space_source(c->space, c->map);
+	struct file_source source = space_source(c->space, c->map);
 	struct image *image = c->mapping->image;
 	uint64_t offset;
 	uint64_t left;
@@ -53,7 +80,12 @@ size_t code_read(const struct code_at *c, uint64_t vaddr, uint8_t *bytes, size_t
 	return 0;
 }
 
-void code_remember(const struct code_at *c, uint32_t fact)
+/*
+ * Keeps an answer, but none of a call in which code could not be read: this may
+ * be for one process only, and the answer is for all. Forgetting one costs time
+ * only.
+ */
+static void code_remember(const struct code_at *c, uint32_t fact)
 {
 	struct unwind_cache *cache = c->space->cache;
 	struct table *t = &c->mapping->image->facts;
@@ -66,8 +98,9 @@ void code_remember(const struct code_at *c, uint32_t fact)
 		cache->grown = true;
 }
 
-struct space_mapping *code_mapping(struct unwind_space *s, uint64_t addr,
-				   const struct map **ret_map)
+/* The mapping at addr, if there is an image that can be read; or NULL. */
+static struct space_mapping *code_mapping(struct unwind_space *s, uint64_t addr,
+					  const struct map **ret_map)
 {
 	struct space_mapping *m = space_mapping(s, addr, ret_map);
 
@@ -77,8 +110,17 @@ struct space_mapping *code_mapping(struct unwind_space *s, uint64_t addr,
 	return m;
 }
 
-bool code_ask(struct unwind_space *s, enum code_question question, uint64_t addr, uint64_t distance,
-	      struct code_at *ret, uint32_t *fact)
+/*
+ * Asks about the code at addr and, where the question is about two places, the
+ * one at addr + distance. True if its image has no answer yet: it is to be read
+ * from *ret, and given to code_remember. Else *fact is the answer, or as it
+ * was, if there is no image that can be read.
+ *
+ * A key has 32 bits for the place and 28 for the distance: of what is behind
+ * the first 4 GiB of an image, or 128 MiB apart, there is no answer.
+ */
+static bool code_ask(struct unwind_space *s, enum code_question question, uint64_t addr,
+		     uint64_t distance, struct code_at *ret, uint32_t *fact)
 {
 	const uint64_t half = UINT64_C(1) << (DISTANCE_BITS - 1);
 	const struct map *map;
@@ -307,4 +349,230 @@ bool code_may_call(struct unwind_space *s, uint64_t ra, uint64_t pc, uint64_t ma
 		break;
 	}
 	return symbols_find(&m->image->symbols, pc - m->bias, &name, &offset) && offset < max;
+}
+
+/*
+ * Functions that are nothing but a jump to another one: endbr64 and that. More
+ * symbols than a C library has are not looked through.
+ */
+#define TAIL_SIZE    5
+#define TAIL_MAX     9
+#define SYMBOLS_SEEN 8192
+/* What each costs of a budget. */
+#define SYMBOL_WORK 4
+
+/* Where the function leads to, relative to base; 0: it is something else. */
+static uint32_t tail_of(const struct code_at *c, const struct symbol *symbol)
+{
+	uint8_t code[TAIL_MAX];
+	struct code_at tail;
+	uint32_t fact = 0;
+	int32_t distance;
+	size_t n;
+
+	if (!code_ask(c->space, CODE_TAILS,
+		      c->mapping->bias + c->mapping->image->base + symbol->start, 0, &tail, &fact))
+		return fact;
+	n = code_read(&tail, tail.vaddr, code, symbol->size);
+	if (n == symbol->size && code[n - TAIL_SIZE] == 0xe9) {
+		memcpy(&distance, code + n - 4, sizeof(distance));
+		fact = symbol->start + (uint32_t)n + (uint32_t)distance;
+	}
+	code_remember(&tail, fact);
+	return fact;
+}
+
+/*
+ * The last place in front of c to which such a function leads: where a static
+ * one begins that has an exported name (malloc of musl).
+ */
+static uint32_t start_by_tail(const struct code_at *c)
+{
+	const struct symbols *symbols = &c->mapping->image->symbols;
+	const uint64_t at = c->vaddr - c->mapping->image->base;
+	uint32_t best = 0;
+
+	for (size_t i = 0; i < symbols->n; i++) {
+		uint32_t size = symbols->v[i].size;
+		uint32_t start;
+
+		if (size < TAIL_SIZE || size > TAIL_MAX)
+			continue;
+		start = tail_of(c, &symbols->v[i]);
+		if (start > best && start <= at)
+			best = start;
+	}
+	return at - best < CODE_FRAMED_MAX ? best : 0;
+}
+
+uint64_t code_function(struct unwind_space *s, uint64_t addr, uint32_t *budget)
+{
+	const struct map *map;
+	const struct space_mapping *m = code_mapping(s, addr, &map);
+	const struct image *image = m ? m->image : NULL;
+	struct code_at c;
+	const char *name;
+	uint64_t offset;
+	uint32_t fact = 0;
+	uint32_t cost;
+
+	if (!m)
+		return 0;
+	if (symbols_find(&image->symbols, addr - m->bias, &name, &offset))
+		return addr - offset;
+	if (!image->symbols_tried || image->symbols.n > SYMBOLS_SEEN)
+		return 0;
+	if (code_ask(s, CODE_FUNCTIONS, addr, 0, &c, &fact)) {
+		cost = (uint32_t)image->symbols.n * SYMBOL_WORK;
+		if (cost > *budget)
+			return 0;
+		*budget -= cost;
+		fact = start_by_tail(&c);
+		code_remember(&c, fact);
+	}
+	return fact > 0 ? m->bias + image->base + fact : 0;
+}
+
+/*
+ * What ways holds: these bits, the first word, and how many the second one is
+ * below it; 0: it is not restored.
+ */
+#define WAY_FOUND    1u
+#define WAY_HAS_CALL 2u
+#define WAY_EXITS    4u
+#define WAY_RA_SHIFT 4
+#define WAY_RA_MASK  0xffffu
+#define WAY_FP_SHIFT 20
+#define WAY_FP_MASK  0xffu
+_Static_assert(X86_64_WAY_MAX / 8 - 1 <= WAY_RA_MASK, "it fits");
+_Static_assert(X86_64_WAY_FP_MAX / 8 - 1 <= WAY_FP_MASK, "it fits");
+
+/* printf's longest function has 1,500 instructions. */
+#define WAY_STEPS_MAX 4096u
+/* What a way, and each of its instructions, costs of a budget. */
+#define WAY_START 128u
+#define WAY_STEP  16u
+
+static size_t read_way(void *ctx, uint64_t vaddr, uint8_t *bytes, size_t n)
+{
+	return code_read(ctx, vaddr, bytes, n);
+}
+
+static struct x86_64_code code_of(struct code_at *c, uint32_t budget)
+{
+	return (struct x86_64_code){
+		.read = read_way,
+		.ctx = c,
+		.steps_max = (uint32_t)min_u64(WAY_STEPS_MAX, budget / WAY_STEP),
+	};
+}
+
+/*
+ * Pays for what was read, and keeps the answer. Where less was read than may be
+ * there may be one another time.
+ */
+static void finish(const struct code_at *c, const struct x86_64_code *code, uint32_t fact,
+		   uint32_t *budget)
+{
+	*budget -= (uint32_t)min_u64(*budget, WAY_START + code->steps * WAY_STEP);
+	if (fact != 0 || code->steps < code->steps_max || code->steps_max == WAY_STEPS_MAX)
+		code_remember(c, fact);
+}
+
+/*
+ * Does the code call exit() with what main has returned, or end a thread
+ * with what its function has? Nothing that is known comes behind that.
+ */
+static bool does_exit(const struct code_at *c)
+{
+	static const char *const names[] = {"exit", "_exit", "pthread_exit", "__pthread_exit"};
+	uint8_t code[8];
+	const char *name;
+	uint64_t target, offset;
+	int32_t distance;
+	size_t pos;
+
+	if (code_read(c, c->vaddr, code, sizeof(code)) < sizeof(code))
+		return false;
+	pos = code[0] == 0x48; /* mov %eax,%edi or %rax,%rdi; call */
+	if (code[pos] != 0x89 || code[pos + 1] != 0xc7 || code[pos + 2] != 0xe8)
+		return false;
+	memcpy(&distance, code + pos + 3, sizeof(distance));
+	target = c->vaddr + pos + 7 + (uint64_t)(int64_t)distance;
+	if (!symbols_find(&c->mapping->image->symbols, target, &name, &offset) || offset != 0)
+		return false;
+	for (size_t i = 0; i < array_size(names); i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return false;
+}
+
+static uint32_t fact_of_way(const struct x86_64_way *way)
+{
+	uint32_t fp = way->fp == X86_64_WAY_FP_SAME ? 0 : (way->ra - way->fp) / 8;
+
+	return WAY_FOUND | (way->has_call ? WAY_HAS_CALL : 0) | way->ra / 8 << WAY_RA_SHIFT |
+	       fp << WAY_FP_SHIFT;
+}
+
+static bool way_of_fact(uint32_t fact, struct code_way *ret)
+{
+	const uint32_t fp = fact >> WAY_FP_SHIFT & WAY_FP_MASK;
+	const uint32_t ra = fact >> WAY_RA_SHIFT & WAY_RA_MASK;
+
+	*ret = (struct code_way){
+		.ra = 8 * ra,
+		.fp = fp > 0 ? 8 * (ra - fp) : X86_64_WAY_FP_SAME,
+		.has_call = (fact & WAY_HAS_CALL) != 0,
+		.exits = (fact & WAY_EXITS) != 0,
+	};
+	return (fact & WAY_FOUND) != 0;
+}
+
+bool code_way_back(struct unwind_space *s, uint64_t addr, uint32_t *budget, struct code_way *ret)
+{
+	struct x86_64_code code;
+	struct x86_64_way way;
+	uint32_t fact = 0;
+	struct code_at c;
+
+	if (!CPU_LINK_REGISTER && code_ask(s, CODE_WAYS, addr, 0, &c, &fact)) {
+		code = code_of(&c, *budget);
+		if (x86_64_way_back(&code, c.vaddr, &way))
+			fact = fact_of_way(&way);
+		if (does_exit(&c))
+			fact |= WAY_EXITS;
+		finish(&c, &code, fact, budget);
+	}
+	return way_of_fact(fact, ret);
+}
+
+bool code_way_there(struct unwind_space *s, uint64_t from, uint64_t to, uint32_t *budget,
+		    struct code_way *ret)
+{
+	struct x86_64_code code;
+	struct x86_64_way way;
+	uint32_t fact = 0;
+	struct code_at c;
+
+	if (!CPU_LINK_REGISTER && code_ask(s, CODE_HEIGHTS, from, to - from, &c, &fact)) {
+		code = code_of(&c, *budget);
+		if (x86_64_way_there(&code, c.vaddr, c.vaddr + (to - from), &way))
+			fact = fact_of_way(&way);
+		finish(&c, &code, fact, budget);
+	}
+	return way_of_fact(fact, ret);
+}
+
+bool code_installs(struct unwind_space *s, uint64_t addr)
+{
+	uint8_t code[X86_64_INSTALLS_MAX];
+	uint32_t fact = false;
+	struct code_at c;
+
+	if (code_ask(s, CODE_INSTALLS, addr, 0, &c, &fact)) {
+		fact = x86_64_installs(code, code_read(&c, c.vaddr, code, sizeof(code)));
+		code_remember(&c, fact);
+	}
+	return fact != 0;
 }

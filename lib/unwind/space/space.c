@@ -3,30 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/unwind/space/code.h"
-
-static const struct rule rule_unmapped;
-static const struct rule rule_none;
-static const struct rule rule_root = {
-	.cfa = RULE_CFA_SP,
-	.fp = RULE_FP_UNDEFINED,
-	.ra = RULE_RA_UNDEFINED,
-};
-static const struct rule rule_elsewhere = {
-	.cfa = RULE_CFA_SP,
-	.fp = RULE_FP_UNDEFINED,
-	.ra = RULE_RA_UNDEFINED,
-	.elsewhere = true,
-};
-static const struct rule rule_framed = {
-	.cfa = RULE_CFA_FP,
-	.cfa_offset = 16,
-	.fp = RULE_FP_SAVED,
-	.fp_offset = -16,
-	.ra_offset = -8,
-	.elsewhere = true,
-};
-
 int unwind_space_new(struct unwind_cache *c, const struct unwind_files *files, void *ctx,
 		     struct unwind_space **ret)
 {
@@ -62,7 +38,7 @@ void unwind_space_free(struct unwind_space *s)
 	put_images(s);
 	free(s->mappings);
 	maps_fini(&s->maps);
-	free(s->places);
+	free(s->pc_infos);
 	cache_remove_map(s->cache, &s->perf_map);
 	perf_map_fini(&s->perf_map);
 	memos_fini(&s->memos);
@@ -102,6 +78,14 @@ static bool keeps_image(const struct map *old, const struct map *new)
 	       (old->inode != 0 || old->end == new->end);
 }
 
+/* What was found by rules and images that may be gone now. */
+static void forget_lookups(struct unwind_space *s)
+{
+	free(s->pc_infos);
+	s->pc_infos = NULL;
+	memos_clear(&s->memos);
+}
+
 /* Takes over maps and mappings, of which there are as many. */
 static void replace_maps(struct unwind_space *s, const struct maps *maps,
 			 struct space_mapping *mappings)
@@ -113,9 +97,7 @@ static void replace_maps(struct unwind_space *s, const struct maps *maps,
 	s->mappings = mappings;
 	s->perf_map_asked = false;
 	perf_map_renew(&s->perf_map);
-	free(s->places);
-	s->places = NULL;
-	memos_clear(&s->memos);
+	forget_lookups(s);
 }
 
 int unwind_space_set_maps(struct unwind_space *s, const char *text, size_t size)
@@ -178,8 +160,8 @@ static int map_file(struct unwind_space *s, struct image *image, const char *pat
 
 int unwind_space_set_file(struct unwind_space *s, const char *path, uint64_t start)
 {
-	const struct cache_source source = {s->files, s->ctx, start, start + UNWIND_FILE_ALIGN,
-					    s->cache->options.reading};
+	const struct file_source source = {s->files, s->ctx, start, start + UNWIND_FILE_ALIGN,
+					   s->cache->options.reading};
 	struct image *image = NULL;
 	int r;
 
@@ -227,10 +209,10 @@ bool unwind_space_covers(const struct unwind_space *s, uint64_t addr)
 	return maps_find(&s->maps, addr) != NULL;
 }
 
-struct cache_source space_source(const struct unwind_space *s, const struct map *map)
+struct file_source space_source(const struct unwind_space *s, const struct map *map)
 {
-	return (struct cache_source){s->files, s->ctx, map->start, map->end,
-				     s->cache->options.reading};
+	return (struct file_source){s->files, s->ctx, map->start, map->end,
+				    s->cache->options.reading};
 }
 
 /*
@@ -247,9 +229,9 @@ static bool is_anonymous(const struct map *map)
  * what it takes to tell them is read while the file is there, or, as the one
  * for code without a file, opened. False: there is no file any more.
  */
-static bool read_image(struct unwind_space *s, struct space_mapping *m, const struct map *map)
+bool space_read_image(struct unwind_space *s, struct space_mapping *m, const struct map *map)
 {
-	const struct cache_source source = space_source(s, map);
+	const struct file_source source = space_source(s, map);
 
 	if (m->lost || cache_rows(s->cache, m->image, &source))
 		m->lost = true;
@@ -266,7 +248,7 @@ static bool read_image(struct unwind_space *s, struct space_mapping *m, const st
 static int get_image(struct unwind_space *s, const struct space_mapping *m, const struct map *map,
 		     struct image **ret)
 {
-	const struct cache_source source = space_source(s, map);
+	const struct file_source source = space_source(s, map);
 	const bool is_vdso = strcmp(map->path, "[vdso]") == 0;
 	int r;
 
@@ -308,12 +290,12 @@ struct space_mapping *space_mapping(struct unwind_space *s, uint64_t addr,
 	}
 	m->image = image;
 	/* Whatever it was asked for: it may be the last time. */
-	(void)read_image(s, m, map);
+	(void)space_read_image(s, m, map);
 	return m;
 }
 
 /* Opens the file once for the same maps: a program may begin to write it. */
-static void open_perf_map(struct unwind_space *s)
+void space_open_perf_map(struct unwind_space *s)
 {
 	int fd;
 
@@ -335,7 +317,7 @@ bool space_find_made(struct unwind_space *s, uint64_t addr, const char **ret_nam
 			return true;
 		/* First what was added to the file, then another one. */
 		if (i == 1)
-			open_perf_map(s);
+			space_open_perf_map(s);
 		if (perf_map_update(&s->perf_map) < 0)
 			return false;
 		s->cache->grown |= perf_map_bytes(&s->perf_map) != bytes;
@@ -347,76 +329,6 @@ void space_begin(struct unwind_space *s)
 {
 	if (s->generation == s->cache->generation)
 		return;
-	if (s->places)
-		memset(s->places, 0, SPACE_PLACES * sizeof(*s->places));
-	memos_clear(&s->memos);
+	forget_lookups(s);
 	s->generation = s->cache->generation;
-}
-
-static const struct rule *rule_of_switch(const struct image_switch *change)
-{
-	switch (change->kind) {
-	case IMAGE_SWITCH_ROOT:
-		return &rule_root;
-	case IMAGE_SWITCH_WAITED:
-		return &rule_elsewhere;
-	case IMAGE_SWITCH_FRAMED:
-		return &rule_framed;
-	}
-	return &rule_elsewhere;
-}
-
-static void look_up(struct unwind_space *s, uint64_t addr, struct place *ret)
-{
-	const struct map *map;
-	struct space_mapping *m = space_mapping(s, addr, &map);
-	const struct image_switch *change;
-	uint64_t target;
-
-	*ret = (struct place){addr, &rule_unmapped, NULL, NULL, 0};
-	if (!m)
-		return;
-	ret->rule = &rule_none;
-	if (!m->image)
-		open_perf_map(s);
-	if (!m->image || !read_image(s, m, map))
-		return;
-	ret->image = m->image;
-	ret->bias = m->bias;
-	ret->rows = image_rows(m->image, addr - m->bias);
-	ret->rule = rows_find(ret->rows, addr - m->bias);
-	change = image_switch_at(m->image, addr - m->bias);
-	/* Callers are looked up one before their return address. */
-	if (change && code_call_before(s, addr + 1, &target) > CODE_CALL_LAST)
-		ret->rule = rule_of_switch(change);
-	/* A part may have been compiled. */
-	s->cache->grown = true;
-}
-
-const struct place *space_place(struct unwind_space *s, uint64_t addr)
-{
-	static struct place uncached;
-	struct place *p;
-
-	if (!s->places) {
-		s->places = calloc(SPACE_PLACES, sizeof(*s->places));
-		if (!s->places) {
-			look_up(s, addr, &uncached);
-			return &uncached;
-		}
-	}
-	p = &s->places[(addr ^ addr >> 9) % SPACE_PLACES];
-	/* Address 0 is in an empty place, but never mapped. */
-	if (p->addr != addr || addr == 0)
-		look_up(s, addr, p);
-	if (p->image) {
-		p->image->last_use = s->cache->clock;
-		cache_reads(s->cache, p->image);
-	}
-	return p;
-}
-
-bool space_unmapped(const struct place *p)
-{
-	return p->rule == &rule_unmapped;
 }

@@ -12,23 +12,8 @@
 #include "lib/unwind/image/cache.h"
 #include "lib/unwind/space/maps.h"
 #include "lib/unwind/image/perf_map.h"
-#include "lib/unwind/walk/memo.h"
+#include "lib/unwind/space/memos.h"
 #include "lib/unwind/unwind.h"
-
-/*
- * What is known of an address. Stacks of a target go through the same few
- * hundred addresses again and again, so they are kept, direct-mapped.
- */
-struct place {
-	uint64_t addr;
-	const struct rule *rule; /* never NULL; of rows */
-	const struct rows *rows; /* around addr; NULL where image is */
-	struct image *image;	 /* NULL: no file, or none that can be read */
-	uint64_t bias;		 /* address in memory less address in the file */
-};
-
-/* 16 KB a space: small beside what a target costs otherwise. */
-#define SPACE_PLACES 512
 
 /* What a mapping has got by and by. */
 struct space_mapping {
@@ -50,23 +35,33 @@ struct unwind_space {
 	bool perf_map_asked; /* for its file, since the maps were set */
 	struct maps maps;
 	struct space_mapping *mappings; /* as many as maps */
-	struct place *places;		/* NULL until the first look-up */
-	uint64_t generation;		/* of the cache, that places belong to */
+	struct pc_info *pc_infos;	/* of pc_info.c; NULL: none yet */
+	uint64_t generation;		/* of the cache, when these were found */
 	struct memos memos;
 };
 
-/* Forgets places whose rules may be gone. Call at the start of each call. */
+/*
+ * Frees what was found by rules that may be gone. Every public function calls
+ * it first, after cache_begin().
+ */
 void space_begin(struct unwind_space *s);
-
-/* What is known of addr; opens its image and compiles its rows if needed. */
-const struct place *space_place(struct unwind_space *s, uint64_t addr);
-
-/* True if p's address lies in no executable mapping. */
-bool space_unmapped(const struct place *p);
 
 /* The mapping of an address with its image (which may be NULL); NULL: none. */
 struct space_mapping *space_mapping(struct unwind_space *s, uint64_t addr,
 				    const struct map **ret_map);
+
+/*
+ * Reads the rows of the mapping's image, and its symbols unless the space wants
+ * none. They are read with the first look-up, because the target may have ended
+ * when names are asked for. Returns false if the file cannot be had any more.
+ */
+bool space_read_image(struct unwind_space *s, struct space_mapping *m, const struct map *map);
+
+/*
+ * Asks for the target's perf map, once for the same maps, so that it is open
+ * when names are asked for.
+ */
+void space_open_perf_map(struct unwind_space *s);
 
 /*
  * The name of code that the program made itself, at an address without an ELF
@@ -76,6 +71,6 @@ bool space_find_made(struct unwind_space *s, uint64_t addr, const char **ret_nam
 		     uint64_t *ret_offset);
 
 /* Where the file of a mapping comes from. */
-struct cache_source space_source(const struct unwind_space *s, const struct map *map);
+struct file_source space_source(const struct unwind_space *s, const struct map *map);
 
 #endif

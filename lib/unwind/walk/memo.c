@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "lib/unwind/cpu.h"
-#include "lib/unwind/walk/walk.h"
 
 #define SP CPU_SP
 #define FP CPU_FP
@@ -12,46 +11,9 @@
 
 #define BIT(n) (UINT64_C(1) << (n))
 
-void memos_fini(struct memos *m)
-{
-	for (size_t i = 0; m->by_tid && i < MEMO_THREADS; i++) {
-		if (m->by_tid[i])
-			free(m->by_tid[i]->frames);
-		free(m->by_tid[i]);
-	}
-	free(m->by_tid);
-	m->by_tid = NULL;
-}
-
-void memos_clear(struct memos *m)
-{
-	for (size_t i = 0; m->by_tid && i < MEMO_THREADS; i++)
-		if (m->by_tid[i])
-			m->by_tid[i]->n = 0;
-}
-
-/* The thread's memo, which may be another's until now; NULL: no memory. */
-static struct memo *memo_of(struct memos *m, uint32_t tid)
-{
-	struct memo **slot;
-
-	if (!m->by_tid)
-		m->by_tid = calloc(MEMO_THREADS, sizeof(struct memo *));
-	if (!m->by_tid)
-		return NULL;
-	slot = &m->by_tid[tid % MEMO_THREADS];
-	if (!*slot)
-		*slot = calloc(1, sizeof(**slot));
-	if (*slot && (*slot)->tid != tid) {
-		(*slot)->tid = tid;
-		(*slot)->n = 0;
-	}
-	return *slot;
-}
-
 void memo_begin(struct memo_walk *mw, struct memos *m, uint32_t tid)
 {
-	mw->memo = m ? memo_of(m, tid) : NULL;
+	mw->memo = m ? memos_get(m, tid) : NULL;
 	mw->next = mw->memo && mw->memo->n > 0 ? mw->memo->n - 1 : 0;
 	mw->kept = 0;
 	mw->n = 0;
@@ -142,7 +104,7 @@ static void move(struct walk_frame *f, const struct memo_frame *e)
 	f->by_heuristic = false;
 	f->interrupted = false;
 	f->sp_is_bound = false;
-	f->place = NULL;
+	f->pc_info = NULL;
 	f->regs.r[SP] = e->sp;
 	f->regs.r[FP] = e->fp;
 	f->regs.r[PC] = e->addr;

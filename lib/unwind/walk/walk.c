@@ -2,9 +2,14 @@
 
 #include <dwarf.h>
 
-#include "lib/unwind/space/code.h"
-#include "lib/unwind/guess/search.h"
-#include "lib/unwind/walk/walk_steps.h"
+#include "lib/unwind/cpu.h"
+
+#define SP CPU_SP
+#define FP CPU_FP
+#define PC CPU_PC
+#define RA CPU_RA
+
+#define BIT(n) (UINT64_C(1) << (n))
 
 /*
  * A signal frame may lead to lower addresses (another stack), so progress is
@@ -50,8 +55,8 @@ enum unwind_end walk_enter(struct walk *w, struct walk_frame *f, uint64_t ra, bo
 		w->step.usual = false;
 		return UNWIND_END_ROOT;
 	}
-	f->place = space_place(w->space, ra - 1);
-	if (space_unmapped(f->place))
+	f->pc_info = pc_info_at(w->space, ra - 1);
+	if (pc_info_is_unmapped(f->pc_info))
 		return UNWIND_END_NO_MAP;
 	f->addr = ra;
 	f->is_leaf = false;
@@ -300,75 +305,13 @@ static enum unwind_end step_full(struct walk *w, struct walk_frame *f, const str
 	return walk_enter_interrupted(w, f);
 }
 
-/* What reading where a function leads costs of a walk's searches. */
-#define INSTALLS_WORK 256u
-
-/*
- * A function of libgcc that is about to go over to an exception's handler has
- * the handler's registers where its rule looks for its caller's, or some of
- * them. Yes, too, if too much code was read.
- */
-static bool installs(struct walk *w, const struct walk_frame *f)
+enum unwind_end walk_full(struct walk *w, struct walk_frame *f, const struct pc_info *p)
 {
-	if (w->searched + INSTALLS_WORK > SEARCH_WORK_MAX)
-		return true;
-	w->searched += INSTALLS_WORK;
-	return code_installs(w->space, walk_next_pc(f));
-}
+	const struct full_rule *full = &p->rows->full[p->rule->cfa_offset];
+	enum unwind_end end = step_full(w, f, p->rows, full);
 
-enum unwind_end walk_by_rule(struct walk *w, struct walk_frame *f, const struct place *p)
-{
-	const struct rule *rule = p->rule;
-	const bool is_full = rule->cfa == RULE_CFA_FULL;
-	const struct full_rule *full = is_full ? &p->rows->full[rule->cfa_offset] : NULL;
-	const bool may_install = is_full ? full->installs : rule->installs;
-	enum unwind_end end;
-
-	if (may_install && installs(w, f))
-		return UNWIND_END_NO_CFI;
-	if (!is_full) {
-		end = walk_simple(w, f, rule, p->image);
-		/* The code had a part in it, too. */
-		w->step.usual &= !may_install;
-		return end;
-	}
-	end = step_full(w, f, p->rows, full);
 	/* Where what was interrupted cannot be read, too. */
 	if (end != WALK_ON && full->is_signal)
 		f->planted = !f->is_leaf;
 	return end;
-}
-
-/* No call has led on from there: any instruction may be the next one. */
-static enum unwind_end step_from_pc(struct walk *w, struct walk_frame *f, const struct place *p)
-{
-	const struct frame_regs regs = f->regs;
-	const uint32_t signals = f->signals;
-	enum unwind_end end = walk_by_rule(w, f, p);
-
-	if (end != UNWIND_END_NO_MAP || f->signals != signals)
-		return end;
-	/* Pushes that are written by hand, or by gcc for -Oz. */
-	f->regs = regs;
-	end = walk_way_back(w, f);
-	return end == WALK_ON ? end : UNWIND_END_NO_MAP;
-}
-
-enum unwind_end walk_step(struct walk *w, struct walk_frame *f)
-{
-	const struct place *p = f->place;
-
-	if (p == NULL || p->addr != walk_lookup(f))
-		p = space_place(w->space, walk_lookup(f));
-	w->step.usual = false;
-	/* What another candidate of a search would have needed does not count.
-	 */
-	w->missing = 0;
-	w->second = 0;
-	f->planted = false;
-	if (p->rule->cfa != RULE_CFA_NONE)
-		return f->is_leaf || f->interrupted ? step_from_pc(w, f, p) : walk_by_rule(w, f, p);
-	if (space_unmapped(p))
-		return UNWIND_END_NO_MAP;
-	return walk_without_cfi(w, f, p);
 }

@@ -5,7 +5,6 @@
 
 #include "lib/base/util.h"
 #include "lib/unwind/x86_64/x86_64_insn.h"
-#include "lib/unwind/x86_64/x86_64_parts.h"
 
 #if CPU_ELF_MACHINE == EM_X86_64
 

@@ -2,10 +2,209 @@
 
 #include <string.h>
 
-#include "lib/unwind/x86_64/x86_64_parts.h"
+#include "lib/base/util.h"
 
+/* Registers whose numbers in ModRM and SIB say something else. */
 #define RSP 4u
 #define RBP 5u
+
+/*
+ * What follows an opcode, 32 of them a row. '.': nothing; M: a ModRM byte; B:
+ * a byte; H: two; Z: four, or two with the prefix 66; b and z: a ModRM byte and
+ * one of these; X: no instruction, or one that is not known here.
+ */
+static const char one[] =
+	/* 00 */ "MMMMBZXXMMMMBZXXMMMMBZXXMMMMBZXX"
+		 /* 20 */ "MMMMBZXXMMMMBZXXMMMMBZXXMMMMBZXX"
+		 /* 40 */ "XXXXXXXXXXXXXXXX................"
+		 /* 60 */ "XXXMXXXXZzBb....BBBBBBBBBBBBBBBB"
+		 /* 80 */ "bzXbMMMMMMMMMMMM..........X....."
+		 /* a0 */ "XXXX....BZ......BBBBBBBBZZZZZZZZ"
+		 /* c0 */ "bbH.XXbzX.XX.BXXMMMMXXX.MMMMMMMM"
+		 /* e0 */ "BBBBBBBBZZXB....X.XX..MM......MM";
+
+/* Behind 0f. */
+static const char two[] =
+	/* 00 */ "MMMMX.....X.XM.XMMMMMMMMMMMMMMMM"
+		 /* 20 */ "MMMMXXXXMMMMMMMM......X.XXXXXXXX"
+		 /* 40 */ "MMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMM"
+		 /* 60 */ "MMMMMMMMMMMMMMMMbbbbMMM.MMXXMMMM"
+		 /* 80 */ "ZZZZZZZZZZZZZZZZMMMMMMMMMMMMMMMM"
+		 /* a0 */ "...MbMXX...MbMMMMMMMMMMMMMbMMMMM"
+		 /* c0 */ "MMbMbbbM........MMMMMMMMMMMMMMMM"
+		 /* e0 */ "MMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMM";
+_Static_assert(sizeof(one) == 257 && sizeof(two) == 257, "one for each byte");
+
+static bool next(struct x86_64_parts *p, uint8_t *ret)
+{
+	if (p->at >= p->n)
+		return false;
+	*ret = p->code[p->at++];
+	return true;
+}
+
+/* size bytes, with their sign. */
+static bool take(struct x86_64_parts *p, size_t size, int32_t *ret)
+{
+	int32_t value = 0;
+	int16_t half;
+
+	if (p->n - p->at < size)
+		return false;
+	if (size == 1) {
+		value = (int8_t)p->code[p->at];
+	} else if (size == 2) {
+		memcpy(&half, p->code + p->at, sizeof(half));
+		value = half;
+	} else {
+		memcpy(&value, p->code + p->at, sizeof(value));
+	}
+	p->at += size;
+	*ret = value;
+	return true;
+}
+
+static bool read_prefixes(struct x86_64_parts *p)
+{
+	static const uint8_t prefixes[] = {0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65,
+					   0x66, 0x67, 0xf0, 0xf2, 0xf3};
+	uint8_t byte;
+
+	while (next(p, &byte)) {
+		p->small |= byte == 0x66;
+		if (memchr(prefixes, byte, sizeof(prefixes)) != NULL)
+			continue;
+		if ((byte & 0xf0) == 0x40) {
+			p->rex = byte & 0xf;
+			if (!next(p, &byte))
+				return false;
+		}
+		p->op = byte;
+		return true;
+	}
+	return false;
+}
+
+static bool read_vex(struct x86_64_parts *p)
+{
+	uint8_t byte;
+
+	if (!next(p, &byte))
+		return false;
+	p->vex = true;
+	p->map = 2;
+	if (p->op == 0xc4) {
+		p->rex = (uint8_t)((~byte >> 5 & 4) | (~byte >> 5 & 1));
+		p->map = (uint8_t)((byte & 0x1f) + 1);
+		if (p->map < 2 || p->map > 4 || !next(p, &byte))
+			return false;
+	}
+	return next(p, &p->op);
+}
+
+/* Three bytes behind 62, and the opcode; bits of them are known. */
+static bool read_evex(struct x86_64_parts *p)
+{
+	uint8_t first, second, third;
+
+	if (!next(p, &first) || !next(p, &second) || !next(p, &third) || (first & 8) != 0 ||
+	    (second & 4) == 0)
+		return false;
+	p->vex = true;
+	p->evex = true;
+	p->rex = (uint8_t)((~first >> 5 & 4) | (~first >> 5 & 1));
+	p->map = (uint8_t)((first & 7) + 1);
+	/* Those of AVX512-FP16 are without constants: 'M', as 0f 38 is. */
+	if (p->map == 6 || p->map == 7)
+		p->map = 3;
+	return p->map >= 2 && p->map <= 4 && next(p, &p->op);
+}
+
+static bool read_opcode(struct x86_64_parts *p)
+{
+	p->map = 1;
+	if (!read_prefixes(p))
+		return false;
+	if (p->op == 0xc4 || p->op == 0xc5)
+		return read_vex(p);
+	if (p->op == 0x62)
+		return read_evex(p);
+	if (p->op != 0x0f)
+		return true;
+	p->map = 2;
+	if (!next(p, &p->op))
+		return false;
+	if (p->op != 0x38 && p->op != 0x3a)
+		return true;
+	p->map = p->op == 0x38 ? 3 : 4;
+	return next(p, &p->op);
+}
+
+static bool read_modrm(struct x86_64_parts *p)
+{
+	uint8_t mod;
+
+	if (!next(p, &p->modrm))
+		return false;
+	mod = p->modrm >> 6;
+	if (mod == 3)
+		return true;
+	if ((p->modrm & 7) == RSP && !next(p, &p->sib))
+		return false;
+	if (mod == 1)
+		return take(p, 1, &p->displacement);
+	if (mod == 2 || (p->modrm & 7) == RBP || ((p->modrm & 7) == RSP && (p->sib & 7) == RBP))
+		return take(p, 4, &p->displacement);
+	return true;
+}
+
+static char format_of(const struct x86_64_parts *p)
+{
+	if (p->map == 1)
+		return one[p->op];
+	if (p->map == 2 && p->evex && two[p->op] != 'b')
+		return 'M';
+	if (p->map == 2)
+		return two[p->op];
+	return p->map == 3 ? 'M' : 'b';
+}
+
+/* Four bytes, or two; of jumps and calls four in any case. */
+static bool take_operand(struct x86_64_parts *p)
+{
+	const bool is_far = p->map == 2 || (p->op & 0xfe) == 0xe8;
+
+	return take(p, p->small && !is_far ? 2 : 4, &p->imm);
+}
+
+bool x86_64_parts_read(const uint8_t *code, size_t n, struct x86_64_parts *p)
+{
+	int32_t rest;
+	char format;
+
+	*p = (struct x86_64_parts){.code = code, .n = min_size(n, X86_64_INSN_MAX)};
+	if (!read_opcode(p))
+		return false;
+	format = format_of(p);
+	if (format == 'X' || (strchr("Mbz", format) != NULL && !read_modrm(p)))
+		return false;
+	/* test has an operand in the groups of f6 and f7. */
+	if (p->map == 1 && (p->op | 1) == 0xf7 && (p->modrm & 0x30) == 0)
+		format = p->op == 0xf6 ? 'b' : 'z';
+	switch (format) {
+	case 'B':
+	case 'b':
+		return take(p, 1, &p->imm);
+	case 'H':
+		return take(p, 2, &p->imm);
+	case 'Z':
+	case 'z':
+		/* mov $n of 64 bits has four more. */
+		return take_operand(p) && (p->map != 1 || (p->op & 0xf8) != 0xb8 ||
+					   !(p->rex & X86_64_REX_W) || take(p, 4, &rest));
+	}
+	return true;
+}
 
 static uint8_t reg_of(const struct x86_64_parts *p)
 {

@@ -39,4 +39,31 @@ struct x86_64_insn {
 /* The one at code. False if it is none, or none known, of at most n bytes. */
 bool x86_64_insn_read(const uint8_t *code, size_t n, struct x86_64_insn *ret);
 
+/* Bits of REX. */
+#define X86_64_REX_B 1u
+#define X86_64_REX_R 4u
+#define X86_64_REX_W 8u
+
+struct x86_64_parts {
+	const uint8_t *code;
+	size_t n;
+	size_t at; /* behind what was read */
+	uint8_t rex;
+	bool small;  /* the prefix 66: operands of 16 bits */
+	uint8_t map; /* 1, 2 (0f), 3 (0f 38), 4 (0f 3a) */
+	bool vex;    /* or EVEX: op is of another table, read the same way */
+	bool evex;
+	uint8_t op;
+	uint8_t modrm;
+	uint8_t sib;
+	int32_t displacement;
+	int32_t imm;
+};
+
+/*
+ * The one at code, of at most n bytes: its size is ret->at. False if it is
+ * none, or none known.
+ */
+bool x86_64_parts_read(const uint8_t *code, size_t n, struct x86_64_parts *ret);
+
 #endif

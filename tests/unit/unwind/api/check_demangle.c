@@ -1,5 +1,5 @@
 /* Names of people, and names that are made to cost. */
-#include "lib/unwind/api/demangle.h"
+#include "lib/unwind/unwind.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -98,7 +98,7 @@ TEST(test_lifetimes)
 
 TEST(test_long)
 {
-	char name[DEMANGLE_NAME_MAX + 64];
+	char name[UNWIND_DEMANGLE_MAX + 64];
 	size_t used = 2;
 
 	memcpy(name, "_Z", 2);
@@ -110,10 +110,10 @@ TEST(test_long)
 	/* Nested deeply. */
 	memset(name, 'P', sizeof(name));
 	memcpy(name, "_Z1f", 4);
-	name[DEMANGLE_NAME_MAX] = '\0';
+	name[UNWIND_DEMANGLE_MAX] = '\0';
 	(void)unwind_demangle(name, true, out, sizeof(out));
-	name[DEMANGLE_NAME_MAX] = 'i';
-	name[DEMANGLE_NAME_MAX + 1] = '\0';
+	name[UNWIND_DEMANGLE_MAX] = 'i';
+	name[UNWIND_DEMANGLE_MAX + 1] = '\0';
 	expect_none(name, sizeof(out));
 }
 

@@ -2,12 +2,11 @@
  * Rules of made-up call frame information, for the processor that this is
  * compiled for, which may be another than the one that it runs on.
  */
-#include "lib/unwind/dwarf/cfi_rule.h"
+#include "lib/unwind/dwarf/cfi.h"
 
 #include <dwarf.h>
 #include <string.h>
 
-#include "lib/unwind/dwarf/cfi.h"
 #include "lib/unwind/cpu.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/suite.h"

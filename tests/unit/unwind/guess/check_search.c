@@ -6,6 +6,7 @@
 
 #include <sys/mman.h>
 
+#include "lib/unwind/guess/guess.h"
 #include "tests/unit/suite.h"
 #include "tests/unit/unwind/made_up.h"
 
@@ -136,7 +137,7 @@ static void walk_until_over(size_t frames_min)
 	made_up_walk(&m);
 	ck_assert_int_eq(m.out.end, UNWIND_END_UNKNOWN_REGISTER);
 	ck_assert_uint_gt(m.out.n, frames_min);
-	ck_assert_uint_eq(m.out.searched, SEARCH_WORK_MAX);
+	ck_assert_uint_eq(m.out.searched, GUESS_WORK_MAX);
 }
 
 /* Each frame needs a search, and each pair above looks right. */

@@ -215,7 +215,7 @@ TEST(what_is_being_read)
 	struct unwind_line lines[UNWIND_LINES_MAX];
 	struct unwind_cache *cache;
 	struct unwind_space *space;
-	const struct place *place;
+	const struct pc_info *place;
 	struct target t;
 	const char *name;
 	uint64_t offset, pc;
@@ -233,14 +233,14 @@ TEST(what_is_being_read)
 	for (uint32_t i = 0; i < 2; i++) {
 		pc = space->maps.v[i].start;
 		cache_begin(cache);
-		ck_assert_ptr_nonnull(space_place(space, pc)->image);
+		ck_assert_ptr_nonnull(pc_info_at(space, pc)->image);
 		ck_assert_uint_eq(numbered.last, i + 1);
 		ck_assert_uint_eq(numbered.reading, i + 1);
 		cache_end(cache);
 		ck_assert_uint_eq(numbered.reading, 0);
 	}
 	cache_begin(cache);
-	place = space_place(space, space->maps.v[0].start);
+	place = pc_info_at(space, space->maps.v[0].start);
 	ck_assert_uint_eq(numbered.reading, place->image->number);
 	ck_assert_uint_eq(numbered.reading, 1);
 	cache_end(cache);
@@ -293,7 +293,7 @@ static uint32_t look_at_all(struct unwind_space *s)
 		if (strcmp(s->maps.v[i].path, "[vsyscall]") == 0)
 			continue;
 		cache_begin(s->cache);
-		(void)space_place(s, s->maps.v[i].start);
+		(void)pc_info_at(s, s->maps.v[i].start);
 		cache_end(s->cache);
 	}
 	return numbered.last - before;

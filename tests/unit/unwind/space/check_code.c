@@ -71,7 +71,7 @@ static void set_up(void)
 	OK(unwind_space_new(cache, &files, NULL, &space));
 	OK(unwind_space_set_maps(space, maps_text, sizeof(maps_text) - 1));
 	cache_begin(cache);
-	ck_assert_ptr_nonnull(space_place(space, CODE + STATIC)->image);
+	ck_assert_ptr_nonnull(pc_info_at(space, CODE + STATIC)->image);
 }
 
 static void tear_down(void)
@@ -110,7 +110,7 @@ TEST(a_start_without_symbols)
 {
 	const uint64_t at = CODE + STATIC + 1;
 	uint32_t budget = LOOK;
-	struct image *i = space_place(space, at)->image;
+	struct image *i = pc_info_at(space, at)->image;
 
 	i->symbols_tried = false;
 	ck_assert_uint_eq(code_function(space, at, &budget), 0);
@@ -145,7 +145,7 @@ TEST(a_file_that_is_gone)
 /* Who writes code chooses its addresses, but not which of them collide. */
 TEST(answers_are_in_a_seeded_table)
 {
-	struct image *i = space_place(space, CODE + STATIC)->image;
+	struct image *i = pc_info_at(space, CODE + STATIC)->image;
 
 	ck_assert(code_is_sigreturn(space, CODE + TRAP));
 	ck_assert_uint_eq(i->facts.used, 1);

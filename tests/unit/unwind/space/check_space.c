@@ -88,7 +88,7 @@ TEST(is_read_whole_at_the_first_look)
 	ck_assert_uint_eq(asked, 1);
 	/* It has ended. */
 	refused = true;
-	ck_assert_ptr_nonnull(space_place(space, program->start)->image);
+	ck_assert_ptr_nonnull(pc_info_at(space, program->start)->image);
 	ck_assert(cache->images[0]->cfi_tried);
 	ck_assert_uint_gt(cache->images[0]->symbols.n, 0);
 	ck_assert_uint_eq(asked, 1);

@@ -1,7 +1,44 @@
+#include "lib/unwind/guess/guess.h"
+
+#include "lib/unwind/cpu.h"
 #include "lib/unwind/space/code.h"
-#include "lib/unwind/guess/search.h"
-#include "lib/unwind/walk/walk_steps.h"
 #include "lib/unwind/x86_64/x86_64_way.h"
+
+#define SP CPU_SP
+#define FP CPU_FP
+#define PC CPU_PC
+#define RA CPU_RA
+
+#define BIT(n) (UINT64_C(1) << (n))
+
+/* What reading where a function leads costs of a walk's searches. */
+#define INSTALLS_WORK 256u
+
+/*
+ * A function of libgcc that is about to go over to an exception's handler has
+ * the handler's registers where its rule looks for its caller's, or some of
+ * them. Yes, too, if too much code was read.
+ */
+static bool installs(struct walk *w, const struct walk_frame *f)
+{
+	if (w->searched + INSTALLS_WORK > GUESS_WORK_MAX)
+		return true;
+	w->searched += INSTALLS_WORK;
+	return code_installs(w->space, walk_next_pc(f));
+}
+
+enum unwind_end guess_by_installing_rule(struct walk *w, struct walk_frame *f,
+					 const struct pc_info *p)
+{
+	enum unwind_end end;
+
+	if (installs(w, f))
+		return UNWIND_END_NO_CFI;
+	end = walk_by_rule(w, f, p);
+	/* The code had a part in it, too. */
+	w->step.usual = false;
+	return end;
+}
 
 /* What the kernel put on the stack for a handler; sp is behind its address. */
 static enum unwind_end step_sigreturn(struct walk *w, struct walk_frame *f)
@@ -170,7 +207,7 @@ static bool is_call(struct walk *w, uint64_t ra, uint64_t start)
 	case CODE_CALL_DIRECT:
 		/* Through a PLT it comes from another file. */
 		return target == start ||
-		       space_place(w->space, target)->image != space_place(w->space, start)->image;
+		       pc_info_at(w->space, target)->image != pc_info_at(w->space, start)->image;
 	}
 	return false;
 }
@@ -197,11 +234,11 @@ static bool has_way_there(struct walk *w, const struct walk_frame *f, uint64_t a
  * function, where the call was one that does not come back. Where it ends the
  * program or the thread there is nothing to return to: the root.
  */
-enum unwind_end walk_way_back(struct walk *w, struct walk_frame *f)
+enum unwind_end guess_by_way(struct walk *w, struct walk_frame *f)
 {
 	const bool at_pc = f->is_leaf || f->interrupted;
 	const uint64_t at = walk_next_pc(f);
-	uint32_t budget = SEARCH_WORK_MAX - w->searched;
+	uint32_t budget = GUESS_WORK_MAX - w->searched;
 	struct code_way way;
 	uint64_t ra;
 	bool found;
@@ -213,7 +250,7 @@ enum unwind_end walk_way_back(struct walk *w, struct walk_frame *f)
 		unwind_space_covers(w->space, ra - 1) && agrees(w, f, at, ra, &way, &budget);
 	if (!found)
 		found = has_way_there(w, f, at, &budget, &way);
-	w->searched = SEARCH_WORK_MAX - budget;
+	w->searched = GUESS_WORK_MAX - budget;
 	return found ? step_way_out(w, f, way.ra, way.fp) : UNWIND_END_NO_CFI;
 }
 
@@ -221,7 +258,7 @@ enum unwind_end walk_way_back(struct walk *w, struct walk_frame *f)
  * A return address that no call has left: somebody put the start of a function
  * there, to be returned to (makecontext(3) does). No rule is in front of it.
  */
-static bool is_planted(const struct walk_frame *f, const struct place *p)
+static bool is_planted(const struct walk_frame *f, const struct pc_info *p)
 {
 	uint64_t start;
 
@@ -251,7 +288,7 @@ static bool is_born(struct walk *w, const struct walk_frame *f)
 	       code_is_birth(w->space, walk_lookup(f));
 }
 
-enum unwind_end walk_without_cfi(struct walk *w, struct walk_frame *f, const struct place *p)
+enum unwind_end guess_caller(struct walk *w, struct walk_frame *f, const struct pc_info *p)
 {
 	const struct image *i = p->image;
 	enum unwind_end end;
@@ -267,7 +304,7 @@ enum unwind_end walk_without_cfi(struct walk *w, struct walk_frame *f, const str
 			return end;
 		}
 		if (is_planted(f, p)) {
-			end = walk_by_rule(w, f, space_place(w->space, f->addr));
+			end = guess_by_rule(w, f, pc_info_at(w->space, f->addr));
 			f->planted = !f->interrupted;
 			/* Where it would return to is no address: an argument.
 			 */
@@ -278,7 +315,7 @@ enum unwind_end walk_without_cfi(struct walk *w, struct walk_frame *f, const str
 		}
 		if (is_last(w, f))
 			return UNWIND_END_ROOT;
-		end = walk_way_back(w, f);
+		end = guess_by_way(w, f);
 		if (end != UNWIND_END_NO_CFI)
 			return end;
 		if (is_just_called(w, f))

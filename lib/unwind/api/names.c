@@ -1,0 +1,147 @@
+#include "lib/unwind/unwind.h"
+
+#include <string.h>
+
+#include "lib/unwind/cpu.h"
+#include "lib/unwind/space/pc_info.h"
+#include "lib/unwind/space/space.h"
+
+static void fill_image(const struct map *map, const struct space_mapping *m,
+		       struct unwind_image *ret)
+{
+	const struct image *i = m->image;
+	const bool has_file = i->identity.content[0] == 0;
+
+	*ret = (struct unwind_image){
+		.path = map->path,
+		.id = i->id.size > 0 ? i->id.bytes : NULL,
+		.id_size = i->id.size,
+		.has_build_id = i->id.is_real,
+		.addr = m->bias + i->base,
+		.vmaddr = i->base,
+		.size = i->size,
+		.device = has_file ? i->identity.file.device : map->device,
+		.inode = has_file ? i->identity.file.inode : map->inode,
+		.is_go = i->is_go,
+		.has_interpreter = i->has_interpreter,
+	};
+}
+
+int unwind_image_at(struct unwind_space *s, uint64_t addr, struct unwind_image *ret)
+{
+	const struct map *map = NULL;
+	struct space_mapping *m;
+	int r = -ENOENT;
+
+	cache_begin(s->cache);
+	space_begin(s);
+	m = space_mapping(s, addr, &map);
+	if (m && m->image) {
+		fill_image(map, m, ret);
+		r = 0;
+	}
+	cache_end(s->cache);
+	return r;
+}
+
+int unwind_image_of_path(struct unwind_space *s, const char *path, struct unwind_image *ret)
+{
+	for (size_t i = 0; i < s->maps.n; i++) {
+		if (strcmp(s->maps.v[i].path, path) == 0)
+			return unwind_image_at(s, s->maps.v[i].start, ret);
+	}
+	return -ENOENT;
+}
+
+int unwind_symbol_at(struct unwind_space *s, uint64_t addr, const char **ret_name,
+		     uint64_t *ret_offset)
+{
+	const struct map *map = NULL;
+	struct space_mapping *m;
+	const struct image *named = NULL;
+	int r = -ENOENT;
+
+	cache_begin(s->cache);
+	space_begin(s);
+	m = space_mapping(s, addr, &map);
+	if (m && !m->image && space_find_made(s, addr, ret_name, ret_offset))
+		r = 0;
+	if (m && m->image && s->symbols != UNWIND_SYMBOLS_NONE) {
+		struct file_source source = space_source(s, map);
+
+		if (cache_symbols(s->cache, m->image, &source) == 0 &&
+		    symbols_find(&m->image->symbols, addr - m->bias, ret_name, ret_offset)) {
+			named = m->image;
+			r = 0;
+		}
+	}
+	cache_end(s->cache);
+	if (named)
+		cache_reads_names(s->cache, named);
+	return r;
+}
+
+int unwind_function_at(struct unwind_space *s, uint64_t addr, uint64_t *ret_start)
+{
+	const struct pc_info *p;
+	uint64_t vaddr;
+	int r = -ENOENT;
+
+	cache_begin(s->cache);
+	space_begin(s);
+	p = pc_info_at(s, addr);
+	if (p->image && rows_function(p->rows, addr - p->bias, &vaddr)) {
+		*ret_start = vaddr + p->bias;
+		r = 0;
+	}
+	cache_end(s->cache);
+	return r;
+}
+
+uint64_t unwind_after_call(uint64_t addr)
+{
+	return addr + CPU_PC_STEP;
+}
+
+int unwind_lines_at(struct unwind_space *s, uint64_t addr, struct unwind_line ret[UNWIND_LINES_MAX],
+		    size_t *ret_n)
+{
+	const struct map *map = NULL;
+	struct space_mapping *m;
+	uint32_t number = 0;
+	size_t n = 0;
+
+	if (s->symbols != UNWIND_SYMBOLS_LINES)
+		return -ENOENT;
+	cache_begin(s->cache);
+	space_begin(s);
+	m = space_mapping(s, addr, &map);
+	if (m && m->image) {
+		struct file_source source = space_source(s, map);
+
+		if (cache_lines(s->cache, m->image, &source) == 0 && m->image->lines)
+			n = lines_find(m->image->lines, addr - m->bias, ret);
+		if (n == 0 && m->image->lines && lines_cut(m->image->lines))
+			s->lines_cut++;
+		if (n > 0)
+			number = m->image->lines_number;
+		s->cache->grown = true;
+	}
+	cache_end(s->cache);
+	reading_set(s->cache->options.reading, number);
+	*ret_n = n;
+	return n > 0 ? 0 : -ENOENT;
+}
+
+void unwind_names_done(struct unwind_space *s)
+{
+	reading_set(s->cache->options.reading, 0);
+}
+
+uint64_t unwind_space_take_cut(struct unwind_space *s)
+{
+	uint64_t n = s->lines_cut;
+
+	s->lines_cut = 0;
+	return n;
+}

@@ -1,0 +1,38 @@
+#include "lib/unwind/guess/step.h"
+
+#include "lib/unwind/guess/guess.h"
+
+/* No call has led on from there: any instruction may be the next one. */
+static enum unwind_end step_from_pc(struct walk *w, struct walk_frame *f, const struct pc_info *p)
+{
+	const struct frame_regs regs = f->regs;
+	const uint32_t signals = f->signals;
+	enum unwind_end end = guess_by_rule(w, f, p);
+
+	if (end != UNWIND_END_NO_MAP || f->signals != signals)
+		return end;
+	/* Pushes that are written by hand, or by gcc for -Oz. */
+	f->regs = regs;
+	end = guess_by_way(w, f);
+	return end == WALK_ON ? end : UNWIND_END_NO_MAP;
+}
+
+enum unwind_end step_to_caller(struct walk *w, struct walk_frame *f)
+{
+	const struct pc_info *p = f->pc_info;
+
+	if (p == NULL || p->addr != walk_lookup(f))
+		p = pc_info_at(w->space, walk_lookup(f));
+	w->step.usual = false;
+	/* What another candidate of a search would have needed does not count.
+	 */
+	w->missing = 0;
+	w->second = 0;
+	f->planted = false;
+	if (p->rule->cfa != RULE_CFA_NONE)
+		return f->is_leaf || f->interrupted ? step_from_pc(w, f, p)
+						    : guess_by_rule(w, f, p);
+	if (pc_info_is_unmapped(p))
+		return UNWIND_END_NO_MAP;
+	return guess_caller(w, f, p);
+}

@@ -1,0 +1,50 @@
+/*
+ * Where the file of one mapping comes from: the functions that the caller of
+ * this library gave (struct unwind_files), and the mapping's range.
+ *
+ * It also marks, in the memory that unwind_cache_options.reading points to,
+ * which file is being read. If a file makes this process crash, its parent
+ * finds there which one it was.
+ */
+#ifndef LIB_UNWIND_IMAGE_FILE_SOURCE_H
+#define LIB_UNWIND_IMAGE_FILE_SOURCE_H
+
+#include <stdint.h>
+
+#include "lib/base/util.h"
+#include "lib/unwind/unwind.h"
+
+/* A value type: nothing is owned. */
+struct file_source {
+	const struct unwind_files *files;
+	void *ctx;
+	uint64_t start; /* the range of the mapping */
+	uint64_t end;
+	uint32_t *reading; /* unwind_cache_options.reading; may be NULL */
+};
+
+/*
+ * Marks the file of this number as the one that is read from now on; 0: no
+ * file. The fence makes the compiler store the number before what follows.
+ */
+static inline void reading_set(uint32_t *reading, uint32_t number)
+{
+	if (!reading)
+		return;
+	__atomic_store_n(reading, number, __ATOMIC_RELAXED);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+/* The number of the file that files answered with last; 0: it has none. */
+uint32_t file_source_number(const struct file_source *s);
+
+/* Marks that file as the one that is read. */
+void file_source_mark(const struct file_source *s);
+
+/*
+ * Opens the file of the mapping and marks it as the one that is read. The
+ * caller closes *ret_fd. Returns 0 or the error of files->image.
+ */
+must_check int file_source_open(const struct file_source *s, int *ret_fd);
+
+#endif

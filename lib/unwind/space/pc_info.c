@@ -1,0 +1,95 @@
+#include "lib/unwind/space/pc_info.h"
+
+#include <stdlib.h>
+
+#include "lib/unwind/space/code.h"
+
+static const struct rule rule_unmapped;
+static const struct rule rule_none;
+static const struct rule rule_root = {
+	.cfa = RULE_CFA_SP,
+	.fp = RULE_FP_UNDEFINED,
+	.ra = RULE_RA_UNDEFINED,
+};
+static const struct rule rule_elsewhere = {
+	.cfa = RULE_CFA_SP,
+	.fp = RULE_FP_UNDEFINED,
+	.ra = RULE_RA_UNDEFINED,
+	.elsewhere = true,
+};
+static const struct rule rule_framed = {
+	.cfa = RULE_CFA_FP,
+	.cfa_offset = 16,
+	.fp = RULE_FP_SAVED,
+	.fp_offset = -16,
+	.ra_offset = -8,
+	.elsewhere = true,
+};
+
+static const struct rule *rule_of_switch(const struct image_switch *change)
+{
+	switch (change->kind) {
+	case IMAGE_SWITCH_ROOT:
+		return &rule_root;
+	case IMAGE_SWITCH_WAITED:
+		return &rule_elsewhere;
+	case IMAGE_SWITCH_FRAMED:
+		return &rule_framed;
+	}
+	return &rule_elsewhere;
+}
+
+static void look_up(struct unwind_space *s, uint64_t addr, struct pc_info *ret)
+{
+	const struct map *map;
+	struct space_mapping *m = space_mapping(s, addr, &map);
+	const struct image_switch *change;
+	uint64_t target;
+
+	*ret = (struct pc_info){addr, &rule_unmapped, NULL, NULL, 0};
+	if (!m)
+		return;
+	ret->rule = &rule_none;
+	if (!m->image)
+		space_open_perf_map(s);
+	if (!m->image || !space_read_image(s, m, map))
+		return;
+	ret->image = m->image;
+	ret->bias = m->bias;
+	ret->rows = image_rows(m->image, addr - m->bias);
+	ret->rule = rows_find(ret->rows, addr - m->bias);
+	change = image_switch_at(m->image, addr - m->bias);
+	/* Callers are looked up one before their return address. */
+	if (change && code_call_before(s, addr + 1, &target) > CODE_CALL_LAST)
+		ret->rule = rule_of_switch(change);
+	/* A part may have been compiled. */
+	s->cache->grown = true;
+}
+
+const struct pc_info *pc_info_at(struct unwind_space *s, uint64_t addr)
+{
+	static struct pc_info uncached;
+	struct pc_info *p;
+
+	if (!s->pc_infos) {
+		s->pc_infos = calloc(PC_INFOS, sizeof(*s->pc_infos));
+		if (!s->pc_infos) {
+			look_up(s, addr, &uncached);
+			return &uncached;
+		}
+	}
+	p = &s->pc_infos[(addr ^ addr >> 9) % PC_INFOS];
+	/* Address 0 is in an empty place, but never mapped. */
+	if (p->addr != addr || addr == 0)
+		look_up(s, addr, p);
+	if (p->image) {
+		p->image->last_use = s->cache->clock;
+		cache_reads(s->cache, p->image);
+	}
+	return p;
+}
+
+bool pc_info_is_unmapped(const struct pc_info *p)
+{
+	return p->rule == &rule_unmapped;
+}
