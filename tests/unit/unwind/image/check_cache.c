@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "lib/unwind/space/space.h"
+#include "lib/unwind/space/pc_info.h"
 #include "tests/unit/map_files.h"
 #include "tests/unit/suite.h"
 #include "tests/unit/unwind/record.h"

@@ -3,6 +3,7 @@
  * is kept of them.
  */
 #include "lib/unwind/space/code.h"
+#include "lib/unwind/space/pc_info.h"
 
 #include <string.h>
 

@@ -1,5 +1,6 @@
 /* When files are asked for, with a real program whose files can be refused. */
 #include "lib/unwind/space/space.h"
+#include "lib/unwind/space/pc_info.h"
 
 #include <stdlib.h>
 #include <string.h>
