@@ -5,12 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/process/rooted.h"
+#include "daemon/process/process_root.h"
 
 int debug_files_open(const char *path, int *ret_fd)
 {
 	int fd = open(path, O_PATH | O_CLOEXEC);
-	int r = fd < 0 ? -errno : rooted_open_regular(fd, ret_fd);
+	int r = fd < 0 ? -errno : process_root_open_regular(fd, ret_fd);
 
 	close_fd(&fd);
 	return r;

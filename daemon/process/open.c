@@ -12,8 +12,8 @@
 #include "daemon/msg/msg_unwind.h"
 #include "daemon/process/act_as.h"
 #include "daemon/process/exe_link.h"
-#include "daemon/process/mapped.h"
-#include "daemon/process/rooted.h"
+#include "daemon/process/process_root.h"
+#include "daemon/process/process_root.h"
 #include "daemon/process/threads.h"
 #include "lib/base/procfs.h"
 #include "lib/base/small_file.h"
@@ -148,7 +148,7 @@ static int copy_program(int32_t pid, int *ret_fd)
 /* Behind the text of maps in to: who their files are. */
 static int add_mapped_files(int to, int32_t pid)
 {
-	static struct mapped_file files[MAPPED_FILES_MAX];
+	static struct mapped_file files[PROCESS_MAPPED_FILES_MAX];
 	static const char zeros[sizeof(uint64_t)];
 	const off_t size = lseek(to, 0, SEEK_CUR);
 	FILE *text = fopen(procfs_own_fd(to).text, "re");
@@ -156,7 +156,7 @@ static int add_mapped_files(int to, int32_t pid)
 
 	if (size < 0 || text == NULL)
 		return -errno;
-	n = mapped_files(pid, text, files);
+	n = process_mapped_files(pid, text, files);
 	(void)fclose(text);
 	if (n < 0)
 		return n;
@@ -214,10 +214,10 @@ static int copy_of_fuse(int *fd)
 /* Without CAP_CHECKPOINT_RESTORE, which a container's root does not have. */
 static int open_by_path(const struct open_order *o, int *ret_fd)
 {
-	struct mapped m;
-	int r = mapped_find(o->pid, o->start, o->end, &m);
+	struct process_mapping m;
+	int r = process_mapping_find(o->pid, o->start, o->end, &m);
 
-	return r < 0 ? r : mapped_open(&m, ret_fd);
+	return r < 0 ? r : process_mapping_open(&m, ret_fd);
 }
 
 static int open_image(const struct open_order *o, int *ret_fd)
@@ -227,7 +227,7 @@ static int open_image(const struct open_order *o, int *ret_fd)
 			    (unsigned long long)o->end);
 	int r;
 
-	*ret_fd = act_as_open(o->pid, path.text, ROOTED_OPEN_FLAGS);
+	*ret_fd = act_as_open(o->pid, path.text, PROCESS_ROOT_OPEN_FLAGS);
 	r = *ret_fd < 0 ? *ret_fd : check_regular(ret_fd);
 	if (r == -ENXIO)
 		return r;
@@ -248,30 +248,30 @@ static int open_image(const struct open_order *o, int *ret_fd)
  */
 static int open_debug_link(const struct open_order *o, int *ret_fd)
 {
-	struct mapped m;
-	int r = mapped_find(o->pid, o->start, o->end, &m);
+	struct process_mapping m;
+	int r = process_mapping_find(o->pid, o->start, o->end, &m);
 
-	return r < 0 ? r : rooted_debug_link(o->pid, m.path, o->name, ret_fd);
+	return r < 0 ? r : process_root_open_debug_link(o->pid, m.path, o->name, ret_fd);
 }
 
-/* What rooted.h opens, unless it would hang whoever reads it. */
-static int open_rooted(const struct open_order *o, int *ret_fd)
+/* What process_root.h opens, unless it would hang whoever reads it. */
+static int open_in_root(const struct open_order *o, int *ret_fd)
 {
 	int r = -EINVAL;
 
 	if (o->kind == FILE_KIND_DEBUG)
-		r = rooted_debug(o->pid, o->name, ret_fd);
+		r = process_root_open_debug(o->pid, o->name, ret_fd);
 	else if (o->kind == FILE_KIND_DEBUG_LINK)
 		r = open_debug_link(o, ret_fd);
 	else if (o->kind == FILE_KIND_PERF_MAP)
-		r = rooted_perf_map(o->pid, ret_fd);
+		r = process_root_open_perf_map(o->pid, ret_fd);
 	return r < 0 ? r : copy_of_fuse(ret_fd);
 }
 
 /* A path of the configuration's, which only a regular file may be at. */
 static int open_pid_file(const char *path, int *ret_fd)
 {
-	int fd = open(path, ROOTED_OPEN_FLAGS);
+	int fd = open(path, PROCESS_ROOT_OPEN_FLAGS);
 	int r = fd < 0 ? -errno : check_regular(&fd);
 
 	if (r == 0)
@@ -309,7 +309,7 @@ static int open_of(const struct open_order *order, int *ret_fd)
 	case FILE_KIND_DEBUG:
 	case FILE_KIND_DEBUG_LINK:
 	case FILE_KIND_PERF_MAP:
-		return open_rooted(order, ret_fd);
+		return open_in_root(order, ret_fd);
 	case FILE_KIND_MAPS:
 		return copy_maps(order->pid, ret_fd);
 	case FILE_KIND_PROGRAM:

@@ -15,7 +15,7 @@
 #include "daemon/ctl/own_unwind.h"
 #include "daemon/process/open.h"
 #include "daemon/process/process.h"
-#include "daemon/process/rooted.h"
+#include "daemon/process/process_root.h"
 #include "daemon/process/threads.h"
 #include "lib/base/buf.h"
 #include "lib/base/procfs.h"
@@ -51,7 +51,7 @@ static void find_debug_file(const struct look *k, struct file *ret)
 {
 	int fd;
 
-	if (strlen(ret->seen.build_id) < 4 || rooted_debug(k->d->pid, ret->seen.build_id, &fd) < 0)
+	if (strlen(ret->seen.build_id) < 4 || process_root_open_debug(k->d->pid, ret->seen.build_id, &fd) < 0)
 		return;
 	(void)!procfs_link(procfs_own_fd(fd).text, ret->debug, sizeof(ret->debug));
 	close_fd(&fd);
@@ -223,7 +223,7 @@ static void check_jit(struct look *k, uint64_t bytes)
 	if (bytes < JIT_BYTES_MIN)
 		return;
 	process_name(k->d->pid, name);
-	if (rooted_perf_map(k->d->pid, &fd) == 0) {
+	if (process_root_open_perf_map(k->d->pid, &fd) == 0) {
 		doctor_say(k->d, FINDING_OK, "run-time code",
 			   "%s has %llu KB of it, and a perf map", name,
 			   (unsigned long long)(bytes / 1024));

@@ -1,16 +1,113 @@
-#include "daemon/process/mapped.h"
+#include "daemon/process/process_root.h"
 
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "daemon/process/act_as.h"
-#include "daemon/process/rooted.h"
 #include "lib/base/procfs.h"
+#include "lib/base/small_file.h"
+
+/* /proc/PID/status: about 1.5 KB, more with many groups. */
+#define STATUS_MAX 16384
+
+int process_root_open_regular(int fd, int *ret_fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return -ENXIO;
+	*ret_fd = open(procfs_own_fd(fd).text, PROCESS_ROOT_OPEN_FLAGS);
+	return *ret_fd < 0 ? -errno : 0;
+}
+
+int process_root_open(int32_t pid, const char *path, uint64_t resolve, int *ret_fd)
+{
+	struct open_how how = {
+		.flags = O_PATH | O_CLOEXEC,
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS | resolve,
+	};
+	struct act_as before;
+	int root, fd, r;
+
+	root = open(procfs_path(pid, "root").text, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0)
+		return -errno;
+	r = act_as_process(pid, &before);
+	if (r < 0) {
+		close_fd(&root);
+		return r;
+	}
+	fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+	r = fd < 0 ? -errno : process_root_open_regular(fd, ret_fd);
+	act_as_self(&before);
+	close_fd(&fd);
+	close_fd(&root);
+	return r;
+}
+
+int process_root_open_debug(int32_t pid, const char *build_id, int *ret_fd)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	(void)snprintf(path, sizeof(path), "/usr/lib/debug/.build-id/%.2s/%s.debug", build_id,
+		       build_id + 2);
+	*ret_fd = open(path, PROCESS_ROOT_OPEN_FLAGS);
+	if (*ret_fd >= 0 && fstat(*ret_fd, &st) == 0 && S_ISREG(st.st_mode))
+		return 0;
+	close_fd(ret_fd);
+	return process_root_open(pid, path, 0, ret_fd);
+}
+
+int process_root_open_debug_link(int32_t pid, const char *path, const char *name, int *ret_fd)
+{
+	static const char *const places[][2] = {{"", ""}, {"", "/.debug"}, {"/usr/lib/debug", ""}};
+	const char *slash = strrchr(path, '/');
+	int dir_size = slash == NULL ? 0 : (int)(slash - path);
+	char at[PATH_MAX];
+
+	if (path[0] != '/')
+		return -ENOENT;
+	for (size_t i = 0; i < array_size(places); i++) {
+		int n = snprintf(at, sizeof(at), "%s%.*s%s/%s", places[i][0], dir_size, path,
+				 places[i][1], name);
+
+		if (n >= 0 && (size_t)n < sizeof(at) && process_root_open(pid, at, 0, ret_fd) == 0)
+			return 0;
+	}
+	return -ENOENT;
+}
+
+int process_root_open_perf_map(int32_t pid, int *ret_fd)
+{
+	uint64_t uid, pids[PROCFS_NAMESPACES_MAX];
+	char status[STATUS_MAX], path[64];
+	struct stat st;
+	size_t n;
+	int r;
+
+	r = small_file_read(AT_FDCWD, procfs_path(pid, "status").text, status, sizeof(status));
+	if (r < 0)
+		return r;
+	/* Of the process: pid may be another one of its threads. */
+	n = procfs_numbers(status, "\nNStgid:", 10, pids, array_size(pids));
+	if (n == 0 || procfs_numbers(status, "\nUid:", 10, &uid, 1) == 0)
+		return -ENOENT;
+	(void)snprintf(path, sizeof(path), "/tmp/perf-%llu.map", (unsigned long long)pids[n - 1]);
+	r = process_root_open(pid, path, RESOLVE_NO_SYMLINKS, ret_fd);
+	if (r < 0)
+		return r;
+	if (fstat(*ret_fd, &st) == 0 && st.st_uid == uid)
+		return 0;
+	close_fd(ret_fd);
+	return -EPERM;
+}
 
 /*
  * Of a mapping, to tell whether it is that of a file with its inode: what the
@@ -29,7 +126,7 @@ static int find_root(int32_t pid, char ret[PATH_MAX])
 }
 
 /* A line of maps; its path begins at *ret_path. */
-static bool parse_line(const char *line, struct mapped *ret, int *ret_path)
+static bool parse_line(const char *line, struct process_mapping *ret, int *ret_path)
 {
 	unsigned long long start, end, offset, inode;
 	unsigned int dev_major, dev_minor;
@@ -46,7 +143,7 @@ static bool parse_line(const char *line, struct mapped *ret, int *ret_path)
 	return line[*ret_path] == '/';
 }
 
-int mapped_find(int32_t pid, uint64_t start, uint64_t end, struct mapped *ret)
+int process_mapping_find(int32_t pid, uint64_t start, uint64_t end, struct process_mapping *ret)
 {
 	char line[PATH_MAX + 128], root[PATH_MAX];
 	size_t root_size;
@@ -76,7 +173,7 @@ int mapped_find(int32_t pid, uint64_t start, uint64_t end, struct mapped *ret)
 }
 
 /* Is what is mapped, or its beginning, in the file where it is to be? */
-static bool has_bytes(const struct mapped *m, int fd)
+static bool has_bytes(const struct process_mapping *m, int fd)
 {
 	static char ours[COMPARED_BYTES], theirs[COMPARED_BYTES];
 	const size_t size = min_u64(m->end - m->start, sizeof(ours));
@@ -95,7 +192,7 @@ static bool has_bytes(const struct mapped *m, int fd)
 	return same;
 }
 
-static bool is_file(const struct mapped *m, int fd)
+static bool is_file(const struct process_mapping *m, int fd)
 {
 	struct stat st;
 
@@ -104,12 +201,12 @@ static bool is_file(const struct mapped *m, int fd)
 	return st.st_dev == m->device || has_bytes(m, fd);
 }
 
-int mapped_open(const struct mapped *m, int *ret_fd)
+int process_mapping_open(const struct process_mapping *m, int *ret_fd)
 {
 	struct act_as before;
 	int fd = -1;
 
-	if (rooted_open(m->pid, m->path, 0, &fd) == 0 && is_file(m, fd)) {
+	if (process_root_open(m->pid, m->path, 0, &fd) == 0 && is_file(m, fd)) {
 		*ret_fd = fd;
 		return 0;
 	}
@@ -117,7 +214,7 @@ int mapped_open(const struct mapped *m, int *ret_fd)
 	/* That leads to it under whatever name it has, or none. */
 	if (act_as_process(m->pid, &before) < 0)
 		return -ENOENT;
-	fd = open(procfs_path(m->pid, "exe").text, ROOTED_OPEN_FLAGS);
+	fd = open(procfs_path(m->pid, "exe").text, PROCESS_ROOT_OPEN_FLAGS);
 	act_as_self(&before);
 	if (fd >= 0 && is_file(m, fd)) {
 		*ret_fd = fd;
@@ -143,13 +240,13 @@ static bool identify(const char *path, struct file_identity *ret)
 	return true;
 }
 
-int mapped_files(int32_t pid, FILE *maps, struct mapped_file ret[MAPPED_FILES_MAX])
+int process_mapped_files(int32_t pid, FILE *maps, struct mapped_file ret[PROCESS_MAPPED_FILES_MAX])
 {
 	char line[PATH_MAX + 128], permissions[5];
 	unsigned long long start, end, inode;
 	int n = 0;
 
-	while (n < MAPPED_FILES_MAX && fgets(line, sizeof(line), maps) != NULL) {
+	while (n < PROCESS_MAPPED_FILES_MAX && fgets(line, sizeof(line), maps) != NULL) {
 		if (sscanf(line, "%llx-%llx %4s %*x %*s %llu", &start, &end, permissions, &inode) <
 			    4 ||
 		    permissions[2] != 'x' || inode == 0)

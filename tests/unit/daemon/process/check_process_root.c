@@ -1,4 +1,4 @@
-#include "daemon/process/mapped.h"
+#include "daemon/process/process_root.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -43,22 +43,22 @@ static void teardown(void)
 	(void)close(file);
 }
 
-static int find(const void *start, size_t pages, struct mapped *ret)
+static int find(const void *start, size_t pages, struct process_mapping *ret)
 {
-	return mapped_find(getpid(), (uintptr_t)start, (uintptr_t)start + pages * PAGE, ret);
+	return process_mapping_find(getpid(), (uintptr_t)start, (uintptr_t)start + pages * PAGE, ret);
 }
 
-static void found(struct mapped *ret)
+static void found(struct process_mapping *ret)
 {
 	ck_assert_int_eq(find(mapping, 2, ret), 0);
 }
 
-static void check_opens(const struct mapped *m)
+static void check_opens(const struct process_mapping *m)
 {
 	struct stat its, ours;
 	int fd = -1;
 
-	OK(mapped_open(m, &fd));
+	OK(process_mapping_open(m, &fd));
 	OK(fstat(fd, &its));
 	OK(fstat(file, &ours));
 	ck_assert_uint_eq(its.st_ino, ours.st_ino);
@@ -66,11 +66,11 @@ static void check_opens(const struct mapped *m)
 	(void)close(fd);
 }
 
-static void check_refused(const struct mapped *m)
+static void check_refused(const struct process_mapping *m)
 {
 	int fd = -1;
 
-	ck_assert_int_eq(mapped_open(m, &fd), -ENOENT);
+	ck_assert_int_eq(process_mapping_open(m, &fd), -ENOENT);
 	ck_assert_int_eq(fd, -1);
 }
 
@@ -78,7 +78,7 @@ FIXTURE(setup, teardown)
 
 TEST(what_maps_says)
 {
-	struct mapped m;
+	struct process_mapping m;
 	struct stat st;
 
 	found(&m);
@@ -89,12 +89,12 @@ TEST(what_maps_says)
 	ck_assert_int_eq(find(mapping, 1, &m), -ENOENT);
 	ck_assert_int_eq(find(mapping + PAGE, 1, &m), -ENOENT);
 	ck_assert_int_eq(find(NULL, 1, &m), -ENOENT);
-	ck_assert_int_lt(mapped_find(0, 0, PAGE, &m), 0);
+	ck_assert_int_lt(process_mapping_find(0, 0, PAGE, &m), 0);
 }
 
 TEST(by_its_path)
 {
-	struct mapped m;
+	struct process_mapping m;
 
 	found(&m);
 	check_opens(&m);
@@ -105,7 +105,7 @@ TEST(by_its_path)
 /* As with overlayfs and btrfs: then its bytes have to be there. */
 TEST(of_another_device)
 {
-	struct mapped m;
+	struct process_mapping m;
 
 	found(&m);
 	m.device++;
@@ -123,7 +123,7 @@ TEST(of_another_device)
 /* The page behind its end is in memory only. */
 TEST(shorter_than_its_mapping)
 {
-	struct mapped m;
+	struct process_mapping m;
 
 	found(&m);
 	m.device++;
@@ -133,7 +133,7 @@ TEST(shorter_than_its_mapping)
 
 TEST(replaced)
 {
-	struct mapped m;
+	struct process_mapping m;
 	int other;
 
 	found(&m);
@@ -150,7 +150,7 @@ TEST(replaced)
 /* It is still where the link leads. */
 TEST(executable_of_another_name)
 {
-	struct mapped m;
+	struct process_mapping m;
 	struct stat st;
 	int fd;
 
@@ -158,7 +158,7 @@ TEST(executable_of_another_name)
 	OK(stat("/proc/self/exe", &st));
 	m.device = st.st_dev;
 	m.inode = st.st_ino;
-	OK(mapped_open(&m, &fd));
+	OK(process_mapping_open(&m, &fd));
 	OK(fstat(fd, &st));
 	ck_assert_uint_eq(st.st_ino, m.inode);
 	(void)close(fd);

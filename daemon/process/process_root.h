@@ -1,0 +1,98 @@
+/*
+ * Opens files of a process as the process sees them: by a path in the root directory of the
+ * process (a container's, for instance), and by one of its mappings. unwind gets ELF files,
+ * debug files and perf maps through these functions (daemon/process/open.h), if the kernel
+ * does not hand them out by /proc/PID/map_files.
+ *
+ * A path is resolved below /proc/PID/root, and no link leads out of there. Which file is
+ * found is still the choice of the target. So the file is opened with the rights of the
+ * target's user, and goes only to a process that has no more rights than the target.
+ *
+ * Every call can hang, where a file system does not answer: the broker leaves all of them to
+ * a helper process (daemon/broker/files/files.h).
+ *
+ * Functions that return int return 0 or -errno.
+ */
+#ifndef DAEMON_PROCESS_PROCESS_ROOT_H
+#define DAEMON_PROCESS_PROCESS_ROOT_H
+
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "lib/base/file_identity.h"
+#include "lib/base/util.h"
+
+/* For open(2) of a path that may lead to a FIFO or a device: opening it must not wait. */
+#define PROCESS_ROOT_OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+
+/*
+ * Opens for reading the file that fd, a descriptor of O_PATH, stands for. Returns -ENXIO,
+ * and opens nothing, if that is not a regular file: opening a device can have effects. Does
+ * not hang, and every process may call it.
+ */
+must_check int process_root_open_regular(int fd, int *ret_fd);
+
+/*
+ * Opens the regular file at path in the root of pid. Returns -EPERM if this process cannot
+ * take the rights of the target's user. resolve: RESOLVE_* of openat2(2) beside
+ * RESOLVE_IN_ROOT and RESOLVE_NO_MAGICLINKS.
+ */
+must_check int process_root_open(int32_t pid, const char *path, uint64_t resolve, int *ret_fd);
+
+/*
+ * Opens a debug file by build-id, at least 4 lower-case hex digits: the host's, or else
+ * that in the root of pid.
+ */
+must_check int process_root_open_debug(int32_t pid, const char *build_id, int *ret_fd);
+
+/*
+ * Opens a debug file by its name, which has no slash, from the file at path: beside that
+ * file, in .debug there, or below /usr/lib/debug.
+ */
+must_check int process_root_open_debug_link(int32_t pid, const char *path, const char *name,
+					    int *ret_fd);
+
+/*
+ * Opens /tmp/perf-PID.map, with the pid in the target's own namespace. Follows no symbolic
+ * link, and returns -EPERM if the target's user does not own the file.
+ */
+must_check int process_root_open_perf_map(int32_t pid, int *ret_fd);
+
+/* A mapping of a file, as a line of /proc/PID/maps tells it. */
+struct process_mapping {
+	int32_t pid;
+	uint64_t start, end;
+	uint64_t offset; /* in the file */
+	dev_t device;
+	ino_t inode;
+	char path[PATH_MAX]; /* in the root of pid; a deleted file's ends with " (deleted)" */
+};
+
+/*
+ * Finds the mapping at [start, end). Returns -ENOENT if no file is mapped there, or a file
+ * outside of the target's root: the kernel names it by a path of this process's root, which
+ * the target cannot use.
+ */
+must_check int process_mapping_find(int32_t pid, uint64_t start, uint64_t end,
+				    struct process_mapping *ret);
+
+/*
+ * Opens the mapped file, by its path or as the target's executable. The file has the
+ * mapping's inode and device. overlayfs and btrfs report another device than maps does: if
+ * the device differs, the file's content must be what is mapped.
+ */
+must_check int process_mapping_open(const struct process_mapping *m, int *ret_fd);
+
+/* The identities that are told of one process; unwind asks for the files of other mappings. */
+#define PROCESS_MAPPED_FILES_MAX 1024
+
+/*
+ * Writes the identities of the files of executable mappings in the text maps, as far as the
+ * kernel tells them (map_files). Returns how many, or -errno.
+ */
+must_check int process_mapped_files(int32_t pid, FILE *maps,
+				    struct mapped_file ret[PROCESS_MAPPED_FILES_MAX]);
+
+#endif
