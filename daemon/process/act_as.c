@@ -7,7 +7,10 @@
 
 #include "daemon/process/process.h"
 
-/* They return what was before, and no error: an id that none has only asks. */
+/*
+ * setfsuid(2) and setfsgid(2) return the former id and no error. The id -1 is never valid,
+ * so it changes nothing.
+ */
 static bool has_become(uint32_t uid, uint32_t gid)
 {
 	return (uint32_t)setfsuid((uid_t)-1) == uid && (uint32_t)setfsgid((gid_t)-1) == gid;
@@ -15,7 +18,7 @@ static bool has_become(uint32_t uid, uint32_t gid)
 
 static void become(uint32_t uid, uint32_t gid, const struct act_as *before)
 {
-	/* The group first: without root's capabilities it could not follow. */
+	/* The group first: after the change of user the capability to change it can be gone. */
 	(void)setfsgid(gid);
 	(void)setfsuid(uid);
 	(void)prctl(PR_SET_PDEATHSIG, before->death_signal, 0, 0, 0);
@@ -48,9 +51,9 @@ int act_as_process(int32_t pid, struct act_as *ret)
 }
 
 /*
- * For who becomes root again the kernel makes all effective that passes over
- * permissions and is permitted (cap_task_fix_setuid() in security/commoncap.c),
- * also what the broker only hands on.
+ * When the fsuid becomes 0 again, the kernel makes all permitted capabilities that bypass
+ * permissions effective (cap_task_fix_setuid() in security/commoncap.c). The broker keeps some
+ * of these permitted only, to hand them on, so the former effective set is restored.
  */
 void act_as_self(const struct act_as *before)
 {

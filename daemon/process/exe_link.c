@@ -19,11 +19,8 @@ void exe_link_text(const char *exe, int error, const char *resolved, char ret[EX
 	ret[0] = '\0';
 	if (error == -ENOENT || error == -ENOTDIR)
 		(void)snprintf(ret, EXE_LINK_TEXT_MAX,
-			       "there is no such file (a container may have "
-			       "one)");
+			       "no such file on this host (a container can have it)");
 	else if (error == 0 && strcmp(exe, resolved) != 0)
 		(void)snprintf(ret, EXE_LINK_TEXT_MAX,
-			       "it is a link to %s, and processes are known "
-			       "by that path",
-			       resolved);
+			       "is a symbolic link and matches no process; use exe = %s", resolved);
 }

@@ -1,8 +1,8 @@
 /*
- * The path that a section's exe names, compared with what the link
- * /proc/PID/exe of a process can say: that one is the path of the file itself,
- * never of a symbolic link to it. So exe = /usr/bin/redis-server matches
- * nothing on Debian, where that is a link to redis-check-rdb.
+ * Finds out why a section's exe can match no process: the path does not exist, or is a
+ * symbolic link. The kernel's link /proc/PID/exe has the path of the file itself, so on
+ * Debian exe = /usr/bin/redis-server, a link to redis-check-rdb, matches nothing. Used when
+ * the configuration is checked, and by doctor.
  */
 #ifndef DAEMON_PROCESS_EXE_LINK_H
 #define DAEMON_PROCESS_EXE_LINK_H
@@ -13,19 +13,19 @@
 
 #include "lib/base/util.h"
 
-/* True if exe is one path: absolute, without a wildcard. */
+/* True if exe is a single path: absolute and without a wildcard. */
 bool exe_link_is_path(const char *exe);
 
 /*
- * Follows all links of the path, on this host. May hang where a file system
- * does not answer: the broker leaves it to the helper of daemon/broker/files/files.h.
- * Returns 0 or an error of realpath(3).
+ * Resolves all symbolic links of the path on this host. Can hang if a file system does not
+ * answer: the broker leaves the call to its helper (daemon/broker/files/files.h). Returns 0
+ * or an error of realpath(3), negative.
  */
 must_check int exe_link_resolve(const char *exe, char ret[PATH_MAX]);
 
 /*
- * What keeps a process from having this exe, in words: resolved is the answer
- * of exe_link_resolve, or error its error. "" if nothing does.
+ * Describes why no process can have this exe, given the result of exe_link_resolve(): its
+ * return value as error, and the path if that is 0. Writes "" if a process can have it.
  */
 #define EXE_LINK_TEXT_MAX (PATH_MAX + 128)
 void exe_link_text(const char *exe, int error, const char *resolved, char ret[EXE_LINK_TEXT_MAX]);

@@ -27,7 +27,7 @@ void facts_container(const char *cgroup, char ret[FACTS_CONTAINER_SIZE])
 	}
 }
 
-/* A line of cgroups(7): number, controllers and path, by colons. */
+/* Parses a line of cgroups(7): number:controllers:path. */
 static bool path_of_line(const char *line, size_t n, const char *controllers, const char **ret,
 			 size_t *ret_n)
 {
@@ -70,8 +70,8 @@ bool facts_hierarchy(const char *text, size_t n, const char *controllers, char *
 bool facts_cgroup(const char *text, size_t n, char *ret, size_t size)
 {
 	/*
-	 * Where both are mounted, version 1 holds the units, and the unified
-	 * one is often only its root.
+	 * If both are mounted, systemd keeps units in version 1, and the path in the unified
+	 * hierarchy is often only "/".
 	 */
 	if (facts_hierarchy(text, n, "name=systemd", ret, size))
 		return true;
@@ -91,7 +91,7 @@ int32_t facts_pid_file(const char *text, size_t n)
 		if (__builtin_mul_overflow(pid, 10, &pid) ||
 		    __builtin_add_overflow(pid, text[i] - '0', &pid))
 			return 0;
-	/* More lines, as PostgreSQL writes them, are not ours. */
+	/* Further lines, as in PostgreSQL's pid files, are ignored. */
 	if (i < n && text[i] != '\n' && text[i] != '\r' && text[i] != ' ' && text[i] != '\0')
 		return 0;
 	return pid;

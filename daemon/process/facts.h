@@ -1,6 +1,7 @@
 /*
- * What the rules of a [target] section are compared with: what is known of a
- * process, and how it is found in the texts of /proc.
+ * The facts of a process that the rules of a [target] section are compared with
+ * (daemon/config/match.h), and the parsers of the texts in /proc that have them. Discovery
+ * collects the facts.
  */
 #ifndef DAEMON_PROCESS_FACTS_H
 #define DAEMON_PROCESS_FACTS_H
@@ -10,42 +11,42 @@
 #include <stdint.h>
 
 /*
- * A process. What is NULL is not known yet: discovery may begin with what
- * costs least and read more when that decides nothing. What there is none of
- * is "" (a kernel thread's exe, a container where there is none).
+ * The facts of one process. A text is NULL if it is not known yet: discovery begins with the
+ * facts that cost least, and reads more if these do not decide. A text is "" if the process
+ * has no such fact, as a kernel thread has no exe.
  */
 struct process_facts {
 	int32_t pid;
 	uint32_t uid;	     /* effective */
 	const char *comm;    /* of its main thread */
-	const char *exe;     /* the link's text; " (deleted)" is passed over */
-	const char *cmdline; /* as in /proc, each argument with its NUL */
+	const char *exe;     /* the link's text; matching ignores " (deleted)" */
+	const char *cmdline; /* each argument with its NUL */
 	size_t cmdline_size;
-	const char *cgroup;    /* facts_cgroup's */
-	const char *container; /* facts_container's, or "" */
-	/* What the section's pid_file says; 0: nothing; -1: not known yet. */
+	const char *cgroup;    /* by facts_cgroup() */
+	const char *container; /* by facts_container() */
+	/* The pid in the section's pid_file; 0: none; -1: not known yet. */
 	int32_t pid_file_pid;
 };
 
 /* A container's id: 64 hex digits and a NUL. */
 #define FACTS_CONTAINER_SIZE 65
 /*
- * The id of the container that a cgroup's path belongs to, as Docker, Podman,
- * containerd, CRI-O and Kubernetes write it: the last 64 hex digits that are
- * no part of a longer word. "" if there is none.
+ * Writes the id of the container that a cgroup's path belongs to, as Docker, Podman,
+ * containerd, CRI-O and Kubernetes name it: the last 64 hex digits that are not part of a
+ * longer word. Writes "" if there is none.
  */
 void facts_container(const char *cgroup, char ret[FACTS_CONTAINER_SIZE]);
 
 /*
- * The path of the process in /proc/PID/cgroup's text: of systemd's own
- * hierarchy where there is one, else of the unified one. False if it does not
- * fit or is not there.
+ * Finds a process's path in the text of its /proc/PID/cgroup: in systemd's own hierarchy if
+ * there is one, or else in the unified hierarchy. Returns false if there is neither, or if
+ * the path does not fit in size bytes.
  */
 bool facts_cgroup(const char *text, size_t n, char *ret, size_t size);
-/* That in the hierarchy of these controllers; "": the unified one. */
+/* The same, in the hierarchy of these controllers; "": the unified hierarchy. */
 bool facts_hierarchy(const char *text, size_t n, const char *controllers, char *ret, size_t size);
 
-/* The number in a pid file's text; 0 if it is none. */
+/* The pid in a pid file's text: its first line, with blanks around it. 0: not a pid. */
 int32_t facts_pid_file(const char *text, size_t n);
 
 #endif

@@ -13,7 +13,6 @@
 #include "daemon/process/act_as.h"
 #include "daemon/process/exe_link.h"
 #include "daemon/process/process_root.h"
-#include "daemon/process/process_root.h"
 #include "daemon/process/threads.h"
 #include "lib/base/procfs.h"
 #include "lib/base/small_file.h"
@@ -30,7 +29,7 @@ static int new_copy(int *ret_fd)
 	return *ret_fd < 0 ? -errno : 0;
 }
 
-/* Up to max bytes of from, from its position on, at the position of to. */
+/* Copies up to max bytes, from the position of from to the position of to. */
 static int add_fd(int to, int from, uint64_t max)
 {
 	static char block[COPY_BLOCK];
@@ -64,7 +63,7 @@ static int add_file(int to, const char *path, uint64_t max)
 	return r;
 }
 
-/* Gives out a copy that is complete, or, if r is an error, closes it. */
+/* Rewinds a complete copy and hands it out; if r is an error, closes the copy. */
 static int finish_copy(int r, int *copy, int *ret_fd)
 {
 	if (r == 0 && lseek(*copy, 0, SEEK_SET) < 0)
@@ -76,7 +75,7 @@ static int finish_copy(int r, int *copy, int *ret_fd)
 	return r;
 }
 
-/* Up to max bytes of from, from offset on, in a memfd. */
+/* Copies up to max bytes of from, starting at offset, to a new memfd. */
 static int copy_fd(int from, uint64_t offset, uint64_t max, int *ret_fd)
 {
 	int to = -1, r;
@@ -89,7 +88,7 @@ static int copy_fd(int from, uint64_t offset, uint64_t max, int *ret_fd)
 	return finish_copy(r, &to, ret_fd);
 }
 
-/* A file of process pid in /proc. */
+/* Copies a file of process pid in /proc. */
 static int copy_file(int32_t pid, const char *path, uint64_t offset, uint64_t max, int *ret_fd)
 {
 	int from = act_as_open(pid, path, O_RDONLY | O_CLOEXEC), r;
@@ -102,8 +101,8 @@ static int copy_file(int32_t pid, const char *path, uint64_t offset, uint64_t ma
 }
 
 /*
- * Which file a path leads to, as text, with its NUL. The time is that of the
- * contents: to delete or rename a file does not change it.
+ * Writes which file a path leads to, as text with its NUL: device, inode, and modification
+ * time, which deleting or renaming the file does not change.
  */
 static int write_identity(int to, const char *path)
 {
@@ -118,8 +117,8 @@ static int write_identity(int to, const char *path)
 }
 
 /*
- * What FILE_KIND_PROGRAM asks for, in one copy: each request costs two turns of the
- * broker.
+ * The texts of FILE_KIND_PROGRAM, in one copy: each request costs two passes of the broker's
+ * loop.
  */
 static int copy_program(int32_t pid, int *ret_fd)
 {
@@ -135,17 +134,17 @@ static int copy_program(int32_t pid, int *ret_fd)
 		r = write_all(to, bytes, strlen(bytes) + 1);
 	if (r == 0)
 		r = write_identity(to, exe.text);
-	/* A longer argv[0] is no file's name. */
+	/* A longer argv[0] is not the name of a file. */
 	(void)!small_file_read(AT_FDCWD, procfs_path(pid, "cmdline").text, bytes, sizeof(bytes));
 	if (r == 0)
 		r = write_all(to, bytes, strlen(bytes) + 1);
-	/* An environment that cannot be read is as none. */
+	/* An environment that cannot be read counts as empty. */
 	if (r == 0)
 		(void)!add_file(to, procfs_path(pid, "environ").text, MSG_ENVIRON_MAX);
 	return finish_copy(r, &to, ret_fd);
 }
 
-/* Behind the text of maps in to: who their files are. */
+/* Appends the identities of mapped files to the text of maps in to. */
 static int add_mapped_files(int to, int32_t pid)
 {
 	static struct mapped_file files[PROCESS_MAPPED_FILES_MAX];
@@ -164,7 +163,7 @@ static int add_mapped_files(int to, int32_t pid)
 	return r < 0 ? r : write_all(to, files, (size_t)n * sizeof(files[0]));
 }
 
-/* What FILE_KIND_MAPS asks for. */
+/* FILE_KIND_MAPS */
 static int copy_maps(int32_t pid, int *ret_fd)
 {
 	int to = -1, r;
@@ -188,9 +187,9 @@ static int check_regular(int *fd)
 }
 
 /*
- * A file whose server is a process hangs whom it likes: who reads it, and even
- * who closes it (fuse_flush() in fs/fuse/file.c). So it does not leave the
- * helper: *fd becomes a copy. A server can refuse statfs, a disk does not.
+ * Replaces *fd by a copy if the file is served by FUSE: its server can make a process hang
+ * that reads or even closes the file (fuse_flush() in fs/fuse/file.c), so the file must not
+ * leave the helper. If statfs fails, the file is copied, too: only a server can refuse it.
  */
 static int copy_of_fuse(int *fd)
 {
@@ -211,7 +210,7 @@ static int copy_of_fuse(int *fd)
 	return r;
 }
 
-/* Without CAP_CHECKPOINT_RESTORE, which a container's root does not have. */
+/* Works without CAP_CHECKPOINT_RESTORE, which the root of a container lacks. */
 static int open_by_path(const struct open_order *o, int *ret_fd)
 {
 	struct process_mapping m;
@@ -237,14 +236,14 @@ static int open_image(const struct open_order *o, int *ret_fd)
 		r = copy_of_fuse(ret_fd);
 	if (r == 0 || o->is_whole)
 		return r;
-	/* The vDSO, or a file that cannot be had: what is mapped of it. */
+	/* The vDSO, or a file that cannot be opened: copy the mapped bytes. */
 	return copy_file(o->pid, procfs_path(o->pid, "mem").text, o->start,
 			 min_u64(o->end - o->start, OPEN_COPY_MAX), ret_fd);
 }
 
 /*
- * Beside the file that is mapped there. The names in its path are the target's
- * choice, and lead nowhere but through its own root.
+ * Looks beside the file that is mapped at the range. The target chose the names in its path,
+ * so the path is resolved in the target's root.
  */
 static int open_debug_link(const struct open_order *o, int *ret_fd)
 {
@@ -254,7 +253,7 @@ static int open_debug_link(const struct open_order *o, int *ret_fd)
 	return r < 0 ? r : process_root_open_debug_link(o->pid, m.path, o->name, ret_fd);
 }
 
-/* What process_root.h opens, unless it would hang whoever reads it. */
+/* Files that are found by name in the target's root; FUSE files as copies. */
 static int open_in_root(const struct open_order *o, int *ret_fd)
 {
 	int r = -EINVAL;
@@ -268,7 +267,7 @@ static int open_in_root(const struct open_order *o, int *ret_fd)
 	return r < 0 ? r : copy_of_fuse(ret_fd);
 }
 
-/* A path of the configuration's, which only a regular file may be at. */
+/* Copies a pid file of the configuration, which must be a regular file. */
 static int open_pid_file(const char *path, int *ret_fd)
 {
 	int fd = open(path, PROCESS_ROOT_OPEN_FLAGS);
@@ -280,7 +279,7 @@ static int open_pid_file(const char *path, int *ret_fd)
 	return r;
 }
 
-/* Where a path of the configuration's leads to, as the text of a memfd. */
+/* Writes a path of the configuration, with its links resolved, to a memfd. */
 static int resolve_exe(const char *path, int *ret_fd)
 {
 	char resolved[PATH_MAX];
@@ -316,7 +315,7 @@ static int open_of(const struct open_order *order, int *ret_fd)
 		return copy_program(order->pid, ret_fd);
 	case FILE_KIND_CMDLINE:
 		name = "cmdline";
-		max = PATH_MAX; /* as much as a section compares */
+		max = PATH_MAX; /* as much as a section's rule compares */
 		break;
 	case FILE_KIND_PID_FILE:
 		return open_pid_file(order->name, ret_fd);
@@ -338,7 +337,7 @@ int open_for(const struct open_order *order, int *ret_fd)
 	r = open_of(&of_thread, ret_fd);
 	if (r < 0 || of_thread.pid == order->pid)
 		return r;
-	/* Still a thread of that process: nobody else had its number. */
+	/* Still a thread of that process, so its number was not reused meanwhile. */
 	if (access(procfs_path(order->pid, "task/%d", of_thread.pid).text, F_OK) == 0)
 		return 0;
 	close_fd(ret_fd);

@@ -16,7 +16,7 @@
 #define SO_PEERPIDFD 77
 #endif
 
-/* NGROUPS_MAX, which no constant of libc gives as a number of the kernel's. */
+/* The kernel's NGROUPS_MAX. */
 #define GROUPS_MAX 65536
 
 void peer_groups(struct peer_groups *ret)
@@ -36,7 +36,7 @@ void peer_groups(struct peer_groups *ret)
 	(void)fclose(file);
 }
 
-/* By its supplementary groups, too. */
+/* True if the peer's group, or one of its supplementary groups, is gid. */
 static bool is_in(int fd, const struct ucred *credentials, uint32_t gid)
 {
 	gid_t *groups = NULL;
@@ -47,7 +47,7 @@ static bool is_in(int fd, const struct ucred *credentials, uint32_t gid)
 		return false;
 	if (credentials->gid == gid)
 		return true;
-	/* It tells the size that it needs; none: there are no groups. */
+	/* Fails with the size that is needed; succeeds if there are no groups. */
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, NULL, &size) == 0 || errno != ERANGE ||
 	    size > GROUPS_MAX * sizeof(*groups))
 		return false;
@@ -59,7 +59,7 @@ static bool is_in(int fd, const struct ucred *credentials, uint32_t gid)
 	return found;
 }
 
-/* Field 22 of proc(5)'s stat; 0: it cannot be read. */
+/* Field 22 of proc(5)'s stat; 0 if the process has ended. */
 static uint64_t start_ticks_of(int32_t pid)
 {
 	char text[PROCFS_TEXT_MAX];
@@ -69,7 +69,7 @@ static uint64_t start_ticks_of(int32_t pid)
 		       : procfs_stat_number(text, 22);
 }
 
-/* Without a descriptor of the peer: is it still the same user's? */
+/* Without a pidfd of the peer: true if process pid is still of the same user. */
 static bool may_be(int32_t pid, uint32_t uid)
 {
 	struct process look;
@@ -88,7 +88,7 @@ static uint64_t identity_of(int fd, const struct peer *p)
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &size) < 0)
 		return errno == ENOPROTOOPT && may_be(p->pid, p->uid) ? ticks : 0;
-	/* Read before: so it is this one's, and nobody's after it. */
+	/* The ticks were read before, so they are those of the peer if it still lives. */
 	if (!process_is_alive(pidfd))
 		ticks = 0;
 	close_fd(&pidfd);

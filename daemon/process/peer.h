@@ -1,6 +1,6 @@
 /*
- * Who is at the other end of a connection, in the kernel's words: nothing that
- * he says himself is in it.
+ * Identifies the process at the other end of a connection to the daemon's socket, and what
+ * its user may do. Everything here is the kernel's word; nothing is what the peer says.
  */
 #ifndef DAEMON_PROCESS_PEER_H
 #define DAEMON_PROCESS_PEER_H
@@ -11,38 +11,39 @@
 #include "lib/base/util.h"
 
 /*
- * Members of the first are operators, as root is (docs/sentry-profctl.8);
- * members of the second see what operators see, and may do nothing more.
+ * Groups: members of the first are operators, as root is (sentry-profctl(8)); members of the
+ * second see all that operators see, and cannot change anything.
  */
 #define PEER_OPERATORS "sentry-profd"
 #define PEER_VIEWERS   "sentry-profd-view"
 
-/* Their gids. */
-#define PEER_NO_GROUP UINT32_MAX /* there is no such group */
+#define PEER_NO_GROUP UINT32_MAX /* the group does not exist */
+/* The gids of both groups. */
 struct peer_groups {
 	uint32_t operators, viewers;
 };
 
 struct peer {
-	/* The process that called connect(2); 0: none that is known here. */
+	/* That called connect(2); 0: it has no pid in this pid namespace. */
 	int32_t pid;
-	uint64_t start_ticks; /* of that process; 0: it has ended */
-	uint32_t uid;	      /* its effective one, at that time */
+	uint64_t start_ticks; /* of the process, after boot; 0: it has ended */
+	uint32_t uid;	      /* effective, at the time of connect(2) */
 	bool is_operator;
-	bool sees_all; /* so do operators */
+	bool sees_all; /* a viewer or an operator */
 };
 
 /*
- * fd: connected. own_uid: the daemon's, who may what root may. Returns 0 or
- * getsockopt's error.
+ * Identifies the peer of fd, a connected socket. own_uid: the user of the daemon, who counts
+ * as an operator. Returns 0, or an error of getsockopt(2), negative.
  *
- * Before Linux 6.5 a process that takes the pid of one that ended between its
- * connect(2) and this call is taken for it, if it is the same user's.
+ * Before Linux 6.5 the kernel gives no pidfd of the peer. If the peer ends between
+ * connect(2) and this call, another process of the same user that gets its pid is taken for
+ * it.
  */
 must_check int peer_of(int fd, uint32_t own_uid, const struct peer_groups *groups,
 		       struct peer *ret);
 
-/* By /etc/group. */
+/* Looks both groups up in /etc/group. */
 void peer_groups(struct peer_groups *ret);
 
 #endif

@@ -35,10 +35,7 @@ struct stat_fields {
 	unsigned long long start_stack;
 };
 
-/*
- * The name before them is in parentheses and may hold any byte, so the last one
- * counts.
- */
+/* The name is in parentheses and can have any byte, so the last ")" ends it. */
 static bool read_stat(int32_t pid, struct stat_fields *ret)
 {
 	char text[PROCFS_TEXT_MAX];
@@ -68,7 +65,7 @@ bool process_is_alive(int pidfd)
 	return poll(&ended, 1, 0) == 0;
 }
 
-/* The process of a thread: it may be one of several that traces. */
+/* The process of a thread: TracerPid can be any thread of the tracer. */
 static int32_t process_of(int32_t tid)
 {
 	char text[PROCFS_TEXT_MAX];
@@ -110,7 +107,7 @@ static enum process_fault look(int32_t pid, struct process *ret)
 		ret->pid = (int32_t)tgid;
 		return PROCESS_THREAD;
 	}
-	/* A leader that has exited before its threads is a zombie as well. */
+	/* A leader that has exited before its threads is in state Z, too. */
 	if (stat.state == 'X' || (stat.state == 'Z' && stat.threads <= 1))
 		return PROCESS_ZOMBIE;
 	ret->parent = stat.parent;
@@ -125,13 +122,13 @@ const char *process_fault_text(enum process_fault fault)
 {
 	switch (fault) {
 	case PROCESS_GONE:
-		return "is none: nothing runs here with this pid";
+		return "does not exist: nothing runs here with this pid";
 	case PROCESS_KERNEL_THREAD:
 		return "is a kernel thread: it has no user stack to profile; "
 		       "perf can profile the kernel";
 	case PROCESS_ZOMBIE:
-		return "has ended already (it is a zombie): its parent has not "
-		       "taken note of it yet";
+		return "has ended already (it is a zombie): its parent has not waited "
+		       "for it yet";
 	case PROCESS_UNREADABLE:
 		return "cannot be looked at: is /proc mounted with hidepid?";
 	case PROCESS_SHORTAGE:
@@ -146,7 +143,7 @@ const char *process_fault_text(enum process_fault fault)
 
 enum process_fault process_look(int32_t pid, struct process *ret)
 {
-	/* First: what is read while it has not ended is of no other process. */
+	/* First, so that what is read before the process ends cannot be of another process. */
 	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	int error = errno;
 	enum process_fault fault;
@@ -156,7 +153,7 @@ enum process_fault process_look(int32_t pid, struct process *ret)
 	if (pidfd < 0 && shortage_is(error))
 		return PROCESS_SHORTAGE;
 	fault = look(pid, ret);
-	/* One that is traced is there as well. */
+	/* A traced process exists, too. */
 	there = fault == PROCESS_OK || fault == PROCESS_TRACED;
 	if (there && pidfd < 0)
 		fault = error == ESRCH ? PROCESS_GONE : PROCESS_UNREADABLE;
@@ -178,7 +175,7 @@ bool process_identity(int32_t pid, struct process_identity *ret)
 	if (!read_stat(pid, &stat) || (stat.flags & PF_KTHREAD))
 		return false;
 	ret->start_ticks = stat.start_ticks;
-	/* A name is never ticks: all that is read has a place of its own. */
+	/* Fixed offsets, so that no two values can be confused. */
 	memcpy(bytes, &stat.start_ticks, 8);
 	memcpy(bytes + 8, &stat.start_stack, 8);
 	(void)snprintf(bytes + 16, PROCESS_COMM_SIZE, "%s", stat.comm);
@@ -186,8 +183,7 @@ bool process_identity(int32_t pid, struct process_identity *ret)
 	return true;
 }
 
-/* task_dump_owner() in fs/proc/base.c: of this directory, whatever it may do.
- */
+/* The kernel gives /proc/PID to the effective user (task_dump_owner() in fs/proc/base.c). */
 uint32_t process_user(int32_t pid)
 {
 	struct stat st;

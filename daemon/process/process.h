@@ -1,11 +1,10 @@
 /*
- * What the broker may know of a process before it is attached: the kernel's
- * words in /proc/PID/stat and status, read with fixed bounds.
+ * What /proc/PID/stat and status tell of a process: whether it can be profiled, its user,
+ * its name and its tracer. Used before capture attaches to the process, and for messages.
  *
- * The pidfd of a struct process has one owner, which is the function that
- * called process_look(): it closes process.pidfd in one place, whatever
- * happened. A function that keeps the descriptor takes it out of the struct by
- * process_take_pidfd(), so that this close finds -1.
+ * The pidfd of a struct process has one owner: the function that called process_look() closes
+ * process.pidfd in one place, whatever happened. A function that keeps the descriptor takes
+ * it out of the struct by process_take_pidfd(), so that this close finds -1.
  */
 #ifndef DAEMON_PROCESS_PROCESS_H
 #define DAEMON_PROCESS_PROCESS_H
@@ -15,16 +14,16 @@
 
 #include "lib/base/util.h"
 
-/* TASK_COMM_LEN of the kernel; it gives its own threads longer names. */
+/* TASK_COMM_LEN of the kernel. Kernel threads can have longer names. */
 #define PROCESS_COMM_SIZE 16
 
 struct process {
 	int32_t pid;
 	int32_t parent;
 	char comm[PROCESS_COMM_SIZE];
-	int pidfd;	      /* pins the identity; -1: none, or taken out */
+	int pidfd;	      /* keeps the pid from being reused; -1: none, or taken out */
 	uint32_t uid;	      /* effective */
-	uint64_t start_ticks; /* after the boot; with the pid its identity */
+	uint64_t start_ticks; /* since boot; with the pid, the identity of the process */
 	int32_t tracer;	      /* 0: none */
 };
 
@@ -33,22 +32,22 @@ enum process_fault {
 	PROCESS_GONE,
 	PROCESS_KERNEL_THREAD,
 	PROCESS_ZOMBIE,
-	PROCESS_THREAD, /* a thread's id; ret->pid is its process */
-	PROCESS_TRACED, /* ret->tracer */
+	PROCESS_THREAD, /* the pid is a thread; ret->pid is its process */
+	PROCESS_TRACED, /* by ret->tracer */
 	PROCESS_UNREADABLE,
-	PROCESS_SHORTAGE, /* descriptors or memory are short: look again later */
+	PROCESS_SHORTAGE, /* of descriptors or memory: try again later */
 };
 
 /*
- * What is wrong, as words that follow "process N": "is a kernel thread ...".
- * NULL of PROCESS_OK, _TRACED and _THREAD, to which a pid belongs.
+ * Describes the fault in words that follow "process N": "is a kernel thread ...". Returns NULL
+ * for PROCESS_OK, and for PROCESS_TRACED and PROCESS_THREAD, whose text needs another pid.
  */
 const char *process_fault_text(enum process_fault fault);
 
-/* Looks at pid. With PROCESS_OK or _TRACED *ret has a pidfd, else -1. */
+/* Reads the state of pid. *ret has a pidfd only with PROCESS_OK and PROCESS_TRACED. */
 enum process_fault process_look(int32_t pid, struct process *ret);
 
-/* The pidfd is the caller's now, and no longer that of process's owner. */
+/* Returns the pidfd, which the caller owns from now on, and sets it to -1. */
 static inline int process_take_pidfd(struct process *process)
 {
 	const int pidfd = process->pidfd;
@@ -58,30 +57,31 @@ static inline int process_take_pidfd(struct process *process)
 }
 
 /*
- * The least that tells whether a pid stands for the same process as before, and
- * runs the same program: one read.
+ * The identity of a process and of the program that it runs, by one read. Two identities of
+ * one pid are equal if it is the same process and has not executed another program.
  */
 struct process_identity {
 	uint64_t start_ticks;
-	uint64_t mark; /* another one after an exec, as good as always */
+	uint64_t mark; /* a hash of name and stack address: an exec nearly always changes it */
 };
-/* False: it is gone, or the kernel's. */
+/* False if the process is gone, or is a kernel thread. */
 bool process_identity(int32_t pid, struct process_identity *ret);
 
-/* The process that traces it, by one read; 0: none, or it has ended. */
+/* The process that traces pid, by one read; 0: none does, or pid has ended. */
 int32_t process_tracer(int32_t pid);
 
-/* Its effective user, by one call that opens nothing; UINT32_MAX: it is gone.
- */
+/* The effective user of pid, by one stat(2); UINT32_MAX if pid is gone. */
 uint32_t process_user(int32_t pid);
 
-/* Its effective user and group. Returns 0 or -errno; -ESRCH: it is gone. */
+/* The effective user and group of pid. Returns 0, or -ESRCH if pid is gone. */
 must_check int process_ids(int32_t pid, uint32_t *ret_uid, uint32_t *ret_gid);
 
-/* True while the process behind pidfd has not ended. */
+/* True if the process of pidfd has not ended. */
 bool process_is_alive(int pidfd);
 
-/* Its name (comm) for a message; "?" if it is gone. Bytes the target chose. */
+/*
+ * Writes the name (comm) of pid for a message, "?" if pid is gone. The target chose its bytes.
+ */
 #define PROCESS_NAME_SIZE 65
 void process_name(int32_t pid, char ret[PROCESS_NAME_SIZE]);
 

@@ -95,7 +95,7 @@ int process_root_open_perf_map(int32_t pid, int *ret_fd)
 	r = small_file_read(AT_FDCWD, procfs_path(pid, "status").text, status, sizeof(status));
 	if (r < 0)
 		return r;
-	/* Of the process: pid may be another one of its threads. */
+	/* NStgid, since pid can be a thread that is not the leader. */
 	n = procfs_numbers(status, "\nNStgid:", 10, pids, array_size(pids));
 	if (n == 0 || procfs_numbers(status, "\nUid:", 10, &uid, 1) == 0)
 		return -ENOENT;
@@ -109,13 +109,10 @@ int process_root_open_perf_map(int32_t pid, int *ret_fd)
 	return -EPERM;
 }
 
-/*
- * Of a mapping, to tell whether it is that of a file with its inode: what the
- * kernel maps at once, if it is asked for a page.
- */
+/* How much of a mapping is compared with a file: what one page fault makes the kernel map. */
 #define COMPARED_BYTES 65536
 
-/* How the target's root is called here, "" if as ours is. */
+/* The path of the target's root for this process; "" if both have the same root. */
 static int find_root(int32_t pid, char ret[PATH_MAX])
 {
 	int r = procfs_link(procfs_path(pid, "root").text, ret, PATH_MAX);
@@ -125,7 +122,7 @@ static int find_root(int32_t pid, char ret[PATH_MAX])
 	return r;
 }
 
-/* A line of maps; its path begins at *ret_path. */
+/* Parses a line of maps. False if no file is mapped. *ret_path: where its path begins. */
 static bool parse_line(const char *line, struct process_mapping *ret, int *ret_path)
 {
 	unsigned long long start, end, offset, inode;
@@ -172,7 +169,7 @@ int process_mapping_find(int32_t pid, uint64_t start, uint64_t end, struct proce
 	return r;
 }
 
-/* Is what is mapped, or its beginning, in the file where it is to be? */
+/* True if the file has the bytes of the mapping, or of its beginning, at its offset. */
 static bool has_bytes(const struct process_mapping *m, int fd)
 {
 	static char ours[COMPARED_BYTES], theirs[COMPARED_BYTES];
@@ -184,7 +181,7 @@ static bool has_bytes(const struct process_mapping *m, int fd)
 	mem = act_as_open(m->pid, procfs_path(m->pid, "mem").text, O_RDONLY | O_CLOEXEC);
 	if (mem < 0)
 		return false;
-	/* Behind the file's end there is nothing to compare. */
+	/* Only what the file has is compared: a mapping can reach beyond its end. */
 	n = pread(fd, ours, size, (off_t)m->offset);
 	same = n > 0 && pread(mem, theirs, (size_t)n, (off_t)m->start) == n &&
 	       memcmp(ours, theirs, (size_t)n) == 0;
@@ -211,7 +208,7 @@ int process_mapping_open(const struct process_mapping *m, int *ret_fd)
 		return 0;
 	}
 	close_fd(&fd);
-	/* That leads to it under whatever name it has, or none. */
+	/* The link exe leads to the executable even if the file was renamed or deleted. */
 	if (act_as_process(m->pid, &before) < 0)
 		return -ENOENT;
 	fd = open(procfs_path(m->pid, "exe").text, PROCESS_ROOT_OPEN_FLAGS);
@@ -224,7 +221,7 @@ int process_mapping_open(const struct process_mapping *m, int *ret_fd)
 	return -ENOENT;
 }
 
-/* Waits for no file system: what it knows of the file is enough. */
+/* Does not wait for a file system's server: cached attributes are enough. */
 static bool identify(const char *path, struct file_identity *ret)
 {
 	struct statx st;

@@ -12,12 +12,12 @@
 
 #define YAMA "/proc/sys/kernel/yama/ptrace_scope"
 
-/* Of a process that another sentry-profd has, with its pid, twice. */
+/* For a process that another sentry-profd profiles; takes its pid twice. */
 #define SEE                                                                  \
 	"sentry-profctl stack %d, or record %d -o profile.html, shows what " \
-	"it does, where that one has a socket"
+	"it does, if that daemon has a socket"
 
-/* 1: only descendants and root, 2: only root, 3: nobody (Yama.txt). */
+/* Yama's scope: 1: descendants, and root; 2: root only; 3: nobody (Yama.rst). */
 static char yama_scope(void)
 {
 	FILE *file = fopen(YAMA, "re");
@@ -28,7 +28,7 @@ static char yama_scope(void)
 	return (char)c;
 }
 
-/* In our own user namespace, which need not be the process's. */
+/* In this process's user namespace; the target can be in another one. */
 static bool may_trace_all(void)
 {
 	capability_set have;
@@ -36,7 +36,7 @@ static bool may_trace_all(void)
 	return privileges_get(&have) == 0 && (have & CAPABILITY(CAP_SYS_PTRACE)) != 0;
 }
 
-/* capture has what we are permitted. */
+/* Capture gets the permitted capabilities of this process. */
 static bool may_read_all(void)
 {
 	capability_set have;
@@ -56,19 +56,19 @@ static void say_not_permitted(int32_t pid, uint32_t uid)
 		log_error("not permitted to read the state of process %d, "
 			  "which runs as uid %u: root needs "
 			  "CAP_DAC_READ_SEARCH or CAP_DAC_OVERRIDE for it; in a "
-			  "container, start that with --cap-add "
+			  "container, start the container with --cap-add "
 			  "DAC_READ_SEARCH",
 			  pid, uid);
 	else if (may_trace_all())
-		log_error("not permitted to trace process %d, though there is "
-			  "CAP_SYS_PTRACE: a security module (AppArmor, "
+		log_error("not permitted to trace process %d, although "
+			  "CAP_SYS_PTRACE is present: a security module (AppArmor, "
 			  "SELinux), a seccomp filter or a user namespace "
 			  "forbids it",
 			  pid);
 	else if (geteuid() == 0)
 		log_error("not permitted to trace process %d: root needs "
-			  "CAP_SYS_PTRACE for it; in a container, start that "
-			  "with --cap-add SYS_PTRACE",
+			  "CAP_SYS_PTRACE for it; in a container, start the "
+			  "container with --cap-add SYS_PTRACE",
 			  pid);
 	else if (uid == geteuid() && scope != '0')
 		log_error("not permitted to trace process %d: Yama allows it "
@@ -83,10 +83,9 @@ static void say_not_permitted(int32_t pid, uint32_t uid)
 			  pid, uid);
 }
 
-/* Is the tracer of this name another sentry-profd's capture? */
+/* True if name is that of another sentry-profd's capture, cut off by the kernel. */
 static bool is_capture(const char *name)
 {
-	/* As the kernel cuts it. */
 	return strcmp(name, "sentry-profd-ca") == 0;
 }
 
@@ -99,7 +98,7 @@ static void say_traced(int32_t pid, int32_t tracer)
 		log_error("process %d is profiled by another sentry-profd: " SEE, pid, pid, pid);
 	else
 		log_error("process %d is already traced by %s (pid %d): a "
-			  "process can have one tracer; end that one first",
+			  "process can have one tracer; end that tracer first",
 			  pid, name, tracer);
 }
 
@@ -108,20 +107,19 @@ void refusal_log_traced_now(int32_t pid, int32_t tracer)
 	char name[PROCESS_NAME_SIZE];
 
 	if (tracer == 0) {
-		log_warning("process %d has a thread that is traced by "
-			    "another process now: it is profiled when that "
-			    "lets go",
+		log_warning("process %d has a thread that is traced by another process now: "
+			    "profiling starts when that tracer detaches",
 			    pid);
 		return;
 	}
 	process_name(tracer, name);
 	if (is_capture(name))
 		log_warning("process %d is profiled by another sentry-profd "
-			    "now: " SEE "; here it is profiled when that lets go",
+			    "now: " SEE "; profiling starts here when that daemon detaches",
 			    pid, pid, pid);
 	else
-		log_warning("process %d is traced by %s (pid %d) now: it is "
-			    "profiled when that lets go",
+		log_warning("process %d is traced by %s (pid %d) now: profiling starts "
+			    "when that tracer detaches",
 			    pid, name, tracer);
 }
 
@@ -139,7 +137,7 @@ void refusal_log_not_profiled(int32_t pid, bool traced)
 {
 	log_error("process %d was not profiled: %s", pid,
 		  traced ? "another process traced it all the time"
-			 : "the end came before it was attached to");
+			 : "sentry-profd ended before it was attached");
 }
 
 int refusal_log_look(enum process_fault fault, int32_t pid, const struct process *p)
@@ -185,7 +183,7 @@ static void say_traced_or(int32_t pid, uint32_t uid, int error)
 		say_not_permitted(pid, uid);
 }
 
-/* capture has the same hard limit, and takes all of it. */
+/* The hard limit, which capture has in common with this process and uses in full. */
 static unsigned long long descriptors_max(void)
 {
 	struct rlimit files = {0};

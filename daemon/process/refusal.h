@@ -1,5 +1,6 @@
 /*
- * The lines that say why a process cannot be profiled, and what to do.
+ * Logs why a process cannot be profiled, and what the user can do about that. Each function
+ * writes at most one line, an error unless the function says otherwise.
  */
 #ifndef DAEMON_PROCESS_REFUSAL_H
 #define DAEMON_PROCESS_REFUSAL_H
@@ -8,25 +9,33 @@
 
 #include "daemon/process/process.h"
 
-/* What process_look says of pid. Returns 0 with PROCESS_OK, else an errno. */
+/*
+ * Logs the fault that process_look() found of pid. Returns 0 with PROCESS_OK, or -errno.
+ */
 must_check int refusal_log_look(enum process_fault fault, int32_t pid, const struct process *p);
 
-/* capture cannot attach to pid, which runs as uid: error, an errno, is why. */
+/* Logs that capture cannot attach to pid, a process of user uid, because of error, an errno. */
 void refusal_log_attach(int32_t pid, uint32_t uid, int error);
 
-/* It has ended while it waited for that. */
+/* Logs that pid ended before capture was attached to it. */
 void refusal_log_ended(int32_t pid);
 
-/* We have come to our end, and it still waited: traced by another, or not. */
+/*
+ * Logs that pid was never attached before the daemon ended. traced: because another process
+ * traced it.
+ */
 void refusal_log_not_profiled(int32_t pid, bool traced);
 
 /*
- * So many of its threads are not attached: error is EMFILE or ENFILE. Of other
- * errors nothing is said, and false returned.
+ * Warns that capture is not attached to n threads of pid. Returns true if error is EMFILE or
+ * ENFILE. For other errors, logs nothing and returns false.
  */
 bool refusal_log_threads(int32_t pid, uint64_t n, int error);
 
-/* It was profiled, and tracer (0: not known) has it now: not an error. */
+/*
+ * Warns that pid is traced by another process, tracer (0: unknown), and is profiled later,
+ * when that tracer detaches.
+ */
 void refusal_log_traced_now(int32_t pid, int32_t tracer);
 
 #endif

@@ -257,9 +257,9 @@ def test_a_section_that_matches_nothing(box):
     check(done.wait() == 0, done.report())
     lines = [line for line in done.stderr.splitlines() if ': exe: ' in line]
     check(len(lines) == 2 and
-          lines[0].endswith(f'exe: {link}: it is a link to {exe}, and processes '
-                            'are known by that path') and
-          f'exe: {gone}: there is no such file' in lines[1], f'{lines}')
+          lines[0].endswith(f'exe: {link}: is a symbolic link and matches no '
+                            f'process; use exe = {exe}') and
+          f'exe: {gone}: no such file' in lines[1], f'{lines}')
 
 
 def test_a_section_of_which_none_starts(box):

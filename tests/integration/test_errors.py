@@ -66,7 +66,7 @@ def test_forbidden_to_root(box):
     stranger.need_root()
     target = box.target('shares')
     say_in_one_line(box, 1, f'not permitted to trace process {target.pid}, '
-                    'though there is CAP_SYS_PTRACE: .*AppArmor.*',
+                    'although CAP_SYS_PTRACE is present: .*AppArmor.*',
                     [BUILD / 'targets/untraceable', BUILD / 'sentry-profd',
                      '--pid', target.pid, '--output', box.dir / 'output'])
     check_untouched(target)

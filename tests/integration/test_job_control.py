@@ -206,7 +206,7 @@ def wait_for_line(profd, pattern):
 
 def traced_by(target, tracer):
     return (f'sentry-profd: warning: process {target.pid} is traced by tracer (pid '
-            f'{tracer.pid}) now: it is profiled when that lets go')
+            f'{tracer.pid}) now: profiling starts when that tracer detaches')
 
 
 def test_a_debugger_came_meanwhile(box):

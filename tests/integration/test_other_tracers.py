@@ -15,7 +15,8 @@ from harness import BUILD, Skip, check, wait_for
 
 def line(target, name, pid):
     return (f'sentry-profd: warning: process {target.pid} is traced by {name} '
-            f'(pid {pid}) now: it is profiled when that lets go')
+            f'(pid {pid}) now: profiling starts when that tracer '
+            'detaches')
 
 
 def wait_for_line(profd, text):
@@ -134,8 +135,9 @@ def test_another_of_ours(box):
     second = box.profd([target], '--chunk-seconds', '1')
     said = (f'sentry-profd: warning: process {target.pid} is profiled by '
             f'another sentry-profd now: sentry-profctl stack {target.pid}, or '
-            f'record {target.pid} -o profile.html, shows what it does, where '
-            'that one has a socket; here it is profiled when that lets go')
+            f'record {target.pid} -o profile.html, shows what it does, if '
+            'that daemon has a socket; profiling starts here when that daemon '
+            'detaches')
     wait_for_line(second, said)
     first.wait_chunks(2)
     first.interrupt()

@@ -133,8 +133,8 @@ def test_duration_without_an_attachment(box):
     profd = silent_unwind(box, target, '--duration', '0.5')
     profd.finish(status=1)
     check(lines(profd) == [
-        f'sentry-profd: process {target.pid} was not profiled: the end came '
-        'before it was attached to'], profd.stderr)
+        f'sentry-profd: process {target.pid} was not profiled: '
+        'sentry-profd ended before it was attached'], profd.stderr)
 
 
 def test_target_ends_without_an_attachment(box):

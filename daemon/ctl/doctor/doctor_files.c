@@ -51,7 +51,8 @@ static void find_debug_file(const struct look *k, struct file *ret)
 {
 	int fd;
 
-	if (strlen(ret->seen.build_id) < 4 || process_root_open_debug(k->d->pid, ret->seen.build_id, &fd) < 0)
+	if (strlen(ret->seen.build_id) < 4 ||
+	    process_root_open_debug(k->d->pid, ret->seen.build_id, &fd) < 0)
 		return;
 	(void)!procfs_link(procfs_own_fd(fd).text, ret->debug, sizeof(ret->debug));
 	close_fd(&fd);

@@ -26,14 +26,12 @@ TEST(links)
 	OK(exe_link_resolve(link, resolved));
 	ck_assert_str_eq(resolved, "/proc");
 	exe_link_text(link, 0, resolved, why);
-	ck_assert_str_eq(why, "it is a link to /proc, and processes are known "
-			      "by that path");
+	ck_assert_str_eq(why, "is a symbolic link and matches no process; use exe = /proc");
 	exe_link_text("/proc", 0, resolved, why);
 	ck_assert_str_eq(why, "");
 	ck_assert_int_eq(exe_link_resolve(none, resolved), -ENOENT);
 	exe_link_text(none, -ENOENT, "", why);
-	ck_assert_str_eq(why, "there is no such file (a container may have "
-			      "one)");
+	ck_assert_str_eq(why, "no such file on this host (a container can have it)");
 	/* Whether there is one is not known. */
 	exe_link_text(none, -EACCES, "", why);
 	ck_assert_str_eq(why, "");

@@ -45,7 +45,8 @@ static void teardown(void)
 
 static int find(const void *start, size_t pages, struct process_mapping *ret)
 {
-	return process_mapping_find(getpid(), (uintptr_t)start, (uintptr_t)start + pages * PAGE, ret);
+	return process_mapping_find(getpid(), (uintptr_t)start, (uintptr_t)start + pages * PAGE,
+				    ret);
 }
 
 static void found(struct process_mapping *ret)
