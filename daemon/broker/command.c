@@ -17,8 +17,8 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "daemon/broker/broker.h"
-#include "daemon/broker/delivery/limit.h"
+#include "daemon/broker/children/limit.h"
+#include "daemon/broker/targets/instance.h"
 #include "daemon/common/log.h"
 #include "daemon/common/privileges.h"
 #include "lib/base/ipc.h"
@@ -184,7 +184,7 @@ void command_fork(struct command *c, char **argv, const char *user)
 	c->go_fd = pair[0];
 }
 
-static int exit_status(const struct command *c)
+int command_exit_status(const struct command *c)
 {
 	return WIFSIGNALED(c->status) ? 128 + WTERMSIG(c->status) : WEXITSTATUS(c->status);
 }
@@ -211,23 +211,23 @@ void command_leave_streams(void)
 	close_fd(&null);
 }
 
-void command_warn(const struct broker *b)
+void command_warn(const struct command *c, const struct options *o)
 {
 	capability_set have;
 
 	if (privileges_permitted(&have) < 0 || have & CAPABILITY(CAP_SYS_PTRACE))
 		return;
-	if (b->options.children)
+	if (o->children)
 		log_warning("programs that children execute have no set-user-ID "
 			    "or set-group-ID and no capabilities of their "
 			    "files: the kernel ignores these, as sentry-profd "
 			    "traces without CAP_SYS_PTRACE");
-	if (!b->command.is_privileged)
+	if (!c->is_privileged)
 		return;
 	log_warning("%s is set-user-ID, set-group-ID or has capabilities: the "
 		    "kernel ignores that, as sentry-profd traces it without "
 		    "CAP_SYS_PTRACE; start sentry-profd as root",
-		    b->options.command[0]);
+		    o->command[0]);
 }
 
 static void release(struct command *c)
@@ -242,21 +242,24 @@ void command_give_up(struct command *c)
 	close_fd(&c->go_fd);
 }
 
-void command_check(struct broker *b)
+void command_check(struct command *c, struct targets *ts)
 {
-	struct command *c = &b->command;
 	const struct instance *i;
 
-	if (!command_is_held(c))
+	if (!command_is_held(c)) {
+		ts->held_pid = 0;
 		return;
-	i = instance_of_pid(b, c->pid);
+	}
+	i = instance_of_pid(ts, c->pid);
 	if (i == NULL)
 		return;
 	/* While the server takes no profiles it runs without one. */
-	if (i->was_attached || limit_holds(i))
+	if (i->was_attached || limit_holds(i->ship))
 		release(c);
 	else if (i->obstacle == INSTANCE_LEFT_OUT)
 		command_give_up(c);
+	if (!command_is_held(c))
+		ts->held_pid = 0;
 }
 
 /*
@@ -294,9 +297,8 @@ static bool is_of_terminal(int signal)
 	return signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
 }
 
-void command_look(struct broker *b)
+void command_look(const struct command *c, struct state *s)
 {
-	const struct command *c = &b->command;
 	siginfo_t info = {.si_pid = 0};
 
 	if (c->pid == 0 || c->has_ended ||
@@ -305,9 +307,9 @@ void command_look(struct broker *b)
 		return;
 	/* A shell that waits for us is to see it, too. */
 	if (info.si_code == CLD_STOPPED && is_of_terminal(info.si_status))
-		b->pause_asked = true;
+		s->pause_asked = true;
 	else if (info.si_code == CLD_CONTINUED)
-		b->pause_asked = false;
+		s->pause_asked = false;
 }
 
 void command_ended(struct command *c, int status)
@@ -315,17 +317,6 @@ void command_ended(struct command *c, int status)
 	c->has_ended = true;
 	c->status = status;
 	command_give_up(c);
-}
-
-/* Events are waited for; the time is the heartbeat's of a service manager. */
-#define TURN_MS 1000
-
-int command_finish(struct broker *b)
-{
-	command_give_up(&b->command);
-	while (!b->command.has_ended)
-		broker_run_once(b, TURN_MS);
-	return exit_status(&b->command);
 }
 
 int command_abandon(struct command *c)
@@ -338,5 +329,5 @@ int command_abandon(struct command *c)
 			return COMMAND_NOT_STARTED;
 	if (!c->has_ended)
 		command_ended(c, status);
-	return exit_status(c);
+	return command_exit_status(c);
 }

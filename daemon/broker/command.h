@@ -22,7 +22,9 @@
 
 #include "lib/base/util.h"
 
-struct broker;
+struct options;
+struct state;
+struct targets;
 
 /* Exit statuses as those of env(1), timeout(1) and the shell. */
 #define COMMAND_NOT_STARTED 125 /* sentry-profd failed before the start */
@@ -62,7 +64,7 @@ void command_leave_streams(void);
  * Says in a line that the kernel will ignore a set-user-ID bit, a set-group-ID
  * bit or the capabilities of a file, where that is so.
  */
-void command_warn(const struct broker *b);
+void command_warn(const struct command *c, const struct options *o);
 
 /* The child waits to be told to execute the command. */
 static inline bool command_is_held(const struct command *c)
@@ -75,7 +77,7 @@ static inline bool command_is_held(const struct command *c)
  * command, and one that cannot be attached to to exit with
  * COMMAND_NOT_STARTED.
  */
-void command_check(struct broker *b);
+void command_check(struct command *c, struct targets *ts);
 
 /* The child, if it is held, exits with COMMAND_NOT_STARTED. */
 void command_give_up(struct command *c);
@@ -88,15 +90,14 @@ void command_give_up(struct command *c);
 must_check bool command_takes(const struct command *c, const struct signalfd_siginfo *info);
 
 /* After a SIGCHLD: follows the command into a stop of the terminal's. */
-void command_look(struct broker *b);
+void command_look(const struct command *c, struct state *s);
 
 /* The command has ended, with this status of wait(2). */
 void command_ended(struct command *c, int status);
 
-/* Waits for the end of the command. Returns its exit status, 128 + n after
- * signal n. */
-int command_finish(struct broker *b);
-/* The same without the broker's loop, for one that could not start. */
+/* Of one that has ended: its exit status, 128 + n after signal n. */
+int command_exit_status(const struct command *c);
+/* Waits for the end without the broker's loop, in a broker that could not start. */
 int command_abandon(struct command *c);
 
 #endif

@@ -3,12 +3,22 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "daemon/broker/broker.h"
+#include "daemon/broker/children/child.h"
 #include "daemon/broker/children/patience.h"
-#include "daemon/broker/children/socket.h"
+#include "daemon/broker/children/reap.h"
 #include "daemon/broker/children/watch.h"
 #include "daemon/broker/delivery/delivery.h"
+#include "daemon/broker/sigchld.h"
+#include "daemon/broker/targets/attach.h"
+#include "daemon/broker/targets/figures.h"
+#include "daemon/broker/targets/instance.h"
+#include "daemon/broker/turn.h"
 #include "daemon/common/log.h"
-#include "daemon/msg/discard.h"
+#include "daemon/config/config.h"
+#include "daemon/msg/msg_io.h"
+#include "daemon/msg/msg_unwind.h"
+#include "daemon/process/process.h"
 #include "daemon/process/threads.h"
 #include "lib/base/clock.h"
 #include "proto/profile.h"
@@ -19,10 +29,10 @@
 
 static bool anybody_works(const struct broker *b)
 {
-	bool works = watch_works(b);
+	bool works = watch_works(&b->children);
 
-	for (size_t i = 0; i < b->n_unwinds && !works; i++) {
-		int32_t pid = b->unwinds[i]->child.pid;
+	for (size_t i = 0; i < b->children.n_unwinds && !works; i++) {
+		int32_t pid = b->children.unwinds[i]->child.pid;
 
 		works = pid != 0 && threads_any_runnable(pid);
 	}
@@ -32,11 +42,11 @@ static bool anybody_works(const struct broker *b)
 /* Runs the loop once; false when it was asked for long enough. */
 static bool run_in_patience(struct broker *b, struct patience *p)
 {
-	uint64_t end = patience_end_ns(p, broker_now_ns(b), anybody_works(b));
+	uint64_t end = patience_end_ns(p, state_now_ns(&b->state), anybody_works(b));
 
-	if (broker_now_ns(b) >= end)
+	if (state_now_ns(&b->state) >= end)
 		return false;
-	broker_run_once(b, broker_wait_ms(b, end));
+	turn_run_once(b, turn_wait_ms(b, end));
 	return true;
 }
 
@@ -44,45 +54,46 @@ void finish_sampling(struct broker *b)
 {
 	struct patience patience;
 
-	broker_goes_on_to(b, BROKER_SAMPLED);
-	b->ended_ns = broker_now_ns(b);
-	child_tell(&b->capture, MSG_CAPTURE_STOP, 0);
-	patience_start(&patience, b->ended_ns);
-	while (b->capture.pid != 0 && run_in_patience(b, &patience))
+	state_goes_on_to(&b->state, PHASE_SAMPLED);
+	b->state.ended_ns = state_now_ns(&b->state);
+	child_tell(&b->children.capture, MSG_CAPTURE_STOP, 0);
+	patience_start(&patience, b->state.ended_ns);
+	while (b->children.capture.pid != 0 && run_in_patience(b, &patience))
 		continue;
-	if (b->capture.pid != 0)
-		child_fail(&b->capture, "does not end");
+	if (b->children.capture.pid != 0)
+		child_fail(&b->children.capture, "does not end");
 	/*
 	 * Sessions whose RECORD_END was written close by themselves; this is
 	 * for those that have none.
 	 */
-	patience_start(&patience, broker_now_ns(b));
-	targets_close(b);
-	while (!targets_all_closed(b) && run_in_patience(b, &patience))
+	patience_start(&patience, state_now_ns(&b->state));
+	targets_close(&b->targets);
+	while (!targets_all_closed(&b->targets) && run_in_patience(b, &patience))
 		continue;
 }
 
 void finish_delivery(struct broker *b)
 {
-	const uint64_t send_ns = (uint64_t)(b->options.config.shutdown_timeout_s * 1e9);
-	const uint64_t deadline = broker_now_ns(b) + send_ns + DELIVER_NS;
+	const uint64_t send_ns = (uint64_t)(b->state.options.config.shutdown_timeout_s * 1e9);
+	const uint64_t deadline = state_now_ns(&b->state) + send_ns + DELIVER_NS;
 
-	delivery_finish(b, send_ns);
-	while (b->n_envelopes > 0 && broker_now_ns(b) < deadline && !b->hurried)
-		broker_run_once(b, broker_wait_ms(b, deadline));
+	delivery_finish(&b->delivery, send_ns);
+	while (b->delivery.n_envelopes > 0 && state_now_ns(&b->state) < deadline &&
+	       !b->state.hurried)
+		turn_run_once(b, turn_wait_ms(b, deadline));
 	/* What is there may still be spooled: it is answered until the end. */
-	if (b->hurried)
-		delivery_finish(b, 0);
+	if (b->state.hurried)
+		delivery_finish(&b->delivery, 0);
 }
 
 void finish_print_tables(struct broker *b)
 {
-	const bool several = targets_count(b) > 1;
+	const bool several = targets_count(&b->targets) > 1;
 	struct patience patience;
 
 	(void)fflush(stdout);
-	patience_start(&patience, broker_now_ns(b));
-	FOR_EACH_TARGET (t, b) {
+	patience_start(&patience, state_now_ns(&b->state));
+	FOR_EACH_TARGET (t, &b->targets) {
 		const struct msg_table m = {
 			.h = MSG_HEADER(MSG_TABLE),
 			.target = t->id,
@@ -125,9 +136,9 @@ bool finish_lost_all(const struct broker *b)
 	uint64_t lost;
 
 	/* "profiles go nowhere": a warning at the start has said so. */
-	if (!b->has_dsn && b->output.dir_fd < 0)
+	if (!b->children.has_dsn && b->delivery.output.dir_fd < 0)
 		return false;
-	figures_of_all(b, &all);
+	figures_of_all(&b->targets, &all);
 	lost = lost_chunks(c);
 	if (lost == 0 || c->sent + c->written + c->spooled > 0)
 		return false;
@@ -142,7 +153,7 @@ void finish_tell_lost(const struct broker *b)
 	struct instance_figures all;
 	uint64_t lost;
 
-	figures_of_all(b, &all);
+	figures_of_all(&b->targets, &all);
 	lost = lost_chunks(&all.chunks);
 	if (lost > 0)
 		log_warning("%llu chunk%s of this run lost (--stats tells why)",
@@ -155,26 +166,88 @@ void finish_print_outcome(const struct broker *b)
 	const struct chunk_counts *c = &all.chunks;
 	uint64_t lost;
 
-	figures_of_all(b, &all);
+	figures_of_all(&b->targets, &all);
 	lost = discarded(c);
 	if (b->picture.is_made)
-		printf("the profile is in %s\n", b->options.output);
-	else if (b->output.dir_fd >= 0)
-		printf("%llu envelope%s in %s\n", (unsigned long long)b->files_written,
-		       b->files_written == 1 ? "" : "s", b->output.path);
+		printf("the profile is in %s\n", b->state.options.output);
+	else if (b->delivery.output.dir_fd >= 0)
+		printf("%llu envelope%s in %s\n", (unsigned long long)b->delivery.files_written,
+		       b->delivery.files_written == 1 ? "" : "s", b->delivery.output.path);
 	if (c->unwritten > 0)
 		printf("%llu envelope%s could not be written\n", (unsigned long long)c->unwritten,
 		       c->unwritten == 1 ? "" : "s");
-	if (b->has_dsn)
+	if (b->children.has_dsn)
 		printf("%llu chunk%s sent\n", (unsigned long long)c->sent, c->sent == 1 ? "" : "s");
-	if (b->spotlight.ship != NULL)
+	if (b->children.spotlight != NULL)
 		printf("%llu chunk%s sent to Spotlight\n",
-		       (unsigned long long)b->spotlight.chunks.sent,
-		       b->spotlight.chunks.sent == 1 ? "" : "s");
+		       (unsigned long long)b->delivery.spotlight.chunks.sent,
+		       b->delivery.spotlight.chunks.sent == 1 ? "" : "s");
 	if (c->spooled > 0)
 		printf("%llu chunk%s put into the spool, to be sent later\n",
 		       (unsigned long long)c->spooled, c->spooled == 1 ? "" : "s");
 	if (lost > 0 && b->command.pid == 0)
 		printf("%llu chunk%s discarded (--stats tells why)\n", (unsigned long long)lost,
 		       lost == 1 ? "" : "s");
+}
+
+/* Events are waited for; the time is the heartbeat's of a service manager. */
+#define TURN_MS 1000
+
+void finish_picture(struct broker *b)
+{
+	const char *path = b->state.options.output;
+	struct picture *p = &b->picture;
+	int r;
+
+	if (b->delivery.files_written == 0) {
+		log_error("%s is not written: there is no profile, since no "
+			  "chunk was made",
+			  path);
+		return;
+	}
+	/* A signal from here on is meant for the conversion. */
+	b->state.hurried = false;
+	r = picture_start(p, &b->delivery.output, b->state.nice_steps,
+			  b->state.options.picture->format);
+	while (p->pid != 0) {
+		if (b->state.hurried)
+			picture_stop(p);
+		turn_run_once(b, TURN_MS);
+	}
+	picture_finish(p, &b->delivery.output, path, r, b->state.hurried);
+}
+
+void finish_tell_next(const struct broker *b)
+{
+	const struct options *o = &b->state.options;
+
+	if (!o->quiet && b->discovery == NULL && delivery_has_files(&b->delivery) &&
+	    b->delivery.files_written > 0 && o->transaction == NULL)
+		picture_tell_next(&b->picture, &b->delivery.output, o);
+}
+
+int finish_command(struct broker *b)
+{
+	command_give_up(&b->command);
+	while (!b->command.has_ended)
+		turn_run_once(b, TURN_MS);
+	return command_exit_status(&b->command);
+}
+
+void finish_children(struct broker *b)
+{
+	struct patience patience;
+
+	state_goes_on_to(&b->state, PHASE_CLOSES);
+	patience_start(&patience, clock_mono_ns());
+	while (children_close(&b->children)) {
+		const uint64_t now = clock_mono_ns();
+
+		/* Ship may have chunks to put on the disk; the others have nothing left. */
+		if (now >= patience_end_ns(&patience, now, children_ships_work(&b->children)))
+			children_kill(&b->children);
+		(void)!loop_run_once(b->state.loop, 100);
+		sigchld_take(b);
+		children_check_killed(&b->children);
+	}
 }

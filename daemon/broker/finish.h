@@ -32,4 +32,16 @@ bool finish_lost_all(const struct broker *b);
  */
 void finish_tell_lost(const struct broker *b);
 
+/*
+ * --output FILE: makes the file of the envelopes. Runs the loop meanwhile; a signal that
+ * ends sentry-profd ends the conversion.
+ */
+void finish_picture(struct broker *b);
+/* A line on standard error with what shows the profile that was written. */
+void finish_tell_next(const struct broker *b);
+/* Waits for the end of the command. Returns its exit status: command_exit_status. */
+int finish_command(struct broker *b);
+/* Closes the children's sockets, waits for their end, kills what is left. */
+void finish_children(struct broker *b);
+
 #endif

@@ -17,20 +17,28 @@
 #include "daemon/broker/broker.h"
 #include "daemon/broker/children/children.h"
 #include "daemon/broker/children/reap.h"
+#include "daemon/broker/children/ship.h"
 #include "daemon/broker/command.h"
 #include "daemon/broker/control/inspect.h"
 #include "daemon/broker/control/operate.h"
 #include "daemon/broker/control/reload.h"
 #include "daemon/broker/delivery/delivery.h"
-#include "daemon/broker/delivery/ship_files.h"
 #include "daemon/broker/finish.h"
 #include "daemon/broker/pause.h"
+#include "daemon/broker/report/service.h"
 #include "daemon/broker/report/stats.h"
 #include "daemon/broker/running.h"
-#include "daemon/broker/service.h"
+#include "daemon/broker/sigchld.h"
+#include "daemon/broker/targets/instances.h"
+#include "daemon/broker/turn.h"
+#include "daemon/broker/wiring.h"
+#include "daemon/common/finding.h"
+#include "daemon/common/limitation.h"
 #include "daemon/common/log.h"
 #include "daemon/common/privileges.h"
+#include "daemon/config/config.h"
 #include "daemon/config/config_fault.h"
+#include "daemon/msg/msg_io.h"
 #include "daemon/process/refusal.h"
 #include "lib/base/clock.h"
 #include "proto/dsn.h"
@@ -42,11 +50,11 @@
 static struct broker broker = {
 	.command = {.go_fd = -1},
 	.stats_fd = -1,
-	.ship_fds = {-1, -1, -1, -1},
-	.output = {.dir_fd = -1},
+	.children.ship_fds = {-1, -1, -1, -1},
+	.delivery.output = {.dir_fd = -1},
 	.picture = {.exe_fd = -1, .dir_fd = -1, .fd = -1},
 	.notify = {.fd = -1},
-	.clocks = {clock_mono_ns, clock_boot_ns, clock_wall_ns},
+	.state.clocks = {clock_mono_ns, clock_boot_ns, clock_wall_ns},
 };
 _Static_assert(INIT_FILE_N == 4, "all are -1");
 static int signal_fd = -1;
@@ -84,14 +92,14 @@ static bool is_ignored(int number)
 
 static void take_dsn(struct broker *b)
 {
-	const struct config *c = &b->options.config;
+	const struct config *c = &b->state.options.config;
 	struct dsn dsn;
 	enum dsn_result result;
 
-	memcpy(b->spotlight.url, c->spotlight, sizeof(b->spotlight.url));
+	memcpy(b->children.spotlight_url, c->spotlight, sizeof(b->children.spotlight_url));
 	for (size_t i = 0; i < c->n_targets; i++)
-		b->has_dsn |= c->targets[i].dsn[0] != '\0';
-	if (!c->has_dsn && !b->has_dsn)
+		b->children.has_dsn |= c->targets[i].dsn[0] != '\0';
+	if (!c->has_dsn && !b->children.has_dsn)
 		return;
 	/* Its key shall be in no core file. */
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
@@ -108,25 +116,25 @@ static void take_dsn(struct broker *b)
 		exit(2);
 	}
 	/* It fits: dsn_parse takes no more than DSN_SIZE. */
-	(void)snprintf(b->dsn, sizeof(b->dsn), "%s", c->dsn);
-	b->has_dsn = true;
+	(void)snprintf(b->children.dsn, sizeof(b->children.dsn), "%s", c->dsn);
+	b->children.has_dsn = true;
 }
 
 static int open_output(struct broker *b)
 {
-	const bool is_sent = b->has_dsn || b->spotlight.url[0] != '\0';
-	const char *path = b->options.output;
+	const bool is_sent = b->children.has_dsn || b->children.spotlight_url[0] != '\0';
+	const char *path = b->state.options.output;
 	int r;
 
 	/* A service has no directory of its own to leave files in. */
-	if (path == NULL && !is_sent && b->options.n_pids == 0)
+	if (path == NULL && !is_sent && b->state.options.n_pids == 0)
 		log_warning("there is no DSN and no --output: profiles go "
 			    "nowhere");
-	if (path == NULL && (is_sent || b->options.n_pids == 0))
+	if (path == NULL && (is_sent || b->state.options.n_pids == 0))
 		return 0;
-	if (b->options.picture != NULL)
-		return picture_open(&b->picture, path, &b->output);
-	r = output_open(&b->output, path);
+	if (b->state.options.picture != NULL)
+		return picture_open(&b->picture, path, &b->delivery.output);
+	r = output_open(&b->delivery.output, path);
 	if (r < 0)
 		log_error("cannot write into %s: %s", path == NULL ? "the current directory" : path,
 			  strerror(-r));
@@ -137,11 +145,11 @@ static int open_stats(struct broker *b)
 {
 	int r;
 
-	if (b->options.stats == NULL)
+	if (b->state.options.stats == NULL)
 		return 0;
-	r = output_open_file(b->options.stats, &b->stats_fd);
+	r = output_open_file(b->state.options.stats, &b->stats_fd);
 	if (r < 0)
-		log_error("cannot write %s: %s", b->options.stats, strerror(-r));
+		log_error("cannot write %s: %s", b->state.options.stats, strerror(-r));
 	return r;
 }
 
@@ -192,7 +200,7 @@ static int limit_privileges(struct broker *b)
 		log_error("cannot give up privileges: %s", strerror(-r));
 		return r;
 	}
-	b->privileged = true;
+	b->state.privileged = true;
 	return 0;
 }
 
@@ -203,20 +211,20 @@ static void on_signals(void *ctx)
 
 	while (read(signal_fd, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGCHLD) {
-			children_reap(b);
+			sigchld_take(b);
 			continue;
 		}
 		if (command_takes(&b->command, &info))
 			continue;
-		b->pause_asked = info.ssi_signo == SIGTSTP;
+		b->state.pause_asked = info.ssi_signo == SIGTSTP;
 		if (info.ssi_signo == SIGTSTP || info.ssi_signo == SIGCONT)
 			continue;
 		if (info.ssi_signo == SIGHUP && b->discovery != NULL) {
 			(void)reload(b, -1);
 			continue;
 		}
-		b->hurried = b->phase >= BROKER_STOPS;
-		broker_goes_on_to(b, BROKER_STOPS);
+		b->state.hurried = b->state.phase >= PHASE_STOPS;
+		state_goes_on_to(&b->state, PHASE_STOPS);
 	}
 }
 
@@ -257,21 +265,22 @@ static void take_signals(const struct broker *b)
  */
 static uint64_t deadline_of(const struct broker *b)
 {
-	uint64_t since = b->started_ns != 0 ? b->started_ns : b->epoch_ns + ATTACH_NS;
+	uint64_t since =
+		b->state.started_ns != 0 ? b->state.started_ns : b->state.epoch_ns + ATTACH_NS;
 
-	if (b->options.duration_s <= 0)
+	if (b->state.options.duration_s <= 0)
 		return UINT64_MAX;
-	return since + (uint64_t)(b->options.duration_s * 1e9);
+	return since + (uint64_t)(b->state.options.duration_s * 1e9);
 }
 
 /* A service goes on, whether there is anything to profile or not. */
 static bool goes_on(const struct broker *b)
 {
-	if (b->phase >= BROKER_STOPS)
+	if (b->state.phase >= PHASE_STOPS)
 		return false;
 	if (b->command.pid != 0)
 		return !b->command.has_ended;
-	return b->discovery != NULL || instances_any_open(b);
+	return b->discovery != NULL || instances_any_open(&b->targets);
 }
 
 static void profile(struct broker *b)
@@ -279,26 +288,26 @@ static void profile(struct broker *b)
 	while (goes_on(b)) {
 		uint64_t deadline = command_is_held(&b->command) ? UINT64_MAX : deadline_of(b);
 
-		if (broker_now_ns(b) >= deadline)
+		if (state_now_ns(&b->state) >= deadline)
 			break;
-		broker_run_once(b, broker_wait_ms(b, deadline));
-		command_check(b);
+		turn_run_once(b, turn_wait_ms(b, deadline));
+		command_check(&b->command, &b->targets);
 	}
-	broker_goes_on_to(b, BROKER_STOPS);
+	state_goes_on_to(&b->state, PHASE_STOPS);
 }
 
 static void greet(const struct broker *b)
 {
-	if (b->options.quiet)
+	if (b->state.options.quiet)
 		return;
-	if (b->options.output == NULL && b->output.dir_fd >= 0)
-		printf("no DSN is given: envelopes go into %s\n", b->output.path);
+	if (b->state.options.output == NULL && b->delivery.output.dir_fd >= 0)
+		printf("no DSN is given: envelopes go into %s\n", b->delivery.output.path);
 	(void)fflush(stdout);
 }
 
 static bool attached_any(struct broker *b)
 {
-	FOR_EACH_TARGET (t, b)
+	FOR_EACH_TARGET (t, &b->targets)
 		if (t->instance->was_attached)
 			return true;
 	return false;
@@ -307,12 +316,12 @@ static bool attached_any(struct broker *b)
 /* Of those that still wait, says so. */
 static bool all_are_well(struct broker *b)
 {
-	bool well = !b->failed && attached_any(b);
+	bool well = !b->state.failed && attached_any(b);
 
 	if (b->discovery != NULL)
-		return !b->failed;
+		return !b->state.failed;
 
-	FOR_EACH_TARGET (t, b) {
+	FOR_EACH_TARGET (t, &b->targets) {
 		if (t->instance->origin == INSTANCE_CHILD)
 			continue;
 		/* ESRCH: it has ended, which is a normal end. */
@@ -322,7 +331,7 @@ static bool all_are_well(struct broker *b)
 		if (t->instance->was_attached || t->left_out || t->attach_error != 0)
 			continue;
 		well = false;
-		if (!b->failed)
+		if (!b->state.failed)
 			refusal_log_not_profiled(t->pid, t->retry_ns != 0);
 	}
 	return well;
@@ -331,13 +340,13 @@ static bool all_are_well(struct broker *b)
 /* Without --pid. */
 static int start_service(struct broker *b)
 {
-	int r = session_key_read(&b->session_key);
+	int r = session_key_read(&b->targets.session_key);
 
 	if (r < 0) {
 		log_error("the boot id cannot be read: %s", strerror(-r));
 		return r;
 	}
-	return discovery_new(b, &b->discovery);
+	return discovery_new(&b->targets, &b->discovery);
 }
 
 /*
@@ -358,20 +367,20 @@ static void go_first(struct broker *b)
 		log_debug("profiling runs at the usual priority: %s", strerror(errno));
 		return;
 	}
-	b->nice_steps = (uint32_t)(before - getpriority(PRIO_PROCESS, 0));
+	b->state.nice_steps = (uint32_t)(before - getpriority(PRIO_PROCESS, 0));
 }
 
 static int start(struct broker *b, struct loop_source **signals)
 {
-	const size_t n_named = b->options.n_pids;
-	int r = running_find(&b->options);
+	const size_t n_named = b->state.options.n_pids;
+	int r = running_find(&b->state.options);
 
-	if (r == 0 && b->options.n_pids == 0)
+	if (r == 0 && b->state.options.n_pids == 0)
 		r = start_service(b);
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < b->options.n_pids; i++) {
-		r = instance_add_given(b, b->options.pids[i]);
+	for (size_t i = 0; i < b->state.options.n_pids; i++) {
+		r = instance_add_given(&b->targets, b->state.options.pids[i]);
 		/* One that was found a moment ago may have ended. */
 		if (r < 0 && (r != -ESRCH || i < n_named))
 			return r;
@@ -380,39 +389,39 @@ static int start(struct broker *b, struct loop_source **signals)
 	if (r == 0)
 		r = open_output(b);
 	if (r == 0)
-		r = ship_files_open(b);
+		r = ships_open_files(&b->children);
 	if (r == 0)
 		r = operate_open(b);
 	if (r == 0)
-		r = loop_new(&b->loop);
+		r = loop_new(&b->state.loop);
 	if (r < 0)
 		return r;
 	say_missing(b);
-	command_warn(b);
+	command_warn(&b->command, &b->state.options);
 	go_first(b);
 	r = limit_privileges(b);
 	if (r < 0)
 		return r;
-	r = files_new(b->loop, &b->files);
+	r = files_new(b->state.loop, &b->files);
 	if (r == 0)
-		r = instances_watch(b);
+		r = instances_watch(&b->targets);
 	if (r == 0 && b->discovery != NULL)
 		r = discovery_start(b->discovery);
 	if (r == 0)
 		r = operate_start(b);
 	if (r == 0)
-		r = loop_add(b->loop, signal_fd, on_signals, b, signals);
+		r = loop_add(b->state.loop, signal_fd, on_signals, b, signals);
 	if (r < 0) {
 		log_error("cannot start: %s", strerror(-r));
 		return r;
 	}
-	r = children_start(b);
+	r = children_start(&b->children);
 	if (r < 0)
 		return r;
-	b->timer_hz = broker_timer_hz(&b->options);
-	b->period_ns = NS_PER_SEC / b->timer_hz;
-	b->epoch_ns = clock_mono_ns();
-	instances_check(b);
+	b->state.timer_hz = options_timer_hz(&b->state.options);
+	b->state.period_ns = NS_PER_SEC / b->state.timer_hz;
+	b->state.epoch_ns = clock_mono_ns();
+	instances_check(&b->targets);
 	return 0;
 }
 
@@ -425,23 +434,23 @@ static int check_servers(struct broker *b, const struct config_faults *faults)
 	struct loop_source *signals = NULL;
 	int status = EXIT_FAILURE, r;
 
-	r = loop_new(&b->loop);
+	r = loop_new(&b->state.loop);
 	if (r == 0)
-		r = files_new(b->loop, &b->files);
+		r = files_new(b->state.loop, &b->files);
 	if (r == 0 && faults->n_errors == 0)
-		r = ship_files_open(b);
+		r = ships_open_files(&b->children);
 	if (r == 0)
 		r = limit_privileges(b);
 	if (r == 0)
-		r = loop_add(b->loop, signal_fd, on_signals, b, &signals);
+		r = loop_add(b->state.loop, signal_fd, on_signals, b, &signals);
 	if (r == 0)
 		r = inspect_options(b, faults);
 	if (r < 0) {
 		log_error("cannot ask the servers: %s", strerror(-r));
 		return EXIT_FAILURE;
 	}
-	while (b->phase == BROKER_PROFILES && !inspect_is_over(b)) {
-		r = loop_run_once(b->loop, INSPECT_MS);
+	while (b->state.phase == PHASE_PROFILES && !inspect_is_over(b)) {
+		r = loop_run_once(b->state.loop, INSPECT_MS);
 		if (r < 0)
 			break;
 		files_check(b->files);
@@ -449,7 +458,7 @@ static int check_servers(struct broker *b, const struct config_faults *faults)
 	}
 	if (inspect_is_over(b))
 		status = faults->n_errors > 0 ? 2 : finding_status(inspect_worst(b));
-	children_end(b);
+	finish_children(b);
 	return fflush(stdout) == EOF ? EXIT_FAILURE : status;
 }
 
@@ -457,7 +466,7 @@ int main(int argc, char **argv)
 {
 	static struct config_faults faults;
 	struct broker *b = &broker;
-	struct options *o = &b->options;
+	struct options *o = &b->state.options;
 	struct loop_source *signals = NULL;
 	int status = EXIT_SUCCESS, r;
 
@@ -474,58 +483,61 @@ int main(int argc, char **argv)
 		command_leave_streams();
 	}
 	log_init("sentry-profd", o->config.debug);
+	wiring_connect(b);
+	b->targets.held_pid = b->command.pid;
+	quarantine_init(&b->quarantine);
 	service_init(b);
-	children_init(b);
+	children_init(&b->children);
 	if (o->check_servers)
 		return check_servers(b, &faults);
 	take_dsn(b);
 	r = start(b, &signals);
 	if (r < 0) {
 		operate_close(b);
-		children_end(b);
+		finish_children(b);
 		picture_close(&b->picture);
-		output_close(&b->output);
+		output_close(&b->delivery.output);
 		return b->command.pid != 0 ? command_abandon(&b->command) : EXIT_FAILURE;
 	}
 	greet(b);
 	/* The command's screen is its own. */
-	progress_init(&b->progress, b->options.quiet || b->command.pid != 0);
+	progress_init(&b->progress, b->state.options.quiet || b->command.pid != 0);
 	profile(b);
 	progress_end(&b->progress);
 	service_stops(b);
 	finish_sampling(b);
 	finish_delivery(b);
-	if (!b->options.quiet && attached_any(b) && !b->failed && b->discovery == NULL)
+	if (!b->state.options.quiet && attached_any(b) && !b->state.failed && b->discovery == NULL)
 		finish_print_tables(b);
 	operate_close(b);
-	children_end(b);
+	finish_children(b);
 	/* Not before: chunks come and are answered until the end. */
-	delivery_give_up(b);
-	if (b->options.picture != NULL) {
-		picture_make(b);
+	delivery_give_up(&b->delivery);
+	if (b->state.options.picture != NULL) {
+		finish_picture(b);
 		status = b->picture.is_made ? EXIT_SUCCESS : EXIT_FAILURE;
 	}
-	if (!b->options.quiet && attached_any(b))
+	if (!b->state.options.quiet && attached_any(b))
 		finish_print_outcome(b);
-	picture_tell_next(b);
+	finish_tell_next(b);
 	if (finish_lost_all(b))
 		status = FINISH_STATUS_ALL_LOST;
 	else if (b->command.pid != 0)
 		finish_tell_lost(b);
 	if (b->stats_fd >= 0 && stats_write(b) < 0) {
-		log_error("cannot write %s", b->options.stats);
+		log_error("cannot write %s", b->state.options.stats);
 		status = EXIT_FAILURE;
 	}
 	if (!all_are_well(b))
 		status = EXIT_FAILURE;
 	if (b->command.pid != 0)
-		status = command_finish(b);
+		status = finish_command(b);
 	discovery_free(b->discovery);
 	files_free(b->files);
 	picture_close(&b->picture);
-	output_close(&b->output);
-	loop_remove(b->loop, &signals);
-	loop_free(b->loop);
+	output_close(&b->delivery.output);
+	loop_remove(b->state.loop, &signals);
+	loop_free(b->state.loop);
 	notify_fini(&b->notify);
 	return status;
 }

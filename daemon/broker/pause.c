@@ -2,10 +2,14 @@
 
 #include <signal.h>
 
+#include "daemon/broker/children/child.h"
 #include "daemon/broker/children/patience.h"
-#include "daemon/broker/children/socket.h"
 #include "daemon/broker/children/watch.h"
+#include "daemon/broker/targets/totals.h"
+#include "daemon/broker/turn.h"
 #include "daemon/common/log.h"
+#include "daemon/msg/msg_capture.h"
+#include "daemon/msg/msg_io.h"
 #include "lib/base/clock.h"
 
 #define POLL_MS 100
@@ -19,15 +23,15 @@ static void let_go(struct broker *b)
 {
 	struct patience patience;
 
-	if (b->phase < BROKER_SAMPLED)
-		child_tell(&b->capture, MSG_CAPTURE_STOP, CAPTURE_KEEP_SESSIONS);
+	if (b->state.phase < PHASE_SAMPLED)
+		child_tell(&b->children.capture, MSG_CAPTURE_STOP, CAPTURE_KEEP_SESSIONS);
 	patience_start(&patience, clock_mono_ns());
-	while (b->capture.pid != 0) {
+	while (b->children.capture.pid != 0) {
 		const uint64_t now = clock_mono_ns();
 
-		if (now >= patience_end_ns(&patience, now, watch_works(b)))
-			child_fail(&b->capture, "does not let go");
-		broker_run_once(b, POLL_MS);
+		if (now >= patience_end_ns(&patience, now, watch_works(&b->children)))
+			child_fail(&b->children.capture, "does not let go");
+		turn_run_once(b, POLL_MS);
 	}
 }
 
@@ -51,19 +55,19 @@ void pause_broker(struct broker *b)
 {
 	uint64_t since = clock_mono_ns(), now;
 
-	b->pausing = true;
+	b->state.pausing = true;
 	let_go(b);
 	/* Until here there were ticks. */
-	since = max_u64(since, b->heartbeat->beat.time_ns);
-	if (b->pause_asked) {
+	since = max_u64(since, b->children.heartbeat->beat.time_ns);
+	if (b->state.pause_asked) {
 		log_debug("SIGTSTP: all processes are let go until SIGCONT");
 		stop_self();
 	}
 	now = clock_mono_ns();
-	b->away_ns += now - since;
-	targets_resumed(b, now);
-	b->capture.failures = 0;
-	b->capture.restart_ns = now;
-	b->pause_asked = false;
-	b->pausing = false;
+	b->state.away_ns += now - since;
+	targets_resumed(&b->targets, now);
+	b->children.capture.failures = 0;
+	b->children.capture.restart_ns = now;
+	b->state.pause_asked = false;
+	b->state.pausing = false;
 }

@@ -7,6 +7,7 @@
 
 #include "daemon/broker/discovery/identify.h"
 #include "daemon/common/log.h"
+#include "daemon/config/config.h"
 #include "daemon/process/process.h"
 #include "lib/base/digits.h"
 

@@ -6,7 +6,7 @@
 #ifndef DAEMON_BROKER_RUNNING_H
 #define DAEMON_BROKER_RUNNING_H
 
-#include "daemon/broker/options.h"
+#include "daemon/broker/state/options.h"
 #include "lib/base/util.h"
 
 /*

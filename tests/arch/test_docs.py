@@ -110,7 +110,7 @@ class Documents(unittest.TestCase):
                              "--config", empty.name)
         options = dict((key, name) for name, key in re.findall(
             r'"--([\w-]+)", "\w+", KEY\("(\w+)"\)',
-            read("daemon/broker/options_keys.c")))
+            read("daemon/broker/state/options_keys.c")))
         keys = read("docs/sentry-profd.conf.5").split(".Ss [target")[0]
         page = read("docs/sentry-profd.8").split(".Sh SIGNALS")[0]
         compared = 0

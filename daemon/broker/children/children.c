@@ -3,26 +3,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
-#include "daemon/broker/broker.h"
-#include "daemon/broker/children/inbox.h"
+#include "daemon/broker/children/limit.h"
 #include "daemon/broker/children/reap.h"
-#include "daemon/broker/children/socket.h"
-#include "daemon/broker/children/watch.h"
-#include "daemon/broker/delivery/delivery.h"
-#include "daemon/broker/delivery/limit.h"
-#include "daemon/broker/delivery/past.h"
-#include "daemon/broker/delivery/ship_files.h"
-#include "daemon/broker/files/blame.h"
-#include "daemon/broker/targets/usage.h"
+#include "daemon/broker/children/ship.h"
+#include "daemon/broker/files/quarantine.h"
 #include "daemon/common/log.h"
 #include "daemon/common/privileges.h"
 #include "daemon/common/shortage.h"
 #include "daemon/common/spawn.h"
 #include "daemon/config/accounts.h"
+#include "daemon/config/config.h"
+#include "daemon/msg/msg_io.h"
+#include "daemon/msg/msg_capture.h"
+#include "daemon/msg/msg_ship.h"
 #include "daemon/msg/page.h"
 #include "lib/base/clock.h"
+#include "lib/base/ipc.h"
 #include "proto/dsn.h"
 
 static const char *const no_environment[] = {LOG_JOURNAL_VARIABLE, NULL};
@@ -33,13 +30,13 @@ static const struct msg_init no_files;
 static int start(struct child *child, const int *init_fds, size_t n_init_fds,
 		 const struct msg_init *of_ship)
 {
-	struct broker *b = child->broker;
+	struct children *c = child->children;
 	struct msg_init init = {
 		.h = MSG_HEADER(MSG_INIT),
 		.uid = PRIVILEGES_KEEP_ID,
 		.gid = PRIVILEGES_KEEP_ID,
-		.debug = b->options.config.debug,
-		.follows = b->options.children,
+		.debug = c->state->options.config.debug,
+		.follows = c->state->options.children,
 		.files = of_ship->files,
 		.nice_steps = of_ship->nice_steps,
 		.spool_dsn = of_ship->spool_dsn,
@@ -51,7 +48,7 @@ static int start(struct child *child, const int *init_fds, size_t n_init_fds,
 	};
 	int r;
 
-	if (b->privileged)
+	if (c->state->privileged)
 		account_ids(child->type->account, &init.uid, &init.gid);
 	r = spawn_child(child->type->name, child->type->environment, &child->pid, &child->fd);
 	if (r < 0) {
@@ -61,7 +58,7 @@ static int start(struct child *child, const int *init_fds, size_t n_init_fds,
 	}
 	child->state = CHILD_STARTS;
 	child->owed_looks = 0;
-	r = loop_add(b->loop, child->fd, child_on_readable, child, &child->source);
+	r = loop_add(c->state->loop, child->fd, child_on_readable, child, &child->source);
 	if (r < 0) {
 		child_fail(child, "cannot be listened to");
 		return r;
@@ -70,15 +67,15 @@ static int start(struct child *child, const int *init_fds, size_t n_init_fds,
 	return 0;
 }
 
-static int new_heartbeat(struct broker *b, int *ret_fd)
+static int new_heartbeat(struct children *c, int *ret_fd)
 {
 	const void *page;
-	int r = page_new("heartbeat", sizeof(*b->heartbeat), &page, ret_fd);
+	int r = page_new("heartbeat", sizeof(*c->heartbeat), &page, ret_fd);
 
 	if (r < 0)
 		return r;
-	page_free(b->heartbeat, sizeof(*b->heartbeat));
-	b->heartbeat = page;
+	page_free(c->heartbeat, sizeof(*c->heartbeat));
+	c->heartbeat = page;
 	return 0;
 }
 
@@ -89,7 +86,7 @@ static int start_unwind(struct child *child)
 
 	/* The ring follows when the process knows all its targets. */
 	u->ring_due = true;
-	r = blame_begin(u, &fd);
+	r = quarantine_page(&u->reading, &fd);
 	if (r < 0) {
 		if (u->child.failures == 0)
 			log_error("no memory to share with %s: %s", u->child.type->name,
@@ -101,7 +98,7 @@ static int start_unwind(struct child *child)
 	return r;
 }
 
-int unwind_make_ring(struct broker *b, struct unwind *u)
+int unwind_make_ring(struct children *c, struct unwind *u)
 {
 	const struct msg_id m = {.h = MSG_HEADER(MSG_RING_MAKE), .id = u->id};
 	int pair[2], r;
@@ -110,7 +107,7 @@ int unwind_make_ring(struct broker *b, struct unwind *u)
 	r = ipc_pair(pair);
 	if (r < 0)
 		return r;
-	child_send(&b->capture, &m, sizeof(m), &pair[0], 1);
+	child_send(&c->capture, &m, sizeof(m), &pair[0], 1);
 	close_fd(&pair[0]);
 	u->link_fd = pair[1];
 	u->rings_awaited++;
@@ -119,48 +116,45 @@ int unwind_make_ring(struct broker *b, struct unwind *u)
 
 static int start_capture(struct child *child)
 {
-	struct broker *b = child->broker;
+	struct children *c = child->children;
 	int fd = -1, r;
 
-	r = new_heartbeat(b, &fd);
+	r = new_heartbeat(c, &fd);
 	if (r < 0) {
-		if (b->capture.failures == 0)
-			log_error("no memory to share with %s: %s", b->capture.type->name,
+		if (c->capture.failures == 0)
+			log_error("no memory to share with %s: %s", c->capture.type->name,
 				  strerror(-r));
 		return r;
 	}
 	r = start(child, &fd, 1, &no_files);
 	close_fd(&fd);
-	for (size_t i = 0; i < b->n_unwinds; i++) {
-		b->unwinds[i]->rings_awaited = 0;
-		b->unwinds[i]->ring_due = true;
+	for (size_t i = 0; i < c->n_unwinds; i++) {
+		c->unwinds[i]->rings_awaited = 0;
+		c->unwinds[i]->ring_due = true;
 	}
-	if (r == 0)
-		FOR_EACH_TARGET (t, b)
-			target_start(b, t);
 	return r;
 }
 
 static int start_ship(struct child *child)
 {
-	struct broker *b = child->broker;
+	struct children *c = child->children;
 	struct ship *s = (struct ship *)child;
 	struct msg_dsn dsn = {
 		.h = MSG_HEADER(MSG_DSN),
 		.limited_until_ns = s->limit.until_ns,
-		.retry_5xx = b->options.config.retry_5xx,
-		.no_reports = !b->options.config.client_reports,
-		.compression = (uint32_t)b->options.config.compression,
-		.kind = b->options.transaction != NULL ? ENVELOPE_V1 : ENVELOPE_CHUNK,
+		.retry_5xx = c->state->options.config.retry_5xx,
+		.no_reports = !c->state->options.config.client_reports,
+		.compression = (uint32_t)c->state->options.config.compression,
+		.kind = c->state->options.transaction != NULL ? ENVELOPE_V1 : ENVELOPE_CHUNK,
 		.is_spotlight = s->is_spotlight,
 	};
 	struct msg_init init = {
-		.nice_steps = b->nice_steps,
+		.nice_steps = c->state->nice_steps,
 		.spool_dsn = s->spool_dsn,
 		.spool_is_first = s->is_first,
-		.spool_bytes = b->options.config.spool_max_bytes,
-		.spool_count = b->options.config.spool_max_chunks,
-		.spool_age_s = b->options.config.spool_max_age_s,
+		.spool_bytes = c->state->options.config.spool_max_bytes,
+		.spool_count = c->state->options.config.spool_max_chunks,
+		.spool_age_s = c->state->options.config.spool_max_age_s,
 	};
 	int fds[INIT_FILE_N], r;
 	size_t n = 0;
@@ -172,9 +166,9 @@ static int start_ship(struct child *child)
 		dsn.no_reports = true;
 	}
 	for (size_t i = 0; i < INIT_FILE_N; i++) {
-		if (!ship_files_has(s, i))
+		if (!ship_has_file(s, i))
 			continue;
-		fds[n++] = b->ship_fds[i];
+		fds[n++] = c->ship_fds[i];
 		init.files |= 1u << i;
 	}
 	r = start(child, fds, n, &init);
@@ -185,41 +179,27 @@ static int start_ship(struct child *child)
 		child_send(&s->child, &dsn, sizeof(dsn), NULL, 0);
 		explicit_bzero(&dsn, sizeof(dsn));
 	}
-	delivery_resend(b, s);
 	return 0;
 }
 
 const struct child_type child_types[CHILD_KIND_N] = {
 	[CHILD_CAPTURE] = {CHILD_CAPTURE, "sentry-profd-capture", "capture", "nothing is sampled",
-			   ACCOUNT_CAPTURE, no_environment, start_capture, capture_on_message},
+			   ACCOUNT_CAPTURE, no_environment, start_capture},
 	[CHILD_UNWIND] = {CHILD_UNWIND, "sentry-profd-unwind", "unwind", "no chunk is made",
-			  ACCOUNT_UNWIND, no_environment, start_unwind, unwind_on_message},
+			  ACCOUNT_UNWIND, no_environment, start_unwind},
 	[CHILD_SHIP] = {CHILD_SHIP, "sentry-profd-ship", "ship", "no chunk is delivered",
-			ACCOUNT_SHIP, spawn_ship_environment, start_ship, ship_on_message},
+			ACCOUNT_SHIP, spawn_ship_environment, start_ship},
 };
 
 /* A child of this kind that does not run yet. */
-static struct child new_child(struct broker *b, enum child_kind kind)
+static struct child new_child(struct children *c, enum child_kind kind)
 {
-	return (struct child){.type = &child_types[kind], .broker = b, .fd = -1};
+	return (struct child){.type = &child_types[kind], .children = c, .fd = -1};
 }
 
-struct child *child_at(struct broker *b, size_t i)
+void children_init(struct children *c)
 {
-	if (i == 0)
-		return &b->capture;
-	i--;
-	if (i < b->n_ships)
-		return &b->ships[i]->child;
-	i -= b->n_ships;
-	return i < b->n_unwinds ? &b->unwinds[i]->child : NULL;
-}
-
-void children_init(struct broker *b)
-{
-	b->capture = new_child(b, CHILD_CAPTURE);
-	if (getrandom(b->files_key, sizeof(b->files_key), 0) < 0)
-		abort();
+	c->capture = new_child(c, CHILD_CAPTURE);
 }
 
 static uint64_t number_of(const char *text)
@@ -245,14 +225,14 @@ bool ship_is_for(const struct ship *s, const char *dsn)
 	return is_for(s, dsn, number_of(dsn));
 }
 
-static int new_ship(struct broker *b, const char *dsn, struct ship **ret)
+static int new_ship(struct children *c, const char *dsn, struct ship **ret)
 {
 	struct ship *s = calloc(1, sizeof(*s));
 	struct dsn parsed;
 
 	if (s == NULL)
 		return -ENOMEM;
-	s->child = new_child(b, CHILD_SHIP);
+	s->child = new_child(c, CHILD_SHIP);
 	/* It fits: nothing longer is a DSN. */
 	(void)snprintf(s->dsn, sizeof(s->dsn), "%s", dsn);
 	if (dsn_parse(&parsed, dsn) == DSN_OK) {
@@ -260,8 +240,8 @@ static int new_ship(struct broker *b, const char *dsn, struct ship **ret)
 		dsn_label(&parsed, s->place);
 	}
 	explicit_bzero(&parsed, sizeof(parsed));
-	s->is_first = b->n_ships == 0;
-	b->ships[b->n_ships++] = s;
+	s->is_first = c->n_ships == 0;
+	c->ships[c->n_ships++] = s;
 	*ret = s;
 	return 0;
 }
@@ -274,8 +254,8 @@ static int start_child(struct child *child)
 	child->started_ns = clock_mono_ns();
 	child->restart_ns = 0;
 	r = child->type->start(child);
-	if (r == 0)
-		targets_check(child->broker);
+	if (r == 0 && child->children->events.started != NULL)
+		child->children->events.started(child->children->events.ctx, child);
 	return r;
 }
 
@@ -290,14 +270,14 @@ static void start_or_retry(struct child *child)
 		child_failed(child, "cannot be started");
 }
 
-int children_ship(struct broker *b, const char *dsn, struct ship **ret)
+int children_ship(struct children *c, const char *dsn, struct ship **ret)
 {
 	const uint64_t number = number_of(dsn);
 	bool any_leaves = false;
 	int r;
 
-	for (size_t i = 0; i < b->n_ships; i++) {
-		struct ship *s = b->ships[i];
+	for (size_t i = 0; i < c->n_ships; i++) {
+		struct ship *s = c->ships[i];
 
 		any_leaves |= s->child.is_leaving;
 		if (!is_for(s, dsn, number))
@@ -308,72 +288,72 @@ int children_ship(struct broker *b, const char *dsn, struct ship **ret)
 		*ret = s;
 		return 0;
 	}
-	if (b->n_ships == array_size(b->ships))
+	if (c->n_ships == array_size(c->ships))
 		return any_leaves ? -EAGAIN : -ENOSPC;
-	r = new_ship(b, dsn, ret);
+	r = new_ship(c, dsn, ret);
 	if (r == 0)
 		start_or_retry(&(*ret)->child);
 	return r;
 }
 
-static int start_spotlight(struct broker *b)
+static int start_spotlight(struct children *c)
 {
 	struct ship *s;
-	int r = new_ship(b, b->spotlight.url, &s);
+	int r = new_ship(c, c->spotlight_url, &s);
 
 	if (r < 0)
 		return r;
 	s->is_spotlight = true;
-	b->spotlight.ship = s;
+	c->spotlight = s;
 	return start_child(&s->child);
 }
 
-int children_start(struct broker *b)
+int children_start(struct children *c)
 {
 	struct ship *first;
-	int r = new_ship(b, b->dsn, &first);
+	int r = new_ship(c, c->dsn, &first);
 
 	/* What cannot be started now is an error of the start. */
 	if (r == 0)
 		r = start_child(&first->child);
-	if (r == 0 && b->spotlight.url[0] != '\0')
-		r = start_spotlight(b);
-	return r < 0 ? r : start_child(&b->capture);
+	if (r == 0 && c->spotlight_url[0] != '\0')
+		r = start_spotlight(c);
+	return r < 0 ? r : start_child(&c->capture);
 }
 
 /* The least that none has: a ring of this number is made anew by capture. */
-static uint32_t free_id(const struct broker *b)
+static uint32_t free_id(const struct children *c)
 {
 	uint32_t id = 1;
 
-	for (size_t i = 0; i < b->n_unwinds; i++)
-		if (b->unwinds[i]->id == id) {
+	for (size_t i = 0; i < c->n_unwinds; i++)
+		if (c->unwinds[i]->id == id) {
 			id++;
 			i = SIZE_MAX;
 		}
 	return id;
 }
 
-int children_unwind(struct broker *b, uint32_t uid, struct unwind **ret)
+int children_unwind(struct children *c, uint32_t uid, struct unwind **ret)
 {
 	struct unwind *u;
 
-	for (size_t i = 0; i < b->n_unwinds; i++)
-		if (b->unwinds[i]->uid == uid && !b->unwinds[i]->child.is_leaving) {
-			*ret = b->unwinds[i];
+	for (size_t i = 0; i < c->n_unwinds; i++)
+		if (c->unwinds[i]->uid == uid && !c->unwinds[i]->child.is_leaving) {
+			*ret = c->unwinds[i];
 			return 0;
 		}
 	/* There are no more targets: some serve none, and end in a minute. */
-	if (b->n_unwinds == array_size(b->unwinds))
+	if (c->n_unwinds == array_size(c->unwinds))
 		return -EAGAIN;
 	u = calloc(1, sizeof(*u));
 	if (u == NULL)
 		return -ENOMEM;
-	u->child = new_child(b, CHILD_UNWIND);
-	u->id = free_id(b);
+	u->child = new_child(c, CHILD_UNWIND);
+	u->id = free_id(c);
 	u->uid = uid;
 	u->link_fd = -1;
-	b->unwinds[b->n_unwinds++] = u;
+	c->unwinds[c->n_unwinds++] = u;
 	/* No target has it yet, so that its ring is made at once. */
 	start_or_retry(&u->child);
 	*ret = u;
@@ -386,30 +366,35 @@ static void check_restart(struct child *child)
 		start_or_retry(child);
 }
 
-void children_check(struct broker *b)
+void children_check(struct children *c)
 {
 	struct child *child;
 
-	watch_heartbeat(b);
-	children_check_killed(b);
-	for (size_t i = 0; (child = child_at(b, i)) != NULL; i++)
-		if (child != &b->capture || broker_samples(b))
+	children_check_killed(c);
+	for (size_t i = 0; (child = child_at(c, i)) != NULL; i++)
+		if (child != &c->capture || state_samples(c->state))
 			check_restart(child);
 }
 
-static void free_unwind(struct broker *b, struct unwind *u)
+void usage_add(struct usage *sum, const struct usage *more)
 {
-	usage_add(&b->unwinds_gone, &u->child.usage);
-	blame_end(u);
+	sum->cpu_s += more->cpu_s;
+	sum->rss_bytes = max_u64(sum->rss_bytes, more->rss_bytes);
+}
+
+static void free_unwind(struct children *c, struct unwind *u)
+{
+	usage_add(&c->unwinds_gone, &u->child.usage);
+	quarantine_page_free(&u->reading);
 	close_fd(&u->link_fd);
 	free(u);
 }
 
-static void free_ship(struct broker *b, struct ship *s)
+static void free_ship(struct children *c, struct ship *s)
 {
-	usage_add(&b->ships_gone, &s->child.usage);
-	past_ship_gone(b, s);
-	limit_ship_gone(b, s);
+	usage_add(&c->ships_gone, &s->child.usage);
+	ship_keep_spool(c, s);
+	limit_ship_gone(c, s);
 	explicit_bzero(s, sizeof(*s));
 	free(s);
 }
@@ -419,21 +404,21 @@ static bool has_left(const struct child *child)
 	return child->is_leaving && child->pid == 0;
 }
 
-void children_sweep(struct broker *b)
+void children_sweep(struct children *c)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < b->n_unwinds; i++)
-		if (has_left(&b->unwinds[i]->child))
-			free_unwind(b, b->unwinds[i]);
+	for (size_t i = 0; i < c->n_unwinds; i++)
+		if (has_left(&c->unwinds[i]->child))
+			free_unwind(c, c->unwinds[i]);
 		else
-			b->unwinds[n++] = b->unwinds[i];
-	b->n_unwinds = n;
+			c->unwinds[n++] = c->unwinds[i];
+	c->n_unwinds = n;
 	n = 0;
-	for (size_t i = 0; i < b->n_ships; i++)
-		if (has_left(&b->ships[i]->child) && !delivery_needs(b, b->ships[i]))
-			free_ship(b, b->ships[i]);
+	for (size_t i = 0; i < c->n_ships; i++)
+		if (has_left(&c->ships[i]->child) && c->ships[i]->n_envelopes == 0)
+			free_ship(c, c->ships[i]);
 		else
-			b->ships[n++] = b->ships[i];
-	b->n_ships = n;
+			c->ships[n++] = c->ships[i];
+	c->n_ships = n;
 }

@@ -1,21 +1,12 @@
-/*
- * How children end: by themselves, killed, or because the broker does; and
- * when another one takes their place.
- */
 #include "daemon/broker/children/reap.h"
+
 #include <signal.h>
 #include <stdio.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-#include "daemon/broker/broker.h"
-#include "daemon/broker/children/children.h"
-#include "daemon/broker/children/patience.h"
-#include "daemon/broker/children/socket.h"
-#include "daemon/broker/delivery/delivery.h"
-#include "daemon/broker/delivery/past.h"
-#include "daemon/broker/files/blame.h"
+#include "daemon/broker/children/restarts.h"
+#include "daemon/broker/children/ship.h"
 #include "daemon/common/log.h"
 #include "daemon/common/spawn.h"
 #include "daemon/process/threads.h"
@@ -43,24 +34,6 @@
  * that only a FUSE server can end (request_wait_answer() in fs/fuse/dev.c).
  */
 #define KILLED_MS 2000
-
-bool child_is_wanted(const struct child *child)
-{
-	const struct broker *b = child->broker;
-
-	if (b->phase == BROKER_CLOSES || child->is_leaving)
-		return false;
-	switch (child->type->kind) {
-	case CHILD_CAPTURE:
-		return broker_samples(b);
-	case CHILD_UNWIND:
-		return b->phase == BROKER_PROFILES;
-	case CHILD_SHIP:
-	case CHILD_KIND_N:
-		break;
-	}
-	return true;
-}
 
 void child_failed(struct child *child, const char *what)
 {
@@ -94,20 +67,22 @@ static void add_usage(struct child *child, const struct rusage *usage)
  */
 static bool is_hopeless(const struct child *child, int status)
 {
-	return !child->broker->has_worked[child->type->kind] &&
+	return !child->children->has_worked[child->type->kind] &&
 	       (WIFEXITED(status) || child->failures + 1 >= FIRST_TRIES);
 }
 
 /* Said of the first: what keeps one from its start keeps others, too. */
-static void end_all(struct broker *b, const struct child *child, const char *what)
+static void end_all(const struct child *child, const char *what)
 {
-	if (!b->failed)
+	struct state *s = child->children->state;
+
+	if (!s->failed)
 		log_error("%s %s before it was ready: without it there is no "
 			  "profile",
 			  child->type->name, what);
-	b->failed = true;
-	broker_goes_on_to(b, BROKER_STOPS);
-	b->hurried = true;
+	s->failed = true;
+	state_goes_on_to(s, PHASE_STOPS);
+	s->hurried = true;
 }
 
 static void plan_restart(struct child *child, int status)
@@ -121,89 +96,27 @@ static void plan_restart(struct child *child, int status)
 	else
 		(void)snprintf(what, sizeof(what), "ended with status %d", WEXITSTATUS(status));
 	if (is_hopeless(child, status)) {
-		end_all(child->broker, child, what);
+		end_all(child, what);
 		return;
 	}
-	restarts_count(child->broker, child, status);
+	restarts_count(&child->children->restarts, child, status);
 	child_failed(child, what);
 }
 
-static void child_died(struct child *child, int status, const struct rusage *usage)
+void child_died(struct child *child, int status, const struct rusage *usage)
 {
-	struct broker *b = child->broker;
-	struct unwind *u = (struct unwind *)child;
-	struct ship *s = (struct ship *)child;
+	const struct child_events *events = &child->children->events;
 
 	add_usage(child, usage);
 	child->pid = 0;
-	switch (child->type->kind) {
-	case CHILD_CAPTURE:
-		if (!b->capture_done)
-			targets_capture_died(b, 0);
-		break;
-	case CHILD_UNWIND:
-		close_fd(&u->link_fd);
-		blame_died(b, u, status);
-		targets_unwind_died(b, u);
-		break;
-	case CHILD_SHIP:
-		past_ship_died(s);
-		if (child->is_leaving)
-			delivery_ship_gone(b, s);
-		break;
-	case CHILD_KIND_N:
-		break;
-	}
+	if (child->type->kind == CHILD_UNWIND)
+		close_fd(&((struct unwind *)child)->link_fd);
+	else if (child->type->kind == CHILD_SHIP)
+		ship_died((struct ship *)child);
+	if (events->died != NULL)
+		events->died(events->ctx, child, status);
 	if (child_is_wanted(child))
 		plan_restart(child, status);
-}
-
-static struct child *child_of(struct broker *b, int32_t pid)
-{
-	struct child *child;
-
-	for (size_t i = 0; (child = child_at(b, i)) != NULL; i++)
-		if (child->pid == pid)
-			break;
-	return child;
-}
-
-/* Of ours or of discovery's; its time counts as ours. */
-static void helper_reaped(struct broker *b, int32_t pid, const struct rusage *usage)
-{
-	static const struct rusage counted;
-
-	files_reaped(b->files, pid, usage);
-	if (b->discovery != NULL)
-		discovery_reaped(b->discovery, pid, &counted);
-}
-
-void children_reap(struct broker *b)
-{
-	struct rusage usage;
-	siginfo_t ended;
-	int status;
-
-	command_look(b);
-	for (;;) {
-		struct child *child;
-
-		/* WNOWAIT: the pid is the child's until wait4 frees it. */
-		ended.si_pid = 0;
-		if (waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) < 0 || ended.si_pid == 0)
-			return;
-		child = child_of(b, ended.si_pid);
-		if (child != NULL)
-			child_take_last(child);
-		if (wait4(ended.si_pid, &status, WNOHANG, &usage) <= 0)
-			return;
-		if (child != NULL)
-			child_died(child, status, &usage);
-		else if (ended.si_pid == b->command.pid)
-			command_ended(&b->command, status);
-		else if (!picture_reaped(&b->picture, ended.si_pid, status))
-			helper_reaped(b, ended.si_pid, &usage);
-	}
 }
 
 /* It was killed and does not die: we go on as if it had. */
@@ -225,11 +138,11 @@ static void check_killed(struct child *child)
 		give_up(child);
 }
 
-void children_check_killed(struct broker *b)
+void children_check_killed(struct children *c)
 {
 	struct child *child;
 
-	for (size_t i = 0; (child = child_at(b, i)) != NULL; i++)
+	for (size_t i = 0; (child = child_at(c, i)) != NULL; i++)
 		check_killed(child);
 }
 
@@ -246,40 +159,32 @@ static bool end_child(struct child *child)
 	return child->pid != 0;
 }
 
-/* ship may have chunks to put on the disk; the others have nothing left. */
-static bool is_over(const struct broker *b, struct patience *p)
+bool children_close(struct children *c)
 {
-	const uint64_t now = clock_mono_ns();
+	bool running = false;
+	struct child *child;
+
+	for (size_t i = 0; (child = child_at(c, i)) != NULL; i++)
+		running |= end_child(child);
+	return running;
+}
+
+bool children_ships_work(const struct children *c)
+{
 	bool works = false;
 
-	for (size_t i = 0; i < b->n_ships && !works; i++) {
-		int32_t pid = b->ships[i]->child.pid;
+	for (size_t i = 0; i < c->n_ships && !works; i++) {
+		int32_t pid = c->ships[i]->child.pid;
 
 		works = pid != 0 && threads_any_runnable(pid);
 	}
-
-	return now >= patience_end_ns(p, now, works);
+	return works;
 }
 
-void children_end(struct broker *b)
+void children_kill(struct children *c)
 {
-	struct patience patience;
 	struct child *child;
 
-	broker_goes_on_to(b, BROKER_CLOSES);
-	patience_start(&patience, clock_mono_ns());
-	for (;;) {
-		bool running = false;
-
-		for (size_t i = 0; (child = child_at(b, i)) != NULL; i++)
-			running |= end_child(child);
-		if (!running)
-			return;
-		if (is_over(b, &patience))
-			for (size_t i = 0; (child = child_at(b, i)) != NULL; i++)
-				(void)child_kill(child);
-		(void)!loop_run_once(b->loop, 100);
-		children_reap(b);
-		children_check_killed(b);
-	}
+	for (size_t i = 0; (child = child_at(c, i)) != NULL; i++)
+		(void)child_kill(child);
 }

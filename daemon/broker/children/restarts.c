@@ -2,8 +2,6 @@
 
 #include <sys/wait.h>
 
-#include "daemon/broker/broker.h"
-
 const char *restart_reason_name(enum restart_reason reason)
 {
 	static const char *const names[RESTART_REASON_N] = {
@@ -16,7 +14,7 @@ const char *restart_reason_name(enum restart_reason reason)
 	return reason < RESTART_REASON_N ? names[reason] : "";
 }
 
-void restarts_count(struct broker *b, const struct child *child, int status)
+void restarts_count(struct restarts *r, const struct child *child, int status)
 {
 	enum restart_reason reason = RESTART_STATUS;
 
@@ -26,5 +24,5 @@ void restarts_count(struct broker *b, const struct child *child, int status)
 		reason = RESTART_DISMISSED;
 	else if (WIFSIGNALED(status))
 		reason = RESTART_SIGNAL;
-	b->restarts.n[child->type->kind][reason]++;
+	r->n[child->type->kind][reason]++;
 }

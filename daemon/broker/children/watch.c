@@ -1,10 +1,9 @@
 /*
  * Is capture alive? It shows its heartbeat in a page (daemon/msg/heartbeat.h), and
- * what it is about to touch, so that who makes it hang is left out.
+ * which target it is about to touch, so that a target that makes it hang is left out.
  */
 #include "daemon/broker/children/watch.h"
-#include "daemon/broker/broker.h"
-#include "daemon/broker/children/socket.h"
+#include "daemon/process/process.h"
 #include "daemon/process/threads.h"
 #include "lib/base/clock.h"
 
@@ -28,47 +27,51 @@
  * stood still, or kept us from a processor, it did so to capture: nothing is
  * known before we have looked a number of times.
  */
-static bool heartbeat_is_old(struct broker *b, uint64_t now)
+static bool heartbeat_is_old(struct children *c, uint64_t now)
 {
-	uint64_t beat = max_u64(__atomic_load_n(&b->heartbeat->beat.time_ns, __ATOMIC_RELAXED),
-				b->capture.started_ns);
+	uint64_t beat = max_u64(__atomic_load_n(&c->heartbeat->beat.time_ns, __ATOMIC_RELAXED),
+				c->capture.started_ns);
+	struct watch *w = &c->watch;
 
-	if (beat != b->last_beat_ns) {
-		b->last_beat_ns = beat;
-		b->beat_looks = 0;
-		b->beat_look_ns = now;
+	if (beat != w->beat_ns) {
+		w->beat_ns = beat;
+		w->looks = 0;
+		w->look_ns = now;
 	}
-	if (now - b->beat_look_ns >= LOOK_NS) {
-		b->beat_looks++;
-		b->beat_look_ns = now;
+	if (now - w->look_ns >= LOOK_NS) {
+		w->looks++;
+		w->look_ns = now;
 	}
-	return now > beat && now - beat >= HEARTBEAT_DEAD_MS * NS_PER_MS &&
-	       b->beat_looks >= LOOKS_MIN;
+	return now > beat && now - beat >= HEARTBEAT_DEAD_MS * NS_PER_MS && w->looks >= LOOKS_MIN;
 }
 
-bool watch_works(const struct broker *b)
+bool watch_works(const struct children *c)
 {
-	return b->capture.pid != 0 && ((!b->capture_done && b->beat_looks < LOOKS_MIN) ||
-				       threads_any_runnable(b->capture.pid));
+	return c->capture.pid != 0 && ((!c->capture_done && c->watch.looks < LOOKS_MIN) ||
+				       threads_any_runnable(c->capture.pid));
 }
 
-void watch_heartbeat(struct broker *b)
+bool watch_is_hung(struct children *c, uint32_t *ret_target)
 {
 	const uint64_t now = clock_mono_ns();
-	uint32_t touching;
 	bool stopped;
 
-	if (b->capture.pid == 0 || b->capture_done || b->capture.state >= CHILD_KILLED ||
-	    !heartbeat_is_old(b, now))
-		return;
-	stopped = threads_any_stopped(b->capture.pid);
-	if (!stopped && !threads_any_reading_memory(b->capture.pid) &&
-	    now - b->last_beat_ns < WRONG_NS)
-		return;
-	touching = (uint32_t)__atomic_load_n(&b->heartbeat->beat.touching, __ATOMIC_RELAXED);
+	if (c->capture.pid == 0 || c->capture_done || c->capture.state >= CHILD_KILLED ||
+	    !heartbeat_is_old(c, now))
+		return false;
+	stopped = threads_any_stopped(c->capture.pid);
+	if (!stopped && !threads_any_reading_memory(c->capture.pid) &&
+	    now - c->watch.beat_ns < WRONG_NS)
+		return false;
 	/* By a signal or a debugger: no target's fault. */
-	if (touching != 0 && !stopped)
-		targets_capture_died(b, touching);
-	child_fail(&b->capture, "shows no heartbeat");
-	b->capture.state = CHILD_SILENT;
+	*ret_target =
+		stopped ? 0
+			: (uint32_t)__atomic_load_n(&c->heartbeat->beat.touching, __ATOMIC_RELAXED);
+	return true;
+}
+
+void watch_kill(struct children *c)
+{
+	child_fail(&c->capture, "shows no heartbeat");
+	c->capture.state = CHILD_SILENT;
 }

@@ -1,16 +1,23 @@
-/* The heartbeat of capture, which shows whether it gets on. */
+/*
+ * Watches the heartbeat of capture, which shows whether capture gets on. A capture that
+ * hangs is killed and replaced; the target whose memory it was reading is left out.
+ */
 #ifndef DAEMON_BROKER_CHILDREN_WATCH_H
 #define DAEMON_BROKER_CHILDREN_WATCH_H
 
 #include <stdbool.h>
 
+#include "daemon/broker/children/child.h"
 #include "lib/base/util.h"
 
-struct broker;
+/*
+ * At every turn. True if capture shows no heartbeat and is to be killed (watch_kill):
+ * *ret_target is the id of the target that makes it hang, 0 if no target does.
+ */
+must_check bool watch_is_hung(struct children *c, uint32_t *ret_target);
+void watch_kill(struct children *c);
 
-/* Kills a capture that shows no heartbeat, and leaves out who is to blame. */
-void watch_heartbeat(struct broker *b);
-/* True if it gets on with what it was told to do: see daemon/broker/children/patience.h. */
-must_check bool watch_works(const struct broker *b);
+/* True if capture gets on with what it was told to do: patience.h. */
+must_check bool watch_works(const struct children *c);
 
 #endif

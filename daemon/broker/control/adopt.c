@@ -3,10 +3,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/broker/broker.h"
 #include "daemon/broker/control/clients.h"
 #include "daemon/broker/control/rights.h"
+#include "daemon/broker/targets/instance.h"
+#include "daemon/broker/targets/instances.h"
 #include "daemon/broker/targets/lifecycle.h"
+#include "daemon/config/config.h"
 #include "daemon/process/process.h"
 
 /*
@@ -56,17 +58,17 @@ static void refuse_fault(enum process_fault fault, int32_t pid, struct control_a
 	}
 }
 
-static size_t attached_of(const struct broker *b, uint32_t uid)
+static size_t attached_of(const struct targets *ts, uint32_t uid)
 {
 	size_t n = 0;
 
-	for (size_t k = 0; k < b->n_instances; k++)
-		n += instance_is_attached(b->instances[k]) && b->instances[k]->uid == uid;
+	for (size_t k = 0; k < ts->n_instances; k++)
+		n += instance_is_attached(ts->instances[k]) && ts->instances[k]->uid == uid;
 	return n;
 }
 
 /* True: *ret says why. */
-static bool is_refused(const struct broker *b, const struct peer *is, const struct process *p,
+static bool is_refused(const struct targets *ts, const struct peer *is, const struct process *p,
 		       struct control_answer *ret)
 {
 	if (p->pid == getpid()) {
@@ -79,7 +81,7 @@ static bool is_refused(const struct broker *b, const struct peer *is, const stru
 		ret->m.result = PROTOCOL_DENIED;
 		return true;
 	}
-	if (attached_of(b, is->uid) >= ADOPT_USER_MAX) {
+	if (attached_of(ts, is->uid) >= ADOPT_USER_MAX) {
 		control_refuse(ret, PROTOCOL_BUSY,
 			       "%d processes of this user are attached: detach one",
 			       ADOPT_USER_MAX);
@@ -88,14 +90,14 @@ static bool is_refused(const struct broker *b, const struct peer *is, const stru
 	return false;
 }
 
-static struct instance *add_new(struct broker *b, const struct peer *is, struct process *p,
+static struct instance *add_new(struct targets *ts, const struct peer *is, struct process *p,
 				enum instance_origin origin, struct control_answer *ret)
 {
 	struct instance *i;
 	int r;
 
-	if (!is_refused(b, is, p, ret)) {
-		r = instance_add_attached(b, p, origin, &i);
+	if (!is_refused(ts, is, p, ret)) {
+		r = instance_add_attached(ts, p, origin, &i);
 		if (r == 0)
 			return i;
 		control_refuse(ret, r == -ENOSPC ? PROTOCOL_BUSY : PROTOCOL_FAILED,
@@ -106,7 +108,7 @@ static struct instance *add_new(struct broker *b, const struct peer *is, struct 
 }
 
 /* A process that is no instance yet. NULL: *ret says why not. */
-static struct instance *look_and_add(struct broker *b, const struct peer *is, int32_t pid,
+static struct instance *look_and_add(struct targets *ts, const struct peer *is, int32_t pid,
 				     enum instance_origin origin, struct control_answer *ret)
 {
 	struct instance *i;
@@ -117,16 +119,17 @@ static struct instance *look_and_add(struct broker *b, const struct peer *is, in
 		refuse_fault(fault, look.pid, ret);
 		return NULL;
 	}
-	i = add_new(b, is, &look, origin, ret);
+	i = add_new(ts, is, &look, origin, ret);
 	close_fd(&look.pidfd);
 	if (i != NULL && !is->is_operator)
 		ret->work = WORK_USER;
 	return i;
 }
 
-void adopt_attach(struct broker *b, const struct peer *is, int32_t pid, struct control_answer *ret)
+void adopt_attach(struct targets *ts, const struct peer *is, int32_t pid,
+		  struct control_answer *ret)
 {
-	struct instance *i = instance_of_pid(b, pid);
+	struct instance *i = instance_of_pid(ts, pid);
 
 	ret->work = WORK;
 	if (i != NULL && !rights_may(is, i)) {
@@ -134,7 +137,7 @@ void adopt_attach(struct broker *b, const struct peer *is, int32_t pid, struct c
 		return;
 	}
 	if (i == NULL) {
-		i = look_and_add(b, is, pid, INSTANCE_ATTACHED, ret);
+		i = look_and_add(ts, is, pid, INSTANCE_ATTACHED, ret);
 	} else {
 		take_again(i, ret);
 		if (!is->is_operator && ret->m.result == PROTOCOL_OK)
@@ -144,14 +147,14 @@ void adopt_attach(struct broker *b, const struct peer *is, int32_t pid, struct c
 		clients_tell(i, &ret->m);
 }
 
-struct instance *adopt_for_record(struct broker *b, const struct peer *is, int32_t pid,
+struct instance *adopt_for_record(struct targets *ts, const struct peer *is, int32_t pid,
 				  struct control_answer *ret)
 {
-	struct instance *i = instance_of_pid(b, pid);
+	struct instance *i = instance_of_pid(ts, pid);
 
 	ret->work = WORK;
 	if (i == NULL)
-		return look_and_add(b, is, pid, INSTANCE_RECORDED, ret);
+		return look_and_add(ts, is, pid, INSTANCE_RECORDED, ret);
 	if (!rights_may(is, i)) {
 		ret->m.result = PROTOCOL_DENIED;
 		return NULL;
@@ -166,9 +169,10 @@ struct instance *adopt_for_record(struct broker *b, const struct peer *is, int32
 	return i;
 }
 
-void adopt_detach(struct broker *b, const struct peer *is, int32_t pid, struct control_answer *ret)
+void adopt_detach(struct targets *ts, const struct peer *is, int32_t pid,
+		  struct control_answer *ret)
 {
-	struct instance *i = rights_find(b, is, pid, ret);
+	struct instance *i = rights_find(ts, is, pid, ret);
 
 	if (i == NULL)
 		return;

@@ -9,21 +9,25 @@
 
 #include "daemon/broker/control/control.h"
 
-struct broker;
+#include "daemon/process/peer.h"
+
+struct targets;
 
 /* Of each user who may not operate the daemon, at a time. */
 #define ADOPT_USER_MAX 8
 
 /* Profile it from now on, whatever is configured. */
-void adopt_attach(struct broker *b, const struct peer *is, int32_t pid, struct control_answer *ret);
+void adopt_attach(struct targets *ts, const struct peer *is, int32_t pid,
+		  struct control_answer *ret);
 /* Let go of it and leave it alone, until its end or another attach. */
-void adopt_detach(struct broker *b, const struct peer *is, int32_t pid, struct control_answer *ret);
+void adopt_detach(struct targets *ts, const struct peer *is, int32_t pid,
+		  struct control_answer *ret);
 
 /*
  * The process for a recording: the instance that it is, or a new one that goes
  * with its last recording. NULL: *ret says why not.
  */
-struct instance *adopt_for_record(struct broker *b, const struct peer *is, int32_t pid,
+struct instance *adopt_for_record(struct targets *ts, const struct peer *is, int32_t pid,
 				  struct control_answer *ret);
 
 #endif

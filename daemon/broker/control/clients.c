@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/broker/broker.h"
 #include "daemon/broker/control/client_page.h"
 #include "daemon/broker/control/thread_number.h"
-#include "daemon/broker/delivery/limit.h"
+#include "daemon/broker/targets/instance.h"
 #include "daemon/broker/targets/lifecycle.h"
 #include "daemon/common/log.h"
+#include "daemon/config/config.h"
 #include "lib/base/clock.h"
 
 /* lib/client/protocol.h: about once a second. */
@@ -30,7 +30,7 @@ struct client {
 	enum protocol_type last;   /* of those that wait for an instance */
 };
 
-int client_new(struct broker *b, const struct peer *peer, struct client **ret, int *ret_fd)
+int client_new(struct clients *cs, const struct peer *peer, struct client **ret, int *ret_fd)
 {
 	struct client *c;
 	int r, fd;
@@ -54,9 +54,9 @@ int client_new(struct broker *b, const struct peer *peer, struct client **ret, i
 	c->start_ticks = peer->start_ticks;
 	c->page.shared->pid = (uint32_t)c->pid;
 	c->page.shared->is_other_ns = thread_number_differs(c->pid);
-	c->next = b->clients.first;
-	b->clients.first = c;
-	clients_check(b);
+	c->next = cs->first;
+	cs->first = c;
+	clients_check(cs);
 	*ret = c;
 	return 0;
 }
@@ -89,9 +89,9 @@ void client_end(struct client *c)
 	c->is_gone = true;
 }
 
-void clients_sweep(struct broker *b)
+void clients_sweep(struct clients *cs)
 {
-	struct client **at = &b->clients.first;
+	struct client **at = &cs->first;
 
 	while (*at != NULL) {
 		struct client *c = *at;
@@ -106,53 +106,29 @@ void clients_sweep(struct broker *b)
 	}
 }
 
-void clients_forget(struct broker *b, const struct instance *i)
+void clients_forget(struct clients *cs, const struct instance *i)
 {
-	for (struct client *c = b->clients.first; c != NULL; c = c->next)
+	for (struct client *c = cs->first; c != NULL; c = c->next)
 		if (c->instance == i)
 			leave(c);
-}
-
-enum protocol_state clients_state(const struct instance *i)
-{
-	if (i == NULL || instance_is_gone(i))
-		return PROTOCOL_NONE;
-	if (!i->is_sampled)
-		return PROTOCOL_UNSAMPLED;
-	if (i->obstacle != INSTANCE_UNHINDERED || i->wish == INSTANCE_DETACHED)
-		return PROTOCOL_IS_LEFT_OUT;
-	if (limit_holds(i))
-		return PROTOCOL_LIMITED;
-	if (i->target != NULL && i->target->retry_ns != 0)
-		return PROTOCOL_TRACED_BY_OTHER;
-	return lifecycle_wants(i) ? PROTOCOL_PROFILING : PROTOCOL_STOPPED;
-}
-
-const char *clients_profiler_id(const struct instance *i)
-{
-	if (i == NULL)
-		return "";
-	return i->target != NULL && target_is_open(i->target) && !i->target->is_for_records
-		       ? i->target->profiler_id
-		       : i->next_profiler_id;
 }
 
 void clients_tell(const struct instance *i, struct protocol_answer *ret)
 {
 	ret->pid = i->pid;
-	ret->state = clients_state(i);
+	ret->state = lifecycle_state(i);
 	if (ret->state == PROTOCOL_PROFILING)
 		(void)snprintf(ret->profiler_id, sizeof(ret->profiler_id), "%s",
-			       clients_profiler_id(i));
+			       lifecycle_profiler_id(i));
 }
 
-static void show(const struct broker *b, struct client *c)
+static void show(const struct clients *cs, struct client *c)
 {
 	const struct instance *i = c->instance;
-	struct protocol_page now = {.state = clients_state(i)};
+	struct protocol_page now = {.state = lifecycle_state(i)};
 
 	/* The last chunks are being made: nothing starts any more. */
-	if (b->phase >= BROKER_STOPS)
+	if (cs->targets->state->phase >= PHASE_STOPS)
 		now.state = PROTOCOL_NONE;
 	if (i != NULL) {
 		now.lifecycle =
@@ -161,7 +137,7 @@ static void show(const struct broker *b, struct client *c)
 		now.thread_id = i->config.thread_id_format == THREAD_ID_PTHREAD ? PROTOCOL_PTHREAD
 										: PROTOCOL_TID;
 	}
-	(void)snprintf(now.profiler_id, sizeof(now.profiler_id), "%s", clients_profiler_id(i));
+	(void)snprintf(now.profiler_id, sizeof(now.profiler_id), "%s", lifecycle_profiler_id(i));
 	client_page_show(&c->page, &now);
 	client_page_handled(&c->page, c->handled);
 }
@@ -178,9 +154,9 @@ static struct lifecycle_result command(struct client *c, enum protocol_type type
 }
 
 /* The instance that lives, if it is this process and not another of its pid. */
-static void find_instance(struct broker *b, struct client *c)
+static void find_instance(struct clients *cs, struct client *c)
 {
-	struct instance *i = instance_of_pid(b, c->pid);
+	struct instance *i = instance_of_pid(cs->targets, c->pid);
 
 	c->is_sought = true;
 	if (i == NULL || i->start_ticks != c->start_ticks)
@@ -192,12 +168,12 @@ static void find_instance(struct broker *b, struct client *c)
 	}
 }
 
-static void look(struct broker *b, struct client *c, bool is_due)
+static void look(struct clients *cs, struct client *c, bool is_due)
 {
 	if (c->instance != NULL && instance_is_gone(c->instance))
 		leave(c);
 	if (c->instance == NULL && is_due)
-		find_instance(b, c);
+		find_instance(cs, c);
 	if (c->instance == NULL)
 		return;
 	if (client_page_is_traced(&c->page))
@@ -217,12 +193,12 @@ static void ask_to_be_told(struct client *c)
 		count(c, true);
 }
 
-static void pass_time(struct broker *b, uint64_t now_ns)
+static void pass_time(struct clients *cs, uint64_t now_ns)
 {
-	const uint64_t chunk_ns = b->options.config.chunk_seconds * NS_PER_SEC;
+	const uint64_t chunk_ns = cs->targets->state->options.config.chunk_seconds * NS_PER_SEC;
 
-	for (size_t k = 0; k < b->n_instances; k++) {
-		struct instance *i = b->instances[k];
+	for (size_t k = 0; k < cs->targets->n_instances; k++) {
+		struct instance *i = cs->targets->instances[k];
 
 		if (instance_is_gone(i) || !lifecycle_time(i, now_ns, chunk_ns))
 			continue;
@@ -234,23 +210,23 @@ static void pass_time(struct broker *b, uint64_t now_ns)
 	}
 }
 
-void clients_check(struct broker *b)
+void clients_check(struct clients *cs)
 {
 	const uint64_t now_ns = clock_mono_ns();
-	const bool beats = now_ns >= b->clients.beat_ns + BEAT_NS;
-	const bool is_new = b->n_instances != b->clients.n_seen;
+	const bool beats = now_ns >= cs->beat_ns + BEAT_NS;
+	const bool is_new = cs->targets->n_instances != cs->n_seen;
 
-	b->clients.n_seen = b->n_instances;
+	cs->n_seen = cs->targets->n_instances;
 	if (beats) {
-		b->clients.beat_ns = now_ns;
-		pass_time(b, now_ns);
+		cs->beat_ns = now_ns;
+		pass_time(cs, now_ns);
 	}
-	for (struct client *c = b->clients.first; c != NULL; c = c->next) {
+	for (struct client *c = cs->first; c != NULL; c = c->next) {
 		if (c->is_gone)
 			continue;
-		look(b, c, beats || is_new || !c->is_sought);
+		look(cs, c, beats || is_new || !c->is_sought);
 		ask_to_be_told(c);
-		show(b, c);
+		show(cs, c);
 		if (beats)
 			client_page_beat(&c->page);
 	}
@@ -278,14 +254,14 @@ static void on_spans(struct client *c, bool is_open)
 		count(c, true);
 }
 
-void client_request(struct broker *b, struct client *c, const struct protocol_request *request,
+void client_request(struct clients *cs, struct client *c, const struct protocol_request *request,
 		    struct protocol_answer *answer)
 {
 	const enum protocol_type type = request->h.type;
 
 	answer->pid = c->pid;
 	if (c->instance == NULL)
-		find_instance(b, c);
+		find_instance(cs, c);
 	if (type == PROTOCOL_START || type == PROTOCOL_STOP)
 		on_command(c, type, answer);
 	else if (type == PROTOCOL_SPANS_OPEN || type == PROTOCOL_SPANS_CLOSED)
@@ -293,8 +269,8 @@ void client_request(struct broker *b, struct client *c, const struct protocol_re
 	else if (type == PROTOCOL_THREAD &&
 		 thread_number_find(c->pid, request->pid, &answer->pid) < 0)
 		answer->result = PROTOCOL_NO_PROCESS;
-	look(b, c, false);
-	show(b, c);
+	look(cs, c, false);
+	show(cs, c);
 	answer->state = c->page.shown.state;
 	if (answer->state == PROTOCOL_PROFILING)
 		memcpy(answer->profiler_id, c->page.shown.profiler_id, sizeof(answer->profiler_id));

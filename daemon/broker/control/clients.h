@@ -20,12 +20,13 @@
 #include "lib/base/util.h"
 #include "lib/client/protocol.h"
 
-struct broker;
 struct client;
 struct instance;
+struct targets;
 
-/* The broker's; {0} is none. */
+/* Zeros, but for targets, is none. */
 struct clients {
+	struct targets *targets;
 	struct client *first;
 	uint64_t beat_ns; /* the last one */
 	size_t n_seen;	  /* instances that there were then */
@@ -37,7 +38,7 @@ struct clients {
  * Returns 0, -ESRCH (the process is gone, or not of this pid namespace), or
  * another errno.
  */
-must_check int client_new(struct broker *b, const struct peer *peer, struct client **ret,
+must_check int client_new(struct clients *cs, const struct peer *peer, struct client **ret,
 			  int *ret_fd);
 /*
  * The connection has ended: the process has no root spans open any more.
@@ -46,7 +47,7 @@ must_check int client_new(struct broker *b, const struct peer *peer, struct clie
 void client_end(struct client *c);
 
 /* At the end of a turn: frees the clients whose connection has ended. */
-void clients_sweep(struct broker *b);
+void clients_sweep(struct clients *cs);
 
 /*
  * START, STOP, PROFILER_ID, SPANS_OPEN, SPANS_CLOSED of the process about
@@ -54,17 +55,17 @@ void clients_sweep(struct broker *b);
  * *answer, which is all zeros. A START before there is an instance is
  * PROTOCOL_OK, and done when there is one.
  */
-void client_request(struct broker *b, struct client *c, const struct protocol_request *request,
+void client_request(struct clients *cs, struct client *c, const struct protocol_request *request,
 		    struct protocol_answer *answer);
 
 /*
  * At every turn, before instances_check: what is open, what stands in the
  * pages, and time for lifecycle_time.
  */
-void clients_check(struct broker *b);
+void clients_check(struct clients *cs);
 
 /* The instance will be no more. */
-void clients_forget(struct broker *b, const struct instance *i);
+void clients_forget(struct clients *cs, const struct instance *i);
 
 /* Of an instance, for an answer: pid, state, and the id if it is profiled. */
 void clients_tell(const struct instance *i, struct protocol_answer *ret);
@@ -74,13 +75,5 @@ void clients_tell(const struct instance *i, struct protocol_answer *ret);
  * debug level says why, as the specification has it.
  */
 void clients_note(int32_t pid, struct lifecycle_result result);
-
-/* What is done with an instance; i may be NULL. */
-enum protocol_state clients_state(const struct instance *i);
-/*
- * The profiler's id: of the run that goes on, or of the next one, where the
- * last one is coming to its end.
- */
-const char *clients_profiler_id(const struct instance *i);
 
 #endif

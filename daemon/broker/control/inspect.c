@@ -6,15 +6,18 @@
 #include <unistd.h>
 
 #include "daemon/broker/broker.h"
+#include "daemon/broker/children/child.h"
 #include "daemon/broker/children/children.h"
-#include "daemon/broker/children/socket.h"
 #include "daemon/broker/discovery/identify.h"
-#include "daemon/config/config_fault.h"
+#include "daemon/broker/targets/instance.h"
 #include "daemon/config/config_files.h"
 #include "daemon/config/match.h"
+#include "daemon/msg/msg_unwind.h"
+#include "daemon/process/facts.h"
 #include "daemon/process/open.h"
 #include "daemon/process/process.h"
 #include "lib/base/clock.h"
+#include "lib/base/ipc.h"
 #include "lib/base/sealed.h"
 #include "lib/ship/transport.h"
 #include "proto/dsn.h"
@@ -68,7 +71,7 @@ static void say_configuration(struct inspection *i, const struct config *c,
 	char path[OPTIONS_PATH_SIZE];
 
 	say_faults(i, faults);
-	options_config_path(&b->options, path);
+	options_config_path(&b->state.options, path);
 	if (path[0] == '\0')
 		SAY(i, FINDING_OK, "configuration",
 		    is_running ? "the daemon has no file: what it profiles was "
@@ -88,9 +91,9 @@ static void inspect_files(struct inspection *i)
 {
 	static struct config_faults faults;
 	struct config c;
-	int r = options_read_again(&i->broker->options, &c, &faults);
+	int r = options_read_again(&i->broker->state.options, &c, &faults);
 
-	say_configuration(i, r < 0 ? &i->broker->options.config : &c, &faults);
+	say_configuration(i, r < 0 ? &i->broker->state.options.config : &c, &faults);
 	if (r == 0)
 		config_fini(&c);
 	config_faults_fini(&faults);
@@ -100,9 +103,10 @@ static void inspect_files(struct inspection *i)
 
 static struct ship *find_ship(const struct broker *b, const char *dsn)
 {
-	for (size_t k = 0; k < b->n_ships; k++)
-		if (!b->ships[k]->child.is_leaving && ship_is_for(b->ships[k], dsn))
-			return b->ships[k];
+	for (size_t k = 0; k < b->children.n_ships; k++)
+		if (!b->children.ships[k]->child.is_leaving &&
+		    ship_is_for(b->children.ships[k], dsn))
+			return b->children.ships[k];
 	return NULL;
 }
 
@@ -110,7 +114,7 @@ static void ask_server(struct broker *b, const char *dsn)
 {
 	struct ship *s;
 
-	if (dsn[0] == '\0' || children_ship(b, dsn, &s) < 0 || s->probe_pid != 0)
+	if (dsn[0] == '\0' || children_ship(&b->children, dsn, &s) < 0 || s->probe_pid != 0)
 		return;
 	s->probed = (struct msg_probed){.status = 0};
 	s->probe_pid = s->child.pid;
@@ -204,7 +208,7 @@ static void say_server(struct inspection *i, const char *subject, const char *te
 /* As open_output() in daemon/broker/main.c decides it: a service leaves no files. */
 static void say_no_dsn(struct inspection *i)
 {
-	const struct options *o = &i->broker->options;
+	const struct options *o = &i->broker->state.options;
 	const bool is_service =
 		o->check_servers ? o->config.n_targets > 0 : i->broker->discovery != NULL;
 
@@ -244,7 +248,7 @@ static bool all_have_their_own(const struct config *c)
 
 static void say_servers(struct inspection *i)
 {
-	const struct config *c = &i->broker->options.config;
+	const struct config *c = &i->broker->state.options.config;
 	char subject[FINDING_SUBJECT_SIZE];
 
 	if (c->dsn[0] != '\0')
@@ -324,7 +328,7 @@ static void take_subject(struct inspection *i, int32_t pid)
 	struct subject *s;
 	enum process_fault fault;
 
-	if (pid == 0 || i->broker->options.config.n_targets == 0)
+	if (pid == 0 || i->broker->state.options.config.n_targets == 0)
 		return;
 	s = calloc(1, sizeof(*s));
 	if (s == NULL)
@@ -382,13 +386,13 @@ static void say_section(struct inspection *i, const struct target_config *t, enu
 /* A process that is profiled without a section needs none to match. */
 static void say_sections(struct inspection *i)
 {
-	const struct config *c = &i->broker->options.config;
+	const struct config *c = &i->broker->state.options.config;
 	struct subject *s = i->subject;
 	bool is_one;
 
 	if (s == NULL)
 		return;
-	is_one = instance_of_pid(i->broker, s->process.pid) != NULL;
+	is_one = instance_of_pid(&i->broker->targets, s->process.pid) != NULL;
 	for (size_t k = 0; k < c->n_targets; k++)
 		is_one |= matches(i, &c->targets[k]);
 	for (size_t k = 0; k < c->n_targets; k++)
@@ -400,7 +404,7 @@ static void say_sections(struct inspection *i)
 /* Sends the questions to the ships and about the process; none after an error. */
 static int begin(struct broker *b, int32_t pid, bool has_errors, struct inspection **ret)
 {
-	const struct config *c = &b->options.config;
+	const struct config *c = &b->state.options.config;
 	struct inspection *i = calloc(1, sizeof(*i));
 
 	if (i == NULL)
@@ -463,13 +467,13 @@ void inspect_ask(struct broker *b, const struct control_peer *peer,
 
 int inspect_options(struct broker *b, const struct config_faults *faults)
 {
-	const int32_t pid = b->options.n_pids > 0 ? b->options.pids[0] : 0;
+	const int32_t pid = b->state.options.n_pids > 0 ? b->state.options.pids[0] : 0;
 	struct inspection *i;
 	int r = begin(b, pid, faults->n_errors > 0, &i);
 
 	if (r < 0)
 		return r;
-	say_configuration(i, &b->options.config, faults);
+	say_configuration(i, &b->state.options.config, faults);
 	return 0;
 }
 
@@ -479,8 +483,8 @@ static bool is_answered(const struct inspection *i)
 
 	if (clock_mono_ns() >= i->deadline_ns)
 		return true;
-	for (size_t k = 0; k < b->n_ships; k++)
-		if (is_awaited(b->ships[k]))
+	for (size_t k = 0; k < b->children.n_ships; k++)
+		if (is_awaited(b->children.ships[k]))
 			return false;
 	return i->subject == NULL || !i->subject->cmdline_is_awaited;
 }
@@ -509,8 +513,8 @@ void inspect_check(struct broker *b)
 	if (!i->has_errors)
 		say_servers(i);
 	say_sections(i);
-	for (size_t k = 0; k < b->n_ships; k++)
-		b->ships[k]->probe_pid = 0;
+	for (size_t k = 0; k < b->children.n_ships; k++)
+		b->children.ships[k]->probe_pid = 0;
 	free_subject(i);
 	i->is_over = true;
 	if (i->fd < 0)

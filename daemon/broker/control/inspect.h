@@ -17,6 +17,7 @@
 #include "daemon/config/config.h"
 #include "daemon/config/config_fault.h"
 #include "daemon/msg/msg_ship.h"
+#include "daemon/process/peer.h"
 
 struct broker;
 struct ship;

@@ -15,8 +15,11 @@
 #include "daemon/broker/control/rights.h"
 #include "daemon/broker/report/metrics.h"
 #include "daemon/broker/report/status.h"
+#include "daemon/broker/targets/instance.h"
 #include "daemon/broker/targets/lifecycle.h"
 #include "daemon/common/log.h"
+#include "daemon/config/config.h"
+#include "daemon/process/peer.h"
 #include "lib/base/clock.h"
 
 /* What it costs, in small messages (daemon/broker/control/allowance.h). */
@@ -69,8 +72,8 @@ static void change_all(struct broker *b, const struct peer *is, const struct pro
 	uint32_t counts[PROTOCOL_FAILED + 1] = {0};
 	size_t known = 0, allowed = 0;
 
-	for (size_t k = 0; k < b->n_instances; k++) {
-		struct instance *i = b->instances[k];
+	for (size_t k = 0; k < b->targets.n_instances; k++) {
+		struct instance *i = b->targets.instances[k];
 
 		if (instance_is_gone(i) || strcmp(i->config.name, m->name) != 0)
 			continue;
@@ -99,7 +102,7 @@ static void start_or_stop(struct broker *b, const struct control_peer *peer,
 		change_all(b, &peer->is, m, ret);
 		return;
 	}
-	i = rights_find(b, &peer->is, m->pid, ret);
+	i = rights_find(&b->targets, &peer->is, m->pid, ret);
 	if (i == NULL)
 		return;
 	ret->m.result = change(i, m->h.type);
@@ -109,7 +112,7 @@ static void start_or_stop(struct broker *b, const struct control_peer *peer,
 static void tell_profiler_id(struct broker *b, const struct control_peer *peer,
 			     const struct protocol_request *m, struct control_answer *ret)
 {
-	struct instance *i = rights_find(b, &peer->is, m->pid, ret);
+	struct instance *i = rights_find(&b->targets, &peer->is, m->pid, ret);
 
 	if (i == NULL)
 		return;
@@ -127,7 +130,7 @@ static void show(struct broker *b, const struct control_peer *peer,
 			: metrics_make(b, &peer->is, m->h.type == PROTOCOL_OPENMETRICS, &ret->fd,
 				       &ret->m.fd_bytes);
 
-	ret->work = STATUS_WORK + STATUS_WORK_EACH * (uint32_t)b->n_instances;
+	ret->work = STATUS_WORK + STATUS_WORK_EACH * (uint32_t)b->targets.n_instances;
 	if (r < 0)
 		control_refuse(ret, PROTOCOL_FAILED, "%s", strerror(-r));
 }
@@ -174,7 +177,7 @@ static void ask_of_itself(struct broker *b, struct control_peer *peer,
 			  const struct protocol_request *m, struct control_answer *ret)
 {
 	struct client *c = peer->user;
-	int r = c == NULL ? client_new(b, &peer->is, &c, NULL) : 0;
+	int r = c == NULL ? client_new(&b->clients, &peer->is, &c, NULL) : 0;
 
 	if (r < 0) {
 		control_refuse(ret, PROTOCOL_FAILED, "%s", strerror(-r));
@@ -183,19 +186,25 @@ static void ask_of_itself(struct broker *b, struct control_peer *peer,
 	peer->user = c;
 	if (m->h.type == PROTOCOL_THREAD)
 		ret->work = THREAD_WORK;
-	client_request(b, c, m, &ret->m);
+	client_request(&b->clients, c, m, &ret->m);
 }
 
 static void attach(struct broker *b, const struct control_peer *peer,
 		   const struct protocol_request *m, struct control_answer *ret)
 {
-	adopt_attach(b, &peer->is, m->pid, ret);
+	adopt_attach(&b->targets, &peer->is, m->pid, ret);
 }
 
 static void detach(struct broker *b, const struct control_peer *peer,
 		   const struct protocol_request *m, struct control_answer *ret)
 {
-	adopt_detach(b, &peer->is, m->pid, ret);
+	adopt_detach(&b->targets, &peer->is, m->pid, ret);
+}
+
+static void record(struct broker *b, const struct control_peer *peer,
+		   const struct protocol_request *m, struct control_answer *ret)
+{
+	record_ask(&b->records, peer, m, ret);
 }
 
 static void end_records(struct broker *b, const struct control_peer *peer,
@@ -203,7 +212,7 @@ static void end_records(struct broker *b, const struct control_peer *peer,
 {
 	(void)m;
 	(void)ret;
-	records_finish(b, peer);
+	records_finish(&b->records, peer);
 }
 
 /* Which requests are about the process that asks. */
@@ -228,8 +237,8 @@ static const struct served {
 	[PROTOCOL_METRICS] = {NEVER, show, NULL},
 	[PROTOCOL_OPENMETRICS] = {NEVER, show, NULL},
 	[PROTOCOL_RELOAD] = {NEVER, reload_for, NULL},
-	[PROTOCOL_RECORD] = {NEVER, record_ask, "recording"},
-	[PROTOCOL_WATCH] = {NEVER, record_ask, "recording"},
+	[PROTOCOL_RECORD] = {NEVER, record, "recording"},
+	[PROTOCOL_WATCH] = {NEVER, record, "recording"},
 	[PROTOCOL_RECORD_END] = {NEVER, end_records, NULL},
 	[PROTOCOL_CHECK] = {NEVER, inspect_ask, NULL},
 };
@@ -267,7 +276,8 @@ static void on_ask(void *ctx, struct control_peer *peer, const struct protocol_r
 static int on_page(void *ctx, struct control_peer *peer, int *ret_fd)
 {
 	struct client *c;
-	int r = client_new(ctx, &peer->is, &c, ret_fd);
+	struct broker *b = ctx;
+	int r = client_new(&b->clients, &peer->is, &c, ret_fd);
 
 	if (r == 0)
 		peer->user = c;
@@ -276,8 +286,10 @@ static int on_page(void *ctx, struct control_peer *peer, int *ret_fd)
 
 static void on_gone(void *ctx, struct control_peer *peer)
 {
+	struct broker *b = ctx;
+
 	client_end(peer->user);
-	records_gone(ctx, peer);
+	records_gone(&b->records, peer);
 }
 
 static const struct control_user user = {
@@ -305,7 +317,7 @@ static const char *fault_text(int error)
 
 int operate_open(struct broker *b)
 {
-	const char *path = b->options.config.socket;
+	const char *path = b->state.options.config.socket;
 	int r;
 
 	if (path[0] == '\0' && b->discovery == NULL)
@@ -320,7 +332,7 @@ int operate_open(struct broker *b)
 
 int operate_start(struct broker *b)
 {
-	return b->control == NULL ? 0 : control_start(b->control, b->loop);
+	return b->control == NULL ? 0 : control_start(b->control, b->state.loop);
 }
 
 void operate_check(struct broker *b)

@@ -6,12 +6,17 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "daemon/broker/broker.h"
-#include "daemon/broker/children/socket.h"
+#include "daemon/broker/children/child.h"
 #include "daemon/broker/control/adopt.h"
 #include "daemon/broker/control/rights.h"
 #include "daemon/broker/delivery/delivery.h"
+#include "daemon/broker/targets/instance.h"
 #include "daemon/common/random.h"
+#include "daemon/config/config.h"
+#include "daemon/msg/msg_io.h"
+#include "daemon/msg/msg_unwind.h"
+#include "daemon/process/peer.h"
+#include "lib/base/ipc.h"
 
 #define RECORD_CHUNK_US (CONFIG_CHUNK_MAX_SECONDS * UINT64_C(1000000))
 #define WATCH_CHUNK_US	UINT64_C(1000000)
@@ -43,11 +48,9 @@ struct recording {
 };
 
 /* Of those that go on. */
-static struct recording *find(const struct target *t, uint32_t number)
+static struct recording *find(const struct records *rs, const struct target *t, uint32_t number)
 {
-	const struct broker *b = t->instance->broker;
-
-	for (struct recording *r = b->records; r != NULL; r = r->next)
+	for (struct recording *r = rs->first; r != NULL; r = r->next)
 		if (!r->is_over && r->number == number && r->target == t->id)
 			return r;
 	return NULL;
@@ -86,14 +89,14 @@ static void end(struct recording *r, enum protocol_record_end why)
 }
 
 /* The section's process that the peer may record. NULL: *ret says why not. */
-static struct instance *find_named(struct broker *b, const struct peer *is, const char *name,
+static struct instance *find_named(struct records *rs, const struct peer *is, const char *name,
 				   struct control_answer *ret)
 {
 	struct instance *found = NULL;
 	size_t n = 0, n_denied = 0;
 
-	for (size_t k = 0; k < b->n_instances; k++) {
-		struct instance *i = b->instances[k];
+	for (size_t k = 0; k < rs->targets->n_instances; k++) {
+		struct instance *i = rs->targets->instances[k];
 
 		if (instance_is_gone(i) || strcmp(i->config.name, name) != 0)
 			continue;
@@ -138,16 +141,16 @@ static int open_socket(struct recording *r, int *ret_fd)
 	return 0;
 }
 
-static void append(struct broker *b, struct recording *r)
+static void append(struct records *rs, struct recording *r)
 {
-	struct recording **end = &b->records;
+	struct recording **end = &rs->first;
 
 	while (*end != NULL)
 		end = &(*end)->next;
 	*end = r;
 }
 
-static int add(struct broker *b, struct instance *i, const struct control_peer *peer,
+static int add(struct records *rs, struct instance *i, const struct control_peer *peer,
 	       uint64_t chunk_us, int *ret_fd)
 {
 	struct recording *r = calloc(1, sizeof(*r));
@@ -162,16 +165,16 @@ static int add(struct broker *b, struct instance *i, const struct control_peer *
 	}
 	r->instance = i;
 	r->peer = peer;
-	r->number = ++b->last_record;
+	r->number = ++rs->last;
 	r->chunk_us = chunk_us;
 	random_id(r->profiler_id);
 	i->n_records++;
-	append(b, r);
+	append(rs, r);
 	return 0;
 }
 
-void record_ask(struct broker *b, const struct control_peer *peer, const struct protocol_request *m,
-		struct control_answer *ret)
+void record_ask(struct records *rs, const struct control_peer *peer,
+		const struct protocol_request *m, struct control_answer *ret)
 {
 	const bool is_watch = m->h.type == PROTOCOL_WATCH;
 	struct instance *i;
@@ -179,12 +182,12 @@ void record_ask(struct broker *b, const struct control_peer *peer, const struct 
 	int r;
 
 	if (m->name[0] != '\0') {
-		i = find_named(b, &peer->is, m->name, ret);
+		i = find_named(rs, &peer->is, m->name, ret);
 		if (i == NULL)
 			return;
 		pid = i->pid;
 	}
-	i = adopt_for_record(b, &peer->is, pid, ret);
+	i = adopt_for_record(rs->targets, &peer->is, pid, ret);
 	if (i == NULL)
 		return;
 	if (i->n_records == MSG_RECORDS_MAX) {
@@ -192,7 +195,7 @@ void record_ask(struct broker *b, const struct control_peer *peer, const struct 
 			       MSG_RECORDS_MAX);
 		return;
 	}
-	r = add(b, i, peer, is_watch ? WATCH_CHUNK_US : RECORD_CHUNK_US, &ret->fd);
+	r = add(rs, i, peer, is_watch ? WATCH_CHUNK_US : RECORD_CHUNK_US, &ret->fd);
 	ret->m.pid = i->pid;
 	if (r < 0)
 		control_refuse(ret, PROTOCOL_FAILED, "%s", strerror(-r));
@@ -200,16 +203,16 @@ void record_ask(struct broker *b, const struct control_peer *peer, const struct 
 		instance_becomes(i, INSTANCE_REMOVED);
 }
 
-void records_finish(struct broker *b, const struct control_peer *peer)
+void records_finish(struct records *rs, const struct control_peer *peer)
 {
-	for (struct recording *r = b->records; r != NULL; r = r->next)
+	for (struct recording *r = rs->first; r != NULL; r = r->next)
 		if (r->peer == peer)
 			r->is_finishing = true;
 }
 
-void records_gone(struct broker *b, const struct control_peer *peer)
+void records_gone(struct records *rs, const struct control_peer *peer)
 {
-	for (struct recording *r = b->records; r != NULL; r = r->next) {
+	for (struct recording *r = rs->first; r != NULL; r = r->next) {
 		if (r->peer != peer)
 			continue;
 		r->peer = NULL;
@@ -218,10 +221,11 @@ void records_gone(struct broker *b, const struct control_peer *peer)
 	}
 }
 
-int records_chunk(const struct target *t, uint32_t number, uint64_t size, int fd)
+int records_chunk(const struct records *rs, const struct target *t, uint32_t number, uint64_t size,
+		  int fd)
 {
 	struct protocol_recorded m = {.bytes = (uint32_t)size};
-	struct recording *r = find(t, number);
+	struct recording *r = find(rs, t, number);
 
 	if (!delivery_is_payload(fd, size))
 		return -EPROTO;
@@ -230,17 +234,17 @@ int records_chunk(const struct target *t, uint32_t number, uint64_t size, int fd
 	return 0;
 }
 
-void records_lost(const struct target *t, uint32_t number)
+void records_lost(const struct records *rs, const struct target *t, uint32_t number)
 {
-	struct recording *r = find(t, number);
+	struct recording *r = find(rs, t, number);
 
 	if (r != NULL)
 		r->lost++;
 }
 
-void records_closed(const struct target *t, uint32_t number)
+void records_closed(const struct records *rs, const struct target *t, uint32_t number)
 {
-	struct recording *r = find(t, number);
+	struct recording *r = find(rs, t, number);
 
 	if (r != NULL)
 		r->target = 0;
@@ -282,7 +286,7 @@ static void ask(struct recording *r, struct target *t)
 	r->unwind_pid = t->unwind->child.pid;
 }
 
-static void check(const struct broker *b, struct recording *r)
+static void check(const struct records *rs, struct recording *r)
 {
 	const struct instance *i = r->instance;
 	struct target *t = i->target;
@@ -301,7 +305,7 @@ static void check(const struct broker *b, struct recording *r)
 		return; /* its run is coming to its end */
 	else if (i->life == INSTANCE_ENDED)
 		end(r, PROTOCOL_RECORD_NO_PROCESS);
-	else if (b->phase >= BROKER_STOPS)
+	else if (rs->targets->state->phase >= PHASE_STOPS)
 		end(r, PROTOCOL_RECORD_SHUTDOWN);
 	else if (instance_is_left_alone(i) || i->life == INSTANCE_REMOVED)
 		end(r, PROTOCOL_RECORD_LEFT_OUT);
@@ -309,18 +313,18 @@ static void check(const struct broker *b, struct recording *r)
 		ask(r, t);
 }
 
-void records_check(struct broker *b)
+void records_check(struct records *rs)
 {
-	for (struct recording *r = b->records; r != NULL; r = r->next)
+	for (struct recording *r = rs->first; r != NULL; r = r->next)
 		if (!r->is_over && r->end != PROTOCOL_RECORD_GOES_ON)
 			tell_end(r);
 		else if (!r->is_over)
-			check(b, r);
+			check(rs, r);
 }
 
-void records_sweep(struct broker *b)
+void records_sweep(struct records *rs)
 {
-	struct recording **at = &b->records;
+	struct recording **at = &rs->first;
 
 	while (*at != NULL) {
 		struct recording *r = *at;

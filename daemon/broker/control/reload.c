@@ -5,9 +5,11 @@
 #include <string.h>
 
 #include "daemon/broker/broker.h"
-#include "daemon/broker/delivery/ship_files.h"
-#include "daemon/broker/service.h"
+#include "daemon/broker/children/ship.h"
+#include "daemon/broker/report/service.h"
+#include "daemon/broker/targets/instance.h"
 #include "daemon/common/log.h"
+#include "daemon/config/config.h"
 #include "daemon/config/config_fault.h"
 #include "daemon/config/config_print.h"
 
@@ -41,14 +43,14 @@ static void tell_rates(const struct broker *b, const struct config *now, int lin
 {
 	for (size_t k = 0; k < now->n_targets; k++) {
 		const struct target_config *t = &now->targets[k];
-		const struct target_config *old = config_target(&b->options.config, t->name);
+		const struct target_config *old = config_target(&b->state.options.config, t->name);
 
-		if (t->rate_hz > b->timer_hz && (old == NULL || old->rate_hz != t->rate_hz))
+		if (t->rate_hz > b->state.timer_hz && (old == NULL || old->rate_hz != t->rate_hz))
 			warn(lines_fd,
 			     "rate_hz of [target \"%s\"] is %u, and %u is the "
 			     "highest at which sentry-profd was started: more "
 			     "takes another start",
-			     t->name, t->rate_hz, b->timer_hz);
+			     t->name, t->rate_hz, b->state.timer_hz);
 	}
 }
 
@@ -59,9 +61,9 @@ static void tell_first_dsn(struct broker *b, const struct config *now, int lines
 
 	for (size_t k = 0; k < now->n_targets; k++)
 		any |= now->targets[k].dsn[0] != '\0';
-	if (!any || b->has_dsn)
+	if (!any || b->children.has_dsn)
 		return;
-	b->has_dsn = true;
+	b->children.has_dsn = true;
 	if (strcmp(now->spool, "none") != 0)
 		warn(lines_fd, "there was no DSN, and there is one: chunks "
 			       "that wait for its server do so in memory; a "
@@ -83,7 +85,7 @@ static void tell_faults(struct config_faults *faults, int lines_fd)
  */
 static void change(struct broker *b, struct instance *i, const struct config *c)
 {
-	const struct target_config *old = config_target(&b->options.config, i->config.name);
+	const struct target_config *old = config_target(&b->state.options.config, i->config.name);
 	const struct target_config *now = config_target(c, i->config.name);
 
 	/* Removed before: another section of this name may be there since. */
@@ -103,25 +105,24 @@ static int read_again(struct broker *b, int lines_fd)
 {
 	static struct config_faults faults;
 	struct config c;
-	int r = options_reload(&b->options, &c, &faults);
+	int r = options_reload(&b->state.options, &c, &faults);
 
 	tell_faults(&faults, lines_fd);
 	if (r < 0) {
 		log_error("the configuration stays as it was");
 		return r;
 	}
-	config_changed_keys(&b->options.config, &c, tell_changed, &lines_fd);
+	config_changed_keys(&b->state.options.config, &c, tell_changed, &lines_fd);
 	tell_rates(b, &c, lines_fd);
 	tell_first_dsn(b, &c, lines_fd);
-	for (size_t k = 0; k < b->n_instances; k++)
-		if (instance_has_section(b->instances[k]))
-			change(b, b->instances[k], &c);
-	options_replace(&b->options, &c);
+	for (size_t k = 0; k < b->targets.n_instances; k++)
+		if (instance_has_section(b->targets.instances[k]))
+			change(b, b->targets.instances[k], &c);
+	options_replace(&b->state.options, &c);
 	discovery_by_config(b->discovery);
-	ship_files_renew(b);
+	ships_renew_files(&b->children);
 	/* Who has mended what was wrong with them tries again. */
-	if (b->deadly != NULL)
-		deadly_clear(b->deadly);
+	quarantine_clear(&b->quarantine);
 	log_debug("the configuration is read again");
 	return 0;
 }
@@ -130,7 +131,7 @@ int reload(struct broker *b, int lines_fd)
 {
 	int r;
 
-	if (b->discovery == NULL || b->phase >= BROKER_STOPS)
+	if (b->discovery == NULL || b->state.phase >= PHASE_STOPS)
 		return -ENOTSUP;
 	service_reloads(b);
 	r = read_again(b, lines_fd);

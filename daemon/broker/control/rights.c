@@ -2,7 +2,7 @@
 
 #include <sys/stat.h>
 
-#include "daemon/broker/broker.h"
+#include "daemon/broker/targets/instance.h"
 #include "daemon/process/process.h"
 #include "lib/base/procfs.h"
 
@@ -19,15 +19,10 @@ bool rights_may(const struct peer *is, const struct instance *i)
 	return is->is_operator || rights_own(is, i->pid, i->uid);
 }
 
-bool rights_see(const struct peer *is, const struct instance *i)
-{
-	return is->sees_all || is->uid == i->uid;
-}
-
-struct instance *rights_find(struct broker *b, const struct peer *is, int32_t pid,
+struct instance *rights_find(struct targets *ts, const struct peer *is, int32_t pid,
 			     struct control_answer *ret)
 {
-	struct instance *i = instance_of_pid(b, pid);
+	struct instance *i = instance_of_pid(ts, pid);
 	struct process look;
 	enum process_fault fault;
 

@@ -15,7 +15,7 @@
 #include "daemon/broker/control/control.h"
 #include "daemon/process/peer.h"
 
-struct broker;
+struct targets;
 struct instance;
 
 /*
@@ -27,11 +27,9 @@ bool rights_own(const struct peer *is, int32_t pid, uint32_t uid);
 
 /* May the peer start, stop, and ask for the profiler's id? */
 bool rights_may(const struct peer *is, const struct instance *i);
-/* May it see the figures? */
-bool rights_see(const struct peer *is, const struct instance *i);
 
 /* The instance, if the peer may; NULL: *ret says why not. */
-struct instance *rights_find(struct broker *b, const struct peer *is, int32_t pid,
+struct instance *rights_find(struct targets *ts, const struct peer *is, int32_t pid,
 			     struct control_answer *ret);
 
 #endif

@@ -1,18 +1,18 @@
 #include "daemon/broker/delivery/delivery.h"
+
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/broker/broker.h"
-#include "daemon/broker/children/socket.h"
-#include "daemon/broker/control/inspect.h"
-#include "daemon/broker/delivery/limit.h"
-#include "daemon/broker/delivery/loss.h"
+#include "daemon/broker/children/ship.h"
 #include "daemon/common/log.h"
 #include "daemon/common/random.h"
 #include "daemon/msg/discard.h"
 #include "daemon/msg/msg_io.h"
+#include "daemon/msg/msg_ship.h"
+#include "daemon/msg/msg_unwind.h"
 #include "lib/base/clock.h"
+#include "lib/base/ipc.h"
 #include "lib/base/sealed.h"
 #include "proto/chunk_v2.h"
 
@@ -32,7 +32,7 @@
 struct envelope {
 	struct envelope *next;
 	struct msg_envelope message;
-	struct instance *instance; /* it is kept for it */
+	struct chunk_source *source; /* it is kept for it */
 	struct ship *ship;
 	/* The payload; that of the file, or the anchor, or -1. */
 	int fds[2];
@@ -41,59 +41,71 @@ struct envelope {
 };
 
 /* Spotlight's own: what becomes of its copy is no loss of the instance's. */
-static struct chunk_counts *counts_of(const struct envelope *e)
+static struct chunk_counts *counts_of(struct delivery *d, const struct envelope *e)
 {
-	return e->ship->is_spotlight ? &e->ship->child.broker->spotlight.chunks
-				     : &e->instance->past.chunks;
+	return e->ship->is_spotlight ? &d->spotlight.chunks : &e->source->chunks;
+}
+
+void delivery_lost(struct chunk_source *source, struct ship *s, uint32_t reason)
+{
+	const struct options *o = &s->child.children->state->options;
+	const enum envelope_kind kind = o->transaction != NULL ? ENVELOPE_V1 : ENVELOPE_CHUNK;
+
+	source->chunks.discarded[reason]++;
+	if (s->dsn[0] == '\0')
+		return;
+	s->untold.quantity[kind][discard_report(reason)]++;
+	ship_tell_lost(s);
 }
 
 /* ship does not know of it. */
-static void lose(const struct envelope *e, enum discard reason)
+static void lose(struct delivery *d, const struct envelope *e, enum discard reason)
 {
 	if (e->ship->is_spotlight)
-		counts_of(e)->discarded[reason]++;
+		counts_of(d, e)->discarded[reason]++;
 	else
-		loss_count(e->instance, e->ship, reason);
-	counts_of(e)->unwritten += e->message.to_file;
+		delivery_lost(e->source, e->ship, reason);
+	counts_of(d, e)->unwritten += e->message.to_file;
 }
 
 /* The next envelope in flight after e, the oldest for NULL. */
-static struct envelope *next(const struct broker *b, const struct envelope *e)
+static struct envelope *next(const struct delivery *d, const struct envelope *e)
 {
-	struct envelope *n = e == NULL ? b->envelopes : e->next;
+	struct envelope *n = e == NULL ? d->envelopes : e->next;
 
 	while (n != NULL && n->is_over)
 		n = n->next;
 	return n;
 }
 
-#define FOR_EACH_ENVELOPE(e, b) \
-	for (struct envelope *e = next((b), NULL); (e) != NULL; (e) = next((b), (e)))
+#define FOR_EACH_ENVELOPE(e, d) \
+	for (struct envelope *e = next((d), NULL); (e) != NULL; (e) = next((d), (e)))
 
 /* NULL: the ship does not have that one. */
-static struct envelope *handed_to(const struct ship *s, uint64_t seq)
+static struct envelope *handed_to(const struct delivery *d, const struct ship *s, uint64_t seq)
 {
-	FOR_EACH_ENVELOPE (e, s->child.broker)
+	FOR_EACH_ENVELOPE (e, d)
 		if (e->message.seq == seq)
 			return e->ship == s && e->handed ? e : NULL;
 	return NULL;
 }
 
 /* Its payload is memory: that does not wait for the end of the turn. */
-static void finish(struct broker *b, struct envelope *e)
+static void finish(struct delivery *d, struct envelope *e)
 {
 	for (size_t i = 0; i < array_size(e->fds); i++)
 		close_fd(&e->fds[i]);
 	e->is_over = true;
-	b->n_envelopes--;
-	b->spotlight.n_envelopes -= e->ship->is_spotlight;
+	d->n_envelopes--;
+	d->spotlight.n_envelopes -= e->ship->is_spotlight;
+	e->ship->n_envelopes--;
 	if (e->handed)
 		e->ship->n_handed--;
 }
 
-void delivery_sweep(struct broker *b)
+void delivery_sweep(struct delivery *d)
 {
-	struct envelope **at = &b->envelopes;
+	struct envelope **at = &d->envelopes;
 
 	while (*at != NULL) {
 		struct envelope *e = *at;
@@ -103,24 +115,16 @@ void delivery_sweep(struct broker *b)
 			continue;
 		}
 		*at = e->next;
-		e->instance->n_envelopes--;
+		e->source->n_envelopes--;
 		free(e);
 	}
 }
 
-bool delivery_needs(const struct broker *b, const struct ship *s)
+static void unwritten(struct delivery *d, const struct envelope *e, int error)
 {
-	FOR_EACH_ENVELOPE (e, b)
-		if (e->ship == s)
-			return true;
-	return false;
-}
+	struct chunk_counts *chunks = &e->source->chunks;
 
-static void unwritten(struct broker *b, const struct envelope *e, int error)
-{
-	struct chunk_counts *chunks = &e->instance->past.chunks;
-
-	log_error("cannot write an envelope in %s: %s", b->output.path, strerror(error));
+	log_error("cannot write an envelope in %s: %s", d->output.path, strerror(error));
 	chunks->unwritten++;
 	if (!e->message.to_server)
 		chunks->discarded[DISCARD_WRITE_ERROR]++;
@@ -140,16 +144,16 @@ static uint64_t bytes_of(const struct envelope *e)
 }
 
 /* To ship, with a new file where one is wanted. */
-static void hand_over(struct broker *b, struct envelope *e)
+static void hand_over(struct delivery *d, struct envelope *e)
 {
 	int fds[3] = {e->fds[0], -1, e->fds[1]};
 	size_t n_fds = 1;
 	int r;
 
 	if (e->message.to_file) {
-		r = output_create(&b->output, e->message.seq, e->message.chunk_id, &fds[1]);
+		r = output_create(&d->output, e->message.seq, e->message.chunk_id, &fds[1]);
 		if (r < 0) {
-			unwritten(b, e, -r);
+			unwritten(d, e, -r);
 			file_is_over(e);
 		}
 	}
@@ -167,13 +171,13 @@ static void hand_over(struct broker *b, struct envelope *e)
 }
 
 /* The oldest first, as many as it may have. */
-static void hand_over_next(struct broker *b, const struct ship *s)
+static void hand_over_next(struct delivery *d, const struct ship *s)
 {
-	FOR_EACH_ENVELOPE (e, b) {
-		if (s->n_handed >= MSG_ENVELOPES_MAX || b->phase == BROKER_CLOSES)
+	FOR_EACH_ENVELOPE (e, d) {
+		if (s->n_handed >= MSG_ENVELOPES_MAX || d->state->phase == PHASE_CLOSES)
 			return;
 		if (e->ship == s && !e->handed)
-			hand_over(b, e);
+			hand_over(d, e);
 	}
 }
 
@@ -184,15 +188,15 @@ static bool waits(const struct envelope *e)
 }
 
 /* That of which most bytes wait; NULL: none do. *ret_sum: of all. */
-static struct instance *most_waiting(const struct broker *b, uint64_t *ret_sum)
+static struct chunk_source *most_waiting(const struct delivery *d, uint64_t *ret_sum)
 {
-	struct instance *most = NULL;
+	struct chunk_source *most = NULL;
 
 	*ret_sum = 0;
-	FOR_EACH_ENVELOPE (e, b)
-		e->instance->waiting_bytes = 0;
-	FOR_EACH_ENVELOPE (e, b) {
-		struct instance *i = e->instance;
+	FOR_EACH_ENVELOPE (e, d)
+		e->source->waiting_bytes = 0;
+	FOR_EACH_ENVELOPE (e, d) {
+		struct chunk_source *i = e->source;
 
 		if (!waits(e))
 			continue;
@@ -205,13 +209,13 @@ static struct instance *most_waiting(const struct broker *b, uint64_t *ret_sum)
 }
 
 /* What has waited longest of an instance's. */
-static void drop_oldest(struct broker *b, struct instance *i)
+static void drop_oldest(struct delivery *d, const struct chunk_source *i)
 {
-	FOR_EACH_ENVELOPE (e, b) {
-		if (!waits(e) || e->instance != i)
+	FOR_EACH_ENVELOPE (e, d) {
+		if (!waits(e) || e->source != i)
 			continue;
-		lose(e, DISCARD_QUEUE_OVERFLOW);
-		finish(b, e);
+		lose(d, e, DISCARD_QUEUE_OVERFLOW);
+		finish(d, e);
 		return;
 	}
 }
@@ -220,15 +224,15 @@ static void drop_oldest(struct broker *b, struct instance *i)
  * Makes room for payloads of this size: discards chunks of the instance that
  * has the most bytes on the way.
  */
-static void make_room(struct broker *b, uint64_t size)
+static void make_room(struct delivery *d, uint64_t size)
 {
 	uint64_t waiting;
-	struct instance *i = most_waiting(b, &waiting);
+	struct chunk_source *i = most_waiting(d, &waiting);
 
-	while (i != NULL && (b->n_envelopes - b->spotlight.n_envelopes >= ENVELOPES_MAX ||
+	while (i != NULL && (d->n_envelopes - d->spotlight.n_envelopes >= ENVELOPES_MAX ||
 			     waiting + size > WAITING_BYTES_MAX)) {
-		drop_oldest(b, i);
-		i = most_waiting(b, &waiting);
+		drop_oldest(d, i);
+		i = most_waiting(d, &waiting);
 	}
 }
 
@@ -256,18 +260,18 @@ static bool take_parts(const struct msg_chunk *m, const int fds[IPC_FDS_MAX], st
  * The second payload is for a file and Spotlight, the anchor for the latter,
  * and a V1 profile has neither.
  */
-static bool is_chunk(const struct broker *b, const struct instance *i, const struct msg_chunk *m,
+static bool is_chunk(const struct delivery *d, const char *platform, const struct msg_chunk *m,
 		     const struct parts *parts)
 {
 	/* The chunk id becomes a file name, the platform a header. */
-	const bool for_spotlight = b->spotlight.ship != NULL;
+	const bool for_spotlight = d->children->spotlight != NULL;
 
 	if (!delivery_is_payload(parts->payload, m->size) || m->transaction_size >= m->size ||
 	    !random_id_is_valid(m->chunk_id) ||
-	    strncmp(m->platform, i->config.platform, sizeof(m->platform)) != 0)
+	    strncmp(m->platform, platform, sizeof(m->platform)) != 0)
 		return false;
 	if (m->file_size > 0 &&
-	    ((b->output.dir_fd < 0 && !for_spotlight) || m->transaction_size > 0 ||
+	    ((d->output.dir_fd < 0 && !for_spotlight) || m->transaction_size > 0 ||
 	     !delivery_is_payload(parts->more, m->file_size)))
 		return false;
 	return m->anchor_size == 0 || (for_spotlight && m->transaction_size == 0 &&
@@ -292,25 +296,26 @@ static struct envelope *new_envelope(int payload, int more)
 }
 
 /* e, which the ship is to deliver, has its own members of the message. */
-static void add(struct broker *b, struct envelope *e, struct instance *i, struct ship *s,
+static void add(struct delivery *d, struct envelope *e, struct chunk_source *source, struct ship *s,
 		const struct msg_chunk *m)
 {
-	struct envelope **end = &b->envelopes;
+	struct envelope **end = &d->envelopes;
 
-	e->instance = i;
+	e->source = source;
 	e->ship = s;
 	e->message.h = (struct msg_header)MSG_HEADER(MSG_ENVELOPE);
-	e->message.seq = ++b->last_seq;
+	e->message.seq = ++d->last_seq;
 	e->message.transaction_size = m->transaction_size;
 	memcpy(e->message.chunk_id, m->chunk_id, sizeof(m->chunk_id));
-	memcpy(e->message.platform, i->config.platform, sizeof(e->message.platform));
+	memcpy(e->message.platform, m->platform, sizeof(e->message.platform));
 	while (*end != NULL)
 		end = &(*end)->next;
 	*end = e;
-	i->n_envelopes++;
-	b->n_envelopes++;
-	b->spotlight.n_envelopes += s->is_spotlight;
-	hand_over_next(b, s);
+	source->n_envelopes++;
+	d->n_envelopes++;
+	d->spotlight.n_envelopes += s->is_spotlight;
+	s->n_envelopes++;
+	hand_over_next(d, s);
 }
 
 /*
@@ -319,26 +324,26 @@ static void add(struct broker *b, struct envelope *e, struct instance *i, struct
  */
 #define SPOTLIGHT_BYTES_MAX (UINT64_C(256) << 20)
 
-static bool spotlight_has_room(const struct broker *b, uint64_t size)
+static bool spotlight_has_room(const struct delivery *d, uint64_t size)
 {
 	uint64_t bytes = 0;
 
-	FOR_EACH_ENVELOPE (e, b)
+	FOR_EACH_ENVELOPE (e, d)
 		if (e->ship->is_spotlight)
 			bytes += bytes_of(e);
-	return b->spotlight.n_envelopes < MSG_ENVELOPES_MAX && bytes + size <= SPOTLIGHT_BYTES_MAX;
+	return d->spotlight.n_envelopes < MSG_ENVELOPES_MAX && bytes + size <= SPOTLIGHT_BYTES_MAX;
 }
 
 /* A copy of the chunk for Spotlight: the payload that says more, if any. */
-static void copy_to_spotlight(struct broker *b, struct instance *i, const struct msg_chunk *m,
-			      const struct parts *parts)
+static void copy_to_spotlight(struct delivery *d, struct chunk_source *source,
+			      const struct msg_chunk *m, const struct parts *parts)
 {
-	struct spotlight *to = &b->spotlight;
+	struct spotlight *to = &d->spotlight;
 	const bool has_more = m->file_size > 0;
 	const uint64_t size = has_more ? m->file_size : m->size;
 	struct envelope *e;
 
-	if (!spotlight_has_room(b, size + m->anchor_size)) {
+	if (!spotlight_has_room(d, size + m->anchor_size)) {
 		to->chunks.discarded[DISCARD_QUEUE_OVERFLOW]++;
 		return;
 	}
@@ -350,70 +355,65 @@ static void copy_to_spotlight(struct broker *b, struct instance *i, const struct
 	e->message.size = size;
 	e->message.anchor_size = m->anchor_size;
 	e->message.to_server = true;
-	add(b, e, i, to->ship, m);
+	add(d, e, source, d->children->spotlight, m);
 }
 
-static void take_chunk(struct broker *b, struct instance *i, const struct msg_chunk *m,
-		       const struct parts *parts)
+static void take_chunk(struct delivery *d, struct chunk_source *source, struct ship *ship,
+		       const struct msg_chunk *m, const struct parts *parts)
 {
-	const bool to_file = b->output.dir_fd >= 0;
+	const bool to_file = d->output.dir_fd >= 0;
 	struct envelope *e;
 
 	e = new_envelope(parts->payload, to_file ? parts->more : -1);
 	if (e == NULL) {
-		loss_count(i, i->ship, DISCARD_MEMORY);
-		i->past.chunks.unwritten += to_file;
+		delivery_lost(source, ship, DISCARD_MEMORY);
+		source->chunks.unwritten += to_file;
 		return;
 	}
 	e->message.size = m->size;
 	e->message.file_size = to_file ? m->file_size : 0;
 	e->message.to_file = to_file;
-	e->message.to_server = m->for_server && i->ship->dsn[0] != '\0';
-	make_room(b, bytes_of(e));
-	i->past.payload_bytes += m->size;
-	add(b, e, i, i->ship, m);
+	e->message.to_server = m->for_server && ship->dsn[0] != '\0';
+	make_room(d, bytes_of(e));
+	source->payload_bytes += m->size;
+	add(d, e, source, ship, m);
 }
 
-int delivery_chunk(struct broker *b, struct instance *i, const struct msg_chunk *m,
-		   const int fds[IPC_FDS_MAX])
+int delivery_chunk(struct delivery *d, struct chunk_source *source, struct ship *ship,
+		   const char *platform, const struct msg_chunk *m, const int fds[IPC_FDS_MAX])
 {
 	struct parts parts;
 
-	if (!take_parts(m, fds, &parts) || !is_chunk(b, i, m, &parts))
+	if (!take_parts(m, fds, &parts) || !is_chunk(d, platform, m, &parts))
 		return -EPROTO;
-	i->past.chunks.made++;
-	take_chunk(b, i, m, &parts);
-	if (b->spotlight.ship != NULL)
-		copy_to_spotlight(b, i, m, &parts);
+	source->chunks.made++;
+	take_chunk(d, source, ship, m, &parts);
+	if (d->children->spotlight != NULL)
+		copy_to_spotlight(d, source, m, &parts);
 	return 0;
 }
 
-/* ship has written its file, or could not. */
-static int take_written(void *ctx, struct ipc_message *message)
+void delivery_written(struct delivery *d, struct ship *s, const struct msg_envelope_written *m)
 {
-	const struct msg_envelope_written *m = (const void *)message->bytes;
-	struct ship *s = ctx;
-	struct broker *b = s->child.broker;
-	struct envelope *e = handed_to(s, m->seq);
+	struct envelope *e = handed_to(d, s, m->seq);
 	int error = m->error, r;
 
 	if (e == NULL || !e->message.to_file) {
 		child_fail(&s->child, "writes what was not asked");
-		return 0;
+		return;
 	}
 	if (error == 0) {
-		r = output_finish(&b->output, e->message.seq, e->message.chunk_id);
+		r = output_finish(&d->output, e->message.seq, e->message.chunk_id);
 		error = -r;
 	}
 	if (error == 0) {
-		e->instance->past.chunks.written++;
-		b->files_written++;
+		e->source->chunks.written++;
+		d->files_written++;
 	} else {
-		output_remove(&b->output, e->message.seq, e->message.chunk_id);
-		unwritten(b, e, error);
+		output_remove(&d->output, e->message.seq, e->message.chunk_id);
+		unwritten(d, e, error);
 	}
 	file_is_over(e);
-	return 0;
 }
 
 static bool is_result(uint32_t result)
@@ -432,133 +432,73 @@ static void count_result(struct chunk_counts *chunks, uint32_t result)
 		chunks->discarded[result]++;
 }
 
-static int take_done(void *ctx, struct ipc_message *message)
+void delivery_done(struct delivery *d, struct ship *s, const struct msg_envelope_done *m)
 {
-	const struct msg_envelope_done *m = (const void *)message->bytes;
-	struct ship *s = ctx;
-	struct envelope *e = handed_to(s, m->seq);
+	struct envelope *e = handed_to(d, s, m->seq);
 
 	if (e == NULL || e->message.to_file || !is_result(m->result)) {
 		child_fail(&s->child, "answers what was not asked");
-		return 0;
+		return;
 	}
 	if (e->message.to_server)
-		count_result(counts_of(e), m->result);
+		count_result(counts_of(d, e), m->result);
 	if (m->result == SHIP_DONE)
 		s->delivered_ns = clock_mono_ns();
-	finish(s->child.broker, e);
-	hand_over_next(s->child.broker, s);
-	return 0;
-}
-
-static int take_spool(void *ctx, struct ipc_message *message)
-{
-	const struct msg_spool *m = (const void *)message->bytes;
-	struct ship *s = ctx;
-
-	if (m->counts.sent > s->spool_now.sent)
-		s->delivered_ns = clock_mono_ns();
-	s->spool_now = m->counts;
-	return 0;
-}
-
-static int take_clock(void *ctx, struct ipc_message *message)
-{
-	const struct msg_clock *m = (const void *)message->bytes;
-	struct ship *s = ctx;
-
-	s->clock_ahead_s = m->ahead_s;
-	return 0;
-}
-
-static int take_limited(void *ctx, struct ipc_message *message)
-{
-	const struct msg_number *m = (const void *)message->bytes;
-
-	return limit_take(ctx, m->n);
-}
-
-static int take_probed(void *ctx, struct ipc_message *message)
-{
-	return inspect_probed(ctx, (const void *)message->bytes);
-}
-
-void ship_on_message(struct child *child, struct ipc_message *m)
-{
-	static const struct msg_rule rules[] = {
-		{MSG_ENVELOPE_WRITTEN, take_written},
-		{MSG_ENVELOPE_DONE, take_done},
-		{MSG_SPOOL, take_spool},
-		{MSG_LIMITED, take_limited},
-		{MSG_CLOCK, take_clock},
-		{MSG_PROBED, take_probed},
-	};
-
-	if (msg_handle(rules, array_size(rules), child, m) < 0)
-		child_fail(child, "sends a message that is none");
-}
-
-void delivery_finish_ship(struct ship *s, uint64_t timeout_ns)
-{
-	const struct msg_number m = {
-		.h = MSG_HEADER(MSG_SHIP_FINISH),
-		.n = timeout_ns,
-	};
-
-	child_send(&s->child, &m, sizeof(m), NULL, 0);
+	finish(d, e);
+	hand_over_next(d, s);
 }
 
 /* To the process that runs. */
-static void send_finish(const struct broker *b, struct ship *s)
+static void send_finish(const struct delivery *d, struct ship *s)
 {
 	const uint64_t now = clock_mono_ns();
 
-	if (b->finish_ns != 0)
-		delivery_finish_ship(s, b->finish_ns > now ? b->finish_ns - now : 0);
+	if (d->finish_ns != 0)
+		ship_tell_finish(s, d->finish_ns > now ? d->finish_ns - now : 0);
 }
 
-void delivery_finish(struct broker *b, uint64_t timeout_ns)
+void delivery_finish(struct delivery *d, uint64_t timeout_ns)
 {
-	b->finish_ns = clock_mono_ns() + timeout_ns;
-	for (size_t i = 0; i < b->n_ships; i++)
-		send_finish(b, b->ships[i]);
+	d->finish_ns = clock_mono_ns() + timeout_ns;
+	for (size_t i = 0; i < d->children->n_ships; i++)
+		send_finish(d, d->children->ships[i]);
 }
 
-void delivery_resend(struct broker *b, struct ship *s)
+void delivery_resend(struct delivery *d, struct ship *s)
 {
 	s->n_handed = 0;
 	s->clock_ahead_s = 0;
-	FOR_EACH_ENVELOPE (e, b)
+	FOR_EACH_ENVELOPE (e, d)
 		if (e->ship == s)
 			e->handed = false;
-	hand_over_next(b, s);
-	send_finish(b, s);
-	loss_tell(s);
+	hand_over_next(d, s);
+	send_finish(d, s);
+	ship_tell_lost(s);
 }
 
-static void give_up(struct broker *b, struct envelope *e)
+static void give_up(struct delivery *d, struct envelope *e)
 {
 	if (e->message.to_file)
-		output_remove(&b->output, e->message.seq, e->message.chunk_id);
+		output_remove(&d->output, e->message.seq, e->message.chunk_id);
 	if (e->message.to_file || e->message.to_server)
-		lose(e, DISCARD_SHUTDOWN);
-	finish(b, e);
+		lose(d, e, DISCARD_SHUTDOWN);
+	finish(d, e);
 }
 
-void delivery_give_up(struct broker *b)
+void delivery_give_up(struct delivery *d)
 {
-	const size_t n = b->n_envelopes - b->spotlight.n_envelopes;
+	const size_t n = d->n_envelopes - d->spotlight.n_envelopes;
 
 	if (n > 0)
 		log_warning("%zu chunk%s still on the way: given up", n, n == 1 ? " is" : "s are");
-	FOR_EACH_ENVELOPE (e, b)
-		give_up(b, e);
-	delivery_sweep(b);
+	FOR_EACH_ENVELOPE (e, d)
+		give_up(d, e);
+	delivery_sweep(d);
 }
 
-void delivery_ship_gone(struct broker *b, const struct ship *s)
+void delivery_ship_gone(struct delivery *d, const struct ship *s)
 {
-	FOR_EACH_ENVELOPE (e, b)
+	FOR_EACH_ENVELOPE (e, d)
 		if (e->ship == s)
-			give_up(b, e);
+			give_up(d, e);
 }

@@ -5,14 +5,16 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/broker/broker.h"
 #include "daemon/broker/discovery/connector.h"
 #include "daemon/broker/discovery/identify.h"
 #include "daemon/broker/discovery/marks.h"
 #include "daemon/broker/discovery/pid_files.h"
 #include "daemon/broker/discovery/sightings.h"
+#include "daemon/broker/targets/instances.h"
 #include "daemon/broker/targets/sections.h"
 #include "daemon/common/log.h"
+#include "daemon/config/config.h"
+#include "daemon/process/process.h"
 #include "lib/base/clock.h"
 
 /* Between two readings of /proc: where we are not told, and where we are. */
@@ -26,7 +28,7 @@
 #define ALL_PROCESSES "/proc"
 
 struct discovery {
-	struct broker *broker;
+	struct targets *targets;
 	struct files *files; /* for what is read of strangers */
 	struct pid_files *pid_files;
 	struct identify *identify;
@@ -53,14 +55,14 @@ static void on_identified(void *ctx, const struct sighting *s, struct process *p
 			  size_t section);
 static void on_pid_file(void *ctx, int32_t pid, int32_t before);
 
-int discovery_new(struct broker *b, struct discovery **ret)
+int discovery_new(struct targets *ts, struct discovery **ret)
 {
 	struct discovery *d = calloc(1, sizeof(*d));
 	int r;
 
 	if (d == NULL)
 		return -ENOMEM;
-	d->broker = b;
+	d->targets = ts;
 	d->connector_fd = -1;
 	sightings_init(&d->sightings);
 	marks_init(&d->marks);
@@ -80,7 +82,7 @@ bool discovery_has_connector(const struct discovery *d)
 
 int discovery_start(struct discovery *d)
 {
-	int r = files_new(d->broker->loop, &d->files);
+	int r = files_new(d->targets->state->loop, &d->files);
 
 	if (r == 0)
 		r = pid_files_new(d->files, on_pid_file, d, &d->pid_files);
@@ -122,7 +124,7 @@ void discovery_free(struct discovery *d)
 
 void discovery_by_config(struct discovery *d)
 {
-	const struct config *c = &d->broker->options.config;
+	const struct config *c = &d->targets->state->options.config;
 
 	d->min_age_ns = UINT64_MAX;
 	d->wants_users = false;
@@ -192,7 +194,7 @@ static void sight(struct discovery *d, int32_t pid, enum sighting_of of, uint64_
 		.pid = pid, .of = of, .born_ns = born_ns, .due_ns = born_ns + d->min_age_ns};
 
 	/* What is profiled already may be something else now. */
-	if (of == SIGHTING_EXEC && instance_of_pid(d->broker, pid) != NULL)
+	if (of == SIGHTING_EXEC && instance_of_pid(d->targets, pid) != NULL)
 		s.due_ns = born_ns;
 	if (d->min_age_ns != UINT64_MAX)
 		note(d, &s);
@@ -319,7 +321,7 @@ static void on_pid_file(void *ctx, int32_t pid, int32_t before)
 	/* Who is not named any more may still end as it was. */
 	if (before != 0 && before != pid)
 		discovery_doubt(d, before);
-	if (instance_of_pid(d->broker, pid) == NULL && process_identity(pid, &now))
+	if (instance_of_pid(d->targets, pid) == NULL && process_identity(pid, &now))
 		sight(d, pid, SIGHTING_OTHER, born_ns(now.start_ticks));
 }
 
@@ -336,7 +338,7 @@ static void count_sections(struct discovery *d, uint64_t now_ns)
 	if (now_ns < d->sections_ns)
 		return;
 	d->sections_ns = now_ns + NS_PER_SEC;
-	sections_check(&d->sections, d->broker, now_ns);
+	sections_check(&d->sections, d->targets, now_ns);
 }
 
 /* It is twice as old then. Those of a minute are the scans'. */
@@ -353,10 +355,9 @@ static void look_again(struct discovery *d, const struct sighting *s)
 	note(d, &again);
 }
 
-static bool is_of(const struct broker *b, const struct instance *i, size_t section)
+static bool is_of(const struct config *c, const struct instance *i, size_t section)
 {
-	return section < b->options.config.n_targets &&
-	       strcmp(b->options.config.targets[section].name, i->config.name) == 0;
+	return section < c->n_targets && strcmp(c->targets[section].name, i->config.name) == 0;
 }
 
 /* For lack of memory or descriptors nothing is known of it yet. */
@@ -372,8 +373,8 @@ static void postpone(struct discovery *d, const struct sighting *s)
 static void on_identified(void *ctx, const struct sighting *s, struct process *p, size_t section)
 {
 	struct discovery *d = ctx;
-	struct broker *b = d->broker;
-	struct instance *known = instance_of_pid(b, p->pid);
+	const struct config *c = &d->targets->state->options.config;
+	struct instance *known = instance_of_pid(d->targets, p->pid);
 	struct sighting later = *s;
 	int r;
 
@@ -386,7 +387,7 @@ static void on_identified(void *ctx, const struct sighting *s, struct process *p
 		known = NULL;
 	}
 	/* Who was named is profiled whatever it runs. */
-	if (known != NULL && instance_has_section(known) && !is_of(b, known, section)) {
+	if (known != NULL && instance_has_section(known) && !is_of(c, known, section)) {
 		instance_becomes(known, INSTANCE_REMOVED);
 		known = NULL;
 	}
@@ -395,12 +396,12 @@ static void on_identified(void *ctx, const struct sighting *s, struct process *p
 	if (known != NULL || section >= IDENTIFY_NOT_YET || !process_is_alive(p->pidfd))
 		return;
 	later.of = SIGHTING_OTHER;
-	later.due_ns = s->born_ns + b->options.config.targets[section].min_age_s * NS_PER_SEC;
+	later.due_ns = s->born_ns + c->targets[section].min_age_s * NS_PER_SEC;
 	if (later.due_ns > clock_mono_ns()) {
 		note(d, &later);
 		return;
 	}
-	r = instance_add(b, p, section);
+	r = instance_add(d->targets, p, section);
 	if (r < 0 && r != -ENOSPC)
 		postpone(d, s);
 }
@@ -413,7 +414,7 @@ static bool is_own(const struct process *p)
 
 static void look(struct discovery *d, const struct sighting *s)
 {
-	const struct instance *known = instance_of_pid(d->broker, s->pid);
+	const struct instance *known = instance_of_pid(d->targets, s->pid);
 	struct process process;
 	enum process_fault fault;
 	bool is_there, is_known;

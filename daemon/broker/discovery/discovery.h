@@ -23,16 +23,16 @@
 
 #include "lib/base/util.h"
 
-struct broker;
 struct discovery;
 struct instance;
 struct sections;
+struct targets;
 
 /*
  * Prepares it, with the privileges that it takes to listen to the kernel.
  * Returns 0 or -ENOMEM.
  */
-must_check int discovery_new(struct broker *b, struct discovery **ret);
+must_check int discovery_new(struct targets *ts, struct discovery **ret);
 /* Takes NULL. */
 void discovery_free(struct discovery *d);
 

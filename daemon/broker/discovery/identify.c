@@ -8,6 +8,8 @@
 
 #include "daemon/common/shortage.h"
 #include "daemon/config/match.h"
+#include "daemon/msg/msg_unwind.h"
+#include "daemon/process/facts.h"
 #include "lib/base/procfs.h"
 #include "lib/base/small_file.h"
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "daemon/common/log.h"
+#include "daemon/msg/msg_unwind.h"
 #include "daemon/process/facts.h"
 #include "daemon/process/open.h"
 

@@ -6,14 +6,16 @@
 #include <unistd.h>
 
 #include "daemon/broker/broker.h"
-#include "daemon/broker/children/children.h"
-#include "daemon/broker/control/rights.h"
-#include "daemon/broker/delivery/limit.h"
-#include "daemon/broker/delivery/past.h"
+#include "daemon/broker/children/limit.h"
+#include "daemon/broker/children/restarts.h"
+#include "daemon/broker/children/ship.h"
+#include "daemon/broker/report/viewer.h"
+#include "daemon/broker/targets/figures.h"
 #include "daemon/broker/targets/sections.h"
 #include "daemon/broker/targets/usage.h"
 #include "daemon/common/shortage.h"
 #include "daemon/msg/discard.h"
+#include "daemon/msg/msg_ship.h"
 #include "lib/base/clock.h"
 #include "lib/base/procfs.h"
 #include "lib/base/sealed.h"
@@ -67,13 +69,13 @@ static void put_processes(const struct text *t, struct broker *b)
 {
 	uint64_t profiled = 0;
 
-	for (size_t i = 0; i < b->n_instances; i++)
-		profiled += b->instances[i]->target != NULL;
+	for (size_t i = 0; i < b->targets.n_instances; i++)
+		profiled += b->targets.instances[i]->target != NULL;
 	family(t, "build", INFO, NULL, "The version that runs.");
 	fprintf(t->out, "sentry_profd_build_info{version=\"%s\"} 1\n", SENTRY_PROFD_VERSION);
 	family(t, "processes", GAUGE, NULL, "Processes that the configuration describes.");
 	labeled(t, "processes", "state", "profiled", profiled);
-	labeled(t, "processes", "state", "not_profiled", b->n_instances - profiled);
+	labeled(t, "processes", "state", "not_profiled", b->targets.n_instances - profiled);
 }
 
 /* A name has no character that a label would have to escape. */
@@ -111,7 +113,7 @@ static void put_sections(const struct text *t, const struct broker *b)
 	for (size_t k = 0; k < s->n; k++) {
 		const struct capture_counters *c = &f.capture;
 
-		sections_figures(&s->v[k], b, &f);
+		sections_figures(&s->v[k], &b->targets, &f);
 		of_section(t, "section_samples_total", &s->v[k], "outcome", "taken",
 			   c->captured + c->repeated + c->filled);
 		of_section(t, "section_samples_total", &s->v[k], "outcome", "missed",
@@ -122,7 +124,7 @@ static void put_sections(const struct text *t, const struct broker *b)
 	for (size_t k = 0; k < s->n; k++) {
 		const struct chunk_counts *c = &f.chunks;
 
-		sections_figures(&s->v[k], b, &f);
+		sections_figures(&s->v[k], &b->targets, &f);
 		of_section(t, "section_chunks_total", &s->v[k], "outcome", "sent", c->sent);
 		of_section(t, "section_chunks_total", &s->v[k], "outcome", "written", c->written);
 		of_section(t, "section_chunks_total", &s->v[k], "outcome", "spooled", c->spooled);
@@ -202,7 +204,7 @@ static void put_chunks(const struct text *t, const struct broker *b,
 	family(t, "payload_bytes", COUNTER, "bytes",
 	       "Bytes of chunks, before they are compressed.");
 	plain(t, "payload_bytes_total", f->payload_bytes);
-	past_spool(b, &spool);
+	ships_spool(&b->children, &spool);
 	family(t, "spool_chunks", GAUGE, NULL, "Chunks that wait.");
 	plain(t, "spool_chunks", spool.count);
 	family(t, "spool_bytes", GAUGE, "bytes", "Their bytes.");
@@ -242,17 +244,17 @@ static void put_own(const struct text *t, const struct broker *b)
 		[USAGE_SHIP] = "ship",
 	};
 	struct usage of[USAGE_N] = {
-		[USAGE_UNWIND] = {.cpu_s = b->unwinds_gone.cpu_s},
-		[USAGE_SHIP] = {.cpu_s = b->ships_gone.cpu_s},
+		[USAGE_UNWIND] = {.cpu_s = b->children.unwinds_gone.cpu_s},
+		[USAGE_SHIP] = {.cpu_s = b->children.ships_gone.cpu_s},
 	};
 
 	of[USAGE_BROKER].cpu_s = (double)(clock_cpu_ns() + files_used_ns(b->files)) / 1e9;
 	of[USAGE_BROKER].rss_bytes = resident_bytes(getpid());
-	add_child(&of[USAGE_CAPTURE], &b->capture);
-	for (size_t i = 0; i < b->n_unwinds; i++)
-		add_child(&of[USAGE_UNWIND], &b->unwinds[i]->child);
-	for (size_t i = 0; i < b->n_ships; i++)
-		add_child(&of[USAGE_SHIP], &b->ships[i]->child);
+	add_child(&of[USAGE_CAPTURE], &b->children.capture);
+	for (size_t i = 0; i < b->children.n_unwinds; i++)
+		add_child(&of[USAGE_UNWIND], &b->children.unwinds[i]->child);
+	for (size_t i = 0; i < b->children.n_ships; i++)
+		add_child(&of[USAGE_SHIP], &b->children.ships[i]->child);
 	family(t, "cpu_seconds", COUNTER, "seconds",
 	       "Processor time of sentry-profd's own processes.");
 	for (size_t i = 0; i < USAGE_N; i++)
@@ -272,7 +274,7 @@ static void put_restarts(const struct text *t, const struct broker *b)
 				"sentry_profd_restarts_total{process=\"%s\","
 				"reason=\"%s\"} %llu\n",
 				child_types[of].label, restart_reason_name((enum restart_reason)r),
-				(unsigned long long)b->restarts.n[of][r]);
+				(unsigned long long)b->children.restarts.n[of][r]);
 }
 
 static void of_server(const struct text *t, const char *name, const struct limit_server *s,
@@ -285,7 +287,7 @@ static void of_server(const struct text *t, const char *name, const struct limit
 static void put_limits(const struct text *t, const struct broker *b)
 {
 	struct limit_server servers[SHIPS_MAX];
-	const size_t n = limit_servers(b, servers);
+	const size_t n = limit_servers(&b->children, servers);
 
 	family(t, "rate_limited_seconds", GAUGE, "seconds",
 	       "For how long a server takes no profiles yet.");
@@ -307,7 +309,7 @@ static void put_servers(const struct text *t, const struct broker *b)
 {
 	const uint64_t now_ns = clock_mono_ns();
 	struct limit_server servers[SHIPS_MAX];
-	const size_t n = limit_servers(b, servers);
+	const size_t n = limit_servers(&b->children, servers);
 
 	family(t, "delivery_age_seconds", GAUGE, "seconds",
 	       "For how long a server has taken no chunk.");
@@ -332,14 +334,14 @@ static void sum_seen(const struct broker *b, const struct peer *viewer,
 	struct instance_figures one;
 
 	if (viewer->sees_all) {
-		figures_of_all(b, ret);
+		figures_of_all(&b->targets, ret);
 		return;
 	}
 	*ret = (struct instance_figures){0};
-	for (size_t i = 0; i < b->n_instances; i++) {
-		if (!rights_see(viewer, b->instances[i]))
+	for (size_t i = 0; i < b->targets.n_instances; i++) {
+		if (!viewer_sees(viewer, b->targets.instances[i]))
 			continue;
-		figures_of_instance(b, b->instances[i], &one);
+		figures_of_instance(&b->targets, b->targets.instances[i], &one);
 		figures_add(ret, &one);
 	}
 }
@@ -352,7 +354,7 @@ static void put_inside(const struct text *t, struct broker *b)
 	family(t, "files_left_out", GAUGE, NULL,
 	       "Programs and libraries at which unwinding died again and "
 	       "again.");
-	plain(t, "files_left_out", deadly_left_out(b->deadly));
+	plain(t, "files_left_out", quarantine_left_out(&b->quarantine));
 	family(t, "resource_shortages", COUNTER, NULL,
 	       "How often sentry-profd waited for descriptors, processes or "
 	       "memory.");
@@ -360,7 +362,7 @@ static void put_inside(const struct text *t, struct broker *b)
 	family(t, "files_refused", COUNTER, NULL,
 	       "Files that unwinding asked for by a name or range that is "
 	       "none.");
-	plain(t, "files_refused_total", b->files_refused);
+	plain(t, "files_refused_total", b->quarantine.refused);
 	put_own(t, b);
 	put_restarts(t, b);
 	put_limits(t, b);

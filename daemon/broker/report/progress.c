@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/broker/broker.h"
 #include "daemon/broker/targets/figures.h"
 #include "lib/base/clock.h"
 
@@ -31,23 +30,25 @@ void progress_format(const struct progress_figures *f, char ret[PROGRESS_SIZE])
 		       f->chunks, f->chunks == 1 ? "" : "s");
 }
 
-static void sum_up(struct broker *b, struct progress_figures *ret)
+static void sum_up(struct targets *ts, struct progress_figures *ret)
 {
 	struct instance_figures all;
 
-	figures_of_all(b, &all);
+	figures_of_all(ts, &all);
 	*ret = (struct progress_figures){
-		.seconds = b->started_ns == 0 ? 0 : (broker_now_ns(b) - b->started_ns) / NS_PER_SEC,
+		.seconds = ts->state->started_ns == 0
+				   ? 0
+				   : (state_now_ns(ts->state) - ts->state->started_ns) / NS_PER_SEC,
 		.samples = all.capture.captured + all.capture.repeated + all.capture.filled,
 		.missed = all.missed_no_capture,
 		.chunks = all.chunks.made,
 	};
 	for (size_t i = 0; i < MISSED_N; i++)
 		ret->missed += all.capture.missed[i];
-	FOR_EACH_TARGET (t, b) {
+	FOR_EACH_TARGET (t, ts) {
 		struct capture_counters c;
 
-		figures_capture(b, t, &c);
+		figures_capture(ts, t, &c);
 		if (t->phase == TARGET_PROFILED)
 			ret->threads += c.threads;
 	}
@@ -61,9 +62,8 @@ static bool takes_more(void)
 	return poll(&p, 1, 0) == 1 && (p.revents & POLLOUT) != 0;
 }
 
-void progress_check(struct broker *b)
+void progress_check(struct progress *p, struct targets *ts)
 {
-	struct progress *p = &b->progress;
 	char text[PROGRESS_SIZE], line[PROGRESS_SIZE + 16];
 	struct progress_figures figures;
 	uint64_t now_ns;
@@ -75,7 +75,7 @@ void progress_check(struct broker *b)
 	if (now_ns < p->next_ns || !takes_more())
 		return;
 	p->next_ns = now_ns + PROGRESS_NS;
-	sum_up(b, &figures);
+	sum_up(ts, &figures);
 	progress_format(&figures, text);
 	/* Back to its beginning: another line, of whomever, goes over it. */
 	n = snprintf(line, sizeof(line), "%s" ERASE "\r", text);

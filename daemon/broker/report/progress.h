@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct broker;
+struct targets;
 
 struct progress {
 	bool is_on;
@@ -20,7 +20,7 @@ struct progress {
 void progress_init(struct progress *p, bool is_quiet);
 
 /* At every turn. A terminal that was stopped is not waited for. */
-void progress_check(struct broker *b);
+void progress_check(struct progress *p, struct targets *ts);
 
 /* Nothing more is said; the line is empty. */
 void progress_end(struct progress *p);

@@ -1,15 +1,20 @@
 #include "daemon/broker/report/stats.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "daemon/broker/broker.h"
-#include "daemon/broker/delivery/limit.h"
-#include "daemon/broker/delivery/past.h"
+#include "daemon/broker/children/limit.h"
+#include "daemon/broker/children/ship.h"
+#include "daemon/broker/targets/figures.h"
+#include "daemon/broker/targets/instance.h"
 #include "daemon/broker/targets/usage.h"
 #include "daemon/common/shortage.h"
+#include "daemon/config/config.h"
 #include "daemon/msg/discard.h"
+#include "daemon/msg/msg_ship.h"
 #include "lib/base/clock.h"
 #include "lib/unwind/unwind.h"
 
@@ -64,9 +69,9 @@ static void put_governor(FILE *out, const struct broker *b, const struct instanc
 		"  \"governor\": {\"cpu_budget_percent\": %u, "
 		"\"lowest_rate_hz\": %u, \"lowered_s\": %.1f, "
 		"\"exceeded_s\": %.1f, \"delayed_processes\": %llu},\n",
-		b->options.config.cpu_budget, f->lowest_hz != 0 ? f->lowest_hz : rate_hz,
+		b->state.options.config.cpu_budget, f->lowest_hz != 0 ? f->lowest_hz : rate_hz,
 		(double)f->lowered_ns / 1e9, (double)f->exceeded_ns / 1e9,
-		(unsigned long long)b->births.delayed);
+		(unsigned long long)b->governor.births.delayed);
 }
 
 static void put_discarded(FILE *out, const struct chunk_counts *chunks)
@@ -96,8 +101,9 @@ static void put_figures(FILE *out, const struct broker *b, const struct instance
 			uint32_t rate_hz)
 {
 	const struct capture_counters *c = &f->capture;
-	uint64_t end = b->ended_ns != 0 ? b->ended_ns : broker_now_ns(b);
-	double duration = b->started_ns == 0 ? 0.0 : (double)(end - b->started_ns) / 1e9;
+	uint64_t end = b->state.ended_ns != 0 ? b->state.ended_ns : state_now_ns(&b->state);
+	double duration =
+		b->state.started_ns == 0 ? 0.0 : (double)(end - b->state.started_ns) / 1e9;
 
 	fprintf(out,
 		"  \"ticks\": %llu, \"rate_hz\": %u, \"duration_s\": %.3f,\n"
@@ -156,7 +162,7 @@ static void put_spool(FILE *out, const struct broker *b)
 {
 	struct spool_counts s;
 
-	past_spool(b, &s);
+	ships_spool(&b->children, &s);
 	fprintf(out,
 		"  \"spool\": {\"waiting\": %llu, \"bytes\": %llu, "
 		"\"sent\": %llu, \"send_error\": %llu, "
@@ -170,11 +176,11 @@ static void put_spool(FILE *out, const struct broker *b)
 
 static void put_spotlight(FILE *out, const struct broker *b)
 {
-	if (b->spotlight.ship == NULL)
+	if (b->children.spotlight == NULL)
 		return;
 	fprintf(out, "  \"spotlight\": {\"sent\": %llu, \"discarded\": {",
-		(unsigned long long)b->spotlight.chunks.sent);
-	put_discarded(out, &b->spotlight.chunks);
+		(unsigned long long)b->delivery.spotlight.chunks.sent);
+	put_discarded(out, &b->delivery.spotlight.chunks);
 	fprintf(out, "}},\n");
 }
 
@@ -182,15 +188,16 @@ static void put_limit(FILE *out, const struct broker *b)
 {
 	struct limit_sum sum;
 
-	limit_sum(b, &sum);
+	limit_sum(&b->children, &sum);
 	fprintf(out, "  \"rate_limit\": {\"pauses\": %llu, \"paused_s\": %.3f},\n",
 		(unsigned long long)sum.pauses, (double)sum.paused_ns / 1e9);
 }
 
 const char *stats_scheduler(const struct broker *b)
 {
-	switch (b->heartbeat == NULL ? SCHEDULER_NORMAL
-				     : (enum heartbeat_scheduler)b->heartbeat->scheduler) {
+	switch (b->children.heartbeat == NULL
+			? SCHEDULER_NORMAL
+			: (enum heartbeat_scheduler)b->children.heartbeat->scheduler) {
 	case SCHEDULER_FIFO:
 		return "fifo";
 	case SCHEDULER_NICE:
@@ -203,7 +210,7 @@ const char *stats_scheduler(const struct broker *b)
 
 unsigned int stats_cpu_quota(const struct broker *b)
 {
-	return b->heartbeat == NULL ? 0 : b->heartbeat->cpu_quota;
+	return b->children.heartbeat == NULL ? 0 : b->children.heartbeat->cpu_quota;
 }
 
 int stats_write(struct broker *b)
@@ -221,23 +228,23 @@ int stats_write(struct broker *b)
 		"{\n  \"scheduler\": \"%s\",\n"
 		"  \"cpu_quota_percent\": %u,\n",
 		stats_scheduler(b), stats_cpu_quota(b));
-	usage_of_all(b, own, usage);
+	usage_of_all(&b->targets, own, usage);
 	put_usage(out, usage);
 	put_spool(out, b);
 	put_limit(out, b);
 	put_spotlight(out, b);
 	fprintf(out, "  \"files_left_out\": %zu,\n  \"files_refused\": %llu,\n",
-		deadly_left_out(b->deadly), (unsigned long long)b->files_refused);
+		quarantine_left_out(&b->quarantine), (unsigned long long)b->quarantine.refused);
 	fprintf(out, "  \"resource_shortages\": %llu,\n", (unsigned long long)shortage_count());
-	figures_of_all(b, &one);
-	put_figures(out, b, &one, b->options.config.rate_hz);
+	figures_of_all(&b->targets, &one);
+	put_figures(out, b, &one, b->state.options.config.rate_hz);
 	fprintf(out, ",\n  \"targets\": [");
-	for (size_t i = 0; i < b->n_instances; i++) {
-		const struct instance *instance = b->instances[i];
+	for (size_t i = 0; i < b->targets.n_instances; i++) {
+		const struct instance *instance = b->targets.instances[i];
 
-		figures_of_instance(b, instance, &one);
+		figures_of_instance(&b->targets, instance, &one);
 		fprintf(out, "%s{\n  \"pid\": %d,\n", i == 0 ? "" : ", ", instance->pid);
-		usage_of_instance(b, own, instance, usage);
+		usage_of_instance(&b->targets, own, instance, usage);
 		put_usage(out, usage);
 		put_figures(out, b, &one, instance->config.rate_hz);
 		fprintf(out, "}");

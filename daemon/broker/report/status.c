@@ -6,12 +6,13 @@
 #include <unistd.h>
 
 #include "daemon/broker/broker.h"
-#include "daemon/broker/children/children.h"
-#include "daemon/broker/control/clients.h"
-#include "daemon/broker/control/rights.h"
-#include "daemon/broker/delivery/limit.h"
-#include "daemon/broker/delivery/past.h"
+#include "daemon/broker/children/limit.h"
+#include "daemon/broker/children/restarts.h"
+#include "daemon/broker/children/ship.h"
 #include "daemon/broker/report/stats.h"
+#include "daemon/broker/report/viewer.h"
+#include "daemon/broker/targets/figures.h"
+#include "daemon/broker/targets/lifecycle.h"
 #include "daemon/broker/targets/sections.h"
 #include "daemon/common/privileges.h"
 #include "lib/base/clock.h"
@@ -72,7 +73,7 @@ static uint64_t threads_of(const struct broker *b, const struct instance *i)
 
 	if (i->target == NULL || i->target->phase != TARGET_PROFILED)
 		return 0;
-	figures_capture(b, i->target, &now);
+	figures_capture(&b->targets, i->target, &now);
 	return now.threads;
 }
 
@@ -94,7 +95,7 @@ static void put_figures(FILE *out, const struct broker *b, const struct instance
 		i->target != NULL && target_is_open(i->target) && !i->target->is_for_records;
 	struct instance_figures f;
 
-	figures_of_instance(b, i, &f);
+	figures_of_instance(&b->targets, i, &f);
 	fprintf(out, "\"profiler_id\": ");
 	put_string_or_null(out, runs ? i->target->profiler_id : "");
 	fprintf(out,
@@ -118,10 +119,10 @@ static void put_target(FILE *out, const struct broker *b, const struct instance 
 	fprintf(out,
 		", \"pid\": %d, \"state\": \"%s\", \"session_sampled\": %s, "
 		"\"lifecycle\": \"%s\", \"rate_hz\": %u, ",
-		i->pid, state_name(clients_state(i)), i->is_sampled ? "true" : "false",
+		i->pid, state_name(lifecycle_state(i)), i->is_sampled ? "true" : "false",
 		i->config.lifecycle == LIFECYCLE_TRACE ? "trace" : "manual",
 		i->target != NULL ? i->target->rate_hz : i->config.rate_hz);
-	if (rights_see(viewer, i))
+	if (viewer_sees(viewer, i))
 		put_figures(out, b, i);
 	else
 		fprintf(out, "\"profiler_id\": null, \"threads\": null, "
@@ -136,7 +137,7 @@ static void put_lowered(FILE *out, struct broker *b)
 {
 	struct governor_lowered l;
 
-	governor_lowered(b, &l);
+	governor_lowered(&b->targets, &l);
 	fprintf(out,
 		", \"lowered\": {\"targets\": %u, \"least_hz\": %u, "
 		"\"most_hz\": %u}",
@@ -148,18 +149,18 @@ static double limited_s(const struct broker *b)
 	const uint64_t now_ns = clock_boot_ns();
 	struct limit_sum sum;
 
-	limit_sum(b, &sum);
+	limit_sum(&b->children, &sum);
 	return sum.until_ns <= now_ns ? 0 : (double)(sum.until_ns - now_ns) / 1e9;
 }
 
 /* Of others' files a user sees nothing, as of their figures. */
 static void put_left_out(FILE *out, const struct broker *b, const struct peer *viewer)
 {
-	const struct deadly_file *f = NULL;
+	const struct quarantine_file *f = NULL;
 	bool first = true;
 
 	fprintf(out, ", \"files_left_out\": [");
-	while ((f = deadly_next(b->deadly, f)) != NULL) {
+	while ((f = quarantine_next(&b->quarantine, f)) != NULL) {
 		if (!viewer->sees_all && viewer->uid != f->uid)
 			continue;
 		fprintf(out, "%s{\"file\": ", first ? "" : ", ");
@@ -178,7 +179,7 @@ static void put_restarts(FILE *out, const struct broker *b)
 		for (size_t r = 0; r < RESTART_REASON_N; r++)
 			fprintf(out, "%s\"%s\": %llu", r == 0 ? "" : ", ",
 				restart_reason_name((enum restart_reason)r),
-				(unsigned long long)b->restarts.n[of][r]);
+				(unsigned long long)b->children.restarts.n[of][r]);
 		fprintf(out, "}");
 	}
 	fprintf(out, "}");
@@ -187,7 +188,7 @@ static void put_restarts(FILE *out, const struct broker *b)
 static void put_servers(FILE *out, const struct broker *b)
 {
 	struct limit_server servers[SHIPS_MAX];
-	const size_t n = limit_servers(b, servers);
+	const size_t n = limit_servers(&b->children, servers);
 
 	fprintf(out, "\"servers\": [");
 	for (size_t i = 0; i < n; i++) {
@@ -247,7 +248,7 @@ static void put_inside(FILE *out, const struct broker *b)
 	capability_set permitted;
 
 	fprintf(out, ", \"config\": ");
-	options_config_path(&b->options, path);
+	options_config_path(&b->state.options, path);
 	put_string_or_null(out, path);
 	fprintf(out,
 		", \"scheduler\": \"%s\", \"cpu_quota_percent\": %u, "
@@ -271,17 +272,17 @@ static void put_daemon(FILE *out, struct broker *b, const struct peer *viewer)
 	struct spool_counts spool;
 	size_t profiling = 0;
 
-	FOR_EACH_TARGET (t, b)
+	FOR_EACH_TARGET (t, &b->targets)
 		profiling += t->phase == TARGET_PROFILED;
-	past_spool(b, &spool);
+	ships_spool(&b->children, &spool);
 	fprintf(out,
 		"\"daemon\": {\"version\": \"%s\", \"pid\": %d, "
 		"\"capture_pid\": %d, \"uptime_s\": %.3f, \"profiling\": %zu, "
 		"\"cpu_budget_percent\": %u, \"rate_limited_s\": %.1f, "
 		"\"spool\": {\"waiting\": %llu, \"bytes\": %llu}",
-		SENTRY_PROFD_VERSION, getpid(), b->capture.pid,
-		(double)(clock_mono_ns() - b->epoch_ns) / 1e9, profiling,
-		b->options.config.cpu_budget, limited_s(b), (unsigned long long)spool.count,
+		SENTRY_PROFD_VERSION, getpid(), b->children.capture.pid,
+		(double)(clock_mono_ns() - b->state.epoch_ns) / 1e9, profiling,
+		b->state.options.config.cpu_budget, limited_s(b), (unsigned long long)spool.count,
 		(unsigned long long)spool.bytes);
 	put_lowered(out, b);
 	put_left_out(out, b, viewer);
@@ -303,8 +304,8 @@ static void put_all(FILE *out, struct broker *b, const struct peer *viewer)
 	fprintf(out, "{");
 	put_daemon(out, b, viewer);
 	fprintf(out, ", \"targets\": [");
-	for (size_t k = 0; k < b->n_instances; k++) {
-		const struct instance *i = b->instances[k];
+	for (size_t k = 0; k < b->targets.n_instances; k++) {
+		const struct instance *i = b->targets.instances[k];
 
 		if (instance_is_gone(i))
 			continue;

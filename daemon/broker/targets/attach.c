@@ -1,20 +1,22 @@
-/*
- * How a target gets to be profiled: its session in unwind, its place in
- * capture, and what capture says of it; and other tracers, that were there
- * first.
- */
+#include "daemon/broker/targets/attach.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
-#include "daemon/broker/broker.h"
+#include "daemon/broker/children/child.h"
 #include "daemon/broker/children/children.h"
-#include "daemon/broker/children/socket.h"
+#include "daemon/broker/targets/figures.h"
 #include "daemon/broker/targets/governor.h"
+#include "daemon/broker/targets/instance.h"
+#include "daemon/broker/targets/totals.h"
 #include "daemon/common/log.h"
 #include "daemon/common/random.h"
 #include "daemon/common/shortage.h"
+#include "daemon/config/config.h"
+#include "daemon/msg/msg_io.h"
+#include "daemon/msg/msg_unwind.h"
 #include "daemon/process/process.h"
 #include "daemon/process/refusal.h"
 #include "lib/base/clock.h"
@@ -35,45 +37,47 @@ static uint64_t first_chunk_us(const struct instance *i, uint64_t chunk_us)
 }
 
 /* auto: docs/FORMATS.md says why. */
-static bool has_addresses_by_function(const struct broker *b, const struct target_config *c)
+static bool has_addresses_by_function(const struct targets *ts, const struct target_config *c)
 {
-	switch (b->options.config.addresses) {
+	switch (ts->state->options.config.addresses) {
 	case ADDRESSES_EXACT:
 		return false;
 	case ADDRESSES_FUNCTION:
 		return true;
 	case ADDRESSES_AUTO:
 		return strcmp(c->platform, "native") == 0 &&
-		       b->options.config.symbols != UNWIND_SYMBOLS_LINES && b->output.dir_fd < 0;
+		       ts->state->options.config.symbols != UNWIND_SYMBOLS_LINES &&
+		       ts->delivery->output.dir_fd < 0;
 	}
 	return false;
 }
 
-static void open_session(struct broker *b, struct target *t)
+static void open_session(struct targets *ts, struct target *t)
 {
 	const struct target_config *c = &t->instance->config;
 	struct msg_session_open m = {
 		.h = MSG_HEADER(MSG_SESSION_OPEN),
 		.target = t->id,
 		.pid = t->pid,
-		.max_frames = b->options.config.max_frames,
-		.symbols = (uint32_t)b->options.config.symbols,
+		.max_frames = ts->state->options.config.max_frames,
+		.symbols = (uint32_t)ts->state->options.config.symbols,
 		.environment_given = c->environment_given,
-		.by_function = has_addresses_by_function(b, c),
-		.cpu_only = b->options.config.mode == MODE_CPU,
-		.chunk_us = b->options.config.chunk_seconds * UINT64_C(1000000),
+		.by_function = has_addresses_by_function(ts, c),
+		.cpu_only = ts->state->options.config.mode == MODE_CPU,
+		.chunk_us = ts->state->options.config.chunk_seconds * UINT64_C(1000000),
 		.wall_offset_us = t->wall_offset_us,
 		.thread_pointers = c->thread_id_format == THREAD_ID_PTHREAD,
 		.for_server = t->instance->ship->dsn[0] != '\0',
-		.for_file = b->output.dir_fd >= 0,
-		.for_spotlight = b->spotlight.ship != NULL,
+		.for_file = ts->delivery->output.dir_fd >= 0,
+		.for_spotlight = ts->children->spotlight != NULL,
 		.is_idle = t->is_for_records,
 	};
 
 	m.first_chunk_us = first_chunk_us(t->instance, m.chunk_us);
-	if (b->options.transaction != NULL) {
+	if (ts->state->options.transaction != NULL) {
 		/* All of it is one: it fits, and ends before. */
-		(void)snprintf(m.transaction, sizeof(m.transaction), "%s", b->options.transaction);
+		(void)snprintf(m.transaction, sizeof(m.transaction), "%s",
+			       ts->state->options.transaction);
 		m.chunk_us = m.first_chunk_us = CONFIG_CHUNK_MAX_SECONDS * UINT64_C(1000000);
 	}
 	if (getrandom(&m.hash_seed, sizeof(m.hash_seed), 0) < 0)
@@ -82,16 +86,18 @@ static void open_session(struct broker *b, struct target *t)
 	memcpy(m.platform, c->platform, sizeof(m.platform));
 	memcpy(m.environment, c->environment, sizeof(m.environment));
 	memcpy(m.release_given, c->release, sizeof(m.release_given));
-	memcpy(m.release_env, b->options.config.release_env, sizeof(m.release_env));
-	memcpy(m.in_app_include, b->options.config.in_app_include, sizeof(m.in_app_include));
-	memcpy(m.in_app_exclude, b->options.config.in_app_exclude, sizeof(m.in_app_exclude));
+	memcpy(m.release_env, ts->state->options.config.release_env, sizeof(m.release_env));
+	memcpy(m.in_app_include, ts->state->options.config.in_app_include,
+	       sizeof(m.in_app_include));
+	memcpy(m.in_app_exclude, ts->state->options.config.in_app_exclude,
+	       sizeof(m.in_app_exclude));
 	child_send(&t->unwind->child, &m, sizeof(m), NULL, 0);
 	t->session = SESSION_ASKED;
 	t->owed_looks = 0;
 	t->unwind->sessions_asked++;
 }
 
-static void attach(struct broker *b, struct target *t)
+static void attach(struct targets *ts, struct target *t)
 {
 	const struct msg_target_add m = {
 		.h = MSG_HEADER(MSG_TARGET_ADD),
@@ -100,53 +106,53 @@ static void attach(struct broker *b, struct target *t)
 		.pid = t->pid,
 		.slot = t->slot,
 		.wants_pointers = t->instance->config.thread_id_format == THREAD_ID_PTHREAD,
-		.awaits_exec = t->pid == b->command.pid && command_is_held(&b->command),
-		.epoch_ns = b->epoch_ns,
-		.period_ns = b->period_ns,
+		.awaits_exec = t->pid == ts->held_pid,
+		.epoch_ns = ts->state->epoch_ns,
+		.period_ns = ts->state->period_ns,
 	};
 
-	child_send(&b->capture, &m, sizeof(m), &t->pidfd, 1);
+	child_send(&ts->children->capture, &m, sizeof(m), &t->pidfd, 1);
 	t->in_capture = true;
-	if (t->rate_hz != b->timer_hz)
-		governor_tell(b, t);
+	if (t->rate_hz != ts->state->timer_hz)
+		governor_tell(ts, t);
 }
 
 /*
  * It has another tracer: a debugger that was there first, or came while there
  * was no capture. Nothing is expected of it as long as it has.
  */
-static void wait_for_tracer(struct broker *b, struct target *t, int32_t tracer)
+static void wait_for_tracer(struct targets *ts, struct target *t, int32_t tracer)
 {
 	uint64_t now = clock_mono_ns();
 
 	if (t->retry_ns == 0)
 		refusal_log_traced_now(t->pid, tracer);
-	target_count_absence(b, t, now);
+	target_count_absence(ts, t, now);
 	t->phase = TARGET_WAITING;
 	t->retry_ns = now + RETRY_NS;
 }
 
 /* Unwind first: a record of a target that it does not know breaks a rule. */
-static void advance(struct broker *b, struct target *t)
+static void advance(struct targets *ts, struct target *t)
 {
 	int32_t tracer;
 
 	if (t->session == SESSION_NONE && t->unwind->child.fd >= 0 &&
 	    t->unwind->sessions_asked < MSG_SESSIONS_ASKED_MAX)
-		open_session(b, t);
-	if (t->session != SESSION_OPEN || !t->attach_due || b->capture.fd < 0 ||
+		open_session(ts, t);
+	if (t->session != SESSION_OPEN || !t->attach_due || ts->children->capture.fd < 0 ||
 	    t->unwind->ring_due)
 		return;
 	t->attach_due = false;
 	tracer = process_tracer(t->pid);
 	/* Capture itself traces one that a target has forked. */
-	if (tracer != 0 && tracer != b->capture.pid) {
-		wait_for_tracer(b, t, tracer);
+	if (tracer != 0 && tracer != ts->children->capture.pid) {
+		wait_for_tracer(ts, t, tracer);
 		return;
 	}
 	if (t->retry_ns != 0)
 		t->retry_ns = UINT64_MAX; /* the answer is on its way */
-	attach(b, t);
+	attach(ts, t);
 }
 
 /*
@@ -173,12 +179,12 @@ static void refuse(struct target *t, int error)
 	target_close(t);
 }
 
-void target_start(struct broker *b, struct target *t)
+void target_start(struct targets *ts, struct target *t)
 {
 	if (!target_is_open(t))
 		return;
 	if (t->unwind == NULL) {
-		int r = children_unwind(b, t->uid, &t->unwind);
+		int r = children_unwind(ts->children, t->uid, &t->unwind);
 
 		if (r < 0) {
 			refuse(t, -r);
@@ -186,90 +192,91 @@ void target_start(struct broker *b, struct target *t)
 		}
 	}
 	t->attach_due = true;
-	advance(b, t);
+	advance(ts, t);
 }
 
 /*
  * capture tells of the end of those that it knows. Of the others nobody would,
  * as long as there is no capture, or no unwind that knows of them.
  */
-static bool ended_unseen(const struct broker *b, const struct target *t)
+static bool ended_unseen(const struct targets *ts, const struct target *t)
 {
-	return (t->attach_due || b->capture.fd < 0) && t->instance->life == INSTANCE_ENDED;
+	return (t->attach_due || ts->children->capture.fd < 0) &&
+	       t->instance->life == INSTANCE_ENDED;
 }
 
-static void target_ended_unseen(struct broker *b, struct target *t)
+static void target_ended_unseen(struct targets *ts, struct target *t)
 {
 	if (!t->instance->was_attached)
 		t->attach_error = ESRCH;
 	if (end_is_told(t))
 		refusal_log_ended(t->pid);
 	t->attach_due = false;
-	target_count_absence(b, t, clock_mono_ns());
+	target_count_absence(ts, t, clock_mono_ns());
 	target_close(t);
 }
 
 /* Once for each target: a scan may find a thread or two fewer each time. */
-static void check_refused(const struct broker *b, struct target *t)
+static void check_refused(const struct targets *ts, struct target *t)
 {
-	const struct capture_counters *now = &b->heartbeat->slots[t->slot];
+	const struct capture_counters *now = &ts->children->heartbeat->slots[t->slot];
 
 	if (!t->short_told && t->phase == TARGET_PROFILED && t->dead_ns == 0 && now->refused > 0)
 		t->short_told = refusal_log_threads(t->pid, now->refused, (int)now->refused_error);
 }
 
-static void check(struct broker *b, struct target *t, uint64_t now)
+static void check(struct targets *ts, struct target *t, uint64_t now)
 {
 	if (t->phase == TARGET_WAITING && t->retry_ns != 0 && now >= t->retry_ns)
 		t->attach_due = true;
-	if (target_is_open(t) && ended_unseen(b, t))
-		target_ended_unseen(b, t);
+	if (target_is_open(t) && ended_unseen(ts, t))
+		target_ended_unseen(ts, t);
 	if (t->unwind != NULL && target_is_open(t))
-		advance(b, t);
+		advance(ts, t);
 	/* By the end of capture: nobody says so. */
 	if (t->phase == TARGET_STOPPING && !t->in_capture)
 		target_close(t);
-	check_refused(b, t);
+	check_refused(ts, t);
 }
 
 /* A new unwind process has been told of all its targets. */
-static bool is_complete(struct broker *b, const struct unwind *u)
+static bool is_complete(struct targets *ts, const struct unwind *u)
 {
-	FOR_EACH_TARGET (t, b)
+	FOR_EACH_TARGET (t, ts)
 		if (t->unwind == u && target_is_open(t) && t->session != SESSION_OPEN)
 			return false;
 	return u->child.fd >= 0;
 }
 
-static void make_ring_if_due(struct broker *b, struct unwind *u)
+static void make_ring_if_due(struct targets *ts, struct unwind *u)
 {
 	int r;
 
-	if (!u->ring_due || b->capture.fd < 0 || !is_complete(b, u))
+	if (!u->ring_due || ts->children->capture.fd < 0 || !is_complete(ts, u))
 		return;
-	r = unwind_make_ring(b, u);
+	r = unwind_make_ring(ts->children, u);
 	u->ring_due = r < 0;
 	if (r < 0)
 		shortage_note(-r, "the ring of sentry-profd-unwind");
 }
 
-void targets_check(struct broker *b)
+void targets_check(struct targets *ts)
 {
 	uint64_t now = clock_mono_ns();
 
-	if (!broker_profiles(b))
+	if (!state_profiles(ts->state))
 		return;
-	for (size_t i = 0; i < b->n_unwinds; i++)
-		make_ring_if_due(b, b->unwinds[i]);
-	FOR_EACH_TARGET (t, b)
-		check(b, t, now);
+	for (size_t i = 0; i < ts->children->n_unwinds; i++)
+		make_ring_if_due(ts, ts->children->unwinds[i]);
+	FOR_EACH_TARGET (t, ts)
+		check(ts, t, now);
 }
 
-static void target_attached(struct broker *b, struct target *t)
+static void target_attached(struct targets *ts, struct target *t)
 {
 	uint64_t now = clock_mono_ns();
 
-	target_count_absence(b, t, now);
+	target_count_absence(ts, t, now);
 	t->dead_ns = 0;
 	t->retry_ns = 0;
 	t->attached_once = true;
@@ -277,12 +284,12 @@ static void target_attached(struct broker *b, struct target *t)
 	/* It may have ended already: unwind was faster to say so. */
 	if (t->phase == TARGET_WAITING)
 		t->phase = TARGET_PROFILED;
-	if (b->started_ns == 0 && b->phase < BROKER_SAMPLED)
-		b->started_ns = broker_now_ns(b);
+	if (ts->state->started_ns == 0 && ts->state->phase < PHASE_SAMPLED)
+		ts->state->started_ns = state_now_ns(ts->state);
 	log_debug("attached to process %d", t->pid);
 }
 
-static void target_refused(struct broker *b, struct target *t, int error)
+static void target_refused(struct targets *ts, struct target *t, int error)
 {
 	int32_t tracer;
 
@@ -291,7 +298,7 @@ static void target_refused(struct broker *b, struct target *t, int error)
 		tracer = process_tracer(t->pid);
 		/* EBUSY alone: it has let go already, or has one thread. */
 		if (tracer != 0 || error == EBUSY) {
-			wait_for_tracer(b, t, tracer);
+			wait_for_tracer(ts, t, tracer);
 			return;
 		}
 	}
@@ -313,22 +320,22 @@ static bool end_is_lost(const struct target *t)
 	return u->child.fd < 0 || t->session != SESSION_OPEN || u->ring_due || u->rings_awaited > 0;
 }
 
-void target_on_state(struct broker *b, const struct msg_target_state *m)
+void target_on_state(struct targets *ts, const struct msg_target_state *m)
 {
-	struct target *t = target_of(b, m->target);
+	struct target *t = target_of(ts, m->target);
 
 	if (t == NULL) {
-		child_fail(&b->capture, "names a target that is none");
+		child_fail(&ts->children->capture, "names a target that is none");
 		return;
 	}
 	if (m->state == TARGET_REFUSED || m->state == TARGET_GONE)
 		t->in_capture = false;
 	switch ((enum target_state)m->state) {
 	case TARGET_ATTACHED:
-		target_attached(b, t);
+		target_attached(ts, t);
 		return;
 	case TARGET_REFUSED:
-		target_refused(b, t, m->error);
+		target_refused(ts, t, m->error);
 		return;
 	case TARGET_GONE:
 		log_debug(t->phase == TARGET_STOPPING ? "process %d is let go of"
@@ -346,5 +353,47 @@ void target_on_state(struct broker *b, const struct msg_target_state *m)
 		log_debug("process %d runs a new program", t->pid);
 		return;
 	}
-	child_fail(&b->capture, "sends a state that is none");
+	child_fail(&ts->children->capture, "sends a state that is none");
+}
+
+void target_stop(struct targets *ts, struct target *t)
+{
+	if (!target_is_open(t))
+		return;
+	target_count_absence(ts, t, clock_mono_ns());
+	t->attach_due = false;
+	if (!t->in_capture) {
+		target_close(t);
+		return;
+	}
+	t->phase = TARGET_STOPPING;
+	child_tell(&ts->children->capture, MSG_TARGET_REMOVE, t->id);
+}
+
+void targets_close(struct targets *ts)
+{
+	uint64_t now = clock_mono_ns();
+
+	FOR_EACH_TARGET (t, ts) {
+		target_count_absence(ts, t, now);
+		target_close(t);
+	}
+}
+
+void target_retire(struct target *t)
+{
+	struct instance *i = t->instance;
+	struct targets *ts = i->targets;
+	struct instance_figures figures;
+
+	if (t->unwind != NULL && t->session == SESSION_OPEN)
+		child_tell(&t->unwind->child, MSG_SESSION_FORGET, t->id);
+	figures_of_target(ts, t, &figures);
+	figures_add(&i->past, &figures);
+	if (i->target == t)
+		i->target = NULL;
+	if (i->kept == t)
+		i->kept = NULL;
+	close_fd(&t->statm_fd);
+	t->is_retired = true;
 }

@@ -2,43 +2,36 @@
 
 #include <string.h>
 
-#include "daemon/broker/broker.h"
+#include "daemon/broker/state/counts.h"
+#include "daemon/broker/targets/instance.h"
 
-void figures_capture(const struct broker *b, const struct target *t, struct capture_counters *ret)
+void figures_capture(const struct targets *ts, const struct target *t, struct capture_counters *ret)
 {
 	*ret = t->past;
 	/* What died was added when it died. */
-	if (t->dead_ns == 0 && t->attached_once && b->heartbeat != NULL)
-		counters_add(ret, &b->heartbeat->slots[t->slot]);
+	if (t->dead_ns == 0 && t->attached_once && ts->children->heartbeat != NULL)
+		counters_add(ret, &ts->children->heartbeat->slots[t->slot]);
 }
 
-void figures_of_target(const struct broker *b, const struct target *t, struct instance_figures *ret)
+void figures_of_target(const struct targets *ts, const struct target *t,
+		       struct instance_figures *ret)
 {
 	memset(ret, 0, sizeof(*ret));
-	figures_capture(b, t, &ret->capture);
+	figures_capture(ts, t, &ret->capture);
 	ret->missed_no_capture = t->missed_no_capture;
 	ret->unwind = t->unwind_past;
-	figures_add_counts(&ret->unwind, &t->unwind_now, sizeof(ret->unwind));
+	counts_add(&ret->unwind, &t->unwind_now, sizeof(ret->unwind));
 	ret->lowest_hz = t->governed.lowest_hz;
 	ret->lowered_ns = t->governed.lowered_ns;
 	ret->exceeded_ns = t->governed.exceeded_ns;
-}
-
-void figures_add_counts(void *sum, const void *more, size_t bytes)
-{
-	const uint64_t *from = more;
-	uint64_t *to = sum;
-
-	for (size_t i = 0; i < bytes / sizeof(*to); i++)
-		to[i] += from[i];
 }
 
 void figures_add(struct instance_figures *sum, const struct instance_figures *more)
 {
 	counters_add(&sum->capture, &more->capture);
 	sum->missed_no_capture += more->missed_no_capture;
-	figures_add_counts(&sum->unwind, &more->unwind, sizeof(sum->unwind));
-	figures_add_counts(&sum->chunks, &more->chunks, sizeof(sum->chunks));
+	counts_add(&sum->unwind, &more->unwind, sizeof(sum->unwind));
+	counts_add(&sum->chunks, &more->chunks, sizeof(sum->chunks));
 	sum->payload_bytes += more->payload_bytes;
 	if (sum->lowest_hz == 0 || (more->lowest_hz != 0 && more->lowest_hz < sum->lowest_hz))
 		sum->lowest_hz = more->lowest_hz;
@@ -46,28 +39,30 @@ void figures_add(struct instance_figures *sum, const struct instance_figures *mo
 	sum->exceeded_ns = max_u64(sum->exceeded_ns, more->exceeded_ns);
 }
 
-void figures_of_instance(const struct broker *b, const struct instance *i,
+void figures_of_instance(const struct targets *ts, const struct instance *i,
 			 struct instance_figures *ret)
 {
 	const struct target *const runs[] = {i->target, i->kept};
 	struct instance_figures one;
 
 	*ret = i->past;
+	counts_add(&ret->chunks, &i->delivery.chunks, sizeof(ret->chunks));
+	ret->payload_bytes += i->delivery.payload_bytes;
 	for (size_t k = 0; k < array_size(runs); k++) {
 		if (runs[k] == NULL)
 			continue;
-		figures_of_target(b, runs[k], &one);
+		figures_of_target(ts, runs[k], &one);
 		figures_add(ret, &one);
 	}
 }
 
-void figures_of_all(const struct broker *b, struct instance_figures *ret)
+void figures_of_all(const struct targets *ts, struct instance_figures *ret)
 {
 	struct instance_figures one;
 
-	*ret = b->gone;
-	for (size_t i = 0; i < b->n_instances; i++) {
-		figures_of_instance(b, b->instances[i], &one);
+	*ret = ts->gone;
+	for (size_t i = 0; i < ts->n_instances; i++) {
+		figures_of_instance(ts, ts->instances[i], &one);
 		figures_add(ret, &one);
 	}
 }

@@ -1,8 +1,12 @@
 #include "daemon/broker/targets/governor.h"
 
-#include "daemon/broker/broker.h"
-#include "daemon/broker/children/socket.h"
+#include "daemon/broker/children/child.h"
+#include "daemon/broker/targets/figures.h"
+#include "daemon/broker/targets/instance.h"
 #include "daemon/common/log.h"
+#include "daemon/config/config.h"
+#include "daemon/msg/msg_capture.h"
+#include "daemon/msg/msg_io.h"
 #include "lib/base/clock.h"
 
 #define CHECK_NS NS_PER_SEC
@@ -135,11 +139,11 @@ struct work {
 	double unwind;
 };
 
-static void take_work(const struct broker *b, struct target *t, struct work *ret)
+static void take_work(const struct targets *ts, struct target *t, struct work *ret)
 {
 	struct capture_counters now;
 
-	figures_capture(b, t, &now);
+	figures_capture(ts, t, &now);
 	ret->capture = (double)(now.cost_ns - t->governed.cost_ns);
 	ret->unwind = (double)(now.captured - t->governed.captured);
 	t->governed.cost_ns = now.cost_ns;
@@ -152,26 +156,24 @@ static double part(double whole, double share, double sum, size_t n)
 }
 
 /* What all processes have used since the last time. */
-static void take_used(struct broker *b, struct governor_used *ret)
+static void take_used(struct targets *ts, uint64_t helpers_ns, struct governor_used *ret)
 {
 	uint64_t own;
 
-	*ret = (struct governor_used){.capture = used_by(&b->capture)};
-	for (size_t i = 0; i < b->n_unwinds; i++)
-		ret->unwind += used_by(&b->unwinds[i]->child);
-	for (size_t i = 0; i < b->n_ships; i++)
-		ret->others += used_by(&b->ships[i]->child);
+	*ret = (struct governor_used){.capture = used_by(&ts->children->capture)};
+	for (size_t i = 0; i < ts->children->n_unwinds; i++)
+		ret->unwind += used_by(&ts->children->unwinds[i]->child);
+	for (size_t i = 0; i < ts->children->n_ships; i++)
+		ret->others += used_by(&ts->children->ships[i]->child);
 	/* A helper that has ended and is not reaped is missing for a moment. */
-	own = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID) + files_used_ns(b->files);
-	if (b->discovery != NULL)
-		own += discovery_used_ns(b->discovery);
-	own = max_u64(own, b->governed_ns);
-	ret->others += (double)(own - b->governed_ns);
-	b->governed_ns = own;
+	own = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID) + helpers_ns;
+	own = max_u64(own, ts->governor->own_ns);
+	ret->others += (double)(own - ts->governor->own_ns);
+	ts->governor->own_ns = own;
 }
 
 /* Takes the last second into the averages. */
-static void measure(struct broker *b, const struct governor_used *used_now, uint64_t elapsed_ns)
+static void measure(struct targets *ts, const struct governor_used *used_now, uint64_t elapsed_ns)
 {
 	static struct work works[HEARTBEAT_SLOTS];
 	const double capture = used_now->capture, unwind = used_now->unwind;
@@ -179,15 +181,15 @@ static void measure(struct broker *b, const struct governor_used *used_now, uint
 	struct work sum = {0};
 	size_t n = 0, i = 0;
 
-	governor_cost_take(&b->governed_all, (capture + unwind + others) / (double)elapsed_ns);
-	FOR_EACH_TARGET (t, b) {
+	governor_cost_take(&ts->governor->all, (capture + unwind + others) / (double)elapsed_ns);
+	FOR_EACH_TARGET (t, ts) {
 		struct work *work = &works[n++];
 
-		take_work(b, t, work);
+		take_work(ts, t, work);
 		sum.capture += work->capture;
 		sum.unwind += work->unwind;
 	}
-	FOR_EACH_TARGET (t, b) {
+	FOR_EACH_TARGET (t, ts) {
 		const struct work *work = &works[i++];
 		double used = part(capture, work->capture, sum.capture, n) +
 			      part(unwind, work->unwind, sum.unwind, n) + others / (double)n;
@@ -198,35 +200,35 @@ static void measure(struct broker *b, const struct governor_used *used_now, uint
 	}
 }
 
-void governor_tell(struct broker *b, const struct target *t)
+void governor_tell(struct targets *ts, const struct target *t)
 {
 	const struct msg_target_rate m = {
 		.h = MSG_HEADER(MSG_TARGET_RATE),
 		.target = t->id,
 		.ticks = t->rate_hz,
-		.of_ticks = b->timer_hz,
+		.of_ticks = ts->state->timer_hz,
 	};
 
-	child_send(&b->capture, &m, sizeof(m), NULL, 0);
+	child_send(&ts->children->capture, &m, sizeof(m), NULL, 0);
 }
 
-static void set_rate(struct broker *b, struct target *t, uint32_t rate_hz)
+static void set_rate(struct targets *ts, struct target *t, uint32_t rate_hz)
 {
 	if (rate_hz == t->rate_hz)
 		return;
 	log_debug("process %d is sampled at %u Hz", t->pid, rate_hz);
 	t->rate_hz = rate_hz;
-	b->governed_all = (struct governor_cost){0};
+	ts->governor->all = (struct governor_cost){0};
 	t->governed.cost.n = (uint32_t)min_u64(t->governed.cost.n, CHANGED_SECONDS);
 	if (rate_hz < t->governed.lowest_hz)
 		t->governed.lowest_hz = rate_hz;
-	governor_tell(b, t);
+	governor_tell(ts, t);
 }
 
-void governor_lowered(struct broker *b, struct governor_lowered *ret)
+void governor_lowered(struct targets *ts, struct governor_lowered *ret)
 {
 	*ret = (struct governor_lowered){0};
-	FOR_EACH_TARGET (t, b) {
+	FOR_EACH_TARGET (t, ts) {
 		if (t->phase != TARGET_PROFILED)
 			continue;
 		ret->profiled++;
@@ -240,26 +242,26 @@ void governor_lowered(struct broker *b, struct governor_lowered *ret)
 }
 
 /* The line for all; that some have ended is no news. */
-static void tell_lowered(struct broker *b, uint64_t elapsed_ns)
+static void tell_lowered(struct targets *ts, uint64_t elapsed_ns)
 {
-	struct governor_told *told = &b->budget_told;
+	struct governor_told *told = &ts->governor->told;
 	struct governor_lowered now;
 
 	told->since_ns += elapsed_ns;
 	if (told->any && told->since_ns < GOVERNOR_TOLD_NS)
 		return;
-	governor_lowered(b, &now);
+	governor_lowered(ts, &now);
 	if (now.lowered == told->what.lowered && now.least_hz == told->what.least_hz &&
 	    now.most_hz == told->what.most_hz)
 		return;
 	if (now.lowered == 0)
 		log_warning("budget %u %%: all targets are at their full rates "
 			    "again",
-			    b->options.config.cpu_budget);
+			    ts->state->options.config.cpu_budget);
 	else
 		log_warning("budget %u %%: %u of %u targets at %u to %u Hz",
-			    b->options.config.cpu_budget, now.lowered, now.profiled, now.least_hz,
-			    now.most_hz);
+			    ts->state->options.config.cpu_budget, now.lowered, now.profiled,
+			    now.least_hz, now.most_hz);
 	*told = (struct governor_told){.what = now, .any = true};
 }
 
@@ -268,31 +270,31 @@ static void tell_lowered(struct broker *b, uint64_t elapsed_ns)
  * its own signals, is found out only in time. So whether the lowest rates are
  * still too much is told by what was used since they were set.
  */
-static void give_up(struct broker *b, bool all_lowest)
+static void give_up(struct targets *ts, bool all_lowest)
 {
-	const double share = b->governed_all.average;
-	const bool exceeded = all_lowest && share > b->options.config.cpu_budget / 100.0;
+	const double share = ts->governor->all.average;
+	const bool exceeded = all_lowest && share > ts->state->options.config.cpu_budget / 100.0;
 
-	if (exceeded && !b->governor_gave_up)
+	if (exceeded && !ts->governor->gave_up)
 		log_warning("%.1f %% of a processor are more than the budget "
 			    "of %u %% at the lowest rate of all: more is not "
 			    "saved (stops that a process's own signals and "
 			    "new threads make are the same at any rate)",
-			    100 * share, b->options.config.cpu_budget);
-	b->governor_gave_up = exceeded;
+			    100 * share, ts->state->options.config.cpu_budget);
+	ts->governor->gave_up = exceeded;
 }
 
-static void govern(struct broker *b)
+static void govern(struct targets *ts)
 {
 	static struct target *targets[HEARTBEAT_SLOTS];
 	static double costs[HEARTBEAT_SLOTS];
 	static uint32_t full_hz[HEARTBEAT_SLOTS], rates[HEARTBEAT_SLOTS];
-	const double budget = b->options.config.cpu_budget / 100.0;
+	const double budget = ts->state->options.config.cpu_budget / 100.0;
 	bool lowered = false, all_lowest = true;
 	double all = 0;
 	size_t n = 0;
 
-	FOR_EACH_TARGET (t, b) {
+	FOR_EACH_TARGET (t, ts) {
 		if (t->phase != TARGET_PROFILED)
 			continue;
 		lowered |= t->rate_hz < t->full_hz;
@@ -304,35 +306,35 @@ static void govern(struct broker *b)
 	}
 	if (n == 0)
 		return;
-	give_up(b, all_lowest);
+	give_up(ts, all_lowest);
 	if (all <= budget && (!lowered || all > ROOM * budget))
 		return;
 	governor_share(costs, full_hz, n, AIM * budget, rates);
 	for (size_t i = 0; i < n; i++)
-		set_rate(b, targets[i], rates[i]);
+		set_rate(ts, targets[i], rates[i]);
 }
 
-static void count_time(struct broker *b, uint64_t elapsed_ns)
+static void count_time(struct targets *ts, uint64_t elapsed_ns)
 {
-	FOR_EACH_TARGET (t, b) {
+	FOR_EACH_TARGET (t, ts) {
 		if (t->rate_hz < t->full_hz)
 			t->governed.lowered_ns += elapsed_ns;
-		if (b->governor_gave_up && t->phase == TARGET_PROFILED)
+		if (ts->governor->gave_up && t->phase == TARGET_PROFILED)
 			t->governed.exceeded_ns += elapsed_ns;
 	}
 }
 
-static bool is_over_budget(const struct broker *b)
+static bool is_over_budget(const struct targets *ts)
 {
-	return b->options.config.cpu_budget > 0 &&
-	       b->births.share > b->options.config.cpu_budget / 100.0;
+	return ts->state->options.config.cpu_budget > 0 &&
+	       ts->governor->births.share > ts->state->options.config.cpu_budget / 100.0;
 }
 
-bool governor_admits(struct broker *b, struct instance *i, uint64_t now_ns)
+bool governor_admits(struct targets *ts, struct instance *i, uint64_t now_ns)
 {
-	struct governor_births *births = &b->births;
+	struct governor_births *births = &ts->governor->births;
 
-	if (!is_over_budget(b))
+	if (!is_over_budget(ts))
 		return true;
 	if (now_ns - births->admitted_ns >= GOVERNOR_BIRTH_NS) {
 		births->admitted_ns = now_ns;
@@ -346,40 +348,44 @@ bool governor_admits(struct broker *b, struct instance *i, uint64_t now_ns)
 			    "of %u %%: processes that start are attached "
 			    "later, one a second (a higher min_age_seconds "
 			    "leaves short ones out)",
-			    100 * births->share, b->options.config.cpu_budget);
+			    100 * births->share, ts->state->options.config.cpu_budget);
 	}
 	return false;
 }
 
-static void take_share(struct broker *b, const struct governor_used *used, uint64_t elapsed_ns)
+static void take_share(struct targets *ts, const struct governor_used *used, uint64_t elapsed_ns)
 {
 	const double share = (used->capture + used->unwind + used->others) / (double)elapsed_ns;
 
-	b->births.share += (share - b->births.share) / AVERAGE_SECONDS;
+	ts->governor->births.share += (share - ts->governor->births.share) / AVERAGE_SECONDS;
 }
 
-void governor_second(struct broker *b, const struct governor_used *used, uint64_t elapsed_ns)
+void governor_second(struct targets *ts, const struct governor_used *used, uint64_t elapsed_ns)
 {
-	take_share(b, used, elapsed_ns);
-	count_time(b, elapsed_ns);
-	measure(b, used, elapsed_ns);
-	if (b->options.config.cpu_budget == 0 || b->phase >= BROKER_SAMPLED)
+	take_share(ts, used, elapsed_ns);
+	count_time(ts, elapsed_ns);
+	measure(ts, used, elapsed_ns);
+	if (ts->state->options.config.cpu_budget == 0 || ts->state->phase >= PHASE_SAMPLED)
 		return;
-	govern(b);
-	tell_lowered(b, elapsed_ns);
+	govern(ts);
+	tell_lowered(ts, elapsed_ns);
 }
 
-void governor_check(struct broker *b)
+bool governor_is_due(const struct targets *ts)
 {
-	uint64_t now = clock_mono_ns();
-	uint64_t elapsed = now - b->governed_at_ns;
+	const uint64_t looked_ns = ts->governor->looked_ns;
+
+	return looked_ns == 0 || clock_mono_ns() - looked_ns >= CHECK_NS;
+}
+
+void governor_check(struct targets *ts, uint64_t helpers_ns)
+{
+	const uint64_t now = clock_mono_ns(), before = ts->governor->looked_ns;
 	struct governor_used used;
 
-	if (b->governed_at_ns != 0 && elapsed < CHECK_NS)
-		return;
-	if (b->governed_at_ns != 0) {
-		take_used(b, &used);
-		governor_second(b, &used, elapsed);
+	if (before != 0) {
+		take_used(ts, helpers_ns, &used);
+		governor_second(ts, &used, now - before);
 	}
-	b->governed_at_ns = now;
+	ts->governor->looked_ns = now;
 }

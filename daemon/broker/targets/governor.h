@@ -14,25 +14,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "daemon/broker/targets/targets.h"
 #include "lib/base/util.h"
-
-struct broker;
-struct instance;
-struct target;
 
 /* No rate is lowered below this; one that was asked for may be lower. */
 #define GOVERNOR_RATE_MIN_HZ 11
-
-/*
- * What a target costs at the full rate, or all of them at the rates that they
- * have, of one processor: an average of what it was in each second. All 0 is
- * one that was not looked at yet.
- */
-struct governor_cost {
-	double average; /* 0: not known yet */
-	double first;	/* what the first second that counts was */
-	uint32_t n;	/* seconds that were looked at */
-};
 
 /*
  * Takes another second, in which it cost so much. The first second does not
@@ -74,13 +60,27 @@ struct governor_told {
 	bool any;	   /* there was a line */
 };
 
-void governor_lowered(struct broker *b, struct governor_lowered *ret);
+struct governor {
+	uint64_t looked_ns;	  /* at the last second; 0: none yet */
+	uint64_t own_ns;	  /* what the broker itself had used then */
+	struct governor_cost all; /* since a rate was changed */
+	struct governor_births births;
+	struct governor_told told;
+	bool gave_up; /* the lowest rates are too much, and a line said so */
+};
+
+void governor_lowered(struct targets *ts, struct governor_lowered *ret);
 
 /* May i, which a section matches, be attached for the first time now? */
-bool governor_admits(struct broker *b, struct instance *i, uint64_t now_ns);
+bool governor_admits(struct targets *ts, struct instance *i, uint64_t now_ns);
 
-/* Once a second it looks at what all have used; to be called more often. */
-void governor_check(struct broker *b);
+/* To be asked at every turn: has a second passed since the governor looked? */
+bool governor_is_due(const struct targets *ts);
+/*
+ * When it is due: looks at what all processes have used, and sets rates. helpers_ns:
+ * processor time of the helpers that open files for the broker, so far.
+ */
+void governor_check(struct targets *ts, uint64_t helpers_ns);
 
 /* What the processes used of processors in a second or so, in nanoseconds. */
 struct governor_used {
@@ -88,10 +88,10 @@ struct governor_used {
 };
 
 /* That look: takes these in, and sets rates. */
-void governor_second(struct broker *b, const struct governor_used *used, uint64_t elapsed_ns);
+void governor_second(struct targets *ts, const struct governor_used *used, uint64_t elapsed_ns);
 
 /* What capture has to be told when it is started anew. */
-void governor_tell(struct broker *b, const struct target *t);
+void governor_tell(struct targets *ts, const struct target *t);
 
 /*
  * The rates at which n targets stay within a budget. costs: of one processor,

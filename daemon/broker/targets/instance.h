@@ -1,11 +1,8 @@
 /*
  * An instance is a process that a section of the configuration matches, or that
- * --pid names: known from its discovery to its end, whether it is profiled or
+ * --pid or a user names: known from its discovery to its end, whether it is profiled or
  * not. While it is not it costs a descriptor and this struct: no ptrace, no
  * session, no place in the table of targets.
- *
- * What is wanted of an instance is decided by daemon/broker/targets/lifecycle.h, and carried
- * out in one place, instances_check.
  */
 #ifndef DAEMON_BROKER_TARGETS_INSTANCE_H
 #define DAEMON_BROKER_TARGETS_INSTANCE_H
@@ -13,10 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "daemon/broker/targets/figures.h"
 #include "daemon/broker/targets/targets.h"
 #include "daemon/config/config.h"
-#include "daemon/process/process.h"
 #include "lib/base/loop.h"
 #include "lib/base/util.h"
 
@@ -61,7 +56,7 @@ enum instance_obstacle {
 };
 
 struct instance {
-	struct broker *broker;
+	struct targets *targets; /* all of them; does not change */
 	/* Its identity: of all processes since the machine was started. */
 	int32_t pid;
 	uint64_t start_ticks; /* after the boot, as in /proc/PID/stat */
@@ -98,39 +93,12 @@ struct instance {
 	struct ship *ship;		     /* of config.dsn; NULL: before the first run */
 	struct target *target;		     /* its run; NULL: it is not profiled */
 	struct target *kept;		     /* of one that is given, closed: for its table */
-	struct instance_figures past;	     /* of its earlier runs, and all chunks */
-	uint64_t waiting_bytes;		     /* delivery.c */
-	size_t n_envelopes;		     /* that point to this instance */
+	struct instance_figures past;	     /* of its earlier runs, without chunks */
+	struct chunk_source delivery;	     /* all its chunks */
 	size_t n_records;		     /* recordings that go on: record.h */
 	char last_error[INSTANCE_ERROR_MAX]; /* "": none */
 	struct loop_source *source;	     /* of its pidfd */
 };
-
-/*
- * A process that --pid names. Looks at it; on a fault prints one line and
- * returns -errno.
- */
-must_check int instance_add_given(struct broker *b, int32_t pid);
-
-/*
- * Adds a process that is no instance yet: to be profiled, as those of --pid; or, where the origin
- * is INSTANCE_RECORDED, for its recordings, whose reader is to be counted then.
- * The instance takes the pidfd out of p.
- */
-must_check int instance_add_attached(struct broker *b, struct process *p,
-				     enum instance_origin origin, struct instance **ret);
-
-/*
- * A process that capture says a target has forked: to be profiled, if capture
- * traces it. Where it has ended, or there is no room, it is not.
- */
-void instance_add_child(struct broker *b, int32_t pid);
-
-/*
- * A process that a section of b->config matches; the instance takes the pidfd
- * out of p. Returns 0, or -ENOSPC, -ENOMEM or an error of the loop.
- */
-must_check int instance_add(struct broker *b, struct process *p, size_t section);
 
 /* Not of those that somebody has named. */
 static inline bool instance_has_section(const struct instance *i)
@@ -156,11 +124,8 @@ static inline bool instance_is_gone(const struct instance *i)
 	return i->life >= INSTANCE_REMOVED;
 }
 
-/* Takes note of the ends of those that were added before there was a loop. */
-must_check int instances_watch(struct broker *b);
-
 /* The instance of a process that has not ended; NULL: there is none. */
-struct instance *instance_of_pid(struct broker *b, int32_t pid);
+struct instance *instance_of_pid(struct targets *ts, int32_t pid);
 
 /*
  * Has no effect where the instance is past that state.
@@ -173,9 +138,6 @@ struct instance *instance_of_pid(struct broker *b, int32_t pid);
  * comes to its end by itself.
  */
 void instance_becomes(struct instance *i, enum instance_life life);
-
-/* The sampling rate of the instance's runs: no higher than the timer's. */
-uint32_t instance_rate_hz(const struct instance *i);
 
 /*
  * A run of the instance failed, and another may succeed: the next one starts at
@@ -194,25 +156,5 @@ void instance_put_off(struct instance *i);
  */
 #define INSTANCE_CUTS_TOLD 3
 void instance_cut_short(struct instance *i);
-
-/* Sentry and files are to have its profile now. */
-bool instance_is_wanted(const struct instance *i);
-
-/*
- * Each turn: starts and stops runs as lifecycle_wants says. Frees nothing;
- * appends nothing to the list of instances.
- */
-void instances_check(struct broker *b);
-
-/*
- * At the end of a turn, after targets_sweep and delivery_sweep: frees the
- * instances that ended or were removed, and that no target, no envelope and no
- * client refers to any more. The only place that takes an instance out of the
- * list.
- */
-void instances_sweep(struct broker *b);
-
-/* One is profiled, or will be. */
-bool instances_any_open(const struct broker *b);
 
 #endif

@@ -1,6 +1,8 @@
 #include "daemon/broker/targets/lifecycle.h"
 
+#include "daemon/broker/children/limit.h"
 #include "daemon/broker/targets/instance.h"
+#include "daemon/config/config.h"
 
 static const struct lifecycle_result has_effect = {PROTOCOL_OK, ""};
 static const struct lifecycle_result not_sampled = {
@@ -100,4 +102,28 @@ bool lifecycle_time(struct instance *i, uint64_t now_ns, uint64_t chunk_ns)
 		i->silent_ns = now_ns;
 	i->is_heard = now_ns - i->silent_ns >= LIFECYCLE_SILENT_NS;
 	return i->is_heard;
+}
+
+enum protocol_state lifecycle_state(const struct instance *i)
+{
+	if (i == NULL || instance_is_gone(i))
+		return PROTOCOL_NONE;
+	if (!i->is_sampled)
+		return PROTOCOL_UNSAMPLED;
+	if (i->obstacle != INSTANCE_UNHINDERED || i->wish == INSTANCE_DETACHED)
+		return PROTOCOL_IS_LEFT_OUT;
+	if (limit_holds(i->ship))
+		return PROTOCOL_LIMITED;
+	if (i->target != NULL && i->target->retry_ns != 0)
+		return PROTOCOL_TRACED_BY_OTHER;
+	return lifecycle_wants(i) ? PROTOCOL_PROFILING : PROTOCOL_STOPPED;
+}
+
+const char *lifecycle_profiler_id(const struct instance *i)
+{
+	if (i == NULL)
+		return "";
+	return i->target != NULL && target_is_open(i->target) && !i->target->is_for_records
+		       ? i->target->profiler_id
+		       : i->next_profiler_id;
 }

@@ -68,4 +68,12 @@ must_check bool lifecycle_time(struct instance *instance, uint64_t now_ns, uint6
 /* Tracing is on in the target: it has told of a root span, sampled or not. */
 void lifecycle_traced(struct instance *instance);
 
+/* What is done with an instance; i may be NULL. */
+enum protocol_state lifecycle_state(const struct instance *i);
+/*
+ * The profiler's id: of the run that goes on, or of the next one, where the
+ * last one is coming to its end.
+ */
+const char *lifecycle_profiler_id(const struct instance *i);
+
 #endif

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "daemon/broker/broker.h"
-#include "daemon/broker/children/socket.h"
+#include "daemon/broker/children/child.h"
 #include "daemon/broker/targets/targets.h"
+#include "daemon/msg/msg_unwind.h"
 #include "daemon/process/process.h"
 #include "lib/base/clock.h"
 #include "lib/base/procfs.h"
@@ -93,12 +93,12 @@ static bool is_due(const struct target *t, const struct unwind *u, uint64_t now_
 	       now_ns - t->measured.time_ns >= MEASURE_NS;
 }
 
-static void tell(struct broker *b, struct unwind *u, uint64_t now_ns)
+static void tell(struct targets *ts, struct unwind *u, uint64_t now_ns)
 {
 	struct msg_measures m = {.h = MSG_HEADER(MSG_MEASURES)};
 
 	/* The next time it goes on where there was no more room. */
-	FOR_EACH_TARGET (t, b)
+	FOR_EACH_TARGET (t, ts)
 		if (m.n < MSG_MEASURES_MAX && is_due(t, u, now_ns) && measure(t, &m.v[m.n]))
 			m.n++;
 	if (m.n == 0)
@@ -107,13 +107,14 @@ static void tell(struct broker *b, struct unwind *u, uint64_t now_ns)
 	u->measures_asked = true;
 }
 
-void measure_check(struct broker *b)
+void measure_check(struct targets *ts)
 {
 	const uint64_t now_ns = clock_mono_ns();
 
-	if (b->phase >= BROKER_SAMPLED)
+	if (ts->state->phase >= PHASE_SAMPLED)
 		return;
-	for (size_t i = 0; i < b->n_unwinds; i++)
-		if (!b->unwinds[i]->measures_asked && b->unwinds[i]->child.fd >= 0)
-			tell(b, b->unwinds[i], now_ns);
+	for (size_t i = 0; i < ts->children->n_unwinds; i++)
+		if (!ts->children->unwinds[i]->measures_asked &&
+		    ts->children->unwinds[i]->child.fd >= 0)
+			tell(ts, ts->children->unwinds[i], now_ns);
 }

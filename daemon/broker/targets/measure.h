@@ -8,22 +8,15 @@
 
 #include <stdint.h>
 
+#include "daemon/broker/targets/targets.h"
 #include "lib/base/util.h"
-
-struct broker;
-
-/* What a target has used so far. */
-struct measured {
-	uint64_t time_ns; /* when; 0: not yet */
-	uint64_t cpu_ns;
-};
 
 /*
  * At every turn: those whose second is over. unwind has answered before it is
  * told the next, so that its socket never fills; of more targets than a message
  * holds each is measured less often.
  */
-void measure_check(struct broker *b);
+void measure_check(struct targets *ts);
 
 /* Of the processor time of one interval: millionths of a percent of one CPU. */
 uint64_t measure_percent(const struct measured *from, const struct measured *to);

@@ -5,8 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/broker/broker.h"
+#include "daemon/broker/targets/figures.h"
+#include "daemon/broker/targets/instance.h"
 #include "daemon/common/log.h"
+#include "daemon/msg/msg_unwind.h"
 #include "daemon/process/exe_link.h"
 
 static void forget(struct sections *s)
@@ -102,12 +104,12 @@ static bool is_of(const struct instance *i, const struct section *section)
 	return instance_has_section(i) && strcmp(i->config.name, section->name) == 0;
 }
 
-static void count(struct section *section, const struct broker *b, uint64_t now_ns)
+static void count(struct section *section, const struct targets *ts, uint64_t now_ns)
 {
 	section->instances = 0;
 	section->profiled = 0;
-	for (size_t k = 0; k < b->n_instances; k++) {
-		const struct instance *i = b->instances[k];
+	for (size_t k = 0; k < ts->n_instances; k++) {
+		const struct instance *i = ts->instances[k];
 
 		if (instance_is_gone(i) || !is_of(i, section))
 			continue;
@@ -122,12 +124,12 @@ static void count(struct section *section, const struct broker *b, uint64_t now_
 	}
 }
 
-void sections_check(struct sections *s, const struct broker *b, uint64_t now_ns)
+void sections_check(struct sections *s, const struct targets *ts, uint64_t now_ns)
 {
 	for (size_t k = 0; k < s->n; k++) {
 		struct section *section = &s->v[k];
 
-		count(section, b, now_ns);
+		count(section, ts, now_ns);
 		if (section->tell_ns == 0 || now_ns < section->tell_ns)
 			continue;
 		section->tell_ns = 0;
@@ -139,20 +141,24 @@ void sections_gone(struct sections *s, const struct instance *i)
 {
 	struct section *section = find(s, i->config.name);
 
-	if (section != NULL && instance_has_section(i))
-		figures_add(&section->gone, &i->past);
+	struct instance_figures f;
+
+	if (section == NULL || !instance_has_section(i))
+		return;
+	figures_of_instance(i->targets, i, &f);
+	figures_add(&section->gone, &f);
 }
 
-void sections_figures(const struct section *section, const struct broker *b,
+void sections_figures(const struct section *section, const struct targets *ts,
 		      struct instance_figures *ret)
 {
 	struct instance_figures one;
 
 	*ret = section->gone;
-	for (size_t k = 0; k < b->n_instances; k++) {
-		if (!is_of(b->instances[k], section))
+	for (size_t k = 0; k < ts->n_instances; k++) {
+		if (!is_of(ts->instances[k], section))
 			continue;
-		figures_of_instance(b, b->instances[k], &one);
+		figures_of_instance(ts, ts->instances[k], &one);
 		figures_add(ret, &one);
 	}
 }

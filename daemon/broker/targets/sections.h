@@ -13,11 +13,10 @@
 #include <stdint.h>
 
 #include "daemon/broker/files/files.h"
-#include "daemon/broker/targets/figures.h"
+#include "daemon/broker/targets/targets.h"
 #include "daemon/config/config.h"
 #include "lib/base/util.h"
 
-struct broker;
 struct instance;
 
 struct section {
@@ -50,13 +49,13 @@ void sections_fini(struct sections *s);
 must_check int sections_by(struct sections *s, const struct config *config, uint64_t now_ns);
 
 /* Counts the broker's instances, and prints the lines that are due. */
-void sections_check(struct sections *s, const struct broker *b, uint64_t now_ns);
+void sections_check(struct sections *s, const struct targets *ts, uint64_t now_ns);
 
 /* An instance is about to be freed: its section keeps the figures. */
 void sections_gone(struct sections *s, const struct instance *i);
 
 /* The figures of all processes of a section, until now. */
-void sections_figures(const struct section *section, const struct broker *b,
+void sections_figures(const struct section *section, const struct targets *ts,
 		      struct instance_figures *ret);
 
 #endif

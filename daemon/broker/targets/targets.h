@@ -1,25 +1,44 @@
 /*
- * A target is one run of the profiler on a process, from its start to its stop:
- * it has a place in capture, a session in an unwind process, and a profiler_id.
- * A new start is a new target. Which processes there are, and which of them are
- * to be profiled, is known in daemon/broker/targets/instance.h.
+ * The processes that the broker knows, and the runs of the profiler on them.
+ *
+ * A target is one run of the profiler on a process, from its start to its stop: it has a
+ * place in capture, a session in an unwind process, and a profiler_id. A new start is a new
+ * target. The process itself is an instance: instance.h. attach.h starts and stops runs;
+ * instances.h decides which.
+ *
+ * This header has the state that the other modules of targets/ share, and the functions
+ * that look things up in it.
  */
 #ifndef DAEMON_BROKER_TARGETS_TARGETS_H
 #define DAEMON_BROKER_TARGETS_TARGETS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/broker/targets/governor.h"
-#include "daemon/broker/targets/measure.h"
-#include "daemon/msg/msg_capture.h"
+#include "daemon/broker/children/child.h"
+#include "daemon/broker/delivery/delivery.h"
+#include "daemon/broker/state/state.h"
+#include "daemon/broker/targets/session.h"
+#include "daemon/msg/msg.h"
 #include "daemon/msg/msg_unwind.h"
 #include "lib/base/util.h"
 #include "lib/capture/counters.h"
 
-struct broker;
+struct governor;
 struct instance;
-struct unwind;
+
+/* All 0 is of one that was never profiled. */
+struct instance_figures {
+	struct capture_counters capture;
+	uint64_t missed_no_capture; /* while there was none, or it died */
+	struct unwind_counts unwind;
+	struct chunk_counts chunks;
+	uint64_t payload_bytes; /* of chunks that went on to ship */
+	uint32_t lowest_hz;	/* 0: never profiled */
+	uint64_t lowered_ns;	/* how long its rate was lowered */
+	uint64_t exceeded_ns;	/* and all at their lowest were still too much */
+};
 
 enum target_phase {
 	TARGET_WAITING,	 /* to be attached */
@@ -34,6 +53,23 @@ enum session {
 	SESSION_NONE,
 	SESSION_ASKED, /* it has been told, and has not answered */
 	SESSION_OPEN,
+};
+
+/*
+ * What a target costs at the full rate, or all of them at the rates that they
+ * have, of one processor: an average of what it was in each second. All 0 is
+ * one that was not looked at yet.
+ */
+struct governor_cost {
+	double average; /* 0: not known yet */
+	double first;	/* what the first second that counts was */
+	uint32_t n;	/* seconds that were looked at */
+};
+
+/* What a target has used so far. */
+struct measured {
+	uint64_t time_ns; /* when; 0: not yet */
+	uint64_t cpu_ns;
 };
 
 /* What the governor knows of a target. */
@@ -80,7 +116,7 @@ struct target {
 			      0: it has none */
 	/* Its files have made the helper hang, and are left alone until then.
 	 */
-	uint64_t files_until_ns; /* by broker_now_ns; 0: they never have */
+	uint64_t files_until_ns; /* by state_now_ns; 0: they never have */
 	uint32_t file_hangs;	 /* how often they have */
 
 	/* Of capture processes that are gone; the last one's is in its page. */
@@ -99,22 +135,49 @@ struct target {
 	struct governed governed;
 };
 
+/* What the broker's root does. NULL: nothing. */
+struct target_events {
+	void *ctx;
+	/* The instance is about to be freed. */
+	void (*instance_gone)(void *ctx, struct instance *i);
+};
+
+/* All of them. Zeros, but for the first members, is none. */
+struct targets {
+	struct state *state;
+	struct children *children;
+	struct delivery *delivery;
+	struct governor *governor;
+	struct target_events events;
+	struct session_key session_key; /* where sections are matched */
+	int32_t held_pid;		/* the command, before it was executed; 0: none */
+
+	struct target table[HEARTBEAT_SLOTS]; /* FOR_EACH_TARGET */
+	uint32_t last_target;		      /* the newest one's id */
+
+	struct instance **instances; /* oldest first */
+	size_t n_instances, instances_size;
+	bool instances_told;	      /* that there are too many */
+	struct instance_figures gone; /* of instances that were freed */
+};
+
 /*
  * The targets of the table in the order of their places, without those that
  * are retired: the one after t, the first for NULL; NULL after the last.
  */
-struct target *target_next(struct broker *b, const struct target *t);
-#define FOR_EACH_TARGET(t, b) \
-	for (struct target *t = target_next((b), NULL); (t) != NULL; (t) = target_next((b), (t)))
-size_t targets_count(struct broker *b);
+struct target *target_next(struct targets *ts, const struct target *t);
+#define FOR_EACH_TARGET(t, ts) \
+	for (struct target *t = target_next((ts), NULL); (t) != NULL; (t) = target_next((ts), (t)))
+size_t targets_count(struct targets *ts);
 
 /*
  * Takes a place in the table for a run on i, which has none; it has a
  * profiler_id now, its times are those of the wall clock as it is now, which
- * are read from b->clocks, and nothing else has happened. Returns 0 or -ENOSPC:
+ * are read from ts->state->clocks, and nothing else has happened. Returns 0 or -ENOSPC:
  * as many as there can be are profiled.
  */
-must_check int target_open(struct broker *b, struct instance *i);
+must_check int target_open(struct targets *ts, struct instance *i, uint32_t rate_hz,
+			   bool is_for_records);
 
 /*
  * False: the machine has slept since, its times would be wrong by that. Or the
@@ -122,24 +185,7 @@ must_check int target_open(struct broker *b, struct instance *i);
  * its own process says of its spans is of another time. It is to be stopped,
  * another run has the right ones.
  */
-bool target_clocks_hold(const struct broker *b, const struct target *t);
-
-/*
- * It is to be attached, again after capture was replaced: as soon as unwind
- * knows of it, and nobody else has attached to it meanwhile.
- */
-void target_start(struct broker *b, struct target *t);
-
-/* Capture lets go of it, the last chunk is made, and it is closed. */
-void target_stop(struct broker *b, struct target *t);
-
-void target_on_state(struct broker *b, const struct msg_target_state *m);
-
-/*
- * At every turn: tells unwind and capture of those that they can be told of
- * now, also where another tracer has let go.
- */
-void targets_check(struct broker *b);
+bool target_clocks_hold(const struct targets *ts, const struct target *t);
 
 /* No records come any more: what there is becomes the last chunk. */
 void target_close(struct target *t);
@@ -147,9 +193,7 @@ void target_close(struct target *t);
  * unwind has closed its session. As a rule capture has written its end, and
  * says so; if not, it is told to let go of it.
  */
-void target_closed(struct broker *b, struct target *t);
-/* target_close, of all. */
-void targets_close(struct broker *b);
+void target_closed(struct targets *ts, struct target *t);
 
 /* It waits, or is profiled. */
 bool target_is_open(const struct target *t);
@@ -157,16 +201,10 @@ bool target_is_open(const struct target *t);
 bool target_is_over(const struct target *t);
 
 /*
- * A target that is over leaves its instance: its figures become the instance's,
- * and unwind forgets its session. No function finds the target any more.
- */
-void target_retire(struct target *t);
-
-/*
  * At the end of a turn: frees the places of retired targets. The only place
  * where a target's place becomes free.
  */
-void targets_sweep(struct broker *b);
+void targets_sweep(struct targets *ts);
 
 /*
  * Its files have made the helper hang: one of a file system that will not
@@ -176,16 +214,7 @@ void targets_sweep(struct broker *b);
 uint64_t target_files_hang(struct target *t, uint64_t now_ns);
 bool target_files_rest(const struct target *t, uint64_t now_ns);
 
-struct target *target_of(struct broker *b, uint32_t id);
-bool targets_all_closed(struct broker *b);
-
-/* past.c */
-/* capture is gone: keeps its counters; hung_target made it hang (0: none). */
-void targets_capture_died(struct broker *b, uint32_t hung_target);
-void targets_unwind_died(struct broker *b, struct unwind *u);
-/* Ticks at which it was profiled, had there been a capture, are missed. */
-void target_count_absence(const struct broker *b, struct target *t, uint64_t now_ns);
-/* We have been stopped, or let go, until now: nothing is expected of that. */
-void targets_resumed(struct broker *b, uint64_t now_ns);
+struct target *target_of(struct targets *ts, uint32_t id);
+bool targets_all_closed(struct targets *ts);
 
 #endif

@@ -1,6 +1,7 @@
 #include "daemon/broker/targets/usage.h"
 
-#include "daemon/broker/broker.h"
+#include "daemon/broker/children/children.h"
+#include "daemon/broker/targets/figures.h"
 
 /* What an instance is charged by, in units that only the sum gives a meaning.
  */
@@ -10,11 +11,11 @@ struct weights {
 	uint64_t ship;
 };
 
-static struct weights weights_of(const struct broker *b, const struct instance *i)
+static struct weights weights_of(const struct targets *ts, const struct instance *i)
 {
 	struct instance_figures f;
 
-	figures_of_instance(b, i, &f);
+	figures_of_instance(ts, i, &f);
 	return (struct weights){
 		.capture = f.capture.cost_ns,
 		.unwind = f.unwind.cost_ns,
@@ -23,11 +24,11 @@ static struct weights weights_of(const struct broker *b, const struct instance *
 }
 
 /* That of its uid; NULL: none runs. */
-static const struct unwind *unwind_of(const struct broker *b, const struct instance *i)
+static const struct unwind *unwind_of(const struct targets *ts, const struct instance *i)
 {
-	for (size_t k = 0; k < b->n_unwinds; k++)
-		if (b->unwinds[k]->uid == i->uid)
-			return b->unwinds[k];
+	for (size_t k = 0; k < ts->children->n_unwinds; k++)
+		if (ts->children->unwinds[k]->uid == i->uid)
+			return ts->children->unwinds[k];
 	return NULL;
 }
 
@@ -37,43 +38,37 @@ static double share(double whole, uint64_t weight, uint64_t sum, size_t n)
 	return sum > 0 ? whole * ((double)weight / (double)sum) : whole / (double)n;
 }
 
-void usage_add(struct usage *sum, const struct usage *more)
+static struct usage of_ships(const struct targets *ts)
 {
-	sum->cpu_s += more->cpu_s;
-	sum->rss_bytes = max_u64(sum->rss_bytes, more->rss_bytes);
-}
+	struct usage sum = ts->children->ships_gone;
 
-static struct usage of_ships(const struct broker *b)
-{
-	struct usage sum = b->ships_gone;
-
-	for (size_t i = 0; i < b->n_ships; i++)
-		usage_add(&sum, &b->ships[i]->child.usage);
+	for (size_t i = 0; i < ts->children->n_ships; i++)
+		usage_add(&sum, &ts->children->ships[i]->child.usage);
 	return sum;
 }
 
-void usage_of_all(const struct broker *b, struct usage own, struct usage ret[USAGE_N])
+void usage_of_all(const struct targets *ts, struct usage own, struct usage ret[USAGE_N])
 {
 	ret[USAGE_BROKER] = own;
-	ret[USAGE_CAPTURE] = b->capture.usage;
-	ret[USAGE_UNWIND] = b->unwinds_gone;
-	ret[USAGE_SHIP] = of_ships(b);
-	for (size_t i = 0; i < b->n_unwinds; i++)
-		usage_add(&ret[USAGE_UNWIND], &b->unwinds[i]->child.usage);
+	ret[USAGE_CAPTURE] = ts->children->capture.usage;
+	ret[USAGE_UNWIND] = ts->children->unwinds_gone;
+	ret[USAGE_SHIP] = of_ships(ts);
+	for (size_t i = 0; i < ts->children->n_unwinds; i++)
+		usage_add(&ret[USAGE_UNWIND], &ts->children->unwinds[i]->child.usage);
 }
 
-void usage_of_instance(const struct broker *b, struct usage own, const struct instance *i,
+void usage_of_instance(const struct targets *ts, struct usage own, const struct instance *i,
 		       struct usage ret[USAGE_N])
 {
-	const struct unwind *unwind = unwind_of(b, i);
-	const struct weights mine = weights_of(b, i);
-	const size_t n = b->n_instances;
+	const struct unwind *unwind = unwind_of(ts, i);
+	const struct weights mine = weights_of(ts, i);
+	const size_t n = ts->n_instances;
 	struct weights all = {0};
 	size_t n_unwind = 0;
 
 	for (size_t k = 0; k < n; k++) {
-		const struct instance *other = b->instances[k];
-		const struct weights w = weights_of(b, other);
+		const struct instance *other = ts->instances[k];
+		const struct weights w = weights_of(ts, other);
 
 		all.capture += w.capture;
 		all.ship += w.ship;
@@ -84,14 +79,15 @@ void usage_of_instance(const struct broker *b, struct usage own, const struct in
 	}
 	ret[USAGE_BROKER] = own;
 	ret[USAGE_BROKER].cpu_s /= (double)n;
-	ret[USAGE_CAPTURE] = b->capture.usage;
-	ret[USAGE_CAPTURE].cpu_s = share(b->capture.usage.cpu_s, mine.capture, all.capture, n);
+	ret[USAGE_CAPTURE] = ts->children->capture.usage;
+	ret[USAGE_CAPTURE].cpu_s =
+		share(ts->children->capture.usage.cpu_s, mine.capture, all.capture, n);
 	ret[USAGE_UNWIND] = (struct usage){0};
 	if (unwind != NULL) {
 		ret[USAGE_UNWIND] = unwind->child.usage;
 		ret[USAGE_UNWIND].cpu_s =
 			share(ret[USAGE_UNWIND].cpu_s, mine.unwind, all.unwind, n_unwind);
 	}
-	ret[USAGE_SHIP] = of_ships(b);
+	ret[USAGE_SHIP] = of_ships(ts);
 	ret[USAGE_SHIP].cpu_s = share(ret[USAGE_SHIP].cpu_s, mine.ship, all.ship, n);
 }

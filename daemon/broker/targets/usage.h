@@ -10,7 +10,7 @@
 #ifndef DAEMON_BROKER_TARGETS_USAGE_H
 #define DAEMON_BROKER_TARGETS_USAGE_H
 
-#include "daemon/broker/children/children.h"
+#include "daemon/broker/children/child.h"
 #include "daemon/broker/targets/instance.h"
 
 enum usage_of {
@@ -21,13 +21,10 @@ enum usage_of {
 	USAGE_N
 };
 
-/* Adds up processor time; of memory the sum has the larger. */
-void usage_add(struct usage *sum, const struct usage *more);
-
 /* own: what the broker itself has used. */
-void usage_of_all(const struct broker *b, struct usage own, struct usage ret[USAGE_N]);
+void usage_of_all(const struct targets *ts, struct usage own, struct usage ret[USAGE_N]);
 
-void usage_of_instance(const struct broker *b, struct usage own, const struct instance *i,
+void usage_of_instance(const struct targets *ts, struct usage own, const struct instance *i,
 		       struct usage ret[USAGE_N]);
 
 #endif

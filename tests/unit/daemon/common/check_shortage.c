@@ -1,6 +1,7 @@
 /* What the broker does where descriptors are short. */
 #include "daemon/broker/children/children.h"
-#include "daemon/broker/children/socket.h"
+#include "lib/base/ipc.h"
+#include "daemon/broker/children/child.h"
 #include "daemon/common/shortage.h"
 
 #include <errno.h>
@@ -8,49 +9,54 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/broker/broker.h"
+#include "daemon/msg/msg_io.h"
 #include "lib/base/loop.h"
 #include "tests/unit/daemon/full.h"
 #include "tests/unit/daemon/heard.h"
 #include "tests/unit/suite.h"
 
-static struct broker b;
+static struct state state;
+static struct children c;
 static int end;
 static size_t messages;
 static int last_fd;
 static struct full full;
 
-static void take(struct child *child, struct ipc_message *m)
+static void take(void *ctx, struct child *child, struct ipc_message *m)
 {
+	(void)ctx;
 	(void)child;
 	messages++;
 	close_fd(&last_fd);
 	last_fd = ipc_take_fd(m, 0);
 }
 
-static const struct child_type type = {.name = "capture", .on_message = take};
+static const struct child_type type = {.name = "capture"};
 
 static void set_up(void)
 {
 	int pair[2];
 
-	memset(&b, 0, sizeof(b));
+	memset(&state, 0, sizeof(state));
+	memset(&c, 0, sizeof(c));
+	c.state = &state;
+	c.events.message = take;
 	messages = 0;
 	last_fd = -1;
-	OK(loop_new(&b.loop));
+	OK(loop_new(&state.loop));
 	OK(ipc_pair(pair));
 	OK(fcntl(pair[0], F_SETFL, O_NONBLOCK));
-	b.capture = (struct child){
-		.broker = &b, .type = &type, .fd = pair[0], .pid = 1, .state = CHILD_READY};
-	OK(loop_add(b.loop, pair[0], child_on_readable, &b.capture, &b.capture.source));
+	c.capture = (struct child){
+		.children = &c, .type = &type, .fd = pair[0], .pid = 1, .state = CHILD_READY};
+	OK(loop_add(state.loop, pair[0], child_on_readable, &c.capture, &c.capture.source));
 	end = pair[1];
 }
 
 static void tear_down(void)
 {
-	loop_remove(b.loop, &b.capture.source);
-	loop_free(b.loop);
-	close_fd(&b.capture.fd);
+	loop_remove(state.loop, &c.capture.source);
+	loop_free(state.loop);
+	close_fd(&c.capture.fd);
 	close_fd(&end);
 	close_fd(&last_fd);
 }
@@ -68,20 +74,20 @@ TEST(a_message_waits_for_a_descriptor)
 	hear();
 	full_but(&full, 0);
 	for (int i = 0; i < 5; i++)
-		OK(loop_run_once(b.loop, 0));
+		OK(loop_run_once(state.loop, 0));
 	ck_assert_uint_eq(messages, 0);
-	ck_assert_int_eq(b.capture.state, CHILD_READY);
+	ck_assert_int_eq(c.capture.state, CHILD_READY);
 	ck_assert_uint_eq(shortage_count(), before + 1);
-	loop_resume(b.loop);
-	OK(loop_run_once(b.loop, 0));
+	loop_resume(state.loop);
+	OK(loop_run_once(state.loop, 0));
 	ck_assert_uint_eq(messages, 0);
 	full_end(&full);
 	ck_assert_uint_eq(heard("capture waits"), 1);
-	loop_resume(b.loop);
-	OK(loop_run_once(b.loop, 0));
+	loop_resume(state.loop);
+	OK(loop_run_once(state.loop, 0));
 	ck_assert_uint_eq(messages, 1);
 	ck_assert_int_ge(last_fd, 0);
-	OK(loop_run_once(b.loop, 0));
+	OK(loop_run_once(state.loop, 0));
 	ck_assert_uint_eq(messages, 2);
 }
 
@@ -99,18 +105,18 @@ TEST(it_is_no_lack_where_there_are_some)
 /* Another process of it is tried after waits that double. */
 TEST(a_child_that_cannot_be_started)
 {
-	struct child *child = &b.capture;
+	struct child *child = &c.capture;
 
 	tear_down();
 	child_close(child);
 	child->pid = 0;
-	OK(loop_new(&b.loop));
-	children_init(&b);
+	OK(loop_new(&state.loop));
+	children_init(&c);
 	child->started_ns = 1; /* the last one has lived for long */
 	full_but(&full, 0);
 	for (uint32_t i = 1; i <= 5; i++) {
 		child->restart_ns = 1;
-		children_check(&b);
+		children_check(&c);
 		ck_assert_int_eq(child->pid, 0);
 		ck_assert_uint_eq(child->failures, i);
 	}

@@ -1,14 +1,13 @@
 /* Which process a chunk goes to. */
 #include <string.h>
 
-#include "daemon/broker/broker.h"
 #include "daemon/broker/children/children.h"
 #include "proto/dsn.h"
 #include "tests/unit/suite.h"
 
 #define TEXT "https://key@host/1"
 
-static struct broker b;
+static struct children c;
 static struct ship ships[SHIPS_MAX];
 
 /* There are as many as there can be, and the last is for TEXT. */
@@ -17,11 +16,11 @@ static void set_up(void)
 	struct ship *last = &ships[SHIPS_MAX - 1];
 	struct dsn dsn;
 
-	memset(&b, 0, sizeof(b));
+	memset(&c, 0, sizeof(c));
 	memset(ships, 0, sizeof(ships));
 	for (size_t i = 0; i < SHIPS_MAX; i++)
-		b.ships[i] = &ships[i];
-	b.n_ships = SHIPS_MAX;
+		c.ships[i] = &ships[i];
+	c.n_ships = SHIPS_MAX;
 	memcpy(last->dsn, TEXT, sizeof(TEXT));
 	ck_assert_int_eq(dsn_parse(&dsn, TEXT), DSN_OK);
 	last->spool_dsn = dsn_number(&dsn);
@@ -41,7 +40,7 @@ TEST(one_place_has_one_ship)
 	struct ship *s;
 
 	for (size_t i = 0; i < array_size(texts); i++) {
-		OK(children_ship(&b, texts[i], &s));
+		OK(children_ship(&c, texts[i], &s));
 		ck_assert_ptr_eq(s, &ships[SHIPS_MAX - 1]);
 	}
 }
@@ -50,8 +49,8 @@ TEST(another_has_another)
 {
 	struct ship *s;
 
-	ck_assert_int_eq(children_ship(&b, "http://key@host/1", &s), -ENOSPC);
-	ck_assert_int_eq(children_ship(&b, "https://k@host/1", &s), -ENOSPC);
-	OK(children_ship(&b, "", &s));
+	ck_assert_int_eq(children_ship(&c, "http://key@host/1", &s), -ENOSPC);
+	ck_assert_int_eq(children_ship(&c, "https://k@host/1", &s), -ENOSPC);
+	OK(children_ship(&c, "", &s));
 	ck_assert_ptr_eq(s, &ships[0]);
 }

@@ -5,15 +5,14 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "daemon/broker/broker.h"
 #include "tests/unit/suite.h"
 
-static struct broker b;
+static struct children c;
 
 static void set_up(void)
 {
-	memset(&b, 0, sizeof(b));
-	b.capture.type = &child_types[CHILD_CAPTURE];
+	memset(&c, 0, sizeof(c));
+	c.capture.type = &child_types[CHILD_CAPTURE];
 }
 
 static uint64_t sum(void)
@@ -22,7 +21,7 @@ static uint64_t sum(void)
 
 	for (size_t of = 0; of < CHILD_KIND_N; of++)
 		for (size_t r = 0; r < RESTART_REASON_N; r++)
-			n += b.restarts.n[of][r];
+			n += c.restarts.n[of][r];
 	return n;
 }
 
@@ -30,18 +29,18 @@ FIXTURE(set_up, NULL)
 
 TEST(each_reason)
 {
-	const uint64_t *n = b.restarts.n[CHILD_CAPTURE];
+	const uint64_t *n = c.restarts.n[CHILD_CAPTURE];
 
-	restarts_count(&b, &b.capture, SIGSEGV);
+	restarts_count(&c.restarts, &c.capture, SIGSEGV);
 	ck_assert_uint_eq(n[RESTART_SIGNAL], 1);
-	restarts_count(&b, &b.capture, W_EXITCODE(1, 0));
+	restarts_count(&c.restarts, &c.capture, W_EXITCODE(1, 0));
 	ck_assert_uint_eq(n[RESTART_STATUS], 1);
 	/* By us; how it ended then says nothing. */
-	b.capture.state = CHILD_KILLED;
-	restarts_count(&b, &b.capture, SIGKILL);
+	c.capture.state = CHILD_KILLED;
+	restarts_count(&c.restarts, &c.capture, SIGKILL);
 	ck_assert_uint_eq(n[RESTART_DISMISSED], 1);
-	b.capture.state = CHILD_SILENT;
-	restarts_count(&b, &b.capture, SIGKILL);
+	c.capture.state = CHILD_SILENT;
+	restarts_count(&c.restarts, &c.capture, SIGKILL);
 	ck_assert_uint_eq(n[RESTART_HEARTBEAT], 1);
 	ck_assert_uint_eq(sum(), 4);
 }
@@ -51,10 +50,10 @@ TEST(each_child)
 	const struct child ship = {.type = &child_types[CHILD_SHIP]};
 	const struct child unwind = {.type = &child_types[CHILD_UNWIND]};
 
-	restarts_count(&b, &ship, SIGKILL);
-	ck_assert_uint_eq(b.restarts.n[CHILD_SHIP][RESTART_SIGNAL], 1);
-	restarts_count(&b, &unwind, SIGKILL);
-	ck_assert_uint_eq(b.restarts.n[CHILD_UNWIND][RESTART_SIGNAL], 1);
+	restarts_count(&c.restarts, &ship, SIGKILL);
+	ck_assert_uint_eq(c.restarts.n[CHILD_SHIP][RESTART_SIGNAL], 1);
+	restarts_count(&c.restarts, &unwind, SIGKILL);
+	ck_assert_uint_eq(c.restarts.n[CHILD_UNWIND][RESTART_SIGNAL], 1);
 	ck_assert_uint_eq(sum(), 2);
 }
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "daemon/broker/control/allowance.h"
+#include "daemon/process/peer.h"
 #include "lib/base/clock.h"
 #include "lib/base/ipc.h"
 #include "tests/unit/suite.h"

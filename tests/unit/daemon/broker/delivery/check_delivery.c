@@ -10,9 +10,14 @@
 
 #include "daemon/broker/broker.h"
 #include "daemon/broker/delivery/delivery.h"
-#include "daemon/broker/delivery/loss.h"
+#include "daemon/broker/targets/instance.h"
+#include "daemon/broker/wiring.h"
+#include "daemon/config/config.h"
 #include "daemon/msg/discard.h"
 #include "daemon/msg/msg_io.h"
+#include "daemon/msg/msg_ship.h"
+#include "daemon/msg/msg_unwind.h"
+#include "lib/base/ipc.h"
 #include "proto/chunk_v2.h"
 #include "proto/profile.h"
 #include "tests/unit/suite.h"
@@ -30,19 +35,20 @@ static void set_up(void)
 	struct broker *b = &broker;
 
 	memset(b, 0, sizeof(*b));
+	wiring_connect(b);
 	for (size_t i = 0; i < 2; i++) {
 		ships[i] = (struct ship){.dsn = "x"};
-		ships[i].child.broker = b;
+		ships[i].child.children = &b->children;
 		ships[i].child.fd = -1;
-		b->ships[i] = &ships[i];
+		b->children.ships[i] = &ships[i];
 	}
-	b->n_ships = 2;
-	b->output.dir_fd = -1;
-	b->has_dsn = true;
+	b->children.n_ships = 2;
+	b->delivery.output.dir_fd = -1;
+	b->children.has_dsn = true;
 	memset(instances, 0, sizeof(instances));
 	for (size_t i = 0; i < 2; i++) {
 		memcpy(instances[i].config.platform, "rust", sizeof("rust"));
-		instances[i].broker = b;
+		instances[i].targets = &b->targets;
 		instances[i].ship = &ships[0];
 	}
 }
@@ -79,7 +85,8 @@ static int deliver(size_t instance, const struct msg_chunk *m, const uint64_t si
 	for (size_t i = 0; i < 2; i++)
 		if (sizes[i] > 0)
 			fds[i] = make_payload(sizes[i], i == 1 ? seals : SEALS);
-	r = delivery_chunk(&broker, &instances[instance], m, fds);
+	r = delivery_chunk(&broker.delivery, &instances[instance].delivery,
+			   instances[instance].ship, instances[instance].config.platform, m, fds);
 	for (size_t i = 0; i < 2; i++)
 		close_fd(&fds[i]);
 	return r;
@@ -101,7 +108,7 @@ static void add_chunk(size_t instance, uint64_t size)
 
 static uint64_t dropped(size_t instance)
 {
-	return instances[instance].past.chunks.discarded[DISCARD_QUEUE_OVERFLOW];
+	return instances[instance].delivery.chunks.discarded[DISCARD_QUEUE_OVERFLOW];
 }
 
 FIXTURE(set_up, NULL)
@@ -114,10 +121,10 @@ TEST(many_of_one_are_its_own_loss)
 		add_chunk(0, SMALL);
 	for (int i = 0; i < 30; i++)
 		add_chunk(1, SMALL);
-	ck_assert_uint_eq(broker.n_envelopes, 512);
+	ck_assert_uint_eq(broker.delivery.n_envelopes, 512);
 	ck_assert_uint_eq(dropped(0), 660 - 512);
 	ck_assert_uint_eq(dropped(1), 0);
-	delivery_give_up(&broker);
+	delivery_give_up(&broker.delivery);
 }
 
 TEST(their_bytes_are_bounded)
@@ -129,18 +136,18 @@ TEST(their_bytes_are_bounded)
 		add_chunk(0, CHUNK_V2_SIZE_MAX);
 	add_chunk(1, SMALL);
 	/* Those that ship would have do not count. */
-	waiting = broker.n_envelopes - ships[0].n_handed;
+	waiting = broker.delivery.n_envelopes - ships[0].n_handed;
 	ck_assert_uint_le(waiting * CHUNK_V2_SIZE_MAX, (UINT64_C(1) << 30) + CHUNK_V2_SIZE_MAX);
 	ck_assert_uint_ge((waiting + 1) * CHUNK_V2_SIZE_MAX, UINT64_C(1) << 30);
-	ck_assert_uint_eq(dropped(0), 102 - broker.n_envelopes);
+	ck_assert_uint_eq(dropped(0), 102 - broker.delivery.n_envelopes);
 	ck_assert_uint_eq(dropped(1), 0);
-	delivery_give_up(&broker);
+	delivery_give_up(&broker.delivery);
 }
 
 /* A directory that files are written to. */
 static void open_output(void)
 {
-	OK(output_open(&broker.output, suite_directory()));
+	OK(output_open(&broker.delivery.output, suite_directory()));
 }
 
 TEST(bytes_for_files_count)
@@ -151,11 +158,11 @@ TEST(bytes_for_files_count)
 	ships[0].n_handed = MSG_ENVELOPES_MAX;
 	for (int i = 0; i < 100; i++)
 		add_payloads(0, CHUNK_V2_SIZE_MAX, CHUNK_V2_SIZE_MAX);
-	waiting = broker.n_envelopes;
+	waiting = broker.delivery.n_envelopes;
 	ck_assert_uint_le((waiting - 1) * 2 * CHUNK_V2_SIZE_MAX, UINT64_C(1) << 30);
 	ck_assert_uint_eq(dropped(0), 100 - waiting);
-	delivery_give_up(&broker);
-	output_close(&broker.output);
+	delivery_give_up(&broker.delivery);
+	output_close(&broker.delivery.output);
 }
 
 /* A process that takes the place of the one before. Returns its end. */
@@ -221,11 +228,11 @@ TEST(a_new_one_is_told_of_the_end)
 
 	add_chunk(0, SMALL);
 	receive(ship, MSG_ENVELOPE, &envelope, sizeof(envelope));
-	delivery_finish(&broker, hour_ns);
+	delivery_finish(&broker.delivery, hour_ns);
 	receive(ship, MSG_SHIP_FINISH, &finish, sizeof(finish));
 	close_fd(&ship);
 	ship = new_process(0);
-	delivery_resend(&broker, &ships[0]);
+	delivery_resend(&broker.delivery, &ships[0]);
 	receive(ship, MSG_ENVELOPE, &envelope, sizeof(envelope));
 	receive(ship, MSG_SHIP_FINISH, &finish, sizeof(finish));
 	/* Of what is left. */
@@ -233,7 +240,7 @@ TEST(a_new_one_is_told_of_the_end)
 	ck_assert_uint_lt(finish.n, hour_ns);
 	assert_no_more(ship);
 	close_fd(&ship);
-	delivery_give_up(&broker);
+	delivery_give_up(&broker.delivery);
 }
 
 /* The second payload is the file's, until that is written. */
@@ -245,7 +252,6 @@ TEST(a_file_has_a_payload_of_its_own)
 		.error = EIO,
 	};
 	struct msg_envelope envelope;
-	struct ipc_message m = {.size = sizeof(written)};
 	int ship = new_process(0);
 
 	open_output();
@@ -254,13 +260,12 @@ TEST(a_file_has_a_payload_of_its_own)
 	/* Another process gets both, too. */
 	close_fd(&ship);
 	ship = new_process(0);
-	delivery_resend(&broker, &ships[0]);
+	delivery_resend(&broker.delivery, &ships[0]);
 	receive_payloads(ship, true, SMALL, SMALL + 1);
-	memcpy(m.bytes, &written, sizeof(written));
-	ship_on_message(&ships[0].child, &m);
+	delivery_written(&broker.delivery, &ships[0], &written);
 	close_fd(&ship);
 	ship = new_process(0);
-	delivery_resend(&broker, &ships[0]);
+	delivery_resend(&broker.delivery, &ships[0]);
 	receive(ship, MSG_ENVELOPE, &envelope, sizeof(envelope));
 	ck_assert(!envelope.to_file && envelope.to_server);
 	ck_assert_uint_eq(envelope.file_size, 0);
@@ -268,8 +273,8 @@ TEST(a_file_has_a_payload_of_its_own)
 	add_chunk(0, SMALL);
 	receive_payloads(ship, true, SMALL, 0);
 	close_fd(&ship);
-	delivery_give_up(&broker);
-	output_close(&broker.output);
+	delivery_give_up(&broker.delivery);
+	output_close(&broker.delivery.output);
 }
 
 /* Made when no server was to get it; by now there is one. */
@@ -284,8 +289,8 @@ TEST(what_is_for_files_is_not_sent)
 	OK(deliver(0, &m, sizes, SEALS));
 	receive_payloads(ship, false, SMALL, 0);
 	close_fd(&ship);
-	delivery_give_up(&broker);
-	output_close(&broker.output);
+	delivery_give_up(&broker.delivery);
+	output_close(&broker.delivery.output);
 }
 
 TEST(payloads_that_break_a_rule)
@@ -308,8 +313,8 @@ TEST(payloads_that_break_a_rule)
 	ck_assert_int_eq(deliver(0, &m, both, SEALS), -EPROTO);
 	m.transaction_size = 0;
 	OK(deliver(0, &m, both, SEALS));
-	delivery_give_up(&broker);
-	output_close(&broker.output);
+	delivery_give_up(&broker.delivery);
+	output_close(&broker.delivery.output);
 }
 
 TEST(an_anchor_is_for_spotlight_alone)
@@ -324,7 +329,7 @@ TEST(an_anchor_is_for_spotlight_alone)
 	/* There is no Spotlight. */
 	ck_assert_int_eq(deliver(0, &m, sizes, SEALS), -EPROTO);
 	ships[1].is_spotlight = true;
-	broker.spotlight.ship = &ships[1];
+	broker.children.spotlight = &ships[1];
 	ck_assert_int_eq(deliver(0, &m, sizes, SEALS & ~F_SEAL_WRITE), -EPROTO);
 	m.anchor_size++;
 	ck_assert_int_eq(deliver(0, &m, sizes, SEALS), -EPROTO);
@@ -347,14 +352,14 @@ TEST(an_anchor_is_for_spotlight_alone)
 	ipc_close_fds(&message);
 	close_fd(&server);
 	close_fd(&spotlight);
-	delivery_give_up(&broker);
+	delivery_give_up(&broker.delivery);
 }
 
 TEST(one_that_works_is_told_of_no_end)
 {
 	int ship = new_process(0);
 
-	delivery_resend(&broker, &ships[0]);
+	delivery_resend(&broker.delivery, &ships[0]);
 	assert_no_more(ship);
 	close_fd(&ship);
 }
@@ -365,25 +370,25 @@ TEST(it_is_told_of_losses)
 	int ship;
 
 	/* There is none yet. */
-	loss_count(&instances[0], instances[0].ship, DISCARD_TOO_LARGE);
-	loss_count(&instances[0], instances[0].ship, DISCARD_UNWIND_DIED);
+	delivery_lost(&instances[0].delivery, instances[0].ship, DISCARD_TOO_LARGE);
+	delivery_lost(&instances[0].delivery, instances[0].ship, DISCARD_UNWIND_DIED);
 	ship = new_process(0);
-	delivery_resend(&broker, &ships[0]);
+	delivery_resend(&broker.delivery, &ships[0]);
 	receive(ship, MSG_LOST, &lost, sizeof(lost));
 	ck_assert_uint_eq(lost.reason, CLIENT_REPORT_INTERNAL_SDK_ERROR);
 	ck_assert_uint_eq(lost.quantity, 2);
-	loss_count(&instances[1], instances[1].ship, PROFILE_NO_SAMPLES);
+	delivery_lost(&instances[1].delivery, instances[1].ship, PROFILE_NO_SAMPLES);
 	receive(ship, MSG_LOST, &lost, sizeof(lost));
 	ck_assert_uint_eq(lost.reason, CLIENT_REPORT_INSUFFICIENT_DATA);
 	ck_assert_uint_eq(lost.quantity, 1);
 	ck_assert_uint_eq(lost.kind, ENVELOPE_CHUNK);
-	loss_count(&instances[1], instances[1].ship, DISCARD_EXEC_BUDGET);
+	delivery_lost(&instances[1].delivery, instances[1].ship, DISCARD_EXEC_BUDGET);
 	receive(ship, MSG_LOST, &lost, sizeof(lost));
 	ck_assert_uint_eq(lost.reason, CLIENT_REPORT_BACKPRESSURE);
 	ck_assert_uint_eq(lost.quantity, 1);
 	assert_no_more(ship);
-	broker.options.transaction = "nightly";
-	loss_count(&instances[1], instances[1].ship, DISCARD_QUEUE_OVERFLOW);
+	broker.state.options.transaction = "nightly";
+	delivery_lost(&instances[1].delivery, instances[1].ship, DISCARD_QUEUE_OVERFLOW);
 	receive(ship, MSG_LOST, &lost, sizeof(lost));
 	ck_assert_uint_eq(lost.kind, ENVELOPE_V1);
 	ck_assert_uint_eq(lost.reason, CLIENT_REPORT_QUEUE_OVERFLOW);
@@ -391,9 +396,9 @@ TEST(it_is_told_of_losses)
 	assert_no_more(ship);
 	/* Without a server there is nobody to tell. */
 	ships[0].dsn[0] = '\0';
-	loss_count(&instances[1], instances[1].ship, PROFILE_NO_SAMPLES);
+	delivery_lost(&instances[1].delivery, instances[1].ship, PROFILE_NO_SAMPLES);
 	assert_no_more(ship);
-	ck_assert_uint_eq(instances[1].past.chunks.discarded[PROFILE_NO_SAMPLES], 2);
+	ck_assert_uint_eq(instances[1].delivery.chunks.discarded[PROFILE_NO_SAMPLES], 2);
 	close_fd(&ship);
 }
 
@@ -408,28 +413,28 @@ TEST(a_loss_is_told_where_the_chunk_was_to_go)
 	instances[0].ship = &ships[1];
 	for (int i = 0; i < MSG_ENVELOPES_MAX; i++)
 		add_chunk(0, SMALL);
-	delivery_give_up(&broker);
+	delivery_give_up(&broker.delivery);
 	ck_assert_uint_eq(ships[0].untold.quantity[ENVELOPE_CHUNK][reason], 1);
 	ck_assert_uint_eq(ships[1].untold.quantity[ENVELOPE_CHUNK][reason], MSG_ENVELOPES_MAX);
-	ck_assert_uint_eq(instances[0].n_envelopes, 0);
+	ck_assert_uint_eq(instances[0].delivery.n_envelopes, 0);
 }
 
 /* One that is over is found by no function, and freed at the end of a turn. */
 TEST(what_is_over_is_freed_in_one_place)
 {
 	add_chunk(0, SMALL);
-	ck_assert(delivery_needs(&broker, &ships[0]));
+	ck_assert(ships[0].n_envelopes > 0);
 	for (int i = 0; i < 600; i++)
 		add_chunk(1, SMALL);
 	/* The oldest of the instance with most are over, and still there. */
-	ck_assert_uint_eq(broker.n_envelopes, 512);
-	ck_assert_uint_eq(instances[1].n_envelopes, 600);
-	delivery_sweep(&broker);
-	ck_assert_uint_eq(instances[1].n_envelopes, 511);
-	ck_assert_uint_eq(instances[0].n_envelopes, 1);
-	delivery_give_up(&broker);
-	ck_assert(!delivery_needs(&broker, &ships[0]));
-	ck_assert_ptr_null(broker.envelopes);
+	ck_assert_uint_eq(broker.delivery.n_envelopes, 512);
+	ck_assert_uint_eq(instances[1].delivery.n_envelopes, 600);
+	delivery_sweep(&broker.delivery);
+	ck_assert_uint_eq(instances[1].delivery.n_envelopes, 511);
+	ck_assert_uint_eq(instances[0].delivery.n_envelopes, 1);
+	delivery_give_up(&broker.delivery);
+	ck_assert(ships[0].n_envelopes == 0);
+	ck_assert_ptr_null(broker.delivery.envelopes);
 }
 
 /* A server that takes nothing is waited for by its own chunks alone. */
@@ -447,11 +452,11 @@ TEST(each_server_has_its_own_queue)
 	add_chunk(1, SMALL);
 	receive(fds[1], MSG_ENVELOPE, &envelope, sizeof(envelope));
 	/* One that has died says nothing of the other's. */
-	delivery_resend(&broker, &ships[1]);
+	delivery_resend(&broker.delivery, &ships[1]);
 	receive(fds[1], MSG_ENVELOPE, &envelope, sizeof(envelope));
 	assert_no_more(fds[1]);
 	assert_no_more(fds[0]);
 	for (size_t i = 0; i < 2; i++)
 		close_fd(&fds[i]);
-	delivery_give_up(&broker);
+	delivery_give_up(&broker.delivery);
 }

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "daemon/config/config.h"
+#include "daemon/process/process.h"
 #include "tests/unit/daemon/full.h"
 #include "tests/unit/suite.h"
 

@@ -9,6 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "daemon/config/config.h"
+#include "daemon/msg/msg_unwind.h"
 #include "tests/unit/suite.h"
 
 static const char *dir;

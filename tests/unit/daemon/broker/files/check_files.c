@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "daemon/msg/msg_unwind.h"
 #include "lib/base/buf.h"
 #include "tests/unit/daemon/full.h"
 #include "tests/unit/map_files.h"

@@ -6,7 +6,11 @@
 #include <unistd.h>
 
 #include "daemon/broker/broker.h"
+#include "daemon/broker/targets/attach.h"
+#include "daemon/broker/targets/instance.h"
 #include "daemon/broker/targets/targets.h"
+#include "daemon/broker/wiring.h"
+#include "daemon/msg/msg_capture.h"
 #include "lib/base/clock.h"
 #include "tests/unit/daemon/heard.h"
 #include "tests/unit/suite.h"
@@ -19,10 +23,11 @@ static struct instance instance;
 static void find_one_that_ends(void)
 {
 	memset(&b, 0, sizeof(b));
-	b.clocks = (struct broker_clocks){clock_mono_ns, clock_mono_ns, clock_mono_ns};
-	b.capture.fd = -1;
-	b.heartbeat = &heartbeat;
-	instance = (struct instance){.broker = &b, .pid = fork()};
+	wiring_connect(&b);
+	b.state.clocks = (struct state_clocks){clock_mono_ns, clock_mono_ns, clock_mono_ns};
+	b.children.capture.fd = -1;
+	b.children.heartbeat = &heartbeat;
+	instance = (struct instance){.targets = &b.targets, .pid = fork()};
 	if (instance.pid == 0)
 		_exit(0);
 	ck_assert_int_gt(instance.pid, 0);
@@ -30,7 +35,7 @@ static void find_one_that_ends(void)
 	ck_assert_int_ge(instance.pidfd, 0);
 	ck_assert_int_eq(waitpid(instance.pid, NULL, 0), instance.pid);
 	instance.life = INSTANCE_ENDED;
-	OK(target_open(&b, &instance));
+	OK(target_open(&b.targets, &instance, 0, false));
 }
 
 static void tear_down(void)
@@ -43,7 +48,7 @@ static void refuse(int error)
 	const struct msg_target_state m = {
 		.target = instance.target->id, .state = TARGET_REFUSED, .error = error};
 
-	target_on_state(&b, &m);
+	target_on_state(&b.targets, &m);
 }
 
 /* capture was too late, or there was none. */
@@ -54,7 +59,7 @@ static void end_of_it(bool is_asked)
 		refuse(ESRCH);
 	} else {
 		instance.target->attach_due = true;
-		targets_check(&b);
+		targets_check(&b.targets);
 	}
 	ck_assert(instance.target->phase == TARGET_CLOSED);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "daemon/broker/targets/instance.h"
+#include "daemon/config/config.h"
 #include "tests/unit/suite.h"
 
 #define CHUNK_NS (60 * NS_PER_SEC)

@@ -5,6 +5,8 @@
 
 #include "daemon/broker/broker.h"
 #include "daemon/broker/targets/instance.h"
+#include "daemon/broker/wiring.h"
+#include "daemon/config/config.h"
 #include "tests/unit/daemon/heard.h"
 #include "tests/unit/suite.h"
 
@@ -12,7 +14,7 @@ static struct target_config targets[2];
 static struct config config = {.targets = targets, .n_targets = 2};
 static struct instance instance;
 static struct instance *instances[] = {&instance};
-static struct broker b = {.instances = instances};
+static struct broker b = {.targets.instances = instances};
 static struct loop *loop;
 static struct files *files;
 static struct sections s;
@@ -21,8 +23,9 @@ static void set_up(void)
 {
 	targets[0] = (struct target_config){.name = "one", .exe = "/nowhere/x"};
 	targets[1] = (struct target_config){.name = "two", .comm = "x", .min_age_s = 10};
-	instance = (struct instance){.config = targets[0]};
-	b.n_instances = 0;
+	wiring_connect(&b);
+	instance = (struct instance){.targets = &b.targets, .config = targets[0]};
+	b.targets.n_instances = 0;
 	OK(loop_new(&loop));
 	OK(files_new(loop, &files));
 	sections_init(&s, files);
@@ -52,12 +55,12 @@ TEST(one_line_after_a_minute)
 	const uint64_t due = NS_PER_SEC + SECTIONS_TELL_NS;
 
 	hear();
-	sections_check(&s, &b, due - 1);
+	sections_check(&s, &b.targets, due - 1);
 	answer();
 	ck_assert_uint_eq(heard("[target"), 0);
 	hear();
-	sections_check(&s, &b, due);
-	sections_check(&s, &b, due + NS_PER_SEC);
+	sections_check(&s, &b.targets, due);
+	sections_check(&s, &b.targets, due + NS_PER_SEC);
 	answer();
 	ck_assert_uint_eq(heard("[target \"one\"] has matched no process since "
 				"the configuration was read: exe = /nowhere/x: "
@@ -65,11 +68,11 @@ TEST(one_line_after_a_minute)
 			  1);
 	/* Its processes are taken when they are 10 s old. */
 	hear();
-	sections_check(&s, &b, due + 10 * NS_PER_SEC - 1);
+	sections_check(&s, &b.targets, due + 10 * NS_PER_SEC - 1);
 	ck_assert_uint_eq(heard("[target"), 0);
 	hear();
-	sections_check(&s, &b, due + 10 * NS_PER_SEC);
-	sections_check(&s, &b, due + 90 * NS_PER_SEC);
+	sections_check(&s, &b.targets, due + 10 * NS_PER_SEC);
+	sections_check(&s, &b.targets, due + 90 * NS_PER_SEC);
 	answer();
 	ck_assert_uint_eq(heard("[target \"two\"] has matched no process since "
 				"the configuration was read\n"),
@@ -78,18 +81,18 @@ TEST(one_line_after_a_minute)
 
 TEST(none_where_there_was_one)
 {
-	b.n_instances = 1;
-	sections_check(&s, &b, 2 * NS_PER_SEC);
+	b.targets.n_instances = 1;
+	sections_check(&s, &b.targets, 2 * NS_PER_SEC);
 	ck_assert_uint_eq(s.v[0].instances, 1);
 	ck_assert_uint_eq(s.v[0].empty_since_ns, 0);
 	ck_assert_uint_eq(s.v[1].instances, 0);
 	ck_assert_uint_eq(s.v[1].empty_since_ns, NS_PER_SEC);
 	instance.life = INSTANCE_ENDED;
-	sections_check(&s, &b, 5 * NS_PER_SEC);
+	sections_check(&s, &b.targets, 5 * NS_PER_SEC);
 	ck_assert_uint_eq(s.v[0].instances, 0);
 	ck_assert_uint_eq(s.v[0].empty_since_ns, 5 * NS_PER_SEC);
 	hear();
-	sections_check(&s, &b, 65 * NS_PER_SEC);
+	sections_check(&s, &b.targets, 65 * NS_PER_SEC);
 	answer();
 	ck_assert_uint_eq(heard("\"one\""), 0);
 }
@@ -100,22 +103,22 @@ TEST(figures_outlive_a_process_and_a_reload)
 	const struct target_config first = targets[0];
 	struct instance_figures f;
 
-	instance.past.chunks.sent = 3;
-	b.n_instances = 1;
-	sections_figures(&s.v[0], &b, &f);
+	instance.delivery.chunks.sent = 3;
+	b.targets.n_instances = 1;
+	sections_figures(&s.v[0], &b.targets, &f);
 	ck_assert_uint_eq(f.chunks.sent, 3);
 	sections_gone(&s, &instance);
-	b.n_instances = 0;
+	b.targets.n_instances = 0;
 	targets[0] = targets[1];
 	targets[1] = first;
 	ck_assert_int_eq(sections_by(&s, &config, 9 * NS_PER_SEC), 0);
-	sections_figures(&s.v[1], &b, &f);
+	sections_figures(&s.v[1], &b.targets, &f);
 	ck_assert_uint_eq(f.chunks.sent, 3);
-	sections_figures(&s.v[0], &b, &f);
+	sections_figures(&s.v[0], &b.targets, &f);
 	ck_assert_uint_eq(f.chunks.sent, 0);
 	/* Attached by hand: no section's. */
 	instance.origin = INSTANCE_ATTACHED;
 	sections_gone(&s, &instance);
-	sections_figures(&s.v[1], &b, &f);
+	sections_figures(&s.v[1], &b.targets, &f);
 	ck_assert_uint_eq(f.chunks.sent, 3);
 }

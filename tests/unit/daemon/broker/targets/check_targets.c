@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "daemon/broker/broker.h"
+#include "daemon/broker/targets/instance.h"
+#include "daemon/broker/wiring.h"
 #include "tests/unit/suite.h"
 
 #define HOUR_NS (3600 * NS_PER_SEC)
@@ -40,8 +42,9 @@ static uint64_t wall(void)
 static void set_up(void)
 {
 	memset(&b, 0, sizeof(b));
-	b.clocks = (struct broker_clocks){mono, boot, wall};
-	instance = (struct instance){.broker = &b, .pid = 1, .pidfd = -1};
+	wiring_connect(&b);
+	b.state.clocks = (struct state_clocks){mono, boot, wall};
+	instance = (struct instance){.targets = &b.targets, .pid = 1, .pidfd = -1};
 	mono_ns = 1000 * NS_PER_SEC;
 	slept_ns = HOUR_NS;
 	wall_ns = UINT64_C(1763755000) * NS_PER_SEC;
@@ -50,7 +53,7 @@ static void set_up(void)
 
 static struct target *open_one(void)
 {
-	OK(target_open(&b, &instance));
+	OK(target_open(&b.targets, &instance, 0, false));
 	return instance.target;
 }
 
@@ -89,13 +92,13 @@ TEST(it_does_not_outlast_a_sleep)
 {
 	struct target *t = open_one();
 
-	ck_assert(target_clocks_hold(&b, t));
+	ck_assert(target_clocks_hold(&b.targets, t));
 	pass(HOUR_NS);
-	ck_assert(target_clocks_hold(&b, t));
+	ck_assert(target_clocks_hold(&b.targets, t));
 	/* As if the clock had not been set by it. */
 	slept_ns += 2 * NS_PER_SEC;
-	ck_assert(!target_clocks_hold(&b, t));
-	ck_assert(target_clocks_hold(&b, open_one()));
+	ck_assert(!target_clocks_hold(&b.targets, t));
+	ck_assert(target_clocks_hold(&b.targets, open_one()));
 }
 
 /*
@@ -109,10 +112,10 @@ TEST(a_busy_machine_is_neither)
 	passes_ns = 10 * NS_PER_SEC;
 	t = open_one();
 	passes_ns = 0;
-	ck_assert(target_clocks_hold(&b, t));
+	ck_assert(target_clocks_hold(&b.targets, t));
 	t = open_one();
 	passes_ns = 60 * NS_PER_SEC;
-	ck_assert(target_clocks_hold(&b, t));
+	ck_assert(target_clocks_hold(&b.targets, t));
 }
 
 TEST(it_does_not_outlast_a_clock_that_was_set)
@@ -125,12 +128,12 @@ TEST(it_does_not_outlast_a_clock_that_was_set)
 
 		pass(59 * NS_PER_SEC);
 		wall_ns += (uint64_t)by_s[i] * NS_PER_SEC;
-		ck_assert(target_clocks_hold(&b, t));
+		ck_assert(target_clocks_hold(&b.targets, t));
 		pass(NS_PER_SEC);
-		ck_assert_int_eq(target_clocks_hold(&b, t), holds);
+		ck_assert_int_eq(target_clocks_hold(&b.targets, t), holds);
 		t = open_one();
 		pass(HOUR_NS);
-		ck_assert(target_clocks_hold(&b, t));
+		ck_assert(target_clocks_hold(&b.targets, t));
 	}
 }
 

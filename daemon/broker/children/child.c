@@ -1,0 +1,141 @@
+#include "daemon/broker/children/child.h"
+
+#include <poll.h>
+#include <signal.h>
+
+#include "daemon/msg/msg_io.h"
+#include "daemon/common/shortage.h"
+#include "daemon/common/log.h"
+#include "lib/base/clock.h"
+
+/* More than the socket's buffer holds: what a child left there when it died. */
+#define LEFT_MESSAGES_MAX 4096
+
+struct child *child_at(struct children *c, size_t i)
+{
+	if (i == 0)
+		return &c->capture;
+	i--;
+	if (i < c->n_ships)
+		return &c->ships[i]->child;
+	i -= c->n_ships;
+	return i < c->n_unwinds ? &c->unwinds[i]->child : NULL;
+}
+
+bool child_is_wanted(const struct child *child)
+{
+	const struct state *s = child->children->state;
+
+	if (s->phase == PHASE_CLOSES || child->is_leaving)
+		return false;
+	switch (child->type->kind) {
+	case CHILD_CAPTURE:
+		return state_samples(s);
+	case CHILD_UNWIND:
+		return s->phase == PHASE_PROFILES;
+	case CHILD_SHIP:
+	case CHILD_KIND_N:
+		break;
+	}
+	return true;
+}
+
+bool child_kill(struct child *child)
+{
+	if (child->pid == 0 || child->state >= CHILD_KILLED)
+		return false;
+	(void)kill(child->pid, SIGKILL);
+	child->state = CHILD_KILLED;
+	child->killed_ns = clock_mono_ns();
+	return true;
+}
+
+void child_fail(struct child *child, const char *why)
+{
+	if (!child_kill(child))
+		return;
+	log_warning("%s (pid %d) %s: it is %s", child->type->name, child->pid, why,
+		    child_is_wanted(child) ? "replaced" : "ended");
+	loop_remove(child->children->state->loop, &child->source);
+	close_fd(&child->fd);
+}
+
+void child_send(struct child *child, const void *message, size_t size, const int *fds, size_t n_fds)
+{
+	int r;
+
+	if (child->fd < 0)
+		return;
+	r = ipc_send(child->fd, message, size, fds, n_fds);
+	/* EPIPE: it has ended, SIGCHLD is on its way. */
+	if (r < 0 && r != -EPIPE)
+		child_fail(child, "does not take its messages");
+}
+
+void child_tell(struct child *child, enum msg_type type, uint32_t id)
+{
+	const struct msg_id m = {.h = {type, sizeof(m)}, .id = id};
+
+	child_send(child, &m, sizeof(m), NULL, 0);
+}
+
+void child_close(struct child *child)
+{
+	loop_remove(child->children->state->loop, &child->source);
+	close_fd(&child->fd);
+}
+
+/* The first message, and no other. */
+static void take_ready(struct child *child, const struct ipc_message *m)
+{
+	if (msg_as(m, MSG_READY) == NULL) {
+		child_fail(child, "does not say first that it is ready");
+		return;
+	}
+	child->state = CHILD_READY;
+	child->children->has_worked[child->type->kind] = true;
+}
+
+void child_on_readable(void *ctx)
+{
+	struct child *child = ctx;
+	struct ipc_message m;
+	int r = shortage_of_descriptors();
+
+	if (r < 0) {
+		shortage_note(-r, child->type->name);
+		loop_pause(child->children->state->loop, child->source);
+		return;
+	}
+	r = ipc_recv(child->fd, &m);
+	if (r == -EAGAIN)
+		return;
+	if (r < 0 && shortage_is(-r)) {
+		shortage_note(-r, child->type->name);
+		return;
+	}
+	if (r == 0) {
+		/* It is about to end; overdue.c kills one that does not. */
+		child_close(child);
+		return;
+	}
+	if (r < 0) {
+		child_fail(child, "breaks the rules of its socket");
+		return;
+	}
+	if (child->state == CHILD_STARTS)
+		take_ready(child, &m);
+	else
+		child->children->events.message(child->children->events.ctx, child, &m);
+	ipc_close_fds(&m);
+}
+
+/* The socket need not have an end: a child may have handed its own on. */
+void child_take_last(struct child *child)
+{
+	struct pollfd readable = {.fd = child->fd, .events = POLLIN};
+
+	for (int i = 0; i < LEFT_MESSAGES_MAX && child->fd >= 0 && poll(&readable, 1, 0) > 0; i++)
+		child_on_readable(child);
+	child_close(child);
+}

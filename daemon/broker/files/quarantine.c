@@ -1,0 +1,203 @@
+#include "daemon/broker/files/quarantine.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/wait.h>
+
+#include "daemon/common/log.h"
+#include "daemon/msg/page.h"
+
+void quarantine_init(struct quarantine *q)
+{
+	if (getrandom(q->key, sizeof(q->key), 0) < 0)
+		abort();
+}
+
+int quarantine_page(const uint32_t **page, int *ret_fd)
+{
+	const void *made;
+	int r = page_new("reading", sizeof(**page), &made, ret_fd);
+
+	if (r < 0)
+		return r;
+	quarantine_page_free(page);
+	*page = made;
+	return 0;
+}
+
+void quarantine_page_free(const uint32_t **page)
+{
+	page_free(*page, sizeof(**page));
+	*page = NULL;
+}
+
+static struct quarantine_file *find(struct quarantine_table *d, uint32_t uid, uint32_t number)
+{
+	for (size_t i = 0; i < QUARANTINE_MAX; i++) {
+		struct quarantine_file *f = &d->v[i];
+
+		if (f->deaths > 0 && f->uid == uid && f->number == number)
+			return f;
+	}
+	return NULL;
+}
+
+static bool is_older(const struct quarantine_file *f, const struct quarantine_file *best)
+{
+	return best == NULL || f->at < best->at;
+}
+
+/* A free place, or the oldest one's: the user's if he has too many. */
+static struct quarantine_file *make_place(struct quarantine_table *d, uint32_t uid)
+{
+	struct quarantine_file *free = NULL, *oldest = NULL, *own = NULL;
+	size_t n_own = 0;
+
+	for (size_t i = 0; i < QUARANTINE_MAX; i++) {
+		struct quarantine_file *f = &d->v[i];
+
+		if (f->deaths == 0) {
+			free = f;
+			continue;
+		}
+		if (is_older(f, oldest))
+			oldest = f;
+		if (f->uid != uid)
+			continue;
+		n_own++;
+		if (is_older(f, own))
+			own = f;
+	}
+	if (n_own >= QUARANTINE_OF_USER)
+		return own;
+	return free != NULL ? free : oldest;
+}
+
+bool quarantine_count(struct quarantine *q, uint32_t uid, uint32_t number)
+{
+	struct quarantine_file *f;
+
+	if (q->table == NULL)
+		q->table = calloc(1, sizeof(*q->table));
+	if (q->table == NULL)
+		return false;
+	f = find(q->table, uid, number);
+	if (f == NULL) {
+		f = make_place(q->table, uid);
+		*f = (struct quarantine_file){.uid = uid, .number = number};
+	}
+	f->at = ++q->table->deaths;
+	return ++f->deaths == QUARANTINE_DEATHS;
+}
+
+bool quarantine_is_left_out(struct quarantine *q, uint32_t uid, uint32_t number,
+			    const struct file_shown *file)
+{
+	struct quarantine_file *f = q->table == NULL ? NULL : find(q->table, uid, number);
+
+	if (f == NULL)
+		return false;
+	f->file = *file;
+	return f->deaths >= QUARANTINE_DEATHS;
+}
+
+/* A number that never went with a file is a lie, and no file is left out. */
+static bool is_named(const struct quarantine_file *f)
+{
+	return f->deaths >= QUARANTINE_DEATHS && f->file.name[0] != '\0';
+}
+
+const struct quarantine_file *quarantine_next(const struct quarantine *q,
+					      const struct quarantine_file *f)
+{
+	const struct quarantine_table *t = q->table;
+	size_t i;
+
+	if (t == NULL)
+		return NULL;
+	i = f == NULL ? 0 : (size_t)(f - t->v) + 1;
+	while (i < QUARANTINE_MAX && !is_named(&t->v[i]))
+		i++;
+	return i < QUARANTINE_MAX ? &t->v[i] : NULL;
+}
+
+size_t quarantine_left_out(const struct quarantine *q)
+{
+	const struct quarantine_file *f = NULL;
+	size_t n = 0;
+
+	while ((f = quarantine_next(q, f)) != NULL)
+		n++;
+	return n;
+}
+
+void quarantine_clear(struct quarantine *q)
+{
+	free(q->table);
+	q->table = NULL;
+}
+
+/*
+ * What a process does to itself when it reads what it should not: by a fault,
+ * by the end of its time (SIGXCPU, daemon/unwind/leash.h), or of its memory, for which
+ * libraries have exit(3). Not SIGKILL and what else others have sent: the
+ * kernel for want of memory, an administrator, or the broker. The status alone
+ * says so: a process that broke a rule before it crashed, and that the broker
+ * would have killed, has crashed.
+ */
+static bool is_own_fault(int status)
+{
+	static const int signals[] = {SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE, SIGSYS, SIGXCPU};
+
+	if (WIFEXITED(status))
+		return WEXITSTATUS(status) != 0;
+	for (size_t i = 0; i < array_size(signals); i++)
+		if (WIFSIGNALED(status) && WTERMSIG(status) == signals[i])
+			return true;
+	return false;
+}
+
+static void tell(const struct quarantine *q, uint32_t uid, uint32_t number)
+{
+	const struct quarantine_file *f = NULL;
+
+	while ((f = quarantine_next(q, f)) != NULL)
+		if (f->uid == uid && f->number == number)
+			log_warning("sentry-profd-unwind has died %u times at "
+				    "%s: this file is not read any more for "
+				    "processes of uid %u",
+				    QUARANTINE_DEATHS, f->file.name, uid);
+}
+
+void quarantine_died(struct quarantine *q, uint32_t uid, const uint32_t *page, int status)
+{
+	uint32_t number;
+
+	if (page == NULL || !is_own_fault(status))
+		return;
+	number = __atomic_load_n(page, __ATOMIC_RELAXED);
+	if (number != 0 && quarantine_count(q, uid, number))
+		tell(q, uid, number);
+}
+
+/* Those are compiled; others are texts, which have no number. */
+static bool is_image(const struct msg_file_request *request)
+{
+	return request->kind == FILE_KIND_IMAGE || request->kind == FILE_KIND_DEBUG ||
+	       request->kind == FILE_KIND_DEBUG_LINK;
+}
+
+int quarantine_hand(struct quarantine *q, uint32_t uid, const struct msg_file_request *request,
+		    const struct file_shown *file, uint32_t *ret_number)
+{
+	uint32_t number = 0;
+
+	if (is_image(request))
+		number = (uint32_t)siphash(q->key, &file->identity, sizeof(file->identity));
+	if (number != 0 && quarantine_is_left_out(q, uid, number, file))
+		return -EACCES;
+	*ret_number = number;
+	return 0;
+}

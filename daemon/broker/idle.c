@@ -1,0 +1,100 @@
+#include "daemon/broker/idle.h"
+
+#include <sys/socket.h>
+
+#include "daemon/broker/broker.h"
+#include "daemon/broker/children/child.h"
+#include "daemon/broker/children/children.h"
+#include "daemon/broker/children/ship.h"
+#include "daemon/broker/delivery/delivery.h"
+#include "daemon/broker/targets/instance.h"
+#include "daemon/config/config.h"
+
+static bool unwind_is_needed(struct broker *b, const struct unwind *u)
+{
+	FOR_EACH_TARGET (t, &b->targets)
+		if (t->unwind == u)
+			return true;
+	return false;
+}
+
+/* The process ends when its socket does; a dead one is not started again. */
+static void unwind_leaves(struct unwind *u)
+{
+	u->child.is_leaving = true;
+	u->child.restart_ns = 0;
+	child_close(&u->child);
+}
+
+static void check_unwind(struct broker *b, struct unwind *u, uint64_t now_ns)
+{
+	if (u->child.is_leaving)
+		return;
+	if (unwind_is_needed(b, u))
+		u->idle_since_ns = now_ns;
+	else if (now_ns - u->idle_since_ns >= IDLE_NS)
+		unwind_leaves(u);
+}
+
+static bool is_configured(const struct config *c, const struct ship *s)
+{
+	if (ship_is_for(s, c->implicit.dsn))
+		return true;
+	for (size_t k = 0; k < c->n_targets; k++)
+		if (ship_is_for(s, c->targets[k].dsn))
+			return true;
+	return false;
+}
+
+static bool ship_is_needed(const struct broker *b, const struct ship *s)
+{
+	if (s->is_first || s->is_spotlight || is_configured(&b->state.options.config, s))
+		return true;
+	for (size_t k = 0; k < b->targets.n_instances; k++)
+		if (b->targets.instances[k]->ship == s)
+			return true;
+	return false;
+}
+
+/*
+ * A leaving ship has so long for the chunks that it has: less than overdue.c
+ * waits for its end.
+ */
+#define LEAVE_MAX_S 30
+
+/*
+ * The ship delivers what it has, or gives it up, tells the server what was
+ * lost, and ends. What is left in its spool waits there, in case the DSN comes
+ * back (daemon/ship/spool_dirs.h).
+ */
+static void ship_leaves(struct broker *b, struct ship *s)
+{
+	double timeout_s = b->state.options.config.shutdown_timeout_s;
+
+	if (timeout_s > LEAVE_MAX_S)
+		timeout_s = LEAVE_MAX_S;
+	ship_tell_lost(s);
+	ship_tell_finish(s, (uint64_t)(timeout_s * 1e9));
+	s->child.is_leaving = true;
+	s->child.restart_ns = 0;
+	/* No process runs in the ship's place: its envelopes are lost. */
+	if (s->child.pid == 0)
+		delivery_ship_gone(&b->delivery, s);
+}
+
+static void check_ship(struct broker *b, struct ship *s)
+{
+	if (!s->child.is_leaving && !ship_is_needed(b, s))
+		ship_leaves(b, s);
+	/* The end of what the broker says ends the process. */
+	if (s->child.is_leaving && s->child.fd >= 0 && s->n_envelopes == 0)
+		(void)shutdown(s->child.fd, SHUT_WR);
+}
+
+void idle_check(struct broker *b, uint64_t now_ns)
+{
+	for (size_t i = 0; i < b->children.n_unwinds; i++)
+		check_unwind(b, b->children.unwinds[i], now_ns);
+	for (size_t i = 0; i < b->children.n_ships; i++)
+		check_ship(b, b->children.ships[i]);
+}

@@ -1,0 +1,453 @@
+#include "daemon/broker/inbox.h"
+
+#include <string.h>
+
+#include "daemon/broker/broker.h"
+#include "daemon/broker/children/child.h"
+#include "daemon/broker/children/limit.h"
+#include "daemon/broker/control/inspect.h"
+#include "daemon/broker/control/record.h"
+#include "daemon/broker/delivery/delivery.h"
+#include "daemon/broker/targets/attach.h"
+#include "daemon/broker/targets/instances.h"
+#include "daemon/broker/targets/lifecycle.h"
+#include "daemon/common/log.h"
+#include "daemon/config/config.h"
+#include "daemon/msg/discard.h"
+#include "daemon/msg/file_request.h"
+#include "daemon/msg/msg_capture.h"
+#include "daemon/msg/msg_io.h"
+#include "daemon/msg/msg_ship.h"
+#include "daemon/msg/msg_unwind.h"
+#include "lib/base/clock.h"
+
+static struct broker *broker_of(const struct child *child)
+{
+	return child->children->events.ctx;
+}
+
+/* NULL: none has a ring of this id. */
+static struct unwind *unwind_of_ring(const struct children *c, uint32_t ring)
+{
+	for (size_t i = 0; i < c->n_unwinds; i++)
+		if (c->unwinds[i]->id == ring)
+			return c->unwinds[i];
+	return NULL;
+}
+
+static int ring_made(void *ctx, struct ipc_message *message)
+{
+	const struct msg_id *made = (const void *)message->bytes;
+	const struct msg_id m = {
+		.h = MSG_HEADER(MSG_RING_OPEN),
+		.id = made->id,
+	};
+	struct broker *b = ctx;
+	struct unwind *u = unwind_of_ring(&b->children, made->id);
+
+	if (u == NULL) {
+		child_fail(&b->children.capture, "makes a ring that nobody asked for");
+		return 0;
+	}
+	/* Made for an unwind process that has died: another is on its way. */
+	if (u->rings_awaited > 0)
+		u->rings_awaited--;
+	if (u->rings_awaited > 0 || u->link_fd < 0)
+		return 0;
+	child_send(&u->child, &m, sizeof(m), (int[]){message->fds[0], u->link_fd}, 2);
+	close_fd(&u->link_fd);
+	return 0;
+}
+
+static int ring_broken(void *ctx, struct ipc_message *message)
+{
+	const struct msg_id *m = (const void *)message->bytes;
+	struct broker *b = ctx;
+	struct unwind *u = unwind_of_ring(&b->children, m->id);
+
+	if (u != NULL)
+		child_fail(&u->child, "breaks the rules of its ring");
+	return 0;
+}
+
+static int target_state(void *ctx, struct ipc_message *m)
+{
+	struct broker *b = ctx;
+
+	target_on_state(&b->targets, (const void *)m->bytes);
+	return 0;
+}
+
+/* Not before it was told to stop. */
+static int capture_done(void *ctx, struct ipc_message *m)
+{
+	struct broker *b = ctx;
+
+	(void)m;
+	if (state_samples(&b->state))
+		return -EPROTO;
+	b->children.capture_done = b->state.phase >= PHASE_SAMPLED;
+	return 0;
+}
+
+static int child_born(void *ctx, struct ipc_message *message)
+{
+	const struct msg_id *m = (const void *)message->bytes;
+	struct broker *b = ctx;
+
+	if (!b->state.options.children || m->id == 0 || m->id > INT32_MAX)
+		return -EPROTO;
+	instance_add_child(&b->targets, (int32_t)m->id);
+	return 0;
+}
+
+static void send_file(void *ctx, const struct msg_file_request *request, int error, int fd,
+		      const struct file_shown *file)
+{
+	struct child *child = ctx;
+	struct broker *b = broker_of(child);
+	struct target *t = target_of(&b->targets, request->target);
+	struct msg_file_reply m = {
+		.h = MSG_HEADER(MSG_FILE_REPLY),
+		.request = request->request,
+	};
+
+	if (error == 0)
+		error = quarantine_hand(&b->quarantine, ((struct unwind *)child)->uid, request,
+					file, &m.number);
+	m.error = -error;
+	child_send(child, &m, sizeof(m), &fd, error == 0 ? 1 : 0);
+	close_fd(&fd);
+	if (error == -ETIMEDOUT && t != NULL) {
+		const uint64_t ns = target_files_hang(t, state_now_ns(&b->state));
+
+		log_error("process %d makes reads of its files hang: they are "
+			  "left alone for %u min",
+			  t->pid, (unsigned int)(ns / NS_PER_SEC / 60));
+	}
+}
+
+/*
+ * The target that a message of an unwind process is about. NULL: no target has
+ * this id, or another unwind process has it; the child has broken the rules.
+ */
+static struct target *own_target(struct child *child, uint32_t id)
+{
+	struct target *t = target_of(&broker_of(child)->targets, id);
+
+	if (t != NULL && t->unwind == (struct unwind *)child)
+		return t;
+	child_fail(child, "names a target that is not its own");
+	return NULL;
+}
+
+/* unwind applies the same rule before it asks: this is a fault of unwind. */
+static void refuse(struct broker *b, struct target *t, const struct msg_file_request *request)
+{
+	b->quarantine.refused++;
+	if (t->refusal_told)
+		return;
+	t->refusal_told = true;
+	log_warning("sentry-profd-unwind asks for a file of process %d by a "
+		    "name or range that is none (kind %u): the file is left out",
+		    t->pid, request->kind);
+}
+
+static int answer_file_request(void *ctx, struct ipc_message *message)
+{
+	const struct msg_file_request *request = (const void *)message->bytes;
+	struct child *child = ctx;
+	struct broker *b = broker_of(child);
+	struct target *t = own_target(child, request->target);
+	int r;
+
+	if (t == NULL)
+		return 0;
+	switch (file_request_check(request)) {
+	case FILE_REQUEST_VALID:
+		break;
+	case FILE_REQUEST_REFUSED:
+		refuse(b, t, request);
+		send_file(child, request, -EINVAL, -1, NULL);
+		return 0;
+	case FILE_REQUEST_VIOLATION:
+		child_fail(child, "asks for what is no file");
+		return 0;
+	}
+	if (target_files_rest(t, state_now_ns(&b->state))) {
+		send_file(child, request, -EIO, -1, NULL);
+		return 0;
+	}
+	r = files_request(b->files, request, t->pid, t->pidfd, send_file, child);
+	if (r == -EINVAL)
+		child_fail(child, "asks for a second file at a time");
+	else if (r < 0)
+		send_file(child, request, r, -1, NULL);
+	return 0;
+}
+
+/* Of one that is being stopped it is no news. */
+static void chunk_is_finished(const struct target *t)
+{
+	if (t->phase == TARGET_PROFILED)
+		lifecycle_chunk(t->instance);
+}
+
+static int take_chunk(void *ctx, struct ipc_message *message)
+{
+	const struct msg_chunk *m = (const void *)message->bytes;
+	struct child *child = ctx;
+	struct target *t = own_target(child, m->target);
+
+	if (t == NULL)
+		return 0;
+	if (delivery_chunk(&broker_of(child)->delivery, &t->instance->delivery, t->instance->ship,
+			   t->instance->config.platform, m, message->fds) < 0)
+		child_fail(child, "sends a chunk that is none");
+	else
+		chunk_is_finished(t);
+	return 0;
+}
+
+static int take_lost(void *ctx, struct ipc_message *message)
+{
+	const struct msg_chunk_lost *m = (const void *)message->bytes;
+	struct child *child = ctx;
+	struct target *t = own_target(child, m->target);
+
+	if (t == NULL)
+		return 0;
+	if (m->reason >= DISCARD_N && m->reason != CHUNK_IDLE) {
+		child_fail(child, "loses a chunk that is none");
+		return 0;
+	}
+	if (m->reason == CHUNK_IDLE) {
+		t->instance->delivery.chunks.idle++;
+		chunk_is_finished(t);
+		return 0;
+	}
+	t->instance->delivery.chunks.made++;
+	delivery_lost(&t->instance->delivery, t->instance->ship, m->reason);
+	chunk_is_finished(t);
+	return 0;
+}
+
+static int session_opened(void *ctx, struct ipc_message *message)
+{
+	const struct msg_id *m = (const void *)message->bytes;
+	struct child *child = ctx;
+	struct target *t = own_target(child, m->id);
+
+	if (t == NULL)
+		return 0;
+	if (t->session != SESSION_ASKED) {
+		child_fail(child, "opens a session that nobody asked for");
+		return 0;
+	}
+	t->session = SESSION_OPEN;
+	t->unwind->sessions_asked--;
+	targets_check(&broker_of(child)->targets);
+	return 0;
+}
+
+static int session_closed(void *ctx, struct ipc_message *message)
+{
+	const struct msg_id *m = (const void *)message->bytes;
+	struct child *child = ctx;
+	struct target *t = own_target(child, m->id);
+
+	if (t == NULL)
+		return 0;
+	if (t->session == SESSION_ASKED) {
+		child_fail(child, "closes a session before it is open");
+		return 0;
+	}
+	if (target_is_open(t))
+		instance_cut_short(t->instance);
+	target_closed(&broker_of(child)->targets, t);
+	return 0;
+}
+
+static int take_stats(void *ctx, struct ipc_message *message)
+{
+	const struct msg_unwind_stats *m = (const void *)message->bytes;
+	struct target *t = own_target(ctx, m->target);
+
+	if (t != NULL)
+		t->unwind_now = m->counts;
+	return 0;
+}
+
+static int table_done(void *ctx, struct ipc_message *message)
+{
+	const struct msg_table_done *m = (const void *)message->bytes;
+	struct broker *b = broker_of(ctx);
+
+	if (m->error == ENOENT)
+		log_warning("no table: what was sampled last went with a %s "
+			    "that has ended",
+			    ((struct child *)ctx)->type->name);
+	else if (m->error != 0)
+		log_error("cannot write the table: %s", strerror(m->error));
+	if (b->tables_awaited > 0)
+		b->tables_awaited--;
+	return 0;
+}
+
+static int measured(void *ctx, struct ipc_message *message)
+{
+	struct unwind *u = ctx;
+
+	(void)message;
+	if (!u->measures_asked)
+		child_fail(&u->child, "answers what nobody has asked");
+	u->measures_asked = false;
+	return 0;
+}
+
+static int record_chunk(void *ctx, struct ipc_message *message)
+{
+	const struct msg_record_chunk *m = (const void *)message->bytes;
+	struct child *child = ctx;
+	struct target *t = own_target(child, m->target);
+
+	if (t != NULL &&
+	    records_chunk(&broker_of(child)->records, t, m->record, m->size, message->fds[0]) < 0)
+		child_fail(child, "sends a chunk that is none");
+	return 0;
+}
+
+static int record_lost(void *ctx, struct ipc_message *message)
+{
+	const struct msg_record *m = (const void *)message->bytes;
+	struct target *t = own_target(ctx, m->target);
+
+	if (t != NULL)
+		records_lost(&broker_of(ctx)->records, t, m->record);
+	return 0;
+}
+
+static int record_closed(void *ctx, struct ipc_message *message)
+{
+	const struct msg_record *m = (const void *)message->bytes;
+	struct target *t = own_target(ctx, m->target);
+
+	if (t != NULL)
+		records_closed(&broker_of(ctx)->records, t, m->record);
+	return 0;
+}
+
+static int take_written(void *ctx, struct ipc_message *message)
+{
+	struct child *child = ctx;
+
+	delivery_written(&broker_of(child)->delivery, ctx, (const void *)message->bytes);
+	return 0;
+}
+
+static int take_done(void *ctx, struct ipc_message *message)
+{
+	struct child *child = ctx;
+
+	delivery_done(&broker_of(child)->delivery, ctx, (const void *)message->bytes);
+	return 0;
+}
+
+static int take_spool(void *ctx, struct ipc_message *message)
+{
+	const struct msg_spool *m = (const void *)message->bytes;
+	struct ship *s = ctx;
+
+	if (m->counts.sent > s->spool_now.sent)
+		s->delivered_ns = clock_mono_ns();
+	s->spool_now = m->counts;
+	return 0;
+}
+
+static int take_clock(void *ctx, struct ipc_message *message)
+{
+	const struct msg_clock *m = (const void *)message->bytes;
+	struct ship *s = ctx;
+
+	s->clock_ahead_s = m->ahead_s;
+	return 0;
+}
+
+static int take_limited(void *ctx, struct ipc_message *message)
+{
+	const struct msg_number *m = (const void *)message->bytes;
+	struct child *child = ctx;
+
+	return limit_take(ctx, m->n, delivery_has_files(&broker_of(child)->delivery));
+}
+
+static int take_probed(void *ctx, struct ipc_message *message)
+{
+	return inspect_probed(ctx, (const void *)message->bytes);
+}
+
+static int take_from_capture(struct child *child, struct ipc_message *m)
+{
+	static const struct msg_rule rules[] = {
+		{MSG_RING_MADE, ring_made},	  {MSG_RING_BROKEN, ring_broken},
+		{MSG_TARGET_STATE, target_state}, {MSG_CAPTURE_DONE, capture_done},
+		{MSG_CHILD_BORN, child_born},
+	};
+
+	return msg_handle(rules, array_size(rules), broker_of(child), m);
+}
+
+static int take_from_unwind(struct child *child, struct ipc_message *m)
+{
+	static const struct msg_rule rules[] = {
+		{MSG_FILE_REQUEST, answer_file_request},
+		{MSG_CHUNK, take_chunk},
+		{MSG_CHUNK_LOST, take_lost},
+		{MSG_UNWIND_STATS, take_stats},
+		{MSG_SESSION_OPENED, session_opened},
+		{MSG_SESSION_CLOSED, session_closed},
+		{MSG_TABLE_DONE, table_done},
+		{MSG_MEASURED, measured},
+		{MSG_RECORD_CHUNK, record_chunk},
+		{MSG_RECORD_LOST, record_lost},
+		{MSG_RECORD_CLOSED, record_closed},
+	};
+
+	return msg_handle(rules, array_size(rules), child, m);
+}
+
+static int take_from_ship(struct child *child, struct ipc_message *m)
+{
+	static const struct msg_rule rules[] = {
+		{MSG_ENVELOPE_WRITTEN, take_written},
+		{MSG_ENVELOPE_DONE, take_done},
+		{MSG_SPOOL, take_spool},
+		{MSG_LIMITED, take_limited},
+		{MSG_CLOCK, take_clock},
+		{MSG_PROBED, take_probed},
+	};
+
+	return msg_handle(rules, array_size(rules), child, m);
+}
+
+void inbox_take(void *ctx, struct child *child, struct ipc_message *m)
+{
+	int r = 0;
+
+	(void)ctx;
+	switch (child->type->kind) {
+	case CHILD_CAPTURE:
+		r = take_from_capture(child, m);
+		break;
+	case CHILD_UNWIND:
+		r = take_from_unwind(child, m);
+		break;
+	case CHILD_SHIP:
+		r = take_from_ship(child, m);
+		break;
+	case CHILD_KIND_N:
+		break;
+	}
+	if (r < 0)
+		child_fail(child, "sends a message that is none");
+}

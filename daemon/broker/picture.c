@@ -1,0 +1,215 @@
+#include "daemon/broker/picture.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "daemon/broker/state/options.h"
+#include "daemon/common/landlock.h"
+#include "daemon/common/random.h"
+#include "daemon/common/log.h"
+#include "daemon/common/privileges.h"
+#include "daemon/common/spawn.h"
+#include "daemon/msg/msg.h"
+#include "lib/base/shell_word.h"
+
+#define CONVERTER "sentry-profctl"
+
+/* The part of an id that makes a file's name unique. */
+#define UNIQUE_CHARACTERS 12
+
+static int open_converter(struct picture *p)
+{
+	char path[PATH_MAX];
+	int r = spawn_find(CONVERTER, path);
+
+	/* By a descriptor: the process without rights may not look there. */
+	if (r == 0)
+		p->exe_fd = open(path, O_PATH | O_CLOEXEC);
+	if (r == 0 && p->exe_fd < 0)
+		r = -errno;
+	if (r < 0)
+		log_error("%s cannot be executed, which --output FILE needs: "
+			  "%s",
+			  CONVERTER, strerror(-r));
+	return r;
+}
+
+static int open_file(struct picture *p, const char *path, const char *id)
+{
+	const char *slash = strrchr(path, '/');
+	char dir[PATH_MAX];
+	int n;
+
+	p->name = slash == NULL ? path : slash + 1;
+	n = snprintf(dir, sizeof(dir), "%.*s", (int)(p->name - path), path);
+	if (n < 0 || (size_t)n >= sizeof(dir))
+		return -ENAMETOOLONG;
+	n = snprintf(p->temporary, sizeof(p->temporary), ".%s.%.*s", p->name, UNIQUE_CHARACTERS,
+		     id);
+	if (n < 0 || (size_t)n >= sizeof(p->temporary))
+		return -ENAMETOOLONG;
+	p->dir_fd = open(dir[0] == '\0' ? "." : dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (p->dir_fd < 0)
+		return -errno;
+	p->fd = openat(p->dir_fd, p->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	return p->fd < 0 ? -errno : 0;
+}
+
+int picture_open(struct picture *p, const char *path, struct output *ret_output)
+{
+	char envelopes[PATH_MAX], id[MSG_ID_SIZE];
+	int n, r;
+
+	*p = (struct picture){.exe_fd = -1, .dir_fd = -1, .fd = -1};
+	r = open_converter(p);
+	if (r < 0)
+		return r;
+	random_id(id);
+	r = open_file(p, path, id);
+	n = snprintf(envelopes, sizeof(envelopes), "%s.%.*s", path, UNIQUE_CHARACTERS, id);
+	if (r == 0 && (n < 0 || (size_t)n >= sizeof(envelopes)))
+		r = -ENAMETOOLONG;
+	if (r == 0)
+		r = output_open_private(ret_output, envelopes);
+	if (r < 0) {
+		log_error("cannot write %s: %s", path, strerror(-r));
+		picture_close(p);
+	}
+	return r;
+}
+
+/* In the child, up to execve(2). */
+__attribute__((noreturn)) static void convert(const struct picture *p, const struct output *o,
+					      uint32_t nice_steps, const char *format)
+{
+	static char name[] = CONVERTER, command[] = "convert", to[] = "--to", here[] = ".";
+	char value[32], *argv[] = {name, command, here, to, value, NULL};
+	char *envp[] = {NULL};
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	(void)snprintf(value, sizeof(value), "%s", format);
+	spawn_leave_job();
+	(void)!nice((int)nice_steps);
+	if (null < 0 || fchdir(o->dir_fd) < 0 || dup2(null, STDIN_FILENO) < 0 ||
+	    dup2(p->fd, STDOUT_FILENO) < 0)
+		_exit(SPAWN_FAILED);
+	/* To drop the bounding set takes CAP_SETPCAP. */
+	if (privileges_make_effective(~UINT64_C(0)) < 0 ||
+	    privileges_drop(PRIVILEGES_KEEP_ID, PRIVILEGES_KEEP_ID, 0, true) < 0 ||
+	    landlock_restrict_writing(-1) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+		_exit(SPAWN_FAILED);
+	(void)fexecve(p->exe_fd, argv, envp);
+	_exit(SPAWN_FAILED);
+}
+
+int picture_start(struct picture *p, const struct output *o, uint32_t nice_steps,
+		  const char *format)
+{
+	const pid_t pid = fork();
+
+	if (pid == 0)
+		convert(p, o, nice_steps, format);
+	if (pid < 0)
+		return -errno;
+	p->pid = pid;
+	return 0;
+}
+
+bool picture_reaped(struct picture *p, int32_t pid, int status)
+{
+	if (p->pid == 0 || p->pid != pid)
+		return false;
+	p->pid = 0;
+	p->status = status;
+	return true;
+}
+
+/* Its end, in words. NULL: it has written the file. */
+static const char *outcome(int status, bool hurried, char ret[64])
+{
+
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+		return NULL;
+	if (WIFSIGNALED(status) && hurried)
+		return "a signal ended the conversion";
+	if (WIFSIGNALED(status))
+		(void)snprintf(ret, 64, CONVERTER " was ended by signal %d", WTERMSIG(status));
+	else if (WEXITSTATUS(status) == SPAWN_FAILED)
+		(void)snprintf(ret, 64, CONVERTER " cannot be executed");
+	else
+		(void)snprintf(ret, 64, CONVERTER " ended with status %d", WEXITSTATUS(status));
+	return ret;
+}
+
+void picture_stop(const struct picture *p)
+{
+	if (p->pid != 0)
+		(void)kill(p->pid, SIGKILL);
+}
+
+void picture_finish(struct picture *p, const struct output *o, const char *path, int error,
+		    bool hurried)
+{
+	char words[2][SHELL_WORD_SIZE(PATH_MAX)], text[64];
+	const char *why = error < 0 ? strerror(-error) : outcome(p->status, hurried, text);
+	int r;
+
+	if (why == NULL) {
+		r = output_rename_in(p->dir_fd, p->temporary, p->name);
+		why = r < 0 ? strerror(-r) : NULL;
+	}
+	if (why != NULL) {
+		log_error("%s is not written: %s; the envelopes are in %s (try "
+			  "again: sentry-profctl convert %s -o %s)",
+			  path, why, o->path, shell_word(o->path, words[0], sizeof(words[0])),
+			  shell_word(path, words[1], sizeof(words[1])));
+		return;
+	}
+	close_fd(&p->fd);
+	output_clear(o);
+	p->is_made = true;
+}
+
+/*
+ * sentry-profctl, as the user can type it: beside a sentry-profd that was
+ * started by a path, or else found along PATH.
+ */
+static void name_converter(const char *argv0, char ret[PATH_MAX])
+{
+	const char *slash = strrchr(argv0, '/');
+	const int n = snprintf(ret, PATH_MAX, "%.*s" CONVERTER,
+			       slash == NULL ? 0 : (int)(slash + 1 - argv0), argv0);
+
+	if (slash == NULL || n < 0 || n >= PATH_MAX || access(ret, X_OK) < 0)
+		(void)snprintf(ret, PATH_MAX, CONVERTER);
+}
+
+void picture_tell_next(const struct picture *p, const struct output *o,
+		       const struct options *options)
+{
+	char words[2][SHELL_WORD_SIZE(PATH_MAX)];
+	char path[PATH_MAX];
+
+	(void)fflush(stdout);
+	name_converter(options->program, path);
+	if (p->is_made)
+		output_format_print_viewer(options->picture, path, options->output);
+	else if (options->picture == NULL)
+		(void)fprintf(stderr, "to see it: %s convert %s -o profile.html\n",
+			      shell_word(path, words[0], sizeof(words[0])),
+			      shell_word(o->path, words[1], sizeof(words[1])));
+}
+
+void picture_close(struct picture *p)
+{
+	if (p->fd >= 0)
+		output_unlink_in(p->dir_fd, p->temporary);
+	close_fd(&p->fd);
+	close_fd(&p->dir_fd);
+	close_fd(&p->exe_fd);
+}

@@ -1,0 +1,188 @@
+#include "daemon/broker/report/notify.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/digits.h"
+
+/* sd_watchdog_enabled(3) asks for two; a busy machine may make us late. */
+#define ANSWERS_PER_WATCHDOG 4
+
+#define MESSAGE_MAX (NOTIFY_STATUS_MAX + 100)
+
+/* Ends any such interval; also keeps the nanoseconds in range. */
+#define WATCHDOG_MAX_US (UINT64_MAX / 2 / NS_PER_US)
+
+/* "/path" or "@name"; a machine's AF_VSOCK address is not ours to tell. */
+static int parse_address(struct notify *n, const char *text)
+{
+	size_t size = strlen(text);
+
+	if ((text[0] != '/' && text[0] != '@') || text[1] == '\0' ||
+	    size >= sizeof(n->address.sun_path))
+		return -EINVAL;
+	n->address.sun_family = AF_UNIX;
+	memcpy(n->address.sun_path, text, size);
+	if (text[0] == '@')
+		n->address.sun_path[0] = '\0';
+	else
+		size++; /* the path's end counts, an abstract name has none */
+	n->address_size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + size);
+	return 0;
+}
+
+/* One for another process is none for us: sd_watchdog_enabled(3). */
+static int parse_watchdog(struct notify *n, const char *interval, const char *of)
+{
+	uint64_t us, pid;
+
+	if (interval == NULL)
+		return 0;
+	if (of != NULL && !digits_number(of, 1, INT_MAX, &pid))
+		return -EINVAL;
+	if (of != NULL && pid != (uint64_t)getpid())
+		return 0;
+	if (!digits_number(interval, 1, WATCHDOG_MAX_US, &us))
+		return -EINVAL;
+	n->watchdog_ns = us * NS_PER_US;
+	return 0;
+}
+
+static int parse_environment(struct notify *n)
+{
+	const char *address = getenv("NOTIFY_SOCKET");
+	int r;
+
+	if (address == NULL)
+		return -ENOENT;
+	r = parse_address(n, address);
+	if (r == 0)
+		r = parse_watchdog(n, getenv("WATCHDOG_USEC"), getenv("WATCHDOG_PID"));
+	return r;
+}
+
+int notify_init(struct notify *ret)
+{
+	int r;
+
+	*ret = (struct notify){.fd = -1};
+	r = parse_environment(ret);
+	/* No process that we start speaks for us. */
+	(void)unsetenv("NOTIFY_SOCKET");
+	(void)unsetenv("WATCHDOG_USEC");
+	(void)unsetenv("WATCHDOG_PID");
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	ret->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	return ret->fd < 0 ? -errno : 0;
+}
+
+void notify_fini(struct notify *n)
+{
+	close_fd(&n->fd);
+}
+
+static void printf_like(3, 4) put(char message[MESSAGE_MAX], size_t *at, const char *format, ...)
+{
+	va_list args;
+	int n;
+
+	va_start(args, format);
+	n = vsnprintf(message + *at, MESSAGE_MAX - *at, format, args);
+	va_end(args);
+	if (n > 0)
+		*at = min_u64(*at + (size_t)n, MESSAGE_MAX - 1);
+}
+
+static void put_state(const struct notify *n, char message[MESSAGE_MAX], size_t *at)
+{
+	switch (n->state) {
+	case NOTIFY_STARTING:
+		return;
+	case NOTIFY_READY:
+		put(message, at, "READY=1\n");
+		return;
+	case NOTIFY_RELOADING:
+		put(message, at, "RELOADING=1\nMONOTONIC_USEC=%llu\n",
+		    (unsigned long long)(n->state_ns / NS_PER_US));
+		return;
+	case NOTIFY_STOPPING:
+		put(message, at, "STOPPING=1\n");
+		return;
+	}
+}
+
+/* One datagram, so that it is said whole or not at all. */
+static void say(struct notify *n, uint64_t now_ns, bool answer, uint64_t beat)
+{
+	char message[MESSAGE_MAX];
+	size_t size = 0;
+
+	if (n->state_due)
+		put_state(n, message, &size);
+	if (n->status_due)
+		put(message, &size, "STATUS=%s\n", n->status);
+	if (answer)
+		put(message, &size, "WATCHDOG=1\n");
+	if (size == 0)
+		return;
+	/*
+	 * Each time by its address: the manager may have made its socket anew.
+	 * Whatever the error, it is tried again at the next turn.
+	 */
+	if (sendto(n->fd, message, size, MSG_NOSIGNAL, (const struct sockaddr *)&n->address,
+		   n->address_size) < 0)
+		return;
+	n->state_due = false;
+	n->status_due = false;
+	if (!answer)
+		return;
+	n->answered_ns = now_ns;
+	n->beat = beat;
+}
+
+void notify_state(struct notify *n, enum notify_state state, uint64_t now_ns)
+{
+	if (n->fd < 0 || state == n->state)
+		return;
+	n->state = state;
+	n->state_ns = now_ns;
+	n->state_due = true;
+	say(n, now_ns, false, 0);
+}
+
+void notify_status(struct notify *n, const char *format, ...)
+{
+	char status[NOTIFY_STATUS_MAX];
+	va_list args;
+	int r;
+
+	va_start(args, format);
+	r = vsnprintf(status, sizeof(status), format, args);
+	va_end(args);
+	if (r < 0 || strcmp(status, n->status) == 0)
+		return;
+	/* A line of the protocol ends there. */
+	for (char *p = status; *p != '\0'; p++)
+		if (*p == '\n')
+			*p = ' ';
+	memcpy(n->status, status, sizeof(status));
+	n->status_due = true;
+}
+
+void notify_check(struct notify *n, uint64_t now_ns, uint64_t beat, bool is_idle)
+{
+	bool due = n->watchdog_ns != 0 &&
+		   (n->answered_ns == 0 ||
+		    now_ns - n->answered_ns >= n->watchdog_ns / ANSWERS_PER_WATCHDOG);
+
+	if (n->fd >= 0)
+		say(n, now_ns, due && (is_idle || beat != n->beat), beat);
+}

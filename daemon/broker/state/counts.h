@@ -1,0 +1,18 @@
+/* Adds up structs of counters. */
+#ifndef DAEMON_BROKER_STATE_COUNTS_H
+#define DAEMON_BROKER_STATE_COUNTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Adds the members of *more to those of *sum: structs of this size with uint64_t only. */
+static inline void counts_add(void *sum, const void *more, size_t bytes)
+{
+	const uint64_t *from = more;
+	uint64_t *to = sum;
+
+	for (size_t i = 0; i < bytes / sizeof(*to); i++)
+		to[i] += from[i];
+}
+
+#endif

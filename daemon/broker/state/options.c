@@ -1,0 +1,424 @@
+#include "daemon/broker/state/options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "daemon/broker/state/options_help.h"
+#include "daemon/common/log.h"
+#include "daemon/common/option_fault.h"
+#include "daemon/config/config_fault.h"
+#include "daemon/config/config_files.h"
+#include "daemon/config/config_keys.h"
+#include "daemon/config/config_print.h"
+#include "daemon/config/config_read.h"
+#include "daemon/config/config_resolve.h"
+#include "daemon/config/config_value.h"
+#include "lib/base/digits.h"
+#include "lib/base/utf8.h"
+#include "proto/profile_v1.h"
+
+/* As other texts: Sentry takes 200 characters. */
+#define TRANSACTION_MAX 200
+
+/* A fault of option; its value is shown, unless it is NULL. */
+static void usage_fault(struct config_faults *faults, const char *option, const char *problem,
+			const char *value)
+{
+	const struct config_origin at = {.by = option};
+
+	if (value == NULL)
+		config_fault_add(faults, NULL, &at, false, "%s (--help shows the usage)", problem);
+	else
+		config_fault_add(faults, NULL, &at, false, "%s: '%s' (--help shows the usage)",
+				 problem, value);
+}
+
+/*
+ * The format of a file of this name; NULL: the name is a directory's, since it
+ * has no ending of a format, or since a directory of that name exists.
+ */
+static const struct output_format *format_of(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+		return NULL;
+	return output_format_of_path(path);
+}
+
+/* What is left of the command line: most often a pid without its option. */
+static void argument_fault(struct config_faults *faults, const char *argument)
+{
+	const struct config_origin at = {.by = "argument"};
+	int32_t pid;
+
+	if (digits_pid(argument, &pid))
+		config_fault_add(faults, NULL, &at, false,
+				 "not expected: did you mean --pid %d? (--help "
+				 "shows the usage)",
+				 pid);
+	else
+		usage_fault(faults, "argument", "not expected", argument);
+}
+
+static void set_duration(struct config_faults *faults, struct options *o, const char *value)
+{
+	static const struct config_key key = {
+		.type = KEY_SECONDS,
+		.offset = offsetof(struct options, duration_s),
+		/* A year; a duration is no daemon's life. */
+		.max = 365 * 24 * 3600,
+	};
+	char problem[CONFIG_PROBLEM_MAX];
+
+	if (config_value_parse(&key, value, o, problem) < 0)
+		usage_fault(faults, "--duration", problem, value);
+}
+
+static void add_pid(struct config_faults *faults, struct options *o, const char *text)
+{
+	const char *problem = NULL;
+	int32_t pid;
+
+	if (!digits_pid(text, &pid))
+		problem = "not a number from 1 to 2147483647";
+	else if (o->n_pids == array_size(o->pids))
+		problem = "too many processes";
+	for (size_t i = 0; problem == NULL && i < o->n_pids; i++)
+		if (o->pids[i] == pid)
+			problem = "given twice";
+	if (problem != NULL)
+		usage_fault(faults, "--pid", problem, text);
+	else
+		o->pids[o->n_pids++] = pid;
+}
+
+/* A section of one rule. */
+static void add_rule(struct config_faults *faults, struct options *o,
+		     const struct option_known *option, const char *value)
+{
+	const struct config_key *key = config_key_find(SECTION_TARGET, option->key);
+	char problem[CONFIG_PROBLEM_MAX] = "too many rules";
+	struct target_config *rule;
+	int r = -ENOSPC;
+
+	if (o->rules == NULL)
+		o->rules = calloc(OPTIONS_RULES_MAX, sizeof(*o->rules));
+	if (o->rules == NULL) {
+		log_error("no memory for options");
+		exit(EXIT_FAILURE);
+	}
+	rule = o->rules + o->n_rules;
+	if (o->n_rules < OPTIONS_RULES_MAX) {
+		rule->uid = CONFIG_UID_ANY;
+		r = config_value_parse(key, value, rule, problem);
+	}
+	if (r < 0)
+		usage_fault(faults, option->name, problem, value);
+	else
+		o->n_rules++;
+}
+
+/* Processes are named, be it by what they have in common. */
+static bool names_targets(const struct options *o)
+{
+	return o->n_pids > 0 || o->n_rules > 0;
+}
+
+/* What is wrong with a DSN is said in words that do not contain it. */
+static void take_key(struct config_faults *faults, struct config *c,
+		     const struct option_known *option, const char *value)
+{
+	const struct config_origin at = {.by = option->name};
+	char problem[CONFIG_PROBLEM_MAX];
+
+	if (config_set(c, option->key, at.by, value, problem) == 0)
+		return;
+	if (strcmp(option->key, "dsn") == 0)
+		config_fault_add(faults, NULL, &at, false, "%s", problem);
+	else
+		usage_fault(faults, at.by, problem, value);
+}
+
+static void take_option(struct config_faults *faults, struct options *o,
+			const struct option_known *option, const char *value)
+{
+	void *field = (char *)o + option->offset;
+
+	switch (option->kind) {
+	case OPTION_KEY:
+		take_key(faults, &o->config, option, value);
+		break;
+	case OPTION_RULE:
+		add_rule(faults, o, option, value);
+		break;
+	case OPTION_TEXT:
+		*(const char **)field = value;
+		break;
+	case OPTION_FLAG:
+		*(bool *)field = true;
+		break;
+	case OPTION_PID:
+		add_pid(faults, o, value);
+		break;
+	case OPTION_DURATION:
+		set_duration(faults, o, value);
+		break;
+	case OPTION_VERSION:
+		printf("sentry-profd %s\n", SENTRY_PROFD_VERSION);
+		exit(EXIT_SUCCESS);
+	case OPTION_HELP:
+	case OPTION_HELP_ALL:
+		options_help(option->kind == OPTION_HELP_ALL);
+		exit(EXIT_SUCCESS);
+	}
+}
+
+/* Its keys shall be in no core file. */
+static void hide(const struct config *c)
+{
+	bool any = c->has_dsn;
+
+	for (size_t i = 0; i < c->n_targets; i++)
+		any |= c->targets[i].dsn[0] != '\0';
+	if (any)
+		(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
+/*
+ * All that is wrong is said at once. Returns -EAGAIN where that is nothing but
+ * files it names: they may be there at another start. Else -EINVAL.
+ */
+static int load(const struct options *o, enum config_occasion occasion, struct config *ret,
+		struct config_faults *faults)
+{
+	struct config c;
+	size_t n_wrong;
+	int r = 0;
+
+	if (o->config_path == NULL)
+		config_init(&c);
+	else
+		(void)!config_load(o->config_path, &c, faults);
+	options_lay_over(o->given, &c);
+	(void)!config_resolve(&c, getenv, faults);
+	n_wrong = faults->n_errors;
+	config_files_check(&c, occasion, faults);
+	hide(&c);
+	if (faults->n_errors > 0)
+		r = n_wrong > 0 ? -EINVAL : -EAGAIN;
+	if (r < 0)
+		config_fini(&c);
+	else
+		*ret = c;
+	return r;
+}
+
+int options_read_again(const struct options *o, struct config *ret, struct config_faults *faults)
+{
+	return load(o, CONFIG_STARTS, ret, faults);
+}
+
+void options_config_path(const struct options *o, char ret[OPTIONS_PATH_SIZE])
+{
+	const char *path = o->config_path == NULL ? "" : o->config_path;
+	size_t n = 0;
+
+	if (path[0] != '\0' && path[0] != '/' && getcwd(ret, PATH_MAX) != NULL) {
+		n = strlen(ret);
+		ret[n++] = '/';
+	}
+	(void)snprintf(ret + n, OPTIONS_PATH_SIZE - n, "%s", path);
+}
+
+int options_reload(const struct options *o, struct config *ret, struct config_faults *faults)
+{
+	if (o->config_path == NULL)
+		return -ENOENT;
+	return load(o, CONFIG_RELOADS, ret, faults);
+}
+
+/* For ship, whose libcurl reads them: the lower case first. */
+static void set_proxies(const struct config *c)
+{
+	const struct {
+		const char *variable, *value;
+	} v[] = {
+		{"http_proxy", c->http_proxy},
+		{"https_proxy", c->https_proxy},
+		{"no_proxy", c->no_proxy},
+	};
+
+	for (size_t i = 0; i < array_size(v); i++)
+		if (v[i].value[0] != '\0' && setenv(v[i].variable, v[i].value, 1) < 0)
+			log_error("no memory for %s", v[i].variable);
+}
+
+void options_replace(struct options *o, struct config *config)
+{
+	config_fini(&o->config);
+	o->config = *config;
+	explicit_bzero(config, sizeof(*config));
+	set_proxies(&o->config);
+}
+
+static void check(struct config_faults *faults, int r, const struct options *o)
+{
+	config_faults_log(faults);
+	if (r < 0)
+		exit(2);
+	exit(config_print(&o->config, STDOUT_FILENO) < 0 ? EXIT_FAILURE : EXIT_SUCCESS);
+}
+
+static bool is_plain_utf8(const char *text)
+{
+	while (*text != '\0') {
+		const size_t n = utf8_length(text);
+
+		if (n == 0 || (unsigned char)*text < 0x20 || *text == 0x7f)
+			return false;
+		text += n;
+	}
+	return true;
+}
+
+static void check_command(struct config_faults *faults, const struct options *o)
+{
+	if (o->command != NULL && o->command[0] == NULL)
+		usage_fault(faults, "--", "needs a command", NULL);
+	if (o->children && !names_targets(o))
+		usage_fault(faults, "--children", "needs --pid, --name or a command", NULL);
+	if (o->check_servers && !o->check_only)
+		usage_fault(faults, "--servers", "needs --check-config", NULL);
+	if (o->user != NULL && o->command == NULL)
+		usage_fault(faults, "--user", "needs a command after --", NULL);
+}
+
+/* A file is made once, of a whole run. */
+static void check_output(struct config_faults *faults, struct options *o)
+{
+	if (o->output != NULL)
+		o->picture = format_of(o->output);
+	if (o->picture == NULL)
+		return;
+	if (!names_targets(o))
+		usage_fault(faults, "--output",
+			    "a file takes --pid, --name or a command; without "
+			    "them it has to be a directory",
+			    o->output);
+	if (o->transaction != NULL)
+		usage_fault(faults, "--output", "with --transaction it has to be a directory",
+			    o->output);
+}
+
+/* A V1 profile is one transaction's, and the server takes no longer ones. */
+static void check_transaction(struct config_faults *faults, const struct options *o)
+{
+	const char *name = o->transaction, *option = "--transaction";
+
+	if (name == NULL)
+		return;
+	if (o->n_pids != 1 || o->n_rules > 0 || o->children)
+		usage_fault(faults, option, "needs one --pid, or a command", name);
+	if (o->duration_s <= 0 || o->duration_s > PROFILE_V1_MAX_S)
+		usage_fault(faults, option, "needs a --duration of 30 seconds at most", name);
+	if (name[0] == '\0' || strlen(name) > TRANSACTION_MAX)
+		usage_fault(faults, option, "empty, or longer than 200 bytes", name);
+	else if (!is_plain_utf8(name))
+		usage_fault(faults, option, "not UTF-8, or with control characters", name);
+}
+
+/* Without either there is nothing to do. */
+static void require_something(struct config_faults *faults, struct options *o)
+{
+	if (access(o->config_path, F_OK) == 0)
+		return;
+	if (!names_targets(o) && !o->check_servers && faults->n_errors == 0) {
+		log_error("no --pid and no command is given, and there is no "
+			  "%s: what shall be profiled? (--help shows the "
+			  "usage)",
+			  o->config_path);
+		exit(2);
+	}
+	/* What was said of options is enough; a service may have no file. */
+	if (faults->n_errors > 0 || o->check_servers)
+		o->config_path = NULL;
+}
+
+void options_read(int argc, char **argv, struct options *ret, struct config_faults *faults)
+{
+	struct options *o = ret;
+	struct option_fault fault;
+	const char *value;
+	int i;
+
+	*o = (struct options){.program = argv[0]};
+	config_init(&o->config);
+	while ((i = options_next(argc, argv, &value, &fault)) > OPTIONS_END) {
+		if (i == OPTIONS_WRONG) {
+			usage_fault(faults, fault.option, fault.problem, NULL);
+		} else if (i == OPTIONS_ARGUMENT) {
+			argument_fault(faults, value);
+		} else {
+			o->given[i] = value;
+			take_option(faults, o, &options_known[i], value);
+		}
+	}
+	if (i == OPTIONS_COMMAND)
+		o->command = argv + optind;
+}
+
+/* The first of them. */
+static void add_command(struct config_faults *faults, struct options *o, int32_t pid)
+{
+	if (o->n_pids == array_size(o->pids)) {
+		usage_fault(faults, "--", "too many processes", NULL);
+		return;
+	}
+	memmove(o->pids + 1, o->pids, o->n_pids * sizeof(*o->pids));
+	o->pids[0] = pid;
+	o->n_pids++;
+}
+
+void options_load(struct options *o, int32_t command_pid, struct config_faults *faults)
+{
+	const enum config_occasion occasion = o->check_only ? CONFIG_IS_CHECKED : CONFIG_STARTS;
+	struct config config;
+	int r;
+
+	if (command_pid != 0)
+		add_command(faults, o, command_pid);
+	check_command(faults, o);
+	check_transaction(faults, o);
+	check_output(faults, o);
+	if (o->config_path == NULL && (!names_targets(o) || o->check_only)) {
+		o->config_path = CONFIG_PATH_DEFAULT;
+		require_something(faults, o);
+	}
+	r = load(o, occasion, &config, faults);
+	if (r == 0)
+		options_replace(o, &config);
+	if (o->check_servers)
+		return;
+	if (o->check_only)
+		check(faults, r, o);
+	config_faults_log(faults);
+	if (r < 0)
+		exit(r == -EAGAIN ? EXIT_FAILURE : 2);
+}
+
+uint32_t options_timer_hz(const struct options *o)
+{
+	uint32_t highest = o->config.rate_hz;
+
+	for (size_t k = 0; k < o->config.n_targets; k++)
+		if (o->config.targets[k].rate_hz > highest)
+			highest = o->config.targets[k].rate_hz;
+	return highest;
+}

@@ -1,0 +1,162 @@
+#include "daemon/broker/state/options_keys.h"
+
+#include <getopt.h>
+#include <string.h>
+
+#include "daemon/broker/state/options.h"
+#include "daemon/common/spool_dir.h"
+#include "daemon/config/config_value.h"
+
+#define KEY(key)    OPTION_KEY, key, 0
+#define RULE(key)   OPTION_RULE, key, 0
+#define TEXT(field) OPTION_TEXT, NULL, offsetof(struct options, field)
+#define FLAG(field) OPTION_FLAG, NULL, offsetof(struct options, field)
+#define OTHER(kind) kind, NULL, 0
+
+/* In the order of --help. */
+/* clang-format off */
+const struct option_known options_known[] = {
+	{0, "--config", "FILE", TEXT(config_path), false,
+	 "the configuration, sentry-profd.conf(5) (default: "
+	 CONFIG_PATH_DEFAULT "; none with --pid)"},
+	{'p', "--pid", "PID", OTHER(OPTION_PID), true,
+	 "process to profile; may be given several times"},
+	{0, "--name", "GLOB", RULE("comm"), true,
+	 "running processes of this name (comm)"},
+	{0, "--unit", "UNIT", RULE("unit"), false,
+	 "running processes of this unit of systemd"},
+	{0, "--container", "ID", RULE("container"), false,
+	 "running processes of this container; each of the three may be given "
+	 "several times"},
+	{0, "--children", NULL, FLAG(children), true,
+	 "what these fork is profiled, too"},
+	{0, "--user", "NAME", TEXT(user), false,
+	 "run the command as this user (for root)"},
+	{'d', "--duration", "S", OTHER(OPTION_DURATION), true,
+	 "stop after so many seconds (default: at the target's end)"},
+	{0, "--transaction", "NAME", TEXT(transaction), false,
+	 "send all of it as one transaction with a V1 profile; with --duration "
+	 "up to 30 (deprecated)"},
+	{0, "--dsn", "DSN", KEY("dsn"), true,
+	 "where to send to (default: $SENTRY_DSN)"},
+	{0, "--spotlight", "[=URL]", KEY("spotlight"), false,
+	 "a copy to Spotlight (default: $SENTRY_SPOTLIGHT)"},
+	{'o', "--output", "PATH", TEXT(output), true,
+	 "a directory for every envelope, or one FILE.html, .folded, .pb.gz, "
+	 "... of the whole run"},
+	{0, "--stats", "FILE", TEXT(stats), false,
+	 "write figures of the run as JSON"},
+	{0, "--socket", "PATH", KEY("socket"), false,
+	 "where sentry-profctl and programs reach it (default: "
+	 CONFIG_SOCKET_DEFAULT "; none with --pid)"},
+	{0, "--spool", "DIR", KEY("spool"), false,
+	 "where chunks wait for a server that does not answer; none: in memory "
+	 "(default: for root " SPOOL_DIR_DEFAULT ", else none)"},
+	{0, "--shutdown-timeout", "SECONDS", KEY("shutdown_timeout"), false,
+	 "for the server to take the last chunks (default: 2)"},
+	{0, "--retry-5xx", NULL, KEY("retry_5xx"), false,
+	 "send again what 502, 503 or 504 answer"},
+	{0, "--compression", "C", KEY("compression"), false,
+	 "of what is sent: gzip (default) or zstd"},
+	{0, "--ca-certs", "FILE", KEY("ca_certs"), false,
+	 "authorities to trust besides the system's, in PEM"},
+	{0, "--client-cert", "FILE", KEY("client_cert"), false,
+	 "certificate to show to the server, in PEM"},
+	{0, "--client-key", "FILE", KEY("client_key"), false,
+	 "its key (default: it is in the same file)"},
+	{0, "--rate", "HZ", KEY("rate_hz"), true,
+	 "samples a second, 1 to 1000 (default: 101)"},
+	{0, "--chunk-seconds", "N", KEY("chunk_seconds"), false,
+	 "length of a chunk, 1 to 60 (default: 60)"},
+	{0, "--max-frames", "N", KEY("max_frames"), false,
+	 "frames of a stack, 1 to 4096 (default: 512)"},
+	{0, "--mode", "M", KEY("mode"), true,
+	 "wall (default): running and waiting; cpu: running only"},
+	{0, "--in-app-include", "P", KEY("in_app_include"), false,
+	 "patterns of files whose code is the application's,"},
+	{0, "--in-app-exclude", "P", KEY("in_app_exclude"), false,
+	 "and of others that is not"},
+	{0, "--cpu-budget", "PERCENT", KEY("cpu_budget_percent"), false,
+	 "of one processor that sentry-profd may use; above it it samples at a "
+	 "lower rate (default: 5; 0: no limit)"},
+	{0, "--release", "R", KEY("release"), false,
+	 "release of the target (default: $SENTRY_RELEASE or OpenTelemetry's "
+	 "service of the target, then this command's $SENTRY_RELEASE, then "
+	 "made of the executable's name and build-id)"},
+	{0, "--environment", "E", KEY("environment"), false,
+	 "default: $SENTRY_ENVIRONMENT or OpenTelemetry's of the target, then "
+	 "this command's, then production"},
+	{0, "--platform", "P", KEY("platform"), false,
+	 "rust (default; Sentry symbolicates) or native"},
+	{0, "--symbols", "S", KEY("symbols"), false,
+	 "none, names (default) or lines: what is read from the target's "
+	 "files"},
+	{0, "--addresses", "A", KEY("addresses"), false,
+	 "of frames: exact, function (one for each function) or auto "
+	 "(default)"},
+	{0, "--check-config", NULL, FLAG(check_only), true,
+	 "print what is wrong with the configuration, or what holds"},
+	{0, "--servers", NULL, FLAG(check_servers), false,
+	 "with --check-config: ask the servers, too, and with --pid say which "
+	 "section has the process"},
+	{0, "--debug", NULL, KEY("debug"), false, "say more"},
+	{0, "--quiet", NULL, FLAG(quiet), false,
+	 "nothing on stdout, no table"},
+	{0, "--version", NULL, OTHER(OPTION_VERSION), false,
+	 "print the version"},
+	{'h', "--help", NULL, OTHER(OPTION_HELP), false,
+	 "the options that matter most"},
+	{0, "--help-all", NULL, OTHER(OPTION_HELP_ALL), true,
+	 "print every option; sentry-profd(8) describes them"},
+};
+/* clang-format on */
+const size_t options_n_known = array_size(options_known);
+_Static_assert(array_size(options_known) <= OPTIONS_MAX, "a value each");
+
+/* In the order of argv, whatever is an option: getopt_long(3). */
+#define LETTERS	  "-:p:d:o:h"
+#define NO_OPTION 1
+
+static int has_arg(const struct option_known *known)
+{
+	if (known->argument == NULL)
+		return no_argument;
+	return known->argument[0] == '[' ? optional_argument : required_argument;
+}
+
+int options_next(int argc, char **argv, const char **ret_value, struct option_fault *ret_fault)
+{
+	static struct option v[array_size(options_known) + 1];
+	const int before = optind == 0 ? 1 : optind;
+	int option, i = -1;
+
+	for (size_t at = 0; at < options_n_known; at++)
+		v[at] = (struct option){.name = options_known[at].name + strlen("--"),
+					.has_arg = has_arg(&options_known[at]),
+					.val = OPTION_LONG};
+	/* getopt writes its own line, which begins with argv[0]. */
+	opterr = 0;
+	option = getopt_long(argc, argv, LETTERS, v, &i);
+	*ret_value = optarg != NULL ? optarg : "yes";
+	if (option == -1)
+		return optind > before ? OPTIONS_COMMAND : OPTIONS_END;
+	if (option == NO_OPTION)
+		return OPTIONS_ARGUMENT;
+	if (option == OPTION_LONG)
+		return i;
+	for (size_t at = 0; at < options_n_known; at++)
+		if (option == options_known[at].letter)
+			return (int)at;
+	option_fault(option, argv, v, ret_fault);
+	return OPTIONS_WRONG;
+}
+
+void options_lay_over(const char *const given[OPTIONS_MAX], struct config *c)
+{
+	char problem[CONFIG_PROBLEM_MAX];
+
+	for (size_t i = 0; i < options_n_known; i++)
+		if (given[i] != NULL && options_known[i].kind == OPTION_KEY)
+			(void)!config_set(c, options_known[i].key, options_known[i].name, given[i],
+					  problem);
+}

@@ -1,0 +1,12 @@
+#include "daemon/broker/state/state.h"
+
+void state_goes_on_to(struct state *s, enum phase phase)
+{
+	if (s->phase < phase)
+		s->phase = phase;
+}
+
+uint64_t state_now_ns(const struct state *s)
+{
+	return clock_mono_ns() - s->away_ns;
+}

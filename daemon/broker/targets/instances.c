@@ -1,0 +1,406 @@
+#include "daemon/broker/targets/instances.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/broker/children/children.h"
+#include "daemon/broker/children/limit.h"
+#include "daemon/broker/targets/attach.h"
+#include "daemon/broker/targets/figures.h"
+#include "daemon/broker/targets/governor.h"
+#include "daemon/broker/targets/lifecycle.h"
+#include "daemon/broker/targets/session.h"
+#include "daemon/common/log.h"
+#include "daemon/common/random.h"
+#include "daemon/common/shortage.h"
+#include "daemon/config/config.h"
+#include "daemon/config/config_resolve.h"
+#include "daemon/process/process.h"
+#include "daemon/process/refusal.h"
+#include "lib/base/array.h"
+#include "lib/base/clock.h"
+
+/* A loop_fn of a pidfd: the process has ended. */
+static void on_end(void *ctx)
+{
+	struct instance *i = ctx;
+
+	instance_becomes(i, INSTANCE_ENDED);
+	loop_remove(i->targets->state->loop, &i->source);
+}
+
+static int watch(struct instance *i)
+{
+	return loop_add(i->targets->state->loop, i->pidfd, on_end, i, &i->source);
+}
+
+static int make_room(struct targets *ts)
+{
+	return ts->n_instances == INSTANCES_MAX
+		       ? -ENOSPC
+		       : array_grow(ts->instances, ts->n_instances, ts->instances_size);
+}
+
+/*
+ * On success the instance owns the pidfd, which is taken out of p. Before there
+ * is a loop, the end of the process is not watched yet: instances_watch.
+ */
+static int add(struct targets *ts, struct process *p, struct instance **ret)
+{
+	struct instance *i;
+	int r = make_room(ts);
+
+	if (r < 0)
+		return r;
+	i = calloc(1, sizeof(*i));
+	if (i == NULL)
+		return -ENOMEM;
+	i->targets = ts;
+	i->pid = p->pid;
+	i->start_ticks = p->start_ticks;
+	i->pidfd = p->pidfd;
+	i->uid = p->uid;
+	random_id(i->next_profiler_id);
+	r = ts->state->loop != NULL ? watch(i) : 0;
+	if (r < 0) {
+		free(i);
+		return r;
+	}
+	(void)process_take_pidfd(p);
+	ts->instances[ts->n_instances++] = i;
+	*ret = i;
+	return 0;
+}
+
+/*
+ * Takes over the section as the configuration has it now. What was started or
+ * stopped by a user stays so.
+ */
+static void configure(struct instance *i, const struct target_config *section)
+{
+	const struct targets *ts = i->targets;
+	struct target_config *c = &i->config;
+
+	*c = *section;
+	/* The DSN may be another one, and with it the server's rate limit. */
+	i->ship = NULL;
+	/* Spotlight gets all that has no other destination. */
+	i->is_sampled = (ts->children->spotlight_url[0] != '\0' && c->dsn[0] == '\0') ||
+			session_is_sampled(&ts->session_key, i->pid, i->start_ticks,
+					   c->session_sample_rate);
+	switch (i->wish) {
+	case INSTANCE_AS_CONFIGURED:
+	case INSTANCE_DETACHED:
+		i->is_started = c->autostart;
+		break;
+	case INSTANCE_TAKEN:
+		i->is_sampled = true;
+		c->lifecycle = LIFECYCLE_MANUAL;
+		break;
+	case INSTANCE_COMMANDED:
+		break;
+	}
+	i->obstacle = INSTANCE_UNHINDERED;
+}
+
+int instance_add(struct targets *ts, struct process *p, size_t section)
+{
+	struct instance *i;
+	int r = add(ts, p, &i);
+
+	if (r == -ENOSPC && !ts->instances_told)
+		log_warning("more than %u processes match: process %d and "
+			    "those that follow are not profiled",
+			    INSTANCES_MAX, p->pid);
+	ts->instances_told |= r == -ENOSPC;
+	if (r < 0)
+		return r;
+	configure(i, &ts->state->options.config.targets[section]);
+	log_debug("process %d is one of target %s%s", i->pid, i->config.name,
+		  i->is_sampled ? "" : ": its session is not sampled");
+	return 0;
+}
+
+/* Somebody has named it: it is profiled, whatever sections say. */
+static void want(struct instance *i)
+{
+	config_implicit_target(&i->targets->state->options.config, "pid", &i->config);
+	i->is_sampled = true;
+	i->is_started = true;
+}
+
+int instance_add_given(struct targets *ts, int32_t pid)
+{
+	enum process_fault fault;
+	struct process process;
+	struct instance *i;
+	int r;
+
+	if (pid == getpid()) {
+		log_error("process %d is this sentry-profd itself", pid);
+		return -EINVAL;
+	}
+	/* Who traces it now is waited for (attach.c). */
+	fault = process_look(pid, &process);
+	if (fault != PROCESS_TRACED) {
+		r = refusal_log_look(fault, pid, &process);
+		if (r < 0)
+			return r;
+	}
+	r = add(ts, &process, &i);
+	close_fd(&process.pidfd);
+	if (r < 0) {
+		log_error("process %d: %s", pid, strerror(-r));
+		return r;
+	}
+	want(i);
+	i->origin = INSTANCE_GIVEN;
+	return 0;
+}
+
+int instance_add_attached(struct targets *ts, struct process *p, enum instance_origin origin,
+			  struct instance **ret)
+{
+	struct instance *i;
+	int r = add(ts, p, &i);
+
+	if (r < 0)
+		return r;
+	want(i);
+	i->origin = origin;
+	i->is_started = origin != INSTANCE_RECORDED;
+	*ret = i;
+	return 0;
+}
+
+void instance_add_child(struct targets *ts, int32_t pid)
+{
+	struct process process;
+	struct instance *i;
+	int r = -ESRCH;
+
+	if (ts->state->phase >= PHASE_STOPS || instance_of_pid(ts, pid) != NULL)
+		return;
+	/* Nobody else: the pid may be another process's by now. */
+	if (process_look(pid, &process) == PROCESS_TRACED &&
+	    process.tracer == ts->children->capture.pid)
+		r = instance_add_attached(ts, &process, INSTANCE_CHILD, &i);
+	close_fd(&process.pidfd);
+	if (r < 0)
+		log_debug("child %d is not profiled: %s", pid, strerror(-r));
+}
+
+int instances_watch(struct targets *ts)
+{
+	int r = 0;
+
+	for (size_t k = 0; k < ts->n_instances && r == 0; k++)
+		if (ts->instances[k]->source == NULL)
+			r = watch(ts->instances[k]);
+	return r;
+}
+
+uint32_t instance_rate_hz(const struct instance *i)
+{
+	/* The timer's rate is fixed from the daemon's start to its end. */
+	return (uint32_t)min_u64(i->config.rate_hz, i->targets->state->timer_hz);
+}
+
+static void leave_out(struct instance *i, const char *why)
+{
+	i->obstacle = INSTANCE_LEFT_OUT;
+	(void)snprintf(i->last_error, sizeof(i->last_error), "%s", why);
+}
+
+/* In a few words, for the status; the log has a line. */
+static const char *attach_error_text(int error)
+{
+	switch (error) {
+	case ENOEXEC:
+		return "a 32-bit program cannot be profiled";
+	case EPERM:
+	case EACCES:
+		return "not permitted to trace it";
+	default:
+		return strerror(error);
+	}
+}
+
+/*
+ * The run is over. A process that the command line names has one attempt: its
+ * user sees the error at once. For all others a lack passes.
+ */
+static void settle(struct instance *i)
+{
+	struct target *t = i->target;
+
+	if (t->left_out)
+		leave_out(i, "reads of its memory hang");
+	else if (shortage_is(t->attach_error) && i->origin != INSTANCE_GIVEN)
+		instance_put_off(i);
+	else if (t->attach_error != 0 && t->attach_error != ESRCH)
+		leave_out(i, attach_error_text(t->attach_error));
+	i->target = NULL;
+	if (i->origin == INSTANCE_GIVEN)
+		i->kept = t;
+	else
+		target_retire(t);
+}
+
+/* How many runs of a section there are, by its name. */
+static uint32_t runs_of(struct targets *ts, const char *section)
+{
+	uint32_t n = 0;
+
+	FOR_EACH_TARGET (t, ts)
+		n += instance_has_section(t->instance) &&
+		     strcmp(t->instance->config.name, section) == 0;
+	return n;
+}
+
+/* Capture still has the process from an earlier instance of the same pid. */
+static bool is_occupied(struct targets *ts, const struct instance *i)
+{
+	FOR_EACH_TARGET (t, ts)
+		if (t->pid == i->pid && t->instance != i)
+			return true;
+	return false;
+}
+
+/* The section, or the daemon, has as many runs as it may have. */
+static bool is_crowded_out(struct targets *ts, const struct instance *i)
+{
+	const uint32_t max = i->config.max_instances;
+
+	if (targets_count(ts) == HEARTBEAT_SLOTS)
+		return true;
+	return instance_has_section(i) && max != 0 && i->n_records == 0 &&
+	       runs_of(ts, i->config.name) >= max;
+}
+
+static void start(struct targets *ts, struct instance *i)
+{
+	int r;
+
+	if (!process_is_alive(i->pidfd)) {
+		instance_becomes(i, INSTANCE_ENDED);
+		return;
+	}
+	if (clock_mono_ns() - i->failed_ns < i->wait_ns)
+		return;
+	i->obstacle = is_crowded_out(ts, i) ? INSTANCE_CROWDED_OUT : INSTANCE_UNHINDERED;
+	if (i->obstacle != INSTANCE_UNHINDERED || is_occupied(ts, i))
+		return;
+	if (instance_has_section(i) && !i->was_attached && !governor_admits(ts, i, clock_mono_ns()))
+		return;
+	r = children_ship(ts->children, i->config.dsn, &i->ship);
+	if (r == -ENOSPC)
+		leave_out(i, "there is no process for its DSN");
+	/* Another turn tries again: the next one, or one after the limit. */
+	if (r < 0 || (limit_holds(i->ship) && i->n_records == 0))
+		return;
+	if (i->kept != NULL)
+		target_retire(i->kept);
+	if (target_open(ts, i, instance_rate_hz(i), !instance_is_wanted(i)) == 0)
+		target_start(ts, i->target);
+}
+
+/* Where the run is over, the section of the last reload holds. */
+static void change(struct instance *i)
+{
+	const struct target_config *section =
+		config_target(&i->targets->state->options.config, i->config.name);
+
+	if (section == NULL) {
+		instance_becomes(i, INSTANCE_REMOVED);
+		return;
+	}
+	configure(i, section);
+	i->life = INSTANCE_LIVES;
+}
+
+bool instance_is_wanted(const struct instance *i)
+{
+	return !limit_holds(i->ship) && lifecycle_wants(i);
+}
+
+static void check(struct targets *ts, struct instance *i)
+{
+	bool wanted, for_records;
+
+	if (i->target != NULL && target_is_over(i->target))
+		settle(i);
+	if (i->target == NULL && i->life == INSTANCE_CHANGED)
+		change(i);
+	for_records = !instance_is_wanted(i);
+	wanted = i->life != INSTANCE_CHANGED && i->life != INSTANCE_REMOVED &&
+		 i->wish != INSTANCE_DETACHED && (i->n_records > 0 || !for_records);
+	if (i->target != NULL && (!wanted || i->target->is_for_records != for_records ||
+				  !target_clocks_hold(ts, i->target)))
+		target_stop(ts, i->target);
+	else if (i->target == NULL && wanted && i->life == INSTANCE_LIVES &&
+		 i->obstacle != INSTANCE_LEFT_OUT)
+		start(ts, i);
+}
+
+void instances_check(struct targets *ts)
+{
+	if (!state_profiles(ts->state))
+		return;
+	for (size_t k = 0; k < ts->n_instances; k++)
+		check(ts, ts->instances[k]);
+}
+
+static bool is_over(const struct instance *i)
+{
+	return instance_is_gone(i) && i->origin != INSTANCE_GIVEN && i->target == NULL &&
+	       i->delivery.n_envelopes == 0 && i->n_records == 0;
+}
+
+static void forget(struct targets *ts, struct instance *i)
+{
+	struct instance_figures f;
+
+	figures_of_instance(ts, i, &f);
+	figures_add(&ts->gone, &f);
+	if (ts->events.instance_gone != NULL)
+		ts->events.instance_gone(ts->events.ctx, i);
+	loop_remove(ts->state->loop, &i->source);
+	close_fd(&i->pidfd);
+	free(i);
+}
+
+void instances_sweep(struct targets *ts)
+{
+	size_t n = 0;
+
+	/* The figures of the end name each process that was there then. */
+	if (!state_profiles(ts->state))
+		return;
+	for (size_t k = 0; k < ts->n_instances; k++) {
+		struct instance *i = ts->instances[k];
+
+		if (is_over(i))
+			forget(ts, i);
+		else
+			ts->instances[n++] = i;
+	}
+	ts->n_instances = n;
+}
+
+static bool is_open(const struct instance *i)
+{
+	if (i->target != NULL && target_is_open(i->target))
+		return true;
+	return !instance_is_gone(i) && i->obstacle != INSTANCE_LEFT_OUT;
+}
+
+bool instances_any_open(const struct targets *ts)
+{
+	for (size_t k = 0; k < ts->n_instances; k++)
+		if (is_open(ts->instances[k]))
+			return true;
+	return false;
+}

@@ -1,0 +1,126 @@
+#include "daemon/broker/turn.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/broker/broker.h"
+#include "daemon/broker/children/children.h"
+#include "daemon/broker/children/limit.h"
+#include "daemon/broker/children/watch.h"
+#include "daemon/broker/control/inspect.h"
+#include "daemon/broker/control/operate.h"
+#include "daemon/broker/control/record.h"
+#include "daemon/broker/delivery/delivery.h"
+#include "daemon/broker/idle.h"
+#include "daemon/broker/overdue.h"
+#include "daemon/broker/pause.h"
+#include "daemon/broker/report/service.h"
+#include "daemon/broker/targets/attach.h"
+#include "daemon/broker/targets/governor.h"
+#include "daemon/broker/targets/instances.h"
+#include "daemon/broker/targets/measure.h"
+#include "daemon/broker/targets/totals.h"
+#include "daemon/common/log.h"
+#include "lib/base/clock.h"
+
+/*
+ * Heartbeat, restarts and deadlines are looked after this often, and less often
+ * while capture shows a new beat each time: a wake for nothing costs about 30
+ * us. A beat that grows old is then noticed a little later, and still looked at
+ * as many times as it takes.
+ */
+#define CHECK_MS      100
+#define CHECK_CALM_MS 250
+
+static void each_second(struct broker *b)
+{
+	const uint64_t now_ns = clock_mono_ns();
+
+	if (now_ns - b->second_ns < NS_PER_SEC)
+		return;
+	b->second_ns = now_ns;
+	loop_resume(b->state.loop);
+	overdue_look(b);
+	if (b->discovery != NULL && b->state.phase == PHASE_PROFILES)
+		idle_check(b, now_ns);
+}
+
+/*
+ * Frees what has ended, in the order in which objects point to each other: a
+ * client, a target, an envelope and a recording to an instance, these to their
+ * processes.
+ */
+static void sweep(struct broker *b)
+{
+	clients_sweep(&b->clients);
+	targets_sweep(&b->targets);
+	delivery_sweep(&b->delivery);
+	records_sweep(&b->records);
+	instances_sweep(&b->targets);
+	children_sweep(&b->children);
+}
+
+static void check_heartbeat(struct broker *b)
+{
+	uint32_t target;
+
+	if (!watch_is_hung(&b->children, &target))
+		return;
+	if (target != 0)
+		targets_capture_died(&b->targets, target);
+	watch_kill(&b->children);
+}
+
+/* Processor time of the helpers that open files. */
+static uint64_t helpers_ns(const struct broker *b)
+{
+	uint64_t ns = files_used_ns(b->files);
+
+	return b->discovery == NULL ? ns : ns + discovery_used_ns(b->discovery);
+}
+
+void turn_run_once(struct broker *b, int timeout_ms)
+{
+	int r = loop_run_once(b->state.loop, timeout_ms);
+
+	if (r < 0) {
+		log_error("epoll_wait: %s", strerror(-r));
+		exit(EXIT_FAILURE);
+	}
+	each_second(b);
+	check_heartbeat(b);
+	children_check(&b->children);
+	files_check(b->files);
+	limit_check(&b->children, delivery_has_files(&b->delivery));
+	operate_check(b);
+	if (b->discovery != NULL && b->state.phase == PHASE_PROFILES)
+		discovery_check(b->discovery);
+	clients_check(&b->clients);
+	instances_check(&b->targets);
+	targets_check(&b->targets);
+	records_check(&b->records);
+	inspect_check(b);
+	if (governor_is_due(&b->targets))
+		governor_check(&b->targets, helpers_ns(b));
+	measure_check(&b->targets);
+	progress_check(&b->progress, &b->targets);
+	service_check(b);
+	log_check();
+	sweep(b);
+	if (b->state.pause_asked && !b->state.pausing)
+		pause_broker(b);
+}
+
+int turn_wait_ms(const struct broker *b, uint64_t deadline_ns)
+{
+	uint64_t now = state_now_ns(&b->state);
+	bool calm = b->state.phase < PHASE_SAMPLED && b->children.capture.pid != 0 &&
+		    b->children.watch.looks == 0;
+	uint64_t wait_ms = calm ? CHECK_CALM_MS : CHECK_MS;
+
+	if (now >= deadline_ns)
+		return 0;
+	if (b->discovery != NULL && b->state.phase == PHASE_PROFILES)
+		wait_ms = min_u64(wait_ms, discovery_wait_ms(b->discovery));
+	return (int)min_u64((deadline_ns - now + NS_PER_MS - 1) / NS_PER_MS, wait_ms);
+}

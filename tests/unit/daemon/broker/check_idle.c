@@ -1,0 +1,192 @@
+#include "daemon/broker/broker.h"
+#include "daemon/config/config.h"
+#include "lib/base/ipc.h"
+#include "daemon/broker/wiring.h"
+#include "daemon/broker/targets/instance.h"
+#include "daemon/broker/children/children.h"
+#include "daemon/broker/idle.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "daemon/broker/children/reap.h"
+#include "daemon/msg/msg_io.h"
+#include "tests/unit/suite.h"
+
+static struct broker b;
+static struct unwind *unwind;
+static int end;
+
+/* One unwind process, this test, and a target that it serves. */
+static void set_up(void)
+{
+	int pair[2];
+
+	memset(&b, 0, sizeof(b));
+	wiring_connect(&b);
+	b.children.n_unwinds = 1;
+	OK(ipc_pair(pair));
+	unwind = calloc(1, sizeof(*unwind));
+	ck_assert_ptr_nonnull(unwind);
+	unwind->child = (struct child){.type = &child_types[CHILD_UNWIND],
+				       .children = &b.children,
+				       .pid = 1,
+				       .fd = pair[0]};
+	unwind->child.usage.cpu_s = 2;
+	b.children.unwinds[0] = unwind;
+	end = pair[1];
+	b.targets.table[3] = (struct target){.id = 1, .slot = 3, .unwind = unwind};
+}
+
+static bool has_ended(void)
+{
+	char byte;
+
+	return recv(end, &byte, 1, MSG_DONTWAIT) == 0;
+}
+
+FIXTURE(set_up, NULL)
+
+TEST(one_that_is_needed_stays)
+{
+	for (uint64_t t = 1; t < 5 * IDLE_NS; t += IDLE_NS / 4)
+		idle_check(&b, t);
+	ck_assert(!has_ended());
+	ck_assert_uint_eq(b.children.n_unwinds, 1);
+}
+
+TEST(a_minute_after_its_last_target)
+{
+	idle_check(&b, 10);
+	b.targets.table[3].id = 0;
+	idle_check(&b, 9 + IDLE_NS);
+	ck_assert(!has_ended());
+	idle_check(&b, 10 + IDLE_NS);
+	ck_assert(has_ended());
+	ck_assert(!child_is_wanted(&unwind->child));
+	/* Until it is dead. */
+	idle_check(&b, 20 + IDLE_NS);
+	ck_assert_uint_eq(b.children.n_unwinds, 1);
+	children_sweep(&b.children);
+	ck_assert_uint_eq(b.children.n_unwinds, 1);
+	unwind->child.pid = 0;
+	idle_check(&b, 30 + IDLE_NS);
+	children_sweep(&b.children);
+	ck_assert_uint_eq(b.children.n_unwinds, 0);
+	ck_assert_double_eq(b.children.unwinds_gone.cpu_s, 2);
+}
+
+TEST(one_that_comes_back_finds_it)
+{
+	idle_check(&b, 10);
+	b.targets.table[3].id = 0;
+	idle_check(&b, IDLE_NS);
+	b.targets.table[3].id = 2;
+	idle_check(&b, IDLE_NS + 5);
+	b.targets.table[3].id = 0;
+	idle_check(&b, 2 * IDLE_NS);
+	ck_assert(!has_ended());
+}
+
+#define OLD "https://key@host/1"
+#define NEW "https://key@host/2"
+
+/* The first, for nowhere, and one for OLD; the test has its end. */
+static struct ship *add_ships(void)
+{
+	struct ship *last = NULL;
+	int pair[2];
+
+	OK(ipc_pair(pair));
+	for (size_t i = 0; i < 2; i++) {
+		last = calloc(1, sizeof(*last));
+		ck_assert_ptr_nonnull(last);
+		last->child = (struct child){
+			.children = &b.children, .type = &child_types[CHILD_SHIP], .fd = -1};
+		last->is_first = i == 0;
+		b.children.ships[b.children.n_ships++] = last;
+	}
+	memcpy(last->dsn, OLD, sizeof(OLD));
+	last->child.fd = pair[0];
+	last->child.pid = 1;
+	last->spool_past.sent = 3;
+	close_fd(&end);
+	end = pair[1];
+	return last;
+}
+
+static struct target_config section;
+
+/* The configuration has a section with this DSN. */
+static void configure(const char *dsn)
+{
+	memset(&section, 0, sizeof(section));
+	memcpy(section.dsn, dsn, strlen(dsn));
+	b.state.options.config.targets = &section;
+	b.state.options.config.n_targets = 1;
+}
+
+/* MSG_SHIP_FINISH, and the end of what the broker says. */
+static bool is_told_to_end(void)
+{
+	struct ipc_message m;
+
+	return ipc_recv(end, &m) == 1 && msg_type_of(&m) == MSG_SHIP_FINISH &&
+	       ipc_recv(end, &m) == 0;
+}
+
+TEST(a_ship_ends_when_its_dsn_is_configured_no_more)
+{
+	struct ship *s = add_ships();
+
+	configure(OLD);
+	idle_check(&b, 10);
+	ck_assert(!s->child.is_leaving);
+	configure(NEW);
+	idle_check(&b, 20);
+	ck_assert(s->child.is_leaving);
+	ck_assert(is_told_to_end());
+	/* What it says to the end is read. */
+	ck_assert_int_ge(s->child.fd, 0);
+	children_sweep(&b.children);
+	ck_assert_uint_eq(b.children.n_ships, 2);
+	s->child.pid = 0;
+	close_fd(&s->child.fd);
+	children_sweep(&b.children);
+	ck_assert_uint_eq(b.children.n_ships, 1);
+	ck_assert(b.children.ships[0]->is_first);
+	ck_assert_uint_eq(b.children.spool_gone.sent, 3);
+}
+
+/* A run that was started by hand has the DSN of before. */
+TEST(a_ship_that_a_process_uses_stays)
+{
+	struct ship *s = add_ships();
+	struct instance i = {.ship = s}, *list[] = {&i};
+
+	b.targets.instances = list;
+	b.targets.n_instances = 1;
+	configure(NEW);
+	idle_check(&b, 10);
+	ck_assert(!s->child.is_leaving);
+	i.ship = NULL;
+	idle_check(&b, 20);
+	ck_assert(s->child.is_leaving);
+}
+
+TEST(a_new_dsn_waits_for_a_place)
+{
+	struct ship *s = add_ships(), *found;
+
+	configure(NEW);
+	idle_check(&b, 10);
+	ck_assert_int_eq(children_ship(&b.children, OLD, &found), -EAGAIN);
+	for (size_t i = 2; i < SHIPS_MAX; i++)
+		b.children.ships[b.children.n_ships++] = b.children.ships[0];
+	ck_assert_int_eq(children_ship(&b.children, NEW, &found), -EAGAIN);
+	s->child.is_leaving = false;
+	ck_assert_int_eq(children_ship(&b.children, NEW, &found), -ENOSPC);
+	OK(children_ship(&b.children, OLD, &found));
+	ck_assert_ptr_eq(found, s);
+}

@@ -1,0 +1,141 @@
+/* Children that do not answer, or do not end, and that are therefore killed. */
+#include "daemon/broker/broker.h"
+#include "lib/base/ipc.h"
+#include "daemon/broker/wiring.h"
+#include "daemon/broker/targets/instance.h"
+#include "daemon/broker/children/children.h"
+#include "daemon/broker/overdue.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "daemon/broker/children/child.h"
+#include "daemon/msg/msg_io.h"
+#include "lib/base/loop.h"
+#include "tests/unit/suite.h"
+
+static struct broker b;
+static struct unwind unwind;
+static struct instance instance;
+static struct target *target;
+static int end;
+
+/* A process that never says anything, as the unwind process of a target. */
+static void set_up(void)
+{
+	int pair[2];
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			(void)pause();
+	}
+	ck_assert_int_gt(pid, 0);
+	memset(&b, 0, sizeof(b));
+	wiring_connect(&b);
+	/* After the fork: the test alone has the socket's other end. */
+	OK(ipc_pair(pair));
+	OK(loop_new(&b.state.loop));
+	b.children.capture.fd = -1;
+	unwind = (struct unwind){.link_fd = -1};
+	unwind.child = (struct child){.children = &b.children,
+				      .type = &child_types[CHILD_UNWIND],
+				      .fd = pair[0],
+				      .state = CHILD_READY,
+				      .pid = pid};
+	OK(loop_add(b.state.loop, pair[0], child_on_readable, &unwind.child, &unwind.child.source));
+	end = pair[1];
+	b.children.unwinds[b.children.n_unwinds++] = &unwind;
+	instance = (struct instance){.targets = &b.targets, .pidfd = -1};
+	target = &b.targets.table[5];
+	*target = (struct target){.id = 1,
+				  .instance = &instance,
+				  .unwind = &unwind,
+				  .phase = TARGET_PROFILED,
+				  .session = SESSION_OPEN};
+}
+
+static void tear_down(void)
+{
+	(void)kill(unwind.child.pid, SIGKILL);
+	(void)waitpid(unwind.child.pid, NULL, 0);
+	close_fd(&end);
+	loop_remove(b.state.loop, &unwind.child.source);
+	loop_free(b.state.loop);
+}
+
+static void look(int times)
+{
+	for (int i = 0; i < times; i++)
+		overdue_look(&b);
+}
+
+/* It is killed at the last look, and not before. */
+static void is_killed(void)
+{
+	int status;
+
+	look(OVERDUE_LOOKS - 1);
+	ck_assert_int_eq(unwind.child.state, CHILD_READY);
+	look(1);
+	ck_assert_int_eq(unwind.child.state, CHILD_KILLED);
+	ck_assert_int_eq(waitpid(unwind.child.pid, &status, 0), unwind.child.pid);
+	ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+}
+
+FIXTURE(set_up, tear_down)
+
+TEST(one_that_owes_nothing_stays)
+{
+	look(3 * OVERDUE_LOOKS);
+	ck_assert_int_eq(unwind.child.state, CHILD_READY);
+}
+
+TEST(a_session_that_it_does_not_close)
+{
+	target_close(target);
+	ck_assert_int_eq(target->phase, TARGET_CLOSING);
+	is_killed();
+}
+
+TEST(a_session_that_it_does_not_open)
+{
+	target->session = SESSION_ASKED;
+	is_killed();
+}
+
+/* One debt after the other is no long one. */
+TEST(what_is_paid_is_paid)
+{
+	target->session = SESSION_ASKED;
+	look(OVERDUE_LOOKS - 1);
+	target->session = SESSION_OPEN;
+	target_close(target);
+	look(OVERDUE_LOOKS - 1);
+	ck_assert_int_eq(unwind.child.state, CHILD_READY);
+	target->phase = TARGET_CLOSED;
+	look(OVERDUE_LOOKS);
+	ck_assert_int_eq(unwind.child.state, CHILD_READY);
+}
+
+TEST(a_closed_socket_is_not_an_end)
+{
+	close_fd(&end);
+	OK(loop_run_once(b.state.loop, 0));
+	ck_assert_int_lt(unwind.child.fd, 0);
+	is_killed();
+}
+
+TEST(one_that_is_told_to_leave_and_stays)
+{
+	target->id = 0;
+	unwind.child.is_leaving = true;
+	child_close(&unwind.child);
+	is_killed();
+	children_sweep(&b.children);
+	ck_assert_uint_eq(b.children.n_unwinds, 1);
+}

@@ -1,0 +1,122 @@
+/* What a child said before it ended, and how its end is judged. */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "daemon/broker/broker.h"
+#include "daemon/broker/children/child.h"
+#include "daemon/broker/files/quarantine.h"
+#include "daemon/broker/sigchld.h"
+#include "daemon/broker/wiring.h"
+#include "daemon/msg/msg_io.h"
+#include "lib/base/clock.h"
+#include "lib/base/ipc.h"
+#include "lib/base/loop.h"
+#include "tests/unit/suite.h"
+
+static struct broker b;
+static struct unwind unwind;
+static bool was_there; /* the process, when its last message was read */
+
+static void note(void *ctx, struct child *child, struct ipc_message *m)
+{
+	(void)ctx;
+	(void)m;
+	was_there = kill(child->pid, 0) == 0;
+	child_fail(child, "sends a message that is none");
+}
+
+static const struct child_type type = {.kind = CHILD_UNWIND, .name = "unwind"};
+
+static void set_up(void)
+{
+	memset(&b, 0, sizeof(b));
+	wiring_connect(&b);
+	b.children.events.message = note;
+	OK(loop_new(&b.state.loop));
+	OK(files_new(b.state.loop, &b.files));
+	b.children.capture.fd = -1;
+	b.children.has_worked[CHILD_UNWIND] = true;
+	unwind = (struct unwind){.link_fd = -1, .uid = 7};
+	unwind.child = (struct child){.children = &b.children,
+				      .type = &type,
+				      .fd = -1,
+				      .state = CHILD_READY,
+				      .started_ns = clock_mono_ns()};
+	b.children.unwinds[b.children.n_unwinds++] = &unwind;
+	was_there = false;
+}
+
+static void tear_down(void)
+{
+	quarantine_page_free(&unwind.reading);
+	quarantine_clear(&b.quarantine);
+	files_free(b.files);
+	loop_free(b.state.loop);
+}
+
+/* Says something, and crashes while it reads the file that has number 1. */
+static void crash(int fd, int page_fd)
+{
+	const struct rlimit none = {0, 0};
+	const uint32_t number = 1;
+
+	(void)!pwrite(page_fd, &number, sizeof(number), 0);
+	(void)setrlimit(RLIMIT_CORE, &none);
+	(void)signal(SIGSEGV, SIG_DFL);
+	if (ipc_send(fd, "nonsense", 8, NULL, 0) == 0)
+		(void)raise(SIGSEGV);
+	_exit(0);
+}
+
+FIXTURE(set_up, tear_down)
+
+TEST(nonsense_before_a_crash)
+{
+	siginfo_t ended;
+	int pair[2], fd;
+
+	OK(ipc_pair(pair));
+	OK(quarantine_page(&unwind.reading, &fd));
+	unwind.child.pid = fork();
+	if (unwind.child.pid == 0)
+		crash(pair[1], fd);
+	close_fd(&fd);
+	close_fd(&pair[1]);
+	unwind.child.fd = pair[0];
+	OK(loop_add(b.state.loop, pair[0], child_on_readable, &unwind.child, &unwind.child.source));
+	OK(waitid(P_PID, (id_t)unwind.child.pid, &ended, WEXITED | WNOWAIT));
+	sigchld_take(&b);
+	ck_assert_int_eq(unwind.child.pid, 0);
+	/* Its pid was no other process's yet: it may have been killed. */
+	ck_assert(was_there);
+	/* And it has died at its file, whatever it said before. */
+	ck_assert_ptr_nonnull(b.quarantine.table);
+	ck_assert_uint_eq(b.quarantine.table->deaths, 1);
+}
+
+/* Where another has worked, this one is tried again, after a while. */
+TEST(one_that_ends_before_it_was_ready)
+{
+	for (int i = 0; i < 5; i++) {
+		unwind.child.pid = fork();
+		if (unwind.child.pid == 0)
+			_exit(1);
+		unwind.child.started_ns = clock_mono_ns();
+		while (unwind.child.pid != 0)
+			sigchld_take(&b);
+		ck_assert(!b.state.failed);
+		ck_assert_uint_eq(unwind.child.failures, (unsigned)i + 1);
+	}
+	ck_assert_uint_gt(unwind.child.restart_ns, clock_mono_ns());
+	b.children.has_worked[CHILD_UNWIND] = false;
+	unwind.child.pid = fork();
+	if (unwind.child.pid == 0)
+		_exit(1);
+	while (unwind.child.pid != 0)
+		sigchld_take(&b);
+	ck_assert(b.state.failed);
+}

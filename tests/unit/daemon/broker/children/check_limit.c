@@ -1,0 +1,75 @@
+/* Whether something is sampled while a server takes nothing. */
+#include "daemon/broker/children/limit.h"
+
+#include <string.h>
+
+#include "lib/base/clock.h"
+#include "proto/ratelimit.h"
+#include "tests/unit/daemon/suspended.h"
+#include "tests/unit/suite.h"
+
+static struct state state;
+static struct children children;
+static struct ship ships[2];
+
+static void set_up(void)
+{
+	memset(&state, 0, sizeof(state));
+	memset(&children, 0, sizeof(children));
+	children.state = &state;
+	state.clocks = (struct state_clocks){
+		.mono = clock_mono_ns,
+		.boot = clock_boot_ns,
+		.wall = clock_wall_ns,
+	};
+	children.n_ships = 2;
+	for (size_t i = 0; i < 2; i++) {
+		ships[i] = (struct ship){.dsn = "http://key@localhost/1"};
+		ships[i].child.children = &children;
+		children.ships[i] = &ships[i];
+	}
+}
+
+/* By the clock that goes on while the machine sleeps. */
+static uint64_t in_s(int64_t seconds)
+{
+	return clock_read_ns(CLOCK_BOOTTIME) + (uint64_t)(seconds * (int64_t)NS_PER_SEC);
+}
+
+FIXTURE(set_up, NULL)
+
+TEST(holds_for_its_server)
+{
+	OK(limit_take(&ships[0], in_s(3600), false));
+	limit_check(&children, false);
+	ck_assert(limit_holds(&ships[0]) && !limit_holds(&ships[1]));
+	ck_assert_uint_eq(ships[0].limit.pauses, 1);
+	/* The server may have thought better of it. */
+	OK(limit_take(&ships[0], in_s(0), false));
+	limit_check(&children, false);
+	ck_assert(!limit_holds(&ships[0]));
+	ck_assert_uint_eq(ships[0].limit.pauses, 1);
+}
+
+TEST(files_go_on)
+{
+	OK(limit_take(&ships[0], in_s(3600), true));
+	limit_check(&children, true);
+	ck_assert(!limit_holds(&ships[0]));
+}
+
+static void check_clock(void)
+{
+	OK(limit_take(&ships[0], in_s(-1), false));
+	OK(limit_take(&ships[1], in_s(RATELIMIT_MAX_S), false));
+	limit_check(&children, false);
+	ck_assert(!limit_holds(&ships[0]) && limit_holds(&ships[1]));
+	ck_assert_int_eq(limit_take(&ships[0], in_s(RATELIMIT_MAX_S + 60), false), -EPROTO);
+}
+
+TEST(a_suspend_counts)
+{
+	check_clock();
+	set_up();
+	suspended_run(check_clock);
+}

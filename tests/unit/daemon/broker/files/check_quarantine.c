@@ -1,0 +1,139 @@
+#include "daemon/broker/files/quarantine.h"
+
+#include "daemon/msg/msg_unwind.h"
+#include "tests/unit/suite.h"
+
+static struct quarantine q;
+
+static void setup(void)
+{
+	quarantine_clear(&q);
+}
+
+static struct file_shown file(uint64_t inode)
+{
+	return (struct file_shown){.identity = {.device = 1, .inode = inode}, .name = "name"};
+}
+
+static bool count(uint32_t uid, uint64_t inode)
+{
+	return quarantine_count(&q, uid, (uint32_t)inode);
+}
+
+static bool is_left_out(uint32_t uid, uint64_t inode)
+{
+	const struct file_shown f = file(inode);
+
+	return quarantine_is_left_out(&q, uid, (uint32_t)inode, &f);
+}
+
+FIXTURE(setup, NULL)
+
+TEST(three_deaths)
+{
+	ck_assert(!is_left_out(7, 1));
+	ck_assert(!count(7, 1));
+	ck_assert(!is_left_out(7, 1));
+	ck_assert(!count(7, 1));
+	ck_assert(!is_left_out(7, 1));
+	ck_assert_ptr_null(quarantine_next(&q, NULL));
+	ck_assert(count(7, 1));
+	ck_assert(is_left_out(7, 1));
+	/* Said once. */
+	ck_assert(!count(7, 1));
+	ck_assert_uint_eq(quarantine_left_out(&q), 1);
+	ck_assert_str_eq(quarantine_next(&q, NULL)->file.name, "name");
+	ck_assert_ptr_null(quarantine_next(&q, quarantine_next(&q, NULL)));
+	quarantine_clear(&q);
+	ck_assert(!is_left_out(7, 1));
+	ck_assert_uint_eq(quarantine_left_out(&q), 0);
+}
+
+/* What a user's process says is about his own targets. */
+TEST(by_user)
+{
+	for (int i = 0; i < QUARANTINE_DEATHS; i++)
+		(void)count(7, 1);
+	ck_assert(is_left_out(7, 1));
+	ck_assert(!is_left_out(8, 1));
+	ck_assert(!count(8, 1));
+}
+
+/* It died at a number that never went with a file. */
+TEST(a_lie)
+{
+	for (int i = 0; i < QUARANTINE_DEATHS; i++)
+		(void)count(7, 1);
+	ck_assert_uint_eq(quarantine_left_out(&q), 0);
+}
+
+/* Who has many loses his own oldest, and nobody else's. */
+TEST(too_many_of_a_user)
+{
+	for (int i = 0; i < QUARANTINE_DEATHS; i++) {
+		(void)count(8, 1);
+		(void)count(7, 1);
+	}
+	for (uint64_t inode = 2; inode <= QUARANTINE_OF_USER; inode++)
+		(void)count(7, inode);
+	ck_assert(is_left_out(7, 1));
+	(void)count(7, QUARANTINE_OF_USER + 1);
+	ck_assert(!is_left_out(7, 1));
+	ck_assert(is_left_out(8, 1));
+}
+
+TEST(too_many_of_all)
+{
+	for (int i = 0; i < QUARANTINE_DEATHS; i++)
+		(void)count(1000, 1);
+	for (uint32_t uid = 0; uid < QUARANTINE_MAX - 1; uid++)
+		(void)count(uid, 1);
+	ck_assert(is_left_out(1000, 1));
+	(void)count(2000, 1);
+	ck_assert(!is_left_out(1000, 1));
+	/* The next oldest has gone, and has all its deaths before it again. */
+	(void)count(1000, 1);
+	for (int i = 1; i < QUARANTINE_DEATHS; i++)
+		ck_assert_int_eq(count(0, 1), false);
+}
+
+/* The numbers that go with files which are handed to unwind processes. */
+static uint32_t hand(struct file_identity identity, uint32_t kind)
+{
+	const struct file_shown file = {.identity = identity};
+	const struct msg_file_request request = {.kind = kind};
+	uint32_t number;
+
+	OK(quarantine_hand(&q, 7, &request, &file, &number));
+	return number;
+}
+
+/* One that is written to is another. */
+TEST(each_file_has_its_own)
+{
+	static const struct file_identity files[] = {
+		{.device = 1, .inode = 1},
+		{.device = 2, .inode = 1},
+		{.device = 1, .inode = 2},
+		{.device = 1, .inode = 1, .size = 1},
+		{.device = 1, .inode = 1, .ctime_ns = 1},
+	};
+
+	for (size_t i = 0; i < array_size(files); i++) {
+		ck_assert_uint_ne(hand(files[i], FILE_KIND_IMAGE), 0);
+		ck_assert_uint_eq(hand(files[i], FILE_KIND_PERF_MAP), 0);
+		for (size_t k = 0; k < array_size(files); k++)
+			ck_assert((hand(files[i], FILE_KIND_IMAGE) ==
+				   hand(files[k], FILE_KIND_DEBUG)) == (i == k));
+	}
+}
+
+/* What one process learns is of no use under another broker. */
+TEST(each_broker_has_its_own)
+{
+	const struct file_identity file = {.device = 1, .inode = 1};
+	const uint32_t before = hand(file, FILE_KIND_IMAGE);
+
+	q.key[0]++;
+	ck_assert_uint_ne(hand(file, FILE_KIND_IMAGE), before);
+}

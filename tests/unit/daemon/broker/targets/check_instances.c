@@ -1,0 +1,322 @@
+/*
+ * When the run of a process that is profiled is ended, and another begins; and
+ * what becomes of instances whose processes end, or whose sections change.
+ */
+#include "daemon/broker/targets/instances.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "daemon/broker/broker.h"
+#include "daemon/broker/targets/attach.h"
+#include "daemon/broker/wiring.h"
+#include "daemon/config/config.h"
+#include "lib/base/clock.h"
+#include "tests/unit/suite.h"
+
+static struct broker b;
+static struct instance instance;
+static struct instance *list[] = {&instance};
+static uint64_t mono_ns, slept_ns, wall_ns;
+
+static uint64_t mono(void)
+{
+	return mono_ns;
+}
+
+static uint64_t boot(void)
+{
+	return mono_ns + slept_ns;
+}
+
+static uint64_t wall(void)
+{
+	return wall_ns;
+}
+
+/* One that is profiled, and is to be. */
+static void set_up(void)
+{
+	memset(&b, 0, sizeof(b));
+	wiring_connect(&b);
+	b.state.clocks = (struct state_clocks){mono, boot, wall};
+	b.children.capture.fd = -1;
+	b.targets.instances = list;
+	b.targets.n_instances = 1;
+	mono_ns = slept_ns = 1000 * NS_PER_SEC;
+	wall_ns = UINT64_C(1763755000) * NS_PER_SEC;
+	instance = (struct instance){
+		.targets = &b.targets,
+		.pid = 1,
+		.pidfd = -1,
+		.is_sampled = true,
+		.is_started = true,
+	};
+	OK(target_open(&b.targets, &instance, 0, false));
+	instance.target->phase = TARGET_PROFILED;
+	instance.target->in_capture = true;
+}
+
+static bool goes_on(void)
+{
+	instances_check(&b.targets);
+	return instance.target->phase == TARGET_PROFILED;
+}
+
+FIXTURE(set_up, NULL)
+
+TEST(it_ends_when_it_is_not_wanted_any_more)
+{
+	ck_assert(goes_on());
+	instance.is_started = false;
+	ck_assert(!goes_on());
+}
+
+TEST(it_ends_when_the_machine_has_slept)
+{
+	ck_assert(goes_on());
+	slept_ns += 3600 * NS_PER_SEC;
+	ck_assert(!goes_on());
+}
+
+TEST(it_ends_when_the_clock_was_set)
+{
+	mono_ns += 3600 * NS_PER_SEC;
+	wall_ns += 3600 * NS_PER_SEC;
+	ck_assert(goes_on());
+	wall_ns += 3600 * NS_PER_SEC;
+	ck_assert(!goes_on());
+}
+
+enum { MANY = 32 };
+
+static struct ship ship;
+static struct unwind unwind;
+static struct target_config sections[2];
+static struct instance *many[MANY];
+
+/*
+ * MANY instances of section "a", with the pid of this process, which lives. The
+ * broker has a ship and an unwind process that do not run.
+ */
+static void set_up_many(void)
+{
+	memset(&b, 0, sizeof(b));
+	wiring_connect(&b);
+	memset(sections, 0, sizeof(sections));
+	b.state.clocks = (struct state_clocks){clock_mono_ns, clock_boot_ns, clock_wall_ns};
+	b.children.capture.fd = -1;
+	b.state.timer_hz = 101;
+	b.targets.instances = many;
+	b.targets.n_instances = MANY;
+	ship = (struct ship){.child = {.children = &b.children, .fd = -1}, .is_first = true};
+	b.children.ships[0] = &ship;
+	b.children.n_ships = 1;
+	unwind = (struct unwind){
+		.child = {.children = &b.children, .fd = -1}, .uid = 7, .link_fd = -1};
+	b.children.unwinds[0] = &unwind;
+	b.children.n_unwinds = 1;
+	memcpy(sections[0].name, "a", sizeof("a"));
+	memcpy(sections[1].name, "b", sizeof("b"));
+	sections[0].autostart = sections[1].autostart = true;
+	sections[0].session_sample_rate = sections[1].session_sample_rate = 1;
+	sections[0].rate_hz = sections[1].rate_hz = 101;
+	b.state.options.config.targets = sections;
+	b.state.options.config.n_targets = 2;
+	for (size_t k = 0; k < MANY; k++) {
+		struct instance *i = calloc(1, sizeof(*i));
+
+		ck_assert_ptr_nonnull(i);
+		i->targets = &b.targets;
+		i->pid = getpid();
+		i->uid = 7;
+		i->pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+		i->config = sections[0];
+		i->is_sampled = true;
+		many[k] = i;
+	}
+}
+
+static void turn(void)
+{
+	instances_check(&b.targets);
+	targets_sweep(&b.targets);
+	instances_sweep(&b.targets);
+}
+
+static void tear_down_many(void)
+{
+	for (size_t k = 0; k < b.targets.n_instances; k++) {
+		many[k]->life = INSTANCE_ENDED;
+		many[k]->target = NULL;
+	}
+	turn();
+	ck_assert_uint_eq(b.targets.n_instances, 0);
+}
+
+FIXTURE(set_up_many, tear_down_many)
+
+/* To start the youngest, all others are looked at. */
+TEST(many_end_in_the_turn_in_which_another_starts)
+{
+	for (size_t k = 0; k < MANY - 1; k++)
+		many[k]->life = INSTANCE_ENDED;
+	many[MANY - 1]->is_started = true;
+	turn();
+	ck_assert_uint_eq(b.targets.n_instances, 1);
+	ck_assert_ptr_nonnull(many[0]->target);
+}
+
+/* The run of many[0]; capture lets go of it when the test says so. */
+static struct target *profile_first(void)
+{
+	struct target *t;
+
+	many[0]->is_started = true;
+	turn();
+	t = many[0]->target;
+	ck_assert_ptr_nonnull(t);
+	t->phase = TARGET_PROFILED;
+	t->in_capture = true;
+	return t;
+}
+
+static void let_go(struct target *t)
+{
+	t->in_capture = false;
+	t->phase = TARGET_CLOSED;
+}
+
+/* By two reloads, while its run comes to its end. */
+TEST(a_section_that_changes_and_goes)
+{
+	struct target *t = profile_first();
+
+	instance_becomes(many[0], INSTANCE_CHANGED);
+	turn();
+	ck_assert_int_eq(t->phase, TARGET_STOPPING);
+	instance_becomes(many[0], INSTANCE_REMOVED);
+	b.state.options.config.targets = NULL;
+	b.state.options.config.n_targets = 0;
+	let_go(t);
+	turn();
+	ck_assert_uint_eq(b.targets.n_instances, MANY - 1);
+}
+
+/* Its place among the sections is no part of what an instance knows. */
+TEST(a_section_that_changes_and_moves)
+{
+	struct target *t = profile_first();
+
+	instance_becomes(many[0], INSTANCE_CHANGED);
+	turn();
+	memcpy(sections[0].name, "b", sizeof("b"));
+	memcpy(sections[1].name, "a", sizeof("a"));
+	sections[1].rate_hz = 11;
+	let_go(t);
+	turn();
+	ck_assert_uint_eq(many[0]->config.rate_hz, 11);
+	ck_assert_str_eq(many[0]->config.name, "a");
+}
+
+TEST(a_section_that_is_gone_when_its_turn_comes)
+{
+	struct target *t = profile_first();
+
+	instance_becomes(many[0], INSTANCE_CHANGED);
+	turn();
+	memcpy(sections[0].name, "c", sizeof("c"));
+	let_go(t);
+	turn();
+	ck_assert_uint_eq(b.targets.n_instances, MANY - 1);
+}
+
+/* The server of the old DSN takes nothing; the new one's may. */
+TEST(another_dsn_has_another_limit)
+{
+	struct target *t = profile_first();
+
+	ck_assert_ptr_eq(many[0]->ship, &ship);
+	memcpy(ship.dsn, "https://k@a/1", sizeof("https://k@a/1"));
+	ship.limit.holds = true;
+	instance_becomes(many[0], INSTANCE_CHANGED);
+	turn();
+	let_go(t);
+	sections[0].autostart = false;
+	turn();
+	ck_assert_ptr_null(many[0]->ship);
+}
+
+/* Not even for a turn: each would be a process that is attached to. */
+TEST(nothing_starts_under_a_limit)
+{
+	ship.limit.holds = true;
+	many[0]->is_started = true;
+	turn();
+	ck_assert_ptr_null(many[0]->target);
+	ship.limit.holds = false;
+	turn();
+	ck_assert_ptr_nonnull(many[0]->target);
+}
+
+TEST(no_run_is_faster_than_the_timer)
+{
+	many[0]->config.rate_hz = 1000;
+	ck_assert_uint_eq(profile_first()->rate_hz, 101);
+	ck_assert_uint_eq(many[0]->target->full_hz, 101);
+	many[1]->config.rate_hz = 11;
+	ck_assert_uint_eq(instance_rate_hz(many[1]), 11);
+}
+
+TESTS(a_lack_passes, 4)
+{
+	static const int errors[] = {EMFILE, ENFILE, ENOMEM, EAGAIN};
+	struct target *t = profile_first();
+
+	t->attach_error = errors[_i];
+	let_go(t);
+	turn();
+	ck_assert_int_eq(many[0]->obstacle, INSTANCE_UNHINDERED);
+	/* The first failure is followed by another attempt at once. */
+	t = many[0]->target;
+	ck_assert_ptr_nonnull(t);
+	t->attach_error = errors[_i];
+	let_go(t);
+	turn();
+	ck_assert_ptr_null(many[0]->target);
+	ck_assert_uint_eq(many[0]->wait_ns, INSTANCE_WAIT_NS);
+	many[0]->failed_ns -= INSTANCE_WAIT_NS;
+	turn();
+	ck_assert_ptr_nonnull(many[0]->target);
+}
+
+TEST(other_errors_do_not_pass)
+{
+	struct target *t = profile_first();
+
+	t->attach_error = ENOEXEC;
+	let_go(t);
+	turn();
+	ck_assert_int_eq(many[0]->obstacle, INSTANCE_LEFT_OUT);
+	ck_assert_ptr_null(many[0]->target);
+}
+
+TEST(no_more_of_a_section_than_it_allows)
+{
+	for (size_t k = 0; k < MANY; k++) {
+		many[k]->pid = (int32_t)k + 1;
+		many[k]->is_started = true;
+		many[k]->config.max_instances = 3;
+	}
+	memcpy(many[MANY - 1]->config.name, "b", sizeof("b"));
+	turn();
+	ck_assert_uint_eq(targets_count(&b.targets), 4);
+	ck_assert_int_eq(many[3]->obstacle, INSTANCE_CROWDED_OUT);
+	let_go(many[0]->target);
+	many[0]->is_started = false;
+	turn();
+	ck_assert_uint_eq(targets_count(&b.targets), 4);
+	ck_assert_int_eq(many[3]->obstacle, INSTANCE_UNHINDERED);
+}
