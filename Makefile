@@ -84,7 +84,7 @@ ARCHIVES = base capture unwind aggregate ship client proto import export \
 	msg common config process
 archives = $(foreach a,$(1),$(B)/$(a).a)
 dir_base = lib/base
-dir_capture = lib/capture
+dir_capture = lib/capture lib/capture/*
 dir_unwind = lib/unwind lib/unwind/*
 dir_aggregate = lib/aggregate
 dir_ship = lib/ship
@@ -464,8 +464,8 @@ SANITIZE = -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all
 # Left out: tests that measure memory (the sanitizer's would count), that interrupt
 # other programs thousands of times (minutes with it), and that end threads by the bare
 # system call (it gets confused).
-NO_ASAN = $(B)/tests/aggregate/check_bulk $(B)/tests/capture/check_repair \
-	$(B)/tests/capture/check_rest $(B)/tests/client/check_calls \
+NO_ASAN = $(B)/tests/aggregate/check_bulk $(B)/tests/capture/restart/check_repair \
+	$(B)/tests/capture/restart/check_rest $(B)/tests/client/check_calls \
 	$(B)/tests/daemon/unwind/check_leash \
 	$(B)/tests/unwind/image/check_cache
 ASAN_CHECKS = $(sort $(filter-out $(NO_ASAN),$(CHECKS)))

@@ -8,7 +8,7 @@
 #include "daemon/config/config_value.h"
 #include "daemon/config/match.h"
 
-/* Capture knows what pthread_self() returns there (lib/capture/arch.h). */
+/* Capture knows what pthread_self() returns there (lib/capture/ptrace/arch.h). */
 #if defined(__x86_64__)
 static const bool knows_pthreads = true;
 #else

@@ -6,11 +6,11 @@
 #include <time.h>
 
 #include "lib/base/clock.h"
-#include "lib/capture/arch.h"
-#include "lib/capture/memory.h"
-#include "lib/capture/repair.h"
+#include "lib/capture/ptrace/arch.h"
+#include "lib/capture/proc/memory.h"
+#include "lib/capture/restart/repair.h"
 #include "lib/capture/snapshot.h"
-#include "lib/capture/status.h"
+#include "lib/capture/proc/status.h"
 
 /* Between two looks; the kernel makes it some 70 us. */
 #define STOP_POLL_NS (10 * NS_PER_US)

@@ -18,7 +18,7 @@
 #include "lib/base/util.h"
 #include "lib/capture/sample.h"
 #include "lib/capture/snapshot.h"
-#include "lib/capture/tracee.h"
+#include "lib/capture/ptrace/tracee.h"
 
 struct thread_stop {
 	int32_t tid;

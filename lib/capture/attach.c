@@ -11,7 +11,7 @@
 #include <sys/time.h>
 
 #include "lib/base/procfs.h"
-#include "lib/capture/status.h"
+#include "lib/capture/proc/status.h"
 
 /* Passes over the task directory while threads keep coming. */
 #define SCAN_PASSES_MAX 64

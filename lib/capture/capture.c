@@ -4,7 +4,7 @@
 #include <sys/ptrace.h>
 
 #include "lib/base/procfs.h"
-#include "lib/capture/fuse.h"
+#include "lib/capture/proc/fuse.h"
 #include "lib/capture/target.h"
 
 int capture_new(const struct capture_options *options, struct capture **ret)

@@ -185,7 +185,7 @@ void capture_hint(struct capture *c, const struct capture_sink *sink, uint32_t t
 /*
  * Before we let go, after the last tick: true if no thread has a stop of ours
  * before it, and none is in a call that would fail, or come back with less, if
- * we left (lib/capture/rest.h). Call it again after the next stops, and some
+ * we left (lib/capture/restart/rest.h). Call it again after the next stops, and some
  * times a second; rests of calls that take long are cut off, so that the target
  * gets what is done. It is true in the end, whatever they do: after 20 s.
  */

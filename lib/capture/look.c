@@ -3,8 +3,8 @@
 #include <sys/ptrace.h>
 
 #include "lib/base/procfs.h"
-#include "lib/capture/proc.h"
-#include "lib/capture/status.h"
+#include "lib/capture/proc/proc.h"
+#include "lib/capture/proc/status.h"
 
 /*
  * An interrupted thread that neither stops nor blocks for this long is told as

@@ -2,8 +2,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "lib/capture/arch.h"
-#include "lib/capture/memory.h"
+#include "lib/capture/ptrace/arch.h"
+#include "lib/capture/proc/memory.h"
 #include "lib/capture/target.h"
 
 /*

@@ -1,7 +1,7 @@
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 
-#include "lib/capture/repair.h"
+#include "lib/capture/restart/repair.h"
 #include "lib/capture/target.h"
 
 /*

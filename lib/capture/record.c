@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "lib/base/procfs.h"
-#include "lib/capture/proc.h"
+#include "lib/capture/proc/proc.h"
 #include "lib/capture/snapshot.h"
 
 /*

@@ -3,8 +3,14 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "lib/capture/arch.h"
-#include "lib/capture/memory.h"
+#include "lib/capture/ptrace/arch.h"
+#include "lib/capture/proc/memory.h"
+
+#if defined(__x86_64__)
+_Static_assert(ARCH_SP == SAMPLE_X86_64_RSP && ARCH_PC == SAMPLE_X86_64_RIP,
+	       "a sample has registers by DWARF number");
+#endif
+_Static_assert(ARCH_REGS <= SAMPLE_REGS_MAX, "a sample has room for all registers");
 
 size_t snapshot_size(const struct stack_plan *plan)
 {
@@ -75,7 +81,7 @@ size_t snapshot_take(struct record_sample *record, int pagemap_fd, struct memory
 		     const struct stack_plan *plan)
 {
 	record->flags = flags;
-	record->arch = ARCH_SAMPLE;
+	record->arch = SNAPSHOT_ARCH;
 	record->regs_known = regs_known;
 	memcpy(record->regs, regs, ARCH_REGS * sizeof(regs[0]));
 	memset(record->regs + ARCH_REGS, 0, (SAMPLE_REGS_MAX - ARCH_REGS) * sizeof(regs[0]));

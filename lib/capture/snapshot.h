@@ -1,7 +1,7 @@
 /*
  * Writing a thread's registers and live stack into the ring.
  *
- * The stack goes straight into the reserved record, as lib/capture/memory.h
+ * The stack goes straight into the reserved record, as lib/capture/proc/memory.h
  * reads it: the caller shows in the heartbeat what it is about to touch.
  */
 #ifndef LIB_CAPTURE_SNAPSHOT_H
@@ -11,9 +11,16 @@
 
 #include "lib/base/ring.h"
 #include "lib/base/util.h"
-#include "lib/capture/memory.h"
+#include "lib/capture/proc/memory.h"
 #include "lib/capture/sample.h"
 #include "lib/capture/stack_hints.h"
+
+/* Of enum sample_arch, the processor that this program is built for. */
+#if defined(__x86_64__)
+#define SNAPSHOT_ARCH SAMPLE_ARCH_X86_64
+#elif defined(__aarch64__)
+#define SNAPSHOT_ARCH SAMPLE_ARCH_AARCH64
+#endif
 
 /* The most bytes of ring that a sample by this plan can take. */
 size_t snapshot_size(const struct stack_plan *plan);

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "lib/capture/arch.h"
+#include "lib/capture/ptrace/arch.h"
 
 /*
  * A thread on a stack that nothing is known of may have many (coroutines): the

@@ -3,8 +3,8 @@
 #include <string.h>
 #include <sys/ptrace.h>
 
-#include "lib/capture/repair.h"
-#include "lib/capture/syscalls.h"
+#include "lib/capture/restart/repair.h"
+#include "lib/capture/restart/syscalls.h"
 
 void capture_resume(uint32_t tid, enum tracee_status status, int signal, int how)
 {

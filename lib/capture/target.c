@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 
 #include "lib/base/array.h"
-#include "lib/capture/memory.h"
+#include "lib/capture/proc/memory.h"
 
 /* What a thread's first sample is reckoned to take of the ring. */
 #define FIRST_SAMPLE_BYTES 32768

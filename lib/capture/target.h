@@ -10,12 +10,12 @@
 #include <stdint.h>
 
 #include "lib/base/table.h"
-#include "lib/capture/arch.h"
+#include "lib/capture/ptrace/arch.h"
 #include "lib/capture/capture.h"
-#include "lib/capture/proc.h"
+#include "lib/capture/proc/proc.h"
 #include "lib/capture/sample.h"
 #include "lib/capture/thread.h"
-#include "lib/capture/tracee.h"
+#include "lib/capture/ptrace/tracee.h"
 
 /*
  * What a look finds stands for so many ticks, of which this is the first: for

@@ -8,10 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/capture/activity.h"
-#include "lib/capture/arch.h"
-#include "lib/capture/memory.h"
-#include "lib/capture/rest.h"
+#include "lib/capture/proc/activity.h"
+#include "lib/capture/ptrace/arch.h"
+#include "lib/capture/proc/memory.h"
+#include "lib/capture/restart/rest.h"
 #include "lib/capture/sample.h"
 #include "lib/capture/stack_hints.h"
 

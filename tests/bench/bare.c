@@ -15,7 +15,7 @@
 #include <time.h>
 
 #include "lib/base/util.h"
-#include "lib/capture/arch.h"
+#include "lib/capture/ptrace/arch.h"
 #include "tests/bench/tracer.h"
 
 #define PID_LIMIT (4 * 1024 * 1024) /* PID_MAX_LIMIT of linux/threads.h */

@@ -21,7 +21,7 @@
 
 #include "daemon/oracle/live.h"
 #include "daemon/oracle/oracle.h"
-#include "lib/capture/arch.h"
+#include "lib/capture/ptrace/arch.h"
 #include "tests/oracle/thread.h"
 
 /* Between two moments, at most; running code is then somewhere else. */

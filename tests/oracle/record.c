@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "daemon/oracle/live.h"
-#include "lib/capture/arch.h"
+#include "lib/capture/ptrace/arch.h"
 #include "tests/oracle/thread.h"
 
 /* A loop comes back to a place sooner. */

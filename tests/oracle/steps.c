@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "daemon/oracle/live.h"
-#include "lib/capture/arch.h"
+#include "lib/capture/ptrace/arch.h"
 #include "tests/oracle/thread.h"
 
 /* A turn of exceptions takes 50,000 to 80,000. */

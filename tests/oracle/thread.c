@@ -4,8 +4,8 @@
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 
-#include "lib/capture/activity.h"
-#include "lib/capture/arch.h"
+#include "lib/capture/proc/activity.h"
+#include "lib/capture/ptrace/arch.h"
 
 int thread_step(struct thread_stop *stop)
 {

@@ -6,8 +6,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "lib/capture/arch.h"
-#include "lib/capture/memory.h"
+#include "lib/capture/ptrace/arch.h"
+#include "lib/capture/proc/memory.h"
 #include "tests/unit/suite.h"
 
 #define KNOWN (UINT64_C(1) << ARCH_SP | UINT64_C(1) << ARCH_PC)
@@ -95,7 +95,7 @@ static size_t take_by(uint64_t sp, const struct stack_plan *plan)
 			     plan);
 	ck_assert_uint_le(size, snapshot_size(plan));
 	ck_assert_uint_le(size, SNAPSHOT_SIZE_MAX);
-	ck_assert_uint_eq(record->arch, ARCH_SAMPLE);
+	ck_assert_uint_eq(record->arch, SNAPSHOT_ARCH);
 	ck_assert_uint_eq(record->regs_known, KNOWN);
 	ck_assert_int_eq(memcmp(record->regs, regs, sizeof(regs)), 0);
 	for (size_t i = ARCH_REGS; i < SAMPLE_REGS_MAX; i++)

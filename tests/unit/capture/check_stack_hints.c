@@ -1,6 +1,6 @@
 #include "lib/capture/stack_hints.h"
 
-#include "lib/capture/arch.h"
+#include "lib/capture/ptrace/arch.h"
 #include "tests/unit/suite.h"
 
 #define OWN_END UINT64_C(0x7fff00100000)

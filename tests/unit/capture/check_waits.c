@@ -1,5 +1,5 @@
 /*
- * lib/capture/rest.h with waits, and waits.c: how long they take under signals
+ * lib/capture/restart/rest.h with waits, and waits.c: how long they take under signals
  * that are ignored, and interrupts. Each would last an hour, but for one; what
  * capture takes for the time is the test's.
  */

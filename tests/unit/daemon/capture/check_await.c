@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
-#include "lib/capture/tracee.h"
+#include "lib/capture/ptrace/tracee.h"
 #include "tests/unit/suite.h"
 
 /* So long that it does not come. */

@@ -1,0 +1,195 @@
+#include "lib/capture/proc/activity.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/capture/ptrace/arch.h"
+#include "lib/capture/proc/proc.h"
+
+/* Nine numbers of at most 18 digits. */
+#define ACTIVITY_LINE_MAX 256
+
+static int open_file(int proc_fd, uint32_t tid, const char *name, int *ret_fd)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "task/%u/%s", tid, name);
+	return proc_error(proc_open(proc_fd, path, O_RDONLY, ret_fd));
+}
+
+int activity_open(struct activity *a, int proc_fd, uint32_t tid)
+{
+	int r;
+
+	*a = (struct activity){.schedstat_fd = -1, .syscall_fd = -1};
+	r = open_file(proc_fd, tid, "schedstat", &a->schedstat_fd);
+	if (r == 0)
+		r = open_file(proc_fd, tid, "syscall", &a->syscall_fd);
+	if (r < 0)
+		activity_close(a);
+	return r;
+}
+
+void activity_close(struct activity *a)
+{
+	close_fd(&a->schedstat_fd);
+	close_fd(&a->syscall_fd);
+}
+
+static enum proc_outcome read_line(int fd, char line[ACTIVITY_LINE_MAX])
+{
+	enum proc_outcome outcome;
+	size_t n = 0;
+
+	outcome = proc_read_at(fd, 0, line, ACTIVITY_LINE_MAX - 1, &n);
+	line[n] = '\0';
+	return outcome == PROC_READ && n == 0 ? PROC_GONE : outcome;
+}
+
+/*
+ * The next number of a line that the kernel has made, behind blanks: returns
+ * what follows it, or NULL if there is none. With strtoull(3), which asks the
+ * locale, a quarter of all instructions that the sampler executes are here.
+ */
+static const char *take_decimal(const char *at, uint64_t *ret)
+{
+	const char *first;
+	unsigned int digit;
+	uint64_t n = 0;
+
+	while (*at == ' ')
+		at++;
+	first = at;
+	for (; (digit = (unsigned int)*at - '0') < 10; at++)
+		n = n * 10 + digit;
+	*ret = n;
+	return at == first ? NULL : at;
+}
+
+/* The same of one with 0x before it. */
+static const char *take_hex(const char *at, uint64_t *ret)
+{
+	const char *first;
+	uint64_t n = 0;
+
+	while (*at == ' ')
+		at++;
+	if (at[0] != '0' || at[1] != 'x')
+		return NULL;
+	first = at += 2;
+	for (;; at++) {
+		const unsigned int digit = (unsigned int)*at - '0',
+				   letter = (unsigned int)*at - 'a';
+
+		if (digit >= 10 && letter >= 6)
+			break;
+		n = n << 4 | (digit < 10 ? digit : letter + 10);
+	}
+	*ret = n;
+	return at == first ? NULL : at;
+}
+
+bool activity_mark(const struct activity *a, struct activity_mark *ret)
+{
+	uint64_t numbers[3] = {0};
+	char line[ACTIVITY_LINE_MAX];
+	const char *at = line;
+
+	if (read_line(a->schedstat_fd, line) != PROC_READ)
+		return false;
+	for (size_t i = 0; i < array_size(numbers) && at != NULL; i++)
+		at = take_decimal(at, &numbers[i]);
+	if (at == NULL || numbers[2] == 0)
+		return false;
+	*ret = (struct activity_mark){
+		.run_ns = numbers[0],
+		.wait_ns = numbers[1],
+		.slices = numbers[2],
+	};
+	return true;
+}
+
+/* The scheduler's clock is another one than ours: what they may differ by. */
+#define CLOCKS_NS (20 * NS_PER_US)
+
+/* A stop may be taken by so much later than it came. */
+#define STOP_LATE_NS (50 * NS_PER_US)
+
+enum activity_run activity_ran(const struct activity_mark *before, const struct activity_mark *now,
+			       const struct activity_moments *when, bool only_waits)
+{
+	const uint64_t waited = now->wait_ns - before->wait_ns;
+	const uint64_t ran = now->run_ns - before->run_ns;
+	/* Not later than this. */
+	const uint64_t lost_ns = when->stop_ns - waited;
+
+	if (before->slices == now->slices)
+		return ACTIVITY_RAN;
+	if (only_waits || waited + ran + CLOCKS_NS < when->not_stopped_ns - when->look_ns)
+		return ACTIVITY_WAITED;
+	if (lost_ns + CLOCKS_NS >= when->look_ns ||
+	    (lost_ns + CLOCKS_NS >= when->due_ns &&
+	     lost_ns <= when->came_ns + CLOCKS_NS + STOP_LATE_NS))
+		return ACTIVITY_MAY_HAVE_RUN;
+	return ACTIVITY_WAITED;
+}
+
+enum activity_state activity_parse(const char *line, struct activity_place *ret_place)
+{
+	struct activity_place place = {0};
+	const char *at = line;
+	uint64_t number;
+	int skip;
+
+	if (strncmp(line, "running", 7) == 0)
+		return ACTIVITY_RUNNING;
+	if (at[0] == '-')
+		at++;
+	at = take_decimal(at, &number);
+	place.call = line[0] == '-' ? -1 : (long)number;
+	/* In a call its six arguments stand before sp and pc. */
+	skip = place.call == -1 ? 0 : 5;
+	if (skip > 0 && at != NULL)
+		at = take_hex(at, &place.argument);
+	for (; skip > 0 && at != NULL; skip--)
+		at = take_hex(at, &number);
+	if (at != NULL)
+		at = take_hex(at, &place.sp);
+	if (at != NULL)
+		at = take_hex(at, &place.pc);
+	/* A thread on its way out has neither. */
+	if (at == NULL || place.sp == 0)
+		return ACTIVITY_DEAD;
+	*ret_place = place;
+	return ACTIVITY_BLOCKED;
+}
+
+enum activity_state activity_look(const struct activity *a, struct activity_place *ret_place)
+{
+	char line[ACTIVITY_LINE_MAX];
+
+	switch (read_line(a->syscall_fd, line)) {
+	case PROC_READ:
+		return activity_parse(line, ret_place);
+	case PROC_GONE:
+		return ACTIVITY_DEAD;
+	case PROC_LACK:
+		break;
+	}
+	return ACTIVITY_RUNNING;
+}
+
+uint64_t activity_regs(const struct activity_place *place, uint64_t *regs)
+{
+	uint64_t known = UINT64_C(1) << ARCH_SP | UINT64_C(1) << ARCH_PC;
+
+	regs[ARCH_SP] = place->sp;
+	regs[ARCH_PC] = place->pc;
+	/* glibc's vfork(2) has its return address nowhere else. */
+	if (place->call >= 0) {
+		regs[ARCH_ARGUMENT] = place->argument;
+		known |= UINT64_C(1) << ARCH_ARGUMENT;
+	}
+	return known;
+}

@@ -1,0 +1,230 @@
+#include "lib/capture/proc/descriptor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/sockios.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "lib/base/clock.h"
+
+/* Of the link in /proc: "/proc/", "/fd/", two numbers of 32 bits. */
+#define PATH_BYTES 64
+
+/* So long a close that is the last may wait for the data to be gone. */
+#define LINGER_US 1000
+
+static void path_of(uint32_t tid, uint64_t fd, char path[PATH_BYTES])
+{
+	(void)snprintf(path, PATH_BYTES, "/proc/%u/fd/%u", tid, (unsigned int)fd);
+}
+
+static bool starts_with(const char *text, const char *start)
+{
+	return strncmp(text, start, strlen(start)) == 0;
+}
+
+/*
+ * The kernel's name for a socket's protocol (net/socket.c, sockfs). Before
+ * Linux 5.15 all of AF_UNIX is "UNIX": then it is none of these.
+ */
+static enum descriptor_kind socket_kind(const char *path)
+{
+	char name[32] = "";
+	ssize_t n = getxattr(path, "system.sockprotoname", name, sizeof(name) - 1);
+
+	if (n <= 0)
+		return DESCRIPTOR_OTHER;
+	if (starts_with(name, "TCP") || starts_with(name, "MPTCP") ||
+	    strcmp(name, "UNIX-STREAM") == 0)
+		return DESCRIPTOR_STREAM;
+	if (strcmp(name, "UDP") == 0 || strcmp(name, "UDPv6") == 0)
+		return DESCRIPTOR_DATAGRAM;
+	return DESCRIPTOR_OTHER;
+}
+
+/* Both of these: Documentation/admin-guide/devices.txt */
+static bool is_pty(const struct statx *st)
+{
+	return (st->stx_rdev_major >= 136 && st->stx_rdev_major <= 143) ||
+	       (st->stx_rdev_major == 5 && st->stx_rdev_minor == 2);
+}
+
+static enum descriptor_kind device_kind(const struct statx *st)
+{
+	const unsigned int major = st->stx_rdev_major;
+	const unsigned int minor = st->stx_rdev_minor;
+
+	if (major == 1 && (minor == 5 || (minor >= 7 && minor <= 9)))
+		return DESCRIPTOR_SOURCE;
+	if (major == 4 || major == 5 || is_pty(st))
+		return DESCRIPTOR_TTY;
+	return DESCRIPTOR_OTHER;
+}
+
+static bool look(const char *path, struct statx *ret)
+{
+	return statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_TYPE | STATX_INO, ret) == 0;
+}
+
+bool descriptor_is_pty(uint32_t tid, uint64_t fd)
+{
+	char path[PATH_BYTES];
+	struct statx st;
+
+	path_of(tid, fd, path);
+	return look(path, &st) && S_ISCHR(st.stx_mode) && is_pty(&st);
+}
+
+enum descriptor_kind descriptor_kind(uint32_t tid, uint64_t fd)
+{
+	char path[PATH_BYTES];
+	struct statx st;
+
+	path_of(tid, fd, path);
+	if (!look(path, &st))
+		return DESCRIPTOR_OTHER;
+	switch (st.stx_mode & S_IFMT) {
+	case S_IFIFO:
+		return DESCRIPTOR_PIPE;
+	case S_IFREG:
+		return DESCRIPTOR_REGULAR;
+	case S_IFCHR:
+		return device_kind(&st);
+	case S_IFSOCK:
+		return socket_kind(path);
+	default:
+		return DESCRIPTOR_OTHER;
+	}
+}
+
+struct descriptor_file descriptor_file(uint32_t tid, uint64_t fd)
+{
+	char path[PATH_BYTES];
+	struct statx st;
+
+	path_of(tid, fd, path);
+	if (!look(path, &st))
+		return (struct descriptor_file){.inode = 0};
+	return (struct descriptor_file){
+		.major = st.stx_dev_major, .minor = st.stx_dev_minor, .inode = st.stx_ino};
+}
+
+/* The inode's number; 0: it is no socket. */
+static uint64_t socket_inode(uint32_t tid, uint64_t fd)
+{
+	static const char start[] = "socket:[";
+	char path[PATH_BYTES], link[64];
+	ssize_t n;
+
+	path_of(tid, fd, path);
+	n = readlink(path, link, sizeof(link) - 1);
+	if (n < 0)
+		return 0;
+	link[n] = '\0';
+	return starts_with(link, start) ? strtoull(link + sizeof(start) - 1, NULL, 10) : 0;
+}
+
+bool descriptor_is_socket(uint32_t tid, uint64_t fd)
+{
+	return socket_inode(tid, fd) != 0;
+}
+
+static void on_alarm(int signal)
+{
+	(void)signal;
+}
+
+/*
+ * The wait of SO_LINGER is one that a signal ends, and no other: the data goes
+ * on being sent (net/ipv4/tcp.c, sk_stream_wait_close). The alarm repeats, so
+ * that it cannot come too early.
+ */
+static void close_lingering(int fd)
+{
+	const struct sigaction action = {.sa_handler = on_alarm};
+	const struct itimerval often = {.it_interval.tv_usec = LINGER_US,
+					.it_value.tv_usec = LINGER_US};
+	const struct itimerval never = {.it_value.tv_usec = 0};
+	struct sigaction action_before;
+	sigset_t set, set_before;
+
+	(void)sigaction(SIGALRM, &action, &action_before);
+	sigemptyset(&set);
+	sigaddset(&set, SIGALRM);
+	(void)sigprocmask(SIG_UNBLOCK, &set, &set_before);
+	(void)setitimer(ITIMER_REAL, &often, NULL);
+	(void)close(fd);
+	(void)setitimer(ITIMER_REAL, &never, NULL);
+	(void)sigprocmask(SIG_SETMASK, &set_before, NULL);
+	(void)sigaction(SIGALRM, &action_before, NULL);
+}
+
+void descriptor_close(int fd)
+{
+	struct linger linger;
+	socklen_t size = sizeof(linger);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, &size) == 0 && linger.l_onoff != 0)
+		close_lingering(fd);
+	else
+		(void)close(fd);
+}
+
+static bool timeout_of(int fd, int option, uint64_t *ret)
+{
+	struct timeval tv;
+	socklen_t size = sizeof(tv);
+
+	if (getsockopt(fd, SOL_SOCKET, option, &tv, &size) < 0)
+		return false;
+	if (!clock_duration_ns(tv.tv_sec, tv.tv_usec, NS_PER_US, ret))
+		*ret = 0;
+	return true;
+}
+
+static int ask(int fd, uint64_t inode, struct descriptor_socket *ret)
+{
+	struct descriptor_socket s;
+	socklen_t size = sizeof(int);
+	struct stat st;
+	int domain, mark;
+
+	if (fstat(fd, &st) < 0 || st.st_ino != inode ||
+	    !timeout_of(fd, SO_RCVTIMEO, &s.receive_ns) ||
+	    !timeout_of(fd, SO_SNDTIMEO, &s.send_ns) ||
+	    getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) < 0)
+		return -ENOTSOCK;
+	s.is_unix = domain == AF_UNIX;
+	s.at_mark = ioctl(fd, SIOCATMARK, &mark) == 0 && mark != 0;
+	*ret = s;
+	return 0;
+}
+
+int descriptor_socket(int32_t pid, uint32_t tid, uint64_t fd, struct descriptor_socket *ret)
+{
+	const uint64_t inode = socket_inode(tid, fd);
+	int pidfd, copy, r;
+
+	if (inode == 0)
+		return -ENOTSOCK;
+	pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (pidfd < 0)
+		return -errno;
+	copy = (int)syscall(SYS_pidfd_getfd, pidfd, (unsigned int)fd, 0);
+	r = copy < 0 ? -errno : ask(copy, inode, ret);
+	if (copy >= 0)
+		descriptor_close(copy);
+	close_fd(&pidfd);
+	return r;
+}

@@ -1,0 +1,152 @@
+#include "lib/capture/proc/memory.h"
+
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#include "lib/capture/proc/proc.h"
+
+/* Bits of an entry. One that is watched for writes may be no swap at all. */
+#define PAGE_PRESENT	   (UINT64_C(1) << 63)
+#define PAGE_SWAPPED	   (UINT64_C(1) << 62)
+#define PAGE_WRITE_WATCHED (UINT64_C(1) << 57)
+
+struct range {
+	uint64_t page_size;
+	uint64_t first; /* page number */
+	size_t n;
+	uint64_t entries[MEMORY_PAGES_MAX];
+};
+
+int memory_open(int proc_fd, uint32_t tid, int *ret_fd)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "task/%u/pagemap", tid);
+	*ret_fd = -1;
+	return proc_error(proc_open(proc_fd, path, O_RDONLY, ret_fd));
+}
+
+static bool is_there(uint64_t entry)
+{
+	return (entry & PAGE_PRESENT) != 0 ||
+	       ((entry & PAGE_SWAPPED) != 0 && (entry & PAGE_WRITE_WATCHED) == 0);
+}
+
+/* An address above the user's half gives no entries: n becomes less. */
+static int look_up(int pagemap_fd, const struct memory_seen *seen, struct range *range)
+{
+	ssize_t n;
+
+	if (pagemap_fd < 0 || (seen != NULL && range->first * range->page_size >= seen->lo &&
+			       (range->first + range->n) * range->page_size <= seen->hi)) {
+		for (size_t i = 0; i < range->n; i++)
+			range->entries[i] = PAGE_PRESENT;
+		return 0;
+	}
+	n = pread(pagemap_fd, range->entries, range->n * sizeof(uint64_t),
+		  (off_t)(range->first * sizeof(uint64_t)));
+	if (n < 0)
+		return -EFAULT;
+	range->n = (size_t)n / sizeof(uint64_t);
+	return n == 0 ? -ESRCH : 0;
+}
+
+/* Pages up to the last one that is worth reading; 0 if there is none. */
+static size_t pages_to_read(const struct range *range, size_t hole_max)
+{
+	size_t end = 0;
+
+	for (size_t i = 0; i < range->n && i - end <= hole_max; i++)
+		if (is_there(range->entries[i]))
+			end = i + 1;
+	return end;
+}
+
+/* What process_vm_readv(2) takes: a pair for each run of pages. */
+struct runs {
+	struct iovec local[MEMORY_PAGES_MAX], remote[MEMORY_PAGES_MAX];
+	size_t n;
+};
+
+/*
+ * The runs of pages that are there, of the first so many; zeros between them.
+ * Returns how many bytes of to that makes.
+ */
+static size_t make_runs(const struct range *range, size_t pages, uint64_t addr, uint64_t end,
+			uint8_t *to, struct runs *ret)
+{
+	size_t filled = 0;
+
+	ret->n = 0;
+	for (size_t i = 0, next; i < pages; i = next) {
+		const bool there = is_there(range->entries[i]);
+		uint64_t from, up_to;
+
+		for (next = i + 1; next < pages; next++)
+			if (is_there(range->entries[next]) != there)
+				break;
+		from = max_u64((range->first + i) * range->page_size, addr);
+		up_to = min_u64((range->first + next) * range->page_size, end);
+		filled = (size_t)(up_to - addr);
+		if (!there) {
+			memset(to + (from - addr), 0, (size_t)(up_to - from));
+			continue;
+		}
+		ret->local[ret->n] = (struct iovec){
+			.iov_base = to + (from - addr),
+			.iov_len = (size_t)(up_to - from),
+		};
+		ret->remote[ret->n] = (struct iovec){
+			.iov_base = (void *)(uintptr_t)from,
+			.iov_len = (size_t)(up_to - from),
+		};
+		ret->n++;
+	}
+	return filled;
+}
+
+ssize_t memory_read(int pagemap_fd, struct memory_seen *seen, int32_t tid, uint64_t addr, void *to,
+		    size_t size, size_t hole_max)
+{
+	struct range range; /* not cleared: 4 KiB, for each sample */
+	struct runs runs;
+	size_t filled;
+	uint64_t end;
+	ssize_t n;
+	int r;
+
+	range.page_size = (uint64_t)getpagesize();
+	/* The end of its last page is a number, too. */
+	if (size == 0 || __builtin_add_overflow(addr, size, &end) ||
+	    end > UINT64_MAX - range.page_size)
+		return -EFAULT;
+	range.first = addr / range.page_size;
+	range.n = (size_t)((end - 1) / range.page_size - range.first) + 1;
+	range.n = min_size(range.n, MEMORY_PAGES_MAX);
+	r = look_up(pagemap_fd, seen, &range);
+	if (r < 0)
+		return r;
+	filled = make_runs(&range, pages_to_read(&range, hole_max), addr, end, to, &runs);
+	if (runs.n == 0)
+		return -EFAULT;
+	if (seen != NULL && runs.n == 1 && runs.local[0].iov_len == size)
+		*seen = (struct memory_seen){
+			.lo = range.first * range.page_size,
+			.hi = (range.first + range.n) * range.page_size,
+		};
+	n = process_vm_readv(tid, runs.local, runs.n, runs.remote, runs.n, 0);
+	if (n < 0)
+		return errno == ESRCH ? -ESRCH : -EFAULT;
+	/* Cut short in a run: what lies before it is good, zeros included. */
+	for (size_t i = 0; i < runs.n; i++) {
+		const struct iovec *run = &runs.local[i];
+
+		if ((size_t)n < run->iov_len)
+			return (uint8_t *)run->iov_base - (uint8_t *)to + n;
+		n -= (ssize_t)run->iov_len;
+	}
+	return (ssize_t)filled;
+}

@@ -1,0 +1,151 @@
+#include "lib/capture/proc/status.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/base/procfs.h"
+
+/*
+ * All that is asked for stands behind the groups, of which there may be 65,536
+ * (NGROUPS_MAX). What follows them takes 1 KB, and 3 where the kernel knows of
+ * 8,192 processors.
+ */
+#define END_BYTES 8192
+
+/* include/linux/sched.h, since Linux 5.12. */
+#define PF_IO_WORKER 0x10u
+
+/* The end of the file, at least half of that if it is longer. */
+static enum proc_outcome read_end(uint32_t tid, char ret[END_BYTES + 1])
+{
+	enum proc_outcome outcome;
+	size_t used = 0, room, n;
+	uint64_t at = 0;
+	int fd;
+
+	outcome = proc_open(AT_FDCWD, procfs_path(tid, "status").text, O_RDONLY, &fd);
+	if (outcome != PROC_READ)
+		return outcome;
+	do {
+		if (used == END_BYTES) {
+			used = END_BYTES / 2;
+			memmove(ret, ret + END_BYTES - used, used);
+		}
+		room = END_BYTES - used;
+		n = 0;
+		outcome = proc_read_at(fd, at, ret + used, room, &n);
+		at += n;
+		used += n;
+	} while (n > 0 && n == room);
+	close_fd(&fd);
+	ret[used] = '\0';
+	return outcome;
+}
+
+static uint64_t number_in(const char *text, const char *key, int base)
+{
+	uint64_t number = 0;
+
+	(void)procfs_numbers(text, key, base, &number, 1);
+	return number;
+}
+
+/* *ret: the number of a field, 0 where there is none. */
+static enum proc_outcome read_number(uint32_t tid, const char *key, int base, uint64_t *ret)
+{
+	char text[END_BYTES + 1];
+	enum proc_outcome outcome = read_end(tid, text);
+
+	if (outcome == PROC_READ)
+		*ret = number_in(text, key, base);
+	return outcome;
+}
+
+static bool holds(uint64_t signals, int signal)
+{
+	return (signals >> (signal - 1) & 1) != 0;
+}
+
+bool status_is_filtered(uint32_t tid)
+{
+	uint64_t mode;
+
+	return read_number(tid, "\nSeccomp:", 10, &mode) != PROC_READ || mode != 0;
+}
+
+bool status_ignores(uint32_t tid, int signal)
+{
+	uint64_t ignored;
+
+	return read_number(tid, "\nSigIgn:", 16, &ignored) == PROC_READ && holds(ignored, signal);
+}
+
+bool status_goes_unnoticed(uint32_t tid, int signal)
+{
+	const bool does_nothing =
+		signal == SIGCHLD || signal == SIGCONT || signal == SIGURG || signal == SIGWINCH;
+	char text[END_BYTES + 1];
+
+	return read_end(tid, text) == PROC_READ &&
+	       (holds(number_in(text, "\nSigIgn:", 16), signal) ||
+		(does_nothing && !holds(number_in(text, "\nSigCgt:", 16), signal)));
+}
+
+bool status_has_pending(uint32_t tid)
+{
+	char text[END_BYTES + 1];
+
+	return read_end(tid, text) == PROC_READ &&
+	       ((number_in(text, "\nSigPnd:", 16) | number_in(text, "\nShdPnd:", 16)) &
+		~number_in(text, "\nSigBlk:", 16)) != 0;
+}
+
+static enum proc_answer answer(bool is)
+{
+	return is ? PROC_YES : PROC_NO;
+}
+
+/* By the text of stat. */
+static bool is_worker(const char *text)
+{
+	static const char name[] = " (iou-";
+	const char *at = strchr(text, ' ');
+
+	return at != NULL && strncmp(at, name, sizeof(name) - 1) == 0 &&
+	       (procfs_stat_number(text, 9) & PF_IO_WORKER) != 0;
+}
+
+enum proc_answer status_is_worker(uint32_t tid)
+{
+	char text[512];
+
+	/* Without task/ the times of all threads are added up for it. */
+	switch (proc_read_text(AT_FDCWD, procfs_path(tid, "task/%u/stat", tid).text, text,
+			       sizeof(text))) {
+	case PROC_READ:
+		return answer(is_worker(text));
+	case PROC_GONE:
+		return PROC_NO;
+	case PROC_LACK:
+		break;
+	}
+	return PROC_UNKNOWN;
+}
+
+enum proc_answer status_dumps_core(uint32_t tid)
+{
+	uint64_t dumps;
+
+	switch (read_number(tid, "\nCoreDumping:", 10, &dumps)) {
+	case PROC_READ:
+		return answer(dumps != 0);
+	case PROC_GONE:
+		return PROC_NO;
+	case PROC_LACK:
+		break;
+	}
+	return PROC_UNKNOWN;
+}

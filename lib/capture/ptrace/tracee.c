@@ -1,0 +1,61 @@
+#include "lib/capture/ptrace/tracee.h"
+
+#include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+
+bool tracee_signal_stops(int signal)
+{
+	return signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
+}
+
+bool tracee_signal_dumps(int signal)
+{
+	switch (signal) {
+	case SIGQUIT:
+	case SIGILL:
+	case SIGTRAP:
+	case SIGABRT:
+	case SIGBUS:
+	case SIGFPE:
+	case SIGSEGV:
+	case SIGXCPU:
+	case SIGXFSZ:
+	case SIGSYS:
+		return true;
+	default:
+		return false;
+	}
+}
+
+enum tracee_status tracee_classify(int status, int *ret_signal)
+{
+	int signal;
+
+	*ret_signal = 0;
+	if (!WIFSTOPPED(status))
+		return TRACEE_DEAD;
+	signal = WSTOPSIG(status);
+	switch (status >> 16) {
+	case 0:
+		if (signal == (SIGTRAP | 0x80))
+			return TRACEE_CALL;
+		*ret_signal = signal;
+		return TRACEE_SIGNAL;
+	case PTRACE_EVENT_STOP:
+		if (!tracee_signal_stops(signal))
+			return TRACEE_TRAP;
+		*ret_signal = signal;
+		return TRACEE_GROUP_STOP;
+	case PTRACE_EVENT_CLONE:
+	case PTRACE_EVENT_FORK:
+	case PTRACE_EVENT_VFORK:
+		return TRACEE_CLONE;
+	case PTRACE_EVENT_EXEC:
+		return TRACEE_EXEC;
+	case PTRACE_EVENT_EXIT:
+		return TRACEE_EXIT;
+	default:
+		return TRACEE_OTHER;
+	}
+}

@@ -1,0 +1,72 @@
+#include "lib/capture/restart/pieces.h"
+
+#include <stddef.h>
+#include <sys/socket.h>
+
+#include "lib/base/util.h"
+#include "lib/capture/proc/memory.h"
+#include "lib/capture/restart/syscalls.h"
+
+/* UIO_MAXIOV of the kernel, and how many are read at once. */
+#define IOV_MAX_COUNT 1024
+#define IOV_PORTION   32
+
+/*
+ * Of sendmsg(2) and recvmsg(2) those without an address and control messages:
+ * sent ones went with the first part, received ones would be lost.
+ */
+static bool of_message(uint32_t tid, int pagemap_fd, uint64_t addr, bool sends, struct pieces *ret)
+{
+	struct msghdr m;
+
+	if (memory_read(pagemap_fd, NULL, (int32_t)tid, addr, &m, sizeof(m), 0) !=
+		    (ssize_t)sizeof(m) ||
+	    (sends ? m.msg_name != NULL : m.msg_control != NULL))
+		return false;
+	*ret = (struct pieces){(uintptr_t)m.msg_iov, m.msg_iovlen};
+	return true;
+}
+
+bool pieces_find(uint32_t tid, int pagemap_fd, const struct user_regs_struct *regs,
+		 struct pieces *ret)
+{
+	const struct syscall_rule *rule;
+	long nr, result;
+
+	if (!arch_interrupted_call(regs, &nr, &result))
+		return false;
+	rule = syscall_rule(nr);
+	if (rule->asked == ASKED_MESSAGE)
+		return of_message(tid, pagemap_fd, arch_argument(regs, 1),
+				  rule->socket == SOCKET_SENDS, ret);
+	*ret = (struct pieces){arch_argument(regs, 1), arch_argument(regs, 2)};
+	return rule->asked == ASKED_IOVECS;
+}
+
+uint64_t pieces_walk(uint32_t tid, int pagemap_fd, const struct pieces *pieces, uint64_t at,
+		     struct iovec *ret)
+{
+	struct iovec portion[IOV_PORTION];
+	uint64_t sum = 0;
+
+	if (pieces->n > IOV_MAX_COUNT)
+		return 0;
+	for (uint64_t i = 0; i < pieces->n; i++) {
+		const struct iovec *iov = &portion[i % IOV_PORTION];
+		const size_t size = (size_t)min_u64(IOV_PORTION, pieces->n - i) * sizeof(*iov);
+
+		if (i % IOV_PORTION == 0 &&
+		    memory_read(pagemap_fd, NULL, (int32_t)tid, pieces->addr + i * sizeof(*iov),
+				portion, size, 0) != (ssize_t)size)
+			return 0;
+		if (iov->iov_len > PIECES_MAX_BYTES)
+			return 0;
+		if (ret != NULL && at < sum + iov->iov_len) {
+			ret->iov_base = (uint8_t *)iov->iov_base + (at - sum);
+			ret->iov_len = iov->iov_len - (size_t)(at - sum);
+			return sum + iov->iov_len;
+		}
+		sum += iov->iov_len;
+	}
+	return ret != NULL ? 0 : min_u64(sum, PIECES_MAX_BYTES);
+}

@@ -1,0 +1,93 @@
+#include "lib/capture/restart/repair.h"
+
+#include <linux/bpf.h>
+#include <linux/falloc.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+
+#include "lib/capture/proc/descriptor.h"
+#include "lib/capture/proc/status.h"
+#include "lib/capture/restart/syscalls.h"
+#include "lib/capture/ptrace/tracee.h"
+
+/*
+ * Ioctls of terminals that first wait until what was written is sent, and have
+ * done nothing when that is interrupted; what follows is not (tty_ioctl() in
+ * drivers/tty/tty_io.c). But for a break of some length, tcsendbreak(3): it may
+ * have begun, if the terminal has any; a pseudoterminal has none.
+ */
+static bool is_drain(uint32_t tid, const struct user_regs_struct *regs)
+{
+	switch ((unsigned int)arch_argument(regs, 1)) {
+	case TIOCSBRK:
+	case TIOCSETD:
+		return true;
+	case TCSBRK: /* with another argument than 0, tcdrain(3) */
+		if (arch_argument(regs, 2) != 0)
+			return true;
+		return descriptor_is_pty(tid, arch_argument(regs, 0));
+	case TCSBRKP:
+		return descriptor_is_pty(tid, arch_argument(regs, 0));
+	default:
+		return false;
+	}
+}
+
+/*
+ * The check of a program that is loaded has made nothing when it gives up
+ * (kernel/bpf/verifier.c); what fallocate(2) has allocated may be there or not
+ * (hugetlbfs, tmpfs before Linux 6.11), and is not allocated twice. Its other
+ * modes move what is in the file.
+ */
+static bool may_begin_anew(const struct user_regs_struct *regs, long nr)
+{
+	if (nr == SYS_bpf)
+		return (unsigned int)arch_argument(regs, 0) == BPF_PROG_LOAD;
+	return ((unsigned int)arch_argument(regs, 1) & ~(unsigned int)FALLOC_FL_KEEP_SIZE) == 0;
+}
+
+bool repair_alone(const struct user_regs_struct *regs)
+{
+	long nr, result;
+
+	return arch_interrupted_call(regs, &nr, &result) &&
+	       syscall_restart_rule(nr, result) == RESTART_ALONE && may_begin_anew(regs, nr);
+}
+
+bool repair_is_due(uint32_t tid, const struct user_regs_struct *regs, int signal)
+{
+	bool rewrite = false;
+	long nr, result;
+
+	if (!arch_interrupted_call(regs, &nr, &result))
+		return false;
+	switch (syscall_restart_rule(nr, result)) {
+	case RESTART_LEAVE:
+	case RESTART_ALONE:
+		break;
+	case RESTART_REWRITE:
+		rewrite = true;
+		break;
+	case RESTART_IF_SOCKET:
+		rewrite = descriptor_is_socket(tid, arch_argument(regs, 0));
+		break;
+	case RESTART_IF_EITHER_SOCKET:
+		rewrite = descriptor_is_socket(tid, arch_argument(regs, 0)) ||
+			  descriptor_is_socket(tid, arch_argument(regs, 2));
+		break;
+	case RESTART_IF_DRAIN:
+		rewrite = is_drain(tid, regs);
+		break;
+	case RESTART_IF_FILTERED:
+		rewrite = status_is_filtered(tid);
+		break;
+	}
+	if (rewrite && tracee_signal_stops(signal))
+		rewrite = status_ignores(tid, signal);
+	return rewrite;
+}
+
+bool repair_call(uint32_t tid, const struct user_regs_struct *regs, int signal)
+{
+	return repair_is_due(tid, regs, signal) && arch_set_result(tid, RESULT_ERESTARTNOHAND) == 0;
+}

@@ -1,0 +1,193 @@
+#include "lib/capture/restart/syscalls.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "lib/capture/proc/descriptor.h"
+
+/* Of a struct io_event, include/uapi/linux/aio_abi.h. */
+#define IO_EVENT_BYTES 32
+
+/* Flags of send(2) and recv(2) that do not change what a part means. */
+#define SEND_FLAGS (MSG_NOSIGNAL | MSG_MORE | MSG_DONTROUTE | MSG_ZEROCOPY)
+#define RECV_FLAGS (MSG_NOSIGNAL | MSG_CMSG_CLOEXEC)
+
+/* select(2) empties its sets when its time is over. */
+static bool has_no_sets(const struct user_regs_struct *regs)
+{
+	return arch_argument(regs, 1) == 0 && arch_argument(regs, 2) == 0 &&
+	       arch_argument(regs, 3) == 0;
+}
+
+/* Only this command of futex(2) has a relative timeout. */
+static bool is_futex_wait(const struct user_regs_struct *regs)
+{
+	return ((int)arch_argument(regs, 1) & FUTEX_CMD_MASK) == FUTEX_WAIT;
+}
+
+/* Other clocks than these run by a processor's time. */
+static bool is_relative(const struct user_regs_struct *regs)
+{
+	const clockid_t clock = (clockid_t)arch_argument(regs, 0);
+
+	return (clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC || clock == CLOCK_BOOTTIME) &&
+	       (arch_argument(regs, 1) & TIMER_ABSTIME) == 0;
+}
+
+/* A set of kinds of descriptors. */
+#define ON(kind) (1u << DESCRIPTOR_##kind)
+#define ON_ANY	 UINT8_MAX
+
+/* What rows have in common. */
+#define FD(n)	       .descriptors = 1u << (n)
+#define FDS(n, m)      .descriptors = 1u << (n) | 1u << (m)
+#define BYTES(n)       .asked = ASKED_LONG, .size = (n)
+#define BYTES_AT(a, n) BYTES(n), .address = (a), .step = 1
+#define MESSAGES_AT(a, n)                                                                \
+	.asked = ASKED_INT, .size = (n), .address = (a), .step = sizeof(struct mmsghdr), \
+	.by_piece = true
+#define EVENTS_AT(a, n)	 BYTES(n), .address = (a), .step = IO_EVENT_BYTES
+#define WITHIN(what, n)	 .timeout.kind = TIME_##what, .timeout.argument = (n)
+#define WAITS		 .only_waits = true, .restart = RESTART_REWRITE
+#define SENDS		 .restart = RESTART_REWRITE, .socket = SOCKET_SENDS
+#define RECEIVES	 .restart = RESTART_REWRITE, .socket = SOCKET_RECEIVES
+#define WAITS_FOR_ALL(n) .flags = (n), .wanted = MSG_WAITALL, .allowed = RECV_FLAGS | MSG_WAITALL
+
+/* With a timeout (SO_RCVTIMEO, SO_SNDTIMEO) calls on sockets return EINTR. */
+#define MAY_SEND    .restart = RESTART_IF_SOCKET, .socket = SOCKET_SENDS
+#define MAY_RECEIVE .restart = RESTART_IF_SOCKET, .socket = SOCKET_RECEIVES
+
+/* Files of which only we can have cut write(2) short. */
+#define WRITTEN (ON(PIPE) | ON(STREAM) | ON(TTY) | ON(SOURCE))
+
+static const struct syscall_rule rules[] = {
+	/* drivers/char/mem.c, random.c */
+	[SYS_read] = {MAY_RECEIVE, FD(0), BYTES_AT(1, 2), .files = ON(SOURCE), .alike = ON_ANY},
+	[SYS_pread64] = {FD(0), BYTES_AT(1, 2), .files = ON(SOURCE), .alike = ON_ANY},
+	[SYS_readv] = {MAY_RECEIVE, FD(0), .asked = ASKED_IOVECS, .next = NEXT_READ,
+		       .files = ON(SOURCE)},
+	[SYS_preadv] = {FD(0), .asked = ASKED_IOVECS, .next = NEXT_READ, .files = ON(SOURCE)},
+	[SYS_preadv2] = {MAY_RECEIVE, FD(0), .asked = ASKED_IOVECS, .next = NEXT_READ, .flags = 5,
+			 .files = ON(SOURCE)},
+
+	/*
+	 * fs/pipe.c, drivers/tty/tty_io.c, and see sendto. What goes to a
+	 * socket is sent. Those who name a size to a filter write little, to
+	 * terminals perhaps; into a pipe that is never done in parts
+	 * (PIPE_BUF).
+	 */
+	[SYS_write] = {MAY_SEND, FD(0), BYTES_AT(1, 2), .next = NEXT_WRITE, .files = WRITTEN,
+		       .alike = ON(PIPE) | ON(SOURCE)},
+	[SYS_pwrite64] = {FD(0), BYTES_AT(1, 2), .files = ON(SOURCE), .alike = ON_ANY},
+	[SYS_writev] = {MAY_SEND, FD(0), .asked = ASKED_IOVECS, .next = NEXT_WRITE,
+			.files = WRITTEN},
+	[SYS_pwritev] = {FD(0), .asked = ASKED_IOVECS, .next = NEXT_WRITE, .files = ON(SOURCE)},
+	[SYS_pwritev2] = {MAY_SEND, FD(0), .asked = ASKED_IOVECS, .next = NEXT_WRITE, .flags = 5,
+			  .files = WRITTEN},
+
+	/* With the address of a peer it sends messages. */
+	[SYS_sendto] = {SENDS, FD(0), BYTES_AT(1, 2), .next = NEXT_SENDTO, .flags = 3,
+			.allowed = SEND_FLAGS, .null = 4, .files = ON(STREAM), .alike = ON_ANY},
+	[SYS_sendmsg] = {SENDS, FD(0), .asked = ASKED_MESSAGE, .next = NEXT_SENDTO, .flags = 2,
+			 .allowed = SEND_FLAGS, .files = ON(STREAM)},
+	/* Of a stream the last message may be a part itself. */
+	[SYS_sendmmsg] = {SENDS, FD(0), MESSAGES_AT(1, 2), .flags = 3, .allowed = SEND_FLAGS,
+			  .files = ON(DATAGRAM), .alike = ON_ANY},
+	[SYS_recvfrom] = {RECEIVES, FD(0), BYTES_AT(1, 2), .next = NEXT_RECVFROM, WAITS_FOR_ALL(3),
+			  .files = ON(STREAM), .alike = ON_ANY},
+	[SYS_recvmsg] = {RECEIVES, FD(0), .asked = ASKED_MESSAGE, .next = NEXT_RECVFROM,
+			 WAITS_FOR_ALL(2), .files = ON(STREAM)},
+	/*
+	 * With a timeout it comes back with what it has when that is over, and
+	 * says so by what it leaves of it: nothing (net/socket.c).
+	 */
+	[SYS_recvmmsg] = {RECEIVES, FD(0), MESSAGES_AT(1, 2), .flags = 3, .allowed = RECV_FLAGS,
+			  .left = 4, .alike = ON_ANY},
+	[SYS_accept] = {RECEIVES},
+	[SYS_accept4] = {RECEIVES},
+	[SYS_connect] = {SENDS, .timeout.result = -EINPROGRESS},
+
+	/* The kernel has moved the offsets that there are, or files'. */
+	[SYS_copy_file_range] = {FDS(0, 2), BYTES(4), .alike = ON_ANY},
+	/* Into a pipe it gives what fits. It waits for each page. */
+	[SYS_sendfile] = {MAY_SEND, FDS(0, 1), BYTES(3), .by_piece = true, .starts_again = true,
+			  .files = ON(STREAM) | ON(REGULAR), .alike = ON_ANY},
+	[SYS_splice] = {FDS(0, 2), BYTES(4), .restart = RESTART_IF_EITHER_SOCKET,
+			.files = ON(PIPE)},
+	[SYS_getrandom] = {BYTES_AT(0, 1), .alike = ON_ANY},
+
+	[SYS_io_getevents] = {WAITS, EVENTS_AT(3, 1), WITHIN(TIMESPEC, 4), .alike = ON_ANY},
+	/* It starts again by itself, but with its whole time: see rest.h. */
+	[SYS_io_pgetevents] = {EVENTS_AT(3, 1), WITHIN(TIMESPEC, 4), .restart = RESTART_REWRITE,
+			       .interrupted = RESULT_ERESTARTNOHAND, .alike = ON_ANY},
+	/*
+	 * EINTR only if it has submitted nothing. Its descriptor may be
+	 * registered, as a number.
+	 */
+	[SYS_io_uring_enter] = {.restart = RESTART_REWRITE,
+				.asked = ASKED_URING,
+				.size = 1,
+				.alike = ON_ANY,
+				WITHIN(URING, 4),
+				.timeout.result = -ETIME},
+
+#ifdef SYS_epoll_wait
+	[SYS_epoll_wait] = {WAITS, WITHIN(MS, 3)},
+#endif
+	[SYS_epoll_pwait] = {WAITS, WITHIN(MS, 3)},
+	[SYS_epoll_pwait2] = {WAITS, WITHIN(TIMESPEC, 3)},
+#ifdef SYS_poll
+	[SYS_poll] = {.only_waits = true, WITHIN(MS, 2)},
+#endif
+	/*
+	 * These restart by themselves, but where the kernel cannot write what
+	 * is left of the time into the caller's timespec (fs/select.c).
+	 */
+	[SYS_ppoll] = {WAITS, WITHIN(TIMESPEC, 2)},
+	[SYS_pselect6] = {WAITS, WITHIN(TIMESPEC, 4), .timeout.is_one = has_no_sets},
+#ifdef SYS_select
+	[SYS_select] = {WAITS, WITHIN(TIMEVAL, 4), .timeout.is_one = has_no_sets},
+#endif
+	[SYS_semop] = {.restart = RESTART_REWRITE},
+	[SYS_semtimedop] = {WAITS, WITHIN(TIMESPEC, 3), .timeout.result = -EAGAIN},
+	[SYS_rt_sigtimedwait] = {WAITS, WITHIN(TIMESPEC, 2), .timeout.result = -EAGAIN},
+	[SYS_futex] = {.only_waits = true,
+		       WITHIN(TIMESPEC, 3),
+		       .timeout.result = -ETIMEDOUT,
+		       .timeout.is_one = is_futex_wait},
+	[SYS_nanosleep] = {.only_waits = true, WITHIN(TIMESPEC, 0)},
+	[SYS_clock_nanosleep] = {.only_waits = true,
+				 WITHIN(TIMESPEC, 2),
+				 .timeout.is_one = is_relative},
+	[SYS_sched_yield] = {.only_waits = true},
+
+	[SYS_ioctl] = {.restart = RESTART_IF_DRAIN},
+	[SYS_fallocate] = {.restart = RESTART_ALONE},
+	[SYS_bpf] = {.restart = RESTART_ALONE, .interrupted = -EAGAIN},
+};
+
+const struct syscall_rule *syscall_rule(long nr)
+{
+	static const struct syscall_rule none;
+
+	return nr >= 0 && (size_t)nr < array_size(rules) ? &rules[nr] : &none;
+}
+
+bool syscall_was_waiting(long result)
+{
+	return result == -EINTR ||
+	       (result <= RESULT_ERESTARTSYS && result >= RESULT_ERESTART_RESTARTBLOCK);
+}
+
+enum restart_rule syscall_restart_rule(long nr, long result)
+{
+	const struct syscall_rule *rule = syscall_rule(nr);
+
+	if (result == RESULT_ERESTART_RESTARTBLOCK)
+		return RESTART_IF_FILTERED;
+	return result == (rule->interrupted != 0 ? rule->interrupted : -EINTR) ? rule->restart
+									       : RESTART_LEAVE;
+}

@@ -1,0 +1,57 @@
+#include "lib/capture/proc/uring.h"
+
+#include "tests/unit/capture/proc/uring.h"
+#include "tests/unit/suite.h"
+
+static bool lacks(const struct uring *r, uint64_t wanted)
+{
+	return uring_lacks((uint32_t)getpid(), (uint32_t)r->fd, wanted);
+}
+
+TEST(it_counts)
+{
+	struct uring r;
+
+	if (!uring_make(&r))
+		return;
+	ck_assert(lacks(&r, 2));
+	uring_nops(&r, 1);
+	ck_assert(lacks(&r, 2));
+	uring_nops(&r, 1);
+	ck_assert(!lacks(&r, 2));
+	ck_assert(lacks(&r, 3));
+	uring_nops(&r, URING_ENTRIES);
+	ck_assert(!lacks(&r, URING_ENTRIES));
+	/* No more than there is room for, which is twice that. */
+	uring_nops(&r, URING_ENTRIES);
+	ck_assert(!lacks(&r, UINT32_MAX));
+	uring_end(&r);
+}
+
+/* A wait for several comes back then, and is at its end. */
+TEST(timeouts_end_waits)
+{
+	const struct __kernel_timespec t = {.tv_nsec = 1};
+	const struct io_uring_sqe sqe = {
+		.opcode = IORING_OP_TIMEOUT, .addr = (uintptr_t)&t, .len = 1};
+	struct uring r;
+
+	if (!uring_make(&r))
+		return;
+	uring_nops(&r, 2);
+	uring_submit(&r, &sqe, 3);
+	uring_nops(&r, 1);
+	ck_assert(!lacks(&r, 5));
+	uring_end(&r);
+}
+
+TEST(others_do_not_say)
+{
+	int pair[2];
+
+	OK(pipe(pair));
+	ck_assert(!uring_lacks((uint32_t)getpid(), (uint32_t)pair[0], 2));
+	ck_assert(!uring_lacks((uint32_t)getpid(), UINT32_MAX, 2));
+	close(pair[0]);
+	close(pair[1]);
+}

@@ -1,0 +1,329 @@
+#include "lib/capture/restart/repair.h"
+
+#include <fcntl.h>
+#include <linux/bpf.h>
+#include <linux/falloc.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "tests/unit/capture/live.h"
+#include "tests/unit/suite.h"
+
+/* One wait, interrupted so often. */
+#define INTERRUPTS 300
+
+static struct live l;
+
+static void waiting(const char *call, const char *us)
+{
+	live_begin(&l, "cap_waits", call, us);
+	/* What ticks find running. */
+	if (us != NULL)
+		(void)live_ask(&l, "runs", "ok");
+}
+
+static void tear_down(void)
+{
+	live_end(&l);
+}
+
+/*
+ * Under a filter of system calls, as in a container, what the kernel would
+ * continue by restart_syscall(2) is restarted by us, too
+ * (lib/capture/restart/syscalls.h).
+ */
+static void assert_not_rewritten(const char *call)
+{
+	if (prctl(PR_GET_SECCOMP, 0, 0, 0, 0) == 0)
+		ck_assert_msg(l.counters.rewritten == 0, "%s", call);
+}
+
+/* Until n more stops that nobody asked for have been answered. */
+static void until_stopped(uint64_t before, uint64_t n)
+{
+	while (l.counters.event_stops + l.counters.stops < before + n)
+		live_wait(&l);
+}
+
+static uint64_t stops(void)
+{
+	return l.counters.event_stops + l.counters.stops;
+}
+
+/* One with a timeout stops on its way back into the call, too. */
+static void interrupt_once(void)
+{
+	uint64_t before;
+
+	live_until_state(&l, l.first, 'S');
+	before = stops();
+	OK(ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL));
+	until_stopped(before, 1);
+	live_until_state(&l, l.first, 'S');
+}
+
+FIXTURE(NULL, tear_down)
+
+/* All kinds of waits, and whether the interrupted call is changed for it. */
+static const struct {
+	const char *call;
+	bool rewritten;
+} waits[] = {
+	{"epoll_wait", true},
+	{"epoll_pwait", true},
+	{"epoll_pwait2", true},
+	{"poll", false},
+	{"ppoll", false},
+	{"ppoll_read_only", true},
+	{"pselect", false},
+	{"pselect_read_only", true},
+	{"select", false},
+	{"nanosleep", false},
+	{"clock_nanosleep", false},
+	{"clock_nanosleep_absolute", false},
+	{"sigtimedwait", true},
+	{"semtimedop", true},
+	{"mq_timedreceive", false},
+	{"mq_timedsend", false},
+	{"recv_timeout", true},
+	{"recvmsg_timeout", true},
+	{"recvmmsg_timeout", true},
+	{"read_timeout", true},
+	{"readv_timeout", true},
+	{"preadv2_timeout", true},
+	{"send_timeout", true},
+	{"sendmsg_timeout", true},
+	{"sendmmsg_timeout", true},
+	{"write_timeout", true},
+	{"writev_timeout", true},
+	{"pwritev2_timeout", true},
+	{"accept_timeout", true},
+	{"connect_timeout", true},
+	{"sendfile_timeout", true},
+	{"splice_timeout", true},
+	{"splice_in_timeout", true},
+	{"futex", false},
+	{"futex_waitv", false},
+	{"cond_timedwait", false},
+	{"mutex_timedlock", false},
+	{"sem_timedwait", false},
+	{"io_getevents", true},
+	{"io_pgetevents", true},
+	{"io_uring_enter", true},
+	{"timerfd", false},
+	{"wait4", false},
+	{"waitid", false},
+	{"read_pipe", false},
+	{"readv_pipe", false},
+	{"write_pipe", false},
+	{"read_tty", false},
+	{"recv", false},
+	{"poll_woken", false},
+	{"select_woken", false},
+	{"epoll_woken", true},
+	{"epoll_woken_timed", true},
+	{"eventfd", false},
+	{"inotify", false},
+	{"signalfd", false},
+	{"sigwaitinfo", true},
+	{"pause", false},
+	{"sigsuspend", false},
+	{"semop", true},
+	{"msgrcv", false},
+	{"msgsnd", false},
+	{"mq_receive", false},
+	{"mq_send", false},
+	{"accept", false},
+	{"flock", false},
+	{"record_lock", false},
+	{"cond", false},
+	{"sem", false},
+	{"splice_pipe", false},
+	{"tee", false},
+	{"open_fifo", false},
+};
+
+TESTS(no_kind_of_wait_is_ended, array_size(waits))
+{
+	waiting(waits[_i].call, NULL);
+	for (int i = 0; i < INTERRUPTS; i++)
+		interrupt_once();
+	live_until_blocked(&l, l.first);
+	ck_assert_msg(live_count(&l, "eintr") == 0, "%s: EINTR", waits[_i].call);
+	ck_assert_msg(live_count(&l, "other") == 0, "%s has ended", waits[_i].call);
+	if (waits[_i].rewritten)
+		ck_assert_msg(l.counters.rewritten > 0, "%s", waits[_i].call);
+	else
+		assert_not_rewritten(waits[_i].call);
+}
+
+static const struct {
+	const char *call;
+	const char *us;
+	uint64_t hits; /* interrupts that met a wait */
+} races[] = {
+	{"epoll_pwait2", "50", 30}, {"epoll_wait", "1000", 3},	 {"semtimedop", "50", 30},
+	{"sigtimedwait", "50", 30}, {"recv_timeout", "1000", 3},
+};
+
+/* Found running, interrupted when it waits: as ticks do it. */
+TESTS(no_wait_is_ended_by_a_tick, array_size(races))
+{
+	waiting(races[_i].call, races[_i].us);
+	while (l.counters.rewritten < races[_i].hits) {
+		live_tick(&l);
+		live_settle(&l);
+		live_patience();
+	}
+	ck_assert_int_eq(live_count(&l, "eintr"), 0);
+	ck_assert_int_gt(live_count(&l, "other"), 0);
+	live_check_sum(&l);
+}
+
+/* What a traced thread is woken by, and an untraced one is not. */
+static const int ignored[] = {SIGCHLD, SIGWINCH, SIGURG, SIGCONT, SIGTSTP};
+
+TESTS(no_wait_is_ended_by_a_signal_that_is_ignored, array_size(ignored))
+{
+	waiting("epoll_wait", NULL);
+	for (int i = 0; i < INTERRUPTS; i++) {
+		uint64_t before = stops();
+
+		live_until_blocked(&l, l.first);
+		OK(syscall(SYS_tgkill, l.pid, l.first, ignored[_i]));
+		/* SIGCONT stops both threads, before it is delivered. */
+		until_stopped(before, ignored[_i] == SIGCONT ? 3 : 1);
+	}
+	live_until_blocked(&l, l.first);
+	ck_assert_int_eq(live_count(&l, "eintr"), 0);
+	ck_assert_int_eq(live_count(&l, "other"), 0);
+}
+
+TEST(a_handler_that_runs_ends_the_wait)
+{
+	waiting("epoll_wait", NULL);
+	for (int i = 1; i <= INTERRUPTS; i++) {
+		live_until_blocked(&l, l.first);
+		/* Both at once, in either order. */
+		if (i % 3 == 0)
+			(void)ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL);
+		OK(kill(l.pid, SIGUSR1));
+		if (i % 3 == 1)
+			(void)ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL);
+		while (live_count(&l, "handled") < i)
+			live_patience();
+		while (live_count(&l, "eintr") < i)
+			live_patience();
+	}
+	live_until_blocked(&l, l.first);
+	ck_assert_int_eq(live_count(&l, "handled"), INTERRUPTS);
+	ck_assert_int_eq(live_count(&l, "eintr"), INTERRUPTS);
+	ck_assert_int_eq(live_count(&l, "other"), 0);
+}
+
+/* restart_syscall(2) would kill it; installed long after we came. */
+TEST(a_filter_is_not_run_into)
+{
+	waiting("poll", "1000");
+	live_ticks(&l, 1);
+	(void)live_ask(&l, "filter", "ok");
+	for (; l.counters.rewritten < 100; live_patience())
+		interrupt_once();
+	ck_assert_int_eq(live_count(&l, "eintr"), 0);
+	ck_assert_uint_eq(l.gone, 0);
+}
+
+TEST(no_call_no_repair)
+{
+	struct user_regs_struct regs;
+
+	/* No call at all: nothing is asked of the kernel. */
+	memset(&regs, 0, sizeof(regs));
+#if defined(__x86_64__)
+	regs.orig_rax = UINT64_MAX;
+	regs.rax = (unsigned long long)-EINTR;
+#endif
+	ck_assert(!repair_call(0, &regs, 0));
+	waiting("pause", NULL);
+}
+
+#if defined(__x86_64__)
+
+FIXTURE(NULL, NULL)
+
+/* What has moved something, or changed the kernel's state, is not done again.
+ */
+TEST(what_is_left_alone)
+{
+	const struct {
+		long nr, result;
+		uint64_t arguments[2];
+		bool alone;
+	} kinds[] = {
+		{SYS_bpf, -EAGAIN, {BPF_PROG_LOAD}, true},
+		{SYS_bpf, -EINTR, {BPF_PROG_LOAD}, false},
+		{SYS_bpf, -EAGAIN, {BPF_PROG_TEST_RUN}, false},
+		{SYS_bpf, 7, {BPF_PROG_LOAD}, false},
+		{SYS_fallocate, -EINTR, {3, 0}, true},
+		{SYS_fallocate, -EINTR, {3, FALLOC_FL_KEEP_SIZE}, true},
+		{SYS_fallocate, -EINTR, {3, FALLOC_FL_INSERT_RANGE}, false},
+		{SYS_fallocate, 0, {3, 0}, false},
+		{SYS_epoll_wait, -EINTR, {3, 0}, false},
+	};
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		struct user_regs_struct regs = {
+			.orig_rax = (unsigned long long)kinds[i].nr,
+			.rax = (unsigned long long)kinds[i].result,
+			.rdi = kinds[i].arguments[0],
+			.rsi = kinds[i].arguments[1],
+		};
+
+		ck_assert_msg(repair_alone(&regs) == kinds[i].alone, "call %zu", i);
+		if (kinds[i].alone)
+			ck_assert(!repair_is_due(0, &regs, 0));
+	}
+}
+
+/* Whether an ioctl that returns EINTR has done nothing. */
+TEST(ioctls_of_terminals)
+{
+	const struct {
+		unsigned int request;
+		uint64_t argument;
+		bool of_any, of_pty;
+	} kinds[] = {
+		{TIOCSBRK, 0, true, true},     {TIOCSETD, 8, true, true},
+		{TCSBRK, 1, true, true},       {TCSBRK, 0, false, true},
+		{TCSBRKP, 1, false, true},     {TCSBRKP, 0, false, true},
+		{TIOCCBRK, 0, false, false},   {TIOCSTI, 8, false, false},
+		{TIOCMIWAIT, 0, false, false},
+	};
+	const uint32_t us = (uint32_t)getpid();
+	int pty = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+
+	ck_assert_int_ge(pty, 0);
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		struct user_regs_struct regs = {
+			.orig_rax = SYS_ioctl,
+			.rax = (unsigned long long)-EINTR,
+			.rdi = UINT32_MAX,
+			.rsi = kinds[i].request,
+			.rdx = kinds[i].argument,
+		};
+
+		ck_assert_msg(repair_is_due(us, &regs, 0) == kinds[i].of_any, "ioctl %zu", i);
+		regs.rdi = (unsigned long long)pty;
+		ck_assert_msg(repair_is_due(us, &regs, 0) == kinds[i].of_pty,
+			      "ioctl %zu of a pseudoterminal", i);
+	}
+	(void)close(pty);
+}
+
+#endif

@@ -1,0 +1,92 @@
+#include "lib/capture/restart/syscalls.h"
+
+#include <errno.h>
+#include <sys/syscall.h>
+
+#include "tests/unit/suite.h"
+
+/* Above every call's number on every processor. */
+#define CALLS_MAX 1024
+
+static const long rewritten[] = {
+#ifdef SYS_epoll_wait
+	SYS_epoll_wait,
+#endif
+	SYS_epoll_pwait,     SYS_epoll_pwait2, SYS_semop,	   SYS_semtimedop, SYS_recvfrom,
+	SYS_rt_sigtimedwait, SYS_io_getevents, SYS_recvmsg,	   SYS_recvmmsg,   SYS_sendto,
+	SYS_sendmsg,	     SYS_sendmmsg,     SYS_accept,	   SYS_accept4,	   SYS_connect,
+	SYS_pselect6,	     SYS_ppoll,	       SYS_io_uring_enter,
+#ifdef SYS_select
+	SYS_select,
+#endif
+};
+
+/* Harmless where the descriptor is a socket. */
+static const long by_socket[] = {
+	SYS_read, SYS_readv, SYS_write, SYS_writev, SYS_preadv2, SYS_pwritev2, SYS_sendfile,
+};
+
+static enum restart_rule rule_of(long nr)
+{
+	for (size_t i = 0; i < sizeof(rewritten) / sizeof(rewritten[0]); i++)
+		if (rewritten[i] == nr)
+			return RESTART_REWRITE;
+	for (size_t i = 0; i < sizeof(by_socket) / sizeof(by_socket[0]); i++)
+		if (by_socket[i] == nr)
+			return RESTART_IF_SOCKET;
+	if (nr == SYS_splice)
+		return RESTART_IF_EITHER_SOCKET;
+	if (nr == SYS_fallocate)
+		return RESTART_ALONE;
+	return nr == SYS_ioctl ? RESTART_IF_DRAIN : RESTART_LEAVE;
+}
+
+/* close(2) above all: it has freed its descriptor when it returns EINTR. */
+TEST(eintr_is_rewritten_for_the_calls_of_the_list)
+{
+	for (long nr = 0; nr < CALLS_MAX; nr++)
+		ck_assert_msg(syscall_restart_rule(nr, -EINTR) == rule_of(nr), "call %ld", nr);
+	ck_assert_int_eq(syscall_restart_rule(SYS_close, -EINTR), RESTART_LEAVE);
+}
+
+TEST(other_results_are_left)
+{
+	for (long nr = 0; nr < CALLS_MAX; nr++)
+		for (long result = -600; result < 100; result++)
+			if (result != -EINTR && result != RESULT_ERESTART_RESTARTBLOCK &&
+			    !(nr == SYS_io_pgetevents && result == RESULT_ERESTARTNOHAND) &&
+			    !(nr == SYS_bpf && result == -EAGAIN) &&
+			    syscall_restart_rule(nr, result) != RESTART_LEAVE)
+				ck_abort_msg("call %ld, %ld", nr, result);
+	ck_assert_int_eq(syscall_restart_rule(SYS_io_pgetevents, RESULT_ERESTARTNOHAND),
+			 RESTART_REWRITE);
+	ck_assert_int_eq(syscall_restart_rule(SYS_bpf, -EAGAIN), RESTART_ALONE);
+}
+
+/* It needs a call that the filter may not let through. */
+TEST(a_restart_block_is_for_the_unfiltered)
+{
+	for (long nr = 0; nr < CALLS_MAX; nr++)
+		ck_assert_int_eq(syscall_restart_rule(nr, RESULT_ERESTART_RESTARTBLOCK),
+				 RESTART_IF_FILTERED);
+}
+
+TEST(what_was_waiting)
+{
+	for (long result = -600; result < 100; result++)
+		ck_assert_int_eq(syscall_was_waiting(result),
+				 result == -EINTR || (result >= -516 && result <= -512));
+}
+
+/* A call that works is not among those that only wait. */
+TEST(what_only_waits)
+{
+	ck_assert(syscall_rule(SYS_clock_nanosleep)->only_waits);
+	ck_assert(syscall_rule(SYS_epoll_pwait)->only_waits);
+	ck_assert(syscall_rule(SYS_futex)->only_waits);
+	ck_assert(syscall_rule(SYS_sched_yield)->only_waits);
+	ck_assert(!syscall_rule(SYS_read)->only_waits);
+	ck_assert(!syscall_rule(SYS_getrandom)->only_waits);
+	ck_assert(!syscall_rule(SYS_mmap)->only_waits);
+	ck_assert(!syscall_rule(-1)->only_waits);
+}
