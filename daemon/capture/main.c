@@ -32,6 +32,8 @@
 #include "daemon/msg/msg_io.h"
 #include "lib/base/loop.h"
 #include "lib/capture/capture.h"
+#include "lib/capture/leave.h"
+#include "lib/capture/reap.h"
 
 /* How long credits are waited for at the end. */
 #define FINISH_NS (2 * NS_PER_SEC)

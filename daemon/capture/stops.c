@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "daemon/msg/heartbeat.h"
+#include "lib/capture/reap.h"
 
 /* To wait for any goes through all, and twice before it sleeps: 50 ns each. */
 #define AWAIT_THREADS_MAX 128

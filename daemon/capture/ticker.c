@@ -105,7 +105,7 @@ int ticker_plan(struct ticker *t, const struct capture *capture)
 	if (t->source == NULL || t->from == t->tick + 1 || t->has_rung)
 		return 0;
 	return ticker_ring_at(t, min_u64(capture_next_tick(capture),
-					 ticker_at(t, capture_waits_ns(capture)) + 1));
+					 ticker_at(t, capture_timeout_ns(capture)) + 1));
 }
 
 static bool advance(struct ticker *t, uint64_t now_ns)

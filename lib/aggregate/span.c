@@ -36,7 +36,7 @@ void span_tick(struct span *s, uint64_t time_ns, uint64_t settled_ns, uint64_t d
 	if (s->n_ticks == 0 || time_ns - last_ns > SPAN_GAP_NS)
 		due = 1;
 	due = min_u64(max_u64(due, 1), SPAN_TICKS);
-	/* Counted back from this one, as set_stand() in lib/capture does. */
+	/* Counted back from this one, as covered_by_look() in lib/capture does. */
 	for (uint64_t back = due; back-- > 0;)
 		s->ticks[s->n_ticks++ % SPAN_TICKS] = time_ns - (time_ns - last_ns) / due * back;
 }

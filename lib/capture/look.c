@@ -1,37 +1,44 @@
-#include "lib/capture/target.h"
+#include "lib/capture/look.h"
 
 #include <sys/ptrace.h>
 
 #include "lib/base/procfs.h"
 #include "lib/capture/proc/proc.h"
 #include "lib/capture/proc/status.h"
+#include "lib/capture/ptrace/arch.h"
+#include "lib/capture/record.h"
+#include "lib/capture/restart/rest.h"
+#include "lib/capture/sample.h"
+#include "lib/capture/sleepers.h"
+#include "lib/capture/slow_memory.h"
+#include "lib/capture/state.h"
+#include "lib/capture/tracees.h"
 
 /*
- * An interrupted thread that neither stops nor blocks for this long is told as
- * missed. A runnable thread of 64 on 2 processors waits 130 ms for its turn, in
- * a group of processes with a small share for seconds. The reader's chunks wait
- * for its sample: a little longer than this (SPAN_LAG_NS).
+ * An interrupted thread that neither stops nor blocks for this long counts as missed. With 64
+ * runnable threads on 2 processors a thread waits 130 ms for its turn, in a control group with a
+ * small share for seconds. The reader's chunks wait for the sample a little longer than this
+ * (SPAN_LAG_NS).
  */
 #define PENDING_MAX_NS (4 * NS_PER_SEC)
 
 /*
- * After so many ticks a thread that has not stopped is looked at, then after
- * twice as many, and so on: most stop within the first, of 64 that share 2
- * processors, too.
+ * After so many ticks a thread that has not stopped is looked at, then after twice as many, and so
+ * on. Even of 64 threads that share 2 processors, most stop within the first.
  */
 #define PENDING_LOOK_TICKS 16
 
 static bool same_place(const struct activity_place *a, const struct activity_place *b)
 {
-	/* Not the call: after a stop, restart_syscall stands for another. */
+	/* The call is not compared: after a stop, restart_syscall stands for another call. */
 	return a->sp == b->sp && a->pc == b->pc;
 }
 
 /*
- * Takes a sample of a blocked thread without stopping it. Returns 0, -ENOBUFS,
- * -EBUSY, or -EAGAIN if it ran in between. mark: from before it was found
- * blocked; NULL where the kernel does not account: then it has to be in the
- * same place before and after, and is sampled anew at each tick.
+ * Samples a blocked thread without stopping it. mark was read before the thread was found blocked;
+ * NULL if the kernel has no schedstat: then the thread has to be at the same place before and
+ * after, and is sampled at each tick. Returns 0, -EAGAIN if the thread ran in between, or an error
+ * of record_begin_sample.
  */
 static int sample_blocked(struct thread *th, uint64_t tick, uint64_t time_ns,
 			  const struct activity_place *place, const struct activity_mark *mark)
@@ -53,7 +60,7 @@ static int sample_blocked(struct thread *th, uint64_t tick, uint64_t time_ns,
 		known |= ARCH_CALLEE_SAVED;
 		flags |= SAMPLE_REMEMBERED;
 	}
-	r = thread_copy(th, tick, time_ns, regs, known, flags, &record, &size);
+	r = record_begin_sample(th, tick, time_ns, regs, known, flags, &record, &size);
 	if (r < 0)
 		return r;
 	if (mark != NULL)
@@ -62,13 +69,13 @@ static int sample_blocked(struct thread *th, uint64_t tick, uint64_t time_ns,
 		unchanged = activity_look(&th->activity, &place_after) == ACTIVITY_BLOCKED &&
 			    same_place(&place_after, place);
 	if (!unchanged) {
-		thread_drop(th);
+		record_drop_sample(th);
 		return -EAGAIN;
 	}
-	thread_commit(th, size);
+	record_commit_sample(th, size);
 	th->told_running = false;
 	if (mark != NULL) {
-		thread_sleep(th, mark);
+		sleepers_add(th, mark);
 		th->asleep_at = *place;
 		th->asleep_since_ns = th->target->capture->options.now_ns();
 	}
@@ -76,9 +83,9 @@ static int sample_blocked(struct thread *th, uint64_t tick, uint64_t time_ns,
 }
 
 /*
- * The leader stays a zombie until the last thread is gone (proc(5), stat). To
- * be asked of one that is ACTIVITY_DEAD: a zombie has no stack any more, so it
- * has no place either, and to read the file of one that has takes three calls.
+ * A dead leader stays a zombie until the last thread is gone (proc(5), stat). To be asked only for
+ * ACTIVITY_DEAD: a zombie has no stack and so no place, and reading its file takes three system
+ * calls.
  */
 static enum proc_answer leader_is_dead(const struct thread *th)
 {
@@ -99,36 +106,37 @@ static enum proc_answer leader_is_dead(const struct thread *th)
 	return state != NULL && (state[1] == 'Z' || state[1] == 'X') ? PROC_YES : PROC_NO;
 }
 
-/* It is expected no more; the wait status comes with its last thread's. */
+/* The leader gives no samples any more. Its wait status comes with that of the last thread. */
 static void leader_died(struct thread *th, uint64_t tick, uint64_t time_ns)
 {
 	th->life = THREAD_DEAD;
 	if (th->announced)
-		(void)target_tell(th->target, RECORD_EXIT, th->tid, tick, time_ns);
+		(void)record_event(th->target, RECORD_EXIT, th->tid, tick, time_ns);
 }
 
 /*
- * A core that goes into a pipe, as to systemd-coredump(8), ends where an
- * interrupt meets who writes it: pipe_write() returns, and do_coredump() takes
- * that for the end (fs/coredump.c). An interrupt from before is forgotten when
- * the core begins (zap_process()). Its signal came past us, unless it is that
- * of SECCOMP_RET_KILL_PROCESS, which no tracer sees.
+ * True if an interrupt would harm a core dump. If a core goes into a pipe, as to
+ * systemd-coredump(8), an interrupt of the thread that writes it makes pipe_write() return, and
+ * do_coredump() takes that for the end (fs/coredump.c). An interrupt from before the dump is
+ * dropped when the dump begins (zap_process()). Capture has seen the signal that causes a core,
+ * unless it is that of SECCOMP_RET_KILL_PROCESS, which is not reported to tracers.
  */
 static enum proc_answer dumps_core(const struct thread *th)
 {
 	return th->may_dump ? status_dumps_core(th->tid) : PROC_NO;
 }
 
-/* No sample is taken: these ticks are missed, and the next look tries again. */
-static void missed(struct thread *th, enum missed_reason reason, const struct stand *stand)
+/* No sample is taken: the ticks are missed, and the next look tries again. */
+static void missed(struct thread *th, enum missed_reason reason,
+		   const struct covered_ticks *covered)
 {
-	thread_missed(th, reason, stand->ticks, stand->tick, stand->time_ns);
+	record_missed(th, reason, covered->ticks, covered->tick, covered->time_ns);
 }
 
 /*
- * Where many threads are looked at, some go to sleep, and others wake, between
- * the reading of their times of running and waiting and the interrupt. So that
- * as many are told to run as do, times that are older than this are read again.
+ * With many threads, some fall asleep and others wake between the reading of their marks and the
+ * interrupt. Marks older than this are read again, so that as many samples are marked as running as
+ * threads run.
  */
 #define LOOK_OLD_NS (20 * NS_PER_US)
 
@@ -141,17 +149,17 @@ static void renew_look(struct thread *th)
 	th->look_ns = th->interrupt_ns;
 }
 
-static void interrupt(struct thread *th, const struct stand *stand,
+static void interrupt(struct thread *th, const struct covered_ticks *covered,
 		      const struct activity_place *blocked_at)
 {
 	struct capture_counters *counters = th->target->counters;
 
 	switch (dumps_core(th)) {
 	case PROC_YES:
-		counters->missed[MISSED_EXITED] += stand->ticks;
+		counters->missed[MISSED_EXITED] += covered->ticks;
 		return;
 	case PROC_UNKNOWN:
-		missed(th, MISSED_NO_RESOURCES, stand);
+		missed(th, MISSED_NO_RESOURCES, covered);
 		return;
 	case PROC_NO:
 		break;
@@ -161,23 +169,26 @@ static void interrupt(struct thread *th, const struct stand *stand,
 		th->blocked_at = *blocked_at;
 	renew_look(th);
 	if (!rest_is_alone(&th->rest) && ptrace(PTRACE_INTERRUPT, th->tid, NULL, NULL) < 0) {
-		/* It is dying; wait will say so. Or it is another's by now. */
-		th->target->doubt |= th->tid == (uint32_t)th->target->pid;
-		counters->missed[MISSED_EXITED] += stand->ticks;
+		/*
+		 * The thread is dying, and waitpid(2) will report that; or another tracer has it by
+		 * now.
+		 */
+		th->target->exec.doubt |= th->tid == (uint32_t)th->target->pid;
+		counters->missed[MISSED_EXITED] += covered->ticks;
 		return;
 	}
-	thread_set_pending(th, stand->tick, stand->time_ns);
+	tracees_set_pending(th, covered->tick, covered->time_ns);
 	th->later_ns = 0;
 	th->due_ns = th->target->capture->tick.due_ns;
 	th->came_ns = th->target->capture->now_ns;
-	th->unaccounted = stand->ticks;
-	th->next_look = stand->ticks - 1 + PENDING_LOOK_TICKS;
+	th->unaccounted = covered->ticks;
+	th->next_look = covered->ticks - 1 + PENDING_LOOK_TICKS;
 }
 
-/* A thread that was interrupted at an earlier tick. */
+/* Looks at a thread that was interrupted at an earlier tick and has not stopped. */
 static void look_at_pending(struct thread *th, uint64_t ticks, uint64_t tick, uint64_t time_ns)
 {
-	struct target *t = th->target;
+	struct traced_process *t = th->target;
 	struct activity_place place;
 	struct activity_mark mark;
 	enum activity_state state;
@@ -198,38 +209,37 @@ static void look_at_pending(struct thread *th, uint64_t ticks, uint64_t tick, ui
 		state = activity_look(&th->activity, &place);
 	}
 	if (state == ACTIVITY_DEAD && leader_is_dead(th) == PROC_YES) {
-		/* Alive at the interrupt, for all we know, and not since. */
+		/* The leader was alive at the interrupt, as far as is known, and not since. */
 		t->counters->expected -= th->unaccounted - 1;
 		t->counters->missed[MISSED_EXITED]++;
-		thread_clear_pending(th);
+		tracees_clear_pending(th);
 		th->due = DUE_NOTHING;
 		leader_died(th, tick, time_ns);
 		return;
 	}
 	/*
-	 * In uninterruptible sleep it will not stop. It has been in the kernel
-	 * since the interrupt, so its stack is that of the interrupt's tick.
+	 * In uninterruptible sleep the thread does not stop. It has been in the kernel since the
+	 * interrupt, so its stack is the same as at the interrupt's tick.
 	 */
-	if (state == ACTIVITY_BLOCKED && thread_is_known(th) &&
+	if (state == ACTIVITY_BLOCKED && record_knows(th) &&
 	    sample_blocked(th, th->pending_tick, th->pending_ns, &place, marked ? &mark : NULL) ==
 		    0) {
 		t->counters->captured++;
 		t->counters->filled += th->unaccounted - 1;
-		thread_clear_pending(th);
+		tracees_clear_pending(th);
 		return;
 	}
 	if (expired) {
-		thread_missed(th, MISSED_NOT_STOPPED, th->unaccounted, th->pending_tick,
+		record_missed(th, MISSED_NOT_STOPPED, th->unaccounted, th->pending_tick,
 			      th->pending_ns);
-		thread_clear_pending(th);
+		tracees_clear_pending(th);
 	}
 }
 
 /*
- * True if the thread has been runnable, but without a processor, since its last
- * stop. There is nothing new to be learnt by another stop: the sample of the
- * last one still holds. The kernel counts each time that a thread gets a
- * processor (slices), and at the stop the thread had none.
+ * True if the thread has been runnable without a processor since its last stop: then another stop
+ * shows nothing new, and its last sample still holds. The kernel counts each time that a thread
+ * gets a processor (slices), and at the stop the thread had none.
  */
 static bool has_not_run(const struct thread *th)
 {
@@ -237,76 +247,77 @@ static bool has_not_run(const struct thread *th)
 	       th->look.slices == th->stop.slices && th->group_stop != GROUP_STOP_IN;
 }
 
-/* A thread that is awake, and not on its way to a stop. */
-static void look_at(struct thread *th, uint64_t ticks, const struct stand *stand)
+/* Looks at a thread that is awake and not interrupted. */
+static void look_at(struct thread *th, uint64_t ticks, const struct covered_ticks *covered)
 {
 	struct capture_counters *counters = th->target->counters;
-	enum missed_reason reason = target_no_room(th->target);
+	enum missed_reason reason = record_no_room(th->target);
 	struct activity_place place;
 	enum activity_state state;
 	int r;
 
-	/* A tick later it is past what a stop did to its call. */
+	/* One tick later the thread has left the call that the group-stop interrupted. */
 	if (th->group_stop == GROUP_STOP_AFTER)
 		th->group_stop = GROUP_STOP_NONE;
-	if (th->target->needs_reset || !thread_announce(th, stand->tick, stand->time_ns, &reason)) {
+	if (th->target->reader.needs_reset ||
+	    !record_announce(th, covered->tick, covered->time_ns, &reason)) {
 		counters->missed[reason] += ticks;
 		return;
 	}
-	counters->missed[MISSED_LATE] += ticks - stand->ticks - stand->before;
-	counters->repeated += stand->before;
-	if (!thread_has_room(th)) {
-		missed(th, target_no_room(th->target), stand);
+	counters->missed[MISSED_LATE] += ticks - covered->ticks - covered->before;
+	counters->repeated += covered->before;
+	if (!record_has_room(th)) {
+		missed(th, record_no_room(th->target), covered);
 		return;
 	}
-	if (target_is_slow(th->target)) {
-		missed(th, MISSED_MEMORY_SLOW, stand);
+	if (slow_memory_is_avoided(th->target)) {
+		missed(th, MISSED_MEMORY_SLOW, covered);
 		return;
 	}
 	if (has_not_run(th)) {
-		thread_tell_waiting(th, stand->tick, stand->time_ns);
-		counters->repeated += stand->ticks;
+		record_waiting(th, covered->tick, covered->time_ns);
+		counters->repeated += covered->ticks;
 		return;
 	}
 	state = activity_look(&th->activity, &place);
 	if (state == ACTIVITY_BLOCKED && th->unasked > 0) {
-		/* The mark that goes before was not asked for. */
-		thread_ask(th);
+		/* The mark has to be older than the look that found the thread blocked. */
+		sleepers_read_times(th);
 		state = activity_look(&th->activity, &place);
 	}
 	switch (state == ACTIVITY_DEAD ? leader_is_dead(th) : PROC_NO) {
 	case PROC_YES:
-		counters->expected -= stand->ticks;
-		leader_died(th, stand->tick, stand->time_ns);
+		counters->expected -= covered->ticks;
+		leader_died(th, covered->tick, covered->time_ns);
 		return;
 	case PROC_UNKNOWN:
-		missed(th, MISSED_NO_RESOURCES, stand);
+		missed(th, MISSED_NO_RESOURCES, covered);
 		return;
 	case PROC_NO:
 		break;
 	}
 	if (state == ACTIVITY_BLOCKED) {
-		r = sample_blocked(th, stand->tick, stand->time_ns, &place,
+		r = sample_blocked(th, covered->tick, covered->time_ns, &place,
 				   th->look_known ? &th->look : NULL);
 		if (r == 0) {
 			counters->captured++;
-			counters->filled += stand->ticks - 1;
+			counters->filled += covered->ticks - 1;
 			return;
 		}
 		if (r != -EAGAIN) {
-			missed(th, missed_reason_of(th->target, r), stand);
+			missed(th, record_missed_reason(th->target, r), covered);
 			return;
 		}
 	}
-	interrupt(th, stand, state == ACTIVITY_BLOCKED ? &place : NULL);
+	interrupt(th, covered, state == ACTIVITY_BLOCKED ? &place : NULL);
 }
 
-void thread_look(struct thread *th, uint64_t ticks, const struct stand *stand)
+void look_at_thread(struct thread *th, uint64_t ticks, const struct covered_ticks *covered)
 {
-	const struct target *t = th->target;
+	const struct traced_process *t = th->target;
 
 	if (th->due == DUE_SAMPLE)
-		look_at_pending(th, ticks, t->last_tick, t->last_ns);
+		look_at_pending(th, ticks, t->ticks.last, t->ticks.last_ns);
 	else
-		look_at(th, ticks, stand);
+		look_at(th, ticks, covered);
 }

@@ -1,25 +1,21 @@
+#include "lib/capture/pointer.h"
+
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "lib/capture/ptrace/arch.h"
 #include "lib/capture/proc/memory.h"
-#include "lib/capture/target.h"
+#include "lib/capture/ptrace/arch.h"
+#include "lib/capture/slow_memory.h"
+#include "lib/capture/state.h"
 
 /*
- * How far in front of the head of a thread's list of robust locks its own data
- * may begin: 736 bytes with glibc on x86_64 (struct pthread in nptl/descr.h).
+ * The thread's own data begins so far in front of the head of its list of robust locks at most: 736
+ * bytes with glibc on x86_64 (struct pthread in nptl/descr.h).
  */
 #define BEFORE_HEAD_MAX 2048
 
-void capture_want_pointers(struct capture *c, uint32_t target)
-{
-	FOR_EACH_TARGET (t, c)
-		if (t->id == target)
-			t->wants_pointers = true;
-}
-
-/* 0: it has none, or may not be asked for it. */
+/* Returns 0 if the thread has no list, or if the kernel refuses the question. */
 static uint64_t robust_head(uint32_t tid)
 {
 	uint64_t head = 0;
@@ -32,9 +28,9 @@ static uint64_t robust_head(uint32_t tid)
 }
 
 /*
- * glibc's list is in the thread's own data, to whose beginning the thread
- * pointer points: so what points to itself there, twice over, is that
- * (arch_is_own_data). musl has a list only where one was needed.
+ * glibc's list lies in the thread's own data, and the thread pointer points to the start of these
+ * data. The start has two words that point to itself: arch_is_own_data. musl makes a list only when
+ * it needs one.
  */
 static uint64_t look_from(const struct thread *th, uint64_t from, uint64_t head)
 {
@@ -44,7 +40,7 @@ static uint64_t look_from(const struct thread *th, uint64_t from, uint64_t head)
 	if (memory_read(th->target->pagemap_fd, NULL, (int32_t)th->tid, from, words,
 			n * sizeof(words[0]), 0) != (ssize_t)(n * sizeof(words[0])))
 		return 0;
-	/* The nearest one counts. */
+	/* The match nearest to the head counts. */
 	for (size_t i = n; i-- > 0;)
 		if (arch_is_own_data(words + i, n - i, from + i * sizeof(words[0])))
 			return from + i * sizeof(words[0]);
@@ -59,33 +55,33 @@ static uint64_t find_pointer(const struct thread *th)
 	if (head <= BEFORE_HEAD_MAX)
 		return 0;
 	found = look_from(th, head - BEFORE_HEAD_MAX, head);
-	/* There may be nothing before its page. */
+	/* The page before the head's may not be mapped. */
 	page = head & ~UINT64_C(4095);
 	if (found == 0 && head - page < BEFORE_HEAD_MAX)
 		found = look_from(th, page, head);
 	return found;
 }
 
-void thread_find_pointer(struct thread *th)
+void pointer_find(struct thread *th)
 {
-	struct target *t = th->target;
+	struct traced_process *t = th->target;
 	uint64_t since;
 
-	if (!t->wants_pointers || th->pointer != 0 || target_is_slow(t))
+	if (!t->reader.wants_pointers || th->pointer != 0 || slow_memory_is_avoided(t))
 		return;
 	since = t->capture->options.now_ns();
 	th->pointer = find_pointer(th);
-	target_was_read(t, since, BEFORE_HEAD_MAX);
+	slow_memory_was_read(t, since, BEFORE_HEAD_MAX);
 }
 
-void thread_find_end(struct thread *th)
+void pointer_find_stack_end(struct thread *th)
 {
-	struct target *t = th->target;
+	struct traced_process *t = th->target;
 	uint64_t since;
 
-	if (th->hints.own_end != 0 || target_is_slow(t))
+	if (th->hints.own_end != 0 || slow_memory_is_avoided(t))
 		return;
 	since = t->capture->options.now_ns();
 	th->hints.own_end = th->pointer != 0 ? th->pointer : find_pointer(th);
-	target_was_read(t, since, BEFORE_HEAD_MAX);
+	slow_memory_was_read(t, since, BEFORE_HEAD_MAX);
 }

@@ -1,6 +1,8 @@
+#include "lib/capture/priority.h"
+
 #include <sched.h>
 
-#include "lib/capture/target.h"
+#include "lib/capture/state.h"
 
 static int realtime_of(uint32_t tid)
 {
@@ -21,7 +23,7 @@ static int realtime_of(uint32_t tid)
 static void set(struct thread *th, int priority)
 {
 	struct capture *c = th->target->capture;
-	uint32_t *n = c->realtime_threads;
+	uint32_t *n = c->realtime.n;
 
 	if (priority == th->realtime || priority > REALTIME_MAX)
 		return;
@@ -30,23 +32,18 @@ static void set(struct thread *th, int priority)
 	if (priority > 0)
 		n[priority]++;
 	th->realtime = (uint8_t)priority;
-	if (priority > c->realtime)
-		c->realtime = priority;
-	while (c->realtime > 0 && n[c->realtime] == 0)
-		c->realtime--;
+	if (priority > c->realtime.highest)
+		c->realtime.highest = priority;
+	while (c->realtime.highest > 0 && n[c->realtime.highest] == 0)
+		c->realtime.highest--;
 }
 
-void thread_look_priority(struct thread *th)
+void priority_read(struct thread *th)
 {
 	set(th, realtime_of(th->tid));
 }
 
-void thread_forget_priority(struct thread *th)
+void priority_forget(struct thread *th)
 {
 	set(th, 0);
-}
-
-int capture_realtime_priority(const struct capture *c)
-{
-	return c->realtime;
 }

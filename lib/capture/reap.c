@@ -1,44 +1,55 @@
+#include "lib/capture/reap.h"
+
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 
+#include "lib/capture/exec.h"
+#include "lib/capture/ptrace/arch.h"
+#include "lib/capture/ptrace/tracee.h"
 #include "lib/capture/restart/repair.h"
-#include "lib/capture/target.h"
+#include "lib/capture/slow_memory.h"
+#include "lib/capture/state.h"
+#include "lib/capture/stop.h"
+#include "lib/capture/targets.h"
+#include "lib/capture/tracees.h"
 
 /*
- * Wait statuses taken at once, 10 to 20 us each: half a tick. A process that
- * starts threads without end must not keep us from ticks and heartbeats.
+ * The most wait statuses in one call: 10 to 20 us each, half a tick in all. A process that starts
+ * threads without end must not keep the tracer from ticks and heartbeats.
  */
 #define REAP_MAX 256
 
-static struct target *target_of(struct capture *c, uint32_t pid)
+static struct traced_process *target_of(struct capture *c, uint32_t pid)
 {
 	FOR_EACH_TARGET (t, c)
-		if ((uint32_t)t->pid == pid && t->phase != TARGET_ENDED)
+		if ((uint32_t)t->pid == pid && t->phase != TRACED_ENDED)
 			return t;
 	return NULL;
 }
 
-/* The target that a stopped thread belongs to, or NULL. */
-static struct target *target_of_thread(struct capture *c, uint32_t tid)
+/* The target that has a thread of this number, or NULL. */
+static struct traced_process *target_of_thread(struct capture *c, uint32_t tid)
 {
 	FOR_EACH_TARGET (t, c)
-		if (t->phase != TARGET_ENDED && target_has(t, tid))
+		if (t->phase != TRACED_ENDED && tracees_exists(t, tid))
 			return t;
 	return NULL;
-}
-
-/* It has those of the thread that made it, or whose place it took. */
-static void set_options(const struct target *t, uint32_t tid)
-{
-	if (t->exit_stop || t->capture->options.born != NULL)
-		(void)ptrace(PTRACE_SETOPTIONS, tid, NULL, target_options(t, tid));
 }
 
 /*
- * A child that was forked by a target, or by another such child, or a thread of
- * one. It goes on at once, and stays attached, whatever the caller makes of it.
- * Before it dies it stops as a target's leader does: it may have been made by a
- * thread that has no such option.
+ * Sets the ptrace options of a new thread, which it has from the thread that made it, or of a
+ * leader, which it has from the thread whose place it took.
+ */
+static void set_options(const struct traced_process *t, uint32_t tid)
+{
+	if (t->exit_stop || t->capture->options.born != NULL)
+		(void)ptrace(PTRACE_SETOPTIONS, tid, NULL, tracees_options(t, tid));
+}
+
+/*
+ * Handles a stop of a forked child of a target, of a child of such a child, or of a thread of one.
+ * The child goes on at once and stays attached, whatever the caller does with it. It stops before
+ * it dies as a target's leader does: the thread that made it may have no such option.
  */
 static void follow(struct capture *c, uint32_t tid, enum tracee_status status, int signal)
 {
@@ -46,20 +57,20 @@ static void follow(struct capture *c, uint32_t tid, enum tracee_status status, i
 
 	if (is_new)
 		(void)ptrace(PTRACE_SETOPTIONS, tid, NULL,
-			     capture_base_options(c) | PTRACE_O_TRACEEXIT);
-	capture_resume(tid, status, signal, PTRACE_CONT);
+			     tracees_base_options(c) | PTRACE_O_TRACEEXIT);
+	stop_resume(tid, status, signal, PTRACE_CONT);
 	if (is_new)
 		c->options.born(c->options.ctx, (int32_t)tid);
 }
 
 /*
- * A stop of a thread that is not known: a new thread of a target, or a process
- * made by fork(2), or by clone(2) without SIGCHLD, which the kernel attaches as
- * well. Unless children are followed it is let go.
+ * Handles the first stop of a thread that is not in the table: a new thread of a target, or a
+ * process made by fork(2), or by clone(2) without SIGCHLD, which the kernel attaches, too. If
+ * children are not followed, such a process is detached.
  */
 static void first_stop(struct capture *c, uint32_t tid, enum tracee_status status, int signal)
 {
-	struct target *t = target_of_thread(c, tid);
+	struct traced_process *t = target_of_thread(c, tid);
 	struct user_regs_struct regs;
 	struct thread *th;
 	uint64_t pointer = 0;
@@ -78,88 +89,95 @@ static void first_stop(struct capture *c, uint32_t tid, enum tracee_status statu
 		return;
 	}
 	set_options(t, tid);
-	/* It goes on at once: what follows opens files. */
-	capture_resume(tid, status, signal, PTRACE_CONT);
+	/* The thread goes on before files are opened. */
+	stop_resume(tid, status, signal, PTRACE_CONT);
 	t->counters->event_stops++;
 	/* If that fails, it is found by a scan, or dead. */
-	(void)!target_adopt(t, tid);
-	th = capture_thread(c, tid);
+	(void)!tracees_adopt(t, tid);
+	th = tracees_find(c, tid);
 	if (th != NULL)
 		th->pointer = pointer;
 }
 
 /*
- * Reported under the number of the leader, whoever called exec; the leader
- * itself may not be known, because it was dead when we came.
+ * Handles PTRACE_EVENT_EXEC, which has the number of the leader, whichever thread called exec. The
+ * leader itself may not be in the table, because it was dead when capture attached.
  */
 static void handle_exec(struct capture *c, uint32_t tid)
 {
-	struct target *t = target_of(c, tid);
+	struct traced_process *t = target_of(c, tid);
 	struct user_regs_struct regs;
 
 	if (t == NULL && c->options.born != NULL) {
 		(void)ptrace(PTRACE_CONT, tid, NULL, NULL);
 		return;
 	}
-	/* The new program's one thread is here: to let go now leaves none. */
+	/*
+	 * The new program has one thread, which is stopped here: to let go of it now leaves none
+	 * traced.
+	 */
 	if (t == NULL || arch_get_regs(tid, &regs) == -ENOEXEC) {
 		(void)ptrace(PTRACE_DETACH, tid, NULL, NULL);
 		if (t != NULL) {
-			target_forget_threads(t);
+			tracees_forget_all(t);
 			t->foreign = true;
-			target_end(t);
+			targets_end(t);
 		}
 		return;
 	}
 	set_options(t, tid);
 	(void)ptrace(PTRACE_CONT, tid, NULL, NULL);
 	t->counters->event_stops++;
-	target_executed(t);
+	exec_happened(t);
 	/* If that fails, it is found by a scan, or dead. */
-	(void)!target_adopt(t, tid);
+	(void)!tracees_adopt(t, tid);
 }
 
 static void handle_death(struct capture *c, uint32_t tid)
 {
-	struct thread *th = capture_thread(c, tid);
-	struct target *t = th != NULL ? th->target : target_of(c, tid);
+	struct thread *th = tracees_find(c, tid);
+	struct traced_process *t = th != NULL ? th->target : target_of(c, tid);
 
 	if (t == NULL)
 		return;
 	if (th != NULL)
-		thread_remove(th, MISSED_EXITED);
-	/* If the others died of an exec, we were perhaps not told of it. */
-	t->doubt |= t->n_threads == 1;
+		tracees_remove(th, MISSED_EXITED);
+	/* If the other threads died because of an exec, it may not have been reported. */
+	t->exec.doubt |= t->threads.n == 1;
 	/* A thread whose first stop is still to come keeps the target alive. */
-	target_end_if_gone(t);
+	targets_end_if_gone(t);
 }
 
 /*
- * The leader is let go of, and dies as if nobody traced it. Who was made by it
- * may have its options still: a thread, or a process that is none of ours.
+ * Handles PTRACE_EVENT_EXIT. Capture detaches from the leader, which dies as if it were not traced.
+ * A thread that the leader has made may have the leader's options, and so may a process that is not
+ * a target.
  */
 static void handle_exit(struct capture *c, uint32_t tid)
 {
-	struct thread *th = capture_thread(c, tid);
-	struct target *t = th != NULL ? th->target : target_of(c, tid);
+	struct thread *th = tracees_find(c, tid);
+	struct traced_process *t = th != NULL ? th->target : target_of(c, tid);
 
 	if (th != NULL && tid != (uint32_t)t->pid) {
 		(void)ptrace(PTRACE_CONT, tid, NULL, NULL);
 		return;
 	}
-	/* It fails after a SIGKILL before Linux 5.17: it dies as others do. */
+	/*
+	 * The detach fails after a SIGKILL before Linux 5.17: then the leader dies as other threads
+	 * do.
+	 */
 	if (ptrace(PTRACE_DETACH, tid, NULL, NULL) < 0 || t == NULL)
 		return;
 	t->counters->event_stops++;
-	t->leader_dies = true;
+	t->exec.leader_dies = true;
 	if (th != NULL)
-		thread_remove(th, MISSED_EXITED);
-	target_end_if_gone(t);
+		tracees_remove(th, MISSED_EXITED);
+	targets_end_if_gone(t);
 }
 
 /*
- * The parent stops in fork(2) before it can end, so the caller knows of the
- * child before it knows of the parent's end. The child may not have run yet.
+ * Reports a forked child. The parent stops in fork(2) before it can end, so the caller hears of the
+ * child before it hears of the parent's end. The child may not have run yet.
  */
 static void tell_forked(struct capture *c, uint32_t tid, int status)
 {
@@ -176,7 +194,7 @@ static void handle_status(struct capture *c, uint32_t tid, int status)
 {
 	int signal;
 	enum tracee_status kind = tracee_classify(status, &signal);
-	struct thread *th = capture_thread(c, tid);
+	struct thread *th = tracees_find(c, tid);
 
 	switch (kind) {
 	case TRACEE_DEAD:
@@ -202,12 +220,12 @@ static void handle_status(struct capture *c, uint32_t tid, int status)
 		if (th->options_due)
 			set_options(th->target, tid);
 		th->options_due = false;
-		thread_stopped(th, kind, signal);
+		stop_handle(th, kind, signal);
 		return;
 	}
 }
 
-/* By their numbers. */
+/* Handles the stops of interrupted threads, asking for each by its number. */
 static void take_pending(struct capture *c)
 {
 	struct thread *next;
@@ -220,13 +238,13 @@ static void take_pending(struct capture *c)
 		if (waitpid((pid_t)tid, &status, __WALL | WNOHANG) <= 0)
 			continue;
 		handle_status(c, tid, status);
-		/* Exec takes all of its process's threads with it. */
+		/* An exec frees all threads of its process. */
 		if (status >> 16 == PTRACE_EVENT_EXEC)
 			return;
 	}
 }
 
-/* Takes wait statuses that are there; returns how many. */
+/* Handles up to max wait statuses that are there, and returns how many. */
 static unsigned int take_any(struct capture *c, unsigned int max)
 {
 	unsigned int n = 0;
@@ -241,55 +259,53 @@ static unsigned int take_any(struct capture *c, unsigned int max)
 }
 
 /*
- * waitpid(-1) goes through all tracees, 50 us for 1,000 of them; of one that is
- * called by its number, it takes 300 ns.
+ * waitpid(-1) goes through all tracees, 50 us for 1,000 of them; waitpid(2) by number takes 300 ns.
  */
 #define FEW_SHARE 16
 
 static bool are_few(const struct capture *c)
 {
-	return c->n_pending <= capture_threads(c) / FEW_SHARE;
+	return c->n_pending <= state_threads(c) / FEW_SHARE;
 }
 
 bool capture_reap(struct capture *c)
 {
 	bool more;
 
-	/* That the caller has waited for stops is no wait for a read. */
-	capture_note_waits(c, c->now_ns);
+	/* The caller has waited for stops, and not for a read of memory. */
+	slow_memory_note_switches(c, c->now_ns);
 	if (are_few(c))
 		take_pending(c);
 	more = take_any(c, REAP_MAX) == REAP_MAX;
 	/*
-	 * It finds the newest first: while threads come faster than their stops
-	 * are answered, those that we have interrupted would wait for ever.
+	 * waitpid(-1) finds the newest threads first. While threads come faster than their stops
+	 * are handled, interrupted threads would wait for ever.
 	 */
 	if (more)
 		take_pending(c);
-	capture_free_ended(c);
+	targets_free_ended(c);
 	return more;
 }
 
 void capture_take(struct capture *c, uint32_t tid, int status)
 {
-	capture_note_waits(c, c->now_ns);
+	slow_memory_note_switches(c, c->now_ns);
 	handle_status(c, tid, status);
-	capture_free_ended(c);
+	targets_free_ended(c);
 }
 
 /*
- * While a target with many threads is looked at, those that were interrupted
- * first are not kept waiting: of the stops so many are taken after each
- * portion.
+ * So many stops are handled after each portion of a target with many threads, so that the threads
+ * that were interrupted first do not wait.
  */
 #define STOPS_BETWEEN 16
-/* Of more threads than this, waitpid(-1) itself takes too long for that. */
+/* With more threads than this, waitpid(-1) itself takes too long. */
 #define BETWEEN_THREADS_MAX 2048
 
-void capture_reap_some(struct capture *c)
+void reap_some(struct capture *c)
 {
 	if (are_few(c))
 		take_pending(c);
-	else if (capture_threads(c) <= BETWEEN_THREADS_MAX)
+	else if (state_threads(c) <= BETWEEN_THREADS_MAX)
 		(void)take_any(c, STOPS_BETWEEN);
 }

@@ -1,20 +1,20 @@
-#include "lib/capture/target.h"
+#include "lib/capture/sleepers.h"
+
+#include "lib/capture/plan.h"
+#include "lib/capture/state.h"
 
 /*
- * Who sleeps is not looked at, nor even asked whether it has run, as long as
- * the process's CPU clock tells that nobody asleep has. That clock is the sum
- * of all threads' run times, of those that have ended too; both it and
- * schedstat show the sum as the scheduler last wrote it down
- * (thread_group_cputime() and proc_pid_schedstat()). So what is left of it
- * after the run times of those that are awake, as read now, and of those
- * asleep, as they were when they fell asleep, stays the same to the nanosecond
- * until somebody asleep runs.
+ * How one question answers for all sleeping threads: the process's CPU clock is the sum of the run
+ * times of all threads, of ended ones, too. The clock and schedstat show the sums as the scheduler
+ * last wrote them (thread_group_cputime() and proc_pid_schedstat()). From the clock the run times
+ * of awake threads, as read now, and of sleeping threads, as they were when they fell asleep, are
+ * subtracted. The difference stays the same to the nanosecond until a sleeping thread runs.
  *
- * Then they are asked, whoever fell asleep last first, until what those have
- * run is all that the clock tells. Where it never is (also because the
- * scheduler wrote in between, or a thread has ended), every sleeper has been
- * asked. One that has run is looked at before the next is asked: those that
- * work for a moment only would be asleep after the asking of a hundred.
+ * When the difference has changed, the sleeping threads are asked, the last to fall asleep first,
+ * until the run times found explain the difference. If they never do (the scheduler wrote in
+ * between, or a thread has ended), every sleeping thread has been asked. A thread that has run is
+ * looked at before the next thread is asked: threads that work only for a moment would be asleep
+ * again after a hundred questions.
  */
 
 static void put_into(struct thread **list, struct thread *th)
@@ -28,11 +28,11 @@ static void put_into(struct thread **list, struct thread *th)
 
 static void take_out(struct thread **list, struct thread *th)
 {
-	/* Stops are taken, and threads die, in the middle of a tick. */
-	if (th->target->next_awake == th)
-		th->target->next_awake = th->next;
-	if (th->target->next_asleep == th)
-		th->target->next_asleep = th->next;
+	/* Stops are handled, and threads die, in the middle of a tick. */
+	if (th->target->threads.next_awake == th)
+		th->target->threads.next_awake = th->next;
+	if (th->target->threads.next_asleep == th)
+		th->target->threads.next_asleep = th->next;
 	if (th->next != NULL)
 		th->next->prev = th->prev;
 	if (th->prev != NULL)
@@ -41,51 +41,51 @@ static void take_out(struct thread **list, struct thread *th)
 		*list = th->next;
 }
 
-void thread_link(struct thread *th)
+void sleepers_link(struct thread *th)
 {
-	put_into(&th->target->awake, th);
-	th->target->n_threads++;
-	th->target->stirred = true;
-	target_hasten(th->target);
+	put_into(&th->target->threads.awake, th);
+	th->target->threads.n++;
+	th->target->threads.stirred = true;
+	plan_at_once(th->target);
 }
 
-void thread_unlink(struct thread *th)
+void sleepers_unlink(struct thread *th)
 {
-	thread_wake(th);
-	take_out(&th->target->awake, th);
-	th->target->n_threads--;
-	th->target->stirred = true;
-	target_plan(th->target);
+	sleepers_wake(th);
+	take_out(&th->target->threads.awake, th);
+	th->target->threads.n--;
+	th->target->threads.stirred = true;
+	plan_target(th->target);
 }
 
-void thread_sleep(struct thread *th, const struct activity_mark *mark)
+void sleepers_add(struct thread *th, const struct activity_mark *mark)
 {
-	struct target *t = th->target;
+	struct traced_process *t = th->target;
 
-	thread_wake(th);
-	take_out(&t->awake, th);
-	put_into(&t->asleep, th);
-	t->n_asleep++;
-	t->asleep_ns += mark->run_ns;
+	sleepers_wake(th);
+	take_out(&t->threads.awake, th);
+	put_into(&t->threads.asleep, th);
+	t->threads.n_asleep++;
+	t->threads.asleep_ns += mark->run_ns;
 	th->asleep = true;
 	th->mark = *mark;
 }
 
-void thread_wake(struct thread *th)
+void sleepers_wake(struct thread *th)
 {
-	struct target *t = th->target;
+	struct traced_process *t = th->target;
 
 	if (!th->asleep)
 		return;
-	take_out(&t->asleep, th);
-	put_into(&t->awake, th);
-	t->n_asleep--;
-	t->asleep_ns -= th->mark.run_ns;
-	t->names_tick = min_u64(t->names_tick, th->name_tick);
-	t->idle_tick = t->last_tick;
+	take_out(&t->threads.asleep, th);
+	put_into(&t->threads.awake, th);
+	t->threads.n_asleep--;
+	t->threads.asleep_ns -= th->mark.run_ns;
+	t->reader.names_tick = min_u64(t->reader.names_tick, th->name_tick);
+	t->plan.awake_tick = t->ticks.last;
 	th->asleep = false;
 	th->alone = false;
-	target_hasten(t);
+	plan_at_once(t);
 }
 
 /*
@@ -113,7 +113,7 @@ static void find_out_if_alone(struct thread *th)
 	th->alone_since_ns = th->look_ns;
 }
 
-void thread_ask(struct thread *th)
+void sleepers_read_times(struct thread *th)
 {
 	th->look_ns = th->target->capture->options.now_ns();
 	th->look_known = activity_mark(&th->activity, &th->look);
@@ -122,8 +122,8 @@ void thread_ask(struct thread *th)
 }
 
 /*
- * A thread that has a processor to itself, and was last found in user mode, is
- * asked at one look of so many.
+ * A thread that has a processor to itself, and was in user mode at its last stop, is asked at one
+ * of so many looks.
  */
 #define ASK_LOOKS 4
 
@@ -133,15 +133,15 @@ static bool is_spared(const struct thread *th)
 }
 
 /*
- * Looks at those that are awake and, if *sum_ns is asked for, sums up what they
- * have run. Returns false if one of them was not read.
+ * Reads the times of the awake threads. With sum_ns, adds up their run times. Returns false if one
+ * of them could not be read.
  */
-static bool look_at_awake(struct target *t, uint64_t *sum_ns)
+static bool look_at_awake(struct traced_process *t, uint64_t *sum_ns)
 {
 	bool all = true;
 
-	for (struct thread *th = t->awake; th != NULL; th = th->next) {
-		/* Of a pending one, the look before its interrupt counts. */
+	for (struct thread *th = t->threads.awake; th != NULL; th = th->next) {
+		/* For a thread that is interrupted already the mark before its interrupt counts. */
 		struct activity_mark mark;
 		bool known;
 
@@ -156,7 +156,7 @@ static bool look_at_awake(struct target *t, uint64_t *sum_ns)
 		if (pending) {
 			known = activity_mark(&th->activity, &mark);
 		} else {
-			thread_ask(th);
+			sleepers_read_times(th);
 			known = th->look_known;
 			mark = th->look;
 		}
@@ -168,19 +168,20 @@ static bool look_at_awake(struct target *t, uint64_t *sum_ns)
 	return all;
 }
 
-struct thread *target_next_that_ran(struct target *t, unsigned int *asks, uint64_t *ret_woke_ns)
+struct thread *sleepers_next_that_ran(struct traced_process *t, unsigned int *asks,
+				      uint64_t *ret_woke_ns)
 {
-	while (t->next_asleep != NULL && *asks > 0) {
-		struct thread *th = t->next_asleep;
+	while (t->threads.next_asleep != NULL && *asks > 0) {
+		struct thread *th = t->threads.next_asleep;
 		uint64_t ran_ns, waited_ns;
 
-		t->next_asleep = th->next;
+		t->threads.next_asleep = th->next;
 		--*asks;
-		thread_ask(th);
+		sleepers_read_times(th);
 		if (th->look_known && activity_same(&th->look, &th->mark))
 			continue;
-		thread_wake(th);
-		t->n_passed--;
+		sleepers_wake(th);
+		t->threads.n_passed--;
 		if (!th->look_known) {
 			*ret_woke_ns = 0;
 			return th;
@@ -188,43 +189,45 @@ struct thread *target_next_that_ran(struct target *t, unsigned int *asks, uint64
 		ran_ns = th->look.run_ns - th->mark.run_ns;
 		waited_ns = th->look.wait_ns - th->mark.wait_ns;
 		*ret_woke_ns = ran_ns + waited_ns;
-		t->ended_now_ns -= ran_ns;
-		/* A thread that runs at this moment is found at the next look.
+		t->threads.ended_now_ns -= ran_ns;
+		/*
+		 * The other threads have not run; one that runs at this moment is found at the next
+		 * look.
 		 */
-		if (t->ended_known && t->ended_now_ns == t->ended_ns)
-			t->next_asleep = NULL;
+		if (t->threads.ended_known && t->threads.ended_now_ns == t->threads.ended_ns)
+			t->threads.next_asleep = NULL;
 		return th;
 	}
 	return NULL;
 }
 
-void target_look(struct target *t)
+void sleepers_begin_tick(struct traced_process *t)
 {
 	/*
-	 * With few sleepers, to ask them is cheaper than to ask the clock,
-	 * which adds up the process's threads: 100 us for 1,000 of them.
+	 * If few threads sleep, to ask each is cheaper than to read the clock, for which the kernel
+	 * adds up all threads of the process: 100 us for 1,000 threads.
 	 */
-	const bool worth_it = t->n_asleep > t->n_threads - t->n_asleep;
+	const bool worth_it = t->threads.n_asleep > t->threads.n - t->threads.n_asleep;
 	uint64_t awake_ns = 0, process_ns = 0;
 	bool known;
 
 	known = look_at_awake(t, worth_it ? &awake_ns : NULL) && worth_it &&
 		t->capture->options.process_ns(t->pid, &process_ns) == 0;
-	t->ended_now_ns = process_ns - awake_ns - t->asleep_ns;
-	t->n_passed = t->n_asleep;
-	t->next_asleep = NULL;
-	t->clock_read = known;
-	if (known && t->ended_known && t->ended_now_ns == t->ended_ns) {
-		t->stirred |= t->awake != NULL;
+	t->threads.ended_now_ns = process_ns - awake_ns - t->threads.asleep_ns;
+	t->threads.n_passed = t->threads.n_asleep;
+	t->threads.next_asleep = NULL;
+	t->threads.clock_read = known;
+	if (known && t->threads.ended_known && t->threads.ended_now_ns == t->threads.ended_ns) {
+		t->threads.stirred |= t->threads.awake != NULL;
 		return;
 	}
-	t->stirred = true;
-	t->ended_known &= known;
-	t->next_asleep = t->asleep;
+	t->threads.stirred = true;
+	t->threads.ended_known &= known;
+	t->threads.next_asleep = t->threads.asleep;
 }
 
-void target_looked(struct target *t)
+void sleepers_end_asking(struct traced_process *t)
 {
-	t->ended_known = t->clock_read;
-	t->ended_ns = t->ended_now_ns;
+	t->threads.ended_known = t->threads.clock_read;
+	t->threads.ended_ns = t->threads.ended_now_ns;
 }

@@ -1,12 +1,22 @@
-#include "lib/capture/target.h"
+#include "lib/capture/stop.h"
 
 #include <string.h>
 #include <sys/ptrace.h>
 
+#include "lib/capture/call_timeouts.h"
+#include "lib/capture/ptrace/arch.h"
+#include "lib/capture/ptrace/tracee.h"
+#include "lib/capture/record.h"
 #include "lib/capture/restart/repair.h"
+#include "lib/capture/restart/rest.h"
 #include "lib/capture/restart/syscalls.h"
+#include "lib/capture/sample.h"
+#include "lib/capture/sleepers.h"
+#include "lib/capture/slow_memory.h"
+#include "lib/capture/state.h"
+#include "lib/capture/tracees.h"
 
-void capture_resume(uint32_t tid, enum tracee_status status, int signal, int how)
+void stop_resume(uint32_t tid, enum tracee_status status, int signal, int how)
 {
 	if (status == TRACEE_GROUP_STOP)
 		how = PTRACE_LISTEN;
@@ -14,11 +24,10 @@ void capture_resume(uint32_t tid, enum tracee_status status, int signal, int how
 }
 
 /*
- * True where a call that was interrupted may have been so because of us: an
- * interrupt of ours; the notice of a SIGCONT, which wakes every traced thread,
- * stopped or not; a signal, since a traced thread is woken by those that it
- * ignores. A group-stop interrupts calls anyway, and with it what follows until
- * the thread has left the kernel.
+ * True if capture may have caused the interruption of a system call: by an interrupt of its own; by
+ * the notice of a SIGCONT, which wakes every traced thread, stopped or not; or by a signal, since a
+ * traced thread is woken by signals that it ignores. A group-stop interrupts calls without a
+ * tracer, too, and so does what follows until the thread has left the kernel.
  */
 static bool may_be_ours(const struct thread *th, enum tracee_status status)
 {
@@ -26,7 +35,7 @@ static bool may_be_ours(const struct thread *th, enum tracee_status status)
 	       th->group_stop == GROUP_STOP_NONE;
 }
 
-/* What was interrupted is to come out as if it had not been. */
+/* Makes an interrupted call return what it would have returned without capture. */
 static void mend(struct thread *th, const struct user_regs_struct *raw,
 		 const struct rest_stop *stop)
 {
@@ -39,15 +48,16 @@ static void mend(struct thread *th, const struct user_regs_struct *raw,
 		counters->rewritten++;
 	else if (repair_call(th->tid, raw, stop->signal))
 		counters->rewritten++;
-	else if (!target_is_cut(th->target) && !th->ended_rest && rest_begin(&th->rest, stop))
+	else if (!state_is_cut(th->target) && !th->ended_rest && rest_begin(&th->rest, stop))
 		counters->continued++;
 }
 
 /*
- * An interrupt that was sent while the end of a rest had not been taken yet is
- * shown after it, with that call's registers: the last part, which has ended
- * for a reason, would be taken for one that was cut short. Whether there is one
- * cannot be seen; so there always is, and the stop that follows is known.
+ * After a resumed call has ended, the thread is interrupted once more. An interrupt that was sent
+ * before the end was handled would show the registers of that call, and the last part, which the
+ * kernel ended for its own reason, would be taken for a part that capture cut short. Whether such
+ * an interrupt is under way cannot be seen. So capture always sends one, and knows the stop that
+ * follows.
  */
 static bool stop_again(const struct thread *th)
 {
@@ -64,21 +74,21 @@ static void mend_call(struct thread *th, struct user_regs_struct *raw, enum trac
 		.regs = raw,
 		.signal = signal,
 		.now_ns = now_ns,
-		.since_ns = thread_waits_since(th, raw, now_ns),
+		.since_ns = call_timeouts_since(th, raw, now_ns),
 		.at_call = status == TRACEE_CALL,
 		.interrupted = th->due != DUE_NOTHING,
 		.goes_on = (status == TRACEE_CALL || status == TRACEE_TRAP) &&
-			   !target_is_cut(th->target),
+			   !state_is_cut(th->target),
 	};
-	/* One that is left alone has no interrupt on its way. */
+	/* A call that must not be disturbed has no interrupt under way. */
 	const bool was_rest = th->rest.state != REST_NONE && !rest_is_alone(&th->rest);
 	const bool was_wait = was_rest && th->rest.whole;
 	bool cut_short;
 
 	rest_stopped(&th->rest, &stop, raw);
 	/*
-	 * A wait's end that has taken an interrupt shows what that cut short;
-	 * one that was sent where it began is known from there.
+	 * If the end of a resumed wait took an interrupt, the registers show the call that the
+	 * interrupt cut short; an interrupt at the begin of the wait is noted there.
 	 */
 	cut_short = was_wait && (stop.interrupted || th->rest.interrupted);
 	if (th->rest.state == REST_NONE && (may_be_ours(th, status) || cut_short))
@@ -87,7 +97,7 @@ static void mend_call(struct thread *th, struct user_regs_struct *raw, enum trac
 		was_rest && th->rest.state == REST_NONE && stop.interrupted && stop_again(th);
 }
 
-/* The registers are good for later samples of the same wait. */
+/* Keeps the registers for later samples of the same wait. */
 static void remember(struct thread *th, const uint64_t *regs, const struct user_regs_struct *raw)
 {
 	long nr, result;
@@ -100,10 +110,9 @@ static void remember(struct thread *th, const uint64_t *regs, const struct user_
 }
 
 /*
- * True if the kernel has given the thread no processor between the look and the
- * stop: the thread had one at the look, and kept it. A thread on a processor
- * stops at once, unless it is in a call that takes long; so a thread that has
- * lost its processor since the tick had none at the next tick.
+ * True if the thread got no processor between the look and the stop: it had one at the look, and
+ * kept it. A running thread stops at once, unless it is in a long call. So a thread that has lost
+ * its processor since the tick had none at the next tick.
  */
 static bool kept_its_processor(const struct thread *th)
 {
@@ -111,11 +120,10 @@ static bool kept_its_processor(const struct thread *th)
 }
 
 /*
- * Was the thread on a processor at the tick, runnable without one, or blocked?
- * It was blocked if the look found it so and it stops where it was blocked: a
- * signal or the end of the wait came in between. A runnable thread counts as
- * running if the kernel has no schedstat, or if the thread has a processor to
- * itself.
+ * Whether the thread was on a processor at the tick, or runnable without one, or blocked. It was
+ * blocked if the look found it so and it stops at the same place: a signal or the end of the wait
+ * came in between. A runnable thread counts as running if the kernel has no schedstat, or if the
+ * thread has a processor to itself.
  */
 static enum activity_run was_on_processor(const struct thread *th, const uint64_t *regs)
 {
@@ -136,50 +144,48 @@ static enum activity_run was_on_processor(const struct thread *th, const uint64_
 }
 
 /*
- * Where more threads can run than there are processors, each stop hands a
- * processor to another thread, which the tracer then finds on it: 8 such
- * threads on two processors were told to run for 1.13 times as long as they
- * did, 32 that run for 1 ms and sleep for 5 for 1.3 times. So a sample that
- * only may have been of a running thread counts as such while the samples tell
- * of less than the process's CPU clock does, or of no more than chance brings.
+ * Where more threads are runnable than there are processors, each stop hands a processor to another
+ * thread, which the tracer then finds running. With 8 such threads on two processors, samples
+ * marked as running made up 1.13 times the real time; with 32 threads that run for 1 ms and sleep
+ * for 5, 1.3 times. So a sample that only may be of a running thread is marked so only while the
+ * marked samples make up less than the process's CPU clock says, with a tolerance for chance.
  *
- * The clock is read once a tick, where there is such a sample. What the samples
- * have missed makes room for no more than chance, either: a thread that is
- * found where it sleeps does not make others run.
+ * The clock is read once a tick, if there is such a sample. Time that samples missed is not saved
+ * up beyond the same tolerance: a thread that is sampled where it sleeps must not make others run.
  */
 #define BALANCE_TICKS 8
 
-static bool read_balance(struct target *t, int64_t most_ns)
+static bool read_balance(struct traced_process *t, int64_t most_ns)
 {
 	uint64_t clock_ns;
 
-	if (t->balance_tick == t->last_tick)
+	if (t->balance.tick == t->ticks.last)
 		return true;
 	if (t->capture->options.process_ns(t->pid, &clock_ns) != 0)
 		return false;
-	if (t->balance_tick == 0)
-		t->balance_ns = 0;
+	if (t->balance.tick == 0)
+		t->balance.ns = 0;
 	else
-		t->balance_ns += (int64_t)(clock_ns - t->balance_clock_ns);
-	t->balance_ns = min_i64(t->balance_ns, most_ns);
-	t->balance_clock_ns = clock_ns;
-	t->balance_tick = t->last_tick;
+		t->balance.ns += (int64_t)(clock_ns - t->balance.clock_ns);
+	t->balance.ns = min_i64(t->balance.ns, most_ns);
+	t->balance.clock_ns = clock_ns;
+	t->balance.tick = t->ticks.last;
 	return true;
 }
 
-/* True if a sample of the thread is to be told as that of a running one. */
+/* True if the sample is to be marked as running. */
 static bool counts_as_run(const struct thread *th, enum activity_run run)
 {
-	struct target *t = th->target;
-	const int64_t tick_ns = (int64_t)t->delay.tick_ns;
+	struct traced_process *t = th->target;
+	const int64_t tick_ns = (int64_t)t->ticks.length_ns;
 	const int64_t most_ns = BALANCE_TICKS * tick_ns;
-	/* Told to run until it was found without a processor. */
+	/* The thread is marked as running until it was found without a processor. */
 	const uint64_t ticks = th->later_ns != 0 && !kept_its_processor(th) ? 1 : th->unaccounted;
 
 	if (run == ACTIVITY_WAITED ||
-	    (run == ACTIVITY_MAY_HAVE_RUN && read_balance(t, most_ns) && t->balance_ns < -most_ns))
+	    (run == ACTIVITY_MAY_HAVE_RUN && read_balance(t, most_ns) && t->balance.ns < -most_ns))
 		return false;
-	t->balance_ns -= (int64_t)ticks * tick_ns;
+	t->balance.ns -= (int64_t)ticks * tick_ns;
 	return true;
 }
 
@@ -187,7 +193,7 @@ static void tell_of_run(struct thread *th)
 {
 	th->told_running = true;
 	if (th->later_ns != 0 && !kept_its_processor(th))
-		thread_tell_waiting(th, th->later_tick, th->later_ns);
+		record_waiting(th, th->later_tick, th->later_ns);
 }
 
 static int take_sample(struct thread *th, const struct user_regs_struct *raw,
@@ -201,31 +207,31 @@ static int take_sample(struct thread *th, const struct user_regs_struct *raw,
 	th->stop_known = (th->in_call || !th->alone) && activity_mark(&th->activity, &th->stop);
 	arch_to_dwarf(raw, regs);
 	remember(th, regs, raw);
-	/* The reader has lost track of it since it was interrupted. */
-	if (!thread_is_known(th))
+	/* The reader has lost track of the thread since the interrupt. */
+	if (!record_knows(th))
 		return -ENOBUFS;
-	thread_tell_pointer(th, arch_thread_pointer(raw), th->pending_tick, th->pending_ns);
+	record_pointer(th, arch_thread_pointer(raw), th->pending_tick, th->pending_ns);
 	if (th->hints.own_end == 0)
 		th->hints.own_end = arch_thread_pointer(raw);
-	return thread_copy(th, th->pending_tick, th->pending_ns, regs, ARCH_REGS_ALL, 0, ret,
-			   ret_size);
+	return record_begin_sample(th, th->pending_tick, th->pending_ns, regs, ARCH_REGS_ALL, 0,
+				   ret, ret_size);
 }
 
-/* After the thread goes on: what is left to do of its sample. */
+/* Completes the sample after the thread has gone on. */
 static void finish_sample(struct thread *th, int error, struct record_sample *record, size_t size)
 {
 	struct capture_counters *counters = th->target->counters;
 	bool ran;
 
 	if (error < 0) {
-		thread_missed(th, missed_reason_of(th->target, error), th->unaccounted,
+		record_missed(th, record_missed_reason(th->target, error), th->unaccounted,
 			      th->pending_tick, th->pending_ns);
 		return;
 	}
 	ran = counts_as_run(th, was_on_processor(th, record->regs));
 	if (ran)
 		record->flags |= SAMPLE_RUNNING;
-	thread_commit(th, size);
+	record_commit_sample(th, size);
 	th->told_running = false;
 	if (ran)
 		tell_of_run(th);
@@ -233,12 +239,12 @@ static void finish_sample(struct thread *th, int error, struct record_sample *re
 	counters->filled += th->unaccounted - 1;
 }
 
-/* To take the next of several stops that are there takes less than this. */
+/* If the next of several stops is there already, to take it takes less than this. */
 #define NO_WAIT_NS (5 * NS_PER_US)
 
-void thread_stopped(struct thread *th, enum tracee_status status, int signal)
+void stop_handle(struct thread *th, enum tracee_status status, int signal)
 {
-	struct target *t = th->target;
+	struct traced_process *t = th->target;
 	const struct capture_options *options = &t->capture->options;
 	uint64_t since = options->now_ns();
 	const bool pending = th->due == DUE_SAMPLE;
@@ -253,20 +259,20 @@ void thread_stopped(struct thread *th, enum tracee_status status, int signal)
 		t->capture->woke_ns = since;
 	th->stop_ns = since;
 	options->beat->touching = t->id;
-	/* Any stop takes a pending interrupt with it (kernel/signal.c). */
+	/* Every stop consumes a pending interrupt (kernel/signal.c). */
 	if (pending || broken)
 		r = arch_get_regs(th->tid, &raw);
 	if (r == 0 && broken)
 		mend_call(th, &raw, status, signal, since);
-	thread_watch_wait(th);
-	/* What it is to do is found in its memory. */
+	call_timeouts_watch(th);
+	/* The resumed call's arguments were read from the thread's memory. */
 	if (th->rest.state != REST_NONE)
-		target_was_read(t, since, 0);
+		slow_memory_was_read(t, since, 0);
 	if (r == 0 && pending)
 		r = take_sample(th, &raw, &record, &size);
-	/* One in the rest of a call stops at that call's begin and end. */
-	capture_resume(th->tid, status, signal,
-		       th->rest.state != REST_NONE ? PTRACE_SYSCALL : PTRACE_CONT);
+	/* A thread in a resumed call stops at the call's begin and end. */
+	stop_resume(th->tid, status, signal,
+		    th->rest.state != REST_NONE ? PTRACE_SYSCALL : PTRACE_CONT);
 	if (ours) {
 		counters_pause(t->counters, options->now_ns() - since);
 		t->counters->stops++;
@@ -275,10 +281,10 @@ void thread_stopped(struct thread *th, enum tracee_status status, int signal)
 	}
 	if (pending)
 		finish_sample(th, r, record, size);
-	thread_clear_pending(th);
+	tracees_clear_pending(th);
 	th->due = th->ended_rest ? DUE_STOP : DUE_NOTHING;
-	thread_wake(th);
-	/* Who is interrupted and stops writes no core. */
+	sleepers_wake(th);
+	/* A thread that stops is not writing a core. */
 	th->may_dump = status == TRACEE_SIGNAL && tracee_signal_dumps(signal);
 	if (status == TRACEE_GROUP_STOP)
 		th->group_stop = GROUP_STOP_IN;

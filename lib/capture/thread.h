@@ -1,5 +1,8 @@
 /*
- * Inside lib/capture: what is known of a thread.
+ * What capture knows of one thread of a target. Private to lib/capture.
+ *
+ * "Mark" is a reading of the thread's run time, wait time and time slices (proc/activity.h): equal
+ * marks mean that the thread has not run in between.
  */
 #ifndef LIB_CAPTURE_THREAD_H
 #define LIB_CAPTURE_THREAD_H
@@ -9,18 +12,18 @@
 #include <stdint.h>
 
 #include "lib/capture/proc/activity.h"
-#include "lib/capture/ptrace/arch.h"
 #include "lib/capture/proc/memory.h"
+#include "lib/capture/ptrace/arch.h"
 #include "lib/capture/restart/rest.h"
 #include "lib/capture/sample.h"
 #include "lib/capture/stack_hints.h"
 
-struct target;
+struct traced_process;
 
 enum thread_life {
 	THREAD_NEW,	    /* not looked at yet */
-	THREAD_AWAITS_TURN, /* the same; it was there before capture, and waits for its turn */
-	THREAD_SEEN,	    /* at a tick */
+	THREAD_AWAITS_TURN, /* not looked at yet; it was there before capture (tick.c) */
+	THREAD_SEEN,	    /* looked at at a tick */
 	THREAD_DEAD,	    /* the leader has exited, its threads have not */
 };
 
@@ -39,13 +42,16 @@ enum thread_group_stop {
 };
 
 struct thread {
-	struct target *target;
-	struct thread *next, *prev; /* of the target's awake or asleep */
+	struct traced_process *target;
+	struct thread *next, *prev; /* in the process's list of awake or sleeping threads */
 	struct thread *next_pending, *prev_pending;
 	uint32_t tid;
 
 	struct activity activity;
-	/* It has not run since it was found blocked, if this is still so. */
+	/*
+	 * The thread was found blocked at asleep_at, at asleep_since_ns, with this mark. It has not
+	 * run since if its mark is still the same.
+	 */
 	bool asleep;
 	struct activity_mark mark;
 	struct activity_place asleep_at;
@@ -54,75 +60,69 @@ struct thread {
 	enum thread_life life;
 	enum thread_due due;
 	enum thread_group_stop group_stop;
-	bool announced;	  /* the reader has its RECORD_THREAD */
+	bool announced;	  /* the reader has the thread's RECORD_THREAD */
 	bool unknown;	  /* and a RECORD_MISSED since the last sample */
-	bool ended_rest;  /* with its last stop, and has run nothing since */
-	bool may_dump;	  /* a core: it had a signal for that, or is new to us */
-	bool options_due; /* to be set at its next stop */
-	uint8_t realtime; /* its priority; 0: it has none */
+	bool ended_rest;  /* the last stop ended a resumed call; the thread has not run since */
+	bool may_dump;	  /* the thread may be writing a core: it is new, or got such a signal */
+	bool options_due; /* its ptrace options are to be set at its next stop */
+	uint8_t realtime; /* real-time priority; 0: none */
 
-	/*
-	 * With DUE_SAMPLE, the sample will be of pending_tick; unaccounted:
-	 * ticks since then, that one included, that are in no counter but
-	 * expected.
-	 */
-	uint64_t pending_tick;
-	uint64_t pending_ns; /* of that tick */
-	/* The first tick after it at which it had not stopped; 0: none yet. */
+	/* With DUE_SAMPLE: the tick of the sample. */
+	uint64_t pending_tick, pending_ns;
+	/* Ticks from pending_tick on that are in no counter but `expected`. */
+	uint64_t unaccounted;
+	uint64_t next_look; /* the thread is looked at again when unaccounted is so many */
+	/* The first tick after pending_tick at which the thread had not stopped; 0: none yet. */
 	uint64_t later_tick, later_ns;
-	/* When the tick of its interrupt was due, and when it came. */
-	uint64_t due_ns, came_ns;
-	uint64_t interrupt_ns; /* when the interrupt was sent */
-	/* Run and wait times as last read for a tick, and when. */
+	/* When the tick of the interrupt was due, when it came, when the interrupt was sent. */
+	uint64_t due_ns, came_ns, interrupt_ns;
+	size_t promised; /* the thread's part of capture_sink.promised */
+
+	/* The mark that was last read for a tick. */
 	struct activity_mark look;
 	bool look_known;
 	uint64_t look_ns;
-	unsigned int unasked; /* looks since then */
-	/*
-	 * It has a processor to itself, as far as is known; run and wait times
-	 * as they were when that was last decided.
-	 */
+	unsigned int unasked; /* looks since, for which no mark was read */
+	/* The thread has a processor to itself (sleepers.c), decided when this mark was read. */
 	bool alone;
 	struct activity_mark alone_since;
 	uint64_t alone_since_ns;
 	/*
-	 * The same, read during the stop that gave the last sample: until they
-	 * change the thread has not run, and the sample holds.
+	 * The mark of the stop that gave the last sample: until it changes the thread has not run,
+	 * and the sample holds.
 	 */
 	struct activity_mark stop;
 	bool stop_known;
 	uint64_t stop_ns;  /* when that stop was taken */
-	bool in_call;	   /* in a system call, at that stop */
-	bool only_waits;   /* in such a call (syscalls.h) */
-	bool told_running; /* the last record of the thread says that it runs */
-	/* It was blocked here when it was looked at, and woken in between. */
+	bool in_call;	   /* in a system call at that stop */
+	bool only_waits;   /* in a call that only waits (restart/syscalls.h) */
+	bool told_running; /* the thread's last record says that it runs */
+	/* The thread was blocked here when it was looked at, and was interrupted all the same. */
 	bool was_blocked;
 	struct activity_place blocked_at;
-	uint64_t unaccounted;
-	uint64_t next_look; /* at so many */
-	size_t promised;    /* its part of the sink's */
 
 	struct stack_hints hints;
 	struct memory_seen seen_memory;
-	uint64_t memory_tick;	/* when that was emptied */
-	size_t last_size;	/* ring bytes of its last sample */
-	uint64_t copied_top;	/* end of the stack in that */
-	uint64_t copied_second; /* start of the second range; 0: it has none */
+	uint64_t memory_tick; /* when seen_memory was emptied */
+	/* Of the last sample: its bytes in the ring, the end of the stack in it, the start of its
+	   second range (0: none). */
+	size_t last_size;
+	uint64_t copied_top, copied_second;
 
-	/* Registers of its last stop out of a wait, good for the same place. */
+	/* Registers of the last stop in a blocked call, valid for samples at the same place. */
 	bool place_known;
 	struct activity_place place;
 	uint64_t regs[ARCH_REGS];
 
-	uint64_t pointer; /* its thread pointer; 0: not known */
+	uint64_t pointer; /* the thread pointer; 0: not known */
 
-	/* As the reader knows them. */
+	/* What the reader knows. */
 	uint64_t told_pointer;
 	char comm[COMM_SIZE];
-	uint64_t name_tick; /* when it is read again */
-	uint64_t name_wait; /* ticks between that and the next time */
+	uint64_t name_tick; /* the name is read again at this tick */
+	uint64_t name_wait; /* ticks from then to the next time */
 
-	struct rest rest; /* of a call that we took it out of */
+	struct rest rest; /* the system call that is being resumed */
 };
 
 #endif

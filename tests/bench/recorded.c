@@ -16,6 +16,7 @@
 #include "lib/base/buf.h"
 #include "lib/base/clock.h"
 #include "lib/capture/capture.h"
+#include "lib/capture/reap.h"
 
 #define RING_BYTES     (16u << 20)
 #define MAPS_BYTES_MAX (16u << 20)

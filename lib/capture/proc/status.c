@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -62,6 +63,34 @@ static enum proc_outcome read_number(uint32_t tid, const char *key, int base, ui
 	if (outcome == PROC_READ)
 		*ret = number_in(text, key, base);
 	return outcome;
+}
+
+/* The name, in the first line, is the target's: it cannot hold a newline. */
+enum proc_outcome status_read_state(int proc_fd, uint32_t tid, struct status_state *ret)
+{
+	static const char state_key[] = "\nState:\t";
+	char path[64], text[PROCFS_TEXT_MAX];
+	uint64_t tracer;
+	const char *state;
+	enum proc_outcome outcome;
+
+	(void)snprintf(path, sizeof(path), "task/%u/status", tid);
+	outcome = proc_read_text(proc_fd, path, text, sizeof(text));
+	if (outcome != PROC_READ)
+		return outcome;
+	state = strstr(text, state_key);
+	if (state == NULL || procfs_numbers(text, "\nTracerPid:", 10, &tracer, 1) == 0) {
+		errno = EPROTO;
+		return PROC_LACK;
+	}
+	ret->letter = state[sizeof(state_key) - 1];
+	ret->tracer = (uint32_t)tracer;
+	return PROC_READ;
+}
+
+bool status_is_dead(const struct status_state *state)
+{
+	return state->letter == 'Z' || state->letter == 'X';
 }
 
 static bool holds(uint64_t signals, int signal)

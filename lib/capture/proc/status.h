@@ -14,6 +14,17 @@
 
 #include "lib/capture/proc/proc.h"
 
+struct status_state {
+	char letter;	 /* proc_pid_status(5), State */
+	uint32_t tracer; /* 0: none */
+};
+
+/* Reads task/TID/status below the descriptor of /proc/PID. *ret is written with PROC_READ. */
+must_check enum proc_outcome status_read_state(int proc_fd, uint32_t tid, struct status_state *ret);
+
+/* True for a leader whose threads live on, and for a thread that is not reaped yet. */
+bool status_is_dead(const struct status_state *state);
+
 /*
  * It is under a seccomp filter now, or in strict mode; that can begin at any
  * time.

@@ -1,5 +1,3 @@
-#include "lib/capture/target.h"
-
 #include <dirent.h>
 #include <dlfcn.h>
 #include <signal.h>
@@ -11,6 +9,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/capture/capture.h"
+#include "lib/capture/restart/rest.h"
+#include "lib/capture/sample.h"
+#include "lib/capture/state.h"
 #include "tests/unit/capture/live.h"
 #include "tests/unit/suite.h"
 
@@ -178,7 +180,7 @@ TEST(a_death_beside_an_alarm_is_no_exec)
 	th = live_known(&l, asleep);
 	th->rest = (struct rest){.state = REST_INSIDE, .until_ns = REST_NEVER};
 	dies_in_time = (pid_t)live_ask(&l, "hidden wait", "ok");
-	th->target->scan_tick = 0;
+	th->target->scan.tick = 0;
 	live_tick(&l);
 	ck_assert_int_eq(dies_in_time, 0);
 	live_ticks(&l, 2);
@@ -250,7 +252,7 @@ TEST(an_exec_that_waits_for_us_is_not_waited_for)
 	live_until_state(NULL, tid, 'Z');
 	live_until_state(NULL, l.pid, 't');
 	/* Without a look at what has died. */
-	live_known(&l, tid)->target->scan_tick = 0;
+	live_known(&l, tid)->target->scan.tick = 0;
 	live_tick(&l);
 	/* The alarm by which it went on is the caller's again. */
 	OK(sigaction(SIGALRM, NULL, &action));
@@ -288,10 +290,10 @@ TEST(a_process_in_the_middle_of_an_exec_is_added)
 	ck_assert_uint_eq(l.counters.threads, 0);
 	/* It comes back again and again, and more and more seldom, */
 	live_ticks(&l, 20);
-	ck_assert_uint_eq(l.capture->targets->target->held_up_ticks, 16);
+	ck_assert_uint_eq(l.capture->targets->target->scan.held_up_ticks, 16);
 	/* but not too seldom to find it when the exec is over. */
 	live_ticks(&l, 600);
-	ck_assert_uint_eq(l.capture->targets->target->held_up_ticks, 128);
+	ck_assert_uint_eq(l.capture->targets->target->scan.held_up_ticks, 128);
 	ck_assert_uint_eq(l.gone, 0);
 	ck_assert_uint_eq(l.counters.threads, 0);
 	ck_assert_uint_eq(l.counters.expected, 0);
@@ -358,7 +360,7 @@ TEST(a_process_that_dies_in_the_middle_of_an_exec)
  */
 static bool was_put_off(void)
 {
-	return l.capture->targets->target->pass.dir != NULL;
+	return l.capture->targets->target->scan.pass.dir != NULL;
 }
 
 /* As many threads as are sampled at a tick for the first time. */
@@ -368,8 +370,8 @@ static uint64_t waiting(void)
 {
 	uint64_t n = 0;
 
-	for (size_t i = 0; i < l.capture->n_by_index; i++)
-		n += l.capture->by_index[i]->life == THREAD_AWAITS_TURN;
+	for (size_t i = 0; i < l.capture->threads.n_by_index; i++)
+		n += l.capture->threads.by_index[i]->life == THREAD_AWAITS_TURN;
 	return n;
 }
 

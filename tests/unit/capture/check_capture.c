@@ -10,7 +10,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "lib/capture/target.h"
+#include "lib/capture/leave.h"
+#include "lib/capture/sample.h"
+#include "lib/capture/state.h"
+#include "lib/capture/tracees.h"
 #include "tests/unit/capture/live.h"
 #include "tests/unit/suite.h"
 
@@ -178,10 +181,10 @@ TEST(who_was_interrupted_does_not_wait_for_newer_threads)
 	threads(NULL);
 	tid = (pid_t)live_ask(&l, "asleep 1", "ok");
 	(void)live_ask(&l, "asleep 399", "ok");
-	th = capture_thread(l.capture, (uint32_t)tid);
+	th = tracees_find(l.capture, (uint32_t)tid);
 	ck_assert_ptr_nonnull(th);
 	(void)stop_all();
-	thread_set_pending(th, l.tick, l.tick * l.tick_ns);
+	tracees_set_pending(th, l.tick, l.tick * l.tick_ns);
 	live_reap(&l);
 	ck_assert(l.more);
 	ck_assert_uint_eq(capture_pending(l.capture), 0);

@@ -1,5 +1,3 @@
-#include "lib/capture/target.h"
-
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -9,6 +7,15 @@
 #include <sys/ptrace.h>
 #include <unistd.h>
 
+#include "lib/capture/capture.h"
+#include "lib/capture/leave.h"
+#include "lib/capture/ptrace/arch.h"
+#include "lib/capture/record.h"
+#include "lib/capture/restart/rest.h"
+#include "lib/capture/sample.h"
+#include "lib/capture/sleepers.h"
+#include "lib/capture/state.h"
+#include "lib/capture/tracees.h"
 #include "tests/unit/capture/live.h"
 #include "tests/unit/suite.h"
 
@@ -20,7 +27,7 @@ static void set_up(void)
 	live_begin(&l, "cap_threads", NULL, NULL);
 	live_until_blocked(&l, l.pid);
 	live_ticks(&l, 1);
-	th = capture_thread(l.capture, (uint32_t)l.pid);
+	th = tracees_find(l.capture, (uint32_t)l.pid);
 	ck_assert_ptr_nonnull(th);
 }
 
@@ -107,7 +114,7 @@ TEST(a_main_thread_is_not_dead_for_want_of_a_descriptor)
 	look_dying();
 	live_take_descriptors();
 	for (uint64_t i = 1; i <= 5; i++) {
-		thread_wake(th);
+		sleepers_wake(th);
 		live_tick(&l);
 		ck_assert(th->life != THREAD_DEAD);
 		ck_assert_uint_eq(l.counters.missed[MISSED_NO_RESOURCES], i);
@@ -117,7 +124,7 @@ TEST(a_main_thread_is_not_dead_for_want_of_a_descriptor)
 	live_check_sum(&l);
 	live_give_descriptors();
 	live_unscript(&th->activity.syscall_fd);
-	thread_wake(th);
+	sleepers_wake(th);
 	live_tick(&l);
 	ck_assert_uint_eq(live_thread(&l, l.pid)->samples, samples + 1);
 	ck_assert_uint_eq(l.counters.missed[MISSED_NO_RESOURCES], 5);
@@ -130,7 +137,7 @@ TEST(a_blocked_main_thread_needs_no_descriptor)
 	const uint64_t samples = live_thread(&l, l.pid)->samples;
 
 	live_take_descriptors();
-	thread_wake(th);
+	sleepers_wake(th);
 	live_tick(&l);
 	ck_assert_uint_eq(l.counters.missed[MISSED_NO_RESOURCES], 0);
 	ck_assert_uint_eq(live_thread(&l, l.pid)->samples, samples + 1);
@@ -165,7 +172,7 @@ TEST(a_core_is_asked_for_again_for_want_of_a_descriptor)
 	const uint64_t stops = l.counters.stops;
 
 	th->may_dump = true;
-	thread_wake(th);
+	sleepers_wake(th);
 	live_script(&th->activity.syscall_fd, "running\n");
 	live_take_descriptors();
 	live_tick(&l);
@@ -196,7 +203,7 @@ TEST(who_may_write_one)
 	ck_assert(signal(SIGQUIT, SIG_IGN) != SIG_ERR);
 	ck_assert(signal(SIGUSR1, SIG_IGN) != SIG_ERR);
 	live_begin(&l, "cap_threads", NULL, NULL);
-	th = capture_thread(l.capture, (uint32_t)l.pid);
+	th = tracees_find(l.capture, (uint32_t)l.pid);
 	ck_assert(th->may_dump);
 	tick_running();
 	live_settle(&l);
@@ -430,7 +437,7 @@ TEST(who_has_not_run_since_its_stop_is_not_stopped_again)
 	ck_assert_uint_eq(stops_at_a_tick(), 1);
 	ck_assert_uint_eq(stops_at_a_tick(), 0);
 	/* A stop that gave no sample stands for nothing. */
-	thread_missed(th, MISSED_LATE, 1, l.tick, l.tick * l.tick_ns);
+	record_missed(th, MISSED_LATE, 1, l.tick, l.tick * l.tick_ns);
 	l.counters.expected++;
 	ck_assert_uint_eq(stops_at_a_tick(), 1);
 	ck_assert_uint_eq(stops_at_a_tick(), 0);
@@ -509,8 +516,8 @@ TEST(who_wakes_is_asked_again)
 	(void)times_asked(false, 0);
 	ck_assert(th->alone);
 	begin_saying();
-	thread_sleep(th, &said);
-	thread_wake(th);
+	sleepers_add(th, &said);
+	sleepers_wake(th);
 	ck_assert(!th->alone);
 	tick_running();
 	ck_assert_uint_eq(th->unasked, 0);
@@ -527,7 +534,7 @@ TEST(what_is_told_ends)
 	live_tick(&l);
 	ck_assert(!th->told_running);
 	ck_assert(is_told_to_run(0, 0, 0, 0));
-	thread_missed(th, MISSED_LATE, 1, l.tick, l.tick * l.tick_ns);
+	record_missed(th, MISSED_LATE, 1, l.tick, l.tick * l.tick_ns);
 	ck_assert(!th->told_running);
 	l.counters.expected++;
 	live_check_sum(&l);
@@ -572,8 +579,8 @@ TEST(stops_are_taken_between_looks)
 	(void)live_ask(&l, "asleep 39", "ok");
 	live_ticks(&l, 1);
 	/* They seem to run, and take no processor from us. */
-	for (size_t i = 0; i < l.capture->n_by_index; i++)
-		live_script(&l.capture->by_index[i]->activity.syscall_fd, "running\n");
+	for (size_t i = 0; i < l.capture->threads.n_by_index; i++)
+		live_script(&l.capture->threads.by_index[i]->activity.syscall_fd, "running\n");
 	do {
 		capture_reset(l.capture, &l.sink);
 		live_tick(&l);

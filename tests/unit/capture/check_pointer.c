@@ -1,5 +1,7 @@
-#include "lib/capture/target.h"
+#include "lib/capture/pointer.h"
 
+#include "lib/capture/capture.h"
+#include "lib/capture/state.h"
 #include "tests/unit/capture/live.h"
 #include "tests/unit/suite.h"
 
@@ -56,7 +58,7 @@ TEST(where_its_own_stack_ends)
 	capture_hint(l.capture, &l.sink, LIVE_TARGET, th->tid, 4096, 8192, 4096);
 	ck_assert_uint_ne(th->hints.own_end, 0);
 	capture_want_pointers(l.capture, LIVE_TARGET);
-	thread_find_pointer(live_known(&l, asleep));
+	pointer_find(live_known(&l, asleep));
 	ck_assert_uint_eq(th->hints.own_end, th->pointer);
 }
 

@@ -1,12 +1,11 @@
-#include "lib/capture/capture.h"
-
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "lib/capture/target.h"
+#include "lib/capture/capture.h"
+#include "lib/capture/state.h"
 #include "tests/unit/capture/live.h"
 #include "tests/unit/suite.h"
 
@@ -154,7 +153,7 @@ TEST(who_was_left_alone_on_purpose_made_nothing_late)
 	live_ticks(&l, 1);
 	th = live_known(&l, l.pid);
 	/* Not because of the name. */
-	th->name_tick = th->target->names_tick = UINT64_MAX;
+	th->name_tick = th->target->reader.names_tick = UINT64_MAX;
 	ck_assert_uint_eq(asked_after_a_rest(0), 0);
 	ck_assert_uint_eq(asked_after_a_rest(1), 1);
 	live_check_sum(&l);

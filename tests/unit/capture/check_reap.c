@@ -1,4 +1,4 @@
-#include "lib/capture/target.h"
+#include "lib/capture/reap.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -13,6 +13,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/capture/attach.h"
+#include "lib/capture/capture.h"
+#include "lib/capture/sample.h"
+#include "lib/capture/state.h"
+#include "lib/capture/tracees.h"
 #include "tests/unit/capture/live.h"
 #include "tests/unit/suite.h"
 
@@ -113,9 +118,9 @@ TEST(a_new_program_dies_untraced)
 }
 
 /* Who was let go of to die has not died yet. */
-static struct target *let_go(void)
+static struct traced_process *let_go(void)
 {
-	struct target *t = live_known(&l, l.pid)->target;
+	struct traced_process *t = live_known(&l, l.pid)->target;
 	int status;
 
 	live_ticks(&l, 2);
@@ -123,10 +128,10 @@ static struct target *let_go(void)
 	ck_assert_int_eq(waitpid(l.pid, &status, __WALL), l.pid);
 	ck_assert(WIFSTOPPED(status));
 	OK(ptrace(PTRACE_DETACH, l.pid, NULL, NULL));
-	thread_remove(live_known(&l, l.pid), MISSED_EXITED);
-	t->leader_dies = true;
-	OK(target_scan(t));
-	ck_assert_uint_eq(t->held_up_ticks, 1);
+	tracees_remove(live_known(&l, l.pid), MISSED_EXITED);
+	t->exec.leader_dies = true;
+	OK(attach_scan(t));
+	ck_assert_uint_eq(t->scan.held_up_ticks, 1);
 	return t;
 }
 

@@ -1,9 +1,10 @@
-#include "lib/capture/target.h"
-
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/capture/capture.h"
+#include "lib/capture/sample.h"
+#include "lib/capture/state.h"
 #include "tests/unit/capture/live.h"
 #include "tests/unit/suite.h"
 
@@ -120,7 +121,7 @@ TEST(without_a_reader_that_is_the_reason)
 	while (ring_reserve(&l.sink.ring, sizeof(struct record), &room) == 0)
 		ring_commit(&l.sink.ring, RECORD_TICK, sizeof(struct record));
 	live_ticks(&l, 10);
-	ck_assert(l.capture->targets->target->needs_reset);
+	ck_assert(l.capture->targets->target->reader.needs_reset);
 	ck_assert_uint_eq(l.counters.missed[MISSED_RING_FULL], full);
 	/* Two threads, one of which is asleep. */
 	ck_assert_uint_ge(l.counters.missed[MISSED_NO_READER], 10 + 2 * 9);

@@ -1,9 +1,13 @@
-#include "lib/capture/target.h"
-
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
 
+#include "lib/capture/capture.h"
+#include "lib/capture/plan.h"
+#include "lib/capture/restart/rest.h"
+#include "lib/capture/sample.h"
+#include "lib/capture/state.h"
+#include "lib/capture/tracees.h"
 #include "tests/unit/capture/live.h"
 #include "tests/unit/suite.h"
 
@@ -59,13 +63,13 @@ FIXTURE(NULL, tear_down)
 
 TEST(all_fall_asleep)
 {
-	const struct target *t;
+	const struct traced_process *t;
 
 	begin();
 	t = live_known(&l, last)->target;
-	ck_assert_uint_eq(t->n_threads, SLEEPERS + 1);
-	ck_assert_uint_eq(t->n_asleep, SLEEPERS + 1);
-	ck_assert_ptr_null(t->awake);
+	ck_assert_uint_eq(t->threads.n, SLEEPERS + 1);
+	ck_assert_uint_eq(t->threads.n_asleep, SLEEPERS + 1);
+	ck_assert_ptr_null(t->threads.awake);
 	live_check_sum(&l);
 }
 
@@ -105,7 +109,7 @@ TEST(who_ran_is_looked_for_until_the_clock_is_met)
 		ck_assert_uint_eq(samples_of(last), samples);
 	}
 	/* As if somebody else had run for a nanosecond. */
-	th->target->ended_ns--;
+	th->target->threads.ended_ns--;
 	run_main();
 	live_ticks(&l, 1);
 	ck_assert_uint_eq(samples_of(last), samples + 1);
@@ -120,7 +124,7 @@ static struct thread *last_but_one(void)
 {
 	pid_t tid = last - 1;
 
-	while (tid > l.pid && capture_thread(l.capture, (uint32_t)tid) == NULL)
+	while (tid > l.pid && tracees_find(l.capture, (uint32_t)tid) == NULL)
 		tid--;
 	return live_known(&l, tid);
 }
@@ -135,7 +139,7 @@ TEST(who_ran_is_looked_at_before_the_next_is_asked)
 	disguise(a);
 	disguise(b);
 	live_step(NS_PER_US);
-	a->target->ended_ns--;
+	a->target->threads.ended_ns--;
 	run_main();
 	live_ticks(&l, 1);
 	/* Found blocked, each in its turn. */
@@ -190,7 +194,7 @@ TEST(of_many_the_sooner)
 	/* All of them have come to sleep, and have slept for 64 ticks. */
 	do
 		live_ticks(&l, 1);
-	while (l.tick <= l.capture->targets->target->idle_tick + 8 * 8);
+	while (l.tick <= l.capture->targets->target->plan.awake_tick + 8 * 8);
 	check_looks(80, 10);
 	live_check_sum(&l);
 }
@@ -201,7 +205,7 @@ TEST(of_many_the_sooner)
 /* A look that takes a system call for each process, and tells nothing. */
 TEST(threads_are_not_counted_while_nobody_runs)
 {
-	struct target *t;
+	struct traced_process *t;
 	uint64_t scanned;
 	int was;
 
@@ -212,12 +216,12 @@ TEST(threads_are_not_counted_while_nobody_runs)
 	/* As if there were others. A scan says when the next may be made. */
 	t->task_fd = open("/", O_PATH | O_CLOEXEC);
 	ck_assert_int_ge(t->task_fd, 0);
-	scanned = t->refused_tick;
+	scanned = t->scan.retry_tick;
 	live_ticks(&l, 10 * COUNT_TICKS);
-	ck_assert_uint_eq(t->refused_tick, scanned);
+	ck_assert_uint_eq(t->scan.retry_tick, scanned);
 	run_main();
 	live_ticks(&l, COUNT_TICKS);
-	ck_assert_uint_gt(t->refused_tick, scanned);
+	ck_assert_uint_gt(t->scan.retry_tick, scanned);
 	close_fd(&t->task_fd);
 	t->task_fd = was;
 	live_check_sum(&l);
@@ -226,17 +230,17 @@ TEST(threads_are_not_counted_while_nobody_runs)
 /* A thread that the kernel does not tell of: who made it has run. */
 TEST(who_comes_while_all_rest_is_found)
 {
-	struct target *t;
+	struct traced_process *t;
 
 	begin();
 	t = live_known(&l, last)->target;
 	live_ticks(&l, 2000);
-	ck_assert_ptr_null(t->awake);
+	ck_assert_ptr_null(t->threads.awake);
 	/* As if it had never been told of. */
-	thread_remove(live_known(&l, last), MISSED_EXITED);
+	tracees_remove(live_known(&l, last), MISSED_EXITED);
 	run_main();
 	live_ticks(&l, COUNT_TICKS);
-	ck_assert_uint_eq(t->n_threads, SLEEPERS + 1);
+	ck_assert_uint_eq(t->threads.n, SLEEPERS + 1);
 	ck_assert_ptr_nonnull(live_known(&l, last));
 }
 
@@ -274,7 +278,7 @@ static void say(struct thread *th, uint64_t run_ns, bool running)
 	else
 		live_unscript(&th->activity.syscall_fd);
 	/* The process's clock knows nothing of it. */
-	th->target->ended_known = false;
+	th->target->threads.ended_known = false;
 }
 
 /*
@@ -308,15 +312,15 @@ static uint64_t told(struct thread *th, uint64_t halves, uint64_t phase)
 }
 
 /* It has slept for as long as it takes, and is to be looked at after n. */
-static void begin_rest(struct target *t, uint64_t n)
+static void begin_rest(struct traced_process *t, uint64_t n)
 {
-	t->idle_tick = 0;
+	t->plan.awake_tick = 0;
 	do {
-		target_hasten(t);
+		plan_at_once(t);
 		live_ticks(&l, 1);
 	} while ((l.tick + n) % 8 != 0);
-	ck_assert_ptr_null(t->awake);
-	ck_assert_uint_eq(t->next_tick, l.tick + n);
+	ck_assert_ptr_null(t->threads.awake);
+	ck_assert_uint_eq(t->plan.next_tick, l.tick + n);
 }
 
 /* However long it takes: over all moments at which it can begin, on average. */
@@ -349,7 +353,7 @@ TESTS(what_is_seen_after_a_rest_stands_for_what_is_not, 2)
 /* Whenever it began. */
 TEST(all_rest_until_the_same_ticks)
 {
-	const struct target *t;
+	const struct traced_process *t;
 
 	begin();
 	t = live_known(&l, last)->target;
@@ -357,8 +361,8 @@ TEST(all_rest_until_the_same_ticks)
 		live_ticks(&l, 1100);
 		for (int i = 0; i < 20; i++) {
 			live_ticks(&l, 1);
-			ck_assert_uint_eq(t->next_tick % 8, 0);
-			ck_assert_uint_le(t->next_tick, l.tick + 8);
+			ck_assert_uint_eq(t->plan.next_tick % 8, 0);
+			ck_assert_uint_le(t->plan.next_tick, l.tick + 8);
 		}
 		capture_reset(l.capture, &l.sink);
 	}
@@ -394,7 +398,7 @@ TEST(threads_come_and_go)
 		live_ticks(&l, 2);
 		live_check_sum(&l);
 	}
-	ck_assert_uint_eq(live_known(&l, last)->target->n_threads, SLEEPERS + 1);
+	ck_assert_uint_eq(live_known(&l, last)->target->threads.n, SLEEPERS + 1);
 	live_check_sum(&l);
 }
 

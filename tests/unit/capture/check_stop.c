@@ -1,10 +1,10 @@
-#include "lib/capture/target.h"
-
 #include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "lib/capture/state.h"
+#include "lib/capture/tracees.h"
 #include "tests/unit/capture/live.h"
 #include "tests/unit/suite.h"
 
@@ -210,10 +210,10 @@ TEST(a_new_thread_of_a_stopped_process_stays_stopped)
 	live_begin(&l, "cap_threads", NULL, NULL);
 	tid = (pid_t)live_ask(&l, "busy 1", "ok");
 	live_ticks(&l, 1);
-	thread_remove(capture_thread(l.capture, (uint32_t)tid), MISSED_EXITED);
+	tracees_remove(tracees_find(l.capture, (uint32_t)tid), MISSED_EXITED);
 	OK(kill(l.pid, SIGSTOP));
 	/* It is known again as soon as its stop has been taken. */
-	while (capture_thread(l.capture, (uint32_t)tid) == NULL)
+	while (tracees_find(l.capture, (uint32_t)tid) == NULL)
 		live_wait(&l);
 	live_until_state(&l, tid, 't');
 	live_ticks(&l, 3);

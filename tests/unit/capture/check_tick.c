@@ -1,10 +1,16 @@
-#include "lib/capture/target.h"
+#include "lib/capture/tick.h"
 
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "lib/capture/capture.h"
+#include "lib/capture/leave.h"
+#include "lib/capture/plan.h"
+#include "lib/capture/sample.h"
+#include "lib/capture/sleepers.h"
+#include "lib/capture/state.h"
 #include "tests/unit/capture/live.h"
 #include "tests/unit/suite.h"
 
@@ -79,13 +85,13 @@ TEST(a_large_process_is_taken_up_in_portions)
 }
 
 /* A tick at which no stop is taken: in how many portions? */
-static unsigned int portions(struct target *t)
+static unsigned int portions(struct traced_process *t)
 {
 	unsigned int n = 1;
 
 	l.tick++;
-	ck_assert(target_tick(t, l.tick, l.tick * l.tick_ns));
-	while (target_tick_on(t))
+	ck_assert(tick_begin(t, l.tick, l.tick * l.tick_ns));
+	while (tick_continue(t))
 		n++;
 	return n;
 }
@@ -93,22 +99,22 @@ static unsigned int portions(struct target *t)
 /* What is asked for after each portion has a price. */
 TEST(who_is_on_the_way_to_a_stop_is_no_part_of_a_portion)
 {
-	struct target *t;
+	struct traced_process *t;
 	size_t n = 0;
 
 	threads(NULL);
 	(void)live_ask(&l, "asleep 15", "ok");
 	live_ticks(&l, 2);
 	t = live_known(&l, l.pid)->target;
-	while (t->asleep != NULL)
-		thread_wake(t->asleep);
-	for (struct thread *th = t->awake; th != NULL; th = th->next, n++)
+	while (t->threads.asleep != NULL)
+		sleepers_wake(t->threads.asleep);
+	for (struct thread *th = t->threads.awake; th != NULL; th = th->next, n++)
 		live_script(&th->activity.syscall_fd, "running\n");
 	ck_assert_uint_eq(n, 16);
 	ck_assert_uint_eq(portions(t), 4);
 	ck_assert_uint_eq(capture_pending(l.capture), 16);
 	ck_assert_uint_eq(portions(t), 1);
-	for (struct thread *th = t->awake; th != NULL; th = th->next)
+	for (struct thread *th = t->threads.awake; th != NULL; th = th->next)
 		live_unscript(&th->activity.syscall_fd);
 	live_settle(&l);
 	live_check_sum(&l);
@@ -141,11 +147,11 @@ TEST(a_large_process_waits_for_half_a_ring)
 	ck_assert_uint_eq(live_missed(&l), 0);
 	live_ticks(&l, 199);
 	for (size_t i = 0; i < 501; i++)
-		ck_assert(l.capture->by_index[i]->life != THREAD_AWAITS_TURN);
+		ck_assert(l.capture->threads.by_index[i]->life != THREAD_AWAITS_TURN);
 	/* And what finds no room from then on is counted. */
 	while (l.counters.missed[MISSED_RING_FULL] == 0) {
-		while (l.capture->targets->target->asleep != NULL)
-			thread_wake(l.capture->targets->target->asleep);
+		while (l.capture->targets->target->threads.asleep != NULL)
+			sleepers_wake(l.capture->targets->target->threads.asleep);
 		live_ticks(&l, 1);
 		live_patience();
 	}
@@ -214,7 +220,7 @@ TEST(what_does_not_stop_is_missed_after_a_while)
 	sleep_uninterruptibly();
 	th = live_known(&l, l.pid);
 	live_script(&th->activity.syscall_fd, "running\n");
-	thread_wake(th);
+	sleepers_wake(th);
 	live_tick(&l);
 	for (int i = 0; i < 399; i++)
 		live_tick(&l);
@@ -364,7 +370,7 @@ TEST(the_next_tick_is_known)
 	check_next_tick();
 	check_next_tick();
 	ck_assert_uint_gt(capture_next_tick(l.capture), l.tick + 1);
-	thread_wake(live_known(&l, l.pid));
+	sleepers_wake(live_known(&l, l.pid));
 	ck_assert_uint_le(capture_next_tick(l.capture), l.tick + 1);
 	check_next_tick();
 	ck_assert_uint_eq(live_missed(&l), 0);
@@ -417,8 +423,8 @@ TEST(targets_share_the_ticks)
 		before_other = counters.ticks;
 		for (l.tick = first; l.tick < first + 101; wakes++) {
 			/* Nobody rests. */
-			target_hasten(live_known(&l, l.pid)->target);
-			target_hasten(live_known(&l, other)->target);
+			plan_at_once(live_known(&l, l.pid)->target);
+			plan_at_once(live_known(&l, other)->target);
 			l.tick = capture_next_tick(l.capture);
 			live_look(&l, l.tick);
 		}

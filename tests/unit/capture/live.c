@@ -11,7 +11,15 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "lib/capture/target.h"
+#include "lib/capture/attach.h"
+#include "lib/capture/capture.h"
+#include "lib/capture/ptrace/arch.h"
+#include "lib/capture/reap.h"
+#include "lib/capture/sample.h"
+#include "lib/capture/sleepers.h"
+#include "lib/capture/state.h"
+#include "lib/capture/targets.h"
+#include "lib/capture/tracees.h"
 #include "tests/unit/suite.h"
 
 #define LIVE_RING_BYTES (16u << 20)
@@ -116,7 +124,7 @@ void live_unscript(int *fd)
 void live_tick_running(struct live *l, struct thread *th)
 {
 	live_script(&th->activity.syscall_fd, "running\n");
-	thread_wake(th);
+	sleepers_wake(th);
 	live_tick(l);
 	live_unscript(&th->activity.syscall_fd);
 }
@@ -228,15 +236,15 @@ void live_open(struct live *l, size_t ring_bytes)
 	l->tick_ns = LIVE_TICK_NS;
 }
 
-struct target *live_bare_target(struct capture *c)
+struct traced_process *live_bare_target(struct capture *c)
 {
-	struct target *t = calloc(1, sizeof(*t));
+	struct traced_process *t = calloc(1, sizeof(*t));
 
 	ck_assert_ptr_nonnull(t);
 	t->capture = c;
 	t->proc_fd = t->task_fd = t->pagemap_fd = -1;
-	t->rate_ticks = t->rate_of = 1;
-	ck_assert_int_eq(target_take_place(t), 0);
+	t->plan.rate_ticks = t->plan.rate_of = 1;
+	ck_assert_int_eq(targets_add(t), 0);
 	return t;
 }
 
@@ -259,13 +267,13 @@ int live_add(struct live *l)
  */
 void live_attach(struct live *l)
 {
-	struct target *t;
+	struct traced_process *t;
 
 	OK(live_add(l));
 	t = l->capture->targets->target;
-	for (; t->held_up_ticks != 0; live_patience())
-		(void)!target_scan(t);
-	l->counters.threads = t->n_threads;
+	for (; t->scan.held_up_ticks != 0; live_patience())
+		(void)!attach_scan(t);
+	l->counters.threads = t->threads.n;
 }
 
 static const struct live nothing = {.pidfd = -1, .in = -1, .out = -1};
@@ -375,7 +383,7 @@ long live_count(struct live *l, const char *word)
 
 struct thread *live_known(const struct live *l, pid_t tid)
 {
-	struct thread *th = capture_thread(l->capture, (uint32_t)tid);
+	struct thread *th = tracees_find(l->capture, (uint32_t)tid);
 
 	ck_assert_ptr_nonnull(th);
 	return th;
@@ -393,7 +401,7 @@ static bool is_due(const struct live *l)
 {
 	const uint64_t now = (still_ns != 0 ? still_ns : now_ns()) + later_ns;
 
-	return l->tick >= capture_next_tick(l->capture) || now >= capture_waits_ns(l->capture);
+	return l->tick >= capture_next_tick(l->capture) || now >= capture_timeout_ns(l->capture);
 }
 
 void live_look(struct live *l, uint64_t number)
@@ -425,9 +433,9 @@ void live_tick(struct live *l)
 /* Of the end of who was let go of to die only its parent is told. */
 static bool leader_dies(const struct live *l)
 {
-	const struct target *t = target_next(l->capture, NULL);
+	const struct traced_process *t = state_next(l->capture, NULL);
 
-	return t != NULL && t->leader_dies && t->n_threads == 0;
+	return t != NULL && t->exec.leader_dies && t->threads.n == 0;
 }
 
 void live_wait(struct live *l)

@@ -47,7 +47,7 @@ struct live_thread {
 #define LIVE_THREADS_MAX 20000
 
 struct thread;
-struct target;
+struct traced_process;
 
 struct live {
 	struct capture *capture;
@@ -106,8 +106,8 @@ long live_ask(struct live *l, const char *line, const char *word);
 /* The number behind a word that is the question, too. */
 long live_count(struct live *l, const char *word);
 
-/* Another one of that capture, of no process; for target_free(). */
-struct target *live_bare_target(struct capture *c);
+/* Another one of that capture, of no process; for targets_free(). */
+struct traced_process *live_bare_target(struct capture *c);
 
 /* What capture knows of a thread. */
 struct thread *live_known(const struct live *l, pid_t tid);

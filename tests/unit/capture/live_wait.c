@@ -1,5 +1,3 @@
-#include "tests/unit/capture/live.h"
-
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +6,9 @@
 #include <unistd.h>
 
 #include "lib/base/util.h"
-#include "lib/capture/target.h"
+#include "lib/capture/state.h"
+#include "lib/capture/tracees.h"
+#include "tests/unit/capture/live.h"
 #include "tests/unit/suite.h"
 
 /* A file of a thread, by its number alone; false if it is gone. */
@@ -67,7 +67,7 @@ char live_state(pid_t tid)
 /* True if it has had no processor since a stop that has given a sample. */
 static bool stands_since_stop(const struct live *l, pid_t tid)
 {
-	const struct thread *th = capture_thread(l->capture, (uint32_t)tid);
+	const struct thread *th = tracees_find(l->capture, (uint32_t)tid);
 	unsigned long long slices;
 	char text[256];
 

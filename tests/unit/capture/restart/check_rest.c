@@ -1,4 +1,4 @@
-#include "lib/capture/target.h"
+#include "lib/capture/restart/rest.h"
 
 #include <netinet/in.h>
 #include <poll.h>
@@ -10,6 +10,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/capture/leave.h"
+#include "lib/capture/ptrace/arch.h"
+#include "lib/capture/restart/partial.h"
+#include "lib/capture/state.h"
 #include "tests/unit/capture/live.h"
 #include "tests/unit/suite.h"
 
@@ -333,7 +337,7 @@ TEST(who_is_cut_off_begins_none)
 	live_begin(&l, "cap_whole", "write_pipe", NULL);
 	while (l.counters.continued < 1)
 		interrupt_once();
-	live_known(&l, l.first)->target->settle.cut = true;
+	live_known(&l, l.first)->target->settling.cut = true;
 	/* The one that is under way comes to its end. */
 	while (live_known(&l, l.first)->rest.state != REST_NONE)
 		interrupt_once();

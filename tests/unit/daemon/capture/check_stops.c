@@ -5,7 +5,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "lib/capture/target.h"
 #include "tests/unit/capture/live.h"
 #include "tests/unit/suite.h"
 

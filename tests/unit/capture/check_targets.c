@@ -1,10 +1,13 @@
-#include "lib/capture/target.h"
+#include "lib/capture/targets.h"
 
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/ptrace.h>
 #include <unistd.h>
 
+#include "lib/capture/sample.h"
+#include "lib/capture/state.h"
+#include "lib/capture/tracees.h"
 #include "tests/unit/capture/live.h"
 #include "tests/unit/suite.h"
 
@@ -122,11 +125,11 @@ TEST(a_dead_leader_is_looked_for_once)
 
 	leaderless();
 	live_ticks(&l, 20);
-	ck_assert_uint_eq(l.capture->targets->target->n_left_out, 1);
+	ck_assert_uint_eq(l.capture->targets->target->scan.n_left_out, 1);
 	/* A scan says when the next one may be made. */
-	scanned = l.capture->targets->target->refused_tick;
+	scanned = l.capture->targets->target->scan.retry_tick;
 	live_ticks(&l, 40);
-	ck_assert_uint_eq(l.capture->targets->target->refused_tick, scanned);
+	ck_assert_uint_eq(l.capture->targets->target->scan.retry_tick, scanned);
 	live_check_sum(&l);
 }
 
@@ -214,7 +217,7 @@ TEST(the_last_known_thread_is_not_always_the_last)
 	leaderless();
 	(void)live_ask(&l, "asleep 1", "ok");
 	live_ticks(&l, 1);
-	thread_remove(capture_thread(l.capture, (uint32_t)l.first), MISSED_EXITED);
+	tracees_remove(tracees_find(l.capture, (uint32_t)l.first), MISSED_EXITED);
 	(void)live_ask(&l, "join", "ok");
 	while (live_status(l.first, "Threads:") > 2)
 		live_wait(&l);
@@ -255,7 +258,7 @@ TEST(a_process_that_executes_without_a_descriptor_lives_on)
 	live_take_descriptors();
 	while (l.execs == 0)
 		live_wait(&l);
-	ck_assert_uint_eq(l.capture->targets->target->n_threads, 0);
+	ck_assert_uint_eq(l.capture->targets->target->threads.n, 0);
 	live_tick(&l);
 	live_tick(&l);
 	ck_assert_uint_eq(l.gone, 0);
@@ -276,22 +279,22 @@ FIXTURE(NULL, NULL)
 TEST(the_last_takes_the_place_of_who_leaves)
 {
 	struct capture c = {0};
-	struct target *t[4];
+	struct traced_process *t[4];
 	size_t n = 0;
 
 	for (size_t i = 0; i < array_size(t); i++)
 		t[i] = live_bare_target(&c);
-	target_free(t[1]);
-	ck_assert_ptr_eq(target_next(&c, NULL), t[0]);
-	ck_assert_ptr_eq(target_next(&c, t[0]), t[3]);
-	ck_assert_ptr_eq(target_next(&c, t[3]), t[2]);
-	ck_assert_ptr_null(target_next(&c, t[2]));
-	target_free(t[2]);
-	target_free(t[0]);
+	targets_free(t[1]);
+	ck_assert_ptr_eq(state_next(&c, NULL), t[0]);
+	ck_assert_ptr_eq(state_next(&c, t[0]), t[3]);
+	ck_assert_ptr_eq(state_next(&c, t[3]), t[2]);
+	ck_assert_ptr_null(state_next(&c, t[2]));
+	targets_free(t[2]);
+	targets_free(t[0]);
 	FOR_EACH_TARGET (u, &c)
 		n += u == t[3];
 	ck_assert_uint_eq(n, 1);
-	target_free(t[3]);
-	ck_assert_ptr_null(target_next(&c, NULL));
+	targets_free(t[3]);
+	ck_assert_ptr_null(state_next(&c, NULL));
 	free(c.targets);
 }

@@ -1,21 +1,24 @@
-#include "lib/capture/target.h"
+#include "lib/capture/slow_memory.h"
 
 #include <sys/ptrace.h>
 
+#include "lib/capture/sample.h"
+#include "lib/capture/state.h"
+#include "lib/capture/targets.h"
 #include "tests/unit/capture/live.h"
 #include "tests/unit/suite.h"
 
 static struct live l;
-static struct target *t;
+static struct traced_process *t;
 static pid_t busy;
 
 /* A first time is let pass; from now on we are watched. */
-static void wait_once(struct target *target)
+static void wait_once(struct traced_process *target)
 {
 	const uint64_t now = target->capture->options.now_ns();
 
-	target_was_read(target, now - 10 * NS_PER_MS, 4096);
-	ck_assert(!target_is_slow(target));
+	slow_memory_was_read(target, now - 10 * NS_PER_MS, 4096);
+	ck_assert(!slow_memory_is_avoided(target));
 }
 
 static void set_up(void)
@@ -96,12 +99,12 @@ TEST(no_more_than_a_twentieth)
 	start = t->capture->options.now_ns();
 	for (int i = 0; i < 10000; i++) {
 		live_later(NS_PER_MS);
-		if (target_is_slow(t))
+		if (slow_memory_is_avoided(t))
 			continue;
 		now = t->capture->options.now_ns();
 		live_later(15 * NS_PER_MS);
 		waited += 15 * NS_PER_MS;
-		target_was_read(t, now, 4096);
+		slow_memory_was_read(t, now, 4096);
 	}
 	now = t->capture->options.now_ns() - start;
 	/* The first may come at once. */
@@ -121,8 +124,8 @@ TEST(one_in_a_while_is_chance)
 	}
 	live_later(while_ns / 2);
 	live_ticks(&l, 2);
-	target_was_read(t, t->capture->options.now_ns() - 10 * NS_PER_MS, 4096);
-	ck_assert(target_is_slow(t));
+	slow_memory_was_read(t, t->capture->options.now_ns() - 10 * NS_PER_MS, 4096);
+	ck_assert(slow_memory_is_avoided(t));
 }
 
 /* The shorter it was, the sooner it is forgotten. */
@@ -134,11 +137,11 @@ TEST(what_was_short_is_soon_forgotten)
 
 		live_later(300 * NS_PER_MS);
 		live_ticks(&l, 1);
-		ck_assert(!l.capture->watching);
+		ck_assert(!l.capture->watch.on);
 		now = t->capture->options.now_ns();
-		target_was_read(t, now - 200 * NS_PER_US, 4096);
+		slow_memory_was_read(t, now - 200 * NS_PER_US, 4096);
 		live_ticks(&l, 1);
-		ck_assert(l.capture->watching);
+		ck_assert(l.capture->watch.on);
 	}
 	ck_assert_uint_eq(t->slow_until_ns, 0);
 }
@@ -147,9 +150,9 @@ TEST(what_was_short_is_soon_forgotten)
 TEST(a_read_in_time_is_none)
 {
 	for (int i = 0; i < 100; i++)
-		target_was_read(t, t->capture->options.now_ns(), 1u << 20);
+		slow_memory_was_read(t, t->capture->options.now_ns(), 1u << 20);
 	ck_assert_uint_eq(t->slow_until_ns, 0);
-	ck_assert(!target_is_slow(t));
+	ck_assert(!slow_memory_is_avoided(t));
 }
 
 /* Short ones, at each of very many ticks, add up. */
@@ -157,30 +160,30 @@ TEST(short_waits_add_up)
 {
 	int n = 0;
 
-	while (!target_is_slow(t) && n < 10) {
+	while (!slow_memory_is_avoided(t) && n < 10) {
 		uint64_t now = t->capture->options.now_ns();
 
-		target_was_read(t, now - 400 * NS_PER_US, 4096);
+		slow_memory_was_read(t, now - 400 * NS_PER_US, 4096);
 		n++;
 	}
 	ck_assert_int_ge(n, 2);
 	ck_assert_int_le(n, 3);
 	live_later(20 * 3 * NS_PER_MS);
-	ck_assert(!target_is_slow(t));
+	ck_assert(!slow_memory_is_avoided(t));
 }
 
 /* Of many targets that are slow, each has its part of the share. */
 TEST(the_share_is_of_all)
 {
-	struct target *other = live_bare_target(l.capture);
+	struct traced_process *other = live_bare_target(l.capture);
 	uint64_t now, alone, both;
 
 	now = t->capture->options.now_ns();
-	target_was_read(t, now - 10 * NS_PER_MS, 4096);
+	slow_memory_was_read(t, now - 10 * NS_PER_MS, 4096);
 	alone = t->slow_until_ns - now;
-	target_was_read(other, now - 10 * NS_PER_MS, 4096);
+	slow_memory_was_read(other, now - 10 * NS_PER_MS, 4096);
 	both = other->slow_until_ns - now;
-	target_free(other);
+	targets_free(other);
 	ck_assert_uint_ge(alone, 20 * 10 * NS_PER_MS);
 	ck_assert_uint_ge(both, 2 * 20 * 10 * NS_PER_MS);
 }
@@ -205,5 +208,5 @@ TEST_IF(a_rest_is_paid_for, suite_has_getfd())
 		live_wait(&l);
 	live_step(0);
 	ck_assert_uint_eq(l.counters.continued, 1);
-	ck_assert(target_is_slow(t));
+	ck_assert(slow_memory_is_avoided(t));
 }

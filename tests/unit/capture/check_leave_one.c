@@ -1,5 +1,3 @@
-#include "lib/capture/target.h"
-
 #include <linux/capability.h>
 #include <linux/securebits.h>
 #include <pthread.h>
@@ -13,6 +11,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/capture/capture.h"
+#include "lib/capture/leave.h"
+#include "lib/capture/sample.h"
+#include "lib/capture/state.h"
 #include "tests/unit/capture/live.h"
 #include "tests/unit/suite.h"
 

@@ -1,4 +1,4 @@
-#include "lib/capture/target.h"
+#include "lib/capture/leave.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -8,6 +8,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/capture/restart/partial.h"
+#include "lib/capture/restart/rest.h"
+#include "lib/capture/state.h"
+#include "lib/capture/targets.h"
+#include "lib/capture/tracees.h"
 #include "tests/unit/capture/live.h"
 #include "tests/unit/suite.h"
 
@@ -16,7 +21,7 @@ static struct live l;
 #define OTHER_TARGET (LIVE_TARGET + 1)
 
 /* Another target, of one thread. */
-static struct target *other;
+static struct traced_process *other;
 static pid_t other_pid;
 
 static void set_up(void)
@@ -28,15 +33,15 @@ static void set_up(void)
 
 static void tear_down(void)
 {
-	target_free(other);
+	targets_free(other);
 	if (other_pid > 0) {
 		OK(kill(other_pid, SIGKILL));
 		ck_assert_int_eq(waitpid(other_pid, NULL, 0), other_pid);
 	}
 	/* Its end is seen at a tick. */
 	FOR_EACH_TARGET (t, l.capture)
-		if (t->phase == TARGET_LEAVES)
-			t->phase = TARGET_SAMPLED;
+		if (t->phase == TRACED_LEAVES)
+			t->phase = TRACED_SAMPLED;
 	live_end(&l);
 }
 
@@ -164,7 +169,7 @@ static struct thread *start_other(bool moves)
 	other->id = OTHER_TARGET;
 	other->pid = other_pid;
 	other->proc_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	OK(target_adopt(other, (uint32_t)other_pid));
+	OK(tracees_adopt(other, (uint32_t)other_pid));
 	th = live_known(&l, other_pid);
 	th->rest.state = REST_INSIDE;
 	th->rest.partial.nr = SYS_write;
@@ -223,8 +228,8 @@ TEST(its_rest_is_cut_off)
 	ck_assert(!capture_lets_go(l.capture));
 	ck_assert(!lets_go_later(1));
 	ck_assert(!lets_go_later(1));
-	ck_assert(l.capture->targets->target->settle.cut);
-	ck_assert(!l.capture->settle.cut);
+	ck_assert(l.capture->targets->target->settling.cut);
+	ck_assert(!l.capture->leaving.all.cut);
 	live_known(&l, l.pid)->rest.state = REST_NONE;
 	while (l.counters.event_stops == stops)
 		live_wait(&l);
@@ -238,7 +243,7 @@ TEST(it_ends_meanwhile)
 	remove_it();
 	OK(capture_remove(l.capture, LIVE_TARGET));
 	ck_assert(!capture_lets_go(l.capture));
-	target_end(target_next(l.capture, NULL));
+	targets_end(state_next(l.capture, NULL));
 	ck_assert(!capture_is_leaving(l.capture));
 	ck_assert(!capture_lets_go(l.capture));
 }
@@ -280,9 +285,9 @@ TEST(but_only_for_so_long)
 	ck_assert(lets_go_later(1));
 	ck_assert(!capture_settle(l.capture));
 	ck_assert(!is_settled_later(8));
-	ck_assert(!l.capture->settle.cut);
+	ck_assert(!l.capture->leaving.all.cut);
 	ck_assert(!is_settled_later(8));
-	ck_assert(l.capture->settle.cut);
+	ck_assert(l.capture->leaving.all.cut);
 }
 
 /* From so long after the first on, in the rest of a call. */
@@ -323,25 +328,25 @@ TEST(another_that_stands_still_is_cut_off)
 
 	remove_it();
 	ck_assert(is_tried());
-	ck_assert(!l.capture->settle.cut);
+	ck_assert(!l.capture->leaving.all.cut);
 	ck_assert(lets_go_later(2));
-	ck_assert(l.capture->settle.cut);
+	ck_assert(l.capture->leaving.all.cut);
 	end_rest(th);
 }
 
 TEST(it_ends_when_another_is_cut_off)
 {
-	struct target *t = NULL;
+	struct traced_process *t = NULL;
 
 	(void)start_other(false);
 	remove_it();
 	ck_assert(is_tried());
 	ck_assert(lets_go_later(2));
 	FOR_EACH_TARGET (each, l.capture)
-		t = each->phase == TARGET_LEAVES ? each : t;
-	target_end(t);
+		t = each->phase == TRACED_LEAVES ? each : t;
+	targets_end(t);
 	ck_assert(!capture_lets_go(l.capture));
-	ck_assert(!l.capture->settle.cut);
+	ck_assert(!l.capture->leaving.all.cut);
 }
 
 /* It has begun since the moment came: from then on there are ticks again. */
@@ -355,7 +360,7 @@ TEST(a_call_that_is_interrupted_late)
 	th->rest.state = REST_INSIDE;
 	ck_assert(!capture_settle(l.capture));
 	ck_assert(is_tried());
-	ck_assert_uint_eq(l.capture->settle.since_ns, 0);
+	ck_assert_uint_eq(l.capture->leaving.all.since_ns, 0);
 }
 
 /* Stops of the others come by themselves, as long as there are ticks. */

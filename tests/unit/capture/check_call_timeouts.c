@@ -1,18 +1,22 @@
-/*
- * lib/capture/restart/rest.h with waits, and waits.c: how long they take under signals
- * that are ignored, and interrupts. Each would last an hour, but for one; what
- * capture takes for the time is the test's.
- */
-#include "lib/capture/target.h"
-
 #include <signal.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/capture/leave.h"
+#include "lib/capture/restart/partial.h"
+#include "lib/capture/restart/rest.h"
+#include "lib/capture/state.h"
+#include "lib/capture/tracees.h"
 #include "tests/unit/capture/live.h"
 #include "tests/unit/suite.h"
+
+/*
+ * lib/capture/restart/rest.h with waits, and waits.c: how long they take under signals
+ * that are ignored, and interrupts. Each would last an hour, but for one; what
+ * capture takes for the time is the test's.
+ */
 
 #define HOUR_NS	  (3600 * NS_PER_SEC)
 #define MINUTE_NS (60 * NS_PER_SEC)
@@ -140,7 +144,7 @@ TESTS(it_began_when_it_was_seen_first, array_size(kinds))
 		live_ticks(&l, 2);
 		live_later(HOUR_NS - MINUTE_NS);
 		still_waits();
-		th = capture_thread(l.capture, (uint32_t)l.first);
+		th = tracees_find(l.capture, (uint32_t)l.first);
 		/* Else it has lost its processor on its way: waits.c. */
 		if (th->rest.late)
 			break;
@@ -168,7 +172,7 @@ TESTS(interrupts_in_between, array_size(kinds))
 
 static void interrupt(void)
 {
-	struct thread *th = capture_thread(l.capture, (uint32_t)l.first);
+	struct thread *th = tracees_find(l.capture, (uint32_t)l.first);
 	const uint64_t before = l.counters.stops;
 
 	live_until_blocked(&l, l.first);
@@ -330,7 +334,7 @@ TESTS(a_part_interrupted_where_it_begins, 2)
 	if (is_part)
 		send_byte();
 	interrupt();
-	th = capture_thread(l.capture, (uint32_t)l.first);
+	th = tracees_find(l.capture, (uint32_t)l.first);
 	do {
 		live_until_blocked(&l, l.first);
 		th->due = DUE_STOP;

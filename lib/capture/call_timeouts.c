@@ -1,0 +1,72 @@
+#include "lib/capture/call_timeouts.h"
+
+#include <sys/ptrace.h>
+
+#include "lib/capture/ptrace/arch.h"
+#include "lib/capture/restart/rest.h"
+#include "lib/capture/state.h"
+
+/*
+ * A thread that was found blocked at a tick, and that a signal then took out of its wait, has had a
+ * processor once since then. A thread that has had one more often may be in another wait by now.
+ * One case cannot be told apart: the thread left one wait, and the signal came just before it
+ * entered the next one at the same place.
+ */
+static bool is_in_the_same_wait(const struct thread *th, const struct user_regs_struct *raw)
+{
+	struct activity_mark mark;
+	uint64_t regs[ARCH_REGS];
+
+	if (!th->asleep || !activity_mark(&th->activity, &mark))
+		return false;
+	arch_to_dwarf(raw, regs);
+	return mark.slices == th->mark.slices + 1 && regs[ARCH_SP] == th->asleep_at.sp &&
+	       regs[ARCH_PC] == th->asleep_at.pc;
+}
+
+uint64_t call_timeouts_since(const struct thread *th, const struct user_regs_struct *raw,
+			     uint64_t now_ns)
+{
+	if (th->rest.state != REST_NONE)
+		return th->rest.since_ns;
+	return is_in_the_same_wait(th, raw) ? th->asleep_since_ns : now_ns;
+}
+
+void call_timeouts_watch(const struct thread *th)
+{
+	struct capture *c = th->target->capture;
+
+	if (th->rest.state != REST_NONE && th->rest.late)
+		c->timeout_ns = min_u64(c->timeout_ns, th->rest.until_ns);
+}
+
+static void end_waits(struct capture *c, struct thread *list, uint64_t now_ns)
+{
+	for (struct thread *th = list; th != NULL; th = th->next) {
+		if (th->rest.state == REST_NONE)
+			continue;
+		if (now_ns < th->rest.until_ns) {
+			call_timeouts_watch(th);
+			continue;
+		}
+		/*
+		 * A thread that has died is reported by waitpid(2). A thread that does not stop at
+		 * once is interrupted again at the next tick, which does nothing.
+		 */
+		(void)ptrace(PTRACE_INTERRUPT, th->tid, NULL, NULL);
+		if (th->due == DUE_NOTHING)
+			th->due = DUE_STOP;
+		c->timeout_ns = 0;
+	}
+}
+
+void call_timeouts_end_due(struct capture *c, uint64_t now_ns)
+{
+	if (now_ns < c->timeout_ns)
+		return;
+	c->timeout_ns = UINT64_MAX;
+	FOR_EACH_TARGET (t, c) {
+		end_waits(c, t->threads.awake, now_ns);
+		end_waits(c, t->threads.asleep, now_ns);
+	}
+}

@@ -1,0 +1,28 @@
+/*
+ * Timeouts of resumed system calls.
+ *
+ * A call that is entered again starts its relative timeout anew. So capture watches the time of
+ * the first entry (struct resumed_call), and interrupts the thread when that time is over.
+ */
+#ifndef LIB_CAPTURE_CALL_TIMEOUTS_H
+#define LIB_CAPTURE_CALL_TIMEOUTS_H
+
+#include <stdint.h>
+#include <sys/user.h>
+
+#include "lib/capture/state.h"
+
+/*
+ * Since when the stopped thread has been in the call that the stop took it out of, as far as is
+ * known: not before the call began, and now_ns at the latest. raw: the thread's registers.
+ */
+uint64_t call_timeouts_since(const struct thread *th, const struct user_regs_struct *raw,
+			     uint64_t now_ns);
+
+/* After a stop: watches the timeout of the thread's resumed call, if there is one. */
+void call_timeouts_watch(const struct thread *th);
+
+/* Interrupts the threads whose timeouts are over. */
+void call_timeouts_end_due(struct capture *c, uint64_t now_ns);
+
+#endif

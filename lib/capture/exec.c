@@ -1,0 +1,133 @@
+#include "lib/capture/exec.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/capture/proc/proc.h"
+#include "lib/capture/proc/status.h"
+#include "lib/capture/record.h"
+#include "lib/capture/sample.h"
+#include "lib/capture/state.h"
+#include "lib/capture/tracees.h"
+
+/* Reads nothing (size 0) if the leader is dead and has given its memory back. */
+static enum proc_outcome read_program(const struct traced_process *t, struct exec_auxv *ret)
+{
+	enum proc_outcome outcome;
+
+	*ret = (struct exec_auxv){0};
+	outcome = proc_read(t->proc_fd, "auxv", ret->words, sizeof(ret->words), &ret->size);
+	/* AT_NULL: the kernel has not filled in the vector yet (fs/binfmt_elf.c). */
+	if (ret->words[0] == 0)
+		ret->size = 0;
+	return outcome;
+}
+
+static enum proc_answer runs_another_program(struct traced_process *t)
+{
+	struct exec_auxv now;
+
+	if (read_program(t, &now) == PROC_LACK)
+		return PROC_UNKNOWN;
+	if (now.size == 0)
+		return PROC_NO;
+	/* The first program has been reported. */
+	if (!t->exec.auxv_known) {
+		t->exec.auxv = now;
+		t->exec.auxv_known = true;
+	}
+	return now.size == t->exec.auxv.size &&
+			       memcmp(now.words, t->exec.auxv.words, sizeof(now.words)) == 0
+		       ? PROC_NO
+		       : PROC_YES;
+}
+
+/*
+ * PROC_YES if the leader in the table is not the thread that is there now. A traced thread stays
+ * ours until we reap it or let go of it; only an exec puts another one in its place (ptrace(2),
+ * "execve(2) under ptrace").
+ */
+static enum proc_answer lost_leader(const struct traced_process *t)
+{
+	struct status_state state;
+
+	if (tracees_find(t->capture, (uint32_t)t->pid) == NULL)
+		return PROC_NO;
+	switch (status_read_state(t->proc_fd, (uint32_t)t->pid, &state)) {
+	case PROC_READ:
+		return !status_is_dead(&state) && state.tracer != (uint32_t)gettid() ? PROC_YES
+										     : PROC_NO;
+	case PROC_GONE:
+		return PROC_NO;
+	case PROC_LACK:
+		break;
+	}
+	return PROC_UNKNOWN;
+}
+
+static enum proc_answer has_executed(struct traced_process *t)
+{
+	const enum proc_answer runs_another = runs_another_program(t);
+
+	return runs_another != PROC_NO ? runs_another : lost_leader(t);
+}
+
+void exec_check(struct traced_process *t)
+{
+	/* No event is reported before the first scan is over. */
+	switch (t->phase != TRACED_NEW ? has_executed(t) : PROC_UNKNOWN) {
+	case PROC_YES:
+		exec_happened(t);
+		return;
+	case PROC_UNKNOWN:
+		t->exec.doubt = true;
+		return;
+	case PROC_NO:
+		return;
+	}
+}
+
+bool exec_leader_dies(struct traced_process *t)
+{
+	t->exec.leader_dies = t->exec.leader_dies && runs_another_program(t) != PROC_YES;
+	return t->exec.leader_dies;
+}
+
+/*
+ * The auxiliary vector is made of words of the program's size. Its first type
+ * is a small number: read as 64 bits its upper half is 0, and in a vector of
+ * 32 bits the value stands there, that of AT_SYSINFO or AT_HWCAP
+ * (create_elf_tables() in fs/binfmt_elf.c).
+ */
+static bool is_32_bit(const struct exec_auxv *p)
+{
+	return p->size >= sizeof(p->words[0]) && p->words[0] >> 32 != 0;
+}
+
+int exec_read_first(struct traced_process *t)
+{
+	/* A dead leader has no vector; then the next program counts as another one. */
+	t->exec.auxv_known = read_program(t, &t->exec.auxv) != PROC_LACK;
+	/*
+	 * The file is its owner's, as are those that each sample takes: a process that may not read
+	 * the file can seize no thread.
+	 */
+	if (!t->exec.auxv_known && errno == EACCES)
+		return -EACCES;
+	return is_32_bit(&t->exec.auxv) ? -ENOEXEC : 0;
+}
+
+void exec_happened(struct traced_process *t)
+{
+	tracees_forget_all(t);
+	t->exec.auxv_known = read_program(t, &t->exec.auxv) == PROC_READ && t->exec.auxv.size > 0;
+	t->exec.leader_dies = false;
+	if (t->phase == TRACED_AWAITS_EXEC)
+		t->phase = TRACED_SAMPLED;
+	t->reader.n_gone = 0;
+	/* Capture may not have attached to the leader yet. */
+	t->scan.tick = 0;
+	(void)record_event(t, RECORD_EXEC, (uint32_t)t->pid, t->ticks.last, record_time(t));
+	t->capture->options.event(t->capture->options.ctx, t->id, CAPTURE_EXEC);
+}

@@ -1,0 +1,237 @@
+#include "lib/capture/leave.h"
+
+#include <errno.h>
+#include <sys/ptrace.h>
+
+#include "lib/capture/attach.h"
+#include "lib/capture/exec.h"
+#include "lib/capture/plan.h"
+#include "lib/capture/restart/rest.h"
+#include "lib/capture/state.h"
+#include "lib/capture/targets.h"
+
+int capture_remove(struct capture *c, uint32_t id)
+{
+	FOR_EACH_TARGET (t, c) {
+		if (t->id != id || t->phase == TRACED_ENDED)
+			continue;
+		if (c->leaving.n == 0)
+			c->leaving.others = (struct settling){0};
+		c->leaving.n += t->phase != TRACED_LEAVES;
+		t->phase = TRACED_LEAVES;
+		plan_target(t);
+		return 0;
+	}
+	return -ENOENT;
+}
+
+bool capture_is_leaving(const struct capture *c)
+{
+	return c->leaving.n > 0;
+}
+
+/*
+ * Attaches to a target again. A scan finds new threads, and the leader of a new program. False:
+ * another tracer has the target.
+ */
+static bool attach_again(struct traced_process *t)
+{
+	int r;
+
+	attach_known_again(t);
+	/* An exec that happened meanwhile was not reported. */
+	exec_check(t);
+	attach_end_pass(t);
+	r = attach_scan(t);
+	if (t->threads.n > 0 || t->scan.held_up_ticks > 0)
+		return true;
+	if (r == -EPERM || r == -EBUSY)
+		return false;
+	targets_end(t);
+	return true;
+}
+
+void capture_attach_again(struct capture *c)
+{
+	c->leaving.all = (struct settling){0};
+	for (size_t i = 0; i < c->n_targets;) {
+		struct traced_process *t = c->targets[i].target;
+
+		c->options.beat->touching = t->id;
+		if (t->phase == TRACED_LEAVES)
+			targets_finish(t);
+		if (t->phase == TRACED_ENDED || attach_again(t)) {
+			i++;
+			continue;
+		}
+		c->options.event(c->options.ctx, t->id, CAPTURE_TAKEN);
+		targets_free(t);
+	}
+	c->options.beat->touching = 0;
+	targets_free_ended(c);
+}
+
+/*
+ * Resumed calls are cut short, and stops not waited for any longer, when none of the threads waited
+ * for has moved for STILL_NS: what they wait for may never come. As long as one of them runs, or
+ * waits for a processor, the machine may have no processor to spare, on which a call takes seconds:
+ * then after MOVING_NS.
+ */
+#define STILL_NS  (2 * NS_PER_SEC)
+#define MOVING_NS (10 * NS_PER_SEC)
+/* A thread has to stop to be cut short: as long again, each. */
+#define GIVE_UP 2
+
+/*
+ * With many threads one is always in a resumed call, until threads are not interrupted any more. So
+ * ticks are paused for TRY_NS every TRY_EVERY_NS.
+ */
+#define TRY_NS	     (250 * NS_PER_MS)
+#define TRY_EVERY_NS (2 * NS_PER_SEC)
+
+/* What look() looks for, and what it has found. */
+struct sight {
+	bool stops; /* wait for stops, and not only for calls */
+	bool cut;
+	bool found;
+	bool runs;    /* one of them runs, or waits for a processor */
+	uint64_t ran; /* of all: changes if one of them has run */
+};
+
+/*
+ * True if the thread's call would fail, or return less, if the tracer ended now, or if a stop is
+ * due: a thread that is woken for a stop after the tracer's end leaves its call with nobody to
+ * repair it. A thread that must not be disturbed has no stop of ours before it, and may take long.
+ * A thread in an uninterruptible sleep is not waited for longer than for a resumed call; nor is a
+ * call whose result capture corrects at its end.
+ */
+static bool is_waited_for(const struct thread *th, const struct sight *sight)
+{
+	if (rest_is_ahead(&th->rest) || rest_is_at_risk(&th->rest))
+		return true;
+	if (sight->cut)
+		return false;
+	return rest_is_mended(&th->rest) ||
+	       (sight->stops && th->due != DUE_NOTHING && !rest_is_alone(&th->rest));
+}
+
+static void look_at(struct thread *list, struct sight *sight)
+{
+	struct activity_place place;
+	struct activity_mark mark;
+
+	for (struct thread *th = list; th != NULL; th = th->next) {
+		if (!is_waited_for(th, sight))
+			continue;
+		sight->found = true;
+		sight->runs |= activity_look(&th->activity, &place) == ACTIVITY_RUNNING;
+		if (activity_mark(&th->activity, &mark))
+			sight->ran += mark.run_ns + mark.slices;
+		if (sight->cut && rest_is_at_risk(&th->rest))
+			(void)ptrace(PTRACE_INTERRUPT, th->tid, NULL, NULL);
+	}
+}
+
+static void look(const struct traced_process *t, struct sight *sight)
+{
+	look_at(t->threads.awake, sight);
+	look_at(t->threads.asleep, sight);
+}
+
+/* How long none of the threads has moved. */
+static uint64_t still_ns(struct settling *s, const struct sight *sight, uint64_t now)
+{
+	if (s->since_ns == 0)
+		s->since_ns = s->moved_ns = now;
+	if (!sight->found || sight->runs || sight->ran != s->moved_ran)
+		s->moved_ns = now;
+	s->moved_ran = sight->ran;
+	return now - s->moved_ns;
+}
+
+static bool is_over(struct settling *s, const struct sight *sight, uint64_t now)
+{
+	const uint64_t still = still_ns(s, sight, now);
+	const uint64_t took = now - s->since_ns;
+
+	s->cut |= still >= STILL_NS || took >= MOVING_NS;
+	return !sight->found || still >= GIVE_UP * STILL_NS || took >= GIVE_UP * MOVING_NS;
+}
+
+/* A target that is to be let go of is settled by itself. */
+static bool is_settled(struct traced_process *t, uint64_t now)
+{
+	struct sight sight = {.stops = true, .cut = t->settling.cut};
+
+	look(t, &sight);
+	return is_over(&t->settling, &sight, now);
+}
+
+bool capture_settle(struct capture *c)
+{
+	const uint64_t now = c->options.now_ns();
+	struct sight sight = {.stops = true, .cut = c->leaving.all.cut};
+	bool settled = true;
+
+	FOR_EACH_TARGET (t, c) {
+		if (t->phase == TRACED_LEAVES)
+			settled &= is_settled(t, now);
+		else
+			look(t, &sight);
+	}
+	return is_over(&c->leaving.all, &sight, now) && settled;
+}
+
+/* True while ticks are paused, so that the calls of the targets that stay can end. */
+static bool is_tried(struct capture *c, uint64_t now)
+{
+	if (now - c->leaving.tried_ns >= TRY_EVERY_NS)
+		c->leaving.tried_ns = now;
+	return now - c->leaving.tried_ns < TRY_NS;
+}
+
+/*
+ * The targets that stay are let go of for a moment, so their calls are waited for, too. Threads
+ * that do not move would be cut short anyway. If one moves for long, all are waited for once more.
+ * A target that was removed later than another is waited for as well, but less: no new call is
+ * resumed in it.
+ */
+bool capture_lets_go(struct capture *c)
+{
+	const uint64_t now = c->options.now_ns();
+	struct sight others = {.stops = false};
+	uint64_t longest = 0;
+	bool settled = true, late;
+
+	/* The targets have ended by themselves: calls are resumed again. */
+	if (c->leaving.n == 0) {
+		c->leaving.all = (struct settling){0};
+		return false;
+	}
+	if (c->leaving.all.cut)
+		return true;
+	FOR_EACH_TARGET (t, c) {
+		if (t->phase != TRACED_LEAVES) {
+			look(t, &others);
+			continue;
+		}
+		if (!is_settled(t, now))
+			settled = false;
+		else
+			longest = max_u64(longest, now - t->settling.since_ns);
+	}
+	late = longest >= (settled ? MOVING_NS : GIVE_UP * MOVING_NS);
+	c->leaving.all.cut = still_ns(&c->leaving.others, &others, now) >= STILL_NS && settled;
+	if (late || c->leaving.all.cut || (settled && (!others.found || is_tried(c, now))))
+		return true;
+	c->leaving.all = (struct settling){0};
+	return false;
+}
+
+bool capture_finish(struct capture *c)
+{
+	FOR_EACH_TARGET (t, c)
+		targets_finish(t);
+	targets_free_ended(c);
+	return c->n_targets == 0;
+}

@@ -1,0 +1,76 @@
+/*
+ * What the caller gives to a capture: its options (clocks and callbacks), the rings that
+ * samples are written to, and the ticks.
+ */
+#ifndef LIB_CAPTURE_OPTIONS_H
+#define LIB_CAPTURE_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/ring.h"
+#include "lib/capture/counters.h"
+
+/* The most threads of all targets together. Each takes two descriptors of RLIMIT_NOFILE. */
+#define CAPTURE_THREADS_MAX 100000
+
+/*
+ * A ring that one or more targets write to. The caller owns the sink and frees it after the
+ * capture. After every call into capture the caller sends the ring's new head to the reader.
+ */
+struct capture_sink {
+	struct ring_writer ring;
+	/* Ring bytes reserved for samples under way. Written by capture. */
+	size_t promised;
+	/* The reader has gone; a new one may come. Written by the caller. */
+	bool is_left;
+};
+
+enum capture_event {
+	CAPTURE_GONE,	 /* the process has ended; its RECORD_END is written */
+	CAPTURE_EXEC,	 /* the process executes a new program */
+	CAPTURE_FOREIGN, /* the new program is a 32-bit one: capture let the process go and wrote
+			    its RECORD_END */
+	CAPTURE_TAKEN,	 /* another tracer attached after capture let go: no RECORD_END */
+};
+
+struct capture_options {
+	clock_fn now_ns;
+	clock_process_fn process_ns;
+	clock_switches_fn switches;
+	/*
+	 * The heartbeat, write-only for capture. Capture renews time_ns while it attaches to
+	 * many threads or looks at them; at all other times the caller does. Capture sets
+	 * touching before any access to a target that can hang.
+	 */
+	struct capture_beat *beat;
+	/*
+	 * Reports an event of a target. Called in the middle of capture_tick or capture_reap:
+	 * the callback must not call capture.
+	 */
+	void (*event)(void *ctx, uint32_t target, enum capture_event event);
+	/*
+	 * Reports a child that a target has forked, once or more for each child; pid may be
+	 * the number of a thread of the child. The same rule as for event applies. The kernel
+	 * attaches capture to each child at its birth; the child runs on at once and is not a
+	 * target until the caller calls capture_add. A child of fork(2) or vfork(2) is reported
+	 * before the end of its parent. NULL: capture does not attach to children.
+	 */
+	void (*born)(void *ctx, int32_t pid);
+	void *ctx;
+};
+
+/*
+ * A tick stands for one period of time. Capture looks at the threads once, at some moment of
+ * the period. Samples carry the time at which the period began, so each sample stands for the
+ * same length of time, whenever the look was. Times are ns of CLOCK_MONOTONIC.
+ */
+struct tick {
+	uint64_t number;
+	uint64_t begin_ns, period_ns;
+	uint64_t due_ns; /* planned time of the look */
+};
+
+#endif

@@ -1,0 +1,120 @@
+#include "lib/capture/plan.h"
+
+#include "lib/capture/state.h"
+
+/*
+ * The target with the highest rate has the ticks at which the sum of its rate, added at each tick,
+ * passes a whole number. The other targets have their ticks among these, by the same rule. So
+ * capture wakes at the highest rate, and not at the sum of all rates. A target's rate is of_wakes /
+ * wakes of the highest one.
+ */
+struct share {
+	uint64_t of_wakes, wakes;
+};
+
+static struct share share_of(const struct traced_process *t)
+{
+	const struct capture *c = t->capture;
+
+	return (struct share){
+		.of_wakes = t->plan.rate_ticks * c->wake_of,
+		.wakes = t->plan.rate_of * c->wake_ticks,
+	};
+}
+
+/* The number of the target's ticks up to this tick and with it. */
+static uint64_t own_ticks(const struct traced_process *t, uint64_t tick)
+{
+	const struct capture *c = t->capture;
+	const struct share share = share_of(t);
+
+	return tick * c->wake_ticks / c->wake_of * share.of_wakes / share.wakes;
+}
+
+uint64_t plan_ticks_due(const struct traced_process *t, uint64_t tick)
+{
+	return own_ticks(t, tick) - own_ticks(t, t->ticks.last);
+}
+
+static uint64_t divide_up(uint64_t a, uint64_t b)
+{
+	return (a + b - 1) / b;
+}
+
+/* 0: the next tick of all. A process without threads, or in another phase, is tried again then. */
+static uint64_t next_tick(const struct traced_process *t)
+{
+	const struct capture *c = t->capture;
+	const struct share share = share_of(t);
+	const uint64_t number = own_ticks(t, t->ticks.last) + 1;
+	const uint64_t due = divide_up(divide_up(number * share.wakes, share.of_wakes) * c->wake_of,
+				       c->wake_ticks);
+
+	if (t->threads.n == 0 || t->phase != TRACED_SAMPLED)
+		return 0;
+	return max_u64(due, t->plan.next_tick);
+}
+
+void plan_target(struct traced_process *t)
+{
+	struct planned *planned = t->capture->targets + t->plan.place;
+
+	if (t->phase != TRACED_NEW)
+		planned->tick = next_tick(t);
+}
+
+void plan_all(struct capture *c)
+{
+	c->wake_ticks = 0;
+	c->wake_of = 1;
+	FOR_EACH_TARGET (t, c) {
+		if (t->plan.rate_ticks * c->wake_of <= c->wake_ticks * t->plan.rate_of)
+			continue;
+		c->wake_ticks = t->plan.rate_ticks;
+		c->wake_of = t->plan.rate_of;
+	}
+	if (c->wake_ticks == 0)
+		c->wake_ticks = 1;
+	FOR_EACH_TARGET (t, c)
+		plan_target(t);
+}
+
+void plan_at_once(struct traced_process *t)
+{
+	t->plan.next_tick = 0;
+	plan_target(t);
+}
+
+/*
+ * A process in which no thread has run for some ticks is looked at at every second tick, after
+ * twice as many ticks at every third, and so on. The more threads there are in all, the sooner: to
+ * read a process's CPU clock the kernel goes through all of its threads, 5 us for 20 threads whose
+ * memory is not cached. "Every third" are the ticks whose number is divisible by 3, so that
+ * sleeping processes are looked at in the same wakes. When the distance changes, the next look
+ * comes sooner.
+ *
+ * A thread that a look after n left-out ticks finds running may have run for all of them. A thread
+ * that computes for less than one tick is met by one of n such looks. A thread that has run for m
+ * whole ticks could have been met in m ways more, and is met at each tick from now on: its look
+ * covers n - m ticks. So on average over the start within the n ticks, samples cover as much time
+ * as the thread runs.
+ */
+#define SLEEP_AFTER_MIN 2
+#define SLEEP_AFTER_MAX 128
+#define SLEEP_THREADS	(1 << 12) /* divided by how many there are */
+#define SLEEP_TICKS_MAX 8
+
+void plan_after_tick(struct traced_process *t, uint64_t tick)
+{
+	uint64_t after, every;
+
+	if (t->threads.asleep == NULL || t->threads.awake != NULL || t->reader.needs_reset) {
+		t->plan.awake_tick = tick;
+		return;
+	}
+	after = SLEEP_THREADS / state_threads(t->capture);
+	after = max_u64(min_u64(after, SLEEP_AFTER_MAX), SLEEP_AFTER_MIN);
+	every = min_u64(1 + (tick - t->plan.awake_tick) / after, SLEEP_TICKS_MAX);
+	t->plan.next_tick = (tick / every + 1) * every;
+	t->plan.slept_tick = t->plan.next_tick;
+}

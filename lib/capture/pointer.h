@@ -1,0 +1,18 @@
+/*
+ * The thread pointer of a thread that is not stopped, found by its list of robust locks.
+ *
+ * The registers of a stopped thread have its pointer: x86_64 only (ptrace/arch.h). Both functions
+ * take two system calls at most, and do nothing while the process's memory is slow.
+ */
+#ifndef LIB_CAPTURE_POINTER_H
+#define LIB_CAPTURE_POINTER_H
+
+#include "lib/capture/state.h"
+
+/* Sets th->pointer, if the reader wants pointers and no stop has shown this one. */
+void pointer_find(struct thread *th);
+
+/* Sets th->hints.own_end, the end of the thread's own stack, from the pointer. */
+void pointer_find_stack_end(struct thread *th);
+
+#endif

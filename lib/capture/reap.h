@@ -1,0 +1,24 @@
+/*
+ * Wait statuses of all tracees: stops, new threads and children, execs and deaths.
+ */
+#ifndef LIB_CAPTURE_REAP_H
+#define LIB_CAPTURE_REAP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct capture;
+
+/*
+ * Handles the wait statuses that are there, up to 256. Returns true if it stopped at that number:
+ * there may be more, which no SIGCHLD announces, so call it again.
+ */
+bool capture_reap(struct capture *c);
+
+/* Handles one wait status, which the caller has got by waitpid(2). */
+void capture_take(struct capture *c, uint32_t tid, int status);
+
+/* For capture_tick: handles some wait statuses in the middle of a tick. */
+void reap_some(struct capture *c);
+
+#endif

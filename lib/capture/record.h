@@ -1,0 +1,96 @@
+/*
+ * Writes records into the ring of a process (lib/capture/sample.h).
+ *
+ * A record for which the ring has no room is lost. Then the reader does not know the threads any
+ * more: needs_reset is set, and the next tick with room writes RECORD_RESET and all threads anew.
+ * The parameters tick and time_ns are those of the record.
+ */
+#ifndef LIB_CAPTURE_RECORD_H
+#define LIB_CAPTURE_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/capture/sample.h"
+#include "lib/capture/state.h"
+
+/* Sets needs_reset: the reader has lost track, or is a new one. */
+void record_needs_reset(struct traced_process *t);
+
+/*
+ * Writes RECORD_RESET, if there is room for it: all threads count as not announced from here on,
+ * and all are awake.
+ */
+void record_reset(struct traced_process *t, uint64_t tick, uint64_t time_ns);
+
+/*
+ * The time of a record about an event outside of a tick: now, but not later than the samples that
+ * follow. (Samples carry the time at which their period begins.)
+ */
+uint64_t record_time(const struct traced_process *t);
+
+/* Writes a record that has no more than struct record. False: there is no room. */
+bool record_event(struct traced_process *t, enum record_type type, uint32_t tid, uint64_t tick,
+		  uint64_t time_ns);
+
+/* Writes RECORD_EXIT of the threads that have died since the last tick. */
+void record_exits(struct traced_process *t, uint64_t tick, uint64_t time_ns);
+
+/* Writes RECORD_TICK. False: there is no room. */
+bool record_tick(struct traced_process *t, uint64_t tick, uint64_t time_ns);
+
+/*
+ * Writes RECORD_THREAD before the first sample of a thread. Returns false if the ring has no room,
+ * or if the thread's files in /proc could not be read, with *ret_reason; the next look tries
+ * again. True if the thread is announced already.
+ */
+must_check bool record_announce(struct thread *th, uint64_t tick, uint64_t time_ns,
+				enum missed_reason *ret_reason);
+
+/*
+ * A stop has shown the thread pointer (0: not known). Writes RECORD_THREAD again if the reader
+ * wants pointers and does not know this one. To be called before the sample of that stop.
+ */
+void record_pointer(struct thread *th, uint64_t pointer, uint64_t tick, uint64_t time_ns);
+
+/* If it is time for that, reads the thread's name, and writes RECORD_THREAD if it is new. */
+void record_rename(struct thread *th, uint64_t tick, uint64_t time_ns);
+
+/* The same for all threads, but for sleeping threads whose names have been read often. */
+void record_rename_all(struct traced_process *t, uint64_t tick, uint64_t time_ns);
+
+/* True if the reader knows the thread: only then are its records understood. */
+bool record_knows(const struct thread *th);
+
+/* Counts ticks as missed, and writes RECORD_MISSED if the thread's last record was no such one. */
+void record_missed(struct thread *th, enum missed_reason reason, uint64_t ticks, uint64_t tick,
+		   uint64_t time_ns);
+
+/*
+ * From this tick on the thread waits for a processor. Writes RECORD_WAITING if the thread's last
+ * record says that it runs.
+ */
+void record_waiting(struct thread *th, uint64_t tick, uint64_t time_ns);
+
+/* True if the ring has room for a sample of the thread beside the samples under way. */
+bool record_has_room(const struct thread *th);
+
+/*
+ * Copies a sample of the thread into the ring: *ret is the record, *ret_size its bytes. Must be
+ * followed by record_commit_sample or record_drop_sample. Allocates nothing. Returns 0, -ENOBUFS
+ * if the ring is full, or -EBUSY if the process's memory is slow.
+ */
+must_check int record_begin_sample(struct thread *th, uint64_t tick, uint64_t time_ns,
+				   const uint64_t *regs, uint64_t regs_known, uint32_t flags,
+				   struct record_sample **ret, size_t *ret_size);
+void record_commit_sample(struct thread *th, size_t size);
+void record_drop_sample(struct thread *th);
+
+/* Why a sample is missed for which the ring has no room: it is full, or has no reader. */
+enum missed_reason record_no_room(const struct traced_process *t);
+
+/* Why a sample is missed if record_begin_sample, or a ptrace(2) before it, has failed. */
+enum missed_reason record_missed_reason(const struct traced_process *t, int error);
+
+#endif

@@ -1,0 +1,31 @@
+/*
+ * PTRACE_SEIZE with a time limit.
+ *
+ * PTRACE_SEIZE waits while a thread of the process is in execve(2), which in turn waits until the
+ * other threads are dead and reaped by their tracer: without a limit both would wait for ever.
+ * Between seize_begin and seize_end the module uses SIGALRM and ITIMER_REAL of the calling thread.
+ */
+#ifndef LIB_CAPTURE_SEIZE_H
+#define LIB_CAPTURE_SEIZE_H
+
+#include <signal.h>
+#include <stdint.h>
+
+#include "lib/base/util.h"
+
+/* What seize_begin has replaced. */
+struct seize {
+	struct sigaction action;
+	sigset_t mask;
+};
+
+void seize_begin(struct seize *ret);
+void seize_end(const struct seize *s);
+
+/*
+ * Seizes a thread with these ptrace options. Returns 0 or -errno of ptrace(2). -EINTR: the limit
+ * (2 ms) was reached, or passed just as the call succeeded; TracerPid in /proc tells.
+ */
+must_check int seize_thread(uint32_t tid, unsigned long options);
+
+#endif

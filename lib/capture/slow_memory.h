@@ -1,0 +1,28 @@
+/*
+ * Processes whose memory is slow to read.
+ *
+ * A read of a process's memory can wait for a lock that its threads hold (slow_memory.c). A
+ * process whose reads have waited too long is not sampled for some time.
+ */
+#ifndef LIB_CAPTURE_SLOW_MEMORY_H
+#define LIB_CAPTURE_SLOW_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/capture/state.h"
+
+/* True if the process's memory is not to be read now. */
+bool slow_memory_is_avoided(const struct traced_process *t);
+
+/* After a read of so many bytes of the process's memory that began at since_ns. */
+void slow_memory_was_read(struct traced_process *t, uint64_t since_ns, size_t size);
+
+/*
+ * The tracer has slept for another reason than a read of memory: its context switches up to
+ * now_ns do not count.
+ */
+void slow_memory_note_switches(struct capture *c, uint64_t now_ns);
+
+#endif

@@ -1,0 +1,291 @@
+/*
+ * The state of a capture: the processes that are traced, their threads' lists, and the ticks.
+ * Private to lib/capture; users of the library include lib/capture/capture.h.
+ *
+ * The two structs are cut into parts. Each part belongs to the module that is named at it: this
+ * module alone writes the part, unless a comment says who else does. The header declares no
+ * functions but short inline ones, so that the modules need not include each other for state.
+ *
+ * A struct traced_process is what users of capture.h call a target.
+ */
+#ifndef LIB_CAPTURE_STATE_H
+#define LIB_CAPTURE_STATE_H
+
+#include <dirent.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/base/table.h"
+#include "lib/capture/counters.h"
+#include "lib/capture/options.h"
+#include "lib/capture/thread.h"
+
+/*
+ * The ticks that one look stands for. More than one: earlier looks were left out because all
+ * threads slept (plan.h). `before` more ticks, which precede these, count as "unchanged since the
+ * last look".
+ */
+struct covered_ticks {
+	uint64_t ticks;
+	uint64_t tick; /* the first of them */
+	uint64_t time_ns;
+	uint64_t before;
+};
+
+enum traced_phase {
+	TRACED_NEW,	    /* in its first scan, or about to be freed: not in the capture's list */
+	TRACED_AWAITS_EXEC, /* capture_await_exec */
+	TRACED_SAMPLED,
+	TRACED_LEAVES, /* capture_remove */
+	TRACED_ENDED,  /* no threads are left; RECORD_END is to be written */
+};
+
+/* tick.h: the ticks of one process, and the tick under way. */
+struct traced_ticks {
+	uint64_t last; /* number of the last tick at which the process was looked at */
+	uint64_t last_ns;
+	uint64_t first_ns;  /* time of its first tick; 0: there was none */
+	uint64_t late_ns;   /* threads that are not looked at by this time wait for the next tick */
+	uint64_t n_visited; /* threads looked at in this tick */
+	uint64_t due;	    /* ticks since the look before, this one included */
+	bool asking;	    /* sleeping threads are still being asked whether they have run */
+
+	/* Between the look before and this one. */
+	uint64_t previous;  /* number of that look's tick */
+	uint64_t length_ns; /* from one tick of the process to the next */
+	uint64_t left_out;  /* looks left out because all threads slept */
+	bool slept;	    /* all threads slept until the planned time of this look */
+};
+
+/* plan.h: when the process is looked at next. */
+struct traced_plan {
+	size_t place; /* index in the capture's list of targets; targets.h */
+	/* Looked at at rate_ticks of every rate_of ticks. Set by capture_rate. */
+	uint32_t rate_ticks, rate_of;
+	uint64_t next_tick;  /* no look before this tick, while all threads sleep */
+	uint64_t slept_tick; /* the value of next_tick before a thread woke */
+	uint64_t awake_tick; /* the last tick at which a thread was awake; set by sleepers.h, too */
+};
+
+/* sleepers.h: the threads, and what is known of those that sleep. */
+struct traced_threads {
+	struct thread *awake, *asleep;
+	uint64_t n, n_asleep;
+	/* The threads that the tick under way looks at next. tick.h sets next_awake, too. */
+	struct thread *next_asleep, *next_awake;
+	/* Run time of the sleeping threads, and of threads that have ended. */
+	uint64_t asleep_ns, ended_ns;
+	bool ended_known;
+	/* The same, computed in the tick under way, and kept at its end. */
+	uint64_t ended_now_ns;
+	uint64_t n_passed; /* sleeping threads that have not run since the tick before */
+	bool clock_read;
+	/* The number of threads may have changed; cleared by tick.h when it has counted them. */
+	bool stirred;
+};
+
+/* attach.h: a pass over the list of threads in /proc. */
+struct scan_pass {
+	DIR *dir;  /* NULL: no pass is under way */
+	int error; /* -errno: why a thread was refused */
+	uint64_t found, refused;
+	uint64_t left_out; /* dead threads, and threads of the kernel's own */
+	bool vanished;	   /* a listed thread died, or has another number now */
+	bool has_leader;
+	bool lacks; /* descriptors or memory ran out */
+	bool dying; /* the leader that capture has let go of is still listed */
+};
+
+/* attach.h: threads that are not attached to yet. */
+struct traced_scan {
+	struct scan_pass pass;
+	/*
+	 * The last scan stopped early (an exec, its time limit, lack of descriptors or memory)
+	 * and goes on after so many ticks. 0: it was complete.
+	 */
+	uint64_t held_up_ticks;
+	uint64_t tick;	     /* threads are counted at this tick. Set by tick.h and exec.h, too */
+	uint64_t not_before; /* ns: a scan that was put off does not go on before this time */
+	uint64_t retry_tick; /* refused threads are tried again at this tick. Set by tick.h */
+	uint64_t n_refused, n_left_out; /* at the last scan; see scan_pass */
+	int refused_error;		/* -errno of the last refused thread */
+};
+
+/* The start of an auxiliary vector. Another program has another one. */
+struct exec_auxv {
+	uint64_t words[64];
+	size_t size; /* bytes; 0: the leader is dead, or an exec has just begun */
+};
+
+/* exec.h: which program the process runs. */
+struct traced_exec {
+	struct exec_auxv auxv; /* of the program that capture knows of */
+	bool auxv_known;
+	/* An exec may have happened that no stop has reported. Set by whoever sees a sign of it. */
+	bool doubt;
+	bool leader_dies; /* capture has let go of the leader, which dies. Set by reap.h */
+};
+
+/* record.h: what the reader of the ring knows, and has to be told. */
+struct traced_reader {
+	/*
+	 * Threads that died since the last tick. Their RECORD_EXIT is written at the next tick,
+	 * since a sample holds until then. Filled by tracees.h.
+	 */
+	uint32_t *gone;
+	size_t n_gone, cap_gone;
+	bool needs_reset;    /* records were lost: all is written anew at the next tick */
+	uint64_t names_tick; /* names of threads are read again at this tick */
+	bool wants_pointers; /* capture_want_pointers */
+};
+
+/*
+ * stop.h: processor time that the process has used, less the time for which samples were marked
+ * as running.
+ */
+struct traced_balance {
+	int64_t ns;
+	uint64_t clock_ns; /* the process's CPU clock as last read */
+	uint64_t tick;	   /* when that was; 0: never */
+};
+
+/* leave.h: what is waited for before threads are let go of. */
+struct settling {
+	uint64_t since_ns; /* 0: nothing is waited for */
+	/* When the threads that are waited for last moved, and their run time by then. */
+	uint64_t moved_ns, moved_ran;
+	bool cut; /* system calls are not resumed any more */
+};
+
+struct traced_process {
+	struct capture *capture;
+	enum traced_phase phase;
+	uint32_t id; /* the caller's number of the target */
+	int32_t pid;
+	struct capture_sink *sink;
+	struct capture_counters *counters;
+	int proc_fd;	/* /proc/PID */
+	int task_fd;	/* /proc/PID/task */
+	int pagemap_fd; /* of the process's memory; -1: not available, or no thread yet */
+	bool exit_stop; /* the leader stops before it dies: proc/fuse.h */
+	bool foreign;	/* the process became a 32-bit program */
+
+	struct traced_ticks ticks;
+	struct traced_plan plan;
+	struct traced_threads threads;
+	struct traced_scan scan;
+	struct traced_exec exec;
+	struct traced_reader reader;
+	struct traced_balance balance;
+	uint64_t slow_until_ns;	  /* slow_memory.h: time owed for slow reads; 0: none */
+	struct settling settling; /* while phase is TRACED_LEAVES */
+};
+
+/*
+ * An entry of the capture's list of targets. Most targets sleep, and their structs are not in
+ * the cache. So a tick goes through this list alone.
+ */
+struct planned {
+	uint64_t tick; /* of the next look; 0: the next tick of all */
+	struct traced_process *target;
+};
+
+#define REALTIME_MAX 99 /* the highest real-time priority: sched(7) */
+
+/* tracees.h: the threads of all targets, by number. */
+struct thread_table {
+	struct table indices; /* tid -> index in by_index */
+	struct thread **by_index;
+	size_t n_by_index;
+	uint32_t *free_indices;
+	size_t n_free;
+};
+
+/* slow_memory.h: the tracer's own context switches, as long as they are watched. */
+struct switch_watch {
+	struct clock_switches switches;
+	uint64_t until_ns;
+	bool on;
+};
+
+/* tick.h: new threads wait for their first sample, since a first sample is large. */
+struct first_samples {
+	unsigned int left; /* in the period since since_ns */
+	uint64_t since_ns;
+};
+
+/* priority.h: the number of threads of each real-time priority, and the highest one. */
+struct realtime_threads {
+	uint32_t n[REALTIME_MAX + 1];
+	int highest;
+};
+
+/* leave.h */
+struct leaving {
+	size_t n;		/* targets in TRACED_LEAVES */
+	struct settling all;	/* at the end */
+	struct settling others; /* of the targets that stay, before the tracer lets go of all */
+	uint64_t tried_ns;	/* when ticks were last paused for the targets that stay */
+};
+
+struct capture {
+	struct capture_options options;
+	struct tick tick;    /* the one under way, or the last */
+	uint64_t now_ns;     /* when the tracer began to work for it */
+	uint64_t woke_ns;    /* when the tracer last went on after a wait */
+	uint64_t left_ns;    /* when the tracer last finished with a stop or a tick */
+	uint64_t charged_ns; /* up to this time targets are charged for the tracer's work */
+
+	struct planned *targets; /* targets.h */
+	size_t n_targets;
+	/*
+	 * plan.h: the highest rate of all targets: wake_ticks of every wake_of ticks. The ticks of
+	 * all other targets are among those of this rate.
+	 */
+	uint64_t wake_ticks, wake_of;
+
+	struct thread_table threads;
+	struct thread *pending; /* tracees.h: interrupted for a sample, not stopped yet */
+	size_t n_pending;
+	uint64_t timeout_ns; /* call_timeouts.h: no timeout of a resumed call is over before */
+	struct switch_watch watch;
+	struct first_samples firsts;
+	struct realtime_threads realtime;
+	struct leaving leaving;
+};
+
+/* The target behind t in the list; with NULL the first. NULL: there is none. */
+static inline struct traced_process *state_next(const struct capture *c,
+						const struct traced_process *t)
+{
+	const size_t place = t == NULL ? 0 : t->plan.place + 1;
+
+	return place < c->n_targets ? c->targets[place].target : NULL;
+}
+
+/* No target may be freed in the loop. */
+#define FOR_EACH_TARGET(t, c)                                               \
+	for (struct traced_process *t = state_next((c), NULL); (t) != NULL; \
+	     (t) = state_next((c), (t)))
+
+/* The number of threads that are known, of all targets. */
+static inline size_t state_threads(const struct capture *c)
+{
+	return c->threads.n_by_index - c->threads.n_free;
+}
+
+/* True if system calls of the process's threads are not resumed any more. */
+static inline bool state_is_cut(const struct traced_process *t)
+{
+	return t->settling.cut || t->capture->leaving.all.cut;
+}
+
+/* Renews the heartbeat, for work that takes long but makes progress. */
+static inline void state_beat(const struct traced_process *t)
+{
+	const struct capture_options *options = &t->capture->options;
+
+	options->beat->time_ns = options->now_ns();
+}
+
+#endif

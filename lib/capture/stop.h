@@ -1,0 +1,21 @@
+/*
+ * What is done in a ptrace-stop of a known thread: its sample is copied, an interrupted system
+ * call is repaired, and the thread goes on. Nothing is allocated meanwhile.
+ */
+#ifndef LIB_CAPTURE_STOP_H
+#define LIB_CAPTURE_STOP_H
+
+#include <stdint.h>
+
+#include "lib/capture/ptrace/tracee.h"
+#include "lib/capture/state.h"
+
+/*
+ * Lets a stopped tracee go on, by the ptrace request how; a thread in a group-stop stays in it
+ * (PTRACE_LISTEN). If the thread was killed meanwhile, waitpid(2) reports its end.
+ */
+void stop_resume(uint32_t tid, enum tracee_status status, int signal, int how);
+
+void stop_handle(struct thread *th, enum tracee_status status, int signal);
+
+#endif

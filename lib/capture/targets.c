@@ -1,0 +1,150 @@
+#include "lib/capture/targets.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "lib/capture/attach.h"
+#include "lib/capture/exec.h"
+#include "lib/capture/plan.h"
+#include "lib/capture/proc/proc.h"
+#include "lib/capture/record.h"
+#include "lib/capture/sample.h"
+#include "lib/capture/state.h"
+#include "lib/capture/tracees.h"
+
+int targets_new(struct capture *c, uint32_t id, int32_t pid, int pidfd, struct capture_sink *sink,
+		struct capture_counters *counters, uint64_t tick, struct traced_process **ret)
+{
+	struct traced_process *t = calloc(1, sizeof(*t));
+	char path[32];
+	int r;
+
+	if (t == NULL)
+		return -ENOMEM;
+	*t = (struct traced_process){.capture = c,
+				     .id = id,
+				     .pid = pid,
+				     .sink = sink,
+				     .counters = counters,
+				     .proc_fd = -1,
+				     .task_fd = -1,
+				     .pagemap_fd = -1,
+				     .ticks.last = tick,
+				     .plan.rate_ticks = 1,
+				     .plan.rate_of = 1};
+	(void)snprintf(path, sizeof(path), "/proc/%d", pid);
+	r = proc_error(proc_open(AT_FDCWD, path, O_RDONLY | O_DIRECTORY, &t->proc_fd));
+	if (r < 0)
+		goto fail;
+	/*
+	 * If the process still exists now, the directory is its own: the pid cannot have been given
+	 * to another process before.
+	 */
+	if (syscall(SYS_pidfd_send_signal, pidfd, 0, NULL, 0) < 0 && errno == ESRCH) {
+		r = -ESRCH;
+		goto fail;
+	}
+	r = proc_error(proc_open(t->proc_fd, "task", O_PATH, &t->task_fd));
+	if (r < 0)
+		goto fail;
+	r = exec_read_first(t);
+	if (r < 0)
+		goto fail;
+	*ret = t;
+	return 0;
+fail:
+	targets_free(t);
+	return r;
+}
+
+void targets_end_if_gone(struct traced_process *t)
+{
+	if (t->threads.n == 0 && t->phase != TRACED_ENDED && attach_scan(t) <= 0 &&
+	    t->scan.held_up_ticks == 0)
+		targets_end(t);
+}
+
+int targets_add(struct traced_process *t)
+{
+	struct capture *c = t->capture;
+	struct planned *targets;
+
+	targets = reallocarray(c->targets, c->n_targets + 1, sizeof(*targets));
+	if (targets == NULL)
+		return -ENOMEM;
+	c->targets = targets;
+	t->plan.place = c->n_targets++;
+	c->targets[t->plan.place] = (struct planned){.target = t};
+	t->phase = TRACED_SAMPLED;
+	plan_all(c);
+	return 0;
+}
+
+/* The last target in the list takes the place. */
+static void leave_place(struct traced_process *t)
+{
+	struct capture *c = t->capture;
+
+	if (t->phase == TRACED_NEW)
+		return;
+	c->targets[t->plan.place] = c->targets[--c->n_targets];
+	c->targets[t->plan.place].target->plan.place = t->plan.place;
+	t->phase = TRACED_NEW;
+	plan_all(c);
+}
+
+void targets_free(struct traced_process *t)
+{
+	if (t == NULL)
+		return;
+	leave_place(t);
+	tracees_forget_all(t);
+	attach_end_pass(t);
+	close_fd(&t->proc_fd);
+	close_fd(&t->task_fd);
+	free(t->reader.gone);
+	free(t);
+}
+
+void targets_end(struct traced_process *t)
+{
+	if (t->phase == TRACED_ENDED)
+		return;
+	t->capture->leaving.n -= t->phase == TRACED_LEAVES;
+	t->phase = TRACED_ENDED;
+	t->counters->threads = 0;
+	plan_target(t);
+}
+
+static bool tell_end(struct traced_process *t)
+{
+	record_exits(t, t->ticks.last, record_time(t));
+	return record_event(t, RECORD_END, 0, t->ticks.last, record_time(t));
+}
+
+void targets_free_ended(struct capture *c)
+{
+	for (size_t i = 0; i < c->n_targets;) {
+		struct traced_process *t = c->targets[i].target;
+
+		if (c->targets[i].tick != 0 || t->phase != TRACED_ENDED || !tell_end(t)) {
+			i++;
+			continue;
+		}
+		c->options.event(c->options.ctx, t->id,
+				 t->foreign ? CAPTURE_FOREIGN : CAPTURE_GONE);
+		targets_free(t);
+	}
+}
+
+void targets_finish(struct traced_process *t)
+{
+	tracees_give_up_samples(t, MISSED_NOT_STOPPED);
+	/* All samples are written: the reader's chunk can end here. */
+	(void)record_tick(t, t->ticks.last, t->ticks.last_ns);
+	targets_end(t);
+}

@@ -1,0 +1,244 @@
+#include "lib/capture/tracees.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+
+#include "lib/base/array.h"
+#include "lib/capture/options.h"
+#include "lib/capture/plan.h"
+#include "lib/capture/priority.h"
+#include "lib/capture/proc/memory.h"
+#include "lib/capture/record.h"
+#include "lib/capture/restart/rest.h"
+#include "lib/capture/sleepers.h"
+#include "lib/capture/stack_hints.h"
+#include "lib/capture/state.h"
+
+/* The bytes of the ring that are reserved for a thread's first sample. */
+#define FIRST_SAMPLE_BYTES 32768
+
+/*
+ * With these options the kernel reports new threads and execs, so that the table stays correct;
+ * waitpid(2) reports deaths anyway. SYSGOOD makes stops at system calls, which are rare, different
+ * from a SIGTRAP.
+ */
+#define OPTIONS (PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD)
+
+unsigned long tracees_base_options(const struct capture *c)
+{
+	return c->options.born == NULL ? OPTIONS
+				       : OPTIONS | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK;
+}
+
+/*
+ * A traced leader that dies would end for its parent's pidfd before the parent's wait(2) gets the
+ * status, which is when capture has reaped the leader (kernel/exit.c, do_notify_parent and
+ * wait_consider_task).
+ */
+unsigned long tracees_options(const struct traced_process *t, uint32_t tid)
+{
+	const unsigned long options = tracees_base_options(t->capture);
+
+	return t->exit_stop && tid == (uint32_t)t->pid ? options | PTRACE_O_TRACEEXIT : options;
+}
+
+struct thread *tracees_find(struct capture *c, uint32_t tid)
+{
+	uint32_t index;
+
+	if (!table_get(&c->threads.indices, tid, &index))
+		return NULL;
+	return c->threads.by_index[index];
+}
+
+/*
+ * tgkill(2) with signal 0 sends nothing. ESRCH means that the process has no such thread; any other
+ * error that it has one, mostly EPERM, since capture may not signal another user's processes.
+ */
+bool tracees_exists(const struct traced_process *t, uint32_t tid)
+{
+	return syscall(SYS_tgkill, t->pid, tid, 0) == 0 || errno != ESRCH;
+}
+
+static int take_index(struct capture *c, uint32_t *ret)
+{
+	struct thread **by_index;
+	uint32_t *free_indices;
+	size_t n;
+
+	if (c->threads.n_free > 0) {
+		*ret = c->threads.free_indices[--c->threads.n_free];
+		return 0;
+	}
+	if (c->threads.n_by_index >= CAPTURE_THREADS_MAX)
+		return -EMFILE;
+	n = c->threads.n_by_index + 1;
+	if ((n & (n - 1)) == 0) {
+		by_index = realloc(c->threads.by_index, 2 * n * sizeof(*by_index));
+		if (by_index == NULL)
+			return -ENOMEM;
+		c->threads.by_index = by_index;
+		free_indices = realloc(c->threads.free_indices, 2 * n * sizeof(*free_indices));
+		if (free_indices == NULL)
+			return -ENOMEM;
+		c->threads.free_indices = free_indices;
+	}
+	*ret = (uint32_t)c->threads.n_by_index++;
+	return 0;
+}
+
+int tracees_adopt(struct traced_process *t, uint32_t tid)
+{
+	struct capture *c = t->capture;
+	struct thread *th;
+	uint32_t index;
+	int r;
+
+	th = calloc(1, sizeof(*th));
+	if (th == NULL)
+		return -ENOMEM;
+	th->target = t;
+	th->tid = tid;
+	th->last_size = FIRST_SAMPLE_BYTES;
+	/* Or this is the rest of a first scan that an exec held up. */
+	if (t->phase == TRACED_NEW || t->scan.held_up_ticks > 0)
+		th->life = THREAD_AWAITS_TURN;
+	r = activity_open(&th->activity, t->proc_fd, tid);
+	if (r < 0)
+		goto fail;
+	/*
+	 * The leader's pagemap would do, but the leader may have exited before the other threads.
+	 */
+	r = t->pagemap_fd < 0 ? memory_open(t->proc_fd, tid, &t->pagemap_fd) : 0;
+	if (r < 0 && r != -ESRCH)
+		goto fail;
+	r = take_index(c, &index);
+	if (r < 0)
+		goto fail;
+	r = table_put(&c->threads.indices, tid, index);
+	if (r < 0) {
+		c->threads.free_indices[c->threads.n_free++] = index;
+		goto fail;
+	}
+	c->threads.by_index[index] = th;
+	sleepers_link(th);
+	return 0;
+fail:
+	activity_close(&th->activity);
+	free(th);
+	return r;
+}
+
+void tracees_set_pending(struct thread *th, uint64_t tick, uint64_t time_ns)
+{
+	struct capture *c = th->target->capture;
+
+	th->due = DUE_SAMPLE;
+	th->pending_tick = tick;
+	th->pending_ns = time_ns;
+	th->promised = th->last_size;
+	th->target->sink->promised += th->promised;
+	th->prev_pending = NULL;
+	th->next_pending = c->pending;
+	if (c->pending != NULL)
+		c->pending->prev_pending = th;
+	c->pending = th;
+	c->n_pending++;
+}
+
+void tracees_clear_pending(struct thread *th)
+{
+	struct capture_sink *sink = th->target->sink;
+	struct capture *c = th->target->capture;
+
+	if (th->due != DUE_SAMPLE)
+		return;
+	th->due = rest_is_alone(&th->rest) ? DUE_NOTHING : DUE_STOP;
+	th->unaccounted = 0;
+	c->n_pending--;
+	/* The sink may have been made anew. */
+	sink->promised -= min_size(sink->promised, th->promised);
+	if (th->next_pending != NULL)
+		th->next_pending->prev_pending = th->prev_pending;
+	if (th->prev_pending != NULL)
+		th->prev_pending->next_pending = th->next_pending;
+	else
+		c->pending = th->next_pending;
+}
+
+void tracees_give_up_sample(struct thread *th, enum missed_reason reason)
+{
+	if (th->due == DUE_SAMPLE)
+		th->target->counters->missed[reason] += th->unaccounted;
+	tracees_clear_pending(th);
+}
+
+void tracees_begin_again(struct thread *th)
+{
+	tracees_give_up_sample(th, MISSED_NOT_STOPPED);
+	th->rest.state = REST_NONE;
+	th->due = DUE_NOTHING;
+	th->ended_rest = false;
+	if (th->group_stop == GROUP_STOP_IN)
+		th->group_stop = GROUP_STOP_AFTER;
+	th->may_dump = true;
+}
+
+static void forget(struct thread *th, enum missed_reason reason)
+{
+	struct traced_process *t = th->target;
+	struct capture *c = t->capture;
+	uint32_t index;
+
+	tracees_give_up_sample(th, reason);
+	priority_forget(th);
+	if (table_get(&c->threads.indices, th->tid, &index)) {
+		(void)table_remove(&c->threads.indices, th->tid);
+		c->threads.free_indices[c->threads.n_free++] = index;
+	}
+	sleepers_unlink(th);
+	activity_close(&th->activity);
+	stack_hints_fini(&th->hints);
+	free(th);
+}
+
+/* Notes that RECORD_EXIT is to be written for the thread. */
+static void note_gone(struct traced_process *t, uint32_t tid)
+{
+	if (array_grow(t->reader.gone, t->reader.n_gone, t->reader.cap_gone) < 0) {
+		/* Out of memory: all threads are announced anew instead. */
+		record_needs_reset(t);
+		return;
+	}
+	t->reader.gone[t->reader.n_gone++] = tid;
+	plan_at_once(t);
+}
+
+void tracees_remove(struct thread *th, enum missed_reason reason)
+{
+	if (th->announced && th->life != THREAD_DEAD)
+		note_gone(th->target, th->tid);
+	forget(th, reason);
+}
+
+void tracees_forget_all(struct traced_process *t)
+{
+	while (t->threads.asleep != NULL)
+		forget(t->threads.asleep, MISSED_EXITED);
+	while (t->threads.awake != NULL)
+		forget(t->threads.awake, MISSED_EXITED);
+	close_fd(&t->pagemap_fd);
+}
+
+void tracees_give_up_samples(struct traced_process *t, enum missed_reason reason)
+{
+	/* Interrupted threads are awake. */
+	for (struct thread *th = t->threads.awake; th != NULL; th = th->next)
+		tracees_give_up_sample(th, reason);
+}
