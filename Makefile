@@ -91,7 +91,7 @@ dir_ship = lib/ship
 dir_client = lib/client
 dir_proto = proto
 dir_import = proto/import
-dir_export = proto/export
+dir_export = proto/export proto/export/html
 dir_msg = daemon/msg
 dir_common = daemon/common
 dir_config = daemon/config
@@ -191,7 +191,7 @@ $(B)/export.a: $(B)/obj/pprof.pb-c.o
 ALL_OBJS += $(B)/obj/pprof.pb-c.o
 
 # The page of sentry-profctl convert, in the archive of proto/export.
-PAGE = $(wildcard proto/export/html/*)
+PAGE = $(filter-out %.c %.h,$(wildcard proto/export/html/*))
 $(B)/html_page.c: $(PAGE)
 	@mkdir -p $(@D)
 	$(call say,GEN,$@)

@@ -2,7 +2,7 @@
  * The formats of sentry-profctl convert by name, by the ending of a file's
  * name, and by what shows the file. sentry-profd knows by it which names of
  * --output are files, and links no code that writes a format
- * (daemon/ctl/formats.h).
+ * (daemon/ctl/convert/formats.h).
  */
 #ifndef DAEMON_COMMON_OUTPUT_FORMAT_H
 #define DAEMON_COMMON_OUTPUT_FORMAT_H

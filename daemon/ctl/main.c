@@ -1,18 +1,12 @@
 /*
- * sentry-profctl: for the operator.
+ * sentry-profctl: the command line tool for users of sentry-profd.
  *
- *   sentry-profctl stack PID    the stacks of all threads, now
- *   sentry-profctl doctor       what keeps processes from being profiled well
- *   sentry-profctl convert IN.. profiles in files, in other formats
- *   sentry-profctl view IN..    and in the browser
- *   sentry-profctl compare A B  what differs between two profiles
- *   sentry-profctl send IN..    profiles in files, to a server
- *   sentry-profctl record PID   a profile from the daemon that runs
- *   sentry-profctl top [PID]    functions of a process, second by second
- *   sentry-profctl status       and others: what the daemon does (operator.h)
+ * Commands that ask the running daemon: status, start, stop, attach, detach, profiler-id,
+ * reload, metrics (daemon_commands.h), record, top, stack.
+ * Commands that need no daemon: convert, view, compare, send (profiles in files).
+ * doctor asks the daemon if one runs, and looks at the machine itself.
  *
- * doctor, convert, view, compare and send work by themselves, with the rights
- * of who runs them.
+ * sentry-profctl has the rights of the user who runs it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,52 +14,48 @@
 
 #include "daemon/common/log.h"
 #include "daemon/common/option_fault.h"
-#include "daemon/ctl/compare.h"
-#include "daemon/ctl/convert.h"
+#include "daemon/ctl/convert/compare.h"
+#include "daemon/ctl/convert/convert.h"
+#include "daemon/ctl/convert/view.h"
+#include "daemon/ctl/daemon_commands.h"
 #include "daemon/ctl/doctor/doctor.h"
-#include "daemon/ctl/operator.h"
 #include "daemon/ctl/record.h"
 #include "daemon/ctl/send.h"
 #include "daemon/ctl/stack.h"
-#include "daemon/ctl/top.h"
-#include "daemon/ctl/view.h"
+#include "daemon/ctl/top/top.h"
 
 enum {
 	EXIT_USAGE = 2,
 };
 
-/* 24 lines of 80 columns. */
-static const char help[] = "usage: sentry-profctl [--socket PATH] COMMAND [option]... [PID]\n"
-			   "\n"
-			   "  status, metrics     what the daemon profiles; its figures for "
-			   "Prometheus\n"
-			   "  start, stop PID     profile a process of the configuration, or "
-			   "stop\n"
-			   "  attach, detach PID  the same for any process\n"
-			   "  profiler-id PID     the id that its chunks have now\n"
-			   "  reload              let the daemon read its configuration again\n"
-			   "  doctor [PID]        what keeps processes from being profiled well\n"
-			   "  stack PID           the stack of each thread, now\n"
-			   "\n"
-			   "  top [PID]           what processes do, second by second\n"
-			   "  record PID -o FILE  a picture of a process that the daemon "
-			   "profiles\n"
-			   "  view IN...          show profiles that were written to files\n"
-			   "  convert IN... -o OUT\n"
-			   "                      in other formats: OUT.folded, .pb.gz, .html, "
-			   "...\n"
-			   "  compare A B         which functions grew or shrank from A to B\n"
-			   "  send IN...          to a server\n"
-			   "\n"
-			   "  --help-all          print every option of them; COMMAND --help: of "
-			   "one\n"
-			   "\n"
-			   "examples:\n"
-			   "  sentry-profctl status --watch\n"
-			   "  sentry-profctl doctor 4711\n"
-			   "  sentry-profctl record 4711 --duration 10 -o profile.html\n";
+/* At most 24 lines of 80 columns: it fits a terminal. */
+static const char help[] =
+	"usage: sentry-profctl [--socket PATH] COMMAND [option]... [PID]\n"
+	"\n"
+	"  status, metrics     what the daemon profiles; metrics for Prometheus\n"
+	"  start, stop PID     start or stop to profile a process of the configuration\n"
+	"  attach, detach PID  the same for any process\n"
+	"  profiler-id PID     the profiler_id that its chunks have now\n"
+	"  reload              let the daemon read its configuration again\n"
+	"  doctor [PID]        find out what prevents good profiles\n"
+	"  stack PID           print the stack of each thread\n"
+	"\n"
+	"  top [PID]           show the busiest functions of a process, live\n"
+	"  record PID -o FILE  profile a process and write a file\n"
+	"  view IN...          show profiles in files in the browser\n"
+	"  convert IN... -o OUT\n"
+	"                      convert them: OUT.folded, OUT.pb.gz, OUT.html, ...\n"
+	"  compare A B         show which functions grew or shrank from A to B\n"
+	"  send IN...          send profiles in files to a server\n"
+	"\n"
+	"  --help-all          print all options; COMMAND --help: those of one command\n"
+	"\n"
+	"examples:\n"
+	"  sentry-profctl status --watch\n"
+	"  sentry-profctl doctor 4711\n"
+	"  sentry-profctl record 4711 --duration 10 -o profile.html\n";
 
-/* Completion takes its words from it: commands at the beginning of a line. */
+/* The shell completion reads commands from the words at the start of lines of --help-all. */
 static const char help_all[] = "usage: sentry-profctl [--socket PATH] COMMAND [option]... [PID]\n"
 			       "       sentry-profctl --version | --help | --help-all\n"
 			       "\n";
@@ -76,11 +66,11 @@ static int version(void)
 	return EXIT_SUCCESS;
 }
 
-/* The commands; those that ask the daemon have a table of their own. */
+/* All commands but those of daemon_commands.h. */
 static const struct {
 	const char *name;
 	int (*run)(int argc, char **argv);
-	const char *help; /* of --help-all */
+	const char *help; /* the part of --help-all */
 } commands[] = {
 	{"stack", stack_run, stack_help},	{"doctor", doctor_run, doctor_help},
 	{"convert", convert_run, convert_help}, {"view", view_run, view_help},
@@ -91,12 +81,12 @@ static const struct {
 static void print_help_all(void)
 {
 	(void)fputs(help_all, stdout);
-	(void)fputs(operator_help, stdout);
+	(void)fputs(daemon_commands_help, stdout);
 	for (size_t i = 0; i < array_size(commands); i++)
 		(void)fputs(commands[i].help, stdout);
 }
 
-/* All names. Returns how many there are. */
+/* Stores the names of all commands. Returns how many there are. */
 #define COMMANDS_MAX 20
 static size_t all_commands(const char *ret[COMMANDS_MAX])
 {
@@ -104,9 +94,9 @@ static size_t all_commands(const char *ret[COMMANDS_MAX])
 
 	for (size_t i = 0; i < array_size(commands); i++)
 		ret[n++] = commands[i].name;
-	for (size_t i = 0; operator_command(i) != NULL; i++)
+	for (size_t i = 0; daemon_commands_name(i) != NULL; i++)
 		if (n < COMMANDS_MAX)
-			ret[n++] = operator_command(i);
+			ret[n++] = daemon_commands_name(i);
 	return n;
 }
 
@@ -128,15 +118,13 @@ static int no_command(const char *word)
 	const char *nearest = option_nearest(word, names, n);
 
 	if (nearest != NULL)
-		log_error("no such command: '%s': did you mean %s? (--help "
-			  "shows them)",
-			  word, nearest);
+		log_error("no such command: '%s': did you mean %s? (see --help)", word, nearest);
 	else
-		log_error("no such command: '%s' (--help shows them)", word);
+		log_error("no such command: '%s' (see --help)", word);
 	return EXIT_USAGE;
 }
 
-/* A part of --help-all, without the empty line between two of them. */
+/* Prints the part of --help-all about a command, without the empty line before it. */
 static int print_help_of_command(const char *text)
 {
 	(void)fputs(text[0] == '\n' ? text + 1 : text, stdout);
@@ -154,10 +142,11 @@ static int run(int argc, char **argv)
 		return wants_help ? print_help_of_command(commands[i].help)
 				  : commands[i].run(argc, argv);
 	}
-	return wants_help ? print_help_of_command(operator_help) : operator_run(argc, argv);
+	return wants_help ? print_help_of_command(daemon_commands_help)
+			  : daemon_commands_run(argc, argv);
 }
 
-/* Options before the command are moved behind it, where it reads them. */
+/* Moves options before the command behind it, so that the command parses them. */
 int main(int argc, char **argv)
 {
 	enum { SOCKET = OPTION_LONG, VERSION, HELP_ALL };
@@ -198,6 +187,6 @@ int main(int argc, char **argv)
 		return no_command(command);
 	memmove(argv + 2, argv + 1, (size_t)(optind - 1) * sizeof(*argv));
 	argv[1] = command;
-	optind = 0; /* from the beginning, getopt(3) */
+	optind = 0; /* getopt(3) starts again */
 	return run(argc - 1, argv + 1);
 }

@@ -7,8 +7,8 @@
 #include "daemon/common/log.h"
 #include "daemon/common/option_fault.h"
 #include "daemon/common/output_format.h"
-#include "daemon/ctl/convert.h"
-#include "daemon/ctl/recording.h"
+#include "daemon/ctl/common/recording.h"
+#include "daemon/ctl/convert/convert.h"
 #include "lib/base/clock.h"
 
 enum {
@@ -17,29 +17,28 @@ enum {
 
 #define DURATION_MAX_S (24 * 3600)
 
-/* The last chunk comes in this time, or the daemon does not work. */
+/* If the last chunk does not arrive in this time, the daemon is stuck. */
 #define END_NS (30 * NS_PER_SEC)
 
-const char record_help[] = "\n"
-			   "record PID|NAME -o FILE  profiles a process through the daemon that "
-			   "runs, one\n"
-			   "                         that it profiles already, too, and writes "
-			   "FILE as\n"
-			   "                         convert does\n"
-			   "\n"
-			   "  --duration S, -d S     for so many seconds (default: until ^C)\n"
-			   "  --to FORMAT            as of convert\n";
+const char record_help[] =
+	"\n"
+	"record PID|NAME -o FILE  lets the running daemon profile a process, also one\n"
+	"                         that it profiles already, and writes FILE in the\n"
+	"                         format of its ending, as convert does\n"
+	"\n"
+	"  --duration S, -d S     end after S seconds (default: at ^C)\n"
+	"  --to FORMAT            as for convert\n";
 
 struct recorder {
 	const char *socket, *out, *to;
 	int32_t pid;
-	const char *name; /* NULL: by pid */
+	const char *name; /* of a section; NULL: by pid */
 	uint64_t duration_ns;
 	struct conversion *conversion;
 	struct control_client client;
 	struct recording recording;
 	size_t n_chunks;
-	/* When it is to end, or to have ended: by clock_mono_ns. */
+	/* When to ask for the end, then when to give up waiting for it (clock_mono_ns). */
 	uint64_t deadline_ns;
 	bool is_finishing;
 };
@@ -95,12 +94,11 @@ static bool parse(struct recorder *c, int argc, char **argv)
 			return false;
 	}
 	if (argc - optind != 1) {
-		log_error("record takes a pid or a name (--help shows the "
-			  "usage)");
+		log_error("record takes a pid or a name (see --help)");
 		return false;
 	}
 	if (c->out == NULL && c->to == NULL) {
-		log_error("record: where to? -o FILE, or --to FORMAT for "
+		log_error("record: no output: add -o FILE, or --to FORMAT for "
 			  "standard output");
 		return false;
 	}
@@ -116,11 +114,11 @@ static int take_chunk(void *ctx, const char *payload, size_t size)
 	return r;
 }
 
-/* The time is over, or the user has typed ^C. */
+/* Asks the daemon to end the recording. Called again, gives up waiting for the end. */
 static int finish(struct recorder *c)
 {
 	if (c->is_finishing) {
-		log_error("sentry-profd does not end the recording");
+		log_error("sentry-profd does not end the recording: it is stuck");
 		return -ETIMEDOUT;
 	}
 	c->is_finishing = true;
@@ -147,7 +145,7 @@ static int run(struct recorder *c, const sigset_t *mask)
 	return 0;
 }
 
-/* ^C ends the recording, and not us: its file is still to be written. */
+/* SIGINT and SIGTERM end the recording, not the process: it still writes the file. */
 static void catch_signals(sigset_t *ret_mask)
 {
 	const struct sigaction action = {.sa_handler = on_signal};
@@ -161,7 +159,7 @@ static void catch_signals(sigset_t *ret_mask)
 	(void)sigaction(SIGTERM, &action, NULL);
 }
 
-/* What there is becomes a file, also where the recording has failed. */
+/* Writes the chunks that have arrived, also after a failed recording. */
 static int write_file(struct recorder *c)
 {
 	const struct recording *r = &c->recording;
@@ -169,13 +167,13 @@ static int write_file(struct recorder *c)
 	int written;
 
 	if (r->has_ended && r->end != PROTOCOL_RECORD_DONE)
-		log_warning("the recording of process %d ends early: %s", r->pid,
+		log_warning("the recording of process %d ended early: %s", r->pid,
 			    recording_end_text(r));
 	if (r->n_lost > 0)
-		log_warning("%u chunk%s of it %s lost", r->n_lost, r->n_lost == 1 ? "" : "s",
-			    r->n_lost == 1 ? "was" : "were");
+		log_warning("%u chunk%s of the recording %s lost", r->n_lost,
+			    r->n_lost == 1 ? "" : "s", r->n_lost == 1 ? "was" : "were");
 	if (c->n_chunks == 0) {
-		log_error("%s is not written: nothing of process %d was "
+		log_error("%s not written: no samples of process %d were "
 			  "recorded",
 			  c->out == NULL ? "the profile" : c->out, r->pid);
 		return -ENODATA;
@@ -201,7 +199,7 @@ static int record(struct recorder *c)
 							      : clock_mono_ns() + c->duration_ns;
 		r = run(c, &mask);
 		if (r < 0)
-			log_error("the recording has failed: %s", strerror(-r));
+			log_error("recording failed: %s", strerror(-r));
 		recording_close(&c->recording);
 		written = write_file(c);
 		r = r < 0 ? r : written;

@@ -1,17 +1,18 @@
 /*
- * sentry-profctl record: a file of a process that the daemon profiles, or could
- * (daemon/ctl/recording.h), in a format of convert.
+ * The command `sentry-profctl record PID|NAME -o FILE`: profiles a process for a time by a
+ * recording of the running daemon (common/recording.h), and writes it in a format of
+ * `convert`.
  */
 #ifndef DAEMON_CTL_RECORD_H
 #define DAEMON_CTL_RECORD_H
 
 /*
- * argv[0] is the command's name. Returns the exit status: EXIT_SUCCESS,
- * EXIT_FAILURE with a line on stderr, or 2 for wrong usage.
+ * Runs the command; argv[0] is its name. Returns the exit status: EXIT_SUCCESS,
+ * EXIT_FAILURE after a line on stderr, or 2 for wrong usage.
  */
 int record_run(int argc, char **argv);
 
-/* The lines of --help-all that are about it. */
+/* The part of --help-all about this command. */
 extern const char record_help[];
 
 #endif

@@ -16,8 +16,8 @@
 #include "daemon/config/config_files.h"
 #include "daemon/config/config_resolve.h"
 #include "daemon/config/config_value.h"
-#include "daemon/ctl/inputs.h"
-#include "daemon/ctl/own_child.h"
+#include "daemon/ctl/common/helper.h"
+#include "daemon/ctl/common/inputs.h"
 #include "daemon/msg/discard.h"
 #include "daemon/msg/msg_io.h"
 #include "daemon/msg/msg_ship.h"
@@ -28,7 +28,7 @@
 #include "proto/chunk_v2.h"
 #include "proto/dsn.h"
 #include "proto/envelope.h"
-#include "proto/import/text.h"
+#include "proto/import/reader.h"
 
 enum {
 	EXIT_USAGE = 2,
@@ -40,34 +40,30 @@ enum {
 	TIMEOUT,
 };
 
-/* A server that is being restarted answers again by then. */
+/* Long enough for a server that is being restarted. */
 #define TIMEOUT_S     60u
 #define TIMEOUT_MAX_S 86400u
 
-/* After a limit that is over already, so that no server is asked in a circle.
- */
-#define PAUSE_LEAST_NS NS_PER_SEC
+/* The shortest pause after a rate limit, so that a limit of 0 s makes no busy loop. */
+#define PAUSE_MIN_NS NS_PER_SEC
 
-const char send_help[] = "\n"
-			 "send IN... [--dsn DSN]  sends what sentry-profd has written to files "
-			 "to "
-			 "the\n"
-			 "                        server of the DSN (or SENTRY_DSN). Files "
-			 "stay.\n"
-			 "\n"
-			 "  --timeout S           how long to try again while the server does "
-			 "not\n"
-			 "                        answer (default: 60)\n"
-			 "  --ca-certs FILE       authorities to trust besides the system's\n";
+const char send_help[] =
+	"\n"
+	"send IN... [--dsn DSN]  sends profiles in files to the server of the DSN\n"
+	"                        (default: $SENTRY_DSN); the files stay\n"
+	"\n"
+	"  --timeout S           give up if the server does not answer for this\n"
+	"                        time (default: 60)\n"
+	"  --ca-certs FILE       trust these certificate authorities, too\n";
 
 struct send {
 	struct config config;
-	struct own_child ship;
+	struct helper ship;
 	uint64_t seq; /* of the last envelope */
 	uint64_t timeout_ns;
-	uint64_t limited_until_ns; /* by clock_boot_ns; as ship says */
-	bool is_over;		   /* ship has ended, or the server does not answer */
-	size_t n_taken, n_refused, n_unsent, n_unreadable;
+	uint64_t limited_until_ns; /* rate limit of the server, clock_boot_ns */
+	bool has_given_up;	   /* ship has exited, or the server does not answer */
+	size_t n_accepted, n_refused, n_unsent, n_unreadable;
 };
 
 static int begin(struct send *s)
@@ -78,7 +74,7 @@ static int begin(struct send *s)
 	struct msg_dsn dsn = {
 		.h = MSG_HEADER(MSG_DSN),
 		.retry_5xx = true,
-		/* Nothing is lost: the files stay. */
+		/* No loss to report to the server: the files stay. */
 		.no_reports = true,
 		.compression = (uint32_t)s->config.compression,
 		.kind = ENVELOPE_CHUNK,
@@ -87,14 +83,14 @@ static int begin(struct send *s)
 
 	if (paths[INIT_CA_CERTS][0] != '\0')
 		r = config_files_open(paths[INIT_CA_CERTS], &fd);
-	/* config_files_check has warned of it. */
+	/* An unreadable file of $SSL_CERT_FILE is not fatal; config_files_check has warned. */
 	if (r < 0 && s->config.ca_certs_by_variable)
 		r = 0;
 	if (r < 0) {
 		log_error("%s: %s", paths[INIT_CA_CERTS], strerror(-r));
 		return r;
 	}
-	r = own_child_start_ship(&s->ship, &fd, fd >= 0 ? 1 : 0, fd >= 0 ? 1u << INIT_CA_CERTS : 0);
+	r = helper_start_ship(&s->ship, &fd, fd >= 0 ? 1 : 0, fd >= 0 ? 1u << INIT_CA_CERTS : 0);
 	close_fd(&fd);
 	memcpy(dsn.dsn, s->config.dsn, sizeof(dsn.dsn));
 	if (r == 0)
@@ -113,13 +109,13 @@ static int hand_over(struct send *s, const struct msg_envelope *envelope, int pa
 	return ipc_send(s->ship.fd, &m, sizeof(m), &payload, 1);
 }
 
-/* Ends the attempts: ship answers each envelope at once then. */
+/* Tells ship to stop retrying: it reports the result of each envelope at once then. */
 static int give_up(const struct send *s)
 {
 	return msg_send_number(s->ship.fd, MSG_SHIP_FINISH, 0);
 }
 
-/* Returns 1 with what became of the envelope, 0 for other news, or -errno. */
+/* Returns 1 with the result of the envelope, 0 after another message, or -errno. */
 static int take_message(struct send *s, uint32_t *ret)
 {
 	const struct msg_envelope_done *done;
@@ -148,11 +144,11 @@ static int take_message(struct send *s, uint32_t *ret)
 	}
 }
 
-/* Waits for the verdict on the envelope that ship has. */
+/* Waits for the result of the envelope that ship has. */
 static int wait_for(struct send *s, uint32_t *ret)
 {
 	const uint64_t until_ns = clock_boot_ns() + s->timeout_ns;
-	bool is_late = false;
+	bool is_late = false; /* ship was told to stop */
 	int r = 0;
 
 	while (r == 0) {
@@ -175,7 +171,7 @@ static int wait_for(struct send *s, uint32_t *ret)
 	return r < 0 ? r : 0;
 }
 
-/* While the server has a limit. */
+/* Sleeps until the rate limit of the server is over. */
 static void wait_for_server(const struct send *s, bool was_limited)
 {
 	const uint64_t now_ns = clock_boot_ns();
@@ -183,7 +179,7 @@ static void wait_for_server(const struct send *s, bool was_limited)
 	struct timespec t;
 
 	if (was_limited)
-		until_ns = max_u64(until_ns, now_ns + PAUSE_LEAST_NS);
+		until_ns = max_u64(until_ns, now_ns + PAUSE_MIN_NS);
 	if (until_ns <= now_ns)
 		return;
 	log_warning("the server takes no profiles for %.0f s: waiting",
@@ -194,7 +190,7 @@ static void wait_for_server(const struct send *s, bool was_limited)
 		;
 }
 
-/* Sends until the server has said yes or no. */
+/* Sends an envelope, again after each rate limit, until the server accepts or refuses it. */
 static int deliver(struct send *s, const struct msg_envelope *m, int payload, uint32_t *ret)
 {
 	int r;
@@ -212,7 +208,7 @@ static int deliver(struct send *s, const struct msg_envelope *m, int payload, ui
 static void count(struct send *s, const char *path, const char *id, uint32_t result)
 {
 	if (result == SHIP_DONE) {
-		s->n_taken++;
+		s->n_accepted++;
 		return;
 	}
 	if (result == DISCARD_SEND_ERROR) {
@@ -220,17 +216,17 @@ static void count(struct send *s, const char *path, const char *id, uint32_t res
 		log_error("%s: the server has refused chunk %s", path, id);
 		return;
 	}
-	s->is_over = result == DISCARD_NETWORK_ERROR;
-	if (s->is_over)
+	s->has_given_up = result == DISCARD_NETWORK_ERROR;
+	if (s->has_given_up)
 		log_error("%s: not sent: the server has not answered within "
 			  "%u s",
 			  path, (unsigned int)(s->timeout_ns / NS_PER_SEC));
 	else
-		log_error("%s: chunk %s was not sent: no memory", path, id);
+		log_error("%s: chunk %s not sent: no memory", path, id);
 	s->n_unsent++;
 }
 
-/* Fills in what ship wants to know. Returns what is wrong with it, or NULL. */
+/* Fills in the header for ship. Returns NULL, or why the chunk cannot be sent. */
 static const char *describe(const struct import_chunk *c, size_t size, struct msg_envelope *ret)
 {
 	*ret = (struct msg_envelope){
@@ -239,7 +235,7 @@ static const char *describe(const struct import_chunk *c, size_t size, struct ms
 		.to_server = true,
 	};
 	if (size > CHUNK_V2_SIZE_MAX)
-		return "more than 50 MB: the server takes no such chunk";
+		return "more than 50 MB: the server does not accept such a chunk";
 	if (strlen(c->chunk_id) != MSG_ID_SIZE - 1)
 		return "its chunk_id is not 32 hex digits";
 	memcpy(ret->chunk_id, c->chunk_id, MSG_ID_SIZE);
@@ -247,12 +243,12 @@ static const char *describe(const struct import_chunk *c, size_t size, struct ms
 		return "its chunk_id is not 32 hex digits in lower case";
 	if (c->platform == NULL || c->platform[0] == '\0' ||
 	    strlen(c->platform) >= sizeof(ret->platform))
-		return "it has no platform";
+		return "its platform is missing or too long";
 	memcpy(ret->platform, c->platform, strlen(c->platform) + 1);
 	return NULL;
 }
 
-static int send_chunk(struct send *s, const char *path, const struct import_text *text,
+static int send_chunk(struct send *s, const char *path, const struct import_reader *text,
 		      const struct import_chunk *c)
 {
 	uint32_t result = SHIP_NOTHING;
@@ -265,7 +261,7 @@ static int send_chunk(struct send *s, const char *path, const struct import_text
 		s->n_unreadable++;
 		return 0;
 	}
-	if (s->is_over) {
+	if (s->has_given_up) {
 		s->n_unsent++;
 		return 0;
 	}
@@ -277,10 +273,10 @@ static int send_chunk(struct send *s, const char *path, const struct import_text
 		count(s, path, m.chunk_id, result);
 		return 0;
 	}
-	s->is_over = true;
+	s->has_given_up = true;
 	s->n_unsent++;
 	log_error("%s: not sent: %s%s", path,
-		  r == -EPIPE ? "sentry-profd-ship has ended" : "sentry-profd-ship: ",
+		  r == -EPIPE ? "sentry-profd-ship has exited" : "sentry-profd-ship: ",
 		  r == -EPIPE ? "" : strerror(-r));
 	return r;
 }
@@ -289,13 +285,13 @@ static int send_file(void *ctx, const char *path, const char *bytes, size_t size
 {
 	struct import_fault fault = {""};
 	struct import_chunk chunk;
-	struct import_text text;
+	struct import_reader text;
 	struct send *s = ctx;
 	size_t n = 0;
 	int r, error = 0;
 
-	import_text_init(&text, bytes, size);
-	while ((r = import_text_next(&text, &chunk, &fault)) == 1) {
+	import_reader_init(&text, bytes, size);
+	while ((r = import_reader_next(&text, &chunk, &fault)) == 1) {
 		n++;
 		r = send_chunk(s, path, &text, &chunk);
 		import_chunk_fini(&chunk);
@@ -314,13 +310,13 @@ static int send_file(void *ctx, const char *path, const char *bytes, size_t size
 
 static void summarise(const struct send *s)
 {
-	printf("%zu chunk%s sent", s->n_taken, s->n_taken == 1 ? "" : "s");
+	printf("%zu chunk%s sent", s->n_accepted, s->n_accepted == 1 ? "" : "s");
 	if (s->n_refused > 0)
 		printf(", %zu refused by the server", s->n_refused);
 	if (s->n_unsent > 0)
 		printf(", %zu not sent", s->n_unsent);
 	if (s->n_unreadable > 0)
-		printf(", %zu not fit to be sent", s->n_unreadable);
+		printf(", %zu invalid", s->n_unreadable);
 	printf("\n");
 }
 
@@ -374,7 +370,7 @@ static bool resolve(struct send *s)
 	}
 	config_faults_fini(&faults);
 	if (is_good && s->config.dsn[0] == '\0')
-		log_error("send: no DSN: --dsn DSN, or SENTRY_DSN in the "
+		log_error("send: no DSN: add --dsn DSN, or set SENTRY_DSN in the "
 			  "environment");
 	return is_good && s->config.dsn[0] != '\0';
 }
@@ -401,7 +397,7 @@ static bool parse(struct send *s, int argc, char **argv)
 	}
 	if (optind < argc)
 		return resolve(s);
-	log_error("send: no input: name the files or the directory that "
+	log_error("send: no input: name files or a directory that "
 		  "sentry-profd has written");
 	return false;
 }
@@ -411,7 +407,7 @@ int send_run(int argc, char **argv)
 	struct send s = {.ship = {.fd = -1}};
 	int r = -EINVAL, status = EXIT_USAGE;
 
-	/* Keys shall be in no core file. */
+	/* The DSN has a key: keep it out of core files. */
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	config_init(&s.config);
 	if (parse(&s, argc, argv)) {
@@ -419,16 +415,16 @@ int send_run(int argc, char **argv)
 		if (r == 0) {
 			r = inputs_each_file(argv + optind, (size_t)(argc - optind), true,
 					     send_file, &s);
-			if (r == 0 && s.n_taken + s.n_refused + s.n_unsent == 0)
-				log_error("no profile chunk is in there");
+			if (r == 0 && s.n_accepted + s.n_refused + s.n_unsent == 0)
+				log_error("no profile chunk in these files");
 			summarise(&s);
 		}
-		status = r == 0 && s.n_taken > 0 && s.n_refused == 0 && s.n_unsent == 0 &&
+		status = r == 0 && s.n_accepted > 0 && s.n_refused == 0 && s.n_unsent == 0 &&
 					 s.n_unreadable == 0
 				 ? EXIT_SUCCESS
 				 : EXIT_FAILURE;
 	}
-	own_child_end(&s.ship);
+	helper_kill(&s.ship);
 	config_fini(&s.config);
 	return status;
 }

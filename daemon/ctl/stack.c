@@ -11,9 +11,9 @@
 #include "daemon/common/log.h"
 #include "daemon/common/option_fault.h"
 #include "daemon/common/spawn.h"
-#include "daemon/ctl/inputs.h"
-#include "daemon/ctl/own_daemon.h"
-#include "daemon/ctl/recording.h"
+#include "daemon/ctl/common/inputs.h"
+#include "daemon/ctl/common/private_daemon.h"
+#include "daemon/ctl/common/recording.h"
 #include "daemon/process/process.h"
 #include "daemon/process/refusal.h"
 #include "lib/base/clock.h"
@@ -28,29 +28,26 @@ enum {
 	EXIT_SIGNAL = 128,
 };
 
-/* A demangled name; a longer one is shown as it is. */
+/* Longer names are shown mangled. */
 #define NAME_SHOWN_MAX 1024
 
 /*
- * Chunks, of a second each, until each thread has a stack. Those of a process
- * with very many threads are taken up over several ticks.
+ * Seconds (chunks) until each thread should have a stack: the daemon needs several ticks to
+ * find all threads of a process that has very many.
  */
 #define CHUNKS_MAX 3
 
-/* The first chunk comes in this time: names of large files take long. */
+/* Time limit for each chunk. Reading the symbols of large files takes long. */
 #define WAIT_NS (30 * NS_PER_SEC)
 
-const char stack_help[] = "\n"
-			  "stack PID        prints the stack of every thread of the process, as "
-			  "it is in\n"
-			  "                 profiles; where no daemon runs, sentry-profd is "
-			  "started for PID\n"
-			  "\n"
-			  "  --oracle[=NAME]  compare each stack with what another unwinder "
-			  "sees\n"
-			  "                   at the same stop: libunwind (the default), dwfl "
-			  "or\n"
-			  "                   all. Where one differs, the status is 3.\n";
+const char stack_help[] =
+	"\n"
+	"stack PID        prints the stack of each thread, as profiles have it; if no\n"
+	"                 daemon runs, starts a sentry-profd for PID\n"
+	"\n"
+	"  --oracle[=NAME]  compare each stack with that of another unwinder at the\n"
+	"                   same stop: libunwind (default), dwfl or all; if one\n"
+	"                   differs, the exit status is 3\n";
 
 struct stacks {
 	const char *socket;
@@ -60,6 +57,7 @@ struct stacks {
 	bool is_printed;
 };
 
+/* The signal that ends the process; 0: none. */
 static volatile sig_atomic_t ended_by;
 
 static void on_signal(int number)
@@ -75,7 +73,7 @@ static const struct import_image *image_at(const struct import_chunk *c, uint64_
 	return NULL;
 }
 
-/* "name (module+0x12)", with the address in the module's file. */
+/* Prints "name (module+0x12) at file:line"; 0x12 is the address in the file of the module. */
 static void print_frame(const struct import_chunk *c, size_t n, const struct import_frame *f)
 {
 	const struct import_image *image = image_at(c, f->addr);
@@ -106,8 +104,9 @@ static void print_frame(const struct import_chunk *c, size_t n, const struct imp
 }
 
 /*
- * A chunk may call a thread by another name than the kernel does, so that names
- * in it differ; here the kernel's is shown. Some ids are no tids.
+ * Prints one thread. The name is that of the kernel: chunks change names so that they are
+ * unique. With thread_id_format = pthread an id is a pointer, not a tid: then it is that of the
+ * chunk.
  */
 static void print_thread(const struct import_chunk *c, const struct import_sample *s)
 {
@@ -127,8 +126,9 @@ static void print_thread(const struct import_chunk *c, const struct import_sampl
 }
 
 /*
- * The last sample of each thread, as index and one. 0: it has no stack at the
- * chunk's end, as the thread has ended, or is not seen any more.
+ * Sets last[thread] to 1 plus the index of the thread's last sample, or to 0 if the thread
+ * has no stack at the end of the chunk: it has exited, or is no longer sampled. Returns the
+ * number of threads with a stack.
  */
 static size_t find_last(const struct import_chunk *c, uint32_t *last)
 {
@@ -161,7 +161,7 @@ static size_t count_threads(int32_t pid)
 	return n;
 }
 
-/* Prints a chunk that has all threads, or the last one that is waited for. */
+/* Prints the stacks of a chunk if it has all threads, or if it is the last try. */
 static int take_chunk(void *ctx, const struct import_chunk *c)
 {
 	struct stacks *s = ctx;
@@ -178,9 +178,9 @@ static int take_chunk(void *ctx, const struct import_chunk *c)
 			if (last[t] != 0)
 				print_thread(c, &c->samples[last[t] - 1]);
 		if (n < n_threads)
-			printf("not seen: %zu of %zu threads (the kernel's "
-			       "own, that do not stop, or that wait where only "
-			       "processor time is profiled)\n",
+			printf("not seen: %zu of %zu threads (kernel threads, "
+			       "threads that cannot be stopped, or waiting threads "
+			       "if mode is cpu)\n",
 			       n_threads - n, n_threads);
 		s->is_printed = true;
 	}
@@ -209,7 +209,7 @@ static int read_chunks(struct stacks *s)
 			r = 0;
 	}
 	if (r == -ETIMEDOUT)
-		log_error("process %d: sentry-profd has seen none of its "
+		log_error("process %d: sentry-profd has sampled none of its "
 			  "threads (sentry-profctl doctor %d looks for the "
 			  "cause)",
 			  recording->pid, recording->pid);
@@ -222,14 +222,14 @@ static int read_chunks(struct stacks *s)
 
 static int show(struct stacks *s)
 {
-	struct own_daemon daemon;
+	struct private_daemon daemon;
 	struct control_client client = {.fd = -1};
 	struct process before;
 	const enum process_fault fault = process_look(s->pid, &before);
-	int r = own_daemon_find(&daemon, s->socket, s->pid, &ended_by, &client);
+	int r = private_daemon_find(&daemon, s->socket, s->pid, &ended_by, &client);
 
 	close_fd(&before.pidfd);
-	/* Our own would wait until the tracer lets go. */
+	/* A private daemon would wait until the other tracer detaches. */
 	if (r == 0 && daemon.profd.pid != 0 && fault == PROCESS_TRACED)
 		r = refusal_log_look(fault, s->pid, &before);
 	if (r == 0)
@@ -239,12 +239,12 @@ static int show(struct stacks *s)
 		recording_close(&s->recording);
 	}
 	control_client_close(&client);
-	own_daemon_end(&daemon);
+	private_daemon_end(&daemon);
 	return r;
 }
 
-/* Becomes sentry-profd-oracle, which prints the stacks. */
-static int compare(const char *pid, const char *oracle)
+/* Executes sentry-profd-oracle in place of this process. Returns only if that fails. */
+static int exec_oracle(const char *pid, const char *oracle)
 {
 	static const char name[] = "sentry-profd-oracle";
 	char exe[PATH_MAX];
@@ -284,12 +284,12 @@ int stack_run(int argc, char **argv)
 		}
 	}
 	if (optind + 1 != argc || !digits_pid(argv[optind], &s.pid)) {
-		log_error("stack takes a pid (--help shows the usage)");
+		log_error("stack takes a pid (see --help)");
 		return EXIT_USAGE;
 	}
 	if (oracle != NULL)
-		return compare(argv[optind], oracle);
-	/* Without SA_RESTART: they end the waiting. */
+		return exec_oracle(argv[optind], oracle);
+	/* Without SA_RESTART, so that a signal ends the wait for a chunk. */
 	for (size_t i = 0; i < array_size(signals); i++)
 		(void)sigaction(signals[i], &action, NULL);
 	r = show(&s);

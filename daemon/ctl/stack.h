@@ -1,18 +1,19 @@
 /*
- * sentry-profctl stack: the stack of each thread of a process on stdout, as the
- * profiler has it, from a recording of the daemon (daemon/ctl/recording.h).
+ * The command `sentry-profctl stack PID`: prints the stack of each thread of a process, as
+ * the profiler sees it, from a recording of one to three seconds (common/recording.h).
  */
 #ifndef DAEMON_CTL_STACK_H
 #define DAEMON_CTL_STACK_H
 
 /*
- * argv[0] is the command's name. Returns the exit status: EXIT_SUCCESS,
- * EXIT_FAILURE with a line on stderr, or 2 for wrong usage. With --oracle this
- * process becomes sentry-profd-oracle.
+ * Runs the command; argv[0] is its name. Returns the exit status: EXIT_SUCCESS,
+ * EXIT_FAILURE after a line on stderr, 2 for wrong usage, or 128 plus the number of the
+ * signal that ended it. With --oracle it executes sentry-profd-oracle in place of this
+ * process.
  */
 int stack_run(int argc, char **argv);
 
-/* The lines of --help-all that are about it. */
+/* The part of --help-all about this command. */
 extern const char stack_help[];
 
 #endif

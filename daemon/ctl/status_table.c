@@ -6,18 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A number or a word of ours. */
+/* Room for a formatted number or word; texts of the daemon have no limit. */
 #define CELL_MAX 40
 
 struct column {
 	const char *title;
 	const char *key;
-	/* NULL: a text of the daemon's, of any length */
+	/* Formats a value; NULL: the value is a text, and is copied. */
 	void (*put)(const json_t *value, char ret[CELL_MAX]);
-	bool left; /* texts; numbers stand to the right */
+	bool left; /* aligned to the left: for texts */
 };
 
-/* "session": what was decided once for it. */
 static void put_sampled(const json_t *v, char ret[CELL_MAX])
 {
 	(void)snprintf(ret, CELL_MAX, "%s", json_is_true(v) ? "sampled" : "unsampled");
@@ -28,7 +27,7 @@ static void put_number(const json_t *v, char ret[CELL_MAX])
 	(void)snprintf(ret, CELL_MAX, "%lld", (long long)json_integer_value(v));
 }
 
-/* Three digits, with a unit: of 1000 each. */
+/* Formats n with three digits and a unit; each unit is 1000 times the one before. */
 static void put_scaled(double n, const char *const units[], char ret[CELL_MAX])
 {
 	size_t i = 0;
@@ -74,14 +73,17 @@ static const struct column columns[] = {
 #define COLUMNS (sizeof(columns) / sizeof(columns[0]))
 #define LAST	(COLUMNS - 1)
 
-/* Between two columns, and before a text that has a line of its own. */
+/* Between columns, and before a last error that has its own line. */
 #define GAP "  "
 
 struct row {
 	char *cells[COLUMNS];
 };
 
-/* The texts are the daemon's, who escapes; a terminal is to see no control. */
+/*
+ * Copies a text of the daemon. The daemon escapes control characters; replaces any that are
+ * left, since a terminal would execute them.
+ */
 static char *plain_copy(const char *text)
 {
 	char *ret = strdup(text);
@@ -92,7 +94,7 @@ static char *plain_copy(const char *text)
 	return ret;
 }
 
-/* What there is none of, or what is no such thing, is "-". */
+/* Formats a value for its column; "-" if it is missing or of another type. */
 static char *cell_of(const struct column *c, const json_t *target)
 {
 	const json_t *v = json_object_get(target, c->key);
@@ -124,7 +126,7 @@ static void print_row(FILE *out, const struct row *row, const size_t widths[COLU
 		(void)fprintf(out, columns[i].left ? "%-*s" GAP : "%*s" GAP, width, cells[i]);
 		n += widths[i] + strlen(GAP);
 	}
-	/* What does not fit has the next line, for itself. */
+	/* A last error that does not fit gets the next line. */
 	if (n + strlen(cells[LAST]) > line_max)
 		(void)fprintf(out, "\n" GAP);
 	(void)fprintf(out, "%s\n", cells[LAST]);
@@ -173,24 +175,27 @@ static void print_limit(FILE *out, const char *server, double seconds)
 {
 	if (seconds > 0)
 		(void)fprintf(out,
-			      "%s takes nothing for %.0f s: its targets are "
-			      "not sampled until then\n",
+			      "%s accepts nothing for %.0f s (rate limit): its targets are not "
+			      "sampled until then\n",
 			      server, seconds);
 }
 
-/* Of what the log tells of, too (daemon/ship/destination.h). */
+/* The difference that is logged, too (daemon/ship/destination.h). */
 #define CLOCK_MAX_S 5
 static void print_clock(FILE *out, const char *server, double ahead_s)
 {
 	if (ahead_s > CLOCK_MAX_S || ahead_s < -CLOCK_MAX_S)
 		(void)fprintf(out,
 			      "the clock of this host is %.0f s %s that of %s: "
-			      "profiles have its times\n",
+			      "profiles carry the time of this host\n",
 			      ahead_s < 0 ? -ahead_s : ahead_s, ahead_s < 0 ? "ahead of" : "behind",
 			      server);
 }
 
-/* Who may not see the servers is told that there is one. */
+/*
+ * Prints rate limits and clock differences. A user who may not see the servers gets the
+ * longest limit only, without a name.
+ */
 static void print_limits(FILE *out, const json_t *daemon)
 {
 	const json_t *servers = json_object_get(daemon, "servers"), *server;
@@ -211,7 +216,7 @@ static void print_limits(FILE *out, const json_t *daemon)
 	}
 }
 
-/* What the daemon's line in the log says, too (daemon/broker/targets/governor.c). */
+/* Prints the rates that the CPU budget has lowered, as the log does (governor.c). */
 static void print_lowered(FILE *out, const json_t *daemon)
 {
 	const json_t *lowered = json_object_get(daemon, "lowered");
@@ -245,7 +250,7 @@ static void print_daemon(FILE *out, const json_t *daemon, size_t n)
 	print_limits(out, daemon);
 }
 
-/* Those that no process belongs to. */
+/* Prints the configuration sections that match no process. */
 static void print_empty_sections(FILE *out, const json_t *sections)
 {
 	const json_t *section;
@@ -258,14 +263,14 @@ static void print_empty_sections(FILE *out, const json_t *sections)
 
 		if (name != NULL && json_integer_value(json_object_get(section, "instances")) == 0)
 			(void)fprintf(out,
-				      "[target \"%s\"] matches no process since "
+				      "[target \"%s\"] has matched no process for "
 				      "%.0f s\n",
 				      name, number_of(section, "empty_s"));
 		free(name);
 	}
 }
 
-/* The files at which unwind has died. */
+/* Prints the files that are not read any more since unwind died reading them. */
 static void print_left_out(FILE *out, const json_t *files)
 {
 	const json_t *file;
@@ -279,14 +284,14 @@ static void print_left_out(FILE *out, const json_t *files)
 		if (name == NULL)
 			continue;
 		(void)fprintf(out,
-			      "%s is not read for uid %.0f: unwinding died at "
-			      "it %.0f times\n",
+			      "%s is not read for uid %.0f: the unwinder died "
+			      "reading it %.0f times\n",
 			      name, number_of(file, "uid"), number_of(file, "deaths"));
 		free(name);
 	}
 }
 
-/* What the daemon was started without. */
+/* Prints what the daemon lacks, such as capabilities: lines that it has made. */
 static void print_missing(FILE *out, const json_t *missing)
 {
 	const json_t *line;

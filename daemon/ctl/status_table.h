@@ -1,7 +1,8 @@
 /*
- * sentry-profctl status: the daemon's JSON as a table for people. The JSON is
- * the daemon's, who may be of another version: what is missing is shown as "-",
- * what is not known here is not shown. Texts are shown whole.
+ * The table of `sentry-profctl status`, made of the JSON that the daemon sends.
+ *
+ * The daemon may be of another version: a missing value is shown as "-", unknown keys are
+ * ignored.
  */
 #ifndef DAEMON_CTL_STATUS_TABLE_H
 #define DAEMON_CTL_STATUS_TABLE_H
@@ -12,9 +13,9 @@
 #include "lib/base/util.h"
 
 /*
- * width: of the terminal, 0: it is none. An error for which a row has no room
- * there stands below it. Returns 0, -EPROTO if the text is no such JSON,
- * -ENOMEM.
+ * Writes the table to out. Columns are as wide as their longest text. width: columns of the
+ * terminal, 0 if out is not one; if a row is longer, its last error gets a line of its own.
+ * Returns 0, -EPROTO if json is not a status, or -ENOMEM.
  */
 must_check int status_table_print(const char *json, size_t size, size_t width, FILE *out);
 

@@ -1,10 +1,12 @@
 /*
- * sentry-profd-metrics: serves the daemon's metrics to Prometheus by HTTP.
+ * sentry-profd-metrics: serves the metrics of the daemon to Prometheus over HTTP.
  *
- * It asks the daemon over its socket at each request, keeps nothing, and needs
- * no right but to connect there and to listen. libmicrohttpd reads what
- * clients send. One thread serves all connections: while the daemon does not
- * answer, clients wait for DAEMON_S.
+ * For each request it asks the daemon over the control socket; it keeps no state. It needs
+ * the rights to connect to that socket and to listen, no others. libmicrohttpd parses the
+ * requests.
+ *
+ * One thread serves all connections: while the daemon does not answer, all clients wait, up
+ * to DAEMON_S.
  */
 #include <arpa/inet.h>
 #include <microhttpd.h>
@@ -25,32 +27,32 @@
 
 enum { EXIT_USAGE = 2 };
 
-/* A scraper needs one. Further clients wait in the listening socket's queue. */
+/* A scraper needs one connection. More clients wait in the queue of the listening socket. */
 #define CONNECTIONS_MAX 16
 
-/* A connection on which nothing has come or gone for so long is closed. */
+/* Seconds without traffic after which a connection is closed. */
 #define IDLE_S 5
 
-/* Of a connection: its request line and headers have to fit. */
+/* Memory for a connection: limits the request line and the headers. */
 #define CONNECTION_BYTES 16384
 
-/* Each answer of the daemon; Prometheus gives up after 10 s. */
+/* Seconds to wait for the daemon. Prometheus gives up after 10 s. */
 #define DAEMON_S 5
 
-static const char help[] = "usage: sentry-profd-metrics --listen ADDR:PORT [--socket PATH]\n"
-			   "\n"
-			   "  --listen ADDR:PORT  serve the metrics of sentry-profd there, at\n"
-			   "                      http://ADDR:PORT/metrics; an IPv6 ADDR in [ ]\n"
-			   "  --socket PATH       the daemon's (default: $SENTRY_PROFD_SOCKET, "
-			   "then\n"
-			   "                      " PROTOCOL_SOCKET ")\n"
-			   "  --version, --help   print that\n"
-			   "\n"
-			   "examples:\n"
-			   "  sentry-profd-metrics --listen 127.0.0.1:9877\n"
-			   "  curl http://127.0.0.1:9877/metrics\n";
+static const char help[] =
+	"usage: sentry-profd-metrics --listen ADDR:PORT [--socket PATH]\n"
+	"\n"
+	"  --listen ADDR:PORT  serve the metrics of sentry-profd at\n"
+	"                      http://ADDR:PORT/metrics; an IPv6 ADDR in [ ]\n"
+	"  --socket PATH       socket of the daemon (default: $SENTRY_PROFD_SOCKET,\n"
+	"                      then " PROTOCOL_SOCKET ")\n"
+	"  --version, --help   print the version, or this text\n"
+	"\n"
+	"examples:\n"
+	"  sentry-profd-metrics --listen 127.0.0.1:9877\n"
+	"  curl http://127.0.0.1:9877/metrics\n";
 
-/* Takes response, which is NULL where there is no memory. */
+/* Queues the response and drops the reference to it. response is NULL without memory. */
 static enum MHD_Result reply(struct MHD_Connection *c, unsigned int status, const char *type,
 			     struct MHD_Response *response)
 {
@@ -66,7 +68,7 @@ static enum MHD_Result reply(struct MHD_Connection *c, unsigned int status, cons
 	return r;
 }
 
-/* With a line that says why. */
+/* Answers with an error status and a line that gives the reason. */
 __attribute__((format(printf, 3, 4))) static enum MHD_Result
 refuse(struct MHD_Connection *c, unsigned int status, const char *format, ...)
 {
@@ -80,7 +82,7 @@ refuse(struct MHD_Connection *c, unsigned int status, const char *format, ...)
 		     MHD_create_response_from_buffer(strlen(text), text, MHD_RESPMEM_MUST_COPY));
 }
 
-/* Returns NULL, or why there are none. */
+/* Gets the metrics as a memfd. Returns NULL, or the reason why there are none. */
 static const char *get_metrics(const char *socket, enum protocol_type type, uint32_t *ret_size,
 			       int *ret_fd)
 {
@@ -94,7 +96,7 @@ static const char *get_metrics(const char *socket, enum protocol_type type, uint
 		control_client_close(&a);
 	}
 	if (r < 0)
-		return r == -EAGAIN ? "it is stuck, or has no processor" : strerror(-r);
+		return r == -EAGAIN ? "it is stuck or gets no CPU time" : strerror(-r);
 	if (answer.result != PROTOCOL_OK || *ret_fd < 0)
 		return control_client_result_text((enum protocol_result)answer.result);
 	*ret_size = answer.fd_bytes;
@@ -115,7 +117,7 @@ static enum MHD_Result serve(struct MHD_Connection *c, const char *socket)
 	if (why != NULL) {
 		close_fd(&fd);
 		return refuse(c, MHD_HTTP_SERVICE_UNAVAILABLE,
-			      "no answer of sentry-profd at %s: %s\n", socket, why);
+			      "no answer from sentry-profd at %s: %s\n", socket, why);
 	}
 	response = MHD_create_response_from_fd(size, fd);
 	if (response == NULL)
@@ -127,7 +129,7 @@ static enum MHD_Result serve(struct MHD_Connection *c, const char *socket)
 		     response);
 }
 
-/* An MHD_AccessHandlerCallback; of HEAD libmicrohttpd leaves out the body. */
+/* An MHD_AccessHandlerCallback. For HEAD libmicrohttpd leaves out the body. */
 static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c, const char *url,
 				  const char *method, const char *version, const char *body,
 				  size_t *body_size, void **state)
@@ -148,7 +150,7 @@ union address {
 	struct sockaddr_in6 v6;
 };
 
-/* "127.0.0.1:9877", "[::1]:9877". */
+/* Parses "127.0.0.1:9877" or "[::1]:9877". */
 static bool parse_address(const char *text, union address *ret)
 {
 	char host[INET6_ADDRSTRLEN];
@@ -187,7 +189,7 @@ static int start_listening(const union address *at, int *ret_fd)
 	return r;
 }
 
-/* Until a signal ends the process. */
+/* Serves until a signal ends the process. */
 static int run(int fd, const char *socket)
 {
 	struct MHD_Daemon *d;
@@ -200,7 +202,7 @@ static int run(int fd, const char *socket)
 			     (size_t)CONNECTION_BYTES, MHD_OPTION_END);
 	while (d != NULL && MHD_run_wait(d, -1) == MHD_YES)
 		;
-	log_error("libmicrohttpd cannot %s", d == NULL ? "start" : "go on");
+	log_error("libmicrohttpd cannot %s", d == NULL ? "start" : "continue");
 	return EXIT_FAILURE;
 }
 
@@ -241,9 +243,8 @@ int main(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	if (!parse_address(where, &at)) {
-		log_error("--listen: neither an IPv4 address and a port, "
-			  "127.0.0.1:9877, nor an IPv6 address, [::1]:9877: "
-			  "'%s'",
+		log_error("--listen: not an address and a port, such as "
+			  "127.0.0.1:9877 or [::1]:9877: '%s'",
 			  where);
 		return EXIT_USAGE;
 	}

@@ -10,10 +10,10 @@
 #include "daemon/process/open.h"
 #include "daemon/process/threads.h"
 
-/* UNWIND_MAPS_MAX lines of usual length; longer ones are refused anyway. */
+/* Room for UNWIND_MAPS_MAX lines of usual length. */
 #define MAPS_TEXT_MAX (16u << 20)
 
-/* Rows and names of a large browser. */
+/* Enough for the unwind rows and names of a large browser. */
 #define CACHE_BYTES_MAX (256u << 20)
 
 static int open_image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)

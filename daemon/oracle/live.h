@@ -1,7 +1,7 @@
 /*
- * A living process as lib/unwind sees it: its maps and its files, opened
- * directly, with the rights of who runs this. For an operator's tool and for
- * tests; the daemon's processes get both handed in.
+ * The address space of a running process for lib/unwind: reads /proc/PID/maps and opens the
+ * mapped files itself, with the rights of this process. Used by sentry-profd-oracle and by
+ * tests. The daemon does not use it: its unwind process gets maps and files as descriptors.
  */
 #ifndef DAEMON_ORACLE_LIVE_H
 #define DAEMON_ORACLE_LIVE_H
@@ -15,33 +15,30 @@
 
 struct live {
 	int32_t pid;
-	int proc_fd; /* of /proc/PID */
+	int proc_fd; /* the directory /proc/PID */
 	struct unwind_cache *cache;
-	struct unwind_space *space; /* files open while it looks at them */
-	struct buf maps;	    /* the text that space has taken */
+	struct unwind_space *space;
+	struct buf maps; /* the text of maps that space has */
 };
 
 /*
- * Opens process pid; its maps are not read yet. Returns 0, -ENOENT or -ESRCH
- * if there is none, or another negative errno. live_fini takes what failed.
+ * Opens process pid, without reading its maps. Returns 0, -ENOENT or -ESRCH if it does not
+ * exist, or another -errno. Call live_fini() in all cases.
  */
 must_check int live_init(struct live *l, int32_t pid);
 void live_fini(struct live *l);
 
 /*
- * Reads the maps. *ret_changed: they are not those of the last time, so what
- * others keep of them (lib/unwind does not) is out of date. Returns 0, -ESRCH
- * if the process has ended, or another negative errno: the old ones stay.
+ * Reads the maps. *ret_changed tells whether they differ from those read before: then the
+ * caller has to drop what it keeps of the old ones; l->space is up to date. Returns 0,
+ * -ESRCH if the process has exited, or another -errno; after an error the old maps stay.
  */
 must_check int live_read_maps(struct live *l, bool *ret_changed);
 
-/* The end of the mapping that addr lies in, by the last maps; 0: in none. */
+/* Returns the end of the mapping that addr lies in, by the maps read last; 0: none. */
 uint64_t live_mapping_end(const struct live *l, uint64_t addr);
 
-/*
- * The next thread of the process with a greater number than after, 0 for the
- * first. Returns 0 if there is none.
- */
+/* Returns the smallest tid of the process above after, or 0 if there is none. */
 int32_t live_next_thread(const struct live *l, int32_t after);
 
 #endif

@@ -1,18 +1,17 @@
 /*
- * sentry-profd-oracle: the stack of each thread of a living process, as this
- * project unwinds it, beside what other unwinders see at the same stop
- * (oracle.h). For sentry-profctl stack --oracle.
+ * sentry-profd-oracle: prints the stack of each thread of a process, as this project unwinds
+ * it, and compares it with what other unwinders (oracle.h) find at the same stop. Executed by
+ * `sentry-profctl stack --oracle`.
  *
  * usage: sentry-profd-oracle PID [libunwind|dwfl|all]
  *
- * It attaches to all threads and only then opens the first of the target's
- * files, with no more rights than the target has: its user, and where that is
- * the caller's own (root) its capabilities. So a file that makes one of three
- * parsers go wrong gains nothing. A target that an ordinary user could not
- * trace (it has capabilities, or is not dumpable) root cannot look at either.
+ * Exit status: 0; 3 if a stack differs; 1 after a line on stderr; 2 for wrong usage.
  *
- * Status: 0, or 3 if a stack differs; 1 and a line on stderr: not looked at; 2:
- * wrong usage.
+ * The process attaches to all threads first, then drops its rights to those of the target:
+ * the target's user and, if that is the caller's own (root), the target's capabilities. Only
+ * then it opens the first file of the target. So a file that exploits one of the three parsers
+ * gains no rights. The price: root cannot examine a target that its own user could not trace
+ * (one with capabilities, or not dumpable).
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -36,29 +35,29 @@ enum {
 	EXIT_DIFFERENT = 3,
 };
 
-/* A demangled name; a longer one is shown as it is. */
+/* Longer names are shown mangled. */
 #define NAME_SHOWN_MAX 1024
 
 /*
- * Threads that wait in the kernel will stop later, and are let go of then. The
- * first is waited for as long as any, each after it for a moment.
+ * Time limit for a stop after one thread has exceeded THREAD_STOP_NS, so that many threads
+ * that wait in the kernel do not add up. They are released when they stop.
  */
 #define LATE_STOP_NS (100 * NS_PER_MS)
 
 struct thread {
 	struct thread_stop stop;
-	int error; /* 0: attached to; -ETIMEDOUT: it will stop later */
+	int error; /* 0: attached; -ETIMEDOUT: stops later; else -errno */
 };
 
 struct comparer {
 	int32_t pid;
 	struct thread *threads;
 	size_t n_threads;
-	bool has_late;
+	bool has_late; /* a thread has not stopped within THREAD_STOP_NS */
 	struct live live;
-	struct oracle *oracles[ORACLE_N]; /* NULL: not asked for */
+	struct oracle *oracles[ORACLE_N]; /* NULL: not requested */
 	size_t n_seen, n_differ;
-	int error; /* of the last thread that could not be looked at */
+	int error; /* of the last thread whose stack could not be taken */
 };
 
 static struct unwind_stack ours;
@@ -79,8 +78,8 @@ static void print_thread(int32_t tid)
 	(void)putchar('\n');
 }
 
-/* "name+0x12 (module)", or "(module+0x12)" by the addresses of its file. */
-static void print_place(struct live *l, uint64_t addr, uint64_t lookup)
+/* Prints "name+0x12 (module)", or without a name "(module+0x12)": the address in the file. */
+static void print_symbol(struct live *l, uint64_t addr, uint64_t lookup)
 {
 	struct unwind_image image;
 	char demangled[NAME_SHOWN_MAX];
@@ -109,11 +108,11 @@ static void print_place(struct live *l, uint64_t addr, uint64_t lookup)
 static void print_frame(struct live *l, const char *mark, size_t n, const struct unwind_frame *f)
 {
 	printf("%s#%-3zu 0x%016" PRIx64, mark, n, f->addr);
-	print_place(l, f->addr, f->is_leaf ? f->addr : f->addr - 1);
+	print_symbol(l, f->addr, f->is_leaf ? f->addr : f->addr - 1);
 	printf(f->by_heuristic ? " guessed\n" : "\n");
 }
 
-/* Theirs from the first that differs; SIZE_MAX: none. */
+/* Prints the other stack from frame first on, the first that differs; SIZE_MAX: none. */
 static void print_theirs(struct live *l, enum oracle_kind kind, size_t first)
 {
 	const struct oracle_stack *s = &theirs[kind];
@@ -145,19 +144,19 @@ static void release_late(struct comparer *c)
 			c->threads[i].error = -ESRCH;
 }
 
-/* Not of who is gone: also of a leader, who then may not be traced either. */
+/* Prints nothing for a thread that has exited; for an exited leader the error is -EPERM. */
 static void print_missed(int32_t tid, int error)
 {
 	if (error == -ESRCH || error == -EPERM)
 		return;
 	print_thread(tid);
-	printf("  not seen: %s\n", error == -ETIMEDOUT ? "it waits in the kernel, and does not stop"
+	printf("  not seen: %s\n", error == -ETIMEDOUT ? "it waits in the kernel and does not stop"
 				   : error == -EOPNOTSUPP
-					   ? "it is the kernel's, and not to be stopped"
+					   ? "it is a kernel thread and cannot be stopped"
 					   : strerror(-error));
 }
 
-/* What the oracles see of a stopped thread, and ours. */
+/* Unwinds a stopped thread by the oracles, and prints the comparison with ours. */
 static void compare(struct comparer *c, int32_t tid)
 {
 	size_t firsts[ORACLE_N], first = SIZE_MAX;
@@ -179,8 +178,8 @@ static void compare(struct comparer *c, int32_t tid)
 	c->n_seen++;
 }
 
-/* Everything at one stop. */
-static int look(struct comparer *c, struct thread_stop *stop)
+/* Stops a thread, unwinds it in all ways at that stop, and resumes it. */
+static int examine(struct comparer *c, struct thread_stop *stop)
 {
 	bool changed = false;
 	int r = thread_stop_attached(stop->tid, c->has_late ? LATE_STOP_NS : THREAD_STOP_NS, stop);
@@ -198,14 +197,14 @@ static int look(struct comparer *c, struct thread_stop *stop)
 	return r;
 }
 
-static void look_at_all(struct comparer *c)
+static void examine_all(struct comparer *c)
 {
 	for (size_t i = 0; i < c->n_threads; i++) {
 		struct thread *t = &c->threads[i];
 
 		release_late(c);
 		if (t->error == 0)
-			t->error = look(c, &t->stop);
+			t->error = examine(c, &t->stop);
 		if (t->error == 0)
 			continue;
 		c->error = t->error;
@@ -215,7 +214,7 @@ static void look_at_all(struct comparer *c)
 	release_late(c);
 }
 
-/* Threads that are made meanwhile come later in the list, as a rule. */
+/* Attaches to all threads. A new thread usually gets a larger tid, so the loop finds it. */
 static int attach_to_all(struct comparer *c)
 {
 	bool any = false;
@@ -234,7 +233,10 @@ static int attach_to_all(struct comparer *c)
 	return any ? 0 : c->error != 0 ? c->error : -ESRCH;
 }
 
-/* Of the same user, which is root as a rule: a container's root has fewer. */
+/*
+ * Drops rights to those of the target. If the user is the same, usually root, the capabilities
+ * are those of the target: root of a container has fewer.
+ */
 static int drop_rights(int32_t pid)
 {
 	capability_set keep = 0;
@@ -248,7 +250,7 @@ static int drop_rights(int32_t pid)
 	return r < 0 ? r : privileges_drop(uid, gid, keep, false);
 }
 
-/* With the target's rights. */
+/* Examines all threads. Called after drop_rights(). */
 static int compare_all(struct comparer *c, const bool wanted[ORACLE_N])
 {
 	bool changed;
@@ -258,7 +260,7 @@ static int compare_all(struct comparer *c, const bool wanted[ORACLE_N])
 		if (wanted[i])
 			r = oracle_new((enum oracle_kind)i, c->pid, &c->oracles[i]);
 	if (r == 0)
-		look_at_all(c);
+		examine_all(c);
 	for (int i = 0; i < ORACLE_N; i++)
 		oracle_free(c->oracles[i]);
 	return r == 0 && c->n_seen == 0 ? c->error : r;
@@ -280,7 +282,7 @@ static int run(struct comparer *c, const bool wanted[ORACLE_N])
 	if (r == 0)
 		r = compare_all(c, wanted);
 	if (is_attached && (r == -EACCES || r == -EPERM))
-		log_error("process %d may not be read by its own user: it is "
+		log_error("process %d cannot be read by its own user: it is "
 			  "not dumpable, or has capabilities",
 			  c->pid);
 	else if (r < 0)
@@ -319,7 +321,7 @@ int main(int argc, char **argv)
 		log_error("no such oracle: '%s'", name);
 		return EXIT_USAGE;
 	}
-	/* A thread that does not stop is waited for: the others are shown. */
+	/* Line buffered: stacks are shown while the program waits for a thread to stop. */
 	(void)setvbuf(stdout, NULL, _IOLBF, 0);
 	if (run(&c, wanted) < 0)
 		return EXIT_FAILURE;

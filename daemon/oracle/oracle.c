@@ -8,7 +8,7 @@ struct oracle {
 	enum oracle_kind kind;
 	int32_t pid;
 	unw_addr_space_t space;
-	Dwfl *dwfl; /* NULL until it is needed */
+	Dwfl *dwfl; /* NULL until the first walk */
 };
 
 const char *oracle_name(enum oracle_kind kind)
@@ -94,7 +94,7 @@ static int add_dwfl_frame(Dwfl_Frame *frame, void *arg)
 
 	if (!dwfl_frame_pc(frame, &pc, &is_activation))
 		return DWARF_CB_ABORT;
-	/* It goes on where the pc is 0. */
+	/* libdwfl continues beyond a frame whose pc is 0. */
 	if (s->n == UNWIND_FRAMES_MAX || (s->n > 0 && pc == 0))
 		return DWARF_CB_ABORT;
 	s->addrs[s->n] = pc + (s->n > 0 && is_activation);
@@ -102,7 +102,10 @@ static int add_dwfl_frame(Dwfl_Frame *frame, void *arg)
 	return DWARF_CB_OK;
 }
 
-/* CFI is in what is mapped; debug files take long and tell nothing here. */
+/*
+ * Tells libdwfl that there is no debug file: the mapped files have the CFI, and debug files
+ * would take long to read.
+ */
 static int no_debuginfo(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base,
 			const char *file_name, const char *debuglink, GElf_Word crc,
 			char **ret_name)

@@ -1,8 +1,9 @@
 /*
- * What other unwinders see of a stopped thread: libunwind-ptrace and libdwfl
- * of elfutils. They read the files of a target and the live thread in this
- * process, so no process of the daemon links them; sentry-profctl and the
- * tests compare with them.
+ * Unwinds a stopped thread by another unwinder, to compare with: libunwind-ptrace, or libdwfl
+ * of elfutils. Used by sentry-profd-oracle and by tests.
+ *
+ * These libraries parse the files of the target and read its memory in the process that
+ * traces it. So no process of the daemon links them.
  */
 #ifndef DAEMON_ORACLE_ORACLE_H
 #define DAEMON_ORACLE_ORACLE_H
@@ -18,31 +19,29 @@ enum oracle_kind { ORACLE_LIBUNWIND, ORACLE_LIBDWFL, ORACLE_N };
 
 struct oracle;
 
-/* Addresses in the form of unwind_frame.addr. */
 struct oracle_stack {
-	uint64_t addrs[UNWIND_FRAMES_MAX];
+	uint64_t addrs[UNWIND_FRAMES_MAX]; /* as in struct unwind_frame */
 	size_t n;
-	const char *end; /* in its own words; a string that stays */
+	const char *end; /* why the unwinder stopped, in its own words; a static string */
 };
 
-/* "libunwind", "libdwfl". */
+/* Returns "libunwind" or "libdwfl". */
 const char *oracle_name(enum oracle_kind kind);
 
-/* For the threads of process pid. Returns 0 or -ENOMEM. */
+/* Makes an unwinder for the threads of process pid. Returns 0 or -ENOMEM. */
 must_check int oracle_new(enum oracle_kind kind, int32_t pid, struct oracle **ret);
-void oracle_free(struct oracle *o);
+void oracle_free(struct oracle *o); /* accepts NULL */
 
-/* The process's maps have changed: what is kept of them is dropped. Takes NULL.
- */
+/* Drops what the unwinder keeps of the maps: to be called after they change. Accepts NULL. */
 void oracle_forget(struct oracle *o);
 
-/* The stack of a thread that is in a ptrace-stop of this process's. */
+/* Unwinds a thread that is in a ptrace-stop of this process. */
 void oracle_walk(struct oracle *o, int32_t tid, struct oracle_stack *ret);
 
 /*
- * Are they the same? Where ours was cut short by a limit (capped, max_frames),
- * as far as it goes. Else *ret_first is the first frame that differs, which
- * one of them may not have.
+ * Returns whether both stacks are equal. If ours was cut off by a limit (UNWIND_END_CAPPED,
+ * UNWIND_END_MAX_FRAMES), compares only its frames. If they differ, *ret_first is the index
+ * of the first frame that differs; one of the stacks may be shorter than that.
  */
 bool oracle_agrees(const struct unwind_stack *ours, const struct oracle_stack *theirs,
 		   size_t *ret_first);

@@ -12,10 +12,10 @@
 #include "lib/capture/snapshot.h"
 #include "lib/capture/proc/status.h"
 
-/* Between two looks; the kernel makes it some 70 us. */
+/* Pause between two calls of waitpid(2); with timer slack about 70 us. */
 #define STOP_POLL_NS (10 * NS_PER_US)
 
-/* 0; -EAGAIN if it has not stopped, -ESRCH if it has ended. */
+/* Returns 0 if the thread has stopped, -EAGAIN if not yet, -ESRCH if it has exited. */
 static int take_status(struct thread_stop *stop)
 {
 	int status;
@@ -29,7 +29,7 @@ static int take_status(struct thread_stop *stop)
 	return stop->status == TRACEE_DEAD ? -ESRCH : 0;
 }
 
-/* Waits for the stop, or the end, of a thread. */
+/* Waits until the thread stops or exits. */
 static int wait_stop(struct thread_stop *stop, uint64_t wait_ns)
 {
 	const struct timespec pause = {.tv_nsec = STOP_POLL_NS};
@@ -80,7 +80,7 @@ void thread_release(const struct thread_stop *stop)
 	const uint32_t tid = (uint32_t)stop->tid;
 	struct user_regs_struct regs;
 
-	/* Nobody's call fails because somebody has looked. */
+	/* Restarts a system call that the stop, or an ignored signal, has interrupted. */
 	if (arch_get_regs(tid, &regs) == 0) {
 		if (stop->status == TRACEE_TRAP)
 			(void)repair_call(tid, &regs, 0);
@@ -91,8 +91,8 @@ void thread_release(const struct thread_stop *stop)
 }
 
 /*
- * The stack ends with its mapping, as far as is known from outside. What was
- * never touched of it reads as zeros.
+ * The stack is taken to end where its mapping ends. Pages of it that were never touched are
+ * copied as zeros.
  */
 size_t thread_copy(const struct live *l, int32_t tid, const uint64_t *regs, uint64_t regs_known,
 		   uint64_t second, struct record_sample *record)

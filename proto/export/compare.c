@@ -8,16 +8,16 @@
 #include "lib/base/array.h"
 #include "proto/export/export.h"
 
-/* NAME_MAX and an offset. */
+/* Room for a file name and an offset. */
 #define OFFSET_NAME_SIZE (NAME_MAX + sizeof("+0x0123456789abcdef"))
 
 struct module {
-	const char *path;		   /* the first of all that it has */
-	const char *base;		   /* the last part of that */
-	const char *builds[COMPARE_SIDES]; /* debug_id; NULL: not known */
+	const char *path;		   /* the first path that was seen */
+	const char *base;		   /* the last component of path */
+	const char *builds[COMPARE_SIDES]; /* debug_id on each side; NULL: unknown */
 };
 
-/* Keys of tables are addresses of interned strings. */
+/* The keys of the tables are the addresses of interned strings. */
 struct modules {
 	struct module *v;
 	size_t n, cap;
@@ -38,7 +38,7 @@ static int put_new(struct table *t, const char *key, uint32_t module)
 	return table_put(t, (uintptr_t)key, module);
 }
 
-/* build: NULL: not known. */
+/* Finds or adds the module with this path, build (NULL: unknown) or file name. */
 static int find_module(struct modules *l, struct merge *m, const char *path, const char *build,
 		       uint32_t *ret)
 {
@@ -101,7 +101,7 @@ static int modules_init(struct modules *l, struct merge *m)
 	return r;
 }
 
-/* The daemon's name for a function without a symbol: docs/FORMATS.md. */
+/* True for "app+0x1230", the daemon's name for an unknown function (docs/FORMATS.md). */
 static bool is_offset_name(const char *name, const char *package)
 {
 	const char *base = merge_base(package);
@@ -110,6 +110,7 @@ static bool is_offset_name(const char *name, const char *package)
 	return strncmp(name, base, n) == 0 && strncmp(name + n, "+0x", 3) == 0;
 }
 
+/* Names a function without a name: by its offset if both sides have one build. */
 static int name_unnamed(struct merge *m, const struct module *module, struct merge_frame *f)
 {
 	const bool is_same = module->builds[0] != NULL && module->builds[0] == module->builds[1];
@@ -127,6 +128,7 @@ static int name_unnamed(struct merge *m, const struct module *module, struct mer
 	return text_intern(&m->text, text, &f->name);
 }
 
+/* Gives the frame the name and the package that are the same on both sides. */
 static int match_frame(struct modules *l, struct merge *m, struct merge_frame *f)
 {
 	uint32_t module;
@@ -204,6 +206,7 @@ static int make_nodes(struct compare *c, const struct merge *m, uint32_t *node_o
 	return r;
 }
 
+/* Adds the bars to functions and nodes, and sets the start times of the bars. */
 static void add_up(struct compare *c, struct merge *m, const uint32_t *node_of)
 {
 	for (size_t i = 0; i < m->n_bars; i++) {
@@ -212,14 +215,14 @@ static void add_up(struct compare *c, struct merge *m, const uint32_t *node_of)
 		const uint32_t side = m->processes[t->process].side;
 		struct compare_node *node = &c->nodes[node_of[bar->node]];
 
-		node->self_ns[side] += bar->lasts_ns;
-		c->functions[node->function].self_ns[side] += bar->lasts_ns;
-		c->total_ns[side] += bar->lasts_ns;
+		node->self_ns[side] += bar->duration_ns;
+		c->functions[node->function].self_ns[side] += bar->duration_ns;
+		c->total_ns[side] += bar->duration_ns;
 		bar->start_ns = i > t->first_bar ? export_end(bar - 1) : 0;
 	}
 }
 
-/* How long each side lasts, within the time that was asked for. */
+/* Sets the duration of each side, within the range of time that is selected. */
 static void measure(struct compare *c, const struct merge *m)
 {
 	for (uint32_t side = 0; side < COMPARE_SIDES; side++) {
@@ -231,7 +234,7 @@ static void measure(struct compare *c, const struct merge *m)
 			from_ns = m->options.from_ns;
 			until_ns = min_u64(until_ns, m->options.until_ns);
 		}
-		c->lasts_ns[side] = until_ns > from_ns ? until_ns - from_ns : 0;
+		c->duration_ns[side] = until_ns > from_ns ? until_ns - from_ns : 0;
 	}
 }
 
@@ -270,10 +273,11 @@ double compare_share(const struct compare *c, unsigned int side, uint64_t ns)
 
 	if (total_ns == 0)
 		return 0;
-	/* Made-up times of centuries may be more than 64 bits together. */
+	/* The sum of made-up times of centuries may have overflowed 64 bits. */
 	return ns >= total_ns ? 1 : (double)ns / (double)total_ns;
 }
 
+/* Returns the share of ns in nanoseconds per second. */
 static uint64_t count(const struct compare *c, unsigned int side, uint64_t ns)
 {
 	return (uint64_t)(compare_share(c, side, ns) * (double)NS_PER_SEC + 0.5);

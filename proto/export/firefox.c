@@ -13,13 +13,13 @@ struct writer {
 	const struct merge *m;
 	struct json_out *o;
 	struct export_strings strings;
-	struct export_strings modules, files; /* resources, sources: paths */
+	struct export_strings modules, files; /* paths of the tables of resources and sources */
 	struct export_functions functions;
-	bool *is_caller;    /* by frame */
-	size_t *first_libs; /* by process */
+	bool *is_caller;    /* by frame: it is not a leaf */
+	size_t *first_libs; /* by process: index of its first library */
 };
 
-/* All strings have their numbers before the first column is written. */
+/* Numbers all strings, so that the tables can be written column by column. */
 static int number_strings(struct writer *w)
 {
 	for (size_t i = 0; i < w->m->n_frames; i++) {
@@ -74,9 +74,10 @@ static void writer_fini(struct writer *w)
 	free(w->first_libs);
 }
 
-/* A column of a table: an element for each of n rows, behind a comma. */
+/* Writes the element of a column in this row. */
 typedef void element(struct writer *w, size_t row);
 
+/* Writes a column of a table, after a comma: an element for each of n rows. */
 static void write_column(struct writer *w, const char *name, size_t n, element *write)
 {
 	json_out_raw(w->o, ",\"");
@@ -89,7 +90,7 @@ static void write_column(struct writer *w, const char *name, size_t n, element *
 	json_out_raw(w->o, "]");
 }
 
-/* The first member of each table. */
+/* Writes the first member of a table: the number of its rows. */
 static void write_length(struct writer *w, const char *head, size_t n)
 {
 	json_out_raw(w->o, head);
@@ -134,8 +135,8 @@ static void stack_prefix(struct writer *w, size_t row)
 }
 
 /*
- * The offset in the image. For a caller it is one less than the return address,
- * as the format asks for.
+ * Writes the offset in the image. For a caller it is the return address minus one, as the
+ * format requires.
  */
 static void frame_address(struct writer *w, size_t row)
 {
@@ -151,7 +152,7 @@ static void frame_address(struct writer *w, size_t row)
 	json_out_u64(w->o, w->is_caller[row] && offset > 0 ? offset - 1 : offset);
 }
 
-/* Libraries are the images of all processes, one process after the other. */
+/* Writes the index of the library. Libraries are the images of all processes in order. */
 static void frame_lib(struct writer *w, size_t row)
 {
 	const struct merge_frame *f = &w->m->frames[row];
@@ -288,8 +289,7 @@ static void write_shared(struct writer *w)
 	json_out_raw(w->o, "}");
 }
 
-/* Breakpad's id: the debug_id without dashes, in upper case, with an age of 0.
- */
+/* Writes Breakpad's id: the debug_id without dashes, in upper case, and an age of 0. */
 static void write_breakpad_id(const char *debug_id, struct json_out *o)
 {
 	char id[64] = "";
@@ -336,7 +336,7 @@ static void write_libs(struct writer *w)
 	json_out_raw(o, "]");
 }
 
-/* The mean length of a running bar. The page draws samples with this width. */
+/* Returns the mean duration of running bars: the width of a sample in the viewer. */
 static uint64_t interval_ns(const struct merge *m)
 {
 	uint64_t ns = 0, n = 0;
@@ -344,7 +344,7 @@ static uint64_t interval_ns(const struct merge *m)
 	for (size_t i = 0; i < m->n_bars; i++) {
 		if (m->bars[i].is_waiting)
 			continue;
-		ns += m->bars[i].lasts_ns;
+		ns += m->bars[i].duration_ns;
 		n++;
 	}
 	return n > 0 && ns >= n * NS_PER_US ? ns / n : 10 * NS_PER_MS;
@@ -377,7 +377,7 @@ static void write_meta(struct writer *w, const char *version)
 
 static uint64_t running_us(const struct merge_bar *bar)
 {
-	return bar->is_waiting ? 0 : bar->lasts_ns / NS_PER_US;
+	return bar->is_waiting ? 0 : bar->duration_ns / NS_PER_US;
 }
 
 static void write_samples(struct writer *w, const struct merge_thread *t)
@@ -399,9 +399,9 @@ static void write_samples(struct writer *w, const struct merge_thread *t)
 	json_out_raw(o, "],\"weight\":[");
 	for (size_t i = 0; i < t->n_bars; i++) {
 		json_out_raw(o, i > 0 ? "," : "");
-		export_ms(o, bars[i].lasts_ns);
+		export_ms(o, bars[i].duration_ns);
 	}
-	/* Processor time since the previous sample. */
+	/* CPU time since the previous sample. */
 	json_out_raw(o, "],\"threadCPUDelta\":[");
 	for (size_t i = 0; i < t->n_bars; i++) {
 		json_out_raw(o, i > 0 ? "," : "");

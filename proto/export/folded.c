@@ -4,7 +4,7 @@
 
 #include "proto/export/export.h"
 
-/* Control characters: C0, DEL and, behind 0xc2, C1. */
+/* Control characters are C0, DEL, and C1, which is two bytes in UTF-8: 0xc2 and 0x80-0x9f. */
 void export_folded_name(const char *s, FILE *out)
 {
 	for (; *s != '\0'; s++) {
@@ -36,7 +36,7 @@ static void write_stack(const struct merge *m, const struct export_options *o, u
 	}
 }
 
-/* With threads: by thread, then by stack. */
+/* The order with threads: by thread, then by stack. */
 static int compare_threads(const void *a, const void *b)
 {
 	const struct merge_bar *x = a, *y = b;
@@ -67,7 +67,7 @@ static int write_lines(const struct merge *m, const struct export_options *o,
 		uint64_t value = 0;
 
 		for (; i < m->n_bars && compare(first, &bars[i]) == 0; i++)
-			value += o->by_samples ? bars[i].samples : bars[i].lasts_ns / NS_PER_US;
+			value += o->by_samples ? bars[i].samples : bars[i].duration_ns / NS_PER_US;
 		if (value == 0)
 			continue;
 		write_stack(m, o, first->thread, first->node, path, out);

@@ -3,9 +3,9 @@
 #include "proto/export/export.h"
 #include "proto/export/points.h"
 
-/* The frames and stacks that one process uses, numbered in the order of use. */
+/* The frames and stacks that one process uses, numbered in the order of first use. */
 struct used {
-	uint32_t *frames, *stacks; /* by frame, by node; PROFILE_NONE: unused */
+	uint32_t *frames, *stacks; /* by frame and by node: the number; PROFILE_NONE: unused */
 	uint32_t *frame_list, *stack_list;
 	uint32_t n_frames, n_stacks;
 	uint32_t *path;
@@ -55,7 +55,7 @@ static void use_stack(const struct merge *m, struct used *u, uint32_t node)
 	}
 }
 
-/* The last sample of a thread has its stack again, as in a chunk of ours. */
+/* Gives the last sample of a thread the stack of its last bar, as in chunks of the daemon. */
 static size_t add_points(const struct merge *m, uint32_t thread, struct export_point *points)
 {
 	const struct merge_thread *t = &m->threads[thread];
@@ -66,7 +66,7 @@ static size_t add_points(const struct merge *m, uint32_t thread, struct export_p
 	return n;
 }
 
-/* Text before the first element of a list, between elements, and at its end. */
+/* The text before the first element of a list, between elements, and after the last. */
 struct list {
 	const char *first, *next, *end;
 };
@@ -197,13 +197,13 @@ static void write_image(const struct import_image *image, struct json_out *o)
 	json_out_raw(o, "}");
 }
 
-/* Writes the members of merge_process.rest, each with a comma behind it. */
-static void write_rest(json_t *rest, bool is_pretty, struct json_out *o)
+/* Writes the members of merge_process.extra, a comma after each. */
+static void write_extra(json_t *extra, bool is_pretty, struct json_out *o)
 {
 	const char *name;
 	json_t *value;
 
-	json_object_foreach(rest, name, value)
+	json_object_foreach(extra, name, value)
 	{
 		json_out_string(o, name);
 		json_out_raw(o, ":");
@@ -243,7 +243,7 @@ static void write_payload(const struct merge *m, uint32_t process, const struct 
 	const struct list *list = options->is_pretty ? &pretty : &compact;
 
 	json_out_raw(o, options->is_pretty ? "{\n  " : "{");
-	write_rest(p->rest, options->is_pretty, o);
+	write_extra(p->extra, options->is_pretty, o);
 	json_out_raw(o, "\"debug_meta\":{\"images\":[");
 	for (size_t i = 0; i < p->n_images; i++) {
 		json_out_raw(o, separator(list, i));

@@ -7,7 +7,7 @@
 
 #include "lib/base/array.h"
 #include "lib/base/glob.h"
-#include "proto/export/merge_rest.h"
+#include "proto/export/merge_extra.h"
 
 void merge_init(struct merge *m, const struct merge_options *options)
 {
@@ -26,7 +26,7 @@ void merge_fini(struct merge *m)
 		return;
 	for (size_t i = 0; i < m->n_processes; i++) {
 		free(m->processes[i].images);
-		json_decref(m->processes[i].rest);
+		json_decref(m->processes[i].extra);
 	}
 	free(m->processes);
 	free(m->threads);
@@ -52,14 +52,14 @@ const char *merge_base(const char *path)
 	return slash == NULL || slash[1] == '\0' ? path : slash + 1;
 }
 
-/* Returns the interned string in *ret; NULL if s is NULL. */
+/* Interns s: *ret is the interned string, or NULL if s is NULL. */
 static int intern(struct merge *m, const char *s, const char **ret)
 {
 	*ret = NULL;
 	return s == NULL ? 0 : text_intern(&m->text, s, ret);
 }
 
-/* Combines parts of a table's key. Equal strings have equal addresses. */
+/* Combines the parts of a key for a table. Interned strings count by their address. */
 static uint64_t mix(uint64_t key, uint64_t value)
 {
 	return (key ^ value) * UINT64_C(0x9e3779b97f4a7c15) + (key >> 29);
@@ -148,7 +148,7 @@ static int find_thread(struct merge *m, uint32_t process, const struct import_th
 	return 0;
 }
 
-/* Sets *ret to the name that outputs show. is_raw: names may be mangled. */
+/* Sets *ret to the name to show. is_raw: the name may be mangled. */
 static int name_frame(struct merge *m, bool is_raw, const struct import_frame *f, const char **ret)
 {
 	char text[MERGE_NAME_SIZE];
@@ -164,7 +164,7 @@ static int name_frame(struct merge *m, bool is_raw, const struct import_frame *f
 	return intern(m, f->function, ret);
 }
 
-/* Makes the merge's frame of a chunk's frame, as the options say. */
+/* Makes a frame of the merge from a frame of a chunk, according to the options. */
 static int make_frame(struct merge *m, const struct import_chunk *c, uint32_t process,
 		      const struct import_frame *f, struct merge_frame *ret)
 {
@@ -262,7 +262,7 @@ static int add_sum(struct merge *m, const struct merge_bar *bar)
 		if (b->thread != bar->thread || b->node != bar->node ||
 		    b->is_waiting != bar->is_waiting)
 			continue;
-		b->lasts_ns += bar->lasts_ns;
+		b->duration_ns += bar->duration_ns;
 		if (b->samples < UINT32_MAX)
 			b->samples++;
 		return 0;
@@ -271,15 +271,16 @@ static int add_sum(struct merge *m, const struct merge_bar *bar)
 	return r < 0 ? r : add_bar(m, &sum);
 }
 
-/* True if bars are kept one by one. A cut needs the first time of all chunks,
- * which only merge_finish knows. */
+/*
+ * True if bars are kept one by one. With is_cut, too: the time at which the side begins is
+ * known only in merge_finish().
+ */
 static bool keeps_order(const struct merge *m)
 {
 	return m->options.is_ordered || m->options.is_cut;
 }
 
-/* By index in the chunk: the index in the merge. PROFILE_NONE: not looked up
- * yet. */
+/* Maps indices of the chunk to indices of the merge. PROFILE_NONE: not looked up yet. */
 struct numbers {
 	uint32_t *threads, *frames, *stacks;
 };
@@ -328,7 +329,7 @@ static int add_sample(struct merge *m, const struct import_chunk *c, struct numb
 {
 	struct merge_bar bar = {
 		.start_ns = s->time_ns,
-		.lasts_ns = s->lasts_ns,
+		.duration_ns = s->duration_ns,
 		.samples = 1,
 		.is_waiting = s->is_waiting,
 	};
@@ -336,8 +337,8 @@ static int add_sample(struct merge *m, const struct import_chunk *c, struct numb
 
 	if (m->start_ns == 0 || s->time_ns < m->start_ns)
 		m->start_ns = s->time_ns;
-	if (s->time_ns + s->lasts_ns > m->end_ns)
-		m->end_ns = s->time_ns + s->lasts_ns;
+	if (s->time_ns + s->duration_ns > m->end_ns)
+		m->end_ns = s->time_ns + s->duration_ns;
 	if (numbers->threads[s->thread] == PROFILE_NONE)
 		r = find_thread(m, process, &c->threads[s->thread], c->samples[0].time_ns,
 				&numbers->threads[s->thread]);
@@ -357,7 +358,7 @@ static bool same_image(const struct import_image *a, const struct import_image *
 	       a->debug_id == b->debug_id;
 }
 
-/* The strings of image are interned. */
+/* Adds an image, whose strings are interned, to its process unless it has it. */
 static int add_image(struct merge *m, uint32_t process, const struct import_image *image)
 {
 	uint64_t key = mix(mix(image->addr, (uintptr_t)image->code_file), (uint64_t)process << 1);
@@ -394,7 +395,7 @@ static int add_images(struct merge *m, uint32_t process, const struct import_chu
 	return r;
 }
 
-/* *ret is true if the chunk was added before. */
+/* Sets *ret to whether the chunk was added before; remembers it if not. */
 static int is_known(struct merge *m, uint32_t process, const char *chunk_id, bool *ret)
 {
 	const char *id;
@@ -438,8 +439,8 @@ int merge_add(struct merge *m, const struct import_chunk *c)
 		r = -ENOMEM;
 	if (r == 0)
 		r = add_images(m, process, c);
-	if (r == 0 && m->options.keep_rest)
-		r = merge_rest_add(&p->rest, c->payload);
+	if (r == 0 && m->options.keep_extra)
+		r = merge_extra_add(&p->extra, c->payload);
 	for (size_t i = 0; i < c->n_samples && r == 0; i++)
 		r = add_sample(m, c, &numbers, process, &c->samples[i]);
 	numbers_fini(&numbers);

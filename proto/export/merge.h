@@ -1,16 +1,17 @@
 /*
- * What all chunks of an export say together, in the form from which each format
- * is written: processes, their threads, one trie of stacks, and each thread's
- * bars. A bar is a stack that a thread had for a time.
+ * The merge of all chunks of an export, in the form from which each format is written:
+ * processes, their threads, one trie of stacks, and the bars of each thread. A bar is a stack
+ * that a thread had for a time.
  *
- * Chunks come one by one, in any order, and are released by the caller after
- * merge_add. Of each sample a bar of 32 bytes is kept, or, for formats that
- * know no order of time (ordered is false), only a sum for each thread, stack
- * and state. merge_finish sorts and filters; the lists are valid after it.
+ * Use: merge_init(), merge_add() for each chunk in any order, merge_finish(). The lists are
+ * valid after merge_finish(). merge_add() keeps no pointer to the chunk.
  *
- * A chunk that comes a second time (same profiler_id and chunk_id) is ignored.
- * Bars of one thread that overlap, which no chunk of ours has, are cut where
- * order counts; cut_ns says by how much.
+ * Memory: a bar of 32 bytes for each sample if is_ordered is set; else only a sum for each
+ * thread, stack and state.
+ *
+ * A chunk that is added a second time (same profiler_id and chunk_id) is ignored. Bars of one
+ * thread that overlap are cut if order counts; cut_ns is the time that was cut off. Chunks of
+ * sentry-profd have no overlaps.
  */
 #ifndef PROTO_EXPORT_MERGE_H
 #define PROTO_EXPORT_MERGE_H
@@ -25,7 +26,7 @@
 #include "proto/import/chunk.h"
 #include "proto/profile.h"
 
-/* A bit of a mask for each. */
+/* Each filter is a bit in a 32-bit mask. */
 #define MERGE_FILTERS_MAX 16
 
 enum merge_states {
@@ -35,111 +36,103 @@ enum merge_states {
 };
 
 enum merge_filter_kind {
-	MERGE_ANYTHING, /* one of the three matches */
+	MERGE_ANYTHING, /* any of the kinds below */
 	MERGE_FUNCTION,
-	MERGE_MODULE, /* the whole path, or its last component */
-	MERGE_THREAD, /* the name, the id, the label, or NAME (ID) */
+	MERGE_MODULE, /* matches the path or its last component */
+	MERGE_THREAD, /* matches the name, the id, the label, or "NAME (ID)" */
 };
 
-/* A pattern of lib/base/glob.h, of which no slash ends a star. */
+/* pattern is one of lib/base/glob.h; '*' matches '/', too. */
 struct merge_filter {
 	enum merge_filter_kind kind;
 	const char *pattern;
 };
 
-/* Whether it looks at things of this kind and fits text. NULL: it does not. */
+/* Returns whether the filter is for this kind and matches text. False if text is NULL. */
 bool merge_filter_fits(const struct merge_filter *filter, enum merge_filter_kind kind,
 		       const char *text);
 
-/*
- * A symbol as people write it, into out. False if it is none that is mangled.
- */
+/* Writes the demangled form of a symbol to out. Returns false if it is not mangled. */
 typedef bool merge_demangle(const char *raw, char *out, size_t size);
 
-/* Longer names stay as they are. */
+/* Room for a demangled name. Names that are longer stay mangled. */
 #define MERGE_NAME_SIZE 4096
 
 struct merge_options {
 	/*
-	 * For functions of the platform "rust", whose names are raw in a chunk:
-	 * the server demangles them. NULL: they stay raw.
+	 * For chunks of the platform "rust": their names are mangled, since the server
+	 * demangles them. NULL: they stay mangled.
 	 */
 	merge_demangle *demangle;
 	/*
-	 * Frames of one function (name, module) are one frame, without an
-	 * address and a line. Else frames differ by address, too.
+	 * "By function": all frames of a function (name and module) become one frame,
+	 * without address and line. Else, "by address", frames differ by address, too.
 	 */
 	bool by_function;
-	bool is_ordered;
-	/*
-	 * Keep members of payloads that the structs lack (merge_process.rest).
-	 */
-	bool keep_rest;
+	bool is_ordered; /* keep each bar with its time, else only sums */
+	/* Keep members of payloads that the structs lack (merge_process.extra). */
+	bool keep_extra;
 
 	enum merge_states states;
-	/* A bar stays if its stack or its thread matches every filter. */
+	/* A bar is kept if its stack or its thread matches every filter. */
 	struct merge_filter filters[MERGE_FILTERS_MAX];
 	size_t n_filters;
 	/*
-	 * Time of each side, counted from its first sample: bars outside are
-	 * left out, others are cut. is_cut: they are given.
+	 * If is_cut is set: the range of time to keep, counted from the first sample of each
+	 * side. Bars outside are dropped, bars across its ends are cut.
 	 */
 	bool is_cut;
 	uint64_t from_ns, until_ns;
-	/* Of hash tables: what processes are called is theirs to choose. */
+	/* For hash tables: the keys are names that targets choose. */
 	uint64_t hash_seed;
 };
 
 struct merge_frame {
-	/*
-	 * For a person: the function, demangled, or "[FILE]" of the module. Not
-	 * NULL.
-	 */
+	/* To show: the demangled function, or "[FILE]" with the module. Never NULL. */
 	const char *name;
-	const char *function; /* as in the chunk; NULL: not known */
-	const char *package;  /* NULL: not known, as the next */
-	const char *file;
-	uint64_t addr; /* 0: not known */
-	uint32_t line; /* 0: not known */
+	const char *function; /* as in the chunk; NULL: unknown */
+	const char *package;  /* path of the module; NULL: unknown */
+	const char *file;     /* source file; NULL: unknown */
+	uint64_t addr;	      /* 0: unknown */
+	uint32_t line;	      /* 0: unknown */
 	uint32_t process;
-	uint32_t matches; /* a bit for each filter */
+	uint32_t matches; /* the filters that match: a bit each */
 	bool in_app;
 };
 
 struct merge_bar {
-	uint64_t start_ns; /* Unix time; 0 in a sum */
-	uint64_t lasts_ns;
-	uint32_t node; /* never the empty stack */
+	uint64_t start_ns; /* Unix time; 0 if it is a sum */
+	uint64_t duration_ns;
+	uint32_t node; /* never PROFILE_NONE */
 	uint32_t thread;
-	uint32_t samples; /* a sum counts up to UINT32_MAX */
+	uint32_t samples; /* of a sum: saturates at UINT32_MAX */
 	bool is_waiting;
 };
 
 struct merge_thread {
 	uint32_t process;
 	const char *id;
-	const char *name; /* of its last chunk; "": not known */
+	const char *name; /* in its last chunk; "": unknown */
 	/*
-	 * For a person, after merge_finish: the name, with the id where another
-	 * thread of the export has the same name, the id where there is no
-	 * name.
+	 * To show, after merge_finish(): the name, or the id without a name; with the id added
+	 * if another thread of the export has the same name.
 	 */
 	const char *label;
-	uint64_t name_ns; /* when the chunk of the name began */
+	uint64_t name_ns; /* start of the chunk that gave the name */
 	uint32_t matches;
-	/* Its part of merge.bars, after merge_finish. */
+	/* Its range of merge.bars, after merge_finish(). */
 	size_t first_bar, n_bars;
 };
 
 struct merge_process {
 	const char *profiler_id;
-	/* The id of its one thread that is called "main", else NULL. */
+	/* The id of its thread that is called "main"; NULL: none. */
 	const char *pid;
-	/* By address after merge_finish; strings are merge.text's. */
+	/* Sorted by address after merge_finish(); strings belong to merge.text. */
 	struct import_image *images;
 	size_t n_images, cap_images;
-	json_t *rest; /* see keep_rest; NULL without */
-	/* From its first sample to its last; 0 without any. */
+	json_t *extra; /* merge_extra.h; NULL without keep_extra */
+	/* Times of its first and its last sample; 0: no sample. */
 	uint64_t start_ns, end_ns;
 	uint32_t side; /* see struct merge */
 };
@@ -147,63 +140,66 @@ struct merge_process {
 struct merge {
 	struct merge_options options;
 	/*
-	 * Set by the caller before merge_add: the profile that the chunk
-	 * belongs to. Sides share frames and nodes. A profiler_id on two sides
-	 * is two processes. 0 where there is one profile only.
+	 * Set by the caller before merge_add(): the side that the chunk belongs to, if two
+	 * profiles are compared (compare.h); else 0. Sides share frames and nodes. A
+	 * profiler_id on two sides is two processes.
 	 */
 	uint32_t side;
 	struct text text;
 
 	struct merge_process *processes;
 	size_t n_processes, cap_processes;
-	struct merge_thread *threads; /* by process */
+	struct merge_thread *threads;
 	size_t n_threads, cap_threads;
 	struct merge_frame *frames;
 	size_t n_frames, cap_frames;
 	/* Parents stand before their children. */
 	struct profile_node *nodes;
-	uint32_t *node_matches; /* by node: of it and its parents */
+	uint32_t *node_matches; /* by node: filters that match it or a parent */
 	size_t n_nodes, cap_nodes, cap_matches;
-	/* By thread; in a thread by time, or in the order of addition. */
+	/* Sorted by thread; ordered ones in a thread by time. */
 	struct merge_bar *bars;
 	size_t n_bars, cap_bars;
 
-	/* The first sample and the last end of all chunks; 0 without any. */
+	/* Start of the first and end of the last sample of all chunks; 0: no sample. */
 	uint64_t start_ns, end_ns;
 	uint64_t cut_ns;
-	/* No chunk, or some chunk, said whether threads ran or waited. */
+	/* Some chunks tell running from waiting; some do not. */
 	bool has_states, lacks_states;
 
 	struct table by_process, by_thread, by_frame, by_node, by_sum, by_chunk, by_image;
 };
 
 void merge_init(struct merge *m, const struct merge_options *options);
-/* Takes NULL and zeros. */
+/* Accepts NULL and a zero-initialised struct. */
 void merge_fini(struct merge *m);
 
-/* Returns 0 or -ENOMEM, after which only merge_fini may follow. */
+/* Adds a chunk. Returns 0 or -ENOMEM; after an error only merge_fini() may be called. */
 must_check int merge_add(struct merge *m, const struct import_chunk *c);
 
-/* Once, after the last chunk. Returns 0 or -ENOMEM. */
+/*
+ * Applies filters, sorts the lists and makes labels. Call it once, after the last chunk.
+ * Returns 0 or -ENOMEM.
+ */
 must_check int merge_finish(struct merge *m);
 
-/* From the first sample of a side to its last; both are 0 without any. */
+/* Returns the times of the first and the last sample of a side; 0 and 0: no sample. */
 void merge_side_time(const struct merge *m, uint32_t side, uint64_t *ret_start_ns,
 		     uint64_t *ret_end_ns);
 
 /*
- * The frames of a stack, root first, into ret, which has room for
- * IMPORT_STACK_FRAMES_MAX nodes. Returns how many there are.
+ * Writes the nodes from the root to node to ret_nodes, which has room for
+ * IMPORT_STACK_FRAMES_MAX. Returns how many there are.
  */
 size_t merge_path(const struct merge *m, uint32_t node, uint32_t *ret_nodes);
 
 /*
- * The index of the image of the frame's process that its address lies in, or
- * PROFILE_NONE.
+ * Returns the index of the image that the address of the frame lies in, in the images of its
+ * process, or PROFILE_NONE. After merge_finish() only.
  */
 uint32_t merge_find_image(const struct merge *m, const struct merge_frame *frame);
 
-/* The part of a path behind the last slash; the path if that is empty. */
+/* Returns the part of a path after the last slash, or the path if that part is empty. */
 const char *merge_base(const char *path);
 
 #endif

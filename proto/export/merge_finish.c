@@ -1,4 +1,4 @@
-/* The last step of a merge: labels, filters, the order of bars and threads. */
+/* merge_finish(): makes labels, applies filters, sorts bars; and what needs sorted lists. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 
 #include "proto/export/merge.h"
 
-/* Room for a name, an id and a profiler_id. Longer ones are cut. */
+/* Room for a name, an id and a profiler_id. Longer ones are truncated. */
 #define LABEL_SIZE 4400
 
 static bool is_wanted(const struct merge *m, const struct merge_bar *bar)
@@ -38,9 +38,8 @@ void merge_side_time(const struct merge *m, uint32_t side, uint64_t *ret_start_n
 }
 
 /*
- * Cuts the bar to the time that was asked for, of a side that began at
- * start_ns. Returns false if nothing is left. A bar that began before that time
- * keeps its rest, but no sample.
+ * Cuts the bar to the selected range of time, of a side that began at start_ns. Returns false
+ * if nothing is left. If the start of the bar is cut off, its sample is not counted.
  */
 static bool cut(const struct merge *m, uint64_t start_ns, struct merge_bar *bar)
 {
@@ -48,7 +47,7 @@ static bool cut(const struct merge *m, uint64_t start_ns, struct merge_bar *bar)
 	const uint64_t until = m->options.until_ns > UINT64_MAX - start_ns
 				       ? UINT64_MAX
 				       : start_ns + m->options.until_ns;
-	const uint64_t end = bar->start_ns + bar->lasts_ns;
+	const uint64_t end = bar->start_ns + bar->duration_ns;
 
 	if (bar->start_ns >= until || end <= from)
 		return false;
@@ -56,13 +55,13 @@ static bool cut(const struct merge *m, uint64_t start_ns, struct merge_bar *bar)
 		bar->samples = 0;
 		bar->start_ns = from;
 	}
-	bar->lasts_ns = min_u64(end, until) - bar->start_ns;
+	bar->duration_ns = min_u64(end, until) - bar->start_ns;
 	return true;
 }
 
 static void select_bars(struct merge *m)
 {
-	/* Of the side of the bar before. */
+	/* The times of the side of the previous bar. */
 	uint64_t start_ns, end_ns;
 	uint32_t side = 0;
 	size_t n = 0;
@@ -82,7 +81,7 @@ static void select_bars(struct merge *m)
 	m->n_bars = n;
 }
 
-/* Order of bars for formats without time: equal ones are added up. */
+/* The order of bars without times: those that compare equal are added up. */
 static int compare_sums(const void *a, const void *b)
 {
 	const struct merge_bar *x = a, *y = b;
@@ -102,10 +101,10 @@ static int compare_times(const void *a, const void *b)
 		return x->thread < y->thread ? -1 : 1;
 	if (x->start_ns != y->start_ns)
 		return x->start_ns < y->start_ns ? -1 : 1;
-	return x->lasts_ns < y->lasts_ns ? -1 : x->lasts_ns > y->lasts_ns;
+	return x->duration_ns < y->duration_ns ? -1 : x->duration_ns > y->duration_ns;
 }
 
-/* Adds up equal bars, for formats without time. */
+/* Replaces equal neighbours by their sum, for formats without times. */
 static void add_up(struct merge *m)
 {
 	size_t n = 0;
@@ -119,7 +118,7 @@ static void add_up(struct merge *m)
 			m->bars[n++].start_ns = 0;
 			continue;
 		}
-		sum->lasts_ns += bar->lasts_ns;
+		sum->duration_ns += bar->duration_ns;
 		sum->samples += bar->samples;
 	}
 	m->n_bars = n;
@@ -137,20 +136,20 @@ static void separate(struct merge *m)
 
 		if (n == 0 || m->bars[n - 1].thread != bar.thread)
 			end_ns = 0;
-		too_much =
-			bar.start_ns >= end_ns ? 0 : min_u64(end_ns - bar.start_ns, bar.lasts_ns);
+		too_much = bar.start_ns >= end_ns ? 0
+						  : min_u64(end_ns - bar.start_ns, bar.duration_ns);
 		m->cut_ns += too_much;
 		bar.start_ns += too_much;
-		bar.lasts_ns -= too_much;
-		if (too_much > 0 && bar.lasts_ns == 0)
+		bar.duration_ns -= too_much;
+		if (too_much > 0 && bar.duration_ns == 0)
 			continue;
-		end_ns = bar.start_ns + bar.lasts_ns;
+		end_ns = bar.start_ns + bar.duration_ns;
 		m->bars[n++] = bar;
 	}
 	m->n_bars = n;
 }
 
-/* Tells each thread where its bars are. Bars are sorted by thread. */
+/* Sets first_bar and n_bars of each thread. Bars are sorted by thread. */
 static void distribute(struct merge *m)
 {
 	for (size_t i = 0; i < m->n_bars; i++) {
@@ -161,13 +160,13 @@ static void distribute(struct merge *m)
 	}
 }
 
-/* The name of the thread, or its id. Both are interned. */
+/* Returns the name of the thread, or its id if it has none. Both are interned. */
 static const char *base(const struct merge_thread *t)
 {
 	return t->name[0] != '\0' ? t->name : t->id;
 }
 
-/* How many threads have a name, and a pair of name and id. */
+/* Counts threads by name, and by pair of name and id. */
 struct shared {
 	struct table names, pairs;
 };
@@ -231,7 +230,7 @@ static int label_all(struct merge *m)
 	return r;
 }
 
-/* Pages show the name and the id of every thread. */
+/* Also compares "NAME (ID)", since the page shows every thread like that. */
 static bool fits(const struct merge_filter *filter, const struct merge_thread *t)
 {
 	char name_and_id[LABEL_SIZE];
@@ -243,7 +242,7 @@ static bool fits(const struct merge_filter *filter, const struct merge_thread *t
 	       merge_filter_fits(filter, MERGE_THREAD, name_and_id);
 }
 
-/* After label_all. */
+/* Sets the filters that match the thread. Needs the labels. */
 static void match_thread(const struct merge *m, struct merge_thread *t)
 {
 	for (size_t i = 0; i < m->options.n_filters; i++)
@@ -251,6 +250,7 @@ static void match_thread(const struct merge *m, struct merge_thread *t)
 			t->matches |= UINT32_C(1) << i;
 }
 
+/* Sets the pid of processes: the thread id of the thread called "main". */
 static void find_pids(struct merge *m)
 {
 	for (size_t i = 0; i < m->n_threads; i++) {

@@ -28,8 +28,7 @@ static int compare(const void *a, const void *b)
 		return x->time_ns < y->time_ns ? -1 : 1;
 	if (x->thread != y->thread)
 		return x->thread < y->thread ? -1 : 1;
-	/* Only a bar without length has two points of one time: it ends last.
-	 */
+	/* A bar without duration has two points at one time: its end is the second. */
 	return (x->node == PROFILE_NONE) - (y->node == PROFILE_NONE);
 }
 

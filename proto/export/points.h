@@ -1,7 +1,7 @@
 /*
- * Samples of formats in which a sample lasts until the next one of its thread:
- * a point at the start of each bar, and one without a stack where a bar ends
- * and no other begins. Inside proto/export/.
+ * Bars as points in time, for formats in which a sample lasts until the next sample of its
+ * thread (json.c, self_profiling.c): a point at the start of each bar, and a point without a
+ * stack at the end of a bar if no other bar starts there. For files of proto/export/ only.
  */
 #ifndef PROTO_EXPORT_POINTS_H
 #define PROTO_EXPORT_POINTS_H
@@ -15,11 +15,13 @@ struct export_point {
 	bool is_waiting;
 };
 
-/* ret has room for two points for each of the thread's bars. Returns how many
- * there are. */
+/*
+ * Writes the points of a thread to ret, which has room for two points for each of its bars.
+ * Returns the number of points.
+ */
 size_t export_points(const struct merge *m, uint32_t thread, struct export_point *ret);
 
-/* By time, then thread. */
+/* Sorts points by time, then by thread. */
 void export_sort_points(struct export_point *points, size_t n);
 
 #endif

@@ -8,31 +8,31 @@
 #include "proto/export/export.h"
 #include "proto/export/numbering.h"
 
-/* 32 hex digits; a build-id of SHA-256 has 64. */
+/* Room for 64 hex digits, a build-id of SHA-256. */
 #define BUILD_ID_SIZE 65
 
-/* Samples, wall and running: in this order. */
+/* Values of a sample: samples, wall time, running time, in this order. */
 enum { VALUES = 3 };
 enum { LABELS_MAX = 4 };
 
-/* Compressed bytes are written when so many are there; the buffer's limit. */
+/* How many compressed bytes are held before they are written; the limit of the buffer. */
 #define HELD_BYTES     (1u << 20)
 #define HELD_BYTES_MAX (1u << 30)
 
 /*
- * The profile is written in parts, each a message of its own: messages that
- * stand behind each other are one, whose lists are all of theirs
- * (protobuf.dev, "Last One Wins").
+ * The profile is written in parts, each a protobuf message of its own. A parser takes
+ * concatenated messages as one message, and concatenates their lists (protobuf.dev, "Last One
+ * Wins").
  */
 struct writer {
 	const struct merge *m;
 	FILE *out;
 	struct gzip gzip;
-	struct buf held; /* compressed, not written yet */
+	struct buf held; /* compressed bytes that are not written yet */
 	struct export_strings strings;
 	struct export_functions functions;
-	struct text texts;	/* build-ids that were made here */
-	size_t *first_mappings; /* by process; ids begin with 1 */
+	struct text texts;	/* build-ids that build_id() has made */
+	size_t *first_mappings; /* by process: the id of its first mapping; ids begin with 1 */
 	uint64_t *locations;	/* of one stack */
 	uint8_t *packed;	/* a part */
 	size_t packed_size;
@@ -110,9 +110,8 @@ static bool is_hex(char c)
 }
 
 /*
- * The build-id, or without one its first 16 bytes as the debug_id has them: the
- * bytes of its first three fields stand the other way round
- * (proto/debug_meta.h).
+ * Returns the build-id, or, if the image has none, its first 16 bytes, restored from the
+ * debug_id, which has the bytes of its first three fields reversed (proto/debug_meta.h).
  */
 static const char *build_id(struct writer *w, const struct import_image *image)
 {
@@ -177,8 +176,8 @@ static void write_functions(struct writer *w)
 		function.id = i + 1;
 		function.name = string(w, f->name);
 		/*
-		 * No system_name: a name that equals it counts as mangled, and
-		 * go tool pprof takes types and arguments out of it.
+		 * system_name is not set: if it equals the name, go tool pprof takes the name
+		 * as mangled, and strips types and arguments from it.
 		 */
 		if (f->file != NULL)
 			function.filename = string(w, f->file);
@@ -228,8 +227,8 @@ static void write_sample(struct writer *w, const struct merge_bar *bar)
 {
 	const struct merge_thread *t = &w->m->threads[bar->thread];
 	const struct merge_process *p = &w->m->processes[t->process];
-	int64_t values[VALUES] = {bar->samples, (int64_t)bar->lasts_ns,
-				  bar->is_waiting ? 0 : (int64_t)bar->lasts_ns};
+	int64_t values[VALUES] = {bar->samples, (int64_t)bar->duration_ns,
+				  bar->is_waiting ? 0 : (int64_t)bar->duration_ns};
 	Pprof__Label labels[LABELS_MAX], *label_list[LABELS_MAX];
 	Pprof__Sample sample = PPROF__SAMPLE__INIT, *list = &sample;
 	Pprof__Profile part = PPROF__PROFILE__INIT;
@@ -251,11 +250,11 @@ static void write_sample(struct writer *w, const struct merge_bar *bar)
 	write_part(w, &part);
 }
 
-/* Writes the table of strings, last: all other parts add to it. */
+/* Writes the table of strings. Called last, since all other parts add strings. */
 static void write_strings(struct writer *w)
 {
 	Pprof__Profile part = PPROF__PROFILE__INIT;
-	/* protobuf-c only reads there; its pointers are not const. */
+	/* protobuf-c does not change the strings, but its pointers are not const. */
 	char **list = calloc(w->strings.n + 1, sizeof(*list));
 
 	if (list == NULL || w->strings.error < 0) {

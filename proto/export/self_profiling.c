@@ -10,7 +10,7 @@ static bool is_chosen(const struct merge_thread *t, const char *name)
 	       strcmp(t->id, name) == 0;
 }
 
-/* Writes the paths of modules, each once, in the place of scripts' URLs. */
+/* Writes the paths of modules as resources, which are URLs of scripts in the format. */
 static int write_resources(const struct merge *m, uint32_t *resources, struct json_out *o)
 {
 	struct table numbers;
@@ -63,11 +63,11 @@ static void write_frames(const struct merge *m, const uint32_t *resources, bool 
 	json_out_raw(o, "]");
 }
 
-/* Stacks are written at their first use. */
+/* Writes stacks at their first use, and numbers them. */
 struct stacks {
 	const struct merge *m;
 	struct json_out *o;
-	/* (thread or PROFILE_NONE, node) to number */
+	/* from (thread or PROFILE_NONE, node) to the number */
 	struct table numbers;
 	uint32_t *path;
 	uint32_t n;
@@ -96,7 +96,7 @@ static int find_stack(struct stacks *s, uint32_t thread, uint32_t node, uint32_t
 	return table_put(&s->numbers, key_of(thread, node), *ret);
 }
 
-/* with_threads: the thread's frame is the root. */
+/* Writes the stack of a point. with_threads: the frame of the thread is the root. */
 static int write_stack(struct stacks *s, bool with_threads, const struct export_point *p,
 		       uint32_t *ret)
 {

@@ -2,19 +2,19 @@
 
 #include "proto/export/export.h"
 
-/* The open frames and the stack of the next bar, root first. */
+/* Writes events that open and close frames. */
 struct writer {
 	const struct merge *m;
 	struct json_out *o;
-	uint32_t *open, *path; /* nodes */
+	uint32_t *open, *path; /* nodes of the open frames and of the next stack, root first */
 	size_t n_open;
-	bool is_first; /* no event was written yet */
+	bool is_first; /* no event is written yet */
 };
 
 #define OPEN  ",{\"type\":\"O\",\"frame\":"
 #define CLOSE ",{\"type\":\"C\",\"frame\":"
 
-/* head: OPEN or CLOSE. One text each, since there are millions of events. */
+/* head is OPEN or CLOSE: constant text, since there may be millions of events. */
 static void write_event(struct writer *w, const char *head, uint32_t node, uint64_t time_ns)
 {
 	json_out_raw(w->o, w->is_first ? head + 1 : head);
@@ -32,7 +32,10 @@ static void close_frames(struct writer *w, size_t n, uint64_t time_ns)
 		write_event(w, CLOSE, w->open[--w->n_open], time_ns);
 }
 
-/* Two stacks share nodes from the root on, since nodes are of a trie. */
+/*
+ * Closes and opens frames so that the stack of node is open. Nodes are of a trie, so what two
+ * stacks have in common is the first nodes of their paths.
+ */
 static void change_stack(struct writer *w, uint32_t node, uint64_t time_ns)
 {
 	const size_t n = merge_path(w->m, node, w->path);

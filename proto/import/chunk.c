@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes of the file's own text that a fault shows. */
+/* How much of a text of the payload is shown in a fault. */
 #define SHOWN_MAX 40
 
 int import_fault_set(struct import_fault *fault, const char *format, ...)
@@ -23,20 +23,20 @@ int import_fault_set(struct import_fault *fault, const char *format, ...)
 	return -EBADMSG;
 }
 
-/* Where an element is, for the text of a fault: "profile.frames[12]". */
-struct place {
+/* The element that is being read, for the text of a fault: "profile.frames[12]". */
+struct element {
 	const char *list;
 	size_t index;
 	struct import_fault *fault;
 };
 
-static int fail(const struct place *at, const char *member, const char *what)
+static int fail(const struct element *at, const char *member, const char *what)
 {
 	return import_fault_set(at->fault, "%s[%zu].%s %s", at->list, at->index, member, what);
 }
 
-/* A member that may be missing or null. */
-static int get_text(const json_t *object, const char *member, const struct place *at,
+/* Gets a string that may be missing or null: NULL then. */
+static int get_text(const json_t *object, const char *member, const struct element *at,
 		    const char **ret)
 {
 	const json_t *v = json_object_get(object, member);
@@ -50,8 +50,8 @@ static int get_text(const json_t *object, const char *member, const struct place
 	return 0;
 }
 
-/* An address is a string "0x..." and may be missing. */
-static int get_address(const json_t *object, const char *member, const struct place *at,
+/* Gets an address, a string "0x...", that may be missing: 0 then. */
+static int get_address(const json_t *object, const char *member, const struct element *at,
 		       uint64_t *ret)
 {
 	const char *text;
@@ -69,8 +69,8 @@ static int get_address(const json_t *object, const char *member, const struct pl
 	return errno != 0 ? fail(at, member, "has more than 64 bits") : 0;
 }
 
-/* An integer of 0 to max that may be missing: 0 then. */
-static int get_number(const json_t *object, const char *member, const struct place *at,
+/* Gets an integer of 0 to max that may be missing: 0 then. */
+static int get_number(const json_t *object, const char *member, const struct element *at,
 		      uint64_t max, uint64_t *ret)
 {
 	const json_t *v = json_object_get(object, member);
@@ -85,7 +85,7 @@ static int get_number(const json_t *object, const char *member, const struct pla
 	return 0;
 }
 
-/* An index that has to be there. */
+/* Gets an index below n, which must not be missing. */
 static int get_index(const json_t *v, size_t n, uint32_t *ret)
 {
 	if (!json_is_integer(v) || json_integer_value(v) < 0 ||
@@ -96,8 +96,8 @@ static int get_index(const json_t *v, size_t n, uint32_t *ret)
 }
 
 /*
- * A list of a chunk, which has to be there, and room for its elements.
- * Indices are 32 bits.
+ * Gets a list, which must not be missing, and allocates an array with one element more than
+ * the list has. Lists of more elements than a 32-bit index can count are refused.
  */
 static int get_list(const json_t *object, const char *list, size_t size, struct import_fault *fault,
 		    const json_t **ret_list, void **ret_room)
@@ -116,7 +116,7 @@ static int get_list(const json_t *object, const char *list, size_t size, struct 
 	return 0;
 }
 
-static int read_frame(const json_t *v, const struct place *at, struct import_frame *ret)
+static int read_frame(const json_t *v, const struct element *at, struct import_frame *ret)
 {
 	const json_t *in_app = json_object_get(v, "in_app");
 	const char *module;
@@ -147,7 +147,7 @@ static int read_frame(const json_t *v, const struct place *at, struct import_fra
 
 static int read_frames(const json_t *profile, struct import_chunk *c, struct import_fault *fault)
 {
-	struct place at = {"profile.frames", 0, fault};
+	struct element at = {"profile.frames", 0, fault};
 	const json_t *list, *v;
 	void *room = NULL;
 	int r = get_list(profile, at.list, sizeof(*c->frames), fault, &list, &room);
@@ -220,8 +220,8 @@ static int read_stacks(const json_t *profile, struct import_chunk *c, struct imp
 }
 
 /*
- * Finds or adds the thread of an id. Threads are numbered in the order of their
- * first samples. numbers: from thread_id to index.
+ * Finds or adds the thread of an id. Threads are numbered in the order of their first
+ * samples; numbers maps a thread_id to the number.
  */
 static int find_thread(struct import_chunk *c, json_t *numbers, const json_t *metadata,
 		       const char *id, uint32_t *ret)
@@ -242,7 +242,7 @@ static int find_thread(struct import_chunk *c, json_t *numbers, const json_t *me
 	return json_object_set_new(numbers, id, json_integer(*ret)) < 0 ? -ENOMEM : 0;
 }
 
-static int read_time(const json_t *v, const struct place *at, uint64_t *ret_ns)
+static int read_time(const json_t *v, const struct element *at, uint64_t *ret_ns)
 {
 	const double s = json_is_number(v) ? json_number_value(v) : -1;
 
@@ -252,7 +252,7 @@ static int read_time(const json_t *v, const struct place *at, uint64_t *ret_ns)
 	return 0;
 }
 
-static int read_state(const json_t *v, const struct place *at, struct import_chunk *c,
+static int read_state(const json_t *v, const struct element *at, struct import_chunk *c,
 		      bool *ret_is_waiting)
 {
 	const char *state;
@@ -268,7 +268,7 @@ static int read_state(const json_t *v, const struct place *at, struct import_chu
 	return 0;
 }
 
-static int read_sample(const json_t *v, const struct place *at, struct import_chunk *c,
+static int read_sample(const json_t *v, const struct element *at, struct import_chunk *c,
 		       json_t *numbers, const json_t *metadata)
 {
 	struct import_sample *s = &c->samples[at->index];
@@ -297,8 +297,8 @@ static int compare_time(const void *a, const void *b)
 }
 
 /*
- * glibc's qsort(3) is a stable merge sort where memory allows it; samples of
- * one thread and one time have no order that means something.
+ * Sorts the samples by time. The order of samples with the same thread and time has no
+ * meaning, so the sort need not be stable.
  */
 static void sort_samples(struct import_chunk *c)
 {
@@ -311,8 +311,8 @@ static void sort_samples(struct import_chunk *c)
 }
 
 /*
- * Sets lasts_ns and is_last. Goes through the samples from the end:
- * next[thread] is the time of the thread's following sample.
+ * Sets duration_ns and is_last, from the last sample to the first: next[thread] is the time
+ * of the following sample of that thread.
  */
 static int measure_samples(struct import_chunk *c)
 {
@@ -324,7 +324,7 @@ static int measure_samples(struct import_chunk *c)
 
 		s->is_last = !has_next[s->thread];
 		if (!s->is_last)
-			s->lasts_ns = next[s->thread] - s->time_ns;
+			s->duration_ns = next[s->thread] - s->time_ns;
 		next[s->thread] = s->time_ns;
 		has_next[s->thread] = true;
 	}
@@ -336,7 +336,7 @@ static int measure_samples(struct import_chunk *c)
 static int read_samples(const json_t *profile, struct import_chunk *c, struct import_fault *fault)
 {
 	const json_t *metadata = json_object_get(profile, "thread_metadata");
-	struct place at = {"profile.samples", 0, fault};
+	struct element at = {"profile.samples", 0, fault};
 	json_t *numbers = json_object();
 	const json_t *list, *v;
 	void *room = NULL;
@@ -347,7 +347,7 @@ static int read_samples(const json_t *profile, struct import_chunk *c, struct im
 		r = -ENOMEM;
 	if (r < 0)
 		goto out;
-	/* A thread for each sample at most. */
+	/* There are at most as many threads as samples. */
 	c->threads = calloc(json_array_size(list) + 1, sizeof(*c->threads));
 	if (c->threads == NULL)
 		r = -ENOMEM;
@@ -365,7 +365,7 @@ out:
 	return r;
 }
 
-static int read_image(const json_t *v, const struct place *at, struct import_image *ret)
+static int read_image(const json_t *v, const struct element *at, struct import_image *ret)
 {
 	int r;
 
@@ -387,11 +387,11 @@ static int read_image(const json_t *v, const struct place *at, struct import_ima
 	return r;
 }
 
-/* Images may be missing: other SDKs send none. */
+/* Images may be missing: other SDKs do not send them. */
 static int read_images(struct import_chunk *c, struct import_fault *fault)
 {
 	const json_t *meta = json_object_get(c->payload, "debug_meta");
-	struct place at = {"debug_meta.images", 0, fault};
+	struct element at = {"debug_meta.images", 0, fault};
 	const json_t *list, *v;
 	void *room = NULL;
 	int r;
@@ -426,7 +426,7 @@ static int read_all(struct import_chunk *c, struct import_fault *fault)
 	if (strcmp(json_string_value(version), "2") != 0)
 		return import_fault_set(fault,
 					"has version %.*s: only profile chunks "
-					"of version 2 are read",
+					"of version 2 can be read",
 					SHOWN_MAX, json_string_value(version));
 	c->profiler_id = json_string_value(json_object_get(c->payload, "profiler_id"));
 	c->chunk_id = json_string_value(json_object_get(c->payload, "chunk_id"));

@@ -9,8 +9,8 @@
 
 #include "proto/export/compare.h"
 #include "proto/export/export.h"
-#include "proto/export/html.h"
-#include "proto/import/text.h"
+#include "proto/export/html/html.h"
+#include "proto/import/reader.h"
 
 static void check_chunk(const struct import_chunk *c)
 {
@@ -26,7 +26,7 @@ static void check_chunk(const struct import_chunk *c)
 
 		assert(s->thread < c->n_threads && s->stack < c->n_stacks);
 		assert(i == 0 || s->time_ns >= c->samples[i - 1].time_ns);
-		assert(s->time_ns + s->lasts_ns <= c->samples[c->n_samples - 1].time_ns);
+		assert(s->time_ns + s->duration_ns <= c->samples[c->n_samples - 1].time_ns);
 	}
 	for (size_t i = 0; i < c->n_threads; i++)
 		assert(c->threads[i].id != NULL && c->threads[i].name != NULL);
@@ -37,11 +37,11 @@ static void read_side(const uint8_t *data, size_t size, struct merge *m)
 {
 	struct import_fault fault = {""};
 	struct import_chunk chunk;
-	struct import_text text;
+	struct import_reader text;
 	int r;
 
-	import_text_init(&text, (const char *)data, size);
-	while ((r = import_text_next(&text, &chunk, &fault)) == 1) {
+	import_reader_init(&text, (const char *)data, size);
+	while ((r = import_reader_next(&text, &chunk, &fault)) == 1) {
 		check_chunk(&chunk);
 		assert(merge_add(m, &chunk) == 0);
 		import_chunk_fini(&chunk);
@@ -63,7 +63,7 @@ static uint64_t total_ns(const struct merge *m)
 	uint64_t ns = 0;
 
 	for (size_t i = 0; i < m->n_bars; i++)
-		ns += m->bars[i].lasts_ns;
+		ns += m->bars[i].duration_ns;
 	return ns;
 }
 
@@ -114,7 +114,7 @@ static void write_other(writer *write, const struct merge *m)
 /* A profile does not differ from itself. */
 static void compare(const uint8_t *data, size_t size)
 {
-	const struct merge_options options = {.until_ns = UINT64_MAX, .keep_rest = true};
+	const struct merge_options options = {.until_ns = UINT64_MAX, .keep_extra = true};
 	const char *const names[] = {"a", "b"};
 	struct compare c;
 	const struct export_options o = {.comparison = &c};
@@ -143,7 +143,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct merge_options options = {
 		.is_ordered = true,
-		.keep_rest = true,
+		.keep_extra = true,
 		.until_ns = UINT64_MAX,
 	};
 	uint64_t ordered_ns;

@@ -236,7 +236,7 @@ def test_a_section_that_matches_nothing(box):
           f'{sections}')
     table = ctl.run('status').stdout
     for name in 'link', 'gone', 'real':
-        check((f'[target "{name}"] matches no process since' in table) ==
+        check((f'[target "{name}"] has matched no process for' in table) ==
               (name != 'real'), table)
     check(openmetrics.total(ctl.metrics(), 'section_processes',
                             section='link') == 0 and

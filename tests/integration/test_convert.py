@@ -227,7 +227,7 @@ def test_a_program_that_never_waits(box):
         check(NOTE not in said, said)
         check(formats.of_folded(out) == wanted != {}, f'{out}')
         out, said = convert(source, '--to', 'folded', '--state', 'waiting')
-        check(out == b'' and NOTE not in said and 'nothing is left' in said,
+        check(out == b'' and NOTE not in said and 'the output is empty' in said,
               f'{out} {said}')
 
 

@@ -440,7 +440,7 @@ def test_files_that_cannot_be_opened(box):
 
 def test_files_that_are_no_elf(box):
     """What is mapped as code, and why no names come from it."""
-    for name, head, what in (('text', b'#!/bin/sh\n', 'is no ELF file'),
+    for name, head, what in (('text', b'#!/bin/sh\n', 'is not an ELF file'),
                              ('old', b'\x7fELF\x01\x01\x01', 'is a 32-bit ELF file'),
                              ('cut', b'\x7fELF\x02\x01\x01', 'is a damaged ELF file')):
         path = box.dir / name
@@ -451,7 +451,7 @@ def test_files_that_are_no_elf(box):
                              'print("ready", flush=True); time.sleep(1000)', path])
         program.wait_line('ready')
         Findings(box, program.pid).check(
-            'file', 'warning', f'{name} is mapped as code, and {what}')
+            'file', 'warning', f'{name} is mapped as code, but {what}')
 
 
 def test_run_time_code(box):
@@ -488,7 +488,7 @@ def test_what_cannot_be_profiled(box):
     found = Findings(box, target.pid)
     found.check('tracer', 'ok', 'sentry-profd traces it')
     old = test_32bit.start(box, [test_32bit.program(box)])
-    Findings(box, old.pid).check('program', 'fault', 'it is a 32-bit one')
+    Findings(box, old.pid).check('program', 'fault', 'it is a 32-bit program')
     for args in (('x',), ('0',), ('1', '2'), ('--nothing',)):
         done = subprocess.run([BUILD / 'sentry-profctl', 'doctor', *args],
                               capture_output=True, text=True, check=False)

@@ -130,8 +130,8 @@ def test_status_and_reload(box):
     check(left_out() == [{'file': shown, 'uid': os.getuid(), 'deaths': 3}],
           f'{left_out()}')
     table = ctl.run('status').stdout
-    check(f'{shown} is not read for uid {os.getuid()}: unwinding died at it 3 '
-          'times\n' in table, table)
+    check(f'{shown} is not read for uid {os.getuid()}: the unwinder died '
+          'reading it 3 times\n' in table, table)
     if os.getuid() == 0:
         check(left_out(uid=12345) == [], 'others see it')
     ctl.run('reload')

@@ -226,7 +226,7 @@ def test_limits_of_each_server(box):
           3000 < told[0]['rate_limited_s'] <= 3600 and
           told[1]['rate_limited_s'] == 0, f'{told}')
     table = ctl.run('status').stdout
-    check(f'\n{servers[0]} takes nothing for 3' in table and
+    check(f'\n{servers[0]} accepts nothing for 3' in table and
           servers[1] not in table, table)
     shown = ctl.run('metrics').stdout + table + \
         ctl.run('status', '--json').stdout
@@ -278,7 +278,7 @@ def test_a_daemon_that_is_away(box):
     def refused(why):
         status, _, body = served.ask()
         check(status == 503 and body.count('\n') == 1 and
-              body.startswith(f'no answer of sentry-profd at {path}: ') and
+              body.startswith(f'no answer from sentry-profd at {path}: ') and
               why in body, f'{status} {body}')
     refused('No such file')
     target = box.target('shares')

@@ -455,7 +455,7 @@ def test_view_of_nothing(box):
     broken = box.make_dir('in') / 'broken.json'
     broken.write_text('{}\n')
     program = browser(box) / 'browser'
-    for args, status, line in (([broken], 1, f'no profile chunk is in {broken}'),
+    for args, status, line in (([broken], 1, f'no profile chunk in {broken}'),
                                (['/no/such'], 1, '/no/such'),
                                (['/no/such.html'], 1, '/no/such.html'),
                                ([], 2, 'view: no input'),

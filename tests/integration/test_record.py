@@ -263,7 +263,7 @@ def test_strangers(box):
                           uid=stranger.UID, status=1)
         check('not permitted' in refused.stderr, refused.stderr)
     for words, why in (
-            (['record', target.pid], 'where to'),
+            (['record', target.pid], 'no output'),
             (['record', target.pid, '-o', 'x.y'], 'which format'),
             (['record', target.pid, '--to', 'word'], 'not a format'),
             (['record', target.pid, '-d', '-1', '--to', 'json'], 'seconds'),

@@ -95,13 +95,13 @@ def test_what_is_no_envelope(box):
     missing = directory / 'missing'
     out, stderr = send(server, missing, directory, status=1)
     check(taken(server) == payloads, f'{len(taken(server))} were sent')
-    check('2 chunks sent, 3 not fit to be sent\n' == out, out)
+    check('2 chunks sent, 3 invalid\n' == out, out)
     for words in (f'{missing}: No such file', '000002.envelope: is not JSON',
                   '000003.envelope: has no profile chunk',
                   '000004.envelope: its chunk_id is not 32'):
         check(words in stderr, f'{words}: {stderr}')
     out, stderr = send(server, box.make_dir('empty'), status=1)
-    check('no profile chunk is in there' in stderr, stderr)
+    check('no profile chunk in these files' in stderr, stderr)
 
 
 def test_a_limit_is_waited_for(box):

@@ -237,7 +237,7 @@ def test_hostile_files(box):
     path.unlink()
     for make in (os.mkfifo, os.mkdir):
         make(path)
-        check_warned(symbolize(box, bare)[1], path, 'is no regular file')
+        check_warned(symbolize(box, bare)[1], path, 'is not a regular file')
         os.rmdir(path) if path.is_dir() else path.unlink()
     # A name for the terminal is escaped.
     for image in bare['debug_meta']['images']:
@@ -386,7 +386,7 @@ def test_debuginfod_that_hangs(box):
         env = server.environment(box, DEBUGINFOD_TIMEOUT='1')
         found, stderr = symbolize(box, bare, env)
     check(stderr.count('debuginfod: ') == 1 and
-          'debuginfod: Connection timed out: no server is asked any more'
+          'debuginfod: Connection timed out: no server is asked again'
           in stderr, stderr)
     check(len(server.asked) == 1, f'{server.asked}')
     check('in_header' not in str(found), f'{places(found)}')

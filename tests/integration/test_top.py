@@ -302,7 +302,7 @@ def test_the_terminal(box):
     # One that ncurses does not know.
     terminal.run('env', 'TERM=none-such', EXE, 'top', '--socket', ctl.path,
                  target.pid)
-    check('its TERM is not known' in ''.join(terminal.wait_status(1)),
+    check('its TERM is unknown' in ''.join(terminal.wait_status(1)),
           'it says so')
     profd.interrupt()
 
@@ -329,7 +329,7 @@ def test_wrong_usage(box):
     # A daemon that is started says why it does not run.
     terminal.run('env', f'SENTRY_PROFD_SOCKET={box.dir / "none"}', EXE, 'top',
                  2**22 - 1)
-    check('has ended at once' in ''.join(terminal.wait_status(1)), 'why')
+    check('exited at its start' in ''.join(terminal.wait_status(1)), 'why')
     profd.interrupt()
 
 

@@ -8,7 +8,7 @@ import harness
 from harness import BUILD, Skip, check, wait_for
 from test_profctl import parse, run
 
-KERNELS = "it is the kernel's, and not to be stopped"
+KERNELS = "it is a kernel thread and cannot be stopped"
 
 
 def start(box):

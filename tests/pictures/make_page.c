@@ -1,5 +1,5 @@
 /*
- * Profiles for the tests of the page (proto/export/html.h), made up.
+ * Profiles for the tests of the page (proto/export/html/html.h), made up.
  *
  *   make_page known >FILE.html     a process of which the test knows all
  *   make_page two >FILE.html       it, and another process for a tenth longer
@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "proto/export/compare.h"
-#include "proto/export/html.h"
+#include "proto/export/html/html.h"
 
 #define TICK_NS	       UINT64_C(10000000)
 #define FIRST_TICKS    UINT64_C(1000)
@@ -98,7 +98,7 @@ static void known_sample(struct import_chunk *c, uint64_t ticks, uint64_t tick, 
 
 	c->samples[c->n_samples++] = (struct import_sample){
 		.time_ns = START_NS + tick * TICK_NS,
-		.lasts_ns = tick == ticks ? 0 : TICK_NS,
+		.duration_ns = tick == ticks ? 0 : TICK_NS,
 		.thread = thread,
 		.stack = stack,
 		.is_waiting = stack == 3 || stack == 5,
@@ -203,10 +203,10 @@ static uint64_t tick_time(uint64_t tick, uint64_t tick_ns)
 	return START_NS + tick * tick_ns + tick_ns / 2000 * late / 1000 * 1000;
 }
 
-static void make_samples(struct import_chunk *c, size_t n, size_t threads, uint64_t lasts_ns)
+static void make_samples(struct import_chunk *c, size_t n, size_t threads, uint64_t duration_ns)
 {
 	const size_t ticks = n / threads;
-	const uint64_t tick_ns = lasts_ns / ticks / 1000 * 1000;
+	const uint64_t tick_ns = duration_ns / ticks / 1000 * 1000;
 
 	c->n_threads = threads;
 	c->threads = array(threads, sizeof(struct import_thread));
@@ -225,15 +225,15 @@ static void make_samples(struct import_chunk *c, size_t n, size_t threads, uint6
 
 		c->samples[i] = (struct import_sample){
 			.time_ns = tick_time(i / threads, tick_ns),
-			.lasts_ns = tick_time(i / threads + 1, tick_ns) -
-				    tick_time(i / threads, tick_ns),
+			.duration_ns = tick_time(i / threads + 1, tick_ns) -
+				       tick_time(i / threads, tick_ns),
 			.thread = (uint32_t)(i % threads),
 			.stack = a < b ? a : b, /* some are hot */
 			.is_waiting = draw(4) == 0,
 			.is_last = i / threads == ticks - 1,
 		};
 		if (c->samples[i].is_last)
-			c->samples[i].lasts_ns = 0;
+			c->samples[i].duration_ns = 0;
 	}
 }
 
@@ -269,7 +269,7 @@ static void print_json(const struct import_chunk *c)
 static int write_comparison(void)
 {
 	static const char *const names[] = {"before", "after <b>"};
-	const struct merge_options options = {.keep_rest = true, .until_ns = UINT64_MAX};
+	const struct merge_options options = {.keep_extra = true, .until_ns = UINT64_MAX};
 	struct compare c;
 	const struct export_options export = {.version = "test", .comparison = &c};
 	struct merge m;
@@ -289,7 +289,7 @@ static int write_comparison(void)
 int main(int argc, char **argv)
 {
 	const struct merge_options options = {
-		.is_ordered = true, .keep_rest = true, .until_ns = UINT64_MAX};
+		.is_ordered = true, .keep_extra = true, .until_ns = UINT64_MAX};
 	const struct export_options export = {.version = "test"};
 	struct import_chunk c = {
 		.profiler_id = "00112233445566778899aabbccddeeff",

@@ -6,17 +6,18 @@
 #include "daemon/common/control_client.h"
 #include "daemon/common/log.h"
 #include "daemon/common/option_fault.h"
+#include "daemon/ctl/doctor/doctor_checks.h"
 #include "lib/base/digits.h"
 
 enum {
 	EXIT_USAGE = 2,
 };
 
-const char doctor_help[] = "\n"
-			   "doctor [PID]     looks for what keeps this machine, or the process, "
-			   "from being\n"
-			   "                 profiled well; --config FILE names another "
-			   "configuration\n";
+const char doctor_help[] =
+	"\n"
+	"doctor [PID]     looks for what prevents good profiles, on this machine, in the\n"
+	"                 configuration, at the servers and in process PID; --config FILE\n"
+	"                 checks that file instead of the daemon's configuration\n";
 
 int doctor_run(int argc, char **argv)
 {
@@ -42,12 +43,11 @@ int doctor_run(int argc, char **argv)
 			d.config = optarg;
 	}
 	if (argc - optind > 1 || (argc - optind == 1 && !digits_pid(argv[optind], &d.pid))) {
-		log_error("doctor takes a pid, or nothing (--help shows the "
-			  "usage)");
+		log_error("doctor takes a pid or nothing (see --help)");
 		return EXIT_USAGE;
 	}
 	d.socket = control_client_path(socket);
-	/* First, since it is the daemon's rights that matter. */
+	/* First: the other checks judge the rights of the daemon, if one runs. */
 	doctor_daemon(&d);
 	doctor_host(&d);
 	doctor_delivery(&d);

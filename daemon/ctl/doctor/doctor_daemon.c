@@ -1,4 +1,4 @@
-/* The daemon that runs, in its own words. */
+/* What the running daemon reports of itself, of its servers and of the process. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,17 +6,17 @@
 
 #include "daemon/common/control_client.h"
 #include "daemon/config/config.h"
-#include "daemon/ctl/doctor/doctor.h"
+#include "daemon/ctl/doctor/doctor_checks.h"
 #include "lib/base/buf.h"
 
-/* As sentry-profctl status takes it. */
+/* The largest status that is read. */
 #define JSON_MAX (16u << 20)
 
 static void say_no_daemon(struct doctor *d, int error)
 {
 	if (error == ENOENT || error == ECONNREFUSED || error == ENOTDIR)
 		doctor_say(d, FINDING_WARNING, "daemon",
-			   "does not run: nobody listens at %s (systemctl "
+			   "does not run: no process listens at %s (systemctl "
 			   "start sentry-profd)",
 			   d->socket);
 	else
@@ -24,7 +24,7 @@ static void say_no_daemon(struct doctor *d, int error)
 			   strerror(error));
 }
 
-/* Its status, to be given back; NULL: has said why not. */
+/* Returns the status of the daemon; NULL after a finding. The caller frees it. */
 static json_t *ask_status(struct doctor *d, struct control_client *a)
 {
 	struct protocol_answer answer;
@@ -41,14 +41,14 @@ static json_t *ask_status(struct doctor *d, struct control_client *a)
 	if (r == 0)
 		root = json_loadb(buf_string(&text), text.len, 0, NULL);
 	if (root == NULL)
-		doctor_say(d, FINDING_FAULT, "daemon", "runs, and does not say how it goes: %s",
+		doctor_say(d, FINDING_FAULT, "daemon", "runs, but sends no valid status: %s",
 			   strerror(r < 0 ? -r : EPROTO));
 	buf_fini(&text);
 	close_fd(&fd);
 	return root;
 }
 
-/* It works on that while we go on; doctor_delivery() takes the findings. */
+/* Starts the check in the daemon. It works meanwhile; doctor_delivery() reads the result. */
 static void ask_findings(struct doctor *d, struct control_client *a)
 {
 	struct protocol_answer answer;
@@ -59,8 +59,8 @@ static void ask_findings(struct doctor *d, struct control_client *a)
 	r = control_client_request(a, PROTOCOL_CHECK, d->pid, NULL, &answer, &d->findings_fd);
 	if (r == 0 && answer.result != PROTOCOL_OK)
 		doctor_say(d, FINDING_WARNING, "daemon",
-			   "is not asked for its configuration and servers: %s; "
-			   "what follows is by " CONFIG_PATH_DEFAULT,
+			   "refuses to check its configuration and servers: %s; "
+			   "the checks below use " CONFIG_PATH_DEFAULT,
 			   answer.text[0] != '\0' ? answer.text
 						  : control_client_result_text(answer.result));
 }
@@ -72,7 +72,7 @@ static const char *text_of(const json_t *object, const char *key)
 	return text == NULL ? "" : text;
 }
 
-static void look_at_scheduler(struct doctor *d, const json_t *daemon)
+static void check_scheduler(struct doctor *d, const json_t *daemon)
 {
 	const char *scheduler = text_of(daemon, "scheduler");
 	const json_int_t quota = json_integer_value(json_object_get(daemon, "cpu_quota_percent"));
@@ -85,31 +85,31 @@ static void look_at_scheduler(struct doctor *d, const json_t *daemon)
 		return;
 	}
 	doctor_say(d, FINDING_WARNING, "scheduler",
-		   "the daemon's sampler is an ordinary process%s: ticks come "
-		   "late where the processors are busy (CAP_SYS_NICE; some "
+		   "the daemon's sampler has no real-time priority%s: ticks are "
+		   "late if the processors are busy (needs CAP_SYS_NICE; some "
 		   "cgroups refuse SCHED_FIFO)",
-		   strcmp(scheduler, "nice") == 0 ? ", of the highest priority" : "");
+		   strcmp(scheduler, "nice") == 0 ? ", only the highest nice value" : "");
 	if (quota > 0)
 		doctor_say(d, FINDING_WARNING, "CPU quota",
 			   "the daemon's control group has %lld %% of a core: "
 			   "when that is used up, a thread that is being "
-			   "sampled stands until there is more; permit "
-			   "SCHED_FIFO, or take the quota away",
+			   "sampled stays stopped until the next period; "
+			   "permit SCHED_FIFO, or remove the quota",
 			   (long long)quota);
 }
 
-/* Whose figures these are only an operator is told. */
-static void look_inside(struct doctor *d, const json_t *daemon)
+/* The daemon reports these only to users who may operate it. */
+static void check_rights(struct doctor *d, const json_t *daemon)
 {
 	const char *hex = text_of(daemon, "capabilities");
-	char *rest;
+	char *end;
 
-	d->capabilities = strtoull(hex, &rest, 16);
-	d->is_told = *hex != '\0' && *rest == '\0';
-	look_at_scheduler(d, daemon);
+	d->capabilities = strtoull(hex, &end, 16);
+	d->has_capabilities = *hex != '\0' && *end == '\0';
+	check_scheduler(d, daemon);
 }
 
-static void look_at_limits(struct doctor *d, const json_t *daemon)
+static void check_rate_limits(struct doctor *d, const json_t *daemon)
 {
 	const json_t *servers = json_object_get(daemon, "servers"), *server;
 	const double longest = json_number_value(json_object_get(daemon, "rate_limited_s"));
@@ -117,7 +117,7 @@ static void look_at_limits(struct doctor *d, const json_t *daemon)
 
 	if (!json_is_array(servers) && longest > 0)
 		doctor_say(d, FINDING_WARNING, "daemon",
-			   "a server takes nothing for another %.0f s: its "
+			   "a server accepts nothing for %.0f s (rate limit): its "
 			   "targets are not sampled until then",
 			   longest);
 	json_array_foreach(servers, i, server)
@@ -127,13 +127,13 @@ static void look_at_limits(struct doctor *d, const json_t *daemon)
 
 		if (limited_s > 0)
 			doctor_say(d, FINDING_WARNING, "daemon",
-				   "%s takes nothing for another %.0f s: its "
+				   "%s accepts nothing for %.0f s (rate limit): its "
 				   "targets are not sampled until then",
 				   text_of(server, "server"), limited_s);
 	}
 }
 
-static void look_at_restarts(struct doctor *d, const json_t *daemon)
+static void check_restarts(struct doctor *d, const json_t *daemon)
 {
 	json_t *kinds = json_object_get(daemon, "restarts"), *reasons, *n;
 	const char *kind, *reason;
@@ -145,32 +145,33 @@ static void look_at_restarts(struct doctor *d, const json_t *daemon)
 			if (json_integer_value(n) > 0)
 				doctor_say(d, FINDING_WARNING, "daemon",
 					   "its %s was started again %lld "
-					   "times (%s): the log says why",
+					   "times (%s): the log has the reason",
 					   kind, (long long)json_integer_value(n), reason);
 		}
 	}
 }
 
-static void look_at_daemon(struct doctor *d, const json_t *daemon)
+static void check_daemon(struct doctor *d, const json_t *daemon)
 {
 	const char *version = text_of(daemon, "version");
 	const json_int_t pid = json_integer_value(json_object_get(daemon, "pid"));
 
-	/* In its own pid namespace, which may not be ours. */
+	/* If both are equal, the pids in the status are of this pid namespace. */
 	if (pid == d->daemon_pid)
-		d->tracer = (int32_t)json_integer_value(json_object_get(daemon, "capture_pid"));
+		d->capture_pid =
+			(int32_t)json_integer_value(json_object_get(daemon, "capture_pid"));
 	if (strcmp(version, SENTRY_PROFD_VERSION) != 0)
 		doctor_say(d, FINDING_WARNING, "daemon",
-			   "runs in version %s, this is " SENTRY_PROFD_VERSION ": restart it",
+			   "is of version %s, this is " SENTRY_PROFD_VERSION ": restart it",
 			   version);
 	else
 		doctor_say(d, FINDING_OK, "daemon", "runs, pid %lld", (long long)pid);
-	look_inside(d, daemon);
-	look_at_limits(d, daemon);
-	look_at_restarts(d, daemon);
+	check_rights(d, daemon);
+	check_rate_limits(d, daemon);
+	check_restarts(d, daemon);
 }
 
-static void look_at_target(struct doctor *d, const json_t *target)
+static void report_target(struct doctor *d, const json_t *target)
 {
 	const char *name = text_of(target, "name");
 	const char *state = text_of(target, "state");
@@ -178,12 +179,12 @@ static void look_at_target(struct doctor *d, const json_t *target)
 
 	if (strcmp(state, "unsampled") == 0)
 		doctor_say(d, FINDING_WARNING, "target",
-			   "it belongs to [target \"%s\"], and its session is "
+			   "it belongs to [target \"%s\"], but its session is "
 			   "not sampled (profile_session_sample_rate)",
 			   name);
 	else if (strcmp(state, "left_out") == 0)
 		doctor_say(d, FINDING_FAULT, "target",
-			   "it belongs to [target \"%s\"], and is left out%s%s", name,
+			   "it belongs to [target \"%s\"], but is not profiled%s%s", name,
 			   *error != '\0' ? ": " : "", error);
 	else
 		doctor_say(d, FINDING_OK, "target", "it belongs to [target \"%s\"]: %s%s%s", name,
@@ -198,7 +199,7 @@ static void find_target(struct doctor *d, const json_t *targets)
 	json_array_foreach(targets, i, target)
 	{
 		if (json_integer_value(json_object_get(target, "pid")) == d->pid) {
-			look_at_target(d, target);
+			report_target(d, target);
 			return;
 		}
 	}
@@ -221,7 +222,7 @@ void doctor_daemon(struct doctor *d)
 	d->daemon_pid = control_client_pid(&a);
 	root = ask_status(d, &a);
 	if (root != NULL) {
-		look_at_daemon(d, json_object_get(root, "daemon"));
+		check_daemon(d, json_object_get(root, "daemon"));
 		if (d->pid != 0)
 			find_target(d, json_object_get(root, "targets"));
 		json_decref(root);

@@ -1,7 +1,7 @@
 /*
- * The configuration, its servers and its sections. The daemon that runs says
- * what it finds (daemon/broker/control/inspect.h); where none runs, or another configuration
- * is given, a sentry-profd is started that does nothing else.
+ * Findings about the configuration, its sections and its servers. The running daemon makes
+ * them (daemon/broker/control/inspect.h). If none runs, or --config names another file, a
+ * sentry-profd is started only for this check.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -10,13 +10,13 @@
 #include <unistd.h>
 
 #include "daemon/config/config.h"
-#include "daemon/ctl/doctor/doctor.h"
-#include "daemon/ctl/own_profd.h"
+#include "daemon/ctl/common/profd_child.h"
+#include "daemon/ctl/doctor/doctor_checks.h"
 #include "lib/base/ipc.h"
 #include "lib/client/protocol.h"
 
-/* Takes fd, which is closed. Returns how many lines there were. */
-static size_t repeat_lines(struct doctor *d, int fd)
+/* Prints the findings that fd has, one a line. Closes fd. Returns how many there were. */
+static size_t print_findings(struct doctor *d, int fd)
 {
 	FILE *in = fdopen(fd, "r");
 	char *line = NULL;
@@ -37,7 +37,7 @@ static size_t repeat_lines(struct doctor *d, int fd)
 	return n;
 }
 
-static void take_findings(struct doctor *d)
+static void receive_findings(struct doctor *d)
 {
 	struct ipc_message m;
 	int fd, r = ipc_recv(d->findings_fd, &m);
@@ -46,17 +46,17 @@ static void take_findings(struct doctor *d)
 		r = -EPROTO;
 	if (r > 0) {
 		fd = ipc_take_fd(&m, 0);
-		(void)repeat_lines(d, fd);
+		(void)print_findings(d, fd);
 	} else {
-		doctor_say(d, FINDING_FAULT, "daemon", "does not say what it finds: %s",
-			   r == 0 ? "it has ended" : strerror(-r));
+		doctor_say(d, FINDING_FAULT, "daemon", "has sent no findings: %s",
+			   r == 0 ? "it has exited" : strerror(-r));
 	}
 	ipc_close_fds(&m);
 	close_fd(&d->findings_fd);
 }
 
-/* Has a sentry-profd of doctor's own say what it finds. */
-static int ask_own(struct doctor *d, struct own_profd *profd)
+/* Starts a sentry-profd that checks the configuration, and prints its findings. */
+static int run_check(struct doctor *d, struct profd_child *profd)
 {
 	static char name[] = "sentry-profd", check[] = "--check-config", servers[] = "--servers",
 		    config_option[] = "--config", pid_option[] = "--pid";
@@ -76,16 +76,16 @@ static int ask_own(struct doctor *d, struct own_profd *profd)
 	}
 	if (pipe2(out, O_CLOEXEC) < 0)
 		return -errno;
-	r = own_profd_start(profd, argv, out[1], NULL, NULL);
+	r = profd_child_start(profd, argv, out[1], NULL, NULL);
 	close_fd(&out[1]);
 	if (r < 0)
 		close_fd(&out[0]);
-	else if (repeat_lines(d, out[0]) == 0)
+	else if (print_findings(d, out[0]) == 0)
 		r = -ENODATA;
 	return r;
 }
 
-/* Whose rights are too small for the file learns no more by starting it. */
+/* False after a finding: sentry-profd could not read the file either. */
 static bool may_read_config(struct doctor *d)
 {
 	if (d->config != NULL || access(CONFIG_PATH_DEFAULT, R_OK) == 0 || errno != EACCES)
@@ -97,23 +97,23 @@ static bool may_read_config(struct doctor *d)
 
 void doctor_delivery(struct doctor *d)
 {
-	struct own_profd profd = {.log_fd = -1};
+	struct profd_child profd = {.log_fd = -1};
 	int r;
 
 	if (d->findings_fd >= 0) {
-		take_findings(d);
+		receive_findings(d);
 		return;
 	}
 	if (!may_read_config(d))
 		return;
-	r = ask_own(d, &profd);
+	r = run_check(d, &profd);
 	if (r < 0) {
-		/* What it has logged is said by its findings, unless it has none. */
-		own_profd_show_log(&profd);
+		/* The log repeats the findings, so it is printed only if there are none. */
+		profd_child_show_log(&profd);
 		doctor_say(d, FINDING_FAULT, "configuration",
-			   "sentry-profd --check-config --servers finds "
+			   "sentry-profd --check-config --servers printed "
 			   "nothing: %s",
 			   strerror(-r));
 	}
-	own_profd_end(&profd);
+	profd_child_wait(&profd);
 }

@@ -1,9 +1,9 @@
 /*
- * A process's files: are stacks found through them, do functions have names,
- * and what is to be uploaded to Sentry; and code that is in no file.
+ * Checks the files with code of a process: whether stacks can be unwound through them,
+ * whether functions have names, what to upload to Sentry. And code that is in no file.
  *
- * They are opened with the rights of profctl's user, and read by a
- * sentry-profd-unwind of its own, in its sandbox.
+ * The files are opened with the rights of the user who runs sentry-profctl, and parsed by
+ * a sentry-profd-unwind in its sandbox (common/file_reader.h).
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/ctl/doctor/doctor.h"
-#include "daemon/ctl/own_unwind.h"
+#include "daemon/ctl/common/file_reader.h"
+#include "daemon/ctl/doctor/doctor_checks.h"
 #include "daemon/process/open.h"
 #include "daemon/process/process.h"
 #include "daemon/process/process_root.h"
@@ -24,30 +24,30 @@
 
 #define MAPS_TEXT_MAX (16u << 20)
 
-/* Trampolines of libffi and the like are no program of their own. */
+/* Less is not reported: trampolines of libffi, for example. */
 #define JIT_BYTES_MIN 65536
 
-/* sentry-cli's line is for a terminal; a directory can be given, too. */
+/* Files in the command line for sentry-cli; more would not be readable. */
 #define UPLOADS_MAX 16
 
-/* What one file of a process has. */
+/* One file of the process. */
 struct file {
-	const char *path; /* as the process names it */
+	const char *path; /* as in /proc/PID/maps */
 	struct msg_file_seen seen;
-	char debug[PATH_MAX]; /* its separate debug file; "": none */
+	char debug[PATH_MAX]; /* path of its separate debug file; "": none */
 };
 
-struct look {
+struct file_checks {
 	struct doctor *d;
-	struct own_unwind unwind;
+	struct file_reader reader;
 	struct buf text;
 	struct maps maps;
 	size_t files, stripped;
-	struct buf uploads; /* paths, with a blank before each */
+	struct buf uploads; /* paths, each after a space */
 	size_t n_uploads;
 };
 
-static void find_debug_file(const struct look *k, struct file *ret)
+static void find_debug_file(const struct file_checks *k, struct file *ret)
 {
 	int fd;
 
@@ -58,14 +58,14 @@ static void find_debug_file(const struct look *k, struct file *ret)
 	close_fd(&fd);
 }
 
-static void add_upload(struct look *k, const char *path)
+static void add_upload(struct file_checks *k, const char *path)
 {
 	k->n_uploads++;
 	if (k->n_uploads <= UPLOADS_MAX)
 		(void)!buf_printf(&k->uploads, " %s", path);
 }
 
-static void say_file(struct look *k, const struct file *f, bool is_program)
+static void say_file(struct file_checks *k, const struct file *f, bool is_program)
 {
 	const struct msg_file_seen *seen = &f->seen;
 	const char *id = seen->build_id[0] != '\0' ? seen->build_id : "none";
@@ -77,13 +77,13 @@ static void say_file(struct look *k, const struct file *f, bool is_program)
 			   "it %s (compile it with "
 			   "-fasynchronous-unwind-tables)",
 			   f->path,
-			   seen->keeps_frame_pointers ? "are found by its frame pointers"
-						      : "end there: it keeps no frame pointers "
-							"either");
+			   seen->keeps_frame_pointers ? "are unwound by its frame pointers"
+						      : "end there, since it has no frame "
+							"pointers either");
 	if (seen->build_id[0] == '\0')
 		doctor_say(k->d, FINDING_WARNING, "build-id",
-			   "%s has none, so its debug files are known by a "
-			   "checksum of its code only (link it with "
+			   "%s has none, so its debug files are identified by a "
+			   "checksum of its code (link it with "
 			   "-Wl,--build-id)",
 			   f->path);
 	k->stripped += is_stripped;
@@ -98,7 +98,7 @@ static void say_file(struct look *k, const struct file *f, bool is_program)
 		doctor_say(k->d, FINDING_OK, "names", "%s (build-id %s): %s%s", f->path, id,
 			   f->debug[0] != '\0'	  ? "debug file "
 			   : seen->has_debug_info ? "debug information"
-			   : seen->has_symbols	  ? "symbols, and no lines"
+			   : seen->has_symbols	  ? "symbols, but no lines"
 						  : "exported names",
 			   f->debug);
 	if (f->debug[0] != '\0')
@@ -107,7 +107,7 @@ static void say_file(struct look *k, const struct file *f, bool is_program)
 		add_upload(k, f->path);
 }
 
-/* The first mapping of each file. */
+/* True for the first mapping of a file. */
 static bool is_first(const struct maps *m, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -116,26 +116,26 @@ static bool is_first(const struct maps *m, size_t n)
 	return true;
 }
 
-/* The file cannot be had here, so what is said of it would be untrue. */
-static void say_unopened(struct look *k, const char *path, int error)
+/* Without the file nothing can be said of its names. */
+static void say_unopened(struct file_checks *k, const char *path, int error)
 {
 	capability_set have;
 	const bool may =
 		privileges_get(&have) == 0 && (have & CAPABILITY(CAP_CHECKPOINT_RESTORE)) != 0;
 
 	doctor_say(k->d, FINDING_WARNING, "file",
-		   "%s cannot be opened: %s: sentry-profd with these rights "
-		   "reads what is mapped of it, which has fewer names or "
+		   "%s cannot be opened: %s; with these rights sentry-profd "
+		   "reads only the part that is mapped, which has fewer names or "
 		   "none%s",
 		   path, strerror(error),
 		   may ? ""
-		       : " (CAP_CHECKPOINT_RESTORE opens every file that "
-			 "is mapped)");
+		       : " (CAP_CHECKPOINT_RESTORE permits to open every "
+			 "mapped file)");
 }
 
-static void say_verdict(struct look *k, const struct file *f, bool is_program)
+static void say_verdict(struct file_checks *k, const struct file *f, bool is_program)
 {
-	const char *what = "is no ELF file";
+	const char *what = "is not an ELF file";
 
 	switch ((enum file_verdict)f->seen.verdict) {
 	case FILE_READ:
@@ -145,31 +145,31 @@ static void say_verdict(struct look *k, const struct file *f, bool is_program)
 		what = "is a 32-bit ELF file";
 		break;
 	case FILE_DAMAGED:
-		what = "is a damaged ELF file, or of another processor";
+		what = "is a damaged ELF file, or one for another processor";
 		break;
 	case FILE_NO_ELF:
 	case FILE_VERDICT_END:
 		break;
 	}
 	doctor_say(k->d, FINDING_WARNING, "file",
-		   "%s is mapped as code, and %s: its stacks are found by "
-		   "frame pointers, and it has no names",
+		   "%s is mapped as code, but %s: stacks through it are "
+		   "unwound by frame pointers, and its functions have no names",
 		   f->path, what);
 }
 
-/* An unwind that has ended at a file is started again for the next one. */
-static int ask_unwind(struct look *k, int fd, struct msg_file_seen *ret)
+/* Asks unwind what the file has. Starts it, also after it has died at the file before. */
+static int ask_unwind(struct file_checks *k, int fd, struct msg_file_seen *ret)
 {
-	int r = k->unwind.page == NULL ? own_unwind_start(&k->unwind) : 0;
+	int r = k->reader.page == NULL ? file_reader_start(&k->reader) : 0;
 
 	if (r == 0)
-		r = own_unwind_look(&k->unwind, fd, ret);
+		r = file_reader_describe(&k->reader, fd, ret);
 	if (r < 0)
-		own_unwind_end(&k->unwind);
+		file_reader_end(&k->reader);
 	return r;
 }
 
-static void look_at_file(struct look *k, const struct map *m, bool is_program)
+static void check_file(struct file_checks *k, const struct map *m, bool is_program)
 {
 	const struct open_order order = {
 		.pid = k->d->pid,
@@ -199,13 +199,13 @@ static void look_at_file(struct look *k, const struct map *m, bool is_program)
 	say_verdict(k, &f, is_program);
 }
 
-/* What the link /proc/PID/exe points to. */
+/* Reads the link /proc/PID/exe. */
 static void program_path(int32_t pid, char ret[PATH_MAX])
 {
 	(void)!procfs_link(procfs_path(pid, "exe").text, ret, PATH_MAX);
 }
 
-static void say_uploads(struct look *k)
+static void say_uploads(struct file_checks *k)
 {
 	if (k->n_uploads == 0)
 		return;
@@ -215,8 +215,8 @@ static void say_uploads(struct look *k)
 		   buf_string(&k->uploads), k->n_uploads > UPLOADS_MAX ? " ..." : "");
 }
 
-/* Of code that a runtime makes, a perf map is all that has names. */
-static void check_jit(struct look *k, uint64_t bytes)
+/* Code that a runtime generates has names only in a perf map. */
+static void check_jit(struct file_checks *k, uint64_t bytes)
 {
 	char name[PROCESS_NAME_SIZE];
 	int fd;
@@ -226,13 +226,13 @@ static void check_jit(struct look *k, uint64_t bytes)
 	process_name(k->d->pid, name);
 	if (process_root_open_perf_map(k->d->pid, &fd) == 0) {
 		doctor_say(k->d, FINDING_OK, "run-time code",
-			   "%s has %llu KB of it, and a perf map", name,
+			   "%s has %llu KB, and a perf map with its names", name,
 			   (unsigned long long)(bytes / 1024));
 		close_fd(&fd);
 		return;
 	}
 	doctor_say(k->d, FINDING_WARNING, "run-time code",
-		   "%s has %llu KB of it, and no /tmp/perf-PID.map: it has no "
+		   "%s has %llu KB, but no /tmp/perf-PID.map, so it has no "
 		   "names (node --perf-basic-prof "
 		   "--interpreted-frames-native-stack, python3.12 -X perf, "
 		   "DOTNET_PerfMapEnabled=1, java -XX:+PreserveFramePointer "
@@ -240,14 +240,14 @@ static void check_jit(struct look *k, uint64_t bytes)
 		   name, (unsigned long long)(bytes / 1024));
 }
 
-/* Memory, shared or not, that has a name in maps only. */
+/* True for code in anonymous or shared memory: no file has it. */
 static bool is_run_time(const struct map *m)
 {
 	return m->path[0] == '\0' || strncmp(m->path, "[anon", 5) == 0 ||
 	       strncmp(m->path, "/memfd:", 7) == 0 || strncmp(m->path, "/dev/zero", 9) == 0;
 }
 
-static void look_at_all(struct look *k)
+static void check_files(struct file_checks *k)
 {
 	char program[PATH_MAX];
 	uint64_t jit_bytes = 0;
@@ -261,18 +261,18 @@ static void look_at_all(struct look *k)
 		else if (m->path[0] != '/')
 			continue; /* the vDSO */
 		else if (is_first(&k->maps, i))
-			look_at_file(k, m, strcmp(m->path, program) == 0);
+			check_file(k, m, strcmp(m->path, program) == 0);
 	}
 	doctor_say(k->d, FINDING_OK, "files",
-		   "%zu with code, %zu of them stripped: of these exported "
-		   "functions have names, others where Sentry has their debug "
+		   "%zu with code, %zu of them stripped: in those only exported "
+		   "functions have names, unless Sentry has their debug "
 		   "files",
 		   k->files, k->stripped);
 	say_uploads(k);
 	check_jit(k, jit_bytes);
 }
 
-static int read_maps(struct look *k)
+static int read_maps(struct file_checks *k)
 {
 	int fd = open(procfs_path(k->d->pid, "task/%d/maps", threads_living(k->d->pid)).text,
 		      O_RDONLY | O_CLOEXEC);
@@ -289,19 +289,19 @@ static int read_maps(struct look *k)
 
 void doctor_files(struct doctor *d)
 {
-	struct look k = {.d = d};
+	struct file_checks k = {.d = d};
 	int r;
 
 	buf_init(&k.text, MAPS_TEXT_MAX);
 	buf_init(&k.uploads, UPLOADS_MAX * PATH_MAX);
 	r = read_maps(&k);
 	if (r == 0) {
-		look_at_all(&k);
+		check_files(&k);
 		maps_fini(&k.maps);
-		own_unwind_end(&k.unwind);
+		file_reader_end(&k.reader);
 	} else {
-		doctor_say(d, FINDING_FAULT, "files", "its mappings cannot be read: %s",
-			   strerror(-r));
+		doctor_say(d, FINDING_FAULT, "files",
+			   "cannot read the memory map of the process: %s", strerror(-r));
 	}
 	buf_fini(&k.uploads);
 	buf_fini(&k.text);

@@ -1,4 +1,4 @@
-/* The machine: what its kernel can do, and permits us. */
+/* Checks the machine: what the kernel supports and what it permits. */
 #include <elf.h>
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -18,7 +18,7 @@
 
 #include "daemon/common/limitation.h"
 #include "daemon/common/privileges.h"
-#include "daemon/ctl/doctor/doctor.h"
+#include "daemon/ctl/doctor/doctor_checks.h"
 #include "lib/base/clock.h"
 #include "lib/base/procfs.h"
 #include "lib/base/small_file.h"
@@ -27,10 +27,10 @@
 #define KERNEL_MAJOR 5
 #define KERNEL_MINOR 10
 
-/* Two for each thread: a program of 2,000 threads, and all else. */
-#define DESCRIPTORS_GOOD 4096
+/* Two for each thread: enough for a program of 2,000 threads and the daemon itself. */
+#define DESCRIPTORS_MIN 4096
 
-/* This was written then: an earlier clock is wrong. */
+/* The date of this line: an earlier clock is wrong. */
 #define CLOCK_EARLIEST_S UINT64_C(1763769600) /* 2025-11-22 */
 
 static void check_kernel(struct doctor *d)
@@ -39,7 +39,7 @@ static void check_kernel(struct doctor *d)
 	int major = 0, minor = 0;
 
 	if (uname(&name) < 0 || sscanf(name.release, "%d.%d", &major, &minor) != 2) {
-		doctor_say(d, FINDING_WARNING, "kernel", "its version is not known");
+		doctor_say(d, FINDING_WARNING, "kernel", "its version is unknown");
 		return;
 	}
 	if (major < KERNEL_MAJOR || (major == KERNEL_MAJOR && minor < KERNEL_MINOR))
@@ -49,15 +49,15 @@ static void check_kernel(struct doctor *d)
 		doctor_say(d, FINDING_OK, "kernel", "Linux %s", name.release);
 	if (strcmp(name.machine, "x86_64") != 0)
 		doctor_say(d, FINDING_FAULT, "processor",
-			   "%s: programs for x86_64 can be profiled, no others", name.machine);
+			   "%s: only programs for x86_64 can be profiled", name.machine);
 }
 
-/* The daemon's capabilities if it tells them, else those of who asks. */
-static capability_set judged(const struct doctor *d)
+/* The capabilities to judge: those of the daemon if it told them, else our own. */
+static capability_set capabilities_of(const struct doctor *d)
 {
 	capability_set own;
 
-	if (d->is_told)
+	if (d->has_capabilities)
 		return d->capabilities;
 	return privileges_get(&own) < 0 ? 0 : own;
 }
@@ -66,20 +66,20 @@ static void check_capabilities(struct doctor *d)
 {
 	struct limitation_facts facts;
 	struct limitation limitations[LIMITATIONS_MAX];
-	const char *who = d->is_told ? "the daemon" : "you";
-	const capability_set own = judged(d);
+	const char *who = d->has_capabilities ? "the daemon" : "you";
+	const capability_set own = capabilities_of(d);
 	size_t n;
 
-	if (d->is_told && own == 0) {
+	if (d->has_capabilities && own == 0) {
 		doctor_say(d, FINDING_WARNING, "capabilities",
-			   "the daemon has none: it profiles processes of its "
-			   "own user, and no others");
+			   "the daemon has none: it can profile only processes "
+			   "of its own user");
 		return;
 	}
-	if (!d->is_told && geteuid() != 0 && !(own & CAPABILITY(CAP_SYS_PTRACE))) {
+	if (!d->has_capabilities && geteuid() != 0 && !(own & CAPABILITY(CAP_SYS_PTRACE))) {
 		doctor_say(d, FINDING_WARNING, "capabilities",
-			   "you are not root: your own processes can be "
-			   "profiled, no others; run this as root to see what "
+			   "you are not root: only your own processes can be "
+			   "profiled; run this as root to see what "
 			   "the service may do");
 		return;
 	}
@@ -94,14 +94,14 @@ static void check_capabilities(struct doctor *d)
 			   limitations[i].effect, limitations[i].remedy);
 	if (n == 0)
 		doctor_say(d, FINDING_OK, "capabilities", "all that are needed: %s%s", who,
-			   d->is_told ? ", as it says"
-				      : ", as sentry-profd would if you "
-					"started it");
+			   d->has_capabilities ? " has them"
+					       : " have them, and so would a sentry-profd "
+						 "that you start");
 }
 
 static void check_yama(struct doctor *d)
 {
-	const bool has_ptrace = judged(d) & CAPABILITY(CAP_SYS_PTRACE);
+	const bool has_ptrace = capabilities_of(d) & CAPABILITY(CAP_SYS_PTRACE);
 	char text[16];
 
 	if (small_file_read(AT_FDCWD, "/proc/sys/kernel/yama/ptrace_scope", text, sizeof(text)) <
@@ -110,13 +110,13 @@ static void check_yama(struct doctor *d)
 		doctor_say(d, FINDING_OK, "yama", "does not restrict tracing");
 	else if (text[0] == '3')
 		doctor_say(d, FINDING_FAULT, "yama",
-			   "kernel.yama.ptrace_scope is 3: nobody may trace "
+			   "kernel.yama.ptrace_scope is 3: no process may trace "
 			   "until the next boot; set it to 2 or less in "
-			   "/etc/sysctl.d and boot");
+			   "/etc/sysctl.d and reboot");
 	else if (has_ptrace)
 		doctor_say(d, FINDING_OK, "yama",
-			   "kernel.yama.ptrace_scope is %c, which is nothing "
-			   "to who has CAP_SYS_PTRACE",
+			   "kernel.yama.ptrace_scope is %c, which does not "
+			   "restrict a process with CAP_SYS_PTRACE",
 			   text[0]);
 	else
 		doctor_say(d, FINDING_FAULT, "yama",
@@ -125,8 +125,11 @@ static void check_yama(struct doctor *d)
 			   text[0]);
 }
 
-/* Stops a child of ours and reads its registers and memory. */
-static const char *try_on(pid_t child)
+/*
+ * Stops a child of ours and reads its registers and memory. Returns NULL, or the name of the
+ * call that failed, with errno.
+ */
+static const char *try_tracing(pid_t child)
 {
 	struct user_regs_struct registers;
 	struct iovec regs = {&registers, sizeof(registers)};
@@ -141,7 +144,7 @@ static const char *try_on(pid_t child)
 		return "PTRACE_INTERRUPT";
 	if (ptrace(PTRACE_GETREGSET, child, NT_PRSTATUS, &regs) < 0)
 		return "PTRACE_GETREGSET";
-	/* It has this byte at the same place. */
+	/* The fork has this byte at the same address. */
 	if (process_vm_readv(child, &to, 1, &from, 1, 0) != 1)
 		return "process_vm_readv";
 	return NULL;
@@ -161,12 +164,12 @@ static void check_tracing(struct doctor *d)
 		_exit(0);
 	}
 	if (child < 0) {
-		doctor_say(d, FINDING_WARNING, "tracing", "cannot be tried: fork: %s",
+		doctor_say(d, FINDING_WARNING, "tracing", "cannot be tested: fork: %s",
 			   strerror(errno));
 		return;
 	}
 	errno = 0;
-	refused = try_on(child);
+	refused = try_tracing(child);
 	error = errno;
 	(void)kill(child, SIGKILL);
 	while (waitpid(child, &status, __WALL) == child && WIFSTOPPED(status))
@@ -175,14 +178,14 @@ static void check_tracing(struct doctor *d)
 		doctor_say(d, FINDING_OK, "tracing", "a process of our own can be traced and read");
 	else
 		doctor_say(d, FINDING_FAULT, "tracing",
-			   "%s fails, of a child of our own: %s; a seccomp "
-			   "filter or a security module forbids it (a "
+			   "%s fails for a child of our own: %s; a seccomp "
+			   "filter or a security module forbids it (in a "
 			   "container: --cap-add SYS_PTRACE, or "
 			   "--security-opt seccomp=unconfined)",
 			   refused, strerror(error));
 }
 
-/* The number behind a key of /proc/self/status; -1: it is not there. */
+/* Returns the number after a key of /proc/self/status, or -1 without that key. */
 static long own_status(const char *key)
 {
 	char text[PROCFS_TEXT_MAX];
@@ -200,15 +203,15 @@ static void check_seccomp(struct doctor *d)
 
 	if (mode < 0 || access("/proc/sys/kernel/seccomp/actions_avail", F_OK) < 0)
 		doctor_say(d, FINDING_FAULT, "seccomp",
-			   "the kernel has no seccomp filters, which the "
-			   "parts that read foreign bytes run in "
-			   "(CONFIG_SECCOMP_FILTER)");
+			   "the kernel has no seccomp filters "
+			   "(CONFIG_SECCOMP_FILTER): the processes that parse "
+			   "files of targets need them");
 	else if (mode > 0)
 		doctor_say(d, FINDING_OK, "seccomp",
-			   "filters are there, and one holds here already (a "
-			   "container's): what it forbids shows at \"tracing\"");
+			   "the kernel has filters, and one is active here (of "
+			   "a container): see \"tracing\" for what it forbids");
 	else
-		doctor_say(d, FINDING_OK, "seccomp", "filters are there");
+		doctor_say(d, FINDING_OK, "seccomp", "the kernel has filters");
 }
 
 static void check_descriptors(struct doctor *d)
@@ -217,9 +220,9 @@ static void check_descriptors(struct doctor *d)
 
 	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
 		return;
-	if (files.rlim_max < DESCRIPTORS_GOOD)
+	if (files.rlim_max < DESCRIPTORS_MIN)
 		doctor_say(d, FINDING_WARNING, "descriptors",
-			   "the hard limit is %llu, and each thread takes two: "
+			   "the hard limit is %llu, and each thread needs two: "
 			   "raise it (ulimit -Hn, LimitNOFILE=)",
 			   (unsigned long long)files.rlim_max);
 	else
@@ -231,10 +234,10 @@ static void check_proc(struct doctor *d)
 {
 	char text[64];
 
-	/* Of a process that is always there, and seldom ours. */
+	/* Process 1 always exists and usually belongs to another user. */
 	if (small_file_read(AT_FDCWD, "/proc/1/stat", text, sizeof(text)) < 0)
 		doctor_say(d, FINDING_WARNING, "/proc",
-			   "processes of others do not show (hidepid): they "
+			   "shows no processes of other users (hidepid): they "
 			   "are not found");
 	else
 		doctor_say(d, FINDING_OK, "/proc", "shows all processes");
@@ -247,14 +250,14 @@ static void check_clock(struct doctor *d)
 
 	if (clock_wall_ns() / NS_PER_SEC < CLOCK_EARLIEST_S)
 		doctor_say(d, FINDING_FAULT, "clock",
-			   "it is set to the past: Sentry would not take the "
+			   "it is set to the past: Sentry rejects such "
 			   "profiles; set it (timedatectl set-ntp true)");
 	else if (r < 0)
 		doctor_say(d, FINDING_WARNING, "clock",
-			   "whether it is synchronized is not known: %s", strerror(errno));
+			   "cannot find out whether it is synchronized: %s", strerror(errno));
 	else if (r == TIME_ERROR || (state.status & STA_UNSYNC))
 		doctor_say(d, FINDING_WARNING, "clock",
-			   "it is not synchronized: profiles may stand beside "
+			   "it is not synchronized: profiles may be shown with "
 			   "the wrong transactions (timedatectl set-ntp true)");
 	else
 		doctor_say(d, FINDING_OK, "clock", "is synchronized");

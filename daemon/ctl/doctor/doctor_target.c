@@ -1,18 +1,18 @@
-/* One process: may it be traced, and can it be profiled? */
+/* Checks one process: whether it may be traced, and whether it can be profiled. */
 #include <elf.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/ctl/doctor/doctor.h"
+#include "daemon/ctl/doctor/doctor_checks.h"
 #include "daemon/process/process.h"
 #include "lib/base/procfs.h"
 
 static void say_fault(struct doctor *d, enum process_fault fault, const struct process *p)
 {
 	if (fault == PROCESS_THREAD)
-		doctor_say(d, FINDING_FAULT, "process", "%d is a thread of process %d: give that",
-			   d->pid, p->pid);
+		doctor_say(d, FINDING_FAULT, "process",
+			   "%d is a thread of process %d: use that pid", d->pid, p->pid);
 	else
 		doctor_say(d, FINDING_FAULT, "process", "%d %s", d->pid, process_fault_text(fault));
 }
@@ -27,36 +27,35 @@ static void check_tracer(struct doctor *d, int32_t tracer)
 	}
 	process_name(tracer, name);
 	/* The kernel keeps 15 bytes of a name. */
-	if (tracer == d->tracer || strncmp(name, "sentry-profd-ca", 15) == 0)
+	if (tracer == d->capture_pid || strncmp(name, "sentry-profd-ca", 15) == 0)
 		doctor_say(d, FINDING_OK, "tracer", "sentry-profd traces it (pid %d)", tracer);
 	else
 		doctor_say(d, FINDING_FAULT, "tracer",
-			   "%s (pid %d) traces it, and a process can have one "
-			   "tracer: end that one",
+			   "%s (pid %d) traces it, and a process can have only "
+			   "one tracer: end that one",
 			   name, tracer);
 }
 
-/* The kernel's and Yama's judgement, without an attempt. */
+/* Opening /proc/PID/mem has the same permission check as ptrace(2), Yama's included. */
 static void check_access(struct doctor *d, uint32_t uid)
 {
 	int fd = open(procfs_path(d->pid, "mem").text, O_RDONLY | O_CLOEXEC);
 
 	if (fd >= 0)
-		doctor_say(d, FINDING_OK, "permission",
-			   "you may trace process %d, which is uid %u's", d->pid, uid);
+		doctor_say(d, FINDING_OK, "permission", "you may trace process %d of uid %u",
+			   d->pid, uid);
 	else
 		doctor_say(d, FINDING_FAULT, "permission",
-			   "you may not trace process %d, which is uid %u's: "
+			   "you may not trace process %d of uid %u: "
 			   "%s; %s",
 			   d->pid, uid, strerror(errno),
-			   geteuid() == 0 ? "root needs CAP_SYS_PTRACE in its user "
-					    "namespace, and no security module against "
-					    "it"
+			   geteuid() == 0 ? "root needs CAP_SYS_PTRACE in the user namespace "
+					    "of the process; a security module may forbid it"
 					  : "run this, and sentry-profd, as root");
 	close_fd(&fd);
 }
 
-/* False: it is no program that can be profiled. */
+/* Returns false after a finding if the program cannot be profiled. */
 static bool check_class(struct doctor *d)
 {
 	unsigned char ident[EI_NIDENT] = {0};
@@ -72,11 +71,11 @@ static bool check_class(struct doctor *d)
 	close_fd(&fd);
 	if (n == sizeof(ident) && ident[EI_CLASS] == ELFCLASS32) {
 		doctor_say(d, FINDING_FAULT, "program",
-			   "it is a 32-bit one: only 64-bit programs can be "
+			   "it is a 32-bit program: only 64-bit programs can be "
 			   "profiled");
 		return false;
 	}
-	doctor_say(d, FINDING_OK, "program", "is a 64-bit one");
+	doctor_say(d, FINDING_OK, "program", "it is a 64-bit program");
 	return true;
 }
 

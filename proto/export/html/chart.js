@@ -1,8 +1,8 @@
 'use strict';
 /*
- * The flame chart of one thread: what it did, in the order of time, as rows like those of tree.js.
- * A box is a time during which the thread did not leave the function. The boxes of a row are in the
- * order of time, so what is visible is found by binary search.
+ * The flame chart of one thread: its stacks in the order of time, as rows like those of tree.js. A
+ * box is a period in which the thread did not leave the function. The boxes of a row are sorted by
+ * time, so the visible ones are found by binary search.
  */
 
 class ChartRow {
@@ -10,9 +10,9 @@ class ChartRow {
 		this.from = new Column(Float64Array);
 		this.to = new Column(Float64Array);
 		this.node = new Column(Int32Array);
-		this.share = new Column(Float32Array); /* how much of it waits, from 0 to 1 */
-		this.waited = 0; /* microseconds of the open box */
-		this.open = -1; /* its node */
+		this.share = new Column(Float32Array); /* the part of the box that is waiting, 0 to 1 */
+		this.waited = 0; /* waiting microseconds of the open box */
+		this.open = -1; /* node of the open box; -1: none */
 	}
 
 	start(node, time) {
@@ -31,12 +31,12 @@ class ChartRow {
 	}
 }
 
-/* merged leads from thread.stack to the nodes of tree. */
+/* merged maps thread.stack to nodes of tree. */
 function chartRows(tree, merged, thread, state) {
 	const rows = [];
 	let depth = 0; /* rows with an open box */
-	let waits = -1; /* state of the sample before */
-	let end = 0; /* of the sample before */
+	let waits = -1; /* state of the previous sample */
+	let end = 0; /* end of the previous sample */
 
 	function close(to) {
 		while (depth > to)
@@ -52,7 +52,7 @@ function chartRows(tree, merged, thread, state) {
 
 		if (weightOf(1 - thread.waits[i], thread.waits[i], state) === 0)
 			continue;
-		/* A node stands below one path only: where the open box is the same node, all above it are. */
+		/* A node has one path to the root: if the open box is the same node, so are all boxes above it. */
 		while (shared > 0 && !(shared <= depth && rows[shared - 1].open === node)) {
 			node = tree.parent[node];
 			shared--;
@@ -60,7 +60,7 @@ function chartRows(tree, merged, thread, state) {
 		if (from > end)
 			shared = 0;
 		else if (waits !== thread.waits[i])
-			shared = Math.min(shared, leaf - 1); /* the function that waits, and nothing else of it */
+			shared = Math.min(shared, leaf - 1); /* closes the leaf, so that the waiting period gets a box of its own */
 		close(shared);
 		while (rows.length < leaf)
 			rows.push(new ChartRow());
@@ -78,6 +78,6 @@ function chartRows(tree, merged, thread, state) {
 	close(0);
 	return rows.map(row => ({
 		tree, isExact: true, from: row.from.get(), to: row.to.get(), node: row.node.get(), share: row.share.get(),
-		change: new Float32Array(row.node.length), /* not of a comparison */
+		change: new Float32Array(row.node.length), /* used for comparisons only */
 	}));
 }

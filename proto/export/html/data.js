@@ -1,12 +1,12 @@
 'use strict';
 /*
- * Reads the data of the page: the stream that proto/export/html.h defines, into typed arrays.
- * All times are microseconds. Throws an Error with a sentence for the user.
+ * Reads the data of the page, the stream that proto/export/html/html.h defines, into typed arrays.
+ * All times are in microseconds. Throws an Error with a sentence for the user.
  */
 
 const NO_STACK = -1;
 
-/* What a text of a target must not do to the text around it: control characters and bidi marks. */
+/* Characters that would change the text around a name: control characters and bidi marks. */
 const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
 
 class Bytes {
@@ -26,7 +26,7 @@ class Bytes {
 		return this.bytes[this.at++];
 	}
 
-	/* LEB128. Numbers above 2^31 are rare: times, and nothing else. */
+	/* Reads LEB128. Only times are above 2^31, so the slow path for them is rare. */
 	number() {
 		let byte = this.byte();
 		let value = byte & 127;
@@ -46,7 +46,7 @@ class Bytes {
 		return this.text.decode(this.bytes.subarray(this.at - n, this.at)).replace(UNSEEN, '\ufffd');
 	}
 
-	/* A number that counts things of the data or is an index of one: below limit. */
+	/* Reads a count or an index, which has to be below limit. */
 	index(limit) {
 		const value = this.number();
 
@@ -119,7 +119,7 @@ function readNodes(from, end, profile) {
 	}
 }
 
-/* The samples of one thread in one chunk: when each begins, when the last one ends. */
+/* Reads the samples of one thread: the start of each, and the end of the last one. */
 function readRuns(from, profile) {
 	const thread = profile.threads[from.index(profile.threads.length)];
 	const start = from.number();
@@ -184,12 +184,12 @@ function readBlock(kind, from, end, profile) {
 		profile.samples = from.number();
 		profile.hasState = from.byte() === 1;
 		break;
-	default: /* of a later version */
+	default: /* a block of a later version */
 		from.at = end;
 	}
 }
 
-/* One array of samples for each thread, by time, from the parts that chunks brought. */
+/* Joins the parts of each thread to one array of samples, sorted by time. */
 function joinParts(thread, begin) {
 	const time = new Column(Float64Array);
 	const until = new Column(Float64Array);
@@ -222,7 +222,7 @@ async function readProfile(base64) {
 	const from = new Bytes(await inflate(base64));
 	const profile = {
 		strings: [], processes: [], threads: [], samples: -1, hasState: false,
-		sides: null, /* of a comparison: name and lasts of A and of B */
+		sides: null, /* of a comparison: name and duration (lasts) of A and of B */
 		frames: {
 			name: new Column(Uint32Array), module: new Column(Uint32Array), file: new Column(Uint32Array),
 			line: new Column(Uint32Array), inApp: new Column(Uint8Array), address: new Column(BigUint64Array),

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Writes a C file: the page of this directory, with its style and its script in it, as the
-# arrays of proto/export/html_page.h. Usage: embed.sh >FILE
+# arrays of proto/export/html/html_page.h. Usage: embed.sh >FILE
 #
 # The page's Content-Security-Policy names the SHA-256 of the style and of the script, which
 # are what stands between the tags, byte for byte. Needs the tools of coreutils, sed and awk.
@@ -61,7 +61,7 @@ array()
 	echo "const size_t $1_size = sizeof($1);"
 }
 
-echo '#include "proto/export/html_page.h"'
+echo '#include "proto/export/html/html_page.h"'
 page | sed '/@DATA@/,$d' | { cat; page | sed -n 's/@DATA@.*//p' | tr -d '\n'; } |
 	array html_page_head
 page | sed -n '/@DATA@/,$p' | sed '1s/.*@DATA@//' | array html_page_tail

@@ -1,24 +1,24 @@
 'use strict';
 /*
- * The canvas: draws rows of boxes (tree.js, chart.js), and lets the user move in them.
+ * The canvas: draws rows of boxes (tree.js, chart.js), and lets the user zoom and pan.
  *
- * A redraw walks the visible rows, finds the first visible box of each by binary search, and skips
- * boxes that would fall into a pixel that is painted already. Long rows have coarser copies, in which
- * at most a few boxes fall into a pixel. Boxes of a pixel are not drawn one by one, but set in an
- * image (the strip: a line of it for each visible row) that is drawn at the end. So the cost of a
- * redraw depends on the number of pixels, not on the number of boxes.
+ * The cost of a redraw depends on the number of pixels, not on the number of boxes: for each visible
+ * row it finds the first visible box by binary search, and skips boxes that fall into a pixel that is
+ * painted already. Long rows have coarser copies, in which a pixel has at most a few boxes. Boxes as
+ * wide as a pixel are not drawn one by one but set in an image (the strip: a line for each visible
+ * row), which is drawn at the end.
  */
 
 const ROW_PX = 20;
 const AXIS_PX = 22;
-const DIM = 0.35; /* opacity of what a search did not find */
-const CHAR_PX_MIN = 24; /* narrower boxes have no text */
-const DRAG_PX = 4; /* what moves less is a click */
-const ZOOM_MOST = 1e7; /* of the whole width */
-const CELLS_LEAST = 1 << 10; /* of the coarsest copy of a row: about the pixels of a screen */
-const CELLS_MOST = 1 << 20; /* of the finest: rows have hardly more boxes */
+const DIM = 0.35; /* opacity of boxes that do not match the search */
+const CHAR_PX_MIN = 24; /* boxes that are narrower have no text */
+const DRAG_PX = 4; /* a shorter move of the pointer is a click */
+const ZOOM_MAX = 1e7; /* the largest zoom */
+const CELLS_MIN = 1 << 10; /* cells of the coarsest copy of a row: about the pixels of a screen */
+const CELLS_MAX = 1 << 20; /* cells of the finest copy: few rows have more boxes */
 
-/* The first index of a sorted array whose value is above limit. */
+/* Returns the first index of a sorted array whose value is above limit. */
 function firstAbove(array, limit) {
 	let low = 0;
 	let high = array.length;
@@ -35,14 +35,14 @@ function firstAbove(array, limit) {
 }
 
 /*
- * Copies of a row for zooms at which a pixel is wider than a cell, finest first. Of the boxes that end
- * in one cell the longest stays: any other is narrower than the cell.
+ * Makes copies of a row for zooms at which a pixel is wider than a cell, finest first. Of the boxes
+ * that end in one cell a copy has only the longest: all others are narrower than the cell.
  */
 function coarserRows(row, total) {
 	const levels = [];
 	let finer = row;
 
-	for (let cells = CELLS_MOST; cells >= CELLS_LEAST && finer.to.length > 2 * CELLS_LEAST; cells /= 4) {
+	for (let cells = CELLS_MAX; cells >= CELLS_MIN && finer.to.length > 2 * CELLS_MIN; cells /= 4) {
 		const cell = total / cells;
 		const kept = [];
 		let last = -1;
@@ -70,7 +70,7 @@ function coarserRows(row, total) {
 	return levels;
 }
 
-/* Distance of the axis's ticks: 1, 2 or 5 times a power of ten, at least `least`. */
+/* Returns the distance of ticks on the axis: 1, 2 or 5 times a power of ten, at least `least`. */
 function tickStep(least) {
 	const power = 10 ** Math.floor(Math.log10(least));
 
@@ -89,9 +89,9 @@ class Graph {
 		this.history = [];
 		this.isWheeling = false;
 		this.selected = null;
-		this.marked = ALL; /* a function */
+		this.marked = ALL; /* the marked function */
 		this.matches = null;
-		this.changeFills = null; /* of a comparison: colours from -1 to 1; else a function has its own */
+		this.changeFills = null; /* for a comparison: colours for changes from -1 to 1; else each function has a colour */
 		this.pointers = new Map();
 		new ResizeObserver(() => this.resize()).observe(scroller);
 		scroller.addEventListener('scroll', () => this.redraw());
@@ -104,7 +104,7 @@ class Graph {
 		canvas.addEventListener('keydown', event => this.key(event));
 	}
 
-	/* functions: name, fill (colour), inApp. hasAxis: x is time since the start, else an amount of it. */
+	/* functions: name, fill (colour), inApp. hasAxis: x is the time since the start, else a sum of time. */
 	show(rows, total, functions, hasAxis) {
 		Object.assign(this, {rows, functions, hasAxis, selected: null, history: [], isWheeling: false});
 		this.total = Math.max(total, 1e-9);
@@ -150,11 +150,11 @@ class Graph {
 		}
 		pen.stroke();
 		this.hatch = this.context.createPattern(tile, 'repeat');
-		this.pixelOf = new Map(); /* of a colour, as the strip wants it */
+		this.pixelOf = new Map(); /* from a colour to its pixel for the strip */
 		this.redraw();
 	}
 
-	/* A colour of CSS as a pixel: the bytes red, green, blue and alpha. */
+	/* Converts a CSS colour to a pixel: the bytes red, green, blue and alpha. */
 	pixel(colour, alpha) {
 		const key = alpha === 1 ? colour : colour + ' dim';
 		let pixel = this.pixelOf.get(key);
@@ -201,12 +201,12 @@ class Graph {
 			this.outline(this.selected, scroll);
 		if (this.hasAxis)
 			this.drawAxis();
-		/* What a developer's tools show, and tests read; only the last one is kept. */
+		/* For developer tools and tests. Only the last measurement is kept. */
 		performance.clearMeasures('draw');
 		performance.measure('draw', {start: begin});
 	}
 
-	/* line: where the row's line of the strip begins. */
+	/* line: the index at which the line of the row begins in the strip. */
 	drawRow(r, y, line) {
 		const scale = this.width / (this.right - this.left);
 		const row = this.levels[r].findLast(level => level.cell * scale <= 1) ?? this.rows[r];
@@ -331,7 +331,7 @@ class Graph {
 		}
 	}
 
-	/* The box at a place of the canvas. */
+	/* Returns the box at a point of the canvas. */
 	boxAt(x, y) {
 		const row = Math.floor((y + this.scroller.scrollTop - this.top) / ROW_PX);
 		const at = this.left + x * (this.right - this.left) / this.width;
@@ -343,9 +343,9 @@ class Graph {
 		return i < this.rows[row].to.length && this.rows[row].from[i] <= at ? {row, i} : null;
 	}
 
-	/* Moves the visible range; keeps it inside the whole. */
+	/* Moves the visible range, but not beyond the ends of the graph. */
 	setRange(left, right) {
-		const range = Math.min(Math.max(right - left, this.total / ZOOM_MOST), this.total);
+		const range = Math.min(Math.max(right - left, this.total / ZOOM_MAX), this.total);
 
 		this.left = Math.min(Math.max(left, 0), this.total - range);
 		this.right = this.left + range;
@@ -357,7 +357,7 @@ class Graph {
 		this.history.push([this.left, this.right]);
 	}
 
-	/* Undoes the last zoom; false if there is none. */
+	/* Undoes the last zoom. Returns false if there is none. */
 	back() {
 		this.isWheeling = false;
 		if (this.history.length === 0)
@@ -377,13 +377,13 @@ class Graph {
 		this.setRange(from, to);
 	}
 
-	/* factor below 1: closer. x stays where it is. */
+	/* Zooms by a factor, below 1 to zoom in. The point x keeps its place on the screen. */
 	zoomAt(x, factor) {
 		const at = this.left + x * (this.right - this.left) / this.width;
 
 		if (!this.isWheeling)
 			this.remember();
-		this.isWheeling = true; /* one Esc takes back all of it */
+		this.isWheeling = true; /* Esc undoes all steps of the wheel at once */
 		this.setRange(at - (at - this.left) * factor, at + (this.right - at) * factor);
 	}
 
@@ -457,7 +457,7 @@ class Graph {
 		this.on.select(box);
 	}
 
-	/* Selects a box near the one that is selected: in another row, or beside it. */
+	/* Selects a neighbour of the selected box: in the next row, or beside it. */
 	step(rows, boxes) {
 		if (this.rows.length === 0)
 			return;
@@ -482,7 +482,7 @@ class Graph {
 			this.reveal({row, i});
 	}
 
-	/* Selects box, and scrolls and pans to it; in the middle, or no further than needed. */
+	/* Selects box, and scrolls and pans to it: to the middle, or only as far as needed. */
 	reveal(box, isMiddle = false) {
 		const {from, to} = this.rows[box.row];
 		const range = this.right - this.left;

@@ -1,14 +1,14 @@
 'use strict';
 /*
- * The page: what is chosen above the graph decides which rows the graph has. Text of a profile gets
- * into the page by textContent, title and fillText alone.
+ * The page: the controls above the graph select which rows the graph has. Text of a profile gets into
+ * the page only by textContent, title and fillText, so it cannot be markup.
  */
 
-const LEGEND_MAX = 8; /* modules; the others have colours, too */
-const PLACES_MAX = 8; /* addresses of a function in its box */
-const CHANGES = 20; /* shades of growth, and of shrinking */
+const LEGEND_MAX = 8; /* modules in the legend; other modules have colours, too */
+const PLACES_MAX = 8; /* addresses that are shown for a selected function */
+const CHANGES = 20; /* shades for growth, and as many for shrinkage */
 
-/* With three digits; with a step, with as many as a multiple of it needs. */
+/* Formats microseconds with three digits; if step is given, with as many as its multiples need. */
 function formatTime(us, step) {
 	const [unit, name] = us >= 1e6 || us === 0 ? [1e6, ' s'] : us >= 1e3 ? [1e3, ' ms'] : [1, ' \u00b5s'];
 	const value = us / unit;
@@ -22,19 +22,19 @@ function formatShare(part, whole) {
 	return (whole > 0 ? 100 * part / whole : 0).toFixed(1) + ' %';
 }
 
-/* Of a comparison: the mean of both sides, and A. Each side is one second. */
+/* For comparisons: mean is the mean of both sides, a is side A; each side is one second. */
 function changeOf(mean, a) {
 	return 2 * (mean - a);
 }
 
-/* In percentage points. */
+/* Formats the change in percentage points. */
 function formatChange(mean, a) {
 	const points = (changeOf(mean, a) / 1e4).toFixed(1);
 
 	return points > 0 ? '+' + points : points < 0 ? '\u2212' + points.slice(1) : '0.0';
 }
 
-/* Percent. */
+/* Formats both sides in percent. */
 function formatSides(mean, a, arrow = ' \u2192 ') {
 	return [a, 2 * mean - a].map(side => (Math.max(side, 0) / 1e4).toFixed(1)).join(arrow);
 }
@@ -61,8 +61,8 @@ class Page {
 		this.outer = outermost(this.tree, this.functions.length);
 		this.state = 'running';
 		this.order = 'merged';
-		this.thread = null; /* all of them */
-		this.sandwich = -1; /* the function whose callers and callees are shown */
+		this.thread = null; /* null: all threads */
+		this.sandwich = -1; /* the function whose callers and callees are shown; -1: none */
 		this.matches = null;
 		this.table = new FunctionTable(byId('functions'), this.functions, func => this.selectFunction(func));
 		this.graph = new Graph(byId('canvas'), byId('scroller'), byId('spacer'), {
@@ -97,7 +97,7 @@ class Page {
 			'A box is as wide as the mean of both sides.');
 		byId('colours').textContent = 'Red: more of the time in B than in A. Blue: less. The stronger the colour, the larger the part of the box that changed.';
 		byId('functions').classList.add('sides');
-		/* A thread is of one side only. */
+		/* In a comparison each thread belongs to one side, so there is no choice. */
 		byId('thread').parentElement.hidden = true;
 		document.querySelector('[value=time]').parentElement.hidden = true;
 		for (const name of ['self', 'total'])
@@ -109,7 +109,7 @@ class Page {
 		byId('note').hidden = false;
 	}
 
-	/* Title, with what ran longest first, and facts. */
+	/* Sets the title, with the process that ran longest first, and the line of facts. */
 	describe() {
 		const {profile} = this;
 		const nameOf = process => process.release || process.id;
@@ -148,7 +148,7 @@ class Page {
 		threads.sort((a, b) => a.process - b.process || b.running - a.running || b.waiting - a.waiting);
 		select.append(new Option('All threads', ''));
 		threads.forEach((thread, i) => {
-			/* Other threads may have the name, too. */
+			/* The id is shown, since several threads may have the same name. */
 			const id = thread.name.includes(thread.id) ? '' : ' (' + thread.id + ')';
 			const label = (thread.name || 'thread') + id + ' \u00b7 ' + formatTime(thread.running) + ' running';
 			let group = select;
@@ -213,7 +213,7 @@ class Page {
 		this[name] = value;
 		if (name === 'order')
 			this.sandwich = -1;
-		/* Time order is for one thread: the one that ran most, until the user picks one. */
+		/* The time order is for one thread: the one that ran longest, unless the user selects one. */
 		if (this.order === 'time' && this.thread === null && this.profile.threads.length > 0) {
 			this.thread = this.profile.threads.reduce((a, b) => b.running > a.running ? b : a);
 			byId('thread').value = this.profile.threads.indexOf(this.thread);
@@ -224,7 +224,7 @@ class Page {
 		this.refresh();
 	}
 
-	/* What depends on the thread; in a comparison, on the kind of time. */
+	/* Updates what depends on the thread, and in a comparison on the kind of time. */
 	weigh() {
 		if (this.isComparison)
 			weighSides(this.profile, this.tree, this.state);
@@ -232,7 +232,7 @@ class Page {
 			weigh(this.profile, this.tree, this.thread === null ? this.profile.threads : [this.thread]);
 	}
 
-	/* What depends on the thread, the kind of time and the order. */
+	/* Updates what depends on the thread, the kind of time and the order. */
 	refresh() {
 		const {tree, functions} = this;
 		const of = (run, wait, i) => weightOf(run[i], wait[i], this.state);
@@ -277,7 +277,7 @@ class Page {
 			' rows. The table of functions has the same as text.');
 	}
 
-	/* func -1: back to all functions. */
+	/* Shows callers and callees of a function; -1: all functions again. */
 	openSandwich(func) {
 		if (func === ALL && this.sandwich === -1)
 			return;
@@ -307,7 +307,7 @@ class Page {
 			times.set(module, times.get(module) + this.tree.run[i] + this.tree.wait[i]);
 		}
 
-		/* The golden angle keeps the hues of the heaviest modules far apart. */
+		/* The golden angle gives the modules with the most time hues that are far apart. */
 		const modules = [...times].sort((a, b) => b[1] - a[1]).map(([module], i) => [module, (210 + i * 137.508) % 360]);
 		const hues = new Map(modules);
 		const colour = (hue, kind) => `hsl(${hue.toFixed()} ${style.getPropertyValue(`--${kind}-saturation`)} ${style.getPropertyValue(`--${kind}-lightness`)})`;
@@ -331,7 +331,7 @@ class Page {
 		const fills = [];
 
 		for (let i = -CHANGES; i <= CHANGES; i++) {
-			/* A function that has grown by half is 0.2 here: that should be seen, too. */
+			/* For a function that grew by half the change is 0.2: that should be visible, too. */
 			const part = Math.sqrt(Math.abs(i) / CHANGES);
 			const lightness = value('same-lightness') + part * (value('change-lightness') - value('same-lightness'));
 
@@ -383,7 +383,7 @@ class Page {
 		return this.graph.rows[row].tree.func[this.graph.rows[row].node[i]];
 	}
 
-	/* The box of the pointer, or none. */
+	/* Shows the tip for the box at the pointer; null hides it. */
 	hover(box, x, y) {
 		const tip = byId('tip');
 
@@ -409,7 +409,7 @@ class Page {
 		tip.style.top = (y + 18 + tip.offsetHeight > innerHeight ? Math.max(y - tip.offsetHeight - 10, 4) : y + 18) + 'px';
 	}
 
-	/* An amount of time as text; in a comparison, of both sides. */
+	/* Formats a sum of time; in a comparison, of both sides. */
 	amount(time, a) {
 		if (!this.isComparison)
 			return formatTime(time) + ', ' + formatShare(time, this.total);
@@ -426,7 +426,7 @@ class Page {
 		return [this.amount(time, tree.sumA[node[i]]) + waits];
 	}
 
-	/* Addresses of a function with the time in each itself, most first. */
+	/* Returns the addresses of a function with their self time, most first. */
 	places(func) {
 		const {nodes, frames, strings} = this.profile;
 		const times = new Map();
@@ -437,7 +437,7 @@ class Page {
 			if (frames.func[nodes.frame[i]] === func)
 				times.set(nodes.frame[i], (times.get(nodes.frame[i]) ?? 0) + weightOf(nodes.run[i], nodes.wait[i], this.state));
 
-		/* Processes may have the same place. */
+		/* Several processes may have the same address and line. */
 		const byText = new Map();
 
 		for (const [f, self] of times) {

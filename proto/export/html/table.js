@@ -1,13 +1,13 @@
 'use strict';
 /*
- * The table of functions: sorts, shows only what the search finds, and selects a function. It is
- * also what a screen reader has in place of the canvas.
+ * The table of functions: sorts them, shows only those that match the search, and selects one. A
+ * screen reader reads it in place of the canvas.
  */
 
-const PORTION = 100; /* rows that are shown at a time: thousands would make the page slow */
+const PORTION = 100; /* rows that are added at a time: thousands would make the page slow */
 
 class FunctionTable {
-	/* functions as in main.js: name, module, base (its last part), inApp, self, total. select(func): a row was chosen. */
+	/* functions as in main.js: name, module, base (last component of module), inApp, self, total. select(func) is called when the user selects a row. */
 	constructor(section, functions, select) {
 		Object.assign(this, {section, functions, select, key: 'self', sign: -1, selected: -1});
 		this.body = section.querySelector('tbody');
@@ -23,13 +23,13 @@ class FunctionTable {
 		this.fill();
 	}
 
-	/* total: the time that is 100 %. matches: by function, or null. isComparison: times are changes. */
+	/* total: the time that is 100 %. matches: by function, null without a search. isComparison: shows changes. */
 	show(total, matches, isComparison) {
 		Object.assign(this, {total, matches, isComparison});
 		this.fill();
 	}
 
-	/* What a column of numbers is sorted by: the largest changes first, whether growth or not. */
+	/* Returns the sort key of a number. For changes it is the magnitude: growth and shrinkage count the same. */
 	number(f) {
 		return this.isComparison ? Math.abs(changeOf(f[this.key], f[this.key + 'A'])) : f[this.key];
 	}

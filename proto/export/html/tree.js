@@ -22,7 +22,7 @@ function hex(address) {
 	return '0x' + address.toString(16);
 }
 
-/* The list of functions, and in profile.frames.func each frame's. */
+/* Makes the list of functions, and sets profile.frames.func: the function of each frame. */
 function findFunctions(profile) {
 	const {frames, strings} = profile;
 	const found = new Map();
@@ -47,7 +47,7 @@ function findFunctions(profile) {
 	return functions;
 }
 
-/* Nodes by parent and function, each once: open addressing, linear probing. */
+/* A hash table of nodes by parent and function: open addressing, linear probing. */
 class Trie {
 	constructor() {
 		this.parent = new Column(Int32Array);
@@ -87,7 +87,7 @@ class Trie {
 		return node;
 	}
 
-	/* The tree, without time in it. */
+	/* Returns the tree, with all times 0. */
 	tree() {
 		const n = this.parent.length;
 
@@ -110,7 +110,7 @@ function addUp(tree) {
 	return tree;
 }
 
-/* The children of each node: those of i are list[first[i]] to list[first[i + 1] - 1]. */
+/* Lists the children of each node: those of i are list[first[i]] to list[first[i + 1] - 1]. */
 function childrenOf(tree) {
 	const first = new Int32Array(tree.n + 2);
 	const list = new Int32Array(Math.max(tree.n - 1, 0));
@@ -124,7 +124,7 @@ function childrenOf(tree) {
 	return {first, list};
 }
 
-/* 1 for each node that has no node of its own function above it: the ones that count for a total. */
+/* Returns 1 for each node without a node of the same function above it: these count for totals. */
 function outermost(tree, nFunctions) {
 	const {first, list} = childrenOf(tree);
 	const open = new Int32Array(nFunctions);
@@ -148,7 +148,7 @@ function outermost(tree, nFunctions) {
 	return outer;
 }
 
-/* The merged tree of the profile; profile.nodes.merged leads from its stacks to the tree's nodes. */
+/* Makes the merged tree of the profile. profile.nodes.merged maps stacks to nodes of the tree. */
 function mergeStacks(profile) {
 	const {nodes, frames} = profile;
 	const trie = new Trie();
@@ -166,7 +166,7 @@ function mergeStacks(profile) {
 	return tree;
 }
 
-/* Fills in the times of these threads; and in profile.nodes those of each stack. */
+/* Sets the times of the tree, and of the stacks in profile.nodes, to those of these threads. */
 function weigh(profile, tree, threads) {
 	const {nodes} = profile;
 
@@ -185,8 +185,8 @@ function weigh(profile, tree, threads) {
 }
 
 /*
- * Fills in the times of a comparison: all threads, each side as one second of the kind of time that
- * state names. A side without any stays 0.
+ * Sets the times of a comparison: all threads, each side as one second of the kind of time that state
+ * names. A side without such time stays 0.
  */
 function weighSides(profile, tree, state) {
 	const {nodes, threads, processes} = profile;
@@ -204,7 +204,7 @@ function weighSides(profile, tree, state) {
 	return addUp(tree);
 }
 
-/* Makes the path from node up to the root one from trie's root down; returns its end. */
+/* Adds the path from node up to the root to trie, from its root down. Returns the last node. */
 function addCallers(trie, tree, node) {
 	let at = 0;
 
@@ -213,7 +213,7 @@ function addCallers(trie, tree, node) {
 	return at;
 }
 
-/* Leaf functions first, below each its callers. */
+/* Makes the inverted tree: leaf functions at the root, below each its callers. */
 function inverted(tree) {
 	const trie = new Trie();
 	const end = new Int32Array(tree.n);
@@ -232,7 +232,7 @@ function inverted(tree) {
 	return addUp(result);
 }
 
-/* Of one function: its callers as an inverted tree, and everything below it as one tree. */
+/* Makes two trees for one function: its callers, inverted, and everything that it calls. */
 function sandwich(tree, func, outer) {
 	const up = new Trie();
 	const down = new Trie();
@@ -264,15 +264,15 @@ function sandwich(tree, func, outer) {
 	return {callers: addUp(callers), callees: addUp(callees)};
 }
 
-/* Which time counts: 'running', 'waiting', or both ('wall'). */
+/* Returns the time that counts in this state: 'running', 'waiting', or both ('wall'). */
 function weightOf(run, wait, state) {
 	return (state === 'waiting' ? 0 : run) + (state === 'running' ? 0 : wait);
 }
 
 /*
- * The rows of a tree, from the root. A row has boxes by x: from, to (microseconds), node, share: how
- * much of the box waits, 0 to 1; and change, of a comparison: from -1 (in A only) to 1 (in B only). The
- * heaviest child stands left.
+ * Lays out a tree as rows, the root first. A row has boxes sorted by x: from and to (microseconds),
+ * node, share (the part of the box that is waiting, 0 to 1), and, for a comparison, change: from -1
+ * (in A only) to 1 (in B only). The child with the most time is on the left.
  */
 function layOut(tree, state) {
 	const weight = new Float64Array(tree.n);
@@ -312,7 +312,7 @@ function layOut(tree, state) {
 	return rows;
 }
 
-/* Callers above, from the outermost down to the function, and below it what it calls. */
+/* Lays out callers above, from the outermost down to the function, and callees below it. */
 function layOutSandwich({callers, callees}, state) {
 	return layOut(callers, state).slice(2).reverse().concat(layOut(callees, state).slice(1));
 }

@@ -107,8 +107,8 @@ TEST(addresses_do_not_matter)
 	compare();
 	ck_assert_uint_eq(c.total_ns[0], 4 * NS_PER_SEC);
 	ck_assert_uint_eq(c.total_ns[1], 8 * NS_PER_SEC);
-	ck_assert_uint_eq(c.lasts_ns[0], 4 * NS_PER_SEC);
-	ck_assert_uint_eq(c.lasts_ns[1], 8 * NS_PER_SEC);
+	ck_assert_uint_eq(c.duration_ns[0], 4 * NS_PER_SEC);
+	ck_assert_uint_eq(c.duration_ns[1], 8 * NS_PER_SEC);
 	check_function("f", 1, 4);
 	check_function("app+0x20", 1, 1);
 	check_function("app+0x30", 2, 3);
@@ -171,7 +171,7 @@ TEST(one_side_alone)
 	add(1, "/opt/app", "one", 0x1000, A_SAMPLES);
 	compare();
 	ck_assert_uint_eq(c.total_ns[0], 0);
-	ck_assert_uint_eq(c.lasts_ns[0], 0);
+	ck_assert_uint_eq(c.duration_ns[0], 0);
 	ck_assert(compare_share(&c, 0, 0) <= 0);
 	check_folded("f 0 250000000\nf;[app] 0 750000000\n");
 }

@@ -10,7 +10,7 @@
 
 struct format {
 	const char *golden;
-	bool by_function, is_ordered, keep_rest;
+	bool by_function, is_ordered, keep_extra;
 	struct export_options options;
 	int (*write)(const struct merge *m, const struct export_options *o, FILE *out);
 };
@@ -58,7 +58,7 @@ static char *written(const struct format *f, int *ret)
 	const struct merge_options options = {
 		.by_function = f->by_function,
 		.is_ordered = f->is_ordered,
-		.keep_rest = f->keep_rest,
+		.keep_extra = f->keep_extra,
 		.until_ns = UINT64_MAX,
 		.demangle = made_demangle,
 	};
@@ -122,7 +122,7 @@ TESTS(a_full_disk, 6)
 {
 	struct export_options o = {.version = "1"};
 	const struct merge_options options = {
-		.until_ns = UINT64_MAX, .is_ordered = true, .keep_rest = true};
+		.until_ns = UINT64_MAX, .is_ordered = true, .keep_extra = true};
 	int (*const writers[])(const struct merge *, const struct export_options *,
 			       FILE *) = {export_folded,  export_json,		 export_speedscope,
 					  export_firefox, export_self_profiling, export_pprof};

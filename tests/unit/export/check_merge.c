@@ -54,7 +54,7 @@ static uint64_t total_ms(void)
 	uint64_t ns = 0;
 
 	for (size_t i = 0; i < m.n_bars; i++)
-		ns += m.bars[i].lasts_ns;
+		ns += m.bars[i].duration_ns;
 	return ns / NS_PER_MS;
 }
 
@@ -70,7 +70,7 @@ static uint64_t samples(void)
 static void check_bar(size_t i, uint64_t start_ms, uint64_t lasts_ms, bool is_waiting)
 {
 	ck_assert_uint_eq(m.bars[i].start_ns, start_ms * NS_PER_MS);
-	ck_assert_uint_eq(m.bars[i].lasts_ns, lasts_ms * NS_PER_MS);
+	ck_assert_uint_eq(m.bars[i].duration_ns, lasts_ms * NS_PER_MS);
 	ck_assert_int_eq(m.bars[i].is_waiting, is_waiting);
 }
 
@@ -121,7 +121,7 @@ TEST(sums_are_what_bars_add_up_to)
 	ck_assert_uint_eq(total_ms(), 1750);
 	ck_assert_uint_eq(samples(), 4);
 	/* The thread's stack 1 of both chunks. */
-	ck_assert_uint_eq(m.bars[0].lasts_ns, 750 * NS_PER_MS);
+	ck_assert_uint_eq(m.bars[0].duration_ns, 750 * NS_PER_MS);
 	ck_assert_uint_eq(m.bars[0].samples, 2);
 }
 

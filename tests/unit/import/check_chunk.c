@@ -69,7 +69,7 @@ TEST(a_whole_chunk)
 	ck_assert_str_eq(chunk.threads[1].id, "8");
 	ck_assert_str_eq(chunk.threads[1].name, "");
 	ck_assert_uint_eq(chunk.samples[0].time_ns, 1500000000);
-	ck_assert_uint_eq(chunk.samples[0].lasts_ns, 500000000);
+	ck_assert_uint_eq(chunk.samples[0].duration_ns, 500000000);
 	ck_assert(!chunk.samples[0].is_last);
 	ck_assert(chunk.samples[1].is_last && chunk.samples[2].is_last);
 	ck_assert(!chunk.has_states && chunk.n_images == 0);
@@ -85,8 +85,8 @@ TEST(samples_are_sorted)
 										     "0") "]",
 		      NULL));
 	ck_assert_uint_eq(chunk.samples[0].time_ns, 1000000000);
-	ck_assert_uint_eq(chunk.samples[0].lasts_ns, 1250000000);
-	ck_assert_uint_eq(chunk.samples[1].lasts_ns, 750000000);
+	ck_assert_uint_eq(chunk.samples[0].duration_ns, 1250000000);
+	ck_assert_uint_eq(chunk.samples[1].duration_ns, 750000000);
 	ck_assert(chunk.samples[2].is_last);
 	import_chunk_fini(&chunk);
 }
@@ -100,7 +100,7 @@ TEST(times_are_whole_microseconds)
 									   "1", "0") "]",
 		      NULL));
 	ck_assert_uint_eq(chunk.samples[0].time_ns, 1795619614497309000);
-	ck_assert_uint_eq(chunk.samples[0].lasts_ns, 9902000);
+	ck_assert_uint_eq(chunk.samples[0].duration_ns, 9902000);
 	import_chunk_fini(&chunk);
 }
 

@@ -96,21 +96,21 @@ TEST(what_is_not_known)
 
 #define LIMITED(servers) "{\"daemon\": {\"rate_limited_s\": 9.6" servers "}, \"targets\": []}"
 
-TEST(servers_that_take_nothing)
+TEST(servers_that_accept_nothing)
 {
 	OK(print(LIMITED("")));
-	HAS(text, "a server takes nothing for 10 s");
+	HAS(text, "a server accepts nothing for 10 s");
 	OK(print(LIMITED(", \"servers\": null")));
-	HAS(text, "a server takes nothing for 10 s");
+	HAS(text, "a server accepts nothing for 10 s");
 	/* Each by its name, and those alone. */
 	OK(print(LIMITED(", \"servers\": [{\"server\": \"a:443/1\", "
 			 "\"rate_limited_s\": 3.2}, {\"server\": "
 			 "\"b:443/1\", \"rate_limited_s\": 0}, "
 			 "{\"server\": \"\\u001bc:443/1\", "
 			 "\"rate_limited_s\": 9.6}]")));
-	HAS(text, "\na:443/1 takes nothing for 3 s: "
+	HAS(text, "\na:443/1 accepts nothing for 3 s (rate limit): "
 		  "its targets are not sampled");
-	HAS(text, "\n?c:443/1 takes nothing for ");
+	HAS(text, "\n?c:443/1 accepts nothing for ");
 	LACKS(text, "b:443/1");
 	LACKS(text, "a server");
 }
@@ -177,7 +177,7 @@ TEST(files_that_are_left_out)
 		 "\"/lib/a\\u001b.so\", \"uid\": 33, \"deaths\": 4}]}, "
 		 "\"targets\": []}"));
 	HAS(text, "\n/lib/a?.so is not read for uid "
-		  "33: unwinding died at it 4 "
+		  "33: the unwinder died reading it 4 "
 		  "times\n");
 }
 

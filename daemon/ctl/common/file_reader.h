@@ -1,0 +1,54 @@
+/*
+ * Reads ELF files by a sentry-profd-unwind of sentry-profctl's own, so that they are
+ * parsed in a sandbox. `convert --symbolize` asks for names, `doctor` for what a file has.
+ *
+ * The caller opens the files; unwind gets descriptors. Answers are checked: a file that
+ * exploits a fault of unwind can only make it give wrong names.
+ */
+#ifndef DAEMON_CTL_COMMON_FILE_READER_H
+#define DAEMON_CTL_COMMON_FILE_READER_H
+
+#include "daemon/ctl/common/helper.h"
+#include "daemon/msg/msg_unwind.h"
+#include "lib/base/buf.h"
+#include "lib/base/util.h"
+
+struct file_reader {
+	struct helper helper;
+	const void *page; /* shared with unwind; NULL: not started */
+};
+
+/*
+ * Starts unwind. *r is zeros. Returns 0 or -errno. Call file_reader_end() in both cases.
+ */
+must_check int file_reader_start(struct file_reader *r);
+
+/* Kills unwind; *r can be started again. Safe on a zero-initialised struct. */
+void file_reader_end(struct file_reader *r);
+
+/*
+ * Tells what the ELF file behind fd has: *ret. The caller keeps fd. Returns 0, -EPIPE if
+ * unwind has exited (most often because of this file), -EPROTO if its answer is invalid,
+ * or -errno. After an error only file_reader_end() may be called.
+ */
+must_check int file_reader_describe(struct file_reader *r, int fd, struct msg_file_seen *ret);
+
+/*
+ * A callback that opens a debug file for unwind. request->kind is FILE_KIND_DEBUG or
+ * FILE_KIND_DEBUG_LINK, and its name is checked. Returns 0 with a descriptor, which the caller
+ * of the callback closes, or -errno.
+ */
+typedef int file_reader_find(void *ctx, const struct msg_file_request *request, int *ret_fd);
+
+/*
+ * Asks for the names of the addresses in m, of the file behind fd. unwind may ask for
+ * debug files meanwhile: find opens them. If *ret_verdict is one with an answer
+ * (msg_symbolized_has_answer), the answer is appended to ret_answer, which has to be
+ * empty; symbolized_next() parses and checks it. The caller keeps fd. Errors are those of
+ * file_reader_describe().
+ */
+must_check int file_reader_symbolize(struct file_reader *r, const struct msg_symbolize *m, int fd,
+				     file_reader_find *find, void *ctx,
+				     enum symbolize_verdict *ret_verdict, struct buf *ret_answer);
+
+#endif

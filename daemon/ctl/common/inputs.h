@@ -1,0 +1,49 @@
+/*
+ * Reads the files that the user names: for `convert`, `view`, `compare` and `send`. Each
+ * path is a file of envelopes or payloads (proto/import/reader.h), or a directory: then
+ * its files NAME.envelope are read in alphabetical order.
+ *
+ * One file at a time is in memory, up to INPUTS_FILE_MAX bytes.
+ */
+#ifndef DAEMON_CTL_COMMON_INPUTS_H
+#define DAEMON_CTL_COMMON_INPUTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "lib/base/util.h"
+#include "proto/import/chunk.h"
+
+/* 1 GiB: a chunk takes about ten times its bytes while it is parsed. */
+#define INPUTS_FILE_MAX (1u << 30)
+
+/*
+ * A callback for the content of a file; path is for messages. Returns 0, or -errno after
+ * a line on stderr.
+ */
+typedef int inputs_file(void *ctx, const char *path, const char *bytes, size_t size);
+
+/*
+ * Reads the files of n paths and calls read with each. After an error, of a file or of
+ * read, it stops, or, if goes_on is set, continues with the next file. Returns 0 or the
+ * first error; a line on stderr names each file that could not be read.
+ */
+must_check int inputs_each_file(char *const *paths, size_t n, bool goes_on, inputs_file *read,
+				void *ctx);
+
+/*
+ * A callback for a chunk, which is valid only during the call. Returns 0 or -errno.
+ */
+typedef int inputs_chunk(void *ctx, const struct import_chunk *c);
+
+/*
+ * Reads the files of n paths and calls add with each chunk. Stops at the first error.
+ * Returns 0, or -errno after a line on stderr that names the file and the fault.
+ */
+must_check int inputs_read(char *const *paths, size_t n, inputs_chunk *add, void *ctx);
+
+/* The same for bytes in memory. path is for messages. */
+must_check int inputs_read_bytes(const char *path, const char *bytes, size_t size,
+				 inputs_chunk *add, void *ctx);
+
+#endif

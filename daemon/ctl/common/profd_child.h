@@ -1,0 +1,36 @@
+/*
+ * A sentry-profd that sentry-profctl starts as its child, with the rights of the user who
+ * runs sentry-profctl. The kernel sends it a SIGTERM if sentry-profctl exits. `doctor`
+ * runs `sentry-profd --check-config --servers` this way; private_daemon.h runs a daemon.
+ *
+ * The log of the child (its stderr) goes to a memfd, to be printed if the child fails.
+ */
+#ifndef DAEMON_CTL_COMMON_PROFD_CHILD_H
+#define DAEMON_CTL_COMMON_PROFD_CHILD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/base/util.h"
+
+struct profd_child {
+	int32_t pid; /* 0: not started, or already waited for */
+	int log_fd;  /* the memfd; -1: none */
+};
+
+/*
+ * Starts the child. argv is as for execv(2): argv[0] is the name and NULL ends it. out_fd
+ * becomes the stdout of the child; -1 stands for /dev/null. prepare, unless NULL, is
+ * called with ctx in the child before execv(2); if it returns false, the child exits.
+ * Returns 0 or -errno. Call profd_child_wait() in both cases.
+ */
+must_check int profd_child_start(struct profd_child *p, char *const *argv, int out_fd,
+				 bool (*prepare)(const void *ctx), const void *ctx);
+
+/* Copies the log of the child to stderr. */
+void profd_child_show_log(const struct profd_child *p);
+
+/* Waits until the child exits and closes the memfd. */
+void profd_child_wait(struct profd_child *p);
+
+#endif

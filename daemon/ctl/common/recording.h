@@ -1,0 +1,71 @@
+/*
+ * A recording: a second profile of a process, which the running daemon makes for the
+ * program that asks for it. What Sentry gets of the process does not change. Used by
+ * `record`, `top` and `stack`.
+ *
+ * The daemon sends the chunks over a socket of the recording, one message a chunk, and a
+ * last message with the reason of the end.
+ */
+#ifndef DAEMON_CTL_COMMON_RECORDING_H
+#define DAEMON_CTL_COMMON_RECORDING_H
+
+#include <signal.h>
+#include <stdint.h>
+
+#include "daemon/common/control_client.h"
+#include "lib/base/util.h"
+#include "lib/client/protocol.h"
+
+struct recording {
+	struct control_client
+		*client; /* the caller's connection; stays open as long as the recording */
+	int fd;		 /* the socket of the recording; may be polled */
+	int32_t pid;	 /* the recorded process */
+	uint32_t n_lost; /* chunks that were made but did not arrive */
+	bool has_ended;
+	/* Valid if has_ended: the reason, and the daemon's text on it, or "". */
+	enum protocol_record_end end;
+	char text[PROTOCOL_TEXT_SIZE];
+};
+
+/*
+ * Starts a recording. type is PROTOCOL_RECORD (chunks of up to a minute) or
+ * PROTOCOL_WATCH (a chunk each second). The process is given by its pid, or by name, the
+ * name of a configuration section that has one process; the other is 0 or NULL. Returns
+ * 0, or -errno after a line on stderr.
+ */
+must_check int recording_open(struct control_client *a, enum protocol_type type, int32_t pid,
+			      const char *name, struct recording *ret);
+
+/*
+ * Waits for the next message until deadline_ns (clock_mono_ns(); UINT64_MAX: without a
+ * limit). mask is the signal mask for ppoll(2); NULL leaves it. Returns 1 if there is a
+ * message, 0 at the deadline, -EINTR after a signal, or another -errno.
+ */
+must_check int recording_wait(const struct recording *r, uint64_t deadline_ns,
+			      const sigset_t *mask);
+
+/*
+ * A callback for a chunk: its payload, valid only during the call. Returns 0 or -errno.
+ */
+typedef int recording_chunk(void *ctx, const char *payload, size_t size);
+
+/*
+ * Waits for the next message; calls take if it is a chunk. Returns 1 after a chunk, 0 if
+ * the recording has ended, or -errno: the error of take, or -EINTR after a signal.
+ */
+must_check int recording_next(struct recording *r, recording_chunk *take, void *ctx);
+
+/*
+ * Asks the daemon to end all recordings of this connection. The last chunk follows, then
+ * recording_next() returns 0. Returns 0, or -errno after a line on stderr.
+ */
+must_check int recording_finish(struct recording *r);
+
+/* The reason why the recording has ended, as text for the user, without a full stop. */
+const char *recording_end_text(const struct recording *r);
+
+/* Closes the socket of the recording. */
+void recording_close(struct recording *r);
+
+#endif

@@ -1,0 +1,48 @@
+/*
+ * The command `sentry-profctl convert IN... -o OUT`: writes profiles from files in the
+ * format of another viewer (formats.h). Needs no daemon and no privileges. `view` and
+ * `record` write their files by the functions below.
+ */
+#ifndef DAEMON_CTL_CONVERT_CONVERT_H
+#define DAEMON_CTL_CONVERT_CONVERT_H
+
+#include <stdio.h>
+
+#include "lib/base/util.h"
+
+/*
+ * Runs the command; argv[0] is its name. Returns the exit status: EXIT_SUCCESS,
+ * EXIT_FAILURE after a line on stderr, or 2 for wrong usage.
+ */
+int convert_run(int argc, char **argv);
+
+/*
+ * Writes the HTML page of n files or directories to out. path names out in messages.
+ * Returns 0, or -errno after a line on stderr.
+ */
+must_check int convert_page(char *const *paths, size_t n, FILE *out, const char *path);
+
+/*
+ * A conversion of chunks that arrive one at a time: conversion_new(), conversion_add() for
+ * each chunk, conversion_write().
+ */
+struct conversion;
+
+/*
+ * command is the name for messages. to names the format; NULL: the ending of out names it.
+ * Both strings have to outlive the conversion. Returns NULL after a line on stderr.
+ */
+struct conversion *conversion_new(const char *command, const char *out, const char *to);
+
+/* Adds the chunk in a payload. Returns 0, or -errno after a line on stderr. */
+must_check int conversion_add(struct conversion *c, const char *payload, size_t size);
+
+/* Writes the file. Returns 0, or -errno after a line on stderr. */
+must_check int conversion_write(struct conversion *c);
+
+void conversion_free(struct conversion *c); /* accepts NULL */
+
+/* The part of --help-all about this command. */
+extern const char convert_help[];
+
+#endif

@@ -1,0 +1,100 @@
+#include "daemon/ctl/convert/formats.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/aggregate/functions.h"
+#include "proto/export/html/html.h"
+
+/* Rows of the summary, as many as sentry-profd prints (daemon/broker/finish.c). */
+#define SUMMARY_ROWS 20
+
+/* Adds the times of all stacks of the merge to the table. */
+static int add_times(const struct merge *m, const struct profile_frame *frames,
+		     struct stacks_time *times, struct functions *f)
+{
+	struct stacks stacks = {
+		.n_frames = m->n_frames,
+		.nodes = m->nodes,
+		.n_nodes = m->n_nodes,
+		.times = times,
+		.n_times = m->n_bars,
+	};
+
+	for (size_t i = 0; i < m->n_bars; i++) {
+		const struct merge_bar *bar = &m->bars[i];
+
+		times[i] = (struct stacks_time){
+			.node = bar->node,
+			.running_ns = bar->is_waiting ? 0 : bar->duration_ns,
+			.waiting_ns = bar->is_waiting ? bar->duration_ns : 0,
+		};
+	}
+	return functions_add(f, &stacks, frames);
+}
+
+/*
+ * Writes the format "summary": the table of functions that sentry-profd prints after a run,
+ * by the same code. The other formats are in proto/export/, which may not use lib/aggregate.
+ */
+static int write_summary(const struct merge *m, const struct export_options *o, FILE *out)
+{
+	struct profile_frame *frames = calloc(m->n_frames + 1, sizeof(*frames));
+	struct stacks_time *times = calloc(m->n_bars + 1, sizeof(*times));
+	struct functions f;
+	int r = -ENOMEM;
+
+	(void)o;
+	functions_init(&f, m->options.hash_seed);
+	for (size_t i = 0; i < m->n_frames && frames != NULL; i++) {
+		frames[i].function = m->frames[i].function;
+		frames[i].package = m->frames[i].package;
+	}
+	if (frames != NULL && times != NULL)
+		r = add_times(m, frames, times, &f);
+	if (r == 0)
+		r = functions_write(&f, SUMMARY_ROWS, out);
+	functions_fini(&f);
+	free(frames);
+	free(times);
+	return r;
+}
+
+static const struct format formats[OUTPUT_FORMATS_N] = {
+	[OUTPUT_FORMAT_FOLDED] = {&output_formats[OUTPUT_FORMAT_FOLDED], true, false, false,
+				  export_folded},
+	[OUTPUT_FORMAT_SPEEDSCOPE] = {&output_formats[OUTPUT_FORMAT_SPEEDSCOPE], true, true, false,
+				      export_speedscope},
+	[OUTPUT_FORMAT_PPROF] = {&output_formats[OUTPUT_FORMAT_PPROF], false, false, false,
+				 export_pprof},
+	[OUTPUT_FORMAT_FIREFOX] = {&output_formats[OUTPUT_FORMAT_FIREFOX], false, true, false,
+				   export_firefox},
+	[OUTPUT_FORMAT_SELF_PROFILING] = {&output_formats[OUTPUT_FORMAT_SELF_PROFILING], true, true,
+					  false, export_self_profiling},
+	[OUTPUT_FORMAT_JSON] = {&output_formats[OUTPUT_FORMAT_JSON], false, true, true,
+				export_json},
+	[OUTPUT_FORMAT_SUMMARY] = {&output_formats[OUTPUT_FORMAT_SUMMARY], true, false, false,
+				   write_summary},
+	[OUTPUT_FORMAT_HTML] = {&output_formats[OUTPUT_FORMAT_HTML], false, true, true,
+				export_html},
+};
+
+const struct format *format_at(size_t at)
+{
+	return at < array_size(formats) ? &formats[at] : NULL;
+}
+
+const struct format *format_by_name(const char *name)
+{
+	for (size_t i = 0; i < array_size(formats); i++)
+		if (strcmp(formats[i].is->format, name) == 0)
+			return &formats[i];
+	return NULL;
+}
+
+const struct format *format_by_ending(const char *path)
+{
+	const struct output_format *found = output_format_of_path(path);
+
+	return found == NULL ? NULL : &formats[found - output_formats];
+}

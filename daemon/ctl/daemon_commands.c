@@ -1,0 +1,318 @@
+#include "daemon/ctl/daemon_commands.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+
+#include "daemon/common/control_client.h"
+#include "daemon/common/log.h"
+#include "daemon/common/option_fault.h"
+#include "daemon/ctl/status_table.h"
+#include "lib/base/buf.h"
+#include "lib/base/digits.h"
+#include "lib/base/util.h"
+
+#define EXIT_USAGE 2
+
+/* Seconds between two tables of --watch: the default and the maximum. */
+#define WATCH_S	    2
+#define WATCH_MAX_S 3600
+
+enum argument { NO_ARGUMENT, A_PID, A_PID_OR_NAME };
+
+struct command {
+	const char *name;
+	enum protocol_type type;
+	enum argument argument;
+	const char *done; /* printed after the pid or name on success */
+	/*
+	 * The result that says that nothing had to be changed: a success, too. PROTOCOL_OK:
+	 * the command has none.
+	 */
+	enum protocol_result unchanged;
+};
+
+static const struct command commands[] = {
+	{"status", PROTOCOL_STATUS, NO_ARGUMENT, "", PROTOCOL_OK},
+	{"start", PROTOCOL_START, A_PID_OR_NAME, "started", PROTOCOL_RUNS_ALREADY},
+	{"stop", PROTOCOL_STOP, A_PID_OR_NAME, "stopped", PROTOCOL_NOT_RUNNING},
+	{"attach", PROTOCOL_ATTACH, A_PID, "attached", PROTOCOL_RUNS_ALREADY},
+	{"detach", PROTOCOL_DETACH, A_PID, "detached", PROTOCOL_LEFT_OUT},
+	{"profiler-id", PROTOCOL_PROFILER_ID, A_PID, "", PROTOCOL_OK},
+	{"reload", PROTOCOL_RELOAD, NO_ARGUMENT, "reloaded", PROTOCOL_OK},
+	{"metrics", PROTOCOL_METRICS, NO_ARGUMENT, "", PROTOCOL_OK},
+};
+
+const char daemon_commands_help[] =
+	"Commands for the running daemon:\n"
+	"\n"
+	"status           what is profiled and what it costs; --json, --watch[=S]\n"
+	"start PID|NAME   start to profile a process of the configuration, or all of\n"
+	"                 [target \"NAME\"]\n"
+	"stop PID|NAME    stop to profile it, or all of them\n"
+	"attach PID       profile a process, whether configured or not\n"
+	"detach PID       do not profile a process, whatever is configured\n"
+	"profiler-id PID  print the profiler_id that the chunks of a process have now\n"
+	"reload           read the configuration again\n"
+	"metrics          print metrics of the daemon for Prometheus; --openmetrics\n"
+	"\n"
+	"  --socket PATH  of the daemon (default: $SENTRY_PROFD_SOCKET, then\n"
+	"                 " PROTOCOL_SOCKET ")\n";
+
+struct request {
+	const struct command *command;
+	enum protocol_type type; /* of the command, or PROTOCOL_OPENMETRICS */
+	const char *socket;
+	int32_t pid;
+	const char *name;
+	bool raw;	      /* print the text of the daemon unchanged */
+	unsigned int watch_s; /* 0: without --watch */
+	bool clears;	      /* clear the screen before each table */
+};
+
+/* Returns the command of this name, or NULL. */
+static const struct command *find(const char *name)
+{
+	for (size_t i = 0; i < array_size(commands); i++)
+		if (strcmp(commands[i].name, name) == 0)
+			return &commands[i];
+	return NULL;
+}
+
+const char *daemon_commands_name(size_t index)
+{
+	return index < array_size(commands) ? commands[index].name : NULL;
+}
+
+static int take_argument(struct request *q, const char *text)
+{
+	if (q->command->argument == A_PID_OR_NAME)
+		return control_client_parse_target(q->command->name, text, &q->pid, &q->name)
+			       ? 0
+			       : EXIT_USAGE;
+	if (digits_pid(text, &q->pid))
+		return 0;
+	log_error("%s: not a pid: '%s'", q->command->name, text);
+	return EXIT_USAGE;
+}
+
+static int parse(int argc, char **argv, struct request *q)
+{
+	enum { SOCKET = OPTION_LONG, JSON, WATCH, OPENMETRICS };
+	static const struct option options[] = {
+		{"socket", required_argument, NULL, SOCKET},
+		{"json", no_argument, NULL, JSON},
+		{"watch", optional_argument, NULL, WATCH},
+		{"openmetrics", no_argument, NULL, OPENMETRICS},
+		{0},
+	};
+	const bool is_status = q->command->type == PROTOCOL_STATUS;
+	uint64_t seconds = WATCH_S;
+	int c, at;
+
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, ":", options, &at)) != -1) {
+		if (c == SOCKET)
+			q->socket = optarg;
+		else if (c == JSON && is_status)
+			q->raw = true;
+		else if (c == WATCH && is_status &&
+			 (optarg == NULL || digits_number(optarg, 1, WATCH_MAX_S, &seconds)))
+			q->watch_s = (unsigned int)seconds;
+		else if (c == OPENMETRICS && q->command->type == PROTOCOL_METRICS)
+			q->type = PROTOCOL_OPENMETRICS;
+		else if (c == '?' || c == ':') {
+			option_fault_log(c, q->command->name, argv, options);
+			return EXIT_USAGE;
+		} else {
+			log_error("%s: --%s is not an option of this command, or "
+				  "its value is wrong",
+				  q->command->name, options[at].name);
+			return EXIT_USAGE;
+		}
+	}
+	if (argc - optind != (q->command->argument != NO_ARGUMENT)) {
+		log_error("%s takes %s (see --help)", q->command->name,
+			  q->command->argument == NO_ARGUMENT ? "no argument"
+			  : q->command->argument == A_PID     ? "a pid"
+							      : "a pid or a name");
+		return EXIT_USAGE;
+	}
+	return q->command->argument == NO_ARGUMENT ? 0 : take_argument(q, argv[optind]);
+}
+
+/* Returns what the command is about: "process 12", the name of a section, or the daemon. */
+static const char *subject(const struct request *q, char ret[32])
+{
+	if (q->name != NULL)
+		return q->name;
+	(void)snprintf(ret, 32, "process %d", q->pid);
+	return q->pid == 0 ? "sentry-profd" : ret;
+}
+
+/*
+ * Prints the lines in the memfd of an answer: faults of the configuration. Closes *fd. Prints
+ * nothing if stderr is the journal, where the daemon has logged the same lines
+ * (`systemctl reload`).
+ */
+static void print_lines(int *fd)
+{
+	FILE *file = *fd < 0 || lseek(*fd, 0, SEEK_SET) < 0 ? NULL : fdopen(*fd, "r");
+	char line[1024];
+
+	while (file != NULL && !log_goes_to_journal() && fgets(line, sizeof(line), file) != NULL) {
+		line[strcspn(line, "\n")] = '\0';
+		log_error("%s", line);
+	}
+	if (file != NULL) {
+		(void)fclose(file);
+		*fd = -1;
+	}
+}
+
+static void print_done(const struct request *q, const struct protocol_answer *m)
+{
+	char text[32];
+
+	if (q->command->type == PROTOCOL_PROFILER_ID)
+		printf("%s\n", m->profiler_id);
+	else if (q->name != NULL)
+		printf("%s: %u %s%s%s\n", q->name, m->count, q->command->done,
+		       m->text[0] != '\0' ? "; " : "", m->text);
+	else
+		printf("%s: %s%s%s\n", subject(q, text), q->command->done,
+		       m->profiler_id[0] != '\0' ? ", profiler " : "", m->profiler_id);
+}
+
+static int print_answer(const struct request *q, const struct protocol_answer *m, int *fd)
+{
+	const enum protocol_result result = (enum protocol_result)m->result;
+	char text[32];
+
+	print_lines(fd);
+	if (result == PROTOCOL_OK) {
+		print_done(q, m);
+		return EXIT_SUCCESS;
+	}
+	if (result == q->command->unchanged) {
+		printf("%s %s\n", subject(q, text), control_client_result_text(result));
+		return EXIT_SUCCESS;
+	}
+	if (m->fd_bytes > 0 && log_goes_to_journal())
+		return EXIT_FAILURE;
+	log_error("%s: %s", subject(q, text),
+		  m->text[0] != '\0' ? m->text : control_client_result_text(result));
+	return EXIT_FAILURE;
+}
+
+/* Asked before each table: the user may resize the window. Returns 0 if unknown. */
+static size_t terminal_width(void)
+{
+	struct winsize size;
+
+	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0 ? 0 : size.ws_col;
+}
+
+static int show_table(const struct request *q, const struct buf *json)
+{
+	/* Not earlier: the old table stays until the new one is there. */
+	if (q->clears)
+		printf("\033[H\033[J");
+	return status_table_print(buf_string(json), json->len, terminal_width(), stdout);
+}
+
+/* Prints the text in the memfd of an answer: the status (a table or JSON) or metrics. */
+static int show_text(const struct request *q, int fd, uint32_t size)
+{
+	struct buf text;
+	int r;
+
+	r = control_client_read(fd, size, &text);
+	if (r == 0 && q->raw && fwrite(buf_string(&text), 1, text.len, stdout) != text.len)
+		r = -EIO;
+	else if (r == 0 && !q->raw)
+		r = show_table(q, &text);
+	buf_fini(&text);
+	if (r == 0 && fflush(stdout) != 0)
+		r = -errno;
+	if (r < 0)
+		log_error("%s: %s", q->command->name, strerror(-r));
+	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+/* Sends the request and prints the answer. *ret_lost: the connection is closed. */
+static int run_once(const struct request *q, struct control_client *a, bool *ret_lost)
+{
+	struct protocol_answer answer;
+	int fd, status;
+
+	*ret_lost = control_client_request(a, q->type, q->pid, q->name, &answer, &fd) < 0;
+	if (*ret_lost)
+		return EXIT_FAILURE;
+	if (answer.result == PROTOCOL_OK &&
+	    (q->command->type == PROTOCOL_STATUS || q->command->type == PROTOCOL_METRICS))
+		status = show_text(q, fd, answer.fd_bytes);
+	else
+		status = print_answer(q, &answer, &fd);
+	close_fd(&fd);
+	return status;
+}
+
+static int reopen(struct control_client *a)
+{
+	struct control_client new;
+	int r = control_client_open(a->path, true, &new);
+
+	if (r < 0)
+		return r;
+	control_client_close(a);
+	*a = new;
+	a->is_quiet = false;
+	return 0;
+}
+
+/*
+ * Repeats the request until the user interrupts it or the daemon exits. On a terminal it
+ * waits for the next daemon instead.
+ */
+static int watch(struct request *q, struct control_client *a)
+{
+	const struct timespec pause = {.tv_sec = q->watch_s};
+	bool lost;
+	int status;
+
+	q->clears = isatty(STDOUT_FILENO) && !q->raw;
+	for (bool first = true;; first = false) {
+		if (!q->clears && !first && !q->raw)
+			printf("\n");
+		status = run_once(q, a, &lost);
+		if (status != EXIT_SUCCESS && !(lost && q->clears))
+			return status;
+		do
+			(void)nanosleep(&pause, NULL);
+		while (lost && reopen(a) < 0);
+	}
+}
+
+int daemon_commands_run(int argc, char **argv)
+{
+	struct request q = {.command = find(argv[0])};
+	struct control_client a;
+	bool lost;
+	int status;
+
+	if (q.command == NULL)
+		return EXIT_USAGE;
+	q.type = q.command->type;
+	q.raw = q.type == PROTOCOL_METRICS;
+	status = parse(argc, argv, &q);
+	if (status != 0)
+		return status;
+	if (control_client_open(control_client_path(q.socket), false, &a) < 0)
+		return EXIT_FAILURE;
+	status = q.watch_s != 0 ? watch(&q, &a) : run_once(&q, &a, &lost);
+	control_client_close(&a);
+	return status;
+}

@@ -1,0 +1,81 @@
+/*
+ * The screen of `sentry-profctl top`, by ncurses: draws a struct top_view and reads keys. Does
+ * not know where the data come from.
+ *
+ * Names come from targets. Control characters, and characters that do not have a column of
+ * their own on a terminal, are escaped.
+ *
+ * While the screen is open, stderr of the process is a memfd: top_screen_message() reads from
+ * it, and top_screen_close() copies it to the real stderr.
+ */
+#ifndef DAEMON_CTL_TOP_TOP_SCREEN_H
+#define DAEMON_CTL_TOP_TOP_SCREEN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "daemon/ctl/top/top_model.h"
+#include "daemon/ctl/top/top_targets.h"
+#include "lib/base/util.h"
+
+#define TOP_TEXT 512
+
+enum top_list {
+	TOP_LIST_TARGETS,
+	TOP_LIST_FUNCTIONS,
+	TOP_LIST_THREADS,
+	TOP_LIST_CALLERS,
+};
+
+struct top_view {
+	enum top_list list;
+	const struct top_rows *rows;	   /* of all lists but TOP_LIST_TARGETS */
+	const struct top_targets *targets; /* of TOP_LIST_TARGETS */
+	struct top_order order;
+	enum top_target_order target_order;
+	uint64_t now_ns, all_ns; /* 100 % of the times of the rows */
+	size_t selected;
+	size_t first; /* the row at the top of the screen; set by top_screen_draw() */
+	char title[TOP_TEXT], subtitle[TOP_TEXT], message[TOP_TEXT];
+	bool is_paused, shows_help;
+};
+
+/*
+ * Opens the screen on the terminal of stdin and stdout, and sets the locale for characters.
+ * Returns 0, or -errno after a line on stderr.
+ */
+must_check int top_screen_open(void);
+
+/* Restores the terminal and stderr. Does nothing if the screen is not open. */
+void top_screen_close(void);
+
+/* Draws the whole screen. Scrolls so that the selected row is visible. */
+void top_screen_draw(struct top_view *v);
+
+enum top_key {
+	TOP_KEY_NONE, /* no key was pressed */
+	TOP_KEY_UP = 0x100,
+	TOP_KEY_DOWN,
+	TOP_KEY_PAGE_UP,
+	TOP_KEY_PAGE_DOWN,
+	TOP_KEY_HOME,
+	TOP_KEY_END,
+	TOP_KEY_ENTER,
+	TOP_KEY_BACK,
+	TOP_KEY_OTHER, /* any other key; also a change of the window size */
+};
+
+/* Returns the next key: an enum top_key or an ASCII character. Does not block. */
+int top_screen_key(void);
+
+/* Returns how many rows of a list fit on the screen. */
+size_t top_screen_rows(void);
+
+/*
+ * Copies the last line that was written to stderr since the previous call, without the name
+ * of the program. Returns false if there is none.
+ */
+bool top_screen_message(char ret[TOP_TEXT]);
+
+#endif

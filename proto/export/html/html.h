@@ -1,0 +1,56 @@
+/*
+ * The format "html": one HTML file that shows a profile in a browser, from disk and without
+ * network. It consists of proto/export/html/page.html with its style and scripts, which the
+ * build embeds (html_page.h), and the profile as data.
+ *
+ * The data are a stream of bytes, compressed by deflate in zlib's format (RFC 1950) and
+ * written as base64, so that no text of a profile can be markup. The stream is "SPH1" and
+ * then blocks. A block is a letter, the size of its content (4 bytes, little-endian) and the
+ * content. proto/export/html/data.js reads it; it skips blocks that it does not know.
+ *
+ * Numbers in a block are LEB128: 7 bits a byte, lowest first; bit 7 is set in all bytes but
+ * the last. Indices count from 0 in the order of the blocks:
+ *
+ *   S  strings: of each the length in bytes and the UTF-8. String 0 is "".
+ *   P  processes: strings of profiler_id, platform, release and environment.
+ *   F  frames: strings of name, module and source file; the line, 0 if unknown; a byte, 1 if
+ *      in_app; the address in 8 bytes, little-endian, 0 if unknown.
+ *   N  nodes of the trie of stacks: the distance to the parent, which stands before the node,
+ *      0 for a root; the frame.
+ *   T  threads: the process, strings of id and name.
+ *   R  the bars of one thread: its index; the start of its first bar in microseconds of Unix
+ *      time; the number of bars; the duration of each in microseconds; then for each
+ *      2 * zigzag(d) + w. Let k be the node plus 1, or 0 for a gap in which nothing is known
+ *      of the thread; d is k minus the k of the bar before (0 for the first); zigzag(d) is 2d
+ *      for d >= 0, else -2d - 1. w is 1 if the thread waits. A bar starts where the one
+ *      before ends.
+ *   C  a comparison (compare.h): for A and for B the string of its name and its duration in
+ *      microseconds; then for each process a byte, 0 for A, 1 for B. Bars are sums then, and
+ *      follow each other in each thread.
+ *   E  the end: the number of samples; a byte, 1 if samples tell running from waiting. Data
+ *      without this block are incomplete.
+ */
+#ifndef PROTO_EXPORT_HTML_HTML_H
+#define PROTO_EXPORT_HTML_HTML_H
+
+#include <stdio.h>
+
+#include "proto/export/export.h"
+
+/*
+ * The size limit of a block: the browser keeps it in memory. (The 4 bytes of the size would
+ * permit more.)
+ */
+#define HTML_BLOCK_MAX (1u << 30)
+
+/*
+ * Writes the page to out and flushes it. Neighbouring bars with the same stack and state
+ * become one. Memory: the encoded tables of the merge; bars are compressed one thread at a
+ * time. Returns 0, -ENOMEM, -E2BIG if a block exceeds HTML_BLOCK_MAX, or the error of the
+ * stream (-EIO if errno is not set).
+ * Merge: by address, keep_extra (for release, environment, platform), ordered; or the merge
+ * of o->comparison.
+ */
+must_check int export_html(const struct merge *m, const struct export_options *o, FILE *out);
+
+#endif

@@ -1,0 +1,15 @@
+/*
+ * The page of proto/export/html/ in two parts: the bytes before the data of the profile, and
+ * the bytes after. embed.sh makes build/html_page.c of page.html, page.css and the scripts.
+ * The arrays do not end with NUL.
+ */
+#ifndef PROTO_EXPORT_HTML_HTML_PAGE_H
+#define PROTO_EXPORT_HTML_HTML_PAGE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+extern const uint8_t html_page_head[], html_page_tail[];
+extern const size_t html_page_head_size, html_page_tail_size;
+
+#endif

@@ -1,0 +1,20 @@
+/*
+ * The extra members of a process's payloads: those that struct merge does not represent, such
+ * as release and environment, and "measurements", curves of points over time. For files of
+ * proto/export/ only.
+ */
+#ifndef PROTO_EXPORT_MERGE_EXTRA_H
+#define PROTO_EXPORT_MERGE_EXTRA_H
+
+#include <jansson.h>
+
+#include "lib/base/util.h"
+
+/*
+ * Adds a payload to *extra. The first payload (*extra is NULL) gives all members but "profile"
+ * and "debug_meta"; each further payload adds only its points to the curves, which stay sorted
+ * by time. The caller releases *extra by json_decref(). Returns 0 or -ENOMEM.
+ */
+must_check int merge_extra_add(json_t **extra, json_t *payload);
+
+#endif

@@ -1,0 +1,43 @@
+/*
+ * Reads the chunks in the content of a file, one after the other. The content is one of:
+ *
+ *   an envelope (docs/FORMATS.md, "The envelope"): items of the type profile_chunk are
+ *   chunks; other items are skipped;
+ *   V2 payloads without an envelope: JSON objects, one directly after the other.
+ *
+ * One payload at a time is parsed: jansson needs about ten times the bytes of a payload.
+ */
+#ifndef PROTO_IMPORT_READER_H
+#define PROTO_IMPORT_READER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "proto/import/chunk.h"
+
+/*
+ * The limit of a header line of an envelope. If the first line is longer, or not a complete
+ * JSON object, the content is a payload.
+ */
+#define IMPORT_LINE_MAX 65536
+
+struct import_reader {
+	const char *bytes; /* the content, owned by the caller */
+	size_t size, at;
+	bool is_envelope;
+	/* The bytes of the payload of the last chunk. */
+	const char *payload;
+	size_t payload_size;
+};
+
+/* bytes have to stay valid until the last import_reader_next(). */
+void import_reader_init(struct import_reader *t, const char *bytes, size_t size);
+
+/*
+ * Reads the next chunk, which the caller releases by import_chunk_fini(). Returns 1 with a
+ * chunk, 0 at the end, -EBADMSG with *fault, or -ENOMEM. After an error it returns 0.
+ */
+int import_reader_next(struct import_reader *t, struct import_chunk *ret,
+		       struct import_fault *fault) __attribute__((warn_unused_result));
+
+#endif

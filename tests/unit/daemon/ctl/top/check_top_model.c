@@ -1,0 +1,285 @@
+#include "daemon/ctl/top/top_model.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/import/reader.h"
+#include "tests/unit/export/made_chunks.h"
+#include "tests/unit/suite.h"
+
+static const struct top_order by_self = {TOP_SELF, false};
+
+static struct top_model m;
+static struct top_rows rows;
+
+static void set_up(void)
+{
+	top_model_init(&m, made_demangle, 0);
+}
+
+static void tear_down(void)
+{
+	top_rows_fini(&rows);
+	top_model_fini(&m);
+}
+
+static void add(const char *text)
+{
+	struct import_fault fault = {""};
+	struct import_chunk chunk;
+	struct import_reader t;
+
+	import_reader_init(&t, text, strlen(text));
+	ck_assert_msg(import_reader_next(&t, &chunk, &fault) == 1, "%s: %.500s", fault.text, text);
+	OK(top_model_add(&m, &chunk));
+	import_chunk_fini(&chunk);
+}
+
+/*
+ * The stacks are 0: main;work, 1: main;work;hash, 2: main;poll, 3:
+ * main;work;work;hash, 4: hash;work;poll.
+ */
+static void add_samples(const char *chunk_id, const char *samples)
+{
+	char text[MADE_SIZE];
+
+	(void)snprintf(text, sizeof(text),
+		       "{\"version\":\"2\",\"profiler_id\":\"p\",\"chunk_id\":\"%s\","
+		       "\"platform\":\"rust\",\"profile\":{\"frames\":["
+		       "{\"function\":\"main\",\"package\":\"/opt/app\"},"
+		       "{\"function\":\"_Zwork\",\"package\":\"/opt/app\"},"
+		       "{\"function\":\"hash\",\"package\":\"/opt/app\"},"
+		       "{\"instruction_addr\":\"0x7010\",\"package\":\"/lib/"
+		       "libc.so.6\"}],"
+		       "\"stacks\":[[1,0],[2,1,0],[3,0],[2,1,1,0],[3,1,2]],"
+		       "\"samples\":[%s],"
+		       "\"thread_metadata\":{\"7\":{\"name\":\"main\"}}}}",
+		       chunk_id, samples);
+	add(text);
+}
+
+/* Thread 7 runs in hash for 0.4 s, in work for 0.1, and waits for 0.5; 8 runs
+ * in hash, called by work that work calls. */
+static void add_first(void)
+{
+	add_samples("a",
+		    MADE_RUNS("100.0", "7", "1") MADE_RUNS("100.0", "8", "3")
+			    MADE_RUNS("100.4", "7", "0") MADE_WAITS("100.5", "7", "2")
+				    MADE_END("101.0", "8", "3") "," MADE_END("101.0", "7", "2"));
+}
+
+/* Thread 7 runs in work. */
+static void add_second(void)
+{
+	add_samples("b", MADE_RUNS("101.0", "7", "0") MADE_END("102.0", "7", "0"));
+}
+
+static void check_time(const struct top_time *t, unsigned int self_ms, unsigned int total_ms,
+		       unsigned int waiting_ms)
+{
+	ck_assert_uint_eq(t->self_ns / NS_PER_MS, self_ms);
+	ck_assert_uint_eq(t->total_ns / NS_PER_MS, total_ms);
+	ck_assert_uint_eq(t->waiting_ns / NS_PER_MS, waiting_ms);
+}
+
+static const struct top_row *row_at(size_t i, const char *name)
+{
+	ck_assert_uint_lt(i, rows.n);
+	ck_assert_str_eq(rows.v[i].name, name);
+	return &rows.v[i];
+}
+
+static const struct top_row *find(const char *name)
+{
+	for (size_t i = 0; i < rows.n; i++)
+		if (strcmp(rows.v[i].name, name) == 0)
+			return &rows.v[i];
+	ck_abort_msg("no row %s", name);
+}
+
+static void list_functions(uint32_t thread, struct top_order order)
+{
+	OK(top_model_functions(&m, thread, order, &rows));
+}
+
+FIXTURE(set_up, tear_down)
+
+TEST(functions_of_the_last_chunk_and_since_the_start)
+{
+	add_first();
+	ck_assert_uint_eq(m.now_ns, NS_PER_SEC);
+	list_functions(TOP_ALL, by_self);
+	ck_assert_uint_eq(rows.n, 4);
+	check_time(&row_at(0, "hash")->now, 1400, 1400, 0);
+	ck_assert_str_eq(rows.v[0].module, "/opt/app");
+	/* Recursion counts once. */
+	check_time(&row_at(1, "work()")->now, 100, 1500, 0);
+	check_time(&find("main")->now, 0, 1500, 0);
+	check_time(&find("[libc.so.6]")->now, 0, 0, 500);
+
+	add_second();
+	ck_assert_uint_eq(m.now_ns, NS_PER_SEC);
+	ck_assert_uint_eq(m.all_ns, 2 * NS_PER_SEC);
+	list_functions(TOP_ALL, by_self);
+	check_time(&row_at(0, "work()")->now, 1000, 1000, 0);
+	check_time(&rows.v[0].all, 1100, 2500, 0);
+	check_time(&row_at(1, "hash")->now, 0, 0, 0);
+	check_time(&rows.v[1].all, 1400, 1400, 0);
+}
+
+TEST(orders)
+{
+	add_first();
+	add_second();
+	list_functions(TOP_ALL, (struct top_order){TOP_SELF, true});
+	row_at(0, "hash");
+	list_functions(TOP_ALL, (struct top_order){TOP_TOTAL, true});
+	/* The heavier one of two that are equal there. */
+	row_at(0, "work()");
+	row_at(1, "main");
+	list_functions(TOP_ALL, (struct top_order){TOP_WAITING, false});
+	/* None waits in the last chunk: then all time counts. */
+	row_at(0, "[libc.so.6]");
+}
+
+TEST(threads)
+{
+	struct top_time now, all;
+	uint32_t main_thread;
+
+	add_first();
+	OK(top_model_threads(&m, by_self, &rows));
+	ck_assert_uint_eq(rows.n, 2);
+	check_time(&row_at(0, "")->now, 1000, 1000, 0);
+	ck_assert_str_eq(rows.v[0].module, "8");
+	check_time(&row_at(1, "main")->now, 500, 500, 500);
+	ck_assert_str_eq(rows.v[1].module, "7");
+	main_thread = rows.v[1].index;
+
+	list_functions(main_thread, by_self);
+	check_time(&row_at(0, "hash")->now, 400, 400, 0);
+	check_time(&find("work()")->now, 100, 500, 0);
+	add_second();
+	top_model_thread_time(&m, main_thread, &now, &all);
+	check_time(&now, 1000, 1000, 0);
+	check_time(&all, 1500, 1500, 500);
+	top_model_thread_time(&m, TOP_ALL, &now, &all);
+	check_time(&all, 2500, 2500, 500);
+}
+
+static uint32_t function_named(const char *name)
+{
+	list_functions(TOP_ALL, by_self);
+	return find(name)->index;
+}
+
+TEST(callers)
+{
+	add_first();
+	OK(top_model_callers(&m, TOP_ALL, function_named("hash"), by_self, &rows));
+	ck_assert_uint_eq(rows.n, 1);
+	check_time(&row_at(0, "work()")->now, 1400, 1400, 0);
+
+	OK(top_model_callers(&m, TOP_ALL, function_named("work()"),
+			     (struct top_order){TOP_TOTAL, false}, &rows));
+	ck_assert_uint_eq(rows.n, 2);
+	check_time(&row_at(0, "main")->now, 100, 1500, 0);
+	check_time(&row_at(1, "work()")->now, 0, 1000, 0);
+
+	/* Of a caller waiting is that of all below it. */
+	add_samples("c", MADE_WAITS("102.0", "7", "4") MADE_END("102.2", "7", "4"));
+	OK(top_model_callers(&m, TOP_ALL, function_named("work()"),
+			     (struct top_order){TOP_WAITING, true}, &rows));
+	ck_assert_uint_eq(row_at(0, "hash")->all.waiting_total_ns, 200 * NS_PER_MS);
+	check_time(&row_at(1, "main")->all, 100, 1500, 0);
+
+	OK(top_model_callers(&m, TOP_ALL, function_named("main"),
+			     (struct top_order){TOP_WAITING, true}, &rows));
+	ck_assert_uint_eq(rows.n, 1);
+	check_time(&row_at(0, "(root)")->all, 0, 1500, 0);
+	ck_assert_uint_eq(rows.v[0].index, TOP_OTHERS);
+	ck_assert_uint_eq(rows.v[0].all.waiting_total_ns, 500 * NS_PER_MS);
+}
+
+/* n stacks of one function each, in threads of their own. */
+static char *many(unsigned int first, unsigned int n)
+{
+	char *text;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	ck_assert_ptr_nonnull(out);
+	(void)fprintf(out,
+		      "{\"version\":\"2\",\"profiler_id\":\"p\",\"chunk_id\":"
+		      "\"%u\",\"platform\":\"native\",\"profile\":{\"frames\":[",
+		      first);
+	for (unsigned int i = 0; i < n; i++)
+		(void)fprintf(out, "%s{\"function\":\"f%u\"}", i == 0 ? "" : ",", first + i);
+	(void)fprintf(out, "],\"stacks\":[");
+	for (unsigned int i = 0; i < n; i++)
+		(void)fprintf(out, "%s[%u]", i == 0 ? "" : ",", i);
+	(void)fprintf(out, "],\"samples\":[");
+	for (unsigned int i = 0; i < 2 * n; i++)
+		(void)fprintf(out,
+			      "%s{\"timestamp\":%u.5,\"thread_id\":\"%u\","
+			      "\"stack_id\":%u}",
+			      i == 0 ? "" : ",", 100 + 3 * (i / n), first + i % n, i % n);
+	(void)fprintf(out, "],\"thread_metadata\":{}}}");
+	OK(fclose(out));
+	return text;
+}
+
+TEST(bounds)
+{
+	const unsigned int n = TOP_THREADS_MAX + 1;
+	uint64_t self_ns = 0;
+	uint32_t function, thread;
+	char name[16];
+
+	add_first();
+	function = function_named("[libc.so.6]");
+	OK(top_model_threads(&m, by_self, &rows));
+	thread = find("main")->index;
+	for (unsigned int i = 0; i < 9; i++) {
+		char *text = many(1000 + i * n, n);
+
+		/* Those that are shown stay, as light as they are. */
+		m.shown_thread = thread;
+		m.shown_function = function;
+		add(text);
+		free(text);
+		ck_assert_uint_le(m.used_threads, TOP_THREADS_MAX + n);
+		ck_assert_uint_le(m.used_functions, TOP_FUNCTIONS_MAX + n);
+		ck_assert_str_eq(m.threads[thread].id, "7");
+		ck_assert_str_eq(m.functions[function].name, "[libc.so.6]");
+	}
+	ck_assert_uint_le(m.n_threads, TOP_THREADS_MAX + n);
+	ck_assert_uint_le(m.n_functions, TOP_FUNCTIONS_MAX + n);
+
+	list_functions(TOP_ALL, (struct top_order){TOP_SELF, true});
+	row_at(rows.n - 1, "(others)");
+	(void)snprintf(name, sizeof(name), "f%u", 1000 + 9 * n - 1);
+	check_time(&find(name)->now, 3000, 3000, 0);
+	for (size_t i = 0; i < rows.n; i++)
+		self_ns += rows.v[i].all.self_ns;
+	ck_assert_uint_eq(self_ns / NS_PER_MS, 1500 + 9 * n * 3000);
+	OK(top_model_threads(&m, by_self, &rows));
+	row_at(rows.n - 1, "(others)");
+}
+
+TEST(nothing_yet)
+{
+	struct top_time now, all;
+
+	list_functions(TOP_ALL, by_self);
+	ck_assert_uint_eq(rows.n, 0);
+	OK(top_model_threads(&m, by_self, &rows));
+	ck_assert_uint_eq(rows.n, 0);
+	top_model_thread_time(&m, TOP_ALL, &now, &all);
+	check_time(&now, 0, 0, 0);
+	add_samples("a", "");
+	ck_assert_uint_eq(m.now_ns, 0);
+	list_functions(TOP_ALL, by_self);
+	ck_assert_uint_eq(rows.n, 0);
+}

@@ -1,0 +1,64 @@
+#include "proto/export/merge_extra.h"
+
+#include <stdlib.h>
+
+#include "tests/unit/suite.h"
+
+static json_t *extra;
+
+static void add(const char *text)
+{
+	json_t *payload = json_loads(text, 0, NULL);
+
+	ck_assert_ptr_nonnull(payload);
+	OK(merge_extra_add(&extra, payload));
+	json_decref(payload);
+}
+
+static void check(const char *wanted)
+{
+	char *text = json_dumps(extra, JSON_COMPACT);
+
+	ck_assert_str_eq(text, wanted);
+	free(text);
+	json_decref(extra);
+	extra = NULL;
+}
+
+#define CURVE(name, points) \
+	"{\"measurements\":{\"" name "\":{\"unit\":\"byte\",\"values\":[" points "]}}}"
+#define POINT(time) "{\"timestamp\":" time "}"
+
+TEST(the_first_chunk_s_members)
+{
+	add("{\"a\":1,\"profile\":{},\"debug_meta\":{},\"chunk_id\":\"x\"}");
+	add("{\"a\":2,\"b\":3,\"chunk_id\":\"y\"}");
+	check("{\"a\":1,\"chunk_id\":\"x\"}");
+}
+
+TEST(points_by_time)
+{
+	add(CURVE("m", POINT("5") "," POINT("6")));
+	add(CURVE("m", POINT("1") "," POINT("5.5")));
+	add(CURVE("m", POINT("7")));
+	check(CURVE("m", POINT("1") "," POINT("5") "," POINT("5.5") "," POINT("6") "," POINT("7")));
+}
+
+TEST(curves_that_come_later)
+{
+	add("{}");
+	add(CURVE("m", POINT("1")));
+	add(CURVE("n", POINT("2")));
+	check("{\"measurements\":{\"m\":{\"unit\":\"byte\",\"values\":["
+	      "{\"timestamp\":1}]},\"n\":{\"unit\":\"byte\",\"values\":["
+	      "{\"timestamp\":2}]}}}");
+}
+
+TEST(what_is_no_curve)
+{
+	add("{\"measurements\":{\"m\":3,\"n\":{\"values\":{}}}}");
+	add(CURVE("m", "1,\"x\",null"));
+	add("{\"measurements\":[]}");
+	add(CURVE("n", POINT("1")));
+	check("{\"measurements\":{\"m\":3,\"n\":{\"values\":{}}}}");
+}
