@@ -139,7 +139,7 @@ bool cpu_jumps_to(const uint8_t *code, size_t n, int64_t distance);
 
 /*
  * Is code the stub of a PLT, and the return address where the call has left it?
- * Of aarch64 only: x86_64_way.h knows the others.
+ * Of aarch64 only: x86_64_path.h knows the others.
  */
 bool cpu_is_stub(const uint8_t *code, size_t n);
 

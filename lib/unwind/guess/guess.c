@@ -2,7 +2,7 @@
 
 #include "lib/unwind/cpu.h"
 #include "lib/unwind/space/code.h"
-#include "lib/unwind/x86_64/x86_64_way.h"
+#include "lib/unwind/x86_64/x86_64_path.h"
 
 #define SP CPU_SP
 #define FP CPU_FP
@@ -108,8 +108,8 @@ static enum unwind_end step_frame_pointer(struct walk *w, struct walk_frame *f)
 }
 
 /* The return address is at sp + ra_at, or in its register. */
-static enum unwind_end step_way_out(struct walk *w, struct walk_frame *f, uint32_t ra_at,
-				    uint32_t fp_at)
+static enum unwind_end step_by_offsets(struct walk *w, struct walk_frame *f, uint32_t ra_at,
+				       uint32_t fp_at)
 {
 	struct rule rule = {.cfa = RULE_CFA_SP};
 	enum unwind_end end;
@@ -120,7 +120,7 @@ static enum unwind_end step_way_out(struct walk *w, struct walk_frame *f, uint32
 		rule.cfa_offset = (int32_t)ra_at + 8;
 		rule.ra_offset = -8;
 	}
-	if (fp_at != X86_64_WAY_FP_SAME) {
+	if (fp_at != X86_64_PATH_FP_SAME) {
 		rule.fp = RULE_FP_SAVED;
 		rule.fp_offset = (int32_t)fp_at - rule.cfa_offset;
 	}
@@ -145,18 +145,18 @@ static bool is_just_called(struct walk *w, const struct walk_frame *f)
 	       code_may_call(w->space, ra, walk_lookup(f), CODE_LEAF_MAX);
 }
 
-/* Does the way from the start of a function to here say the same as the way
+/* Does the path from the start of a function to here say the same as the path
  * back? */
 enum agreement { AGREES, DIFFERS, UNKNOWN };
 
 static enum agreement agrees_from(struct walk *w, uint64_t start, uint64_t at,
-				  const struct code_way *way, uint32_t *budget)
+				  const struct code_path *path, uint32_t *budget)
 {
-	struct code_way there;
+	struct code_path there;
 
-	if (!code_way_there(w->space, start, at, budget, &there))
+	if (!code_path_from_start(w->space, start, at, budget, &there))
 		return UNKNOWN;
-	return there.ra == way->ra ? AGREES : DIFFERS;
+	return there.ra == path->ra ? AGREES : DIFFERS;
 }
 
 /*
@@ -164,7 +164,7 @@ static enum agreement agrees_from(struct walk *w, uint64_t start, uint64_t at,
  * the one that the symbol says.
  */
 static bool agrees(struct walk *w, const struct walk_frame *f, uint64_t at, uint64_t ra,
-		   const struct code_way *way, uint32_t *budget)
+		   const struct code_path *path, uint32_t *budget)
 {
 	enum agreement agreement = UNKNOWN;
 	uint64_t start = 0;
@@ -177,19 +177,19 @@ static bool agrees(struct walk *w, const struct walk_frame *f, uint64_t at, uint
 	case CODE_CALL_INDIRECT:
 		break;
 	case CODE_CALL_DIRECT:
-		agreement = agrees_from(w, start, at, way, budget);
+		agreement = agrees_from(w, start, at, path, budget);
 	}
 	if (agreement == UNKNOWN) {
 		start = code_function(w->space, walk_lookup(f), budget);
 		if (start != 0)
-			agreement = agrees_from(w, start, at, way, budget);
+			agreement = agrees_from(w, start, at, path, budget);
 	}
 	/*
 	 * It is not known where the function starts. What is behind a call may
 	 * be of another one.
 	 */
 	if (agreement == UNKNOWN)
-		return !way->has_call;
+		return !path->has_call;
 	return agreement == AGREES;
 }
 
@@ -213,16 +213,16 @@ static bool is_call(struct walk *w, uint64_t ra, uint64_t start)
 }
 
 /*
- * By the way there alone, where none leads back: the function does not return
+ * By the path there alone, where none leads back: the function does not return
  * (exit(), with its handlers). The call has to be one of it for certain.
  */
-static bool has_way_there(struct walk *w, const struct walk_frame *f, uint64_t at, uint32_t *budget,
-			  struct code_way *ret)
+static bool find_path_from_start(struct walk *w, const struct walk_frame *f, uint64_t at,
+				 uint32_t *budget, struct code_path *ret)
 {
 	const uint64_t start = code_function(w->space, walk_lookup(f), budget);
 	uint64_t ra;
 
-	if (start == 0 || !code_way_there(w->space, start, at, budget, ret) ||
+	if (start == 0 || !code_path_from_start(w->space, start, at, budget, ret) ||
 	    !walk_read_word(w, f->regs.r[SP] + ret->ra, &ra) ||
 	    !unwind_space_covers(w->space, ra - 1))
 		return false;
@@ -234,24 +234,24 @@ static bool has_way_there(struct walk *w, const struct walk_frame *f, uint64_t a
  * function, where the call was one that does not come back. Where it ends the
  * program or the thread there is nothing to return to: the root.
  */
-enum unwind_end guess_by_way(struct walk *w, struct walk_frame *f)
+enum unwind_end guess_by_path(struct walk *w, struct walk_frame *f)
 {
 	const bool at_pc = f->is_leaf || f->interrupted;
 	const uint64_t at = walk_next_pc(f);
 	uint32_t budget = GUESS_WORK_MAX - w->searched;
-	struct code_way way;
+	struct code_path path;
 	uint64_t ra;
 	bool found;
 
-	found = code_way_back(w->space, at, &budget, &way);
-	if (!at_pc && way.exits)
+	found = code_path_to_ret(w->space, at, &budget, &path);
+	if (!at_pc && path.exits)
 		return UNWIND_END_ROOT;
-	found = found && walk_read_word(w, f->regs.r[SP] + way.ra, &ra) &&
-		unwind_space_covers(w->space, ra - 1) && agrees(w, f, at, ra, &way, &budget);
+	found = found && walk_read_word(w, f->regs.r[SP] + path.ra, &ra) &&
+		unwind_space_covers(w->space, ra - 1) && agrees(w, f, at, ra, &path, &budget);
 	if (!found)
-		found = has_way_there(w, f, at, &budget, &way);
+		found = find_path_from_start(w, f, at, &budget, &path);
 	w->searched = GUESS_WORK_MAX - budget;
-	return found ? step_way_out(w, f, way.ra, way.fp) : UNWIND_END_NO_CFI;
+	return found ? step_by_offsets(w, f, path.ra, path.fp) : UNWIND_END_NO_CFI;
 }
 
 /*
@@ -315,11 +315,11 @@ enum unwind_end guess_caller(struct walk *w, struct walk_frame *f, const struct 
 		}
 		if (is_last(w, f))
 			return UNWIND_END_ROOT;
-		end = guess_by_way(w, f);
+		end = guess_by_path(w, f);
 		if (end != UNWIND_END_NO_CFI)
 			return end;
 		if (is_just_called(w, f))
-			return step_way_out(w, f, 0, X86_64_WAY_FP_SAME);
+			return step_by_offsets(w, f, 0, X86_64_PATH_FP_SAME);
 	}
 	return step_frame_pointer(w, f);
 }

@@ -35,6 +35,6 @@ static inline enum unwind_end guess_by_rule(struct walk *w, struct walk_frame *f
 enum unwind_end guess_caller(struct walk *w, struct walk_frame *f, const struct pc_info *p);
 
 /* By the ways that the code at f can take to a ret; UNWIND_END_NO_CFI: none. */
-enum unwind_end guess_by_way(struct walk *w, struct walk_frame *f);
+enum unwind_end guess_by_path(struct walk *w, struct walk_frame *f);
 
 #endif

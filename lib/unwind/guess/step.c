@@ -13,7 +13,7 @@ static enum unwind_end step_from_pc(struct walk *w, struct walk_frame *f, const 
 		return end;
 	/* Pushes that are written by hand, or by gcc for -Oz. */
 	f->regs = regs;
-	end = guess_by_way(w, f);
+	end = guess_by_path(w, f);
 	return end == WALK_ON ? end : UNWIND_END_NO_MAP;
 }
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "lib/unwind/cpu.h"
-#include "lib/unwind/x86_64/x86_64_way.h"
+#include "lib/unwind/x86_64/x86_64_path.h"
 
 /* An image that has so many answers forgets them and starts again. */
 #define FACTS_MAX (256u * 1024)
@@ -17,7 +17,7 @@ enum code_question {
 	CODE_JUMPS,	/* does the function end in that one? */
 	CODE_TAILS,	/* what the function jumps to */
 	CODE_FUNCTIONS, /* where what has no name starts */
-	CODE_WAYS,	/* the way from an address to a ret */
+	CODE_PATHS,	/* the path from an address to a ret */
 	CODE_HEIGHTS,	/* of the stack, at a place in a function */
 	CODE_INSTALLS,	/* is an exception's handler installed? */
 	CODE_BIRTHS,	/* is it a thread's first code? */
@@ -437,23 +437,23 @@ uint64_t code_function(struct unwind_space *s, uint64_t addr, uint32_t *budget)
  * What ways holds: these bits, the first word, and how many the second one is
  * below it; 0: it is not restored.
  */
-#define WAY_FOUND    1u
-#define WAY_HAS_CALL 2u
-#define WAY_EXITS    4u
-#define WAY_RA_SHIFT 4
-#define WAY_RA_MASK  0xffffu
-#define WAY_FP_SHIFT 20
-#define WAY_FP_MASK  0xffu
-_Static_assert(X86_64_WAY_MAX / 8 - 1 <= WAY_RA_MASK, "it fits");
-_Static_assert(X86_64_WAY_FP_MAX / 8 - 1 <= WAY_FP_MASK, "it fits");
+#define PATH_FOUND    1u
+#define PATH_HAS_CALL 2u
+#define PATH_EXITS    4u
+#define PATH_RA_SHIFT 4
+#define PATH_RA_MASK  0xffffu
+#define PATH_FP_SHIFT 20
+#define PATH_FP_MASK  0xffu
+_Static_assert(X86_64_PATH_MAX / 8 - 1 <= PATH_RA_MASK, "it fits");
+_Static_assert(X86_64_PATH_FP_MAX / 8 - 1 <= PATH_FP_MASK, "it fits");
 
 /* printf's longest function has 1,500 instructions. */
-#define WAY_STEPS_MAX 4096u
-/* What a way, and each of its instructions, costs of a budget. */
-#define WAY_START 128u
-#define WAY_STEP  16u
+#define PATH_STEPS_MAX 4096u
+/* What a path, and each of its instructions, costs of a budget. */
+#define PATH_START 128u
+#define PATH_STEP  16u
 
-static size_t read_way(void *ctx, uint64_t vaddr, uint8_t *bytes, size_t n)
+static size_t read_code(void *ctx, uint64_t vaddr, uint8_t *bytes, size_t n)
 {
 	return code_read(ctx, vaddr, bytes, n);
 }
@@ -461,9 +461,9 @@ static size_t read_way(void *ctx, uint64_t vaddr, uint8_t *bytes, size_t n)
 static struct x86_64_code code_of(struct code_at *c, uint32_t budget)
 {
 	return (struct x86_64_code){
-		.read = read_way,
+		.read = read_code,
 		.ctx = c,
-		.steps_max = (uint32_t)min_u64(WAY_STEPS_MAX, budget / WAY_STEP),
+		.steps_max = (uint32_t)min_u64(PATH_STEPS_MAX, budget / PATH_STEP),
 	};
 }
 
@@ -474,8 +474,8 @@ static struct x86_64_code code_of(struct code_at *c, uint32_t budget)
 static void finish(const struct code_at *c, const struct x86_64_code *code, uint32_t fact,
 		   uint32_t *budget)
 {
-	*budget -= (uint32_t)min_u64(*budget, WAY_START + code->steps * WAY_STEP);
-	if (fact != 0 || code->steps < code->steps_max || code->steps_max == WAY_STEPS_MAX)
+	*budget -= (uint32_t)min_u64(*budget, PATH_START + code->steps * PATH_STEP);
+	if (fact != 0 || code->steps < code->steps_max || code->steps_max == PATH_STEPS_MAX)
 		code_remember(c, fact);
 }
 
@@ -507,61 +507,62 @@ static bool does_exit(const struct code_at *c)
 	return false;
 }
 
-static uint32_t fact_of_way(const struct x86_64_way *way)
+static uint32_t fact_of_path(const struct x86_64_path *path)
 {
-	uint32_t fp = way->fp == X86_64_WAY_FP_SAME ? 0 : (way->ra - way->fp) / 8;
+	uint32_t fp = path->fp == X86_64_PATH_FP_SAME ? 0 : (path->ra - path->fp) / 8;
 
-	return WAY_FOUND | (way->has_call ? WAY_HAS_CALL : 0) | way->ra / 8 << WAY_RA_SHIFT |
-	       fp << WAY_FP_SHIFT;
+	return PATH_FOUND | (path->has_call ? PATH_HAS_CALL : 0) | path->ra / 8 << PATH_RA_SHIFT |
+	       fp << PATH_FP_SHIFT;
 }
 
-static bool way_of_fact(uint32_t fact, struct code_way *ret)
+static bool path_of_fact(uint32_t fact, struct code_path *ret)
 {
-	const uint32_t fp = fact >> WAY_FP_SHIFT & WAY_FP_MASK;
-	const uint32_t ra = fact >> WAY_RA_SHIFT & WAY_RA_MASK;
+	const uint32_t fp = fact >> PATH_FP_SHIFT & PATH_FP_MASK;
+	const uint32_t ra = fact >> PATH_RA_SHIFT & PATH_RA_MASK;
 
-	*ret = (struct code_way){
+	*ret = (struct code_path){
 		.ra = 8 * ra,
-		.fp = fp > 0 ? 8 * (ra - fp) : X86_64_WAY_FP_SAME,
-		.has_call = (fact & WAY_HAS_CALL) != 0,
-		.exits = (fact & WAY_EXITS) != 0,
+		.fp = fp > 0 ? 8 * (ra - fp) : X86_64_PATH_FP_SAME,
+		.has_call = (fact & PATH_HAS_CALL) != 0,
+		.exits = (fact & PATH_EXITS) != 0,
 	};
-	return (fact & WAY_FOUND) != 0;
+	return (fact & PATH_FOUND) != 0;
 }
 
-bool code_way_back(struct unwind_space *s, uint64_t addr, uint32_t *budget, struct code_way *ret)
+bool code_path_to_ret(struct unwind_space *s, uint64_t addr, uint32_t *budget,
+		      struct code_path *ret)
 {
 	struct x86_64_code code;
-	struct x86_64_way way;
+	struct x86_64_path path;
 	uint32_t fact = 0;
 	struct code_at c;
 
-	if (!CPU_LINK_REGISTER && code_ask(s, CODE_WAYS, addr, 0, &c, &fact)) {
+	if (!CPU_LINK_REGISTER && code_ask(s, CODE_PATHS, addr, 0, &c, &fact)) {
 		code = code_of(&c, *budget);
-		if (x86_64_way_back(&code, c.vaddr, &way))
-			fact = fact_of_way(&way);
+		if (x86_64_path_to_ret(&code, c.vaddr, &path))
+			fact = fact_of_path(&path);
 		if (does_exit(&c))
-			fact |= WAY_EXITS;
+			fact |= PATH_EXITS;
 		finish(&c, &code, fact, budget);
 	}
-	return way_of_fact(fact, ret);
+	return path_of_fact(fact, ret);
 }
 
-bool code_way_there(struct unwind_space *s, uint64_t from, uint64_t to, uint32_t *budget,
-		    struct code_way *ret)
+bool code_path_from_start(struct unwind_space *s, uint64_t from, uint64_t to, uint32_t *budget,
+			  struct code_path *ret)
 {
 	struct x86_64_code code;
-	struct x86_64_way way;
+	struct x86_64_path path;
 	uint32_t fact = 0;
 	struct code_at c;
 
 	if (!CPU_LINK_REGISTER && code_ask(s, CODE_HEIGHTS, from, to - from, &c, &fact)) {
 		code = code_of(&c, *budget);
-		if (x86_64_way_there(&code, c.vaddr, c.vaddr + (to - from), &way))
-			fact = fact_of_way(&way);
+		if (x86_64_path_from_start(&code, c.vaddr, c.vaddr + (to - from), &path))
+			fact = fact_of_path(&path);
 		finish(&c, &code, fact, budget);
 	}
-	return way_of_fact(fact, ret);
+	return path_of_fact(fact, ret);
 }
 
 bool code_installs(struct unwind_space *s, uint64_t addr)

@@ -28,7 +28,7 @@ bool code_frame_size(struct unwind_space *s, uint64_t addr, uint32_t *ret_size);
 
 /*
  * cpu_frame_varies of it. Yes, too, if it is longer than CODE_FRAME_MAX, or
- * cannot be read. *budget: as for code_way_back.
+ * cannot be read. *budget: as for code_path_to_ret.
  */
 #define CODE_FRAME_MAX (16u * 1024)
 bool code_frame_varies(struct unwind_space *s, uint64_t addr, uint32_t *budget);
@@ -66,21 +66,22 @@ bool code_is_stub(struct unwind_space *s, uint64_t addr);
  * has; nothing for an answer that is known. False if no way is found; exits is
  * told in any case.
  */
-struct code_way {
+struct code_path {
 	uint32_t ra;
-	uint32_t fp; /* X86_64_WAY_FP_SAME: it is not restored */
+	uint32_t fp; /* X86_64_PATH_FP_SAME: it is not restored */
 	bool has_call;
 	/* What comes back to addr is passed on to exit(), or a thread's end. */
 	bool exits;
 };
-bool code_way_back(struct unwind_space *s, uint64_t addr, uint32_t *budget, struct code_way *ret);
+bool code_path_to_ret(struct unwind_space *s, uint64_t addr, uint32_t *budget,
+		      struct code_path *ret);
 
 /*
  * The same at to, by the way there from the start of a function, whatever comes
  * behind.
  */
-bool code_way_there(struct unwind_space *s, uint64_t from, uint64_t to, uint32_t *budget,
-		    struct code_way *ret);
+bool code_path_from_start(struct unwind_space *s, uint64_t from, uint64_t to, uint32_t *budget,
+			  struct code_path *ret);
 
 /*
  * x86_64_installs of the code at addr, in a function that may; false, too, if
@@ -91,7 +92,7 @@ bool code_installs(struct unwind_space *s, uint64_t addr);
 /*
  * The start of the function that addr lies in, by its symbol, or, as far as can
  * be told, by that of one that does nothing but jump there; 0: not known.
- * *budget: as for code_way_back.
+ * *budget: as for code_path_to_ret.
  */
 uint64_t code_function(struct unwind_space *s, uint64_t addr, uint32_t *budget);
 

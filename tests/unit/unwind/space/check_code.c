@@ -123,7 +123,7 @@ TEST(a_start_without_symbols)
 TEST(a_file_that_is_gone)
 {
 	uint32_t budget = UINT32_MAX;
-	struct code_way way;
+	struct code_path way;
 	uint64_t target;
 
 	cache_end(cache);
@@ -132,14 +132,14 @@ TEST(a_file_that_is_gone)
 	n_asked = 0;
 	ck_assert(!code_is_sigreturn(space, CODE + TRAP));
 	ck_assert_int_eq(code_call_before(space, CODE + TRAP, &target), CODE_CALL_UNKNOWN);
-	ck_assert(!code_way_back(space, CODE + WAY, &budget, &way));
+	ck_assert(!code_path_to_ret(space, CODE + WAY, &budget, &way));
 	ck_assert_uint_eq(code_function(space, CODE + STATIC + 1, &budget), 0);
 	ck_assert_uint_eq(n_asked, 1);
 	cache_end(cache);
 	cache_begin(cache);
 	is_gone = false;
 	ck_assert(code_is_sigreturn(space, CODE + TRAP));
-	ck_assert(code_way_back(space, CODE + WAY, &budget, &way));
+	ck_assert(code_path_to_ret(space, CODE + WAY, &budget, &way));
 	ck_assert_uint_eq(code_function(space, CODE + STATIC + 1, &budget), CODE + STATIC);
 }
 

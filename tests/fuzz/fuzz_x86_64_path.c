@@ -4,15 +4,15 @@
 #include <assert.h>
 
 #include "lib/unwind/x86_64/x86_64_insn.h"
-#include "lib/unwind/x86_64/x86_64_way.h"
+#include "lib/unwind/x86_64/x86_64_path.h"
 #include "tests/unit/unwind/code_text.h"
 
 #define STEPS_MAX 4096
 
-static void check(const struct x86_64_way *way)
+static void check(const struct x86_64_path *way)
 {
-	assert(way->ra < X86_64_WAY_MAX && way->ra % 8 == 0);
-	assert(way->fp == X86_64_WAY_FP_SAME || (way->fp < X86_64_WAY_MAX && way->fp % 8 == 0));
+	assert(way->ra < X86_64_PATH_MAX && way->ra % 8 == 0);
+	assert(way->fp == X86_64_PATH_FP_SAME || (way->fp < X86_64_PATH_MAX && way->fp % 8 == 0));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -20,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct code_text text = {data, size};
 	struct x86_64_code code = {code_text_read, &text, 0, STEPS_MAX};
 	struct x86_64_insn insn;
-	struct x86_64_way way;
+	struct x86_64_path way;
 
 	for (size_t at = 0; at < size; at++) {
 		if (x86_64_insn_read(data + at, size - at, &insn))
@@ -28,11 +28,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			       insn.size <= size - at);
 		(void)x86_64_installs(data + at, size - at);
 	}
-	if (x86_64_way_back(&code, CODE_TEXT_BASE, &way))
+	if (x86_64_path_to_ret(&code, CODE_TEXT_BASE, &way))
 		check(&way);
 	assert(code.steps <= STEPS_MAX);
 	code.steps = 0;
-	if (size > 0 && x86_64_way_there(&code, CODE_TEXT_BASE, CODE_TEXT_BASE + size - 1, &way))
+	if (size > 0 &&
+	    x86_64_path_from_start(&code, CODE_TEXT_BASE, CODE_TEXT_BASE + size - 1, &way))
 		check(&way);
 	assert(code.steps <= STEPS_MAX);
 	return 0;

@@ -2,7 +2,7 @@
  * Instructions as their documentation has them, and the ways through code that
  * is written here byte by byte.
  */
-#include "lib/unwind/x86_64/x86_64_way.h"
+#include "lib/unwind/x86_64/x86_64_path.h"
 #include "tests/unit/unwind/code_text.h"
 
 #include "lib/base/util.h"
@@ -90,12 +90,12 @@ TESTS(test_insn, array_size(insns))
 		ck_assert(!x86_64_insn_read(code, n, &insn));
 }
 
-#define SAME X86_64_WAY_FP_SAME
+#define SAME X86_64_PATH_FP_SAME
 
 static const struct {
 	struct code_text text;
 	bool found;
-	struct x86_64_way way;
+	struct x86_64_path way;
 } ways[] = {
 	/* add $24,%rsp; pop %rbx; pop %rbp; ret */
 	{{"\x48\x83\xc4\x18\x5b\x5d\xc3", 7}, true, {40, 32, false}},
@@ -146,9 +146,9 @@ TESTS(test_back, array_size(ways))
 {
 	struct code_text text = ways[_i].text;
 	struct x86_64_code code = {code_text_read, &text, 0, 1000};
-	struct x86_64_way way = {0};
+	struct x86_64_path way = {0};
 
-	ck_assert(x86_64_way_back(&code, CODE_TEXT_BASE, &way) == ways[_i].found);
+	ck_assert(x86_64_path_to_ret(&code, CODE_TEXT_BASE, &way) == ways[_i].found);
 	ck_assert_uint_lt(code.steps, 100);
 	if (!ways[_i].found)
 		return;
@@ -169,15 +169,15 @@ TEST(test_there)
 {
 	struct code_text text = {there, sizeof(there) - 1};
 	struct x86_64_code code = {code_text_read, &text, 0, 1000};
-	struct x86_64_way way;
+	struct x86_64_path way;
 
-	ck_assert(x86_64_way_there(&code, CODE_TEXT_BASE, CODE_TEXT_BASE + THERE, &way));
+	ck_assert(x86_64_path_from_start(&code, CODE_TEXT_BASE, CODE_TEXT_BASE + THERE, &way));
 	ck_assert_uint_eq(way.ra, 8 + 8 + 24 + 8);
 	ck_assert_uint_eq(way.fp, 8 + 24 + 8);
 	/* In the middle of an instruction, and with no more steps than so. */
-	ck_assert(!x86_64_way_there(&code, CODE_TEXT_BASE, CODE_TEXT_BASE + THERE - 1, &way));
+	ck_assert(!x86_64_path_from_start(&code, CODE_TEXT_BASE, CODE_TEXT_BASE + THERE - 1, &way));
 	code.steps = code.steps_max - 3;
-	ck_assert(!x86_64_way_there(&code, CODE_TEXT_BASE, CODE_TEXT_BASE + THERE, &way));
+	ck_assert(!x86_64_path_from_start(&code, CODE_TEXT_BASE, CODE_TEXT_BASE + THERE, &way));
 	ck_assert_uint_eq(code.steps, code.steps_max);
 }
 
@@ -185,7 +185,7 @@ static const struct {
 	struct code_text text;
 	uint64_t to;
 	bool found;
-	struct x86_64_way way;
+	struct x86_64_path way;
 } theres[] = {
 	/* Tail calls; and an entry of a PLT: jmp *n(%rip); push $0; (here) */
 	{{"\x53\x5b\xff\xe0\x90", 5}, 4, false, {0}},
@@ -209,10 +209,10 @@ TESTS(test_there_or_not, array_size(theres))
 {
 	struct code_text text = theres[_i].text;
 	struct x86_64_code code = {code_text_read, &text, 0, 1000};
-	struct x86_64_way way;
+	struct x86_64_path way;
 
-	ck_assert(x86_64_way_there(&code, CODE_TEXT_BASE, CODE_TEXT_BASE + theres[_i].to, &way) ==
-		  theres[_i].found);
+	ck_assert(x86_64_path_from_start(&code, CODE_TEXT_BASE, CODE_TEXT_BASE + theres[_i].to,
+					 &way) == theres[_i].found);
 	ck_assert_uint_lt(code.steps, 20);
 	if (!theres[_i].found)
 		return;
@@ -228,12 +228,12 @@ TEST(test_each_place_once)
 	static uint8_t bytes[20 + 100];
 	struct code_text text = {bytes, sizeof(bytes)};
 	struct x86_64_code code = {code_text_read, &text, 0, 1000};
-	struct x86_64_way way;
+	struct x86_64_path way;
 
 	memset(bytes, 0x90, sizeof(bytes));
 	for (size_t i = 0; i < 20; i += 2)
 		memcpy(bytes + i, "\x74\x18", 2);
-	ck_assert(!x86_64_way_back(&code, CODE_TEXT_BASE, &way));
+	ck_assert(!x86_64_path_to_ret(&code, CODE_TEXT_BASE, &way));
 	/* Without calls, and with them. */
 	ck_assert_uint_le(code.steps, 2 * (10 + 100 + 1));
 }
@@ -246,18 +246,18 @@ TEST(test_places_that_collide)
 	static const int32_t distance = 8192 - 5;
 	struct code_text text = {bytes, sizeof(bytes)};
 	struct x86_64_code code = {code_text_read, &text, 0, 1000};
-	struct x86_64_way way;
+	struct x86_64_path way;
 
 	for (size_t i = 0; i < 100; i++) {
 		bytes[i * 8192] = 0xe9;
 		memcpy(bytes + i * 8192 + 1, &distance, sizeof(distance));
 	}
 	bytes[60 * 8192] = 0xc3;
-	ck_assert(x86_64_way_back(&code, CODE_TEXT_BASE, &way));
+	ck_assert(x86_64_path_to_ret(&code, CODE_TEXT_BASE, &way));
 	ck_assert_uint_eq(code.steps, 61);
 	bytes[60 * 8192] = 0xe9;
 	bytes[100 * 8192] = 0xc3;
-	ck_assert(!x86_64_way_back(&code, CODE_TEXT_BASE, &way));
+	ck_assert(!x86_64_path_to_ret(&code, CODE_TEXT_BASE, &way));
 }
 
 /* The last instructions of gcc 12's _Unwind_Resume, made shorter. */

@@ -3,8 +3,8 @@
  * the code: along the ways that it can take from a place to a ret, or from a
  * function's start to that place.
  */
-#ifndef LIB_UNWIND_X86_64_X86_64_WAY_H
-#define LIB_UNWIND_X86_64_X86_64_WAY_H
+#ifndef LIB_UNWIND_X86_64_X86_64_PATH_H
+#define LIB_UNWIND_X86_64_X86_64_PATH_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,12 +19,12 @@ struct x86_64_code {
 };
 
 /* Offsets from the stack pointer, multiples of 8 below this: as a copy is. */
-#define X86_64_WAY_MAX (512u * 1024)
+#define X86_64_PATH_MAX (512u * 1024)
 /* The frame pointer is less than that below the return address. */
-#define X86_64_WAY_FP_MAX  (2u * 1024)
-#define X86_64_WAY_FP_SAME UINT32_MAX /* it is not restored */
+#define X86_64_PATH_FP_MAX  (2u * 1024)
+#define X86_64_PATH_FP_SAME UINT32_MAX /* it is not restored */
 
-struct x86_64_way {
+struct x86_64_path {
 	uint32_t ra; /* of the return address */
 	uint32_t fp; /* of the caller's frame pointer */
 	/* There is a call on the way, which may be one that does not return. */
@@ -35,13 +35,14 @@ struct x86_64_way {
  * From vaddr to a ret, without a call in between if there is such a way. False
  * if none is found.
  */
-bool x86_64_way_back(struct x86_64_code *c, uint64_t vaddr, struct x86_64_way *ret);
+bool x86_64_path_to_ret(struct x86_64_code *c, uint64_t vaddr, struct x86_64_path *ret);
 
 /*
  * From the start of a function to a place in it: where the return address is
  * there, and the frame pointer, if it was pushed. False if no way leads there.
  */
-bool x86_64_way_there(struct x86_64_code *c, uint64_t from, uint64_t to, struct x86_64_way *ret);
+bool x86_64_path_from_start(struct x86_64_code *c, uint64_t from, uint64_t to,
+			    struct x86_64_path *ret);
 
 /*
  * In a function that ends by __builtin_eh_return: is code what follows, or the

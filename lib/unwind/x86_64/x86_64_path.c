@@ -1,4 +1,4 @@
-#include "lib/unwind/x86_64/x86_64_way.h"
+#include "lib/unwind/x86_64/x86_64_path.h"
 
 #include <string.h>
 
@@ -27,7 +27,7 @@ struct state {
 #define FP_SAME INT64_MIN
 #define NOWHERE INT64_MIN
 
-struct ways {
+struct paths {
 	struct x86_64_code *code;
 	struct state pending[PENDING_MAX];
 	size_t n_pending;
@@ -41,7 +41,7 @@ struct ways {
 };
 
 /* The instruction at an address. False if there is none, or too many were. */
-static bool read_insn(struct ways *w, uint64_t at, struct x86_64_insn *ret)
+static bool read_insn(struct paths *w, uint64_t at, struct x86_64_insn *ret)
 {
 	const bool inside = at >= w->window_at && at - w->window_at <= w->window_size &&
 			    w->window_size - (at - w->window_at) >= X86_64_INSN_MAX;
@@ -58,7 +58,7 @@ static bool read_insn(struct ways *w, uint64_t at, struct x86_64_insn *ret)
 }
 
 /* False if a way has come to this address before, or there is no room. */
-static bool visit(struct ways *w, uint64_t at)
+static bool visit(struct paths *w, uint64_t at)
 {
 	const uint32_t mark = (uint32_t)(at - w->first) + 1;
 	size_t i = mark * UINT32_C(0x9e3779b1) % VISITED_SLOTS;
@@ -74,7 +74,7 @@ static bool visit(struct ways *w, uint64_t at)
 }
 
 /* To the last place where ways parted. */
-static bool go_back(struct ways *w, struct state *s)
+static bool go_back(struct paths *w, struct state *s)
 {
 	if (w->n_pending == 0)
 		return false;
@@ -83,7 +83,7 @@ static bool go_back(struct ways *w, struct state *s)
 }
 
 /* One instruction further. False where this way ends. */
-static bool go_on(struct ways *w, const struct x86_64_insn *insn, struct state *s)
+static bool go_on(struct paths *w, const struct x86_64_insn *insn, struct state *s)
 {
 	const uint64_t after = s->at + insn->size;
 	const uint64_t target = after + (uint64_t)(int64_t)insn->distance;
@@ -97,7 +97,7 @@ static bool go_on(struct ways *w, const struct x86_64_insn *insn, struct state *
 		s->pushed_fp = s->fp;
 	}
 	s->offset += insn->sp;
-	if (insn->sp_lost || s->offset > X86_64_WAY_MAX || s->offset < -(int64_t)X86_64_WAY_MAX)
+	if (insn->sp_lost || s->offset > X86_64_PATH_MAX || s->offset < -(int64_t)X86_64_PATH_MAX)
 		return false;
 	s->at = after;
 	switch (insn->kind) {
@@ -122,14 +122,14 @@ static bool go_on(struct ways *w, const struct x86_64_insn *insn, struct state *
 
 static bool is_offset(int64_t offset)
 {
-	return offset >= 0 && offset < X86_64_WAY_MAX && offset % 8 == 0;
+	return offset >= 0 && offset < X86_64_PATH_MAX && offset % 8 == 0;
 }
 
 /* A function saves the frame pointer first, or among the first registers. */
 static bool is_near(const struct state *s)
 {
 	return s->fp == FP_SAME ||
-	       (is_offset(s->fp) && s->fp < s->offset && s->offset - s->fp < X86_64_WAY_FP_MAX);
+	       (is_offset(s->fp) && s->fp < s->offset && s->offset - s->fp < X86_64_PATH_FP_MAX);
 }
 
 /*
@@ -137,7 +137,7 @@ static bool is_near(const struct state *s)
  * by itself: the dynamic linker, two words. The jump is that of a PLT's first
  * entry, which has pushed one of them directly before.
  */
-static int64_t taken_behind(const struct x86_64_code *c, uint64_t at)
+static int64_t popped_by_target(const struct x86_64_code *c, uint64_t at)
 {
 	uint8_t code[8]; /* push n(%rip); jmp *n(%rip) */
 
@@ -147,9 +147,10 @@ static int64_t taken_behind(const struct x86_64_code *c, uint64_t at)
 		       : 0;
 }
 
-static bool find_ret(struct x86_64_code *c, uint64_t vaddr, bool with_calls, struct x86_64_way *ret)
+static bool find_ret(struct x86_64_code *c, uint64_t vaddr, bool with_calls,
+		     struct x86_64_path *ret)
 {
-	struct ways w = {.code = c, .first = vaddr};
+	struct paths w = {.code = c, .first = vaddr};
 	struct state s = {vaddr, 0, FP_SAME, NOWHERE, FP_SAME};
 	bool more = true;
 
@@ -161,11 +162,11 @@ static bool find_ret(struct x86_64_code *c, uint64_t vaddr, bool with_calls, str
 			continue;
 		}
 		if (insn.kind == X86_64_INSN_RET)
-			s.offset += taken_behind(c, s.at);
+			s.offset += popped_by_target(c, s.at);
 		if (insn.kind == X86_64_INSN_RET && is_offset(s.offset) && is_near(&s)) {
-			*ret = (struct x86_64_way){
+			*ret = (struct x86_64_path){
 				.ra = (uint32_t)s.offset,
-				.fp = s.fp == FP_SAME ? X86_64_WAY_FP_SAME : (uint32_t)s.fp,
+				.fp = s.fp == FP_SAME ? X86_64_PATH_FP_SAME : (uint32_t)s.fp,
 				.has_call = with_calls,
 			};
 			return true;
@@ -176,14 +177,15 @@ static bool find_ret(struct x86_64_code *c, uint64_t vaddr, bool with_calls, str
 	return false;
 }
 
-bool x86_64_way_back(struct x86_64_code *c, uint64_t vaddr, struct x86_64_way *ret)
+bool x86_64_path_to_ret(struct x86_64_code *c, uint64_t vaddr, struct x86_64_path *ret)
 {
 	return find_ret(c, vaddr, false, ret) || find_ret(c, vaddr, true, ret);
 }
 
-bool x86_64_way_there(struct x86_64_code *c, uint64_t from, uint64_t to, struct x86_64_way *ret)
+bool x86_64_path_from_start(struct x86_64_code *c, uint64_t from, uint64_t to,
+			    struct x86_64_path *ret)
 {
-	struct ways w = {.code = c, .first = from};
+	struct paths w = {.code = c, .first = from};
 	struct state s = {from, 0, FP_SAME, NOWHERE, FP_SAME};
 	bool more = true;
 
@@ -191,11 +193,11 @@ bool x86_64_way_there(struct x86_64_code *c, uint64_t from, uint64_t to, struct 
 		struct x86_64_insn insn;
 
 		if (s.at == to && is_offset(-s.offset)) {
-			*ret = (struct x86_64_way){
+			*ret = (struct x86_64_path){
 				.ra = (uint32_t)-s.offset,
-				.fp = X86_64_WAY_FP_SAME,
+				.fp = X86_64_PATH_FP_SAME,
 			};
-			if (s.fp < 0 && s.fp > -(int64_t)X86_64_WAY_FP_MAX &&
+			if (s.fp < 0 && s.fp > -(int64_t)X86_64_PATH_FP_MAX &&
 			    is_offset(s.fp - s.offset))
 				ret->fp = (uint32_t)(s.fp - s.offset);
 			return true;
