@@ -128,10 +128,10 @@ static void run(struct walk *w, struct walk_frame *f, uint32_t tid, size_t max_f
 		if (end == UNWIND_END_UNKNOWN_REGISTER && search_frame_pointer(w, f)) {
 			searched = true;
 			end = step_to_caller(w, f);
-			w->step.usual = false;
+			w->step.is_simple = false;
 		}
 		/* Nothing called it, so that is where it starts. */
-		if (f->planted)
+		if (f->not_called)
 			out->frames[out->n - 1].addr += CPU_PC_STEP;
 		if (end != WALK_ON)
 			break;

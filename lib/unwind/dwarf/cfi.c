@@ -183,7 +183,7 @@ static int read_full(struct rows_builder *b, Dwarf_Frame *frame, bool is_signal,
 		else if (!is_signal)
 			apply_abi(reg, &full.regs[reg]);
 	}
-	full.installs = !is_signal && saves_result(&full.regs[0]);
+	full.may_install_handler = !is_signal && saves_result(&full.regs[0]);
 	ret->cfa = RULE_CFA_FULL;
 	return rows_add_full(b, &full, &ret->cfa_offset);
 }
@@ -278,7 +278,7 @@ static int read_rule(struct rows_builder *b, Dwarf_Frame *frame, bool is_signal,
 		return r;
 	if (r == 0 && !is_signal && read_simple(cfa, n_cfa, &fp, &ra, &rule)) {
 		r = read_saved(b, frame, &rule);
-		rule.installs = r == 0 && ends_by_eh_return(b, frame, &rule);
+		rule.may_install_handler = r == 0 && ends_by_eh_return(b, frame, &rule);
 		if (r == 0)
 			*ret = rule;
 		return r;

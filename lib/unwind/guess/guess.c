@@ -19,12 +19,12 @@
  * the handler's registers where its rule looks for its caller's, or some of
  * them. Yes, too, if too much code was read.
  */
-static bool installs(struct walk *w, const struct walk_frame *f)
+static bool installs_handler(struct walk *w, const struct walk_frame *f)
 {
 	if (w->searched + INSTALLS_WORK > GUESS_WORK_MAX)
 		return true;
 	w->searched += INSTALLS_WORK;
-	return code_installs(w->space, walk_next_pc(f));
+	return code_installs_handler(w->space, walk_next_pc(f));
 }
 
 enum unwind_end guess_by_installing_rule(struct walk *w, struct walk_frame *f,
@@ -32,11 +32,11 @@ enum unwind_end guess_by_installing_rule(struct walk *w, struct walk_frame *f,
 {
 	enum unwind_end end;
 
-	if (installs(w, f))
+	if (installs_handler(w, f))
 		return UNWIND_END_NO_CFI;
 	end = walk_by_rule(w, f, p);
 	/* The code had a part in it, too. */
-	w->step.usual = false;
+	w->step.is_simple = false;
 	return end;
 }
 
@@ -103,7 +103,7 @@ static enum unwind_end step_frame_pointer(struct walk *w, struct walk_frame *f)
 	f->regs.known = BIT(SP) | BIT(PC) | BIT(FP);
 	end = walk_enter(w, f, ra, true);
 	/* There is no saying where in its frame a function keeps the two. */
-	f->sp_is_bound = CPU_LINK_REGISTER && end == WALK_ON;
+	f->sp_is_minimum = CPU_LINK_REGISTER && end == WALK_ON;
 	return end;
 }
 
@@ -124,8 +124,8 @@ static enum unwind_end step_by_offsets(struct walk *w, struct walk_frame *f, uin
 		rule.fp = RULE_FP_SAVED;
 		rule.fp_offset = (int32_t)fp_at - rule.cfa_offset;
 	}
-	end = walk_simple(w, f, &rule, NULL);
-	w->step.usual = false;
+	end = walk_by_simple_rule(w, f, &rule, NULL);
+	w->step.is_simple = false;
 	if (end == WALK_ON)
 		f->by_heuristic = true;
 	return end;
@@ -258,7 +258,7 @@ enum unwind_end guess_by_path(struct walk *w, struct walk_frame *f)
  * A return address that no call has left: somebody put the start of a function
  * there, to be returned to (makecontext(3) does). No rule is in front of it.
  */
-static bool is_planted(const struct walk_frame *f, const struct pc_info *p)
+static bool is_function_start(const struct walk_frame *f, const struct pc_info *p)
 {
 	uint64_t start;
 
@@ -300,17 +300,17 @@ enum unwind_end guess_caller(struct walk *w, struct walk_frame *f, const struct 
 		if (is_sigreturn(w, f)) {
 			at_pc = f->is_leaf || f->interrupted;
 			end = step_sigreturn(w, f);
-			f->planted = end != WALK_ON && !at_pc;
+			f->not_called = end != WALK_ON && !at_pc;
 			return end;
 		}
-		if (is_planted(f, p)) {
+		if (is_function_start(f, p)) {
 			end = guess_by_rule(w, f, pc_info_at(w->space, f->addr));
-			f->planted = !f->interrupted;
+			f->not_called = !f->interrupted;
 			/* Where it would return to is no address: an argument.
 			 */
 			if (end == UNWIND_END_NO_MAP)
 				end = UNWIND_END_ROOT;
-			w->step.usual = false;
+			w->step.is_simple = false;
 			return end;
 		}
 		if (is_last(w, f))

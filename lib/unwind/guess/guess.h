@@ -26,7 +26,8 @@ static inline enum unwind_end guess_by_rule(struct walk *w, struct walk_frame *f
 {
 	const struct rule *rule = p->rule;
 
-	if (rule->cfa == RULE_CFA_FULL ? p->rows->full[rule->cfa_offset].installs : rule->installs)
+	if (rule->cfa == RULE_CFA_FULL ? p->rows->full[rule->cfa_offset].may_install_handler
+				       : rule->may_install_handler)
 		return guess_by_installing_rule(w, f, p);
 	return walk_by_rule(w, f, p);
 }

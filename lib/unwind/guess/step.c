@@ -23,12 +23,12 @@ enum unwind_end step_to_caller(struct walk *w, struct walk_frame *f)
 
 	if (p == NULL || p->addr != walk_lookup(f))
 		p = pc_info_at(w->space, walk_lookup(f));
-	w->step.usual = false;
+	w->step.is_simple = false;
 	/* What another candidate of a search would have needed does not count.
 	 */
 	w->missing = 0;
 	w->second = 0;
-	f->planted = false;
+	f->not_called = false;
 	if (p->rule->cfa != RULE_CFA_NONE)
 		return f->is_leaf || f->interrupted ? step_from_pc(w, f, p)
 						    : guess_by_rule(w, f, p);

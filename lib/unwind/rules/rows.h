@@ -58,9 +58,9 @@ struct rule {
 	 * its CFA in rbx), so the walk restores them only when it has to.
 	 */
 	uint8_t saved[RULE_SAVED_N];
-	uint8_t elsewhere; /* the caller's stack may be another one; with
-			      RULE_RA_UNDEFINED nothing leads to it */
-	uint8_t installs;  /* as in struct full_rule */
+	uint8_t switches_stack;	     /* the caller's stack may be another one; with
+				   RULE_RA_UNDEFINED nothing leads to it */
+	uint8_t may_install_handler; /* as in struct full_rule */
 	uint8_t reserved[2];
 };
 
@@ -85,8 +85,8 @@ struct reg_rule {
 struct full_rule {
 	uint32_t cfa_ops;
 	uint16_t cfa_n_ops;
-	uint8_t is_signal; /* what it restores was interrupted, not called */
-	uint8_t installs;  /* it may have become an exception's handler's */
+	uint8_t is_signal;	     /* what it restores was interrupted, not called */
+	uint8_t may_install_handler; /* it may have become an exception's handler's */
 	struct reg_rule regs[SAMPLE_REGS_MAX];
 };
 

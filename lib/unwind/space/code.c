@@ -565,14 +565,14 @@ bool code_path_from_start(struct unwind_space *s, uint64_t from, uint64_t to, ui
 	return path_of_fact(fact, ret);
 }
 
-bool code_installs(struct unwind_space *s, uint64_t addr)
+bool code_installs_handler(struct unwind_space *s, uint64_t addr)
 {
 	uint8_t code[X86_64_INSTALLS_MAX];
 	uint32_t fact = false;
 	struct code_at c;
 
 	if (code_ask(s, CODE_INSTALLS, addr, 0, &c, &fact)) {
-		fact = x86_64_installs(code, code_read(&c, c.vaddr, code, sizeof(code)));
+		fact = x86_64_installs_handler(code, code_read(&c, c.vaddr, code, sizeof(code)));
 		code_remember(&c, fact);
 	}
 	return fact != 0;

@@ -84,10 +84,10 @@ bool code_path_from_start(struct unwind_space *s, uint64_t from, uint64_t to, ui
 			  struct code_path *ret);
 
 /*
- * x86_64_installs of the code at addr, in a function that may; false, too, if
+ * x86_64_installs_handler of the code at addr, in a function that may; false, too, if
  * it can't be read.
  */
-bool code_installs(struct unwind_space *s, uint64_t addr);
+bool code_installs_handler(struct unwind_space *s, uint64_t addr);
 
 /*
  * The start of the function that addr lies in, by its symbol, or, as far as can

@@ -11,11 +11,11 @@ static const struct rule rule_root = {
 	.fp = RULE_FP_UNDEFINED,
 	.ra = RULE_RA_UNDEFINED,
 };
-static const struct rule rule_elsewhere = {
+static const struct rule rule_other_stack = {
 	.cfa = RULE_CFA_SP,
 	.fp = RULE_FP_UNDEFINED,
 	.ra = RULE_RA_UNDEFINED,
-	.elsewhere = true,
+	.switches_stack = true,
 };
 static const struct rule rule_framed = {
 	.cfa = RULE_CFA_FP,
@@ -23,7 +23,7 @@ static const struct rule rule_framed = {
 	.fp = RULE_FP_SAVED,
 	.fp_offset = -16,
 	.ra_offset = -8,
-	.elsewhere = true,
+	.switches_stack = true,
 };
 
 static const struct rule *rule_of_switch(const struct image_switch *change)
@@ -32,11 +32,11 @@ static const struct rule *rule_of_switch(const struct image_switch *change)
 	case IMAGE_SWITCH_ROOT:
 		return &rule_root;
 	case IMAGE_SWITCH_WAITED:
-		return &rule_elsewhere;
+		return &rule_other_stack;
 	case IMAGE_SWITCH_FRAMED:
 		return &rule_framed;
 	}
-	return &rule_elsewhere;
+	return &rule_other_stack;
 }
 
 static void look_up(struct unwind_space *s, uint64_t addr, struct pc_info *ret)

@@ -56,7 +56,7 @@ static void note(struct memo_walk *mw, const struct walk_step *step, const struc
 	struct memo_frame *e;
 
 	/* A step that is none of a memo's: what is below cannot be kept. */
-	if (!step->usual || ra_at != step->ra_at ||
+	if (!step->is_simple || ra_at != step->ra_at ||
 	    (step->fp_read && (fp_at == 0 || fp_at != step->fp_at)))
 		mw->n = 0;
 	/* Member by member: a struct made and copied would be waited for. */
@@ -103,7 +103,7 @@ static void move(struct walk_frame *f, const struct memo_frame *e)
 	f->is_leaf = false;
 	f->by_heuristic = false;
 	f->interrupted = false;
-	f->sp_is_bound = false;
+	f->sp_is_minimum = false;
 	f->pc_info = NULL;
 	f->regs.r[SP] = e->sp;
 	f->regs.r[FP] = e->fp;
@@ -145,7 +145,7 @@ bool memo_follow(struct memo_walk *mw, struct walk *w, struct walk_frame *f, siz
 		out->like_n = from + 1;
 		out->like_id = m->id;
 		mw->kept = from;
-		w->step.usual = true;
+		w->step.is_simple = true;
 		return true;
 	}
 	if (i < from)
@@ -187,7 +187,7 @@ void memo_end(struct memo_walk *mw, const struct walk *w, struct unwind_stack *o
 	out->id = out->like_n == out->n ? out->like_id : ++w->space->cache->stack_ids;
 	if (!m)
 		return;
-	if (out->end != UNWIND_END_ROOT || !w->step.usual || !keep(mw, m))
+	if (out->end != UNWIND_END_ROOT || !w->step.is_simple || !keep(mw, m))
 		m->n = 0;
 	m->id = out->id;
 }

@@ -52,7 +52,7 @@ enum unwind_end walk_enter(struct walk *w, struct walk_frame *f, uint64_t ra, bo
 {
 	/* The ABI's mark of the outermost frame, and musl's. */
 	if (ra == 0) {
-		w->step.usual = false;
+		w->step.is_simple = false;
 		return UNWIND_END_ROOT;
 	}
 	f->pc_info = pc_info_at(w->space, ra - 1);
@@ -62,7 +62,7 @@ enum unwind_end walk_enter(struct walk *w, struct walk_frame *f, uint64_t ra, bo
 	f->is_leaf = false;
 	f->by_heuristic = by_heuristic;
 	f->interrupted = false;
-	f->sp_is_bound = false;
+	f->sp_is_minimum = false;
 	return WALK_ON;
 }
 
@@ -110,28 +110,28 @@ static bool cfa_by_record(const struct walk_frame *f, const struct rule *rule, u
 	return true;
 }
 
-enum unwind_end walk_simple(struct walk *w, struct walk_frame *f, const struct rule *rule,
-			    struct image *image)
+enum unwind_end walk_by_simple_rule(struct walk *w, struct walk_frame *f, const struct rule *rule,
+				    struct image *image)
 {
 	struct walk_step *step = &w->step;
 	uint64_t *r = f->regs.r;
 	uint64_t known = BIT(SP) | BIT(PC) | (f->regs.known & BIT(FP));
 	uint64_t cfa = r[SP];
 	uint64_t fp = r[FP];
-	bool by_heuristic = f->sp_is_bound && rule->cfa == RULE_CFA_SP;
+	bool by_heuristic = f->sp_is_minimum && rule->cfa == RULE_CFA_SP;
 	const bool at_pc = f->is_leaf || f->interrupted;
 	enum unwind_end end;
 	uint64_t ra;
 
 	*step = (struct walk_step){
-		.usual = !w->all_saved && !f->sp_is_bound,
+		.is_simple = !w->all_saved && !f->sp_is_minimum,
 		.fp_read = rule->fp == RULE_FP_SAVED,
 		.ra_at = rule->ra_offset,
 		.fp_at = rule->fp_offset,
 		.image = image,
 	};
 	if (rule->ra == RULE_RA_UNDEFINED)
-		return rule->elsewhere ? UNWIND_END_UNREADABLE : UNWIND_END_ROOT;
+		return rule->switches_stack ? UNWIND_END_UNREADABLE : UNWIND_END_ROOT;
 	if (rule->cfa == RULE_CFA_FP) {
 		if (!(known & BIT(FP)))
 			return UNWIND_END_UNKNOWN_REGISTER;
@@ -146,16 +146,16 @@ enum unwind_end walk_simple(struct walk *w, struct walk_frame *f, const struct r
 	 * one that has popped it, to jump or to push it again.
 	 */
 	if (cfa < r[SP] || (cfa == r[SP] && rule->ra != RULE_RA_SAME && !at_pc) || cfa % 8 != 0)
-		return rule->elsewhere ? UNWIND_END_UNREADABLE : UNWIND_END_BAD_CFA;
+		return rule->switches_stack ? UNWIND_END_UNREADABLE : UNWIND_END_BAD_CFA;
 	if (rule->ra == RULE_RA_SAME) {
 		/* The leaf's, or that of what was interrupted. */
 		if (!(f->regs.known & BIT(RA)))
 			return UNWIND_END_UNKNOWN_REGISTER;
 		ra = r[RA];
-		step->usual = false;
+		step->is_simple = false;
 	} else if (!walk_read_word(w, cfa + (uint64_t)(int64_t)rule->ra_offset, &ra)) {
 		end = walk_unreadable(w, f, cfa + (uint64_t)(int64_t)rule->ra_offset, 8);
-		return rule->elsewhere ? UNWIND_END_UNREADABLE : end;
+		return rule->switches_stack ? UNWIND_END_UNREADABLE : end;
 	}
 	ra = cpu_return_address(ra);
 	if (rule->fp == RULE_FP_SAVED) {
@@ -305,13 +305,13 @@ static enum unwind_end step_full(struct walk *w, struct walk_frame *f, const str
 	return walk_enter_interrupted(w, f);
 }
 
-enum unwind_end walk_full(struct walk *w, struct walk_frame *f, const struct pc_info *p)
+enum unwind_end walk_by_full_rule(struct walk *w, struct walk_frame *f, const struct pc_info *p)
 {
 	const struct full_rule *full = &p->rows->full[p->rule->cfa_offset];
 	enum unwind_end end = step_full(w, f, p->rows, full);
 
 	/* Where what was interrupted cannot be read, too. */
 	if (end != WALK_ON && full->is_signal)
-		f->planted = !f->is_leaf;
+		f->not_called = !f->is_leaf;
 	return end;
 }

@@ -20,8 +20,8 @@ struct walk_frame {
 	bool is_leaf;		       /* look up addr itself; else addr - 1 */
 	bool by_heuristic;	       /* how this frame was found */
 	bool interrupted;	       /* by a signal: the frame before is a trampoline */
-	bool planted;		       /* its step found that no call left its address */
-	bool sp_is_bound;	       /* its stack pointer is that or above */
+	bool not_called;	       /* its step found that no call left its address */
+	bool sp_is_minimum;	       /* its stack pointer is that or above */
 	uint32_t signals;	       /* signal frames passed until here */
 	const struct pc_info *pc_info; /* of walk_lookup, if its address is that */
 };
@@ -33,7 +33,7 @@ struct walk_step {
 	 * else than the address, sp and fp of the frame, and the words below,
 	 * had a part in it.
 	 */
-	bool usual;
+	bool is_simple;
 	bool fp_read;
 	int32_t ra_at; /* where the words were, from the caller's sp */
 	int32_t fp_at;
@@ -100,19 +100,19 @@ enum unwind_end walk_enter(struct walk *w, struct walk_frame *f, uint64_t ra, bo
 enum unwind_end walk_enter_interrupted(struct walk *w, struct walk_frame *f);
 
 /* By a rule that fits into a struct rule; image is whose it is. */
-enum unwind_end walk_simple(struct walk *w, struct walk_frame *f, const struct rule *rule,
-			    struct image *image);
+enum unwind_end walk_by_simple_rule(struct walk *w, struct walk_frame *f, const struct rule *rule,
+				    struct image *image);
 
 /* By a full rule, that of p. */
-enum unwind_end walk_full(struct walk *w, struct walk_frame *f, const struct pc_info *p);
+enum unwind_end walk_by_full_rule(struct walk *w, struct walk_frame *f, const struct pc_info *p);
 
 /* By the rule of p, which is one. */
 static inline enum unwind_end walk_by_rule(struct walk *w, struct walk_frame *f,
 					   const struct pc_info *p)
 {
 	if (p->rule->cfa != RULE_CFA_FULL)
-		return walk_simple(w, f, p->rule, p->image);
-	return walk_full(w, f, p);
+		return walk_by_simple_rule(w, f, p->rule, p->image);
+	return walk_by_full_rule(w, f, p);
 }
 
 #endif

@@ -215,7 +215,7 @@ bool x86_64_path_from_start(struct x86_64_code *c, uint64_t from, uint64_t to,
 	return false;
 }
 
-bool x86_64_installs(const uint8_t *code, size_t n)
+bool x86_64_installs_handler(const uint8_t *code, size_t n)
 {
 	static const uint8_t to_rsp[] = {0x48, 0x89, 0xcc};
 	static const uint8_t to_rcx[] = {0xff, 0xe1};

@@ -55,6 +55,6 @@ bool x86_64_path_from_start(struct x86_64_code *c, uint64_t from, uint64_t to,
  * config/i386/i386.cc (ix86_expand_epilogue, style 2).
  */
 #define X86_64_INSTALLS_MAX 192 /* gcc 12 needs 132 */
-bool x86_64_installs(const uint8_t *code, size_t n);
+bool x86_64_installs_handler(const uint8_t *code, size_t n);
 
 #endif

@@ -261,24 +261,25 @@ TEST(test_places_that_collide)
 }
 
 /* The last instructions of gcc 12's _Unwind_Resume, made shorter. */
-static const char installs[] = "\x48\x39\xd8\x75\x63"	      /* 00: cmp; jne */
-			       "\xe8\0\1\0\0"		      /* 05: what installs */
-			       "\x48\x8b\xb5\x68\xff\xff\xff" /* 0a: mov -0x98(%rbp),%rsi */
-			       "\xe8\x43\0\0\0"		      /* 11: _Unwind_DebugHook */
-			       "\x31\xd2\xf3\x48\x0f\x1e\xca" /* 16: xor; rdsspq %rdx */
-			       "\x48\x85\xd2\x74\x10"	      /* 1d: test; je 32 */
-			       "\xeb\x05"		      /* 22: jmp 29 */
-			       "\xf3\x48\x0f\xae\xea"	      /* 24: incsspq %rdx */
-			       "\x48\x81\xfa\xff\0\0\0"	      /* 29: cmp $255,%rdx */
-			       "\x77\xf2"		      /* 30: ja 24 */
-			       "\x48\x89\xc1\x90\x90"	      /* 32: mov %rax,%rcx */
-			       "\x90"			      /* 37: */
-			       "\x48\x89\xcc"		      /* 38: mov %rcx,%rsp */
-			       "\x59\xff\xe1\xc3\xff\xe0"; /* 3b: pop; jmp *%rcx; ret; jmp *%rax */
+static const char installs_handler[] =
+	"\x48\x39\xd8\x75\x63"	       /* 00: cmp; jne */
+	"\xe8\0\1\0\0"		       /* 05: what installs_handler */
+	"\x48\x8b\xb5\x68\xff\xff\xff" /* 0a: mov -0x98(%rbp),%rsi */
+	"\xe8\x43\0\0\0"	       /* 11: _Unwind_DebugHook */
+	"\x31\xd2\xf3\x48\x0f\x1e\xca" /* 16: xor; rdsspq %rdx */
+	"\x48\x85\xd2\x74\x10"	       /* 1d: test; je 32 */
+	"\xeb\x05"		       /* 22: jmp 29 */
+	"\xf3\x48\x0f\xae\xea"	       /* 24: incsspq %rdx */
+	"\x48\x81\xfa\xff\0\0\0"       /* 29: cmp $255,%rdx */
+	"\x77\xf2"		       /* 30: ja 24 */
+	"\x48\x89\xc1\x90\x90"	       /* 32: mov %rax,%rcx */
+	"\x90"			       /* 37: */
+	"\x48\x89\xcc"		       /* 38: mov %rcx,%rsp */
+	"\x59\xff\xe1\xc3\xff\xe0";    /* 3b: pop; jmp *%rcx; ret; jmp *%rax */
 
 static const struct {
 	size_t from;
-	bool installs;
+	bool installs_handler;
 } installing[] = {
 	{0, false},   {3, false},   {5, false},	  {0xa, true},	{0x11, true},  {0x16, true},
 	{0x18, true}, {0x1d, true}, {0x20, true}, {0x22, true}, {0x24, true},  {0x30, true},
@@ -287,11 +288,11 @@ static const struct {
 
 TESTS(test_installs, array_size(installing))
 {
-	const uint8_t *code = (const uint8_t *)installs;
+	const uint8_t *code = (const uint8_t *)installs_handler;
 	const size_t from = installing[_i].from;
 
-	ck_assert_int_eq(x86_64_installs(code + from, sizeof(installs) - 1 - from),
-			 installing[_i].installs);
+	ck_assert_int_eq(x86_64_installs_handler(code + from, sizeof(installs_handler) - 1 - from),
+			 installing[_i].may_install_handler);
 	/* Cut off in front of its end. */
-	ck_assert(from > 0x38 || !x86_64_installs(code + from, 0x38 - from));
+	ck_assert(from > 0x38 || !x86_64_installs_handler(code + from, 0x38 - from));
 }
