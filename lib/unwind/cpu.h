@@ -147,7 +147,7 @@ bool cpu_is_stub(const uint8_t *code, size_t n);
  * Does code come to a call that does not return (what stands behind it cannot
  * be executed), past nothing that changes the stack pointer? Of x86-64 only.
  */
-#define CPU_LAST_MAX 24
+#define CPU_NORETURN_MAX 24
 bool cpu_never_returns(const uint8_t *code, size_t n);
 
 /*
@@ -158,12 +158,12 @@ bool cpu_never_returns(const uint8_t *code, size_t n);
  * thread clears the frame pointer before the call, or has done so in what
  * stands in front. Of x86-64 only.
  */
-#define CPU_BIRTH_MAX	 64
-#define CPU_BIRTH_BEFORE 9 /* clone3 of glibc, at the call */
-bool cpu_is_birth(const uint8_t *before, size_t n_before, const uint8_t *code, size_t n);
+#define CPU_THREAD_START_MAX	64
+#define CPU_THREAD_START_BEFORE 9 /* clone3 of glibc, at the call */
+bool cpu_is_thread_start(const uint8_t *before, size_t n_before, const uint8_t *code, size_t n);
 
 /* May a system call have come back to it just now, with 0? Of x86-64 only. */
-bool cpu_has_zero_of_call(uint64_t known, const uint64_t *r);
+bool cpu_syscall_returned_zero(uint64_t known, const uint64_t *r);
 
 /*
  * Is this rt_sigreturn's trampoline? musl gives its own no CFI, and the kernel

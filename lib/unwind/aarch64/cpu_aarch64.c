@@ -113,13 +113,13 @@ bool cpu_never_returns(const uint8_t *code, size_t n)
 	return false;
 }
 
-bool cpu_is_birth(const uint8_t *before, size_t n_before, const uint8_t *code, size_t n)
+bool cpu_is_thread_start(const uint8_t *before, size_t n_before, const uint8_t *code, size_t n)
 {
 	(void)before, (void)n_before, (void)code, (void)n;
 	return false;
 }
 
-bool cpu_has_zero_of_call(uint64_t known, const uint64_t *r)
+bool cpu_syscall_returned_zero(uint64_t known, const uint64_t *r)
 {
 	(void)known, (void)r;
 	return false;

@@ -172,7 +172,7 @@ static bool agrees(struct walk *w, const struct walk_frame *f, uint64_t at, uint
 	switch (code_call_before(w->space, ra, &start)) {
 	case CODE_CALL_NONE: /* a signal's handler returns so */
 		return code_is_sigreturn(w->space, ra);
-	case CODE_CALL_LAST:
+	case CODE_CALL_NORETURN:
 	case CODE_CALL_UNKNOWN:
 	case CODE_CALL_INDIRECT:
 		break;
@@ -199,7 +199,7 @@ static bool is_call(struct walk *w, uint64_t ra, uint64_t start)
 
 	switch (code_call_before(w->space, ra, &target)) {
 	case CODE_CALL_NONE:
-	case CODE_CALL_LAST:
+	case CODE_CALL_NORETURN:
 	case CODE_CALL_UNKNOWN:
 		return false;
 	case CODE_CALL_INDIRECT:
@@ -270,22 +270,23 @@ static bool is_function_start(const struct walk_frame *f, const struct pc_info *
  * So has who made a stack for a coroutine, of code without CFI that calls
  * _exit() (Boost.Context's, and what has been made of it).
  */
-static bool is_last(const struct walk *w, const struct walk_frame *f)
+static bool is_coroutine_root(const struct walk *w, const struct walk_frame *f)
 {
 	uint64_t target;
 
 	return !f->is_leaf && !f->interrupted &&
-	       code_call_before(w->space, f->addr, &target) == CODE_CALL_LAST;
+	       code_call_before(w->space, f->addr, &target) == CODE_CALL_NORETURN;
 }
 
 /*
  * In its first instructions a thread has the registers of who has made it, the
  * frame pointer, too, and nothing on its stack that it would return to.
  */
-static bool is_born(struct walk *w, const struct walk_frame *f)
+static bool is_new_thread(struct walk *w, const struct walk_frame *f)
 {
-	return (f->is_leaf || f->interrupted) && cpu_has_zero_of_call(f->regs.known, f->regs.r) &&
-	       code_is_birth(w->space, walk_lookup(f));
+	return (f->is_leaf || f->interrupted) &&
+	       cpu_syscall_returned_zero(f->regs.known, f->regs.r) &&
+	       code_is_thread_start(w->space, walk_lookup(f));
 }
 
 enum unwind_end guess_caller(struct walk *w, struct walk_frame *f, const struct pc_info *p)
@@ -295,7 +296,7 @@ enum unwind_end guess_caller(struct walk *w, struct walk_frame *f, const struct 
 	bool at_pc;
 
 	if (i) {
-		if (is_born(w, f))
+		if (is_new_thread(w, f))
 			return UNWIND_END_ROOT;
 		if (is_sigreturn(w, f)) {
 			at_pc = f->is_leaf || f->interrupted;
@@ -313,7 +314,7 @@ enum unwind_end guess_caller(struct walk *w, struct walk_frame *f, const struct 
 			w->step.is_simple = false;
 			return end;
 		}
-		if (is_last(w, f))
+		if (is_coroutine_root(w, f))
 			return UNWIND_END_ROOT;
 		end = guess_by_path(w, f);
 		if (end != UNWIND_END_NO_CFI)

@@ -62,8 +62,8 @@ static int judge_call(struct search *s, uint64_t ra)
 	switch (code_call_before(s->w->space, ra, &target)) {
 	case CODE_CALL_NONE:
 		return CALL_REFUTED;
-	case CODE_CALL_LAST:	/* where a coroutine's stack begins */
-	case CODE_CALL_UNKNOWN: /* code made at run time calls anywhere */
+	case CODE_CALL_NORETURN: /* where a coroutine's stack begins */
+	case CODE_CALL_UNKNOWN:	 /* code made at run time calls anywhere */
 	case CODE_CALL_INDIRECT:
 		return CALL_POSSIBLE;
 	case CODE_CALL_DIRECT:

@@ -11,16 +11,16 @@
 
 /* What is asked about code; an answer is a word. */
 enum code_question {
-	CODE_CALLS,	/* what stands before a return address */
-	CODE_STARTS,	/* what stands at an address */
-	CODE_VARYING,	/* does the function's frame vary? */
-	CODE_JUMPS,	/* does the function end in that one? */
-	CODE_TAILS,	/* what the function jumps to */
-	CODE_FUNCTIONS, /* where what has no name starts */
-	CODE_PATHS,	/* the path from an address to a ret */
-	CODE_HEIGHTS,	/* of the stack, at a place in a function */
-	CODE_INSTALLS,	/* is an exception's handler installed? */
-	CODE_BIRTHS,	/* is it a thread's first code? */
+	CODE_CALLS,	    /* what stands before a return address */
+	CODE_STARTS,	    /* what stands at an address */
+	CODE_VARYING,	    /* does the function's frame vary? */
+	CODE_JUMPS,	    /* does the function end in that one? */
+	CODE_TAILS,	    /* what the function jumps to */
+	CODE_FUNCTIONS,	    /* where what has no name starts */
+	CODE_PATHS,	    /* the path from an address to a ret */
+	CODE_HEIGHTS,	    /* of the stack, at a place in a function */
+	CODE_INSTALLS,	    /* is an exception's handler installed? */
+	CODE_THREAD_STARTS, /* is it a thread's first code? */
 };
 
 /* Code about which something is asked. */
@@ -36,7 +36,7 @@ struct code_at {
  * What calls holds: one of these, or the target relative to base plus N. LAST:
  * there is no call, and none comes back from what follows.
  */
-enum { FACT_UNKNOWN, FACT_NONE, FACT_LAST, FACT_INDIRECT, FACT_N };
+enum { FACT_UNKNOWN, FACT_NONE, FACT_NORETURN, FACT_INDIRECT, FACT_N };
 
 /* Of a key: more than the parts of a function are apart. */
 #define DISTANCE_BITS 28
@@ -148,7 +148,7 @@ static bool read_call(const struct code_at *c, uint32_t *ret)
 {
 	const uint64_t behind_it = c->vaddr + 1;
 	uint8_t code[CPU_CALL_MAX];
-	uint8_t behind[CPU_LAST_MAX];
+	uint8_t behind[CPU_NORETURN_MAX];
 	int32_t displacement;
 	uint64_t target;
 	size_t n;
@@ -161,7 +161,7 @@ static bool read_call(const struct code_at *c, uint32_t *ret)
 	case CPU_CALL_NONE:
 		n = code_read(c, behind_it, behind, sizeof(behind));
 		if (cpu_never_returns(behind, n))
-			*ret = FACT_LAST;
+			*ret = FACT_NORETURN;
 		break;
 	case CPU_CALL_DIRECT:
 		target = behind_it + (uint64_t)(int64_t)displacement - c->mapping->image->base +
@@ -189,8 +189,8 @@ enum code_call code_call_before(struct unwind_space *s, uint64_t addr, uint64_t 
 		return CODE_CALL_UNKNOWN;
 	case FACT_NONE:
 		return CODE_CALL_NONE;
-	case FACT_LAST:
-		return CODE_CALL_LAST;
+	case FACT_NORETURN:
+		return CODE_CALL_NORETURN;
 	case FACT_INDIRECT:
 		return CODE_CALL_INDIRECT;
 	}
@@ -256,19 +256,19 @@ static size_t function_size(const struct code_at *c, size_t max)
 	return size;
 }
 
-bool code_is_birth(struct unwind_space *s, uint64_t addr)
+bool code_is_thread_start(struct unwind_space *s, uint64_t addr)
 {
-	uint8_t code[CPU_BIRTH_MAX];
-	uint8_t before[CPU_BIRTH_BEFORE];
+	uint8_t code[CPU_THREAD_START_MAX];
+	uint8_t before[CPU_THREAD_START_BEFORE];
 	uint32_t fact = 0;
 	struct code_at c;
 	size_t n, n_before;
 
-	if (!code_ask(s, CODE_BIRTHS, addr, 0, &c, &fact))
+	if (!code_ask(s, CODE_THREAD_STARTS, addr, 0, &c, &fact))
 		return fact != 0;
 	n = code_read(&c, c.vaddr, code, sizeof(code));
 	n_before = code_read(&c, c.vaddr - sizeof(before), before, sizeof(before));
-	fact = cpu_is_birth(before, n_before, code, n);
+	fact = cpu_is_thread_start(before, n_before, code, n);
 	code_remember(&c, fact);
 	return fact != 0;
 }
@@ -335,7 +335,7 @@ bool code_may_call(struct unwind_space *s, uint64_t ra, uint64_t pc, uint64_t ma
 	switch (code_call_before(s, ra, &target)) {
 	case CODE_CALL_UNKNOWN:
 	case CODE_CALL_NONE:
-	case CODE_CALL_LAST:
+	case CODE_CALL_NORETURN:
 		return false;
 	case CODE_CALL_DIRECT:
 		if (target <= pc && pc - target < max)

@@ -14,7 +14,7 @@
 
 enum code_call {
 	CODE_CALL_NONE,	    /* no call ends there: no return address */
-	CODE_CALL_LAST,	    /* so it is, and what follows does not return */
+	CODE_CALL_NORETURN, /* so it is, and what follows does not return */
 	CODE_CALL_UNKNOWN,  /* the code can't be read */
 	CODE_CALL_INDIRECT, /* a call whose target is not known */
 	CODE_CALL_DIRECT,   /* a call to *ret_target */
@@ -97,7 +97,7 @@ bool code_installs_handler(struct unwind_space *s, uint64_t addr);
 uint64_t code_function(struct unwind_space *s, uint64_t addr, uint32_t *budget);
 
 /* Is addr on a new thread's way, to which clone(2) has given 0? */
-bool code_is_birth(struct unwind_space *s, uint64_t addr);
+bool code_is_thread_start(struct unwind_space *s, uint64_t addr);
 
 /* Does rt_sigreturn's trampoline start at addr? */
 bool code_is_sigreturn(struct unwind_space *s, uint64_t addr);

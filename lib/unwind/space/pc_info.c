@@ -60,7 +60,7 @@ static void look_up(struct unwind_space *s, uint64_t addr, struct pc_info *ret)
 	ret->rule = rows_find(ret->rows, addr - m->bias);
 	change = image_switch_at(m->image, addr - m->bias);
 	/* Callers are looked up one before their return address. */
-	if (change && code_call_before(s, addr + 1, &target) > CODE_CALL_LAST)
+	if (change && code_call_before(s, addr + 1, &target) > CODE_CALL_NORETURN)
 		ret->rule = rule_of_switch(change);
 	/* A part may have been compiled. */
 	s->cache->grown = true;

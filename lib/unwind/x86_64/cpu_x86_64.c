@@ -141,7 +141,7 @@ static bool is_taken_for_zero(const uint8_t *code)
 	       condition == 0xe; /* e, ns, ge, le */
 }
 
-bool cpu_is_birth(const uint8_t *before, size_t n_before, const uint8_t *code, size_t n)
+bool cpu_is_thread_start(const uint8_t *before, size_t n_before, const uint8_t *code, size_t n)
 {
 	static const uint8_t clear[] = {0x31, 0xed}; /* xor %ebp,%ebp */
 	bool cleared = memmem(before, n_before, clear, sizeof(clear)) != NULL;
@@ -174,7 +174,7 @@ bool cpu_is_birth(const uint8_t *before, size_t n_before, const uint8_t *code, s
  * syscall(2) leaves in rcx where it goes on. The call of the function is some
  * bytes behind: 13 in musl.
  */
-bool cpu_has_zero_of_call(uint64_t known, const uint64_t *r)
+bool cpu_syscall_returned_zero(uint64_t known, const uint64_t *r)
 {
 	const uint64_t needed = 1u << X86_64_RAX | 1u << X86_64_RCX;
 

@@ -286,8 +286,8 @@ static void read_push_pop(const struct x86_64_parts *p, struct x86_64_insn *ret)
 	}
 	ret->sp = 8;
 	ret->sp_lost = reg == RSP;
-	ret->has_fp = reg == RBP;
-	ret->fp = 0;
+	ret->loads_fp = reg == RBP;
+	ret->fp_at = 0;
 }
 
 /* What the arithmetic and the moves of the first map write to. */
@@ -299,8 +299,8 @@ static void read_write(const struct x86_64_parts *p, struct x86_64_insn *ret)
 		return;
 	ret->sp_lost = (to_reg ? reg_of(p) : rm_of(p)) == RSP;
 	if (p->op == 0x8b && reg_of(p) == RBP && is_on_stack(p)) {
-		ret->has_fp = true;
-		ret->fp = p->displacement;
+		ret->loads_fp = true;
+		ret->fp_at = p->displacement;
 	}
 }
 

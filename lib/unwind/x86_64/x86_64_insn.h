@@ -31,8 +31,8 @@ struct x86_64_insn {
 	int32_t distance; /* from the next instruction */
 	int32_t sp;	  /* what it adds to the stack pointer */
 	bool sp_lost;	  /* it sets that in a way that is not known */
-	bool has_fp;	  /* it loads rbp, from sp + fp as sp was before */
-	int32_t fp;
+	bool loads_fp;	  /* it loads rbp, from sp + fp as sp was before */
+	int32_t fp_at;
 	bool saves_fp; /* it pushes rbp */
 };
 

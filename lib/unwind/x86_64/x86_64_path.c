@@ -88,8 +88,8 @@ static bool go_on(struct paths *w, const struct x86_64_insn *insn, struct state 
 	const uint64_t after = s->at + insn->size;
 	const uint64_t target = after + (uint64_t)(int64_t)insn->distance;
 
-	if (insn->has_fp) {
-		s->fp = s->offset + insn->fp;
+	if (insn->loads_fp) {
+		s->fp = s->offset + insn->fp_at;
 		if (s->fp == s->pushed)
 			s->fp = s->pushed_fp;
 	} else if (insn->saves_fp) {
@@ -207,8 +207,8 @@ bool x86_64_path_from_start(struct x86_64_code *c, uint64_t from, uint64_t to,
 			continue;
 		}
 		/* What is loaded again on the way was not the caller's. */
-		insn.has_fp = insn.saves_fp;
-		insn.fp = -8;
+		insn.loads_fp = insn.saves_fp;
+		insn.fp_at = -8;
 		if (!go_on(&w, &insn, &s))
 			more = go_back(&w, &s);
 	}

@@ -191,7 +191,7 @@ TEST(a_frame_of_128_KiB)
 /* The registers are of who has made it; what is on its stack it leads to. */
 static const struct {
 	uint64_t known, rax, rcx;
-	bool is_born;
+	bool is_new_thread;
 } births[] = {
 	{BIT(X86_64_RAX) | BIT(X86_64_RCX), 0, BIRTH, true},
 	{BIT(X86_64_RAX) | BIT(X86_64_RCX), 0, BIRTH - 20, true},
@@ -212,7 +212,7 @@ TESTS(a_new_thread, (array_size(births)))
 	m.sample->regs[X86_64_RCX] = CODE + births[_i].rcx;
 	walk();
 	ck_assert_int_eq(m.out.end, UNWIND_END_ROOT);
-	if (births[_i].is_born)
+	if (births[_i].is_new_thread)
 		ck_assert_uint_eq(m.out.n, 1);
 	else
 		ck_assert_uint_gt(m.out.n, 1);

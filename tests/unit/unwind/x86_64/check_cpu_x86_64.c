@@ -192,8 +192,9 @@ static const struct {
 TESTS(test_is_birth, array_size(births))
 {
 	const uint8_t *code = (const uint8_t *)births[_i].bytes;
-	const size_t before = min_size(births[_i].from, CPU_BIRTH_BEFORE);
+	const size_t before = min_size(births[_i].from, CPU_THREAD_START_BEFORE);
 
-	ck_assert(cpu_is_birth(code + births[_i].from - before, before, code + births[_i].from,
-			       births[_i].n - births[_i].from) == births[_i].expected);
+	ck_assert(cpu_is_thread_start(code + births[_i].from - before, before,
+				      code + births[_i].from,
+				      births[_i].n - births[_i].from) == births[_i].expected);
 }

@@ -17,7 +17,7 @@ static const struct {
 	{"\x90", 1, {.size = 1}},
 	{"\x55", 1, {.size = 1, .sp = -8, .saves_fp = true}},
 	{"\x41\x55", 2, {.size = 2, .sp = -8}},
-	{"\x5d", 1, {.size = 1, .sp = 8, .has_fp = true}},
+	{"\x5d", 1, {.size = 1, .sp = 8, .loads_fp = true}},
 	{"\x41\x5d", 2, {.size = 2, .sp = 8}},
 	{"\x5c", 1, {.size = 1, .sp = 8, .sp_lost = true}},
 	{"\x6a\x01", 2, {.size = 2, .sp = -8}},
@@ -35,7 +35,7 @@ static const struct {
 	/* mov %rbx,%rsp; mov %rsp,%rbx; mov 16(%rsp),%rbp */
 	{"\x48\x89\xdc", 3, {.size = 3, .sp_lost = true}},
 	{"\x48\x89\xe3", 3, {.size = 3}},
-	{"\x48\x8b\x6c\x24\x10", 5, {.size = 5, .has_fp = true, .fp = 16}},
+	{"\x48\x8b\x6c\x24\x10", 5, {.size = 5, .loads_fp = true, .fp = 16}},
 	{"\xc9", 1, {.size = 1, .sp_lost = true}},
 	{"\xc3", 1, {.size = 1, .kind = X86_64_INSN_RET}},
 	{"\xe8\1\0\0\0", 5, {5, .kind = X86_64_INSN_CALL, .distance = 1}},
@@ -83,8 +83,8 @@ TESTS(test_insn, array_size(insns))
 						? insn.distance
 						: e->distance);
 	ck_assert_int_eq(insn.sp, e->sp);
-	ck_assert(insn.sp_lost == e->sp_lost && insn.has_fp == e->has_fp &&
-		  insn.saves_fp == e->saves_fp && insn.fp == e->fp);
+	ck_assert(insn.sp_lost == e->sp_lost && insn.loads_fp == e->loads_fp &&
+		  insn.saves_fp == e->saves_fp && insn.fp_at == e->fp);
 	/* Cut off, it is none. */
 	for (size_t n = 0; n < insns[_i].n; n++)
 		ck_assert(!x86_64_insn_read(code, n, &insn));
