@@ -197,7 +197,7 @@ int program_open(struct program *p, const struct msg_session_open *open, struct 
 
 	if (r < 0)
 		return r;
-	unwind_space_want(space, (enum unwind_symbols)open->symbols);
+	unwind_space_set_symbols(space, (enum unwind_symbols)open->symbols);
 	program_fini(p);
 	p->open = open;
 	p->work = work;
@@ -269,8 +269,8 @@ int program_set_maps(struct program *p, const struct buf *maps)
 
 	is_told(p);
 	if (r == 0 && at < maps->len)
-		unwind_space_know_files(p->space, (const void *)(text + at),
-					(maps->len - at) / sizeof(struct mapped_file));
+		unwind_space_set_identities(p->space, (const void *)(text + at),
+					    (maps->len - at) / sizeof(struct mapped_file));
 	if (r == 0 && !p->has_maps) {
 		p->has_maps = true;
 		/* At the chunk's end the file of the image may be gone. */

@@ -121,7 +121,7 @@ static void send_stats(struct stream *s)
 	};
 
 	s->counts.cost_ns = s->work.sum_ns;
-	s->counts.without_lines += unwind_space_take_cut(s->program.space);
+	s->counts.without_lines += unwind_space_take_lines_skipped(s->program.space);
 	m.counts = s->counts;
 	if (ipc_send(MSG_FD, &m, sizeof(m), NULL, 0) < 0)
 		exit(EXIT_SUCCESS);
@@ -262,7 +262,7 @@ static int take_sample(struct stream *s, const struct unwind_sample *sample)
 	}
 	s->counts.stacks++;
 	s->counts.ends[stack.end]++;
-	s->counts.frame_pointer += stack.frame_pointer;
+	s->counts.frame_pointer += stack.has_heuristic;
 	if (hint_wanted(s->open.target, sample, &stack, &hint) &&
 	    hints_begin(&s->hints, hint.tid, sample->time_ns, clock_mono_ns()))
 		s->send_hint(&hint);

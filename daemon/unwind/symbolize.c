@@ -135,7 +135,7 @@ int symbolize(struct unwind_cache *cache, const struct msg_symbolize *m, int fd)
 	r = unwind_space_new(cache, &files, &fd, &space);
 	if (r < 0)
 		return r;
-	unwind_space_want(space, UNWIND_SYMBOLS_LINES);
+	unwind_space_set_symbols(space, UNWIND_SYMBOLS_LINES);
 	buf_init(&answer, SYMBOLIZED_BYTES_MAX);
 	done.verdict = read_file(space, m, &answer);
 	unwind_space_free(space);

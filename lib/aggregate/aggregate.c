@@ -284,9 +284,9 @@ static int add_stack(struct aggregate *a, const struct thread *t, const struct u
 	uint32_t base = PROFILE_NONE;
 	size_t n = stack->n, depth = 0;
 
-	if (stack->like_n > 0 && stack->like_id == t->stack_id && t->node != PROFILE_NONE &&
-	    stack->like_n <= t->depth) {
-		depth = stack->like_n;
+	if (stack->shared_n > 0 && stack->shared_id == t->stack_id && t->node != PROFILE_NONE &&
+	    stack->shared_n <= t->depth) {
+		depth = stack->shared_n;
 		base = stacks_caller(&a->stacks, t->node, t->depth - depth);
 		n -= depth;
 	}

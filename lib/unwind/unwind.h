@@ -101,7 +101,7 @@ struct unwind_stack {
 	struct unwind_frame frames[UNWIND_FRAMES_MAX]; /* leaf first */
 	size_t n;				       /* at least 1: the leaf */
 	enum unwind_end end;
-	bool frame_pointer; /* some frame needed by_heuristic */
+	bool has_heuristic; /* some frame needed by_heuristic */
 	/*
 	 * The end (exclusive) of the highest bytes that the walk read of the
 	 * sample's first range, 0 if it read none.
@@ -126,12 +126,12 @@ struct unwind_stack {
 	uint32_t searched;
 	/*
 	 * Stacks with the same id, within a cache, have the same frames (addr
-	 * and is_leaf). The like_n frames at the root are those of the stack
-	 * like_id, which was walked before; 0: none is known to be.
+	 * and is_leaf). The shared_n frames at the root are those of the stack
+	 * shared_id, which was walked before; 0: none is known to be.
 	 */
 	uint64_t id;
-	uint64_t like_id;
-	size_t like_n;
+	uint64_t shared_id;
+	size_t shared_n;
 };
 
 struct unwind_cache_options {
@@ -191,7 +191,7 @@ must_check int unwind_space_set_file(struct unwind_space *s, const char *path, u
  * maps, and of mappings whose file was not asked for yet. The file of a mapping
  * is not asked for if it is in the cache.
  */
-void unwind_space_know_files(struct unwind_space *s, const struct mapped_file *files, size_t n);
+void unwind_space_set_identities(struct unwind_space *s, const struct mapped_file *files, size_t n);
 
 /*
  * Whether that text, taken by unwind_space_set_maps, would change or take away
@@ -283,7 +283,7 @@ enum unwind_symbols {
 	UNWIND_SYMBOLS_NAMES,
 	UNWIND_SYMBOLS_LINES, /* and where they stand in the source */
 };
-void unwind_space_want(struct unwind_space *s, enum unwind_symbols symbols);
+void unwind_space_set_symbols(struct unwind_space *s, enum unwind_symbols symbols);
 
 /*
  * The symbol that covers addr (already lowered by one where it is a return
@@ -335,7 +335,7 @@ void unwind_names_done(struct unwind_space *s);
  * How many addresses had no lines because their file's debug information is
  * too large, or cost too much, to be read whole; since the last call of this.
  */
-uint64_t unwind_space_take_cut(struct unwind_space *s);
+uint64_t unwind_space_take_lines_skipped(struct unwind_space *s);
 
 /*
  * A C++ or Rust symbol (legacy and v0) as people write it; with_parameters: of

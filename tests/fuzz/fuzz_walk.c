@@ -127,7 +127,7 @@ static void walk(struct unwind_space *space, const struct record_sample *s, size
 	assert(unwind_walk(space, s, size, FRAMES, ret) == 0);
 	assert(ret->n >= 1 && ret->n <= FRAMES);
 	assert((unsigned int)ret->end < UNWIND_END_N);
-	assert(ret->like_n <= ret->n);
+	assert(ret->shared_n <= ret->n);
 	for (size_t i = 0; i < ret->n; i++)
 		assert(ret->frames[i].is_leaf == (i == 0));
 }
@@ -154,8 +154,8 @@ static void use(struct unwind_space *space, struct record_sample *s, size_t size
 		memcpy(s->stack + h->changed % (s->stack_size / 8) * 8, &h->with, sizeof(h->with));
 	walk(space, s, size, &other);
 	/* It says so itself which frames are those of the last one. */
-	if (other.like_id == again.id)
-		for (size_t i = 1; i <= other.like_n; i++)
+	if (other.shared_id == again.id)
+		for (size_t i = 1; i <= other.shared_n; i++)
 			assert(other.frames[other.n - i].addr == again.frames[again.n - i].addr);
 	s->h.tid = 2;
 	walk(space, s, size, &fresh);

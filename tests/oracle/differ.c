@@ -191,7 +191,7 @@ static int compare(struct differ *d, const struct thread_stop *stop)
 	compare_oracles(d, stop->tid);
 	d->stops++;
 	d->ends[ours.end]++;
-	d->guessed += ours.frame_pointer;
+	d->guessed += ours.has_heuristic;
 	if (ours.end != UNWIND_END_ROOT)
 		put(json_pack("{s:I,s:o}", "tid", (json_int_t)stop->tid, "early",
 			      ours_json(d, &ours)));

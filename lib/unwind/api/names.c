@@ -138,7 +138,7 @@ void unwind_names_done(struct unwind_space *s)
 	reading_set(s->cache->options.reading, 0);
 }
 
-uint64_t unwind_space_take_cut(struct unwind_space *s)
+uint64_t unwind_space_take_lines_skipped(struct unwind_space *s)
 {
 	uint64_t n = s->lines_cut;
 

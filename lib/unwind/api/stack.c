@@ -99,7 +99,7 @@ static void add_frame(struct unwind_stack *out, const struct walk_frame *f)
 		.is_leaf = f->is_leaf,
 		.by_heuristic = f->by_heuristic,
 	};
-	out->frame_pointer |= f->by_heuristic;
+	out->has_heuristic |= f->by_heuristic;
 }
 
 /* The walk from f to its end. */
@@ -111,10 +111,10 @@ static void run(struct walk *w, struct walk_frame *f, uint32_t tid, size_t max_f
 	enum unwind_end end;
 
 	out->n = 0;
-	out->frame_pointer = false;
+	out->has_heuristic = false;
 	out->second_from = 0;
-	out->like_n = 0;
-	out->like_id = 0;
+	out->shared_n = 0;
+	out->shared_id = 0;
 	memo_begin(&memo, w->all_saved ? NULL : &w->space->memos, tid);
 	for (;;) {
 		bool searched = false;

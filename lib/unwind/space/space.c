@@ -20,7 +20,7 @@ int unwind_space_new(struct unwind_cache *c, const struct unwind_files *files, v
 	return 0;
 }
 
-void unwind_space_want(struct unwind_space *s, enum unwind_symbols symbols)
+void unwind_space_set_symbols(struct unwind_space *s, enum unwind_symbols symbols)
 {
 	s->symbols = symbols;
 }
@@ -177,7 +177,7 @@ int unwind_space_set_file(struct unwind_space *s, const char *path, uint64_t sta
 	return r;
 }
 
-void unwind_space_know_files(struct unwind_space *s, const struct mapped_file *files, size_t n)
+void unwind_space_set_identities(struct unwind_space *s, const struct mapped_file *files, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		const struct map *map = maps_find(&s->maps, files[i].start);

@@ -142,8 +142,8 @@ bool memo_follow(struct memo_walk *mw, struct walk *w, struct walk_frame *f, siz
 		out->frames[out->n++] = (struct unwind_frame){.addr = e->addr};
 	}
 	if (i == 0) {
-		out->like_n = from + 1;
-		out->like_id = m->id;
+		out->shared_n = from + 1;
+		out->shared_id = m->id;
 		mw->kept = from;
 		w->step.is_simple = true;
 		return true;
@@ -184,7 +184,7 @@ void memo_end(struct memo_walk *mw, const struct walk *w, struct unwind_stack *o
 	struct memo *m = mw->memo;
 
 	/* Only one frame of a stack is the leaf: if it is alike, all are. */
-	out->id = out->like_n == out->n ? out->like_id : ++w->space->cache->stack_ids;
+	out->id = out->shared_n == out->n ? out->shared_id : ++w->space->cache->stack_ids;
 	if (!m)
 		return;
 	if (out->end != UNWIND_END_ROOT || !w->step.is_simple || !keep(mw, m))

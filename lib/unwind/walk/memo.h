@@ -44,7 +44,7 @@ void memo_begin(struct memo_walk *mw, struct memos *m, uint32_t tid);
  * The walk has come to f, which is in out already, by the step that w tells of.
  * Follows what is known from there: adds the callers that are certainly the
  * same to out, and moves f to the last of them. True if that is the root: out
- * is complete, and like_n and like_id are set. False: go on by walk_step.
+ * is complete, and shared_n and shared_id are set. False: go on by walk_step.
  */
 bool memo_follow(struct memo_walk *mw, struct walk *w, struct walk_frame *f, size_t max_frames,
 		 struct unwind_stack *out);

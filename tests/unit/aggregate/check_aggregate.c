@@ -642,14 +642,14 @@ static void like_sample(uint64_t *random, uint64_t ms, bool with_ids)
 	stack = (struct unwind_stack *)(uintptr_t)letters_stack(word);
 	if (with_ids) {
 		/* Like that of another thread is of no use, and no harm. */
-		stack->like_id = lasts[other].id;
-		stack->like_n = stack->like_id == 0 ? 0 : common(other, word);
+		stack->shared_id = lasts[other].id;
+		stack->shared_n = stack->shared_id == 0 ? 0 : common(other, word);
 		stack->id = ++id;
 	}
 	OK(aggregate_sample(a, 1 + (uint32_t)thread, ms * MS, stack, true));
 	memcpy(lasts[thread].word, word, sizeof(word));
 	lasts[thread].id = stack->id;
-	stack->id = stack->like_id = stack->like_n = 0;
+	stack->id = stack->shared_id = stack->shared_n = 0;
 }
 
 static char *like_run(uint64_t random, bool with_ids)

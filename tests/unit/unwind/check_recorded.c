@@ -129,7 +129,7 @@ TEST(test_frames)
 			check_frames(i);
 			/* Of the same thread it is followed, not walked. */
 			if (k == 1 && out.end == UNWIND_END_ROOT)
-				ck_assert_uint_ge(out.like_n, 2);
+				ck_assert_uint_ge(out.shared_n, 2);
 		}
 		free(s);
 	}

@@ -97,7 +97,7 @@ TEST(test_frame_pointers)
 		ck_assert_uint_eq(out.frames[i].is_leaf, i == 0);
 		ck_assert_uint_eq(out.frames[i].by_heuristic, i != 0);
 	}
-	ck_assert(out.frame_pointer);
+	ck_assert(out.has_heuristic);
 	ck_assert_uint_eq(out.stack_top, STACK + 176);
 }
 

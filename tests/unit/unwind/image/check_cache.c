@@ -228,7 +228,7 @@ TEST(what_is_being_read)
 	maps = target_maps_text(&t);
 	OK(unwind_cache_new(&options, &cache));
 	OK(unwind_space_new(cache, &numbering, NULL, &space));
-	unwind_space_want(space, UNWIND_SYMBOLS_LINES);
+	unwind_space_set_symbols(space, UNWIND_SYMBOLS_LINES);
 	OK(unwind_space_set_maps(space, maps, strlen(maps)));
 	/* Two files: what was looked at last is what is read. */
 	for (uint32_t i = 0; i < 2; i++) {
@@ -280,7 +280,7 @@ static void know_files(struct unwind_space *s, pid_t pid)
 		if (map->inode == 0 || stat(path, &st) < 0)
 			continue;
 		known.file = file_identity_of(&st);
-		unwind_space_know_files(s, &known, 1);
+		unwind_space_set_identities(s, &known, 1);
 	}
 }
 
@@ -337,7 +337,7 @@ TEST(files_in_the_cache_are_not_asked_for)
 		.file = spaces[2]->mappings[0].known,
 	};
 	other.file.ctime_ns++;
-	unwind_space_know_files(spaces[2], &other, 1);
+	unwind_space_set_identities(spaces[2], &other, 1);
 	ck_assert_uint_eq(look_at_all(spaces[2]), 1);
 	for (size_t i = 0; i < 3; i++)
 		unwind_space_free(spaces[i]);

@@ -143,7 +143,7 @@ TEST(functions_by_call_frame_information)
 	ck_assert_uint_eq(start, pc - offset);
 	OK(unwind_function_at(space, start, &again));
 	ck_assert_uint_eq(again, start);
-	unwind_space_want(space, UNWIND_SYMBOLS_NONE);
+	unwind_space_set_symbols(space, UNWIND_SYMBOLS_NONE);
 	OK(unwind_function_at(space, pc, &again));
 	ck_assert_uint_eq(again, start);
 	/* Its header has no code. */

@@ -43,11 +43,11 @@ static void assert_alike(const struct unwind_stack *a, const struct unwind_stack
 static void check_ids(void)
 {
 	ck_assert_uint_ne(now.id, 0);
-	ck_assert_uint_le(now.like_n, now.n);
-	if (now.like_n > 0) {
-		ck_assert_uint_eq(now.like_id, before.id);
-		ck_assert_uint_le(now.like_n, before.n);
-		assert_alike(&now, &before, now.like_n);
+	ck_assert_uint_le(now.shared_n, now.n);
+	if (now.shared_n > 0) {
+		ck_assert_uint_eq(now.shared_id, before.id);
+		ck_assert_uint_le(now.shared_n, before.n);
+		assert_alike(&now, &before, now.shared_n);
 	}
 	if (now.id == before.id) {
 		ck_assert_uint_eq(now.n, before.n);
@@ -66,11 +66,11 @@ static void walk_both(struct target *t, struct record_sample *s, size_t size, si
 	s->h.tid = stranger += MEMO_THREADS;
 	OK(unwind_walk(t->space, s, size, max_frames, &fresh));
 	s->h.tid = tid;
-	ck_assert_uint_eq(fresh.like_n, 0);
+	ck_assert_uint_eq(fresh.shared_n, 0);
 	ck_assert_uint_eq(now.n, fresh.n);
 	ck_assert_mem_eq(now.frames, fresh.frames, now.n * sizeof(now.frames[0]));
 	ck_assert_int_eq(now.end, fresh.end);
-	ck_assert_int_eq(now.frame_pointer, fresh.frame_pointer);
+	ck_assert_int_eq(now.has_heuristic, fresh.has_heuristic);
 	ck_assert_uint_eq(now.stack_top, fresh.stack_top);
 	check_ids();
 }
@@ -143,7 +143,7 @@ TESTS(same_as_without, array_size(programs))
 		s = record_thread(&t, t.pid, &size);
 		s->h.tid = (uint32_t)t.pid;
 		walk_both(&t, s, size, FRAMES);
-		like += now.like_n > 0;
+		like += now.shared_n > 0;
 		walk_both(&t, s, size, FRAMES);
 		same += now.id == before.id;
 		if (i % 10 == 0)
@@ -176,8 +176,8 @@ TESTS(around_a_signal, array_size(programs))
 	walk_both(&t, s, size, FRAMES);
 	ck_assert_int_eq(now.end, UNWIND_END_ROOT);
 	walk_both(&t, s, size, FRAMES);
-	ck_assert_uint_gt(now.like_n, 0);
-	ck_assert_uint_lt(now.like_n, now.n);
+	ck_assert_uint_gt(now.shared_n, 0);
+	ck_assert_uint_lt(now.shared_n, now.n);
 	for (int i = 0; i < 10; i++)
 		walk_changed(&t, s, size);
 	free(s);

@@ -113,7 +113,7 @@ static void compare_stop(struct target *t, pid_t tid, bool sp_and_pc, const char
 	}
 	ck_assert_msg(ours.end == UNWIND_END_ROOT, "%s: %s", what, unwind_end_name(ours.end));
 	/* IFUNC stubs have no CFI; all else has. */
-	ck_assert(!ours.frame_pointer || is_static);
+	ck_assert(!ours.has_heuristic || is_static);
 	if (sp_and_pc) {
 		s->regs_known = SP_AND_PC;
 		for (size_t i = 0; i < SAMPLE_REGS_MAX; i++) {
@@ -128,7 +128,7 @@ static void compare_stop(struct target *t, pid_t tid, bool sp_and_pc, const char
 		ck_assert_uint_eq(other.stack_top, ours.stack_top);
 		/* These two keep their frames by the frame pointer. */
 		if (strcmp(what, "unw_o0 nanosleep") == 0 || strcmp(what, "unw_fp nanosleep") == 0)
-			ck_assert(other.frame_pointer);
+			ck_assert(other.has_heuristic);
 	}
 	free(s);
 }
