@@ -64,7 +64,7 @@ int unwind_symbol_at(struct unwind_space *s, uint64_t addr, const char **ret_nam
 	cache_begin(s->cache);
 	space_begin(s);
 	m = space_mapping(s, addr, &map);
-	if (m && !m->image && space_find_made(s, addr, ret_name, ret_offset))
+	if (m && !m->image && space_find_jit_symbol(s, addr, ret_name, ret_offset))
 		r = 0;
 	if (m && m->image && s->symbols != UNWIND_SYMBOLS_NONE) {
 		struct file_source source = space_source(s, map);
@@ -121,8 +121,8 @@ int unwind_lines_at(struct unwind_space *s, uint64_t addr, struct unwind_line re
 
 		if (cache_lines(s->cache, m->image, &source) == 0 && m->image->lines)
 			n = lines_find(m->image->lines, addr - m->bias, ret);
-		if (n == 0 && m->image->lines && lines_cut(m->image->lines))
-			s->lines_cut++;
+		if (n == 0 && m->image->lines && lines_is_incomplete(m->image->lines))
+			s->lines_skipped++;
 		if (n > 0)
 			number = m->image->lines_number;
 		s->cache->grown = true;
@@ -140,8 +140,8 @@ void unwind_names_done(struct unwind_space *s)
 
 uint64_t unwind_space_take_lines_skipped(struct unwind_space *s)
 {
-	uint64_t n = s->lines_cut;
+	uint64_t n = s->lines_skipped;
 
-	s->lines_cut = 0;
+	s->lines_skipped = 0;
 	return n;
 }

@@ -114,9 +114,9 @@ int lines_open(const struct elf_file *f, clock_fn now_ns, struct lines **ret)
 	if (r == 0 && l->source.dwarf)
 		r = index_units(l);
 	lines_budget_stop(&l->budget);
-	l->budget.cut |= l->source.too_large;
+	l->budget.exhausted |= l->source.too_large;
 	/* One that only says that it was too much is kept, too. */
-	if (r || (l->n_units == 0 && !l->budget.cut)) {
+	if (r || (l->n_units == 0 && !l->budget.exhausted)) {
 		lines_free(l);
 		l = NULL;
 	}
@@ -146,9 +146,9 @@ size_t lines_bytes(const struct lines *l)
 	       (LINES_TABLES_MAX - l->budget.tables) + 10 * (LINES_ABBREVS_MAX - l->budget.abbrevs);
 }
 
-bool lines_cut(const struct lines *l)
+bool lines_is_incomplete(const struct lines *l)
 {
-	return l->budget.cut;
+	return l->budget.exhausted;
 }
 
 static struct lines_unit *unit_at(struct lines *l, uint64_t vaddr)
@@ -278,7 +278,7 @@ size_t lines_find(struct lines *l, uint64_t vaddr, struct unwind_line ret[UNWIND
 	size_t n;
 
 	/* What is not read yet is read no more; the rest is cheap. */
-	if (!u || (!u->tried && l->budget.cut))
+	if (!u || (!u->tried && l->budget.exhausted))
 		return 0;
 	lines_budget_start(&l->budget);
 	n = find(l, u, vaddr, ret);

@@ -58,7 +58,7 @@ void lines_free(struct lines *l); /* takes NULL */
 size_t lines_bytes(const struct lines *l);
 
 /* Some limit was reached: not everything was read. */
-bool lines_cut(const struct lines *l);
+bool lines_is_incomplete(const struct lines *l);
 
 /*
  * As unwind_lines_at; the texts are l's. Returns their number, 0 if nothing is

@@ -24,7 +24,7 @@ void lines_budget_stop(struct lines_budget *b)
 bool lines_budget_take(struct lines_budget *b, size_t *what, size_t n)
 {
 	if (n > *what) {
-		b->cut = true;
+		b->exhausted = true;
 		return false;
 	}
 	*what -= n;
@@ -35,7 +35,7 @@ bool lines_budget_go_on(struct lines_budget *b)
 {
 	if (b->now_ns && ++b->steps % STEPS_A_READING == 0 &&
 	    b->now_ns() - b->since_ns >= b->left_ns) {
-		b->cut = true;
+		b->exhausted = true;
 		return false;
 	}
 	return true;

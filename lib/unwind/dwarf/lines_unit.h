@@ -25,7 +25,7 @@ struct lines_budget {
 	size_t abbrevs;	   /* bytes */
 	size_t tables;	   /* bytes */
 	uint32_t steps;
-	bool cut; /* something was used up */
+	bool exhausted; /* something was used up */
 };
 
 /* Between these two time counts. */

@@ -65,7 +65,7 @@ void perf_map_open(struct perf_map *m, int fd)
 	m->fd = fd;
 }
 
-void perf_map_renew(struct perf_map *m)
+void perf_map_reset_reads(struct perf_map *m)
 {
 	m->reads = 0;
 }

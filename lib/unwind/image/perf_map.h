@@ -20,7 +20,7 @@
 #define PERF_MAP_BYTES_MAX   (64u << 20)
 #define PERF_MAP_ENTRIES_MAX (1u << 20)
 /*
- * How often new lines are read until perf_map_renew: each time all entries are
+ * How often new lines are read until perf_map_reset_reads: each time all entries are
  * merged, and a target could write one line for each that is looked up.
  */
 #define PERF_MAP_READS_MAX 4
@@ -43,7 +43,7 @@ struct perf_map {
 	char *names;
 	size_t names_size, names_cap;
 	uint32_t order;
-	uint32_t reads; /* since perf_map_renew */
+	uint32_t reads; /* since perf_map_reset_reads */
 	/* Of who keeps several of them: cache.h. */
 	struct perf_map *next;
 	uint64_t last_use;
@@ -63,7 +63,7 @@ size_t perf_map_bytes(const struct perf_map *m);
 void perf_map_drop(struct perf_map *m);
 
 /* It may be read PERF_MAP_READS_MAX times from here on. */
-void perf_map_renew(struct perf_map *m);
+void perf_map_reset_reads(struct perf_map *m);
 
 /*
  * Reads what has been added; everything, if the file is shorter than it was. A

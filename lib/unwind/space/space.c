@@ -96,7 +96,7 @@ static void replace_maps(struct unwind_space *s, const struct maps *maps,
 	s->maps = *maps;
 	s->mappings = mappings;
 	s->perf_map_asked = false;
-	perf_map_renew(&s->perf_map);
+	perf_map_reset_reads(&s->perf_map);
 	forget_lookups(s);
 }
 
@@ -183,7 +183,7 @@ void unwind_space_set_identities(struct unwind_space *s, const struct mapped_fil
 		const struct map *map = maps_find(&s->maps, files[i].start);
 
 		if (map && map->start == files[i].start)
-			s->mappings[map - s->maps.v].known = files[i].file;
+			s->mappings[map - s->maps.v].identity = files[i].file;
 	}
 }
 
@@ -255,8 +255,8 @@ static int get_image(struct unwind_space *s, const struct space_mapping *m, cons
 	*ret = NULL;
 	if (is_vdso)
 		*ret = cache_get_vdso(s->cache, map->end - map->start);
-	else if (m->known.inode != 0)
-		*ret = cache_get_known(s->cache, &m->known);
+	else if (m->identity.inode != 0)
+		*ret = cache_get_known(s->cache, &m->identity);
 	if (*ret)
 		return 0;
 	r = cache_get(s->cache, &source, ret);
@@ -306,8 +306,8 @@ void space_open_perf_map(struct unwind_space *s)
 		perf_map_open(&s->perf_map, fd);
 }
 
-bool space_find_made(struct unwind_space *s, uint64_t addr, const char **ret_name,
-		     uint64_t *ret_offset)
+bool space_find_jit_symbol(struct unwind_space *s, uint64_t addr, const char **ret_name,
+			   uint64_t *ret_offset)
 {
 	const size_t bytes = perf_map_bytes(&s->perf_map);
 

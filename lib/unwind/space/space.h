@@ -19,10 +19,10 @@
 struct space_mapping {
 	struct image *image; /* a reference */
 	uint64_t bias;
-	struct file_identity known; /* of the file; inode 0: not known */
-	bool tried;		    /* the file was asked for */
-	bool refused;		    /* and not had */
-	bool lost;		    /* it was had once and can't be any more */
+	struct file_identity identity; /* of the file; inode 0: not known */
+	bool tried;		       /* the file was asked for */
+	bool refused;		       /* and not had */
+	bool lost;		       /* it was had once and can't be any more */
 };
 
 struct unwind_space {
@@ -30,7 +30,7 @@ struct unwind_space {
 	const struct unwind_files *files;
 	void *ctx;
 	enum unwind_symbols symbols;
-	uint64_t lines_cut; /* addresses without lines because of a limit */
+	uint64_t lines_skipped; /* addresses without lines because of a limit */
 	struct perf_map perf_map;
 	bool perf_map_asked; /* for its file, since the maps were set */
 	struct maps maps;
@@ -67,8 +67,8 @@ void space_open_perf_map(struct unwind_space *s);
  * The name of code that the program made itself, at an address without an ELF
  * file; as perf_map_find.
  */
-bool space_find_made(struct unwind_space *s, uint64_t addr, const char **ret_name,
-		     uint64_t *ret_offset);
+bool space_find_jit_symbol(struct unwind_space *s, uint64_t addr, const char **ret_name,
+			   uint64_t *ret_offset);
 
 /* Where the file of a mapping comes from. */
 struct file_source space_source(const struct unwind_space *s, const struct map *map);

@@ -31,7 +31,7 @@ static void tear_down(void)
 static void append(const char *text)
 {
 	ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
-	perf_map_renew(&map);
+	perf_map_reset_reads(&map);
 	OK(perf_map_update(&map));
 }
 
