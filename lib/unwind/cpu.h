@@ -1,9 +1,10 @@
 /*
- * The processor whose stacks are unwound: the one that this is compiled for.
- * With UNWIND_FOR_AARCH64 it is that one anywhere, so that its recorded samples
- * are unwound on every machine that runs the tests.
+ * The processor whose stacks are unwound: its registers, and what the unwinder asks about
+ * its machine code. It is the processor that this is compiled for. With UNWIND_FOR_AARCH64 it
+ * is aarch64 on any machine, so that the tests can unwind samples recorded there.
  *
- * arch_x86_64.c or arch_aarch64.c has the functions, which are pure.
+ * x86_64/cpu_x86_64.c or aarch64/cpu_aarch64.c implements the functions. They are pure: code
+ * is passed as bytes, n of which are valid.
  */
 #ifndef LIB_UNWIND_CPU_H
 #define LIB_UNWIND_CPU_H
@@ -16,15 +17,15 @@
 #include "lib/capture/sample.h"
 
 /*
- * CPU_LINK_REGISTER: a call leaves its return address in CPU_RA.
- *
- * CPU_SP, CPU_FP, CPU_PC and CPU_RA (DWARF's return address column) are numbers
- * of registers, by DWARF. Of CPU_N_REGS registers CFI speaks of CPU_DWARF_REGS.
- * CPU_CALLEE_SAVED has a bit for each; CPU_SAVED_REGS are those beside the
- * frame pointer that a struct rule has room for.
- *
- * CPU_PC_STEP is added to the pc that a signal interrupted (see unwind.h).
- * cpu_return_address gives the address in a word that a call has left.
+ * CPU_LINK_REGISTER	1: a call leaves the return address in register CPU_RA
+ * CPU_SP, CPU_FP, CPU_PC	register numbers, by DWARF
+ * CPU_RA		DWARF's return address column
+ * CPU_N_REGS		registers in a sample
+ * CPU_DWARF_REGS	those of them that CFI has rules for
+ * CPU_CALLEE_SAVED	a bit for each callee-saved register
+ * CPU_SAVED_REGS	those beside the frame pointer that struct rule has room for
+ * CPU_PC_STEP		added to the pc that a signal interrupted (struct unwind_frame)
+ * cpu_return_address()	the address in a word that a call stored
  */
 #if defined(__aarch64__) || defined(UNWIND_FOR_AARCH64)
 
@@ -37,7 +38,7 @@
 #define CPU_FP 29
 #define CPU_RA 30
 #define CPU_SP 31
-/* Of a sample only: DWARF has another register there. */
+/* In samples only: in DWARF this number is another register. */
 #define CPU_PC	       32
 #define CPU_N_REGS     33
 #define CPU_DWARF_REGS CPU_PC
@@ -50,9 +51,9 @@
 #define CPU_PC_STEP 4
 
 /*
- * Where pointer authentication signs a return address (paciasp), the signature
- * stands in the bits above the address: of 48 bits, unless a program asks for
- * memory above them, which none does for code.
+ * Removes the signature of pointer authentication (paciasp), which is in the bits above the
+ * address. Addresses have 48 bits, unless a program asks for memory above them, which no
+ * program does for code.
  */
 static inline uint64_t cpu_return_address(uint64_t word)
 {
@@ -99,83 +100,81 @@ static inline uint64_t cpu_return_address(uint64_t word)
 #endif
 
 enum cpu_call {
-	CPU_CALL_NONE,	   /* no call instruction ends here */
-	CPU_CALL_DIRECT,   /* its target is known */
-	CPU_CALL_INDIRECT, /* through a register or memory */
+	CPU_CALL_NONE,	   /* no call instruction ends there */
+	CPU_CALL_DIRECT,   /* a call to a known target */
+	CPU_CALL_INDIRECT, /* a call through a register or memory */
 };
 
 /*
- * Is the instruction that ends where code[n] would stand a call? No more than
- * the last CPU_CALL_MAX bytes are looked at. *ret_displacement is set for a
- * direct one: its target is the return address plus that. Instructions of
- * x86-64 can't be decoded backwards with certainty: a call means that it may be
- * one.
+ * The call instruction that ends at code[n]. Looks at the last CPU_CALL_MAX bytes at most.
+ * For a direct call the target is the return address plus *ret_displacement. x86-64 cannot
+ * be decoded backwards with certainty: the bytes may be the end of another instruction.
  */
 #define CPU_CALL_MAX 8
 enum cpu_call cpu_call_before(const uint8_t *code, size_t n, int32_t *ret_displacement);
 
 /*
- * The distance from the frame pointer down to the stack pointer that a function
- * has after its prologue, read from its first n bytes, of which
- * CPU_PROLOGUE_MAX are enough. False if it starts in another way. Where more is
- * pushed or allocated it is larger than that.
+ * The distance in bytes from the frame pointer down to the stack pointer after the prologue
+ * of a function, by its first n bytes; CPU_PROLOGUE_MAX are enough. A lower bound: later
+ * code may push more. False if the function does not set up a frame pointer first.
  */
 #define CPU_PROLOGUE_MAX 48
 bool cpu_frame_size(const uint8_t *code, size_t n, uint32_t *ret_size);
 
 /*
- * Does code lower the stack pointer by what it only knows when it runs (a
- * variable array, alignment)? Of x86-64 bytes in the middle of an instruction
- * count, too: "yes" means that it may.
+ * True if the code may lower the stack pointer by an amount that is only known at run time (a
+ * variable-length array, alignment). On x86-64 bytes in the middle of an instruction may
+ * look so, too.
  */
 bool cpu_frame_varies(const uint8_t *code, size_t n);
 
 /*
- * Does the function that code is the start of jump to distance from there?
- * Functions that only pass on to another are short.
+ * True if the function that begins with code has a jump to the address distance bytes after
+ * its start. Functions that only pass on to another one have at most CPU_TAIL_MAX bytes.
  */
 #define CPU_TAIL_MAX 256
 bool cpu_jumps_to(const uint8_t *code, size_t n, int64_t distance);
 
 /*
- * Is code the stub of a PLT, and the return address where the call has left it?
- * Of aarch64 only: x86_64_path.h knows the others.
+ * True if code is a stub of a PLT, so that the return address still is where the call left
+ * it. aarch64 only; x86_64_path.h handles those of x86-64.
  */
 bool cpu_is_stub(const uint8_t *code, size_t n);
 
 /*
- * Does code come to a call that does not return (what stands behind it cannot
- * be executed), past nothing that changes the stack pointer? Of x86-64 only.
+ * True if code leads to a call that does not return, because what follows the call cannot be
+ * executed, and changes the stack pointer nowhere before. x86-64 only.
  */
 #define CPU_NORETURN_MAX 24
 bool cpu_never_returns(const uint8_t *code, size_t n);
 
 /*
- * Is this the way of a new thread, from behind the call of clone(2) or
- * clone3(2), which has given it 0: past tests of that to a call of its
- * function, behind which it exits? The caller of clone goes another way from
- * there. A fork's child may do the same, and has its parent's stack: only a
- * thread clears the frame pointer before the call, or has done so in what
- * stands in front. Of x86-64 only.
+ * True if a new thread is at code: behind the clone(2) or clone3(2) that made it, on its path
+ * to the call of its function, behind which it exits. before are the bytes in front of code.
+ * The parent takes another path behind clone. A forked child may take the same one, but has
+ * its parent's stack. The two are told apart by the frame pointer, which only a thread
+ * clears. x86-64 only.
  */
 #define CPU_THREAD_START_MAX	64
 #define CPU_THREAD_START_BEFORE 9 /* clone3 of glibc, at the call */
 bool cpu_is_thread_start(const uint8_t *before, size_t n_before, const uint8_t *code, size_t n);
 
-/* May a system call have come back to it just now, with 0? Of x86-64 only. */
+/*
+ * True if a system call may have returned 0 to the instruction at the pc a moment ago. known
+ * and r are as in struct frame_regs. x86-64 only.
+ */
 bool cpu_syscall_returned_zero(uint64_t known, const uint64_t *r);
 
 /*
- * Is this rt_sigreturn's trampoline? musl gives its own no CFI, and the kernel
- * that of aarch64: unwinders are to look for these instructions
+ * True if code is the trampoline of rt_sigreturn(2), which musl and the kernel's vDSO for
+ * aarch64 have without CFI. Unwinders are expected to compare the instructions
  * (arch/arm64/kernel/vdso/sigreturn.S).
  */
 bool cpu_is_sigreturn(const uint8_t *code, size_t n);
 
 /*
- * Where rt_sigreturn finds register reg of a sample, as an offset from the
- * stack pointer in the trampoline: struct rt_sigframe, of x86-64 after its
- * return address has been popped.
+ * The offset of a register in struct rt_sigframe from the stack pointer in the trampoline. On
+ * x86-64 its return address has been popped there.
  */
 uint32_t cpu_sigframe_offset(unsigned int reg);
 

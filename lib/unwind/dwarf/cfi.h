@@ -1,8 +1,9 @@
 /*
- * From an ELF file's call frame information to rows, by libdw: of the part that
- * is asked for, so that nobody waits for a second until 150 MB of code are
- * compiled of which a stack goes through twenty functions. cfi_source.h says
- * what libdw sees.
+ * Compiles the call frame information of an ELF file to rows, with libdw.
+ *
+ * Rows are compiled in parts, when an address in them is looked up for the first
+ * time: a stack goes through some twenty functions of 150 MB of code, and all of
+ * them together would take a second. cfi_source.h says what libdw reads.
  *
  * Source: DWARF 5, section 6.4; Linux Standard Base 5.0, 10.6 (.eh_frame,
  * .eh_frame_hdr and pointer encodings).
@@ -16,32 +17,31 @@
 #include "lib/unwind/elf/elf_file.h"
 #include "lib/unwind/rules/rows.h"
 
-/* Functions of a part: some 50 us. */
+/* Functions in one part, which takes about 50 us to compile. */
 #define CFI_PART_FDES 16
 
-/* The call frame information of a file; the file may be closed. */
+/* The call frame information of a file. Does not need the file any more. */
 struct cfi;
 
 /*
- * Reads it; addresses are relative to base, the p_vaddr of the file's first
- * segment. Of a section that function counts for an address which starts last
- * at it or before. Where .eh_frame has no rule for an address .debug_frame
- * counts. What is malformed is left out. Returns 0, perhaps without a single
- * row, or -ENOMEM.
+ * Reads .eh_frame and .debug_frame. base is the p_vaddr of the file's first
+ * segment. If functions overlap, the one that starts last before an address
+ * covers it. .debug_frame is used where .eh_frame has no rule. Malformed entries
+ * are left out. Returns 0, also if the file has none, or -ENOMEM.
  */
 must_check int cfi_open(const struct elf_file *f, uint64_t base, struct cfi **ret);
-/* The same in parts of part_fdes functions, at least 1. */
+/* cfi_open() with parts of part_fdes functions (at least 1). */
 must_check int cfi_open_parts(const struct elf_file *f, uint64_t base, size_t part_fdes,
 			      struct cfi **ret);
 void cfi_free(struct cfi *c); /* takes NULL */
 
 /*
- * The rows for vaddr and what is around it, compiled now if they are not yet;
- * c's, never NULL. Without memory, and if c is NULL, there are none in it.
+ * The rows of the part with vaddr, compiled now if they are not yet. Owned by c,
+ * never NULL. The rows are empty if c is NULL or memory cannot be allocated.
  */
 const struct rows *cfi_rows(struct cfi *c, uint64_t vaddr);
 
-/* The memory that it takes. */
+/* The memory in use, in bytes. */
 size_t cfi_bytes(const struct cfi *c);
 
 #endif

@@ -1,16 +1,19 @@
 /*
- * Where an address stands in the source: file and line, and the functions that
- * were inlined there, from an image's DWARF, by libdw.
+ * Source lines: the file, line and inlined functions at an address, from the
+ * DWARF of an image, by libdw.
  *
- * libdw sees a file made in memory of nothing but the sections that are
- * needed, so it opens none of its own: what dwz moved to another file, and
- * split units (.dwo), are not followed. A stranger's DWARF can be made to cost
- * without end, and libdw bounds little. So what would make a single call of it
- * endless is checked before (lines_check.h), and between the calls memory and
- * time are counted. What was not read when they are used up has no lines.
+ * The file is not trusted: DWARF can be made so that reading it never ends, and
+ * libdw has few limits. So:
+ * - libdw gets an ELF file made in memory with the needed sections only
+ *   (lines_source.h). It opens no other file: what dwz moved to another file and
+ *   split units (.dwo) are not read.
+ * - Tables that would make a single call of libdw endless are refused before
+ *   (lines_check.h).
+ * - Between calls memory and time are counted (struct lines_budget). Once a limit
+ *   is reached, nothing more is read: what is not read yet has no lines.
  *
- * Read lazily: first which unit has which addresses, then a unit's functions
- * and lines when an address of it is asked for, each once.
+ * Units are indexed when the image is opened. The functions and the line table of
+ * a unit are read when an address in it is looked up for the first time.
  */
 #ifndef LIB_UNWIND_DWARF_LINES_H
 #define LIB_UNWIND_DWARF_LINES_H
@@ -25,44 +28,44 @@
 #include "lib/unwind/unwind.h"
 
 /*
- * All sections together, unpacked: half of what a cache has for all images. A
- * larger file has no lines.
+ * Bytes of all sections together, decompressed: half of what a cache has for all
+ * images. A larger file has no lines.
  */
 #define LINES_SECTIONS_MAX (128u << 20)
-/* Address ranges of units, of functions and of what is inlined. */
+/* Address ranges of units, functions and inlined functions, together. */
 #define LINES_RANGES_MAX (1u << 20)
-/* Memory for decoded line tables, about. */
+/* Bytes of decoded line tables, approximately. */
 #define LINES_TABLES_MAX (64u << 20)
-/* Abbreviations, which take ten times their bytes when they are decoded. */
+/* Bytes of abbreviations, which take ten times that when they are decoded. */
 #define LINES_ABBREVS_MAX (16u << 20)
-/* Inlined functions within one that are looked through for an address. */
+/* Inlined functions within one function that are searched for an address. */
 #define LINES_INLINED_MAX 65536
 /*
- * What reading an image may cost altogether: ten times what LINES_SECTIONS_MAX
- * of a compiler's take.
+ * Processor time for one image: ten times what LINES_SECTIONS_MAX bytes that a
+ * compiler made take.
  */
 #define LINES_TIME_MAX_NS (2 * NS_PER_SEC)
 
 struct lines;
 
 /*
- * Reads the sections of f, which may be closed then. *ret is NULL if it has no
- * debug information; of what is too large nothing is read, and it is cut.
- * now_ns is the processor time that was used; NULL: time is no limit. Returns 0
- * or -ENOMEM.
+ * Reads the sections of f and indexes the units. Does not need f afterwards.
+ * *ret is NULL if f has no debug information. If its sections are too large,
+ * nothing is read, and lines_is_incomplete() is true. now_ns returns the
+ * processor time in use, in ns; NULL: no time limit. Returns 0 or -ENOMEM.
  */
 must_check int lines_open(const struct elf_file *f, clock_fn now_ns, struct lines **ret);
 void lines_free(struct lines *l); /* takes NULL */
 
-/* The memory that it takes, about. */
+/* The memory in use, in bytes, approximately. */
 size_t lines_bytes(const struct lines *l);
 
-/* Some limit was reached: not everything was read. */
+/* True if a limit was reached, so that not everything was read. */
 bool lines_is_incomplete(const struct lines *l);
 
 /*
- * As unwind_lines_at; the texts are l's. Returns their number, 0 if nothing is
- * known.
+ * The lines of vaddr, as unwind_lines_at() returns them. The texts are owned by
+ * l. Returns their number; 0 if nothing is known.
  */
 size_t lines_find(struct lines *l, uint64_t vaddr, struct unwind_line ret[UNWIND_LINES_MAX]);
 

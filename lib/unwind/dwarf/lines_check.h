@@ -1,6 +1,8 @@
 /*
- * What libdw trusts and must not: the sizes that DWARF's tables say they have.
- * Checked here before it reads them. Source: DWARF 5, 6.2.4 and 7.5.3.
+ * Checks of DWARF tables before libdw reads them: libdw trusts the sizes and
+ * counts that they give.
+ *
+ * Source: DWARF 5, 6.2.4 and 7.5.3.
  */
 #ifndef LIB_UNWIND_DWARF_LINES_CHECK_H
 #define LIB_UNWIND_DWARF_LINES_CHECK_H
@@ -10,18 +12,18 @@
 #include <stdint.h>
 
 /*
- * A unit's line table: each byte can become a row of 100 bytes while it is
- * decoded. Units have some hundred kilobytes.
+ * Bytes of the line table of one unit. Each byte can become a row, which takes
+ * 100 bytes during decoding. Known units have some hundred kilobytes.
  */
 #define LINES_PROGRAM_MAX (2u << 20)
 
-/* May libdw decode the line table at offset of .debug_line? */
+/* True if libdw may decode the line table at this offset of .debug_line. */
 bool lines_check_program(const uint8_t *section, size_t size, uint64_t offset);
 
 /*
- * The bytes of the abbreviations at offset of .debug_abbrev, up to their end
- * or max; libdw may read all of them for each unit that names them. 0: the
- * offset is wrong.
+ * The number of bytes of the abbreviations at this offset of .debug_abbrev, up to
+ * their end or max. libdw may read all of them for each unit that refers to them.
+ * Returns 0 if the offset is outside of the section.
  */
 size_t lines_check_abbrevs(const uint8_t *section, size_t size, uint64_t offset, size_t max);
 

@@ -1,6 +1,5 @@
 /*
- * The debug sections of a file, in a file of their own made in memory, for
- * libdw.
+ * The debug sections of a file, copied to an ELF file in memory that libdw reads.
  */
 #ifndef LIB_UNWIND_DWARF_LINES_SOURCE_H
 #define LIB_UNWIND_DWARF_LINES_SOURCE_H
@@ -26,9 +25,9 @@ enum lines_section {
 
 struct lines_source {
 	struct made_elf made;
-	Dwarf *dwarf;	/* NULL: the file has no debug information to use */
-	bool too_large; /* it has more than max bytes */
-	/* In made; size 0: there is none. */
+	Dwarf *dwarf;	/* NULL: no debug information that can be used */
+	bool too_large; /* the sections have more than max bytes */
+	/* Within made; size 0: the file does not have this section. */
 	struct {
 		const uint8_t *bytes;
 		size_t size;
@@ -36,8 +35,8 @@ struct lines_source {
 };
 
 /*
- * Reads at most max bytes. Returns 0, s->dwarf may be NULL then; or -ENOMEM.
- * f may be closed.
+ * Reads at most max bytes of sections. Does not need f afterwards. Returns 0, also
+ * if s->dwarf is NULL, or -ENOMEM.
  */
 must_check int lines_source_open(struct lines_source *s, const struct elf_file *f, size_t max);
 void lines_source_close(struct lines_source *s);

@@ -1,6 +1,6 @@
 /*
- * One unit of an image's DWARF: its functions and what was inlined into them,
- * as arrays of address ranges.
+ * The functions of one DWARF unit and the functions inlined into them, as arrays
+ * of address ranges; and the budget that limits what reading an image costs.
  */
 #ifndef LIB_UNWIND_DWARF_LINES_UNIT_H
 #define LIB_UNWIND_DWARF_LINES_UNIT_H
@@ -13,35 +13,36 @@
 #include "lib/base/clock.h"
 #include "lib/base/util.h"
 
-/* Blocks in functions in namespaces. */
+/* Nesting of namespaces, functions and blocks. Deeper entries are left out. */
 #define LINES_DEPTH_MAX 64
 
-/* Counted for a whole image. */
+/* What an image may still cost; shared by all of its units. */
 struct lines_budget {
-	clock_fn now_ns; /* NULL: time is no limit */
+	clock_fn now_ns; /* NULL: no time limit */
 	uint64_t left_ns;
-	uint64_t since_ns; /* while work is under way */
-	size_t ranges;	   /* that may still be read */
-	size_t abbrevs;	   /* bytes */
-	size_t tables;	   /* bytes */
+	uint64_t since_ns; /* when lines_budget_start() was called */
+	size_t ranges;
+	size_t abbrevs; /* bytes */
+	size_t tables;	/* bytes */
 	uint32_t steps;
-	bool exhausted; /* something was used up */
+	bool exhausted; /* some limit was reached */
 };
 
-/* Between these two time counts. */
+/* Time counts between these two calls. */
 void lines_budget_start(struct lines_budget *b);
 void lines_budget_stop(struct lines_budget *b);
-/* Takes n of *what. False, and cut, if there is not so much. */
+/* Subtracts n from *what. False, and exhausted, if *what is smaller. */
 bool lines_budget_take(struct lines_budget *b, size_t *what, size_t n);
-/* False, and cut, if the time is up. To be called between libdw's calls. */
+/* False, and exhausted, if the time is over. Call it between calls of libdw. */
 bool lines_budget_go_on(struct lines_budget *b);
 
 struct lines_range {
 	uint64_t lo, hi;
 	Dwarf_Off die;
 	/*
-	 * Of a unit's range: first is the unit's index. Of a function's range:
-	 * the place of its inlined functions, for lines_unit_inlined().
+	 * In the range of a unit: first is the unit's index. In the range of a
+	 * function: the position and number of its inlined functions, for
+	 * lines_unit_inlined().
 	 */
 	uint32_t first, n;
 };
@@ -59,30 +60,36 @@ struct lines_ranges {
 
 struct lines_unit {
 	Dwarf_Off die;
-	bool tried;
-	struct lines_ranges functions; /* by lo */
-	struct lines_ranges inlined;   /* by function, the outer ones first */
-	bool has_table;		       /* its line table may be asked for */
+	bool tried;		       /* the functions have been read */
+	struct lines_ranges functions; /* sorted by lo */
+	struct lines_ranges inlined;   /* by function, outer before inner */
+	bool has_table;		       /* libdw may be asked for lines */
 };
 
 void lines_ranges_fini(struct lines_ranges *r);
-/* The ranges of an entry, added with these words. 0 or -ENOMEM. */
+/*
+ * Appends the address ranges of a DWARF entry, with this first. Returns 0, also if
+ * the budget is exhausted, or -ENOMEM.
+ */
 must_check int lines_ranges_add(struct lines_ranges *r, Dwarf_Die *die, struct lines_budget *b,
 				uint32_t first);
 
-/* Reads the functions of u. What the budget does not allow is left out. */
+/*
+ * Reads the functions of u, as far as the budget allows. Returns 0 or -ENOMEM.
+ */
 must_check int lines_unit_read(struct lines_unit *u, Dwarf_Die *unit, struct lines_budget *b);
 
 /*
- * The functions inlined into function, and into the functions nested in it. The
- * only access to u->inlined after lines_unit_read(): the slice ends within the
- * array, whatever the range of the function says.
+ * The functions inlined into a function, and into functions nested in it. After
+ * lines_unit_read() use only this to access u->inlined: the result is within the
+ * array, whatever the function's range says.
  */
 struct lines_slice lines_unit_inlined(const struct lines_unit *u,
 				      const struct lines_range *function);
 
-/* The last range in v, sorted by lo, that starts at or before vaddr. */
+/* The last range that starts at or before vaddr; r is sorted by lo. NULL: none. */
 const struct lines_range *lines_ranges_find(const struct lines_ranges *r, uint64_t vaddr);
+/* For qsort(3): by lo, then by entry. */
 int lines_ranges_compare(const void *a, const void *b);
 
 #endif

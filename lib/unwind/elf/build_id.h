@@ -1,6 +1,7 @@
 /*
- * Who an ELF file says it is: its build-id, or what symbolic makes up for a
- * file that has none (docs/FORMATS.md, debug_id).
+ * The identifier of an ELF file: its build-id or, where the file has none, the
+ * one that Sentry's server makes of the first bytes of .text (docs/FORMATS.md,
+ * debug_id).
  */
 #ifndef LIB_UNWIND_ELF_BUILD_ID_H
 #define LIB_UNWIND_ELF_BUILD_ID_H
@@ -11,23 +12,24 @@
 
 #include "lib/unwind/elf/elf_file.h"
 
-/* 20 bytes (SHA-1) by default; ld --build-id=0x... takes any length. */
+/* The usual size is 20 bytes (SHA-1). ld --build-id=0x... takes any size. */
 #define BUILD_ID_MAX 64
-/* In hex, NUL included. */
+/* In hexadecimal digits, NUL included. */
 #define BUILD_ID_HEX_SIZE (2 * BUILD_ID_MAX + 1)
 
 struct build_id {
 	uint8_t bytes[BUILD_ID_MAX];
-	size_t size;  /* 0: none could be made */
-	bool is_real; /* not made up */
+	size_t size;  /* 0: the file has neither a build-id nor .text */
+	bool is_real; /* a build-id; false: made from .text */
 };
 
+/* Reads the identifier of f. A longer build-id is cut to BUILD_ID_MAX bytes. */
 void build_id_read(const struct elf_file *f, struct build_id *ret);
 
-/* Both are real, and the same. */
+/* True if both are build-ids and equal. */
 bool build_id_equal(const struct build_id *a, const struct build_id *b);
 
-/* In lower-case digits. */
+/* Writes the bytes as lower-case hexadecimal digits. */
 void build_id_hex(const struct build_id *id, char ret[BUILD_ID_HEX_SIZE]);
 
 #endif

@@ -1,10 +1,12 @@
 /*
- * An ELF file that a stranger wrote, opened by descriptor with libelf.
+ * An ELF file, opened from a descriptor with libelf. Used for everything that is
+ * read of a target's files: program headers, sections, notes.
  *
- * libelf reads with pread (ELF_C_READ), never mmap: a file that shrinks must
- * not be a SIGBUS. It allocates what headers say before it looks at the file,
- * so headers are checked here before libelf sees them, and contents are read
- * here, with a limit.
+ * The file is not trusted. libelf reads it with pread(2) (ELF_C_READ), never
+ * with mmap(2), because a file that shrinks while it is mapped raises SIGBUS.
+ * libelf allocates as much as headers say without a look at the file. So this
+ * module checks headers before libelf reads them, and reads contents itself,
+ * with a limit.
  */
 #ifndef LIB_UNWIND_ELF_ELF_FILE_H
 #define LIB_UNWIND_ELF_ELF_FILE_H
@@ -16,15 +18,15 @@
 
 #include "lib/base/util.h"
 
-/* Real files have up to about 20; Go and LLVM's propeller add a few. */
+/* Known files have up to about 20. Go and LLVM's propeller add a few. */
 #define ELF_PHDRS_MAX 128
-/* -ffunction-sections objects are not mapped; large programs have about 60. */
+/* Large programs have about 60. -ffunction-sections makes many in objects only. */
 #define ELF_SECTIONS_MAX 4096
-/* Names of so many sections. */
+/* Bytes of names of that many sections. */
 #define ELF_SHSTRTAB_MAX (1u << 20)
 
 struct elf_file {
-	int fd; /* the caller's */
+	int fd; /* owned by the caller */
 	uint64_t size;
 	Elf *elf;
 	GElf_Ehdr ehdr;
@@ -33,38 +35,42 @@ struct elf_file {
 };
 
 /*
- * Opens the file behind fd, which stays the caller's and open until
- * elf_file_close. 64-bit little-endian executables and shared objects only.
- * Returns 0, -ENOEXEC if it is not one of those or not well-formed, -ENOMEM.
+ * Opens the file behind fd: a 64-bit little-endian executable or shared object.
+ * The caller keeps fd open until elf_file_close() and closes it afterwards.
+ * Returns 0, -ENOEXEC if the file is something else or malformed, or -ENOMEM.
  */
 must_check int elf_file_open(struct elf_file *f, int fd);
 void elf_file_close(struct elf_file *f);
 
 /*
- * The section of that name, with its header; NULL if there is none. ".debug_x"
- * finds ".zdebug_x", too.
+ * Finds a section by name and reads its header. The name ".debug_x" finds
+ * ".zdebug_x", too. Returns NULL if there is no such section.
  */
 Elf_Scn *elf_file_section(const struct elf_file *f, const char *name, GElf_Shdr *ret);
 
-/* The first program header of that type. */
+/* Finds the first program header of this type. False if there is none. */
 bool elf_file_phdr(const struct elf_file *f, uint32_t type, GElf_Phdr *ret);
 
 /*
- * size bytes at offset, in memory that the caller frees. Returns 0, -E2BIG
- * above max, -ENODATA if the file ends before, -ENOMEM, pread's error.
+ * Reads size bytes at offset into memory that the caller frees. Returns 0,
+ * -E2BIG above max, -ENODATA if the file ends before, -ENOMEM, or the error of
+ * pread(2).
  */
 must_check int elf_file_read(const struct elf_file *f, uint64_t offset, uint64_t size, size_t max,
 			     uint8_t **ret);
 
 /*
- * A section's contents, decompressed (SHF_COMPRESSED by zlib or zstd, .zdebug_
- * by zlib). Returns as elf_file_read, -ENODATA for a section without contents
- * in the file, too.
+ * Reads and decompresses the contents of a section (SHF_COMPRESSED by zlib or
+ * zstd, .zdebug_ by zlib). The caller frees *ret. Returns as elf_file_read(), and
+ * -ENODATA for a section that has no contents in the file.
  */
 must_check int elf_file_contents(const struct elf_file *f, Elf_Scn *scn, const GElf_Shdr *shdr,
 				 size_t max, uint8_t **ret, size_t *ret_size);
 
-/* Reads all of n bytes at offset. Returns 0, -ENODATA or pread's error. */
+/*
+ * Reads exactly n bytes at offset. Returns 0, -ENODATA if the file ends before,
+ * or the error of pread(2).
+ */
 must_check int pread_all(int fd, void *bytes, size_t n, uint64_t offset);
 
 #endif

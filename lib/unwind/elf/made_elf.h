@@ -1,6 +1,7 @@
 /*
- * An ELF file made in memory, of some sections, for libdw to read: it sees
- * these and no other file's.
+ * An ELF file made in memory from a few sections. libdw gets such a file instead
+ * of the target's, so that it reads only sections that have been checked, and
+ * opens no other file.
  */
 #ifndef LIB_UNWIND_ELF_MADE_ELF_H
 #define LIB_UNWIND_ELF_MADE_ELF_H
@@ -13,9 +14,9 @@
 
 struct made_section {
 	const char *name;
-	size_t size;	/* 0: the file does not have this section */
-	uint64_t addr;	/* where a process has it */
-	uint8_t *bytes; /* given by made_elf_open: in the file, zeroed */
+	size_t size;	/* 0: the section is left out */
+	uint64_t addr;	/* the section's address in a process */
+	uint8_t *bytes; /* set by made_elf_open(): zeroed bytes within the file */
 };
 
 struct made_elf {
@@ -25,10 +26,11 @@ struct made_elf {
 };
 
 /*
- * Makes a file of n sections, whose contents the caller then writes. Returns 0
- * or -ENOMEM. A zeroed one may be closed, too.
+ * Makes a file of n sections. The caller then writes their contents to
+ * sections[i].bytes, which are owned by m. Returns 0 or -ENOMEM.
  */
 must_check int made_elf_open(struct made_elf *m, struct made_section *sections, size_t n);
+/* Safe on a zeroed struct. */
 void made_elf_close(struct made_elf *m);
 
 #endif

@@ -1,6 +1,8 @@
 /*
- * The caller of a frame where its call frame information does not say it, by
- * what the machine code there does, or by the frame pointer.
+ * Guesses: the caller of a frame whose address has no unwind rule, or a rule that may not
+ * hold. They use the machine code at the address (space/code.h), or the frame pointer.
+ *
+ * A caller found so has by_heuristic set. All functions return as step_to_caller().
  */
 #ifndef LIB_UNWIND_GUESS_GUESS_H
 #define LIB_UNWIND_GUESS_GUESS_H
@@ -8,19 +10,20 @@
 #include "lib/unwind/walk/walk.h"
 
 /*
- * How much a walk may cost beside its frames, w->searched: some 0.7 ms for all
- * its searches together; a long one takes half of it. Memory that was made so
- * that each frame needs one ends the stack, with what it then lacks.
+ * The limit of walk.searched: about 0.7 ms for all guesses and searches of a walk; one long
+ * search takes half of it. Memory can be made so that each frame needs a search; such a
+ * walk ends when the limit is reached.
  */
 #define GUESS_WORK_MAX (1u << 17)
 
-/* All of these return as step_to_caller(). */
-
-/* By the rule of p, whose function may be installing an exception's handler. */
+/*
+ * By the rule of p, which has may_install_handler. UNWIND_END_NO_CFI if the code has
+ * already put a handler's registers in place of the saved ones.
+ */
 enum unwind_end guess_by_installing_rule(struct walk *w, struct walk_frame *f,
 					 const struct pc_info *p);
 
-/* By the rule of p, unless the code has put it out of force. */
+/* By the rule of p. */
 static inline enum unwind_end guess_by_rule(struct walk *w, struct walk_frame *f,
 					    const struct pc_info *p)
 {
@@ -32,10 +35,10 @@ static inline enum unwind_end guess_by_rule(struct walk *w, struct walk_frame *f
 	return walk_by_rule(w, f, p);
 }
 
-/* Where p has no rule. */
+/* The caller where p has no rule: by the code or, if that says nothing, by fp. */
 enum unwind_end guess_caller(struct walk *w, struct walk_frame *f, const struct pc_info *p);
 
-/* By the ways that the code at f can take to a ret; UNWIND_END_NO_CFI: none. */
+/* By the paths that the code can take to a ret. UNWIND_END_NO_CFI if there is none. */
 enum unwind_end guess_by_path(struct walk *w, struct walk_frame *f);
 
 #endif

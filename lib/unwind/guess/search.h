@@ -1,13 +1,12 @@
 /*
- * Finds a frame pointer that is needed and not known.
+ * Searches the stack for the frame pointer of a frame that needs it and does not know it.
  *
- * A thread that was sampled without a stop has only its stack pointer and pc.
- * Where a function keeps its frame by the frame pointer, that points to a pair
- * on the stack: the caller's frame pointer, and the return address. Pairs also
- * remain of calls that are over, so a pair is judged by the call before its
- * return address (does it call this function?), by the size that the function
- * says its frame has, and by whether the walk on from it comes to the thread's
- * start.
+ * Of a thread that was sampled without a stop only the stack pointer and the pc are known.
+ * A frame pointer points to a pair on the stack: the caller's frame pointer and the return
+ * address. Pairs also remain from calls that have returned, so each candidate is rated:
+ * - Does a call to this function end at the return address?
+ * - Is the frame as large as the code of the function says?
+ * - Does the walk from there reach the root, or the end of the copy?
  */
 #ifndef LIB_UNWIND_GUESS_SEARCH_H
 #define LIB_UNWIND_GUESS_SEARCH_H
@@ -17,9 +16,9 @@
 #include "lib/unwind/walk/walk.h"
 
 /*
- * Sets the frame pointer of f, whose step ended with an unknown register.
- * False if no candidate is good enough among those that were tried before
- * GUESS_WORK_MAX was reached; f is as before then.
+ * Sets the frame pointer of f, whose step ended with an unknown register. Returns false, and
+ * leaves f as it was, if no candidate is rated well enough before w->searched reaches
+ * GUESS_WORK_MAX.
  */
 bool search_frame_pointer(struct walk *w, struct walk_frame *f);
 

@@ -1,6 +1,6 @@
 /*
- * One step from a frame to its caller, on a copied stack: by call frame
- * information where there is some, else by a guess.
+ * One step of a walk, from a frame to its caller: by the rule of its address if there is
+ * one (walk/walk.h), otherwise by a guess (guess.h).
  */
 #ifndef LIB_UNWIND_GUESS_STEP_H
 #define LIB_UNWIND_GUESS_STEP_H
@@ -8,9 +8,9 @@
 #include "lib/unwind/walk/walk.h"
 
 /*
- * From frame f to its caller, in f. Returns WALK_ON, or why there is none; f
- * is then as before, but for its registers. UNWIND_END_UNKNOWN_REGISTER with
- * the frame pointer unknown is what search.h may help with.
+ * Moves f to its caller and returns WALK_ON, or returns why there is none. Without a caller
+ * f is as before, but for its registers. After UNWIND_END_UNKNOWN_REGISTER with an unknown
+ * frame pointer, search_frame_pointer() may find it.
  */
 enum unwind_end step_to_caller(struct walk *w, struct walk_frame *f);
 

@@ -1,11 +1,12 @@
 /*
- * The images of all targets of this process, found by who the file is.
+ * The cache of images: one image for each file that any target of this process
+ * maps, found by the identity of the file.
  *
- * An image lives as long as a space maps it, and afterwards until its place
- * is needed. What it weighs (rows, names) is bounded for all images together,
- * and with them what spaces know of code without a file (perf_map.h): at the
- * end of a call those that were not used the longest lose it, and get it again
- * by reading the file.
+ * An image stays while a space maps it, and afterwards until its slot is needed.
+ * The memory of all images and of the perf maps of all spaces together has one
+ * limit (unwind_cache_options.max_bytes). At the end of a call in which memory
+ * grew above it, the ones that were not used for the longest time are dropped.
+ * They are read from their files again when they are needed.
  */
 #ifndef LIB_UNWIND_IMAGE_CACHE_H
 #define LIB_UNWIND_IMAGE_CACHE_H
@@ -20,11 +21,11 @@
 #include "lib/unwind/unwind.h"
 
 /*
- * Files held open within one call, so that it asks once for each. A stack goes
- * through few images; beyond that the file is asked for again.
+ * Files that stay open during one call, so that each is asked for once. A stack
+ * goes through few images; further files are asked for again.
  */
 #define CACHE_OPEN_MAX 8
-/* 200 targets with 100 libraries each that no other target has. */
+/* Enough for 200 targets with 100 libraries each that no other target has. */
 #define CACHE_IMAGES_MAX 20000
 
 struct cache_open {
@@ -37,67 +38,76 @@ struct unwind_cache {
 	struct image **images;
 	size_t n;
 	size_t cap;
-	struct perf_map *maps; /* one of each space */
-	uint64_t clock;	       /* counts calls */
-	uint64_t unread_at;    /* the last one in which code could not be read */
-	uint64_t generation;   /* grows when rows that were given out are freed */
-	uint64_t stack_ids;    /* unwind_stack.id was given out up to this */
+	struct perf_map *maps; /* list: one of each space */
+	uint64_t clock;	       /* number of calls so far */
+	uint64_t unread_at;    /* the last call that could not read some code */
+	uint64_t generation;   /* grows when rows that were handed out are freed */
+	uint64_t stack_ids;    /* the last unwind_stack.id */
 	struct cache_open open[CACHE_OPEN_MAX];
 	size_t n_open;
-	bool grown; /* bytes were added in this call */
+	bool grown; /* memory grew in this call */
 };
 
-/* The same of an image's; cache_end says that there is none any more. */
+/* Marks the image's own file as the one in use, until cache_end(). */
 static inline void cache_reads(const struct unwind_cache *c, const struct image *i)
 {
 	reading_set(c->options.reading, i->number);
 }
 
-/* Of the file that its names are from. */
+/* Marks the file that the image's symbols are from. */
 static inline void cache_reads_names(const struct unwind_cache *c, const struct image *i)
 {
 	reading_set(c->options.reading, i->names_number != 0 ? i->names_number : i->number);
 }
 
-/* Every public function of unwind.h works between these two. */
+/*
+ * Begin and end a call: each public function of unwind.h works between the two.
+ * cache_end() closes open files, drops what is above the limit, and clears the mark
+ * of the file in use.
+ */
 void cache_begin(struct unwind_cache *c);
 void cache_end(struct unwind_cache *c);
 
-/* The bytes that the budget bounds. */
+/* The bytes that max_bytes limits. */
 size_t cache_bytes(const struct unwind_cache *c);
 
-/* A space's perf map, from its beginning to its end. */
+/*
+ * Add and remove the perf map of a space. It is owned by the space, which removes
+ * it before freeing it.
+ */
 void cache_add_map(struct unwind_cache *c, struct perf_map *m);
 void cache_remove_map(struct unwind_cache *c, struct perf_map *m);
 
 /*
- * The image of a mapping, made if it is new; the caller has a reference.
- * Returns 0, the error of files->image, -EINVAL if it is no regular file,
- * -ENOMEM, -ENOSPC above CACHE_IMAGES_MAX.
+ * The image of a mapping; made if it is not in the cache. The caller gets a
+ * reference. Returns 0, the error of files->image, -EINVAL if the file is no regular
+ * file, -ENOMEM, or -ENOSPC if CACHE_IMAGES_MAX images are in use.
  */
 must_check int cache_get(struct unwind_cache *c, const struct file_source *source,
 			 struct image **ret);
 /*
- * The image of this file, if it is in the cache; the caller has a reference.
- * NULL: it is not.
+ * The image of a file whose identity is known, without asking for the file. The
+ * caller gets a reference. NULL if it is not in the cache.
  */
 struct image *cache_get_known(struct unwind_cache *c, const struct file_identity *file);
 /*
- * The kernel's vDSO of this size, likewise: it is the same in all processes.
+ * The image of the vDSO of this size, which is the same in all processes. The caller
+ * gets a reference. NULL if it is not in the cache.
  */
 struct image *cache_get_vdso(struct unwind_cache *c, uint64_t size);
-/* Gives the reference back. Takes NULL. */
+/* Gives a reference back. Takes NULL. */
 void cache_put(struct image *i);
 
 /*
- * The image's file, open until cache_end, which closes it. Returns a negative
- * errno if it can't be had, -ESTALE if it is another file by now.
+ * Returns a descriptor of the image's file, which the cache closes in cache_end().
+ * Returns a negative errno if the file cannot be had, -ESTALE if the mapping has
+ * another file by now.
  */
 must_check int cache_fd(struct unwind_cache *c, struct image *i, const struct file_source *source);
 
 /*
- * Have the rows, the symbols, the debug information read. Returns 0, also if
- * the file has none, or the error of cache_fd, -ENOMEM.
+ * Read the rows, symbols or lines of an image, unless that was done. Return 0, also
+ * if the file has none, the error of cache_fd(), or -ENOMEM.
  */
 must_check int cache_rows(struct unwind_cache *c, struct image *i,
 			  const struct file_source *source);

@@ -1,9 +1,14 @@
 /*
- * DWARF expressions of call frame information: a checked evaluator over the
- * registers of a frame and the copied stack.
+ * DWARF expressions in call frame information: an evaluator over the registers
+ * of a frame and the copied stack. Rules that need more than an offset from a
+ * register use expressions (rows.h).
  *
- * Source: DWARF 5, sections 2.5 and 6.4.2. What no CFI uses (branches, calls,
- * types, TLS) is left out: such an expression is refused when it is compiled.
+ * Operations that no call frame information uses (branches, calls, types, TLS)
+ * are not supported: an expression with one of them is refused when its rule is
+ * compiled. The evaluator reads no memory but the copied stack, needs no
+ * allocation, and takes at most n steps.
+ *
+ * Source: DWARF 5, sections 2.5 and 6.4.2.
  */
 #ifndef LIB_UNWIND_RULES_EXPR_H
 #define LIB_UNWIND_RULES_EXPR_H
@@ -14,13 +19,13 @@
 #include "lib/base/util.h"
 #include "lib/capture/sample.h"
 
-/* Registers by DWARF number; bit n of known: r[n] is valid. */
+/* Registers by DWARF number. Bit n of known: r[n] is valid. */
 struct frame_regs {
 	uint64_t known;
 	uint64_t r[SAMPLE_REGS_MAX];
 };
 
-/* The bytes of a stack: [lo, hi), and of a second one, which may be empty. */
+/* The copied stack [lo, hi), and a second range, which may be empty. */
 struct stack_bytes {
 	const uint8_t *bytes;
 	uint64_t lo;
@@ -31,9 +36,9 @@ struct stack_bytes {
 };
 
 /*
- * One operation: op is a DW_OP_* in a normal form: constants are DW_OP_consts
- * with value, registers DW_OP_bregx with reg and value, dereferences
- * DW_OP_deref_size with value, additions of constants DW_OP_plus_uconst.
+ * One operation, normalised: op is DW_OP_consts with value for all constants,
+ * DW_OP_bregx with reg and value for all registers, DW_OP_deref_size with value
+ * for all dereferences, and DW_OP_plus_uconst for additions of a constant.
  */
 struct expr_op {
 	int64_t value;
@@ -42,27 +47,30 @@ struct expr_op {
 	uint8_t reserved[5]; /* zero: operations are compared as bytes */
 };
 
-/* Longer ones than this are refused; the longest known, PLT, has 11. */
+/* Longer expressions are refused. The longest one seen, of a PLT, has 11. */
 #define EXPR_OPS_MAX 64
 
 enum expr_result {
 	EXPR_OK,
 	EXPR_UNKNOWN_REGISTER,
-	EXPR_UNREADABLE, /* reads what is not in the stack bytes */
+	EXPR_UNREADABLE, /* needs memory outside of the copied stack */
 	EXPR_INVALID,	 /* stack under- or overflow, division by zero */
 };
 
-/* True if op is one that expr_eval knows. */
+/* Returns 1 if expr_eval() supports this DW_OP_*, otherwise 0. */
 int expr_op_known(uint8_t op);
 
-/* Eight bytes (or size of them) at addr, little-endian, zero-extended. */
+/*
+ * Reads size bytes (at most 8) at addr as a little-endian number. Returns
+ * EXPR_OK or EXPR_UNREADABLE.
+ */
 enum expr_result stack_read(const struct stack_bytes *stack, uint64_t addr, size_t size,
 			    uint64_t *ret);
 
 /*
- * Evaluates n operations. cfa is what DW_OP_call_frame_cfa gives. The end
- * (exclusive) of the highest byte of [lo, hi) that was read raises *top; where
- * the result is EXPR_UNREADABLE, what could not be read goes to *ret_missing.
+ * Evaluates n operations. cfa is the value of DW_OP_call_frame_cfa. Raises *top
+ * to the end (exclusive) of the highest byte that was read of [lo, hi). If the
+ * result is EXPR_UNREADABLE, *ret_missing is the address that could not be read.
  */
 enum expr_result expr_eval(const struct expr_op *ops, size_t n, const struct frame_regs *regs,
 			   const struct stack_bytes *stack, uint64_t cfa, uint64_t *top,

@@ -1,8 +1,14 @@
 /*
- * What the machine code of images says: what stands before a return address,
- * how large a function's frame is. Read from the file, eight bytes here and
- * forty there, when a walk does not know a frame pointer; each answer is kept
- * with its image.
+ * What the machine code of a target's images says: the call before a return address,
+ * the frame size of a function, where the return address is at an instruction. Used
+ * where call frame information is missing, or a register that it needs is unknown.
+ *
+ * Code is read from the file, some bytes at a time. Each answer is kept with the
+ * image. All addresses are addresses in memory.
+ *
+ * Budgets: a walk limits what reading code may cost, in units of about 5 ns. Functions
+ * with *budget subtract what they used. An answer that is known costs nothing. If the
+ * budget is too small, they answer as if the code could not be read.
  */
 #ifndef LIB_UNWIND_SPACE_CODE_H
 #define LIB_UNWIND_SPACE_CODE_H
@@ -14,92 +20,93 @@
 
 enum code_call {
 	CODE_CALL_NONE,	    /* no call ends there: no return address */
-	CODE_CALL_NORETURN, /* so it is, and what follows does not return */
-	CODE_CALL_UNKNOWN,  /* the code can't be read */
-	CODE_CALL_INDIRECT, /* a call whose target is not known */
+	CODE_CALL_NORETURN, /* no call ends there, but the code there never returns */
+	CODE_CALL_UNKNOWN,  /* the code cannot be read */
+	CODE_CALL_INDIRECT, /* a call through a register or memory */
 	CODE_CALL_DIRECT,   /* a call to *ret_target */
 };
 
-/* What ends at the return address addr. *ret_target is an address in memory. */
+/* The call that ends at the return address addr. */
 enum code_call code_call_before(struct unwind_space *s, uint64_t addr, uint64_t *ret_target);
 
-/* cpu_frame_size of the function that starts at addr. */
+/* cpu_frame_size() of the function that starts at addr. False if it has none. */
 bool code_frame_size(struct unwind_space *s, uint64_t addr, uint32_t *ret_size);
 
 /*
- * cpu_frame_varies of it. Yes, too, if it is longer than CODE_FRAME_MAX, or
- * cannot be read. *budget: as for code_path_to_ret.
+ * cpu_frame_varies() of the function that starts at addr. Also true if the function is
+ * longer than CODE_FRAME_MAX bytes or cannot be read.
  */
 #define CODE_FRAME_MAX (16u * 1024)
 bool code_frame_varies(struct unwind_space *s, uint64_t addr, uint32_t *budget);
 
 /*
- * Does the function that starts at from jump to the one that starts at to, in
- * the same image: a tail call?
+ * True if the function that starts at from jumps to the one that starts at to, in the
+ * same image: a tail call.
  */
 bool code_jumps_to(struct unwind_space *s, uint64_t from, uint64_t to);
 
 /*
- * May the call before the return address ra be one of the code at pc, which has
- * no CFI? It leads to a place in front of pc, at most max bytes; or, through a
- * PLT or a pointer, anywhere, and pc's symbol begins that near.
+ * True if the call before the return address ra may have called the code at pc, which
+ * has no CFI: the call leads to at most max bytes before pc; or it is indirect, or goes
+ * through a PLT, and the symbol of pc begins at most max bytes before pc.
  */
 bool code_may_call(struct unwind_space *s, uint64_t ra, uint64_t pc, uint64_t max);
 
 /*
- * Code that pushes nothing is short: system calls, copies, stubs. Longer code
- * has saved something before it comes so far.
+ * Bytes. Functions that push nothing are short: system calls, copies, stubs. Further
+ * into a longer function something has been pushed.
  */
 #define CODE_LEAF_MAX 512
 
-/* Ciphers that are written by hand reach 30 KB. */
+/* Bytes. Hand-written ciphers reach 30 KB. */
 #define CODE_FRAMED_MAX (64u * 1024)
 
-/* cpu_is_stub of what stands at addr. */
+/* cpu_is_stub() of the code at addr. */
 bool code_is_stub(struct unwind_space *s, uint64_t addr);
 
 /*
- * Where the return address and the caller's frame pointer are by what the code
- * at addr is about to do, along its jumps, up to as far away as a stack is
- * copied. has_call: there is a call on the way, which may be one that does not
- * return. *budget is what reading may cost, in units of some 5 ns, less what it
- * has; nothing for an answer that is known. False if no way is found; exits is
- * told in any case.
+ * A path through the code, and where the caller's return address and frame pointer are
+ * by it, as offsets from the stack pointer.
  */
 struct code_path {
 	uint32_t ra;
-	uint32_t fp; /* X86_64_PATH_FP_SAME: it is not restored */
+	uint32_t fp; /* X86_64_PATH_FP_SAME: still in its register */
+	/* A call is on the path. It may be one that does not return. */
 	bool has_call;
-	/* What comes back to addr is passed on to exit(), or a thread's end. */
+	/* The code at addr passes its result to exit(), or ends the thread. */
 	bool exits;
 };
+
+/*
+ * A path from addr to a ret, along jumps. False if there is none; exits is set in any
+ * case. x86-64 only.
+ */
 bool code_path_to_ret(struct unwind_space *s, uint64_t addr, uint32_t *budget,
 		      struct code_path *ret);
 
 /*
- * The same at to, by the way there from the start of a function, whatever comes
- * behind.
+ * A path from the start of a function to the instruction at to. False if there is none.
+ * x86-64 only.
  */
 bool code_path_from_start(struct unwind_space *s, uint64_t from, uint64_t to, uint32_t *budget,
 			  struct code_path *ret);
 
 /*
- * x86_64_installs_handler of the code at addr, in a function that may; false, too, if
- * it can't be read.
+ * x86_64_installs_handler() of the code at addr, in a function whose rule has
+ * may_install_handler. False if the code cannot be read.
  */
 bool code_installs_handler(struct unwind_space *s, uint64_t addr);
 
 /*
- * The start of the function that addr lies in, by its symbol, or, as far as can
- * be told, by that of one that does nothing but jump there; 0: not known.
- * *budget: as for code_path_to_ret.
+ * The start of the function that covers addr: by its symbol or, if it has none, by the
+ * symbol of a function that only jumps there. 0: unknown.
  */
 uint64_t code_function(struct unwind_space *s, uint64_t addr, uint32_t *budget);
 
-/* Is addr on a new thread's way, to which clone(2) has given 0? */
+/* cpu_is_thread_start() of the code at addr. */
 bool code_is_thread_start(struct unwind_space *s, uint64_t addr);
 
-/* Does rt_sigreturn's trampoline start at addr? */
+/* cpu_is_sigreturn() of the code at addr. */
 bool code_is_sigreturn(struct unwind_space *s, uint64_t addr);
 
 #endif

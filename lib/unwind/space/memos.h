@@ -1,6 +1,6 @@
 /*
- * The last walk of each thread of a target, kept for the next one: walk/memo.h
- * writes and compares it. This module only stores.
+ * Memos: the last walk of each thread of a target, kept to speed up the next one.
+ * This module stores them; walk/memo.h writes and compares them.
  */
 #ifndef LIB_UNWIND_SPACE_MEMOS_H
 #define LIB_UNWIND_SPACE_MEMOS_H
@@ -12,28 +12,31 @@
 struct image;
 
 /*
- * Threads whose walks a space keeps, by the lower bits of their numbers: more
- * than can run at a time, and those that sleep need no walk. The array takes
- * 2 KB, a thread with 30 frames 1 KB.
+ * The number of memos of a space. Threads share them by the lower bits of their
+ * thread ids. That is more than threads can run at a time, and a thread that waits
+ * needs no walk. The array takes 2 KB, the memo of a thread with 30 frames 1 KB.
  */
 #define MEMO_THREADS 256
 
 /*
- * Longer stacks are walked step by step: this bounds a space's memory to 4 MB,
- * of which a program without recursion comes nowhere near.
+ * Frames of a memo. Longer stacks have no memo. The limit bounds the memory of a
+ * space to 4 MB; programs without recursion stay far below.
  */
 #define MEMO_FRAMES_MAX 512
 
-/* A stack through more images than this is not kept. */
+/* A stack through more images has no memo. */
 #define MEMO_IMAGES_MAX 8
 
 struct memo_frame {
 	uint64_t addr; /* as walk_frame.addr */
 	uint64_t sp;
-	uint64_t fp; /* if fp_known */
-	/* Where the words are, from sp, that led from the frame below to it. */
+	uint64_t fp; /* valid if fp_known */
+	/*
+	 * Offsets from sp of the words by which the step from the frame below came
+	 * here. fp_at 0: fp is that of the frame below.
+	 */
 	int16_t ra_at;
-	int16_t fp_at; /* 0: fp is the one of the frame below */
+	int16_t fp_at;
 	bool fp_known;
 	bool is_leaf;
 	uint8_t reserved[2];
@@ -41,7 +44,7 @@ struct memo_frame {
 
 struct memo {
 	uint32_t tid;
-	uint32_t n; /* frames; 0: nothing is known */
+	uint32_t n; /* frames; 0: the memo is empty */
 	uint32_t cap;
 	uint32_t n_images;
 	uint64_t id; /* unwind_stack.id of that walk */
@@ -53,16 +56,15 @@ struct memos {
 	struct memo **by_tid; /* MEMO_THREADS; NULL before the first */
 };
 
-/* Forgets everything and frees it. */
+/* Frees all memos. Safe on a zeroed struct. */
 void memos_fini(struct memos *m);
 
-/* Forgets everything: rules may be others now, or images gone. */
+/* Empties all memos. Called when rules have changed or images are gone. */
 void memos_clear(struct memos *m);
 
 /*
- * The memo of a thread, made if there is none. Threads share a memo by the
- * lower bits of their numbers: one that was another thread's is emptied. NULL
- * if memory cannot be allocated. Owned by m.
+ * The memo of a thread, made if there is none. A memo that another thread had is
+ * emptied. Owned by m. NULL if memory cannot be allocated.
  */
 struct memo *memos_get(struct memos *m, uint32_t tid);
 

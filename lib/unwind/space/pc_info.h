@@ -1,8 +1,8 @@
 /*
- * The rule by which the caller of a frame is found, for an address of a target:
- * what the walk asks for each frame. Stacks of a target go through the same few
- * hundred addresses again and again, so the last ones are kept in a table
- * (direct-mapped, one for each space).
+ * The rule for an address of a target: what the walk looks up for each frame.
+ *
+ * Stacks of a target go through the same few hundred addresses again and again, so
+ * each space keeps the last results in a direct-mapped table.
  */
 #ifndef LIB_UNWIND_SPACE_PC_INFO_H
 #define LIB_UNWIND_SPACE_PC_INFO_H
@@ -15,23 +15,23 @@
 
 struct pc_info {
 	uint64_t addr;
-	const struct rule *rule; /* never NULL; of rows */
-	const struct rows *rows; /* around addr; NULL where image is */
-	struct image *image;	 /* NULL: no file, or none that can be read */
-	uint64_t bias;		 /* address in memory less address in the file */
+	const struct rule *rule; /* never NULL; owned by rows, or static */
+	const struct rows *rows; /* around addr; NULL if image is NULL */
+	struct image *image;	 /* NULL: no file, or the file cannot be read */
+	uint64_t bias;		 /* address in memory minus address in the file */
 };
 
-/* 20 KB a space: small beside what a target costs otherwise. */
+/* The size of the table: 20 KB a space, little beside the rest of a target. */
 #define PC_INFOS 512
 
 /*
- * What is known of addr. Opens its image and compiles its rows if that has not
- * been done. Never NULL. Valid until the next call for another address, or the
- * end of the public function that is under way.
+ * Looks up addr. Opens its image and compiles its rows if that was not done. Never
+ * NULL. Valid until another address is looked up, or the public function that is
+ * running ends.
  */
 const struct pc_info *pc_info_at(struct unwind_space *s, uint64_t addr);
 
-/* True if the address lies in no executable mapping. */
+/* True if no executable mapping covers the address. */
 bool pc_info_is_unmapped(const struct pc_info *p);
 
 #endif

@@ -1,15 +1,14 @@
 /*
- * What the last walk of a thread found, so that the next one need not look for
- * it again: most of a stack is as it was, or comes back after a call.
+ * Reuses the last walk of a thread (space/memos.h) in the next one: most of a stack
+ * stays the same, or comes back after a call.
  *
- * A step by a usual rule (struct rule) depends on the address, the stack
- * pointer, the frame pointer, and the one or two words that it reads. Where a
- * frame has the same three, and the words are the same, its caller is the same.
- * That is all that is believed: each word is compared on each walk, nothing is
- * taken to be unchanged.
+ * A step by a simple rule depends on the address, the stack pointer, the frame pointer
+ * and one or two words on the stack. If a frame has the same three as a frame of the
+ * last walk, and the words are the same, its caller is the same. Each word is compared
+ * in each walk; nothing is assumed to be unchanged.
  *
- * Only the part of a stack is kept that goes to the root by such steps. A walk
- * that ends in another way forgets the thread.
+ * A memo keeps the part of a stack that leads to the root by simple steps. A walk that
+ * ends in another way empties the memo.
  */
 #ifndef LIB_UNWIND_WALK_MEMO_H
 #define LIB_UNWIND_WALK_MEMO_H
@@ -22,14 +21,11 @@
 #include "lib/unwind/unwind.h"
 #include "lib/unwind/walk/walk.h"
 
-/*
- * A walk under way: the frames found until now that a memo could keep, the
- * innermost first.
- */
+/* A walk in progress: the frames so far that a memo could keep, innermost first. */
 struct memo_walk {
-	struct memo *memo; /* NULL: there is none */
-	uint32_t next;	   /* memo->frames[next] may be the frame that comes */
-	uint32_t kept;	   /* this many of memo->frames, from the root, hold */
+	struct memo *memo; /* NULL: none */
+	uint32_t next;	   /* memo->frames[next] may be the next frame */
+	uint32_t kept;	   /* outermost frames of memo->frames that are still valid */
 	uint32_t n;
 	bool too_long;
 	uint32_t n_images;
@@ -37,19 +33,19 @@ struct memo_walk {
 	struct memo_frame frames[MEMO_FRAMES_MAX];
 };
 
-/* Starts a walk with what is known of the thread; m may be NULL. */
+/* Begins a walk of a thread. m may be NULL: no memo is used. */
 void memo_begin(struct memo_walk *mw, struct memos *m, uint32_t tid);
 
 /*
- * The walk has come to f, which is in out already, by the step that w tells of.
- * Follows what is known from there: adds the callers that are certainly the
- * same to out, and moves f to the last of them. True if that is the root: out
- * is complete, and shared_n and shared_id are set. False: go on by walk_step.
+ * Called when the walk has reached f, which is in out already, by the step w->step. Adds
+ * the callers that the memo proves to out, and moves f to the last of them. Returns true
+ * if that is the root: out is complete, with shared_n and shared_id. Otherwise the walk
+ * goes on with step_to_caller().
  */
 bool memo_follow(struct memo_walk *mw, struct walk *w, struct walk_frame *f, size_t max_frames,
 		 struct unwind_stack *out);
 
-/* The walk has ended: sets out->id, and keeps what the next one can use. */
+/* Ends the walk: sets out->id, and updates the memo. */
 void memo_end(struct memo_walk *mw, const struct walk *w, struct unwind_stack *out);
 
 #endif

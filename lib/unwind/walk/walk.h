@@ -1,5 +1,9 @@
 /*
- * One step from a frame to its caller, on a copied stack.
+ * Exact steps: from a frame to its caller by an unwind rule, on a copied stack. The
+ * state of a walk is here, too. guess/step.h calls this module where an address has a
+ * rule, and guess/guess.h where it has none.
+ *
+ * A walk reads registers and stack bytes of the sample, and nothing else of the target.
  */
 #ifndef LIB_UNWIND_WALK_WALK_H
 #define LIB_UNWIND_WALK_WALK_H
@@ -13,63 +17,59 @@
 #include "lib/unwind/space/pc_info.h"
 #include "lib/unwind/unwind.h"
 
-/* A frame, and all that the next step needs. */
+/* A frame, with all that the next step needs. */
 struct walk_frame {
 	struct frame_regs regs;
-	uint64_t addr;		       /* as it is sent */
-	bool is_leaf;		       /* look up addr itself; else addr - 1 */
-	bool by_heuristic;	       /* how this frame was found */
-	bool interrupted;	       /* by a signal: the frame before is a trampoline */
-	bool not_called;	       /* its step found that no call left its address */
-	bool sp_is_minimum;	       /* its stack pointer is that or above */
-	uint32_t signals;	       /* signal frames passed until here */
-	const struct pc_info *pc_info; /* of walk_lookup, if its address is that */
+	uint64_t addr;		       /* as in unwind_frame */
+	bool is_leaf;		       /* as in unwind_frame */
+	bool by_heuristic;	       /* as in unwind_frame */
+	bool interrupted;	       /* by a signal; the frame below is a trampoline */
+	bool not_called;	       /* the last step found that no call led to addr */
+	bool sp_is_minimum;	       /* the real stack pointer may be above regs' */
+	uint32_t signals;	       /* signal frames so far */
+	const struct pc_info *pc_info; /* a hint: that of walk_lookup(), or NULL */
 };
 
-/* How a step came to its caller. */
+/* How the last step found the caller; memo.h keeps simple steps. */
 struct walk_step {
 	/*
-	 * By a struct rule, as it stands there, or to the root by one: nothing
-	 * else than the address, sp and fp of the frame, and the words below,
-	 * had a part in it.
+	 * The step depended only on the frame's address, sp and fp, and the words
+	 * below: it was made by a simple rule.
 	 */
 	bool is_simple;
 	bool fp_read;
-	int32_t ra_at; /* where the words were, from the caller's sp */
+	int32_t ra_at; /* offsets of the words that were read, from the caller's sp */
 	int32_t fp_at;
-	struct image *image; /* whose rule it was */
+	struct image *image; /* that has the rule */
 };
 
 struct walk {
 	struct unwind_space *space;
 	struct stack_bytes stack;
-	bool capped;	    /* the stack goes on above its bytes */
-	bool second_capped; /* the same of the second one */
+	bool capped;	    /* the stack continues above the copied bytes */
+	bool second_capped; /* the same for the second range */
 	/*
-	 * Restore all callee-saved registers, not only the frame pointer: a
-	 * walk that ends with an unknown register is worth a second try.
+	 * Restore all callee-saved registers, not only the frame pointer. A walk that
+	 * ends with an unknown register is repeated so.
 	 */
 	bool all_saved;
-	/*
-	 * The end of the highest byte read of the first stack, and of what
-	 * could not be read.
-	 */
-	uint64_t top;
-	uint64_t missing;
-	uint32_t searched;     /* by search.h, since the walk began */
-	uint64_t second;       /* where a second stack is needed from; 0: nowhere */
+	uint64_t top;	       /* as unwind_stack.stack_top */
+	uint64_t missing;      /* as unwind_stack.missing */
+	uint32_t searched;     /* as unwind_stack.searched; at most GUESS_WORK_MAX */
+	uint64_t second;       /* as unwind_stack.second */
 	struct walk_step step; /* the last one */
 };
 
-/* The end of a step that is no end: there is a caller. */
+/* The result of a step that found a caller. Other results say why there is none. */
 #define WALK_ON UNWIND_END_N
 
-/* The address to look up for f. */
+/* The address by which a frame is looked up. */
 static inline uint64_t walk_lookup(const struct walk_frame *f)
 {
 	return f->is_leaf ? f->addr : f->addr - 1;
 }
 
+/* Reads 8 bytes of the stack, and raises w->top. False if they were not copied. */
 static inline bool walk_read_word(struct walk *w, uint64_t addr, uint64_t *ret)
 {
 	uint64_t at = addr - w->stack.lo;
@@ -83,30 +83,38 @@ static inline bool walk_read_word(struct walk *w, uint64_t addr, uint64_t *ret)
 	return true;
 }
 
-/* The instruction that f executes next. */
+/* The instruction that the frame executes next. */
 static inline uint64_t walk_next_pc(const struct walk_frame *f)
 {
 	return f->is_leaf || f->interrupted ? walk_lookup(f) : f->addr;
 }
 
-/* Why the n bytes at addr could not be read. */
+/*
+ * The end of a walk that cannot read n bytes at addr: UNREADABLE, CAPPED or BAD_CFA. Sets
+ * w->missing or w->second.
+ */
 enum unwind_end walk_unreadable(struct walk *w, const struct walk_frame *f, uint64_t addr,
 				size_t n);
 
-/* To the caller whose return address is ra; its registers are in place. */
+/*
+ * The functions below move f to its caller and return WALK_ON, or return why there is none.
+ * Without a caller f is as before, but for its registers.
+ */
+
+/* To the caller with the return address ra. The caller's registers are set in f. */
 enum unwind_end walk_enter(struct walk *w, struct walk_frame *f, uint64_t ra, bool by_heuristic);
 
-/* To the frame that a signal interrupted: its pc is no return address. */
+/* To the frame that a signal interrupted. Its registers are set in f. */
 enum unwind_end walk_enter_interrupted(struct walk *w, struct walk_frame *f);
 
-/* By a rule that fits into a struct rule; image is whose it is. */
+/* By a simple rule. image is the one that has it; may be NULL. */
 enum unwind_end walk_by_simple_rule(struct walk *w, struct walk_frame *f, const struct rule *rule,
 				    struct image *image);
 
-/* By a full rule, that of p. */
+/* By the full rule of p. */
 enum unwind_end walk_by_full_rule(struct walk *w, struct walk_frame *f, const struct pc_info *p);
 
-/* By the rule of p, which is one. */
+/* By the rule of p, which must have one (not RULE_CFA_NONE). */
 static inline enum unwind_end walk_by_rule(struct walk *w, struct walk_frame *f,
 					   const struct pc_info *p)
 {

@@ -1,10 +1,10 @@
 /*
- * What an instruction of x86-64 does to the stack pointer and where it leads:
- * no more, but of every instruction how long it is. For code without call frame
- * information.
+ * A decoder of x86-64 instructions for code without call frame information. It knows the
+ * length of every instruction, what it does to the stack pointer, and where it jumps. It
+ * knows nothing else of most instructions.
  *
- * Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume
- * 2, chapter 2 (formats) and appendix A (opcode maps).
+ * Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, chapter
+ * 2 (formats) and appendix A (opcode maps).
  */
 #ifndef LIB_UNWIND_X86_64_X86_64_INSN_H
 #define LIB_UNWIND_X86_64_X86_64_INSN_H
@@ -13,45 +13,49 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* No instruction is longer. */
+/* Bytes of the longest instruction. */
 #define X86_64_INSN_MAX 15
 
 enum x86_64_kind {
 	X86_64_INSN_OTHER,
 	X86_64_INSN_CALL,
-	X86_64_INSN_JUMP,   /* by distance */
-	X86_64_INSN_BRANCH, /* perhaps, by distance */
-	X86_64_INSN_RET,    /* or a jump that hands the return address on */
-	X86_64_INSN_END,    /* nothing follows that is known */
+	X86_64_INSN_JUMP,   /* relative */
+	X86_64_INSN_BRANCH, /* relative, conditional */
+	X86_64_INSN_RET,    /* or a jump through memory, as in a tail call */
+	X86_64_INSN_END,    /* what is executed next is unknown */
 };
 
 struct x86_64_insn {
-	size_t size;
+	size_t size; /* bytes */
 	enum x86_64_kind kind;
-	int32_t distance; /* from the next instruction */
-	int32_t sp;	  /* what it adds to the stack pointer */
-	bool sp_lost;	  /* it sets that in a way that is not known */
-	bool loads_fp;	  /* it loads rbp, from sp + fp as sp was before */
+	int32_t distance; /* of a jump or call: from the next instruction */
+	int32_t sp;	  /* what the instruction adds to rsp */
+	bool sp_lost;	  /* it sets rsp to an unknown value */
+	bool loads_fp;	  /* it loads rbp from fp_at bytes above the old rsp */
 	int32_t fp_at;
 	bool saves_fp; /* it pushes rbp */
 };
 
-/* The one at code. False if it is none, or none known, of at most n bytes. */
+/*
+ * Decodes the instruction at code, of at most n bytes. False if it is invalid, unknown or
+ * longer.
+ */
 bool x86_64_insn_read(const uint8_t *code, size_t n, struct x86_64_insn *ret);
 
-/* Bits of REX. */
+/* Bits of the REX prefix. */
 #define X86_64_REX_B 1u
 #define X86_64_REX_R 4u
 #define X86_64_REX_W 8u
 
+/* The parts of an instruction: prefixes, opcode, operands. */
 struct x86_64_parts {
 	const uint8_t *code;
 	size_t n;
-	size_t at; /* behind what was read */
+	size_t at; /* bytes that were read */
 	uint8_t rex;
-	bool small;  /* the prefix 66: operands of 16 bits */
-	uint8_t map; /* 1, 2 (0f), 3 (0f 38), 4 (0f 3a) */
-	bool vex;    /* or EVEX: op is of another table, read the same way */
+	bool small;  /* prefix 66: operands of 16 bits */
+	uint8_t map; /* the opcode map: 1, 2 (0f), 3 (0f 38), 4 (0f 3a) */
+	bool vex;    /* VEX or EVEX: op has another meaning, but the same format */
 	bool evex;
 	uint8_t op;
 	uint8_t modrm;
@@ -61,8 +65,8 @@ struct x86_64_parts {
 };
 
 /*
- * The one at code, of at most n bytes: its size is ret->at. False if it is
- * none, or none known.
+ * Splits the instruction at code, of at most n bytes, into its parts. Its size is ret->at.
+ * False as for x86_64_insn_read().
  */
 bool x86_64_parts_read(const uint8_t *code, size_t n, struct x86_64_parts *ret);
 
