@@ -1,4 +1,4 @@
-/* By itself, so that who only names ends does not link the unwinder. */
+/* In a file of its own, so that programs which only need the names do not link the unwinder. */
 #include "lib/unwind/unwind.h"
 
 #include <assert.h>

@@ -5,7 +5,7 @@
 
 #if CPU_ELF_MACHINE == EM_AARCH64
 
-/* The Arm Architecture Reference Manual has all of these encodings, in C6.2. */
+/* Encodings: The Arm Architecture Reference Manual, C6.2. */
 
 static uint32_t instruction(const uint8_t *code)
 {
@@ -15,7 +15,7 @@ static uint32_t instruction(const uint8_t *code)
 	return i;
 }
 
-/* The lowest bits of value, n of them, as a signed number of instructions. */
+/* The lowest n bits of value, a signed number of instructions, as a distance in bytes. */
 static int32_t distance_of(uint32_t value, unsigned int n)
 {
 	uint32_t sign = 1u << (n - 1);
@@ -134,9 +134,8 @@ bool cpu_is_sigreturn(const uint8_t *code, size_t n)
 uint32_t cpu_sigframe_offset(unsigned int reg)
 {
 	/*
-	 * arch/arm64/kernel/signal.c: siginfo, then of ucontext flags, link,
-	 * stack_t and 128 bytes of sigmask, room up to a multiple of 16, and
-	 * the fault's address.
+	 * arch/arm64/kernel/signal.c: siginfo (128 bytes). In ucontext: flags, link, stack_t, 128
+	 * bytes of sigmask, padding to a multiple of 16, and the fault's address.
 	 */
 	static const uint32_t regs = 128 + (8 + 8 + 24 + 128 + 8) + 8;
 

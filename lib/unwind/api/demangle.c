@@ -7,14 +7,14 @@
 #include <string.h>
 
 /*
- * A name is a tree whose branches may be references to others ("S1_", "T_",
- * "B5_"). With n of them it has at most 3^(n/3) leaves: 130,000 here, some
- * milliseconds. Of 56,564 C++ names that LLVM, clang and libstdc++ export
- * three have more.
+ * A name is a tree whose branches may be references to other branches ("S1_", "T_", "B5_"). With
+ * n references it expands to at most 3^(n/3) leaves: 130,000 for this limit, which takes some
+ * milliseconds. Of 56,564 C++ names that LLVM, clang and libstdc++ export, three have more
+ * references.
  */
 #define REFERENCES_MAX 32
 
-/* Some thousand lifetimes. */
+/* Digits of the number of lifetimes: some thousand lifetimes are allowed. */
 #define BINDER_DIGITS_MAX 2
 
 struct output {
@@ -26,23 +26,23 @@ struct output {
 	jmp_buf full;
 };
 
-/* Identifiers are of these; what stands between them is not. */
+/* True for the characters of identifiers. */
 static bool is_of_identifier(char c)
 {
 	return isalnum((unsigned char)c) || c == '_' || (unsigned char)c > 127;
 }
 
 /*
- * libiberty cannot be told to stop, so it is left where it stands. For C++ it
- * has allocated nothing by then; for Rust it may hold an identifier (those with
- * letters beyond ASCII), which it frees once that is printed: what does not fit
- * is dropped, and it is left at the next thing that is no identifier.
+ * The callback of libiberty. libiberty has no way to stop it, so at the limit this function
+ * leaves it with longjmp(3). For C++ libiberty holds no memory then. For Rust it may hold an
+ * identifier with letters beyond ASCII, which it frees after printing: the function drops the
+ * rest of the identifier and leaves at the next text that is none.
  */
 static void take(const char *text, size_t n, void *opaque)
 {
 	struct output *o = opaque;
 
-	/* It also calls with nothing, which may be NULL. */
+	/* libiberty also passes NULL with n = 0. */
 	if (n == 0)
 		return;
 	o->overflown |= n >= o->size - o->used;
@@ -55,7 +55,7 @@ static void take(const char *text, size_t n, void *opaque)
 	o->used += n;
 }
 
-/* References into the name: a letter, base-36 or base-62 digits, "_". */
+/* Counts references into the name: a letter, base-36 or base-62 digits, "_". */
 static size_t count_references(const char *name)
 {
 	size_t n = 0;
@@ -73,8 +73,8 @@ static size_t count_references(const char *name)
 }
 
 /*
- * Rust's v0 says in base 62 how many lifetimes a function type or "dyn" binds;
- * libiberty counts them one by one, also where it prints none.
+ * True if a function type or "dyn" binds too many lifetimes. Rust's v0 gives their number in base
+ * 62; libiberty counts up to it one by one, even if it prints none.
  */
 static bool binds_many(const char *raw)
 {
@@ -102,7 +102,7 @@ static bool demangle(const char *raw, int options, struct output *o)
 {
 	if (setjmp(o->full) != 0)
 		return false;
-	/* Rust's older names are valid C++ ones, with a hash at the end. */
+	/* Legacy Rust names are valid C++ names with a hash at the end, so Rust is tried first. */
 	o->is_rust = true;
 	if (rust_demangle_callback(raw, options, take, o))
 		return !o->overflown;

@@ -13,7 +13,7 @@
 #define SP_AND_PC (UINT64_C(1) << CPU_SP | UINT64_C(1) << CPU_PC)
 #define ALL_REGS  ((UINT64_C(1) << CPU_N_REGS) - 1)
 
-/* Does the range end below the end of the address space? */
+/* True if addr + size does not overflow. */
 static bool is_range(const struct unwind_bytes *b)
 {
 	uint64_t end;
@@ -21,7 +21,7 @@ static bool is_range(const struct unwind_bytes *b)
 	return !__builtin_add_overflow(b->addr, b->size, &end);
 }
 
-/* The second range follows the first, aligned. size: of the record. */
+/* The second range follows the first one, aligned to 8 bytes. size is that of the record. */
 static int read_second(const struct record_sample *record, size_t size, size_t stack_size,
 		       size_t second_size, struct unwind_bytes *ret)
 {
@@ -46,7 +46,7 @@ int unwind_sample_read(const struct record_sample *record, size_t size, struct u
 	if (size < sizeof(fixed))
 		return -EINVAL;
 	memcpy(&fixed, record, sizeof(fixed));
-	/* The compiler must not take a field from the record instead. */
+	/* Keeps the compiler from reading a field of the record a second time. */
 	__asm__ volatile("" : "+m"(fixed));
 	*ret = (struct unwind_sample){
 		.tid = fixed.h.tid,
@@ -65,7 +65,7 @@ int unwind_sample_read(const struct record_sample *record, size_t size, struct u
 	return r;
 }
 
-/* The first frame of a walk with these registers. */
+/* Sets w and f to the leaf of the sample. known: the registers to use. */
 static void start(const struct unwind_sample *sample, uint64_t known, bool all_saved,
 		  struct walk *w, struct walk_frame *f)
 {
@@ -102,11 +102,11 @@ static void add_frame(struct unwind_stack *out, const struct walk_frame *f)
 	out->has_heuristic |= f->by_heuristic;
 }
 
-/* The walk from f to its end. */
+/* Walks from the leaf f to the end of the stack. */
 static void run(struct walk *w, struct walk_frame *f, uint32_t tid, size_t max_frames,
 		struct unwind_stack *out)
 {
-	/* 20 KiB: kept off the stack. */
+	/* 20 KiB: too large for the stack. */
 	static struct memo_walk memo;
 	enum unwind_end end;
 
@@ -130,7 +130,7 @@ static void run(struct walk *w, struct walk_frame *f, uint32_t tid, size_t max_f
 			end = step_to_caller(w, f);
 			w->step.is_simple = false;
 		}
-		/* Nothing called it, so that is where it starts. */
+		/* No call is before addr, so the server's subtraction must give addr itself. */
 		if (f->not_called)
 			out->frames[out->n - 1].addr += CPU_PC_STEP;
 		if (end != WALK_ON)
@@ -139,7 +139,7 @@ static void run(struct walk *w, struct walk_frame *f, uint32_t tid, size_t max_f
 		if (out->second_from == 0 && f->regs.r[CPU_SP] > w->stack.second_lo &&
 		    f->regs.r[CPU_SP] <= w->stack.second_hi)
 			out->second_from = f->regs.r[CPU_SP];
-		/* Nothing called the trampoline, either. */
+		/* The same for the trampoline. */
 		if (f->interrupted && out->n > 1)
 			out->frames[out->n - 1].addr += CPU_PC_STEP;
 		if (out->n == max_frames) {
@@ -155,7 +155,9 @@ static void run(struct walk *w, struct walk_frame *f, uint32_t tid, size_t max_f
 	memo_end(&memo, w, out);
 }
 
-/* The walk with these registers. */
+/*
+ * Walks with these registers; a second time with all_saved if an unknown register ended the walk.
+ */
 static void walk_from(const struct unwind_sample *sample, uint64_t known, struct walk *w,
 		      size_t max_frames, struct unwind_stack *ret)
 {
@@ -185,8 +187,8 @@ void unwind_walk_sample(struct unwind_space *s, const struct unwind_sample *samp
 	ret->searched = 0;
 	walk_from(sample, sample->regs_known & ALL_REGS, &w, max_frames, ret);
 	/*
-	 * Remembered registers that do not lead to the root may be wrong, and
-	 * then what was found with them is wrong, too.
+	 * Registers remembered from an earlier stop may be wrong. If the walk with them does not
+	 * reach the root, walk again with sp and pc alone.
 	 */
 	if (sample->flags & SAMPLE_REMEMBERED && !is_good(ret->end) && w.searched < GUESS_WORK_MAX)
 		walk_from(sample, SP_AND_PC, &w, max_frames, ret);

@@ -10,7 +10,7 @@
 #include "lib/unwind/cpu.h"
 #include "lib/unwind/dwarf/cfi_source.h"
 
-/* libdw's operation in our form. False if there is none. */
+/* Normalises an operation of libdw. False if expr_eval() does not support it. */
 static bool translate_op(const Dwarf_Op *op, struct expr_op *ret)
 {
 	uint8_t atom = op->atom;
@@ -91,9 +91,9 @@ static bool fits(Dwarf_Word number, int32_t *ret)
 }
 
 /*
- * What the ABI says of registers that the CFI does not mention: callee-saved
- * ones are as they were, others lost. libdw 0.188 has rax for rbx there
- * (backends/x86_64_cfi.c); that a program says so itself is not seen.
+ * Applies the ABI to registers that the CFI does not mention: callee-saved ones are unchanged,
+ * all others are lost. libdw 0.188 treats rax instead of rbx as callee-saved
+ * (backends/x86_64_cfi.c). A program's own rule for such a register cannot be told from libdw's.
  */
 static void apply_abi(int reg, struct reg_rule *rule)
 {
@@ -106,7 +106,7 @@ static void apply_abi(int reg, struct reg_rule *rule)
 		rule->kind = REG_UNDEFINED;
 }
 
-/* The rule of one register. Returns 0, -EINVAL if it cannot be said. */
+/* Reads the rule of one register. Returns 0, -ENOMEM, or -EINVAL if it is not supported. */
 static int read_register(struct rows_builder *b, Dwarf_Frame *frame, int reg, struct reg_rule *ret)
 {
 	Dwarf_Op mem[3];
@@ -138,15 +138,18 @@ static int read_register(struct rows_builder *b, Dwarf_Frame *frame, int reg, st
 }
 
 /*
- * A function saves what a call returns its result in, rax, if it ends by
- * __builtin_eh_return, and no other one does.
+ * True if the function saves register 0 (rax, which holds a result): only functions that end with
+ * __builtin_eh_return do.
  */
 static bool saves_result(const struct reg_rule *first)
 {
 	return !CPU_LINK_REGISTER && first->kind == REG_SAVED;
 }
 
-/* The same of a usual rule: such a function saves all other ones, too. */
+/*
+ * True if a simple rule is of a function that ends with __builtin_eh_return. Such a function also
+ * saves all callee-saved registers.
+ */
 static bool ends_by_eh_return(struct rows_builder *b, Dwarf_Frame *frame, const struct rule *rule)
 {
 	struct reg_rule first;
@@ -158,8 +161,8 @@ static bool ends_by_eh_return(struct rows_builder *b, Dwarf_Frame *frame, const 
 }
 
 /*
- * Everything by full rule: register by register, CFA by expression. A register
- * whose rule is not understood becomes undefined: the frame needs it or not.
+ * Makes a full rule: the CFA by an expression, and each register by its own rule. A register
+ * whose rule is not supported becomes undefined, since the walk may not need it.
  */
 static int read_full(struct rows_builder *b, Dwarf_Frame *frame, bool is_signal,
 		     const Dwarf_Op *cfa, size_t n_cfa, struct rule *ret)
@@ -188,7 +191,7 @@ static int read_full(struct rows_builder *b, Dwarf_Frame *frame, bool is_signal,
 	return rows_add_full(b, &full, &ret->cfa_offset);
 }
 
-/* The usual shapes: true if the three rules fit into a struct rule. */
+/* True if the rules of CFA, fp and return address fit into a simple rule. */
 static bool read_simple(const Dwarf_Op *cfa, size_t n_cfa, const struct reg_rule *fp,
 			const struct reg_rule *ra, struct rule *ret)
 {
@@ -223,7 +226,7 @@ static bool read_simple(const Dwarf_Op *cfa, size_t n_cfa, const struct reg_rule
 	return true;
 }
 
-/* Where the callee-saved registers beside fp are. */
+/* Sets rule.saved: where the other callee-saved registers are. */
 static int read_saved(struct rows_builder *b, Dwarf_Frame *frame, struct rule *ret)
 {
 	static const int regs[RULE_SAVED_N] = CPU_SAVED_REGS;
@@ -245,7 +248,7 @@ static int read_saved(struct rows_builder *b, Dwarf_Frame *frame, struct rule *r
 	return 0;
 }
 
-/* The rule of a row: RULE_CFA_NONE where it is not understood. */
+/* Makes the rule of a row. RULE_CFA_NONE if it is not supported. Returns 0 or -ENOMEM. */
 static int read_rule(struct rows_builder *b, Dwarf_Frame *frame, bool is_signal, struct rule *ret)
 {
 	struct reg_rule fp;
@@ -260,11 +263,12 @@ static int read_rule(struct rows_builder *b, Dwarf_Frame *frame, bool is_signal,
 	r = read_register(b, frame, CPU_RA, &ra);
 	if (r)
 		return r == -ENOMEM ? r : 0;
-	/* What libdw says where the CFI says nothing: no frame is its caller.
+	/*
+	 * libdw says "same" if the CFI says nothing of the return address: the caller is unknown.
 	 */
 	if (!CPU_LINK_REGISTER && ra.kind == REG_SAME)
 		return 0;
-	/* A root: where its CFA would be does not matter. */
+	/* The outermost frame: its CFA does not matter. */
 	if (ra.kind == REG_UNDEFINED) {
 		ret->cfa = RULE_CFA_SP;
 		ret->fp = RULE_FP_UNDEFINED;
@@ -291,23 +295,23 @@ static int read_rule(struct rows_builder *b, Dwarf_Frame *frame, bool is_signal,
 }
 
 /*
- * libdw executes a function's program from its start for each of its rows: the
- * sum of rows times bytes of program. All of libLLVM-14 takes 10^8; this ends
- * a part made to be slow after a few seconds.
+ * The limit of work on one part, as the sum of rows times bytes of program: libdw executes a
+ * function's program from its start for each row. All of libLLVM-14 takes 10^8. The limit ends a
+ * malicious part after a few seconds.
  */
 #define WORK_MAX (UINT64_C(1) << 30)
 
 enum { EH_FRAME, DEBUG_FRAME, SECTIONS };
 
-/* A section, and the rows of those of its functions that were asked for. */
-struct table {
+/* A section, with the rows that have been compiled. */
+struct section_rows {
 	struct cfi_source source;
-	struct rows **parts; /* of part_fdes functions each, NULL: not yet */
+	struct rows **parts; /* part_fdes functions each; NULL: not compiled yet */
 	size_t n_parts;
 };
 
 struct cfi {
-	struct table tables[SECTIONS];
+	struct section_rows tables[SECTIONS];
 	uint64_t base;
 	size_t part_fdes;
 	size_t bytes;
@@ -315,7 +319,7 @@ struct cfi {
 
 static const struct rows no_rows;
 
-/* The rows of entry number n. */
+/* Compiles the rows of entry number n. */
 static int compile_entry(const struct cfi_source *source, size_t n, uint64_t *work,
 			 struct rows_builder *b)
 {
@@ -350,7 +354,7 @@ static int compile_entry(const struct cfi_source *source, size_t n, uint64_t *wo
 	return r;
 }
 
-static int compile_part(struct cfi *c, const struct table *t, size_t part, struct rows *ret)
+static int compile_part(struct cfi *c, const struct section_rows *t, size_t part, struct rows *ret)
 {
 	const size_t first = part * c->part_fdes;
 	const size_t end = first + min_size(c->part_fdes, t->source.n - first);
@@ -377,7 +381,7 @@ int cfi_open_parts(const struct elf_file *f, uint64_t base, size_t part_fdes, st
 	c->base = base;
 	c->part_fdes = part_fdes;
 	for (int i = 0; i < SECTIONS && r == 0; i++) {
-		struct table *t = &c->tables[i];
+		struct section_rows *t = &c->tables[i];
 
 		r = cfi_source_open(&t->source, f, i == EH_FRAME);
 		t->n_parts = (t->source.n + part_fdes - 1) / part_fdes;
@@ -404,7 +408,7 @@ void cfi_free(struct cfi *c)
 	if (!c)
 		return;
 	for (int i = 0; i < SECTIONS; i++) {
-		struct table *t = &c->tables[i];
+		struct section_rows *t = &c->tables[i];
 
 		for (size_t k = 0; t->parts && k < t->n_parts; k++) {
 			if (t->parts[k])
@@ -417,8 +421,8 @@ void cfi_free(struct cfi *c)
 	free(c);
 }
 
-/* The rows of the function that starts at or before vaddr, last. */
-static const struct rows *rows_of(struct cfi *c, struct table *t, uint64_t vaddr)
+/* The rows of the part with the last function that starts at or before vaddr. */
+static const struct rows *rows_of(struct cfi *c, struct section_rows *t, uint64_t vaddr)
 {
 	const struct cfi_source *s = &t->source;
 	const size_t n = array_upper_bound(s->entries, s->n, start, vaddr);
@@ -446,7 +450,7 @@ const struct rows *cfi_rows(struct cfi *c, uint64_t vaddr)
 	if (!c)
 		return &no_rows;
 	rows = rows_of(c, &c->tables[EH_FRAME], vaddr);
-	/* Few files have both, so that only theirs are searched twice. */
+	/* Few files have both sections, so few are searched twice. */
 	if (c->tables[DEBUG_FRAME].source.n > 0 && rows_find(rows, vaddr)->cfa == RULE_CFA_NONE)
 		rows = rows_of(c, &c->tables[DEBUG_FRAME], vaddr);
 	return rows;

@@ -7,15 +7,15 @@
 #include "lib/base/array.h"
 #include "lib/base/leb128.h"
 
-/* x86-64 has 67 numbered registers without the AVX-512 ones, aarch64 96. */
+/* Without the AVX-512 ones x86-64 has 67 registers with a number, aarch64 96. */
 #define REGISTERS_MAX 128
-/* gcc and clang nest to a depth of two. */
+/* The nesting of remembered states: gcc and clang use two. */
 #define REMEMBER_MAX 16
 
 /*
- * What follows an instruction's byte: a register (r), a number of any length
- * (n), a block with its length (b), one, two or four bytes (1, 2, 4). NULL: no
- * instruction, or DW_CFA_set_loc, which no compiler writes.
+ * The operands of each instruction: a register (r), a LEB128 number (n), a block with its length
+ * (b), one, two or four bytes (1, 2, 4). NULL: no instruction, or DW_CFA_set_loc, which no
+ * compiler writes.
  */
 static const char *const operands[DW_CFA_high_user + 1] = {
 	[DW_CFA_nop] = "",
@@ -78,7 +78,7 @@ static bool check_program(const uint8_t *p, const uint8_t *end, uint64_t *ret_ro
 		const uint8_t op = *p++;
 		const char *o = operands[op & DW_CFA_high_user];
 
-		/* Three have an operand in the instruction's byte. */
+		/* Three instructions have an operand in their own byte. */
 		if (op & ~DW_CFA_high_user)
 			o = (op & ~DW_CFA_high_user) == DW_CFA_offset ? "n" : "";
 		if (!o)
@@ -98,22 +98,22 @@ static bool check_program(const uint8_t *p, const uint8_t *end, uint64_t *ret_ro
 }
 
 /*
- * The largest of 4,400 files have a CIE of 52 bytes and a function's entry of
- * 61 KB: what is longer is malformed.
+ * Bytes. Longer entries are malformed: in 4,400 files the longest CIE has 52 bytes, the longest
+ * FDE 61 KB.
  */
 #define CIE_MAX 256u
 #define FDE_MAX (128u << 10)
-/* What a row costs libdw beside its program's bytes, in the same unit. */
+/* The cost of a row for libdw beside its program, in bytes of program. */
 #define WORK_ROW 64
 
-/* The head of .eh_frame_hdr: all in four bytes, as linkers write it. */
+/* The head of .eh_frame_hdr, in the form that linkers write. */
 struct table_head {
 	uint8_t version, pointer, count, table; /* DW_EH_PE_* */
-	int32_t to_section;			/* from here */
+	int32_t to_section;			/* relative to this member */
 	uint32_t n;
 };
 
-/* Both from where the head stands. */
+/* Both are relative to the head. */
 struct table_entry {
 	int32_t start, at;
 };
@@ -125,19 +125,19 @@ static const struct table_head usual_head = {
 	.table = DW_EH_PE_datarel | DW_EH_PE_sdata4,
 };
 
-/* A function's entry with its CIE. */
+/* The FDE and the CIE of a function. */
 struct function {
 	Dwarf_FDE fde;
 	Dwarf_CIE cie;
 	uint64_t end, cie_end; /* offsets in the section */
-	const uint8_t *limit;  /* of the bytes of fde */
-	uint8_t encoding;      /* DW_EH_PE_*, of its address */
-	size_t width;	       /* of its address, and of its size */
+	const uint8_t *limit;  /* the end of the FDE's bytes */
+	uint8_t encoding;      /* DW_EH_PE_*, of the start address */
+	size_t width;	       /* bytes of the start address, and of the size */
 };
 
 /*
- * As dwarf_next_cfi, of an entry of max bytes at most: 0, or -1 and *ret_next,
- * or 1 if there is nothing more.
+ * dwarf_next_cfi() for an entry of at most max bytes. Returns 0, -1 if it is malformed (*ret_next
+ * is set in both cases), or 1 at the end of the section.
  */
 static int read_entry(const struct cfi_source *s, uint64_t at, size_t max, uint64_t *ret_next,
 		      Dwarf_CFI_Entry *ret)
@@ -155,7 +155,7 @@ static int read_entry(const struct cfi_source *s, uint64_t at, size_t max, uint6
 	return *ret_next <= at ? 1 : r;
 }
 
-/* Of an encoded pointer; 0: it has no fixed size. */
+/* The size of an encoded pointer in bytes. 0: not fixed. */
 static size_t width_of(uint8_t encoding)
 {
 	static const uint8_t widths[8] = {[DW_EH_PE_absptr] = 8,
@@ -166,7 +166,7 @@ static size_t width_of(uint8_t encoding)
 	return widths[encoding & 7];
 }
 
-/* The encoding of the addresses that entries of this CIE have. */
+/* Reads how entries of this CIE encode addresses. False if it is not supported. */
 static bool read_encoding(const Dwarf_CIE *cie, uint8_t *ret)
 {
 	const uint8_t *p = cie->augmentation_data;
@@ -174,7 +174,7 @@ static bool read_encoding(const Dwarf_CIE *cie, uint8_t *ret)
 	*ret = DW_EH_PE_absptr;
 	if (cie->augmentation[0] == '\0')
 		return true;
-	/* Without 'z' only compilers of before 2000 had any. */
+	/* Without 'z': only compilers before 2000 wrote such augmentations. */
 	if (cie->augmentation[0] != 'z')
 		return false;
 	for (const char *a = cie->augmentation + 1; *a; a++) {
@@ -208,7 +208,7 @@ static bool read_function(const struct cfi_source *s, uint64_t at, struct functi
 	return ret->width > 0 && (size_t)(ret->limit - ret->fde.start) >= 2 * ret->width;
 }
 
-/* False if the address is relative to what nobody knows here. */
+/* Reads the start address of a function. False if it is relative to an unknown base. */
 static bool read_start(const struct cfi_source *s, const struct function *f, uint64_t *ret)
 {
 	const unsigned int unused = 64 - 8 * (unsigned int)f->width;
@@ -225,7 +225,7 @@ static bool read_start(const struct cfi_source *s, const struct function *f, uin
 	return true;
 }
 
-/* The table that the linker has made. False: there is none to be used. */
+/* Reads the linker's search table. False if there is none in the usual form. */
 static bool read_table(struct cfi_source *s, const struct elf_file *f)
 {
 	struct table_entry entry;
@@ -262,7 +262,7 @@ static int compare(const void *a, const void *b)
 	return (x->at > y->at) - (x->at < y->at);
 }
 
-/* All entries, one after the other. */
+/* Reads all entries, one after the other, and sorts them. */
 static int read_entries(struct cfi_source *s)
 {
 	size_t cap = s->n, n = 0;
@@ -293,7 +293,7 @@ static int read_entries(struct cfi_source *s)
 	return 0;
 }
 
-/* .eh_frame of a file without section headers: to the end of its segment. */
+/* Finds .eh_frame in a file without section headers. It is read up to the end of its segment. */
 static int eh_frame_by_phdr(struct cfi_source *s, const struct elf_file *f)
 {
 	struct table_head head;
@@ -344,7 +344,7 @@ void cfi_source_close(struct cfi_source *s)
 	memset(s, 0, sizeof(*s));
 }
 
-/* What libdw will execute for this function, a row after the other. */
+/* Checks both programs, and subtracts from *work what libdw will execute for this function. */
 static bool take_work(const struct function *f, uint64_t *work)
 {
 	const uint8_t *p = f->fde.start + 2 * f->width;
@@ -366,8 +366,8 @@ static bool take_work(const struct function *f, uint64_t *work)
 }
 
 /*
- * The CIE's id, or the distance from there back to the CIE: as .eh_frame has
- * it, in which a CIE of .debug_frame is read the same.
+ * Writes the id of a CIE (distance 0), or the distance from an FDE back to its CIE, in the form
+ * of .eh_frame. libdw reads a CIE of .debug_frame in this form, too.
  */
 static void put_id(uint8_t *entry, uint64_t distance)
 {

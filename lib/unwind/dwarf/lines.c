@@ -9,9 +9,9 @@
 #include "lib/unwind/dwarf/lines_source.h"
 #include "lib/unwind/dwarf/lines_unit.h"
 
-/* A declaration, its definition, an abstract instance. */
+/* The chain from a declaration to its definition and its abstract instance. */
 #define ORIGINS_MAX 4
-/* What libdw keeps of a row of a line table. */
+/* What libdw keeps of a row of a line table, in bytes. */
 #define ROW_BYTES 40
 
 struct lines {
@@ -19,7 +19,7 @@ struct lines {
 	struct lines_budget budget;
 	struct lines_unit *units;
 	size_t n_units, cap_units;
-	struct lines_ranges ranges; /* of units; first is the unit */
+	struct lines_ranges ranges; /* of units; first is the index of the unit */
 };
 
 static int add_unit(struct lines *l, Dwarf_Off die, struct lines_unit **ret)
@@ -32,8 +32,8 @@ static int add_unit(struct lines *l, Dwarf_Off die, struct lines_unit **ret)
 }
 
 /*
- * Decodes its line table, if libdw may read it. How many rows that gives is
- * known afterwards: one table more than there is room for may be read.
+ * Decodes the line table of a unit, if the check and the budget allow it. The number of rows is
+ * known afterwards only, so one table may exceed the budget.
  */
 static bool read_table(struct lines *l, Dwarf_Die *unit)
 {
@@ -65,7 +65,7 @@ static int index_unit(struct lines *l, Dwarf_Off offset, Dwarf_Off abbrevs)
 
 	if (!lines_budget_take(&l->budget, &l->budget.abbrevs, size))
 		return 0;
-	/* Not type units, what dwz made, or the stubs of split ones. */
+	/* Skips type units, partial units made by dwz, and skeletons of split units. */
 	if (!dwarf_offdie(l->source.dwarf, offset, &die) ||
 	    dwarf_tag(&die) != DW_TAG_compile_unit || dwarf_hasattr(&die, DW_AT_GNU_dwo_name) ||
 	    dwarf_hasattr(&die, DW_AT_dwo_name))
@@ -115,7 +115,7 @@ int lines_open(const struct elf_file *f, clock_fn now_ns, struct lines **ret)
 		r = index_units(l);
 	lines_budget_stop(&l->budget);
 	l->budget.exhausted |= l->source.too_large;
-	/* One that only says that it was too much is kept, too. */
+	/* If the only result is that a limit was reached, it is kept, too. */
 	if (r || (l->n_units == 0 && !l->budget.exhausted)) {
 		lines_free(l);
 		l = NULL;
@@ -158,7 +158,7 @@ static struct lines_unit *unit_at(struct lines *l, uint64_t vaddr)
 	return r && vaddr < r->hi && r->first < l->n_units ? &l->units[r->first] : NULL;
 }
 
-/* The linkage name of a function, or its name; it may be said elsewhere. */
+/* The linkage name of a function, or its name. Either may be in the entry that it refers to. */
 static const char *function_name(Dwarf_Die *die)
 {
 	static const unsigned int names[] = {DW_AT_linkage_name, DW_AT_MIPS_linkage_name,
@@ -173,7 +173,7 @@ static const char *function_name(Dwarf_Die *die)
 		for (size_t k = 0; k < array_size(names); k++) {
 			const char *its = dwarf_formstring(dwarf_attr(&at, names[k], &attr));
 
-			/* A linkage name counts wherever it stands. */
+			/* A linkage name is preferred, also that of an origin. */
 			if (its && names[k] != DW_AT_name)
 				return its;
 			if (its && !name)
@@ -198,9 +198,9 @@ static uint64_t number(Dwarf_Die *die, unsigned int name)
 	return value;
 }
 
-/* Where the call was that die stands for. */
-static void place_of_call(const struct lines_unit *u, Dwarf_Die *unit, Dwarf_Die *die,
-			  struct unwind_line *ret)
+/* The source position of the call that was replaced by the inlined function die. */
+static void position_of_call(const struct lines_unit *u, Dwarf_Die *unit, Dwarf_Die *die,
+			     struct unwind_line *ret)
 {
 	Dwarf_Files *files;
 	size_t n;
@@ -211,9 +211,9 @@ static void place_of_call(const struct lines_unit *u, Dwarf_Die *unit, Dwarf_Die
 		ret->file = dwarf_filesrc(files, number(die, DW_AT_call_file), NULL, NULL);
 }
 
-/* The place in the innermost function. */
-static void place_of_code(const struct lines_unit *u, Dwarf_Die *unit, uint64_t vaddr,
-			  struct unwind_line *ret)
+/* The source position in the innermost function. */
+static void position_of_code(const struct lines_unit *u, Dwarf_Die *unit, uint64_t vaddr,
+			     struct unwind_line *ret)
 {
 	Dwarf_Line *row = u->has_table ? dwarf_getsrc_die(unit, vaddr) : NULL;
 	int line = 0;
@@ -222,7 +222,7 @@ static void place_of_code(const struct lines_unit *u, Dwarf_Die *unit, uint64_t 
 	ret->line = row && dwarf_lineno(row, &line) == 0 && line > 0 ? (uint32_t)line : 0;
 }
 
-/* The inlined functions around vaddr in f, the outermost first. */
+/* The inlined functions around vaddr within f, outermost first. */
 static size_t find_inlined(const struct lines_unit *u, const struct lines_range *f, uint64_t vaddr,
 			   Dwarf_Off found[UNWIND_LINES_MAX - 1])
 {
@@ -253,18 +253,18 @@ static size_t find(struct lines *l, struct lines_unit *u, uint64_t vaddr,
 		return 0;
 	if (!u->tried) {
 		u->has_table = read_table(l, &unit);
-		/* Without memory there is what was read. */
+		/* If memory cannot be allocated, the functions read so far are used. */
 		(void)!lines_unit_read(u, &unit, &l->budget);
 	}
 	f = lines_ranges_find(&u->functions, vaddr);
 	if (f && vaddr < f->hi)
 		n = find_inlined(u, f, vaddr, inlined);
-	place_of_code(u, &unit, vaddr, &ret[0]);
+	position_of_code(u, &unit, vaddr, &ret[0]);
 	for (size_t i = 0; i < n; i++) {
 		if (!dwarf_offdie(l->source.dwarf, inlined[n - 1 - i], &die))
 			return 0;
 		ret[i].function = function_name(&die);
-		place_of_call(u, &unit, &die, &ret[i + 1]);
+		position_of_call(u, &unit, &die, &ret[i + 1]);
 	}
 	ret[n].function = NULL;
 	if (f && vaddr < f->hi && dwarf_offdie(l->source.dwarf, f->die, &die))
@@ -277,7 +277,7 @@ size_t lines_find(struct lines *l, uint64_t vaddr, struct unwind_line ret[UNWIND
 	struct lines_unit *u = unit_at(l, vaddr);
 	size_t n;
 
-	/* What is not read yet is read no more; the rest is cheap. */
+	/* Over the limit nothing new is read, but what was read can be searched. */
 	if (!u || (!u->tried && l->budget.exhausted))
 		return 0;
 	lines_budget_start(&l->budget);

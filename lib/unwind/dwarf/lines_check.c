@@ -5,7 +5,7 @@
 
 #include "lib/base/leb128.h"
 
-/* Bytes that are read one after the other, never behind their end. */
+/* A cursor over bytes that never passes their end. */
 struct reader {
 	const uint8_t *at;
 	const uint8_t *end;
@@ -22,7 +22,7 @@ static void skip(struct reader *r, uint64_t n)
 	}
 }
 
-/* 0 where there are not so many bytes. */
+/* Returns 0 if fewer bytes are left. */
 static uint64_t read_fixed(struct reader *r, size_t n)
 {
 	const uint8_t *at = r->at;
@@ -42,7 +42,7 @@ static uint64_t read_uleb(struct reader *r)
 	return r->failed ? 0 : value;
 }
 
-/* A field of a directory or file in a table of version 5. */
+/* Skips a field of a directory or file entry in a table of version 5. */
 static void skip_form(struct reader *r, uint64_t form, bool is_64)
 {
 	static const uint8_t sizes[] = {
@@ -66,7 +66,7 @@ static void skip_form(struct reader *r, uint64_t form, bool is_64)
 	case DW_FORM_block:
 		skip(r, read_uleb(r));
 		break;
-	default: /* of fixed size, or no compiler's */
+	default: /* a form of fixed size; other forms are not written by compilers */
 		if (form < sizeof(sizes) && sizes[form] > 0)
 			skip(r, sizes[form]);
 		else
@@ -75,8 +75,8 @@ static void skip_form(struct reader *r, uint64_t form, bool is_64)
 }
 
 /*
- * A list of directories or files: their form, how many, and they. Each of them
- * has to take bytes, so that their number is bounded.
+ * Skips a list of directories or files: their forms, their number, and the entries. Each entry
+ * must have bytes, which bounds their number.
  */
 static void skip_entries(struct reader *r, bool is_64)
 {
@@ -96,7 +96,7 @@ static void skip_entries(struct reader *r, bool is_64)
 			skip_form(r, forms[k], is_64);
 }
 
-/* The length of a unit, and its size of offsets; narrows r to the unit. */
+/* Reads the length of the unit and narrows r to it. Returns true for 64-bit DWARF. */
 static bool enter_unit(struct reader *r)
 {
 	uint64_t length = read_fixed(r, 4);
@@ -117,7 +117,7 @@ bool lines_check_program(const uint8_t *section, size_t size, uint64_t offset)
 	uint64_t version, max_ops = 1, range, opcode_base;
 	bool is_64;
 
-	/* Of a section that is not there nothing is read, nor counted on. */
+	/* A missing section must not be dereferenced. */
 	if (size == 0)
 		return false;
 	r.end += size;
@@ -138,8 +138,7 @@ bool lines_check_program(const uint8_t *section, size_t size, uint64_t offset)
 	if (r.failed || max_ops == 0 || range == 0 || opcode_base == 0)
 		return false;
 	skip(&r, opcode_base - 1);
-	/* Before version 5 lists end with an empty string: so they are bounded.
-	 */
+	/* Before version 5 the lists end with an empty string, so they are bounded. */
 	if (version >= 5) {
 		skip_entries(&r, is_64);
 		skip_entries(&r, is_64);

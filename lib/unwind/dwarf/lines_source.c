@@ -3,10 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/*
- * Not among them: what leads to other files (.gnu_debugaltlink), and what
- * libdw would read for no use here.
- */
+/* Left out: references to other files (.gnu_debugaltlink), and sections that are not needed. */
 static const char *const names[LINES_SECTION_N] = {
 	[LINES_INFO] = ".debug_info",
 	[LINES_ABBREV] = ".debug_abbrev",

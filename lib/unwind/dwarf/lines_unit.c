@@ -5,7 +5,7 @@
 
 #include "lib/base/array.h"
 
-/* A reading of the clock may cost as much as an entry. */
+/* Steps between two readings of the clock, which may cost as much as an entry. */
 #define STEPS_A_READING 16
 
 void lines_budget_start(struct lines_budget *b)
@@ -64,7 +64,7 @@ int lines_ranges_add(struct lines_ranges *r, Dwarf_Die *die, struct lines_budget
 	while ((at = dwarf_ranges(die, at, &base, &lo, &hi)) > 0 && lines_budget_go_on(b)) {
 		int ret;
 
-		/* 0: the linker threw it away. */
+		/* Address 0: the linker removed the code. */
 		if (lo == 0 || lo >= hi)
 			continue;
 		if (!lines_budget_take(b, &b->ranges, 1))
@@ -118,9 +118,9 @@ static int read_function(struct lines_unit *u, Dwarf_Die *die, struct lines_budg
 	int r;
 
 	r = lines_ranges_add(&u->functions, die, b, (uint32_t)first_inlined);
-	/* Ranges from here on belong to functions nested in this one. */
+	/* Later ranges belong to functions nested in this one. */
 	end = u->functions.n;
-	/* Declarations, and what was inlined everywhere, have no code. */
+	/* Declarations, and functions that were inlined everywhere, have no code. */
 	if (r == 0 && end > first)
 		r = read_children(u, die, b, depth);
 	for (size_t i = first; i < end; i++)

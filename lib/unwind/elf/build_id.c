@@ -5,13 +5,13 @@
 
 #include "lib/base/digits.h"
 
-/* All notes of a segment: build-id, ABI tag, properties: a few hundred bytes */
+/* Bytes of all notes of a segment: build-id, ABI tag, properties take a few hundred. */
 #define NOTES_MAX (64u << 10)
-/* The server's fallback: docs/FORMATS.md, debug_id. */
+/* The fallback of Sentry's server: docs/FORMATS.md, debug_id. */
 #define TEXT_ID_BYTES 4096
 #define TEXT_ID_SIZE  16
 
-/* The first note of type 3 in n bytes. The server does not look at its name. */
+/* Finds the first note of type 3 in n bytes. The server ignores the note's name, too. */
 static bool find_note(struct build_id *id, const uint8_t *p, size_t n, size_t align)
 {
 	size_t pos = 0;
@@ -55,7 +55,7 @@ static bool notes_at(struct build_id *id, const struct elf_file *f, uint64_t off
 	return found;
 }
 
-/* What symbolic makes up for a file without a build-id. */
+/* Makes the identifier from the first bytes of .text, as the server does. */
 static void from_text(struct build_id *id, const struct elf_file *f)
 {
 	GElf_Shdr shdr;

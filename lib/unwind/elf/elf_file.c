@@ -7,12 +7,12 @@
 
 #include "lib/unwind/elf/unpack.h"
 
-/* Newer than some versions of elf.h and libelf. */
+/* Some versions of elf.h and libelf do not have it. */
 #ifndef ELFCOMPRESS_ZSTD
 #define ELFCOMPRESS_ZSTD 2
 #endif
 
-/* What stands before the bytes of a .zdebug_ section: "ZLIB", and a size. */
+/* Before the contents of a .zdebug_ section: "ZLIB" and the size. */
 #define GNU_COMPRESSED_HEADER 12
 
 int pread_all(int fd, void *bytes, size_t n, uint64_t offset)
@@ -37,7 +37,7 @@ int pread_all(int fd, void *bytes, size_t n, uint64_t offset)
 	return 0;
 }
 
-/* May libelf see this? It trusts counts, also those in section 0. */
+/* True if libelf may read the headers. libelf trusts counts, also those in section 0. */
 static bool headers_bounded(int fd)
 {
 	Elf64_Ehdr ehdr;
@@ -56,7 +56,7 @@ static bool headers_bounded(int fd)
 	       first.sh_size <= ELF_SECTIONS_MAX;
 }
 
-/* The index of the section names, if there are some of bearable size. */
+/* The index of the section names; 0 if there are none, or they are too large. */
 static size_t find_shstrndx(const struct elf_file *f)
 {
 	GElf_Shdr shdr;
@@ -121,7 +121,7 @@ static bool has_prefix(const char *s, const char *prefix)
 	return strncmp(s, prefix, strlen(prefix)) == 0;
 }
 
-/* Is its the name, or that of the same section compressed as of old? */
+/* True if its is name, or the name of the same section in the old compressed form. */
 static bool is_section(const char *its, const char *name)
 {
 	return strcmp(its, name) == 0 ||
@@ -165,7 +165,7 @@ int elf_file_read(const struct elf_file *f, uint64_t offset, uint64_t size, size
 	return 0;
 }
 
-/* Copies what libelf has decompressed, which it keeps until elf_end. */
+/* Copies the decompressed contents, which libelf owns until elf_end(). */
 static int copy_data(Elf_Scn *scn, size_t max, uint8_t **ret, size_t *ret_size)
 {
 	Elf_Data *data = elf_rawdata(scn, NULL);
@@ -184,7 +184,7 @@ static int copy_data(Elf_Scn *scn, size_t max, uint8_t **ret, size_t *ret_size)
 	return 0;
 }
 
-/* size and max have been compared; the bytes are in the file. */
+/* The caller has compared size with a limit, and the bytes are in the file. */
 static int decompress_zstd(const struct elf_file *f, const GElf_Shdr *shdr, size_t size,
 			   uint8_t **ret, size_t *ret_size)
 {
@@ -219,7 +219,7 @@ static int decompress(const struct elf_file *f, Elf_Scn *scn, const GElf_Shdr *s
 	return copy_data(scn, max, ret, ret_size);
 }
 
-/* A .zdebug_ section: before SHF_COMPRESSED, and of old tools still. */
+/* A .zdebug_ section: older than SHF_COMPRESSED, and still written by old tools. */
 static int decompress_gnu(const struct elf_file *f, Elf_Scn *scn, const GElf_Shdr *shdr, size_t max,
 			  uint8_t **ret, size_t *ret_size)
 {
@@ -248,7 +248,7 @@ int elf_file_contents(const struct elf_file *f, Elf_Scn *scn, const GElf_Shdr *s
 	if (shdr->sh_type == SHT_NOBITS)
 		return -ENODATA;
 	if (shdr->sh_flags & SHF_COMPRESSED || is_gnu) {
-		/* What libelf is to read has to be in the file and bounded. */
+		/* libelf reads the section: it must be within the file and the limit. */
 		if (shdr->sh_size > max)
 			return -E2BIG;
 		if (shdr->sh_offset > f->size || shdr->sh_size > f->size - shdr->sh_offset)

@@ -9,23 +9,23 @@
 #define MAGIC_1_18 0xfffffff0u
 #define MAGIC_1_20 0xfffffff1u
 
-/* Of the words that follow the header's first eight bytes. */
+/* Indexes of the words behind the first eight bytes of the header. */
 enum { N_FUNCS, N_FILES, TEXT, N_WORDS = 8 };
 #define HEADER_SIZE 8
 #define POINTER	    8
 
-/* Of what a function is told in, behind its entry, which is a word. */
+/* Offsets in a function's record (_func), behind its entry, which has one word. */
 #define FUNC_NAME 0
 #define FUNC_SP	  12
 #define FUNC_END  16
 
-/* Names of generic functions and closures; what is longer is cut off. */
+/* Bytes. Generic functions and closures have long names. Longer ones are cut. */
 #define NAME_MAX_BYTES 4096
-/* What fits into a rule; a function of the runtime claims a gigabyte. */
+/* The largest stack height that fits into a rule. A function of the runtime claims a gigabyte. */
 #define HEIGHT_MAX (INT32_MAX - 8)
 /*
- * Steps through tables, of all functions together: two of them can share a
- * table, so that few bytes make many.
+ * The limit of steps through pc-value tables, of all functions together: functions can share a
+ * table, so few bytes can make many rows.
  */
 #define STEPS_MAX ROWS_MAX
 
@@ -37,7 +37,7 @@ static uint64_t word_at(const struct gopclntab *t, size_t at, size_t size)
 	return word;
 }
 
-/* Are there so many bytes at this offset? */
+/* True if the table has size bytes at this offset. */
 static bool has(const struct gopclntab *t, uint64_t at, uint64_t size)
 {
 	return at <= t->size && size <= t->size - at;
@@ -70,7 +70,7 @@ int gopclntab_parse(uint8_t *bytes, size_t size, uint64_t text, struct gopclntab
 	}
 	n = words[N_FUNCS];
 	t.quantum = bytes[6];
-	/* Between names and tables stand those of units and of files. */
+	/* The tables of units and files, between these, are not used. */
 	if (!has(&t, words[TEXT + shift], 1) || !has(&t, words[TEXT + shift + 3], 1) ||
 	    !has(&t, words[TEXT + shift + 4], 1) || n > size / t.word / 2 ||
 	    !has(&t, words[TEXT + shift + 4], (2 * n + 1) * t.word))
@@ -84,8 +84,8 @@ int gopclntab_parse(uint8_t *bytes, size_t size, uint64_t text, struct gopclntab
 }
 
 /*
- * Where the code is that entries are relative to, if the dynamic linker is to
- * write it into the table: the addend of the relocation of that word.
+ * The start of the code that entries are relative to, in a file where the dynamic linker writes
+ * it into the table: the addend of the relocation at vaddr. 0 if there is none.
  */
 static uint64_t relocated_text(const struct elf_file *f, uint64_t vaddr)
 {
@@ -164,16 +164,16 @@ bool gopclntab_function(const struct gopclntab *t, size_t number, struct gopclnt
 		.name = (const char *)t->bytes + name,
 		.name_size = strnlen((const char *)t->bytes + name,
 				     min_size(t->size - name, NAME_MAX_BYTES)),
-		/* The first byte of all tables says that there is none. */
+		/* Offset 0 means: no table. */
 		.sp = sp > 0 ? t->pcs + sp : 0,
 	};
 	return true;
 }
 
 /*
- * A table of values: how much to add to the last one (which began as -1), a
- * sign in the lowest bit, and for how much of the code; a 0 ends it, but as the
- * first one.
+ * Makes the rows of a function from its pc-value table. Each pair has the change of the value
+ * (which starts at -1; the sign is the lowest bit) and the length of code. A change of 0 ends the
+ * table, except in the first pair.
  */
 static int add_function(struct rows_builder *b, const struct gopclntab *t,
 			const struct gopclntab_function *f, size_t *steps)
@@ -226,7 +226,7 @@ int gopclntab_rows(const struct gopclntab *t, uint64_t base, struct rows *ret)
 		done = f.end;
 		r = add_function(&b, t, &f, &steps);
 	}
-	/* Of more rows than there may be those up to there are kept. */
+	/* Above ROWS_MAX the rows so far are kept. */
 	if (r == 0 || r == -E2BIG)
 		r = rows_finish(&b, ret);
 	rows_builder_fini(&b);

@@ -5,7 +5,7 @@
 
 #include "lib/unwind/cpu.h"
 
-/* Header, sections, their names, section headers. */
+/* Layout: ELF header, sections, their names, section headers. */
 int made_elf_open(struct made_elf *m, struct made_section *sections, size_t n)
 {
 	size_t pos = sizeof(Elf64_Ehdr);

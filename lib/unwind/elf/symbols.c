@@ -6,20 +6,20 @@
 #include "lib/unwind/elf/gopclntab.h"
 
 /*
- * How far back a symbol is looked for that reaches over later, smaller ones
- * (labels with a size inside of assembly functions).
+ * How many later, smaller symbols a look-up skips to find one that encloses them: assembly
+ * functions contain labels with a size.
  */
 #define NESTED_MAX 8
-/* Two tables'. */
+/* the names of two tables */
 #define NAMES_MAX (2u * SYMBOLS_SECTION_MAX)
 
-/* How an address's name is chosen: the smallest wins. */
+/* The rank of a name among those of one address: the smallest is chosen. */
 enum rank { RANK_GLOBAL, RANK_WEAK, RANK_LOCAL, RANK_UNTYPED };
 
 struct collector {
 	struct symbols *symbols;
 	size_t names_size, names_cap;
-	/* Executable segments, where untyped symbols may be functions. */
+	/* executable segments, in which untyped symbols may be functions */
 	struct {
 		uint64_t start;
 		uint64_t end;
@@ -67,7 +67,7 @@ static bool is_executable(const struct collector *c, uint64_t vaddr)
 	return false;
 }
 
-/* Makes room for n symbols more, or for as many as there may be: *ret. */
+/* Makes room for n more symbols, or for as many as SYMBOLS_MAX allows (*ret). */
 static int reserve(struct symbols *s, size_t n, size_t *ret)
 {
 	struct symbol *v;
@@ -81,10 +81,7 @@ static int reserve(struct symbols *s, size_t n, size_t *ret)
 	return 0;
 }
 
-/*
- * Ends names where they have a version ("memcpy@@GLIBC_2.14"), which is no part
- * of them, and none later than after SYMBOLS_NAME_MAX bytes.
- */
+/* Cuts names at their version ("memcpy@@GLIBC_2.14"), and after SYMBOLS_NAME_MAX bytes. */
 static void cut_names(char *names, size_t size)
 {
 	char *end = names + size;
@@ -103,7 +100,7 @@ static void cut_names(char *names, size_t size)
 	}
 }
 
-/* Puts names, or one, behind those that there are: at *ret_offset. */
+/* Appends names, at *ret_offset. Returns 0, -E2BIG or -ENOMEM. */
 static int add_names(struct collector *c, const char *bytes, size_t size, size_t *ret_offset)
 {
 	const size_t needed = c->names_size + size + 1;
@@ -126,7 +123,10 @@ static int add_names(struct collector *c, const char *bytes, size_t size, size_t
 	return 0;
 }
 
-/* As add_names, of a table's, which may be kept as they are. */
+/*
+ * As add_names(), for a whole string table. Takes *strings over, and sets it to NULL, if it is
+ * the first one.
+ */
 static int add_strings(struct collector *c, char **strings, size_t size, size_t *ret_offset)
 {
 	if (c->symbols->names)
@@ -141,8 +141,8 @@ static int add_strings(struct collector *c, char **strings, size_t size, size_t 
 }
 
 /*
- * Marks between code and data, which aarch64 has: "$x" and "$d", and either
- * with something behind a dot. ELF for the Arm 64-bit Architecture, 5.5.3.
+ * True for mapping symbols of aarch64, which mark code and data: "$x" and "$d", also with a
+ * suffix behind a dot. Source: ELF for the Arm 64-bit Architecture, 5.5.3.
  */
 static bool is_mapping_symbol(const char *name)
 {
@@ -151,8 +151,8 @@ static bool is_mapping_symbol(const char *name)
 }
 
 /*
- * Is this a function's symbol? Then *ret describes it. Its table's names are
- * the last ones.
+ * Reads a symbol. False if it is not a function's. The names of its table were added last, at
+ * names_at.
  */
 static bool read_symbol(const struct collector *c, const Elf64_Sym *sym, size_t names_at,
 			struct symbol *ret)
@@ -199,7 +199,7 @@ static int collect(struct collector *c, const uint8_t *table, size_t size, size_
 	return r;
 }
 
-/* A table and its strings. What can't be read is as if it were not there. */
+/* Reads a symbol table and its strings. An unreadable one counts as missing. */
 static int collect_table(struct collector *c, const struct elf_file *f, uint32_t type)
 {
 	uint8_t *table = NULL, *bytes = NULL;
@@ -230,7 +230,7 @@ static int collect_table(struct collector *c, const struct elf_file *f, uint32_t
 	return r == -ENOMEM ? r : 0;
 }
 
-/* The functions of a Go program without .symtab, by its own table. */
+/* Reads the functions of a Go program without .symtab, from Go's table. */
 static int collect_go(struct collector *c, const struct elf_file *f)
 {
 	struct symbols *s = c->symbols;
@@ -257,7 +257,7 @@ static int collect_go(struct collector *c, const struct elf_file *f)
 	return r == -ENOMEM ? r : 0;
 }
 
-/* Is x the better name of two for one address? */
+/* True if x is preferred to y for the same address. */
 static bool is_better(const char *names, const struct symbol *x, const struct symbol *y)
 {
 	size_t x_size, y_size;
@@ -275,7 +275,7 @@ static bool is_better(const char *names, const struct symbol *x, const struct sy
 	return memcmp(names + x->name, names + y->name, x_size) < 0;
 }
 
-/* By start, a byte of it after the other; room is for as many. */
+/* Sorts by start: a radix sort by bytes. room has space for n symbols. */
 static void sort(struct symbol *v, struct symbol *room, size_t n)
 {
 	for (unsigned int shift = 0; shift < 32; shift += 8) {
@@ -293,12 +293,12 @@ static void sort(struct symbol *v, struct symbol *room, size_t n)
 	}
 }
 
-/* Keeps one symbol an address, and no untyped one inside of a function. */
+/* Keeps one symbol for each address, and no untyped one within a function. */
 static int choose(struct symbols *s)
 {
 	struct symbol *room = malloc(s->n * sizeof(*room));
 	struct symbol *v = s->v;
-	uint64_t reach = 0; /* the end of the sized functions so far */
+	uint64_t reach = 0; /* the end of the functions with a size so far */
 	size_t n = 0, kept = 0;
 
 	if (!room)
@@ -385,7 +385,7 @@ bool symbols_find(const struct symbols *s, uint64_t vaddr, const char **ret_name
 	for (size_t i = lo; i > 0 && lo - i < NESTED_MAX; i--) {
 		const struct symbol *x = &s->v[i - 1];
 
-		/* One without a size reaches up to the next. */
+		/* A symbol without a size extends to the next one. */
 		if (at - x->start < x->size || (x->size == 0 && i == lo)) {
 			*ret_name = s->names + x->name;
 			*ret_offset = at - x->start;

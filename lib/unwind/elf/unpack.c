@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <zstd.h>
 
-/* xz -9, the most that its levels ask for, needs 65 MiB to unpack. */
+/* Bytes of working memory. xz -9, the highest level, needs 65 MiB. */
 #define XZ_MEMORY_MAX (80u << 20)
-/* The first guess of how much comes out, as a multiple of what goes in. */
+/* The first guess of the output size, as a multiple of the input size. */
 #define XZ_RATIO 4
 
 int unpack_zstd(const uint8_t *in, size_t in_size, size_t size, uint8_t **ret)
@@ -25,7 +25,7 @@ int unpack_zstd(const uint8_t *in, size_t in_size, size_t size, uint8_t **ret)
 	return 0;
 }
 
-/* Room for the stream's next bytes, up to max; -E2BIG if that is used up. */
+/* Makes room for more output, up to max. Returns 0, -E2BIG or -ENOMEM. */
 static int grow(lzma_stream *s, size_t max, uint8_t **out, size_t *size)
 {
 	size_t used = *size - s->avail_out;
@@ -76,8 +76,7 @@ int unpack_xz(const uint8_t *in, size_t in_size, size_t max, uint8_t **ret, size
 			break;
 		if (code != LZMA_OK)
 			r = error_of(code);
-		/* At the end of the input the next round says what is missing.
-		 */
+		/* At the end of the input the next round reports what is missing. */
 		else if (s.avail_out == 0 && s.avail_in > 0)
 			r = grow(&s, max, &out, &size);
 	}

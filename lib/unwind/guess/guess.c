@@ -11,13 +11,13 @@
 
 #define BIT(n) (UINT64_C(1) << (n))
 
-/* What reading where a function leads costs of a walk's searches. */
+/* The cost of code_installs_handler(), in units of walk.searched. */
 #define INSTALLS_WORK 256u
 
 /*
- * A function of libgcc that is about to go over to an exception's handler has
- * the handler's registers where its rule looks for its caller's, or some of
- * them. Yes, too, if too much code was read.
+ * True if the code at f has put an exception handler's registers, or some of them, where the rule
+ * looks for the caller's: a function of libgcc does so just before it jumps to the handler. Also
+ * true if too much code has been read.
  */
 static bool installs_handler(struct walk *w, const struct walk_frame *f)
 {
@@ -35,12 +35,15 @@ enum unwind_end guess_by_installing_rule(struct walk *w, struct walk_frame *f,
 	if (installs_handler(w, f))
 		return UNWIND_END_NO_CFI;
 	end = walk_by_rule(w, f, p);
-	/* The code had a part in it, too. */
+	/* The step depended on the code, too. */
 	w->step.is_simple = false;
 	return end;
 }
 
-/* What the kernel put on the stack for a handler; sp is behind its address. */
+/*
+ * Restores the registers that the kernel stored for rt_sigreturn(2). sp is behind the return
+ * address of the handler.
+ */
 static enum unwind_end step_sigreturn(struct walk *w, struct walk_frame *f)
 {
 	struct frame_regs regs = {.known = BIT(CPU_N_REGS) - 1};
@@ -56,12 +59,12 @@ static enum unwind_end step_sigreturn(struct walk *w, struct walk_frame *f)
 }
 
 /*
- * Is it rt_sigreturn's trampoline, to which a handler returns? Or is it there
- * itself, or about to make the call?
+ * True if f is the trampoline of rt_sigreturn(2): a handler returns to it, or the pc is in it, at
+ * the system call or at the instruction before.
  */
 static bool is_sigreturn(struct walk *w, const struct walk_frame *f)
 {
-	/* Of the instruction in front of the call. */
+	/* sizes of the instruction before the system call; 0: at the trampoline's start */
 	static const uint8_t sizes[] = {0, 4, 5, 7};
 
 	if (!f->is_leaf && !f->interrupted)
@@ -73,8 +76,8 @@ static bool is_sigreturn(struct walk *w, const struct walk_frame *f)
 }
 
 /*
- * Without CFI: a frame pointer, if that is what the register holds. It points
- * to the saved one of the caller, above which is the return address.
+ * By the frame pointer, if the register holds one: it points to the caller's frame pointer, and
+ * the return address is above.
  */
 static enum unwind_end step_frame_pointer(struct walk *w, struct walk_frame *f)
 {
@@ -86,7 +89,7 @@ static enum unwind_end step_frame_pointer(struct walk *w, struct walk_frame *f)
 
 	if (!(f->regs.known & BIT(FP)))
 		return UNWIND_END_UNKNOWN_REGISTER;
-	/* "The deepest frame": psABI, 3.4.1, initial stack and registers. */
+	/* The outermost frame: psABI, 3.4.1, initial stack and registers. */
 	if (fp == 0 && !f->is_leaf)
 		return UNWIND_END_ROOT;
 	if (fp % 8 != 0 || fp < r[SP] || !walk_read_word(w, fp, &next) ||
@@ -102,12 +105,15 @@ static enum unwind_end step_frame_pointer(struct walk *w, struct walk_frame *f)
 	r[PC] = ra;
 	f->regs.known = BIT(SP) | BIT(PC) | BIT(FP);
 	end = walk_enter(w, f, ra, true);
-	/* There is no saying where in its frame a function keeps the two. */
+	/* On aarch64 the pair may be anywhere in the caller's frame. */
 	f->sp_is_minimum = CPU_LINK_REGISTER && end == WALK_ON;
 	return end;
 }
 
-/* The return address is at sp + ra_at, or in its register. */
+/*
+ * By offsets from sp of the return address and the saved frame pointer. With a link register the
+ * return address is in it.
+ */
 static enum unwind_end step_by_offsets(struct walk *w, struct walk_frame *f, uint32_t ra_at,
 				       uint32_t fp_at)
 {
@@ -131,7 +137,7 @@ static enum unwind_end step_by_offsets(struct walk *w, struct walk_frame *f, uin
 	return end;
 }
 
-/* Is the return address where a call has left it, in its register? */
+/* True if the return address still is in its register, where the call left it. */
 static bool is_just_called(struct walk *w, const struct walk_frame *f)
 {
 	const uint64_t ra = cpu_return_address(f->regs.r[RA]);
@@ -145,8 +151,10 @@ static bool is_just_called(struct walk *w, const struct walk_frame *f)
 	       code_may_call(w->space, ra, walk_lookup(f), CODE_LEAF_MAX);
 }
 
-/* Does the path from the start of a function to here say the same as the path
- * back? */
+/*
+ * Compares the path from the start of the function to f with the path from f to a ret: both must
+ * find the return address at the same offset.
+ */
 enum agreement { AGREES, DIFFERS, UNKNOWN };
 
 static enum agreement agrees_from(struct walk *w, uint64_t start, uint64_t at,
@@ -160,8 +168,8 @@ static enum agreement agrees_from(struct walk *w, uint64_t start, uint64_t at,
 }
 
 /*
- * The function is the one that the call before the return address leads to, or
- * the one that the symbol says.
+ * True if the path agrees with the function's start. The start is the target of the call before
+ * the return address, or the symbol's.
  */
 static bool agrees(struct walk *w, const struct walk_frame *f, uint64_t at, uint64_t ra,
 		   const struct code_path *path, uint32_t *budget)
@@ -170,7 +178,7 @@ static bool agrees(struct walk *w, const struct walk_frame *f, uint64_t at, uint
 	uint64_t start = 0;
 
 	switch (code_call_before(w->space, ra, &start)) {
-	case CODE_CALL_NONE: /* a signal's handler returns so */
+	case CODE_CALL_NONE: /* a signal handler, which returns to the trampoline */
 		return code_is_sigreturn(w->space, ra);
 	case CODE_CALL_NORETURN:
 	case CODE_CALL_UNKNOWN:
@@ -185,8 +193,8 @@ static bool agrees(struct walk *w, const struct walk_frame *f, uint64_t at, uint
 			agreement = agrees_from(w, start, at, path, budget);
 	}
 	/*
-	 * It is not known where the function starts. What is behind a call may
-	 * be of another one.
+	 * The start of the function is unknown. Behind a call on the path may be another
+	 * function.
 	 */
 	if (agreement == UNKNOWN)
 		return !path->has_call;
@@ -205,7 +213,7 @@ static bool is_call(struct walk *w, uint64_t ra, uint64_t start)
 	case CODE_CALL_INDIRECT:
 		return true;
 	case CODE_CALL_DIRECT:
-		/* Through a PLT it comes from another file. */
+		/* Another image calls through a PLT. */
 		return target == start ||
 		       pc_info_at(w->space, target)->image != pc_info_at(w->space, start)->image;
 	}
@@ -213,8 +221,9 @@ static bool is_call(struct walk *w, uint64_t ra, uint64_t start)
 }
 
 /*
- * By the path there alone, where none leads back: the function does not return
- * (exit(), with its handlers). The call has to be one of it for certain.
+ * By the path from the function's start alone, if no path leads to a ret: the function does not
+ * return (exit(), while it runs handlers). The call before the return address must be one of this
+ * function.
  */
 static bool find_path_from_start(struct walk *w, const struct walk_frame *f, uint64_t at,
 				 uint32_t *budget, struct code_path *ret)
@@ -230,9 +239,8 @@ static bool find_path_from_start(struct walk *w, const struct walk_frame *f, uin
 }
 
 /*
- * By what the code is about to do. Behind a call it may be that of another
- * function, where the call was one that does not come back. Where it ends the
- * program or the thread there is nothing to return to: the root.
+ * By the paths of the code. Code behind a call may be that of another function, if the call does
+ * not return. Code that ends the program or thread with its result is the root.
  */
 enum unwind_end guess_by_path(struct walk *w, struct walk_frame *f)
 {
@@ -255,8 +263,8 @@ enum unwind_end guess_by_path(struct walk *w, struct walk_frame *f)
 }
 
 /*
- * A return address that no call has left: somebody put the start of a function
- * there, to be returned to (makecontext(3) does). No rule is in front of it.
+ * True if f's return address is the start of a function: no call left it, but somebody wrote it
+ * there to be returned to, as makecontext(3) does. The byte before it has no rule.
  */
 static bool is_function_start(const struct walk_frame *f, const struct pc_info *p)
 {
@@ -267,8 +275,8 @@ static bool is_function_start(const struct walk_frame *f, const struct pc_info *
 }
 
 /*
- * So has who made a stack for a coroutine, of code without CFI that calls
- * _exit() (Boost.Context's, and what has been made of it).
+ * True if f is the root of a coroutine whose stack was made by code without CFI that calls
+ * _exit() at the end (Boost.Context and its descendants).
  */
 static bool is_coroutine_root(const struct walk *w, const struct walk_frame *f)
 {
@@ -279,8 +287,8 @@ static bool is_coroutine_root(const struct walk *w, const struct walk_frame *f)
 }
 
 /*
- * In its first instructions a thread has the registers of who has made it, the
- * frame pointer, too, and nothing on its stack that it would return to.
+ * True in the first instructions of a new thread. It has the registers of the thread that made
+ * it, also the frame pointer, and no return address on its stack.
  */
 static bool is_new_thread(struct walk *w, const struct walk_frame *f)
 {
@@ -307,8 +315,7 @@ enum unwind_end guess_caller(struct walk *w, struct walk_frame *f, const struct 
 		if (is_function_start(f, p)) {
 			end = guess_by_rule(w, f, pc_info_at(w->space, f->addr));
 			f->not_called = !f->interrupted;
-			/* Where it would return to is no address: an argument.
-			 */
+			/* The word is not a return address but an argument. */
 			if (end == UNWIND_END_NO_MAP)
 				end = UNWIND_END_ROOT;
 			w->step.is_simple = false;

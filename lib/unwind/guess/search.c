@@ -10,30 +10,27 @@
 #define SP CPU_SP
 #define FP CPU_FP
 
-/* How far up a frame's end is looked for: larger frames are rare. */
+/* Bytes above sp that are searched. Larger frames are rare. */
 #define SEARCH_BYTES_MAX (128u * 1024)
-/* Pairs from which a walk is tried: what is left of calls that are over. */
+/* Candidates from which a walk is tried. */
 #define CANDIDATES_MAX 64
-/* Frames walked for all candidates of one search together. */
+/* Steps of the walks from all candidates of one search. */
 #define STEPS_MAX 8192
 /*
- * What a word takes that is looked at, a frame's step, and a candidate, of
- * which code is read: in units of some 5 ns.
+ * The cost of a word that is read, of a step, and of a candidate whose code is read, in units of
+ * about 5 ns.
  */
 #define WORK_WORD 4
 #define WORK_STEP 8
 #define WORK_TRY  64
 
-/*
- * How much a candidate is worth. It has to come to a good end, or the call has
- * to be a certain one.
- */
+/* The rating of a candidate. It must reach a good end, or its call must be certain. */
 enum {
-	CALL_REFUTED = 0,  /* no call stands before the return address */
-	CALL_OTHER = 1,	   /* one to another function: a tail call is possible */
-	CALL_POSSIBLE = 2, /* an indirect one, or through the PLT */
-	CALL_CERTAIN = 3,  /* one to this function, or one that jumps to it */
-	FRAME_FITS = 4,	   /* added: the frame is as large as the code says */
+	CALL_REFUTED = 0,  /* no call ends at the return address */
+	CALL_OTHER = 1,	   /* a call to another function, which may have jumped here */
+	CALL_POSSIBLE = 2, /* an indirect call, or one through a PLT */
+	CALL_CERTAIN = 3,  /* a call to this function, or to one that jumps to it */
+	FRAME_FITS = 4,	   /* added: the frame size is that of the code */
 	END_CAPPED = 8,	   /* added: the walk reaches the end of the copy */
 	END_ROOT = 16,	   /* added: the walk reaches the root */
 };
@@ -41,10 +38,10 @@ enum {
 struct search {
 	struct walk *w;
 	const struct walk_frame *f;
-	uint64_t function; /* where f's function starts, 0: not known */
+	uint64_t function; /* the start of f's function; 0: unknown */
 	/*
-	 * The frame pointer by the frame's size, or 0; where that is not all
-	 * that the frame has, and in any case, it is not below lowest.
+	 * The frame pointer by the code's frame size, if the frame does not vary; otherwise 0. It
+	 * is never below lowest.
 	 */
 	uint64_t fitting;
 	uint64_t lowest;
@@ -56,14 +53,14 @@ struct search {
 
 static int judge_call(struct search *s, uint64_t ra)
 {
-	const struct pc_info *target_place;
+	const struct pc_info *target_info;
 	uint64_t target = 0;
 
 	switch (code_call_before(s->w->space, ra, &target)) {
 	case CODE_CALL_NONE:
 		return CALL_REFUTED;
-	case CODE_CALL_NORETURN: /* where a coroutine's stack begins */
-	case CODE_CALL_UNKNOWN:	 /* code made at run time calls anywhere */
+	case CODE_CALL_NORETURN: /* the root of a coroutine */
+	case CODE_CALL_UNKNOWN:	 /* code generated at run time may call anything */
 	case CODE_CALL_INDIRECT:
 		return CALL_POSSIBLE;
 	case CODE_CALL_DIRECT:
@@ -73,20 +70,20 @@ static int judge_call(struct search *s, uint64_t ra)
 		return CALL_CERTAIN;
 	if (s->function != 0 && code_jumps_to(s->w->space, target, s->function))
 		return CALL_CERTAIN;
-	/* A PLT's stub leads anywhere; its CFI is the one with expressions. */
-	target_place = pc_info_at(s->w->space, target);
-	if (target_place->rule->cfa == RULE_CFA_FULL)
+	/* A stub of a PLT leads anywhere. Its CFI is a full rule. */
+	target_info = pc_info_at(s->w->space, target);
+	if (target_info->rule->cfa == RULE_CFA_FULL)
 		return CALL_POSSIBLE;
 	/*
-	 * -fcf-protection: stubs with plain CFI in .plt.sec. They are no way
-	 * to a function of the caller's own file, mostly.
+	 * With -fcf-protection stubs are in .plt.sec, with simple rules. They rarely lead back to
+	 * a function of the same file.
 	 */
-	if (s->function != 0 && target_place->image != pc_info_at(s->w->space, s->function)->image)
+	if (s->function != 0 && target_info->image != pc_info_at(s->w->space, s->function)->image)
 		return CALL_POSSIBLE;
 	return CALL_OTHER;
 }
 
-/* False if this walk has looked for frame pointers enough. */
+/* Adds n to the cost of the walk. False if the limit is reached. */
 static bool work(struct search *s, uint32_t n)
 {
 	const bool is_over = n > GUESS_WORK_MAX - s->w->searched;
@@ -95,7 +92,7 @@ static bool work(struct search *s, uint32_t n)
 	return !is_over;
 }
 
-/* How the walk on from f ends, without searching once more. */
+/* Rates the end of the walk from f, which does not search again. */
 static int judge_end(struct search *s, struct walk_frame f)
 {
 	while (s->steps++ < STEPS_MAX && work(s, WORK_STEP)) {
@@ -103,8 +100,7 @@ static int judge_end(struct search *s, struct walk_frame f)
 
 		if (end == UNWIND_END_ROOT)
 			return END_ROOT;
-		/* What a signal interrupted may be on a stack not copied yet.
-		 */
+		/* The interrupted code may be on a stack that was not copied yet. */
 		if (end == UNWIND_END_CAPPED || (end == UNWIND_END_UNREADABLE && f.signals > 0))
 			return END_CAPPED;
 		if (end != WALK_ON)
@@ -124,7 +120,7 @@ static void judge(struct search *s, uint64_t fp)
 	f.regs.known |= UINT64_C(1) << FP;
 	if (step_to_caller(s->w, &f) != WALK_ON)
 		return;
-	/* The caller's own frame pointer is above, or there is none. */
+	/* The caller's frame pointer must be above this one, 0, or below sp. */
 	if (f.regs.known >> FP & 1 && f.regs.r[FP] != 0 && s->f->regs.r[SP] < f.regs.r[FP] &&
 	    f.regs.r[FP] <= fp)
 		return;
@@ -135,7 +131,7 @@ static void judge(struct search *s, uint64_t fp)
 	score += judge_end(s, f);
 	if (fp == s->fitting)
 		score += FRAME_FITS;
-	/* The lowest one of equals: pairs of outer frames always look good. */
+	/* Of equal candidates the lowest wins: pairs of outer frames always look good. */
 	if (score > s->best_score) {
 		s->best_score = score;
 		s->best = fp;
@@ -147,7 +143,7 @@ static bool enough(int score)
 	return (score & (END_ROOT | END_CAPPED)) != 0 || (score & ~FRAME_FITS) == CALL_CERTAIN;
 }
 
-/* A rule's return address at fp + offset: cheap to look at before a step. */
+/* The offset of the return address from fp by this rule: a cheap check before a step. */
 static bool return_address_offset(const struct rule *rule, int64_t *ret)
 {
 	if (rule->cfa == RULE_CFA_FP)
@@ -213,7 +209,7 @@ bool search_frame_pointer(struct walk *w, struct walk_frame *f)
 		if (s.best_score == CALL_CERTAIN + FRAME_FITS + END_ROOT)
 			break;
 	}
-	/* What was tried does not count as needed. */
+	/* Bytes that only candidates read do not count as needed. */
 	w->top = top;
 	if (!enough(s.best_score))
 		return false;

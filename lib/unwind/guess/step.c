@@ -2,7 +2,11 @@
 
 #include "lib/unwind/guess/guess.h"
 
-/* No call has led on from there: any instruction may be the next one. */
+/*
+ * A step of the leaf, or of a frame that a signal interrupted: the pc may be at any instruction,
+ * also between pushes that the CFI does not describe (hand-written code, gcc -Oz). Then the path
+ * of the code is tried.
+ */
 static enum unwind_end step_from_pc(struct walk *w, struct walk_frame *f, const struct pc_info *p)
 {
 	const struct frame_regs regs = f->regs;
@@ -11,7 +15,6 @@ static enum unwind_end step_from_pc(struct walk *w, struct walk_frame *f, const 
 
 	if (end != UNWIND_END_NO_MAP || f->signals != signals)
 		return end;
-	/* Pushes that are written by hand, or by gcc for -Oz. */
 	f->regs = regs;
 	end = guess_by_path(w, f);
 	return end == WALK_ON ? end : UNWIND_END_NO_MAP;
@@ -24,8 +27,7 @@ enum unwind_end step_to_caller(struct walk *w, struct walk_frame *f)
 	if (p == NULL || p->addr != walk_lookup(f))
 		p = pc_info_at(w->space, walk_lookup(f));
 	w->step.is_simple = false;
-	/* What another candidate of a search would have needed does not count.
-	 */
+	/* Clears what another candidate of a search may have set. */
 	w->missing = 0;
 	w->second = 0;
 	f->not_called = false;

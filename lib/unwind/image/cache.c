@@ -35,7 +35,10 @@ void cache_begin(struct unwind_cache *c)
 	c->clock++;
 }
 
-/* The image that was used the longest ago, not in this call; NULL: none. */
+/*
+ * The image that was not used for the longest time, and not in this call. unreferenced: of those
+ * that no space uses; otherwise of those with memory to free. NULL: none.
+ */
 static struct image *oldest(const struct unwind_cache *c, bool unreferenced, size_t *ret_index)
 {
 	struct image *found = NULL;
@@ -86,7 +89,7 @@ size_t cache_bytes(const struct unwind_cache *c)
 	return bytes;
 }
 
-/* As oldest, of the perf maps. */
+/* The perf map that was not used for the longest time, likewise. */
 static struct perf_map *oldest_map(const struct unwind_cache *c)
 {
 	struct perf_map *found = NULL;
@@ -133,7 +136,7 @@ void cache_end(struct unwind_cache *c)
 	reading_set(c->options.reading, 0);
 }
 
-/* Keeps fd open until the end of the call. */
+/* Keeps fd open until the end of the call. Closes the oldest if there are too many. */
 static void keep_open(struct unwind_cache *c, struct image *i, int fd)
 {
 	if (c->n_open == CACHE_OPEN_MAX) {
@@ -296,7 +299,7 @@ int cache_symbols(struct unwind_cache *c, struct image *i, const struct file_sou
 	if (!i->has_symtab)
 		r = debug_file_open(i, fd, source, true, &debug_fd);
 	c->grown = true;
-	/* What is unpacked from the image is the image's. */
+	/* Symbols from .gnu_debugdata are the image's own. */
 	if (debug_fd >= 0 && c->options.reading && *c->options.reading != i->number)
 		i->names_number = *c->options.reading;
 	if (r == 0)

@@ -12,10 +12,10 @@
 
 #define CRC_BLOCK 65536
 
-/* A name, its NUL, up to three bytes of padding, and a checksum. */
+/* The contents of .gnu_debuglink: a name, NUL, up to three bytes of padding, a checksum. */
 #define LINK_MAX (UNWIND_DEBUG_LINK_MAX + 3 + 4)
 
-/* Does the file behind fd have this build-id? */
+/* True if the file behind fd has this build-id. */
 static bool has_build_id(int fd, const struct build_id *id)
 {
 	struct build_id its;
@@ -45,7 +45,7 @@ static int by_build_id(const struct image *i, const struct file_source *source)
 	return fd;
 }
 
-/* The name and the checksum in .gnu_debuglink. */
+/* Reads the name and the checksum in .gnu_debuglink. */
 static bool read_link(const struct elf_file *f, char ret_name[UNWIND_DEBUG_LINK_MAX],
 		      uint32_t *ret_crc)
 {
@@ -69,7 +69,7 @@ static bool read_link(const struct elf_file *f, char ret_name[UNWIND_DEBUG_LINK_
 	return good;
 }
 
-/* The checksum of .gnu_debuglink is the one of xz (and of zip). */
+/* True if the file has this checksum: the CRC-32 that xz (and zip) uses. */
 static bool has_crc(int fd, uint32_t crc)
 {
 	uint8_t block[CRC_BLOCK];
@@ -106,7 +106,7 @@ static int by_link(const struct elf_file *f, const struct file_source *source)
 	return fd;
 }
 
-/* In a file of its own, since that is what is read. */
+/* Writes the bytes to a memfd, because debug files are read by descriptor. */
 static int to_memfd(const uint8_t *bytes, size_t size)
 {
 	int fd = memfd_create("debugdata", MFD_CLOEXEC);

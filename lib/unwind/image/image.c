@@ -9,10 +9,13 @@
 #include "lib/unwind/cpu.h"
 #include "lib/unwind/elf/gopclntab.h"
 
-/* The smallest page of any of our architectures. */
+/* The smallest page size of the supported processors. */
 #define PAGE_MIN 4096u
 
-/* Copies are small, and compared by their hash alone, so it has 128 bits. */
+/*
+ * Hashes the contents of a copy of memory. Copies are compared by this hash alone, so it has 128
+ * bits.
+ */
 static int hash_contents(int fd, uint64_t size, uint64_t seed, uint64_t ret[2])
 {
 	uint8_t bytes[4096];
@@ -31,7 +34,7 @@ static int hash_contents(int fd, uint64_t size, uint64_t seed, uint64_t ret[2])
 		}
 		pos += n;
 	}
-	ret[0] |= 1; /* not 0: this is what says "by contents" */
+	ret[0] |= 1; /* not 0, which means "identified by contents" */
 	return 0;
 }
 
@@ -45,8 +48,7 @@ int image_identify(int fd, uint64_t seed, struct image_identity *ret)
 		return -errno;
 	if (!S_ISREG(st.st_mode) || st.st_size <= 0)
 		return -EINVAL;
-	/* A memfd, or a file on a tmpfs: those may be known by contents, too.
-	 */
+	/* A memfd, or a file on a tmpfs, which may be identified by its contents, too. */
 	if (fcntl(fd, F_GET_SEALS) >= 0 && st.st_size <= IMAGE_CONTENT_MAX) {
 		id.file.size = (uint64_t)st.st_size;
 		r = hash_contents(fd, id.file.size, seed, id.content);
@@ -65,7 +67,7 @@ bool image_identity_equal(const struct image_identity *a, const struct image_ide
 	       a->content[1] == b->content[1];
 }
 
-/* The segments, and the addresses from the first to the last. */
+/* Reads the segments, and the address range that they span. */
 static int read_segments(struct image *i, const struct elf_file *f)
 {
 	uint64_t end = 0;
@@ -136,14 +138,14 @@ void image_free(struct image *i)
 	free(i);
 }
 
-/* Where there is .debug_frame, it says the same. */
+/* Reads Go's table, unless there is .debug_frame, which says the same. */
 static int load_go(struct image *i, const struct elf_file *f)
 {
 	struct gopclntab t;
 	GElf_Shdr info;
 	int r;
 
-	/* Where a link register is in a frame of Go's is another matter. */
+	/* Rules for Go's frames with a link register are not supported. */
 	if (CPU_LINK_REGISTER || elf_file_section(f, ".debug_frame", &info))
 		return 0;
 	r = gopclntab_open(f, &t);
@@ -178,7 +180,7 @@ const struct rows *image_rows(struct image *i, uint64_t vaddr)
 {
 	const struct rows *rows = cfi_rows(i->cfi, vaddr);
 
-	/* C that is called from Go has CFI. */
+	/* C functions in a Go program have CFI. */
 	return i->go.n > 0 && rows_find(rows, vaddr)->cfa == RULE_CFA_NONE ? &i->go : rows;
 }
 
@@ -267,7 +269,7 @@ void image_drop(struct image *i)
 
 size_t image_bytes(const struct image *i)
 {
-	/* A table's slot is a key and a value. */
+	/* A slot of a table has a key and a value. */
 	return cfi_bytes(i->cfi) + i->go.bytes + i->symbols.bytes +
 	       (i->lines ? lines_bytes(i->lines) : 0) + i->facts.cap * 2 * sizeof(uint64_t);
 }
@@ -277,7 +279,7 @@ bool image_bias(const struct image *i, uint64_t map_start, uint64_t map_offset, 
 	for (size_t k = 0; i->is_elf && k < i->n_segments; k++) {
 		const struct image_segment *s = &i->segments[k];
 
-		/* The kernel maps from the page that the segment starts in. */
+		/* The kernel maps from the start of the page in which the segment begins. */
 		if (!s->exec || map_offset < (s->offset & ~(PAGE_MIN - 1ull)) ||
 		    (map_offset >= s->offset && map_offset - s->offset >= s->file_size))
 			continue;

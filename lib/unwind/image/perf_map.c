@@ -10,7 +10,7 @@
 
 #define BLOCK 65536
 
-/* A function's code; the largest that compilers make have some megabytes. */
+/* Bytes of one function's code. Compilers make some megabytes at most. */
 #define ENTRY_SIZE_MAX (64u << 20)
 
 void perf_map_init(struct perf_map *m)
@@ -70,7 +70,7 @@ void perf_map_reset_reads(struct perf_map *m)
 	m->reads = 0;
 }
 
-/* Hex digits with or without "0x", and the blank behind them. */
+/* Reads hexadecimal digits with or without "0x", and the blank behind them. */
 static bool read_hex(const char **at, const char *end, uint64_t *ret)
 {
 	const char *p = *at;
@@ -130,7 +130,7 @@ static int add_line(struct perf_map *m, const char *line, size_t n)
 	return r;
 }
 
-/* The whole lines of n bytes. *ret_used: so many bytes they have. */
+/* Adds the complete lines in n bytes. *ret_used: the size of these lines. */
 static int add_lines(struct perf_map *m, const char *bytes, size_t n, size_t *ret_used)
 {
 	size_t pos = 0;
@@ -160,7 +160,7 @@ static int compare(const void *a, const void *b)
 	return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* Of entries that overlap the latest stays. They are sorted. */
+/* Removes entries that a later one overlaps. The entries are sorted. */
 static void drop_overlapped(struct perf_map *m)
 {
 	size_t kept = 0;
@@ -189,7 +189,7 @@ static int merge(struct perf_map *m, size_t first)
 	old = reallocarray(NULL, first + 1, sizeof(*old));
 	if (!old)
 		return -ENOMEM;
-	/* From the front: the new ones lie behind where is written. */
+	/* Merges from the front: new entries are behind the position that is written. */
 	if (first > 0)
 		memcpy(old, m->v, first * sizeof(*old));
 	for (size_t i = 0, o = 0, k = first; i < m->n; i++) {
@@ -226,7 +226,9 @@ int perf_map_update(struct perf_map *m)
 		if (pread_all(m->fd, block, n, m->read_to))
 			break;
 		r = add_lines(m, block, n, &used);
-		/* A line longer than a block is none; else it has no end yet.
+		/*
+		 * A line longer than a block is skipped; a shorter one without a newline is left
+		 * for later.
 		 */
 		if (used == 0 && n < sizeof(block))
 			break;

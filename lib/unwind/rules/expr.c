@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* DWARF asks for none; the deepest of real CFI is 3. */
+/* Entries of the stack. DWARF has no limit; real CFI needs 3. */
 #define DEPTH_MAX 32
 
 enum expr_result stack_read(const struct stack_bytes *stack, uint64_t addr, size_t size,
@@ -25,7 +25,7 @@ enum expr_result stack_read(const struct stack_bytes *stack, uint64_t addr, size
 	return EXPR_OK;
 }
 
-/* Operations on the two topmost entries: a stands below b. */
+/* Operations on the two topmost entries; a is below b. */
 static enum expr_result binary(uint8_t op, uint64_t a, uint64_t b, uint64_t *ret)
 {
 	switch (op) {
@@ -48,7 +48,7 @@ static enum expr_result binary(uint8_t op, uint64_t a, uint64_t b, uint64_t *ret
 		*ret = a * b;
 		return EXPR_OK;
 	case DW_OP_div:
-		/* signed; the one overflow traps on x86 */
+		/* signed; this overflow traps on x86 */
 		if (b == 0 || (a == (uint64_t)INT64_MIN && b == UINT64_MAX))
 			return EXPR_INVALID;
 		*ret = (uint64_t)((int64_t)a / (int64_t)b);
@@ -89,7 +89,7 @@ static enum expr_result binary(uint8_t op, uint64_t a, uint64_t b, uint64_t *ret
 	return EXPR_INVALID;
 }
 
-/* How many entries an operation needs on the stack; -1 if it is not known. */
+/* The number of entries that an operation needs. -1: it is not supported. */
 static int operands(uint8_t op)
 {
 	switch (op) {
@@ -97,7 +97,7 @@ static int operands(uint8_t op)
 	case DW_OP_consts:
 	case DW_OP_bregx:
 	case DW_OP_call_frame_cfa:
-	case DW_OP_pick: /* checked by itself */
+	case DW_OP_pick: /* checked where it is executed */
 		return 0;
 	case DW_OP_deref_size:
 	case DW_OP_plus_uconst:

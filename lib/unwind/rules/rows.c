@@ -26,7 +26,7 @@ void rows_fini(struct rows *r)
 	rows_init(r);
 }
 
-/* The row that holds at vaddr: the last one that starts there or before. */
+/* The last row that starts at or before vaddr. */
 static bool find_row(const struct rows *r, uint64_t vaddr, size_t *ret)
 {
 	const uint32_t *base = r->pc;
@@ -38,7 +38,7 @@ static bool find_row(const struct rows *r, uint64_t vaddr, size_t *ret)
 	pc = (uint32_t)(vaddr - r->base);
 	if (pc < base[0])
 		return false;
-	/* No branch that depends on the data: the compiler makes it a cmov. */
+	/* Without a branch that depends on the data: the compiler makes a cmov. */
 	while (n > 1) {
 		size_t half = n / 2;
 
@@ -64,7 +64,7 @@ bool rows_function(const struct rows *r, uint64_t vaddr, uint64_t *ret_start)
 
 	if (!find_row(r, vaddr, &i))
 		return false;
-	/* A gap starts no function, and none reaches over it. */
+	/* A gap belongs to no function, and no function extends over one. */
 	for (;; i--) {
 		if (r->rule[i] & ROWS_START)
 			break;
@@ -174,7 +174,7 @@ int rows_add(struct rows_builder *b, uint64_t start, uint64_t end, bool is_start
 	int err;
 
 	assert(start < end && start >= b->end);
-	/* Images of more than 4 GiB of addresses do not occur. */
+	/* Images that span more than 4 GiB do not occur. */
 	if (start < r->base || end - r->base > UINT32_MAX) {
 		b->dropped++;
 		return 0;
@@ -229,7 +229,7 @@ int rows_add_ops(struct rows_builder *b, const struct expr_op *ops, size_t n, ui
 	struct rows *r = &b->rows;
 	int err;
 
-	/* The same expression is used again and again: look for it first. */
+	/* Expressions repeat, so an equal one is searched first. */
 	for (size_t i = 0; n > 0 && i + n <= r->n_ops; i++) {
 		if (memcmp(&r->ops[i], ops, n * sizeof(*ops)) == 0) {
 			*ret_index = (uint32_t)i;
@@ -251,7 +251,7 @@ int rows_add_ops(struct rows_builder *b, const struct expr_op *ops, size_t n, ui
 	return 0;
 }
 
-/* Gives back what growing took too much. A failure leaves it larger. */
+/* Gives unused memory back. If that fails, the array stays larger. */
 static void shrink(void **v, size_t n, size_t size)
 {
 	void *new = n ? reallocarray(*v, n, size) : NULL;

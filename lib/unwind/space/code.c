@@ -6,58 +6,58 @@
 #include "lib/unwind/cpu.h"
 #include "lib/unwind/x86_64/x86_64_path.h"
 
-/* An image that has so many answers forgets them and starts again. */
+/* Answers kept for one image. Above that all of them are forgotten. */
 #define FACTS_MAX (256u * 1024)
 
-/* What is asked about code; an answer is a word. */
+/* The questions whose answers are kept with the image. An answer is a word. */
 enum code_question {
-	CODE_CALLS,	    /* what stands before a return address */
-	CODE_STARTS,	    /* what stands at an address */
-	CODE_VARYING,	    /* does the function's frame vary? */
-	CODE_JUMPS,	    /* does the function end in that one? */
-	CODE_TAILS,	    /* what the function jumps to */
-	CODE_FUNCTIONS,	    /* where what has no name starts */
+	CODE_CALLS,	    /* the call before a return address */
+	CODE_STARTS,	    /* what the code at an address is */
+	CODE_VARYING,	    /* does the frame size of a function vary? */
+	CODE_JUMPS,	    /* does a function jump to another one? */
+	CODE_TAILS,	    /* the target of a function that is only a jump */
+	CODE_FUNCTIONS,	    /* the start of a function without a symbol */
 	CODE_PATHS,	    /* the path from an address to a ret */
-	CODE_HEIGHTS,	    /* of the stack, at a place in a function */
-	CODE_INSTALLS,	    /* is an exception's handler installed? */
-	CODE_THREAD_STARTS, /* is it a thread's first code? */
+	CODE_HEIGHTS,	    /* the stack height at an instruction of a function */
+	CODE_INSTALLS,	    /* does the code install an exception handler? */
+	CODE_THREAD_STARTS, /* is a new thread there? */
 };
 
-/* Code about which something is asked. */
+/* An address, and the question that is asked about it. */
 struct code_at {
 	struct unwind_space *space;
 	struct space_mapping *mapping;
 	const struct map *map;
 	uint64_t vaddr;
-	uint64_t key; /* of the question */
+	uint64_t key; /* of the answer in image.facts */
 };
 
 /*
- * What calls holds: one of these, or the target relative to base plus N. LAST:
- * there is no call, and none comes back from what follows.
+ * The answers to CODE_CALLS. Larger ones are FACT_N plus the target, relative to the image's
+ * base.
  */
 enum { FACT_UNKNOWN, FACT_NONE, FACT_NORETURN, FACT_INDIRECT, FACT_N };
 
-/* Of a key: more than the parts of a function are apart. */
+/* Bits of a key for the distance of two addresses: more than parts of a function are apart. */
 #define DISTANCE_BITS 28
 
-/* What starts holds: these bits, and the words of the frame. */
+/* The answer to CODE_STARTS: these bits, and the frame size in words. */
 #define FACT_SIGRETURN	 1u
 #define FACT_HAS_FRAME	 2u
 #define FACT_STUB	 4u
 #define FACT_FRAME_SHIFT 3
 
 /*
- * More than an instruction that changes the stack pointer has, and a multiple
- * of what others are aligned to.
+ * Bytes by which parts of a function overlap: at least the length of an instruction that changes
+ * the stack pointer, and a multiple of their alignment.
  */
 #define FRAME_OVERLAP 8
-/* Bytes that are looked at for a unit of a budget. */
+/* Bytes that are read for one unit of a budget. */
 #define FRAME_BYTES 4
 
 /*
- * Reads up to n bytes of code at vaddr from the image's file. Where that can't
- * be had, there are none in the whole call of the module.
+ * Reads up to n bytes of code at vaddr from the image's file. If the file cannot be had, it is
+ * not asked for again during the public function that is running, and 0 is returned.
  */
 static size_t code_read(const struct code_at *c, uint64_t vaddr, uint8_t *bytes, size_t n)
 {
@@ -74,16 +74,14 @@ static size_t code_read(const struct code_at *c, uint64_t vaddr, uint8_t *bytes,
 	fd = cache_fd(cache, image, &source);
 	if (fd >= 0 && pread_all(fd, bytes, n, offset) == 0)
 		return n;
-	/* Not even asked for again in this call. */
 	image->unread_at = cache->clock;
 	cache->unread_at = cache->clock;
 	return 0;
 }
 
 /*
- * Keeps an answer, but none of a call in which code could not be read: this may
- * be for one process only, and the answer is for all. Forgetting one costs time
- * only.
+ * Keeps an answer. Answers are not kept during a public function in which some code could not be
+ * read: that may be so for this process only, but answers are shared by all.
  */
 static void code_remember(const struct code_at *c, uint32_t fact)
 {
@@ -98,7 +96,7 @@ static void code_remember(const struct code_at *c, uint32_t fact)
 		cache->grown = true;
 }
 
-/* The mapping at addr, if there is an image that can be read; or NULL. */
+/* The mapping of addr, if its image can be read. Otherwise NULL. */
 static struct space_mapping *code_mapping(struct unwind_space *s, uint64_t addr,
 					  const struct map **ret_map)
 {
@@ -111,13 +109,12 @@ static struct space_mapping *code_mapping(struct unwind_space *s, uint64_t addr,
 }
 
 /*
- * Asks about the code at addr and, where the question is about two places, the
- * one at addr + distance. True if its image has no answer yet: it is to be read
- * from *ret, and given to code_remember. Else *fact is the answer, or as it
- * was, if there is no image that can be read.
+ * Looks up the answer about addr or, for a question about two addresses, about addr and addr +
+ * distance. Returns true if there is no answer yet: the caller finds it with *ret and passes it
+ * to code_remember(). Otherwise *fact is the answer, or unchanged if the image cannot be read.
  *
- * A key has 32 bits for the place and 28 for the distance: of what is behind
- * the first 4 GiB of an image, or 128 MiB apart, there is no answer.
+ * A key has 32 bits for the address and 28 for the distance. Beyond the first 4 GiB of an image,
+ * or for addresses 128 MiB apart, there is no answer.
  */
 static bool code_ask(struct unwind_space *s, enum code_question question, uint64_t addr,
 		     uint64_t distance, struct code_at *ret, uint32_t *fact)
@@ -143,7 +140,7 @@ static bool code_ask(struct unwind_space *s, enum code_question question, uint64
 	return !table_get(&m->image->facts, ret->key, fact);
 }
 
-/* False if the code can't be read. */
+/* Finds the answer to CODE_CALLS. False if the code cannot be read. */
 static bool read_call(const struct code_at *c, uint32_t *ret)
 {
 	const uint64_t behind_it = c->vaddr + 1;
@@ -166,7 +163,7 @@ static bool read_call(const struct code_at *c, uint32_t *ret)
 	case CPU_CALL_DIRECT:
 		target = behind_it + (uint64_t)(int64_t)displacement - c->mapping->image->base +
 			 FACT_N;
-		/* Code does not call itself out of its file. */
+		/* A direct call stays within its file. */
 		if (target >= FACT_N && target <= UINT32_MAX)
 			*ret = (uint32_t)target;
 		break;
@@ -238,7 +235,7 @@ bool code_is_sigreturn(struct unwind_space *s, uint64_t addr)
 	return (facts_at(s, addr) & FACT_SIGRETURN) != 0;
 }
 
-/* How many bytes the function at c has; max: so many or more. */
+/* The size of the function at c in bytes, at most max. */
 static size_t function_size(const struct code_at *c, size_t max)
 {
 	const struct rows *rows = image_rows(c->mapping->image, c->vaddr);
@@ -273,7 +270,7 @@ bool code_is_thread_start(struct unwind_space *s, uint64_t addr)
 	return fact != 0;
 }
 
-/* Part by part; an instruction that lies in two is seen in the second. */
+/* Reads the function in overlapping parts, so that no instruction is split in both. */
 static bool read_varies(const struct code_at *c, size_t size)
 {
 	uint8_t code[1024];
@@ -340,7 +337,7 @@ bool code_may_call(struct unwind_space *s, uint64_t ra, uint64_t pc, uint64_t ma
 	case CODE_CALL_DIRECT:
 		if (target <= pc && pc - target < max)
 			return true;
-		/* One to another function of the same file; or of a PLT. */
+		/* A call to another function of the same file, or to a PLT. */
 		called = code_mapping(s, target, &map);
 		if (called && called->image == m->image)
 			return false;
@@ -352,16 +349,16 @@ bool code_may_call(struct unwind_space *s, uint64_t ra, uint64_t pc, uint64_t ma
 }
 
 /*
- * Functions that are nothing but a jump to another one: endbr64 and that. More
- * symbols than a C library has are not looked through.
+ * The size of a function that is only a jump, with or without endbr64. Images with more symbols
+ * than a C library are not searched.
  */
 #define TAIL_SIZE    5
 #define TAIL_MAX     9
 #define SYMBOLS_SEEN 8192
-/* What each costs of a budget. */
+/* The cost of a symbol, in units of a budget. */
 #define SYMBOL_WORK 4
 
-/* Where the function leads to, relative to base; 0: it is something else. */
+/* The target of such a function, relative to base. 0: it is another function. */
 static uint32_t tail_of(const struct code_at *c, const struct symbol *symbol)
 {
 	uint8_t code[TAIL_MAX];
@@ -383,8 +380,8 @@ static uint32_t tail_of(const struct code_at *c, const struct symbol *symbol)
 }
 
 /*
- * The last place in front of c to which such a function leads: where a static
- * one begins that has an exported name (malloc of musl).
+ * The last target of such functions at or before c: the start of a static function with an
+ * exported name (malloc of musl).
  */
 static uint32_t start_by_tail(const struct code_at *c)
 {
@@ -434,8 +431,8 @@ uint64_t code_function(struct unwind_space *s, uint64_t addr, uint32_t *budget)
 }
 
 /*
- * What ways holds: these bits, the first word, and how many the second one is
- * below it; 0: it is not restored.
+ * The answer to CODE_PATHS and CODE_HEIGHTS: these bits, the offset of the return address in
+ * words, and how many words below it the frame pointer is (0: it is not restored).
  */
 #define PATH_FOUND    1u
 #define PATH_HAS_CALL 2u
@@ -447,9 +444,9 @@ uint64_t code_function(struct unwind_space *s, uint64_t addr, uint32_t *budget)
 _Static_assert(X86_64_PATH_MAX / 8 - 1 <= PATH_RA_MASK, "it fits");
 _Static_assert(X86_64_PATH_FP_MAX / 8 - 1 <= PATH_FP_MASK, "it fits");
 
-/* printf's longest function has 1,500 instructions. */
+/* The longest function of printf has 1,500 instructions. */
 #define PATH_STEPS_MAX 4096u
-/* What a path, and each of its instructions, costs of a budget. */
+/* The cost of a path, and of each of its instructions, in units of a budget. */
 #define PATH_START 128u
 #define PATH_STEP  16u
 
@@ -468,8 +465,8 @@ static struct x86_64_code code_of(struct code_at *c, uint32_t budget)
 }
 
 /*
- * Pays for what was read, and keeps the answer. Where less was read than may be
- * there may be one another time.
+ * Subtracts the cost, and keeps the answer. "No path" is not kept if the budget was too small for
+ * a full search.
  */
 static void finish(const struct code_at *c, const struct x86_64_code *code, uint32_t fact,
 		   uint32_t *budget)
@@ -480,8 +477,8 @@ static void finish(const struct code_at *c, const struct x86_64_code *code, uint
 }
 
 /*
- * Does the code call exit() with what main has returned, or end a thread
- * with what its function has? Nothing that is known comes behind that.
+ * True if the code passes main's result to exit(), or a thread function's result to the end of
+ * the thread: the frame is the root.
  */
 static bool does_exit(const struct code_at *c)
 {

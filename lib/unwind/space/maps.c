@@ -8,13 +8,13 @@
 #include "lib/base/array.h"
 #include "lib/base/digits.h"
 
-/* What is left of the text. */
+/* The rest of the text. */
 struct cursor {
 	const char *p;
 	const char *end;
 };
 
-/* -1: it is none of this base. */
+/* The value of a digit. -1: it is none in this base. */
 static int digit(char c, unsigned int base)
 {
 	const int value = digits_value(c);
@@ -56,7 +56,7 @@ static bool take_permissions(struct cursor *c, bool *ret_exec)
 	return true;
 }
 
-/* One line, without its newline. c is left at the path. */
+/* Parses a line without its newline. Leaves c at the path. */
 static bool parse_line(struct cursor *c, struct map *ret, bool *ret_exec)
 {
 	uint64_t major;
@@ -79,7 +79,7 @@ static bool parse_line(struct cursor *c, struct map *ret, bool *ret_exec)
 	return true;
 }
 
-/* Copies the path to out and ends it with a NUL; returns where that ends. */
+/* Copies the path to out and terminates it. Returns the end of the copy. */
 static char *copy_path(char *out, const struct cursor *c)
 {
 	static const char deleted[] = " (deleted)";
@@ -121,7 +121,7 @@ int maps_parse(struct maps *m, const char *text, size_t size, size_t max_lines)
 		lines += *p == '\n';
 	if (lines > max_lines)
 		return -E2BIG;
-	/* A path is shorter than its line: one NUL for its newline. */
+	/* A path is shorter than its line; its NUL takes the place of the newline. */
 	new.strings = malloc(size + 1);
 	new.v = calloc(lines + 1, sizeof(*new.v));
 	if (!new.strings || !new.v) {

@@ -59,10 +59,13 @@ static void look_up(struct unwind_space *s, uint64_t addr, struct pc_info *ret)
 	ret->rows = image_rows(m->image, addr - m->bias);
 	ret->rule = rows_find(ret->rows, addr - m->bias);
 	change = image_switch_at(m->image, addr - m->bias);
-	/* Callers are looked up one before their return address. */
+	/*
+	 * The rule of a stack switch holds at calls only. addr is one below a return address
+	 * then.
+	 */
 	if (change && code_call_before(s, addr + 1, &target) > CODE_CALL_NORETURN)
 		ret->rule = rule_of_switch(change);
-	/* A part may have been compiled. */
+	/* A part of the rows may have been compiled. */
 	s->cache->grown = true;
 }
 
@@ -79,7 +82,7 @@ const struct pc_info *pc_info_at(struct unwind_space *s, uint64_t addr)
 		}
 	}
 	p = &s->pc_infos[(addr ^ addr >> 9) % PC_INFOS];
-	/* Address 0 is in an empty place, but never mapped. */
+	/* An empty slot has address 0, which is never mapped. */
 	if (p->addr != addr || addr == 0)
 		look_up(s, addr, p);
 	if (p->image) {

@@ -50,7 +50,7 @@ static bool same_file(const struct map *a, const struct map *b)
 	return a->device == b->device && a->inode == b->inode && strcmp(a->path, b->path) == 0;
 }
 
-/* Is every address of old still mapped to the same file and offset in maps? */
+/* True if maps has every address of old with the same file and offset. */
 static bool still_there(const struct map *old, const struct maps *maps)
 {
 	uint64_t at = old->start;
@@ -60,7 +60,7 @@ static bool still_there(const struct map *old, const struct maps *maps)
 
 		if (!now || !same_file(old, now))
 			return false;
-		/* Memory without a file has no offset that means something. */
+		/* Without a file the offset has no meaning. */
 		if (old->inode != 0 && now->offset - now->start != old->offset - old->start)
 			return false;
 		at = now->end;
@@ -69,8 +69,8 @@ static bool still_there(const struct map *old, const struct maps *maps)
 }
 
 /*
- * May the image of old stand for new? Memory without a file was copied as it
- * lay in its range, so that must be the same.
+ * True if the image of old may be used for new. Memory without a file was copied from its range,
+ * so the range must be the same.
  */
 static bool keeps_image(const struct map *old, const struct map *new)
 {
@@ -78,7 +78,7 @@ static bool keeps_image(const struct map *old, const struct map *new)
 	       (old->inode != 0 || old->end == new->end);
 }
 
-/* What was found by rules and images that may be gone now. */
+/* Frees what was looked up by rules and images that may be gone now. */
 static void forget_lookups(struct unwind_space *s)
 {
 	free(s->pc_infos);
@@ -86,7 +86,7 @@ static void forget_lookups(struct unwind_space *s)
 	memos_clear(&s->memos);
 }
 
-/* Takes over maps and mappings, of which there are as many. */
+/* Takes maps and mappings over; there are as many of both. */
 static void replace_maps(struct unwind_space *s, const struct maps *maps,
 			 struct space_mapping *mappings)
 {
@@ -118,7 +118,10 @@ int unwind_space_set_maps(struct unwind_space *s, const char *text, size_t size)
 		const struct map *old = &s->maps.v[i];
 		const struct map *now = maps_find(&maps, old->start);
 
-		/* What could not be had may have been so for a moment only. */
+		/*
+		 * A refused file may have been unavailable for a moment only, so it is asked for
+		 * again.
+		 */
 		if (now && keeps_image(old, now) && !s->mappings[i].refused) {
 			mappings[now - maps.v] = s->mappings[i];
 			mappings[now - maps.v].lost = false;
@@ -129,7 +132,7 @@ int unwind_space_set_maps(struct unwind_space *s, const char *text, size_t size)
 	return 0;
 }
 
-/* Makes the image, from start on, the space's only mapping. */
+/* Makes the image the only mapping of the space, at start. */
 static int map_file(struct unwind_space *s, struct image *image, const char *path, uint64_t start)
 {
 	struct space_mapping *mappings = calloc(1, sizeof(*mappings));
@@ -216,19 +219,14 @@ struct file_source space_source(const struct unwind_space *s, const struct map *
 }
 
 /*
- * Code that the program made: no file, under whatever name it has given to it
- * (PR_SET_VMA_ANON_NAME). The vDSO is like a file.
+ * True for code that the target generated: a mapping without a file, perhaps with a name that the
+ * target gave it (PR_SET_VMA_ANON_NAME). The vDSO is treated as a file.
  */
 static bool is_anonymous(const struct map *map)
 {
 	return map->inode == 0 && (map->path[0] == '\0' || strncmp(map->path, "[anon:", 6) == 0);
 }
 
-/*
- * Names are asked for when a chunk ends, and its target may have ended before:
- * what it takes to tell them is read while the file is there, or, as the one
- * for code without a file, opened. False: there is no file any more.
- */
 bool space_read_image(struct unwind_space *s, struct space_mapping *m, const struct map *map)
 {
 	const struct file_source source = space_source(s, map);
@@ -241,9 +239,8 @@ bool space_read_image(struct unwind_space *s, struct space_mapping *m, const str
 }
 
 /*
- * The image of a mapping, from the cache or from its file. The name of the vDSO
- * is the kernel's: a path begins with a slash, and a name that a program gives
- * is marked (is_anonymous).
+ * The image of a mapping, from the cache or made from its file. "[vdso]" can only come from the
+ * kernel: a path begins with a slash, and names that a target gives are marked (is_anonymous()).
  */
 static int get_image(struct unwind_space *s, const struct space_mapping *m, const struct map *map,
 		     struct image **ret)
@@ -289,12 +286,11 @@ struct space_mapping *space_mapping(struct unwind_space *s, uint64_t addr,
 		return m;
 	}
 	m->image = image;
-	/* Whatever it was asked for: it may be the last time. */
+	/* This may be the last time that the file can be had. */
 	(void)space_read_image(s, m, map);
 	return m;
 }
 
-/* Opens the file once for the same maps: a program may begin to write it. */
 void space_open_perf_map(struct unwind_space *s)
 {
 	int fd;
@@ -315,7 +311,7 @@ bool space_find_jit_symbol(struct unwind_space *s, uint64_t addr, const char **r
 	for (int i = 0; i < 2; i++) {
 		if (perf_map_find(&s->perf_map, addr, ret_name, ret_offset))
 			return true;
-		/* First what was added to the file, then another one. */
+		/* First new lines of the open file, then a new file. */
 		if (i == 1)
 			space_open_perf_map(s);
 		if (perf_map_update(&s->perf_map) < 0)

@@ -29,7 +29,7 @@ static bool matches(const struct memo_frame *e, const struct walk_frame *f)
 	       e->fp_known == fp_known && (!fp_known || e->fp == f->regs.r[FP]);
 }
 
-/* Room for one frame more. What does not fit goes where it does no harm. */
+/* Room for one more frame. Above the limit the last slot is overwritten: too_long discards it. */
 static struct memo_frame *push(struct memo_walk *mw)
 {
 	if (mw->n < MEMO_FRAMES_MAX)
@@ -43,23 +43,24 @@ static void add_image(struct memo_walk *mw, struct image *image)
 	for (uint32_t i = 0; i < mw->n_images; i++)
 		if (mw->images[i] == image)
 			return;
-	/* One more than can be kept says that there were more. */
+	/* An image above the limit is stored, too, to show that there were too many. */
 	if (mw->n_images <= MEMO_IMAGES_MAX)
 		mw->images[mw->n_images++] = image;
 }
 
-/* The frame f, and the step that led to it. */
-static void note(struct memo_walk *mw, const struct walk_step *step, const struct walk_frame *f)
+/* Records frame f and the step that led to it. */
+static void record_frame(struct memo_walk *mw, const struct walk_step *step,
+			 const struct walk_frame *f)
 {
 	int16_t ra_at = (int16_t)step->ra_at;
 	int16_t fp_at = step->fp_read ? (int16_t)step->fp_at : 0;
 	struct memo_frame *e;
 
-	/* A step that is none of a memo's: what is below cannot be kept. */
+	/* A memo cannot describe this step, so frames below it cannot be kept. */
 	if (!step->is_simple || ra_at != step->ra_at ||
 	    (step->fp_read && (fp_at == 0 || fp_at != step->fp_at)))
 		mw->n = 0;
-	/* Member by member: a struct made and copied would be waited for. */
+	/* Written member by member: a struct copy would stall on store forwarding. */
 	e = push(mw);
 	e->addr = f->addr;
 	e->sp = f->regs.r[SP];
@@ -80,7 +81,7 @@ static inline bool read_word(const struct stack_bytes *s, uint64_t at, uint64_t 
 	return true;
 }
 
-/* Did a step lead to e, from the frame below it that is there? */
+/* True if the words on the stack prove that e is the caller of the frame below. */
 static inline bool is_caller(struct walk *w, const struct memo_frame *e)
 {
 	uint64_t ra_at = e->sp + (uint64_t)(int64_t)e->ra_at;
@@ -119,7 +120,7 @@ bool memo_follow(struct memo_walk *mw, struct walk *w, struct walk_frame *f, siz
 
 	if (!m)
 		return false;
-	note(mw, &w->step, f);
+	record_frame(mw, &w->step, f);
 	if (w->step.image)
 		add_image(mw, w->step.image);
 	if (m->n == 0)
@@ -129,7 +130,7 @@ bool memo_follow(struct memo_walk *mw, struct walk *w, struct walk_frame *f, siz
 	from = mw->next;
 	if (!matches(&m->frames[from], f))
 		return false;
-	/* What a walk goes through is in use: the cache must not drop it. */
+	/* Marks the images as used, so that the cache does not drop them. */
 	for (i = 0; i < m->n_images; i++) {
 		m->images[i]->last_use = w->space->cache->clock;
 		add_image(mw, m->images[i]);
@@ -156,7 +157,7 @@ bool memo_follow(struct memo_walk *mw, struct walk *w, struct walk_frame *f, siz
 	return false;
 }
 
-/* Keeps the walk's frames on top of those that hold. */
+/* Stores the frames of the walk above the kept ones. False if the memo cannot hold them. */
 static bool keep(struct memo_walk *mw, struct memo *m)
 {
 	size_t n = (size_t)mw->kept + mw->n;
@@ -183,7 +184,7 @@ void memo_end(struct memo_walk *mw, const struct walk *w, struct unwind_stack *o
 {
 	struct memo *m = mw->memo;
 
-	/* Only one frame of a stack is the leaf: if it is alike, all are. */
+	/* Only the leaf has is_leaf, so if all frames are shared, the stacks are equal. */
 	out->id = out->shared_n == out->n ? out->shared_id : ++w->space->cache->stack_ids;
 	if (!m)
 		return;

@@ -12,9 +12,8 @@
 #define BIT(n) (UINT64_C(1) << (n))
 
 /*
- * A signal frame may lead to lower addresses (another stack), so progress is
- * not shown by addresses there. Handlers interrupted by signals nest a few
- * deep; more than this goes round in circles.
+ * The limit of signal frames. A signal frame may lead to lower addresses (another stack), so
+ * ascending addresses cannot prove progress there. Real handlers nest a few deep.
  */
 #define SIGNALS_MAX 64
 
@@ -30,7 +29,7 @@ enum unwind_end walk_unreadable(struct walk *w, const struct walk_frame *f, uint
 			return UNWIND_END_BAD_CFA;
 		return w->second_capped ? UNWIND_END_CAPPED : UNWIND_END_UNREADABLE;
 	}
-	/* What a signal interrupted may have another stack. */
+	/* An interrupted frame may be on another stack. */
 	if (f->signals > 0 && (sp < s->lo || sp > s->hi)) {
 		w->second = sp - min_u64(sp, UNWIND_RED_ZONE_MAX);
 		return UNWIND_END_UNREADABLE;
@@ -38,8 +37,8 @@ enum unwind_end walk_unreadable(struct walk *w, const struct walk_frame *f, uint
 	if (addr < s->lo || __builtin_add_overflow(addr, n, &sum) ||
 	    sum - s->hi > SAMPLE_STACK_MAX) {
 		/*
-		 * So may who calls code with a stack of its own; what else its
-		 * frame keeps is below the return address.
+		 * Code may switch stacks by itself, too. Other saved registers are just below the
+		 * return address.
 		 */
 		w->second = addr - min_u64(addr, UNWIND_RED_ZONE_MAX);
 		return UNWIND_END_BAD_CFA;
@@ -50,7 +49,7 @@ enum unwind_end walk_unreadable(struct walk *w, const struct walk_frame *f, uint
 
 enum unwind_end walk_enter(struct walk *w, struct walk_frame *f, uint64_t ra, bool by_heuristic)
 {
-	/* The ABI's mark of the outermost frame, and musl's. */
+	/* Return address 0 marks the outermost frame, by the ABI and in musl. */
 	if (ra == 0) {
 		w->step.is_simple = false;
 		return UNWIND_END_ROOT;
@@ -78,7 +77,7 @@ enum unwind_end walk_enter_interrupted(struct walk *w, struct walk_frame *f)
 	return end;
 }
 
-/* The callee-saved registers beside fp that the caller had. */
+/* Restores the callee-saved registers beside fp. Returns those that are known. */
 static uint64_t restore_saved(struct walk *w, struct walk_frame *f, const struct rule *rule,
 			      uint64_t cfa)
 {
@@ -98,8 +97,8 @@ static uint64_t restore_saved(struct walk *w, struct walk_frame *f, const struct
 }
 
 /*
- * The CFA where the stack pointer is only a bound: a function that saves the
- * frame pointer has its own point to where it did.
+ * The CFA if sp is a minimum only: a function that saves the frame pointer has its own point to
+ * the saved one.
  */
 static bool cfa_by_record(const struct walk_frame *f, const struct rule *rule, uint64_t *ret)
 {
@@ -141,14 +140,14 @@ enum unwind_end walk_by_simple_rule(struct walk *w, struct walk_frame *f, const 
 	if (by_heuristic && !cfa_by_record(f, rule, &cfa))
 		return UNWIND_END_NO_CFI;
 	/*
-	 * A caller's frame lies above; the ABI aligns it. Only of a function
-	 * that has not stored its return address there may be nothing, or of
-	 * one that has popped it, to jump or to push it again.
+	 * The caller's frame is above, and the ABI aligns it. A frame may be empty only if the
+	 * function has not stored its return address, or has popped it, to jump or to push it
+	 * again.
 	 */
 	if (cfa < r[SP] || (cfa == r[SP] && rule->ra != RULE_RA_SAME && !at_pc) || cfa % 8 != 0)
 		return rule->switches_stack ? UNWIND_END_UNREADABLE : UNWIND_END_BAD_CFA;
 	if (rule->ra == RULE_RA_SAME) {
-		/* The leaf's, or that of what was interrupted. */
+		/* Known of the leaf and of an interrupted frame. */
 		if (!(f->regs.known & BIT(RA)))
 			return UNWIND_END_UNKNOWN_REGISTER;
 		ra = r[RA];
@@ -192,7 +191,7 @@ static enum unwind_end end_of_expr(struct walk *w, const struct walk_frame *f,
 	return UNWIND_END_BAD_CFA;
 }
 
-/* A register of the caller by a full rule. */
+/* Restores one register of the caller by a full rule. */
 static enum expr_result restore(struct walk *w, const struct rows *rows,
 				const struct frame_regs *regs, uint64_t cfa,
 				const struct reg_rule *rule, unsigned int reg, uint64_t *ret)
@@ -235,10 +234,9 @@ static enum expr_result restore(struct walk *w, const struct rows *rows,
 }
 
 /*
- * gcc keeps the caller's frame pointer where its own points to, when it aligns
- * a stack, and says so up to the end: after it has restored that, and with it
- * the other registers, for "lea -8(%r10),%rsp" and "ret". Then it points into
- * no frame of this function.
+ * True if a function that aligns its stack has already restored the caller's registers. gcc says
+ * that the caller's fp is where fp points to, up to the end of the function. But before "lea
+ * -8(%r10),%rsp; ret" fp is restored, and points outside of the frame.
  */
 static bool has_restored(const struct rows *rows, const struct full_rule *full,
 			 const struct frame_regs *regs, uint64_t cfa)
@@ -248,7 +246,7 @@ static bool has_restored(const struct rows *rows, const struct full_rule *full,
 
 	if (rule->kind != REG_SAVED_EXPR || rule->n_ops != 2 || !(regs->known & BIT(FP)))
 		return false;
-	/* In front of it the CFA is pushed, which it does not use. */
+	/* The expression begins with the CFA, which it does not use. */
 	op = &rows->ops[rule->ops + 1];
 	return op->op == DW_OP_bregx && op->reg == FP && op->value == 0 &&
 	       (regs->r[FP] < regs->r[SP] || regs->r[FP] >= cfa);
@@ -258,7 +256,7 @@ static enum unwind_end step_full(struct walk *w, struct walk_frame *f, const str
 				 const struct full_rule *full)
 {
 	static const struct reg_rule same = {.kind = REG_SAME};
-	/* The pc that expressions see is the one that the rule was found by. */
+	/* Expressions see the pc by which the rule was found. */
 	struct frame_regs old = f->regs;
 	struct frame_regs new = {0};
 	uint64_t sp = old.r[SP];
@@ -282,7 +280,7 @@ static enum unwind_end step_full(struct walk *w, struct walk_frame *f, const str
 		else if (reg == RA)
 			return end_of_expr(w, f, r);
 	}
-	/* The caller's stack pointer is the CFA unless a rule says more. */
+	/* The caller's sp is the CFA unless a rule says otherwise. */
 	if (full->regs[SP].kind == REG_SAME || !(new.known &BIT(SP))) {
 		new.r[SP] = cfa;
 		new.known |= BIT(SP);
@@ -292,8 +290,8 @@ static enum unwind_end step_full(struct walk *w, struct walk_frame *f, const str
 	if (CPU_LINK_REGISTER && !full->is_signal)
 		new.known &= ~BIT(RA);
 	/*
-	 * In longjmp(3) the CFA is no place on the stack, but that is; and its
-	 * last instructions have set it already.
+	 * In longjmp(3) the CFA is no stack address, but the restored sp is one, and the last
+	 * instructions have already set it.
 	 */
 	if (!full->is_signal &&
 	    (new.r[SP] < sp || (new.r[SP] == sp && !f->is_leaf && !f->interrupted) ||
@@ -310,7 +308,7 @@ enum unwind_end walk_by_full_rule(struct walk *w, struct walk_frame *f, const st
 	const struct full_rule *full = &p->rows->full[p->rule->cfa_offset];
 	enum unwind_end end = step_full(w, f, p->rows, full);
 
-	/* Where what was interrupted cannot be read, too. */
+	/* Also if the interrupted frame cannot be read. */
 	if (end != WALK_ON && full->is_signal)
 		f->not_called = !f->is_leaf;
 	return end;

@@ -16,7 +16,7 @@ enum cpu_call cpu_call_before(const uint8_t *code, size_t n, int32_t *ret_displa
 		memcpy(ret_displacement, code + n - 4, sizeof(*ret_displacement));
 		return CPU_CALL_DIRECT;
 	}
-	/* FF /2 with ModRM, SIB and displacement: 2 to 7 bytes. */
+	/* FF /2 with ModRM, SIB and displacement has 2 to 7 bytes. */
 	for (size_t size = 2; size <= 7 && size <= n; size++)
 		if (x86_64_insn_read(code + n - size, size, &insn) &&
 		    insn.kind == X86_64_INSN_CALL && insn.size == size)
@@ -24,7 +24,7 @@ enum cpu_call cpu_call_before(const uint8_t *code, size_t n, int32_t *ret_displa
 	return CPU_CALL_NONE;
 }
 
-/* Does code start with these bytes? Then *pos moves behind them. */
+/* If code has these bytes at *pos, moves *pos behind them and returns true. */
 static bool take(const uint8_t *code, size_t n, size_t *pos, const char *bytes, size_t size)
 {
 	if (n - *pos < size || memcmp(code + *pos, bytes, size) != 0)
@@ -54,14 +54,14 @@ bool cpu_frame_size(const uint8_t *code, size_t n, uint32_t *ret_size)
 	return true;
 }
 
-/* Of an instruction without its REX: does it set rsp, not from rbp? */
+/* True if the instruction (without its REX prefix) sets rsp, and not from rbp. */
 static bool sets_rsp(uint8_t rex, uint8_t op, uint8_t modrm)
 {
 	switch (op) {
 	case 0x29: /* sub %r,%rsp; mov %r,%rsp */
 	case 0x89:
 		return (modrm & 0xc7) == 0xc4 && !(rex & 1) && (rex != 0x48 || modrm != 0xec);
-	case 0x2b: /* the same the other way round, or from memory */
+	case 0x2b: /* the same with operands exchanged, or from memory */
 	case 0x8b:
 		return (modrm & 0x38) == 0x20 && !(rex & 4) && (rex != 0x48 || modrm != 0xe5);
 	case 0x81: /* and $n,%rsp */
@@ -114,7 +114,7 @@ bool cpu_never_returns(const uint8_t *code, size_t n)
 	return false;
 }
 
-/* mov $60,%eax or %al; syscall, past what passes its argument on. */
+/* True for "mov $60,%eax; syscall" (exit), behind instructions that pass its argument. */
 static bool exits(const uint8_t *code, size_t n)
 {
 	struct x86_64_insn insn;
@@ -132,7 +132,7 @@ static bool exits(const uint8_t *code, size_t n)
 	return false;
 }
 
-/* Is a jump on this condition taken behind a test of what is 0? */
+/* True if a jump on this condition is taken after a test of a value that is 0. */
 static bool is_taken_for_zero(const uint8_t *code)
 {
 	const uint8_t condition = (code[0] == 0x0f ? code[1] : code[0]) & 0xf;
@@ -171,8 +171,8 @@ bool cpu_is_thread_start(const uint8_t *before, size_t n_before, const uint8_t *
 }
 
 /*
- * syscall(2) leaves in rcx where it goes on. The call of the function is some
- * bytes behind: 13 in musl.
+ * syscall leaves its own return address in rcx. The thread's function is called some bytes later:
+ * 13 in musl.
  */
 bool cpu_syscall_returned_zero(uint64_t known, const uint64_t *r)
 {
@@ -196,12 +196,14 @@ bool cpu_is_sigreturn(const uint8_t *code, size_t n)
 uint32_t cpu_sigframe_offset(unsigned int reg)
 {
 	/*
-	 * arch/x86/include/asm/sigframe.h; struct ucontext: flags, link and
-	 * stack_t stand before the registers
+	 * arch/x86/include/asm/sigframe.h; in struct ucontext flags, link and stack_t are before
+	 * the registers
 	 */
 	static const uint32_t gregs = 40;
-	/* struct sigcontext: r8 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp,
-	 * rip; asm/sigcontext.h */
+	/*
+	 * the order in struct sigcontext (asm/sigcontext.h): r8 to r15, rdi, rsi, rbp, rbx, rdx,
+	 * rax, rcx, rsp, rip
+	 */
 	static const uint8_t place[CPU_N_REGS] = {
 		13, 12, 14, 11, 9, 8, 10, 15, 0, 1, 2, 3, 4, 5, 6, 7, 16,
 	};

@@ -4,14 +4,14 @@
 
 #include "lib/base/util.h"
 
-/* Registers whose numbers in ModRM and SIB say something else. */
+/* Registers whose numbers have another meaning in ModRM and SIB. */
 #define RSP 4u
 #define RBP 5u
 
 /*
- * What follows an opcode, 32 of them a row. '.': nothing; M: a ModRM byte; B:
- * a byte; H: two; Z: four, or two with the prefix 66; b and z: a ModRM byte and
- * one of these; X: no instruction, or one that is not known here.
+ * What follows an opcode; 32 opcodes a line. '.': nothing. M: a ModRM byte. B: one byte. H: two
+ * bytes. Z: four bytes, or two with the prefix 66. b, z: a ModRM byte and B or Z. X: invalid or
+ * not supported.
  */
 static const char one[] =
 	/* 00 */ "MMMMBZXXMMMMBZXXMMMMBZXXMMMMBZXX"
@@ -23,7 +23,7 @@ static const char one[] =
 		 /* c0 */ "bbH.XXbzX.XX.BXXMMMMXXX.MMMMMMMM"
 		 /* e0 */ "BBBBBBBBZZXB....X.XX..MM......MM";
 
-/* Behind 0f. */
+/* behind 0f */
 static const char two[] =
 	/* 00 */ "MMMMX.....X.XM.XMMMMMMMMMMMMMMMM"
 		 /* 20 */ "MMMMXXXXMMMMMMMM......X.XXXXXXXX"
@@ -43,7 +43,7 @@ static bool next(struct x86_64_parts *p, uint8_t *ret)
 	return true;
 }
 
-/* size bytes, with their sign. */
+/* Reads size bytes as a signed number. */
 static bool take(struct x86_64_parts *p, size_t size, int32_t *ret)
 {
 	int32_t value = 0;
@@ -102,7 +102,7 @@ static bool read_vex(struct x86_64_parts *p)
 	return next(p, &p->op);
 }
 
-/* Three bytes behind 62, and the opcode; bits of them are known. */
+/* EVEX: three bytes behind 62, of which some bits are fixed, and the opcode. */
 static bool read_evex(struct x86_64_parts *p)
 {
 	uint8_t first, second, third;
@@ -114,7 +114,7 @@ static bool read_evex(struct x86_64_parts *p)
 	p->evex = true;
 	p->rex = (uint8_t)((~first >> 5 & 4) | (~first >> 5 & 1));
 	p->map = (uint8_t)((first & 7) + 1);
-	/* Those of AVX512-FP16 are without constants: 'M', as 0f 38 is. */
+	/* Maps of AVX512-FP16 have no constants: their format is 'M', as that of 0f 38. */
 	if (p->map == 6 || p->map == 7)
 		p->map = 3;
 	return p->map >= 2 && p->map <= 4 && next(p, &p->op);
@@ -169,7 +169,7 @@ static char format_of(const struct x86_64_parts *p)
 	return p->map == 3 ? 'M' : 'b';
 }
 
-/* Four bytes, or two; of jumps and calls four in any case. */
+/* Reads an operand of four bytes, or two with prefix 66. Jumps and calls always have four. */
 static bool take_operand(struct x86_64_parts *p)
 {
 	const bool is_far = p->map == 2 || (p->op & 0xfe) == 0xe8;
@@ -188,7 +188,7 @@ bool x86_64_parts_read(const uint8_t *code, size_t n, struct x86_64_parts *p)
 	format = format_of(p);
 	if (format == 'X' || (strchr("Mbz", format) != NULL && !read_modrm(p)))
 		return false;
-	/* test has an operand in the groups of f6 and f7. */
+	/* In the groups f6 and f7 only test has an operand. */
 	if (p->map == 1 && (p->op | 1) == 0xf7 && (p->modrm & 0x30) == 0)
 		format = p->op == 0xf6 ? 'b' : 'z';
 	switch (format) {
@@ -199,7 +199,7 @@ bool x86_64_parts_read(const uint8_t *code, size_t n, struct x86_64_parts *p)
 		return take(p, 2, &p->imm);
 	case 'Z':
 	case 'z':
-		/* mov $n of 64 bits has four more. */
+		/* mov of a 64-bit constant has four bytes more. */
 		return take_operand(p) && (p->map != 1 || (p->op & 0xf8) != 0xb8 ||
 					   !(p->rex & X86_64_REX_W) || take(p, 4, &rest));
 	}
@@ -211,7 +211,7 @@ static uint8_t reg_of(const struct x86_64_parts *p)
 	return (uint8_t)((p->modrm >> 3 & 7) | (p->rex & X86_64_REX_R ? 8 : 0));
 }
 
-/* A register that modrm names, or 16 for memory. */
+/* The register in ModRM's rm field; 16: memory. */
 static uint8_t rm_of(const struct x86_64_parts *p)
 {
 	return p->modrm >> 6 == 3 ? (uint8_t)((p->modrm & 7) | (p->rex & X86_64_REX_B ? 8 : 0))
@@ -225,7 +225,7 @@ static bool is_on_stack(const struct x86_64_parts *p)
 	       !(p->rex & X86_64_REX_B);
 }
 
-/* Of the groups 81 and 83: an operation, with a constant. */
+/* Groups 81 and 83: arithmetic with a constant. */
 static void read_group(const struct x86_64_parts *p, struct x86_64_insn *ret)
 {
 	if (rm_of(p) != RSP)
@@ -245,8 +245,8 @@ static void read_group(const struct x86_64_parts *p, struct x86_64_insn *ret)
 }
 
 /*
- * A jump to where n(%rip) points hands the return address on, as a ret would.
- * In an entry of a PLT it leads to the push behind it until it is bound.
+ * A jump through n(%rip) is a tail call, as good as a ret. Only in an unbound entry of a PLT it
+ * leads to the push behind it.
  */
 static enum x86_64_kind kind_of_jump(const struct x86_64_parts *p)
 {
@@ -255,7 +255,7 @@ static enum x86_64_kind kind_of_jump(const struct x86_64_parts *p)
 	return p->at < p->n && p->code[p->at] == 0x68 ? X86_64_INSN_OTHER : X86_64_INSN_RET;
 }
 
-/* The group ff: calls and jumps that are not by distance, and a push. */
+/* Group ff: indirect calls and jumps, push. */
 static void read_ff(const struct x86_64_parts *p, struct x86_64_insn *ret)
 {
 	switch (p->modrm >> 3 & 7) {
@@ -290,7 +290,7 @@ static void read_push_pop(const struct x86_64_parts *p, struct x86_64_insn *ret)
 	ret->fp_at = 0;
 }
 
-/* What the arithmetic and the moves of the first map write to. */
+/* Arithmetic and moves of map 1: do they write rsp or rbp? */
 static void read_write(const struct x86_64_parts *p, struct x86_64_insn *ret)
 {
 	const bool to_reg = (p->op & 2) != 0;

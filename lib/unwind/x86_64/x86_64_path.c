@@ -5,21 +5,21 @@
 #include "lib/base/util.h"
 #include "lib/unwind/x86_64/x86_64_insn.h"
 
-/* Where ways part: what was not gone yet. */
+/* Branches that were not followed yet. */
 #define PENDING_MAX 64
-/* Where they went, in a table of twice as many slots. */
+/* Instructions that were visited, in a table of twice as many slots. */
 #define VISITED_MAX   4096
 #define VISITED_SLOTS (2 * VISITED_MAX)
-/* Slots that are looked at for one; code may be made so that all collide. */
+/* Slots that are compared. Code can be made so that all of them collide. */
 #define PROBES_MAX 64
-/* Read at once; more than most ways from one jump to the next take. */
+/* Bytes read at a time: more than most paths have between two jumps. */
 #define WINDOW 128
 
 struct state {
 	uint64_t at;
-	int64_t offset; /* from the first stack pointer to this one */
+	int64_t offset; /* of the stack pointer, from the first one */
 	int64_t fp;	/* where rbp was loaded from, or FP_SAME */
-	/* Where it was pushed on this way, or NOWHERE, and what fp was then. */
+	/* Where the path pushed rbp, or NOWHERE, and the value of fp then. */
 	int64_t pushed;
 	int64_t pushed_fp;
 };
@@ -31,7 +31,7 @@ struct paths {
 	struct x86_64_code *code;
 	struct state pending[PENDING_MAX];
 	size_t n_pending;
-	/* From the first address, plus one; 0: none. */
+	/* address minus first, plus 1; 0: empty */
 	uint32_t visited[VISITED_SLOTS];
 	size_t n_visited;
 	uint64_t first;
@@ -40,7 +40,7 @@ struct paths {
 	size_t window_size;
 };
 
-/* The instruction at an address. False if there is none, or too many were. */
+/* Decodes the instruction at an address. False if it is invalid, or the limit is reached. */
 static bool read_insn(struct paths *w, uint64_t at, struct x86_64_insn *ret)
 {
 	const bool inside = at >= w->window_at && at - w->window_at <= w->window_size &&
@@ -57,7 +57,7 @@ static bool read_insn(struct paths *w, uint64_t at, struct x86_64_insn *ret)
 				w->window_size - (at - w->window_at), ret);
 }
 
-/* False if a way has come to this address before, or there is no room. */
+/* False if the address was visited before, or the table is full. */
 static bool visit(struct paths *w, uint64_t at)
 {
 	const uint32_t mark = (uint32_t)(at - w->first) + 1;
@@ -73,7 +73,7 @@ static bool visit(struct paths *w, uint64_t at)
 	return true;
 }
 
-/* To the last place where ways parted. */
+/* Continues with the last branch that was not followed. False if there is none. */
 static bool go_back(struct paths *w, struct state *s)
 {
 	if (w->n_pending == 0)
@@ -82,7 +82,7 @@ static bool go_back(struct paths *w, struct state *s)
 	return true;
 }
 
-/* One instruction further. False where this way ends. */
+/* Executes one instruction. False if the path ends there. */
 static bool go_on(struct paths *w, const struct x86_64_insn *insn, struct state *s)
 {
 	const uint64_t after = s->at + insn->size;
@@ -125,7 +125,7 @@ static bool is_offset(int64_t offset)
 	return offset >= 0 && offset < X86_64_PATH_MAX && offset % 8 == 0;
 }
 
-/* A function saves the frame pointer first, or among the first registers. */
+/* True if fp was saved near the return address: among the first registers. */
 static bool is_near(const struct state *s)
 {
 	return s->fp == FP_SAME ||
@@ -133,9 +133,8 @@ static bool is_near(const struct state *s)
 }
 
 /*
- * What the function that a jump at this address leads to takes from the stack
- * by itself: the dynamic linker, two words. The jump is that of a PLT's first
- * entry, which has pushed one of them directly before.
+ * What the target of the jump at this address pops beside the return address: the dynamic linker
+ * pops two words. That jump is in the first entry of a PLT, behind a push.
  */
 static int64_t popped_by_target(const struct x86_64_code *c, uint64_t at)
 {
@@ -206,7 +205,7 @@ bool x86_64_path_from_start(struct x86_64_code *c, uint64_t from, uint64_t to,
 			more = go_back(&w, &s);
 			continue;
 		}
-		/* What is loaded again on the way was not the caller's. */
+		/* An rbp that the path itself saved and loaded is not the caller's. */
 		insn.loads_fp = insn.saves_fp;
 		insn.fp_at = -8;
 		if (!go_on(&w, &insn, &s))
@@ -244,7 +243,7 @@ bool x86_64_installs_handler(const uint8_t *code, size_t n)
 			at += forward;
 			break;
 		case X86_64_INSN_BRANCH:
-			/* It leads past what goes back in the shadow stack. */
+			/* The branch must skip the code that unwinds a shadow stack. */
 			if (forward > 0 && !memmem(code + at, forward, incssp, sizeof(incssp)))
 				return false;
 			break;
