@@ -52,7 +52,7 @@ static void load(const char *name, const uint8_t *bytes, size_t size)
 	const struct fuzz_section section = {
 		.name = name, .type = SHT_PROGBITS, .bytes = bytes, .size = size};
 	const struct image_identity identity = {.file.inode = 1};
-	const struct cache_source source = {.files = &files};
+	const struct file_source source = {.files = &files};
 	int fd = fuzz_elf(&section, 1), debug_fd;
 	struct image *image;
 	uint64_t offset;

@@ -9,10 +9,11 @@
 
 #define STEPS_MAX 4096
 
-static void check(const struct x86_64_path *way)
+static void check(const struct x86_64_path *path)
 {
-	assert(way->ra < X86_64_PATH_MAX && way->ra % 8 == 0);
-	assert(way->fp == X86_64_PATH_FP_SAME || (way->fp < X86_64_PATH_MAX && way->fp % 8 == 0));
+	assert(path->ra < X86_64_PATH_MAX && path->ra % 8 == 0);
+	assert(path->fp == X86_64_PATH_FP_SAME ||
+	       (path->fp < X86_64_PATH_MAX && path->fp % 8 == 0));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -20,21 +21,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct code_text text = {data, size};
 	struct x86_64_code code = {code_text_read, &text, 0, STEPS_MAX};
 	struct x86_64_insn insn;
-	struct x86_64_path way;
+	struct x86_64_path path;
 
 	for (size_t at = 0; at < size; at++) {
 		if (x86_64_insn_read(data + at, size - at, &insn))
 			assert(insn.size > 0 && insn.size <= X86_64_INSN_MAX &&
 			       insn.size <= size - at);
-		(void)x86_64_installs(data + at, size - at);
+		(void)x86_64_installs_handler(data + at, size - at);
 	}
-	if (x86_64_path_to_ret(&code, CODE_TEXT_BASE, &way))
-		check(&way);
+	if (x86_64_path_to_ret(&code, CODE_TEXT_BASE, &path))
+		check(&path);
 	assert(code.steps <= STEPS_MAX);
 	code.steps = 0;
 	if (size > 0 &&
-	    x86_64_path_from_start(&code, CODE_TEXT_BASE, CODE_TEXT_BASE + size - 1, &way))
-		check(&way);
+	    x86_64_path_from_start(&code, CODE_TEXT_BASE, CODE_TEXT_BASE + size - 1, &path))
+		check(&path);
 	assert(code.steps <= STEPS_MAX);
 	return 0;
 }

@@ -331,10 +331,10 @@ TEST(files_in_the_cache_are_not_asked_for)
 	ck_assert_uint_eq(look_at_all(spaces[1]), 0);
 	for (size_t i = 0; i < spaces[0]->maps.n; i++)
 		ck_assert_ptr_eq(spaces[0]->mappings[i].image, spaces[1]->mappings[i].image);
-	/* Another file at one of the places, and only there. */
+	/* Another file in one of the mappings, and only there. */
 	other = (struct mapped_file){
 		.start = spaces[2]->maps.v[0].start,
-		.file = spaces[2]->mappings[0].known,
+		.file = spaces[2]->mappings[0].identity,
 	};
 	other.file.ctime_ns++;
 	unwind_space_set_identities(spaces[2], &other, 1);

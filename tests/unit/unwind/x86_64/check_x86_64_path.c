@@ -1,5 +1,5 @@
 /*
- * Instructions as their documentation has them, and the ways through code that
+ * Instructions as their documentation has them, and the paths through code that
  * is written here byte by byte.
  */
 #include "lib/unwind/x86_64/x86_64_path.h"
@@ -35,7 +35,7 @@ static const struct {
 	/* mov %rbx,%rsp; mov %rsp,%rbx; mov 16(%rsp),%rbp */
 	{"\x48\x89\xdc", 3, {.size = 3, .sp_lost = true}},
 	{"\x48\x89\xe3", 3, {.size = 3}},
-	{"\x48\x8b\x6c\x24\x10", 5, {.size = 5, .loads_fp = true, .fp = 16}},
+	{"\x48\x8b\x6c\x24\x10", 5, {.size = 5, .loads_fp = true, .fp_at = 16}},
 	{"\xc9", 1, {.size = 1, .sp_lost = true}},
 	{"\xc3", 1, {.size = 1, .kind = X86_64_INSN_RET}},
 	{"\xe8\1\0\0\0", 5, {5, .kind = X86_64_INSN_CALL, .distance = 1}},
@@ -84,7 +84,7 @@ TESTS(test_insn, array_size(insns))
 						: e->distance);
 	ck_assert_int_eq(insn.sp, e->sp);
 	ck_assert(insn.sp_lost == e->sp_lost && insn.loads_fp == e->loads_fp &&
-		  insn.saves_fp == e->saves_fp && insn.fp_at == e->fp);
+		  insn.saves_fp == e->saves_fp && insn.fp_at == e->fp_at);
 	/* Cut off, it is none. */
 	for (size_t n = 0; n < insns[_i].n; n++)
 		ck_assert(!x86_64_insn_read(code, n, &insn));
@@ -95,8 +95,8 @@ TESTS(test_insn, array_size(insns))
 static const struct {
 	struct code_text text;
 	bool found;
-	struct x86_64_path way;
-} ways[] = {
+	struct x86_64_path path;
+} paths[] = {
 	/* add $24,%rsp; pop %rbx; pop %rbp; ret */
 	{{"\x48\x83\xc4\x18\x5b\x5d\xc3", 7}, true, {40, 32, false}},
 	/* jmp over a call to: ret */
@@ -142,19 +142,19 @@ static const struct {
 	{{"\x50\xc3", 2}, false, {0}},
 };
 
-TESTS(test_back, array_size(ways))
+TESTS(test_back, array_size(paths))
 {
-	struct code_text text = ways[_i].text;
+	struct code_text text = paths[_i].text;
 	struct x86_64_code code = {code_text_read, &text, 0, 1000};
-	struct x86_64_path way = {0};
+	struct x86_64_path path = {0};
 
-	ck_assert(x86_64_path_to_ret(&code, CODE_TEXT_BASE, &way) == ways[_i].found);
+	ck_assert(x86_64_path_to_ret(&code, CODE_TEXT_BASE, &path) == paths[_i].found);
 	ck_assert_uint_lt(code.steps, 100);
-	if (!ways[_i].found)
+	if (!paths[_i].found)
 		return;
-	ck_assert_uint_eq(way.ra, ways[_i].way.ra);
-	ck_assert_uint_eq(way.fp, ways[_i].way.fp);
-	ck_assert(way.has_call == ways[_i].way.has_call);
+	ck_assert_uint_eq(path.ra, paths[_i].path.ra);
+	ck_assert_uint_eq(path.fp, paths[_i].path.fp);
+	ck_assert(path.has_call == paths[_i].path.has_call);
 }
 
 /*
@@ -169,15 +169,16 @@ TEST(test_there)
 {
 	struct code_text text = {there, sizeof(there) - 1};
 	struct x86_64_code code = {code_text_read, &text, 0, 1000};
-	struct x86_64_path way;
+	struct x86_64_path path;
 
-	ck_assert(x86_64_path_from_start(&code, CODE_TEXT_BASE, CODE_TEXT_BASE + THERE, &way));
-	ck_assert_uint_eq(way.ra, 8 + 8 + 24 + 8);
-	ck_assert_uint_eq(way.fp, 8 + 24 + 8);
+	ck_assert(x86_64_path_from_start(&code, CODE_TEXT_BASE, CODE_TEXT_BASE + THERE, &path));
+	ck_assert_uint_eq(path.ra, 8 + 8 + 24 + 8);
+	ck_assert_uint_eq(path.fp, 8 + 24 + 8);
 	/* In the middle of an instruction, and with no more steps than so. */
-	ck_assert(!x86_64_path_from_start(&code, CODE_TEXT_BASE, CODE_TEXT_BASE + THERE - 1, &way));
+	ck_assert(
+		!x86_64_path_from_start(&code, CODE_TEXT_BASE, CODE_TEXT_BASE + THERE - 1, &path));
 	code.steps = code.steps_max - 3;
-	ck_assert(!x86_64_path_from_start(&code, CODE_TEXT_BASE, CODE_TEXT_BASE + THERE, &way));
+	ck_assert(!x86_64_path_from_start(&code, CODE_TEXT_BASE, CODE_TEXT_BASE + THERE, &path));
 	ck_assert_uint_eq(code.steps, code.steps_max);
 }
 
@@ -185,7 +186,7 @@ static const struct {
 	struct code_text text;
 	uint64_t to;
 	bool found;
-	struct x86_64_path way;
+	struct x86_64_path path;
 } theres[] = {
 	/* Tail calls; and an entry of a PLT: jmp *n(%rip); push $0; (here) */
 	{{"\x53\x5b\xff\xe0\x90", 5}, 4, false, {0}},
@@ -209,18 +210,18 @@ TESTS(test_there_or_not, array_size(theres))
 {
 	struct code_text text = theres[_i].text;
 	struct x86_64_code code = {code_text_read, &text, 0, 1000};
-	struct x86_64_path way;
+	struct x86_64_path path;
 
 	ck_assert(x86_64_path_from_start(&code, CODE_TEXT_BASE, CODE_TEXT_BASE + theres[_i].to,
-					 &way) == theres[_i].found);
+					 &path) == theres[_i].found);
 	ck_assert_uint_lt(code.steps, 20);
 	if (!theres[_i].found)
 		return;
-	ck_assert_uint_eq(way.ra, theres[_i].way.ra);
-	ck_assert_uint_eq(way.fp, theres[_i].way.fp);
+	ck_assert_uint_eq(path.ra, theres[_i].path.ra);
+	ck_assert_uint_eq(path.fp, theres[_i].path.fp);
 }
 
-/* A way that comes to what another one went is over: it takes each place once.
+/* A path that comes to what another one went is over: it takes each place once.
  */
 TEST(test_each_place_once)
 {
@@ -228,12 +229,12 @@ TEST(test_each_place_once)
 	static uint8_t bytes[20 + 100];
 	struct code_text text = {bytes, sizeof(bytes)};
 	struct x86_64_code code = {code_text_read, &text, 0, 1000};
-	struct x86_64_path way;
+	struct x86_64_path path;
 
 	memset(bytes, 0x90, sizeof(bytes));
 	for (size_t i = 0; i < 20; i += 2)
 		memcpy(bytes + i, "\x74\x18", 2);
-	ck_assert(!x86_64_path_to_ret(&code, CODE_TEXT_BASE, &way));
+	ck_assert(!x86_64_path_to_ret(&code, CODE_TEXT_BASE, &path));
 	/* Without calls, and with them. */
 	ck_assert_uint_le(code.steps, 2 * (10 + 100 + 1));
 }
@@ -246,18 +247,18 @@ TEST(test_places_that_collide)
 	static const int32_t distance = 8192 - 5;
 	struct code_text text = {bytes, sizeof(bytes)};
 	struct x86_64_code code = {code_text_read, &text, 0, 1000};
-	struct x86_64_path way;
+	struct x86_64_path path;
 
 	for (size_t i = 0; i < 100; i++) {
 		bytes[i * 8192] = 0xe9;
 		memcpy(bytes + i * 8192 + 1, &distance, sizeof(distance));
 	}
 	bytes[60 * 8192] = 0xc3;
-	ck_assert(x86_64_path_to_ret(&code, CODE_TEXT_BASE, &way));
+	ck_assert(x86_64_path_to_ret(&code, CODE_TEXT_BASE, &path));
 	ck_assert_uint_eq(code.steps, 61);
 	bytes[60 * 8192] = 0xe9;
 	bytes[100 * 8192] = 0xc3;
-	ck_assert(!x86_64_path_to_ret(&code, CODE_TEXT_BASE, &way));
+	ck_assert(!x86_64_path_to_ret(&code, CODE_TEXT_BASE, &path));
 }
 
 /* The last instructions of gcc 12's _Unwind_Resume, made shorter. */
@@ -292,7 +293,7 @@ TESTS(test_installs, array_size(installing))
 	const size_t from = installing[_i].from;
 
 	ck_assert_int_eq(x86_64_installs_handler(code + from, sizeof(installs_handler) - 1 - from),
-			 installing[_i].may_install_handler);
+			 installing[_i].installs_handler);
 	/* Cut off in front of its end. */
 	ck_assert(from > 0x38 || !x86_64_installs_handler(code + from, 0x38 - from));
 }
