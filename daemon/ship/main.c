@@ -258,7 +258,8 @@ static int take_certificates(void *ctx, struct ipc_message *message)
 	if (problem == NULL)
 		return 0;
 	certificates_fini(&renewed);
-	log_warning("%s is incomplete or unreadable: the old certificates and keys stay in use "
+	log_warning("%s cannot be used: incomplete or unreadable; the old certificates and keys "
+		    "stay in use "
 		    "(reload again)",
 		    problem);
 	return 0;

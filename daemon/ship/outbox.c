@@ -75,9 +75,9 @@ static void drop(struct outbox *o, struct queue_item *item)
 	if (spool_item(o, item))
 		return;
 	if (o->to.is_spotlight)
-		log_debug("chunk %s dropped: Spotlight is too slow", item->chunk_id);
+		log_debug("chunk %s was dropped: Spotlight is too slow", item->chunk_id);
 	else
-		log_warning("chunk %s dropped: the server is too slow", item->chunk_id);
+		log_warning("chunk %s was dropped: the server is too slow", item->chunk_id);
 	lose(o, item, DISCARD_QUEUE_OVERFLOW);
 }
 
@@ -236,7 +236,7 @@ static void put_back(struct outbox *o, struct queue_item *item)
 	if (spool_item(o, item))
 		return;
 	if (o->to.is_spotlight && item->was_tried) {
-		log_debug("chunk %s dropped: no answer", item->chunk_id);
+		log_debug("chunk %s was dropped: no answer", item->chunk_id);
 		lose(o, item, DISCARD_NETWORK_ERROR);
 		return;
 	}

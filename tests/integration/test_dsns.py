@@ -187,7 +187,7 @@ def test_a_dsn_that_nobody_has_any_more(box):
     check_counts(profd)
     check({p.name for p in spool.glob('*.gz')} == old, 'they are gone')
     check(profd.stderr.count('in the spool for another DSN') == 1 and
-          profd.stderr.count('1 chunk of other DSNs: too old') == 1,
+          profd.stderr.count('1 chunk of other DSNs removed: too old') == 1,
           profd.stderr)
     check([p.name for p in part.iterdir()] == [path.name], 'the old one')
     # And when it is there again they are sent.

@@ -178,7 +178,7 @@ def test_full_disk(box):
         check(not chunks['discarded'], f'{chunks}')
         check(sorted(ids(server.envelopes)) == sorted(ids(profd.envelopes)),
               'not each of them once')
-        check(profd.stderr.count('stay in memory') == 1, profd.stderr)
+        check(profd.stderr.count('chunks wait in memory') == 1, profd.stderr)
 
 
 def test_one_daemon_for_a_spool(box):
