@@ -1,4 +1,7 @@
-/* Arrays: memory for one that grows, and search in a sorted one. */
+/*
+ * Dynamic arrays: growing one, and binary search in a sorted one. The array is the caller's: a
+ * pointer, NULL at first, with its number of elements and its capacity.
+ */
 #ifndef LIB_BASE_ARRAY_H
 #define LIB_BASE_ARRAY_H
 
@@ -9,26 +12,26 @@
 #include "lib/base/util.h"
 
 /*
- * Makes room for one more element behind the n that array has: a pointer, NULL
- * at first, that moves if the array grows. cap says how many fit. Returns 0, or
- * -ENOMEM: all stays as it is. By half, not by two: the arrays of a chunk are
- * the most of the process's memory. Indices stay below UINT32_MAX, which stands
- * for none.
+ * Makes room for one more element after the n elements of array. cap is the capacity in elements.
+ * If the array grows its pointer changes. Returns 0, or -ENOMEM and changes nothing; an array has
+ * at most UINT32_MAX elements, so that UINT32_MAX is never an index.
+ *
+ * The capacity grows by half, not to the double: the arrays of a chunk are most of unwind's memory.
  */
 #define array_grow(array, n, cap) array_make_room(&(array), (n), &(cap), sizeof(*(array)))
 
-/* array: the address of the pointer, of whatever type. */
+/* For array_grow. array: the address of the pointer, whatever its type is. */
 must_check int array_make_room(void *array, size_t n, size_t *cap, size_t size);
 
 /*
- * How many of an array's n elements have a member, a uint64_t by which they are
- * sorted, of at most key. So that index is the first one above key, and the one
- * before it the last at or below.
+ * Returns the index of the first of n elements whose member is above key, or n. member is a
+ * uint64_t by which the array is sorted. So the element before that index is the last one at
+ * or below key.
  */
 #define array_upper_bound(array, n, member, key) \
 	array_keys_upper_bound((n) > 0 ? &(array)->member : NULL, (n), sizeof(*(array)), (key))
 
-/* first: the member of the first element; they are stride bytes apart. */
+/* For array_upper_bound. first: the member of the first element; stride: size of an element. */
 static inline size_t array_keys_upper_bound(const uint64_t *first, size_t n, size_t stride,
 					    uint64_t key)
 {

@@ -1,9 +1,10 @@
 /*
- * A growable byte buffer with an upper bound.
+ * A growable buffer of bytes with a maximum size. For text and for bytes that are read or made
+ * piece by piece.
  *
- * The bytes are always followed by a NUL that does not count, so that text can
- * be handed to functions that want a string. What the buffer leaves behind as
- * it grows is not zeroed.
+ * The bytes are followed by a NUL that is not part of the length, so text can be passed on as a
+ * string. Memory that the buffer leaves when it grows is not zeroed: for a secret, use a buffer
+ * that does not grow, or read the secret at once.
  */
 #ifndef LIB_BASE_BUF_H
 #define LIB_BASE_BUF_H
@@ -21,33 +22,34 @@ struct buf {
 	size_t max; /* bytes, the NUL not counted */
 };
 
-/* An empty buffer that never holds more than max bytes. Allocates nothing. */
+/* Initialises an empty buffer of at most max bytes. Does not allocate. */
 void buf_init(struct buf *b, size_t max);
 
-/* Frees the bytes; b is as after buf_init. Takes NULL. */
+/* Frees the bytes; b is as after buf_init(). Takes NULL. */
 void buf_fini(struct buf *b);
 
-/* The same, and zeros the bytes first: they hold a secret. */
+/* Zeroes the bytes and frees them: for a secret. */
 void buf_wipe(struct buf *b);
 
-/* Empties the buffer and keeps its memory. */
+/* Empties the buffer; its memory stays allocated. */
 void buf_clear(struct buf *b);
 
 /*
- * Each appends and returns 0, or leaves the buffer as it was and returns
- * -ENOMEM, or -E2BIG if max would be passed.
+ * Append bytes, a string, or formatted text. Return 0; or -E2BIG if max would be exceeded, or
+ * -ENOMEM, and leave the buffer unchanged.
  */
 must_check int buf_add(struct buf *b, const void *bytes, size_t n);
 must_check int buf_add_string(struct buf *b, const char *s);
 must_check int buf_printf(struct buf *b, const char *format, ...) printf_like(2, 3);
 
 /*
- * Reads fd to its end, at most max bytes in all. Returns 0, -E2BIG if there is
- * more (what was read stays), -ENOMEM or read(2)'s error.
+ * Appends what read(2) returns from fd up to its end. Returns 0; -E2BIG if the file has more than
+ * fits; -ENOMEM; or the error of read(2). After an error the bytes that were read stay in the
+ * buffer.
  */
 must_check int buf_read_fd(struct buf *b, int fd);
 
-/* The text, "" if there is none. Valid until the next change. */
+/* Returns the text, "" if the buffer is empty. Valid until the buffer changes. */
 const char *buf_string(const struct buf *b);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * The clocks. daemon/ reads them; lib/ and proto/ take times as arguments, or
- * a clock_fn where a time is needed in the middle of an operation.
+ * Reads the kernel's clocks. Only daemon/ calls these functions: code in lib/ and proto/ takes
+ * times as arguments, or a clock_fn where it needs a time in the middle of an operation.
  */
 #ifndef LIB_BASE_CLOCK_H
 #define LIB_BASE_CLOCK_H
@@ -12,7 +12,7 @@
 
 #include "lib/base/util.h"
 
-/* Returns nanoseconds of some clock that never goes back. */
+/* Returns nanoseconds of a clock that never goes back. */
 typedef uint64_t (*clock_fn)(void);
 
 static inline uint64_t clock_read_ns(clockid_t id)
@@ -24,33 +24,33 @@ static inline uint64_t clock_read_ns(clockid_t id)
 	return (uint64_t)ts.tv_sec * NS_PER_SEC + (uint64_t)ts.tv_nsec;
 }
 
-/* CLOCK_MONOTONIC: ticks, pauses, the heartbeat. */
+/* CLOCK_MONOTONIC: for ticks, pauses and the heartbeat. */
 static inline uint64_t clock_mono_ns(void)
 {
 	return clock_read_ns(CLOCK_MONOTONIC);
 }
 
-/* CLOCK_BOOTTIME: deadlines that have to go on while the machine sleeps. */
+/* CLOCK_BOOTTIME: for deadlines that go on while the machine sleeps. */
 static inline uint64_t clock_boot_ns(void)
 {
 	return clock_read_ns(CLOCK_BOOTTIME);
 }
 
-/* CLOCK_PROCESS_CPUTIME_ID: what the caller itself has used. */
+/* CLOCK_PROCESS_CPUTIME_ID: processor time of the calling process. */
 static inline uint64_t clock_cpu_ns(void)
 {
 	return clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 /*
- * What the threads of a process have run, in ns, those included that have
- * ended: as of the last time that the scheduler wrote it down. 0 or -errno.
+ * Reads the processor time in ns of a process, ended threads included. A running thread's time is
+ * as of the scheduler's last update. Returns 0 or -errno.
  */
 typedef int (*clock_process_fn)(int32_t pid, uint64_t *ret);
 
 static inline int clock_process_ns(int32_t pid, uint64_t *ret)
 {
-	/* What the kernel calls CPUCLOCK_SCHED: see clock_getres(2). */
+	/* The clock CPUCLOCK_SCHED of another process: see clock_getres(2). */
 	const clockid_t clock = (clockid_t)(~(uint32_t)pid << 3 | 2);
 	struct timespec ts;
 
@@ -60,14 +60,13 @@ static inline int clock_process_ns(int32_t pid, uint64_t *ret)
 	return 0;
 }
 
-/* Longer ones are taken for no limit: a hundred years. */
+/* A hundred years: longer durations stand for no limit. */
 #define CLOCK_DURATION_MAX_S INT64_C(3155760000)
 
 /*
- * A length of time that another process has set, in seconds and fractions of
- * unit_ns, into ns. False, and nothing written: it is none that the kernel
- * would take, or longer than CLOCK_DURATION_MAX_S. Added to a clock it does not
- * wrap.
+ * Converts a duration that another process has set, seconds and fractions in units of unit_ns, to
+ * ns. Returns false, and writes nothing, if the kernel would refuse the duration or it is longer
+ * than CLOCK_DURATION_MAX_S. So the sum of a clock and the result does not overflow.
  */
 static inline bool clock_duration_ns(int64_t seconds, int64_t fractions, uint64_t unit_ns,
 				     uint64_t *ret)
@@ -79,7 +78,7 @@ static inline bool clock_duration_ns(int64_t seconds, int64_t fractions, uint64_
 	return true;
 }
 
-/* How often the caller has given its processor up to wait, and lost it. */
+/* Context switches of the calling process: it waited, or was preempted. */
 struct clock_switches {
 	uint64_t waited;
 	uint64_t preempted;
@@ -98,7 +97,7 @@ static inline void clock_switches(struct clock_switches *ret)
 	};
 }
 
-/* CLOCK_REALTIME: read once per profiler_id, and for sent_at. */
+/* CLOCK_REALTIME: Unix time, for what leaves this machine. */
 static inline uint64_t clock_wall_ns(void)
 {
 	return clock_read_ns(CLOCK_REALTIME);

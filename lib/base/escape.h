@@ -1,7 +1,7 @@
 /*
- * Text that a target, a file or a server chose, as a terminal may see it:
- * control characters, which a terminal obeys, are shown as \xNN. They are the
- * bytes below 0x20, 0x7f, and U+0080 to U+009F in UTF-8.
+ * Makes text from a target, a file or a server safe for a terminal: control characters, which a
+ * terminal would obey, become \xNN. These are the bytes below 0x20, 0x7f, and the characters
+ * U+0080 to U+009F in UTF-8.
  */
 #ifndef LIB_BASE_ESCAPE_H
 #define LIB_BASE_ESCAPE_H
@@ -9,16 +9,16 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* What one byte, or one control character, becomes at most. */
+/* The longest result for one byte or one control character. */
 #define ESCAPE_MAX 4
 
 /*
- * Takes the next byte or control character of *s, which is not at its end;
- * returns how many bytes of ret, which gets no NUL, it has become.
+ * Converts the next byte or control character of *s, and moves *s behind it. *s must not be empty.
+ * Returns the number of bytes written to ret, which gets no NUL.
  */
 size_t escape_next(const char **s, char ret[ESCAPE_MAX]);
 
-/* The whole of s; errors of out are the caller's to ask for (ferror(3)). */
+/* Writes s to out. The caller checks out for errors (ferror(3)). */
 void escape_write(const char *s, FILE *out);
 
 #endif

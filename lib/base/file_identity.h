@@ -1,5 +1,7 @@
 /*
- * Who a file is. One that is written to is another: its change time differs.
+ * The identity of a file: device, inode, size and change time. It tells whether an image that was
+ * read before is the file that is mapped now. A file that was written to has another identity,
+ * because its change time differs.
  */
 #ifndef LIB_BASE_FILE_IDENTITY_H
 #define LIB_BASE_FILE_IDENTITY_H
@@ -17,12 +19,13 @@ struct file_identity {
 	uint64_t ctime_ns;
 };
 
-/* The file of the mapping that begins at this address. */
+/* A file and the address at which a mapping of it begins. */
 struct mapped_file {
 	uint64_t start;
 	struct file_identity file;
 };
 
+/* Returns the identity of the file that stat(2) described. */
 static inline struct file_identity file_identity_of(const struct stat *st)
 {
 	return (struct file_identity){
@@ -34,6 +37,7 @@ static inline struct file_identity file_identity_of(const struct stat *st)
 	};
 }
 
+/* Returns whether both are the same file, unchanged. */
 static inline bool file_identity_equal(const struct file_identity *a, const struct file_identity *b)
 {
 	return a->device == b->device && a->inode == b->inode && a->size == b->size &&

@@ -1,6 +1,6 @@
 /*
- * Names of files that a stranger wrote: which of them may become the last
- * component of a path.
+ * Checks a file name that comes from a target's file, such as a .gnu_debuglink section, before it
+ * becomes the last component of a path.
  */
 #ifndef LIB_BASE_FILE_NAME_H
 #define LIB_BASE_FILE_NAME_H
@@ -9,9 +9,8 @@
 #include <stddef.h>
 
 /*
- * True if text, of at most size bytes, ends with a NUL and is one component of
- * a path: printable ASCII without a space or a slash, no dot in front, not
- * empty.
+ * Returns whether text is a plain name: at least one character, all of them printable ASCII other
+ * than space and slash, the first one no dot, and a NUL within size bytes.
  */
 bool file_name_is_plain(const char *text, size_t size);
 

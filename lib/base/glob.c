@@ -2,16 +2,15 @@
 
 #include <string.h>
 
-/* Where to go on when what follows a star does not fit: the star takes more. */
+/* Where to continue after a mismatch: a star matches one character more. */
 struct star {
-	const char *rest; /* of the pattern, behind it; NULL: there is none */
-	size_t at;	  /* in the text, behind what it has taken */
+	const char *next; /* pattern after the star; NULL: no star */
+	size_t at;	  /* text after the characters that the star matches */
 };
 
 /*
- * Of stars of one kind only the last one ever needs to take more: it can take
- * what those before it would. Where a star ends at a slash, the last "**" may
- * still go beyond.
+ * Only the last star of each kind needs to be tried again: it can match whatever an earlier one
+ * would. If the last "*" fails at a slash, the last "**" may still match more.
  */
 bool glob_match(const char *pattern, size_t pattern_n, const char *text, size_t n,
 		bool slash_ends_star)
@@ -31,7 +30,7 @@ bool glob_match(const char *pattern, size_t pattern_n, const char *text, size_t 
 			while (p < end && *p == '*')
 				p++;
 			any = (struct star){p, at};
-			part.rest = NULL;
+			part.next = NULL;
 			continue;
 		}
 		if (at == n && p == end)
@@ -42,15 +41,15 @@ bool glob_match(const char *pattern, size_t pattern_n, const char *text, size_t 
 			at++;
 			continue;
 		}
-		if (part.rest != NULL && part.at < n && text[part.at] != '/') {
-			p = part.rest;
+		if (part.next != NULL && part.at < n && text[part.at] != '/') {
+			p = part.next;
 			at = ++part.at;
 			continue;
 		}
-		part.rest = NULL;
-		if (any.rest == NULL || any.at == n)
+		part.next = NULL;
+		if (any.next == NULL || any.at == n)
 			return false;
-		p = any.rest;
+		p = any.next;
 		at = ++any.at;
 	}
 }

@@ -1,6 +1,6 @@
 /*
- * Numbers of variable length, as DWARF has them: seven bits a byte, the lowest
- * first, and a bit that says that more follow. DWARF 5, 7.6.
+ * Reads unsigned LEB128 numbers, as in DWARF: seven bits in each byte, the lowest first; the top
+ * bit says that another byte follows. Source: DWARF 5, 7.6.
  */
 #ifndef LIB_BASE_LEB128_H
 #define LIB_BASE_LEB128_H
@@ -8,12 +8,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Of 64 bits; longer ones are nobody's. */
+/* The longest encoding of 64 bits. */
 #define LEB128_BYTES_MAX 10
 
 /*
- * Reads the unsigned one at *at, which moves behind it. False if it does not
- * end before end, or is longer.
+ * Reads the number at *at, and moves *at behind it. Returns false if the number does not end before
+ * end, or is longer than LEB128_BYTES_MAX.
  */
 static inline bool leb128_read(const uint8_t **at, const uint8_t *end, uint64_t *ret)
 {

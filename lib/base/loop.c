@@ -5,7 +5,7 @@
 #include <sys/epoll.h>
 
 struct loop_source {
-	int fd; /* -1: removed, waits to be freed after the round */
+	int fd; /* -1: removed; freed after the round */
 	loop_fn fn;
 	void *ctx;
 	bool paused;
@@ -19,7 +19,7 @@ struct loop {
 	struct loop_source *removed;
 };
 
-/* Handlers of one round; more are found in the next. */
+/* Events of one round; the next round has the others. */
 #define LOOP_EVENTS 64
 
 int loop_new(struct loop **ret)
@@ -87,8 +87,8 @@ static void unlink_paused(struct loop *l, struct loop_source *s)
 }
 
 /*
- * EPOLL_CTL_MOD takes no memory, which may be what is short. The kernel reports
- * the end of the peer whatever the set is (epoll_ctl(2)), edge-triggered once.
+ * EPOLL_CTL_MOD needs no memory, of which the process may be short. The kernel reports a closed
+ * peer whatever the event mask is (epoll_ctl(2)); EPOLLET limits that to once.
  */
 void loop_pause(struct loop *l, struct loop_source *s)
 {

@@ -1,8 +1,9 @@
 /*
- * An event loop over epoll: descriptors and the functions to call when they
- * are readable. Level-triggered, single-threaded; the handlers of one round
- * run in the kernel's order, and a handler may remove any source, its own
- * included.
+ * An event loop over epoll(7): calls a function when a descriptor is readable. The broker and
+ * capture run on it.
+ *
+ * Level-triggered and single-threaded. The handlers of one round run in the kernel's order. A
+ * handler may remove any source, its own included.
  */
 #ifndef LIB_BASE_LOOP_H
 #define LIB_BASE_LOOP_H
@@ -14,33 +15,35 @@
 struct loop;
 struct loop_source;
 
-/* fd is readable, closed by its peer, or in error: read it and see. */
+/* Called when the descriptor is readable, closed by its peer, or in error: reading tells which. */
 typedef void (*loop_fn)(void *ctx);
 
+/* Returns 0 or -errno. */
 must_check int loop_new(struct loop **ret);
-void loop_free(struct loop *l); /* takes NULL; closes no descriptor of a user */
+/* Frees the loop; the watched descriptors stay open. Takes NULL. */
+void loop_free(struct loop *l);
 
 /*
- * Watches fd, which stays the caller's and must be removed before it is
- * closed. *ret_source is valid until loop_remove. Returns 0 or -errno.
+ * Watches fd, which stays the caller's; call loop_remove() before closing it. *ret_source is valid
+ * until then. Returns 0 or -errno.
  */
 must_check int loop_add(struct loop *l, int fd, loop_fn fn, void *ctx,
 			struct loop_source **ret_source);
-/* Stops watching and frees the source; sets *source to NULL. Takes NULL. */
+/* Stops watching, frees the source and sets *source to NULL. Takes a pointer to NULL. */
 void loop_remove(struct loop *l, struct loop_source **source);
 
 /*
- * Watches the source no more until loop_resume: for a handler that cannot read
- * now, for example because descriptors are short, and whose descriptor stays
- * readable. A paused source can be removed.
+ * Stops watching the source until loop_resume(). For a handler that cannot read now, because the
+ * process has no free descriptor for example: its descriptor stays readable, so the loop would
+ * spin. A paused source can be removed.
  */
 void loop_pause(struct loop *l, struct loop_source *source);
-/* Watches all paused sources again. To be called about once a second. */
+/* Watches all paused sources again. Call it about once a second. */
 void loop_resume(struct loop *l);
 
 /*
- * Waits for up to timeout_ms (-1: without end) and runs the handlers of what
- * is ready. Returns 0 or epoll_wait's error; a signal is not an error.
+ * Waits until a descriptor is ready, at most timeout_ms (-1: no limit), and calls the handlers.
+ * Returns 0, also after a signal, or the error of epoll_wait(2).
  */
 must_check int loop_run_once(struct loop *l, int timeout_ms);
 
