@@ -465,7 +465,7 @@ SANITIZE = -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all
 # other programs thousands of times (minutes with it), and that end threads by the bare
 # system call (it gets confused).
 NO_ASAN = $(B)/tests/aggregate/check_bulk $(B)/tests/capture/restart/check_repair \
-	$(B)/tests/capture/restart/check_rest $(B)/tests/client/check_calls \
+	$(B)/tests/capture/restart/check_resume $(B)/tests/client/check_calls \
 	$(B)/tests/daemon/unwind/check_leash \
 	$(B)/tests/unwind/image/check_cache
 ASAN_CHECKS = $(sort $(filter-out $(NO_ASAN),$(CHECKS)))

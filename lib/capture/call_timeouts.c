@@ -3,7 +3,7 @@
 #include <sys/ptrace.h>
 
 #include "lib/capture/ptrace/arch.h"
-#include "lib/capture/restart/rest.h"
+#include "lib/capture/restart/resume.h"
 #include "lib/capture/state.h"
 
 /*
@@ -27,8 +27,8 @@ static bool is_in_the_same_wait(const struct thread *th, const struct user_regs_
 uint64_t call_timeouts_since(const struct thread *th, const struct user_regs_struct *raw,
 			     uint64_t now_ns)
 {
-	if (th->rest.state != REST_NONE)
-		return th->rest.since_ns;
+	if (th->resumed.state != RESUME_NONE)
+		return th->resumed.since_ns;
 	return is_in_the_same_wait(th, raw) ? th->asleep_since_ns : now_ns;
 }
 
@@ -36,16 +36,16 @@ void call_timeouts_watch(const struct thread *th)
 {
 	struct capture *c = th->target->capture;
 
-	if (th->rest.state != REST_NONE && th->rest.late)
-		c->timeout_ns = min_u64(c->timeout_ns, th->rest.until_ns);
+	if (th->resumed.state != RESUME_NONE && th->resumed.late)
+		c->timeout_ns = min_u64(c->timeout_ns, th->resumed.until_ns);
 }
 
 static void end_waits(struct capture *c, struct thread *list, uint64_t now_ns)
 {
 	for (struct thread *th = list; th != NULL; th = th->next) {
-		if (th->rest.state == REST_NONE)
+		if (th->resumed.state == RESUME_NONE)
 			continue;
-		if (now_ns < th->rest.until_ns) {
+		if (now_ns < th->resumed.until_ns) {
 			call_timeouts_watch(th);
 			continue;
 		}

@@ -6,7 +6,7 @@
 #include "lib/capture/attach.h"
 #include "lib/capture/exec.h"
 #include "lib/capture/plan.h"
-#include "lib/capture/restart/rest.h"
+#include "lib/capture/restart/resume.h"
 #include "lib/capture/state.h"
 #include "lib/capture/targets.h"
 
@@ -107,12 +107,12 @@ struct sight {
  */
 static bool is_waited_for(const struct thread *th, const struct sight *sight)
 {
-	if (rest_is_ahead(&th->rest) || rest_is_at_risk(&th->rest))
+	if (resume_is_entering(&th->resumed) || resume_holds_result(&th->resumed))
 		return true;
 	if (sight->cut)
 		return false;
-	return rest_is_mended(&th->rest) ||
-	       (sight->stops && th->due != DUE_NOTHING && !rest_is_alone(&th->rest));
+	return resume_corrects_result(&th->resumed) ||
+	       (sight->stops && th->due != DUE_NOTHING && !resume_is_undisturbed(&th->resumed));
 }
 
 static void look_at(struct thread *list, struct sight *sight)
@@ -127,7 +127,7 @@ static void look_at(struct thread *list, struct sight *sight)
 		sight->runs |= activity_look(&th->activity, &place) == ACTIVITY_RUNNING;
 		if (activity_mark(&th->activity, &mark))
 			sight->ran += mark.run_ns + mark.slices;
-		if (sight->cut && rest_is_at_risk(&th->rest))
+		if (sight->cut && resume_holds_result(&th->resumed))
 			(void)ptrace(PTRACE_INTERRUPT, th->tid, NULL, NULL);
 	}
 }

@@ -43,7 +43,7 @@ must_check bool capture_lets_go(struct capture *c);
 /*
  * To be called after the last tick, again after the next stops, and some times a second. Returns
  * true if no thread has an interrupt under way, and none is in a call that would fail, or return
- * less, if the tracer ended now (restart/rest.h). Resumed calls that take long are cut short, so
+ * less, if the tracer ended now (restart/resume.h). Resumed calls that take long are cut short, so
  * that the target gets the part that is done. Returns true after 20 s, whatever the threads do.
  */
 must_check bool capture_settle(struct capture *c);

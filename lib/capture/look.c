@@ -7,7 +7,7 @@
 #include "lib/capture/proc/status.h"
 #include "lib/capture/ptrace/arch.h"
 #include "lib/capture/record.h"
-#include "lib/capture/restart/rest.h"
+#include "lib/capture/restart/resume.h"
 #include "lib/capture/sample.h"
 #include "lib/capture/sleepers.h"
 #include "lib/capture/slow_memory.h"
@@ -168,7 +168,8 @@ static void interrupt(struct thread *th, const struct covered_ticks *covered,
 	if (blocked_at != NULL)
 		th->blocked_at = *blocked_at;
 	renew_look(th);
-	if (!rest_is_alone(&th->rest) && ptrace(PTRACE_INTERRUPT, th->tid, NULL, NULL) < 0) {
+	if (!resume_is_undisturbed(&th->resumed) &&
+	    ptrace(PTRACE_INTERRUPT, th->tid, NULL, NULL) < 0) {
 		/*
 		 * The thread is dying, and waitpid(2) will report that; or another tracer has it by
 		 * now.

@@ -8,7 +8,7 @@
 #include "lib/capture/ptrace/tracee.h"
 #include "lib/capture/record.h"
 #include "lib/capture/restart/repair.h"
-#include "lib/capture/restart/rest.h"
+#include "lib/capture/restart/resume.h"
 #include "lib/capture/restart/syscalls.h"
 #include "lib/capture/sample.h"
 #include "lib/capture/sleepers.h"
@@ -37,18 +37,19 @@ static bool may_be_ours(const struct thread *th, enum tracee_status status)
 
 /* Makes an interrupted call return what it would have returned without capture. */
 static void mend(struct thread *th, const struct user_regs_struct *raw,
-		 const struct rest_stop *stop)
+		 const struct resume_stop *stop)
 {
 	struct capture_counters *counters = th->target->counters;
 	long nr, result;
 
 	if (!arch_interrupted_call(raw, &nr, &result))
 		return;
-	if (rest_wait(&th->rest, stop))
+	if (resume_wait(&th->resumed, stop))
 		counters->rewritten++;
 	else if (repair_call(th->tid, raw, stop->signal))
 		counters->rewritten++;
-	else if (!state_is_cut(th->target) && !th->ended_rest && rest_begin(&th->rest, stop))
+	else if (!state_is_cut(th->target) && !th->ended_resumed &&
+		 resume_partial(&th->resumed, stop))
 		counters->continued++;
 }
 
@@ -67,7 +68,7 @@ static bool stop_again(const struct thread *th)
 static void mend_call(struct thread *th, struct user_regs_struct *raw, enum tracee_status status,
 		      int signal, uint64_t now_ns)
 {
-	struct rest_stop stop = {
+	struct resume_stop stop = {
 		.pid = th->target->pid,
 		.tid = th->tid,
 		.pagemap_fd = th->target->pagemap_fd,
@@ -81,20 +82,21 @@ static void mend_call(struct thread *th, struct user_regs_struct *raw, enum trac
 			   !state_is_cut(th->target),
 	};
 	/* A call that must not be disturbed has no interrupt under way. */
-	const bool was_rest = th->rest.state != REST_NONE && !rest_is_alone(&th->rest);
-	const bool was_wait = was_rest && th->rest.whole;
+	const bool was_rest =
+		th->resumed.state != RESUME_NONE && !resume_is_undisturbed(&th->resumed);
+	const bool was_wait = was_rest && th->resumed.same_call;
 	bool cut_short;
 
-	rest_stopped(&th->rest, &stop, raw);
+	resume_stopped(&th->resumed, &stop, raw);
 	/*
 	 * If the end of a resumed wait took an interrupt, the registers show the call that the
 	 * interrupt cut short; an interrupt at the begin of the wait is noted there.
 	 */
-	cut_short = was_wait && (stop.interrupted || th->rest.interrupted);
-	if (th->rest.state == REST_NONE && (may_be_ours(th, status) || cut_short))
+	cut_short = was_wait && (stop.interrupted || th->resumed.interrupted);
+	if (th->resumed.state == RESUME_NONE && (may_be_ours(th, status) || cut_short))
 		mend(th, raw, &stop);
-	th->ended_rest =
-		was_rest && th->rest.state == REST_NONE && stop.interrupted && stop_again(th);
+	th->ended_resumed =
+		was_rest && th->resumed.state == RESUME_NONE && stop.interrupted && stop_again(th);
 }
 
 /* Keeps the registers for later samples of the same wait. */
@@ -249,7 +251,8 @@ void stop_handle(struct thread *th, enum tracee_status status, int signal)
 	uint64_t since = options->now_ns();
 	const bool pending = th->due == DUE_SAMPLE;
 	const bool ours = status == TRACEE_TRAP && th->due != DUE_NOTHING;
-	bool broken = may_be_ours(th, status) || th->rest.state != REST_NONE || th->ended_rest;
+	bool broken =
+		may_be_ours(th, status) || th->resumed.state != RESUME_NONE || th->ended_resumed;
 	struct record_sample *record = NULL;
 	struct user_regs_struct raw;
 	size_t size = 0;
@@ -266,13 +269,13 @@ void stop_handle(struct thread *th, enum tracee_status status, int signal)
 		mend_call(th, &raw, status, signal, since);
 	call_timeouts_watch(th);
 	/* The resumed call's arguments were read from the thread's memory. */
-	if (th->rest.state != REST_NONE)
+	if (th->resumed.state != RESUME_NONE)
 		slow_memory_was_read(t, since, 0);
 	if (r == 0 && pending)
 		r = take_sample(th, &raw, &record, &size);
 	/* A thread in a resumed call stops at the call's begin and end. */
 	stop_resume(th->tid, status, signal,
-		    th->rest.state != REST_NONE ? PTRACE_SYSCALL : PTRACE_CONT);
+		    th->resumed.state != RESUME_NONE ? PTRACE_SYSCALL : PTRACE_CONT);
 	if (ours) {
 		counters_pause(t->counters, options->now_ns() - since);
 		t->counters->stops++;
@@ -282,7 +285,7 @@ void stop_handle(struct thread *th, enum tracee_status status, int signal)
 	if (pending)
 		finish_sample(th, r, record, size);
 	tracees_clear_pending(th);
-	th->due = th->ended_rest ? DUE_STOP : DUE_NOTHING;
+	th->due = th->ended_resumed ? DUE_STOP : DUE_NOTHING;
 	sleepers_wake(th);
 	/* A thread that stops is not writing a core. */
 	th->may_dump = status == TRACEE_SIGNAL && tracee_signal_dumps(signal);

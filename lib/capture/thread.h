@@ -14,7 +14,7 @@
 #include "lib/capture/proc/activity.h"
 #include "lib/capture/proc/memory.h"
 #include "lib/capture/ptrace/arch.h"
-#include "lib/capture/restart/rest.h"
+#include "lib/capture/restart/resume.h"
 #include "lib/capture/sample.h"
 #include "lib/capture/stack_hints.h"
 
@@ -60,12 +60,12 @@ struct thread {
 	enum thread_life life;
 	enum thread_due due;
 	enum thread_group_stop group_stop;
-	bool announced;	  /* the reader has the thread's RECORD_THREAD */
-	bool unknown;	  /* and a RECORD_MISSED since the last sample */
-	bool ended_rest;  /* the last stop ended a resumed call; the thread has not run since */
-	bool may_dump;	  /* the thread may be writing a core: it is new, or got such a signal */
-	bool options_due; /* its ptrace options are to be set at its next stop */
-	uint8_t realtime; /* real-time priority; 0: none */
+	bool announced;	    /* the reader has the thread's RECORD_THREAD */
+	bool unknown;	    /* and a RECORD_MISSED since the last sample */
+	bool ended_resumed; /* the last stop ended a resumed call; the thread has not run since */
+	bool may_dump;	    /* the thread may be writing a core: it is new, or got such a signal */
+	bool options_due;   /* its ptrace options are to be set at its next stop */
+	uint8_t realtime;   /* real-time priority; 0: none */
 
 	/* With DUE_SAMPLE: the tick of the sample. */
 	uint64_t pending_tick, pending_ns;
@@ -122,7 +122,7 @@ struct thread {
 	uint64_t name_tick; /* the name is read again at this tick */
 	uint64_t name_wait; /* ticks from then to the next time */
 
-	struct rest rest; /* the system call that is being resumed */
+	struct resumed_call resumed; /* the system call that is being resumed */
 };
 
 #endif

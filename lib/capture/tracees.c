@@ -15,7 +15,7 @@
 #include "lib/capture/priority.h"
 #include "lib/capture/proc/memory.h"
 #include "lib/capture/record.h"
-#include "lib/capture/restart/rest.h"
+#include "lib/capture/restart/resume.h"
 #include "lib/capture/sleepers.h"
 #include "lib/capture/stack_hints.h"
 #include "lib/capture/state.h"
@@ -159,7 +159,7 @@ void tracees_clear_pending(struct thread *th)
 
 	if (th->due != DUE_SAMPLE)
 		return;
-	th->due = rest_is_alone(&th->rest) ? DUE_NOTHING : DUE_STOP;
+	th->due = resume_is_undisturbed(&th->resumed) ? DUE_NOTHING : DUE_STOP;
 	th->unaccounted = 0;
 	c->n_pending--;
 	/* The sink may have been made anew. */
@@ -182,9 +182,9 @@ void tracees_give_up_sample(struct thread *th, enum missed_reason reason)
 void tracees_begin_again(struct thread *th)
 {
 	tracees_give_up_sample(th, MISSED_NOT_STOPPED);
-	th->rest.state = REST_NONE;
+	th->resumed.state = RESUME_NONE;
 	th->due = DUE_NOTHING;
-	th->ended_rest = false;
+	th->ended_resumed = false;
 	if (th->group_stop == GROUP_STOP_IN)
 		th->group_stop = GROUP_STOP_AFTER;
 	th->may_dump = true;

@@ -48,9 +48,9 @@ static enum proc_outcome read_line(int fd, char line[ACTIVITY_LINE_MAX])
 }
 
 /*
- * The next number of a line that the kernel has made, behind blanks: returns
- * what follows it, or NULL if there is none. With strtoull(3), which asks the
- * locale, a quarter of all instructions that the sampler executes are here.
+ * Reads the next number of a line, behind blanks; returns what follows the number, or NULL if there
+ * is none. strtoull(3), which asks the locale, would take a quarter of all instructions that the
+ * sampler executes.
  */
 static const char *take_decimal(const char *at, uint64_t *ret)
 {
@@ -67,7 +67,7 @@ static const char *take_decimal(const char *at, uint64_t *ret)
 	return at == first ? NULL : at;
 }
 
-/* The same of one with 0x before it. */
+/* The same for a number with 0x in front. */
 static const char *take_hex(const char *at, uint64_t *ret)
 {
 	const char *first;
@@ -110,10 +110,10 @@ bool activity_mark(const struct activity *a, struct activity_mark *ret)
 	return true;
 }
 
-/* The scheduler's clock is another one than ours: what they may differ by. */
+/* The scheduler's clock and the tracer's may differ by so much. */
 #define CLOCKS_NS (20 * NS_PER_US)
 
-/* A stop may be taken by so much later than it came. */
+/* The tracer may handle a stop so much later than it came. */
 #define STOP_LATE_NS (50 * NS_PER_US)
 
 enum activity_run activity_ran(const struct activity_mark *before, const struct activity_mark *now,
@@ -121,7 +121,7 @@ enum activity_run activity_ran(const struct activity_mark *before, const struct 
 {
 	const uint64_t waited = now->wait_ns - before->wait_ns;
 	const uint64_t ran = now->run_ns - before->run_ns;
-	/* Not later than this. */
+	/* The thread lost its processor at this time at the latest. */
 	const uint64_t lost_ns = when->stop_ns - waited;
 
 	if (before->slices == now->slices)
@@ -148,7 +148,7 @@ enum activity_state activity_parse(const char *line, struct activity_place *ret_
 		at++;
 	at = take_decimal(at, &number);
 	place.call = line[0] == '-' ? -1 : (long)number;
-	/* In a call its six arguments stand before sp and pc. */
+	/* In a call its six arguments stand in front of sp and pc. */
 	skip = place.call == -1 ? 0 : 5;
 	if (skip > 0 && at != NULL)
 		at = take_hex(at, &place.argument);
@@ -158,7 +158,7 @@ enum activity_state activity_parse(const char *line, struct activity_place *ret_
 		at = take_hex(at, &place.sp);
 	if (at != NULL)
 		at = take_hex(at, &place.pc);
-	/* A thread on its way out has neither. */
+	/* A dying thread has neither. */
 	if (at == NULL || place.sp == 0)
 		return ACTIVITY_DEAD;
 	*ret_place = place;
@@ -186,7 +186,7 @@ uint64_t activity_regs(const struct activity_place *place, uint64_t *regs)
 
 	regs[ARCH_SP] = place->sp;
 	regs[ARCH_PC] = place->pc;
-	/* glibc's vfork(2) has its return address nowhere else. */
+	/* glibc's vfork(2) keeps its return address only in this register. */
 	if (place->call >= 0) {
 		regs[ARCH_ARGUMENT] = place->argument;
 		known |= UINT64_C(1) << ARCH_ARGUMENT;

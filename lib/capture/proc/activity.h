@@ -1,11 +1,12 @@
 /*
- * Looking at a thread without stopping it: has it run, is it blocked, where.
+ * Looks at a thread without stopping it: whether it has run, whether it is blocked, and where.
  *
- * Two files of proc(5) kept open: task/TID/schedstat (run time and time
- * slices, cumulative: equal to an earlier reading means that the thread has
- * not run since) and task/TID/syscall (call, sp and pc of a blocked thread).
- * schedstat of a *running* thread can stand still for ticks, so it counts only
- * against a reading that stood before a look at syscall which said "blocked".
+ * Two files of proc(5) stay open for each thread. task/TID/schedstat has the run time and the time
+ * slices so far: two equal readings mean that the thread has not run in between. task/TID/syscall
+ * has the system call, sp and pc of a blocked thread.
+ *
+ * Beware: schedstat of a running thread can stand still for some ticks. So a reading is only valid
+ * as "has not run since" if it was made before task/TID/syscall said that the thread is blocked.
  */
 #ifndef LIB_CAPTURE_PROC_ACTIVITY_H
 #define LIB_CAPTURE_PROC_ACTIVITY_H
@@ -20,51 +21,50 @@ struct activity {
 	int syscall_fd;
 };
 
+/* A reading of schedstat. */
 struct activity_mark {
 	uint64_t run_ns;
 	uint64_t wait_ns; /* runnable, without a processor */
-	uint64_t slices;
+	uint64_t slices;  /* how often the thread got a processor */
 };
 
 enum activity_state {
 	ACTIVITY_RUNNING, /* on a processor or waiting for one */
-	ACTIVITY_BLOCKED, /* in a call, or in a page fault (call -1) */
+	ACTIVITY_BLOCKED, /* in a system call, or in a page fault (call -1) */
 	ACTIVITY_DEAD,
 };
 
+/* Where a thread is blocked. */
 struct activity_place {
-	long call;	   /* -1: not in a call */
-	uint64_t argument; /* the call's first */
+	long call;	   /* -1: not in a system call */
+	uint64_t argument; /* the first argument of the call */
 	uint64_t sp;
 	uint64_t pc;
 };
 
 /*
- * Opens the files of a thread below the descriptor of its /proc/PID. Returns
- * 0, -ESRCH if the thread is gone, or the error of a lack (lib/capture/proc/proc.h).
+ * Opens the files of a thread below proc_fd, the descriptor of its /proc/PID. Returns 0, -ESRCH if
+ * the thread is gone, or the error of a lack (proc.h).
  */
 must_check int activity_open(struct activity *a, int proc_fd, uint32_t tid);
 void activity_close(struct activity *a);
 
-/*
- * False if it cannot be read, or if this kernel does not account (then a mark
- * is never equal to another).
- */
+/* Reads a mark. False if the file cannot be read, or the kernel does not fill it in. */
 bool activity_mark(const struct activity *a, struct activity_mark *ret);
 
-/* Between two marks with the same numbers the thread has not run. */
+/* True if the thread has not run between the two marks. */
 static inline bool activity_same(const struct activity_mark *a, const struct activity_mark *b)
 {
 	return a->run_ns == b->run_ns && a->slices == b->slices;
 }
 
-/* Moments of a thread that was interrupted at a tick, by the tracer's clock. */
+/* Times around the interrupt of a thread, by the tracer's clock. */
 struct activity_moments {
 	uint64_t due_ns;	 /* the tick was due */
 	uint64_t came_ns;	 /* the tracer began to work for the tick */
 	uint64_t look_ns;	 /* the mark was read */
 	uint64_t not_stopped_ns; /* the thread had not stopped yet */
-	uint64_t stop_ns;	 /* the tracer took its stop */
+	uint64_t stop_ns;	 /* the tracer handled the thread's stop */
 };
 
 enum activity_run {
@@ -74,36 +74,32 @@ enum activity_run {
 };
 
 /*
- * Whether a thread that could run when it was looked at was on a processor, as
- * far as the kernel's figures say. before: read at the look; now: read at the
- * stop that followed.
+ * Decides from two marks whether a thread that was runnable at the look was on a processor.
+ * before: read at the look; now: read at the stop that followed.
  *
- * - It has got no processor in between (slices): it had one, and kept
- *   it. That is certain; what follows is not.
- * - It lost its processor after the look; or when the tick was due, because the
- *   tracer needed it in order to work. When it lost it follows from how long it
- *   has waited. The wait is in the figures from when it ends
- *   (sched_info_arrive() in kernel/sched/stats.h).
- * - It has not slept since the look: it has waited and run, in all, for the
- *   least time that there can be between the look and the stop.
- * - Not if it is in a call that only waits (only_waits:
- * lib/capture/restart/syscalls.h). The timer that wakes the tracer wakes threads that
- * wait for a time nearly as late (timer slack, 50 us: prctl(2)), and they wait
- * for the tracer then.
+ * - The thread got no processor in between (slices): it had one at the look, and kept it. This is
+ *   certain; the rest is not.
+ * - The thread lost its processor after the look; or when the tick was due, because the tracer
+ *   needed that processor. When it lost it follows from how long it has waited. The kernel adds a
+ *   wait when the wait ends (sched_info_arrive() in kernel/sched/stats.h).
+ * - The thread has not slept since the look: its wait time and run time add up to the time between
+ *   the look and the stop at least.
+ * - A thread in a call that only waits (only_waits: restart/syscalls.h) does not count as running.
+ *   The timer that wakes the tracer wakes threads that wait for a time nearly as late (timer slack,
+ *   50 us: prctl(2)), which then wait for the tracer's processor.
  */
 enum activity_run activity_ran(const struct activity_mark *before, const struct activity_mark *now,
 			       const struct activity_moments *when, bool only_waits);
 
 /*
- * *ret_place is written with ACTIVITY_BLOCKED. A thread of which the file
- * cannot be read for a lack of memory counts as running: an interrupt says
- * where it is.
+ * Reads task/TID/syscall. *ret_place is written with ACTIVITY_BLOCKED. If the file cannot be read
+ * for a lack of memory, the thread counts as running: an interrupt will show where it is.
  */
 enum activity_state activity_look(const struct activity *a, struct activity_place *ret_place);
 
 /*
- * What is known of the registers of a thread at that place, into
- * regs[ARCH_REGS] by DWARF number; returns which (bit n: regs[n]).
+ * Writes the registers that are known of a thread at that place into regs[ARCH_REGS], by DWARF
+ * number; returns which are known (bit n: regs[n]).
  */
 uint64_t activity_regs(const struct activity_place *place, uint64_t *regs);
 

@@ -17,11 +17,13 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/procfs.h"
+#include "lib/capture/proc/proc.h"
 
-/* Of the link in /proc: "/proc/", "/fd/", two numbers of 32 bits. */
+/* The link in /proc: "/proc/", "/fd/", two numbers of 32 bits. */
 #define PATH_BYTES 64
 
-/* So long a close that is the last may wait for the data to be gone. */
+/* The longest wait of a last close for unsent data. */
 #define LINGER_US 1000
 
 static void path_of(uint32_t tid, uint64_t fd, char path[PATH_BYTES])
@@ -35,8 +37,8 @@ static bool starts_with(const char *text, const char *start)
 }
 
 /*
- * The kernel's name for a socket's protocol (net/socket.c, sockfs). Before
- * Linux 5.15 all of AF_UNIX is "UNIX": then it is none of these.
+ * By the kernel's name of the socket's protocol (net/socket.c, sockfs). Before Linux 5.15 all
+ * sockets of AF_UNIX are "UNIX", which is DESCRIPTOR_OTHER.
  */
 static enum descriptor_kind socket_kind(const char *path)
 {
@@ -53,7 +55,7 @@ static enum descriptor_kind socket_kind(const char *path)
 	return DESCRIPTOR_OTHER;
 }
 
-/* Both of these: Documentation/admin-guide/devices.txt */
+/* Major numbers: Documentation/admin-guide/devices.txt */
 static bool is_pty(const struct statx *st)
 {
 	return (st->stx_rdev_major >= 136 && st->stx_rdev_major <= 143) ||
@@ -120,7 +122,7 @@ struct descriptor_file descriptor_file(uint32_t tid, uint64_t fd)
 		.major = st.stx_dev_major, .minor = st.stx_dev_minor, .inode = st.stx_ino};
 }
 
-/* The inode's number; 0: it is no socket. */
+/* The inode's number; 0: no socket. */
 static uint64_t socket_inode(uint32_t tid, uint64_t fd)
 {
 	static const char start[] = "socket:[";
@@ -146,9 +148,8 @@ static void on_alarm(int signal)
 }
 
 /*
- * The wait of SO_LINGER is one that a signal ends, and no other: the data goes
- * on being sent (net/ipv4/tcp.c, sk_stream_wait_close). The alarm repeats, so
- * that it cannot come too early.
+ * A signal ends the wait of SO_LINGER, and the data goes on being sent (net/ipv4/tcp.c,
+ * sk_stream_wait_close). The alarm repeats: one that comes before the wait has no effect.
  */
 static void close_lingering(int fd)
 {
@@ -227,4 +228,42 @@ int descriptor_socket(int32_t pid, uint32_t tid, uint64_t fd, struct descriptor_
 		descriptor_close(copy);
 	close_fd(&pidfd);
 	return r;
+}
+
+/* A completion takes some 40 bytes of text, and few programs wait for so many at once. */
+#define URING_TEXT_BYTES (32 << 10)
+
+/* True if all n completions are in the text, and none is of a timeout. */
+static bool has_no_timeout(const char *text, uint64_t n)
+{
+	static const char label[] = ", res:";
+
+	for (const char *at = strstr(text, "\nCQEs:"); n > 0; n--) {
+		long result;
+
+		at = at != NULL ? strstr(at, label) : NULL;
+		if (at == NULL)
+			return false;
+		at += sizeof(label) - 1;
+		result = strtol(at, NULL, 10);
+		if (result == -ETIME || result == -ECANCELED)
+			return false;
+	}
+	return true;
+}
+
+bool descriptor_uring_lacks(uint32_t tid, uint64_t fd, uint64_t wanted)
+{
+	static char text[URING_TEXT_BYTES];
+	uint64_t mask, head, tail;
+	uint32_t n;
+
+	if (proc_read_text(AT_FDCWD, procfs_path(tid, "fdinfo/%u", (unsigned int)fd).text, text,
+			   sizeof(text)) != PROC_READ ||
+	    procfs_numbers(text, "\nCqMask:", 0, &mask, 1) == 0 ||
+	    procfs_numbers(text, "\nCqHead:", 0, &head, 1) == 0 ||
+	    procfs_numbers(text, "\nCqTail:", 0, &tail, 1) == 0)
+		return false;
+	n = (uint32_t)tail - (uint32_t)head;
+	return n < min_u64(wanted, mask + 1) && has_no_timeout(text, n);
 }

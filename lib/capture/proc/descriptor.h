@@ -1,12 +1,15 @@
 /*
- * What a descriptor of a target's is, without opening what it is open on and
- * without a question to its file system, whose server could take its time.
+ * What a descriptor of a target refers to: the kind of file, the state of a socket, and of an
+ * io_uring.
  *
- * Beware: what is asked of a socket is asked of a copy of the descriptor. For
- * some microseconds it is ours as well, and if the target closes it in them,
- * closed last by us. It waits for nothing then, but its peer sees the end, and
- * its address is free, that much later. So only for a thread that is stopped in
- * a call on it: who closes what a thread of its own is using is rare.
+ * Used when a thread was stopped in a system call, to decide whether and how the call is restarted.
+ * The module opens no file of the target and asks no file system, whose server could take its time.
+ * In all functions fd is a descriptor of thread tid; its lower 32 bits count.
+ *
+ * Beware: descriptor_socket asks a copy of the descriptor. For some microseconds this process holds
+ * the socket, too. If the target closes the socket meanwhile, the last close is ours: it does not
+ * wait, but the peer sees the end, and the address becomes free, that much later. So the function
+ * is only for a thread that is stopped in a call on that socket.
  */
 #ifndef LIB_CAPTURE_PROC_DESCRIPTOR_H
 #define LIB_CAPTURE_PROC_DESCRIPTOR_H
@@ -17,27 +20,26 @@
 #include "lib/base/util.h"
 
 enum descriptor_kind {
-	DESCRIPTOR_OTHER, /* nothing of these, or it cannot be told */
+	DESCRIPTOR_OTHER, /* none of these, or not known */
 	DESCRIPTOR_PIPE,
-	DESCRIPTOR_STREAM,   /* a socket: TCP or a stream of AF_UNIX */
-	DESCRIPTOR_DATAGRAM, /* a socket of UDP */
+	DESCRIPTOR_STREAM,   /* a TCP socket, or a stream socket of AF_UNIX */
+	DESCRIPTOR_DATAGRAM, /* a UDP socket */
 	DESCRIPTOR_REGULAR,
 	DESCRIPTOR_TTY,
 	DESCRIPTOR_SOURCE, /* /dev/zero, full, random, urandom: never empty */
 };
 
-/* fd: a number of thread tid's, of which the lower half counts. */
 enum descriptor_kind descriptor_kind(uint32_t tid, uint64_t fd);
 
-/* A socket of any kind. */
+/* True for a socket of any kind. */
 bool descriptor_is_socket(uint32_t tid, uint64_t fd);
 
-/* One end of a pseudoterminal, by its own name: not /dev/tty. */
+/* True for one end of a pseudoterminal, opened by its own name and not as /dev/tty. */
 bool descriptor_is_pty(uint32_t tid, uint64_t fd);
 
 /*
- * Which file it is, as stat(2) tells files apart: as long as it is open, no
- * other one has these. All 0 where there is none.
+ * The identity of a file, as stat(2) shows it. While the file is open, no other file has the same.
+ * All 0 if the descriptor is not open.
  */
 struct descriptor_file {
 	uint32_t major, minor;
@@ -46,28 +48,33 @@ struct descriptor_file {
 struct descriptor_file descriptor_file(uint32_t tid, uint64_t fd);
 
 struct descriptor_socket {
-	/*
-	 * SO_RCVTIMEO and SO_SNDTIMEO; 0: there is none, or it is longer than
-	 * CLOCK_DURATION_MAX_S.
-	 */
+	/* SO_RCVTIMEO and SO_SNDTIMEO in ns; 0: none, or longer than CLOCK_DURATION_MAX_S. */
 	uint64_t receive_ns, send_ns;
 	bool is_unix;
 	bool at_mark; /* the next byte is urgent: sockatmark(3) */
 };
 
 /*
- * What a socket of thread tid's, which is one of process pid's, says of itself.
- * Returns 0, -ENOTSOCK, also where the thread's table of descriptors is not the
- * process's, or what pidfd_getfd(2) says: -ENOSYS before Linux 5.6, -EPERM.
+ * Reads the state of a socket of thread tid in process pid. Returns 0; -ENOTSOCK, also if the
+ * thread does not share the descriptors of its process; or an error of pidfd_getfd(2): -ENOSYS
+ * before Linux 5.6, -EPERM.
  */
 must_check int descriptor_socket(int32_t pid, uint32_t tid, uint64_t fd,
 				 struct descriptor_socket *ret);
 
 /*
- * Closes a socket. The last close of one with SO_LINGER waits until its data is
- * gone; this does not. SIGALRM and ITIMER_REAL are in use for it, and given
- * back.
+ * Closes a socket of this process without the wait of SO_LINGER for data that is not sent yet.
+ * Uses SIGALRM and ITIMER_REAL, and gives them back.
  */
 void descriptor_close(int fd);
+
+/*
+ * True if a wait for that many completions of an io_uring, more than one, cannot have ended by
+ * itself: fewer completions are there, and none is of a timeout that ran out or was cancelled,
+ * which ends every wait (io_should_wake()). False if that is not known: before Linux 5.16, with a
+ * very full ring, a ring in use at this moment, or a registered descriptor. Reads
+ * /proc/TID/fdinfo/FD (io_uring/fdinfo.c).
+ */
+bool descriptor_uring_lacks(uint32_t tid, uint64_t fd, uint64_t wanted);
 
 #endif

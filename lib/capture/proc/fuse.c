@@ -7,10 +7,10 @@
 
 #include "lib/base/util.h"
 
-/* 0.8 us a mapping, on a slow machine: 5 ms each file. */
+/* Enough for 6,000 mappings: 0.8 us each on a slow machine, 5 ms for each of the two files. */
 #define FILE_BYTES_MAX (512 * 1024)
 
-/* Mounts of FUSE that a process sees: a handful, or one for each container. */
+/* FUSE mounts that a process sees: a handful, or one for each container. */
 #define DEVICES_MAX 256
 
 struct device {
@@ -22,7 +22,7 @@ struct devices {
 	size_t n;
 };
 
-/* Calls line for each, until it returns false. False then, or on an error. */
+/* Calls line() for each line, until that returns false. Returns false then, or on an error. */
 static bool each_line(int dir_fd, const char *name,
 		      bool (*line)(const char *text, struct devices *d), struct devices *d)
 {
@@ -45,7 +45,7 @@ static bool each_line(int dir_fd, const char *name,
 	return good;
 }
 
-/* The device in field n, from 0: its numbers are of that base. */
+/* The device in field n, counted from 0; its numbers have that base. */
 static struct device device_in(const char *text, unsigned int n, int base)
 {
 	struct device ret;
@@ -61,9 +61,9 @@ static struct device device_in(const char *text, unsigned int n, int base)
 }
 
 /*
- * Of mountinfo: the third field is the device, and the first behind a hyphen
- * the type: "fuse", "fuse.NAME", "fuseblk" (proc_pid_mountinfo(5)). fusectl, which
- * most machines have mounted, is the kernel's own.
+ * A line of mountinfo: the third field is the device, and the first behind a hyphen the type:
+ * "fuse", "fuse.NAME", "fuseblk" (proc_pid_mountinfo(5)). fusectl, which most machines have
+ * mounted, is the kernel's own.
  */
 static bool note_mount(const char *text, struct devices *d)
 {
@@ -77,7 +77,10 @@ static bool note_mount(const char *text, struct devices *d)
 	return true;
 }
 
-/* Of maps: range, rights, offset, device, inode, name (proc_pid_maps(5)). */
+/*
+ * A line of maps: range, rights, offset, device, inode, name (proc_pid_maps(5)). False if the
+ * device is one of d.
+ */
 static bool is_of_none(const char *text, struct devices *d)
 {
 	const struct device device = device_in(text, 3, 16);

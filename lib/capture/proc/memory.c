@@ -8,7 +8,7 @@
 
 #include "lib/capture/proc/proc.h"
 
-/* Bits of an entry. One that is watched for writes may be no swap at all. */
+/* Bits of an entry. An entry that is watched for writes may be no swap entry at all. */
 #define PAGE_PRESENT	   (UINT64_C(1) << 63)
 #define PAGE_SWAPPED	   (UINT64_C(1) << 62)
 #define PAGE_WRITE_WATCHED (UINT64_C(1) << 57)
@@ -35,7 +35,10 @@ static bool is_there(uint64_t entry)
 	       ((entry & PAGE_SWAPPED) != 0 && (entry & PAGE_WRITE_WATCHED) == 0);
 }
 
-/* An address above the user's half gives no entries: n becomes less. */
+/*
+ * Reads the pagemap entries of a range. For addresses above user space there are no entries: n
+ * becomes less.
+ */
 static int look_up(int pagemap_fd, const struct memory_seen *seen, struct range *range)
 {
 	ssize_t n;
@@ -54,7 +57,7 @@ static int look_up(int pagemap_fd, const struct memory_seen *seen, struct range 
 	return n == 0 ? -ESRCH : 0;
 }
 
-/* Pages up to the last one that is worth reading; 0 if there is none. */
+/* The number of pages up to the last one that is to be read; 0: none. */
 static size_t pages_to_read(const struct range *range, size_t hole_max)
 {
 	size_t end = 0;
@@ -65,15 +68,15 @@ static size_t pages_to_read(const struct range *range, size_t hole_max)
 	return end;
 }
 
-/* What process_vm_readv(2) takes: a pair for each run of pages. */
+/* The arguments of process_vm_readv(2): a pair for each run of pages. */
 struct runs {
 	struct iovec local[MEMORY_PAGES_MAX], remote[MEMORY_PAGES_MAX];
 	size_t n;
 };
 
 /*
- * The runs of pages that are there, of the first so many; zeros between them.
- * Returns how many bytes of to that makes.
+ * Makes the runs of pages that are in memory, among the first `pages`; fills zeros between them.
+ * Returns how many bytes of `to` that covers.
  */
 static size_t make_runs(const struct range *range, size_t pages, uint64_t addr, uint64_t end,
 			uint8_t *to, struct runs *ret)
@@ -111,7 +114,7 @@ static size_t make_runs(const struct range *range, size_t pages, uint64_t addr, 
 ssize_t memory_read(int pagemap_fd, struct memory_seen *seen, int32_t tid, uint64_t addr, void *to,
 		    size_t size, size_t hole_max)
 {
-	struct range range; /* not cleared: 4 KiB, for each sample */
+	struct range range; /* not cleared: 4 KiB for each sample */
 	struct runs runs;
 	size_t filled;
 	uint64_t end;
@@ -119,7 +122,7 @@ ssize_t memory_read(int pagemap_fd, struct memory_seen *seen, int32_t tid, uint6
 	int r;
 
 	range.page_size = (uint64_t)getpagesize();
-	/* The end of its last page is a number, too. */
+	/* The end of the last page must not overflow either. */
 	if (size == 0 || __builtin_add_overflow(addr, size, &end) ||
 	    end > UINT64_MAX - range.page_size)
 		return -EFAULT;
@@ -140,7 +143,7 @@ ssize_t memory_read(int pagemap_fd, struct memory_seen *seen, int32_t tid, uint6
 	n = process_vm_readv(tid, runs.local, runs.n, runs.remote, runs.n, 0);
 	if (n < 0)
 		return errno == ESRCH ? -ESRCH : -EFAULT;
-	/* Cut short in a run: what lies before it is good, zeros included. */
+	/* If the read ended within a run, all bytes before that are valid, zeros included. */
 	for (size_t i = 0; i < runs.n; i++) {
 		const struct iovec *run = &runs.local[i];
 

@@ -1,16 +1,15 @@
 /*
- * Reading a target's memory without waiting for anybody.
+ * Reads a target's memory without waiting for a page to be fetched.
  *
- * A page that is not in memory has to be fetched by whoever reads it, and the
- * target decides by whom: a page of a FUSE file by a server of its own, one
- * below a userfaultfd by a thread of its own, when they like or never; the
- * first of these waits cannot even be ended by SIGKILL
- * (request_wait_answer() in fs/fuse/dev.c). So /proc/PID/pagemap is asked
- * first (Documentation/admin-guide/mm/pagemap.rst), and what is not there is
- * not touched. A stack's page that was never touched reads as zeros anyway.
+ * A page that is not in memory is fetched by the process that reads it, and the target may decide
+ * when it arrives: a page of a FUSE file comes from the file's server, a page below a userfaultfd
+ * from a thread of the target. These waits can last for ever, the first one not even ended by
+ * SIGKILL (request_wait_answer() in fs/fuse/dev.c). So the module asks /proc/PID/pagemap first
+ * (Documentation/admin-guide/mm/pagemap.rst) and reads only pages that are in memory. A page of a
+ * stack that was never touched reads as zeros anyway.
  *
- * Between the question and the read the target can take a page away: who
- * calls shows in the heartbeat what it is about to touch.
+ * Between the question and the read the target can still take a page away. So the caller notes in
+ * the heartbeat which target it touches.
  */
 #ifndef LIB_CAPTURE_PROC_MEMORY_H
 #define LIB_CAPTURE_PROC_MEMORY_H
@@ -20,34 +19,31 @@
 
 #include "lib/base/util.h"
 
-/* The most that is read at once: SAMPLE_WHOLE_MAX, and parts of two pages. */
+/* The most pages in one read: SAMPLE_WHOLE_MAX, and parts of two more. */
 #define MEMORY_PAGES_MAX 514
 
 /*
- * Opens the pagemap of thread tid's memory, below the descriptor of its
- * /proc/PID; after an exec it is that of the old program. Returns 0; -ESRCH if
- * there is none, because the thread is gone or the kernel is built without it;
- * or the error of a lack (lib/capture/proc/proc.h). *ret_fd is -1 on an error:
- * without it memory_read takes every page to be there.
+ * Opens the pagemap of thread tid below proc_fd, the descriptor of its /proc/PID. After an exec the
+ * descriptor is still that of the old program. Returns 0; -ESRCH if the thread is gone, or the
+ * kernel has no pagemap; or the error of a lack (proc.h). *ret_fd is -1 on error: memory_read then
+ * takes every page to be in memory.
  */
 must_check int memory_open(int proc_fd, uint32_t tid, int *ret_fd);
 
 /*
- * Pages that were all there at the last look, from lo up to hi. It saves the
- * look for a stack that is read again and again; the caller empties it now and
- * then: {0}.
+ * The pages from lo up to hi were all in memory when last asked. Saves the question for a stack
+ * that is read again and again. {0} is empty; the caller empties it now and then.
  */
 struct memory_seen {
 	uint64_t lo, hi;
 };
 
 /*
- * Copies up to size bytes (MEMORY_PAGES_MAX pages) at addr of thread tid,
- * pages that are not in memory as zeros. Ends before size at the last page
- * that is there, at a hole of more than hole_max pages, or where it cannot be
- * read. pagemap_fd may be -1. *seen is used, and filled in; it may be NULL.
- * Returns how many bytes of to are good; -EFAULT if there are none, -ESRCH if
- * the memory is gone.
+ * Copies up to size bytes (MEMORY_PAGES_MAX pages) at addr of thread tid; pages that are not in
+ * memory become zeros. The copy ends at the last page that is in memory, before a hole of more than
+ * hole_max pages, or where the memory cannot be read. pagemap_fd may be -1. seen is used and
+ * updated; it may be NULL. Returns the number of valid bytes in `to`, -EFAULT if there are none, or
+ * -ESRCH if the memory is gone.
  */
 must_check ssize_t memory_read(int pagemap_fd, struct memory_seen *seen, int32_t tid, uint64_t addr,
 			       void *to, size_t size, size_t hole_max);

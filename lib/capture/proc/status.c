@@ -10,16 +10,15 @@
 #include "lib/base/procfs.h"
 
 /*
- * All that is asked for stands behind the groups, of which there may be 65,536
- * (NGROUPS_MAX). What follows them takes 1 KB, and 3 where the kernel knows of
- * 8,192 processors.
+ * All fields that are read stand behind the list of groups, of which there may be 65,536
+ * (NGROUPS_MAX). The fields behind it take 1 KB, 3 if the kernel knows 8,192 processors.
  */
 #define END_BYTES 8192
 
 /* include/linux/sched.h, since Linux 5.12. */
 #define PF_IO_WORKER 0x10u
 
-/* The end of the file, at least half of that if it is longer. */
+/* Reads the end of the file: of a longer file at least half of END_BYTES. */
 static enum proc_outcome read_end(uint32_t tid, char ret[END_BYTES + 1])
 {
 	enum proc_outcome outcome;
@@ -54,7 +53,7 @@ static uint64_t number_in(const char *text, const char *key, int base)
 	return number;
 }
 
-/* *ret: the number of a field, 0 where there is none. */
+/* Reads the number of a field; 0 if there is no such field. */
 static enum proc_outcome read_number(uint32_t tid, const char *key, int base, uint64_t *ret)
 {
 	char text[END_BYTES + 1];
@@ -137,7 +136,7 @@ static enum proc_answer answer(bool is)
 	return is ? PROC_YES : PROC_NO;
 }
 
-/* By the text of stat. */
+/* text: the content of stat. */
 static bool is_worker(const char *text)
 {
 	static const char name[] = " (iou-";
@@ -151,7 +150,7 @@ enum proc_answer status_is_worker(uint32_t tid)
 {
 	char text[512];
 
-	/* Without task/ the times of all threads are added up for it. */
+	/* Without task/ the kernel would add up the times of all threads. */
 	switch (proc_read_text(AT_FDCWD, procfs_path(tid, "task/%u/stat", tid).text, text,
 			       sizeof(text))) {
 	case PROC_READ:

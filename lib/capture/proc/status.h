@@ -1,10 +1,10 @@
 /*
- * What /proc/TID/status says of a thread. Most of it is asked only where a call
- * of its was interrupted and the answer hangs on it: that opens a file while
- * the thread waits. Of a file that cannot be read the answer of these is the
- * one by which less is done to the thread. Those that return enum proc_answer
- * are asked of a thread that can be asked again: of one that is gone they say
- * PROC_NO.
+ * What /proc/TID/status and stat say of a thread.
+ *
+ * Most functions are called only when a system call of the thread was interrupted and the decision
+ * needs them: they open a file while the thread is stopped. If the file cannot be read, those that
+ * return bool give the answer by which capture changes less. Those that return enum proc_answer
+ * say PROC_NO for a thread that is gone.
  */
 #ifndef LIB_CAPTURE_PROC_STATUS_H
 #define LIB_CAPTURE_PROC_STATUS_H
@@ -15,40 +15,36 @@
 #include "lib/capture/proc/proc.h"
 
 struct status_state {
-	char letter;	 /* proc_pid_status(5), State */
+	char letter;	 /* "State" of proc_pid_status(5) */
 	uint32_t tracer; /* 0: none */
 };
 
-/* Reads task/TID/status below the descriptor of /proc/PID. *ret is written with PROC_READ. */
+/* Reads task/TID/status below proc_fd, the descriptor of /proc/PID. */
 must_check enum proc_outcome status_read_state(int proc_fd, uint32_t tid, struct status_state *ret);
 
 /* True for a leader whose threads live on, and for a thread that is not reaped yet. */
 bool status_is_dead(const struct status_state *state);
 
-/*
- * It is under a seccomp filter now, or in strict mode; that can begin at any
- * time.
- */
+/* True if the thread is under a seccomp filter, or in strict mode. This can begin at any time. */
 bool status_is_filtered(uint32_t tid);
 
-/* The signal's action is to be ignored: SIG_IGN, not the default. */
+/* True if the signal's action is SIG_IGN. */
 bool status_ignores(uint32_t tid, int signal);
 
-/* Neither a handler nor a default action but to ignore it (signal(7)). */
+/* True if the signal is ignored: by SIG_IGN, or by its default action (signal(7)). */
 bool status_goes_unnoticed(uint32_t tid, int signal);
 
-/* A signal is on its way to it that it has not blocked. */
+/* True if a signal that the thread has not blocked is pending. */
 bool status_has_pending(uint32_t tid);
 
 /*
- * The kernel made it for its own work in the process, of an io_uring: it never
- * runs code of the program. To be interrupted ends what it waits for, and that
- * comes back as the result (-512). By its flags and its name (proc(5), stat),
- * so that nobody else is taken for one.
+ * PROC_YES for a thread that the kernel made for its own work in an io_uring. Such a thread never
+ * runs code of the program, and an interrupt makes what it waits for fail (result -512). Known by
+ * its flags and its name (proc(5), stat).
  */
 enum proc_answer status_is_worker(uint32_t tid);
 
-/* Its process is writing a core. */
+/* PROC_YES if the thread's process is writing a core dump. */
 enum proc_answer status_dumps_core(uint32_t tid);
 
 #endif

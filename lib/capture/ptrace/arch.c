@@ -92,7 +92,7 @@ bool arch_call_again(const struct user_regs_struct *regs, const uint8_t before[2
 	*ret = *regs;
 	ret->rip -= sizeof(syscall_code);
 	ret->rax = (unsigned long long)nr;
-	/* It is not in a call any more: nothing is restarted. */
+	/* The thread counts as in user mode: the kernel restarts nothing. */
 	ret->orig_rax = UINT64_MAX;
 	ret->rdi = arguments[0];
 	ret->rsi = arguments[1];
@@ -117,7 +117,7 @@ void arch_to_dwarf(const struct user_regs_struct *r, uint64_t *ret_regs)
 	ret_regs[ARCH_PC] = r->pc;
 }
 
-/* It would be another register set, and another ptrace(2). */
+/* To tell this would take another register set, and another ptrace(2). */
 bool arch_in_call(const struct user_regs_struct *regs)
 {
 	(void)regs;
@@ -125,9 +125,8 @@ bool arch_in_call(const struct user_regs_struct *regs)
 }
 
 /*
- * Here the result overwrites the first argument, and the kernel has already
- * moved the pc back for the restart when the stop is seen: a rewrite would
- * need the argument that is gone.
+ * The result overwrites the first argument, and the kernel has moved the pc back for the restart
+ * when the stop is seen: a new result would need the argument that is gone.
  */
 bool arch_interrupted_call(const struct user_regs_struct *regs, long *ret_nr, long *ret_result)
 {

@@ -1,9 +1,8 @@
 /*
- * Wait statuses of a seized thread: classify first, act second.
+ * The meaning of a wait status of a thread that was attached by PTRACE_SEIZE.
  *
- * The classes are those of ptrace(2) for PTRACE_SEIZE and
- * PTRACE_O_TRACESYSGOOD. Pure functions, no
- * system call.
+ * The classes are those of ptrace(2) for PTRACE_SEIZE and PTRACE_O_TRACESYSGOOD. Pure functions
+ * without a system call.
  */
 #ifndef LIB_CAPTURE_PTRACE_TRACEE_H
 #define LIB_CAPTURE_PTRACE_TRACEE_H
@@ -12,35 +11,34 @@
 #include <stdint.h>
 
 enum tracee_status {
-	TRACEE_TRAP,	   /* PTRACE_EVENT_STOP, SIGTRAP: an interrupt, a new
-			      thread's first stop, or a SIGCONT's notice */
+	TRACEE_TRAP,	   /* PTRACE_EVENT_STOP with SIGTRAP: an interrupt, the first stop of a new
+			      thread, or the notice of a SIGCONT */
 	TRACEE_GROUP_STOP, /* PTRACE_EVENT_STOP with a stopping signal */
 	TRACEE_SIGNAL,	   /* signal-delivery-stop */
-	TRACEE_CALL,	   /* begin or end of a call, after PTRACE_SYSCALL */
+	TRACEE_CALL,	   /* begin or end of a system call, after PTRACE_SYSCALL */
 	TRACEE_CLONE,	   /* PTRACE_EVENT_CLONE, _FORK, _VFORK, in the parent */
 	TRACEE_EXEC,	   /* PTRACE_EVENT_EXEC */
-	TRACEE_EXIT,	   /* PTRACE_EVENT_EXIT: about to die */
-	TRACEE_OTHER,	   /* an event that was not asked for: continue */
-	TRACEE_DEAD,	   /* exited or killed */
+	TRACEE_EXIT,	   /* PTRACE_EVENT_EXIT: the thread is about to die */
+	TRACEE_OTHER,	   /* an event that capture has not asked for */
+	TRACEE_DEAD,	   /* the thread exited or was killed */
 };
 
 /*
- * What a status of waitpid(2) means. *ret_signal is the signal of
- * TRACEE_SIGNAL and TRACEE_GROUP_STOP, else 0.
+ * Classifies a status of waitpid(2). *ret_signal is the signal of TRACEE_SIGNAL and
+ * TRACEE_GROUP_STOP, else 0.
  */
 enum tracee_status tracee_classify(int status, int *ret_signal);
 
-/* What ptrace(2) is to deliver when the thread goes on, as its last argument.
- */
+/* The last argument of the ptrace(2) that continues the thread: the signal to deliver. */
 static inline void *tracee_delivery(enum tracee_status status, int signal)
 {
 	return (void *)(intptr_t)(status == TRACEE_SIGNAL ? signal : 0);
 }
 
-/* SIGSTOP, SIGTSTP, SIGTTIN or SIGTTOU. */
+/* True for SIGSTOP, SIGTSTP, SIGTTIN and SIGTTOU. */
 bool tracee_signal_stops(int signal);
 
-/* Its default action ends the process with a core (signal(7)). */
+/* True if the signal's default action ends the process with a core dump (signal(7)). */
 bool tracee_signal_dumps(int signal);
 
 #endif

@@ -12,9 +12,8 @@
 #include "lib/capture/proc/memory.h"
 #include "lib/capture/restart/pieces.h"
 #include "lib/capture/restart/syscalls.h"
-#include "lib/capture/proc/uring.h"
 
-/* Of io_uring_enter(2), Linux 5.18 and 6.13. */
+/* Flags of io_uring_enter(2), Linux 5.18 and 6.13. */
 #define ENTER_REGISTERED_RING (1u << 4)
 #define ENTER_EXT_ARG_REG     (1u << 6)
 
@@ -48,10 +47,10 @@ static bool has_time_left(const struct partial *p)
 		(left.tv_sec != 0 || left.tv_nsec != 0));
 }
 
-/* With min_wait_usec fewer are enough. */
+/* With min_wait_usec fewer completions may be enough. */
 static bool may_have_fewer(const struct partial *p)
 {
-	uint32_t min_wait_us; /* before the timeout; it was padding once */
+	uint32_t min_wait_us; /* in front of the timeout; it was padding once */
 	const size_t at = offsetof(struct io_uring_getevents_arg, ts) - sizeof(min_wait_us);
 
 	return (argument(p, 3) & IORING_ENTER_EXT_ARG) != 0 &&
@@ -60,21 +59,21 @@ static bool may_have_fewer(const struct partial *p)
 }
 
 /*
- * Has a wait for several come back because of us? One that is registered as a
- * number, or has a timeout that is, is left alone: they cannot be read.
+ * True if a wait for several completions came back because of us. Rings and timeouts that are
+ * registered as a number cannot be read: false.
  */
 static bool waits_for_more(const struct partial *p)
 {
 	const uint64_t wanted = argument(p, 2) & UINT32_MAX;
 
 	return wanted == 1 || ((argument(p, 3) & ENTER_REGISTERED_RING) == 0 &&
-			       uring_lacks(p->tid, argument(p, 0), wanted));
+			       descriptor_uring_lacks(p->tid, argument(p, 0), wanted));
 }
 
 /*
- * How many have been submitted is all that the result says of a wait that was
- * not in vain: one for more than one that comes back with 0 has got some
- * (io_uring/io_uring.c). So "one more" is the wait.
+ * The total of an io_uring_enter(2), or 0. Its result is the number of submissions, and says
+ * nothing of the wait: a wait for several that returns 0 has got some (io_uring/io_uring.c). So the
+ * wait counts as one more than the submissions.
  */
 static uint64_t with_wait(const struct partial *p)
 {
@@ -100,8 +99,8 @@ static bool has_its_flags(const struct partial *p)
 	       (rule->null == 0 || argument(p, rule->null) == 0);
 }
 
-/* What was asked for; 0 if that cannot be told. */
-static uint64_t whole(const struct partial *p)
+/* What was asked for in all; 0 if that is not known. */
+static uint64_t asked_in_all(const struct partial *p)
 {
 	const struct syscall_rule *rule = syscall_rule(p->nr);
 
@@ -121,8 +120,8 @@ static uint64_t whole(const struct partial *p)
 	return 0;
 }
 
-/* Is this a file of which only we can have cut the call short? */
-static bool is_of_such(struct partial *p)
+/* True if only capture can have cut a call on this file short. */
+static bool only_we_cut_it_short(struct partial *p)
 {
 	const unsigned int files = syscall_rule(p->nr)->files;
 
@@ -141,8 +140,8 @@ bool partial_find(struct partial *p)
 	    (result == 0 && p->nr != SYS_io_uring_enter) || !has_its_flags(p))
 		return false;
 	p->done = (uint64_t)result;
-	p->whole = whole(p);
-	return p->done < p->whole && has_time_left(p) && is_of_such(p);
+	p->whole = asked_in_all(p);
+	return p->done < p->whole && has_time_left(p) && only_we_cut_it_short(p);
 }
 
 static long next_number(const struct partial *p)
@@ -163,10 +162,10 @@ static long next_number(const struct partial *p)
 }
 
 /*
- * Those of the rest. A connection that has been closed meanwhile gives no
- * SIGPIPE for it: the kernel gives none for a call that has sent something.
- * What is sent without a copy is acknowledged by the number of the call, once
- * for each (Documentation/networking/msg_zerocopy.rst): the rest is copied.
+ * The flags of the call for the rest. If the connection has been closed meanwhile, there must be no
+ * SIGPIPE: the kernel sends none for a call that has sent something. Data sent without a copy are
+ * acknowledged by the number of the call, once for each call
+ * (Documentation/networking/msg_zerocopy.rst): the rest is copied.
  */
 static uint64_t next_flags(const struct partial *p)
 {
@@ -191,7 +190,7 @@ bool partial_is_on_socket(const struct partial *p)
 	       p->nr == SYS_recvmmsg;
 }
 
-/* The same call for the rest. */
+/* Makes the same call for the rest. */
 static bool same_call(const struct partial *p, struct partial_call *ret)
 {
 	const struct syscall_rule *rule = syscall_rule(p->nr);
@@ -202,7 +201,7 @@ static bool same_call(const struct partial *p, struct partial_call *ret)
 	ret->arguments[rule->size] = ret->asked;
 	switch (p->nr) {
 	case SYS_splice:
-		/* Where the pipe is empty, nobody cut it short. */
+		/* If the pipe is empty, the call was not cut short. */
 		ret->arguments[5] |= SPLICE_F_NONBLOCK;
 		return true;
 	case SYS_io_getevents:
@@ -218,7 +217,7 @@ static bool same_call(const struct partial *p, struct partial_call *ret)
 	}
 }
 
-/* A call for the next piece of memory; false: it cannot be told. */
+/* Makes a call for the next piece of memory. False: the piece is not known. */
 static bool piece_call(const struct partial *p, struct partial_call *ret)
 {
 	const struct syscall_rule *rule = syscall_rule(p->nr);
@@ -245,4 +244,32 @@ bool partial_next(const struct partial *p, struct partial_call *ret)
 	*ret = (struct partial_call){
 		.nr = next_number(p), .counts = true, .asked = p->whole - p->done};
 	return syscall_rule(p->nr)->next == NEXT_SAME ? same_call(p, ret) : piece_call(p, ret);
+}
+
+void partial_files(uint32_t tid, const struct user_regs_struct *regs, long nr,
+		   struct partial_files *ret)
+{
+	const unsigned int which = syscall_rule(nr)->descriptors;
+
+	ret->n = 0;
+	for (unsigned int i = 0; i < ARCH_ARGUMENTS && ret->n < PARTIAL_FILES_MAX; i++)
+		if ((which & 1u << i) != 0)
+			ret->file[ret->n++] = descriptor_file(tid, arch_argument(regs, i));
+}
+
+static bool is_equal(const struct descriptor_file *a, const struct descriptor_file *b)
+{
+	return a->major == b->major && a->minor == b->minor && a->inode == b->inode;
+}
+
+bool partial_has_files(const struct partial_files *files, uint32_t tid,
+		       const struct user_regs_struct *regs, long nr)
+{
+	struct partial_files now;
+
+	partial_files(tid, regs, nr, &now);
+	for (unsigned int i = 0; i < now.n; i++)
+		if (!is_equal(&now.file[i], &files->file[i]))
+			return false;
+	return true;
 }

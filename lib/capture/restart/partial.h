@@ -1,17 +1,17 @@
 /*
- * Calls that may come back with a part of what was asked for because a signal
- * was pending, or a stop of ours: what was asked, and the call for the rest.
+ * Partial transfers: system calls that returned a part of what was asked for because of a pending
+ * signal or a ptrace-stop. The module finds what was asked for, and the call for the rest.
  *
- * Only calls are here that come back with a part for no other reason, or for
- * which running the rest does no harm then: it returns at once, with an error
- * or nothing. recv(2) without MSG_WAITALL, splice(2) from a file, tee(2) and
- * vmsplice(2) give what is there; the rest of these would wait for ever.
- * A wait that came back with nothing in its result is a part as well.
- * Sources: pipe(7), send(2), recv(2), recvmmsg(2), sendfile(2), getrandom(2)
- * and the kernel's files named at each.
+ * Only calls are known here that return a part for no other reason, or for which the call for the
+ * rest does no harm otherwise, since it returns at once with an error or nothing. recv(2) without
+ * MSG_WAITALL, splice(2) from a file, tee(2) and vmsplice(2) return what is there; a call for the
+ * rest would wait for ever. A wait that returned no result counts as a part, too.
  *
- * Nothing is written to the target's memory: what cannot be said in
- * registers is done piece by piece.
+ * Nothing is written to the target's memory: what the registers cannot express is transferred piece
+ * by piece.
+ *
+ * Sources: pipe(7), send(2), recv(2), recvmmsg(2), sendfile(2), getrandom(2), and the kernel's
+ * files named at each call.
  */
 #ifndef LIB_CAPTURE_RESTART_PARTIAL_H
 #define LIB_CAPTURE_RESTART_PARTIAL_H
@@ -23,43 +23,66 @@
 #include "lib/capture/proc/descriptor.h"
 
 struct partial {
+	/* Set by the caller: the stopped thread, and its registers as the call returned. */
 	uint32_t tid;
-	int pagemap_fd; /* see lib/capture/proc/memory.h */
-	/* As the call came back. */
+	int pagemap_fd; /* see proc/memory.h */
 	struct user_regs_struct regs;
+	/* Set by partial_find. */
 	long nr;
-	uint64_t whole;		   /* bytes, or messages: what was asked for */
-	uint64_t done;		   /* of these */
-	enum descriptor_kind file; /* where that decides */
+	uint64_t whole;		   /* bytes or messages that were asked for */
+	uint64_t done;		   /* bytes or messages transferred so far */
+	enum descriptor_kind file; /* DESCRIPTOR_OTHER where the kind does not matter */
 };
 
 /* A call for the rest, or for a piece of it. */
 struct partial_call {
 	long nr;
 	uint64_t arguments[ARCH_ARGUMENTS];
-	bool counts;	/* its result is to be added to what is done */
-	uint64_t asked; /* that result, if it does all; if it counts */
+	bool counts;	/* its result is added to `done` */
+	uint64_t asked; /* its result if it transfers everything; valid if it counts */
 };
 
 /*
- * True if the call that a stopped thread was taken out of came back with a part
- * and can be gone on with. regs, tid and pagemap_fd are the caller's; the rest
- * is filled in. Most calls are told by their number alone; else memory of the
- * thread is read and its descriptors are looked at, which opens nothing.
+ * True if the call that the thread was taken out of returned a part and can be resumed. Most calls
+ * are known by their number alone; for others the thread's memory is read and its descriptors are
+ * looked at, which opens no file.
  */
 bool partial_find(struct partial *p);
 
 /*
- * True if the calls for the rest are the first one again with no argument
- * changed but its address and its size: what a seccomp filter has let through
- * once, unless it names a buffer or a size (docs/SAFETY.md).
+ * True if the calls for the rest differ from the first call in address and size only. A seccomp
+ * filter that let the first one through lets these through, unless it checks a buffer or a size
+ * (docs/SAFETY.md).
  */
 bool partial_is_alike(const struct partial *p);
 
-/* True if it may have come back because its socket's timeout was over. */
+/* True if the timeout of a socket may have ended the call. */
 bool partial_is_on_socket(const struct partial *p);
 
-/* The next call; false if there is none, or its arguments cannot be read. */
+/* The next call. False: there is none, or its arguments cannot be read. */
 bool partial_next(const struct partial *p, struct partial_call *ret);
+
+/*
+ * The files that a call moves data between. Another thread may give a descriptor's number to
+ * another file while the call is under way (dup2(2), close(2) and open(2)). The kernel goes on with
+ * the file that the call began with; a call for the rest would take the new one.
+ */
+#define PARTIAL_FILES_MAX 2
+
+struct partial_files {
+	unsigned int n;
+	struct descriptor_file file[PARTIAL_FILES_MAX];
+};
+
+/*
+ * The files of call nr, in which thread tid is stopped with these registers. Whether a descriptor
+ * had another file before this moment is not known.
+ */
+void partial_files(uint32_t tid, const struct user_regs_struct *regs, long nr,
+		   struct partial_files *ret);
+
+/* True if the same call has the same files now. */
+bool partial_has_files(const struct partial_files *files, uint32_t tid,
+		       const struct user_regs_struct *regs, long nr);
 
 #endif

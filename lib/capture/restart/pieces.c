@@ -7,13 +7,13 @@
 #include "lib/capture/proc/memory.h"
 #include "lib/capture/restart/syscalls.h"
 
-/* UIO_MAXIOV of the kernel, and how many are read at once. */
+/* UIO_MAXIOV of the kernel, and how many iovecs are read at once. */
 #define IOV_MAX_COUNT 1024
 #define IOV_PORTION   32
 
 /*
- * Of sendmsg(2) and recvmsg(2) those without an address and control messages:
- * sent ones went with the first part, received ones would be lost.
+ * The iovecs of sendmsg(2) without an address, and of recvmsg(2) without control messages: control
+ * messages that were sent went with the first part, received ones would be lost.
  */
 static bool of_message(uint32_t tid, int pagemap_fd, uint64_t addr, bool sends, struct pieces *ret)
 {

@@ -11,10 +11,9 @@
 #include "lib/capture/ptrace/tracee.h"
 
 /*
- * Ioctls of terminals that first wait until what was written is sent, and have
- * done nothing when that is interrupted; what follows is not (tty_ioctl() in
- * drivers/tty/tty_io.c). But for a break of some length, tcsendbreak(3): it may
- * have begun, if the terminal has any; a pseudoterminal has none.
+ * True for an ioctl of a terminal that first waits until output is sent, and has done nothing if
+ * the wait was interrupted (tty_ioctl() in drivers/tty/tty_io.c). A break of some length,
+ * tcsendbreak(3), may have begun already, except on a pseudoterminal, which has none.
  */
 static bool is_drain(uint32_t tid, const struct user_regs_struct *regs)
 {
@@ -22,7 +21,7 @@ static bool is_drain(uint32_t tid, const struct user_regs_struct *regs)
 	case TIOCSBRK:
 	case TIOCSETD:
 		return true;
-	case TCSBRK: /* with another argument than 0, tcdrain(3) */
+	case TCSBRK: /* with an argument other than 0: tcdrain(3) */
 		if (arch_argument(regs, 2) != 0)
 			return true;
 		return descriptor_is_pty(tid, arch_argument(regs, 0));
@@ -34,10 +33,10 @@ static bool is_drain(uint32_t tid, const struct user_regs_struct *regs)
 }
 
 /*
- * The check of a program that is loaded has made nothing when it gives up
- * (kernel/bpf/verifier.c); what fallocate(2) has allocated may be there or not
- * (hugetlbfs, tmpfs before Linux 6.11), and is not allocated twice. Its other
- * modes move what is in the file.
+ * True if the call can be done again from the start. The check of a bpf program has made nothing
+ * when it gives up (kernel/bpf/verifier.c). What fallocate(2) has allocated may be there or not
+ * (hugetlbfs, tmpfs before Linux 6.11), and is not allocated twice; its other modes move the
+ * content of the file.
  */
 static bool may_begin_anew(const struct user_regs_struct *regs, long nr)
 {
@@ -46,12 +45,12 @@ static bool may_begin_anew(const struct user_regs_struct *regs, long nr)
 	return ((unsigned int)arch_argument(regs, 1) & ~(unsigned int)FALLOC_FL_KEEP_SIZE) == 0;
 }
 
-bool repair_alone(const struct user_regs_struct *regs)
+bool repair_needs_quiet(const struct user_regs_struct *regs)
 {
 	long nr, result;
 
 	return arch_interrupted_call(regs, &nr, &result) &&
-	       syscall_restart_rule(nr, result) == RESTART_ALONE && may_begin_anew(regs, nr);
+	       syscall_restart_rule(nr, result) == RESTART_UNDISTURBED && may_begin_anew(regs, nr);
 }
 
 bool repair_is_due(uint32_t tid, const struct user_regs_struct *regs, int signal)
@@ -63,7 +62,7 @@ bool repair_is_due(uint32_t tid, const struct user_regs_struct *regs, int signal
 		return false;
 	switch (syscall_restart_rule(nr, result)) {
 	case RESTART_LEAVE:
-	case RESTART_ALONE:
+	case RESTART_UNDISTURBED:
 		break;
 	case RESTART_REWRITE:
 		rewrite = true;

@@ -1,10 +1,9 @@
 /*
- * Making a call go on that was interrupted merely because we are here.
+ * Makes the kernel restart a system call that was interrupted only because of the tracer.
  *
- * For a thread in a ptrace-stop: the result of the call that it was taken out
- * of is rewritten where lib/capture/restart/syscalls.h allows it, so that the kernel
- * starts the call again when the thread is continued; where a handler runs
- * first, the kernel makes EINTR of it, as it would without us.
+ * Used while the thread is in a ptrace-stop. Where restart/syscalls.h allows it, the result of the
+ * interrupted call is rewritten, so that the kernel restarts the call when the thread is continued.
+ * If a handler runs first, the kernel makes EINTR of it, as it would without a tracer.
  */
 #ifndef LIB_CAPTURE_RESTART_REPAIR_H
 #define LIB_CAPTURE_RESTART_REPAIR_H
@@ -15,20 +14,20 @@
 #include "lib/capture/ptrace/arch.h"
 
 /*
- * True if it is to go on. regs: those of the stopped thread tid. signal: that
- * of a signal-delivery-stop, else 0. One that stops the process interrupts
- * calls without us, too, unless the process ignores it. Files of /proc are
- * opened only where a call was interrupted and the answer hangs on them.
+ * True if the call is to be restarted. regs: the registers of the stopped thread tid. signal: of a
+ * signal-delivery-stop, else 0. A signal that stops the process interrupts calls without a tracer,
+ * too, unless the process ignores it. Opens files of /proc only if a call was interrupted and the
+ * answer depends on them.
  */
 bool repair_is_due(uint32_t tid, const struct user_regs_struct *regs, int signal);
 
 /*
- * True if it has given up its work because it was interrupted, and can do all
- * of it again if nobody interrupts it: not by repair_call, but rest_wait.
+ * True if the call has given up its work because of an interrupt, and can do all of it again if it
+ * is not interrupted. Such a call is not for repair_call but for resume_wait.
  */
-bool repair_alone(const struct user_regs_struct *regs);
+bool repair_needs_quiet(const struct user_regs_struct *regs);
 
-/* If it is due, rewrites the result; returns true if that was done. */
+/* Rewrites the result if repair_is_due; returns true if it has. */
 bool repair_call(uint32_t tid, const struct user_regs_struct *regs, int signal);
 
 #endif

@@ -8,10 +8,10 @@
 
 #include "lib/capture/proc/descriptor.h"
 
-/* Of a struct io_event, include/uapi/linux/aio_abi.h. */
+/* The size of a struct io_event (include/uapi/linux/aio_abi.h). */
 #define IO_EVENT_BYTES 32
 
-/* Flags of send(2) and recv(2) that do not change what a part means. */
+/* Flags of send(2) and recv(2) that do not change the meaning of a partial result. */
 #define SEND_FLAGS (MSG_NOSIGNAL | MSG_MORE | MSG_DONTROUTE | MSG_ZEROCOPY)
 #define RECV_FLAGS (MSG_NOSIGNAL | MSG_CMSG_CLOEXEC)
 
@@ -28,7 +28,7 @@ static bool is_futex_wait(const struct user_regs_struct *regs)
 	return ((int)arch_argument(regs, 1) & FUTEX_CMD_MASK) == FUTEX_WAIT;
 }
 
-/* Other clocks than these run by a processor's time. */
+/* Other clocks count processor time. */
 static bool is_relative(const struct user_regs_struct *regs)
 {
 	const clockid_t clock = (clockid_t)arch_argument(regs, 0);
@@ -41,7 +41,7 @@ static bool is_relative(const struct user_regs_struct *regs)
 #define ON(kind) (1u << DESCRIPTOR_##kind)
 #define ON_ANY	 UINT8_MAX
 
-/* What rows have in common. */
+/* Fields that several rows have in common. */
 #define FD(n)	       .descriptors = 1u << (n)
 #define FDS(n, m)      .descriptors = 1u << (n) | 1u << (m)
 #define BYTES(n)       .asked = ASKED_LONG, .size = (n)
@@ -60,7 +60,7 @@ static bool is_relative(const struct user_regs_struct *regs)
 #define MAY_SEND    .restart = RESTART_IF_SOCKET, .socket = SOCKET_SENDS
 #define MAY_RECEIVE .restart = RESTART_IF_SOCKET, .socket = SOCKET_RECEIVES
 
-/* Files of which only we can have cut write(2) short. */
+/* Files on which only capture can have cut write(2) short. */
 #define WRITTEN (ON(PIPE) | ON(STREAM) | ON(TTY) | ON(SOURCE))
 
 static const struct syscall_rule rules[] = {
@@ -74,10 +74,9 @@ static const struct syscall_rule rules[] = {
 			 .files = ON(SOURCE)},
 
 	/*
-	 * fs/pipe.c, drivers/tty/tty_io.c, and see sendto. What goes to a
-	 * socket is sent. Those who name a size to a filter write little, to
-	 * terminals perhaps; into a pipe that is never done in parts
-	 * (PIPE_BUF).
+	 * Sources: fs/pipe.c, drivers/tty/tty_io.c, and see sendto. The rest of a write to a socket
+	 * is sent by sendto(2). Programs whose seccomp filter names a size write little, perhaps to
+	 * terminals; into a pipe that is never done in parts (PIPE_BUF).
 	 */
 	[SYS_write] = {MAY_SEND, FD(0), BYTES_AT(1, 2), .next = NEXT_WRITE, .files = WRITTEN,
 		       .alike = ON(PIPE) | ON(SOURCE)},
@@ -88,12 +87,12 @@ static const struct syscall_rule rules[] = {
 	[SYS_pwritev2] = {MAY_SEND, FD(0), .asked = ASKED_IOVECS, .next = NEXT_WRITE, .flags = 5,
 			  .files = WRITTEN},
 
-	/* With the address of a peer it sends messages. */
+	/* With the address of a peer the call sends a message as a whole. */
 	[SYS_sendto] = {SENDS, FD(0), BYTES_AT(1, 2), .next = NEXT_SENDTO, .flags = 3,
 			.allowed = SEND_FLAGS, .null = 4, .files = ON(STREAM), .alike = ON_ANY},
 	[SYS_sendmsg] = {SENDS, FD(0), .asked = ASKED_MESSAGE, .next = NEXT_SENDTO, .flags = 2,
 			 .allowed = SEND_FLAGS, .files = ON(STREAM)},
-	/* Of a stream the last message may be a part itself. */
+	/* On a stream the last message may be a part itself. */
 	[SYS_sendmmsg] = {SENDS, FD(0), MESSAGES_AT(1, 2), .flags = 3, .allowed = SEND_FLAGS,
 			  .files = ON(DATAGRAM), .alike = ON_ANY},
 	[SYS_recvfrom] = {RECEIVES, FD(0), BYTES_AT(1, 2), .next = NEXT_RECVFROM, WAITS_FOR_ALL(3),
@@ -101,8 +100,8 @@ static const struct syscall_rule rules[] = {
 	[SYS_recvmsg] = {RECEIVES, FD(0), .asked = ASKED_MESSAGE, .next = NEXT_RECVFROM,
 			 WAITS_FOR_ALL(2), .files = ON(STREAM)},
 	/*
-	 * With a timeout it comes back with what it has when that is over, and
-	 * says so by what it leaves of it: nothing (net/socket.c).
+	 * When its timeout is over, the call returns what it has, and leaves 0 in the timespec
+	 * (net/socket.c).
 	 */
 	[SYS_recvmmsg] = {RECEIVES, FD(0), MESSAGES_AT(1, 2), .flags = 3, .allowed = RECV_FLAGS,
 			  .left = 4, .alike = ON_ANY},
@@ -110,9 +109,9 @@ static const struct syscall_rule rules[] = {
 	[SYS_accept4] = {RECEIVES},
 	[SYS_connect] = {SENDS, .timeout.result = -EINPROGRESS},
 
-	/* The kernel has moved the offsets that there are, or files'. */
+	/* The kernel has advanced the offsets, those in memory or those of the files. */
 	[SYS_copy_file_range] = {FDS(0, 2), BYTES(4), .alike = ON_ANY},
-	/* Into a pipe it gives what fits. It waits for each page. */
+	/* Into a pipe the call moves what fits. It waits for each page. */
 	[SYS_sendfile] = {MAY_SEND, FDS(0, 1), BYTES(3), .by_piece = true, .starts_again = true,
 			  .files = ON(STREAM) | ON(REGULAR), .alike = ON_ANY},
 	[SYS_splice] = {FDS(0, 2), BYTES(4), .restart = RESTART_IF_EITHER_SOCKET,
@@ -120,12 +119,12 @@ static const struct syscall_rule rules[] = {
 	[SYS_getrandom] = {BYTES_AT(0, 1), .alike = ON_ANY},
 
 	[SYS_io_getevents] = {WAITS, EVENTS_AT(3, 1), WITHIN(TIMESPEC, 4), .alike = ON_ANY},
-	/* It starts again by itself, but with its whole time: see rest.h. */
+	/* The kernel restarts this call, but with its whole timeout: see resume.h. */
 	[SYS_io_pgetevents] = {EVENTS_AT(3, 1), WITHIN(TIMESPEC, 4), .restart = RESTART_REWRITE,
 			       .interrupted = RESULT_ERESTARTNOHAND, .alike = ON_ANY},
 	/*
-	 * EINTR only if it has submitted nothing. Its descriptor may be
-	 * registered, as a number.
+	 * Returns EINTR only if it has submitted nothing. Its descriptor may be a registered
+	 * number.
 	 */
 	[SYS_io_uring_enter] = {.restart = RESTART_REWRITE,
 				.asked = ASKED_URING,
@@ -143,8 +142,8 @@ static const struct syscall_rule rules[] = {
 	[SYS_poll] = {.only_waits = true, WITHIN(MS, 2)},
 #endif
 	/*
-	 * These restart by themselves, but where the kernel cannot write what
-	 * is left of the time into the caller's timespec (fs/select.c).
+	 * The kernel restarts these, except where it cannot write the remaining time into the
+	 * caller's timespec (fs/select.c).
 	 */
 	[SYS_ppoll] = {WAITS, WITHIN(TIMESPEC, 2)},
 	[SYS_pselect6] = {WAITS, WITHIN(TIMESPEC, 4), .timeout.is_one = has_no_sets},
@@ -165,8 +164,8 @@ static const struct syscall_rule rules[] = {
 	[SYS_sched_yield] = {.only_waits = true},
 
 	[SYS_ioctl] = {.restart = RESTART_IF_DRAIN},
-	[SYS_fallocate] = {.restart = RESTART_ALONE},
-	[SYS_bpf] = {.restart = RESTART_ALONE, .interrupted = -EAGAIN},
+	[SYS_fallocate] = {.restart = RESTART_UNDISTURBED},
+	[SYS_bpf] = {.restart = RESTART_UNDISTURBED, .interrupted = -EAGAIN},
 };
 
 const struct syscall_rule *syscall_rule(long nr)

@@ -1,18 +1,15 @@
 /*
- * What capture knows of system calls: a row for each call that an interrupt
- * can shorten, or that only waits. A call without a row is left as it is.
+ * The table of system calls: a row for each call that an interrupt can shorten, or that only waits.
+ * A call without a row is left as it is.
  *
- * A row says whether the interrupted call must be made to restart
- * (lib/capture/restart/repair.h), how the rest of a partial transfer is run
- * (lib/capture/restart/partial.h), and where its relative timeout stands
- * (lib/capture/restart/timeout.h).
+ * A row says whether the interrupted call must be made to restart (repair.h), how the rest of a
+ * partial transfer is made (partial.h), and where the call's relative timeout is (timeout.h).
  *
- * Most calls restart by themselves after a ptrace-stop. Some return EINTR as
- * soon as anything wakes them, a tracer included, though nothing has happened:
- * for these the result is set to -ERESTARTNOHAND, which the kernel turns into
- * a restart, or into EINTR if a handler really runs (signal(7), "Interruption
- * of system calls"; arch/x86/kernel/signal.c). For any other call that would
- * be wrong: close(2) has given its descriptor back before it returns EINTR.
+ * The kernel restarts most calls by itself after a ptrace-stop. Some return EINTR as soon as
+ * anything wakes them, a tracer included. Their result is set to -ERESTARTNOHAND, of which the
+ * kernel makes a restart, or EINTR if a handler runs (signal(7), "Interruption of system calls";
+ * arch/x86/kernel/signal.c). For any other call this would be wrong: close(2), for one, has given
+ * its descriptor back before it returns EINTR.
  */
 #ifndef LIB_CAPTURE_RESTART_SYSCALLS_H
 #define LIB_CAPTURE_RESTART_SYSCALLS_H
@@ -22,116 +19,116 @@
 
 #include "lib/capture/ptrace/arch.h"
 
-/* The kernel's own results for calls that a signal took out of their wait. */
+/* The kernel's internal results of calls that a signal took out of their wait. */
 #define RESULT_ERESTARTSYS	     (-512)
 #define RESULT_ERESTARTNOINTR	     (-513)
 #define RESULT_ERESTARTNOHAND	     (-514)
 #define RESULT_ERESTART_RESTARTBLOCK (-516)
 
 enum restart_rule {
-	RESTART_LEAVE,	 /* the result is right as it is */
+	RESTART_LEAVE,	 /* the result is correct */
 	RESTART_REWRITE, /* to RESULT_ERESTARTNOHAND */
 	/*
-	 * The same, if its first argument is a socket: like recv(2), read(2)
-	 * of one with a timeout has not taken a byte when it returns EINTR.
+	 * RESTART_REWRITE if the first argument is a socket: like recv(2), a read(2) of a socket
+	 * with a timeout has taken no byte when it returns EINTR.
 	 */
 	RESTART_IF_SOCKET,
-	/* The same, if its first or its third argument is one: splice(2). */
+	/* RESTART_REWRITE if the first or the third argument is a socket: splice(2). */
 	RESTART_IF_EITHER_SOCKET,
-	/* The same, if it is an ioctl like that of tcdrain(3): repair.c. */
+	/* RESTART_REWRITE for an ioctl like that of tcdrain(3): repair.c. */
 	RESTART_IF_DRAIN,
 	/*
-	 * The same, if the thread is under a seccomp filter, which may lack
+	 * RESTART_REWRITE if the thread is under a seccomp filter, which may not allow
 	 * restart_syscall, the call that RESULT_ERESTART_RESTARTBLOCK needs.
 	 */
 	RESTART_IF_FILTERED,
 	/*
-	 * It gives up at once where it is interrupted at its work, and has to
-	 * do all of that again: not by a code of the kernel's, under which it
-	 * would never come to its end, but left alone (lib/capture/restart/rest.h). By
-	 * its arguments: bpf(2) that loads a program, fallocate(2).
+	 * The call gives up its work when it is interrupted, and has to do all of it again. With a
+	 * restart code of the kernel it would never end, so it is entered again and not interrupted
+	 * (resume.h). Depends on the arguments: bpf(2) that loads a program, fallocate(2).
 	 */
-	RESTART_ALONE,
+	RESTART_UNDISTURBED,
 };
 
-/* Where a call says how much it is asked for. */
+/* Which argument says how much is asked for. */
 enum syscall_asked {
 	ASKED_NOTHING, /* a short result of this call is final */
-	ASKED_LONG,    /* in its argument `size`, up to PIECES_MAX_BYTES */
-	ASKED_INT,     /* in the lower half of that */
-	ASKED_IOVECS,  /* its arguments 1 and 2: iovecs, and how many */
-	ASKED_MESSAGE, /* its argument 1: a struct msghdr */
+	ASKED_LONG,    /* argument `size`, at most PIECES_MAX_BYTES */
+	ASKED_INT,     /* the lower 32 bits of argument `size` */
+	ASKED_IOVECS,  /* arguments 1 and 2: iovecs and their number */
+	ASKED_MESSAGE, /* argument 1: a struct msghdr */
 	ASKED_URING,   /* io_uring_enter(2): partial.c */
 };
 
-/* The call that the rest is run by. */
+/* The call that transfers the rest. */
 enum syscall_next {
-	/* The same: argument `address` is moved, argument `size` is the rest */
+	/* the same call: argument `address` is advanced, argument `size` is the rest */
 	NEXT_SAME,
-	/* A call for one piece of memory; a stream is written to by sendto(2).
-	 */
+	/* a call for one piece of memory; to a stream socket sendto(2) */
 	NEXT_READ,
 	NEXT_WRITE,
 	NEXT_RECVFROM,
 	NEXT_SENDTO,
 };
 
-/* A relative timeout of a call. */
+/* The relative timeout of a call. */
 struct syscall_timeout {
 	enum syscall_time {
 		TIME_NONE,
-		TIME_MS, /* an int; negative: for ever */
+		TIME_MS, /* an int; negative: no timeout */
 		TIME_TIMESPEC,
 		TIME_TIMEVAL,
 		TIME_URING, /* in a struct io_uring_getevents_arg */
 	} kind;
-	uint8_t argument; /* which argument is it, or points to it */
-	int result;	  /* of the call when that is over */
-	/* NULL, or true where it is one, and can be told to be over. */
+	uint8_t argument; /* the argument that is the timeout or points to it */
+	int result;	  /* of the call when the timeout is over */
+	/*
+	 * NULL, or a function that returns true if the argument is a relative timeout whose end
+	 * capture can report
+	 */
 	bool (*is_one)(const struct user_regs_struct *regs);
 };
 
-/* For which timeout of the socket that is its argument 0 a call may wait. */
+/* Which timeout of the socket in argument 0 applies to the call. */
 enum syscall_socket { SOCKET_NONE, SOCKET_RECEIVES, SOCKET_SENDS };
 
 struct syscall_rule {
-	bool only_waits; /* it gives the processor away, and does little else */
+	bool only_waits; /* the call gives the processor away, and does little else */
 
-	/* What is done where the call returns `interrupted`; 0: -EINTR */
+	/* What is done if the call returns `interrupted`; 0 stands for -EINTR. */
 	enum restart_rule restart;
 	int interrupted;
 
 	/*
-	 * A partial transfer. It is gone on with if the call's argument `flags`
-	 * has all of `wanted` and none but `allowed`, its argument `null` is 0,
-	 * and its argument `left`, if it is not 0, points to a timespec that is
-	 * not. No such argument: 0.
+	 * A partial transfer is resumed if the call's argument `flags` has all of `wanted` and
+	 * nothing but `allowed`, its argument `null` is 0, and its argument `left`, if not 0,
+	 * points to a timespec that is not zero. An index of 0: no such argument.
 	 */
 	enum syscall_asked asked;
 	enum syscall_next next;
 	uint8_t size, address;
-	uint8_t step; /* bytes at address for each of what is asked for */
+	uint8_t step; /* bytes at `address` for each unit of `size` */
 	uint8_t flags, null, left;
 	int wanted, allowed;
-	/* Sets of 1 << enum descriptor_kind, of argument 0. */
-	uint8_t files; /* only we can have cut it short on these; 0: on any */
-	uint8_t alike; /* the next call is alike on these: partial_is_alike() */
-	/* Set of 1 << argument: the descriptors that it moves data between. */
+	/* Sets of 1 << enum descriptor_kind, for argument 0. */
+	uint8_t files; /* on these files only capture can have cut the call short; 0: on all */
+	uint8_t alike; /* on these files the call for the rest is alike: partial_is_alike() */
+	/* Set of 1 << argument: descriptors that the call moves data between. */
 	uint8_t descriptors;
 
 	struct syscall_timeout timeout;
 	enum syscall_socket socket;
-	bool by_piece;	   /* each piece of its work has the socket's timeout */
-	bool starts_again; /* by itself, with all of its time */
+	bool by_piece;	   /* the socket's timeout starts anew with each piece of the transfer */
+	bool starts_again; /* the kernel restarts the call, with its whole timeout */
 };
 
-/* That of call nr of the native ABI, never NULL. */
+/* The row of call nr of the native ABI, never NULL. */
 const struct syscall_rule *syscall_rule(long nr);
 
-/* nr and result of a call of the native ABI. */
+/* The rule for call nr of the native ABI with this result. */
 enum restart_rule syscall_restart_rule(long nr, long result);
 
-/* True for a result that means: taken out of a wait. */
+/* True for a result of a call that was taken out of a wait. */
 bool syscall_was_waiting(long result);
 
 #endif

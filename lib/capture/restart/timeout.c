@@ -10,7 +10,7 @@
 #include "lib/capture/proc/memory.h"
 #include "lib/capture/restart/syscalls.h"
 
-/* Flags of io_uring_enter(2) of Linux 6.12 and 6.13. */
+/* Flags of io_uring_enter(2), Linux 6.12 and 6.13. */
 #define ENTER_ABS_TIMER	  (1u << 5)
 #define ENTER_EXT_ARG_REG (1u << 6)
 
@@ -20,7 +20,7 @@ static bool read_all(const struct timeout_call *c, uint64_t addr, void *to, size
 	       (ssize_t)size;
 }
 
-/* An int that is negative for ever. */
+/* An int of milliseconds; negative: no timeout. */
 static bool milliseconds(uint64_t argument, uint64_t *ret)
 {
 	const int32_t ms = (int32_t)(uint32_t)argument;
@@ -31,7 +31,7 @@ static bool milliseconds(uint64_t argument, uint64_t *ret)
 	return true;
 }
 
-/* A timespec, or a timeval with its unit; NULL is for ever. */
+/* A timespec, or a timeval, whose second member has this unit. NULL: no timeout. */
 static bool seconds_at(const struct timeout_call *c, uint64_t addr, uint64_t unit_ns, uint64_t *ret)
 {
 	struct timespec t;
@@ -40,7 +40,7 @@ static bool seconds_at(const struct timeout_call *c, uint64_t addr, uint64_t uni
 	       clock_duration_ns(t.tv_sec, t.tv_nsec, unit_ns, ret);
 }
 
-/* addr: of the struct that io_uring_enter(2) has with this flag. */
+/* addr: the struct io_uring_getevents_arg. */
 static bool of_io_uring(const struct timeout_call *c, uint64_t addr, uint64_t *ret)
 {
 	const uint64_t flags = arch_argument(c->regs, 3);
@@ -72,7 +72,10 @@ static bool find(const struct timeout_call *c, const struct syscall_timeout *t, 
 	return false;
 }
 
-/* AF_UNIX sends in pieces of 32 KiB (net/unix/af_unix.c). */
+/*
+ * The timeout of the call's socket: see timeout_of_socket. AF_UNIX sends in pieces of 32 KiB
+ * (net/unix/af_unix.c).
+ */
 static int of_socket(const struct timeout_call *c, const struct syscall_rule *rule,
 		     struct timeout *ret)
 {

@@ -1,14 +1,14 @@
 /*
- * Relative timeouts of calls that begin anew when such a call is run again:
- * how long they are, and what the call returns when they are over.
+ * Relative timeouts of system calls that start anew when the call is entered again: their length,
+ * and the call's result when they are over.
  *
- * Only of calls that are taken out of their wait with nothing done, so that
- * "it was over at this moment" is the truth. Calls that the kernel takes up
- * with what is left (poll(2), nanosleep(2), futex(2)) are here as well: under
- * a seccomp filter they are run again instead, see lib/capture/restart/syscalls.h. And
- * those on sockets with SO_RCVTIMEO or SO_SNDTIMEO.
- * Not here: select(2) with sets, which it empties when the time is over;
- * splice(2), and sendfile(2) where it has sent nothing.
+ * Known are calls that leave a wait with nothing done, so that "the timeout ended at this moment"
+ * is true. Calls that the kernel restarts with the remaining time (poll(2), nanosleep(2), futex(2))
+ * are known, too: under a seccomp filter they are entered again instead (restart/syscalls.h). So
+ * are calls on sockets with SO_RCVTIMEO or SO_SNDTIMEO.
+ *
+ * Not known: select(2) with sets, which it empties when the time is over; splice(2); sendfile(2)
+ * that has sent nothing.
  */
 #ifndef LIB_CAPTURE_RESTART_TIMEOUT_H
 #define LIB_CAPTURE_RESTART_TIMEOUT_H
@@ -21,28 +21,24 @@
 
 struct timeout {
 	uint64_t ns;
-	long result; /* of the call, when that is over */
-	/* It begins anew, for the kernel too, with each piece of its work. */
-	bool by_piece;
+	long result;   /* of the call, when the timeout is over */
+	bool by_piece; /* the kernel starts the timeout anew with each piece of the transfer */
 };
 
-/* A stopped thread in the call that it was taken out of. */
+/* A stopped thread, in the call that it was taken out of. */
 struct timeout_call {
 	int32_t pid;
 	uint32_t tid;
-	int pagemap_fd; /* see lib/capture/proc/memory.h */
+	int pagemap_fd; /* see proc/memory.h */
 	const struct user_regs_struct *regs;
 };
 
-/*
- * That of a wait in which nothing was done. False: it has none, or not of
- * these, or it cannot be read.
- */
+/* Finds the timeout of a wait with nothing done. False: none, not a known one, or not readable. */
 bool timeout_find(const struct timeout_call *c, struct timeout *ret);
 
 /*
- * That of the call's socket. Returns 1, 0 if it has none, -ENOTSOCK if no call
- * on a socket is known here, or the error of descriptor_socket.
+ * Finds the timeout of the call's socket. Returns 1; 0 if the socket has none; -ENOTSOCK if it is
+ * no known call on a socket; or an error of descriptor_socket.
  */
 must_check int timeout_of_socket(const struct timeout_call *c, struct timeout *ret);
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "lib/capture/capture.h"
-#include "lib/capture/restart/rest.h"
+#include "lib/capture/restart/resume.h"
 #include "lib/capture/sample.h"
 #include "lib/capture/state.h"
 #include "tests/unit/capture/live.h"
@@ -178,7 +178,7 @@ TEST(a_death_beside_an_alarm_is_no_exec)
 	live_until_blocked(&l, asleep);
 	live_ticks(&l, 3);
 	th = live_known(&l, asleep);
-	th->rest = (struct rest){.state = REST_INSIDE, .until_ns = REST_NEVER};
+	th->resumed = (struct resumed_call){.state = RESUME_INSIDE, .until_ns = RESUME_NO_LIMIT};
 	dies_in_time = (pid_t)live_ask(&l, "hidden wait", "ok");
 	th->target->scan.tick = 0;
 	live_tick(&l);
@@ -187,8 +187,8 @@ TEST(a_death_beside_an_alarm_is_no_exec)
 	ck_assert_uint_eq(l.execs, 0);
 	ck_assert_uint_eq(l.records[RECORD_EXEC], 0);
 	ck_assert_ptr_eq(live_known(&l, asleep), th);
-	ck_assert_int_eq(th->rest.state, REST_INSIDE);
-	th->rest = (struct rest){0};
+	ck_assert_int_eq(th->resumed.state, RESUME_INSIDE);
+	th->resumed = (struct resumed_call){0};
 	ck_assert_uint_eq(l.counters.threads, 2);
 	live_check_sum(&l);
 }
@@ -204,14 +204,15 @@ TEST(a_leader_that_is_attached_to_late_has_not_executed)
 	OK(live_add(&l));
 	live_ticks(&l, 3);
 	ck_assert_uint_eq(l.counters.threads, 1);
-	live_known(&l, tid)->rest = (struct rest){.state = REST_INSIDE, .until_ns = REST_NEVER};
+	live_known(&l, tid)->resumed =
+		(struct resumed_call){.state = RESUME_INSIDE, .until_ns = RESUME_NO_LIMIT};
 	OK(kill(tracer, SIGKILL));
 	ck_assert_int_eq(waitpid(tracer, NULL, 0), tracer);
 	for (; l.counters.threads < 2; live_patience())
 		live_ticks(&l, 1);
 	ck_assert_uint_eq(l.execs, 0);
-	ck_assert_int_eq(live_known(&l, tid)->rest.state, REST_INSIDE);
-	live_known(&l, tid)->rest = (struct rest){0};
+	ck_assert_int_eq(live_known(&l, tid)->resumed.state, RESUME_INSIDE);
+	live_known(&l, tid)->resumed = (struct resumed_call){0};
 	live_check_sum(&l);
 }
 

@@ -6,14 +6,14 @@
 
 #include "lib/capture/leave.h"
 #include "lib/capture/restart/partial.h"
-#include "lib/capture/restart/rest.h"
+#include "lib/capture/restart/resume.h"
 #include "lib/capture/state.h"
 #include "lib/capture/tracees.h"
 #include "tests/unit/capture/live.h"
 #include "tests/unit/suite.h"
 
 /*
- * lib/capture/restart/rest.h with waits, and waits.c: how long they take under signals
+ * lib/capture/restart/resume.h with waits, and waits.c: how long they take under signals
  * that are ignored, and interrupts. Each would last an hour, but for one; what
  * capture takes for the time is the test's.
  */
@@ -146,7 +146,7 @@ TESTS(it_began_when_it_was_seen_first, array_size(kinds))
 		still_waits();
 		th = tracees_find(l.capture, (uint32_t)l.first);
 		/* Else it has lost its processor on its way: waits.c. */
-		if (th->rest.late)
+		if (th->resumed.late)
 			break;
 		live_end(&l);
 	}
@@ -341,22 +341,23 @@ TESTS(a_part_interrupted_where_it_begins, 2)
 		OK(ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL));
 		OK(waitid(P_PID, (id_t)l.first, &info, WSTOPPED | WNOWAIT | __WALL));
 		/* It may take thousands until one is taken in between. */
-		th->rest.in_vain = 0;
+		th->resumed.fruitless = 0;
 		live_reap(&l);
 		live_patience();
-		ck_assert_int_ne(th->rest.state, REST_NONE);
-	} while (th->rest.state != REST_AHEAD);
+		ck_assert_int_ne(th->resumed.state, RESUME_NONE);
+	} while (th->resumed.state != RESUME_ENTERING);
 	live_until_state(NULL, l.first, 't');
 	send_byte_untaken();
 	th->due = DUE_STOP;
 	OK(ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL));
 	/* On the way it may be seen in the wait that it was to begin. */
-	while (th->rest.state != REST_INSIDE || th->rest.whole || live_state(l.first) != 'S') {
+	while (th->resumed.state != RESUME_INSIDE || th->resumed.same_call ||
+	       live_state(l.first) != 'S') {
 		live_reap(&l);
 		live_patience();
-		ck_assert_int_ne(th->rest.state, REST_NONE);
+		ck_assert_int_ne(th->resumed.state, RESUME_NONE);
 	}
-	ck_assert_uint_eq(th->rest.partial.done, is_part ? 2 : 1);
+	ck_assert_uint_eq(th->resumed.partial.done, is_part ? 2 : 1);
 	ck_assert_int_eq(live_count(&l, "other"), 0);
 	live_later(HOUR_NS);
 	live_tick(&l);

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "lib/capture/restart/partial.h"
-#include "lib/capture/restart/rest.h"
+#include "lib/capture/restart/resume.h"
 #include "lib/capture/state.h"
 #include "lib/capture/targets.h"
 #include "lib/capture/tracees.h"
@@ -94,29 +94,29 @@ TEST(who_moves_is_waited_for_longer)
 	ck_assert(is_settled_later(8));
 }
 
-static void put_into_wait(enum rest_state state, long nr)
+static void put_into_wait(enum resume_state state, long nr)
 {
-	struct rest *r = &live_known(&l, l.pid)->rest;
+	struct resumed_call *r = &live_known(&l, l.pid)->resumed;
 
 	r->state = state;
-	r->whole = true;
+	r->same_call = true;
 	r->partial.nr = nr;
 }
 
 /* The kernel would let go of it as if by a signal: for a moment only. */
 TEST(who_is_ahead_of_a_call_is_waited_for)
 {
-	put_into_wait(REST_AHEAD, SYS_ppoll);
+	put_into_wait(RESUME_ENTERING, SYS_ppoll);
 	ck_assert(!capture_settle(l.capture));
 	ck_assert(!is_settled_later(2));
-	put_into_wait(REST_INSIDE, SYS_ppoll);
+	put_into_wait(RESUME_INSIDE, SYS_ppoll);
 	ck_assert(capture_settle(l.capture));
 }
 
 /* Its timeout would be EALREADY. */
 TEST(a_connection_is_waited_for)
 {
-	put_into_wait(REST_INSIDE, SYS_connect);
+	put_into_wait(RESUME_INSIDE, SYS_connect);
 	ck_assert(!capture_settle(l.capture));
 	ck_assert(is_settled_later(2));
 }
@@ -127,13 +127,13 @@ TEST(a_rest_is_cut_off)
 	struct thread *th = live_known(&l, l.pid);
 	const uint64_t stops = l.counters.event_stops;
 
-	put_into_wait(REST_INSIDE, SYS_write);
-	th->rest.whole = false;
+	put_into_wait(RESUME_INSIDE, SYS_write);
+	th->resumed.same_call = false;
 	ck_assert(!capture_settle(l.capture));
 	ck_assert(!is_settled_later(1));
 	ck_assert_int_eq(live_state(l.pid), 'S');
 	ck_assert(!is_settled_later(1));
-	th->rest.state = REST_NONE;
+	th->resumed.state = RESUME_NONE;
 	while (l.counters.event_stops == stops)
 		live_wait(&l);
 	ck_assert(capture_settle(l.capture));
@@ -144,7 +144,7 @@ TEST(is_given_up_in_the_end)
 {
 	uint64_t seconds = 0;
 
-	put_into_wait(REST_AHEAD, SYS_write);
+	put_into_wait(RESUME_ENTERING, SYS_write);
 	while (!capture_settle(l.capture) && seconds++ < 100)
 		live_later(NS_PER_SEC);
 	ck_assert_uint_ge(seconds, 4);
@@ -171,8 +171,8 @@ static struct thread *start_other(bool moves)
 	other->proc_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	OK(tracees_adopt(other, (uint32_t)other_pid));
 	th = live_known(&l, other_pid);
-	th->rest.state = REST_INSIDE;
-	th->rest.partial.nr = SYS_write;
+	th->resumed.state = RESUME_INSIDE;
+	th->resumed.partial.nr = SYS_write;
 	return th;
 }
 
@@ -204,7 +204,7 @@ static void remove_it(void)
 /* After which nothing is waited for. */
 static void end_rest(struct thread *th)
 {
-	th->rest.state = REST_NONE;
+	th->resumed.state = RESUME_NONE;
 	ck_assert(capture_lets_go(l.capture));
 	ck_assert(capture_settle(l.capture));
 }
@@ -222,15 +222,15 @@ TEST(its_rest_is_cut_off)
 {
 	const uint64_t stops = l.counters.event_stops;
 
-	put_into_wait(REST_INSIDE, SYS_write);
-	live_known(&l, l.pid)->rest.whole = false;
+	put_into_wait(RESUME_INSIDE, SYS_write);
+	live_known(&l, l.pid)->resumed.same_call = false;
 	remove_it();
 	ck_assert(!capture_lets_go(l.capture));
 	ck_assert(!lets_go_later(1));
 	ck_assert(!lets_go_later(1));
 	ck_assert(l.capture->targets->target->settling.cut);
 	ck_assert(!l.capture->leaving.all.cut);
-	live_known(&l, l.pid)->rest.state = REST_NONE;
+	live_known(&l, l.pid)->resumed.state = RESUME_NONE;
 	while (l.counters.event_stops == stops)
 		live_wait(&l);
 	ck_assert(capture_lets_go(l.capture));
@@ -238,8 +238,8 @@ TEST(its_rest_is_cut_off)
 
 TEST(it_ends_meanwhile)
 {
-	put_into_wait(REST_INSIDE, SYS_write);
-	live_known(&l, l.pid)->rest.whole = false;
+	put_into_wait(RESUME_INSIDE, SYS_write);
+	live_known(&l, l.pid)->resumed.same_call = false;
 	remove_it();
 	OK(capture_remove(l.capture, LIVE_TARGET));
 	ck_assert(!capture_lets_go(l.capture));
@@ -256,7 +256,7 @@ TEST(a_call_of_another_is_waited_for)
 	remove_it();
 	ck_assert(is_tried());
 	ck_assert(!lets_go_later(1));
-	th->rest.state = REST_NONE;
+	th->resumed.state = RESUME_NONE;
 	ck_assert(capture_lets_go(l.capture));
 }
 
@@ -354,10 +354,10 @@ TEST(a_call_that_is_interrupted_late)
 {
 	struct thread *th = start_other(true);
 
-	th->rest.state = REST_NONE;
+	th->resumed.state = RESUME_NONE;
 	remove_it();
 	ck_assert(capture_lets_go(l.capture));
-	th->rest.state = REST_INSIDE;
+	th->resumed.state = RESUME_INSIDE;
 	ck_assert(!capture_settle(l.capture));
 	ck_assert(is_tried());
 	ck_assert_uint_eq(l.capture->leaving.all.since_ns, 0);
@@ -368,7 +368,7 @@ TEST(a_stop_of_another_is_not_waited_for)
 {
 	struct thread *th = start_other(true);
 
-	th->rest.state = REST_NONE;
+	th->resumed.state = RESUME_NONE;
 	th->due = DUE_STOP;
 	remove_it();
 	ck_assert(capture_lets_go(l.capture));

@@ -11,7 +11,7 @@
 #include "lib/capture/leave.h"
 #include "lib/capture/ptrace/arch.h"
 #include "lib/capture/record.h"
-#include "lib/capture/restart/rest.h"
+#include "lib/capture/restart/resume.h"
 #include "lib/capture/sample.h"
 #include "lib/capture/sleepers.h"
 #include "lib/capture/state.h"
@@ -148,7 +148,8 @@ TEST(a_blocked_main_thread_needs_no_descriptor)
 /* The same of a thread that is on its way to a stop. */
 TEST(a_main_thread_that_stops_late_is_not_dead_either)
 {
-	th->rest = (struct rest){.state = REST_INSIDE, .whole = true, .alone = true};
+	th->resumed = (struct resumed_call){
+		.state = RESUME_INSIDE, .same_call = true, .undisturbed = true};
 	tick_running();
 	ck_assert(th->due == DUE_SAMPLE);
 	look_dying();
@@ -159,7 +160,7 @@ TEST(a_main_thread_that_stops_late_is_not_dead_either)
 	ck_assert(th->due == DUE_SAMPLE);
 	live_give_descriptors();
 	live_unscript(&th->activity.syscall_fd);
-	th->rest = (struct rest){0};
+	th->resumed = (struct resumed_call){0};
 	OK(ptrace(PTRACE_INTERRUPT, th->tid, NULL, NULL));
 	live_settle(&l);
 	ck_assert_uint_eq(l.records[RECORD_EXIT], 0);
@@ -221,14 +222,16 @@ TEST(who_may_write_one)
  */
 TEST(who_is_left_alone_does_not_stop)
 {
-	th->rest = (struct rest){
-		.state = REST_INSIDE, .whole = true, .alone = true, .until_ns = REST_NEVER};
+	th->resumed = (struct resumed_call){.state = RESUME_INSIDE,
+					    .same_call = true,
+					    .undisturbed = true,
+					    .until_ns = RESUME_NO_LIMIT};
 	tick_running();
 	ck_assert(th->due == DUE_SAMPLE);
 	ck_assert(capture_settle(l.capture));
-	th->rest.alone = false;
+	th->resumed.undisturbed = false;
 	ck_assert(!capture_settle(l.capture));
-	th->rest.alone = true;
+	th->resumed.undisturbed = true;
 	for (; th->due == DUE_SAMPLE; live_patience())
 		live_tick(&l);
 	ck_assert(th->due == DUE_NOTHING);
@@ -238,7 +241,7 @@ TEST(who_is_left_alone_does_not_stop)
 	live_settle(&l);
 	ck_assert_uint_eq(l.counters.stops, 0);
 	live_check_sum(&l);
-	th->rest.state = REST_NONE;
+	th->resumed.state = RESUME_NONE;
 }
 
 /* Ticks from its interrupt until it is seen to be blocked; it runs for some. */
@@ -246,7 +249,8 @@ static unsigned int ticks_until_seen(unsigned int n_running)
 {
 	unsigned int n = 0;
 
-	th->rest = (struct rest){.state = REST_INSIDE, .whole = true, .alone = true};
+	th->resumed = (struct resumed_call){
+		.state = RESUME_INSIDE, .same_call = true, .undisturbed = true};
 	tick_running();
 	live_script(&th->activity.syscall_fd, "running\n");
 	while (n++ < n_running)
@@ -255,7 +259,7 @@ static unsigned int ticks_until_seen(unsigned int n_running)
 	ck_assert(th->due == DUE_SAMPLE);
 	for (; th->due == DUE_SAMPLE; n++)
 		live_tick(&l);
-	th->rest = (struct rest){0};
+	th->resumed = (struct resumed_call){0};
 	return n;
 }
 
@@ -309,14 +313,15 @@ static void add(uint64_t ran_ns, uint64_t waited_ns, uint64_t slices)
 /* It is left alone until it is let stop. */
 static void tick_alone(void)
 {
-	th->rest = (struct rest){.state = REST_INSIDE, .whole = true, .alone = true};
+	th->resumed = (struct resumed_call){
+		.state = RESUME_INSIDE, .same_call = true, .undisturbed = true};
 	tick_running();
 	ck_assert(th->due == DUE_SAMPLE);
 }
 
 static void let_stop(void)
 {
-	th->rest = (struct rest){0};
+	th->resumed = (struct resumed_call){0};
 	OK(ptrace(PTRACE_INTERRUPT, th->tid, NULL, NULL));
 	live_settle(&l);
 }

@@ -37,7 +37,7 @@ static enum restart_rule rule_of(long nr)
 	if (nr == SYS_splice)
 		return RESTART_IF_EITHER_SOCKET;
 	if (nr == SYS_fallocate)
-		return RESTART_ALONE;
+		return RESTART_UNDISTURBED;
 	return nr == SYS_ioctl ? RESTART_IF_DRAIN : RESTART_LEAVE;
 }
 
@@ -60,7 +60,7 @@ TEST(other_results_are_left)
 				ck_abort_msg("call %ld, %ld", nr, result);
 	ck_assert_int_eq(syscall_restart_rule(SYS_io_pgetevents, RESULT_ERESTARTNOHAND),
 			 RESTART_REWRITE);
-	ck_assert_int_eq(syscall_restart_rule(SYS_bpf, -EAGAIN), RESTART_ALONE);
+	ck_assert_int_eq(syscall_restart_rule(SYS_bpf, -EAGAIN), RESTART_UNDISTURBED);
 }
 
 /* It needs a call that the filter may not let through. */

@@ -1,11 +1,11 @@
-#include "lib/capture/proc/uring.h"
+#include "lib/capture/proc/descriptor.h"
 
 #include "tests/unit/capture/proc/uring.h"
 #include "tests/unit/suite.h"
 
 static bool lacks(const struct uring *r, uint64_t wanted)
 {
-	return uring_lacks((uint32_t)getpid(), (uint32_t)r->fd, wanted);
+	return descriptor_uring_lacks((uint32_t)getpid(), (uint32_t)r->fd, wanted);
 }
 
 TEST(it_counts)
@@ -50,8 +50,8 @@ TEST(others_do_not_say)
 	int pair[2];
 
 	OK(pipe(pair));
-	ck_assert(!uring_lacks((uint32_t)getpid(), (uint32_t)pair[0], 2));
-	ck_assert(!uring_lacks((uint32_t)getpid(), UINT32_MAX, 2));
+	ck_assert(!descriptor_uring_lacks((uint32_t)getpid(), (uint32_t)pair[0], 2));
+	ck_assert(!descriptor_uring_lacks((uint32_t)getpid(), UINT32_MAX, 2));
 	close(pair[0]);
 	close(pair[1]);
 }

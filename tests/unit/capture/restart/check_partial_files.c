@@ -1,4 +1,4 @@
-#include "lib/capture/restart/files.h"
+#include "lib/capture/restart/partial.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "lib/base/util.h"
-#include "lib/capture/restart/rest.h"
+#include "lib/capture/restart/resume.h"
 #include "tests/unit/suite.h"
 
 #if defined(__x86_64__)
@@ -28,12 +28,12 @@ static const struct {
 	{SYS_io_getevents, -1, -1},  {SYS_io_uring_enter, -1, -1},
 };
 
-static bool are_the_same(const struct files *f, long nr)
+static bool are_the_same(const struct partial_files *f, long nr)
 {
 	static const uint64_t arguments[6] = {100, 101, 102};
 	struct partial p = after(nr, 1, arguments);
 
-	return files_are_the_same(f, p.tid, &p.regs, nr);
+	return partial_has_files(f, p.tid, &p.regs, nr);
 }
 
 /* Each of three descriptors becomes another pipe, and the first one again. */
@@ -42,14 +42,14 @@ TESTS(each_file_counts, array_size(calls))
 	static const uint64_t arguments[6] = {100, 101, 102};
 	const long nr = calls[_i].nr;
 	struct partial p = after(nr, 1, arguments);
-	struct files found;
+	struct partial_files found;
 	int here[2], there[2];
 
 	OK(pipe2(here, O_CLOEXEC));
 	OK(pipe2(there, O_CLOEXEC));
 	for (int i = 0; i < 3; i++)
 		ck_assert_int_eq(dup2(here[1], 100 + i), 100 + i);
-	files_find(p.tid, &p.regs, nr, &found);
+	partial_files(p.tid, &p.regs, nr, &found);
 	ck_assert(are_the_same(&found, nr));
 	for (int i = 0; i < 3; i++) {
 		bool counts = calls[_i].first == i || calls[_i].second == i;
@@ -85,7 +85,7 @@ static pid_t start_writer(int fd)
 	return pid;
 }
 
-static void next_stop(struct rest_stop *stop, struct user_regs_struct *regs)
+static void next_stop(struct resume_stop *stop, struct user_regs_struct *regs)
 {
 	int status;
 
@@ -96,7 +96,7 @@ static void next_stop(struct rest_stop *stop, struct user_regs_struct *regs)
 }
 
 /* Interrupts it until it comes out of its call with a part. */
-static void until_part(struct rest_stop *stop, struct user_regs_struct *regs)
+static void until_part(struct resume_stop *stop, struct user_regs_struct *regs)
 {
 	long nr, result = 0;
 
@@ -111,7 +111,8 @@ static void until_part(struct rest_stop *stop, struct user_regs_struct *regs)
 }
 
 /* The part that is under way is interrupted where it begins to wait. */
-static void run_part(struct rest *r, struct rest_stop *stop, struct user_regs_struct *regs)
+static void run_part(struct resumed_call *r, struct resume_stop *stop,
+		     struct user_regs_struct *regs)
 {
 	stop->interrupted = true;
 	for (int i = 0; i < 2; i++) {
@@ -120,7 +121,7 @@ static void run_part(struct rest *r, struct rest_stop *stop, struct user_regs_st
 			OK(ptrace(PTRACE_INTERRUPT, stop->tid, 0, 0));
 		next_stop(stop, regs);
 		ck_assert(stop->at_call);
-		rest_stopped(r, stop, regs);
+		resume_stopped(r, stop, regs);
 	}
 }
 
@@ -128,8 +129,8 @@ static void run_part(struct rest *r, struct rest_stop *stop, struct user_regs_st
 TEST(another_file_gets_nothing)
 {
 	struct user_regs_struct regs;
-	struct rest rest = {.state = REST_NONE};
-	struct rest_stop stop = {.regs = &regs, .goes_on = true};
+	struct resumed_call rest = {.state = RESUME_NONE};
+	struct resume_stop stop = {.regs = &regs, .goes_on = true};
 	int here[2], there[2];
 	char path[64];
 	long nr, done, result;
@@ -142,12 +143,12 @@ TEST(another_file_gets_nothing)
 	stop.pagemap_fd = open(path, O_RDONLY | O_CLOEXEC);
 	until_part(&stop, &regs);
 	ck_assert(arch_interrupted_call(&regs, &nr, &done));
-	ck_assert(rest_begin(&rest, &stop));
+	ck_assert(resume_partial(&rest, &stop));
 	run_part(&rest, &stop, &regs);
-	ck_assert_int_eq(rest.state, REST_AHEAD);
+	ck_assert_int_eq(rest.state, RESUME_ENTERING);
 	ck_assert_int_eq(dup2(there[1], here[1]), here[1]);
 	run_part(&rest, &stop, &regs);
-	ck_assert_int_eq(rest.state, REST_NONE);
+	ck_assert_int_eq(rest.state, RESUME_NONE);
 	ck_assert(arch_interrupted_call(&regs, &nr, &result));
 	ck_assert_int_eq(nr, SYS_write);
 	ck_assert_int_ge(result, done);

@@ -1,4 +1,4 @@
-#include "lib/capture/restart/rest.h"
+#include "lib/capture/restart/resume.h"
 
 #include <netinet/in.h>
 #include <poll.h>
@@ -254,8 +254,8 @@ TEST(urgent_data_is_an_end)
 {
 	struct pollfd urgent = {.events = POLLPRI};
 	struct user_regs_struct regs;
-	struct rest rest = {.state = REST_NONE};
-	struct rest_stop stop = {.pagemap_fd = -1, .regs = &regs, .goes_on = true};
+	struct resumed_call rest = {.state = RESUME_NONE};
+	struct resume_stop stop = {.pagemap_fd = -1, .regs = &regs, .goes_on = true};
 	int from = connection(&urgent.fd);
 	pid_t pid;
 
@@ -265,7 +265,7 @@ TEST(urgent_data_is_an_end)
 	pid = at_end_of_recv(urgent.fd, &regs);
 	stop.pid = pid;
 	stop.tid = (uint32_t)pid;
-	ck_assert(!rest_begin(&rest, &stop));
+	ck_assert(!resume_partial(&rest, &stop));
 	ck_assert_uint_eq(rest.partial.done, 4);
 	ck_assert_uint_eq(rest.partial.whole, 64);
 	OK(kill(pid, SIGKILL));
@@ -281,8 +281,8 @@ TEST(urgent_data_is_an_end)
 TESTS(a_stop_elsewhere_is_not_the_begin_of_the_call, 3)
 {
 	struct user_regs_struct there, seen, now;
-	struct rest rest = {.state = REST_AHEAD, .counts = true};
-	struct rest_stop stop = {
+	struct resumed_call rest = {.state = RESUME_ENTERING, .counts = true};
+	struct resume_stop stop = {
 		.pagemap_fd = -1, .regs = &seen, .at_call = _i == 1, .goes_on = _i != 2};
 	pid_t pid = fork();
 	int status;
@@ -305,8 +305,8 @@ TESTS(a_stop_elsewhere_is_not_the_begin_of_the_call, 3)
 		OK(arch_get_regs(stop.tid, &there));
 	} while (!is_at_getppid(&there));
 	seen = there;
-	rest_stopped(&rest, &stop, &seen);
-	ck_assert_int_eq(rest.state, REST_NONE);
+	resume_stopped(&rest, &stop, &seen);
+	ck_assert_int_eq(rest.state, RESUME_NONE);
 	ck_assert_mem_eq(&seen, &there, sizeof(there));
 	OK(arch_get_regs(stop.tid, &now));
 	ck_assert_mem_eq(&now, &there, sizeof(there));
@@ -339,12 +339,12 @@ TEST(who_is_cut_off_begins_none)
 		interrupt_once();
 	live_known(&l, l.first)->target->settling.cut = true;
 	/* The one that is under way comes to its end. */
-	while (live_known(&l, l.first)->rest.state != REST_NONE)
+	while (live_known(&l, l.first)->resumed.state != RESUME_NONE)
 		interrupt_once();
 	continued = l.counters.continued;
 	for (int i = 0; i < RESTS; i++) {
 		interrupt_once();
-		ck_assert_int_eq(live_known(&l, l.first)->rest.state, REST_NONE);
+		ck_assert_int_eq(live_known(&l, l.first)->resumed.state, RESUME_NONE);
 	}
 	ck_assert_uint_eq(l.counters.continued, continued);
 	until_all_is_done();

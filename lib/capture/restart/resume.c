@@ -1,0 +1,328 @@
+#include "lib/capture/restart/resume.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+#include "lib/base/clock.h"
+#include "lib/capture/proc/descriptor.h"
+#include "lib/capture/proc/memory.h"
+#include "lib/capture/restart/repair.h"
+#include "lib/capture/proc/status.h"
+#include "lib/capture/restart/syscalls.h"
+
+/*
+ * A part that was taken out of its wait is entered again; a pending signal shows itself before
+ * that. So often at most: interrupts come a tick apart, and no known call goes on like this without
+ * one.
+ */
+#define FRUITLESS_MAX 1000
+
+/* The same call with the same arguments. */
+static void all_of_it(const struct partial *p, struct partial_call *ret)
+{
+	ret->nr = p->nr;
+	for (unsigned int i = 0; i < ARCH_ARGUMENTS; i++)
+		ret->arguments[i] = arch_argument(&p->regs, i);
+	ret->counts = false;
+	ret->asked = 0;
+}
+
+static bool next_call(const struct resumed_call *r, struct partial_call *ret)
+{
+	if (!r->same_call)
+		return partial_next(&r->partial, ret);
+	all_of_it(&r->partial, ret);
+	return true;
+}
+
+/* Sends the thread into the next part. False: there is none, or the registers cannot be set. */
+static bool run_next(struct resumed_call *r)
+{
+	const struct partial *p = &r->partial;
+	struct user_regs_struct regs;
+	struct partial_call call;
+	uint64_t sp_pc[ARCH_REGS];
+	uint8_t before[2];
+
+	arch_to_dwarf(&p->regs, sp_pc);
+	if (!next_call(r, &call) ||
+	    memory_read(p->pagemap_fd, NULL, (int32_t)p->tid, sp_pc[ARCH_PC] - sizeof(before),
+			before, sizeof(before), 0) != (ssize_t)sizeof(before) ||
+	    !arch_call_again(&p->regs, before, call.nr, call.arguments, &regs) ||
+	    arch_set_regs(p->tid, &regs) < 0)
+		return false;
+	arch_to_dwarf(&regs, sp_pc);
+	r->call_pc = sp_pc[ARCH_PC];
+	r->state = RESUME_ENTERING;
+	r->interrupted = false;
+	r->counts = call.counts;
+	r->asked = call.asked;
+	return true;
+}
+
+static void take(struct resumed_call *r, const struct resume_stop *stop, bool whole)
+{
+	r->same_call = whole;
+	r->undisturbed = false;
+	r->fruitless = 0;
+	r->since_ns = stop->since_ns;
+	r->until_ns = RESUME_NO_LIMIT;
+	r->late = stop->since_ns < stop->now_ns;
+	r->partial.tid = stop->tid;
+	r->partial.pagemap_fd = stop->pagemap_fd;
+	r->partial.regs = *stop->regs;
+}
+
+/*
+ * Fills in the timeout of a wait, and what the call returns then. False: the call has no timeout.
+ */
+static bool limit(struct resumed_call *r, const struct resume_stop *stop)
+{
+	const struct timeout_call c = {stop->pid, stop->tid, stop->pagemap_fd, stop->regs};
+
+	if (!timeout_find(&c, &r->timeout))
+		return false;
+	r->until_ns = r->since_ns + r->timeout.ns;
+	return true;
+}
+
+/*
+ * The same for a partial transfer. False: the timeout is over, or whether there is one is not
+ * known. Such a call is not resumed: it might go on for ever.
+ */
+static bool limit_partial(struct resumed_call *r, const struct resume_stop *stop)
+{
+	const struct timeout_call c = {stop->pid, stop->tid, stop->pagemap_fd, stop->regs};
+	int has;
+
+	if (!partial_is_on_socket(&r->partial))
+		return !limit(r, stop) || stop->now_ns < r->until_ns;
+	has = timeout_of_socket(&c, &r->timeout);
+	if (has <= 0)
+		return has == 0;
+	r->until_ns = (r->timeout.by_piece ? stop->now_ns : r->since_ns) + r->timeout.ns;
+	return stop->now_ns < r->until_ns;
+}
+
+/* True if no handler runs at this stop: a handler would have to find EINTR. */
+static bool is_unnoticed(const struct resume_stop *stop)
+{
+	return stop->signal == 0 || status_goes_unnoticed(stop->tid, stop->signal);
+}
+
+/*
+ * The kernel sends these signals to a thread whose call cannot go on (fs/pipe.c, net/core/stream.c,
+ * fs/read_write.c). A part with such a signal is final: the rest would fail, and send the next
+ * signal, without end.
+ */
+static bool is_of_the_call(int signal)
+{
+	return signal == SIGPIPE || signal == SIGXFSZ;
+}
+
+/*
+ * Urgent data ends a call that has received something, however much was asked for, and the next
+ * call reads past the mark (tcp_recvmsg_locked(), net/ipv4/tcp.c).
+ */
+static bool is_at_mark(const struct resumed_call *r, int32_t pid)
+{
+	const struct partial *p = &r->partial;
+	struct descriptor_socket s;
+
+	return syscall_rule(p->nr)->wanted == MSG_WAITALL &&
+	       descriptor_socket(pid, p->tid, arch_argument(&p->regs, 0), &s) == 0 && s.at_mark;
+}
+
+/*
+ * Under a seccomp filter no other system call is made: the filter may not allow it, and kill.
+ * Syscall user dispatch does no harm: it let the same instruction through a moment ago.
+ */
+bool resume_partial(struct resumed_call *r, const struct resume_stop *stop)
+{
+	struct partial *p = &r->partial;
+
+	take(r, stop, false);
+	if (is_of_the_call(stop->signal) || !partial_find(p) ||
+	    (!partial_is_alike(p) && status_is_filtered(stop->tid)) || !is_unnoticed(stop))
+		return false;
+	partial_files(stop->tid, stop->regs, p->nr, &r->files);
+	return !is_at_mark(r, stop->pid) && limit_partial(r, stop) && run_next(r);
+}
+
+/* The thread goes on behind the call. ESRCH: it was killed while it was stopped. */
+static void end(struct resumed_call *r)
+{
+	r->state = RESUME_NONE;
+	(void)!arch_set_regs(r->partial.tid, &r->partial.regs);
+}
+
+static void end_with(struct resumed_call *r, long result)
+{
+	arch_with_result(&r->partial.regs, (uint64_t)result);
+	end(r);
+}
+
+bool resume_wait(struct resumed_call *r, const struct resume_stop *stop)
+{
+	const bool alone = repair_needs_quiet(stop->regs);
+	long nr, result;
+
+	if (!arch_interrupted_call(stop->regs, &nr, &result) ||
+	    (!alone && !repair_is_due(stop->tid, stop->regs, stop->signal)))
+		return false;
+	take(r, stop, true);
+	r->partial.nr = nr;
+	r->undisturbed = alone;
+	return (alone || limit(r, stop)) && is_unnoticed(stop) && run_next(r);
+}
+
+/*
+ * True if capture may have cut the part short. A signal that interrupted it, noticed or not, shows
+ * itself on the way into the next part, and ends that.
+ */
+static bool was_cut_short(const struct resumed_call *r, const struct resume_stop *stop)
+{
+	return r->interrupted || stop->interrupted || status_has_pending(stop->tid);
+}
+
+/* Adds the result of a part that has ended. True if there may be more. */
+static bool add(struct resumed_call *r, const struct resume_stop *stop, long result)
+{
+	struct partial *p = &r->partial;
+	bool over = stop->now_ns >= r->until_ns;
+
+	if (syscall_was_waiting(result))
+		return !over && ++r->fruitless < FRUITLESS_MAX;
+	if (result < 0 || (result == 0 && r->counts))
+		return false;
+	r->fruitless = 0;
+	if (r->counts) {
+		p->done += (uint64_t)result;
+		arch_with_result(&p->regs, p->done);
+	}
+	if (r->timeout.by_piece && r->until_ns != RESUME_NO_LIMIT) {
+		r->until_ns = stop->now_ns + r->timeout.ns;
+		over = false;
+	}
+	if (over || p->done == p->whole)
+		return false;
+	return (r->counts && (uint64_t)result == r->asked) || was_cut_short(r, stop);
+}
+
+static bool is_on_its_files(const struct resumed_call *r)
+{
+	const struct partial *p = &r->partial;
+
+	return partial_has_files(&r->files, p->tid, &p->regs, p->nr);
+}
+
+static void came_back(struct resumed_call *r, const struct resume_stop *stop, long result)
+{
+	const bool again = add(r, stop, result);
+
+	r->late = true;
+	if (!stop->goes_on || !again || !is_on_its_files(r) || is_at_mark(r, stop->pid) ||
+	    !run_next(r))
+		end(r);
+}
+
+/* True if a wait for several events returned some of them because of us. */
+static bool has_some(const struct resumed_call *r, const struct resume_stop *stop, long result)
+{
+	struct partial p = r->partial;
+
+	arch_with_result(&p.regs, (uint64_t)result);
+	return result == 0 && partial_find(&p) && was_cut_short(r, stop);
+}
+
+/* connect(2): entered again, it reports that the connection is being made already. */
+bool resume_corrects_result(const struct resumed_call *r)
+{
+	return r->state != RESUME_NONE && r->same_call && r->partial.nr == SYS_connect;
+}
+
+/*
+ * Handles the end of a wait. If the wait was interrupted, either a stop to come shows the cause, or
+ * an interrupt of ours was the cause: then no stop may come, and the thread must not see the
+ * result.
+ */
+static void came_out(struct resumed_call *r, const struct resume_stop *stop, long result)
+{
+	if (resume_corrects_result(r) && result == -EALREADY)
+		result = r->timeout.result;
+	if (!syscall_was_waiting(result) && !has_some(r, stop, result)) {
+		end_with(r, result);
+		return;
+	}
+	/* A seccomp filter, or a file's server, gives this answer each time. */
+	if (r->undisturbed && result == -EINTR && !was_cut_short(r, stop)) {
+		end_with(r, result);
+		return;
+	}
+	if (stop->now_ns >= r->until_ns) {
+		end_with(r, result == 0 ? 0 : r->timeout.result);
+		return;
+	}
+	arch_with_result(&r->partial.regs, (uint64_t)result);
+	r->late = true;
+	if (!run_next(r))
+		end(r);
+}
+
+/*
+ * False if a thread that was sent back to its call runs something else: a handler, installed after
+ * capture had asked whether there is one. The registers of the call are wrong for a thread in a
+ * handler. The thread is still on its way at the call's instruction, and behind it at the stop
+ * where the call begins, or where a filter or a dispatcher refuses it.
+ */
+static bool is_on_its_way(const struct resumed_call *r, const struct resume_stop *stop)
+{
+	uint64_t here[ARCH_REGS], there[ARCH_REGS];
+
+	arch_to_dwarf(stop->regs, here);
+	arch_to_dwarf(&r->partial.regs, there);
+	return here[ARCH_SP] == there[ARCH_SP] &&
+	       (here[ARCH_PC] == there[ARCH_PC] || (!stop->at_call && here[ARCH_PC] == r->call_pc));
+}
+
+/*
+ * The thread enters the call. An interrupt that was sent when the thread had stopped here already
+ * is still under way.
+ */
+static void begin_inside(struct resumed_call *r, const struct resume_stop *stop)
+{
+	r->state = RESUME_INSIDE;
+	r->interrupted = stop->interrupted;
+}
+
+static void stopped_inside(struct resumed_call *r, const struct resume_stop *stop)
+{
+	long nr, result;
+
+	if (!arch_interrupted_call(stop->regs, &nr, &result))
+		result = 0;
+	if (r->same_call)
+		came_out(r, stop, result);
+	else
+		came_back(r, stop, result);
+}
+
+void resume_stopped(struct resumed_call *r, const struct resume_stop *stop,
+		    struct user_regs_struct *regs)
+{
+	if (r->state == RESUME_NONE)
+		return;
+	if (r->state == RESUME_ENTERING && !is_on_its_way(r, stop)) {
+		r->state = RESUME_NONE;
+		return;
+	}
+	if (stop->at_call && r->state == RESUME_ENTERING)
+		begin_inside(r, stop);
+	else if (stop->at_call)
+		stopped_inside(r, stop);
+	else if (!stop->goes_on)
+		end(r);
+	*regs = r->partial.regs;
+}

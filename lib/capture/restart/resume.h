@@ -1,0 +1,122 @@
+/*
+ * Resumes a system call that a ptrace-stop of ours, or a signal that the thread would not have
+ * noticed without a tracer, took the thread out of. The target sees one uninterrupted call.
+ *
+ * Three kinds of calls are resumed:
+ * - Partial transfer: read(2) returned 3 of 10 bytes. The thread goes back to its syscall
+ *   instruction, with the arguments for the remaining 7 bytes (restart/partial.h). Capture adds up
+ *   the results. The call ends early after a signal that has a handler, a group-stop or an error:
+ *   the thread gets the sum so far, and the next call gets the error, as with the kernel alone. It
+ *   also ends if a part was short without an interruption by us, since the kernel had its own
+ *   reason then, such as the timeout of a socket; and if the descriptor has another file by now.
+ * - Wait with a relative timeout, which would start anew: the thread enters the same call again,
+ *   with the same arguments, so that nothing is lost if the tracer ends meanwhile.
+ * - Call that gives up its work when it is interrupted: it is entered again in the same way, and
+ *   not interrupted until it is done ("undisturbed").
+ *
+ * While a call is resumed, the thread runs under PTRACE_SYSCALL: it stops at the begin and at the
+ * end of the call, and goes on with the registers that it would have without capture. For the first
+ * two kinds capture watches the time since the first entry (call_timeouts.h): when the timeout is
+ * over, the caller interrupts the thread, and the call ends with the result that it has then.
+ *
+ * Beware: if the tracer is killed during a partial transfer, the thread gets the result of the last
+ * part alone (docs/SAFETY.md).
+ */
+#ifndef LIB_CAPTURE_RESTART_RESUME_H
+#define LIB_CAPTURE_RESTART_RESUME_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/capture/ptrace/arch.h"
+#include "lib/capture/restart/partial.h"
+#include "lib/capture/restart/timeout.h"
+
+enum resume_state {
+	RESUME_NONE,
+	RESUME_ENTERING, /* the thread is on its way into the call */
+	RESUME_INSIDE,	 /* the thread is in the call */
+};
+
+#define RESUME_NO_LIMIT UINT64_MAX
+
+struct resumed_call {
+	enum resume_state state;
+	bool same_call;		/* entered again unchanged: not a partial transfer */
+	bool undisturbed;	/* and must not be interrupted */
+	unsigned int fruitless; /* parts in a row that moved nothing */
+	bool counts;		/* the result of the current part is added up */
+	bool interrupted;	/* perhaps by us, at the begin of the current part */
+	uint64_t asked;		/* result of the current part if it is not cut short */
+	uint64_t call_pc;	/* address of the syscall instruction */
+	struct partial partial;
+	struct partial_files files; /* of a partial transfer */
+	uint64_t since_ns;	    /* the first entry, as far as is known */
+	uint64_t until_ns;	    /* end of the timeout; RESUME_NO_LIMIT: none */
+	bool late;		    /* the kernel's own timeout ends later, since it began anew */
+	struct timeout timeout;	    /* valid unless until_ns is RESUME_NO_LIMIT */
+};
+
+/* A stop of a thread that may have interrupted a system call. */
+struct resume_stop {
+	int32_t pid;
+	uint32_t tid;
+	int pagemap_fd; /* see proc/memory.h */
+	const struct user_regs_struct *regs;
+	int signal;	   /* of a signal-delivery-stop, else 0 */
+	uint64_t since_ns; /* the thread has been in the call since then, as far as is known */
+	uint64_t now_ns;
+	bool at_call;	  /* the stop is at the begin or the end of a call */
+	bool interrupted; /* an interrupt of ours was under way, and this stop consumed it */
+	/* The call may be resumed: no group-stop, no signal, and calls are not being cut short. */
+	bool goes_on;
+};
+
+/*
+ * For a call that returned a part. Returns true if the rest is transferred: the thread has to be
+ * continued by PTRACE_SYSCALL as long as state is not RESUME_NONE.
+ */
+bool resume_partial(struct resumed_call *r, const struct resume_stop *stop);
+
+/*
+ * For an interrupted wait whose relative timeout would start anew, and for a call that must not be
+ * disturbed (repair_needs_quiet). Returns true if the call is entered again, in the same way as
+ * above. False: it is another call, or was interrupted by what interrupts it without capture, too.
+ */
+bool resume_wait(struct resumed_call *r, const struct resume_stop *stop);
+
+/*
+ * Handles a stop of a thread with a resumed call. regs: the thread's registers; they become those
+ * that the thread would have without capture. Does nothing if state is RESUME_NONE.
+ */
+void resume_stopped(struct resumed_call *r, const struct resume_stop *stop,
+		    struct user_regs_struct *regs);
+
+/*
+ * True if the thread must not be interrupted: its stack stays as it was at the last stop until it
+ * stops again.
+ */
+static inline bool resume_is_undisturbed(const struct resumed_call *r)
+{
+	return r->state != RESUME_NONE && r->undisturbed;
+}
+
+/*
+ * True if the call would fail if the tracer ended now: when a thread is stopped at the begin of a
+ * call, the end of its tracer acts like a signal (__ptrace_unlink()). Lasts until the call begins.
+ */
+static inline bool resume_is_entering(const struct resumed_call *r)
+{
+	return r->state == RESUME_ENTERING;
+}
+
+/* True if the result of a wait may have to be corrected at its end. */
+bool resume_corrects_result(const struct resumed_call *r);
+
+/* True if a part of the result would be lost if the tracer ended now. */
+static inline bool resume_holds_result(const struct resumed_call *r)
+{
+	return r->state != RESUME_NONE && !r->same_call;
+}
+
+#endif
