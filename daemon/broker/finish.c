@@ -29,10 +29,10 @@
 
 static bool anybody_works(const struct broker *b)
 {
-	bool works = watch_works(&b->children);
+	bool works = watch_works(&b->parts.children);
 
-	for (size_t i = 0; i < b->children.n_unwinds && !works; i++) {
-		int32_t pid = b->children.unwinds[i]->child.pid;
+	for (size_t i = 0; i < b->parts.children.n_unwinds && !works; i++) {
+		int32_t pid = b->parts.children.unwinds[i]->child.pid;
 
 		works = pid != 0 && threads_any_runnable(pid);
 	}
@@ -42,9 +42,9 @@ static bool anybody_works(const struct broker *b)
 /* Runs the loop once; false when it was asked for long enough. */
 static bool run_in_patience(struct broker *b, struct patience *p)
 {
-	uint64_t end = patience_end_ns(p, state_now_ns(&b->state), anybody_works(b));
+	uint64_t end = patience_end_ns(p, state_now_ns(&b->parts.state), anybody_works(b));
 
-	if (state_now_ns(&b->state) >= end)
+	if (state_now_ns(&b->parts.state) >= end)
 		return false;
 	turn_run_once(b, turn_wait_ms(b, end));
 	return true;
@@ -54,46 +54,46 @@ void finish_sampling(struct broker *b)
 {
 	struct patience patience;
 
-	state_goes_on_to(&b->state, PHASE_SAMPLED);
-	b->state.ended_ns = state_now_ns(&b->state);
-	child_tell(&b->children.capture, MSG_CAPTURE_STOP, 0);
-	patience_start(&patience, b->state.ended_ns);
-	while (b->children.capture.pid != 0 && run_in_patience(b, &patience))
+	state_goes_on_to(&b->parts.state, PHASE_SAMPLED);
+	b->parts.state.ended_ns = state_now_ns(&b->parts.state);
+	child_tell(&b->parts.children.capture, MSG_CAPTURE_STOP, 0);
+	patience_start(&patience, b->parts.state.ended_ns);
+	while (b->parts.children.capture.pid != 0 && run_in_patience(b, &patience))
 		continue;
-	if (b->children.capture.pid != 0)
-		child_fail(&b->children.capture, "does not end");
+	if (b->parts.children.capture.pid != 0)
+		child_fail(&b->parts.children.capture, "does not end");
 	/*
 	 * Sessions whose RECORD_END was written close by themselves; this is
 	 * for those that have none.
 	 */
-	patience_start(&patience, state_now_ns(&b->state));
-	targets_close(&b->targets);
-	while (!targets_all_closed(&b->targets) && run_in_patience(b, &patience))
+	patience_start(&patience, state_now_ns(&b->parts.state));
+	targets_close(&b->parts.targets);
+	while (!targets_all_closed(&b->parts.targets) && run_in_patience(b, &patience))
 		continue;
 }
 
 void finish_delivery(struct broker *b)
 {
-	const uint64_t send_ns = (uint64_t)(b->state.options.config.shutdown_timeout_s * 1e9);
-	const uint64_t deadline = state_now_ns(&b->state) + send_ns + DELIVER_NS;
+	const uint64_t send_ns = (uint64_t)(b->parts.state.options.config.shutdown_timeout_s * 1e9);
+	const uint64_t deadline = state_now_ns(&b->parts.state) + send_ns + DELIVER_NS;
 
-	delivery_finish(&b->delivery, send_ns);
-	while (b->delivery.n_envelopes > 0 && state_now_ns(&b->state) < deadline &&
-	       !b->state.hurried)
+	delivery_finish(&b->parts.delivery, send_ns);
+	while (b->parts.delivery.n_envelopes > 0 && state_now_ns(&b->parts.state) < deadline &&
+	       !b->parts.state.hurried)
 		turn_run_once(b, turn_wait_ms(b, deadline));
 	/* What is there may still be spooled: it is answered until the end. */
-	if (b->state.hurried)
-		delivery_finish(&b->delivery, 0);
+	if (b->parts.state.hurried)
+		delivery_finish(&b->parts.delivery, 0);
 }
 
 void finish_print_tables(struct broker *b)
 {
-	const bool several = targets_count(&b->targets) > 1;
+	const bool several = targets_count(&b->parts.targets) > 1;
 	struct patience patience;
 
 	(void)fflush(stdout);
-	patience_start(&patience, state_now_ns(&b->state));
-	FOR_EACH_TARGET (t, &b->targets) {
+	patience_start(&patience, state_now_ns(&b->parts.state));
+	FOR_EACH_TARGET (t, &b->parts.targets) {
 		const struct msg_table m = {
 			.h = MSG_HEADER(MSG_TABLE),
 			.target = t->id,
@@ -136,9 +136,9 @@ bool finish_lost_all(const struct broker *b)
 	uint64_t lost;
 
 	/* "profiles go nowhere": a warning at the start has said so. */
-	if (!b->children.has_dsn && b->delivery.output.dir_fd < 0)
+	if (!b->parts.children.has_dsn && b->parts.delivery.output.dir_fd < 0)
 		return false;
-	figures_of_all(&b->targets, &all);
+	figures_of_all(&b->parts.targets, &all);
 	lost = lost_chunks(c);
 	if (lost == 0 || c->sent + c->written + c->spooled > 0)
 		return false;
@@ -153,7 +153,7 @@ void finish_tell_lost(const struct broker *b)
 	struct instance_figures all;
 	uint64_t lost;
 
-	figures_of_all(&b->targets, &all);
+	figures_of_all(&b->parts.targets, &all);
 	lost = lost_chunks(&all.chunks);
 	if (lost > 0)
 		log_warning("%llu chunk%s of this run lost (--stats tells why)",
@@ -166,22 +166,24 @@ void finish_print_outcome(const struct broker *b)
 	const struct chunk_counts *c = &all.chunks;
 	uint64_t lost;
 
-	figures_of_all(&b->targets, &all);
+	figures_of_all(&b->parts.targets, &all);
 	lost = discarded(c);
 	if (b->picture.is_made)
-		printf("the profile is in %s\n", b->state.options.output);
-	else if (b->delivery.output.dir_fd >= 0)
-		printf("%llu envelope%s in %s\n", (unsigned long long)b->delivery.files_written,
-		       b->delivery.files_written == 1 ? "" : "s", b->delivery.output.path);
+		printf("the profile is in %s\n", b->parts.state.options.output);
+	else if (b->parts.delivery.output.dir_fd >= 0)
+		printf("%llu envelope%s in %s\n",
+		       (unsigned long long)b->parts.delivery.files_written,
+		       b->parts.delivery.files_written == 1 ? "" : "s",
+		       b->parts.delivery.output.path);
 	if (c->unwritten > 0)
 		printf("%llu envelope%s could not be written\n", (unsigned long long)c->unwritten,
 		       c->unwritten == 1 ? "" : "s");
-	if (b->children.has_dsn)
+	if (b->parts.children.has_dsn)
 		printf("%llu chunk%s sent\n", (unsigned long long)c->sent, c->sent == 1 ? "" : "s");
-	if (b->children.spotlight != NULL)
+	if (b->parts.children.spotlight != NULL)
 		printf("%llu chunk%s sent to Spotlight\n",
-		       (unsigned long long)b->delivery.spotlight.chunks.sent,
-		       b->delivery.spotlight.chunks.sent == 1 ? "" : "s");
+		       (unsigned long long)b->parts.delivery.spotlight.chunks.sent,
+		       b->parts.delivery.spotlight.chunks.sent == 1 ? "" : "s");
 	if (c->spooled > 0)
 		printf("%llu chunk%s put into the spool, to be sent later\n",
 		       (unsigned long long)c->spooled, c->spooled == 1 ? "" : "s");
@@ -195,35 +197,35 @@ void finish_print_outcome(const struct broker *b)
 
 void finish_picture(struct broker *b)
 {
-	const char *path = b->state.options.output;
+	const char *path = b->parts.state.options.output;
 	struct picture *p = &b->picture;
 	int r;
 
-	if (b->delivery.files_written == 0) {
+	if (b->parts.delivery.files_written == 0) {
 		log_error("%s is not written: there is no profile, since no "
 			  "chunk was made",
 			  path);
 		return;
 	}
 	/* A signal from here on is meant for the conversion. */
-	b->state.hurried = false;
-	r = picture_start(p, &b->delivery.output, b->state.nice_steps,
-			  b->state.options.picture->format);
+	b->parts.state.hurried = false;
+	r = picture_start(p, &b->parts.delivery.output, b->parts.state.nice_steps,
+			  b->parts.state.options.picture->format);
 	while (p->pid != 0) {
-		if (b->state.hurried)
+		if (b->parts.state.hurried)
 			picture_stop(p);
 		turn_run_once(b, TURN_MS);
 	}
-	picture_finish(p, &b->delivery.output, path, r, b->state.hurried);
+	picture_finish(p, &b->parts.delivery.output, path, r, b->parts.state.hurried);
 }
 
 void finish_tell_next(const struct broker *b)
 {
-	const struct options *o = &b->state.options;
+	const struct options *o = &b->parts.state.options;
 
-	if (!o->quiet && b->discovery == NULL && delivery_has_files(&b->delivery) &&
-	    b->delivery.files_written > 0 && o->transaction == NULL)
-		picture_tell_next(&b->picture, &b->delivery.output, o);
+	if (!o->quiet && b->parts.discovery == NULL && delivery_has_files(&b->parts.delivery) &&
+	    b->parts.delivery.files_written > 0 && o->transaction == NULL)
+		picture_tell_next(&b->picture, &b->parts.delivery.output, o);
 }
 
 int finish_command(struct broker *b)
@@ -238,16 +240,16 @@ void finish_children(struct broker *b)
 {
 	struct patience patience;
 
-	state_goes_on_to(&b->state, PHASE_CLOSES);
+	state_goes_on_to(&b->parts.state, PHASE_CLOSES);
 	patience_start(&patience, clock_mono_ns());
-	while (children_close(&b->children)) {
+	while (children_close(&b->parts.children)) {
 		const uint64_t now = clock_mono_ns();
 
 		/* Ship may have chunks to put on the disk; the others have nothing left. */
-		if (now >= patience_end_ns(&patience, now, children_ships_work(&b->children)))
-			children_kill(&b->children);
-		(void)!loop_run_once(b->state.loop, 100);
+		if (now >= patience_end_ns(&patience, now, children_ships_work(&b->parts.children)))
+			children_kill(&b->parts.children);
+		(void)!loop_run_once(b->parts.state.loop, 100);
 		sigchld_take(b);
-		children_check_killed(&b->children);
+		children_check_killed(&b->parts.children);
 	}
 }

@@ -12,7 +12,7 @@
 
 static bool unwind_is_needed(struct broker *b, const struct unwind *u)
 {
-	FOR_EACH_TARGET (t, &b->targets)
+	FOR_EACH_TARGET (t, &b->parts.targets)
 		if (t->unwind == u)
 			return true;
 	return false;
@@ -48,10 +48,10 @@ static bool is_configured(const struct config *c, const struct ship *s)
 
 static bool ship_is_needed(const struct broker *b, const struct ship *s)
 {
-	if (s->is_first || s->is_spotlight || is_configured(&b->state.options.config, s))
+	if (s->is_first || s->is_spotlight || is_configured(&b->parts.state.options.config, s))
 		return true;
-	for (size_t k = 0; k < b->targets.n_instances; k++)
-		if (b->targets.instances[k]->ship == s)
+	for (size_t k = 0; k < b->parts.targets.n_instances; k++)
+		if (b->parts.targets.instances[k]->ship == s)
 			return true;
 	return false;
 }
@@ -69,7 +69,7 @@ static bool ship_is_needed(const struct broker *b, const struct ship *s)
  */
 static void ship_leaves(struct broker *b, struct ship *s)
 {
-	double timeout_s = b->state.options.config.shutdown_timeout_s;
+	double timeout_s = b->parts.state.options.config.shutdown_timeout_s;
 
 	if (timeout_s > LEAVE_MAX_S)
 		timeout_s = LEAVE_MAX_S;
@@ -79,7 +79,7 @@ static void ship_leaves(struct broker *b, struct ship *s)
 	s->child.restart_ns = 0;
 	/* No process runs in the ship's place: its envelopes are lost. */
 	if (s->child.pid == 0)
-		delivery_ship_gone(&b->delivery, s);
+		delivery_ship_gone(&b->parts.delivery, s);
 }
 
 static void check_ship(struct broker *b, struct ship *s)
@@ -93,8 +93,8 @@ static void check_ship(struct broker *b, struct ship *s)
 
 void idle_check(struct broker *b, uint64_t now_ns)
 {
-	for (size_t i = 0; i < b->children.n_unwinds; i++)
-		check_unwind(b, b->children.unwinds[i], now_ns);
-	for (size_t i = 0; i < b->children.n_ships; i++)
-		check_ship(b, b->children.ships[i]);
+	for (size_t i = 0; i < b->parts.children.n_unwinds; i++)
+		check_unwind(b, b->parts.children.unwinds[i], now_ns);
+	for (size_t i = 0; i < b->parts.children.n_ships; i++)
+		check_ship(b, b->parts.children.ships[i]);
 }

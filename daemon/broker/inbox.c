@@ -43,10 +43,10 @@ static int ring_made(void *ctx, struct ipc_message *message)
 		.id = made->id,
 	};
 	struct broker *b = ctx;
-	struct unwind *u = unwind_of_ring(&b->children, made->id);
+	struct unwind *u = unwind_of_ring(&b->parts.children, made->id);
 
 	if (u == NULL) {
-		child_fail(&b->children.capture, "makes a ring that nobody asked for");
+		child_fail(&b->parts.children.capture, "makes a ring that nobody asked for");
 		return 0;
 	}
 	/* Made for an unwind process that has died: another is on its way. */
@@ -63,7 +63,7 @@ static int ring_broken(void *ctx, struct ipc_message *message)
 {
 	const struct msg_id *m = (const void *)message->bytes;
 	struct broker *b = ctx;
-	struct unwind *u = unwind_of_ring(&b->children, m->id);
+	struct unwind *u = unwind_of_ring(&b->parts.children, m->id);
 
 	if (u != NULL)
 		child_fail(&u->child, "breaks the rules of its ring");
@@ -74,7 +74,7 @@ static int target_state(void *ctx, struct ipc_message *m)
 {
 	struct broker *b = ctx;
 
-	target_on_state(&b->targets, (const void *)m->bytes);
+	target_on_state(&b->parts.targets, (const void *)m->bytes);
 	return 0;
 }
 
@@ -84,9 +84,9 @@ static int capture_done(void *ctx, struct ipc_message *m)
 	struct broker *b = ctx;
 
 	(void)m;
-	if (state_samples(&b->state))
+	if (state_samples(&b->parts.state))
 		return -EPROTO;
-	b->children.capture_done = b->state.phase >= PHASE_SAMPLED;
+	b->parts.children.capture_done = b->parts.state.phase >= PHASE_SAMPLED;
 	return 0;
 }
 
@@ -95,9 +95,9 @@ static int child_born(void *ctx, struct ipc_message *message)
 	const struct msg_id *m = (const void *)message->bytes;
 	struct broker *b = ctx;
 
-	if (!b->state.options.children || m->id == 0 || m->id > INT32_MAX)
+	if (!b->parts.state.options.children || m->id == 0 || m->id > INT32_MAX)
 		return -EPROTO;
-	instance_add_child(&b->targets, (int32_t)m->id);
+	instance_add_child(&b->parts.targets, (int32_t)m->id);
 	return 0;
 }
 
@@ -106,20 +106,20 @@ static void send_file(void *ctx, const struct msg_file_request *request, int err
 {
 	struct child *child = ctx;
 	struct broker *b = broker_of(child);
-	struct target *t = target_of(&b->targets, request->target);
+	struct target *t = target_of(&b->parts.targets, request->target);
 	struct msg_file_reply m = {
 		.h = MSG_HEADER(MSG_FILE_REPLY),
 		.request = request->request,
 	};
 
 	if (error == 0)
-		error = quarantine_hand(&b->quarantine, ((struct unwind *)child)->uid, request,
-					file, &m.number);
+		error = quarantine_hand(&b->parts.quarantine, ((struct unwind *)child)->uid,
+					request, file, &m.number);
 	m.error = -error;
 	child_send(child, &m, sizeof(m), &fd, error == 0 ? 1 : 0);
 	close_fd(&fd);
 	if (error == -ETIMEDOUT && t != NULL) {
-		const uint64_t ns = target_files_hang(t, state_now_ns(&b->state));
+		const uint64_t ns = target_files_hang(t, state_now_ns(&b->parts.state));
 
 		log_error("process %d makes reads of its files hang: they are "
 			  "left alone for %u min",
@@ -133,7 +133,7 @@ static void send_file(void *ctx, const struct msg_file_request *request, int err
  */
 static struct target *own_target(struct child *child, uint32_t id)
 {
-	struct target *t = target_of(&broker_of(child)->targets, id);
+	struct target *t = target_of(&broker_of(child)->parts.targets, id);
 
 	if (t != NULL && t->unwind == (struct unwind *)child)
 		return t;
@@ -144,7 +144,7 @@ static struct target *own_target(struct child *child, uint32_t id)
 /* unwind applies the same rule before it asks: this is a fault of unwind. */
 static void refuse(struct broker *b, struct target *t, const struct msg_file_request *request)
 {
-	b->quarantine.refused++;
+	b->parts.quarantine.refused++;
 	if (t->refusal_told)
 		return;
 	t->refusal_told = true;
@@ -174,11 +174,11 @@ static int answer_file_request(void *ctx, struct ipc_message *message)
 		child_fail(child, "asks for what is no file");
 		return 0;
 	}
-	if (target_files_rest(t, state_now_ns(&b->state))) {
+	if (target_files_rest(t, state_now_ns(&b->parts.state))) {
 		send_file(child, request, -EIO, -1, NULL);
 		return 0;
 	}
-	r = files_request(b->files, request, t->pid, t->pidfd, send_file, child);
+	r = files_request(b->parts.files, request, t->pid, t->pidfd, send_file, child);
 	if (r == -EINVAL)
 		child_fail(child, "asks for a second file at a time");
 	else if (r < 0)
@@ -201,8 +201,8 @@ static int take_chunk(void *ctx, struct ipc_message *message)
 
 	if (t == NULL)
 		return 0;
-	if (delivery_chunk(&broker_of(child)->delivery, &t->instance->delivery, t->instance->ship,
-			   t->instance->config.platform, m, message->fds) < 0)
+	if (delivery_chunk(&broker_of(child)->parts.delivery, &t->instance->delivery,
+			   t->instance->ship, t->instance->config.platform, m, message->fds) < 0)
 		child_fail(child, "sends a chunk that is none");
 	else
 		chunk_is_finished(t);
@@ -246,7 +246,7 @@ static int session_opened(void *ctx, struct ipc_message *message)
 	}
 	t->session = SESSION_OPEN;
 	t->unwind->sessions_asked--;
-	targets_check(&broker_of(child)->targets);
+	targets_check(&broker_of(child)->parts.targets);
 	return 0;
 }
 
@@ -264,7 +264,7 @@ static int session_closed(void *ctx, struct ipc_message *message)
 	}
 	if (target_is_open(t))
 		instance_cut_short(t->instance);
-	target_closed(&broker_of(child)->targets, t);
+	target_closed(&broker_of(child)->parts.targets, t);
 	return 0;
 }
 
@@ -311,8 +311,8 @@ static int record_chunk(void *ctx, struct ipc_message *message)
 	struct child *child = ctx;
 	struct target *t = own_target(child, m->target);
 
-	if (t != NULL &&
-	    records_chunk(&broker_of(child)->records, t, m->record, m->size, message->fds[0]) < 0)
+	if (t != NULL && records_chunk(&broker_of(child)->commands.records, t, m->record, m->size,
+				       message->fds[0]) < 0)
 		child_fail(child, "sends a chunk that is none");
 	return 0;
 }
@@ -323,7 +323,7 @@ static int record_lost(void *ctx, struct ipc_message *message)
 	struct target *t = own_target(ctx, m->target);
 
 	if (t != NULL)
-		records_lost(&broker_of(ctx)->records, t, m->record);
+		records_lost(&broker_of(ctx)->commands.records, t, m->record);
 	return 0;
 }
 
@@ -333,7 +333,7 @@ static int record_closed(void *ctx, struct ipc_message *message)
 	struct target *t = own_target(ctx, m->target);
 
 	if (t != NULL)
-		records_closed(&broker_of(ctx)->records, t, m->record);
+		records_closed(&broker_of(ctx)->commands.records, t, m->record);
 	return 0;
 }
 
@@ -341,7 +341,7 @@ static int take_written(void *ctx, struct ipc_message *message)
 {
 	struct child *child = ctx;
 
-	delivery_written(&broker_of(child)->delivery, ctx, (const void *)message->bytes);
+	delivery_written(&broker_of(child)->parts.delivery, ctx, (const void *)message->bytes);
 	return 0;
 }
 
@@ -349,7 +349,7 @@ static int take_done(void *ctx, struct ipc_message *message)
 {
 	struct child *child = ctx;
 
-	delivery_done(&broker_of(child)->delivery, ctx, (const void *)message->bytes);
+	delivery_done(&broker_of(child)->parts.delivery, ctx, (const void *)message->bytes);
 	return 0;
 }
 
@@ -378,7 +378,7 @@ static int take_limited(void *ctx, struct ipc_message *message)
 	const struct msg_number *m = (const void *)message->bytes;
 	struct child *child = ctx;
 
-	return limit_take(ctx, m->n, delivery_has_files(&broker_of(child)->delivery));
+	return limit_take(ctx, m->n, delivery_has_files(&broker_of(child)->parts.delivery));
 }
 
 static int take_probed(void *ctx, struct ipc_message *message)

@@ -20,7 +20,7 @@
 #include "daemon/broker/children/ship.h"
 #include "daemon/broker/command.h"
 #include "daemon/broker/control/inspect.h"
-#include "daemon/broker/control/operate.h"
+#include "daemon/broker/control/commands.h"
 #include "daemon/broker/control/reload.h"
 #include "daemon/broker/delivery/delivery.h"
 #include "daemon/broker/finish.h"
@@ -50,11 +50,11 @@
 static struct broker broker = {
 	.command = {.go_fd = -1},
 	.stats_fd = -1,
-	.children.ship_fds = {-1, -1, -1, -1},
-	.delivery.output = {.dir_fd = -1},
+	.parts.children.ship_fds = {-1, -1, -1, -1},
+	.parts.delivery.output = {.dir_fd = -1},
 	.picture = {.exe_fd = -1, .dir_fd = -1, .fd = -1},
 	.notify = {.fd = -1},
-	.state.clocks = {clock_mono_ns, clock_boot_ns, clock_wall_ns},
+	.parts.state.clocks = {clock_mono_ns, clock_boot_ns, clock_wall_ns},
 };
 _Static_assert(INIT_FILE_N == 4, "all are -1");
 static int signal_fd = -1;
@@ -92,14 +92,15 @@ static bool is_ignored(int number)
 
 static void take_dsn(struct broker *b)
 {
-	const struct config *c = &b->state.options.config;
+	const struct config *c = &b->parts.state.options.config;
 	struct dsn dsn;
 	enum dsn_result result;
 
-	memcpy(b->children.spotlight_url, c->spotlight, sizeof(b->children.spotlight_url));
+	memcpy(b->parts.children.spotlight_url, c->spotlight,
+	       sizeof(b->parts.children.spotlight_url));
 	for (size_t i = 0; i < c->n_targets; i++)
-		b->children.has_dsn |= c->targets[i].dsn[0] != '\0';
-	if (!c->has_dsn && !b->children.has_dsn)
+		b->parts.children.has_dsn |= c->targets[i].dsn[0] != '\0';
+	if (!c->has_dsn && !b->parts.children.has_dsn)
 		return;
 	/* Its key shall be in no core file. */
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
@@ -116,25 +117,26 @@ static void take_dsn(struct broker *b)
 		exit(2);
 	}
 	/* It fits: dsn_parse takes no more than DSN_SIZE. */
-	(void)snprintf(b->children.dsn, sizeof(b->children.dsn), "%s", c->dsn);
-	b->children.has_dsn = true;
+	(void)snprintf(b->parts.children.dsn, sizeof(b->parts.children.dsn), "%s", c->dsn);
+	b->parts.children.has_dsn = true;
 }
 
 static int open_output(struct broker *b)
 {
-	const bool is_sent = b->children.has_dsn || b->children.spotlight_url[0] != '\0';
-	const char *path = b->state.options.output;
+	const bool is_sent =
+		b->parts.children.has_dsn || b->parts.children.spotlight_url[0] != '\0';
+	const char *path = b->parts.state.options.output;
 	int r;
 
 	/* A service has no directory of its own to leave files in. */
-	if (path == NULL && !is_sent && b->state.options.n_pids == 0)
+	if (path == NULL && !is_sent && b->parts.state.options.n_pids == 0)
 		log_warning("there is no DSN and no --output: profiles go "
 			    "nowhere");
-	if (path == NULL && (is_sent || b->state.options.n_pids == 0))
+	if (path == NULL && (is_sent || b->parts.state.options.n_pids == 0))
 		return 0;
-	if (b->state.options.picture != NULL)
-		return picture_open(&b->picture, path, &b->delivery.output);
-	r = output_open(&b->delivery.output, path);
+	if (b->parts.state.options.picture != NULL)
+		return picture_open(&b->picture, path, &b->parts.delivery.output);
+	r = output_open(&b->parts.delivery.output, path);
 	if (r < 0)
 		log_error("cannot write into %s: %s", path == NULL ? "the current directory" : path,
 			  strerror(-r));
@@ -145,11 +147,11 @@ static int open_stats(struct broker *b)
 {
 	int r;
 
-	if (b->state.options.stats == NULL)
+	if (b->parts.state.options.stats == NULL)
 		return 0;
-	r = output_open_file(b->state.options.stats, &b->stats_fd);
+	r = output_open_file(b->parts.state.options.stats, &b->stats_fd);
 	if (r < 0)
-		log_error("cannot write %s: %s", b->state.options.stats, strerror(-r));
+		log_error("cannot write %s: %s", b->parts.state.options.stats, strerror(-r));
 	return r;
 }
 
@@ -158,16 +160,16 @@ static void say_missing(struct broker *b)
 	struct limitation limitations[LIMITATIONS_MAX];
 	size_t n;
 
-	limitation_facts_read(&b->limitation_facts);
+	limitation_facts_read(&b->parts.limitation_facts);
 	if (geteuid() == 0) {
-		b->limitation_facts.no_connector =
-			b->discovery != NULL && !discovery_has_connector(b->discovery);
+		b->parts.limitation_facts.no_connector =
+			b->parts.discovery != NULL && !discovery_has_connector(b->parts.discovery);
 	} else {
 		/* What is the user's own takes none. */
-		b->limitation_facts.have = ~UINT64_C(0);
-		b->limitation_facts.in_user_namespace = false;
+		b->parts.limitation_facts.have = ~UINT64_C(0);
+		b->parts.limitation_facts.in_user_namespace = false;
 	}
-	n = limitation_find(&b->limitation_facts, limitations);
+	n = limitation_find(&b->parts.limitation_facts, limitations);
 	for (size_t i = 0; i < n; i++)
 		log_warning("no %s: %s (%s)", limitations[i].name, limitations[i].effect,
 			    limitations[i].remedy);
@@ -181,7 +183,7 @@ static int limit_privileges(struct broker *b)
 {
 	/* For the proc connector: to listen to it, and to say when we do not.
 	 */
-	const capability_set listen = b->discovery != NULL ? CAPABILITY(CAP_NET_ADMIN) : 0;
+	const capability_set listen = b->parts.discovery != NULL ? CAPABILITY(CAP_NET_ADMIN) : 0;
 	const capability_set keep = listen | CAPABILITY(CAP_SYS_PTRACE) |
 				    CAPABILITY(CAP_CHECKPOINT_RESTORE) |
 				    CAPABILITY(CAP_DAC_READ_SEARCH) | CAPABILITY(CAP_SETUID) |
@@ -200,7 +202,7 @@ static int limit_privileges(struct broker *b)
 		log_error("cannot give up privileges: %s", strerror(-r));
 		return r;
 	}
-	b->state.privileged = true;
+	b->parts.state.privileged = true;
 	return 0;
 }
 
@@ -216,15 +218,15 @@ static void on_signals(void *ctx)
 		}
 		if (command_takes(&b->command, &info))
 			continue;
-		b->state.pause_asked = info.ssi_signo == SIGTSTP;
+		b->parts.state.pause_asked = info.ssi_signo == SIGTSTP;
 		if (info.ssi_signo == SIGTSTP || info.ssi_signo == SIGCONT)
 			continue;
-		if (info.ssi_signo == SIGHUP && b->discovery != NULL) {
-			(void)reload(b, -1);
+		if (info.ssi_signo == SIGHUP && b->parts.discovery != NULL) {
+			(void)reload(&b->parts, &b->notify, -1);
 			continue;
 		}
-		b->state.hurried = b->state.phase >= PHASE_STOPS;
-		state_goes_on_to(&b->state, PHASE_STOPS);
+		b->parts.state.hurried = b->parts.state.phase >= PHASE_STOPS;
+		state_goes_on_to(&b->parts.state, PHASE_STOPS);
 	}
 }
 
@@ -265,22 +267,22 @@ static void take_signals(const struct broker *b)
  */
 static uint64_t deadline_of(const struct broker *b)
 {
-	uint64_t since =
-		b->state.started_ns != 0 ? b->state.started_ns : b->state.epoch_ns + ATTACH_NS;
+	uint64_t since = b->parts.state.started_ns != 0 ? b->parts.state.started_ns
+							: b->parts.state.epoch_ns + ATTACH_NS;
 
-	if (b->state.options.duration_s <= 0)
+	if (b->parts.state.options.duration_s <= 0)
 		return UINT64_MAX;
-	return since + (uint64_t)(b->state.options.duration_s * 1e9);
+	return since + (uint64_t)(b->parts.state.options.duration_s * 1e9);
 }
 
 /* A service goes on, whether there is anything to profile or not. */
 static bool goes_on(const struct broker *b)
 {
-	if (b->state.phase >= PHASE_STOPS)
+	if (b->parts.state.phase >= PHASE_STOPS)
 		return false;
 	if (b->command.pid != 0)
 		return !b->command.has_ended;
-	return b->discovery != NULL || instances_any_open(&b->targets);
+	return b->parts.discovery != NULL || instances_any_open(&b->parts.targets);
 }
 
 static void profile(struct broker *b)
@@ -288,26 +290,26 @@ static void profile(struct broker *b)
 	while (goes_on(b)) {
 		uint64_t deadline = command_is_held(&b->command) ? UINT64_MAX : deadline_of(b);
 
-		if (state_now_ns(&b->state) >= deadline)
+		if (state_now_ns(&b->parts.state) >= deadline)
 			break;
 		turn_run_once(b, turn_wait_ms(b, deadline));
-		command_check(&b->command, &b->targets);
+		command_check(&b->command, &b->parts.targets);
 	}
-	state_goes_on_to(&b->state, PHASE_STOPS);
+	state_goes_on_to(&b->parts.state, PHASE_STOPS);
 }
 
 static void greet(const struct broker *b)
 {
-	if (b->state.options.quiet)
+	if (b->parts.state.options.quiet)
 		return;
-	if (b->state.options.output == NULL && b->delivery.output.dir_fd >= 0)
-		printf("no DSN is given: envelopes go into %s\n", b->delivery.output.path);
+	if (b->parts.state.options.output == NULL && b->parts.delivery.output.dir_fd >= 0)
+		printf("no DSN is given: envelopes go into %s\n", b->parts.delivery.output.path);
 	(void)fflush(stdout);
 }
 
 static bool attached_any(struct broker *b)
 {
-	FOR_EACH_TARGET (t, &b->targets)
+	FOR_EACH_TARGET (t, &b->parts.targets)
 		if (t->instance->was_attached)
 			return true;
 	return false;
@@ -316,12 +318,12 @@ static bool attached_any(struct broker *b)
 /* Of those that still wait, says so. */
 static bool all_are_well(struct broker *b)
 {
-	bool well = !b->state.failed && attached_any(b);
+	bool well = !b->parts.state.failed && attached_any(b);
 
-	if (b->discovery != NULL)
-		return !b->state.failed;
+	if (b->parts.discovery != NULL)
+		return !b->parts.state.failed;
 
-	FOR_EACH_TARGET (t, &b->targets) {
+	FOR_EACH_TARGET (t, &b->parts.targets) {
 		if (t->instance->origin == INSTANCE_CHILD)
 			continue;
 		/* ESRCH: it has ended, which is a normal end. */
@@ -331,7 +333,7 @@ static bool all_are_well(struct broker *b)
 		if (t->instance->was_attached || t->left_out || t->attach_error != 0)
 			continue;
 		well = false;
-		if (!b->state.failed)
+		if (!b->parts.state.failed)
 			refusal_log_not_profiled(t->pid, t->retry_ns != 0);
 	}
 	return well;
@@ -340,13 +342,13 @@ static bool all_are_well(struct broker *b)
 /* Without --pid. */
 static int start_service(struct broker *b)
 {
-	int r = session_key_read(&b->targets.session_key);
+	int r = session_key_read(&b->parts.targets.session_key);
 
 	if (r < 0) {
 		log_error("the boot id cannot be read: %s", strerror(-r));
 		return r;
 	}
-	return discovery_new(&b->targets, &b->discovery);
+	return discovery_new(&b->parts.targets, &b->parts.discovery);
 }
 
 /*
@@ -367,20 +369,20 @@ static void go_first(struct broker *b)
 		log_debug("profiling runs at the usual priority: %s", strerror(errno));
 		return;
 	}
-	b->state.nice_steps = (uint32_t)(before - getpriority(PRIO_PROCESS, 0));
+	b->parts.state.nice_steps = (uint32_t)(before - getpriority(PRIO_PROCESS, 0));
 }
 
 static int start(struct broker *b, struct loop_source **signals)
 {
-	const size_t n_named = b->state.options.n_pids;
-	int r = running_find(&b->state.options);
+	const size_t n_named = b->parts.state.options.n_pids;
+	int r = running_find(&b->parts.state.options);
 
-	if (r == 0 && b->state.options.n_pids == 0)
+	if (r == 0 && b->parts.state.options.n_pids == 0)
 		r = start_service(b);
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < b->state.options.n_pids; i++) {
-		r = instance_add_given(&b->targets, b->state.options.pids[i]);
+	for (size_t i = 0; i < b->parts.state.options.n_pids; i++) {
+		r = instance_add_given(&b->parts.targets, b->parts.state.options.pids[i]);
 		/* One that was found a moment ago may have ended. */
 		if (r < 0 && (r != -ESRCH || i < n_named))
 			return r;
@@ -389,39 +391,39 @@ static int start(struct broker *b, struct loop_source **signals)
 	if (r == 0)
 		r = open_output(b);
 	if (r == 0)
-		r = ships_open_files(&b->children);
+		r = ships_open_files(&b->parts.children);
 	if (r == 0)
-		r = operate_open(b);
+		r = commands_open(&b->commands);
 	if (r == 0)
-		r = loop_new(&b->state.loop);
+		r = loop_new(&b->parts.state.loop);
 	if (r < 0)
 		return r;
 	say_missing(b);
-	command_warn(&b->command, &b->state.options);
+	command_warn(&b->command, &b->parts.state.options);
 	go_first(b);
 	r = limit_privileges(b);
 	if (r < 0)
 		return r;
-	r = files_new(b->state.loop, &b->files);
+	r = files_new(b->parts.state.loop, &b->parts.files);
 	if (r == 0)
-		r = instances_watch(&b->targets);
-	if (r == 0 && b->discovery != NULL)
-		r = discovery_start(b->discovery);
+		r = instances_watch(&b->parts.targets);
+	if (r == 0 && b->parts.discovery != NULL)
+		r = discovery_start(b->parts.discovery);
 	if (r == 0)
-		r = operate_start(b);
+		r = commands_start(&b->commands);
 	if (r == 0)
-		r = loop_add(b->state.loop, signal_fd, on_signals, b, signals);
+		r = loop_add(b->parts.state.loop, signal_fd, on_signals, b, signals);
 	if (r < 0) {
 		log_error("cannot start: %s", strerror(-r));
 		return r;
 	}
-	r = children_start(&b->children);
+	r = children_start(&b->parts.children);
 	if (r < 0)
 		return r;
-	b->state.timer_hz = options_timer_hz(&b->state.options);
-	b->state.period_ns = NS_PER_SEC / b->state.timer_hz;
-	b->state.epoch_ns = clock_mono_ns();
-	instances_check(&b->targets);
+	b->parts.state.timer_hz = options_timer_hz(&b->parts.state.options);
+	b->parts.state.period_ns = NS_PER_SEC / b->parts.state.timer_hz;
+	b->parts.state.epoch_ns = clock_mono_ns();
+	instances_check(&b->parts.targets);
 	return 0;
 }
 
@@ -434,30 +436,32 @@ static int check_servers(struct broker *b, const struct config_faults *faults)
 	struct loop_source *signals = NULL;
 	int status = EXIT_FAILURE, r;
 
-	r = loop_new(&b->state.loop);
+	r = loop_new(&b->parts.state.loop);
 	if (r == 0)
-		r = files_new(b->state.loop, &b->files);
+		r = files_new(b->parts.state.loop, &b->parts.files);
 	if (r == 0 && faults->n_errors == 0)
-		r = ships_open_files(&b->children);
+		r = ships_open_files(&b->parts.children);
 	if (r == 0)
 		r = limit_privileges(b);
 	if (r == 0)
-		r = loop_add(b->state.loop, signal_fd, on_signals, b, &signals);
+		r = loop_add(b->parts.state.loop, signal_fd, on_signals, b, &signals);
 	if (r == 0)
-		r = inspect_options(b, faults);
+		r = inspect_options(&b->commands.inspector, faults);
 	if (r < 0) {
 		log_error("cannot ask the servers: %s", strerror(-r));
 		return EXIT_FAILURE;
 	}
-	while (b->state.phase == PHASE_PROFILES && !inspect_is_over(b)) {
-		r = loop_run_once(b->state.loop, INSPECT_MS);
+	while (b->parts.state.phase == PHASE_PROFILES && !inspect_is_over(&b->commands.inspector)) {
+		r = loop_run_once(b->parts.state.loop, INSPECT_MS);
 		if (r < 0)
 			break;
-		files_check(b->files);
-		inspect_check(b);
+		files_check(b->parts.files);
+		inspect_check(&b->commands.inspector);
 	}
-	if (inspect_is_over(b))
-		status = faults->n_errors > 0 ? 2 : finding_status(inspect_worst(b));
+	if (inspect_is_over(&b->commands.inspector))
+		status = faults->n_errors > 0
+				 ? 2
+				 : finding_status(inspect_worst(&b->commands.inspector));
 	finish_children(b);
 	return fflush(stdout) == EOF ? EXIT_FAILURE : status;
 }
@@ -466,7 +470,7 @@ int main(int argc, char **argv)
 {
 	static struct config_faults faults;
 	struct broker *b = &broker;
-	struct options *o = &b->state.options;
+	struct options *o = &b->parts.state.options;
 	struct loop_source *signals = NULL;
 	int status = EXIT_SUCCESS, r;
 
@@ -484,60 +488,61 @@ int main(int argc, char **argv)
 	}
 	log_init("sentry-profd", o->config.debug);
 	wiring_connect(b);
-	b->targets.held_pid = b->command.pid;
-	quarantine_init(&b->quarantine);
-	service_init(b);
-	children_init(&b->children);
+	b->parts.targets.held_pid = b->command.pid;
+	quarantine_init(&b->parts.quarantine);
+	service_init(&b->notify);
+	children_init(&b->parts.children);
 	if (o->check_servers)
 		return check_servers(b, &faults);
 	take_dsn(b);
 	r = start(b, &signals);
 	if (r < 0) {
-		operate_close(b);
+		commands_close(&b->commands);
 		finish_children(b);
 		picture_close(&b->picture);
-		output_close(&b->delivery.output);
+		output_close(&b->parts.delivery.output);
 		return b->command.pid != 0 ? command_abandon(&b->command) : EXIT_FAILURE;
 	}
 	greet(b);
 	/* The command's screen is its own. */
-	progress_init(&b->progress, b->state.options.quiet || b->command.pid != 0);
+	progress_init(&b->progress, b->parts.state.options.quiet || b->command.pid != 0);
 	profile(b);
 	progress_end(&b->progress);
-	service_stops(b);
+	service_stops(&b->notify);
 	finish_sampling(b);
 	finish_delivery(b);
-	if (!b->state.options.quiet && attached_any(b) && !b->state.failed && b->discovery == NULL)
+	if (!b->parts.state.options.quiet && attached_any(b) && !b->parts.state.failed &&
+	    b->parts.discovery == NULL)
 		finish_print_tables(b);
-	operate_close(b);
+	commands_close(&b->commands);
 	finish_children(b);
 	/* Not before: chunks come and are answered until the end. */
-	delivery_give_up(&b->delivery);
-	if (b->state.options.picture != NULL) {
+	delivery_give_up(&b->parts.delivery);
+	if (b->parts.state.options.picture != NULL) {
 		finish_picture(b);
 		status = b->picture.is_made ? EXIT_SUCCESS : EXIT_FAILURE;
 	}
-	if (!b->state.options.quiet && attached_any(b))
+	if (!b->parts.state.options.quiet && attached_any(b))
 		finish_print_outcome(b);
 	finish_tell_next(b);
 	if (finish_lost_all(b))
 		status = FINISH_STATUS_ALL_LOST;
 	else if (b->command.pid != 0)
 		finish_tell_lost(b);
-	if (b->stats_fd >= 0 && stats_write(b) < 0) {
-		log_error("cannot write %s", b->state.options.stats);
+	if (b->stats_fd >= 0 && stats_write(&b->parts, b->stats_fd) < 0) {
+		log_error("cannot write %s", b->parts.state.options.stats);
 		status = EXIT_FAILURE;
 	}
 	if (!all_are_well(b))
 		status = EXIT_FAILURE;
 	if (b->command.pid != 0)
 		status = finish_command(b);
-	discovery_free(b->discovery);
-	files_free(b->files);
+	discovery_free(b->parts.discovery);
+	files_free(b->parts.files);
 	picture_close(&b->picture);
-	output_close(&b->delivery.output);
-	loop_remove(b->state.loop, &signals);
-	loop_free(b->state.loop);
+	output_close(&b->parts.delivery.output);
+	loop_remove(b->parts.state.loop, &signals);
+	loop_free(b->parts.state.loop);
 	notify_fini(&b->notify);
 	return status;
 }

@@ -32,8 +32,8 @@ void overdue_look(struct broker *b)
 {
 	struct child *child;
 
-	for (size_t i = 0; (child = child_at(&b->children, i)) != NULL; i++)
+	for (size_t i = 0; (child = child_at(&b->parts.children, i)) != NULL; i++)
 		look_at_child(child);
-	FOR_EACH_TARGET (t, &b->targets)
+	FOR_EACH_TARGET (t, &b->parts.targets)
 		look_at_target(t);
 }

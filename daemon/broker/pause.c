@@ -23,14 +23,14 @@ static void let_go(struct broker *b)
 {
 	struct patience patience;
 
-	if (b->state.phase < PHASE_SAMPLED)
-		child_tell(&b->children.capture, MSG_CAPTURE_STOP, CAPTURE_KEEP_SESSIONS);
+	if (b->parts.state.phase < PHASE_SAMPLED)
+		child_tell(&b->parts.children.capture, MSG_CAPTURE_STOP, CAPTURE_KEEP_SESSIONS);
 	patience_start(&patience, clock_mono_ns());
-	while (b->children.capture.pid != 0) {
+	while (b->parts.children.capture.pid != 0) {
 		const uint64_t now = clock_mono_ns();
 
-		if (now >= patience_end_ns(&patience, now, watch_works(&b->children)))
-			child_fail(&b->children.capture, "does not let go");
+		if (now >= patience_end_ns(&patience, now, watch_works(&b->parts.children)))
+			child_fail(&b->parts.children.capture, "does not let go");
 		turn_run_once(b, POLL_MS);
 	}
 }
@@ -55,19 +55,19 @@ void pause_broker(struct broker *b)
 {
 	uint64_t since = clock_mono_ns(), now;
 
-	b->state.pausing = true;
+	b->parts.state.pausing = true;
 	let_go(b);
 	/* Until here there were ticks. */
-	since = max_u64(since, b->children.heartbeat->beat.time_ns);
-	if (b->state.pause_asked) {
+	since = max_u64(since, b->parts.children.heartbeat->beat.time_ns);
+	if (b->parts.state.pause_asked) {
 		log_debug("SIGTSTP: all processes are let go until SIGCONT");
 		stop_self();
 	}
 	now = clock_mono_ns();
-	b->state.away_ns += now - since;
-	targets_resumed(&b->targets, now);
-	b->children.capture.failures = 0;
-	b->children.capture.restart_ns = now;
-	b->state.pause_asked = false;
-	b->state.pausing = false;
+	b->parts.state.away_ns += now - since;
+	targets_resumed(&b->parts.targets, now);
+	b->parts.children.capture.failures = 0;
+	b->parts.children.capture.restart_ns = now;
+	b->parts.state.pause_asked = false;
+	b->parts.state.pausing = false;
 }

@@ -11,7 +11,7 @@
 
 /*
  * Lets go, stops this process as SIGTSTP would have, and when it is continued
- * has capture started again. Does not stop if b->state.pause_asked is taken back
+ * has capture started again. Does not stop if b->parts.state.pause_asked is taken back
  * meanwhile. Runs the loop while it waits for capture to end.
  */
 void pause_broker(struct broker *b);

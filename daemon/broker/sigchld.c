@@ -16,14 +16,14 @@ static struct child *child_of(struct children *c, int32_t pid)
 	return child;
 }
 
-/* A helper of b->files or of discovery; its processor time counts as the broker's. */
+/* A helper of b->parts.files or of discovery; its processor time counts as the broker's. */
 static void helper_reaped(struct broker *b, int32_t pid, const struct rusage *usage)
 {
 	static const struct rusage counted;
 
-	files_reaped(b->files, pid, usage);
-	if (b->discovery != NULL)
-		discovery_reaped(b->discovery, pid, &counted);
+	files_reaped(b->parts.files, pid, usage);
+	if (b->parts.discovery != NULL)
+		discovery_reaped(b->parts.discovery, pid, &counted);
 }
 
 void sigchld_take(struct broker *b)
@@ -32,7 +32,7 @@ void sigchld_take(struct broker *b)
 	siginfo_t ended;
 	int status;
 
-	command_look(&b->command, &b->state);
+	command_look(&b->command, &b->parts.state);
 	for (;;) {
 		struct child *child;
 
@@ -40,7 +40,7 @@ void sigchld_take(struct broker *b)
 		ended.si_pid = 0;
 		if (waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) < 0 || ended.si_pid == 0)
 			return;
-		child = child_of(&b->children, ended.si_pid);
+		child = child_of(&b->parts.children, ended.si_pid);
 		if (child != NULL)
 			child_take_last(child);
 		if (wait4(ended.si_pid, &status, WNOHANG, &usage) <= 0)

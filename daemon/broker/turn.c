@@ -8,7 +8,7 @@
 #include "daemon/broker/children/limit.h"
 #include "daemon/broker/children/watch.h"
 #include "daemon/broker/control/inspect.h"
-#include "daemon/broker/control/operate.h"
+#include "daemon/broker/control/commands.h"
 #include "daemon/broker/control/record.h"
 #include "daemon/broker/delivery/delivery.h"
 #include "daemon/broker/idle.h"
@@ -39,9 +39,9 @@ static void each_second(struct broker *b)
 	if (now_ns - b->second_ns < NS_PER_SEC)
 		return;
 	b->second_ns = now_ns;
-	loop_resume(b->state.loop);
+	loop_resume(b->parts.state.loop);
 	overdue_look(b);
-	if (b->discovery != NULL && b->state.phase == PHASE_PROFILES)
+	if (b->parts.discovery != NULL && b->parts.state.phase == PHASE_PROFILES)
 		idle_check(b, now_ns);
 }
 
@@ -52,36 +52,36 @@ static void each_second(struct broker *b)
  */
 static void sweep(struct broker *b)
 {
-	clients_sweep(&b->clients);
-	targets_sweep(&b->targets);
-	delivery_sweep(&b->delivery);
-	records_sweep(&b->records);
-	instances_sweep(&b->targets);
-	children_sweep(&b->children);
+	clients_sweep(&b->commands.clients);
+	targets_sweep(&b->parts.targets);
+	delivery_sweep(&b->parts.delivery);
+	records_sweep(&b->commands.records);
+	instances_sweep(&b->parts.targets);
+	children_sweep(&b->parts.children);
 }
 
 static void check_heartbeat(struct broker *b)
 {
 	uint32_t target;
 
-	if (!watch_is_hung(&b->children, &target))
+	if (!watch_is_hung(&b->parts.children, &target))
 		return;
 	if (target != 0)
-		targets_capture_died(&b->targets, target);
-	watch_kill(&b->children);
+		targets_capture_died(&b->parts.targets, target);
+	watch_kill(&b->parts.children);
 }
 
 /* Processor time of the helpers that open files. */
 static uint64_t helpers_ns(const struct broker *b)
 {
-	uint64_t ns = files_used_ns(b->files);
+	uint64_t ns = files_used_ns(b->parts.files);
 
-	return b->discovery == NULL ? ns : ns + discovery_used_ns(b->discovery);
+	return b->parts.discovery == NULL ? ns : ns + discovery_used_ns(b->parts.discovery);
 }
 
 void turn_run_once(struct broker *b, int timeout_ms)
 {
-	int r = loop_run_once(b->state.loop, timeout_ms);
+	int r = loop_run_once(b->parts.state.loop, timeout_ms);
 
 	if (r < 0) {
 		log_error("epoll_wait: %s", strerror(-r));
@@ -89,38 +89,38 @@ void turn_run_once(struct broker *b, int timeout_ms)
 	}
 	each_second(b);
 	check_heartbeat(b);
-	children_check(&b->children);
-	files_check(b->files);
-	limit_check(&b->children, delivery_has_files(&b->delivery));
-	operate_check(b);
-	if (b->discovery != NULL && b->state.phase == PHASE_PROFILES)
-		discovery_check(b->discovery);
-	clients_check(&b->clients);
-	instances_check(&b->targets);
-	targets_check(&b->targets);
-	records_check(&b->records);
-	inspect_check(b);
-	if (governor_is_due(&b->targets))
-		governor_check(&b->targets, helpers_ns(b));
-	measure_check(&b->targets);
-	progress_check(&b->progress, &b->targets);
-	service_check(b);
+	children_check(&b->parts.children);
+	files_check(b->parts.files);
+	limit_check(&b->parts.children, delivery_has_files(&b->parts.delivery));
+	commands_check(&b->commands);
+	if (b->parts.discovery != NULL && b->parts.state.phase == PHASE_PROFILES)
+		discovery_check(b->parts.discovery);
+	clients_check(&b->commands.clients);
+	instances_check(&b->parts.targets);
+	targets_check(&b->parts.targets);
+	records_check(&b->commands.records);
+	inspect_check(&b->commands.inspector);
+	if (governor_is_due(&b->parts.targets))
+		governor_check(&b->parts.targets, helpers_ns(b));
+	measure_check(&b->parts.targets);
+	progress_check(&b->progress, &b->parts.targets);
+	service_check(&b->notify, &b->parts);
 	log_check();
 	sweep(b);
-	if (b->state.pause_asked && !b->state.pausing)
+	if (b->parts.state.pause_asked && !b->parts.state.pausing)
 		pause_broker(b);
 }
 
 int turn_wait_ms(const struct broker *b, uint64_t deadline_ns)
 {
-	uint64_t now = state_now_ns(&b->state);
-	bool calm = b->state.phase < PHASE_SAMPLED && b->children.capture.pid != 0 &&
-		    b->children.watch.looks == 0;
+	uint64_t now = state_now_ns(&b->parts.state);
+	bool calm = b->parts.state.phase < PHASE_SAMPLED && b->parts.children.capture.pid != 0 &&
+		    b->parts.children.watch.looks == 0;
 	uint64_t wait_ms = calm ? CHECK_CALM_MS : CHECK_MS;
 
 	if (now >= deadline_ns)
 		return 0;
-	if (b->discovery != NULL && b->state.phase == PHASE_PROFILES)
-		wait_ms = min_u64(wait_ms, discovery_wait_ms(b->discovery));
+	if (b->parts.discovery != NULL && b->parts.state.phase == PHASE_PROFILES)
+		wait_ms = min_u64(wait_ms, discovery_wait_ms(b->parts.discovery));
 	return (int)min_u64((deadline_ns - now + NS_PER_MS - 1) / NS_PER_MS, wait_ms);
 }

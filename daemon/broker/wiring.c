@@ -11,11 +11,11 @@ static void on_started(void *ctx, struct child *child)
 	struct broker *b = ctx;
 
 	if (child->type->kind == CHILD_CAPTURE)
-		FOR_EACH_TARGET (t, &b->targets)
-			target_start(&b->targets, t);
+		FOR_EACH_TARGET (t, &b->parts.targets)
+			target_start(&b->parts.targets, t);
 	else if (child->type->kind == CHILD_SHIP)
-		delivery_resend(&b->delivery, (struct ship *)child);
-	targets_check(&b->targets);
+		delivery_resend(&b->parts.delivery, (struct ship *)child);
+	targets_check(&b->parts.targets);
 }
 
 static void on_died(void *ctx, struct child *child, int status)
@@ -25,17 +25,17 @@ static void on_died(void *ctx, struct child *child, int status)
 
 	switch (child->type->kind) {
 	case CHILD_CAPTURE:
-		if (!b->children.capture_done)
-			targets_capture_died(&b->targets, 0);
+		if (!b->parts.children.capture_done)
+			targets_capture_died(&b->parts.targets, 0);
 		break;
 	case CHILD_UNWIND:
-		quarantine_died(&b->quarantine, u->uid, u->reading, status);
-		files_forget(b->files, child);
-		targets_unwind_died(&b->targets, u);
+		quarantine_died(&b->parts.quarantine, u->uid, u->reading, status);
+		files_forget(b->parts.files, child);
+		targets_unwind_died(&b->parts.targets, u);
 		break;
 	case CHILD_SHIP:
 		if (child->is_leaving)
-			delivery_ship_gone(&b->delivery, (struct ship *)child);
+			delivery_ship_gone(&b->parts.delivery, (struct ship *)child);
 		break;
 	case CHILD_KIND_N:
 		break;
@@ -46,26 +46,30 @@ static void on_instance_gone(void *ctx, struct instance *i)
 {
 	struct broker *b = ctx;
 
-	discovery_gone(b->discovery, i);
-	clients_forget(&b->clients, i);
+	discovery_gone(b->parts.discovery, i);
+	clients_forget(&b->commands.clients, i);
 }
 
 void wiring_connect(struct broker *b)
 {
-	b->children.state = &b->state;
-	b->children.events = (struct child_events){
+	b->parts.children.state = &b->parts.state;
+	b->parts.children.events = (struct child_events){
 		.ctx = b,
 		.message = inbox_take,
 		.started = on_started,
 		.died = on_died,
 	};
-	b->delivery.state = &b->state;
-	b->delivery.children = &b->children;
-	b->targets.state = &b->state;
-	b->targets.children = &b->children;
-	b->targets.delivery = &b->delivery;
-	b->targets.governor = &b->governor;
-	b->targets.events = (struct target_events){.ctx = b, .instance_gone = on_instance_gone};
-	b->clients.targets = &b->targets;
-	b->records.targets = &b->targets;
+	b->parts.delivery.state = &b->parts.state;
+	b->parts.delivery.children = &b->parts.children;
+	b->parts.targets.state = &b->parts.state;
+	b->parts.targets.children = &b->parts.children;
+	b->parts.targets.delivery = &b->parts.delivery;
+	b->parts.targets.governor = &b->parts.governor;
+	b->parts.targets.events =
+		(struct target_events){.ctx = b, .instance_gone = on_instance_gone};
+	b->commands.parts = &b->parts;
+	b->commands.notify = &b->notify;
+	b->commands.inspector.parts = &b->parts;
+	b->commands.clients.targets = &b->parts.targets;
+	b->commands.records.targets = &b->parts.targets;
 }

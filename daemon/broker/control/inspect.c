@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/broker/broker.h"
+#include "daemon/broker/parts/parts.h"
 #include "daemon/broker/children/child.h"
 #include "daemon/broker/children/children.h"
 #include "daemon/broker/discovery/identify.h"
@@ -40,7 +40,7 @@ struct subject {
 };
 
 struct inspection {
-	struct broker *broker;
+	struct parts *parts;
 	struct sealed sealed; /* what out writes to, unless that is stdout */
 	FILE *out;
 	int fd; /* to the operator; -1: out is stdout */
@@ -66,12 +66,12 @@ static void say_faults(struct inspection *i, const struct config_faults *faults)
 static void say_configuration(struct inspection *i, const struct config *c,
 			      const struct config_faults *faults)
 {
-	const struct broker *b = i->broker;
+	const struct parts *parts = i->parts;
 	const bool is_running = i->fd >= 0;
 	char path[OPTIONS_PATH_SIZE];
 
 	say_faults(i, faults);
-	options_config_path(&b->state.options, path);
+	options_config_path(&parts->state.options, path);
 	if (path[0] == '\0')
 		SAY(i, FINDING_OK, "configuration",
 		    is_running ? "the daemon has no file: what it profiles was "
@@ -91,9 +91,9 @@ static void inspect_files(struct inspection *i)
 {
 	static struct config_faults faults;
 	struct config c;
-	int r = options_read_again(&i->broker->state.options, &c, &faults);
+	int r = options_read_again(&i->parts->state.options, &c, &faults);
 
-	say_configuration(i, r < 0 ? &i->broker->state.options.config : &c, &faults);
+	say_configuration(i, r < 0 ? &i->parts->state.options.config : &c, &faults);
 	if (r == 0)
 		config_fini(&c);
 	config_faults_fini(&faults);
@@ -101,20 +101,20 @@ static void inspect_files(struct inspection *i)
 
 /* The servers. */
 
-static struct ship *find_ship(const struct broker *b, const char *dsn)
+static struct ship *find_ship(const struct parts *parts, const char *dsn)
 {
-	for (size_t k = 0; k < b->children.n_ships; k++)
-		if (!b->children.ships[k]->child.is_leaving &&
-		    ship_is_for(b->children.ships[k], dsn))
-			return b->children.ships[k];
+	for (size_t k = 0; k < parts->children.n_ships; k++)
+		if (!parts->children.ships[k]->child.is_leaving &&
+		    ship_is_for(parts->children.ships[k], dsn))
+			return parts->children.ships[k];
 	return NULL;
 }
 
-static void ask_server(struct broker *b, const char *dsn)
+static void ask_server(struct parts *parts, const char *dsn)
 {
 	struct ship *s;
 
-	if (dsn[0] == '\0' || children_ship(&b->children, dsn, &s) < 0 || s->probe_pid != 0)
+	if (dsn[0] == '\0' || children_ship(&parts->children, dsn, &s) < 0 || s->probe_pid != 0)
 		return;
 	s->probed = (struct msg_probed){.status = 0};
 	s->probe_pid = s->child.pid;
@@ -188,7 +188,7 @@ static void say_answer(struct inspection *i, const char *endpoint, const struct 
 
 static void say_server(struct inspection *i, const char *subject, const char *text)
 {
-	const struct ship *s = find_ship(i->broker, text);
+	const struct ship *s = find_ship(i->parts, text);
 	char endpoint[DSN_ENDPOINT_SIZE];
 	struct dsn dsn;
 
@@ -208,9 +208,9 @@ static void say_server(struct inspection *i, const char *subject, const char *te
 /* As open_output() in daemon/broker/main.c decides it: a service leaves no files. */
 static void say_no_dsn(struct inspection *i)
 {
-	const struct options *o = &i->broker->state.options;
+	const struct options *o = &i->parts->state.options;
 	const bool is_service =
-		o->check_servers ? o->config.n_targets > 0 : i->broker->discovery != NULL;
+		o->check_servers ? o->config.n_targets > 0 : i->parts->discovery != NULL;
 
 	if (o->config.spotlight[0] != '\0')
 		SAY(i, FINDING_WARNING, "DSN", "none is given: profiles go to Spotlight%s",
@@ -248,7 +248,7 @@ static bool all_have_their_own(const struct config *c)
 
 static void say_servers(struct inspection *i)
 {
-	const struct config *c = &i->broker->state.options.config;
+	const struct config *c = &i->parts->state.options.config;
 	char subject[FINDING_SUBJECT_SIZE];
 
 	if (c->dsn[0] != '\0')
@@ -265,9 +265,9 @@ static void say_servers(struct inspection *i)
 
 /* The sections. */
 
-static struct files *files_of(const struct broker *b)
+static struct files *files_of(const struct parts *parts)
 {
-	return b->discovery != NULL ? discovery_files(b->discovery) : b->files;
+	return parts->discovery != NULL ? discovery_files(parts->discovery) : parts->files;
 }
 
 static void on_cmdline(void *ctx, const struct msg_file_request *request, int error, int fd,
@@ -286,14 +286,14 @@ static void on_cmdline(void *ctx, const struct msg_file_request *request, int er
  * Discovery reads pid files by a helper, since reading one may hang, and knows what each
  * names. With --check-config nobody waits for this process, so it reads the file itself.
  */
-static int32_t pid_of_file(const struct broker *b, const char *path)
+static int32_t pid_of_file(const struct parts *parts, const char *path)
 {
 	char text[OPEN_PID_FILE_MAX];
 	ssize_t n;
 	int fd;
 
-	if (b->discovery != NULL)
-		return discovery_pid_file(b->discovery, path);
+	if (parts->discovery != NULL)
+		return discovery_pid_file(parts->discovery, path);
 	if (config_files_open(path, &fd) < 0)
 		return 0;
 	n = pread(fd, text, sizeof(text), 0);
@@ -318,7 +318,7 @@ static void ask_facts(struct inspection *i, struct subject *s)
 		.cgroup = s->cgroup,
 		.container = s->container,
 	};
-	s->cmdline_is_awaited = files_request(files_of(i->broker), &request, pid, s->process.pidfd,
+	s->cmdline_is_awaited = files_request(files_of(i->parts), &request, pid, s->process.pidfd,
 					      on_cmdline, s) == 0;
 }
 
@@ -328,7 +328,7 @@ static void take_subject(struct inspection *i, int32_t pid)
 	struct subject *s;
 	enum process_fault fault;
 
-	if (pid == 0 || i->broker->state.options.config.n_targets == 0)
+	if (pid == 0 || i->parts->state.options.config.n_targets == 0)
 		return;
 	s = calloc(1, sizeof(*s));
 	if (s == NULL)
@@ -348,7 +348,7 @@ static void free_subject(struct inspection *i)
 
 	if (s == NULL)
 		return;
-	files_forget(files_of(i->broker), s);
+	files_forget(files_of(i->parts), s);
 	close_fd(&s->process.pidfd);
 	free(s);
 	i->subject = NULL;
@@ -358,7 +358,7 @@ static bool matches(struct inspection *i, const struct target_config *t)
 {
 	struct process_facts *facts = &i->subject->facts;
 
-	facts->pid_file_pid = t->pid_file[0] == '\0' ? 0 : pid_of_file(i->broker, t->pid_file);
+	facts->pid_file_pid = t->pid_file[0] == '\0' ? 0 : pid_of_file(i->parts, t->pid_file);
 	return match_process(t, facts) == MATCH_YES;
 }
 
@@ -386,13 +386,13 @@ static void say_section(struct inspection *i, const struct target_config *t, enu
 /* A process that is profiled without a section needs none to match. */
 static void say_sections(struct inspection *i)
 {
-	const struct config *c = &i->broker->state.options.config;
+	const struct config *c = &i->parts->state.options.config;
 	struct subject *s = i->subject;
 	bool is_one;
 
 	if (s == NULL)
 		return;
-	is_one = instance_of_pid(&i->broker->targets, s->process.pid) != NULL;
+	is_one = instance_of_pid(&i->parts->targets, s->process.pid) != NULL;
 	for (size_t k = 0; k < c->n_targets; k++)
 		is_one |= matches(i, &c->targets[k]);
 	for (size_t k = 0; k < c->n_targets; k++)
@@ -402,30 +402,30 @@ static void say_sections(struct inspection *i)
 /* The inspection. */
 
 /* Sends the questions to the ships and about the process; none after an error. */
-static int begin(struct broker *b, int32_t pid, bool has_errors, struct inspection **ret)
+static int begin(struct inspector *in, int32_t pid, bool has_errors, struct inspection **ret)
 {
-	const struct config *c = &b->state.options.config;
+	const struct config *c = &in->parts->state.options.config;
 	struct inspection *i = calloc(1, sizeof(*i));
 
 	if (i == NULL)
 		return -ENOMEM;
-	i->broker = b;
+	i->parts = in->parts;
 	i->fd = -1;
 	i->out = stdout;
 	i->deadline_ns = clock_mono_ns() + INSPECT_NS;
 	i->has_errors = has_errors;
 	if (!has_errors) {
-		ask_server(b, c->dsn);
+		ask_server(in->parts, c->dsn);
 		for (size_t k = 0; k < c->n_targets; k++)
-			ask_server(b, c->targets[k].dsn);
+			ask_server(in->parts, c->targets[k].dsn);
 		take_subject(i, pid);
 	}
-	b->inspection = i;
+	in->current = i;
 	*ret = i;
 	return 0;
 }
 
-void inspect_ask(struct broker *b, const struct control_peer *peer,
+void inspect_ask(struct inspector *in, const struct control_peer *peer,
 		 const struct protocol_request *m, struct control_answer *ret)
 {
 	struct inspection *i;
@@ -438,7 +438,7 @@ void inspect_ask(struct broker *b, const struct control_peer *peer,
 		ret->m.result = PROTOCOL_DENIED;
 		return;
 	}
-	if (b->inspection != NULL) {
+	if (in->current != NULL) {
 		control_refuse(ret, PROTOCOL_BUSY, "it is asked by another doctor: try again");
 		return;
 	}
@@ -448,7 +448,7 @@ void inspect_ask(struct broker *b, const struct control_peer *peer,
 		if (r == 0 && fcntl(fds[0], F_SETFL, O_NONBLOCK) < 0)
 			r = -errno;
 		if (r == 0)
-			r = begin(b, m->pid, false, &i);
+			r = begin(in, m->pid, false, &i);
 		if (r < 0)
 			r = sealed_close(&sealed, r, &ret->fd, &size);
 	}
@@ -465,26 +465,27 @@ void inspect_ask(struct broker *b, const struct control_peer *peer,
 	inspect_files(i);
 }
 
-int inspect_options(struct broker *b, const struct config_faults *faults)
+int inspect_options(struct inspector *in, const struct config_faults *faults)
 {
-	const int32_t pid = b->state.options.n_pids > 0 ? b->state.options.pids[0] : 0;
+	const int32_t pid =
+		in->parts->state.options.n_pids > 0 ? in->parts->state.options.pids[0] : 0;
 	struct inspection *i;
-	int r = begin(b, pid, faults->n_errors > 0, &i);
+	int r = begin(in, pid, faults->n_errors > 0, &i);
 
 	if (r < 0)
 		return r;
-	say_configuration(i, &b->state.options.config, faults);
+	say_configuration(i, &in->parts->state.options.config, faults);
 	return 0;
 }
 
 static bool is_answered(const struct inspection *i)
 {
-	const struct broker *b = i->broker;
+	const struct children *children = &i->parts->children;
 
 	if (clock_mono_ns() >= i->deadline_ns)
 		return true;
-	for (size_t k = 0; k < b->children.n_ships; k++)
-		if (is_awaited(b->children.ships[k]))
+	for (size_t k = 0; k < children->n_ships; k++)
+		if (is_awaited(children->ships[k]))
 			return false;
 	return i->subject == NULL || !i->subject->cmdline_is_awaited;
 }
@@ -504,32 +505,32 @@ static void hand_over(struct inspection *i)
 	close_fd(&i->fd);
 }
 
-void inspect_check(struct broker *b)
+void inspect_check(struct inspector *in)
 {
-	struct inspection *i = b->inspection;
+	struct inspection *i = in->current;
 
 	if (i == NULL || i->is_over || !is_answered(i))
 		return;
 	if (!i->has_errors)
 		say_servers(i);
 	say_sections(i);
-	for (size_t k = 0; k < b->children.n_ships; k++)
-		b->children.ships[k]->probe_pid = 0;
+	for (size_t k = 0; k < in->parts->children.n_ships; k++)
+		in->parts->children.ships[k]->probe_pid = 0;
 	free_subject(i);
 	i->is_over = true;
 	if (i->fd < 0)
 		return;
 	hand_over(i);
 	free(i);
-	b->inspection = NULL;
+	in->current = NULL;
 }
 
-bool inspect_is_over(const struct broker *b)
+bool inspect_is_over(const struct inspector *in)
 {
-	return b->inspection->is_over;
+	return in->current->is_over;
 }
 
-enum finding inspect_worst(const struct broker *b)
+enum finding inspect_worst(const struct inspector *in)
 {
-	return b->inspection->worst;
+	return in->current->worst;
 }

@@ -19,15 +19,21 @@
 #include "daemon/msg/msg_ship.h"
 #include "daemon/process/peer.h"
 
-struct broker;
+struct inspection;
+struct parts;
 struct ship;
+
+struct inspector {
+	struct parts *parts;
+	struct inspection *current; /* NULL: none goes on */
+};
 
 /*
  * The request PROTOCOL_CHECK: begins an inspection. The answer has a socket, on
  * which one message comes: struct protocol_checked, with the lines in a sealed
  * memfd.
  */
-void inspect_ask(struct broker *b, const struct control_peer *peer,
+void inspect_ask(struct inspector *in, const struct control_peer *peer,
 		 const struct protocol_request *m, struct control_answer *ret);
 
 /*
@@ -35,14 +41,14 @@ void inspect_ask(struct broker *b, const struct control_peer *peer,
  * findings to stdout. faults: all that is wrong with the options; if there is an
  * error among them no server is asked.
  */
-must_check int inspect_options(struct broker *b, const struct config_faults *faults);
+must_check int inspect_options(struct inspector *in, const struct config_faults *faults);
 
 /* At every turn: ends the inspection when all has been answered. */
-void inspect_check(struct broker *b);
+void inspect_check(struct inspector *in);
 
 /* Has the inspection of options ended? Then: its gravest finding. */
-bool inspect_is_over(const struct broker *b);
-enum finding inspect_worst(const struct broker *b);
+bool inspect_is_over(const struct inspector *in);
+enum finding inspect_worst(const struct inspector *in);
 
 /* MSG_PROBED. Returns 0, or -EPROTO: ship was not asked. */
 must_check int inspect_probed(struct ship *s, const struct msg_probed *m);

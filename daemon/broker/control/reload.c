@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/broker/broker.h"
 #include "daemon/broker/children/ship.h"
 #include "daemon/broker/report/service.h"
 #include "daemon/broker/targets/instance.h"
@@ -39,31 +38,33 @@ static void tell_changed(void *ctx, const char *section, const char *key)
 }
 
 /* The timer was set when the daemon was started. */
-static void tell_rates(const struct broker *b, const struct config *now, int lines_fd)
+static void tell_rates(const struct parts *parts, const struct config *now, int lines_fd)
 {
 	for (size_t k = 0; k < now->n_targets; k++) {
 		const struct target_config *t = &now->targets[k];
-		const struct target_config *old = config_target(&b->state.options.config, t->name);
+		const struct target_config *old =
+			config_target(&parts->state.options.config, t->name);
 
-		if (t->rate_hz > b->state.timer_hz && (old == NULL || old->rate_hz != t->rate_hz))
+		if (t->rate_hz > parts->state.timer_hz &&
+		    (old == NULL || old->rate_hz != t->rate_hz))
 			warn(lines_fd,
 			     "rate_hz of [target \"%s\"] is %u, and %u is the "
 			     "highest at which sentry-profd was started: more "
 			     "takes another start",
-			     t->name, t->rate_hz, b->state.timer_hz);
+			     t->name, t->rate_hz, parts->state.timer_hz);
 	}
 }
 
 /* Without one there was nothing to be kept on the disk. */
-static void tell_first_dsn(struct broker *b, const struct config *now, int lines_fd)
+static void tell_first_dsn(struct parts *parts, const struct config *now, int lines_fd)
 {
 	bool any = now->dsn[0] != '\0';
 
 	for (size_t k = 0; k < now->n_targets; k++)
 		any |= now->targets[k].dsn[0] != '\0';
-	if (!any || b->children.has_dsn)
+	if (!any || parts->children.has_dsn)
 		return;
-	b->children.has_dsn = true;
+	parts->children.has_dsn = true;
 	if (strcmp(now->spool, "none") != 0)
 		warn(lines_fd, "there was no DSN, and there is one: chunks "
 			       "that wait for its server do so in memory; a "
@@ -83,9 +84,10 @@ static void tell_faults(struct config_faults *faults, int lines_fd)
  * The instance's own copy may differ from both: it is that of its run, and
  * attach changes it.
  */
-static void change(struct broker *b, struct instance *i, const struct config *c)
+static void change(struct parts *parts, struct instance *i, const struct config *c)
 {
-	const struct target_config *old = config_target(&b->state.options.config, i->config.name);
+	const struct target_config *old =
+		config_target(&parts->state.options.config, i->config.name);
 	const struct target_config *now = config_target(c, i->config.name);
 
 	/* Removed before: another section of this name may be there since. */
@@ -98,43 +100,43 @@ static void change(struct broker *b, struct instance *i, const struct config *c)
 	if (old != NULL && target_config_equal(old, now))
 		return;
 	instance_becomes(i, INSTANCE_CHANGED);
-	discovery_doubt(b->discovery, i->pid);
+	discovery_doubt(parts->discovery, i->pid);
 }
 
-static int read_again(struct broker *b, int lines_fd)
+static int read_again(struct parts *parts, int lines_fd)
 {
 	static struct config_faults faults;
 	struct config c;
-	int r = options_reload(&b->state.options, &c, &faults);
+	int r = options_reload(&parts->state.options, &c, &faults);
 
 	tell_faults(&faults, lines_fd);
 	if (r < 0) {
 		log_error("the configuration stays as it was");
 		return r;
 	}
-	config_changed_keys(&b->state.options.config, &c, tell_changed, &lines_fd);
-	tell_rates(b, &c, lines_fd);
-	tell_first_dsn(b, &c, lines_fd);
-	for (size_t k = 0; k < b->targets.n_instances; k++)
-		if (instance_has_section(b->targets.instances[k]))
-			change(b, b->targets.instances[k], &c);
-	options_replace(&b->state.options, &c);
-	discovery_by_config(b->discovery);
-	ships_renew_files(&b->children);
+	config_changed_keys(&parts->state.options.config, &c, tell_changed, &lines_fd);
+	tell_rates(parts, &c, lines_fd);
+	tell_first_dsn(parts, &c, lines_fd);
+	for (size_t k = 0; k < parts->targets.n_instances; k++)
+		if (instance_has_section(parts->targets.instances[k]))
+			change(parts, parts->targets.instances[k], &c);
+	options_replace(&parts->state.options, &c);
+	discovery_by_config(parts->discovery);
+	ships_renew_files(&parts->children);
 	/* Who has mended what was wrong with them tries again. */
-	quarantine_clear(&b->quarantine);
+	quarantine_clear(&parts->quarantine);
 	log_debug("the configuration is read again");
 	return 0;
 }
 
-int reload(struct broker *b, int lines_fd)
+int reload(struct parts *parts, struct notify *n, int lines_fd)
 {
 	int r;
 
-	if (b->discovery == NULL || b->state.phase >= PHASE_STOPS)
+	if (parts->discovery == NULL || parts->state.phase >= PHASE_STOPS)
 		return -ENOTSUP;
-	service_reloads(b);
-	r = read_again(b, lines_fd);
-	service_reloaded(b);
+	service_reloads(n);
+	r = read_again(parts, lines_fd);
+	service_reloaded(n);
 	return r;
 }

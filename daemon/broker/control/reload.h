@@ -9,13 +9,14 @@
 #ifndef DAEMON_BROKER_CONTROL_RELOAD_H
 #define DAEMON_BROKER_CONTROL_RELOAD_H
 
-struct broker;
+struct notify;
+struct parts;
 
 /*
  * Returns 0 or -errno, then all is as it was: -ENOTSUP if there are no files to
  * be read. What is wrong, or takes another start, is said in the log, and in
  * lines_fd, a line each; -1: there only.
  */
-int reload(struct broker *b, int lines_fd);
+int reload(struct parts *parts, struct notify *n, int lines_fd);
 
 #endif

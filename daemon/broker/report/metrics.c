@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/broker/broker.h"
+#include "daemon/broker/parts/parts.h"
 #include "daemon/broker/children/limit.h"
 #include "daemon/broker/children/restarts.h"
 #include "daemon/broker/children/ship.h"
@@ -65,17 +65,17 @@ static void plain(const struct text *t, const char *name, uint64_t n)
 	fprintf(t->out, "sentry_profd_%s %llu\n", name, (unsigned long long)n);
 }
 
-static void put_processes(const struct text *t, struct broker *b)
+static void put_processes(const struct text *t, struct parts *parts)
 {
 	uint64_t profiled = 0;
 
-	for (size_t i = 0; i < b->targets.n_instances; i++)
-		profiled += b->targets.instances[i]->target != NULL;
+	for (size_t i = 0; i < parts->targets.n_instances; i++)
+		profiled += parts->targets.instances[i]->target != NULL;
 	family(t, "build", INFO, NULL, "The version that runs.");
 	fprintf(t->out, "sentry_profd_build_info{version=\"%s\"} 1\n", SENTRY_PROFD_VERSION);
 	family(t, "processes", GAUGE, NULL, "Processes that the configuration describes.");
 	labeled(t, "processes", "state", "profiled", profiled);
-	labeled(t, "processes", "state", "not_profiled", b->targets.n_instances - profiled);
+	labeled(t, "processes", "state", "not_profiled", parts->targets.n_instances - profiled);
 }
 
 /* A name has no character that a label would have to escape. */
@@ -95,9 +95,9 @@ static uint64_t sum_of(const uint64_t *v, size_t n)
 	return sum;
 }
 
-static void put_sections(const struct text *t, const struct broker *b)
+static void put_sections(const struct text *t, const struct parts *parts)
 {
-	const struct sections *s = discovery_sections(b->discovery);
+	const struct sections *s = discovery_sections(parts->discovery);
 	struct instance_figures f;
 
 	family(t, "section_processes", GAUGE, NULL,
@@ -113,7 +113,7 @@ static void put_sections(const struct text *t, const struct broker *b)
 	for (size_t k = 0; k < s->n; k++) {
 		const struct capture_counters *c = &f.capture;
 
-		sections_figures(&s->v[k], &b->targets, &f);
+		sections_figures(&s->v[k], &parts->targets, &f);
 		of_section(t, "section_samples_total", &s->v[k], "outcome", "taken",
 			   c->captured + c->repeated + c->filled);
 		of_section(t, "section_samples_total", &s->v[k], "outcome", "missed",
@@ -124,7 +124,7 @@ static void put_sections(const struct text *t, const struct broker *b)
 	for (size_t k = 0; k < s->n; k++) {
 		const struct chunk_counts *c = &f.chunks;
 
-		sections_figures(&s->v[k], &b->targets, &f);
+		sections_figures(&s->v[k], &parts->targets, &f);
 		of_section(t, "section_chunks_total", &s->v[k], "outcome", "sent", c->sent);
 		of_section(t, "section_chunks_total", &s->v[k], "outcome", "written", c->written);
 		of_section(t, "section_chunks_total", &s->v[k], "outcome", "spooled", c->spooled);
@@ -183,7 +183,7 @@ static void put_stacks(const struct text *t, const struct instance_figures *f)
 			f->unwind.ends[e]);
 }
 
-static void put_chunks(const struct text *t, const struct broker *b,
+static void put_chunks(const struct text *t, const struct parts *parts,
 		       const struct instance_figures *f)
 {
 	const struct chunk_counts *c = &f->chunks;
@@ -204,7 +204,7 @@ static void put_chunks(const struct text *t, const struct broker *b,
 	family(t, "payload_bytes", COUNTER, "bytes",
 	       "Bytes of chunks, before they are compressed.");
 	plain(t, "payload_bytes_total", f->payload_bytes);
-	ships_spool(&b->children, &spool);
+	ships_spool(&parts->children, &spool);
 	family(t, "spool_chunks", GAUGE, NULL, "Chunks that wait.");
 	plain(t, "spool_chunks", spool.count);
 	family(t, "spool_bytes", GAUGE, "bytes", "Their bytes.");
@@ -235,7 +235,7 @@ static void add_child(struct usage *sum, const struct child *c)
 	sum->rss_bytes += resident_bytes(c->pid);
 }
 
-static void put_own(const struct text *t, const struct broker *b)
+static void put_own(const struct text *t, const struct parts *parts)
 {
 	static const char *const names[USAGE_N] = {
 		[USAGE_BROKER] = "broker",
@@ -244,17 +244,17 @@ static void put_own(const struct text *t, const struct broker *b)
 		[USAGE_SHIP] = "ship",
 	};
 	struct usage of[USAGE_N] = {
-		[USAGE_UNWIND] = {.cpu_s = b->children.unwinds_gone.cpu_s},
-		[USAGE_SHIP] = {.cpu_s = b->children.ships_gone.cpu_s},
+		[USAGE_UNWIND] = {.cpu_s = parts->children.unwinds_gone.cpu_s},
+		[USAGE_SHIP] = {.cpu_s = parts->children.ships_gone.cpu_s},
 	};
 
-	of[USAGE_BROKER].cpu_s = (double)(clock_cpu_ns() + files_used_ns(b->files)) / 1e9;
+	of[USAGE_BROKER].cpu_s = (double)(clock_cpu_ns() + files_used_ns(parts->files)) / 1e9;
 	of[USAGE_BROKER].rss_bytes = resident_bytes(getpid());
-	add_child(&of[USAGE_CAPTURE], &b->children.capture);
-	for (size_t i = 0; i < b->children.n_unwinds; i++)
-		add_child(&of[USAGE_UNWIND], &b->children.unwinds[i]->child);
-	for (size_t i = 0; i < b->children.n_ships; i++)
-		add_child(&of[USAGE_SHIP], &b->children.ships[i]->child);
+	add_child(&of[USAGE_CAPTURE], &parts->children.capture);
+	for (size_t i = 0; i < parts->children.n_unwinds; i++)
+		add_child(&of[USAGE_UNWIND], &parts->children.unwinds[i]->child);
+	for (size_t i = 0; i < parts->children.n_ships; i++)
+		add_child(&of[USAGE_SHIP], &parts->children.ships[i]->child);
 	family(t, "cpu_seconds", COUNTER, "seconds",
 	       "Processor time of sentry-profd's own processes.");
 	for (size_t i = 0; i < USAGE_N; i++)
@@ -265,7 +265,7 @@ static void put_own(const struct text *t, const struct broker *b)
 		labeled(t, "resident_bytes", "process", names[i], of[i].rss_bytes);
 }
 
-static void put_restarts(const struct text *t, const struct broker *b)
+static void put_restarts(const struct text *t, const struct parts *parts)
 {
 	family(t, "restarts", COUNTER, NULL, "Processes of sentry-profd that were started again.");
 	for (size_t of = 0; of < CHILD_KIND_N; of++)
@@ -274,7 +274,7 @@ static void put_restarts(const struct text *t, const struct broker *b)
 				"sentry_profd_restarts_total{process=\"%s\","
 				"reason=\"%s\"} %llu\n",
 				child_types[of].label, restart_reason_name((enum restart_reason)r),
-				(unsigned long long)b->children.restarts.n[of][r]);
+				(unsigned long long)parts->children.restarts.n[of][r]);
 }
 
 static void of_server(const struct text *t, const char *name, const struct limit_server *s,
@@ -284,10 +284,10 @@ static void of_server(const struct text *t, const char *name, const struct limit
 }
 
 /* A name has no character that a label would have to escape. */
-static void put_limits(const struct text *t, const struct broker *b)
+static void put_limits(const struct text *t, const struct parts *parts)
 {
 	struct limit_server servers[SHIPS_MAX];
-	const size_t n = limit_servers(&b->children, servers);
+	const size_t n = limit_servers(&parts->children, servers);
 
 	family(t, "rate_limited_seconds", GAUGE, "seconds",
 	       "For how long a server takes no profiles yet.");
@@ -305,11 +305,11 @@ static void put_limits(const struct text *t, const struct broker *b)
 }
 
 /* A server that has taken nothing yet has no line of the first. */
-static void put_servers(const struct text *t, const struct broker *b)
+static void put_servers(const struct text *t, const struct parts *parts)
 {
 	const uint64_t now_ns = clock_mono_ns();
 	struct limit_server servers[SHIPS_MAX];
-	const size_t n = limit_servers(&b->children, servers);
+	const size_t n = limit_servers(&parts->children, servers);
 
 	family(t, "delivery_age_seconds", GAUGE, "seconds",
 	       "For how long a server has taken no chunk.");
@@ -328,33 +328,33 @@ static void put_servers(const struct text *t, const struct broker *b)
 }
 
 /* The figures of the processes that the viewer may see, added up. */
-static void sum_seen(const struct broker *b, const struct peer *viewer,
+static void sum_seen(const struct parts *parts, const struct peer *viewer,
 		     struct instance_figures *ret)
 {
 	struct instance_figures one;
 
 	if (viewer->sees_all) {
-		figures_of_all(&b->targets, ret);
+		figures_of_all(&parts->targets, ret);
 		return;
 	}
 	*ret = (struct instance_figures){0};
-	for (size_t i = 0; i < b->targets.n_instances; i++) {
-		if (!viewer_sees(viewer, b->targets.instances[i]))
+	for (size_t i = 0; i < parts->targets.n_instances; i++) {
+		if (!viewer_sees(viewer, parts->targets.instances[i]))
 			continue;
-		figures_of_instance(&b->targets, b->targets.instances[i], &one);
+		figures_of_instance(&parts->targets, parts->targets.instances[i], &one);
 		figures_add(ret, &one);
 	}
 }
 
 /* Of the daemon as a whole, as put_inside of status.c. */
-static void put_inside(const struct text *t, struct broker *b)
+static void put_inside(const struct text *t, struct parts *parts)
 {
-	if (b->discovery != NULL)
-		put_sections(t, b);
+	if (parts->discovery != NULL)
+		put_sections(t, parts);
 	family(t, "files_left_out", GAUGE, NULL,
 	       "Programs and libraries at which unwinding died again and "
 	       "again.");
-	plain(t, "files_left_out", quarantine_left_out(&b->quarantine));
+	plain(t, "files_left_out", quarantine_left_out(&parts->quarantine));
 	family(t, "resource_shortages", COUNTER, NULL,
 	       "How often sentry-profd waited for descriptors, processes or "
 	       "memory.");
@@ -362,14 +362,14 @@ static void put_inside(const struct text *t, struct broker *b)
 	family(t, "files_refused", COUNTER, NULL,
 	       "Files that unwinding asked for by a name or range that is "
 	       "none.");
-	plain(t, "files_refused_total", b->quarantine.refused);
-	put_own(t, b);
-	put_restarts(t, b);
-	put_limits(t, b);
-	put_servers(t, b);
+	plain(t, "files_refused_total", parts->quarantine.refused);
+	put_own(t, parts);
+	put_restarts(t, parts);
+	put_limits(t, parts);
+	put_servers(t, parts);
 }
 
-int metrics_make(struct broker *b, const struct peer *viewer, bool is_openmetrics, int *ret_fd,
+int metrics_make(struct parts *parts, const struct peer *viewer, bool is_openmetrics, int *ret_fd,
 		 uint32_t *ret_size)
 {
 	struct text t = {.is_openmetrics = is_openmetrics};
@@ -381,14 +381,14 @@ int metrics_make(struct broker *b, const struct peer *viewer, bool is_openmetric
 	if (r < 0)
 		return r;
 	t.out = s.out;
-	sum_seen(b, viewer, &f);
-	put_processes(&t, b);
+	sum_seen(parts, viewer, &f);
+	put_processes(&t, parts);
 	put_samples(&t, &f);
 	put_pauses(&t, &f.capture);
 	put_stacks(&t, &f);
-	put_chunks(&t, b, &f);
+	put_chunks(&t, parts, &f);
 	if (viewer->sees_all)
-		put_inside(&t, b);
+		put_inside(&t, parts);
 	if (is_openmetrics)
 		fprintf(t.out, "# EOF\n");
 	r = sealed_close(&s, 0, ret_fd, &size);

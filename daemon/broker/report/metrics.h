@@ -10,7 +10,7 @@
 #include "daemon/process/peer.h"
 #include "lib/base/util.h"
 
-struct broker;
+struct parts;
 
 /*
  * Writes the daemon's figures as OpenMetrics 1.0 (is_openmetrics), or else as
@@ -19,7 +19,7 @@ struct broker;
  * everybody. *ret_fd is a sealed memfd of *ret_size bytes, at its start.
  * Returns 0 or -errno.
  */
-must_check int metrics_make(struct broker *b, const struct peer *viewer, bool is_openmetrics,
+must_check int metrics_make(struct parts *parts, const struct peer *viewer, bool is_openmetrics,
 			    int *ret_fd, uint32_t *ret_size);
 
 #endif

@@ -7,9 +7,9 @@
 #include "daemon/common/log.h"
 #include "lib/base/clock.h"
 
-void service_init(struct broker *b)
+void service_init(struct notify *n)
 {
-	int r = notify_init(&b->notify);
+	int r = notify_init(n);
 
 	if (r == -EINVAL)
 		log_warning("NOTIFY_SOCKET, WATCHDOG_USEC or WATCHDOG_PID is "
@@ -19,67 +19,66 @@ void service_init(struct broker *b)
 }
 
 /* How many are profiled, and how many wait to be. */
-static void count(struct broker *b, size_t *ret_profiled, size_t *ret_waiting)
+static void count(struct parts *parts, size_t *ret_profiled, size_t *ret_waiting)
 {
 	*ret_profiled = 0;
 	*ret_waiting = 0;
-	FOR_EACH_TARGET (t, &b->targets) {
+	FOR_EACH_TARGET (t, &parts->targets) {
 		*ret_profiled += t->phase == TARGET_PROFILED;
 		*ret_waiting += t->phase == TARGET_WAITING;
 	}
 }
 
-static bool is_limited(const struct broker *b)
+static bool is_limited(const struct parts *parts)
 {
 	struct limit_sum sum;
 
-	limit_sum(&b->children, &sum);
+	limit_sum(&parts->children, &sum);
 	return sum.until_ns != 0;
 }
 
-static void tell_status(struct broker *b, size_t profiled, size_t waiting)
+static void tell_status(struct notify *n, const struct parts *parts, size_t profiled,
+			size_t waiting)
 {
-	if (b->state.phase >= PHASE_STOPS)
-		notify_status(&b->notify, "the last chunks are delivered");
-	else if (waiting == 0 && profiled == 0 && is_limited(b))
-		notify_status(&b->notify, "nothing is sampled: the server "
-					  "takes no profiles");
+	if (parts->state.phase >= PHASE_STOPS)
+		notify_status(n, "the last chunks are delivered");
+	else if (waiting == 0 && profiled == 0 && is_limited(parts))
+		notify_status(n, "nothing is sampled: the server "
+				 "takes no profiles");
 	else if (waiting > 0)
-		notify_status(&b->notify, "%zu processes profiled, %zu wait", profiled, waiting);
+		notify_status(n, "%zu processes profiled, %zu wait", profiled, waiting);
 	else
-		notify_status(&b->notify, "%zu process%s profiled", profiled,
-			      profiled == 1 ? "" : "es");
+		notify_status(n, "%zu process%s profiled", profiled, profiled == 1 ? "" : "es");
 }
 
-void service_check(struct broker *b)
+void service_check(struct notify *n, struct parts *parts)
 {
 	const uint64_t now_ns = clock_mono_ns();
 	uint64_t beat = 0;
 	size_t profiled, waiting;
 
-	count(b, &profiled, &waiting);
-	tell_status(b, profiled, waiting);
-	if (b->notify.state == NOTIFY_STARTING && b->children.has_worked[CHILD_CAPTURE] &&
-	    b->children.has_worked[CHILD_SHIP])
-		notify_state(&b->notify, NOTIFY_READY, now_ns);
-	if (b->children.heartbeat != NULL)
-		beat = __atomic_load_n(&b->children.heartbeat->beat.time_ns, __ATOMIC_RELAXED);
-	notify_check(&b->notify, now_ns, beat,
-		     profiled == 0 || !child_is_wanted(&b->children.capture));
+	count(parts, &profiled, &waiting);
+	tell_status(n, parts, profiled, waiting);
+	if (n->state == NOTIFY_STARTING && parts->children.has_worked[CHILD_CAPTURE] &&
+	    parts->children.has_worked[CHILD_SHIP])
+		notify_state(n, NOTIFY_READY, now_ns);
+	if (parts->children.heartbeat != NULL)
+		beat = __atomic_load_n(&parts->children.heartbeat->beat.time_ns, __ATOMIC_RELAXED);
+	notify_check(n, now_ns, beat, profiled == 0 || !child_is_wanted(&parts->children.capture));
 }
 
-void service_reloads(struct broker *b)
+void service_reloads(struct notify *n)
 {
-	notify_state(&b->notify, NOTIFY_RELOADING, clock_mono_ns());
+	notify_state(n, NOTIFY_RELOADING, clock_mono_ns());
 }
 
-void service_reloaded(struct broker *b)
+void service_reloaded(struct notify *n)
 {
-	if (b->notify.state == NOTIFY_RELOADING)
-		notify_state(&b->notify, NOTIFY_READY, clock_mono_ns());
+	if (n->state == NOTIFY_RELOADING)
+		notify_state(n, NOTIFY_READY, clock_mono_ns());
 }
 
-void service_stops(struct broker *b)
+void service_stops(struct notify *n)
 {
-	notify_state(&b->notify, NOTIFY_STOPPING, clock_mono_ns());
+	notify_state(n, NOTIFY_STOPPING, clock_mono_ns());
 }

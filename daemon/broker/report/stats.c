@@ -5,7 +5,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "daemon/broker/broker.h"
+#include "daemon/broker/parts/parts.h"
 #include "daemon/broker/children/limit.h"
 #include "daemon/broker/children/ship.h"
 #include "daemon/broker/targets/figures.h"
@@ -62,16 +62,16 @@ static void put_unwind(FILE *out, const struct instance_figures *f)
 		(unsigned long long)f->unwind.unknown_releases);
 }
 
-static void put_governor(FILE *out, const struct broker *b, const struct instance_figures *f,
+static void put_governor(FILE *out, const struct parts *parts, const struct instance_figures *f,
 			 uint32_t rate_hz)
 {
 	fprintf(out,
 		"  \"governor\": {\"cpu_budget_percent\": %u, "
 		"\"lowest_rate_hz\": %u, \"lowered_s\": %.1f, "
 		"\"exceeded_s\": %.1f, \"delayed_processes\": %llu},\n",
-		b->state.options.config.cpu_budget, f->lowest_hz != 0 ? f->lowest_hz : rate_hz,
+		parts->state.options.config.cpu_budget, f->lowest_hz != 0 ? f->lowest_hz : rate_hz,
 		(double)f->lowered_ns / 1e9, (double)f->exceeded_ns / 1e9,
-		(unsigned long long)b->governor.births.delayed);
+		(unsigned long long)parts->governor.births.delayed);
 }
 
 static void put_discarded(FILE *out, const struct chunk_counts *chunks)
@@ -97,13 +97,14 @@ static void put_chunks(FILE *out, const struct instance_figures *f)
 }
 
 /* The part that stands for each process and for their sum. */
-static void put_figures(FILE *out, const struct broker *b, const struct instance_figures *f,
+static void put_figures(FILE *out, const struct parts *parts, const struct instance_figures *f,
 			uint32_t rate_hz)
 {
 	const struct capture_counters *c = &f->capture;
-	uint64_t end = b->state.ended_ns != 0 ? b->state.ended_ns : state_now_ns(&b->state);
+	uint64_t end =
+		parts->state.ended_ns != 0 ? parts->state.ended_ns : state_now_ns(&parts->state);
 	double duration =
-		b->state.started_ns == 0 ? 0.0 : (double)(end - b->state.started_ns) / 1e9;
+		parts->state.started_ns == 0 ? 0.0 : (double)(end - parts->state.started_ns) / 1e9;
 
 	fprintf(out,
 		"  \"ticks\": %llu, \"rate_hz\": %u, \"duration_s\": %.3f,\n"
@@ -124,13 +125,13 @@ static void put_figures(FILE *out, const struct broker *b, const struct instance
 		(unsigned long long)c->rewritten, (unsigned long long)c->continued,
 		(double)counters_pause_percentile(c, 0.50) / 1e3,
 		(double)counters_pause_percentile(c, 0.99) / 1e3, (double)c->pause_max_ns / 1e3);
-	put_governor(out, b, f, rate_hz);
+	put_governor(out, parts, f, rate_hz);
 	put_unwind(out, f);
 	put_chunks(out, f);
 }
 
 /* The helper that opens files is a fork of the broker, and a part of it. */
-static struct usage own_usage(const struct broker *b)
+static struct usage own_usage(const struct parts *parts)
 {
 	struct rusage r;
 
@@ -138,7 +139,7 @@ static struct usage own_usage(const struct broker *b)
 	return (struct usage){
 		.cpu_s = (double)(r.ru_utime.tv_sec + r.ru_stime.tv_sec) +
 			 (double)(r.ru_utime.tv_usec + r.ru_stime.tv_usec) / 1e6 +
-			 (double)files_used_ns(b->files) / 1e9,
+			 (double)files_used_ns(parts->files) / 1e9,
 		.rss_bytes = (uint64_t)r.ru_maxrss * 1024,
 	};
 }
@@ -158,11 +159,11 @@ static void put_usage(FILE *out, const struct usage of[USAGE_N])
 }
 
 /* Of all runs: who puts a chunk there is seldom who sends it. */
-static void put_spool(FILE *out, const struct broker *b)
+static void put_spool(FILE *out, const struct parts *parts)
 {
 	struct spool_counts s;
 
-	ships_spool(&b->children, &s);
+	ships_spool(&parts->children, &s);
 	fprintf(out,
 		"  \"spool\": {\"waiting\": %llu, \"bytes\": %llu, "
 		"\"sent\": %llu, \"send_error\": %llu, "
@@ -174,30 +175,30 @@ static void put_spool(FILE *out, const struct broker *b)
 		(unsigned long long)s.expired, (unsigned long long)s.set_aside);
 }
 
-static void put_spotlight(FILE *out, const struct broker *b)
+static void put_spotlight(FILE *out, const struct parts *parts)
 {
-	if (b->children.spotlight == NULL)
+	if (parts->children.spotlight == NULL)
 		return;
 	fprintf(out, "  \"spotlight\": {\"sent\": %llu, \"discarded\": {",
-		(unsigned long long)b->delivery.spotlight.chunks.sent);
-	put_discarded(out, &b->delivery.spotlight.chunks);
+		(unsigned long long)parts->delivery.spotlight.chunks.sent);
+	put_discarded(out, &parts->delivery.spotlight.chunks);
 	fprintf(out, "}},\n");
 }
 
-static void put_limit(FILE *out, const struct broker *b)
+static void put_limit(FILE *out, const struct parts *parts)
 {
 	struct limit_sum sum;
 
-	limit_sum(&b->children, &sum);
+	limit_sum(&parts->children, &sum);
 	fprintf(out, "  \"rate_limit\": {\"pauses\": %llu, \"paused_s\": %.3f},\n",
 		(unsigned long long)sum.pauses, (double)sum.paused_ns / 1e9);
 }
 
-const char *stats_scheduler(const struct broker *b)
+const char *stats_scheduler(const struct parts *parts)
 {
-	switch (b->children.heartbeat == NULL
+	switch (parts->children.heartbeat == NULL
 			? SCHEDULER_NORMAL
-			: (enum heartbeat_scheduler)b->children.heartbeat->scheduler) {
+			: (enum heartbeat_scheduler)parts->children.heartbeat->scheduler) {
 	case SCHEDULER_FIFO:
 		return "fifo";
 	case SCHEDULER_NICE:
@@ -208,45 +209,45 @@ const char *stats_scheduler(const struct broker *b)
 	return "normal";
 }
 
-unsigned int stats_cpu_quota(const struct broker *b)
+unsigned int stats_cpu_quota(const struct parts *parts)
 {
-	return b->children.heartbeat == NULL ? 0 : b->children.heartbeat->cpu_quota;
+	return parts->children.heartbeat == NULL ? 0 : parts->children.heartbeat->cpu_quota;
 }
 
-int stats_write(struct broker *b)
+int stats_write(const struct parts *parts, int fd)
 {
-	FILE *out = fdopen(b->stats_fd, "w");
-	const struct usage own = own_usage(b);
+	FILE *out = fdopen(fd, "w");
+	const struct usage own = own_usage(parts);
 	struct usage usage[USAGE_N];
 	struct instance_figures one;
 	bool failed;
 
 	if (out == NULL)
 		return -errno;
-	b->stats_fd = -1;
 	fprintf(out,
 		"{\n  \"scheduler\": \"%s\",\n"
 		"  \"cpu_quota_percent\": %u,\n",
-		stats_scheduler(b), stats_cpu_quota(b));
-	usage_of_all(&b->targets, own, usage);
+		stats_scheduler(parts), stats_cpu_quota(parts));
+	usage_of_all(&parts->targets, own, usage);
 	put_usage(out, usage);
-	put_spool(out, b);
-	put_limit(out, b);
-	put_spotlight(out, b);
+	put_spool(out, parts);
+	put_limit(out, parts);
+	put_spotlight(out, parts);
 	fprintf(out, "  \"files_left_out\": %zu,\n  \"files_refused\": %llu,\n",
-		quarantine_left_out(&b->quarantine), (unsigned long long)b->quarantine.refused);
+		quarantine_left_out(&parts->quarantine),
+		(unsigned long long)parts->quarantine.refused);
 	fprintf(out, "  \"resource_shortages\": %llu,\n", (unsigned long long)shortage_count());
-	figures_of_all(&b->targets, &one);
-	put_figures(out, b, &one, b->state.options.config.rate_hz);
+	figures_of_all(&parts->targets, &one);
+	put_figures(out, parts, &one, parts->state.options.config.rate_hz);
 	fprintf(out, ",\n  \"targets\": [");
-	for (size_t i = 0; i < b->targets.n_instances; i++) {
-		const struct instance *instance = b->targets.instances[i];
+	for (size_t i = 0; i < parts->targets.n_instances; i++) {
+		const struct instance *instance = parts->targets.instances[i];
 
-		figures_of_instance(&b->targets, instance, &one);
+		figures_of_instance(&parts->targets, instance, &one);
 		fprintf(out, "%s{\n  \"pid\": %d,\n", i == 0 ? "" : ", ", instance->pid);
-		usage_of_instance(&b->targets, own, instance, usage);
+		usage_of_instance(&parts->targets, own, instance, usage);
 		put_usage(out, usage);
-		put_figures(out, b, &one, instance->config.rate_hz);
+		put_figures(out, parts, &one, instance->config.rate_hz);
 		fprintf(out, "}");
 	}
 	fprintf(out, "]\n}\n");

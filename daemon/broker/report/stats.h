@@ -6,12 +6,13 @@
 
 #include "lib/base/util.h"
 
-struct broker;
+struct parts;
 
-must_check int stats_write(struct broker *b);
+/* Writes them to fd and closes it. Returns 0 or -errno. */
+must_check int stats_write(const struct parts *parts, int fd);
 /* What the last capture runs under: fifo, nice or normal. */
-const char *stats_scheduler(const struct broker *b);
+const char *stats_scheduler(const struct parts *parts);
 /* Of its control group, in percent of a core; 0: none. */
-unsigned int stats_cpu_quota(const struct broker *b);
+unsigned int stats_cpu_quota(const struct parts *parts);
 
 #endif

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/broker/broker.h"
+#include "daemon/broker/parts/parts.h"
 #include "daemon/broker/children/limit.h"
 #include "daemon/broker/children/restarts.h"
 #include "daemon/broker/children/ship.h"
@@ -67,13 +67,13 @@ static uint64_t missed_of(const struct instance_figures *f)
 	return sum;
 }
 
-static uint64_t threads_of(const struct broker *b, const struct instance *i)
+static uint64_t threads_of(const struct parts *parts, const struct instance *i)
 {
 	struct capture_counters now;
 
 	if (i->target == NULL || i->target->phase != TARGET_PROFILED)
 		return 0;
-	figures_capture(&b->targets, i->target, &now);
+	figures_capture(&parts->targets, i->target, &now);
 	return now.threads;
 }
 
@@ -89,20 +89,20 @@ static const char *error_of(const struct instance *i)
 						   : "";
 }
 
-static void put_figures(FILE *out, const struct broker *b, const struct instance *i)
+static void put_figures(FILE *out, const struct parts *parts, const struct instance *i)
 {
 	const bool runs =
 		i->target != NULL && target_is_open(i->target) && !i->target->is_for_records;
 	struct instance_figures f;
 
-	figures_of_instance(&b->targets, i, &f);
+	figures_of_instance(&parts->targets, i, &f);
 	fprintf(out, "\"profiler_id\": ");
 	put_string_or_null(out, runs ? i->target->profiler_id : "");
 	fprintf(out,
 		", \"threads\": %llu, \"samples_taken\": %llu, \"missed\": "
 		"%llu, \"pause_us_p99\": %.1f, \"chunks_sent\": %llu, "
 		"\"bytes_sent\": %llu, \"last_error\": ",
-		(unsigned long long)threads_of(b, i),
+		(unsigned long long)threads_of(parts, i),
 		(unsigned long long)(f.capture.captured + f.capture.repeated + f.capture.filled),
 		(unsigned long long)missed_of(&f),
 		(double)counters_pause_percentile(&f.capture, 0.99) / 1e3,
@@ -111,7 +111,7 @@ static void put_figures(FILE *out, const struct broker *b, const struct instance
 	put_string_or_null(out, error_of(i));
 }
 
-static void put_target(FILE *out, const struct broker *b, const struct instance *i,
+static void put_target(FILE *out, const struct parts *parts, const struct instance *i,
 		       const struct peer *viewer)
 {
 	fprintf(out, "{\"name\": ");
@@ -123,7 +123,7 @@ static void put_target(FILE *out, const struct broker *b, const struct instance 
 		i->config.lifecycle == LIFECYCLE_TRACE ? "trace" : "manual",
 		i->target != NULL ? i->target->rate_hz : i->config.rate_hz);
 	if (viewer_sees(viewer, i))
-		put_figures(out, b, i);
+		put_figures(out, parts, i);
 	else
 		fprintf(out, "\"profiler_id\": null, \"threads\": null, "
 			     "\"samples_taken\": null, \"missed\": null, "
@@ -133,34 +133,34 @@ static void put_target(FILE *out, const struct broker *b, const struct instance 
 }
 
 /* By the CPU budget. */
-static void put_lowered(FILE *out, struct broker *b)
+static void put_lowered(FILE *out, struct parts *parts)
 {
 	struct governor_lowered l;
 
-	governor_lowered(&b->targets, &l);
+	governor_lowered(&parts->targets, &l);
 	fprintf(out,
 		", \"lowered\": {\"targets\": %u, \"least_hz\": %u, "
 		"\"most_hz\": %u}",
 		l.lowered, l.least_hz, l.most_hz);
 }
 
-static double limited_s(const struct broker *b)
+static double limited_s(const struct parts *parts)
 {
 	const uint64_t now_ns = clock_boot_ns();
 	struct limit_sum sum;
 
-	limit_sum(&b->children, &sum);
+	limit_sum(&parts->children, &sum);
 	return sum.until_ns <= now_ns ? 0 : (double)(sum.until_ns - now_ns) / 1e9;
 }
 
 /* Of others' files a user sees nothing, as of their figures. */
-static void put_left_out(FILE *out, const struct broker *b, const struct peer *viewer)
+static void put_left_out(FILE *out, const struct parts *parts, const struct peer *viewer)
 {
 	const struct quarantine_file *f = NULL;
 	bool first = true;
 
 	fprintf(out, ", \"files_left_out\": [");
-	while ((f = quarantine_next(&b->quarantine, f)) != NULL) {
+	while ((f = quarantine_next(&parts->quarantine, f)) != NULL) {
 		if (!viewer->sees_all && viewer->uid != f->uid)
 			continue;
 		fprintf(out, "%s{\"file\": ", first ? "" : ", ");
@@ -171,7 +171,7 @@ static void put_left_out(FILE *out, const struct broker *b, const struct peer *v
 	fprintf(out, "]");
 }
 
-static void put_restarts(FILE *out, const struct broker *b)
+static void put_restarts(FILE *out, const struct parts *parts)
 {
 	fprintf(out, "\"restarts\": {");
 	for (size_t of = 0; of < CHILD_KIND_N; of++) {
@@ -179,16 +179,16 @@ static void put_restarts(FILE *out, const struct broker *b)
 		for (size_t r = 0; r < RESTART_REASON_N; r++)
 			fprintf(out, "%s\"%s\": %llu", r == 0 ? "" : ", ",
 				restart_reason_name((enum restart_reason)r),
-				(unsigned long long)b->children.restarts.n[of][r]);
+				(unsigned long long)parts->children.restarts.n[of][r]);
 		fprintf(out, "}");
 	}
 	fprintf(out, "}");
 }
 
-static void put_servers(FILE *out, const struct broker *b)
+static void put_servers(FILE *out, const struct parts *parts)
 {
 	struct limit_server servers[SHIPS_MAX];
-	const size_t n = limit_servers(&b->children, servers);
+	const size_t n = limit_servers(&parts->children, servers);
 
 	fprintf(out, "\"servers\": [");
 	for (size_t i = 0; i < n; i++) {
@@ -208,9 +208,10 @@ static void put_servers(FILE *out, const struct broker *b)
 }
 
 /* Since when a section has no process: null for one that has some. */
-static void put_sections(FILE *out, const struct broker *b)
+static void put_sections(FILE *out, const struct parts *parts)
 {
-	const struct sections *s = b->discovery == NULL ? NULL : discovery_sections(b->discovery);
+	const struct sections *s =
+		parts->discovery == NULL ? NULL : discovery_sections(parts->discovery);
 	const uint64_t now_ns = clock_mono_ns();
 
 	fprintf(out, "\"sections\": [");
@@ -229,10 +230,10 @@ static void put_sections(FILE *out, const struct broker *b)
 }
 
 /* As the log says it at the start. */
-static void put_missing(FILE *out, const struct broker *b)
+static void put_missing(FILE *out, const struct parts *parts)
 {
 	struct limitation limitations[LIMITATIONS_MAX];
-	const size_t n = limitation_find(&b->limitation_facts, limitations);
+	const size_t n = limitation_find(&parts->limitation_facts, limitations);
 
 	fprintf(out, "\"missing\": [");
 	for (size_t i = 0; i < n; i++)
@@ -242,52 +243,52 @@ static void put_missing(FILE *out, const struct broker *b)
 }
 
 /* What an operator may know, and no other. */
-static void put_inside(FILE *out, const struct broker *b)
+static void put_inside(FILE *out, const struct parts *parts)
 {
 	char path[OPTIONS_PATH_SIZE];
 	capability_set permitted;
 
 	fprintf(out, ", \"config\": ");
-	options_config_path(&b->state.options, path);
+	options_config_path(&parts->state.options, path);
 	put_string_or_null(out, path);
 	fprintf(out,
 		", \"scheduler\": \"%s\", \"cpu_quota_percent\": %u, "
 		"\"capabilities\": ",
-		stats_scheduler(b), stats_cpu_quota(b));
+		stats_scheduler(parts), stats_cpu_quota(parts));
 	if (privileges_permitted(&permitted) == 0)
 		fprintf(out, "\"%016llx\"", (unsigned long long)permitted);
 	else
 		fprintf(out, "null");
 	fprintf(out, ", ");
-	put_missing(out, b);
-	put_servers(out, b);
+	put_missing(out, parts);
+	put_servers(out, parts);
 	fprintf(out, ", ");
-	put_sections(out, b);
+	put_sections(out, parts);
 	fprintf(out, ", ");
-	put_restarts(out, b);
+	put_restarts(out, parts);
 }
 
-static void put_daemon(FILE *out, struct broker *b, const struct peer *viewer)
+static void put_daemon(FILE *out, struct parts *parts, const struct peer *viewer)
 {
 	struct spool_counts spool;
 	size_t profiling = 0;
 
-	FOR_EACH_TARGET (t, &b->targets)
+	FOR_EACH_TARGET (t, &parts->targets)
 		profiling += t->phase == TARGET_PROFILED;
-	ships_spool(&b->children, &spool);
+	ships_spool(&parts->children, &spool);
 	fprintf(out,
 		"\"daemon\": {\"version\": \"%s\", \"pid\": %d, "
 		"\"capture_pid\": %d, \"uptime_s\": %.3f, \"profiling\": %zu, "
 		"\"cpu_budget_percent\": %u, \"rate_limited_s\": %.1f, "
 		"\"spool\": {\"waiting\": %llu, \"bytes\": %llu}",
-		SENTRY_PROFD_VERSION, getpid(), b->children.capture.pid,
-		(double)(clock_mono_ns() - b->state.epoch_ns) / 1e9, profiling,
-		b->state.options.config.cpu_budget, limited_s(b), (unsigned long long)spool.count,
-		(unsigned long long)spool.bytes);
-	put_lowered(out, b);
-	put_left_out(out, b, viewer);
+		SENTRY_PROFD_VERSION, getpid(), parts->children.capture.pid,
+		(double)(clock_mono_ns() - parts->state.epoch_ns) / 1e9, profiling,
+		parts->state.options.config.cpu_budget, limited_s(parts),
+		(unsigned long long)spool.count, (unsigned long long)spool.bytes);
+	put_lowered(out, parts);
+	put_left_out(out, parts, viewer);
 	if (viewer->sees_all)
-		put_inside(out, b);
+		put_inside(out, parts);
 	else
 		fprintf(out, ", \"config\": null, \"scheduler\": null, "
 			     "\"cpu_quota_percent\": null, "
@@ -297,26 +298,26 @@ static void put_daemon(FILE *out, struct broker *b, const struct peer *viewer)
 	fprintf(out, "}");
 }
 
-static void put_all(FILE *out, struct broker *b, const struct peer *viewer)
+static void put_all(FILE *out, struct parts *parts, const struct peer *viewer)
 {
 	bool first = true;
 
 	fprintf(out, "{");
-	put_daemon(out, b, viewer);
+	put_daemon(out, parts, viewer);
 	fprintf(out, ", \"targets\": [");
-	for (size_t k = 0; k < b->targets.n_instances; k++) {
-		const struct instance *i = b->targets.instances[k];
+	for (size_t k = 0; k < parts->targets.n_instances; k++) {
+		const struct instance *i = parts->targets.instances[k];
 
 		if (instance_is_gone(i))
 			continue;
 		fprintf(out, "%s\n  ", first ? "" : ",");
-		put_target(out, b, i, viewer);
+		put_target(out, parts, i, viewer);
 		first = false;
 	}
 	fprintf(out, "%s]}\n", first ? "" : "\n");
 }
 
-int status_make(struct broker *b, const struct peer *viewer, int *ret_fd, uint32_t *ret_size)
+int status_make(struct parts *parts, const struct peer *viewer, int *ret_fd, uint32_t *ret_size)
 {
 	struct sealed s;
 	uint64_t size;
@@ -324,7 +325,7 @@ int status_make(struct broker *b, const struct peer *viewer, int *ret_fd, uint32
 
 	if (r < 0)
 		return r;
-	put_all(s.out, b, viewer);
+	put_all(s.out, parts, viewer);
 	r = sealed_close(&s, 0, ret_fd, &size);
 	if (r == 0)
 		*ret_size = (uint32_t)size;

@@ -8,14 +8,14 @@
 #include "daemon/process/peer.h"
 #include "lib/base/util.h"
 
-struct broker;
+struct parts;
 
 /*
  * For viewer, who sees the figures of others' processes only if he is an
  * operator or a viewer (daemon/process/peer.h). *ret_fd is a sealed memfd of *ret_size
  * bytes, at its start. Returns 0 or -errno.
  */
-must_check int status_make(struct broker *b, const struct peer *viewer, int *ret_fd,
+must_check int status_make(struct parts *parts, const struct peer *viewer, int *ret_fd,
 			   uint32_t *ret_size);
 
 #endif

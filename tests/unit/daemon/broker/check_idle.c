@@ -25,18 +25,18 @@ static void set_up(void)
 
 	memset(&b, 0, sizeof(b));
 	wiring_connect(&b);
-	b.children.n_unwinds = 1;
+	b.parts.children.n_unwinds = 1;
 	OK(ipc_pair(pair));
 	unwind = calloc(1, sizeof(*unwind));
 	ck_assert_ptr_nonnull(unwind);
 	unwind->child = (struct child){.type = &child_types[CHILD_UNWIND],
-				       .children = &b.children,
+				       .children = &b.parts.children,
 				       .pid = 1,
 				       .fd = pair[0]};
 	unwind->child.usage.cpu_s = 2;
-	b.children.unwinds[0] = unwind;
+	b.parts.children.unwinds[0] = unwind;
 	end = pair[1];
-	b.targets.table[3] = (struct target){.id = 1, .slot = 3, .unwind = unwind};
+	b.parts.targets.table[3] = (struct target){.id = 1, .slot = 3, .unwind = unwind};
 }
 
 static bool has_ended(void)
@@ -53,13 +53,13 @@ TEST(one_that_is_needed_stays)
 	for (uint64_t t = 1; t < 5 * IDLE_NS; t += IDLE_NS / 4)
 		idle_check(&b, t);
 	ck_assert(!has_ended());
-	ck_assert_uint_eq(b.children.n_unwinds, 1);
+	ck_assert_uint_eq(b.parts.children.n_unwinds, 1);
 }
 
 TEST(a_minute_after_its_last_target)
 {
 	idle_check(&b, 10);
-	b.targets.table[3].id = 0;
+	b.parts.targets.table[3].id = 0;
 	idle_check(&b, 9 + IDLE_NS);
 	ck_assert(!has_ended());
 	idle_check(&b, 10 + IDLE_NS);
@@ -67,24 +67,24 @@ TEST(a_minute_after_its_last_target)
 	ck_assert(!child_is_wanted(&unwind->child));
 	/* Until it is dead. */
 	idle_check(&b, 20 + IDLE_NS);
-	ck_assert_uint_eq(b.children.n_unwinds, 1);
-	children_sweep(&b.children);
-	ck_assert_uint_eq(b.children.n_unwinds, 1);
+	ck_assert_uint_eq(b.parts.children.n_unwinds, 1);
+	children_sweep(&b.parts.children);
+	ck_assert_uint_eq(b.parts.children.n_unwinds, 1);
 	unwind->child.pid = 0;
 	idle_check(&b, 30 + IDLE_NS);
-	children_sweep(&b.children);
-	ck_assert_uint_eq(b.children.n_unwinds, 0);
-	ck_assert_double_eq(b.children.unwinds_gone.cpu_s, 2);
+	children_sweep(&b.parts.children);
+	ck_assert_uint_eq(b.parts.children.n_unwinds, 0);
+	ck_assert_double_eq(b.parts.children.unwinds_gone.cpu_s, 2);
 }
 
 TEST(one_that_comes_back_finds_it)
 {
 	idle_check(&b, 10);
-	b.targets.table[3].id = 0;
+	b.parts.targets.table[3].id = 0;
 	idle_check(&b, IDLE_NS);
-	b.targets.table[3].id = 2;
+	b.parts.targets.table[3].id = 2;
 	idle_check(&b, IDLE_NS + 5);
-	b.targets.table[3].id = 0;
+	b.parts.targets.table[3].id = 0;
 	idle_check(&b, 2 * IDLE_NS);
 	ck_assert(!has_ended());
 }
@@ -103,9 +103,9 @@ static struct ship *add_ships(void)
 		last = calloc(1, sizeof(*last));
 		ck_assert_ptr_nonnull(last);
 		last->child = (struct child){
-			.children = &b.children, .type = &child_types[CHILD_SHIP], .fd = -1};
+			.children = &b.parts.children, .type = &child_types[CHILD_SHIP], .fd = -1};
 		last->is_first = i == 0;
-		b.children.ships[b.children.n_ships++] = last;
+		b.parts.children.ships[b.parts.children.n_ships++] = last;
 	}
 	memcpy(last->dsn, OLD, sizeof(OLD));
 	last->child.fd = pair[0];
@@ -123,8 +123,8 @@ static void configure(const char *dsn)
 {
 	memset(&section, 0, sizeof(section));
 	memcpy(section.dsn, dsn, strlen(dsn));
-	b.state.options.config.targets = &section;
-	b.state.options.config.n_targets = 1;
+	b.parts.state.options.config.targets = &section;
+	b.parts.state.options.config.n_targets = 1;
 }
 
 /* MSG_SHIP_FINISH, and the end of what the broker says. */
@@ -149,14 +149,14 @@ TEST(a_ship_ends_when_its_dsn_is_configured_no_more)
 	ck_assert(is_told_to_end());
 	/* What it says to the end is read. */
 	ck_assert_int_ge(s->child.fd, 0);
-	children_sweep(&b.children);
-	ck_assert_uint_eq(b.children.n_ships, 2);
+	children_sweep(&b.parts.children);
+	ck_assert_uint_eq(b.parts.children.n_ships, 2);
 	s->child.pid = 0;
 	close_fd(&s->child.fd);
-	children_sweep(&b.children);
-	ck_assert_uint_eq(b.children.n_ships, 1);
-	ck_assert(b.children.ships[0]->is_first);
-	ck_assert_uint_eq(b.children.spool_gone.sent, 3);
+	children_sweep(&b.parts.children);
+	ck_assert_uint_eq(b.parts.children.n_ships, 1);
+	ck_assert(b.parts.children.ships[0]->is_first);
+	ck_assert_uint_eq(b.parts.children.spool_gone.sent, 3);
 }
 
 /* A run that was started by hand has the DSN of before. */
@@ -165,8 +165,8 @@ TEST(a_ship_that_a_process_uses_stays)
 	struct ship *s = add_ships();
 	struct instance i = {.ship = s}, *list[] = {&i};
 
-	b.targets.instances = list;
-	b.targets.n_instances = 1;
+	b.parts.targets.instances = list;
+	b.parts.targets.n_instances = 1;
 	configure(NEW);
 	idle_check(&b, 10);
 	ck_assert(!s->child.is_leaving);
@@ -181,12 +181,12 @@ TEST(a_new_dsn_waits_for_a_place)
 
 	configure(NEW);
 	idle_check(&b, 10);
-	ck_assert_int_eq(children_ship(&b.children, OLD, &found), -EAGAIN);
+	ck_assert_int_eq(children_ship(&b.parts.children, OLD, &found), -EAGAIN);
 	for (size_t i = 2; i < SHIPS_MAX; i++)
-		b.children.ships[b.children.n_ships++] = b.children.ships[0];
-	ck_assert_int_eq(children_ship(&b.children, NEW, &found), -EAGAIN);
+		b.parts.children.ships[b.parts.children.n_ships++] = b.parts.children.ships[0];
+	ck_assert_int_eq(children_ship(&b.parts.children, NEW, &found), -EAGAIN);
 	s->child.is_leaving = false;
-	ck_assert_int_eq(children_ship(&b.children, NEW, &found), -ENOSPC);
-	OK(children_ship(&b.children, OLD, &found));
+	ck_assert_int_eq(children_ship(&b.parts.children, NEW, &found), -ENOSPC);
+	OK(children_ship(&b.parts.children, OLD, &found));
 	ck_assert_ptr_eq(found, s);
 }

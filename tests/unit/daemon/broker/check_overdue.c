@@ -39,19 +39,20 @@ static void set_up(void)
 	wiring_connect(&b);
 	/* After the fork: the test alone has the socket's other end. */
 	OK(ipc_pair(pair));
-	OK(loop_new(&b.state.loop));
-	b.children.capture.fd = -1;
+	OK(loop_new(&b.parts.state.loop));
+	b.parts.children.capture.fd = -1;
 	unwind = (struct unwind){.link_fd = -1};
-	unwind.child = (struct child){.children = &b.children,
+	unwind.child = (struct child){.children = &b.parts.children,
 				      .type = &child_types[CHILD_UNWIND],
 				      .fd = pair[0],
 				      .state = CHILD_READY,
 				      .pid = pid};
-	OK(loop_add(b.state.loop, pair[0], child_on_readable, &unwind.child, &unwind.child.source));
+	OK(loop_add(b.parts.state.loop, pair[0], child_on_readable, &unwind.child,
+		    &unwind.child.source));
 	end = pair[1];
-	b.children.unwinds[b.children.n_unwinds++] = &unwind;
-	instance = (struct instance){.targets = &b.targets, .pidfd = -1};
-	target = &b.targets.table[5];
+	b.parts.children.unwinds[b.parts.children.n_unwinds++] = &unwind;
+	instance = (struct instance){.targets = &b.parts.targets, .pidfd = -1};
+	target = &b.parts.targets.table[5];
 	*target = (struct target){.id = 1,
 				  .instance = &instance,
 				  .unwind = &unwind,
@@ -64,8 +65,8 @@ static void tear_down(void)
 	(void)kill(unwind.child.pid, SIGKILL);
 	(void)waitpid(unwind.child.pid, NULL, 0);
 	close_fd(&end);
-	loop_remove(b.state.loop, &unwind.child.source);
-	loop_free(b.state.loop);
+	loop_remove(b.parts.state.loop, &unwind.child.source);
+	loop_free(b.parts.state.loop);
 }
 
 static void look(int times)
@@ -125,7 +126,7 @@ TEST(what_is_paid_is_paid)
 TEST(a_closed_socket_is_not_an_end)
 {
 	close_fd(&end);
-	OK(loop_run_once(b.state.loop, 0));
+	OK(loop_run_once(b.parts.state.loop, 0));
 	ck_assert_int_lt(unwind.child.fd, 0);
 	is_killed();
 }
@@ -136,6 +137,6 @@ TEST(one_that_is_told_to_leave_and_stays)
 	unwind.child.is_leaving = true;
 	child_close(&unwind.child);
 	is_killed();
-	children_sweep(&b.children);
-	ck_assert_uint_eq(b.children.n_unwinds, 1);
+	children_sweep(&b.parts.children);
+	ck_assert_uint_eq(b.parts.children.n_unwinds, 1);
 }

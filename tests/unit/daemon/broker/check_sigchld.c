@@ -35,27 +35,27 @@ static void set_up(void)
 {
 	memset(&b, 0, sizeof(b));
 	wiring_connect(&b);
-	b.children.events.message = note;
-	OK(loop_new(&b.state.loop));
-	OK(files_new(b.state.loop, &b.files));
-	b.children.capture.fd = -1;
-	b.children.has_worked[CHILD_UNWIND] = true;
+	b.parts.children.events.message = note;
+	OK(loop_new(&b.parts.state.loop));
+	OK(files_new(b.parts.state.loop, &b.parts.files));
+	b.parts.children.capture.fd = -1;
+	b.parts.children.has_worked[CHILD_UNWIND] = true;
 	unwind = (struct unwind){.link_fd = -1, .uid = 7};
-	unwind.child = (struct child){.children = &b.children,
+	unwind.child = (struct child){.children = &b.parts.children,
 				      .type = &type,
 				      .fd = -1,
 				      .state = CHILD_READY,
 				      .started_ns = clock_mono_ns()};
-	b.children.unwinds[b.children.n_unwinds++] = &unwind;
+	b.parts.children.unwinds[b.parts.children.n_unwinds++] = &unwind;
 	was_there = false;
 }
 
 static void tear_down(void)
 {
 	quarantine_page_free(&unwind.reading);
-	quarantine_clear(&b.quarantine);
-	files_free(b.files);
-	loop_free(b.state.loop);
+	quarantine_clear(&b.parts.quarantine);
+	files_free(b.parts.files);
+	loop_free(b.parts.state.loop);
 }
 
 /* Says something, and crashes while it reads the file that has number 1. */
@@ -87,15 +87,16 @@ TEST(nonsense_before_a_crash)
 	close_fd(&fd);
 	close_fd(&pair[1]);
 	unwind.child.fd = pair[0];
-	OK(loop_add(b.state.loop, pair[0], child_on_readable, &unwind.child, &unwind.child.source));
+	OK(loop_add(b.parts.state.loop, pair[0], child_on_readable, &unwind.child,
+		    &unwind.child.source));
 	OK(waitid(P_PID, (id_t)unwind.child.pid, &ended, WEXITED | WNOWAIT));
 	sigchld_take(&b);
 	ck_assert_int_eq(unwind.child.pid, 0);
 	/* Its pid was no other process's yet: it may have been killed. */
 	ck_assert(was_there);
 	/* And it has died at its file, whatever it said before. */
-	ck_assert_ptr_nonnull(b.quarantine.table);
-	ck_assert_uint_eq(b.quarantine.table->deaths, 1);
+	ck_assert_ptr_nonnull(b.parts.quarantine.table);
+	ck_assert_uint_eq(b.parts.quarantine.table->deaths, 1);
 }
 
 /* Where another has worked, this one is tried again, after a while. */
@@ -108,15 +109,15 @@ TEST(one_that_ends_before_it_was_ready)
 		unwind.child.started_ns = clock_mono_ns();
 		while (unwind.child.pid != 0)
 			sigchld_take(&b);
-		ck_assert(!b.state.failed);
+		ck_assert(!b.parts.state.failed);
 		ck_assert_uint_eq(unwind.child.failures, (unsigned)i + 1);
 	}
 	ck_assert_uint_gt(unwind.child.restart_ns, clock_mono_ns());
-	b.children.has_worked[CHILD_UNWIND] = false;
+	b.parts.children.has_worked[CHILD_UNWIND] = false;
 	unwind.child.pid = fork();
 	if (unwind.child.pid == 0)
 		_exit(1);
 	while (unwind.child.pid != 0)
 		sigchld_take(&b);
-	ck_assert(b.state.failed);
+	ck_assert(b.parts.state.failed);
 }

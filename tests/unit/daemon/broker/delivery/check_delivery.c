@@ -38,17 +38,17 @@ static void set_up(void)
 	wiring_connect(b);
 	for (size_t i = 0; i < 2; i++) {
 		ships[i] = (struct ship){.dsn = "x"};
-		ships[i].child.children = &b->children;
+		ships[i].child.children = &b->parts.children;
 		ships[i].child.fd = -1;
-		b->children.ships[i] = &ships[i];
+		b->parts.children.ships[i] = &ships[i];
 	}
-	b->children.n_ships = 2;
-	b->delivery.output.dir_fd = -1;
-	b->children.has_dsn = true;
+	b->parts.children.n_ships = 2;
+	b->parts.delivery.output.dir_fd = -1;
+	b->parts.children.has_dsn = true;
 	memset(instances, 0, sizeof(instances));
 	for (size_t i = 0; i < 2; i++) {
 		memcpy(instances[i].config.platform, "rust", sizeof("rust"));
-		instances[i].targets = &b->targets;
+		instances[i].targets = &b->parts.targets;
 		instances[i].ship = &ships[0];
 	}
 }
@@ -85,7 +85,7 @@ static int deliver(size_t instance, const struct msg_chunk *m, const uint64_t si
 	for (size_t i = 0; i < 2; i++)
 		if (sizes[i] > 0)
 			fds[i] = make_payload(sizes[i], i == 1 ? seals : SEALS);
-	r = delivery_chunk(&broker.delivery, &instances[instance].delivery,
+	r = delivery_chunk(&broker.parts.delivery, &instances[instance].delivery,
 			   instances[instance].ship, instances[instance].config.platform, m, fds);
 	for (size_t i = 0; i < 2; i++)
 		close_fd(&fds[i]);
@@ -121,10 +121,10 @@ TEST(many_of_one_are_its_own_loss)
 		add_chunk(0, SMALL);
 	for (int i = 0; i < 30; i++)
 		add_chunk(1, SMALL);
-	ck_assert_uint_eq(broker.delivery.n_envelopes, 512);
+	ck_assert_uint_eq(broker.parts.delivery.n_envelopes, 512);
 	ck_assert_uint_eq(dropped(0), 660 - 512);
 	ck_assert_uint_eq(dropped(1), 0);
-	delivery_give_up(&broker.delivery);
+	delivery_give_up(&broker.parts.delivery);
 }
 
 TEST(their_bytes_are_bounded)
@@ -136,18 +136,18 @@ TEST(their_bytes_are_bounded)
 		add_chunk(0, CHUNK_V2_SIZE_MAX);
 	add_chunk(1, SMALL);
 	/* Those that ship would have do not count. */
-	waiting = broker.delivery.n_envelopes - ships[0].n_handed;
+	waiting = broker.parts.delivery.n_envelopes - ships[0].n_handed;
 	ck_assert_uint_le(waiting * CHUNK_V2_SIZE_MAX, (UINT64_C(1) << 30) + CHUNK_V2_SIZE_MAX);
 	ck_assert_uint_ge((waiting + 1) * CHUNK_V2_SIZE_MAX, UINT64_C(1) << 30);
-	ck_assert_uint_eq(dropped(0), 102 - broker.delivery.n_envelopes);
+	ck_assert_uint_eq(dropped(0), 102 - broker.parts.delivery.n_envelopes);
 	ck_assert_uint_eq(dropped(1), 0);
-	delivery_give_up(&broker.delivery);
+	delivery_give_up(&broker.parts.delivery);
 }
 
 /* A directory that files are written to. */
 static void open_output(void)
 {
-	OK(output_open(&broker.delivery.output, suite_directory()));
+	OK(output_open(&broker.parts.delivery.output, suite_directory()));
 }
 
 TEST(bytes_for_files_count)
@@ -158,11 +158,11 @@ TEST(bytes_for_files_count)
 	ships[0].n_handed = MSG_ENVELOPES_MAX;
 	for (int i = 0; i < 100; i++)
 		add_payloads(0, CHUNK_V2_SIZE_MAX, CHUNK_V2_SIZE_MAX);
-	waiting = broker.delivery.n_envelopes;
+	waiting = broker.parts.delivery.n_envelopes;
 	ck_assert_uint_le((waiting - 1) * 2 * CHUNK_V2_SIZE_MAX, UINT64_C(1) << 30);
 	ck_assert_uint_eq(dropped(0), 100 - waiting);
-	delivery_give_up(&broker.delivery);
-	output_close(&broker.delivery.output);
+	delivery_give_up(&broker.parts.delivery);
+	output_close(&broker.parts.delivery.output);
 }
 
 /* A process that takes the place of the one before. Returns its end. */
@@ -228,11 +228,11 @@ TEST(a_new_one_is_told_of_the_end)
 
 	add_chunk(0, SMALL);
 	receive(ship, MSG_ENVELOPE, &envelope, sizeof(envelope));
-	delivery_finish(&broker.delivery, hour_ns);
+	delivery_finish(&broker.parts.delivery, hour_ns);
 	receive(ship, MSG_SHIP_FINISH, &finish, sizeof(finish));
 	close_fd(&ship);
 	ship = new_process(0);
-	delivery_resend(&broker.delivery, &ships[0]);
+	delivery_resend(&broker.parts.delivery, &ships[0]);
 	receive(ship, MSG_ENVELOPE, &envelope, sizeof(envelope));
 	receive(ship, MSG_SHIP_FINISH, &finish, sizeof(finish));
 	/* Of what is left. */
@@ -240,7 +240,7 @@ TEST(a_new_one_is_told_of_the_end)
 	ck_assert_uint_lt(finish.n, hour_ns);
 	assert_no_more(ship);
 	close_fd(&ship);
-	delivery_give_up(&broker.delivery);
+	delivery_give_up(&broker.parts.delivery);
 }
 
 /* The second payload is the file's, until that is written. */
@@ -260,12 +260,12 @@ TEST(a_file_has_a_payload_of_its_own)
 	/* Another process gets both, too. */
 	close_fd(&ship);
 	ship = new_process(0);
-	delivery_resend(&broker.delivery, &ships[0]);
+	delivery_resend(&broker.parts.delivery, &ships[0]);
 	receive_payloads(ship, true, SMALL, SMALL + 1);
-	delivery_written(&broker.delivery, &ships[0], &written);
+	delivery_written(&broker.parts.delivery, &ships[0], &written);
 	close_fd(&ship);
 	ship = new_process(0);
-	delivery_resend(&broker.delivery, &ships[0]);
+	delivery_resend(&broker.parts.delivery, &ships[0]);
 	receive(ship, MSG_ENVELOPE, &envelope, sizeof(envelope));
 	ck_assert(!envelope.to_file && envelope.to_server);
 	ck_assert_uint_eq(envelope.file_size, 0);
@@ -273,8 +273,8 @@ TEST(a_file_has_a_payload_of_its_own)
 	add_chunk(0, SMALL);
 	receive_payloads(ship, true, SMALL, 0);
 	close_fd(&ship);
-	delivery_give_up(&broker.delivery);
-	output_close(&broker.delivery.output);
+	delivery_give_up(&broker.parts.delivery);
+	output_close(&broker.parts.delivery.output);
 }
 
 /* Made when no server was to get it; by now there is one. */
@@ -289,8 +289,8 @@ TEST(what_is_for_files_is_not_sent)
 	OK(deliver(0, &m, sizes, SEALS));
 	receive_payloads(ship, false, SMALL, 0);
 	close_fd(&ship);
-	delivery_give_up(&broker.delivery);
-	output_close(&broker.delivery.output);
+	delivery_give_up(&broker.parts.delivery);
+	output_close(&broker.parts.delivery.output);
 }
 
 TEST(payloads_that_break_a_rule)
@@ -313,8 +313,8 @@ TEST(payloads_that_break_a_rule)
 	ck_assert_int_eq(deliver(0, &m, both, SEALS), -EPROTO);
 	m.transaction_size = 0;
 	OK(deliver(0, &m, both, SEALS));
-	delivery_give_up(&broker.delivery);
-	output_close(&broker.delivery.output);
+	delivery_give_up(&broker.parts.delivery);
+	output_close(&broker.parts.delivery.output);
 }
 
 TEST(an_anchor_is_for_spotlight_alone)
@@ -329,7 +329,7 @@ TEST(an_anchor_is_for_spotlight_alone)
 	/* There is no Spotlight. */
 	ck_assert_int_eq(deliver(0, &m, sizes, SEALS), -EPROTO);
 	ships[1].is_spotlight = true;
-	broker.children.spotlight = &ships[1];
+	broker.parts.children.spotlight = &ships[1];
 	ck_assert_int_eq(deliver(0, &m, sizes, SEALS & ~F_SEAL_WRITE), -EPROTO);
 	m.anchor_size++;
 	ck_assert_int_eq(deliver(0, &m, sizes, SEALS), -EPROTO);
@@ -352,14 +352,14 @@ TEST(an_anchor_is_for_spotlight_alone)
 	ipc_close_fds(&message);
 	close_fd(&server);
 	close_fd(&spotlight);
-	delivery_give_up(&broker.delivery);
+	delivery_give_up(&broker.parts.delivery);
 }
 
 TEST(one_that_works_is_told_of_no_end)
 {
 	int ship = new_process(0);
 
-	delivery_resend(&broker.delivery, &ships[0]);
+	delivery_resend(&broker.parts.delivery, &ships[0]);
 	assert_no_more(ship);
 	close_fd(&ship);
 }
@@ -373,7 +373,7 @@ TEST(it_is_told_of_losses)
 	delivery_lost(&instances[0].delivery, instances[0].ship, DISCARD_TOO_LARGE);
 	delivery_lost(&instances[0].delivery, instances[0].ship, DISCARD_UNWIND_DIED);
 	ship = new_process(0);
-	delivery_resend(&broker.delivery, &ships[0]);
+	delivery_resend(&broker.parts.delivery, &ships[0]);
 	receive(ship, MSG_LOST, &lost, sizeof(lost));
 	ck_assert_uint_eq(lost.reason, CLIENT_REPORT_INTERNAL_SDK_ERROR);
 	ck_assert_uint_eq(lost.quantity, 2);
@@ -387,7 +387,7 @@ TEST(it_is_told_of_losses)
 	ck_assert_uint_eq(lost.reason, CLIENT_REPORT_BACKPRESSURE);
 	ck_assert_uint_eq(lost.quantity, 1);
 	assert_no_more(ship);
-	broker.state.options.transaction = "nightly";
+	broker.parts.state.options.transaction = "nightly";
 	delivery_lost(&instances[1].delivery, instances[1].ship, DISCARD_QUEUE_OVERFLOW);
 	receive(ship, MSG_LOST, &lost, sizeof(lost));
 	ck_assert_uint_eq(lost.kind, ENVELOPE_V1);
@@ -413,7 +413,7 @@ TEST(a_loss_is_told_where_the_chunk_was_to_go)
 	instances[0].ship = &ships[1];
 	for (int i = 0; i < MSG_ENVELOPES_MAX; i++)
 		add_chunk(0, SMALL);
-	delivery_give_up(&broker.delivery);
+	delivery_give_up(&broker.parts.delivery);
 	ck_assert_uint_eq(ships[0].untold.quantity[ENVELOPE_CHUNK][reason], 1);
 	ck_assert_uint_eq(ships[1].untold.quantity[ENVELOPE_CHUNK][reason], MSG_ENVELOPES_MAX);
 	ck_assert_uint_eq(instances[0].delivery.n_envelopes, 0);
@@ -427,14 +427,14 @@ TEST(what_is_over_is_freed_in_one_place)
 	for (int i = 0; i < 600; i++)
 		add_chunk(1, SMALL);
 	/* The oldest of the instance with most are over, and still there. */
-	ck_assert_uint_eq(broker.delivery.n_envelopes, 512);
+	ck_assert_uint_eq(broker.parts.delivery.n_envelopes, 512);
 	ck_assert_uint_eq(instances[1].delivery.n_envelopes, 600);
-	delivery_sweep(&broker.delivery);
+	delivery_sweep(&broker.parts.delivery);
 	ck_assert_uint_eq(instances[1].delivery.n_envelopes, 511);
 	ck_assert_uint_eq(instances[0].delivery.n_envelopes, 1);
-	delivery_give_up(&broker.delivery);
+	delivery_give_up(&broker.parts.delivery);
 	ck_assert(ships[0].n_envelopes == 0);
-	ck_assert_ptr_null(broker.delivery.envelopes);
+	ck_assert_ptr_null(broker.parts.delivery.envelopes);
 }
 
 /* A server that takes nothing is waited for by its own chunks alone. */
@@ -452,11 +452,11 @@ TEST(each_server_has_its_own_queue)
 	add_chunk(1, SMALL);
 	receive(fds[1], MSG_ENVELOPE, &envelope, sizeof(envelope));
 	/* One that has died says nothing of the other's. */
-	delivery_resend(&broker.delivery, &ships[1]);
+	delivery_resend(&broker.parts.delivery, &ships[1]);
 	receive(fds[1], MSG_ENVELOPE, &envelope, sizeof(envelope));
 	assert_no_more(fds[1]);
 	assert_no_more(fds[0]);
 	for (size_t i = 0; i < 2; i++)
 		close_fd(&fds[i]);
-	delivery_give_up(&broker.delivery);
+	delivery_give_up(&broker.parts.delivery);
 }

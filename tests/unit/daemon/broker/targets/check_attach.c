@@ -24,10 +24,10 @@ static void find_one_that_ends(void)
 {
 	memset(&b, 0, sizeof(b));
 	wiring_connect(&b);
-	b.state.clocks = (struct state_clocks){clock_mono_ns, clock_mono_ns, clock_mono_ns};
-	b.children.capture.fd = -1;
-	b.children.heartbeat = &heartbeat;
-	instance = (struct instance){.targets = &b.targets, .pid = fork()};
+	b.parts.state.clocks = (struct state_clocks){clock_mono_ns, clock_mono_ns, clock_mono_ns};
+	b.parts.children.capture.fd = -1;
+	b.parts.children.heartbeat = &heartbeat;
+	instance = (struct instance){.targets = &b.parts.targets, .pid = fork()};
 	if (instance.pid == 0)
 		_exit(0);
 	ck_assert_int_gt(instance.pid, 0);
@@ -35,7 +35,7 @@ static void find_one_that_ends(void)
 	ck_assert_int_ge(instance.pidfd, 0);
 	ck_assert_int_eq(waitpid(instance.pid, NULL, 0), instance.pid);
 	instance.life = INSTANCE_ENDED;
-	OK(target_open(&b.targets, &instance, 0, false));
+	OK(target_open(&b.parts.targets, &instance, 0, false));
 }
 
 static void tear_down(void)
@@ -48,7 +48,7 @@ static void refuse(int error)
 	const struct msg_target_state m = {
 		.target = instance.target->id, .state = TARGET_REFUSED, .error = error};
 
-	target_on_state(&b.targets, &m);
+	target_on_state(&b.parts.targets, &m);
 }
 
 /* capture was too late, or there was none. */
@@ -59,7 +59,7 @@ static void end_of_it(bool is_asked)
 		refuse(ESRCH);
 	} else {
 		instance.target->attach_due = true;
-		targets_check(&b.targets);
+		targets_check(&b.parts.targets);
 	}
 	ck_assert(instance.target->phase == TARGET_CLOSED);
 }

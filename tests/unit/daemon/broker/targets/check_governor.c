@@ -181,12 +181,12 @@ static void profile(size_t n)
 {
 	memset(&b, 0, sizeof(b));
 	wiring_connect(&b);
-	b.children.heartbeat = &heartbeat;
-	b.children.capture.fd = -1;
-	b.state.timer_hz = FULL;
-	b.state.options.config.cpu_budget = 1;
+	b.parts.children.heartbeat = &heartbeat;
+	b.parts.children.capture.fd = -1;
+	b.parts.state.timer_hz = FULL;
+	b.parts.state.options.config.cpu_budget = 1;
 	for (size_t i = 0; i < n; i++)
-		b.targets.table[i] = (struct target){
+		b.parts.targets.table[i] = (struct target){
 			.id = (uint32_t)i + 1,
 			.slot = (uint32_t)i,
 			.phase = TARGET_PROFILED,
@@ -202,7 +202,7 @@ static void pass(unsigned int n, double share)
 	const struct governor_used used = {.capture = share * 1e9};
 
 	for (unsigned int i = 0; i < n; i++)
-		governor_second(&b.targets, &used, NS_PER_SEC);
+		governor_second(&b.parts.targets, &used, NS_PER_SEC);
 }
 
 /* As stops by a target's own signals do. */
@@ -214,12 +214,12 @@ TEST(what_costs_the_same_at_any_rate)
 	ck_assert_uint_eq(heard("5.0 % of a processor are more than the budget "
 				"of 1 % at the lowest rate of all"),
 			  1);
-	ck_assert_uint_eq(b.targets.table[0].rate_hz, GOVERNOR_RATE_MIN_HZ);
-	ck_assert_uint_eq(b.targets.table[0].governed.lowest_hz, GOVERNOR_RATE_MIN_HZ);
-	ck_assert(b.governor.gave_up);
-	ck_assert_uint_ge(b.targets.table[0].governed.exceeded_ns, 40 * NS_PER_SEC);
-	ck_assert_uint_ge(b.targets.table[0].governed.lowered_ns,
-			  b.targets.table[0].governed.exceeded_ns);
+	ck_assert_uint_eq(b.parts.targets.table[0].rate_hz, GOVERNOR_RATE_MIN_HZ);
+	ck_assert_uint_eq(b.parts.targets.table[0].governed.lowest_hz, GOVERNOR_RATE_MIN_HZ);
+	ck_assert(b.parts.governor.gave_up);
+	ck_assert_uint_ge(b.parts.targets.table[0].governed.exceeded_ns, 40 * NS_PER_SEC);
+	ck_assert_uint_ge(b.parts.targets.table[0].governed.lowered_ns,
+			  b.parts.targets.table[0].governed.exceeded_ns);
 }
 
 /* The lowest rate is kept, and is within the budget: nothing is exceeded. */
@@ -229,13 +229,13 @@ TEST(what_is_not_exceeded_any_more)
 
 	profile(2);
 	pass(60, 0.05);
-	ck_assert(b.governor.gave_up);
+	ck_assert(b.parts.governor.gave_up);
 	pass(60, 0.009);
-	exceeded = b.targets.table[1].governed.exceeded_ns;
-	ck_assert(!b.governor.gave_up);
-	ck_assert_uint_eq(b.targets.table[1].rate_hz, GOVERNOR_RATE_MIN_HZ);
+	exceeded = b.parts.targets.table[1].governed.exceeded_ns;
+	ck_assert(!b.parts.governor.gave_up);
+	ck_assert_uint_eq(b.parts.targets.table[1].rate_hz, GOVERNOR_RATE_MIN_HZ);
 	pass(20, 0.009);
-	ck_assert_uint_eq(b.targets.table[1].governed.exceeded_ns, exceeded);
+	ck_assert_uint_eq(b.parts.targets.table[1].governed.exceeded_ns, exceeded);
 }
 
 /* What a rate can mend is none. */
@@ -243,11 +243,11 @@ TEST(what_a_rate_saves_is_not_exceeded)
 {
 	profile(2);
 	for (unsigned int i = 0; i < 60; i++)
-		pass(1, 0.05 * b.targets.table[0].rate_hz / FULL);
-	ck_assert_uint_lt(b.targets.table[0].rate_hz, FULL);
-	ck_assert_uint_gt(b.targets.table[0].rate_hz, GOVERNOR_RATE_MIN_HZ);
-	ck_assert_uint_eq(b.targets.table[0].governed.exceeded_ns, 0);
-	ck_assert_uint_ge(b.targets.table[0].governed.lowered_ns, 50 * NS_PER_SEC);
+		pass(1, 0.05 * b.parts.targets.table[0].rate_hz / FULL);
+	ck_assert_uint_lt(b.parts.targets.table[0].rate_hz, FULL);
+	ck_assert_uint_gt(b.parts.targets.table[0].rate_hz, GOVERNOR_RATE_MIN_HZ);
+	ck_assert_uint_eq(b.parts.targets.table[0].governed.exceeded_ns, 0);
+	ck_assert_uint_ge(b.parts.targets.table[0].governed.lowered_ns, 50 * NS_PER_SEC);
 }
 
 /* Nor is what it was before a rate that is the lowest was set. */
@@ -255,41 +255,41 @@ TEST(what_the_lowest_rate_saves_is_not_exceeded)
 {
 	profile(1);
 	for (unsigned int i = 0; i < 60; i++)
-		pass(1, 0.08 * b.targets.table[0].rate_hz / FULL);
-	ck_assert_uint_eq(b.targets.table[0].rate_hz, GOVERNOR_RATE_MIN_HZ);
-	ck_assert_uint_eq(b.targets.table[0].governed.exceeded_ns, 0);
+		pass(1, 0.08 * b.parts.targets.table[0].rate_hz / FULL);
+	ck_assert_uint_eq(b.parts.targets.table[0].rate_hz, GOVERNOR_RATE_MIN_HZ);
+	ck_assert_uint_eq(b.parts.targets.table[0].governed.exceeded_ns, 0);
 }
 
 /* Nor what the first seconds take, where a low rate was asked for. */
 TEST(a_start_is_not_exceeded)
 {
 	profile(1);
-	b.targets.table[0].full_hz = GOVERNOR_RATE_MIN_HZ;
-	b.targets.table[0].rate_hz = GOVERNOR_RATE_MIN_HZ;
+	b.parts.targets.table[0].full_hz = GOVERNOR_RATE_MIN_HZ;
+	b.parts.targets.table[0].rate_hz = GOVERNOR_RATE_MIN_HZ;
 	pass(2, 0.3);
 	pass(60, 0.005);
-	ck_assert_uint_eq(b.targets.table[0].governed.exceeded_ns, 0);
+	ck_assert_uint_eq(b.parts.targets.table[0].governed.exceeded_ns, 0);
 }
 
 /* All of them in one line, and the next one a minute later. */
 TEST(one_line_a_minute)
 {
 	profile(40);
-	b.state.options.config.cpu_budget = 5;
+	b.parts.state.options.config.cpu_budget = 5;
 	hear();
 	for (unsigned int i = 0; i < 59; i++)
-		pass(1, 0.2 * b.targets.table[0].rate_hz / FULL);
-	ck_assert_uint_lt(b.targets.table[0].rate_hz, FULL);
+		pass(1, 0.2 * b.parts.targets.table[0].rate_hz / FULL);
+	ck_assert_uint_lt(b.parts.targets.table[0].rate_hz, FULL);
 	ck_assert_uint_eq(heard("budget 5 %: 40 of 40 targets at "), 1);
 	hear();
 	pass(30, 0.001);
-	ck_assert_uint_eq(b.targets.table[0].rate_hz, FULL);
+	ck_assert_uint_eq(b.parts.targets.table[0].rate_hz, FULL);
 	ck_assert_uint_eq(heard("budget 5 %: all targets are at their full "
 				"rates again\n"),
 			  1);
 	hear();
 	pass(20, 0.3);
-	ck_assert_uint_lt(b.targets.table[0].rate_hz, FULL);
+	ck_assert_uint_lt(b.parts.targets.table[0].rate_hz, FULL);
 	ck_assert_uint_eq(heard("budget 5 %"), 0);
 	hear();
 	pass(45, 0.3);
@@ -305,7 +305,7 @@ static unsigned int admitted(unsigned int n, uint64_t now_ns)
 
 	memset(instances, 0, sizeof(instances));
 	for (unsigned int i = 0; i < n; i++)
-		of += governor_admits(&b.targets, &instances[i], now_ns);
+		of += governor_admits(&b.parts.targets, &instances[i], now_ns);
 	return of;
 }
 
@@ -321,14 +321,14 @@ TEST(births_wait_while_the_budget_is_exceeded)
 	pass(1, 0.015);
 	ck_assert_uint_eq(admitted(8, now_ns), 8);
 	pass(20, 0.03);
-	ck_assert_uint_eq(b.governor.births.delayed, 0);
+	ck_assert_uint_eq(b.parts.governor.births.delayed, 0);
 	ck_assert_uint_eq(admitted(8, now_ns), 1);
-	ck_assert_uint_eq(b.governor.births.delayed, 7);
+	ck_assert_uint_eq(b.parts.governor.births.delayed, 7);
 	/* The same ones, that wait. */
-	ck_assert(!governor_admits(&b.targets, &instances[7], now_ns));
-	ck_assert_uint_eq(b.governor.births.delayed, 7);
-	ck_assert(governor_admits(&b.targets, &instances[7], now_ns + GOVERNOR_BIRTH_NS));
-	ck_assert(!governor_admits(&b.targets, &instances[6], now_ns + GOVERNOR_BIRTH_NS));
+	ck_assert(!governor_admits(&b.parts.targets, &instances[7], now_ns));
+	ck_assert_uint_eq(b.parts.governor.births.delayed, 7);
+	ck_assert(governor_admits(&b.parts.targets, &instances[7], now_ns + GOVERNOR_BIRTH_NS));
+	ck_assert(!governor_admits(&b.parts.targets, &instances[6], now_ns + GOVERNOR_BIRTH_NS));
 	pass(60, 0.009);
 	ck_assert_uint_eq(admitted(8, now_ns + GOVERNOR_BIRTH_NS), 8);
 	ck_assert_uint_eq(heard("are attached later"), 1);
@@ -347,7 +347,7 @@ TEST(births_are_told_once_a_minute)
 TEST(births_without_a_budget)
 {
 	profile(0);
-	b.state.options.config.cpu_budget = 0;
+	b.parts.state.options.config.cpu_budget = 0;
 	pass(30, 0.5);
 	ck_assert_uint_eq(admitted(8, 1000 * NS_PER_SEC), 8);
 }

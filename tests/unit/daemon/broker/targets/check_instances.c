@@ -41,27 +41,27 @@ static void set_up(void)
 {
 	memset(&b, 0, sizeof(b));
 	wiring_connect(&b);
-	b.state.clocks = (struct state_clocks){mono, boot, wall};
-	b.children.capture.fd = -1;
-	b.targets.instances = list;
-	b.targets.n_instances = 1;
+	b.parts.state.clocks = (struct state_clocks){mono, boot, wall};
+	b.parts.children.capture.fd = -1;
+	b.parts.targets.instances = list;
+	b.parts.targets.n_instances = 1;
 	mono_ns = slept_ns = 1000 * NS_PER_SEC;
 	wall_ns = UINT64_C(1763755000) * NS_PER_SEC;
 	instance = (struct instance){
-		.targets = &b.targets,
+		.targets = &b.parts.targets,
 		.pid = 1,
 		.pidfd = -1,
 		.is_sampled = true,
 		.is_started = true,
 	};
-	OK(target_open(&b.targets, &instance, 0, false));
+	OK(target_open(&b.parts.targets, &instance, 0, false));
 	instance.target->phase = TARGET_PROFILED;
 	instance.target->in_capture = true;
 }
 
 static bool goes_on(void)
 {
-	instances_check(&b.targets);
+	instances_check(&b.parts.targets);
 	return instance.target->phase == TARGET_PROFILED;
 }
 
@@ -106,30 +106,30 @@ static void set_up_many(void)
 	memset(&b, 0, sizeof(b));
 	wiring_connect(&b);
 	memset(sections, 0, sizeof(sections));
-	b.state.clocks = (struct state_clocks){clock_mono_ns, clock_boot_ns, clock_wall_ns};
-	b.children.capture.fd = -1;
-	b.state.timer_hz = 101;
-	b.targets.instances = many;
-	b.targets.n_instances = MANY;
-	ship = (struct ship){.child = {.children = &b.children, .fd = -1}, .is_first = true};
-	b.children.ships[0] = &ship;
-	b.children.n_ships = 1;
+	b.parts.state.clocks = (struct state_clocks){clock_mono_ns, clock_boot_ns, clock_wall_ns};
+	b.parts.children.capture.fd = -1;
+	b.parts.state.timer_hz = 101;
+	b.parts.targets.instances = many;
+	b.parts.targets.n_instances = MANY;
+	ship = (struct ship){.child = {.children = &b.parts.children, .fd = -1}, .is_first = true};
+	b.parts.children.ships[0] = &ship;
+	b.parts.children.n_ships = 1;
 	unwind = (struct unwind){
-		.child = {.children = &b.children, .fd = -1}, .uid = 7, .link_fd = -1};
-	b.children.unwinds[0] = &unwind;
-	b.children.n_unwinds = 1;
+		.child = {.children = &b.parts.children, .fd = -1}, .uid = 7, .link_fd = -1};
+	b.parts.children.unwinds[0] = &unwind;
+	b.parts.children.n_unwinds = 1;
 	memcpy(sections[0].name, "a", sizeof("a"));
 	memcpy(sections[1].name, "b", sizeof("b"));
 	sections[0].autostart = sections[1].autostart = true;
 	sections[0].session_sample_rate = sections[1].session_sample_rate = 1;
 	sections[0].rate_hz = sections[1].rate_hz = 101;
-	b.state.options.config.targets = sections;
-	b.state.options.config.n_targets = 2;
+	b.parts.state.options.config.targets = sections;
+	b.parts.state.options.config.n_targets = 2;
 	for (size_t k = 0; k < MANY; k++) {
 		struct instance *i = calloc(1, sizeof(*i));
 
 		ck_assert_ptr_nonnull(i);
-		i->targets = &b.targets;
+		i->targets = &b.parts.targets;
 		i->pid = getpid();
 		i->uid = 7;
 		i->pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
@@ -141,19 +141,19 @@ static void set_up_many(void)
 
 static void turn(void)
 {
-	instances_check(&b.targets);
-	targets_sweep(&b.targets);
-	instances_sweep(&b.targets);
+	instances_check(&b.parts.targets);
+	targets_sweep(&b.parts.targets);
+	instances_sweep(&b.parts.targets);
 }
 
 static void tear_down_many(void)
 {
-	for (size_t k = 0; k < b.targets.n_instances; k++) {
+	for (size_t k = 0; k < b.parts.targets.n_instances; k++) {
 		many[k]->life = INSTANCE_ENDED;
 		many[k]->target = NULL;
 	}
 	turn();
-	ck_assert_uint_eq(b.targets.n_instances, 0);
+	ck_assert_uint_eq(b.parts.targets.n_instances, 0);
 }
 
 FIXTURE(set_up_many, tear_down_many)
@@ -165,7 +165,7 @@ TEST(many_end_in_the_turn_in_which_another_starts)
 		many[k]->life = INSTANCE_ENDED;
 	many[MANY - 1]->is_started = true;
 	turn();
-	ck_assert_uint_eq(b.targets.n_instances, 1);
+	ck_assert_uint_eq(b.parts.targets.n_instances, 1);
 	ck_assert_ptr_nonnull(many[0]->target);
 }
 
@@ -198,11 +198,11 @@ TEST(a_section_that_changes_and_goes)
 	turn();
 	ck_assert_int_eq(t->phase, TARGET_STOPPING);
 	instance_becomes(many[0], INSTANCE_REMOVED);
-	b.state.options.config.targets = NULL;
-	b.state.options.config.n_targets = 0;
+	b.parts.state.options.config.targets = NULL;
+	b.parts.state.options.config.n_targets = 0;
 	let_go(t);
 	turn();
-	ck_assert_uint_eq(b.targets.n_instances, MANY - 1);
+	ck_assert_uint_eq(b.parts.targets.n_instances, MANY - 1);
 }
 
 /* Its place among the sections is no part of what an instance knows. */
@@ -230,7 +230,7 @@ TEST(a_section_that_is_gone_when_its_turn_comes)
 	memcpy(sections[0].name, "c", sizeof("c"));
 	let_go(t);
 	turn();
-	ck_assert_uint_eq(b.targets.n_instances, MANY - 1);
+	ck_assert_uint_eq(b.parts.targets.n_instances, MANY - 1);
 }
 
 /* The server of the old DSN takes nothing; the new one's may. */
@@ -312,11 +312,11 @@ TEST(no_more_of_a_section_than_it_allows)
 	}
 	memcpy(many[MANY - 1]->config.name, "b", sizeof("b"));
 	turn();
-	ck_assert_uint_eq(targets_count(&b.targets), 4);
+	ck_assert_uint_eq(targets_count(&b.parts.targets), 4);
 	ck_assert_int_eq(many[3]->obstacle, INSTANCE_CROWDED_OUT);
 	let_go(many[0]->target);
 	many[0]->is_started = false;
 	turn();
-	ck_assert_uint_eq(targets_count(&b.targets), 4);
+	ck_assert_uint_eq(targets_count(&b.parts.targets), 4);
 	ck_assert_int_eq(many[3]->obstacle, INSTANCE_UNHINDERED);
 }

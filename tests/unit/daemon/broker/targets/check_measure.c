@@ -33,20 +33,20 @@ static void set_up(void)
 			(void)pause();
 	memset(&b, 0, sizeof(b));
 	wiring_connect(&b);
-	b.children.n_unwinds = 1;
-	b.state.clocks = (struct state_clocks){clock_mono_ns, clock_boot_ns, clock_wall_ns};
-	instance = (struct instance){.targets = &b.targets, .pid = pid};
+	b.parts.children.n_unwinds = 1;
+	b.parts.state.clocks = (struct state_clocks){clock_mono_ns, clock_boot_ns, clock_wall_ns};
+	instance = (struct instance){.targets = &b.parts.targets, .pid = pid};
 	instance.pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	ck_assert_int_ge(instance.pidfd, 0);
-	OK(target_open(&b.targets, &instance, 0, false));
+	OK(target_open(&b.parts.targets, &instance, 0, false));
 	instance.target->phase = TARGET_PROFILED;
 	instance.target->session = SESSION_OPEN;
 	instance.target->unwind = &unwind;
 	OK(ipc_pair(pair));
-	unwind = (struct unwind){.child = {.children = &b.children,
+	unwind = (struct unwind){.child = {.children = &b.parts.children,
 					   .type = &child_types[CHILD_UNWIND],
 					   .fd = pair[0]}};
-	b.children.unwinds[0] = &unwind;
+	b.parts.children.unwinds[0] = &unwind;
 	unwinds_end = pair[1];
 }
 
@@ -74,7 +74,7 @@ static uint64_t measured_bytes(void)
 	struct ipc_message m;
 
 	instance.target->measured.time_ns = 1;
-	measure_check(&b.targets);
+	measure_check(&b.parts.targets);
 	if (!unwind.measures_asked)
 		return 0;
 	unwind.measures_asked = false;
@@ -107,7 +107,7 @@ TEST(by_a_file_that_stays_open)
 		ck_assert_uint_eq(anonymous_bytes, 47 * page);
 	}
 	target_retire(t);
-	targets_sweep(&b.targets);
+	targets_sweep(&b.parts.targets);
 	ck_assert_int_lt(fcntl(fd, F_GETFD), 0);
 }
 

@@ -14,7 +14,7 @@ static struct target_config targets[2];
 static struct config config = {.targets = targets, .n_targets = 2};
 static struct instance instance;
 static struct instance *instances[] = {&instance};
-static struct broker b = {.targets.instances = instances};
+static struct broker b = {.parts.targets.instances = instances};
 static struct loop *loop;
 static struct files *files;
 static struct sections s;
@@ -24,8 +24,8 @@ static void set_up(void)
 	targets[0] = (struct target_config){.name = "one", .exe = "/nowhere/x"};
 	targets[1] = (struct target_config){.name = "two", .comm = "x", .min_age_s = 10};
 	wiring_connect(&b);
-	instance = (struct instance){.targets = &b.targets, .config = targets[0]};
-	b.targets.n_instances = 0;
+	instance = (struct instance){.targets = &b.parts.targets, .config = targets[0]};
+	b.parts.targets.n_instances = 0;
 	OK(loop_new(&loop));
 	OK(files_new(loop, &files));
 	sections_init(&s, files);
@@ -55,12 +55,12 @@ TEST(one_line_after_a_minute)
 	const uint64_t due = NS_PER_SEC + SECTIONS_TELL_NS;
 
 	hear();
-	sections_check(&s, &b.targets, due - 1);
+	sections_check(&s, &b.parts.targets, due - 1);
 	answer();
 	ck_assert_uint_eq(heard("[target"), 0);
 	hear();
-	sections_check(&s, &b.targets, due);
-	sections_check(&s, &b.targets, due + NS_PER_SEC);
+	sections_check(&s, &b.parts.targets, due);
+	sections_check(&s, &b.parts.targets, due + NS_PER_SEC);
 	answer();
 	ck_assert_uint_eq(heard("[target \"one\"] has matched no process since "
 				"the configuration was read: exe = /nowhere/x: "
@@ -68,11 +68,11 @@ TEST(one_line_after_a_minute)
 			  1);
 	/* Its processes are taken when they are 10 s old. */
 	hear();
-	sections_check(&s, &b.targets, due + 10 * NS_PER_SEC - 1);
+	sections_check(&s, &b.parts.targets, due + 10 * NS_PER_SEC - 1);
 	ck_assert_uint_eq(heard("[target"), 0);
 	hear();
-	sections_check(&s, &b.targets, due + 10 * NS_PER_SEC);
-	sections_check(&s, &b.targets, due + 90 * NS_PER_SEC);
+	sections_check(&s, &b.parts.targets, due + 10 * NS_PER_SEC);
+	sections_check(&s, &b.parts.targets, due + 90 * NS_PER_SEC);
 	answer();
 	ck_assert_uint_eq(heard("[target \"two\"] has matched no process since "
 				"the configuration was read\n"),
@@ -81,18 +81,18 @@ TEST(one_line_after_a_minute)
 
 TEST(none_where_there_was_one)
 {
-	b.targets.n_instances = 1;
-	sections_check(&s, &b.targets, 2 * NS_PER_SEC);
+	b.parts.targets.n_instances = 1;
+	sections_check(&s, &b.parts.targets, 2 * NS_PER_SEC);
 	ck_assert_uint_eq(s.v[0].instances, 1);
 	ck_assert_uint_eq(s.v[0].empty_since_ns, 0);
 	ck_assert_uint_eq(s.v[1].instances, 0);
 	ck_assert_uint_eq(s.v[1].empty_since_ns, NS_PER_SEC);
 	instance.life = INSTANCE_ENDED;
-	sections_check(&s, &b.targets, 5 * NS_PER_SEC);
+	sections_check(&s, &b.parts.targets, 5 * NS_PER_SEC);
 	ck_assert_uint_eq(s.v[0].instances, 0);
 	ck_assert_uint_eq(s.v[0].empty_since_ns, 5 * NS_PER_SEC);
 	hear();
-	sections_check(&s, &b.targets, 65 * NS_PER_SEC);
+	sections_check(&s, &b.parts.targets, 65 * NS_PER_SEC);
 	answer();
 	ck_assert_uint_eq(heard("\"one\""), 0);
 }
@@ -104,21 +104,21 @@ TEST(figures_outlive_a_process_and_a_reload)
 	struct instance_figures f;
 
 	instance.delivery.chunks.sent = 3;
-	b.targets.n_instances = 1;
-	sections_figures(&s.v[0], &b.targets, &f);
+	b.parts.targets.n_instances = 1;
+	sections_figures(&s.v[0], &b.parts.targets, &f);
 	ck_assert_uint_eq(f.chunks.sent, 3);
 	sections_gone(&s, &instance);
-	b.targets.n_instances = 0;
+	b.parts.targets.n_instances = 0;
 	targets[0] = targets[1];
 	targets[1] = first;
 	ck_assert_int_eq(sections_by(&s, &config, 9 * NS_PER_SEC), 0);
-	sections_figures(&s.v[1], &b.targets, &f);
+	sections_figures(&s.v[1], &b.parts.targets, &f);
 	ck_assert_uint_eq(f.chunks.sent, 3);
-	sections_figures(&s.v[0], &b.targets, &f);
+	sections_figures(&s.v[0], &b.parts.targets, &f);
 	ck_assert_uint_eq(f.chunks.sent, 0);
 	/* Attached by hand: no section's. */
 	instance.origin = INSTANCE_ATTACHED;
 	sections_gone(&s, &instance);
-	sections_figures(&s.v[1], &b.targets, &f);
+	sections_figures(&s.v[1], &b.parts.targets, &f);
 	ck_assert_uint_eq(f.chunks.sent, 3);
 }

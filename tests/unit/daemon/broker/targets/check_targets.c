@@ -43,8 +43,8 @@ static void set_up(void)
 {
 	memset(&b, 0, sizeof(b));
 	wiring_connect(&b);
-	b.state.clocks = (struct state_clocks){mono, boot, wall};
-	instance = (struct instance){.targets = &b.targets, .pid = 1, .pidfd = -1};
+	b.parts.state.clocks = (struct state_clocks){mono, boot, wall};
+	instance = (struct instance){.targets = &b.parts.targets, .pid = 1, .pidfd = -1};
 	mono_ns = 1000 * NS_PER_SEC;
 	slept_ns = HOUR_NS;
 	wall_ns = UINT64_C(1763755000) * NS_PER_SEC;
@@ -53,7 +53,7 @@ static void set_up(void)
 
 static struct target *open_one(void)
 {
-	OK(target_open(&b.targets, &instance, 0, false));
+	OK(target_open(&b.parts.targets, &instance, 0, false));
 	return instance.target;
 }
 
@@ -92,13 +92,13 @@ TEST(it_does_not_outlast_a_sleep)
 {
 	struct target *t = open_one();
 
-	ck_assert(target_clocks_hold(&b.targets, t));
+	ck_assert(target_clocks_hold(&b.parts.targets, t));
 	pass(HOUR_NS);
-	ck_assert(target_clocks_hold(&b.targets, t));
+	ck_assert(target_clocks_hold(&b.parts.targets, t));
 	/* As if the clock had not been set by it. */
 	slept_ns += 2 * NS_PER_SEC;
-	ck_assert(!target_clocks_hold(&b.targets, t));
-	ck_assert(target_clocks_hold(&b.targets, open_one()));
+	ck_assert(!target_clocks_hold(&b.parts.targets, t));
+	ck_assert(target_clocks_hold(&b.parts.targets, open_one()));
 }
 
 /*
@@ -112,10 +112,10 @@ TEST(a_busy_machine_is_neither)
 	passes_ns = 10 * NS_PER_SEC;
 	t = open_one();
 	passes_ns = 0;
-	ck_assert(target_clocks_hold(&b.targets, t));
+	ck_assert(target_clocks_hold(&b.parts.targets, t));
 	t = open_one();
 	passes_ns = 60 * NS_PER_SEC;
-	ck_assert(target_clocks_hold(&b.targets, t));
+	ck_assert(target_clocks_hold(&b.parts.targets, t));
 }
 
 TEST(it_does_not_outlast_a_clock_that_was_set)
@@ -128,12 +128,12 @@ TEST(it_does_not_outlast_a_clock_that_was_set)
 
 		pass(59 * NS_PER_SEC);
 		wall_ns += (uint64_t)by_s[i] * NS_PER_SEC;
-		ck_assert(target_clocks_hold(&b.targets, t));
+		ck_assert(target_clocks_hold(&b.parts.targets, t));
 		pass(NS_PER_SEC);
-		ck_assert_int_eq(target_clocks_hold(&b.targets, t), holds);
+		ck_assert_int_eq(target_clocks_hold(&b.parts.targets, t), holds);
 		t = open_one();
 		pass(HOUR_NS);
-		ck_assert(target_clocks_hold(&b.targets, t));
+		ck_assert(target_clocks_hold(&b.parts.targets, t));
 	}
 }
 

@@ -17,33 +17,33 @@ static void set_up(void)
 {
 	memset(&b, 0, sizeof(b));
 	wiring_connect(&b);
-	b.children.n_unwinds = 2;
-	b.targets.n_instances = 3;
-	b.targets.instances = list;
+	b.parts.children.n_unwinds = 2;
+	b.parts.targets.n_instances = 3;
+	b.parts.targets.instances = list;
 	heartbeat = (struct heartbeat){0};
-	b.children.heartbeat = &heartbeat;
-	b.children.capture.usage = (struct usage){.cpu_s = 10.0, .rss_bytes = 200};
-	b.children.n_ships = array_size(ships);
-	for (size_t i = 0; i < b.children.n_ships; i++) {
+	b.parts.children.heartbeat = &heartbeat;
+	b.parts.children.capture.usage = (struct usage){.cpu_s = 10.0, .rss_bytes = 200};
+	b.parts.children.n_ships = array_size(ships);
+	for (size_t i = 0; i < b.parts.children.n_ships; i++) {
 		ships[i] = (struct ship){.dsn = "x"};
 		ships[i].child.usage = (struct usage){.cpu_s = 0.5, .rss_bytes = 400 - i};
-		b.children.ships[i] = &ships[i];
+		b.parts.children.ships[i] = &ships[i];
 	}
 	for (size_t i = 0; i < 2; i++) {
 		unwinds[i] = (struct unwind){.id = (uint32_t)i + 1, .uid = (uint32_t)i};
 		unwinds[i].child.usage.cpu_s = 4.0 + (double)i;
 		unwinds[i].child.usage.rss_bytes = 1000 - i;
-		b.children.unwinds[i] = &unwinds[i];
+		b.parts.children.unwinds[i] = &unwinds[i];
 	}
 	for (size_t i = 0; i < 3; i++) {
-		b.targets.table[i] = (struct target){
+		b.parts.targets.table[i] = (struct target){
 			.id = (uint32_t)i + 1,
 			.slot = (uint32_t)i,
 			.attached_once = true,
 		};
 		instances[i] = (struct instance){
 			.uid = (uint32_t)i / 2,
-			.target = &b.targets.table[i],
+			.target = &b.parts.targets.table[i],
 		};
 		list[i] = &instances[i];
 	}
@@ -54,9 +54,9 @@ static void check_sums(void)
 	struct usage all[USAGE_N], one[USAGE_N];
 	double sum[USAGE_N] = {0};
 
-	usage_of_all(&b.targets, own, all);
-	for (size_t i = 0; i < b.targets.n_instances; i++) {
-		usage_of_instance(&b.targets, own, &instances[i], one);
+	usage_of_all(&b.parts.targets, own, all);
+	for (size_t i = 0; i < b.parts.targets.n_instances; i++) {
+		usage_of_instance(&b.parts.targets, own, &instances[i], one);
 		for (size_t k = 0; k < USAGE_N; k++)
 			sum[k] += one[k].cpu_s;
 	}
@@ -70,7 +70,7 @@ TEST(the_whole)
 {
 	struct usage all[USAGE_N];
 
-	usage_of_all(&b.targets, own, all);
+	usage_of_all(&b.parts.targets, own, all);
 	ck_assert_double_eq(all[USAGE_BROKER].cpu_s, 3.0);
 	ck_assert_double_eq(all[USAGE_CAPTURE].cpu_s, 10.0);
 	ck_assert_double_eq(all[USAGE_UNWIND].cpu_s, 9.0);
@@ -86,9 +86,9 @@ TEST(nothing_is_known)
 	struct usage one[USAGE_N];
 
 	check_sums();
-	usage_of_instance(&b.targets, own, &instances[0], one);
+	usage_of_instance(&b.parts.targets, own, &instances[0], one);
 	ck_assert_double_eq(one[USAGE_UNWIND].cpu_s, 2.0);
-	usage_of_instance(&b.targets, own, &instances[2], one);
+	usage_of_instance(&b.parts.targets, own, &instances[2], one);
 	ck_assert_double_eq(one[USAGE_UNWIND].cpu_s, 5.0);
 	ck_assert_uint_eq(one[USAGE_UNWIND].rss_bytes, 999);
 	ck_assert_uint_eq(one[USAGE_CAPTURE].rss_bytes, 200);
@@ -99,22 +99,22 @@ TEST(by_weight)
 	struct usage one[USAGE_N];
 
 	/* Of a capture that is gone, and of the one that lives. */
-	b.targets.table[0].past.cost_ns = 100;
+	b.parts.targets.table[0].past.cost_ns = 100;
 	heartbeat.slots[0].cost_ns = 600;
 	heartbeat.slots[1].cost_ns = 300;
-	b.targets.table[0].unwind_past.cost_ns = 10;
-	b.targets.table[0].unwind_now.cost_ns = 20;
-	b.targets.table[1].unwind_now.cost_ns = 10;
-	b.targets.table[2].unwind_now.cost_ns = 12345;
+	b.parts.targets.table[0].unwind_past.cost_ns = 10;
+	b.parts.targets.table[0].unwind_now.cost_ns = 20;
+	b.parts.targets.table[1].unwind_now.cost_ns = 10;
+	b.parts.targets.table[2].unwind_now.cost_ns = 12345;
 	instances[0].delivery.payload_bytes = 3;
 	instances[2].delivery.payload_bytes = 1;
 	check_sums();
-	usage_of_instance(&b.targets, own, &instances[0], one);
+	usage_of_instance(&b.parts.targets, own, &instances[0], one);
 	ck_assert_double_eq_tol(one[USAGE_BROKER].cpu_s, 1.0, 1e-9);
 	ck_assert_double_eq_tol(one[USAGE_CAPTURE].cpu_s, 7.0, 1e-9);
 	ck_assert_double_eq_tol(one[USAGE_UNWIND].cpu_s, 3.0, 1e-9);
 	ck_assert_double_eq_tol(one[USAGE_SHIP].cpu_s, 0.75, 1e-9);
-	usage_of_instance(&b.targets, own, &instances[2], one);
+	usage_of_instance(&b.parts.targets, own, &instances[2], one);
 	ck_assert_double_eq_tol(one[USAGE_CAPTURE].cpu_s, 0.0, 1e-9);
 	ck_assert_double_eq_tol(one[USAGE_UNWIND].cpu_s, 5.0, 1e-9);
 }
@@ -123,8 +123,8 @@ TEST(without_an_unwind_process)
 {
 	struct usage one[USAGE_N];
 
-	b.children.n_unwinds = 1;
+	b.parts.children.n_unwinds = 1;
 	check_sums();
-	usage_of_instance(&b.targets, own, &instances[2], one);
+	usage_of_instance(&b.parts.targets, own, &instances[2], one);
 	ck_assert_uint_eq(one[USAGE_UNWIND].rss_bytes, 0);
 }

@@ -1,11 +1,11 @@
-#include "daemon/broker/control/operate.h"
+#include "daemon/broker/control/commands.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "daemon/broker/broker.h"
+#include "daemon/broker/parts/parts.h"
 #include "daemon/broker/control/adopt.h"
 #include "daemon/broker/control/clients.h"
 #include "daemon/broker/control/control.h"
@@ -66,14 +66,14 @@ static void tell_reasons(const uint32_t counts[PROTOCOL_FAILED + 1], struct prot
 }
 
 /* All of a section that the peer may; OK if there are any. */
-static void change_all(struct broker *b, const struct peer *is, const struct protocol_request *m,
-		       struct control_answer *ret)
+static void change_all(struct commands *cmds, const struct peer *is,
+		       const struct protocol_request *m, struct control_answer *ret)
 {
 	uint32_t counts[PROTOCOL_FAILED + 1] = {0};
 	size_t known = 0, allowed = 0;
 
-	for (size_t k = 0; k < b->targets.n_instances; k++) {
-		struct instance *i = b->targets.instances[k];
+	for (size_t k = 0; k < cmds->parts->targets.n_instances; k++) {
+		struct instance *i = cmds->parts->targets.instances[k];
 
 		if (instance_is_gone(i) || strcmp(i->config.name, m->name) != 0)
 			continue;
@@ -93,26 +93,26 @@ static void change_all(struct broker *b, const struct peer *is, const struct pro
 		ret->m.result = PROTOCOL_DENIED;
 }
 
-static void start_or_stop(struct broker *b, const struct control_peer *peer,
+static void start_or_stop(struct commands *cmds, const struct control_peer *peer,
 			  const struct protocol_request *m, struct control_answer *ret)
 {
 	struct instance *i;
 
 	if (m->name[0] != '\0') {
-		change_all(b, &peer->is, m, ret);
+		change_all(cmds, &peer->is, m, ret);
 		return;
 	}
-	i = rights_find(&b->targets, &peer->is, m->pid, ret);
+	i = rights_find(&cmds->parts->targets, &peer->is, m->pid, ret);
 	if (i == NULL)
 		return;
 	ret->m.result = change(i, m->h.type);
 	clients_tell(i, &ret->m);
 }
 
-static void tell_profiler_id(struct broker *b, const struct control_peer *peer,
+static void tell_profiler_id(struct commands *cmds, const struct control_peer *peer,
 			     const struct protocol_request *m, struct control_answer *ret)
 {
-	struct instance *i = rights_find(&b->targets, &peer->is, m->pid, ret);
+	struct instance *i = rights_find(&cmds->parts->targets, &peer->is, m->pid, ret);
 
 	if (i == NULL)
 		return;
@@ -122,15 +122,15 @@ static void tell_profiler_id(struct broker *b, const struct control_peer *peer,
 }
 
 /* The status or the metrics. */
-static void show(struct broker *b, const struct control_peer *peer,
+static void show(struct commands *cmds, const struct control_peer *peer,
 		 const struct protocol_request *m, struct control_answer *ret)
 {
 	int r = m->h.type == PROTOCOL_STATUS
-			? status_make(b, &peer->is, &ret->fd, &ret->m.fd_bytes)
-			: metrics_make(b, &peer->is, m->h.type == PROTOCOL_OPENMETRICS, &ret->fd,
-				       &ret->m.fd_bytes);
+			? status_make(cmds->parts, &peer->is, &ret->fd, &ret->m.fd_bytes)
+			: metrics_make(cmds->parts, &peer->is, m->h.type == PROTOCOL_OPENMETRICS,
+				       &ret->fd, &ret->m.fd_bytes);
 
-	ret->work = STATUS_WORK + STATUS_WORK_EACH * (uint32_t)b->targets.n_instances;
+	ret->work = STATUS_WORK + STATUS_WORK_EACH * (uint32_t)cmds->parts->targets.n_instances;
 	if (r < 0)
 		control_refuse(ret, PROTOCOL_FAILED, "%s", strerror(-r));
 }
@@ -148,7 +148,7 @@ static void take_lines(int fd, struct control_answer *ret)
 	ret->m.fd_bytes = (uint32_t)size;
 }
 
-static void reload_for(struct broker *b, const struct control_peer *peer,
+static void reload_for(struct commands *cmds, const struct control_peer *peer,
 		       const struct protocol_request *m, struct control_answer *ret)
 {
 	int fd, r;
@@ -161,7 +161,7 @@ static void reload_for(struct broker *b, const struct control_peer *peer,
 	}
 	/* Without it there is the log. */
 	fd = memfd_create("reload", MFD_CLOEXEC);
-	r = reload(b, fd);
+	r = reload(cmds->parts, cmds->notify, fd);
 	if (fd >= 0)
 		take_lines(fd, ret);
 	if (r == -ENOTSUP)
@@ -173,11 +173,11 @@ static void reload_for(struct broker *b, const struct control_peer *peer,
 			       r == -EINVAL ? "" : ": ", r == -EINVAL ? "" : strerror(-r));
 }
 
-static void ask_of_itself(struct broker *b, struct control_peer *peer,
+static void ask_of_itself(struct commands *cmds, struct control_peer *peer,
 			  const struct protocol_request *m, struct control_answer *ret)
 {
 	struct client *c = peer->user;
-	int r = c == NULL ? client_new(&b->clients, &peer->is, &c, NULL) : 0;
+	int r = c == NULL ? client_new(&cmds->clients, &peer->is, &c, NULL) : 0;
 
 	if (r < 0) {
 		control_refuse(ret, PROTOCOL_FAILED, "%s", strerror(-r));
@@ -186,33 +186,39 @@ static void ask_of_itself(struct broker *b, struct control_peer *peer,
 	peer->user = c;
 	if (m->h.type == PROTOCOL_THREAD)
 		ret->work = THREAD_WORK;
-	client_request(&b->clients, c, m, &ret->m);
+	client_request(&cmds->clients, c, m, &ret->m);
 }
 
-static void attach(struct broker *b, const struct control_peer *peer,
+static void attach(struct commands *cmds, const struct control_peer *peer,
 		   const struct protocol_request *m, struct control_answer *ret)
 {
-	adopt_attach(&b->targets, &peer->is, m->pid, ret);
+	adopt_attach(&cmds->parts->targets, &peer->is, m->pid, ret);
 }
 
-static void detach(struct broker *b, const struct control_peer *peer,
+static void detach(struct commands *cmds, const struct control_peer *peer,
 		   const struct protocol_request *m, struct control_answer *ret)
 {
-	adopt_detach(&b->targets, &peer->is, m->pid, ret);
+	adopt_detach(&cmds->parts->targets, &peer->is, m->pid, ret);
 }
 
-static void record(struct broker *b, const struct control_peer *peer,
+static void record(struct commands *cmds, const struct control_peer *peer,
 		   const struct protocol_request *m, struct control_answer *ret)
 {
-	record_ask(&b->records, peer, m, ret);
+	record_ask(&cmds->records, peer, m, ret);
 }
 
-static void end_records(struct broker *b, const struct control_peer *peer,
+static void inspect(struct commands *cmds, const struct control_peer *peer,
+		    const struct protocol_request *m, struct control_answer *ret)
+{
+	inspect_ask(&cmds->inspector, peer, m, ret);
+}
+
+static void end_records(struct commands *cmds, const struct control_peer *peer,
 			const struct protocol_request *m, struct control_answer *ret)
 {
 	(void)m;
 	(void)ret;
-	records_finish(&b->records, peer);
+	records_finish(&cmds->records, peer);
 }
 
 /* Which requests are about the process that asks. */
@@ -221,7 +227,7 @@ enum about_itself { NEVER, WITHOUT_PID_AND_NAME, ALWAYS };
 static const struct served {
 	enum about_itself about_itself;
 	/* A request about another process, or the daemon. */
-	void (*serve)(struct broker *b, const struct control_peer *peer,
+	void (*serve)(struct commands *cmds, const struct control_peer *peer,
 		      const struct protocol_request *m, struct control_answer *ret);
 	const char *word; /* for the log, of what changes something */
 } requests[PROTOCOL_TYPE_END] = {
@@ -240,7 +246,7 @@ static const struct served {
 	[PROTOCOL_RECORD] = {NEVER, record, "recording"},
 	[PROTOCOL_WATCH] = {NEVER, record, "recording"},
 	[PROTOCOL_RECORD_END] = {NEVER, end_records, NULL},
-	[PROTOCOL_CHECK] = {NEVER, inspect_ask, NULL},
+	[PROTOCOL_CHECK] = {NEVER, inspect, NULL},
 };
 
 /* Logs which user and process has changed something. */
@@ -276,8 +282,8 @@ static void on_ask(void *ctx, struct control_peer *peer, const struct protocol_r
 static int on_page(void *ctx, struct control_peer *peer, int *ret_fd)
 {
 	struct client *c;
-	struct broker *b = ctx;
-	int r = client_new(&b->clients, &peer->is, &c, ret_fd);
+	struct commands *cmds = ctx;
+	int r = client_new(&cmds->clients, &peer->is, &c, ret_fd);
 
 	if (r == 0)
 		peer->user = c;
@@ -286,10 +292,10 @@ static int on_page(void *ctx, struct control_peer *peer, int *ret_fd)
 
 static void on_gone(void *ctx, struct control_peer *peer)
 {
-	struct broker *b = ctx;
+	struct commands *cmds = ctx;
 
 	client_end(peer->user);
-	records_gone(&b->records, peer);
+	records_gone(&cmds->records, peer);
 }
 
 static const struct control_user user = {
@@ -315,34 +321,34 @@ static const char *fault_text(int error)
 	}
 }
 
-int operate_open(struct broker *b)
+int commands_open(struct commands *cmds)
 {
-	const char *path = b->state.options.config.socket;
+	const char *path = cmds->parts->state.options.config.socket;
 	int r;
 
-	if (path[0] == '\0' && b->discovery == NULL)
+	if (path[0] == '\0' && cmds->parts->discovery == NULL)
 		return 0;
 	if (path[0] == '\0')
 		path = CONFIG_SOCKET_DEFAULT;
-	r = control_new(path, &user, b, geteuid(), &b->control);
+	r = control_new(path, &user, cmds, geteuid(), &cmds->control);
 	if (r < 0)
 		log_error("cannot listen at %s: %s", path, fault_text(-r));
 	return r;
 }
 
-int operate_start(struct broker *b)
+int commands_start(struct commands *cmds)
 {
-	return b->control == NULL ? 0 : control_start(b->control, b->state.loop);
+	return cmds->control == NULL ? 0 : control_start(cmds->control, cmds->parts->state.loop);
 }
 
-void operate_check(struct broker *b)
+void commands_check(struct commands *cmds)
 {
-	if (b->control != NULL)
-		control_check(b->control, clock_mono_ns());
+	if (cmds->control != NULL)
+		control_check(cmds->control, clock_mono_ns());
 }
 
-void operate_close(struct broker *b)
+void commands_close(struct commands *cmds)
 {
-	control_free(b->control);
-	b->control = NULL;
+	control_free(cmds->control);
+	cmds->control = NULL;
 }
