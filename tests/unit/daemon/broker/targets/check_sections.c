@@ -64,7 +64,7 @@ TEST(one_line_after_a_minute)
 	answer();
 	ck_assert_uint_eq(heard("[target \"one\"] has matched no process since "
 				"the configuration was read: exe = /nowhere/x: "
-				"there is no such file"),
+				"no such file on this host"),
 			  1);
 	/* Its processes are taken when they are 10 s old. */
 	hear();
