@@ -25,9 +25,8 @@ from harness import BUILD, Skip, check, children, exe_name, wait_for  # noqa: E4
 MIRROR = 'http://deb.debian.org/debian'
 DEBIAN = BUILD / 'package/debian'
 
-# What the package depends on, so that dpkg alone can install it.
-INCLUDE = ('systemd,systemd-sysv,dbus,libdw1,libelf1,libjansson4,libseccomp2,'
-           'libcurl4,zlib1g,libinih1,libunwind8,libprotobuf-c1,procps')
+# Beside what the packages depend on.
+INCLUDE = ('systemd', 'systemd-sysv', 'dbus', 'procps')
 
 UNIT = 'sentry-profd.service'
 NAMES = ('sentry-profd-capture', 'sentry-profd-unwind', 'sentry-profd-ship')
@@ -44,16 +43,30 @@ profile_session_sample_rate = 1.0
 '''
 
 
+def dependencies():
+    """The names of the packages that ours depend on."""
+    names = set()
+    for path in (BUILD / 'package').glob('*.deb'):
+        text = subprocess.run(['dpkg-deb', '-f', path, 'Depends'], check=True,
+                              stdout=subprocess.PIPE, text=True).stdout
+        names |= {depends.split()[0] for depends in text.split(',')}
+    return names
+
+
 def debian():
-    """The directory; made if it is not there."""
-    if DEBIAN.exists():
+    """The directory of a Debian in which dpkg alone can install our packages.
+    It is made if it is not there, or was made for other packages."""
+    include = ','.join([*INCLUDE, *sorted(dependencies())])
+    made_with = DEBIAN.with_suffix('.packages')
+    if made_with.exists() and made_with.read_text() == include:
         return DEBIAN
-    half = DEBIAN.with_suffix('.half')
-    shutil.rmtree(half, ignore_errors=True)
-    subprocess.run(['debootstrap', '--variant=minbase', f'--include={INCLUDE}',
-                    'bookworm', half, MIRROR], check=True,
+    for path in (made_with, DEBIAN):
+        if path.exists():
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    subprocess.run(['debootstrap', '--variant=minbase', f'--include={include}',
+                    'bookworm', DEBIAN, MIRROR], check=True,
                    stdout=subprocess.DEVNULL)
-    half.rename(DEBIAN)
+    made_with.write_text(include)
     return DEBIAN
 
 
