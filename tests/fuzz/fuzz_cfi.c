@@ -1,7 +1,7 @@
 /*
- * Call frame information: a byte of flags, then a section or two. What is
- * compiled function by function, in whatever order, has the rules of what is
- * compiled with its neighbours.
+ * Call frame information: a byte of flags, then one or two sections. Functions that are compiled
+ * one by one, in any order, must have the same rules as those compiled together with their
+ * neighbours.
  */
 #include "tests/fuzz/fuzz.h"
 
@@ -11,13 +11,13 @@
 
 #include "lib/unwind/dwarf/cfi.h"
 
-/* The flags; of both sections each is half of the input. */
+/* The flags. With two sections each has half of the input. */
 #define DEBUG_FRAME 1
 #define BACKWARDS   2
 #define BOTH	    4
-#define TABLE	    8 /* the first half is a .eh_frame_hdr */
+#define TABLE	    8 /* the first half is .eh_frame_hdr */
 
-/* Where the sections of the corpus stood. */
+/* The address of the sections in the corpus. */
 #define SECTION_ADDR 0x10000
 
 static void ascends(const struct rows *rows)
@@ -44,7 +44,7 @@ static bool same_ops(const struct rows *a, uint32_t i, const struct rows *b, uin
 	return n == 0 || memcmp(&a->ops[i], &b->ops[j], n * sizeof(a->ops[0])) == 0;
 }
 
-/* Their numbers, of operations, too, are each part's own. */
+/* Numbers of full rules and operations differ between parts. */
 static void same_full(const struct rows *a, const struct rows *b, const struct rule *x,
 		      const struct rule *y)
 {
@@ -81,12 +81,12 @@ static void compare(struct cfi *one, struct cfi *few, uint64_t vaddr)
 	assert(a_start == b_start);
 }
 
-/* Of a part, which has a budget: four functions of INPUT_MAX do not use it. */
+/* Functions in a part: four functions of INPUT_MAX bytes stay below the limit of work. */
 #define FEW	  4
 #define MANY	  4096
 #define INPUT_MAX 8192
 
-/* All that a file has, or as much as the budget of one part lets be had. */
+/* Looks up all functions, or as many as the limit of work of one part allows. */
 static void use(const struct elf_file *f, bool backwards)
 {
 	struct cfi *one = NULL, *few = NULL, *all = NULL;

@@ -1,7 +1,7 @@
 /*
- * Where the rest of a stripped file is. The first byte says what follows: the
- * contents of .gnu_debuglink; of .gnu_debugdata; a file that is packed here, as
- * its checksums would stop every mutation; zstd's, with the size in two bytes.
+ * Debug files. The first byte says what follows: the contents of .gnu_debuglink; of
+ * .gnu_debugdata; a file that is compressed here, because checksums would stop every mutation; or
+ * zstd data with its size in two bytes.
  */
 #include "tests/fuzz/fuzz.h"
 
@@ -18,7 +18,7 @@ enum { LINK, PACKED, UNPACKED, ZSTD, KINDS };
 
 #define PACKED_SIZE(n) ((n) + 1024)
 
-/* What a link leads to; the corpus has its checksum. */
+/* The file that a link leads to. The corpus has its checksum. */
 static const char debug_file[] = "a debug file";
 
 static int no_image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
@@ -30,7 +30,7 @@ static int no_image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
 	return -ENOENT;
 }
 
-/* What the name of a stranger must never be when it is asked for. */
+/* Checks the name that is asked for. */
 static int linked(void *ctx, uint64_t start, uint64_t end, const char *name, int *ret_fd)
 {
 	size_t n = strlen(name);

@@ -1,4 +1,4 @@
-/* A whole ELF file, through everything that opens one but its lines. */
+/* A whole ELF file, through everything that opens one except lines. */
 #include "tests/fuzz/fuzz.h"
 
 #include <assert.h>

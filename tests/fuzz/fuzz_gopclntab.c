@@ -12,7 +12,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	/* Of just this size, so that what is read behind it is seen. */
+	/* Of exactly this size, so that reads behind it are found. */
 	uint8_t *bytes = malloc(size + 1);
 	struct gopclntab_function f;
 	struct gopclntab t;

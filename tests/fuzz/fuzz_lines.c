@@ -1,6 +1,6 @@
 /*
- * A whole ELF file with debug information, asked for its lines. The clock goes
- * on by itself, so that the limit of time is met, at the same place each time.
+ * A whole ELF file with debug information: its lines. The clock advances by itself, so that the
+ * time limit is reached at the same step in each run.
  */
 #include "tests/fuzz/fuzz.h"
 
@@ -9,9 +9,9 @@
 
 #include "lib/unwind/dwarf/lines.h"
 
-/* Readings until the time is up. */
+/* Readings of the clock until the time is over. */
 #define READINGS 4000
-/* The corpus has its code here. */
+/* The address of the code in the corpus. */
 #define TEXT_ADDR 0x1000
 #define TEXT_SIZE 0x100
 

@@ -1,6 +1,6 @@
 /*
- * A perf map: a byte says what part of the rest is there at first, and the
- * program writes on while it is read.
+ * A perf map. A byte says how much of the input is in the file at first; the rest is appended
+ * while it is read.
  */
 #include "tests/fuzz/fuzz.h"
 
@@ -48,7 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		assert(write(fd, data + 1 + parts[0], parts[1]) == (ssize_t)parts[1]);
 	assert(perf_map_update(&m) == 0);
 	check(&m, size - 1);
-	/* Shorter than it was: read anew. */
+	/* A shorter file is read anew. */
 	assert(ftruncate(fd, (off_t)(parts[0] / 2)) == 0);
 	assert(perf_map_update(&m) == 0);
 	check(&m, parts[0] / 2);

@@ -23,17 +23,17 @@
 #define FRAMES	 64
 
 /*
- * A walk that was refused nothing: what is asked of this little code costs far
- * less than is left.
+ * The limit of cost for a walk to which nothing was refused: what is asked about this little code
+ * costs far less.
  */
 #define SEARCHED_MAX (GUESS_WORK_MAX / 2)
 
-/* A flag that no sample has. */
+/* a flag that samples do not have */
 #define HAS_SECOND 0x80
 
 #define SP_AND_PC (UINT64_C(1) << SAMPLE_X86_64_RSP | UINT64_C(1) << SAMPLE_X86_64_RIP)
 
-/* A file, and code that the program made itself. */
+/* A file, and code that the program generated. */
 static const char maps_text[] = "400000-410000 r-xp 00000000 fe:01 1 /a\n"
 				"500000-510000 rwxp 00000000 00:00 0 \n"
 				"7fff00000000-7fff00010000 rw-p 00000000 00:00 0 [stack]\n";
@@ -44,7 +44,7 @@ struct header {
 	uint16_t cfi_size;
 	uint8_t flags;
 	uint8_t is_debug_frame;
-	uint16_t changed; /* the word of the stack that is another one later */
+	uint16_t changed; /* the word of the stack that is changed later */
 	uint32_t reserved;
 	uint64_t with;
 };
@@ -153,7 +153,7 @@ static void use(struct unwind_space *space, struct record_sample *s, size_t size
 	if (s->stack_size >= 8)
 		memcpy(s->stack + h->changed % (s->stack_size / 8) * 8, &h->with, sizeof(h->with));
 	walk(space, s, size, &other);
-	/* It says so itself which frames are those of the last one. */
+	/* The result itself says which frames are shared. */
 	if (other.shared_id == again.id)
 		for (size_t i = 1; i <= other.shared_n; i++)
 			assert(other.frames[other.n - i].addr == again.frames[again.n - i].addr);

@@ -1,4 +1,4 @@
-/* Ways through code that may be any bytes. */
+/* Paths through code of any bytes. */
 #include "tests/fuzz/fuzz.h"
 
 #include <assert.h>

@@ -1,7 +1,7 @@
 /*
- * Samples that were recorded once, of a program that is kept beside them:
- * tests/golden/stacks, where record.py says how. Nothing is traced here, so
- * this shows the unwinder alone, on any machine.
+ * Samples that were recorded once, of a program that is stored beside them in tests/golden/stacks
+ * (record.py there says how). Nothing is traced, so this tests the unwinder alone, on any
+ * machine.
  */
 #include "lib/unwind/unwind.h"
 
@@ -31,7 +31,7 @@ static int open_image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
 {
 	(void)ctx;
 	(void)end;
-	/* The only file; the other mappings are the kernel's. */
+	/* The program is the only file; the other mappings are the kernel's. */
 	if (start != 0x400000)
 		return -ENOENT;
 	*ret_fd = open(DIRECTORY "/tiny", O_RDONLY | O_CLOEXEC);
@@ -56,7 +56,7 @@ static char *read_file(const char *path, size_t *ret_size)
 	return b.data;
 }
 
-/* As the ring would give it; the caller frees it. */
+/* Reads a sample as the ring would have it. The caller frees it. */
 static struct record_sample *read_sample(size_t i, size_t *ret_size)
 {
 	return (void *)read_file(samples.gl_pathv[i], ret_size);
@@ -99,7 +99,7 @@ static void describe(struct buf *b)
 	OK(buf_printf(b, "%s\n", unwind_end_name(out.end)));
 }
 
-/* FILE.sample is to have the frames of FILE.frames. */
+/* The frames of FILE.sample must be those in FILE.frames. */
 static void check_frames(size_t i)
 {
 	const char *path = samples.gl_pathv[i];
@@ -116,7 +116,7 @@ static void check_frames(size_t i)
 
 FIXTURE(set_up, tear_down)
 
-/* Twice: the second walk has what the first one left behind. */
+/* Twice: the second walk uses the memo of the first. */
 TEST(test_frames)
 {
 	for (size_t i = 0; i < samples.gl_pathc; i++) {
@@ -127,7 +127,7 @@ TEST(test_frames)
 		for (int k = 0; k < 2; k++) {
 			OK(unwind_walk(space, s, size, 64, &out));
 			check_frames(i);
-			/* Of the same thread it is followed, not walked. */
+			/* A second walk of the same thread follows the memo. */
 			if (k == 1 && out.end == UNWIND_END_ROOT)
 				ck_assert_uint_ge(out.shared_n, 2);
 		}
@@ -135,7 +135,7 @@ TEST(test_frames)
 	}
 }
 
-/* One after the other, as if one thread had done it all. */
+/* All samples, as if they were of one thread. */
 TEST(test_one_thread)
 {
 	for (size_t k = 0; k < 2 * samples.gl_pathc; k++) {
@@ -150,7 +150,7 @@ TEST(test_one_thread)
 	}
 }
 
-/* A stack that is cut off anywhere: the same frames, only fewer. */
+/* A stack that is cut anywhere has the same frames, but fewer. */
 static void check_cut(struct record_sample *s, size_t size)
 {
 	static struct unwind_stack whole;

@@ -1,4 +1,4 @@
-/* Code that is a few bytes of a test's, as struct x86_64_code reads it. */
+/* Code given as a few bytes in a test, read by struct x86_64_code. */
 #ifndef TESTS_UNIT_UNWIND_CODE_TEXT_H
 #define TESTS_UNIT_UNWIND_CODE_TEXT_H
 
@@ -8,7 +8,7 @@
 
 #include "lib/base/util.h"
 
-/* Where it begins. */
+/* The address of the first byte. */
 #define CODE_TEXT_BASE 0x1000
 
 struct code_text {

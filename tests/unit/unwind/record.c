@@ -144,7 +144,7 @@ size_t target_threads(const struct target *t, pid_t *tids, size_t max)
 	return n;
 }
 
-/* Not for a page or a lock of the kernel's, on the way to where it waits. */
+/* False for waits in the kernel (a page, a lock) before the wait in a system call. */
 static bool is_wait(long nr)
 {
 	return nr == SYS_read || nr == SYS_poll || nr == SYS_futex || nr == SYS_clock_nanosleep ||
@@ -170,7 +170,7 @@ long target_wait_blocked(const struct target *t, pid_t tid)
 	}
 }
 
-/* A copy of the target's memory, for what is no file. */
+/* Copies memory of the target that is no file. */
 static int copy_memory(pid_t pid, uint64_t start, uint64_t end, int *ret_fd)
 {
 	size_t size = (size_t)(end - start);
@@ -246,7 +246,7 @@ void thread_interrupt(pid_t tid)
 		ck_assert(WIFSTOPPED(status));
 		if (status >> 16 == PTRACE_EVENT_STOP)
 			return;
-		/* A signal of the target's own: hand it on. */
+		/* A signal of the target's own is passed on. */
 		OK(ptrace(PTRACE_CONT, tid, NULL, (void *)(uintptr_t)WSTOPSIG(status)));
 	}
 }
@@ -272,7 +272,7 @@ void thread_detach(pid_t tid)
 	do_ptrace(PTRACE_DETACH, tid, NULL);
 }
 
-/* The end of the mapping that addr lies in. */
+/* The end of the mapping that covers addr. */
 static uint64_t mapping_end(const struct target *t, uint64_t addr)
 {
 	char *text = target_maps_text(t);

@@ -1,7 +1,6 @@
 /*
- * For the tests: runs a target program, stops its threads, records them as
- * capture would, and asks other unwinders what they see at the same stop.
- * Every failure ends the test.
+ * For tests: runs a target program, stops its threads, records them as capture would, and asks
+ * other unwinders about the same stop. A failure ends the test.
  */
 #ifndef TESTS_UNIT_UNWIND_RECORD_H
 #define TESTS_UNIT_UNWIND_RECORD_H
@@ -16,37 +15,37 @@
 
 #define TARGET_TEXT_MAX 4096
 
-/* A child that has said that it is where it wants to be. */
+/* A child that has printed "ready". */
 struct target {
 	pid_t pid;
 	int in;			    /* its standard input; closing it ends the target */
 	int out;		    /* its standard output */
-	char text[TARGET_TEXT_MAX]; /* all that it printed up to "ready" */
+	char text[TARGET_TEXT_MAX]; /* its output up to "ready" */
 	struct unwind_cache *cache;
 	struct unwind_space *space;
-	struct oracle *oracles[ORACLE_N]; /* those that were asked */
+	struct oracle *oracles[ORACLE_N]; /* the unwinders that were asked; NULL: not yet */
 };
 
-/* Runs build/targets/NAME ARG..., NULL-terminated, until it prints "ready". */
+/* Runs build/targets/NAME ARG... (NULL-terminated) until it prints "ready". */
 void target_start(struct target *t, const char *name, const char *const *args);
-/* The same with a process that is there already. */
+/* The same with a running process. */
 void target_adopt(struct target *t, pid_t pid);
-/* Kills what target_start started, frees the space. */
+/* Kills what target_start() started, and frees the space. */
 void target_stop(struct target *t);
 
-/* Takes the maps that the target has now. */
+/* Sets the target's present maps in the space. */
 void target_read_maps(struct target *t);
 
-/* Their text; the caller frees it. */
+/* The text of its maps. The caller frees it. */
 char *target_maps_text(const struct target *t);
 
 /* The target's threads, at most max. */
 size_t target_threads(const struct target *t, pid_t *tids, size_t max);
 
-/* Until it waits in a call, of those that the targets wait in: its number. */
+/* Waits until the thread blocks in a system call that targets wait in. Returns its number. */
 long target_wait_blocked(const struct target *t, pid_t tid);
 
-/* Files as the broker gives them; ctx is the struct target. */
+/* Files as the broker would give them. ctx is the struct target. */
 extern const struct unwind_files target_files;
 
 void thread_seize(pid_t tid);
@@ -55,16 +54,16 @@ void thread_interrupt(pid_t tid);
 void thread_continue(pid_t tid);
 /* Lets a stopped thread execute n instructions. */
 void thread_step(pid_t tid, unsigned int n);
-/* Lets a stopped thread go for ever. */
+/* Lets a stopped thread run on. */
 void thread_detach(pid_t tid);
 
 /*
- * The record of a stopped thread: all registers, its stack up to the end of
- * the mapping. The caller frees it.
+ * Records a stopped thread: all registers, and its stack up to the end of the mapping. The caller
+ * frees the record.
  */
 struct record_sample *record_thread(const struct target *t, pid_t tid, size_t *ret_size);
 
-/* What another unwinder sees of a stopped thread. */
+/* The frames that another unwinder finds for a stopped thread. */
 void target_oracle(struct target *t, enum oracle_kind kind, pid_t tid, struct oracle_stack *ret);
 
 #endif

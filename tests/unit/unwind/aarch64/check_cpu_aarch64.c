@@ -1,7 +1,4 @@
-/*
- * Instructions as the assembler gives them; each is checked beside others that
- * look alike.
- */
+/* Instructions as the assembler encodes them, next to others that look similar. */
 #include "lib/unwind/cpu.h"
 
 #include "lib/base/util.h"
@@ -9,8 +6,7 @@
 
 TEST(test_return_address)
 {
-	/* As paciasp has left it, of a program at 0x400000, and one that is
-	 * PIE. */
+	/* Signed by paciasp, in a program at 0x400000 and in a PIE. */
 	ck_assert_uint_eq(cpu_return_address(UINT64_C(0x0054000000400334)), 0x400334);
 	ck_assert_uint_eq(cpu_return_address(UINT64_C(0xff5caaaae8f01234)),
 			  UINT64_C(0xaaaae8f01234));

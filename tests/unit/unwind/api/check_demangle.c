@@ -1,4 +1,4 @@
-/* Names of people, and names that are made to cost. */
+/* Demangling of real names, and of names made to be expensive. */
 #include "lib/unwind/unwind.h"
 
 #include <stdio.h>
@@ -49,15 +49,15 @@ TEST(test_none)
 
 	for (size_t i = 0; i < array_size(names); i++)
 		expect_none(names[i], sizeof(out));
-	/* No room: nothing, rather than a part. */
+	/* If the result does not fit, nothing is returned. */
 	expect_none("_ZN4demo4Pool4workEv", 16);
 	expect_none("_RNvC6_123foo3bar", 11);
 	expect_none("_Z3foov", 1);
 }
 
 /*
- * A pair of the pair before, n times: 2^n types in the end. As a pack that is
- * to be expanded it is searched before the first byte comes out.
+ * Makes a name of pairs of pairs, n deep: it expands to 2^n types. In a pack that is to be
+ * expanded, libiberty searches all of them before it prints the first byte.
  */
 static void make_pairs(char *name, size_t size, unsigned int n)
 {
@@ -77,15 +77,15 @@ TEST(test_growth)
 
 	make_pairs(name, sizeof(name), 2);
 	expect(name, true, "f<int>((P<P<int, int>, P<int, int> >)...)");
-	/* Found in time, but more than there is room for. */
+	/* Demangled in time, but too long for the buffer. */
 	make_pairs(name, sizeof(name), 14);
 	expect_none(name, sizeof(out));
-	/* What would take for ever is not begun. */
+	/* Too expensive: refused before libiberty is called. */
 	make_pairs(name, sizeof(name), 34);
 	expect_none(name, sizeof(out));
 }
 
-/* Found by throwing together parts of names: it took two minutes. */
+/* A name found by combining parts of names; it took two minutes. */
 TEST(test_lifetimes)
 {
 	expect_none("_RNvXINtC7mycraye3N12DGLOBAL__N_11fENS_1gEFItC3std3Vec4u8E"
@@ -117,7 +117,7 @@ TEST(test_long)
 	expect_none(name, sizeof(out));
 }
 
-/* Any bytes behind a true prefix: an answer, soon, within its bounds. */
+/* Random bytes behind a valid prefix: there is an answer, in time and within the buffer. */
 TEST(test_nonsense)
 {
 	static const char alphabet[] = "NSTIEKLPRODFABCvisxjmdkyp_0123456789.$";

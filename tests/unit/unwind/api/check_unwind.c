@@ -1,6 +1,6 @@
 /*
- * The public interface on made-up samples, where the code is in memory without
- * a file: only frame pointers help, and every way to end can be had.
+ * The interface on made-up samples with code in memory without a file, so that only frame
+ * pointers help; every enum unwind_end that this allows is reached.
  */
 #include "lib/unwind/unwind.h"
 
@@ -55,7 +55,7 @@ static void set_up(void)
 	sample->regs[SAMPLE_X86_64_RBP] = STACK + 16;
 	sample->regs[SAMPLE_X86_64_RIP] = CODE;
 	stack = m.stack;
-	/* Frame pointers at words 2, 10, 20; the last one is the first's. */
+	/* Frame pointers at words 2, 10 and 20; the last is the root's. */
 	stack[2] = STACK + 80;
 	stack[3] = CODE + 0x100;
 	stack[10] = STACK + 160;
@@ -118,7 +118,7 @@ TEST(test_remembered)
 	sample->flags = SAMPLE_REMEMBERED;
 	sample->regs[SAMPLE_X86_64_RBP] = STACK + 80;
 	walk();
-	/* It leads to the root: taken as it is. */
+	/* The pair leads to the root, so it is used. */
 	ck_assert_uint_eq(out.n, 3);
 	sample->regs[SAMPLE_X86_64_RBP] = STACK + 88;
 	walk_to(4, UNWIND_END_ROOT);
@@ -126,7 +126,7 @@ TEST(test_remembered)
 
 TEST(test_ends)
 {
-	/* Not a frame pointer: odd, below sp, not on the stack, not upward. */
+	/* Invalid frame pointers: odd, below sp, not on the stack, not ascending. */
 	static const uint64_t bad[] = {STACK + 17, STACK - 8, 8, STACK + 0x100000};
 
 	for (size_t i = 0; i < array_size(bad); i++) {
@@ -159,7 +159,7 @@ TEST(test_max_frames)
 	ck_assert_uint_eq(out.n, 1);
 }
 
-/* The chain leads into another mapping, which the sample has, or has not. */
+/* The chain leads to another mapping, which the sample has or does not have. */
 TEST(test_second_range)
 {
 	const uint64_t second = STACK + (1u << 20);
@@ -183,7 +183,7 @@ TEST(test_second_range)
 	ck_assert_uint_eq(out.frames[3].addr, CODE + 0x300);
 	ck_assert_uint_eq(out.second, 0);
 	ck_assert_uint_eq(out.second_from, second + 32);
-	/* What capture is told is of the first only. */
+	/* stack_top is about the first range only. */
 	ck_assert_uint_eq(out.stack_top, STACK + 96);
 }
 
@@ -191,14 +191,14 @@ TEST(test_second_range)
 #define SECOND_BYTES  64
 #define SECOND_LARGER (1u << 20)
 
-/* A record whose writer changes its second_size, once. */
+/* A record whose writer changes second_size once. */
 static struct {
 	struct record_sample *record;
-	uint8_t *second; /* its page, which cannot be read before the change */
+	uint8_t *second; /* the page of second_size, which cannot be read before the change */
 	bool is_changed;
 } changing;
 
-/* The reader is at the second range, and has checked the size before. */
+/* Runs when the reader reaches the second range: the size was checked before. */
 static void change_size(int number, siginfo_t *info, void *context)
 {
 	const uint8_t *at = info->si_addr;
@@ -213,8 +213,8 @@ static void change_size(int number, siginfo_t *info, void *context)
 }
 
 /*
- * The header and the stack lie in two pages, the second range in the next one,
- * and nothing behind it. The walk leads beyond the range's bytes.
+ * Places the header and the stack in two pages, the second range in the next page, and no page
+ * behind it. The walk leads beyond the range.
  */
 static void share_sample(uint64_t second)
 {
@@ -259,7 +259,7 @@ TEST(test_malformed)
 	sample->stack_addr = UINT64_MAX - 8;
 	refuse(sample_size);
 	sample->stack_addr = STACK;
-	/* Its address, or its bytes, are not in the record; or go round. */
+	/* Its address or its bytes are outside of the record, or overflow. */
 	sample->second_size = 1;
 	refuse(sample_size);
 	sample->stack_size -= 16;
@@ -301,7 +301,7 @@ TEST(test_remap)
 	ck_assert(!would_remap("1000-2000 r-xp 0 fe:01 1 /a\n"
 			       "2000-3000 rwxp 1000 fe:01 1 /a\n"
 			       "5000-6000 rwxp 0 00:00 0 \n"));
-	/* Gone, another file, another offset, cut off. */
+	/* Removed, another file, another offset, cut. */
 	ck_assert(would_remap("1000-3000 r-xp 0 fe:01 1 /a\n"));
 	ck_assert(would_remap("1000-3000 r-xp 0 fe:01 2 /a\n"
 			      "5000-6000 rwxp 0 00:00 0 \n"));
@@ -312,14 +312,14 @@ TEST(test_remap)
 	ck_assert(would_remap("1000-3000 r--p 0 fe:01 1 /a\n"
 			      "5000-6000 rwxp 0 00:00 0 \n"));
 	ck_assert(would_remap(""));
-	/* Asking has changed nothing, and nonsense changes nothing. */
+	/* would_remap() changed nothing, and malformed text changes nothing. */
 	ck_assert_int_eq(unwind_space_set_maps(space, "x\n", 2), -EINVAL);
 	ck_assert(unwind_space_covers(space, 0x2fff));
 	ck_assert_int_eq(unwind_image_at(space, 0x1000, &image), -ENOENT);
 	ck_assert_int_eq(unwind_image_of_path(space, "/b", &image), -ENOENT);
 }
 
-/* Counts what is asked for; otherwise as the broker does it. */
+/* Counts requests; otherwise answers as the broker does. */
 struct counted {
 	struct target *target;
 	size_t images;
@@ -345,8 +345,7 @@ static void read_maps(const struct target *from, struct unwind_space *to)
 
 FIXTURE(NULL, NULL)
 
-/* Two targets of the same program share its images; a tiny budget drops them.
- */
+/* Two targets of one program share its images; a tiny limit drops them. */
 TESTS(test_shared_and_evicted, 2)
 {
 	const struct unwind_cache_options tiny = {.max_bytes = 1};
@@ -379,7 +378,7 @@ TESTS(test_shared_and_evicted, 2)
 		OK(unwind_walk(spaces[i], samples[i], sizes[i], 64, &out));
 		ck_assert_int_eq(out.end, UNWIND_END_ROOT);
 	}
-	/* The program and libc; one request for each, by each. */
+	/* The program and libc: each target asks once for each. */
 	ck_assert_uint_eq(shared->n, 2);
 	ck_assert_uint_eq(counts[0].images, 2);
 	ck_assert_uint_eq(counts[1].images, 2);
@@ -391,15 +390,15 @@ TESTS(test_shared_and_evicted, 2)
 		ck_assert_uint_eq(counts[0].images, images);
 	for (size_t i = 0; i < shared->n; i++) {
 		ck_assert_uint_eq(shared->images[i]->refs, 2);
-		/* What the last call used may stay, whatever it weighs. */
+		/* Images that the last call used may stay, whatever their size. */
 		ck_assert_uint_gt(image_bytes(shared->images[i]), 0);
 	}
-	/* Names came along: they can be had when the target is no more. */
+	/* Symbols were read, too: they are there when the target has exited. */
 	OK(unwind_symbol_at(spaces[0], out.frames[0].addr, &name, &offset));
 	ck_assert_str_eq(name, "clock_nanosleep");
 	if (_i == 0)
 		ck_assert_uint_eq(counts[0].images, images);
-	/* A call that reads the leaf's image only: the other one goes. */
+	/* A call that uses the leaf's image only: the other one is dropped. */
 	leaf = space_mapping(spaces[0], out.frames[0].addr, &map)->image;
 	image_drop(leaf);
 	shared->generation++;

@@ -1,6 +1,6 @@
 /*
- * Rows against libdw's own reading of the whole file (by its search table),
- * at random addresses of the C library; and broken files.
+ * Compares rows with what libdw reads from the whole file by its search table, at random
+ * addresses of the C library; and reads damaged files.
  */
 #include "lib/unwind/dwarf/cfi.h"
 
@@ -38,7 +38,7 @@ static uint32_t next_random(uint32_t *state)
 	return *state >> 4;
 }
 
-/* The offset of a register's place from the CFA, if it is that simple. */
+/* The offset of a saved register from the CFA. False if the rule is another. */
 static bool saved_at(Dwarf_Frame *frame, int reg, int64_t *ret, bool *ret_same, bool *ret_undefined)
 {
 	Dwarf_Op mem[3];
@@ -85,14 +85,14 @@ static void compare_rule(const struct rule *rule, Dwarf_Frame *frame, bool is_si
 	ck_assert_int_eq(-8 * rule->saved[1], at);
 }
 
-/* All rows of a file in one part, which is *ret's. */
+/* Compiles all rows of a file in one part. *ret owns them. */
 static const struct rows *compile(const struct elf_file *f, struct cfi **ret)
 {
 	OK(cfi_open_parts(f, 0, CFI_FDES_MAX, ret));
 	return cfi_rows(*ret, UINT64_MAX);
 }
 
-/* In parts of one, of seven, of many functions: the same rules everywhere. */
+/* Parts of one, seven and many functions have the same rules. */
 TESTS(test_parts, 3)
 {
 	static const size_t sizes[] = {1, 7, 512};
@@ -128,7 +128,7 @@ TESTS(test_parts, 3)
 		ck_assert_int_eq(rows_function(part, vaddr, &start),
 				 rows_function(whole, vaddr, &expected_start));
 		ck_assert_uint_eq(start, expected_start);
-		/* Once compiled it stays where it is. */
+		/* A compiled part stays where it is. */
 		ck_assert_ptr_eq(cfi_rows(cfi, vaddr), part);
 	}
 	ck_assert_uint_gt(cfi_bytes(cfi), start_bytes);
@@ -188,7 +188,7 @@ TEST(test_libc)
 	close_fd(&fd);
 }
 
-/* A copy of the file behind fd that can be written to. */
+/* A writable copy of the file behind fd. */
 static int copy(int fd, off_t *ret_size)
 {
 	int to = memfd_create("copy", MFD_CLOEXEC);
@@ -205,7 +205,7 @@ static int copy(int fd, off_t *ret_size)
 	return to;
 }
 
-/* The same rows as of the file behind fd. */
+/* Both files have the same rows. */
 static void expect_same(int fd, int other)
 {
 	const struct rows *expected, *rows;
@@ -249,9 +249,8 @@ TEST(test_without_section_headers)
 }
 
 /*
- * The linker's table lies: its form is another, it has more than there is, or
- * it is not in order. Then the entries say which functions there are. And if it
- * is in order and leads to nowhere there are no rows.
+ * A wrong linker's table: another form, too many entries, or not in order. The functions are then
+ * found by the entries. If it is in order but points to nothing, there are no rows.
  */
 TEST(test_table_lies)
 {
@@ -287,7 +286,7 @@ TEST(test_table_lies)
 	close_fd(&fd);
 }
 
-/* Damages bytes of the CFI and of the headers: nothing may break here. */
+/* Damages bytes of the CFI and of headers: no crash, no error of the sanitizers. */
 TESTS(test_broken, BROKEN_FILES)
 {
 	int fd = open_libc();

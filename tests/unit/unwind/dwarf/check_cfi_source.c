@@ -1,7 +1,7 @@
 /*
- * Sections made by hand, malformed and with functions that overlap: which one
- * an address belongs to does not hang on what was asked for before, nor on what
- * else lies in the section. Each function has a CFA offset of its own.
+ * Sections made by hand, malformed or with functions that overlap. Which function covers an
+ * address must not depend on earlier look-ups or on other entries. Each function has another CFA
+ * offset.
  */
 #include "lib/unwind/dwarf/cfi_source.h"
 
@@ -17,7 +17,7 @@
 #define SP   7
 #define RA   16
 
-/* A function's program. */
+/* the program of a function */
 #define FUNCTION_MAX (130u << 10)
 
 struct section {
@@ -27,14 +27,14 @@ struct section {
 	bool is_64_bit;
 };
 
-/* [start, end) relative to BASE; told from others by its CFA offset. */
+/* [start, end) relative to BASE, with a CFA offset that no other function has */
 struct function {
 	uint16_t start;
 	uint16_t end;
 	uint8_t cfa;
 };
 
-/* At pc, relative to BASE, the function with that CFA offset; 0: none. */
+/* The CFA offset of the function that must cover pc (relative to BASE); 0: none. */
 struct expected {
 	uint16_t pc;
 	uint8_t cfa;
@@ -52,7 +52,7 @@ static void put_number(struct section *s, uint64_t value, size_t size)
 	put(s, &value, size);
 }
 
-/* Its length is filled in at the end; id as it is in .debug_frame. */
+/* The length is written at the end. id: as in .debug_frame. */
 static size_t begin(struct section *s, uint64_t id)
 {
 	size_t at = s->n;
@@ -125,7 +125,7 @@ static int make_file(const struct section *v, size_t n_sections)
 	return fuzz_elf(sections, n_sections);
 }
 
-/* In one part, and in parts of one, from either end. */
+/* In one part and in parts of one function, from either end. */
 static void expect(const struct section *v, size_t n_sections, const struct expected *e, size_t n)
 {
 	int fd = make_file(v, n_sections);
@@ -148,7 +148,7 @@ static void expect(const struct section *v, size_t n_sections, const struct expe
 
 #define ENTRY(encoding, width) encoding, BASE, width, 0x1000, width
 
-/* Each covers where the others are, if it is read nevertheless. */
+/* Malformed entries. If they were read, each would cover the addresses of others. */
 static const struct malformed {
 	const char *augmentation;
 	uint8_t encoding;
@@ -162,7 +162,7 @@ static const struct malformed {
 	{"zR", ENTRY(DW_EH_PE_indirect | DW_EH_PE_udata8, 8), {0}, 1},
 	{"zR", ENTRY(DW_EH_PE_datarel | DW_EH_PE_udata8, 8), {0}, 1},
 	{"zR", ENTRY(0x05, 8), {0}, 1},
-	/* 0x1000 for both: no linker writes addresses so */
+	/* 0x1000 for both; linkers do not write addresses so */
 	{"zR", DW_EH_PE_uleb128, 0x2080, 2, 0x2080, 2, {0}, 1},
 	/* less than half, nothing of the range, nothing behind it */
 	{"zR", DW_EH_PE_udata8, BASE, 4, 0, 0, {0}, 0},
@@ -170,14 +170,14 @@ static const struct malformed {
 	{"zR", ENTRY(DW_EH_PE_udata8, 8), {0}, 0},
 	/* longer than the entry */
 	{"zR", ENTRY(DW_EH_PE_udata8, 8), {0x7f}, 1},
-	/* not an instruction */
+	/* no instruction */
 	{"zR", ENTRY(DW_EH_PE_udata8, 8), {0, 0x3f}, 2},
-	/* covers nothing, and goes around */
+	/* covers nothing, and overflows */
 	{"zR", DW_EH_PE_udata8, BASE, 8, 0, 8, {0}, 1},
 	{"zR", DW_EH_PE_udata8, BASE, 8, UINT64_MAX, 8, {0}, 1},
 	{"zR", DW_EH_PE_sdata4, BASE, 4, UINT32_MAX, 4, {0}, 1},
 	{"zX", ENTRY(DW_EH_PE_udata8, 8), {0}, 1},
-	/* here libdw takes the CIE's program for encodings */
+	/* libdw reads the CIE's program as encodings here */
 	{"R", ENTRY(DW_EH_PE_udata8, 8), {0}, 1},
 	{"LR", ENTRY(DW_EH_PE_udata8, 8), {0}, 1},
 };
@@ -192,13 +192,13 @@ static void put_malformed(struct section *s, const struct malformed *m)
 	end(s, at);
 }
 
-/* A function whose CIE is no other entry than its own. */
+/* Adds a function whose CIE is its own entry. */
 static void put_nowhere(struct section *s)
 {
 	put_fde(s, s->n, &(struct function){0, 0x1000, 99}, 8);
 }
 
-/* The functions behind what is malformed are found, at the first question. */
+/* Functions behind a malformed entry are found at the first look-up. */
 TESTS(test_malformed, array_size(malformed) + 1)
 {
 	const struct malformed *m = (size_t)_i < array_size(malformed) ? &malformed[_i] : NULL;
@@ -220,7 +220,7 @@ TESTS(test_malformed, array_size(malformed) + 1)
 	}
 }
 
-/* Puts what is malformed or too long, and a function with it. */
+/* Adds an entry that is malformed or too long, and a function with it. */
 enum unseen { NONE, AUGMENTATION, LONG_CIE, LONG_FDE, DEEP, SLOW, UNSEEN };
 
 static void put_unseen(struct section *s, enum unseen what)
@@ -229,7 +229,7 @@ static void put_unseen(struct section *s, enum unseen what)
 	uint8_t program[FUNCTION_MAX] = {0};
 	size_t n = 0, cie, at;
 
-	/* More encodings than there are: libdw would read on for them. */
+	/* More encodings than there are bytes: libdw would read on. */
 	cie = put_cie(s, what == AUGMENTATION ? "zRLLLLLLLLLLLLLLLLLLL" : "zR", DW_EH_PE_udata8);
 	if (what == LONG_CIE) {
 		put(s, program, 300);
@@ -239,7 +239,7 @@ static void put_unseen(struct section *s, enum unseen what)
 		n = 130 << 10;
 	if (what == DEEP)
 		memset(program, DW_CFA_remember_state, n = 100);
-	/* A row for each byte, and each is made from the start on. */
+	/* A row for each byte, each executed from the start. */
 	if (what == SLOW)
 		memset(program, DW_CFA_advance_loc | 1, n = 64 << 10);
 	at = begin(s, cie);
@@ -250,7 +250,7 @@ static void put_unseen(struct section *s, enum unseen what)
 	end(s, at);
 }
 
-/* libdw does not see these. */
+/* libdw does not get these. */
 TESTS(test_unseen, UNSEEN)
 {
 	static struct section s;
@@ -278,13 +278,13 @@ TESTS(test_unseen, UNSEEN)
 
 static const struct overlap {
 	struct function v[3];
-	const char *whose; /* the first 16 bytes, the next ones, ... */
+	const char *whose; /* by 16 bytes: the first, the second, ... */
 } overlaps[] = {
 	/* one reaches into the next */
 	{{{0, 0x80, 16}, {0x40, 0xc0, 24}, {0x100, 0x110, 32}}, "aaaabbbbbbbb----c-"},
-	/* one within another, which no table finds behind it */
+	/* one within another; tables do not find the rest of the outer one */
 	{{{0, 0x80, 16}, {0x20, 0x30, 24}, {0x60, 0x70, 32}}, "aab---c--"},
-	/* three, the last within what the others share */
+	/* three; the last is within the common part of the others */
 	{{{0, 0x80, 16}, {0x20, 0xa0, 24}, {0x40, 0x60, 32}}, "aabbcc-----"},
 	/* three that end together */
 	{{{0, 0x80, 16}, {0x20, 0x80, 24}, {0x40, 0x80, 32}}, "aabbcccc-"},
@@ -310,7 +310,7 @@ static const uint8_t orders[][3] = {
 	{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0},
 };
 
-/* In whatever order they are in the file. */
+/* In any order in the file. */
 TESTS(test_overlaps, array_size(overlaps))
 {
 	static const struct {
@@ -336,7 +336,7 @@ TESTS(test_overlaps, array_size(overlaps))
 	}
 }
 
-/* Of those that start together the first in the file counts. */
+/* Of functions with the same start the first in the file counts. */
 TEST(test_same_start)
 {
 	static const struct function v[] = {{0, 0x40, 16}, {0, 0x20, 24}, {0, 0x60, 32}};
@@ -357,7 +357,7 @@ TEST(test_same_start)
 	}
 }
 
-/* .eh_frame counts, also where a function of .debug_frame starts before. */
+/* .eh_frame counts, even if a function of .debug_frame starts before. */
 TEST(test_sections)
 {
 	static const struct function eh[] = {{0x40, 0x80, 16}, {0x100, 0x140, 24}};

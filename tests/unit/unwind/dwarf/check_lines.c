@@ -1,6 +1,6 @@
 /*
- * This very program's lines and inlined functions, against libdw's own way to
- * find them in the whole file; and debug information that is broken.
+ * Compares this program's lines and inlined functions with what libdw finds in the whole file;
+ * and reads malformed debug information.
  */
 #include "lib/unwind/dwarf/lines.h"
 
@@ -25,17 +25,17 @@
 #define BROKEN_FILES 150
 #define BROKEN_BYTES 40
 
-/* Of each function in tests/targets/nested.c. */
+/* steps of each function in tests/targets/nested.c */
 #define NESTED_STEPS 80
 
-/* Code of a file that is made by hand, and its abbreviations. */
+/* Addresses of a file made by hand, and its abbreviations. */
 #define HOSTILE_AT	 0x1000u
 #define HOSTILE_SIZE	 0x100u
 #define HOSTILE_UNIT	 1
 #define HOSTILE_FUNCTION 2
 #define HOSTILE_INLINE	 3
 #define HOSTILE_RANGE	 DW_AT_low_pc, DW_FORM_addr, DW_AT_high_pc, DW_FORM_data4, 0, 0
-/* As many as the first array of ranges has room for. */
+/* The capacity of the first array of ranges. */
 #define HOSTILE_INLINED 64
 #define HOSTILE_BYTES	1024
 
@@ -81,7 +81,7 @@ static const char *file_of_call(Dwarf_Die *unit, Dwarf_Die *die)
 	return dwarf_filesrc(files, index, NULL, NULL);
 }
 
-/* True if there were inlined functions. */
+/* Compares the lines of addr. True if functions were inlined there. */
 static bool compare(Dwarf *dwarf, uint64_t addr)
 {
 	struct unwind_line found[UNWIND_LINES_MAX];
@@ -100,7 +100,7 @@ static bool compare(Dwarf *dwarf, uint64_t addr)
 		OK(dwarf_lineno(row, &line));
 	ck_assert_uint_eq(found[0].line, (uint32_t)line);
 	ck_assert(same(found[0].file, row ? dwarf_linesrc(row, NULL, NULL) : NULL));
-	/* From the innermost out: those of the code, not of the text. */
+	/* From the innermost out, by the code and not by the source text. */
 	n_scopes = dwarf_getscopes(&unit, addr, &innermost);
 	if (n_scopes > 0)
 		n_scopes = dwarf_getscopes_die(&innermost[0], &scopes);
@@ -151,7 +151,7 @@ TEST(test_outside)
 	ck_assert_uint_eq(lines_find(lines, UINT64_MAX, found), 0);
 }
 
-/* Each reading of the clock is a second later than the one before. */
+/* Each reading of the clock is a second later. */
 static uint64_t fast_clock(void)
 {
 	static uint64_t now;
@@ -172,7 +172,7 @@ TEST(test_time)
 	lines_free(hasty);
 }
 
-/* More than is read is said to be there: nothing is, and that is said. */
+/* Sections above the limit: nothing is read, and the result says so. */
 TEST(test_too_large)
 {
 	struct lines_source source;
@@ -186,7 +186,7 @@ TEST(test_too_large)
 	ck_assert_ptr_null(source.dwarf);
 	ck_assert(source.too_large);
 	lines_source_close(&source);
-	/* A file without any is no such. */
+	/* A file without sections is not incomplete. */
 	OK(pread_all(fd, &ehdr, sizeof(ehdr), 0));
 	ehdr.e_phoff = sizeof(ehdr);
 	ehdr.e_phnum = 1;
@@ -215,7 +215,7 @@ static uint8_t *read_whole(size_t *ret_size)
 	return bytes;
 }
 
-/* Closes the fixture's file and opens new_fd instead. */
+/* Replaces the fixture's file by new_fd. */
 static void reopen(int new_fd)
 {
 	GElf_Shdr shdr;
@@ -266,7 +266,7 @@ static void put(uint8_t **at, uint64_t value, size_t size)
 	*at += size;
 }
 
-/* A debugging entry for [HOSTILE_AT, HOSTILE_AT + HOSTILE_SIZE). */
+/* An entry for [HOSTILE_AT, HOSTILE_AT + HOSTILE_SIZE). */
 static void put_entry(uint8_t **at, uint8_t abbrev)
 {
 	put(at, abbrev, 1);
@@ -358,7 +358,7 @@ TEST(a_slice_ends_with_its_array)
 	}
 }
 
-/* Whatever stands in one of the sections: an answer, or none. */
+/* Damaged sections: there are lines or none, but no crash. */
 TESTS(test_broken, BROKEN_FILES)
 {
 	static const char *const names[] = {".debug_info", ".debug_abbrev",   ".debug_line",
@@ -376,7 +376,7 @@ TESTS(test_broken, BROKEN_FILES)
 	ck_assert_int_ge(copy, 0);
 	if (!elf_file_section(&f, name, &shdr) || shdr.sh_size == 0)
 		goto out;
-	/* The tables that speak of all others are at the start. */
+	/* The first bytes have the offsets of all others. */
 	for (size_t i = 0; i < BROKEN_BYTES; i++) {
 		uint64_t range = i % 2 ? shdr.sh_size : min_u64(shdr.sh_size, 256);
 
@@ -417,7 +417,7 @@ TEST(test_programs)
 		ck_assert(!lines_check_program(good, n, 0));
 	ck_assert(!lines_check_program(good, sizeof(good), 1));
 	ck_assert(!lines_check_program(good, sizeof(good), UINT64_MAX));
-	/* What libdw divides by, and a version that is none. */
+	/* Values by which libdw divides, and an invalid version. */
 	for (size_t at = 13; at <= 17; at++) {
 		memcpy(bytes, good, sizeof(good));
 		bytes[at] = 0;
@@ -426,12 +426,12 @@ TEST(test_programs)
 	memcpy(bytes, good, sizeof(good));
 	bytes[4] = 6;
 	ck_assert(!lines_check_program(bytes, sizeof(good), 0));
-	/* A billion directories that take no bytes. */
+	/* A billion directories without any bytes. */
 	memcpy(bytes, good, sizeof(good));
 	bytes[0] += 4;
 	memcpy(bytes + 18, (const uint8_t[]){0, 0x80, 0x80, 0x80, 4, 0, 0, 0}, 8);
 	ck_assert(!lines_check_program(bytes, sizeof(good) + 4, 0));
-	/* As many of one form, of which there are not so many bytes. */
+	/* The same with one form, for which there are not enough bytes. */
 	memcpy(bytes + 18, (const uint8_t[]){1, 1, DW_FORM_udata, 0x80, 0x80, 4, 0, 0}, 8);
 	ck_assert(!lines_check_program(bytes, sizeof(good) + 4, 0));
 }
@@ -445,6 +445,6 @@ TEST(test_abbrevs)
 	ck_assert_uint_eq(lines_check_abbrevs(bytes, sizeof(bytes), 7, 100), 1);
 	ck_assert_uint_le(lines_check_abbrevs(bytes, sizeof(bytes), 8, 100), 2);
 	ck_assert_uint_eq(lines_check_abbrevs(bytes, sizeof(bytes), 99, 100), 0);
-	/* No more than is asked for is looked at: here one entry. */
+	/* Only as many bytes as max are read: here one entry. */
 	ck_assert_uint_eq(lines_check_abbrevs(bytes, sizeof(bytes), 0, 1), 7);
 }

@@ -1,6 +1,6 @@
 /*
- * Rules of made-up call frame information, for the processor that this is
- * compiled for, which may be another than the one that it runs on.
+ * Rules of made-up call frame information, for the processor that this is compiled for, which may
+ * not be the one that runs it.
  */
 #include "lib/unwind/dwarf/cfi.h"
 
@@ -14,10 +14,10 @@
 #define CODE	  0x1000
 #define CODE_SIZE 0x100
 
-/* A caller-saved register of both, which may hold a CFA. */
+/* A caller-saved register on both processors, which may hold a CFA. */
 #define SCRATCH 9
 
-/* A CIE with these instructions, and one function without any. */
+/* Makes a CIE with these instructions, and one function without any. */
 static size_t make_cfi(uint8_t *to, const uint8_t *instructions, size_t n)
 {
 	const uint64_t start = CODE, size = CODE_SIZE;
@@ -43,7 +43,7 @@ static size_t make_cfi(uint8_t *to, const uint8_t *instructions, size_t n)
 	return (size_t)(p + 24 - to);
 }
 
-/* The function's rows, which are the result's. */
+/* Compiles the function's rows. The result owns them. */
 static struct cfi *compile(const uint8_t *instructions, size_t n, const struct rows **ret)
 {
 	uint8_t bytes[64];
@@ -65,15 +65,15 @@ static struct cfi *compile(const uint8_t *instructions, size_t n, const struct r
 	return cfi;
 }
 
-/* CFA: what SCRATCH holds. */
+/* CFA: the value of SCRATCH. */
 static const uint8_t cfa_in_scratch[] = {DW_CFA_def_cfa, SCRATCH, 0};
 
 /* CFA: 16 above the stack pointer. */
 static const uint8_t cfa_above_sp[] = {DW_CFA_def_cfa, CPU_SP, 16};
 
 /*
- * A function that has not stored its return address: where a call leaves it in
- * a register it is there still, whatever the CFA's rule is.
+ * A function that has not stored its return address: where a call leaves it in a register, it is
+ * there, whatever the CFA's rule is.
  */
 TEST(a_return_address_in_its_register)
 {
@@ -100,7 +100,7 @@ TEST(a_return_address_in_its_register)
 	cfi_free(cfi);
 }
 
-/* Stored below a CFA that is in another register: for both. */
+/* Stored below a CFA that is in another register: valid on both processors. */
 TEST(a_return_address_below_the_cfa)
 {
 	const uint8_t instructions[] = {DW_CFA_def_cfa, SCRATCH, 0, DW_CFA_offset | CPU_RA, 1};

@@ -1,7 +1,6 @@
 /*
- * Go's table of functions, in the layouts of three of its versions, made by
- * hand. (That it says the same as .debug_frame does is compared at stops of
- * real programs: tests/oracle.)
+ * Go's table of functions in the layouts of three versions, made by hand. (tests/oracle compares
+ * it with .debug_frame at stops of real programs.)
  */
 #include "lib/unwind/elf/gopclntab.h"
 
@@ -18,15 +17,15 @@
 #define FUNCS_AT   160
 #define FUNC_BYTES 44
 
-/* main.main up to 0x30, main.f up to 0x40, and one without a table. */
+/* main.main up to 0x30, main.f up to 0x40, and a function without a table. */
 static const char names[] = "\0main.main\0main.f\0x";
 #define NAME_MAIN 1
 #define NAME_F	  11
 #define NAME_X	  18
 
 /*
- * main.main: 0, from its byte 4 on 0x58, in its last byte 0 again. main.f: 0
- * from end to end; it says so for more than its 16 bytes.
+ * Heights. main.main: 0, 0x58 from byte 4 on, 0 in its last byte. main.f: 0; its length exceeds
+ * the function's 16 bytes.
  */
 static const uint8_t pcs[] = {0, 2, 4, 0xb0, 1, 0x2b, 0xaf, 1, 1, 0, 2, 0x7f, 0};
 #define PCS_MAIN 1
@@ -43,7 +42,7 @@ static void put(size_t at, uint64_t value, size_t n)
 	memcpy(bytes + at, &value, n);
 }
 
-/* The table of functions, and what it leads to, 100 bytes behind it. */
+/* Makes the table of functions, and 100 bytes behind it what it points to. */
 static void make(uint32_t magic, uint64_t text)
 {
 	static const struct {
@@ -94,7 +93,7 @@ static void assert_function(const struct gopclntab *t, size_t i, const char *nam
 	ck_assert_uint_eq(f.end, TEXT + end);
 }
 
-/* Where the return address is, from the stack pointer; -1: not said. */
+/* The offset of the return address from sp. -1: unknown. */
 static int64_t return_address(const struct rows *rows, uint64_t at)
 {
 	const struct rule *rule = rows_find(rows, TEXT + at);
@@ -131,8 +130,7 @@ TESTS(test_versions, array_size(magics))
 	rows_fini(&rows);
 }
 
-/* In an executable that lies anywhere the linker has left it to be filled in.
- */
+/* In a PIE the linker left the address of the code to be relocated. */
 TEST(test_to_be_relocated)
 {
 	struct gopclntab t;
@@ -142,7 +140,7 @@ TEST(test_to_be_relocated)
 	assert_function(&t, 1, "main.f", 0x30, 0x40);
 }
 
-/* What leads out of it is left out; the rest is there. */
+/* A function that points outside of the table is left out; others stay. */
 TEST(test_malformed)
 {
 	struct gopclntab_function f;
@@ -150,7 +148,7 @@ TEST(test_malformed)
 	struct rows rows;
 
 	make(magics[1], TEXT);
-	put(FUNCS_AT + 4, 0xfffffff0, 4); /* what main.main's entry leads to */
+	put(FUNCS_AT + 4, 0xfffffff0, 4); /* the record of main.main */
 	OK(gopclntab_parse(bytes, size, 0, &t));
 	ck_assert(!gopclntab_function(&t, 0, &f));
 	ck_assert(gopclntab_function(&t, 1, &f));
@@ -168,7 +166,7 @@ TEST(test_malformed)
 	ck_assert_int_eq(gopclntab_parse(bytes, size, 0, &t), -ENODATA);
 }
 
-/* Cut off anywhere: of memory of just that size nothing behind is read. */
+/* Cut anywhere: no byte behind the end is read (memory of exactly that size). */
 TESTS(test_cut_off, array_size(magics))
 {
 	size_t whole;

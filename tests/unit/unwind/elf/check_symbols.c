@@ -1,4 +1,4 @@
-/* Names of this very program, whose symbols are known here. */
+/* Names of this program, whose symbols are known. */
 #include "lib/unwind/elf/symbols.h"
 
 #include <fcntl.h>
@@ -10,7 +10,7 @@ void zz_alias(void);
 void a_longer_alias(void);
 void weak_a(void);
 
-/* Its local name, weak ones and global ones: the shortest global one wins. */
+/* Local, weak and global names of one function: the shortest global one is chosen. */
 __attribute__((noinline)) static void local(void)
 {
 	__asm__ volatile("nop; nop; nop; nop");
@@ -24,7 +24,7 @@ __attribute__((noinline)) static void only_local(void)
 	__asm__ volatile("nop; nop");
 }
 
-/* One without a size and without a type, as in hand-written assembly. */
+/* A symbol without size and type, as in hand-written assembly. */
 void untyped(void);
 __asm__(".text\n"
 	".globl untyped\n"
@@ -91,7 +91,7 @@ TEST(test_names)
 	expect(addr + 3, "untyped", 3);
 	addr = (uint64_t)(uintptr_t)sized;
 	expect(addr, "sized", 0);
-	/* A label inside is no function. */
+	/* A label within a function is no function. */
 	expect(addr + 3, "sized", 3);
 }
 
@@ -102,7 +102,7 @@ TEST(test_nothing)
 
 	ck_assert(!symbols_find(&symbols, 0, &name, &offset));
 	ck_assert(!symbols_find(&symbols, UINT64_MAX, &name, &offset));
-	/* Behind a function that has a size there is nothing. */
+	/* No symbol covers the bytes behind a function with a size. */
 	ck_assert(!symbols_find(&symbols, (uint64_t)(uintptr_t)sized + 4 - bias, &name, &offset));
 }
 
@@ -115,13 +115,13 @@ TEST(test_tables)
 	const char *name;
 	uint64_t offset;
 
-	/* As its own debug file: only asked where there is no .symtab. */
+	/* The file as its own debug file: used only if there is no .symtab. */
 	OK(elf_file_open(&f, fd));
 	OK(elf_file_open(&debug, fd));
 	OK(symbols_load(&f, &debug, 0, &none));
 	ck_assert_uint_eq(none.n, symbols.n);
 	symbols_fini(&none);
-	/* Addresses below the base are none of the image's. */
+	/* The image has no addresses below its base. */
 	OK(symbols_load(&f, NULL, UINT64_C(1) << 40, &none));
 	ck_assert(!symbols_find(&none, UINT64_C(1) << 40, &name, &offset));
 	symbols_fini(&none);
@@ -130,7 +130,7 @@ TEST(test_tables)
 	close_fd(&fd);
 }
 
-/* The name that was chosen, with a size; a part of one is none. */
+/* Finds the chosen name, if it has a size; not a part of a name. */
 TEST(test_ranges)
 {
 	uint64_t start, end;

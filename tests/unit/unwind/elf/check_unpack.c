@@ -1,4 +1,4 @@
-/* What is packed is packed here, by the same libraries; then it is spoiled. */
+/* Data compressed here by the same libraries, then damaged. */
 #include "lib/unwind/elf/unpack.h"
 
 #include <lzma.h>
@@ -42,13 +42,13 @@ TEST(test_xz)
 	ck_assert_uint_eq(size, SIZE);
 	ck_assert_int_eq(memcmp(out, plain, SIZE), 0);
 	free(out);
-	/* One byte more than is wanted. */
+	/* One byte more than the limit. */
 	ck_assert_int_eq(unpack_xz(packed, packed_size, SIZE - 1, &out, &size), -E2BIG);
 	for (size_t n = 0; n < packed_size; n += packed_size / 50)
 		ck_assert_int_eq(unpack_xz(packed, n, SIZE, &out, &size), -ENODATA);
 }
 
-/* A megabyte of nothing in a few hundred bytes: the limit holds. */
+/* A megabyte of zeros in a few hundred bytes: the limit holds. */
 TEST(test_xz_bomb)
 {
 	static uint8_t nothing[1u << 20];
@@ -74,7 +74,7 @@ TEST(test_xz_spoiled)
 		size_t size;
 
 		packed[at] ^= (uint8_t)(1 + random_next(&random) % 255);
-		/* It has checksums: once spoiled, always. */
+		/* xz has checksums: damage is always found. */
 		ck_assert_int_ne(unpack_xz(packed, packed_size, SIZE, &out, &size), 0);
 		if (i % 10 == 9)
 			pack_xz(plain, SIZE);
@@ -90,7 +90,7 @@ TEST(test_zstd)
 	OK(unpack_zstd(packed, packed_size, SIZE, &out));
 	ck_assert_int_eq(memcmp(out, plain, SIZE), 0);
 	free(out);
-	/* The header says another size than what comes out. */
+	/* The size in the header differs from that of the output. */
 	ck_assert_int_eq(unpack_zstd(packed, packed_size, SIZE - 1, &out), -ENODATA);
 	ck_assert_int_eq(unpack_zstd(packed, packed_size, SIZE + 1, &out), -ENODATA);
 	for (size_t n = 0; n < packed_size; n += packed_size / 50)

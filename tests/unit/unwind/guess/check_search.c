@@ -1,6 +1,6 @@
 /*
- * The search for a frame pointer, on made-up stacks of this program's own code:
- * it finds the right one, and what it costs is bounded for a stack as a whole.
+ * The search for a frame pointer on made-up stacks, with this program's own code: it finds the
+ * right one, and its cost is limited for a whole stack.
  */
 #include "lib/unwind/guess/search.h"
 
@@ -13,9 +13,8 @@
 #define WORDS (SAMPLE_STACK_MAX / 8)
 
 /*
- * Three functions whose frames are found by the frame pointer: one loses its
- * caller's, so that it has to be looked for there; one keeps it; and one is the
- * root. What is behind a call to the first of them is lost, to the second kept.
+ * Three functions that find their frames by fp. One loses its caller's fp, so that a search is
+ * needed; one keeps it; one is the root. "lost" and "kept" are behind calls to them.
  */
 __asm__(".text\n"
 	"loses:\n.cfi_startproc\n.cfi_def_cfa rbp, 16\n"
@@ -24,7 +23,7 @@ __asm__(".text\n"
 	"keeps:\n.cfi_startproc\n.cfi_def_cfa rbp, 16\n"
 	".cfi_offset rip, -8\n.cfi_offset rbp, -16\n"
 	"call keeps\nkept: call loses\nlost_by_keeps: nop\n.cfi_endproc\n"
-	/* A frame of 32 bytes, and one of 32 and what rax says. */
+	/* A frame of 32 bytes, and one of 32 bytes plus the value of rax. */
 	".macro framed name change\n"
 	"\\name: .cfi_startproc\npush %rbp\nmov %rsp, %rbp\nsub $32, %rsp\n"
 	".cfi_def_cfa rbp, 16\n.cfi_offset rip, -8\n.cfi_offset rbp, -16\n"
@@ -44,7 +43,7 @@ extern const uint8_t rooted_by_pointer[];
 extern const uint8_t fixed_inside[], varied_inside[];
 extern const uint8_t rooted_fixed[], rooted_varied[], rooted_before[];
 
-/* Code in no file, as if it had been made by the program. */
+/* Code without a file, as if the program had generated it. */
 #define MADE_BYTES 4096
 static uint8_t *made;
 
@@ -64,7 +63,7 @@ static void tear_down(void)
 	made_up_end(&m);
 }
 
-/* A pair at word i: frame pointer, return address. */
+/* Writes a pair at word i: frame pointer, return address. */
 static void put(size_t i, uint64_t fp, const uint8_t *ra)
 {
 	m.stack[i] = fp;
@@ -81,14 +80,14 @@ TEST(test_found)
 	made_up_check(&m, 3, made_up_word(kept));
 	ck_assert_int_eq(m.out.end, UNWIND_END_ROOT);
 	ck_assert_uint_eq(m.out.frames[2].addr, made_up_word(rooted));
-	/* The words of 128 KiB, and two candidates. */
+	/* The cost of the words of 128 KiB, and of two candidates. */
 	ck_assert_uint_gt(m.out.searched, 4 * 16384);
 	ck_assert_uint_lt(m.out.searched, 4 * 16384 + 256);
 }
 
 /*
- * Code that was made at run time, whose calls cannot be read, is no worse a
- * caller than one further up that calls by a pointer: its frame is kept.
+ * Generated code, whose calls cannot be read, is as good a caller as one further up with an
+ * indirect call: the lower frame is chosen.
  */
 TEST(test_made_code)
 {
@@ -101,8 +100,8 @@ TEST(test_made_code)
 }
 
 /*
- * What a call that is over has left where the frame would end if the function
- * had no more than its prologue takes: of who varies that counts for nothing.
+ * A pair from an earlier call at the end of the frame that the prologue makes: it counts for
+ * nothing if the frame varies.
  */
 TEST(test_varying_frame)
 {
@@ -113,7 +112,7 @@ TEST(test_varying_frame)
 	ck_assert_int_eq(m.out.end, UNWIND_END_ROOT);
 }
 
-/* The same of who does not. */
+/* The same if the frame does not vary. */
 TEST(test_fixed_frame)
 {
 	m.sample->regs[SAMPLE_X86_64_RIP] = made_up_word(fixed_inside);
@@ -122,7 +121,7 @@ TEST(test_fixed_frame)
 	made_up_check(&m, 2, made_up_word(rooted_by_pointer));
 }
 
-/* No frame ends within what its own prologue takes. */
+/* No frame ends within what its own prologue allocates. */
 TEST(test_frame_within)
 {
 	m.sample->regs[SAMPLE_X86_64_RIP] = made_up_word(varied_inside);
@@ -131,7 +130,7 @@ TEST(test_frame_within)
 	made_up_check(&m, 2, made_up_word(rooted_varied));
 }
 
-/* It looks for all that it may, no further, and keeps what it has found. */
+/* The walk uses the whole limit, no more, and keeps the frames found. */
 static void walk_until_over(size_t frames_min)
 {
 	made_up_walk(&m);
@@ -148,7 +147,7 @@ TEST(test_every_frame)
 	walk_until_over(16);
 }
 
-/* In one of 32 frames, and the walk from each candidate is long. */
+/* One of 32 frames needs a search, and the walk from each candidate is long. */
 TEST(test_long_ways)
 {
 	m.sample->regs[SAMPLE_X86_64_RIP] = made_up_word(keeps);
@@ -163,7 +162,7 @@ TEST(test_long_ways)
 	walk_until_over(32);
 }
 
-/* Few candidates: it is the words between them. */
+/* Few candidates: the words between them are the cost. */
 TEST(test_far_ways)
 {
 	for (size_t i = 0; i + 1 < WORDS; i += 300)
@@ -171,7 +170,7 @@ TEST(test_far_ways)
 	walk_until_over(2);
 }
 
-/* What was remembered does not help, nor would two more walks. */
+/* Remembered registers do not help, nor would two more walks. */
 TEST(test_remembered)
 {
 	for (size_t i = 0; i + 1 < WORDS; i += 2)

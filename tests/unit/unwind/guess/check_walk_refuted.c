@@ -1,18 +1,18 @@
 /*
- * Rules of call frame information that are wrong about an instruction, or look
- * so, on made-up stacks of this program's own code.
+ * Rules that are wrong about an instruction, or look so, on made-up stacks with this program's
+ * own code.
  */
 #include "tests/unit/suite.h"
 #include "tests/unit/unwind/made_up.h"
 
 #define WORDS 64
-/* Where sp points to. */
+/* The word that sp points to. */
 #define TOP 32
 
 /*
- * One that pushes without a word of it, as gcc -Oz writes "edi = 7"; one whose
- * caller's address the test puts where that has none; one that has popped its
- * return address, and says so; one that calls then; and who has called them.
+ * A function that pushes without CFI for it, as gcc -Oz writes "edi = 7"; one whose caller's
+ * address the test puts there; one that has popped its return address, with CFI for it; one that
+ * makes a call then; and their caller.
  */
 __asm__(".text\n"
 	".type pushes, @function\npushes:\n.cfi_startproc\n"
@@ -75,13 +75,13 @@ TEST(push_without_a_word)
 	m.stack[TOP + 1] = made_up_word(has_pushed);
 	walk(pushed);
 	check_caller(has_pushed, true);
-	/* A word that follows no call of it. */
+	/* A word that follows no call to the function. */
 	m.stack[TOP + 1] = made_up_word(has_swapped) + 1;
 	walk(pushed);
 	check_none();
 }
 
-/* Where the rule finds an address, that is believed. */
+/* An address that the rule finds is used. */
 TEST(not_refuted)
 {
 	m.stack[TOP] = made_up_word(has_swapped);
@@ -90,13 +90,13 @@ TEST(not_refuted)
 	check_caller(has_swapped, false);
 }
 
-/* Its caller's frame is where its own ends. */
+/* The caller's frame begins where its own ends. */
 TEST(return_address_popped)
 {
 	m.stack[TOP - 1] = made_up_word(has_popped);
 	walk(popped);
 	check_caller(has_popped, false);
-	/* A call of it has left its own there: who waits for one is above. */
+	/* A call has left its own return address there; its caller's is above. */
 	m.stack[TOP - 1] = made_up_word(has_called);
 	walk(popped);
 	ck_assert_int_eq(m.out.end, UNWIND_END_BAD_CFA);

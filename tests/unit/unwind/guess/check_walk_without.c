@@ -1,7 +1,6 @@
 /*
- * Made-up stacks through code of a file that has no call frame information:
- * what the code says of its way out is believed only as far as the stack bears
- * it out.
+ * Made-up stacks through the code of a file without call frame information: a path through the
+ * code is used only if the stack confirms it.
  */
 #include "lib/unwind/unwind.h"
 
@@ -15,17 +14,17 @@
 #define STACK MADE_UP_STACK
 #define WORDS 64
 
-/* Offsets in the file, whose first page is its header. */
+/* Offsets in the file. The first page is its header. */
 #define RET	 0x1000 /* a function that returns at once */
-#define NEVER	 0x1100 /* one whose call does not come back, before another */
+#define NEVER	 0x1100 /* a function whose call does not return, before another one */
 #define CALLER	 0x1200
 #define TRAP	 0x1300 /* rt_sigreturn's trampoline */
 #define TRAP_IN	 (TRAP + 7)
-#define POINTED	 0x1400 /* behind a call by a pointer */
-#define TAIL	 0x1800 /* one that jumps to the next, and has a name */
-#define STATIC	 0x1900 /* which calls, and has none */
-#define LARGE	 0x1c00 /* behind the call in one with a large frame */
-#define BIRTH	 0x1680 /* behind a system call of musl's clone */
+#define POINTED	 0x1400 /* behind an indirect call */
+#define TAIL	 0x1800 /* a function that jumps to the next one, and has a symbol */
+#define STATIC	 0x1900 /* the next one, which makes a call and has no symbol */
+#define LARGE	 0x1c00 /* behind the call in a function with a large frame */
+#define BIRTH	 0x1680 /* behind the system call of musl's clone */
 #define CODE_END 0x2000
 
 #define BIT(n) (UINT64_C(1) << (n))
@@ -35,7 +34,7 @@ static const char maps_text[] = "400000-402000 r-xp 00000000 fe:01 1 /a\n"
 
 static const uint8_t call[] = {0xe8, 0, 0, 0, 0};
 
-/* Code that calls or jumps to another place, at its end. */
+/* Code that ends with a call or jump to another offset. */
 static void put_far(uint8_t *file, size_t end, uint8_t op, size_t to)
 {
 	const int32_t distance = (int32_t)to - (int32_t)end;
@@ -113,7 +112,7 @@ TEST(the_way_out_of_the_caller)
 	ck_assert_uint_eq(m.out.frames[3].addr, CODE + CALLER);
 }
 
-/* Not of it: what is there is no return address, but something of its own. */
+/* No call precedes these words: they are data of the function. */
 static const uint64_t locals[] = {0, 1, STACK, CODE + RET, UINT64_MAX};
 
 TESTS(the_way_out_of_another_function, (array_size(locals)))
@@ -126,8 +125,8 @@ TESTS(the_way_out_of_another_function, (array_size(locals)))
 }
 
 /*
- * What an outer handler's signal interrupted, but for its last register, rip:
- * the stack pointer that is there already is not the handler's.
+ * The frame that an outer signal interrupted, without its last register, rip. The sp that is
+ * known by then is not the handler's.
  */
 TEST(a_signal_frame_that_is_cut_off)
 {
@@ -140,12 +139,12 @@ TEST(a_signal_frame_that_is_cut_off)
 	walk();
 	ck_assert_int_eq(m.out.end, UNWIND_END_UNREADABLE);
 	ck_assert_uint_eq(m.out.n, 4);
-	/* More of this stack is needed, and of no other. */
+	/* More of this stack is needed, and no other stack. */
 	ck_assert_uint_eq(m.out.second, 0);
 	ck_assert_uint_eq(m.out.missing, STACK + (41 + 176 / 8) * 8);
 }
 
-/* In the trampoline, in front of its instructions: the handler is over. */
+/* In the trampoline, before its instructions: the handler has returned. */
 static const uint64_t in_trap[] = {TRAP, TRAP_IN};
 
 TESTS(on_the_way_back_from_a_signal, (array_size(in_trap)))
@@ -161,7 +160,7 @@ TESTS(on_the_way_back_from_a_signal, (array_size(in_trap)))
 	ck_assert_uint_eq(m.out.frames[2].addr, CODE + CALLER);
 }
 
-/* Behind its call it may be elsewhere: a name says where it begins. */
+/* The code behind the call may be another function's: a symbol says where it begins. */
 TEST(the_tail_of_who_has_a_name)
 {
 	m.sample->regs[SAMPLE_X86_64_RIP] = CODE + STATIC + 1;
@@ -181,21 +180,21 @@ TEST(a_frame_of_128_KiB)
 	big.record = *m.sample;
 	big.record.stack_size = 256 * 1024;
 	words[0] = CODE + LARGE;
-	words[1 + 16384] = 1; /* the caller's rbp, as it was */
+	words[1 + 16384] = 1; /* the caller's rbp, unchanged */
 	words[1 + 16384 + 1] = CODE + CALLER;
 	OK(unwind_walk(m.space, &big.record, sizeof(big), 16, &m.out));
 	ck_assert_uint_eq(m.out.n, 3);
 	ck_assert_uint_eq(m.out.frames[2].addr, CODE + CALLER);
 }
 
-/* The registers are of who has made it; what is on its stack it leads to. */
+/* The registers are the parent's; its stack leads to the parent's caller. */
 static const struct {
 	uint64_t known, rax, rcx;
 	bool is_new_thread;
 } births[] = {
 	{BIT(X86_64_RAX) | BIT(X86_64_RCX), 0, BIRTH, true},
 	{BIT(X86_64_RAX) | BIT(X86_64_RCX), 0, BIRTH - 20, true},
-	/* Who has made one; one that was not stopped; no call just now. */
+	/* The parent itself; a thread that was not stopped; no system call just now. */
 	{BIT(X86_64_RAX) | BIT(X86_64_RCX), 7, BIRTH, false},
 	{BIT(X86_64_RCX), 0, BIRTH, false},
 	{BIT(X86_64_RAX), 0, BIRTH, false},

@@ -1,4 +1,4 @@
-/* What images and perf maps weigh, and that their budget holds. */
+/* The memory of images and perf maps, and its limit. */
 #include "lib/unwind/image/cache.h"
 
 #include <malloc.h>
@@ -77,7 +77,7 @@ static void expect_name(struct unwind_space *s)
 	ck_assert_uint_eq(offset, 3);
 }
 
-/* Who was not asked for the longest gives way, and is read again. */
+/* The perf map that was not used for the longest time is dropped, and read again. */
 TEST(perf_maps_are_in_the_budget)
 {
 	struct unwind_cache_options options = {.max_bytes = SIZE_MAX};
@@ -102,7 +102,7 @@ TEST(perf_maps_are_in_the_budget)
 		expect_name(spaces[i]);
 		ck_assert_uint_le(cache_bytes(cache), cache->options.max_bytes);
 	}
-	/* In any order they end. */
+	/* In any order of ending. */
 	unwind_space_free(spaces[3]);
 	ck_assert_uint_le(cache_bytes(cache), cache->options.max_bytes);
 	for (size_t i = 0; i < SPACES; i++)
@@ -171,11 +171,11 @@ TEST(many_of_one_program)
 	target_stop(&t);
 }
 
-/* Numbers files in the order in which they are asked for. */
+/* Numbers files in the order of requests. */
 static struct {
 	struct target *target;
 	uint32_t reading, last;
-	bool was_reading; /* while it waited for a file */
+	bool was_reading; /* the number marked while a request was answered */
 } numbered;
 
 static int numbered_image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
@@ -186,7 +186,7 @@ static int numbered_image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
 	return target_files.image(numbered.target, start, end, ret_fd);
 }
 
-/* Whose name is asked for is what is read; the time is looked at meanwhile. */
+/* The clock: looks at the marked file meanwhile. */
 static uint64_t look(void)
 {
 	numbered.was_reading |= numbered.reading == 0;
@@ -199,7 +199,7 @@ static uint32_t last_number(void *ctx)
 	return numbered.last;
 }
 
-/* Who dies has said at which file, and waiting for one is at none. */
+/* The mark names the file that is read, and no file during a request. */
 TEST(what_is_being_read)
 {
 	static const struct unwind_files numbering = {
@@ -230,7 +230,7 @@ TEST(what_is_being_read)
 	OK(unwind_space_new(cache, &numbering, NULL, &space));
 	unwind_space_set_symbols(space, UNWIND_SYMBOLS_LINES);
 	OK(unwind_space_set_maps(space, maps, strlen(maps)));
-	/* Two files: what was looked at last is what is read. */
+	/* Two files: the one looked up last is marked. */
 	for (uint32_t i = 0; i < 2; i++) {
 		pc = space->maps.v[i].start;
 		cache_begin(cache);
@@ -246,7 +246,7 @@ TEST(what_is_being_read)
 	ck_assert_uint_eq(numbered.reading, 1);
 	cache_end(cache);
 	pc = space->maps.v[0].start;
-	/* There, and of what they find it is told until that is used. */
+	/* The mark stays until unwind_names_done(), because the caller uses the texts. */
 	for (; unwind_symbol_at(space, pc, &name, &offset) != 0; pc++)
 		ck_assert_uint_eq(numbered.reading, 0);
 	ck_assert_uint_eq(numbered.reading, 1);
@@ -264,8 +264,7 @@ TEST(what_is_being_read)
 	target_stop(&t);
 }
 
-/* Tells which file is mapped at each of the maps' ranges, as the broker does.
- */
+/* Gives the identities of all mapped files, as the broker does. */
 static void know_files(struct unwind_space *s, pid_t pid)
 {
 	char path[96];
@@ -284,13 +283,13 @@ static void know_files(struct unwind_space *s, pid_t pid)
 	}
 }
 
-/* Images of all of its mappings; returns how many files were asked for. */
+/* Looks at all mappings. Returns the number of requests. */
 static uint32_t look_at_all(struct unwind_space *s)
 {
 	const uint32_t before = numbered.last;
 
 	for (size_t i = 0; i < s->maps.n; i++) {
-		/* The page that old programs call has no copy. */
+		/* The kernel gives no copy of the page that old programs call. */
 		if (strcmp(s->maps.v[i].path, "[vsyscall]") == 0)
 			continue;
 		cache_begin(s->cache);
@@ -300,7 +299,7 @@ static uint32_t look_at_all(struct unwind_space *s)
 	return numbered.last - before;
 }
 
-/* A process of a program that is known costs no question for its files. */
+/* A further process of a known program needs no request. */
 TEST(files_in_the_cache_are_not_asked_for)
 {
 	static const struct unwind_files numbering = {.image = numbered_image, .debug = no_debug};
@@ -313,7 +312,7 @@ TEST(files_in_the_cache_are_not_asked_for)
 	char *maps;
 	uint32_t n;
 
-	/* Without CAP_CHECKPOINT_RESTORE nobody is told. */
+	/* Without CAP_CHECKPOINT_RESTORE identities are not known. */
 	if (map_files_are_closed())
 		return;
 	target_start(&t, "unw_o2", args);

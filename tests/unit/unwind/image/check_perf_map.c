@@ -1,4 +1,4 @@
-/* A file that grows, is replaced, and is nonsense. */
+/* A perf map that grows, is replaced, or is malformed. */
 #include "lib/unwind/image/perf_map.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "tests/unit/suite.h"
 
 static struct perf_map map;
-static int fd; /* what map reads from */
+static int fd; /* the file that map reads */
 
 static void set_up(void)
 {
@@ -94,7 +94,7 @@ TEST(test_growth)
 	ck_assert_uint_eq(map.n, 4);
 }
 
-/* Code moves: the later line counts, and what it lies on is no more. */
+/* Moved code: the later line counts, and removes what it overlaps. */
 TEST(test_overlap)
 {
 	append("1000 100 old\n1200 100 other\n");
@@ -120,7 +120,7 @@ TEST(test_replaced)
 	/* The same file by another descriptor. */
 	perf_map_open(&map, dup(fd));
 	expect(0x1000, "first", 0);
-	/* It starts anew, shorter. */
+	/* The file begins anew, shorter. */
 	OK(ftruncate(fd, 0));
 	OK(lseek(fd, 0, SEEK_SET));
 	append("3000 5 x\n");
@@ -142,7 +142,7 @@ TEST(test_reads_are_bounded)
 
 		ck_assert_int_eq(write(fd, line, (size_t)n), n);
 		OK(perf_map_update(&map));
-		/* Without anything new it costs nothing. */
+		/* Without new lines an update costs nothing. */
 		OK(perf_map_update(&map));
 	}
 	ck_assert_uint_eq(map.n, PERF_MAP_READS_MAX);
@@ -150,7 +150,7 @@ TEST(test_reads_are_bounded)
 	ck_assert_uint_eq(map.n, PERF_MAP_READS_MAX + 1);
 }
 
-/* The same as a search from the last line to the first. */
+/* The result of a search from the last line to the first. */
 TEST(test_many)
 {
 	enum { LINES = 3000, RANGE = 1 << 16 };
@@ -195,7 +195,7 @@ TEST(test_nonsense)
 	ck_assert_ptr_nonnull(bytes);
 	for (size_t i = 0; i < 300000; i++)
 		bytes[i] = "0123456789abcdef  \n\nxX\0\xff\x80"[random_next(&random) % 26];
-	/* A line longer than what is read at once. */
+	/* A line longer than a block. */
 	memset(bytes + 100000, '1', 150000);
 	ck_assert_int_eq(write(fd, bytes, 300000), 300000);
 	append("\n1234567 8 right\n");

@@ -1,7 +1,4 @@
-/*
- * What is asked of the code of a made-up file: what the answers cost, and what
- * is kept of them.
- */
+/* Questions about the code of a made-up file: what the answers cost, and which are kept. */
 #include "lib/unwind/space/code.h"
 #include "lib/unwind/space/pc_info.h"
 
@@ -12,15 +9,15 @@
 
 #define CODE UINT64_C(0x400000)
 
-/* Offsets in the file, whose first page is its header. */
-#define STATIC	 0x1900 /* a function without a name */
-#define TAILS	 0x1000 /* functions that jump there, and have one */
+/* Offsets in the file. The first page is its header. */
+#define STATIC	 0x1900 /* a function without a symbol */
+#define TAILS	 0x1000 /* functions that jump to it, with symbols */
 #define N_TAILS	 100
-#define WAY	 0x1980 /* to a ret */
+#define WAY	 0x1980 /* a path to a ret */
 #define TRAP	 0x1a00 /* rt_sigreturn's trampoline */
 #define CODE_END 0x2000
 
-/* Of a budget, for a look at all symbols. */
+/* The cost of looking at all symbols. */
 #define LOOK (4 * N_TAILS)
 
 static const char maps_text[] = "400000-403000 r-xp 00000000 fe:01 1 /a\n";
@@ -84,7 +81,7 @@ static void tear_down(void)
 
 FIXTURE(set_up, tear_down)
 
-/* To look at each symbol costs, and is done once. */
+/* Looking at all symbols has a cost, and is done once. */
 TEST(where_a_function_starts)
 {
 	const uint64_t at = CODE + STATIC + 1;
@@ -96,7 +93,7 @@ TEST(where_a_function_starts)
 	ck_assert_uint_eq(code_function(space, at, &budget), CODE + STATIC);
 	ck_assert_uint_eq(budget, 0);
 	ck_assert_uint_eq(code_function(space, at, &budget), CODE + STATIC);
-	/* So is finding none. */
+	/* The same if none is found. */
 	ck_assert_uint_eq(code_function(space, CODE + STATIC - 1, &budget), 0);
 	budget = LOOK;
 	ck_assert_uint_eq(code_function(space, CODE + STATIC - 1, &budget), 0);
@@ -106,7 +103,7 @@ TEST(where_a_function_starts)
 	ck_assert_uint_eq(budget, LOOK);
 }
 
-/* Symbols that were not read yet may tell another time. */
+/* Symbols that are not read yet may give an answer later. */
 TEST(a_start_without_symbols)
 {
 	const uint64_t at = CODE + STATIC + 1;
@@ -119,7 +116,7 @@ TEST(a_start_without_symbols)
 	ck_assert_uint_eq(code_function(space, at, &budget), CODE + STATIC);
 }
 
-/* The process has ended, another one of the same file has not. */
+/* A process has exited; another one has the same file. */
 TEST(a_file_that_is_gone)
 {
 	uint32_t budget = UINT32_MAX;
@@ -143,7 +140,7 @@ TEST(a_file_that_is_gone)
 	ck_assert_uint_eq(code_function(space, CODE + STATIC + 1, &budget), CODE + STATIC);
 }
 
-/* Who writes code chooses its addresses, but not which of them collide. */
+/* Code can choose its addresses, but not make them collide in the table. */
 TEST(answers_are_in_a_seeded_table)
 {
 	struct image *i = pc_info_at(space, CODE + STATIC)->image;

@@ -79,7 +79,7 @@ static void check_leaf_has_a_name(void)
 
 FIXTURE(set_up, tear_down)
 
-/* For its release the program is looked at before there is a sample. */
+/* The program is looked at for its release before the first sample. */
 TEST(is_read_whole_at_the_first_look)
 {
 	const struct map *program = &space->maps.v[0];
@@ -87,7 +87,7 @@ TEST(is_read_whole_at_the_first_look)
 
 	OK(unwind_image_of_path(space, program->path, &image));
 	ck_assert_uint_eq(asked, 1);
-	/* It has ended. */
+	/* The program has exited. */
 	refused = true;
 	ck_assert_ptr_nonnull(pc_info_at(space, program->start)->image);
 	ck_assert(cache->images[0]->cfi_tried);
@@ -95,7 +95,7 @@ TEST(is_read_whole_at_the_first_look)
 	ck_assert_uint_eq(asked, 1);
 }
 
-/* Who opens them was killed, say, or could not be started. */
+/* The process that opens files may have been killed. */
 TEST(those_not_had_are_asked_for_again)
 {
 	size_t before;
@@ -108,7 +108,7 @@ TEST(those_not_had_are_asked_for_again)
 	/* Not for each sample, */
 	ck_assert_int_ne(walk(), UNWIND_END_ROOT);
 	ck_assert_uint_eq(asked, before);
-	/* but where the maps are read again. */
+	/* but when the maps are read again. */
 	read_maps();
 	ck_assert_int_eq(walk(), UNWIND_END_ROOT);
 	check_leaf_has_a_name();
@@ -130,7 +130,7 @@ TEST(those_lost_are_asked_for_again)
 	check_leaf_has_a_name();
 }
 
-/* All of a function, with or without a symbol, starts where its FDE does. */
+/* unwind_function_at() gives the start of the FDE, with or without a symbol. */
 TEST(functions_by_call_frame_information)
 {
 	const uint64_t pc = sample->regs[SAMPLE_X86_64_RIP];
@@ -146,7 +146,7 @@ TEST(functions_by_call_frame_information)
 	unwind_space_set_symbols(space, UNWIND_SYMBOLS_NONE);
 	OK(unwind_function_at(space, pc, &again));
 	ck_assert_uint_eq(again, start);
-	/* Its header has no code. */
+	/* The file's header has no code. */
 	ck_assert_int_eq(unwind_function_at(space, space->maps.v[0].start - 1, &start), -ENOENT);
 	ck_assert_uint_eq(unwind_after_call(start), start + 1);
 }

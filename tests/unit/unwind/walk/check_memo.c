@@ -1,7 +1,6 @@
 /*
- * A walk that knows the thread's last one finds what a walk that knows nothing
- * finds: at random stops of a program, and where something on the stack, or a
- * register, or the end of the copy, is not as it was.
+ * A walk with a memo finds what a walk without one finds: at random stops of a program, and with
+ * a changed word on the stack, a changed register or a shorter copy.
  */
 #include "lib/unwind/walk/memo.h"
 
@@ -20,7 +19,7 @@
 
 static const char *const programs[] = {"unw_o0", "unw_o2", "unw_fp", "unw_static"};
 
-/* Of the last walk, the one before, and one without a memory. */
+/* Of the last walk, of the one before, and of a walk without a memo. */
 static struct unwind_stack now, before, fresh;
 static uint32_t stranger;
 static uint64_t state;
@@ -30,7 +29,7 @@ static uint64_t random_below(uint64_t n)
 	return random_next(&state) % n;
 }
 
-/* The n frames at the root; how they were found is not asked. */
+/* The n outermost frames are equal, however they were found. */
 static void assert_alike(const struct unwind_stack *a, const struct unwind_stack *b, size_t n)
 {
 	for (size_t i = 1; i <= n; i++) {
@@ -39,7 +38,7 @@ static void assert_alike(const struct unwind_stack *a, const struct unwind_stack
 	}
 }
 
-/* What is said of ids holds for the stack before. */
+/* What ids say holds for the stack before. */
 static void check_ids(void)
 {
 	ck_assert_uint_ne(now.id, 0);
@@ -55,14 +54,14 @@ static void check_ids(void)
 	}
 }
 
-/* Walks s as the thread's next sample, and as the first one of a thread. */
+/* Walks s as the thread's next sample, and as the first of a new thread. */
 static void walk_both(struct target *t, struct record_sample *s, size_t size, size_t max_frames)
 {
 	uint32_t tid = s->h.tid;
 
 	memcpy(&before, &now, sizeof(now));
 	OK(unwind_walk(t->space, s, size, max_frames, &now));
-	/* In another slot, always the same, so that nobody is known there. */
+	/* A thread id with an empty memo, always in the same other slot. */
 	s->h.tid = stranger += MEMO_THREADS;
 	OK(unwind_walk(t->space, s, size, max_frames, &fresh));
 	s->h.tid = tid;
@@ -80,7 +79,7 @@ static void change_word(struct record_sample *s)
 	size_t words = s->stack_size / 8;
 	size_t from = 8 * random_below(words), to = 8 * random_below(words);
 
-	/* Near the stack pointer, where the frames are, most of the time. */
+	/* Mostly near the stack pointer, where the frames are. */
 	if (random_below(4) != 0)
 		to = 8 * random_below(min_size(words, 256));
 	memcpy(s->stack + to, s->stack + from, 8);
@@ -116,7 +115,7 @@ static void walk_changed(struct target *t, const struct record_sample *s, size_t
 		memcpy(copy, s, size);
 		change(copy);
 		walk_both(t, copy, size, 1 + random_below(FRAMES));
-		/* What was wrong is not believed afterwards. */
+		/* A wrong stack leaves nothing wrong in the memo. */
 		memcpy(copy, s, size);
 		walk_both(t, copy, size, FRAMES);
 	}
@@ -150,13 +149,13 @@ TESTS(same_as_without, array_size(programs))
 			walk_changed(&t, s, size);
 		free(s);
 	}
-	/* It was a memory that was compared. */
+	/* The memo was used. */
 	ck_assert_uint_gt(like, STOPS / 2);
 	ck_assert_uint_gt(same, STOPS / 2);
 	target_stop(&t);
 }
 
-/* The frames below a signal's are not those that a memo keeps. */
+/* Frames below a signal frame are not kept in a memo. */
 TESTS(around_a_signal, array_size(programs))
 {
 	const char *args[] = {"signal", NULL};
@@ -184,7 +183,7 @@ TESTS(around_a_signal, array_size(programs))
 	target_stop(&t);
 }
 
-/* New maps: nothing that was found with the old ones holds. */
+/* New maps empty the memo. */
 TEST(forgets_with_the_maps)
 {
 	const char *args[] = {"work", NULL};
@@ -195,7 +194,7 @@ TEST(forgets_with_the_maps)
 	target_start(&t, "unw_o2", args);
 	thread_seize(t.pid);
 	thread_interrupt(t.pid);
-	/* Not each stack is kept; above it is more than half. */
+	/* Not every stack is kept; above, more than half of them share frames. */
 	for (int i = 0; i < STOPS; i++) {
 		free(s);
 		s = record_thread(&t, t.pid, &size);

@@ -1,6 +1,6 @@
 /*
- * Walks on programs that know their own stacks, frame by frame against
- * libunwind-ptrace at the same stop, and from sp and pc alone.
+ * Walks of programs that know their own stacks, compared frame by frame with libunwind-ptrace at
+ * the same stop, and repeated from sp and pc alone.
  */
 #include "lib/unwind/walk/walk.h"
 
@@ -16,7 +16,7 @@
 
 #define FRAMES	     256
 #define RANDOM_STOPS 300
-/* Between two stops; a prime, so that loops are met everywhere. */
+/* Steps between two stops: a prime, so that stops are anywhere in a loop. */
 #define STEPS_MAX 397
 #define THREADS	  5
 
@@ -64,7 +64,7 @@ static bool is_same(const struct unwind_stack *a, const uint64_t *addrs, size_t 
 	return same;
 }
 
-/* Fails with both stacks where they are not the same. */
+/* If the stacks differ, fails and prints both. */
 static void assert_same(struct target *t, const struct unwind_stack *a, const uint64_t *addrs,
 			size_t n, const char *what)
 {
@@ -89,10 +89,10 @@ static void walk(struct target *t, const struct record_sample *s, size_t size,
 }
 
 /*
- * One stopped thread: ours, the oracles', and ours from sp and pc. Where the
- * oracles differ one of them is right: libunwind finds no CFI in files without
- * PT_GNU_EH_FRAME (static executables) and in the vDSO, which is no file;
- * libdwfl loses rbx, by which the dynamic linker's lazy binding is unwound.
+ * Compares one stopped thread: our walk, those of the oracles, and ours from sp and pc. If the
+ * oracles differ, one of them is right: libunwind finds no CFI in files without PT_GNU_EH_FRAME
+ * (static executables) and in the vDSO, which is no file; libdwfl loses rbx, which the dynamic
+ * linker's lazy binding needs.
  */
 static void compare_stop(struct target *t, pid_t tid, bool sp_and_pc, const char *what)
 {
@@ -107,12 +107,12 @@ static void compare_stop(struct target *t, pid_t tid, bool sp_and_pc, const char
 	target_oracle(t, ORACLE_LIBUNWIND, tid, &theirs);
 	if (!is_same(&ours, theirs.addrs, theirs.n)) {
 		target_oracle(t, ORACLE_LIBDWFL, tid, &theirs);
-		/* Both oracles jump over the caller of a stub without CFI. */
+		/* Both oracles skip the caller of a stub without CFI. */
 		if (!ours.frames[1].by_heuristic)
 			assert_same(t, &ours, theirs.addrs, theirs.n, what);
 	}
 	ck_assert_msg(ours.end == UNWIND_END_ROOT, "%s: %s", what, unwind_end_name(ours.end));
-	/* IFUNC stubs have no CFI; all else has. */
+	/* Only IFUNC stubs have no CFI. */
 	ck_assert(!ours.has_heuristic || is_static);
 	if (sp_and_pc) {
 		s->regs_known = SP_AND_PC;
@@ -126,7 +126,7 @@ static void compare_stop(struct target *t, pid_t tid, bool sp_and_pc, const char
 		assert_same(t, &ours, bare, other.n, what);
 		ck_assert_int_eq(other.end, UNWIND_END_ROOT);
 		ck_assert_uint_eq(other.stack_top, ours.stack_top);
-		/* These two keep their frames by the frame pointer. */
+		/* These two find their frames by the frame pointer. */
 		if (strcmp(what, "unw_o0 nanosleep") == 0 || strcmp(what, "unw_fp nanosleep") == 0)
 			ck_assert(other.has_heuristic);
 	}
@@ -144,7 +144,7 @@ static bool has_word(const char *text, const char *word)
 	return false;
 }
 
-/* The names in ours that the target has announced. */
+/* The names in our stack that the target has announced. */
 static void own_names(struct target *t, struct buf *b)
 {
 	bool first = true;
@@ -215,8 +215,8 @@ TESTS(test_threads, N_PROGRAMS)
 }
 
 /*
- * Stops after a number of instructions, so that a stop is anywhere: prologues,
- * epilogues, the PLT, the vDSO. The same ones in each run.
+ * Stops after a number of instructions, so that stops are anywhere: prologues, epilogues, the
+ * PLT, the vDSO. The same in each run.
  */
 TESTS(test_random_stops, N_PROGRAMS)
 {

@@ -52,7 +52,7 @@ static const struct {
 	{"\x55\x48\x89\xe5\x48\x81\xec\0\1\0", 10, true, 0}, /* cut off */
 	{"\x53\x48\x89\xe5", 4, false, 0},
 	{"\x55\x90", 2, false, 0},
-	/* sub $-1: nothing that is known */
+	/* sub $-1: unknown */
 	{"\x55\x48\x89\xe5\x48\x81\xec\xff\xff\xff\xff", 11, true, 0},
 	/* push $7: an argument */
 	{"\x55\x48\x89\xe5\x53\x6a\x07", 7, true, 8},
@@ -112,7 +112,7 @@ TEST(test_others)
 	ck_assert(cpu_jumps_to(jump, 12, 12 + 20));
 	ck_assert(!cpu_jumps_to(jump, 11, 12 + 20));
 	ck_assert(!cpu_jumps_to(jump, 12, 12));
-	/* asm/sigcontext.h: rip follows rsp; both stand behind rcx. */
+	/* asm/sigcontext.h: rip is behind rsp; both are behind rcx. */
 	ck_assert_uint_eq(cpu_sigframe_offset(X86_64_RSP), 160);
 	ck_assert_uint_eq(cpu_sigframe_offset(X86_64_RIP), 168);
 	ck_assert_uint_eq(cpu_sigframe_offset(8), 40);
@@ -146,7 +146,7 @@ TESTS(test_never_returns, array_size(lasts))
 	ck_assert(cpu_never_returns(code, lasts[_i].n) == lasts[_i].expected);
 }
 
-/* glibc's clone3 and clone, musl's, behind the system call. */
+/* The code behind the system call in glibc's clone3 and clone, and musl's. */
 static const char clone3[] = "\x48\x85\xc0\x7c\x18\x74\x01\xc3\x31\xed\x48\x83"
 			     "\xe4\xf0\x4c\x89\xc7\xff\xd2\x48\x89\xc7\xb8\x3c\0"
 			     "\0\0\x0f\x05";
@@ -175,7 +175,7 @@ static const struct {
 	{musl, sizeof(musl) - 1, 0, true},
 	{musl, sizeof(musl) - 1, 7, true},
 	{musl, sizeof(musl) - 1, sizeof(musl) - 2, false},
-	/* test; jne: the way back of another system call; call *%rdx; ret */
+	/* test; jne: the path of another system call; call *%rdx; ret */
 	{"\x31\xed\x85\xc0\x75\x02\x5b\xc3\xff\xd2\xb8\x3c\0\0\0\x0f\x05", 17, 0, false},
 	{"\x31\xed\xff\xd2\xc3\xb8\x3c\0\0\0\x0f\x05", 12, 0, false},
 	/* a direct call; another system call; a jump back, or too far */
@@ -183,7 +183,7 @@ static const struct {
 	{"\x31\xed\xff\xd2\xb8\x3d\0\0\0\x0f\x05", 11, 0, false},
 	{"\xeb\xfe", 2, 0, false},
 	{"\x74\x7f\xff\xd2", 4, 0, false},
-	/* test; jne; sub $8,%rsp; call *%rdi; movzbl; mov; syscall: fork's */
+	/* test; jne; sub $8,%rsp; call *%rdi; movzbl; mov; syscall: a fork */
 	{"\x48\x85\xc0\x75\x13\x48\x83\xec\x08\xff\xd7\x0f\xb6\xf8\xb8\x3c\0\0"
 	 "\0\x0f\x05",
 	 21, 0, false},

@@ -1,6 +1,6 @@
 /*
- * Instructions as their documentation has them, and the paths through code that
- * is written here byte by byte.
+ * Instructions as their documentation encodes them, and paths through code that is given byte by
+ * byte.
  */
 #include "lib/unwind/x86_64/x86_64_path.h"
 #include "tests/unit/unwind/code_text.h"
@@ -85,7 +85,7 @@ TESTS(test_insn, array_size(insns))
 	ck_assert_int_eq(insn.sp, e->sp);
 	ck_assert(insn.sp_lost == e->sp_lost && insn.loads_fp == e->loads_fp &&
 		  insn.saves_fp == e->saves_fp && insn.fp_at == e->fp_at);
-	/* Cut off, it is none. */
+	/* Without its last byte it is no instruction. */
 	for (size_t n = 0; n < insns[_i].n; n++)
 		ck_assert(!x86_64_insn_read(code, n, &insn));
 }
@@ -120,7 +120,7 @@ static const struct {
 	  28},
 	 true,
 	 {0, SAME, false}},
-	/* push n(%rip); ret: to what it has pushed */
+	/* push n(%rip); ret: to the pushed address */
 	{{"\xff\x35\0\0\0\0\xc3", 7}, false, {0}},
 	/* push %rbp; push %rbx; pop %rbx; pop %rbp; ret: its own, put back */
 	{{"\x55\x53\x5b\x5d\xc3", 5}, true, {0, SAME, false}},
@@ -174,7 +174,7 @@ TEST(test_there)
 	ck_assert(x86_64_path_from_start(&code, CODE_TEXT_BASE, CODE_TEXT_BASE + THERE, &path));
 	ck_assert_uint_eq(path.ra, 8 + 8 + 24 + 8);
 	ck_assert_uint_eq(path.fp, 8 + 24 + 8);
-	/* In the middle of an instruction, and with no more steps than so. */
+	/* Into the middle of an instruction; and with too small a limit of steps. */
 	ck_assert(
 		!x86_64_path_from_start(&code, CODE_TEXT_BASE, CODE_TEXT_BASE + THERE - 1, &path));
 	code.steps = code.steps_max - 3;
@@ -221,8 +221,7 @@ TESTS(test_there_or_not, array_size(theres))
 	ck_assert_uint_eq(path.fp, theres[_i].path.fp);
 }
 
-/* A path that comes to what another one went is over: it takes each place once.
- */
+/* A path that reaches a visited instruction ends: each is decoded once. */
 TEST(test_each_place_once)
 {
 	/* Ten times je to the end; 100 nops. */
@@ -239,10 +238,10 @@ TEST(test_each_place_once)
 	ck_assert_uint_le(code.steps, 2 * (10 + 100 + 1));
 }
 
-/* Not even where places are chosen so that their marks collide. */
+/* Even if the addresses are chosen so that their hashes collide. */
 TEST(test_places_that_collide)
 {
-	/* Jumps, one behind each 8192 bytes. */
+	/* Jumps, 8192 bytes apart. */
 	static uint8_t bytes[100 * 8192 + 1];
 	static const int32_t distance = 8192 - 5;
 	struct code_text text = {bytes, sizeof(bytes)};
@@ -261,7 +260,7 @@ TEST(test_places_that_collide)
 	ck_assert(!x86_64_path_to_ret(&code, CODE_TEXT_BASE, &path));
 }
 
-/* The last instructions of gcc 12's _Unwind_Resume, made shorter. */
+/* The last instructions of gcc 12's _Unwind_Resume, shortened. */
 static const char installs_handler[] =
 	"\x48\x39\xd8\x75\x63"	       /* 00: cmp; jne */
 	"\xe8\0\1\0\0"		       /* 05: what installs_handler */
@@ -294,6 +293,6 @@ TESTS(test_installs, array_size(installing))
 
 	ck_assert_int_eq(x86_64_installs_handler(code + from, sizeof(installs_handler) - 1 - from),
 			 installing[_i].installs_handler);
-	/* Cut off in front of its end. */
+	/* Cut before its end. */
 	ck_assert(from > 0x38 || !x86_64_installs_handler(code + from, 0x38 - from));
 }
