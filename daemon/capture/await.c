@@ -6,7 +6,7 @@
 
 #include "lib/base/clock.h"
 
-/* That it has come is enough: a call that waits returns EINTR. */
+/* The arrival is enough: a call that waits returns EINTR. */
 static void on_ring(int signal)
 {
 	(void)signal;
@@ -48,7 +48,7 @@ void await_ring(struct await *a, uint64_t first_ns, uint64_t again_ns)
 		a->rings = timer_settime(a->timer, TIMER_ABSTIME, &times, NULL) == 0;
 }
 
-void await_rest(struct await *a)
+void await_stop_ringing(struct await *a)
 {
 	const struct itimerspec never = {.it_value.tv_sec = 0};
 
@@ -57,8 +57,7 @@ void await_rest(struct await *a)
 	a->rings = false;
 }
 
-/* A ring between the look at the clock and the wait is lost: another follows.
- */
+/* A signal between the look at the clock and the wait is lost: the timer repeats it. */
 bool await_next(const struct await *a, uint64_t until_ns, pid_t *ret_pid, int *ret_status)
 {
 	assert(a->rings);

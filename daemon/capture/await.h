@@ -1,14 +1,12 @@
 /*
- * Waits for the next stop of a tracee, or until a time, in one system call. No
- * descriptor tells of stops, so what comes at a descriptor ends no such wait:
- * the caller sees to it that the time is near.
+ * Waits for the next stop of a tracee, or until a time, by one system call (waitpid).
  *
- * A timer's signal ends the wait. One that comes just before the call is lost:
- * the timer repeats it. It may interrupt other calls of the thread as well:
- * those that wait return EINTR.
+ * Used while stops are due at each tick. Events of descriptors do not end the wait, so the time has
+ * to be near. A timer's signal ends the wait; a signal that comes just before the call is lost, so
+ * the timer repeats it. The signal may interrupt other calls of the thread as well.
  *
- * One for each process; one thread at a time waits, which is that of
- * await_enter. The signal is AWAIT_SIGNAL; others have to block it.
+ * One struct await for each process. One thread at a time waits: that which called await_enter. The
+ * other threads have to block AWAIT_SIGNAL.
  */
 #ifndef DAEMON_CAPTURE_AWAIT_H
 #define DAEMON_CAPTURE_AWAIT_H
@@ -21,33 +19,33 @@
 
 #include "lib/base/util.h"
 
-/* SIGALRM is lib/capture's, for the time of a call. */
+/* SIGALRM is used by lib/capture, within its calls. */
 #define AWAIT_SIGNAL SIGUSR1
 
 struct await {
 	timer_t timer;
-	bool made;  /* there is one: else await_ring does nothing */
-	bool rings; /* await_next can be called */
+	bool made;  /* the timer exists; else await_ring does nothing */
+	bool rings; /* the timer is set: await_next can be called */
 };
 
-/* Without a timer, where the kernel refuses one, nothing rings. */
+/* If the kernel refuses a timer, `rings` stays false. */
 void await_init(struct await *a);
 
-/* For the calling thread the signal is let in. */
+/* Unblocks the signal for the calling thread. */
 void await_enter(void);
 
 /*
- * At first_ns of CLOCK_MONOTONIC, and every again_ns from then on, in place of
- * what was asked for before.
+ * Sets the timer to first_ns of CLOCK_MONOTONIC, and every again_ns after that. Replaces an earlier
+ * setting.
  */
 void await_ring(struct await *a, uint64_t first_ns, uint64_t again_ns);
-/* Not any more. */
-void await_rest(struct await *a);
+/* Stops the timer. */
+void await_stop_ringing(struct await *a);
 
 /*
- * Takes the next wait status of a tracee or child, as waitpid(-1) with __WALL,
- * until_ns: the time at which it rings first. False: that is over, by as long
- * as one repetition at most; or, before it, there is nobody to wait for.
+ * Takes the next wait status of a tracee or child, as waitpid(-1) with __WALL does. until_ns: the
+ * time that the timer was set to. False: this time has come, the call returns at most one
+ * repetition later; or there are no tracees and children.
  */
 must_check bool await_next(const struct await *a, uint64_t until_ns, pid_t *ret_pid,
 			   int *ret_status);

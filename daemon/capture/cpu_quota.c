@@ -9,7 +9,7 @@
 #include "daemon/process/facts.h"
 #include "lib/base/small_file.h"
 
-/* Hierarchies of version 1 are lines of their own; a path is rarely long. */
+/* Each hierarchy of version 1 has a line of its own; a path is rarely long. */
 #define GROUPS_MAX 8192
 
 static bool read_in(const char *group, const char *name, char *ret, size_t size)
@@ -44,13 +44,13 @@ static unsigned int quota_of(const char *group, bool is_unified)
 	return quota <= 0 || period <= 0 ? 0 : percent_of(quota, period);
 }
 
-/* 0 is none. */
+/* The lesser of two quotas; 0 stands for none. */
 static unsigned int lesser(unsigned int a, unsigned int b)
 {
 	return a == 0 || (b != 0 && b < a) ? b : a;
 }
 
-/* What a group's parents permit is permitted to all below them. */
+/* The least quota of a group and its parents. */
 static unsigned int least_of(const char *root, const char *path, bool is_unified)
 {
 	unsigned int least = 0;

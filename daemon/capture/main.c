@@ -1,12 +1,12 @@
 /*
- * sentry-profd-capture: the process that may ptrace. It drives lib/capture by
- * a timer and by SIGCHLD, and hands rings to the unwind processes.
+ * sentry-profd-capture: the process that may use ptrace. It calls lib/capture at each tick of a
+ * timer and at each SIGCHLD, and hands rings to the unwind processes.
  *
- * It opens nothing but files of /proc, and nothing while a thread is stopped.
+ * It opens only files of /proc, and none while a thread is stopped.
  *
- * All that is done by one thread, the tracer. The first thread of the process
- * only waits for its end, and starts another: a tracer that ends lets go of all
- * without stopping anybody, and the next one takes those that are to be kept.
+ * One thread, the tracer, does all the work. The first thread of the process only waits for the
+ * tracer's end and starts another one: the end of a tracer lets go of all its tracees without
+ * stopping them, and the next tracer attaches to those that are to be kept.
  */
 #include <linux/capability.h>
 #include <signal.h>
@@ -21,7 +21,7 @@
 #include "daemon/capture/realtime.h"
 #include "daemon/capture/slots.h"
 #include "daemon/capture/stops.h"
-#include "daemon/capture/tell.h"
+#include "daemon/capture/broker_link.h"
 #include "daemon/capture/ticker.h"
 #include "daemon/capture/tracer.h"
 #include "daemon/common/child.h"
@@ -35,20 +35,20 @@
 #include "lib/capture/leave.h"
 #include "lib/capture/reap.h"
 
-/* How long credits are waited for at the end. */
+/* The longest wait for credits at the end. */
 #define FINISH_NS (2 * NS_PER_SEC)
 
 /*
- * To let go of one target takes some 5 us for each thread of the others: no
- * more than one of so many parts of the time. On a machine that leaves us none
- * it takes seconds, and who is to be let go of waits for no more than this.
+ * To let go of one target costs some 5 us for each thread of the other targets: at most one of
+ * LEAVE_SHARE parts of the time is spent on that. On a machine that gives capture no processor this
+ * takes seconds; a target that is to be let go of waits LEAVE_MAX_NS at most.
  */
 #define LEAVE_SHARE  50
 #define LEAVE_MAX_NS (2 * NS_PER_SEC)
-/* It is asked this often whether the moment has come. */
+/* How often capture_lets_go is called. */
 #define LEAVE_LOOK_NS (10 * NS_PER_MS)
 
-/* Beyond that they are not profiled: the broker has not listened for long. */
+/* Further children are not profiled: the broker has not read its messages for long. */
 #define BORN_MAX 4096
 
 static struct {
@@ -62,11 +62,11 @@ static struct {
 	size_t n_born;
 	struct loop_source *broker;
 	struct stops stops;
-	struct ticker ticker; /* from the first target on */
-	/* One target is let go of by this tracer's end: but not before. */
+	struct ticker ticker; /* runs while there are targets */
+	/* Targets are not let go of before this time. */
 	uint64_t leave_ns;
 	bool finishing;
-	bool settling; /* no tick is taken any more by this tracer */
+	bool settling; /* this tracer gives no more ticks to capture */
 	struct realtime realtime;
 	bool keep_sessions;
 } me;
@@ -91,7 +91,7 @@ static int make_ring(void *ctx, struct ipc_message *message)
 	r = readers_make(me.readers, m->id, ipc_take_fd(message, 0), &fd);
 	if (r < 0)
 		return r;
-	tell_ring_made(m->id, fd);
+	broker_link_ring_made(m->id, fd);
 	close_fd(&fd);
 	return 0;
 }
@@ -108,17 +108,17 @@ static void on_tick(void *ctx)
 	if (me.settling)
 		return;
 	tick = ticker_now(&me.ticker);
-	/* Ticks that it leaves out are late at the next one. */
+	/* Ticks left out here count as late at the next one. */
 	if (!me.realtime.exceeded) {
 		readers_tick(me.readers, now);
 		capture_tick(me.capture, &tick);
-		readers_tell_first(me.readers);
+		readers_send_first_heads(me.readers);
 	}
 	stops_tick(&me.stops, &me.ticker);
 }
 
-/* Where nobody is left there are no ticks until somebody comes. */
-static void rest(void)
+/* Without targets there are no ticks until one is added. */
+static void stop_idle_ticker(void)
 {
 	if (slots_are_free(&me.slots))
 		ticker_stop(&me.ticker, me.loop);
@@ -136,13 +136,13 @@ static int add_target(void *ctx, struct ipc_message *message)
 	r = ticker_start(&me.ticker, me.loop, m->epoch_ns, m->period_ns, on_tick);
 	if (r < 0)
 		return r;
-	/* Somebody else's before. */
+	/* The slot may have been another target's. */
 	memset(&me.heartbeat->slots[m->slot], 0, sizeof(me.heartbeat->slots[m->slot]));
 	r = capture_add(me.capture, m->target, m->pid, message->fds[0], sink,
 			&me.heartbeat->slots[m->slot], ticker_at(&me.ticker, clock_mono_ns()));
 	if (r < 0) {
-		tell_state(m->target, TARGET_REFUSED, -r);
-		rest();
+		broker_link_state(m->target, TARGET_REFUSED, -r);
+		stop_idle_ticker();
 		return 0;
 	}
 	if (m->wants_pointers)
@@ -150,11 +150,11 @@ static int add_target(void *ctx, struct ipc_message *message)
 	if (m->awaits_exec)
 		capture_await_exec(me.capture, m->target);
 	slots_take(&me.slots, m->slot, m->target);
-	tell_state(m->target, TARGET_ATTACHED, 0);
+	broker_link_state(m->target, TARGET_ATTACHED, 0);
 	return 0;
 }
 
-/* One that has ended is no fault: the broker will hear of it. */
+/* A target that has ended already is no error: the broker gets its state. */
 static int remove_target(void *ctx, struct ipc_message *message)
 {
 	const struct msg_id *m = (const void *)message->bytes;
@@ -202,30 +202,30 @@ static void on_broker(void *ctx)
 		r = msg_handle(rules, array_size(rules), NULL, &m);
 	ipc_close_fds(&m);
 	if (r < 0 && r != -EAGAIN && r != -EPIPE)
-		die("a message of the broker", -r);
+		die("invalid message from the broker", -r);
 }
 
 static void note_born(void *ctx, int32_t pid)
 {
 	(void)ctx;
-	/* Its parent's stop and its own mostly come one after the other. */
+	/* The stop of the parent and that of the child mostly come one after the other. */
 	if (me.n_born > 0 && me.born[me.n_born - 1] == pid)
 		return;
 	if (me.n_born < BORN_MAX)
 		me.born[me.n_born++] = pid;
 }
 
-static void tell_of_born(void)
+static void report_born(void)
 {
 	size_t told = 0;
 
-	while (told < me.n_born && tell_born(me.born[told]))
+	while (told < me.n_born && broker_link_born(me.born[told]))
 		told++;
 	me.n_born -= told;
 	memmove(me.born, me.born + told, me.n_born * sizeof(me.born[0]));
 }
 
-/* One round of events. */
+/* Handles one round of events. */
 static int run_once(int timeout_ms)
 {
 	const uint64_t now = clock_mono_ns();
@@ -235,21 +235,21 @@ static int run_once(int timeout_ms)
 	me.heartbeat->beat.time_ns = now;
 	realtime_keep(&me.realtime, capture_realtime_priority(me.capture), now);
 	if (stops_take(&me.stops, now, next)) {
-		/* A stop is one round. */
+		/* A stop is a round. */
 	} else if (stops_spare_loop(&me.stops, next)) {
 		on_tick(NULL);
 	} else {
 		r = loop_run_once(me.loop, me.stops.behind ? 0 : timeout_ms);
-		stops_take_rest(&me.stops);
+		stops_take_more(&me.stops);
 	}
-	/* Before the end of a parent: that of the last process ends the run. */
+	/* Before the end of a parent is reported: the end of the last process ends the run. */
 	if (me.n_born > 0)
-		tell_of_born();
-	/* Whoever waits for an end, or has to look at a new program. */
+		report_born();
+	/* Send what unwind has to know about the end of a target, or a new program, first. */
 	if (me.slots.noted) {
-		readers_tell(me.readers);
-		slots_tell(&me.slots, tell_state);
-		rest();
+		readers_send_heads(me.readers);
+		slots_report(&me.slots, broker_link_state);
+		stop_idle_ticker();
 	}
 	return r < 0 ? r : ticker_plan(&me.ticker, me.capture);
 }
@@ -262,7 +262,7 @@ static void set_up(const struct msg_init *init, int heartbeat_fd)
 		.process_ns = clock_process_ns,
 		.switches = clock_switches,
 		.beat = &me.heartbeat->beat,
-		.event = slots_note,
+		.event = slots_note_event,
 		.born = init->follows ? note_born : NULL,
 		.ctx = &me.slots,
 	};
@@ -291,7 +291,7 @@ static void set_up(const struct msg_init *init, int heartbeat_fd)
 			&(const struct readers_options){
 				.loop = me.loop,
 				.capture = me.capture,
-				.broken = tell_ring_broken,
+				.broken = broker_link_ring_broken,
 			},
 			&me.readers);
 	if (r == 0)
@@ -300,43 +300,44 @@ static void set_up(const struct msg_init *init, int heartbeat_fd)
 		die("cannot start", -r);
 }
 
-/* False: not all of it. */
-static bool tell_ends(void)
+/* Ends all targets if the run ends. False: not all records are written. */
+static bool end_targets(void)
 {
 	return !me.finishing || me.keep_sessions || capture_finish(me.capture);
 }
 
 /*
- * Before the tracer ends. Running threads stop within a moment. False: one of
- * those that are to be kept was met in a call that may take longer.
+ * Before the tracer ends: waits until no thread would lose anything by that. Running threads stop
+ * within a moment. False: a thread of a target that is to be kept is in a call that may take
+ * longer, so the tracer goes on.
  */
 static bool settle(void)
 {
 	uint64_t deadline = UINT64_MAX;
 	bool settled = false;
 
-	stops_rest(&me.stops);
+	stops_by_signal(&me.stops);
 	while (!settled && clock_mono_ns() < deadline) {
-		/* Not after capture_settle: who stops may be run again. */
+		/* Before capture_settle, since a stop may resume a call. */
 		(void)capture_reap(me.capture);
 		if (!me.finishing && !capture_lets_go(me.capture))
 			return false;
 		if (capture_settle(me.capture)) {
-			settled = tell_ends();
+			settled = end_targets();
 			deadline = min_u64(deadline, clock_mono_ns() + FINISH_NS);
 		}
-		readers_tell(me.readers);
+		readers_send_heads(me.readers);
 		beat();
 		if (!settled && loop_run_once(me.loop, 10) < 0)
 			break;
 	}
 	if (!settled)
-		(void)!tell_ends();
-	readers_tell(me.readers);
+		(void)!end_targets();
+	readers_send_heads(me.readers);
 	return true;
 }
 
-/* The others had no ticks since. */
+/* The targets that stay had no ticks since since_ns. */
 static void go_on(uint64_t since_ns)
 {
 	const uint64_t now = clock_mono_ns();
@@ -359,7 +360,7 @@ static bool ends(void)
 	return me.finishing || (capture_is_leaving(me.capture) && lets_go());
 }
 
-/* False: it is to go on. */
+/* False: the tracer goes on. */
 static bool finish(uint64_t *ret_since_ns)
 {
 	bool settled;
@@ -373,23 +374,23 @@ static bool finish(uint64_t *ret_since_ns)
 	return settled;
 }
 
-/* A quota stops ordinary processes, also while somebody waits for us. */
+/* A CPU quota stops ordinary processes, also while a thread is stopped by capture. */
 static void look_at_quota(void)
 {
 	me.heartbeat->cpu_quota = cpu_quota_own();
 	if (me.realtime.scheduler != SCHEDULER_FIFO && me.heartbeat->cpu_quota != 0)
-		log_warning("our control group has a CPU quota of %u %% of a "
-			    "core, and SCHED_FIFO is refused: when the quota "
-			    "is used up, a thread that is being sampled stands "
-			    "until there is a new one; permit SCHED_FIFO "
-			    "(CAP_SYS_NICE), or take the quota away",
-			    (unsigned int)me.heartbeat->cpu_quota);
+		log_warning(
+			"this control group has a CPU quota of %u %% of a core, and SCHED_FIFO is "
+			"refused: when the quota is used up, a stopped thread waits for the "
+			"next quota period; permit SCHED_FIFO (CAP_SYS_NICE) or remove the "
+			"quota",
+			(unsigned int)me.heartbeat->cpu_quota);
 }
 
 /*
- * A thread's; its end lets go of all. ctx: since when they are let go of; 0:
- * there was no tracer before. That the others are traced again takes its time,
- * the longer the more there are: where many are let go of, they go together.
+ * The work of one tracer, in a thread whose end lets go of all tracees. ctx: the time since which
+ * the targets have no tracer; 0: there was none before. Attaching again takes the longer the more
+ * threads there are: where many targets are let go of, they go together.
  */
 static void trace(void *ctx)
 {
@@ -409,7 +410,7 @@ static void trace(void *ctx)
 		while (r == 0 && !ends())
 			r = run_once(HEARTBEAT_EVERY_MS);
 		if (r < 0)
-			die("the wait for events", -r);
+			die("cannot wait for events", -r);
 	} while (!finish(since_ns));
 }
 
@@ -419,7 +420,7 @@ static void run_tracer(void)
 	int r = tracer_run(trace, &since_ns);
 
 	if (r < 0)
-		die("the tracer", -r);
+		die("cannot run the tracing thread", -r);
 }
 
 int main(int argc, char **argv)
@@ -431,12 +432,12 @@ int main(int argc, char **argv)
 	me.heartbeat = mmap(NULL, sizeof(*me.heartbeat), PROT_READ | PROT_WRITE, MAP_SHARED,
 			    heartbeat_fd, 0);
 	if (me.heartbeat == MAP_FAILED)
-		die("the heartbeat page", errno);
+		die("cannot map the heartbeat page", errno);
 	set_up(init, heartbeat_fd);
 	ipc_close_fds(&message);
 	child_is_ready();
 	while (!me.finishing)
 		run_tracer();
-	tell_done();
+	broker_link_done();
 	return EXIT_SUCCESS;
 }

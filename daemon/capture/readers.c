@@ -8,7 +8,7 @@
 #include "daemon/msg/msg_capture.h"
 #include "daemon/msg/msg_io.h"
 
-/* One for each uid whose processes are profiled. */
+/* A ring for each uid whose processes are profiled. */
 #define RINGS_MAX HEARTBEAT_SLOTS
 
 /*
@@ -18,30 +18,30 @@
 #define RING_BYTES (16u << 20)
 
 /*
- * A reader is told of its head when this much waits for it, or after this long.
- * Each wake costs it more than some twenty samples, since all its caches are
- * others' by then; this much is some ninety. It is also what the reader is
- * behind by, and so a third of the memory that both keep using (ring.c). Where
- * something is new it has questions and hints, and is told more often.
+ * A reader gets the head of its ring when this many bytes are unread, or after this time. A wake
+ * costs the reader more than some twenty samples, since its caches are cold by then; HEAD_BYTES are
+ * some ninety. HEAD_BYTES is also how far the reader is behind, and so a third of the memory that
+ * both sides keep using (ring.c). While something is new the reader has questions and hints, and
+ * gets heads more often.
  */
 #define HEAD_BYTES   (RING_BYTES / 64)
 #define HEAD_NS	     (500 * NS_PER_MS)
 #define HEAD_NEWS_NS (100 * NS_PER_MS)
 
 /*
- * Nor does it wait for the first samples of a target: the program may end at
- * once, and its files are to be had until then only. Who sleeps has one at the
- * first tick; who runs is interrupted at the second, and has one at the third.
+ * The first samples of a target are announced at once: the program may end soon, and its files are
+ * available until then only. A sleeping thread has a sample at the first tick; a running thread is
+ * interrupted at the second, and has a sample at the third.
  */
 #define FIRST_TICKS 3
 
-/* So long is a target new, or a thread whose stack the reader wants more of. */
+/* How long a target counts as new, or a thread for which the reader has sent a hint. */
 #define NEWS_NS (2 * NS_PER_SEC)
 
 /*
- * A reader gets so many messages taken at a time, then the others, and the next
- * tick, have their turn. It sends a credit for each 128 KiB at the most, and
- * hints where threads are new; one that has gone wrong may send without end.
+ * So many messages of one reader are read at a time, before other readers and the next tick have
+ * their turn. A reader sends a credit for each 128 KiB at most, and hints for new threads; a faulty
+ * one may send without end.
  */
 #define MESSAGES_MAX 64
 
@@ -60,8 +60,8 @@ struct readers {
 	struct readers_options options;
 	struct reader *list[RINGS_MAX];
 	size_t n;
-	uint64_t told_ns; /* when all were told */
-	uint64_t news_ns; /* up to when something is new */
+	uint64_t told_ns; /* when all readers got their heads */
+	uint64_t news_ns; /* something counts as new until then */
 };
 
 int readers_new(const struct readers_options *options, struct readers **ret)
@@ -81,18 +81,18 @@ static void tell_head(struct reader *reader)
 
 	if (reader->fd < 0 || reader->told == head)
 		return;
-	/* A reader that is not there, or does not read, is the broker's. */
+	/* A reader that is gone, or does not read, is the broker's concern. */
 	if (msg_send_number(reader->fd, MSG_RING_HEAD, head) == 0)
 		reader->told = head;
 }
 
-void readers_tell(struct readers *r)
+void readers_send_heads(struct readers *r)
 {
 	for (size_t i = 0; i < r->n; i++)
 		tell_head(r->list[i]);
 }
 
-void readers_tell_first(struct readers *r)
+void readers_send_first_heads(struct readers *r)
 {
 	for (size_t i = 0; i < r->n; i++) {
 		struct reader *reader = r->list[i];
@@ -132,7 +132,10 @@ static void close_link(struct reader *reader)
 	close_fd(&reader->fd);
 }
 
-/* Its targets may write on, and new ones come, until there is another. */
+/*
+ * The reader is gone. Its targets go on writing, and new ones may come, until there is another
+ * reader.
+ */
 static void lose_reader(struct reader *reader)
 {
 	close_link(reader);
@@ -195,7 +198,7 @@ static struct reader *reader_of(struct readers *r, uint32_t ring)
 	return NULL;
 }
 
-/* The one of that number, without a ring; or NULL. */
+/* The reader of this number, new or emptied, without a ring; NULL: too many, or no memory. */
 static struct reader *empty_reader(struct readers *r, uint32_t ring)
 {
 	struct reader *reader = reader_of(r, ring);

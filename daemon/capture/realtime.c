@@ -8,31 +8,30 @@
 #include "lib/base/clock.h"
 
 /*
- * A real-time thread that runs this long without a sleep has gone wrong: the
- * kernel ends it by SIGXCPU, which says why, and the broker starts another; at
- * the hard limit it would be SIGKILL, so that is higher. One that has so much
- * to do that it never sleeps has not gone wrong: it rests, for a moment, each
- * time that it has used a processor for so long.
+ * A real-time thread that runs this long without a sleep has a fault: the kernel ends it by
+ * SIGXCPU, which names the cause, and the broker starts another one. At the hard limit the signal
+ * would be SIGKILL, so that limit is higher. A thread with so much work that it never sleeps has no
+ * fault: it pauses for a moment each time that it has used a processor for PAUSE_EVERY_NS.
  */
 #define REALTIME_US_MAX	     500000
 #define REALTIME_US_HARD_MAX (2 * REALTIME_US_MAX)
-#define REST_EVERY_NS	     (REALTIME_US_MAX * NS_PER_US / 5)
-/* Long enough that the timer does not ring before we are asleep. */
-#define REST_NS (100 * (long)NS_PER_US)
+#define PAUSE_EVERY_NS	     (REALTIME_US_MAX * NS_PER_US / 5)
+/* Long enough that the thread is asleep before the timer expires. */
+#define PAUSE_NS (100 * (long)NS_PER_US)
 
 /*
- * Of each window it may use this much of a processor at real-time priority.
- * Beyond, it looks at nobody until the window ends, and answers stops as an
- * ordinary process: whatever makes it busy, the machine goes on.
+ * The share of a processor that the tracer may use at real-time priority in each window. Beyond it,
+ * no ticks are given until the window ends, and stops are handled at normal priority: the machine
+ * goes on, whatever keeps the tracer busy.
  */
 #define SHARE_WINDOW_NS (100 * NS_PER_MS)
 #define SHARE_NS	(SHARE_WINDOW_NS / 2)
-/* The clock of it costs a system call: so long it is not asked again. */
+/* How often the CPU clock is read, which costs a system call. */
 #define SHARE_LOOK_NS (5 * NS_PER_MS)
 
 /*
- * Without SCHED_FIFO: refused, or given up. Who was interrupted before that is
- * stopped when a processor gets to it, and continued when one gets to us.
+ * The nice value without SCHED_FIFO. A thread that was interrupted stops when it gets a processor,
+ * and goes on when the tracer gets one.
  */
 #define SAMPLER_NICE (-20)
 
@@ -40,7 +39,7 @@
 #define PRIORITY_MIN 1
 #define PRIORITY_MAX 99
 
-/* SCHED_FIFO, or everybody's (0); false if it is refused. */
+/* Sets SCHED_FIFO with this priority, or SCHED_OTHER (0); false if the kernel refuses. */
 static bool set_fifo(int priority)
 {
 	const struct sched_param param = {.sched_priority = priority};
@@ -72,7 +71,7 @@ void realtime_start(struct realtime *r)
 	}
 }
 
-/* Where it never was real-time there is nothing to give up. */
+/* Sets or clears exceeded, and the priority if the tracer is real-time. */
 static void exceed(struct realtime *r, bool exceeded)
 {
 	r->exceeded = exceeded;
@@ -93,24 +92,24 @@ static void stay_above(struct realtime *r, int priority)
 		log_debug("sampling runs under SCHED_FIFO %d", above);
 }
 
-/* The kernel counts anew from here: enqueue_task_rt() in kernel/sched/rt.c. */
-static void rest(struct realtime *r, uint64_t used)
+/* After a sleep the kernel's limit starts anew: enqueue_task_rt() in kernel/sched/rt.c. */
+static void pause_for_limit(struct realtime *r, uint64_t used)
 {
-	const struct timespec moment = {.tv_nsec = REST_NS};
+	const struct timespec moment = {.tv_nsec = PAUSE_NS};
 
 	(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &moment, NULL);
-	r->rested_ns = used;
+	r->paused_ns = used;
 }
 
-/* False as long as it is too early for any of the limits to be reached. */
+/* False while no limit can have been reached. */
 static bool is_due(const struct realtime *r, uint64_t now)
 {
-	/* It has one thread. */
+	/* The tracer is the only thread that runs. */
 	const uint64_t most = r->seen_ns + (now - r->look_ns);
 
 	if (now - r->look_ns < SHARE_LOOK_NS)
 		return false;
-	return now - r->window_ns >= SHARE_WINDOW_NS || most - r->rested_ns >= REST_EVERY_NS ||
+	return now - r->window_ns >= SHARE_WINDOW_NS || most - r->paused_ns >= PAUSE_EVERY_NS ||
 	       (!r->exceeded && most - r->used_ns > SHARE_NS);
 }
 
@@ -124,8 +123,8 @@ void realtime_keep(struct realtime *r, int priority, uint64_t now)
 	used = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
 	r->look_ns = now;
 	r->seen_ns = used;
-	if (used - r->rested_ns >= REST_EVERY_NS)
-		rest(r, used);
+	if (used - r->paused_ns >= PAUSE_EVERY_NS)
+		pause_for_limit(r, used);
 	if (now - r->window_ns >= SHARE_WINDOW_NS) {
 		r->window_ns = now;
 		r->used_ns = used;
@@ -133,8 +132,7 @@ void realtime_keep(struct realtime *r, int priority, uint64_t now)
 			exceed(r, false);
 	} else if (!r->exceeded && used - r->used_ns > SHARE_NS) {
 		exceed(r, true);
-		log_debug("more than half a processor is used: nobody is "
-			  "looked at for %u ms",
+		log_debug("sampling has used more than half a processor: it pauses for %u ms",
 			  (unsigned int)((SHARE_WINDOW_NS - (now - r->window_ns)) / NS_PER_MS));
 	}
 }

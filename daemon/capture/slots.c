@@ -26,7 +26,7 @@ static struct slot *slot_of(struct slots *s, uint32_t target)
 	return NULL;
 }
 
-void slots_note(void *ctx, uint32_t target, enum capture_event event)
+void slots_note_event(void *ctx, uint32_t target, enum capture_event event)
 {
 	struct slots *s = ctx;
 	struct slot *slot = slot_of(s, target);
@@ -50,7 +50,8 @@ void slots_note(void *ctx, uint32_t target, enum capture_event event)
 	}
 }
 
-void slots_tell(struct slots *s, void (*tell)(uint32_t target, enum target_state state, int error))
+void slots_report(struct slots *s,
+		  void (*tell)(uint32_t target, enum target_state state, int error))
 {
 	if (!s->noted)
 		return;

@@ -1,7 +1,7 @@
 /*
- * The targets of a capture process, each in its slot of the heartbeat page, and
- * what has happened to them: noted in the middle of a tick or of taking stops,
- * told to the broker after it.
+ * The targets of this process, each in its slot of the heartbeat page, and the events that have
+ * happened to them: noted during a tick or while stops are handled, reported to the broker after
+ * that.
  */
 #ifndef DAEMON_CAPTURE_SLOTS_H
 #define DAEMON_CAPTURE_SLOTS_H
@@ -21,20 +21,21 @@ struct slots {
 		bool foreign;
 		bool taken;
 	} list[HEARTBEAT_SLOTS];
-	bool noted; /* something is to be told */
+	bool noted; /* an event is to be reported */
 };
 
-/* False too if there is no such slot. */
+/* False also if there is no such slot. */
 bool slots_is_free(const struct slots *s, uint32_t slot);
 void slots_take(struct slots *s, uint32_t slot, uint32_t target);
 
-/* No target is left. */
+/* True if there are no targets. */
 bool slots_are_free(const struct slots *s);
 
 /* For capture_options.event; ctx is the struct slots. */
-void slots_note(void *ctx, uint32_t target, enum capture_event event);
+void slots_note_event(void *ctx, uint32_t target, enum capture_event event);
 
-/* Tells what was noted, and frees the slots of those that are gone. */
-void slots_tell(struct slots *s, void (*tell)(uint32_t target, enum target_state state, int error));
+/* Reports what was noted by calls of tell, and frees the slots of targets that are gone. */
+void slots_report(struct slots *s,
+		  void (*tell)(uint32_t target, enum target_state state, int error));
 
 #endif

@@ -6,18 +6,18 @@
 #include "daemon/msg/heartbeat.h"
 #include "lib/capture/reap.h"
 
-/* To wait for any goes through all, and twice before it sleeps: 50 ns each. */
+/* waitpid(-1) goes through all tracees, twice before it sleeps: 50 ns each. */
 #define AWAIT_THREADS_MAX 128
 
-/* To begin and to end it takes as much as it saves in some ticks. */
+/* Starting and ending the timer costs as much as it saves in some ticks. */
 #define AWAIT_TICKS 4
 
-/* For so long others have no turn, where ticks come sooner. */
+/* For so long other events are not handled, if ticks come in between. */
 #define EVENTS_NS (40 * NS_PER_MS)
 
 /*
- * Messages wait for the next tick, which may be two periods away (ticker.h).
- * Where no stop is due, not for longer than this.
+ * The longest wait by await_next if no stop is due: messages wait for its end, and the next tick
+ * may be two periods away (ticker.h).
  */
 #define AWAIT_IDLE_NS (20 * NS_PER_MS)
 
@@ -26,7 +26,7 @@ static void on_signals(void *ctx)
 	struct stops *s = ctx;
 	struct signalfd_siginfo info;
 
-	/* While it rings they are taken without being told of. */
+	/* While the timer of await is set, stops are taken without this signal. */
 	if (s->await.rings)
 		return;
 	(void)!read(s->signal_fd, &info, sizeof(info));
@@ -62,17 +62,17 @@ void stops_tick(struct stops *s, const struct ticker *t)
 		await_ring(&s->await, ticker_time(t, t->tick + 1), t->period_ns / 2);
 }
 
-void stops_rest(struct stops *s)
+void stops_by_signal(struct stops *s)
 {
 	if (!s->await.rings)
 		return;
 	s->ticks = 0;
-	await_rest(&s->await);
+	await_stop_ringing(&s->await);
 	s->behind = capture_reap(s->capture);
 }
 
-/* No stop is due: is one to be so after the next tick, and is that near? */
-static bool rings_in_vain(const struct stops *s, uint64_t now_ns, uint64_t next_ns)
+/* No stop is due. True if none is expected after the next tick either, or that is far away. */
+static bool rings_needlessly(const struct stops *s, uint64_t now_ns, uint64_t next_ns)
 {
 	return s->ticks == 0 || capture_threads(s->capture) == 0 ||
 	       next_ns > now_ns + min_u64(2 * s->period_ns, AWAIT_IDLE_NS);
@@ -85,9 +85,9 @@ static bool take_awaited(struct stops *s, uint64_t next_ns)
 
 	do {
 		if (!await_next(&s->await, next_ns, &tid, &status)) {
-			/* Before the time: there are no tracees. */
+			/* Before that time: there are no tracees. */
 			if (clock_mono_ns() < next_ns)
-				stops_rest(s);
+				stops_by_signal(s);
 			return false;
 		}
 		capture_take(s->capture, (uint32_t)tid, status);
@@ -95,8 +95,7 @@ static bool take_awaited(struct stops *s, uint64_t next_ns)
 	return true;
 }
 
-/* It takes SIGCHLD as it comes; by the signalfd a stop would cost three calls.
- */
+/* Waits for SIGCHLD: by the signalfd a stop would cost three system calls. */
 static bool take_signalled(struct stops *s, uint64_t wait_ns)
 {
 	const struct timespec timeout = {
@@ -111,8 +110,8 @@ static bool take_signalled(struct stops *s, uint64_t wait_ns)
 
 bool stops_take(struct stops *s, uint64_t now_ns, uint64_t next_ns)
 {
-	if (capture_pending(s->capture) == 0 && rings_in_vain(s, now_ns, next_ns))
-		stops_rest(s);
+	if (capture_pending(s->capture) == 0 && rings_needlessly(s, now_ns, next_ns))
+		stops_by_signal(s);
 	if (s->behind || now_ns >= next_ns)
 		return false;
 	if (s->await.rings)
@@ -130,7 +129,7 @@ bool stops_spare_loop(struct stops *s, uint64_t next_ns)
 	return false;
 }
 
-void stops_take_rest(struct stops *s)
+void stops_take_more(struct stops *s)
 {
 	if (s->behind)
 		s->behind = capture_reap(s->capture);

@@ -13,9 +13,9 @@ static struct timespec as_timespec(uint64_t ns)
 }
 
 /*
- * How far tick n is from the begin of its period: by SplitMix64 (Steele, Lea,
- * Flood: Fast splittable pseudorandom number generators, 2014), so that the
- * time of any tick follows from its number.
+ * The distance of tick n from the begin of its period: by SplitMix64 (Steele, Lea, Flood: Fast
+ * splittable pseudorandom number generators, 2014), so that the time of a tick follows from its
+ * number.
  */
 static uint64_t offset_ns(const struct ticker *t, uint64_t tick)
 {

@@ -1,6 +1,6 @@
 /*
- * The clock of the ticks: a timer that rings at each, or leaves out those at
- * which there is nothing to do, and their numbers.
+ * The clock of the ticks: their numbers and times, and a timer that expires at each tick, or only
+ * at ticks at which there is something to do.
  */
 #ifndef DAEMON_CAPTURE_TICKER_H
 #define DAEMON_CAPTURE_TICKER_H
@@ -13,13 +13,11 @@
 #include "lib/capture/capture.h"
 
 /*
- * Tick n comes at a random time in the first 15/16 of period n, so that two
- * ticks are at least 1/16 of a period apart. Ticks at equal distances fall into
- * step with timers of the target, and with what a tick does to the scheduler: a
- * thread that capture stops may lose its processor to another thread for some
- * milliseconds. A profile from such ticks has too much or too little processor
- * time. In periods of more than 100 ms, which are longer than these effects,
- * tick n comes as period n begins.
+ * Tick n comes at a random time in the first 15/16 of period n, so that two ticks are at least 1/16
+ * of a period apart. Equally spaced ticks would fall into step with timers of the target, and with
+ * what a tick does to the scheduler: a stopped thread may lose its processor to another thread for
+ * some milliseconds. The profile would show too much or too little processor time. Periods of more
+ * than 100 ms are longer than these effects: there tick n comes at the begin of period n.
  */
 #define TICKER_RANDOM_MAX_NS (100 * NS_PER_MS)
 
@@ -28,59 +26,59 @@ struct ticker {
 	struct loop_source *source; /* NULL: stopped */
 	int fd;
 	uint64_t epoch_ns, period_ns;
-	uint64_t tick; /* the last that was taken */
-	uint64_t from; /* the timer rings, or has rung, at this one */
-	bool has_rung; /* it has, and was not read (ticker_pass) */
+	uint64_t tick; /* the last tick that was taken */
+	uint64_t from; /* the timer expires, or has expired, at this tick */
+	bool has_rung; /* the timer has expired and was not read (ticker_pass) */
 };
 
 /*
- * Period n begins at epoch_ns + n * period_ns of CLOCK_MONOTONIC and has tick
- * n; fn is called at each. Where it goes already: 0 if the two are the same,
- * else -EPROTO.
+ * Starts the ticker: period n begins at epoch_ns + n * period_ns of CLOCK_MONOTONIC and has tick n;
+ * fn is called at each tick. Returns 0 or -errno; if the ticker runs already, 0 if the two times
+ * are the same, else -EPROTO.
  */
 must_check int ticker_start(struct ticker *t, struct loop *loop, uint64_t epoch_ns,
 			    uint64_t period_ns, loop_fn fn);
-/* It does not ring any more; takes one that is stopped. */
+/* Stops the timer. Does nothing if the ticker is stopped. */
 void ticker_stop(struct ticker *t, struct loop *loop);
 
-/* The tick at that time. */
+/* The number of the last tick at or before that time. */
 uint64_t ticker_at(const struct ticker *t, uint64_t now_ns);
 
 /*
- * Takes what has rung. False: nothing that was not taken before. If t->tick is
- * past the one at which it was to ring, that and those in between are late.
+ * Reads the timer and advances t->tick to the current tick. False: there is no new tick. If t->tick
+ * is past the tick at which the timer was set to expire, the ticks in between are late.
  */
 bool ticker_take(struct ticker *t, uint64_t now_ns);
 
 /*
- * The same where something else rings at each tick: the timer is left as it is
- * after it has rung. So fn is called in each round of the loop, and no call is
- * made for the timer, by ticker_plan neither, until the next ticker_take.
+ * The same without reading the timer, while another timer wakes the caller at each tick (await.h).
+ * No system call is made for the timer, by ticker_plan neither, until the next ticker_take; fn is
+ * called in each round of the loop meanwhile.
  */
 bool ticker_pass(struct ticker *t, uint64_t now_ns);
 
 /* The last that was taken. */
 struct tick ticker_now(const struct ticker *t);
 
-/* At which it rings next. */
+/* The tick at which the timer expires next. */
 static inline uint64_t ticker_next(const struct ticker *t)
 {
 	return max_u64(t->from, t->tick + 1);
 }
 
 /*
- * It rings at that tick, or at the next one if that is past, and not again
- * before the next call. Returns 0 or -errno.
+ * Sets the timer to that tick, or to the next one if that is past; the timer expires once. Returns
+ * 0 or -errno.
  */
 must_check int ticker_ring_at(struct ticker *t, uint64_t tick);
 
 /*
- * After whatever was done with that capture: it rings when there is something
- * to do for it. Takes one that is stopped. Returns 0 or -errno.
+ * To be called after calls into capture: sets the timer to the next tick at which capture has
+ * something to do. Does nothing if the ticker is stopped. Returns 0 or -errno.
  */
 must_check int ticker_plan(struct ticker *t, const struct capture *capture);
 
-/* When that tick is, in ns of CLOCK_MONOTONIC. */
+/* The time of that tick, in ns of CLOCK_MONOTONIC. */
 uint64_t ticker_time(const struct ticker *t, uint64_t tick);
 
 #endif

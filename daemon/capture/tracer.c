@@ -8,7 +8,7 @@
 
 #include "lib/base/clock.h"
 
-/* What a thread takes from there to its end, some 10 us without tracees. */
+/* How often the thread is looked for: its end takes some 10 us without tracees. */
 #define LOOK_NS (50 * NS_PER_US)
 
 struct tracer {
@@ -32,9 +32,9 @@ static bool is_there(pid_t tid)
 }
 
 /*
- * pthread_join(3) returns when the thread has left its memory. Its tracees are
- * let go of after that (exit_mm() and exit_notify() in kernel/exit.c), just
- * before its number is free; until then nobody else can trace them.
+ * pthread_join(3) returns when the thread has left its memory. The kernel lets go of its tracees
+ * after that (exit_mm() and exit_notify() in kernel/exit.c), just before the thread's number
+ * becomes free; until then no other thread can trace them.
  */
 int tracer_run(void (*run)(void *ctx), void *ctx)
 {

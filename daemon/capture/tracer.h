@@ -1,14 +1,12 @@
-/*
- * A thread that traces others, for whom its end is what lets go of them.
- */
+/* Runs a function in a thread whose end lets go of the thread's tracees. */
 #ifndef DAEMON_CAPTURE_TRACER_H
 #define DAEMON_CAPTURE_TRACER_H
 
 #include "lib/base/util.h"
 
 /*
- * Runs that in a thread of its own, and returns when nobody is traced by it any
- * more: 0, or -errno if there is no thread.
+ * Runs `run` in a thread of its own, and returns when the thread has ended and none of its tracees
+ * is traced by it any more. Returns 0, or -errno if no thread could be made.
  */
 must_check int tracer_run(void (*run)(void *ctx), void *ctx);
 

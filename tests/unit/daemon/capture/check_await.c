@@ -31,7 +31,7 @@ static void tear_down(void)
 {
 	(void)kill(child, SIGKILL);
 	(void)waitpid(child, NULL, __WALL);
-	await_rest(&a);
+	await_stop_ringing(&a);
 }
 
 FIXTURE(set_up, tear_down)
@@ -152,7 +152,7 @@ TEST(where_nobody_waits_it_is_nothing)
 	/* It ends with a handler that returns. */
 	for (int i = 0; i < 3; i++)
 		ck_assert_int_lt(pause(), 0);
-	await_rest(&a);
+	await_stop_ringing(&a);
 	ck_assert(!a.rings);
 	OK(timer_gettime(a.timer, &left));
 	ck_assert_int_eq(left.it_value.tv_sec, 0);

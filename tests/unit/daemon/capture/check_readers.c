@@ -76,7 +76,7 @@ static bool told_at(uint64_t now_ns)
 	int r;
 
 	readers_tick(readers, now_ns);
-	readers_tell_first(readers);
+	readers_send_first_heads(readers);
 	r = ipc_recv(fds[1], &m);
 	if (r == -EAGAIN)
 		return false;

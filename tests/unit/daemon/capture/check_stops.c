@@ -27,7 +27,7 @@ static void set_up(void)
 
 static void tear_down(void)
 {
-	await_rest(&s.await);
+	await_stop_ringing(&s.await);
 	loop_free(loop);
 	live_end(&l);
 }

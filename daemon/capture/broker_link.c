@@ -1,4 +1,4 @@
-#include "daemon/capture/tell.h"
+#include "daemon/capture/broker_link.h"
 
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -11,7 +11,7 @@ static void tell(const void *message, size_t size, const int *fds, size_t n_fds)
 		exit(EXIT_FAILURE);
 }
 
-void tell_state(uint32_t target, enum target_state state, int error)
+void broker_link_state(uint32_t target, enum target_state state, int error)
 {
 	const struct msg_target_state m = {
 		.h = MSG_HEADER(MSG_TARGET_STATE),
@@ -23,27 +23,27 @@ void tell_state(uint32_t target, enum target_state state, int error)
 	tell(&m, sizeof(m), NULL, 0);
 }
 
-void tell_ring_made(uint32_t ring, int fd)
+void broker_link_ring_made(uint32_t ring, int fd)
 {
 	const struct msg_id m = {.h = MSG_HEADER(MSG_RING_MADE), .id = ring};
 
 	tell(&m, sizeof(m), &fd, 1);
 }
 
-void tell_ring_broken(uint32_t ring)
+void broker_link_ring_broken(uint32_t ring)
 {
 	if (msg_send_id(MSG_FD, MSG_RING_BROKEN, ring) < 0)
 		exit(EXIT_FAILURE);
 }
 
-void tell_done(void)
+void broker_link_done(void)
 {
 	if (msg_send_id(MSG_FD, MSG_CAPTURE_DONE, 0) < 0)
 		exit(EXIT_FAILURE);
 }
 
-/* Children may be born by the thousand while the broker is stopped. */
-bool tell_born(int32_t pid)
+/* Thousands of children may be born while the broker is stopped. */
+bool broker_link_born(int32_t pid)
 {
 	const struct msg_id m = {
 		.h = MSG_HEADER(MSG_CHILD_BORN),
