@@ -10,7 +10,7 @@
 #include "daemon/broker/control/allowance.h"
 #include "daemon/broker/control/control_message.h"
 #include "daemon/broker/control/control_socket.h"
-#include "daemon/broker/control/inbound.h"
+#include "daemon/broker/control/drain.h"
 #include "daemon/common/log.h"
 #include "daemon/common/shortage.h"
 #include "lib/base/ipc.h"
@@ -60,7 +60,7 @@ static void end(struct connection *c)
 	if (c->is_greeted)
 		control->user->gone(control->ctx, &c->peer);
 	loop_remove(control->loop, &c->source);
-	inbound_close(&c->fd, control->socket.is_safe);
+	drain_close(&c->fd, control->socket.is_safe);
 	allowance_close(&control->allowance, c->peer.is.uid);
 	c->has_ended = true;
 }
@@ -159,7 +159,7 @@ static void on_readable(void *ctx)
 			loop_remove(control->loop, &c->source);
 			return;
 		}
-		n = inbound_recv(c->fd, control->socket.is_safe, bytes, sizeof(bytes));
+		n = drain_recv(c->fd, control->socket.is_safe, bytes, sizeof(bytes));
 		if (n == -EAGAIN || n == -EINTR)
 			return;
 		if (n <= 0 || !hear(c, bytes, (size_t)n)) {
@@ -203,7 +203,7 @@ static void take(struct control *control, int fd)
 	return;
 out:
 	free(c);
-	inbound_close(&fd, control->socket.is_safe);
+	drain_close(&fd, control->socket.is_safe);
 }
 
 static void on_connect(void *ctx)

@@ -13,7 +13,7 @@
 
 struct control_socket {
 	int fd;	      /* listens, does not block; -1: none */
-	bool is_safe; /* its connections take no descriptors (inbound.h) */
+	bool is_safe; /* its connections take no descriptors (drain.h) */
 	int lock_fd;  /* PATH.lock, as long as it is ours */
 	char path[PATH_MAX];
 	dev_t device; /* of the socket's file */

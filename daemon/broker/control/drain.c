@@ -1,4 +1,4 @@
-#include "daemon/broker/control/inbound.h"
+#include "daemon/broker/control/drain.h"
 
 #include <signal.h>
 #include <sys/socket.h>
@@ -20,7 +20,7 @@ static int look(int fd)
 	return m.msg_flags & MSG_CTRUNC ? -EBADMSG : 0;
 }
 
-ssize_t inbound_recv(int fd, bool is_safe, void *bytes, size_t size)
+ssize_t drain_recv(int fd, bool is_safe, void *bytes, size_t size)
 {
 	int r = is_safe ? 0 : look(fd);
 	ssize_t n;
@@ -39,7 +39,7 @@ static bool has_descriptors(int fd)
 	/* Nothing comes any more, what is there stays. */
 	(void)shutdown(fd, SHUT_RD);
 	for (int i = 0; i < QUEUE_MAX && n > 0; i++)
-		n = inbound_recv(fd, false, &byte, sizeof(byte));
+		n = drain_recv(fd, false, &byte, sizeof(byte));
 	return n == -EBADMSG;
 }
 
@@ -56,7 +56,7 @@ static void leave_to_child(int *fd)
 		(void)kill(pid, SIGKILL);
 }
 
-void inbound_close(int *fd, bool is_safe)
+void drain_close(int *fd, bool is_safe)
 {
 	if (!is_safe && *fd >= 0 && has_descriptors(*fd))
 		leave_to_child(fd);

@@ -9,8 +9,8 @@
  * descriptors in its queue is left to a child that is killed: who ends does not
  * wait (inet_release() in net/ipv4/af_inet.c). SIGCHLD tells of its end.
  */
-#ifndef DAEMON_BROKER_CONTROL_INBOUND_H
-#define DAEMON_BROKER_CONTROL_INBOUND_H
+#ifndef DAEMON_BROKER_CONTROL_DRAIN_H
+#define DAEMON_BROKER_CONTROL_DRAIN_H
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -22,9 +22,9 @@
  * length, 0 at the end, -EBADMSG if it has descriptors (it stays in the queue),
  * or -errno.
  */
-must_check ssize_t inbound_recv(int fd, bool is_safe, void *bytes, size_t size);
+must_check ssize_t drain_recv(int fd, bool is_safe, void *bytes, size_t size);
 
 /* Closes *fd, with what is left in its queue. */
-void inbound_close(int *fd, bool is_safe);
+void drain_close(int *fd, bool is_safe);
 
 #endif

@@ -1,4 +1,4 @@
-#include "daemon/broker/control/inbound.h"
+#include "daemon/broker/control/drain.h"
 
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -62,14 +62,14 @@ TEST(messages)
 	const bool safe[] = {true, false};
 
 	for (size_t i = 0; i < 2; i++) {
-		ck_assert_int_eq(inbound_recv(pair[0], safe[i], bytes, 16), -EAGAIN);
+		ck_assert_int_eq(drain_recv(pair[0], safe[i], bytes, 16), -EAGAIN);
 		OK(ipc_send(pair[1], "abc", 3, NULL, 0));
-		ck_assert_int_eq(inbound_recv(pair[0], safe[i], bytes, 16), 3);
+		ck_assert_int_eq(drain_recv(pair[0], safe[i], bytes, 16), 3);
 		ck_assert_mem_eq(bytes, "abc", 3);
 	}
 	close_fd(&pair[1]);
-	OK(inbound_recv(pair[0], false, bytes, 16));
-	inbound_close(&pair[0], false);
+	OK(drain_recv(pair[0], false, bytes, 16));
+	drain_close(&pair[0], false);
 	ck_assert_int_eq(pair[0], -1);
 	reap(0);
 }
@@ -80,9 +80,9 @@ TEST(descriptors_are_not_waited_for)
 
 	OK(ipc_send(pair[1], "abc", 3, &fd, 1));
 	close_fd(&fd);
-	ck_assert_int_eq(inbound_recv(pair[0], false, bytes, 16), -EBADMSG);
-	ck_assert_int_eq(inbound_recv(pair[0], false, bytes, 16), -EBADMSG);
-	inbound_close(&pair[0], false);
+	ck_assert_int_eq(drain_recv(pair[0], false, bytes, 16), -EBADMSG);
+	ck_assert_int_eq(drain_recv(pair[0], false, bytes, 16), -EBADMSG);
+	drain_close(&pair[0], false);
 	ck_assert_int_eq(pair[0], -1);
 	reap(1);
 	ck_assert_int_eq(ipc_send(pair[1], "abc", 3, NULL, 0), -EPIPE);
@@ -98,7 +98,7 @@ TEST(nor_are_those_in_the_queue)
 		OK(ipc_send(pair[1], "abc", 3, NULL, 0));
 	OK(ipc_send(pair[1], "abc", 3, &fd, 1));
 	close_fd(&fd);
-	inbound_close(&pair[0], false);
+	drain_close(&pair[0], false);
 	reap(1);
 	close_fd(&listener);
 }
