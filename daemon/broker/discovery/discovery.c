@@ -7,7 +7,7 @@
 
 #include "daemon/broker/discovery/connector.h"
 #include "daemon/broker/discovery/identify.h"
-#include "daemon/broker/discovery/marks.h"
+#include "daemon/broker/discovery/scan_cache.h"
 #include "daemon/broker/discovery/pid_files.h"
 #include "daemon/broker/discovery/sightings.h"
 #include "daemon/broker/targets/instances.h"
@@ -43,12 +43,12 @@ struct discovery {
 	bool was_full;	   /* or than can wait for command lines */
 	uint64_t min_age_ns;
 
-	DIR *dir;	       /* of a scan that goes on; NULL: none */
-	uint64_t scan_ns;      /* when the next one is due, */
-	uint64_t pid_files_ns; /* and a reading of the pid files, */
-	uint64_t anew_ns;      /* and a look at those that were seen */
-	struct marks marks;    /* where we are not told */
-	bool wants_users;      /* a section asks who the user is */
+	DIR *dir;		      /* of a scan that goes on; NULL: none */
+	uint64_t scan_ns;	      /* when the next one is due, */
+	uint64_t pid_files_ns;	      /* and a reading of the pid files, */
+	uint64_t anew_ns;	      /* and a look at those that were seen */
+	struct scan_cache scan_cache; /* where we are not told */
+	bool wants_users;	      /* a section asks who the user is */
 };
 
 static void on_identified(void *ctx, const struct sighting *s, struct process *process,
@@ -65,7 +65,7 @@ int discovery_new(struct targets *ts, struct discovery **ret)
 	d->targets = ts;
 	d->connector_fd = -1;
 	sightings_init(&d->sightings);
-	marks_init(&d->marks);
+	scan_cache_init(&d->scan_cache);
 	r = connector_open(&d->connector_fd);
 	if (r < 0)
 		log_debug("the kernel does not tell of new processes (%s): "
@@ -117,7 +117,7 @@ void discovery_free(struct discovery *d)
 	sections_fini(&d->sections);
 	files_free(d->files);
 	identify_free(d->identify);
-	marks_fini(&d->marks);
+	scan_cache_fini(&d->scan_cache);
 	sightings_fini(&d->sightings);
 	free(d);
 }
@@ -248,7 +248,7 @@ static uint64_t born_ns(uint64_t start_ticks)
 /* A process that a scan comes across. */
 static void glance(struct discovery *d, int32_t pid)
 {
-	uint32_t uid = MARKS_NO_USER;
+	uint32_t uid = SCAN_CACHE_NO_USER;
 	struct process_identity now;
 
 	if (!process_identity(pid, &now))
@@ -259,17 +259,17 @@ static void glance(struct discovery *d, int32_t pid)
 	}
 	if (d->wants_users)
 		uid = process_user(pid);
-	switch (marks_compare(&d->marks, pid, (uint32_t)now.mark, uid)) {
-	case MARK_SAME:
+	switch (scan_cache_compare(&d->scan_cache, pid, (uint32_t)now.mark, uid)) {
+	case SCAN_CACHE_SAME:
 		return;
-	case MARK_NEW:
+	case SCAN_CACHE_NEW:
 		sight(d, pid, SIGHTING_FORK, born_ns(now.start_ticks));
 		return;
-	case MARK_PROGRAM:
+	case SCAN_CACHE_PROGRAM:
 		/* Or another process: the look will tell. */
 		sight(d, pid, SIGHTING_EXEC, clock_mono_ns());
 		return;
-	case MARK_USER:
+	case SCAN_CACHE_USER:
 		sight(d, pid, SIGHTING_OTHER, born_ns(now.start_ticks));
 		return;
 	}
@@ -279,9 +279,9 @@ static void end_scan(struct discovery *d)
 {
 	(void)closedir(d->dir);
 	d->dir = NULL;
-	marks_turn(&d->marks);
+	scan_cache_turn(&d->scan_cache);
 	if (d->is_told)
-		marks_fini(&d->marks);
+		scan_cache_fini(&d->scan_cache);
 }
 
 static void scan(struct discovery *d, uint64_t now_ns)
@@ -295,7 +295,7 @@ static void scan(struct discovery *d, uint64_t now_ns)
 		/* Who has another cgroup now has the same mark. */
 		if (now_ns >= d->anew_ns) {
 			d->anew_ns = now_ns + SCAN_TOLD_NS;
-			marks_forget(&d->marks);
+			scan_cache_forget(&d->scan_cache);
 		}
 		d->dir = opendir(ALL_PROCESSES);
 	}

@@ -1,23 +1,23 @@
-#include "daemon/broker/discovery/marks.h"
+#include "daemon/broker/discovery/scan_cache.h"
 
 #include <stdbool.h>
 
 /* Beside a pid's mark, which has the pid itself for a key. */
 #define USER_OF (UINT64_C(1) << 32)
 
-void marks_init(struct marks *m)
+void scan_cache_init(struct scan_cache *m)
 {
 	table_init(&m->seen, 0);
 	table_init(&m->seeing, 0);
 }
 
-void marks_fini(struct marks *m)
+void scan_cache_fini(struct scan_cache *m)
 {
 	table_fini(&m->seen);
 	table_fini(&m->seeing);
 }
 
-static bool is_same(struct marks *m, uint64_t key, uint32_t now, bool *ret_new)
+static bool is_same(struct scan_cache *m, uint64_t key, uint32_t now, bool *ret_new)
 {
 	uint32_t before;
 
@@ -26,22 +26,23 @@ static bool is_same(struct marks *m, uint64_t key, uint32_t now, bool *ret_new)
 	return !*ret_new && before == now;
 }
 
-enum mark_change marks_compare(struct marks *m, int32_t pid, uint32_t mark, uint32_t uid)
+enum scan_cache_change scan_cache_compare(struct scan_cache *m, int32_t pid, uint32_t mark,
+					  uint32_t uid)
 {
 	const uint64_t key = (uint64_t)pid;
 	bool is_new, has_no_user;
 	bool same = is_same(m, key, mark, &is_new);
-	bool same_user =
-		uid == MARKS_NO_USER || is_same(m, key | USER_OF, uid, &has_no_user) || has_no_user;
+	bool same_user = uid == SCAN_CACHE_NO_USER ||
+			 is_same(m, key | USER_OF, uid, &has_no_user) || has_no_user;
 
 	if (is_new)
-		return MARK_NEW;
+		return SCAN_CACHE_NEW;
 	if (!same)
-		return MARK_PROGRAM;
-	return same_user ? MARK_SAME : MARK_USER;
+		return SCAN_CACHE_PROGRAM;
+	return same_user ? SCAN_CACHE_SAME : SCAN_CACHE_USER;
 }
 
-void marks_turn(struct marks *m)
+void scan_cache_turn(struct scan_cache *m)
 {
 	struct table seen = m->seen;
 
@@ -50,7 +51,7 @@ void marks_turn(struct marks *m)
 	table_clear(&m->seeing);
 }
 
-void marks_forget(struct marks *m)
+void scan_cache_forget(struct scan_cache *m)
 {
 	table_clear(&m->seen);
 }

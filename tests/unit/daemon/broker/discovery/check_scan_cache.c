@@ -1,0 +1,55 @@
+#include "daemon/broker/discovery/scan_cache.h"
+
+#include "tests/unit/suite.h"
+
+static struct scan_cache m;
+
+static void setup(void)
+{
+	scan_cache_init(&m);
+}
+
+static void teardown(void)
+{
+	scan_cache_fini(&m);
+}
+
+FIXTURE(setup, teardown)
+
+TEST(what_has_changed)
+{
+	ck_assert_int_eq(scan_cache_compare(&m, 1, 7, 0), SCAN_CACHE_NEW);
+	ck_assert_int_eq(scan_cache_compare(&m, 2, 7, 0), SCAN_CACHE_NEW);
+	ck_assert_int_eq(scan_cache_compare(&m, 3, 7, 0), SCAN_CACHE_NEW);
+	scan_cache_turn(&m);
+	ck_assert_int_eq(scan_cache_compare(&m, 1, 7, 0), SCAN_CACHE_SAME);
+	ck_assert_int_eq(scan_cache_compare(&m, 2, 8, 33), SCAN_CACHE_PROGRAM);
+	ck_assert_int_eq(scan_cache_compare(&m, 3, 7, 33), SCAN_CACHE_USER);
+	scan_cache_turn(&m);
+	ck_assert_int_eq(scan_cache_compare(&m, 1, 7, 0), SCAN_CACHE_SAME);
+	ck_assert_int_eq(scan_cache_compare(&m, 2, 8, 33), SCAN_CACHE_SAME);
+	ck_assert_int_eq(scan_cache_compare(&m, 3, 7, 0), SCAN_CACHE_USER);
+}
+
+TEST(who_is_gone_is_forgotten)
+{
+	ck_assert_int_eq(scan_cache_compare(&m, 1, 7, 0), SCAN_CACHE_NEW);
+	scan_cache_turn(&m);
+	scan_cache_turn(&m);
+	ck_assert_int_eq(scan_cache_compare(&m, 1, 7, 0), SCAN_CACHE_NEW);
+	scan_cache_turn(&m);
+	scan_cache_forget(&m);
+	ck_assert_int_eq(scan_cache_compare(&m, 1, 7, 0), SCAN_CACHE_NEW);
+}
+
+/* A reload may begin or end it: nobody has changed because of that. */
+TEST(users_that_nobody_asks_for)
+{
+	ck_assert_int_eq(scan_cache_compare(&m, 1, 7, SCAN_CACHE_NO_USER), SCAN_CACHE_NEW);
+	scan_cache_turn(&m);
+	ck_assert_int_eq(scan_cache_compare(&m, 1, 7, 33), SCAN_CACHE_SAME);
+	scan_cache_turn(&m);
+	ck_assert_int_eq(scan_cache_compare(&m, 1, 7, SCAN_CACHE_NO_USER), SCAN_CACHE_SAME);
+	scan_cache_turn(&m);
+	ck_assert_int_eq(scan_cache_compare(&m, 1, 7, 0), SCAN_CACHE_SAME);
+}
