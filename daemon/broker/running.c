@@ -27,7 +27,7 @@ static bool is_known(const struct options *o, int32_t pid)
 }
 
 /* An identify_fn: no command line is asked for, so it is called at once. */
-static void on_identified(void *ctx, const struct sighting *s, struct process *p, size_t section)
+static void on_identified(void *ctx, const struct recheck *s, struct process *p, size_t section)
 {
 	struct search *search = ctx;
 	struct options *o = search->options;
@@ -50,7 +50,7 @@ static void on_identified(void *ctx, const struct sighting *s, struct process *p
 
 static int look(struct identify *id, int32_t pid)
 {
-	const struct sighting s = {.pid = pid, .of = SIGHTING_OTHER};
+	const struct recheck s = {.pid = pid, .of = RECHECK_OTHER};
 	struct process process;
 	enum process_fault fault = process_look(pid, &process);
 	int r = 0;

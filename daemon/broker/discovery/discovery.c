@@ -9,7 +9,7 @@
 #include "daemon/broker/discovery/identify.h"
 #include "daemon/broker/discovery/scan_cache.h"
 #include "daemon/broker/discovery/pid_files.h"
-#include "daemon/broker/discovery/sightings.h"
+#include "daemon/broker/discovery/recheck_queue.h"
 #include "daemon/broker/targets/instances.h"
 #include "daemon/broker/targets/sections.h"
 #include "daemon/common/log.h"
@@ -37,7 +37,7 @@ struct discovery {
 	int connector_fd;     /* -1: none */
 	bool is_told;	      /* it has answered */
 
-	struct sightings sightings;
+	struct recheck_queue recheck_queue;
 	uint64_t check_ns; /* when the next check is due */
 	bool is_busy;	   /* more was due than one check looks at, */
 	bool was_full;	   /* or than can wait for command lines */
@@ -51,7 +51,7 @@ struct discovery {
 	bool wants_users;	      /* a section asks who the user is */
 };
 
-static void on_identified(void *ctx, const struct sighting *s, struct process *process,
+static void on_identified(void *ctx, const struct recheck *s, struct process *process,
 			  size_t section);
 static void on_pid_file(void *ctx, int32_t pid, int32_t before);
 
@@ -64,7 +64,7 @@ int discovery_new(struct targets *ts, struct discovery **ret)
 		return -ENOMEM;
 	d->targets = ts;
 	d->connector_fd = -1;
-	sightings_init(&d->sightings);
+	recheck_queue_init(&d->recheck_queue);
 	scan_cache_init(&d->scan_cache);
 	r = connector_open(&d->connector_fd);
 	if (r < 0)
@@ -118,7 +118,7 @@ void discovery_free(struct discovery *d)
 	files_free(d->files);
 	identify_free(d->identify);
 	scan_cache_fini(&d->scan_cache);
-	sightings_fini(&d->sightings);
+	recheck_queue_fini(&d->recheck_queue);
 	free(d);
 }
 
@@ -181,20 +181,20 @@ void discovery_reaped(struct discovery *d, int32_t pid, const struct rusage *usa
 }
 
 /* Without room or memory for it the next scan finds it. */
-static void note(struct discovery *d, const struct sighting *s)
+static void note(struct discovery *d, const struct recheck *s)
 {
-	if (sightings_add(&d->sightings, s) < 0)
+	if (recheck_queue_add(&d->recheck_queue, s) < 0)
 		d->scan_ns = min_u64(d->scan_ns, clock_mono_ns() + SCAN_NS);
 }
 
 /* It is looked at when it is old enough for some section. */
-static void sight(struct discovery *d, int32_t pid, enum sighting_of of, uint64_t born_ns)
+static void sight(struct discovery *d, int32_t pid, enum recheck_of of, uint64_t born_ns)
 {
-	struct sighting s = {
+	struct recheck s = {
 		.pid = pid, .of = of, .born_ns = born_ns, .due_ns = born_ns + d->min_age_ns};
 
 	/* What is profiled already may be something else now. */
-	if (of == SIGHTING_EXEC && instance_of_pid(d->targets, pid) != NULL)
+	if (of == RECHECK_EXEC && instance_of_pid(d->targets, pid) != NULL)
 		s.due_ns = born_ns;
 	if (d->min_age_ns != UINT64_MAX)
 		note(d, &s);
@@ -202,7 +202,7 @@ static void sight(struct discovery *d, int32_t pid, enum sighting_of of, uint64_
 
 void discovery_doubt(struct discovery *d, int32_t pid)
 {
-	sight(d, pid, SIGHTING_EXEC, clock_mono_ns());
+	sight(d, pid, RECHECK_EXEC, clock_mono_ns());
 }
 
 static void on_event(void *ctx, const struct connector_event *e)
@@ -216,13 +216,13 @@ static void on_event(void *ctx, const struct connector_event *e)
 		d->is_told = true;
 		return;
 	case CONNECTOR_FORK:
-		sight(d, e->pid, SIGHTING_FORK, e->time_ns);
+		sight(d, e->pid, RECHECK_FORK, e->time_ns);
 		return;
 	case CONNECTOR_CHANGE:
-		sight(d, e->pid, SIGHTING_OTHER, e->time_ns);
+		sight(d, e->pid, RECHECK_OTHER, e->time_ns);
 		return;
 	case CONNECTOR_EXEC:
-		sight(d, e->pid, SIGHTING_EXEC, e->time_ns);
+		sight(d, e->pid, RECHECK_EXEC, e->time_ns);
 		return;
 	}
 }
@@ -254,7 +254,7 @@ static void glance(struct discovery *d, int32_t pid)
 	if (!process_identity(pid, &now))
 		return;
 	if (d->is_told) {
-		sight(d, pid, SIGHTING_OTHER, born_ns(now.start_ticks));
+		sight(d, pid, RECHECK_OTHER, born_ns(now.start_ticks));
 		return;
 	}
 	if (d->wants_users)
@@ -263,14 +263,14 @@ static void glance(struct discovery *d, int32_t pid)
 	case SCAN_CACHE_SAME:
 		return;
 	case SCAN_CACHE_NEW:
-		sight(d, pid, SIGHTING_FORK, born_ns(now.start_ticks));
+		sight(d, pid, RECHECK_FORK, born_ns(now.start_ticks));
 		return;
 	case SCAN_CACHE_PROGRAM:
 		/* Or another process: the look will tell. */
-		sight(d, pid, SIGHTING_EXEC, clock_mono_ns());
+		sight(d, pid, RECHECK_EXEC, clock_mono_ns());
 		return;
 	case SCAN_CACHE_USER:
-		sight(d, pid, SIGHTING_OTHER, born_ns(now.start_ticks));
+		sight(d, pid, RECHECK_OTHER, born_ns(now.start_ticks));
 		return;
 	}
 }
@@ -322,7 +322,7 @@ static void on_pid_file(void *ctx, int32_t pid, int32_t before)
 	if (before != 0 && before != pid)
 		discovery_doubt(d, before);
 	if (instance_of_pid(d->targets, pid) == NULL && process_identity(pid, &now))
-		sight(d, pid, SIGHTING_OTHER, born_ns(now.start_ticks));
+		sight(d, pid, RECHECK_OTHER, born_ns(now.start_ticks));
 }
 
 static void read_pid_files(struct discovery *d, uint64_t now_ns)
@@ -342,15 +342,15 @@ static void count_sections(struct discovery *d, uint64_t now_ns)
 }
 
 /* It is twice as old then. Those of a minute are the scans'. */
-static void look_again(struct discovery *d, const struct sighting *s)
+static void look_again(struct discovery *d, const struct recheck *s)
 {
 	const uint64_t now_ns = clock_mono_ns();
 	const uint64_t age_ns = now_ns - min_u64(now_ns, s->born_ns);
-	struct sighting again = *s;
+	struct recheck again = *s;
 
 	if (age_ns >= SCAN_TOLD_NS)
 		return;
-	again.of = SIGHTING_OTHER;
+	again.of = RECHECK_OTHER;
 	again.due_ns = now_ns + max_u64(age_ns, DISCOVERY_MS * NS_PER_MS);
 	note(d, &again);
 }
@@ -361,21 +361,21 @@ static bool is_of(const struct config *c, const struct instance *i, size_t secti
 }
 
 /* For lack of memory or descriptors nothing is known of it yet. */
-static void postpone(struct discovery *d, const struct sighting *s)
+static void postpone(struct discovery *d, const struct recheck *s)
 {
-	struct sighting again = *s;
+	struct recheck again = *s;
 
 	again.due_ns = clock_mono_ns() + DISCOVERY_MS * NS_PER_MS;
 	note(d, &again);
 }
 
 /* An identify_fn. What came meanwhile may have made the answer obsolete. */
-static void on_identified(void *ctx, const struct sighting *s, struct process *p, size_t section)
+static void on_identified(void *ctx, const struct recheck *s, struct process *p, size_t section)
 {
 	struct discovery *d = ctx;
 	const struct config *c = &d->targets->state->options.config;
 	struct instance *known = instance_of_pid(d->targets, p->pid);
-	struct sighting later = *s;
+	struct recheck later = *s;
 	int r;
 
 	if (section == IDENTIFY_LATER) {
@@ -395,7 +395,7 @@ static void on_identified(void *ctx, const struct sighting *s, struct process *p
 		look_again(d, s);
 	if (known != NULL || section >= IDENTIFY_NOT_YET || !process_is_alive(p->pidfd))
 		return;
-	later.of = SIGHTING_OTHER;
+	later.of = RECHECK_OTHER;
 	later.due_ns = s->born_ns + c->targets[section].min_age_s * NS_PER_SEC;
 	if (later.due_ns > clock_mono_ns()) {
 		note(d, &later);
@@ -412,7 +412,7 @@ static bool is_own(const struct process *p)
 	return p->pid == getpid() || p->parent == getpid();
 }
 
-static void look(struct discovery *d, const struct sighting *s)
+static void look(struct discovery *d, const struct recheck *s)
 {
 	const struct instance *known = instance_of_pid(d->targets, s->pid);
 	struct process process;
@@ -423,8 +423,8 @@ static void look(struct discovery *d, const struct sighting *s)
 		return;
 	fault = process_look(s->pid, &process);
 	is_there = fault == PROCESS_OK || fault == PROCESS_TRACED;
-	is_known = known != NULL && s->of != SIGHTING_EXEC &&
-		   known->start_ticks == process.start_ticks;
+	is_known =
+		known != NULL && s->of != RECHECK_EXEC && known->start_ticks == process.start_ticks;
 	if (fault == PROCESS_SHORTAGE ||
 	    (is_there && !is_own(&process) && !is_known && identify(d->identify, s, &process) < 0))
 		postpone(d, s);
@@ -433,12 +433,12 @@ static void look(struct discovery *d, const struct sighting *s)
 
 static void look_at_due(struct discovery *d, uint64_t now_ns)
 {
-	struct sighting s;
+	struct recheck s;
 	size_t looked = 0;
 
-	sightings_turn(&d->sightings);
+	recheck_queue_turn(&d->recheck_queue);
 	while (looked < LOOKS_MAX && identify_has_room(d->identify) &&
-	       sightings_take(&d->sightings, now_ns, &s)) {
+	       recheck_queue_take(&d->recheck_queue, now_ns, &s)) {
 		looked++;
 		look(d, &s);
 	}

@@ -22,7 +22,7 @@
 struct question {
 	struct identify *id;
 	size_t place; /* in id->asked */
-	struct sighting sighting;
+	struct recheck sighting;
 	struct process process; /* with the question's own pidfd */
 	size_t section;
 	uint64_t generation; /* of the configuration that section is a place in
@@ -235,7 +235,7 @@ static void go_on(struct question *q)
 	answer(q, q->may_become ? IDENTIFY_NOT_YET : IDENTIFY_NONE);
 }
 
-int identify(struct identify *id, const struct sighting *s, struct process *process)
+int identify(struct identify *id, const struct recheck *s, struct process *process)
 {
 	struct question *q = malloc(sizeof(*q));
 

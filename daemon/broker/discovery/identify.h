@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "daemon/broker/discovery/pid_files.h"
-#include "daemon/broker/discovery/sightings.h"
+#include "daemon/broker/discovery/recheck_queue.h"
 #include "daemon/broker/files/files.h"
 #include "daemon/config/config.h"
 #include "daemon/process/process.h"
@@ -34,7 +34,7 @@ struct identify;
  * or one of these. The pidfd is closed after the call, unless the callee takes
  * it (process_take_pidfd).
  */
-typedef void (*identify_fn)(void *ctx, const struct sighting *s, struct process *process,
+typedef void (*identify_fn)(void *ctx, const struct recheck *s, struct process *process,
 			    size_t section);
 
 /* files: a struct of its own, so that nobody else waits for strangers. */
@@ -67,7 +67,7 @@ bool identify_has_room(const struct identify *id);
  * there is room. The answer may come within the call; if it comes later, the
  * pidfd is taken out of process. Returns 0 or -ENOMEM.
  */
-must_check int identify(struct identify *id, const struct sighting *s, struct process *process);
+must_check int identify(struct identify *id, const struct recheck *s, struct process *process);
 
 /* A process's link exe, and its cgroup; "" where it cannot be read. */
 void identify_read_exe(int32_t pid, char ret[PATH_MAX]);

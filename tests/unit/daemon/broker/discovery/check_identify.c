@@ -24,7 +24,7 @@ static struct {
 	int pidfd;
 } answer;
 
-static void on_identified(void *ctx, const struct sighting *s, struct process *process,
+static void on_identified(void *ctx, const struct recheck *s, struct process *process,
 			  size_t section)
 {
 	(void)ctx, (void)s;
@@ -64,7 +64,7 @@ static void tear_down(void)
 /* As discovery does it: who has looked closes. */
 static void ask(void)
 {
-	const struct sighting s = {.pid = getpid(), .of = SIGHTING_FORK};
+	const struct recheck s = {.pid = getpid(), .of = RECHECK_FORK};
 	struct process process;
 
 	ck_assert_int_eq(process_look(getpid(), &process), PROCESS_OK);
@@ -126,7 +126,7 @@ TEST(no_helper_can_be_started)
 
 TEST(no_descriptor_for_the_request)
 {
-	const struct sighting s = {.pid = getpid(), .of = SIGHTING_FORK};
+	const struct recheck s = {.pid = getpid(), .of = RECHECK_FORK};
 	struct process process;
 	struct full full;
 

@@ -1,36 +1,36 @@
-#include "daemon/broker/discovery/sightings.h"
+#include "daemon/broker/discovery/recheck_queue.h"
 
 #include <stdlib.h>
 
 #include "lib/base/array.h"
 
-void sightings_init(struct sightings *s)
+void recheck_queue_init(struct recheck_queue *s)
 {
-	*s = (struct sightings){.n = 0};
+	*s = (struct recheck_queue){.n = 0};
 	table_init(&s->places, 0);
 }
 
-void sightings_fini(struct sightings *s)
+void recheck_queue_fini(struct recheck_queue *s)
 {
 	table_fini(&s->places);
 	free(s->v);
-	*s = (struct sightings){.n = 0};
+	*s = (struct recheck_queue){.n = 0};
 }
 
-static int make_room(struct sightings *s)
+static int make_room(struct recheck_queue *s)
 {
-	return s->n == SIGHTINGS_MAX ? -ENOSPC : array_grow(s->v, s->n, s->size);
+	return s->n == RECHECK_QUEUE_MAX ? -ENOSPC : array_grow(s->v, s->n, s->size);
 }
 
-static void merge(struct sighting *known, const struct sighting *new)
+static void merge(struct recheck *known, const struct recheck *new)
 {
-	if (new->of != SIGHTING_OTHER)
+	if (new->of != RECHECK_OTHER)
 		*known = *new;
 	else
 		known->due_ns = min_u64(known->due_ns, new->due_ns);
 }
 
-int sightings_add(struct sightings *s, const struct sighting *new)
+int recheck_queue_add(struct recheck_queue *s, const struct recheck *new)
 {
 	uint32_t place;
 	int r;
@@ -48,7 +48,7 @@ int sightings_add(struct sightings *s, const struct sighting *new)
 }
 
 /* The last one takes its place. */
-static void drop(struct sightings *s, size_t at)
+static void drop(struct recheck_queue *s, size_t at)
 {
 	(void)table_remove(&s->places, (uint64_t)s->v[at].pid);
 	s->n--;
@@ -59,12 +59,12 @@ static void drop(struct sightings *s, size_t at)
 	(void)!table_put(&s->places, (uint64_t)s->v[at].pid, (uint32_t)at);
 }
 
-void sightings_turn(struct sightings *s)
+void recheck_queue_turn(struct recheck_queue *s)
 {
 	s->left = s->n;
 }
 
-bool sightings_take(struct sightings *s, uint64_t now_ns, struct sighting *ret)
+bool recheck_queue_take(struct recheck_queue *s, uint64_t now_ns, struct recheck *ret)
 {
 	for (; s->left > 0 && s->n > 0; s->left--) {
 		if (s->at >= s->n)

@@ -1,0 +1,124 @@
+#include "daemon/broker/discovery/recheck_queue.h"
+
+#include "tests/unit/suite.h"
+
+static struct recheck_queue s;
+
+static void set_up(void)
+{
+	recheck_queue_init(&s);
+}
+
+static void tear_down(void)
+{
+	recheck_queue_fini(&s);
+	ck_assert_uint_eq(s.n, 0);
+}
+
+static int add(int32_t pid, enum recheck_of of, uint64_t born, uint64_t due)
+{
+	const struct recheck new = {.pid = pid, .of = of, .born_ns = born, .due_ns = due};
+
+	return recheck_queue_add(&s, &new);
+}
+
+/* The only one that is due. */
+static struct recheck take(uint64_t now)
+{
+	struct recheck found, none;
+
+	recheck_queue_turn(&s);
+	ck_assert(recheck_queue_take(&s, now, &found));
+	ck_assert(!recheck_queue_take(&s, now, &none));
+	return found;
+}
+
+static bool any(uint64_t now)
+{
+	struct recheck found;
+
+	recheck_queue_turn(&s);
+	return recheck_queue_take(&s, now, &found);
+}
+
+FIXTURE(set_up, tear_down)
+
+TEST(when_due)
+{
+	ck_assert(!any(UINT64_MAX));
+	OK(add(7, RECHECK_FORK, 1, 10));
+	ck_assert(!any(9));
+	ck_assert_int_eq(take(10).pid, 7);
+	ck_assert(!any(UINT64_MAX));
+}
+
+TEST(one_for_each)
+{
+	struct recheck found;
+
+	OK(add(7, RECHECK_FORK, 1, 10));
+	/* A name of its own: the look at 10 sees it as well. */
+	OK(add(7, RECHECK_OTHER, 5, 15));
+	found = take(20);
+	ck_assert_uint_eq(found.born_ns, 1);
+	ck_assert_uint_eq(found.due_ns, 10);
+	ck_assert_int_eq(found.of, RECHECK_FORK);
+
+	/* It waits for a look in a while: this one is sooner. */
+	OK(add(7, RECHECK_OTHER, 1, 40));
+	OK(add(7, RECHECK_OTHER, 30, 31));
+	found = take(31);
+	ck_assert_uint_eq(found.born_ns, 1);
+
+	/* Another program, and another process. */
+	OK(add(7, RECHECK_EXEC, 50, 60));
+	OK(add(7, RECHECK_OTHER, 50, 52));
+	found = take(52);
+	ck_assert_int_eq(found.of, RECHECK_EXEC);
+	OK(add(7, RECHECK_EXEC, 50, 50));
+	OK(add(7, RECHECK_FORK, 60, 70));
+	ck_assert(!any(69));
+	ck_assert_int_eq(take(70).of, RECHECK_FORK);
+}
+
+/* All of them, each once, also where they are taken a few at a time. */
+TEST(in_turns)
+{
+	enum { N = 1000 };
+	static bool seen[N];
+	struct recheck found;
+	int n = 0, turns = 0;
+
+	for (int i = 0; i < N; i++)
+		OK(add(i, RECHECK_OTHER, 0, i % 2 == 0 ? 5 : 9));
+	while (n < N / 2) {
+		ck_assert_int_lt(turns++, N);
+		recheck_queue_turn(&s);
+		for (int i = 0; i < 7 && recheck_queue_take(&s, 5, &found); i++) {
+			ck_assert_int_eq(found.pid % 2, 0);
+			ck_assert(!seen[found.pid]);
+			seen[found.pid] = true;
+			n++;
+		}
+	}
+	ck_assert(!any(8));
+	/* Who comes in between waits for its turn. */
+	recheck_queue_turn(&s);
+	while (recheck_queue_take(&s, 9, &found)) {
+		n++;
+		OK(add(found.pid + N, RECHECK_OTHER, 0, 9));
+	}
+	ck_assert_int_eq(n, N);
+	ck_assert_uint_eq(s.n, N / 2);
+}
+
+TEST(no_more_than)
+{
+	for (int i = 0; i < RECHECK_QUEUE_MAX; i++)
+		OK(add(i, RECHECK_FORK, 0, 5));
+	ck_assert_int_eq(add(RECHECK_QUEUE_MAX, RECHECK_FORK, 0, 5), -ENOSPC);
+	/* What is known already needs no room. */
+	OK(add(1, RECHECK_EXEC, 0, 5));
+	ck_assert(any(5));
+	OK(add(RECHECK_QUEUE_MAX, RECHECK_FORK, 0, 5));
+}
