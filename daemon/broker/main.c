@@ -342,7 +342,7 @@ static bool all_are_well(struct broker *b)
 /* Without --pid. */
 static int start_service(struct broker *b)
 {
-	int r = session_key_read(&b->parts.targets.session_key);
+	int r = sampling_key_read(&b->parts.targets.sampling_key);
 
 	if (r < 0) {
 		log_error("the boot id cannot be read: %s", strerror(-r));

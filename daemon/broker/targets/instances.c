@@ -11,7 +11,7 @@
 #include "daemon/broker/targets/figures.h"
 #include "daemon/broker/targets/governor.h"
 #include "daemon/broker/targets/lifecycle.h"
-#include "daemon/broker/targets/session.h"
+#include "daemon/broker/targets/sampling.h"
 #include "daemon/common/log.h"
 #include "daemon/common/random.h"
 #include "daemon/common/shortage.h"
@@ -87,9 +87,9 @@ static void configure(struct instance *i, const struct target_config *section)
 	/* The DSN may be another one, and with it the server's rate limit. */
 	i->ship = NULL;
 	/* Spotlight gets all that has no other destination. */
-	i->is_sampled = (ts->children->spotlight_url[0] != '\0' && c->dsn[0] == '\0') ||
-			session_is_sampled(&ts->session_key, i->pid, i->start_ticks,
-					   c->session_sample_rate);
+	i->is_sampled =
+		(ts->children->spotlight_url[0] != '\0' && c->dsn[0] == '\0') ||
+		sampling_decides(&ts->sampling_key, i->pid, i->start_ticks, c->session_sample_rate);
 	switch (i->wish) {
 	case INSTANCE_AS_CONFIGURED:
 	case INSTANCE_DETACHED:

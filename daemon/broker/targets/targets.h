@@ -19,7 +19,7 @@
 #include "daemon/broker/children/child.h"
 #include "daemon/broker/delivery/delivery.h"
 #include "daemon/broker/state/state.h"
-#include "daemon/broker/targets/session.h"
+#include "daemon/broker/targets/sampling.h"
 #include "daemon/msg/msg.h"
 #include "daemon/msg/msg_unwind.h"
 #include "lib/base/util.h"
@@ -149,8 +149,8 @@ struct targets {
 	struct delivery *delivery;
 	struct governor *governor;
 	struct target_events events;
-	struct session_key session_key; /* where sections are matched */
-	int32_t held_pid;		/* the command, before it was executed; 0: none */
+	struct sampling_key sampling_key; /* where sections are matched */
+	int32_t held_pid;		  /* the command, before it was executed; 0: none */
 
 	struct target table[HEARTBEAT_SLOTS]; /* FOR_EACH_TARGET */
 	uint32_t last_target;		      /* the newest one's id */

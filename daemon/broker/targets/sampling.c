@@ -1,4 +1,4 @@
-#include "daemon/broker/targets/session.h"
+#include "daemon/broker/targets/sampling.h"
 
 #include <fcntl.h>
 
@@ -7,9 +7,9 @@
 
 #define BOOT_ID "/proc/sys/kernel/random/boot_id"
 
-int session_key_parse(const char *text, struct session_key *ret)
+int sampling_key_parse(const char *text, struct sampling_key *ret)
 {
-	struct session_key key = {0};
+	struct sampling_key key = {0};
 	size_t n = 0;
 
 	for (; *text != '\0' && *text != '\n'; text++) {
@@ -28,16 +28,16 @@ int session_key_parse(const char *text, struct session_key *ret)
 	return 0;
 }
 
-int session_key_read(struct session_key *ret)
+int sampling_key_read(struct sampling_key *ret)
 {
 	char text[64];
 	int r = small_file_read(AT_FDCWD, BOOT_ID, text, sizeof(text));
 
-	return r < 0 ? r : session_key_parse(text, ret);
+	return r < 0 ? r : sampling_key_parse(text, ret);
 }
 
-bool session_is_sampled(const struct session_key *key, int32_t pid, uint64_t start_ticks,
-			double rate)
+bool sampling_decides(const struct sampling_key *key, int32_t pid, uint64_t start_ticks,
+		      double rate)
 {
 	/* Fixed places and order: the decision outlives this executable. */
 	uint8_t identity[12];

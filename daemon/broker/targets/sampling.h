@@ -5,8 +5,8 @@
  * when the service is. The boot id is random, so hosts decide independently of
  * each other.
  */
-#ifndef DAEMON_BROKER_TARGETS_SESSION_H
-#define DAEMON_BROKER_TARGETS_SESSION_H
+#ifndef DAEMON_BROKER_TARGETS_SAMPLING_H
+#define DAEMON_BROKER_TARGETS_SAMPLING_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,7 +15,7 @@
 #include "lib/base/util.h"
 
 /* The kernel's boot id, the key of all decisions until the next boot. */
-struct session_key {
+struct sampling_key {
 	uint8_t bytes[SIPHASH_KEY_SIZE];
 };
 
@@ -23,15 +23,15 @@ struct session_key {
  * Of the kernel's text (/proc/sys/kernel/random/boot_id): 32 hex digits,
  * hyphens in between. Returns 0 or -EINVAL.
  */
-must_check int session_key_parse(const char *text, struct session_key *ret);
+must_check int sampling_key_parse(const char *text, struct sampling_key *ret);
 /* Of the machine. Returns 0 or -errno. */
-must_check int session_key_read(struct session_key *ret);
+must_check int sampling_key_read(struct sampling_key *ret);
 
 /*
  * rate: 0.0 (none) to 1.0 (all). Who is sampled at a rate is at every higher
  * one.
  */
-bool session_is_sampled(const struct session_key *key, int32_t pid, uint64_t start_ticks,
-			double rate);
+bool sampling_decides(const struct sampling_key *key, int32_t pid, uint64_t start_ticks,
+		      double rate);
 
 #endif
