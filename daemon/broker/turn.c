@@ -18,7 +18,7 @@
 #include "daemon/broker/targets/attach.h"
 #include "daemon/broker/targets/governor.h"
 #include "daemon/broker/targets/instances.h"
-#include "daemon/broker/targets/measure.h"
+#include "daemon/broker/targets/target_usage.h"
 #include "daemon/broker/targets/totals.h"
 #include "daemon/common/log.h"
 #include "lib/base/clock.h"
@@ -102,7 +102,7 @@ void turn_run_once(struct broker *b, int timeout_ms)
 	inspect_check(&b->commands.inspector);
 	if (governor_is_due(&b->parts.targets))
 		governor_check(&b->parts.targets, helpers_ns(b));
-	measure_check(&b->parts.targets);
+	target_usage_check(&b->parts.targets);
 	progress_check(&b->progress, &b->parts.targets);
 	service_check(&b->notify, &b->parts);
 	log_check();

@@ -67,7 +67,7 @@ struct governor_cost {
 };
 
 /* What a target has used so far. */
-struct measured {
+struct target_usage {
 	uint64_t time_ns; /* when; 0: not yet */
 	uint64_t cpu_ns;
 };
@@ -128,7 +128,7 @@ struct target {
 	struct unwind_counts unwind_past; /* of unwind processes that died */
 	struct unwind_counts unwind_now;
 
-	struct measured measured;
+	struct target_usage usage;
 	int statm_fd;	  /* what it is measured by; -1: not opened yet */
 	uint32_t full_hz; /* that its configuration asks for */
 	uint32_t rate_hz; /* that it is sampled at */

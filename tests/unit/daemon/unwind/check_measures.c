@@ -1,6 +1,6 @@
 #include "daemon/unwind/measures.h"
 
-#include "daemon/broker/targets/measure.h"
+#include "daemon/broker/targets/target_usage.h"
 #include "tests/unit/suite.h"
 
 static struct measures measures;
@@ -71,7 +71,7 @@ TEST(nothing_without_samples)
 TEST(percent)
 {
 	static const struct {
-		struct measured from, to;
+		struct target_usage from, to;
 		uint64_t millionths;
 	} v[] = {
 		{{1, 0}, {1000000001, 1000000000}, 100000000},
@@ -84,5 +84,5 @@ TEST(percent)
 	};
 
 	for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++)
-		ck_assert_uint_eq(measure_percent(&v[i].from, &v[i].to), v[i].millionths);
+		ck_assert_uint_eq(target_usage_percent(&v[i].from, &v[i].to), v[i].millionths);
 }

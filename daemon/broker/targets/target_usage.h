@@ -3,8 +3,8 @@
  * from the kernel while no thread is stopped for it, and told to unwind, which
  * puts it into the chunk.
  */
-#ifndef DAEMON_BROKER_TARGETS_MEASURE_H
-#define DAEMON_BROKER_TARGETS_MEASURE_H
+#ifndef DAEMON_BROKER_TARGETS_TARGET_USAGE_H
+#define DAEMON_BROKER_TARGETS_TARGET_USAGE_H
 
 #include <stdint.h>
 
@@ -16,9 +16,9 @@
  * told the next, so that its socket never fills; of more targets than a message
  * holds each is measured less often.
  */
-void measure_check(struct targets *ts);
+void target_usage_check(struct targets *ts);
 
 /* Of the processor time of one interval: millionths of a percent of one CPU. */
-uint64_t measure_percent(const struct measured *from, const struct measured *to);
+uint64_t target_usage_percent(const struct target_usage *from, const struct target_usage *to);
 
 #endif

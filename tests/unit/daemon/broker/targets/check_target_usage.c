@@ -3,7 +3,7 @@
 #include "daemon/broker/targets/attach.h"
 #include "daemon/broker/targets/instance.h"
 #include "daemon/broker/wiring.h"
-#include "daemon/broker/targets/measure.h"
+#include "daemon/broker/targets/target_usage.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -73,8 +73,8 @@ static uint64_t measured_bytes(void)
 	const struct msg_measures *told;
 	struct ipc_message m;
 
-	instance.target->measured.time_ns = 1;
-	measure_check(&b.parts.targets);
+	instance.target->usage.time_ns = 1;
+	target_usage_check(&b.parts.targets);
 	if (!unwind.measures_asked)
 		return 0;
 	unwind.measures_asked = false;

@@ -1,4 +1,4 @@
-#include "daemon/broker/targets/measure.h"
+#include "daemon/broker/targets/target_usage.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 /* 100 % is 10^8; a thousand processors for a second fit by far. */
 #define MILLIONTHS_PER_ONE UINT64_C(100000000)
 
-uint64_t measure_percent(const struct measured *from, const struct measured *to)
+uint64_t target_usage_percent(const struct target_usage *from, const struct target_usage *to)
 {
 	uint64_t time_ns = to->time_ns - from->time_ns;
 
@@ -68,8 +68,8 @@ static int read_memory(const struct target *t, uint64_t *ret_bytes, uint64_t *re
  */
 static bool measure(struct target *t, struct msg_measure *ret)
 {
-	struct measured now = {.time_ns = clock_mono_ns()};
-	const struct measured before = t->measured;
+	struct target_usage now = {.time_ns = clock_mono_ns()};
+	const struct target_usage before = t->usage;
 	uint64_t memory_bytes = 0, anonymous_bytes = 0;
 
 	if (!open_memory(t) || clock_process_ns(t->pid, &now.cpu_ns) < 0 ||
@@ -80,7 +80,7 @@ static bool measure(struct target *t, struct msg_measure *ret)
 	*ret = (struct msg_measure){
 		.target = t->id,
 		.time_ns = now.time_ns,
-		.cpu_percent_millionths = measure_percent(&before, &now),
+		.cpu_percent_millionths = target_usage_percent(&before, &now),
 		.memory_bytes = memory_bytes,
 		.anonymous_bytes = anonymous_bytes,
 	};
@@ -90,7 +90,7 @@ static bool measure(struct target *t, struct msg_measure *ret)
 static bool is_due(const struct target *t, const struct unwind *u, uint64_t now_ns)
 {
 	return t->unwind == u && t->phase == TARGET_PROFILED && t->session == SESSION_OPEN &&
-	       now_ns - t->measured.time_ns >= MEASURE_NS;
+	       now_ns - t->usage.time_ns >= MEASURE_NS;
 }
 
 static void tell(struct targets *ts, struct unwind *u, uint64_t now_ns)
@@ -107,7 +107,7 @@ static void tell(struct targets *ts, struct unwind *u, uint64_t now_ns)
 	u->measures_asked = true;
 }
 
-void measure_check(struct targets *ts)
+void target_usage_check(struct targets *ts)
 {
 	const uint64_t now_ns = clock_mono_ns();
 
