@@ -12,7 +12,7 @@
 #include "daemon/broker/report/viewer.h"
 #include "daemon/broker/targets/figures.h"
 #include "daemon/broker/targets/sections.h"
-#include "daemon/broker/targets/usage.h"
+#include "daemon/broker/targets/self_usage.h"
 #include "daemon/common/shortage.h"
 #include "daemon/msg/discard.h"
 #include "daemon/msg/msg_ship.h"
@@ -237,31 +237,31 @@ static void add_child(struct usage *sum, const struct child *c)
 
 static void put_own(const struct text *t, const struct parts *parts)
 {
-	static const char *const names[USAGE_N] = {
-		[USAGE_BROKER] = "broker",
-		[USAGE_CAPTURE] = "capture",
-		[USAGE_UNWIND] = "unwind",
-		[USAGE_SHIP] = "ship",
+	static const char *const names[SELF_USAGE_N] = {
+		[SELF_USAGE_BROKER] = "broker",
+		[SELF_USAGE_CAPTURE] = "capture",
+		[SELF_USAGE_UNWIND] = "unwind",
+		[SELF_USAGE_SHIP] = "ship",
 	};
-	struct usage of[USAGE_N] = {
-		[USAGE_UNWIND] = {.cpu_s = parts->children.unwinds_gone.cpu_s},
-		[USAGE_SHIP] = {.cpu_s = parts->children.ships_gone.cpu_s},
+	struct usage of[SELF_USAGE_N] = {
+		[SELF_USAGE_UNWIND] = {.cpu_s = parts->children.unwinds_gone.cpu_s},
+		[SELF_USAGE_SHIP] = {.cpu_s = parts->children.ships_gone.cpu_s},
 	};
 
-	of[USAGE_BROKER].cpu_s = (double)(clock_cpu_ns() + files_used_ns(parts->files)) / 1e9;
-	of[USAGE_BROKER].rss_bytes = resident_bytes(getpid());
-	add_child(&of[USAGE_CAPTURE], &parts->children.capture);
+	of[SELF_USAGE_BROKER].cpu_s = (double)(clock_cpu_ns() + files_used_ns(parts->files)) / 1e9;
+	of[SELF_USAGE_BROKER].rss_bytes = resident_bytes(getpid());
+	add_child(&of[SELF_USAGE_CAPTURE], &parts->children.capture);
 	for (size_t i = 0; i < parts->children.n_unwinds; i++)
-		add_child(&of[USAGE_UNWIND], &parts->children.unwinds[i]->child);
+		add_child(&of[SELF_USAGE_UNWIND], &parts->children.unwinds[i]->child);
 	for (size_t i = 0; i < parts->children.n_ships; i++)
-		add_child(&of[USAGE_SHIP], &parts->children.ships[i]->child);
+		add_child(&of[SELF_USAGE_SHIP], &parts->children.ships[i]->child);
 	family(t, "cpu_seconds", COUNTER, "seconds",
 	       "Processor time of sentry-profd's own processes.");
-	for (size_t i = 0; i < USAGE_N; i++)
+	for (size_t i = 0; i < SELF_USAGE_N; i++)
 		fprintf(t->out, "sentry_profd_cpu_seconds_total{process=\"%s\"} %.6f\n", names[i],
 			of[i].cpu_s);
 	family(t, "resident_bytes", GAUGE, "bytes", "Memory of these.");
-	for (size_t i = 0; i < USAGE_N; i++)
+	for (size_t i = 0; i < SELF_USAGE_N; i++)
 		labeled(t, "resident_bytes", "process", names[i], of[i].rss_bytes);
 }
 

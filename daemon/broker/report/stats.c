@@ -10,7 +10,7 @@
 #include "daemon/broker/children/ship.h"
 #include "daemon/broker/targets/figures.h"
 #include "daemon/broker/targets/instance.h"
-#include "daemon/broker/targets/usage.h"
+#include "daemon/broker/targets/self_usage.h"
 #include "daemon/common/shortage.h"
 #include "daemon/config/config.h"
 #include "daemon/msg/discard.h"
@@ -144,18 +144,19 @@ static struct usage own_usage(const struct parts *parts)
 	};
 }
 
-static void put_usage(FILE *out, const struct usage of[USAGE_N])
+static void put_usage(FILE *out, const struct usage of[SELF_USAGE_N])
 {
 	fprintf(out,
 		"  \"cpu_seconds\": {\"broker\": %.6f, \"capture\": %.6f, "
 		"\"unwind\": %.6f, \"ship\": %.6f},\n"
 		"  \"rss_peak_bytes\": {\"broker\": %llu, \"capture\": %llu, "
 		"\"unwind\": %llu, \"ship\": %llu},\n",
-		of[USAGE_BROKER].cpu_s, of[USAGE_CAPTURE].cpu_s, of[USAGE_UNWIND].cpu_s,
-		of[USAGE_SHIP].cpu_s, (unsigned long long)of[USAGE_BROKER].rss_bytes,
-		(unsigned long long)of[USAGE_CAPTURE].rss_bytes,
-		(unsigned long long)of[USAGE_UNWIND].rss_bytes,
-		(unsigned long long)of[USAGE_SHIP].rss_bytes);
+		of[SELF_USAGE_BROKER].cpu_s, of[SELF_USAGE_CAPTURE].cpu_s,
+		of[SELF_USAGE_UNWIND].cpu_s, of[SELF_USAGE_SHIP].cpu_s,
+		(unsigned long long)of[SELF_USAGE_BROKER].rss_bytes,
+		(unsigned long long)of[SELF_USAGE_CAPTURE].rss_bytes,
+		(unsigned long long)of[SELF_USAGE_UNWIND].rss_bytes,
+		(unsigned long long)of[SELF_USAGE_SHIP].rss_bytes);
 }
 
 /* Of all runs: who puts a chunk there is seldom who sends it. */
@@ -218,7 +219,7 @@ int stats_write(const struct parts *parts, int fd)
 {
 	FILE *out = fdopen(fd, "w");
 	const struct usage own = own_usage(parts);
-	struct usage usage[USAGE_N];
+	struct usage usage[SELF_USAGE_N];
 	struct instance_figures one;
 	bool failed;
 
@@ -228,7 +229,7 @@ int stats_write(const struct parts *parts, int fd)
 		"{\n  \"scheduler\": \"%s\",\n"
 		"  \"cpu_quota_percent\": %u,\n",
 		stats_scheduler(parts), stats_cpu_quota(parts));
-	usage_of_all(&parts->targets, own, usage);
+	self_usage_of_all(&parts->targets, own, usage);
 	put_usage(out, usage);
 	put_spool(out, parts);
 	put_limit(out, parts);
@@ -245,7 +246,7 @@ int stats_write(const struct parts *parts, int fd)
 
 		figures_of_instance(&parts->targets, instance, &one);
 		fprintf(out, "%s{\n  \"pid\": %d,\n", i == 0 ? "" : ", ", instance->pid);
-		usage_of_instance(&parts->targets, own, instance, usage);
+		self_usage_of_instance(&parts->targets, own, instance, usage);
 		put_usage(out, usage);
 		put_figures(out, parts, &one, instance->config.rate_hz);
 		fprintf(out, "}");

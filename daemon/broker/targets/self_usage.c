@@ -1,4 +1,4 @@
-#include "daemon/broker/targets/usage.h"
+#include "daemon/broker/targets/self_usage.h"
 
 #include "daemon/broker/children/children.h"
 #include "daemon/broker/targets/figures.h"
@@ -47,18 +47,18 @@ static struct usage of_ships(const struct targets *ts)
 	return sum;
 }
 
-void usage_of_all(const struct targets *ts, struct usage own, struct usage ret[USAGE_N])
+void self_usage_of_all(const struct targets *ts, struct usage own, struct usage ret[SELF_USAGE_N])
 {
-	ret[USAGE_BROKER] = own;
-	ret[USAGE_CAPTURE] = ts->children->capture.usage;
-	ret[USAGE_UNWIND] = ts->children->unwinds_gone;
-	ret[USAGE_SHIP] = of_ships(ts);
+	ret[SELF_USAGE_BROKER] = own;
+	ret[SELF_USAGE_CAPTURE] = ts->children->capture.usage;
+	ret[SELF_USAGE_UNWIND] = ts->children->unwinds_gone;
+	ret[SELF_USAGE_SHIP] = of_ships(ts);
 	for (size_t i = 0; i < ts->children->n_unwinds; i++)
-		usage_add(&ret[USAGE_UNWIND], &ts->children->unwinds[i]->child.usage);
+		usage_add(&ret[SELF_USAGE_UNWIND], &ts->children->unwinds[i]->child.usage);
 }
 
-void usage_of_instance(const struct targets *ts, struct usage own, const struct instance *i,
-		       struct usage ret[USAGE_N])
+void self_usage_of_instance(const struct targets *ts, struct usage own, const struct instance *i,
+			    struct usage ret[SELF_USAGE_N])
 {
 	const struct unwind *unwind = unwind_of(ts, i);
 	const struct weights mine = weights_of(ts, i);
@@ -77,17 +77,17 @@ void usage_of_instance(const struct targets *ts, struct usage own, const struct 
 		all.unwind += w.unwind;
 		n_unwind++;
 	}
-	ret[USAGE_BROKER] = own;
-	ret[USAGE_BROKER].cpu_s /= (double)n;
-	ret[USAGE_CAPTURE] = ts->children->capture.usage;
-	ret[USAGE_CAPTURE].cpu_s =
+	ret[SELF_USAGE_BROKER] = own;
+	ret[SELF_USAGE_BROKER].cpu_s /= (double)n;
+	ret[SELF_USAGE_CAPTURE] = ts->children->capture.usage;
+	ret[SELF_USAGE_CAPTURE].cpu_s =
 		share(ts->children->capture.usage.cpu_s, mine.capture, all.capture, n);
-	ret[USAGE_UNWIND] = (struct usage){0};
+	ret[SELF_USAGE_UNWIND] = (struct usage){0};
 	if (unwind != NULL) {
-		ret[USAGE_UNWIND] = unwind->child.usage;
-		ret[USAGE_UNWIND].cpu_s =
-			share(ret[USAGE_UNWIND].cpu_s, mine.unwind, all.unwind, n_unwind);
+		ret[SELF_USAGE_UNWIND] = unwind->child.usage;
+		ret[SELF_USAGE_UNWIND].cpu_s =
+			share(ret[SELF_USAGE_UNWIND].cpu_s, mine.unwind, all.unwind, n_unwind);
 	}
-	ret[USAGE_SHIP] = of_ships(ts);
-	ret[USAGE_SHIP].cpu_s = share(ret[USAGE_SHIP].cpu_s, mine.ship, all.ship, n);
+	ret[SELF_USAGE_SHIP] = of_ships(ts);
+	ret[SELF_USAGE_SHIP].cpu_s = share(ret[SELF_USAGE_SHIP].cpu_s, mine.ship, all.ship, n);
 }

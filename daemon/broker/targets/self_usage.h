@@ -7,24 +7,24 @@
  * The shares of all that are known make up the whole. Memory is not shared out:
  * an instance has all of the processes that serve it.
  */
-#ifndef DAEMON_BROKER_TARGETS_USAGE_H
-#define DAEMON_BROKER_TARGETS_USAGE_H
+#ifndef DAEMON_BROKER_TARGETS_SELF_USAGE_H
+#define DAEMON_BROKER_TARGETS_SELF_USAGE_H
 
 #include "daemon/broker/children/child.h"
 #include "daemon/broker/targets/instance.h"
 
-enum usage_of {
-	USAGE_BROKER,
-	USAGE_CAPTURE,
-	USAGE_UNWIND, /* all of them: the sum of times, the largest memory */
-	USAGE_SHIP,
-	USAGE_N
+enum self_usage_of {
+	SELF_USAGE_BROKER,
+	SELF_USAGE_CAPTURE,
+	SELF_USAGE_UNWIND, /* all of them: the sum of times, the largest memory */
+	SELF_USAGE_SHIP,
+	SELF_USAGE_N
 };
 
 /* own: what the broker itself has used. */
-void usage_of_all(const struct targets *ts, struct usage own, struct usage ret[USAGE_N]);
+void self_usage_of_all(const struct targets *ts, struct usage own, struct usage ret[SELF_USAGE_N]);
 
-void usage_of_instance(const struct targets *ts, struct usage own, const struct instance *i,
-		       struct usage ret[USAGE_N]);
+void self_usage_of_instance(const struct targets *ts, struct usage own, const struct instance *i,
+			    struct usage ret[SELF_USAGE_N]);
 
 #endif

@@ -1,7 +1,7 @@
 #include "daemon/broker/broker.h"
 #include "daemon/broker/targets/instance.h"
 #include "daemon/broker/wiring.h"
-#include "daemon/broker/targets/usage.h"
+#include "daemon/broker/targets/self_usage.h"
 
 #include "tests/unit/suite.h"
 
@@ -51,16 +51,16 @@ static void set_up(void)
 
 static void check_sums(void)
 {
-	struct usage all[USAGE_N], one[USAGE_N];
-	double sum[USAGE_N] = {0};
+	struct usage all[SELF_USAGE_N], one[SELF_USAGE_N];
+	double sum[SELF_USAGE_N] = {0};
 
-	usage_of_all(&b.parts.targets, own, all);
+	self_usage_of_all(&b.parts.targets, own, all);
 	for (size_t i = 0; i < b.parts.targets.n_instances; i++) {
-		usage_of_instance(&b.parts.targets, own, &instances[i], one);
-		for (size_t k = 0; k < USAGE_N; k++)
+		self_usage_of_instance(&b.parts.targets, own, &instances[i], one);
+		for (size_t k = 0; k < SELF_USAGE_N; k++)
 			sum[k] += one[k].cpu_s;
 	}
-	for (size_t k = 0; k < USAGE_N; k++)
+	for (size_t k = 0; k < SELF_USAGE_N; k++)
 		ck_assert_double_eq_tol(sum[k], all[k].cpu_s, 1e-9);
 }
 
@@ -68,35 +68,35 @@ FIXTURE(set_up, NULL)
 
 TEST(the_whole)
 {
-	struct usage all[USAGE_N];
+	struct usage all[SELF_USAGE_N];
 
-	usage_of_all(&b.parts.targets, own, all);
-	ck_assert_double_eq(all[USAGE_BROKER].cpu_s, 3.0);
-	ck_assert_double_eq(all[USAGE_CAPTURE].cpu_s, 10.0);
-	ck_assert_double_eq(all[USAGE_UNWIND].cpu_s, 9.0);
-	ck_assert_double_eq(all[USAGE_SHIP].cpu_s, 1.0);
-	ck_assert_uint_eq(all[USAGE_BROKER].rss_bytes, 100);
-	ck_assert_uint_eq(all[USAGE_CAPTURE].rss_bytes, 200);
-	ck_assert_uint_eq(all[USAGE_UNWIND].rss_bytes, 1000);
-	ck_assert_uint_eq(all[USAGE_SHIP].rss_bytes, 400);
+	self_usage_of_all(&b.parts.targets, own, all);
+	ck_assert_double_eq(all[SELF_USAGE_BROKER].cpu_s, 3.0);
+	ck_assert_double_eq(all[SELF_USAGE_CAPTURE].cpu_s, 10.0);
+	ck_assert_double_eq(all[SELF_USAGE_UNWIND].cpu_s, 9.0);
+	ck_assert_double_eq(all[SELF_USAGE_SHIP].cpu_s, 1.0);
+	ck_assert_uint_eq(all[SELF_USAGE_BROKER].rss_bytes, 100);
+	ck_assert_uint_eq(all[SELF_USAGE_CAPTURE].rss_bytes, 200);
+	ck_assert_uint_eq(all[SELF_USAGE_UNWIND].rss_bytes, 1000);
+	ck_assert_uint_eq(all[SELF_USAGE_SHIP].rss_bytes, 400);
 }
 
 TEST(nothing_is_known)
 {
-	struct usage one[USAGE_N];
+	struct usage one[SELF_USAGE_N];
 
 	check_sums();
-	usage_of_instance(&b.parts.targets, own, &instances[0], one);
-	ck_assert_double_eq(one[USAGE_UNWIND].cpu_s, 2.0);
-	usage_of_instance(&b.parts.targets, own, &instances[2], one);
-	ck_assert_double_eq(one[USAGE_UNWIND].cpu_s, 5.0);
-	ck_assert_uint_eq(one[USAGE_UNWIND].rss_bytes, 999);
-	ck_assert_uint_eq(one[USAGE_CAPTURE].rss_bytes, 200);
+	self_usage_of_instance(&b.parts.targets, own, &instances[0], one);
+	ck_assert_double_eq(one[SELF_USAGE_UNWIND].cpu_s, 2.0);
+	self_usage_of_instance(&b.parts.targets, own, &instances[2], one);
+	ck_assert_double_eq(one[SELF_USAGE_UNWIND].cpu_s, 5.0);
+	ck_assert_uint_eq(one[SELF_USAGE_UNWIND].rss_bytes, 999);
+	ck_assert_uint_eq(one[SELF_USAGE_CAPTURE].rss_bytes, 200);
 }
 
 TEST(by_weight)
 {
-	struct usage one[USAGE_N];
+	struct usage one[SELF_USAGE_N];
 
 	/* Of a capture that is gone, and of the one that lives. */
 	b.parts.targets.table[0].past.cost_ns = 100;
@@ -109,22 +109,22 @@ TEST(by_weight)
 	instances[0].delivery.payload_bytes = 3;
 	instances[2].delivery.payload_bytes = 1;
 	check_sums();
-	usage_of_instance(&b.parts.targets, own, &instances[0], one);
-	ck_assert_double_eq_tol(one[USAGE_BROKER].cpu_s, 1.0, 1e-9);
-	ck_assert_double_eq_tol(one[USAGE_CAPTURE].cpu_s, 7.0, 1e-9);
-	ck_assert_double_eq_tol(one[USAGE_UNWIND].cpu_s, 3.0, 1e-9);
-	ck_assert_double_eq_tol(one[USAGE_SHIP].cpu_s, 0.75, 1e-9);
-	usage_of_instance(&b.parts.targets, own, &instances[2], one);
-	ck_assert_double_eq_tol(one[USAGE_CAPTURE].cpu_s, 0.0, 1e-9);
-	ck_assert_double_eq_tol(one[USAGE_UNWIND].cpu_s, 5.0, 1e-9);
+	self_usage_of_instance(&b.parts.targets, own, &instances[0], one);
+	ck_assert_double_eq_tol(one[SELF_USAGE_BROKER].cpu_s, 1.0, 1e-9);
+	ck_assert_double_eq_tol(one[SELF_USAGE_CAPTURE].cpu_s, 7.0, 1e-9);
+	ck_assert_double_eq_tol(one[SELF_USAGE_UNWIND].cpu_s, 3.0, 1e-9);
+	ck_assert_double_eq_tol(one[SELF_USAGE_SHIP].cpu_s, 0.75, 1e-9);
+	self_usage_of_instance(&b.parts.targets, own, &instances[2], one);
+	ck_assert_double_eq_tol(one[SELF_USAGE_CAPTURE].cpu_s, 0.0, 1e-9);
+	ck_assert_double_eq_tol(one[SELF_USAGE_UNWIND].cpu_s, 5.0, 1e-9);
 }
 
 TEST(without_an_unwind_process)
 {
-	struct usage one[USAGE_N];
+	struct usage one[SELF_USAGE_N];
 
 	b.parts.children.n_unwinds = 1;
 	check_sums();
-	usage_of_instance(&b.parts.targets, own, &instances[2], one);
-	ck_assert_uint_eq(one[USAGE_UNWIND].rss_bytes, 0);
+	self_usage_of_instance(&b.parts.targets, own, &instances[2], one);
+	ck_assert_uint_eq(one[SELF_USAGE_UNWIND].rss_bytes, 0);
 }
