@@ -22,7 +22,7 @@
 struct question {
 	struct identify *id;
 	size_t place; /* in id->asked */
-	struct recheck sighting;
+	struct recheck recheck;
 	struct process process; /* with the question's own pidfd */
 	size_t section;
 	uint64_t generation; /* of the configuration that section is a place in
@@ -86,7 +86,7 @@ void identify_by(struct identify *id, const struct config *config)
 
 static void answer(struct question *q, size_t section)
 {
-	q->id->fn(q->id->ctx, &q->sighting, &q->process, section);
+	q->id->fn(q->id->ctx, &q->recheck, &q->process, section);
 	free_question(q);
 }
 
@@ -243,7 +243,7 @@ int identify(struct identify *id, const struct recheck *s, struct process *proce
 		return -ENOMEM;
 	/* The texts are filled when they are asked for. */
 	q->id = id;
-	q->sighting = *s;
+	q->recheck = *s;
 	q->process = *process;
 	q->process.pidfd = process_take_pidfd(process);
 	q->section = 0;

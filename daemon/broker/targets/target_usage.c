@@ -76,7 +76,7 @@ static bool measure(struct target *t, struct msg_measure *ret)
 	    read_memory(t, &memory_bytes, &anonymous_bytes) < 0 ||
 	    (memory_bytes == 0 && !process_is_alive(t->pidfd)))
 		return false;
-	t->measured = now;
+	t->usage = now;
 	*ret = (struct msg_measure){
 		.target = t->id,
 		.time_ns = now.time_ns,
