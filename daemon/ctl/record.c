@@ -22,9 +22,9 @@ enum {
 
 const char record_help[] =
 	"\n"
-	"record PID|NAME -o FILE  lets the running daemon profile a process, also one\n"
-	"                         that it profiles already, and writes FILE in the\n"
-	"                         format of its ending, as convert does\n"
+	"record PID|NAME -o FILE  let the running daemon profile a process, also one\n"
+	"                         that it profiles already, and write FILE in the\n"
+	"                         format of its suffix, as convert does\n"
 	"\n"
 	"  --duration S, -d S     end after S seconds (default: at ^C)\n"
 	"  --to FORMAT            as for convert\n";

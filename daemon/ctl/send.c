@@ -47,14 +47,13 @@ enum {
 /* The shortest pause after a rate limit, so that a limit of 0 s makes no busy loop. */
 #define PAUSE_MIN_NS NS_PER_SEC
 
-const char send_help[] =
-	"\n"
-	"send IN... [--dsn DSN]  sends profiles in files to the server of the DSN\n"
-	"                        (default: $SENTRY_DSN); the files stay\n"
-	"\n"
-	"  --timeout S           give up if the server does not answer for this\n"
-	"                        time (default: 60)\n"
-	"  --ca-certs FILE       trust these certificate authorities, too\n";
+const char send_help[] = "\n"
+			 "send IN... [--dsn DSN]  send profiles in files to the server of the DSN\n"
+			 "                        (default: $SENTRY_DSN); the files stay\n"
+			 "\n"
+			 "  --timeout S           give up if the server does not answer for this\n"
+			 "                        time (default: 60)\n"
+			 "  --ca-certs FILE       trust these certificate authorities, too\n";
 
 struct send {
 	struct config config;

@@ -42,8 +42,8 @@ enum {
 
 const char stack_help[] =
 	"\n"
-	"stack PID        prints the stack of each thread, as profiles have it; if no\n"
-	"                 daemon runs, starts a sentry-profd for PID\n"
+	"stack PID        print the stack of each thread, as profiles have it; if no\n"
+	"                 daemon runs, start a sentry-profd for PID\n"
 	"\n"
 	"  --oracle[=NAME]  compare each stack with that of another unwinder at the\n"
 	"                   same stop: libunwind (default), dwfl or all; if one\n"

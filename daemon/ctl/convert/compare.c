@@ -34,7 +34,7 @@ enum {
 
 const char compare_help[] =
 	"\n"
-	"compare A B  shows which functions take a larger or a smaller share of the\n"
+	"compare A B  show which functions take a larger or a smaller share of the\n"
 	"             running time in B than in A; A and B are files or directories\n"
 	"             as for convert\n"
 	"\n"
@@ -196,7 +196,7 @@ struct comparison {
 };
 
 struct comparison_format {
-	const char *name, *ending;
+	const char *name, *suffix;
 	/* The page: shows release and platform, and selects running or waiting itself. */
 	bool is_page;
 	int (*write)(const struct comparison *c, FILE *out);
@@ -254,15 +254,15 @@ static bool set_format(struct comparison *c, const char *name)
 	       selection_fault("compare", "to", name, "not a format (table, folded, html)");
 }
 
-/* Without --to, the ending of OUT names the format; without both it is the table. */
+/* Without --to, the suffix of OUT names the format; without both it is the table. */
 static bool choose_format(struct comparison *c)
 {
 	const size_t n = c->out == NULL ? 0 : strlen(c->out);
 
 	for (size_t i = 0; i < array_size(formats) && c->format == NULL; i++) {
-		const size_t length = strlen(formats[i].ending);
+		const size_t length = strlen(formats[i].suffix);
 
-		if (n > length && strcmp(c->out + n - length, formats[i].ending) == 0)
+		if (n > length && strcmp(c->out + n - length, formats[i].suffix) == 0)
 			c->format = &formats[i];
 	}
 	if (c->out == NULL)
@@ -271,7 +271,7 @@ static bool choose_format(struct comparison *c)
 		c->format = &formats[0];
 	if (c->format == NULL)
 		log_error("compare: which format? Add --to FORMAT, or -o FILE with "
-			  "the ending of a format (.txt, .folded, .html)");
+			  "the suffix of a format (.txt, .folded, .html)");
 	return c->format != NULL;
 }
 

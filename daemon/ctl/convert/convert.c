@@ -14,7 +14,7 @@ enum {
 
 const char convert_help[] =
 	"\n"
-	"convert IN... -o OUT  converts profiles in files to the format of the ending\n"
+	"convert IN... -o OUT  convert profiles in files to the format of the suffix\n"
 	"                      of OUT, or of --to FORMAT: folded, speedscope, pprof,\n"
 	"                      firefox, self-profiling, json, summary or html\n"
 	"\n"
@@ -114,7 +114,7 @@ static bool set_option(struct convert *c, int option, const char *value)
 	}
 }
 
-/* Without --to, the ending of OUT names the format. Without -o, OUT is stdout. */
+/* Without --to, the suffix of OUT names the format. Without -o, OUT is stdout. */
 static bool choose_format(struct convert *c)
 {
 	char names[256];
@@ -127,7 +127,7 @@ static bool choose_format(struct convert *c)
 		return true;
 	list_formats(names, sizeof(names));
 	log_error("%s: which format? Add --to FORMAT, or -o FILE with the "
-		  "ending of a format (%s)",
+		  "suffix of a format (%s)",
 		  c->command, names);
 	return false;
 }

@@ -29,7 +29,7 @@ must_check int convert_page(char *const *paths, size_t n, FILE *out, const char 
 struct conversion;
 
 /*
- * command is the name for messages. to names the format; NULL: the ending of out names it.
+ * command is the name for messages. to names the format; NULL: the suffix of out names it.
  * Both strings have to outlive the conversion. Returns NULL after a line on stderr.
  */
 struct conversion *conversion_new(const char *command, const char *out, const char *to);

@@ -21,8 +21,8 @@ enum {
 
 const char view_help[] =
 	"\n"
-	"view IN...  writes profiles as an HTML page to a temporary file and opens it\n"
-	"            in the browser; if IN is such a page, opens it\n"
+	"view IN...  write profiles as an HTML page to a temporary file and open it in\n"
+	"            the browser; if IN is such a page, open it\n"
 	"\n"
 	"  --no-open             print the path of the page, but do not open it\n";
 

@@ -15,9 +15,9 @@ enum {
 
 const char doctor_help[] =
 	"\n"
-	"doctor [PID]     looks for what prevents good profiles, on this machine, in the\n"
+	"doctor [PID]     find out what prevents good profiles: on this machine, in the\n"
 	"                 configuration, at the servers and in process PID; --config FILE\n"
-	"                 checks that file instead of the daemon's configuration\n";
+	"                 names another configuration than that of the daemon\n";
 
 int doctor_run(int argc, char **argv)
 {

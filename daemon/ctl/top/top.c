@@ -29,9 +29,9 @@ enum {
 
 const char top_help[] =
 	"\n"
-	"top [PID|NAME]  shows the functions, threads and callers of a process, second\n"
+	"top [PID|NAME]  show the functions, threads and callers of a process, second\n"
 	"                by second; without an argument, all targets and what profiling\n"
-	"                costs them; if no daemon runs, starts a sentry-profd for PID\n";
+	"                costs them; if no daemon runs, start a sentry-profd for PID\n";
 
 struct top {
 	const char *socket; /* NULL: not given */
