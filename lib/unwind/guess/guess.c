@@ -263,7 +263,7 @@ enum unwind_end guess_by_path(struct walk *w, struct walk_frame *f)
 }
 
 /*
- * True if f's return address is the start of a function: no call left it, but somebody wrote it
+ * True if f's return address is the start of a function: no call left it, but the program wrote it
  * there to be returned to, as makecontext(3) does. The byte before it has no rule.
  */
 static bool is_function_start(const struct walk_frame *f, const struct pc_info *p)

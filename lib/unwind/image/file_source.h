@@ -2,7 +2,7 @@
  * Where the file of one mapping comes from: the functions that the caller of
  * this library gave (struct unwind_files), and the mapping's range.
  *
- * It also marks, in the memory that unwind_cache_options.reading points to,
+ * The module also marks, in the memory that unwind_cache_options.reading points to,
  * which file is being read. If a file makes this process crash, its parent
  * finds there which one it was.
  */
