@@ -27,15 +27,16 @@ const struct msg_init *child_start(int argc, char **argv, const char *name,
 		exit(EXIT_SUCCESS);
 	}
 	if (argc != 1 || !is_broker_socket()) {
-		log_error("this program is started by sentry-profd, not by "
-			  "hand");
+		log_error("this program is started by sentry-profd, not by hand");
 		exit(2);
 	}
 	if (ipc_recv(MSG_FD, ret_init) != 1)
 		exit(EXIT_FAILURE);
 	init = msg_as(ret_init, MSG_INIT);
 	if (init == NULL) {
-		log_error("the first message is not what it must be");
+		log_error(
+			"the first message of the broker is not MSG_INIT: do all programs have the "
+			"same version?");
 		exit(EXIT_FAILURE);
 	}
 	log_init(name, init->debug);

@@ -1,6 +1,6 @@
 /*
- * What the three child processes have in common: how they start, and how they
- * take a message apart.
+ * The start of capture, unwind and ship: each is a child process that gets its tasks from
+ * the broker over the socket MSG_FD.
  */
 #ifndef DAEMON_COMMON_CHILD_H
 #define DAEMON_COMMON_CHILD_H
@@ -9,14 +9,15 @@
 #include "lib/base/ipc.h"
 
 /*
- * For main: prints the version for --version and exits; exits with one line if
- * the process was not started by the broker; waits for MSG_INIT and returns
- * it. *ret_init keeps its descriptors. name is a string literal.
+ * The first call of main(). Waits for MSG_INIT and returns it; the struct is part of
+ * *ret_init, which also has the descriptors. Sets up the log with name, a string literal.
+ * Does not return if the argument is --version, whose text it prints, or if the broker did
+ * not start this process.
  */
 const struct msg_init *child_start(int argc, char **argv, const char *name,
 				   struct ipc_message *ret_init);
 
-/* Tells the broker that all is set up. Exits if the broker is gone. */
+/* Sends MSG_READY, once the process is set up. Exits if the broker is gone. */
 void child_is_ready(void);
 
 #endif

@@ -10,10 +10,10 @@
 #include "lib/base/digits.h"
 #include "lib/base/ipc.h"
 
-/* A daemon that does not answer is stuck, however little time it gets. */
+/* Longer than a daemon on a busy machine takes to answer. */
 #define ANSWER_S 60
 
-/* What comes with an answer: 10,000 targets with a line each. */
+/* The largest text with an answer: 10,000 targets with a line each. */
 #define BYTES_MAX (16u << 20)
 
 const char *control_client_path(const char *given)
@@ -30,20 +30,19 @@ static void say_not_connected(const char *path, int error)
 	switch (error) {
 	case ENOENT:
 	case ENOTDIR:
-		log_error("sentry-profd does not run here: there is no socket "
-			  "%s (systemctl start sentry-profd starts the "
-			  "service; --socket gives another path)",
+		log_error("sentry-profd does not run here: there is no socket %s (systemctl start "
+			  "sentry-profd starts the service; --socket gives another path)",
 			  path);
 		break;
 	case ECONNREFUSED:
-		log_error("sentry-profd does not run: nobody listens at %s "
-			  "(systemctl start sentry-profd starts the service)",
+		log_error("sentry-profd does not run: no process listens at %s (systemctl start "
+			  "sentry-profd starts the service)",
 			  path);
 		break;
 	case EACCES:
 	case EPERM:
-		log_error("not permitted to connect to %s: root may, and who "
-			  "its directory and its mode let through",
+		log_error("not permitted to connect to %s: only root, and users that the modes of "
+			  "the socket and its directory admit, may connect",
 			  path);
 		break;
 	case EPROTOTYPE:
@@ -61,13 +60,14 @@ static void say_lost(const struct control_client *a, int error)
 	if (a->is_quiet)
 		return;
 	if (error == EAGAIN)
-		log_error("sentry-profd at %s has not answered for %d s: it "
-			  "is stuck, or has no processor",
+		log_error("sentry-profd at %s has not answered for %d s: it hangs, or gets no "
+			  "processor time",
 			  a->path, ANSWER_S);
 	else if (error == EPIPE)
-		log_error("sentry-profd at %s has closed the connection: it "
-			  "ends, or this user has too many connections",
-			  a->path);
+		log_error(
+			"connection to sentry-profd at %s closed: the daemon is shutting down, or "
+			"this user has too many connections",
+			a->path);
 	else
 		log_error("sentry-profd at %s: %s", a->path, strerror(error));
 }
@@ -85,7 +85,7 @@ static int dial(const char *path, unsigned int seconds, int *ret_fd)
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
-	/* Of sending: also for connect(2), whose queue may be full. */
+	/* SO_SNDTIMEO holds for connect(2), too, which waits if the queue is full. */
 	if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) < 0 ||
 	    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) < 0 ||
 	    connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
@@ -105,7 +105,7 @@ int32_t control_client_pid(const struct control_client *a)
 	return getsockopt(a->fd, SOL_SOCKET, SO_PEERCRED, &daemon, &size) < 0 ? 0 : daemon.pid;
 }
 
-/* 0 is the tag of those that want no answer. */
+/* Of every request: 0 would be a request without an answer. */
 #define TAG 1
 
 static int take_answer(struct control_client *a, struct protocol_answer *ret, int *ret_fd)
@@ -194,7 +194,7 @@ int control_client_request(struct control_client *a, enum protocol_type type, in
 	};
 	size_t n = name == NULL ? 0 : strlen(name);
 
-	/* The caller has checked it; a longer one is none of the daemon's. */
+	/* Callers check the name's length; the daemon has no longer one. */
 	if (n >= sizeof(m.name))
 		return -EINVAL;
 	if (n > 0)
@@ -206,7 +206,7 @@ int control_client_request(struct control_client *a, enum protocol_type type, in
 int control_client_read(int fd, uint32_t size, struct buf *ret)
 {
 	buf_init(ret, BYTES_MAX);
-	/* The daemon's descriptor of it is ours, too: with where it wrote. */
+	/* The daemon's descriptor has the same offset, which is at the end. */
 	return fd < 0 || size == 0 || lseek(fd, 0, SEEK_SET) < 0 ? -EPROTO : buf_read_fd(ret, fd);
 }
 
@@ -221,7 +221,7 @@ bool control_client_parse_target(const char *command, const char *text, int32_t 
 		*ret_name = text;
 		return true;
 	}
-	log_error("%s: not a pid, and no name: '%s'", command, text);
+	log_error("%s: neither a pid nor the name of a target: '%s'", command, text);
 	return false;
 }
 
@@ -233,32 +233,29 @@ const char *control_client_result_text(enum protocol_result result)
 	case PROTOCOL_NOT_RUNNING:
 		return "is not profiled";
 	case PROTOCOL_NOT_SAMPLED:
-		return "is not sampled: profile_session_sample_rate has "
-		       "decided so for this process (attach profiles it all "
-		       "the same)";
+		return "is not sampled: profile_session_sample_rate left this process "
+		       "out (attach profiles it anyway)";
 	case PROTOCOL_TRACE_MODE:
-		return "has profile_lifecycle = trace: its root spans start "
-		       "and stop it";
+		return "has profile_lifecycle = trace: its root spans start and stop "
+		       "profiling";
 	case PROTOCOL_LEFT_OUT:
-		return "is left alone: it was detached, or made the profiler "
-		       "hang (attach takes it again)";
+		return "is left out: it was detached, or made the profiler hang (attach "
+		       "profiles it again)";
 	case PROTOCOL_DENIED:
-		return "not permitted: root and the group sentry-profd may, "
-		       "and each user for processes of his own";
+		return "not permitted: only root and the group sentry-profd may, and "
+		       "each user for processes of the same user";
 	case PROTOCOL_NO_PROCESS:
 		return "there is no such process";
 	case PROTOCOL_NO_TARGET:
-		return "is no target of sentry-profd (attach makes a process "
-		       "one)";
+		return "is no target of sentry-profd (attach makes a process a target)";
 	case PROTOCOL_BAD_VERSION:
-		return "the daemon is of an older version, and does not know "
-		       "this";
+		return "the daemon is older and does not support this request";
 	case PROTOCOL_BUSY:
-		return "too much at a time: try again";
+		return "too many requests at a time: try again";
 	case PROTOCOL_FAILED:
 		return "failed";
 	case PROTOCOL_OK:
 		break;
 	}
-	return "the daemon's answer is not known";
+	return "the daemon's answer is unknown: it may be a newer version";
 }

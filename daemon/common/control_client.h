@@ -1,7 +1,8 @@
 /*
- * Asks the daemon that runs, over its socket (lib/client/protocol.h): for
- * sentry-profctl. What goes wrong with the connection is told here, in a line
- * that says what to do.
+ * A connection to the running daemon's socket (lib/client/protocol.h), for sentry-profctl and
+ * sentry-profd-metrics. Requests block until the daemon has answered.
+ *
+ * Unless the connection is quiet, a function that fails logs one line that says what to do.
  */
 #ifndef DAEMON_COMMON_CONTROL_CLIENT_H
 #define DAEMON_COMMON_CONTROL_CLIENT_H
@@ -15,59 +16,58 @@
 
 struct control_client {
 	int fd;
-	const char *path; /* of the socket; the caller's */
-	bool is_quiet;
+	const char *path; /* of the socket; a string of the caller's that stays */
+	bool is_quiet;	  /* log nothing */
 };
 
 /*
- * Where the socket is: given, or what the environment says, or the default.
+ * Returns the path of the socket: given, or if that is NULL that of the environment
+ * (PROTOCOL_SOCKET_ENV), or the default.
  */
 const char *control_client_path(const char *given);
 
 /*
- * Connects, and says hello. Returns 0, or -errno and has printed a line;
- * is_quiet: it prints none, here and later. A daemon that does not answer for
- * a minute is stuck: -EAGAIN, here and later.
+ * Connects and says hello. Returns 0, or -errno. This call and later requests return -EAGAIN
+ * if the daemon has not answered for a minute.
  */
 must_check int control_client_open(const char *path, bool is_quiet, struct control_client *ret);
-/*
- * control_client_open() that prints nothing; a daemon that does not answer for so many
- * seconds is stuck.
- */
+/* As control_client_open(), quiet, with another number of seconds to wait for an answer. */
 must_check int control_client_open_briefly(const char *path, unsigned int seconds,
 					   struct control_client *ret);
 void control_client_close(struct control_client *a);
 
 /*
- * The daemon's pid, as our pid namespace has it: it is the kernel's word, the
- * one in its status is of its own namespace. 0: it has none here.
+ * The daemon's pid in this process's pid namespace, as the kernel tells it; 0: it has none
+ * here. The pid in the daemon's status is that of its own namespace.
  */
 int32_t control_client_pid(const struct control_client *a);
 
 /*
- * One request. name: NULL for none. Returns 0 and the daemon's answer, whatever
- * it says; *ret_fd is what came with it (the caller's), or -1. Or -errno, and
- * has printed a line: the connection is good for nothing then.
+ * Sends one request, about process pid or the section name (NULL: none), and waits for the
+ * answer. Returns 0 with the answer, which can be a refusal, and in *ret_fd the descriptor
+ * that came with it, which the caller owns, or -1. Or returns -errno: the caller must close
+ * the connection then.
  */
 must_check int control_client_request(struct control_client *a, enum protocol_type type,
 				      int32_t pid, const char *name, struct protocol_answer *ret,
 				      int *ret_fd);
 
 /*
- * The bytes that came with an answer: size of them, in the descriptor fd, which
- * stays the caller's. ret is due for buf_fini in any case. Returns 0, -EPROTO
- * (there are none), or the error of buf_read_fd.
+ * Reads the size bytes that came with an answer in the descriptor fd, which the caller keeps.
+ * Returns 0, -EPROTO if none came, or the error of buf_read_fd(). buf_fini(ret) is due in any
+ * case.
  */
 must_check int control_client_read(int fd, uint32_t size, struct buf *ret);
 
 /*
- * A command's argument that names a process, or the section [target "NAME"]:
- * *ret_pid is 0, or *ret_name NULL. False after a line on stderr.
+ * Parses the argument of a command that names a process or a section [target "NAME"].
+ * Sets *ret_pid, or *ret_name and *ret_pid = 0. Logs an error and returns false if the text
+ * is neither.
  */
 bool control_client_parse_target(const char *command, const char *text, int32_t *ret_pid,
 				 const char **ret_name);
 
-/* What is said of a process, or a section, where the answer has no text. */
+/* A text for a result, to follow the name of a process or a section, or to stand alone. */
 const char *control_client_result_text(enum protocol_result result);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * A finding of sentry-profctl doctor, also where the daemon makes it: one line,
- * with a grade, what it is about, and a text.
+ * The findings of sentry-profctl doctor: lines with a grade, a subject and a text. doctor
+ * writes its own and repeats those that the daemon made of itself.
  */
 #ifndef DAEMON_COMMON_FINDING_H
 #define DAEMON_COMMON_FINDING_H
@@ -11,25 +11,25 @@
 
 enum finding {
 	FINDING_OK,
-	FINDING_WARNING, /* it works, with less */
-	FINDING_FAULT,	 /* it does not */
+	FINDING_WARNING, /* profiling works, with limits */
+	FINDING_FAULT,	 /* profiling does not work */
 };
 
-/* The longest subject and text. */
+/* The sizes of the longest subject and text. */
 #define FINDING_SUBJECT_SIZE 64
 #define FINDING_TEXT_SIZE    10240 /* a path of PATH_MAX, twice, and words */
 
 /*
- * Writes the line; control characters are escaped. subject: a word or two.
- * *worst, the gravest finding so far, is raised.
+ * Writes a finding to out, control characters escaped. subject: a word or two. Raises
+ * *worst, the gravest grade so far.
  */
 void finding_write(FILE *out, enum finding *worst, enum finding finding, const char *subject,
 		   const char *format, ...) printf_like(5, 6);
 
-/* Writes a line of finding_write, without its end, again. */
+/* Writes a line that finding_write() made, without its newline, once more. Raises *worst. */
 void finding_repeat(FILE *out, enum finding *worst, const char *line);
 
-/* The exit status of who has found nothing worse. */
+/* The exit status of a program whose gravest finding is worst. */
 int finding_status(enum finding worst);
 
 #endif

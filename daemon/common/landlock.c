@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 /*
- * The structures are the kernel's (landlock(7)), and stand here because glibc
- * has no wrapper, and older kernels' headers not even these.
+ * From <linux/landlock.h>, which older kernel headers lack. glibc has no wrappers for these
+ * system calls.
  */
 struct ruleset_attr {
 	uint64_t handled_access_fs;
@@ -25,7 +25,7 @@ struct path_beneath_attr {
 
 #define RULE_PATH_BENEATH 1
 
-/* Rights of the first version of it: 5.13. */
+/* The rights of landlock's first version, Linux 5.13. */
 #define WRITE_FILE  (UINT64_C(1) << 1)
 #define REMOVE_DIR  (UINT64_C(1) << 4)
 #define REMOVE_FILE (UINT64_C(1) << 5)
@@ -50,7 +50,7 @@ static int allow_in(int ruleset, int dir)
 											   : 0;
 }
 
-/* EPERM is no answer of the kernel's, but of a container's seccomp filter. */
+/* EPERM comes from a container's seccomp filter, never from the kernel itself. */
 static bool is_missing(int error)
 {
 	return error == ENOSYS || error == EOPNOTSUPP || error == EPERM;

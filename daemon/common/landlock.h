@@ -1,14 +1,17 @@
-/* Landlock: where a process may write, whatever names it opens. */
+/*
+ * Restricts where this process can write, by landlock(7), independent of its user and of the
+ * names that it opens. Ship, and the converter of --output FILE, call it at their start.
+ */
 #ifndef DAEMON_COMMON_LANDLOCK_H
 #define DAEMON_COMMON_LANDLOCK_H
 
 #include "lib/base/util.h"
 
 /*
- * From here on nothing is opened for writing, made, renamed or removed but
- * files in dir (-1: nowhere). What is open stays so. Needs no_new_privs.
- * Returns 0, also where the kernel cannot (before 5.13, or without landlock
- * among its security modules) or may not (in a container), or -errno.
+ * From this call on the process can open, make, rename and remove only regular files in the
+ * directory dir (-1: nowhere). Descriptors that are open keep their rights. Requires
+ * no_new_privs. Returns 0 or -errno. Returns 0 without effect if the kernel has no landlock
+ * (before 5.13, or not among its security modules), or if a container forbids it.
  */
 must_check int landlock_restrict_writing(int dir);
 

@@ -17,13 +17,13 @@
 
 enum when {
 	ALWAYS,
-	WITH_OTHER_USERS, /* there are users that it can become */
+	WITH_OTHER_USERS, /* only if the daemon can change to other users */
 };
 
 static const struct {
-	capability_set any_of; /* one of these is enough */
+	capability_set any_of; /* one of these suffices */
 	enum when when;
-	bool initial; /* only that of the initial user namespace counts */
+	bool initial; /* has an effect in the initial user namespace only */
 	const char *name, *effect, *remedy;
 } table[] = {
 	{CAP(SYS_PTRACE), ALWAYS, false, "CAP_SYS_PTRACE",
@@ -105,19 +105,19 @@ size_t limitation_find(const struct limitation_facts *facts, struct limitation r
 	return n;
 }
 
-/* That of the machine has all ids, each as itself (user_namespaces(7)). */
+/* The initial user namespace maps all ids to themselves (user_namespaces(7)). */
 static bool is_in_user_namespace(void)
 {
 	unsigned long first, outside, n;
 	char map[256];
 
-	/* Without the file the kernel has no user namespaces. */
+	/* The file is missing if the kernel has no user namespaces. */
 	return small_file_read(AT_FDCWD, "/proc/self/uid_map", map, sizeof(map)) == 0 &&
 	       (sscanf(map, "%lu %lu %lu", &first, &outside, &n) != 3 || first != 0 ||
 		outside != 0 || n != UINT32_MAX);
 }
 
-/* A process may copy descriptors of its own, unless a filter refuses it. */
+/* A process may copy its own descriptors, unless a seccomp filter refuses the call. */
 static bool getfd_is_refused(void)
 {
 	int fd = (int)syscall(SYS_pidfd_open, getpid(), 0);

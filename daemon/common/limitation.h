@@ -1,10 +1,10 @@
 /*
- * What the daemon has to do without: capabilities, if root has started it, and
- * what a filter or a namespace refuses. One table says what each costs; the log
- * at the start, `status` and `doctor` have their lines from it, and
- * docs/sentry-profd.8 repeats it.
+ * What the daemon has to do without on this machine: capabilities that root lacks, and what
+ * a seccomp filter or a namespace refuses. One table has the effect of each limitation and
+ * its remedy. The log at the start, `status` and `doctor` print them; sentry-profd(8) has the
+ * same table.
  *
- * A capability that the daemon does without at no cost is not missing.
+ * A capability whose absence has no effect is no limitation.
  */
 #ifndef DAEMON_COMMON_LIMITATION_H
 #define DAEMON_COMMON_LIMITATION_H
@@ -15,26 +15,26 @@
 #include "daemon/common/privileges.h"
 
 struct limitation {
-	const char *name;   /* "CAP_SYS_NICE" */
-	const char *effect; /* what is lost without it */
-	const char *remedy; /* how it is had */
+	const char *name;   /* what is missing: "CAP_SYS_NICE" */
+	const char *effect; /* what does not work without it */
+	const char *remedy; /* how to get it */
 };
 
+/* The facts that limitation_find() judges. */
 struct limitation_facts {
-	capability_set have;	/* permitted */
-	bool in_user_namespace; /* the kernel counts some capabilities there for
-				   nothing */
+	capability_set have;	/* the permitted capabilities */
+	bool in_user_namespace; /* not the initial one: some capabilities have no effect there */
 	bool no_getfd;		/* pidfd_getfd(2) is refused */
-	bool no_connector;	/* processes are to be found, and nobody tells */
+	bool no_connector;	/* the daemon discovers processes, without the proc connector */
 };
 
-/* Of this process; no_connector is false. */
+/* Reads the facts of this process. Sets no_connector to false. */
 void limitation_facts_read(struct limitation_facts *ret);
 
-/* Room for all of the table. */
+/* The number of rows of the table. */
 #define LIMITATIONS_MAX 9
 
-/* Writes what is missing, the worst first; the texts are constants. */
+/* Writes the limitations, the gravest first, and returns how many. The texts are constants. */
 size_t limitation_find(const struct limitation_facts *facts,
 		       struct limitation ret[LIMITATIONS_MAX]);
 

@@ -15,14 +15,14 @@
 #define LINE_MAX_BYTES 5120
 
 static const char *log_name = "sentry-profd";
-static char log_subject[LOG_SUBJECT_SIZE]; /* with what divides it */
+static char log_subject[LOG_SUBJECT_SIZE]; /* with ": " */
 static bool log_debugging;
 static bool log_is_journal;
-/* Where there is a line that is not at its end yet (daemon/broker/report/progress.h). */
+/* The progress line, without a newline, can be on it (daemon/broker/report/progress.h). */
 static bool log_is_terminal;
 static struct log_limit limit;
 
-/* "DEVICE:INODE", in decimal, of what systemd gave us: systemd.exec(5). */
+/* The variable has "DEVICE:INODE" of the journal, in decimal (systemd.exec(5)). */
 static bool stderr_is_journal(void)
 {
 	const char *value = getenv(LOG_JOURNAL_VARIABLE);
@@ -42,7 +42,7 @@ bool log_goes_to_journal(void)
 	return log_is_journal;
 }
 
-/* level: a digit for the journal, and the word for everybody else. */
+/* Each level: a digit, for the journal, and the word that begins the text. */
 #define LEVEL_ERROR   "3"
 #define LEVEL_WARNING "4warning: "
 #define LEVEL_DEBUG   "7debug: "
@@ -62,12 +62,12 @@ static void print_line(const char *level, const char *text)
 	while (*text != '\0' && at + ESCAPE_MAX + 1 < sizeof(line))
 		at += escape_next(&text, line + at);
 	line[at++] = '\n';
-	/* One write, so that lines of several processes do not mix. */
+	/* A single write, so that lines of several processes do not mix. */
 	if (write(STDERR_FILENO, line, at) < 0)
 		return;
 }
 
-static void tell_left_out(uint64_t now_ns)
+static void log_suppressed(uint64_t now_ns)
 {
 	char text[LOG_LIMIT_TEXT + 64];
 	struct log_limit_left left;
@@ -82,13 +82,13 @@ static void tell_left_out(uint64_t now_ns)
 
 void log_check(void)
 {
-	tell_left_out(clock_mono_ns());
+	log_suppressed(clock_mono_ns());
 }
 
-/* As if all windows were over. */
-static void tell_at_exit(void)
+/* As if the windows of all kinds were over. */
+static void log_suppressed_at_exit(void)
 {
-	tell_left_out(clock_mono_ns() + LOG_LIMIT_WINDOW_NS);
+	log_suppressed(clock_mono_ns() + LOG_LIMIT_WINDOW_NS);
 }
 
 void log_init(const char *name, bool debug)
@@ -100,7 +100,7 @@ void log_init(const char *name, bool debug)
 	log_is_journal = stderr_is_journal();
 	log_is_terminal = isatty(STDERR_FILENO) == 1;
 	if (!registered)
-		registered = atexit(tell_at_exit) == 0;
+		registered = atexit(log_suppressed_at_exit) == 0;
 }
 
 void log_about(const char *subject)
@@ -118,7 +118,7 @@ static void printf_like(3, 0) say(const char *level, bool limited, const char *f
 	memcpy(text, log_subject, head);
 	if (vsnprintf(text + head, sizeof(text) - head, format, args) < 0)
 		return;
-	tell_left_out(now_ns);
+	log_suppressed(now_ns);
 	if (!limited || log_limit_take(&limit, level, format, text, now_ns))
 		print_line(level, text);
 }
@@ -137,7 +137,6 @@ static void printf_like(3, 0) say(const char *level, bool limited, const char *f
 
 LOG_FUNCTION(log_error, LEVEL_ERROR, true, true)
 LOG_FUNCTION(log_warning, LEVEL_WARNING, true, true)
-/* Who asks for these wants them all. */
 LOG_FUNCTION(log_debug, LEVEL_DEBUG, log_debugging, false)
 
 void log_listed(bool is_warning, const char *format, ...)

@@ -8,8 +8,11 @@ static bool is_over(const struct log_limit_kind *k, uint64_t now_ns)
 	return now_ns - k->since_ns >= LOG_LIMIT_WINDOW_NS;
 }
 
-/* Its place, or a free one, or that of one with nothing to tell; or NULL. */
-static struct log_limit_kind *place_of(struct log_limit *l, const char *format, uint64_t now_ns)
+/*
+ * The slot of format, or a free slot, or that of a kind whose window is over without
+ * suppressed lines; NULL: there is none.
+ */
+static struct log_limit_kind *slot_of(struct log_limit *l, const char *format, uint64_t now_ns)
 {
 	struct log_limit_kind *free_one = NULL;
 
@@ -30,7 +33,7 @@ static struct log_limit_kind *place_of(struct log_limit *l, const char *format, 
 bool log_limit_take(struct log_limit *l, const char *level, const char *format, const char *text,
 		    uint64_t now_ns)
 {
-	struct log_limit_kind *k = place_of(l, format, now_ns);
+	struct log_limit_kind *k = slot_of(l, format, now_ns);
 
 	if (k == NULL)
 		return true;

@@ -1,10 +1,10 @@
 /*
- * How often a line of one kind is said: a service that runs for months beside
- * a target that does the same wrong thing each second must not fill a journal.
- * What is left out is counted, and said with the last of it.
+ * Limits how often a line of one kind is logged: a service that runs for months beside a
+ * target that does the same wrong thing each second must not fill the journal. Suppressed
+ * lines are counted, and reported with the text of the last one. Used by daemon/common/log.c.
  *
- * A kind is a format string, by its address: lines that differ in a pid are of
- * one kind. Knows no clock and writes nothing.
+ * A kind is a format string, compared by its address: lines that differ in a pid are of one
+ * kind. The module reads no clock and writes nothing.
  */
 #ifndef DAEMON_COMMON_LOG_LIMIT_H
 #define DAEMON_COMMON_LOG_LIMIT_H
@@ -14,20 +14,20 @@
 
 #include "lib/base/util.h"
 
-/* So many of a kind are said in a window that begins with the first. */
+/* So many lines of a kind are logged in a window, which begins with the first of them. */
 #define LOG_LIMIT_LINES	    30
 #define LOG_LIMIT_WINDOW_NS (60 * NS_PER_SEC)
 
-/* More than any process here has at a time. What has no room is not limited. */
+/* More kinds than any process logs at a time. A kind without a slot is not limited. */
 #define LOG_LIMIT_KINDS 64
 
-/* Of the last line that was left out; what is longer is cut off. */
+/* The size of the last suppressed line, which is cut off. */
 #define LOG_LIMIT_TEXT 256
 
 struct log_limit_kind {
-	const char *format; /* NULL: a free place */
-	uint64_t since_ns;
-	uint64_t lines; /* said and left out */
+	const char *format; /* NULL: the slot is free */
+	uint64_t since_ns;  /* start of the window */
+	uint64_t lines;	    /* in the window, logged and suppressed */
 	const char *level;
 	char last[LOG_LIMIT_TEXT];
 };
@@ -38,13 +38,13 @@ struct log_limit {
 };
 
 /*
- * A line is to be said: may it? level and format are string literals; text is
- * the line, of which a copy may be kept.
+ * Counts a line of the kind format. Returns true if it is to be logged, or false if it is
+ * suppressed; then text, the whole line, is copied. level and format are string literals.
  */
 bool log_limit_take(struct log_limit *l, const char *level, const char *format, const char *text,
 		    uint64_t now_ns);
 
-/* What was left out of a kind, and has not been told. */
+/* The suppressed lines of one kind. */
 struct log_limit_left {
 	const char *level;
 	uint64_t lines;
@@ -52,8 +52,8 @@ struct log_limit_left {
 };
 
 /*
- * The next kind of which something was left out and whose window is over by
- * now_ns; it is forgotten. Returns false if there is none.
+ * Takes out the next kind that has suppressed lines and whose window is over at now_ns.
+ * Returns false if there is none.
  */
 bool log_limit_left(struct log_limit *l, uint64_t now_ns, struct log_limit_left *ret);
 

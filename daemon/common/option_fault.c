@@ -9,7 +9,7 @@
 #define WORD_MAX  32
 #define NAMES_MAX 64
 
-/* Of two words that are no longer than WORD_MAX (optimal string alignment). */
+/* The edit distance of two words of at most WORD_MAX bytes (optimal string alignment). */
 static size_t distance(const char *a, const char *b)
 {
 	size_t d[WORD_MAX + 1][WORD_MAX + 1];
@@ -67,7 +67,7 @@ void option_fault(int result, char *const *argv, const struct option *known,
 	const char *word = argv[optind - 1], *nearest = NULL, *problem;
 	const bool is_letter = optopt != 0 && optopt < OPTION_LONG;
 
-	/* One letter of a word that may have more of them. */
+	/* The word can have more letters than the refused one. */
 	if (is_letter)
 		(void)snprintf(ret->option, sizeof(ret->option), "-%c", optopt);
 	else

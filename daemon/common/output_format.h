@@ -1,7 +1,7 @@
 /*
- * The formats of sentry-profctl convert by name, by the ending of a file's
- * name, and by what shows the file. sentry-profd knows by it which names of
- * --output are files, and links no code that writes a format
+ * The formats that sentry-profctl convert writes: their names, the suffixes of their files,
+ * and the program that shows such a file. sentry-profd uses the table to tell from the name
+ * in --output whether it means a file, and links no code that writes a format
  * (daemon/ctl/convert/formats.h).
  */
 #ifndef DAEMON_COMMON_OUTPUT_FORMAT_H
@@ -20,11 +20,11 @@ enum output_format_id {
 };
 
 struct output_format {
-	const char *format; /* of --to */
+	const char *format; /* the name for --to */
 	const char *suffix; /* with its dot */
 	/*
-	 * What the user does next: the file's name stands between the two.
-	 * NULL: sentry-profctl view shows it. "": no single program does.
+	 * What the user types or does to see a file: the file's name is between the two.
+	 * NULL: sentry-profctl view shows the file. "": no single program does.
 	 */
 	const char *view_before, *view_after;
 };
@@ -32,13 +32,13 @@ struct output_format {
 extern const struct output_format output_formats[OUTPUT_FORMATS_N];
 
 /*
- * Says on stderr what the user can type in order to see the file at path, if a
- * single program shows it. profctl: sentry-profctl, as the user can type it.
+ * Prints on stderr what the user can type to see the file at path, if a single program
+ * shows it. profctl: how the user can call sentry-profctl.
  */
 void output_format_print_viewer(const struct output_format *e, const char *profctl,
 				const char *path);
 
-/* The longest ending of path that is in the table; NULL: none. */
+/* The format whose suffix path has, the longest suffix if there are several, or NULL. */
 const struct output_format *output_format_of_path(const char *path);
 
 #endif

@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
-/* The kernel's count grows with its versions; a set here has 64 bits. */
+/* The size of a capability_set. A kernel has fewer capabilities, newer ones have more. */
 #define CAPABILITY_N 64
 
 struct capabilities {
@@ -16,7 +16,7 @@ struct capabilities {
 	capability_set inheritable;
 };
 
-/* Those of process pid; 0: our own. */
+/* The capabilities of process pid; 0: of this process. */
 static int caps_of(int32_t pid, struct capabilities *ret)
 {
 	struct __user_cap_header_struct header = {
@@ -59,7 +59,7 @@ static int caps_set(const struct capabilities *caps)
 	return syscall(SYS_capset, &header, data) < 0 ? -errno : 0;
 }
 
-/* Of what is permitted keeps that, and makes effective what is in effective. */
+/* Limits the permitted set to keep, and makes effective what is in effective of that. */
 static int caps_keep(capability_set keep, capability_set effective)
 {
 	struct capabilities caps;
@@ -70,14 +70,14 @@ static int caps_keep(capability_set keep, capability_set effective)
 		return r;
 	caps.permitted &= keep;
 	caps.effective = caps.permitted & effective;
-	/* Takes the ambient set with it: capabilities(7). */
+	/* Clears the ambient set, too (capabilities(7)). */
 	caps.inheritable = 0;
 	return caps_set(&caps);
 }
 
 /*
- * Without CAP_SETPCAP the bounding set stays: it limits what exec can give, and
- * no_new_privs says that exec gives nothing.
+ * Limits the bounding set to bound. Without CAP_SETPCAP the set stays as it is, which does no
+ * harm: the set limits what execve(2) can give, and with no_new_privs that is nothing.
  */
 static int bounding_limit(capability_set bound)
 {
@@ -95,7 +95,7 @@ static int bounding_limit(capability_set bound)
 		case 1:
 			break;
 		default:
-			/* The first that this kernel does not have. */
+			/* The first number without a capability in this kernel. */
 			return errno == EINVAL ? 0 : -errno;
 		}
 		if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0)
@@ -122,7 +122,7 @@ int privileges_drop(uint32_t uid, uint32_t gid, capability_set keep, bool dumpab
 	r = bounding_limit(0);
 	if (r < 0)
 		return r;
-	/* Else leaving uid 0 would empty the permitted set: capabilities(7). */
+	/* Without this, leaving uid 0 empties the permitted set (capabilities(7)). */
 	if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0)
 		return -errno;
 	r = become(uid, gid);
@@ -135,7 +135,7 @@ int privileges_drop(uint32_t uid, uint32_t gid, capability_set keep, bool dumpab
 		return r;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return -errno;
-	/* Last: the kernel sets it anew at every change of ids above. */
+	/* Last: each change of ids above resets the flag. */
 	if (prctl(PR_SET_DUMPABLE, dumpable, 0, 0, 0) < 0)
 		return -errno;
 	return 0;

@@ -12,11 +12,11 @@
 #include "daemon/common/landlock.h"
 
 /*
- * Calls that both processes may make with whatever arguments. None of them
- * reaches what is not in a descriptor that the process has, or in itself.
+ * Calls that both processes may make with any arguments. Their effects are limited to the
+ * process and its descriptors.
  *
- * A name that the architecture does not have (epoll_wait on arm64) is a
- * negative number, for which libseccomp makes no rule.
+ * The number of a call that the architecture lacks (epoll_wait on arm64) is negative;
+ * libseccomp makes no rule for it.
  */
 static const int common_calls[] = {
 	/* descriptors */
@@ -46,7 +46,7 @@ static const int common_calls[] = {
 	SCMP_SYS(mremap),
 	SCMP_SYS(madvise),
 	SCMP_SYS(sysinfo), /* glibc's qsort asks how much there is */
-	/* time and chance, where the vDSO has no answer */
+	/* time and random numbers, where the vDSO does not have them */
 	SCMP_SYS(clock_gettime),
 	SCMP_SYS(clock_getres),
 	SCMP_SYS(gettimeofday),
@@ -70,14 +70,14 @@ static const int common_calls[] = {
 	SCMP_SYS(exit_group),
 };
 
-/* What a file's path reaches, in whatever form. */
+/* All calls that take the path of a file. */
 static const int path_calls[] = {
 	SCMP_SYS(open),	      SCMP_SYS(openat),	  SCMP_SYS(openat2),	SCMP_SYS(stat),
 	SCMP_SYS(lstat),      SCMP_SYS(statx),	  SCMP_SYS(access),	SCMP_SYS(faccessat),
 	SCMP_SYS(faccessat2), SCMP_SYS(readlink), SCMP_SYS(readlinkat),
 };
 
-/* What libcurl, OpenSSL and the resolver need besides. */
+/* The further calls of libcurl, OpenSSL and the resolver. */
 static const int ship_calls[] = {
 	/* sockets; with conditions: socket, socketpair */
 	SCMP_SYS(connect), SCMP_SYS(sendto), SCMP_SYS(sendmmsg), SCMP_SYS(recvfrom),
@@ -86,19 +86,19 @@ static const int ship_calls[] = {
 	/* resolv.conf, hosts, certificates; with conditions: open, openat */
 	SCMP_SYS(stat), SCMP_SYS(newfstatat), SCMP_SYS(statx), SCMP_SYS(access),
 	SCMP_SYS(faccessat), SCMP_SYS(faccessat2), SCMP_SYS(readlink), SCMP_SYS(readlinkat),
-	SCMP_SYS(uname), /* the host's own name */
-	/* how libcurl wakes itself up, by version; and its resolver's thread */
+	SCMP_SYS(uname), /* the host name */
+	/* libcurl's wake-ups, which differ by version, and its resolver thread */
 	SCMP_SYS(pipe2), SCMP_SYS(eventfd2), SCMP_SYS(set_robust_list), SCMP_SYS(rseq),
 	SCMP_SYS(sched_getaffinity), /* malloc, in a second thread */
 };
 
 /*
- * libseccomp adds rules to a filter one by one, and each can fail only for
- * memory or by our mistake: the first failure is kept.
+ * A filter under construction. Adding a rule fails only for lack of memory or by a bug here,
+ * so the first error is kept and checked once.
  */
 struct filter {
 	scmp_filter_ctx ctx;
-	uint32_t fallback; /* the action for what has no rule */
+	uint32_t fallback; /* the action for calls without a rule */
 	int error;
 };
 
@@ -107,7 +107,7 @@ static void add(struct filter *f, uint32_t action, int call, unsigned int n,
 {
 	int r;
 
-	/* libseccomp takes no rule that says what holds without it. */
+	/* libseccomp refuses a rule whose action is the fallback. */
 	if (f->error < 0 || action == f->fallback)
 		return;
 	r = seccomp_rule_add_array(f->ctx, action, call, n, args);
@@ -122,7 +122,7 @@ static void add_all(struct filter *f, uint32_t action, const int *calls, size_t 
 		add(f, action, calls[i], 0, NULL);
 }
 
-/* call, if its argument number arg has of the bits in mask those in value. */
+/* A rule for call if the bits of argument number arg in mask equal value. */
 static void add_masked(struct filter *f, uint32_t action, int call, unsigned int arg, uint64_t mask,
 		       uint64_t value)
 {
@@ -132,7 +132,7 @@ static void add_masked(struct filter *f, uint32_t action, int call, unsigned int
 	add(f, action, call, 1, &c);
 }
 
-/* call, if its argument number arg is value. */
+/* A rule for call if argument number arg equals value. */
 static void add_equal(struct filter *f, uint32_t action, int call, unsigned int arg, uint64_t value)
 {
 	struct scmp_arg_cmp c = {.arg = arg, .op = SCMP_CMP_EQ, .datum_a = value};
@@ -152,10 +152,10 @@ static void add_common(struct filter *f)
 	/* No new code: neither from a file nor written here. */
 	add_masked(f, allow, SCMP_SYS(mmap), 2, PROT_EXEC, 0);
 	add_masked(f, allow, SCMP_SYS(mprotect), 2, PROT_EXEC, 0);
-	/* No F_SETOWN: it makes the kernel signal others. */
+	/* Not F_SETOWN, which makes the kernel signal other processes. */
 	for (size_t i = 0; i < array_size(fcntls); i++)
 		add_equal(f, allow, SCMP_SYS(fcntl), 1, (uint64_t)fcntls[i]);
-	/* stdio asks if what it writes to is a terminal, by glibc's version. */
+	/* stdio's check for a terminal; the request depends on glibc's version. */
 	add_equal(f, allow, SCMP_SYS(ioctl), 1, TCGETS);
 	add_equal(f, allow, SCMP_SYS(ioctl), 1, TCGETS2);
 	/* abort() */
@@ -169,7 +169,7 @@ static void add_unwind(struct filter *f)
 	/* daemon/unwind/leash.h */
 	add(f, SCMP_ACT_ALLOW, SCMP_SYS(timer_settime), 0, NULL);
 	add_all(f, no_file, path_calls, array_size(path_calls));
-	/* glibc's fstat is this, with an empty path. */
+	/* glibc implements fstat by this call, with an empty path. */
 	add_masked(f, SCMP_ACT_ALLOW, SCMP_SYS(newfstatat), 3, AT_EMPTY_PATH, AT_EMPTY_PATH);
 	add_masked(f, no_file, SCMP_SYS(newfstatat), 3, AT_EMPTY_PATH, 0);
 }
@@ -196,8 +196,8 @@ static void add_sockets(struct filter *f)
 		}
 	}
 	/*
-	 * glibc's resolver tries nscd and asks for our addresses, and goes on
-	 * without: no reason to be killed.
+	 * glibc's resolver tries nscd (Unix) and asks for the host's addresses (netlink), and
+	 * works without both, so the calls fail instead of killing the process.
 	 */
 	for (size_t i = 0; i < array_size(others); i++)
 		add_equal(f, SCMP_ACT_ERRNO(EAFNOSUPPORT), SCMP_SYS(socket), 0,
@@ -214,11 +214,11 @@ static void add_threads(struct filter *f)
 					   CLONE_NEWNET;
 
 	add_masked(f, SCMP_ACT_ALLOW, SCMP_SYS(clone), 0, thread | namespaces, thread);
-	/* Its flags are in memory, out of sight: glibc falls back to clone. */
+	/* A filter cannot see its flags, which are in memory. glibc falls back to clone. */
 	add(f, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0, NULL);
 }
 
-/* Whoever makes a file puts it on the disk, gives it a name, and removes it. */
+/* Making, syncing, renaming and removing files of the directory. */
 static void add_files_in(struct filter *f, int dir)
 {
 	const uint64_t make = O_WRONLY | O_CREAT | O_EXCL;
@@ -248,11 +248,11 @@ static void add_ship(struct filter *f)
 	add_threads(f);
 	add_masked(f, SCMP_ACT_ALLOW, SCMP_SYS(open), 1, write_flags, O_RDONLY);
 	add_masked(f, SCMP_ACT_ALLOW, SCMP_SYS(openat), 2, write_flags, O_RDONLY);
-	/* The resolver: how long is the answer? */
+	/* The resolver asks for the length of an answer. */
 	add_equal(f, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1, FIONREAD);
 	/*
-	 * A module of nsswitch.conf that glibc does not have built in cannot be
-	 * loaded, and the next one is asked: no reason to be killed.
+	 * A module of nsswitch.conf that is not built into glibc fails to load, and glibc asks
+	 * the next one, so the call fails instead of killing the process.
 	 */
 	add_masked(f, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(mmap), 2, PROT_EXEC, PROT_EXEC);
 }
@@ -269,12 +269,12 @@ int sandbox_enter(enum sandbox sandbox, bool kill, int write_dir)
 	f.ctx = seccomp_init(f.fallback);
 	if (f.ctx == NULL)
 		return -ENOMEM;
-	/* 32-bit code and x32 have other numbers: none of ours is such. */
+	/* 32-bit code and x32 have other numbers. These processes have neither. */
 	f.error = seccomp_attr_set(f.ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
-	/* The caller has set no_new_privs, or is wrong. */
+	/* The caller has set no_new_privs. */
 	if (f.error == 0)
 		f.error = seccomp_attr_set(f.ctx, SCMP_FLTATR_CTL_NNP, 0);
-	/* Else every error of the kernel is ECANCELED. */
+	/* Without this, libseccomp reports every error of the kernel as ECANCELED. */
 	if (f.error == 0)
 		f.error = seccomp_attr_set(f.ctx, SCMP_FLTATR_API_SYSRAWRC, 1);
 	add_common(&f);

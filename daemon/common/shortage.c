@@ -7,12 +7,12 @@
 #include "daemon/common/log.h"
 #include "lib/base/clock.h"
 
-#define PAUSE_NS (60 * NS_PER_SEC)
+#define LOG_EVERY_NS (60 * NS_PER_SEC)
 
 static struct {
 	uint64_t n;
-	uint64_t said_ns; /* the last line; 0: none yet */
-} lack;
+	uint64_t logged_ns; /* the last line; 0: none yet */
+} shortage;
 
 bool shortage_is(int error)
 {
@@ -33,10 +33,10 @@ void shortage_note(int error, const char *waits)
 {
 	const uint64_t now_ns = clock_mono_ns();
 
-	lack.n++;
-	if (lack.said_ns != 0 && now_ns - lack.said_ns < PAUSE_NS)
+	shortage.n++;
+	if (shortage.logged_ns != 0 && now_ns - shortage.logged_ns < LOG_EVERY_NS)
 		return;
-	lack.said_ns = now_ns;
+	shortage.logged_ns = now_ns;
 	log_warning("%s: %s waits%s", strerror(error), waits,
 		    error == EMFILE ? " (the limit of descriptors is too low: "
 				      "ulimit -Hn, LimitNOFILE=)"
@@ -45,7 +45,7 @@ void shortage_note(int error, const char *waits)
 
 uint64_t shortage_count(void)
 {
-	return lack.n;
+	return shortage.n;
 }
 
 int shortage_of_descriptors(void)

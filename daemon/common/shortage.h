@@ -1,7 +1,7 @@
 /*
- * Lack of descriptors, processes or memory in the broker. It passes, and it is
- * no fault of a child, a target or a client: whatever needed the resource waits
- * and is tried again. Each lack is counted, and one line a minute names it.
+ * Shortage of descriptors, processes or memory in the broker. It passes, and no child, target
+ * or client is to blame: the broker tries the operation again later. Each shortage is
+ * counted, and at most one line a minute is logged.
  */
 #ifndef DAEMON_COMMON_SHORTAGE_H
 #define DAEMON_COMMON_SHORTAGE_H
@@ -9,22 +9,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* True for an errno (positive) that says that a resource was short. */
+/* True if error, a positive errno, says that a resource was short. */
 bool shortage_is(int error);
 
 /*
- * Counts a lack: error is its errno (positive), waits says in the log what is
- * tried again, as in "a message of sentry-profd-unwind".
+ * Counts a shortage. error: its errno, positive. waits: what is tried again later, for the
+ * log, as in "a message of sentry-profd-unwind".
  */
 void shortage_note(int error, const char *waits);
 
-/* How often, since the start. */
+/* The number of shortages since the start. */
 uint64_t shortage_count(void);
 
 /*
- * Whether a descriptor can be had. A message that carries a descriptor is read
- * only then: the kernel drops the descriptor of a message that is read without
- * room for it (scm_detach_fds() in net/core/scm.c). Returns 0 or -errno.
+ * Returns 0 if a descriptor can be opened now, or -errno. The broker reads a message that
+ * carries a descriptor only after this returned 0: the kernel drops the descriptor if there
+ * is no room for it (scm_detach_fds() in net/core/scm.c).
  */
 int shortage_of_descriptors(void);
 

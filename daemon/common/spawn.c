@@ -21,7 +21,7 @@
 
 #define ENVIRONMENT_MAX 16
 
-/* libcurl's proxies. */
+/* The variables of libcurl's proxies, and of the journal. */
 const char *const spawn_ship_environment[] = {
 	"http_proxy", "https_proxy", "HTTPS_PROXY",	   "all_proxy", "ALL_PROXY",
 	"no_proxy",   "NO_PROXY",    LOG_JOURNAL_VARIABLE, NULL,
@@ -50,9 +50,8 @@ int spawn_find(const char *name, char ret[PATH_MAX])
 }
 
 /*
- * What the terminal sent to the broker's process group while the child was in
- * it. The broker blocks these, so they are pending, and to ignore a signal
- * forgets it.
+ * Discards signals that the terminal sent to the broker's process group while the child was
+ * in it. They are pending, since the broker blocks them; ignoring a signal discards it.
  */
 static void drop_pending(void)
 {
@@ -77,14 +76,14 @@ void spawn_leave_job(void)
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Between fork and exec: only calls that are safe there. */
+/* Runs between fork and exec: async-signal-safe calls only. */
 __attribute__((noreturn)) static void become(const char *path, char *const *argv, char *const *envp,
 					     int fd)
 {
 	int null;
 
 	spawn_leave_job();
-	/* After this there is a descriptor left to open one. */
+	/* Closes the others first, so that open(2) finds a free descriptor. */
 	if (dup2(fd, MSG_FD) < 0 || close_range(MSG_FD + 1, ~0u, 0) < 0)
 		_exit(SPAWN_FAILED);
 	null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -124,7 +123,7 @@ int spawn_child(const char *name, const char *const *environment, int32_t *ret_p
 		r = -errno;
 		goto out;
 	}
-	/* dup2 onto itself would keep CLOEXEC. */
+	/* dup2() onto the same number would keep CLOEXEC. */
 	if (pair[1] == MSG_FD) {
 		r = fcntl(pair[1], F_DUPFD_CLOEXEC, MSG_FD + 1);
 		if (r < 0) {

@@ -1,7 +1,7 @@
 /*
- * Starting the child executables: a socket at MSG_FD, nothing else of the
- * broker's, a process group of their own (^C is for the broker alone), an
- * environment of listed variables.
+ * Starts the executables of the project as child processes. A child gets a socket to its
+ * parent at MSG_FD, no other descriptor of the parent, a process group of its own, so that
+ * ^C reaches the broker only, and an environment of listed variables.
  */
 #ifndef DAEMON_COMMON_SPAWN_H
 #define DAEMON_COMMON_SPAWN_H
@@ -12,23 +12,23 @@
 #include "lib/base/util.h"
 
 /*
- * Finds an executable of the project: beside our own, in LIBEXECDIR or in
- * BINDIR. Returns 0, -ENOENT, or the -errno of reading /proc/self/exe.
+ * Finds an executable of the project: in the directory of this process's own executable, in
+ * LIBEXECDIR or in BINDIR. Returns 0, -ENOENT, or the -errno of reading /proc/self/exe.
  */
 must_check int spawn_find(const char *name, char ret[PATH_MAX]);
 
 /*
- * For a child between fork(2) and execve(2): leaves the broker's process group,
- * forgets the signals that the terminal sent to that group, and unblocks all.
+ * For a child between fork(2) and execve(2): leaves the parent's process group, discards the
+ * pending signals that the terminal sent to that group, and unblocks all signals.
  */
 void spawn_leave_job(void);
 
 /*
- * Starts the executable of this name, as spawn_find finds it.
- * environment: NULL-terminated names of variables that it inherits, for ship
- * spawn_ship_environment. *ret_fd is
- * our end of the socket, non-blocking. Returns 0 or -errno; that an executable
- * cannot be run shows by its end with status SPAWN_FAILED, as a shell's does.
+ * Starts the executable of this name, as spawn_find() finds it. environment: the names of the
+ * variables that it inherits, with NULL at the end; ship's are spawn_ship_environment.
+ * *ret_fd is the parent's end of the socket, non-blocking, which the caller owns. Returns 0
+ * or -errno. If the executable cannot be run, the child exits with status SPAWN_FAILED, as in
+ * a shell.
  */
 #define SPAWN_FAILED 127
 extern const char *const spawn_ship_environment[];

@@ -11,7 +11,7 @@
 
 #include "daemon/common/privileges.h"
 
-/* What path is in; "." if that is the directory in which we are. */
+/* The parent directory of path; "." if path has no slash. */
 static int parent_of(const char *path, char ret[PATH_MAX])
 {
 	size_t n = strlen(path);
@@ -29,7 +29,7 @@ static int parent_of(const char *path, char ret[PATH_MAX])
 	return 0;
 }
 
-/* The directory that path is in, if it is not there: 0755, as /var/lib. */
+/* Makes the parent directory of path if it does not exist: with mode 0755, as /var/lib. */
 static int make_parent(const char *path)
 {
 	char parent[PATH_MAX];
@@ -42,7 +42,7 @@ static int make_parent(const char *path)
 	return -errno;
 }
 
-/* uid's alone. It may be root's, who made it: now, or before a setup. */
+/* Gives the directory to uid alone. It can be root's so far, if the broker has made it. */
 static int take_over(int fd, uint32_t uid, uint32_t gid)
 {
 	struct stat st;
@@ -55,7 +55,7 @@ static int take_over(int fd, uint32_t uid, uint32_t gid)
 		return -EPERM;
 	if (gid == PRIVILEGES_KEEP_ID)
 		gid = st.st_gid;
-	/* What is as it shall be needs no right to change it. */
+	/* Changes only what differs: an unprivileged process cannot change the owner. */
 	if ((st.st_uid != uid || st.st_gid != gid) && fchown(fd, uid, gid) < 0)
 		return -errno;
 	if ((st.st_mode & 07777) != 0700 && fchmod(fd, 0700) < 0)
@@ -70,7 +70,7 @@ static int fault(char what[SPOOL_DIR_FAULT_MAX], int error, const char *place)
 	return -error;
 }
 
-/* It would be made: by who may write to what it is in. */
+/* The directory does not exist: checks whether this process could make it. */
 static int check_parents(const char *path, char what[SPOOL_DIR_FAULT_MAX])
 {
 	char parent[PATH_MAX], above[PATH_MAX];
@@ -105,9 +105,7 @@ int spool_dir_check(const char *path, uint32_t uid, char what[SPOOL_DIR_FAULT_MA
 		uid = geteuid();
 	if (st.st_uid != uid && st.st_uid != geteuid()) {
 		(void)snprintf(what, SPOOL_DIR_FAULT_MAX,
-			       "belongs to uid %u, and not to uid %u, who "
-			       "would write to it",
-			       st.st_uid, uid);
+			       "belongs to uid %u, but uid %u has to write to it", st.st_uid, uid);
 		return -EPERM;
 	}
 	return fs.f_flag & ST_RDONLY ? fault(what, EROFS, "") : 0;

@@ -10,8 +10,8 @@
 #include "lib/base/small_file.h"
 
 /*
- * Debian keeps 65000 to 65533 free of accounts, and systemd gives numbers
- * for a while up to 65519 only.
+ * The numbers for missing accounts: Debian reserves 65000 to 65533, and systemd's dynamic
+ * users end at 65519.
  */
 static const struct {
 	const char *name;
@@ -23,8 +23,8 @@ static const struct {
 };
 
 /*
- * Does id exist here? A user namespace has those that a line of its map names:
- * the first of them inside, outside, and how many (user_namespaces(7)).
+ * True if this user namespace has the id. Each line of a map has a range: its first id
+ * inside, its first id outside, and its length (user_namespaces(7)).
  */
 static bool is_mapped(const char *map, uint32_t id)
 {
@@ -32,7 +32,7 @@ static bool is_mapped(const char *map, uint32_t id)
 	unsigned int first, outside, n;
 	bool found = false;
 
-	/* A kernel without user namespaces. */
+	/* The file is missing if the kernel has no user namespaces. */
 	if (file == NULL)
 		return errno == ENOENT;
 	while (!found && fscanf(file, "%u %u %u", &first, &outside, &n) == 3)
@@ -41,7 +41,7 @@ static bool is_mapped(const char *map, uint32_t id)
 	return found;
 }
 
-/* As in the namespace of an ordinary user who mapped only himself. */
+/* True in a namespace that an unprivileged user made. */
 static bool setgroups_is_denied(void)
 {
 	char word[16];
@@ -50,7 +50,7 @@ static bool setgroups_is_denied(void)
 	       strncmp(word, "deny", 4) == 0;
 }
 
-static void keep_what_stays(uint32_t *uid, uint32_t *gid)
+static void keep_unchangeable_ids(uint32_t *uid, uint32_t *gid)
 {
 	capability_set own;
 
@@ -89,8 +89,8 @@ static void look_up(enum account account, uint32_t *ret_uid, uint32_t *ret_gid)
 }
 
 /*
- * Files of root's processes are open to root, who owns them, without any
- * capability, and to nobody else.
+ * True if capture must stay root: without a capability, only root can open files of root's
+ * processes in /proc.
  */
 static bool reads_as_root(enum account account)
 {
@@ -107,5 +107,5 @@ void account_ids(enum account account, uint32_t *ret_uid, uint32_t *ret_gid)
 		return;
 	}
 	look_up(account, ret_uid, ret_gid);
-	keep_what_stays(ret_uid, ret_gid);
+	keep_unchangeable_ids(ret_uid, ret_gid);
 }

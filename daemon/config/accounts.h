@@ -1,7 +1,6 @@
 /*
- * The users that the child processes become when the daemon was started by
- * root: looked up in /etc/passwd, without the name service, whose libraries
- * have no business in a process of root.
+ * The accounts that the child processes change to if root has started the daemon. They are
+ * looked up in /etc/passwd, not by the name service, whose libraries should not run as root.
  */
 #ifndef DAEMON_CONFIG_ACCOUNTS_H
 #define DAEMON_CONFIG_ACCOUNTS_H
@@ -15,16 +14,16 @@ enum account {
 	ACCOUNT_SHIP,
 };
 
-/* The ids of a name in /etc/passwd. False: it is not there. */
+/* Looks up a name in /etc/passwd. Returns false if there is no entry. */
 bool account_find(const char *name, uint32_t *ret_uid, uint32_t *ret_gid);
 
 /*
- * The ids of the account. Where it does not exist (the daemon was built and
- * not installed), a number of its own out of a range that no account has.
- * PRIVILEGES_KEEP_ID is one that nobody can become here: a rootless container's user
- * namespace may have no user but its root, and a container's root may be
- * without CAP_SETUID or CAP_SETGID. Capture stays root where it has no
- * capability to read other users' files: so it has root's.
+ * The user and group of an account. If the account does not exist, as with a daemon that was
+ * not installed, a fixed number that no other account has.
+ *
+ * PRIVILEGES_KEEP_ID: the process cannot change to it. The user namespace of a rootless
+ * container can lack the id, and the root of a container CAP_SETUID or CAP_SETGID. Capture
+ * also stays root if no capability permits it to read other users' files.
  */
 void account_ids(enum account account, uint32_t *ret_uid, uint32_t *ret_gid);
 

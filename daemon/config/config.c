@@ -47,7 +47,7 @@ uint32_t config_add_file(struct config *c, const char *name)
 {
 	if (c->n_files == array_size(c->files))
 		return c->n_files;
-	/* Without memory for it faults do without. */
+	/* Without memory the name is NULL, and faults have none. */
 	c->files[c->n_files++] = strdup(name);
 	return c->n_files;
 }

@@ -1,15 +1,14 @@
 /*
- * The configuration: /etc/sentry-profd/sentry-profd.conf, and what ends with
- * .conf in targets.d beside it, in the order of the names. sentry-profd.conf(5)
- * describes it. Values are plain, so that a section is copied by assignment.
+ * The configuration of the daemon, as sentry-profd.conf(5) describes it. The structs hold plain
+ * values, so that a section is copied by assignment. A configuration is made in these steps:
  *
- *     config_load       the files, what is not given has its default
- *     ...               the command line is laid over [sentry] and [profiler]
- *     config_resolve    the environment for what is still open, and for each
- *                       target what it takes over from these sections
+ *     config_init       the defaults
+ *     config_load       the files (config_read.h)
+ *     config_set        the command line, over [sentry] and [profiler] (config_value.h)
+ *     config_resolve    the environment, for what is not given yet, and for each target what
+ *                       it takes over from [sentry] and [profiler] (config_resolve.h)
  *
- * All faults are collected, not the first one only. What stands in a DSN or in
- * a file of one is never part of a fault.
+ * Each step adds the faults that it finds (config_fault.h) and goes on.
  */
 #ifndef DAEMON_CONFIG_CONFIG_H
 #define DAEMON_CONFIG_CONFIG_H
@@ -29,19 +28,19 @@
 #define CONFIG_SPOTLIGHT_DEFAULT "http://localhost:8969/stream"
 #define CONFIG_SPOTLIGHT_ON	 "yes"
 
-/* inih keeps 49 bytes of what stands in brackets: target "NAME". */
+/* inih keeps 49 bytes of a section's heading: target "NAME". */
 #define CONFIG_NAME_MAX 41
-/* inih gives us lines of 197 bytes; a DSN may come from a file of its own. */
+/* inih reads lines of up to 197 bytes; only a DSN, from a file of its own, is longer. */
 #define CONFIG_TEXT_MAX 256
 /* Some hundred kinds of processes on a host; 5 KB each. */
 #define CONFIG_TARGETS_MAX 256
 #define CONFIG_FILES_MAX   256
-/* Of all sections; a bit each in the masks of what is given. */
+/* Of all sections: each key has a bit in the masks of given keys. */
 #define CONFIG_KEYS_MAX 64
 
 #define CONFIG_RATE_MAX_HZ	 1000
 #define CONFIG_CHUNK_MAX_SECONDS 60
-/* A hundred processors: more is a mistake. */
+/* Percent: a hundred processors. */
 #define CONFIG_CPU_BUDGET_MAX 10000
 
 enum lifecycle { LIFECYCLE_MANUAL, LIFECYCLE_TRACE };
@@ -49,18 +48,17 @@ enum profile_mode { MODE_WALL, MODE_CPU };
 enum addresses { ADDRESSES_AUTO, ADDRESSES_EXACT, ADDRESSES_FUNCTION };
 enum thread_id_format { THREAD_ID_TID, THREAD_ID_PTHREAD };
 
-/* Of a target's user: every one. */
+/* A section without a user: processes of all users match. */
 #define CONFIG_UID_ANY UINT32_MAX
 
-/* Where a value, a section or a fault stands: by in the command line's or an
- * environment's words ("--rate", "SENTRY_DSN"), or a line of a file. */
+/* The origin of a value, a section or a fault: an option, a variable, or a line of a file. */
 struct config_origin {
-	const char *by;	     /* it has to stay; NULL: nobody, or a file */
-	uint32_t file, line; /* file: its place in config.files and 1; 0: in
-				none; line 0: the file as a whole */
+	const char *by; /* "--rate", "SENTRY_DSN"; a string that stays; NULL: a file, or none */
+	uint32_t file;	/* its index in config.files plus 1; 0: no file */
+	uint32_t line;	/* 0: the file as a whole */
 };
 
-/* A [target "NAME"]: one kind of process. */
+/* A section [target "NAME"]: one kind of process. */
 struct target_config {
 	char name[CONFIG_NAME_MAX];
 
@@ -68,16 +66,16 @@ struct target_config {
 	char exe[CONFIG_TEXT_MAX];
 	char comm[CONFIG_TEXT_MAX];
 	char cmdline[CONFIG_TEXT_MAX];
-	char user[CONFIG_TEXT_MAX]; /* a name or a number, */
-	uint32_t uid;		    /* and what it stands for */
+	char user[CONFIG_TEXT_MAX]; /* a name or a number */
+	uint32_t uid;		    /* the user's, or CONFIG_UID_ANY */
 	char cgroup[CONFIG_TEXT_MAX];
 	char unit[CONFIG_TEXT_MAX];
 	char container[CONFIG_TEXT_MAX];
 	char pid_file[CONFIG_TEXT_MAX];
 
-	char release[MSG_TEXT_MAX]; /* "": it is found out */
+	char release[MSG_TEXT_MAX]; /* "": derived from the program (daemon/unwind/release.h) */
 	char environment[MSG_TEXT_MAX];
-	bool environment_given; /* by its section or [sentry] */
+	bool environment_given; /* by the section or by [sentry] */
 	char platform[MSG_TEXT_MAX];
 	char dsn[MSG_DSN_MAX]; /* "": nothing is sent */
 	double session_sample_rate;
@@ -88,8 +86,8 @@ struct target_config {
 	uint32_t max_instances; /* 0: no limit */
 	enum thread_id_format thread_id_format;
 
-	/* config.c's own: keys that stand in the section, where each does (by
-	 * its place in config_keys), and where the section begins. */
+	/* For daemon/config/ only: the keys that are given (a bit each, in the order of
+	 * config_keys), the origin of each, and that of the section. */
 	uint64_t given;
 	struct config_origin origins[CONFIG_KEYS_MAX];
 	struct config_origin origin;
@@ -97,25 +95,24 @@ struct target_config {
 
 struct config {
 	/* [sentry] */
-	bool has_dsn; /* dsn is given, by whom ever; it may be "" */
+	bool has_dsn; /* dsn is given, by a file, an option or a variable; it can be "" */
 	char dsn[MSG_DSN_MAX];
 	char release[MSG_TEXT_MAX]; /* "" if not given */
 	char environment[MSG_TEXT_MAX];
-	char ca_certs[CONFIG_TEXT_MAX]; /* files; "": none */
-	/* ca_certs is SSL_CERT_FILE's: if it cannot be read, a start goes on
-	 * without it. */
+	char ca_certs[CONFIG_TEXT_MAX]; /* paths of files; "": none */
+	/* ca_certs is from SSL_CERT_FILE: if it cannot be read, the daemon starts without it. */
 	bool ca_certs_by_variable;
 	char client_cert[CONFIG_TEXT_MAX];
 	char client_key[CONFIG_TEXT_MAX];
-	char http_proxy[CONFIG_TEXT_MAX]; /* "": the environment's */
+	char http_proxy[CONFIG_TEXT_MAX]; /* "": that of the environment */
 	char https_proxy[CONFIG_TEXT_MAX];
 	char no_proxy[CONFIG_TEXT_MAX];
 	bool client_reports;
 	bool retry_5xx;
 	enum compression compression;
 	/*
-	 * A URL that dsn_parse_url takes; "": off. Before config_resolve
-	 * CONFIG_SPOTLIGHT_ON where no URL is given with it.
+	 * A URL that dsn_parse_url() accepts; "": off. Before config_resolve() it can be
+	 * CONFIG_SPOTLIGHT_ON: on, without a URL.
 	 */
 	char spotlight[CONFIG_TEXT_MAX];
 	bool debug;
@@ -132,7 +129,7 @@ struct config {
 	enum unwind_symbols symbols;
 	enum addresses addresses;
 	char platform[MSG_TEXT_MAX];
-	char spool[CONFIG_TEXT_MAX]; /* "": not given; "none" */
+	char spool[CONFIG_TEXT_MAX]; /* a path, "none", or "": not given */
 	uint64_t spool_max_bytes;
 	uint32_t spool_max_chunks;
 	uint32_t spool_max_age_s;
@@ -140,17 +137,17 @@ struct config {
 
 	struct target_config *targets;
 	size_t n_targets;
-	struct target_config implicit; /* of processes given by --pid */
+	struct target_config implicit; /* for processes that --pid names */
 
 	char release_env[MSG_TEXT_MAX]; /* SENTRY_RELEASE, "" if not set */
 	uint64_t given_sentry, given_profiler;
 	struct config_origin origins[CONFIG_KEYS_MAX]; /* of both sections */
-	/* Names for faults: the main file, targets.d, and those in it. */
+	/* Names for faults: the main file, targets.d, and the files in it. */
 	char *files[CONFIG_FILES_MAX + 2];
 	uint32_t n_files;
 };
 
-/* Sets the defaults of what no file, option or variable gives. config_fini is due. */
+/* Sets the defaults. config_fini() is due. */
 void config_init(struct config *c);
 /* Frees what c holds and overwrites its secrets. Takes NULL. */
 void config_fini(struct config *c);

@@ -8,7 +8,7 @@
 
 #include "daemon/common/log.h"
 
-/* What stands before a fault: a path, a line, punctuation. */
+/* The size of the place before a fault: a path, a line number, punctuation. */
 #define PLACE_MAX (PATH_MAX + 32)
 
 static void show_place(const struct config *c, const struct config_origin *at, char ret[PLACE_MAX])
@@ -30,7 +30,7 @@ static bool is_before(const struct config_origin *at, const struct config_fault 
 	return at->file < fault->file || (at->file == fault->file && at->line < fault->line);
 }
 
-/* Behind those of its line. */
+/* Inserts a fault after the others of its line. */
 static void insert(struct config_faults *f, const struct config_origin *at, bool is_warning,
 		   char *text)
 {
@@ -74,13 +74,13 @@ void config_faults_fini(struct config_faults *f)
 
 void config_faults_log(struct config_faults *f)
 {
-	size_t told = 0;
+	size_t logged = 0;
 
 	for (size_t i = 0; i < f->n; i++) {
-		told += !f->v[i].is_warning;
+		logged += !f->v[i].is_warning;
 		log_listed(f->v[i].is_warning, "%s", f->v[i].text);
 	}
-	if (f->n_errors > told)
-		log_error("and %zu faults more", f->n_errors - told);
+	if (f->n_errors > logged)
+		log_error("and %zu more faults", f->n_errors - logged);
 	config_faults_fini(f);
 }

@@ -19,8 +19,8 @@ struct checker {
 };
 
 /*
- * Of a key of [sentry]: "ca_certs: /path: what". A ship that runs has opened
- * them, and whoever renews them may be at it: no fault of a reload.
+ * Adds a fault of a file that a key of [sentry] names: "ca_certs: /path: what". At a reload
+ * only a warning: ship keeps the former file, and the new one can be still incomplete.
  */
 static void file_fault(const struct checker *k, const char *key, const char *path, const char *what)
 {
@@ -37,7 +37,7 @@ static void file_fault(const struct checker *k, const char *key, const char *pat
 
 int config_files_open(const char *path, int *ret_fd)
 {
-	/* Not to wait for a pipe's writer. */
+	/* O_NONBLOCK: opening a FIFO must not wait for its writer. */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	int r = 0;
 	char byte;
@@ -70,15 +70,15 @@ static const char *pem_text(enum pem_result result, const char *none)
 	case PEM_NONE:
 		return none;
 	case PEM_CUT_OFF:
-		return "is cut off: a line BEGIN has no END";
+		return "is cut off: a BEGIN line has no END line";
 	case PEM_ENCRYPTED:
-		return "the key is encrypted, and nobody is there to be asked "
-		       "for the passphrase: openssl pkey makes one that is not";
+		return "the key is encrypted, and the daemon cannot ask for the "
+		       "passphrase: openssl pkey writes the key without one";
 	}
 	return NULL;
 }
 
-/* NULL: all is well, or it cannot be read and was told of. */
+/* Returns what is wrong with the blocks of this label, or NULL. */
 static const char *problem_of(const struct buf *b, const char *label, const char *none)
 {
 	return pem_text(pem_check(buf_string(b), label), none);
@@ -87,7 +87,7 @@ static const char *problem_of(const struct buf *b, const char *label, const char
 #define NO_CERTIFICATE "holds no certificate in PEM (-----BEGIN CERTIFICATE)"
 #define NO_KEY	       "holds no private key in PEM (-----BEGIN PRIVATE KEY)"
 
-/* no_certificate, no_key: what is wrong without one; NULL: none is needed. */
+/* no_certificate, no_key: the fault if the file has none; NULL: the file needs none. */
 static void check_file(const struct checker *k, const char *key, const char *path, size_t most,
 		       const char *no_certificate, const char *no_key)
 {
@@ -120,7 +120,7 @@ static void check_certificates(const struct checker *k)
 	check_file(k, "client_key", c->client_key, MSG_CLIENT_CERT_BYTES_MAX, NULL, NO_KEY);
 }
 
-/* Of the operator's own sentry-profd alone: it may hang (exe_link.h). */
+/* Only for --check-config: exe_link_resolve() can hang. */
 static void check_exes(const struct checker *k)
 {
 	for (size_t i = 0; i < k->config->n_targets; i++) {
@@ -147,7 +147,7 @@ static bool has_dsn(const struct config *c)
 	return any;
 }
 
-/* The one that was asked for has to be there, the default is a help. */
+/* A spool that is given must be usable; without the default one chunks wait in memory. */
 static void check_spool(const struct checker *k)
 {
 	const struct config *c = k->config;

@@ -1,9 +1,7 @@
 /*
- * The files and directories that a configuration names for ship: whether they
- * are what they shall be, before somebody needs them. It opens them with the
- * rights of who runs this, and changes nothing. Of a reload all that is wrong
- * with them are warnings, as is all that is wrong with the file that
- * SSL_CERT_FILE names.
+ * Checks the files and directories that a configuration names, after config_resolve(), before
+ * ship or capture need them: certificates and keys, the spool, the exe of each section. Opens
+ * them with the rights of this process, and changes nothing.
  */
 #ifndef DAEMON_CONFIG_CONFIG_FILES_H
 #define DAEMON_CONFIG_CONFIG_FILES_H
@@ -12,19 +10,19 @@
 #include "daemon/config/config_fault.h"
 
 enum config_occasion {
-	CONFIG_STARTS,	   /* a daemon, with all the rights that it gets */
-	CONFIG_RELOADS,	   /* one that runs, and has opened what it uses */
-	CONFIG_IS_CHECKED, /* what a start tells by itself is told here */
+	CONFIG_STARTS,	   /* the start of a daemon */
+	CONFIG_RELOADS,	   /* a reload; faults of certificates are warnings, the old ones stay */
+	CONFIG_IS_CHECKED, /* --check-config, which also checks what a start reports by itself */
 };
 
-/* After config_resolve. */
+/* Adds faults. What is wrong with the file that SSL_CERT_FILE names is always a warning. */
 void config_files_check(const struct config *c, enum config_occasion occasion,
 			struct config_faults *faults);
 
 /*
- * Opens a file of certificates or a key with the rights of this process, for
- * ship, which reads it by pread(2). Returns 0, or -errno where it cannot be
- * opened or be read so, as a directory.
+ * Opens a file of certificates or a key with the rights of this process, for ship, which
+ * reads the file by pread(2). Returns 0, or -errno if the file cannot be opened, or, as a
+ * directory, not be read.
  */
 must_check int config_files_open(const char *path, int *ret_fd);
 

@@ -10,14 +10,14 @@ static const char *const addresses[] = {"auto", "exact", "function", NULL};
 static const char *const compressions[] = {"gzip", "zstd", NULL};
 static const char *const lifecycles[] = {"manual", "trace", NULL};
 static const char *const thread_ids[] = {"tid", "pthread", NULL};
-/* A text, not an enum. */
+/* For a text: any other value is refused. */
 static const char *const platforms[] = {"rust", "native", NULL};
 
 _Static_assert(UNWIND_SYMBOLS_NONE == 0 && UNWIND_SYMBOLS_NAMES == 1 && UNWIND_SYMBOLS_LINES == 2 &&
 		       COMPRESSION_GZIP == 0 && COMPRESSION_ZSTD == 1,
 	       "the order of the words");
 
-/* taken: as in struct config_key; of a section all are. */
+/* taken: RELOAD or START, is_reloadable of struct config_key. All keys of a target are RELOAD. */
 #define SENTRY(t, key, field, taken, ...)                                                  \
 	{                                                                                  \
 		SECTION_SENTRY, t, key, offsetof(struct config, field), taken, __VA_ARGS__ \
@@ -36,7 +36,7 @@ _Static_assert(UNWIND_SYMBOLS_NONE == 0 && UNWIND_SYMBOLS_NAMES == 1 && UNWIND_S
 
 #define DAY_S (24 * 3600)
 
-/* unix(7) */
+/* The longest path of a Unix socket (unix(7)). */
 #define SOCKET_BYTES_MAX (sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1)
 
 const struct config_key config_keys[] = {

@@ -1,5 +1,7 @@
 /*
- * The keys of a configuration: one table for reading, printing, comparing.
+ * The table of all keys of a configuration: section, type, name, and field in struct config
+ * or struct target_config. Reading (config_read.h, config_value.h), printing and comparing
+ * (config_print.h) go through this table, so a new key is a field and a row.
  */
 #ifndef DAEMON_CONFIG_CONFIG_KEYS_H
 #define DAEMON_CONFIG_CONFIG_KEYS_H
@@ -20,20 +22,20 @@ enum config_section {
 
 enum key_type {
 	KEY_TEXT,      /* up to 200 bytes */
-	KEY_PATTERN,   /* as text; daemon/config/match.h */
-	KEY_PATH,      /* absolute in a file; up to max bytes, if there is one */
+	KEY_PATTERN,   /* a KEY_TEXT that is a pattern (daemon/config/match.h) */
+	KEY_PATH,      /* absolute, in a file; up to max bytes, if max is not 0 */
 	KEY_USER,      /* a name in /etc/passwd or a number */
-	KEY_DSN,       /* in struct config and target_config: dsn */
-	KEY_DSN_FILE,  /* an absolute path; what is in it becomes dsn */
+	KEY_DSN,       /* a DSN, for the field dsn */
+	KEY_DSN_FILE,  /* an absolute path of a file whose content becomes the field dsn */
 	KEY_BOOL,      /* yes, no */
 	KEY_NUMBER,    /* min to max */
 	KEY_FRACTION,  /* 0.0 to 1.0 */
-	KEY_SECONDS,   /* with decimals, above 0 */
-	KEY_BYTES,     /* min and more; K, M and G are of 1024 */
-	KEY_WORD,      /* one of words, an enum */
-	KEY_SPOOL,     /* a path or none */
-	KEY_PROXY,     /* daemon/config/proxy.h; not to be shown, as a DSN is not */
-	KEY_SPOTLIGHT, /* yes, no and words for these, or a URL */
+	KEY_SECONDS,   /* a decimal number above 0, at most max */
+	KEY_BYTES,     /* at least min; the units K, M and G are powers of 1024 */
+	KEY_WORD,      /* one of words; the field is an enum in the same order */
+	KEY_SPOOL,     /* a path, or none */
+	KEY_PROXY,     /* the URL of a proxy: config_proxy_problem(); a secret, as a DSN is */
+	KEY_SPOTLIGHT, /* a word for yes or no, or a URL */
 	KEY_V1,	       /* profiles_sample_rate: has no effect */
 };
 
@@ -41,26 +43,29 @@ struct config_key {
 	enum config_section section;
 	enum key_type type;
 	const char *name;
-	size_t offset; /* in struct config, or target_config */
-	bool is_taken; /* at a reload; else it takes another start */
+	size_t offset;	    /* of the field in struct config or struct target_config */
+	bool is_reloadable; /* a reload takes the new value; otherwise a start is needed */
 	uint32_t min, max;
 	const char *const *words; /* ends with NULL */
 };
 
-/* No more than bits in the masks of what is given. */
+/* At most CONFIG_KEYS_MAX. */
 extern const struct config_key config_keys[];
 extern const size_t config_n_keys;
 
+/* The key of this section, or NULL. */
 const struct config_key *config_key_find(enum config_section section, const char *name);
-/* The section that has it, if another one has. */
+/* A section that has a key of this name, or SECTION_NONE. */
 enum config_section config_key_elsewhere(const char *name);
+/* The bit of the key in the masks of given keys. */
 uint64_t config_key_bit(const struct config_key *key);
-/* Does the section have it, and where? The origin is zeros if not. */
+/* True if the section gives this key. The origin is all zeros if it does not. */
 bool config_target_gives(const struct target_config *t, const char *name);
 const struct config_origin *config_target_origin(const struct target_config *t, const char *name);
-/* Of [sentry] and [profiler]. */
+/* The origin of a key of [sentry] or [profiler]. */
 const struct config_origin *config_origin(const struct config *c, enum config_section section,
 					  const char *name);
+/* "[sentry]" and so on. */
 const char *config_section_name(enum config_section section);
 
 #endif

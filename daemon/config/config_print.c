@@ -11,10 +11,10 @@
 #define CONST_FIELD(type, key, base) \
 	((const type *)(const void *)((const char *)(base) + (key)->offset))
 
-/* 5 KB a section at most, their texts at their longest. */
+/* A section with its longest texts has 5 KB. */
 #define PRINT_BYTES_MAX (4u << 20)
 
-/* https://...@host/42: enough to see whose it is. */
+/* Writes a DSN without its key: https://...@host/42. */
 static void print_dsn(const char *text, char ret[MSG_DSN_MAX])
 {
 	struct dsn dsn;
@@ -31,7 +31,7 @@ static void print_dsn(const char *text, char ret[MSG_DSN_MAX])
 	explicit_bzero(&dsn, sizeof(dsn));
 }
 
-/* A proxy may be given with its user's password. */
+/* Writes a proxy's URL without user and password. */
 static void print_proxy(const char *text, char ret[MSG_DSN_MAX])
 {
 	const char *at = strrchr(text, '@'), *scheme = strstr(text, "://");
@@ -43,6 +43,7 @@ static void print_proxy(const char *text, char ret[MSG_DSN_MAX])
 		(void)snprintf(ret, MSG_DSN_MAX, "%.*s...%s", (int)n, text, at);
 }
 
+/* Writes a value as in a file, a secret in part. Returns false if nothing is to be printed. */
 static bool print_value(const struct config_key *key, const void *base, char ret[MSG_DSN_MAX])
 {
 	unsigned int word;
@@ -69,7 +70,7 @@ static bool print_value(const struct config_key *key, const void *base, char ret
 		return true;
 	case KEY_NUMBER:
 		(void)snprintf(ret, MSG_DSN_MAX, "%u", *CONST_FIELD(uint32_t, key, base));
-		/* max_instances without a limit. */
+		/* False for max_instances = 0, no limit, which cannot be written in a file. */
 		return *CONST_FIELD(uint32_t, key, base) >= key->min;
 	case KEY_FRACTION:
 	case KEY_SECONDS:
@@ -90,7 +91,7 @@ static bool print_value(const struct config_key *key, const void *base, char ret
 	return false;
 }
 
-/* By what is printed, but for what is not printed as it is. */
+/* Compares what is printed, except for values that are printed in part or under a name. */
 bool config_value_equal(const struct config_key *key, const void *a, const void *b)
 {
 	const struct target_config *x = a, *y = b;
@@ -105,7 +106,6 @@ bool config_value_equal(const struct config_key *key, const void *a, const void 
 	return strcmp(of_a, of_b) == 0;
 }
 
-/* Targets: their name is not compared, who asks has found them by it. */
 bool target_config_equal(const struct target_config *a, const struct target_config *b)
 {
 	for (size_t i = 0; i < config_n_keys; i++)
@@ -121,7 +121,7 @@ void config_changed_keys(const struct config *old, const struct config *new, con
 	for (size_t i = 0; i < config_n_keys; i++) {
 		const struct config_key *key = &config_keys[i];
 
-		if (!key->is_taken && !config_value_equal(key, old, new))
+		if (!key->is_reloadable && !config_value_equal(key, old, new))
 			fn(ctx, config_section_name(key->section), key->name);
 	}
 }

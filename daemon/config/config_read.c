@@ -23,38 +23,38 @@
 #define TARGETS_D "targets.d"
 #define SUFFIX	  ".conf"
 
-/* What follows each [section], so that inih tells of it: no file has it. */
+/* Follows each [section], so that inih reports the section; no file can have this line. */
 #define SECTION_LINE "\001=1\n"
 #define SECTION_KEY  "\001"
 
-/* What inih keeps of a section's name, without the NUL. */
+/* The length at which inih cuts off a section's name. */
 #define SECTION_BYTES_MAX 49
 
-/* inih wants room for "\r\n" and a NUL. */
+/* inih needs room for "\r\n" and a NUL. */
 #define LINE_EXTRA 3
 
 struct reader {
 	struct config *config;
 	struct config_faults *faults;
 	const struct config_text *text;
-	uint32_t file; /* what faults call it: config_add_file */
+	uint32_t file; /* for faults, by config_add_file() */
 	size_t at;
-	unsigned int number;  /* of the line that inih has */
-	bool is_line_open;    /* it has to tell of it */
+	unsigned int number;  /* of the line that inih reads */
+	bool is_line_open;    /* inih has not reported it yet */
 	bool is_section_next; /* SECTION_LINE is due */
-	const char *heading;  /* the line of the section, without its bracket */
+	const char *heading;  /* the line of the section, after its "[" */
 	size_t heading_n;
 	enum config_section section;
-	void *base; /* of its values; NULL: it is not known, and was told */
+	void *base; /* the struct that gets the values; NULL: unknown section */
 	uint64_t *given;
 	struct config_origin *origins;
-	bool was_told; /* of keys without a section */
+	bool was_reported; /* that keys have no section, or an unknown one */
 };
 
-#define fault(r, ...) tell((r), false, __VA_ARGS__)
+#define fault(r, ...) add_fault((r), false, __VA_ARGS__)
 
-__attribute__((format(printf, 3, 4))) static void tell(const struct reader *r, bool is_warning,
-						       const char *format, ...)
+__attribute__((format(printf, 3, 4))) static void add_fault(const struct reader *r, bool is_warning,
+							    const char *format, ...)
 {
 	const struct config_origin at = {.file = r->file, .line = r->number};
 	char text[CONFIG_PROBLEM_MAX + 2 * CONFIG_TEXT_MAX];
@@ -80,8 +80,8 @@ static bool has_control(const char *line, size_t n)
 }
 
 /*
- * The next line, without blanks around it: inih would take what begins with
- * some for the rest of the value before. False at the end.
+ * Finds the next line and strips blanks: inih takes a line that begins with blanks as the
+ * continuation of the last value. Returns false at the end.
  */
 static bool next_line(struct reader *r, const char **ret, size_t *ret_n)
 {
@@ -113,7 +113,7 @@ static bool next_line(struct reader *r, const char **ret, size_t *ret_n)
 	return true;
 }
 
-/* inih has said nothing of the last one. */
+/* Adds a fault if inih has not reported the last line. */
 static void close_line(struct reader *r)
 {
 	if (r->is_line_open)
@@ -121,7 +121,7 @@ static void close_line(struct reader *r)
 	r->is_line_open = false;
 }
 
-/* An ini_reader; size is the most that inih takes. */
+/* An ini_reader of inih: writes the next line to ret, which has size bytes. */
 static char *read_line(char *ret, int size, void *stream)
 {
 	struct reader *r = stream;
@@ -157,7 +157,7 @@ static char *read_line(char *ret, int size, void *stream)
 	return NULL;
 }
 
-/* What inih says of the heading: is that what is written there? */
+/* True if the line has this section and at most a comment after it. */
 static bool is_heading(const struct reader *r, const char *section)
 {
 	size_t n = strlen(section), after;
@@ -170,7 +170,7 @@ static bool is_heading(const struct reader *r, const char *section)
 	return true;
 }
 
-/* The NAME of target "NAME", -1 if it is not one. */
+/* Copies the NAME of target "NAME". Returns -1 if section is not of this form. */
 static int target_name(const char *section, char ret[CONFIG_NAME_MAX])
 {
 	static const char allowed[] = "abcdefghijklmnopqrstuvwxyz"
@@ -206,7 +206,7 @@ static void begin_target(struct reader *r, const char *section)
 		return;
 	}
 	if (config_target(c, name) != NULL) {
-		fault(r, "[target \"%s\"] is there already", name);
+		fault(r, "[target \"%s\"] is defined twice", name);
 		return;
 	}
 	if (c->n_targets == CONFIG_TARGETS_MAX) {
@@ -233,12 +233,12 @@ static void begin_section(struct reader *r, const char *section)
 {
 	r->section = SECTION_NONE;
 	r->base = NULL;
-	r->was_told = true; /* of its keys nothing more is said */
+	r->was_reported = true; /* add no faults for its keys */
 	if (!is_heading(r, section)) {
 		if (strlen(section) >= SECTION_BYTES_MAX)
 			fault(r, "[%s...: is longer than %d bytes", section, SECTION_BYTES_MAX);
 		else
-			fault(r, "a section is [NAME], and nothing behind it");
+			fault(r, "a section is [NAME], with nothing after it");
 		return;
 	}
 	if (strncmp(section, "target", strlen("target")) == 0) {
@@ -247,7 +247,7 @@ static void begin_section(struct reader *r, const char *section)
 	}
 	if (strcmp(section, "sentry") != 0 && strcmp(section, "profiler") != 0) {
 		fault(r,
-		      "unknown section [%s]: there are [sentry], [profiler] "
+		      "unknown section [%s]: the sections are [sentry], [profiler] "
 		      "and [target \"NAME\"]",
 		      section);
 		return;
@@ -276,7 +276,7 @@ static void unknown_key(struct reader *r, const char *name)
 		fault(r, "%s is a key of %s", name, config_section_name(elsewhere));
 }
 
-/* The other way to give the DSN. */
+/* True if the section has given the DSN already, by dsn or dsn_file. */
 static bool is_dsn_twice(const struct reader *r, const struct config_key *key)
 {
 	const struct config_key *other;
@@ -287,7 +287,7 @@ static bool is_dsn_twice(const struct reader *r, const struct config_key *key)
 	return (*r->given & config_key_bit(other)) != 0;
 }
 
-/* A daemon is in no directory in particular. */
+/* True if value is a relative path: the daemon's directory is arbitrary. */
 static bool is_relative(const struct config_key *key, const char *value)
 {
 	return value[0] != '/' && (key->type == KEY_PATH || key->type == KEY_DSN_FILE ||
@@ -320,13 +320,13 @@ static void take_value(struct reader *r, const struct config_key *key, const cha
 		return;
 	}
 	if (key->type == KEY_V1)
-		tell(r, true,
-		     "%s has no effect on continuous profiling: "
-		     "profile_session_sample_rate has",
-		     key->name);
+		add_fault(r, true,
+			  "%s has no effect on continuous profiling: use "
+			  "profile_session_sample_rate",
+			  key->name);
 }
 
-/* An ini_handler: 1 is no error. */
+/* An ini_handler of inih: 1 means no error. */
 static int handle(void *user, const char *section, const char *name, const char *value)
 {
 	struct reader *r = user;
@@ -338,8 +338,8 @@ static int handle(void *user, const char *section, const char *name, const char 
 		return 1;
 	}
 	if (r->base == NULL) {
-		if (!r->was_told)
-			fault(r, "%s stands before any [section]", name);
+		if (!r->was_reported)
+			fault(r, "%s is not in any section", name);
 		return 1;
 	}
 	key = config_key_find(r->section, name);
@@ -350,7 +350,7 @@ static int handle(void *user, const char *section, const char *name, const char 
 	return 1;
 }
 
-/* Does a section of this file hold one? The faults are of this file then. */
+/* True if this file has a DSN: its mode is checked then. */
 static bool holds_dsn(const struct config *c, size_t first_target, uint64_t sentry_before)
 {
 	const uint64_t of_sentry = config_key_bit(config_key_find(SECTION_SENTRY, "dsn"));
@@ -373,7 +373,7 @@ void config_read_text(struct config *c, const struct config_text *text,
 	char problem[CONFIG_PROBLEM_MAX];
 
 	r.file = config_add_file(c, text->name);
-	/* What it returns, a line's number, close_line knows better. */
+	/* The returned number of a wrong line is ignored: close_line() has added the fault. */
 	(void)ini_parse_stream(read_line, &r, handle, &r);
 	close_line(&r);
 	if (config_check_mode(text->name, text->mode, text->uid,
@@ -383,12 +383,12 @@ void config_read_text(struct config *c, const struct config_text *text,
 	}
 }
 
-/* A regular file of a size that a configuration may have. */
+/* Reads a regular file, up to the maximum of ret. */
 static int read_file(const char *path, struct buf *ret, struct stat *st)
 {
 	int fd, r;
 
-	/* Not to wait for a pipe's writer. */
+	/* O_NONBLOCK: opening a FIFO must not wait for its writer. */
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if (fd < 0)
 		return -errno;
@@ -440,7 +440,7 @@ static int is_conf(const struct dirent *entry)
 	       strcmp(entry->d_name + n - suffix, SUFFIX) == 0;
 }
 
-/* By bytes, whatever language the operator speaks. */
+/* By bytes, independent of the locale. */
 static int by_name(const struct dirent **a, const struct dirent **b)
 {
 	return strcmp((*a)->d_name, (*b)->d_name);

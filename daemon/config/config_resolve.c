@@ -8,7 +8,7 @@
 #include "daemon/config/config_value.h"
 #include "daemon/config/match.h"
 
-/* Capture knows what pthread_self() returns there (lib/capture/ptrace/arch.h). */
+/* True where capture can read pthread_self() (lib/capture/ptrace/arch.h). */
 #if defined(__x86_64__)
 static const bool knows_pthreads = true;
 #else
@@ -20,7 +20,7 @@ static bool is_given(const struct config *c, const char *name)
 	return (c->given_sentry & config_key_bit(config_key_find(SECTION_SENTRY, name))) != 0;
 }
 
-/* Its value is for key of section, in base. False: it is none. */
+/* Parses the value of a variable for a key. Adds a fault and returns false if it is wrong. */
 static bool take_variable(const char *variable, const char *value, enum config_section section,
 			  const char *name, void *base, struct config_faults *faults)
 {
@@ -44,7 +44,7 @@ static const char *variable_of(config_env_fn get, const char *name)
 	return value != NULL && *value != '\0' ? value : NULL;
 }
 
-/* On, unless the word says off. */
+/* Any value but a word for no. */
 static bool is_on(const char *value)
 {
 	return value != NULL && strcmp(value, "0") != 0 && strcmp(value, "false") != 0 &&
@@ -65,8 +65,8 @@ static void resolve_authorities(struct config *c, config_env_fn get, struct conf
 }
 
 /*
- * The option counts before the variable, but one that says no more than yes
- * takes the URL that the variable has.
+ * The option or the key precedes the variable. If it says yes only, the URL comes from the
+ * variable, if that has one.
  */
 static void resolve_spotlight(struct config *c, config_env_fn get, struct config_faults *faults)
 {
@@ -109,7 +109,7 @@ static void resolve_sentry(struct config *c, config_env_fn get, struct config_fa
 				 "client_key is given without client_cert");
 }
 
-/* What a section has of its own stays. */
+/* Takes over from [sentry] and [profiler] what the section does not set. */
 static void inherit(const struct config *c, struct target_config *t)
 {
 	if (!config_target_gives(t, "dsn") && !config_target_gives(t, "dsn_file"))
@@ -127,7 +127,7 @@ static void inherit(const struct config *c, struct target_config *t)
 		t->min_age_s = 1;
 }
 
-/* By the environment, for all targets that say nothing of it. */
+/* The defaults of targets by the environment. */
 static void take_defaults(config_env_fn get, struct target_config *ret,
 			  struct config_faults *faults)
 {
@@ -150,8 +150,8 @@ static void take_defaults(config_env_fn get, struct target_config *ret,
 	}
 	if (variable_of(get, v1.by) != NULL)
 		config_fault_add(faults, NULL, &v1, true,
-				 "has no effect on continuous profiling: "
-				 "SENTRY_PROFILE_SESSION_SAMPLE_RATE has");
+				 "has no effect on continuous profiling: use "
+				 "SENTRY_PROFILE_SESSION_SAMPLE_RATE");
 }
 
 static const char *const rules[] = {"exe",    "comm", "cmdline",   "user",
@@ -165,7 +165,7 @@ static bool gives_rule(const struct target_config *t)
 	return false;
 }
 
-/* All that the first asks for the other asks for as well. */
+/* True if first matches all processes that other matches, as far as their rules tell. */
 static bool covers(const struct target_config *first, const struct target_config *other)
 {
 	for (size_t i = 0; i < array_size(rules); i++) {
@@ -183,11 +183,11 @@ static void check_those_before(const struct config *c, const struct target_confi
 {
 	for (const struct target_config *first = c->targets; first < t; first++)
 		if (covers(first, t)) {
-			config_fault_add(faults, c, &t->origin, true,
-					 "[target \"%s\"]: no process is left "
-					 "for it: [target \"%s\"] comes first "
-					 "and takes all that it is about",
-					 t->name, first->name);
+			config_fault_add(
+				faults, c, &t->origin, true,
+				"[target \"%s\"]: matches no process: [target \"%s\"] comes "
+				"first and matches all of its processes",
+				t->name, first->name);
 			return;
 		}
 }
@@ -199,7 +199,7 @@ static void check_target(const struct config *c, const struct target_config *t,
 		config_fault_add(faults, c, &t->origin, false,
 				 "[target \"%s\"] has no rule (exe, comm, "
 				 "cmdline, user, cgroup, unit, container, "
-				 "pid_file): it would be every process",
+				 "pid_file): it would match every process",
 				 t->name);
 	if (t->thread_id_format == THREAD_ID_PTHREAD && !knows_pthreads)
 		config_fault_add(faults, c, config_target_origin(t, "thread_id_format"), false,
@@ -224,17 +224,17 @@ static void resolve_target(const struct config *c, const struct target_config *d
 		t->session_sample_rate = defaults->session_sample_rate;
 	if (!config_target_gives(t, "profile_lifecycle"))
 		t->lifecycle = defaults->lifecycle;
-	/* Where Spotlight is the only destination, all are sampled. */
+	/* If Spotlight is the only destination, all processes are sampled. */
 	if (!config_target_gives(t, rate) && !config_target_gives(defaults, rate) &&
 	    (c->spotlight[0] == '\0' || t->dsn[0] != '\0'))
 		config_fault_add(faults, c, &t->origin, true,
-				 "[target \"%s\"] has no %s, which is 0 then: "
-				 "none of its processes is profiled",
+				 "[target \"%s\"] has no %s: the default is 0, so none of its "
+				 "processes is profiled",
 				 t->name, rate);
 	check_target(c, t, faults);
 }
 
-/* Who names a process wants it profiled, unless he says something else. */
+/* A process that --pid names is profiled, unless an option says otherwise. */
 static void resolve_implicit(const struct target_config *defaults, struct config *c)
 {
 	struct target_config *t = &c->implicit;
@@ -264,8 +264,8 @@ static bool sends_by(const struct config *c, const char *scheme)
 }
 
 /*
- * What ship's libcurl takes from the environment, in its order. It may be meant
- * for others, and no_proxy for us: no fault.
+ * Checks the variables that ship's libcurl reads, in libcurl's order. A wrong one is only a
+ * warning: the variable can be meant for other programs, and no_proxy can exclude the server.
  */
 static void check_proxies(const struct config *c, config_env_fn get, struct config_faults *faults)
 {

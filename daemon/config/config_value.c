@@ -20,7 +20,7 @@
 /* Sentry takes 200 characters, and no control characters. */
 #define TEXT_BYTES_MAX 200
 
-/* What is the value, where it lies? The key's type says so. */
+/* The field of key in base, as a pointer to type, which follows from the key's type. */
 #define FIELD(type, key, base) ((type *)(void *)((char *)(base) + (key)->offset))
 
 __attribute__((format(printf, 2, 3))) static int wrong(char problem[CONFIG_PROBLEM_MAX],
@@ -34,7 +34,7 @@ __attribute__((format(printf, 2, 3))) static int wrong(char problem[CONFIG_PROBL
 	return -EINVAL;
 }
 
-/* Of a text that fits, the least. */
+/* The number of bytes of the shortest text that the pattern matches. */
 static size_t least_bytes(const char *pattern)
 {
 	size_t n = 0;
@@ -53,25 +53,22 @@ static int check_rule(const struct config_key *key, const char *value, char *pro
 {
 	const size_t n = strlen(value);
 
-	/* What a star or "?" stands for there is no slash. */
+	/* In exe, neither "*" nor "?" matches a slash. */
 	if (strcmp(key->name, "exe") == 0 && n > 0 &&
 	    ((value[0] != '/' && strncmp(value, "**", 2) != 0) || value[n - 1] == '/'))
-		return wrong(problem, "fits no path of a file: these begin "
-				      "with / (** stands for it, too), and do "
-				      "not end with it");
+		return wrong(problem, "matches no file: a path begins with / or **, and does "
+				      "not end with /");
 	if (strcmp(key->name, "comm") == 0 && least_bytes(value) >= PROCESS_COMM_SIZE)
-		return wrong(problem, "fits no name: the kernel keeps 15 bytes "
-				      "of it");
+		return wrong(problem, "matches no name: the kernel cuts names off after 15 bytes");
 	if (strcmp(key->name, "cgroup") == 0 && n > 0 && strchr("/*?", value[0]) == NULL)
-		return wrong(problem, "fits no path of a control group: these "
-				      "begin with /");
+		return wrong(problem, "matches no control group: a path begins with /");
 	if (strcmp(key->name, "unit") == 0 && strchr(value, '/') != NULL)
-		return wrong(problem, "fits no unit: a name has no slash (for "
-				      "paths there is cgroup)");
+		return wrong(problem,
+			     "matches no unit: a name has no slash (use cgroup for a path)");
 	if (strcmp(key->name, "container") == 0 &&
 	    (!is_of(value, "0123456789abcdef*?") || least_bytes(value) >= FACTS_CONTAINER_SIZE))
-		return wrong(problem, "fits no container: an id has 64 digits, "
-				      "0 to 9 and a to f");
+		return wrong(problem,
+			     "matches no container: an id has 64 digits, 0 to 9 and a to f");
 	return 0;
 }
 
@@ -88,7 +85,7 @@ static void join_words(const char *const *words, char *ret, size_t size)
 	}
 }
 
-/* Its place among words, or -EINVAL. */
+/* Returns the index of value in words, or -EINVAL. */
 static int find_word(const char *const *words, const char *value, char problem[CONFIG_PROBLEM_MAX])
 {
 	char all[64];
@@ -153,15 +150,13 @@ static int parse_bytes(const struct config_key *key, const char *value, void *ba
 		end++;
 	}
 	if (value[0] < '0' || value[0] > '9' || *end != '\0' || errno != 0 || bytes < key->min)
-		return wrong(problem,
-			     "not a number of bytes from %u on, as "
-			     "300M",
+		return wrong(problem, "not a number of bytes of at least %u, such as 300M",
 			     key->min);
 	*FIELD(uint64_t, key, base) = bytes;
 	return 0;
 }
 
-/* strtod takes 0x10, 1e3 and inf as well. */
+/* Refuses 0x10, 1e3 and inf, which strtod(3) accepts. */
 static bool read_decimal(const char *value, double *ret)
 {
 	char *end;
@@ -220,8 +215,7 @@ static int parse_user(const struct config_key *key, const char *value, void *bas
 	if (digits_number(value, 0, CONFIG_UID_ANY - 1, &n))
 		t->uid = (uint32_t)n;
 	else if (!account_find(value, &t->uid, &gid))
-		return wrong(problem, "not a user in /etc/passwd (a number "
-				      "stands for any)");
+		return wrong(problem, "not a user in /etc/passwd (a number needs no entry there)");
 	return parse_text(key, value, base, problem);
 }
 
@@ -234,12 +228,12 @@ static int parse_dsn(const struct config_key *key, const char *value, void *base
 	explicit_bzero(&dsn, sizeof(dsn));
 	if (result != DSN_OK && result != DSN_EMPTY)
 		return wrong(problem, "%s", dsn_result_text(result));
-	/* It fits: dsn_parse takes no more than DSN_SIZE. */
+	/* Fits, since dsn_parse() refuses a DSN of more than DSN_SIZE bytes. */
 	(void)snprintf(FIELD(char, key, base), MSG_DSN_MAX, "%s", value);
 	return 0;
 }
 
-/* Sentry's words for its SDKs' option and for SENTRY_SPOTLIGHT. */
+/* True if value is one of words: those of Sentry's SDKs for SENTRY_SPOTLIGHT. */
 static bool is_word(const char *value, const char *const *words)
 {
 	while (*words != NULL && strcasecmp(value, *words) != 0)
@@ -247,7 +241,7 @@ static bool is_word(const char *value, const char *const *words)
 	return *words != NULL;
 }
 
-/* Blanks around it do not matter. */
+/* Blanks around the value are ignored. */
 static int parse_spotlight(const struct config_key *key, const char *value, void *base,
 			   char *problem)
 {
@@ -296,7 +290,7 @@ static int parse_dsn_file(const struct config_key *key, const char *value, void 
 	struct stat st;
 	int fd, r;
 
-	/* Not to wait for a pipe's writer. */
+	/* O_NONBLOCK: opening a FIFO must not wait for its writer. */
 	fd = open(value, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	r = fd < 0 || fstat(fd, &st) < 0 ? -errno : 0;
 	if (r == 0 && !S_ISREG(st.st_mode)) {
@@ -331,14 +325,14 @@ const char *config_proxy_problem(const char *url)
 		host = at + 1;
 	}
 	colon = memrchr(host, ':', n);
-	/* One in brackets belongs to an IPv6 address. */
+	/* A colon in brackets belongs to an IPv6 address. */
 	if (colon != NULL && memchr(colon, ']', n - (size_t)(colon - host)))
 		colon = NULL;
 	if (n == 0 || colon == host)
 		return "no URL of a proxy: it has no host";
 	if (colon == NULL || colon + 1 == host + n)
 		return NULL;
-	/* Longer than any port: cut off it might be one. */
+	/* Refuses a longer text, which could be a valid port once cut off. */
 	if (snprintf(port, sizeof(port), "%.*s", (int)(host + n - (colon + 1)), colon + 1) >=
 		    (int)sizeof(port) ||
 	    !digits_number(port, 1, UINT16_MAX, &ignored))
@@ -413,7 +407,6 @@ int config_set(struct config *c, const char *name, const char *by, const char *v
 	return -EINVAL;
 }
 
-/* Only the owner of such a file, and root, may read or write it. */
 int config_check_mode(const char *path, uint32_t mode, uint32_t uid, bool holds_dsn,
 		      char problem[CONFIG_PROBLEM_MAX])
 {

@@ -72,8 +72,8 @@ static enum match_result match_cmdline(const struct target_config *t, const stru
 }
 
 /*
- * A unit's processes are in the cgroup of its name or below. As for
- * systemctl(1) a name without a suffix is a service's.
+ * The processes of a unit are in the cgroup of the unit's name or below it. A name without a
+ * suffix means a service, as in systemctl(1).
  */
 static enum match_result match_unit(const struct target_config *t, const struct process_facts *f)
 {
@@ -98,7 +98,7 @@ static enum match_result match_unit(const struct target_config *t, const struct 
 	return MATCH_NO;
 }
 
-/* As docker(1) takes it: the beginning of the id is enough. */
+/* The pattern can be the beginning of an id, as in docker(1). */
 static enum match_result match_id(const struct target_config *t, const struct process_facts *f)
 {
 	const char *pattern = t->container, *container = f->container;
@@ -123,7 +123,7 @@ static enum match_result match_pid(const struct target_config *t, const struct p
 	return f->pid_file_pid == f->pid ? MATCH_YES : MATCH_NO;
 }
 
-/* The rules of a section, with the fact that each is compared with. */
+/* The rules of a section, and the fact that each is compared with. */
 static const struct {
 	const char *key;
 	size_t pattern; /* in struct target_config, a text */
@@ -159,7 +159,7 @@ enum match_result match_process(const struct target_config *t, const struct proc
 	return match_has_rules(t) ? all : MATCH_NO;
 }
 
-/* What the process has instead, as text. */
+/* Writes the fact of a process as text. */
 static void copy_fact(const struct process_facts *f, size_t fact, char ret[MATCH_FACT_SIZE])
 {
 	const char *at = (const char *)f + fact;
@@ -180,7 +180,7 @@ static void copy_fact(const struct process_facts *f, size_t fact, char ret[MATCH
 		n = min_size(n, MATCH_FACT_SIZE - 1);
 		memcpy(ret, text, n);
 		ret[n] = '\0';
-		/* Between arguments. */
+		/* Arguments end with a NUL. */
 		for (size_t i = 0; i < n; i++)
 			if (ret[i] == '\0')
 				ret[i] = ' ';
@@ -216,9 +216,9 @@ bool match_may_become(const struct target_config *t, const struct process_facts 
 	return match_process(t, &later) == MATCH_UNKNOWN;
 }
 
-void match_wants(const struct target_config *t, struct match_wants *ret)
+void match_needs(const struct target_config *t, struct match_needs *ret)
 {
-	*ret = (struct match_wants){
+	*ret = (struct match_needs){
 		.exe = t->exe[0] != '\0',
 		.cmdline = t->cmdline[0] != '\0',
 		.cgroup = t->cgroup[0] != '\0' || t->unit[0] != '\0',

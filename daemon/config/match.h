@@ -1,9 +1,9 @@
 /*
- * Is a process one of a [target] section? Pure: what is known of the process
- * comes as an argument, read by whoever has the rights, with bounds of its own.
- * All of it was chosen by a stranger, and is compared, nothing else.
+ * Matches processes with [target] sections. Discovery passes the facts of a process, which it
+ * has read with the daemon's rights; this module reads nothing itself.
  *
- * Patterns are those of lib/base/glob.h; in exe a slash ends a star.
+ * The target chose most of the facts. They are compared with patterns and used for nothing
+ * else. Patterns are those of lib/base/glob.h; in exe, "*" does not match a slash.
  */
 #ifndef DAEMON_CONFIG_MATCH_H
 #define DAEMON_CONFIG_MATCH_H
@@ -18,41 +18,43 @@
 enum match_result {
 	MATCH_NO,
 	MATCH_YES,
-	MATCH_UNKNOWN, /* all that is known fits: match_wants says what lacks */
+	MATCH_UNKNOWN, /* all known facts match; match_needs() says which facts are needed */
 };
+
+/* Matches the process with all rules of the section. */
 enum match_result match_process(const struct target_config *t, const struct process_facts *f);
 
-/* Why match_process refuses a process. */
+/* The rule that a process does not match. */
 #define MATCH_FACT_SIZE 256
 struct match_refusal {
-	const char *key;     /* of the section: "comm" */
-	const char *pattern; /* the section's value */
-	/* What the process has, or the pid of the pid file; cut off. */
-	char fact[MATCH_FACT_SIZE];
+	const char *key;	    /* of the section: "comm" */
+	const char *pattern;	    /* its value in the section */
+	char fact[MATCH_FACT_SIZE]; /* what the process has instead; cut off */
 };
-/* All facts are known. False: no rule of the section refuses the process. */
+
+/*
+ * Finds the first rule that refuses the process, all of whose facts are known. Returns false
+ * if there is none.
+ */
 bool match_refusal(const struct target_config *t, const struct process_facts *f,
 		   struct match_refusal *ret);
 
 /*
- * Of one that match_process refuses: would it be one if it had another command
- * line or control group? These change without a word of the kernel's.
+ * For a process that match_process() refuses: true if it could match after a change of its
+ * command line or its control group, of which the kernel does not notify.
  */
 bool match_may_become(const struct target_config *t, const struct process_facts *f);
 
-/* What match_process needs beside pid, uid and comm for this section. */
-struct match_wants {
+/* The facts that a section needs, beside pid, uid and comm. */
+struct match_needs {
 	bool exe, cmdline, cgroup, container, pid_file;
 };
-void match_wants(const struct target_config *t, struct match_wants *ret);
+void match_needs(const struct target_config *t, struct match_needs *ret);
 
-/*
- * True if the section cannot match a process whose link /proc/PID/exe says
- * this, whatever else is found out about it.
- */
+/* True if the section refuses every process whose link /proc/PID/exe has this text. */
 bool match_exe_excludes(const struct target_config *t, const char *exe);
 
-/* Has it any rule? One without would be all processes. */
+/* True if the section has a rule. A section without one matches no process. */
 bool match_has_rules(const struct target_config *t);
 
 #endif

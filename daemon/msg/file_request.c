@@ -4,10 +4,10 @@
 
 #include "lib/base/file_name.h"
 
-/* The smallest page of all architectures: larger ones are multiples of it. */
+/* The smallest page of all architectures. Larger pages are multiples of it. */
 #define PAGE_MIN 4096
 
-/* A debug file's path is .build-id/XX/YY.debug: two bytes at least. */
+/* The path of a debug file is .build-id/XX/YY.debug, so a build-id has two bytes or more. */
 #define BUILD_ID_DIGITS_MIN 4
 
 static bool is_range(const struct msg_file_request *request)

@@ -1,7 +1,7 @@
 /*
- * Memory that the broker shares with one of its children, which writes it: the
- * broker reads what is there when the child has died. Or with clients, which
- * read what it writes (daemon/broker/control/client_page.h).
+ * Memory that the broker shares with another process. A child writes its page, and the broker
+ * reads from it even after the child has died. A client reads its page, and the broker writes
+ * to it (daemon/broker/control/client_page.h).
  */
 #ifndef DAEMON_MSG_PAGE_H
 #define DAEMON_MSG_PAGE_H
@@ -11,18 +11,19 @@
 #include "lib/base/util.h"
 
 /*
- * size bytes of zeros: *ret_page can be read, *ret_fd is for the child. Sealed
- * in its size: shrunk, it would be a SIGBUS for us who read it. name is shown
- * in /proc/PID/maps. Returns 0 or -errno.
+ * Makes a page of size bytes, all zeros: mapped for reading at *ret_page, and with a
+ * descriptor for the other process in *ret_fd, which the caller owns. The size is sealed: if
+ * the other process shrank the page, reading from it would raise SIGBUS. name is shown in
+ * /proc/PID/maps. Returns 0 or -errno.
  */
 must_check int page_new(const char *name, size_t size, const void **ret_page, int *ret_fd);
-/* The same, with another protection than PROT_READ: mmap(2). */
+/* The same, mapped with this protection (mmap(2)) instead of PROT_READ. */
 must_check int page_share(const char *name, size_t size, int protection, void **ret_page,
 			  int *ret_fd);
-/* Takes NULL. */
+/* Unmaps the page. Takes NULL. */
 void page_free(const void *page, size_t size);
 
-/* The child's end: to be written. */
+/* Maps the page of fd for reading and writing, in the child. Returns 0 or -errno. */
 must_check int page_map(int fd, size_t size, void **ret_page);
 
 #endif

@@ -7,8 +7,8 @@
 #include "lib/base/utf8.h"
 
 /*
- * A place is the number of its frames, then these. Each is followed by the two
- * texts, NUL included; size 0: there is none.
+ * An address is the number of its frames, followed by the frames. A frame is this header,
+ * followed by its two texts, NUL included; a size of 0 means NULL.
  */
 struct frame_header {
 	uint32_t line;
@@ -36,13 +36,13 @@ static int add_frame(struct buf *out, const struct symbolized_frame *frame)
 	return r;
 }
 
-int symbolized_add(struct buf *out, const struct symbolized_place *place)
+int symbolized_add(struct buf *out, const struct symbolized_pc *pc)
 {
-	const uint32_t n = (uint32_t)place->n;
+	const uint32_t n = (uint32_t)pc->n;
 	int r = buf_add(out, &n, sizeof(n));
 
-	for (size_t i = 0; i < place->n && r == 0; i++)
-		r = add_frame(out, &place->frames[i]);
+	for (size_t i = 0; i < pc->n && r == 0; i++)
+		r = add_frame(out, &pc->frames[i]);
 	return r;
 }
 
@@ -56,7 +56,7 @@ static bool take(struct symbolized_cursor *c, void *ret, size_t size)
 	return true;
 }
 
-/* NULL in *ret: there is none. */
+/* Sets *ret to NULL if size is 0. */
 static bool take_text(struct symbolized_cursor *c, uint32_t size, const char **ret)
 {
 	const char *text = (const char *)c->at;
@@ -89,7 +89,7 @@ static bool take_frame(struct symbolized_cursor *c, struct symbolized_frame *ret
 	return true;
 }
 
-int symbolized_next(struct symbolized_cursor *c, struct symbolized_place *ret)
+int symbolized_next(struct symbolized_cursor *c, struct symbolized_pc *ret)
 {
 	uint32_t n;
 

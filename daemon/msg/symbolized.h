@@ -1,7 +1,7 @@
 /*
- * The answer of MSG_SYMBOLIZED: what lies at each address of a file. Written by
- * sentry-profd-unwind, read by sentry-profctl, which trusts none of it: unwind
- * may have been taken over by the file that it reads.
+ * The answer to MSG_SYMBOLIZE: the functions, source files and lines at each address of a
+ * file. sentry-profd-unwind writes it, sentry-profctl reads it and checks all of it: the file
+ * that unwind reads can have taken unwind over.
  */
 #ifndef DAEMON_MSG_SYMBOLIZED_H
 #define DAEMON_MSG_SYMBOLIZED_H
@@ -13,38 +13,38 @@
 #include "lib/base/util.h"
 #include "lib/unwind/unwind.h"
 
-/* The names of an answer take LOOKUP_PAYLOAD_MAX; the rest is some 100 KB. */
+/* The largest answer. Its names take up to LOOKUP_PAYLOAD_MAX, everything else some 100 KB. */
 #define SYMBOLIZED_BYTES_MAX (32u << 20)
 
 struct symbolized_frame {
-	const char *function; /* NULL: not known, as the next */
-	const char *file;
-	uint32_t line; /* 0: not known */
+	const char *function; /* NULL: unknown */
+	const char *file;     /* NULL: unknown */
+	uint32_t line;	      /* 0: unknown */
 };
 
-/* One address. */
-struct symbolized_place {
+/* What is known of one address. */
+struct symbolized_pc {
 	/*
-	 * Innermost first: functions that were inlined there, each with a name;
-	 * the last is the function around them.
+	 * From the inside out: functions that were inlined at the address, each with a name;
+	 * the last frame is the function that contains the address.
 	 */
 	struct symbolized_frame frames[UNWIND_LINES_MAX];
 	size_t n; /* at least 1 */
 };
 
-/* Appends a place. Returns 0, or the error of buf_add. */
-must_check int symbolized_add(struct buf *out, const struct symbolized_place *place);
+/* Appends an address to the answer. Returns 0, or the error of buf_add(). */
+must_check int symbolized_add(struct buf *out, const struct symbolized_pc *pc);
 
-/* What is left of an answer. */
+/* The part of an answer that is not yet read. */
 struct symbolized_cursor {
 	const uint8_t *at;
 	size_t left;
 };
 
 /*
- * Reads the next place; its texts, valid UTF-8 of less than NAME_SIZE bytes,
- * lie in the cursor's bytes. Returns 0, or -EBADMSG.
+ * Reads the next address. Its texts are valid UTF-8 of less than NAME_SIZE bytes and point
+ * into the bytes of the cursor. Returns 0, or -EBADMSG.
  */
-must_check int symbolized_next(struct symbolized_cursor *c, struct symbolized_place *ret);
+must_check int symbolized_next(struct symbolized_cursor *c, struct symbolized_pc *ret);
 
 #endif

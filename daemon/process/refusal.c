@@ -79,7 +79,7 @@ static void say_not_permitted(int32_t pid, uint32_t uid)
 		log_error("not permitted to trace process %d, which runs as "
 			  "uid %u: only root, or that user for an ordinary "
 			  "process of his own, may; run sentry-profd as root "
-			  "(Yama or a container may forbid it all the same)",
+			  "(Yama or a container may still forbid it)",
 			  pid, uid);
 }
 

@@ -54,7 +54,7 @@ static bool is_wanted(const struct msg_symbolize *m, const struct unwind_image *
 }
 
 /* What l knows of its frame i. */
-static void take_place(const struct lookup *l, size_t i, struct symbolized_place *ret)
+static void take_pc(const struct lookup *l, size_t i, struct symbolized_pc *ret)
 {
 	const struct lookup_detail *detail = &l->details[i];
 
@@ -72,7 +72,7 @@ static int look_up(struct unwind_space *space, const struct msg_symbolize *m, st
 {
 	struct stacks_frame frames[MSG_SYMBOLIZE_MAX];
 	const struct stacks stacks = {.frames = frames, .n_frames = m->n};
-	struct symbolized_place place;
+	struct symbolized_pc pc;
 	struct lookup l;
 	int r;
 
@@ -88,10 +88,10 @@ static int look_up(struct unwind_space *space, const struct msg_symbolize *m, st
 	r = lookup_update(&l, &stacks, space, "");
 	*ret = SYMBOLIZE_NO_NAMES;
 	for (size_t i = 0; i < l.n_frames && r == 0; i++) {
-		take_place(&l, i, &place);
-		if (!l.details[i].unnamed || place.frames[0].file != NULL)
+		take_pc(&l, i, &pc);
+		if (!l.details[i].unnamed || pc.frames[0].file != NULL)
 			*ret = SYMBOLIZE_DONE;
-		r = symbolized_add(answer, &place);
+		r = symbolized_add(answer, &pc);
 	}
 	lookup_fini(&l);
 	return r;

@@ -18,7 +18,7 @@ static void check_text(const char *text, const uint8_t *data, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct symbolized_cursor c = {data, size};
-	struct symbolized_place place;
+	struct symbolized_pc place;
 
 	while (symbolized_next(&c, &place) == 0) {
 		assert(place.n >= 1 && place.n <= UNWIND_LINES_MAX);

@@ -44,7 +44,7 @@ def test_all_faults(box):
     status, out, lines = check_config(box, main)
     warnings = tuple(f'sentry-profd: warning: {more}:{text}' for text in (
         '3: [target "x"] has no profile_',
-        '4: exe: /usr/bin/x: there is no such file'))
+        '4: exe: /usr/bin/x: no such file'))
     check(all(any(line.startswith(warning) for line in lines)
               for warning in warnings), f'{lines}')
     lines = [line for line in lines if not line.startswith(warnings)]
@@ -56,7 +56,7 @@ def test_all_faults(box):
         f'{more}:1: [profiler] belongs in the main file',
         f"{more}:5: autostart: neither yes nor no: 'maybe'",
         f'{more}:6: [target "y"] has no rule (exe, comm, cmdline, user, '
-        'cgroup, unit, container, pid_file): it would be every process',
+        'cgroup, unit, container, pid_file): it would match every process',
     ]
     check(status == 2 and out == '' and
           lines == ['sentry-profd: ' + line for line in expected],
@@ -95,8 +95,8 @@ def test_faults_of_all_kinds(box):
         f"argument: not expected: 'now' {hint}",
         'SENTRY_PROFILE_LIFECYCLE: neither manual nor trace: \'auto\'',
         '--client-cert: none: No such file or directory',
-        f"{main}:2: exe: fits no path of a file: these begin with / (** stands "
-        "for it, too), and do not end with it: 'nginx'",
+        f"{main}:2: exe: matches no file: a path begins with / or **, and does "
+        "not end with /: 'nginx'",
         f'{main}:5: spool: {directory}/profd.conf: Not a directory',
         f'{main}:6: metrics_listen is no key any more: sentry-profd-metrics '
         '--listen ADDR:PORT serves the metrics, and sentry-profctl metrics '
@@ -125,7 +125,7 @@ def test_many_faults(box):
     path.write_text('[sentry]\n' + 'x = 1\n' * 200)
     _, _, lines = check_config(box, path)
     check(len(lines) == 101 and lines[-1] ==
-          'sentry-profd: and 100 faults more', f'{lines[-2:]}')
+          'sentry-profd: and 100 more faults', f'{lines[-2:]}')
 
 
 def values(text):
@@ -179,7 +179,7 @@ def test_example(box):
     status, out, lines = check_config(box, write(directory / 'a.conf', text))
     # Here is no nginx, which is told of.
     check(status == 0 and 'target "nginx"' in out and
-          all('/usr/sbin/nginx: there is no such file' in line
+          all('/usr/sbin/nginx: no such file' in line
               for line in lines), f'{out} {lines}')
 
 

@@ -52,9 +52,9 @@ def test_none_matches(box):
     check('no running process matches --name, --unit or --container' in
           profd.stderr, profd.stderr)
     for option, value, line in (
-            ('--name', 'longer-than-fifteen-bytes', 'fits no name'),
-            ('--unit', 'a/b', 'fits no unit'),
-            ('--container', 'NOT-HEX', 'fits no container'),
+            ('--name', 'longer-than-fifteen-bytes', 'matches no name'),
+            ('--unit', 'a/b', 'matches no unit'),
+            ('--container', 'NOT-HEX', 'matches no container'),
             ('--name', '', 'empty')):
         profd = box.profd([], option, value).finish(2)
         check(f'{option}: ' in profd.stderr and line in profd.stderr,

@@ -186,9 +186,9 @@ static int ask_cmdline(struct question *q)
  */
 static bool learn(struct question *q, const struct target_config *t)
 {
-	struct match_wants wants;
+	struct match_needs wants;
 
-	match_wants(t, &wants);
+	match_needs(t, &wants);
 	if (wants.exe && q->facts.exe == NULL) {
 		identify_read_exe(q->process.pid, q->exe);
 		q->facts.exe = q->exe;

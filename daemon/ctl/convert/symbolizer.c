@@ -222,7 +222,7 @@ static int take_answer(struct symbolizer *s, const struct buf *answer, const uin
 		       size_t n)
 {
 	struct symbolized_cursor cursor = {(const uint8_t *)answer->data, answer->len};
-	struct symbolized_place location;
+	struct symbolized_pc location;
 
 	for (size_t i = 0; i < n; i++) {
 		struct location *p = &s->locations[locations[i]];

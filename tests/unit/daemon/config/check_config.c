@@ -104,8 +104,8 @@ TEST(everything)
 static const struct {
 	const char *text, *faults;
 } wrong[] = {
-	{"rate_hz = 1\nx = 2\n", "f:1: rate_hz stands before any [section]\n"
-				 "f:2: x stands before any [section]"},
+	{"rate_hz = 1\nx = 2\n", "f:1: rate_hz is not in any section\n"
+				 "f:2: x is not in any section"},
 	{"[sentri]\nx = 1\n", "f:1: unknown section [sentri]"},
 	{"[sentri]\n", "f:1: unknown section [sentri]"},
 	{"[sentry\ndsn = x\n", "f:1: a section is [NAME]"},
@@ -144,7 +144,7 @@ static const struct {
 	{"[target \"\"]\n", "f:1: a target is [target \"NAME\"]"},
 	{"[target \"a/b\"]\nx = 1\n", "f:1: a target is [target \"NAME\"]"},
 	{"[target \"" LONG50 "\"]\n", "f:1: [target \"0123"},
-	{TARGET_X "[target \"x\"]\ncomm = y\n", "f:4: [target \"x\"] is there already"},
+	{TARGET_X "[target \"x\"]\ncomm = y\n", "f:4: [target \"x\"] is defined twice"},
 	{"[target \"x\"]\nprofile_session_sample_rate = 1.5\n"
 	 "profile_lifecycle = auto\nplatform = java\nuser = no body\n"
 	 "max_instances = 0\nmin_age_seconds = -1\n",
@@ -325,5 +325,5 @@ TEST(files)
 	ck_assert_int_eq(config_load("a.conf", &c, &faults), -EINVAL);
 	config_fini(&c);
 	expect("targets.d/10.conf: can be written by others (mode 0666)\n"
-	       "targets.d/20-b.conf:1: [target \"x\"] is there already");
+	       "targets.d/20-b.conf:1: [target \"x\"] is defined twice");
 }

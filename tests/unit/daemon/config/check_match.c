@@ -71,14 +71,14 @@ TESTS(rule, array_size(rules))
 TEST(all_must_match)
 {
 	struct process_facts f = nginx;
-	struct match_wants wants;
+	struct match_needs wants;
 	struct target_config t;
 
 	section(&t);
 	set(t.comm, "nginx");
 	set(t.exe, "/usr/sbin/nginx");
 	t.uid = 33;
-	match_wants(&t, &wants);
+	match_needs(&t, &wants);
 	ck_assert(wants.exe && !wants.cmdline && !wants.cgroup && !wants.container &&
 		  !wants.pid_file);
 	ck_assert_int_eq(match_process(&t, &nginx), MATCH_YES);

@@ -6,18 +6,18 @@
 #include "lib/aggregate/names.h"
 #include "tests/unit/suite.h"
 
-static const struct symbolized_place two = {
+static const struct symbolized_pc two = {
 	.frames = {{"inner", "a.h", 7}, {"outer", NULL, 0}},
 	.n = 2,
 };
-static const struct symbolized_place nothing = {.n = 1};
+static const struct symbolized_pc nothing = {.n = 1};
 
-static void add(struct buf *b, const struct symbolized_place *p)
+static void add(struct buf *b, const struct symbolized_pc *p)
 {
 	OK(symbolized_add(b, p));
 }
 
-static int next(const void *bytes, size_t size, struct symbolized_place *ret)
+static int next(const void *bytes, size_t size, struct symbolized_pc *ret)
 {
 	struct symbolized_cursor c = {bytes, size};
 
@@ -27,7 +27,7 @@ static int next(const void *bytes, size_t size, struct symbolized_place *ret)
 TEST(what_is_written_is_read)
 {
 	struct symbolized_cursor c;
-	struct symbolized_place p;
+	struct symbolized_pc p;
 	struct buf b;
 
 	buf_init(&b, 1000);
@@ -52,7 +52,7 @@ TEST(what_is_written_is_read)
 
 TEST(an_answer_that_is_cut_off_is_refused)
 {
-	struct symbolized_place p;
+	struct symbolized_pc p;
 	struct buf b;
 
 	buf_init(&b, 1000);
@@ -68,9 +68,9 @@ TEST(an_answer_that_is_cut_off_is_refused)
 }
 
 /* What writes a wrong answer is the same function, told wrong things. */
-static void refuse(const struct symbolized_place *p)
+static void refuse(const struct symbolized_pc *p)
 {
-	struct symbolized_place out;
+	struct symbolized_pc out;
 	struct buf b;
 
 	buf_init(&b, 100000);
@@ -82,7 +82,7 @@ static void refuse(const struct symbolized_place *p)
 TEST(texts_that_are_none_are_refused)
 {
 	char long_name[NAME_SIZE + 1];
-	struct symbolized_place p = {.frames = {{"\xff", NULL, 0}}, .n = 1};
+	struct symbolized_pc p = {.frames = {{"\xff", NULL, 0}}, .n = 1};
 
 	refuse(&p);
 	p.frames[0] = (struct symbolized_frame){"f", "\xed\xa0\x80", 0};
@@ -100,19 +100,19 @@ TEST(texts_that_are_none_are_refused)
 TEST(impossible_counts_are_refused)
 {
 	static const uint32_t none[4] = {0}, many[4] = {UNWIND_LINES_MAX + 1};
-	struct symbolized_place p = {.frames = {{NULL, "f.c", 1}, {"f"}}, .n = 2};
+	struct symbolized_pc p = {.frames = {{NULL, "f.c", 1}, {"f"}}, .n = 2};
 
 	ck_assert_int_eq(next(none, sizeof(none), &p), -EBADMSG);
 	ck_assert_int_eq(next(many, sizeof(many), &p), -EBADMSG);
-	p = (struct symbolized_place){.frames = {{NULL, "f.c", 1}, {"f"}}, .n = 2};
+	p = (struct symbolized_pc){.frames = {{NULL, "f.c", 1}, {"f"}}, .n = 2};
 	refuse(&p);
 }
 
 /* The NUL stands where the size says, and nowhere else. */
 TEST(a_text_ends_where_its_size_says)
 {
-	struct symbolized_place p = {.frames = {{"name", NULL, 0}}, .n = 1};
-	struct symbolized_place out;
+	struct symbolized_pc p = {.frames = {{"name", NULL, 0}}, .n = 1};
+	struct symbolized_pc out;
 	struct buf b;
 
 	buf_init(&b, 1000);
