@@ -1,10 +1,10 @@
 /*
- * Unwind and ship processes that serve nothing any more are told to leave; a
- * target or a section that needs one later gets a new one.
+ * Ends unwind and ship processes that are not needed any more. A target or a section that
+ * needs one later gets a new process.
  *
- * An unwind process stays for a minute after the last target of its uid: a
- * service that is started anew finds in it what was read of its files. A ship
- * stays as long as the configuration has its DSN; the first one always does.
+ * An unwind process stays for a minute (IDLE_NS) after the last target of its uid, so that a
+ * service that is restarted finds in it what was read of its files. A ship stays as long as
+ * the configuration has its DSN, or a run of the profiler uses it; the first ship always stays.
  */
 #ifndef DAEMON_BROKER_IDLE_H
 #define DAEMON_BROKER_IDLE_H

@@ -1,12 +1,11 @@
 /*
- * What a child owes the broker: an unwind process, the answer to a session that
- * is to open or to close; any child whose socket is closed, or that is to
- * leave, its end. An honest child pays at once. An unwind process that a target
- * took over may never do so, and would keep the places of targets, which all
- * users share: it is killed.
+ * Kills children that owe the broker something for too long: an unwind process, the answer
+ * to a session that is to open or to close; any child whose socket is closed, or that is to
+ * leave, its end. An unwind process that a target has taken over may never answer, and would
+ * keep places in the table of targets, which all users share.
  *
- * The measure is looks, one a second, and not time: seconds in which the broker
- * itself was stopped, or had no processor, are held against no child.
+ * The limit is a number of checks, one a second, and not a time: seconds in which the broker
+ * itself was stopped, or had no processor, do not count.
  */
 #ifndef DAEMON_BROKER_OVERDUE_H
 #define DAEMON_BROKER_OVERDUE_H
@@ -14,8 +13,8 @@
 struct broker;
 
 /*
- * As long as an unwind process may compute for one file (CPU_NS_MAX in
- * daemon/unwind/main.c): before that, even a slow one is at work.
+ * An unwind process may compute for this many seconds for one file (CPU_NS_MAX in
+ * daemon/unwind/main.c), and must not be killed before.
  */
 #define OVERDUE_LOOKS 60
 

@@ -1,7 +1,7 @@
 /*
- * How long the broker waits for other processes' work. Who hangs is given up
- * after seconds; who has something to do, and no processor to do it with, as on
- * a machine that its host has left, is waited for.
+ * Timeouts of the broker for the work of other processes. A process that makes no progress
+ * is given up after 3 s. A process that is runnable but gets no processor, as on a machine
+ * whose host is busy, has 30 s.
  */
 #ifndef DAEMON_BROKER_CHILDREN_PATIENCE_H
 #define DAEMON_BROKER_CHILDREN_PATIENCE_H
@@ -11,22 +11,21 @@
 
 #include "lib/base/util.h"
 
-/* Nothing at all is done for so long: nobody works at it. */
+/* For a process that does nothing. */
 #define PATIENCE_IDLE_NS (3 * NS_PER_SEC)
-/* Less than a service manager waits for us, 90 s as a rule. */
+/* For one that works, or waits for a processor: less than a service manager's 90 s. */
 #define PATIENCE_BUSY_NS (30 * NS_PER_SEC)
 
 struct patience {
 	uint64_t began_ns;
-	uint64_t busy_ns;
+	uint64_t busy_ns; /* when the work was last seen to go on */
 };
 
 void patience_start(struct patience *p, uint64_t now_ns);
 
 /*
- * When it is over, as far as is known; to be asked several times in
- * PATIENCE_IDLE_NS. busy: somebody who is waited for works, or waits for a
- * processor.
+ * Returns when the timeout ends, as far as is known; to be called several times within
+ * PATIENCE_IDLE_NS. busy: a process that is waited for works, or waits for a processor.
  */
 uint64_t patience_end_ns(struct patience *p, uint64_t now_ns, bool busy);
 

@@ -1,13 +1,13 @@
 /*
- * Reading from strangers' sockets without taking the descriptors that they may
- * pass along. To drop the last reference to one can mean to wait as long as its
- * owner wants (a TCP socket with SO_LINGER, socket(7)), so none may be dropped
- * here. From Linux 6.16 on the kernel refuses them (SO_PASSRIGHTS): then
- * is_safe is true, and these are recv(2) and close(2).
+ * Reads and closes sockets of peers without taking the descriptors that a peer may send
+ * along. The broker must not drop the last reference to such a descriptor: that may wait for
+ * as long as the peer wants (a TCP socket with SO_LINGER, socket(7)).
  *
- * Before, a message is looked at before it is read, and a socket that has
- * descriptors in its queue is left to a child that is killed: who ends does not
- * wait (inet_release() in net/ipv4/af_inet.c). SIGCHLD tells of its end.
+ * From Linux 6.16 on the kernel refuses descriptors (SO_PASSRIGHTS). Then is_safe is true,
+ * and the functions are recv(2) and close(2). With an older kernel a message is peeked at
+ * before it is read, and a socket with descriptors in its queue is handed to a forked child
+ * that is killed: the end of a process does not wait (inet_release() in net/ipv4/af_inet.c).
+ * SIGCHLD reports that child's end.
  */
 #ifndef DAEMON_BROKER_CONTROL_DRAIN_H
 #define DAEMON_BROKER_CONTROL_DRAIN_H
@@ -18,13 +18,12 @@
 #include "lib/base/util.h"
 
 /*
- * One message of fd, which is SOCK_SEQPACKET, without waiting. Returns its
- * length, 0 at the end, -EBADMSG if it has descriptors (it stays in the queue),
- * or -errno.
+ * Reads one message of fd, a SOCK_SEQPACKET socket, without waiting. Returns its length, 0
+ * at the end, -EBADMSG if it has descriptors (the message stays in the queue), or -errno.
  */
 must_check ssize_t drain_recv(int fd, bool is_safe, void *bytes, size_t size);
 
-/* Closes *fd, with what is left in its queue. */
+/* Closes *fd with the messages that are left in its queue. */
 void drain_close(int *fd, bool is_safe);
 
 #endif

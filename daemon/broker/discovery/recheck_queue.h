@@ -1,7 +1,7 @@
 /*
- * Processes that discovery is to look at, each when it is due: one entry for
- * each pid, however often something is heard of it in between. So a process
- * that renames itself all the time costs no more looks than another one.
+ * Recheck queue: the processes that discovery is to look at, each when it is due. There is
+ * one entry for each pid, however often an event reports it in between, so a process that
+ * renames itself all the time costs no more checks than another.
  */
 #ifndef DAEMON_BROKER_DISCOVERY_RECHECK_QUEUE_H
 #define DAEMON_BROKER_DISCOVERY_RECHECK_QUEUE_H
@@ -40,20 +40,19 @@ struct recheck_queue {
 };
 
 void recheck_queue_init(struct recheck_queue *s);
-/* Takes one of zeros, too. */
+/* Safe on a zero-initialised struct. */
 void recheck_queue_fini(struct recheck_queue *s);
 
 /*
- * Adds one, or what is new to the one of that pid: a fork or an exec takes its
- * place; of something else the sooner look serves both. Returns 0, -ENOSPC or
- * -ENOMEM.
+ * Adds an entry, or updates the one of that pid: a fork or an exec replaces it; for any other
+ * change the earlier due time holds. Returns 0, -ENOSPC or -ENOMEM.
  */
 must_check int recheck_queue_add(struct recheck_queue *s, const struct recheck *new);
 
 /*
- * A turn goes once through those that there are, from where the last one ended:
- * whoever stops in the middle disadvantages nobody. recheck_queue_take takes out
- * one that is due; false at the turn's end. In between some may be added.
+ * A turn visits each entry once, from where the last turn ended, so that a caller who stops
+ * in the middle disadvantages no entry. recheck_queue_take removes the next entry that is due;
+ * false at the end of the turn. Entries may be added in between.
  */
 void recheck_queue_turn(struct recheck_queue *s);
 bool recheck_queue_take(struct recheck_queue *s, uint64_t now_ns, struct recheck *ret);

@@ -1,6 +1,7 @@
 /*
- * What one reading of /proc remembers of processes for the next one, where
- * nobody tells of changes: a few bytes each, as long as they live.
+ * Scan cache: what the previous scan of /proc saw of each process, so that the next one finds
+ * new and changed processes. Used where the proc connector is unavailable. Some bytes for
+ * each process that lives.
  */
 #ifndef DAEMON_BROKER_DISCOVERY_SCAN_CACHE_H
 #define DAEMON_BROKER_DISCOVERY_SCAN_CACHE_H
@@ -10,7 +11,7 @@
 #include "lib/base/table.h"
 
 struct scan_cache {
-	struct table seen, seeing; /* by the last reading, and by this one */
+	struct table seen, seeing; /* by the last scan, and by this one */
 };
 
 enum scan_cache_change {
@@ -21,23 +22,24 @@ enum scan_cache_change {
 };
 
 void scan_cache_init(struct scan_cache *m);
-/* Takes one of zeros, too. */
+/* Safe on a zero-initialised struct. */
 void scan_cache_fini(struct scan_cache *m);
 
-/* No user is asked for: then nobody has changed his. */
+/* The uid is not asked for: no change of user is reported. */
 #define SCAN_CACHE_NO_USER UINT32_MAX
 
 /*
- * A process as it is now: mark is struct process_identity's. Without memory it is
+ * Compares a process with what the previous scan saw, and notes it for the next one. mark is
+ * that of struct process_identity. If memory cannot be allocated, the process is reported as
  * new each time.
  */
 enum scan_cache_change scan_cache_compare(struct scan_cache *m, int32_t pid, uint32_t mark,
 					  uint32_t uid);
 
-/* The reading has ended: who was not in it is forgotten. */
+/* Ends a scan: forgets the processes that were not in it. */
 void scan_cache_turn(struct scan_cache *m);
 
-/* All are new to the next reading. */
+/* Clears the cache: the next scan reports every process as new. */
 void scan_cache_forget(struct scan_cache *m);
 
 #endif

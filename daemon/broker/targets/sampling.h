@@ -1,9 +1,8 @@
 /*
- * The session's decision: is a service instance profiled at all? Made once for
- * each, by its identity and the rate (profile_session_sample_rate) and nothing
- * else: so it is the same when only the daemon is started anew, and made anew
- * when the service is. The boot id is random, so hosts decide independently of
- * each other.
+ * The decision whether an instance is profiled at all (profile_session_sample_rate). It
+ * depends on the identity of the process and the rate alone: a restart of the daemon does not
+ * change it, a restart of the service makes a new one. The key is the random boot id of the
+ * kernel, so hosts decide independently of each other.
  */
 #ifndef DAEMON_BROKER_TARGETS_SAMPLING_H
 #define DAEMON_BROKER_TARGETS_SAMPLING_H
@@ -20,16 +19,16 @@ struct sampling_key {
 };
 
 /*
- * Of the kernel's text (/proc/sys/kernel/random/boot_id): 32 hex digits,
+ * Reads the key from the kernel's text (/proc/sys/kernel/random/boot_id): 32 hex digits with
  * hyphens in between. Returns 0 or -EINVAL.
  */
 must_check int sampling_key_parse(const char *text, struct sampling_key *ret);
-/* Of the machine. Returns 0 or -errno. */
+/* Reads the key of this machine. Returns 0 or -errno. */
 must_check int sampling_key_read(struct sampling_key *ret);
 
 /*
- * rate: 0.0 (none) to 1.0 (all). Who is sampled at a rate is at every higher
- * one.
+ * True if the process is to be profiled. rate: 0.0 (none) to 1.0 (all). A process that is
+ * profiled at one rate is profiled at every higher rate.
  */
 bool sampling_decides(const struct sampling_key *key, int32_t pid, uint64_t start_ticks,
 		      double rate);

@@ -1,11 +1,10 @@
 /*
- * What the processes have used, and each instance's part of it.
+ * What the daemon's own processes have used, and each instance's share of it.
  *
- * The processes are shared, so an instance has a share of each one's time: of
- * capture's and of its unwind process's by the time that these spent on it, of
- * ship's by the bytes of its chunks, of the broker's the same as the others.
- * The shares of all that are known make up the whole. Memory is not shared out:
- * an instance has all of the processes that serve it.
+ * Processor time is shared out: of capture and of the unwind process by the time that they
+ * spent on the instance, of ship by the bytes of the instance's chunks, of the broker in equal
+ * parts. The shares of all known instances add up to the whole. Memory is not shared out: each
+ * instance is given all memory of the processes that serve it.
  */
 #ifndef DAEMON_BROKER_TARGETS_SELF_USAGE_H
 #define DAEMON_BROKER_TARGETS_SELF_USAGE_H
