@@ -317,7 +317,7 @@ endef
 $(foreach d,$(UNIT_DIRS),$(eval $(call unit_rules,$(d),$(firstword $(subst /, ,$(d))))))
 
 # This test starts the process that it tests.
-$(B)/tests/ship/check_shipd: | $(B)/sentry-profd-ship
+$(B)/tests/ship/check_process $(B)/tests/ship/check_process_messages: | $(B)/sentry-profd-ship
 
 # Programs that the tests profile: tests/targets/*.c and *.cc. A line "// cflags: ..."
 # in a source adds flags, at the end of the command so that they may name libraries;

@@ -13,7 +13,7 @@ int array_make_room(void *array, size_t n, size_t *cap, size_t size)
 		return 0;
 	if (n >= UINT32_MAX)
 		return -ENOMEM;
-	/* Pointers of all types look alike, but are none to void *. */
+	/* Pointers of all types have the same form, but none may be accessed as a void *. */
 	memcpy(&elements, array, sizeof(elements));
 	elements = reallocarray(elements, more, size);
 	if (elements == NULL)

@@ -1,6 +1,6 @@
 /*
- * Files below /proc/PID (proc(5)): their paths, and the numbers in their texts.
- * Reading one at once is lib/base/small_file.h.
+ * Makes paths below /proc/PID (proc(5)), and parses the texts of stat and status. To read such a
+ * file use small_file_read().
  */
 #ifndef LIB_BASE_PROCFS_H
 #define LIB_BASE_PROCFS_H
@@ -10,46 +10,46 @@
 
 #include "lib/base/util.h"
 
-/* A text of stat or status: of the kernel's making, and mostly much shorter. */
+/* Size of a buffer for the text of stat or status, which is usually much shorter. */
 #define PROCFS_TEXT_MAX 4096
 
-/* A pid in all of its namespaces: MAX_PID_NS_LEVEL of the kernel, and ours. */
+/* The most pids of a process, one for each namespace: MAX_PID_NS_LEVEL of the kernel, and one. */
 #define PROCFS_NAMESPACES_MAX 33
 
-/* Holds map_files/ and two addresses, or three numbers. */
+/* Has room for "map_files/" and two addresses, or for three numbers. */
 struct procfs_path {
 	char text[96];
 };
 
 /*
- * "/proc/PID/" and what format makes, for use in place:
- * open(procfs_path(pid, "maps").text, ...). The text lives until the end of
- * that expression.
+ * Returns "/proc/PID/" followed by the formatted text, for use within an expression:
+ * open(procfs_path(pid, "maps").text, ...). The text is valid until the end of that expression.
  */
 struct procfs_path procfs_path(int64_t pid, const char *format, ...) printf_like(2, 3);
 
-/* "/proc/self/fd/FD", likewise. */
+/* Returns "/proc/self/fd/FD" in the same way. */
 struct procfs_path procfs_own_fd(int fd);
 
 /*
- * Reads where the link at path leads, up to size - 1 bytes and a NUL. Returns
- * 0, or readlink(2)'s error: ret is "" then. size is at least 1.
+ * Reads the target of the symbolic link at path, at most size - 1 bytes and a NUL; size is at least
+ * 1. Returns 0, or the error of readlink(2) with ret set to "".
  */
 must_check int procfs_link(const char *path, char *ret, size_t size);
 
 /*
- * Field n (at least 3) of a text of stat: where it begins, with blanks before
- * it. NULL: the text ends before it. The name, field 2, may hold any byte.
+ * Returns the start of field n (at least 3) in a text of stat, with the blank before it; NULL if
+ * the text ends before the field. Fields are counted from the last ")", because the name, field 2,
+ * may contain any byte.
  */
 const char *procfs_stat_field(const char *text, int n);
 
-/* That field as a number; 0 where there is none. */
+/* Returns that field as a number; 0 if it does not exist. */
 uint64_t procfs_stat_number(const char *text, int n);
 
 /*
- * The numbers in the line of a text of status that begins with key, which is
- * given with the newline before it: the kernel escapes newlines in names.
- * Returns how many there are, at most max.
+ * Parses the numbers in the line of a text of status that begins with key. key starts with the
+ * newline before the line, which a process's name cannot fake because the kernel escapes newlines
+ * in names. Returns how many numbers there are, at most max.
  */
 size_t procfs_numbers(const char *text, const char *key, int base, uint64_t *ret, size_t max);
 

@@ -13,10 +13,10 @@
 #define RING_SEALS (F_SEAL_FUTURE_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
 /*
- * A lap may end early once this part of it has been read, and so many times
- * what the reader was behind at most in it: so both are kept within few pages,
- * and no more of them have to be made, which would be done while a thread is
- * stopped. Who is later than that finds more room behind the early end.
+ * A lap may end early once the reader has read 1/REUSE_SHARE of it, and REUSE_TIMES as much as it
+ * was behind at most in this lap. So writer and reader stay within few pages: a page that is
+ * touched for the first time is allocated by the kernel while a thread is stopped. A reader that
+ * falls behind later finds the writer using the memory behind the early end.
  */
 #define REUSE_SHARE 64
 #define REUSE_TIMES 2
@@ -24,8 +24,8 @@
 #define PAD_SIZE sizeof(struct ring_record)
 
 /*
- * What another processor has written comes from far: it is on its way while
- * the record before it is worked on. A page holds a usual sample.
+ * The reader prefetches this much after a record, because the bytes are in another processor's
+ * cache. A usual sample fits into a page.
  */
 #define FETCH_AHEAD_BYTES 4096
 #define CACHE_LINE_BYTES  64
@@ -51,7 +51,7 @@ int ring_writer_init(struct ring_writer *w, size_t size)
 	base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (base == MAP_FAILED)
 		goto fail;
-	/* From here on this mapping is the only way to write. */
+	/* From here on only this mapping is writable. */
 	if (fcntl(fd, F_ADD_SEALS, RING_SEALS) < 0)
 		goto fail;
 	*w = (struct ring_writer){.base = base, .size = size, .fd = fd};
@@ -101,7 +101,7 @@ static bool is_in_this_lap(const struct ring_writer *w, uint64_t at)
 	return ((at ^ w->head) & ~(uint64_t)(w->size - 1)) == 0;
 }
 
-static bool has_left_much(const struct ring_writer *w)
+static bool has_freed_much(const struct ring_writer *w)
 {
 	const uint64_t left = place_of(w, w->tail);
 
@@ -110,8 +110,8 @@ static bool has_left_much(const struct ring_writer *w)
 }
 
 /*
- * The reader is in the lap before, which ended early: what lies behind that
- * end's pad is free already. This is where it begins, or the ring's size.
+ * Returns the offset from which on memory is free although the reader is still in the last lap:
+ * behind the header of the pad record that ended that lap early. If there is none, the ring's size.
  */
 static uint64_t beyond_end(const struct ring_writer *w)
 {
@@ -120,7 +120,7 @@ static uint64_t beyond_end(const struct ring_writer *w)
 	return w->size - w->pad + PAD_SIZE;
 }
 
-/* From start on to where the reader is, if that is before the lap's end. */
+/* Returns whether size bytes at position start do not reach the reader. */
 static bool is_free(const struct ring_writer *w, uint64_t start, size_t size)
 {
 	return start + size - w->tail <= w->size;
@@ -137,11 +137,11 @@ int ring_reserve(struct ring_writer *w, size_t size, void **ret)
 		return -E2BIG;
 	size = align_up(max_u64(size, sizeof(struct ring_record)), RING_ALIGN);
 	/*
-	 * Too near the end of the lap, or the reader follows through it and has
-	 * left a good part behind: start at the beginning of the memory. Over
-	 * what is not read there, if that is in the way later, leads a pad.
+	 * Start a new lap if the record does not fit into this one, or if the reader is in this lap
+	 * and has freed enough of its start. A later record that would reach unread ones skips them
+	 * by a pad record.
 	 */
-	if ((size > left || has_left_much(w)) && is_free(w, start + left, size + PAD_SIZE)) {
+	if ((size > left || has_freed_much(w)) && is_free(w, start + left, size + PAD_SIZE)) {
 		start += left;
 	} else if (size > left) {
 		return -ENOBUFS;
@@ -174,7 +174,7 @@ void ring_commit(struct ring_writer *w, uint32_t type, size_t used)
 	}
 	w->head = w->reserved + size;
 	w->reserved_size = 0;
-	/* A lap that is full to its end has none. */
+	/* A lap without a pad at its end. */
 	if (place_of(w, w->head) == 0)
 		w->pad = 0;
 }
@@ -259,7 +259,7 @@ int ring_next(struct ring_reader *r, const struct ring_record **ret, size_t *ret
 		size_t at = (size_t)(r->tail & (r->size - 1));
 		const struct ring_record *record =
 			(const struct ring_record *)(const void *)(r->base + at);
-		/* Read once: the writer could change them behind the checks. */
+		/* Each is read once: the writer could change them after the checks. */
 		uint32_t size = *(const volatile uint32_t *)&record->size;
 		uint32_t type = *(const volatile uint32_t *)&record->type;
 

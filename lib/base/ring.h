@@ -1,20 +1,21 @@
 /*
- * The ring: records go from one writer to one reader in a sealed memfd that
- * the reader maps read-only.
+ * A ring buffer between two processes: capture writes records of samples to it, and unwind reads
+ * them. It is a memfd that the writer maps writable and the reader maps read-only; seals forbid
+ * every other writer.
  *
- * The writer reads nothing back from the shared memory: positions live in the
- * two processes and travel as messages (the head from writer to reader, the
- * tail as a credit from reader to writer), each checked by who gets it.
+ * Positions are not in the shared memory: each process keeps its own and sends it in a message. The
+ * writer sends the head, the reader sends the tail as a credit, and the receiver checks both. So
+ * the writer never reads what the reader could have changed.
  *
- * Positions are byte counts that only grow; position modulo size is the place
- * in the memory. A record never wraps: a pad record, which the reader passes
- * over by itself, leads to the next lap, where the rest is too small for it or
- * the reader is near; and over what is not read yet, so that the head may be up
- * to two laps before the tail.
+ * Positions are byte counts that only grow; the offset in the memory is the position modulo the
+ * size. A lap is one pass through the memory. A record never wraps. A pad record, which the reader
+ * skips, fills the end of a lap that is too short for the next record, or that is left early
+ * because the reader has already freed the start of the memory (that keeps the pages in use few);
+ * or it skips records that are not read yet. So the head may be up to two laps ahead of the tail.
  *
- * The reader trusts nothing but the memory's existence (the seals rule out
- * SIGBUS): a record whose size is wrong ends the ring with -EPROTO. It should
- * read each field once: the writer could change it in between.
+ * Trap for the reader: the writer may be hostile and can change the memory at any time. Read each
+ * field once, and check it. The seals rule out SIGBUS. ring_next() returns -EPROTO for a record
+ * with an invalid size.
  */
 #ifndef LIB_BASE_RING_H
 #define LIB_BASE_RING_H
@@ -27,72 +28,71 @@
 
 #define RING_ALIGN 8
 
-/* Every record starts with this. */
+/* The header of every record. */
 struct ring_record {
-	uint32_t size; /* bytes, this header included, a multiple of RING_ALIGN
-			*/
-	uint32_t type; /* 0 is a pad; the rest is the users' */
+	uint32_t size; /* bytes with this header; a multiple of RING_ALIGN */
+	uint32_t type; /* 0: a pad record; other types are the caller's */
 };
 
-/* 1 GiB: far above any use, so that size_t arithmetic cannot overflow. */
+/* 1 GiB, so that arithmetic on sizes cannot overflow. */
 #define RING_SIZE_MAX (UINT64_C(1) << 30)
 
 struct ring_writer {
 	uint8_t *base; /* NULL before init and after fini */
 	size_t size;
 	int fd;
-	uint64_t head;	      /* committed up to here */
-	uint64_t tail;	      /* read up to here, by the reader's word */
-	uint64_t reserved;    /* start of the reservation */
-	size_t reserved_size; /* 0: no reservation */
-	uint64_t behind;      /* the most that a credit of this lap was late by */
-	uint64_t pad;	      /* bytes, at the end of the lap before; 0 at an end */
+	uint64_t head;	      /* end of the committed records */
+	uint64_t tail;	      /* read up to here, by the last credit */
+	uint64_t reserved;    /* position of the reserved record */
+	size_t reserved_size; /* 0: nothing is reserved */
+	uint64_t behind; /* the most bytes that the reader was behind at a credit in this lap */
+	uint64_t pad;	 /* bytes of the pad record that ended the last lap; 0: none */
 };
 
 /*
- * Creates the memfd, maps it and seals it against every other writer. size is
- * a power of two, a page at least, RING_SIZE_MAX at most (-EINVAL). The fd is
- * the writer's; it is sent to the reader and may be closed then by
- * close_fd(&w->fd). Returns 0 or a negative errno of the system calls.
+ * Creates, maps and seals the memfd. size: a power of two, from one page to RING_SIZE_MAX. After
+ * w->fd has been sent to the reader it may be closed with close_fd(&w->fd). Returns 0, -EINVAL for
+ * a wrong size, or the error of a system call.
  */
 must_check int ring_writer_init(struct ring_writer *w, size_t size);
+/* Unmaps the memory and closes the descriptor. Takes NULL and a finished writer. */
 void ring_writer_fini(struct ring_writer *w);
 
 /*
- * The reader has gone: the memory that was shared with it is given back. What
- * is written from here on is taken as before, and read by nobody. Without a
- * reservation. If there is no address space for that, nothing is changed.
+ * For a reader that has died: replaces the shared memory by private memory, so that the kernel can
+ * free the shared pages. Records can still be written, and nobody reads them. Nothing may be
+ * reserved. If no memory can be mapped, nothing changes.
  */
 void ring_writer_detach(struct ring_writer *w);
 
 /*
- * Room for a record of at most size bytes (header included; rounded up to
- * RING_ALIGN). *ret points into the ring; nothing of it is visible to the
- * reader's word until ring_commit. One reservation at a time. Returns 0,
- * -ENOBUFS if the reader has not read enough yet, -E2BIG if size is more than
- * half the ring.
+ * Reserves room for a record of at most size bytes, header included. *ret points into the ring. The
+ * reader sees the record only after ring_commit() and a message with the new head. Only one
+ * reservation at a time. Returns 0, -ENOBUFS if the ring is full, or -E2BIG if size exceeds half
+ * of the ring.
  */
 must_check int ring_reserve(struct ring_writer *w, size_t size, void **ret);
 
 /*
- * Ends the reservation with a record of type whose size is what was used
- * (header included, not more than was reserved): writes the header.
+ * Commits the reserved record: writes its header. used: bytes of the record with its header, at
+ * most what was reserved. type: not 0.
  */
 void ring_commit(struct ring_writer *w, uint32_t type, size_t used);
 
-/* Bytes that are free, some of which a record may not be able to use. */
+/* Returns the free bytes. Records cannot use all of them. */
 size_t ring_space(const struct ring_writer *w);
 
 /*
- * Bytes of records since the head was at, which is of this lap or the last. A
- * pad that leads over what is not read counts, too.
+ * Returns the bytes of records that were committed since the head was at, a position of this lap or
+ * the last one. A pad record that skips unread records counts; the pad at the end of a lap does
+ * not.
  */
 uint64_t ring_bytes_since(const struct ring_writer *w, uint64_t at);
 
-/* Ends the reservation without a record. */
+/* Gives up the reservation. */
 void ring_abort(struct ring_writer *w);
 
-/* Takes the reader's tail. -EPROTO if it goes back or past the head. */
+/* Sets the tail by a credit. Returns 0, or -EPROTO if it goes back or passes the head. */
 must_check int ring_credit(struct ring_writer *w, uint64_t tail);
 
 struct ring_reader {
@@ -100,28 +100,29 @@ struct ring_reader {
 	size_t size;
 	uint64_t head;
 	uint64_t tail;
-	uint64_t read;	  /* bytes of records that were given back */
-	uint64_t fetched; /* the processor was told to read up to here */
+	uint64_t read;	  /* bytes of records that were released */
+	uint64_t fetched; /* prefetched up to here */
 };
 
 /*
- * Maps the ring behind fd, which stays the caller's. Returns 0, -EPROTO if it
- * is not a sealed memfd of a fitting size, or mmap's error.
+ * Maps the ring. fd stays the caller's. Returns 0, -EPROTO if fd is no sealed memfd of a valid
+ * size, or the error of fstat(2) or mmap(2).
  */
 must_check int ring_reader_init(struct ring_reader *r, int fd);
+/* Unmaps the memory. Takes NULL and a finished reader. */
 void ring_reader_fini(struct ring_reader *r);
 
-/* Takes the writer's head. -EPROTO if it goes back or two laps past the tail. */
+/* Sets the head. Returns 0, or -EPROTO if it goes back or is more than two laps ahead of the tail.
+ */
 must_check int ring_advance(struct ring_reader *r, uint64_t head);
 
 /*
- * The next record, in *ret; it lies in the ring and is the reader's until
- * ring_release. Returns 1, 0 if there is none up to the head, -EPROTO if the
- * memory holds nonsense.
+ * Finds the next record. It lies in the ring and is valid until ring_release(). Returns 1; 0 if
+ * there is none before the head; or -EPROTO if a size is invalid.
  */
 must_check int ring_next(struct ring_reader *r, const struct ring_record **ret, size_t *ret_size);
 
-/* Gives back the record that ring_next returned. */
+/* Releases the record that ring_next() returned, of this size. */
 void ring_release(struct ring_reader *r, size_t size);
 
 #endif

@@ -15,7 +15,7 @@ int sealed_open(struct sealed *s, const char *name)
 	s->fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (s->fd < 0)
 		return -errno;
-	/* fclose(3) closes one of both. */
+	/* fclose(3) closes this duplicate. */
 	copy = fcntl(s->fd, F_DUPFD_CLOEXEC, 0);
 	s->out = copy < 0 ? NULL : fdopen(copy, "w");
 	if (s->out != NULL)

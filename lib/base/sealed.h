@@ -1,6 +1,6 @@
 /*
- * A file in memory whose bytes nobody can change any more: a memfd with all
- * seals, to be passed to another process (memfd_create(2), fcntl(2)).
+ * Makes a file in memory that nobody can change any more: a memfd with all seals (memfd_create(2),
+ * fcntl(2)). Chunks and other large data are passed between processes in such files.
  */
 #ifndef LIB_BASE_SEALED_H
 #define LIB_BASE_SEALED_H
@@ -12,26 +12,26 @@
 
 #include "lib/base/util.h"
 
-/* One that is being written. */
+/* A file that is being written. */
 struct sealed {
 	int fd;
-	FILE *out; /* for the writer; sealed_close closes it */
+	FILE *out; /* to write to; sealed_close() closes it */
 };
 
-/* name: for a person, in /proc/PID/fd. Returns 0 or -errno: nothing is open. */
+/* name: shown in /proc/PID/fd. Returns 0, or -errno: then nothing is open. */
 must_check int sealed_open(struct sealed *s, const char *name);
 
 /*
- * Ends the writing, whose outcome is result (0 or -errno), and seals the file.
- * Returns 0: *ret_fd, whose offset is 0, is the caller's. Else result, or the
- * error of the file: nothing is open any more.
+ * Ends the writing and seals the file. result: 0, or the -errno of the caller's writing. Returns 0
+ * if result is 0 and all was written: *ret_fd is the caller's, with offset 0. Else returns result
+ * or the error of the file, and nothing is open.
  */
 must_check int sealed_close(struct sealed *s, int result, int *ret_fd, uint64_t *ret_size);
 
-/* Both, for bytes that are there. Returns 0 or -errno. */
+/* Makes a sealed file of bytes. Returns 0 or -errno. */
 must_check int sealed_copy(const char *name, const void *bytes, size_t size, int *ret_fd);
 
-/* fd is such a file, of so many bytes. */
+/* Returns whether fd is a sealed file of this size. */
 bool sealed_is(int fd, uint64_t size);
 
 #endif

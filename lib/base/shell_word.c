@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* UTF-8 is left to the quotes: what is a blank depends on the locale. */
+/* Text other than ASCII is quoted: the locale decides which characters are blanks. */
 static bool is_plain(const char *text)
 {
 	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"

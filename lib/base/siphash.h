@@ -1,7 +1,6 @@
 /*
- * SipHash-2-4 (Aumasson and Bernstein, 2012): a short hash of a short message
- * under a secret key. Who does not know the key can neither foresee a result
- * nor look for messages that collide.
+ * SipHash-2-4 (Aumasson and Bernstein, 2012): a 64-bit hash with a secret key. Without the key
+ * nobody can predict a hash or find messages that collide. For hashes of what a target chose.
  */
 #ifndef LIB_BASE_SIPHASH_H
 #define LIB_BASE_SIPHASH_H
@@ -11,7 +10,7 @@
 
 #define SIPHASH_KEY_SIZE 16
 
-/* The same on every machine: bytes are taken in little-endian order. */
+/* Returns the hash of n bytes: the same on machines of either byte order. */
 uint64_t siphash(const uint8_t key[SIPHASH_KEY_SIZE], const void *data, size_t n);
 
 #endif

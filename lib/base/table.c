@@ -47,7 +47,7 @@ static size_t home_of(const struct table *t, uint64_t key)
 	return (size_t)mix(key ^ t->seed) & (t->cap - 1);
 }
 
-/* The key's slot, or the free one where it would go. */
+/* Returns the key's slot, or the free slot for it. */
 static struct table_slot *find(const struct table *t, uint64_t key)
 {
 	size_t i = home_of(t, key);
@@ -70,7 +70,7 @@ bool table_get(const struct table *t, uint64_t key, uint32_t *ret_value)
 	return true;
 }
 
-/* Lookups stay short while a quarter of the slots is free. */
+/* At least a quarter of the slots stays free, which keeps lookups short. */
 static bool fits(size_t n, size_t cap)
 {
 	return n <= cap - cap / 4;
@@ -128,8 +128,8 @@ bool table_remove(struct table *t, uint64_t key)
 	hole->taken = 0;
 	t->used--;
 	/*
-	 * Close the gap: whoever stands behind it in the same run and would be
-	 * found at or before the hole moves into it.
+	 * Close the gap: an entry later in the same run of used slots moves into the hole if its
+	 * search starts at or before the hole.
 	 */
 	i = (size_t)(hole - t->slots);
 	for (;;) {

@@ -1,11 +1,9 @@
 /*
- * A hash table from a 64-bit key to a 32-bit value: tids to thread slots,
- * addresses to frames, (parent, frame) pairs to stack nodes.
+ * A hash table from 64-bit keys to 32-bit values: from tids to thread slots, from addresses to
+ * frames, from pairs of parent and frame to nodes of stacks.
  *
- * Open addressing with linear probing. A table belongs to one owner; a pointer
- * into it is never given out. Keys come from targets: a target that chooses
- * them so that they collide makes its own table slow, so the hash is seeded
- * by the caller (0 in tests).
+ * Open addressing with linear probing. The seed is random (0 in tests), because a target chooses
+ * keys and could make them collide, which makes the table slow.
  */
 #ifndef LIB_BASE_TABLE_H
 #define LIB_BASE_TABLE_H
@@ -17,34 +15,34 @@
 #include "lib/base/util.h"
 
 struct table {
-	struct table_slot *slots; /* NULL while empty */
+	struct table_slot *slots; /* NULL: nothing is allocated yet */
 	size_t cap;		  /* a power of two, or 0 */
 	size_t used;
 	uint64_t seed;
 };
 
-/* An empty table. Allocates nothing. */
+/* Initialises an empty table. Does not allocate. */
 void table_init(struct table *t, uint64_t seed);
 
-/* Frees everything; t is as after table_init. Takes NULL. */
+/* Frees the memory; t is as after table_init(). Takes NULL. */
 void table_fini(struct table *t);
 
-/* Removes all keys and keeps the memory. */
+/* Removes all keys; the memory stays allocated. */
 void table_clear(struct table *t);
 
-/* True if key is there; its value goes to *ret_value. */
+/* Looks a key up. Returns false, and writes nothing, if it is not there. */
 bool table_get(const struct table *t, uint64_t key, uint32_t *ret_value);
 
-/* Adds key or replaces its value. Returns 0 or -ENOMEM. */
+/* Adds a key or replaces its value. Returns 0 or -ENOMEM. */
 must_check int table_put(struct table *t, uint64_t key, uint32_t value);
 
 /*
- * Makes room for n keys in all, so that as many table_put succeed without
- * allocating: needed where nothing may be allocated. Returns 0 or -ENOMEM.
+ * Makes room for n keys in all: up to that number table_put() does not allocate and cannot fail.
+ * For callers that must not allocate while a thread is stopped. Returns 0 or -ENOMEM.
  */
 must_check int table_reserve(struct table *t, size_t n);
 
-/* True if key was there and is gone now. */
+/* Removes a key. Returns whether it was there. */
 bool table_remove(struct table *t, uint64_t key);
 
 #endif

@@ -35,7 +35,7 @@ void text_fini(struct text *t)
 	text_init(t, t->by_hash.seed);
 }
 
-/* FNV-1a, started at the seed: strings come from targets. */
+/* FNV-1a with a seed, because targets choose the strings. */
 static uint64_t hash(const struct text *t, const char *s)
 {
 	uint64_t h = UINT64_C(0xcbf29ce484222325) ^ t->by_hash.seed;
@@ -45,7 +45,7 @@ static uint64_t hash(const struct text *t, const char *s)
 	return h;
 }
 
-/* Room for n bytes in the newest block. */
+/* Makes room for n bytes in the newest block. */
 static int reserve(struct text *t, size_t n)
 {
 	struct text_block *block = t->blocks;
@@ -71,7 +71,7 @@ int text_intern(struct text *t, const char *s, const char **ret)
 	char *copy;
 	int r;
 
-	/* Strings of the same hash stand at the next keys. */
+	/* Strings with the same hash use the following keys. */
 	for (; table_get(&t->by_hash, key, &index); key++) {
 		if (strcmp(t->strings[index], s) != 0)
 			continue;

@@ -1,6 +1,6 @@
 /*
- * Strings, each kept once, at an address that does not change: the names and
- * paths of one chunk, or of a session's table. Freed all together.
+ * A pool of strings without duplicates: names and paths of a chunk, or of a session's tables. A
+ * string keeps its address until all are freed together.
  */
 #ifndef LIB_BASE_TEXT_H
 #define LIB_BASE_TEXT_H
@@ -12,18 +12,20 @@
 #include "lib/base/util.h"
 
 struct text {
-	struct text_block *blocks; /* where the bytes are, newest first */
+	struct text_block *blocks; /* memory of the strings, newest first */
 	const char **strings;
 	size_t n, cap;
-	struct table by_hash; /* of a string, to its index in strings */
+	struct table by_hash; /* from a string's hash to its index in strings */
 };
 
-/* Empty. Allocates nothing. */
+/* Initialises an empty pool. Does not allocate. */
 void text_init(struct text *t, uint64_t hash_seed);
-/* Frees the strings; t is as after text_init. Takes NULL. */
+/* Frees the strings; t is as after text_init(). Takes NULL. */
 void text_fini(struct text *t);
 
-/* *ret is t's copy of s: the same pointer for the same string. 0 or -ENOMEM. */
+/*
+ * Returns the pool's copy of s in *ret, the same pointer for equal strings. Returns 0 or -ENOMEM.
+ */
 must_check int text_intern(struct text *t, const char *s, const char **ret);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * UTF-8 (RFC 3629). Inline functions alone: lib/client, which is linked into
- * other people's programs, includes this header, too.
+ * Checks and cleans UTF-8 text (RFC 3629). All functions are inline, because lib/client, which is
+ * linked into other programs, uses them, too.
  */
 #ifndef LIB_BASE_UTF8_H
 #define LIB_BASE_UTF8_H
@@ -12,21 +12,21 @@
 
 #define UTF8_REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 
-/* Is the byte one that continues a sequence, within [low, high]? */
+/* Returns whether c is within [low, high]. */
 static inline bool utf8_follows(char c, uint8_t low, uint8_t high)
 {
 	return (uint8_t)c >= low && (uint8_t)c <= high;
 }
 
 /*
- * The length of the UTF-8 sequence at the start of s, 1 to 4; 0 if s starts
- * with none: surrogates and overlong forms are none. s is not empty. The table
- * of RFC 3629, section 4.
+ * Returns the length of the UTF-8 sequence at the start of s, 1 to 4, or 0 if there is no valid
+ * one; surrogates and overlong forms are invalid. s must not be empty. Source: the table in RFC
+ * 3629, section 4.
  */
 static inline size_t utf8_length(const char *s)
 {
 	uint8_t first = (uint8_t)s[0];
-	/* What the second byte may be: no overlong form, no surrogate. */
+	/* The range of the second byte excludes overlong forms and surrogates. */
 	uint8_t low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
 	uint8_t high = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
 	size_t n;
@@ -42,7 +42,7 @@ static inline size_t utf8_length(const char *s)
 	return n;
 }
 
-/* Does s, which is UTF-8, start with a control character: C0, DEL or C1? */
+/* Returns whether s, valid UTF-8, starts with a control character: C0, DEL or C1. */
 static inline bool utf8_is_control(const char *s)
 {
 	uint8_t first = (uint8_t)s[0];
@@ -51,9 +51,9 @@ static inline bool utf8_is_control(const char *s)
 }
 
 /*
- * Copies s; each byte that is not UTF-8, and each control character unless
- * keep_control, becomes U+FFFD. What does not fit into size bytes (NUL
- * included, at least 1) is cut off between characters.
+ * Copies s to ret. Each invalid byte, and each control character unless keep_control is set,
+ * becomes U+FFFD. size: of ret, at least 1; the result is cut between two characters to fit with
+ * its NUL.
  */
 static inline void utf8_clean(const char *s, bool keep_control, char *ret, size_t size)
 {

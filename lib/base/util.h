@@ -1,6 +1,5 @@
 /*
- * Small things that every directory may use and that belong to no module.
- * Nothing here allocates, logs or keeps state.
+ * Macros and small inline functions that all modules use. They do not allocate, log or keep state.
  */
 #ifndef LIB_BASE_UTIL_H
 #define LIB_BASE_UTIL_H
@@ -44,9 +43,8 @@ static inline size_t min_size(size_t a, size_t b)
 }
 
 /*
- * The wait after so many failures in a row: none after none, first_ns after
- * one, and twice as long after each further one, up to longest_ns and to
- * 2^16 * first_ns, which is below 2^64.
+ * Returns the wait after a number of failures in a row: 0 after none, first_ns after one, and twice
+ * as long after each further one, up to the lesser of longest_ns and 2^16 * first_ns.
  */
 static inline uint64_t backoff_ns(uint64_t failures, uint64_t first_ns, uint64_t longest_ns)
 {
@@ -55,13 +53,13 @@ static inline uint64_t backoff_ns(uint64_t failures, uint64_t first_ns, uint64_t
 	return min_u64(first_ns << min_u64(failures - 1, 16), longest_ns);
 }
 
-/* Round n up to a multiple of a power of two. The caller rules out overflow. */
+/* Rounds n up to a multiple of align, a power of two. The caller excludes an overflow. */
 static inline size_t align_up(size_t n, size_t align)
 {
 	return (n + align - 1) & ~(align - 1);
 }
 
-/* Close *fd if it is open and mark it closed. errno is kept. */
+/* Closes *fd unless it is negative, and sets it to -1. Preserves errno. */
 static inline void close_fd(int *fd)
 {
 	int saved = errno;
@@ -72,7 +70,7 @@ static inline void close_fd(int *fd)
 	errno = saved;
 }
 
-/* All n bytes, in as many parts as it takes. Returns 0 or write(2)'s error. */
+/* Writes all n bytes, in several calls if needed. Returns 0 or the error of write(2). */
 must_check static inline int write_all(int fd, const void *bytes, size_t n)
 {
 	const uint8_t *at = (const uint8_t *)bytes;

@@ -1,4 +1,7 @@
-/* How a body is compressed on its way to the server. */
+/*
+ * The compression of a request's body. Apart from compressor.h, because daemon/config, which names
+ * them, links no library for compression.
+ */
 #ifndef LIB_SHIP_COMPRESSION_H
 #define LIB_SHIP_COMPRESSION_H
 

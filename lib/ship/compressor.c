@@ -1,12 +1,12 @@
 #include "lib/ship/compressor.h"
 
-/* As gzip's: enough to work through at a time, no burden on the stack. */
+/* Bytes of output at a time: as in gzip.c. */
 #define PIECE_BYTES (32 * 1024)
 
-/* zstd's own default; gzip's level is chosen to take about as long. */
+/* zstd's default. gzip's level is chosen to take about as long. */
 #define ZSTD_LEVEL 3
 
-/* 512 KB, not the level's 2 MB: a chunk repeats itself sooner. */
+/* 512 KB instead of the level's 2 MB: texts in a chunk recur at shorter distances. */
 #define ZSTD_WINDOW_LOG 19
 
 static int zstd_init(struct compressor *c)
@@ -14,14 +14,14 @@ static int zstd_init(struct compressor *c)
 	c->zstd = ZSTD_createCCtx();
 	if (c->zstd == NULL)
 		return -ENOMEM;
-	/* Values out of their range would be a mistake of ours. */
+	/* These fail only for values out of range. */
 	(void)ZSTD_CCtx_setParameter(c->zstd, ZSTD_c_compressionLevel, ZSTD_LEVEL);
 	(void)ZSTD_CCtx_setParameter(c->zstd, ZSTD_c_windowLog, ZSTD_WINDOW_LOG);
 	(void)ZSTD_CCtx_setParameter(c->zstd, ZSTD_c_checksumFlag, 1);
 	return 0;
 }
 
-/* All of in; with ZSTD_e_end, the end of the frame. */
+/* Compresses all of in; with ZSTD_e_end also ends the frame. */
 static int zstd_drain(struct compressor *c, ZSTD_inBuffer *in, ZSTD_EndDirective end)
 {
 	uint8_t piece[PIECE_BYTES];
@@ -32,7 +32,7 @@ static int zstd_drain(struct compressor *c, ZSTD_inBuffer *in, ZSTD_EndDirective
 		int r;
 
 		left = ZSTD_compressStream2(c->zstd, &out, in, end);
-		/* There is no other error than one of memory. */
+		/* The only possible error is a lack of memory. */
 		if (ZSTD_isError(left))
 			return -ENOMEM;
 		r = buf_add(c->out, piece, out.pos);

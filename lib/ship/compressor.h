@@ -1,6 +1,6 @@
 /*
- * A body that comes in pieces, compressed into a buffer, in one of the ways
- * that there are: lib/ship/gzip.h, or zstd.
+ * Compresses a body that comes in pieces into a buffer, by gzip (lib/ship/gzip.h) or by zstd. Only
+ * ship uses it: lib/ship/gzip.h is apart because profctl links no zstd.
  */
 #ifndef LIB_SHIP_COMPRESSOR_H
 #define LIB_SHIP_COMPRESSOR_H
@@ -18,13 +18,13 @@ struct compressor {
 };
 
 /*
- * out gets what follows, to its maximum, and must outlive c. Returns 0 or
- * -ENOMEM; after 0 compressor_fini is due.
+ * Starts a compression whose result is appended to out, which must outlive c. Returns 0 or -ENOMEM.
+ * After 0 call compressor_fini().
  */
 must_check int compressor_init(struct compressor *c, enum compression how, struct buf *out);
 void compressor_fini(struct compressor *c);
 
-/* Both return 0, -ENOMEM, or what buf_add returns. */
+/* Compress the next bytes; end the stream. Return 0, -ENOMEM, or an error of buf_add(). */
 must_check int compressor_add(struct compressor *c, const void *bytes, size_t n);
 must_check int compressor_finish(struct compressor *c);
 

@@ -1,7 +1,6 @@
 /*
- * RFC 1952, by zlib. Compresses a body that comes in pieces into a buffer; and
- * gives back piece by piece what is compressed in a file. So never more of a
- * payload is in memory than what it is compressed to.
+ * gzip (RFC 1952), by zlib: compresses a body that comes in pieces into a buffer, and decompresses
+ * a file piece by piece. So a payload is in memory in its compressed form only.
  */
 #ifndef LIB_SHIP_GZIP_H
 #define LIB_SHIP_GZIP_H
@@ -20,38 +19,38 @@ struct gzip {
 };
 
 /*
- * out gets what follows, to its maximum, and must outlive g. Returns 0 or
- * -ENOMEM; after 0 gzip_fini is due.
+ * Starts a compression whose result is appended to out, which must outlive g. Returns 0 or -ENOMEM.
+ * After 0 call gzip_fini().
  */
 must_check int gzip_init(struct gzip *g, struct buf *out);
 void gzip_fini(struct gzip *g);
 
-/* Both return 0, or what buf_add returns. */
+/* Compress the next bytes; end the stream. Return 0 or an error of buf_add(). */
 must_check int gzip_add(struct gzip *g, const void *bytes, size_t n);
 must_check int gzip_finish(struct gzip *g);
 
-/* As much is read at a time. */
+/* Bytes that are read at a time. */
 #define GUNZIP_PIECE_BYTES (32 * 1024)
 
 struct gunzip {
 	z_stream stream;
 	int fd;
-	uint64_t at; /* of fd: what was read */
-	bool ended;
+	uint64_t at; /* offset of the next read */
+	bool ended;  /* the end of the stream was read */
 	uint8_t piece[GUNZIP_PIECE_BYTES];
 };
 
 /*
- * Of the file fd, which must stay open, from its begin to its end, by pread.
- * Returns 0 or -ENOMEM; after 0 gunzip_fini is due.
+ * Starts to decompress a file from its beginning, by pread(2): the offset of fd does not change. fd
+ * stays the caller's, and must stay open. Returns 0 or -ENOMEM. After 0 call gunzip_fini().
  */
 must_check int gunzip_init(struct gunzip *g, int fd);
 void gunzip_fini(struct gunzip *g);
 
 /*
- * The next bytes, at most size; 0 of them at the end, when the checksum has
- * been found right. Returns 0, -EBADMSG if the file is not one whole stream and
- * nothing else, -ENOMEM, or pread's error.
+ * Decompresses the next bytes, at most size. *ret_n is 0 at the end of the stream, whose checksum
+ * is correct then. Returns 0; -EBADMSG if the file is not exactly one complete stream; -ENOMEM; or
+ * the error of pread(2).
  */
 must_check int gunzip_next(struct gunzip *g, void *bytes, size_t size, size_t *ret_n);
 

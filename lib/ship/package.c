@@ -6,13 +6,13 @@
 
 #define COPY_BYTES (64 * 1024)
 
-/* A line: the envelope's, or an item's. */
+/* A header line of the envelope or of an item. */
 struct head {
 	char text[ENVELOPE_HEADER_SIZE];
 	size_t len;
 };
 
-/* Where the bytes of an envelope go. */
+/* The destination of the bytes: a file, or a compressor. */
 struct sink {
 	int (*put)(void *ctx, const void *bytes, size_t size);
 	void *ctx;
@@ -55,7 +55,7 @@ static int put_part(int fd, uint64_t at, uint64_t size, const struct sink *to)
 	return 0;
 }
 
-/* item.length bytes of fd, from at on. */
+/* Writes an item: its header and item.length bytes of fd, from offset at on. */
 static int put_item(int fd, struct envelope_item item, uint64_t at, const struct sink *to)
 {
 	struct head head;
@@ -141,8 +141,8 @@ int package_compress(const struct package *p, int64_t sent_at_us, const struct r
 }
 
 /*
- * Reads at least the first line, and up to size bytes. *ret_line: of the line,
- * with its end.
+ * Decompresses up to size bytes, at least the first line. *ret_line: length of that line with its
+ * newline.
  */
 static int read_line(struct gunzip *from, char *bytes, size_t size, size_t *ret_n, size_t *ret_line)
 {

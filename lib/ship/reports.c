@@ -15,7 +15,7 @@ void reports_count(struct reports *r, enum envelope_kind kind, enum client_repor
 
 bool reports_any(const struct reports *r)
 {
-	return !client_report_is_empty(&r->counted) && client_report_is_empty(&r->on_way);
+	return !client_report_is_empty(&r->counted) && client_report_is_empty(&r->in_flight);
 }
 
 uint64_t reports_ride_ns(const struct reports *r)
@@ -53,7 +53,7 @@ int reports_take(struct reports *r, uint64_t now_ns, int64_t unix_s, struct repo
 
 	if (n < 0)
 		return n;
-	r->on_way = r->counted;
+	r->in_flight = r->counted;
 	r->counted = (struct client_report){0};
 	r->last_ns = now_ns;
 	return 0;
@@ -61,13 +61,13 @@ int reports_take(struct reports *r, uint64_t now_ns, int64_t unix_s, struct repo
 
 void reports_arrived(struct reports *r)
 {
-	r->on_way = (struct client_report){0};
+	r->in_flight = (struct client_report){0};
 }
 
 void reports_failed(struct reports *r)
 {
 	for (size_t kind = 0; kind < ENVELOPE_KIND_N; kind++)
 		for (size_t i = 0; i < CLIENT_REPORT_REASON_N; i++)
-			r->counted.quantity[kind][i] += r->on_way.quantity[kind][i];
+			r->counted.quantity[kind][i] += r->in_flight.quantity[kind][i];
 	reports_arrived(r);
 }

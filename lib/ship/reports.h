@@ -1,9 +1,10 @@
 /*
- * Which envelopes were lost and are not told of yet, and when to tell: with the
- * next envelope when 30 seconds have passed since the last report, alone after
- * 60. A report that does not arrive is told again, with the next one.
+ * Counts lost envelopes until a client report (proto/client_report.h) about them has arrived at the
+ * server. A report goes with the next envelope once 30 s have passed since the last report, or
+ * alone after 60 s. If it does not arrive its counts go into the next one.
  *
- * Times are of a clock of the caller's that goes on while the machine sleeps.
+ * Only one report is in flight. Times are of the caller's clock, which should go on while the
+ * machine sleeps.
  */
 #ifndef LIB_SHIP_REPORTS_H
 #define LIB_SHIP_REPORTS_H
@@ -17,42 +18,44 @@
 #define REPORTS_RIDE_NS	 (30 * NS_PER_SEC)
 #define REPORTS_ALONE_NS (60 * NS_PER_SEC)
 
-/* An item of an envelope: its header, its payload, and what follows that. */
+/* A complete item of an envelope: header, payload and newline. */
 struct reports_item {
 	char text[ENVELOPE_HEADER_SIZE + CLIENT_REPORT_SIZE];
 	size_t len;
 };
 
-/* Makes the item of a report. Returns 0 or -ENOMEM. */
+/* Makes an item of counts; unix_s: its time. Returns 0 or -ENOMEM. */
 must_check int reports_make(const struct client_report *r, int64_t unix_s,
 			    struct reports_item *ret);
 
 struct reports {
 	struct client_report counted;
-	struct client_report on_way; /* all 0: none is */
-	uint64_t last_ns;	     /* when one was made, or the start */
+	struct client_report in_flight; /* all zeros: no report is in flight */
+	uint64_t last_ns;		/* time of the last report, or of reports_init() */
 };
 
+/* Starts with no counts. */
 void reports_init(struct reports *r, uint64_t now_ns);
 
+/* Counts n lost envelopes. */
 void reports_count(struct reports *r, enum envelope_kind kind, enum client_report_reason reason,
 		   uint64_t n);
 
-/* When the next may go with an envelope, or alone; UINT64_MAX: none is due. */
+/* Return when a report may go with an envelope, or alone; UINT64_MAX: nothing to report. */
 uint64_t reports_ride_ns(const struct reports *r);
 uint64_t reports_alone_ns(const struct reports *r);
 
-/* Is there anything to tell, due or not, and is none on its way? */
+/* Returns whether there are counts to report, due or not, and no report is in flight. */
 bool reports_any(const struct reports *r);
 
 /*
- * Makes an item of what is to be told; reports_arrived or reports_failed is
- * due then. Only if reports_any. Returns 0, or -ENOMEM: then none was made.
+ * Makes a report of all counts, which is in flight until reports_arrived() or reports_failed().
+ * Call it only if reports_any(). Returns 0, or -ENOMEM: then nothing changes.
  */
 must_check int reports_take(struct reports *r, uint64_t now_ns, int64_t unix_s,
 			    struct reports_item *ret);
 
-/* What became of the one on its way; nothing if none is. */
+/* End the flight of the report: drop its counts, or keep them for the next one. */
 void reports_arrived(struct reports *r);
 void reports_failed(struct reports *r);
 

@@ -10,19 +10,17 @@
 
 #include "lib/base/buf.h"
 
-/*
- * The answer to an envelope is a short JSON text that nobody reads. What is
- * longer is not read to its end.
+/* Bytes of an answer's body that are read. Sentry answers with a short JSON text, which is ignored.
  */
 #define RESPONSE_MAX (64 * 1024)
 
-/* A proxy adds some; a real answer has not 2 KB. libcurl keeps all of them. */
+/* Bytes of headers, which libcurl keeps in memory. A real answer has less than 2 KB. */
 #define HEADERS_MAX (64 * 1024)
 
-/* Some dozen limits; a server that sends more is not understood. */
+/* Bytes of X-Sentry-Rate-Limits, some dozens of limits. Headers beyond that are ignored. */
 #define RATE_LIMITS_MAX (16 * 1024)
 
-/* Debian's bundle has 220 kB. */
+/* Bytes of certificates. Debian's bundle has 220 kB. */
 #define AUTHORITIES_MAX (8 * 1024 * 1024)
 
 struct transport {
@@ -30,10 +28,10 @@ struct transport {
 	CURL *easy;
 	struct curl_slist *headers;
 	bool busy;
-	bool fresh; /* the next request makes a connection of its own */
+	bool fresh; /* the next request makes a new connection */
 	size_t response_bytes;
 	size_t header_bytes;
-	bool too_long; /* these */
+	bool too_long; /* more than HEADERS_MAX */
 	struct buf authorities;
 	struct buf rate_limits;
 	char client[65];
@@ -52,7 +50,7 @@ static size_t drop_response(char *bytes, size_t one, size_t n, void *ctx)
 	return n;
 }
 
-/* Of all answers to a request: there may be any number of "100 Continue". */
+/* Counts the headers of all answers to a request: there may be several "100 Continue". */
 static size_t count_header(char *bytes, size_t one, size_t n, void *ctx)
 {
 	struct transport *t = ctx;
@@ -68,9 +66,8 @@ static size_t count_header(char *bytes, size_t one, size_t n, void *ctx)
 }
 
 /*
- * libcurl takes other authorities instead of its own, not beside them: so the
- * system's are read and put in front. Where they cannot be read the others
- * stand alone, which trusts less, not more.
+ * libcurl uses given authorities instead of the system's, not in addition: so the system's are read
+ * and put in front. If they cannot be read, only the given ones are trusted.
  */
 static int join_authorities(struct buf *ret, const char *more, size_t size)
 {
@@ -98,7 +95,7 @@ static int take_authorities(struct transport *t, const struct transport_options 
 		       : join_authorities(&t->authorities, o->authorities, o->authorities_size);
 }
 
-/* libcurl's blobs have no const; what is copied is not written to. */
+/* Removes const: a blob's pointer has none, but libcurl only copies the bytes. */
 static void *memory_of(const char *bytes)
 {
 	union {
@@ -115,7 +112,7 @@ static void *memory_of(const char *bytes)
 			c = curl_easy_setopt(t->easy, option, value); \
 	} while (0)
 
-/* NULL and 0: none. A failure can only be one of memory. */
+/* NULL and 0: no certificate. The only possible error is a lack of memory. */
 static CURLcode set_certificates(struct transport *t, const struct transport_options *o)
 {
 	struct curl_blob authorities = {
@@ -142,7 +139,7 @@ static CURLcode set_certificates(struct transport *t, const struct transport_opt
 	return c;
 }
 
-/* What is the same for every request. A failure can only be one of memory. */
+/* Sets the options of all requests. The only possible error is a lack of memory. */
 static CURLcode set_options(struct transport *t, const struct transport_options *o)
 {
 	CURLcode c = CURLE_OK;
@@ -153,7 +150,7 @@ static CURLcode set_options(struct transport *t, const struct transport_options 
 	SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
 	SET(CURLOPT_POST, 1L);
 	SET(CURLOPT_USERAGENT, t->client);
-	/* A proxy gets none of our headers: there is a key among them. */
+	/* Headers are for the server only: one of them has the key. */
 	SET(CURLOPT_HEADEROPT, (long)CURLHEADER_SEPARATE);
 	SET(CURLOPT_SSL_VERIFYPEER, 1L);
 	SET(CURLOPT_SSL_VERIFYHOST, 2L);
@@ -163,7 +160,7 @@ static CURLcode set_options(struct transport *t, const struct transport_options 
 	SET(CURLOPT_CONNECTTIMEOUT_MS, o->connect_timeout_ms);
 	SET(CURLOPT_TIMEOUT_MS, o->total_timeout_ms);
 	SET(CURLOPT_NOSIGNAL, 1L);
-	/* Do not wait for a name server that we have given up on. */
+	/* Do not wait at exit for a name server that does not answer. */
 	SET(CURLOPT_QUICK_EXIT, 1L);
 	SET(CURLOPT_ERRORBUFFER, t->error);
 	SET(CURLOPT_WRITEFUNCTION, drop_response);
@@ -263,7 +260,7 @@ static int make_headers(const struct transport *t, const struct dsn *dsn,
 		r = add_header(&list, "Content-Type: application/x-sentry-envelope");
 	if (r == 0)
 		r = add_header(&list, encodings[compression]);
-	/* Left out: libcurl would ask before it sends a large body. */
+	/* Removes the header: libcurl would wait for a "100 Continue" before a large body. */
 	if (r == 0)
 		r = add_header(&list, "Expect:");
 	if (r == 0)
@@ -285,7 +282,7 @@ int transport_set_target(struct transport *t, const struct dsn *dsn, enum compre
 		r = make_headers(t, dsn, compression, &headers);
 	if (r < 0)
 		return r;
-	/* NULL: no_proxy of the environment says. */
+	/* NULL: no_proxy of the environment applies. */
 	if (curl_easy_setopt(t->easy, CURLOPT_NOPROXY, dsn->public_key[0] != '\0' ? NULL : "*") !=
 		    CURLE_OK ||
 	    curl_easy_setopt(t->easy, CURLOPT_URL, url) != CURLE_OK ||
@@ -325,7 +322,7 @@ int transport_wait(struct transport *t, int fd, int timeout_ms, bool *ret_readab
 {
 	struct curl_waitfd wait = {.fd = fd, .events = CURL_WAIT_POLLIN};
 
-	/* curl_multi_poll has no "without end"; to wake up in vain is cheap. */
+	/* curl_multi_poll() needs a timeout; waking up once an hour is cheap. */
 	if (timeout_ms < 0)
 		timeout_ms = 60 * 60 * 1000;
 	if (curl_multi_poll(t->multi, &wait, fd >= 0 ? 1 : 0, timeout_ms, NULL) != CURLM_OK)
@@ -348,7 +345,7 @@ static int64_t date_of(const char *text)
 	return text == NULL ? 0 : max_i64(0, curl_getdate(text, NULL));
 }
 
-/* A header that may come several times means the same as one with commas. */
+/* Joins all headers of a name by commas, which HTTP defines as equivalent. */
 static const char *join_headers(struct transport *t, const char *name, struct buf *b)
 {
 	struct curl_header *h;
@@ -362,8 +359,7 @@ static const char *join_headers(struct transport *t, const char *name, struct bu
 	return b->len > 0 ? buf_string(b) : NULL;
 }
 
-/* libcurl quotes a proxy's URL that it cannot parse, with the password in it.
- */
+/* Hides the text of libcurl that quotes a proxy's URL, which may have a password. */
 static const char *describe_error(const struct transport *t, CURLcode code)
 {
 	static const char quoting[] = "Unsupported proxy ";
@@ -391,8 +387,8 @@ static enum transport_fault fault_of(struct transport *t, CURLcode code)
 }
 
 /*
- * Once there is a status the server has decided: that the connection broke
- * down in the rest of the answer, or that we would not read it, is nothing.
+ * A status is the server's decision, even if the connection failed later in the answer or the
+ * answer was too long.
  */
 static void read_answer(struct transport *t, CURLcode code, struct transport_answer *ret)
 {
@@ -421,7 +417,7 @@ int transport_step(struct transport *t, struct transport_answer *ret)
 	if (!t->busy)
 		return 0;
 	if (curl_multi_perform(t->multi, &running) != CURLM_OK) {
-		/* Out of memory, inside: the request will not end. */
+		/* libcurl is out of memory: the request would never end. */
 		transport_abort(t);
 		*ret = (struct transport_answer){.error = "out of memory"};
 		return 1;

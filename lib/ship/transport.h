@@ -1,15 +1,16 @@
 /*
- * Posts envelopes to a server over HTTP(S), by libcurl: one request at a time
- * on a connection that is kept open between them.
+ * Posts envelopes to a server over HTTP or HTTPS, by libcurl: one request at a time, on a
+ * connection that stays open between requests.
  *
- * Never blocks but in transport_wait: the caller goes on with other work while
- * a request is under way. It does not retry, keep limits, or judge a status:
- * it says what the server answered, or that it did not.
+ * Only transport_wait() blocks, so the caller can work while a request is in flight. Retries, rate
+ * limits and the meaning of a status are the caller's (daemon/ship/destination.h); this module
+ * returns the server's answer, or the reason why there was none.
  *
- * Certificate and host name are always verified, redirects are not followed
- * (they would carry the key to who knows where), no protocol but http and
- * https is spoken. libcurl itself reads http_proxy, https_proxy, all_proxy and
- * no_proxy in the environment, and looks up names on a thread of its own.
+ * Certificate and host name are always verified. Redirects are not followed, because they would
+ * send the key to another server. The only protocols are http and https.
+ *
+ * Traps: libcurl reads http_proxy, https_proxy, all_proxy and no_proxy from the environment, and
+ * resolves names on a thread of its own.
  */
 #ifndef LIB_SHIP_TRANSPORT_H
 #define LIB_SHIP_TRANSPORT_H
@@ -25,91 +26,90 @@
 struct transport;
 
 struct transport_options {
-	const char *client; /* NAME/VERSION: in User-Agent and X-Sentry-Auth */
+	const char *client; /* NAME/VERSION, for User-Agent and X-Sentry-Auth */
 	/*
-	 * Certificates in PEM of authorities to trust besides the system's;
-	 * not needed after transport_new. NULL: none.
+	 * PEM certificates of authorities that are trusted in addition to the system's; copied by
+	 * transport_new(). NULL: none.
 	 */
 	const char *authorities;
 	size_t authorities_size;
-	/* To be shown to the server, with its key; PEM, as above. */
+	/* Client certificate and its key, in PEM; the same rules. */
 	const char *client_cert;
 	size_t client_cert_size;
 	const char *client_key;
 	size_t client_key_size;
-	long connect_timeout_ms; /* name, connection and TLS */
-	long total_timeout_ms;
+	long connect_timeout_ms; /* for name look-up, connection and TLS */
+	long total_timeout_ms;	 /* for a whole request */
 };
 
-/* Why there was no answer. */
+/* The reason for which there was no answer. */
 enum transport_fault {
 	TRANSPORT_FAULT_OTHER,
 	TRANSPORT_FAULT_CONNECT, /* the name is not found, or no connection */
-	TRANSPORT_FAULT_PROXY,	 /* the same of a proxy, or it refuses */
+	TRANSPORT_FAULT_PROXY,	 /* the same for a proxy, or the proxy refuses */
 	TRANSPORT_FAULT_TLS,	 /* certificates, keys, versions of TLS */
 	TRANSPORT_FAULT_N
 };
 
-/* What came of a request. Texts are valid until the next one or the end. */
+/* The result of a request. Texts are valid until the next request or transport_free(). */
 struct transport_answer {
-	int status;		    /* HTTP's, 200 or more; 0: there was no answer */
+	int status;		    /* HTTP status, 200 or more; 0: no answer */
 	enum transport_fault fault; /* with status 0 */
-	const char *error;	    /* why there was none; else NULL */
-	/* Headers of the answer, NULL where absent. The server's bytes. */
+	const char *error;	    /* with status 0: the reason, for a person; else NULL */
+	/* Headers of the answer, unchecked bytes of the server; NULL: absent. */
 	const char *rate_limits;  /* X-Sentry-Rate-Limits, joined by commas */
 	const char *retry_after;  /* Retry-After */
 	const char *sentry_error; /* X-Sentry-Error */
-	/* Retry-After and Date as seconds since 1970; 0: it is no date. */
+	/* Retry-After and Date as Unix time; 0: absent, or no date. */
 	int64_t retry_date_s, date_s;
 };
 
 /*
- * Initializes libcurl. Reads the system's authorities if it has to put others
- * beside them. Returns 0 or -ENOMEM.
+ * Initialises libcurl. Reads the system's authorities if the options add others. Returns 0 or
+ * -ENOMEM.
  */
 must_check int transport_new(struct transport **ret, const struct transport_options *o);
 /*
- * From the next request on, which makes a new connection: o's certificates, for
- * all that there were before; its other members are ignored. Not while busy.
- * Returns 0 or -ENOMEM: then the next request may have a part of each.
+ * Replaces all certificates by those of o, whose other members are ignored. The next request makes
+ * a new connection. Must not be called while busy. Returns 0, or -ENOMEM: then the next request
+ * may use some of the old and some of the new ones.
  */
 must_check int transport_set_certificates(struct transport *t, const struct transport_options *o);
-/* Ends what is under way. Takes NULL. */
+/* Aborts the request in flight and frees everything. Takes NULL. */
 void transport_free(struct transport *t);
 
 /*
- * Where the next requests go, and how their bodies are compressed. With a DSN
- * that is a URL alone (dsn_parse_url) requests have no X-Sentry-Auth, and use
- * no proxy: it is for a server on this machine, or beside it. Not while busy.
- * Returns 0 or -ENOMEM.
+ * Sets the server of the next requests, and the compression that their bodies have. With a DSN
+ * without a key (dsn_parse_url) requests have no X-Sentry-Auth and use no proxy, because that
+ * server is on this machine or near it. Must not be called while busy. Returns 0 or -ENOMEM.
  */
 must_check int transport_set_target(struct transport *t, const struct dsn *dsn,
 				    enum compression compression);
 
 /*
- * Starts to post a body of application/x-sentry-envelope.
- * It must stay as it is until transport_step says that the request has ended.
- * Not while busy, and not before transport_set_target. Returns 0 or -ENOMEM.
+ * Starts a request with a body of type application/x-sentry-envelope. The body must not change
+ * until transport_step() returns the answer. Must not be called while busy or before
+ * transport_set_target(). Returns 0 or -ENOMEM.
  */
 must_check int transport_post(struct transport *t, const void *body, size_t size);
 
-/* True from transport_post until transport_step has returned its answer. */
+/* Returns whether a request is in flight: from transport_post() until its answer. */
 bool transport_busy(const struct transport *t);
 
 /*
- * Waits up to timeout_ms (-1: without end) until fd is readable or closed by
- * its peer, or transport_step has something to do. fd -1: for that alone.
- * Returns 0, or -EIO if waiting itself failed.
+ * Waits, at most timeout_ms (-1: no limit), until fd is readable or closed by its peer, or until
+ * transport_step() has something to do. fd -1: only for the latter. Returns 0, or -EIO if waiting
+ * failed.
  */
 must_check int transport_wait(struct transport *t, int fd, int timeout_ms, bool *ret_readable);
 
 /*
- * Does what can be done without waiting. Returns 1 and the answer if the
- * request has ended now, 0 if it has not, or there is none.
+ * Continues the request as far as possible without waiting. Returns 1 and the answer if the request
+ * has ended; 0 if not, or if no request is in flight.
  */
 int transport_step(struct transport *t, struct transport_answer *ret);
 
-/* Gives up the request, if there is one; it may have been sent or not. */
+/* Aborts the request in flight, if there is one. The server may have received it. */
 void transport_abort(struct transport *t);
 
 #endif

@@ -24,7 +24,7 @@ TEST(grows_and_keeps_what_is_there)
 	free(v);
 }
 
-TEST(without_memory_it_stays)
+TEST(without_memory_nothing_changes)
 {
 	struct element *v = NULL;
 	struct element *const before = v;
@@ -33,7 +33,7 @@ TEST(without_memory_it_stays)
 	ck_assert_int_eq(array_grow(v, cap, cap), -ENOMEM);
 	ck_assert_ptr_eq(v, before);
 	ck_assert_uint_eq(cap, SIZE_MAX / sizeof(*v));
-	/* UINT32_MAX stands for none. */
+	/* UINT32_MAX is never an index. */
 	cap = UINT32_MAX;
 	ck_assert_int_eq(array_grow(v, cap, cap), -ENOMEM);
 }

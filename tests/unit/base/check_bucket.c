@@ -26,7 +26,7 @@ TEST(full_at_first)
 	ck_assert(!holds(NOW, SIZE + 1));
 }
 
-TEST(what_is_taken_flows_in_again)
+TEST(the_bucket_fills_again)
 {
 	bucket_take(&full, NOW, SIZE);
 	ck_assert(holds(NOW, 0));
@@ -36,12 +36,12 @@ TEST(what_is_taken_flows_in_again)
 	bucket_take(&full, NOW + 30, 10);
 	ck_assert(holds(NOW + 30, 20));
 	ck_assert(!holds(NOW + 30, 21));
-	/* It holds no more than its size. */
+	/* The bucket holds no more than its size. */
 	ck_assert(holds(NOW + 10 * SIZE, SIZE));
 	ck_assert(!holds(NOW + 10 * SIZE, SIZE + 1));
 }
 
-TEST(what_is_owed_flows_in_first)
+TEST(a_debt_is_paid_first)
 {
 	bucket_take(&full, NOW, SIZE + 50);
 	ck_assert(!holds(NOW + 49, 0));

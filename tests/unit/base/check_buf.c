@@ -32,7 +32,7 @@ TEST(an_empty_buffer_is_an_empty_string)
 	buf_fini(NULL);
 }
 
-TEST(what_is_added_stands_in_order_and_ends_in_a_nul)
+TEST(added_bytes_are_in_order_and_end_with_a_nul)
 {
 	struct buf b;
 
@@ -52,7 +52,7 @@ TEST(what_is_added_stands_in_order_and_ends_in_a_nul)
 	ck_assert_uint_eq(b.max, 1000);
 }
 
-/* The bound holds for each way to add, and a refusal changes nothing. */
+/* The maximum holds for each function that adds, and a refusal changes nothing. */
 TEST(nothing_goes_past_max)
 {
 	struct buf b;
@@ -71,7 +71,7 @@ TEST(nothing_goes_past_max)
 	buf_fini(&b);
 }
 
-/* An unbounded buffer must not wrap around where the NUL is counted in. */
+/* The size with the NUL must not overflow in a buffer without a limit. */
 TEST(sizes_do_not_overflow)
 {
 	struct buf b;
@@ -102,7 +102,7 @@ TEST(it_grows_to_any_size)
 	buf_fini(&b);
 }
 
-/* A pipe that holds n bytes and ends there. */
+/* Makes a pipe with n bytes and no writer. */
 static int pipe_of(size_t n)
 {
 	int fds[2];
@@ -138,7 +138,7 @@ TEST(a_descriptor_is_read_to_its_end_or_to_max)
 	ck_assert_uint_eq(b.len, 10000);
 	ck_assert_mem_eq(b.data, "x01234", 6);
 	ck_assert_mem_eq(b.data + 9996, "5678\0", 5);
-	/* To the byte: 2,000 fit, 2,001 do not. */
+	/* Exactly: 2,000 bytes fit, 2,001 do not. */
 	OK(read_of(&b, 2000));
 	ck_assert_uint_eq(b.len, 12000);
 	b.len = 10000;

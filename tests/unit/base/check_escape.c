@@ -12,7 +12,7 @@ static const struct {
 	{"\x1b[31m\n\t\x7f", "\\x1b[31m\\x0a\\x09\\x7f"},
 	/* An umlaut, and the control character CSI, in UTF-8. */
 	{"\xc3\xa4\xc2\x9b", "\xc3\xa4\\x9b"},
-	/* A no-break space; what is cut off at the end. */
+	/* A no-break space; a truncated sequence at the end. */
 	{"\xc2\xa0\xc2", "\xc2\xa0\xc2"},
 };
 

@@ -53,7 +53,7 @@ TESTS(glob, array_size(globs))
 			 globs[_i].anywhere);
 }
 
-/* With fnmatch(3) this takes longer than the universe is old. */
+/* fnmatch(3) would take longer than the age of the universe. */
 TEST(glob_takes_no_time)
 {
 	char text[4096];
@@ -63,7 +63,7 @@ TEST(glob_takes_no_time)
 	ck_assert(!match_text("**a*a**a*a**a*a**a*a**a*a**a*a**a*b", text, sizeof(text), true));
 }
 
-/* What is behind the pattern's and the text's end is not looked at. */
+/* Bytes after the end of the pattern and of the text are not read. */
 TEST(ends)
 {
 	ck_assert(glob_match("ab**", 3, "abcd", 3, true));

@@ -28,7 +28,7 @@ static void set_nonblocking(int fd)
 	OK(fcntl(fd, F_SETFL, O_NONBLOCK));
 }
 
-/* How many descriptors this process has open. */
+/* Returns the number of open descriptors of this process. */
 static int count_fds(void)
 {
 	DIR *dir = opendir("/proc/self/fd");
@@ -49,7 +49,7 @@ static int open_null(void)
 	return fd;
 }
 
-/* sendmsg as a peer that does not keep to ipc_send's limits might call it. */
+/* Sends a message as a hostile peer might, without the limits of ipc_send(). */
 static void send_raw(int fd, size_t size, size_t n_fds)
 {
 	static uint8_t bytes[2 * IPC_SIZE_MAX];
@@ -120,7 +120,7 @@ TEST(descriptors_come_along_in_order)
 		ck_assert_uint_eq(sent.st_ino, got.st_ino);
 		ck_assert_int_eq(ipc_take_fd(&m, i), -1);
 		(void)close(fd);
-		/* The sender's is still its own. */
+		/* The sender's descriptor is still open. */
 		OK(close(fds[i]));
 	}
 	ck_assert_int_eq(ipc_take_fd(&m, IPC_FDS_MAX), -1);
@@ -128,7 +128,7 @@ TEST(descriptors_come_along_in_order)
 	ck_assert_int_eq(count_fds(), before);
 }
 
-TEST(what_nobody_took_is_closed)
+TEST(descriptors_that_were_not_taken_are_closed)
 {
 	int before = count_fds(), fd;
 
@@ -143,7 +143,7 @@ TEST(what_nobody_took_is_closed)
 	OK(close(fd));
 }
 
-TEST(what_is_too_much_is_not_sent)
+TEST(too_large_messages_are_not_sent)
 {
 	static uint8_t large[IPC_SIZE_MAX + 1];
 	int fds[IPC_FDS_MAX + 1] = {0};
@@ -155,8 +155,8 @@ TEST(what_is_too_much_is_not_sent)
 	ck_assert_int_eq(ipc_recv(ends[1], &m), -EAGAIN);
 }
 
-/* A peer's broken message leaves no descriptor behind. */
-TEST(what_is_too_much_is_not_taken)
+/* An invalid message leaves no descriptor open. */
+TEST(too_large_messages_are_not_received)
 {
 	int before = count_fds();
 
@@ -170,7 +170,7 @@ TEST(what_is_too_much_is_not_taken)
 		ck_assert_uint_eq(m.size, 0);
 	}
 	ck_assert_int_eq(count_fds(), before);
-	/* The next good one is not harmed. */
+	/* The next message is received. */
 	OK(ipc_send(ends[0], "x", 1, NULL, 0));
 	ck_assert_int_eq(ipc_recv(ends[1], &m), 1);
 }
@@ -196,7 +196,7 @@ TEST(a_peer_that_is_gone_is_an_end_and_not_a_signal)
 	ck_assert_int_eq(ipc_recv(ends[0], &m), 0);
 }
 
-/* The kernel says ECONNRESET where the peer left something unread. */
+/* The kernel returns ECONNRESET if the peer left a message unread. */
 TEST(a_peer_that_goes_without_reading_is_an_end)
 {
 	OK(ipc_send(ends[0], "unread", 6, NULL, 0));

@@ -7,7 +7,7 @@
 
 #include "tests/unit/suite.h"
 
-/* A pipe, watched, and what its handler is to do. */
+/* A watched pipe, and what its handler does. */
 struct watched {
 	int fds[2];
 	struct loop_source *source;
@@ -88,7 +88,7 @@ TEST(a_handler_runs_as_long_as_there_is_something_to_read)
 	drain(&p);
 	run();
 	ck_assert_int_eq(p.calls, 2);
-	/* The end of a pipe too. */
+	/* The end of a pipe is an event, too. */
 	(void)close(p.fds[1]);
 	run();
 	ck_assert_int_eq(p.calls, 3);
@@ -111,8 +111,7 @@ TEST(a_handler_may_remove_itself)
 	ck_assert_int_eq(p.calls, 1);
 }
 
-/* Both are ready in the same round; whoever is first, the other must not run.
- */
+/* Both are ready in the same round: the first handler removes the other source. */
 TEST(a_handler_may_remove_another_of_the_same_round)
 {
 	struct watched a = make(), b = make();
@@ -131,7 +130,7 @@ TEST(a_handler_may_remove_another_of_the_same_round)
 	loop_remove(loop, &b.source);
 }
 
-/* The removed source's memory must not be the new one's within the round. */
+/* The memory of a removed source must not be reused within the round. */
 TEST(a_handler_may_remove_one_and_add_another)
 {
 	struct watched a = make(), b = make(), c = make();
@@ -166,7 +165,7 @@ TEST(many_sources_all_get_their_turn)
 	}
 	for (int i = 0; i < N; i++)
 		watch(&many[i]);
-	/* 64 a round: three rounds are all. */
+	/* 64 events a round: three rounds handle all. */
 	run();
 	run();
 	run();
@@ -176,7 +175,7 @@ TEST(many_sources_all_get_their_turn)
 	}
 }
 
-TEST(what_cannot_be_watched_is_refused)
+TEST(unwatchable_descriptors_are_refused)
 {
 	struct loop_source *source = NULL;
 	struct watched p = make();
@@ -209,7 +208,7 @@ static void on_signal(int number)
 	(void)number;
 }
 
-/* The timer repeats, so that one signal at least arrives during the wait. */
+/* The timer repeats, so that at least one signal arrives during the wait. */
 TEST(a_signal_ends_the_wait_and_is_no_error)
 {
 	struct sigaction action = {.sa_handler = on_signal};
@@ -228,7 +227,7 @@ static void on_alarm(int number)
 	alarms++;
 }
 
-/* The loop waits until a signal comes: nothing else wakes it. */
+/* Runs the loop until a signal: no source wakes it. */
 static void wait_for_alarm(void)
 {
 	const struct sigaction action = {.sa_handler = on_alarm};
@@ -241,7 +240,7 @@ static void wait_for_alarm(void)
 	ck_assert_int_eq(alarms, 1);
 }
 
-/* It is not heard until it is to be, also where its peer has gone. */
+/* The handler is not called before loop_resume(), even if the peer closes. */
 TEST(a_paused_source_is_not_called)
 {
 	struct watched p = make();
@@ -257,7 +256,7 @@ TEST(a_paused_source_is_not_called)
 	ck_assert_int_eq(p.calls, 1);
 	loop_pause(loop, p.source);
 	close_fd(&p.fds[1]);
-	/* What is reported all the same wakes the loop once, not always. */
+	/* The kernel reports a closed peer all the same, but only once. */
 	run();
 	wait_for_alarm();
 	loop_resume(loop);

@@ -22,7 +22,7 @@ TEST(links)
 	ck_assert_str_eq(text, "pid:");
 }
 
-/* A name may look like the end of itself. */
+/* A name may contain what looks like its end. */
 TEST(fields_of_stat)
 {
 	static const char text[] = "7 (a) R 1 (b) S 4 5 6\n";

@@ -41,7 +41,7 @@ static int put(size_t size, uint32_t type, int byte)
 	return 0;
 }
 
-/* Takes one record and gives it back, to the writer too. */
+/* Reads and releases a record, and gives the writer the credit. */
 static uint32_t get(void)
 {
 	const struct ring_record *record = NULL;
@@ -78,7 +78,7 @@ TEST(only_sizes_that_fit_are_accepted)
 	ring_reader_fini(NULL);
 }
 
-/* What keeps every other process from writing, and the reader from SIGBUS. */
+/* The seals forbid other writers, and rule out SIGBUS for the reader. */
 TEST(the_memory_is_sealed)
 {
 	ck_assert_int_eq(fcntl(w.fd, F_GET_SEALS), ALL_SEALS);
@@ -95,7 +95,7 @@ TEST(a_record_comes_out_as_it_went_in)
 	size_t size = 0;
 	uint8_t expected[16];
 
-	/* Something older in the same place. */
+	/* Older bytes at the same place. */
 	for (int half = 0; half < 2; half++) {
 		OK(put(SIZE / 2, 1, 0xff));
 		ck_assert_uint_eq(get(), 1);
@@ -108,25 +108,25 @@ TEST(a_record_comes_out_as_it_went_in)
 	ck_assert_int_eq(ring_next(&r, &record, &size), 1);
 	ck_assert_uint_eq(record->type, 5);
 	ck_assert_uint_eq(size, 24);
-	/* The padding is zero: nothing older shines through. */
+	/* The padding is zero: older bytes are not visible. */
 	memset(expected, 0, sizeof(expected));
 	memset(expected, 0xaa, 11);
 	ck_assert_mem_eq(record + 1, expected, 16);
-	/* It stays the next one until it is given back. */
+	/* The record is returned again until it is released. */
 	ck_assert_int_eq(ring_next(&r, &again, &size), 1);
 	ck_assert_ptr_eq(record, again);
 	ring_release(&r, size);
 	ck_assert_int_eq(next(), 0);
 }
 
-TEST(what_is_not_committed_is_not_there)
+TEST(uncommitted_records_are_not_visible)
 {
 	void *at = NULL;
 
 	OK(ring_reserve(&w, 100, &at));
 	ring_abort(&w);
 	ck_assert_uint_eq(w.head, 0);
-	/* A reservation gives back what it did not use. */
+	/* Unused bytes of a reservation are free again. */
 	OK(ring_reserve(&w, 1000, &at));
 	ring_commit(&w, 1, 16);
 	ck_assert_uint_eq(w.head, 16);
@@ -161,7 +161,7 @@ TEST(a_full_ring_refuses_until_it_is_read)
 	ck_assert_int_eq(next(), 0);
 }
 
-/* The rest of the lap is passed over, and counts as used until then. */
+/* The end of the lap is skipped, and counts as used until the reader has skipped it. */
 TEST(a_record_that_does_not_fit_the_lap_starts_the_next)
 {
 	const struct ring_record *record = NULL;
@@ -183,7 +183,7 @@ TEST(a_record_that_does_not_fit_the_lap_starts_the_next)
 	ck_assert_uint_eq(r.tail, w.head);
 }
 
-/* A reader that keeps up stays in the first pages of the memory... */
+/* A reader that keeps up keeps both in the first pages of the memory. */
 TEST(an_empty_ring_starts_at_the_beginning_of_the_memory)
 {
 	uint64_t highest = 0;
@@ -204,7 +204,7 @@ TEST(an_empty_ring_starts_at_the_beginning_of_the_memory)
 	ck_assert_uint_eq(highest, 200);
 }
 
-/* A reader that follows by a record, so that the ring is never empty. */
+/* The same with a reader that is one record behind, so that the ring is never empty. */
 TEST(a_reader_that_follows_stays_near_the_beginning)
 {
 	OK(put(SIZE / 32, 1, 1));
@@ -215,8 +215,8 @@ TEST(a_reader_that_follows_stays_near_the_beginning)
 	}
 }
 
-/* Pads are no bytes that anybody waits for. */
-TEST(what_was_written_since)
+/* ring_bytes_since() does not count pads at the end of a lap. */
+TEST(bytes_since_a_position)
 {
 	for (int i = 0; i < 1000; i++) {
 		const uint64_t from = w.head;
@@ -233,7 +233,7 @@ TEST(what_was_written_since)
 	ck_assert_uint_gt(w.head, 100 * SIZE);
 }
 
-/* Up to where a lap may end, whose reader is a record behind at most. */
+/* Fills the start of a lap, up to where it may end early with a reader one record behind. */
 static void follow_to_an_early_end(void)
 {
 	for (int i = 0; i < 2; i++) {
@@ -243,7 +243,7 @@ static void follow_to_an_early_end(void)
 	ck_assert_uint_eq(w.tail, SIZE / 64);
 }
 
-/* In bytes; each record's type is one more than that of the one before. */
+/* Returns bytes; the type of each record is one more than that of the record before. */
 static size_t fill(size_t size, uint32_t type)
 {
 	const uint32_t first = type;
@@ -261,8 +261,7 @@ static void expect(uint32_t type, size_t bytes, size_t size)
 	ck_assert_uint_eq(w.tail, w.head);
 }
 
-/* Up to the reader, and from behind the lap's early end to that of the memory.
- */
+/* All memory is usable: up to the reader, and from the early end of the lap to its real end. */
 TEST(an_early_end_costs_no_room)
 {
 	const size_t sizes[] = {8, 16, 64, 200, 1000, SIZE / 2};
@@ -283,8 +282,8 @@ TEST(an_early_end_costs_no_room)
 	}
 }
 
-/* From lap to lap with a reader that is late in each. */
-TEST(what_lies_beyond_an_early_end_is_read_in_its_turn)
+/* Several laps with a reader that is late in each. */
+TEST(records_beyond_an_early_end_are_read_in_order)
 {
 	for (size_t size = 8; size < 400; size += 8) {
 		size_t bytes;
@@ -296,22 +295,21 @@ TEST(what_lies_beyond_an_early_end_is_read_in_its_turn)
 			ck_assert_uint_eq(get(), 1);
 		}
 		bytes = fill(size, 2);
-		/* Which goes to the end of the memory, not to the reader. */
+		/* Free up to the end of the memory, not up to the reader. */
 		ck_assert_uint_gt((w.head - 1) % SIZE + 1 + size, SIZE);
 		ck_assert_uint_eq(get(), 1);
 		expect(2, bytes, size);
 	}
 }
 
-/* Its place in the memory is where records are read that were written before.
- */
-TEST(no_record_is_written_over)
+/* The next record would have its place where unread records are. */
+TEST(unread_records_are_not_overwritten)
 {
 	follow_to_an_early_end();
 	OK(put(32, 2, 'a'));
 	OK(put(16, 3, 'b'));
 	ck_assert_uint_eq(w.head, SIZE + 48);
-	/* 64 are read by its word; 8 of them are kept for a pad. */
+	/* 64 bytes are free by the credit; 8 of them are kept for a pad. */
 	OK(put(16, 4, 'c'));
 	ck_assert_uint_eq(w.head, SIZE + 64 + 8 + 16);
 	ck_assert_uint_eq(get(), 2);
@@ -319,7 +317,7 @@ TEST(no_record_is_written_over)
 	ck_assert_uint_eq(get(), 4);
 }
 
-TEST(nor_at_the_price_of_a_refusal)
+TEST(skipping_unread_records_avoids_a_refusal)
 {
 	follow_to_an_early_end();
 	OK(put(SIZE / 2, 4, 0));
@@ -327,7 +325,7 @@ TEST(nor_at_the_price_of_a_refusal)
 	ck_assert_uint_eq(get(), 4);
 }
 
-/* It was late by so much once that it may come to need all of the ring. */
+/* A reader that was very late once may need the whole ring. */
 TEST(a_reader_that_was_late_gets_the_whole_lap)
 {
 	const size_t size = SIZE / 64;
@@ -343,7 +341,7 @@ TEST(a_reader_that_was_late_gets_the_whole_lap)
 		}
 		while (w.tail < w.head)
 			ck_assert_uint_eq(get(), 1);
-		/* The next lap knows nothing of it. */
+		/* The next lap starts without that lag. */
 		while (w.head < lap_end + SIZE) {
 			OK(put(size, 1, 0));
 			ck_assert_uint_eq(get(), 1);
@@ -354,7 +352,7 @@ TEST(a_reader_that_was_late_gets_the_whole_lap)
 	}
 }
 
-/* How many are mapped here, by writers and by readers. */
+/* Returns the number of mappings of rings in this process. */
 static unsigned int mapped(void)
 {
 	FILE *file = fopen("/proc/self/maps", "re");
@@ -368,7 +366,7 @@ static unsigned int mapped(void)
 	return n;
 }
 
-TEST(a_ring_that_is_left_keeps_no_memory)
+TEST(a_detached_ring_keeps_no_shared_memory)
 {
 	const unsigned int before = mapped();
 
@@ -378,7 +376,7 @@ TEST(a_ring_that_is_left_keeps_no_memory)
 	ring_writer_detach(&w);
 	ck_assert_uint_eq(mapped(), before - 1);
 	ck_assert_int_eq(w.fd, -1);
-	/* It is as full as it was, and goes on where it was. */
+	/* The positions are as before. */
 	ck_assert_uint_eq(w.head, SIZE);
 	ck_assert_int_eq(put(64, 1, 'x'), -ENOBUFS);
 	OK(ring_credit(&w, SIZE / 4));
@@ -413,8 +411,7 @@ TEST(a_head_is_checked)
 }
 
 /*
- * A queue of any records in any order of steps, with a head and a tail that
- * reach the other side late.
+ * Random records and steps against a model, a queue; head and tail reach the other side late.
  */
 #define QUEUE 1024
 
@@ -437,7 +434,7 @@ TESTS(random_steps_agree_with_a_queue, 4)
 		case 0:
 		case 1:
 			if (put(size, type, (int)type) < 0) {
-				/* For there is no room. */
+				/* The ring is full. */
 				ck_assert_uint_lt(ring_space(&w), 1024);
 				break;
 			}
@@ -469,7 +466,7 @@ TESTS(random_steps_agree_with_a_queue, 4)
 	ck_assert_uint_gt(out, 1000);
 }
 
-/* A memfd of our own making, in place of a writer's. */
+/* Makes a memfd in place of a writer's. */
 static int make_memfd(size_t size, const void *bytes, int seals)
 {
 	int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -517,7 +514,7 @@ TEST(the_reader_takes_only_sealed_memory_of_a_fitting_size)
 	ck_assert_int_eq(ring_reader_init(&other, -1), -EPROTO);
 }
 
-/* A reader of memory that holds these bytes, up to head. */
+/* Makes a reader of memory with these bytes up to head. */
 static struct ring_reader reader_of(const void *bytes, uint64_t head)
 {
 	struct ring_reader reader = {0};
@@ -561,7 +558,7 @@ TEST(a_record_of_an_impossible_size_ends_the_ring)
 	}
 }
 
-/* A record may end at the end of the memory, and not one step beyond. */
+/* A record may end at the end of the memory, but not beyond. */
 TEST(a_record_never_reaches_over_the_end_of_the_memory)
 {
 	uint32_t words[SIZE / 4] = {SIZE - 64, 1};
@@ -586,7 +583,7 @@ static void read_random_bytes(uint64_t seed)
 	struct ring_reader reader;
 	uint64_t head = align_up(random_next(&random) % SIZE, RING_ALIGN);
 
-	/* Small multiples of 8 mostly, so that it gets somewhere. */
+	/* Mostly small multiples of 8, so that the reader gets far. */
 	for (size_t i = 0; i < array_size(words); i += 2) {
 		uint64_t dice = random_next(&random);
 

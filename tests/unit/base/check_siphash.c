@@ -13,8 +13,8 @@ static void set_up(void)
 FIXTURE(set_up, NULL)
 
 /*
- * Of the reference implementation's vectors_sip64, whose message of n bytes is
- * 00 01 02 ...; that of 15 bytes is in the paper's appendix.
+ * From vectors_sip64 of the reference implementation, where the message of n bytes is 00 01 02 ...;
+ * the one of 15 bytes is in the appendix of the paper.
  */
 TEST(published_vectors)
 {

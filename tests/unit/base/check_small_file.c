@@ -18,7 +18,7 @@ TEST(below_a_directory)
 	n = strlen(text);
 	ck_assert_uint_gt(n, 1);
 	ck_assert_int_eq(text[n - 1], '\n');
-	/* What does not fit is left out. */
+	/* A longer text is cut. */
 	memset(comm, 'x', sizeof(comm) - 1);
 	OK(small_file_read(dir, "comm", comm, 4));
 	ck_assert_uint_eq(strlen(comm), 3);

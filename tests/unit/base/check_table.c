@@ -42,9 +42,9 @@ TEST(every_key_and_value_is_possible)
 }
 
 /*
- * Random operations on few keys, so that they are there about half of the
- * time, against an array. Small tables are full of collisions, and removing
- * is where linear probing goes wrong: after it every other key is looked up.
+ * Random operations on few keys, each present about half of the time, against an array as a model.
+ * Small tables have many collisions. Removing is the error-prone part of linear probing: after each
+ * removal all other keys are looked up.
  */
 #define KEYS 40
 
@@ -53,7 +53,7 @@ struct model {
 	uint32_t value[KEYS];
 };
 
-/* Keys near each other, and far apart. */
+/* Keys that are close together, and far apart. */
 static uint64_t key_of(size_t i, uint64_t stride)
 {
 	return i * stride;
@@ -126,7 +126,7 @@ TEST(many_keys)
 	table_fini(&t);
 }
 
-/* After table_reserve no table_put may allocate: the memory stays the same. */
+/* After table_reserve() table_put() does not allocate: the memory stays the same. */
 TEST(reserved_room_is_used_without_allocating)
 {
 	for (uint32_t n = 1; n < 300; n++) {

@@ -40,7 +40,7 @@ TEST(same_string_same_pointer)
 	text_fini(NULL);
 }
 
-/* Longer than a block, and in front of and behind short ones. */
+/* Strings longer than a block, between short ones. */
 TEST(long_strings)
 {
 	struct text t;

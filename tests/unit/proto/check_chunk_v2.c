@@ -1,6 +1,6 @@
 /*
- * The payload byte for byte against tests/golden/chunk_v2_*.json, and its types
- * against docs/FORMATS.md.
+ * Compares the payload byte by byte with tests/golden/chunk_v2_*.json, and its types with
+ * docs/FORMATS.md.
  */
 #include "proto/chunk_v2.h"
 
@@ -31,7 +31,7 @@ static char *payload(const struct profile *p, size_t *ret_size)
 	return payload_for(p, CHUNK_V2_SERVER, ret_size);
 }
 
-/* Whatever JSON cannot say directly, the largest numbers, the longest stack. */
+/* Texts that need escapes, the largest numbers, the longest stack. */
 static void extremes(struct good_profile *g)
 {
 	g->p.platform = "native";
@@ -54,7 +54,7 @@ static void extremes(struct good_profile *g)
 	for (size_t i = 0; i < g->p.n_samples; i++) {
 		if (g->samples[i].tid == 101)
 			g->samples[i].tid = UINT32_MAX;
-		/* From the first microsecond of 1970 on. */
+		/* Times start at the first microsecond of 1970. */
 		g->samples[i].time_us -= UINT64_C(1724777211000000) - 1;
 	}
 }
@@ -122,7 +122,7 @@ static void check_no_null(const json_t *value)
 	json_array_foreach(value, i, member) check_no_null(member);
 }
 
-/* "0x" and lower-case hex digits, the first one not 0 unless it is all. */
+/* "0x" and lower-case hexadecimal digits without leading zeros. */
 static void check_addr(const json_t *value)
 {
 	const char *s = json_string_value(value);
@@ -172,7 +172,7 @@ static void check_frames(const json_t *frames)
 	}
 }
 
-/* Every index in range, every stack and every frame used. */
+/* Every index is in range, and every stack and frame is used. */
 static void check_profile_object(const json_t *profile)
 {
 	const json_t *samples = json_object_get(profile, "samples");
@@ -277,7 +277,7 @@ TESTS(types, array_size(cases))
 	free(text);
 }
 
-/* Takes out each occurrence of text. Returns how many there were. */
+/* Removes each occurrence of text, and returns how many there were. */
 static size_t take_out(char *from, const char *text)
 {
 	size_t n = 0;
@@ -288,8 +288,8 @@ static size_t take_out(char *from, const char *text)
 }
 
 /*
- * Samples that wait say so, and the image with a build-id has it; the image of
- * which the .text was hashed has no code_id. All else is what the server gets.
+ * In a payload for a file, waiting samples have a state and the image with a build-id has a
+ * code_id; the image with a substitute id has none. All else equals the payload for the server.
  */
 TEST(for_a_file)
 {
@@ -311,7 +311,7 @@ TEST(for_a_file)
 	free(server);
 }
 
-/* Of a program that never waits: a reader sees that it is said. */
+/* If no sample waits, the first one says that its thread runs. */
 TEST(for_a_file_where_none_waits)
 {
 	static const char state[] = ",\"state\":\"running\"";
@@ -334,7 +334,7 @@ TEST(for_a_file_where_none_waits)
 	free(server);
 }
 
-/* The longest image that profile.h has a bound for. */
+/* The longest image, for which profile.h has a bound. */
 TEST(bound_of_an_image)
 {
 	uint8_t id[64];
@@ -359,7 +359,7 @@ TEST(bound_of_an_image)
 	ck_assert_uint_le(with - without + 5, PROFILE_IMAGE_BYTES);
 }
 
-/* A thread is called by its id in its samples and its metadata. */
+/* Samples and metadata use the id of a thread instead of its tid. */
 TEST(threads_with_an_id)
 {
 	const uint64_t id = UINT64_C(0x7fffdeadbeef);
@@ -409,7 +409,7 @@ TEST(bounds)
 	ck_assert_uint_le(size - with + 9, PROFILE_SAMPLE_BYTES);
 	ck_assert_uint_eq(size - with, profile_sample_bytes(&g.samples[1], UINT64_MAX));
 
-	/* Everything but the head. */
+	/* Everything but the fields before the arrays. */
 	fixed = strlen("{\"version\":\"2\",\"profiler_id\":\"\",\"chunk_id\":"
 		       "\"\",\"platform\":\"rust\",\"release\":\"worker@1.2.3\""
 		       ",\"environment\":\"production\",\"client_sdk\":{"

@@ -27,8 +27,8 @@ TEST(names_what_there_is)
 	ck_assert(!client_report_is_empty(&r));
 }
 
-/* A server that counts transactions counts its spans, and so does a loss. */
-TEST(tells_of_v1_in_its_categories)
+/* A lost V1 envelope counts as a transaction, a span and a profile. */
+TEST(counts_v1_in_three_categories)
 {
 	const struct client_report r = {
 		.quantity[ENVELOPE_CHUNK][CLIENT_REPORT_SEND_ERROR] = 1,
@@ -77,7 +77,7 @@ TEST(holds_the_longest)
 	parsed = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
 	ck_assert_ptr_nonnull(parsed);
 	events = json_object_get(parsed, "discarded_events");
-	/* A chunk is of one category, V1 of three. */
+	/* A chunk counts in one category, V1 in three. */
 	ck_assert_uint_eq(json_array_size(events), 4 * CLIENT_REPORT_REASON_N);
 	for (size_t i = 0; i < json_array_size(events); i++) {
 		const json_t *event = json_array_get(events, i);

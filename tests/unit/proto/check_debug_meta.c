@@ -14,7 +14,7 @@ TEST(id_of_build_id)
 	ck_assert_str_eq(id, "32ffdf15-aa39-3b7c-16a7-1e6b2e3b6e40");
 }
 
-/* Linkers make build-ids of 8 (xxhash) and 16 bytes (md5, uuid) too. */
+/* Linkers also make build-ids of 8 bytes (xxhash) and 16 bytes (md5, uuid). */
 TEST(id_of_other_sizes)
 {
 	char id[DEBUG_META_ID_SIZE];

@@ -52,8 +52,8 @@ static const struct {
 	{"https://key@[::1]:8443/1", "[::1]:8443/1"},
 };
 
-/* What a person may see. */
-TESTS(has_a_place, array_size(places))
+/* The name for logs has no key. */
+TESTS(has_a_label, array_size(places))
 {
 	char text[DSN_LABEL_SIZE];
 	struct dsn d;
@@ -127,13 +127,13 @@ TESTS(refuses, array_size(bad))
 
 	memset(&d, 0x5a, sizeof(d));
 	ck_assert_int_eq(dsn_parse(&d, bad[_i].text), bad[_i].result);
-	/* Not touched. */
+	/* The result is not written. */
 	for (size_t i = 0; i < sizeof(d); i++)
 		ck_assert_int_eq(((const uint8_t *)&d)[i], 0x5a);
 	ck_assert_str_ne(dsn_result_text(bad[_i].result), "");
 }
 
-/* A part of n bytes between before and after. Returns what is in its place. */
+/* Parses a DSN with a part of n bytes between before and after; returns the result. */
 static struct dsn check_long(enum dsn_result result, const char *before, size_t n,
 			     const char *after)
 {
@@ -233,7 +233,7 @@ TESTS(a_url_has_no_key, array_size(urls))
 	ck_assert_str_eq(d.project, "");
 }
 
-/* Printable ASCII without the bytes in but. */
+/* Returns whether text is printable ASCII without the bytes in but. */
 static bool is_clean(const char *text, const char *but)
 {
 	for (; *text != '\0'; text++) {
@@ -243,7 +243,7 @@ static bool is_clean(const char *text, const char *but)
 	return true;
 }
 
-/* Whatever is accepted can break neither URL nor header. */
+/* Checks that no part can break a URL or a header. */
 static void check_accepted(const struct dsn *d)
 {
 	char text[DSN_ENDPOINT_SIZE];
@@ -257,7 +257,7 @@ static void check_accepted(const struct dsn *d)
 TEST(survives_random_bytes)
 {
 	static const char start[] = "https://key:s@[::1]:80/p/1";
-	/* Mostly what has a meaning, so that the parser is got into. */
+	/* Mostly characters with a meaning, so that the parser gets far. */
 	static const char bytes[] = "/:@[]%.?#\r\n\0 kp18a\377,=-";
 	uint64_t state = 1;
 	size_t accepted = 0;
@@ -284,11 +284,11 @@ TEST(survives_random_bytes)
 			accepted++;
 		}
 	}
-	/* Else the loop has shown nothing. */
+	/* Some texts were accepted: else the loop tests nothing. */
 	ck_assert_uint_gt(accepted, 1000);
 }
 
-/* The first of each row names another place than those of other rows. */
+/* DSNs of a row have the same number, DSNs of different rows do not. */
 static const char *const numbered[][3] = {
 	{"https://key@host/1", "HTTPS://key@host//1", "https://key:s@host/1"},
 	{"http://key@host/1", "HTTP://key:@host/1", "http://key@host//1"},
@@ -308,7 +308,7 @@ static uint64_t number_of(const char *text)
 	return dsn_number(&d);
 }
 
-TESTS(has_the_number_of_its_place, array_size(numbered))
+TESTS(number_identifies_the_project, array_size(numbered))
 {
 	const size_t n = sizeof(numbered) / sizeof(numbered[0]);
 	const uint64_t number = number_of(numbered[_i][0]);

@@ -75,7 +75,7 @@ TEST(strings)
 	json_decref(parsed);
 }
 
-/* Text of every length around the buffer's size arrives whole. */
+/* Texts of every length around the size of the buffer are written completely. */
 TEST(buffer)
 {
 	size_t total = 0;
@@ -101,7 +101,7 @@ TEST(bad_text)
 	ck_assert_int_eq(json_out_finish(&out), -EINVAL);
 }
 
-/* The first error stays, and nothing is written behind it. */
+/* The first error stays, and nothing is written after it. */
 TEST(no_space)
 {
 	FILE *full = fopen("/dev/full", "w");

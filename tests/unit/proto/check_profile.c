@@ -17,7 +17,7 @@ static void empty_stacks(struct good_profile *g, size_t from, size_t to)
 		g->samples[from].node = PROFILE_NONE;
 }
 
-/* A good profile with this change has that fault. */
+/* Checks that the changed profile has this fault. */
 #define EXPECT(fault, ...)                                                            \
 	do {                                                                          \
 		struct good_profile g;                                                \
@@ -32,7 +32,7 @@ TEST(faults)
 {
 	EXPECT(PROFILE_NO_SAMPLES, g.p.n_samples = 0);
 	EXPECT(PROFILE_NO_SAMPLES, g.p.n_samples = 2);
-	/* As many samples as threads, still. */
+	/* There are still as many samples as threads. */
 	EXPECT(PROFILE_NO_SAMPLES, g.p.n_samples = 2; g.p.threads++; g.p.n_threads = 2);
 	/* Empty stacks do not count. */
 	EXPECT(PROFILE_NO_SAMPLES, empty_stacks(&g, 2, g.p.n_samples));
@@ -49,7 +49,7 @@ TEST(faults)
 	EXPECT(PROFILE_MISSING_METADATA, g.p.sdk_name = NULL);
 	EXPECT(PROFILE_MISSING_METADATA, g.p.sdk_version = "");
 	EXPECT(PROFILE_TOO_LONG, g.samples[7].time_us = g.samples[0].time_us + 66000001);
-	/* The server takes newest minus oldest, wherever they stand. */
+	/* The server compares the newest and the oldest time, in whatever order. */
 	EXPECT(PROFILE_TOO_LONG, g.samples[3].time_us = g.samples[0].time_us + 70000000);
 	EXPECT(PROFILE_BAD_INDEX, g.samples[0].node = 6);
 	EXPECT(PROFILE_BAD_INDEX, g.nodes[2].frame = 5);
@@ -79,14 +79,14 @@ TEST(faults)
 	EXPECT(PROFILE_UNKNOWN_THREAD, g.samples[7].tid = 102);
 }
 
-/* What stands just on the good side of a rule. */
+/* Profiles that just keep a rule. */
 TEST(limits)
 {
 	EXPECT(PROFILE_OK, g.samples[7].time_us = g.samples[0].time_us + 66000000);
 	EXPECT(PROFILE_OK, g.images[0].size = g.images[1].addr - g.images[0].addr);
 	/* The root itself needs no name. */
 	EXPECT(PROFILE_OK, g.frames[1].function = NULL);
-	/* One thread with a pair is enough; the samples in between are not. */
+	/* One thread with two samples is enough. */
 	EXPECT(PROFILE_OK, empty_stacks(&g, 1, 7); g.samples[6].node = 3);
 	EXPECT(PROFILE_OK, g.p.n_images = 0);
 }

@@ -1,4 +1,4 @@
-/* Both payloads byte for byte against tests/golden/profile_v1_*.json. */
+/* Compares both payloads byte by byte with tests/golden/profile_v1_*.json. */
 #include "proto/profile_v1.h"
 
 #include <errno.h>
@@ -53,8 +53,8 @@ TEST(golden)
 	free(text);
 }
 
-/* What the server would not take is cut to what it takes. */
-TEST(it_is_not_too_long)
+/* A longer profile is cut to the longest one that the server takes. */
+TEST(a_long_profile_is_cut)
 {
 	char *text;
 

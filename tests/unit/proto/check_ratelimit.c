@@ -11,7 +11,7 @@
 /* Sun, 06 Nov 1994 08:49:37 GMT */
 #define WALL 784111777
 
-/* Seconds from NOW that an answer limits chunk, profile, transaction, span. */
+/* The limits in seconds from NOW on chunks, profiles, transactions and spans. */
 static const struct {
 	int status;
 	const char *limits;
@@ -25,7 +25,7 @@ static const struct {
 	{500, NULL, "30", 0, 0, 0, 0},
 	{429, NULL, NULL, 60, 60, 60, 60},
 
-	/* The grammar. On any status. */
+	/* The grammar, with any status. */
 	{200, "60:profile_chunk:organization:quota:", NULL, 0, 60, 0, 0},
 	{200, "60:profile_chunk", NULL, 0, 60, 0, 0},
 	{200, "60:profile_duration:organization", NULL, 0, 60, 0, 0},
@@ -47,7 +47,7 @@ static const struct {
 	{429, "60:error;attachment:key", NULL, 0, 0, 0, 0},
 	{429, "60:bogus;profile_chunk:key", NULL, 0, 60, 0, 0},
 	{200, "60:profile_chunks;rofile_chunk;PROFILE_CHUNK", NULL, 0, 0, 0, 0},
-	/* With a limit of whatever kind Retry-After does not count. */
+	/* Retry-After is ignored if there is a well-formed limit. */
 	{429, "60:error:key", "30", 0, 0, 0, 0},
 
 	/* Seconds. */
@@ -110,7 +110,7 @@ TESTS(reads_an_answer, array_size(cases))
 	ck_assert_uint_eq(seconds_left(&r, RATELIMIT_SPAN), cases[_i].span);
 }
 
-/* One that has passed says as little as none. */
+/* A date that has passed counts as no date. */
 TEST(dates)
 {
 	static const struct {
@@ -148,7 +148,7 @@ TEST(keeps_the_later_deadline)
 	ratelimit_update(&r, &a, NOW + S, WALL);
 	ck_assert_uint_eq(seconds_left(&r, RATELIMIT_PROFILE_CHUNK), 100);
 	ck_assert_uint_eq(seconds_left(&r, RATELIMIT_SPAN), 21);
-	/* A good answer lifts nothing. */
+	/* A later answer without limits does not end a limit. */
 	a.limits = NULL;
 	ratelimit_update(&r, &a, NOW + 2 * S, WALL);
 	ck_assert(ratelimit_active(&r, RATELIMIT_PROFILE_CHUNK, NOW + 100 * S - 1));

@@ -1,5 +1,4 @@
-/* Which thread a transaction for a chunk is of, and what refers to the chunk.
- */
+/* The thread of a transaction for a chunk, and its reference to the chunk. */
 #include "proto/transaction.h"
 
 #include <stdlib.h>
@@ -17,8 +16,8 @@ static void set_up(void)
 
 FIXTURE(set_up, NULL)
 
-/* The first sample of a thread that waits is not its work. */
-TEST(it_is_of_the_thread_that_ran_most)
+/* The time after a waiting sample does not count as running. */
+TEST(the_busiest_thread_is_found)
 {
 	const struct profile_thread threads[] = {{1, "a", 0}, {2, "b", 0}};
 	struct profile_sample samples[] = {
@@ -39,14 +38,14 @@ TEST(it_is_of_the_thread_that_ran_most)
 	samples[0].is_waiting = false;
 	OK(transaction_busiest(&p, &tid));
 	ck_assert_uint_eq(tid, 1);
-	/* Nobody ran: the first. */
+	/* No thread ran: the thread of the first sample. */
 	samples[0].is_waiting = samples[1].is_waiting = true;
 	samples[2].node = samples[1].node = PROFILE_NONE;
 	OK(transaction_busiest(&p, &tid));
 	ck_assert_uint_eq(tid, 1);
 }
 
-TEST(it_refers_to_a_chunk)
+TEST(a_transaction_refers_to_its_chunk)
 {
 	struct transaction t = {
 		.profile = &g.p,

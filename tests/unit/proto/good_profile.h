@@ -1,7 +1,6 @@
 /*
- * A profile without fault, for tests to break or to write: two images, four
- * frames, three stacks and the empty one, two threads with samples and one
- * without. Everything may be changed in place.
+ * A valid profile, which tests write or change: two images, four frames, three stacks and the empty
+ * one, two threads with samples and one without.
  */
 #ifndef TESTS_UNIT_PROTO_GOOD_PROFILE_H
 #define TESTS_UNIT_PROTO_GOOD_PROFILE_H
@@ -52,11 +51,11 @@ static inline void good_profile_init(struct good_profile *g)
 		(struct profile_frame){0x555555555080, "main", app, 1, "/build/src/main.c", 42};
 	g->frames[1] =
 		(struct profile_frame){0x7ffff7c2724a, "libc.so.6+0x2724a", libc, 0, NULL, 0};
-	/* Used by no sample. */
+	/* No sample uses it. */
 	g->frames[2] = (struct profile_frame){0x555555555999, "idle", app, 1, NULL, 0};
 	g->frames[3] = (struct profile_frame){0x5555555551c3, NULL, app, 1, "x.c", 0};
 	g->frames[4] = (struct profile_frame){0x7fff00001000, "x", NULL, 0, NULL, 0};
-	/* Roots: libc, then main; main's callees: idle, frame 3, frame 4. */
+	/* The roots are libc and main; main calls idle, frame 3 and frame 4. */
 	g->nodes[0] = (struct profile_node){PROFILE_NONE, 1};
 	g->nodes[1] = (struct profile_node){0, 0};
 	g->nodes[2] = (struct profile_node){1, 2};

@@ -6,7 +6,7 @@
 #include "tests/unit/random.h"
 #include "tests/unit/suite.h"
 
-/* Larger than every piece that is worked on at a time. */
+/* Larger than every buffer of the compressors. */
 #define PAYLOAD_BYTES (3 * 1000 * 1000 + 17)
 
 static uint8_t *payload;
@@ -27,7 +27,7 @@ static void teardown(void)
 	free(payload);
 }
 
-/* By the libraries' other halves, which have their own idea of the formats. */
+/* Decompresses with the functions of the libraries. */
 static uint8_t *unpack_zstd(const struct buf *b, size_t *ret_size)
 {
 	uint8_t *out = malloc(2 * PAYLOAD_BYTES);
@@ -88,7 +88,7 @@ TESTS(keeps_every_byte, COMPRESSION_N)
 	buf_fini(&b);
 }
 
-/* All at once, and nothing that can be compressed: output in many pieces. */
+/* Incompressible input in one call: the output comes in many pieces. */
 TESTS(takes_much_at_a_time, COMPRESSION_N)
 {
 	uint64_t state = 2;

@@ -9,7 +9,7 @@
 #include "lib/ship/compressor.h"
 #include "tests/unit/suite.h"
 
-/* More than is copied at a time. */
+/* More than package.c copies at a time. */
 #define PAYLOAD_BYTES 200001
 
 #define EVENT_ID "{\"event_id\":\"0102030405060708090a0b0c0d0e0f10\","
@@ -64,7 +64,7 @@ TEST(writes_a_file)
 	OK(package_write(&package, fd));
 	OK(lseek(fd, 0, SEEK_SET));
 	OK(buf_read_fd(&b, fd));
-	/* It is not known when it will be sent. */
+	/* No sent_at: the file may be sent at any time. */
 	assert_envelope(b.data, b.len, EVENT_ID SDK ITEM);
 	buf_fini(&b);
 	close_fd(&fd);
@@ -77,7 +77,7 @@ TEST(writes_a_file)
 	"{\"type\":\"profile\",\"platform\":\"rust\",\"length\":100000," \
 	"\"content_type\":\"application/json\"}\n"
 
-/* Two items, of the two parts of the payload. */
+/* The two parts of the payload become two items. */
 TEST(writes_a_transaction_and_its_profile)
 {
 	static const char head[] = EVENT_ID SDK TRANSACTION_ITEM;
@@ -104,7 +104,7 @@ TEST(writes_a_transaction_and_its_profile)
 	close_fd(&fd);
 }
 
-/* Back from the compressed form, with a NUL. */
+/* Decompresses the text and appends a NUL. */
 static char *unpack(const struct buf *b)
 {
 	char *out = calloc(2, PAYLOAD_BYTES);
@@ -135,7 +135,7 @@ TEST(has_a_report)
 	assert_envelope(text, strlen(text) - item.len, EVENT_ID SENT_AT SDK ITEM);
 	ck_assert_str_eq(text + strlen(text) - item.len, item.text);
 	free(text);
-	/* The same, of one that was kept. */
+	/* The same for an envelope of the spool. */
 	buf_clear(&b);
 	OK(package_compress(&package, ENVELOPE_NOT_SENT, NULL, &b));
 	ck_assert_int_eq(write(fd, b.data, b.len), (ssize_t)b.len);
@@ -145,7 +145,7 @@ TEST(has_a_report)
 	assert_envelope(text, strlen(text) - item.len, EVENT_ID SENT_AT SDK ITEM);
 	ck_assert_str_eq(text + strlen(text) - item.len, item.text);
 	free(text);
-	/* Alone. */
+	/* A report without a chunk. */
 	close_fd(&package.payload_fd);
 	buf_clear(&b);
 	OK(package_compress(&package, 1767323045000678, &item, &b));
@@ -173,7 +173,7 @@ TEST(compresses)
 	buf_fini(&b);
 }
 
-/* A file with n bytes. */
+/* Makes a file of n bytes. */
 static int file_of(const char *bytes, size_t n)
 {
 	int fd = memfd_create("file", MFD_CLOEXEC);
@@ -182,7 +182,7 @@ static int file_of(const char *bytes, size_t n)
 	return fd;
 }
 
-/* The transaction is a file of its own. */
+/* The transaction is in a file of its own. */
 TEST(writes_an_anchor_and_its_chunk)
 {
 	int fd = memfd_create("file", MFD_CLOEXEC);
@@ -203,8 +203,8 @@ TEST(writes_an_anchor_and_its_chunk)
 	close_fd(&fd);
 }
 
-/* Kept without a time, sent with one: every other byte is the same. */
-TEST(stamps_what_was_kept)
+/* package_stamp() adds sent_at to a stored envelope and changes nothing else. */
+TEST(stamps_a_stored_envelope)
 {
 	struct buf kept, sent, direct;
 	int fd;
@@ -225,14 +225,14 @@ TEST(stamps_what_was_kept)
 	fd = file_of(kept.data, kept.len);
 	ck_assert_int_eq(package_stamp(fd, COMPRESSION_GZIP, 1, NULL, &sent), -E2BIG);
 	sent.max = PAYLOAD_BYTES;
-	/* Neither shorter, nor longer, nor with another bit. */
+	/* A file that is cut, extended or has a flipped bit is refused. */
 	OK(ftruncate(fd, (off_t)kept.len - 1));
 	ck_assert_int_eq(package_stamp(fd, COMPRESSION_GZIP, 1, NULL, &sent), -EBADMSG);
 	OK(ftruncate(fd, (off_t)kept.len + 1));
 	ck_assert_int_eq(package_stamp(fd, COMPRESSION_GZIP, 1, NULL, &sent), -EBADMSG);
 	close_fd(&fd);
 	for (size_t i = 0; i < kept.len; i += kept.len / 100) {
-		/* Of its header, flags and the time have no checksum. */
+		/* Flags and time in the gzip header have no checksum. */
 		if (i >= 3 && i < 10)
 			continue;
 		kept.data[i] ^= 16;
@@ -246,7 +246,7 @@ TEST(stamps_what_was_kept)
 	buf_fini(&direct);
 }
 
-/* Well compressed, and no envelope: a line too long, or of something else. */
+/* A valid gzip file that is no envelope: its first line is too long, or no header. */
 TEST(stamps_nothing_else)
 {
 	static char line[2 * ENVELOPE_HEADER_SIZE];
@@ -273,8 +273,7 @@ TEST(stamps_nothing_else)
 	ck_assert_int_eq(package_stamp(-1, COMPRESSION_GZIP, 1, NULL, &sent), -EBADF);
 }
 
-/* One that is kept, of so many bytes: of a disk that somebody has written to.
- */
+/* Makes a stored envelope that decompresses to this many bytes. */
 static int kept_of(size_t size)
 {
 	static const char head[] = EVENT_ID SDK;
@@ -299,7 +298,7 @@ static int kept_of(size_t size)
 	return fd;
 }
 
-/* A small file may unpack to any size. */
+/* A small file may decompress to any size. */
 TEST(unpacks_no_more_than_an_envelope)
 {
 	int fd = kept_of(PACKAGE_UNPACKED_MAX);
@@ -315,7 +314,7 @@ TEST(unpacks_no_more_than_an_envelope)
 	buf_fini(&sent);
 }
 
-/* Kept by gzip, sent by zstd. */
+/* Stored with gzip, sent with zstd. */
 TEST(changes_the_compression)
 {
 	struct buf kept, sent;
@@ -333,7 +332,7 @@ TEST(changes_the_compression)
 	size = ZSTD_decompress(out, 2 * PAYLOAD_BYTES, sent.data, sent.len);
 	ck_assert(!ZSTD_isError(size));
 	assert_envelope(out, size, EVENT_ID SENT_AT SDK ITEM);
-	/* The same of one that comes at once. */
+	/* The same for an envelope that is sent directly. */
 	buf_clear(&kept);
 	package.compression = COMPRESSION_ZSTD;
 	OK(package_compress(&package, 1767323045000678, NULL, &kept));
@@ -366,7 +365,7 @@ TEST(says_why_it_cannot)
 	close_fd(&full);
 }
 
-/* A payload that is shorter than was said is found out before the end. */
+/* A payload that is shorter than payload_size is an error. */
 TEST(does_not_make_up_bytes)
 {
 	int fd = memfd_create("file", MFD_CLOEXEC);

@@ -44,11 +44,11 @@ TEST(is_due_when_something_was_lost)
 	ck_assert_uint_eq(reports_alone_ns(&reports), START_NS + 60 * NS_PER_SEC);
 }
 
-TEST(is_told_once)
+TEST(is_sent_once)
 {
 	reports_count(&reports, ENVELOPE_CHUNK, CLIENT_REPORT_SEND_ERROR, 1);
 	take(START_NS + NS_PER_SEC);
-	/* It is on its way; what comes now is the next one's. */
+	/* While a report is in flight, losses are counted for the next one. */
 	ck_assert(!reports_any(&reports));
 	reports_count(&reports, ENVELOPE_CHUNK, CLIENT_REPORT_NETWORK_ERROR, 1);
 	ck_assert(!reports_any(&reports));
@@ -71,7 +71,7 @@ TEST(comes_back_if_it_does_not_arrive)
 	reports_count(&reports, ENVELOPE_CHUNK, CLIENT_REPORT_SEND_ERROR, 4);
 	reports_count(&reports, ENVELOPE_V1, CLIENT_REPORT_SEND_ERROR, 5);
 	reports_failed(&reports);
-	/* Not at once. */
+	/* Its next time is not now. */
 	ck_assert_uint_eq(reports_alone_ns(&reports), START_NS + 61 * NS_PER_SEC);
 	take(START_NS + 61 * NS_PER_SEC);
 	HAS(item.text, "\"quantity\":7}");

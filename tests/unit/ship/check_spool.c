@@ -1,3 +1,4 @@
+/* The spool: order, limits, damaged files, and what is left after a kill at any call. */
 #include "lib/ship/spool.h"
 
 #include <dirent.h>
@@ -109,7 +110,7 @@ static int add_kind(enum envelope_kind kind, unsigned int n, uint64_t dsn, size_
 	return spool_add(spool, id, dsn, kind, bytes, size, now_ms);
 }
 
-/* Envelope number n, with size bytes of it. */
+/* Adds an envelope of size bytes whose id is n. */
 static int add(unsigned int n, uint64_t dsn, size_t size, uint64_t now_ms)
 {
 	return add_kind(ENVELOPE_CHUNK, n, dsn, size, now_ms);
@@ -136,7 +137,7 @@ TEST(first_in_first_out)
 {
 	for (unsigned int n = 0; n < 4; n++)
 		OK(add(n, n % 2 == 0 ? MINE : OTHER, ONE_SIZE, NOW_MS + n));
-	/* A new process finds what the last one left. */
+	/* A new process finds the envelopes of the last one. */
 	for (unsigned int round = 0; round < 2; round++) {
 		ck_assert_uint_eq(spool_count(spool), 4);
 		ck_assert_uint_eq(spool_bytes(spool), 4 * ONE_SIZE);
@@ -157,8 +158,8 @@ TEST(first_in_first_out)
 	ck_assert_uint_eq(each_name(NULL), 0);
 }
 
-/* Each in its order, whatever waits of the other; a name says which it is. */
-TEST(two_kinds)
+/* The order of each kind is independent of the other; the name has the kind. */
+TEST(kinds_have_separate_orders)
 {
 	struct spool_entry e;
 
@@ -178,7 +179,7 @@ TEST(two_kinds)
 	ck_assert_uint_eq(e.id[0], 3);
 }
 
-TEST(how_long_it_took_to_gather)
+TEST(span_from_the_oldest_to_the_newest)
 {
 	uint64_t ms;
 
@@ -195,7 +196,7 @@ TEST(how_long_it_took_to_gather)
 	ck_assert_uint_eq(ms, 10);
 }
 
-TEST(many_come_and_go)
+TEST(many_envelopes_are_added_and_removed)
 {
 	unsigned int next = 0;
 
@@ -212,7 +213,7 @@ TEST(many_come_and_go)
 	ck_assert_uint_eq(spool_bytes(spool), spool_count(spool));
 }
 
-TEST(the_oldest_goes_for_bytes)
+TEST(the_oldest_is_removed_at_the_limit_of_bytes)
 {
 	for (unsigned int n = 0; n < 3; n++)
 		OK(add(n, MINE, 300, NOW_MS));
@@ -225,7 +226,7 @@ TEST(the_oldest_goes_for_bytes)
 	ck_assert_uint_eq(each_name(NULL), 2);
 }
 
-TEST(the_oldest_goes_for_count)
+TEST(the_oldest_is_removed_at_the_limit_of_count)
 {
 	for (unsigned int n = 0; n < COUNT + 2; n++)
 		OK(add(n, MINE, 1, NOW_MS));
@@ -234,7 +235,7 @@ TEST(the_oldest_goes_for_count)
 	ck_assert_uint_eq(each_name(NULL), COUNT);
 }
 
-TEST(what_is_too_old_goes)
+TEST(old_envelopes_are_removed)
 {
 	OK(add(0, MINE, 1, NOW_MS));
 	OK(add(1, MINE, 1, NOW_MS + 1));
@@ -243,7 +244,7 @@ TEST(what_is_too_old_goes)
 	spool_expire(spool, NOW_MS + AGE_MS + 1);
 	ck_assert_uint_eq(events[SPOOL_EXPIRED], 1);
 	check_oldest(MINE, 1);
-	/* At the start, too. */
+	/* Also when the spool is opened. */
 	open_at(NOW_MS + AGE_MS + 2);
 	ck_assert_uint_eq(events[SPOOL_EXPIRED], 1);
 	ck_assert_uint_eq(each_name(NULL), 0);
@@ -257,7 +258,7 @@ static void remove_file(uint64_t dsn)
 	OK(unlinkat(dir, name, 0));
 }
 
-TEST(what_another_has_taken)
+TEST(moved_envelopes_are_forgotten)
 {
 	for (unsigned int n = 0; n < 3; n++)
 		OK(add(n, n == 1 ? MINE : OTHER, 100, NOW_MS));
@@ -267,13 +268,13 @@ TEST(what_another_has_taken)
 	check_oldest(OTHER, 2);
 	ck_assert_uint_eq(spool_count(spool), 2);
 	ck_assert_uint_eq(spool_bytes(spool), 200);
-	/* Of one's own it is a loss, told when its turn comes. */
+	/* A missing file of the own DSN is a loss, reported when the envelope is opened. */
 	ck_assert_uint_eq(oldest(MINE)->id[0], 1);
 	remove_file(OTHER);
 	spool_forget_moved(spool, MINE);
 	ck_assert_ptr_null(oldest(OTHER));
 	ck_assert_uint_eq(spool_count(spool), 1);
-	/* The last of all, behind some that are gone. */
+	/* The last entry, after some that were removed. */
 	spool_remove(spool, oldest(MINE));
 	for (unsigned int n = 3; n < 6; n++)
 		OK(add(n, OTHER, 100, NOW_MS));
@@ -287,7 +288,7 @@ TEST(what_another_has_taken)
 		ck_assert_uint_eq(events[i], 0);
 }
 
-/* They stay in order, and get old, whatever the clock said. */
+/* Envelopes stay in order and expire even if the clock was wrong. */
 TEST(a_clock_that_is_set_back)
 {
 	OK(add(0, MINE, 1, NOW_MS + 1000 * AGE_MS));
@@ -310,7 +311,7 @@ static void put(const char *name, size_t size)
 	close_fd(&fd);
 }
 
-TEST(what_is_no_entry_is_set_aside)
+TEST(foreign_files_are_set_aside)
 {
 	struct stat st;
 
@@ -326,7 +327,7 @@ TEST(what_is_no_entry_is_set_aside)
 	ck_assert_uint_eq(spool_count(spool), 0);
 	ck_assert_uint_eq(spool_bytes(spool), 20);
 	OK(fstatat(dir, "notes.txt.bad", &st, 0));
-	/* Said once. What it takes is part of the limits. */
+	/* Each is reported once. Its bytes count against the limit. */
 	open_at(NOW_MS);
 	ck_assert_uint_eq(events[SPOOL_SET_ASIDE], 0);
 	OK(add(0, MINE, BYTES - 20, NOW_MS));
@@ -334,8 +335,8 @@ TEST(what_is_no_entry_is_set_aside)
 	ck_assert_uint_eq(events[SPOOL_OVERFLOW], 1);
 }
 
-/* A name of an entry with what spool_add never wrote, and one of two. */
-TEST(entries_that_are_not_right)
+/* Files with a valid name and wrong contents or type, and two with one id. */
+TEST(files_with_valid_names_and_wrong_contents)
 {
 	struct spool_entry entry = {.time_ms = NOW_MS, .dsn = MINE};
 	char name[1 + SPOOL_NAME_SIZE] = ".";
@@ -361,7 +362,7 @@ TEST(entries_that_are_not_right)
 	ck_assert_str_eq(last_name, name + 1);
 	ck_assert_uint_eq(events[SPOOL_SET_ASIDE], 1);
 	ck_assert_ptr_null(oldest(MINE));
-	/* Gone behind our back. */
+	/* Removed by somebody else. */
 	OK(add(1, MINE, 10, NOW_MS));
 	(void)each_name(remove_name);
 	e = oldest(MINE);
@@ -371,8 +372,8 @@ TEST(entries_that_are_not_right)
 	ck_assert_uint_eq(spool_bytes(spool), 10);
 }
 
-/* Nothing is left of what cannot be written. */
-TEST(a_directory_that_takes_nothing)
+/* A file that cannot be written leaves nothing behind. */
+TEST(a_directory_that_cannot_be_written)
 {
 	const struct spool_options nowhere = {.dir_fd = -1,
 					      .limits = {.bytes = BYTES, .count = COUNT}};
@@ -387,7 +388,7 @@ TEST(a_directory_that_takes_nothing)
 	OK(mkdir(path, 0700));
 }
 
-/* What the process that is killed has come to, in memory of both. */
+/* Progress of the process that is killed, in shared memory. */
 struct progress {
 	unsigned int added;   /* so many spool_add have returned 0 */
 	unsigned int removed; /* and of spool_remove */
@@ -403,7 +404,7 @@ static void fill_and_empty(struct progress *p)
 	}
 }
 
-/* The state of a traced child; returns the call that it is about to make. */
+/* Returns the system call that the traced child is about to make. */
 static long next_call(pid_t child)
 {
 	struct ptrace_syscall_info info;
@@ -434,7 +435,7 @@ static pid_t begin_fill(struct progress *p)
 	}
 	ck_assert_int_eq(waitpid(child, &status, 0), child);
 	ck_assert(WIFSTOPPED(status));
-	/* Without it a call's stop is not known as such. */
+	/* Distinguishes a stop at a system call from other stops. */
 	OK(ptrace(PTRACE_SETOPTIONS, child, NULL, PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL));
 	return child;
 }
@@ -448,7 +449,7 @@ static struct progress *shared_progress(void)
 	return p;
 }
 
-/* What is there is whole, and in order; what was promised is there. */
+/* Files are complete and in order, and every envelope that was added is there. */
 static void check_after_death(const struct progress *p)
 {
 	unsigned int n = p->removed;
@@ -458,11 +459,11 @@ static void check_after_death(const struct progress *p)
 	ck_assert_uint_eq(each_name(NULL), spool_count(spool));
 	ck_assert_uint_eq(events[SPOOL_SET_ASIDE], 0);
 	e = oldest(MINE);
-	/* It was being removed, and is. */
+	/* The envelope that was being removed is gone. */
 	if (e != NULL && e->id[0] == n + 1)
 		n++;
 	ck_assert_uint_ge(spool_count(spool), p->added - n);
-	/* It was being added, and is. */
+	/* The envelope that was being added is there. */
 	ck_assert_uint_le(spool_count(spool), p->added - n + 1);
 	while (spool_count(spool) > 0) {
 		check_oldest(MINE, n++);
@@ -470,7 +471,7 @@ static void check_after_death(const struct progress *p)
 	}
 }
 
-/* Killed before its first call, its second, and so on to the end. */
+/* The process is killed before its first system call, its second, and so on. */
 TEST(killed_at_every_call)
 {
 	struct progress *p = shared_progress();
@@ -502,10 +503,10 @@ static bool touches_disk(long call)
 }
 
 /*
- * Power may fail where nobody can be killed: a name is given to what is on the
- * disk, and what is told is on the disk itself.
+ * For power failures: a file is synchronised before it is renamed, and the directory before the
+ * function returns.
  */
-TEST(on_the_disk_before_it_is_said)
+TEST(files_are_synchronised_before_success)
 {
 	static const long order[] = {
 		SYS_openat,   SYS_write, SYS_fsync,    SYS_renameat, SYS_fsync,
@@ -519,12 +520,12 @@ TEST(on_the_disk_before_it_is_said)
 	long call;
 
 	while ((call = next_call(child)) >= 0) {
-		/* Memory is the allocator's business. */
+		/* Calls of the allocator. */
 		if (!touches_disk(call))
 			continue;
 		ck_assert_uint_lt(at, array_size(order));
 		ck_assert_int_eq(call, order[at++]);
-		/* What is said of those before is true. */
+		/* The results so far are true. */
 		ck_assert_uint_eq(p->added, min_size((at - 1) / 5, 3));
 	}
 	ck_assert_uint_eq(at, array_size(order));

@@ -1,6 +1,6 @@
 /*
- * A spool whose disk fails: at its first call, at its second, and so on. What
- * was said to be there is there, and nothing else is.
+ * A spool whose disk fails at its first system call, at its second, and so on. The envelopes whose
+ * addition was successful are there, and no others.
  */
 #include "lib/ship/spool.h"
 
@@ -29,7 +29,7 @@
 #define REMOVED	 2
 #define ONE_SIZE 50
 
-/* In memory of the process whose disk fails, and of the test. */
+/* Shared by the process whose disk fails and the test. */
 struct progress {
 	bool added[ADDED];  /* spool_add has returned 0 */
 	bool others;	    /* or something that it should not */
@@ -94,7 +94,7 @@ static void tear_down(void)
 	close_fd(&dir);
 }
 
-/* Calls that reach the disk wait until the test has decided what they do. */
+/* Installs a filter: calls that reach the disk wait for the test's decision. */
 static int install_filter(void)
 {
 #define WATCH(call)                                      \
@@ -136,7 +136,7 @@ static void fill_and_empty(struct spool *s, struct progress *p)
 	p->bytes = spool_bytes(s);
 }
 
-/* It begins when its end of the socket is closed. */
+/* The process begins when the test closes its end of the socket. */
 static void fail_here(struct spool *s, int socket)
 {
 	const char here = 'x';
@@ -152,7 +152,7 @@ static void fail_here(struct spool *s, int socket)
 	_exit(0);
 }
 
-/* Returns the process, and where it asks; 0: there is no such filter. */
+/* Returns the process and the descriptor of its questions; 0: the kernel has no such filter. */
 static pid_t begin(int *ret_listener)
 {
 	struct spool *s = open_spool();
@@ -182,7 +182,7 @@ static pid_t begin(int *ret_listener)
 	return 0;
 }
 
-/* Its n-th call, from 1, fails. Returns it, or -1: there were not as many. */
+/* Lets the n-th call, from 1, fail. Returns its number, or -1 if there were fewer calls. */
 static long fail_at(unsigned int n, pid_t child, int listener)
 {
 	struct pollfd p = {.fd = listener, .events = POLLIN};
@@ -221,12 +221,12 @@ static void check_content(const struct spool *s, const struct spool_entry *e)
 	close_fd(&fd);
 }
 
-/* The others are as if nothing had failed. */
+/* The other envelopes are complete. */
 static void check_what_is_there(long failed)
 {
 	const struct spool_entry *e;
 	struct spool *s = open_spool();
-	/* What could not be removed is there still, and nobody can help it. */
+	/* A file that could not be removed is still there. */
 	size_t n = failed == SYS_unlinkat;
 
 	for (size_t i = 0; i < ADDED; i++)
@@ -274,11 +274,11 @@ TEST(fails_at_every_call)
 		kinds[2] += failed == SYS_fsync;
 		kinds[3] += failed == SYS_renameat;
 		kinds[4] += failed == SYS_unlinkat;
-		/* A failure to add is one: all is not well. */
+		/* A failed addition is reported. */
 		if (failed != SYS_unlinkat && n <= 5 * ADDED)
 			ck_assert(!progress->added[(n - 1) / 5]);
 	}
-	/* Each of its calls: the file, its bytes, both on the disk. */
+	/* Opening, writing, and synchronising both the file and the directory. */
 	ck_assert_uint_eq(n - 1, 5 * ADDED + 2 * REMOVED);
 	ck_assert_uint_eq(kinds[0], ADDED);
 	ck_assert_uint_eq(kinds[1], ADDED);

@@ -31,7 +31,7 @@ static void setup(void)
 {
 	struct gzip g;
 
-	/* What the machine's proxy is does not matter here. */
+	/* Without the proxy of this machine. */
 	unsetenv("http_proxy");
 	unsetenv("https_proxy");
 	unsetenv("all_proxy");
@@ -58,7 +58,7 @@ static void target(const char *text)
 	OK(transport_set_target(transport, &dsn, COMPRESSION_GZIP));
 }
 
-/* A transport to dsn that trusts the authority in the file ca, if not "". */
+/* Opens a transport to dsn that trusts the authority in the file ca, unless that is "". */
 static void open_transport(const char *dsn, const char *ca, long timeout_ms)
 {
 	struct transport_options o = {
@@ -83,7 +83,7 @@ static void open_transport(const char *dsn, const char *ca, long timeout_ms)
 	target(dsn);
 }
 
-/* Long enough that nothing but a defect reaches it. */
+/* Only a defect takes this long. */
 #define NEVER_MS 60000
 
 static void start(const char *script, const char *const *args)
@@ -117,7 +117,7 @@ static void assert_status(int status)
 	ck_assert_ptr_null(a.error);
 }
 
-/* No answer, and an error that contains text. */
+/* Expects no answer, and an error that contains text. */
 static void assert_none(const char *text)
 {
 	struct transport_answer a = post();
@@ -158,7 +158,7 @@ TEST(sends_and_keeps_the_connection)
 	json_decref(second);
 }
 
-/* libcurl asks with "Expect" before larger bodies, if it is let. */
+/* By default libcurl sends "Expect" before a large body. */
 TEST(does_not_ask_before_a_large_body)
 {
 	uint8_t *large = calloc(1, 3000000);
@@ -169,7 +169,7 @@ TEST(does_not_ask_before_a_large_body)
 	buf_init(&body, 3000000);
 	OK(buf_add(&body, large, 3000000));
 	free(large);
-	/* Not gzip. */
+	/* The body is no gzip stream. */
 	assert_status(400);
 	request = server_request(&server, 0);
 	ck_assert_uint_eq(json_array_size(json_object_get(request, "problems")), 1);
@@ -209,7 +209,7 @@ TEST(gives_the_headers_of_an_answer)
 		ck_assert_int_eq(a.retry_date_s, 784111777);
 		ck_assert_int_gt(a.date_s, 784111777);
 	}
-	/* None of them stays. */
+	/* The next answer has none of them. */
 	a = post();
 	ck_assert_int_eq(a.status, 200);
 	ck_assert_ptr_null(a.sentry_error);
@@ -225,7 +225,7 @@ TEST(passes_on_every_status)
 	assert_status(413);
 	assert_status(500);
 	assert_status(204);
-	/* Not followed: the fourth request is the fourth line. */
+	/* Redirects are not followed: the fourth request gets the fourth answer. */
 	assert_status(302);
 	ck_assert_ptr_null(server_request(&server, 4));
 }
@@ -246,7 +246,7 @@ TEST(takes_a_status_without_its_body)
 
 TEST(takes_no_headers_without_end)
 {
-	/* Of 1xx, which is no answer; and of one that has a status. */
+	/* Headers of a 1xx, which is no answer; and of an answer with a status. */
 	start("{\"do\": \"endless\"}\n{\"do\": \"endless_head\"}\n", plain);
 	assert_none("headers have no end");
 	assert_status(200);
@@ -267,7 +267,7 @@ TEST(gives_up_a_stall)
 	server_start(&server, "{\"do\": \"stall\"}\n", plain);
 	open_transport(server.dsn, server.ca, 300);
 	assert_none("timed out");
-	/* The next is answered, once the server is as fast as that. */
+	/* The next request is answered if the server is fast enough. */
 	while ((a = post()).status == 0)
 		ck_assert_ptr_nonnull(strcasestr(a.error, "timed out"));
 	ck_assert_int_eq(a.status, 200);
@@ -280,7 +280,7 @@ TEST(reports_a_refused_connection)
 	char dsn[64];
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	/* Bound and not listening: nobody else can have the port. */
+	/* The port is bound, so that no other process can use it, and does not listen. */
 	OK(bind(fd, (struct sockaddr *)&a, len));
 	OK(getsockname(fd, (struct sockaddr *)&a, &len));
 	(void)snprintf(dsn, sizeof(dsn), "https://key@127.0.0.1:%d/1", ntohs(a.sin_port));
@@ -296,7 +296,7 @@ TEST(refuses_an_unknown_authority)
 	assert_none("certificate");
 }
 
-/* The one that is given does not make the others' certificates good. */
+/* A given authority does not make certificates of other authorities valid. */
 TEST(refuses_another_authority)
 {
 	struct server other;
@@ -311,8 +311,8 @@ TEST(refuses_another_authority)
 }
 
 /*
- * Of this process alone. In a chroot "/" may be no mount: setns(2) leads to the
- * root of all mounts, and we go back to our own.
+ * Gives this process a mount namespace of its own. In a chroot "/" may not be a mount: setns(2)
+ * leads to the root of the namespace, and the function returns to the chroot.
  */
 static void make_mounts_private(void)
 {
@@ -332,10 +332,9 @@ static void make_mounts_private(void)
 }
 
 /*
- * The system's authorities count as before where others are given: its bundle
- * is another file, for this process alone.
+ * The system's authorities are still trusted if others are given. The test mounts another file over
+ * the system's bundle, in its own mount namespace.
  */
-/* It mounts. */
 TEST_IF(trusts_the_system_s_authorities_too, getuid() == 0)
 {
 	const curl_version_info_data *info = curl_version_info(CURLVERSION_NOW);
@@ -381,7 +380,7 @@ TEST(uses_the_proxy_of_the_environment)
 
 TEST(leaves_the_proxy_out_for_some)
 {
-	/* Nobody listens there. */
+	/* Nothing listens at that address. */
 	setenv("http_proxy", "http://127.0.0.1:1", 1);
 	setenv("no_proxy", "example.org,localhost", 1);
 	start(NULL, plain);
@@ -390,12 +389,12 @@ TEST(leaves_the_proxy_out_for_some)
 	assert_none("connect");
 }
 
-/* The status of a proxy that does not connect is not the server's answer. */
+/* The status of a proxy that refuses to connect is not the server's answer. */
 TEST(takes_no_answer_from_a_proxy)
 {
 	char proxy[64];
 
-	/* It knows no CONNECT: 501. */
+	/* The proxy answers CONNECT with 501. */
 	server_start(&server, NULL, plain);
 	(void)snprintf(proxy, sizeof(proxy), "http://127.0.0.1:%d", server.port);
 	setenv("https_proxy", proxy, 1);
@@ -462,7 +461,7 @@ TEST(waits_for_a_descriptor)
 	close_fd(&fds[1]);
 }
 
-/* At the end of its broker's socket, too, a process has to wake up. */
+/* transport_wait() also returns when the peer closes the socket. */
 TEST(wakes_up_at_a_socket_s_end)
 {
 	bool readable;
@@ -470,7 +469,7 @@ TEST(wakes_up_at_a_socket_s_end)
 
 	open_transport("https://key@localhost/1", "", NEVER_MS);
 	OK(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fds));
-	/* Unread data makes the end an error, ECONNRESET. */
+	/* With unread data the end is the error ECONNRESET. */
 	ck_assert_int_eq(send(fds[0], "x", 1, 0), 1);
 	close_fd(&fds[1]);
 	OK(transport_wait(transport, fds[0], -1, &readable));

@@ -1,6 +1,6 @@
 /*
- * tests/integration/server.py, as a child of a test. It ends when the test
- * does, whatever way that is: its standard input ends then.
+ * The server of the integration tests (tests/integration/server.py) as a child of a unit test. The
+ * server ends with the test, however that ends, because its standard input is closed then.
  */
 #ifndef TESTS_UNIT_SHIP_SERVER_H
 #define TESTS_UNIT_SHIP_SERVER_H
@@ -61,7 +61,7 @@ static inline void server_exec(const struct server *s, const char *script, const
 	_exit(127);
 }
 
-/* script: lines for --script, or NULL; more: further arguments, then NULL. */
+/* Starts the server. script: lines for --script, or NULL; more: further arguments, then NULL. */
 static inline void server_start(struct server *s, const char *script, const char *const *more)
 {
 	char line[1024];
@@ -72,7 +72,7 @@ static inline void server_start(struct server *s, const char *script, const char
 
 	*s = (struct server){.dir = "/tmp/check-ship-XXXXXX"};
 	ck_assert_ptr_nonnull(mkdtemp(s->dir));
-	/* For a client of another uid. */
+	/* ship may run as another user. */
 	OK(chmod(s->dir, 0755));
 	if (script != NULL)
 		server_write_file(s, "script", script);
@@ -86,7 +86,7 @@ static inline void server_start(struct server *s, const char *script, const char
 	(void)close(out[1]);
 	s->input = in[1];
 
-	/* To the line's end: the server may not find its output closed. */
+	/* Reads up to the newline: the server must not find its output closed. */
 	f = fdopen(out[0], "r");
 	ck_assert_ptr_nonnull(f);
 	said = fgets(line, sizeof(line), f) == NULL ? NULL : json_loads(line, 0, NULL);
@@ -99,7 +99,7 @@ static inline void server_start(struct server *s, const char *script, const char
 	json_decref(said);
 }
 
-/* The n-th line of requests.jsonl, from 0, as a new reference; or NULL. */
+/* Returns the n-th line of requests.jsonl, from 0, as a new reference; or NULL. */
 static inline json_t *server_request(const struct server *s, size_t n)
 {
 	char path[64];
@@ -118,7 +118,7 @@ static inline json_t *server_request(const struct server *s, size_t n)
 	return line;
 }
 
-/* A file of the server's directory; to be freed. */
+/* Returns the text of a file in the server's directory, for the caller to free. */
 static inline char *server_read_file(const struct server *s, const char *name, size_t *ret_size)
 {
 	char path[64];
