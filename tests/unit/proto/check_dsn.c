@@ -133,7 +133,7 @@ TESTS(refuses, array_size(bad))
 	ck_assert_str_ne(dsn_result_text(bad[_i].result), "");
 }
 
-/* Parses a DSN with a part of n bytes between before and after; returns the result. */
+/* Parses a DSN with a part of n bytes between before and after, and checks the result. */
 static struct dsn check_long(enum dsn_result result, const char *before, size_t n,
 			     const char *after)
 {
