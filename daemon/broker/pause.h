@@ -1,8 +1,7 @@
 /*
- * SIGTSTP: the broker lets go of all targets before it stops itself, and
- * attaches to them again when it is continued. Sessions stay open meanwhile.
- *
- * SIGSTOP cannot be caught: then capture goes on by itself.
+ * SIGTSTP: the broker lets go of all targets, stops itself, and attaches to the targets again
+ * when it is continued. Sessions stay open meanwhile. SIGSTOP cannot be caught: then capture
+ * goes on sampling.
  */
 #ifndef DAEMON_BROKER_PAUSE_H
 #define DAEMON_BROKER_PAUSE_H

@@ -1,6 +1,6 @@
 /*
- * Processes that are taken on, or left alone, by name and not by a section of
- * the configuration: sentry-profctl attach and detach.
+ * sentry-profctl attach and detach: processes that a user adds and removes by pid,
+ * independent of the configuration; and the processes of recordings.
  */
 #ifndef DAEMON_BROKER_CONTROL_ADOPT_H
 #define DAEMON_BROKER_CONTROL_ADOPT_H
@@ -13,19 +13,20 @@
 
 struct targets;
 
-/* Of each user who may not operate the daemon, at a time. */
+/* How many processes a user who is no operator may have attached at a time. */
 #define ADOPT_USER_MAX 8
 
-/* Profile it from now on, whatever is configured. */
+/* Profiles the process from now on, whatever the configuration says of it. */
 void adopt_attach(struct targets *ts, const struct peer *is, int32_t pid,
 		  struct control_answer *ret);
-/* Let go of it and leave it alone, until its end or another attach. */
+/* Stops profiling the process, until its end or another attach. */
 void adopt_detach(struct targets *ts, const struct peer *is, int32_t pid,
 		  struct control_answer *ret);
 
 /*
- * The process for a recording: the instance that it is, or a new one that goes
- * with its last recording. NULL: *ret says why not.
+ * Returns the instance for a recording of the process: the one that there is, or a new one,
+ * which is removed with its last recording. NULL if is may not record it, or it cannot be
+ * recorded: *ret says why.
  */
 struct instance *adopt_for_record(struct targets *ts, const struct peer *is, int32_t pid,
 				  struct control_answer *ret);

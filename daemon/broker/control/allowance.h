@@ -1,10 +1,10 @@
 /*
- * How much the users of the daemon's socket may ask of it: so many connections
- * at a time, so much work a second. All that a user has goes by his uid, so
- * that nobody gets more by connecting more often. Pure: time is an argument.
+ * Limits of what a user may ask of the daemon's socket: the number of connections at a time,
+ * and the work a second. Limits are per uid, so that more connections do not give a user more
+ * work. Pure: time is an argument.
  *
- * A user who has used up his work is not refused: his messages wait in his own
- * sockets until there is more.
+ * Requests of a user who has used up the work are not refused. They wait in the queues of the
+ * user's own sockets until there is more.
  */
 #ifndef DAEMON_BROKER_CONTROL_ALLOWANCE_H
 #define DAEMON_BROKER_CONTROL_ALLOWANCE_H

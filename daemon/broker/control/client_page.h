@@ -1,10 +1,10 @@
 /*
- * A client's page (struct protocol_page): written here, read by the client, but
- * for the words that are his.
+ * A client's page (struct protocol_page): the broker writes it and the client reads it, except
+ * for two words that the client writes.
  *
- * It is shared with a process that is anybody's. Its size is sealed, and holes
- * that he punches into it are filled with zeros when they are touched: so
- * touching it neither faults nor waits for him.
+ * The page is shared with a process that may be anyone's. Its size is sealed, and a hole that
+ * the client punches into it reads as zeros, so that touching the page neither faults nor
+ * waits for the client.
  */
 #ifndef DAEMON_BROKER_CONTROL_CLIENT_PAGE_H
 #define DAEMON_BROKER_CONTROL_CLIENT_PAGE_H

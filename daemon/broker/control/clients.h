@@ -1,14 +1,14 @@
 /*
  * Clients: connections of processes that speak for themselves (libsentry_profd,
- * lib/client/protocol.h). What they say, what stands in their page, and what
- * their end means: a connection that is gone has no root spans open.
+ * lib/client/protocol.h): their requests, their pages, and the end of their connections. A
+ * connection that has ended has no root spans open.
  *
- * A client is there before its instance may be (discovery, min_age_seconds),
- * and after it: so it keeps what it said, and clients_check brings it together
- * with the instance that has its pid and its start time.
+ * A client may connect before its instance is known (discovery, min_age_seconds), and stay
+ * connected after its end. So a client keeps its requests, and clients_check connects it with
+ * the instance that has its pid and its start time.
  *
- * Of the page the broker reads two words, as it does of a message: both are
- * taken for yes or no, and can only be about the process itself.
+ * The broker reads two words of the page, like a message: it takes both as yes or no, and
+ * they concern the client's own process only.
  */
 #ifndef DAEMON_BROKER_CONTROL_CLIENTS_H
 #define DAEMON_BROKER_CONTROL_CLIENTS_H

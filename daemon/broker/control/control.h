@@ -1,11 +1,11 @@
 /*
- * The daemon's socket: who has connected, what they may cost, and what they
- * say, taken apart and checked. What is done about it is another's (struct
- * control_user): this knows no broker and no target.
+ * The daemon's socket: connections, their limits, and their messages, which are checked here.
+ * The requests are carried out by the functions of struct control_user; this module knows no
+ * broker and no target.
  *
- * It never waits for a peer. One that breaks a rule of lib/client/protocol.h,
- * or does not read his answers, loses his connection; one who asks for too
- * much (daemon/broker/control/allowance.h) is heard later.
+ * The module never waits for a peer. A peer that breaks a rule of lib/client/protocol.h, or
+ * does not read its answers, loses its connection. Requests beyond the peer's allowance
+ * (allowance.h) are read later.
  */
 #ifndef DAEMON_BROKER_CONTROL_CONTROL_H
 #define DAEMON_BROKER_CONTROL_CONTROL_H

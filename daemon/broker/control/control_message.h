@@ -1,6 +1,6 @@
 /*
- * Checks what a stranger wrote into the daemon's socket against
- * lib/client/protocol.h. Pure: the first thing that his bytes meet.
+ * Checks messages from the daemon's socket against lib/client/protocol.h. Pure, since any user
+ * of the machine may send any bytes.
  */
 #ifndef DAEMON_BROKER_CONTROL_CONTROL_MESSAGE_H
 #define DAEMON_BROKER_CONTROL_CONTROL_MESSAGE_H

@@ -1,6 +1,6 @@
 /*
- * The daemon's socket in the file system: where it lies, who may connect, and
- * that no two daemons have the same.
+ * The daemon's socket in the file system: its path, its permissions, and a lock, so that no
+ * two daemons use the same path.
  */
 #ifndef DAEMON_BROKER_CONTROL_CONTROL_SOCKET_H
 #define DAEMON_BROKER_CONTROL_CONTROL_SOCKET_H

@@ -1,13 +1,12 @@
 /*
- * What sentry-profctl doctor wants to know of the daemon itself: is the
- * configuration right, does each server take envelopes, and to which section
- * does a process belong? The daemon's own ships ask the servers (MSG_PROBE), so
- * that certificates, proxy, connection and clock are those of the chunks. A
- * ship that no process has needed yet is started, and stays.
+ * Inspections for sentry-profctl doctor: is the configuration right, does each server take
+ * envelopes, and to which section does a process belong? The daemon's own ships ask the
+ * servers (MSG_PROBE), so that certificates, proxy, connection and clock are the same as for
+ * chunks. A ship that no process has needed yet is started, and stays.
  *
- * One inspection goes on at a time: for an operator (PROTOCOL_CHECK), or of a
- * sentry-profd that does nothing else (--check-config --servers). Its findings
- * (daemon/common/finding.h) are written when all that was asked for is there.
+ * One inspection goes on at a time: for an operator (PROTOCOL_CHECK), or of a sentry-profd that
+ * does nothing else (--check-config --servers). Its findings (daemon/common/finding.h) are
+ * written when all answers are there, or when the inspection has timed out.
  */
 #ifndef DAEMON_BROKER_CONTROL_INSPECT_H
 #define DAEMON_BROKER_CONTROL_INSPECT_H

@@ -1,10 +1,10 @@
 /*
- * SIGHUP: the configuration's files are read again. What is read takes the
- * place of what there is, or, if there is any fault in it, nothing changes.
+ * Reload (SIGHUP, sentry-profctl reload): reads the files of the configuration again. The new
+ * configuration replaces the old one; if it has any fault, nothing changes.
  *
- * Processes of sections that are as they were go on undisturbed; those of other
- * sections are started anew, or stopped where there is no section for them any
- * more; and all that run are looked at for what is new.
+ * Processes of unchanged sections are profiled on without a break. Runs of changed sections
+ * are restarted, runs of removed sections are stopped, and discovery checks all processes
+ * again.
  */
 #ifndef DAEMON_BROKER_CONTROL_RELOAD_H
 #define DAEMON_BROKER_CONTROL_RELOAD_H
@@ -13,9 +13,9 @@ struct notify;
 struct parts;
 
 /*
- * Returns 0 or -errno, then all is as it was: -ENOTSUP if there are no files to
- * be read. What is wrong, or takes another start, is said in the log, and in
- * lines_fd, a line each; -1: there only.
+ * Returns 0, or -errno if nothing has changed: -ENOTSUP if there are no files to be read.
+ * Faults, and keys that need a restart of the daemon, are logged and written to lines_fd, a
+ * line each; with lines_fd -1 they are logged only.
  */
 int reload(struct parts *parts, struct notify *n, int lines_fd);
 

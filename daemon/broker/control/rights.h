@@ -1,10 +1,9 @@
 /*
- * Who may do what over the daemon's socket: root, the daemon's own user and the
- * group sentry-profd everything; a user what is about processes of his own;
- * the group sentry-profd-view sees what operators see, and may do no more than
- * a user. Everybody may see the status and the metrics, in which others'
- * figures are left out: what is in it then, ps(1) and the configuration's wish,
- * is no secret where /proc is open.
+ * The rights of peers of the daemon's socket. Operators (root, the daemon's own user, the group
+ * sentry-profd) may do everything. Viewers (the group sentry-profd-view) see what operators see,
+ * and may do what any user may. A user may start, stop, attach and record processes of their
+ * own. Everybody may read the status and the metrics, without the figures of other users'
+ * processes; what is left then is what ps(1) and the configuration show.
  */
 #ifndef DAEMON_BROKER_CONTROL_RIGHTS_H
 #define DAEMON_BROKER_CONTROL_RIGHTS_H
@@ -19,16 +18,16 @@ struct targets;
 struct instance;
 
 /*
- * Is process pid, which runs as uid, the peer's own? One whose files in /proc
- * are not its user's is not: it has changed its rights, or runs a file that he
+ * True if process pid, which runs as uid, is the peer's own. A process whose files in /proc do
+ * not belong to its user is not: it has changed its credentials, or runs a file that the user
  * may not read.
  */
 bool rights_own(const struct peer *is, int32_t pid, uint32_t uid);
 
-/* May the peer start, stop, and ask for the profiler's id? */
+/* True if the peer may start and stop profiling of i, and ask for its profiler id. */
 bool rights_may(const struct peer *is, const struct instance *i);
 
-/* The instance, if the peer may; NULL: *ret says why not. */
+/* Returns the instance of pid if rights_may() holds; NULL: *ret says why not. */
 struct instance *rights_find(struct targets *ts, const struct peer *is, int32_t pid,
 			     struct control_answer *ret);
 

@@ -1,6 +1,6 @@
 /*
- * What the broker knows of a file that is handed to an unwind process: its
- * identity, and a name for the log and the status.
+ * A file that the broker hands to an unwind process: its identity, and its name for the log
+ * and the status.
  */
 #ifndef DAEMON_BROKER_FILES_FILE_SHOWN_H
 #define DAEMON_BROKER_FILES_FILE_SHOWN_H

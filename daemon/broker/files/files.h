@@ -1,12 +1,12 @@
 /*
- * Opening files for the unwind processes, which may not open any, and reading
- * for the broker what could hang it.
+ * Opens files for unwind processes, which may not open any, and reads files for the broker
+ * where reading may hang.
  *
- * Reading a target's memory, or opening a file that it maps, can hang for as
- * long as the target likes (FUSE, userfaultfd). So a helper does it: a fork of
- * the broker that does one request at a time and is killed if it sleeps in one
- * for longer than FILES_TIMEOUT_MS, or is busy with it (the machine is, or the
- * file is large) for longer than FILES_BUSY_MS. The broker itself never waits.
+ * Reading a target's memory, or opening a file that it maps, can hang for as long as the
+ * target likes (FUSE, userfaultfd). So a helper does it: a fork of the broker that handles one
+ * request at a time. The helper is killed if it sleeps in a request for longer than
+ * FILES_TIMEOUT_MS, or is busy with one (a loaded machine, a large file) for longer than
+ * FILES_BUSY_MS. The broker itself never waits.
  */
 #ifndef DAEMON_BROKER_FILES_FILES_H
 #define DAEMON_BROKER_FILES_FILES_H

@@ -1,6 +1,6 @@
 /*
- * A line on the operator's terminal that says how far it is, renewed about once
- * a second. Where standard error is no terminal there is none.
+ * A line on the terminal that shows the progress of a run, renewed about once a second.
+ * Nothing is written where standard error is no terminal.
  */
 #ifndef DAEMON_BROKER_REPORT_PROGRESS_H
 #define DAEMON_BROKER_REPORT_PROGRESS_H

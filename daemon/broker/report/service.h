@@ -1,6 +1,6 @@
 /*
- * What a service manager sees of the broker: that it is up, what it does, and
- * that samples are being taken. notify.h has the words; here is when.
+ * Tells the service manager (notify.h) that the daemon is up, what it does, and that samples
+ * are being taken.
  */
 #ifndef DAEMON_BROKER_REPORT_SERVICE_H
 #define DAEMON_BROKER_REPORT_SERVICE_H

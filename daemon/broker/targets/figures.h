@@ -1,7 +1,6 @@
 /*
- * The figures of what was sampled, unwound and delivered: of one run of the
- * profiler on a process (daemon/broker/targets/targets.h), of all runs on it (daemon/
- * instance.h), and of all processes.
+ * Sums of the figures of what was sampled, unwound and delivered: of one run of the profiler,
+ * of all runs on a process, and of all processes.
  */
 #ifndef DAEMON_BROKER_TARGETS_FIGURES_H
 #define DAEMON_BROKER_TARGETS_FIGURES_H
