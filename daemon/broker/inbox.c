@@ -12,7 +12,6 @@
 #include "daemon/broker/targets/instances.h"
 #include "daemon/broker/targets/lifecycle.h"
 #include "daemon/common/log.h"
-#include "daemon/config/config.h"
 #include "daemon/msg/discard.h"
 #include "daemon/msg/file_request.h"
 #include "daemon/msg/msg_capture.h"

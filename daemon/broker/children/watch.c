@@ -3,7 +3,6 @@
  * which target it is about to touch, so that a target that makes it hang is left out.
  */
 #include "daemon/broker/children/watch.h"
-#include "daemon/process/process.h"
 #include "daemon/process/threads.h"
 #include "lib/base/clock.h"
 

@@ -12,7 +12,6 @@
 #include "daemon/broker/targets/instance.h"
 #include "daemon/broker/targets/self_usage.h"
 #include "daemon/common/shortage.h"
-#include "daemon/config/config.h"
 #include "daemon/msg/discard.h"
 #include "daemon/msg/msg_ship.h"
 #include "lib/base/clock.h"

@@ -4,7 +4,6 @@
 #include "daemon/broker/targets/figures.h"
 #include "daemon/broker/targets/instance.h"
 #include "daemon/common/log.h"
-#include "daemon/config/config.h"
 #include "daemon/msg/msg_capture.h"
 #include "daemon/msg/msg_io.h"
 #include "lib/base/clock.h"
