@@ -5,17 +5,41 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/array.h"
+#include "lib/aggregate/cut.h"
+#include "lib/aggregate/expand.h"
+#include "lib/aggregate/fold.h"
+#include "lib/aggregate/functions.h"
+#include "lib/aggregate/lookup.h"
+#include "lib/aggregate/names.h"
 #include "lib/aggregate/open_chunk.h"
 #include "lib/base/utf8.h"
 
 /*
- * Nodes at which a chunk is cut. Threads whose stacks have little in common
- * make a trie that is larger than its text: this keeps it, with its table of
- * 2^19 slots, below 16 MB. Deep stacks of 100 busy threads that do share their
- * callers stay below it for a minute.
+ * A chunk with so many nodes is due. The trie of threads whose stacks have
+ * little in common needs more memory than its text does: this limit keeps the
+ * trie, with its table of 2^19 slots, below 16 MB. Deep stacks of 100 busy
+ * threads that share their callers stay below the limit for a minute.
  */
 #define NODES_DUE 350000
+
+struct aggregate {
+	struct aggregate_options options;
+	char main_path[NAME_SIZE];
+	char main_argv0[NAME_SIZE];
+	struct unwind_space *space;
+	struct functions functions; /* of the session */
+	struct open_chunk chunk;
+
+	/* Frames of the open chunk that have been looked up; renewed with the chunk. */
+	struct lookup lookup;
+
+	/* The closed chunk, from aggregate_close() to aggregate_next(). */
+	bool closed;
+	struct cut cut;
+	struct expand expand;
+	struct fold fold;
+	struct profile_thread *profile_threads;
+};
 
 void aggregate_exec(struct aggregate *a, struct unwind_space *space, const char *main_path,
 		    const char *main_argv0)
@@ -23,7 +47,7 @@ void aggregate_exec(struct aggregate *a, struct unwind_space *space, const char 
 	a->space = space;
 	utf8_clean(main_path, true, a->main_path, sizeof(a->main_path));
 	a->options.main_path = a->main_path;
-	/* Bytes that are compared, and never shown. */
+	/* Not cleaned: these bytes are only compared, never shown. */
 	(void)snprintf(a->main_argv0, sizeof(a->main_argv0), "%s", main_argv0);
 	a->options.main_argv0 = a->main_argv0;
 }
@@ -38,17 +62,15 @@ int aggregate_new(const struct aggregate_options *options, struct unwind_space *
 {
 	struct aggregate *a;
 
-	if (options->chunk_us == 0 || options->chunk_us > SPAN_CHUNK_MAX_US)
+	if (options->chunk_us == 0 || options->chunk_us > PERIOD_CHUNK_MAX_US)
 		return -EINVAL;
 	a = calloc(1, sizeof(*a));
 	if (a == NULL)
 		return -ENOMEM;
 	a->options = *options;
 	aggregate_exec(a, space, options->main_path, options->main_argv0);
-	span_init(&a->span, options->chunk_us * NS_PER_US);
-	threads_init(&a->threads, options->hash_seed);
+	open_chunk_init(&a->chunk, options->chunk_us, options->wall_offset_us, options->hash_seed);
 	functions_init(&a->functions, options->hash_seed);
-	stacks_init(&a->stacks, options->hash_seed);
 	lookup_init(&a->lookup, options->hash_seed);
 	a->lookup.demangle = options->demangle;
 	a->lookup.inlined_too = options->inlined;
@@ -66,34 +88,39 @@ void aggregate_free(struct aggregate *a)
 {
 	if (a == NULL)
 		return;
-	threads_fini(&a->threads);
+	open_chunk_fini(&a->chunk);
 	functions_fini(&a->functions);
-	stacks_fini(&a->stacks);
 	lookup_fini(&a->lookup);
+	cut_fini(&a->cut);
 	expand_fini(&a->expand);
 	fold_fini(&a->fold);
-	free(a->samples);
-	free(a->ahead);
 	free(a->profile_threads);
 	free(a);
 }
 
-/* The thread as it is in from, whose stacks are in another trie. */
-static int copy_thread(struct aggregate *a, const struct aggregate *from, const struct thread *t)
+/* Adds a sample at time_ns of a tick. */
+static int emit(struct open_chunk *c, struct thread *t, uint64_t time_ns, uint32_t node,
+		bool is_waiting)
+{
+	return open_chunk_emit(c, t, open_chunk_unix_us(c, time_ns), node, is_waiting);
+}
+
+/* Copies the thread t of another chunk, from, with its stack. */
+static int copy_thread(struct open_chunk *c, const struct open_chunk *from, const struct thread *t)
 {
 	struct thread *copy;
 	uint32_t node;
-	int r = threads_get(&a->threads, t->tid, &copy);
+	int r = open_chunk_thread(c, t->tid, &copy);
 
 	if (r == 0)
-		r = stacks_copy(&a->stacks, &from->stacks, t->node, &node);
+		r = stacks_copy(&c->stacks, &from->stacks, t->node, &node);
 	if (r < 0)
 		return r;
 	*copy = *t;
 	copy->node = node;
 	copy->last = PROFILE_NONE;
-	copy->since_ns = max_u64(t->since_ns, a->span.start_ns);
-	return open_chunk_emit(a, copy, open_chunk_unix_us(a, a->span.start_ns), node, !t->running);
+	copy->since_ns = max_u64(t->since_ns, c->period.start_ns);
+	return emit(c, copy, c->period.start_ns, node, !t->running);
 }
 
 int aggregate_new_beside(const struct aggregate *from, const struct aggregate_options *options,
@@ -107,13 +134,13 @@ int aggregate_new_beside(const struct aggregate *from, const struct aggregate_op
 	if (r < 0)
 		return r;
 	aggregate_exec(a, from->space, from->main_path, from->main_argv0);
-	a->span = from->span;
-	a->span.chunk_ns = options->chunk_us * NS_PER_US;
-	if (from->span.started)
-		span_restart(&a->span, from->span.newest_ns);
-	for (size_t i = 0; i < from->threads.n && r == 0; i++)
-		if (!from->threads.list[i].exited)
-			r = copy_thread(a, from, &from->threads.list[i]);
+	a->chunk.period = from->chunk.period;
+	a->chunk.period.chunk_ns = options->chunk_us * NS_PER_US;
+	if (from->chunk.period.started)
+		period_restart(&a->chunk.period, from->chunk.period.newest_ns);
+	for (size_t i = 0; i < from->chunk.n_threads && r == 0; i++)
+		if (!from->chunk.threads[i].exited)
+			r = copy_thread(&a->chunk, &from->chunk, &from->chunk.threads[i]);
 	if (r < 0)
 		aggregate_free(a);
 	else
@@ -121,126 +148,42 @@ int aggregate_new_beside(const struct aggregate *from, const struct aggregate_op
 	return r;
 }
 
-static int append(struct aggregate *a, const struct thread *t, uint64_t time_us, uint32_t node,
-		  bool is_waiting)
-{
-	if (array_grow(a->samples, a->n_samples, a->cap_samples) < 0)
-		return -ENOMEM;
-	a->samples[a->n_samples] = (struct profile_sample){
-		.time_us = time_us,
-		.tid = t->tid,
-		.node = node,
-		.is_waiting = is_waiting,
-	};
-	a->sample_bytes +=
-		profile_sample_bytes(&a->samples[a->n_samples++], t->id != 0 ? t->id : t->tid);
-	return 0;
-}
-
-int open_chunk_emit(struct aggregate *a, struct thread *t, uint64_t time_us, uint32_t node,
-		    bool is_waiting)
-{
-	int r;
-
-	is_waiting = is_waiting && node != PROFILE_NONE;
-	if (t->last == PROFILE_NONE && node == PROFILE_NONE)
-		return 0;
-	if (t->last != PROFILE_NONE && a->samples[t->last].time_us >= time_us) {
-		a->samples[t->last].node = node;
-		a->samples[t->last].is_waiting = is_waiting;
-		return 0;
-	}
-	r = append(a, t, time_us, node, is_waiting);
-	if (r == 0)
-		t->last = (uint32_t)(a->n_samples - 1);
-	return r;
-}
-
-/* Ends a wait: its last sample is at the tick before time_ns. */
-static int end_wait(struct aggregate *a, struct thread *t, uint64_t time_ns)
-{
-	uint64_t last_ns =
-		max_u64(span_tick_before(&a->span, time_ns), min_u64(t->seen_ns, time_ns));
-	uint64_t last_us = open_chunk_unix_us(a, last_ns);
-
-	if (last_ns == time_ns || last_us <= a->samples[t->last].time_us)
-		return 0;
-	return open_chunk_emit(a, t, last_us, t->node, true);
-}
-
 /*
- * Adds the samples of a running thread at the ticks between its last sample and
- * time_ns. Usually there is no such tick: capture samples a running thread at
- * each. There are some where capture left ticks out, or came late.
+ * Finds the thread of a record. Moves *time_ns forward where it is before the
+ * beginning of the chunk or before the thread's last record.
  */
-static int fill_ticks(struct aggregate *a, struct thread *t, uint64_t time_ns)
-{
-	uint64_t at_us = a->samples[t->last].time_us;
-	int r = 0;
-
-	while (r == 0) {
-		/* The end of that microsecond. */
-		uint64_t at_ns = (at_us - a->options.wall_offset_us + 1) * NS_PER_US - 1;
-		uint64_t next_ns = span_tick_after(&a->span, at_ns, time_ns);
-
-		if (next_ns == 0)
-			break;
-		at_us = open_chunk_unix_us(a, next_ns);
-		r = open_chunk_emit(a, t, at_us, t->node, false);
-	}
-	return r;
-}
-
-int open_chunk_end_run(struct aggregate *a, struct thread *t, uint64_t time_ns)
-{
-	if (t->node == PROFILE_NONE || t->last == PROFILE_NONE)
-		return 0;
-	return t->running ? fill_ticks(a, t, time_ns) : end_wait(a, t, time_ns);
-}
-
-/* The thread's time until time_ns belongs to its stack. */
-static void charge(struct aggregate *a, struct thread *t, uint64_t time_ns)
-{
-	uint64_t ns = span_between(&a->span, t->since_ns, time_ns);
-
-	if (t->node != PROFILE_NONE && ns > 0)
-		stacks_charge(&a->stacks, t->node, ns, t->running);
-	t->since_ns = max_u64(t->since_ns, time_ns);
-}
-
-/* The thread, and *time_ns moved into the open chunk and behind its last. */
-static int take(struct aggregate *a, uint32_t tid, uint64_t *time_ns, struct thread **ret)
+static int begin_record(struct aggregate *a, uint32_t tid, uint64_t *time_ns, struct thread **ret)
 {
 	int r;
 
 	assert(!a->closed);
-	r = threads_get(&a->threads, tid, ret);
+	r = open_chunk_thread(&a->chunk, tid, ret);
 	if (r < 0)
 		return r;
-	span_note(&a->span, *time_ns);
-	*time_ns = max_u64(*time_ns, a->span.start_ns);
+	period_note(&a->chunk.period, *time_ns);
+	*time_ns = max_u64(*time_ns, a->chunk.period.start_ns);
 	*time_ns = max_u64(*time_ns, (*ret)->since_ns);
 	return 0;
 }
 
 /*
- * A thread that was gone is there again: its number was given to a new one, or
- * a new capture has found it. The copy at its exit must not last until its next
- * sample, so it becomes an empty stack; the last sample of the run is then at
- * the tick before that, where no sample was needed until now. A run with one
- * sample only would be dropped by the server.
+ * Marks a thread that had exited as alive: the kernel has given its tid to a new
+ * thread, or a new capture process has found it. The copy of the stack at the
+ * exit must not last until the next sample, so it becomes an empty stack; the
+ * last sample of the run moves to the tick before the exit. (The server drops a
+ * run that has only one sample.)
  */
-static int revive(struct aggregate *a, struct thread *t)
+static int revive(struct open_chunk *c, struct thread *t)
 {
 	int r = 0;
 
 	if (t->exited && t->last != PROFILE_NONE) {
-		const struct profile_sample last = a->samples[t->last];
+		const struct profile_sample last = c->samples[t->last];
 
 		if (t->before_us != 0)
-			r = append(a, t, t->before_us, last.node, last.is_waiting);
-		a->samples[t->last].node = PROFILE_NONE;
-		a->samples[t->last].is_waiting = false;
+			r = open_chunk_append(c, t, t->before_us, last.node, last.is_waiting);
+		c->samples[t->last].node = PROFILE_NONE;
+		c->samples[t->last].is_waiting = false;
 	}
 	t->exited = false;
 	return r;
@@ -253,9 +196,9 @@ int aggregate_thread(struct aggregate *a, uint32_t tid, bool is_main, const char
 	int r;
 
 	assert(!a->closed);
-	r = threads_get(&a->threads, tid, &t);
+	r = open_chunk_thread(&a->chunk, tid, &t);
 	if (r == 0)
-		r = revive(a, t);
+		r = revive(&a->chunk, t);
 	if (r < 0)
 		return r;
 	names_thread(comm, comm_size, is_main, a->main_path, a->main_argv0, t->name);
@@ -268,17 +211,18 @@ int aggregate_thread_id(struct aggregate *a, uint32_t tid, uint64_t id)
 	int r;
 
 	assert(!a->closed);
-	r = threads_get(&a->threads, tid, &t);
+	r = open_chunk_thread(&a->chunk, tid, &t);
 	if (r == 0)
 		t->id = id;
 	return r;
 }
 
 /*
- * The stack's node and how many frames it has. Where it begins at the root as
- * the thread's last one did, only the rest is looked up.
+ * Adds the thread's new stack and returns its node and its number of frames.
+ * The frames that the unwinder found equal to those of the thread's last stack
+ * (shared_n, from the root) are not looked up again.
  */
-static int add_stack(struct aggregate *a, const struct thread *t, const struct unwind_stack *stack,
+static int add_stack(struct open_chunk *c, const struct thread *t, const struct unwind_stack *stack,
 		     uint32_t *ret_node, size_t *ret_depth)
 {
 	uint32_t base = PROFILE_NONE;
@@ -287,13 +231,13 @@ static int add_stack(struct aggregate *a, const struct thread *t, const struct u
 	if (stack->shared_n > 0 && stack->shared_id == t->stack_id && t->node != PROFILE_NONE &&
 	    stack->shared_n <= t->depth) {
 		depth = stack->shared_n;
-		base = stacks_caller(&a->stacks, t->node, t->depth - depth);
+		base = stacks_caller(&c->stacks, t->node, t->depth - depth);
 		n -= depth;
 	}
 	for (size_t i = 0; i < n; i++)
 		depth += stack->frames[i].addr != 0;
 	*ret_depth = depth;
-	return stacks_add(&a->stacks, base, stack->frames, n, ret_node);
+	return stacks_add(&c->stacks, base, stack->frames, n, ret_node);
 }
 
 int aggregate_sample(struct aggregate *a, uint32_t tid, uint64_t time_ns,
@@ -303,23 +247,23 @@ int aggregate_sample(struct aggregate *a, uint32_t tid, uint64_t time_ns,
 	size_t depth = 0;
 	uint32_t node;
 	bool goes_on;
-	int r = take(a, tid, &time_ns, &t);
+	int r = begin_record(a, tid, &time_ns, &t);
 
 	if (r == 0)
-		r = add_stack(a, t, stack, &node, &depth);
+		r = add_stack(&a->chunk, t, stack, &node, &depth);
 	if (r == 0)
-		r = revive(a, t);
+		r = revive(&a->chunk, t);
 	if (r < 0)
 		return r;
 	goes_on = node == t->node && (node == PROFILE_NONE || (!running && !t->running));
 	if (!goes_on) {
-		r = open_chunk_end_run(a, t, time_ns);
+		r = open_chunk_end_run(&a->chunk, t, time_ns);
 		if (r == 0)
-			r = open_chunk_emit(a, t, open_chunk_unix_us(a, time_ns), node, !running);
+			r = emit(&a->chunk, t, time_ns, node, !running);
 		if (r < 0)
 			return r;
 	}
-	charge(a, t, time_ns);
+	open_chunk_charge(&a->chunk, t, time_ns);
 	t->node = node;
 	t->depth = depth;
 	t->stack_id = stack->id;
@@ -331,16 +275,16 @@ int aggregate_sample(struct aggregate *a, uint32_t tid, uint64_t time_ns,
 int aggregate_waiting(struct aggregate *a, uint32_t tid, uint64_t time_ns)
 {
 	struct thread *t;
-	int r = take(a, tid, &time_ns, &t);
+	int r = begin_record(a, tid, &time_ns, &t);
 
 	if (r == 0 && t->running && t->node != PROFILE_NONE) {
-		r = open_chunk_end_run(a, t, time_ns);
+		r = open_chunk_end_run(&a->chunk, t, time_ns);
 		if (r == 0)
-			r = open_chunk_emit(a, t, open_chunk_unix_us(a, time_ns), t->node, true);
+			r = emit(&a->chunk, t, time_ns, t->node, true);
 	}
 	if (r < 0)
 		return r;
-	charge(a, t, time_ns);
+	open_chunk_charge(&a->chunk, t, time_ns);
 	t->running = false;
 	t->seen_ns = time_ns;
 	return 0;
@@ -349,28 +293,28 @@ int aggregate_waiting(struct aggregate *a, uint32_t tid, uint64_t time_ns)
 int aggregate_missed(struct aggregate *a, uint32_t tid, uint64_t time_ns)
 {
 	struct thread *t;
-	int r = take(a, tid, &time_ns, &t);
+	int r = begin_record(a, tid, &time_ns, &t);
 
 	if (r < 0 || t->node == PROFILE_NONE)
 		return r;
-	r = open_chunk_end_run(a, t, time_ns);
+	r = open_chunk_end_run(&a->chunk, t, time_ns);
 	if (r == 0)
-		r = open_chunk_emit(a, t, open_chunk_unix_us(a, time_ns), PROFILE_NONE, false);
+		r = emit(&a->chunk, t, time_ns, PROFILE_NONE, false);
 	if (r < 0)
 		return r;
-	charge(a, t, time_ns);
+	open_chunk_charge(&a->chunk, t, time_ns);
 	t->node = PROFILE_NONE;
 	return 0;
 }
 
-/* The tick before time_ns, if the run has no sample there; else 0. */
-static uint64_t tick_without_sample(const struct aggregate *a, const struct thread *t,
+/* Returns the tick before time_ns if the thread's run has no sample there; else 0. */
+static uint64_t tick_without_sample(const struct open_chunk *c, const struct thread *t,
 				    uint64_t time_ns)
 {
-	uint64_t us = open_chunk_unix_us(a, span_tick_before(&a->span, time_ns));
+	uint64_t us = open_chunk_unix_us(c, period_tick_before(&c->period, time_ns));
 
 	return t->node != PROFILE_NONE && t->last != PROFILE_NONE &&
-			       a->samples[t->last].time_us < us
+			       c->samples[t->last].time_us < us
 		       ? us
 		       : 0;
 }
@@ -378,28 +322,28 @@ static uint64_t tick_without_sample(const struct aggregate *a, const struct thre
 int aggregate_exit(struct aggregate *a, uint32_t tid, uint64_t time_ns)
 {
 	struct thread *t;
-	int r = take(a, tid, &time_ns, &t);
+	int r = begin_record(a, tid, &time_ns, &t);
 
 	if (r < 0 || t->exited)
 		return r;
 	if (t->running)
-		r = open_chunk_end_run(a, t, time_ns);
-	t->before_us = tick_without_sample(a, t, time_ns);
+		r = open_chunk_end_run(&a->chunk, t, time_ns);
+	t->before_us = tick_without_sample(&a->chunk, t, time_ns);
 	if (r == 0 && t->node != PROFILE_NONE)
-		r = open_chunk_emit(a, t, open_chunk_unix_us(a, time_ns), t->node, !t->running);
+		r = emit(&a->chunk, t, time_ns, t->node, !t->running);
 	if (r < 0)
 		return r;
-	charge(a, t, time_ns);
+	open_chunk_charge(&a->chunk, t, time_ns);
 	t->node = PROFILE_NONE;
 	t->exited = true;
-	t->exit_us = open_chunk_unix_us(a, time_ns);
+	t->exit_us = open_chunk_unix_us(&a->chunk, time_ns);
 	return 0;
 }
 
 int aggregate_exit_all(struct aggregate *a, uint64_t time_ns)
 {
-	for (size_t i = 0; i < a->threads.n; i++) {
-		int r = aggregate_exit(a, a->threads.list[i].tid, time_ns);
+	for (size_t i = 0; i < a->chunk.n_threads; i++) {
+		int r = aggregate_exit(a, a->chunk.threads[i].tid, time_ns);
 
 		if (r < 0)
 			return r;
@@ -408,38 +352,118 @@ int aggregate_exit_all(struct aggregate *a, uint64_t time_ns)
 }
 
 /*
- * Too large, and at least twice what it was when it was opened: the stacks of
- * very many threads are large from the start, and a chunk a tick does not make
- * them smaller.
+ * Returns true if the chunk has reached its limit, and at least twice its first
+ * size: the stacks of very many threads are large from the beginning, and a
+ * chunk for each tick would not make them smaller.
  */
 static bool is_large(const struct aggregate *a)
 {
-	size_t bytes = open_chunk_bytes(a), nodes = a->stacks.n_nodes;
+	size_t bytes = open_chunk_bytes(&a->chunk), nodes = a->chunk.stacks.n_nodes;
 
-	return (bytes >= a->options.chunk_bytes && bytes / 2 >= a->open_bytes) ||
-	       (nodes >= NODES_DUE && nodes / 2 >= a->open_nodes);
+	return (bytes >= a->options.chunk_bytes && bytes / 2 >= a->chunk.first_bytes) ||
+	       (nodes >= NODES_DUE && nodes / 2 >= a->chunk.first_nodes);
 }
 
 int aggregate_tick(struct aggregate *a, uint64_t time_ns, uint64_t settled_ns, uint64_t due,
 		   bool *ret_due)
 {
 	assert(!a->closed);
-	span_tick(&a->span, time_ns, settled_ns, due);
-	*ret_due =
-		span_due(&a->span) || (is_large(a) && span_closable(&a->span) > a->span.start_ns);
+	period_tick(&a->chunk.period, time_ns, settled_ns, due);
+	*ret_due = period_due(&a->chunk.period) ||
+		   (is_large(a) && period_closable(&a->chunk.period) > a->chunk.period.start_ns);
 	return 0;
 }
 
-int open_chunk_count(struct aggregate *a, uint64_t time_ns)
+/*
+ * Charges all threads' time up to time_ns and adds it to the session's table.
+ * Looks up the names of new frames.
+ */
+static int count(struct aggregate *a, uint64_t time_ns)
 {
 	int r;
 
-	for (size_t i = 0; i < a->threads.n; i++)
-		charge(a, &a->threads.list[i], time_ns);
-	r = lookup_update(&a->lookup, &a->stacks, a->space, a->main_path);
+	for (size_t i = 0; i < a->chunk.n_threads; i++)
+		open_chunk_charge(&a->chunk, &a->chunk.threads[i], time_ns);
+	r = lookup_update(&a->lookup, &a->chunk.stacks, a->space, a->main_path);
 	if (r < 0)
 		return r;
-	return functions_add(&a->functions, &a->stacks, a->lookup.frames);
+	return functions_add(&a->functions, &a->chunk.stacks, a->lookup.frames);
+}
+
+static int compare_threads(const void *a, const void *b)
+{
+	const struct profile_thread *x = a, *y = b;
+
+	return x->tid < y->tid ? -1 : x->tid > y->tid;
+}
+
+/* Lists the threads that have a sample in the closed chunk, by tid. */
+static int list_threads(struct aggregate *a, size_t *ret_n)
+{
+	size_t n = 0;
+
+	/* One more: calloc(0) may be NULL. */
+	a->profile_threads = calloc(a->chunk.n_threads + 1, sizeof(a->profile_threads[0]));
+	if (a->profile_threads == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < a->chunk.n_threads; i++) {
+		const struct thread *t = &a->chunk.threads[i];
+
+		if (t->last == PROFILE_NONE)
+			continue;
+		a->profile_threads[n].tid = t->tid;
+		a->profile_threads[n].id = t->id;
+		a->profile_threads[n++].name = t->name;
+	}
+	qsort(a->profile_threads, n, sizeof(a->profile_threads[0]), compare_threads);
+	*ret_n = n;
+	return names_tell_apart(a->profile_threads, n, &a->lookup.text);
+}
+
+int aggregate_close(struct aggregate *a, uint64_t end_ns, struct profile *ret)
+{
+	size_t n_threads;
+	int r;
+
+	assert(!a->closed);
+	a->closed = true;
+	r = cut_end(&a->cut, &a->chunk, end_ns);
+	if (r == 0)
+		r = count(a, a->cut.end_ns);
+	if (r == 0)
+		r = lookup_finish(&a->lookup, &a->chunk.stacks, a->space);
+	if (r == 0)
+		r = list_threads(a, &n_threads);
+	if (r < 0)
+		return r;
+	*ret = (struct profile){
+		.images = a->lookup.profile_images,
+		.n_images = a->lookup.n_profile_images,
+		.frames = a->lookup.frames,
+		.n_frames = a->lookup.n_frames,
+		.nodes = a->chunk.stacks.nodes,
+		.n_nodes = a->chunk.stacks.n_nodes,
+		.samples = a->chunk.samples,
+		.n_samples = a->chunk.n_samples,
+		.threads = a->profile_threads,
+		.n_threads = n_threads,
+	};
+	r = expand_inlined(&a->expand, &a->lookup, &a->chunk.stacks, a->chunk.samples, ret);
+	if (r == 0 && a->options.by_function)
+		r = fold_equal(&a->fold, a->options.hash_seed, a->chunk.samples, ret);
+	return r;
+}
+
+int aggregate_next(struct aggregate *a)
+{
+	assert(a->closed);
+	lookup_fini(&a->lookup);
+	expand_fini(&a->expand);
+	fold_fini(&a->fold);
+	free(a->profile_threads);
+	a->profile_threads = NULL;
+	a->closed = false;
+	return cut_next(&a->cut, &a->chunk);
 }
 
 int aggregate_write_table(struct aggregate *a, size_t max_rows, FILE *out)
@@ -447,6 +471,6 @@ int aggregate_write_table(struct aggregate *a, size_t max_rows, FILE *out)
 	int r = 0;
 
 	if (!a->closed)
-		r = open_chunk_count(a, span_closable(&a->span));
+		r = count(a, period_closable(&a->chunk.period));
 	return r < 0 ? r : functions_write(&a->functions, max_rows, out);
 }

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-/* Of an index in a stack, with its comma, where there are a million frames. */
+/* Size of a frame index in a payload's stack, with its comma, up to a million frames. */
 #define INDEX_BYTES 8
 
 void expand_fini(struct expand *e)
@@ -12,14 +12,14 @@ void expand_fini(struct expand *e)
 	*e = (struct expand){0};
 }
 
-/* The frames that i becomes. */
+/* Returns the number of frames that frame i becomes. */
 static size_t n_of(const struct lookup *l, size_t i)
 {
 	return 1 + (size_t)l->details[i].n;
 }
 
-/* Fits what it becomes into the payload? */
-static bool is_bearable(const struct lookup *l, const struct stacks *s, size_t n_frames)
+/* Returns true if the expanded stacks and frames fit into the payload. */
+static bool fits_payload(const struct lookup *l, const struct stacks *s, size_t n_frames)
 {
 	size_t bytes = n_frames * PROFILE_FRAME_BYTES;
 
@@ -34,22 +34,28 @@ static bool is_bearable(const struct lookup *l, const struct stacks *s, size_t n
 	return bytes <= EXPAND_PAYLOAD_MAX;
 }
 
-/* The outermost first; base: by frame, the number of its outermost. */
+/*
+ * Fills in the expanded frames, of each the outermost function first. base: by
+ * old frame, the index of its outermost function.
+ */
 static void fill_frames(const struct lookup *l, struct profile_frame *out, uint32_t *base)
 {
 	uint32_t n = 0;
 
 	for (size_t i = 0; i < l->n_frames; i++) {
-		const struct lookup_detail *span = &l->details[i];
+		const struct lookup_detail *detail = &l->details[i];
 
 		base[i] = n;
 		out[n++] = l->frames[i];
-		for (uint32_t k = span->n; k-- > 0;)
-			out[n++] = l->inlined[span->first + k];
+		for (uint32_t k = detail->n; k-- > 0;)
+			out[n++] = l->inlined[detail->first + k];
 	}
 }
 
-/* last: by node, the innermost of those that it becomes. Returns how many. */
+/*
+ * Fills in the expanded nodes and returns their number. last: by old node, the
+ * innermost of the nodes that it becomes.
+ */
 static size_t fill_nodes(const struct lookup *l, const struct stacks *s, const uint32_t *base,
 			 struct profile_node *out, uint32_t *last)
 {
@@ -77,7 +83,7 @@ int expand_inlined(struct expand *e, const struct lookup *l, const struct stacks
 	uint32_t *base, *last;
 	int r = 0;
 
-	if (l->n_inlined == 0 || !is_bearable(l, s, n_frames))
+	if (l->n_inlined == 0 || !fits_payload(l, s, n_frames))
 		return 0;
 	for (size_t i = 0; i < s->n_nodes; i++)
 		n_nodes += n_of(l, s->nodes[i].frame);

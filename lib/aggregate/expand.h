@@ -1,6 +1,7 @@
 /*
- * Inlined functions as frames of their own: a frame with what was inlined
- * there becomes several, all of its address, in every stack that it is in.
+ * Inlined functions as frames of their own. In the profile of a closed chunk, a
+ * frame with inlined functions (lib/aggregate/lookup.h) becomes several frames
+ * with the same address, in every stack that has it.
  */
 #ifndef LIB_AGGREGATE_EXPAND_H
 #define LIB_AGGREGATE_EXPAND_H
@@ -11,9 +12,10 @@
 #include "proto/profile.h"
 
 /*
- * What stacks and frames may take in the payload then. With the cut of a chunk
- * (20 MB) and its strings (LOOKUP_PAYLOAD_MAX) it stays below the server's 50
- * MB. A chunk that would have more is left as it is.
+ * Limit of the payload's bytes for stacks and frames after the expansion. With
+ * the size at which a chunk is due (20 MB) and its strings (LOOKUP_PAYLOAD_MAX)
+ * the payload stays below the 50 MB that the server accepts. A chunk that would
+ * pass the limit is not expanded.
  */
 #define EXPAND_PAYLOAD_MAX (12u * 1000 * 1000)
 
@@ -22,13 +24,14 @@ struct expand {
 	struct profile_node *nodes;
 };
 
-/* Takes NULL's equal: all zero. */
+/* Frees everything that e points to and zeroes e. e may be zero. */
 void expand_fini(struct expand *e);
 
 /*
- * Puts frames and nodes with inlined functions in the place of p's, which are
- * those of l and s, and turns the samples' nodes to them. They belong to e.
- * Without any inlined function nothing changes. 0 or -ENOMEM: p is as before.
+ * Replaces the frames and nodes of p, which are those of l and s, by frames and
+ * nodes with the inlined functions, and changes the nodes of the samples. The
+ * new arrays belong to e. Without inlined functions nothing changes. Returns 0,
+ * or -ENOMEM: p is unchanged.
  */
 must_check int expand_inlined(struct expand *e, const struct lookup *l, const struct stacks *s,
 			      struct profile_sample *samples, struct profile *p);

@@ -28,7 +28,7 @@ static uint64_t key_of(const struct profile_frame *f)
 	return key;
 }
 
-/* folded: by frame of p, its number among f's. */
+/* Merges the frames. folded: by frame of p, its index in f->frames. */
 static int fold_frames(struct fold *f, struct table *seen, const struct profile *p,
 		       uint32_t *folded, size_t *ret_n)
 {
@@ -39,7 +39,7 @@ static int fold_frames(struct fold *f, struct table *seen, const struct profile 
 		uint64_t key = key_of(frame);
 		int r;
 
-		/* Other frames of the same key stand at the next ones. */
+		/* A frame whose key is taken by another frame has the next free key. */
 		while (table_get(seen, key, &folded[i]) && !is_equal(&f->frames[folded[i]], frame))
 			key++;
 		if (table_get(seen, key, &folded[i])) {
@@ -56,7 +56,7 @@ static int fold_frames(struct fold *f, struct table *seen, const struct profile 
 	return 0;
 }
 
-/* The same of nodes. Parents stand before their children. */
+/* Merges the nodes. A parent has a lower index than its children. */
 static int fold_nodes(struct fold *f, struct table *seen, const struct profile *p,
 		      const uint32_t *folded_frames, uint32_t *folded, size_t *ret_n)
 {

@@ -1,7 +1,7 @@
 /*
- * Frames that are equal in a profile become one, and so do stacks of equal
- * frames: with addresses by function (aggregate_options.by_function) all
- * addresses of a function are one frame.
+ * Merges equal frames of a profile into one, and then equal stacks into one.
+ * Used for aggregate_options.by_function, where all frames of a function have
+ * the same address.
  */
 #ifndef LIB_AGGREGATE_FOLD_H
 #define LIB_AGGREGATE_FOLD_H
@@ -16,15 +16,17 @@ struct fold {
 	struct profile_node *nodes;
 };
 
-/* Safe on a zeroed struct, which it is afterwards. */
+/* Frees everything that f points to and zeroes f. f may be zero. */
 void fold_fini(struct fold *f);
 
 /*
- * Puts fewer frames and nodes in the place of p's and turns the samples' nodes
- * to them. They belong to f. Equal texts in p's frames are the same pointer
- * (lib/base/text.h). Frames that differ in nothing but in_app are equal;
- * the one frame is in_app if all of them are. Returns 0, or -ENOMEM: p and the
- * samples are as before.
+ * Replaces the frames and nodes of p by merged ones, and changes the nodes of
+ * the samples. The new arrays belong to f. Frames that differ only in in_app are
+ * equal; the merged frame is in_app if all of them are. Returns 0, or -ENOMEM: p
+ * and the samples are unchanged.
+ *
+ * Strings are compared by pointer: equal strings of p's frames must be interned
+ * (lib/base/text.h).
  */
 must_check int fold_equal(struct fold *f, uint64_t hash_seed, struct profile_sample *samples,
 			  struct profile *p);

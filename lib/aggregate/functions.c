@@ -9,9 +9,9 @@
 #include "lib/aggregate/names.h"
 #include "lib/base/utf8.h"
 
-/* Wider names push their module to the right instead of losing their end. */
+/* Width of the name column. A longer name moves its module to the right. */
 #define NAME_COLUMNS 32
-/* Longer than this nobody reads; names reach thousands of bytes. */
+/* A name is cut after so many columns; names reach thousands of bytes. */
 #define NAME_SHOWN 160
 
 void functions_init(struct functions *f, uint64_t hash_seed)
@@ -31,13 +31,13 @@ void functions_fini(struct functions *f)
 	functions_init(f, f->by_name.seed);
 }
 
-/* name and module are interned: equal strings are equal pointers. */
+/* name and module are interned, so equal strings are equal pointers. */
 static int find_row(struct functions *f, const char *name, const char *module, uint32_t *ret)
 {
 	uint64_t key = (uint64_t)(uintptr_t)name * 31 + (uintptr_t)module;
 	int r;
 
-	/* Rows of the same key stand at the next ones. */
+	/* A row whose key is taken by another row has the next free key. */
 	for (; table_get(&f->by_name, key, ret); key++)
 		if (f->rows[*ret].name == name && f->rows[*ret].module == module)
 			return 0;
@@ -70,7 +70,7 @@ static int row_of_frame(struct functions *f, const struct profile_frame *frame, 
 	return r < 0 ? r : find_row(f, name, module, ret);
 }
 
-/* Hottest first; what decides who stays when there are too many. */
+/* Orders by the time that decides which rows are kept, largest first. */
 static int compare_weight(const void *a, const void *b)
 {
 	const struct functions_row *x = a, *l = b;
@@ -80,7 +80,7 @@ static int compare_weight(const void *a, const void *b)
 	return of_x > of_y ? -1 : of_x < of_y;
 }
 
-/* Keeps the hotter half, with the strings that it needs. */
+/* Keeps FUNCTIONS_MAX / 2 rows and the strings that these need. */
 static int prune(struct functions *f)
 {
 	struct functions kept;
@@ -123,7 +123,7 @@ static int prune(struct functions *f)
 	return 0;
 }
 
-/* row_of: by frame. */
+/* Adds one stack's time. row_of: by frame, its row. */
 static void add_stack(struct functions *f, const struct stacks *s, const uint32_t *row_of,
 		      const struct stacks_time *time)
 {
@@ -218,7 +218,7 @@ size_t functions_write_name(const char *s, FILE *out)
 	return columns;
 }
 
-/* Blank where there is nothing, so that the eye finds what there is. */
+/* A time of 0 is "-", without a percentage. */
 static void write_time(uint64_t ns, uint64_t whole_ns, FILE *out)
 {
 	if (ns == 0)
@@ -251,8 +251,8 @@ static void write_row(const struct functions_row *row, uint64_t running_ns, FILE
 	(void)fputc('\n', out);
 }
 
-static void write_others(const struct functions *f, const struct functions_row *rest, size_t n_rest,
-			 uint64_t running_ns, FILE *out)
+static void write_others(const struct functions *f, const struct functions_row *hidden,
+			 size_t n_hidden, uint64_t running_ns, FILE *out)
 {
 	struct functions_row sum = {
 		.name = "",
@@ -260,11 +260,11 @@ static void write_others(const struct functions *f, const struct functions_row *
 		.self_ns = f->others_self_ns,
 		.waiting_ns = f->others_waiting_ns,
 	};
-	uint64_t n = f->n_others + n_rest;
+	uint64_t n = f->n_others + n_hidden;
 
-	for (size_t i = 0; i < n_rest; i++) {
-		sum.self_ns += rest[i].self_ns;
-		sum.waiting_ns += rest[i].waiting_ns;
+	for (size_t i = 0; i < n_hidden; i++) {
+		sum.self_ns += hidden[i].self_ns;
+		sum.waiting_ns += hidden[i].waiting_ns;
 	}
 	if (n == 0)
 		return;
@@ -287,9 +287,9 @@ static int compare_waiting(const void *a, const void *b)
 }
 
 /*
- * Puts the rows to show first: the hottest, but for a quarter of the places,
- * which go to those where threads wait longest. A busy program has more hot
- * functions than there is room, an idle one is about its waiting.
+ * Moves the rows that are shown to the front: three quarters of them are those
+ * with the most self time, one quarter those with the most waiting time. So a
+ * busy program's table shows its waits, too.
  */
 static void choose(struct functions_row *rows, size_t n, size_t max_rows)
 {
@@ -314,7 +314,7 @@ int functions_write(const struct functions *f, size_t max_rows, FILE *out)
 	for (size_t i = 0; i < f->n; i++) {
 		const struct functions_row *row = &f->rows[i];
 
-		/* Only callers of what waits have none of the three. */
+		/* Functions that only called what waited have no time of their own. */
 		if (row->total_ns == 0 && row->waiting_ns == 0)
 			continue;
 		rows[n++] = *row;
@@ -323,13 +323,12 @@ int functions_write(const struct functions *f, size_t max_rows, FILE *out)
 	}
 	shown = min_size(n, max_rows);
 	choose(rows, n, max_rows);
-	(void)fprintf(out,
-		      "Hottest functions. All threads together ran for %.2f s "
-		      "and waited for %.2f s.\n"
-		      "SELF: in the function itself; TOTAL: with what it "
-		      "called;\nWAITING: blocked in it, or there without a "
-		      "processor.\n\n",
-		      seconds(running_ns), seconds(waiting_ns));
+	(void)fprintf(
+		out,
+		"Hottest functions. CPU time %.2f s, waiting %.2f s (sum over all threads).\n"
+		"SELF: CPU time in the function itself; TOTAL: with the functions that it called;\n"
+		"WAITING: time in the function, blocked or without a processor.\n\n",
+		seconds(running_ns), seconds(waiting_ns));
 	(void)fprintf(out, "%11s  %6s%11s  %6s%11s  %-*s  %s\n", "SELF", "", "TOTAL", "", "WAITING",
 		      NAME_COLUMNS, "FUNCTION", "MODULE");
 	for (size_t i = 0; i < shown; i++)

@@ -9,7 +9,7 @@
 #include "lib/base/util.h"
 #include "lib/unwind/unwind.h"
 
-/* How far types in the names of Rust's implementations are looked into. */
+/* Limit of nested types in the names of Rust's implementations. */
 #define RUST_DEPTH_MAX 8
 
 static const char *skip(const char *text, const char *prefix)
@@ -35,7 +35,7 @@ static bool is_word(const char *text, size_t size, const char *const *words, siz
 	return false;
 }
 
-/* /lib, /lib32, /lib64, /libx32, and the same in /usr; not /library. */
+/* Matches /lib, /lib32, /lib64, /libx32, /libexec, and the same in /usr; not /library. */
 static bool is_library_directory(const char *path)
 {
 	static const char *const abis[] = {"/", "32/", "64/", "x32/", "exec/"};
@@ -47,7 +47,7 @@ static bool is_library_directory(const char *path)
 
 bool in_app_is_go_library(const char *symbol)
 {
-	/* Of go list std, Go 1.25: the first parts. */
+	/* First parts of the paths that `go list std` prints, Go 1.25. */
 	static const char *const packages[] = {
 		"archive",   "arena",	"bufio",    "builtin",	"bytes",   "cmp",     "compress",
 		"container", "context", "crypto",   "database", "debug",   "embed",   "encoding",
@@ -58,14 +58,14 @@ bool in_app_is_go_library(const char *symbol)
 		"sync",	     "syscall", "testing",  "text",	"time",	   "unicode", "unique",
 		"unsafe",    "vendor",	"weak",
 	};
-	/* The compiler's own, and the runtime's assembly and C. */
+	/* Symbols of the compiler, and of the runtime's assembly and C. */
 	static const char *const without_package[] = {
 		"type:",	 "type..",	"go:",	     "_rt0_",	"_cgo_",
 		"x_cgo_",	 "crosscall",	"gogo",	     "callRet", "gosave_systemstack_switch",
 		"setg_gcc",	 "aeshashbody", "memeqbody", "cmpbody", "indexbody",
 		"indexbytebody", "countbody",	"debugCall",
 	};
-	/* Types of parameters and receivers have paths of their own. */
+	/* Ends before the types of parameters and receivers, which have paths, too. */
 	size_t size = strcspn(symbol, "[("), package = 0;
 	const char *dot;
 
@@ -85,8 +85,9 @@ bool in_app_is_go_library(const char *symbol)
 }
 
 /*
- * Both manglings. A name of the older one ends with a hash, 17h, 16 digits and
- * E; what the compiler puts behind it starts with a dot.
+ * Returns true for a Rust symbol in either mangling. A name of the older (legacy)
+ * mangling ends with a hash: 17h, 16 hex digits and E. Suffixes of the compiler
+ * begin with a dot.
  */
 static bool is_rust(const char *symbol)
 {
@@ -107,22 +108,21 @@ static bool is_rust(const char *symbol)
 
 enum crate { CRATE_NONE, CRATE_LIBRARY, CRATE_OTHER };
 
-/* The end of what '<' at text opens, behind the '>'; NULL: there is none. */
+/* Returns the text after the '>' that closes the '<' at text; NULL if none does. */
 static const char *behind_brackets(const char *text)
 {
 	size_t depth = 0;
 
 	for (; *text != '\0'; text++) {
 		depth += *text == '<';
-		/* Not the arrow of a function's type. */
+		/* "->" is the arrow of a function's type. */
 		if (*text == '>' && text[-1] != '-' && --depth == 0)
 			return text + 1;
 	}
 	return NULL;
 }
 
-/* The " as " of the brackets that text is in, before end; NULL: there is none.
- */
+/* Finds the " as " at the bracket depth of text, before end. Returns NULL if there is none. */
 static const char *find_as(const char *text, const char *end)
 {
 	size_t depth = 0;
@@ -136,7 +136,7 @@ static const char *find_as(const char *text, const char *end)
 	return NULL;
 }
 
-/* A type without what says how it is pointed to. */
+/* Skips the references, pointers and qualifiers before a type. */
 static const char *behind_modifiers(const char *type)
 {
 	static const char *const modifiers[] = {"*const ", "*mut ", "mut ", "dyn "};
@@ -154,12 +154,12 @@ static const char *behind_modifiers(const char *type)
 }
 
 /*
- * Of a path, a type, or one in brackets; a primitive type has no crate. depth:
- * how many brackets deep it looks.
+ * Returns the kind of crate that text belongs to: a path, a type, or a type in
+ * brackets. A primitive type has no crate. depth limits the nesting of brackets.
  */
 static enum crate crate_of(const char *text, unsigned int depth)
 {
-	/* The last one is the compiler's, for the allocator. */
+	/* __rustc is the compiler's crate for the allocator. */
 	static const char *const libraries[] = {"std", "core", "alloc", "__rustc"};
 	enum crate self, trait;
 	const char *as, *end;
@@ -184,15 +184,15 @@ static enum crate crate_of(const char *text, unsigned int depth)
 
 bool in_app_is_rust_library(const char *name)
 {
-	/* Methods of primitive types ("<[T]>::sort") are the library's, too. */
+	/* Methods of primitive types ("<[T]>::sort") belong to the library. */
 	return crate_of(name, RUST_DEPTH_MAX) == CRATE_LIBRARY ||
 	       (name[0] == '<' && crate_of(name, RUST_DEPTH_MAX) == CRATE_NONE);
 }
 
-/* A symbol in a file of the application that is a library's all the same. */
+/* Returns true if a symbol in a file of the application belongs to a library. */
 static bool is_library_symbol(const struct in_app_code *code)
 {
-	/* Of Rust's allocator and its panics, where their names are C's. */
+	/* Symbols of Rust's allocator and panics that are not mangled. */
 	static const char *const rust_runtime[] = {"__rust",	 "__rdl_",
 						   "__rg_",	 "rust_begin_unwind",
 						   "rust_panic", "rust_eh_personality"};

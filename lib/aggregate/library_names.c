@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* As library_names.sh computes it. */
+/* The same function as in library_names.sh. */
 static uint64_t library_names_hash(const char *name, size_t size)
 {
 	uint32_t a = 5381, b = 2166136261u;

@@ -1,7 +1,10 @@
 /*
- * Names of the functions of the C library, the C++ library and the compiler's
- * own: in a static executable they lie in the application's file. The names are
- * those of the build machine; library_names.sh makes the table.
+ * The names of the functions of the C library, the C++ library and the compiler's
+ * runtime library. A statically linked executable has these functions in its own
+ * file, where in_app cannot tell them by the file.
+ *
+ * library_names.sh makes the table at build time, from the build machine's
+ * libraries.
  */
 #ifndef LIB_AGGREGATE_LIBRARY_NAMES_H
 #define LIB_AGGREGATE_LIBRARY_NAMES_H
@@ -11,15 +14,16 @@
 #include <stdint.h>
 
 /*
- * Hashes of the names, ascending. 64 bits: of a million other names none has
- * the hash of one of these. So 100 KB stand for 500.
+ * Hashes of the names, ascending. With 64 bits, a collision with another name is
+ * unlikely even among a million names. The hashes take 100 KB, the names would
+ * take 500.
  */
 extern const uint64_t library_names[];
 extern const size_t library_names_n;
 
 /*
- * Whether a raw symbol is one of them, whatever the compiler has put behind it
- * (".part.0", ".cold").
+ * Returns true if symbol (not demangled) is one of the names. Suffixes of the
+ * compiler (".part.0", ".cold") are ignored.
  */
 bool library_names_has(const char *symbol);
 

@@ -1,24 +1,25 @@
 #!/bin/sh
-# Writes a C file: hashes of the names of all functions of the C library, the C++
-# library and the compiler's own, as they are on this machine. The hash is
-# library_names_hash() in library_names.c, the order that of the numbers, so that
-# the same libraries give the same file. Usage: library_names.sh >FILE
+# Writes a C file with the hashes of the names of all functions of this machine's C
+# library, C++ library and compiler's runtime library. The hash is
+# library_names_hash() in library_names.c. The hashes are sorted, so the same
+# libraries give the same file. Usage: library_names.sh >FILE
 #
-# CC, CXX, NM: the compilers whose libraries these are, and nm(1). Of archives
-# local functions count too, if their names are reserved to the libraries ("_").
-# Without an archive the shared library's exported names are used; without both,
-# and without nm, the list is shorter or empty.
+# Environment: CC and CXX, the compilers whose libraries are read, and NM, nm(1).
+# Local functions of archives are included if their names are reserved to the
+# libraries ("_"). Without an archive the exported names of the shared library are
+# used; without both, or without nm, the list is shorter or empty.
 set -eu
 export LC_ALL=C
 
-# The path of a file of the compiler's; it prints the bare name if there is none.
+# Prints the path of a file of the compiler. (The compiler prints the bare name if
+# it does not have the file; grep drops that.)
 find_file()
 {
 	$1 -print-file-name="$2" 2>/dev/null | grep / || :
 }
 
-# Names of an archive or an object; an archive may be a linker script, which
-# names the true ones ("GROUP ( /usr/lib/libm-2.36.a ... )").
+# Prints the names in an archive or an object. The file may be a linker script that
+# names the archives ("GROUP ( /usr/lib/libm-2.36.a ... )").
 archive_names()
 {
 	files=$1
@@ -36,7 +37,7 @@ shared_names()
 		awk '$2 ~ /^[TWi]$/ { sub(/@.*/, "", $3); print $3 }'
 }
 
-# The names of one library: compiler, archive, shared library.
+# Prints the names of one library. Arguments: compiler, archive, shared library.
 library()
 {
 	file=$(find_file "$1" "$2")
@@ -62,8 +63,8 @@ BEGIN {
 		code[sprintf("%c", c)] = c
 }
 
-# Doubles hold 53 bits: so there are two sums of 32, not one of 64. Not every awk
-# prints more than 31 bits in hex.
+# awk computes in doubles of 53 bits, so the hash is two sums of 32 bits. Not every
+# awk prints more than 31 bits in hex.
 length($0) > 0 {
 	a = 5381
 	b = 2166136261
@@ -82,7 +83,7 @@ BEGIN {
 }
 { print "\tUINT64_C(0x" $0 ")," }
 END {
-	# An array has one element at least; this is the hash of no name.
+	# An array needs an element; 0 is the hash of no name.
 	if (NR == 0)
 		print "\t0,"
 	print "};"

@@ -38,13 +38,13 @@ void lookup_fini(struct lookup *l)
 	l->in_app = old.in_app;
 }
 
-/* Where a frame is looked up: in the call, not behind it. */
+/* Returns the address to look up: a caller is looked up inside its call instruction. */
 static uint64_t lookup_addr(const struct stacks_frame *f)
 {
 	return f->is_leaf ? f->addr : f->addr - 1;
 }
 
-/* Makes text valid and interns it. */
+/* Interns s as valid UTF-8. */
 static int intern(struct lookup *l, const char *s, const char **ret)
 {
 	char clean[NAME_SIZE];
@@ -86,7 +86,7 @@ static int add_image(struct lookup *l, const struct unwind_image *image, const c
 	return 0;
 }
 
-/* The bytes that s takes in JSON at most. */
+/* Returns an upper bound of the bytes of s in JSON. */
 static size_t escaped_bytes(const char *s)
 {
 	size_t n = 0;
@@ -96,7 +96,7 @@ static size_t escaped_bytes(const char *s)
 	return n;
 }
 
-/* Takes s into the budget; false if it would pass it. */
+/* Adds s to the payload. Returns false if the payload would pass its limit. */
 static bool afford(struct lookup *l, const char *s)
 {
 	size_t n = escaped_bytes(s);
@@ -107,7 +107,7 @@ static bool afford(struct lookup *l, const char *s)
 	return true;
 }
 
-/* *ret is NULL if there is no budget for it. */
+/* *ret is NULL if the payload has no room for the name. */
 static int take_name(struct lookup *l, const char *name, const char **ret)
 {
 	char demangled[NAME_SIZE];
@@ -121,7 +121,7 @@ static int take_name(struct lookup *l, const char *name, const char **ret)
 	return r;
 }
 
-/* A file's name is written twice, once without its directory. */
+/* A payload has each file's name twice, once without its directory. */
 static int take_source(struct lookup *l, const struct unwind_line *line,
 		       struct profile_frame *frame)
 {
@@ -136,7 +136,7 @@ static int take_source(struct lookup *l, const struct unwind_line *line,
 	return r;
 }
 
-/* n functions, innermost first, inlined where frame is. */
+/* Adds the n functions that were inlined at frame, innermost first. */
 static int take_inlined(struct lookup *l, const struct unwind_line *lines, size_t n,
 			const struct profile_frame *frame, struct lookup_detail *ret)
 {
@@ -145,7 +145,7 @@ static int take_inlined(struct lookup *l, const struct unwind_line *lines, size_
 		struct profile_frame inlined = *frame;
 		int r;
 
-		/* One without a name would tell nothing. */
+		/* An inlined frame without a name has no use. */
 		if (lines[i].function == NULL || lines[i].function[0] == '\0')
 			continue;
 		inlined.file = NULL;
@@ -159,7 +159,7 @@ static int take_inlined(struct lookup *l, const struct unwind_line *lines, size_
 			return r;
 		if (inlined.function == NULL)
 			continue;
-		/* The package stands in each of them. */
+		/* The payload has the package in each of these frames. */
 		if (frame->package != NULL && !afford(l, frame->package))
 			inlined.package = NULL;
 		if (array_grow(l->inlined, l->n_inlined, l->cap_inlined) < 0)
@@ -171,8 +171,8 @@ static int take_inlined(struct lookup *l, const struct unwind_line *lines, size_
 }
 
 /*
- * "libc.so.6+0x2724a": the image of this path and how far addr is from where it
- * starts. NULL: no image.
+ * Makes a name of an address, "libc.so.6+0x2724a": the image and the distance
+ * from the image's start. image is NULL if the address lies in no image.
  */
 static int name_by_offset(struct lookup *l, uint64_t addr, const struct unwind_image *image,
 			  const char *path, const char **ret)
@@ -187,7 +187,7 @@ static int name_by_offset(struct lookup *l, uint64_t addr, const struct unwind_i
 	return text_intern(&l->text, name, ret);
 }
 
-/* symbol: NULL, if none covers it. */
+/* symbol is NULL if none covers the address. */
 static bool is_in_app(const struct lookup *l, const struct unwind_image *image, const char *path,
 		      const char *main_path, const char *symbol)
 {
@@ -199,13 +199,13 @@ static bool is_in_app(const struct lookup *l, const struct unwind_image *image, 
 		.has_interpreter = image != NULL && image->has_interpreter,
 	};
 
-	/* Code that it made itself, and told the names of, is. */
+	/* Code outside of all images is the application's if a perf map names it. */
 	return image == NULL ? symbol != NULL : in_app(&code, &l->in_app);
 }
 
 /*
- * Its name, where it starts, and whether it is in_app. image: NULL, if addr
- * lies in none.
+ * Looks up the function at addr: its name, its start, and whether it is in_app.
+ * image is NULL if addr lies in no image.
  */
 static int take_function(struct lookup *l, struct unwind_space *space, uint64_t addr,
 			 const struct unwind_image *image, const char *main_path,
@@ -298,7 +298,7 @@ int lookup_update(struct lookup *l, const struct stacks *s, struct unwind_space 
 	return 0;
 }
 
-/* With by_function all frames of a function get the same name. */
+/* Names a frame without a name by its address; by_function: by its function's start. */
 static int name_near_root(struct lookup *l, const struct stacks_frame *f,
 			  const struct lookup_detail *detail, struct unwind_space *space,
 			  struct profile_frame *frame)
@@ -338,7 +338,7 @@ static int finish_images(struct lookup *l)
 
 		if (i + 1 < l->n_images)
 			room = image[1].addr - image->addr;
-		/* Without an id the server can do nothing with it. */
+		/* The server cannot use an image without an id. */
 		if (image->id_size == 0)
 			continue;
 		out[l->n_profile_images++] = (struct profile_image){

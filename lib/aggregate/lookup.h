@@ -1,6 +1,11 @@
 /*
- * What a chunk's frames are called and which images they lie in: asked of
- * lib/unwind once a frame, copied, made valid text.
+ * Names of a chunk's frames: function, source line, inlined functions, in_app,
+ * and the image (ELF file) that each frame lies in.
+ *
+ * lookup_update() asks lib/unwind once for each new frame and keeps copies, as
+ * valid UTF-8. It is called when the chunk is closed and when the table is
+ * written; lookup_finish() prepares the profile of a closed chunk. All strings
+ * belong to the struct lookup.
  */
 #ifndef LIB_AGGREGATE_LOOKUP_H
 #define LIB_AGGREGATE_LOOKUP_H
@@ -18,13 +23,14 @@
 #include "proto/profile.h"
 
 /*
- * What the strings of a chunk's frames may take in the payload, escaped. A
- * chunk is cut before its symbols are known; together with the cut this stays
- * below the server's 50 MB. Frames beyond it have neither function nor package.
+ * Limit of the escaped strings of a chunk's frames in the payload, in bytes.
+ * The size at which a chunk is due is estimated before its symbols are known;
+ * both together stay below the 50 MB that the server accepts. Frames beyond the
+ * limit have neither function nor package.
  */
 #define LOOKUP_PAYLOAD_MAX (16u * 1000 * 1000)
 
-/* More than any build-id (20 bytes mostly); the rest of a longer one is cut. */
+/* Longest build-id that is kept, in bytes; most have 20. A longer one is cut. */
 #define LOOKUP_ID_MAX 64
 
 struct lookup_image {
@@ -35,17 +41,17 @@ struct lookup_image {
 	uint8_t id[LOOKUP_ID_MAX];
 };
 
-/* What is known of a frame beside what goes into a profile. */
+/* What is known of a frame besides its struct profile_frame. */
 struct lookup_detail {
-	/* What was inlined there, innermost first, in lookup.inlined. */
+	/* The n functions inlined there, innermost first, in lookup.inlined. */
 	uint32_t first, n;
-	uint64_t start; /* of its function; 0: not known */
-	bool unnamed;	/* no symbol covers it */
+	uint64_t start; /* start of its function; 0: unknown */
+	bool unnamed;	/* no symbol covers the address */
 };
 
 struct lookup {
 	struct text text;
-	struct profile_frame *frames; /* by the index in stacks */
+	struct profile_frame *frames; /* by the index in struct stacks */
 	size_t n_frames, cap_frames;
 	struct lookup_detail *details; /* by frame */
 	size_t cap_details;
@@ -57,46 +63,48 @@ struct lookup {
 	struct profile_image *profile_images; /* made by lookup_finish */
 	size_t n_profile_images;
 	size_t payload_bytes;
-	/* Set by the caller; lookup_fini keeps them. */
+	/* Options: set by the caller after lookup_init(), kept by lookup_fini(). */
 	bool demangle;
-	bool inlined_too; /* look for inlined functions */
-	/* As in aggregate_options. */
-	bool name_starts, by_function;
+	bool inlined_too;	       /* look up inlined functions */
+	bool name_starts, by_function; /* as in struct aggregate_options */
 	struct in_app_rules in_app;
 };
 
-/* Empty. Allocates nothing. */
+/* Initialises an empty lookup without options. Does not allocate. */
 void lookup_init(struct lookup *l, uint64_t hash_seed);
-/* Frees everything; l is as after lookup_init. Takes NULL. */
+/* Frees everything; the options stay. l may be NULL. */
 void lookup_fini(struct lookup *l);
 
 /*
- * Looks up the frames of s that l does not have yet. A frame in no image has
- * package NULL. name_starts: a frame without a symbol is named by where its
- * function (its FDE) starts, "libc.so.6+0x89f60": the image and the distance
- * from where that starts. Where no FDE covers it, function is NULL. Its source
- * is where the function that its symbol names is: at the call of what was
- * inlined, if something was.
+ * Looks up the frames of s that l does not have yet. A frame that lies in no
+ * image has package NULL. file and line are those of the function that the
+ * symbol names: where a function was inlined, the line of its call.
  *
- * by_function: frames of one function are equal, whatever their addresses are.
- * Each has unwind_after_call() of the function's start as its address, and the
- * source of that start; an inlined function has its file and no line. A frame
- * of which no start is known keeps its own address. 0 or -ENOMEM.
+ * name_starts: a frame without a symbol is named by the start of its function,
+ * as an FDE gives it, "libc.so.6+0x89f60": the image, and the distance from the
+ * image's start. Where no FDE covers the address, function is NULL.
+ *
+ * by_function: all frames of a function are equal. Their address is
+ * unwind_after_call() of the function's start, and their line is the line of
+ * that start; an inlined function has a file and no line. A frame whose
+ * function has no known start keeps its own address.
+ *
+ * Returns 0 or -ENOMEM.
  */
 must_check int lookup_update(struct lookup *l, const struct stacks *s, struct unwind_space *space,
 			     const char *main_path);
 
 /*
- * Prepares what goes into the profile:
- * - A frame at or next to the root that has no symbol is not in_app. If it
- *   has no name either, its own address makes one, "libc.so.6+0x2724a" or
- *   "unknown+0x7f...": the server cuts a stack whose frame next to the root has
- *   no name.
- * - l->profile_images: the images with an id, by address. None overlap: of two
- *   at the same address the larger stays, and one that reaches into the next
- *   ends where that starts. (The server takes the last one that starts at or
- *   below an address; this is what it would do.)
- * 0 or -ENOMEM.
+ * Prepares the profile of a closed chunk:
+ * - A frame at the root or next to it that has no symbol is not in_app. If it
+ *   has no name either, it is named by its address, "libc.so.6+0x2724a" or
+ *   "unknown+0x7f...", because the server cuts a stack whose frame next to the
+ *   root has no name.
+ * - l->profile_images are the images with an id, by address, without overlap: of
+ *   two images at the same address the larger one stays, and an image that
+ *   reaches into the next one ends where that one starts. (The server takes the
+ *   last image that starts at or below an address, so the result is the same.)
+ * Returns 0 or -ENOMEM.
  */
 must_check int lookup_finish(struct lookup *l, const struct stacks *s, struct unwind_space *space);
 

@@ -1,36 +1,49 @@
-/* What things are called for a person: names of threads and of files. */
+/*
+ * Names that a profile shows: of threads, from their comm, and of files, from
+ * their paths.
+ */
 #ifndef LIB_AGGREGATE_NAMES_H
 #define LIB_AGGREGATE_NAMES_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "lib/base/text.h"
+#include "lib/base/util.h"
 #include "lib/unwind/unwind.h"
+#include "proto/profile.h"
 
 /*
- * The longest symbol or path that is kept whole, in bytes, NUL included:
- * PATH_MAX. Few mangled C++ names are longer; those are cut.
+ * Size of the longest symbol or path that is kept whole, in bytes with the NUL:
+ * PATH_MAX. Longer ones are cut; few mangled C++ names are longer.
  */
 #define NAME_SIZE 4096
 
-/* A comm in which each byte became U+FFFD, NUL included. */
+/* Size of a comm in which each byte became U+FFFD, with the NUL. */
 #define THREAD_NAME_SIZE (3 * COMM_SIZE + 1)
 
 /*
- * A thread's name from its comm (COMM_SIZE bytes at most are read, up to a
- * NUL). The main thread has, unless it gave itself another, the executable's
- * name there: it is called "main" then.
+ * Makes a thread's name from its comm, of which at most COMM_SIZE bytes are
+ * read, up to a NUL. The main thread's name is "main" as long as its comm is the
+ * name of the executable, and not a name that the program has set.
  *
- * That name is the one that exec was given, which is a link's if it was called
- * by one: so it is that of the file, main_path, or that of main_argv0, of which
- * only the first word counts: a program may have written a title there
- * ("redis-server *:6379"), and part of that into comm as well, which then is a
- * name that it gave itself. Both may be "".
+ * The kernel takes the comm from the path that was executed. That may be a
+ * symbolic link, so the comm is compared both with the file name of main_path
+ * and with the file name in main_argv0. Only the first word of main_argv0
+ * counts: a program may have written a title there ("redis-server *:6379").
+ * main_path and main_argv0 may be "".
  */
 void names_thread(const char *comm, size_t comm_size, bool is_main, const char *main_path,
 		  const char *main_argv0, char out[THREAD_NAME_SIZE]);
 
-/* The part behind the last slash; path itself if that is empty. */
+/*
+ * Makes the names of the n threads unique: where several threads have the same
+ * name, the id that the payload shows is appended to each, "worker (4711)". An
+ * empty name stays empty. New names belong to text. Returns 0 or -ENOMEM.
+ */
+must_check int names_tell_apart(struct profile_thread *threads, size_t n, struct text *text);
+
+/* Returns the part of path after the last slash, or path if that part is empty. */
 const char *names_base(const char *path);
 
 #endif

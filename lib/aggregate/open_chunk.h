@@ -1,79 +1,124 @@
 /*
- * The state behind lib/aggregate/aggregate.h, for the files that share it:
- * aggregate.c takes records, close.c turns a chunk into a profile and opens
- * the next. Nobody else includes this.
+ * The open chunk of one target: the target's threads, and the stacks and
+ * samples that have been taken since the chunk began.
+ *
+ * lib/aggregate/aggregate.c uses it for every record of a thread;
+ * lib/aggregate/cut.c ends the chunk and begins the next one in its place.
+ *
+ * Times in ns are monotonic times of ticks. Times in us are Unix times, as
+ * samples have them. Functions that allocate return 0 or -ENOMEM.
  */
 #ifndef LIB_AGGREGATE_OPEN_CHUNK_H
 #define LIB_AGGREGATE_OPEN_CHUNK_H
 
-#include "lib/aggregate/aggregate.h"
-#include "lib/aggregate/expand.h"
-#include "lib/aggregate/fold.h"
-#include "lib/aggregate/functions.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "lib/aggregate/names.h"
-#include "lib/aggregate/span.h"
+#include "lib/aggregate/period.h"
 #include "lib/aggregate/stacks.h"
-#include "lib/aggregate/lookup.h"
-#include "lib/aggregate/threads.h"
+#include "lib/base/table.h"
+#include "lib/base/util.h"
+#include "proto/profile.h"
 
-struct aggregate {
-	struct aggregate_options options;
-	char main_path[NAME_SIZE];
-	char main_argv0[NAME_SIZE];
-	struct unwind_space *space;
+struct thread {
+	uint32_t tid;
+	uint64_t id; /* shown in the profile in place of tid; 0: tid is shown */
+	char name[THREAD_NAME_SIZE];
 
-	struct span span;
-	struct threads threads;
-	struct functions functions;
+	/* The thread's present state. */
+	uint32_t node; /* its stack; PROFILE_NONE: not known, or the thread has exited */
+	/* Where node is not PROFILE_NONE: its number of frames, and unwind_stack.id. */
+	size_t depth;
+	uint64_t stack_id;
+	bool running;
+	uint64_t since_ns; /* the thread's time is charged to its stacks up to here */
+	uint64_t seen_ns;  /* time of the last record that confirmed the stack */
 
-	/* The open chunk. */
-	struct stacks stacks;
-	struct profile_sample *samples; /* as they came; by time once closed */
-	size_t n_samples, cap_samples;
-	size_t sample_bytes;	       /* that they take in a payload, about */
-	size_t open_bytes, open_nodes; /* what it started with */
+	/* The thread's samples in the open chunk. */
+	uint32_t last; /* index of the newest one, or PROFILE_NONE */
+	bool exited;
+	uint64_t exit_us; /* valid if exited */
+	/* The tick before the exit, if the thread has no sample there; else 0. */
+	uint64_t before_us;
 
-	/* The closed chunk, until aggregate_next. */
-	bool closed;
-	uint64_t next_ns;
-	struct lookup lookup;
-	struct expand expand;
-	struct fold fold;
-	struct profile_sample *ahead; /* samples of the next chunk */
-	size_t n_ahead;
-	struct profile_thread *profile_threads;
-	size_t n_profile_threads;
+	/* Set by cut_end(). */
+	uint32_t carry;	  /* the thread's stack at the end of the chunk */
+	bool carry_waits; /* the thread waits at the end of the chunk */
+	bool ahead;	  /* the thread has samples later than the end */
+	bool ends;	  /* the thread's stack ends there: it gets no sample in the next chunk */
 };
 
-/* A tick's time as samples have it. */
-static inline uint64_t open_chunk_unix_us(const struct aggregate *a, uint64_t time_ns)
+struct open_chunk {
+	uint64_t wall_offset_us; /* Unix time minus monotonic time */
+	struct period period;
+
+	struct thread *threads;
+	size_t n_threads, cap_threads;
+	struct table by_tid; /* tid to index in threads */
+
+	struct stacks stacks;
+	struct profile_sample *samples; /* in the order of records; by time after cut_end() */
+	size_t n_samples, cap_samples;
+	size_t sample_bytes;		 /* size of the samples in a payload, estimated */
+	size_t first_bytes, first_nodes; /* sizes at the beginning of the chunk */
+};
+
+/* Initialises an empty chunk of at most chunk_us. Does not allocate. */
+void open_chunk_init(struct open_chunk *c, uint64_t chunk_us, uint64_t wall_offset_us,
+		     uint64_t hash_seed);
+/* Frees everything that c points to. */
+void open_chunk_fini(struct open_chunk *c);
+
+/* Converts the time of a tick to the time of a sample. */
+static inline uint64_t open_chunk_unix_us(const struct open_chunk *c, uint64_t time_ns)
 {
-	return a->options.wall_offset_us + time_ns / NS_PER_US;
+	return c->wall_offset_us + time_ns / NS_PER_US;
 }
 
 /*
- * Adds a sample of the thread; is_waiting as in struct profile_sample, and
- * false for an empty stack. One state a time: a second one at the same time
- * takes the place of the first. An empty stack in front of any other says
- * nothing. 0 or -ENOMEM.
+ * Finds the thread, and adds one without a name if there is none. *ret is valid
+ * until the next thread is added.
  */
-must_check int open_chunk_emit(struct aggregate *a, struct thread *t, uint64_t time_us,
+must_check int open_chunk_thread(struct open_chunk *c, uint32_t tid, struct thread **ret);
+
+/* Finds the thread; NULL if there is none. */
+struct thread *open_chunk_find(const struct open_chunk *c, uint32_t tid);
+
+/*
+ * Removes the threads that have exited, except those with samples later than
+ * the end of the last chunk.
+ */
+must_check int open_chunk_drop_exited(struct open_chunk *c);
+
+/*
+ * Adds a sample, whatever the thread's last sample is. t->last stays, too.
+ * open_chunk_emit() is what usually adds one.
+ */
+must_check int open_chunk_append(struct open_chunk *c, const struct thread *t, uint64_t time_us,
+				 uint32_t node, bool is_waiting);
+
+/*
+ * Adds a sample of the thread, with is_waiting as in struct profile_sample (an
+ * empty stack, PROFILE_NONE, never waits). A thread has one sample at a time: a
+ * second one at the same time replaces the first. An empty stack before any
+ * other stack says nothing and is left out.
+ */
+must_check int open_chunk_emit(struct open_chunk *c, struct thread *t, uint64_t time_us,
 			       uint32_t node, bool is_waiting);
 
 /*
  * Adds the samples that the thread's present state needs before time_ns, where
- * the state ends: of a running thread one at each tick, of a waiting one the
- * last of its wait. 0 or -ENOMEM.
+ * that state ends: a running thread gets one at each tick, a waiting thread gets
+ * the last one of its wait.
  */
-must_check int open_chunk_end_run(struct aggregate *a, struct thread *t, uint64_t time_ns);
+must_check int open_chunk_end_run(struct open_chunk *c, struct thread *t, uint64_t time_ns);
 
-/* What the chunk takes in a payload if it were closed now, about. */
-size_t open_chunk_bytes(const struct aggregate *a);
+/* Charges the thread's time up to time_ns to its stack (stacks_charge()). */
+void open_chunk_charge(struct open_chunk *c, struct thread *t, uint64_t time_ns);
 
-/*
- * Everybody's time up to time_ns goes into the session's table; looks up the
- * names. 0 or -ENOMEM.
- */
-must_check int open_chunk_count(struct aggregate *a, uint64_t time_ns);
+/* Estimates the payload's size in bytes if the chunk were closed now. */
+size_t open_chunk_bytes(const struct open_chunk *c);
 
 #endif

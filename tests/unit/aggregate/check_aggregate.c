@@ -3,7 +3,7 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "lib/aggregate/span.h"
+#include "lib/aggregate/period.h"
 #include "lib/base/buf.h"
 #include "tests/unit/aggregate/fake_unwind.h"
 #include "tests/unit/aggregate/letters.h"
@@ -400,7 +400,7 @@ TEST(due_by_time)
 /* Stopped for five minutes: neither chunk nor table has them. */
 TEST(gap)
 {
-	open_with(SPAN_CHUNK_MAX_US, 20000000);
+	open_with(PERIOD_CHUNK_MAX_US, 20000000);
 	play("0 1:am, 0 2:bm, 0-100");
 	ck_assert(!due);
 	play("300100 2:cm, 300100");
@@ -473,7 +473,7 @@ TEST(due_by_bytes)
 {
 	static const char *const words[] = {"am", "bm"};
 
-	open_with(SPAN_CHUNK_MAX_US, 10000);
+	open_with(PERIOD_CHUNK_MAX_US, 10000);
 	due = false;
 	for (uint64_t i = 0; i < 1000 && !due; i++) {
 		sample(1, 10 * i, words[i % 2]);
@@ -538,7 +538,7 @@ TEST(nothing_happened)
 TEST(options)
 {
 	const struct aggregate_options too_long = {
-		.chunk_us = SPAN_CHUNK_MAX_US + 1,
+		.chunk_us = PERIOD_CHUNK_MAX_US + 1,
 		.main_path = "",
 		.main_argv0 = "",
 	};
@@ -591,14 +591,14 @@ TEST(table_of_an_open_chunk)
 
 	play("0 1:am!, 0-500");
 	OK(aggregate_write_table(a, 10, f));
-	HAS(text, "ran for 0.50 s ");
+	HAS(text, "CPU time 0.50 s,");
 	ticks(510, 1000);
 	OK(aggregate_close(a, 1000 * MS, &chunk));
 	ck_assert_uint_eq(chunk.n_samples, 101);
 	OK(aggregate_next(a));
 	rewind(f);
 	OK(aggregate_write_table(a, 10, f));
-	HAS(text, "ran for 1.00 s ");
+	HAS(text, "CPU time 1.00 s,");
 	(void)fclose(f);
 	free(text);
 }

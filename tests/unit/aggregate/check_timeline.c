@@ -17,7 +17,7 @@
 #define TICKS	  3000
 #define TICK_NS	  (10 * NS_PER_MS)
 #define QUEUE_MAX 512
-/* Records wait for at most this many ticks: less than SPAN_LAG_NS. */
+/* Records wait for at most this many ticks: less than PERIOD_LAG_NS. */
 #define DELAY_MAX 400
 
 enum what {

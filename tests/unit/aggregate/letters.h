@@ -7,9 +7,11 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "lib/aggregate/open_chunk.h"
+#include "lib/aggregate/aggregate.h"
+#include "lib/base/util.h"
 #include "lib/unwind/unwind.h"
 #include "proto/profile.h"
 
@@ -63,23 +65,28 @@ static inline const char *letters_samples(const struct profile *p)
 	return text;
 }
 
-/* The time of all threads over the session: in its table, or in a stack yet. */
+/* CPU time and waiting time of all threads in the session, to 10 ms. */
 struct letters_times {
 	uint64_t running_ns, waiting_ns;
 };
 
-static inline struct letters_times letters_times(const struct aggregate *a)
+/* Reads the times in the first line of the session's table. */
+static inline struct letters_times letters_times(struct aggregate *a)
 {
-	struct letters_times sum = {a->functions.others_self_ns, a->functions.others_waiting_ns};
+	struct letters_times sum = {0, 0};
+	double running_s, waiting_s;
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
 
-	for (size_t i = 0; i < a->functions.n; i++) {
-		sum.running_ns += a->functions.rows[i].self_ns;
-		sum.waiting_ns += a->functions.rows[i].waiting_ns;
+	if (f == NULL || aggregate_write_table(a, 10, f) < 0 || fclose(f) != 0)
+		return sum;
+	if (sscanf(text, "Hottest functions. CPU time %lf s, waiting %lf s", &running_s,
+		   &waiting_s) == 2) {
+		sum.running_ns = (uint64_t)(running_s * 100 + 0.5) * 10 * NS_PER_MS;
+		sum.waiting_ns = (uint64_t)(waiting_s * 100 + 0.5) * 10 * NS_PER_MS;
 	}
-	for (size_t i = 0; i < a->stacks.n_times; i++) {
-		sum.running_ns += a->stacks.times[i].running_ns;
-		sum.waiting_ns += a->stacks.times[i].waiting_ns;
-	}
+	free(text);
 	return sum;
 }
 

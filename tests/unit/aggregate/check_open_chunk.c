@@ -1,25 +1,25 @@
-#include "lib/aggregate/threads.h"
+/* The table of threads. What becomes of samples is in check_aggregate.c. */
+#include "lib/aggregate/open_chunk.h"
 
-#include "proto/profile.h"
 #include "tests/unit/suite.h"
 
-static struct threads threads;
+static struct open_chunk chunk;
 
 static void set_up(void)
 {
-	threads_init(&threads, 0);
+	open_chunk_init(&chunk, 1000000, 0, 0);
 }
 
 static void tear_down(void)
 {
-	threads_fini(&threads);
+	open_chunk_fini(&chunk);
 }
 
 static struct thread *get(uint32_t tid)
 {
 	struct thread *t = NULL;
 
-	OK(threads_get(&threads, tid, &t));
+	OK(open_chunk_thread(&chunk, tid, &t));
 	ck_assert_uint_eq(t->tid, tid);
 	return t;
 }
@@ -37,11 +37,10 @@ TEST(starts_from_nothing)
 	ck_assert(!t->exited && !t->ahead);
 	t->node = 3;
 	ck_assert_uint_eq(get(7)->node, 3);
-	ck_assert_ptr_null(threads_find(&threads, 8));
-	threads_fini(NULL);
+	ck_assert_ptr_null(open_chunk_find(&chunk, 8));
 }
 
-/* The dead go, those with something ahead a chunk later. */
+/* Exited threads are removed; those with samples ahead one chunk later. */
 TEST(drop_exited)
 {
 	for (uint32_t tid = 0; tid < 1000; tid++)
@@ -50,10 +49,10 @@ TEST(drop_exited)
 		get(tid)->exited = tid % 2 == 0;
 		get(tid)->ahead = tid % 4 == 0;
 	}
-	OK(threads_drop_exited(&threads));
-	ck_assert_uint_eq(threads.n, 750);
+	OK(open_chunk_drop_exited(&chunk));
+	ck_assert_uint_eq(chunk.n_threads, 750);
 	for (uint32_t tid = 0; tid < 1000; tid++) {
-		struct thread *t = threads_find(&threads, tid);
+		struct thread *t = open_chunk_find(&chunk, tid);
 
 		ck_assert_int_eq(t != NULL, tid % 4 != 2);
 		if (t != NULL)

@@ -1,0 +1,145 @@
+#include "lib/aggregate/period.h"
+
+#include "tests/unit/suite.h"
+
+#define S  NS_PER_SEC
+#define MS NS_PER_MS
+
+static struct period period;
+
+static void set_up(void)
+{
+	period_init(&period, 60 * S);
+}
+
+static void check_end(uint64_t asked, uint64_t end, uint64_t next)
+{
+	uint64_t got_end, got_next;
+
+	period_end(&period, asked, &got_end, &got_next);
+	ck_assert_uint_eq(got_end, end);
+	ck_assert_uint_eq(got_next, next);
+}
+
+FIXTURE(set_up, NULL)
+
+TEST(tick_before)
+{
+	ck_assert_uint_eq(period_tick_before(&period, 5 * S), 0);
+	for (uint64_t i = 1; i <= 2 * PERIOD_TICKS; i++)
+		period_tick(&period, i * MS, 0, 1);
+	/* One that does not get on is not a tick. */
+	period_tick(&period, 2 * PERIOD_TICKS * MS, 0, 1);
+	period_tick(&period, 3 * MS, 0, 1);
+	ck_assert_uint_eq(period_tick_before(&period, 2 * PERIOD_TICKS * MS),
+			  (2 * PERIOD_TICKS - 1) * MS);
+	ck_assert_uint_eq(period_tick_before(&period, 9 * S), 2 * PERIOD_TICKS * MS);
+	ck_assert_uint_eq(period_tick_before(&period, (PERIOD_TICKS + 2) * MS),
+			  (PERIOD_TICKS + 1) * MS);
+	/* Forgotten. */
+	ck_assert_uint_eq(period_tick_before(&period, (PERIOD_TICKS + 1) * MS), 0);
+}
+
+/* Ticks that capture left out are added; their number has a limit. */
+TEST(ticks_between)
+{
+	period_tick(&period, 100 * MS, 0, 7);
+	ck_assert_uint_eq(period_tick_before(&period, 100 * MS), 0);
+	period_tick(&period, 140 * MS, 0, 4);
+	period_tick(&period, 150 * MS, 0, 0);
+	for (uint64_t ms = 100; ms < 150; ms += 10)
+		ck_assert_uint_eq(period_tick_after(&period, ms * MS, UINT64_MAX), (ms + 10) * MS);
+	ck_assert_uint_eq(period_tick_after(&period, 104 * MS, 111 * MS), 110 * MS);
+	ck_assert_uint_eq(period_tick_after(&period, 104 * MS, 110 * MS), 0);
+	ck_assert_uint_eq(period_tick_after(&period, 150 * MS, UINT64_MAX), 0);
+	/* A gap has none. */
+	period_tick(&period, 150 * MS + PERIOD_GAP_NS + 1, 0, 500);
+	ck_assert_uint_eq(period_tick_after(&period, 150 * MS, UINT64_MAX),
+			  150 * MS + PERIOD_GAP_NS + 1);
+	period_tick(&period, 6 * S, 0, UINT64_MAX);
+	ck_assert_uint_eq(period_tick_before(&period, 7 * S), 6 * S);
+	ck_assert_uint_eq(period.n_ticks, 1 + 4 + 1 + 1 + PERIOD_TICKS);
+}
+
+TEST(as_asked)
+{
+	period_tick(&period, 100 * S, 100 * S, 1);
+	period_tick(&period, 104 * S, 102 * S, 1);
+	ck_assert_uint_eq(period_closable(&period), 102 * S);
+	check_end(102 * S, 102 * S, 102 * S);
+	/* Behind the newest tick too: the target's end. */
+	check_end(106 * S, 106 * S, 106 * S);
+	/* Never before its start. */
+	check_end(0, 100 * S, 100 * S);
+}
+
+TEST(due)
+{
+	ck_assert(!period_due(&period));
+	period_tick(&period, 100 * S, 100 * S, 1);
+	for (uint64_t i = 101; i < 160; i++) {
+		period_tick(&period, i * S, i * S, 1);
+		ck_assert(!period_due(&period));
+	}
+	period_tick(&period, 160 * S, 159 * S, 1);
+	ck_assert(!period_due(&period));
+	period_tick(&period, 160 * S, 160 * S, 1);
+	ck_assert(period_due(&period));
+	period_restart(&period, 160 * S);
+	ck_assert(!period_due(&period));
+}
+
+TEST(gap)
+{
+	period_tick(&period, 100 * S, 100 * S, 1);
+	period_tick(&period, 105 * S, 105 * S, 1); /* just not yet one */
+	ck_assert_uint_eq(period_between(&period, 100 * S, 105 * S), 5 * S);
+	ck_assert(!period_due(&period));
+	period_note(&period, 111 * S);
+	/* Not before what is in front of it is settled. */
+	ck_assert(!period_due(&period));
+	ck_assert_uint_eq(period_between(&period, 100 * S, 111 * S), 5 * S);
+	ck_assert_uint_eq(period_between(&period, 106 * S, 107 * S), 0);
+	ck_assert_uint_eq(period_between(&period, 106 * S, 112 * S), 1 * S);
+	ck_assert_uint_eq(period_between(&period, 111 * S, 112 * S), 1 * S);
+	ck_assert_uint_eq(period_between(&period, 101 * S, 102 * S), 1 * S);
+	ck_assert_uint_eq(period_between(&period, 112 * S, 101 * S), 0);
+	period_tick(&period, 111 * S, 111 * S, 1);
+	ck_assert(period_due(&period));
+	check_end(111 * S, 105 * S, 111 * S);
+	/* By then the lag alone is behind its start. */
+	check_end(103 * S, 105 * S, 111 * S);
+	period_restart(&period, 111 * S);
+	ck_assert(!period_due(&period));
+	ck_assert_uint_eq(period_between(&period, 100 * S, 112 * S), 12 * S);
+}
+
+/* Two in a row, the first not settled: one. */
+TEST(two_gaps)
+{
+	period_tick(&period, 100 * S, 100 * S, 1);
+	period_tick(&period, 110 * S, 100 * S, 1);
+	period_tick(&period, 120 * S, 120 * S, 1);
+	check_end(120 * S, 100 * S, 120 * S);
+}
+
+/* However ticks and settled ticks come, no chunk is too long. */
+TEST(never_too_long)
+{
+	for (uint64_t settled = 0; settled <= 400; settled += 10)
+		for (uint64_t hole = 1; hole <= 300; hole++) {
+			uint64_t end, next;
+
+			period_init(&period, 60 * S);
+			for (uint64_t i = 0; i <= 100; i += hole)
+				period_tick(&period, i * S, 0, 1);
+			period_tick(&period, 400 * S, settled * S, 1);
+			period_end(&period, settled * S, &end, &next);
+			ck_assert_uint_ge(end, period.start_ns);
+			ck_assert_uint_le(end - period.start_ns, 65 * S);
+			ck_assert_uint_ge(next, end);
+			/* It gets on. */
+			ck_assert_uint_gt(next, period.start_ns);
+			ck_assert(period_due(&period));
+		}
+}
