@@ -466,7 +466,7 @@ SANITIZE = -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all
 # system call (it gets confused).
 NO_ASAN = $(B)/tests/aggregate/check_bulk $(B)/tests/capture/restart/check_repair \
 	$(B)/tests/capture/restart/check_resume $(B)/tests/client/check_calls \
-	$(B)/tests/daemon/unwind/check_leash \
+	$(B)/tests/daemon/unwind/check_limits \
 	$(B)/tests/unwind/image/check_cache
 ASAN_CHECKS = $(sort $(filter-out $(NO_ASAN),$(CHECKS)))
 asan: $(ASAN_CHECKS) $(FUZZ)

@@ -166,7 +166,7 @@ static void add_unwind(struct filter *f)
 {
 	uint32_t no_file = SCMP_ACT_ERRNO(ENOENT);
 
-	/* daemon/unwind/leash.h */
+	/* daemon/unwind/limits.h */
 	add(f, SCMP_ACT_ALLOW, SCMP_SYS(timer_settime), 0, NULL);
 	add_all(f, no_file, path_calls, array_size(path_calls));
 	/* glibc implements fstat by this call, with an empty path. */

@@ -21,7 +21,7 @@ static void send_broker(const void *message, size_t size, const int *fds, size_t
 		exit(EXIT_SUCCESS);
 }
 
-static void tell_record(enum msg_type type, uint32_t target, uint32_t record)
+static void send_record(enum msg_type type, uint32_t target, uint32_t record)
 {
 	const struct msg_record m = {
 		.h = {type, sizeof(m)},
@@ -32,7 +32,7 @@ static void tell_record(enum msg_type type, uint32_t target, uint32_t record)
 	send_broker(&m, sizeof(m), NULL, 0);
 }
 
-void chunk_is_lost(uint32_t target, uint32_t record, uint32_t reason)
+void chunk_report_lost(uint32_t target, uint32_t record, uint32_t reason)
 {
 	const struct msg_chunk_lost m = {
 		.h = MSG_HEADER(MSG_CHUNK_LOST),
@@ -41,14 +41,14 @@ void chunk_is_lost(uint32_t target, uint32_t record, uint32_t reason)
 	};
 
 	if (record != 0)
-		tell_record(MSG_RECORD_LOST, target, record);
+		send_record(MSG_RECORD_LOST, target, record);
 	else
 		send_broker(&m, sizeof(m), NULL, 0);
 }
 
-void chunk_record_is_closed(uint32_t target, uint32_t record)
+void chunk_report_closed(uint32_t target, uint32_t record)
 {
-	tell_record(MSG_RECORD_CLOSED, target, record);
+	send_record(MSG_RECORD_CLOSED, target, record);
 }
 
 static struct utsname kernel;
@@ -58,7 +58,7 @@ void chunk_init(void)
 	(void)uname(&kernel);
 }
 
-/* The thread that a transaction is of: the first one, where it is there. */
+/* Returns the transaction's thread: the main thread if it has a sample. */
 static uint32_t active_thread(const struct profile *p, int32_t pid)
 {
 	for (size_t i = 0; i < p->n_samples; i++)
@@ -122,15 +122,16 @@ static int encode(const struct msg_session_open *open, const struct profile *pro
 	return sealed_close(&s, r, ret_fd, ret_size);
 }
 
-/* True if a file or Spotlight gets the payload with states and code_ids. */
+/* Returns true if a file or Spotlight gets the payload, with thread states and code_ids. */
 static bool wants_more(const struct msg_session_open *open)
 {
 	return open->for_file || open->for_spotlight;
 }
 
 /*
- * The second payload, for the file and Spotlight, where the first is the
- * server's. Without memory, or if it is too large, they get that one, too.
+ * Encodes the second payload, for a file and Spotlight, if the first one is for the
+ * server. Without memory, or if the second payload is too large, they get the
+ * first one.
  */
 static void encode_more(const struct msg_session_open *open, const struct profile *profile,
 			int *ret_fd, struct msg_chunk *m)
@@ -146,7 +147,7 @@ static void encode_more(const struct msg_session_open *open, const struct profil
 	}
 }
 
-/* Sends a chunk of a recording, or says that it is lost. */
+/* Sends a chunk of a recording, or reports it as lost. */
 static void send_recorded(const struct msg_session_open *open, uint32_t record,
 			  const struct profile *profile)
 {
@@ -160,13 +161,13 @@ static void send_recorded(const struct msg_session_open *open, uint32_t record,
 
 	if (encode(open, profile, CHUNK_V2_FILE, &fd, &m.size, &transaction_size) < 0 ||
 	    m.size > CHUNK_V2_SIZE_MAX)
-		tell_record(MSG_RECORD_LOST, open->target, record);
+		send_record(MSG_RECORD_LOST, open->target, record);
 	else
 		send_broker(&m, sizeof(m), &fd, 1);
 	close_fd(&fd);
 }
 
-/* All transactions of a run are one trace, which has the profiler's id. */
+/* Writes the transaction for Spotlight. Its trace id is the profiler's id. */
 static int write_anchor(const struct msg_session_open *open, const struct profile *profile,
 			const char *program, FILE *out)
 {
@@ -188,9 +189,8 @@ static int write_anchor(const struct msg_session_open *open, const struct profil
 }
 
 /*
- * Makes the transaction of a chunk for Spotlight, which draws a chunk only
- * below a transaction that refers to it. Where there is no memory for the
- * transaction the chunk goes alone.
+ * Encodes a transaction for Spotlight, which draws a chunk only below a transaction
+ * that refers to it. Without memory the chunk is sent without a transaction.
  */
 static void encode_anchor(const struct msg_session_open *open, const struct profile *profile,
 			  const char *program, int *ret_fd, struct msg_chunk *m)
@@ -201,7 +201,9 @@ static void encode_anchor(const struct msg_session_open *open, const struct prof
 		return;
 	if (sealed_close(&s, write_anchor(open, profile, program, s.out), ret_fd, &m->anchor_size) <
 	    0)
-		log_debug("a chunk has no transaction for Spotlight");
+		log_debug("process %d: no memory for a chunk's transaction: Spotlight does not "
+			  "show the chunk",
+			  open->pid);
 }
 
 static void send_payload(const struct msg_session_open *open, const char *program,
@@ -219,12 +221,13 @@ static void send_payload(const struct msg_session_open *open, const char *progra
 		   wants_more(open) && !open->for_server ? CHUNK_V2_FILE : CHUNK_V2_SERVER, &fds[0],
 		   &m.size, &m.transaction_size);
 	if (r < 0) {
-		log_warning("a chunk is lost: %s", strerror(-r));
-		chunk_is_lost(open->target, 0, DISCARD_MEMORY);
+		log_warning("process %d: encoding a chunk failed, the chunk is lost: %s", open->pid,
+			    strerror(-r));
+		chunk_report_lost(open->target, 0, DISCARD_MEMORY);
 		return;
 	}
 	if (m.size > CHUNK_V2_SIZE_MAX) {
-		chunk_is_lost(open->target, 0, DISCARD_TOO_LARGE);
+		chunk_report_lost(open->target, 0, DISCARD_TOO_LARGE);
 	} else {
 		memcpy(m.chunk_id, profile->chunk_id, sizeof(m.chunk_id));
 		memcpy(m.platform, open->platform, sizeof(m.platform));
@@ -252,8 +255,9 @@ void chunk_send(const struct msg_session_open *open, uint32_t record,
 	profile->sdk_version = SDK_VERSION;
 	fault = profile_check(profile);
 	if (fault != PROFILE_OK) {
-		log_debug("a chunk would be rejected: %s", profile_fault_name(fault));
-		chunk_is_lost(open->target, record, fault);
+		log_debug("process %d: the server would reject a chunk, the chunk is lost: %s",
+			  open->pid, profile_fault_name(fault));
+		chunk_report_lost(open->target, record, fault);
 	} else if (record != 0) {
 		send_recorded(open, record, profile);
 	} else {

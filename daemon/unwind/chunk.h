@@ -1,6 +1,9 @@
 /*
- * How a finished profile leaves the unwind process: checked, encoded into a
- * sealed memfd, and sent to the broker; or counted there as lost.
+ * Sends chunks to the broker: checks a finished profile, encodes it into a sealed
+ * memfd, and sends that; or reports the chunk as lost, with the reason.
+ *
+ * daemon/unwind/stream.c uses it for each chunk that it closes. A broker that has
+ * ended ends this process.
  */
 #ifndef DAEMON_UNWIND_CHUNK_H
 #define DAEMON_UNWIND_CHUNK_H
@@ -10,31 +13,31 @@
 #include "daemon/msg/msg_unwind.h"
 #include "proto/profile.h"
 
-/* Looks at what is not to be seen from within the sandbox. Once, before. */
+/* Reads the kernel's name. Called once, before the sandbox hides it. */
 void chunk_init(void);
 
-/* What a chunk says of the program that it is of. All are UTF-8. */
+/* The program of a chunk, as UTF-8. */
 struct chunk_program {
-	const char *name; /* of its file, for Spotlight */
+	const char *name; /* file name of the executable, for Spotlight */
 	const char *release;
 	const char *environment;
 };
 
 /*
- * Fills in the rest of the profile (aggregate_close): ids, platform, release,
- * sdk. Sends it, or says why it is lost. record: the recording that it is of;
- * 0: the session's. A broker that is gone ends the process.
+ * Sets ids, platform, release, environment and SDK in the profile
+ * (aggregate_close()), encodes it and sends it, or reports the chunk as lost.
+ * record: the recording that the chunk belongs to; 0: the session.
  */
 void chunk_send(const struct msg_session_open *open, uint32_t record,
 		const struct chunk_program *program, struct profile *profile);
 
 /*
- * A chunk of the target is lost: enum profile_fault, or chunk_lost. Of a
- * recording's no reason is told.
+ * Reports a chunk of the target as lost, with a reason of struct msg_chunk_lost.
+ * Recordings count their lost chunks without a reason.
  */
-void chunk_is_lost(uint32_t target, uint32_t record, uint32_t reason);
+void chunk_report_lost(uint32_t target, uint32_t record, uint32_t reason);
 
-/* A recording of the target has ended. */
-void chunk_record_is_closed(uint32_t target, uint32_t record);
+/* Reports that a recording of the target has ended. */
+void chunk_report_closed(uint32_t target, uint32_t record);
 
 #endif

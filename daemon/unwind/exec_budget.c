@@ -12,8 +12,7 @@ bool exec_budget_take(struct exec_budget *b, int32_t pid, uint64_t now_ns)
 	}
 	if (b->held_back++ == 0)
 		log_warning("process %d executes one program after another: "
-			    "of chunks that end by that one in %llu s is kept, "
-			    "the others are discarded",
+			    "one chunk in %llu s is kept, the others are discarded",
 			    pid, (unsigned long long)(EXEC_BUDGET_EVERY_NS / NS_PER_SEC));
 	return false;
 }
@@ -27,8 +26,8 @@ void exec_budget_check(struct exec_budget *b, int32_t pid, uint64_t now_ns)
 {
 	if (b->held_back == 0 || now_ns < b->began_ns + EXEC_BUDGET_EVERY_NS)
 		return;
-	log_warning("process %d stays the same program: %llu chunk%s of those "
-		    "before it %s discarded",
+	log_warning("process %d stays the same program: %llu chunk%s of earlier "
+		    "programs %s discarded",
 		    pid, (unsigned long long)b->held_back, b->held_back == 1 ? "" : "s",
 		    b->held_back == 1 ? "was" : "were");
 	b->held_back = 0;

@@ -9,7 +9,7 @@
 #include "lib/unwind/elf/build_id.h"
 #include "lib/unwind/elf/elf_file.h"
 
-/* What is looked through for the beginnings of functions. */
+/* Bytes of code that are searched for the beginnings of functions. */
 #define CODE_MAX (1u << 20)
 
 static bool has_section(const struct elf_file *f, const char *name)
@@ -29,7 +29,7 @@ static bool find_code(const struct elf_file *f, GElf_Phdr *ret)
 	return false;
 }
 
-/* push %rbp; mov %rsp,%rbp: so begins a function that keeps one. */
+/* Searches for push %rbp; mov %rsp,%rbp, with which a function sets its frame pointer. */
 static bool keeps_frame_pointers(const struct elf_file *f)
 {
 	static const uint8_t begins[] = {0x55, 0x48, 0x89, 0xe5};
@@ -45,11 +45,11 @@ static bool keeps_frame_pointers(const struct elf_file *f)
 	for (size_t i = 0; i + sizeof(begins) <= size; i++)
 		found += memcmp(bytes + i, begins, sizeof(begins)) == 0;
 	free(bytes);
-	/* A function has some hundred bytes. */
+	/* One in 1,024 bytes: an average function has some hundred bytes. */
 	return found > size / 1024;
 }
 
-/* Why elf_file_open() refuses it. */
+/* Returns the reason why elf_file_open() has refused the file. */
 static enum file_verdict why_refused(int fd)
 {
 	uint8_t ident[EI_NIDENT];

@@ -1,13 +1,14 @@
 /*
- * MSG_FILE_LOOK: sentry-profd-unwind says what an ELF file that it was handed
- * has, so that sentry-profctl doctor reads none itself.
+ * MSG_FILE_LOOK: inspects an ELF file for `sentry-profctl doctor`: which unwind
+ * information, symbols and debug information it has. doctor sends the file as a
+ * descriptor, so that it does not parse a foreign file outside of the sandbox.
  */
 #ifndef DAEMON_UNWIND_FILE_LOOK_H
 #define DAEMON_UNWIND_FILE_LOOK_H
 
 #include "lib/base/util.h"
 
-/* Answers by MSG_FILE_SEEN. fd stays the caller's. Returns 0 or -errno. */
+/* Inspects fd, which stays the caller's, and sends MSG_FILE_SEEN. Returns 0 or -errno. */
 must_check int file_look(int fd);
 
 #endif

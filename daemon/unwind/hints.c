@@ -2,13 +2,13 @@
 
 #include "lib/base/util.h"
 
-/* Beyond the bytes that a walk lacked: the next frames need some, too. */
+/* Bytes to copy beyond those that the unwind lacked, for the next frames. */
 #define SLACK_BYTES (16u * 1024)
 
-/* Copying this takes some 40 us: worth a message, if nothing came of it. */
+/* Copying so many bytes takes some 40 us; if they were not needed, a hint is worth it. */
 #define WASTE_BYTES (64u * 1024)
 
-/* A frame of this size is left out of the copy, if it makes it too large. */
+/* A frame of this size is skipped if the copy would be too large with it. */
 #define LARGE_FRAME (64u * 1024)
 
 static uint64_t less_slack(uint64_t addr)
@@ -16,28 +16,31 @@ static uint64_t less_slack(uint64_t addr)
 	return addr - min_u64(addr, SLACK_BYTES);
 }
 
-/* The highest top that capture takes of a sample that starts at addr. */
+/* Returns the highest top that capture accepts for a sample that begins at addr. */
 static uint64_t highest_top(uint64_t addr)
 {
 	return addr + SAMPLE_STACK_MAX - UNWIND_RED_ZONE_MAX;
 }
 
-/* Where capture does not know yet where the own stack ends it will find out. */
+/*
+ * Returns true if addr is on the thread's own stack, or if capture does not know yet
+ * where that stack ends: the hint makes capture find out.
+ */
 static bool is_own(const struct sample_known *known, uint64_t addr)
 {
 	return known->own_end == 0 ||
 	       (addr < known->own_end && known->own_end - addr <= SAMPLE_OWN_STACK_MAX);
 }
 
-/* Where the sample lacks bytes of the own stack from; 0: nowhere. */
+/* Returns the address from which the sample lacks bytes of the own stack; 0: none. */
 static uint64_t second_lacking(const struct unwind_sample *sample, const struct unwind_stack *stack)
 {
 	const struct sample_known *known = &sample->known;
 	uint64_t second = stack->second;
 
 	/*
-	 * The copy would be too large, were it not for one frame. Where capture
-	 * does not know the end of the own stack, this makes it find out.
+	 * The copy would be too large because of one frame. If capture does not
+	 * know the end of the own stack, this hint makes it find out.
 	 */
 	if (stack->missing > highest_top(sample->stack.addr) &&
 	    (known->own_end == 0 || stack->missing - stack->stack_top > LARGE_FRAME))
@@ -48,7 +51,7 @@ static uint64_t second_lacking(const struct unwind_sample *sample, const struct 
 	return second;
 }
 
-/* Up to where the sample lacks bytes of its stack; 0: nothing that helps. */
+/* Returns the address up to which the sample lacks bytes of its stack; 0: none. */
 static uint64_t top_lacking(const struct unwind_sample *sample, const struct unwind_stack *stack)
 {
 	const uint64_t highest = highest_top(sample->stack.addr);
@@ -56,16 +59,16 @@ static uint64_t top_lacking(const struct unwind_sample *sample, const struct unw
 
 	if (stack->missing <= sample->known.top || stack->missing > highest)
 		return 0;
-	/* The stack goes on, and may be much deeper. */
+	/* The stack continues and may be much deeper. */
 	if (stack->end == UNWIND_END_CAPPED)
 		more = max_u64(more, sample->stack.size);
 	return min_u64(stack->missing + more, highest);
 }
 
 /*
- * From where the own stack is to be copied as a whole; 0: nowhere. It is deeper
- * than a copy of any stack may be, and to leave one frame out was not enough,
- * or is of no use.
+ * Returns the address from which the whole own stack is to be copied; 0: none. This
+ * is for a stack that is deeper than the usual copy, where skipping one frame was
+ * not enough or is not possible.
  */
 static uint64_t whole_lacking(const struct unwind_sample *sample, const struct unwind_stack *stack)
 {
@@ -84,8 +87,8 @@ static uint64_t whole_lacking(const struct unwind_sample *sample, const struct u
 	return from;
 }
 
-/* Were many bytes copied of which a walk to the root has read none? */
-static bool is_in_vain(const struct unwind_sample *sample, const struct unwind_stack *stack)
+/* Returns true if the unwind reached the root without reading many of the copied bytes. */
+static bool has_unused_bytes(const struct unwind_sample *sample, const struct unwind_stack *stack)
 {
 	const struct sample_known *known = &sample->known;
 	const uint64_t end = sample->stack.addr + sample->stack.size;
@@ -94,7 +97,7 @@ static bool is_in_vain(const struct unwind_sample *sample, const struct unwind_s
 		return false;
 	if (end - stack->stack_top > WASTE_BYTES)
 		return true;
-	/* What the reader has asked for other samples may need. */
+	/* Other samples may need the bytes that an earlier hint asked for. */
 	if (known->top != 0 || sample->second.size == 0)
 		return false;
 	return stack->second_from == 0 || stack->second_from - known->second > WASTE_BYTES;
@@ -108,7 +111,7 @@ bool hint_wanted(uint32_t target, const struct unwind_sample *sample,
 	const uint64_t whole = whole_lacking(sample, stack);
 	const uint64_t top = second != 0 ? 0 : top_lacking(sample, stack);
 
-	/* That a frame is left out comes first: it makes the copy small. */
+	/* Skipping a frame comes first, because it keeps the copy small. */
 	if (whole != 0 && (second == 0 || known->second != 0)) {
 		*ret = (struct msg_stack_hint){
 			.h = MSG_HEADER(MSG_STACK_HINT),
@@ -119,7 +122,7 @@ bool hint_wanted(uint32_t target, const struct unwind_sample *sample,
 		};
 		return true;
 	}
-	if (second == 0 && top == 0 && !is_in_vain(sample, stack))
+	if (second == 0 && top == 0 && !has_unused_bytes(sample, stack))
 		return false;
 	*ret = (struct msg_stack_hint){
 		.h = MSG_HEADER(MSG_STACK_HINT),
@@ -131,23 +134,22 @@ bool hint_wanted(uint32_t target, const struct unwind_sample *sample,
 	};
 	if (second != 0) {
 		ret->second = less_slack(second);
-		/* The walk may have come to nonsense: what is known stays. */
+		/* The unwind may be wrong from here, so a higher known top stays. */
 		ret->top = max_u64(known->top, stack->stack_top);
 	} else if (top != 0) {
 		ret->top = top;
 	} else if (known->top == 0) {
-		/* What was a guess is known now. */
+		/* Replaces capture's guess by the known address. */
 		ret->second = less_slack(stack->second_from);
 	}
-	/* A walk that has read nothing: above the stack pointer, all the same.
-	 */
+	/* The top is above the stack pointer even if the unwind has read nothing. */
 	ret->top = max_u64(ret->top, sample->stack.addr + UNWIND_RED_ZONE_MAX + 8);
 	return true;
 }
 
-bool hints_begin(struct hints *h, uint32_t tid, uint64_t time_ns, uint64_t now_ns)
+bool hints_may_send(struct hints *h, uint32_t tid, uint64_t time_ns, uint64_t now_ns)
 {
-	const size_t i = tid % HINTS_PLACES;
+	const size_t i = tid % HINTS_SLOTS;
 
 	if (h->last[i].tid == tid && time_ns <= h->last[i].sent_ns)
 		return false;

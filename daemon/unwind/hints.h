@@ -1,11 +1,12 @@
 /*
- * Stack hints: what unwind tells capture, per thread, when a walk needed other
- * bytes than its sample has: more, or far fewer.
+ * Stack hints: unwind tells capture, per thread, which bytes of the stack the last
+ * unwind needed, if the sample had too few or far too many. capture then copies
+ * these bytes at the thread's next sample.
  *
- * Each sample says what capture knew for it (struct sample_known). Comparing it
- * with the walk is all that decides about a hint: unwind keeps no record of
- * what it has told capture. So nothing is stale when a thread ends, its number
- * is used again, a program executes another one, or capture is replaced.
+ * Each sample contains what capture knew when it was taken (struct sample_known).
+ * The hint depends only on that and on the unwound stack; unwind does not remember
+ * the hints that it has sent. So nothing is stale when a thread ends, its tid is
+ * used again, the process executes another program, or capture is replaced.
  */
 #ifndef DAEMON_UNWIND_HINTS_H
 #define DAEMON_UNWIND_HINTS_H
@@ -17,31 +18,33 @@
 #include "lib/unwind/unwind.h"
 
 /*
- * Samples that were taken before a hint was sent ask for it again: up to half a
- * second of them waits in the ring. So a thread gets no hint for a sample that
- * is older than the last hint. By the lower bits of a thread's number; where
- * two threads share a place some hints are sent twice, which does no harm.
+ * Times of the last hints. Samples that were taken before a hint was sent ask for
+ * it again, and up to half a second of samples waits in the ring. So a sample that
+ * is older than the thread's last hint causes no hint.
+ *
+ * A thread's slot is its tid modulo HINTS_SLOTS. If two threads share a slot, some
+ * hints are sent twice, which does no harm.
  */
-#define HINTS_PLACES 256
+#define HINTS_SLOTS 256
 
 struct hints {
 	struct {
 		uint32_t tid;
 		uint64_t sent_ns;
-	} last[HINTS_PLACES];
+	} last[HINTS_SLOTS];
 };
 
 /*
- * What the walk of a sample asks of capture, as it is sent. False if capture
- * knows it, or cannot help.
+ * Makes the hint for a sample from its unwound stack. Returns false if capture knows
+ * all that the hint would say, or cannot help.
  */
 bool hint_wanted(uint32_t target, const struct unwind_sample *sample,
 		 const struct unwind_stack *stack, struct msg_stack_hint *ret);
 
 /*
- * True if a hint for a sample of thread tid, taken at time_ns, is to be sent
- * now, at now_ns (both CLOCK_MONOTONIC): it counts as sent then.
+ * Returns true if a hint for a sample of thread tid, taken at time_ns, may be sent at
+ * now_ns (both CLOCK_MONOTONIC), and counts the hint as sent.
  */
-bool hints_begin(struct hints *h, uint32_t tid, uint64_t time_ns, uint64_t now_ns);
+bool hints_may_send(struct hints *h, uint32_t tid, uint64_t time_ns, uint64_t now_ns);
 
 #endif

@@ -1,10 +1,11 @@
 /*
- * sentry-profd-unwind: the process that reads what targets wrote. It has no
- * privilege, opens nothing and talks to the broker and to capture only.
+ * sentry-profd-unwind: turns records of capture into chunks. It is the process
+ * that reads what targets wrote: stacks, maps, ELF files. It has no privileges,
+ * opens no file, and has sockets to the broker and to capture only.
  *
- * One process serves the targets of one uid, through one ring. Where
- * sentry-profctl has started it, in the broker's place, it serves that one
- * (daemon/unwind/symbolize.h).
+ * A process serves all targets of one uid, through one ring; each target has a
+ * session, which is a stream here. sentry-profctl starts a process of its own, in
+ * the place of the broker, for MSG_SYMBOLIZE and MSG_FILE_LOOK.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,30 +21,29 @@
 #include "daemon/common/sandbox.h"
 #include "daemon/msg/heartbeat.h"
 #include "daemon/msg/msg_io.h"
+#include "daemon/unwind/capture_link.h"
 #include "daemon/unwind/chunk.h"
-#include "daemon/unwind/credit.h"
 #include "daemon/unwind/file_look.h"
-#include "daemon/unwind/leash.h"
+#include "daemon/unwind/limits.h"
 #include "daemon/unwind/request.h"
 #include "daemon/unwind/stream.h"
 #include "daemon/unwind/symbolize.h"
 #include "lib/base/clock.h"
-#include "lib/base/ring.h"
 #include "lib/base/table.h"
 
-/* Rows and symbols of the images of one user's targets. */
+/* Limit of the cache: rows and symbols of the images of one uid's targets. */
 #define CACHE_BYTES_MAX (256u << 20)
 
 /*
- * All memory of this process: the cache, the largest files that are read (some
- * 500 MB at a time), and chunks: of 200 usual targets these are a few MB.
+ * Limit of this process's memory: the cache, the largest files that are read
+ * (some 500 MB at a time), and chunks (a few MB for 200 ordinary targets).
  */
 #define BYTES_MAX ((size_t)2 << 30)
 
 /*
- * Without a file asked for, or a megabyte of the ring read: what bounds one
- * file ends after seconds, but on a machine that its host keeps from its
- * processors they may count for more than they are.
+ * Limit of the CPU time between two signs of progress: a request for a file, or a
+ * credit. Reading one file takes seconds at most. On a virtual machine the host
+ * may charge more CPU time than the process had, so the limit is longer.
  */
 #define CPU_NS_MAX (60 * NS_PER_SEC)
 
@@ -51,16 +51,14 @@ static struct {
 	struct unwind_cache *cache;
 	struct stream *streams[HEARTBEAT_SLOTS];
 	size_t n_streams;
-	struct table by_target; /* index in streams; the broker's numbers */
-	struct stream *working; /* whose time it is; NULL: nobody's */
-	struct ring_reader ring;
-	int link_fd; /* to capture; -1: none */
-	struct credit credit;
-} me = {.link_fd = -1};
+	struct table by_target; /* target number of the broker to index in streams */
+	struct stream *working; /* time is charged to this stream; NULL: to none */
+	struct capture_link link;
+} me = {.link = {.fd = -1}};
 
 static void die(const char *what, int error)
 {
-	log_error("%s: %s", what, strerror(error));
+	log_error("%s failed: %s", what, strerror(error));
 	exit(EXIT_FAILURE);
 }
 
@@ -72,8 +70,9 @@ static struct stream *stream_of(uint32_t target)
 }
 
 /*
- * One reading of the clock for all records of a target in a row: a record of
- * one that sleeps takes not much longer than a reading.
+ * Charges the time from now on to stream, or to none (NULL). Records of one target
+ * in a row need only one reading of the clock, which takes nearly as long as a
+ * short record.
  */
 static void work_for(struct stream *stream)
 {
@@ -83,127 +82,63 @@ static void work_for(struct stream *stream)
 		return;
 	now = clock_mono_ns();
 	if (me.working != NULL)
-		stream_rest(me.working, now);
+		stream_end_work(me.working, now);
 	if (stream != NULL)
-		stream_work(stream, now);
+		stream_begin_work(stream, now);
 	me.working = stream;
 }
 
-/* r: of what was sent. Capture may be gone: the broker makes a new link. */
-static void check_sent(int r)
+static void check_link(int r)
 {
-	if (r < 0 && r != -EPIPE)
-		die("the link to capture", -r);
+	if (r < 0)
+		die("reading the records of capture", -r);
 }
 
-/* Where there is no room for it the next one does as well. */
 static void send_hint(const struct msg_stack_hint *hint)
 {
-	int r;
-
-	if (me.link_fd < 0)
-		return;
-	r = ipc_send(me.link_fd, hint, sizeof(*hint), NULL, 0);
-	if (r != -EAGAIN)
-		check_sent(r);
+	check_link(capture_link_send_hint(&me.link, hint));
 }
 
-static void give_credit(void)
+static int take_record(const struct record *record, size_t size)
 {
-	leash_renew();
-	if (me.link_fd >= 0)
-		check_sent(credit_give(&me.credit, &me.ring, me.link_fd));
-}
+	struct stream *stream = stream_of(record->target);
 
-static void take_record(const struct ring_record *ring_record, size_t size)
-{
-	const struct record *record = (const void *)ring_record;
-	struct stream *stream;
-	int r;
-
-	if (size < sizeof(*record))
-		die("a record of the ring", EPROTO);
-	stream = stream_of(record->target);
-	/* One that was closed early: capture did not know yet. */
+	/* A session that was closed early: capture did not know of it yet. */
 	if (stream == NULL)
-		return;
+		return 0;
 	work_for(stream);
-	r = stream_record(stream, record, size);
-	if (r < 0)
-		die("a record of the ring", -r);
+	return stream_record(stream, record, size);
 }
 
-static void read_ring(void)
-{
-	const struct ring_record *record;
-	size_t size;
-	int r;
-
-	while ((r = ring_next(&me.ring, &record, &size)) > 0) {
-		take_record(record, size);
-		ring_release(&me.ring, size);
-		if (credit_is_due(&me.credit, &me.ring, false))
-			give_credit();
-	}
-	if (r < 0)
-		die("the ring", -r);
-	if (credit_is_due(&me.credit, &me.ring, true))
-		give_credit();
-	work_for(NULL);
-}
-
+/* Until capture is back, it is unknown what the threads do. */
 static void close_link(void)
 {
-	close_fd(&me.link_fd);
+	capture_link_close(&me.link);
 	for (size_t i = 0; i < me.n_streams; i++)
 		if (stream_interrupted(me.streams[i]) < 0)
-			die("a session", ENOMEM);
+			die("interrupting a session", ENOMEM);
 }
 
-/*
- * Takes the head that waits and reads the ring. all: everything that waits,
- * which costs one more system call to see that nothing does.
- */
-static void on_link(bool all)
+/* Reads what capture has written; all: up to the last message on the socket. */
+static void read_link(bool all)
 {
-	struct ipc_message m;
-	const struct msg_number *head;
-	int r;
+	int r = capture_link_read(&me.link, all, take_record);
 
-	do {
-		r = ipc_recv(me.link_fd, &m);
-		if (r <= 0)
-			break;
-		head = msg_as(&m, MSG_RING_HEAD);
-		if (head == NULL || ring_advance(&me.ring, head->n) < 0)
-			die("a message of capture", EPROTO);
-	} while (all);
-	read_ring();
+	check_link(r);
+	work_for(NULL);
 	if (r == 0)
 		close_link();
-	else if (r < 0 && r != -EAGAIN)
-		die("the link to capture", -r);
 }
 
 static int open_ring(void *ctx, struct ipc_message *m)
 {
-	int r;
-
 	(void)ctx;
-	if (me.link_fd >= 0) {
-		on_link(true);
-		if (me.link_fd >= 0)
+	if (me.link.fd >= 0) {
+		read_link(true);
+		if (me.link.fd >= 0)
 			close_link();
 	}
-	ring_reader_fini(&me.ring);
-	r = ring_reader_init(&me.ring, m->fds[0]);
-	if (r < 0)
-		return r;
-	me.credit = (struct credit){0};
-	if (fcntl(m->fds[1], F_SETFL, O_NONBLOCK) < 0)
-		return -errno;
-	me.link_fd = ipc_take_fd(m, 1);
-	return 0;
+	return capture_link_open(&me.link, m);
 }
 
 static int open_session(void *ctx, struct ipc_message *m)
@@ -227,7 +162,7 @@ static int open_session(void *ctx, struct ipc_message *m)
 	return msg_send_id(MSG_FD, MSG_SESSION_OPENED, open->target);
 }
 
-static int take_measures(void *ctx, struct ipc_message *message)
+static int take_usage(void *ctx, struct ipc_message *message)
 {
 	const struct msg_measures *m = (const void *)message->bytes;
 
@@ -238,7 +173,7 @@ static int take_measures(void *ctx, struct ipc_message *message)
 		struct stream *stream = stream_of(m->v[i].target);
 
 		if (stream != NULL)
-			stream_measure(stream, &m->v[i]);
+			stream_add_usage(stream, &m->v[i]);
 	}
 	return msg_send_id(MSG_FD, MSG_MEASURED, 0);
 }
@@ -253,7 +188,7 @@ static int write_table(void *ctx, struct ipc_message *message)
 	};
 
 	(void)ctx;
-	/* Its session was in a process before us. */
+	/* The session was opened in an earlier process. */
 	done.error =
 		stream == NULL ? ENOENT : -stream_write_table(stream, m->max_rows, message->fds[0]);
 	return ipc_send(MSG_FD, &done, sizeof(done), NULL, 0);
@@ -266,16 +201,16 @@ static int close_session(void *ctx, struct ipc_message *message)
 	int r;
 
 	(void)ctx;
-	/* What capture wrote before it ended comes first. */
-	if (me.link_fd >= 0)
-		on_link(true);
+	/* Records that capture wrote before the target's end come first. */
+	if (me.link.fd >= 0)
+		read_link(true);
 	if (stream != NULL) {
 		work_for(stream);
 		r = stream_close(stream);
 		work_for(NULL);
 		return r;
 	}
-	/* Its session was in a process before us. */
+	/* The session was opened in an earlier process. */
 	return msg_send_id(MSG_FD, MSG_SESSION_CLOSED, m->id);
 }
 
@@ -305,8 +240,8 @@ static int open_record(void *ctx, struct ipc_message *message)
 	(void)ctx;
 	if (stream != NULL)
 		return stream_record_open(stream, m);
-	/* Its session was in a process before us. */
-	chunk_record_is_closed(m->target, m->record);
+	/* The session was opened in an earlier process. */
+	chunk_report_closed(m->target, m->record);
 	return 0;
 }
 
@@ -345,7 +280,7 @@ static void on_broker(void)
 		{MSG_SESSION_FORGET, forget_session},
 		{MSG_RING_OPEN, open_ring},
 		{MSG_TABLE, write_table},
-		{MSG_MEASURES, take_measures},
+		{MSG_MEASURES, take_usage},
 		{MSG_RECORD_OPEN, open_record},
 		{MSG_RECORD_CLOSE, close_record},
 		{MSG_SYMBOLIZE, take_symbolize},
@@ -359,9 +294,9 @@ static void on_broker(void)
 	if (r > 0)
 		r = msg_handle(rules, array_size(rules), NULL, &m);
 	ipc_close_fds(&m);
-	/* An answer that nobody takes any more: the end comes next. */
+	/* -EPIPE: the broker has ended, and the next read says so. */
 	if (r < 0 && r != -EPIPE)
-		die("a message of the broker", -r);
+		die("handling a message of the broker", -r);
 }
 
 static void set_up(const struct msg_init *init, uint32_t *reading)
@@ -372,18 +307,18 @@ static void set_up(const struct msg_init *init, uint32_t *reading)
 
 	r = privileges_drop(init->uid, init->gid, 0, false);
 	if (r < 0)
-		die("cannot give up privileges", -r);
+		die("giving up privileges", -r);
 	chunk_init();
-	r = leash_start(BYTES_MAX, CPU_NS_MAX);
+	r = limits_start(BYTES_MAX, CPU_NS_MAX);
 	if (r < 0)
-		die("cannot limit itself", -r);
+		die("setting resource limits", -r);
 	r = sandbox_enter(SANDBOX_UNWIND, init->seccomp_kill, -1);
 	if (r < 0)
-		die("cannot enter the sandbox", -r);
+		die("entering the sandbox", -r);
 	random_bytes(&options.hash_seed, sizeof(options.hash_seed));
 	r = unwind_cache_new(&options, &me.cache);
 	if (r < 0)
-		die("cannot start", -r);
+		die("creating the cache of images", -r);
 }
 
 int main(int argc, char **argv)
@@ -399,16 +334,16 @@ int main(int argc, char **argv)
 
 		while (request_has_message())
 			on_broker();
-		fds[1].fd = me.link_fd;
-		if (me.credit.is_owed)
+		fds[1].fd = me.link.fd;
+		if (me.link.owes_credit)
 			fds[1].events |= POLLOUT;
 		if (poll(fds, array_size(fds), -1) < 0 && errno != EINTR)
-			die("poll", errno);
-		leash_renew();
+			die("poll(2)", errno);
+		limits_renew();
 		if (fds[1].revents & POLLOUT)
-			give_credit();
+			check_link(capture_link_give_credit(&me.link));
 		if (fds[1].revents & ~POLLOUT)
-			on_link(false);
+			read_link(false);
 		if (fds[0].revents != 0)
 			on_broker();
 	}

@@ -9,12 +9,13 @@
 #include "daemon/unwind/request.h"
 #include "lib/base/clock.h"
 
-/* UNWIND_MAPS_MAX lines of 256 bytes on average. */
+/* Limit of the text of maps: UNWIND_MAPS_MAX lines of 256 bytes on average. */
 #define MAPS_BYTES_MAX (16u << 20)
 
 /*
- * So long after its begin a program's first files come. Of one that has had
- * them its whole chunk is not given up for one that comes just after its end.
+ * A program's first files come within this time after its beginning. Files that
+ * come later do not change first_file_ns: a long chunk is not given up for a file
+ * that came just after the program's end.
  */
 #define YOUNG_NS (2 * NS_PER_SEC)
 
@@ -30,7 +31,7 @@ void work_end(struct work *w, uint64_t now_ns)
 	w->since_ns = 0;
 }
 
-/* Waiting for the broker costs nothing. */
+/* Stops the work while this process waits for the broker. */
 static bool pause_work(struct work *w)
 {
 	bool working = w->since_ns != 0;
@@ -51,13 +52,13 @@ void work_update(struct work *w)
 	resume_work(w, pause_work(w));
 }
 
-/* A file was taken for its own, just now. */
-static void is_told(struct program *p)
+/* Notes that a file came which is taken for the program's. */
+static void note_file(struct program *p)
 {
 	const uint64_t now = clock_mono_ns();
 
 	if (now - p->opened_ns < YOUNG_NS)
-		p->told_ns = now;
+		p->first_file_ns = now;
 }
 
 static int get_image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
@@ -67,7 +68,7 @@ static int get_image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
 	int r = request_image(p->open->target, start, end, ret_fd);
 
 	if (r == 0)
-		is_told(p);
+		note_file(p);
 	resume_work(p->work, working);
 	return r;
 }
@@ -120,7 +121,7 @@ static const struct unwind_files files = {
 	.number = get_number,
 };
 
-/* The text behind one of the broker's answers. */
+/* Asks for a file and reads it. */
 static int get_text(struct program *p, enum file_kind kind, size_t max, struct buf *ret)
 {
 	int fd, r;
@@ -136,7 +137,7 @@ static int get_text(struct program *p, enum file_kind kind, size_t max, struct b
 	return r;
 }
 
-/* The kernel marks one that was deleted; maps' paths are without that, too. */
+/* Returns the length of path without the mark that the kernel adds to a deleted file. */
 static size_t length_without_mark(const char *path)
 {
 	static const char mark[] = " (deleted)";
@@ -145,7 +146,7 @@ static size_t length_without_mark(const char *path)
 	return len > size && strcmp(path + len - size, mark) == 0 ? len - size : len;
 }
 
-/* Behind this text's NUL, or at the end of all. */
+/* Returns the text after this one's NUL, or end. */
 static const char *next_text(const char *at, const char *end)
 {
 	at += strlen(at);
@@ -157,7 +158,7 @@ static void running_fini(struct running *r)
 	buf_fini(&r->exe);
 	buf_fini(&r->file);
 	buf_fini(&r->cmdline);
-	r->names = (struct environ_names){.release = ""};
+	r->names = (struct release_names){.release = ""};
 }
 
 static int get_running(struct program *p, struct running *ret)
@@ -182,7 +183,7 @@ static int get_running(struct program *p, struct running *ret)
 	if (r == 0)
 		r = buf_add_string(&ret->cmdline, at);
 	at = next_text(at, end);
-	environ_names_read(at, (size_t)(end - at), &ret->names);
+	release_of_environ(at, (size_t)(end - at), &ret->names);
 	buf_fini(&text);
 	if (r < 0)
 		running_fini(ret);
@@ -203,10 +204,10 @@ int program_open(struct program *p, const struct msg_session_open *open, struct 
 	p->work = work;
 	p->opened_ns = clock_mono_ns();
 	p->space = space;
-	/* Nothing is known of a process that has ended. */
+	/* A process that has ended has no files. */
 	if (get_running(p, &p->runs) < 0)
 		running_fini(&p->runs);
-	is_told(p);
+	note_file(p);
 	return 0;
 }
 
@@ -214,10 +215,10 @@ void program_ended(struct program *p, uint64_t time_ns)
 {
 	const char *given = p->open->release_given;
 
-	if (p->told_ns <= time_ns)
+	if (p->first_file_ns <= time_ns)
 		return;
-	log_debug("a program has ended before its files were read");
-	/* No maps are always taken. */
+	log_debug("process %d: a program ended before its files were read", p->open->pid);
+	/* Empty maps cannot fail. */
 	(void)!unwind_space_set_maps(p->space, "", 0);
 	running_fini(&p->runs);
 	if (given[0] == '\0')
@@ -248,8 +249,23 @@ void program_fini(struct program *p)
 	*p = (struct program){0};
 }
 
-int program_get_maps(struct program *p, struct buf *ret)
+bool program_maps_expired(struct program *p, uint64_t now_ns)
 {
+	const uint64_t age_ns = now_ns - p->maps_read_ns;
+
+	p->maps_samples++;
+	return age_ns >= (p->maps_samples >= MAPS_SAMPLES ? MAPS_EVERY_NS : MAPS_SELDOM_NS);
+}
+
+bool program_maps_outdated(const struct program *p, uint64_t now_ns)
+{
+	return now_ns - p->maps_read_ns >= MAPS_UNKNOWN_NS;
+}
+
+int program_get_maps(struct program *p, uint64_t now_ns, struct buf *ret)
+{
+	p->maps_read_ns = now_ns;
+	p->maps_samples = 0;
 	return get_text(p, FILE_KIND_MAPS, MAPS_BYTES_MAX, ret);
 }
 
@@ -267,13 +283,13 @@ int program_set_maps(struct program *p, const struct buf *maps)
 	const size_t size = strlen(text), at = msg_maps_files(size);
 	int r = unwind_space_set_maps(p->space, text, size);
 
-	is_told(p);
+	note_file(p);
 	if (r == 0 && at < maps->len)
 		unwind_space_set_identities(p->space, (const void *)(text + at),
 					    (maps->len - at) / sizeof(struct mapped_file));
 	if (r == 0 && !p->has_maps) {
 		p->has_maps = true;
-		/* At the chunk's end the file of the image may be gone. */
+		/* Read now: at the end of the chunk the image's file may be gone. */
 		(void)program_release(p);
 		(void)program_environment(p);
 	}
@@ -290,7 +306,7 @@ const char *program_release(struct program *p)
 		memcpy(p->release, open->release_given, sizeof(p->release));
 	} else if (p->runs.names.release[0] != '\0') {
 		memcpy(p->release, p->runs.names.release, sizeof(p->release));
-		log_debug("release %s: by the target's environment", p->release);
+		log_debug("process %d: release %s from its environment", open->pid, p->release);
 	} else if (open->release_env[0] != '\0') {
 		memcpy(p->release, open->release_env, sizeof(p->release));
 	} else {
@@ -298,7 +314,7 @@ const char *program_release(struct program *p)
 			!release_of_image(buf_string(&p->runs.exe), buf_string(&p->runs.file),
 					  p->space, p->release, sizeof(p->release));
 		release_clean(p->release);
-		/* Only a server groups profiles by release. */
+		/* Only a server groups profiles by release, so a file needs no warning. */
 		if (open->for_server != 0 && release_is_new(p->release))
 			log_warning("no release is given: using %s (--release "
 				    "R or SENTRY_RELEASE sets it)",

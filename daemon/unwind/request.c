@@ -7,11 +7,12 @@
 #include "daemon/msg/file_request.h"
 #include "daemon/msg/msg_io.h"
 #include "daemon/msg/page.h"
-#include "daemon/unwind/leash.h"
+#include "daemon/unwind/limits.h"
 
 /*
- * The broker has little to say while it answers: new targets, a table, a ring.
- * HEARTBEAT_SLOTS targets could come at once, each with one message.
+ * Limit of kept messages. The broker sends few before it answers: new targets, a
+ * table, a ring. At most HEARTBEAT_SLOTS targets come at once, each with one
+ * message.
  */
 #define KEPT_MAX 512
 
@@ -36,7 +37,7 @@ static void keep(const struct ipc_message *m)
 	struct kept *k = malloc(sizeof(*k));
 
 	if (k == NULL || n_kept == KEPT_MAX)
-		fail("too many messages while waiting for a file");
+		fail("the broker sent too many messages before it answered a request for a file");
 	k->next = NULL;
 	k->message = *m;
 	*kept_end = k;
@@ -56,18 +57,18 @@ static int wait_for_answer(uint32_t request, int *ret_fd)
 		if (r == 0)
 			exit(EXIT_SUCCESS);
 		if (r < 0)
-			fail("the broker's socket fails");
+			fail("reading the broker's socket failed");
 		if (msg_type_of(&m) != MSG_FILE_REPLY) {
 			keep(&m);
 			continue;
 		}
 		file = msg_as(&m, MSG_FILE_REPLY);
 		if (file == NULL || file->request != request)
-			fail("the broker's answer is not to the question");
+			fail("the broker answered another request than the last one");
 		fd = ipc_take_fd(&m, 0);
 		ipc_close_fds(&m);
 		if (file->error == 0 && fd < 0)
-			fail("the broker's answer has no descriptor");
+			fail("the broker answered a request for a file without a descriptor");
 		if (file->error != 0) {
 			close_fd(&fd);
 			return file->error > 0 ? -file->error : -EIO;
@@ -84,7 +85,7 @@ static int ask(struct msg_file_request *request, int *ret_fd)
 		return -ENOENT;
 	request->h = (struct msg_header)MSG_HEADER(MSG_FILE_REQUEST);
 	request->request = ++last_request;
-	leash_renew();
+	limits_renew();
 	if (ipc_send(MSG_FD, request, sizeof(*request), NULL, 0) < 0)
 		exit(EXIT_SUCCESS);
 	return wait_for_answer(request->request, ret_fd);
@@ -135,7 +136,7 @@ uint32_t *request_page(const struct ipc_message *init)
 	void *page;
 
 	if (init->n_fds < 1 || page_map(init->fds[0], sizeof(uint32_t), &page) < 0)
-		fail("no memory is shared");
+		fail("mapping the page of MSG_INIT failed");
 	return page;
 }
 

@@ -10,7 +10,7 @@
 #include "lib/base/sealed.h"
 #include "proto/debug_meta.h"
 
-/* Where the file is taken to lie. An address 0 would be none. */
+/* The address at which the file is mapped for the look-up. Address 0 would mean none. */
 #define FILE_AT (UINT64_C(1) << 46)
 
 static int hand_image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
@@ -35,7 +35,7 @@ static int ask_debug_link(void *ctx, uint64_t start, uint64_t end, const char *n
 	return request_debug_link(0, start, end, name, ret_fd);
 }
 
-static bool ends(const char text[MSG_NAME_MAX])
+static bool has_nul(const char text[MSG_NAME_MAX])
 {
 	return memchr(text, '\0', MSG_NAME_MAX) != NULL;
 }
@@ -53,8 +53,8 @@ static bool is_wanted(const struct msg_symbolize *m, const struct unwind_image *
 	return image->has_build_id && strcmp(m->build_id, id) == 0;
 }
 
-/* What l knows of its frame i. */
-static void take_pc(const struct lookup *l, size_t i, struct symbolized_pc *ret)
+/* Collects the functions at frame i of l, inlined ones first. */
+static void collect(const struct lookup *l, size_t i, struct symbolized_pc *ret)
 {
 	const struct lookup_detail *detail = &l->details[i];
 
@@ -88,7 +88,7 @@ static int look_up(struct unwind_space *space, const struct msg_symbolize *m, st
 	r = lookup_update(&l, &stacks, space, "");
 	*ret = SYMBOLIZE_NO_NAMES;
 	for (size_t i = 0; i < l.n_frames && r == 0; i++) {
-		take_pc(&l, i, &pc);
+		collect(&l, i, &pc);
 		if (!l.details[i].unnamed || pc.frames[0].file != NULL)
 			*ret = SYMBOLIZE_DONE;
 		r = symbolized_add(answer, &pc);
@@ -129,8 +129,8 @@ int symbolize(struct unwind_cache *cache, const struct msg_symbolize *m, int fd)
 	struct buf answer;
 	int answer_fd = -1, r;
 
-	if (m->n == 0 || m->n > MSG_SYMBOLIZE_MAX || !ends(m->build_id) || !ends(m->debug_id) ||
-	    !ends(m->name))
+	if (m->n == 0 || m->n > MSG_SYMBOLIZE_MAX || !has_nul(m->build_id) ||
+	    !has_nul(m->debug_id) || !has_nul(m->name))
 		return -EPROTO;
 	r = unwind_space_new(cache, &files, &fd, &space);
 	if (r < 0)

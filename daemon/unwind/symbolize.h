@@ -1,6 +1,7 @@
 /*
- * MSG_SYMBOLIZE: sentry-profd-unwind names addresses of a file that it was
- * handed, by the same look-up as those of a target (lib/aggregate/lookup.h).
+ * MSG_SYMBOLIZE: names addresses of an ELF file for `sentry-profctl convert
+ * --symbolize`, by the same look-up as for a target's addresses
+ * (lib/aggregate/lookup.h). profctl sends the file as a descriptor.
  */
 #ifndef DAEMON_UNWIND_SYMBOLIZE_H
 #define DAEMON_UNWIND_SYMBOLIZE_H
@@ -10,8 +11,8 @@
 #include "lib/unwind/unwind.h"
 
 /*
- * Answers m, which came with fd, by MSG_SYMBOLIZED. fd stays the caller's.
- * Returns 0, or a negative errno: -EPROTO if m is not as its rule says.
+ * Looks up the addresses of m in fd, which stays the caller's, and sends
+ * MSG_SYMBOLIZED. Returns 0 or a negative errno; -EPROTO if m is malformed.
  */
 must_check int symbolize(struct unwind_cache *cache, const struct msg_symbolize *m, int fd);
 

@@ -41,14 +41,14 @@ static int add(struct thread_keys *k, uint32_t tid, struct thread_key **ret)
 	return 0;
 }
 
-static void end(struct thread_keys *k, struct thread_key *t)
+static void end_thread(struct thread_keys *k, struct thread_key *t)
 {
 	if (t->tid != 0)
 		(void)table_remove(&k->by_tid, t->tid);
 	t->tid = 0;
 }
 
-/* Who had the pointer before, and has not been heard of since, has ended. */
+/* Sets the pointer. A thread that had the same pointer before has ended. */
 static int set_pointer(struct thread_keys *k, struct thread_key *t, uint64_t pointer)
 {
 	struct thread_key *before = find(k, &k->by_its_pointer, pointer);
@@ -60,20 +60,21 @@ static int set_pointer(struct thread_keys *k, struct thread_key *t, uint64_t poi
 		(void)table_remove(&k->by_its_pointer, t->pointer);
 	t->pointer = pointer;
 	if (before != NULL) {
-		end(k, before);
+		end_thread(k, before);
 		before->pointer = 0;
 		t->key = before->key;
 	}
 	return 0;
 }
 
-int thread_keys_take(struct thread_keys *k, uint32_t tid, uint64_t pointer, struct thread_name *ret)
+int thread_keys_assign(struct thread_keys *k, uint32_t tid, uint64_t pointer,
+		       struct thread_key_change *ret)
 {
 	struct thread_key *t;
 	uint32_t before;
 	int r = 0;
 
-	*ret = (struct thread_name){.key = tid};
+	*ret = (struct thread_key_change){.key = tid};
 	if (!k->by_pointer)
 		return 0;
 	t = find(k, &k->by_tid, tid);
@@ -89,7 +90,7 @@ int thread_keys_take(struct thread_keys *k, uint32_t tid, uint64_t pointer, stru
 	if (t->key == 0)
 		t->key = ++k->last;
 	ret->key = t->key;
-	ret->left = t->key != before ? before : 0;
+	ret->old_key = t->key != before ? before : 0;
 	ret->id = t->pointer != 0 ? t->pointer : tid;
 	return 0;
 }
@@ -104,18 +105,18 @@ uint32_t thread_keys_of(const struct thread_keys *k, uint32_t tid)
 	return t == NULL ? 0 : t->key;
 }
 
-void thread_keys_leave(struct thread_keys *k, uint32_t tid)
+void thread_keys_end(struct thread_keys *k, uint32_t tid)
 {
 	struct thread_key *t = find(k, &k->by_tid, tid);
 
 	if (t != NULL)
-		end(k, t);
+		end_thread(k, t);
 }
 
-void thread_keys_leave_all(struct thread_keys *k)
+void thread_keys_end_all(struct thread_keys *k)
 {
 	for (size_t i = 0; i < k->n; i++)
-		end(k, &k->list[i]);
+		end_thread(k, &k->list[i]);
 }
 
 static void forget_all(struct thread_keys *k)

@@ -1,9 +1,14 @@
 /*
- * Under which number a target's threads stand in its chunk. By tid: that. By
- * thread pointer (thread_id_format = pthread): one of our own, since a thread
- * that begins where another has ended, on its stack, has the same pointer and
- * another tid, and must not be another thread of the chunk with the same name.
- * It goes on as the one that has ended, as one with its tid would.
+ * Thread keys: the numbers under which a target's threads are in a chunk.
+ *
+ * With thread_id_format = tid, a thread's key is its tid. With thread_id_format =
+ * pthread, threads are shown by their thread pointer, and the keys are numbers of
+ * this module: a thread that begins on the stack of a thread that has ended has the
+ * same pointer and another tid. It continues the key of the ended thread, so that
+ * a chunk never has two threads that are shown alike.
+ *
+ * Each series (daemon/unwind/series.h) has one table. Functions that allocate
+ * return 0 or -ENOMEM.
  */
 #ifndef DAEMON_UNWIND_THREAD_KEYS_H
 #define DAEMON_UNWIND_THREAD_KEYS_H
@@ -16,53 +21,53 @@
 #include "lib/base/util.h"
 
 struct thread_key {
-	uint32_t tid; /* 0: it has ended, */
-	bool is_old;  /* and not in this chunk */
+	uint32_t tid; /* 0: the thread has ended */
+	bool is_old;  /* the thread had ended before the open chunk */
 	uint32_t key;
-	uint64_t pointer; /* 0: not known */
+	uint64_t pointer; /* 0: unknown */
 };
 
 struct thread_keys {
-	bool by_pointer;
-	struct thread_key *list; /* those of this chunk and the last one */
+	bool by_pointer;	 /* thread_id_format = pthread; else the table is empty */
+	struct thread_key *list; /* threads of the open chunk and the one before */
 	size_t n, cap;
-	struct table by_tid, by_its_pointer; /* to places in list */
-	uint32_t last;			     /* key */
+	struct table by_tid, by_its_pointer; /* to index in list */
+	uint32_t last;			     /* the newest key */
 };
 
-/* Empty. Allocates nothing. */
+/* Initialises an empty table. Does not allocate. */
 void thread_keys_init(struct thread_keys *k, bool by_pointer, uint64_t seed);
-void thread_keys_fini(struct thread_keys *k); /* takes NULL */
+void thread_keys_fini(struct thread_keys *k); /* k may be NULL */
 
-/* The same threads with the same numbers. Returns 0 or -ENOMEM. */
+/* Initialises k with the threads and keys of from. */
 must_check int thread_keys_copy(struct thread_keys *k, const struct thread_keys *from);
 
-struct thread_name {
-	uint32_t key;  /* its number */
-	uint32_t left; /* the one that it had before, which is over; 0: none */
-	uint64_t id;   /* what it is called in the chunk; 0: by its number */
+struct thread_key_change {
+	uint32_t key;	  /* the thread's key */
+	uint32_t old_key; /* the key that it had before, which has ended; 0: none */
+	uint64_t id;	  /* the id to show; 0: the key */
 };
 
 /*
- * The thread is there, with this pointer; 0: it is not known (any more, or
- * yet). As long as it is not, it is called by its tid. Returns 0 or -ENOMEM.
+ * Gives the thread a key, or changes it: the thread lives and has this pointer. 0:
+ * the pointer is unknown; the thread is shown by its tid until it is known.
  */
-must_check int thread_keys_take(struct thread_keys *k, uint32_t tid, uint64_t pointer,
-				struct thread_name *ret);
+must_check int thread_keys_assign(struct thread_keys *k, uint32_t tid, uint64_t pointer,
+				  struct thread_key_change *ret);
 
 /*
- * The number of a thread that was taken; 0: it was not, or another one goes on
- * with its number.
+ * Returns the thread's key; 0 if it has none, or if another thread has continued
+ * its key.
  */
 uint32_t thread_keys_of(const struct thread_keys *k, uint32_t tid);
 
-/* The thread has ended: its number may be another's. */
-void thread_keys_leave(struct thread_keys *k, uint32_t tid);
-void thread_keys_leave_all(struct thread_keys *k);
+/* The thread has, or all threads have, ended: another thread may continue the key. */
+void thread_keys_end(struct thread_keys *k, uint32_t tid);
+void thread_keys_end_all(struct thread_keys *k);
 
 /*
- * Another chunk: who had ended before the last one is in none any more. Returns
- * 0 or -ENOMEM: all are forgotten.
+ * Begins another chunk: removes the threads that had ended before the last one. On
+ * -ENOMEM all threads are removed.
  */
 must_check int thread_keys_next(struct thread_keys *k);
 

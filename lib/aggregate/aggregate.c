@@ -422,7 +422,7 @@ static int list_threads(struct aggregate *a, size_t *ret_n)
 
 int aggregate_close(struct aggregate *a, uint64_t end_ns, struct profile *ret)
 {
-	size_t n_threads;
+	size_t n_threads = 0;
 	int r;
 
 	assert(!a->closed);

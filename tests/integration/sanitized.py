@@ -16,7 +16,7 @@ LEFT_OUT = {
     'test_exceptions': 'it runs no daemon',
     'test_life_storm.test_a_storm': 'it measures the memory of capture',
     'test_many_processes': 'it measures the memory of the broker and of capture',
-    'test_privileges.test_unwind_is_on_a_leash':
+    'test_privileges.test_unwind_has_resource_limits':
         'RLIMIT_DATA has no room for the shadow of memory',
     'test_second_stacks.test_deep_work_on_one': SLOW_FIRST_STACKS,
     'test_second_stacks.test_many_in_turn': SLOW_FIRST_STACKS,

@@ -153,7 +153,7 @@ def test_broker_and_unwind_go_before_their_starter(box):
         profd.end()
 
 
-def test_unwind_is_on_a_leash(box):
+def test_unwind_has_resource_limits(box):
     """Whatever a file makes of it: no more than so much memory, and not for
     ever."""
     pid = processes(box.profd([box.target('shares')]))['unwind']

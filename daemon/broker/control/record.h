@@ -2,7 +2,7 @@
  * Recordings: profiles of a process for peers who ask for them on the daemon's
  * socket (sentry-profctl record and top). What Sentry and files get of the
  * process does not change. unwind makes a recording's chunks
- * (daemon/unwind/chunks.h); the broker passes each chunk to the peer at once, on a
+ * (daemon/unwind/series.h); the broker passes each chunk to the peer at once, on a
  * socket of the recording, and keeps none. A peer who reads too slowly loses
  * chunks, and each message says how many were lost so far.
  *

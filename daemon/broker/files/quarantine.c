@@ -141,7 +141,7 @@ void quarantine_clear(struct quarantine *q)
 
 /*
  * What a process does to itself when it reads what it should not: by a fault,
- * by the end of its time (SIGXCPU, daemon/unwind/leash.h), or of its memory, for which
+ * by the end of its time (SIGXCPU, daemon/unwind/limits.h), or of its memory, for which
  * libraries have exit(3). Not SIGKILL and what else others have sent: the
  * kernel for want of memory, an administrator, or the broker. The status alone
  * says so: a process that broke a rule before it crashed, and that the broker

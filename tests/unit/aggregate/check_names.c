@@ -87,9 +87,9 @@ TEST(base)
 	ck_assert_str_eq(names_base(""), "");
 }
 
-TEST(told_apart)
+TEST(equal_names_get_a_number)
 {
-	struct profile_thread threads[] = {
+	struct profile_thread list[] = {
 		{1, "main", 0},	  {2, "worker", 0},
 		{3, "", 0},	  {4, "worker", UINT64_C(139822334576320)},
 		{5, "", 0},	  {6, "other", 0},
@@ -104,10 +104,10 @@ TEST(told_apart)
 	struct text text;
 
 	text_init(&text, 1);
-	OK(names_tell_apart(threads, array_size(threads), &text));
-	for (size_t i = 0; i < array_size(threads); i++) {
-		ck_assert_uint_eq(threads[i].tid, i + 1);
-		ck_assert_str_eq(threads[i].name, expected[i]);
+	OK(names_tell_apart(list, array_size(list), &text));
+	for (size_t i = 0; i < array_size(list); i++) {
+		ck_assert_uint_eq(list[i].tid, i + 1);
+		ck_assert_str_eq(list[i].name, expected[i]);
 	}
 	text_fini(&text);
 }

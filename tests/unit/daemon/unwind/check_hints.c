@@ -228,11 +228,11 @@ TEST(samples_older_than_the_last_hint_give_no_other)
 {
 	static struct hints h;
 
-	ck_assert(hints_begin(&h, TID, 10 * MS, 100 * MS));
-	ck_assert(!hints_begin(&h, TID, 20 * MS, 101 * MS));
-	ck_assert(!hints_begin(&h, TID, 100 * MS, 101 * MS));
-	ck_assert(hints_begin(&h, TID + 1, 20 * MS, 101 * MS));
-	ck_assert(hints_begin(&h, TID, 110 * MS, 201 * MS));
+	ck_assert(hints_may_send(&h, TID, 10 * MS, 100 * MS));
+	ck_assert(!hints_may_send(&h, TID, 20 * MS, 101 * MS));
+	ck_assert(!hints_may_send(&h, TID, 100 * MS, 101 * MS));
+	ck_assert(hints_may_send(&h, TID + 1, 20 * MS, 101 * MS));
+	ck_assert(hints_may_send(&h, TID, 110 * MS, 201 * MS));
 }
 
 /* As many as there can be, and more. */
@@ -242,6 +242,6 @@ TEST(threads_take_no_memory)
 	const size_t before = mallinfo2().uordblks + mallinfo2().hblkhd;
 
 	for (uint32_t tid = 1; tid <= 5000000; tid++)
-		ck_assert(hints_begin(&h, tid, tid * MS, tid * MS));
+		ck_assert(hints_may_send(&h, tid, tid * MS, tid * MS));
 	ck_assert_uint_eq(mallinfo2().uordblks + mallinfo2().hblkhd, before);
 }

@@ -12,14 +12,15 @@ static const char other[] = "1000-2000 r-xp 00000000 08:01 8 /bin/other\n";
 static struct msg_session_open open_message;
 static struct program p;
 
-/* Its first files came at told_ns. */
-static void set_up(uint64_t told_ns)
+/* A program whose first files came at first_file_ns. */
+static void set_up(uint64_t first_file_ns)
 {
 	static const struct unwind_cache_options options = {.hash_seed = 1};
 	struct unwind_cache *cache;
 
 	OK(unwind_cache_new(&options, &cache));
-	p = (struct program){.open = &open_message, .has_maps = true, .told_ns = told_ns};
+	p = (struct program){
+		.open = &open_message, .has_maps = true, .first_file_ns = first_file_ns};
 	OK(unwind_space_new(cache, NULL, NULL, &p.space));
 	OK(unwind_space_set_maps(p.space, text, strlen(text)));
 	buf_init(&p.runs.exe, 100);
@@ -30,7 +31,7 @@ static void set_up(uint64_t told_ns)
 	memcpy(p.environment, "lab", sizeof("lab"));
 }
 
-/* Has it a mapping, which another one would take away? */
+/* Returns true if the program has its mapping, which other maps would replace. */
 static bool is_known(void)
 {
 	bool remapped;
@@ -39,7 +40,7 @@ static bool is_known(void)
 	return remapped;
 }
 
-TEST(files_that_came_in_time_are_its_own)
+TEST(files_before_the_end_belong_to_the_program)
 {
 	set_up(ENDED_NS);
 	program_ended(&p, ENDED_NS);
@@ -49,7 +50,7 @@ TEST(files_that_came_in_time_are_its_own)
 	ck_assert_str_eq(program_environment(&p), "lab");
 }
 
-TEST(files_that_came_later_are_another_s)
+TEST(files_after_the_end_may_belong_to_the_next_program)
 {
 	set_up(ENDED_NS + 1);
 	program_ended(&p, ENDED_NS);
@@ -59,7 +60,7 @@ TEST(files_that_came_later_are_another_s)
 	ck_assert_str_eq(program_release(&p), "unknown");
 }
 
-TEST(what_our_user_said_is_true_of_both)
+TEST(the_release_of_the_user_holds_for_both)
 {
 	memcpy(open_message.release_env, "ours@2", sizeof("ours@2"));
 	memcpy(open_message.environment, "ours", sizeof("ours"));
@@ -67,4 +68,47 @@ TEST(what_our_user_said_is_true_of_both)
 	program_ended(&p, ENDED_NS);
 	ck_assert_str_eq(program_release(&p), "ours@2");
 	ck_assert_str_eq(program_environment(&p), "ours");
+}
+
+/* The maps were read at this time. */
+#define READ_NS 7
+
+static void set_up_maps(void)
+{
+	p = (struct program){.maps_read_ns = READ_NS};
+}
+
+/* Takes samples before ns after the reading, and one at it; are the maps expired? */
+static bool expire(uint64_t samples, uint64_t ns)
+{
+	for (uint64_t i = 1; i < samples; i++)
+		ck_assert(!program_maps_expired(&p, READ_NS + ns - 1));
+	return program_maps_expired(&p, READ_NS + ns);
+}
+
+TEST(maps_of_a_busy_process)
+{
+	set_up_maps();
+	ck_assert(expire(MAPS_SAMPLES, MAPS_EVERY_NS));
+	/* Until they are read again. */
+	ck_assert(program_maps_expired(&p, READ_NS + MAPS_EVERY_NS));
+	set_up_maps();
+	ck_assert(!program_maps_expired(&p, READ_NS + MAPS_EVERY_NS));
+}
+
+TEST(maps_of_a_process_that_mostly_sleeps)
+{
+	set_up_maps();
+	ck_assert(!expire(MAPS_SAMPLES - 1, MAPS_EVERY_NS));
+	ck_assert(program_maps_expired(&p, READ_NS + MAPS_EVERY_NS));
+	set_up_maps();
+	ck_assert(!program_maps_expired(&p, READ_NS + MAPS_SELDOM_NS - 1));
+	ck_assert(program_maps_expired(&p, READ_NS + MAPS_SELDOM_NS));
+}
+
+TEST(maps_without_a_pc)
+{
+	set_up_maps();
+	ck_assert(!program_maps_outdated(&p, READ_NS + MAPS_UNKNOWN_NS - 1));
+	ck_assert(program_maps_outdated(&p, READ_NS + MAPS_UNKNOWN_NS));
 }

@@ -17,34 +17,34 @@ static void tear_down(void)
 	thread_keys_fini(NULL);
 }
 
-static struct thread_name take(uint32_t tid, uint64_t pointer)
+static struct thread_key_change assign(uint32_t tid, uint64_t pointer)
 {
-	struct thread_name name;
+	struct thread_key_change change;
 
-	OK(thread_keys_take(&k, tid, pointer, &name));
-	return name;
+	OK(thread_keys_assign(&k, tid, pointer, &change));
+	return change;
 }
 
 FIXTURE(set_up, tear_down)
 
 TEST(by_tid)
 {
-	struct thread_name name;
+	struct thread_key_change change;
 
 	thread_keys_init(&k, false, 0);
-	name = take(4711, POINTER);
-	ck_assert_uint_eq(name.key, 4711);
-	ck_assert_uint_eq(name.id, 0);
-	ck_assert_uint_eq(name.left, 0);
+	change = assign(4711, POINTER);
+	ck_assert_uint_eq(change.key, 4711);
+	ck_assert_uint_eq(change.id, 0);
+	ck_assert_uint_eq(change.old_key, 0);
 	ck_assert_uint_eq(thread_keys_of(&k, 815), 815);
-	thread_keys_leave(&k, 815);
-	thread_keys_leave_all(&k);
+	thread_keys_end(&k, 815);
+	thread_keys_end_all(&k);
 	ck_assert_int_eq(thread_keys_next(&k), 0);
 }
 
 TEST(by_pointer)
 {
-	struct thread_name a = take(100, POINTER), b = take(101, POINTER + 64);
+	struct thread_key_change a = assign(100, POINTER), b = assign(101, POINTER + 64);
 
 	ck_assert_uint_eq(a.id, POINTER);
 	ck_assert_uint_eq(b.id, POINTER + 64);
@@ -52,93 +52,93 @@ TEST(by_pointer)
 	ck_assert_uint_eq(thread_keys_of(&k, 100), a.key);
 	ck_assert_uint_eq(thread_keys_of(&k, 101), b.key);
 	ck_assert_uint_eq(thread_keys_of(&k, 102), 0);
-	/* Its new name. */
-	ck_assert_uint_eq(take(100, POINTER).key, a.key);
-	ck_assert_uint_eq(take(100, 0).id, POINTER);
+	/* The thread has a new name, and perhaps no known pointer. */
+	ck_assert_uint_eq(assign(100, POINTER).key, a.key);
+	ck_assert_uint_eq(assign(100, 0).id, POINTER);
 }
 
 TEST(a_pointer_that_comes_to_be_known)
 {
-	struct thread_name before = take(100, 0), after;
+	struct thread_key_change before = assign(100, 0), after;
 
 	ck_assert_uint_eq(before.id, 100);
-	after = take(100, POINTER);
+	after = assign(100, POINTER);
 	ck_assert_uint_eq(after.id, POINTER);
 	ck_assert_uint_eq(after.key, before.key);
-	ck_assert_uint_eq(after.left, 0);
+	ck_assert_uint_eq(after.old_key, 0);
 }
 
 TEST(a_stack_that_is_used_again)
 {
-	struct thread_name first = take(100, POINTER), second;
+	struct thread_key_change first = assign(100, POINTER), second;
 
-	thread_keys_leave(&k, 100);
+	thread_keys_end(&k, 100);
 	ck_assert_uint_eq(thread_keys_of(&k, 100), 0);
-	second = take(200, POINTER);
+	second = assign(200, POINTER);
 	ck_assert_uint_eq(second.key, first.key);
 	ck_assert_uint_eq(second.id, POINTER);
-	ck_assert_uint_eq(second.left, 0);
-	/* One whose end is told after the beginning of the next. */
-	ck_assert_uint_eq(take(300, POINTER).key, first.key);
+	ck_assert_uint_eq(second.old_key, 0);
+	/* The end of a thread is reported after the beginning of the next one. */
+	ck_assert_uint_eq(assign(300, POINTER).key, first.key);
 	ck_assert_uint_eq(thread_keys_of(&k, 200), 0);
-	thread_keys_leave(&k, 200);
+	thread_keys_end(&k, 200);
 	ck_assert_uint_eq(thread_keys_of(&k, 300), first.key);
 }
 
 TEST(a_stack_that_turns_out_to_be_used_again)
 {
-	struct thread_name first = take(100, POINTER), second = take(200, 0);
-	struct thread_name after;
+	struct thread_key_change first = assign(100, POINTER), second = assign(200, 0);
+	struct thread_key_change after;
 
 	ck_assert_uint_ne(second.key, first.key);
-	after = take(200, POINTER);
+	after = assign(200, POINTER);
 	ck_assert_uint_eq(after.key, first.key);
-	ck_assert_uint_eq(after.left, second.key);
+	ck_assert_uint_eq(after.old_key, second.key);
 	ck_assert_uint_eq(thread_keys_of(&k, 100), 0);
-	/* And its own pointer is another's. */
-	ck_assert_uint_eq(take(200, POINTER + 64).key, first.key);
-	ck_assert_uint_ne(take(300, POINTER).key, first.key);
+	/* The pointer changes, and another thread gets the old one. */
+	ck_assert_uint_eq(assign(200, POINTER + 64).key, first.key);
+	ck_assert_uint_ne(assign(300, POINTER).key, first.key);
 }
 
-/* It was known before the one whose stack it has, and goes on as that. */
-TEST(a_stack_of_one_that_came_later)
+/* A thread that is older than the one whose stack it has continues its key. */
+TEST(a_stack_of_a_thread_that_came_later)
 {
 	uint32_t key;
 
-	(void)take(100, 0);
-	key = take(200, POINTER).key;
-	ck_assert_uint_eq(take(100, POINTER).key, key);
+	(void)assign(100, 0);
+	key = assign(200, POINTER).key;
+	ck_assert_uint_eq(assign(100, POINTER).key, key);
 	ck_assert_int_eq(thread_keys_next(&k), 0);
 	ck_assert_uint_eq(thread_keys_of(&k, 100), key);
-	ck_assert_uint_eq(take(300, POINTER).key, key);
+	ck_assert_uint_eq(assign(300, POINTER).key, key);
 	ck_assert_uint_eq(thread_keys_of(&k, 100), 0);
 }
 
-TEST(all_are_gone)
+TEST(all_threads_end)
 {
-	uint32_t key = take(100, POINTER).key;
+	uint32_t key = assign(100, POINTER).key;
 
-	thread_keys_leave_all(&k);
+	thread_keys_end_all(&k);
 	ck_assert_uint_eq(thread_keys_of(&k, 100), 0);
-	ck_assert_uint_eq(take(100, POINTER).key, key);
+	ck_assert_uint_eq(assign(100, POINTER).key, key);
 }
 
-/* Both go on alone from there. */
+/* The copy and the original are independent. */
 TEST(a_copy)
 {
-	const struct thread_name a = take(100, POINTER);
+	const struct thread_key_change a = assign(100, POINTER);
 	struct thread_keys copy;
-	struct thread_name b;
+	struct thread_key_change b;
 
 	OK(thread_keys_copy(&copy, &k));
-	thread_keys_leave(&k, 100);
+	thread_keys_end(&k, 100);
 	ck_assert_uint_eq(thread_keys_of(&k, 100), 0);
 	ck_assert_uint_eq(thread_keys_of(&copy, 100), a.key);
-	/* A thread on the same stack goes on with its number. */
-	OK(thread_keys_take(&copy, 101, POINTER, &b));
+	/* A thread on the same stack continues the key. */
+	OK(thread_keys_assign(&copy, 101, POINTER, &b));
 	ck_assert_uint_eq(b.key, a.key);
-	/* No number is given twice. */
-	OK(thread_keys_take(&copy, 102, POINTER + 64, &b));
+	/* No key is given twice. */
+	OK(thread_keys_assign(&copy, 102, POINTER + 64, &b));
 	ck_assert_uint_ne(b.key, a.key);
 	thread_keys_fini(&copy);
 }
@@ -148,21 +148,21 @@ TEST(chunks)
 	uint32_t living, ended;
 
 	for (uint32_t tid = 1000; tid < 2000; tid++)
-		(void)take(tid, POINTER + 64 * tid);
+		(void)assign(tid, POINTER + 64 * tid);
 	living = thread_keys_of(&k, 1500);
 	ended = thread_keys_of(&k, 1600);
 	for (uint32_t tid = 1000; tid < 2000; tid++)
 		if (tid != 1500)
-			thread_keys_leave(&k, tid);
-	/* What it did last may be told in the next one. */
+			thread_keys_end(&k, tid);
+	/* A thread that ends in one chunk may have samples in the next one. */
 	ck_assert_int_eq(thread_keys_next(&k), 0);
 	ck_assert_uint_eq(thread_keys_of(&k, 1500), living);
 	ck_assert_uint_eq(k.n, 1000);
-	ck_assert_uint_eq(take(3000, POINTER + 64 * 1600).key, ended);
+	ck_assert_uint_eq(assign(3000, POINTER + 64 * 1600).key, ended);
 	ck_assert_int_eq(thread_keys_next(&k), 0);
 	ck_assert_uint_eq(k.n, 2);
 	ck_assert_uint_eq(thread_keys_of(&k, 1500), living);
 	ck_assert_uint_eq(thread_keys_of(&k, 3000), ended);
-	ck_assert_uint_gt(take(4000, POINTER + 64 * 1700).key, 1000);
-	ck_assert_uint_eq(take(5000, POINTER + 64 * 1500).key, living);
+	ck_assert_uint_gt(assign(4000, POINTER + 64 * 1700).key, 1000);
+	ck_assert_uint_eq(assign(5000, POINTER + 64 * 1500).key, living);
 }

@@ -122,3 +122,22 @@ TESTS(not_who_has_ended, 2)
 	ck_assert(opened || instance.target->statm_fd < 0);
 	close_fd(&instance.target->statm_fd);
 }
+
+TEST(percent)
+{
+	static const struct {
+		struct target_usage from, to;
+		uint64_t millionths;
+	} v[] = {
+		{{1, 0}, {1000000001, 1000000000}, 100000000},
+		{{1, 0}, {1000000001, 5000000}, 500000},
+		{{1000, 7}, {3000, 5007}, 250000000},
+		{{1, 7}, {2, 7}, 0},
+		{{1, 7}, {2, 6}, 0},
+		{{2, 7}, {2, 8}, 0},
+		{{3, 7}, {2, 8}, 0},
+	};
+
+	for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++)
+		ck_assert_uint_eq(target_usage_percent(&v[i].from, &v[i].to), v[i].millionths);
+}

@@ -1,14 +1,14 @@
-#include "daemon/unwind/chunks.h"
+#include "daemon/unwind/series.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* 20 MB of payload: a chunk of 60 s rarely has 1. The server takes 50. */
+/* A chunk is due at 20 MB of payload. A chunk of 60 s rarely has 1 MB; the server accepts 50. */
 #define CHUNK_BYTES_MAX (20u * 1000 * 1000)
 
 static struct aggregate_options options_of(const struct msg_session_open *open)
 {
-	/* Where the server symbolicates it demangles, too. */
+	/* The server demangles Rust names and finds inlined functions itself. */
 	const bool is_rust = strcmp(open->platform, "rust") == 0;
 
 	return (struct aggregate_options){
@@ -17,7 +17,6 @@ static struct aggregate_options options_of(const struct msg_session_open *open)
 		.wall_offset_us = open->wall_offset_us,
 		.hash_seed = open->hash_seed,
 		.demangle = !is_rust,
-		/* There it also finds what was inlined, for every frame. */
 		.inlined = !is_rust,
 		.name_starts = open->symbols != UNWIND_SYMBOLS_NONE,
 		.by_function = open->by_function != 0,
@@ -28,21 +27,21 @@ static struct aggregate_options options_of(const struct msg_session_open *open)
 	};
 }
 
-int chunks_open(struct chunks *c, const struct msg_session_open *open, const struct program *p)
+int series_open(struct series *c, const struct msg_session_open *open, const struct program *p)
 {
 	struct aggregate_options options;
 	int r;
 
-	*c = (struct chunks){.open = *open};
+	*c = (struct series){.open = *open};
 	thread_keys_init(&c->keys, open->thread_pointers != 0, open->hash_seed);
 	options = options_of(&c->open);
 	r = aggregate_new(&options, p->space, &c->aggregate);
 	if (r == 0)
-		chunks_exec(c, p);
+		series_exec(c, p);
 	return r;
 }
 
-/* A recording's payload is one for a file: its frames keep their addresses. */
+/* Changes the options of a session to those of a recording: a payload for a file. */
 static void open_for_file(struct msg_session_open *open, const struct msg_record_open *record)
 {
 	open->for_server = open->for_spotlight = 0;
@@ -54,10 +53,10 @@ static void open_for_file(struct msg_session_open *open, const struct msg_record
 	memcpy(open->profiler_id, record->profiler_id, sizeof(open->profiler_id));
 }
 
-int chunks_open_beside(const struct chunks *from, const struct msg_record_open *record,
-		       uint64_t time_ns, struct chunks **ret)
+int series_open_beside(const struct series *from, const struct msg_record_open *record,
+		       uint64_t time_ns, struct series **ret)
 {
-	struct chunks *c = calloc(1, sizeof(*c));
+	struct series *c = calloc(1, sizeof(*c));
 	struct aggregate_options options;
 	int r;
 
@@ -72,50 +71,51 @@ int chunks_open_beside(const struct chunks *from, const struct msg_record_open *
 	if (r == 0)
 		r = aggregate_new_beside(from->aggregate, &options, &c->aggregate);
 	if (r < 0)
-		chunks_free(c);
+		series_free(c);
 	else
 		*ret = c;
 	return r;
 }
 
-void chunks_fini(struct chunks *c)
+void series_fini(struct series *c)
 {
 	aggregate_free(c->aggregate);
 	thread_keys_fini(&c->keys);
 }
 
-void chunks_free(struct chunks *c)
+void series_free(struct series *c)
 {
 	if (c == NULL)
 		return;
-	chunks_fini(c);
+	series_fini(c);
 	free(c);
 }
 
-void chunks_exec(struct chunks *c, const struct program *p)
+void series_exec(struct series *c, const struct program *p)
 {
 	aggregate_exec(c->aggregate, p->space, buf_string(&p->runs.exe),
 		       buf_string(&p->runs.cmdline));
 }
 
-static int name(struct chunks *c, uint32_t tid, uint64_t pointer, uint64_t time_ns,
-		uint32_t *ret_key)
+/* Gives the thread its number in the chunks. */
+static int assign_key(struct series *c, uint32_t tid, uint64_t pointer, uint64_t time_ns,
+		      uint32_t *ret_key)
 {
-	struct thread_name name;
-	int r = thread_keys_take(&c->keys, tid, pointer, &name);
+	struct thread_key_change change;
+	int r = thread_keys_assign(&c->keys, tid, pointer, &change);
 
-	if (r == 0 && name.left != 0)
-		r = aggregate_exit(c->aggregate, name.left, time_ns);
+	if (r == 0 && change.old_key != 0)
+		r = aggregate_exit(c->aggregate, change.old_key, time_ns);
 	if (r == 0)
-		r = aggregate_thread_id(c->aggregate, name.key, name.id);
-	*ret_key = name.key;
+		r = aggregate_thread_id(c->aggregate, change.key, change.id);
+	*ret_key = change.key;
 	return r;
 }
 
-int chunks_thread(struct chunks *c, const struct record_thread *record, uint64_t time_ns)
+int series_thread(struct series *c, const struct record_thread *record, uint64_t time_ns)
 {
 	uint32_t key;
-	int r = name(c, record->h.tid, record->pointer, time_ns, &key);
+	int r = assign_key(c, record->h.tid, record->pointer, time_ns, &key);
 
 	if (r < 0)
 		return r;
@@ -123,11 +123,11 @@ int chunks_thread(struct chunks *c, const struct record_thread *record, uint64_t
 				sizeof(record->comm));
 }
 
-int chunks_sample(struct chunks *c, const struct unwind_sample *sample, uint64_t time_ns,
+int series_sample(struct series *c, const struct unwind_sample *sample, uint64_t time_ns,
 		  const struct unwind_stack *stack)
 {
 	uint32_t key = thread_keys_of(&c->keys, sample->tid);
-	int r = key != 0 ? 0 : name(c, sample->tid, 0, time_ns, &key);
+	int r = key != 0 ? 0 : assign_key(c, sample->tid, 0, time_ns, &key);
 
 	if (r < 0)
 		return r;
@@ -137,20 +137,25 @@ int chunks_sample(struct chunks *c, const struct unwind_sample *sample, uint64_t
 				sample->flags & SAMPLE_RUNNING);
 }
 
-/* A thread whose number has passed to another thread has no key. */
-int chunks_lose(struct chunks *c, const struct record *record)
+/* A thread without a key: another thread has its number now. */
+int series_missed(struct series *c, const struct record *record)
+{
+	const uint32_t key = thread_keys_of(&c->keys, record->tid);
+
+	return key == 0 ? 0 : aggregate_missed(c->aggregate, key, record->time_ns);
+}
+
+int series_exit(struct series *c, const struct record *record)
 {
 	const uint32_t key = thread_keys_of(&c->keys, record->tid);
 
 	if (key == 0)
 		return 0;
-	if (record->ring.type == RECORD_MISSED)
-		return aggregate_missed(c->aggregate, key, record->time_ns);
-	thread_keys_leave(&c->keys, record->tid);
+	thread_keys_end(&c->keys, record->tid);
 	return aggregate_exit(c->aggregate, key, record->time_ns);
 }
 
-int chunks_wait(struct chunks *c, const struct record *record)
+int series_waiting(struct series *c, const struct record *record)
 {
 	const uint32_t key = thread_keys_of(&c->keys, record->tid);
 
@@ -160,13 +165,13 @@ int chunks_wait(struct chunks *c, const struct record *record)
 				: aggregate_waiting(c->aggregate, key, record->time_ns);
 }
 
-int chunks_exit(struct chunks *c, uint64_t time_ns)
+int series_exit_all(struct series *c, uint64_t time_ns)
 {
-	thread_keys_leave_all(&c->keys);
+	thread_keys_end_all(&c->keys);
 	return aggregate_exit_all(c->aggregate, time_ns);
 }
 
-int chunks_tick(struct chunks *c, const struct record_tick *record, bool *ret_due)
+int series_tick(struct series *c, const struct record_tick *record, bool *ret_due)
 {
 	int r = aggregate_tick(c->aggregate, record->h.time_ns, record->settled_ns, record->due,
 			       ret_due);
@@ -180,12 +185,12 @@ int chunks_tick(struct chunks *c, const struct record_tick *record, bool *ret_du
 	return r;
 }
 
-int chunks_close(struct chunks *c, uint64_t end_ns, struct profile *ret)
+int series_close(struct series *c, uint64_t end_ns, struct profile *ret)
 {
 	return aggregate_close(c->aggregate, max_u64(end_ns, c->began_ns), ret);
 }
 
-int chunks_next(struct chunks *c)
+int series_next(struct series *c)
 {
 	int r = aggregate_next(c->aggregate);
 

@@ -1,6 +1,6 @@
-#include "daemon/unwind/leash.h"
+#include "daemon/unwind/limits.h"
 
-/* Runs alone: it measures what a processor is used for. */
+/* Runs alone: it measures CPU time. */
 
 #include <signal.h>
 #include <stdbool.h>
@@ -12,7 +12,7 @@
 #include "lib/base/clock.h"
 #include "tests/unit/suite.h"
 
-/* A host that takes our processor away may do so on our account. */
+/* Long: a host may charge CPU time that the guest did not have. */
 #define CPU_NS (500 * NS_PER_MS)
 #define MUCH   ((size_t)1 << 40)
 
@@ -21,25 +21,25 @@ static uint64_t used_ns(void)
 	return clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
-/* Works for twice as long as it may without a sign. */
+/* Uses twice the allowed CPU time; renews: and reports progress. */
 static void work(bool renews)
 {
 	const struct rlimit no_core = {0};
 
 	(void)setrlimit(RLIMIT_CORE, &no_core);
-	if (leash_start(MUCH, CPU_NS) < 0)
+	if (limits_start(MUCH, CPU_NS) < 0)
 		_exit(2);
 	while (used_ns() < 2 * CPU_NS)
 		if (renews)
-			leash_renew();
+			limits_renew();
 	_exit(0);
 }
 
-static void *volatile kept; /* else the compiler leaves malloc out */
+static void *volatile kept; /* keeps the compiler from removing malloc() */
 
 static void grow(void)
 {
-	if (leash_start((size_t)256 << 20, CPU_NS) < 0)
+	if (limits_start((size_t)256 << 20, CPU_NS) < 0)
 		_exit(2);
 	kept = malloc((size_t)16 << 20);
 	if (kept == NULL)
@@ -56,7 +56,7 @@ static int wait_for(pid_t pid)
 	return status;
 }
 
-TEST(who_gets_on_is_not_ended)
+TEST(a_process_that_makes_progress_goes_on)
 {
 	pid_t pid = fork();
 	int status;
@@ -68,7 +68,7 @@ TEST(who_gets_on_is_not_ended)
 	ck_assert_int_eq(WEXITSTATUS(status), 0);
 }
 
-TEST(who_goes_round_is)
+TEST(a_process_without_progress_is_killed)
 {
 	pid_t pid = fork();
 	int status;
@@ -80,7 +80,7 @@ TEST(who_goes_round_is)
 	ck_assert_int_eq(WTERMSIG(status), SIGXCPU);
 }
 
-TEST(memory_ends)
+TEST(malloc_fails_above_the_limit)
 {
 	pid_t pid = fork();
 	int status;
@@ -92,14 +92,14 @@ TEST(memory_ends)
 	ck_assert_int_eq(WEXITSTATUS(status), 0);
 }
 
-/* A limit that somebody else has set is not raised. */
+/* A lower limit that was set before is not raised. */
 TEST(a_lower_limit_stays)
 {
 	const struct rlimit lower = {(rlim_t)1 << 30, (rlim_t)1 << 30};
 	struct rlimit now;
 
 	OK(setrlimit(RLIMIT_DATA, &lower));
-	OK(leash_start(MUCH, NS_PER_SEC * 1000));
+	OK(limits_start(MUCH, NS_PER_SEC * 1000));
 	OK(getrlimit(RLIMIT_DATA, &now));
 	ck_assert_uint_eq(now.rlim_cur, lower.rlim_cur);
 	ck_assert_uint_eq(now.rlim_max, lower.rlim_max);

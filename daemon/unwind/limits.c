@@ -1,4 +1,4 @@
-#include "daemon/unwind/leash.h"
+#include "daemon/unwind/limits.h"
 
 #include <signal.h>
 #include <sys/resource.h>
@@ -7,11 +7,11 @@
 #include "lib/base/clock.h"
 
 static timer_t timer;
-static struct itimerspec length; /* all 0: there is no timer */
+static struct itimerspec length; /* all 0: limits_start() has not been called */
 
 /*
- * A lower limit that was set before stays. AddressSanitizer's shadow of all
- * memory counts as data, so a sanitized build has no limit.
+ * Keeps a limit that is lower already. AddressSanitizer's shadow memory counts
+ * as data, so a sanitized build has no limit.
  */
 static int limit_memory(size_t bytes)
 {
@@ -27,9 +27,9 @@ static int limit_memory(size_t bytes)
 	return setrlimit(RLIMIT_DATA, &limit) < 0 ? -errno : 0;
 }
 
-int leash_start(size_t bytes, uint64_t cpu_ns)
+int limits_start(size_t bytes, uint64_t cpu_ns)
 {
-	/* Its action is the default one: nobody of ours handles it. */
+	/* SIGXCPU has its default action, which ends the process. */
 	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGXCPU};
 	int r = limit_memory(bytes);
 
@@ -42,7 +42,7 @@ int leash_start(size_t bytes, uint64_t cpu_ns)
 	return timer_settime(timer, 0, &length, NULL) < 0 ? -errno : 0;
 }
 
-void leash_renew(void)
+void limits_renew(void)
 {
 	if (length.it_value.tv_sec != 0 || length.it_value.tv_nsec != 0)
 		(void)timer_settime(timer, 0, &length, NULL);
