@@ -1,10 +1,7 @@
 /*
  * Waits for stops of tracees, in the cheapest of three ways:
- *
  * - by SIGCHLD in the event loop, while no stop is due;
- *
  * - by a wait for SIGCHLD alone, while stops are due;
- *
  * - by a wait for the stops themselves, from tick to tick, if stops are due at each tick: then a
  *   stop is taken by one system call, which costs half as much (daemon/capture/await.h).
  */

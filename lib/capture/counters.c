@@ -2,10 +2,7 @@
 
 #include <stddef.h>
 
-/*
- * Bucket of a duration: its octave above the base, and the three bits below
- * the highest one.
- */
+/* The bucket of a duration: its octave above the base, and the three bits below the highest one. */
 static size_t bucket_of(uint64_t ns)
 {
 	unsigned int octave;

@@ -1,12 +1,13 @@
 /*
- * What capture counts for a target, and the heartbeat.
+ * The counters of a target, and the heartbeat of capture.
  *
- * Both lie in memory that capture writes and the broker reads (the heartbeat
- * page, daemon/msg/heartbeat.h), so that the figures outlive a capture process
- * that has to be killed. Nothing is ever read back from there.
+ * Both lie in memory that capture writes and the broker reads (the heartbeat page,
+ * daemon/msg/heartbeat.h), so that the counters outlive a capture process that was killed. Capture
+ * never reads them back.
  *
- * The sum that always holds, but for ticks under way:
- *   expected = captured + repeated + filled + sum of missed
+ * At any time, except for samples under way:
+ *
+ *  expected = captured + repeated + filled + sum of missed
  */
 #ifndef LIB_CAPTURE_COUNTERS_H
 #define LIB_CAPTURE_COUNTERS_H
@@ -14,47 +15,47 @@
 #include <stdint.h>
 
 enum missed_reason {
-	MISSED_RING_FULL,    /* the reader was behind: the thread was left alone */
-	MISSED_LATE,	     /* the sampler itself did not get to run at the tick */
+	MISSED_RING_FULL,    /* the ring was full: the thread was not sampled */
+	MISSED_LATE,	     /* the sampler was late for the tick */
 	MISSED_EXITED,	     /* the thread died between interrupt and stop */
-	MISSED_NOT_STOPPED,  /* neither stopped nor blocked for PENDING_MAX_NS */
-	MISSED_NOT_ATTACHED, /* a thread that could not be seized, or not yet */
-	MISSED_MEMORY_SLOW,  /* its memory made us wait, and is left alone */
-	MISSED_NO_READER,    /* what was read or is to be told has no reader */
-	MISSED_NO_RESOURCES, /* no descriptor or memory to read what it does */
+	MISSED_NOT_STOPPED,  /* the thread neither stopped nor blocked for PENDING_MAX_NS */
+	MISSED_NOT_ATTACHED, /* the thread could not be seized, or not yet */
+	MISSED_MEMORY_SLOW, /* the process's memory was slow to read, and is not read for a while */
+	MISSED_NO_READER,   /* the ring has no reader */
+	MISSED_NO_RESOURCES, /* lack of descriptors or memory */
 	MISSED_N
 };
 
 /*
- * A histogram of durations: bucket i holds those up to
- * 2^(i / 8) * 256 ns, 8 buckets an octave, so a percentile is within 9 %.
+ * A histogram of durations: bucket i counts those up to 2^(i / 8) * 256 ns. With 8 buckets an
+ * octave, a percentile is exact to 9 %.
  */
 #define PAUSE_BUCKETS	 160
 #define PAUSE_BASE_SHIFT 8 /* 256 ns */
 
 struct capture_counters {
-	uint64_t ticks; /* timer expirations since attached, overruns included */
+	uint64_t ticks; /* ticks since capture attached, late ones included */
 	uint64_t expected;
 	uint64_t captured;
 	uint64_t repeated;
 	uint64_t filled;
-	uint64_t stack_bytes; /* in the samples captured, second ranges too */
+	uint64_t stack_bytes; /* in the captured samples, with their second ranges */
 	uint64_t missed[MISSED_N];
-	uint64_t stops;		/* by our interrupts */
-	uint64_t event_stops;	/* clone, exec, signals, group-stops */
-	uint64_t rewritten;	/* results of interrupted calls set to restart */
-	uint64_t continued;	/* calls cut short whose rest was run */
+	uint64_t stops;		/* after interrupts of capture */
+	uint64_t event_stops;	/* for clone, exec, signals, group-stops */
+	uint64_t rewritten;	/* interrupted calls that were made to restart */
+	uint64_t continued;	/* partial transfers that were resumed */
 	uint64_t threads;	/* alive and known now */
-	uint64_t refused;	/* there at the last scan, and could not be attached */
+	uint64_t refused;	/* threads at the last scan that could not be attached to */
 	uint64_t refused_error; /* the errno of the last of these */
-	uint64_t cost_ns;	/* of our time, spent on this target */
+	uint64_t cost_ns;	/* time that capture spent on this target */
 	uint64_t pause_max_ns;
 	uint64_t pauses[PAUSE_BUCKETS];
 };
 
 struct capture_beat {
-	uint64_t time_ns; /* CLOCK_MONOTONIC, at least every tick */
-	/* The target whose memory or files are about to be touched, or 0. */
+	uint64_t time_ns; /* CLOCK_MONOTONIC; renewed at each tick at least */
+	/* The target whose memory or files capture is about to access; 0: none. */
 	uint64_t touching;
 };
 
@@ -62,15 +63,15 @@ struct capture_beat {
 void counters_pause(struct capture_counters *c, uint64_t ns);
 
 /*
- * The pause in ns that a share of them (0.0 to 1.0) does not exceed: the upper
- * bound of its bucket; 0 if there are none.
+ * The pause in ns that this share of pauses (0.0 to 1.0) does not exceed: the upper bound of its
+ * bucket; 0: there are no pauses.
  */
 uint64_t counters_pause_percentile(const struct capture_counters *c, double share);
 
-/* Adds every figure of more to sum (max for the max). */
+/* Adds all counters of more to sum; of pause_max_ns the larger one. */
 void counters_add(struct capture_counters *sum, const struct capture_counters *more);
 
-/* "ring_full" and so on, for stats. */
+/* A name for the status, such as "ring_full". */
 const char *missed_reason_name(enum missed_reason reason);
 
 #endif

@@ -45,8 +45,8 @@ static enum proc_answer runs_another_program(struct traced_process *t)
 
 /*
  * PROC_YES if the leader in the table is not the thread that is there now. A traced thread stays
- * ours until we reap it or let go of it; only an exec puts another one in its place (ptrace(2),
- * "execve(2) under ptrace").
+ * capture's tracee until capture reaps it or lets go of it; only an exec puts another one in its
+ * place (ptrace(2), "execve(2) under ptrace").
  */
 static enum proc_answer lost_leader(const struct traced_process *t)
 {

@@ -101,9 +101,9 @@ struct sight {
 /*
  * True if the thread's call would fail, or return less, if the tracer ended now, or if a stop is
  * due: a thread that is woken for a stop after the tracer's end leaves its call with nobody to
- * repair it. A thread that must not be disturbed has no stop of ours before it, and may take long.
- * A thread in an uninterruptible sleep is not waited for longer than for a resumed call; nor is a
- * call whose result capture corrects at its end.
+ * repair it. A thread that must not be disturbed has no interrupt of capture before it, and may
+ * take long. A thread in an uninterruptible sleep is not waited for longer than for a resumed call;
+ * nor is a call whose result capture corrects at its end.
  */
 static bool is_waited_for(const struct thread *th, const struct sight *sight)
 {

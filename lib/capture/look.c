@@ -73,7 +73,7 @@ static int sample_blocked(struct thread *th, uint64_t tick, uint64_t time_ns,
 		return -EAGAIN;
 	}
 	record_commit_sample(th, size);
-	th->told_running = false;
+	th->recorded_running = false;
 	if (mark != NULL) {
 		sleepers_add(th, mark);
 		th->asleep_at = *place;
@@ -143,7 +143,7 @@ static void missed(struct thread *th, enum missed_reason reason,
 static void renew_look(struct thread *th)
 {
 	th->interrupt_ns = th->target->capture->options.now_ns();
-	if (th->unasked > 0 || th->interrupt_ns - th->look_ns <= LOOK_OLD_NS)
+	if (th->looks_without_mark > 0 || th->interrupt_ns - th->look_ns <= LOOK_OLD_NS)
 		return;
 	th->look_known = activity_mark(&th->activity, &th->look);
 	th->look_ns = th->interrupt_ns;
@@ -244,7 +244,7 @@ static void look_at_pending(struct thread *th, uint64_t ticks, uint64_t tick, ui
  */
 static bool has_not_run(const struct thread *th)
 {
-	return th->look_known && th->unasked == 0 && th->stop_known &&
+	return th->look_known && th->looks_without_mark == 0 && th->stop_known &&
 	       th->look.slices == th->stop.slices && th->group_stop != GROUP_STOP_IN;
 }
 
@@ -281,7 +281,7 @@ static void look_at(struct thread *th, uint64_t ticks, const struct covered_tick
 		return;
 	}
 	state = activity_look(&th->activity, &place);
-	if (state == ACTIVITY_BLOCKED && th->unasked > 0) {
+	if (state == ACTIVITY_BLOCKED && th->looks_without_mark > 0) {
 		/* The mark has to be older than the look that found the thread blocked. */
 		sleepers_read_times(th);
 		state = activity_look(&th->activity, &place);

@@ -144,7 +144,7 @@ static bool tell_name(struct thread *th, const char comm[COMM_SIZE], uint64_t ti
 	memcpy(record->comm, comm, COMM_SIZE);
 	ring_commit(&t->sink->ring, RECORD_THREAD, sizeof(*record));
 	memcpy(th->comm, comm, COMM_SIZE);
-	th->told_pointer = th->pointer;
+	th->recorded_pointer = th->pointer;
 	return true;
 }
 
@@ -193,7 +193,7 @@ void record_pointer(struct thread *th, uint64_t pointer, uint64_t tick, uint64_t
 
 	if (pointer != 0)
 		th->pointer = pointer;
-	if (!th->target->reader.wants_pointers || th->pointer == th->told_pointer)
+	if (!th->target->reader.wants_pointers || th->pointer == th->recorded_pointer)
 		return;
 	memcpy(comm, th->comm, sizeof(comm));
 	(void)tell_name(th, comm, tick, time_ns);
@@ -211,7 +211,7 @@ void record_rename(struct thread *th, uint64_t tick, uint64_t time_ns)
 	pointer_find(th);
 	/* If the thread is gone, the name that is known stays. */
 	if (read_name(th, comm) == PROC_READ && comm[0] != '\0' &&
-	    ((t->reader.wants_pointers && th->pointer != th->told_pointer) ||
+	    ((t->reader.wants_pointers && th->pointer != th->recorded_pointer) ||
 	     strncmp(comm, th->comm, COMM_SIZE) != 0))
 		(void)tell_name(th, comm, tick, time_ns);
 }
@@ -226,7 +226,8 @@ static uint64_t rename_due(const struct traced_process *t, struct thread *list, 
 	uint64_t next = UINT64_MAX;
 
 	for (struct thread *th = list; th != NULL; th = th->next) {
-		const bool is_news = t->reader.wants_pointers && th->pointer != th->told_pointer;
+		const bool is_news =
+			t->reader.wants_pointers && th->pointer != th->recorded_pointer;
 
 		if (!th->announced || (th->asleep && !is_news && th->name_wait == NAME_TICKS_MAX))
 			continue;
@@ -256,7 +257,7 @@ void record_missed(struct thread *th, enum missed_reason reason, uint64_t ticks,
 		   uint64_t time_ns)
 {
 	th->target->counters->missed[reason] += ticks;
-	th->told_running = false;
+	th->recorded_running = false;
 	th->stop_known = false;
 	if (record_knows(th) && !th->unknown)
 		th->unknown = record_event(th->target, RECORD_MISSED, th->tid, tick, time_ns);
@@ -264,9 +265,9 @@ void record_missed(struct thread *th, enum missed_reason reason, uint64_t ticks,
 
 void record_waiting(struct thread *th, uint64_t tick, uint64_t time_ns)
 {
-	if (th->told_running)
+	if (th->recorded_running)
 		(void)record_event(th->target, RECORD_WAITING, th->tid, tick, time_ns);
-	th->told_running = false;
+	th->recorded_running = false;
 }
 
 bool record_has_room(const struct thread *th)

@@ -1,29 +1,27 @@
 /*
- * The raw record: what capture saw of a thread at a tick, as it stands in the
- * ring (lib/base/ring.h). This is the contract between capture and unwind, and
- * the format of recorded samples in tests; it has no code.
+ * The records that capture writes into a ring (lib/base/ring.h) and unwind reads: registers and
+ * stack of a thread at a tick, and what has happened to threads and processes. Recorded samples in
+ * tests have the same format. The header has no code.
  *
- * How a thread's time is told:
- * - Time is cut into ticks, numbered from the start of the daemon's run.
- *   RECORD_TICK announces each that a target was looked at.
- * - RECORD_SAMPLE is a thread's registers and stack at its tick. It holds until
- *   the thread's next record: a tick without a record of the thread means that
- *   it is unchanged (blocked in the same place), or that it was interrupted at
- *   the record's tick and has not executed an instruction since.
- * - A target in which nobody runs is not looked at at each tick. What is found
- *   after ticks were left out is told as of one of these: tick.c.
- * - RECORD_WAITING says that a thread that was on a processor at its sample's
- *   tick had none from this tick on, until it was interrupted.
- * - RECORD_MISSED says that it is not known any more what the thread does,
- *   from its tick on, until the thread's next sample.
- * - Records of one thread are in the order of their ticks, but a sample may
- *   stand behind later RECORD_TICKs: the thread took that long to stop.
- *   RECORD_TICK says up to where nothing more is to come.
- * - A new ring, and RECORD_RESET, start from nothing: threads are announced
- *   and sampled anew.
+ * How the time of a thread is recorded:
+ * - Time is cut into ticks, numbered from the start of the daemon's run. RECORD_TICK announces each
+ *   tick at which a target was looked at.
+ * - RECORD_SAMPLE has a thread's registers and stack at its tick. The sample holds until the
+ *   thread's next record: a tick without a record of the thread means that the thread is unchanged
+ *   (blocked in the same place), or that it was interrupted at the record's tick and has not
+ *   executed an instruction since.
+ * - A target whose threads all sleep is not looked at at each tick. What a look finds after
+ *   left-out ticks is recorded with one of these ticks (lib/capture/plan.h).
+ * - RECORD_WAITING: a thread that was on a processor at its sample's tick had none from this tick
+ *   on, until it was interrupted.
+ * - RECORD_MISSED: what the thread does is not known from this tick on, until its next sample.
+ * - Records of one thread are in the order of their ticks. But a sample may stand behind
+ *   RECORD_TICKs of later ticks, since the thread took that long to stop. RECORD_TICK says up to
+ *   which time no more samples follow.
+ * - A new ring, and RECORD_RESET, start from nothing: all threads are announced and sampled anew.
  *
- * Byte order and sizes are the host's; the reader takes nothing for granted
- * but the size of each record.
+ * Byte order and sizes are those of the machine. The reader relies on nothing but the size of each
+ * record.
  */
 #ifndef LIB_CAPTURE_SAMPLE_H
 #define LIB_CAPTURE_SAMPLE_H
@@ -34,17 +32,15 @@
 
 enum record_type {
 	RECORD_TICK = 1,
-	/* A thread, before its first sample; or its new name, or pointer. */
+	/* A thread before its first sample; again if its name or pointer is new. */
 	RECORD_THREAD,
 	RECORD_SAMPLE,
 	RECORD_MISSED,
-	RECORD_EXIT,  /* the thread is gone: alive for the last time before this
-			 tick */
-	RECORD_EXEC,  /* a new program: all threads but tid are gone, so is the
-			 memory */
+	RECORD_EXIT,  /* the thread is gone; it was alive before this tick */
+	RECORD_EXEC,  /* a new program: the memory and all threads but tid are gone */
 	RECORD_RESET, /* capture starts anew with this target */
 	RECORD_END,   /* the target's last record */
-	/* The thread waits for a processor; its stack is as it was. */
+	/* The thread waits for a processor; its stack is unchanged. */
 	RECORD_WAITING,
 };
 
@@ -54,19 +50,17 @@ struct record {
 	uint32_t target; /* the broker's number of the target */
 	uint32_t tid;	 /* 0 where the record is about the process */
 	uint64_t tick;
-	uint64_t time_ns; /* of the tick, CLOCK_MONOTONIC, the same for all
-			     threads */
+	uint64_t time_ns; /* of the tick, CLOCK_MONOTONIC, the same for all threads */
 };
 
 struct record_tick {
 	struct record h;
-	/* Every sample of a tick before this time has been written. */
+	/* All samples of ticks before this time have been written. */
 	uint64_t settled_ns;
 	/*
-	 * Ticks of the target since its last RECORD_TICK, this one included.
-	 * More than 1: capture did not look at the target at some of them,
-	 * because all its threads slept, or because capture came late. They lie
-	 * at equal distances.
+	 * Ticks of the target since its last RECORD_TICK, this one included. More than 1: capture
+	 * did not look at the target at some ticks, because all threads slept or because capture
+	 * was late. These ticks lie at equal distances.
 	 */
 	uint64_t due;
 };
@@ -76,12 +70,9 @@ struct record_tick {
 struct record_thread {
 	struct record h;
 	uint32_t is_main;
-	char comm[COMM_SIZE]; /* bytes the target chose; a NUL is not certain */
+	char comm[COMM_SIZE]; /* bytes that the target chose, perhaps without a NUL */
 	uint32_t reserved;
-	/*
-	 * Its thread pointer: of x86_64's threads, that of pthread_self(3). 0:
-	 * not known, yet or ever.
-	 */
+	/* The thread pointer; on x86_64 the value of pthread_self(3). 0: not known. */
 	uint64_t pointer;
 };
 
@@ -101,35 +92,35 @@ enum sample_arch {
 };
 
 enum sample_flags {
-	/* It was on a processor; else waiting for one, or blocked. */
+	/* The thread was on a processor; else it waited for one, or was blocked. */
 	SAMPLE_RUNNING = 1 << 0,
-	/* Stack above the copied bytes was left out because of the cap. */
+	/* The stack above the copied bytes was left out because of the limit. */
 	SAMPLE_CAPPED = 1 << 1,
 	/*
-	 * The callee-saved registers are those of an earlier stop at the same
-	 * place (call, sp and pc): likely right, to be checked.
+	 * The callee-saved registers are those of an earlier stop at the same place (call, sp and
+	 * pc): probably right, to be checked.
 	 */
 	SAMPLE_REMEMBERED = 1 << 2,
-	/* The same as SAMPLE_CAPPED, of the second range. */
+	/* SAMPLE_CAPPED for the second range. */
 	SAMPLE_SECOND_CAPPED = 1 << 3,
 };
 
 /*
- * What capture knew of the stacks of a sample's thread: what the reader has
- * said in hints, and where the thread's own stack ends. The reader compares it
- * with what the sample's walk needed, and remembers nothing.
+ * What capture knew of the thread's stacks when it took the sample: from the reader's hints, and
+ * the end of the thread's own stack. The reader compares this with what the unwinding of the sample
+ * needed, so it need not remember its hints.
  */
 struct sample_known {
-	uint64_t top; /* where the stack ends that it is on; 0: not known */
+	uint64_t top; /* the end of the stack that the thread is on; 0: not known */
 	/*
-	 * Where it goes on on its own stack, as the reader said, or, where top
-	 * is not known, as capture guessed. 0: nowhere.
+	 * Where the unwinding goes on on the thread's own stack, from a hint, or, if top is not
+	 * known, by a guess of capture. 0: nowhere.
 	 */
 	uint64_t second;
-	uint64_t own_end; /* of its own stack; 0: not known */
+	uint64_t own_end; /* the end of the thread's own stack; 0: not known */
 };
 
-/* The usual limit of a stack, RLIMIT_STACK; below may be anything. */
+/* The usual limit of a stack, RLIMIT_STACK. Below that may be anything. */
 #define SAMPLE_OWN_STACK_MAX (8u << 20)
 
 struct record_sample {
@@ -138,14 +129,12 @@ struct record_sample {
 	uint32_t arch;
 	uint64_t regs_known; /* bit n: regs[n] is valid; sp and pc always are */
 	uint64_t regs[SAMPLE_REGS_MAX];
-	uint64_t stack_addr; /* of stack[0]; equals the stack pointer, less the
-				red zone where there is one */
-	uint32_t stack_size; /* bytes in stack[], padding of the record excluded
-			      */
+	uint64_t stack_addr; /* address of stack[0]: the stack pointer, less the red zone where
+				there is one */
+	uint32_t stack_size; /* bytes in stack[], without the padding of the record */
 	/*
-	 * Bytes of a second range, which the reader has asked for, or may need;
-	 * 0: none.
-	 * Behind stack[], at the next multiple of 8: struct sample_second.
+	 * Bytes of a second range, which the reader has asked for or may need; 0: none. The range
+	 * is a struct sample_second behind stack[], at the next multiple of 8.
 	 */
 	uint32_t second_size;
 	struct sample_known known;
@@ -153,8 +142,8 @@ struct record_sample {
 };
 
 /*
- * A part of the thread's own stack, where the thread is on another one, such as
- * that of its signals' handlers.
+ * A part of the thread's own stack, if the thread is on another one, such as that of its signal
+ * handlers.
  */
 struct sample_second {
 	uint64_t addr; /* of bytes[0] */
@@ -162,16 +151,15 @@ struct sample_second {
 };
 
 /*
- * The bytes of each range at most. Of a deeper stack the root is cut off, and
- * the flags say so.
+ * The most bytes of each range. Of a deeper stack the part at the root is left out, and the flags
+ * say so.
  */
 #define SAMPLE_STACK_MAX (512u * 1024)
 
 /*
- * The same of a thread's own stack, once the reader has asked for all of it. A
- * copy of so much takes 0.1 to 0.2 ms where the ring's memory is in use
- * already, 9 ms where the kernel has to make it first (512 KiB: 0.02 to 0.04,
- * and 2 ms).
+ * The same for a thread's own stack, once the reader has asked for all of it. Such a copy takes 0.1
+ * to 0.2 ms if the ring's memory is in use already, 9 ms if the kernel has to provide it first (512
+ * KiB: 0.02 to 0.04, and 2 ms).
  */
 #define SAMPLE_WHOLE_MAX (2048u * 1024)
 

@@ -84,41 +84,41 @@ void sleepers_wake(struct thread *th)
 	t->reader.names_tick = min_u64(t->reader.names_tick, th->name_tick);
 	t->plan.awake_tick = t->ticks.last;
 	th->asleep = false;
-	th->alone = false;
+	th->own_processor = false;
 	plan_at_once(t);
 }
 
 /*
- * A thread has a processor to itself if it ran for most of the last ALONE_NS
- * and waited for a processor for less than 1/ALONE_WAIT_SHARE of that time. Its
+ * A thread has a processor to itself if it ran for most of the last OWN_PROCESSOR_NS
+ * and waited for a processor for less than 1/OWN_PROCESSOR_WAIT_SHARE of that time. Its
  * samples are marked as running without another read of its wait time: at most
- * 1/ALONE_WAIT_SHARE of them are wrong.
+ * 1/OWN_PROCESSOR_WAIT_SHARE of them are wrong.
  */
-#define ALONE_NS	 (100 * NS_PER_MS)
-#define ALONE_WAIT_SHARE 64
+#define OWN_PROCESSOR_NS	 (100 * NS_PER_MS)
+#define OWN_PROCESSOR_WAIT_SHARE 64
 
-static void find_out_if_alone(struct thread *th)
+static void find_own_processor(struct thread *th)
 {
-	const uint64_t since = th->look_ns - th->alone_since_ns;
-	const uint64_t ran = th->look.run_ns - th->alone_since.run_ns;
-	const uint64_t waited = th->look.wait_ns - th->alone_since.wait_ns;
+	const uint64_t since = th->look_ns - th->own_processor_since_ns;
+	const uint64_t ran = th->look.run_ns - th->own_processor_since.run_ns;
+	const uint64_t waited = th->look.wait_ns - th->own_processor_since.wait_ns;
 
-	if (waited > ALONE_NS / ALONE_WAIT_SHARE)
-		th->alone = false;
-	else if (since < ALONE_NS)
+	if (waited > OWN_PROCESSOR_NS / OWN_PROCESSOR_WAIT_SHARE)
+		th->own_processor = false;
+	else if (since < OWN_PROCESSOR_NS)
 		return;
 	else
-		th->alone = 2 * ran >= since;
-	th->alone_since = th->look;
-	th->alone_since_ns = th->look_ns;
+		th->own_processor = 2 * ran >= since;
+	th->own_processor_since = th->look;
+	th->own_processor_since_ns = th->look_ns;
 }
 
 void sleepers_read_times(struct thread *th)
 {
 	th->look_ns = th->target->capture->options.now_ns();
 	th->look_known = activity_mark(&th->activity, &th->look);
-	th->unasked = 0;
-	find_out_if_alone(th);
+	th->looks_without_mark = 0;
+	find_own_processor(th);
 }
 
 /*
@@ -129,7 +129,7 @@ void sleepers_read_times(struct thread *th)
 
 static bool is_spared(const struct thread *th)
 {
-	return th->alone && !th->in_call && th->unasked < ASK_LOOKS - 1;
+	return th->own_processor && !th->in_call && th->looks_without_mark < ASK_LOOKS - 1;
 }
 
 /*
@@ -150,7 +150,7 @@ static bool look_at_awake(struct traced_process *t, uint64_t *sum_ns)
 		if (th->life == THREAD_DEAD || (pending && sum_ns == NULL))
 			continue;
 		if (is_spared(th) && sum_ns == NULL) {
-			th->unasked++;
+			th->looks_without_mark++;
 			continue;
 		}
 		if (pending) {

@@ -23,7 +23,7 @@ void sleepers_add(struct thread *th, const struct activity_mark *mark);
 /* The thread may have run. Does nothing for a thread that is awake. */
 void sleepers_wake(struct thread *th);
 
-/* Reads the run and wait times of a thread into look, look_known and alone. */
+/* Reads the run and wait times of a thread into look, look_known and own_processor. */
 void sleepers_read_times(struct thread *th);
 
 /*

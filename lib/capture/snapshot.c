@@ -16,17 +16,17 @@ size_t snapshot_size(const struct stack_plan *plan)
 {
 	size_t size = sizeof(struct record_sample) + plan->size;
 
-	/* The second one is aligned. */
+	/* The second range is aligned. */
 	if (plan->second_size > 0)
 		size += sizeof(struct sample_second) + 7 + plan->second_size;
 	return size;
 }
 
 /*
- * Below a top that is known, all is stack, however much of it was never
- * touched. Else what was not may be the room between two stacks: only the page
- * that the red zone or the next frame lies in may be missing. The reader says
- * so if it needs more (struct msg_stack_hint).
+ * If the end of the stack is known, everything below it is stack, however much of it was never
+ * touched. If not, untouched pages may be the room between two stacks: then only one page may be
+ * missing, that of the red zone or of the next frame. If that is too little, the reader sends a
+ * hint (struct msg_stack_hint).
  */
 #define HOLE_PAGES_MAX 1
 
@@ -39,7 +39,7 @@ static void take_stack(struct record_sample *record, int pagemap_fd, struct memo
 	size_t want = plan->size;
 	ssize_t n = memory_read(pagemap_fd, seen, tid, start, record->stack, want, hole_max);
 
-	/* The red zone may lie in what cannot be read. */
+	/* The red zone may lie in memory that cannot be read. */
 	if (n < 0 && start < sp) {
 		want -= (size_t)(sp - start);
 		start = sp;
@@ -47,12 +47,12 @@ static void take_stack(struct record_sample *record, int pagemap_fd, struct memo
 	}
 	record->stack_addr = start;
 	record->stack_size = n < 0 ? 0 : (uint32_t)n;
-	/* All that was asked for is there: only a hint says that it ends. */
+	/* All bytes asked for were read; that the stack ends there only a hint can say. */
 	if (record->stack_size == want && !ends)
 		record->flags |= SAMPLE_CAPPED;
 }
 
-/* Returns the record's size. */
+/* Adds the second range. Returns the record's size. */
 static size_t take_second(struct record_sample *record, int pagemap_fd, int32_t tid,
 			  const struct stack_plan *plan)
 {

@@ -1,8 +1,8 @@
 /*
- * Writing a thread's registers and live stack into the ring.
+ * Copies a thread's registers and stack into a record of the ring (RECORD_SAMPLE).
  *
- * The stack goes straight into the reserved record, as lib/capture/proc/memory.h
- * reads it: the caller shows in the heartbeat what it is about to touch.
+ * The stack is read straight into the reserved record by proc/memory.h; the caller notes in the
+ * heartbeat which target it touches.
  */
 #ifndef LIB_CAPTURE_SNAPSHOT_H
 #define LIB_CAPTURE_SNAPSHOT_H
@@ -22,21 +22,19 @@
 #define SNAPSHOT_ARCH SAMPLE_ARCH_AARCH64
 #endif
 
-/* The most bytes of ring that a sample by this plan can take. */
+/* The most bytes of the ring that a sample by this plan can take. */
 size_t snapshot_size(const struct stack_plan *plan);
 
-/* And of any. */
+/* The most bytes of any sample. */
 #define SNAPSHOT_SIZE_MAX \
 	(sizeof(struct record_sample) + 2 * SAMPLE_WHOLE_MAX + sizeof(struct sample_second) + 8)
 
 /*
- * Copies the stack of thread tid from regs' stack pointer into a record that
- * ring_reserve gave for snapshot_size bytes, and fills in everything but the
- * record's start (h). regs_known tells which registers count; sp and pc must
- * be among them. pagemap_fd and seen: see memory_read. Returns the record's
- * size in bytes. A stack that cannot be read gives a record with registers
- * only; of a second range that is in the first one, or cannot be read, there
- * is nothing.
+ * Copies the stack of thread tid, from the stack pointer in regs on, into a record for which
+ * ring_reserve gave snapshot_size bytes. Fills in all of the record but its start (h). regs_known:
+ * which registers are valid; sp and pc must be. pagemap_fd and seen: see memory_read. Returns the
+ * record's size in bytes. If the stack cannot be read, the record has registers only. A second
+ * range that lies in the first one, or cannot be read, is left out.
  */
 size_t snapshot_take(struct record_sample *record, int pagemap_fd, struct memory_seen *seen,
 		     int32_t tid, const uint64_t *regs, uint64_t regs_known, uint32_t flags,

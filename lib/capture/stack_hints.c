@@ -5,17 +5,17 @@
 #include "lib/capture/ptrace/arch.h"
 
 /*
- * A thread on a stack that nothing is known of may have many (coroutines): the
- * largest copy takes 0.3 ms, too long for each sample.
+ * The most bytes of a stack of which nothing is known. Such a thread may have many stacks
+ * (coroutines), and the largest copy takes 0.3 ms, too long for each sample.
  */
 #define OTHER_STACK_MAX (128u * 1024)
 
 /*
- * Of the own stack, where nothing says how much of it is in use: until a hint
- * does, after the first samples.
+ * Bytes of the own stack if nothing is known of it: until the first hint comes, after the first
+ * samples.
  */
 #define OWN_STACK_GUESS (256u * 1024)
-/* Below the stack pointer that was last seen there. */
+/* Bytes below the stack pointer that was last seen on the own stack. */
 #define OWN_STACK_SLACK (16u * 1024)
 
 void stack_hints_fini(struct stack_hints *s)
@@ -29,7 +29,10 @@ static uint64_t stack_start(uint64_t sp)
 	return sp < ARCH_RED_ZONE ? sp : sp - ARCH_RED_ZONE;
 }
 
-/* Can a stack pointer be on a stack that ends at top, and be copied so far? */
+/*
+ * True if a thread with this stack pointer can be on a stack that ends at top, and the copy can
+ * reach that end.
+ */
 static bool may_end_at(uint64_t sp, uint64_t top)
 {
 	return top > sp && top - stack_start(sp) <= SAMPLE_STACK_MAX;
@@ -40,13 +43,13 @@ static bool is_own(const struct stack_hints *s, uint64_t addr)
 	return addr < s->own_end && s->own_end - addr <= SAMPLE_OWN_STACK_MAX;
 }
 
-/* Bytes of the own stack at most. */
+/* The most bytes of the own stack. */
 static uint64_t own_max(const struct stack_hints *s)
 {
 	return s->whole ? SAMPLE_WHOLE_MAX : SAMPLE_STACK_MAX;
 }
 
-/* Can a stack pointer be on the own stack, and be copied up to its end? */
+/* The same for the own stack. */
 static bool may_end_at_own(const struct stack_hints *s, uint64_t sp)
 {
 	return s->own_end > sp && s->own_end - stack_start(sp) <= own_max(s);
@@ -58,7 +61,7 @@ static bool asks_for_whole(const struct stack_hints *s, uint64_t sp, uint64_t to
 	return second == 0 && is_own(s, sp) && top >= s->own_end && !may_end_at(sp, s->own_end);
 }
 
-/* The stack that sp is on: of those that end above it the lowest. */
+/* The hint for the stack that sp is on: of those that end above sp the lowest. NULL: none. */
 static struct stack_hint *find(const struct stack_hints *s, uint64_t sp)
 {
 	struct stack_hint *best = NULL;
@@ -70,8 +73,8 @@ static struct stack_hint *find(const struct stack_hints *s, uint64_t sp)
 }
 
 /*
- * Hints by which the stack from sp to top ends in between, or just there, are
- * of that stack. Removes them, and returns the lowest stack pointer of it.
+ * Removes hints that put the end of the stack from sp to top in between or at top: they are of the
+ * same stack. Returns the lowest stack pointer of these hints and sp.
  */
 static uint64_t remove_between(struct stack_hints *s, uint64_t sp, uint64_t top)
 {
@@ -88,7 +91,7 @@ static uint64_t remove_between(struct stack_hints *s, uint64_t sp, uint64_t top)
 	return low;
 }
 
-/* Room for one more. */
+/* A free entry, or the least recently used one. */
 static struct stack_hint *add(struct stack_hints *s)
 {
 	struct stack_hint *oldest = &s->list[0];
@@ -122,7 +125,7 @@ void stack_hints_take(struct stack_hints *s, uint64_t sp, uint64_t top, uint64_t
 	s->second = second;
 }
 
-/* Where the own stack is needed from, by what is known of the thread. */
+/* A guess of the address from which the own stack is needed. */
 static uint64_t guess_second(const struct stack_hints *s)
 {
 	if (s->list != NULL)
@@ -141,7 +144,7 @@ static void plan_second(const struct stack_hints *s, uint64_t addr, struct stack
 	ret->second_is_capped = s->own_end - addr > own_max(s);
 }
 
-/* On a stack of which nothing is certain. */
+/* Plans a sample of a stack of which nothing is certain. */
 static void plan_by_guess(const struct stack_hints *s, const struct stack_hint *hint, uint64_t sp,
 			  struct stack_plan *ret)
 {
@@ -166,7 +169,7 @@ void stack_hints_plan(struct stack_hints *s, uint64_t sp, struct stack_plan *ret
 	*ret = (struct stack_plan){.known.own_end = s->own_end};
 	if (is_own(s, sp))
 		s->own_sp = sp;
-	/* The own stack may end below another one of which a hint is. */
+	/* The own stack may end below another one for which there is a hint. */
 	if (hint != NULL && sp < hint->low && s->own_end < hint->top && may_end_at_own(s, sp))
 		hint = NULL;
 	if (hint != NULL)
@@ -178,7 +181,7 @@ void stack_hints_plan(struct stack_hints *s, uint64_t sp, struct stack_plan *ret
 	} else if (hint == NULL && may_end_at_own(s, sp)) {
 		ret->known.top = s->own_end;
 	} else {
-		/* Deeper on the same stack, or on one below it. */
+		/* The thread is deeper on the same stack, or on one below it. */
 		plan_by_guess(s, hint, sp, ret);
 	}
 	if (ret->known.top != 0)

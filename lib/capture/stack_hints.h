@@ -1,15 +1,14 @@
 /*
- * What capture knows of the stacks of one thread: where each ends, and where
- * the thread goes on, on its own stack, when its work on another one is over.
- * Capture copies a sample's stack by it.
+ * What capture knows of the stacks of one thread: where each ends, and where the thread goes on, on
+ * its own stack, when its work on another stack is over. It decides how many bytes of stack a
+ * sample copies.
  *
- * The unwinder tells it in hints (struct msg_stack_hint). This is the only
- * place that keeps them: they end with the thread, with an exec, and with
- * capture. Each sample says what was known for it (struct sample_known), so
- * that the unwinder need not remember what it has said.
+ * The unwinder sends this as hints (struct msg_stack_hint). Only this module keeps them; they end
+ * with the thread, with an exec, and with capture. Each sample says what was known when it was
+ * taken (struct sample_known), so the unwinder need not remember its hints.
  *
- * Hints may be wrong, or hostile: they are checked against the stack pointer
- * and the end of the thread's own stack whenever they are used.
+ * Hints may be wrong or hostile. They are checked against the stack pointer and the end of the
+ * thread's own stack whenever they are used.
  */
 #ifndef LIB_CAPTURE_STACK_HINTS_H
 #define LIB_CAPTURE_STACK_HINTS_H
@@ -22,60 +21,59 @@
 #include "lib/capture/sample.h"
 
 /*
- * Stacks of a thread that hints are kept for; the one that was used the longest
- * ago goes first. Of a thread with more, such as a scheduler of coroutines, the
- * others are copied as those of which nothing is known.
+ * The most stacks of a thread for which hints are kept; the least recently used one is dropped. A
+ * thread with more stacks, such as a scheduler of coroutines, is copied as if nothing were known of
+ * the others.
  */
 #define STACK_HINTS_MAX 32
 
 struct stack_hint {
-	uint64_t low;	 /* the lowest stack pointer that it was given for */
-	uint64_t top;	 /* exclusive: above it nothing is needed */
-	uint64_t second; /* from here on of the own stack; 0: nothing */
+	uint64_t low;	 /* the lowest stack pointer for which the hint was given */
+	uint64_t top;	 /* exclusive: the unwinder needs nothing above */
+	uint64_t second; /* the unwinder needs the own stack from here on; 0: not at all */
 	uint64_t used;
 };
 
-/* {0} is a thread of which nothing is known. */
+/* {0}: nothing is known of the thread. */
 struct stack_hints {
-	uint64_t own_end; /* of the thread's own stack; 0: not known */
-	uint64_t own_sp;  /* the stack pointer when it was last on it, or 0 */
-	bool whole;	  /* copy it up to its end, SAMPLE_WHOLE_MAX bytes at most */
-	/* Of the last hint: the guess for stacks of which none is known. */
+	uint64_t own_end; /* end of the thread's own stack; 0: not known */
+	uint64_t own_sp;  /* the stack pointer when the thread was last on its own stack, or 0 */
+	bool whole;	  /* copy the own stack up to its end, SAMPLE_WHOLE_MAX bytes at most */
+	/* From the last hint: the guess for unknown stacks. */
 	uint64_t second;
 	uint64_t clock;
-	struct stack_hint *list; /* STACK_HINTS_MAX; NULL before the first hint */
+	struct stack_hint *list; /* room for STACK_HINTS_MAX; NULL before the first hint */
 	uint32_t n;
 };
 
-/* Frees what hints have allocated; s is {0} then. */
+/* Frees all memory; s is {0} then. */
 void stack_hints_fini(struct stack_hints *s);
 
 /*
- * A hint: the stack that the thread was on, with stack pointer sp, ends at top,
- * and second (0: none) is where it goes on. It takes the place of hints by
- * which that stack ends lower. One that no sample with this sp could use is
- * ignored. Allocates once for a thread; without memory the hint is lost.
+ * Takes a hint: the stack that the thread was on, with stack pointer sp, ends at top; second is
+ * where the thread goes on on its own stack, 0: nowhere. Replaces hints that put the end of this
+ * stack lower. A hint that no sample with this sp could use is ignored. Allocates once for each
+ * thread; without memory the hint is lost.
  *
- * sp more than SAMPLE_STACK_MAX below the end of the thread's own stack, top
- * not below that end, and no second: from now on the whole of the own stack is
- * copied, SAMPLE_WHOLE_MAX bytes at most. Nothing that hints have left out of
- * it is left out any more.
+ * A special hint: sp is more than SAMPLE_STACK_MAX below the end of the own stack, top is not below
+ * that end, and second is 0. From now on the whole own stack is copied, SAMPLE_WHOLE_MAX bytes at
+ * most, whatever earlier hints left out.
  */
 void stack_hints_take(struct stack_hints *s, uint64_t sp, uint64_t top, uint64_t second);
 
-/* What to copy for a sample. */
+/* What a sample copies. */
 struct stack_plan {
-	/* What is known, as the sample says it. */
+	/* What is known, for the sample. */
 	struct sample_known known;
-	/* Bytes of the stack that the thread is on, red zone included. */
+	/* Bytes of the stack that the thread is on, with the red zone. */
 	size_t size;
-	/* And of its own, from second on, if that is another; 0: none. */
+	/* Bytes of the thread's own stack, from second on, if that is another one; 0: none. */
 	uint64_t second;
 	size_t second_size;
-	bool second_is_capped; /* the own stack goes on above that */
+	bool second_is_capped; /* the own stack is longer than that */
 };
 
-/* Of a thread with this stack pointer, which may be anything. */
+/* Makes the plan for a thread with this stack pointer, which may be any number. */
 void stack_hints_plan(struct stack_hints *s, uint64_t sp, struct stack_plan *ret);
 
 #endif

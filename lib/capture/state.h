@@ -3,7 +3,7 @@
  * Private to lib/capture; users of the library include lib/capture/capture.h.
  *
  * The two structs are cut into parts. Each part belongs to the module that is named at it: this
- * module alone writes the part, unless a comment says who else does. The header declares no
+ * module alone writes the part, unless a comment names another one. The header declares no
  * functions but short inline ones, so that the modules need not include each other for state.
  *
  * A struct traced_process is what users of capture.h call a target.
@@ -121,7 +121,8 @@ struct exec_auxv {
 struct traced_exec {
 	struct exec_auxv auxv; /* of the program that capture knows of */
 	bool auxv_known;
-	/* An exec may have happened that no stop has reported. Set by whoever sees a sign of it. */
+	/* An exec may have happened that no stop has reported. Set by each module that sees a sign
+	 * of it. */
 	bool doubt;
 	bool leader_dies; /* capture has let go of the leader, which dies. Set by reap.h */
 };

@@ -140,7 +140,7 @@ static enum activity_run was_on_processor(const struct thread *th, const uint64_
 	if (th->was_blocked && th->blocked_at.sp == regs[ARCH_SP] &&
 	    th->blocked_at.pc == regs[ARCH_PC])
 		return ACTIVITY_WAITED;
-	if (!th->stop_known || !th->look_known || th->unasked > 0)
+	if (!th->stop_known || !th->look_known || th->looks_without_mark > 0)
 		return ACTIVITY_RAN;
 	return activity_ran(&th->look, &th->stop, &when, th->only_waits);
 }
@@ -193,7 +193,7 @@ static bool counts_as_run(const struct thread *th, enum activity_run run)
 
 static void tell_of_run(struct thread *th)
 {
-	th->told_running = true;
+	th->recorded_running = true;
 	if (th->later_ns != 0 && !kept_its_processor(th))
 		record_waiting(th, th->later_tick, th->later_ns);
 }
@@ -206,7 +206,8 @@ static int take_sample(struct thread *th, const struct user_regs_struct *raw,
 
 	th->in_call = arch_in_call(raw);
 	th->only_waits = arch_interrupted_call(raw, &nr, &result) && syscall_rule(nr)->only_waits;
-	th->stop_known = (th->in_call || !th->alone) && activity_mark(&th->activity, &th->stop);
+	th->stop_known =
+		(th->in_call || !th->own_processor) && activity_mark(&th->activity, &th->stop);
 	arch_to_dwarf(raw, regs);
 	remember(th, regs, raw);
 	/* The reader has lost track of the thread since the interrupt. */
@@ -234,7 +235,7 @@ static void finish_sample(struct thread *th, int error, struct record_sample *re
 	if (ran)
 		record->flags |= SAMPLE_RUNNING;
 	record_commit_sample(th, size);
-	th->told_running = false;
+	th->recorded_running = false;
 	if (ran)
 		tell_of_run(th);
 	counters->captured++;

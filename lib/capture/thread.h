@@ -82,21 +82,21 @@ struct thread {
 	struct activity_mark look;
 	bool look_known;
 	uint64_t look_ns;
-	unsigned int unasked; /* looks since, for which no mark was read */
+	unsigned int looks_without_mark; /* looks since, for which no mark was read */
 	/* The thread has a processor to itself (sleepers.c), decided when this mark was read. */
-	bool alone;
-	struct activity_mark alone_since;
-	uint64_t alone_since_ns;
+	bool own_processor;
+	struct activity_mark own_processor_since;
+	uint64_t own_processor_since_ns;
 	/*
 	 * The mark of the stop that gave the last sample: until it changes the thread has not run,
 	 * and the sample holds.
 	 */
 	struct activity_mark stop;
 	bool stop_known;
-	uint64_t stop_ns;  /* when that stop was taken */
-	bool in_call;	   /* in a system call at that stop */
-	bool only_waits;   /* in a call that only waits (restart/syscalls.h) */
-	bool told_running; /* the thread's last record says that it runs */
+	uint64_t stop_ns;      /* when that stop was taken */
+	bool in_call;	       /* in a system call at that stop */
+	bool only_waits;       /* in a call that only waits (restart/syscalls.h) */
+	bool recorded_running; /* the thread's last record says that it runs */
 	/* The thread was blocked here when it was looked at, and was interrupted all the same. */
 	bool was_blocked;
 	struct activity_place blocked_at;
@@ -117,7 +117,7 @@ struct thread {
 	uint64_t pointer; /* the thread pointer; 0: not known */
 
 	/* What the reader knows. */
-	uint64_t told_pointer;
+	uint64_t recorded_pointer;
 	char comm[COMM_SIZE];
 	uint64_t name_tick; /* the name is read again at this tick */
 	uint64_t name_wait; /* ticks from then to the next time */

@@ -7,9 +7,9 @@
  * In all functions fd is a descriptor of thread tid; its lower 32 bits count.
  *
  * Beware: descriptor_socket asks a copy of the descriptor. For some microseconds this process holds
- * the socket, too. If the target closes the socket meanwhile, the last close is ours: it does not
- * wait, but the peer sees the end, and the address becomes free, that much later. So the function
- * is only for a thread that is stopped in a call on that socket.
+ * the socket, too. If the target closes the socket meanwhile, the last close is capture's: it does
+ * not wait, but the peer sees the end, and the address becomes free, that much later. So the
+ * function is only for a thread that is stopped in a call on that socket.
  */
 #ifndef LIB_CAPTURE_PROC_DESCRIPTOR_H
 #define LIB_CAPTURE_PROC_DESCRIPTOR_H

@@ -59,7 +59,7 @@ static bool may_have_fewer(const struct partial *p)
 }
 
 /*
- * True if a wait for several completions came back because of us. Rings and timeouts that are
+ * True if a wait for several completions came back because of capture. Rings and timeouts that are
  * registered as a number cannot be read: false.
  */
 static bool waits_for_more(const struct partial *p)
@@ -121,7 +121,7 @@ static uint64_t asked_in_all(const struct partial *p)
 }
 
 /* True if only capture can have cut a call on this file short. */
-static bool only_we_cut_it_short(struct partial *p)
+static bool only_capture_cuts_it_short(struct partial *p)
 {
 	const unsigned int files = syscall_rule(p->nr)->files;
 
@@ -141,7 +141,7 @@ bool partial_find(struct partial *p)
 		return false;
 	p->done = (uint64_t)result;
 	p->whole = asked_in_all(p);
-	return p->done < p->whole && has_time_left(p) && only_we_cut_it_short(p);
+	return p->done < p->whole && has_time_left(p) && only_capture_cuts_it_short(p);
 }
 
 static long next_number(const struct partial *p)

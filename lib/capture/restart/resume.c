@@ -228,7 +228,7 @@ static void came_back(struct resumed_call *r, const struct resume_stop *stop, lo
 		end(r);
 }
 
-/* True if a wait for several events returned some of them because of us. */
+/* True if a wait for several events returned some of them because of capture. */
 static bool has_some(const struct resumed_call *r, const struct resume_stop *stop, long result)
 {
 	struct partial p = r->partial;
@@ -245,7 +245,7 @@ bool resume_corrects_result(const struct resumed_call *r)
 
 /*
  * Handles the end of a wait. If the wait was interrupted, either a stop to come shows the cause, or
- * an interrupt of ours was the cause: then no stop may come, and the thread must not see the
+ * capture's interrupt was the cause: then no stop may come, and the thread must not see the
  * result.
  */
 static void came_out(struct resumed_call *r, const struct resume_stop *stop, long result)

@@ -1,5 +1,5 @@
 /*
- * Resumes a system call that a ptrace-stop of ours, or a signal that the thread would not have
+ * Resumes a system call that capture's ptrace-stop, or a signal that the thread would not have
  * noticed without a tracer, took the thread out of. The target sees one uninterrupted call.
  *
  * Three kinds of calls are resumed:
@@ -7,7 +7,7 @@
  *   instruction, with the arguments for the remaining 7 bytes (restart/partial.h). Capture adds up
  *   the results. The call ends early after a signal that has a handler, a group-stop or an error:
  *   the thread gets the sum so far, and the next call gets the error, as with the kernel alone. It
- *   also ends if a part was short without an interruption by us, since the kernel had its own
+ *   also ends if a part was short without an interruption by capture, since the kernel had its own
  *   reason then, such as the timeout of a socket; and if the descriptor has another file by now.
  * - Wait with a relative timeout, which would start anew: the thread enters the same call again,
  *   with the same arguments, so that nothing is lost if the tracer ends meanwhile.
@@ -46,7 +46,7 @@ struct resumed_call {
 	bool undisturbed;	/* and must not be interrupted */
 	unsigned int fruitless; /* parts in a row that moved nothing */
 	bool counts;		/* the result of the current part is added up */
-	bool interrupted;	/* perhaps by us, at the begin of the current part */
+	bool interrupted;	/* perhaps by capture, at the begin of the current part */
 	uint64_t asked;		/* result of the current part if it is not cut short */
 	uint64_t call_pc;	/* address of the syscall instruction */
 	struct partial partial;
@@ -67,7 +67,7 @@ struct resume_stop {
 	uint64_t since_ns; /* the thread has been in the call since then, as far as is known */
 	uint64_t now_ns;
 	bool at_call;	  /* the stop is at the begin or the end of a call */
-	bool interrupted; /* an interrupt of ours was under way, and this stop consumed it */
+	bool interrupted; /* capture's interrupt was under way, and this stop consumed it */
 	/* The call may be resumed: no group-stop, no signal, and calls are not being cut short. */
 	bool goes_on;
 };

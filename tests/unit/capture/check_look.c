@@ -406,7 +406,7 @@ TEST(who_ran_at_a_tick_and_stops_late_has_waited_since)
 {
 	stop_late(1);
 	ck_assert_uint_eq(l.records[RECORD_WAITING], 1);
-	ck_assert(!th->told_running);
+	ck_assert(!th->recorded_running);
 }
 
 /* As in a call that clears a gigabyte, and looks for no signal meanwhile. */
@@ -414,7 +414,7 @@ TEST(who_stops_late_and_had_its_processor_all_the_time_ran)
 {
 	stop_late(0);
 	ck_assert_uint_eq(l.records[RECORD_WAITING], 0);
-	ck_assert(th->told_running);
+	ck_assert(th->recorded_running);
 }
 
 /* A tick at which it can run; returns the stops that came of it. */
@@ -433,11 +433,11 @@ TEST(who_has_not_run_since_its_stop_is_not_stopped_again)
 {
 	begin_saying();
 	ck_assert_uint_eq(stops_at_a_tick(), 1);
-	ck_assert(th->told_running);
+	ck_assert(th->recorded_running);
 	for (unsigned int i = 0; i < 10; i++)
 		ck_assert_uint_eq(stops_at_a_tick(), 0);
 	ck_assert_uint_eq(l.records[RECORD_WAITING], 1);
-	ck_assert(!th->told_running);
+	ck_assert(!th->recorded_running);
 	add(NS_PER_MS, 9 * NS_PER_MS, 1);
 	ck_assert_uint_eq(stops_at_a_tick(), 1);
 	ck_assert_uint_eq(stops_at_a_tick(), 0);
@@ -497,7 +497,7 @@ static unsigned int times_asked(bool in_call, uint64_t waited_ns)
 		th->in_call = in_call;
 		tick_running();
 		live_settle(&l);
-		asked += i >= 32 && th->unasked == 0;
+		asked += i >= 32 && th->looks_without_mark == 0;
 	}
 	end_saying();
 	ck_assert_uint_eq(live_thread(&l, (pid_t)th->tid)->running, told + 64);
@@ -519,13 +519,13 @@ TEST(who_wakes_is_asked_again)
 {
 	compute_in_user_mode();
 	(void)times_asked(false, 0);
-	ck_assert(th->alone);
+	ck_assert(th->own_processor);
 	begin_saying();
 	sleepers_add(th, &said);
 	sleepers_wake(th);
-	ck_assert(!th->alone);
+	ck_assert(!th->own_processor);
 	tick_running();
-	ck_assert_uint_eq(th->unasked, 0);
+	ck_assert_uint_eq(th->looks_without_mark, 0);
 	live_settle(&l);
 	end_saying();
 }
@@ -534,13 +534,13 @@ TEST(who_wakes_is_asked_again)
 TEST(what_is_told_ends)
 {
 	ck_assert(is_told_to_run(0, 0, 0, 0));
-	ck_assert(th->told_running);
+	ck_assert(th->recorded_running);
 	live_until_blocked(&l, l.pid);
 	live_tick(&l);
-	ck_assert(!th->told_running);
+	ck_assert(!th->recorded_running);
 	ck_assert(is_told_to_run(0, 0, 0, 0));
 	record_missed(th, MISSED_LATE, 1, l.tick, l.tick * l.tick_ns);
-	ck_assert(!th->told_running);
+	ck_assert(!th->recorded_running);
 	l.counters.expected++;
 	live_check_sum(&l);
 }
