@@ -150,7 +150,7 @@ struct watch {
 	uint64_t look_ns; /* and when the last of these was */
 };
 
-/* What the broker's root does when something has become of a child. NULL: nothing. */
+/* Callbacks of the broker's root. started and died may be NULL. */
 struct child_events {
 	void *ctx;
 	/* A message after MSG_READY: checks it against its rule, and carries it out. */

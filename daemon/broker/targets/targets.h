@@ -135,14 +135,14 @@ struct target {
 	struct governed governed;
 };
 
-/* What the broker's root does. NULL: nothing. */
+/* Callbacks of the broker's root; instance_gone may be NULL. */
 struct target_events {
 	void *ctx;
 	/* The instance is about to be freed. */
 	void (*instance_gone)(void *ctx, struct instance *i);
 };
 
-/* All of them. Zeros, but for the first members, is none. */
+/* All instances and targets. Zeros, but for the pointers that wiring.h sets, are none. */
 struct targets {
 	struct state *state;
 	struct children *children;
