@@ -1,7 +1,7 @@
 /*
- * libsentry_profd: what a program says to sentry-profd, which profiles it from
- * outside, and asks it: start and stop the profiler, root spans (for
- * profile_lifecycle = trace), and what links a transaction to its profile.
+ * libsentry_profd lets a program that sentry-profd profiles talk to the daemon:
+ * start and stop the profiler, announce root spans (for profile_lifecycle =
+ * trace), and get the ids that link a transaction to its profile.
  *
  *	sentry_profd_connect(NULL);
  *	...
@@ -10,25 +10,28 @@
  *	n = sentry_profd_profile_context(json, sizeof(json));
  *	sentry_profd_root_span_end(span);
  *
- * What holds for all of it:
- * - It does no harm where there is no daemon: calls have no effect then. A
- *   daemon that comes, goes and comes back is found again by itself (it is
- *   looked for in a call, at most once a second, and at most twice a minute
- *when it has been away for long), and is told what is open and what was asked
- *for.
- * - No call waits, for the daemon or for another thread; sentry_profd_wait is
- *   the exception. None raises a signal, starts a thread, or changes errno. All
- *   may be called from any thread at any time; those that do not tell of the
- *   calling thread, from signal handlers, too.
- * - While root spans are open, the beginning and the end of others, and asking
- *   for the profiler's id or the thread's, are some reads and writes of memory:
- *   no system call, but one in some seconds when the daemon seems to be gone.
- * - A child of fork(2) is a process of its own: nothing is open in it, the end
- *   of its parent's spans has no effect, and it connects anew in its first
- *   call. After exec(2) nothing is left.
+ * Rules for all functions:
+ * - Without a daemon they do nothing and return the values given below.
+ * - The library connects and reconnects by itself, during the program's calls.
+ *   It tries 1 s after a failure, then after 2, 4, 8 and 16 s, then every 30 s.
+ *   On a new connection it tells the daemon whether sampled root spans are open,
+ *   and repeats the last start or stop.
+ * - Only sentry_profd_wait() blocks. No function raises a signal, starts a
+ *   thread or changes errno.
+ * - All functions are thread-safe. All may be called in a signal handler, except
+ *   sentry_profd_thread_id(), sentry_profd_thread_name(),
+ *   sentry_profd_trace_data() and sentry_profd_span_data().
+ * - While a root span is open, beginning and ending further spans and asking for
+ *   the profiler's or the thread's id only read and write memory. Exceptions: a
+ *   thread's first call, and one check every few seconds while the daemon does
+ *   not respond.
+ * - A child of fork(2) starts without open spans, and connects in its first call
+ *   if its parent had called sentry_profd_connect(). Ending a span of the parent
+ *   in the child has no effect. After exec(2) the new program must call
+ *   sentry_profd_connect() itself.
  *
- * The daemon knows from the kernel which process speaks; one can speak for
- * itself alone.
+ * The kernel tells the daemon which process has connected (SO_PEERCRED), so a
+ * process can only control its own profiler.
  */
 #ifndef SENTRY_PROFD_H
 #define SENTRY_PROFD_H
@@ -43,96 +46,125 @@ extern "C" {
 #define SENTRY_PROFD_API __attribute__((visibility("default")))
 
 /*
- * From now on there is a daemon to be spoken to, at this path of a socket.
- * NULL: the environment's SENTRY_PROFD_SOCKET (not in a setuid program), else
- * /run/sentry-profd/profd.sock. Returns 0 if one listens there, or a negative
- * errno: -ENAMETOOLONG, -ENOMEM: no effect; any other (-ENOENT, -ECONNREFUSED,
- * -EACCES, ...): not now, and it will be tried again. A second call changes the
- * path for connections to come.
+ * Sets the path of the daemon's socket, which the library copies, and tries to
+ * connect. NULL or "": the environment variable SENTRY_PROFD_SOCKET (ignored in
+ * a setuid program), or /run/sentry-profd/profd.sock if that is not set.
+ *
+ * Returns 0 if connected, also if the library was connected before: then the new
+ * path is used for the next connection. Otherwise returns a negative errno:
+ * -ENAMETOOLONG, -ENOMEM: nothing has changed.
+ * -EAGAIN: another thread uses the connection. Nothing has changed; call again.
+ * Any other (-ENOENT, -ECONNREFUSED, -EACCES, ...): no daemon can be reached
+ * now. Later calls of any function try again.
  */
 SENTRY_PROFD_API int sentry_profd_connect(const char *path);
 
-/* Says nothing any more until the next sentry_profd_connect. */
+/*
+ * Closes the connection. The library does not connect again before the next
+ * sentry_profd_connect(). Open root spans stay open, and are announced then.
+ */
 SENTRY_PROFD_API void sentry_profd_disconnect(void);
 
 /*
- * Waits until the daemon has answered, so that its first span's transaction can
- * be linked: for the start of a program. Returns 0, -ETIMEDOUT after so many
- * milliseconds, or another negative errno: there is nobody.
+ * Waits for the daemon's first answer on the connection. Call it once at program
+ * start if the transaction of the first root span must be linked. Returns 0;
+ * -ETIMEDOUT after timeout_ms milliseconds (0 or less: does not wait);
+ * immediately -ENOTCONN if there is no connection; or -ENOMEM.
  */
 SENTRY_PROFD_API int sentry_profd_wait(int timeout_ms);
 
 /* What the daemon does with this process. */
 enum sentry_profd_state {
-	SENTRY_PROFD_NO_DAEMON, /* not connected, or not answered yet */
-	SENTRY_PROFD_NO_TARGET, /* it is none of those that are profiled */
-	SENTRY_PROFD_PROFILING, /* the profiler runs, or is about to */
-	SENTRY_PROFD_STOPPED,	/* it can be started */
-	SENTRY_PROFD_UNSAMPLED, /* profile_session_sample_rate said no */
-	SENTRY_PROFD_SUSPENDED, /* there is a reason not to: see its status */
+	/* Not connected, or the daemon has not answered yet. */
+	SENTRY_PROFD_NO_DAEMON,
+	/* No section of the daemon's configuration matches this process. */
+	SENTRY_PROFD_NO_TARGET,
+	/* The profiler runs or is starting. */
+	SENTRY_PROFD_PROFILING,
+	/* The profiler does not run. A start (manual) or a root span (trace) starts it. */
+	SENTRY_PROFD_STOPPED,
+	/* profile_session_sample_rate has excluded this process. */
+	SENTRY_PROFD_UNSAMPLED,
+	/*
+	 * Not profiled for now: the server's rate limit, another tracer, or the daemon
+	 * has excluded the process (sentry-profctl detach). `sentry-profctl status`
+	 * shows the reason.
+	 */
+	SENTRY_PROFD_SUSPENDED,
 };
 SENTRY_PROFD_API enum sentry_profd_state sentry_profd_state(void);
 
 /*
  * start_profiler() and stop_profiler() of Sentry's SDKs, for profile_lifecycle
- * = manual. They are asked for, not waited for; the last one holds also for a
- * daemon that comes later. What has no effect says why; the daemon notes the
- * same at debug level.
+ * = manual. Both send a request and do not wait for it to be carried out. The
+ * library repeats the last request to a daemon that starts later. If a request
+ * has no effect, the result is the reason, which the daemon also logs at debug
+ * level.
  */
 enum sentry_profd_result {
 	SENTRY_PROFD_OK,
 	SENTRY_PROFD_RUNS_ALREADY,
 	SENTRY_PROFD_NOT_RUNNING,
-	SENTRY_PROFD_NOT_SAMPLED, /* the session's decision */
-	SENTRY_PROFD_TRACE_MODE,  /* profile_lifecycle = trace */
-	SENTRY_PROFD_LATER,	  /* there is no daemon yet */
+	SENTRY_PROFD_NOT_SAMPLED, /* excluded by profile_session_sample_rate */
+	SENTRY_PROFD_TRACE_MODE,  /* profile_lifecycle = trace: root spans start it */
+	SENTRY_PROFD_LATER,	  /* no daemon yet: the request is sent on connection */
 };
 SENTRY_PROFD_API enum sentry_profd_result sentry_profd_start_profiler(void);
 SENTRY_PROFD_API enum sentry_profd_result sentry_profd_stop_profiler(void);
 
 /*
- * A root span begins; is_sampled: what the tracing's sampling has decided for
- * it, 0 or 1. The first sampled one that is open starts the profiler where
- * profile_lifecycle is trace. Returns what sentry_profd_root_span_end takes,
- * once, from any thread; 0, for which that has no effect, if it is not sampled.
+ * Call sentry_profd_root_span_begin() when a root span begins, sampled or not.
+ * is_sampled: 1 if the SDK's trace sampling keeps the span, else 0. With
+ * profile_lifecycle = trace the first open sampled root span starts the
+ * profiler, which runs until the end of the chunk in which the last one ends.
+ *
+ * Returns a handle, with or without a daemon: pass it to
+ * sentry_profd_root_span_end() exactly once, from any thread. Returns 0 if
+ * is_sampled is 0 or memory cannot be allocated; ending 0 has no effect.
  */
 typedef uint64_t sentry_profd_span;
 SENTRY_PROFD_API sentry_profd_span sentry_profd_root_span_begin(int is_sampled);
 SENTRY_PROFD_API void sentry_profd_root_span_end(sentry_profd_span span);
 
 /*
- * The texts below are written with a NUL. Each returns its length without that;
- * 0, and an empty text, if there is none; -ENOBUFS if size is too small.
+ * The functions below write a NUL-terminated string to ret, which has size
+ * bytes, and return its length without the NUL. They return 0 if there is no
+ * value, and -ENOBUFS if size is too small; ret is "" in both cases. A buffer of
+ * one of these sizes is always large enough.
  */
 #define SENTRY_PROFD_PROFILER_ID_SIZE 33
 #define SENTRY_PROFD_THREAD_ID_SIZE   21
-#define SENTRY_PROFD_JSON_SIZE	      256 /* enough for each */
+#define SENTRY_PROFD_JSON_SIZE	      256 /* a JSON object, or a thread's name */
 
 /*
- * The id of the profiler that runs, or that is about to: known from the moment
- * at which a root span has begun. It may change while a span is open (the
- * server took no profiles for a while, the daemon was restarted): ask when the
- * transaction ends. None while this process is not profiled.
+ * The id of the profiler that runs or is starting. It is known when
+ * sentry_profd_root_span_begin(1) (trace) or sentry_profd_start_profiler()
+ * (manual) returns. It may change while a span is open (the server refused
+ * profiles for a while, the daemon was restarted), so ask for it when the
+ * transaction ends. Returns 0 while this process is not profiled.
  */
 SENTRY_PROFD_API int sentry_profd_profiler_id(char *ret, size_t size);
 
 /*
- * The calling thread, as thread_metadata in the profile has it: the id by the
- * target's thread_id_format (gettid(2), of which the daemon may see another
- * number, or pthread_self(3)), and the name. None as long as the daemon has not
- * said which.
+ * The calling thread's id and name as in the profile's thread_metadata. By the
+ * configured thread_id_format, the id is pthread_self(3), or the thread's id as
+ * the daemon sees it, which differs from gettid(2) in another pid namespace.
+ * Both return 0 until the daemon has answered. In another pid namespace, the id
+ * returns 0 until the daemon has told the library the id of this thread.
  */
 SENTRY_PROFD_API int sentry_profd_thread_id(char *ret, size_t size);
 SENTRY_PROFD_API int sentry_profd_thread_name(char *ret, size_t size);
 
 /*
  * The JSON objects that link a transaction to its profile (Sentry's SDK
- * documentation, "Profiles", "Profile linking"), about the calling thread:
+ * documentation, "Profiles", "Profile linking"). The last two are about the
+ * calling thread:
  *   contexts.profile     {"profiler_id":"..."}
  *   contexts.trace.data  {"thread.id":"...","thread.name":"..."}
  *   spans[].data         {"thread.id":"...","thread.name":"...",
  *                         "profiler_id":"..."}
- * thread.name is left out where there is none, profiler_id of a span as well.
+ * A thread without a name has no thread.name. A span has no profiler_id while
+ * the process is not profiled.
  */
 SENTRY_PROFD_API int sentry_profd_profile_context(char *ret, size_t size);
 SENTRY_PROFD_API int sentry_profd_trace_data(char *ret, size_t size);
