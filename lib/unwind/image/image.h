@@ -2,9 +2,9 @@
  * An image: one ELF file, or the vDSO, with all that was compiled from it. All
  * targets that map the file share its image (cache.h).
  *
- * Segments and the identifier are read when the image is made. Rows, symbols and
- * lines are read when they are needed for the first time. image_drop() frees them
- * to save memory; they can be read again.
+ * Segments and the build-id are read when the image is made. The caller has CFI,
+ * symbols and lines read by image_load_rows(), image_load_symbols() and
+ * image_load_lines(). image_drop() frees them to save memory; they can be read again.
  *
  * An image keeps no descriptor. The caller opens the file again for each read and
  * checks with image_identify() that it still is the same file.
@@ -28,22 +28,25 @@
 #include "lib/unwind/rules/rows.h"
 
 /*
- * What tells two files apart. A copy of memory (a memfd) has no identity of its
- * own and is compared by a hash of its contents: content[0] is not 0 then, and of
- * file only the size is set.
+ * What tells two files apart. A memfd with a copy of a target's memory is identified
+ * by a hash of its contents: content[] is the hash, content[0] is never 0, and only
+ * the size is set in file. For other files content[] is 0.
  */
 struct image_identity {
 	struct file_identity file;
 	uint64_t content[2];
 };
 
-/* Larger copies of memory are refused. The vDSO has 8 KiB. */
+/*
+ * In bytes. A larger memfd is identified as a file is, so that a second copy of the
+ * same memory gets an image of its own. The vDSO has 8 KiB.
+ */
 #define IMAGE_CONTENT_MAX (1u << 20)
 
 struct image_segment {
-	uint64_t offset;
+	uint64_t offset; /* p_offset */
 	uint64_t vaddr;
-	uint64_t file_size;
+	uint64_t file_size; /* p_filesz */
 	bool exec;
 };
 
@@ -55,9 +58,9 @@ struct image_segment {
 #define IMAGE_SWITCHES 7
 
 enum image_switch_kind {
-	IMAGE_SWITCH_ROOT,   /* the function is never returned to */
-	IMAGE_SWITCH_WAITED, /* a goroutine waits on another, unknown stack */
-	IMAGE_SWITCH_FRAMED, /* the frame pointer leads back to that stack */
+	IMAGE_SWITCH_ROOT,   /* the function has no caller to return to */
+	IMAGE_SWITCH_WAITED, /* the caller is on a goroutine's stack, not to be found */
+	IMAGE_SWITCH_FRAMED, /* the frame pointer points into the caller's stack */
 };
 
 struct image_switch {
@@ -67,10 +70,10 @@ struct image_switch {
 
 struct image {
 	struct image_identity identity;
-	size_t refs;	    /* mappings of spaces that use it */
-	uint64_t last_use;  /* by the cache's clock */
-	uint64_t unread_at; /* by the same: the last call that could not read its code */
-	uint32_t number;    /* of unwind_files.number, when it was last opened */
+	size_t refs;	    /* number of struct space_mapping that refer to the image */
+	uint64_t last_use;  /* the cache's clock at the last use */
+	uint64_t unread_at; /* the cache's clock when its code last could not be read */
+	uint32_t number;    /* unwind_files.number() when the file was last opened */
 
 	bool is_vdso; /* a copy of the vDSO */
 	bool is_elf;  /* false: none of the members below is set */
@@ -84,74 +87,83 @@ struct image {
 	bool is_go;
 	bool has_interpreter; /* PT_INTERP */
 
-	bool cfi_tried;	 /* the CFI was read, as far as there is some */
-	struct cfi *cfi; /* may be NULL */
+	bool cfi_tried;	 /* image_load_rows() has run */
+	struct cfi *cfi; /* NULL: not loaded, or the file cannot be read as ELF */
 	struct rows go;	 /* of Go's own table, if there is no .debug_frame */
 	bool symbols_tried;
 	struct symbols symbols;
 	struct image_switch switches[IMAGE_SWITCHES]; /* found with the symbols */
 	bool lines_tried;
-	struct lines *lines; /* NULL: no debug information */
-	/* Numbers of the debug files that lines and symbols are from; 0: its own. */
-	uint32_t lines_number;
-	uint32_t names_number;
-	/* What is known of its machine code; code.c has the keys. */
+	struct lines *lines;   /* NULL: no debug information */
+	uint32_t lines_number; /* number of the file from which lines were read */
+	uint32_t names_number; /* of the debug file with the symbols; 0: image's own */
+	/* Results of analysing the machine code; code.c has the keys. */
 	struct table facts;
 };
 
 /*
- * Identifies the file behind fd. seed keys the hash of contents. Returns 0,
- * -EINVAL if it is no regular file or empty, or a negative errno.
+ * Identifies the file behind fd. seed keys the hash of contents. Returns 0; -EINVAL
+ * if fd is not a regular file or is empty; or the negative errno of fstat(2) or
+ * pread(2).
  */
 must_check int image_identify(int fd, uint64_t seed, struct image_identity *ret);
 bool image_identity_equal(const struct image_identity *a, const struct image_identity *b);
 
 /*
- * Makes an image of the file behind fd. If the file is no ELF file of this
- * processor, is_elf is false; that is no error. seed keys hash tables. Returns 0
- * or -ENOMEM.
+ * Makes an image of the file behind fd, which stays the caller's; identity is copied.
+ * Free the image with image_free(). If the file is no ELF file of this processor,
+ * is_elf is false; that is no error. seed keys hash tables. Returns 0 or -ENOMEM.
  */
 must_check int image_new(int fd, const struct image_identity *identity, uint64_t seed,
 			 struct image **ret);
-/* Takes NULL. */
+/* i may be NULL. */
 void image_free(struct image *i);
 
-/* Reads the CFI and Go's table, unless that was done. Returns 0 or -ENOMEM. */
+/*
+ * Reads the CFI and Go's table, unless that was done. A damaged or unreadable file has
+ * no rows; that is no error, and it is not read again until image_drop(). Returns 0 or
+ * -ENOMEM.
+ */
 must_check int image_load_rows(struct image *i, int fd);
 
-/* The rows around vaddr, as cfi_rows(). Needs image_load_rows() before. */
+/*
+ * Returns the rows around vaddr: those of the CFI, or of Go's table if the CFI has no
+ * rule there. Never NULL; valid until image_drop(). Call image_load_rows() first.
+ */
 const struct rows *image_rows(struct image *i, uint64_t vaddr);
 
 /*
- * Reads the symbols, unless that was done. debug_fd is a separate debug file, or
- * -1. Returns 0 or -ENOMEM.
+ * Reads the symbols, unless that was done. debug_fd is a separate debug file, or -1.
+ * A damaged or unreadable file has no symbols; that is no error, and it is not read
+ * again until image_drop(). Returns 0 or -ENOMEM.
  */
 must_check int image_load_symbols(struct image *i, int fd, int debug_fd);
 
 /*
  * Reads the debug information from fd, which is the file itself or its debug file,
- * unless that was done. cpu_ns is passed to lines_open(). Returns 0 or -ENOMEM.
+ * unless that was done. cpu_ns is passed to lines_open(). A file without debug
+ * information has no lines; that is no error. Returns 0 or -ENOMEM.
  */
 must_check int image_load_lines(struct image *i, int fd, clock_fn cpu_ns);
 
-/* The stack switch in whose function vaddr is. NULL: none. */
+/* Returns the stack switch whose function contains vaddr, or NULL. */
 const struct image_switch *image_switch_at(const struct image *i, uint64_t vaddr);
 
 /* Frees rows, symbols, lines and facts. */
 void image_drop(struct image *i);
 
-/* The bytes of memory that image_drop() frees. */
+/* Returns how many bytes of memory image_drop() would free. */
 size_t image_bytes(const struct image *i);
 
 /*
- * The load bias of a mapping: memory address minus file address. False if no
- * executable segment is mapped there.
+ * Sets *ret to the load bias of a mapping: address in memory minus address in the
+ * file. Returns false if no executable segment is mapped there.
  */
 bool image_bias(const struct image *i, uint64_t map_start, uint64_t map_offset, uint64_t *ret);
 
 /*
- * The offset of vaddr in the file, and the number of bytes from there to the end of
- * its segment. False if no segment has it.
+ * Sets *ret_offset to the offset of vaddr in the file, and *ret_left to the number of
+ * bytes from there to the end of its segment. Returns false if no segment has vaddr.
  */
 bool image_file_offset(const struct image *i, uint64_t vaddr, uint64_t *ret_offset,
 		       uint64_t *ret_left);

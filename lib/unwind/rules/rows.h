@@ -37,17 +37,20 @@ enum rule_fp {
 enum rule_ra {
 	RULE_RA_SAVED,	   /* at CFA + ra_offset */
 	RULE_RA_UNDEFINED, /* the outermost frame */
-	RULE_RA_SAME,	   /* in its register, where the call left it */
+	RULE_RA_SAME,	   /* in the link register, unchanged since the call (aarch64) */
 };
 
-/* The other callee-saved registers, CPU_SAVED_REGS: rbx, r12 to r15 on x86-64. */
+/*
+ * The callee-saved registers beside the frame pointer that a simple rule has room
+ * for (CPU_SAVED_REGS): rbx and r12 to r15 on x86-64, x19 to x23 on aarch64.
+ */
 #define RULE_SAVED_N	     5
 #define RULE_SAVED_SAME	     0
 #define RULE_SAVED_UNDEFINED 255
 
 /*
- * A simple rule. What does not fit is a full rule. Rules are compared as bytes,
- * so unused members are zero.
+ * A simple rule. A function whose CFI does not fit into it has a full rule. Rules
+ * are compared as bytes, so unused members are zero.
  */
 struct rule {
 	int32_t cfa_offset;
@@ -57,14 +60,15 @@ struct rule {
 	uint8_t fp;  /* enum rule_fp */
 	uint8_t ra;  /* enum rule_ra */
 	/*
-	 * The other callee-saved registers: 8 * n bytes below the CFA. The walk
-	 * restores them only if it cannot go on otherwise, since hardly a frame
-	 * needs them (the dynamic linker's lazy binding has its CFA in rbx).
+	 * saved[k] = n: register k of CPU_SAVED_REGS is saved at CFA - 8 * n; or
+	 * RULE_SAVED_SAME, or RULE_SAVED_UNDEFINED. The walk restores these
+	 * registers only when a rule needs one, which is rare: the CFA of the
+	 * dynamic linker's lazy binding is relative to rbx.
 	 */
 	uint8_t saved[RULE_SAVED_N];
 	/*
-	 * The caller's frame may be on another stack. With RULE_RA_UNDEFINED
-	 * nothing leads to that stack.
+	 * 1: the caller's frame may be on another stack. If ra is
+	 * RULE_RA_UNDEFINED, that stack cannot be found and the walk ends here.
 	 */
 	uint8_t switches_stack;
 	uint8_t may_install_handler; /* as in struct full_rule */
@@ -90,12 +94,17 @@ struct reg_rule {
 
 /* A full rule: the CFA by an expression, and each register by its own rule. */
 struct full_rule {
-	uint32_t cfa_ops;
+	uint32_t cfa_ops; /* index in rows.ops of the CFA's first operation */
 	uint16_t cfa_n_ops;
-	uint8_t is_signal; /* the frame that it restores was interrupted */
 	/*
-	 * The function ends with __builtin_eh_return. Just before it jumps to an
-	 * exception handler its saved registers are those of the handler.
+	 * 1: a signal interrupted the caller, so the pc found for it is the next
+	 * instruction, and no return address after a call.
+	 */
+	uint8_t is_signal;
+	/*
+	 * 1: the function ends with __builtin_eh_return. Just before it jumps to
+	 * an exception handler, the registers that it has saved are already the
+	 * handler's and not the caller's.
 	 */
 	uint8_t may_install_handler;
 	struct reg_rule regs[SAMPLE_REGS_MAX];
@@ -104,16 +113,15 @@ struct full_rule {
 #define ROWS_RULE_NONE 0 /* the dictionary's first entry: RULE_CFA_NONE */
 
 /*
- * A rule number has two bytes. The highest bit says that a function starts
- * there. libLLVM-14 needs about a thousand rules. Rules above the limit become
- * ROWS_RULE_NONE.
+ * A rule number has two bytes. The highest bit, ROWS_START, says that a function
+ * starts at the row. libLLVM-14 needs about a thousand rules.
  */
 #define ROWS_START     0x8000u
 #define ROWS_RULES_MAX 0x8000u
 /* Rules with expressions: known files have fewer than ten. */
 #define ROWS_FULL_MAX 1024u
 #define ROWS_OPS_MAX  16384u
-/* Five times the rows of libLLVM-14: 24 MB. */
+/* Four times the rows of libLLVM-14: 24 MiB of rows. */
 #define ROWS_MAX (4u << 20)
 
 struct rows {
@@ -127,33 +135,36 @@ struct rows {
 	struct expr_op *ops;
 	size_t n_ops;
 	uint64_t base; /* pc + base is an address of the file */
-	size_t bytes;  /* of memory */
+	size_t bytes;  /* the size of all arrays; set by rows_finish() */
 };
 
-/* Makes empty rows, in which nothing is found. */
+/* Makes empty rows: each lookup finds RULE_CFA_NONE. Allocates nothing. */
 void rows_init(struct rows *r);
 void rows_fini(struct rows *r);
 
-/* The rule at vaddr; one with RULE_CFA_NONE if there is none. Never NULL. */
+/*
+ * Returns the rule at vaddr, or one with RULE_CFA_NONE if there is none. Never NULL.
+ * The result is valid until rows_fini().
+ */
 const struct rule *rows_find(const struct rows *r, uint64_t vaddr);
 
-/* The start of the function (its FDE) that covers vaddr. False if none does. */
+/*
+ * Sets *ret_start to the start of the function, by its FDE, that covers vaddr. Returns
+ * false if no function does.
+ */
 bool rows_function(const struct rows *r, uint64_t vaddr, uint64_t *ret_start);
 
-/*
- * Builds rows. They are added in ascending order. Rows and rules above the
- * limits are left out and counted in dropped.
- */
+/* Builds rows. Initialise with rows_builder_init(). */
 struct rows_builder {
 	struct rows rows;
 	size_t cap;
 	size_t rules_cap;
 	size_t full_cap;
 	size_t ops_cap;
-	uint32_t *hash; /* rule number + 1, by hash */
-	uint64_t end;	/* of the last row */
-	bool open;	/* the last row has no row behind it yet */
-	size_t dropped;
+	uint32_t *hash; /* open-addressing table: rule number + 1; 0: empty slot */
+	uint64_t end;	/* the end of the last range */
+	bool open;	/* no row marks the end of the last range yet */
+	size_t dropped; /* ranges, rules and expressions left out because of a limit */
 };
 
 /* Returns 0 or -ENOMEM. */
@@ -162,21 +173,29 @@ must_check int rows_builder_init(struct rows_builder *b, uint64_t base);
 void rows_builder_fini(struct rows_builder *b);
 
 /*
- * Adds the range [start, end) with this rule. is_start: a function begins at
- * start. Returns 0, -ENOMEM, or -E2BIG at ROWS_MAX.
+ * Adds the range [start, end) with this rule. The range must not be empty, and must
+ * not begin before the end of the previous one. is_start: a function begins at start.
+ *
+ * Returns 0, -ENOMEM, or -E2BIG at ROWS_MAX rows: then the range is not added. Two
+ * cases are counted in dropped, with a return of 0: above ROWS_RULES_MAX rules the
+ * range gets ROWS_RULE_NONE; a range outside the 4 GiB above base is not added.
  */
 must_check int rows_add(struct rows_builder *b, uint64_t start, uint64_t end, bool is_start,
 			const struct rule *rule);
 
 /*
- * Store a full rule, or operations, once. *ret_index is the number that a rule
- * refers to. Return 0, -E2BIG if there are too many, or -ENOMEM.
+ * Store a full rule, or n operations; equal ones are stored once. *ret_index is the
+ * index in rows.full or rows.ops, for rule.cfa_offset, cfa_ops or reg_rule.ops. Return
+ * 0, -ENOMEM, or -E2BIG above ROWS_FULL_MAX or ROWS_OPS_MAX, counted in dropped.
  */
 must_check int rows_add_full(struct rows_builder *b, const struct full_rule *f, int32_t *ret_index);
 must_check int rows_add_ops(struct rows_builder *b, const struct expr_op *ops, size_t n,
 			    uint32_t *ret_index);
 
-/* Moves the rows to *ret and gives unused memory back. Returns 0 or -ENOMEM. */
+/*
+ * Moves the rows to *ret, which the caller frees with rows_fini(), and gives unused
+ * memory back. Returns 0 or -ENOMEM.
+ */
 must_check int rows_finish(struct rows_builder *b, struct rows *ret);
 
 #endif

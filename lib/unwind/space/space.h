@@ -1,11 +1,11 @@
 /*
  * The address space of a target: its executable mappings and the images that are
- * mapped there. Holds also what the walk keeps for each target: rules by address
- * (pc_info.h) and last walks (memos.h).
+ * mapped there. The space also holds two caches of the walk: rules by address
+ * (pc_info.h) and the last walk of each thread (memos.h).
  *
- * A file is asked for when an address in its mapping is looked up for the first
- * time. Its rows and symbols are read at once, because the target may have exited
- * when they are needed.
+ * The space requests a file from unwind_files, and waits for it, when an address in
+ * its mapping is looked up for the first time. The CFI and symbols are read
+ * immediately, because the file may be out of reach later: the target may exit.
  */
 #ifndef LIB_UNWIND_SPACE_SPACE_H
 #define LIB_UNWIND_SPACE_SPACE_H
@@ -20,14 +20,14 @@
 #include "lib/unwind/space/memos.h"
 #include "lib/unwind/unwind.h"
 
-/* What is known of a mapping beside its line in maps. */
+/* The image of one mapping, and the result of requests for its file. */
 struct space_mapping {
-	struct image *image; /* a reference; NULL: none */
-	uint64_t bias;
+	struct image *image;	       /* a reference; NULL: none */
+	uint64_t bias;		       /* address in memory minus address in the file */
 	struct file_identity identity; /* of the file; inode 0: unknown */
-	bool tried;		       /* the file was asked for */
-	bool refused;		       /* and the answer was an error */
-	bool lost;		       /* a later request for it failed */
+	bool tried;		       /* the file was requested */
+	bool refused;		       /* the first request for the file failed */
+	bool lost;		       /* a later one failed: not tried again with these maps */
 };
 
 struct unwind_space {
@@ -37,49 +37,58 @@ struct unwind_space {
 	enum unwind_symbols symbols;
 	uint64_t lines_skipped; /* addresses that got no lines because of a limit */
 	struct perf_map perf_map;
-	bool perf_map_asked; /* for its file, since the maps were set */
+	bool perf_map_asked; /* the perf map was requested since the maps were set */
 	struct maps maps;
-	struct space_mapping *mappings; /* one for each of maps */
+	struct space_mapping *mappings; /* owned; one for each of maps, in their order */
 	struct pc_info *pc_infos;	/* owned; filled by pc_info.c; NULL: none yet */
-	uint64_t generation;		/* unwind_cache.generation of these */
+	/*
+	 * cache->generation when pc_infos and memos were filled. If the cache has
+	 * another one now, they are stale.
+	 */
+	uint64_t generation;
 	struct memos memos;
 };
 
 /*
- * Forgets rules and walks that the cache has freed the rows of. Each public function
- * calls it after cache_begin().
+ * Drops pc_infos and memos if they are stale: the cache has freed rows to which they
+ * may refer. Each public function that looks up addresses calls this right after
+ * cache_begin().
  */
 void space_begin(struct unwind_space *s);
 
 /*
- * The mapping that covers addr, with its image (which may be NULL). Asks for the file
- * if that was not done. Returns NULL if no mapping covers addr; otherwise *ret_map is
- * its line in maps.
+ * Returns the mapping that covers addr, and in *ret_map its line in maps; NULL if no
+ * mapping does. Requests the mapping's file if that was not done before. The image is
+ * NULL if the mapping has no file, or the file was refused or is not mapped as an ELF
+ * segment. Both results are valid until the maps are replaced.
  */
 struct space_mapping *space_mapping(struct unwind_space *s, uint64_t addr,
 				    const struct map **ret_map);
 
 /*
- * Reads the rows of a mapping's image and, unless the space has no symbols, its
- * symbols. Does nothing if they have been read. Returns false if the file cannot be
- * had any more.
+ * Reads the CFI of m->image, which must not be NULL, and its symbols, unless
+ * s->symbols is UNWIND_SYMBOLS_NONE. Does nothing if they have been read. Returns
+ * false if the CFI cannot be read (the file cannot be opened again, or memory is
+ * short); m->lost then prevents further requests. An error with the symbols is
+ * ignored: names are missing.
  */
 bool space_read_image(struct unwind_space *s, struct space_mapping *m, const struct map *map);
 
 /*
- * Asks for the target's perf map, once until the maps are replaced, so that it is open
- * when names are looked up.
+ * Requests the target's perf map, so that it is open when names are looked up. Does so
+ * once until the maps are replaced, and never with UNWIND_SYMBOLS_NONE.
  */
 void space_open_perf_map(struct unwind_space *s);
 
 /*
- * The name of code that the target generated at run time, at an address without an
- * ELF file. Returns as perf_map_find().
+ * Looks up the name of code that the target generated at run time, in its perf map.
+ * Returns false if no name is found. *ret_name is valid until the perf map is read
+ * again; *ret_offset is the distance in bytes from the start of the code to addr.
  */
 bool space_find_jit_symbol(struct unwind_space *s, uint64_t addr, const char **ret_name,
 			   uint64_t *ret_offset);
 
-/* Where the file of a mapping comes from. */
+/* Returns the description by which file_source_open() opens the mapping's file. */
 struct file_source space_source(const struct unwind_space *s, const struct map *map);
 
 #endif
