@@ -5,6 +5,7 @@ import glob
 import os
 import sys
 
+import circles
 import rules
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
@@ -23,6 +24,7 @@ def main():
     bad += rules.check_includes(ROOT, includes)
     bad += rules.check_calls(ROOT)
     bad += rules.check_top_level(ROOT)
+    bad += circles.check_circles(circles.module_edges(ROOT, BUILD), most=3)
     # In two parts, so that this file does not break its own rule. A checkout
     # in /src says nothing about who writes of /src/main.c.
     own = [ROOT + "/"] if ROOT.count("/") > 1 else []
