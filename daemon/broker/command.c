@@ -218,9 +218,8 @@ void command_warn(const struct command *c, const struct options *o)
 	if (privileges_permitted(&have) < 0 || have & CAPABILITY(CAP_SYS_PTRACE))
 		return;
 	if (o->children)
-		log_warning("programs that children execute have no set-user-ID "
-			    "or set-group-ID and no capabilities of their "
-			    "files: the kernel ignores these, as sentry-profd "
+		log_warning("set-user-ID, set-group-ID and file capabilities of programs that the "
+			    "command's children execute have no effect, because sentry-profd "
 			    "traces without CAP_SYS_PTRACE");
 	if (!c->is_privileged)
 		return;

@@ -133,7 +133,7 @@ bool finish_lost_all(const struct broker *b)
 	const struct chunk_counts *c = &all.chunks;
 	uint64_t lost;
 
-	/* "profiles go nowhere": a warning at the start has said so. */
+	/* A warning at the start has said that profiles are discarded. */
 	if (!b->parts.children.has_dsn && b->parts.delivery.output.dir_fd < 0)
 		return false;
 	figures_of_all(&b->parts.targets, &all);

@@ -130,8 +130,8 @@ static int open_output(struct broker *b)
 
 	/* A service has no directory of its own to leave files in. */
 	if (path == NULL && !is_sent && b->parts.state.options.n_pids == 0)
-		log_warning("there is no DSN and no --output: profiles go "
-			    "nowhere");
+		log_warning("there is no DSN and no --output: profiles are "
+			    "discarded");
 	if (path == NULL && (is_sent || b->parts.state.options.n_pids == 0))
 		return 0;
 	if (b->parts.state.options.picture != NULL)

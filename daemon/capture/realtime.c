@@ -132,7 +132,8 @@ void realtime_keep(struct realtime *r, int priority, uint64_t now)
 			exceed(r, false);
 	} else if (!r->exceeded && used - r->used_ns > SHARE_NS) {
 		exceed(r, true);
-		log_debug("sampling has used more than half a processor: it pauses for %u ms",
+		log_debug("sampling has used more than half a processor in 100 ms: no thread is "
+			  "sampled for %u ms",
 			  (unsigned int)((SHARE_WINDOW_NS - (now - r->window_ns)) / NS_PER_MS));
 	}
 }

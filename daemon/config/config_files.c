@@ -170,7 +170,8 @@ static void check_spool(const struct checker *k)
 				 at->by != NULL ? "" : "spool: ", path, what);
 	else
 		config_fault_add(k->faults, c, at, true,
-				 "no spool in %s: %s: chunks wait in memory", path, what);
+				 "the spool in %s cannot be used: %s: chunks wait in memory", path,
+				 what);
 }
 
 void config_files_check(const struct config *c, enum config_occasion occasion,

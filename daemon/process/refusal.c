@@ -50,7 +50,7 @@ static void say_not_permitted(int32_t pid, uint32_t uid)
 
 	if (scope == '3')
 		log_error("not permitted to trace process %d: Yama forbids it "
-			  "to everybody (" YAMA " is 3 until the next boot)",
+			  "to all users, root included, until the next boot (" YAMA " is 3)",
 			  pid);
 	else if (may_trace_all() && uid != geteuid() && !may_read_all())
 		log_error("not permitted to read the state of process %d, "

@@ -43,7 +43,7 @@ def test_child_that_never_works(box):
         os.kill(profd.helpers()[child][0], signal.SIGKILL)
         wait_for(lambda: starts.exists() and
                  len(starts.read_text().split()) >= 8 and
-                 'it is tried again' in profd.stderr, f'{child}: eight starts')
+                 'it is started again' in profd.stderr, f'{child}: eight starts')
         profd.signal(signal.SIGINT)
         profd.wait()
         lost = 'nothing is sampled' if child == 'capture' else \
@@ -52,8 +52,8 @@ def test_child_that_never_works(box):
         check(profd.stderr ==
               f'sentry-profd: warning: sentry-profd-{child} was ended by '
               'signal 9: starting it again\n'
-              f'sentry-profd: {ended}, as 7 times before: it is tried again '
-              f'every 5 s, and {lost} until it lasts\n' + (
+              f'sentry-profd: {ended}, 8 times in a row: it is started again '
+              f'every 5 s, and {lost} until it keeps running\n' + (
                   '' if child == 'capture' else ALL_IS_LOST),
               f'{child}: {profd.stderr}')
 

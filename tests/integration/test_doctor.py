@@ -273,10 +273,10 @@ def test_where_profiles_go(box):
     config.write_text('')
     profd = box.profd([], '--config', config, '--socket', socket, output=None)
     harness.wait_for(lambda: control.listens(socket), 'its socket')
-    Findings(box, socket=socket).check('DSN', 'warning', 'profiles go nowhere')
+    Findings(box, socket=socket).check('DSN', 'warning', 'profiles are discarded')
     profd.signal(signal.SIGTERM)
     profd.finish()
-    check('profiles go nowhere' in profd.stderr, profd.stderr)
+    check('profiles are discarded' in profd.stderr, profd.stderr)
 
 
 def test_a_clock_that_differs(box):

@@ -35,7 +35,7 @@ static void begin(const struct ship *s, struct limit *l, uint64_t now_ns)
 	l->holds = true;
 	l->since_ns = now_ns;
 	l->pauses++;
-	log_debug("%s: processes are let go: the server takes nothing", s->place);
+	log_debug("%s: detaching from processes, because the server takes no profiles", s->place);
 }
 
 static void end(const struct ship *s, struct limit *l, uint64_t now_ns)

@@ -46,9 +46,9 @@ void child_failed(struct child *child, const char *what)
 	if (child->failures == 1)
 		log_warning("%s %s: starting it again", child->type->name, what);
 	else if (child->failures == FAILURES_TOLD)
-		log_error("%s %s, as %u times before: it is tried again every "
-			  "%u s, and %s until it lasts",
-			  child->type->name, what, FAILURES_TOLD - 1,
+		log_error("%s %s, %u times in a row: it is started again every %u s, and %s until "
+			  "it keeps running",
+			  child->type->name, what, FAILURES_TOLD,
 			  (unsigned int)(BACKOFF_MAX_NS / NS_PER_SEC), child->type->loss);
 }
 

@@ -33,7 +33,8 @@ static int open_spool(struct children *c)
 		return 0;
 	}
 	if (r < 0 && given[0] == '\0') {
-		log_warning("no spool in %s: %s: chunks wait in memory", path, strerror(-r));
+		log_warning("the spool in %s cannot be used: %s: chunks wait in memory", path,
+			    strerror(-r));
 		return 0;
 	}
 	if (r < 0)

@@ -221,7 +221,7 @@ static void say_no_dsn(struct inspection *i)
 		    "[sentry], SENTRY_DSN)");
 	else
 		SAY(i, FINDING_WARNING, "DSN",
-		    "none is given, and no --output: profiles go nowhere (dsn "
+		    "none is given, and no --output: profiles are discarded (dsn "
 		    "in [sentry], SENTRY_DSN)");
 }
 

@@ -258,7 +258,7 @@ static void tell_lowered(struct targets *ts, uint64_t elapsed_ns)
 			    "again",
 			    ts->state->options.config.cpu_budget);
 	else
-		log_warning("budget %u %%: %u of %u targets at %u to %u Hz",
+		log_warning("budget %u %%: %u of %u targets are sampled at only %u to %u Hz",
 			    ts->state->options.config.cpu_budget, now.lowered, now.profiled,
 			    now.least_hz, now.most_hz);
 	*told = (struct governor_told){.what = now, .any = true};

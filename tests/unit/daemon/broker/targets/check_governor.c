@@ -280,7 +280,7 @@ TEST(one_line_a_minute)
 	for (unsigned int i = 0; i < 59; i++)
 		pass(1, 0.2 * b.parts.targets.table[0].rate_hz / FULL);
 	ck_assert_uint_lt(b.parts.targets.table[0].rate_hz, FULL);
-	ck_assert_uint_eq(heard("budget 5 %: 40 of 40 targets at "), 1);
+	ck_assert_uint_eq(heard("budget 5 %: 40 of 40 targets are sampled at only "), 1);
 	hear();
 	pass(30, 0.001);
 	ck_assert_uint_eq(b.parts.targets.table[0].rate_hz, FULL);
@@ -293,7 +293,8 @@ TEST(one_line_a_minute)
 	ck_assert_uint_eq(heard("budget 5 %"), 0);
 	hear();
 	pass(45, 0.3);
-	ck_assert_uint_eq(heard("budget 5 %: 40 of 40 targets at 11 to 11 Hz\n"), 1);
+	ck_assert_uint_eq(heard("budget 5 %: 40 of 40 targets are sampled at only 11 to 11 Hz\n"),
+			  1);
 }
 
 static struct instance instances[8];
