@@ -9,21 +9,27 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* It is read ten times a second: room for some 50,000 forks a second. */
+/* The socket is read ten times a second: this is room for some 50,000 forks a second. */
 #define BUFFER_BYTES (4 << 20)
 
-/* At a time: the rest at the next turn. */
+/* Limits of one connector_read(): further messages wait for the next turn. */
 #define BATCHES_MAX 64
 #define BATCH	    64
 
-/* The kernel's have 76 bytes; a later one's may be longer. */
+/* Bytes. The kernel's messages have 76; a later kernel may add fields. */
 #define MESSAGE_MAX 256
 
-/* Where the event begins, and what it is about in it. */
+/*
+ * Offsets in the message: the struct proc_event, and the part of it that depends on the type of
+ * event.
+ */
 #define EVENT (sizeof(struct nlmsghdr) + sizeof(struct cn_msg))
 #define DATA  (EVENT + offsetof(struct proc_event, event_data))
 
-/* A word of the message as it stands in the kernel's memory. */
+/*
+ * Instructions of the filter. LOAD reads a word as big-endian. The message is in host byte
+ * order, so that IF compares with htonl().
+ */
 #define LOAD(offset)  BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)(offset))
 #define TAKE	      BPF_STMT(BPF_RET | BPF_K, UINT32_MAX)
 #define DROP	      BPF_STMT(BPF_RET | BPF_K, 0)
@@ -31,15 +37,15 @@
 #define IF_X(yes, no) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_X, 0, (yes), (no))
 
 /*
- * Of all that is told the processes' forks, execs, changes of user and of name:
- * where a process has a number of its own, and is no thread of another.
+ * Lets pass the kernel's answer, every exec, and the forks and changes of user or name of
+ * processes. An event is about a process and not about a thread if the pid in it is the tgid.
  */
 static int set_filter(int fd)
 {
 #define IF(what, yes, no) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htonl(what), (yes), (no))
 	struct sock_filter code[] = {
 		LOAD(EVENT + offsetof(struct proc_event, what)),
-		IF(0, 4, 0), /* the answer */
+		IF(0, 4, 0), /* PROC_EVENT_NONE: the kernel's answer */
 		IF(PROC_EVENT_EXEC, 3, 0),
 		IF(PROC_EVENT_UID, 8, 0),
 		IF(PROC_EVENT_COMM, 7, 0),
@@ -97,7 +103,9 @@ static int set_up(int fd)
 
 	if (r < 0)
 		return r;
-	/* Beyond net.core.rmem_max; what is lost in a smaller one is noticed.
+	/*
+	 * SO_RCVBUFFORCE may exceed net.core.rmem_max. If it fails, the buffer stays small; lost
+	 * events are reported as ENOBUFS.
 	 */
 	(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof(bytes));
 	if (bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
@@ -120,7 +128,10 @@ int connector_open(int *ret_fd)
 	return r;
 }
 
-/* Before Linux 6.6 the kernel goes on counting us as a listener otherwise. */
+/*
+ * Before Linux 6.6 the kernel counts the broker as a listener until it gets
+ * PROC_CN_MCAST_IGNORE, even if the socket is closed.
+ */
 void connector_close(int *fd)
 {
 	if (*fd >= 0)
@@ -144,7 +155,7 @@ bool connector_parse(const void *message, size_t n, struct connector_event *ret)
 		return false;
 	memcpy(&event, bytes + EVENT, min_u64(sizeof(event), n - EVENT));
 	*ret = (struct connector_event){.time_ns = event.timestamp_ns};
-	/* Not an enum of all that there are: switch would want each of them. */
+	/* No switch: -Wswitch-enum would want a case for every event of the kernel. */
 	if (event.what == PROC_EVENT_NONE) {
 		ret->what = CONNECTOR_ANSWER;
 		return event.event_data.ack.err == 0;
@@ -155,7 +166,7 @@ bool connector_parse(const void *message, size_t n, struct connector_event *ret)
 		return event.event_data.fork.child_pid == ret->pid;
 	}
 	ret->what = event.what == PROC_EVENT_EXEC ? CONNECTOR_EXEC : CONNECTOR_CHANGE;
-	/* All begin with process_pid and process_tgid. */
+	/* Each of these events begins with process_pid and process_tgid. */
 	ret->pid = event.event_data.exec.process_tgid;
 	if (event.what == PROC_EVENT_EXEC)
 		return true;
@@ -168,7 +179,10 @@ static void take(connector_fn fn, void *ctx, const struct mmsghdr *m)
 	const struct sockaddr_nl *from = m->msg_hdr.msg_name;
 	struct connector_event event;
 
-	/* 0 is the kernel: another process may send to us, too. */
+	/*
+	 * nl_pid 0 is the kernel. Other processes can send to the socket, too; those messages
+	 * are ignored.
+	 */
 	if (m->msg_hdr.msg_namelen == sizeof(*from) && from->nl_pid == 0 &&
 	    !(m->msg_hdr.msg_flags & MSG_TRUNC) &&
 	    connector_parse(m->msg_hdr.msg_iov->iov_base, m->msg_len, &event))

@@ -1,11 +1,12 @@
 /*
- * The kernel's proc connector: it tells of every fork, exec and change of user
- * or name on the machine, as it happens (Linux 2.6.15, CONFIG_PROC_EVENTS;
- * include/uapi/linux/cn_proc.h). To listen takes CAP_NET_ADMIN, and the first
- * network and pid namespace: in another one the kernel stays silent, without
- * an error. So nothing is to be relied on before it has answered.
+ * The kernel's proc connector (CONFIG_PROC_EVENTS; include/uapi/linux/cn_proc.h): a netlink
+ * socket on which the kernel reports every fork, exec and change of user or name on the machine
+ * as it happens. Discovery uses it to see new processes at once. A socket filter removes the
+ * events of threads and the ends of processes before they reach the broker.
  *
- * Threads and ends are filtered out before they reach us.
+ * Listening needs CAP_NET_ADMIN and the initial network and pid namespaces. In another namespace
+ * the kernel sends nothing and reports no error. Therefore the caller must not rely on events
+ * before CONNECTOR_ANSWER has arrived.
  */
 #ifndef DAEMON_BROKER_DISCOVERY_CONNECTOR_H
 #define DAEMON_BROKER_DISCOVERY_CONNECTOR_H
@@ -17,31 +18,35 @@
 #include "lib/base/util.h"
 
 enum connector_what {
-	CONNECTOR_ANSWER, /* it has heard that we listen */
-	CONNECTOR_FORK,	  /* pid is new */
+	CONNECTOR_ANSWER, /* the kernel confirms that it sends events; pid is 0 */
+	CONNECTOR_FORK,	  /* pid is a new process */
 	CONNECTOR_EXEC,	  /* pid runs a new program */
-	CONNECTOR_CHANGE, /* of pid's user or name */
+	CONNECTOR_CHANGE, /* the user or the name of pid changed */
 };
 
 struct connector_event {
 	enum connector_what what;
 	int32_t pid;
-	uint64_t time_ns; /* CLOCK_MONOTONIC */
+	uint64_t time_ns; /* of the event, by CLOCK_MONOTONIC */
 };
 
 /*
- * Opens it, and asks to be told; it needs CAP_NET_ADMIN only now and, to leave,
- * in connector_close. Returns 0 or -errno.
+ * Opens the socket and asks the kernel for events. *ret_fd is the caller's, to be closed by
+ * connector_close(). The process needs CAP_NET_ADMIN for this call and, before Linux 6.6, for
+ * connector_close(). Returns 0 or -errno.
  */
 must_check int connector_open(int *ret_fd);
 void connector_close(int *fd);
 
-/* A message of the kernel's. False if it is none that we want. */
+/*
+ * Decodes one message of n bytes. Returns false if the message is no event of enum
+ * connector_what, if the event is about a thread, or if the kernel refused to send events.
+ */
 bool connector_parse(const void *message, size_t n, struct connector_event *ret);
 
 /*
- * Calls fn for each event that is there, up to some thousand. Never waits.
- * Returns 0, or -ENOBUFS if some were lost.
+ * Calls fn for each event in the socket's queue, for at most 4096 messages a call. Never waits.
+ * Returns 0, or -ENOBUFS if the kernel dropped events because the queue was full.
  */
 typedef void (*connector_fn)(void *ctx, const struct connector_event *e);
 must_check int connector_read(int fd, connector_fn fn, void *ctx);

@@ -17,11 +17,11 @@
 #include "daemon/process/process.h"
 #include "lib/base/clock.h"
 
-/* Between two readings of /proc: where we are not told, and where we are. */
+/* Between two scans of /proc: without the connector, and with it. */
 #define SCAN_NS	     NS_PER_SEC
 #define SCAN_TOLD_NS (60 * NS_PER_SEC)
 
-/* Of what is due at a time, so that the others have their turn: some 10 ms. */
+/* Limits of one discovery_check(), so that other parts get their turn: some 10 ms. */
 #define GLANCES_MAX 1024
 #define LOOKS_MAX   256
 
@@ -29,26 +29,26 @@
 
 struct discovery {
 	struct targets *targets;
-	struct files *files; /* for what is read of strangers */
+	struct files *files; /* for reads that may hang */
 	struct pid_files *pid_files;
 	struct identify *identify;
 	struct sections sections;
-	uint64_t sections_ns; /* when these are counted again */
+	uint64_t sections_ns; /* when their processes are counted again */
 	int connector_fd;     /* -1: none */
-	bool is_told;	      /* it has answered */
+	bool is_told;	      /* the connector has answered: events come */
 
 	struct recheck_queue recheck_queue;
 	uint64_t check_ns; /* when the next check is due */
-	bool is_busy;	   /* more was due than one check looks at, */
+	bool is_busy;	   /* more was due than one discovery_check() handles, */
 	bool was_full;	   /* or than can wait for command lines */
 	uint64_t min_age_ns;
 
-	DIR *dir;		      /* of a scan that goes on; NULL: none */
+	DIR *dir;		      /* of a scan under way; NULL: none */
 	uint64_t scan_ns;	      /* when the next one is due, */
-	uint64_t pid_files_ns;	      /* and a reading of the pid files, */
-	uint64_t anew_ns;	      /* and a look at those that were seen */
-	struct scan_cache scan_cache; /* where we are not told */
-	bool wants_users;	      /* a section asks who the user is */
+	uint64_t pid_files_ns;	      /* when the pid files are read next, */
+	uint64_t anew_ns;	      /* when the scan cache is cleared next */
+	struct scan_cache scan_cache; /* used without the connector */
+	bool wants_users;	      /* a section has a rule on the user */
 };
 
 static void on_identified(void *ctx, const struct recheck *s, struct process *process,
@@ -180,20 +180,23 @@ void discovery_reaped(struct discovery *d, int32_t pid, const struct rusage *usa
 		pid_files_reaped(d->pid_files, pid);
 }
 
-/* Without room or memory for it the next scan finds it. */
+/* If the queue is full or memory is short, a scan within a second finds the process again. */
 static void note(struct discovery *d, const struct recheck *s)
 {
 	if (recheck_queue_add(&d->recheck_queue, s) < 0)
 		d->scan_ns = min_u64(d->scan_ns, clock_mono_ns() + SCAN_NS);
 }
 
-/* It is looked at when it is old enough for some section. */
+/*
+ * Queues a check of the process for the time at which it is as old as the smallest
+ * min_age_seconds. born_ns: CLOCK_MONOTONIC.
+ */
 static void sight(struct discovery *d, int32_t pid, enum recheck_of of, uint64_t born_ns)
 {
 	struct recheck s = {
 		.pid = pid, .of = of, .born_ns = born_ns, .due_ns = born_ns + d->min_age_ns};
 
-	/* What is profiled already may be something else now. */
+	/* A process that is an instance already may run another program now: check it at once. */
 	if (of == RECHECK_EXEC && instance_of_pid(d->targets, pid) != NULL)
 		s.due_ns = born_ns;
 	if (d->min_age_ns != UINT64_MAX)
@@ -235,7 +238,10 @@ static void hear(struct discovery *d)
 		d->scan_ns = 0;
 }
 
-/* On CLOCK_MONOTONIC; what is older than that clock was born with it. */
+/*
+ * Converts a start time in clock ticks since the boot to CLOCK_MONOTONIC. The latter stands
+ * still while the machine sleeps; a process that is older than its zero gets 0.
+ */
 static uint64_t born_ns(uint64_t start_ticks)
 {
 	const uint64_t tick_ns = NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK);
@@ -245,7 +251,7 @@ static uint64_t born_ns(uint64_t start_ticks)
 	return mono_ns - min_u64(mono_ns, age_ns);
 }
 
-/* A process that a scan comes across. */
+/* A scan has found process pid. */
 static void glance(struct discovery *d, int32_t pid)
 {
 	uint32_t uid = SCAN_CACHE_NO_USER;
@@ -266,7 +272,7 @@ static void glance(struct discovery *d, int32_t pid)
 		sight(d, pid, RECHECK_FORK, born_ns(now.start_ticks));
 		return;
 	case SCAN_CACHE_PROGRAM:
-		/* Or another process: the look will tell. */
+		/* The program or the process is another one; the check finds out which. */
 		sight(d, pid, RECHECK_EXEC, clock_mono_ns());
 		return;
 	case SCAN_CACHE_USER:
@@ -292,7 +298,7 @@ static void scan(struct discovery *d, uint64_t now_ns)
 		return;
 	if (d->dir == NULL) {
 		d->scan_ns = now_ns + (d->is_told ? SCAN_TOLD_NS : SCAN_NS);
-		/* Who has another cgroup now has the same mark. */
+		/* The mark does not show a change of the control group. */
 		if (now_ns >= d->anew_ns) {
 			d->anew_ns = now_ns + SCAN_TOLD_NS;
 			scan_cache_forget(&d->scan_cache);
@@ -310,7 +316,10 @@ static void scan(struct discovery *d, uint64_t now_ns)
 	}
 }
 
-/* A pid_files_fn. No event tells: it may be written long after the start. */
+/*
+ * A pid_files_fn. No event reports that a pid file was written, perhaps long after the start of
+ * the process that it names.
+ */
 static void on_pid_file(void *ctx, int32_t pid, int32_t before)
 {
 	struct discovery *d = ctx;
@@ -318,7 +327,7 @@ static void on_pid_file(void *ctx, int32_t pid, int32_t before)
 
 	if (pid == 0)
 		return;
-	/* Who is not named any more may still end as it was. */
+	/* The process that the file named before may not match any more. */
 	if (before != 0 && before != pid)
 		discovery_doubt(d, before);
 	if (instance_of_pid(d->targets, pid) == NULL && process_identity(pid, &now))
@@ -341,7 +350,10 @@ static void count_sections(struct discovery *d, uint64_t now_ns)
 	sections_check(&d->sections, d->targets, now_ns);
 }
 
-/* It is twice as old then. Those of a minute are the scans'. */
+/*
+ * Queues another check for the time at which the process is twice as old as now. Processes older
+ * than a minute are left to the scans.
+ */
 static void look_again(struct discovery *d, const struct recheck *s)
 {
 	const uint64_t now_ns = clock_mono_ns();
@@ -360,7 +372,10 @@ static bool is_of(const struct config *c, const struct instance *i, size_t secti
 	return section < c->n_targets && strcmp(c->targets[section].name, i->config.name) == 0;
 }
 
-/* For lack of memory or descriptors nothing is known of it yet. */
+/*
+ * Memory or descriptors are short, and nothing is known of the process yet: queues another
+ * check.
+ */
 static void postpone(struct discovery *d, const struct recheck *s)
 {
 	struct recheck again = *s;
@@ -369,7 +384,10 @@ static void postpone(struct discovery *d, const struct recheck *s)
 	note(d, &again);
 }
 
-/* An identify_fn. What came meanwhile may have made the answer obsolete. */
+/*
+ * An identify_fn. The process may have ended, or may be an instance already, when the answer
+ * comes.
+ */
 static void on_identified(void *ctx, const struct recheck *s, struct process *p, size_t section)
 {
 	struct discovery *d = ctx;
@@ -386,7 +404,7 @@ static void on_identified(void *ctx, const struct recheck *s, struct process *p,
 		instance_becomes(known, INSTANCE_ENDED);
 		known = NULL;
 	}
-	/* Who was named is profiled whatever it runs. */
+	/* A process that --pid or a user named is profiled whatever program it runs. */
 	if (known != NULL && instance_has_section(known) && !is_of(c, known, section)) {
 		instance_becomes(known, INSTANCE_REMOVED);
 		known = NULL;
@@ -406,7 +424,10 @@ static void on_identified(void *ctx, const struct recheck *s, struct process *p,
 		postpone(d, s);
 }
 
-/* Ours are children of ours; who profiles itself has no end. */
+/*
+ * Returns true for sentry-profd's own processes. A profiler that profiles itself would cause
+ * work with each of its samples.
+ */
 static bool is_own(const struct process *p)
 {
 	return p->pid == getpid() || p->parent == getpid();

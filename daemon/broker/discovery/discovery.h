@@ -1,19 +1,20 @@
 /*
- * Discovery: finds the processes that sections of the configuration match.
+ * Discovery: finds the processes that sections of the configuration match, and adds them as
+ * instances (targets/instances.h).
  *
- * The kernel announces new processes and programs by its proc connector
- * (connector.h); where that is not to be had, discovery reads /proc once a second. It
- * reads the configuration's pid files once a second in either case.
+ * The kernel reports new processes and programs by its proc connector (connector.h). Where that
+ * is unavailable, discovery reads /proc once a second. It reads the configuration's pid files
+ * once a second in either case.
  *
- * A process is looked at when it, or its program, is as old as the least
- * min_age_seconds of all sections: those that end sooner cost a word in a list,
- * and nothing is ever kept of those that match nothing, but where there is no
- * connector a few bytes as long as they live.
+ * A process is checked when it, or its program, is as old as the smallest min_age_seconds of all
+ * sections. Processes that end sooner cost an entry in the recheck queue. Nothing is kept of
+ * processes that no section matches, except, without the connector, some bytes each in the scan
+ * cache.
  *
- * Nobody tells of another command line or control group. Who would be a
- * section's with these is looked at again when it is twice as old, and so on,
- * for its first minute, when most of what a process makes of itself is made;
- * and with all others once a minute, when /proc is read.
+ * The kernel does not report changes of the command line or the control group. A process that
+ * would match after such a change is checked again when it is twice as old, and so on for its
+ * first minute, in which most such changes happen. Once a minute a scan of /proc checks all
+ * processes.
  */
 #ifndef DAEMON_BROKER_DISCOVERY_DISCOVERY_H
 #define DAEMON_BROKER_DISCOVERY_DISCOVERY_H
@@ -29,48 +30,58 @@ struct sections;
 struct targets;
 
 /*
- * Prepares it, with the privileges that it takes to listen to the kernel.
- * Returns 0 or -ENOMEM.
+ * Makes *ret and opens the proc connector, if the process has CAP_NET_ADMIN. Returns 0 or
+ * -ENOMEM.
  */
 must_check int discovery_new(struct targets *ts, struct discovery **ret);
-/* Takes NULL. */
+/* d may be NULL. */
 void discovery_free(struct discovery *d);
 
-/* Is there a connector to hear of new processes by? */
+/* Returns true if the proc connector is open. */
 bool discovery_has_connector(const struct discovery *d);
-/* What its sections have matched, as of the last second. */
+/* Returns the sections with their counts of matched processes, which are updated once a second. */
 const struct sections *discovery_sections(const struct discovery *d);
-/* An instance is about to be freed: see sections_gone. Takes NULL for d. */
+/* An instance is about to be freed: sections_gone(). d may be NULL. */
 void discovery_gone(struct discovery *d, const struct instance *i);
 
-/* When there is a loop. Returns 0 or an error of files_new. */
+/*
+ * Starts discovery. Call it when the event loop exists. Returns 0, -ENOMEM or an error of
+ * files_new().
+ */
 must_check int discovery_start(struct discovery *d);
 
-/* The configuration is another one: all processes are looked at anew. */
+/* The configuration has changed: all processes are checked again. */
 void discovery_by_config(struct discovery *d);
 
-/* An instance of which it is not sure that its section matches it still. */
+/* Checks again whether the section of the instance of pid still matches it. */
 void discovery_doubt(struct discovery *d, int32_t pid);
 
 /*
- * At every turn. Reads what the kernel tells, and looks at what is due, every
- * DISCOVERY_MS: a process that starts makes some ten turns by its messages.
+ * To be called at every turn. Every DISCOVERY_MS, and sooner if work is left, it reads the
+ * events of the kernel and checks the processes that are due. The limit exists because a new
+ * process causes some ten turns by its messages.
  */
 #define DISCOVERY_MS 100
 void discovery_check(struct discovery *d);
 
-/* How long the next turn may wait; 0: more is due already. */
+/* Returns how many milliseconds the next turn may wait; 0: work is left. */
 uint64_t discovery_wait_ms(const struct discovery *d);
 
-/* Processor time of its helpers, in ns. */
+/* Returns the processor time of discovery's helpers, in ns. */
 uint64_t discovery_used_ns(const struct discovery *d);
 
-/* A child of ours that nobody else knows has ended: files_reaped. */
+/*
+ * A child of the broker that no other part started has been reaped: files_reaped(),
+ * pid_files_reaped().
+ */
 void discovery_reaped(struct discovery *d, int32_t pid, const struct rusage *usage);
 
-/* What reads command lines and pid files; NULL before discovery_start. */
+/*
+ * Returns the struct files that reads command lines and pid files; NULL before
+ * discovery_start().
+ */
 struct files *discovery_files(const struct discovery *d);
-/* Which process a pid file of the configuration names (pid_files_pid). */
+/* Returns the process that a pid file of the configuration names: pid_files_pid(). */
 int32_t discovery_pid_file(const struct discovery *d, const char *path);
 
 #endif

@@ -13,10 +13,10 @@
 #include "lib/base/procfs.h"
 #include "lib/base/small_file.h"
 
-/* At a time, of those that wait for a command line. */
+/* Questions that may wait for a command line at a time. */
 #define QUESTIONS_MAX 64
 
-/* Hierarchies of cgroup v1 are lines of their own; a path is rarely long. */
+/* Bytes of /proc/PID/cgroup. Each hierarchy of cgroup v1 has a line; a path is rarely long. */
 #define CGROUP_TEXT_MAX 8192
 
 struct question {
@@ -25,9 +25,8 @@ struct question {
 	struct recheck recheck;
 	struct process process; /* with the question's own pidfd */
 	size_t section;
-	uint64_t generation; /* of the configuration that section is a place in
-			      */
-	bool may_become;     /* one of a section before that one, later */
+	uint64_t generation; /* of the configuration that section is an index of */
+	bool may_become;     /* a section before that one may match later */
 	struct process_facts facts;
 	char exe[PATH_MAX];
 	char cmdline[PATH_MAX];
@@ -42,7 +41,7 @@ struct identify {
 	void *ctx;
 	const struct config *config;
 	uint64_t generation;
-	struct question *asked[QUESTIONS_MAX]; /* they wait for command lines */
+	struct question *asked[QUESTIONS_MAX]; /* those that wait for a command line */
 	size_t n_asked;
 };
 
@@ -146,7 +145,7 @@ static void forget(const struct question *q)
 	last->place = q->place;
 }
 
-/* ctx is the question; fd a copy of what was read. */
+/* A files_fn: ctx is the question, fd a memfd with the command line. */
 static void on_cmdline(void *ctx, const struct msg_file_request *request, int error, int fd,
 		       const struct file_shown *file)
 {
@@ -155,7 +154,7 @@ static void on_cmdline(void *ctx, const struct msg_file_request *request, int er
 
 	(void)request, (void)file;
 	forget(q);
-	/* A lack says nothing of the process. */
+	/* A shortage says nothing about the process. */
 	if (shortage_is(-error)) {
 		answer(q, IDENTIFY_LATER);
 		return;
@@ -168,7 +167,11 @@ static void on_cmdline(void *ctx, const struct msg_file_request *request, int er
 	go_on(q);
 }
 
-/* There is room: each question has a place, and asks for one at a time. */
+/*
+ * Requests the command line. A question has at most one request at a time, and
+ * identify_has_room() held at its start, so that there is a free place in asked. Returns 0 or an
+ * error of files_request().
+ */
 static int ask_cmdline(struct question *q)
 {
 	const struct msg_file_request request = {.kind = FILE_KIND_CMDLINE};
@@ -181,8 +184,8 @@ static int ask_cmdline(struct question *q)
 }
 
 /*
- * Learns one more fact that the section wants. False: the question waits for
- * it, or was answered for lack of means to learn it.
+ * Reads one more fact that the section needs. Returns false if the question now waits for the
+ * fact, or was answered because the fact could not be requested.
  */
 static bool learn(struct question *q, const struct target_config *t)
 {
@@ -241,7 +244,7 @@ int identify(struct identify *id, const struct recheck *s, struct process *proce
 
 	if (q == NULL)
 		return -ENOMEM;
-	/* The texts are filled when they are asked for. */
+	/* malloc() and no zeros: the large text buffers are filled only when a rule needs them. */
 	q->id = id;
 	q->recheck = *s;
 	q->process = *process;

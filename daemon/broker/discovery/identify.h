@@ -1,11 +1,11 @@
 /*
- * Which section of the configuration is a process one of? Reads what the
- * sections ask for, the cheapest first, and nothing that decides nothing.
+ * Finds the section of the configuration that matches a process. Discovery calls it for each new
+ * or changed process. It reads only what the rules of the sections need, the cheapest facts
+ * first (daemon/config/match.h).
  *
- * All of it is a stranger's text of bounded length, which is compared and
- * forgotten (daemon/config/match.h). A command line lies in the process's own memory,
- * so that reading it may hang: daemon/broker/files/files.h does that, and the answer comes
- * later.
+ * All facts are text of bounded length from untrusted processes; they are compared and not kept.
+ * A command line lies in the memory of the process, so that reading it may hang. A helper
+ * (daemon/broker/files/files.h) reads it, and the answer comes later.
  */
 #ifndef DAEMON_BROKER_DISCOVERY_IDENTIFY_H
 #define DAEMON_BROKER_DISCOVERY_IDENTIFY_H
@@ -24,52 +24,59 @@
 struct identify;
 
 #define IDENTIFY_NONE SIZE_MAX
-/* None, but for what may change without a word (match_may_become). */
+/* No section matches now, but one may after a change that no event reports (match_may_become). */
 #define IDENTIFY_NOT_YET (SIZE_MAX - 1)
-/* Unknown for lack of memory or descriptors: ask again later. */
+/* Not known, because memory or descriptors are short: ask again later. */
 #define IDENTIFY_LATER (SIZE_MAX - 2)
 
 /*
- * The answer: the section's place in the configuration, the first that matches,
- * or one of these. The pidfd is closed after the call, unless the callee takes
- * it (process_take_pidfd).
+ * The answer: section is the index, in the configuration, of the first section that matches, or
+ * IDENTIFY_NONE, IDENTIFY_NOT_YET or IDENTIFY_LATER. s is the caller's request. The pidfd of
+ * process is closed after the call, unless the callee takes it with process_take_pidfd().
  */
 typedef void (*identify_fn)(void *ctx, const struct recheck *s, struct process *process,
 			    size_t section);
 
-/* files: a struct of its own, so that nobody else waits for strangers. */
+/*
+ * Makes an identify that calls fn with ctx for each answer. files should serve discovery only,
+ * so that a process that hangs a helper delays no other files. files and pid_files must outlive
+ * *ret; either may be NULL if no section has a rule that needs it. Returns 0 or -ENOMEM.
+ */
 must_check int identify_new(struct files *files, const struct pid_files *pid_files, identify_fn fn,
 			    void *ctx, struct identify **ret);
 /*
- * Takes NULL. Drops what waits for a command line, of which files must have
- * dropped the requests before (files_free).
+ * Drops the questions that wait for a command line. Call files_free() before: a request in files
+ * points to its question. id may be NULL.
  */
 void identify_free(struct identify *id);
 
 /*
- * The configuration of now, which has to stay until the next. An answer is by
- * this one, also to what was asked before.
+ * Sets the configuration, which must stay valid until the next call. Questions that wait for an
+ * answer are answered by the new configuration.
  */
 void identify_by(struct identify *id, const struct config *config);
 
 /*
- * True if no section can match process pid, as its executable alone says: one
- * readlink(2), and none where a section has no exe. Most births are strangers,
- * for which nothing more is read.
+ * Returns true if the executable of process pid alone shows that no section matches. Costs one
+ * readlink(2); returns false without it if a section has no exe. Most new processes are excluded
+ * here, before anything else of them is read.
  */
 bool identify_excludes(const struct identify *id, int32_t pid);
 
-/* False: as many processes as can wait for their command lines do. */
+/* Returns false while as many processes wait for their command lines as may wait at a time. */
 bool identify_has_room(const struct identify *id);
 
 /*
- * Asks about a process that has been looked at just now. To be called where
- * there is room. The answer may come within the call; if it comes later, the
- * pidfd is taken out of process. Returns 0 or -ENOMEM.
+ * Asks which section matches process, which process_look() has just filled. Call it only if
+ * identify_has_room(). fn may be called before this function returns. If the answer comes later,
+ * identify takes the pidfd out of process. Returns 0 or -ENOMEM.
  */
 must_check int identify(struct identify *id, const struct recheck *s, struct process *process);
 
-/* A process's link exe, and its cgroup; "" where it cannot be read. */
+/*
+ * Read the target of /proc/PID/exe and the path of the control group. *ret is "" if they cannot
+ * be read.
+ */
 void identify_read_exe(int32_t pid, char ret[PATH_MAX]);
 void identify_read_cgroup(int32_t pid, char ret[PATH_MAX]);
 

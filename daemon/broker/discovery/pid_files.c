@@ -16,8 +16,8 @@ struct pid_file {
 	char path[CONFIG_TEXT_MAX];
 	int32_t pid;
 	bool is_asked;
-	int32_t hung_reader; /* a child of ours; 0: none hangs */
-	uint64_t again_ns;   /* not to be read before; 0: at any time */
+	int32_t hung_reader; /* pid of the helper that hangs in this file; 0: none */
+	uint64_t again_ns;   /* not read before this time; 0: no limit */
 };
 
 struct pid_files {
@@ -100,7 +100,7 @@ int pid_files_by(struct pid_files *p, const struct config *config)
 	return 0;
 }
 
-/* ctx is the file; fd a copy of its beginning. */
+/* A files_fn: ctx is the struct pid_file, fd a memfd with the beginning of the file. */
 static void on_read(void *ctx, const struct msg_file_request *request, int error, int fd,
 		    const struct file_shown *shown)
 {
@@ -135,7 +135,7 @@ void pid_files_read(struct pid_files *p, uint64_t now_ns)
 
 		if (f->is_asked || f->hung_reader != 0 || now_ns < f->again_ns)
 			continue;
-		/* Without memory for it the next second serves. */
+		/* If the request fails, the next second tries again. */
 		f->is_asked = true;
 		if (files_request_path(p->files, FILE_KIND_PID_FILE, f->path, on_read, f) < 0)
 			f->is_asked = false;

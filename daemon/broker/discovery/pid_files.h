@@ -1,13 +1,13 @@
 /*
- * The pid files of the configuration: which process each of them names, read
- * anew once a second.
+ * The pid files that the configuration names (key pid_file): which process each of them names.
+ * Discovery reads them once a second.
  *
- * A pid file is where an administrator says, and may lie in a file system whose
- * server is a user's process (FUSE), or far away (NFS): opening, reading and
- * closing it may hang for as long as that likes. So daemon/broker/files/files.h does it, and
- * the answer comes later. A file that hung is told of in one line, keeps the
- * answer that it has, and is left alone until its reader is free again, and for
- * PID_FILES_HUNG_NS at least: there is one that hangs for each, at most.
+ * A pid file may lie in a file system that a user's process serves (FUSE) or on the network
+ * (NFS), so that opening, reading and closing it may hang. A helper
+ * (daemon/broker/files/files.h) reads it, and the answer comes later. If the helper hangs, one
+ * line is logged and the file keeps its last answer. The file is not read again before that
+ * helper has been reaped, and for PID_FILES_HUNG_NS at least. So at most one helper hangs for
+ * each file.
  */
 #ifndef DAEMON_BROKER_DISCOVERY_PID_FILES_H
 #define DAEMON_BROKER_DISCOVERY_PID_FILES_H
@@ -19,28 +19,43 @@
 
 struct pid_files;
 
-/* A file names this process, 0: none any more; it named that one before. */
+/*
+ * A file was read: it names process pid, or none (0). before: the process that it named at the
+ * reading before. Called at each reading, also if pid is the same.
+ */
 typedef void (*pid_files_fn)(void *ctx, int32_t pid, int32_t before);
 
+/*
+ * Makes an empty list that calls fn with ctx for each reading. files must outlive *ret. Returns 0
+ * or -ENOMEM.
+ */
 must_check int pid_files_new(struct files *files, pid_files_fn fn, void *ctx,
 			     struct pid_files **ret);
-/* Takes NULL. Before files_free. */
+/* Call it before files_free(). p may be NULL. */
 void pid_files_free(struct pid_files *p);
 
 /*
- * By this configuration; what is known of a file that was in the last one
- * stays, and one that hung is tried again. Returns 0, or -ENOMEM, then there
- * are none.
+ * Replaces the list of files by those of the configuration. A file that was in the list before
+ * keeps its pid; one that hung is tried again. Returns 0, or -ENOMEM: then the list is empty.
  */
 must_check int pid_files_by(struct pid_files *p, const struct config *config);
 
-/* Asks for each of them, where it is not asked for yet; fn is called later. */
+/*
+ * Requests a reading of each file that is neither being read nor suspended after a hang. fn is
+ * called later. now_ns: CLOCK_MONOTONIC. Call it once a second.
+ */
 void pid_files_read(struct pid_files *p, uint64_t now_ns);
 
-/* By the last answer. 0: none, or not known yet. */
+/*
+ * Returns the pid that the file at path names, by its last reading. 0: no pid, no such file in
+ * the list, or not read yet.
+ */
 int32_t pid_files_pid(const struct pid_files *p, const char *path);
 
-/* A child that nobody else knows has ended: it may be a reader that hung. */
+/*
+ * A child of the broker that no other part started has been reaped: it may be a helper that
+ * hung.
+ */
 void pid_files_reaped(struct pid_files *p, int32_t pid);
 
 #endif

@@ -47,7 +47,7 @@ int recheck_queue_add(struct recheck_queue *s, const struct recheck *new)
 	return r;
 }
 
-/* The last one takes its place. */
+/* Removes the entry at index at; the last entry moves there. */
 static void drop(struct recheck_queue *s, size_t at)
 {
 	(void)table_remove(&s->places, (uint64_t)s->v[at].pid);
@@ -55,7 +55,7 @@ static void drop(struct recheck_queue *s, size_t at)
 	if (at == s->n)
 		return;
 	s->v[at] = s->v[s->n];
-	/* The key is there already: that takes no memory. */
+	/* Cannot fail: the key is in the table already. */
 	(void)!table_put(&s->places, (uint64_t)s->v[at].pid, (uint32_t)at);
 }
 

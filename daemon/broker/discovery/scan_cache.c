@@ -2,7 +2,10 @@
 
 #include <stdbool.h>
 
-/* Beside a pid's mark, which has the pid itself for a key. */
+/*
+ * Bit of the key under which a pid's user is stored. Without it the key is the pid, and the
+ * value its mark.
+ */
 #define USER_OF (UINT64_C(1) << 32)
 
 void scan_cache_init(struct scan_cache *m)

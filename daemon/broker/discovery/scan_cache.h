@@ -1,7 +1,7 @@
 /*
- * Scan cache: what the previous scan of /proc saw of each process, so that the next one finds
- * new and changed processes. Used where the proc connector is unavailable. Some bytes for
- * each process that lives.
+ * Scan cache: what the previous scan of /proc saw of each process, so that the next scan finds
+ * new and changed processes. Used where the proc connector is unavailable. It takes some bytes
+ * for each process on the machine.
  */
 #ifndef DAEMON_BROKER_DISCOVERY_SCAN_CACHE_H
 #define DAEMON_BROKER_DISCOVERY_SCAN_CACHE_H
@@ -11,27 +11,26 @@
 #include "lib/base/table.h"
 
 struct scan_cache {
-	struct table seen, seeing; /* by the last scan, and by this one */
+	struct table seen, seeing; /* by the last scan; by this one */
 };
 
 enum scan_cache_change {
 	SCAN_CACHE_SAME,
-	SCAN_CACHE_NEW,	    /* it was not there */
-	SCAN_CACHE_PROGRAM, /* another program, or process, than was there */
-	SCAN_CACHE_USER,    /* the same, of another user */
+	SCAN_CACHE_NEW,	    /* the last scan did not see this pid */
+	SCAN_CACHE_PROGRAM, /* another program, or another process with the same pid */
+	SCAN_CACHE_USER,    /* the same process and program, another user */
 };
 
 void scan_cache_init(struct scan_cache *m);
 /* Safe on a zero-initialised struct. */
 void scan_cache_fini(struct scan_cache *m);
 
-/* The uid is not asked for: no change of user is reported. */
+/* For uid: the caller does not read the user, so no change of user is reported. */
 #define SCAN_CACHE_NO_USER UINT32_MAX
 
 /*
- * Compares a process with what the previous scan saw, and notes it for the next one. mark is
- * that of struct process_identity. If memory cannot be allocated, the process is reported as
- * new each time.
+ * Compares a process with what the previous scan saw, and notes it for the next one. mark is the
+ * one of struct process_identity. If memory cannot be allocated, the process is reported as new.
  */
 enum scan_cache_change scan_cache_compare(struct scan_cache *m, int32_t pid, uint32_t mark,
 					  uint32_t uid);
