@@ -9,7 +9,10 @@
 #include "lib/client/linking.h"
 #include "lib/client/seen.h"
 
-/* Another thread is in the middle of some system calls: it is soon done. */
+/*
+ * How often enter() yields the processor while another thread uses the connection, which takes that
+ * thread a few system calls.
+ */
 #define YIELDS_MAX 1000
 
 static bool enter(struct state *s)
@@ -102,7 +105,10 @@ enum sentry_profd_state sentry_profd_state(void)
 	return SENTRY_PROFD_SUSPENDED;
 }
 
-/* What it will come to, before it is asked for. */
+/*
+ * Returns the result that a start (starts) or a stop will have, by the daemon's page. Call it
+ * before the request is sent.
+ */
 static enum sentry_profd_result foresee(bool starts)
 {
 	struct seen seen;
@@ -172,7 +178,7 @@ void sentry_profd_root_span_end(sentry_profd_span span)
 	struct state *s = span == 0 ? NULL : state_get();
 	uint32_t open;
 
-	/* One that was begun before a fork is the parent's. */
+	/* A span that was begun before a fork(2) belongs to the parent. */
 	if (s == NULL || load(&s->generation) != span)
 		return;
 	open = load(&s->spans);

@@ -12,24 +12,27 @@
 #include <unistd.h>
 
 /*
- * Where nobody listens: again after a second, and later less and less often.
- * Three system calls each time.
+ * Time between two attempts to connect. The wait doubles with each failure, from WAIT_MIN_NS to
+ * WAIT_MAX_NS. An attempt takes three system calls.
  */
 #define WAIT_MIN_NS NS_PER_SEC
 #define WAIT_MAX_NS (30 * NS_PER_SEC)
 
-/* Its answer is on its way: taken in the next call that is so much later. */
+/* Time to the next check of the connection while an answer is due or a command is not sent yet. */
 #define ANSWER_NS NS_PER_MS
 
-/* The beat comes once a second; one that is so old is looked after. */
+/*
+ * The daemon increments the page's beat once a second. The library reads the beat every LOOK_NS. If
+ * the beat has not changed for STALE_NS, the library checks the socket.
+ */
 #define LOOK_NS	 (2 * NS_PER_SEC)
 #define STALE_NS (4 * NS_PER_SEC)
 
-/* No more messages than that at a time. */
+/* The most messages that one call reads. */
 #define MESSAGES_MAX 64
 
 #define TAG_HELLO  1
-#define TAG_THREAD 2 /* and on: each thread's number is the tag's rest */
+#define TAG_THREAD 2 /* the first tag for threads: TAG_THREAD + tid */
 
 #define REQUEST_HEADER(message_type, message_tag)                                \
 	{                                                                        \
@@ -37,7 +40,7 @@
 		.tag = (message_tag)                                             \
 	}
 
-/* These stay in a child: it connects to the same daemon. */
+/* A child of fork(2) keeps these two, so it connects to the same daemon. */
 static struct sockaddr_un address = {.sun_family = AF_UNIX};
 static uint32_t is_chosen;
 
@@ -63,8 +66,9 @@ void connection_forget(void)
 }
 
 /*
- * Is the descriptor still the socket? Programs that become daemons close all
- * that they did not open themselves, and the number is another's then.
+ * Returns true if the descriptor is still the library's socket. A program that becomes a daemon
+ * closes all descriptors that it did not open itself, and the number can then belong to another
+ * file.
  */
 static bool is_ours(const struct state *s)
 {
@@ -96,7 +100,10 @@ static void lose(struct state *s)
 	retry_later(s);
 }
 
-/* True if it is on its way; false: not now, or the connection is lost. */
+/*
+ * Returns true if the message was sent. Returns false if the socket is full for now, or if the
+ * connection was lost.
+ */
 static bool say(struct state *s, const void *message, size_t size)
 {
 	if (!is_ours(s)) {
@@ -110,7 +117,10 @@ static bool say(struct state *s, const void *message, size_t size)
 	return false;
 }
 
-/* Not one of the first three: those have a meaning for others. */
+/*
+ * Makes a socket whose number is above STDERR_FILENO: programs expect their standard streams at the
+ * lower numbers. Returns the descriptor or -errno.
+ */
 static int make_socket(void)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -157,8 +167,9 @@ int connection_open(struct state *s)
 }
 
 /*
- * The page, if reading it can never fault: its size is sealed. What is no page
- * is no daemon.
+ * Maps the daemon's page. Returns false if fd is not a memfd of the page's size that is sealed
+ * against shrinking: reading a page that has shrunk would raise SIGBUS. The caller then closes the
+ * connection.
  */
 static bool take_page(struct state *s, int fd)
 {
@@ -174,7 +185,9 @@ static bool take_page(struct state *s, int fd)
 	return true;
 }
 
-/* Unless its place was given to another meanwhile. */
+/*
+ * Stores the daemon's id of thread tid, unless another thread has taken the slot since the request.
+ */
 static void take_thread(struct state *s, uint32_t tid, uint32_t theirs)
 {
 	uint64_t *at = state_thread(s, tid);
@@ -194,7 +207,10 @@ static bool take_answer(struct state *s, const struct protocol_answer *a, int fd
 	return true;
 }
 
-/* One message. 1, 0: there is none, -1: there will be none. */
+/*
+ * Receives one message. Returns 1; 0 if there is none now; -1 if the connection has ended or the
+ * message is invalid.
+ */
 static int take(struct state *s)
 {
 	union {
@@ -220,7 +236,7 @@ static int take(struct state *s)
 	if (c != NULL && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
 	    c->cmsg_len == CMSG_LEN(sizeof(fd)))
 		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
-	/* A later version's may be longer: what we know of stands in front. */
+	/* recvmsg(2) cuts off the bytes that follow an answer of this version. */
 	is_well = (size_t)n == sizeof(answer) && take_answer(s, &answer, fd);
 	if (fd >= 0)
 		(void)close(fd);
@@ -239,8 +255,7 @@ static void take_all(struct state *s)
 		lose(s);
 }
 
-/* The last one counts; one that was told on a connection before does as well.
- */
+/* Sends the last start or stop, also if it was sent on an earlier connection already. */
 static void tell_command(struct state *s)
 {
 	const uint32_t asked = load(&s->asked), command = load(&s->command);
@@ -265,12 +280,15 @@ static void tell_spans(struct state *s)
 	if (load(&s->is_traced) && !load(&page->is_traced))
 		store(&page->is_traced, 1);
 	store(&page->spans_open, is_open);
-	/* Not heard: it sees the page when it comes round. */
+	/* A failure is harmless: the daemon also reads spans_open several times a second. */
 	if (is_open && load(&page->wants_open))
 		(void)say(s, &m, sizeof(m));
 }
 
-/* The beat goes on, or somebody is there, or nobody is. */
+/*
+ * Checks that the daemon is alive. If the beat has not changed for STALE_NS, reads the socket,
+ * which shows whether the daemon has closed it.
+ */
 static void look_after(struct state *s, uint64_t now_ns)
 {
 	const uint32_t beat = load(&state_page()->beat);

@@ -1,40 +1,52 @@
 /*
- * The connection to the daemon: found, lost and found again, what is said on it
- * and what comes. Everything is done without waiting, by whoever has entered
- * the state (lib/client/state.h).
+ * The connection to the daemon: connects, reconnects, sends requests and receives answers. All
+ * functions but connection_wait() return without waiting.
+ *
+ * A struct state * parameter means that the caller has entered the state (state_enter() of
+ * lib/client/state.h), except for connection_look_if_due() and connection_wait().
  */
 #ifndef LIB_CLIENT_CONNECTION_H
 #define LIB_CLIENT_CONNECTION_H
 
 #include "lib/client/state.h"
 
-/* NULL: the environment's, or the usual one. Returns 0 or -ENAMETOOLONG. */
+/*
+ * Sets the path of the daemon's socket, which is copied. NULL or "": the path of the environment
+ * variable PROTOCOL_SOCKET_ENV, or else PROTOCOL_SOCKET. Returns 0 or -ENAMETOOLONG.
+ */
 int connection_choose(const char *path);
-/* No more connections until one is chosen. */
+/*
+ * Ends connecting until the next connection_choose(). The next connection_settle() closes the
+ * connection.
+ */
 void connection_forget(void);
 
-/* Opens it now, whenever it would be due. Returns 0 or -errno. */
+/*
+ * Connects now, even if the next attempt is not due yet. Returns 0, also if connected already, or
+ * -errno.
+ */
 int connection_open(struct state *s);
 
 /*
- * Brings it all together: connects if that is due, takes what has come, tells
- * what is open and what was asked for. A state_settle function.
+ * Does what is due: connects, receives messages, sends the last start or stop, and announces
+ * whether root spans are open. Can be passed to state_settle().
  */
 void connection_settle(struct state *s);
 
 /*
- * That, if it is time: a daemon may have come, answered, or gone. No system
- * call otherwise.
+ * Runs connection_settle() by state_settle() if a check is due: the daemon may have started,
+ * answered or ended. Makes no system call otherwise.
  */
 void connection_look_if_due(struct state *s);
 
 /*
- * Asks for the daemon's number of a thread of ours, or takes the answer.
- * is_new: the number may have been another thread's before.
+ * Requests the daemon's id of thread tid of this process, or receives the answer to an earlier
+ * request. is_new: the caller has just read its tid, which may have been another thread's before;
+ * sends a new request.
  */
 void connection_ask_thread(struct state *s, uint32_t tid, bool is_new);
 
-/* Waits for what may come. Returns 0, -ETIMEDOUT, -ENOTCONN. */
+/* Waits until the socket is readable. Returns 0, -ETIMEDOUT after timeout_ms, or -ENOTCONN. */
 int connection_wait(struct state *s, int timeout_ms);
 
 #endif

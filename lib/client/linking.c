@@ -14,19 +14,18 @@
 #include "lib/client/seen.h"
 #include "lib/client/sentry_profd.h"
 
-/* TASK_COMM_LEN, its NUL included; each byte may become three. */
+/* TASK_COMM_LEN, which includes the NUL. utf8_clean() can turn each byte into three. */
 #define COMM_SIZE 16
 #define NAME_SIZE (3 * COMM_SIZE + 1)
 
-/* Of the calling thread: gettid(2) is a system call. */
+/* The ids of the calling thread, cached because gettid(2) is a system call. */
 struct own {
-	uint32_t generation; /* in which it was asked for */
+	uint32_t generation; /* struct state's when the ids were read */
 	uint32_t tid, pid;
 };
 static __thread struct own own;
 
-/* Prints to ret, with its NUL. Returns the length, or -ENOBUFS and leaves "".
- */
+/* Prints to ret and adds a NUL. Returns the length, or -ENOBUFS with "" in ret. */
 __attribute__((format(printf, 3, 4))) static int print(char *ret, size_t size, const char *format,
 						       ...)
 {
@@ -61,7 +60,10 @@ static void ask(struct state *s, bool is_new)
 	errno = saved;
 }
 
-/* 0: the daemon has not said yet. */
+/*
+ * Returns the daemon's id of the calling thread, and requests the id if the library does not have
+ * it. Returns 0 until the daemon has answered.
+ */
 static uint32_t number_there(struct state *s, bool is_new)
 {
 	uint64_t known = load(state_thread(s, own.tid));
@@ -94,7 +96,10 @@ static void get_thread_id(const struct seen *seen, char ret[SENTRY_PROFD_THREAD_
 		(void)snprintf(ret, SENTRY_PROFD_THREAD_ID_SIZE, "%llu", (unsigned long long)id);
 }
 
-/* Is it what the kernel made of a file's name, and not a name of its own? */
+/*
+ * Returns true if comm is the name that the kernel made from the file name of an executable, and
+ * not one that the thread has set.
+ */
 static bool is_comm_of(const char *comm, const char *name)
 {
 	const size_t size = strlen(name);
@@ -116,7 +121,10 @@ static bool is_of_executable(const char *comm)
 	return slash != NULL && is_comm_of(comm, slash + 1);
 }
 
-/* The main thread is called so, unless it gave itself a name. */
+/*
+ * The name of the calling thread. The main thread is called "main" unless the program has given it
+ * a name.
+ */
 static void get_name(char ret[NAME_SIZE])
 {
 	const int saved = errno;
@@ -126,7 +134,7 @@ static void get_name(char ret[NAME_SIZE])
 	comm[COMM_SIZE - 1] = '\0';
 	if (own.tid == own.pid && is_of_executable(comm))
 		(void)memcpy(comm, "main", sizeof("main"));
-	/* As in the profile. */
+	/* The profile has the name in the same form. */
 	utf8_clean(comm, false, ret, NAME_SIZE);
 	errno = saved;
 }
@@ -172,7 +180,7 @@ int sentry_profd_thread_name(char *ret, size_t size)
 	return print(ret, size, "%s", name);
 }
 
-/* Of a name from get_name: nothing else in it has to be escaped. */
+/* Escapes a name from get_name() for JSON. No other character of the name needs escaping. */
 static void escape(const char *name, char ret[2 * NAME_SIZE])
 {
 	for (; *name != '\0'; name++) {

@@ -1,10 +1,11 @@
-/* What sentry_profd.h's functions on threads do ahead of being called. */
+/* Prepares the functions of sentry_profd.h that return the calling thread's id. */
 #ifndef LIB_CLIENT_LINKING_H
 #define LIB_CLIENT_LINKING_H
 
 /*
- * A root span begins on the calling thread, and there is a page: where the
- * daemon has to be asked for the thread's number, it is.
+ * Call it when a root span begins on the calling thread and the daemon's page is mapped. If the
+ * daemon is in another pid namespace, requests the daemon's id of this thread, so that the id is
+ * known when the span ends.
  */
 void linking_prepare(void);
 

@@ -1,83 +1,83 @@
 /*
- * What is said on the daemon's socket, by sentry-profctl, by libsentry_profd
- * and by whoever else connects: SOCK_SEQPACKET at PROTOCOL_SOCKET.
+ * The protocol of the daemon's socket, a SOCK_SEQPACKET socket at PROTOCOL_SOCKET. Clients are
+ * sentry-profctl, libsentry_profd and any other program that connects.
  *
- * A message is one datagram, a struct of this file as it stands, in the host's
- * byte order; its fields lie at the same places for 32-bit callers. The first
- * one of a connection is PROTOCOL_HELLO. Then come requests; those with a tag
- * are answered, each by one PROTOCOL_ANSWER with the same tag, in their order.
- * The daemon says nothing that it was not asked for; what a process wants to
- * know of itself at any time stands in a page (struct protocol_page).
+ * Messages. A message is one datagram: a struct of this file in the host's byte order. The layout
+ * is the same for 32-bit and 64-bit clients. The client first sends PROTOCOL_HELLO, then requests.
+ * The daemon answers each message that has a tag by one PROTOCOL_ANSWER with the same tag, in the
+ * order of the requests. It sends nothing else; a process reads its own state from a shared page
+ * (struct protocol_page).
  *
- * Who is there the daemon knows from the kernel (SO_PEERCRED: the process that
- * called connect(2), so a child that inherits a connection speaks for its
- * parent). root and the group sentry-profd may make every request, others those
- * about processes of their own; all may ask for STATUS and METRICS
- * (daemon/broker/control/rights.h says what strangers see there).
+ * Rights. The daemon identifies the client by SO_PEERCRED, which is the process that called
+ * connect(2): a child that inherits a connection speaks for its parent. root and members of the
+ * group sentry-profd may make every request. Other users may make requests about their own
+ * processes. All users may ask for STATUS and METRICS (daemon/broker/control/rights.h states what
+ * they see there).
  *
- * The daemon waits for nobody: who sends what is no message, leaves answers
- * unread until his socket is full, or has too many connections loses his
- * connection. One who sends faster than is answered finds his socket full:
- * send with MSG_DONTWAIT, and say later what holds then; all requests say what
- * is to be, none counts on an earlier one.
+ * Limits. The daemon closes the connection of a client that sends an invalid message, leaves
+ * answers unread until its socket is full, or has too many connections. A client that sends faster
+ * than the daemon answers finds its socket full: send with MSG_DONTWAIT, and on EAGAIN send the
+ * current state later. Every request describes the wanted state, and none depends on an earlier
+ * one.
  *
- * A version only adds. HELLO and its answer are the same in all of them, and
- * the daemon serves every version up to its own: what is in a later one it
- * refuses there.
+ * Versions. A new version only adds. HELLO and its answer are the same in all versions. The daemon
+ * serves every version up to its own. It refuses requests of a later one.
  */
 #ifndef LIB_CLIENT_PROTOCOL_H
 #define LIB_CLIENT_PROTOCOL_H
 
 #include <stdint.h>
 
-/* 2: RECORD, WATCH and RECORD_END; 3: METRICS and OPENMETRICS; 4: CHECK. */
+/* Version 2 added RECORD, WATCH and RECORD_END; 3: METRICS and OPENMETRICS; 4: CHECK. */
 #define PROTOCOL_VERSION 4
-/* "SPRF": no stray program's first bytes. */
+/* "SPRF". A program that connects by mistake does not send these bytes. */
 #define PROTOCOL_MAGIC UINT32_C(0x46525053)
 
 #define PROTOCOL_SOCKET	    "/run/sentry-profd/profd.sock"
 #define PROTOCOL_SOCKET_ENV "SENTRY_PROFD_SOCKET"
 
-/* 32 hex digits, a NUL, and what makes it a multiple of 4. */
+/* 32 hex digits, a NUL, and padding to a multiple of 4. */
 #define PROTOCOL_ID_SIZE   36
-#define PROTOCOL_NAME_SIZE 64  /* of a section [target "NAME"] */
+#define PROTOCOL_NAME_SIZE 64  /* the NAME of a section [target "NAME"] */
 #define PROTOCOL_TEXT_SIZE 256 /* a line for a human, NUL included */
-/* No message of either direction is longer. */
+/* The size of the largest message, in bytes, in either direction. */
 #define PROTOCOL_SIZE_MAX 512
 
 enum protocol_type {
 	PROTOCOL_HELLO = 1,
 	PROTOCOL_ANSWER,
-	/* struct protocol_request: of the operator, and of a process itself */
-	PROTOCOL_START,	      /* a manual target's profiler */
-	PROTOCOL_STOP,	      /* and its end */
-	PROTOCOL_PROFILER_ID, /* of the profiler that runs */
-	/* the same, of a process itself alone (pid 0) */
-	PROTOCOL_SPANS_OPEN,   /* it has sampled root spans now */
-	PROTOCOL_SPANS_CLOSED, /* it has none any more; without a page only */
-	/* the same: pid is its thread's, the answer's pid is the daemon's */
-	PROTOCOL_THREAD,
-	/* the same, of the operator */
-	PROTOCOL_ATTACH, /* a process that need not be configured */
-	PROTOCOL_DETACH, /* let go of it and leave it alone */
-	PROTOCOL_STATUS, /* a memfd of JSON comes with the answer */
-	PROTOCOL_RELOAD, /* the configuration */
+	/* struct protocol_request, from an operator or from the process itself: */
+	PROTOCOL_START,	      /* starts the profiler of a target with profile_lifecycle = manual */
+	PROTOCOL_STOP,	      /* stops it */
+	PROTOCOL_PROFILER_ID, /* asks for the id of the running profiler */
+	/* struct protocol_request, from the process itself only (pid 0): */
+	PROTOCOL_SPANS_OPEN,   /* sampled root spans are open now */
+	PROTOCOL_SPANS_CLOSED, /* none is open any more; only for a client without a page */
 	/*
-	 * The same, of the operator: a profile of a process for the caller
-	 * alone, whatever Sentry gets. The answer has a socket, SOCK_SEQPACKET,
-	 * on which struct protocol_recorded come.
+	 * from the process itself: pid is the id of its thread, and the answer's pid is the
+	 * daemon's
 	 */
-	PROTOCOL_RECORD,     /* in chunks of up to a minute */
-	PROTOCOL_WATCH,	     /* in chunks of a second */
-	PROTOCOL_RECORD_END, /* of all of this connection */
-	/* A memfd of text comes with the answer: the figures for Prometheus */
-	PROTOCOL_METRICS,     /* in Prometheus' text format 0.0.4 */
-	PROTOCOL_OPENMETRICS, /* in that of OpenMetrics 1.0 */
+	PROTOCOL_THREAD,
+	/* struct protocol_request, from an operator: */
+	PROTOCOL_ATTACH, /* profiles a process that no section needs to match */
+	PROTOCOL_DETACH, /* detaches from a process and does not attach again */
+	PROTOCOL_STATUS, /* the answer carries a memfd of JSON */
+	PROTOCOL_RELOAD, /* reads the configuration again */
 	/*
-	 * Of the operator: what is wrong with the configuration, whether each
-	 * server takes envelopes, and, with a pid, which section the process
-	 * belongs to and why not to the others. The answer has a socket, on
-	 * which one struct protocol_checked comes, in up to 90 s.
+	 * struct protocol_request, from an operator: profiles a process for this client,
+	 * independently of what is sent to Sentry. The answer carries a SOCK_SEQPACKET socket, on
+	 * which the daemon sends struct protocol_recorded.
+	 */
+	PROTOCOL_RECORD,     /* chunks of up to a minute */
+	PROTOCOL_WATCH,	     /* chunks of one second */
+	PROTOCOL_RECORD_END, /* ends all recordings of this connection */
+	/* The answer carries a memfd of text: the metrics for Prometheus */
+	PROTOCOL_METRICS,     /* Prometheus' text format 0.0.4 */
+	PROTOCOL_OPENMETRICS, /* OpenMetrics 1.0 */
+	/*
+	 * From an operator: checks the configuration, whether each server accepts envelopes, and,
+	 * with a pid, which section matches the process and why the others do not. The answer
+	 * carries a socket, on which the daemon sends one struct protocol_checked within 90 s.
 	 */
 	PROTOCOL_CHECK,
 	PROTOCOL_TYPE_END,
@@ -85,73 +85,75 @@ enum protocol_type {
 
 struct protocol_header {
 	uint32_t type;
-	uint32_t size; /* of the whole message */
-	uint32_t tag;  /* 0: no answer, please */
+	uint32_t size; /* of the whole message, in bytes */
+	uint32_t tag;  /* repeated in the answer; 0: do not answer */
 };
 
 /*
- * The first message. Its answer tells the version that both speak from now on:
- * the lower of the two. With PROTOCOL_WANT_PAGE a descriptor comes with the
- * answer: a memfd that holds a struct protocol_page.
+ * The first message. The answer has the version for this connection, the lower of the client's and
+ * the daemon's. With the flag PROTOCOL_WANT_PAGE the answer carries a descriptor: a memfd that
+ * holds a struct protocol_page.
  */
 #define PROTOCOL_WANT_PAGE 1
 struct protocol_hello {
 	struct protocol_header h;
 	uint32_t magic;
-	uint32_t version; /* the caller's; 1 or more */
-	uint32_t flags;	  /* others are ignored */
+	uint32_t version; /* the client's; 1 or more */
+	uint32_t flags;	  /* PROTOCOL_WANT_PAGE; other bits are ignored */
 };
 
 /*
- * START and STOP take a process, or with a name and pid 0 all those of a
- * section; with neither they mean the caller himself, as do PROFILER_ID and
- * SPANS_*. ATTACH and DETACH take a pid; RECORD and WATCH a pid, or the name of
- * a section that has one process; CHECK a pid or nothing; STATUS, METRICS,
- * OPENMETRICS, RELOAD and RECORD_END nothing. What a request does not take is
- * 0.
+ * The fields that each request uses; the others must be 0:
+ * - START and STOP: pid is a process; or pid is 0 and name is a section, for all its processes; or
+ *   neither, for the client itself.
+ * - PROFILER_ID, SPANS_OPEN, SPANS_CLOSED: neither; they are about the client itself.
+ * - ATTACH and DETACH: pid.
+ * - RECORD and WATCH: pid, or the name of a section that has exactly one process.
+ * - CHECK: pid or neither.
+ * - STATUS, METRICS, OPENMETRICS, RELOAD, RECORD_END: neither.
  *
- * SPANS_OPEN and SPANS_CLOSED tell a state: the same twice is one. It is the
- * connection's, and ends with it.
+ * SPANS_OPEN and SPANS_CLOSED set a state of the connection, so repeating one has no effect. The
+ * state ends with the connection.
  */
 struct protocol_request {
 	struct protocol_header h;
 	int32_t pid;
-	char name[PROTOCOL_NAME_SIZE]; /* "": none; has a NUL */
+	char name[PROTOCOL_NAME_SIZE]; /* NUL-terminated; "": none */
 };
 
 enum protocol_result {
 	PROTOCOL_OK,
-	/* Nothing has changed, and that is no fault. */
+	/* Nothing has changed, which is not an error: */
 	PROTOCOL_RUNS_ALREADY,
 	PROTOCOL_NOT_RUNNING,
-	PROTOCOL_NOT_SAMPLED, /* the session's decision */
-	PROTOCOL_TRACE_MODE,  /* its root spans start and stop it */
-	PROTOCOL_LEFT_OUT,    /* detached, or it made the profiler hang */
-	/* Refused; text says what can be done. */
+	PROTOCOL_NOT_SAMPLED, /* excluded by profile_session_sample_rate */
+	PROTOCOL_TRACE_MODE,  /* root spans start and stop the profiler */
+	PROTOCOL_LEFT_OUT,    /* the process was detached, or made the profiler hang */
+	/* Refused; text tells the user what to do: */
 	PROTOCOL_DENIED,
 	PROTOCOL_NO_PROCESS,
-	PROTOCOL_NO_TARGET,   /* the process, or the name, is no target */
-	PROTOCOL_BAD_VERSION, /* the request is of a later version */
-	PROTOCOL_BUSY,	      /* too much at a time: later */
+	PROTOCOL_NO_TARGET,   /* the process is not a target, or there is no section of this name */
+	PROTOCOL_BAD_VERSION, /* the request belongs to a later version */
+	PROTOCOL_BUSY,	      /* too many requests at the moment: try again later */
 	PROTOCOL_FAILED,
 };
 
-/* What a target is doing. Those of the status, in its words. */
+/* The state of a target. The words in quotes are those of STATUS. */
 enum protocol_state {
-	PROTOCOL_NONE,		  /* no target */
+	PROTOCOL_NONE,		  /* the process is not a target */
 	PROTOCOL_PROFILING,	  /* "profiling" */
-	PROTOCOL_STOPPED,	  /* "stopped": it may be started */
-	PROTOCOL_UNSAMPLED,	  /* "unsampled": the session's decision */
-	PROTOCOL_LIMITED,	  /* "limited": the server takes nothing */
-	PROTOCOL_TRACED_BY_OTHER, /* "traced_by_other": until that lets go */
+	PROTOCOL_STOPPED,	  /* "stopped": can be started */
+	PROTOCOL_UNSAMPLED,	  /* "unsampled": excluded by profile_session_sample_rate */
+	PROTOCOL_LIMITED,	  /* "limited": the server accepts no profiles for now */
+	PROTOCOL_TRACED_BY_OTHER, /* "traced_by_other": until the other tracer detaches */
 	PROTOCOL_IS_LEFT_OUT,	  /* "left_out" */
 };
 
 /*
- * To HELLO: version. To requests about a target: pid and state, and the
- * profiler's id where one runs or starts by this request. With fd_bytes > 0
- * comes a sealed memfd of so many bytes: STATUS' JSON, METRICS' text, or
- * the lines of a RELOAD's faults.
+ * The answer to HELLO has version. Answers to requests about a target have pid and state, and
+ * profiler_id if a profiler runs or is started by the request. If fd_bytes > 0, the message carries
+ * a sealed memfd of that size: the JSON of STATUS, the text of METRICS, or the faults that RELOAD
+ * has found, one a line.
  */
 struct protocol_answer {
 	struct protocol_header h;
@@ -160,34 +162,36 @@ struct protocol_answer {
 	int32_t pid;
 	uint32_t state; /* enum protocol_state */
 	uint32_t fd_bytes;
-	uint32_t count;			    /* START, STOP of a name: how many of it changed */
+	uint32_t count; /* START and STOP of a name: number of processes that changed */
 	char profiler_id[PROTOCOL_ID_SIZE]; /* "": none */
-	/* "": nothing to say. START, STOP of a name: why others did not change
+	/*
+	 * For the user; "" if there is nothing to tell. START and STOP of a name: why other
+	 * processes did not change.
 	 */
 	char text[PROTOCOL_TEXT_SIZE];
 };
 
 /*
- * What comes on the socket of a recording. It goes on until a RECORD_END, the
- * end of the connection that asked for it, or the end of the process; then the
- * last chunk comes, and a last message with an end.
+ * The messages on the socket of a recording. The recording lasts until RECORD_END, until the
+ * connection that requested it is closed, or until the process ends. The daemon then sends the last
+ * chunk and a final message whose end is not PROTOCOL_RECORD_GOES_ON.
  */
 enum protocol_record_end {
-	PROTOCOL_RECORD_GOES_ON,    /* a chunk comes with it: a sealed memfd */
-	PROTOCOL_RECORD_DONE,	    /* as was asked */
-	PROTOCOL_RECORD_NO_PROCESS, /* it has ended */
-	PROTOCOL_RECORD_LEFT_OUT,   /* it cannot be profiled: text says why */
-	PROTOCOL_RECORD_SHUTDOWN,   /* the daemon ends */
+	PROTOCOL_RECORD_GOES_ON,    /* the message carries a chunk: a sealed memfd */
+	PROTOCOL_RECORD_DONE,	    /* ended by RECORD_END */
+	PROTOCOL_RECORD_NO_PROCESS, /* the process has ended */
+	PROTOCOL_RECORD_LEFT_OUT,   /* the process cannot be profiled; text has the reason */
+	PROTOCOL_RECORD_SHUTDOWN,   /* the daemon shuts down */
 };
 struct protocol_recorded {
 	uint32_t end;	/* enum protocol_record_end */
-	uint32_t lost;	/* chunks so far that did not become a message */
-	uint32_t bytes; /* of the chunk: a V2 payload */
+	uint32_t lost;	/* chunks so far that could not be sent */
+	uint32_t bytes; /* size of the chunk, a V2 payload */
 	uint32_t reserved;
 	char text[PROTOCOL_TEXT_SIZE]; /* as in struct protocol_answer */
 };
 
-/* The answer to a CHECK: with it a sealed memfd of lines for a human. */
+/* The result of CHECK. It carries a sealed memfd of this many bytes, lines of text for the user. */
 struct protocol_checked {
 	uint32_t bytes;
 	uint32_t reserved;
@@ -204,48 +208,48 @@ enum protocol_thread_id {
 };
 
 /*
- * What the daemon says of the process that connected, always up to date, so
- * that the caller needs no system call and no answer: a memfd that he maps
- * shared. Its size is sealed (F_SEAL_SHRINK: check that), reading never faults;
- * it may grow with versions.
+ * The daemon's state of the process that connected, in a memfd that the client maps shared and that
+ * the daemon keeps up to date. So the client needs no system call to read it. The memfd's size is
+ * sealed (the client must check F_SEAL_SHRINK), so that reading cannot fault. Later versions may be
+ * longer.
  *
- * To read it: sequence; an odd one means that it is being written; the fields;
- * then sequence again: another one means that they may not belong together.
- * The daemon writes in a microsecond; a reader gives up after a few attempts.
- * After the connection's end nothing is written any more. The fields behind
- * profiler_id stand for themselves.
+ * Reading: read sequence, then the fields, then sequence again. An odd number means that the daemon
+ * is writing; a changed number means that the fields may be inconsistent. In both cases try again.
+ * The daemon writes within about a microsecond, so the client gives up after a few attempts.
+ * sequence covers the fields up to profiler_id; the fields behind it are independent. After the
+ * connection has ended the daemon no longer writes to the page.
  *
- * beat counts up about once a second. One that stands still for some seconds is
- * a reason to look whether the connection has ended.
+ * beat: the daemon increments it about once a second. If it has not changed for some seconds, the
+ * client should check whether the connection has ended.
  *
- * Root spans come and go by the thousand in a second, and the daemon wants to
- * know of the first one when it does not profile, and of the last one when a
- * chunk is finished. So the caller keeps spans_open, which the daemon looks at
- * several times a second, and sends PROTOCOL_SPANS_OPEN only if, after he set
- * it to 1, wants_open is 1. The daemon sets wants_open first and looks then
- * (both sequentially consistent): one of them sees the other's.
+ * Root spans can begin and end thousands of times a second. The daemon needs to know of the first
+ * one while it does not profile, and whether one is open when a chunk ends. So the client keeps
+ * spans_open up to date, which the daemon reads several times a second. The client sends
+ * PROTOCOL_SPANS_OPEN only if wants_open is 1 after it has set spans_open to 1. The daemon sets
+ * wants_open before it reads spans_open. Both use sequentially consistent accesses, so at least one
+ * side sees the other's write.
  *
- * The caller writes from spans_open on. He can write the rest as well: the
- * daemon reads none of that back.
+ * The client writes spans_open and is_traced only. It could write the other fields, but the daemon
+ * never reads those.
  */
 struct protocol_page {
-	uint32_t sequence;   /* atomic: acquire before, and again after */
+	uint32_t sequence;   /* atomic: load-acquire before and after the fields */
 	uint32_t state;	     /* enum protocol_state */
 	uint32_t lifecycle;  /* enum protocol_lifecycle */
-	uint32_t is_sampled; /* the session's decision */
+	uint32_t is_sampled; /* 0: excluded by profile_session_sample_rate */
 	uint32_t thread_id;  /* enum protocol_thread_id */
 	/*
-	 * Of the profiler that runs, or else of the one that the next start
-	 * will be, so that it is known before that: "" for no target.
+	 * The id of the running profiler; if none runs, the id that the next start will use. "" if
+	 * the process is not a target.
 	 */
 	char profiler_id[PROTOCOL_ID_SIZE];
 
-	uint32_t beat;	       /* atomic */
-	uint32_t handled;      /* atomic: START and STOP of this connection */
-	uint32_t is_other_ns;  /* his pids are not the daemon's */
+	uint32_t beat;	  /* atomic */
+	uint32_t handled; /* atomic: STARTs and STOPs of this connection that were carried out */
+	uint32_t is_other_ns;  /* the client is in another pid namespace than the daemon */
 	uint32_t wants_open;   /* atomic */
-	uint32_t pid;	       /* his, in the daemon's pid namespace */
-	uint32_t reserved[13]; /* what he writes shares no line with the rest */
+	uint32_t pid;	       /* the client's, in the daemon's pid namespace */
+	uint32_t reserved[13]; /* keeps the client's fields on another cache line */
 
 	uint32_t spans_open; /* atomic: 1 while sampled root spans are open */
 	uint32_t is_traced;  /* atomic: 1 after the first root span of any kind */

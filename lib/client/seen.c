@@ -5,7 +5,10 @@
 
 #include "lib/client/connection.h"
 
-/* The daemon is interrupted in the middle of it once in a blue moon. */
+/*
+ * The daemon writes the page within about a microsecond. So many attempts fail only if the daemon
+ * is preempted while it writes, which is very rare.
+ */
 #define ATTEMPTS_MAX 100
 
 #define READ_WORDS (offsetof(struct protocol_page, beat) / sizeof(uint32_t))
@@ -36,12 +39,12 @@ static bool is_running(struct state *s, const struct protocol_page *page)
 {
 	if (!page->is_sampled)
 		return false;
-	/* Those in which nobody could start it now. */
+	/* In any other state a start has no effect now. */
 	if (page->state != PROTOCOL_PROFILING && page->state != PROTOCOL_STOPPED)
 		return false;
 	if (page->lifecycle == PROTOCOL_TRACE)
 		return page->state == PROTOCOL_PROFILING || load(&s->spans) > 0;
-	/* The last command has not been dealt with yet: it will. */
+	/* The daemon has not carried out the last command yet. */
 	if (load(&s->told) != load(&state_page()->handled))
 		return load(&s->command) == COMMAND_START;
 	return page->state == PROTOCOL_PROFILING;

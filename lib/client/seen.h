@@ -1,4 +1,7 @@
-/* The daemon's page as it stands, and what follows from it for this process. */
+/*
+ * A consistent copy of the daemon's page (lib/client/protocol.h), and what follows from it for this
+ * process.
+ */
 #ifndef LIB_CLIENT_SEEN_H
 #define LIB_CLIENT_SEEN_H
 
@@ -7,15 +10,16 @@
 #include "lib/client/state.h"
 
 struct seen {
-	struct protocol_page page; /* up to profiler_id */
+	struct protocol_page page; /* set up to and including profiler_id */
 	bool is_other_ns;
-	/* The profiler runs, or is about to by what was asked or is open. */
+	/* The profiler runs, or will run because of a pending start or an open root span. */
 	bool is_running;
 };
 
 /*
- * Looks for the daemon where that is due: a program may ask and do nothing
- * else. False if there is none, or it does not come to an end writing.
+ * Copies the page to *ret. Checks the connection first if that is due, because a program may call
+ * nothing but functions that read the page. Returns false if there is no daemon, or if the daemon
+ * wrote the page during all attempts to read it; then *ret is undefined.
  */
 bool seen_read(struct seen *ret);
 

@@ -7,8 +7,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* These stay in a child. */
-static uint8_t *memory; /* a page of state, and the daemon's */
+/* A child of fork(2) keeps these. */
+static uint8_t *memory; /* struct state, then the daemon's page */
 static uint32_t generations;
 static int noted_fd = -1;
 
@@ -19,7 +19,7 @@ static size_t page_bytes(void)
 	return size > 0 ? (size_t)size : 4096;
 }
 
-/* A page holds it, or the smallest number of pages. */
+/* The size of struct state, rounded up to whole pages. */
 static size_t state_bytes(void)
 {
 	const size_t page = page_bytes();
@@ -28,9 +28,9 @@ static size_t state_bytes(void)
 }
 
 /*
- * In a child. The connection is the parent's: as long as the child holds it,
- * the daemon does not see the parent's end. A kernel without MADV_WIPEONFORK
- * (before 4.14, some sandboxes) leaves the rest to us.
+ * Runs in a child of fork(2). Closes the parent's connection: while the child holds it, the daemon
+ * does not notice the parent's end. Clears the state, because a kernel without MADV_WIPEONFORK
+ * (before 4.14, some sandboxes) has not done so.
  */
 static void on_fork(void)
 {
@@ -62,13 +62,15 @@ static uint8_t *make_memory(void)
 	return made;
 }
 
-/* The first call of a process, or of several threads of it. */
+/* The first call in a process; several threads may be here at once. */
 static void begin(struct state *s)
 {
 	uint32_t none = 0;
 	uint32_t mine = __atomic_add_fetch(&generations, 1, __ATOMIC_SEQ_CST);
 
-	/* After 2^32 generations of forks; 0 means something else. */
+	/*
+	 * The counter has wrapped after 2^32 forks. 0 is not used, because it means an empty state.
+	 */
 	if (mine == 0)
 		mine = 1;
 	(void)__atomic_compare_exchange_n(&s->generation, &none, mine, false, __ATOMIC_SEQ_CST,
@@ -95,7 +97,7 @@ struct protocol_page *state_page(void)
 	return (struct protocol_page *)(void *)(load(&memory) + state_bytes());
 }
 
-/* In one step: others may be reading there. */
+/* A single mmap(2) replaces the mapping, because other threads may read the page meanwhile. */
 int state_map_page(int fd)
 {
 	const int flags = fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;

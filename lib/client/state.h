@@ -1,14 +1,13 @@
 /*
- * What the library knows: one struct state for each process, in memory that the
- * kernel empties in a child of fork(2) (MADV_WIPEONFORK). So all zeros is its
- * beginning: nothing open, not connected; and a child need not be told that it
- * is one. Beside it lies the daemon's page (lib/client/protocol.h), or zeros in
- * its place: there is always something to read there.
+ * The library's state: one struct state for each process. It is in memory that the kernel clears in
+ * a child of fork(2) (MADV_WIPEONFORK), so the child starts with all zeros: not connected, no open
+ * spans. The daemon's page (lib/client/protocol.h) is mapped behind the state. Without a
+ * connection, zeros are mapped there, so that the page can always be read.
  *
- * Nobody waits for anybody. What threads count they count atomically; what one
- * of them has to do for all (the socket) is done by whoever comes first, and
- * once more if somebody asked meanwhile (state_settle). A signal handler that
- * interrupts it asks, too, and returns.
+ * No thread waits for another. Counters are atomic. Work on the socket is done by one thread at a
+ * time, the one that has entered the state. state_settle() in another thread, or in a signal
+ * handler that interrupts this one, only sets is_due and returns; the thread that has entered then
+ * repeats the work.
  */
 #ifndef LIB_CLIENT_STATE_H
 #define LIB_CLIENT_STATE_H
@@ -33,62 +32,71 @@ enum command {
 };
 
 /*
- * Places for threads whose number the daemon sees differently; of two that fall
- * on the same one, each asks again.
+ * Slots for threads whose id the daemon sees differently (another pid namespace). Threads that
+ * share a slot replace each other's entry, and request their id again.
  */
 #define STATE_THREADS_MAX 256
 
 struct state {
-	/* Atomic. */
-	uint32_t generation; /* of processes since the first; 0: wiped */
-	uint32_t spans;	     /* sampled root spans that are open */
-	uint32_t is_traced;  /* there was one, sampled or not */
-	uint32_t command;    /* enum command: the last */
-	uint32_t asked;	     /* commands, in all */
-	uint32_t told;	     /* commands that stand in `handled`, or will */
-	uint32_t has_page;   /* the daemon has answered */
+	/* Accessed atomically by all threads. */
+	uint32_t generation; /* number of this process in a line of forks; 0: cleared */
+	uint32_t spans;	     /* open sampled root spans */
+	uint32_t is_traced;  /* a root span has begun, sampled or not */
+	uint32_t command;    /* enum command: the last start or stop */
+	uint32_t asked;	     /* number of starts and stops in total */
+	uint32_t told;	     /* commands sent on this connection; compare with the page's handled */
+	uint32_t has_page;   /* the daemon's page is mapped */
 	uint32_t is_due, is_busy;
-	uint64_t look_ns; /* when to look after the connection again */
-	/* The number here << 32 | the daemon's, 0: not known yet. */
+	uint64_t look_ns; /* when to check the connection again, by state_now_ns() */
+	/*
+	 * For each slot: the thread's id here << 32 | the daemon's id of the thread; 0: not known
+	 * yet.
+	 */
 	uint64_t threads[STATE_THREADS_MAX];
 
-	/* Of who is busy. */
-	int fd; /* one more than it; 0: none */
+	/* Only for the thread that has entered the state. */
+	int fd; /* the socket's descriptor + 1; 0: none */
 	dev_t dev;
 	ino_t ino;
-	uint32_t commanded; /* of asked: those that were sent on this socket */
+	uint32_t commanded; /* the value of asked when the last command was sent on this socket */
 	uint32_t beat;
 	uint64_t beat_ns;
-	uint64_t try_ns;  /* to connect, not before that */
-	uint64_t wait_ns; /* and so long after another failure */
+	uint64_t try_ns;  /* when to try to connect again */
+	uint64_t wait_ns; /* the current wait between attempts */
 };
 
-/* NULL: there was no memory, and nothing has an effect. */
+/* Returns the state of this process. Returns NULL if memory cannot be allocated. */
 struct state *state_get(void);
 
 /*
- * It can be read at any time, and is meant where has_page is set: in a child it
- * is the parent's until then.
+ * Returns the daemon's page. It can be read at any time; its contents are valid only while has_page
+ * is set. Before that, a child of fork(2) sees the page of its parent.
  */
 struct protocol_page *state_page(void);
 
-/* Puts the memfd there, or zeros (-1). Of who is busy. Returns 0 or -errno. */
+/*
+ * Maps the memfd fd as the daemon's page, or zeros if fd is -1. The caller must have entered the
+ * state. Returns 0 or -errno.
+ */
 int state_map_page(int fd);
 
 /*
- * CLOCK_MONOTONIC as of the last timer tick of the kernel: no system call,
- * whatever the clock is. In a file of its own (clock.c): unit tests have
- * another.
+ * Returns CLOCK_MONOTONIC_COARSE, the time of the kernel's last timer tick, without a system call.
+ * In a file of its own (clock.c), which unit tests replace.
  */
 uint64_t state_now_ns(void);
 
 /*
- * Does work(s) now, or has the thread do it that is at it. Keeps errno, and is
- * no cancellation point.
+ * Calls work(s), or has the thread call it that has entered the state. Keeps errno, and is not a
+ * cancellation point.
  */
 void state_settle(struct state *s, void (*work)(struct state *s));
 
-/* To do more than that: true if nobody is at it; then state_leave is due. */
+/*
+ * For work other than state_settle(): state_enter() returns true if no other thread has entered the
+ * state; the caller must then call state_leave(), which calls work(s) if it has been requested
+ * meanwhile.
+ */
 bool state_enter(struct state *s);
 void state_leave(struct state *s, void (*work)(struct state *s));
 
@@ -97,7 +105,9 @@ static inline uint64_t *state_thread(struct state *s, uint32_t tid)
 	return &s->threads[tid % STATE_THREADS_MAX];
 }
 
-/* The descriptor that a child is to close: it would keep the connection open.
+/*
+ * Sets the descriptor that a child of fork(2) closes, since it would keep the parent's connection
+ * open; -1: none.
  */
 void state_note_fd(int fd);
 
