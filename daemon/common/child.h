@@ -9,15 +9,18 @@
 #include "lib/base/ipc.h"
 
 /*
- * The first call of main(). Waits for MSG_INIT and returns it; the struct is part of
- * *ret_init, which also has the descriptors. Sets up the log with name, a string literal.
- * Does not return if the argument is --version, whose text it prints, or if the broker did
- * not start this process.
+ * The first call of main(). Sets up the log with name, a string literal, and waits for
+ * MSG_INIT. The returned pointer points into *ret_init and is valid as long as that is. The
+ * caller owns the descriptors in *ret_init.
+ *
+ * Exits instead of returning: with 0 for --version, after printing the version; with 2 if the
+ * broker did not start this process; with 1 if the broker closes the socket or sends another
+ * message. A line on stderr gives the reason, except if the socket was closed.
  */
 const struct msg_init *child_start(int argc, char **argv, const char *name,
 				   struct ipc_message *ret_init);
 
-/* Sends MSG_READY, once the process is set up. Exits if the broker is gone. */
+/* Sends MSG_READY. Call it when the process is set up. Exits with 1 if the broker is gone. */
 void child_is_ready(void);
 
 #endif

@@ -1,8 +1,10 @@
 /*
  * The formats that sentry-profctl convert writes: their names, the suffixes of their files,
- * and the program that shows such a file. sentry-profd uses the table to tell from the name
- * in --output whether it means a file, and links no code that writes a format
- * (daemon/ctl/convert/formats.h).
+ * and the program that shows such a file.
+ *
+ * sentry-profd uses the table to decide whether the argument of --output names a file (it has
+ * one of the suffixes) or a directory. The code that writes the formats is in sentry-profctl
+ * only (daemon/ctl/convert/formats.h).
  */
 #ifndef DAEMON_COMMON_OUTPUT_FORMAT_H
 #define DAEMON_COMMON_OUTPUT_FORMAT_H
@@ -23,8 +25,9 @@ struct output_format {
 	const char *format; /* the name for --to */
 	const char *suffix; /* with its dot */
 	/*
-	 * What the user types or does to see a file: the file's name is between the two.
-	 * NULL: sentry-profctl view shows the file. "": no single program does.
+	 * The command or instruction that shows a file: view_before, the path of the file,
+	 * view_after. view_before NULL: `sentry-profctl view` shows the file. view_before "": no
+	 * single program shows it. In both cases view_after is not used.
 	 */
 	const char *view_before, *view_after;
 };
@@ -32,13 +35,17 @@ struct output_format {
 extern const struct output_format output_formats[OUTPUT_FORMATS_N];
 
 /*
- * Prints on stderr what the user can type to see the file at path, if a single program
- * shows it. profctl: how the user can call sentry-profctl.
+ * Prints to stderr how the user can see the file at path, if a single program shows it.
+ * profctl: the name or path by which the user can start sentry-profctl. Both are quoted for a
+ * shell where that is needed.
  */
 void output_format_print_viewer(const struct output_format *e, const char *profctl,
 				const char *path);
 
-/* The format whose suffix path has, the longest suffix if there are several, or NULL. */
+/*
+ * Returns the format whose suffix path ends with, or NULL. If several match, the longest suffix
+ * counts (.firefox.json before .json).
+ */
 const struct output_format *output_format_of_path(const char *path);
 
 #endif

@@ -1,7 +1,10 @@
 /*
- * Seccomp filters for unwind and ship, the processes that read foreign bytes. A system call
- * that a filter does not list fails with ENOSYS, and opening a file in unwind with ENOENT, so
- * that libdw goes on without the file. For tests, a forbidden call kills the process instead.
+ * Sandboxes for the processes that parse data of others: unwind (files and stacks of targets)
+ * and ship (answers from the network). A sandbox is a seccomp filter and a landlock ruleset.
+ *
+ * A system call that the filter does not allow fails with ENOSYS. For tests, such a call kills
+ * the process instead. In unwind, opening a file fails with ENOENT, so that libdw takes the
+ * file as missing and continues.
  */
 #ifndef DAEMON_COMMON_SANDBOX_H
 #define DAEMON_COMMON_SANDBOX_H
@@ -11,25 +14,32 @@
 #include "lib/base/util.h"
 
 enum sandbox {
-	/* Memory, its own descriptors, memfds. No open, socket, exec, or signal to others. */
+	/*
+	 * Allows memory calls, I/O on descriptors that are open, and memfd_create. Refuses open,
+	 * socket, exec, executable memory, and signals to other processes.
+	 */
 	SANDBOX_UNWIND,
 	/*
-	 * As SANDBOX_UNWIND; and TCP and UDP sockets, opening files for reading, which the
-	 * resolver and certificates need, and making files in write_dir.
+	 * Also allows threads, TCP and UDP sockets, opening files for reading (the resolver and
+	 * OpenSSL need some), and creating, renaming and removing files in write_dir.
 	 */
 	SANDBOX_SHIP,
 };
 
 /*
- * Installs the filter for good. Requires no_new_privs. Returns 0 or -errno.
+ * Installs the landlock ruleset and then the filter; neither can be removed. The caller must
+ * have set no_new_privs. Returns 0 or a negative errno; then the sandbox may be incomplete and
+ * the caller must exit.
  *
- * kill: a forbidden call kills the process. Calls that libraries only try fail even then: in
- * SANDBOX_UNWIND opening a file (ENOENT); in SANDBOX_SHIP clone3, Unix and netlink sockets,
- * and mapping a library.
+ * kill: a forbidden call kills the process. Exception: calls that libraries try and can do
+ * without return an error. In SANDBOX_UNWIND these are calls with the path of a file (ENOENT);
+ * in SANDBOX_SHIP clone3 (ENOSYS), Unix and netlink sockets (EAFNOSUPPORT), and mapping a
+ * library (EPERM).
  *
- * write_dir: a descriptor of the directory, or -1. The filter compares the descriptor only,
- * and cannot see whether a name is absolute: landlock(7) confines the process to the
- * directory (Linux 5.13), or, on older kernels, the permissions of its user.
+ * write_dir: a descriptor of the only directory in which the process may create files, or -1:
+ * none. The caller keeps it open, because the filter compares its number. The filter cannot see
+ * whether the name that openat(2) gets is absolute. Landlock confines the process to the
+ * directory (Linux 5.13); on older kernels only the permissions of its user do.
  */
 must_check int sandbox_enter(enum sandbox sandbox, bool kill, int write_dir);
 

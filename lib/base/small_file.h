@@ -1,6 +1,6 @@
 /*
  * Reads a small file, such as one in /proc, with a single read(2) into the caller's buffer. So the
- * text is a snapshot of one moment, and nothing is allocated.
+ * text is a snapshot of one moment. Allocates nothing.
  */
 #ifndef LIB_BASE_SMALL_FILE_H
 #define LIB_BASE_SMALL_FILE_H
@@ -11,8 +11,9 @@
 
 /*
  * Reads at most size - 1 bytes of the file name, relative to dir_fd as in openat(2), and appends a
- * NUL. size is at least 1. Returns 0, also for an empty file; or the error of openat(2) or read(2),
- * with ret set to "". In /proc, both -ENOENT and -ESRCH mean that the process or thread is gone.
+ * NUL. A longer file is cut off without an error. size must be at least 1. Returns 0, also for an
+ * empty file; or the negative errno of openat(2) or read(2), with ret set to "". In /proc, both
+ * -ENOENT and -ESRCH mean that the process or thread is gone.
  */
 must_check int small_file_read(int dir_fd, const char *name, char *ret, size_t size);
 

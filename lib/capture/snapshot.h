@@ -15,14 +15,14 @@
 #include "lib/capture/sample.h"
 #include "lib/capture/stack_hints.h"
 
-/* Of enum sample_arch, the processor that this program is built for. */
+/* The enum sample_arch of the processor that this program is built for. */
 #if defined(__x86_64__)
 #define SNAPSHOT_ARCH SAMPLE_ARCH_X86_64
 #elif defined(__aarch64__)
 #define SNAPSHOT_ARCH SAMPLE_ARCH_AARCH64
 #endif
 
-/* The most bytes of the ring that a sample by this plan can take. */
+/* Returns the most bytes of the ring that a sample by this plan can take. */
 size_t snapshot_size(const struct stack_plan *plan);
 
 /* The most bytes of any sample. */
@@ -30,11 +30,18 @@ size_t snapshot_size(const struct stack_plan *plan);
 	(sizeof(struct record_sample) + 2 * SAMPLE_WHOLE_MAX + sizeof(struct sample_second) + 8)
 
 /*
- * Copies the stack of thread tid, from the stack pointer in regs on, into a record for which
- * ring_reserve gave snapshot_size bytes. Fills in all of the record but its start (h). regs_known:
- * which registers are valid; sp and pc must be. pagemap_fd and seen: see memory_read. Returns the
- * record's size in bytes. If the stack cannot be read, the record has registers only. A second
- * range that lies in the first one, or cannot be read, is left out.
+ * Copies the stack of thread tid into record, upwards from the red zone below the stack pointer in
+ * regs, and sets all members of record but its start (h). The caller has reserved snapshot_size()
+ * bytes. The thread must not run meanwhile: it is in a ptrace-stop, or blocked. Returns the
+ * record's size in bytes.
+ *
+ * regs: ARCH_REGS values by DWARF number. Bit n of regs_known: regs[n] is valid; the bits of sp and
+ * pc must be set. flags: those of enum sample_flags that the caller knows; the function adds
+ * SAMPLE_CAPPED and SAMPLE_SECOND_CAPPED where it cuts off a range. pagemap_fd and seen: see
+ * memory_read().
+ *
+ * If the stack cannot be read, the record has registers only. The second range (plan->second) is
+ * left out if it begins in the first one or cannot be read.
  */
 size_t snapshot_take(struct record_sample *record, int pagemap_fd, struct memory_seen *seen,
 		     int32_t tid, const uint64_t *regs, uint64_t regs_known, uint32_t flags,

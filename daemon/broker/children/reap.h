@@ -1,7 +1,8 @@
 /*
- * The ends of child processes: each is noted, and a child that is wanted is planned to be
- * started again, after a wait that is longer with each failure in a row. sigchld.h calls
- * wait(2).
+ * Handles the ends of child processes. The broker records each end. If it still needs the
+ * child, it schedules a restart, with a delay that grows with each failure in a row.
+ *
+ * sigchld.c calls wait(2) and passes the status to child_died().
  */
 #ifndef DAEMON_BROKER_CHILDREN_REAP_H
 #define DAEMON_BROKER_CHILDREN_REAP_H
@@ -13,26 +14,37 @@
 #include "lib/base/util.h"
 
 /*
- * The child cannot be started, or has ended: plans another start, soon for the first
- * failure in a row. Logs that, and once more when it goes on like that.
+ * Schedules a restart of a child that could not be started or has ended: immediately after
+ * the first failure in a row, after 100 ms for the second, then twice as long each time, at
+ * most 5 s. An end more than 10 s after the start begins a new row. Logs the first failure in
+ * a row and the eighth. what: what happened, after the child's name in the log line ("cannot
+ * be started").
  */
 void child_failed(struct child *child, const char *what);
 /*
- * The child's process has ended with this status of wait(2). If no process of its kind has
- * ever worked, the broker's run ends, since another one would fail the same way.
+ * Call this when a child's process has ended: status and usage are those of wait4(2). Schedules
+ * a restart if the child is still needed. If no child of its kind has ever sent MSG_READY and
+ * this one exited, or was killed for the third time, the broker ends with an error: a restart
+ * would fail, too.
  */
 void child_died(struct child *child, int status, const struct rusage *usage);
-/* Children that were killed and do not die: the broker goes on as if they had. */
+/*
+ * Gives up on children that have not died 2 s after SIGKILL: logs an error and handles them as
+ * if they had died of it. Called in each turn of the event loop.
+ */
 void children_check_killed(struct children *c);
 
 /*
- * For the end of the broker. children_close closes the children's sockets, at which they
- * end; a ship still says what becomes of chunks. True as long as any child runs.
+ * The next three functions are for the end of the broker.
+ *
+ * children_close() closes the sockets to the children, which makes them exit. Sockets to ships
+ * are only shut down for writing: a ship first reports what has become of its chunks. Returns
+ * true while any child runs; call it again to poll.
  */
 must_check bool children_close(struct children *c);
-/* A ship is busy, as with putting chunks on the disk. */
+/* Returns true if a thread of any ship is runnable: it is still writing chunks, for example. */
 must_check bool children_ships_work(const struct children *c);
-/* Kills all that still run. */
+/* Sends SIGKILL to all children that still run. Does not wait for their ends. */
 void children_kill(struct children *c);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * The command `sentry-profctl compare A B`: which functions use more and which use less of
- * the time in B than in A (proto/export/compare.h). The output is a table, collapsed stacks
- * with two counts, or an HTML page. Needs no daemon and no privileges.
+ * The command `sentry-profctl compare A B`: shows the functions whose share of the time is
+ * larger in B than in A, and those whose share is smaller (proto/export/compare.h). The output is a
+ * table, collapsed stacks with two counts, or an HTML page. Needs no daemon and no privileges.
  */
 #ifndef DAEMON_CTL_CONVERT_COMPARE_H
 #define DAEMON_CTL_CONVERT_COMPARE_H

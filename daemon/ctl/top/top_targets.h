@@ -16,14 +16,18 @@
 
 struct top_target {
 	int32_t pid;
-	char name[TOP_TARGET_TEXT]; /* of the configuration section; truncated */
-	char state[TOP_TARGET_TEXT];
-	/* False if the user may not see the figures of this process: they are 0 then. */
+	char name[TOP_TARGET_TEXT];  /* of the configuration section; truncated, with a NUL */
+	char state[TOP_TARGET_TEXT]; /* as in the status, for example "profiling" */
+	/* False: the user may not see the figures of this process. All but rate_hz are 0. */
 	bool has_figures;
 	uint32_t rate_hz, threads;
-	uint64_t samples, missed, bytes; /* since the target was started */
-	double pause_us;		 /* 99th percentile of the stops */
-	/* Averages since the answer before; 0 after the first answer. */
+	/*
+	 * Totals of all runs of the profiler on the process. missed: samples that could not be
+	 * taken. bytes: of chunks that were passed on to be sent or written.
+	 */
+	uint64_t samples, missed, bytes;
+	double pause_us; /* 99th percentile of the time for which a thread was stopped */
+	/* Averages between the previous answer and this one; 0 if the previous had no such pid. */
 	double samples_per_s, missed_per_s, bytes_per_s;
 };
 
@@ -41,16 +45,20 @@ enum top_target_order {
 };
 
 /*
- * Replaces the list by that of an answer in JSON, which arrived at now_ns, and sorts it. *t
- * is zeros before the first call. Returns 0, -EPROTO if json is not a status, or -ENOMEM;
- * after an error *t is unchanged.
+ * Replaces the list by that in json, an answer to PROTOCOL_STATUS that arrived at now_ns
+ * (clock_mono_ns()), and sorts it. *t is zeros before the first call; json is not kept. Returns
+ * 0, -EPROTO if json is not a status, or -ENOMEM; after an error *t is unchanged.
  */
 must_check int top_targets_take(struct top_targets *t, const char *json, size_t size,
 				uint64_t now_ns, enum top_target_order order);
 
-/* Sorts the list, largest value first; by name in ascending order. */
+/*
+ * Sorts the list in descending order; TOP_BY_NAME in ascending order. Equal values are sorted
+ * by name, then by pid.
+ */
 void top_targets_sort(struct top_targets *t, enum top_target_order order);
 
+/* Frees the list and zeroes *t. */
 void top_targets_fini(struct top_targets *t);
 
 #endif

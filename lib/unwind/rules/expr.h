@@ -5,8 +5,8 @@
  *
  * Operations that no call frame information uses (branches, calls, types, TLS)
  * are not supported: an expression with one of them is refused when its rule is
- * compiled. The evaluator reads no memory but the copied stack, needs no
- * allocation, and takes at most n steps.
+ * compiled. The evaluator reads no memory but the copied stack, allocates nothing,
+ * and executes each operation once.
  *
  * Source: DWARF 5, sections 2.5 and 6.4.2.
  */
@@ -25,7 +25,11 @@ struct frame_regs {
 	uint64_t r[SAMPLE_REGS_MAX];
 };
 
-/* The copied stack [lo, hi), and a second range, which may be empty. */
+/*
+ * The copied stack [lo, hi), and a second range [second_lo, second_hi): a part of the
+ * thread's own stack, if the thread runs on another one (struct sample_second). bytes[0]
+ * is the byte at lo. second_lo == second_hi: there is no second range.
+ */
 struct stack_bytes {
 	const uint8_t *bytes;
 	uint64_t lo;
@@ -36,9 +40,12 @@ struct stack_bytes {
 };
 
 /*
- * One operation, normalised: op is DW_OP_consts with value for all constants,
- * DW_OP_bregx with reg and value for all registers, DW_OP_deref_size with value
- * for all dereferences, and DW_OP_plus_uconst for additions of a constant.
+ * One operation, normalised:
+ *   all constants              DW_OP_consts: value
+ *   all registers              DW_OP_bregx: register reg, plus value
+ *   all dereferences           DW_OP_deref_size: value is the size in bytes
+ *   additions of a constant    DW_OP_plus_uconst: value
+ *   all others                 the DW_OP_* itself; value is the operand, if any
  */
 struct expr_op {
 	int64_t value;
@@ -68,9 +75,10 @@ enum expr_result stack_read(const struct stack_bytes *stack, uint64_t addr, size
 			    uint64_t *ret);
 
 /*
- * Evaluates n operations. cfa is the value of DW_OP_call_frame_cfa. Raises *top
- * to the end (exclusive) of the highest byte that was read of [lo, hi). If the
- * result is EXPR_UNREADABLE, *ret_missing is the address that could not be read.
+ * Evaluates n operations; *ret is the result if EXPR_OK is returned. cfa is the value
+ * of DW_OP_call_frame_cfa. The caller initialises *top: if bytes of [lo, hi) at or above
+ * it are read, *top becomes the address after the highest one. If the result is
+ * EXPR_UNREADABLE, *ret_missing is the address that could not be read.
  */
 enum expr_result expr_eval(const struct expr_op *ops, size_t n, const struct frame_regs *regs,
 			   const struct stack_bytes *stack, uint64_t cfa, uint64_t *top,
