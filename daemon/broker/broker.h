@@ -1,7 +1,7 @@
 /*
- * The state of the broker's root (main.c, turn.c, inbox.c, ...), which drives all parts.
- *
- * Single-threaded, one broker per process; a call never waits for a child.
+ * The state of the broker's root (main.c, turn.c, inbox.c, ...), which drives all parts of the
+ * broker. There is one broker per process. It is single-threaded, and no function waits for a
+ * child process without a timeout.
  */
 #ifndef DAEMON_BROKER_BROKER_H
 #define DAEMON_BROKER_BROKER_H
@@ -24,9 +24,9 @@ struct broker {
 	struct picture picture;
 	struct progress progress;
 	struct notify notify;
-	int stats_fd;	       /* of --stats; -1: none */
-	uint64_t second_ns;    /* when turn.c last did each_second */
-	size_t tables_awaited; /* MSG_TABLE without an answer: finish.c */
+	int stats_fd;	       /* the file of --stats; -1: none */
+	uint64_t second_ns;    /* when turn.c last called each_second() */
+	size_t tables_awaited; /* MSG_TABLE messages without an answer (finish.c) */
 };
 
 #endif

@@ -23,12 +23,12 @@
 #include "daemon/common/privileges.h"
 #include "lib/base/ipc.h"
 
-/* Where PATH is not set, as execvp(3) has it. */
+/* The value if PATH is not set, as in execvp(3). */
 #define PATH_DEFAULT "/bin:/usr/bin"
 
 #define FILE_CAPABILITIES "security.capability" /* capabilities(7) */
 
-/* What the child says when it is ready to execute the command. */
+/* The child's message when it is ready to execute the command. */
 struct ready {
 	bool is_privileged;
 };
@@ -39,7 +39,7 @@ __attribute__((noreturn)) static void not_started(const char *what)
 	_exit(COMMAND_NOT_STARTED);
 }
 
-/* As su(1) without "-": the rest of the environment is the caller's. */
+/* Changes the user as su(1) does without "-": the rest of the environment stays the caller's. */
 static void become(const char *user)
 {
 	struct passwd *entry;
@@ -62,7 +62,7 @@ static void become(const char *user)
 		not_started("environment");
 }
 
-/* 0 if path can be executed, or why not. */
+/* Returns 0 if path can be executed, or a positive errno. */
 static int look_at(const char *path, struct stat *ret)
 {
 	if (stat(path, ret) < 0)
@@ -73,8 +73,8 @@ static int look_at(const char *path, struct stat *ret)
 }
 
 /*
- * Along PATH, by the rules of execvp(3): an empty component is the current
- * directory, and a file that may not be executed is passed over.
+ * Searches PATH by the rules of execvp(3): an empty component is the current directory, and a
+ * file that may not be executed is skipped. Returns 0 or a positive errno.
  */
 static int search(const char *name, char ret[PATH_MAX], struct stat *ret_file)
 {
@@ -99,7 +99,7 @@ static int search(const char *name, char ret[PATH_MAX], struct stat *ret_file)
 	}
 }
 
-/* As a shell says it. */
+/* Exits with a message and a status as a shell would. */
 __attribute__((noreturn)) static void cannot_execute(const char *name, int error)
 {
 	if (error == ENOENT && strchr(name, '/') == NULL)
@@ -139,8 +139,8 @@ __attribute__((noreturn)) static void run(int fd, char **argv, const char *user)
 	struct stat file;
 
 	/*
-	 * Where Yama lets only ancestors trace, capture, which is a sibling, is
-	 * let as a descendant of the broker's. It lasts beyond execve(2).
+	 * Yama may allow only ancestors to trace. Capture is a sibling of the command; this
+	 * permits the broker and its descendants. It stays in effect after execve(2).
 	 */
 	(void)prctl(PR_SET_PTRACER, getppid(), 0, 0, 0);
 	if (user != NULL)
@@ -152,12 +152,12 @@ __attribute__((noreturn)) static void run(int fd, char **argv, const char *user)
 	while (recv(fd, &go, 1, 0) != 1)
 		if (errno != EINTR)
 			_exit(COMMAND_NOT_STARTED);
-	/* The name that argv[0] has is the command's affair. */
+	/* argv[0] stays as the user gave it. */
 	(void)execvp(path, argv);
 	cannot_execute(path, errno);
 }
 
-/* What is closed among 0 to 2 is to stay so for the command. */
+/* Moves a descriptor above 2: if one of 0 to 2 is closed, it must stay closed for the command. */
 static int move_up(int *fd)
 {
 	const int moved = fcntl(*fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
@@ -231,7 +231,7 @@ void command_warn(const struct command *c, const struct options *o)
 
 static void release(struct command *c)
 {
-	/* Where that fails the child has ended, which is no news. */
+	/* If this fails, the child has ended, which sigchld.c reports. */
 	(void)!send(c->go_fd, "", 1, MSG_NOSIGNAL);
 	close_fd(&c->go_fd);
 }
@@ -252,7 +252,7 @@ void command_check(struct command *c, struct targets *ts)
 	i = instance_of_pid(ts, c->pid);
 	if (i == NULL)
 		return;
-	/* While the server takes no profiles it runs without one. */
+	/* While a rate limit holds, the command runs without a profile. */
 	if (i->was_attached || limit_holds(i->ship))
 		release(c);
 	else if (i->obstacle == INSTANCE_LEFT_OUT)
@@ -262,9 +262,10 @@ void command_check(struct command *c, struct targets *ts)
 }
 
 /*
- * Sent by a process, which may know no other pid of the job than ours; not by a
- * terminal, which sends to the group, nor by the command to its own group.
- * Whether another one has sent it to the group, too, cannot be known.
+ * Returns true for a signal of another process, which may know only the broker's pid: it is
+ * forwarded. A terminal sends to the whole process group; the command may send to its own group.
+ * If another process has sent the signal to the group, the command gets it twice; the broker
+ * cannot detect that.
  */
 static bool is_to_be_handed_on(const struct command *c, const struct signalfd_siginfo *info)
 {
@@ -284,7 +285,7 @@ bool command_takes(const struct command *c, const struct signalfd_siginfo *info)
 			(void)kill(c->pid, (int)info->ssi_signo);
 		return true;
 	case SIGTSTP:
-		/* Of a terminal: the command decides whether it stops. */
+		/* From a terminal: the command decides whether it stops. */
 		return info->ssi_code == SI_KERNEL;
 	default:
 		return false;
@@ -304,7 +305,7 @@ void command_look(const struct command *c, struct state *s)
 	    waitid(P_PID, (id_t)c->pid, &info, WSTOPPED | WCONTINUED | WNOHANG) < 0 ||
 	    info.si_pid == 0)
 		return;
-	/* A shell that waits for us is to see it, too. */
+	/* The broker stops, too, so that a shell that waits for it notices. */
 	if (info.si_code == CLD_STOPPED && is_of_terminal(info.si_status))
 		s->pause_asked = true;
 	else if (info.si_code == CLD_CONTINUED)

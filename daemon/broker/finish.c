@@ -21,7 +21,7 @@
 #include "lib/base/clock.h"
 #include "proto/profile.h"
 
-/* How long the last chunks may take to be written, and ship to answer. */
+/* Added to shutdown_timeout: for the writing of the last chunks and the answers of the ships. */
 #define DELIVER_NS (13 * NS_PER_SEC)
 #define TABLE_ROWS 20
 
@@ -37,7 +37,7 @@ static bool anybody_works(const struct broker *b)
 	return works;
 }
 
-/* Runs the loop once; false when it was asked for long enough. */
+/* Runs the loop once. Returns false when the timeout of patience.h has passed. */
 static bool run_in_patience(struct broker *b, struct patience *p)
 {
 	uint64_t end = patience_end_ns(p, state_now_ns(&b->parts.state), anybody_works(b));
@@ -61,8 +61,8 @@ void finish_sampling(struct broker *b)
 	if (b->parts.children.capture.pid != 0)
 		child_fail(&b->parts.children.capture, "does not end");
 	/*
-	 * Sessions whose RECORD_END was written close by themselves; this is
-	 * for those that have none.
+	 * A session that gets RECORD_END closes by itself; this closes those that do not get
+	 * one.
 	 */
 	patience_start(&patience, state_now_ns(&b->parts.state));
 	targets_close(&b->parts.targets);
@@ -79,7 +79,7 @@ void finish_delivery(struct broker *b)
 	while (b->parts.delivery.n_envelopes > 0 && state_now_ns(&b->parts.state) < deadline &&
 	       !b->parts.state.hurried)
 		turn_run_once(b, turn_wait_ms(b, deadline));
-	/* What is there may still be spooled: it is answered until the end. */
+	/* A ship may still spool what it has, and reports that until finish_children() ends. */
 	if (b->parts.state.hurried)
 		delivery_finish(&b->parts.delivery, 0);
 }
@@ -121,7 +121,7 @@ static uint64_t discarded(const struct chunk_counts *c)
 	return lost;
 }
 
-/* Of what was too short for a chunk there is nothing to lose. */
+/* Chunks that were lost. A process that was too short for a chunk had nothing to lose. */
 static uint64_t lost_chunks(const struct chunk_counts *c)
 {
 	return discarded(c) - c->discarded[PROFILE_NO_SAMPLES];
@@ -190,7 +190,7 @@ void finish_print_outcome(const struct broker *b)
 		       lost == 1 ? "" : "s");
 }
 
-/* Events are waited for; the time is the heartbeat's of a service manager. */
+/* Events end the wait. The time is for the watchdog of the service manager. */
 #define TURN_MS 1000
 
 void finish_picture(struct broker *b)
@@ -205,7 +205,7 @@ void finish_picture(struct broker *b)
 			  path);
 		return;
 	}
-	/* A signal from here on is meant for the conversion. */
+	/* A signal from here on is to end the conversion. */
 	b->parts.state.hurried = false;
 	r = picture_start(p, &b->parts.delivery.output, b->parts.state.nice_steps,
 			  b->parts.state.options.picture->format);
@@ -243,7 +243,10 @@ void finish_children(struct broker *b)
 	while (children_close(&b->parts.children)) {
 		const uint64_t now = clock_mono_ns();
 
-		/* Ship may have chunks to put on the disk; the others have nothing left. */
+		/*
+		 * A ship may still write chunks to the spool; the other children have no work
+		 * left.
+		 */
 		if (now >= patience_end_ns(&patience, now, children_ships_work(&b->parts.children)))
 			children_kill(&b->parts.children);
 		(void)!loop_run_once(b->parts.state.loop, 100);

@@ -1,7 +1,8 @@
 /*
- * The end of a run, in this order: capture lets go of the targets, unwind makes
- * the last chunks, they are delivered, and what was found is printed. Each step
- * runs the loop, and none waits for ever.
+ * The steps at the end of a run. main.c calls them in this order: capture detaches from the
+ * targets and unwind makes the last chunks; the chunks are delivered; the results are printed.
+ * Most steps run the event loop while they wait; each wait but that for the command has a
+ * timeout, or ends by a signal.
  */
 #ifndef DAEMON_BROKER_FINISH_H
 #define DAEMON_BROKER_FINISH_H
@@ -11,37 +12,43 @@
 /* The exit status of a run whose chunks were all lost (finish_lost_all). */
 #define FINISH_STATUS_ALL_LOST 3
 
-/* Capture lets go of the targets; unwind makes the last chunks. */
+/* Ends the sampling: capture detaches from the targets and ends; unwind makes the last chunks. */
 void finish_sampling(struct broker *b);
-/* A signal after the one that ended the profiling ends the wait. */
+/*
+ * Waits until the chunks in flight are delivered, for at most shutdown_timeout and 13 s. Another
+ * signal ends the wait.
+ */
 void finish_delivery(struct broker *b);
-/* Each target's, written by unwind to stdout. */
+/* Prints the table of functions of each target. unwind writes it to stdout. */
 void finish_print_tables(struct broker *b);
-/* Not before the children have ended: how many chunks became what. */
+/*
+ * Prints how many chunks were sent, written, spooled and discarded. Call it after
+ * finish_children().
+ */
 void finish_print_outcome(const struct broker *b);
 /*
- * Not before the children have ended: true if chunks were lost, and not one of
- * the run has been sent, written to a file or put into the spool. Prints one
- * line then. A process that ended before it had two samples made no chunk that
- * could be lost, and without a DSN and a directory nothing was to be kept.
+ * Returns true, after one log line, if chunks were lost and none of the run was sent, written to
+ * a file or put into the spool. Call it after finish_children(). Returns false if there is
+ * neither a DSN nor a directory. A process that ended before it had two samples made no chunk
+ * that could be lost.
  */
 bool finish_lost_all(const struct broker *b);
-/*
- * Says in a line how many chunks were lost, for a run whose exit status is its
- * command's.
- */
+/* Logs how many chunks were lost, for a run whose exit status is that of its command. */
 void finish_tell_lost(const struct broker *b);
 
 /*
- * --output FILE: makes the file of the envelopes. Runs the loop meanwhile; a signal that
- * ends sentry-profd ends the conversion.
+ * --output FILE: converts the envelopes to the file. Runs the event loop meanwhile; a signal
+ * that would end sentry-profd kills the conversion.
  */
 void finish_picture(struct broker *b);
-/* A line on standard error with what shows the profile that was written. */
+/* Prints on standard error the command that shows the profile that was written. */
 void finish_tell_next(const struct broker *b);
-/* Waits for the end of the command. Returns its exit status: command_exit_status. */
+/* Waits, without a timeout, for the end of the command. Returns command_exit_status(). */
 int finish_command(struct broker *b);
-/* Closes the children's sockets, waits for their end, kills what is left. */
+/*
+ * Closes the children's sockets, waits for the children to end, and kills those that do not end
+ * in time (patience.h).
+ */
 void finish_children(struct broker *b);
 
 #endif

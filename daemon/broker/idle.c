@@ -18,7 +18,7 @@ static bool unwind_is_needed(struct broker *b, const struct unwind *u)
 	return false;
 }
 
-/* The process ends when its socket does; a dead one is not started again. */
+/* Closes the socket, which makes the process end. A process that died before is not restarted. */
 static void unwind_leaves(struct unwind *u)
 {
 	u->child.is_leaving = true;
@@ -57,15 +57,15 @@ static bool ship_is_needed(const struct broker *b, const struct ship *s)
 }
 
 /*
- * A leaving ship has so long for the chunks that it has: less than overdue.c
- * waits for its end.
+ * Seconds, at most, in which a leaving ship may deliver its chunks: fewer than overdue.c waits
+ * for its end.
  */
 #define LEAVE_MAX_S 30
 
 /*
- * The ship delivers what it has, or gives it up, tells the server what was
- * lost, and ends. What is left in its spool waits there, in case the DSN comes
- * back (daemon/ship/spool_dirs.h).
+ * Tells the ship to leave: it delivers its chunks or drops them, reports the losses to the
+ * server, and ends. Chunks in its spool stay there, in case the DSN comes back
+ * (daemon/ship/spool_dirs.h).
  */
 static void ship_leaves(struct broker *b, struct ship *s)
 {
@@ -77,7 +77,7 @@ static void ship_leaves(struct broker *b, struct ship *s)
 	ship_tell_finish(s, (uint64_t)(timeout_s * 1e9));
 	s->child.is_leaving = true;
 	s->child.restart_ns = 0;
-	/* No process runs in the ship's place: its envelopes are lost. */
+	/* The ship has no process now: its envelopes are lost. */
 	if (s->child.pid == 0)
 		delivery_ship_gone(&b->parts.delivery, s);
 }
@@ -86,7 +86,7 @@ static void check_ship(struct broker *b, struct ship *s)
 {
 	if (!s->child.is_leaving && !ship_is_needed(b, s))
 		ship_leaves(b, s);
-	/* The end of what the broker says ends the process. */
+	/* The process ends when it reads the end of the socket. */
 	if (s->child.is_leaving && s->child.fd >= 0 && s->n_envelopes == 0)
 		(void)shutdown(s->child.fd, SHUT_WR);
 }

@@ -1,10 +1,11 @@
 /*
- * Ends unwind and ship processes that are not needed any more. A target or a section that
- * needs one later gets a new process.
+ * Ends unwind and ship processes that are no longer needed. A target or a section that needs one
+ * later gets a new process.
  *
- * An unwind process stays for a minute (IDLE_NS) after the last target of its uid, so that a
- * service that is restarted finds in it what was read of its files. A ship stays as long as
- * the configuration has its DSN, or a run of the profiler uses it; the first ship always stays.
+ * An unwind process stays for IDLE_NS after the last target of its uid has ended, so that a
+ * service that restarts finds its files already read. A ship stays as long as the configuration
+ * has its DSN or a run of the profiler uses it. The ship of the options and the ship of
+ * Spotlight always stay.
  */
 #ifndef DAEMON_BROKER_IDLE_H
 #define DAEMON_BROKER_IDLE_H
@@ -17,7 +18,10 @@ struct broker;
 
 #define IDLE_NS (60 * NS_PER_SEC)
 
-/* About once a second of a service. now_ns: by CLOCK_MONOTONIC. */
+/*
+ * To be called about once a second, in service mode (without --pid) only. now_ns:
+ * CLOCK_MONOTONIC.
+ */
 void idle_check(struct broker *b, uint64_t now_ns);
 
 #endif

@@ -25,7 +25,7 @@ static struct broker *broker_of(const struct child *child)
 	return child->children->events.ctx;
 }
 
-/* NULL: none has a ring of this id. */
+/* Returns the unwind process whose ring has this id, or NULL. */
 static struct unwind *unwind_of_ring(const struct children *c, uint32_t ring)
 {
 	for (size_t i = 0; i < c->n_unwinds; i++)
@@ -48,7 +48,7 @@ static int ring_made(void *ctx, struct ipc_message *message)
 		child_fail(&b->parts.children.capture, "makes a ring that nobody asked for");
 		return 0;
 	}
-	/* Made for an unwind process that has died: another is on its way. */
+	/* The ring was made for an unwind process that has died; a newer ring will come. */
 	if (u->rings_awaited > 0)
 		u->rings_awaited--;
 	if (u->rings_awaited > 0 || u->link_fd < 0)
@@ -77,7 +77,7 @@ static int target_state(void *ctx, struct ipc_message *m)
 	return 0;
 }
 
-/* Not before it was told to stop. */
+/* MSG_CAPTURE_DONE: allowed only after MSG_CAPTURE_STOP. */
 static int capture_done(void *ctx, struct ipc_message *m)
 {
 	struct broker *b = ctx;
@@ -127,8 +127,8 @@ static void send_file(void *ctx, const struct msg_file_request *request, int err
 }
 
 /*
- * The target that a message of an unwind process is about. NULL: no target has
- * this id, or another unwind process has it; the child has broken the rules.
+ * Returns the target that a message of an unwind process is about. NULL: no target has this id,
+ * or the target belongs to another unwind process; then the child has broken the rules.
  */
 static struct target *own_target(struct child *child, uint32_t id)
 {
@@ -140,7 +140,7 @@ static struct target *own_target(struct child *child, uint32_t id)
 	return NULL;
 }
 
-/* unwind applies the same rule before it asks: this is a fault of unwind. */
+/* unwind applies the same rule before it asks, so a refused request is a fault of unwind. */
 static void refuse(struct broker *b, struct target *t, const struct msg_file_request *request)
 {
 	b->parts.quarantine.refused++;
@@ -185,7 +185,7 @@ static int answer_file_request(void *ctx, struct ipc_message *message)
 	return 0;
 }
 
-/* Of one that is being stopped it is no news. */
+/* A target that is being stopped makes its last chunk, which changes nothing. */
 static void chunk_is_finished(const struct target *t)
 {
 	if (t->phase == TARGET_PROFILED)

@@ -1,7 +1,7 @@
 /*
- * Messages from capture, unwind and ship: checks each against its rule in daemon/msg/msg.h,
- * and passes it to the part of the broker that it is for. A child that breaks a rule is
- * killed.
+ * Messages from capture, unwind and ship. Checks each message against its rule in
+ * daemon/msg/msg.h and passes it to the part of the broker that handles it. A child that breaks
+ * a rule is killed.
  */
 #ifndef DAEMON_BROKER_INBOX_H
 #define DAEMON_BROKER_INBOX_H
@@ -10,7 +10,7 @@
 
 #include "lib/base/ipc.h"
 
-/* message of struct child_events, whose ctx is the struct broker. */
+/* Handles one message: the callback message of struct child_events. ctx is the struct broker. */
 void inbox_take(void *ctx, struct child *child, struct ipc_message *m);
 
 #endif

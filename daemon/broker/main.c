@@ -1,7 +1,6 @@
 /*
- * sentry-profd: the broker. It opens what the others need, starts and watches
- * them, and keeps the figures. It traces nothing, and parses nothing that a
- * target wrote.
+ * sentry-profd: the broker. It opens files and sockets for the other processes, starts and
+ * watches them, and keeps the statistics. It traces no process and parses no data of a target.
  */
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -60,11 +59,11 @@ _Static_assert(INIT_FILE_N == 4, "all are -1");
 static int signal_fd = -1;
 
 /*
- * What we were started with may be anything. Descriptors 0 to 2 are given to
- * the children, so nothing else may come to lie there; an ignored SIGCHLD would
- * keep their ends from us, and capture's tracees from it; SIGTTOU would stop
- * the children, which are in process groups of their own, at a word on stderr;
- * a file that may not grow is an error like a full disk.
+ * The state that the caller handed on may be anything. Descriptors 0 to 2 go to the children, so
+ * no other file may get these numbers. An ignored SIGCHLD would hide the ends of children from
+ * the broker, and the stops of tracees from capture. SIGTTOU would stop the children, which are
+ * in process groups of their own, when they write to stderr. Without SIGXFSZ a file that reaches
+ * its size limit is a write error, like a full disk.
  */
 static void clean_inheritance(void)
 {
@@ -78,11 +77,14 @@ static void clean_inheritance(void)
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)signal(SIGTTOU, SIG_IGN);
 	(void)signal(SIGXFSZ, SIG_IGN);
-	/* Each chunk on its way holds a descriptor, each target another. */
+	/* Each chunk in flight and each target needs a descriptor. */
 	privileges_all_files();
 }
 
-/* nohup(1) wants no end by SIGHUP; a blocked signal would come all the same. */
+/*
+ * A signal that is ignored, such as SIGHUP by nohup(1), must not be blocked: signalfd(2) would
+ * report it.
+ */
 static bool is_ignored(int number)
 {
 	struct sigaction action;
@@ -102,7 +104,7 @@ static void take_dsn(struct broker *b)
 		b->parts.children.has_dsn |= c->targets[i].dsn[0] != '\0';
 	if (!c->has_dsn && !b->parts.children.has_dsn)
 		return;
-	/* Its key shall be in no core file. */
+	/* The DSN's key must not get into a core file. */
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	if (!c->has_dsn)
 		return;
@@ -116,7 +118,7 @@ static void take_dsn(struct broker *b)
 		log_error("%s", dsn_result_text(result));
 		exit(2);
 	}
-	/* It fits: dsn_parse takes no more than DSN_SIZE. */
+	/* Fits: dsn_parse() refuses more than DSN_SIZE. */
 	(void)snprintf(b->parts.children.dsn, sizeof(b->parts.children.dsn), "%s", c->dsn);
 	b->parts.children.has_dsn = true;
 }
@@ -128,7 +130,7 @@ static int open_output(struct broker *b)
 	const char *path = b->parts.state.options.output;
 	int r;
 
-	/* A service has no directory of its own to leave files in. */
+	/* A service has no directory to leave files in. */
 	if (path == NULL && !is_sent && b->parts.state.options.n_pids == 0)
 		log_warning("there is no DSN and no --output: profiles are "
 			    "discarded");
@@ -165,7 +167,7 @@ static void say_missing(struct broker *b)
 		b->parts.limitation_facts.no_connector =
 			b->parts.discovery != NULL && !discovery_has_connector(b->parts.discovery);
 	} else {
-		/* What is the user's own takes none. */
+		/* Profiling the user's own processes needs no capabilities. */
 		b->parts.limitation_facts.have = ~UINT64_C(0);
 		b->parts.limitation_facts.in_user_namespace = false;
 	}
@@ -176,13 +178,12 @@ static void say_missing(struct broker *b)
 }
 
 /*
- * Root keeps what the table in docs/ARCHITECTURE.md says. What capture needs
- * beyond it, and what a child needs to drop all the rest, is for them alone.
+ * Limits root's capabilities to those of the table in docs/ARCHITECTURE.md. Children get,
+ * besides, what capture needs and what they need to drop all others.
  */
 static int limit_privileges(struct broker *b)
 {
-	/* For the proc connector: to listen to it, and to say when we do not.
-	 */
+	/* For the proc connector: to open and to close it. */
 	const capability_set listen = b->parts.discovery != NULL ? CAPABILITY(CAP_NET_ADMIN) : 0;
 	const capability_set keep = listen | CAPABILITY(CAP_SYS_PTRACE) |
 				    CAPABILITY(CAP_CHECKPOINT_RESTORE) |
@@ -195,7 +196,7 @@ static int limit_privileges(struct broker *b)
 	if (geteuid() != 0)
 		return 0;
 	r = privileges_permitted(&have);
-	/* Where it is CAP_DAC_OVERRIDE it is for capture alone. */
+	/* If reading files needs CAP_DAC_OVERRIDE, only capture gets it. */
 	if (r == 0)
 		r = privileges_limit(keep, hand_on | privileges_to_read(have));
 	if (r < 0) {
@@ -230,7 +231,7 @@ static void on_signals(void *ctx)
 	}
 }
 
-/* At once: a SIGHUP to one that is about to start asks for no end. */
+/* To be called at once after the start: a SIGHUP during the start must not end the daemon. */
 static void take_signals(const struct broker *b)
 {
 	sigset_t signals;
@@ -246,7 +247,7 @@ static void take_signals(const struct broker *b)
 		sigaddset(&signals, SIGCONT);
 	}
 	if (b->command.pid != 0) {
-		/* The terminal's: the command has it, too. */
+		/* From the terminal: the command gets it, too. */
 		sigaddset(&signals, SIGQUIT);
 		(void)signal(SIGTTIN, SIG_IGN);
 	}
@@ -258,12 +259,12 @@ static void take_signals(const struct broker *b)
 	}
 }
 
-/* To attach takes milliseconds, or seconds where the machine has no time. */
+/* Time for the first attachment: it takes milliseconds, or seconds on a loaded machine. */
 #define ATTACH_NS (3 * NS_PER_SEC)
 
 /*
- * --duration counts from the first attachment. As long as there is none, it
- * counts from our own start and what an attachment may take.
+ * --duration counts from the first attachment. While there is none, it counts from the start of
+ * the broker plus ATTACH_NS.
  */
 static uint64_t deadline_of(const struct broker *b)
 {
@@ -275,7 +276,7 @@ static uint64_t deadline_of(const struct broker *b)
 	return since + (uint64_t)(b->parts.state.options.duration_s * 1e9);
 }
 
-/* A service goes on, whether there is anything to profile or not. */
+/* A service runs on without anything to profile. */
 static bool goes_on(const struct broker *b)
 {
 	if (b->parts.state.phase >= PHASE_STOPS)
@@ -315,7 +316,7 @@ static bool attached_any(struct broker *b)
 	return false;
 }
 
-/* Of those that still wait, says so. */
+/* Returns true if all targets were profiled. Logs a line for each target that still waits. */
 static bool all_are_well(struct broker *b)
 {
 	bool well = !b->parts.state.failed && attached_any(b);
@@ -326,7 +327,7 @@ static bool all_are_well(struct broker *b)
 	FOR_EACH_TARGET (t, &b->parts.targets) {
 		if (t->instance->origin == INSTANCE_CHILD)
 			continue;
-		/* ESRCH: it has ended, which is a normal end. */
+		/* ESRCH: the process has ended, which is no error. */
 		if (t->left_out || t->files_until_ns != 0 ||
 		    (t->attach_error != 0 && t->attach_error != ESRCH))
 			well = false;
@@ -339,7 +340,7 @@ static bool all_are_well(struct broker *b)
 	return well;
 }
 
-/* Without --pid. */
+/* Service mode: no --pid and no command. */
 static int start_service(struct broker *b)
 {
 	int r = sampling_key_read(&b->parts.targets.sampling_key);
@@ -352,11 +353,11 @@ static int start_service(struct broker *b)
 }
 
 /*
- * So much before those who started us: a sample costs unwind some microseconds,
- * a file the broker and its helper some dozens, and nobody is kept waiting.
- * Among many busy threads unwind's turn would come when the ring is full, and
- * the broker's when the program is over whose names it is asked for. Refused to
- * an ordinary user.
+ * The nice value of the broker, relative to its caller's. A sample costs unwind some
+ * microseconds and a file costs the broker and its helper some dozens, so that the higher
+ * priority delays no other program. Without it, among many busy threads, unwind would run only
+ * when the ring is full, and the broker would open files only after the target has ended. An
+ * ordinary user may not raise the priority.
  */
 #define BROKER_NICE (-10)
 
@@ -383,7 +384,7 @@ static int start(struct broker *b, struct loop_source **signals)
 		return r;
 	for (size_t i = 0; i < b->parts.state.options.n_pids; i++) {
 		r = instance_add_given(&b->parts.targets, b->parts.state.options.pids[i]);
-		/* One that was found a moment ago may have ended. */
+		/* A process that --name found a moment ago may have ended. */
 		if (r < 0 && (r != -ESRCH || i < n_named))
 			return r;
 	}
@@ -427,7 +428,7 @@ static int start(struct broker *b, struct loop_source **signals)
 	return 0;
 }
 
-/* How often an inspection looks for what hangs. */
+/* How often an inspection checks for hanging helpers and ships. */
 #define INSPECT_MS 100
 
 /* --check-config --servers. Returns the exit status. */
@@ -476,7 +477,7 @@ int main(int argc, char **argv)
 
 	log_init("sentry-profd", false);
 	options_read(argc, argv, o, &faults);
-	/* Before anything of this process is changed. */
+	/* Fork before any state of this process changes (command.h). */
 	if (o->command != NULL && o->command[0] != NULL)
 		command_fork(&b->command, o->command, o->user);
 	clean_inheritance();
@@ -504,7 +505,7 @@ int main(int argc, char **argv)
 		return b->command.pid != 0 ? command_abandon(&b->command) : EXIT_FAILURE;
 	}
 	greet(b);
-	/* The command's screen is its own. */
+	/* The terminal belongs to the command. */
 	progress_init(&b->progress, b->parts.state.options.quiet || b->command.pid != 0);
 	profile(b);
 	progress_end(&b->progress);
@@ -516,7 +517,7 @@ int main(int argc, char **argv)
 		finish_print_tables(b);
 	commands_close(&b->commands);
 	finish_children(b);
-	/* Not before: chunks come and are answered until the end. */
+	/* Not earlier: chunks arrive and are answered until the children have ended. */
 	delivery_give_up(&b->parts.delivery);
 	if (b->parts.state.options.picture != NULL) {
 		finish_picture(b);

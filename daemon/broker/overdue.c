@@ -4,7 +4,7 @@
 #include "daemon/broker/children/children.h"
 #include "daemon/broker/children/child.h"
 
-/* True when it is one look too many. */
+/* Counts a check at which the answer was due. Returns true at OVERDUE_LOOKS in a row. */
 static bool count(uint32_t *looks, bool owes)
 {
 	*looks = owes ? *looks + 1 : 0;

@@ -15,9 +15,9 @@
 #define POLL_MS 100
 
 /*
- * Returns when capture has ended. It itself gives up in the end, and cuts off
- * the rests of calls before (capture_settle()): to end it earlier would leave a
- * call with its last part alone.
+ * Tells capture to end, and returns when it has ended. Capture has a timeout of its own, and
+ * interrupts the resumed calls before (capture_settle()). Killing it earlier would leave a call
+ * with the result of its last part only.
  */
 static void let_go(struct broker *b)
 {
@@ -36,9 +36,9 @@ static void let_go(struct broker *b)
 }
 
 /*
- * The signal is blocked, so it is pending when it is unblocked, and SIGCONT
- * takes it back until then. In an orphaned process group, a service's, the
- * kernel drops it: nobody there would send SIGCONT.
+ * SIGTSTP is blocked, so it stays pending until it is unblocked; a SIGCONT before that removes
+ * it. In an orphaned process group, such as a service's, the kernel drops it, since no process
+ * would send SIGCONT.
  */
 static void stop_self(void)
 {
@@ -57,7 +57,7 @@ void pause_broker(struct broker *b)
 
 	b->parts.state.pausing = true;
 	let_go(b);
-	/* Until here there were ticks. */
+	/* Capture took samples until its last heartbeat. */
 	since = max_u64(since, b->parts.children.heartbeat->beat.time_ns);
 	if (b->parts.state.pause_asked) {
 		log_debug("SIGTSTP: all processes are let go until SIGCONT");

@@ -1,7 +1,7 @@
 /*
- * SIGTSTP: the broker lets go of all targets, stops itself, and attaches to the targets again
- * when it is continued. Sessions stay open meanwhile. SIGSTOP cannot be caught: then capture
- * goes on sampling.
+ * SIGTSTP: capture detaches from all targets, the broker stops itself, and when it is continued
+ * capture attaches again. Sessions in unwind stay open meanwhile. SIGSTOP cannot be caught: then
+ * only the broker stops, and capture goes on sampling.
  */
 #ifndef DAEMON_BROKER_PAUSE_H
 #define DAEMON_BROKER_PAUSE_H
@@ -9,9 +9,9 @@
 #include "daemon/broker/broker.h"
 
 /*
- * Lets go, stops this process as SIGTSTP would have, and when it is continued
- * has capture started again. Does not stop if b->parts.state.pause_asked is taken back
- * meanwhile. Runs the loop while it waits for capture to end.
+ * Ends capture, stops this process as SIGTSTP would have, and has capture restarted after
+ * SIGCONT. Does not stop if b->parts.state.pause_asked was cleared meanwhile. Runs the event
+ * loop while it waits for capture to end.
  */
 void pause_broker(struct broker *b);
 

@@ -19,7 +19,7 @@
 
 #define CONVERTER "sentry-profctl"
 
-/* The part of an id that makes a file's name unique. */
+/* How many characters of an id make a file's name unique. */
 #define UNIQUE_CHARACTERS 12
 
 static int open_converter(struct picture *p)
@@ -27,7 +27,7 @@ static int open_converter(struct picture *p)
 	char path[PATH_MAX];
 	int r = spawn_find(CONVERTER, path);
 
-	/* By a descriptor: the process without rights may not look there. */
+	/* By a descriptor: the process without privileges may have no access to the path. */
 	if (r == 0)
 		p->exe_fd = open(path, O_PATH | O_CLOEXEC);
 	if (r == 0 && p->exe_fd < 0)
@@ -83,7 +83,7 @@ int picture_open(struct picture *p, const char *path, struct output *ret_output)
 	return r;
 }
 
-/* In the child, up to execve(2). */
+/* Runs in the forked child until execve(2). */
 __attribute__((noreturn)) static void convert(const struct picture *p, const struct output *o,
 					      uint32_t nice_steps, const char *format)
 {
@@ -98,7 +98,7 @@ __attribute__((noreturn)) static void convert(const struct picture *p, const str
 	if (null < 0 || fchdir(o->dir_fd) < 0 || dup2(null, STDIN_FILENO) < 0 ||
 	    dup2(p->fd, STDOUT_FILENO) < 0)
 		_exit(SPAWN_FAILED);
-	/* To drop the bounding set takes CAP_SETPCAP. */
+	/* Dropping the bounding set needs CAP_SETPCAP. */
 	if (privileges_make_effective(~UINT64_C(0)) < 0 ||
 	    privileges_drop(PRIVILEGES_KEEP_ID, PRIVILEGES_KEEP_ID, 0, true) < 0 ||
 	    landlock_restrict_writing(-1) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
@@ -129,7 +129,7 @@ bool picture_reaped(struct picture *p, int32_t pid, int status)
 	return true;
 }
 
-/* Its end, in words. NULL: it has written the file. */
+/* Describes a failed end of the converter. Returns NULL if it has succeeded. */
 static const char *outcome(int status, bool hurried, char ret[64])
 {
 
@@ -176,8 +176,8 @@ void picture_finish(struct picture *p, const struct output *o, const char *path,
 }
 
 /*
- * sentry-profctl, as the user can type it: beside a sentry-profd that was
- * started by a path, or else found along PATH.
+ * Finds the command by which the user can start sentry-profctl: the file beside sentry-profd if
+ * that was started by a path, or else the name, for PATH.
  */
 static void name_converter(const char *argv0, char ret[PATH_MAX])
 {

@@ -1,16 +1,15 @@
 /*
- * --output FILE: one file in a format of sentry-profctl convert, for the
- * profile of a whole run.
+ * --output FILE: one file in a format of sentry-profctl convert, with the profile of a whole
+ * run.
  *
- * The run writes its envelopes into a private directory beside the file. At the
- * end the broker starts sentry-profctl as a process of the caller's user
- * without any capability, which may open nothing for writing. It reads that
- * directory and writes to a descriptor: the file under a temporary name, opened
- * at the start with the rights of the caller. The file gets its name when it is
- * complete, and the directory is removed. Where the conversion fails the
- * directory stays, and a line names it.
+ * The run writes its envelopes into a private directory beside the file. The file is opened at
+ * the start, under a temporary name and with the rights of the caller. At the end the broker
+ * starts sentry-profctl as a process of the caller's user, without capabilities and without the
+ * right to open files for writing. sentry-profctl reads the directory and writes to the
+ * descriptor of the file. When the file is complete it is renamed to its name, and the directory
+ * is removed. If the conversion fails the directory stays, and a log line names it.
  *
- * A broker that is killed leaves both, the directory and the temporary file.
+ * A broker that is killed leaves the directory and the temporary file behind.
  */
 #ifndef DAEMON_BROKER_PICTURE_H
 #define DAEMON_BROKER_PICTURE_H
@@ -26,50 +25,53 @@
 struct options;
 
 struct picture {
-	int exe_fd; /* sentry-profctl; -1: none is asked for */
-	int dir_fd; /* where the file is to be */
-	int fd;	    /* the file; -1: it has its name, or is not opened */
+	int exe_fd; /* the executable sentry-profctl; -1: no --output FILE */
+	int dir_fd; /* the directory of the file */
+	int fd;	    /* the file; -1: not open, or renamed to its name */
 	char temporary[NAME_MAX + 1];
-	const char *name; /* within the directory */
-	int32_t pid;	  /* of sentry-profctl; 0: it does not run */
-	int status;	  /* of wait(2), when it has ended */
-	bool is_made;	  /* the file is there */
+	const char *name; /* name of the file in dir_fd */
+	int32_t pid;	  /* of sentry-profctl; 0: not running */
+	int status;	  /* as of wait(2), when sentry-profctl has ended */
+	bool is_made;	  /* the file is complete and has its name */
 };
 
 /*
- * Finds sentry-profctl, opens the file under its temporary name, and makes the
- * directory of envelopes. With the rights of the caller: before the broker
- * gives up its own. path stays in use. On a fault prints one line and returns
- * -errno.
+ * Finds sentry-profctl, opens the file under its temporary name, and makes the directory of
+ * envelopes, *ret_output. Call it before the broker drops its privileges, so that the rights of
+ * the caller apply. path stays in use. On an error prints one line and returns -errno.
  */
 must_check int picture_open(struct picture *p, const char *path, struct output *ret_output);
 
 /*
- * Starts the conversion, when all envelopes are written into o: format is one of
- * sentry-profctl convert. picture_reaped notes its end; p->pid is not 0 until then.
- * Returns 0 or -errno.
+ * Starts the conversion. Call it when all envelopes are written into o. format is a format of
+ * sentry-profctl convert. nice_steps: by how much the broker's priority was raised, which is
+ * undone for the process. p->pid is not 0 until picture_reaped() has recorded the end. Returns 0
+ * or -errno.
  */
 must_check int picture_start(struct picture *p, const struct output *o, uint32_t nice_steps,
 			     const char *format);
 /* Kills the conversion, if it runs. */
 void picture_stop(const struct picture *p);
 /*
- * The conversion has ended, or could not be started (error: what picture_start returned).
- * Gives the file its name, path; where the file cannot be made a line says why, and where the
- * envelopes are. hurried: a signal has asked the broker to end meanwhile.
+ * Handles the end of the conversion: renames the file to path and clears the directory. error:
+ * what picture_start() returned. hurried: a signal asked the broker to end meanwhile. On a
+ * failure logs a line with the reason and the directory of the envelopes.
  */
 void picture_finish(struct picture *p, const struct output *o, const char *path, int error,
 		    bool hurried);
 
-/* A child has ended, as wait(2) says. True if it was the converter. */
+/* A child pid has ended with this status of wait(2). Returns true if it was the converter. */
 bool picture_reaped(struct picture *p, int32_t pid, int status);
 
-/* Removes what has not become the file. Safe on one that was never opened. */
+/*
+ * Removes the temporary file, if it has not been renamed, and closes the descriptors. Safe after
+ * a failed picture_open().
+ */
 void picture_close(struct picture *p);
 
 /*
- * After a local run that was asked to print: a line on standard error with what
- * shows the file, or the envelopes in the directory of --output.
+ * Prints on standard error, after a local run, the command that shows the file or the envelopes
+ * in the directory of --output.
  */
 void picture_tell_next(const struct picture *p, const struct output *o,
 		       const struct options *options);

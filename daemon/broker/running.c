@@ -14,8 +14,8 @@
 struct search {
 	struct options *options;
 	size_t n_found;
-	size_t n_of_others; /* left out: another user's */
-	size_t n_too_many;  /* left out: there are too many */
+	size_t n_of_others; /* skipped: another user's */
+	size_t n_too_many;  /* skipped: o->pids is full */
 };
 
 static bool is_known(const struct options *o, int32_t pid)
@@ -26,7 +26,7 @@ static bool is_known(const struct options *o, int32_t pid)
 	return false;
 }
 
-/* An identify_fn: no command line is asked for, so it is called at once. */
+/* An identify_fn. The rules here need no command line, so it is called from within identify(). */
 static void on_identified(void *ctx, const struct recheck *s, struct process *p, size_t section)
 {
 	struct search *search = ctx;

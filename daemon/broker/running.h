@@ -1,7 +1,7 @@
 /*
- * The processes that run now and that --name, --unit or --container describe,
- * by the rules of the configuration's sections (daemon/config/match.h): looked for
- * once, at the start. Those that start later are for a configuration.
+ * Finds the running processes that --name, --unit or --container describe, by the rules of the
+ * configuration's sections (daemon/config/match.h). The broker does so once, at the start.
+ * Processes that start later are not found; that takes a configuration.
  */
 #ifndef DAEMON_BROKER_RUNNING_H
 #define DAEMON_BROKER_RUNNING_H
@@ -10,9 +10,9 @@
 #include "lib/base/util.h"
 
 /*
- * Adds them to o->pids; each process once. Left out are this process, and to an
- * ordinary user the processes of others, which he may not profile. Returns 0,
- * or after a line: -ESRCH, if there is none, or an error.
+ * Adds the processes to o->pids, each once. Skips this process and, for an ordinary user, the
+ * processes of other users. Returns 0 (also if o has no rules), or after a log line -ESRCH if no
+ * process matches, or another negative errno.
  */
 must_check int running_find(struct options *o);
 

@@ -16,7 +16,10 @@ static struct child *child_of(struct children *c, int32_t pid)
 	return child;
 }
 
-/* A helper of b->parts.files or of discovery; its processor time counts as the broker's. */
+/*
+ * A helper of b->parts.files or of discovery has ended. Its processor time is added to the
+ * broker's; for discovery it is zeros, so that it is added only once.
+ */
 static void helper_reaped(struct broker *b, int32_t pid, const struct rusage *usage)
 {
 	static const struct rusage counted;
@@ -36,7 +39,7 @@ void sigchld_take(struct broker *b)
 	for (;;) {
 		struct child *child;
 
-		/* WNOWAIT: the pid is the child's until wait4 frees it. */
+		/* WNOWAIT: the pid stays the child's until wait4() frees it. */
 		ended.si_pid = 0;
 		if (waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) < 0 || ended.si_pid == 0)
 			return;

@@ -24,10 +24,9 @@
 #include "lib/base/clock.h"
 
 /*
- * Heartbeat, restarts and deadlines are looked after this often, and less often
- * while capture shows a new beat each time: a wake for nothing costs about 30
- * us. A beat that grows old is then noticed a little later, and still looked at
- * as many times as it takes.
+ * How often heartbeat, restarts and deadlines are checked: less often while capture shows a new
+ * beat each time, since a wake-up costs about 30 us. Then an old beat is noticed a little later,
+ * and still checked as many times as watch.c wants.
  */
 #define CHECK_MS      100
 #define CHECK_CALM_MS 250
@@ -46,9 +45,8 @@ static void each_second(struct broker *b)
 }
 
 /*
- * Frees what has ended, in the order in which objects point to each other: a
- * client, a target, an envelope and a recording to an instance, these to their
- * processes.
+ * Frees the objects that have ended, those that refer to others first: clients, targets,
+ * envelopes and recordings refer to instances, and these to children.
  */
 static void sweep(struct broker *b)
 {
@@ -71,7 +69,7 @@ static void check_heartbeat(struct broker *b)
 	watch_kill(&b->parts.children);
 }
 
-/* Processor time of the helpers that open files. */
+/* Returns the processor time of the helpers that open files. */
 static uint64_t helpers_ns(const struct broker *b)
 {
 	uint64_t ns = files_used_ns(b->parts.files);

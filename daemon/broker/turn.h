@@ -1,11 +1,11 @@
 /*
- * A turn of the broker's event loop: waits for events, then lets each part of the broker
- * do what is due, in a fixed order, and at the end frees what has ended.
+ * A turn of the broker's event loop: waits for events, then calls each part of the broker in a
+ * fixed order, and at the end frees the objects that have ended.
  *
- * Lists of the broker (instances, targets, unwinds, ships, envelopes, clients) change in
- * two places only. An object is appended when it is made. An object that has ended is
- * marked, so that no function finds it any more, and is freed at the end of the turn,
- * when no list is being walked.
+ * The lists of the broker (instances, targets, unwinds, ships, envelopes, clients, recordings)
+ * change in two places only. An object is appended when it is made. An object that has ended is
+ * marked, so that no function finds it any more, and is freed at the end of the turn, when no
+ * list is being walked.
  */
 #ifndef DAEMON_BROKER_TURN_H
 #define DAEMON_BROKER_TURN_H
@@ -14,11 +14,11 @@
 
 struct broker;
 
-/* Waits for events, up to timeout_ms, and deals with them. */
+/* Runs one turn; waits for events for at most timeout_ms. Exits if epoll_wait(2) fails. */
 void turn_run_once(struct broker *b, int timeout_ms);
 /*
- * How many milliseconds turn_run_once may wait, if the caller has a deadline by
- * state_now_ns: less where a part looks after something several times a second.
+ * Returns how many milliseconds turn_run_once() may wait until deadline_ns (by state_now_ns()):
+ * fewer if a part of the broker has to check something earlier.
  */
 int turn_wait_ms(const struct broker *b, uint64_t deadline_ns);
 

@@ -1,10 +1,13 @@
-/* Puts the parts of the broker together: what each may use, and what it calls back. */
+/*
+ * Connects the parts of the broker: sets the pointers of each part to the parts that it uses,
+ * and its callbacks.
+ */
 #ifndef DAEMON_BROKER_WIRING_H
 #define DAEMON_BROKER_WIRING_H
 
 struct broker;
 
-/* Before any other function of a part; b is all zeros, or its static initializer. */
+/* Call it before any other function of a part. b is all zeros or has its static initializer. */
 void wiring_connect(struct broker *b);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * The parts of the broker together, as control/ and report/ use them. A part knows the parts
- * below it by pointers of its own (wiring.h). From below: state, files, children, delivery,
- * targets, discovery.
+ * The parts of the broker in one struct, for control/ and report/, which use all of them. The
+ * other parts use only those below them, by pointers of their own (wiring.h). From the lowest to
+ * the highest: state, files, children, delivery, targets, discovery.
  */
 #ifndef DAEMON_BROKER_PARTS_PARTS_H
 #define DAEMON_BROKER_PARTS_PARTS_H
@@ -18,14 +18,15 @@
 
 struct parts {
 	struct state state;
-	struct limitation_facts limitation_facts; /* what the broker has to do without */
+	/* which capabilities and kernel features there are */
+	struct limitation_facts limitation_facts;
 	struct files *files;
 	struct quarantine quarantine;
 	struct children children;
 	struct delivery delivery;
 	struct targets targets;
 	struct governor governor;
-	struct discovery *discovery; /* NULL: no sections, so no processes are to be found */
+	struct discovery *discovery; /* NULL: --pid or a command, so no discovery */
 };
 
 #endif
