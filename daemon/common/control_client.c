@@ -10,7 +10,7 @@
 #include "lib/base/digits.h"
 #include "lib/base/ipc.h"
 
-/* Longer than a daemon on a busy machine takes to answer. */
+/* Timeout of an answer. A daemon on a busy machine needs less. */
 #define ANSWER_S 60
 
 /* The largest text with an answer: 10,000 targets with a line each. */
@@ -105,7 +105,7 @@ int32_t control_client_pid(const struct control_client *a)
 	return getsockopt(a->fd, SOL_SOCKET, SO_PEERCRED, &daemon, &size) < 0 ? 0 : daemon.pid;
 }
 
-/* Of every request: 0 would be a request without an answer. */
+/* The tag of every request. A request with tag 0 gets no answer. */
 #define TAG 1
 
 static int take_answer(struct control_client *a, struct protocol_answer *ret, int *ret_fd)
@@ -194,7 +194,7 @@ int control_client_request(struct control_client *a, enum protocol_type type, in
 	};
 	size_t n = name == NULL ? 0 : strlen(name);
 
-	/* Callers check the name's length; the daemon has no longer one. */
+	/* Callers check the name's length, and no section of the daemon has a longer name. */
 	if (n >= sizeof(m.name))
 		return -EINVAL;
 	if (n > 0)
@@ -206,7 +206,7 @@ int control_client_request(struct control_client *a, enum protocol_type type, in
 int control_client_read(int fd, uint32_t size, struct buf *ret)
 {
 	buf_init(ret, BYTES_MAX);
-	/* The daemon's descriptor has the same offset, which is at the end. */
+	/* The descriptor shares its offset with the daemon's, which is at the end of the file. */
 	return fd < 0 || size == 0 || lseek(fd, 0, SEEK_SET) < 0 ? -EPROTO : buf_read_fd(ret, fd);
 }
 

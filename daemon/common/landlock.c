@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 /*
- * From <linux/landlock.h>, which older kernel headers lack. glibc has no wrappers for these
+ * Copied from <linux/landlock.h>, which older kernel headers lack. glibc has no wrappers for these
  * system calls.
  */
 struct ruleset_attr {

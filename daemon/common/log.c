@@ -11,14 +11,17 @@
 #include "lib/base/clock.h"
 #include "lib/base/escape.h"
 
-/* A path of PATH_MAX and some words. */
+/* Room for a path of PATH_MAX and some words. */
 #define LINE_MAX_BYTES 5120
 
 static const char *log_name = "sentry-profd";
-static char log_subject[LOG_SUBJECT_SIZE]; /* with ": " */
+static char log_subject[LOG_SUBJECT_SIZE]; /* followed by ": "; "": none */
 static bool log_debugging;
 static bool log_is_journal;
-/* The progress line, without a newline, can be on it (daemon/broker/report/progress.h). */
+/*
+ * stderr is a terminal. The progress line, which has no newline, can be on it
+ * (daemon/broker/report/progress.h).
+ */
 static bool log_is_terminal;
 static struct log_limit limit;
 
@@ -85,7 +88,7 @@ void log_check(void)
 	log_suppressed(clock_mono_ns());
 }
 
-/* As if the windows of all kinds were over. */
+/* Logs the suppressed lines of all kinds, as if the time windows of all of them were over. */
 static void log_suppressed_at_exit(void)
 {
 	log_suppressed(clock_mono_ns() + LOG_LIMIT_WINDOW_NS);

@@ -9,8 +9,8 @@ static bool is_over(const struct log_limit_kind *k, uint64_t now_ns)
 }
 
 /*
- * The slot of format, or a free slot, or that of a kind whose window is over without
- * suppressed lines; NULL: there is none.
+ * Returns the slot of format, or else a free slot, or else the slot of a kind whose window is over
+ * and which has no suppressed lines. Returns NULL if there is none of these.
  */
 static struct log_limit_kind *slot_of(struct log_limit *l, const char *format, uint64_t now_ns)
 {

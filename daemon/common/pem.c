@@ -19,7 +19,10 @@ static bool ends_with(const char *text, size_t n, const char *end)
 	return n >= end_n && memcmp(text + n - end_n, end, end_n) == 0;
 }
 
-/* A block from its label on, which has n bytes: "CERTIFICATE-----...". */
+/*
+ * Checks a block. label points to its label, which has n bytes, and the text after it:
+ * "CERTIFICATE-----...".
+ */
 static enum pem_result check_block(const char *label, size_t n)
 {
 	const char *body = label + n + strlen(DASHES);
@@ -28,7 +31,7 @@ static enum pem_result check_block(const char *label, size_t n)
 	if (end == NULL || !starts_with(end, END) ||
 	    strncmp(end + strlen(END), label, n + strlen(DASHES)) != 0)
 		return PEM_CUT_OFF;
-	/* RFC 1421: OpenSSL wrote keys with such a header before version 1. */
+	/* The header of an encrypted key in RFC 1421 form, which OpenSSL wrote before version 1. */
 	header = strstr(body, "4,ENCRYPTED");
 	return ends_with(label, n, "ENCRYPTED PRIVATE KEY") || (header != NULL && header < end)
 		       ? PEM_ENCRYPTED

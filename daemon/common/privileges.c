@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
-/* The size of a capability_set. A kernel has fewer capabilities, newer ones have more. */
+/* The number of bits of a capability_set. Today's kernels have fewer capabilities. */
 #define CAPABILITY_N 64
 
 struct capabilities {
@@ -59,7 +59,10 @@ static int caps_set(const struct capabilities *caps)
 	return syscall(SYS_capset, &header, data) < 0 ? -errno : 0;
 }
 
-/* Limits the permitted set to keep, and makes effective what is in effective of that. */
+/*
+ * Limits the permitted set to keep. The effective set becomes the part of effective that is
+ * permitted.
+ */
 static int caps_keep(capability_set keep, capability_set effective)
 {
 	struct capabilities caps;
@@ -70,7 +73,7 @@ static int caps_keep(capability_set keep, capability_set effective)
 		return r;
 	caps.permitted &= keep;
 	caps.effective = caps.permitted & effective;
-	/* Clears the ambient set, too (capabilities(7)). */
+	/* This clears the ambient set, too (capabilities(7)). */
 	caps.inheritable = 0;
 	return caps_set(&caps);
 }
@@ -95,7 +98,9 @@ static int bounding_limit(capability_set bound)
 		case 1:
 			break;
 		default:
-			/* The first number without a capability in this kernel. */
+			/*
+			 * EINVAL: cap is the first number that is not a capability of this kernel.
+			 */
 			return errno == EINVAL ? 0 : -errno;
 		}
 		if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0)
@@ -135,7 +140,7 @@ int privileges_drop(uint32_t uid, uint32_t gid, capability_set keep, bool dumpab
 		return r;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return -errno;
-	/* Last: each change of ids above resets the flag. */
+	/* This comes last, because each change of ids above resets the flag. */
 	if (prctl(PR_SET_DUMPABLE, dumpable, 0, 0, 0) < 0)
 		return -errno;
 	return 0;

@@ -40,7 +40,7 @@ static const int common_calls[] = {
 	SCMP_SYS(epoll_ctl),
 	SCMP_SYS(epoll_wait),
 	SCMP_SYS(epoll_pwait),
-	/* memory; with conditions: mmap, mprotect */
+	/* memory; mmap and mprotect are allowed with conditions below */
 	SCMP_SYS(brk),
 	SCMP_SYS(munmap),
 	SCMP_SYS(mremap),
@@ -52,7 +52,7 @@ static const int common_calls[] = {
 	SCMP_SYS(gettimeofday),
 	SCMP_SYS(time),
 	SCMP_SYS(getrandom),
-	/* itself; with conditions: tgkill */
+	/* the process itself; tgkill is allowed with a condition below */
 	SCMP_SYS(getpid),
 	SCMP_SYS(gettid),
 	SCMP_SYS(getuid),
@@ -79,11 +79,14 @@ static const int path_calls[] = {
 
 /* The further calls of libcurl, OpenSSL and the resolver. */
 static const int ship_calls[] = {
-	/* sockets; with conditions: socket, socketpair */
+	/* sockets; socket and socketpair are allowed with conditions below */
 	SCMP_SYS(connect), SCMP_SYS(sendto), SCMP_SYS(sendmmsg), SCMP_SYS(recvfrom),
 	SCMP_SYS(getsockname), SCMP_SYS(getpeername), SCMP_SYS(getsockopt), SCMP_SYS(setsockopt),
 	SCMP_SYS(shutdown),
-	/* resolv.conf, hosts, certificates; with conditions: open, openat */
+	/*
+	 * for resolv.conf, hosts and certificates; open and openat are allowed with conditions
+	 * below
+	 */
 	SCMP_SYS(stat), SCMP_SYS(newfstatat), SCMP_SYS(statx), SCMP_SYS(access),
 	SCMP_SYS(faccessat), SCMP_SYS(faccessat2), SCMP_SYS(readlink), SCMP_SYS(readlinkat),
 	SCMP_SYS(uname), /* the host name */
@@ -149,16 +152,18 @@ static void add_common(struct filter *f)
 	uint32_t allow = SCMP_ACT_ALLOW;
 
 	add_all(f, allow, common_calls, array_size(common_calls));
-	/* No new code: neither from a file nor written here. */
+	/*
+	 * No PROT_EXEC: the process can get no new code, neither from a file nor written in memory.
+	 */
 	add_masked(f, allow, SCMP_SYS(mmap), 2, PROT_EXEC, 0);
 	add_masked(f, allow, SCMP_SYS(mprotect), 2, PROT_EXEC, 0);
-	/* Not F_SETOWN, which makes the kernel signal other processes. */
+	/* F_SETOWN is missing on purpose: it makes the kernel signal other processes. */
 	for (size_t i = 0; i < array_size(fcntls); i++)
 		add_equal(f, allow, SCMP_SYS(fcntl), 1, (uint64_t)fcntls[i]);
 	/* stdio's check for a terminal; the request depends on glibc's version. */
 	add_equal(f, allow, SCMP_SYS(ioctl), 1, TCGETS);
 	add_equal(f, allow, SCMP_SYS(ioctl), 1, TCGETS2);
-	/* abort() */
+	/* abort() sends a signal to its own process. */
 	add_equal(f, allow, SCMP_SYS(tgkill), 0, (uint64_t)getpid());
 }
 
@@ -214,11 +219,14 @@ static void add_threads(struct filter *f)
 					   CLONE_NEWNET;
 
 	add_masked(f, SCMP_ACT_ALLOW, SCMP_SYS(clone), 0, thread | namespaces, thread);
-	/* A filter cannot see its flags, which are in memory. glibc falls back to clone. */
+	/*
+	 * A filter cannot check the flags of clone3, which are in memory. On ENOSYS, glibc falls
+	 * back to clone.
+	 */
 	add(f, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0, NULL);
 }
 
-/* Making, syncing, renaming and removing files of the directory. */
+/* Allows to create, sync, rename and remove files in the directory. */
 static void add_files_in(struct filter *f, int dir)
 {
 	const uint64_t make = O_WRONLY | O_CREAT | O_EXCL;

@@ -11,7 +11,7 @@
 
 static struct {
 	uint64_t n;
-	uint64_t logged_ns; /* the last line; 0: none yet */
+	uint64_t logged_ns; /* when the last line was logged; 0: never */
 } shortage;
 
 bool shortage_is(int error)

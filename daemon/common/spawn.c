@@ -21,7 +21,7 @@
 
 #define ENVIRONMENT_MAX 16
 
-/* The variables of libcurl's proxies, and of the journal. */
+/* Proxy variables that libcurl reads, and the journal's variable. */
 const char *const spawn_ship_environment[] = {
 	"http_proxy", "https_proxy", "HTTPS_PROXY",	   "all_proxy", "ALL_PROXY",
 	"no_proxy",   "NO_PROXY",    LOG_JOURNAL_VARIABLE, NULL,
@@ -83,7 +83,7 @@ __attribute__((noreturn)) static void become(const char *path, char *const *argv
 	int null;
 
 	spawn_leave_job();
-	/* Closes the others first, so that open(2) finds a free descriptor. */
+	/* All other descriptors are closed first, so that open(2) finds a free one. */
 	if (dup2(fd, MSG_FD) < 0 || close_range(MSG_FD + 1, ~0u, 0) < 0)
 		_exit(SPAWN_FAILED);
 	null = open("/dev/null", O_RDWR | O_CLOEXEC);

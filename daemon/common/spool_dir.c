@@ -42,7 +42,10 @@ static int make_parent(const char *path)
 	return -errno;
 }
 
-/* Gives the directory to uid alone. It can be root's so far, if the broker has made it. */
+/*
+ * Makes uid the directory's owner and removes all rights of others. The directory can belong to
+ * root so far, if the broker has made it.
+ */
 static int take_over(int fd, uint32_t uid, uint32_t gid)
 {
 	struct stat st;

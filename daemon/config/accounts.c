@@ -89,8 +89,8 @@ static void look_up(enum account account, uint32_t *ret_uid, uint32_t *ret_gid)
 }
 
 /*
- * True if capture must stay root: without a capability, only root can open files of root's
- * processes in /proc.
+ * True if capture must stay root: without a capability for it, only root can open the /proc files
+ * of root's processes.
  */
 static bool reads_as_root(enum account account)
 {

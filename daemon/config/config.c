@@ -47,7 +47,7 @@ uint32_t config_add_file(struct config *c, const char *name)
 {
 	if (c->n_files == array_size(c->files))
 		return c->n_files;
-	/* Without memory the name is NULL, and faults have none. */
+	/* If memory cannot be allocated, the name is NULL, and faults show no file name. */
 	c->files[c->n_files++] = strdup(name);
 	return c->n_files;
 }

@@ -8,7 +8,7 @@
 
 #include "daemon/common/log.h"
 
-/* The size of the place before a fault: a path, a line number, punctuation. */
+/* The size of the text that says where a fault is: a path, a line number and punctuation. */
 #define PLACE_MAX (PATH_MAX + 32)
 
 static void show_place(const struct config *c, const struct config_origin *at, char ret[PLACE_MAX])
@@ -30,7 +30,7 @@ static bool is_before(const struct config_origin *at, const struct config_fault 
 	return at->file < fault->file || (at->file == fault->file && at->line < fault->line);
 }
 
-/* Inserts a fault after the others of its line. */
+/* Inserts a fault behind the other faults of the same line. */
 static void insert(struct config_faults *f, const struct config_origin *at, bool is_warning,
 		   char *text)
 {

@@ -19,8 +19,9 @@ struct checker {
 };
 
 /*
- * Adds a fault of a file that a key of [sentry] names: "ca_certs: /path: what". At a reload
- * only a warning: ship keeps the former file, and the new one can be still incomplete.
+ * Adds a fault of a file that a key of [sentry] names: "ca_certs: /path: what". At a reload the
+ * fault is only a warning, because ship keeps the former file, and the new file may still be
+ * incomplete.
  */
 static void file_fault(const struct checker *k, const char *key, const char *path, const char *what)
 {
@@ -87,7 +88,10 @@ static const char *problem_of(const struct buf *b, const char *label, const char
 #define NO_CERTIFICATE "holds no certificate in PEM (-----BEGIN CERTIFICATE)"
 #define NO_KEY	       "holds no private key in PEM (-----BEGIN PRIVATE KEY)"
 
-/* no_certificate, no_key: the fault if the file has none; NULL: the file needs none. */
+/*
+ * no_certificate and no_key are the fault to report if the file has no certificate or no key; NULL:
+ * the file does not need one.
+ */
 static void check_file(const struct checker *k, const char *key, const char *path, size_t most,
 		       const char *no_certificate, const char *no_key)
 {
@@ -120,7 +124,7 @@ static void check_certificates(const struct checker *k)
 	check_file(k, "client_key", c->client_key, MSG_CLIENT_CERT_BYTES_MAX, NULL, NO_KEY);
 }
 
-/* Only for --check-config: exe_link_resolve() can hang. */
+/* Called for --check-config only, because exe_link_resolve() can hang. */
 static void check_exes(const struct checker *k)
 {
 	for (size_t i = 0; i < k->config->n_targets; i++) {
@@ -147,7 +151,7 @@ static bool has_dsn(const struct config *c)
 	return any;
 }
 
-/* A spool that is given must be usable; without the default one chunks wait in memory. */
+/* A configured spool must be usable. If the default spool is not usable, chunks wait in memory. */
 static void check_spool(const struct checker *k)
 {
 	const struct config *c = k->config;

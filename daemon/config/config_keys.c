@@ -3,14 +3,14 @@
 #include <string.h>
 #include <sys/un.h>
 
-/* In the order of the enums. */
+/* The words are in the order of the enums. */
 static const char *const modes[] = {"wall", "cpu", NULL};
 static const char *const symbols[] = {"none", "names", "lines", NULL};
 static const char *const addresses[] = {"auto", "exact", "function", NULL};
 static const char *const compressions[] = {"gzip", "zstd", NULL};
 static const char *const lifecycles[] = {"manual", "trace", NULL};
 static const char *const thread_ids[] = {"tid", "pthread", NULL};
-/* For a text: any other value is refused. */
+/* The allowed values of a key of type text. Any other value is refused. */
 static const char *const platforms[] = {"rust", "native", NULL};
 
 _Static_assert(UNWIND_SYMBOLS_NONE == 0 && UNWIND_SYMBOLS_NAMES == 1 && UNWIND_SYMBOLS_LINES == 2 &&
@@ -70,7 +70,10 @@ const struct config_key config_keys[] = {
 	PROFILER(KEY_WORD, "addresses", addresses, RELOAD, 0, 0, addresses),
 	PROFILER(KEY_TEXT, "platform", platform, RELOAD, 0, 0, platforms),
 	PROFILER(KEY_SPOOL, "spool", spool, START, NO_RANGE),
-	/* An envelope may have 10 MB; more than a disk is no limit. */
+	/*
+	 * At least one envelope must fit, which has at most 10 MB. The maximum is larger than any
+	 * disk.
+	 */
 	PROFILER(KEY_BYTES, "spool_max_bytes", spool_max_bytes, START, 1024 * 1024, 0, NULL),
 	PROFILER(KEY_NUMBER, "spool_max_chunks", spool_max_chunks, START, 1, 100000, NULL),
 	PROFILER(KEY_NUMBER, "spool_max_age_seconds", spool_max_age_s, START, 1, 365 * DAY_S, NULL),

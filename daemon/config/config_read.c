@@ -15,15 +15,18 @@
 #include "lib/base/buf.h"
 
 /*
- * inih splits the lines. It skips a line that it does not understand, reports only the
- * first of these lines, and says nothing of a section without keys. So inih gets one line at
- * a time from here, and this file checks what inih made of each line.
+ * The library inih parses each line. On its own, inih skips a line that it does not understand,
+ * reports only the first of these lines, and does not report a section without keys. So this file
+ * passes inih one line at a time, and checks what inih has reported for each line.
  */
 
 #define TARGETS_D "targets.d"
 #define SUFFIX	  ".conf"
 
-/* Follows each [section], so that inih reports the section; no file can have this line. */
+/*
+ * This line is passed after each [section] line and makes inih report the section. The byte \001
+ * cannot be in a file that inih accepts.
+ */
 #define SECTION_LINE "\001=1\n"
 #define SECTION_KEY  "\001"
 
@@ -37,7 +40,7 @@ struct reader {
 	struct config *config;
 	struct config_faults *faults;
 	const struct config_text *text;
-	uint32_t file; /* for faults, by config_add_file() */
+	uint32_t file; /* from config_add_file(), for faults */
 	size_t at;
 	unsigned int number;  /* of the line that inih reads */
 	bool is_line_open;    /* inih has not reported it yet */
@@ -48,7 +51,8 @@ struct reader {
 	void *base; /* the struct that gets the values; NULL: unknown section */
 	uint64_t *given;
 	struct config_origin *origins;
-	bool was_reported; /* that keys have no section, or an unknown one */
+	bool was_reported; /* a fault is reported already: the keys have no section, or an unknown
+			      one */
 };
 
 #define fault(r, ...) add_fault((r), false, __VA_ARGS__)
@@ -276,7 +280,7 @@ static void unknown_key(struct reader *r, const char *name)
 		fault(r, "%s is a key of %s", name, config_section_name(elsewhere));
 }
 
-/* True if the section has given the DSN already, by dsn or dsn_file. */
+/* True if the section has set the DSN already, by dsn or dsn_file. */
 static bool is_dsn_twice(const struct reader *r, const struct config_key *key)
 {
 	const struct config_key *other;
@@ -287,7 +291,10 @@ static bool is_dsn_twice(const struct reader *r, const struct config_key *key)
 	return (*r->given & config_key_bit(other)) != 0;
 }
 
-/* True if value is a relative path: the daemon's directory is arbitrary. */
+/*
+ * True if value is a relative path, which has no meaning here because the daemon's working
+ * directory is arbitrary.
+ */
 static bool is_relative(const struct config_key *key, const char *value)
 {
 	return value[0] != '/' && (key->type == KEY_PATH || key->type == KEY_DSN_FILE ||
@@ -350,7 +357,7 @@ static int handle(void *user, const char *section, const char *name, const char 
 	return 1;
 }
 
-/* True if this file has a DSN: its mode is checked then. */
+/* True if this file contains a DSN. The file's mode is then checked. */
 static bool holds_dsn(const struct config *c, size_t first_target, uint64_t sentry_before)
 {
 	const uint64_t of_sentry = config_key_bit(config_key_find(SECTION_SENTRY, "dsn"));
@@ -440,7 +447,7 @@ static int is_conf(const struct dirent *entry)
 	       strcmp(entry->d_name + n - suffix, SUFFIX) == 0;
 }
 
-/* By bytes, independent of the locale. */
+/* Compares the names by bytes, so the order does not depend on the locale. */
 static int by_name(const struct dirent **a, const struct dirent **b)
 {
 	return strcmp((*a)->d_name, (*b)->d_name);

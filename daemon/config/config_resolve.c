@@ -44,7 +44,7 @@ static const char *variable_of(config_env_fn get, const char *name)
 	return value != NULL && *value != '\0' ? value : NULL;
 }
 
-/* Any value but a word for no. */
+/* True if value is not one of the words for "no". */
 static bool is_on(const char *value)
 {
 	return value != NULL && strcmp(value, "0") != 0 && strcmp(value, "false") != 0 &&
@@ -65,8 +65,8 @@ static void resolve_authorities(struct config *c, config_env_fn get, struct conf
 }
 
 /*
- * The option or the key precedes the variable. If it says yes only, the URL comes from the
- * variable, if that has one.
+ * The option and the key take precedence over the variable. If the option or the key only says yes,
+ * the URL comes from the variable, if the variable has one.
  */
 static void resolve_spotlight(struct config *c, config_env_fn get, struct config_faults *faults)
 {
@@ -109,7 +109,7 @@ static void resolve_sentry(struct config *c, config_env_fn get, struct config_fa
 				 "client_key is given without client_cert");
 }
 
-/* Takes over from [sentry] and [profiler] what the section does not set. */
+/* Copies the values of [sentry] and [profiler] that the section does not set itself. */
 static void inherit(const struct config *c, struct target_config *t)
 {
 	if (!config_target_gives(t, "dsn") && !config_target_gives(t, "dsn_file"))
@@ -127,7 +127,7 @@ static void inherit(const struct config *c, struct target_config *t)
 		t->min_age_s = 1;
 }
 
-/* The defaults of targets by the environment. */
+/* Sets the defaults of targets from environment variables. */
 static void take_defaults(config_env_fn get, struct target_config *ret,
 			  struct config_faults *faults)
 {
@@ -165,7 +165,7 @@ static bool gives_rule(const struct target_config *t)
 	return false;
 }
 
-/* True if first matches all processes that other matches, as far as their rules tell. */
+/* True if, by the rules of both sections, first matches every process that other matches. */
 static bool covers(const struct target_config *first, const struct target_config *other)
 {
 	for (size_t i = 0; i < array_size(rules); i++) {

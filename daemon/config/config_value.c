@@ -20,7 +20,7 @@
 /* Sentry takes 200 characters, and no control characters. */
 #define TEXT_BYTES_MAX 200
 
-/* The field of key in base, as a pointer to type, which follows from the key's type. */
+/* A pointer to the field of key in the struct base. The type follows from the key's type. */
 #define FIELD(type, key, base) ((type *)(void *)((char *)(base) + (key)->offset))
 
 __attribute__((format(printf, 2, 3))) static int wrong(char problem[CONFIG_PROBLEM_MAX],
@@ -228,7 +228,7 @@ static int parse_dsn(const struct config_key *key, const char *value, void *base
 	explicit_bzero(&dsn, sizeof(dsn));
 	if (result != DSN_OK && result != DSN_EMPTY)
 		return wrong(problem, "%s", dsn_result_text(result));
-	/* Fits, since dsn_parse() refuses a DSN of more than DSN_SIZE bytes. */
+	/* The value fits, because dsn_parse() refuses a DSN of more than DSN_SIZE bytes. */
 	(void)snprintf(FIELD(char, key, base), MSG_DSN_MAX, "%s", value);
 	return 0;
 }

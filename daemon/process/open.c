@@ -117,8 +117,8 @@ static int write_identity(int to, const char *path)
 }
 
 /*
- * The texts of FILE_KIND_PROGRAM, in one copy: each request costs two passes of the broker's
- * loop.
+ * Copies all texts of FILE_KIND_PROGRAM at once, because each request costs two passes of the
+ * broker's loop.
  */
 static int copy_program(int32_t pid, int *ret_fd)
 {
@@ -253,7 +253,7 @@ static int open_debug_link(const struct open_order *o, int *ret_fd)
 	return r < 0 ? r : process_root_open_debug_link(o->pid, m.path, o->name, ret_fd);
 }
 
-/* Files that are found by name in the target's root; FUSE files as copies. */
+/* Opens a file that is found by name in the target's root. A FUSE file is replaced by a copy. */
 static int open_in_root(const struct open_order *o, int *ret_fd)
 {
 	int r = -EINVAL;
@@ -315,7 +315,7 @@ static int open_of(const struct open_order *order, int *ret_fd)
 		return copy_program(order->pid, ret_fd);
 	case FILE_KIND_CMDLINE:
 		name = "cmdline";
-		max = PATH_MAX; /* as much as a section's rule compares */
+		max = PATH_MAX; /* as many bytes as a section's rule compares */
 		break;
 	case FILE_KIND_PID_FILE:
 		return open_pid_file(order->name, ret_fd);
@@ -337,7 +337,7 @@ int open_for(const struct open_order *order, int *ret_fd)
 	r = open_of(&of_thread, ret_fd);
 	if (r < 0 || of_thread.pid == order->pid)
 		return r;
-	/* Still a thread of that process, so its number was not reused meanwhile. */
+	/* The thread still belongs to that process, so its number was not reused meanwhile. */
 	if (access(procfs_path(order->pid, "task/%d", of_thread.pid).text, F_OK) == 0)
 		return 0;
 	close_fd(ret_fd);

@@ -47,7 +47,10 @@ static bool is_in(int fd, const struct ucred *credentials, uint32_t gid)
 		return false;
 	if (credentials->gid == gid)
 		return true;
-	/* Fails with the size that is needed; succeeds if there are no groups. */
+	/*
+	 * Fails with ERANGE and sets the needed size; succeeds if the peer has no supplementary
+	 * groups.
+	 */
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, NULL, &size) == 0 || errno != ERANGE ||
 	    size > GROUPS_MAX * sizeof(*groups))
 		return false;
@@ -69,7 +72,7 @@ static uint64_t start_ticks_of(int32_t pid)
 		       : procfs_stat_number(text, 22);
 }
 
-/* Without a pidfd of the peer: true if process pid is still of the same user. */
+/* Used if there is no pidfd of the peer. True if process pid still belongs to the same user. */
 static bool may_be(int32_t pid, uint32_t uid)
 {
 	struct process look;
@@ -88,7 +91,7 @@ static uint64_t identity_of(int fd, const struct peer *p)
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &size) < 0)
 		return errno == ENOPROTOOPT && may_be(p->pid, p->uid) ? ticks : 0;
-	/* The ticks were read before, so they are those of the peer if it still lives. */
+	/* The ticks were read before this check, so if the peer is alive, they are the peer's. */
 	if (!process_is_alive(pidfd))
 		ticks = 0;
 	close_fd(&pidfd);

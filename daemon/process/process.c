@@ -24,7 +24,7 @@ static bool read_file(int32_t pid, const char *name, char ret[PROCFS_TEXT_MAX])
 	       ret[0] != '\0';
 }
 
-/* Of stat: fields 2, 3, 4, 9, 20, 22 and 28. */
+/* Fields 2, 3, 4, 9, 20, 22 and 28 of proc(5)'s stat. */
 struct stat_fields {
 	char comm[PROCESS_COMM_SIZE];
 	char state;
@@ -65,7 +65,10 @@ bool process_is_alive(int pidfd)
 	return poll(&ended, 1, 0) == 0;
 }
 
-/* The process of a thread: TracerPid can be any thread of the tracer. */
+/*
+ * Returns the process that thread tid belongs to, because TracerPid can be any thread of the
+ * tracer.
+ */
 static int32_t process_of(int32_t tid)
 {
 	char text[PROCFS_TEXT_MAX];
@@ -98,7 +101,7 @@ static enum process_fault look(int32_t pid, struct process *ret)
 		return shortage_is(errno) ? PROCESS_SHORTAGE : PROCESS_GONE;
 	if (stat.flags & PF_KTHREAD)
 		return PROCESS_KERNEL_THREAD;
-	/* Real, effective, saved, file system. */
+	/* The line has four ids: real, effective, saved and file system. */
 	if (procfs_numbers(text, "\nTgid:", 10, &tgid, 1) < 1 ||
 	    procfs_numbers(text, "\nUid:", 10, uids, 2) < 2 ||
 	    procfs_numbers(text, "\nTracerPid:", 10, &tracer, 1) < 1)
@@ -143,7 +146,10 @@ const char *process_fault_text(enum process_fault fault)
 
 enum process_fault process_look(int32_t pid, struct process *ret)
 {
-	/* First, so that what is read before the process ends cannot be of another process. */
+	/*
+	 * The pidfd is opened first, so that everything read before the process ends belongs to
+	 * this process and not to a later one with the same pid.
+	 */
 	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	int error = errno;
 	enum process_fault fault;
@@ -153,7 +159,7 @@ enum process_fault process_look(int32_t pid, struct process *ret)
 	if (pidfd < 0 && shortage_is(error))
 		return PROCESS_SHORTAGE;
 	fault = look(pid, ret);
-	/* A traced process exists, too. */
+	/* PROCESS_TRACED means that the process exists, too. */
 	there = fault == PROCESS_OK || fault == PROCESS_TRACED;
 	if (there && pidfd < 0)
 		fault = error == ESRCH ? PROCESS_GONE : PROCESS_UNREADABLE;

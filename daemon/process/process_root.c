@@ -109,7 +109,10 @@ int process_root_open_perf_map(int32_t pid, int *ret_fd)
 	return -EPERM;
 }
 
-/* How much of a mapping is compared with a file: what one page fault makes the kernel map. */
+/*
+ * The number of bytes of a mapping that are compared with the file: as many as the kernel maps at
+ * one page fault.
+ */
 #define COMPARED_BYTES 65536
 
 /* The path of the target's root for this process; "" if both have the same root. */
@@ -181,7 +184,10 @@ static bool has_bytes(const struct process_mapping *m, int fd)
 	mem = act_as_open(m->pid, procfs_path(m->pid, "mem").text, O_RDONLY | O_CLOEXEC);
 	if (mem < 0)
 		return false;
-	/* Only what the file has is compared: a mapping can reach beyond its end. */
+	/*
+	 * Only bytes that the file has are compared, because a mapping can reach beyond the file's
+	 * end.
+	 */
 	n = pread(fd, ours, size, (off_t)m->offset);
 	same = n > 0 && pread(mem, theirs, (size_t)n, (off_t)m->start) == n &&
 	       memcmp(ours, theirs, (size_t)n) == 0;
@@ -221,7 +227,7 @@ int process_mapping_open(const struct process_mapping *m, int *ret_fd)
 	return -ENOENT;
 }
 
-/* Does not wait for a file system's server: cached attributes are enough. */
+/* Uses cached attributes, so it does not wait for the server of a network or FUSE file system. */
 static bool identify(const char *path, struct file_identity *ret)
 {
 	struct statx st;

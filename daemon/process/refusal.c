@@ -12,12 +12,15 @@
 
 #define YAMA "/proc/sys/kernel/yama/ptrace_scope"
 
-/* For a process that another sentry-profd profiles; takes its pid twice. */
+/* Advice for a process that another sentry-profd profiles. Takes the pid twice. */
 #define SEE                                                                  \
 	"sentry-profctl stack %d, or record %d -o profile.html, shows what " \
 	"it does, if that daemon has a socket"
 
-/* Yama's scope: 1: descendants, and root; 2: root only; 3: nobody (Yama.rst). */
+/*
+ * Returns Yama's scope. 1: only ancestors and root may trace; 2: only root; 3: nobody
+ * (Documentation/admin-guide/LSM/Yama.rst).
+ */
 static char yama_scope(void)
 {
 	FILE *file = fopen(YAMA, "re");
@@ -28,7 +31,10 @@ static char yama_scope(void)
 	return (char)c;
 }
 
-/* In this process's user namespace; the target can be in another one. */
+/*
+ * True if this process has CAP_SYS_PTRACE in its own user namespace. The target can be in another
+ * one.
+ */
 static bool may_trace_all(void)
 {
 	capability_set have;
@@ -36,7 +42,9 @@ static bool may_trace_all(void)
 	return privileges_get(&have) == 0 && (have & CAPABILITY(CAP_SYS_PTRACE)) != 0;
 }
 
-/* Capture gets the permitted capabilities of this process. */
+/*
+ * True if capture may read all files, because it gets the permitted capabilities of this process.
+ */
 static bool may_read_all(void)
 {
 	capability_set have;
@@ -183,7 +191,10 @@ static void say_traced_or(int32_t pid, uint32_t uid, int error)
 		say_not_permitted(pid, uid);
 }
 
-/* The hard limit, which capture has in common with this process and uses in full. */
+/*
+ * Returns the hard limit of descriptors. Capture inherits the limit and raises its soft limit to
+ * it.
+ */
 static unsigned long long descriptors_max(void)
 {
 	struct rlimit files = {0};

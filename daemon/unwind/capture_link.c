@@ -7,8 +7,8 @@
 #include "daemon/unwind/limits.h"
 
 /*
- * The part of the ring that a credit is worth sending for. At the end of what
- * there is to read the part is small, so that the writer may end its lap early
+ * A credit is sent when 1/EARLY_SHARE of the ring has been read since the last one. When there is
+ * nothing left to read, 1/SHARE is enough, so that the writer may end its lap early
  * (lib/base/ring.c).
  */
 #define SHARE	    128

@@ -8,7 +8,7 @@
 /* Copying so many bytes takes some 40 us; if they were not needed, a hint is worth it. */
 #define WASTE_BYTES (64u * 1024)
 
-/* A frame of this size is skipped if the copy would be too large with it. */
+/* A frame larger than this is skipped if the copy would be too large with it. */
 #define LARGE_FRAME (64u * 1024)
 
 static uint64_t less_slack(uint64_t addr)

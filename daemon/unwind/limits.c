@@ -10,8 +10,8 @@ static timer_t timer;
 static struct itimerspec length; /* all 0: limits_start() has not been called */
 
 /*
- * Keeps a limit that is lower already. AddressSanitizer's shadow memory counts
- * as data, so a sanitized build has no limit.
+ * Limits the process's data size. A lower limit stays. AddressSanitizer's shadow memory counts as
+ * data, so a sanitized build has no limit.
  */
 static int limit_memory(size_t bytes)
 {

@@ -1,11 +1,11 @@
 /*
- * sentry-profd-unwind: turns records of capture into chunks. It is the process
- * that reads what targets wrote: stacks, maps, ELF files. It has no privileges,
- * opens no file, and has sockets to the broker and to capture only.
+ * sentry-profd-unwind turns the records of capture into chunks. Unwind is the process that reads
+ * what targets wrote: stacks, maps and ELF files. It has no privileges, opens no file, and has
+ * sockets to the broker and to capture only.
  *
- * A process serves all targets of one uid, through one ring; each target has a
- * session, which is a stream here. sentry-profctl starts a process of its own, in
- * the place of the broker, for MSG_SYMBOLIZE and MSG_FILE_LOOK.
+ * One process serves all targets of one uid, through one ring. Each target has a session, for which
+ * this process keeps a stream. For MSG_SYMBOLIZE and MSG_FILE_LOOK, sentry-profctl starts a process
+ * of its own and takes the broker's place.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -52,7 +52,7 @@ static struct {
 	struct stream *streams[HEARTBEAT_SLOTS];
 	size_t n_streams;
 	struct table by_target; /* target number of the broker to index in streams */
-	struct stream *working; /* time is charged to this stream; NULL: to none */
+	struct stream *working; /* the stream that time is charged to; NULL: none */
 	struct capture_link link;
 } me = {.link = {.fd = -1}};
 
@@ -70,9 +70,8 @@ static struct stream *stream_of(uint32_t target)
 }
 
 /*
- * Charges the time from now on to stream, or to none (NULL). Records of one target
- * in a row need only one reading of the clock, which takes nearly as long as a
- * short record.
+ * Charges the time from now on to stream; NULL: to none. A call for the same stream does not read
+ * the clock, which takes nearly as long as a short record.
  */
 static void work_for(struct stream *stream)
 {
@@ -103,14 +102,14 @@ static int take_record(const struct record *record, size_t size)
 {
 	struct stream *stream = stream_of(record->target);
 
-	/* A session that was closed early: capture did not know of it yet. */
+	/* The session was closed, which capture did not know when it wrote the record. */
 	if (stream == NULL)
 		return 0;
 	work_for(stream);
 	return stream_record(stream, record, size);
 }
 
-/* Until capture is back, it is unknown what the threads do. */
+/* Until a new capture is connected, the state of the threads is unknown. */
 static void close_link(void)
 {
 	capture_link_close(&me.link);

@@ -52,7 +52,10 @@ void work_update(struct work *w)
 	resume_work(w, pause_work(w));
 }
 
-/* Notes that a file came which is taken for the program's. */
+/*
+ * Records that a file of the program has arrived. A file that comes within YOUNG_NS of the
+ * program's beginning counts as one.
+ */
 static void note_file(struct program *p)
 {
 	const uint64_t now = clock_mono_ns();

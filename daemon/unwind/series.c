@@ -137,7 +137,7 @@ int series_sample(struct series *c, const struct unwind_sample *sample, uint64_t
 				sample->flags & SAMPLE_RUNNING);
 }
 
-/* A thread without a key: another thread has its number now. */
+/* Ignores a thread without a key: another thread has its number now. */
 int series_missed(struct series *c, const struct record *record)
 {
 	const uint32_t key = thread_keys_of(&c->keys, record->tid);

@@ -19,7 +19,7 @@ struct stream {
 	struct msg_session_open open;
 	struct unwind_cache *cache;
 	struct program program;
-	struct series series; /* the session's; its next are those of recordings */
+	struct series series; /* of the session; followed by those of recordings */
 	struct hints hints;
 	stream_hint_fn send_hint;
 
@@ -34,7 +34,7 @@ struct stream {
 	struct usage_buffer usage;
 };
 
-/* Every series, the session's first. */
+/* Iterates over all series. The session's series comes first. */
 #define FOR_EACH_SERIES(c, s) for (struct series *c = &(s)->series; (c) != NULL; (c) = (c)->next)
 
 void stream_begin_work(struct stream *s, uint64_t now_ns)
@@ -220,7 +220,7 @@ static int read_maps(struct stream *s)
 	if (r == 0)
 		r = program_set_maps(&s->program, &maps);
 	buf_fini(&maps);
-	/* Malformed maps are the target's own loss. */
+	/* Malformed maps are ignored: only the target's own profile suffers. */
 	return r == -ENOMEM ? r : 0;
 }
 
@@ -295,7 +295,7 @@ static int exit_all(struct stream *s, uint64_t time_ns)
 	return r;
 }
 
-/* The process runs another program from time_ns on. */
+/* Ends the program at time_ns, from which on the process runs another one. */
 static int change_program(struct stream *s, uint64_t time_ns)
 {
 	int r = exit_all(s, time_ns);
@@ -383,7 +383,7 @@ int stream_record(struct stream *s, const struct record *record, size_t size)
 	struct copied_record t;
 	int r;
 
-	/* The session was closed early: capture did not know of it yet. */
+	/* The session was closed, which capture did not know when it wrote the record. */
 	if (s->closed)
 		return 0;
 	r = copy_record(record, size, &t);
@@ -479,7 +479,10 @@ int stream_record_close(struct stream *s, uint32_t record)
 {
 	struct series *c = find_record(s, record);
 
-	/* Ends at the settled tick: later ticks may still get samples. */
+	/*
+	 * The chunk ends at the settled tick, because threads can still get samples for later
+	 * ticks.
+	 */
 	return c == NULL ? 0 : close_record(s, c, s->settled_ns);
 }
 

@@ -134,7 +134,7 @@ static int fill_ticks(struct open_chunk *c, struct thread *t, uint64_t time_ns)
 	int r = 0;
 
 	while (r == 0) {
-		/* The last nanosecond of that microsecond. */
+		/* at_ns is the last nanosecond of the microsecond at_us. */
 		uint64_t at_ns = (at_us - c->wall_offset_us + 1) * NS_PER_US - 1;
 		uint64_t next_ns = period_tick_after(&c->period, at_ns, time_ns);
 

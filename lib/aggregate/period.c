@@ -36,7 +36,7 @@ void period_tick(struct period *s, uint64_t time_ns, uint64_t settled_ns, uint64
 	if (s->n_ticks == 0 || time_ns - last_ns > PERIOD_GAP_NS)
 		due = 1;
 	due = min_u64(max_u64(due, 1), PERIOD_TICKS);
-	/* Counted back from this tick, as lib/capture does when it skips ticks. */
+	/* The missing ticks are counted back from this one, as lib/capture counts them. */
 	for (uint64_t back = due; back-- > 0;)
 		s->ticks[s->n_ticks++ % PERIOD_TICKS] = time_ns - (time_ns - last_ns) / due * back;
 }

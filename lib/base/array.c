@@ -13,7 +13,10 @@ int array_make_room(void *array, size_t n, size_t *cap, size_t size)
 		return 0;
 	if (n >= UINT32_MAX)
 		return -ENOMEM;
-	/* Pointers of all types have the same form, but none may be accessed as a void *. */
+	/*
+	 * Pointers of all types have the same representation, but C does not allow to access one
+	 * through a void **. So the pointer is copied.
+	 */
 	memcpy(&elements, array, sizeof(elements));
 	elements = reallocarray(elements, more, size);
 	if (elements == NULL)

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Where to continue after a mismatch: a star matches one character more. */
+/* Where to continue after a mismatch: the star then matches one character more. */
 struct star {
 	const char *next; /* pattern after the star; NULL: no star */
 	size_t at;	  /* text after the characters that the star matches */

@@ -5,7 +5,7 @@
 #include <sys/epoll.h>
 
 struct loop_source {
-	int fd; /* -1: removed; freed after the round */
+	int fd; /* -1: removed; the struct is freed after the round */
 	loop_fn fn;
 	void *ctx;
 	bool paused;
@@ -19,7 +19,7 @@ struct loop {
 	struct loop_source *removed;
 };
 
-/* Events of one round; the next round has the others. */
+/* The most events of one round. Further events come in the next round. */
 #define LOOP_EVENTS 64
 
 int loop_new(struct loop **ret)
@@ -122,7 +122,7 @@ void loop_remove(struct loop *l, struct loop_source **source)
 	if (s->paused)
 		unlink_paused(l, s);
 	(void)epoll_ctl(l->epoll_fd, EPOLL_CTL_DEL, s->fd, NULL);
-	/* An event of this round may still point to it. */
+	/* The struct is freed later, because an event of this round may still point to it. */
 	s->fd = -1;
 	s->next_removed = l->removed;
 	l->removed = s;

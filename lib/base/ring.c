@@ -13,10 +13,10 @@
 #define RING_SEALS (F_SEAL_FUTURE_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
 /*
- * A lap may end early once the reader has read 1/REUSE_SHARE of it, and REUSE_TIMES as much as it
- * was behind at most in this lap. So writer and reader stay within few pages: a page that is
- * touched for the first time is allocated by the kernel while a thread is stopped. A reader that
- * falls behind later finds the writer using the memory behind the early end.
+ * A lap may end early once the reader has read 1/REUSE_SHARE of it, and REUSE_TIMES the largest
+ * backlog of the reader in this lap. So writer and reader use only a few pages. This matters
+ * because the kernel allocates a page when it is first touched, which can be while a thread is
+ * stopped. If the reader falls behind later, the writer uses the memory behind the early end.
  */
 #define REUSE_SHARE 64
 #define REUSE_TIMES 2
@@ -51,7 +51,7 @@ int ring_writer_init(struct ring_writer *w, size_t size)
 	base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (base == MAP_FAILED)
 		goto fail;
-	/* From here on only this mapping is writable. */
+	/* After this call no further writable mapping can be made. */
 	if (fcntl(fd, F_ADD_SEALS, RING_SEALS) < 0)
 		goto fail;
 	*w = (struct ring_writer){.base = base, .size = size, .fd = fd};
@@ -174,7 +174,7 @@ void ring_commit(struct ring_writer *w, uint32_t type, size_t used)
 	}
 	w->head = w->reserved + size;
 	w->reserved_size = 0;
-	/* A lap without a pad at its end. */
+	/* The lap ends exactly at the ring's end, without a pad record. */
 	if (place_of(w, w->head) == 0)
 		w->pad = 0;
 }
@@ -259,7 +259,10 @@ int ring_next(struct ring_reader *r, const struct ring_record **ret, size_t *ret
 		size_t at = (size_t)(r->tail & (r->size - 1));
 		const struct ring_record *record =
 			(const struct ring_record *)(const void *)(r->base + at);
-		/* Each is read once: the writer could change them after the checks. */
+		/*
+		 * Each field is read only once, because the writer could change it after the
+		 * checks.
+		 */
 		uint32_t size = *(const volatile uint32_t *)&record->size;
 		uint32_t type = *(const volatile uint32_t *)&record->type;
 

@@ -70,7 +70,9 @@ bool table_get(const struct table *t, uint64_t key, uint32_t *ret_value)
 	return true;
 }
 
-/* At least a quarter of the slots stays free, which keeps lookups short. */
+/*
+ * Returns true if n entries leave at least a quarter of cap slots free, which keeps lookups short.
+ */
 static bool fits(size_t n, size_t cap)
 {
 	return n <= cap - cap / 4;
@@ -128,7 +130,7 @@ bool table_remove(struct table *t, uint64_t key)
 	hole->taken = 0;
 	t->used--;
 	/*
-	 * Close the gap: an entry later in the same run of used slots moves into the hole if its
+	 * Closes the gap: an entry later in the same run of used slots moves into the hole if its
 	 * search starts at or before the hole.
 	 */
 	i = (size_t)(hole - t->slots);

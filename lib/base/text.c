@@ -5,7 +5,7 @@
 
 #include "lib/base/array.h"
 
-/* Holds some hundred names; a longer string gets a block of its own. */
+/* A block holds some hundred names; a longer string gets a block of its own. */
 #define BLOCK_BYTES 16384
 
 struct text_block {
@@ -35,7 +35,7 @@ void text_fini(struct text *t)
 	text_init(t, t->by_hash.seed);
 }
 
-/* FNV-1a with a seed, because targets choose the strings. */
+/* FNV-1a. It is seeded, because targets choose the strings and could cause collisions. */
 static uint64_t hash(const struct text *t, const char *s)
 {
 	uint64_t h = UINT64_C(0xcbf29ce484222325) ^ t->by_hash.seed;
@@ -71,7 +71,7 @@ int text_intern(struct text *t, const char *s, const char **ret)
 	char *copy;
 	int r;
 
-	/* Strings with the same hash use the following keys. */
+	/* Strings with the same hash are stored at the following keys. */
 	for (; table_get(&t->by_hash, key, &index); key++) {
 		if (strcmp(t->strings[index], s) != 0)
 			continue;
