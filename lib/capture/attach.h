@@ -21,10 +21,13 @@
  */
 must_check int attach_scan(struct traced_process *t);
 
-/* Drops a pass that was put off. */
+/* Ends the pass under way, if there is one, and closes its directory. */
 void attach_end_pass(struct traced_process *t);
 
-/* After capture let go of all threads: seizes those in the table again, and frees the dead ones. */
+/*
+ * Call this after capture has let go of all threads: seizes those in the table again, and frees the
+ * dead ones.
+ */
 void attach_known_again(struct traced_process *t);
 
 #endif

@@ -13,13 +13,14 @@
 #include "lib/capture/state.h"
 
 /*
- * Since when the stopped thread has been in the call that the stop took it out of, as far as is
- * known: not before the call began, and now_ns at the latest. raw: the thread's registers.
+ * Returns the time (ns, CLOCK_MONOTONIC) since when the stopped thread has been in the system call
+ * that the stop interrupted. This is an estimate: not before the call began, and at most now_ns.
+ * raw: the thread's registers.
  */
 uint64_t call_timeouts_since(const struct thread *th, const struct user_regs_struct *raw,
 			     uint64_t now_ns);
 
-/* After a stop: watches the timeout of the thread's resumed call, if there is one. */
+/* Call this after each stop: watches the timeout of the thread's resumed call, if it has one. */
 void call_timeouts_watch(const struct thread *th);
 
 /* Interrupts the threads whose timeouts are over. */

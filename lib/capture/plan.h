@@ -1,5 +1,5 @@
 /*
- * When each process is looked at next.
+ * Decides at which tick each process is looked at next.
  *
  * The ticks of a process follow from its rate (capture_rate). While all of its threads sleep,
  * looks are left out: plan_after_tick doubles the distance step by step. Any sign of life ends
@@ -13,19 +13,25 @@
 
 #include "lib/capture/state.h"
 
-/* A target has come or gone, or has another rate: computes the common rate and all next ticks. */
+/*
+ * Computes the common rate and the next tick of all targets. Call this after a target was added or
+ * removed, or has got another rate.
+ */
 void plan_all(struct capture *c);
 
-/* Computes the next tick of a process. To be called after each change of what it depends on. */
+/*
+ * Computes the next tick of a process. Call this after a change of its phase, its number of
+ * threads, its last tick, or a member of struct traced_plan.
+ */
 void plan_target(struct traced_process *t);
 
-/* The process is looked at at its next tick, whether its threads sleep or not. */
+/* Makes the next look happen at the next tick of the process, even if all of its threads sleep. */
 void plan_at_once(struct traced_process *t);
 
-/* How many ticks of the process have passed since its last look, up to tick and with it. */
+/* Returns the number of ticks of the process since its last look, up to and including tick. */
 uint64_t plan_ticks_due(const struct traced_process *t, uint64_t tick);
 
-/* At the end of a tick: if all threads sleep, decides how many looks are left out. */
+/* Call this at the end of a tick: decides how many looks are left out if all threads sleep. */
 void plan_after_tick(struct traced_process *t, uint64_t tick);
 
 #endif

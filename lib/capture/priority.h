@@ -9,10 +9,10 @@
 
 #include "lib/capture/state.h"
 
-/* Reads the priority of the thread. */
+/* Reads the priority of the thread, and counts the thread with it. */
 void priority_read(struct thread *th);
 
-/* The thread is about to be freed. */
+/* Removes the thread from the count. Call this before the thread is freed. */
 void priority_forget(struct thread *th);
 
 #endif

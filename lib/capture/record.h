@@ -19,25 +19,25 @@
 void record_needs_reset(struct traced_process *t);
 
 /*
- * Writes RECORD_RESET, if there is room for it: all threads count as not announced from here on,
- * and all are awake.
+ * Writes RECORD_RESET and wakes all threads, which count as not announced from then on. If the ring
+ * has no room for the record, sets needs_reset again.
  */
 void record_reset(struct traced_process *t, uint64_t tick, uint64_t time_ns);
 
 /*
- * The time of a record about an event outside of a tick: now, but not later than the samples that
- * follow. (Samples carry the time at which their period begins.)
+ * Returns the time for a record about an event outside of a tick: now, but not later than the
+ * samples that follow. (Samples carry the time at which their period begins.)
  */
 uint64_t record_time(const struct traced_process *t);
 
-/* Writes a record that has no more than struct record. False: there is no room. */
+/* Writes a record that has no more than struct record. Returns false if the ring has no room. */
 bool record_event(struct traced_process *t, enum record_type type, uint32_t tid, uint64_t tick,
 		  uint64_t time_ns);
 
 /* Writes RECORD_EXIT of the threads that have died since the last tick. */
 void record_exits(struct traced_process *t, uint64_t tick, uint64_t time_ns);
 
-/* Writes RECORD_TICK. False: there is no room. */
+/* Writes RECORD_TICK. Returns false if the ring has no room. */
 bool record_tick(struct traced_process *t, uint64_t tick, uint64_t time_ns);
 
 /*
@@ -54,26 +54,29 @@ must_check bool record_announce(struct thread *th, uint64_t tick, uint64_t time_
  */
 void record_pointer(struct thread *th, uint64_t pointer, uint64_t tick, uint64_t time_ns);
 
-/* If it is time for that, reads the thread's name, and writes RECORD_THREAD if it is new. */
+/* If a check is due, reads the thread's name, and writes RECORD_THREAD if the name has changed. */
 void record_rename(struct thread *th, uint64_t tick, uint64_t time_ns);
 
-/* The same for all threads, but for sleeping threads whose names have been read often. */
+/*
+ * Calls record_rename() for the threads of the process. Skips sleeping threads whose names have
+ * been checked several times: their names rarely change.
+ */
 void record_rename_all(struct traced_process *t, uint64_t tick, uint64_t time_ns);
 
-/* True if the reader knows the thread: only then are its records understood. */
+/* Returns true if the reader knows the thread. The reader ignores records of other threads. */
 bool record_knows(const struct thread *th);
 
-/* Counts ticks as missed, and writes RECORD_MISSED if the thread's last record was no such one. */
+/* Counts ticks as missed. Writes RECORD_MISSED unless the thread's last record was one. */
 void record_missed(struct thread *th, enum missed_reason reason, uint64_t ticks, uint64_t tick,
 		   uint64_t time_ns);
 
 /*
- * From this tick on the thread waits for a processor. Writes RECORD_WAITING if the thread's last
- * record says that it runs.
+ * Call this if the thread waits for a processor from this tick on. Writes RECORD_WAITING if the
+ * thread's last record says that it runs.
  */
 void record_waiting(struct thread *th, uint64_t tick, uint64_t time_ns);
 
-/* True if the ring has room for a sample of the thread beside the samples under way. */
+/* Returns true if the ring has room for a sample of the thread beside the samples under way. */
 bool record_has_room(const struct thread *th);
 
 /*
@@ -84,13 +87,15 @@ bool record_has_room(const struct thread *th);
 must_check int record_begin_sample(struct thread *th, uint64_t tick, uint64_t time_ns,
 				   const uint64_t *regs, uint64_t regs_known, uint32_t flags,
 				   struct record_sample **ret, size_t *ret_size);
+/* Completes the sample that record_begin_sample() has begun. size: its *ret_size. */
 void record_commit_sample(struct thread *th, size_t size);
+/* Drops the sample that record_begin_sample() has begun. */
 void record_drop_sample(struct thread *th);
 
-/* Why a sample is missed for which the ring has no room: it is full, or has no reader. */
+/* Returns why the ring has no room for a sample: the ring is full, or has no reader. */
 enum missed_reason record_no_room(const struct traced_process *t);
 
-/* Why a sample is missed if record_begin_sample, or a ptrace(2) before it, has failed. */
+/* Returns the reason for an error of record_begin_sample(), or of the ptrace(2) before it. */
 enum missed_reason record_missed_reason(const struct traced_process *t, int error);
 
 #endif

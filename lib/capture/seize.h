@@ -13,7 +13,7 @@
 
 #include "lib/base/util.h"
 
-/* What seize_begin has replaced. */
+/* The signal handler and mask that seize_begin() has replaced, for seize_end(). */
 struct seize {
 	struct sigaction action;
 	sigset_t mask;

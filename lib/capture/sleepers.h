@@ -17,10 +17,11 @@
 void sleepers_link(struct thread *th);
 void sleepers_unlink(struct thread *th);
 
-/* The thread was found blocked, and has not run since mark was read. */
+/* Moves a thread to the sleeping ones: it was found blocked, and has not run since mark was read.
+ */
 void sleepers_add(struct thread *th, const struct activity_mark *mark);
 
-/* The thread may have run. Does nothing for a thread that is awake. */
+/* Moves a thread to the awake ones, since it may have run. Does nothing for an awake thread. */
 void sleepers_wake(struct thread *th);
 
 /* Reads the run and wait times of a thread into look, look_known and own_processor. */
@@ -33,15 +34,15 @@ void sleepers_read_times(struct thread *th);
 void sleepers_begin_tick(struct traced_process *t);
 
 /*
- * Asks up to *asks sleeping threads, counts *asks down, and wakes and returns the first one that
- * has run. *ret_woke_ns: for how long this thread has run and waited for a processor since it
- * fell asleep. NULL: none of the threads asked has run; if next_asleep is NULL, too, all have
- * been asked.
+ * Checks up to *asks sleeping threads, counts *asks down, and wakes and returns the first one that
+ * has run. *ret_woke_ns is the time for which this thread has run and waited for a processor since
+ * it fell asleep. Returns NULL if none of them has run; if next_asleep is NULL, too, all threads
+ * have been checked.
  */
 struct thread *sleepers_next_that_ran(struct traced_process *t, unsigned int *asks,
 				      uint64_t *ret_woke_ns);
 
-/* All sleeping threads that had to be asked have been: keeps what the CPU clock said. */
+/* Call this when all sleeping threads have been checked: keeps the CPU clock for the next tick. */
 void sleepers_end_asking(struct traced_process *t);
 
 #endif

@@ -13,15 +13,18 @@
 
 #include "lib/capture/state.h"
 
-/* True if the process's memory is not to be read now. */
+/* Returns true if the process's memory must not be read now. */
 bool slow_memory_is_avoided(const struct traced_process *t);
 
-/* After a read of so many bytes of the process's memory that began at since_ns. */
+/*
+ * Call this after each read of the process's memory, which began at since_ns and copied size bytes.
+ * A read that has waited makes slow_memory_is_avoided() true for some time.
+ */
 void slow_memory_was_read(struct traced_process *t, uint64_t since_ns, size_t size);
 
 /*
- * The tracer has slept for another reason than a read of memory: its context switches up to
- * now_ns do not count.
+ * Call this after the tracer has slept for another reason than a read of memory: its context
+ * switches up to now_ns are not taken as waits for memory.
  */
 void slow_memory_note_switches(struct capture *c, uint64_t now_ns);
 

@@ -10,31 +10,32 @@
 #include "lib/capture/state.h"
 
 /*
- * Makes a target, TRACED_NEW and without threads. Parameters as for capture_add. Returns 0,
- * -ESRCH, -EACCES, -ENOEXEC, -ENOMEM or -EMFILE as capture_add does.
+ * Makes a target in TRACED_NEW, without threads. The parameters are those of capture_add(). The
+ * caller passes *ret to targets_add() or targets_free(). Returns 0, or -ESRCH, -EACCES, -ENOEXEC,
+ * -ENOMEM or -EMFILE as capture_add() does.
  */
 must_check int targets_new(struct capture *c, uint32_t id, int32_t pid, int pidfd,
 			   struct capture_sink *sink, struct capture_counters *counters,
 			   uint64_t tick, struct traced_process **ret);
 
-/* Adds a new target to the list: it is TRACED_SAMPLED. Returns 0 or -ENOMEM. */
+/* Adds a new target to the list and sets TRACED_SAMPLED. Returns 0 or -ENOMEM. */
 must_check int targets_add(struct traced_process *t);
 
-/* Frees a target and its threads, without a record. Takes NULL. */
+/* Frees a target and its threads, without a record. t may be NULL. */
 void targets_free(struct traced_process *t);
 
-/* The last thread is gone, or the target is let go of: TRACED_ENDED. */
+/* Sets TRACED_ENDED. Call this when the last thread is gone, or the target was let go of. */
 void targets_end(struct traced_process *t);
 
-/* Does that if the table has no thread of the process and a scan finds none. */
+/* Calls targets_end() if the table has no thread of the process and a scan finds none. */
 void targets_end_if_gone(struct traced_process *t);
 
-/* No sample of the target comes any more: those under way are missed. Then targets_end. */
+/* Counts the samples under way as missed, writes a last RECORD_TICK and calls targets_end(). */
 void targets_finish(struct traced_process *t);
 
 /*
- * Frees the targets that are TRACED_ENDED: writes RECORD_END and reports CAPTURE_GONE or
- * CAPTURE_FOREIGN. A target whose ring has no room for that stays.
+ * Frees the targets in TRACED_ENDED, after writing RECORD_END and reporting CAPTURE_GONE or
+ * CAPTURE_FOREIGN. A target whose ring has no room for the record stays until the next call.
  */
 void targets_free_ended(struct capture *c);
 

@@ -13,14 +13,14 @@
 
 #include "lib/capture/state.h"
 
-/* The thread of this number, or NULL. */
+/* Returns the thread of this number, or NULL. */
 struct thread *tracees_find(struct capture *c, uint32_t tid);
 
-/* The options of ptrace(2) that every tracee has, and those of a thread of a process. */
+/* Return the options of ptrace(2) for all tracees, and for thread tid of a process. */
 unsigned long tracees_base_options(const struct capture *c);
 unsigned long tracees_options(const struct traced_process *t, uint32_t tid);
 
-/* True if the process has a thread of this number. Opens no file. */
+/* Returns true if the process has a thread of this number. Opens no file. */
 bool tracees_exists(const struct traced_process *t, uint32_t tid);
 
 /*
@@ -30,23 +30,29 @@ bool tracees_exists(const struct traced_process *t, uint32_t tid);
  */
 must_check int tracees_adopt(struct traced_process *t, uint32_t tid);
 
-/* The thread is dead: frees it. RECORD_EXIT follows at the next tick. */
+/*
+ * Frees a dead thread. RECORD_EXIT follows at the next tick. reason: why a sample under way is
+ * missed.
+ */
 void tracees_remove(struct thread *th, enum missed_reason reason);
 
 /* Frees all threads of a process, without a record. */
 void tracees_forget_all(struct traced_process *t);
 
-/* The thread was interrupted for a sample of this tick. */
+/* Notes that the thread was interrupted for a sample of this tick, and reserves ring bytes. */
 void tracees_set_pending(struct thread *th, uint64_t tick, uint64_t time_ns);
 
-/* The stop that may still come gives no sample. Does nothing if no sample is under way. */
+/*
+ * Ends a sample under way: the stop that may still come gives no sample. Does nothing if no sample
+ * is under way.
+ */
 void tracees_clear_pending(struct thread *th);
 
-/* The same, and the sample counts as missed. */
+/* tracees_clear_pending(), and counts the sample as missed: of a thread; of all threads. */
 void tracees_give_up_sample(struct thread *th, enum missed_reason reason);
 void tracees_give_up_samples(struct traced_process *t, enum missed_reason reason);
 
-/* Capture let go of the thread and has attached again: clears what the old attachment left. */
+/* Clears the state of the old attachment, after capture has let go of the thread and seized it. */
 void tracees_begin_again(struct thread *th);
 
 #endif
