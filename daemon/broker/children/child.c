@@ -8,7 +8,7 @@
 #include "daemon/common/log.h"
 #include "lib/base/clock.h"
 
-/* More than the socket's buffer holds: what a child left there when it died. */
+/* Messages that a child can have left when it died: more than the socket's buffer holds. */
 #define LEFT_MESSAGES_MAX 4096
 
 struct child *child_at(struct children *c, size_t i)
@@ -67,7 +67,7 @@ void child_send(struct child *child, const void *message, size_t size, const int
 	if (child->fd < 0)
 		return;
 	r = ipc_send(child->fd, message, size, fds, n_fds);
-	/* EPIPE: it has ended, SIGCHLD is on its way. */
+	/* EPIPE: the child has ended; SIGCHLD will report it. */
 	if (r < 0 && r != -EPIPE)
 		child_fail(child, "does not take its messages");
 }
@@ -85,7 +85,7 @@ void child_close(struct child *child)
 	close_fd(&child->fd);
 }
 
-/* The first message, and no other. */
+/* The first message of a child has to be MSG_READY. */
 static void take_ready(struct child *child, const struct ipc_message *m)
 {
 	if (msg_as(m, MSG_READY) == NULL) {
@@ -115,7 +115,7 @@ void child_on_readable(void *ctx)
 		return;
 	}
 	if (r == 0) {
-		/* It is about to end; overdue.c kills one that does not. */
+		/* The child is about to end; overdue.c kills one that does not. */
 		child_close(child);
 		return;
 	}
@@ -130,7 +130,10 @@ void child_on_readable(void *ctx)
 	ipc_close_fds(&m);
 }
 
-/* The socket need not have an end: a child may have handed its own on. */
+/*
+ * The loop stops when the queue is empty and does not wait for the end of the socket: the child
+ * may have passed its end to another process.
+ */
 void child_take_last(struct child *child)
 {
 	struct pollfd readable = {.fd = child->fd, .events = POLLIN};

@@ -25,7 +25,10 @@ static const char *const no_environment[] = {LOG_JOURNAL_VARIABLE, NULL};
 
 static const struct msg_init no_files;
 
-/* of_ship: what of MSG_INIT is for it alone. */
+/*
+ * Starts a process and sends MSG_INIT with init_fds, which stay the caller's. of_ship: the
+ * members of MSG_INIT that only ships use.
+ */
 static int start(struct child *child, const int *init_fds, size_t n_init_fds,
 		 const struct msg_init *of_ship)
 {
@@ -83,7 +86,7 @@ static int start_unwind(struct child *child)
 	struct unwind *u = (struct unwind *)child;
 	int fd, r;
 
-	/* The ring follows when the process knows all its targets. */
+	/* The ring is made when the process knows all its targets. */
 	u->ring_due = true;
 	r = quarantine_page(&u->reading, &fd);
 	if (r < 0) {
@@ -159,7 +162,7 @@ static int start_ship(struct child *child)
 	size_t n = 0;
 
 	if (s->is_spotlight) {
-		/* It answers zstd by 500, and is no server of Sentry's. */
+		/* Spotlight answers zstd with status 500, and is not one of Sentry's servers. */
 		dsn.compression = COMPRESSION_GZIP;
 		dsn.retry_5xx = false;
 		dsn.no_reports = true;
@@ -190,7 +193,7 @@ const struct child_type child_types[CHILD_KIND_N] = {
 			ACCOUNT_SHIP, spawn_ship_environment, start_ship},
 };
 
-/* A child of this kind that does not run yet. */
+/* Returns a child of this kind that does not run. */
 static struct child new_child(struct children *c, enum child_kind kind)
 {
 	return (struct child){.type = &child_types[kind], .children = c, .fd = -1};
@@ -212,7 +215,7 @@ static uint64_t number_of(const char *text)
 	return number;
 }
 
-/* Also by another text of it: two ships would have one part of the spool. */
+/* Two texts can name the same DSN. Two ships for it would share one part of the spool. */
 static bool is_for(const struct ship *s, const char *dsn, uint64_t number)
 {
 	return !s->is_spotlight &&
@@ -232,7 +235,7 @@ static int new_ship(struct children *c, const char *dsn, struct ship **ret)
 	if (s == NULL)
 		return -ENOMEM;
 	s->child = new_child(c, CHILD_SHIP);
-	/* It fits: nothing longer is a DSN. */
+	/* Fits: a longer text is no DSN. */
 	(void)snprintf(s->dsn, sizeof(s->dsn), "%s", dsn);
 	if (dsn_parse(&parsed, dsn) == DSN_OK) {
 		s->spool_dsn = dsn_number(&parsed);
@@ -249,7 +252,7 @@ static int start_child(struct child *child)
 {
 	int r;
 
-	/* Also of an attempt that fails: child_failed counts those in a row. */
+	/* Also if the start fails: child_failed() counts failures in a row by this time. */
 	child->started_ns = clock_mono_ns();
 	child->restart_ns = 0;
 	r = child->type->start(child);
@@ -258,7 +261,7 @@ static int start_child(struct child *child)
 	return r;
 }
 
-/* A child that cannot be started is tried again after a while. */
+/* Starts the child. If that fails, plans a restart. */
 static void start_or_retry(struct child *child)
 {
 	int r = start_child(child);
@@ -281,7 +284,7 @@ int children_ship(struct children *c, const char *dsn, struct ship **ret)
 		any_leaves |= s->child.is_leaving;
 		if (!is_for(s, dsn, number))
 			continue;
-		/* Two processes would send the same files of the spool. */
+		/* A second process would send the same files of the spool. */
 		if (s->child.is_leaving)
 			return -EAGAIN;
 		*ret = s;
@@ -312,7 +315,10 @@ int children_start(struct children *c)
 	struct ship *first;
 	int r = new_ship(c, c->dsn, &first);
 
-	/* What cannot be started now is an error of the start. */
+	/*
+	 * No restarts here: a child that cannot be started now is an error of the daemon's
+	 * start.
+	 */
 	if (r == 0)
 		r = start_child(&first->child);
 	if (r == 0 && c->spotlight_url[0] != '\0')
@@ -320,7 +326,10 @@ int children_start(struct children *c)
 	return r < 0 ? r : start_child(&c->capture);
 }
 
-/* The least that none has: a ring of this number is made anew by capture. */
+/*
+ * Returns the smallest id that no unwind process has. Capture replaces an earlier ring of this
+ * id.
+ */
 static uint32_t free_id(const struct children *c)
 {
 	uint32_t id = 1;
@@ -342,7 +351,10 @@ int children_unwind(struct children *c, uint32_t uid, struct unwind **ret)
 			*ret = c->unwinds[i];
 			return 0;
 		}
-	/* There are no more targets: some serve none, and end in a minute. */
+	/*
+	 * There are as many places as targets: some of these processes have no target and end
+	 * within a minute.
+	 */
 	if (c->n_unwinds == array_size(c->unwinds))
 		return -EAGAIN;
 	u = calloc(1, sizeof(*u));
@@ -353,7 +365,7 @@ int children_unwind(struct children *c, uint32_t uid, struct unwind **ret)
 	u->uid = uid;
 	u->link_fd = -1;
 	c->unwinds[c->n_unwinds++] = u;
-	/* No target has it yet, so that its ring is made at once. */
+	/* The process has no targets yet, so its ring is made at once. */
 	start_or_retry(&u->child);
 	*ret = u;
 	return 0;

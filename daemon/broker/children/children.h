@@ -1,6 +1,6 @@
 /*
- * Starts the child processes, starts them again when they have ended, and frees those that
- * are not needed any more. child.h has what is known of each.
+ * Starts the child processes, restarts them when they have ended, and frees those that are no
+ * longer needed. child.h has the state of each.
  */
 #ifndef DAEMON_BROKER_CHILDREN_CHILDREN_H
 #define DAEMON_BROKER_CHILDREN_CHILDREN_H
@@ -11,35 +11,45 @@
 #include "daemon/broker/children/child.h"
 #include "lib/base/util.h"
 
-/* All else is set before: state, events, DSN. Starts nothing. */
+/*
+ * Prepares capture's entry; starts no process. The caller has set state, events and the DSN
+ * before.
+ */
 void children_init(struct children *c);
-/* Capture, the ship of the options, and that of Spotlight. Returns 0 or -errno. */
+/*
+ * Starts the ship of the options, that of Spotlight if it is on, and capture. Returns 0 or
+ * -errno.
+ */
 must_check int children_start(struct children *c);
 /*
- * The unwind process of a uid, made if there is none. One that cannot be
- * started now is started later. -ENOMEM, or -EAGAIN: others have to end first.
+ * Finds or starts the unwind process of a uid. If the process cannot be started now, *ret is set
+ * all the same, and a restart is planned. Returns 0, -ENOMEM, or -EAGAIN if another unwind
+ * process has to end first.
  */
 must_check int children_unwind(struct children *c, uint32_t uid, struct unwind **ret);
 /*
- * The ship process of a DSN, made if there is none, whatever text names the
- * DSN. One that cannot be started now is started later. -ENOSPC: the
- * configuration has too many DSNs; -EAGAIN: another ship has to end first;
+ * Finds or starts the ship of a DSN. Two texts of the same DSN have one ship. If the process
+ * cannot be started now, *ret is set all the same, and a restart is planned. Returns 0; -ENOSPC
+ * if the configuration has more than SHIPS_MAX DSNs; -EAGAIN if a ship has to end first;
  * -ENOMEM.
  */
 must_check int children_ship(struct children *c, const char *dsn, struct ship **ret);
-/* Would children_ship return s for this DSN? */
+/* Returns true if children_ship() would find s for this DSN. */
 bool ship_is_for(const struct ship *s, const char *dsn);
-/* Capture is asked for its ring, and it gets it when that is made. */
+/*
+ * Asks capture to make the ring of u. u gets the ring when it is made. Returns 0 or the negative
+ * errno of socketpair(2).
+ */
 must_check int unwind_make_ring(struct children *c, struct unwind *u);
 /*
- * At the end of a turn, after instances_sweep: frees the unwinds and ships that
- * were to leave and have ended. The only place that takes one out of its list.
+ * Frees the unwinds and ships that were told to leave and have ended. Called at the end of a
+ * turn, after instances_sweep(). No other function removes an entry from these lists.
  */
 void children_sweep(struct children *c);
-/* At every turn: children that were killed and do not die, and restarts that are due. */
+/* To be called at every turn: children_check_killed(), and restarts that are due. */
 void children_check(struct children *c);
 
-/* Adds up processor time; of memory the sum has the larger. */
+/* Adds the processor time of *more to *sum; sum->rss_bytes becomes the larger of both. */
 void usage_add(struct usage *sum, const struct usage *more);
 
 #endif

@@ -6,10 +6,10 @@
 #include "lib/base/clock.h"
 #include "proto/ratelimit.h"
 
-/* ship cuts limits to this; more is no limit of a server. */
+/* ship shortens limits to this; a longer one is an error of ship. */
 #define LIMIT_MAX_NS (RATELIMIT_MAX_S * NS_PER_SEC)
 
-/* Chunks of the ship's DSN have no other way than to its server. */
+/* Returns true if chunks of the ship go to its server only. */
 static bool goes_nowhere(const struct ship *s, bool has_files)
 {
 	return s->dsn[0] != '\0' && !has_files;

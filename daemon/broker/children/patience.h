@@ -1,7 +1,7 @@
 /*
- * Timeouts of the broker for the work of other processes. A process that makes no progress
- * is given up after 3 s. A process that is runnable but gets no processor, as on a machine
- * whose host is busy, has 30 s.
+ * Timeouts for child processes that the broker waits for. A process that makes no progress has 3
+ * s. A process that works, or is runnable but gets no processor, as on a machine whose host is
+ * busy, has 30 s.
  */
 #ifndef DAEMON_BROKER_CHILDREN_PATIENCE_H
 #define DAEMON_BROKER_CHILDREN_PATIENCE_H
@@ -11,21 +11,22 @@
 
 #include "lib/base/util.h"
 
-/* For a process that does nothing. */
+/* For a process that makes no progress. */
 #define PATIENCE_IDLE_NS (3 * NS_PER_SEC)
-/* For one that works, or waits for a processor: less than a service manager's 90 s. */
+/* For a process that works or waits for a processor: less than the 90 s of a service manager. */
 #define PATIENCE_BUSY_NS (30 * NS_PER_SEC)
 
 struct patience {
 	uint64_t began_ns;
-	uint64_t busy_ns; /* when the work was last seen to go on */
+	uint64_t busy_ns; /* when the process was last seen to make progress */
 };
 
 void patience_start(struct patience *p, uint64_t now_ns);
 
 /*
- * Returns when the timeout ends, as far as is known; to be called several times within
- * PATIENCE_IDLE_NS. busy: a process that is waited for works, or waits for a processor.
+ * Returns the time at which the timeout ends. Call it several times within PATIENCE_IDLE_NS,
+ * since progress moves the end. busy: a process that the broker waits for works, or waits for a
+ * processor. now_ns: the clock of patience_start().
  */
 uint64_t patience_end_ns(struct patience *p, uint64_t now_ns, bool busy);
 

@@ -15,23 +15,23 @@
 /* A child that ends sooner than this after its start has failed to work. */
 #define SETTLED_NS (10 * NS_PER_SEC)
 
-/* The wait before another start: none, then doubling up to this. */
+/* Delay before a restart: none after the first failure, then doubling from one to the other. */
 #define BACKOFF_FIRST_NS (100 * NS_PER_MS)
 #define BACKOFF_MAX_NS	 (5 * NS_PER_SEC)
 
-/* So many failures in a row, the last after the longest wait, are no chance. */
+/* After this many failures in a row, the last ones BACKOFF_MAX_NS apart, an error is logged. */
 #define FAILURES_TOLD 8
 
 /*
- * A child that ends by itself before it was ready would do so again. One that
- * was ended, by the kernel for want of memory for one, is tried so many times.
+ * A child that exits before MSG_READY would do so again. A child that was killed, for example by
+ * the kernel for want of memory, is tried this often.
  */
 #define FIRST_TRIES 3
 
 /*
- * What was killed is gone at once, as a rule. It may take a moment if it traces
- * thousands of threads; and for ever if it is in a read of a target's memory
- * that only a FUSE server can end (request_wait_answer() in fs/fuse/dev.c).
+ * How long a killed child may take to die. It is slow if it traces thousands of threads. It
+ * never dies while it reads memory of a target that only a FUSE server can provide
+ * (request_wait_answer() in fs/fuse/dev.c).
  */
 #define KILLED_MS 2000
 
@@ -62,8 +62,8 @@ static void add_usage(struct child *child, const struct rusage *usage)
 }
 
 /*
- * No child of this kind has ever worked, and none will. Where one has, as that
- * of another user, what keeps this one from its start may pass.
+ * Returns true if a restart would fail, too. If another child of this kind has worked, such as
+ * the unwind process of another user, the cause may be temporary.
  */
 static bool is_hopeless(const struct child *child, int status)
 {
@@ -71,7 +71,7 @@ static bool is_hopeless(const struct child *child, int status)
 	       (WIFEXITED(status) || child->failures + 1 >= FIRST_TRIES);
 }
 
-/* Said of the first: what keeps one from its start keeps others, too. */
+/* Ends the run. Only the first such child is logged: the others have the same cause. */
 static void end_all(const struct child *child, const char *what)
 {
 	struct state *s = child->children->state;
@@ -119,7 +119,7 @@ void child_died(struct child *child, int status, const struct rusage *usage)
 		plan_restart(child, status);
 }
 
-/* It was killed and does not die: we go on as if it had. */
+/* The child was killed and does not die: continue as if it had died. */
 static void give_up(struct child *child)
 {
 	static const struct rusage unknown;
@@ -147,8 +147,8 @@ void children_check_killed(struct children *c)
 }
 
 /*
- * A child ends at the end of its socket. A ship still says what becomes of
- * chunks.
+ * A child ends when it reads the end of its socket. A ship keeps its half to report the outcome
+ * of its chunks. Returns true if the child still runs.
  */
 static bool end_child(struct child *child)
 {

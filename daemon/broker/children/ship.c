@@ -12,7 +12,10 @@
 #include "daemon/config/config_files.h"
 #include "daemon/msg/msg_io.h"
 
-/* The one that was asked for has to be there, the default is a help. */
+/*
+ * A spool that the configuration names must exist; without the default one the daemon runs all
+ * the same.
+ */
 static int open_spool(struct children *c)
 {
 	const char *given = c->state->options.config.spool, *path = given;
@@ -42,7 +45,7 @@ static int open_spool(struct children *c)
 	return r;
 }
 
-/* With our rights: the key may be root's alone. */
+/* Opened with the broker's rights: the key may be readable for root only. */
 static int open_certificates(const struct children *c, bool is_start, int ret_fds[INIT_FILE_N])
 {
 	const struct config *config = &c->state->options.config;
@@ -59,7 +62,7 @@ static int open_certificates(const struct children *c, bool is_start, int ret_fd
 		const char *path = files[i].path;
 		int r = path[0] == '\0' ? 0 : config_files_open(path, &ret_fds[i]);
 
-		/* config_files_check has warned of it, as at a reload. */
+		/* config_files_check() has logged it, as at a reload. */
 		if (r < 0 && is_start && i == INIT_CA_CERTS && config->ca_certs_by_variable)
 			continue;
 		if (r < 0 && is_start)
@@ -79,7 +82,7 @@ int ships_open_files(struct children *c)
 
 bool ship_has_file(const struct ship *s, size_t file)
 {
-	/* The others are for servers of Sentry's: Spotlight is none. */
+	/* Spool and client certificate are for Sentry's servers only. */
 	return s->child.children->ship_fds[file] >= 0 &&
 	       (!s->is_spotlight || file == INIT_CA_CERTS);
 }
@@ -169,7 +172,7 @@ void ships_spool(const struct children *c, struct spool_counts *ret)
 
 void ship_died(struct ship *s)
 {
-	/* Of the moment; the others add up. */
+	/* count and bytes are those of the moment; the other members are sums. */
 	const struct spool_counts now = {
 		.count = s->spool_now.count,
 		.bytes = s->spool_now.bytes,
@@ -181,7 +184,7 @@ void ship_died(struct ship *s)
 	s->spool_now = now;
 }
 
-/* What waits on the disk is no figure of a process any more. */
+/* The chunks that are still in the spool belong to no process. */
 void ship_keep_spool(struct children *c, const struct ship *s)
 {
 	add_spool(&c->spool_gone, &s->spool_past);

@@ -1,9 +1,10 @@
 /*
- * Ship processes: the files that the broker opens for them, what they are told, and the
- * figures of their spools.
+ * Ship processes: the files that the broker opens for them, messages to them, and the statistics
+ * of their spools.
  *
- * A ship may open no file. The broker opens the spool's directory, certificates and keys
- * with the rights of the user who started the daemon, and hands the descriptors over.
+ * The account of the ships may have no access to the spool's directory, certificates and keys.
+ * The broker opens these with the rights of the user who started the daemon, and sends the
+ * descriptors to the ships.
  */
 #ifndef DAEMON_BROKER_CHILDREN_SHIP_H
 #define DAEMON_BROKER_CHILDREN_SHIP_H
@@ -15,26 +16,32 @@
 
 #include "daemon/msg/msg_ship.h"
 
-/* Opens the files that the options name into c->ship_fds; on a fault prints one line. */
+/*
+ * Opens the files that the options name into c->ship_fds. On an error prints one line. Returns 0
+ * or -errno.
+ */
 must_check int ships_open_files(struct children *c);
 /*
- * At a reload: opens certificates and keys again, and hands them to all ships.
- * Where one cannot be opened a line says so, and all stay as they were.
+ * For a reload: opens certificates and keys again and sends them to all ships. If one cannot be
+ * opened, logs a line, and all files stay as they were.
  */
 void ships_renew_files(struct children *c);
-/* Is the file at this index of c->ship_fds there, and for this ship? */
+/* Returns true if c->ship_fds has a file at this index and the ship gets it. */
 bool ship_has_file(const struct ship *s, size_t file);
 
-/* The ship has so long until it gives up what the server has not taken. */
+/* Tells the ship to drop the chunks that the server has not taken within timeout_ns from now. */
 void ship_tell_finish(struct ship *s, uint64_t timeout_ns);
-/* Tells the ship of lost chunks that it does not know of, if its process runs. */
+/* Sends s->untold, the losses that the ship does not know of, if its process runs. */
 void ship_tell_lost(struct ship *s);
 
-/* What became of chunks in the spools of all ships, and what is there now. */
+/*
+ * Sums the spool statistics of all ships: outcomes over the whole run, and what the spools hold
+ * now.
+ */
 void ships_spool(const struct children *c, struct spool_counts *ret);
-/* The process has ended: the ship keeps the figures of its spool. */
+/* The ship's process has ended: adds its statistics to s->spool_past. */
 void ship_died(struct ship *s);
-/* The ship is about to be freed: c keeps the figures of its spool. */
+/* The ship is about to be freed: adds its statistics to c->spool_gone. */
 void ship_keep_spool(struct children *c, const struct ship *s);
 
 #endif

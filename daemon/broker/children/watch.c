@@ -1,30 +1,28 @@
 /*
- * Is capture alive? It shows its heartbeat in a page (daemon/msg/heartbeat.h), and
- * which target it is about to touch, so that a target that makes it hang is left out.
+ * Capture writes its heartbeat into a shared page (daemon/msg/heartbeat.h), with the target
+ * whose memory it is about to touch.
  */
 #include "daemon/broker/children/watch.h"
 #include "daemon/process/threads.h"
 #include "lib/base/clock.h"
 
 /*
- * An old heartbeat is believed after so many looks with this much between them
- * at least: together less than the second that a beat may be old, so that they
- * cost no time.
+ * A heartbeat counts as old after this many checks, at least this far apart. Together they take
+ * less than the second that a beat may be old, so that they delay nothing.
  */
 #define LOOK_NS	  (50 * NS_PER_MS)
 #define LOOKS_MIN 8
 
 /*
- * A capture whose beat is old and that is not seen to wait for a target has
- * gone wrong after this: until then it waits for a processor, or for a page of
- * its own from a disk that does not answer, and that is no target's fault.
+ * If the beat is old but capture is not seen to wait for a target's memory, it has this long: it
+ * may be waiting for a processor, or for one of its own pages from a slow disk, which is no
+ * target's fault.
  */
 #define WRONG_NS (10 * NS_PER_SEC)
 
 /*
- * Is the beat old, and were we there to see it grow old? Where the machine
- * stood still, or kept us from a processor, it did so to capture: nothing is
- * known before we have looked a number of times.
+ * Returns true if the beat is old and the broker has seen it grow old in LOOKS_MIN checks. A
+ * machine that stood still, or that gave the broker no processor, did the same to capture.
  */
 static bool heartbeat_is_old(struct children *c, uint64_t now)
 {
@@ -62,7 +60,7 @@ bool watch_is_hung(struct children *c, uint32_t *ret_target)
 	if (!stopped && !threads_any_reading_memory(c->capture.pid) &&
 	    now - c->watch.beat_ns < WRONG_NS)
 		return false;
-	/* By a signal or a debugger: no target's fault. */
+	/* Stopped by a signal or a debugger, not by a target. */
 	*ret_target =
 		stopped ? 0
 			: (uint32_t)__atomic_load_n(&c->heartbeat->beat.touching, __ATOMIC_RELAXED);

@@ -1,6 +1,7 @@
 /*
- * Watches the heartbeat of capture, which shows whether capture gets on. A capture that
- * hangs is killed and replaced; the target whose memory it was reading is left out.
+ * Watches the heartbeat of capture, a time that capture renews while it makes progress. A
+ * capture that hangs is killed and replaced. The target whose memory capture was reading is not
+ * profiled any more.
  */
 #ifndef DAEMON_BROKER_CHILDREN_WATCH_H
 #define DAEMON_BROKER_CHILDREN_WATCH_H
@@ -11,13 +12,14 @@
 #include "lib/base/util.h"
 
 /*
- * At every turn. True if capture shows no heartbeat and is to be killed (watch_kill):
- * *ret_target is the id of the target that makes it hang, 0 if no target does.
+ * To be called at every turn. Returns true if capture shows no heartbeat; then the caller calls
+ * watch_kill(). *ret_target: the id of the target at which capture hangs; 0: no target is the
+ * cause.
  */
 must_check bool watch_is_hung(struct children *c, uint32_t *ret_target);
 void watch_kill(struct children *c);
 
-/* True if capture gets on with what it was told to do: patience.h. */
+/* Returns true if capture makes progress or is runnable: the argument busy of patience_end_ns(). */
 must_check bool watch_works(const struct children *c);
 
 #endif
