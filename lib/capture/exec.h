@@ -32,7 +32,9 @@ void exec_check(struct traced_process *t);
  */
 void exec_happened(struct traced_process *t);
 
-/* True if capture has let go of the leader, which dies, and no exec has replaced it since. */
+/*
+ * Returns true if capture has let go of the leader, which dies, and no exec has replaced it since.
+ */
 bool exec_leader_dies(struct traced_process *t);
 
 #endif

@@ -28,7 +28,7 @@ struct capture;
  */
 must_check int capture_remove(struct capture *c, uint32_t target);
 
-/* True if a target is to be let go of and has not ended. */
+/* Returns true if a target is to be let go of and has not ended. */
 bool capture_is_leaving(const struct capture *c);
 
 /*
@@ -49,8 +49,8 @@ must_check bool capture_lets_go(struct capture *c);
 must_check bool capture_settle(struct capture *c);
 
 /*
- * Ends sampling: samples under way count as missed, each target gets its RECORD_END. False if a
- * ring had no room: call it again after a credit.
+ * Ends sampling: samples under way count as missed, each target gets its RECORD_END. Returns false
+ * if a ring had no room: call it again after a credit.
  */
 must_check bool capture_finish(struct capture *c);
 

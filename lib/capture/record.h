@@ -43,7 +43,7 @@ bool record_tick(struct traced_process *t, uint64_t tick, uint64_t time_ns);
 /*
  * Writes RECORD_THREAD before the first sample of a thread. Returns false if the ring has no room,
  * or if the thread's files in /proc could not be read, with *ret_reason; the next look tries
- * again. True if the thread is announced already.
+ * again. Returns true if the thread is announced already.
  */
 must_check bool record_announce(struct thread *th, uint64_t tick, uint64_t time_ns,
 				enum missed_reason *ret_reason);

@@ -275,7 +275,7 @@ static inline size_t state_threads(const struct capture *c)
 	return c->threads.n_by_index - c->threads.n_free;
 }
 
-/* True if system calls of the process's threads are not resumed any more. */
+/* Returns true if system calls of the process's threads are not resumed any more. */
 static inline bool state_is_cut(const struct traced_process *t)
 {
 	return t->settling.cut || t->capture->leaving.all.cut;

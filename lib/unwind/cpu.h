@@ -20,10 +20,10 @@
  * CPU_LINK_REGISTER	1: a call leaves the return address in register CPU_RA
  * CPU_SP, CPU_FP, CPU_PC	register numbers, by DWARF
  * CPU_RA		DWARF's return address column
- * CPU_N_REGS		registers in a sample
- * CPU_DWARF_REGS	those of them that CFI has rules for
- * CPU_CALLEE_SAVED	a bit for each callee-saved register
- * CPU_SAVED_REGS	those beside the frame pointer that struct rule has room for
+ * CPU_N_REGS		number of registers in a sample
+ * CPU_DWARF_REGS	number of registers that CFI has rules for: the first ones of a sample
+ * CPU_CALLEE_SAVED	bit n: register n is callee-saved
+ * CPU_SAVED_REGS	the callee-saved registers, beside CPU_FP, that struct rule has room for
  * CPU_PC_STEP		added to the pc that a signal interrupted (struct unwind_frame)
  * cpu_return_address()	the address in a word that a call stored
  */
@@ -106,51 +106,52 @@ enum cpu_call {
 };
 
 /*
- * The call instruction that ends at code[n]. Looks at the last CPU_CALL_MAX bytes at most.
- * For a direct call the target is the return address plus *ret_displacement. x86-64 cannot
+ * Finds the call instruction that ends at code[n], in the last CPU_CALL_MAX bytes at most. For a
+ * direct call the target is the return address plus *ret_displacement. x86-64 cannot
  * be decoded backwards with certainty: the bytes may be the end of another instruction.
  */
 #define CPU_CALL_MAX 8
 enum cpu_call cpu_call_before(const uint8_t *code, size_t n, int32_t *ret_displacement);
 
 /*
- * The distance in bytes from the frame pointer down to the stack pointer after the prologue
- * of a function, by its first n bytes; CPU_PROLOGUE_MAX are enough. A lower bound: later
- * code may push more. False if the function does not set up a frame pointer first.
+ * Sets *ret_size to the distance in bytes from the frame pointer down to the stack pointer
+ * after the prologue of a function. code is the function's first n bytes; CPU_PROLOGUE_MAX are
+ * enough. The result is a lower bound, since later code may push more. Returns false if the
+ * function does not set up a frame pointer first.
  */
 #define CPU_PROLOGUE_MAX 48
 bool cpu_frame_size(const uint8_t *code, size_t n, uint32_t *ret_size);
 
 /*
- * True if the code may lower the stack pointer by an amount that is only known at run time (a
- * variable-length array, alignment). On x86-64 bytes in the middle of an instruction may
- * look so, too.
+ * Returns true if the code may lower the stack pointer by an amount that is only known at run time
+ * (a variable-length array, alignment). On x86-64 bytes in the middle of an instruction may look
+ * so, too.
  */
 bool cpu_frame_varies(const uint8_t *code, size_t n);
 
 /*
- * True if the function that begins with code has a jump to the address distance bytes after
- * its start. Functions that only pass on to another one have at most CPU_TAIL_MAX bytes.
+ * Returns true if the function that begins with code has a jump to the address distance bytes after
+ * its start. Functions that only jump to another function have at most CPU_TAIL_MAX bytes.
  */
 #define CPU_TAIL_MAX 256
 bool cpu_jumps_to(const uint8_t *code, size_t n, int64_t distance);
 
 /*
- * True if code is a stub of a PLT, so that the return address still is where the call left
+ * Returns true if code is a stub of a PLT, so that the return address still is where the call left
  * it. aarch64 only; x86_64_path.h handles those of x86-64.
  */
 bool cpu_is_stub(const uint8_t *code, size_t n);
 
 /*
- * True if code leads to a call that does not return, because what follows the call cannot be
- * executed, and changes the stack pointer nowhere before. x86-64 only.
+ * Returns true if code leads to a call that does not return, because what follows the call cannot
+ * be executed, and changes the stack pointer nowhere before. x86-64 only.
  */
 #define CPU_NORETURN_MAX 24
 bool cpu_never_returns(const uint8_t *code, size_t n);
 
 /*
- * True if a new thread is at code: behind the clone(2) or clone3(2) that made it, on its path
- * to the call of its function, behind which it exits. before are the bytes in front of code.
+ * Returns true if a new thread is at code: behind the clone(2) or clone3(2) that made it, on its
+ * path to the call of its function, behind which it exits. before are the bytes in front of code.
  * The parent takes another path behind clone. A forked child may take the same one, but has
  * its parent's stack. The two are told apart by the frame pointer, which only a thread
  * clears. x86-64 only.
@@ -160,21 +161,21 @@ bool cpu_never_returns(const uint8_t *code, size_t n);
 bool cpu_is_thread_start(const uint8_t *before, size_t n_before, const uint8_t *code, size_t n);
 
 /*
- * True if a system call may have returned 0 to the instruction at the pc a moment ago. known
- * and r are as in struct frame_regs. x86-64 only.
+ * Returns true if a system call may have returned 0 to the instruction at the pc a moment ago.
+ * known and r are as in struct frame_regs. x86-64 only.
  */
 bool cpu_syscall_returned_zero(uint64_t known, const uint64_t *r);
 
 /*
- * True if code is the trampoline of rt_sigreturn(2), which musl and the kernel's vDSO for
+ * Returns true if code is the trampoline of rt_sigreturn(2), which musl and the kernel's vDSO for
  * aarch64 have without CFI. Unwinders are expected to compare the instructions
  * (arch/arm64/kernel/vdso/sigreturn.S).
  */
 bool cpu_is_sigreturn(const uint8_t *code, size_t n);
 
 /*
- * The offset of a register in struct rt_sigframe from the stack pointer in the trampoline. On
- * x86-64 its return address has been popped there.
+ * Returns the offset of a register in struct rt_sigframe from the stack pointer in the
+ * trampoline. On x86-64 the trampoline's return address has already been popped there.
  */
 uint32_t cpu_sigframe_offset(unsigned int reg);
 

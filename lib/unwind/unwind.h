@@ -221,7 +221,7 @@ void unwind_space_set_identities(struct unwind_space *s, const struct mapped_fil
 must_check int unwind_space_would_remap(const struct unwind_space *s, const char *text, size_t size,
 					bool *ret_remapped);
 
-/* True if addr is in an executable mapping of the space. */
+/* Returns true if addr is in an executable mapping of the space. */
 bool unwind_space_covers(const struct unwind_space *s, uint64_t addr);
 
 /* Stack bytes of a sample: those at addresses [addr, addr + size). */

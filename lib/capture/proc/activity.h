@@ -49,10 +49,10 @@ struct activity_place {
 must_check int activity_open(struct activity *a, int proc_fd, uint32_t tid);
 void activity_close(struct activity *a);
 
-/* Reads a mark. False if the file cannot be read, or the kernel does not fill it in. */
+/* Reads a mark. Returns false if the file cannot be read, or the kernel does not fill it in. */
 bool activity_mark(const struct activity *a, struct activity_mark *ret);
 
-/* True if the thread has not run between the two marks. */
+/* Returns true if the thread has not run between the two marks. */
 static inline bool activity_same(const struct activity_mark *a, const struct activity_mark *b)
 {
 	return a->run_ns == b->run_ns && a->slices == b->slices;

@@ -69,10 +69,10 @@ must_check int descriptor_socket(int32_t pid, uint32_t tid, uint64_t fd,
 void descriptor_close(int fd);
 
 /*
- * True if a wait for that many completions of an io_uring, more than one, cannot have ended by
- * itself: fewer completions are there, and none is of a timeout that ran out or was cancelled,
- * which ends every wait (io_should_wake()). False if that is not known: before Linux 5.16, with a
- * very full ring, a ring in use at this moment, or a registered descriptor. Reads
+ * Returns true if a wait for that many completions of an io_uring, more than one, cannot have ended
+ * by itself: fewer completions are there, and none is of a timeout that ran out or was cancelled,
+ * which ends every wait (io_should_wake()). Returns false if that is not known: before Linux 5.16,
+ * with a very full ring, a ring in use at this moment, or a registered descriptor. Reads
  * /proc/TID/fdinfo/FD (io_uring/fdinfo.c).
  */
 bool descriptor_uring_lacks(uint32_t tid, uint64_t fd, uint64_t wanted);

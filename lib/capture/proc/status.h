@@ -25,16 +25,19 @@ must_check enum proc_outcome status_read_state(int proc_fd, uint32_t tid, struct
 /* True for a leader whose threads live on, and for a thread that is not reaped yet. */
 bool status_is_dead(const struct status_state *state);
 
-/* True if the thread is under a seccomp filter, or in strict mode. This can begin at any time. */
+/*
+ * Returns true if the thread is under a seccomp filter, or in strict mode. This can begin at any
+ * time.
+ */
 bool status_is_filtered(uint32_t tid);
 
-/* True if the signal's action is SIG_IGN. */
+/* Returns true if the signal's action is SIG_IGN. */
 bool status_ignores(uint32_t tid, int signal);
 
-/* True if the signal is ignored: by SIG_IGN, or by its default action (signal(7)). */
+/* Returns true if the signal is ignored: by SIG_IGN, or by its default action (signal(7)). */
 bool status_goes_unnoticed(uint32_t tid, int signal);
 
-/* True if a signal that the thread has not blocked is pending. */
+/* Returns true if a signal that the thread has not blocked is pending. */
 bool status_has_pending(uint32_t tid);
 
 /*

@@ -53,15 +53,15 @@ must_check int arch_get_regs(uint32_t tid, struct user_regs_struct *ret);
 void arch_to_dwarf(const struct user_regs_struct *regs, uint64_t *ret_regs);
 
 /*
- * True if the stop took the thread out of a system call: its number and its result so far, a
- * negative errno or one of the kernel's restart codes. False otherwise, or if restarts are not
+ * Returns true if the stop took the thread out of a system call: its number and its result so far,
+ * a negative errno or one of the kernel's restart codes. False otherwise, or if restarts are not
  * implemented for this processor.
  */
 bool arch_interrupted_call(const struct user_regs_struct *regs, long *ret_nr, long *ret_result);
 
 /*
- * False if an interrupt took the thread out of user mode. True if it was in a system call, or if
- * the registers do not tell.
+ * Returns false if an interrupt took the thread out of user mode. Returns true if it was in a
+ * system call, or if the registers do not tell.
  */
 bool arch_in_call(const struct user_regs_struct *regs);
 
@@ -75,8 +75,8 @@ must_check int arch_set_result(uint32_t tid, long result);
 uint64_t arch_thread_pointer(const struct user_regs_struct *regs);
 
 /*
- * True if the n words at addr are the start of the data that the thread pointer of a glibc thread
- * points to. Always false where these data have no mark (all but x86_64).
+ * Returns true if the n words at addr are the start of the data that the thread pointer of a glibc
+ * thread points to. Always false where these data have no mark (all but x86_64).
  */
 bool arch_is_own_data(const uint64_t *words, size_t n, uint64_t addr);
 
@@ -87,8 +87,8 @@ uint64_t arch_argument(const struct user_regs_struct *regs, unsigned int n);
 /*
  * Makes registers with which the stopped thread runs call nr with these arguments, and after which
  * it stands where regs stand. regs: of a thread that was taken out of a call. before: the two bytes
- * of code in front of its pc. False if that is not possible: the call was not one of the native
- * ABI, or this is not implemented for the processor.
+ * of code in front of its pc. Returns false if that is not possible: the call was not one of the
+ * native ABI, or this is not implemented for the processor.
  */
 bool arch_call_again(const struct user_regs_struct *regs, const uint8_t before[2], long nr,
 		     const uint64_t arguments[ARCH_ARGUMENTS], struct user_regs_struct *ret);

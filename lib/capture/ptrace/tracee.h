@@ -38,7 +38,7 @@ static inline void *tracee_delivery(enum tracee_status status, int signal)
 /* True for SIGSTOP, SIGTSTP, SIGTTIN and SIGTTOU. */
 bool tracee_signal_stops(int signal);
 
-/* True if the signal's default action ends the process with a core dump (signal(7)). */
+/* Returns true if the signal's default action ends the process with a core dump (signal(7)). */
 bool tracee_signal_dumps(int signal);
 
 #endif

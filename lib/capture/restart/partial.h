@@ -43,20 +43,20 @@ struct partial_call {
 };
 
 /*
- * True if the call that the thread was taken out of returned a part and can be resumed. Most calls
- * are known by their number alone; for others the thread's memory is read and its descriptors are
- * looked at, which opens no file.
+ * Returns true if the call that the thread was taken out of returned a part and can be resumed.
+ * Most calls are known by their number alone; for others the thread's memory is read and its
+ * descriptors are looked at, which opens no file.
  */
 bool partial_find(struct partial *p);
 
 /*
- * True if the calls for the rest differ from the first call in address and size only. A seccomp
- * filter that let the first one through lets these through, unless it checks a buffer or a size
- * (docs/SAFETY.md).
+ * Returns true if the calls for the rest differ from the first call in address and size only. A
+ * seccomp filter that let the first one through lets these through, unless it checks a buffer or a
+ * size (docs/SAFETY.md).
  */
 bool partial_is_alike(const struct partial *p);
 
-/* True if the timeout of a socket may have ended the call. */
+/* Returns true if the timeout of a socket may have ended the call. */
 bool partial_is_on_socket(const struct partial *p);
 
 /* The next call. False: there is none, or its arguments cannot be read. */
@@ -81,7 +81,7 @@ struct partial_files {
 void partial_files(uint32_t tid, const struct user_regs_struct *regs, long nr,
 		   struct partial_files *ret);
 
-/* True if the same call has the same files now. */
+/* Returns true if the same call has the same files now. */
 bool partial_has_files(const struct partial_files *files, uint32_t tid,
 		       const struct user_regs_struct *regs, long nr);
 

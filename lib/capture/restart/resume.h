@@ -93,8 +93,8 @@ void resume_stopped(struct resumed_call *r, const struct resume_stop *stop,
 		    struct user_regs_struct *regs);
 
 /*
- * True if the thread must not be interrupted: its stack stays as it was at the last stop until it
- * stops again.
+ * Returns true if the thread must not be interrupted: its stack stays as it was at the last stop
+ * until it stops again.
  */
 static inline bool resume_is_undisturbed(const struct resumed_call *r)
 {
@@ -102,18 +102,19 @@ static inline bool resume_is_undisturbed(const struct resumed_call *r)
 }
 
 /*
- * True if the call would fail if the tracer ended now: when a thread is stopped at the begin of a
- * call, the end of its tracer acts like a signal (__ptrace_unlink()). Lasts until the call begins.
+ * Returns true if the call would fail if the tracer ended now: when a thread is stopped at the
+ * begin of a call, the end of its tracer acts like a signal (__ptrace_unlink()). Lasts until the
+ * call begins.
  */
 static inline bool resume_is_entering(const struct resumed_call *r)
 {
 	return r->state == RESUME_ENTERING;
 }
 
-/* True if the result of a wait may have to be corrected at its end. */
+/* Returns true if the result of a wait may have to be corrected at its end. */
 bool resume_corrects_result(const struct resumed_call *r);
 
-/* True if a part of the result would be lost if the tracer ended now. */
+/* Returns true if a part of the result would be lost if the tracer ended now. */
 static inline bool resume_holds_result(const struct resumed_call *r)
 {
 	return r->state != RESUME_NONE && !r->same_call;

@@ -17,10 +17,10 @@
 #include "lib/unwind/elf/elf_file.h"
 #include "lib/unwind/rules/rows.h"
 
-/* Functions in one part, which takes about 50 us to compile. */
+/* The number of functions in one part. A part takes about 50 us to compile. */
 #define CFI_PART_FDES 16
 
-/* The call frame information of a file. Does not need the file any more. */
+/* The call frame information of a file, which may be closed after cfi_open(). */
 struct cfi;
 
 /*
@@ -36,12 +36,13 @@ must_check int cfi_open_parts(const struct elf_file *f, uint64_t base, size_t pa
 void cfi_free(struct cfi *c); /* takes NULL */
 
 /*
- * The rows of the part with vaddr, compiled now if they are not yet. Owned by c,
- * never NULL. The rows are empty if c is NULL or memory cannot be allocated.
+ * Returns the rows of the part that has vaddr, and compiles them if that was not
+ * done. Never NULL; owned by c and valid until cfi_free(). The rows are empty if c
+ * is NULL or memory cannot be allocated.
  */
 const struct rows *cfi_rows(struct cfi *c, uint64_t vaddr);
 
-/* The memory in use, in bytes. */
+/* Returns the memory in use, in bytes. */
 size_t cfi_bytes(const struct cfi *c);
 
 #endif

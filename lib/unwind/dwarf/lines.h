@@ -57,15 +57,15 @@ struct lines;
 must_check int lines_open(const struct elf_file *f, clock_fn now_ns, struct lines **ret);
 void lines_free(struct lines *l); /* takes NULL */
 
-/* The memory in use, in bytes, approximately. */
+/* Returns the memory in use, in bytes, approximately. */
 size_t lines_bytes(const struct lines *l);
 
-/* True if a limit was reached, so that not everything was read. */
+/* Returns true if a limit was reached, so that not everything was read. */
 bool lines_is_incomplete(const struct lines *l);
 
 /*
- * The lines of vaddr, as unwind_lines_at() returns them. The texts are owned by
- * l. Returns their number; 0 if nothing is known.
+ * Finds the lines of vaddr, in the order of unwind_lines_at(). The texts are owned
+ * by l. Returns the number of lines; 0 if nothing is known.
  */
 size_t lines_find(struct lines *l, uint64_t vaddr, struct unwind_line ret[UNWIND_LINES_MAX]);
 

@@ -17,7 +17,7 @@
  */
 #define LINES_PROGRAM_MAX (2u << 20)
 
-/* True if libdw may decode the line table at this offset of .debug_line. */
+/* Returns true if libdw may decode the line table at this offset of .debug_line. */
 bool lines_check_program(const uint8_t *section, size_t size, uint64_t offset);
 
 /*

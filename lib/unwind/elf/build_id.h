@@ -12,7 +12,7 @@
 
 #include "lib/unwind/elf/elf_file.h"
 
-/* The usual size is 20 bytes (SHA-1). ld --build-id=0x... takes any size. */
+/* In bytes. The usual size is 20 (SHA-1). ld --build-id=0x... accepts any size. */
 #define BUILD_ID_MAX 64
 /* In hexadecimal digits, NUL included. */
 #define BUILD_ID_HEX_SIZE (2 * BUILD_ID_MAX + 1)
@@ -26,7 +26,7 @@ struct build_id {
 /* Reads the identifier of f. A longer build-id is cut to BUILD_ID_MAX bytes. */
 void build_id_read(const struct elf_file *f, struct build_id *ret);
 
-/* True if both are build-ids and equal. */
+/* Returns true if both are build-ids and equal. */
 bool build_id_equal(const struct build_id *a, const struct build_id *b);
 
 /* Writes the bytes as lower-case hexadecimal digits. */

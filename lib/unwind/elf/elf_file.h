@@ -48,7 +48,7 @@ void elf_file_close(struct elf_file *f);
  */
 Elf_Scn *elf_file_section(const struct elf_file *f, const char *name, GElf_Shdr *ret);
 
-/* Finds the first program header of this type. False if there is none. */
+/* Finds the first program header of this type. Returns false if there is none. */
 bool elf_file_phdr(const struct elf_file *f, uint32_t type, GElf_Phdr *ret);
 
 /*

@@ -21,7 +21,7 @@
 #include "lib/unwind/elf/elf_file.h"
 #include "lib/unwind/rules/rows.h"
 
-/* Bytes. A large program, such as Kubernetes, has 40 MB. */
+/* In bytes. A larger table is ignored. A large program, such as Kubernetes, has 40 MB. */
 #define GOPCLNTAB_MAX (128u << 20)
 
 struct gopclntab {
@@ -58,13 +58,13 @@ void gopclntab_close(struct gopclntab *t);
  */
 must_check int gopclntab_parse(uint8_t *bytes, size_t size, uint64_t text, struct gopclntab *ret);
 
-/* The function of this number, which is below n. False if it is malformed. */
+/* Reads the function of this number, which is below t->n. Returns false if it is malformed. */
 bool gopclntab_function(const struct gopclntab *t, size_t number, struct gopclntab_function *ret);
 
 /*
  * Makes the rows of all functions: CFA and return address by the stack pointer.
- * Leaves out functions that are malformed or not in ascending order. base is that
- * of the rows. Returns 0 or -ENOMEM.
+ * Leaves out functions that are malformed or not in ascending order. base becomes
+ * ret->base. The caller frees *ret with rows_fini(). Returns 0 or -ENOMEM.
  */
 must_check int gopclntab_rows(const struct gopclntab *t, uint64_t base, struct rows *ret);
 

@@ -19,7 +19,7 @@
 /* A browser with all symbols has 1.5 million, with 100 MB of names. */
 #define SYMBOLS_MAX	    (1u << 21)
 #define SYMBOLS_SECTION_MAX (128u << 20)
-/* Bytes. C++ and Rust names reach some kilobytes. Longer ones are cut. */
+/* In bytes. Longer names are cut; C++ and Rust names reach some kilobytes. */
 #define SYMBOLS_NAME_MAX 4096
 
 struct symbol {
@@ -34,7 +34,7 @@ struct symbols {
 	size_t n;
 	char *names; /* mangled, NUL-terminated */
 	uint64_t base;
-	size_t bytes; /* of memory */
+	size_t bytes; /* the size of v and names in memory */
 };
 
 void symbols_init(struct symbols *s);
@@ -48,18 +48,21 @@ void symbols_fini(struct symbols *s);
 must_check int symbols_load(const struct elf_file *f, const struct elf_file *debug, uint64_t base,
 			    struct symbols *ret);
 
-/* True if f has a .symtab with contents. */
+/* Returns true if f has a .symtab with contents. */
 bool symbols_has_symtab(const struct elf_file *f);
 
 /*
- * The address range of a function by its name, or its name with the suffix
- * ".abi0" (Go). False if there is none, or its size is unknown. Compares with all
+ * Finds the address range of a function by its name, or its name with the suffix
+ * ".abi0" (Go). Returns false if there is none, or its size is unknown. Compares with all
  * names.
  */
 bool symbols_range(const struct symbols *s, const char *name, uint64_t *ret_start,
 		   uint64_t *ret_end);
 
-/* The symbol that covers vaddr. *ret_name is owned by s. False if none does. */
+/*
+ * Finds the symbol that covers vaddr. *ret_name is owned by s; *ret_offset is the distance in bytes
+ * from the symbol's start to vaddr. Returns false if no symbol covers vaddr.
+ */
 bool symbols_find(const struct symbols *s, uint64_t vaddr, const char **ret_name,
 		  uint64_t *ret_offset);
 

@@ -17,13 +17,13 @@
 #define GUESS_WORK_MAX (1u << 17)
 
 /*
- * By the rule of p, which has may_install_handler. UNWIND_END_NO_CFI if the code has
- * already put a handler's registers in place of the saved ones.
+ * Moves f by the rule of p, which has may_install_handler. Returns UNWIND_END_NO_CFI if the
+ * code has already put a handler's registers in place of the saved ones.
  */
 enum unwind_end guess_by_installing_rule(struct walk *w, struct walk_frame *f,
 					 const struct pc_info *p);
 
-/* By the rule of p. */
+/* Moves f by the rule of p, which must not be RULE_CFA_NONE. */
 static inline enum unwind_end guess_by_rule(struct walk *w, struct walk_frame *f,
 					    const struct pc_info *p)
 {
@@ -35,10 +35,16 @@ static inline enum unwind_end guess_by_rule(struct walk *w, struct walk_frame *f
 	return walk_by_rule(w, f, p);
 }
 
-/* The caller where p has no rule: by the code or, if that says nothing, by fp. */
+/*
+ * Moves f to the caller where p has no rule: by the machine code or, if that does not show the
+ * return address, by the frame pointer.
+ */
 enum unwind_end guess_caller(struct walk *w, struct walk_frame *f, const struct pc_info *p);
 
-/* By the paths that the code can take to a ret. UNWIND_END_NO_CFI if there is none. */
+/*
+ * Moves f by a path that the code can take to a ret. Returns UNWIND_END_NO_CFI if there is no
+ * path.
+ */
 enum unwind_end guess_by_path(struct walk *w, struct walk_frame *f);
 
 #endif

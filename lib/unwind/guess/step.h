@@ -8,9 +8,9 @@
 #include "lib/unwind/walk/walk.h"
 
 /*
- * Moves f to its caller and returns WALK_ON, or returns why there is none. Without a caller
- * f is as before, but for its registers. After UNWIND_END_UNKNOWN_REGISTER with an unknown
- * frame pointer, search_frame_pointer() may find it.
+ * Moves f to its caller and returns WALK_ON, or returns why there is no caller: then the
+ * registers in f may have changed, and the other members have not. After
+ * UNWIND_END_UNKNOWN_REGISTER with an unknown frame pointer, search_frame_pointer() may find it.
  */
 enum unwind_end step_to_caller(struct walk *w, struct walk_frame *f);
 

@@ -5,8 +5,8 @@
  * An image stays while a space maps it, and afterwards until its slot is needed.
  * The memory of all images and of the perf maps of all spaces together has one
  * limit (unwind_cache_options.max_bytes). At the end of a call in which memory
- * grew above it, the ones that were not used for the longest time are dropped.
- * They are read from their files again when they are needed.
+ * grew above the limit, the least recently used images and perf maps are dropped:
+ * they are read from their files again when they are needed.
  */
 #ifndef LIB_UNWIND_IMAGE_CACHE_H
 #define LIB_UNWIND_IMAGE_CACHE_H
@@ -21,8 +21,8 @@
 #include "lib/unwind/unwind.h"
 
 /*
- * Files that stay open during one call, so that each is asked for once. A stack
- * goes through few images; further files are asked for again.
+ * The most files that stay open during one call, so that the cache requests each
+ * only once. A stack goes through few images; further files are requested again.
  */
 #define CACHE_OPEN_MAX 8
 /* Enough for 200 targets with 100 libraries each that no other target has. */
@@ -40,9 +40,9 @@ struct unwind_cache {
 	size_t cap;
 	struct perf_map *maps; /* list: one of each space */
 	uint64_t clock;	       /* number of calls so far */
-	uint64_t unread_at;    /* the last call that could not read some code */
+	uint64_t unread_at;    /* clock of the last call that could not read some code */
 	uint64_t generation;   /* grows when rows that were handed out are freed */
-	uint64_t stack_ids;    /* the last unwind_stack.id */
+	uint64_t stack_ids;    /* the unwind_stack.id that was given out last */
 	struct cache_open open[CACHE_OPEN_MAX];
 	size_t n_open;
 	bool grown; /* memory grew in this call */
@@ -68,40 +68,40 @@ static inline void cache_reads_names(const struct unwind_cache *c, const struct 
 void cache_begin(struct unwind_cache *c);
 void cache_end(struct unwind_cache *c);
 
-/* The bytes that max_bytes limits. */
+/* Returns the bytes of memory that max_bytes limits. */
 size_t cache_bytes(const struct unwind_cache *c);
 
 /*
- * Add and remove the perf map of a space. It is owned by the space, which removes
- * it before freeing it.
+ * Add and remove the perf map of a space, which owns the perf map, and removes it
+ * before freeing it.
  */
 void cache_add_map(struct unwind_cache *c, struct perf_map *m);
 void cache_remove_map(struct unwind_cache *c, struct perf_map *m);
 
 /*
- * The image of a mapping; made if it is not in the cache. The caller gets a
- * reference. Returns 0, the error of files->image, -EINVAL if the file is no regular
+ * Gets the image of a mapping, and makes it if it is not in the cache. The caller gets
+ * a reference. Returns 0, the error of files->image, -EINVAL if the file is no regular
  * file, -ENOMEM, or -ENOSPC if CACHE_IMAGES_MAX images are in use.
  */
 must_check int cache_get(struct unwind_cache *c, const struct file_source *source,
 			 struct image **ret);
 /*
- * The image of a file whose identity is known, without asking for the file. The
- * caller gets a reference. NULL if it is not in the cache.
+ * Returns the image of a file whose identity is known, without requesting the file. The
+ * caller gets a reference. Returns NULL if it is not in the cache.
  */
 struct image *cache_get_known(struct unwind_cache *c, const struct file_identity *file);
 /*
- * The image of the vDSO of this size, which is the same in all processes. The caller
- * gets a reference. NULL if it is not in the cache.
+ * Returns the image of the vDSO of this size, which is the same in all processes. The caller
+ * gets a reference. Returns NULL if it is not in the cache.
  */
 struct image *cache_get_vdso(struct unwind_cache *c, uint64_t size);
-/* Gives a reference back. Takes NULL. */
+/* Gives a reference back. i may be NULL. */
 void cache_put(struct image *i);
 
 /*
  * Returns a descriptor of the image's file, which the cache closes in cache_end().
- * Returns a negative errno if the file cannot be had, -ESTALE if the mapping has
- * another file by now.
+ * Returns a negative errno if the file cannot be opened: -ESTALE if the mapping has
+ * another file by now, or the error of files->image.
  */
 must_check int cache_fd(struct unwind_cache *c, struct image *i, const struct file_source *source);
 

@@ -26,9 +26,9 @@
 #define DEBUG_FILE_LINKED_MAX (UINT64_C(1) << 30)
 
 /*
- * Opens the debug file of i, whose own file is behind fd. packed: .gnu_debugdata
- * may be used. The caller closes *ret_fd, which is -1 if there is no debug file.
- * A separate file is marked as the one in use. Returns 0 or -ENOMEM.
+ * Opens the debug file of i, whose own file is behind fd. packed: true if
+ * .gnu_debugdata may be used, which has symbols only. The caller closes *ret_fd, which is -1 if
+ * there is no debug file. A separate file is marked as the one in use. Returns 0 or -ENOMEM.
  */
 must_check int debug_file_open(const struct image *i, int fd, const struct file_source *source,
 			       bool packed, int *ret_fd);

@@ -35,10 +35,10 @@ static inline void reading_set(uint32_t *reading, uint32_t number)
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
-/* The number of the file that files answered with last; 0: it has none. */
+/* Returns the number of the file that s->files returned last; 0: the file has no number. */
 uint32_t file_source_number(const struct file_source *s);
 
-/* Marks that file as the one that is read. */
+/* Marks the file that s->files returned last as the one that is read. */
 void file_source_mark(const struct file_source *s);
 
 /*

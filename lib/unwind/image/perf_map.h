@@ -5,7 +5,7 @@
  *
  * Targets append to the file while they run, so it stays open and only new lines
  * are read. If entries overlap, the later one counts: the code was moved. The
- * contents are the target's word. Malformed lines are skipped.
+ * contents are written by the target and not trusted. Malformed lines are skipped.
  *
  * Source: Linux, tools/perf/Documentation/jit-interface.txt.
  */
@@ -46,7 +46,7 @@ struct perf_map {
 	size_t names_size, names_cap;
 	uint32_t order;
 	uint32_t reads; /* since perf_map_reset_reads() */
-	/* Owned by the cache (cache.h). */
+	/* Written by the cache (cache.h) only. */
 	struct perf_map *next;
 	uint64_t last_use;
 };
@@ -60,9 +60,9 @@ void perf_map_fini(struct perf_map *m);
  */
 void perf_map_open(struct perf_map *m, int fd);
 
-/* The memory in use, in bytes. */
+/* Returns the memory in use, in bytes. */
 size_t perf_map_bytes(const struct perf_map *m);
-/* Frees it. The next update reads the whole file again. */
+/* Frees the memory in use. The next perf_map_update() reads the whole file again. */
 void perf_map_drop(struct perf_map *m);
 
 /* Allows PERF_MAP_READS_MAX further reads. */
@@ -76,7 +76,7 @@ void perf_map_reset_reads(struct perf_map *m);
 must_check int perf_map_update(struct perf_map *m);
 
 /*
- * The entry that covers addr. *ret_name is valid until m changes. False if none
+ * The entry that covers addr. *ret_name is valid until m changes. Returns false if none
  * does.
  */
 bool perf_map_find(const struct perf_map *m, uint64_t addr, const char **ret_name,

@@ -1,5 +1,5 @@
 /*
- * What the machine code of a target's images says: the call before a return address,
+ * Facts from the machine code of a target's images: the call before a return address,
  * the frame size of a function, where the return address is at an instruction. Used
  * where call frame information is missing, or a register that it needs is unknown.
  *
@@ -7,8 +7,8 @@
  * image. All addresses are addresses in memory.
  *
  * Budgets: a walk limits what reading code may cost, in units of about 5 ns. Functions
- * with *budget subtract what they used. An answer that is known costs nothing. If the
- * budget is too small, they answer as if the code could not be read.
+ * with a parameter budget subtract their cost from *budget; an answer that is kept costs
+ * nothing. If *budget is too small, they answer as if the code could not be read.
  */
 #ifndef LIB_UNWIND_SPACE_CODE_H
 #define LIB_UNWIND_SPACE_CODE_H
@@ -26,10 +26,10 @@ enum code_call {
 	CODE_CALL_DIRECT,   /* a call to *ret_target */
 };
 
-/* The call that ends at the return address addr. */
+/* Classifies the call that ends at the return address addr. *ret_target: see code_call. */
 enum code_call code_call_before(struct unwind_space *s, uint64_t addr, uint64_t *ret_target);
 
-/* cpu_frame_size() of the function that starts at addr. False if it has none. */
+/* cpu_frame_size() for the function that starts at addr, with the same result. */
 bool code_frame_size(struct unwind_space *s, uint64_t addr, uint32_t *ret_size);
 
 /*
@@ -40,13 +40,13 @@ bool code_frame_size(struct unwind_space *s, uint64_t addr, uint32_t *ret_size);
 bool code_frame_varies(struct unwind_space *s, uint64_t addr, uint32_t *budget);
 
 /*
- * True if the function that starts at from jumps to the one that starts at to, in the
+ * Returns true if the function that starts at from jumps to the one that starts at to, in the
  * same image: a tail call.
  */
 bool code_jumps_to(struct unwind_space *s, uint64_t from, uint64_t to);
 
 /*
- * True if the call before the return address ra may have called the code at pc, which
+ * Returns true if the call before the return address ra may have called the code at pc, which
  * has no CFI: the call leads to at most max bytes before pc; or it is indirect, or goes
  * through a PLT, and the symbol of pc begins at most max bytes before pc.
  */
@@ -66,7 +66,7 @@ bool code_is_stub(struct unwind_space *s, uint64_t addr);
 
 /*
  * A path through the code, and where the caller's return address and frame pointer are
- * by it, as offsets from the stack pointer.
+ * according to the path, as offsets from the stack pointer in bytes.
  */
 struct code_path {
 	uint32_t ra;
@@ -78,28 +78,28 @@ struct code_path {
 };
 
 /*
- * A path from addr to a ret, along jumps. False if there is none; exits is set in any
+ * Finds a path from addr to a ret, along jumps. Returns false if there is none; exits is set in any
  * case. x86-64 only.
  */
 bool code_path_to_ret(struct unwind_space *s, uint64_t addr, uint32_t *budget,
 		      struct code_path *ret);
 
 /*
- * A path from the start of a function to the instruction at to. False if there is none.
- * x86-64 only.
+ * Finds a path from the start of a function to the instruction at to. Returns false if there is
+ * none. x86-64 only.
  */
 bool code_path_from_start(struct unwind_space *s, uint64_t from, uint64_t to, uint32_t *budget,
 			  struct code_path *ret);
 
 /*
  * x86_64_installs_handler() of the code at addr, in a function whose rule has
- * may_install_handler. False if the code cannot be read.
+ * may_install_handler. Returns false if the code cannot be read.
  */
 bool code_installs_handler(struct unwind_space *s, uint64_t addr);
 
 /*
- * The start of the function that covers addr: by its symbol or, if it has none, by the
- * symbol of a function that only jumps there. 0: unknown.
+ * Returns the start of the function that covers addr: by its symbol or, if it has none,
+ * by the symbol of a function that only jumps there. 0: unknown.
  */
 uint64_t code_function(struct unwind_space *s, uint64_t addr, uint32_t *budget);
 

@@ -38,7 +38,7 @@ struct maps {
 must_check int maps_parse(struct maps *m, const char *text, size_t size, size_t max_lines);
 void maps_fini(struct maps *m);
 
-/* The mapping that covers addr, or NULL. */
+/* Returns the mapping that covers addr, or NULL. Owned by m. */
 const struct map *maps_find(const struct maps *m, uint64_t addr);
 
 #endif

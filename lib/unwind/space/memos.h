@@ -63,8 +63,9 @@ void memos_fini(struct memos *m);
 void memos_clear(struct memos *m);
 
 /*
- * The memo of a thread, made if there is none. A memo that another thread had is
- * emptied. Owned by m. NULL if memory cannot be allocated.
+ * Returns the memo of a thread, and makes one if there is none. A memo of another thread
+ * with the same lower bits is emptied first. Owned by m. Returns NULL if memory cannot be
+ * allocated.
  */
 struct memo *memos_get(struct memos *m, uint32_t tid);
 

@@ -1,5 +1,5 @@
 /*
- * The rule for an address of a target: what the walk looks up for each frame.
+ * Finds the unwind rule for an address of a target. The walk does so for each frame.
  *
  * Stacks of a target go through the same few hundred addresses again and again, so
  * each space keeps the last results in a direct-mapped table.
@@ -31,7 +31,7 @@ struct pc_info {
  */
 const struct pc_info *pc_info_at(struct unwind_space *s, uint64_t addr);
 
-/* True if no executable mapping covers the address. */
+/* Returns true if no executable mapping covers the address. */
 bool pc_info_is_unmapped(const struct pc_info *p);
 
 #endif

@@ -17,7 +17,7 @@
 #include "lib/unwind/space/pc_info.h"
 #include "lib/unwind/unwind.h"
 
-/* A frame, with all that the next step needs. */
+/* A frame of the walk, and the state from which the next step finds its caller. */
 struct walk_frame {
 	struct frame_regs regs;
 	uint64_t addr;		       /* as in unwind_frame */
@@ -26,8 +26,8 @@ struct walk_frame {
 	bool interrupted;	       /* by a signal; the frame below is a trampoline */
 	bool not_called;	       /* the last step found that no call led to addr */
 	bool sp_is_minimum;	       /* the real stack pointer may be above regs' */
-	uint32_t signals;	       /* signal frames so far */
-	const struct pc_info *pc_info; /* a hint: that of walk_lookup(), or NULL */
+	uint32_t signals;	       /* number of signal frames so far */
+	const struct pc_info *pc_info; /* the pc_info of walk_lookup() if known, or NULL */
 };
 
 /* How the last step found the caller; memo.h keeps simple steps. */
@@ -40,7 +40,7 @@ struct walk_step {
 	bool fp_read;
 	int32_t ra_at; /* offsets of the words that were read, from the caller's sp */
 	int32_t fp_at;
-	struct image *image; /* that has the rule */
+	struct image *image; /* the image that has the rule; may be NULL */
 };
 
 struct walk {
@@ -63,13 +63,13 @@ struct walk {
 /* The result of a step that found a caller. Other results say why there is none. */
 #define WALK_ON UNWIND_END_N
 
-/* The address by which a frame is looked up. */
+/* Returns the address by which a frame is looked up: within the call, if it has called. */
 static inline uint64_t walk_lookup(const struct walk_frame *f)
 {
 	return f->is_leaf ? f->addr : f->addr - 1;
 }
 
-/* Reads 8 bytes of the stack, and raises w->top. False if they were not copied. */
+/* Reads 8 bytes of the stack, and raises w->top. Returns false if they were not copied. */
 static inline bool walk_read_word(struct walk *w, uint64_t addr, uint64_t *ret)
 {
 	uint64_t at = addr - w->stack.lo;
@@ -83,38 +83,38 @@ static inline bool walk_read_word(struct walk *w, uint64_t addr, uint64_t *ret)
 	return true;
 }
 
-/* The instruction that the frame executes next. */
+/* Returns the address of the instruction that the frame executes next. */
 static inline uint64_t walk_next_pc(const struct walk_frame *f)
 {
 	return f->is_leaf || f->interrupted ? walk_lookup(f) : f->addr;
 }
 
 /*
- * The end of a walk that cannot read n bytes at addr: UNREADABLE, CAPPED or BAD_CFA. Sets
- * w->missing or w->second.
+ * Returns the reason for the end of a walk that cannot read n bytes at addr: UNWIND_END_UNREADABLE,
+ * UNWIND_END_CAPPED or UNWIND_END_BAD_CFA. Sets w->missing or w->second.
  */
 enum unwind_end walk_unreadable(struct walk *w, const struct walk_frame *f, uint64_t addr,
 				size_t n);
 
 /*
- * The functions below move f to its caller and return WALK_ON, or return why there is none.
- * Without a caller f is as before, but for its registers.
+ * The functions below move f to its caller and return WALK_ON, or return why there is no caller:
+ * then the registers in f may have changed, and the other members have not.
  */
 
-/* To the caller with the return address ra. The caller's registers are set in f. */
+/* Moves f to the caller with the return address ra. f has the caller's registers already. */
 enum unwind_end walk_enter(struct walk *w, struct walk_frame *f, uint64_t ra, bool by_heuristic);
 
-/* To the frame that a signal interrupted. Its registers are set in f. */
+/* Moves f to the frame that a signal interrupted. f has that frame's registers already. */
 enum unwind_end walk_enter_interrupted(struct walk *w, struct walk_frame *f);
 
-/* By a simple rule. image is the one that has it; may be NULL. */
+/* Moves f by a simple rule. image is the image that has the rule; may be NULL. */
 enum unwind_end walk_by_simple_rule(struct walk *w, struct walk_frame *f, const struct rule *rule,
 				    struct image *image);
 
-/* By the full rule of p. */
+/* Moves f by the full rule of p. */
 enum unwind_end walk_by_full_rule(struct walk *w, struct walk_frame *f, const struct pc_info *p);
 
-/* By the rule of p, which must have one (not RULE_CFA_NONE). */
+/* Moves f by the rule of p, which must not be RULE_CFA_NONE. */
 static inline enum unwind_end walk_by_rule(struct walk *w, struct walk_frame *f,
 					   const struct pc_info *p)
 {

@@ -37,7 +37,7 @@ struct x86_64_insn {
 };
 
 /*
- * Decodes the instruction at code, of at most n bytes. False if it is invalid, unknown or
+ * Decodes the instruction at code, of at most n bytes. Returns false if it is invalid, unknown or
  * longer.
  */
 bool x86_64_insn_read(const uint8_t *code, size_t n, struct x86_64_insn *ret);

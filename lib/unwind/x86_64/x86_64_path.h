@@ -33,13 +33,13 @@ struct x86_64_path {
 };
 
 /*
- * A path from vaddr to a ret; one without a call if there is one. False if none is found.
+ * Finds a path from vaddr to a ret, without a call if possible. Returns false if none is found.
  */
 bool x86_64_path_to_ret(struct x86_64_code *c, uint64_t vaddr, struct x86_64_path *ret);
 
 /*
- * A path from the start of a function to the instruction at to. ret->fp is set if the frame
- * pointer was pushed on it. False if none is found.
+ * Finds a path from the start of a function, from, to the instruction at to. ret->fp is set if the
+ * frame pointer was pushed on it. Returns false if none is found.
  */
 bool x86_64_path_from_start(struct x86_64_code *c, uint64_t from, uint64_t to,
 			    struct x86_64_path *ret);
