@@ -11,13 +11,14 @@
 #include "lib/capture/state.h"
 
 /*
- * Seizes the threads that are not in the table, and counts those that cannot be seized. Returns
- * how many threads are new. If the table has no thread of the process in the end, returns an
- * error: -EPERM, -EBUSY (another tracer), an error of the files, or 0 if no thread was listed.
+ * Seizes the threads that are not in the table, and counts those that cannot be seized. Returns the
+ * number of new threads.
  *
- * If held_up_ticks is set then, there are more threads, and attach_scan is to be called again at
- * scan.tick. This includes a scan that found no thread for lack of descriptors or memory: a
- * process has not ended because it cannot be read.
+ * If the table has no thread of the process at the end, returns an error: -EPERM, -EBUSY (another
+ * tracer), an error of reading /proc, or 0 if no thread was listed. If held_up_ticks is also set,
+ * there are more threads, and the caller calls attach_scan again at scan.tick. This includes a scan
+ * that found no thread for lack of descriptors or memory, because that does not mean that the
+ * process has ended.
  */
 must_check int attach_scan(struct traced_process *t);
 

@@ -1,22 +1,19 @@
 /*
- * The sampler. Attaches to processes with ptrace, looks at each of their threads at each tick,
- * and writes what it saw into rings (lib/capture/sample.h).
+ * The sampler. Attaches to processes with ptrace, looks at each of their threads at each tick, and
+ * writes samples into rings (lib/capture/sample.h). Does not unwind.
  *
- * What a target notices: PTRACE_SEIZE, which stops no thread; at a tick, an interrupt of the
- * threads that run, each of which goes on as soon as its registers and stack are copied. Blocked
- * threads are not stopped. Capture does not unwind. It allocates nothing while a thread is
- * stopped.
+ * Effects on a target: PTRACE_SEIZE stops no thread. At a tick, each running thread is interrupted,
+ * and goes on as soon as its registers and stack are copied. Blocked threads are not stopped.
+ * Nothing is allocated while a thread is stopped.
  *
- * How it is used:
- *   capture_new; capture_add for each target; capture_tick at each tick; capture_reap when SIGCHLD
- *   arrives (reap.h). Targets are let go of by the functions of leave.h.
+ * Order of use: capture_new; capture_add for each target; capture_tick at each tick; capture_reap
+ * when SIGCHLD arrives (reap.h). leave.h has the functions that detach from targets. Capture does
+ * not use PTRACE_DETACH, which needs a stop, except for a leader that is about to die. When the
+ * calling thread ends, the kernel detaches all tracees without a stop.
  *
- * Capture does not detach by itself, since that takes a stop. (One exception: a leader that is
- * about to die.) When the calling thread ends, the kernel lets go of all tracees without a stop.
- *
- * Limits: one struct capture for each process, since capture reaps every child (waitpid -1). One
- * thread has to make all calls, up to capture_attach_again. SIGALRM and ITIMER_REAL are used within
- * calls and given back; all other threads of the process have to block that signal.
+ * Limits: a process has at most one struct capture, because capture reaps every child (waitpid -1).
+ * One thread makes all calls, up to capture_attach_again. SIGALRM and ITIMER_REAL are used within
+ * calls and restored; all other threads of the process must block SIGALRM.
  */
 #ifndef LIB_CAPTURE_CAPTURE_H
 #define LIB_CAPTURE_CAPTURE_H
@@ -34,7 +31,7 @@ struct capture;
 /* Copies the options. Returns 0 or -ENOMEM. */
 must_check int capture_new(const struct capture_options *options, struct capture **ret);
 
-/* Frees everything, without a record and without letting go of tracees. Takes NULL. */
+/* Frees everything. Writes no record and detaches no tracee. c may be NULL. */
 void capture_free(struct capture *c);
 
 /*
@@ -52,61 +49,66 @@ must_check int capture_add(struct capture *c, uint32_t target, int32_t pid, int 
 			   uint64_t tick);
 
 /*
- * From here on the target's RECORD_THREADs carry thread pointers, where these are known. The
- * pointer of a thread that is not stopped is found by its list of robust locks, which costs two
- * system calls for each thread. To be called before the target's first tick.
+ * Requests thread pointers: from here on the target's RECORD_THREADs have them where they are
+ * known. The pointer of a thread that is not stopped is found by its list of robust locks, which
+ * costs two system calls for each thread. Call it before the target's first tick.
  */
 void capture_want_pointers(struct capture *c, uint32_t target);
 
 /*
- * The process is about to execute the program that is to be profiled: until then the target is not
- * looked at, and its ticks are not counted. To be called before the target's first tick.
+ * Tells capture that the process is about to execute the program that is to be profiled. Until the
+ * exec, capture takes no samples of the target and counts none of its ticks. Call it before the
+ * target's first tick.
  */
 void capture_await_exec(struct capture *c, uint32_t target);
 
-/* Looks at each thread of each target. Interrupted threads stop soon after: see reap.h. */
+/*
+ * Looks at each thread of each target. Interrupted threads stop soon after, and capture_reap takes
+ * their samples (reap.h).
+ */
 void capture_tick(struct capture *c, const struct tick *tick);
 
 /*
- * The number of the next tick at which capture has something to do: ticks before it need not be
- * given. It may be in the past, and can become earlier with every other call. 0: the next tick of
- * all, also if there are no targets.
+ * Returns the number of the next tick at which capture has work; the caller may skip the ticks
+ * before it. The number may be in the past, and every other call can make it lower. 0: the very
+ * next tick, also if there are no targets.
  */
 uint64_t capture_next_tick(const struct capture *c);
 
 /*
- * The time of the first timeout that capture watches: the first tick after this time has to be
- * given, too, whatever capture_next_tick says. UINT64_MAX: there is none.
+ * Returns the time of the first timeout that capture watches, in ns; UINT64_MAX: none. The caller
+ * must also call capture_tick for the first tick after this time, whatever capture_next_tick
+ * returns.
  */
 uint64_t capture_timeout_ns(const struct capture *c);
 
 /*
- * From here on the target is looked at at `ticks` of every `of_ticks` ticks, evenly spread. Only
- * these count as its ticks. They are chosen among the ticks of the target with the highest rate, so
- * that capture wakes at that rate. 0 < ticks <= of_ticks.
+ * Sets the target's rate: from here on it is sampled at `ticks` of every `of_ticks` ticks, evenly
+ * spread. Only these count as its ticks. They are a subset of the ticks of the target with the
+ * highest rate, so that capture wakes at that rate only. 0 < ticks <= of_ticks.
  */
 void capture_rate(struct capture *c, uint32_t target, uint32_t ticks, uint32_t of_ticks);
 
-/* The number of threads that were interrupted and have not stopped yet. */
+/* Returns the number of threads that were interrupted and have not stopped yet. */
 size_t capture_pending(const struct capture *c);
 
-/* The number of threads that are known, of all targets. */
+/* Returns the number of threads of all targets. */
 size_t capture_threads(const struct capture *c);
 
 /*
- * The highest priority of a target's thread of SCHED_FIFO or SCHED_RR; 0: there is no such thread.
- * The caller of capture_tick has to run above it: else such threads keep the tracer from the
- * processors, while a thread of theirs may be stopped. The priority of a thread is read when the
- * thread is new, after a late tick, and along with its name. SCHED_DEADLINE, which is above all of
- * these, is not counted.
+ * Returns the highest SCHED_FIFO or SCHED_RR priority of all targets' threads; 0: no such thread.
+ * The caller of capture_tick must run above this priority. Otherwise such threads keep the tracer
+ * off the processors, possibly while one of their threads is stopped. A thread's priority is read
+ * when the thread is new, after a late tick, and together with its name. SCHED_DEADLINE, which is
+ * above all priorities, is not counted.
  */
 int capture_realtime_priority(const struct capture *c);
 
-/* The sink has a new reader: all threads are announced and sampled anew. */
+/* Called when the sink has a new reader: announces and samples all threads anew. */
 void capture_reset(struct capture *c, const struct capture_sink *sink);
 
 /*
- * A stack hint of the sink's reader: how much of a thread's stacks the unwinder needs
+ * Takes a stack hint of the sink's reader: how much of a thread's stacks the unwinder needs
  * (stack_hints_take, msg_stack_hint). If the last sample of a blocked thread had less, the thread
  * is sampled again. A hint for a thread that writes to another sink is ignored.
  */

@@ -1,13 +1,10 @@
 /*
- * The counters of a target, and the heartbeat of capture.
+ * The counters of a target, and the heartbeat of capture. Both are in memory that capture writes
+ * and the broker reads (the heartbeat page, daemon/msg/heartbeat.h), so the counters outlive a
+ * capture process that was killed. Capture never reads this memory.
  *
- * Both lie in memory that capture writes and the broker reads (the heartbeat page,
- * daemon/msg/heartbeat.h), so that the counters outlive a capture process that was killed. Capture
- * never reads them back.
- *
- * At any time, except for samples under way:
- *
- *  expected = captured + repeated + filled + sum of missed
+ * For a target without a sample under way:
+ *     expected = captured + repeated + filled + sum of missed
  */
 #ifndef LIB_CAPTURE_COUNTERS_H
 #define LIB_CAPTURE_COUNTERS_H

@@ -1,9 +1,8 @@
 /*
- * Detects that a process executes another program, where no stop reports it.
- *
- * PTRACE_EVENT_EXEC reports most of them. One that happened while capture was not attached, or
- * whose leader was dead, leaves two proofs: the auxiliary vector is another program's, or the
- * leader is not the thread that capture has attached to.
+ * Detects an exec that no stop has reported. PTRACE_EVENT_EXEC reports most of them. It does not if
+ * capture was not attached, or if the leader was dead. Then one of two facts proves the exec: the
+ * auxiliary vector is another program's, or the leader is not the thread that capture has attached
+ * to.
  */
 #ifndef LIB_CAPTURE_EXEC_H
 #define LIB_CAPTURE_EXEC_H
@@ -13,22 +12,22 @@
 #include "lib/capture/state.h"
 
 /*
- * For a new target: reads the auxiliary vector. Returns 0, -EACCES if this process may not read
- * the target's files, or -ENOEXEC for a 32-bit program.
+ * Called for a new target. Reads the auxiliary vector. Returns 0, -EACCES if this process may not
+ * read the target's files, or -ENOEXEC for a 32-bit program.
  */
 must_check int exec_read_first(struct traced_process *t);
 
 /*
- * Looks for the proofs, and calls exec_happened if there is one. Where the files cannot be read,
- * sets exec.doubt, and the next tick asks again. Opens files: not while a thread is stopped.
+ * Checks both facts, and calls exec_happened if one proves an exec. If the files cannot be read,
+ * sets exec.doubt, and the next tick checks again. Opens files, so no thread may be stopped.
  * Threads that capture has just seized must be in the table.
  */
 void exec_check(struct traced_process *t);
 
 /*
- * The process has executed another program, which ends all threads but the caller of exec. Frees
- * all threads, writes RECORD_EXEC, and reports CAPTURE_EXEC. Only for a proven exec: a live thread
- * may be in the middle of a resumed call.
+ * Handles an exec, which ends all threads but the one that called it. Frees all threads, writes
+ * RECORD_EXEC, and reports CAPTURE_EXEC. The exec must be proven, because a thread that is alive
+ * may have a resumed call.
  */
 void exec_happened(struct traced_process *t);
 

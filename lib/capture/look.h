@@ -1,6 +1,6 @@
 /*
- * Looks at one thread at a tick, without stopping it: a blocked thread is sampled as it is, any
- * other is interrupted, and gives its sample when it stops (stop.h).
+ * Looks at one thread at a tick. A blocked thread is sampled without being stopped. Any other
+ * thread is interrupted, and is sampled when it stops (stop.h).
  */
 #ifndef LIB_CAPTURE_LOOK_H
 #define LIB_CAPTURE_LOOK_H
@@ -10,8 +10,8 @@
 #include "lib/capture/state.h"
 
 /*
- * Looks at a thread that is awake, at the process's last tick. ticks: this tick, and those since
- * the thread's last look; ticks that the look does not cover are missed.
+ * Looks at an awake thread at the process's last tick. ticks: the number of ticks since the
+ * thread's last look, this one included. Ticks that the look does not cover count as missed.
  */
 void look_at_thread(struct thread *th, uint64_t ticks, const struct covered_ticks *covered);
 

@@ -24,16 +24,16 @@ struct capture_sink {
 	struct ring_writer ring;
 	/* Ring bytes reserved for samples under way. Written by capture. */
 	size_t promised;
-	/* The reader has gone; a new one may come. Written by the caller. */
+	/* The reader is gone; a new one may follow. Written by the caller. */
 	bool is_left;
 };
 
 enum capture_event {
 	CAPTURE_GONE,	 /* the process has ended; its RECORD_END is written */
 	CAPTURE_EXEC,	 /* the process executes a new program */
-	CAPTURE_FOREIGN, /* the new program is a 32-bit one: capture let the process go and wrote
-			    its RECORD_END */
-	CAPTURE_TAKEN,	 /* another tracer attached after capture let go: no RECORD_END */
+	CAPTURE_FOREIGN, /* the new program is a 32-bit one: capture has detached and written
+			    RECORD_END */
+	CAPTURE_TAKEN,	 /* another tracer attached while capture was detached: no RECORD_END */
 };
 
 struct capture_options {
@@ -52,11 +52,11 @@ struct capture_options {
 	 */
 	void (*event)(void *ctx, uint32_t target, enum capture_event event);
 	/*
-	 * Reports a child that a target has forked, once or more for each child; pid may be
-	 * the number of a thread of the child. The same rule as for event applies. The kernel
-	 * attaches capture to each child at its birth; the child runs on at once and is not a
+	 * Reports a child that a target has forked, once or several times for each child. pid may
+	 * be the number of a thread of the child. The callback must not call capture. The kernel
+	 * attaches capture to each child at its birth. The child runs on at once, and is not a
 	 * target until the caller calls capture_add. A child of fork(2) or vfork(2) is reported
-	 * before the end of its parent. NULL: capture does not attach to children.
+	 * before its parent's end. NULL: capture does not attach to children.
 	 */
 	void (*born)(void *ctx, int32_t pid);
 	void *ctx;
@@ -70,7 +70,7 @@ struct capture_options {
 struct tick {
 	uint64_t number;
 	uint64_t begin_ns, period_ns;
-	uint64_t due_ns; /* planned time of the look */
+	uint64_t due_ns; /* when the tick was planned */
 };
 
 #endif

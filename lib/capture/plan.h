@@ -20,8 +20,8 @@
 void plan_all(struct capture *c);
 
 /*
- * Computes the next tick of a process. Call this after a change of its phase, its number of
- * threads, its last tick, or a member of struct traced_plan.
+ * Computes the next tick of a process. Called after each change of a value that the next tick
+ * depends on.
  */
 void plan_target(struct traced_process *t);
 

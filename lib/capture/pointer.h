@@ -9,7 +9,7 @@
 
 #include "lib/capture/state.h"
 
-/* Sets th->pointer, if the reader wants pointers and no stop has shown this one. */
+/* Sets th->pointer if the reader wants pointers and no stop has shown this thread's pointer. */
 void pointer_find(struct thread *th);
 
 /* Sets th->hints.own_end, the end of the thread's own stack, from the pointer. */

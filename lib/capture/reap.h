@@ -10,12 +10,12 @@
 struct capture;
 
 /*
- * Handles the wait statuses that are there, up to 256. Returns true if it stopped at that number:
- * there may be more, which no SIGCHLD announces, so call it again.
+ * Handles the wait statuses that are available, up to 256. Returns true if it stopped at that
+ * number: there may be more, for which no further SIGCHLD comes, so the caller calls it again.
  */
 bool capture_reap(struct capture *c);
 
-/* Handles one wait status, which the caller has got by waitpid(2). */
+/* Handles one wait status that the caller has received by waitpid(2). */
 void capture_take(struct capture *c, uint32_t tid, int status);
 
 /* For capture_tick: handles some wait statuses in the middle of a tick. */

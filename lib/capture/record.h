@@ -1,9 +1,8 @@
 /*
- * Writes records into the ring of a process (lib/capture/sample.h).
- *
- * A record for which the ring has no room is lost. Then the reader does not know the threads any
- * more: needs_reset is set, and the next tick with room writes RECORD_RESET and all threads anew.
- * The parameters tick and time_ns are those of the record.
+ * Writes records into the ring of a process (lib/capture/sample.h). If the ring has no room, the
+ * record is lost. The reader then no longer knows the state of the threads, so needs_reset is set,
+ * and the next tick that finds room writes RECORD_RESET and announces all threads anew. The
+ * parameters tick and time_ns are those of the record.
  */
 #ifndef LIB_CAPTURE_RECORD_H
 #define LIB_CAPTURE_RECORD_H
@@ -15,7 +14,7 @@
 #include "lib/capture/sample.h"
 #include "lib/capture/state.h"
 
-/* Sets needs_reset: the reader has lost track, or is a new one. */
+/* Sets needs_reset, because the reader has missed records or is a new one. */
 void record_needs_reset(struct traced_process *t);
 
 /*
@@ -30,7 +29,7 @@ void record_reset(struct traced_process *t, uint64_t tick, uint64_t time_ns);
  */
 uint64_t record_time(const struct traced_process *t);
 
-/* Writes a record that has no more than struct record. Returns false if the ring has no room. */
+/* Writes a record that consists of struct record only. Returns false if there is no room. */
 bool record_event(struct traced_process *t, enum record_type type, uint32_t tid, uint64_t tick,
 		  uint64_t time_ns);
 
@@ -41,16 +40,16 @@ void record_exits(struct traced_process *t, uint64_t tick, uint64_t time_ns);
 bool record_tick(struct traced_process *t, uint64_t tick, uint64_t time_ns);
 
 /*
- * Writes RECORD_THREAD before the first sample of a thread. Returns false if the ring has no room,
- * or if the thread's files in /proc could not be read, with *ret_reason; the next look tries
- * again. Returns true if the thread is announced already.
+ * Writes RECORD_THREAD if the thread is not announced yet. Called before a thread's first sample.
+ * Returns true if the thread is announced. Returns false and sets *ret_reason if the ring has no
+ * room, or if the thread's files in /proc could not be read; the next look tries again.
  */
 must_check bool record_announce(struct thread *th, uint64_t tick, uint64_t time_ns,
 				enum missed_reason *ret_reason);
 
 /*
- * A stop has shown the thread pointer (0: not known). Writes RECORD_THREAD again if the reader
- * wants pointers and does not know this one. To be called before the sample of that stop.
+ * Called with the thread pointer that a stop has shown (0: not known), before the sample of that
+ * stop. Writes RECORD_THREAD again if the reader wants pointers and does not know this one.
  */
 void record_pointer(struct thread *th, uint64_t pointer, uint64_t tick, uint64_t time_ns);
 

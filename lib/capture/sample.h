@@ -1,27 +1,27 @@
 /*
- * The records that capture writes into a ring (lib/base/ring.h) and unwind reads: registers and
- * stack of a thread at a tick, and what has happened to threads and processes. Recorded samples in
- * tests have the same format. The header has no code.
+ * The records that capture writes into a ring (lib/base/ring.h) and unwind reads: the registers and
+ * stack of a thread at a tick, and changes of threads and processes. Recorded samples in tests have
+ * the same format. The header has no code.
  *
- * How the time of a thread is recorded:
- * - Time is cut into ticks, numbered from the start of the daemon's run. RECORD_TICK announces each
- *   tick at which a target was looked at.
- * - RECORD_SAMPLE has a thread's registers and stack at its tick. The sample holds until the
- *   thread's next record: a tick without a record of the thread means that the thread is unchanged
- *   (blocked in the same place), or that it was interrupted at the record's tick and has not
+ * How the records describe a thread's time:
+ * - Time is divided into ticks, numbered from the start of the daemon's run. RECORD_TICK announces
+ *   each tick at which a target was looked at.
+ * - RECORD_SAMPLE has a thread's registers and stack at its tick. The sample is valid until the
+ *   thread's next record. A tick without a record of the thread means that the thread is unchanged:
+ *   it is blocked in the same place, or it was interrupted at the record's tick and has not
  *   executed an instruction since.
- * - A target whose threads all sleep is not looked at at each tick. What a look finds after
- *   left-out ticks is recorded with one of these ticks (lib/capture/plan.h).
- * - RECORD_WAITING: a thread that was on a processor at its sample's tick had none from this tick
- *   on, until it was interrupted.
- * - RECORD_MISSED: what the thread does is not known from this tick on, until its next sample.
- * - Records of one thread are in the order of their ticks. But a sample may stand behind
- *   RECORD_TICKs of later ticks, since the thread took that long to stop. RECORD_TICK says up to
- *   which time no more samples follow.
- * - A new ring, and RECORD_RESET, start from nothing: all threads are announced and sampled anew.
+ * - A target whose threads all sleep is not looked at at each tick. What a look finds after skipped
+ *   ticks is recorded with one of these ticks (lib/capture/plan.h).
+ * - RECORD_WAITING: the thread was on a processor at its sample's tick, and had no processor from
+ *   this tick on until it was interrupted.
+ * - RECORD_MISSED: the thread's state is unknown from this tick on until its next sample.
+ * - Records of one thread are in the order of their ticks. But a sample may come after RECORD_TICKs
+ *   of later ticks, because the thread took that long to stop. RECORD_TICK states up to which time
+ *   no more samples follow.
+ * - After RECORD_RESET, and in a new ring, all threads are announced and sampled anew.
  *
- * Byte order and sizes are those of the machine. The reader relies on nothing but the size of each
- * record.
+ * Byte order and sizes are those of the machine. The reader must not trust any field but the size
+ * of each record.
  */
 #ifndef LIB_CAPTURE_SAMPLE_H
 #define LIB_CAPTURE_SAMPLE_H
@@ -32,13 +32,15 @@
 
 enum record_type {
 	RECORD_TICK = 1,
-	/* A thread before its first sample; again if its name or pointer is new. */
+	/*
+	 * Announces a thread before its first sample; repeated if its name or pointer has changed.
+	 */
 	RECORD_THREAD,
 	RECORD_SAMPLE,
 	RECORD_MISSED,
 	RECORD_EXIT,  /* the thread is gone; it was alive before this tick */
 	RECORD_EXEC,  /* a new program: the memory and all threads but tid are gone */
-	RECORD_RESET, /* capture starts anew with this target */
+	RECORD_RESET, /* capture announces all threads of the target anew */
 	RECORD_END,   /* the target's last record */
 	/* The thread waits for a processor; its stack is unchanged. */
 	RECORD_WAITING,
@@ -92,7 +94,7 @@ enum sample_arch {
 };
 
 enum sample_flags {
-	/* The thread was on a processor; else it waited for one, or was blocked. */
+	/* The thread was on a processor. Otherwise it waited for one, or was blocked. */
 	SAMPLE_RUNNING = 1 << 0,
 	/* The stack above the copied bytes was left out because of the limit. */
 	SAMPLE_CAPPED = 1 << 1,
@@ -113,14 +115,17 @@ enum sample_flags {
 struct sample_known {
 	uint64_t top; /* the end of the stack that the thread is on; 0: not known */
 	/*
-	 * Where the unwinding goes on on the thread's own stack, from a hint, or, if top is not
-	 * known, by a guess of capture. 0: nowhere.
+	 * The address from which the unwind continues on the thread's own stack, from a hint, or,
+	 * if top is not known, by a guess of capture. 0: it does not.
 	 */
 	uint64_t second;
 	uint64_t own_end; /* the end of the thread's own stack; 0: not known */
 };
 
-/* The usual limit of a stack, RLIMIT_STACK. Below that may be anything. */
+/*
+ * The usual limit of a stack, RLIMIT_STACK. Memory further below the stack's end may be of any
+ * kind.
+ */
 #define SAMPLE_OWN_STACK_MAX (8u << 20)
 
 struct record_sample {
@@ -157,9 +162,9 @@ struct sample_second {
 #define SAMPLE_STACK_MAX (512u * 1024)
 
 /*
- * The same for a thread's own stack, once the reader has asked for all of it. Such a copy takes 0.1
- * to 0.2 ms if the ring's memory is in use already, 9 ms if the kernel has to provide it first (512
- * KiB: 0.02 to 0.04, and 2 ms).
+ * The limit for a thread's own stack after the reader has asked for all of it. Such a copy takes
+ * 0.1 to 0.2 ms if the ring's memory is in use already, and 9 ms if the kernel has to provide it
+ * first. (512 KiB: 0.02 to 0.04 ms, and 2 ms.)
  */
 #define SAMPLE_WHOLE_MAX (2048u * 1024)
 

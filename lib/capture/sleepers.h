@@ -1,9 +1,8 @@
 /*
- * The lists of a process's awake and sleeping threads.
- *
- * A thread is asleep if it was found blocked and has not run since. Sleeping threads are not
- * looked at, and most ticks do not even ask whether they have run: sleepers_begin_tick compares
- * the process's CPU clock with the run times of its threads (see sleepers.c).
+ * The lists of a process's awake and sleeping threads. A thread is asleep if it was found blocked
+ * and has not run since. Sleeping threads are not looked at. At most ticks capture need not check
+ * either whether they have run: sleepers_begin_tick compares the process's CPU clock with the run
+ * times of its threads (see sleepers.c).
  */
 #ifndef LIB_CAPTURE_SLEEPERS_H
 #define LIB_CAPTURE_SLEEPERS_H
@@ -29,7 +28,7 @@ void sleepers_read_times(struct thread *th);
 
 /*
  * Begins a tick: reads the times of all awake threads, and decides whether the sleeping threads
- * have to be asked. If so, next_asleep is the first of them.
+ * have to be checked. If so, next_asleep is the first of them.
  */
 void sleepers_begin_tick(struct traced_process *t);
 

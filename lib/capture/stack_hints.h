@@ -1,14 +1,12 @@
 /*
- * What capture knows of the stacks of one thread: where each ends, and where the thread goes on, on
- * its own stack, when its work on another stack is over. It decides how many bytes of stack a
- * sample copies.
+ * Decides how many bytes of stack a sample copies, from what capture knows of the stacks of one
+ * thread: where each stack ends, and, if the thread is on another stack than its own, where its own
+ * stack continues. The unwinder sends this as hints (struct msg_stack_hint).
  *
- * The unwinder sends this as hints (struct msg_stack_hint). Only this module keeps them; they end
- * with the thread, with an exec, and with capture. Each sample says what was known when it was
- * taken (struct sample_known), so the unwinder need not remember its hints.
- *
- * Hints may be wrong or hostile. They are checked against the stack pointer and the end of the
- * thread's own stack whenever they are used.
+ * Only this module keeps the hints; they end with the thread, with an exec, and with capture. Each
+ * sample has what was known when it was taken (struct sample_known), so the unwinder need not
+ * remember its hints. Hints may be wrong or hostile, so they are checked against the stack pointer
+ * and the end of the thread's own stack at each use.
  */
 #ifndef LIB_CAPTURE_STACK_HINTS_H
 #define LIB_CAPTURE_STACK_HINTS_H
@@ -29,8 +27,8 @@
 
 struct stack_hint {
 	uint64_t low;	 /* the lowest stack pointer for which the hint was given */
-	uint64_t top;	 /* exclusive: the unwinder needs nothing above */
-	uint64_t second; /* the unwinder needs the own stack from here on; 0: not at all */
+	uint64_t top;	 /* exclusive: the unwinder needs no byte from here on */
+	uint64_t second; /* the unwinder needs the own stack from here on; 0: not needed */
 	uint64_t used;
 };
 
@@ -39,7 +37,7 @@ struct stack_hints {
 	uint64_t own_end; /* end of the thread's own stack; 0: not known */
 	uint64_t own_sp;  /* the stack pointer when the thread was last on its own stack, or 0 */
 	bool whole;	  /* copy the own stack up to its end, SAMPLE_WHOLE_MAX bytes at most */
-	/* From the last hint: the guess for unknown stacks. */
+	/* second of the last hint; the guess for unknown stacks. */
 	uint64_t second;
 	uint64_t clock;
 	struct stack_hint *list; /* room for STACK_HINTS_MAX; NULL before the first hint */
@@ -51,23 +49,26 @@ void stack_hints_fini(struct stack_hints *s);
 
 /*
  * Takes a hint: the stack that the thread was on, with stack pointer sp, ends at top; second is
- * where the thread goes on on its own stack, 0: nowhere. Replaces hints that put the end of this
- * stack lower. A hint that no sample with this sp could use is ignored. Allocates once for each
- * thread; without memory the hint is lost.
+ * where the thread's own stack continues, 0: it does not. Replaces hints that put the end of this
+ * stack lower. Ignores a hint that no sample with this sp could use. Allocates once for each
+ * thread; if memory cannot be allocated, the hint is lost.
  *
- * A special hint: sp is more than SAMPLE_STACK_MAX below the end of the own stack, top is not below
- * that end, and second is 0. From now on the whole own stack is copied, SAMPLE_WHOLE_MAX bytes at
- * most, whatever earlier hints left out.
+ * A hint asks for the whole own stack if sp is more than SAMPLE_STACK_MAX below the end of the own
+ * stack, top is not below that end, and second is 0. From then on samples copy the whole own stack,
+ * SAMPLE_WHOLE_MAX bytes at most, whatever earlier hints excluded.
  */
 void stack_hints_take(struct stack_hints *s, uint64_t sp, uint64_t top, uint64_t second);
 
-/* What a sample copies. */
+/* The plan of a sample: which bytes it copies. */
 struct stack_plan {
-	/* What is known, for the sample. */
+	/* Goes into the sample. */
 	struct sample_known known;
 	/* Bytes of the stack that the thread is on, with the red zone. */
 	size_t size;
-	/* Bytes of the thread's own stack, from second on, if that is another one; 0: none. */
+	/*
+	 * A range of the thread's own stack, if the thread is on another one: start, and size in
+	 * bytes (0: none).
+	 */
 	uint64_t second;
 	size_t second_size;
 	bool second_is_capped; /* the own stack is longer than that */

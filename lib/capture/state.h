@@ -1,10 +1,10 @@
 /*
- * The state of a capture: the processes that are traced, their threads' lists, and the ticks.
- * Private to lib/capture; users of the library include lib/capture/capture.h.
+ * The state of a capture: the traced processes, the lists of their threads, and the ticks. Private
+ * to lib/capture; users of the library include lib/capture/capture.h.
  *
- * The two structs are cut into parts. Each part belongs to the module that is named at it: this
- * module alone writes the part, unless a comment names another one. The header declares no
- * functions but short inline ones, so that the modules need not include each other for state.
+ * Both structs consist of parts. The comment at each part names a module, which alone writes that
+ * part, unless a field's comment names another one. The header has no functions but short inline
+ * ones, so that the modules need not include each other for state.
  *
  * A struct traced_process is what users of capture.h call a target.
  */
@@ -21,9 +21,9 @@
 #include "lib/capture/thread.h"
 
 /*
- * The ticks that one look stands for. More than one: earlier looks were left out because all
- * threads slept (plan.h). `before` more ticks, which precede these, count as "unchanged since the
- * last look".
+ * The ticks that one look stands for. There are several if ticks before the look were skipped
+ * because all threads slept (plan.h). `before` is the number of ticks that precede these; for them
+ * the thread counts as unchanged since the last look.
  */
 struct covered_ticks {
 	uint64_t ticks;
@@ -33,7 +33,7 @@ struct covered_ticks {
 };
 
 enum traced_phase {
-	TRACED_NEW,	    /* in its first scan, or about to be freed: not in the capture's list */
+	TRACED_NEW,	    /* in its first scan, or about to be freed; not in the capture's list */
 	TRACED_AWAITS_EXEC, /* capture_await_exec */
 	TRACED_SAMPLED,
 	TRACED_LEAVES, /* capture_remove */
@@ -93,7 +93,7 @@ struct scan_pass {
 	bool vanished;	   /* a listed thread died, or has another number now */
 	bool has_leader;
 	bool lacks; /* descriptors or memory ran out */
-	bool dying; /* the leader that capture has let go of is still listed */
+	bool dying; /* the leader from which capture has detached is still listed */
 };
 
 /* attach.h: threads that are not attached to yet. */
@@ -117,17 +117,17 @@ struct exec_auxv {
 	size_t size; /* bytes; 0: the leader is dead, or an exec has just begun */
 };
 
-/* exec.h: which program the process runs. */
+/* exec.h: the program that the process runs. */
 struct traced_exec {
 	struct exec_auxv auxv; /* of the program that capture knows of */
 	bool auxv_known;
 	/* An exec may have happened that no stop has reported. Set by each module that sees a sign
 	 * of it. */
 	bool doubt;
-	bool leader_dies; /* capture has let go of the leader, which dies. Set by reap.h */
+	bool leader_dies; /* capture has detached from the leader, which dies. Set by reap.h */
 };
 
-/* record.h: what the reader of the ring knows, and has to be told. */
+/* record.h: what the reader of the ring knows, and what it has to be told. */
 struct traced_reader {
 	/*
 	 * Threads that died since the last tick. Their RECORD_EXIT is written at the next tick,
@@ -135,7 +135,7 @@ struct traced_reader {
 	 */
 	uint32_t *gone;
 	size_t n_gone, cap_gone;
-	bool needs_reset;    /* records were lost: all is written anew at the next tick */
+	bool needs_reset;    /* records were lost: the next tick writes all anew */
 	uint64_t names_tick; /* names of threads are read again at this tick */
 	bool wants_pointers; /* capture_want_pointers */
 };
@@ -147,13 +147,13 @@ struct traced_reader {
 struct traced_balance {
 	int64_t ns;
 	uint64_t clock_ns; /* the process's CPU clock as last read */
-	uint64_t tick;	   /* when that was; 0: never */
+	uint64_t tick;	   /* tick of that reading; 0: none */
 };
 
-/* leave.h: what is waited for before threads are let go of. */
+/* leave.h: how long capture has waited for threads before it detaches. */
 struct settling {
-	uint64_t since_ns; /* 0: nothing is waited for */
-	/* When the threads that are waited for last moved, and their run time by then. */
+	uint64_t since_ns; /* when the wait began; 0: no wait */
+	/* When the awaited threads last moved, and their total run time then. */
 	uint64_t moved_ns, moved_ran;
 	bool cut; /* system calls are not resumed any more */
 };
@@ -183,17 +183,17 @@ struct traced_process {
 };
 
 /*
- * An entry of the capture's list of targets. Most targets sleep, and their structs are not in
- * the cache. So a tick goes through this list alone.
+ * An entry of the capture's list of targets. A tick reads only this list, because most targets
+ * sleep and their structs are not in the CPU's cache.
  */
 struct planned {
-	uint64_t tick; /* of the next look; 0: the next tick of all */
+	uint64_t tick; /* of the next look; 0: the very next tick */
 	struct traced_process *target;
 };
 
 #define REALTIME_MAX 99 /* the highest real-time priority: sched(7) */
 
-/* tracees.h: the threads of all targets, by number. */
+/* tracees.h: the threads of all targets, by tid. */
 struct thread_table {
 	struct table indices; /* tid -> index in by_index */
 	struct thread **by_index;
@@ -202,14 +202,17 @@ struct thread_table {
 	size_t n_free;
 };
 
-/* slow_memory.h: the tracer's own context switches, as long as they are watched. */
+/* slow_memory.h: the tracer's own context switches, while they are watched. */
 struct switch_watch {
 	struct clock_switches switches;
 	uint64_t until_ns;
 	bool on;
 };
 
-/* tick.h: new threads wait for their first sample, since a first sample is large. */
+/*
+ * tick.h: how many new threads may still be sampled. First samples are large, so new threads take
+ * turns.
+ */
 struct first_samples {
 	unsigned int left; /* in the period since since_ns */
 	uint64_t since_ns;
@@ -225,7 +228,7 @@ struct realtime_threads {
 struct leaving {
 	size_t n;		/* targets in TRACED_LEAVES */
 	struct settling all;	/* at the end */
-	struct settling others; /* of the targets that stay, before the tracer lets go of all */
+	struct settling others; /* of the targets that stay, before capture detaches from all */
 	uint64_t tried_ns;	/* when ticks were last paused for the targets that stay */
 };
 
@@ -255,7 +258,9 @@ struct capture {
 	struct leaving leaving;
 };
 
-/* The target behind t in the list; with NULL the first. NULL: there is none. */
+/*
+ * Returns the target after t in the list, or the first one if t is NULL. Returns NULL at the end.
+ */
 static inline struct traced_process *state_next(const struct capture *c,
 						const struct traced_process *t)
 {

@@ -1,6 +1,6 @@
 /*
- * What is done in a ptrace-stop of a known thread: its sample is copied, an interrupted system
- * call is repaired, and the thread goes on. Nothing is allocated meanwhile.
+ * Handles a ptrace-stop of a thread in the table: copies the thread's sample, repairs an
+ * interrupted system call, and continues the thread. Allocates nothing meanwhile.
  */
 #ifndef LIB_CAPTURE_STOP_H
 #define LIB_CAPTURE_STOP_H
@@ -11,7 +11,7 @@
 #include "lib/capture/state.h"
 
 /*
- * Lets a stopped tracee go on, by the ptrace request how; a thread in a group-stop stays in it
+ * Continues a stopped tracee by the ptrace request how. A thread in a group-stop stays in it
  * (PTRACE_LISTEN). If the thread was killed meanwhile, waitpid(2) reports its end.
  */
 void stop_resume(uint32_t tid, enum tracee_status status, int signal, int how);

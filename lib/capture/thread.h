@@ -1,8 +1,8 @@
 /*
- * What capture knows of one thread of a target. Private to lib/capture.
+ * The state of one thread of a target. Private to lib/capture.
  *
- * "Mark" is a reading of the thread's run time, wait time and time slices (proc/activity.h): equal
- * marks mean that the thread has not run in between.
+ * A "mark" is a reading of the thread's run time, wait time and time slices (proc/activity.h):
+ * equal marks mean that the thread has not run in between.
  */
 #ifndef LIB_CAPTURE_THREAD_H
 #define LIB_CAPTURE_THREAD_H
@@ -22,7 +22,7 @@ struct traced_process;
 
 enum thread_life {
 	THREAD_NEW,	    /* not looked at yet */
-	THREAD_AWAITS_TURN, /* not looked at yet; it was there before capture (tick.c) */
+	THREAD_AWAITS_TURN, /* not looked at yet; it existed before capture attached (tick.c) */
 	THREAD_SEEN,	    /* looked at at a tick */
 	THREAD_DEAD,	    /* the leader has exited, its threads have not */
 };
@@ -34,7 +34,7 @@ enum thread_due {
 	DUE_SAMPLE, /* the stop gives the sample of pending_tick */
 };
 
-/* A group-stop interrupts calls, and so does what follows it. */
+/* A group-stop interrupts system calls, and so does what follows it. */
 enum thread_group_stop {
 	GROUP_STOP_NONE,
 	GROUP_STOP_IN,
@@ -61,20 +61,23 @@ struct thread {
 	enum thread_due due;
 	enum thread_group_stop group_stop;
 	bool announced;	    /* the reader has the thread's RECORD_THREAD */
-	bool unknown;	    /* and a RECORD_MISSED since the last sample */
+	bool unknown;	    /* a RECORD_MISSED was written since the last sample */
 	bool ended_resumed; /* the last stop ended a resumed call; the thread has not run since */
 	bool may_dump;	    /* the thread may be writing a core: it is new, or got such a signal */
-	bool options_due;   /* its ptrace options are to be set at its next stop */
+	bool options_due;   /* its ptrace options must be set at its next stop */
 	uint8_t realtime;   /* real-time priority; 0: none */
 
-	/* With DUE_SAMPLE: the tick of the sample. */
+	/* Valid with DUE_SAMPLE: the tick of the sample. */
 	uint64_t pending_tick, pending_ns;
-	/* Ticks from pending_tick on that are in no counter but `expected`. */
+	/* Ticks from pending_tick on that only the counter `expected` contains. */
 	uint64_t unaccounted;
 	uint64_t next_look; /* the thread is looked at again when unaccounted is so many */
 	/* The first tick after pending_tick at which the thread had not stopped; 0: none yet. */
 	uint64_t later_tick, later_ns;
-	/* When the tick of the interrupt was due, when it came, when the interrupt was sent. */
+	/*
+	 * Times of the interrupt: when its tick was due, when the tick came, and when the interrupt
+	 * was sent.
+	 */
 	uint64_t due_ns, came_ns, interrupt_ns;
 	size_t promised; /* the thread's part of capture_sink.promised */
 
@@ -82,14 +85,14 @@ struct thread {
 	struct activity_mark look;
 	bool look_known;
 	uint64_t look_ns;
-	unsigned int looks_without_mark; /* looks since, for which no mark was read */
+	unsigned int looks_without_mark; /* number of looks since then without a reading */
 	/* The thread has a processor to itself (sleepers.c), decided when this mark was read. */
 	bool own_processor;
 	struct activity_mark own_processor_since;
 	uint64_t own_processor_since_ns;
 	/*
-	 * The mark of the stop that gave the last sample: until it changes the thread has not run,
-	 * and the sample holds.
+	 * The mark of the stop that gave the last sample. While the mark is unchanged, the thread
+	 * has not run, and the sample is valid.
 	 */
 	struct activity_mark stop;
 	bool stop_known;
@@ -97,15 +100,17 @@ struct thread {
 	bool in_call;	       /* in a system call at that stop */
 	bool only_waits;       /* in a call that only waits (restart/syscalls.h) */
 	bool recorded_running; /* the thread's last record says that it runs */
-	/* The thread was blocked here when it was looked at, and was interrupted all the same. */
+	/* The thread was blocked at this place at the look, and was interrupted nevertheless. */
 	bool was_blocked;
 	struct activity_place blocked_at;
 
 	struct stack_hints hints;
 	struct memory_seen seen_memory;
 	uint64_t memory_tick; /* when seen_memory was emptied */
-	/* Of the last sample: its bytes in the ring, the end of the stack in it, the start of its
-	   second range (0: none). */
+	/*
+	 * The last sample: its bytes in the ring, the end of the stack in it, and the start of its
+	 * second range (0: none).
+	 */
 	size_t last_size;
 	uint64_t copied_top, copied_second;
 
@@ -116,11 +121,11 @@ struct thread {
 
 	uint64_t pointer; /* the thread pointer; 0: not known */
 
-	/* What the reader knows. */
+	/* The pointer that the reader knows. */
 	uint64_t recorded_pointer;
 	char comm[COMM_SIZE];
 	uint64_t name_tick; /* the name is read again at this tick */
-	uint64_t name_wait; /* ticks from then to the next time */
+	uint64_t name_wait; /* ticks between that reading and the next one */
 
 	struct resumed_call resumed; /* the system call that is being resumed */
 };

@@ -1,6 +1,4 @@
-/*
- * A tick of one process: which of its threads are looked at, in which order.
- */
+/* A tick of one process: decides which of its threads are looked at, and in which order. */
 #ifndef LIB_CAPTURE_TICK_H
 #define LIB_CAPTURE_TICK_H
 
@@ -11,10 +9,10 @@
 #include "lib/capture/state.h"
 
 /*
- * Begins a tick. Returns false if it is no tick of this process, or if no thread has to be looked
- * at. Else tick_continue is to be called until it returns false: each call looks at some threads,
- * and stops may be handled in between. Both functions charge the process for the time since
- * charged_ns, and set that.
+ * Begins a tick. Returns false if the process has no tick now, or if no thread has to be looked at.
+ * Otherwise the caller calls tick_continue until that returns false. Each of these calls looks at
+ * some threads; the caller may handle stops in between. Both functions charge the process for the
+ * time since charged_ns, and set charged_ns.
  */
 must_check bool tick_begin(struct traced_process *t, uint64_t tick, uint64_t time_ns);
 must_check bool tick_continue(struct traced_process *t);

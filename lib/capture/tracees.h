@@ -1,9 +1,7 @@
 /*
- * The table of all threads, and how a thread comes and goes.
- *
- * A thread enters the table when capture has attached to it (tracees_adopt) and leaves it when it
- * is dead, or when its process executes another program. In between it may have an interrupt
- * under way (struct thread, due).
+ * The table of all threads. A thread enters the table when capture has attached to it
+ * (tracees_adopt), and leaves it when it is dead, or when its process executes another program. In
+ * between it may have an interrupt under way (struct thread, due).
  */
 #ifndef LIB_CAPTURE_TRACEES_H
 #define LIB_CAPTURE_TRACEES_H
@@ -36,7 +34,7 @@ must_check int tracees_adopt(struct traced_process *t, uint32_t tid);
  */
 void tracees_remove(struct thread *th, enum missed_reason reason);
 
-/* Frees all threads of a process, without a record. */
+/* Frees all threads of a process. Writes no record. */
 void tracees_forget_all(struct traced_process *t);
 
 /* Notes that the thread was interrupted for a sample of this tick, and reserves ring bytes. */
