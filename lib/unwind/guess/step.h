@@ -8,8 +8,8 @@
 #include "lib/unwind/walk/walk.h"
 
 /*
- * Moves f to its caller and returns WALK_ON, or returns why there is no caller: then the
- * registers in f may have changed, and the other members have not. After
+ * Moves f to its caller and returns WALK_ON, or returns why there is no caller: then addr and
+ * is_leaf of f are unchanged, but its registers may have changed. After
  * UNWIND_END_UNKNOWN_REGISTER with an unknown frame pointer, search_frame_pointer() may find it.
  */
 enum unwind_end step_to_caller(struct walk *w, struct walk_frame *f);

@@ -98,7 +98,7 @@ enum unwind_end walk_unreadable(struct walk *w, const struct walk_frame *f, uint
 
 /*
  * The functions below move f to its caller and return WALK_ON, or return why there is no caller:
- * then the registers in f may have changed, and the other members have not.
+ * then addr and is_leaf of f are unchanged, but its registers may have changed.
  */
 
 /* Moves f to the caller with the return address ra. f has the caller's registers already. */
