@@ -28,7 +28,7 @@ struct capture;
  */
 must_check int capture_remove(struct capture *c, uint32_t target);
 
-/* Returns true if a target is to be let go of and has not ended. */
+/* Returns true if capture_remove() was called for a target that capture still traces. */
 bool capture_is_leaving(const struct capture *c);
 
 /*

@@ -23,8 +23,8 @@ bool tracees_exists(const struct traced_process *t, uint32_t tid);
 
 /*
  * Adds a thread that capture traces already, by PTRACE_SEIZE or because the kernel attached it.
- * Returns 0, -ESRCH if the process has no thread of this number, or the error of a lack of
- * descriptors or memory (proc/proc.h). Opens files: not while a thread is stopped.
+ * Returns 0, -ESRCH if the process has no thread of this number, or the negative
+ * errno of PROC_LACK (proc/proc.h). Opens files: not while a thread is stopped.
  */
 must_check int tracees_adopt(struct traced_process *t, uint32_t tid);
 

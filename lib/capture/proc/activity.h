@@ -44,7 +44,7 @@ struct activity_place {
 
 /*
  * Opens the files of a thread below proc_fd, the descriptor of its /proc/PID. Returns 0, -ESRCH if
- * the thread is gone, or the error of a lack (proc.h).
+ * the thread is gone, or the negative errno of PROC_LACK (proc.h).
  */
 must_check int activity_open(struct activity *a, int proc_fd, uint32_t tid);
 void activity_close(struct activity *a);

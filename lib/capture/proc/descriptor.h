@@ -1,6 +1,6 @@
 /*
- * What a descriptor of a target refers to: the kind of file, the state of a socket, and of an
- * io_uring.
+ * Finds out what a descriptor of a target refers to: the kind of file, the state of a socket, and
+ * the state of an io_uring.
  *
  * Used when a thread was stopped in a system call, to decide whether and how the call is restarted.
  * The module opens no file of the target and asks no file system, whose server could take its time.
@@ -31,10 +31,10 @@ enum descriptor_kind {
 
 enum descriptor_kind descriptor_kind(uint32_t tid, uint64_t fd);
 
-/* True for a socket of any kind. */
+/* Returns true for a socket of any kind. */
 bool descriptor_is_socket(uint32_t tid, uint64_t fd);
 
-/* True for one end of a pseudoterminal, opened by its own name and not as /dev/tty. */
+/* Returns true for one end of a pseudoterminal, opened by its own name and not as /dev/tty. */
 bool descriptor_is_pty(uint32_t tid, uint64_t fd);
 
 /*

@@ -17,7 +17,7 @@
 
 /*
  * Returns true if the process has such a file mapped, or has so many mounts or mappings that this
- * is not known. proc_fd is the descriptor of its /proc/PID. Takes 0.1 ms as a rule, some
+ * is not known. proc_fd is the descriptor of its /proc/PID. Usually takes 0.1 ms, some
  * milliseconds at most, and waits while the process changes its mappings.
  */
 bool fuse_is_mapped(int proc_fd);

@@ -3,13 +3,13 @@
  *
  * A page that is not in memory is fetched by the process that reads it, and the target may decide
  * when it arrives: a page of a FUSE file comes from the file's server, a page below a userfaultfd
- * from a thread of the target. These waits can last for ever, the first one not even ended by
- * SIGKILL (request_wait_answer() in fs/fuse/dev.c). So the module asks /proc/PID/pagemap first
+ * from a thread of the target. These waits can last for ever, and not even SIGKILL ends the first
+ * one (request_wait_answer() in fs/fuse/dev.c). So the module reads /proc/PID/pagemap first
  * (Documentation/admin-guide/mm/pagemap.rst) and reads only pages that are in memory. A page of a
  * stack that was never touched reads as zeros anyway.
  *
- * Between the question and the read the target can still take a page away. So the caller notes in
- * the heartbeat which target it touches.
+ * Between the two reads the target can still evict a page, and the read then hangs. So the caller
+ * notes in the heartbeat which target's memory it reads, which tells the broker why capture hangs.
  */
 #ifndef LIB_CAPTURE_PROC_MEMORY_H
 #define LIB_CAPTURE_PROC_MEMORY_H
@@ -25,14 +25,15 @@
 /*
  * Opens the pagemap of thread tid below proc_fd, the descriptor of its /proc/PID. After an exec the
  * descriptor is still that of the old program. Returns 0; -ESRCH if the thread is gone, or the
- * kernel has no pagemap; or the error of a lack (proc.h). *ret_fd is -1 on error: memory_read then
- * takes every page to be in memory.
+ * kernel has no pagemap; or the negative errno of PROC_LACK (proc.h). *ret_fd is -1 on error:
+ * memory_read then takes every page to be in memory.
  */
 must_check int memory_open(int proc_fd, uint32_t tid, int *ret_fd);
 
 /*
- * The pages from lo up to hi were all in memory when last asked. Saves the question for a stack
- * that is read again and again. {0} is empty; the caller empties it now and then.
+ * A cache for memory_read(): all pages from lo up to hi were in memory when pagemap was last read.
+ * Saves reading pagemap for a stack that is read again and again. {0} is empty; the caller empties
+ * it every few ticks, since pages can be evicted.
  */
 struct memory_seen {
 	uint64_t lo, hi;

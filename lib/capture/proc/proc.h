@@ -1,11 +1,11 @@
 /*
- * Reads files of /proc, and tells the death of a thread from a lack of resources.
+ * Reads files of /proc, and distinguishes the death of a thread from a lack of resources.
  *
  * Only ENOENT and ESRCH mean that the thread, or the process, is gone (PROC_GONE). All other errors
  * (EMFILE, ENFILE, ENOMEM, EINTR, EACCES) are about the caller (PROC_LACK): the state of the thread
  * is not known, so the caller counts a missed sample and reads the file again at a later tick. All
- * of lib/capture goes by this. A switch over the outcome has no default, so that no caller takes a
- * lack for a death.
+ * of lib/capture follows this rule. A switch over the outcome has no default, so that no caller
+ * takes a lack for a death.
  */
 #ifndef LIB_CAPTURE_PROC_PROC_H
 #define LIB_CAPTURE_PROC_PROC_H
@@ -38,10 +38,10 @@ must_check enum proc_outcome proc_read_at(int fd, uint64_t offset, void *ret, si
 must_check enum proc_outcome proc_read(int dir_fd, const char *name, void *ret, size_t size,
 				       size_t *ret_n);
 
-/* The same for a text: up to size - 1 bytes and a NUL. On failure the text is "". */
+/* As proc_read(), for a text: up to size - 1 bytes and a NUL. On failure the text is "". */
 must_check enum proc_outcome proc_read_text(int dir_fd, const char *name, char *ret, size_t size);
 
-/* The outcome as an error: 0, -ESRCH for PROC_GONE (and nothing else), -errno for PROC_LACK. */
+/* Returns the outcome as an error: 0; -ESRCH for PROC_GONE only; -errno for PROC_LACK. */
 must_check int proc_error(enum proc_outcome outcome);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * What /proc/TID/status and stat say of a thread.
+ * Reads the state of a thread from /proc/TID/status and stat.
  *
  * Most functions are called only when a system call of the thread was interrupted and the decision
  * needs them: they open a file while the thread is stopped. If the file cannot be read, those that
@@ -22,7 +22,7 @@ struct status_state {
 /* Reads task/TID/status below proc_fd, the descriptor of /proc/PID. */
 must_check enum proc_outcome status_read_state(int proc_fd, uint32_t tid, struct status_state *ret);
 
-/* True for a leader whose threads live on, and for a thread that is not reaped yet. */
+/* Returns true for a leader whose threads live on, and for a thread that is not reaped yet. */
 bool status_is_dead(const struct status_state *state);
 
 /*
@@ -41,13 +41,13 @@ bool status_goes_unnoticed(uint32_t tid, int signal);
 bool status_has_pending(uint32_t tid);
 
 /*
- * PROC_YES for a thread that the kernel made for its own work in an io_uring. Such a thread never
- * runs code of the program, and an interrupt makes what it waits for fail (result -512). Known by
- * its flags and its name (proc(5), stat).
+ * Returns PROC_YES for a thread that the kernel made for its own work in an io_uring. Such a thread
+ * never runs code of the program, and an interrupt makes what it waits for fail (result -512).
+ * Known by its flags and its name (proc(5), stat).
  */
 enum proc_answer status_is_worker(uint32_t tid);
 
-/* PROC_YES if the thread's process is writing a core dump. */
+/* Returns PROC_YES if the thread's process is writing a core dump. */
 enum proc_answer status_dumps_core(uint32_t tid);
 
 #endif

@@ -69,8 +69,8 @@ bool arch_in_call(const struct user_regs_struct *regs);
 must_check int arch_set_result(uint32_t tid, long result);
 
 /*
- * The thread pointer; 0: not known. glibc and musl put a thread's own data at the end of its stack,
- * except for the main thread.
+ * Returns the thread pointer; 0: not known. glibc and musl put a thread's own data at the end of
+ * its stack, except for the main thread.
  */
 uint64_t arch_thread_pointer(const struct user_regs_struct *regs);
 
@@ -80,15 +80,15 @@ uint64_t arch_thread_pointer(const struct user_regs_struct *regs);
  */
 bool arch_is_own_data(const uint64_t *words, size_t n, uint64_t addr);
 
-/* Argument n of the interrupted call, 0 <= n < ARCH_ARGUMENTS. */
+/* Returns argument n of the interrupted call, 0 <= n < ARCH_ARGUMENTS. */
 #define ARCH_ARGUMENTS 6
 uint64_t arch_argument(const struct user_regs_struct *regs, unsigned int n);
 
 /*
- * Makes registers with which the stopped thread runs call nr with these arguments, and after which
- * it stands where regs stand. regs: of a thread that was taken out of a call. before: the two bytes
- * of code in front of its pc. Returns false if that is not possible: the call was not one of the
- * native ABI, or this is not implemented for the processor.
+ * Makes registers in *ret with which the stopped thread runs call nr with these arguments, and
+ * after which the thread is at the pc of regs. regs: of a thread that was taken out of a call.
+ * before: the two bytes of code in front of its pc. Returns false if that is not possible: the call
+ * was not one of the native ABI, or this is not implemented for the processor.
  */
 bool arch_call_again(const struct user_regs_struct *regs, const uint8_t before[2], long nr,
 		     const uint64_t arguments[ARCH_ARGUMENTS], struct user_regs_struct *ret);

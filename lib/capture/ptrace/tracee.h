@@ -29,13 +29,13 @@ enum tracee_status {
  */
 enum tracee_status tracee_classify(int status, int *ret_signal);
 
-/* The last argument of the ptrace(2) that continues the thread: the signal to deliver. */
+/* Returns the last argument of the ptrace(2) that continues the thread: the signal to deliver. */
 static inline void *tracee_delivery(enum tracee_status status, int signal)
 {
 	return (void *)(intptr_t)(status == TRACEE_SIGNAL ? signal : 0);
 }
 
-/* True for SIGSTOP, SIGTSTP, SIGTTIN and SIGTTOU. */
+/* Returns true for SIGSTOP, SIGTSTP, SIGTTIN and SIGTTOU. */
 bool tracee_signal_stops(int signal);
 
 /* Returns true if the signal's default action ends the process with a core dump (signal(7)). */
