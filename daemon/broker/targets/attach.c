@@ -21,12 +21,13 @@
 #include "daemon/process/refusal.h"
 #include "lib/base/clock.h"
 
-/* How often a target is looked at that somebody else traces. */
+/* Interval of checks of a target that another process traces. */
 #define RETRY_NS NS_PER_SEC
 
 /*
- * Hosts that start at once, or come back at once after a limit, would send at
- * once, every minute from then on: so the first chunk is shorter, by chance.
+ * Returns the length of the first chunk, random between a quarter of a chunk and a whole one.
+ * Otherwise hosts that start together, or continue together after a rate limit, would send at
+ * the same moments from then on.
  */
 static uint64_t first_chunk_us(const struct instance *i, uint64_t chunk_us)
 {
@@ -36,7 +37,7 @@ static uint64_t first_chunk_us(const struct instance *i, uint64_t chunk_us)
 				       : chunk_us;
 }
 
-/* auto: docs/FORMATS.md says why. */
+/* docs/FORMATS.md has the reasons for the choice of ADDRESSES_AUTO. */
 static bool has_addresses_by_function(const struct targets *ts, const struct target_config *c)
 {
 	switch (ts->state->options.config.addresses) {
@@ -75,7 +76,7 @@ static void open_session(struct targets *ts, struct target *t)
 
 	m.first_chunk_us = first_chunk_us(t->instance, m.chunk_us);
 	if (ts->state->options.transaction != NULL) {
-		/* All of it is one: it fits, and ends before. */
+		/* A V1 profile is one chunk: longer than any run with --transaction. */
 		(void)snprintf(m.transaction, sizeof(m.transaction), "%s",
 			       ts->state->options.transaction);
 		m.chunk_us = m.first_chunk_us = CONFIG_CHUNK_MAX_SECONDS * UINT64_C(1000000);
@@ -118,8 +119,8 @@ static void attach(struct targets *ts, struct target *t)
 }
 
 /*
- * It has another tracer: a debugger that was there first, or came while there
- * was no capture. Nothing is expected of it as long as it has.
+ * Another process traces the target: a debugger that attached first, or while there was no
+ * capture. Until it detaches, no samples are expected.
  */
 static void wait_for_tracer(struct targets *ts, struct target *t, int32_t tracer)
 {
@@ -132,7 +133,10 @@ static void wait_for_tracer(struct targets *ts, struct target *t, int32_t tracer
 	t->retry_ns = now + RETRY_NS;
 }
 
-/* Unwind first: a record of a target that it does not know breaks a rule. */
+/*
+ * Sends the next message for a target: first to unwind, since a record of a target that unwind
+ * does not know breaks a rule.
+ */
 static void advance(struct targets *ts, struct target *t)
 {
 	int32_t tracer;
@@ -145,20 +149,20 @@ static void advance(struct targets *ts, struct target *t)
 		return;
 	t->attach_due = false;
 	tracer = process_tracer(t->pid);
-	/* Capture itself traces one that a target has forked. */
+	/* Capture itself already traces a child that a target has forked. */
 	if (tracer != 0 && tracer != ts->children->capture.pid) {
 		wait_for_tracer(ts, t, tracer);
 		return;
 	}
 	if (t->retry_ns != 0)
-		t->retry_ns = UINT64_MAX; /* the answer is on its way */
+		t->retry_ns = UINT64_MAX; /* the answer of capture is awaited */
 	attach(ts, t);
 }
 
 /*
- * True if the user is to be told that the process ended before it was attached
- * to. The processes of a section come and go; a user who named a process wants
- * to know. The end of a process that was profiled is a normal one.
+ * Returns true if the user should be told that the process ended before capture attached.
+ * Processes of a section come and go; a user who named a process wants to know. The end of a
+ * process that was profiled is normal.
  */
 static bool end_is_told(const struct target *t)
 {
@@ -168,7 +172,7 @@ static bool end_is_told(const struct target *t)
 	return false;
 }
 
-/* The run ends before it began. What becomes of the instance: settle(). */
+/* The run ends before it began. settle() in instances.c decides about the instance. */
 static void refuse(struct target *t, int error)
 {
 	t->attach_error = error;
@@ -196,8 +200,8 @@ void target_start(struct targets *ts, struct target *t)
 }
 
 /*
- * capture tells of the end of those that it knows. Of the others nobody would,
- * as long as there is no capture, or no unwind that knows of them.
+ * Returns true if the process has ended and no message will report it: capture does not know the
+ * target, because there is no capture or it has not been told.
  */
 static bool ended_unseen(const struct targets *ts, const struct target *t)
 {
@@ -216,7 +220,7 @@ static void target_ended_unseen(struct targets *ts, struct target *t)
 	target_close(t);
 }
 
-/* Once for each target: a scan may find a thread or two fewer each time. */
+/* Once for each target: each scan of capture may find a few threads fewer. */
 static void check_refused(const struct targets *ts, struct target *t)
 {
 	const struct capture_counters *now = &ts->children->heartbeat->slots[t->slot];
@@ -233,13 +237,13 @@ static void check(struct targets *ts, struct target *t, uint64_t now)
 		target_ended_unseen(ts, t);
 	if (t->unwind != NULL && target_is_open(t))
 		advance(ts, t);
-	/* By the end of capture: nobody says so. */
+	/* Capture has ended, so it will not report the end of the target. */
 	if (t->phase == TARGET_STOPPING && !t->in_capture)
 		target_close(t);
 	check_refused(ts, t);
 }
 
-/* A new unwind process has been told of all its targets. */
+/* Returns true if the unwind process runs and has opened the sessions of all its targets. */
 static bool is_complete(struct targets *ts, const struct unwind *u)
 {
 	FOR_EACH_TARGET (t, ts)
@@ -281,7 +285,7 @@ static void target_attached(struct targets *ts, struct target *t)
 	t->retry_ns = 0;
 	t->attached_once = true;
 	t->instance->was_attached = true;
-	/* It may have ended already: unwind was faster to say so. */
+	/* The target may have ended already, if the message of unwind came first. */
 	if (t->phase == TARGET_WAITING)
 		t->phase = TARGET_PROFILED;
 	if (ts->state->started_ns == 0 && ts->state->phase < PHASE_SAMPLED)
@@ -296,7 +300,10 @@ static void target_refused(struct targets *ts, struct target *t, int error)
 	if ((error == EPERM || error == EBUSY) &&
 	    (t->phase == TARGET_PROFILED || t->phase == TARGET_WAITING)) {
 		tracer = process_tracer(t->pid);
-		/* EBUSY alone: it has let go already, or has one thread. */
+		/*
+		 * EBUSY without a tracer: it has detached meanwhile, or traces only another
+		 * thread.
+		 */
 		if (tracer != 0 || error == EBUSY) {
 			wait_for_tracer(ts, t, tracer);
 			return;
@@ -310,8 +317,8 @@ static void target_refused(struct targets *ts, struct target *t, int error)
 }
 
 /*
- * Its RECORD_END was for a reader that has died, or may have been: another one
- * that knows of it has no ring yet.
+ * Returns true if RECORD_END is lost: the unwind process that should read it has died, or its
+ * successor has no ring yet.
  */
 static bool end_is_lost(const struct target *t)
 {

@@ -8,7 +8,7 @@
 void figures_capture(const struct targets *ts, const struct target *t, struct capture_counters *ret)
 {
 	*ret = t->past;
-	/* What died was added when it died. */
+	/* The counters of a dead capture were added to past when it died. */
 	if (t->dead_ns == 0 && t->attached_once && ts->children->heartbeat != NULL)
 		counters_add(ret, &ts->children->heartbeat->slots[t->slot]);
 }

@@ -1,6 +1,6 @@
 /*
- * Sums of the figures of what was sampled, unwound and delivered: of one run of the profiler,
- * of all runs on a process, and of all processes.
+ * Sums of the statistics (struct instance_figures: what was sampled, unwound and delivered) of
+ * one run of the profiler, of all runs on a process, or of all processes.
  */
 #ifndef DAEMON_BROKER_TARGETS_FIGURES_H
 #define DAEMON_BROKER_TARGETS_FIGURES_H
@@ -10,23 +10,25 @@
 
 #include "daemon/broker/targets/targets.h"
 
-/* Adds more to sum; lowest_hz is the lower, times of the governor the longer.
+/*
+ * Adds *more to *sum. lowest_hz becomes the lower of both; lowered_ns and exceeded_ns become the
+ * longer.
  */
 void figures_add(struct instance_figures *sum, const struct instance_figures *more);
 
-/* All figures of capture for a target, dead ones and the living. */
+/* All counters of capture for a target: of earlier capture processes and of the present one. */
 void figures_capture(const struct targets *ts, const struct target *t,
 		     struct capture_counters *ret);
 
-/* Of this run, without its chunks: those are counted in its instance. */
+/* Of one run, without its chunks, which are counted in its instance. */
 void figures_of_target(const struct targets *ts, const struct target *t,
 		       struct instance_figures *ret);
 
-/* Of all its runs, until now. */
+/* Of all runs on a process, until now. */
 void figures_of_instance(const struct targets *ts, const struct instance *i,
 			 struct instance_figures *ret);
 
-/* Of all instances, those included that are gone. */
+/* Of all instances, those included that were freed. */
 void figures_of_all(const struct targets *ts, struct instance_figures *ret);
 
 #endif

@@ -11,32 +11,31 @@
 #define CHECK_NS NS_PER_SEC
 
 /*
- * What is compared with the budget is an average over about so many seconds:
- * what has to be read of files that come later takes some hundred milliseconds
- * once.
+ * The budget is compared with an average over about this many seconds: reading the files of a
+ * new program takes some hundred milliseconds, but only once.
  */
 #define AVERAGE_SECONDS 10
 
 /*
- * After a change of the rate what was known before counts as one second: half
- * the rate is not half the cost where many threads share a processor.
+ * After a change of the rate the earlier average counts as one second only: half the rate is not
+ * half the cost if many threads share a processor.
  */
 #define CHANGED_SECONDS 3
 
 /*
- * Rates are set for this part of the budget, and stay as long as they keep
- * within it and need more than the other part.
+ * Rates are set for AIM of the budget. They stay while the cost is between ROOM of the budget
+ * and the whole of it.
  */
 #define AIM  0.9
 #define ROOM 0.7
 
-/* The lowest rate of one whose full rate this is. */
+/* Returns the lowest rate of a target with this full rate. */
 static uint32_t least_hz(uint32_t full_hz)
 {
 	return full_hz < GOVERNOR_RATE_MIN_HZ ? full_hz : GOVERNOR_RATE_MIN_HZ;
 }
 
-/* What the targets cost if none may cost more than level. */
+/* Returns what the targets cost if none may cost more than level. */
 static double cost_at(const double *costs, const uint32_t *full_hz, size_t n, double level)
 {
 	double sum = 0;
@@ -59,9 +58,9 @@ static bool is_prime(uint32_t n)
 }
 
 /*
- * Left-out ticks keep a rate only on average: at 20 Hz the samples are where a
- * loop of 20 Hz is, to a tick. So a lowered rate is a prime, as 101 is, and the
- * lowest is one.
+ * Returns the highest prime up to rate, but not below least. At a lowered rate of 20 Hz, the
+ * samples would coincide with a loop of the target that runs at 20 Hz, to the tick. The lowest
+ * rate, 11, and the default, 101, are primes, too.
  */
 static uint32_t prime_up_to(double rate, uint32_t least)
 {
@@ -80,7 +79,7 @@ void governor_share(const double *costs, const uint32_t *full_hz, size_t n, doub
 	for (size_t i = 0; i < n; i++)
 		if (costs[i] > high)
 			high = costs[i];
-	/* Halved so often, the level is exact to a part in a million. */
+	/* Twenty halvings make the level exact to a millionth. */
 	if (cost_at(costs, full_hz, n, high) > budget) {
 		for (int i = 0; i < 20; i++) {
 			double level = (low + high) / 2;
@@ -117,14 +116,14 @@ void governor_cost_take(struct governor_cost *c, double cost)
 	}
 }
 
-/* What a child has used since the last look. */
+/* Returns the processor time of a child since the last call, in ns; 0 if it does not run. */
 static double used_by(struct child *child)
 {
 	uint64_t now = 0, before = child->governed_ns;
 
 	if (child->pid == 0 || clock_process_ns(child->pid, &now) < 0)
 		return 0;
-	/* Another process than the last time has used all of it since. */
+	/* A restarted child: all its time is new. */
 	if (child->governed_pid != child->pid)
 		before = 0;
 	child->governed_pid = child->pid;
@@ -132,7 +131,10 @@ static double used_by(struct child *child)
 	return (double)(now - before);
 }
 
-/* What a target has been looked at for since the last time. */
+/*
+ * The work for one target since the last interval: time of capture in ns, and samples captured
+ * for unwind.
+ */
 struct work {
 	double capture;
 	double unwind;
@@ -154,7 +156,7 @@ static double part(double whole, double share, double sum, size_t n)
 	return sum > 0 ? whole * share / sum : whole / (double)n;
 }
 
-/* What all processes have used since the last time. */
+/* Reads what all processes of sentry-profd have used since the last interval. */
 static void take_used(struct targets *ts, uint64_t helpers_ns, struct governor_used *ret)
 {
 	uint64_t own;
@@ -164,14 +166,17 @@ static void take_used(struct targets *ts, uint64_t helpers_ns, struct governor_u
 		ret->unwind += used_by(&ts->children->unwinds[i]->child);
 	for (size_t i = 0; i < ts->children->n_ships; i++)
 		ret->others += used_by(&ts->children->ships[i]->child);
-	/* A helper that has ended and is not reaped is missing for a moment. */
+	/*
+	 * The time of a helper that has ended is missing until it is reaped: the sum must not go
+	 * back.
+	 */
 	own = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID) + helpers_ns;
 	own = max_u64(own, ts->governor->own_ns);
 	ret->others += (double)(own - ts->governor->own_ns);
 	ts->governor->own_ns = own;
 }
 
-/* Takes the last second into the averages. */
+/* Adds the last interval to the averages: shares out what was used among the targets. */
 static void measure(struct targets *ts, const struct governor_used *used_now, uint64_t elapsed_ns)
 {
 	static struct work works[HEARTBEAT_SLOTS];
@@ -240,7 +245,7 @@ void governor_lowered(struct targets *ts, struct governor_lowered *ret)
 	}
 }
 
-/* The line for all; that some have ended is no news. */
+/* Logs the line for all targets, if the lowered ones or their rates have changed. */
 static void tell_lowered(struct targets *ts, uint64_t elapsed_ns)
 {
 	struct governor_told *told = &ts->governor->told;
@@ -265,9 +270,9 @@ static void tell_lowered(struct targets *ts, uint64_t elapsed_ns)
 }
 
 /*
- * A target's cost is taken to go with its rate; what does not, such as stops by
- * its own signals, is found out only in time. So whether the lowest rates are
- * still too much is told by what was used since they were set.
+ * Logs a line if the lowest rates still exceed the budget. The governor assumes that a target's
+ * cost is proportional to its rate. Costs that are not, such as stops by the target's own
+ * signals, show only in what is used at these rates.
  */
 static void give_up(struct targets *ts, bool all_lowest)
 {

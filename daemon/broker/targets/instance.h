@@ -1,8 +1,8 @@
 /*
- * An instance is a process that a section of the configuration matches, or that
- * --pid or a user names: known from its discovery to its end, whether it is profiled or
- * not. While it is not it costs a descriptor and this struct: no ptrace, no
- * session, no place in the table of targets.
+ * An instance is a process that a configuration section matches, or that --pid or a user names.
+ * It exists from its discovery until the process has ended, profiled or not. An instance that is
+ * not profiled costs a descriptor and this struct: it is not traced, has no session in unwind
+ * and no place in the table of targets.
  */
 #ifndef DAEMON_BROKER_TARGETS_INSTANCE_H
 #define DAEMON_BROKER_TARGETS_INSTANCE_H
@@ -16,8 +16,8 @@
 #include "lib/base/util.h"
 
 /*
- * Known at a time: each has a descriptor and some kilobytes. A section that
- * matches more than this matches too much.
+ * The number of instances. Each has a descriptor and some kilobytes. A section that matches more
+ * processes matches too much.
  */
 #define INSTANCES_MAX 4096
 
@@ -26,123 +26,129 @@
 /* Why the process is an instance. */
 enum instance_origin {
 	INSTANCE_OF_SECTION,
-	INSTANCE_GIVEN,	   /* named by --pid: known to the end of the run */
-	INSTANCE_ATTACHED, /* named by an operator or its user (operate.c) */
-	INSTANCE_CHILD,	   /* its parent, a target, forked it: --children */
-	INSTANCE_RECORDED, /* for recordings only: it goes with the last */
+	INSTANCE_GIVEN,	   /* named by --pid: exists until the end of the run */
+	INSTANCE_ATTACHED, /* named by an operator or its user (control/adopt.h) */
+	INSTANCE_CHILD,	   /* a child of a target: --children */
+	INSTANCE_RECORDED, /* for recordings only: ends with the last of them */
 };
 
-/* What users have said since of the instance. */
+/* What users have requested for the instance since. */
 enum instance_wish {
 	INSTANCE_AS_CONFIGURED,
-	INSTANCE_COMMANDED, /* started or stopped: is_started says which */
-	INSTANCE_TAKEN,	    /* attached again, whatever its section says */
-	INSTANCE_DETACHED,  /* to be left alone */
+	INSTANCE_COMMANDED, /* started or stopped: see is_started */
+	INSTANCE_TAKEN,	    /* attached: profiled whatever its section says */
+	INSTANCE_DETACHED,  /* detached: not to be profiled */
 };
 
-/* Each state outlasts those before it: instance_becomes. */
+/* The states follow each other in this order: instance_becomes(). */
 enum instance_life {
 	INSTANCE_LIVES,
-	INSTANCE_CHANGED, /* its section is: to be started anew with that */
+	INSTANCE_CHANGED, /* its section has changed: to be restarted with the new one */
 	INSTANCE_REMOVED, /* no section matches it any more */
-	INSTANCE_ENDED,	  /* the process has */
+	INSTANCE_ENDED,	  /* the process has ended */
 };
 
-/* Why no run starts, though one is wanted. */
+/* Why no run starts although one is wanted. */
 enum instance_obstacle {
 	INSTANCE_UNHINDERED,
-	INSTANCE_CROWDED_OUT, /* by max_instances, or by too many targets */
-	INSTANCE_LEFT_OUT,    /* cannot be profiled: not tried again */
+	INSTANCE_CROWDED_OUT, /* max_instances, or the limit of targets, is reached */
+	INSTANCE_LEFT_OUT,    /* cannot be profiled, and is not tried again */
 };
 
 struct instance {
-	struct targets *targets; /* all of them; does not change */
-	/* Its identity: of all processes since the machine was started. */
+	struct targets *targets; /* constant */
+	/* pid and start_ticks identify the process until the next boot. */
 	int32_t pid;
-	uint64_t start_ticks; /* after the boot, as in /proc/PID/stat */
+	uint64_t start_ticks; /* start time as in /proc/PID/stat */
 	int pidfd;
-	uint32_t uid; /* effective, when it was found */
+	uint32_t uid; /* effective uid when it was found */
 
 	/*
-	 * A copy of its section, which a reload does not change. config.name
-	 * is how the section of today's configuration is found.
+	 * A copy of its section, which a reload does not change. config.name finds the section
+	 * in the current configuration.
 	 */
 	struct target_config config;
 	enum instance_origin origin;
 	enum instance_wish wish;
 	enum instance_life life;
 	enum instance_obstacle obstacle;
-	bool is_sampled;   /* the session's decision */
-	bool was_attached; /* in this run, or an earlier one */
-	bool is_delayed;   /* by the CPU budget: governor_admits */
+	bool is_sampled;   /* profile_session_sample_rate chose this process */
+	bool was_attached; /* capture has attached to it at least once */
+	bool is_delayed;   /* had to wait for the CPU budget (governor_admits) */
 
-	/* daemon/broker/targets/lifecycle.h */
-	bool is_started;     /* manual: to be profiled */
-	uint32_t root_spans; /* trace: sampled ones that are open */
-	bool lingers;	     /* the last has ended, its chunk has not, */
-	uint64_t lingers_ns; /* which has been looked at since; 0: not yet */
-	/* It has told of a root span, or the log of its silence. */
+	/* State of lifecycle.h: */
+	bool is_started;     /* manual mode: start was called, or autostart */
+	uint32_t root_spans; /* sampled root spans that are open */
+	bool lingers;	     /* the last root span has ended, its chunk is not finished, */
+	uint64_t lingers_ns; /* first seen by lifecycle_time() then; 0: not yet */
+	/* It has reported a root span, or its silence was logged. */
 	bool is_heard;
-	uint64_t silent_ns; /* looked at since; 0: not yet */
-	/* The next run's, for those who ask before it starts. */
+	uint64_t silent_ns; /* first seen by lifecycle_time(); 0: not yet */
+	/* The id of the next run, for clients that ask before it starts. */
 	char next_profiler_id[MSG_ID_SIZE];
 
-	uint32_t failures;		     /* instance_put_off: how many in a row, */
-	uint64_t failed_ns;		     /* when the last one was, */
-	uint64_t wait_ns;		     /* and how long after it no run is started */
-	struct ship *ship;		     /* of config.dsn; NULL: before the first run */
-	struct target *target;		     /* its run; NULL: it is not profiled */
-	struct target *kept;		     /* of one that is given, closed: for its table */
-	struct instance_figures past;	     /* of its earlier runs, without chunks */
-	struct chunk_source delivery;	     /* all its chunks */
-	size_t n_records;		     /* recordings that go on: record.h */
+	uint32_t failures;     /* failures in a row (instance_put_off), */
+	uint64_t failed_ns;    /* time of the last one, */
+	uint64_t wait_ns;      /* and how long after it no run starts */
+	struct ship *ship;     /* of config.dsn; NULL: no run yet */
+	struct target *target; /* its run; NULL: not profiled */
+	/* the closed run of a process of --pid, for its table */
+	struct target *kept;
+	struct instance_figures past;	     /* totals of earlier runs, without chunks */
+	struct chunk_source delivery;	     /* chunks of all runs */
+	size_t n_records;		     /* current recordings (control/record.h) */
 	char last_error[INSTANCE_ERROR_MAX]; /* "": none */
-	struct loop_source *source;	     /* of its pidfd */
+	struct loop_source *source;	     /* of the pidfd; NULL: not watched */
 };
 
-/* Not of those that somebody has named. */
+/* Returns true if a section matches the instance; false if the command line or a user named it. */
 static inline bool instance_has_section(const struct instance *i)
 {
 	return i->origin == INSTANCE_OF_SECTION;
 }
 
-/* The broker has it because a user, or its parent, wanted that while it ran. */
+/*
+ * Returns true if a user, a recording or its parent (--children) added the instance while the
+ * broker ran.
+ */
 static inline bool instance_is_attached(const struct instance *i)
 {
 	return i->origin >= INSTANCE_ATTACHED;
 }
 
-/* A user wants that, or it cannot be profiled. */
+/* Returns true if a user detached the process, or it cannot be profiled. */
 static inline bool instance_is_left_alone(const struct instance *i)
 {
 	return i->wish == INSTANCE_DETACHED || i->obstacle == INSTANCE_LEFT_OUT;
 }
 
-/* It has ended or was removed: no function finds it any more. */
+/*
+ * Returns true if the process has ended or no section matches it any more. No function finds it
+ * then.
+ */
 static inline bool instance_is_gone(const struct instance *i)
 {
 	return i->life >= INSTANCE_REMOVED;
 }
 
-/* The instance of a process that has not ended; NULL: there is none. */
+/* Returns the instance of pid that is not gone; NULL: there is none. */
 struct instance *instance_of_pid(struct targets *ts, int32_t pid);
 
 /*
- * Has no effect where the instance is past that state.
+ * Sets the state, unless the instance is in a later one.
  *
- * INSTANCE_CHANGED: its section differs from i->config. The run is stopped, and
- * the next one starts with the new section.
+ * INSTANCE_CHANGED: the section differs from i->config. The run is stopped, and the next one
+ * starts with the new section.
  *
- * INSTANCE_REMOVED: its run is stopped, and instances_sweep frees it once it
- * has no run and no chunk in flight. INSTANCE_ENDED: that, too, but the run
- * comes to its end by itself.
+ * INSTANCE_REMOVED: the run is stopped. instances_sweep() frees the instance once it has no run
+ * and no chunk in flight. INSTANCE_ENDED: the same, but the run ends by itself.
  */
 void instance_becomes(struct instance *i, enum instance_life life);
 
 /*
- * A run of the instance failed, and another may succeed: the next one starts at
- * once after the first failure, then after a wait that doubles each time.
- * Ten minutes without a failure reset it.
+ * A run of the instance has failed, and another may succeed. The next run starts at once after
+ * the first failure, INSTANCE_WAIT_NS after the second, and after each further one twice as
+ * long, up to INSTANCE_WAIT_MAX_NS. INSTANCE_FORGIVEN_NS without a failure reset the delay.
  */
 #define INSTANCE_WAIT_NS     NS_PER_SEC
 #define INSTANCE_WAIT_MAX_NS (64 * NS_PER_SEC)
@@ -150,9 +156,9 @@ void instance_becomes(struct instance *i, enum instance_life life);
 void instance_put_off(struct instance *i);
 
 /*
- * unwind closed the session of the instance's run, and the broker had not asked
- * for that: instance_put_off, so that an unwind process which a target took
- * over causes no more work by that than by dying.
+ * unwind has closed the session of the instance's run without a request of the broker:
+ * instance_put_off(). The delay bounds the work that an unwind process can cause which a target
+ * has taken over. Logs a line at the failure number INSTANCE_CUTS_TOLD.
  */
 #define INSTANCE_CUTS_TOLD 3
 void instance_cut_short(struct instance *i);

@@ -22,7 +22,7 @@
 #include "lib/base/array.h"
 #include "lib/base/clock.h"
 
-/* A loop_fn of a pidfd: the process has ended. */
+/* A loop_fn of the pidfd: the process has ended. ctx is the instance. */
 static void on_end(void *ctx)
 {
 	struct instance *i = ctx;
@@ -44,8 +44,8 @@ static int make_room(struct targets *ts)
 }
 
 /*
- * On success the instance owns the pidfd, which is taken out of p. Before there
- * is a loop, the end of the process is not watched yet: instances_watch.
+ * Adds an instance. On success it owns the pidfd, which is taken out of p. Before the event loop
+ * exists, the end of the process is not watched: instances_watch() does so later.
  */
 static int add(struct targets *ts, struct process *p, struct instance **ret)
 {
@@ -74,19 +74,16 @@ static int add(struct targets *ts, struct process *p, struct instance **ret)
 	return 0;
 }
 
-/*
- * Takes over the section as the configuration has it now. What was started or
- * stopped by a user stays so.
- */
+/* Copies the section of the current configuration. A user's start or stop stays in effect. */
 static void configure(struct instance *i, const struct target_config *section)
 {
 	const struct targets *ts = i->targets;
 	struct target_config *c = &i->config;
 
 	*c = *section;
-	/* The DSN may be another one, and with it the server's rate limit. */
+	/* The DSN, and with it the server's rate limit, may be another one. */
 	i->ship = NULL;
-	/* Spotlight gets all that has no other destination. */
+	/* Spotlight gets all processes that have no other destination. */
 	i->is_sampled =
 		(ts->children->spotlight_url[0] != '\0' && c->dsn[0] == '\0') ||
 		sampling_decides(&ts->sampling_key, i->pid, i->start_ticks, c->session_sample_rate);
@@ -123,7 +120,7 @@ int instance_add(struct targets *ts, struct process *p, size_t section)
 	return 0;
 }
 
-/* Somebody has named it: it is profiled, whatever sections say. */
+/* The command line or a user named the process: it is profiled whatever sections say. */
 static void want(struct instance *i)
 {
 	config_implicit_target(&i->targets->state->options.config, "pid", &i->config);
@@ -142,7 +139,7 @@ int instance_add_given(struct targets *ts, int32_t pid)
 		log_error("process %d is this sentry-profd itself", pid);
 		return -EINVAL;
 	}
-	/* Who traces it now is waited for (attach.c). */
+	/* attach.c waits until the present tracer detaches. */
 	fault = process_look(pid, &process);
 	if (fault != PROCESS_TRACED) {
 		r = refusal_log_look(fault, pid, &process);
@@ -183,7 +180,7 @@ void instance_add_child(struct targets *ts, int32_t pid)
 
 	if (ts->state->phase >= PHASE_STOPS || instance_of_pid(ts, pid) != NULL)
 		return;
-	/* Nobody else: the pid may be another process's by now. */
+	/* Only if capture traces it: the pid may belong to another process by now. */
 	if (process_look(pid, &process) == PROCESS_TRACED &&
 	    process.tracer == ts->children->capture.pid)
 		r = instance_add_attached(ts, &process, INSTANCE_CHILD, &i);
@@ -204,7 +201,7 @@ int instances_watch(struct targets *ts)
 
 uint32_t instance_rate_hz(const struct instance *i)
 {
-	/* The timer's rate is fixed from the daemon's start to its end. */
+	/* The timer's rate does not change while the daemon runs. */
 	return (uint32_t)min_u64(i->config.rate_hz, i->targets->state->timer_hz);
 }
 
@@ -214,7 +211,7 @@ static void leave_out(struct instance *i, const char *why)
 	(void)snprintf(i->last_error, sizeof(i->last_error), "%s", why);
 }
 
-/* In a few words, for the status; the log has a line. */
+/* A short text for the status; the log has a full line. */
 static const char *attach_error_text(int error)
 {
 	switch (error) {
@@ -229,8 +226,8 @@ static const char *attach_error_text(int error)
 }
 
 /*
- * The run is over. A process that the command line names has one attempt: its
- * user sees the error at once. For all others a lack passes.
+ * Ends a run that is over. A process that the command line names has one attempt, whose error
+ * its user sees at once. For all others a shortage may be temporary.
  */
 static void settle(struct instance *i)
 {
@@ -249,7 +246,7 @@ static void settle(struct instance *i)
 		target_retire(t);
 }
 
-/* How many runs of a section there are, by its name. */
+/* Returns the number of runs of a section. */
 static uint32_t runs_of(struct targets *ts, const char *section)
 {
 	uint32_t n = 0;
@@ -260,7 +257,7 @@ static uint32_t runs_of(struct targets *ts, const char *section)
 	return n;
 }
 
-/* Capture still has the process from an earlier instance of the same pid. */
+/* Returns true if capture still has the process by an earlier instance of the same pid. */
 static bool is_occupied(struct targets *ts, const struct instance *i)
 {
 	FOR_EACH_TARGET (t, ts)
@@ -269,7 +266,7 @@ static bool is_occupied(struct targets *ts, const struct instance *i)
 	return false;
 }
 
-/* The section, or the daemon, has as many runs as it may have. */
+/* Returns true if the section or the daemon has as many runs as it may have. */
 static bool is_crowded_out(struct targets *ts, const struct instance *i)
 {
 	const uint32_t max = i->config.max_instances;
@@ -298,7 +295,7 @@ static void start(struct targets *ts, struct instance *i)
 	r = children_ship(ts->children, i->config.dsn, &i->ship);
 	if (r == -ENOSPC)
 		leave_out(i, "there is no process for its DSN");
-	/* Another turn tries again: the next one, or one after the limit. */
+	/* A later turn tries again: the next one, or one after the rate limit. */
 	if (r < 0 || (limit_holds(i->ship) && i->n_records == 0))
 		return;
 	if (i->kept != NULL)
@@ -307,7 +304,7 @@ static void start(struct targets *ts, struct instance *i)
 		target_start(ts, i->target);
 }
 
-/* Where the run is over, the section of the last reload holds. */
+/* The run is over: takes the section as the last reload left it. */
 static void change(struct instance *i)
 {
 	const struct target_config *section =
@@ -376,7 +373,7 @@ void instances_sweep(struct targets *ts)
 {
 	size_t n = 0;
 
-	/* The figures of the end name each process that was there then. */
+	/* The statistics at the end list each process that was there then. */
 	if (!state_profiles(ts->state))
 		return;
 	for (size_t k = 0; k < ts->n_instances; k++) {

@@ -71,7 +71,7 @@ struct lifecycle_result lifecycle_span(struct instance *i, bool begins)
 						       "is open");
 	i->is_heard = true;
 	i->root_spans += begins ? 1u : UINT32_MAX;
-	/* Also where it was over before the profiler could start. */
+	/* Also if the span ended before the profiler could start. */
 	i->lingers = i->root_spans == 0;
 	i->lingers_ns = 0;
 	if (!is_trace(i))

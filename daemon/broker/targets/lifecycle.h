@@ -1,21 +1,21 @@
 /*
- * When an instance is profiled: the two lifecycle modes of the specification
- * (Sentry's SDK documentation, "Profiles" 2.5.0, sections "Profile Lifecycle
- * Modes", "Start Profiler" and "Stop Profiler"), as a state machine on struct
- * instance. It changes that struct and nothing else: no process, no clock, no
- * line of a log. The caller tells what happens, logs what a call had no effect
- * for, and acts on lifecycle_wants.
+ * Decides when an instance is profiled: the two lifecycle modes of the specification (Sentry's
+ * SDK documentation, "Profiles" 2.5.0, sections "Profile Lifecycle Modes", "Start Profiler" and
+ * "Stop Profiler"), as a state machine on struct instance. It changes that struct only: it
+ * starts no process, reads no clock and logs nothing. The caller reports events, logs why a call
+ * had no effect, and acts on lifecycle_wants().
  *
- * The session's decision (is_sampled) comes first in both modes: where it is
- * no, nothing starts a profiler.
+ * The session's sampling decision (is_sampled) comes first in both modes: an instance that is
+ * not sampled is never profiled.
  *
- * manual: runs from lifecycle_start to lifecycle_stop; spans have no say.
- * trace: runs while at least one sampled root span is open, and on until the
- * chunk is finished in which the last one ended; also where that was over
- * before the profiler had started, since its transaction says that there is a
- * profile. Which root spans are sampled is decided for each anew, by the
- * tracing in the target; those that are not are not told here. Start and stop
- * have no say.
+ * manual: the profiler runs from lifecycle_start() to lifecycle_stop(). Root spans have no
+ * effect.
+ *
+ * trace: the profiler runs while at least one sampled root span is open, and on until the chunk
+ * in which the last one ended is finished. That holds also if the span ended before the profiler
+ * had started, since its transaction refers to a profile. The tracing in the target decides for
+ * each root span whether it is sampled; spans that are not are not reported here. Start and stop
+ * have no effect.
  */
 #ifndef DAEMON_BROKER_TARGETS_LIFECYCLE_H
 #define DAEMON_BROKER_TARGETS_LIFECYCLE_H
@@ -28,51 +28,51 @@
 
 struct instance;
 
-/* What a call came to, for who asked and for a line at debug level. */
+/* The outcome of a call, for the answer to the caller and for a log line at debug level. */
 struct lifecycle_result {
 	enum protocol_result answer;
-	/* A whole sentence without a full stop; "": the call has an effect. */
+	/* A sentence without a full stop; "": the call has an effect. */
 	const char *why_not;
 };
 
-/* Is it to be profiled now? */
+/* Returns true if the instance is to be profiled now. */
 bool lifecycle_wants(const struct instance *instance);
 
-/* What start_profiler() and stop_profiler() of the specification do. */
+/* Implement start_profiler() and stop_profiler() of the specification. */
 struct lifecycle_result lifecycle_start(struct instance *instance);
 struct lifecycle_result lifecycle_stop(struct instance *instance);
 
 /*
- * A sampled root span begins or ends. They are counted in both modes, so that
- * another mode after a reload of the configuration finds what is open.
+ * A sampled root span begins or ends. Spans are counted in both modes, so that the count is
+ * right if a reload of the configuration changes the mode.
  */
 struct lifecycle_result lifecycle_span(struct instance *instance, bool begins);
 
 /*
- * A chunk of the instance's target is finished, whatever became of it; not of
- * a target that is being stopped.
+ * A chunk of the instance's target is finished, delivered or lost. Not to be called for a target
+ * that is being stopped.
  */
 void lifecycle_chunk(struct instance *instance);
 
 /*
- * The time has come to now_ns (CLOCK_MONOTONIC, never less than the last):
- * where there is a chunk of which nothing is heard, it counts as finished when
- * twice a chunk's length has passed since the last root span's end: one that
- * would be empty is not made. Returns true, once for each instance, where a
- * target in trace mode and sampled has reported no span in
- * LIFECYCLE_SILENT_NS, be it sampled or not: is its tracing off?
+ * To be called about once a second, with the time: now_ns by CLOCK_MONOTONIC, never less than
+ * before; chunk_ns: the length of a chunk. The chunk in which the last root span ended may never
+ * be reported, since an empty chunk is not made. It counts as finished when twice chunk_ns has
+ * passed since the end of that span. Returns true, once for each instance, if an instance in
+ * trace mode that is sampled has reported no root span, sampled or not, within
+ * LIFECYCLE_SILENT_NS: its tracing may be off.
  */
 #define LIFECYCLE_SILENT_NS (60 * NS_PER_SEC)
 must_check bool lifecycle_time(struct instance *instance, uint64_t now_ns, uint64_t chunk_ns);
 
-/* Tracing is on in the target: it has told of a root span, sampled or not. */
+/* The target has reported a root span, sampled or not: tracing is on. */
 void lifecycle_traced(struct instance *instance);
 
-/* What is done with an instance; i may be NULL. */
+/* Returns the state of an instance as clients see it; i may be NULL. */
 enum protocol_state lifecycle_state(const struct instance *i);
 /*
- * The profiler's id: of the run that goes on, or of the next one, where the
- * last one is coming to its end.
+ * Returns the profiler id: of the current run, or of the next one if there is no run or it is
+ * being stopped. "" if i is NULL.
  */
 const char *lifecycle_profiler_id(const struct instance *i);
 

@@ -39,7 +39,7 @@ int sampling_key_read(struct sampling_key *ret)
 bool sampling_decides(const struct sampling_key *key, int32_t pid, uint64_t start_ticks,
 		      double rate)
 {
-	/* Fixed places and order: the decision outlives this executable. */
+	/* Fixed offsets and byte order: another version of the daemon decides the same. */
 	uint8_t identity[12];
 	uint64_t hash;
 
@@ -48,6 +48,6 @@ bool sampling_decides(const struct sampling_key *key, int32_t pid, uint64_t star
 	for (size_t i = 0; i < 8; i++)
 		identity[4 + i] = (uint8_t)(start_ticks >> (8 * i));
 	hash = siphash(key->bytes, identity, sizeof(identity));
-	/* 53 bits are what a double holds: from 0 up to 1, 1 not included. */
+	/* A double holds 53 bits: the quotient is from 0 to below 1. */
 	return (double)(hash >> 11) * 0x1p-53 < rate;
 }

@@ -1,8 +1,8 @@
 /*
- * The decision whether an instance is profiled at all (profile_session_sample_rate). It
- * depends on the identity of the process and the rate alone: a restart of the daemon does not
+ * Decides whether an instance is profiled at all (profile_session_sample_rate). The decision
+ * depends only on the identity of the process and the rate: a restart of the daemon does not
  * change it, a restart of the service makes a new one. The key is the random boot id of the
- * kernel, so hosts decide independently of each other.
+ * kernel, so that hosts decide independently of each other.
  */
 #ifndef DAEMON_BROKER_TARGETS_SAMPLING_H
 #define DAEMON_BROKER_TARGETS_SAMPLING_H
@@ -13,7 +13,7 @@
 #include "lib/base/siphash.h"
 #include "lib/base/util.h"
 
-/* The kernel's boot id, the key of all decisions until the next boot. */
+/* The kernel's boot id: the key of all decisions until the next boot. */
 struct sampling_key {
 	uint8_t bytes[SIPHASH_KEY_SIZE];
 };

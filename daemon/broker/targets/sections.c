@@ -75,7 +75,7 @@ static void tell(const struct section *section, const char *why)
 			    section->name);
 }
 
-/* A files_fn: fd is a copy of the path that exe leads to. */
+/* A files_fn: fd is a memfd with the path that exe leads to. */
 static void on_resolved(void *ctx, const struct msg_file_request *request, int error, int fd,
 			const struct file_shown *file)
 {

@@ -3,8 +3,7 @@
 #include "daemon/broker/children/children.h"
 #include "daemon/broker/targets/figures.h"
 
-/* What an instance is charged by, in units that only the sum gives a meaning.
- */
+/* The weights by which an instance is charged. Only their ratio to the sum counts. */
 struct weights {
 	uint64_t capture;
 	uint64_t unwind;
@@ -23,7 +22,7 @@ static struct weights weights_of(const struct targets *ts, const struct instance
 	};
 }
 
-/* That of its uid; NULL: none runs. */
+/* Returns the unwind process of the instance's uid; NULL: there is none. */
 static const struct unwind *unwind_of(const struct targets *ts, const struct instance *i)
 {
 	for (size_t k = 0; k < ts->children->n_unwinds; k++)
@@ -32,7 +31,7 @@ static const struct unwind *unwind_of(const struct targets *ts, const struct ins
 	return NULL;
 }
 
-/* Where nobody has a weight, all of the n have the same. */
+/* If all weights are 0, each of the n instances gets the same share. */
 static double share(double whole, uint64_t weight, uint64_t sum, size_t n)
 {
 	return sum > 0 ? whole * ((double)weight / (double)sum) : whole / (double)n;

@@ -13,7 +13,7 @@
 
 #define MEASURE_NS (1 * NS_PER_SEC)
 
-/* 100 % is 10^8; a thousand processors for a second fit by far. */
+/* 100 % is 10^8; the time of a thousand processors fits easily. */
 #define MILLIONTHS_PER_ONE UINT64_C(100000000)
 
 uint64_t target_usage_percent(const struct target_usage *from, const struct target_usage *to)
@@ -26,22 +26,25 @@ uint64_t target_usage_percent(const struct target_usage *from, const struct targ
 			  (double)MILLIONTHS_PER_ONE);
 }
 
-/* Once: opened and closed each time it takes three calls for one. */
+/*
+ * The file stays open: opening and closing it each time would be three system calls instead of
+ * one.
+ */
 static bool open_memory(struct target *t)
 {
 	if (t->statm_fd >= 0)
 		return true;
 	t->statm_fd = open(procfs_path(t->pid, "statm").text, O_RDONLY | O_CLOEXEC);
-	/* Else it may be that of another process of that number. */
+	/* If the process has ended, the file may belong to another process with the same pid. */
 	if (t->statm_fd >= 0 && !process_is_alive(t->pidfd))
 		close_fd(&t->statm_fd);
 	return t->statm_fd >= 0;
 }
 
 /*
- * What it has in memory, and how much of that is in no file: of proc(5)'s statm
- * the second field, and what it has more than the third (files and shared
- * memory). status says the same and costs ten times as much.
+ * Reads the resident memory and how much of it is anonymous: the second field of statm
+ * (proc(5)), and its difference to the third (files and shared memory). /proc/PID/status has the
+ * same numbers at ten times the cost.
  */
 static int read_memory(const struct target *t, uint64_t *ret_bytes, uint64_t *ret_anonymous_bytes)
 {
@@ -56,15 +59,16 @@ static int read_memory(const struct target *t, uint64_t *ret_bytes, uint64_t *re
 	if (sscanf(text, "%*u %llu %llu", &pages, &shared) != 2)
 		return -EINVAL;
 	*ret_bytes = pages * page;
-	/* The kernel reads them one after the other. */
+	/* The kernel reads the fields one after the other, so shared may exceed pages. */
 	*ret_anonymous_bytes = pages > shared ? (pages - shared) * page : 0;
 	return 0;
 }
 
 /*
- * False: there is nothing to tell, for the first time or for ever. Its file can
- * be read as long as its number is its own, and is read last. Who is dead has
- * no memory, nor has a leader that has exited before its threads.
+ * Reads the usage of a target. Returns false at the first reading and on an error. statm can be
+ * read only while the process has its pid. It is read last, so that the clock, which is read by
+ * pid, was that of the process. A dead process has no memory and is not reported. A live process
+ * has none if its leader has exited before its threads.
  */
 static bool measure(struct target *t, struct msg_measure *ret)
 {
@@ -97,7 +101,7 @@ static void tell(struct targets *ts, struct unwind *u, uint64_t now_ns)
 {
 	struct msg_measures m = {.h = MSG_HEADER(MSG_MEASURES)};
 
-	/* The next time it goes on where there was no more room. */
+	/* Targets that do not fit are due the next time. */
 	FOR_EACH_TARGET (t, ts)
 		if (m.n < MSG_MEASURES_MAX && is_due(t, u, now_ns) && measure(t, &m.v[m.n]))
 			m.n++;

@@ -8,12 +8,12 @@
 #include "daemon/common/random.h"
 #include "lib/base/clock.h"
 
-/* Less than a person would see on a server's time line. */
+/* A shorter sleep of the machine is not visible on the server's time line. */
 #define OVERSLEPT_NS NS_PER_SEC
 
-/* A leap second is no reason for another run. */
+/* More than a leap second. */
 #define CLOCK_SET_US ((int64_t)(2 * NS_PER_SEC / NS_PER_US))
-/* A clock that is set all the time ends a run each minute, and no more. */
+/* A clock that is set all the time ends a run at most once a minute. */
 #define SET_PAUSE_NS (60 * NS_PER_SEC)
 
 struct target *target_next(struct targets *ts, const struct target *t)
@@ -55,15 +55,15 @@ bool target_is_open(const struct target *t)
 	return t->phase == TARGET_WAITING || t->phase == TARGET_PROFILED;
 }
 
-/* An unwind that was asked for a session will answer. */
+/* An unwind process that was asked to open a session will answer. */
 bool target_is_over(const struct target *t)
 {
 	return t->phase == TARGET_CLOSED && !t->in_capture && t->session != SESSION_ASKED;
 }
 
 /*
- * What passes between two readings only ever makes the sleep at the start
- * longer, and the one that it is compared with shorter.
+ * The time between the readings makes slept_ns at most longer, and in overslept() the value that
+ * it is compared with at most shorter: the error never causes a restart.
  */
 static void read_clocks(const struct targets *ts, struct target *t)
 {
@@ -81,7 +81,7 @@ static bool overslept(const struct targets *ts, const struct target *t)
 	return boot_ns > ts->state->clocks.mono() + t->slept_ns + OVERSLEPT_NS;
 }
 
-/* What passes between two readings only ever makes the difference smaller. */
+/* The time between the readings makes both differences at most smaller. */
 static bool clock_was_set(const struct targets *ts, const struct target *t)
 {
 	const uint64_t before_us = ts->state->clocks.mono() / NS_PER_US;
@@ -159,7 +159,10 @@ void target_close(struct target *t)
 {
 	if (t->phase == TARGET_CLOSED)
 		return;
-	/* One that is not ready has nothing of it, and may never answer. */
+	/*
+	 * An unwind process that is not ready has no records of the target, and may never
+	 * answer.
+	 */
 	if (t->unwind == NULL || t->unwind->child.fd < 0 ||
 	    t->unwind->child.state == CHILD_STARTS) {
 		t->phase = TARGET_CLOSED;

@@ -1,13 +1,13 @@
 /*
  * The processes that the broker knows, and the runs of the profiler on them.
  *
- * A target is one run of the profiler on a process, from its start to its stop: it has a
- * place in capture, a session in an unwind process, and a profiler_id. A new start is a new
- * target. The process itself is an instance: instance.h. attach.h starts and stops runs;
- * instances.h decides which.
+ * A target is one run of the profiler on a process, from its start to its stop. It has a place
+ * in capture, a session in an unwind process, and a profiler id. A new start makes a new target.
+ * The process itself is an instance (instance.h). attach.h starts and stops runs; instances.h
+ * decides which.
  *
- * This header has the state that the other modules of targets/ share, and the functions
- * that look things up in it.
+ * This header has the state that the modules of targets/ share, and the functions that look
+ * things up in it.
  */
 #ifndef DAEMON_BROKER_TARGETS_TARGETS_H
 #define DAEMON_BROKER_TARGETS_TARGETS_H
@@ -28,110 +28,107 @@
 struct governor;
 struct instance;
 
-/* All 0 is of one that was never profiled. */
+/* The totals of one run, or of many. All zeros: never profiled. */
 struct instance_figures {
 	struct capture_counters capture;
-	uint64_t missed_no_capture; /* while there was none, or it died */
+	uint64_t missed_no_capture; /* samples missed without a capture, or lost with it */
 	struct unwind_counts unwind;
 	struct chunk_counts chunks;
 	uint64_t payload_bytes; /* of chunks that went on to ship */
-	uint32_t lowest_hz;	/* 0: never profiled */
-	uint64_t lowered_ns;	/* how long its rate was lowered */
-	uint64_t exceeded_ns;	/* and all at their lowest were still too much */
+	uint32_t lowest_hz;	/* the lowest rate; 0: never profiled */
+	uint64_t lowered_ns;	/* how long the rate was lowered */
+	uint64_t exceeded_ns;	/* and even the lowest rates exceeded the budget */
 };
 
 enum target_phase {
-	TARGET_WAITING,	 /* to be attached */
+	TARGET_WAITING,	 /* waits to be attached */
 	TARGET_PROFILED, /* attached */
-	TARGET_STOPPING, /* capture is to let go of it */
-	TARGET_CLOSING,	 /* no more records will come but those in the ring */
-	TARGET_CLOSED,	 /* its last chunk is made */
+	TARGET_STOPPING, /* capture was told to detach */
+	TARGET_CLOSING,	 /* no more records will come except those in the ring */
+	TARGET_CLOSED,	 /* the last chunk is made */
 };
 
-/* A target's session in the unwind process that runs. */
+/* The state of a target's session in its unwind process. */
 enum session {
 	SESSION_NONE,
-	SESSION_ASKED, /* it has been told, and has not answered */
+	SESSION_ASKED, /* unwind was asked to open it and has not answered */
 	SESSION_OPEN,
 };
 
 /*
- * What a target costs at the full rate, or all of them at the rates that they
- * have, of one processor: an average of what it was in each second. All 0 is
- * one that was not looked at yet.
+ * An average cost, as a share of one processor: of one target at its full rate, or of all
+ * processes at the present rates (governor.h). All zeros: no second was counted.
  */
 struct governor_cost {
 	double average; /* 0: not known yet */
-	double first;	/* what the first second that counts was */
-	uint32_t n;	/* seconds that were looked at */
+	double first;	/* cost of the first second that counts */
+	uint32_t n;	/* seconds so far */
 };
 
-/* What a target has used so far. */
+/* Processor time of a target at a moment. */
 struct target_usage {
-	uint64_t time_ns; /* when; 0: not yet */
+	uint64_t time_ns; /* the moment, CLOCK_MONOTONIC; 0: not read yet */
 	uint64_t cpu_ns;
 };
 
-/* What the governor knows of a target. */
+/* The governor's state of a target. */
 struct governed {
 	struct governor_cost cost;
-	uint64_t cost_ns, captured; /* of its counters at the last look */
+	uint64_t cost_ns, captured; /* the target's counters at the last interval */
 	uint32_t lowest_hz;
-	uint64_t lowered_ns;  /* how long its rate was lowered */
-	uint64_t exceeded_ns; /* and all at their lowest were still too much */
+	uint64_t lowered_ns;  /* how long the rate was lowered */
+	uint64_t exceeded_ns; /* and even the lowest rates exceeded the budget */
 };
 
 struct target {
-	uint32_t id;	     /* counts up; 0: this place in the table is free */
-	bool is_retired;     /* its place is free after targets_sweep */
-	bool is_for_records; /* only: it makes no other chunks */
-	uint32_t slot;	     /* its place, here and in the heartbeat page */
+	uint32_t id;	     /* unique in the run; 0: this place in the table is free */
+	bool is_retired;     /* has ended: targets_sweep() frees its place */
+	bool is_for_records; /* serves recordings only: makes no other chunks */
+	uint32_t slot;	     /* its index in the table and in the heartbeat page */
 	struct instance *instance;
-	/* Of the instance. */
+	/* Copies from the instance; the pidfd is the instance's. */
 	int32_t pid;
 	int pidfd;
 	uint32_t uid;
-	char profiler_id[MSG_ID_SIZE]; /* from the start on */
+	char profiler_id[MSG_ID_SIZE]; /* set from the start */
 	/*
-	 * The wall clock minus the monotonic one, as of then: fixed, since the
-	 * one may be set; and how long the machine had slept, in which the
-	 * other stands.
+	 * Fixed when the target is opened, since the wall clock may be set later: CLOCK_REALTIME
+	 * minus CLOCK_MONOTONIC, and how long the machine had slept by then, which
+	 * CLOCK_MONOTONIC does not count.
 	 */
 	uint64_t wall_offset_us;
 	uint64_t slept_ns;
-	uint64_t opened_ns; /* by the monotonic one */
+	uint64_t opened_ns; /* when it was opened, CLOCK_MONOTONIC */
 
-	struct unwind *unwind; /* NULL: not started, it gets no messages */
+	struct unwind *unwind; /* NULL: not started */
 	enum target_phase phase;
 	enum session session;
-	uint32_t owed_looks; /* overdue.c: at which unwind owed an answer */
-	bool in_capture;     /* it was told, and has not said that it is over */
-	bool attach_due;     /* capture is to be told of it then */
+	uint32_t owed_looks; /* checks of overdue.c at which unwind owed an answer */
+	bool in_capture;     /* capture was told of it, and has not reported its end */
+	bool attach_due;     /* capture is to be told of it as soon as possible */
 	bool attached_once;
-	bool left_out;	   /* it made capture hang */
-	bool short_told;   /* that there are too few descriptors for it */
-	bool refusal_told; /* the log line about a file that is refused */
+	bool left_out;	   /* capture hung while reading its memory */
+	bool short_told;   /* logged: some of its threads were refused */
+	bool refusal_told; /* logged: a request for a file was refused */
 	int attach_error;
-	uint64_t retry_ns; /* waiting for another tracer's end: look again then;
-			      0: it has none */
-	/* Its files have made the helper hang, and are left alone until then.
-	 */
-	uint64_t files_until_ns; /* by state_now_ns; 0: they never have */
-	uint32_t file_hangs;	 /* how often they have */
+	uint64_t retry_ns; /* when to check again for another tracer; 0: there is none */
+	/* Reading its files made a helper hang; none are read before this time. */
+	uint64_t files_until_ns; /* by state_now_ns(); 0: never hung */
+	uint32_t file_hangs;	 /* how often a helper hung */
 
-	/* Of capture processes that are gone; the last one's is in its page. */
+	/* Counters of earlier capture processes; those of the present one are in its page. */
 	struct capture_counters past;
-	uint64_t missed_no_capture; /* while there was none, or it died */
-	uint64_t dead_ns;	    /* when the last one died; 0: it lives */
+	uint64_t missed_no_capture; /* samples missed without a capture, or lost with it */
+	uint64_t dead_ns;	    /* when capture died; 0: it runs */
 	uint64_t dead_threads;
 
-	struct unwind_counts unwind_past; /* of unwind processes that died */
+	struct unwind_counts unwind_past; /* of earlier unwind processes */
 	struct unwind_counts unwind_now;
 
 	struct target_usage usage;
-	int statm_fd;	  /* what it is measured by; -1: not opened yet */
-	uint32_t full_hz; /* that its configuration asks for */
-	uint32_t rate_hz; /* that it is sampled at */
+	int statm_fd;	  /* its /proc/PID/statm (target_usage.c); -1: not open */
+	uint32_t full_hz; /* the configured sampling rate */
+	uint32_t rate_hz; /* the present sampling rate */
 	struct governed governed;
 };
 
@@ -142,79 +139,82 @@ struct target_events {
 	void (*instance_gone)(void *ctx, struct instance *i);
 };
 
-/* All instances and targets. Zeros, but for the pointers that wiring.h sets, are none. */
+/* All instances and targets. Zero-initialised except for the pointers that wiring.h sets. */
 struct targets {
 	struct state *state;
 	struct children *children;
 	struct delivery *delivery;
 	struct governor *governor;
 	struct target_events events;
-	struct sampling_key sampling_key; /* where sections are matched */
-	int32_t held_pid;		  /* the command, before it was executed; 0: none */
+	struct sampling_key sampling_key; /* set if there are sections */
+	int32_t held_pid;		  /* the command until it is executed; 0: none */
 
 	struct target table[HEARTBEAT_SLOTS]; /* FOR_EACH_TARGET */
-	uint32_t last_target;		      /* the newest one's id */
+	uint32_t last_target;		      /* id of the newest target */
 
 	struct instance **instances; /* oldest first */
 	size_t n_instances, instances_size;
-	bool instances_told;	      /* that there are too many */
-	struct instance_figures gone; /* of instances that were freed */
+	bool instances_told;	      /* logged: too many processes match */
+	struct instance_figures gone; /* totals of instances that were freed */
 };
 
 /*
- * The targets of the table in the order of their places, without those that
- * are retired: the one after t, the first for NULL; NULL after the last.
+ * Iterates over the targets in the order of their places, without the retired ones: returns the
+ * target after t, or the first if t is NULL; NULL after the last.
  */
 struct target *target_next(struct targets *ts, const struct target *t);
 #define FOR_EACH_TARGET(t, ts) \
 	for (struct target *t = target_next((ts), NULL); (t) != NULL; (t) = target_next((ts), (t)))
+/* Returns the number of targets in the table, without the retired ones. */
 size_t targets_count(struct targets *ts);
 
 /*
- * Takes a place in the table for a run on i, which has none; it has a
- * profiler_id now, its times are those of the wall clock as it is now, which
- * are read from ts->state->clocks, and nothing else has happened. Returns 0 or -ENOSPC:
- * as many as there can be are profiled.
+ * Takes a place in the table for a run on i, which has none, and sets the profiler id, the rate
+ * and the clocks (ts->state->clocks). Contacts neither unwind nor capture. Returns 0, or -ENOSPC
+ * if the table is full.
  */
 must_check int target_open(struct targets *ts, struct instance *i, uint32_t rate_hz,
 			   bool is_for_records);
 
 /*
- * False: the machine has slept since, its times would be wrong by that. Or the
- * wall clock was set, by more than two seconds, and it is a minute old: what
- * its own process says of its spans is of another time. It is to be stopped,
- * another run has the right ones.
+ * Returns false if the target has to be stopped because its times are wrong; a new run has the
+ * right ones. Either the machine has slept since the target was opened; or the wall clock was
+ * set by more than two seconds and the target is at least a minute old, so that its times no
+ * longer agree with those of its process's spans.
  */
 bool target_clocks_hold(const struct targets *ts, const struct target *t);
 
-/* No records come any more: what there is becomes the last chunk. */
+/* Asks unwind to make the last chunk from the records that it has and to close the session. */
 void target_close(struct target *t);
 /*
- * unwind has closed its session. As a rule capture has written its end, and
- * says so; if not, it is told to let go of it.
+ * unwind has closed the session of t. Usually capture has written the last record and reports
+ * the end itself; if t is still open, capture is told to detach.
  */
 void target_closed(struct targets *ts, struct target *t);
 
-/* It waits, or is profiled. */
+/* Returns true if t waits to be attached or is profiled. */
 bool target_is_open(const struct target *t);
-/* It is closed, and nobody else will say anything of it. */
+/* Returns true if t is closed and neither capture nor unwind will report anything about it. */
 bool target_is_over(const struct target *t);
 
 /*
- * At the end of a turn: frees the places of retired targets. The only place
- * where a target's place becomes free.
+ * To be called at the end of a turn: frees the places of retired targets. No other function
+ * frees a place.
  */
 void targets_sweep(struct targets *ts);
 
 /*
- * Its files have made the helper hang: one of a file system that will not
- * answer, or of a disk that could not just then. They are left alone for a
- * minute, and each time for twice as long, up to an hour. Returns for how long.
+ * Reading a file of t made a helper hang, because of a file system that does not answer or a
+ * slow disk. Suspends the reading of its files, for one minute at first, then for twice as long
+ * each time, up to an hour. Returns for how long, in ns. now_ns: state_now_ns().
  */
 uint64_t target_files_hang(struct target *t, uint64_t now_ns);
+/* Returns true while the reading of t's files is suspended. */
 bool target_files_rest(const struct target *t, uint64_t now_ns);
 
+/* Returns the target with this id; NULL: there is none, or it is retired. */
 struct target *target_of(struct targets *ts, uint32_t id);
+/* Returns true if no target is waiting, profiled or being stopped. */
 bool targets_all_closed(struct targets *ts);
 
 #endif

@@ -28,10 +28,10 @@ static uint64_t accounted(const struct capture_counters *c)
 	return n;
 }
 
-/* Out of its page, also those of a target that has ended. */
+/* Adds the counters in capture's page to those of the target, also if the target has ended. */
 static void keep_counters(const struct targets *ts, struct target *t)
 {
-	/* A copy: a capture that hangs is not dead yet. */
+	/* A copy, because a capture that hangs may still write. */
 	const struct capture_counters now = ts->children->heartbeat->slots[t->slot];
 
 	if (!t->attached_once || t->dead_ns != 0)
@@ -48,7 +48,7 @@ void targets_capture_died(struct targets *ts, uint32_t hung_target)
 {
 	FOR_EACH_TARGET (t, ts) {
 		keep_counters(ts, t);
-		/* 0: it is gone for good, and says nothing any more. */
+		/* 0: capture has ended and will report nothing. */
 		if (hung_target == 0)
 			t->in_capture = false;
 		if (t->id != hung_target ||
@@ -78,7 +78,7 @@ void targets_unwind_died(struct targets *ts, struct unwind *u)
 			continue;
 		counts_add(&t->unwind_past, &t->unwind_now, sizeof(t->unwind_now));
 		memset(&t->unwind_now, 0, sizeof(t->unwind_now));
-		/* The chunk that it was making, if it got that far. */
+		/* The chunk that it was making, if there was one. */
 		if (t->attached_once && t->session == SESSION_OPEN && !u->ring_due &&
 		    t->phase != TARGET_CLOSED) {
 			t->instance->delivery.chunks.made++;
@@ -86,7 +86,7 @@ void targets_unwind_died(struct targets *ts, struct unwind *u)
 				      DISCARD_UNWIND_DIED);
 		}
 		t->session = SESSION_NONE;
-		/* There is nobody left to make its last chunk. */
+		/* No unwind process will make the last chunk. */
 		if (t->phase == TARGET_CLOSING || ts->state->phase >= PHASE_STOPS)
 			t->phase = TARGET_CLOSED;
 	}

@@ -1,6 +1,6 @@
 /*
- * What is kept of capture and unwind processes that died: their figures, and what was lost
- * with them and until others took their place.
+ * Keeps the statistics of capture and unwind processes that died, and counts what was lost with
+ * them and until they were replaced.
  */
 #ifndef DAEMON_BROKER_TARGETS_TOTALS_H
 #define DAEMON_BROKER_TARGETS_TOTALS_H
@@ -10,15 +10,21 @@
 #include "daemon/broker/targets/targets.h"
 
 /*
- * Capture is gone, or hangs: keeps its counters. hung_target is the id of the target that
- * made it hang, which is left out from now on; 0: no target did, and capture has ended.
+ * Capture has ended, or hangs: adds its counters to those of the targets. hung_target: the id of
+ * the target at which it hangs, which is not profiled any more; 0: capture has ended.
  */
 void targets_capture_died(struct targets *ts, uint32_t hung_target);
-/* The unwind process has ended: the chunks that it was making are lost. */
+/* The unwind process has ended: counts the chunks that it was making as lost. */
 void targets_unwind_died(struct targets *ts, struct unwind *u);
-/* Ticks at which the target was profiled, had there been a capture, are missed. */
+/*
+ * Counts the ticks since capture died as missed, if the target would have been sampled. now_ns:
+ * CLOCK_MONOTONIC.
+ */
 void target_count_absence(const struct targets *ts, struct target *t, uint64_t now_ns);
-/* The broker was stopped, or had let go of all targets, until now: these ticks do not count. */
+/*
+ * The broker was stopped, or had detached from all targets, until now_ns: the ticks until then
+ * are not counted as missed.
+ */
 void targets_resumed(struct targets *ts, uint64_t now_ns);
 
 #endif
