@@ -26,8 +26,8 @@ must_check int attach_scan(struct traced_process *t);
 void attach_end_pass(struct traced_process *t);
 
 /*
- * Call this after capture has let go of all threads: seizes those in the table again, and frees the
- * dead ones.
+ * Call this after capture has detached from all threads: seizes those in the table again, and frees
+ * the dead ones.
  */
 void attach_known_again(struct traced_process *t);
 

@@ -50,9 +50,10 @@ void capture_free(struct capture *c)
 }
 
 /*
- * True if the process is about to die, perhaps because capture has let go of its leader for that;
- * to attach now would keep its status from its parent for a moment. The leader alone may die while
- * other threads run on, or while one of them is in execve(2). Flags of linux/sched.h.
+ * Returns true if the process is about to die, perhaps because capture has detached from its leader
+ * to let it die. Attaching now would keep the exit status from the process's parent for a moment.
+ * The leader alone may die while other threads run on, or while one of them is in execve(2). Flags
+ * of linux/sched.h.
  */
 static bool is_dying(const struct traced_process *t)
 {

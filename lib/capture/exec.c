@@ -44,9 +44,9 @@ static enum proc_answer runs_another_program(struct traced_process *t)
 }
 
 /*
- * PROC_YES if the leader in the table is not the thread that is there now. A traced thread stays
- * capture's tracee until capture reaps it or lets go of it; only an exec puts another one in its
- * place (ptrace(2), "execve(2) under ptrace").
+ * Returns PROC_YES if the leader in the table is not the thread that has the leader's tid now. A
+ * thread stays capture's tracee until capture reaps it or detaches from it, and only an exec puts
+ * another thread in its place (ptrace(2), "execve(2) under ptrace").
  */
 static enum proc_answer lost_leader(const struct traced_process *t)
 {

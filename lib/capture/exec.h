@@ -32,7 +32,8 @@ void exec_check(struct traced_process *t);
 void exec_happened(struct traced_process *t);
 
 /*
- * Returns true if capture has let go of the leader, which dies, and no exec has replaced it since.
+ * Returns true if capture has detached from the leader, which dies, and no exec has replaced the
+ * leader since.
  */
 bool exec_leader_dies(struct traced_process *t);
 

@@ -99,11 +99,11 @@ struct sight {
 };
 
 /*
- * True if the thread's call would fail, or return less, if the tracer ended now, or if a stop is
- * due: a thread that is woken for a stop after the tracer's end leaves its call with nobody to
- * repair it. A thread that must not be disturbed has no interrupt of capture before it, and may
- * take long. A thread in an uninterruptible sleep is not waited for longer than for a resumed call;
- * nor is a call whose result capture corrects at its end.
+ * Returns true if the thread's call would fail, or return less, if the tracer ended now. Also true
+ * if a stop is due: after the tracer's end, a thread that is woken for the stop leaves its call,
+ * and no tracer repairs the call. A thread that must not be disturbed has no interrupt of capture
+ * under way, and may take long. Capture waits for a thread in an uninterruptible sleep, or for a
+ * call whose result it corrects, no longer than for a resumed call.
  */
 static bool is_waited_for(const struct thread *th, const struct sight *sight)
 {
@@ -158,7 +158,7 @@ static bool is_over(struct settling *s, const struct sight *sight, uint64_t now)
 	return !sight->found || still >= GIVE_UP * STILL_NS || took >= GIVE_UP * MOVING_NS;
 }
 
-/* A target that is to be let go of is settled by itself. */
+/* A target from which capture detaches is settled separately. */
 static bool is_settled(struct traced_process *t, uint64_t now)
 {
 	struct sight sight = {.stops = true, .cut = t->settling.cut};
@@ -182,7 +182,7 @@ bool capture_settle(struct capture *c)
 	return is_over(&c->leaving.all, &sight, now) && settled;
 }
 
-/* True while ticks are paused, so that the calls of the targets that stay can end. */
+/* Returns true while ticks are paused, so that calls of the targets that stay can end. */
 static bool is_tried(struct capture *c, uint64_t now)
 {
 	if (now - c->leaving.tried_ns >= TRY_EVERY_NS)
@@ -191,10 +191,10 @@ static bool is_tried(struct capture *c, uint64_t now)
 }
 
 /*
- * The targets that stay are let go of for a moment, so their calls are waited for, too. Threads
- * that do not move would be cut short anyway. If one moves for long, all are waited for once more.
- * A target that was removed later than another is waited for as well, but less: no new call is
- * resumed in it.
+ * Capture detaches from the targets that stay, too, for a moment. So it also waits for their calls.
+ * Calls of threads that make no progress would be cut short anyway. If a thread makes progress for
+ * long, capture waits for all threads once more. A target that was removed later than another gets
+ * less time, because no new call is resumed in it.
  */
 bool capture_lets_go(struct capture *c)
 {

@@ -113,8 +113,8 @@ static void handle_exec(struct capture *c, uint32_t tid)
 		return;
 	}
 	/*
-	 * The new program has one thread, which is stopped here: to let go of it now leaves none
-	 * traced.
+	 * The new program has one thread, which is stopped here, so that detaching from it
+	 * detaches from the whole process.
 	 */
 	if (t == NULL || arch_get_regs(tid, &regs) == -ENOEXEC) {
 		(void)ptrace(PTRACE_DETACH, tid, NULL, NULL);

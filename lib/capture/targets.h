@@ -24,7 +24,7 @@ must_check int targets_add(struct traced_process *t);
 /* Frees a target and its threads. Writes no record. t may be NULL. */
 void targets_free(struct traced_process *t);
 
-/* Sets TRACED_ENDED. Call this when the last thread is gone, or the target was let go of. */
+/* Sets TRACED_ENDED. Call this when the last thread is gone, or capture has detached from it. */
 void targets_end(struct traced_process *t);
 
 /* Calls targets_end() if the table has no thread of the process and a scan finds none. */

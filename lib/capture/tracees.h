@@ -50,7 +50,7 @@ void tracees_clear_pending(struct thread *th);
 void tracees_give_up_sample(struct thread *th, enum missed_reason reason);
 void tracees_give_up_samples(struct traced_process *t, enum missed_reason reason);
 
-/* Clears the state of the old attachment, after capture has let go of the thread and seized it. */
+/* Clears the state of the old attachment. Call this when capture has seized the thread again. */
 void tracees_begin_again(struct thread *th);
 
 #endif
