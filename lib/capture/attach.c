@@ -140,7 +140,7 @@ static int begin_pass(struct traced_process *t)
 	return 0;
 }
 
-/* Handles one thread of the directory. False if the pass is held up. */
+/* Handles one thread of the directory. Returns false if the pass is held up. */
 static bool pass_by(struct traced_process *t, uint32_t tid)
 {
 	struct scan_pass *pass = &t->scan.pass;

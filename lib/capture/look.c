@@ -115,7 +115,7 @@ static void leader_died(struct thread *th, uint64_t tick, uint64_t time_ns)
 }
 
 /*
- * True if an interrupt would harm a core dump. If a core goes into a pipe, as to
+ * Returns true if an interrupt would harm a core dump. If a core goes into a pipe, as to
  * systemd-coredump(8), an interrupt of the thread that writes it makes pipe_write() return, and
  * do_coredump() takes that for the end (fs/coredump.c). An interrupt from before the dump is
  * dropped when the dump begins (zap_process()). Capture has seen the signal that causes a core,
@@ -238,9 +238,9 @@ static void look_at_pending(struct thread *th, uint64_t ticks, uint64_t tick, ui
 }
 
 /*
- * True if the thread has been runnable without a processor since its last stop: then another stop
- * shows nothing new, and its last sample still holds. The kernel counts each time that a thread
- * gets a processor (slices), and at the stop the thread had none.
+ * Returns true if the thread has been runnable without a processor since its last stop: then
+ * another stop shows nothing new, and its last sample still holds. The kernel counts each time that
+ * a thread gets a processor (slices), and at the stop the thread had none.
  */
 static bool has_not_run(const struct thread *th)
 {

@@ -46,7 +46,7 @@ void slow_memory_note_switches(struct capture *c, uint64_t now_ns)
 }
 
 /*
- * True if the tracer has waited since its switches were last read, and was not preempted: a
+ * Returns true if the tracer has waited since its switches were last read, and was not preempted: a
  * preempted tracer has waited for another thread, and not for the target's memory. (A virtual
  * machine that lost its processor shows as no switch at all.)
  */

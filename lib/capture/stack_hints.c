@@ -30,8 +30,8 @@ static uint64_t stack_start(uint64_t sp)
 }
 
 /*
- * True if a thread with this stack pointer can be on a stack that ends at top, and the copy can
- * reach that end.
+ * Returns true if a thread with this stack pointer can be on a stack that ends at top, and the copy
+ * can reach that end.
  */
 static bool may_end_at(uint64_t sp, uint64_t top)
 {
@@ -55,7 +55,7 @@ static bool may_end_at_own(const struct stack_hints *s, uint64_t sp)
 	return s->own_end > sp && s->own_end - stack_start(sp) <= own_max(s);
 }
 
-/* True if the hint says that the reader needs the whole of a deep own stack. */
+/* Returns true if the hint says that the reader needs the whole of a deep own stack. */
 static bool asks_for_whole(const struct stack_hints *s, uint64_t sp, uint64_t top, uint64_t second)
 {
 	return second == 0 && is_own(s, sp) && top >= s->own_end && !may_end_at(sp, s->own_end);

@@ -233,7 +233,7 @@ int descriptor_socket(int32_t pid, uint32_t tid, uint64_t fd, struct descriptor_
 /* A completion takes some 40 bytes of text, and few programs wait for so many at once. */
 #define URING_TEXT_BYTES (32 << 10)
 
-/* True if all n completions are in the text, and none is of a timeout. */
+/* Returns true if all n completions are in the text, and none is of a timeout. */
 static bool has_no_timeout(const char *text, uint64_t n)
 {
 	static const char label[] = ", res:";

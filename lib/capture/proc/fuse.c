@@ -78,8 +78,8 @@ static bool note_mount(const char *text, struct devices *d)
 }
 
 /*
- * A line of maps: range, rights, offset, device, inode, name (proc_pid_maps(5)). False if the
- * device is one of d.
+ * A line of maps: range, rights, offset, device, inode, name (proc_pid_maps(5)). Returns false if
+ * the device is one of d.
  */
 static bool is_of_none(const char *text, struct devices *d)
 {

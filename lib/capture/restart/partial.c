@@ -59,8 +59,8 @@ static bool may_have_fewer(const struct partial *p)
 }
 
 /*
- * True if a wait for several completions came back because of capture. Rings and timeouts that are
- * registered as a number cannot be read: false.
+ * Returns true if a wait for several completions came back because of capture. Rings and timeouts
+ * that are registered as a number cannot be read: false.
  */
 static bool waits_for_more(const struct partial *p)
 {
@@ -120,7 +120,7 @@ static uint64_t asked_in_all(const struct partial *p)
 	return 0;
 }
 
-/* True if only capture can have cut a call on this file short. */
+/* Returns true if only capture can have cut a call on this file short. */
 static bool only_capture_cuts_it_short(struct partial *p)
 {
 	const unsigned int files = syscall_rule(p->nr)->files;

@@ -33,9 +33,9 @@ static bool is_drain(uint32_t tid, const struct user_regs_struct *regs)
 }
 
 /*
- * True if the call can be done again from the start. The check of a bpf program has made nothing
- * when it gives up (kernel/bpf/verifier.c). What fallocate(2) has allocated may be there or not
- * (hugetlbfs, tmpfs before Linux 6.11), and is not allocated twice; its other modes move the
+ * Returns true if the call can be done again from the start. The check of a bpf program has made
+ * nothing when it gives up (kernel/bpf/verifier.c). What fallocate(2) has allocated may be there or
+ * not (hugetlbfs, tmpfs before Linux 6.11), and is not allocated twice; its other modes move the
  * content of the file.
  */
 static bool may_begin_anew(const struct user_regs_struct *regs, long nr)

@@ -106,7 +106,7 @@ static bool limit_partial(struct resumed_call *r, const struct resume_stop *stop
 	return stop->now_ns < r->until_ns;
 }
 
-/* True if no handler runs at this stop: a handler would have to find EINTR. */
+/* Returns true if no handler runs at this stop: a handler would have to find EINTR. */
 static bool is_unnoticed(const struct resume_stop *stop)
 {
 	return stop->signal == 0 || status_goes_unnoticed(stop->tid, stop->signal);
@@ -179,15 +179,15 @@ bool resume_wait(struct resumed_call *r, const struct resume_stop *stop)
 }
 
 /*
- * True if capture may have cut the part short. A signal that interrupted it, noticed or not, shows
- * itself on the way into the next part, and ends that.
+ * Returns true if capture may have cut the part short. A signal that interrupted it, noticed or
+ * not, shows itself on the way into the next part, and ends that.
  */
 static bool was_cut_short(const struct resumed_call *r, const struct resume_stop *stop)
 {
 	return r->interrupted || stop->interrupted || status_has_pending(stop->tid);
 }
 
-/* Adds the result of a part that has ended. True if there may be more. */
+/* Adds the result of a part that has ended. Returns true if there may be more. */
 static bool add(struct resumed_call *r, const struct resume_stop *stop, long result)
 {
 	struct partial *p = &r->partial;
@@ -228,7 +228,7 @@ static void came_back(struct resumed_call *r, const struct resume_stop *stop, lo
 		end(r);
 }
 
-/* True if a wait for several events returned some of them because of capture. */
+/* Returns true if a wait for several events returned some of them because of capture. */
 static bool has_some(const struct resumed_call *r, const struct resume_stop *stop, long result)
 {
 	struct partial p = r->partial;
@@ -272,10 +272,10 @@ static void came_out(struct resumed_call *r, const struct resume_stop *stop, lon
 }
 
 /*
- * False if a thread that was sent back to its call runs something else: a handler, installed after
- * capture had asked whether there is one. The registers of the call are wrong for a thread in a
- * handler. The thread is still on its way at the call's instruction, and behind it at the stop
- * where the call begins, or where a filter or a dispatcher refuses it.
+ * Returns false if a thread that was sent back to its call runs something else: a handler,
+ * installed after capture had asked whether there is one. The registers of the call are wrong for a
+ * thread in a handler. The thread is still on its way at the call's instruction, and behind it at
+ * the stop where the call begins, or where a filter or a dispatcher refuses it.
  */
 static bool is_on_its_way(const struct resumed_call *r, const struct resume_stop *stop)
 {

@@ -73,8 +73,8 @@ static size_t count_references(const char *name)
 }
 
 /*
- * True if a function type or "dyn" binds too many lifetimes. Rust's v0 gives their number in base
- * 62; libiberty counts up to it one by one, even if it prints none.
+ * Returns true if a function type or "dyn" binds too many lifetimes. Rust's v0 gives their number
+ * in base 62; libiberty counts up to it one by one, even if it prints none.
  */
 static bool binds_many(const char *raw)
 {

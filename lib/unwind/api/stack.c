@@ -13,7 +13,7 @@
 #define SP_AND_PC (UINT64_C(1) << CPU_SP | UINT64_C(1) << CPU_PC)
 #define ALL_REGS  ((UINT64_C(1) << CPU_N_REGS) - 1)
 
-/* True if addr + size does not overflow. */
+/* Returns true if addr + size does not overflow. */
 static bool is_range(const struct unwind_bytes *b)
 {
 	uint64_t end;

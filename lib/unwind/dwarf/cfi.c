@@ -10,7 +10,7 @@
 #include "lib/unwind/cpu.h"
 #include "lib/unwind/dwarf/cfi_source.h"
 
-/* Normalises an operation of libdw. False if expr_eval() does not support it. */
+/* Normalises an operation of libdw. Returns false if expr_eval() does not support it. */
 static bool translate_op(const Dwarf_Op *op, struct expr_op *ret)
 {
 	uint8_t atom = op->atom;
@@ -138,7 +138,8 @@ static int read_register(struct rows_builder *b, Dwarf_Frame *frame, int reg, st
 }
 
 /*
- * True if the function saves register 0 (rax, which holds a result): only functions that end with
+ * Returns true if the function saves register 0 (rax, which holds a result): only functions that
+ * end with
  * __builtin_eh_return do.
  */
 static bool saves_result(const struct reg_rule *first)
@@ -147,8 +148,8 @@ static bool saves_result(const struct reg_rule *first)
 }
 
 /*
- * True if a simple rule is of a function that ends with __builtin_eh_return. Such a function also
- * saves all callee-saved registers.
+ * Returns true if a simple rule is of a function that ends with __builtin_eh_return. Such a
+ * function also saves all callee-saved registers.
  */
 static bool ends_by_eh_return(struct rows_builder *b, Dwarf_Frame *frame, const struct rule *rule)
 {
@@ -191,7 +192,7 @@ static int read_full(struct rows_builder *b, Dwarf_Frame *frame, bool is_signal,
 	return rows_add_full(b, &full, &ret->cfa_offset);
 }
 
-/* True if the rules of CFA, fp and return address fit into a simple rule. */
+/* Returns true if the rules of CFA, fp and return address fit into a simple rule. */
 static bool read_simple(const Dwarf_Op *cfa, size_t n_cfa, const struct reg_rule *fp,
 			const struct reg_rule *ra, struct rule *ret)
 {

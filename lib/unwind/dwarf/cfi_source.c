@@ -166,7 +166,7 @@ static size_t width_of(uint8_t encoding)
 	return widths[encoding & 7];
 }
 
-/* Reads how entries of this CIE encode addresses. False if it is not supported. */
+/* Reads how entries of this CIE encode addresses. Returns false if it is not supported. */
 static bool read_encoding(const Dwarf_CIE *cie, uint8_t *ret)
 {
 	const uint8_t *p = cie->augmentation_data;
@@ -208,7 +208,7 @@ static bool read_function(const struct cfi_source *s, uint64_t at, struct functi
 	return ret->width > 0 && (size_t)(ret->limit - ret->fde.start) >= 2 * ret->width;
 }
 
-/* Reads the start address of a function. False if it is relative to an unknown base. */
+/* Reads the start address of a function. Returns false if it is relative to an unknown base. */
 static bool read_start(const struct cfi_source *s, const struct function *f, uint64_t *ret)
 {
 	const unsigned int unused = 64 - 8 * (unsigned int)f->width;
@@ -225,7 +225,7 @@ static bool read_start(const struct cfi_source *s, const struct function *f, uin
 	return true;
 }
 
-/* Reads the linker's search table. False if there is none in the usual form. */
+/* Reads the linker's search table. Returns false if there is none in the usual form. */
 static bool read_table(struct cfi_source *s, const struct elf_file *f)
 {
 	struct table_entry entry;

@@ -37,7 +37,7 @@ int pread_all(int fd, void *bytes, size_t n, uint64_t offset)
 	return 0;
 }
 
-/* True if libelf may read the headers. libelf trusts counts, also those in section 0. */
+/* Returns true if libelf may read the headers. libelf trusts counts, also those in section 0. */
 static bool headers_bounded(int fd)
 {
 	Elf64_Ehdr ehdr;
@@ -121,7 +121,7 @@ static bool has_prefix(const char *s, const char *prefix)
 	return strncmp(s, prefix, strlen(prefix)) == 0;
 }
 
-/* True if its is name, or the name of the same section in the old compressed form. */
+/* Returns true if its is name, or the name of the same section in the old compressed form. */
 static bool is_section(const char *its, const char *name)
 {
 	return strcmp(its, name) == 0 ||

@@ -37,7 +37,7 @@ static uint64_t word_at(const struct gopclntab *t, size_t at, size_t size)
 	return word;
 }
 
-/* True if the table has size bytes at this offset. */
+/* Returns true if the table has size bytes at this offset. */
 static bool has(const struct gopclntab *t, uint64_t at, uint64_t size)
 {
 	return at <= t->size && size <= t->size - at;

@@ -151,8 +151,8 @@ static bool is_mapping_symbol(const char *name)
 }
 
 /*
- * Reads a symbol. False if it is not a function's. The names of its table were added last, at
- * names_at.
+ * Reads a symbol. Returns false if it is not a function's. The names of its table were added last,
+ * at names_at.
  */
 static bool read_symbol(const struct collector *c, const Elf64_Sym *sym, size_t names_at,
 			struct symbol *ret)
@@ -257,7 +257,7 @@ static int collect_go(struct collector *c, const struct elf_file *f)
 	return r == -ENOMEM ? r : 0;
 }
 
-/* True if x is preferred to y for the same address. */
+/* Returns true if x is preferred to y for the same address. */
 static bool is_better(const char *names, const struct symbol *x, const struct symbol *y)
 {
 	size_t x_size, y_size;

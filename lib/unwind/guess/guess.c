@@ -15,9 +15,9 @@
 #define INSTALLS_WORK 256u
 
 /*
- * True if the code at f has put an exception handler's registers, or some of them, where the rule
- * looks for the caller's: a function of libgcc does so just before it jumps to the handler. Also
- * true if too much code has been read.
+ * Returns true if the code at f has put an exception handler's registers, or some of them, where
+ * the rule looks for the caller's: a function of libgcc does so just before it jumps to the
+ * handler. Also true if too much code has been read.
  */
 static bool installs_handler(struct walk *w, const struct walk_frame *f)
 {
@@ -59,8 +59,8 @@ static enum unwind_end step_sigreturn(struct walk *w, struct walk_frame *f)
 }
 
 /*
- * True if f is the trampoline of rt_sigreturn(2): a handler returns to it, or the pc is in it, at
- * the system call or at the instruction before.
+ * Returns true if f is the trampoline of rt_sigreturn(2): a handler returns to it, or the pc is in
+ * it, at the system call or at the instruction before.
  */
 static bool is_sigreturn(struct walk *w, const struct walk_frame *f)
 {
@@ -137,7 +137,7 @@ static enum unwind_end step_by_offsets(struct walk *w, struct walk_frame *f, uin
 	return end;
 }
 
-/* True if the return address still is in its register, where the call left it. */
+/* Returns true if the return address still is in its register, where the call left it. */
 static bool is_just_called(struct walk *w, const struct walk_frame *f)
 {
 	const uint64_t ra = cpu_return_address(f->regs.r[RA]);
@@ -168,8 +168,8 @@ static enum agreement agrees_from(struct walk *w, uint64_t start, uint64_t at,
 }
 
 /*
- * True if the path agrees with the function's start. The start is the target of the call before
- * the return address, or the symbol's.
+ * Returns true if the path agrees with the function's start. The start is the target of the call
+ * before the return address, or the symbol's.
  */
 static bool agrees(struct walk *w, const struct walk_frame *f, uint64_t at, uint64_t ra,
 		   const struct code_path *path, uint32_t *budget)
@@ -263,8 +263,8 @@ enum unwind_end guess_by_path(struct walk *w, struct walk_frame *f)
 }
 
 /*
- * True if f's return address is the start of a function: no call left it, but the program wrote it
- * there to be returned to, as makecontext(3) does. The byte before it has no rule.
+ * Returns true if f's return address is the start of a function: no call left it, but the program
+ * wrote it there to be returned to, as makecontext(3) does. The byte before it has no rule.
  */
 static bool is_function_start(const struct walk_frame *f, const struct pc_info *p)
 {
@@ -275,7 +275,7 @@ static bool is_function_start(const struct walk_frame *f, const struct pc_info *
 }
 
 /*
- * True if f is the root of a coroutine whose stack was made by code without CFI that calls
+ * Returns true if f is the root of a coroutine whose stack was made by code without CFI that calls
  * _exit() at the end (Boost.Context and its descendants).
  */
 static bool is_coroutine_root(const struct walk *w, const struct walk_frame *f)

@@ -83,7 +83,7 @@ static int judge_call(struct search *s, uint64_t ra)
 	return CALL_OTHER;
 }
 
-/* Adds n to the cost of the walk. False if the limit is reached. */
+/* Adds n to the cost of the walk. Returns false if the limit is reached. */
 static bool work(struct search *s, uint32_t n)
 {
 	const bool is_over = n > GUESS_WORK_MAX - s->w->searched;

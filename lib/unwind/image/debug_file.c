@@ -15,7 +15,7 @@
 /* The contents of .gnu_debuglink: a name, NUL, up to three bytes of padding, a checksum. */
 #define LINK_MAX (UNWIND_DEBUG_LINK_MAX + 3 + 4)
 
-/* True if the file behind fd has this build-id. */
+/* Returns true if the file behind fd has this build-id. */
 static bool has_build_id(int fd, const struct build_id *id)
 {
 	struct build_id its;
@@ -69,7 +69,7 @@ static bool read_link(const struct elf_file *f, char ret_name[UNWIND_DEBUG_LINK_
 	return good;
 }
 
-/* True if the file has this checksum: the CRC-32 that xz (and zip) uses. */
+/* Returns true if the file has this checksum: the CRC-32 that xz (and zip) uses. */
 static bool has_crc(int fd, uint32_t crc)
 {
 	uint8_t block[CRC_BLOCK];

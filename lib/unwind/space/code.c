@@ -140,7 +140,7 @@ static bool code_ask(struct unwind_space *s, enum code_question question, uint64
 	return !table_get(&m->image->facts, ret->key, fact);
 }
 
-/* Finds the answer to CODE_CALLS. False if the code cannot be read. */
+/* Finds the answer to CODE_CALLS. Returns false if the code cannot be read. */
 static bool read_call(const struct code_at *c, uint32_t *ret)
 {
 	const uint64_t behind_it = c->vaddr + 1;
@@ -477,8 +477,8 @@ static void finish(const struct code_at *c, const struct x86_64_code *code, uint
 }
 
 /*
- * True if the code passes main's result to exit(), or a thread function's result to the end of
- * the thread: the frame is the root.
+ * Returns true if the code passes main's result to exit(), or a thread function's result to the end
+ * of the thread: the frame is the root.
  */
 static bool does_exit(const struct code_at *c)
 {

@@ -50,7 +50,7 @@ static bool same_file(const struct map *a, const struct map *b)
 	return a->device == b->device && a->inode == b->inode && strcmp(a->path, b->path) == 0;
 }
 
-/* True if maps has every address of old with the same file and offset. */
+/* Returns true if maps has every address of old with the same file and offset. */
 static bool still_there(const struct map *old, const struct maps *maps)
 {
 	uint64_t at = old->start;
@@ -69,8 +69,8 @@ static bool still_there(const struct map *old, const struct maps *maps)
 }
 
 /*
- * True if the image of old may be used for new. Memory without a file was copied from its range,
- * so the range must be the same.
+ * Returns true if the image of old may be used for new. Memory without a file was copied from its
+ * range, so the range must be the same.
  */
 static bool keeps_image(const struct map *old, const struct map *new)
 {

@@ -81,7 +81,7 @@ static inline bool read_word(const struct stack_bytes *s, uint64_t at, uint64_t 
 	return true;
 }
 
-/* True if the words on the stack prove that e is the caller of the frame below. */
+/* Returns true if the words on the stack prove that e is the caller of the frame below. */
 static inline bool is_caller(struct walk *w, const struct memo_frame *e)
 {
 	uint64_t ra_at = e->sp + (uint64_t)(int64_t)e->ra_at;
@@ -157,7 +157,7 @@ bool memo_follow(struct memo_walk *mw, struct walk *w, struct walk_frame *f, siz
 	return false;
 }
 
-/* Stores the frames of the walk above the kept ones. False if the memo cannot hold them. */
+/* Stores the frames of the walk above the kept ones. Returns false if the memo cannot hold them. */
 static bool keep(struct memo_walk *mw, struct memo *m)
 {
 	size_t n = (size_t)mw->kept + mw->n;

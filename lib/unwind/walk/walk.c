@@ -234,8 +234,8 @@ static enum expr_result restore(struct walk *w, const struct rows *rows,
 }
 
 /*
- * True if a function that aligns its stack has already restored the caller's registers. gcc says
- * that the caller's fp is where fp points to, up to the end of the function. But before "lea
+ * Returns true if a function that aligns its stack has already restored the caller's registers. gcc
+ * says that the caller's fp is where fp points to, up to the end of the function. But before "lea
  * -8(%r10),%rsp; ret" fp is restored, and points outside of the frame.
  */
 static bool has_restored(const struct rows *rows, const struct full_rule *full,

@@ -54,7 +54,7 @@ bool cpu_frame_size(const uint8_t *code, size_t n, uint32_t *ret_size)
 	return true;
 }
 
-/* True if the instruction (without its REX prefix) sets rsp, and not from rbp. */
+/* Returns true if the instruction (without its REX prefix) sets rsp, and not from rbp. */
 static bool sets_rsp(uint8_t rex, uint8_t op, uint8_t modrm)
 {
 	switch (op) {
@@ -132,7 +132,7 @@ static bool exits(const uint8_t *code, size_t n)
 	return false;
 }
 
-/* True if a jump on this condition is taken after a test of a value that is 0. */
+/* Returns true if a jump on this condition is taken after a test of a value that is 0. */
 static bool is_taken_for_zero(const uint8_t *code)
 {
 	const uint8_t condition = (code[0] == 0x0f ? code[1] : code[0]) & 0xf;

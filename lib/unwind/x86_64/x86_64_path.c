@@ -40,7 +40,9 @@ struct paths {
 	size_t window_size;
 };
 
-/* Decodes the instruction at an address. False if it is invalid, or the limit is reached. */
+/*
+ * Decodes the instruction at an address. Returns false if it is invalid, or the limit is reached.
+ */
 static bool read_insn(struct paths *w, uint64_t at, struct x86_64_insn *ret)
 {
 	const bool inside = at >= w->window_at && at - w->window_at <= w->window_size &&
@@ -57,7 +59,7 @@ static bool read_insn(struct paths *w, uint64_t at, struct x86_64_insn *ret)
 				w->window_size - (at - w->window_at), ret);
 }
 
-/* False if the address was visited before, or the table is full. */
+/* Returns false if the address was visited before, or the table is full. */
 static bool visit(struct paths *w, uint64_t at)
 {
 	const uint32_t mark = (uint32_t)(at - w->first) + 1;
@@ -73,7 +75,7 @@ static bool visit(struct paths *w, uint64_t at)
 	return true;
 }
 
-/* Continues with the last branch that was not followed. False if there is none. */
+/* Continues with the last branch that was not followed. Returns false if there is none. */
 static bool go_back(struct paths *w, struct state *s)
 {
 	if (w->n_pending == 0)
@@ -82,7 +84,7 @@ static bool go_back(struct paths *w, struct state *s)
 	return true;
 }
 
-/* Executes one instruction. False if the path ends there. */
+/* Executes one instruction. Returns false if the path ends there. */
 static bool go_on(struct paths *w, const struct x86_64_insn *insn, struct state *s)
 {
 	const uint64_t after = s->at + insn->size;
@@ -125,7 +127,7 @@ static bool is_offset(int64_t offset)
 	return offset >= 0 && offset < X86_64_PATH_MAX && offset % 8 == 0;
 }
 
-/* True if fp was saved near the return address: among the first registers. */
+/* Returns true if fp was saved near the return address: among the first registers. */
 static bool is_near(const struct state *s)
 {
 	return s->fp == FP_SAME ||
