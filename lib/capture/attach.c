@@ -18,15 +18,15 @@
 #define SCAN_PASSES_MAX 64
 
 /*
- * After a scan that was held up, the next one follows after 1, 2, 4 ticks, up to this. A program
- * that is read from a hanging file system takes 0.2 % of the time.
+ * The wait after a scan that was held up: 1, 2, 4 ticks and so on, up to this. So the retries for a
+ * program that is read from a hanging file system take 0.2 % of the time.
  */
 #define HELD_UP_TICKS_MAX 128
 
 /*
- * To attach to a thread takes 20 to 50 us: tens of thousands take a second, in which other targets
- * would have no tick. So a scan stops after this time and goes on after a pause. The first scan of
- * a target may take longer, since it comes once.
+ * The longest time of a scan. Attaching to a thread takes 20 to 50 us, so tens of thousands of
+ * threads take a second, in which other targets would have no tick. After this time the scan
+ * pauses, and goes on later. The first scan of a target may take longer, because there is only one.
  */
 #define SCAN_FIRST_NS (100 * NS_PER_MS)
 #define SCAN_NS	      (5 * NS_PER_MS)
@@ -36,9 +36,9 @@
 enum seize_end {
 	SEIZE_DONE,
 	SEIZE_GONE,	/* the process has no such thread any more */
-	SEIZE_LEFT_OUT, /* it is dead or dying, or a thread of the kernel's own */
+	SEIZE_LEFT_OUT, /* it is dead or dying, or is a thread of the kernel */
 	SEIZE_HELD_UP,	/* PTRACE_SEIZE reached its time limit, perhaps because of an exec */
-	SEIZE_REFUSED,	/* by the kernel or because of another tracer: pass.error */
+	SEIZE_REFUSED,	/* by the kernel, or another tracer has it: pass.error */
 	SEIZE_LACK,	/* lack of descriptors or memory: pass.error */
 };
 
@@ -92,7 +92,7 @@ static enum seize_end seize(struct traced_process *t, uint32_t tid)
 	}
 }
 
-/* With SEIZE_DONE the thread is in the table. */
+/* Seizes a thread and adds it to the table. After SEIZE_DONE the thread is in the table. */
 static enum seize_end attach(struct traced_process *t, uint32_t tid)
 {
 	const enum seize_end end = seize(t, tid);
@@ -100,20 +100,20 @@ static enum seize_end attach(struct traced_process *t, uint32_t tid)
 
 	if (end != SEIZE_DONE)
 		return end;
-	/* The leader may be that of a new program while the old leader was not in the table. */
+	/* The leader may belong to a new program, if the old leader was not in the table. */
 	if (t->phase != TRACED_NEW && tid == (uint32_t)t->pid)
 		exec_check(t);
 	r = tracees_adopt(t, tid);
 	/*
-	 * A traced thread exists until capture reaps it. But the exec that PTRACE_SEIZE has waited
-	 * for may have made it the leader, under another number.
+	 * A traced thread exists until capture reaps it. -ESRCH means that the exec for which
+	 * PTRACE_SEIZE has waited may have made the thread the leader, under another number.
 	 */
 	if (r == -ESRCH)
 		return SEIZE_GONE;
 	if (r < 0)
 		return end_with(t, SEIZE_LACK, r);
 	tracees_find(t->capture, tid)->may_dump = true;
-	/* A thread of a forked child may have the options of its parent. */
+	/* A thread of a forked child may have the ptrace options of its parent. */
 	tracees_find(t->capture, tid)->options_due = t->capture->options.born != NULL;
 	return SEIZE_DONE;
 }
@@ -140,7 +140,7 @@ static int begin_pass(struct traced_process *t)
 	return 0;
 }
 
-/* Handles one thread of the directory. Returns false if the pass is held up. */
+/* Handles one thread of the task directory. Returns false if the pass is held up. */
 static bool pass_by(struct traced_process *t, uint32_t tid)
 {
 	struct scan_pass *pass = &t->scan.pass;
@@ -148,9 +148,12 @@ static bool pass_by(struct traced_process *t, uint32_t tid)
 
 	if (tracees_find(t->capture, tid) != NULL)
 		return true;
-	/* The next thread would lack the same, and would be traced without being in the table. */
+	/*
+	 * After a lack of descriptors or memory no further thread is seized: it would be traced
+	 * without being in the table.
+	 */
 	end = pass->lacks ? SEIZE_LACK : attach(t, tid);
-	/* Thousands of threads take longer than a heartbeat. */
+	/* Thousands of threads take longer than the heartbeat's period. */
 	state_beat(t);
 	switch (end) {
 	case SEIZE_DONE:
@@ -208,8 +211,9 @@ static enum pass_end make_pass(struct traced_process *t, uint64_t until_ns)
 			return PASS_TIME_OVER;
 	}
 	/*
-	 * It is there, be it dead. An exec at the wrong moment makes it another
-	 * one, and the kernel's listing ends at the one that it was.
+	 * The directory always has the leader, even a dead one. If it is missing, an exec has
+	 * replaced the leader during the listing, and the kernel has ended the listing at the old
+	 * one.
 	 */
 	t->scan.pass.vanished |= !t->scan.pass.has_leader;
 	return PASS_DONE;
@@ -255,7 +259,7 @@ int attach_scan(struct traced_process *t)
 		lacks = t->scan.pass.lacks;
 		if (end == PASS_TIME_OVER)
 			break;
-		/* The thread is dead, or its exec has made it the leader. */
+		/* The listed thread is dead, or its exec has made it the leader. */
 		if (t->scan.pass.vanished)
 			exec_check(t);
 		again = t->scan.pass.found > 0 || t->scan.pass.vanished;
@@ -271,8 +275,8 @@ int attach_scan(struct traced_process *t)
 	}
 	seize_end(&alarm);
 	/*
-	 * A process that is dying, or cannot be read for a lack, has not ended. But the caller
-	 * hears of a first scan that fails.
+	 * A process that is dying, or that cannot be read for a lack of descriptors or memory, has
+	 * not ended. But the caller gets the error of a first scan that fails.
 	 */
 	if (t->threads.n == 0 && ((end == PASS_DONE && dying) || (lacks && t->phase != TRACED_NEW)))
 		end = PASS_HELD_UP;
@@ -288,8 +292,8 @@ int attach_scan(struct traced_process *t)
 }
 
 /*
- * While the tracer waits for a processor, the time limit passes without a cause. A thread that is
- * not seized after so many tries is left to the next scan.
+ * PTRACE_SEIZE is repeated, because the time limit may pass while the tracer waits for a processor.
+ * After so many tries the thread is left to the next scan.
  */
 #define SEIZE_TRIES 4
 

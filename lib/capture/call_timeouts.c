@@ -7,10 +7,10 @@
 #include "lib/capture/state.h"
 
 /*
- * A thread that was found blocked at a tick, and that a signal then took out of its wait, has had a
- * processor once since then. A thread that has had one more often may be in another wait by now.
- * One case cannot be told apart: the thread left one wait, and the signal came just before it
- * entered the next one at the same place.
+ * True if the thread is still in the wait in which a tick found it blocked. If a signal has ended
+ * its sleep, the thread has got a processor once since the tick. If it has got one more often, it
+ * may be in another wait. One case cannot be distinguished: the thread has left one wait, and the
+ * signal came just before it entered the next wait at the same place.
  */
 static bool is_in_the_same_wait(const struct thread *th, const struct user_regs_struct *raw)
 {
@@ -50,8 +50,8 @@ static void end_waits(struct capture *c, struct thread *list, uint64_t now_ns)
 			continue;
 		}
 		/*
-		 * A thread that has died is reported by waitpid(2). A thread that does not stop at
-		 * once is interrupted again at the next tick, which does nothing.
+		 * A failure needs no handling: waitpid(2) reports a dead thread. If the thread does
+		 * not stop at once, the next tick interrupts it again, which has no further effect.
 		 */
 		(void)ptrace(PTRACE_INTERRUPT, th->tid, NULL, NULL);
 		if (th->due == DUE_NOTHING)

@@ -96,11 +96,11 @@ static void run_tick(struct capture *c, struct traced_process *t)
 	if (tick_begin(t, c->tick.number, c->tick.begin_ns))
 		while (tick_continue(t)) {
 			reap_some(c);
-			/* stop_handle charges for stops itself. */
+			/* stop_handle charges the target for its stops. */
 			c->charged_ns = c->options.now_ns();
 		}
 	plan_target(t);
-	/* If no thread is left, no death will be reported. */
+	/* Without a thread, no death will be reported. */
 	if (t->scan.held_up_ticks == 0)
 		targets_end_if_gone(t);
 }

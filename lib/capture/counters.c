@@ -2,7 +2,10 @@
 
 #include <stddef.h>
 
-/* The bucket of a duration: its octave above the base, and the three bits below the highest one. */
+/*
+ * Returns the bucket of a duration: its octave above the base, and the three bits below the highest
+ * bit.
+ */
 static size_t bucket_of(uint64_t ns)
 {
 	unsigned int octave;

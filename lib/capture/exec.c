@@ -11,7 +11,10 @@
 #include "lib/capture/state.h"
 #include "lib/capture/tracees.h"
 
-/* Reads nothing (size 0) if the leader is dead and has given its memory back. */
+/*
+ * Reads the start of the auxiliary vector. Its size is 0 if the leader is dead and has released its
+ * memory.
+ */
 static enum proc_outcome read_program(const struct traced_process *t, struct exec_auxv *ret)
 {
 	enum proc_outcome outcome;
@@ -32,7 +35,7 @@ static enum proc_answer runs_another_program(struct traced_process *t)
 		return PROC_UNKNOWN;
 	if (now.size == 0)
 		return PROC_NO;
-	/* The first program has been reported. */
+	/* The first program is not reported as an exec. */
 	if (!t->exec.auxv_known) {
 		t->exec.auxv = now;
 		t->exec.auxv_known = true;
@@ -107,11 +110,11 @@ static bool is_32_bit(const struct exec_auxv *p)
 
 int exec_read_first(struct traced_process *t)
 {
-	/* A dead leader has no vector; then the next program counts as another one. */
+	/* The size of a dead leader's vector is 0, so the next program counts as another one. */
 	t->exec.auxv_known = read_program(t, &t->exec.auxv) != PROC_LACK;
 	/*
-	 * The file is its owner's, as are those that each sample takes: a process that may not read
-	 * the file can seize no thread.
+	 * The file belongs to the same owner as the files that each sample reads. A process that
+	 * may not read it cannot seize a thread either.
 	 */
 	if (!t->exec.auxv_known && errno == EACCES)
 		return -EACCES;

@@ -31,8 +31,8 @@ bool capture_is_leaving(const struct capture *c)
 }
 
 /*
- * Attaches to a target again. A scan finds new threads, and the leader of a new program. False:
- * another tracer has the target.
+ * Attaches to a target again. The scan finds new threads, and the leader of a new program. Returns
+ * false if another tracer has the target.
  */
 static bool attach_again(struct traced_process *t)
 {
@@ -72,30 +72,33 @@ void capture_attach_again(struct capture *c)
 }
 
 /*
- * Resumed calls are cut short, and stops not waited for any longer, when none of the threads waited
- * for has moved for STILL_NS: what they wait for may never come. As long as one of them runs, or
- * waits for a processor, the machine may have no processor to spare, on which a call takes seconds:
- * then after MOVING_NS.
+ * Limits of the wait for threads. If none of the awaited threads has moved for STILL_NS, their
+ * resumed calls are cut short, because the event that they wait for may never come. If a thread
+ * runs or waits for a processor, calls may take seconds because the machine is busy: then calls are
+ * cut short after MOVING_NS.
  */
 #define STILL_NS  (2 * NS_PER_SEC)
 #define MOVING_NS (10 * NS_PER_SEC)
-/* A thread has to stop to be cut short: as long again, each. */
+/*
+ * A thread must stop for its call to be cut short. Capture waits for the stops as long again, and
+ * gives up after GIVE_UP times each limit.
+ */
 #define GIVE_UP 2
 
 /*
- * With many threads one is always in a resumed call, until threads are not interrupted any more. So
- * ticks are paused for TRY_NS every TRY_EVERY_NS.
+ * Among many threads, one is always in a resumed call as long as threads are interrupted. So ticks
+ * pause for TRY_NS every TRY_EVERY_NS.
  */
 #define TRY_NS	     (250 * NS_PER_MS)
 #define TRY_EVERY_NS (2 * NS_PER_SEC)
 
-/* What look() looks for, and what it has found. */
+/* What look() has to find, and what it has found. */
 struct sight {
-	bool stops; /* wait for stops, and not only for calls */
+	bool stops; /* in: stops count, and not only calls */
 	bool cut;
 	bool found;
-	bool runs;    /* one of them runs, or waits for a processor */
-	uint64_t ran; /* of all: changes if one of them has run */
+	bool runs;    /* out: one of the threads runs, or waits for a processor */
+	uint64_t ran; /* out: the sum over these threads, which changes when one has run */
 };
 
 /*
@@ -138,7 +141,7 @@ static void look(const struct traced_process *t, struct sight *sight)
 	look_at(t->threads.asleep, sight);
 }
 
-/* How long none of the threads has moved. */
+/* Returns for how long none of the awaited threads has moved. */
 static uint64_t still_ns(struct settling *s, const struct sight *sight, uint64_t now)
 {
 	if (s->since_ns == 0)
@@ -203,7 +206,7 @@ bool capture_lets_go(struct capture *c)
 	uint64_t longest = 0;
 	bool settled = true, late;
 
-	/* The targets have ended by themselves: calls are resumed again. */
+	/* The leaving targets have ended by themselves, so calls are resumed again. */
 	if (c->leaving.n == 0) {
 		c->leaving.all = (struct settling){0};
 		return false;

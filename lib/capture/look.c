@@ -16,29 +16,31 @@
 
 /*
  * An interrupted thread that neither stops nor blocks for this long counts as missed. With 64
- * runnable threads on 2 processors a thread waits 130 ms for its turn, in a control group with a
- * small share for seconds. The reader's chunks wait for the sample a little longer than this
+ * runnable threads on 2 processors a thread waits 130 ms for its turn; in a control group with a
+ * small share it waits seconds. The reader's chunks wait for the sample a little longer than this
  * (SPAN_LAG_NS).
  */
 #define PENDING_MAX_NS (4 * NS_PER_SEC)
 
 /*
- * After so many ticks a thread that has not stopped is looked at, then after twice as many, and so
- * on. Even of 64 threads that share 2 processors, most stop within the first.
+ * A thread that has not stopped is looked at after so many ticks, then after twice as many, and so
+ * on. Even of 64 threads that share 2 processors, most stop before the first of these.
  */
 #define PENDING_LOOK_TICKS 16
 
 static bool same_place(const struct activity_place *a, const struct activity_place *b)
 {
-	/* The call is not compared: after a stop, restart_syscall stands for another call. */
+	/*
+	 * The number of the call is not compared, because after a stop it can be restart_syscall.
+	 */
 	return a->sp == b->sp && a->pc == b->pc;
 }
 
 /*
- * Samples a blocked thread without stopping it. mark was read before the thread was found blocked;
- * NULL if the kernel has no schedstat: then the thread has to be at the same place before and
- * after, and is sampled at each tick. Returns 0, -EAGAIN if the thread ran in between, or an error
- * of record_begin_sample.
+ * Samples a blocked thread without stopping it. mark was read before the thread was found blocked.
+ * If the kernel has no schedstat, mark is NULL: then the thread must be at the same place before
+ * and after the copy, and is sampled at each tick. Returns 0, -EAGAIN if the thread ran in between,
+ * or an error of record_begin_sample.
  */
 static int sample_blocked(struct thread *th, uint64_t tick, uint64_t time_ns,
 			  const struct activity_place *place, const struct activity_mark *mark)
@@ -83,9 +85,9 @@ static int sample_blocked(struct thread *th, uint64_t tick, uint64_t time_ns,
 }
 
 /*
- * A dead leader stays a zombie until the last thread is gone (proc(5), stat). To be asked only for
- * ACTIVITY_DEAD: a zombie has no stack and so no place, and reading its file takes three system
- * calls.
+ * Returns PROC_YES if the thread is a leader that is dead, while other threads live: it stays a
+ * zombie until the last thread is gone (proc(5), stat). Called only for ACTIVITY_DEAD, because it
+ * takes three system calls; a zombie has no stack and so no place.
  */
 static enum proc_answer leader_is_dead(const struct thread *th)
 {
@@ -106,7 +108,10 @@ static enum proc_answer leader_is_dead(const struct thread *th)
 	return state != NULL && (state[1] == 'Z' || state[1] == 'X') ? PROC_YES : PROC_NO;
 }
 
-/* The leader gives no samples any more. Its wait status comes with that of the last thread. */
+/*
+ * Handles a dead leader, of which there are no more samples. Its wait status comes with that of the
+ * last thread.
+ */
 static void leader_died(struct thread *th, uint64_t tick, uint64_t time_ns)
 {
 	th->life = THREAD_DEAD;
@@ -126,7 +131,7 @@ static enum proc_answer dumps_core(const struct thread *th)
 	return th->may_dump ? status_dumps_core(th->tid) : PROC_NO;
 }
 
-/* No sample is taken: the ticks are missed, and the next look tries again. */
+/* Counts the covered ticks as missed. No sample is taken; the next look tries again. */
 static void missed(struct thread *th, enum missed_reason reason,
 		   const struct covered_ticks *covered)
 {
@@ -134,9 +139,9 @@ static void missed(struct thread *th, enum missed_reason reason,
 }
 
 /*
- * With many threads, some fall asleep and others wake between the reading of their marks and the
- * interrupt. Marks older than this are read again, so that as many samples are marked as running as
- * threads run.
+ * The age from which a mark is read again just before the interrupt. Among many threads, some fall
+ * asleep and others wake between the reading of their mark and their interrupt. With fresh marks,
+ * as many samples are marked as running as threads run.
  */
 #define LOOK_OLD_NS (20 * NS_PER_US)
 
@@ -171,8 +176,8 @@ static void interrupt(struct thread *th, const struct covered_ticks *covered,
 	if (!resume_is_undisturbed(&th->resumed) &&
 	    ptrace(PTRACE_INTERRUPT, th->tid, NULL, NULL) < 0) {
 		/*
-		 * The thread is dying, and waitpid(2) will report that; or another tracer has it by
-		 * now.
+		 * Either the thread is dying, which waitpid(2) will report, or another tracer has
+		 * it now.
 		 */
 		th->target->exec.doubt |= th->tid == (uint32_t)th->target->pid;
 		counters->missed[MISSED_EXITED] += covered->ticks;
@@ -210,7 +215,10 @@ static void look_at_pending(struct thread *th, uint64_t ticks, uint64_t tick, ui
 		state = activity_look(&th->activity, &place);
 	}
 	if (state == ACTIVITY_DEAD && leader_is_dead(th) == PROC_YES) {
-		/* The leader was alive at the interrupt, as far as is known, and not since. */
+		/*
+		 * As far as is known, the leader was alive at the tick of the interrupt and dead at
+		 * all later ones. So only that tick counts.
+		 */
 		t->counters->expected -= th->unaccounted - 1;
 		t->counters->missed[MISSED_EXITED]++;
 		tracees_clear_pending(th);
@@ -282,7 +290,7 @@ static void look_at(struct thread *th, uint64_t ticks, const struct covered_tick
 	}
 	state = activity_look(&th->activity, &place);
 	if (state == ACTIVITY_BLOCKED && th->looks_without_mark > 0) {
-		/* The mark has to be older than the look that found the thread blocked. */
+		/* The mark must be older than the look that found the thread blocked. */
 		sleepers_read_times(th);
 		state = activity_look(&th->activity, &place);
 	}

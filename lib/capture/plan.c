@@ -3,10 +3,10 @@
 #include "lib/capture/state.h"
 
 /*
- * The target with the highest rate has the ticks at which the sum of its rate, added at each tick,
- * passes a whole number. The other targets have their ticks among these, by the same rule. So
- * capture wakes at the highest rate, and not at the sum of all rates. A target's rate is of_wakes /
- * wakes of the highest one.
+ * How rates are kept. The target with the highest rate has its ticks where the sum of its rate,
+ * added at each tick, passes a whole number. The ticks of the other targets are among these, by the
+ * same rule. So capture wakes at the highest rate, and not at the sum of all rates. A target's rate
+ * is of_wakes / wakes of the highest one.
  */
 struct share {
 	uint64_t of_wakes, wakes;
@@ -22,7 +22,7 @@ static struct share share_of(const struct traced_process *t)
 	};
 }
 
-/* The number of the target's ticks up to this tick and with it. */
+/* Returns the number of the target's ticks up to and including this one. */
 static uint64_t own_ticks(const struct traced_process *t, uint64_t tick)
 {
 	const struct capture *c = t->capture;
@@ -41,7 +41,10 @@ static uint64_t divide_up(uint64_t a, uint64_t b)
 	return (a + b - 1) / b;
 }
 
-/* 0: the next tick of all. A process without threads, or in another phase, is tried again then. */
+/*
+ * Returns the process's next tick. 0: the very next tick, for a process that has no threads or is
+ * in another phase.
+ */
 static uint64_t next_tick(const struct traced_process *t)
 {
 	const struct capture *c = t->capture;
@@ -86,22 +89,22 @@ void plan_at_once(struct traced_process *t)
 }
 
 /*
- * A process in which no thread has run for some ticks is looked at at every second tick, after
- * twice as many ticks at every third, and so on. The more threads there are in all, the sooner: to
- * read a process's CPU clock the kernel goes through all of its threads, 5 us for 20 threads whose
- * memory is not cached. "Every third" are the ticks whose number is divisible by 3, so that
- * sleeping processes are looked at in the same wakes. When the distance changes, the next look
- * comes sooner.
+ * A process in which no thread has run for some ticks is looked at at every second tick only, after
+ * twice as many ticks at every third, and so on. The more threads there are in total, the sooner
+ * this begins: to read a process's CPU clock the kernel visits all of its threads, which takes 5 us
+ * for 20 threads whose memory is not cached. "Every third" are the ticks whose number is divisible
+ * by 3, so that sleeping processes are looked at in the same wakes. When the distance changes, the
+ * next look comes sooner.
  *
- * A thread that a look after n left-out ticks finds running may have run for all of them. A thread
- * that computes for less than one tick is met by one of n such looks. A thread that has run for m
- * whole ticks could have been met in m ways more, and is met at each tick from now on: its look
- * covers n - m ticks. So on average over the start within the n ticks, samples cover as much time
- * as the thread runs.
+ * If a look after n skipped ticks finds a thread running, the thread may have run for up to n
+ * ticks. A thread that computes for less than one tick is found by one of n such looks. A thread
+ * that has run for m whole ticks would be found by m more of them, and is looked at at each tick
+ * from now on: so the look covers n - m ticks. On average over the begin within the n ticks,
+ * samples cover as much time as the thread runs.
  */
 #define SLEEP_AFTER_MIN 2
 #define SLEEP_AFTER_MAX 128
-#define SLEEP_THREADS	(1 << 12) /* divided by how many there are */
+#define SLEEP_THREADS	(1 << 12) /* divided by the number of threads */
 #define SLEEP_TICKS_MAX 8
 
 void plan_after_tick(struct traced_process *t, uint64_t tick)

@@ -10,12 +10,15 @@
 #include "lib/capture/state.h"
 
 /*
- * The thread's own data begins so far in front of the head of its list of robust locks at most: 736
- * bytes with glibc on x86_64 (struct pthread in nptl/descr.h).
+ * The most bytes between the start of the thread's own data and the head of its list of robust
+ * locks, which is in these data: 736 with glibc on x86_64 (struct pthread in nptl/descr.h).
  */
 #define BEFORE_HEAD_MAX 2048
 
-/* Returns 0 if the thread has no list, or if the kernel refuses the question. */
+/*
+ * Returns the address of the head of the thread's list of robust locks, or 0 if the thread has no
+ * list or the kernel denies access.
+ */
 static uint64_t robust_head(uint32_t tid)
 {
 	uint64_t head = 0;
@@ -28,9 +31,9 @@ static uint64_t robust_head(uint32_t tid)
 }
 
 /*
- * glibc's list lies in the thread's own data, and the thread pointer points to the start of these
- * data. The start has two words that point to itself: arch_is_own_data. musl makes a list only when
- * it needs one.
+ * Searches for the thread pointer between from and the head of the list. glibc's list is in the
+ * thread's own data, and the thread pointer points to the start of these data, which has two words
+ * that point to the start itself: arch_is_own_data. musl makes a list only when it needs one.
  */
 static uint64_t look_from(const struct thread *th, uint64_t from, uint64_t head)
 {

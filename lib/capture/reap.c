@@ -14,8 +14,8 @@
 #include "lib/capture/tracees.h"
 
 /*
- * The most wait statuses in one call: 10 to 20 us each, half a tick in all. A process that starts
- * threads without end must not keep the tracer from ticks and heartbeats.
+ * The most wait statuses that one call handles. Each takes 10 to 20 us, so all take half a tick. A
+ * process that starts threads without end must not keep the tracer from ticks and heartbeats.
  */
 #define REAP_MAX 256
 
@@ -27,7 +27,7 @@ static struct traced_process *target_of(struct capture *c, uint32_t pid)
 	return NULL;
 }
 
-/* The target that has a thread of this number, or NULL. */
+/* Returns the target that has a thread of this number, or NULL. */
 static struct traced_process *target_of_thread(struct capture *c, uint32_t tid)
 {
 	FOR_EACH_TARGET (t, c)
@@ -37,8 +37,8 @@ static struct traced_process *target_of_thread(struct capture *c, uint32_t tid)
 }
 
 /*
- * Sets the ptrace options of a new thread, which it has from the thread that made it, or of a
- * leader, which it has from the thread whose place it took.
+ * Sets the ptrace options of a new thread, which has inherited those of the thread that made it, or
+ * of a leader, which has those of the thread that replaced it.
  */
 static void set_options(const struct traced_process *t, uint32_t tid)
 {
@@ -48,8 +48,9 @@ static void set_options(const struct traced_process *t, uint32_t tid)
 
 /*
  * Handles a stop of a forked child of a target, of a child of such a child, or of a thread of one.
- * The child goes on at once and stays attached, whatever the caller does with it. It stops before
- * it dies as a target's leader does: the thread that made it may have no such option.
+ * The child is continued at once and stays attached, whatever the caller does with it. The child is
+ * set to stop before it dies, as a target's leader does, because the thread that made it may have
+ * no such option.
  */
 static void follow(struct capture *c, uint32_t tid, enum tracee_status status, int signal)
 {
@@ -89,10 +90,10 @@ static void first_stop(struct capture *c, uint32_t tid, enum tracee_status statu
 		return;
 	}
 	set_options(t, tid);
-	/* The thread goes on before files are opened. */
+	/* The thread is continued before files are opened. */
 	stop_resume(tid, status, signal, PTRACE_CONT);
 	t->counters->event_stops++;
-	/* If that fails, it is found by a scan, or dead. */
+	/* If adopting fails, the thread is dead, or a scan finds it. */
 	(void)!tracees_adopt(t, tid);
 	th = tracees_find(c, tid);
 	if (th != NULL)
@@ -113,8 +114,8 @@ static void handle_exec(struct capture *c, uint32_t tid)
 		return;
 	}
 	/*
-	 * The new program has one thread, which is stopped here, so that detaching from it
-	 * detaches from the whole process.
+	 * The new program has one thread, which is stopped here: after this detach no thread of it
+	 * is traced.
 	 */
 	if (t == NULL || arch_get_regs(tid, &regs) == -ENOEXEC) {
 		(void)ptrace(PTRACE_DETACH, tid, NULL, NULL);
@@ -129,7 +130,7 @@ static void handle_exec(struct capture *c, uint32_t tid)
 	(void)ptrace(PTRACE_CONT, tid, NULL, NULL);
 	t->counters->event_stops++;
 	exec_happened(t);
-	/* If that fails, it is found by a scan, or dead. */
+	/* If adopting fails, the thread is dead, or a scan finds it. */
 	(void)!tracees_adopt(t, tid);
 }
 
@@ -142,16 +143,16 @@ static void handle_death(struct capture *c, uint32_t tid)
 		return;
 	if (th != NULL)
 		tracees_remove(th, MISSED_EXITED);
-	/* If the other threads died because of an exec, it may not have been reported. */
+	/* The other threads may have died because of an exec that was not reported. */
 	t->exec.doubt |= t->threads.n == 1;
-	/* A thread whose first stop is still to come keeps the target alive. */
+	/* The target has not ended if the first stop of another thread is still to come. */
 	targets_end_if_gone(t);
 }
 
 /*
- * Handles PTRACE_EVENT_EXIT. Capture detaches from the leader, which dies as if it were not traced.
- * A thread that the leader has made may have the leader's options, and so may a process that is not
- * a target.
+ * Handles PTRACE_EVENT_EXIT. Capture detaches from the leader, which then dies as if it were not
+ * traced. Others than leaders of targets may have this stop, too: a thread that the leader has made
+ * inherits the leader's options, and so does a process that is not a target.
  */
 static void handle_exit(struct capture *c, uint32_t tid)
 {
@@ -163,7 +164,7 @@ static void handle_exit(struct capture *c, uint32_t tid)
 		return;
 	}
 	/*
-	 * The detach fails after a SIGKILL before Linux 5.17: then the leader dies as other threads
+	 * Before Linux 5.17 the detach fails after a SIGKILL. Then the leader dies as other threads
 	 * do.
 	 */
 	if (ptrace(PTRACE_DETACH, tid, NULL, NULL) < 0 || t == NULL)
@@ -176,8 +177,8 @@ static void handle_exit(struct capture *c, uint32_t tid)
 }
 
 /*
- * Reports a forked child. The parent stops in fork(2) before it can end, so the caller hears of the
- * child before it hears of the parent's end. The child may not have run yet.
+ * Reports a forked child. The parent stops in fork(2) before it can end, so the caller is told of
+ * the child before it is told of the parent's end. The child may not have run yet.
  */
 static void tell_forked(struct capture *c, uint32_t tid, int status)
 {
@@ -225,7 +226,7 @@ static void handle_status(struct capture *c, uint32_t tid, int status)
 	}
 }
 
-/* Handles the stops of interrupted threads, asking for each by its number. */
+/* Handles the stops of interrupted threads, with one waitpid(2) for each thread. */
 static void take_pending(struct capture *c)
 {
 	struct thread *next;
@@ -244,7 +245,7 @@ static void take_pending(struct capture *c)
 	}
 }
 
-/* Handles up to max wait statuses that are there, and returns how many. */
+/* Handles up to max wait statuses that are available. Returns their number. */
 static unsigned int take_any(struct capture *c, unsigned int max)
 {
 	unsigned int n = 0;
@@ -259,7 +260,8 @@ static unsigned int take_any(struct capture *c, unsigned int max)
 }
 
 /*
- * waitpid(-1) goes through all tracees, 50 us for 1,000 of them; waitpid(2) by number takes 300 ns.
+ * If the interrupted threads are fewer than 1/FEW_SHARE of all, each is waited for by its number:
+ * waitpid(-1) visits all tracees, 50 us for 1,000 of them, and waitpid(2) by number takes 300 ns.
  */
 #define FEW_SHARE 16
 
@@ -272,14 +274,14 @@ bool capture_reap(struct capture *c)
 {
 	bool more;
 
-	/* The caller has waited for stops, and not for a read of memory. */
+	/* The tracer has slept to wait for stops, and not for a read of memory. */
 	slow_memory_note_switches(c, c->now_ns);
 	if (are_few(c))
 		take_pending(c);
 	more = take_any(c, REAP_MAX) == REAP_MAX;
 	/*
-	 * waitpid(-1) finds the newest threads first. While threads come faster than their stops
-	 * are handled, interrupted threads would wait for ever.
+	 * waitpid(-1) returns the newest threads first. While threads are made faster than their
+	 * stops are handled, interrupted threads would wait for ever.
 	 */
 	if (more)
 		take_pending(c);
@@ -295,8 +297,8 @@ void capture_take(struct capture *c, uint32_t tid, int status)
 }
 
 /*
- * So many stops are handled after each portion of a target with many threads, so that the threads
- * that were interrupted first do not wait.
+ * The number of stops that are handled after each portion of a target with many threads, so that
+ * the threads that were interrupted first do not wait long.
  */
 #define STOPS_BETWEEN 16
 /* With more threads than this, waitpid(-1) itself takes too long. */

@@ -18,8 +18,8 @@
 #include "lib/capture/state.h"
 
 /*
- * Samples leave this much of the ring to other records, and to the first sample of a thread, whose
- * size is not known yet.
+ * Samples leave this many bytes of the ring to other records, and to the first sample of a thread,
+ * whose size is not known yet.
  */
 #define RING_HEADROOM (2 * (sizeof(struct record_sample) + SAMPLE_STACK_MAX))
 
@@ -30,8 +30,8 @@ static struct record head(const struct traced_process *t, uint32_t tid, uint64_t
 }
 
 /*
- * Reserves room for a record. NULL: there is none; then the reader is told everything anew once
- * there is room.
+ * Reserves room for a record. Returns NULL if there is none; the reader then gets all state anew
+ * once there is room.
  */
 static void *reserve(struct traced_process *t, size_t size)
 {
@@ -62,7 +62,10 @@ void record_exits(struct traced_process *t, uint64_t tick, uint64_t time_ns)
 	t->reader.n_gone = 0;
 }
 
-/* The tick of the oldest interrupt after which the thread has not stopped yet. */
+/*
+ * Returns the time of the oldest tick for which an interrupted thread has not stopped yet, or
+ * time_ns if there is none.
+ */
 static uint64_t settled_ns(const struct traced_process *t, uint64_t time_ns)
 {
 	uint64_t settled = time_ns;
@@ -86,7 +89,7 @@ bool record_tick(struct traced_process *t, uint64_t tick, uint64_t time_ns)
 	return true;
 }
 
-/* A file of task/TID into text, NUL-terminated. */
+/* Reads a file of task/TID into text, NUL-terminated. */
 static enum proc_outcome read_file(const struct thread *th, const char *name, char *text,
 				   size_t size)
 {
@@ -97,14 +100,14 @@ static enum proc_outcome read_file(const struct thread *th, const char *name, ch
 }
 
 /*
- * The arguments and the environment, which _start finds on the stack, are of no use to the
- * unwinder; the frame of _start itself is.
+ * The bytes of _start's frame. The arguments and the environment above it are of no use to the
+ * unwinder.
  */
 #define START_FRAME 64
 
 /*
- * The end of the main thread's stack: field 28 of stat, after the name, which may hold any bytes
- * (proc(5)). Leaves it as it is if the kernel does not say, and for other threads.
+ * Reads the end of the main thread's stack: field 28 of stat, after the name, which may contain any
+ * bytes (proc(5)). Changes nothing for other threads, or if the kernel does not show the value.
  */
 static enum proc_outcome read_start_of_stack(struct thread *th)
 {
@@ -122,8 +125,8 @@ static enum proc_outcome read_start_of_stack(struct thread *th)
 }
 
 /*
- * Most threads get their name soon after their start. So a name is read again after NAME_TICKS,
- * then after 8 times as many, up to NAME_TICKS_MAX.
+ * When names are read again. Most threads get their name soon after their start, so a name is read
+ * again after NAME_TICKS, then after 8 times as many, up to NAME_TICKS_MAX.
  */
 #define NAME_TICKS     8
 #define NAME_TICKS_MAX 512
@@ -158,7 +161,10 @@ static enum proc_outcome read_name(const struct thread *th, char ret[COMM_SIZE +
 	return outcome;
 }
 
-/* Spreads the threads of a large process over several ticks. */
+/*
+ * Sets the tick at which the name is read again, and spreads the threads of a large process over
+ * several ticks.
+ */
 static void wait_for_name(struct thread *th, uint64_t tick, uint64_t ticks)
 {
 	th->name_wait = ticks;
@@ -217,8 +223,8 @@ void record_rename(struct thread *th, uint64_t tick, uint64_t time_ns)
 }
 
 /*
- * Returns the first tick at which a name has to be read again. The name of a sleeping thread is not
- * read again in the end: another thread can change it, but rarely does.
+ * Returns the first tick at which a name has to be read again. For a sleeping thread the reading
+ * stops after some times: another thread can change the name, but rarely does.
  */
 static uint64_t rename_due(const struct traced_process *t, struct thread *list, uint64_t tick,
 			   uint64_t time_ns)
@@ -278,7 +284,7 @@ bool record_has_room(const struct thread *th)
 	       ring_space(&sink->ring) >= sink->promised + th->last_size + RING_HEADROOM;
 }
 
-/* After so many ticks capture asks again which of the stack's pages are in memory. */
+/* After so many ticks capture checks again which pages of the stack are in memory. */
 #define MEMORY_TICKS 16
 
 int record_begin_sample(struct thread *th, uint64_t tick, uint64_t time_ns, const uint64_t *regs,
@@ -304,7 +310,10 @@ int record_begin_sample(struct thread *th, uint64_t tick, uint64_t time_ns, cons
 	}
 	(*ret)->h = head(t, th->tid, tick, time_ns);
 	since = t->capture->options.now_ns();
-	/* By the thread's number: a leader that has exited has no memory any more. */
+	/*
+	 * The memory is read by the thread's number, because a leader that has exited has no
+	 * memory.
+	 */
 	*ret_size = snapshot_take(*ret, t->pagemap_fd, &th->seen_memory, (int32_t)th->tid, regs,
 				  regs_known, flags, &plan);
 	slow_memory_was_read(t, since, *ret_size);
@@ -352,7 +361,7 @@ void record_needs_reset(struct traced_process *t)
 void record_reset(struct traced_process *t, uint64_t tick, uint64_t time_ns)
 {
 	t->reader.needs_reset = false;
-	/* After a reset the reader knows no threads, so that none has to exit. */
+	/* After a reset the reader knows no threads, so it needs no RECORD_EXIT. */
 	t->reader.n_gone = 0;
 	if (!record_event(t, RECORD_RESET, 0, tick, time_ns))
 		return;
@@ -366,9 +375,9 @@ void record_reset(struct traced_process *t, uint64_t tick, uint64_t time_ns)
 }
 
 /*
- * Samples have the time at which their period begins, and capture looks later in the period. An
- * event between the two gets the time of the begin, which is no later than the samples that follow.
- * The result is never earlier than the last tick.
+ * A sample has the time at which its period begins, and capture looks at the threads later in the
+ * period. An event in between gets the time of the begin, so that it is not later than the samples
+ * that follow. The result is never earlier than the last tick.
  */
 uint64_t record_time(const struct traced_process *t)
 {

@@ -6,12 +6,16 @@
 #include <sys/ptrace.h>
 #include <sys/time.h>
 
-/* An undisturbed execve(2) keeps a tracer from attaching for less than a millisecond. */
+/*
+ * The time limit. An execve(2) that is not held up itself keeps a tracer from attaching for less
+ * than a millisecond.
+ */
 #define SEIZE_WAIT_US 2000
 
 /*
- * A signal interrupts PTRACE_SEIZE, but the kernel takes the wait up again when the handler
- * returns (-ERESTARTNOINTR of ptrace_attach, kernel/ptrace.c). So the handler does not return.
+ * A signal interrupts PTRACE_SEIZE, but the kernel resumes the wait when the handler returns
+ * (-ERESTARTNOINTR of ptrace_attach, kernel/ptrace.c). So the handler does not return, but jumps
+ * back to seize_thread.
  */
 static sigjmp_buf waited_enough;
 
@@ -39,7 +43,8 @@ void seize_end(const struct seize *s)
 }
 
 /*
- * The alarm can come nowhere but in these three system calls, where a jump leaves nothing undone.
+ * The alarm is unblocked only during these three system calls, where a jump leaves nothing half
+ * done.
  */
 int seize_thread(uint32_t tid, unsigned long options)
 {
