@@ -28,7 +28,7 @@ struct slots {
 bool slots_is_free(const struct slots *s, uint32_t slot);
 void slots_take(struct slots *s, uint32_t slot, uint32_t target);
 
-/* True if there are no targets. */
+/* Returns true if there are no targets. */
 bool slots_are_free(const struct slots *s);
 
 /* For capture_options.event; ctx is the struct slots. */

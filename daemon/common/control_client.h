@@ -37,8 +37,8 @@ must_check int control_client_open_briefly(const char *path, unsigned int second
 void control_client_close(struct control_client *a);
 
 /*
- * The daemon's pid in this process's pid namespace, as the kernel tells it; 0: it has none
- * here. The pid in the daemon's status is that of its own namespace.
+ * Returns the daemon's pid in this process's pid namespace, from the kernel; 0: it has none
+ * there. The pid in the daemon's status is that of its own namespace.
  */
 int32_t control_client_pid(const struct control_client *a);
 
@@ -54,8 +54,8 @@ must_check int control_client_request(struct control_client *a, enum protocol_ty
 
 /*
  * Reads the size bytes that came with an answer in the descriptor fd, which the caller keeps.
- * Returns 0, -EPROTO if none came, or the error of buf_read_fd(). buf_fini(ret) is due in any
- * case.
+ * Returns 0, -EPROTO if none came, or the error of buf_read_fd(). The caller calls buf_fini(ret)
+ * in any case.
  */
 must_check int control_client_read(int fd, uint32_t size, struct buf *ret);
 
@@ -67,7 +67,10 @@ must_check int control_client_read(int fd, uint32_t size, struct buf *ret);
 bool control_client_parse_target(const char *command, const char *text, int32_t *ret_pid,
 				 const char **ret_name);
 
-/* A text for a result, to follow the name of a process or a section, or to stand alone. */
+/*
+ * Returns a text for a result, for use after the name of a process or a section, or alone. The
+ * text is a literal.
+ */
 const char *control_client_result_text(enum protocol_result result);
 
 #endif

@@ -29,7 +29,7 @@ void finding_write(FILE *out, enum finding *worst, enum finding finding, const c
 /* Writes a line that finding_write() made, without its newline, once more. Raises *worst. */
 void finding_repeat(FILE *out, enum finding *worst, const char *line);
 
-/* The exit status of a program whose gravest finding is worst. */
+/* Returns the exit status of a program whose gravest finding is worst. */
 int finding_status(enum finding worst);
 
 #endif

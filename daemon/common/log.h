@@ -18,7 +18,7 @@
 /* name begins every line; it is a string literal. debug: log_debug() logs. */
 void log_init(const char *name, bool debug);
 
-/* True if stderr is the journal. */
+/* Returns true if stderr is the journal. */
 bool log_goes_to_journal(void);
 
 /* Sets a prefix for the text of all following lines; "": none. */
@@ -27,7 +27,7 @@ void log_about(const char *subject);
 
 void log_error(const char *format, ...) printf_like(1, 2);
 void log_warning(const char *format, ...) printf_like(1, 2);
-/* Never suppressed. */
+/* Logs a line if log_init() got debug. Never suppressed. */
 void log_debug(const char *format, ...) printf_like(1, 2);
 
 /* Logs an entry of a finite list, such as the faults of a file: never suppressed. */

@@ -14,7 +14,7 @@
 
 #include "lib/base/util.h"
 
-/* So many lines of a kind are logged in a window, which begins with the first of them. */
+/* The number of lines of a kind that are logged in a window, which begins with the first line. */
 #define LOG_LIMIT_LINES	    30
 #define LOG_LIMIT_WINDOW_NS (60 * NS_PER_SEC)
 
@@ -32,7 +32,7 @@ struct log_limit_kind {
 	char last[LOG_LIMIT_TEXT];
 };
 
-/* All zeros in the beginning. */
+/* All zeros: no line has been logged. */
 struct log_limit {
 	struct log_limit_kind kinds[LOG_LIMIT_KINDS];
 };

@@ -37,18 +37,18 @@ must_check int privileges_drop(uint32_t uid, uint32_t gid, capability_set keep, 
  */
 must_check int privileges_limit(capability_set keep, capability_set hand_on);
 
-/* The effective capabilities of this process. */
+/* Reads the effective capabilities of this process. Returns 0 or -errno. */
 must_check int privileges_get(capability_set *ret);
-/* The permitted capabilities: those that it can make effective, or hand on. */
+/* Reads the permitted capabilities: those that it can make effective, or hand on. 0 or -errno. */
 must_check int privileges_permitted(capability_set *ret);
-/* The permitted capabilities of process pid, in its user namespace. */
+/* Reads the permitted capabilities of process pid, in its user namespace. 0 or -errno. */
 must_check int privileges_of(int32_t pid, capability_set *ret);
 
-/* Makes the permitted capabilities in this set effective, and no others. 0 or -errno. */
+/* Makes the permitted capabilities in this set effective, and no others. Returns 0 or -errno. */
 must_check int privileges_make_effective(capability_set effective);
 
 /*
- * The one capability in have that permits reading every file: CAP_DAC_READ_SEARCH, or, if
+ * Returns the one capability in have that permits reading every file: CAP_DAC_READ_SEARCH, or, if
  * that is missing, CAP_DAC_OVERRIDE, which includes it and which containers have by default.
  * Returns an empty set if have has neither.
  */

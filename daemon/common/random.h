@@ -17,9 +17,13 @@
 /* Fills n bytes, at most 256. If the kernel gives none, all bits are set. */
 void random_bytes(void *ret, size_t n);
 
+/* Returns 64 random bits. */
 uint64_t random_number(void);
 
-/* A number below n, which is above 0. Meant for n far below 2^64: the remainder is not even. */
+/*
+ * Returns a number below n, which is above 0. Meant for n far below 2^64: the remainder is not
+ * even.
+ */
 uint64_t random_below(uint64_t n);
 
 /*
@@ -28,7 +32,7 @@ uint64_t random_below(uint64_t n);
  */
 void random_id(char ret[MSG_ID_SIZE]);
 
-/* True if text is 32 lower-case hex digits and a NUL. Reads no further. */
+/* Returns true if text is 32 lower-case hex digits and a NUL. Reads no further. */
 bool random_id_is_valid(const char text[MSG_ID_SIZE]);
 
 #endif

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* True if error, a positive errno, says that a resource was short. */
+/* Returns true if error, a positive errno, says that a resource was short. */
 bool shortage_is(int error);
 
 /*
@@ -18,7 +18,7 @@ bool shortage_is(int error);
  */
 void shortage_note(int error, const char *waits);
 
-/* The number of shortages since the start. */
+/* Returns the number of shortages since the start. */
 uint64_t shortage_count(void);
 
 /*

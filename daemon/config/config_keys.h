@@ -59,7 +59,7 @@ const struct config_key *config_key_find(enum config_section section, const char
 enum config_section config_key_elsewhere(const char *name);
 /* The bit of the key in the masks of given keys. */
 uint64_t config_key_bit(const struct config_key *key);
-/* True if the section gives this key. The origin is all zeros if it does not. */
+/* Returns true if the section gives this key. The origin is all zeros if it does not. */
 bool config_target_gives(const struct target_config *t, const char *name);
 const struct config_origin *config_target_origin(const struct target_config *t, const char *name);
 /* The origin of a key of [sentry] or [profiler]. */

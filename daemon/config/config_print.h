@@ -16,10 +16,10 @@
 /* Writes c to fd in the format of its file, with every key. Returns 0 or -errno. */
 must_check int config_print(const struct config *c, int fd);
 
-/* True if key has the same value in a and b, two structs of the key's section. */
+/* Returns true if key has the same value in a and b, two structs of the key's section. */
 bool config_value_equal(const struct config_key *key, const void *a, const void *b);
 
-/* True if all keys of the two sections have the same values. Their names may differ. */
+/* Returns true if all keys of the two sections have the same values. Their names may differ. */
 bool target_config_equal(const struct target_config *a, const struct target_config *b);
 
 /*

@@ -51,10 +51,10 @@ struct match_needs {
 };
 void match_needs(const struct target_config *t, struct match_needs *ret);
 
-/* True if the section refuses every process whose link /proc/PID/exe has this text. */
+/* Returns true if the section refuses every process whose link /proc/PID/exe has this text. */
 bool match_exe_excludes(const struct target_config *t, const char *exe);
 
-/* True if the section has a rule. A section without one matches no process. */
+/* Returns true if the section has a rule. A section without one matches no process. */
 bool match_has_rules(const struct target_config *t);
 
 #endif

@@ -13,7 +13,7 @@
 
 #include "lib/base/util.h"
 
-/* True if exe is a single path: absolute and without a wildcard. */
+/* Returns true if exe is a single path: absolute and without a wildcard. */
 bool exe_link_is_path(const char *exe);
 
 /*

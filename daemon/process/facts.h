@@ -43,10 +43,10 @@ void facts_container(const char *cgroup, char ret[FACTS_CONTAINER_SIZE]);
  * the path does not fit in size bytes.
  */
 bool facts_cgroup(const char *text, size_t n, char *ret, size_t size);
-/* The same, in the hierarchy of these controllers; "": the unified hierarchy. */
+/* As facts_cgroup(), in the hierarchy of these controllers; "": the unified hierarchy. */
 bool facts_hierarchy(const char *text, size_t n, const char *controllers, char *ret, size_t size);
 
-/* The pid in a pid file's text: its first line, with blanks around it. 0: not a pid. */
+/* Returns the pid in a pid file's text: its first line, with blanks around it. 0: not a pid. */
 int32_t facts_pid_file(const char *text, size_t n);
 
 #endif

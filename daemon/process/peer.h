@@ -1,6 +1,6 @@
 /*
  * Identifies the process at the other end of a connection to the daemon's socket, and what
- * its user may do. Everything here is the kernel's word; nothing is what the peer says.
+ * its user may do. All facts are from the kernel; none is from the peer.
  */
 #ifndef DAEMON_PROCESS_PEER_H
 #define DAEMON_PROCESS_PEER_H
@@ -24,7 +24,7 @@ struct peer_groups {
 };
 
 struct peer {
-	/* That called connect(2); 0: it has no pid in this pid namespace. */
+	/* The process that called connect(2); 0: it has no pid in this pid namespace. */
 	int32_t pid;
 	uint64_t start_ticks; /* of the process, after boot; 0: it has ended */
 	uint32_t uid;	      /* effective, at the time of connect(2) */

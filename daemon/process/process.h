@@ -1,6 +1,6 @@
 /*
- * What /proc/PID/stat and status tell of a process: whether it can be profiled, its user,
- * its name and its tracer. Used before capture attaches to the process, and for messages.
+ * Reads the state of a process from /proc/PID/stat and status: whether it can be profiled, its
+ * user, its name and its tracer. Used before capture attaches to the process, and for messages.
  *
  * The pidfd of a struct process has one owner: the function that called process_look() closes
  * process.pidfd in one place, whatever happened. A function that keeps the descriptor takes
@@ -64,19 +64,19 @@ struct process_identity {
 	uint64_t start_ticks;
 	uint64_t mark; /* a hash of name and stack address: an exec nearly always changes it */
 };
-/* False if the process is gone, or is a kernel thread. */
+/* Reads the identity of pid. Returns false if the process is gone, or is a kernel thread. */
 bool process_identity(int32_t pid, struct process_identity *ret);
 
-/* The process that traces pid, by one read; 0: none does, or pid has ended. */
+/* Returns the process that traces pid, by one read; 0: none does, or pid has ended. */
 int32_t process_tracer(int32_t pid);
 
-/* The effective user of pid, by one stat(2); UINT32_MAX if pid is gone. */
+/* Returns the effective user of pid, by one stat(2); UINT32_MAX if pid is gone. */
 uint32_t process_user(int32_t pid);
 
-/* The effective user and group of pid. Returns 0, or -ESRCH if pid is gone. */
+/* Reads the effective user and group of pid. Returns 0, or -ESRCH if pid is gone. */
 must_check int process_ids(int32_t pid, uint32_t *ret_uid, uint32_t *ret_gid);
 
-/* True if the process of pidfd has not ended. */
+/* Returns true if the process of pidfd has not ended. */
 bool process_is_alive(int pidfd);
 
 /*

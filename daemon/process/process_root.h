@@ -85,7 +85,7 @@ must_check int process_mapping_find(int32_t pid, uint64_t start, uint64_t end,
  */
 must_check int process_mapping_open(const struct process_mapping *m, int *ret_fd);
 
-/* The identities that are told of one process; unwind asks for the files of other mappings. */
+/* The most identities that the broker sends for one process. unwind requests other files. */
 #define PROCESS_MAPPED_FILES_MAX 1024
 
 /*

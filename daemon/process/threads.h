@@ -1,6 +1,6 @@
 /*
- * The states of a process's threads, as /proc tells them. The broker asks before it decides
- * that a child process hangs, and who opens files asks for a thread that has not exited.
+ * Reads the states of a process's threads from /proc. The broker does so before it decides that
+ * a child process hangs; the code that opens files looks for a thread that has not exited.
  *
  * Each function looks at the threads one after the other: a thread can change its state
  * before the function returns.
@@ -11,14 +11,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* True if a thread of pid runs or is runnable. */
+/* Returns true if a thread of pid runs or is runnable. */
 bool threads_any_runnable(int32_t pid);
 
-/* True if a signal or a tracer has stopped a thread of pid. */
+/* Returns true if a signal or a tracer has stopped a thread of pid. */
 bool threads_any_stopped(int32_t pid);
 
 /*
- * True if a thread of pid sleeps in a call that reads another process's memory:
+ * Returns true if a thread of pid sleeps in a call that reads another process's memory:
  * process_vm_readv(2), or pread(2), as of /proc/PID/mem.
  */
 bool threads_any_reading_memory(int32_t pid);

@@ -138,9 +138,8 @@ static int read_register(struct rows_builder *b, Dwarf_Frame *frame, int reg, st
 }
 
 /*
- * Returns true if the function saves register 0 (rax, which holds a result): only functions that
- * end with
- * __builtin_eh_return do.
+ * Returns true if the function saves register 0 (rax, which holds a result). Only functions that
+ * end with __builtin_eh_return do.
  */
 static bool saves_result(const struct reg_rule *first)
 {
