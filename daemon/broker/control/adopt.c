@@ -12,14 +12,13 @@
 #include "daemon/process/process.h"
 
 /*
- * In small messages (daemon/broker/control/allowance.h). A new one is dear for a user, a
- * second of his: a process of his can make capture hang for one, and be gone
- * again.
+ * The cost of a request in small messages (allowance.h). A new attachment costs a user a whole
+ * second's allowance, since a process of the user can make capture hang for a second and end.
  */
 #define WORK	  10
 #define WORK_USER 1000
 
-/* Whatever was decided or found out about it, it is to be profiled. */
+/* Profiles an instance, whatever was decided about it before. */
 static void take_again(struct instance *i, struct control_answer *ret)
 {
 	if (!instance_is_left_alone(i) && i->is_sampled && lifecycle_wants(i)) {
@@ -67,7 +66,7 @@ static size_t attached_of(const struct targets *ts, uint32_t uid)
 	return n;
 }
 
-/* True: *ret says why. */
+/* Returns true, with the reason in *ret, if the peer may not attach the process. */
 static bool is_refused(const struct targets *ts, const struct peer *is, const struct process *p,
 		       struct control_answer *ret)
 {
@@ -107,7 +106,7 @@ static struct instance *add_new(struct targets *ts, const struct peer *is, struc
 	return NULL;
 }
 
-/* A process that is no instance yet. NULL: *ret says why not. */
+/* Adds a process that is no instance yet. NULL: *ret has the reason. */
 static struct instance *look_and_add(struct targets *ts, const struct peer *is, int32_t pid,
 				     enum instance_origin origin, struct control_answer *ret)
 {
@@ -163,7 +162,7 @@ struct instance *adopt_for_record(struct targets *ts, const struct peer *is, int
 		ret->m.result = PROTOCOL_LEFT_OUT;
 		return NULL;
 	}
-	/* It may have to be attached to, as by attach. */
+	/* Capture may have to attach to the process, which costs as much as attach. */
 	if (!is->is_operator && i->target == NULL)
 		ret->work = WORK_USER;
 	return i;
@@ -179,7 +178,7 @@ void adopt_detach(struct targets *ts, const struct peer *is, int32_t pid,
 	if (i->wish == INSTANCE_DETACHED)
 		ret->m.result = PROTOCOL_LEFT_OUT;
 	i->wish = INSTANCE_DETACHED;
-	/* No section would have it: nobody has to know that it is left out. */
+	/* No section matches the process, so nothing needs the instance any more. */
 	if (instance_is_attached(i))
 		instance_becomes(i, INSTANCE_REMOVED);
 	ret->m.pid = i->pid;

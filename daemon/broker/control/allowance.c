@@ -5,10 +5,13 @@
 
 #include "lib/base/bucket.h"
 
-/* Of the process's descriptors: the others are for chunks and targets. */
+/*
+ * The share of the process's descriptors for connections is one in this number; the others are
+ * for chunks and targets.
+ */
 #define DESCRIPTORS_SHARE 4
 
-/* One small message, as time of the bucket. */
+/* One small message, as time in the token bucket. */
 #define PIECE_NS (NS_PER_SEC / ALLOWANCE_PER_SECOND)
 
 void allowance_init(struct allowance *a, uint64_t descriptors)
@@ -27,8 +30,8 @@ static struct allowance_user *find(struct allowance *a, uint32_t uid)
 }
 
 /*
- * The entry that uid had before, so that closing pays no debt; or of the free
- * ones that whose bucket is full first.
+ * Returns the entry that uid had before, so that closing a connection does not cancel a debt; or
+ * the free entry whose bucket is full earliest. NULL: there is none.
  */
 static struct allowance_user *find_free(struct allowance *a, uint32_t uid)
 {

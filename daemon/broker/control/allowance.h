@@ -1,10 +1,10 @@
 /*
- * Limits of what a user may ask of the daemon's socket: the number of connections at a time,
- * and the work a second. Limits are per uid, so that more connections do not give a user more
- * work. Pure: time is an argument.
+ * Limits on the clients of the daemon's socket: the number of connections and the work per
+ * second. The limits are per uid, so that more connections do not give a user more work. Pure:
+ * the time is an argument, now_ns by CLOCK_MONOTONIC.
  *
- * Requests of a user who has used up the work are not refused. They wait in the queues of the
- * user's own sockets until there is more.
+ * A request of a user who has used up the work is not refused. It stays in the queue of the
+ * user's socket until there is more.
  */
 #ifndef DAEMON_BROKER_CONTROL_ALLOWANCE_H
 #define DAEMON_BROKER_CONTROL_ALLOWANCE_H
@@ -15,50 +15,53 @@
 
 #include "lib/base/util.h"
 
-/* In all, and the part of it that is for root and the group alone. */
+/*
+ * The number of connections of all users, and how many of them only root and the group
+ * sentry-profd may use.
+ */
 #define ALLOWANCE_CONNECTIONS_MAX 4096
 #define ALLOWANCE_RESERVED	  64
-/* The workers of a large server, with a connection each, are one user's. */
+/* Connections of one user: for example the workers of a large server, with one each. */
 #define ALLOWANCE_USER_MAX 1024
-/* One is what a process needs; two libraries in it may have one each. */
+/* Connections of one process: it needs one; two libraries in it may have one each. */
 #define ALLOWANCE_PROCESS_MAX 8
-/* Users at a time. */
+/* The number of users with a connection at the same time. */
 #define ALLOWANCE_USERS 256
 
 /*
- * Work is counted in small messages, which cost some microseconds each: with
- * all of one user's the broker is busy for less than a hundredth of a second a
- * second. The root spans of a program that serves one request at a time begin
- * and end 500 times a second, say.
+ * The unit of work is a small message, which costs some microseconds: serving one user's whole
+ * allowance keeps the broker busy for less than 1 % of the time. The allowance is enough for a
+ * program that serves one request at a time, 500 a second, with a message at the begin and the
+ * end of each root span.
  */
 #define ALLOWANCE_PER_SECOND 1000
 #define ALLOWANCE_AT_ONCE    1000
 
 struct allowance_user {
 	uint32_t uid;
-	uint32_t connections; /* 0: the entry is free */
-	uint64_t full_ns;     /* the bucket of its work: lib/base/bucket.h */
+	uint32_t connections; /* 0: the entry may be reused */
+	uint64_t full_ns;     /* when the token bucket of the work is full (lib/base/bucket.h) */
 };
 
 struct allowance {
 	struct allowance_user users[ALLOWANCE_USERS];
 	size_t connections;
-	size_t connections_max; /* what the process has descriptors for */
+	size_t connections_max; /* limit by the descriptors of the process */
 };
 
-/* descriptors: that the process may have in all. */
+/* descriptors: the process's limit (RLIMIT_NOFILE). */
 void allowance_init(struct allowance *a, uint64_t descriptors);
 
 /*
- * Another connection of uid: of_process has so many already. True if there may
- * be one, which is counted then.
+ * Counts a new connection of uid. of_process: how many connections its process has already.
+ * Returns false, and counts nothing, if a limit is reached.
  */
 bool allowance_open(struct allowance *a, uint32_t uid, bool is_operator, size_t of_process);
 void allowance_close(struct allowance *a, uint32_t uid);
 
-/* True if uid, who has a connection, may ask for something now. */
+/* Returns true if a request of uid, which has a connection, may be served now. */
 bool allowance_may_ask(struct allowance *a, uint32_t uid, uint64_t now_ns);
-/* It was given work, in small messages. May owe some then. */
+/* Takes work, in small messages, from uid's allowance, which may become negative. */
 void allowance_use(struct allowance *a, uint32_t uid, uint32_t work, uint64_t now_ns);
 
 #endif

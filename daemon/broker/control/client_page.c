@@ -5,7 +5,7 @@
 
 #include "daemon/msg/page.h"
 
-/* Of the page that a reader takes as a whole. */
+/* The words of the page that a reader takes as one state, protected by sequence. */
 #define SHOWN_WORDS (offsetof(struct protocol_page, beat) / sizeof(uint32_t))
 
 int client_page_init(struct client_page *p, int *ret_fd)

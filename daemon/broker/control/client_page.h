@@ -1,10 +1,11 @@
 /*
- * A client's page (struct protocol_page): the broker writes it and the client reads it, except
- * for two words that the client writes.
+ * A client's page (struct protocol_page): memory that the broker shares with one client. The
+ * broker writes the state of profiling, and the client reads it. The client writes two words,
+ * which the broker reads.
  *
- * The page is shared with a process that may be anyone's. Its size is sealed, and a hole that
- * the client punches into it reads as zeros, so that touching the page neither faults nor
- * waits for the client.
+ * The client may be malicious. The size of the page is sealed, and a hole that the client
+ * punches into it reads as zeros, so that an access by the broker neither faults nor waits for
+ * the client.
  */
 #ifndef DAEMON_BROKER_CONTROL_CLIENT_PAGE_H
 #define DAEMON_BROKER_CONTROL_CLIENT_PAGE_H
@@ -16,24 +17,38 @@
 
 struct client_page {
 	struct protocol_page *shared;
-	/* What was written, up to profiler_id; its sequence is the odd one. */
+	/*
+	 * A copy of what was written, up to profiler_id. Its sequence is the odd number of the
+	 * write.
+	 */
 	struct protocol_page shown;
 };
 
-/* *ret_fd: the memfd, the caller's. Returns 0 or -errno. */
+/* Makes a page of zeros. *ret_fd is its memfd, the caller's. Returns 0 or -errno. */
 must_check int client_page_init(struct client_page *p, int *ret_fd);
 void client_page_fini(struct client_page *p);
 
-/* Shows another state, if it is another. now: up to profiler_id, sequence 0. */
+/*
+ * Writes the state to the page if it has changed. now: the members up to profiler_id; its
+ * sequence is ignored.
+ */
 void client_page_show(struct client_page *p, const struct protocol_page *now);
 
+/* Increments the beat, which shows the client that the daemon runs. */
 void client_page_beat(struct client_page *p);
-/* So many commands have been dealt with: what is shown already is what came of
- * them. */
+/*
+ * Writes how many commands were handled. Call it after client_page_show(), so that a client that
+ * reads the number finds their effect in the page.
+ */
 void client_page_handled(struct client_page *p, uint32_t commands);
-/* From now on he says so when a span opens; what is open is read after that. */
+/*
+ * Asks the client to send a message when a span opens (wants_open). The caller reads
+ * client_page_is_open() after this call: a span that opens meanwhile is seen by one of both
+ * ways.
+ */
 void client_page_want(struct client_page *p, bool wants_open);
 
+/* The client's two words: a root span is open; tracing is on in the client. */
 bool client_page_is_open(const struct client_page *p);
 bool client_page_is_traced(const struct client_page *p);
 

@@ -12,22 +12,23 @@
 #include "daemon/config/config.h"
 #include "lib/base/clock.h"
 
-/* lib/client/protocol.h: about once a second. */
+/* About once a second: lib/client/protocol.h. */
 #define BEAT_NS NS_PER_SEC
 
 struct client {
 	struct client *next;
 	int32_t pid;
 	uint64_t start_ticks;
-	struct instance *instance; /* NULL: none, or not yet */
+	struct instance *instance; /* NULL: none, or not known yet */
 	struct client_page page;
-	bool is_gone;		   /* its connection has ended */
-	bool is_sought;		   /* its instance, once */
-	bool has_page;		   /* it looks there, and writes there */
-	bool said_open;		   /* by one that does not */
-	bool is_counted;	   /* among the instance's root_spans */
-	uint32_t waiting, handled; /* commands */
-	enum protocol_type last;   /* of those that wait for an instance */
+	bool is_gone;	 /* its connection has ended */
+	bool is_sought;	 /* find_instance() was called for it */
+	bool has_page;	 /* it reads and writes its page */
+	bool said_open;	 /* without a page: SPANS_OPEN was sent last */
+	bool is_counted; /* its span is counted in the instance's root_spans */
+	/* STARTs and STOPs that wait for an instance; that were handled */
+	uint32_t waiting, handled;
+	enum protocol_type last; /* the last command that waits for an instance */
 };
 
 int client_new(struct clients *cs, const struct peer *peer, struct client **ret, int *ret_fd)
@@ -127,7 +128,7 @@ static void show(const struct clients *cs, struct client *c)
 	const struct instance *i = c->instance;
 	struct protocol_page now = {.state = lifecycle_state(i)};
 
-	/* The last chunks are being made: nothing starts any more. */
+	/* The last chunks are being made, and no profiler starts any more. */
 	if (cs->targets->state->phase >= PHASE_STOPS)
 		now.state = PROTOCOL_NONE;
 	if (i != NULL) {
@@ -153,7 +154,10 @@ static struct lifecycle_result command(struct client *c, enum protocol_type type
 	return result;
 }
 
-/* The instance that lives, if it is this process and not another of its pid. */
+/*
+ * Finds the client's instance: same pid and start time. Carries out the last command that waited
+ * for it.
+ */
 static void find_instance(struct clients *cs, struct client *c)
 {
 	struct instance *i = instance_of_pid(cs->targets, c->pid);
@@ -181,7 +185,10 @@ static void look(struct clients *cs, struct client *c, bool is_due)
 	count(c, c->has_page ? client_page_is_open(&c->page) : c->said_open);
 }
 
-/* First asks to be told, then looks: one of the two sees what opens. */
+/*
+ * Sets wants_open first and reads spans_open then: a span that opens in between is noticed by
+ * one of the two.
+ */
 static void ask_to_be_told(struct client *c)
 {
 	const struct instance *i = c->instance;
@@ -246,7 +253,7 @@ static void on_command(struct client *c, enum protocol_type type, struct protoco
 	(void)snprintf(answer->text, sizeof(answer->text), "%s", result.why_not);
 }
 
-/* Also where its page says that it is over by now: it is to be profiled. */
+/* A span that was open is counted even if the page says that it has ended: it is to be profiled. */
 static void on_spans(struct client *c, bool is_open)
 {
 	c->said_open = is_open;

@@ -22,11 +22,11 @@
 #include "daemon/process/peer.h"
 #include "lib/base/clock.h"
 
-/* What it costs, in small messages (daemon/broker/control/allowance.h). */
+/* Costs of requests, in small messages (allowance.h). */
 #define STATUS_WORK	 10
 #define STATUS_WORK_EACH 2
 #define RELOAD_WORK	 100
-/* A file for each of its threads: some hundred microseconds, as a rule. */
+/* Reads a file for each thread of the process: some hundred microseconds. */
 #define THREAD_WORK 20
 
 static enum protocol_result change(struct instance *i, uint32_t type)
@@ -40,7 +40,10 @@ static enum protocol_result change(struct instance *i, uint32_t type)
 	return result.answer;
 }
 
-/* How many processes of a section a start or stop had no effect on, and why. */
+/*
+ * Writes the text of an answer: on how many processes of a section a start or stop had no
+ * effect, and why.
+ */
 static void tell_reasons(const uint32_t counts[PROTOCOL_FAILED + 1], struct protocol_answer *ret)
 {
 	static const struct {
@@ -65,7 +68,10 @@ static void tell_reasons(const uint32_t counts[PROTOCOL_FAILED + 1], struct prot
 	}
 }
 
-/* All of a section that the peer may; OK if there are any. */
+/*
+ * Starts or stops all processes of a section that the peer has rights to. The result is
+ * PROTOCOL_OK if there is at least one.
+ */
 static void change_all(struct commands *cmds, const struct peer *is,
 		       const struct protocol_request *m, struct control_answer *ret)
 {
@@ -121,7 +127,7 @@ static void tell_profiler_id(struct commands *cmds, const struct control_peer *p
 		ret->m.result = PROTOCOL_NOT_RUNNING;
 }
 
-/* The status or the metrics. */
+/* Answers with the status or the metrics. */
 static void show(struct commands *cmds, const struct control_peer *peer,
 		 const struct protocol_request *m, struct control_answer *ret)
 {
@@ -135,7 +141,7 @@ static void show(struct commands *cmds, const struct control_peer *peer,
 		control_refuse(ret, PROTOCOL_FAILED, "%s", strerror(-r));
 }
 
-/* The lines, if there are any, go with the answer. */
+/* Takes fd. Sends the lines in it, if there are any, with the answer. */
 static void take_lines(int fd, struct control_answer *ret)
 {
 	off_t size = lseek(fd, 0, SEEK_END);
@@ -159,7 +165,7 @@ static void reload_for(struct commands *cmds, const struct control_peer *peer,
 		ret->m.result = PROTOCOL_DENIED;
 		return;
 	}
-	/* Without it there is the log. */
+	/* If this fails, the lines are in the log only. */
 	fd = memfd_create("reload", MFD_CLOEXEC);
 	r = reload(cmds->parts, cmds->notify, fd);
 	if (fd >= 0)
@@ -221,15 +227,15 @@ static void end_records(struct commands *cmds, const struct control_peer *peer,
 	records_finish(&cmds->records, peer);
 }
 
-/* Which requests are about the process that asks. */
+/* Which requests are about the peer's own process. */
 enum about_itself { NEVER, WITHOUT_PID_AND_NAME, ALWAYS };
 
 static const struct served {
 	enum about_itself about_itself;
-	/* A request about another process, or the daemon. */
+	/* Serves a request about another process or the daemon. */
 	void (*serve)(struct commands *cmds, const struct control_peer *peer,
 		      const struct protocol_request *m, struct control_answer *ret);
-	const char *word; /* for the log, of what changes something */
+	const char *word; /* for the log; NULL: changes nothing */
 } requests[PROTOCOL_TYPE_END] = {
 	[PROTOCOL_START] = {WITHOUT_PID_AND_NAME, start_or_stop, "start"},
 	[PROTOCOL_STOP] = {WITHOUT_PID_AND_NAME, start_or_stop, "stop"},
@@ -259,7 +265,7 @@ static void note(const struct peer *is, const struct protocol_request *m, const 
 			  is->pid);
 }
 
-/* m is a request of the table: control_message.h. */
+/* A request: control_message.h has checked that its type is in the table. */
 static void on_ask(void *ctx, struct control_peer *peer, const struct protocol_request *m,
 		   struct control_answer *ret)
 {

@@ -1,6 +1,6 @@
 /*
- * The requests of operators and clients on the daemon's socket, carried out. control.h reads
- * them from the socket; rights.h says which peer may ask for what.
+ * Carries out the requests of operators and clients on the daemon's socket. control.h reads and
+ * checks them; rights.h decides which peer may request what.
  */
 #ifndef DAEMON_BROKER_CONTROL_COMMANDS_H
 #define DAEMON_BROKER_CONTROL_COMMANDS_H
@@ -16,23 +16,27 @@ struct parts;
 
 struct commands {
 	struct parts *parts;
-	struct notify *notify;	 /* the service manager is told of a reload */
-	struct control *control; /* NULL: there is no socket */
+	struct notify *notify;	 /* to report a reload to the service manager */
+	struct control *control; /* NULL: no socket */
 	struct clients clients;
 	struct records records;
 	struct inspector inspector;
 };
 
 /*
- * Makes the socket that the options name, with the rights that the broker still has;
- * none if they name none. On a fault prints one line. Returns 0 or -errno.
+ * Makes the socket that the options name, or in service mode the default one. Call it before
+ * privileges are dropped. On an error prints one line. Returns 0 (also without a socket) or
+ * -errno.
  */
 must_check int commands_open(struct commands *cmds);
-/* Listens to it, when there is a loop. Returns 0 or an error of loop_add. */
+/*
+ * Accepts connections from now on. Call it when the event loop exists. Returns 0 or an error of
+ * loop_add().
+ */
 must_check int commands_start(struct commands *cmds);
-/* At every turn. */
+/* To be called at every turn: control_check(). */
 void commands_check(struct commands *cmds);
-/* Takes the socket away, and ends all connections. */
+/* Removes the socket and ends all connections. */
 void commands_close(struct commands *cmds);
 
 #endif

@@ -15,7 +15,7 @@
 #include "daemon/common/shortage.h"
 #include "lib/base/ipc.h"
 
-/* In one turn of the loop, so that the others have theirs. */
+/* Limits for one turn of the loop, so that other events are handled, too. */
 #define ACCEPTED_AT_ONCE 16
 #define HEARD_AT_ONCE	 32
 
@@ -23,9 +23,9 @@ struct connection {
 	struct connection *next;
 	struct control *control;
 	int fd;
-	struct loop_source *source; /* NULL: waits until it may ask */
+	struct loop_source *source; /* NULL: not read until the peer's allowance has grown */
 	bool is_greeted;
-	bool has_ended; /* control_check frees it */
+	bool has_ended; /* control_check() frees it */
 	struct control_peer peer;
 };
 
@@ -34,11 +34,11 @@ struct control {
 	const struct control_user *user;
 	void *ctx;
 	struct loop *loop;
-	struct loop_source *source; /* NULL: has not started */
+	struct loop_source *source; /* NULL: control_start() was not called */
 	uint32_t own_uid;
 	struct peer_groups groups;
 	struct allowance allowance;
-	uint64_t now_ns; /* of control_check: the time for allowances */
+	uint64_t now_ns; /* the time of the last control_check() */
 	struct connection *connections;
 };
 
@@ -81,7 +81,10 @@ static void sweep(struct control *control)
 	}
 }
 
-/* False: he does not read, or has gone. */
+/*
+ * Sends an answer, unless the tag is 0. Returns false if the peer does not read or has
+ * disconnected.
+ */
 static bool answer(struct connection *c, const struct protocol_header *to, struct control_answer *a)
 {
 	int r = 0;
@@ -122,7 +125,7 @@ static bool serve(struct connection *c, const struct protocol_request *m)
 	return answer(c, &m->h, &a);
 }
 
-/* False: the connection is to end. */
+/* Handles one message. Returns false if the connection has to end. */
 static bool hear(struct connection *c, const void *bytes, size_t size)
 {
 	struct control_answer later = {.m.result = PROTOCOL_BAD_VERSION, .fd = -1};
@@ -149,7 +152,7 @@ static void on_readable(void *ctx)
 {
 	struct connection *c = ctx;
 	struct control *control = c->control;
-	/* One byte more shows what is too long. */
+	/* One byte more, to detect messages that are too long. */
 	uint8_t bytes[PROTOCOL_SIZE_MAX + 1];
 
 	for (int i = 0; i < HEARD_AT_ONCE; i++) {
@@ -178,7 +181,7 @@ static size_t connections_of(const struct control *c, int32_t pid)
 	return n;
 }
 
-/* Takes fd. Who may not connect finds his connection closed. */
+/* Takes fd. Closes the connection of a peer that may not connect. */
 static void take(struct control *control, int fd)
 {
 	struct connection *c = calloc(1, sizeof(*c));
@@ -234,7 +237,7 @@ int control_new(const char *path, const struct control_user *user, void *ctx, ui
 
 	if (c == NULL)
 		return -ENOMEM;
-	/* An ordinary user's daemon is for nobody else. */
+	/* The daemon of an ordinary user serves that user only. */
 	r = control_socket_open(path, own_uid == 0, &c->socket);
 	if (r < 0) {
 		free(c);
@@ -275,7 +278,7 @@ void control_check(struct control *c, uint64_t now_ns)
 	c->now_ns = now_ns;
 	if (c->loop == NULL)
 		return;
-	/* What is added to the loop is read in its next turn. */
+	/* The loop reads these connections in its next turn. */
 	for (struct connection *i = c->connections; i != NULL; i = i->next)
 		if (!i->has_ended && i->source == NULL &&
 		    allowance_may_ask(&c->allowance, i->peer.is.uid, now_ns) &&

@@ -1,11 +1,11 @@
 /*
- * The daemon's socket: connections, their limits, and their messages, which are checked here.
- * The requests are carried out by the functions of struct control_user; this module knows no
- * broker and no target.
+ * The daemon's socket: accepts connections, limits them, and reads and checks their messages.
+ * The functions of struct control_user carry out the requests; this module knows nothing of the
+ * broker and its targets.
  *
- * The module never waits for a peer. A peer that breaks a rule of lib/client/protocol.h, or
- * does not read its answers, loses its connection. Requests beyond the peer's allowance
- * (allowance.h) are read later.
+ * The module never waits for a peer. A peer that breaks a rule of lib/client/protocol.h, or does
+ * not read its answers, is disconnected. Requests beyond the peer's allowance (allowance.h) are
+ * read later.
  */
 #ifndef DAEMON_BROKER_CONTROL_CONTROL_H
 #define DAEMON_BROKER_CONTROL_CONTROL_H
@@ -19,51 +19,52 @@
 
 struct control;
 
-/* A peer, from the answer to his HELLO until his connection ends. */
+/* A peer. It exists from its HELLO until its connection ends. */
 struct control_peer {
 	struct peer is;
-	uint32_t version; /* that both speak */
-	void *user;	  /* NULL at first; whoever serves him may use it */
+	uint32_t version; /* the lower of both protocol versions */
+	void *user;	  /* NULL at first; for the functions of struct control_user */
 };
 
-/* What a request came to. */
+/* The answer to a request. */
 struct control_answer {
-	struct protocol_answer m; /* all but its header, which is filled in */
-	int fd;			  /* goes with it, and is closed; -1: none */
-	uint32_t work;		  /* as allowance_use; 1 for what costs next to nothing */
+	struct protocol_answer m; /* without the header, which control.c fills in */
+	int fd;			  /* sent with the answer and then closed; -1: none */
+	uint32_t work;		  /* the cost for allowance_use(); 1 for a small request */
 };
 
-/* result, and a line of why and what to do. */
+/* Sets the result, and a text with the reason and what the user can do. */
 void control_refuse(struct control_answer *ret, enum protocol_result result, const char *format,
 		    ...) printf_like(3, 4);
 
 struct control_user {
-	/* A request, checked. *ret is all zeros, fd -1, work 1. */
+	/* Carries out a request that was checked. *ret is all zeros, with fd -1 and work 1. */
 	void (*ask)(void *ctx, struct control_peer *peer, const struct protocol_request *m,
 		    struct control_answer *ret);
 	/*
-	 * He wants a page of his own (struct protocol_page): a memfd, which is
-	 * closed once it is sent. Returns 0 or -errno: he gets none.
+	 * The peer wants a page (struct protocol_page). *ret_fd is its memfd, which is closed
+	 * after it was sent. Returns 0 or -errno: then the peer gets no page.
 	 */
 	int (*page)(void *ctx, struct control_peer *peer, int *ret_fd);
-	/* His connection has ended. */
+	/* The connection has ended; *peer is freed later. */
 	void (*gone)(void *ctx, struct control_peer *peer);
 };
 
 /*
- * Listens at path (control_socket_open: its errors are ours). user and ctx are
- * kept; l must outlive it. own_uid is the daemon's.
+ * Makes the socket at path. user and ctx must stay valid as long as *ret. own_uid: the daemon's
+ * uid; if it is not root, only this user may connect. Returns 0, -ENOMEM or an error of
+ * control_socket_open().
  */
 must_check int control_new(const char *path, const struct control_user *user, void *ctx,
 			   uint32_t own_uid, struct control **ret);
-/* Watches it from now on. Returns 0 or loop_add's error. */
+/* Accepts connections from now on. l must outlive c. Returns 0 or an error of loop_add(). */
 must_check int control_start(struct control *c, struct loop *l);
-/* Ends all connections, and takes the socket away. Takes NULL. */
+/* Ends all connections and removes the socket. c may be NULL. */
 void control_free(struct control *c);
 
 /*
- * At every turn: reads the messages of peers whose allowance was used up, and frees
- * the connections that have ended. Allowances grow by now_ns, which never goes back.
+ * To be called at every turn: reads again from peers whose allowance was used up, and frees the
+ * connections that have ended. now_ns: CLOCK_MONOTONIC, by which allowances grow.
  */
 void control_check(struct control *c, uint64_t now_ns);
 

@@ -2,11 +2,11 @@
 
 #include <string.h>
 
-/* What a request may say beside its type. */
+/* What a request may contain beside its type. */
 enum takes {
 	IS_NO_REQUEST,
 	TAKES_NOTHING,
-	TAKES_PID, /* has to */
+	TAKES_PID, /* required */
 	TAKES_PID_OR_NONE,
 	TAKES_PID_OR_NAME,
 	TAKES_ANY, /* a pid, a name, or neither */

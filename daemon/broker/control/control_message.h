@@ -1,6 +1,6 @@
 /*
- * Checks messages from the daemon's socket against lib/client/protocol.h. Pure, since any user
- * of the machine may send any bytes.
+ * Checks messages from the daemon's socket against lib/client/protocol.h. Any user of the
+ * machine can send any bytes. Pure.
  */
 #ifndef DAEMON_BROKER_CONTROL_CONTROL_MESSAGE_H
 #define DAEMON_BROKER_CONTROL_CONTROL_MESSAGE_H
@@ -11,10 +11,10 @@
 #include "lib/client/protocol.h"
 
 enum control_kind {
-	CONTROL_BAD,   /* ends the connection */
-	CONTROL_HELLO, /* *ret.hello */
-	CONTROL_ASKS,  /* *ret.request */
-	CONTROL_LATER, /* of a later version: *ret.h alone is known */
+	CONTROL_BAD,   /* breaks the protocol: the connection has to end */
+	CONTROL_HELLO, /* a HELLO: ret->hello */
+	CONTROL_ASKS,  /* a request: ret->request */
+	CONTROL_LATER, /* a type of a later version: only ret->h is set */
 };
 
 union control_message {
@@ -24,9 +24,9 @@ union control_message {
 };
 
 /*
- * bytes: a datagram of size, 0 included; is_first: of its connection. What it
- * is, copied to *ret: of a request, nothing stands behind its name's NUL, and
- * what it does not take is not in it.
+ * Checks one datagram of size bytes (may be 0) and copies it to *ret. is_first: it is the first
+ * of its connection, which has to be a HELLO. In a request the bytes after the NUL of its name
+ * are set to 0. A request with a pid or name that its type does not take is CONTROL_BAD.
  */
 enum control_kind control_message_check(const void *bytes, size_t size, bool is_first,
 					union control_message *ret);

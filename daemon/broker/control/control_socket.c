@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-/* Connections that we have not come to yet; net.core.somaxconn bounds it. */
+/* Connections that may wait for accept(2); net.core.somaxconn limits it. */
 #define BACKLOG 128
 
 #ifndef SO_PASSRIGHTS
@@ -28,7 +28,10 @@ static int make_address(const char *path, struct sockaddr_un *ret)
 	return 0;
 }
 
-/* Others' directories, and those that all may write into, give no safety. */
+/*
+ * Refuses a directory of another user, and one that others may write into: they could replace
+ * the socket.
+ */
 static int check_directory(const char *path)
 {
 	char parent[PATH_MAX] = ".";
@@ -38,7 +41,7 @@ static int check_directory(const char *path)
 	if (slash != NULL)
 		(void)snprintf(parent, sizeof(parent), "%.*s",
 			       slash == path ? 1 : (int)(slash - path), path);
-	/* 0755: a service manager that made it has decided otherwise. */
+	/* 0755: a service manager may have made it with another mode. */
 	if (mkdir(parent, 0755) < 0 && errno != EEXIST)
 		return -errno;
 	if (stat(parent, &st) < 0)
@@ -52,14 +55,14 @@ static int check_directory(const char *path)
 	return 0;
 }
 
-/* Between "nobody listens" and our own listening nobody else may come. */
+/* Locks PATH.lock, so that no other daemon starts to listen between check_stale() and bind(2). */
 static int lock(const char *path, int *ret_fd)
 {
 	char name[PATH_MAX];
 	int fd, r = 0;
 
 	(void)snprintf(name, sizeof(name), "%s.lock", path);
-	/* 0600: who can open it can lock it. */
+	/* 0600: every process that can open the file can lock it. */
 	fd = open(name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
@@ -72,7 +75,10 @@ static int lock(const char *path, int *ret_fd)
 	return r;
 }
 
-/* A daemon that has no such lock, or a stranger's program. */
+/*
+ * Returns 0 if no process listens at the socket; -EADDRINUSE if one does: a daemon without this
+ * lock, or another program.
+ */
 static int check_stale(const struct sockaddr_un *address)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -85,7 +91,7 @@ static int check_stale(const struct sockaddr_un *address)
 	close_fd(&fd);
 	if (r == -ECONNREFUSED || r == -ENOENT)
 		return 0;
-	/* Its queue is full; it is of another kind. */
+	/* The queue of a listener is full, or its socket has another type. */
 	return r == -EAGAIN || r == -EPROTOTYPE ? -EADDRINUSE : r;
 }
 
@@ -106,7 +112,7 @@ static int make_room(const char *path, const struct sockaddr_un *address)
 
 static int bind_with_mode(int fd, const struct sockaddr_un *address, mode_t mode)
 {
-	/* So it never had another one; there are no threads to disturb. */
+	/* By the umask, so that the file never has another mode. There are no other threads. */
 	mode_t mask = umask(0777 & ~mode);
 	int r = bind(fd, (const struct sockaddr *)address, sizeof(*address)) < 0 ? -errno : 0;
 
@@ -122,7 +128,7 @@ static int start_listening(const struct sockaddr_un *address, bool public, struc
 	s->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (s->fd < 0)
 		return -errno;
-	/* Inherited by connections; since Linux 6.16. */
+	/* Since Linux 6.16; connections inherit it. */
 	s->is_safe = setsockopt(s->fd, SOL_SOCKET, SO_PASSRIGHTS, &off, sizeof(off)) == 0;
 	r = bind_with_mode(s->fd, address, public ? 0666 : 0600);
 	if (r == 0 && stat(s->path, &st) < 0)

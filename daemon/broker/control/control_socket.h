@@ -1,6 +1,6 @@
 /*
- * The daemon's socket in the file system: its path, its permissions, and a lock, so that no
- * two daemons use the same path.
+ * The daemon's socket in the file system: its path, its permissions, and a lock that prevents
+ * two daemons from using the same path.
  */
 #ifndef DAEMON_BROKER_CONTROL_CONTROL_SOCKET_H
 #define DAEMON_BROKER_CONTROL_CONTROL_SOCKET_H
@@ -12,27 +12,27 @@
 #include "lib/base/util.h"
 
 struct control_socket {
-	int fd;	      /* listens, does not block; -1: none */
-	bool is_safe; /* its connections take no descriptors (drain.h) */
-	int lock_fd;  /* PATH.lock, as long as it is ours */
+	int fd;	      /* listening, non-blocking; -1: none */
+	bool is_safe; /* the kernel refuses descriptors on its connections (drain.h) */
+	int lock_fd;  /* the locked file PATH.lock; -1: none */
 	char path[PATH_MAX];
-	dev_t device; /* of the socket's file */
+	dev_t device; /* identify the socket's file */
 	ino_t inode;
 };
 
 /*
- * Listens at path. Its directory is made if only that is missing; it has to be
- * one in which nobody else can put another socket in our place. public: every
- * user may connect, which is no right to anything yet; else the owner.
+ * Listens at path. Makes the directory if only that is missing. It must be a directory in which
+ * no other user can replace the socket. public: every user may connect (rights.h decides what
+ * they may do); else only the owner.
  *
- * A socket that nobody listens at is replaced. Returns 0, or -EADDRINUSE if
- * somebody does, -EEXIST if something else is there, -EPERM if others may
- * write in the directory, -ENAMETOOLONG above what a socket's name has room
- * for (unix(7)), or another -errno; then *ret has nothing that is open.
+ * A socket that no process listens at is replaced. Returns 0; -EADDRINUSE if another process
+ * listens; -EEXIST if path is no socket; -EPERM if others may write in the directory or own it;
+ * -ENAMETOOLONG if path is longer than a socket's name (unix(7)); or another negative errno.
+ * After an error nothing in *ret is open.
  */
 must_check int control_socket_open(const char *path, bool public, struct control_socket *ret);
 
-/* Takes the socket away, if it is still ours; the lock's file stays. */
+/* Removes the socket, unless path has become another file, and closes it. The lock file stays. */
 void control_socket_close(struct control_socket *s);
 
 #endif

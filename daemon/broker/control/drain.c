@@ -4,10 +4,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* More than a socket's buffer holds. */
+/* Messages: more than a socket's buffer holds. */
 #define QUEUE_MAX 4096
 
-/* 0: there is a message without descriptors, or the end. */
+/*
+ * Returns 0 if the next message has no descriptors, or at the end; -EBADMSG if it has some; or
+ * -errno.
+ */
 static int look(int fd)
 {
 	char byte;
@@ -16,7 +19,7 @@ static int look(int fd)
 
 	if (recvmsg(fd, &m, MSG_PEEK | MSG_DONTWAIT) < 0)
 		return -errno;
-	/* There was no room for what goes with it. */
+	/* The kernel had no room to deliver descriptors. */
 	return m.msg_flags & MSG_CTRUNC ? -EBADMSG : 0;
 }
 
@@ -36,14 +39,14 @@ static bool has_descriptors(int fd)
 	char byte;
 	ssize_t n = 1;
 
-	/* Nothing comes any more, what is there stays. */
+	/* No more messages come; those in the queue stay. */
 	(void)shutdown(fd, SHUT_RD);
 	for (int i = 0; i < QUEUE_MAX && n > 0; i++)
 		n = drain_recv(fd, false, &byte, sizeof(byte));
 	return n == -EBADMSG;
 }
 
-/* The child has the last reference then. */
+/* Closes *fd while a child still has the last reference, and kills the child. */
 static void leave_to_child(int *fd)
 {
 	pid_t pid = fork();

@@ -22,13 +22,13 @@
 #include "lib/ship/transport.h"
 #include "proto/dsn.h"
 
-/* As long as daemon/ship/main.c gives the request that is under way, and the probe. */
+/* The timeout: as long as daemon/ship/main.c gives a request under way and the probe. */
 #define INSPECT_NS (90 * NS_PER_SEC)
 
-/* What an inspection costs of the caller's allowance: a request to each server. */
+/* The cost of an inspection in the caller's allowance: a request to each server. */
 #define INSPECT_WORK 200
 
-/* The process that doctor asks about: which section does it belong to? */
+/* The process whose section doctor asks for. */
 struct subject {
 	struct process process;
 	struct process_facts facts;
@@ -41,13 +41,13 @@ struct subject {
 
 struct inspection {
 	struct parts *parts;
-	struct sealed sealed; /* what out writes to, unless that is stdout */
+	struct sealed sealed; /* the memfd that out writes to, unless out is stdout */
 	FILE *out;
-	int fd; /* to the operator; -1: out is stdout */
+	int fd; /* the socket to the operator; -1: out is stdout */
 	enum finding worst;
 	uint64_t deadline_ns;
 	bool is_over;
-	bool has_errors;	 /* the configuration is faulty: no server is asked */
+	bool has_errors;	 /* the configuration has errors: no server is asked */
 	struct subject *subject; /* NULL: no process was given */
 };
 
@@ -86,7 +86,7 @@ static void say_configuration(struct inspection *i, const struct config *c,
 		    is_running ? ": the daemon's file" : "");
 }
 
-/* The files as they are now, which the next start would find. */
+/* Checks the files as they are now, as the next start would find them. */
 static void inspect_files(struct inspection *i)
 {
 	static struct config_faults faults;
@@ -192,7 +192,7 @@ static void say_server(struct inspection *i, const char *subject, const char *te
 	char endpoint[DSN_ENDPOINT_SIZE];
 	struct dsn dsn;
 
-	/* config_resolve has refused what is no DSN. */
+	/* Cannot fail: config_resolve() has refused texts that are no DSN. */
 	if (dsn_parse(&dsn, text) != DSN_OK || dsn_endpoint(&dsn, endpoint, sizeof(endpoint)) < 0)
 		return;
 	SAY(i, FINDING_OK, subject, "host %s, project %s", dsn.host, dsn.project);
@@ -205,7 +205,7 @@ static void say_server(struct inspection *i, const char *subject, const char *te
 					       : "sentry-profd-ship does not run, or has ended");
 }
 
-/* As open_output() in daemon/broker/main.c decides it: a service leaves no files. */
+/* The rule of open_output() in daemon/broker/main.c: a service leaves no files. */
 static void say_no_dsn(struct inspection *i)
 {
 	const struct options *o = &i->parts->state.options;
@@ -225,7 +225,7 @@ static void say_no_dsn(struct inspection *i)
 		    "in [sentry], SENTRY_DSN)");
 }
 
-/* Is this section's DSN that of [sentry], or of a section before it? */
+/* Returns true if this section's DSN is that of [sentry] or of a section before it. */
 static bool is_known(const struct config *c, size_t n)
 {
 	const char *dsn = c->targets[n].dsn;
@@ -283,8 +283,9 @@ static void on_cmdline(void *ctx, const struct msg_file_request *request, int er
 }
 
 /*
- * Discovery reads pid files by a helper, since reading one may hang, and knows what each
- * names. With --check-config nobody waits for this process, so it reads the file itself.
+ * Returns the pid that a pid file names. Discovery reads pid files by a helper, since reading
+ * may hang. With --check-config there is no discovery and no service to delay, so the file is
+ * read here.
  */
 static int32_t pid_of_file(const struct parts *parts, const char *path)
 {
@@ -322,7 +323,7 @@ static void ask_facts(struct inspection *i, struct subject *s)
 					      on_cmdline, s) == 0;
 }
 
-/* Where the process cannot be looked at doctor itself says why. */
+/* If the process cannot be read, sentry-profctl doctor itself prints the reason. */
 static void take_subject(struct inspection *i, int32_t pid)
 {
 	struct subject *s;
@@ -383,7 +384,7 @@ static void say_section(struct inspection *i, const struct target_config *t, enu
 		    why.pattern, why.fact[0] == '\0' ? "none" : why.fact);
 }
 
-/* A process that is profiled without a section needs none to match. */
+/* A process that is profiled without a section needs no section that matches. */
 static void say_sections(struct inspection *i)
 {
 	const struct config *c = &i->parts->state.options.config;
@@ -490,7 +491,7 @@ static bool is_answered(const struct inspection *i)
 	return i->subject == NULL || !i->subject->cmdline_is_awaited;
 }
 
-/* Sends the findings. An operator who has closed the socket gets none. */
+/* Sends the findings. If the operator has closed the socket, they are dropped. */
 static void hand_over(struct inspection *i)
 {
 	struct protocol_checked m = {.bytes = 0};

@@ -22,32 +22,32 @@
 #define WATCH_CHUNK_US	UINT64_C(1000000)
 
 /*
- * In bytes, of the socket's buffer: the kernel makes it the least that it has,
- * which is room for some messages. Each may hold a payload in memory.
+ * Bytes of the socket's buffer. The kernel raises it to its minimum, which holds some messages.
+ * Each message may hold a payload in memory.
  */
 #define BUFFER_SIZE 1
 
 struct recording {
 	struct recording *next;
 	struct instance *instance;
-	/* Who has asked; NULL: has gone. */
+	/* The peer that requested it; NULL: it has disconnected. */
 	const struct control_peer *peer;
-	int fd; /* to the reader; -1: has gone */
+	int fd; /* the socket to the reader; -1: closed */
 	uint32_t number;
 	uint64_t chunk_us;
 	char profiler_id[MSG_ID_SIZE];
 	uint32_t lost;
-	/* The session that was asked for it; target 0: none. */
+	/* The target and unwind process that were asked to record; target 0: none. */
 	uint32_t target;
 	int32_t unwind_pid;
-	bool is_finishing; /* the reader wants no more, */
-	bool end_is_asked; /* and unwind knows */
-	/* It has ended, and the reader does not know yet. */
+	bool is_finishing; /* no more chunks are wanted, */
+	bool end_is_asked; /* and unwind was told so */
+	/* Why it has ended; the reader is still to be told. */
 	enum protocol_record_end end;
-	bool is_over; /* records_sweep frees it */
+	bool is_over; /* records_sweep() frees it */
 };
 
-/* Of those that go on. */
+/* Returns the current recording of target t with this number, or NULL. */
 static struct recording *find(const struct records *rs, const struct target *t, uint32_t number)
 {
 	for (struct recording *r = rs->first; r != NULL; r = r->next)
@@ -56,7 +56,10 @@ static struct recording *find(const struct records *rs, const struct target *t, 
 	return NULL;
 }
 
-/* Returns 0, -EAGAIN if the reader does not read, or -EPIPE: it has gone. */
+/*
+ * Sends a message. Returns 0; -EAGAIN if the reader does not read; -EPIPE if it has
+ * disconnected.
+ */
 static int send_recorded(struct recording *r, struct protocol_recorded *m, int fd)
 {
 	if (r->fd < 0)
@@ -65,7 +68,7 @@ static int send_recorded(struct recording *r, struct protocol_recorded *m, int f
 	return ipc_send(r->fd, m, sizeof(*m), &fd, fd >= 0);
 }
 
-/* A reader who does not read learns of the end when it does. */
+/* Sends the reason of the end. If the reader does not read, a later turn tries again. */
 static void tell_end(struct recording *r)
 {
 	struct protocol_recorded m = {.end = r->end};
@@ -88,7 +91,7 @@ static void end(struct recording *r, enum protocol_record_end why)
 	tell_end(r);
 }
 
-/* The section's process that the peer may record. NULL: *ret says why not. */
+/* Returns the only process of a section that the peer may record. NULL: *ret has the reason. */
 static struct instance *find_named(struct records *rs, const struct peer *is, const char *name,
 				   struct control_answer *ret)
 {
@@ -127,7 +130,7 @@ static int open_socket(struct recording *r, int *ret_fd)
 
 	if (error < 0)
 		return error;
-	/* The reader sends nothing there: no descriptors either. */
+	/* The reader must not send anything, descriptors included. */
 	if (shutdown(fds[0], SHUT_RD) < 0 ||
 	    setsockopt(fds[0], SOL_SOCKET, SO_SNDBUF, &size, sizeof(size)) < 0 ||
 	    fcntl(fds[0], F_SETFL, O_NONBLOCK) < 0) {
@@ -250,7 +253,7 @@ void records_closed(const struct records *rs, const struct target *t, uint32_t n
 		r->target = 0;
 }
 
-/* The session that was asked for it is there, and may still send chunks. */
+/* Returns true if the session that was asked to record still exists and may send chunks. */
 static bool session_is_there(const struct recording *r)
 {
 	const struct target *t = r->instance->target;
@@ -296,13 +299,13 @@ static void check(const struct records *rs, struct recording *r)
 			ask_end(r);
 		return;
 	}
-	/* Its unwind process has died with the chunk that was open. */
+	/* The unwind process has died, and the open chunk is lost. */
 	r->lost += r->target != 0;
 	r->target = 0;
 	if (r->is_finishing)
 		end(r, PROTOCOL_RECORD_DONE);
 	else if (i->life == INSTANCE_ENDED && t != NULL && !target_is_over(t))
-		return; /* its run is coming to its end */
+		return; /* its run is ending */
 	else if (i->life == INSTANCE_ENDED)
 		end(r, PROTOCOL_RECORD_NO_PROCESS);
 	else if (rs->targets->state->phase >= PHASE_STOPS)

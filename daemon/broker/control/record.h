@@ -1,15 +1,14 @@
 /*
- * Recordings: profiles of a process for peers who ask for them on the daemon's
- * socket (sentry-profctl record and top). What Sentry and files get of the
- * process does not change. unwind makes a recording's chunks
- * (daemon/unwind/series.h); the broker passes each chunk to the peer at once, on a
- * socket of the recording, and keeps none. A peer who reads too slowly loses
- * chunks, and each message says how many were lost so far.
+ * Recordings: profiles of a process for peers that request them on the daemon's socket
+ * (sentry-profctl record and top). They do not change what Sentry and files get of the process.
+ * unwind makes a recording's chunks (daemon/unwind/series.h). The broker passes each chunk to
+ * the peer at once, on a socket of the recording, and keeps none. A peer that reads too slowly
+ * loses chunks; each message has the number of chunks lost so far.
  *
- * A recording belongs to an instance and ends with the instance's process. It
- * goes on when the profiler on that process is stopped or started, and when an
- * unwind process dies. While an instance is not profiled for Sentry, it has a
- * run of the profiler for its recordings alone (target.is_for_records).
+ * A recording belongs to an instance and ends with the instance's process. It continues when the
+ * profiler on that process is stopped or started, and when an unwind process dies. While an
+ * instance is not profiled for Sentry, it has a run of the profiler for its recordings alone
+ * (target.is_for_records).
  */
 #ifndef DAEMON_BROKER_CONTROL_RECORD_H
 #define DAEMON_BROKER_CONTROL_RECORD_H
@@ -22,29 +21,29 @@ struct recording;
 struct target;
 struct targets;
 
-/* Those that go on. Zeros, but for targets, is none. */
+/* The current recordings. Zero-initialised, except for targets, there are none. */
 struct records {
 	struct targets *targets;
 	struct recording *first; /* the oldest */
-	uint32_t last;		 /* number of the newest */
+	uint32_t last;		 /* the number of the newest */
 };
 
 /*
- * Serves PROTOCOL_RECORD and PROTOCOL_WATCH: *ret is the answer, with the
- * recording's socket.
+ * Handles PROTOCOL_RECORD and PROTOCOL_WATCH. *ret is the answer, with the peer's end of the
+ * recording's socket. peer must stay valid until records_gone().
  */
 void record_ask(struct records *rs, const struct control_peer *peer,
 		const struct protocol_request *m, struct control_answer *ret);
 
-/* The peer wants no more of its recordings: their last chunks come. */
+/* Ends the peer's recordings; their last chunks are still sent. */
 void records_finish(struct records *rs, const struct control_peer *peer);
-/* The peer is gone, and its recordings are wanted by nobody. */
+/* The peer has disconnected: ends its recordings, without their last chunks. */
 void records_gone(struct records *rs, const struct control_peer *peer);
 
 /*
- * unwind has sent a chunk of a recording of its target t, has lost one, or has
- * closed the recording. A number that no recording has (any more) is no fault.
- * records_chunk returns 0, or -EPROTO: fd is no sealed payload of that size.
+ * unwind has sent or lost a chunk of a recording of target t, or has closed the recording. An
+ * unknown number record is ignored, since the recording may have ended. fd stays the caller's.
+ * records_chunk() returns 0, or -EPROTO if fd is no sealed payload of that size.
  */
 must_check int records_chunk(const struct records *rs, const struct target *t, uint32_t record,
 			     uint64_t size, int fd);
@@ -52,14 +51,14 @@ void records_lost(const struct records *rs, const struct target *t, uint32_t rec
 void records_closed(const struct records *rs, const struct target *t, uint32_t record);
 
 /*
- * At every turn, after targets_check: asks unwind for those that it can be
- * asked for, and ends those that are over.
+ * To be called at every turn, after targets_check(): requests recordings of unwind, and ends
+ * those that are over.
  */
 void records_check(struct records *rs);
 
 /*
- * At the end of a turn, before instances_sweep: frees those that are over. The
- * only place that takes one out of the list.
+ * To be called at the end of a turn, before instances_sweep(): frees the recordings that are
+ * over. No other function removes one from the list.
  */
 void records_sweep(struct records *rs);
 

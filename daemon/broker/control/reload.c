@@ -26,7 +26,7 @@ static void warn(int lines_fd, const char *format, ...)
 		(void)dprintf(lines_fd, "warning: %s\n", line);
 }
 
-/* A config_key_fn; ctx is the descriptor for lines. */
+/* A config_key_fn for a key that needs a restart. ctx: the descriptor for lines. */
 static void tell_changed(void *ctx, const char *section, const char *key)
 {
 	const int *lines_fd = ctx;
@@ -37,7 +37,7 @@ static void tell_changed(void *ctx, const char *section, const char *key)
 	     key, section);
 }
 
-/* The timer was set when the daemon was started. */
+/* Warns of rates above the timer's, which is fixed from the daemon's start. */
 static void tell_rates(const struct parts *parts, const struct config *now, int lines_fd)
 {
 	for (size_t k = 0; k < now->n_targets; k++) {
@@ -55,7 +55,10 @@ static void tell_rates(const struct parts *parts, const struct config *now, int 
 	}
 }
 
-/* Without one there was nothing to be kept on the disk. */
+/*
+ * Warns if the configuration has a DSN for the first time: without one the daemon opened no
+ * spool at its start.
+ */
 static void tell_first_dsn(struct parts *parts, const struct config *now, int lines_fd)
 {
 	bool any = now->dsn[0] != '\0';
@@ -80,9 +83,8 @@ static void tell_faults(struct config_faults *faults, int lines_fd)
 }
 
 /*
- * Compares the instance's section as it was last read with what is read now.
- * The instance's own copy may differ from both: it is that of its run, and
- * attach changes it.
+ * Compares the instance's section in the old configuration with the new one. The instance's own
+ * copy may differ from both: it is that of its run, and attach changes it.
  */
 static void change(struct parts *parts, struct instance *i, const struct config *c)
 {
@@ -90,7 +92,7 @@ static void change(struct parts *parts, struct instance *i, const struct config 
 		config_target(&parts->state.options.config, i->config.name);
 	const struct target_config *now = config_target(c, i->config.name);
 
-	/* Removed before: another section of this name may be there since. */
+	/* It was removed before; a new section may have the same name. */
 	if (instance_is_gone(i))
 		return;
 	if (now == NULL) {
@@ -123,7 +125,7 @@ static int read_again(struct parts *parts, int lines_fd)
 	options_replace(&parts->state.options, &c);
 	discovery_by_config(parts->discovery);
 	ships_renew_files(&parts->children);
-	/* Who has mended what was wrong with them tries again. */
+	/* The user may have replaced faulty files: they are tried again. */
 	quarantine_clear(&parts->quarantine);
 	log_debug("the configuration is read again");
 	return 0;

@@ -10,7 +10,10 @@ bool rights_own(const struct peer *is, int32_t pid, uint32_t uid)
 {
 	struct stat st;
 
-	/* Not the directory, which stays its user's (fs/proc/base.c). */
+	/*
+	 * A file and not the directory, which always belongs to the process's user
+	 * (fs/proc/base.c).
+	 */
 	return is->uid == uid && stat(procfs_path(pid, "stat").text, &st) == 0 && st.st_uid == uid;
 }
 

@@ -9,8 +9,8 @@
 #include "lib/base/small_file.h"
 
 /*
- * The last number of NSpid, and how many there are: one for each namespace,
- * from ours on. 0: the thread is gone.
+ * Reads NSpid of a thread: *ret_last is the last id, that in the thread's own namespace. Returns
+ * how many ids there are, one for each namespace from the broker's on. 0: the thread has ended.
  */
 static size_t read_numbers(int32_t pid, const char *tid, int32_t *ret_last)
 {

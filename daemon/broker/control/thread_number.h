@@ -1,6 +1,7 @@
 /*
- * Threads of processes in another pid namespace (a container): the numbers that
- * they know themselves by, and ours (NSpid of proc(5)'s status).
+ * Translates thread ids of processes in another pid namespace, such as a container. In its own
+ * namespace a thread has another id than in the broker's (NSpid in /proc/PID/status, proc(5)).
+ * Used for the request PROTOCOL_THREAD, in which a client sends its own id.
  */
 #ifndef DAEMON_BROKER_CONTROL_THREAD_NUMBER_H
 #define DAEMON_BROKER_CONTROL_THREAD_NUMBER_H
@@ -10,12 +11,16 @@
 
 #include "lib/base/util.h"
 
-/* Are the process's own numbers other than ours? */
+/*
+ * Returns true if process pid is in another pid namespace, so that its ids differ from the
+ * broker's.
+ */
 bool thread_number_differs(int32_t pid);
 
 /*
- * Our number of the thread of pid that calls itself own. Looks at no more than
- * THREAD_NUMBER_LOOKS_MAX threads. Returns 0, or -ESRCH: none of these is.
+ * Finds the broker's id of the thread of process pid whose id in its own namespace is own. Reads
+ * the status of at most THREAD_NUMBER_LOOKS_MAX threads. Returns 0, or -ESRCH if the process has
+ * ended or none of these threads has this id.
  */
 #define THREAD_NUMBER_LOOKS_MAX 1024
 must_check int thread_number_find(int32_t pid, int32_t own, int32_t *ret);

@@ -110,7 +110,7 @@ struct target {
 	bool left_out;	   /* capture hung while reading its memory */
 	bool short_told;   /* logged: some of its threads were refused */
 	bool refusal_told; /* logged: a request for a file was refused */
-	int attach_error;
+	int attach_error;  /* why it ended before it was attached: an errno; 0: none */
 	uint64_t retry_ns; /* when to check again for another tracer; 0: there is none */
 	/* Reading its files made a helper hang; none are read before this time. */
 	uint64_t files_until_ns; /* by state_now_ns(); 0: never hung */
@@ -214,7 +214,7 @@ bool target_files_rest(const struct target *t, uint64_t now_ns);
 
 /* Returns the target with this id; NULL: there is none, or it is retired. */
 struct target *target_of(struct targets *ts, uint32_t id);
-/* Returns true if no target is waiting, profiled or being stopped. */
+/* Returns true if every target is in the phase TARGET_CLOSED. */
 bool targets_all_closed(struct targets *ts);
 
 #endif
