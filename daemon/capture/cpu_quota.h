@@ -1,6 +1,6 @@
 /*
- * The CPU quota of a control group. When the quota is used up, all processes of the group stop
- * until its period ends, a tracer between a stop and its end as well.
+ * Reads the CPU quota of a control group. When the quota is used up, all processes of the group
+ * stop until its period ends. A tracer in the group then stops even while it has a thread stopped.
  */
 #ifndef DAEMON_CAPTURE_CPU_QUOTA_H
 #define DAEMON_CAPTURE_CPU_QUOTA_H
@@ -15,7 +15,7 @@
  */
 unsigned int cpu_quota_least(const char *groups, size_t n, const char *mount);
 
-/* The same for this process. */
+/* Returns cpu_quota_least() for the groups of this process. */
 unsigned int cpu_quota_own(void);
 
 #endif

@@ -34,8 +34,8 @@ must_check int readers_new(const struct readers_options *options, struct readers
 must_check int readers_make(struct readers *r, uint32_t ring, int link_fd, int *ret_fd);
 
 /*
- * The sink for a new target of that ring, valid as long as the process lives. NULL: there is no
- * such ring.
+ * Returns the sink for a new target of that ring, valid as long as the process lives. NULL: there
+ * is no such ring.
  */
 struct capture_sink *readers_sink(struct readers *r, uint32_t ring);
 

@@ -41,7 +41,7 @@ must_check int ticker_start(struct ticker *t, struct loop *loop, uint64_t epoch_
 /* Stops the timer. Does nothing if the ticker is stopped. */
 void ticker_stop(struct ticker *t, struct loop *loop);
 
-/* The number of the last tick at or before that time. */
+/* Returns the number of the last tick at or before now_ns. */
 uint64_t ticker_at(const struct ticker *t, uint64_t now_ns);
 
 /*
@@ -57,10 +57,10 @@ bool ticker_take(struct ticker *t, uint64_t now_ns);
  */
 bool ticker_pass(struct ticker *t, uint64_t now_ns);
 
-/* The last that was taken. */
+/* Returns the last tick that was taken. */
 struct tick ticker_now(const struct ticker *t);
 
-/* The tick at which the timer expires next. */
+/* Returns the tick at which the timer expires next. */
 static inline uint64_t ticker_next(const struct ticker *t)
 {
 	return max_u64(t->from, t->tick + 1);
@@ -78,7 +78,7 @@ must_check int ticker_ring_at(struct ticker *t, uint64_t tick);
  */
 must_check int ticker_plan(struct ticker *t, const struct capture *capture);
 
-/* The time of that tick, in ns of CLOCK_MONOTONIC. */
+/* Returns the time of a tick, in ns of CLOCK_MONOTONIC. */
 uint64_t ticker_time(const struct ticker *t, uint64_t tick);
 
 #endif

@@ -152,7 +152,7 @@ void config_init(struct config *c);
 /* Frees what c holds and overwrites its secrets. Takes NULL. */
 void config_fini(struct config *c);
 
-/* The section [target "NAME"] of this name, or NULL. */
+/* Returns the section [target "NAME"] of this name, or NULL. */
 struct target_config *config_target(const struct config *c, const char *name);
 
 /*

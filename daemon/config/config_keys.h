@@ -53,16 +53,16 @@ struct config_key {
 extern const struct config_key config_keys[];
 extern const size_t config_n_keys;
 
-/* The key of this section, or NULL. */
+/* Returns the key of this section, or NULL. */
 const struct config_key *config_key_find(enum config_section section, const char *name);
-/* A section that has a key of this name, or SECTION_NONE. */
+/* Returns a section that has a key of this name, or SECTION_NONE. */
 enum config_section config_key_elsewhere(const char *name);
-/* The bit of the key in the masks of given keys. */
+/* Returns the bit of the key in the masks of given keys. */
 uint64_t config_key_bit(const struct config_key *key);
 /* Returns true if the section gives this key. The origin is all zeros if it does not. */
 bool config_target_gives(const struct target_config *t, const char *name);
 const struct config_origin *config_target_origin(const struct target_config *t, const char *name);
-/* The origin of a key of [sentry] or [profiler]. */
+/* Returns the origin of a key of [sentry] or [profiler]. */
 const struct config_origin *config_origin(const struct config *c, enum config_section section,
 					  const char *name);
 /* "[sentry]" and so on. */

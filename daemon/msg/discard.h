@@ -36,10 +36,10 @@ enum discard {
 		DISCARD_N
 };
 
-/* The name of a reason in figures. reason: an enum discard or an enum profile_fault. */
+/* Returns the name of a reason in figures. reason: an enum discard or an enum profile_fault. */
 const char *discard_name(uint32_t reason);
 
-/* The reason as Sentry knows it: several reasons here share one there. */
+/* Returns the reason as Sentry knows it: several reasons here share one there. */
 enum client_report_reason discard_report(uint32_t reason);
 
 #endif

@@ -60,15 +60,15 @@ struct capture_beat {
 void counters_pause(struct capture_counters *c, uint64_t ns);
 
 /*
- * The pause in ns that this share of pauses (0.0 to 1.0) does not exceed: the upper bound of its
- * bucket; 0: there are no pauses.
+ * Returns the pause in ns that this share of pauses (0.0 to 1.0) does not exceed: the upper bound
+ * of its bucket; 0: there are no pauses.
  */
 uint64_t counters_pause_percentile(const struct capture_counters *c, double share);
 
 /* Adds all counters of more to sum; of pause_max_ns the larger one. */
 void counters_add(struct capture_counters *sum, const struct capture_counters *more);
 
-/* A name for the status, such as "ring_full". */
+/* Returns a name for the status, such as "ring_full". */
 const char *missed_reason_name(enum missed_reason reason);
 
 #endif

@@ -274,7 +274,7 @@ static inline struct traced_process *state_next(const struct capture *c,
 	for (struct traced_process *t = state_next((c), NULL); (t) != NULL; \
 	     (t) = state_next((c), (t)))
 
-/* The number of threads that are known, of all targets. */
+/* Returns the number of threads that are known, of all targets. */
 static inline size_t state_threads(const struct capture *c)
 {
 	return c->threads.n_by_index - c->threads.n_free;

@@ -87,7 +87,7 @@ enum unwind_end {
 	UNWIND_END_N
 };
 
-/* A short name for statistics and tests, such as "root" or "bad_cfa". */
+/* Returns a short name for statistics and tests, such as "root" or "bad_cfa". */
 const char *unwind_end_name(enum unwind_end end);
 
 /*
@@ -322,7 +322,7 @@ must_check int unwind_symbol_at(struct unwind_space *s, uint64_t addr, const cha
 must_check int unwind_function_at(struct unwind_space *s, uint64_t addr, uint64_t *ret_start);
 
 /*
- * The return address of a call at addr: addr + 1 on x86-64, addr + 4 on arm64.
+ * Returns the return address of a call at addr: addr + 1 on x86-64, addr + 4 on arm64.
  * Subtracting one instruction from the result gives addr.
  */
 uint64_t unwind_after_call(uint64_t addr);
@@ -357,7 +357,7 @@ must_check int unwind_lines_at(struct unwind_space *s, uint64_t addr,
 void unwind_names_done(struct unwind_space *s);
 
 /*
- * The number of addresses that got no lines because reading all of their file's
+ * Returns the number of addresses that got no lines because reading all of their file's
  * debug information would have exceeded a limit. Counts from the last call of
  * this function.
  */

@@ -62,7 +62,7 @@ must_check int recording_next(struct recording *r, recording_chunk *take, void *
  */
 must_check int recording_finish(struct recording *r);
 
-/* The reason why the recording has ended, as text for the user, without a full stop. */
+/* Returns the reason why the recording has ended, as text for the user, without a full stop. */
 const char *recording_end_text(const struct recording *r);
 
 /* Closes the socket of the recording. */

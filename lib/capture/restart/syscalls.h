@@ -122,10 +122,10 @@ struct syscall_rule {
 	bool starts_again; /* the kernel restarts the call, with its whole timeout */
 };
 
-/* The row of call nr of the native ABI, never NULL. */
+/* Returns the row of call nr of the native ABI, never NULL. */
 const struct syscall_rule *syscall_rule(long nr);
 
-/* The rule for call nr of the native ABI with this result. */
+/* Returns the rule for call nr of the native ABI with this result. */
 enum restart_rule syscall_restart_rule(long nr, long result);
 
 /* True for a result of a call that was taken out of a wait. */

@@ -21,7 +21,7 @@
 bool lines_check_program(const uint8_t *section, size_t size, uint64_t offset);
 
 /*
- * The number of bytes of the abbreviations at this offset of .debug_abbrev, up to
+ * Returns the number of bytes of the abbreviations at this offset of .debug_abbrev, up to
  * their end or max. libdw may read all of them for each unit that refers to them.
  * Returns 0 if the offset is outside of the section.
  */

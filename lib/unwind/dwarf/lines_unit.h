@@ -80,14 +80,14 @@ must_check int lines_ranges_add(struct lines_ranges *r, Dwarf_Die *die, struct l
 must_check int lines_unit_read(struct lines_unit *u, Dwarf_Die *unit, struct lines_budget *b);
 
 /*
- * The functions inlined into a function, and into functions nested in it. After
+ * Returns the functions inlined into a function, and into functions nested in it. After
  * lines_unit_read() use only this to access u->inlined: the result is within the
  * array, whatever the function's range says.
  */
 struct lines_slice lines_unit_inlined(const struct lines_unit *u,
 				      const struct lines_range *function);
 
-/* The last range that starts at or before vaddr; r is sorted by lo. NULL: none. */
+/* Returns the last range that starts at or before vaddr; r is sorted by lo. NULL: none. */
 const struct lines_range *lines_ranges_find(const struct lines_ranges *r, uint64_t vaddr);
 /* For qsort(3): by lo, then by entry. */
 int lines_ranges_compare(const void *a, const void *b);
