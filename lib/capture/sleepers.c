@@ -4,17 +4,19 @@
 #include "lib/capture/state.h"
 
 /*
- * How one question answers for all sleeping threads: the process's CPU clock is the sum of the run
- * times of all threads, of ended ones, too. The clock and schedstat show the sums as the scheduler
- * last wrote them (thread_group_cputime() and proc_pid_schedstat()). From the clock the run times
- * of awake threads, as read now, and of sleeping threads, as they were when they fell asleep, are
- * subtracted. The difference stays the same to the nanosecond until a sleeping thread runs.
+ * How one reading of a clock tells whether any sleeping thread has run. The process's CPU clock is
+ * the sum of the run times of all threads, of ended ones, too. The clock and schedstat show the
+ * sums as the scheduler last wrote them (thread_group_cputime() and proc_pid_schedstat()). The run
+ * times of awake threads, as read now, and those of sleeping threads, as they were when they fell
+ * asleep, are subtracted from the clock. The difference stays the same to the nanosecond until a
+ * sleeping thread runs.
  *
- * When the difference has changed, the sleeping threads are asked, the last to fall asleep first,
- * until the run times found explain the difference. If they never do (the scheduler wrote in
- * between, or a thread has ended), every sleeping thread has been asked. A thread that has run is
- * looked at before the next thread is asked: threads that work only for a moment would be asleep
- * again after a hundred questions.
+ * If the difference has changed, the sleeping threads are checked, the last to fall asleep first,
+ * until the run times found explain the difference. If they never do (the scheduler has written in
+ * between, or a thread has ended), every sleeping thread has been checked.
+ *
+ * A thread that has run is looked at before the next thread is checked: threads that work only for
+ * a moment would be asleep again after a hundred checks.
  */
 
 static void put_into(struct thread **list, struct thread *th)
@@ -28,7 +30,10 @@ static void put_into(struct thread **list, struct thread *th)
 
 static void take_out(struct thread **list, struct thread *th)
 {
-	/* Stops are handled, and threads die, in the middle of a tick. */
+	/*
+	 * The thread may leave the list in the middle of a tick, because stops and deaths are
+	 * handled between two looks.
+	 */
 	if (th->target->threads.next_awake == th)
 		th->target->threads.next_awake = th->next;
 	if (th->target->threads.next_asleep == th)
@@ -89,10 +94,10 @@ void sleepers_wake(struct thread *th)
 }
 
 /*
- * A thread has a processor to itself if it ran for most of the last OWN_PROCESSOR_NS
- * and waited for a processor for less than 1/OWN_PROCESSOR_WAIT_SHARE of that time. Its
- * samples are marked as running without another read of its wait time: at most
- * 1/OWN_PROCESSOR_WAIT_SHARE of them are wrong.
+ * A thread has a processor to itself if it ran for most of the last OWN_PROCESSOR_NS and waited for
+ * a processor for less than 1/OWN_PROCESSOR_WAIT_SHARE of that time. Its samples are marked as
+ * running without another reading of its wait time. At most 1/OWN_PROCESSOR_WAIT_SHARE of these
+ * marks are wrong.
  */
 #define OWN_PROCESSOR_NS	 (100 * NS_PER_MS)
 #define OWN_PROCESSOR_WAIT_SHARE 64
@@ -122,8 +127,8 @@ void sleepers_read_times(struct thread *th)
 }
 
 /*
- * A thread that has a processor to itself, and was in user mode at its last stop, is asked at one
- * of so many looks.
+ * The times of a thread that has a processor to itself, and was in user mode at its last stop, are
+ * read at one of so many looks only.
  */
 #define ASK_LOOKS 4
 
@@ -133,15 +138,15 @@ static bool is_spared(const struct thread *th)
 }
 
 /*
- * Reads the times of the awake threads. With sum_ns, adds up their run times. Returns false if one
- * of them could not be read.
+ * Reads the times of the awake threads. Adds up their run times if sum_ns is not NULL. Returns
+ * false if the times of one thread could not be read.
  */
 static bool look_at_awake(struct traced_process *t, uint64_t *sum_ns)
 {
 	bool all = true;
 
 	for (struct thread *th = t->threads.awake; th != NULL; th = th->next) {
-		/* For a thread that is interrupted already the mark before its interrupt counts. */
+		/* An interrupted thread keeps its mark from before the interrupt. */
 		struct activity_mark mark;
 		bool known;
 
@@ -191,7 +196,7 @@ struct thread *sleepers_next_that_ran(struct traced_process *t, unsigned int *as
 		*ret_woke_ns = ran_ns + waited_ns;
 		t->threads.ended_now_ns -= ran_ns;
 		/*
-		 * The other threads have not run; one that runs at this moment is found at the next
+		 * No other thread has run. A thread that runs at this moment is found at the next
 		 * look.
 		 */
 		if (t->threads.ended_known && t->threads.ended_now_ns == t->threads.ended_ns)
@@ -204,8 +209,8 @@ struct thread *sleepers_next_that_ran(struct traced_process *t, unsigned int *as
 void sleepers_begin_tick(struct traced_process *t)
 {
 	/*
-	 * If few threads sleep, to ask each is cheaper than to read the clock, for which the kernel
-	 * adds up all threads of the process: 100 us for 1,000 threads.
+	 * If few threads sleep, checking each is cheaper than reading the clock, for which the
+	 * kernel adds up all threads of the process: 100 us for 1,000 threads.
 	 */
 	const bool worth_it = t->threads.n_asleep > t->threads.n - t->threads.n_asleep;
 	uint64_t awake_ns = 0, process_ns = 0;

@@ -3,22 +3,21 @@
 #include "lib/capture/state.h"
 
 /*
- * A reader of a process's memory, or of its pagemap, waits for the process's mmap_lock
+ * A read of a process's memory, or of its pagemap, waits for the process's mmap_lock
  * (mm/process_vm_access.c, fs/proc/task_mmu.c). A thread of the process holds that lock during
  * fork(2), mprotect(2) or munmap(2), for milliseconds if gigabytes are mapped. Meanwhile the thread
- * whose stack is read stays stopped, and all targets wait for the tracer. The lock cannot be tried
- * without waiting, and its state cannot be seen; but afterwards the tracer knows that it has
- * waited.
+ * whose stack is read stays stopped, and all targets wait for the tracer.
  *
- * So a slow read costs its target: the memory is not read again until the time waited is 1 of
- * SLOW_SHARE parts of the time passed.
+ * The tracer can neither try the lock without waiting nor see its state, but afterwards it knows
+ * that it has waited. So a slow read has a cost for its target: the memory is not read again until
+ * the time waited is at most 1/SLOW_SHARE of the time that has passed.
  */
 #define SLOW_SHARE 20
 
-/* A copy without a wait takes a part of this, plus a nanosecond a byte. */
+/* A copy without a wait takes less than this, plus one nanosecond for each byte. */
 #define READ_NS (100 * NS_PER_US)
 
-/* A wait of less than this in all has no consequence. */
+/* Waits have no consequence until they add up to this. */
 #define SLOW_NS (1 * NS_PER_MS)
 
 static bool is_slow(const struct traced_process *t, uint64_t now_ns)
@@ -32,9 +31,9 @@ bool slow_memory_is_avoided(const struct traced_process *t)
 }
 
 /*
- * A first slow read may be chance and has no consequence. After each slow read the tracer's context
- * switches are counted for so many times the length of the read, which costs a system call at each
- * wake. Slow reads that come less often take less than a thousandth of the time.
+ * A first slow read may be chance, and has no consequence. After each slow read the tracer's
+ * context switches are counted for WATCH_SHARE times the duration of the read, which costs a system
+ * call at each wake. Slow reads that are rarer than that take less than a thousandth of the time.
  */
 #define WATCH_SHARE 1000
 
@@ -72,7 +71,7 @@ void slow_memory_was_read(struct traced_process *t, uint64_t since_ns, size_t si
 
 	if (took_ns <= READ_NS + size || !has_waited(t->capture, now_ns, took_ns))
 		return;
-	/* SLOW_SHARE holds for all slow targets together. */
+	/* SLOW_SHARE is the limit for all slow targets together. */
 	FOR_EACH_TARGET (u, t->capture)
 		n_slow += u != t && is_slow(u, now_ns);
 	t->slow_until_ns = max_u64(t->slow_until_ns, now_ns) + n_slow * SLOW_SHARE * took_ns;

@@ -23,9 +23,9 @@ size_t snapshot_size(const struct stack_plan *plan)
 }
 
 /*
- * If the end of the stack is known, everything below it is stack, however much of it was never
- * touched. If not, untouched pages may be the room between two stacks: then only one page may be
- * missing, that of the red zone or of the next frame. If that is too little, the reader sends a
+ * If the end of the stack is known, all memory below it is stack, even if most of it was never
+ * touched. Otherwise, untouched pages may be the gap between two stacks, so at most one page may be
+ * missing: that of the red zone or of the next frame. If that is too little, the reader sends a
  * hint (struct msg_stack_hint).
  */
 #define HOLE_PAGES_MAX 1
@@ -39,7 +39,7 @@ static void take_stack(struct record_sample *record, int pagemap_fd, struct memo
 	size_t want = plan->size;
 	ssize_t n = memory_read(pagemap_fd, seen, tid, start, record->stack, want, hole_max);
 
-	/* The red zone may lie in memory that cannot be read. */
+	/* The red zone may be in memory that cannot be read. */
 	if (n < 0 && start < sp) {
 		want -= (size_t)(sp - start);
 		start = sp;
@@ -47,7 +47,7 @@ static void take_stack(struct record_sample *record, int pagemap_fd, struct memo
 	}
 	record->stack_addr = start;
 	record->stack_size = n < 0 ? 0 : (uint32_t)n;
-	/* All bytes asked for were read; that the stack ends there only a hint can say. */
+	/* All requested bytes were read. Only a hint can tell that the stack ends there. */
 	if (record->stack_size == want && !ends)
 		record->flags |= SAMPLE_CAPPED;
 }

@@ -5,17 +5,17 @@
 #include "lib/capture/ptrace/arch.h"
 
 /*
- * The most bytes of a stack of which nothing is known. Such a thread may have many stacks
- * (coroutines), and the largest copy takes 0.3 ms, too long for each sample.
+ * The most bytes of an unknown stack. Its thread may have many stacks (coroutines), and the largest
+ * copy takes 0.3 ms, too long for each sample.
  */
 #define OTHER_STACK_MAX (128u * 1024)
 
 /*
- * Bytes of the own stack if nothing is known of it: until the first hint comes, after the first
+ * The most bytes of the own stack as long as there is no hint. The first hint comes after the first
  * samples.
  */
 #define OWN_STACK_GUESS (256u * 1024)
-/* Bytes below the stack pointer that was last seen on the own stack. */
+/* The copy of the own stack begins this far below the stack pointer that was last seen on it. */
 #define OWN_STACK_SLACK (16u * 1024)
 
 void stack_hints_fini(struct stack_hints *s)
@@ -49,7 +49,7 @@ static uint64_t own_max(const struct stack_hints *s)
 	return s->whole ? SAMPLE_WHOLE_MAX : SAMPLE_STACK_MAX;
 }
 
-/* The same for the own stack. */
+/* Returns the same for the own stack. */
 static bool may_end_at_own(const struct stack_hints *s, uint64_t sp)
 {
 	return s->own_end > sp && s->own_end - stack_start(sp) <= own_max(s);
@@ -61,7 +61,10 @@ static bool asks_for_whole(const struct stack_hints *s, uint64_t sp, uint64_t to
 	return second == 0 && is_own(s, sp) && top >= s->own_end && !may_end_at(sp, s->own_end);
 }
 
-/* The hint for the stack that sp is on: of those that end above sp the lowest. NULL: none. */
+/*
+ * Returns the hint for the stack that sp is on: of the hints that end above sp, the one with the
+ * lowest end. Returns NULL if there is none.
+ */
 static struct stack_hint *find(const struct stack_hints *s, uint64_t sp)
 {
 	struct stack_hint *best = NULL;
@@ -73,8 +76,8 @@ static struct stack_hint *find(const struct stack_hints *s, uint64_t sp)
 }
 
 /*
- * Removes hints that put the end of the stack from sp to top in between or at top: they are of the
- * same stack. Returns the lowest stack pointer of these hints and sp.
+ * Removes the hints whose top is above sp and not above top, because they are about the same stack.
+ * Returns the lowest stack pointer of sp and these hints.
  */
 static uint64_t remove_between(struct stack_hints *s, uint64_t sp, uint64_t top)
 {
@@ -91,7 +94,7 @@ static uint64_t remove_between(struct stack_hints *s, uint64_t sp, uint64_t top)
 	return low;
 }
 
-/* A free entry, or the least recently used one. */
+/* Returns a free entry, or the least recently used one. */
 static struct stack_hint *add(struct stack_hints *s)
 {
 	struct stack_hint *oldest = &s->list[0];
@@ -125,7 +128,7 @@ void stack_hints_take(struct stack_hints *s, uint64_t sp, uint64_t top, uint64_t
 	s->second = second;
 }
 
-/* A guess of the address from which the own stack is needed. */
+/* Guesses the address from which the own stack is needed. */
 static uint64_t guess_second(const struct stack_hints *s)
 {
 	if (s->list != NULL)
@@ -144,7 +147,7 @@ static void plan_second(const struct stack_hints *s, uint64_t addr, struct stack
 	ret->second_is_capped = s->own_end - addr > own_max(s);
 }
 
-/* Plans a sample of a stack of which nothing is certain. */
+/* Plans a sample of a stack without a certain hint. */
 static void plan_by_guess(const struct stack_hints *s, const struct stack_hint *hint, uint64_t sp,
 			  struct stack_plan *ret)
 {
@@ -181,7 +184,7 @@ void stack_hints_plan(struct stack_hints *s, uint64_t sp, struct stack_plan *ret
 	} else if (hint == NULL && may_end_at_own(s, sp)) {
 		ret->known.top = s->own_end;
 	} else {
-		/* The thread is deeper on the same stack, or on one below it. */
+		/* The thread may be deeper on the same stack, or on another stack below it. */
 		plan_by_guess(s, hint, sp, ret);
 	}
 	if (ret->known.top != 0)

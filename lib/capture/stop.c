@@ -54,11 +54,10 @@ static void mend(struct thread *th, const struct user_regs_struct *raw,
 }
 
 /*
- * After a resumed call has ended, the thread is interrupted once more. An interrupt that was sent
- * before the end was handled would show the registers of that call, and the last part, which the
- * kernel ended for its own reason, would be taken for a part that capture cut short. Whether such
- * an interrupt is under way cannot be seen. So capture always sends one, and knows the stop that
- * follows.
+ * Interrupts the thread once more after a resumed call has ended. An earlier interrupt may still be
+ * under way, which cannot be seen. Its stop would show the registers of the ended call, and capture
+ * would take the last part, which the kernel ended for its own reason, for a part that capture cut
+ * short. So capture always sends one more interrupt, and knows the stop that follows.
  */
 static bool stop_again(const struct thread *th)
 {
@@ -89,8 +88,9 @@ static void mend_call(struct thread *th, struct user_regs_struct *raw, enum trac
 
 	resume_stopped(&th->resumed, &stop, raw);
 	/*
-	 * If the end of a resumed wait took an interrupt, the registers show the call that the
-	 * interrupt cut short; an interrupt at the begin of the wait is noted there.
+	 * If the end of a resumed wait consumed an interrupt, the registers show the call that the
+	 * interrupt cut short. An interrupt at the begin of the wait is noted in
+	 * resumed.interrupted.
 	 */
 	cut_short = was_wait && (stop.interrupted || th->resumed.interrupted);
 	if (th->resumed.state == RESUME_NONE && (may_be_ours(th, status) || cut_short))
@@ -122,10 +122,10 @@ static bool kept_its_processor(const struct thread *th)
 }
 
 /*
- * Whether the thread was on a processor at the tick, or runnable without one, or blocked. It was
- * blocked if the look found it so and it stops at the same place: a signal or the end of the wait
- * came in between. A runnable thread counts as running if the kernel has no schedstat, or if the
- * thread has a processor to itself.
+ * Returns whether the thread was on a processor at the tick, was runnable without one, or was
+ * blocked. It was blocked if the look found it blocked and it stops at the same place: a signal or
+ * the end of the wait came in between. A runnable thread counts as running if the kernel has no
+ * schedstat, or if the thread has a processor to itself.
  */
 static enum activity_run was_on_processor(const struct thread *th, const uint64_t *regs)
 {
@@ -146,14 +146,14 @@ static enum activity_run was_on_processor(const struct thread *th, const uint64_
 }
 
 /*
- * Where more threads are runnable than there are processors, each stop hands a processor to another
+ * If more threads are runnable than there are processors, each stop hands a processor to another
  * thread, which the tracer then finds running. With 8 such threads on two processors, samples
  * marked as running made up 1.13 times the real time; with 32 threads that run for 1 ms and sleep
- * for 5, 1.3 times. So a sample that only may be of a running thread is marked so only while the
- * marked samples make up less than the process's CPU clock says, with a tolerance for chance.
- *
- * The clock is read once a tick, if there is such a sample. Time that samples missed is not saved
- * up beyond the same tolerance: a thread that is sampled where it sleeps must not make others run.
+ * for 5, 1.3 times. So a sample of a thread that may have run is marked as running only while the
+ * marked samples make up less than the process's CPU clock, with a tolerance for chance. The clock
+ * is read once a tick, if there is such a sample. Time for which samples are missing is not saved
+ * up beyond the same tolerance: otherwise one thread whose samples all find it asleep would make
+ * other threads count as running.
  */
 #define BALANCE_TICKS 8
 
@@ -181,7 +181,7 @@ static bool counts_as_run(const struct thread *th, enum activity_run run)
 	struct traced_process *t = th->target;
 	const int64_t tick_ns = (int64_t)t->ticks.length_ns;
 	const int64_t most_ns = BALANCE_TICKS * tick_ns;
-	/* The thread is marked as running until it was found without a processor. */
+	/* The thread counts as running up to the tick at which it was found without a processor. */
 	const uint64_t ticks = th->later_ns != 0 && !kept_its_processor(th) ? 1 : th->unaccounted;
 
 	if (run == ACTIVITY_WAITED ||
@@ -210,7 +210,7 @@ static int take_sample(struct thread *th, const struct user_regs_struct *raw,
 		(th->in_call || !th->own_processor) && activity_mark(&th->activity, &th->stop);
 	arch_to_dwarf(raw, regs);
 	remember(th, regs, raw);
-	/* The reader has lost track of the thread since the interrupt. */
+	/* The reader has lost the thread's state since the interrupt. */
 	if (!record_knows(th))
 		return -ENOBUFS;
 	record_pointer(th, arch_thread_pointer(raw), th->pending_tick, th->pending_ns);
@@ -220,7 +220,7 @@ static int take_sample(struct thread *th, const struct user_regs_struct *raw,
 				   ret, ret_size);
 }
 
-/* Completes the sample after the thread has gone on. */
+/* Completes the sample after the thread was continued. */
 static void finish_sample(struct thread *th, int error, struct record_sample *record, size_t size)
 {
 	struct capture_counters *counters = th->target->counters;
@@ -242,7 +242,7 @@ static void finish_sample(struct thread *th, int error, struct record_sample *re
 	counters->filled += th->unaccounted - 1;
 }
 
-/* If the next of several stops is there already, to take it takes less than this. */
+/* If the next of several stops is available already, handling it begins within this time. */
 #define NO_WAIT_NS (5 * NS_PER_US)
 
 void stop_handle(struct thread *th, enum tracee_status status, int signal)
@@ -269,12 +269,12 @@ void stop_handle(struct thread *th, enum tracee_status status, int signal)
 	if (r == 0 && broken)
 		mend_call(th, &raw, status, signal, since);
 	call_timeouts_watch(th);
-	/* The resumed call's arguments were read from the thread's memory. */
+	/* The arguments of the resumed call were read from the thread's memory. */
 	if (th->resumed.state != RESUME_NONE)
 		slow_memory_was_read(t, since, 0);
 	if (r == 0 && pending)
 		r = take_sample(th, &raw, &record, &size);
-	/* A thread in a resumed call stops at the call's begin and end. */
+	/* With PTRACE_SYSCALL a thread in a resumed call stops at the call's begin and end. */
 	stop_resume(th->tid, status, signal,
 		    th->resumed.state != RESUME_NONE ? PTRACE_SYSCALL : PTRACE_CONT);
 	if (ours) {

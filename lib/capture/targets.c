@@ -41,8 +41,8 @@ int targets_new(struct capture *c, uint32_t id, int32_t pid, int pidfd, struct c
 	if (r < 0)
 		goto fail;
 	/*
-	 * If the process still exists now, the directory is its own: the pid cannot have been given
-	 * to another process before.
+	 * If the process still exists now, the directory belongs to it: its pid cannot have been
+	 * given to another process before.
 	 */
 	if (syscall(SYS_pidfd_send_signal, pidfd, 0, NULL, 0) < 0 && errno == ESRCH) {
 		r = -ESRCH;
@@ -84,7 +84,7 @@ int targets_add(struct traced_process *t)
 	return 0;
 }
 
-/* The last target in the list takes the place. */
+/* Removes the target from the list. The last target in the list takes its place. */
 static void leave_place(struct traced_process *t)
 {
 	struct capture *c = t->capture;
@@ -144,7 +144,7 @@ void targets_free_ended(struct capture *c)
 void targets_finish(struct traced_process *t)
 {
 	tracees_give_up_samples(t, MISSED_NOT_STOPPED);
-	/* All samples are written: the reader's chunk can end here. */
+	/* All samples are written, so the reader can end its chunk here. */
 	(void)record_tick(t, t->ticks.last, t->ticks.last_ns);
 	targets_end(t);
 }

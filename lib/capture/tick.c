@@ -11,15 +11,15 @@
 #include "lib/capture/sleepers.h"
 #include "lib/capture/state.h"
 
-/* Nearly every exec shows a sign. Without a sign, capture looks for an exec after so many ticks. */
+/* Nearly every exec leaves a sign. Without one, capture checks for an exec after so many ticks. */
 #define DOUBT_TICKS 512
 
 /*
- * Threads that existed before capture attached are not all sampled at the first tick, but so many
- * in so long (one tick of 101 Hz). A first sample copies more than is needed, 30 KiB in 35 us as a
- * rule, and readers give room back only between ticks. A thread is not expected to give a sample
- * before its turn. Its turn comes when half of the ring is free. After FIRSTS_WAIT_NS threads do
- * not wait for a slow reader any more, and samples that are lost are counted.
+ * Threads that existed before capture attached take turns: FIRSTS_MAX of them get their first
+ * sample in each FIRSTS_NS (one tick at 101 Hz). A first sample copies more than needed, usually 30
+ * KiB in 35 us, and readers free ring space only between ticks. A thread's samples are not expected
+ * before its turn. A turn requires that half of the ring is free. After FIRSTS_WAIT_NS the threads
+ * no longer wait for a slow reader, and lost samples are counted.
  */
 #define FIRSTS_MAX     64
 #define FIRSTS_NS      (9 * NS_PER_MS)
@@ -28,13 +28,14 @@
 /* The number of threads is compared with the last scan after so many ticks. */
 #define SCAN_TICKS 16
 
-/* Where more than a few threads are refused, they are tried again after so many ticks. */
+/* If more than a few threads are refused, capture tries them again after so many ticks. */
 #define REFUSED_FEW   256
 #define REFUSED_TICKS 128
 
 /*
- * A tick of one process takes so long at most; the other threads are looked at at the next tick.
- * Where tens of thousands of threads are new, other targets would have no ticks.
+ * The longest time of a tick of one process. The other threads are looked at at the next tick.
+ * Without the limit, a process with tens of thousands of new threads would leave other targets
+ * without ticks.
  */
 #define LOOK_NS (20 * NS_PER_MS)
 
@@ -48,14 +49,17 @@ static bool has_as_many(struct traced_process *t)
 
 	if (!t->threads.stirred || fstat(t->task_fd, &st) < 0)
 		return true;
-	/* A link for each thread, and the two of a directory. */
+	/* The directory has a link for each thread and two of its own. */
 	t->threads.stirred =
 		st.st_nlink >= 2 &&
 		st.st_nlink - 2 != t->threads.n + t->scan.n_refused + t->scan.n_left_out;
 	return !t->threads.stirred;
 }
 
-/* The kernel does not attach capture to threads that are made with CLONE_UNTRACED. */
+/*
+ * Finds threads to which the kernel has not attached capture: those that are made with
+ * CLONE_UNTRACED.
+ */
 static void scan_for_threads(struct traced_process *t, uint64_t tick, uint64_t time_ns)
 {
 	bool retry = t->scan.n_refused > 0 && tick >= t->scan.retry_tick;
@@ -84,9 +88,9 @@ static void count_sleepers(struct traced_process *t)
 }
 
 /*
- * The ticks that the look covers for a thread that has been awake for so long since it slept. If
- * the look was not put off to this tick, an event has caused it, and what it finds is due to that
- * event.
+ * Returns the ticks that the look covers for a thread that has been awake for so long since it
+ * slept. If the look was not planned for this tick, an event has caused it; then the thread is
+ * awake because of that event, and the look covers no skipped ticks.
  */
 static struct covered_ticks covered_by_look(const struct traced_process *t, uint64_t woke_ns)
 {
@@ -125,12 +129,12 @@ static bool has_its_turn(struct thread *th, uint64_t time_ns)
 }
 
 /*
- * The number of threads that are looked at before stops are handled. Few, since interrupted threads
- * stop meanwhile and wait for the tracer; not too few, since a question for stops goes through all
- * threads. Threads that are on their way to a stop are not counted.
+ * The number of threads that are looked at before stops are handled. It is small, because
+ * interrupted threads stop meanwhile and wait for the tracer, and not too small, because each check
+ * for stops visits all threads. Threads that are interrupted already are not counted.
  */
 #define PORTION_MIN   4
-#define PORTION_MAX   256 /* tens of thousands take longer than a heartbeat */
+#define PORTION_MAX   256 /* tens of thousands would take longer than the heartbeat's period */
 #define PORTION_SHARE 16
 
 static void end_tick(struct traced_process *t)
@@ -143,7 +147,10 @@ static void end_tick(struct traced_process *t)
 	plan_after_tick(t, t->ticks.last);
 }
 
-/* One reading of the clock ends the time of this process and begins the next one's. */
+/*
+ * Charges the process for the time since charged_ns. The same reading of the clock begins the next
+ * process's time.
+ */
 static void charge(struct traced_process *t)
 {
 	struct capture *c = t->capture;
@@ -166,8 +173,7 @@ bool tick_begin(struct traced_process *t, uint64_t tick, uint64_t time_ns)
 	struct capture_counters *counters = t->counters;
 	const struct capture *c = t->capture;
 	/*
-	 * Ticks may have been left out since then, because of the rate or because all threads
-	 * slept.
+	 * Ticks may have been skipped since then, because of the rate or because all threads slept.
 	 */
 	const uint64_t last_tick = t->ticks.last, last_ns = t->ticks.last_ns;
 	const bool slept = t->plan.next_tick > last_tick;
@@ -244,9 +250,12 @@ static void visit(struct thread *th, bool late, uint64_t woke_ns)
 		covered = covered_by_look(t, woke_ns);
 		ticks = t->ticks.due;
 	}
-	/* record_rename_all may have skipped the thread, because it slept. */
+	/* record_rename_all may have skipped the thread while it slept. */
 	record_rename(th, covered.tick, covered.time_ns);
-	/* A late tick: this thread's priority may have kept the tracer from the processor. */
+	/*
+	 * After a late tick the priority is read, because this thread may have kept the tracer from
+	 * the processor.
+	 */
 	if (th->life != THREAD_SEEN || ticks > covered.before + covered.ticks)
 		priority_read(th);
 	th->life = THREAD_SEEN;
@@ -257,7 +266,7 @@ static void visit(struct thread *th, bool late, uint64_t woke_ns)
 		look_at_thread(th, ticks, &covered);
 }
 
-/* The number of sleeping threads that are asked before stops are handled. */
+/* The number of sleeping threads that are checked before stops are handled. */
 #define PORTION_ASKS 64
 
 static void visit_asleep(struct traced_process *t, bool late, uint64_t *left)

@@ -37,8 +37,9 @@ unsigned long tracees_base_options(const struct capture *c)
 }
 
 /*
- * A traced leader that dies would end for its parent's pidfd before the parent's wait(2) gets the
- * status, which is when capture has reaped the leader (kernel/exit.c, do_notify_parent and
+ * A leader also stops before it dies, so that capture can detach from it. Otherwise the parent's
+ * pidfd of a dying leader would become readable before the parent's wait(2) gets the status, which
+ * is only after capture has reaped the leader (kernel/exit.c, do_notify_parent and
  * wait_consider_task).
  */
 unsigned long tracees_options(const struct traced_process *t, uint32_t tid)
@@ -58,8 +59,9 @@ struct thread *tracees_find(struct capture *c, uint32_t tid)
 }
 
 /*
- * tgkill(2) with signal 0 sends nothing. ESRCH means that the process has no such thread; any other
- * error that it has one, mostly EPERM, since capture may not signal another user's processes.
+ * tgkill(2) with signal 0 sends no signal. ESRCH means that the process has no such thread. Any
+ * other error means that it has one; mostly EPERM, because capture may not signal another user's
+ * processes.
  */
 bool tracees_exists(const struct traced_process *t, uint32_t tid)
 {
@@ -106,14 +108,18 @@ int tracees_adopt(struct traced_process *t, uint32_t tid)
 	th->target = t;
 	th->tid = tid;
 	th->last_size = FIRST_SAMPLE_BYTES;
-	/* Or this is the rest of a first scan that an exec held up. */
+	/*
+	 * The thread existed before capture attached, also if this is the rest of a first scan that
+	 * an exec held up.
+	 */
 	if (t->phase == TRACED_NEW || t->scan.held_up_ticks > 0)
 		th->life = THREAD_AWAITS_TURN;
 	r = activity_open(&th->activity, t->proc_fd, tid);
 	if (r < 0)
 		goto fail;
 	/*
-	 * The leader's pagemap would do, but the leader may have exited before the other threads.
+	 * Any thread's pagemap shows the process's memory. The leader's is not used, because the
+	 * leader may have exited before the other threads.
 	 */
 	r = t->pagemap_fd < 0 ? memory_open(t->proc_fd, tid, &t->pagemap_fd) : 0;
 	if (r < 0 && r != -ESRCH)
@@ -162,7 +168,7 @@ void tracees_clear_pending(struct thread *th)
 	th->due = resume_is_undisturbed(&th->resumed) ? DUE_NOTHING : DUE_STOP;
 	th->unaccounted = 0;
 	c->n_pending--;
-	/* The sink may have been made anew. */
+	/* The subtraction is limited, because the sink may have been reset. */
 	sink->promised -= min_size(sink->promised, th->promised);
 	if (th->next_pending != NULL)
 		th->next_pending->prev_pending = th->prev_pending;
@@ -208,11 +214,11 @@ static void forget(struct thread *th, enum missed_reason reason)
 	free(th);
 }
 
-/* Notes that RECORD_EXIT is to be written for the thread. */
+/* Notes that RECORD_EXIT must be written for the thread. */
 static void note_gone(struct traced_process *t, uint32_t tid)
 {
 	if (array_grow(t->reader.gone, t->reader.n_gone, t->reader.cap_gone) < 0) {
-		/* Out of memory: all threads are announced anew instead. */
+		/* If memory cannot be allocated, all threads are announced anew instead. */
 		record_needs_reset(t);
 		return;
 	}
@@ -238,7 +244,7 @@ void tracees_forget_all(struct traced_process *t)
 
 void tracees_give_up_samples(struct traced_process *t, enum missed_reason reason)
 {
-	/* Interrupted threads are awake. */
+	/* Only awake threads can have an interrupt under way. */
 	for (struct thread *th = t->threads.awake; th != NULL; th = th->next)
 		tracees_give_up_sample(th, reason);
 }

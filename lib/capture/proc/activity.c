@@ -7,7 +7,7 @@
 #include "lib/capture/ptrace/arch.h"
 #include "lib/capture/proc/proc.h"
 
-/* Nine numbers of at most 18 digits. */
+/* Room for nine numbers of at most 18 digits. */
 #define ACTIVITY_LINE_MAX 256
 
 static int open_file(int proc_fd, uint32_t tid, const char *name, int *ret_fd)
@@ -48,9 +48,9 @@ static enum proc_outcome read_line(int fd, char line[ACTIVITY_LINE_MAX])
 }
 
 /*
- * Reads the next number of a line, behind blanks; returns what follows the number, or NULL if there
- * is none. strtoull(3), which asks the locale, would take a quarter of all instructions that the
- * sampler executes.
+ * Reads the next number of a line, after blanks. Returns the text after the number, or NULL if
+ * there is no number. Replaces strtoull(3), which uses the locale and would take a quarter of all
+ * instructions that the sampler executes.
  */
 static const char *take_decimal(const char *at, uint64_t *ret)
 {
@@ -67,7 +67,7 @@ static const char *take_decimal(const char *at, uint64_t *ret)
 	return at == first ? NULL : at;
 }
 
-/* The same for a number with 0x in front. */
+/* Does the same for a number that begins with 0x. */
 static const char *take_hex(const char *at, uint64_t *ret)
 {
 	const char *first;
@@ -110,10 +110,10 @@ bool activity_mark(const struct activity *a, struct activity_mark *ret)
 	return true;
 }
 
-/* The scheduler's clock and the tracer's may differ by so much. */
+/* The most by which the scheduler's clock and the tracer's differ. */
 #define CLOCKS_NS (20 * NS_PER_US)
 
-/* The tracer may handle a stop so much later than it came. */
+/* The most time between a stop and its handling by the tracer. */
 #define STOP_LATE_NS (50 * NS_PER_US)
 
 enum activity_run activity_ran(const struct activity_mark *before, const struct activity_mark *now,
@@ -121,7 +121,7 @@ enum activity_run activity_ran(const struct activity_mark *before, const struct 
 {
 	const uint64_t waited = now->wait_ns - before->wait_ns;
 	const uint64_t ran = now->run_ns - before->run_ns;
-	/* The thread lost its processor at this time at the latest. */
+	/* The latest time at which the thread can have lost its processor. */
 	const uint64_t lost_ns = when->stop_ns - waited;
 
 	if (before->slices == now->slices)
@@ -148,7 +148,7 @@ enum activity_state activity_parse(const char *line, struct activity_place *ret_
 		at++;
 	at = take_decimal(at, &number);
 	place.call = line[0] == '-' ? -1 : (long)number;
-	/* In a call its six arguments stand in front of sp and pc. */
+	/* In a system call, its six arguments precede sp and pc. */
 	skip = place.call == -1 ? 0 : 5;
 	if (skip > 0 && at != NULL)
 		at = take_hex(at, &place.argument);
@@ -158,7 +158,7 @@ enum activity_state activity_parse(const char *line, struct activity_place *ret_
 		at = take_hex(at, &place.sp);
 	if (at != NULL)
 		at = take_hex(at, &place.pc);
-	/* A dying thread has neither. */
+	/* A dying thread has neither sp nor pc. */
 	if (at == NULL || place.sp == 0)
 		return ACTIVITY_DEAD;
 	*ret_place = place;

@@ -20,10 +20,10 @@
 #include "lib/base/procfs.h"
 #include "lib/capture/proc/proc.h"
 
-/* The link in /proc: "/proc/", "/fd/", two numbers of 32 bits. */
+/* Room for the path of a descriptor in /proc: "/proc/", "/fd/" and two numbers of 32 bits. */
 #define PATH_BYTES 64
 
-/* The longest wait of a last close for unsent data. */
+/* The longest time that the last close of a socket may wait for unsent data. */
 #define LINGER_US 1000
 
 static void path_of(uint32_t tid, uint64_t fd, char path[PATH_BYTES])
@@ -37,8 +37,8 @@ static bool starts_with(const char *text, const char *start)
 }
 
 /*
- * By the kernel's name of the socket's protocol (net/socket.c, sockfs). Before Linux 5.15 all
- * sockets of AF_UNIX are "UNIX", which is DESCRIPTOR_OTHER.
+ * Returns the kind by the kernel's name of the socket's protocol (net/socket.c, sockfs). Before
+ * Linux 5.15 all AF_UNIX sockets are named "UNIX", which is DESCRIPTOR_OTHER.
  */
 static enum descriptor_kind socket_kind(const char *path)
 {
@@ -122,7 +122,7 @@ struct descriptor_file descriptor_file(uint32_t tid, uint64_t fd)
 		.major = st.stx_dev_major, .minor = st.stx_dev_minor, .inode = st.stx_ino};
 }
 
-/* The inode's number; 0: no socket. */
+/* Returns the number of the socket's inode; 0: not a socket. */
 static uint64_t socket_inode(uint32_t tid, uint64_t fd)
 {
 	static const char start[] = "socket:[";
@@ -148,8 +148,9 @@ static void on_alarm(int signal)
 }
 
 /*
- * A signal ends the wait of SO_LINGER, and the data goes on being sent (net/ipv4/tcp.c,
- * sk_stream_wait_close). The alarm repeats: one that comes before the wait has no effect.
+ * Closes a socket with SO_LINGER without a long wait. A signal ends the wait, and the kernel goes
+ * on sending the data (net/ipv4/tcp.c, sk_stream_wait_close). The alarm repeats, because one that
+ * comes before the wait has no effect.
  */
 static void close_lingering(int fd)
 {
@@ -230,7 +231,10 @@ int descriptor_socket(int32_t pid, uint32_t tid, uint64_t fd, struct descriptor_
 	return r;
 }
 
-/* A completion takes some 40 bytes of text, and few programs wait for so many at once. */
+/*
+ * Room for the completions. Each takes about 40 bytes of text, and few programs wait for so many at
+ * once.
+ */
 #define URING_TEXT_BYTES (32 << 10)
 
 /* Returns true if all n completions are in the text, and none is of a timeout. */

@@ -7,10 +7,16 @@
 
 #include "lib/base/util.h"
 
-/* Enough for 6,000 mappings: 0.8 us each on a slow machine, 5 ms for each of the two files. */
+/*
+ * Limit of each of the two files: enough for 6,000 mappings. Reading takes 0.8 us for each mapping
+ * on a slow machine, 5 ms for each file.
+ */
 #define FILE_BYTES_MAX (512 * 1024)
 
-/* FUSE mounts that a process sees: a handful, or one for each container. */
+/*
+ * The most FUSE mounts that are distinguished. A process usually sees a handful, or one for each
+ * container.
+ */
 #define DEVICES_MAX 256
 
 struct device {
@@ -22,7 +28,10 @@ struct devices {
 	size_t n;
 };
 
-/* Calls line() for each line, until that returns false. Returns false then, or on an error. */
+/*
+ * Calls line() for each line until line() returns false. Returns false then, or if the file cannot
+ * be read to its end.
+ */
 static bool each_line(int dir_fd, const char *name,
 		      bool (*line)(const char *text, struct devices *d), struct devices *d)
 {
@@ -45,7 +54,7 @@ static bool each_line(int dir_fd, const char *name,
 	return good;
 }
 
-/* The device in field n, counted from 0; its numbers have that base. */
+/* Reads the device in field n, counted from 0. Its numbers have this base. */
 static struct device device_in(const char *text, unsigned int n, int base)
 {
 	struct device ret;
@@ -61,9 +70,9 @@ static struct device device_in(const char *text, unsigned int n, int base)
 }
 
 /*
- * A line of mountinfo: the third field is the device, and the first behind a hyphen the type:
- * "fuse", "fuse.NAME", "fuseblk" (proc_pid_mountinfo(5)). fusectl, which most machines have
- * mounted, is the kernel's own.
+ * Handles a line of mountinfo. The third field is the device, and the first one after a hyphen is
+ * the type: "fuse", "fuse.NAME" or "fuseblk" (proc_pid_mountinfo(5)). The type fusectl, which most
+ * machines have mounted, is implemented by the kernel itself.
  */
 static bool note_mount(const char *text, struct devices *d)
 {
@@ -78,8 +87,8 @@ static bool note_mount(const char *text, struct devices *d)
 }
 
 /*
- * A line of maps: range, rights, offset, device, inode, name (proc_pid_maps(5)). Returns false if
- * the device is one of d.
+ * Handles a line of maps: range, rights, offset, device, inode, name (proc_pid_maps(5)). Returns
+ * false if its device is one of d.
  */
 static bool is_of_none(const char *text, struct devices *d)
 {

@@ -8,7 +8,10 @@
 
 #include "lib/capture/proc/proc.h"
 
-/* Bits of an entry. An entry that is watched for writes may be no swap entry at all. */
+/*
+ * Bits of a pagemap entry. If an entry is watched for writes, it may be no swap entry although that
+ * bit is set.
+ */
 #define PAGE_PRESENT	   (UINT64_C(1) << 63)
 #define PAGE_SWAPPED	   (UINT64_C(1) << 62)
 #define PAGE_WRITE_WATCHED (UINT64_C(1) << 57)
@@ -36,8 +39,8 @@ static bool is_there(uint64_t entry)
 }
 
 /*
- * Reads the pagemap entries of a range. For addresses above user space there are no entries: n
- * becomes less.
+ * Reads the pagemap entries of a range. Addresses above user space have no entries; n is then
+ * reduced.
  */
 static int look_up(int pagemap_fd, const struct memory_seen *seen, struct range *range)
 {
@@ -57,7 +60,7 @@ static int look_up(int pagemap_fd, const struct memory_seen *seen, struct range 
 	return n == 0 ? -ESRCH : 0;
 }
 
-/* The number of pages up to the last one that is to be read; 0: none. */
+/* Returns the number of pages up to the last one that must be read; 0: none. */
 static size_t pages_to_read(const struct range *range, size_t hole_max)
 {
 	size_t end = 0;
@@ -68,15 +71,15 @@ static size_t pages_to_read(const struct range *range, size_t hole_max)
 	return end;
 }
 
-/* The arguments of process_vm_readv(2): a pair for each run of pages. */
+/* The arguments of process_vm_readv(2), a pair for each run of pages. */
 struct runs {
 	struct iovec local[MEMORY_PAGES_MAX], remote[MEMORY_PAGES_MAX];
 	size_t n;
 };
 
 /*
- * Makes the runs of pages that are in memory, among the first `pages`; fills zeros between them.
- * Returns how many bytes of `to` that covers.
+ * Collects the runs of pages in memory among the first `pages`, and fills the gaps between them
+ * with zeros. Returns the number of bytes of `to` up to the end of the last run.
  */
 static size_t make_runs(const struct range *range, size_t pages, uint64_t addr, uint64_t end,
 			uint8_t *to, struct runs *ret)
@@ -114,7 +117,7 @@ static size_t make_runs(const struct range *range, size_t pages, uint64_t addr, 
 ssize_t memory_read(int pagemap_fd, struct memory_seen *seen, int32_t tid, uint64_t addr, void *to,
 		    size_t size, size_t hole_max)
 {
-	struct range range; /* not cleared: 4 KiB for each sample */
+	struct range range; /* not cleared, because that would write 4 KiB for each sample */
 	struct runs runs;
 	size_t filled;
 	uint64_t end;
@@ -122,7 +125,7 @@ ssize_t memory_read(int pagemap_fd, struct memory_seen *seen, int32_t tid, uint6
 	int r;
 
 	range.page_size = (uint64_t)getpagesize();
-	/* The end of the last page must not overflow either. */
+	/* The end of the last page must not overflow, either. */
 	if (size == 0 || __builtin_add_overflow(addr, size, &end) ||
 	    end > UINT64_MAX - range.page_size)
 		return -EFAULT;
@@ -143,7 +146,7 @@ ssize_t memory_read(int pagemap_fd, struct memory_seen *seen, int32_t tid, uint6
 	n = process_vm_readv(tid, runs.local, runs.n, runs.remote, runs.n, 0);
 	if (n < 0)
 		return errno == ESRCH ? -ESRCH : -EFAULT;
-	/* If the read ended within a run, all bytes before that are valid, zeros included. */
+	/* If the read ended within a run, all bytes before that point are valid, zeros included. */
 	for (size_t i = 0; i < runs.n; i++) {
 		const struct iovec *run = &runs.local[i];
 

@@ -10,15 +10,15 @@
 #include "lib/base/procfs.h"
 
 /*
- * All fields that are read stand behind the list of groups, of which there may be 65,536
- * (NGROUPS_MAX). The fields behind it take 1 KB, 3 if the kernel knows 8,192 processors.
+ * The fields that are read are behind the list of groups, which may have 65,536 entries
+ * (NGROUPS_MAX). The fields behind it take 1 KB, or 3 KB if the kernel knows 8,192 processors.
  */
 #define END_BYTES 8192
 
 /* include/linux/sched.h, since Linux 5.12. */
 #define PF_IO_WORKER 0x10u
 
-/* Reads the end of the file: of a longer file at least half of END_BYTES. */
+/* Reads the end of the file: at least END_BYTES / 2 bytes if the file is longer than that. */
 static enum proc_outcome read_end(uint32_t tid, char ret[END_BYTES + 1])
 {
 	enum proc_outcome outcome;
@@ -64,7 +64,7 @@ static enum proc_outcome read_number(uint32_t tid, const char *key, int base, ui
 	return outcome;
 }
 
-/* The name, in the first line, is the target's: it cannot hold a newline. */
+/* The target chooses its name in the first line, but the name cannot contain a newline. */
 enum proc_outcome status_read_state(int proc_fd, uint32_t tid, struct status_state *ret)
 {
 	static const char state_key[] = "\nState:\t";
@@ -150,7 +150,10 @@ enum proc_answer status_is_worker(uint32_t tid)
 {
 	char text[512];
 
-	/* Without task/ the kernel would add up the times of all threads. */
+	/*
+	 * The path uses task/, because the kernel would add up the times of all threads for the
+	 * path without it.
+	 */
 	switch (proc_read_text(AT_FDCWD, procfs_path(tid, "task/%u/stat", tid).text, text,
 			       sizeof(text))) {
 	case PROC_READ:
