@@ -5,8 +5,8 @@
  * to be near. A timer's signal ends the wait; a signal that comes just before the call is lost, so
  * the timer repeats it. The signal may interrupt other calls of the thread as well.
  *
- * One struct await for each process. One thread at a time waits: that which called await_enter. The
- * other threads have to block AWAIT_SIGNAL.
+ * A process has at most one struct await. Only the thread that called await_enter() waits; all
+ * other threads must block AWAIT_SIGNAL.
  */
 #ifndef DAEMON_CAPTURE_AWAIT_H
 #define DAEMON_CAPTURE_AWAIT_H
@@ -28,10 +28,10 @@ struct await {
 	bool rings; /* the timer is set: await_next can be called */
 };
 
-/* If the kernel refuses a timer, `rings` stays false. */
+/* Makes the timer. If the kernel refuses a timer, `rings` stays false for ever. */
 void await_init(struct await *a);
 
-/* Unblocks the signal for the calling thread. */
+/* Unblocks AWAIT_SIGNAL for the calling thread, which may then call await_next(). */
 void await_enter(void);
 
 /*
@@ -43,9 +43,9 @@ void await_ring(struct await *a, uint64_t first_ns, uint64_t again_ns);
 void await_stop_ringing(struct await *a);
 
 /*
- * Takes the next wait status of a tracee or child, as waitpid(-1) with __WALL does. until_ns: the
- * time that the timer was set to. False: this time has come, the call returns at most one
- * repetition later; or there are no tracees and children.
+ * Waits for the next wait status of a tracee or child, as waitpid(-1) with __WALL does. until_ns:
+ * the time to which the timer was set. Returns false if that time has come, at most one repetition
+ * of the timer later, or if there are no tracees and children.
  */
 must_check bool await_next(const struct await *a, uint64_t until_ns, pid_t *ret_pid,
 			   int *ret_status);

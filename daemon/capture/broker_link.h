@@ -1,6 +1,6 @@
 /*
- * The messages of capture to the broker. If the broker is gone, the process exits, and the kernel
- * lets go of all tracees.
+ * Sends the messages of capture to the broker. If the broker is gone, the process exits, and the
+ * kernel detaches all tracees.
  */
 #ifndef DAEMON_CAPTURE_BROKER_LINK_H
 #define DAEMON_CAPTURE_BROKER_LINK_H
@@ -9,13 +9,13 @@
 
 #include "daemon/msg/msg_capture.h"
 
-/* See MSG_TARGET_STATE, MSG_RING_MADE, MSG_RING_BROKEN and MSG_CAPTURE_DONE. */
+/* Send MSG_TARGET_STATE, MSG_RING_MADE, MSG_RING_BROKEN and MSG_CAPTURE_DONE (daemon/msg/). */
 void broker_link_state(uint32_t target, enum target_state state, int error);
 void broker_link_ring_made(uint32_t ring, int fd); /* the caller keeps fd */
 void broker_link_ring_broken(uint32_t ring);
 void broker_link_done(void);
 
-/* Sends MSG_CHILD_BORN. False: the broker's socket is full; try again later. */
+/* Sends MSG_CHILD_BORN. Returns false if the broker's socket is full: try again later. */
 bool broker_link_born(int32_t pid);
 
 #endif

@@ -23,6 +23,7 @@ struct readers_options {
 	void (*broken)(uint32_t ring);
 };
 
+/* Makes *ret, without rings. Copies the options. Returns 0 or -ENOMEM. */
 must_check int readers_new(const struct readers_options *options, struct readers **ret);
 
 /*
@@ -34,15 +35,15 @@ must_check int readers_new(const struct readers_options *options, struct readers
 must_check int readers_make(struct readers *r, uint32_t ring, int link_fd, int *ret_fd);
 
 /*
- * Returns the sink for a new target of that ring, valid as long as the process lives. NULL: there
- * is no such ring.
+ * Returns the sink for a new target of a ring, which is valid as long as the process lives. Returns
+ * NULL if there is no such ring.
  */
 struct capture_sink *readers_sink(struct readers *r, uint32_t ring);
 
-/* To be called before a tick, when no thread is stopped yet: sends the heads that are due. */
+/* Sends the heads that are due. Call it before a tick, when no thread is stopped yet. */
 void readers_tick(struct readers *r, uint64_t now_ns);
 
-/* To be called after a tick: sends the heads of rings with a new target. */
+/* Sends the heads of rings with a new target. Call it after a tick. */
 void readers_send_first_heads(struct readers *r);
 
 /* Sends the heads of all rings. */

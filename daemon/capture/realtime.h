@@ -1,6 +1,6 @@
 /*
- * The priority of the tracer, and the limit on its share of a processor: the tracer runs before the
- * threads that it stops, without taking the machine from them.
+ * Sets the priority of the tracer, so that it runs before the threads that it stops, and limits its
+ * share of a processor to one half, so that other threads get time.
  */
 #ifndef DAEMON_CAPTURE_REALTIME_H
 #define DAEMON_CAPTURE_REALTIME_H
@@ -13,7 +13,7 @@
 struct realtime {
 	enum heartbeat_scheduler scheduler;
 	int priority; /* under SCHED_FIFO */
-	/* The share is used up: no ticks are to be given. */
+	/* The share is used up: the caller must take no ticks. */
 	bool exceeded;
 	uint64_t window_ns; /* start of the window */
 	uint64_t look_ns;   /* when the CPU clock was last read */
@@ -24,15 +24,15 @@ struct realtime {
 
 /*
  * Sets SCHED_FIFO, so that a stopped thread does not wait for the tracer to get a processor, and
- * ticks are not late. Some control groups refuse it: then a high priority among ordinary processes,
- * or none. Logs which.
+ * ticks are not late. If a control group refuses SCHED_FIFO, sets a high priority among ordinary
+ * processes (nice), or none. Logs which priority the tracer has.
  */
 void realtime_start(struct realtime *r);
 
 /*
- * To be called in each round of events; now: CLOCK_MONOTONIC. Sets the priority above the given
- * real-time priority of the sampled threads (0: none), as far as there is one above, and updates
- * exceeded.
+ * Sets the priority of the tracer above priority, the highest real-time priority of the sampled
+ * threads (0: none), as far as there is one above, and updates exceeded. Call it in each round of
+ * events; now: CLOCK_MONOTONIC, in ns.
  */
 void realtime_keep(struct realtime *r, int priority, uint64_t now);
 

@@ -1,7 +1,6 @@
 /*
- * The targets of this process, each in its slot of the heartbeat page, and the events that have
- * happened to them: noted during a tick or while stops are handled, reported to the broker after
- * that.
+ * The targets of this process, each in its slot of the heartbeat page, and the events of targets.
+ * Events are noted during a tick or while stops are handled, and reported to the broker afterwards.
  */
 #ifndef DAEMON_CAPTURE_SLOTS_H
 #define DAEMON_CAPTURE_SLOTS_H
@@ -24,17 +23,17 @@ struct slots {
 	bool noted; /* an event is to be reported */
 };
 
-/* False also if there is no such slot. */
+/* Returns true if there is such a slot and it has no target. */
 bool slots_is_free(const struct slots *s, uint32_t slot);
 void slots_take(struct slots *s, uint32_t slot, uint32_t target);
 
 /* Returns true if there are no targets. */
 bool slots_are_free(const struct slots *s);
 
-/* For capture_options.event; ctx is the struct slots. */
+/* Notes an event. A callback for capture_options.event; ctx is the struct slots. */
 void slots_note_event(void *ctx, uint32_t target, enum capture_event event);
 
-/* Reports what was noted by calls of tell, and frees the slots of targets that are gone. */
+/* Calls tell for each noted event, and frees the slots of targets that are gone. */
 void slots_report(struct slots *s,
 		  void (*tell)(uint32_t target, enum target_state state, int error));
 

@@ -23,35 +23,35 @@ struct stops {
 	bool behind;	    /* more wait statuses are there than one call takes */
 	uint64_t period_ns; /* of the ticks */
 	unsigned int ticks; /* in a row after which stops were due */
-	uint64_t events_ns; /* when the event loop has its turn again */
+	uint64_t events_ns; /* when the event loop runs again at the latest */
 	struct await await;
 };
 
 /* Blocks the signals, so it must be called before any other thread is made. Returns 0 or -errno. */
 must_check int stops_init(struct stops *s, struct loop *loop, struct capture *capture);
 
-/* To be called after each tick of t, when all threads have been interrupted. */
+/* Call it after each tick of t, when all threads have been interrupted. */
 void stops_tick(struct stops *s, const struct ticker *t);
 
 /*
- * While threads are on their way to a stop: waits for the next stop or for next_ns, the time of the
- * next tick. In the third way, handles all stops that are due, and then others one by one. False:
- * no thread has stopped, or more stops are there than one call takes, and other events have their
- * turn.
+ * Waits for the next stop, or for next_ns, the time of the next tick, while stops are due. In the
+ * third way, handles all stops that are due, and then others one by one. Returns false if the
+ * caller must handle other events now: no thread has stopped, or there are more stops than one call
+ * takes.
  */
 must_check bool stops_take(struct stops *s, uint64_t now_ns, uint64_t next_ns);
 
 /*
- * To be called when stops_take has returned false. True: take the tick at next_ns without a turn of
- * the event loop. In the third way a tick costs no system call for that, and messages wait for a
- * few ticks.
+ * Call it when stops_take() has returned false. Returns true if the caller must take the tick at
+ * next_ns without running the event loop before. So, in the third way, a tick costs no system call
+ * for the loop, and messages wait for a few ticks.
  */
 must_check bool stops_spare_loop(struct stops *s, uint64_t next_ns);
 
 /* Goes back to SIGCHLD, until stops have been due for some ticks again. */
 void stops_by_signal(struct stops *s);
 
-/* After a turn of the event loop: handles wait statuses that were left. */
+/* Handles wait statuses that were left. Call it after each turn of the event loop. */
 void stops_take_more(struct stops *s);
 
 #endif

@@ -45,15 +45,15 @@ void ticker_stop(struct ticker *t, struct loop *loop);
 uint64_t ticker_at(const struct ticker *t, uint64_t now_ns);
 
 /*
- * Reads the timer and advances t->tick to the current tick. False: there is no new tick. If t->tick
- * is past the tick at which the timer was set to expire, the ticks in between are late.
+ * Reads the timer and advances t->tick to the current tick. Returns false if there is no new tick.
+ * If t->tick is past the tick at which the timer was set to expire, the ticks in between are late.
  */
 bool ticker_take(struct ticker *t, uint64_t now_ns);
 
 /*
- * The same without reading the timer, while another timer wakes the caller at each tick (await.h).
- * No system call is made for the timer, by ticker_plan neither, until the next ticker_take; fn is
- * called in each round of the loop meanwhile.
+ * As ticker_take(), but does not read the timer: used while another timer wakes the caller at each
+ * tick (await.h). Until the next ticker_take(), ticker_plan() makes no system call, and the loop
+ * calls fn in each round.
  */
 bool ticker_pass(struct ticker *t, uint64_t now_ns);
 
@@ -67,14 +67,14 @@ static inline uint64_t ticker_next(const struct ticker *t)
 }
 
 /*
- * Sets the timer to that tick, or to the next one if that is past; the timer expires once. Returns
- * 0 or -errno.
+ * Sets the timer to a tick, or to the next tick if that one is past. The timer expires once.
+ * Returns 0 or -errno.
  */
 must_check int ticker_ring_at(struct ticker *t, uint64_t tick);
 
 /*
- * To be called after calls into capture: sets the timer to the next tick at which capture has
- * something to do. Does nothing if the ticker is stopped. Returns 0 or -errno.
+ * Sets the timer to the next tick at which capture has work (capture_next_tick). Call it after
+ * calls into capture. Does nothing if the ticker is stopped. Returns 0 or -errno.
  */
 must_check int ticker_plan(struct ticker *t, const struct capture *capture);
 

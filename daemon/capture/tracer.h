@@ -1,4 +1,4 @@
-/* Runs a function in a thread whose end lets go of the thread's tracees. */
+/* Runs a function in a thread of its own: at the thread's end the kernel detaches its tracees. */
 #ifndef DAEMON_CAPTURE_TRACER_H
 #define DAEMON_CAPTURE_TRACER_H
 
