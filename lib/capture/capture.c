@@ -51,9 +51,9 @@ void capture_free(struct capture *c)
 
 /*
  * Returns true if the process is about to die, perhaps because capture has detached from its leader
- * to let it die. Attaching now would keep the exit status from the process's parent for a moment.
- * The leader alone may die while other threads run on, or while one of them is in execve(2). Flags
- * of linux/sched.h.
+ * for that. Attaching to it now would delay the status that its parent gets. The leader alone may
+ * die while other threads run on, or while one of them is in execve(2). The flags are those of
+ * linux/sched.h.
  */
 static bool is_dying(const struct traced_process *t)
 {

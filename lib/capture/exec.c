@@ -47,9 +47,9 @@ static enum proc_answer runs_another_program(struct traced_process *t)
 }
 
 /*
- * Returns PROC_YES if the leader in the table is not the thread that has the leader's tid now. A
- * thread stays capture's tracee until capture reaps it or detaches from it, and only an exec puts
- * another thread in its place (ptrace(2), "execve(2) under ptrace").
+ * Returns PROC_YES if the leader in the table is not the current leader. A traced thread stays
+ * capture's tracee until capture reaps it or detaches from it; only an exec replaces it by another
+ * thread (ptrace(2), "execve(2) under ptrace").
  */
 static enum proc_answer lost_leader(const struct traced_process *t)
 {

@@ -102,11 +102,14 @@ struct sight {
 };
 
 /*
- * Returns true if the thread's call would fail, or return less, if the tracer ended now. Also true
- * if a stop is due: after the tracer's end, a thread that is woken for the stop leaves its call,
- * and no tracer repairs the call. A thread that must not be disturbed has no interrupt of capture
- * under way, and may take long. Capture waits for a thread in an uninterruptible sleep, or for a
- * call whose result it corrects, no longer than for a resumed call.
+ * Returns true if the end of the tracer must wait for this thread.
+ * - Its call would fail, or return less, if the tracer ended now.
+ * - A stop is due: a thread that is woken for a stop after the tracer's end leaves its call, and no
+ *   tracer repairs the call. (A thread that must not be disturbed has no interrupt under way, and
+ *   may take long.)
+ *
+ * Two waits end when calls are cut short: for a stop, such as that of a thread in uninterruptible
+ * sleep, and for a call whose result capture corrects at its end.
  */
 static bool is_waited_for(const struct thread *th, const struct sight *sight)
 {
@@ -185,7 +188,7 @@ bool capture_settle(struct capture *c)
 	return is_over(&c->leaving.all, &sight, now) && settled;
 }
 
-/* Returns true while ticks are paused, so that calls of the targets that stay can end. */
+/* Returns true while ticks are paused so that calls of the other targets can end. */
 static bool is_tried(struct capture *c, uint64_t now)
 {
 	if (now - c->leaving.tried_ns >= TRY_EVERY_NS)

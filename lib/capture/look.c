@@ -246,9 +246,9 @@ static void look_at_pending(struct thread *th, uint64_t ticks, uint64_t tick, ui
 }
 
 /*
- * Returns true if the thread has been runnable without a processor since its last stop: then
- * another stop shows nothing new, and its last sample still holds. The kernel counts each time that
- * a thread gets a processor (slices), and at the stop the thread had none.
+ * Returns true if the thread has waited for a processor since its last stop: then another stop
+ * would show nothing new, and its last sample is still valid. The kernel counts how often a thread
+ * gets a processor (slices), and at the stop the thread had none.
  */
 static bool has_not_run(const struct thread *th)
 {

@@ -45,9 +45,9 @@ void slow_memory_note_switches(struct capture *c, uint64_t now_ns)
 }
 
 /*
- * Returns true if the tracer has waited since its switches were last read, and was not preempted: a
- * preempted tracer has waited for another thread, and not for the target's memory. (A virtual
- * machine that lost its processor shows as no switch at all.)
+ * Returns true if the tracer has waited since its switches were last read, and was not preempted. A
+ * preempted tracer has waited for another thread, and not for the target's memory. (If a virtual
+ * machine loses its processor, no switch is counted at all.)
  */
 static bool has_waited(struct capture *c, uint64_t now_ns, uint64_t took_ns)
 {

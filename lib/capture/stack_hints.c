@@ -43,7 +43,7 @@ static bool is_own(const struct stack_hints *s, uint64_t addr)
 	return addr < s->own_end && s->own_end - addr <= SAMPLE_OWN_STACK_MAX;
 }
 
-/* The most bytes of the own stack. */
+/* Returns the most bytes of the own stack that a sample copies. */
 static uint64_t own_max(const struct stack_hints *s)
 {
 	return s->whole ? SAMPLE_WHOLE_MAX : SAMPLE_STACK_MAX;

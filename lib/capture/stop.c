@@ -24,10 +24,10 @@ void stop_resume(uint32_t tid, enum tracee_status status, int signal, int how)
 }
 
 /*
- * Returns true if capture may have caused the interruption of a system call: by an interrupt of its
- * own; by the notice of a SIGCONT, which wakes every traced thread, stopped or not; or by a signal,
- * since a traced thread is woken by signals that it ignores. A group-stop interrupts calls without
- * a tracer, too, and so does what follows until the thread has left the kernel.
+ * Returns true if capture may have caused the interruption of a system call. The causes are: an
+ * interrupt of its own; the notice of a SIGCONT, which wakes every traced thread, stopped or not; a
+ * signal, because a traced thread is woken even by signals that it ignores. A group-stop interrupts
+ * calls without a tracer, too, and so does what follows it until the thread has left the kernel.
  */
 static bool may_be_ours(const struct thread *th, enum tracee_status status)
 {
@@ -112,9 +112,9 @@ static void remember(struct thread *th, const uint64_t *regs, const struct user_
 }
 
 /*
- * Returns true if the thread got no processor between the look and the stop: it had one at the
- * look, and kept it. A running thread stops at once, unless it is in a long call. So a thread that
- * has lost its processor since the tick had none at the next tick.
+ * Returns true if the thread was on a processor at the look, and kept that processor until the
+ * stop. A running thread stops at once, unless it is in a long call. So if a thread has lost its
+ * processor since the tick, it had none at the next tick.
  */
 static bool kept_its_processor(const struct thread *th)
 {

@@ -40,8 +40,8 @@
 #define LOOK_NS (20 * NS_PER_MS)
 
 /*
- * Returns true if the number of threads is that of the last scan. If no thread has run, none has
- * come or gone.
+ * Returns true if the number of threads is that of the last scan. If no thread has run, no thread
+ * was made or has ended.
  */
 static bool has_as_many(struct traced_process *t)
 {
@@ -107,7 +107,7 @@ static struct covered_ticks covered_by_look(const struct traced_process *t, uint
 	};
 }
 
-/* Returns false if the thread existed before capture attached, and has to wait for its turn. */
+/* Returns false if the thread existed before capture attached, and must wait for its turn. */
 static bool has_its_turn(struct thread *th, uint64_t time_ns)
 {
 	const struct traced_process *t = th->target;

@@ -1,12 +1,12 @@
 /*
- * Looks at a thread without stopping it: whether it has run, whether it is blocked, and where.
+ * Looks at a thread without stopping it: whether it has run, whether it is blocked, and where. Two
+ * files of proc(5) stay open for each thread. task/TID/schedstat has the run time and the number of
+ * time slices: two equal readings mean that the thread has not run in between. task/TID/syscall has
+ * the system call, sp and pc of a blocked thread.
  *
- * Two files of proc(5) stay open for each thread. task/TID/schedstat has the run time and the time
- * slices so far: two equal readings mean that the thread has not run in between. task/TID/syscall
- * has the system call, sp and pc of a blocked thread.
- *
- * Beware: schedstat of a running thread can stand still for some ticks. So a reading is only valid
- * as "has not run since" if it was made before task/TID/syscall said that the thread is blocked.
+ * Beware: the schedstat of a running thread may not change for some ticks. So a reading shows that
+ * a thread has not run since only if it was made before task/TID/syscall showed the thread as
+ * blocked.
  */
 #ifndef LIB_CAPTURE_PROC_ACTIVITY_H
 #define LIB_CAPTURE_PROC_ACTIVITY_H

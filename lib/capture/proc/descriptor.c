@@ -237,7 +237,7 @@ int descriptor_socket(int32_t pid, uint32_t tid, uint64_t fd, struct descriptor_
  */
 #define URING_TEXT_BYTES (32 << 10)
 
-/* Returns true if all n completions are in the text, and none is of a timeout. */
+/* Returns true if the text has all n completions, and none of them is of a timeout. */
 static bool has_no_timeout(const char *text, uint64_t n)
 {
 	static const char label[] = ", res:";

@@ -34,12 +34,15 @@ enum descriptor_kind descriptor_kind(uint32_t tid, uint64_t fd);
 /* Returns true for a socket of any kind. */
 bool descriptor_is_socket(uint32_t tid, uint64_t fd);
 
-/* Returns true for one end of a pseudoterminal, opened by its own name and not as /dev/tty. */
+/*
+ * Returns true for one end of a pseudoterminal, if it was opened by its own name and not as
+ * /dev/tty.
+ */
 bool descriptor_is_pty(uint32_t tid, uint64_t fd);
 
 /*
- * The identity of a file, as stat(2) shows it. While the file is open, no other file has the same.
- * All 0 if the descriptor is not open.
+ * The identity of a file, as stat(2) returns it. While the file is open, no other file has the same
+ * identity. All 0 if the descriptor is not open.
  */
 struct descriptor_file {
 	uint32_t major, minor;
@@ -63,17 +66,17 @@ must_check int descriptor_socket(int32_t pid, uint32_t tid, uint64_t fd,
 				 struct descriptor_socket *ret);
 
 /*
- * Closes a socket of this process without the wait of SO_LINGER for data that is not sent yet.
- * Uses SIGALRM and ITIMER_REAL, and gives them back.
+ * Closes a socket of this process without waiting for unsent data, as SO_LINGER would. Uses SIGALRM
+ * and ITIMER_REAL, and restores them.
  */
 void descriptor_close(int fd);
 
 /*
- * Returns true if a wait for that many completions of an io_uring, more than one, cannot have ended
- * by itself: fewer completions are there, and none is of a timeout that ran out or was cancelled,
- * which ends every wait (io_should_wake()). Returns false if that is not known: before Linux 5.16,
- * with a very full ring, a ring in use at this moment, or a registered descriptor. Reads
- * /proc/TID/fdinfo/FD (io_uring/fdinfo.c).
+ * Returns true if a wait for that many completions of an io_uring (more than one) cannot have ended
+ * by itself. That is the case if fewer completions are available, and none is of a timeout that ran
+ * out or was cancelled, which ends every wait (io_should_wake()). False if this is not known:
+ * before Linux 5.16, with a very full ring, a ring in use at this moment, or a registered
+ * descriptor. Reads /proc/TID/fdinfo/FD (io_uring/fdinfo.c).
  */
 bool descriptor_uring_lacks(uint32_t tid, uint64_t fd, uint64_t wanted);
 

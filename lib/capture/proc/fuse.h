@@ -3,12 +3,12 @@
  *
  * A read of memory that needs a page of such a file waits for the file's server. Once the server
  * has taken the request, no signal ends the wait, not even SIGKILL (fs/fuse/dev.c,
- * request_wait_answer): only the answer, or the server's end. The target may be the server itself.
- * So a process with such a mapping must be able to die without waiting for capture.
+ * request_wait_answer): only the answer does, or the end of the server. The target may be the
+ * server itself. So a process with such a mapping must be able to die without waiting for capture.
  *
- * The answer is of one moment: the process can map such a file later. Not found are servers that
- * map none of their files, and file systems that the process does not see mounted (unmounted
- * lazily, or below overlayfs before Linux 6.8).
+ * The answer is valid at one moment only: the process can map such a file later. Not detected are
+ * servers that map none of their own files, and file systems whose mount the process does not see
+ * (unmounted lazily, or below overlayfs before Linux 6.8).
  */
 #ifndef LIB_CAPTURE_PROC_FUSE_H
 #define LIB_CAPTURE_PROC_FUSE_H
@@ -16,8 +16,8 @@
 #include <stdbool.h>
 
 /*
- * Returns true if the process has such a file mapped, or has so many mounts or mappings that this
- * is not known. proc_fd is the descriptor of its /proc/PID. Usually takes 0.1 ms, some
+ * Returns true if the process has such a file mapped, or if that is not known because it has too
+ * many mounts or mappings. proc_fd is the descriptor of its /proc/PID. Usually takes 0.1 ms, some
  * milliseconds at most, and waits while the process changes its mappings.
  */
 bool fuse_is_mapped(int proc_fd);

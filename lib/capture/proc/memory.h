@@ -2,14 +2,14 @@
  * Reads a target's memory without waiting for a page to be fetched.
  *
  * A page that is not in memory is fetched by the process that reads it, and the target may decide
- * when it arrives: a page of a FUSE file comes from the file's server, a page below a userfaultfd
- * from a thread of the target. These waits can last for ever, and not even SIGKILL ends the first
- * one (request_wait_answer() in fs/fuse/dev.c). So the module reads /proc/PID/pagemap first
- * (Documentation/admin-guide/mm/pagemap.rst) and reads only pages that are in memory. A page of a
- * stack that was never touched reads as zeros anyway.
+ * when the page arrives: a page of a FUSE file comes from the file's server, and a page below a
+ * userfaultfd from a thread of the target. Such a wait may never end. The first kind is not even
+ * ended by SIGKILL (request_wait_answer() in fs/fuse/dev.c). So the module first reads
+ * /proc/PID/pagemap (Documentation/admin-guide/mm/pagemap.rst), and then only pages that are in
+ * memory. A page of a stack that was never touched would read as zeros anyway.
  *
- * Between the two reads the target can still evict a page, and the read then hangs. So the caller
- * notes in the heartbeat which target's memory it reads, which tells the broker why capture hangs.
+ * The target can still remove a page between the two reads. So before a read the caller notes in
+ * the heartbeat which target it touches.
  */
 #ifndef LIB_CAPTURE_PROC_MEMORY_H
 #define LIB_CAPTURE_PROC_MEMORY_H
@@ -24,9 +24,9 @@
 
 /*
  * Opens the pagemap of thread tid below proc_fd, the descriptor of its /proc/PID. After an exec the
- * descriptor is still that of the old program. Returns 0; -ESRCH if the thread is gone, or the
- * kernel has no pagemap; or the negative errno of PROC_LACK (proc.h). *ret_fd is -1 on error:
- * memory_read then takes every page to be in memory.
+ * descriptor still refers to the memory of the old program. Returns 0; -ESRCH if the thread is
+ * gone, or if the kernel has no pagemap; or the error of a lack (proc.h). On error *ret_fd is -1,
+ * with which memory_read() assumes that every page is in memory.
  */
 must_check int memory_open(int proc_fd, uint32_t tid, int *ret_fd);
 
@@ -40,11 +40,11 @@ struct memory_seen {
 };
 
 /*
- * Copies up to size bytes (MEMORY_PAGES_MAX pages) at addr of thread tid; pages that are not in
- * memory become zeros. The copy ends at the last page that is in memory, before a hole of more than
+ * Copies up to size bytes (MEMORY_PAGES_MAX pages) at addr of thread tid. Pages that are not in
+ * memory become zeros. The copy ends after the last page in memory, before a hole of more than
  * hole_max pages, or where the memory cannot be read. pagemap_fd may be -1. seen is used and
  * updated; it may be NULL. Returns the number of valid bytes in `to`, -EFAULT if there are none, or
- * -ESRCH if the memory is gone.
+ * -ESRCH if the process has no memory any more.
  */
 must_check ssize_t memory_read(int pagemap_fd, struct memory_seen *seen, int32_t tid, uint64_t addr,
 			       void *to, size_t size, size_t hole_max);

@@ -41,7 +41,10 @@ must_check enum proc_outcome proc_read(int dir_fd, const char *name, void *ret, 
 /* As proc_read(), for a text: up to size - 1 bytes and a NUL. On failure the text is "". */
 must_check enum proc_outcome proc_read_text(int dir_fd, const char *name, char *ret, size_t size);
 
-/* Returns the outcome as an error: 0; -ESRCH for PROC_GONE only; -errno for PROC_LACK. */
+/*
+ * Returns the outcome as an error: 0, -ESRCH for PROC_GONE (and nothing else), -errno for
+ * PROC_LACK.
+ */
 must_check int proc_error(enum proc_outcome outcome);
 
 #endif

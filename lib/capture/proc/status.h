@@ -22,7 +22,10 @@ struct status_state {
 /* Reads task/TID/status below proc_fd, the descriptor of /proc/PID. */
 must_check enum proc_outcome status_read_state(int proc_fd, uint32_t tid, struct status_state *ret);
 
-/* Returns true for a leader whose threads live on, and for a thread that is not reaped yet. */
+/*
+ * Returns true for a leader that is dead while its threads live on, and for a thread that is not
+ * reaped yet.
+ */
 bool status_is_dead(const struct status_state *state);
 
 /*
@@ -42,8 +45,8 @@ bool status_has_pending(uint32_t tid);
 
 /*
  * Returns PROC_YES for a thread that the kernel made for its own work in an io_uring. Such a thread
- * never runs code of the program, and an interrupt makes what it waits for fail (result -512).
- * Known by its flags and its name (proc(5), stat).
+ * never runs code of the program, and an interrupt makes the operation that it waits for fail
+ * (result -512). Recognised by its flags and its name (proc(5), stat).
  */
 enum proc_answer status_is_worker(uint32_t tid);
 

@@ -75,13 +75,13 @@ uint64_t arch_thread_pointer(const struct user_regs_struct *regs)
 	return regs->fs_base;
 }
 
-/* tcb and self of tcbhead_t (sysdeps/x86_64/nptl/tls.h). */
+/* The two words are tcb and self of tcbhead_t (sysdeps/x86_64/nptl/tls.h). */
 bool arch_is_own_data(const uint64_t *words, size_t n, uint64_t addr)
 {
 	return n > 2 && words[0] == addr && words[2] == addr;
 }
 
-/* The kernel restarts calls in the same way: arch/x86/kernel/signal.c. */
+/* The kernel restarts calls in the same way (arch/x86/kernel/signal.c). */
 bool arch_call_again(const struct user_regs_struct *regs, const uint8_t before[2], long nr,
 		     const uint64_t arguments[ARCH_ARGUMENTS], struct user_regs_struct *ret)
 {
@@ -92,7 +92,7 @@ bool arch_call_again(const struct user_regs_struct *regs, const uint8_t before[2
 	*ret = *regs;
 	ret->rip -= sizeof(syscall_code);
 	ret->rax = (unsigned long long)nr;
-	/* The thread counts as in user mode: the kernel restarts nothing. */
+	/* With this value the thread counts as in user mode, and the kernel restarts nothing. */
 	ret->orig_rax = UINT64_MAX;
 	ret->rdi = arguments[0];
 	ret->rsi = arguments[1];
@@ -117,7 +117,7 @@ void arch_to_dwarf(const struct user_regs_struct *r, uint64_t *ret_regs)
 	ret_regs[ARCH_PC] = r->pc;
 }
 
-/* To tell this would take another register set, and another ptrace(2). */
+/* The answer would need another register set, and so another ptrace(2). */
 bool arch_in_call(const struct user_regs_struct *regs)
 {
 	(void)regs;
@@ -125,8 +125,8 @@ bool arch_in_call(const struct user_regs_struct *regs)
 }
 
 /*
- * The result overwrites the first argument, and the kernel has moved the pc back for the restart
- * when the stop is seen: a new result would need the argument that is gone.
+ * Not possible here: the result overwrites the first argument, and the kernel has moved the pc back
+ * for the restart before the stop is seen. A new result would need the lost argument.
  */
 bool arch_interrupted_call(const struct user_regs_struct *regs, long *ret_nr, long *ret_result)
 {

@@ -1,9 +1,7 @@
 /*
- * The processor: the registers of a stopped thread in DWARF order, and the number, arguments and
- * result of the system call that the thread was taken out of.
- *
- * Restarts of system calls are implemented for x86_64 only: elsewhere arch_interrupted_call and
- * arch_call_again return false.
+ * What depends on the processor: the registers of a stopped thread in DWARF order, and the number,
+ * arguments and result of an interrupted system call. Restarts of system calls are implemented for
+ * x86_64 only: elsewhere arch_interrupted_call and arch_call_again return false.
  */
 #ifndef LIB_CAPTURE_PTRACE_ARCH_H
 #define LIB_CAPTURE_PTRACE_ARCH_H
@@ -53,15 +51,15 @@ must_check int arch_get_regs(uint32_t tid, struct user_regs_struct *ret);
 void arch_to_dwarf(const struct user_regs_struct *regs, uint64_t *ret_regs);
 
 /*
- * Returns true if the stop took the thread out of a system call: its number and its result so far,
- * a negative errno or one of the kernel's restart codes. False otherwise, or if restarts are not
- * implemented for this processor.
+ * Returns true if the stop interrupted a system call; then sets the call's number, and its result
+ * so far: a negative errno or one of the kernel's restart codes. False otherwise, or if restarts
+ * are not implemented for this processor.
  */
 bool arch_interrupted_call(const struct user_regs_struct *regs, long *ret_nr, long *ret_result);
 
 /*
- * Returns false if an interrupt took the thread out of user mode. Returns true if it was in a
- * system call, or if the registers do not tell.
+ * Returns false if the thread was stopped in user mode. True if it was in a system call, or if the
+ * registers do not show it.
  */
 bool arch_in_call(const struct user_regs_struct *regs);
 
@@ -75,8 +73,8 @@ must_check int arch_set_result(uint32_t tid, long result);
 uint64_t arch_thread_pointer(const struct user_regs_struct *regs);
 
 /*
- * Returns true if the n words at addr are the start of the data that the thread pointer of a glibc
- * thread points to. Always false where these data have no mark (all but x86_64).
+ * Returns true if the n words at addr are the start of the data to which the thread pointer of a
+ * glibc thread points. Always false if these data cannot be recognised (all processors but x86_64).
  */
 bool arch_is_own_data(const uint64_t *words, size_t n, uint64_t addr);
 
@@ -96,7 +94,7 @@ bool arch_call_again(const struct user_regs_struct *regs, const uint8_t before[2
 /* Sets the result of the call in regs. */
 void arch_with_result(struct user_regs_struct *regs, uint64_t result);
 
-/* Writes the registers of a stopped thread. Returns 0, or -ESRCH if the thread has died. */
+/* Sets the registers of a stopped thread. Returns 0, or -ESRCH if the thread has died. */
 must_check int arch_set_regs(uint32_t tid, const struct user_regs_struct *regs);
 
 #endif

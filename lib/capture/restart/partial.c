@@ -47,10 +47,10 @@ static bool has_time_left(const struct partial *p)
 		(left.tv_sec != 0 || left.tv_nsec != 0));
 }
 
-/* With min_wait_usec fewer completions may be enough. */
+/* Returns true if the wait may end with fewer completions than asked for (min_wait_usec). */
 static bool may_have_fewer(const struct partial *p)
 {
-	uint32_t min_wait_us; /* in front of the timeout; it was padding once */
+	uint32_t min_wait_us; /* before the timeout; padding in older kernels */
 	const size_t at = offsetof(struct io_uring_getevents_arg, ts) - sizeof(min_wait_us);
 
 	return (argument(p, 3) & IORING_ENTER_EXT_ARG) != 0 &&
@@ -59,8 +59,8 @@ static bool may_have_fewer(const struct partial *p)
 }
 
 /*
- * Returns true if a wait for several completions came back because of capture. Rings and timeouts
- * that are registered as a number cannot be read: false.
+ * Returns true if a wait for several completions returned early because of capture. False if that
+ * is not known, because registered rings and timeouts, which have a number, cannot be read.
  */
 static bool waits_for_more(const struct partial *p)
 {
@@ -71,9 +71,10 @@ static bool waits_for_more(const struct partial *p)
 }
 
 /*
- * The total of an io_uring_enter(2), or 0. Its result is the number of submissions, and says
- * nothing of the wait: a wait for several that returns 0 has got some (io_uring/io_uring.c). So the
- * wait counts as one more than the submissions.
+ * Returns the result of a complete io_uring_enter(2), or 0 if the call is not resumed. The result
+ * is the number of submissions, and does not tell how the wait ended: a wait for several
+ * completions that returns 0 has got some of them (io_uring/io_uring.c). So the wait counts as one
+ * more than the submissions.
  */
 static uint64_t with_wait(const struct partial *p)
 {
@@ -99,7 +100,7 @@ static bool has_its_flags(const struct partial *p)
 	       (rule->null == 0 || argument(p, rule->null) == 0);
 }
 
-/* What was asked for in all; 0 if that is not known. */
+/* Returns the total that the call asked for; 0 if that is not known. */
 static uint64_t asked_in_all(const struct partial *p)
 {
 	const struct syscall_rule *rule = syscall_rule(p->nr);
@@ -120,7 +121,7 @@ static uint64_t asked_in_all(const struct partial *p)
 	return 0;
 }
 
-/* Returns true if only capture can have cut a call on this file short. */
+/* Returns true if a call on this file returns a short result only because of capture. */
 static bool only_capture_cuts_it_short(struct partial *p)
 {
 	const unsigned int files = syscall_rule(p->nr)->files;
@@ -162,10 +163,10 @@ static long next_number(const struct partial *p)
 }
 
 /*
- * The flags of the call for the rest. If the connection has been closed meanwhile, there must be no
- * SIGPIPE: the kernel sends none for a call that has sent something. Data sent without a copy are
- * acknowledged by the number of the call, once for each call
- * (Documentation/networking/msg_zerocopy.rst): the rest is copied.
+ * Returns the flags of the call for the rest. If the connection has been closed meanwhile, there
+ * must be no SIGPIPE, because the kernel sends none for a call that has sent something. Data that
+ * are sent without a copy are acknowledged by the number of the call, once for each call
+ * (Documentation/networking/msg_zerocopy.rst), so the rest is copied.
  */
 static uint64_t next_flags(const struct partial *p)
 {
@@ -190,7 +191,7 @@ bool partial_is_on_socket(const struct partial *p)
 	       p->nr == SYS_recvmmsg;
 }
 
-/* Makes the same call for the rest. */
+/* Sets *ret to the same call for the rest. */
 static bool same_call(const struct partial *p, struct partial_call *ret)
 {
 	const struct syscall_rule *rule = syscall_rule(p->nr);
@@ -201,7 +202,7 @@ static bool same_call(const struct partial *p, struct partial_call *ret)
 	ret->arguments[rule->size] = ret->asked;
 	switch (p->nr) {
 	case SYS_splice:
-		/* If the pipe is empty, the call was not cut short. */
+		/* An empty pipe means that the call was not cut short. */
 		ret->arguments[5] |= SPLICE_F_NONBLOCK;
 		return true;
 	case SYS_io_getevents:
@@ -217,7 +218,7 @@ static bool same_call(const struct partial *p, struct partial_call *ret)
 	}
 }
 
-/* Makes a call for the next piece of memory. False: the piece is not known. */
+/* Sets *ret to a call for the next piece of memory. Returns false if the piece is not known. */
 static bool piece_call(const struct partial *p, struct partial_call *ret)
 {
 	const struct syscall_rule *rule = syscall_rule(p->nr);

@@ -34,7 +34,7 @@ struct partial {
 	enum descriptor_kind file; /* DESCRIPTOR_OTHER where the kind does not matter */
 };
 
-/* A call for the rest, or for a piece of it. */
+/* The next call of a partial transfer, for the rest or for a piece of it. */
 struct partial_call {
 	long nr;
 	uint64_t arguments[ARCH_ARGUMENTS];
@@ -43,9 +43,9 @@ struct partial_call {
 };
 
 /*
- * Returns true if the call that the thread was taken out of returned a part and can be resumed.
- * Most calls are known by their number alone; for others the thread's memory is read and its
- * descriptors are looked at, which opens no file.
+ * Returns true if the interrupted call has returned a part and can be resumed. Most calls are
+ * recognised by their number alone. For others the function reads the thread's memory and checks
+ * its descriptors, without opening a file.
  */
 bool partial_find(struct partial *p);
 
@@ -59,7 +59,9 @@ bool partial_is_alike(const struct partial *p);
 /* Returns true if the timeout of a socket may have ended the call. */
 bool partial_is_on_socket(const struct partial *p);
 
-/* The next call. False: there is none, or its arguments cannot be read. */
+/*
+ * Sets *ret to the next call. Returns false if there is none, or if its arguments cannot be read.
+ */
 bool partial_next(const struct partial *p, struct partial_call *ret);
 
 /*
@@ -75,13 +77,13 @@ struct partial_files {
 };
 
 /*
- * The files of call nr, in which thread tid is stopped with these registers. Whether a descriptor
- * had another file before this moment is not known.
+ * Finds the files of call nr, in which thread tid is stopped with these registers. If a descriptor
+ * referred to another file before this moment, that is not known.
  */
 void partial_files(uint32_t tid, const struct user_regs_struct *regs, long nr,
 		   struct partial_files *ret);
 
-/* Returns true if the same call has the same files now. */
+/* Returns true if the descriptors of the same call still refer to these files. */
 bool partial_has_files(const struct partial_files *files, uint32_t tid,
 		       const struct user_regs_struct *regs, long nr);
 

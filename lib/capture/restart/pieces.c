@@ -7,13 +7,16 @@
 #include "lib/capture/proc/memory.h"
 #include "lib/capture/restart/syscalls.h"
 
-/* UIO_MAXIOV of the kernel, and how many iovecs are read at once. */
+/*
+ * IOV_MAX_COUNT is the kernel's UIO_MAXIOV. IOV_PORTION is the number of iovecs that are read at
+ * once.
+ */
 #define IOV_MAX_COUNT 1024
 #define IOV_PORTION   32
 
 /*
- * The iovecs of sendmsg(2) without an address, and of recvmsg(2) without control messages: control
- * messages that were sent went with the first part, received ones would be lost.
+ * Finds the iovecs of sendmsg(2) without an address, and of recvmsg(2) without control messages.
+ * Control messages that were sent went with the first part; received ones would be lost.
  */
 static bool of_message(uint32_t tid, int pagemap_fd, uint64_t addr, bool sends, struct pieces *ret)
 {

@@ -20,17 +20,18 @@ struct pieces {
 };
 
 /*
- * Finds the iovecs of the call that thread tid was taken out of: readv(2), writev(2) and the like,
- * sendmsg(2) without an address, recvmsg(2) without room for control messages. False: it is another
- * call, or the memory cannot be read. pagemap_fd: see proc/memory.h.
+ * Finds the iovecs of the interrupted call of thread tid: readv(2), writev(2) and the like,
+ * sendmsg(2) without an address, recvmsg(2) without room for control messages. Returns false if it
+ * is another call, or if the memory cannot be read. pagemap_fd: see proc/memory.h.
  */
 bool pieces_find(uint32_t tid, int pagemap_fd, const struct user_regs_struct *regs,
 		 struct pieces *ret);
 
 /*
- * Without ret: returns the sum of the iovecs' bytes, at most PIECES_MAX_BYTES. With ret: finds the
- * iovec that contains byte `at`; *ret is its rest from that byte on, and the result the sum up to
- * its end. Returns 0 if the iovecs cannot be read, are invalid, or have no such byte.
+ * If ret is NULL, returns the sum of the iovecs' bytes, at most PIECES_MAX_BYTES. Otherwise finds
+ * the iovec that contains byte `at` of all bytes: sets *ret to this iovec's part from that byte on,
+ * and returns the sum up to the iovec's end. Returns 0 if the iovecs cannot be read, are invalid,
+ * or have no such byte.
  */
 uint64_t pieces_walk(uint32_t tid, int pagemap_fd, const struct pieces *pieces, uint64_t at,
 		     struct iovec *ret);

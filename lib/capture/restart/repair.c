@@ -11,9 +11,9 @@
 #include "lib/capture/ptrace/tracee.h"
 
 /*
- * True for an ioctl of a terminal that first waits until output is sent, and has done nothing if
- * the wait was interrupted (tty_ioctl() in drivers/tty/tty_io.c). A break of some length,
- * tcsendbreak(3), may have begun already, except on a pseudoterminal, which has none.
+ * Returns true for an ioctl of a terminal that first waits until output is sent, and that has had
+ * no effect if the wait was interrupted (tty_ioctl() in drivers/tty/tty_io.c). A break of a given
+ * length, tcsendbreak(3), may have begun already, except on a pseudoterminal, which has none.
  */
 static bool is_drain(uint32_t tid, const struct user_regs_struct *regs)
 {
@@ -33,10 +33,10 @@ static bool is_drain(uint32_t tid, const struct user_regs_struct *regs)
 }
 
 /*
- * Returns true if the call can be done again from the start. The check of a bpf program has made
- * nothing when it gives up (kernel/bpf/verifier.c). What fallocate(2) has allocated may be there or
- * not (hugetlbfs, tmpfs before Linux 6.11), and is not allocated twice; its other modes move the
- * content of the file.
+ * Returns true if the call can be repeated from its start. The check of a bpf program has made
+ * nothing when it gives up (kernel/bpf/verifier.c). Memory that fallocate(2) has allocated may be
+ * kept or not (hugetlbfs, tmpfs before Linux 6.11), and is not allocated twice. The other modes of
+ * fallocate(2) move the content of the file, so they cannot be repeated.
  */
 static bool may_begin_anew(const struct user_regs_struct *regs, long nr)
 {

@@ -14,20 +14,20 @@
 #include "lib/capture/ptrace/arch.h"
 
 /*
- * Returns true if the call is to be restarted. regs: the registers of the stopped thread tid.
- * signal: of a signal-delivery-stop, else 0. A signal that stops the process interrupts calls
+ * Returns true if the call must be restarted. regs: the registers of the stopped thread tid.
+ * signal: that of a signal-delivery-stop, else 0. A signal that stops the process interrupts calls
  * without a tracer, too, unless the process ignores it. Opens files of /proc only if a call was
  * interrupted and the answer depends on them.
  */
 bool repair_is_due(uint32_t tid, const struct user_regs_struct *regs, int signal);
 
 /*
- * Returns true if the call has given up its work because of an interrupt, and can do all of it
- * again if it is not interrupted. Such a call is not for repair_call but for resume_wait.
+ * Returns true if the call has discarded its work because of an interrupt, and can do all of it
+ * again if it is not interrupted. The caller then uses resume_wait, not repair_call.
  */
 bool repair_needs_quiet(const struct user_regs_struct *regs);
 
-/* Rewrites the result if repair_is_due; returns true if it has. */
+/* Rewrites the result if repair_is_due() is true. Returns true if it has. */
 bool repair_call(uint32_t tid, const struct user_regs_struct *regs, int signal);
 
 #endif

@@ -13,13 +13,13 @@
 #include "lib/capture/restart/syscalls.h"
 
 /*
- * A part that was taken out of its wait is entered again; a pending signal shows itself before
- * that. So often at most: interrupts come a tick apart, and no known call goes on like this without
- * one.
+ * How often in a row an interrupted part is entered again without progress. A pending signal shows
+ * itself before the part begins. Interrupts are a tick apart, and no known call continues like this
+ * without an interrupt.
  */
 #define FRUITLESS_MAX 1000
 
-/* The same call with the same arguments. */
+/* Sets *ret to the same call with the same arguments. */
 static void all_of_it(const struct partial *p, struct partial_call *ret)
 {
 	ret->nr = p->nr;
@@ -37,7 +37,10 @@ static bool next_call(const struct resumed_call *r, struct partial_call *ret)
 	return true;
 }
 
-/* Sends the thread into the next part. False: there is none, or the registers cannot be set. */
+/*
+ * Sends the thread into the next part. Returns false if there is none, or if the registers cannot
+ * be set.
+ */
 static bool run_next(struct resumed_call *r)
 {
 	const struct partial *p = &r->partial;
@@ -76,7 +79,8 @@ static void take(struct resumed_call *r, const struct resume_stop *stop, bool wh
 }
 
 /*
- * Fills in the timeout of a wait, and what the call returns then. False: the call has no timeout.
+ * Sets the timeout of a wait, and the call's result at its end. Returns false if the call has no
+ * timeout.
  */
 static bool limit(struct resumed_call *r, const struct resume_stop *stop)
 {
@@ -89,8 +93,8 @@ static bool limit(struct resumed_call *r, const struct resume_stop *stop)
 }
 
 /*
- * The same for a partial transfer. False: the timeout is over, or whether there is one is not
- * known. Such a call is not resumed: it might go on for ever.
+ * Does the same for a partial transfer. Returns false if the timeout is over, or if it is not known
+ * whether there is one: such a call is not resumed, because it might go on for ever.
  */
 static bool limit_partial(struct resumed_call *r, const struct resume_stop *stop)
 {
@@ -106,16 +110,16 @@ static bool limit_partial(struct resumed_call *r, const struct resume_stop *stop
 	return stop->now_ns < r->until_ns;
 }
 
-/* Returns true if no handler runs at this stop: a handler would have to find EINTR. */
+/* Returns true if no signal handler runs at this stop. A handler would have to see EINTR. */
 static bool is_unnoticed(const struct resume_stop *stop)
 {
 	return stop->signal == 0 || status_goes_unnoticed(stop->tid, stop->signal);
 }
 
 /*
- * The kernel sends these signals to a thread whose call cannot go on (fs/pipe.c, net/core/stream.c,
- * fs/read_write.c). A part with such a signal is final: the rest would fail, and send the next
- * signal, without end.
+ * Returns true for the signals that the kernel sends to a thread whose call cannot go on
+ * (fs/pipe.c, net/core/stream.c, fs/read_write.c). A part with such a signal is final: the rest
+ * would fail and cause the next signal, without end.
  */
 static bool is_of_the_call(int signal)
 {
@@ -123,8 +127,9 @@ static bool is_of_the_call(int signal)
 }
 
 /*
- * Urgent data ends a call that has received something, however much was asked for, and the next
- * call reads past the mark (tcp_recvmsg_locked(), net/ipv4/tcp.c).
+ * Returns true if the call has reached urgent data. Such data end a call that has received
+ * something, however much was asked for, and the next call reads past the mark
+ * (tcp_recvmsg_locked(), net/ipv4/tcp.c).
  */
 static bool is_at_mark(const struct resumed_call *r, int32_t pid)
 {
@@ -136,8 +141,9 @@ static bool is_at_mark(const struct resumed_call *r, int32_t pid)
 }
 
 /*
- * Under a seccomp filter no other system call is made: the filter may not allow it, and kill.
- * Syscall user dispatch does no harm: it let the same instruction through a moment ago.
+ * Under a seccomp filter no other system call is made: the filter may refuse the call, and kill the
+ * thread. Syscall user dispatch is harmless, because it has let the same instruction through a
+ * moment ago.
  */
 bool resume_partial(struct resumed_call *r, const struct resume_stop *stop)
 {
@@ -151,7 +157,10 @@ bool resume_partial(struct resumed_call *r, const struct resume_stop *stop)
 	return !is_at_mark(r, stop->pid) && limit_partial(r, stop) && run_next(r);
 }
 
-/* The thread goes on behind the call. ESRCH: it was killed while it was stopped. */
+/*
+ * Ends the resumed call: the thread goes on after its instruction. ESRCH: the thread was killed
+ * while it was stopped.
+ */
 static void end(struct resumed_call *r)
 {
 	r->state = RESUME_NONE;
@@ -179,15 +188,15 @@ bool resume_wait(struct resumed_call *r, const struct resume_stop *stop)
 }
 
 /*
- * Returns true if capture may have cut the part short. A signal that interrupted it, noticed or
- * not, shows itself on the way into the next part, and ends that.
+ * Returns true if capture may have cut the part short. A signal that interrupted the part, noticed
+ * or not, shows itself on the way into the next part, and ends that one.
  */
 static bool was_cut_short(const struct resumed_call *r, const struct resume_stop *stop)
 {
 	return r->interrupted || stop->interrupted || status_has_pending(stop->tid);
 }
 
-/* Adds the result of a part that has ended. Returns true if there may be more. */
+/* Adds the result of a part that has ended. Returns true if a further part may follow. */
 static bool add(struct resumed_call *r, const struct resume_stop *stop, long result)
 {
 	struct partial *p = &r->partial;
@@ -228,7 +237,7 @@ static void came_back(struct resumed_call *r, const struct resume_stop *stop, lo
 		end(r);
 }
 
-/* Returns true if a wait for several events returned some of them because of capture. */
+/* Returns true if a wait for several events returned some of them early because of capture. */
 static bool has_some(const struct resumed_call *r, const struct resume_stop *stop, long result)
 {
 	struct partial p = r->partial;
@@ -237,16 +246,16 @@ static bool has_some(const struct resumed_call *r, const struct resume_stop *sto
 	return result == 0 && partial_find(&p) && was_cut_short(r, stop);
 }
 
-/* connect(2): entered again, it reports that the connection is being made already. */
+/* A connect(2) that is entered again reports that the connection is already being made. */
 bool resume_corrects_result(const struct resumed_call *r)
 {
 	return r->state != RESUME_NONE && r->same_call && r->partial.nr == SYS_connect;
 }
 
 /*
- * Handles the end of a wait. If the wait was interrupted, either a stop to come shows the cause, or
- * capture's interrupt was the cause: then no stop may come, and the thread must not see the
- * result.
+ * Handles the end of a wait. If the wait was interrupted by something other than capture, a stop to
+ * come shows the cause. If capture's interrupt was the cause, no stop may come, and the thread must
+ * not see the result.
  */
 static void came_out(struct resumed_call *r, const struct resume_stop *stop, long result)
 {
@@ -256,7 +265,7 @@ static void came_out(struct resumed_call *r, const struct resume_stop *stop, lon
 		end_with(r, result);
 		return;
 	}
-	/* A seccomp filter, or a file's server, gives this answer each time. */
+	/* A seccomp filter, or the server of a file, returns this each time. */
 	if (r->undisturbed && result == -EINTR && !was_cut_short(r, stop)) {
 		end_with(r, result);
 		return;
@@ -272,10 +281,10 @@ static void came_out(struct resumed_call *r, const struct resume_stop *stop, lon
 }
 
 /*
- * Returns false if a thread that was sent back to its call runs something else: a handler,
- * installed after capture had asked whether there is one. The registers of the call are wrong for a
- * thread in a handler. The thread is still on its way at the call's instruction, and behind it at
- * the stop where the call begins, or where a filter or a dispatcher refuses it.
+ * Returns false if a thread that was sent back to its call runs something else: a handler that was
+ * installed after capture had checked for one. The registers of the call are wrong for a thread in
+ * a handler. A thread on its way is at the call's instruction, or after it, at the stop where the
+ * call begins or where a filter or a dispatcher refuses it.
  */
 static bool is_on_its_way(const struct resumed_call *r, const struct resume_stop *stop)
 {
@@ -288,8 +297,8 @@ static bool is_on_its_way(const struct resumed_call *r, const struct resume_stop
 }
 
 /*
- * The thread enters the call. An interrupt that was sent when the thread had stopped here already
- * is still under way.
+ * The thread enters the call. An interrupt that was sent after the thread had stopped here is still
+ * under way.
  */
 static void begin_inside(struct resumed_call *r, const struct resume_stop *stop)
 {

@@ -1,26 +1,26 @@
 /*
- * Resumes a system call that capture's ptrace-stop, or a signal that the thread would not have
- * noticed without a tracer, took the thread out of. The target sees one uninterrupted call.
+ * Resumes a system call that was interrupted by capture's ptrace-stop, or by a signal that the
+ * thread would not have noticed without a tracer. The target sees one uninterrupted call. Three
+ * kinds of calls are resumed:
  *
- * Three kinds of calls are resumed:
  * - Partial transfer: read(2) returned 3 of 10 bytes. The thread goes back to its syscall
  *   instruction, with the arguments for the remaining 7 bytes (restart/partial.h). Capture adds up
- *   the results. The call ends early after a signal that has a handler, a group-stop or an error:
- *   the thread gets the sum so far, and the next call gets the error, as with the kernel alone. It
- *   also ends if a part was short without an interruption by capture, since the kernel had its own
- *   reason then, such as the timeout of a socket; and if the descriptor has another file by now.
- * - Wait with a relative timeout, which would start anew: the thread enters the same call again,
+ *   the results. After a signal that has a handler, a group-stop or an error, the thread gets the
+ *   sum so far, and the next call gets the error, as it would from the kernel alone. The call also
+ *   ends if a part was short without an interruption by capture, because the kernel had its own
+ *   reason, such as the timeout of a socket; and if the descriptor refers to another file by now.
+ * - Wait with a relative timeout, which would start anew: the thread enters the same call again
  *   with the same arguments, so that nothing is lost if the tracer ends meanwhile.
- * - Call that gives up its work when it is interrupted: it is entered again in the same way, and
+ * - Call that discards its work when it is interrupted: it is entered again in the same way, and
  *   not interrupted until it is done ("undisturbed").
  *
  * While a call is resumed, the thread runs under PTRACE_SYSCALL: it stops at the begin and at the
  * end of the call, and goes on with the registers that it would have without capture. For the first
- * two kinds capture watches the time since the first entry (call_timeouts.h): when the timeout is
+ * two kinds capture watches the time since the first entry (call_timeouts.h). When the timeout is
  * over, the caller interrupts the thread, and the call ends with the result that it has then.
  *
  * Beware: if the tracer is killed during a partial transfer, the thread gets the result of the last
- * part alone (docs/SAFETY.md).
+ * part only (docs/SAFETY.md).
  */
 #ifndef LIB_CAPTURE_RESTART_RESUME_H
 #define LIB_CAPTURE_RESTART_RESUME_H
@@ -43,10 +43,10 @@ enum resume_state {
 struct resumed_call {
 	enum resume_state state;
 	bool same_call;		/* entered again unchanged: not a partial transfer */
-	bool undisturbed;	/* and must not be interrupted */
-	unsigned int fruitless; /* parts in a row that moved nothing */
+	bool undisturbed;	/* the call must not be interrupted */
+	unsigned int fruitless; /* parts in a row without progress */
 	bool counts;		/* the result of the current part is added up */
-	bool interrupted;	/* perhaps by capture, at the begin of the current part */
+	bool interrupted;	/* capture may have interrupted the current part at its begin */
 	uint64_t asked;		/* result of the current part if it is not cut short */
 	uint64_t call_pc;	/* address of the syscall instruction */
 	struct partial partial;
@@ -68,20 +68,24 @@ struct resume_stop {
 	uint64_t now_ns;
 	bool at_call;	  /* the stop is at the begin or the end of a call */
 	bool interrupted; /* capture's interrupt was under way, and this stop consumed it */
-	/* The call may be resumed: no group-stop, no signal, and calls are not being cut short. */
+	/*
+	 * The call may be resumed: there is no group-stop and no signal, and calls are not being
+	 * cut short.
+	 */
 	bool goes_on;
 };
 
 /*
- * For a call that returned a part. Returns true if the rest is transferred: the thread has to be
- * continued by PTRACE_SYSCALL as long as state is not RESUME_NONE.
+ * Resumes a call that returned a part. Returns true if the rest is being transferred: the caller
+ * then continues the thread by PTRACE_SYSCALL as long as state is not RESUME_NONE.
  */
 bool resume_partial(struct resumed_call *r, const struct resume_stop *stop);
 
 /*
- * For an interrupted wait whose relative timeout would start anew, and for a call that must not be
+ * Resumes an interrupted wait whose relative timeout would start anew, or a call that must not be
  * disturbed (repair_needs_quiet). Returns true if the call is entered again, in the same way as
- * above. False: it is another call, or was interrupted by what interrupts it without capture, too.
+ * above. Returns false if it is another call, or if its interruption would have happened without
+ * capture, too.
  */
 bool resume_wait(struct resumed_call *r, const struct resume_stop *stop);
 

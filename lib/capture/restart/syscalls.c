@@ -15,20 +15,20 @@
 #define SEND_FLAGS (MSG_NOSIGNAL | MSG_MORE | MSG_DONTROUTE | MSG_ZEROCOPY)
 #define RECV_FLAGS (MSG_NOSIGNAL | MSG_CMSG_CLOEXEC)
 
-/* select(2) empties its sets when its time is over. */
+/* Returns true if select(2) has no sets. It would empty them when its time is over. */
 static bool has_no_sets(const struct user_regs_struct *regs)
 {
 	return arch_argument(regs, 1) == 0 && arch_argument(regs, 2) == 0 &&
 	       arch_argument(regs, 3) == 0;
 }
 
-/* Only this command of futex(2) has a relative timeout. */
+/* FUTEX_WAIT is the only command of futex(2) with a relative timeout. */
 static bool is_futex_wait(const struct user_regs_struct *regs)
 {
 	return ((int)arch_argument(regs, 1) & FUTEX_CMD_MASK) == FUTEX_WAIT;
 }
 
-/* Other clocks count processor time. */
+/* Returns true for a relative timeout on one of these clocks. Other clocks count processor time. */
 static bool is_relative(const struct user_regs_struct *regs)
 {
 	const clockid_t clock = (clockid_t)arch_argument(regs, 0);
@@ -56,7 +56,7 @@ static bool is_relative(const struct user_regs_struct *regs)
 #define RECEIVES	 .restart = RESTART_REWRITE, .socket = SOCKET_RECEIVES
 #define WAITS_FOR_ALL(n) .flags = (n), .wanted = MSG_WAITALL, .allowed = RECV_FLAGS | MSG_WAITALL
 
-/* With a timeout (SO_RCVTIMEO, SO_SNDTIMEO) calls on sockets return EINTR. */
+/* Calls on sockets with a timeout (SO_RCVTIMEO, SO_SNDTIMEO) return EINTR. */
 #define MAY_SEND    .restart = RESTART_IF_SOCKET, .socket = SOCKET_SENDS
 #define MAY_RECEIVE .restart = RESTART_IF_SOCKET, .socket = SOCKET_RECEIVES
 
@@ -75,8 +75,8 @@ static const struct syscall_rule rules[] = {
 
 	/*
 	 * Sources: fs/pipe.c, drivers/tty/tty_io.c, and see sendto. The rest of a write to a socket
-	 * is sent by sendto(2). Programs whose seccomp filter names a size write little, perhaps to
-	 * terminals; into a pipe that is never done in parts (PIPE_BUF).
+	 * is sent by sendto(2). Programs whose seccomp filter compares a size write little, perhaps
+	 * to terminals; a pipe never takes so little in parts (PIPE_BUF).
 	 */
 	[SYS_write] = {MAY_SEND, FD(0), BYTES_AT(1, 2), .next = NEXT_WRITE, .files = WRITTEN,
 		       .alike = ON(PIPE) | ON(SOURCE)},
@@ -87,12 +87,12 @@ static const struct syscall_rule rules[] = {
 	[SYS_pwritev2] = {MAY_SEND, FD(0), .asked = ASKED_IOVECS, .next = NEXT_WRITE, .flags = 5,
 			  .files = WRITTEN},
 
-	/* With the address of a peer the call sends a message as a whole. */
+	/* With the address of a peer the call sends one message as a whole. */
 	[SYS_sendto] = {SENDS, FD(0), BYTES_AT(1, 2), .next = NEXT_SENDTO, .flags = 3,
 			.allowed = SEND_FLAGS, .null = 4, .files = ON(STREAM), .alike = ON_ANY},
 	[SYS_sendmsg] = {SENDS, FD(0), .asked = ASKED_MESSAGE, .next = NEXT_SENDTO, .flags = 2,
 			 .allowed = SEND_FLAGS, .files = ON(STREAM)},
-	/* On a stream the last message may be a part itself. */
+	/* On a stream the last message itself may have been sent in part. */
 	[SYS_sendmmsg] = {SENDS, FD(0), MESSAGES_AT(1, 2), .flags = 3, .allowed = SEND_FLAGS,
 			  .files = ON(DATAGRAM), .alike = ON_ANY},
 	[SYS_recvfrom] = {RECEIVES, FD(0), BYTES_AT(1, 2), .next = NEXT_RECVFROM, WAITS_FOR_ALL(3),
@@ -100,8 +100,8 @@ static const struct syscall_rule rules[] = {
 	[SYS_recvmsg] = {RECEIVES, FD(0), .asked = ASKED_MESSAGE, .next = NEXT_RECVFROM,
 			 WAITS_FOR_ALL(2), .files = ON(STREAM)},
 	/*
-	 * When its timeout is over, the call returns what it has, and leaves 0 in the timespec
-	 * (net/socket.c).
+	 * When its timeout is over, the call returns the messages that it has, and leaves 0 in the
+	 * timespec (net/socket.c).
 	 */
 	[SYS_recvmmsg] = {RECEIVES, FD(0), MESSAGES_AT(1, 2), .flags = 3, .allowed = RECV_FLAGS,
 			  .left = 4, .alike = ON_ANY},
@@ -109,9 +109,9 @@ static const struct syscall_rule rules[] = {
 	[SYS_accept4] = {RECEIVES},
 	[SYS_connect] = {SENDS, .timeout.result = -EINPROGRESS},
 
-	/* The kernel has advanced the offsets, those in memory or those of the files. */
+	/* The kernel has advanced the offsets: those in memory, or those of the files. */
 	[SYS_copy_file_range] = {FDS(0, 2), BYTES(4), .alike = ON_ANY},
-	/* Into a pipe the call moves what fits. It waits for each page. */
+	/* Into a pipe the call moves as much as fits, and waits for each page. */
 	[SYS_sendfile] = {MAY_SEND, FDS(0, 1), BYTES(3), .by_piece = true, .starts_again = true,
 			  .files = ON(STREAM) | ON(REGULAR), .alike = ON_ANY},
 	[SYS_splice] = {FDS(0, 2), BYTES(4), .restart = RESTART_IF_EITHER_SOCKET,
@@ -123,8 +123,8 @@ static const struct syscall_rule rules[] = {
 	[SYS_io_pgetevents] = {EVENTS_AT(3, 1), WITHIN(TIMESPEC, 4), .restart = RESTART_REWRITE,
 			       .interrupted = RESULT_ERESTARTNOHAND, .alike = ON_ANY},
 	/*
-	 * Returns EINTR only if it has submitted nothing. Its descriptor may be a registered
-	 * number.
+	 * The call returns EINTR only if it has submitted nothing. Its descriptor may be a
+	 * registered number.
 	 */
 	[SYS_io_uring_enter] = {.restart = RESTART_REWRITE,
 				.asked = ASKED_URING,
@@ -142,7 +142,7 @@ static const struct syscall_rule rules[] = {
 	[SYS_poll] = {.only_waits = true, WITHIN(MS, 2)},
 #endif
 	/*
-	 * The kernel restarts these, except where it cannot write the remaining time into the
+	 * The kernel restarts these calls, unless it cannot write the remaining time into the
 	 * caller's timespec (fs/select.c).
 	 */
 	[SYS_ppoll] = {WAITS, WITHIN(TIMESPEC, 2)},

@@ -1,15 +1,14 @@
 /*
  * The table of system calls: a row for each call that an interrupt can shorten, or that only waits.
- * A call without a row is left as it is.
- *
- * A row says whether the interrupted call must be made to restart (repair.h), how the rest of a
- * partial transfer is made (partial.h), and where the call's relative timeout is (timeout.h).
+ * A call without a row is left as it is. A row has three parts: whether the interrupted call must
+ * be made to restart (repair.h), how the rest of a partial transfer is requested (partial.h), and
+ * where the call's relative timeout is (timeout.h).
  *
  * The kernel restarts most calls by itself after a ptrace-stop. Some return EINTR as soon as
- * anything wakes them, a tracer included. Their result is set to -ERESTARTNOHAND, of which the
- * kernel makes a restart, or EINTR if a handler runs (signal(7), "Interruption of system calls";
- * arch/x86/kernel/signal.c). For any other call this would be wrong: close(2), for one, has given
- * its descriptor back before it returns EINTR.
+ * anything wakes them, including a tracer. Their result is set to -ERESTARTNOHAND, by which the
+ * kernel restarts the call, or returns EINTR if a handler runs (signal(7), "Interruption of system
+ * calls"; arch/x86/kernel/signal.c). For any other call this would be wrong. For example, close(2)
+ * has released its descriptor before it returns EINTR.
  */
 #ifndef LIB_CAPTURE_RESTART_SYSCALLS_H
 #define LIB_CAPTURE_RESTART_SYSCALLS_H
@@ -19,7 +18,7 @@
 
 #include "lib/capture/ptrace/arch.h"
 
-/* The kernel's internal results of calls that a signal took out of their wait. */
+/* The kernel's internal results of calls whose wait a signal has ended. */
 #define RESULT_ERESTARTSYS	     (-512)
 #define RESULT_ERESTARTNOINTR	     (-513)
 #define RESULT_ERESTARTNOHAND	     (-514)
@@ -43,14 +42,15 @@ enum restart_rule {
 	 */
 	RESTART_IF_FILTERED,
 	/*
-	 * The call gives up its work when it is interrupted, and has to do all of it again. With a
-	 * restart code of the kernel it would never end, so it is entered again and not interrupted
-	 * (resume.h). Depends on the arguments: bpf(2) that loads a program, fallocate(2).
+	 * The call discards its work when it is interrupted, and has to do all of it again. With
+	 * one of the kernel's restart codes it would never end, so it is entered again and not
+	 * interrupted (resume.h). Applies to bpf(2) that loads a program and to fallocate(2),
+	 * depending on the arguments.
 	 */
 	RESTART_UNDISTURBED,
 };
 
-/* Which argument says how much is asked for. */
+/* Which argument has the requested amount. */
 enum syscall_asked {
 	ASKED_NOTHING, /* a short result of this call is final */
 	ASKED_LONG,    /* argument `size`, at most PIECES_MAX_BYTES */
@@ -93,9 +93,9 @@ struct syscall_timeout {
 enum syscall_socket { SOCKET_NONE, SOCKET_RECEIVES, SOCKET_SENDS };
 
 struct syscall_rule {
-	bool only_waits; /* the call gives the processor away, and does little else */
+	bool only_waits; /* the call waits and does little else */
 
-	/* What is done if the call returns `interrupted`; 0 stands for -EINTR. */
+	/* How the call is restarted if it returns `interrupted`; 0 stands for -EINTR. */
 	enum restart_rule restart;
 	int interrupted;
 
@@ -128,7 +128,7 @@ const struct syscall_rule *syscall_rule(long nr);
 /* Returns the rule for call nr of the native ABI with this result. */
 enum restart_rule syscall_restart_rule(long nr, long result);
 
-/* True for a result of a call that was taken out of a wait. */
+/* Returns true for the result of a call whose wait was interrupted. */
 bool syscall_was_waiting(long result);
 
 #endif

@@ -20,7 +20,7 @@ static bool read_all(const struct timeout_call *c, uint64_t addr, void *to, size
 	       (ssize_t)size;
 }
 
-/* An int of milliseconds; negative: no timeout. */
+/* Reads an int of milliseconds. Returns false if it is negative: no timeout. */
 static bool milliseconds(uint64_t argument, uint64_t *ret)
 {
 	const int32_t ms = (int32_t)(uint32_t)argument;
@@ -31,7 +31,10 @@ static bool milliseconds(uint64_t argument, uint64_t *ret)
 	return true;
 }
 
-/* A timespec, or a timeval, whose second member has this unit. NULL: no timeout. */
+/*
+ * Reads a timespec, or a timeval, whose second member has this unit. An address of NULL: no
+ * timeout.
+ */
 static bool seconds_at(const struct timeout_call *c, uint64_t addr, uint64_t unit_ns, uint64_t *ret)
 {
 	struct timespec t;
@@ -40,7 +43,7 @@ static bool seconds_at(const struct timeout_call *c, uint64_t addr, uint64_t uni
 	       clock_duration_ns(t.tv_sec, t.tv_nsec, unit_ns, ret);
 }
 
-/* addr: the struct io_uring_getevents_arg. */
+/* addr is the address of the struct io_uring_getevents_arg. */
 static bool of_io_uring(const struct timeout_call *c, uint64_t addr, uint64_t *ret)
 {
 	const uint64_t flags = arch_argument(c->regs, 3);
@@ -73,7 +76,7 @@ static bool find(const struct timeout_call *c, const struct syscall_timeout *t, 
 }
 
 /*
- * The timeout of the call's socket: see timeout_of_socket. AF_UNIX sends in pieces of 32 KiB
+ * Finds the timeout of the call's socket: see timeout_of_socket. AF_UNIX sends in pieces of 32 KiB
  * (net/unix/af_unix.c).
  */
 static int of_socket(const struct timeout_call *c, const struct syscall_rule *rule,

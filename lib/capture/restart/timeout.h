@@ -2,13 +2,14 @@
  * Relative timeouts of system calls that start anew when the call is entered again: their length,
  * and the call's result when they are over.
  *
- * Known are calls that leave a wait with nothing done, so that "the timeout ended at this moment"
- * is true. Calls that the kernel restarts with the remaining time (poll(2), nanosleep(2), futex(2))
- * are known, too: under a seccomp filter they are entered again instead (restart/syscalls.h). So
- * are calls on sockets with SO_RCVTIMEO or SO_SNDTIMEO.
+ * Known are calls whose wait ends with nothing done, so that the result "the timeout is over" is
+ * true at any moment. They include:
+ * - calls that the kernel restarts with the remaining time (poll(2), nanosleep(2), futex(2)): under
+ *   a seccomp filter they are entered again instead (restart/syscalls.h);
+ * - calls on sockets with SO_RCVTIMEO or SO_SNDTIMEO.
  *
- * Not known: select(2) with sets, which it empties when the time is over; splice(2); sendfile(2)
- * that has sent nothing.
+ * Not known are: select(2) with sets, which it empties when the time is over; splice(2);
+ * sendfile(2) that has sent nothing.
  */
 #ifndef LIB_CAPTURE_RESTART_TIMEOUT_H
 #define LIB_CAPTURE_RESTART_TIMEOUT_H
@@ -25,7 +26,7 @@ struct timeout {
 	bool by_piece; /* the kernel starts the timeout anew with each piece of the transfer */
 };
 
-/* A stopped thread, in the call that it was taken out of. */
+/* A stopped thread, and the call that the stop interrupted. */
 struct timeout_call {
 	int32_t pid;
 	uint32_t tid;
@@ -33,12 +34,15 @@ struct timeout_call {
 	const struct user_regs_struct *regs;
 };
 
-/* Finds the timeout of a wait with nothing done. False: none, not a known one, or not readable. */
+/*
+ * Finds the timeout of a wait with nothing done. Returns false if there is none, or if it is not
+ * known or not readable.
+ */
 bool timeout_find(const struct timeout_call *c, struct timeout *ret);
 
 /*
- * Finds the timeout of the call's socket. Returns 1; 0 if the socket has none; -ENOTSOCK if it is
- * no known call on a socket; or an error of descriptor_socket.
+ * Finds the timeout of the call's socket. Returns 1; 0 if the socket has none; -ENOTSOCK if the
+ * call is not a known call on a socket; or an error of descriptor_socket.
  */
 must_check int timeout_of_socket(const struct timeout_call *c, struct timeout *ret);
 
