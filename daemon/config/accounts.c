@@ -23,7 +23,7 @@ static const struct {
 };
 
 /*
- * True if this user namespace has the id. Each line of a map has a range: its first id
+ * Returns true if this user namespace has the id. Each line of a map has a range: its first id
  * inside, its first id outside, and its length (user_namespaces(7)).
  */
 static bool is_mapped(const char *map, uint32_t id)
@@ -89,8 +89,8 @@ static void look_up(enum account account, uint32_t *ret_uid, uint32_t *ret_gid)
 }
 
 /*
- * True if capture must stay root: without a capability for it, only root can open the /proc files
- * of root's processes.
+ * Returns true if capture must stay root: without a capability for it, only root can open the /proc
+ * files of root's processes.
  */
 static bool reads_as_root(enum account account)
 {

@@ -161,7 +161,7 @@ static char *read_line(char *ret, int size, void *stream)
 	return NULL;
 }
 
-/* True if the line has this section and at most a comment after it. */
+/* Returns true if the line has this section and at most a comment after it. */
 static bool is_heading(const struct reader *r, const char *section)
 {
 	size_t n = strlen(section), after;
@@ -280,7 +280,7 @@ static void unknown_key(struct reader *r, const char *name)
 		fault(r, "%s is a key of %s", name, config_section_name(elsewhere));
 }
 
-/* True if the section has set the DSN already, by dsn or dsn_file. */
+/* Returns true if the section has set the DSN already, by dsn or dsn_file. */
 static bool is_dsn_twice(const struct reader *r, const struct config_key *key)
 {
 	const struct config_key *other;
@@ -292,7 +292,7 @@ static bool is_dsn_twice(const struct reader *r, const struct config_key *key)
 }
 
 /*
- * True if value is a relative path, which has no meaning here because the daemon's working
+ * Returns true if value is a relative path, which has no meaning here because the daemon's working
  * directory is arbitrary.
  */
 static bool is_relative(const struct config_key *key, const char *value)
@@ -357,7 +357,7 @@ static int handle(void *user, const char *section, const char *name, const char 
 	return 1;
 }
 
-/* True if this file contains a DSN. The file's mode is then checked. */
+/* Returns true if this file contains a DSN. The file's mode is then checked. */
 static bool holds_dsn(const struct config *c, size_t first_target, uint64_t sentry_before)
 {
 	const uint64_t of_sentry = config_key_bit(config_key_find(SECTION_SENTRY, "dsn"));

@@ -44,7 +44,7 @@ static const char *variable_of(config_env_fn get, const char *name)
 	return value != NULL && *value != '\0' ? value : NULL;
 }
 
-/* True if value is not one of the words for "no". */
+/* Returns true if value is not one of the words for "no". */
 static bool is_on(const char *value)
 {
 	return value != NULL && strcmp(value, "0") != 0 && strcmp(value, "false") != 0 &&
@@ -165,7 +165,8 @@ static bool gives_rule(const struct target_config *t)
 	return false;
 }
 
-/* True if, by the rules of both sections, first matches every process that other matches. */
+/* Returns true if, by the rules of both sections, first matches every process that other matches.
+ */
 static bool covers(const struct target_config *first, const struct target_config *other)
 {
 	for (size_t i = 0; i < array_size(rules); i++) {

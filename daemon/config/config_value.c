@@ -233,7 +233,7 @@ static int parse_dsn(const struct config_key *key, const char *value, void *base
 	return 0;
 }
 
-/* True if value is one of words: those of Sentry's SDKs for SENTRY_SPOTLIGHT. */
+/* Returns true if value is one of words: those of Sentry's SDKs for SENTRY_SPOTLIGHT. */
 static bool is_word(const char *value, const char *const *words)
 {
 	while (*words != NULL && strcasecmp(value, *words) != 0)

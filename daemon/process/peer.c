@@ -36,7 +36,7 @@ void peer_groups(struct peer_groups *ret)
 	(void)fclose(file);
 }
 
-/* True if the peer's group, or one of its supplementary groups, is gid. */
+/* Returns true if the peer's group, or one of its supplementary groups, is gid. */
 static bool is_in(int fd, const struct ucred *credentials, uint32_t gid)
 {
 	gid_t *groups = NULL;

@@ -172,7 +172,7 @@ int process_mapping_find(int32_t pid, uint64_t start, uint64_t end, struct proce
 	return r;
 }
 
-/* True if the file has the bytes of the mapping, or of its beginning, at its offset. */
+/* Returns true if the file has the bytes of the mapping, or of its beginning, at its offset. */
 static bool has_bytes(const struct process_mapping *m, int fd)
 {
 	static char ours[COMPARED_BYTES], theirs[COMPARED_BYTES];

@@ -32,8 +32,8 @@ static char yama_scope(void)
 }
 
 /*
- * True if this process has CAP_SYS_PTRACE in its own user namespace. The target can be in another
- * one.
+ * Returns true if this process has CAP_SYS_PTRACE in its own user namespace. The target can be in
+ * another one.
  */
 static bool may_trace_all(void)
 {
@@ -43,7 +43,8 @@ static bool may_trace_all(void)
 }
 
 /*
- * True if capture may read all files, because it gets the permitted capabilities of this process.
+ * Returns true if capture may read all files, because it gets the permitted capabilities of this
+ * process.
  */
 static bool may_read_all(void)
 {
@@ -91,7 +92,7 @@ static void say_not_permitted(int32_t pid, uint32_t uid)
 			  pid, uid);
 }
 
-/* True if name is that of another sentry-profd's capture, cut off by the kernel. */
+/* Returns true if name is that of another sentry-profd's capture, cut off by the kernel. */
 static bool is_capture(const char *name)
 {
 	return strcmp(name, "sentry-profd-ca") == 0;

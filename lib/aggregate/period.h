@@ -1,13 +1,11 @@
 /*
- * The period of time that a chunk covers: where it begins, which ticks are known,
- * when the chunk is due, and where it ends. All times are monotonic times of
- * ticks in ns.
+ * The period of time that a chunk covers: where it begins, which ticks are known, when the chunk is
+ * due, and where it ends. All times are monotonic times of ticks in ns.
  *
- * Chunks follow each other without a hole, with one exception. Where no tick
- * came for longer than PERIOD_GAP_NS (the daemon or the machine was stopped),
- * nobody knows what the threads did: the chunk ends at the last tick before the
- * gap, the next one begins at the first tick after it, and the time between is
- * in neither.
+ * Chunks follow each other without a hole, with one exception. If no tick came for longer than
+ * PERIOD_GAP_NS (the daemon or the machine was stopped), the state of the threads is unknown: the
+ * chunk ends at the last tick before the gap, the next one begins at the first tick after it, and
+ * the time between is in neither.
  */
 #ifndef LIB_AGGREGATE_PERIOD_H
 #define LIB_AGGREGATE_PERIOD_H

@@ -7,10 +7,10 @@
 #include "lib/capture/state.h"
 
 /*
- * True if the thread is still in the wait in which a tick found it blocked. If a signal has ended
- * its sleep, the thread has got a processor once since the tick. If it has got one more often, it
- * may be in another wait. One case cannot be distinguished: the thread has left one wait, and the
- * signal came just before it entered the next wait at the same place.
+ * Returns true if the thread is still in the wait in which a tick found it blocked. If a signal has
+ * ended its sleep, the thread has got a processor once since the tick. If it has got one more
+ * often, it may be in another wait. One case cannot be distinguished: the thread has left one wait,
+ * and the signal came just before it entered the next wait at the same place.
  */
 static bool is_in_the_same_wait(const struct thread *th, const struct user_regs_struct *raw)
 {
