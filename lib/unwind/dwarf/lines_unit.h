@@ -16,7 +16,7 @@
 /* Nesting of namespaces, functions and blocks. Deeper entries are left out. */
 #define LINES_DEPTH_MAX 64
 
-/* What an image may still cost; shared by all of its units. */
+/* The remaining limits for reading one image; shared by all of its units. */
 struct lines_budget {
 	clock_fn now_ns; /* NULL: no time limit */
 	uint64_t left_ns;
@@ -28,12 +28,12 @@ struct lines_budget {
 	bool exhausted; /* some limit was reached */
 };
 
-/* Time counts between these two calls. */
+/* Processor time is subtracted from left_ns between these two calls. */
 void lines_budget_start(struct lines_budget *b);
 void lines_budget_stop(struct lines_budget *b);
-/* Subtracts n from *what. False, and exhausted, if *what is smaller. */
+/* Subtracts n from *what. If *what is smaller, returns false and sets exhausted. */
 bool lines_budget_take(struct lines_budget *b, size_t *what, size_t n);
-/* False, and exhausted, if the time is over. Call it between calls of libdw. */
+/* If the time is over, returns false and sets exhausted. Call it between calls of libdw. */
 bool lines_budget_go_on(struct lines_budget *b);
 
 struct lines_range {
@@ -87,7 +87,9 @@ must_check int lines_unit_read(struct lines_unit *u, Dwarf_Die *unit, struct lin
 struct lines_slice lines_unit_inlined(const struct lines_unit *u,
 				      const struct lines_range *function);
 
-/* Returns the last range that starts at or before vaddr; r is sorted by lo. NULL: none. */
+/*
+ * Returns the last range that starts at or before vaddr, or NULL. r must be sorted by lo.
+ */
 const struct lines_range *lines_ranges_find(const struct lines_ranges *r, uint64_t vaddr);
 /* For qsort(3): by lo, then by entry. */
 int lines_ranges_compare(const void *a, const void *b);
