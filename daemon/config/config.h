@@ -149,7 +149,7 @@ struct config {
 
 /* Sets the defaults. config_fini() is due. */
 void config_init(struct config *c);
-/* Frees what c holds and overwrites its secrets. Takes NULL. */
+/* Frees what c holds and overwrites its secrets. c may be NULL. */
 void config_fini(struct config *c);
 
 /* Returns the section [target "NAME"] of this name, or NULL. */

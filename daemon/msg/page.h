@@ -20,7 +20,7 @@ must_check int page_new(const char *name, size_t size, const void **ret_page, in
 /* The same, mapped with this protection (mmap(2)) instead of PROT_READ. */
 must_check int page_share(const char *name, size_t size, int protection, void **ret_page,
 			  int *ret_fd);
-/* Unmaps the page. Takes NULL. */
+/* Unmaps the page. page may be NULL. */
 void page_free(const void *page, size_t size);
 
 /* Maps the page of fd for reading and writing, in the child. Returns 0 or -errno. */

@@ -25,7 +25,7 @@ struct buf {
 /* Initialises an empty buffer of at most max bytes. Does not allocate. */
 void buf_init(struct buf *b, size_t max);
 
-/* Frees the bytes; b is as after buf_init(). Takes NULL. */
+/* Frees the bytes; b is as after buf_init(). b may be NULL. */
 void buf_fini(struct buf *b);
 
 /* Zeroes the bytes and frees them: for a secret. */

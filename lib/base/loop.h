@@ -20,7 +20,7 @@ typedef void (*loop_fn)(void *ctx);
 
 /* Returns 0 or -errno. */
 must_check int loop_new(struct loop **ret);
-/* Frees the loop; the watched descriptors stay open. Takes NULL. */
+/* Frees the loop; the watched descriptors stay open. l may be NULL. */
 void loop_free(struct loop *l);
 
 /*

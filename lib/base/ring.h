@@ -55,7 +55,7 @@ struct ring_writer {
  * a wrong size, or the error of a system call.
  */
 must_check int ring_writer_init(struct ring_writer *w, size_t size);
-/* Unmaps the memory and closes the descriptor. Takes NULL and a finished writer. */
+/* Unmaps the memory and closes the descriptor. w may be NULL, or a finished writer. */
 void ring_writer_fini(struct ring_writer *w);
 
 /*
@@ -109,7 +109,7 @@ struct ring_reader {
  * size, or the error of fstat(2) or mmap(2).
  */
 must_check int ring_reader_init(struct ring_reader *r, int fd);
-/* Unmaps the memory. Takes NULL and a finished reader. */
+/* Unmaps the memory. r may be NULL, or a finished reader. */
 void ring_reader_fini(struct ring_reader *r);
 
 /* Sets the head. Returns 0, or -EPROTO if it goes back or is more than two laps ahead of the tail.

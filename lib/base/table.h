@@ -24,7 +24,7 @@ struct table {
 /* Initialises an empty table. Does not allocate. */
 void table_init(struct table *t, uint64_t seed);
 
-/* Frees the memory; t is as after table_init(). Takes NULL. */
+/* Frees the memory; t is as after table_init(). t may be NULL. */
 void table_fini(struct table *t);
 
 /* Removes all keys; the memory stays allocated. */

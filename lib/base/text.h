@@ -20,7 +20,7 @@ struct text {
 
 /* Initialises an empty pool. Does not allocate. */
 void text_init(struct text *t, uint64_t hash_seed);
-/* Frees the strings; t is as after text_init(). Takes NULL. */
+/* Frees the strings; t is as after text_init(). t may be NULL. */
 void text_fini(struct text *t);
 
 /*

@@ -95,7 +95,7 @@ struct spool;
  * limits. now_ms: Unix time. Returns 0, -ENOMEM, or the error of reading the directory.
  */
 must_check int spool_new(struct spool **ret, const struct spool_options *o, uint64_t now_ms);
-/* Frees the spool and leaves the files on the disk. Takes NULL. */
+/* Frees the spool and leaves the files on the disk. s may be NULL. */
 void spool_free(struct spool *s);
 
 /*

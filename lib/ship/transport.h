@@ -75,7 +75,7 @@ must_check int transport_new(struct transport **ret, const struct transport_opti
  * may use some of the old and some of the new ones.
  */
 must_check int transport_set_certificates(struct transport *t, const struct transport_options *o);
-/* Aborts the request in flight and frees everything. Takes NULL. */
+/* Aborts the request in flight and frees everything. t may be NULL. */
 void transport_free(struct transport *t);
 
 /*

@@ -171,7 +171,7 @@ struct unwind_cache_options {
 
 must_check int unwind_cache_new(const struct unwind_cache_options *options,
 				struct unwind_cache **ret);
-/* All spaces must have been freed. Takes NULL. */
+/* Frees the cache. All of its spaces must have been freed. c may be NULL. */
 void unwind_cache_free(struct unwind_cache *c);
 
 /*
@@ -180,7 +180,7 @@ void unwind_cache_free(struct unwind_cache *c);
  */
 must_check int unwind_space_new(struct unwind_cache *c, const struct unwind_files *files, void *ctx,
 				struct unwind_space **ret);
-/* Takes NULL. */
+/* Frees the space. s may be NULL. */
 void unwind_space_free(struct unwind_space *s);
 
 /*

@@ -1,14 +1,15 @@
 /*
- * Partial transfers: system calls that returned a part of what was asked for because of a pending
- * signal or a ptrace-stop. The module finds what was asked for, and the call for the rest.
+ * Partial transfers: system calls that returned fewer bytes or messages than requested, because of
+ * a pending signal or a ptrace-stop. Example: read(2) returned 3 of 10 bytes. The module finds how
+ * much was requested, and the call that transfers the rest.
  *
- * Only calls are known here that return a part for no other reason, or for which the call for the
- * rest does no harm otherwise, since it returns at once with an error or nothing. recv(2) without
- * MSG_WAITALL, splice(2) from a file, tee(2) and vmsplice(2) return what is there; a call for the
- * rest would wait for ever. A wait that returned no result counts as a part, too.
+ * The module handles only calls that return a part for no other reason, or whose call for the rest
+ * does no harm because it returns at once with an error or nothing. Not handled are recv(2) without
+ * MSG_WAITALL, splice(2) from a file, tee(2) and vmsplice(2): these return what is there, and a
+ * call for the rest would wait for ever. A wait that returned no result counts as a part, too.
  *
- * Nothing is written to the target's memory: what the registers cannot express is transferred piece
- * by piece.
+ * Nothing is written to the target's memory. If the rest cannot be described by registers alone
+ * (iovecs), it is transferred piece by piece.
  *
  * Sources: pipe(7), send(2), recv(2), recvmmsg(2), sendfile(2), getrandom(2), and the kernel's
  * files named at each call.
@@ -29,7 +30,7 @@ struct partial {
 	struct user_regs_struct regs;
 	/* Set by partial_find. */
 	long nr;
-	uint64_t whole;		   /* bytes or messages that were asked for */
+	uint64_t whole;		   /* bytes or messages requested */
 	uint64_t done;		   /* bytes or messages transferred so far */
 	enum descriptor_kind file; /* DESCRIPTOR_OTHER where the kind does not matter */
 };
@@ -65,9 +66,9 @@ bool partial_is_on_socket(const struct partial *p);
 bool partial_next(const struct partial *p, struct partial_call *ret);
 
 /*
- * The files that a call moves data between. Another thread may give a descriptor's number to
- * another file while the call is under way (dup2(2), close(2) and open(2)). The kernel goes on with
- * the file that the call began with; a call for the rest would take the new one.
+ * The files between which a call moves data. Another thread may give a descriptor's number to
+ * another file while the call is under way (dup2(2), close(2) and open(2)). The kernel continues
+ * with the file with which the call began, but a call for the rest would use the new file.
  */
 #define PARTIAL_FILES_MAX 2
 

@@ -1,5 +1,5 @@
 /*
- * The pieces of memory that a system call names by iovecs, as readv(2) does.
+ * Reads the iovecs of a system call, such as readv(2): the pieces of memory that it transfers.
  */
 #ifndef LIB_CAPTURE_RESTART_PIECES_H
 #define LIB_CAPTURE_RESTART_PIECES_H

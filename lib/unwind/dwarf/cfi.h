@@ -33,7 +33,7 @@ must_check int cfi_open(const struct elf_file *f, uint64_t base, struct cfi **re
 /* cfi_open() with parts of part_fdes functions (at least 1). */
 must_check int cfi_open_parts(const struct elf_file *f, uint64_t base, size_t part_fdes,
 			      struct cfi **ret);
-void cfi_free(struct cfi *c); /* takes NULL */
+void cfi_free(struct cfi *c); /* c may be NULL */
 
 /*
  * Returns the rows of the part that has vaddr, and compiles them if that was not

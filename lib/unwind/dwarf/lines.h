@@ -55,7 +55,7 @@ struct lines;
  * processor time in use, in ns; NULL: no time limit. Returns 0 or -ENOMEM.
  */
 must_check int lines_open(const struct elf_file *f, clock_fn now_ns, struct lines **ret);
-void lines_free(struct lines *l); /* takes NULL */
+void lines_free(struct lines *l); /* l may be NULL */
 
 /* Returns the memory in use, in bytes, approximately. */
 size_t lines_bytes(const struct lines *l);
