@@ -192,7 +192,7 @@ static void say_server(struct inspection *i, const char *subject, const char *te
 	char endpoint[DSN_ENDPOINT_SIZE];
 	struct dsn dsn;
 
-	/* Cannot fail: config_resolve() has refused texts that are no DSN. */
+	/* Does not happen: config_resolve() has refused texts that are no DSN. */
 	if (dsn_parse(&dsn, text) != DSN_OK || dsn_endpoint(&dsn, endpoint, sizeof(endpoint)) < 0)
 		return;
 	SAY(i, FINDING_OK, subject, "host %s, project %s", dsn.host, dsn.project);

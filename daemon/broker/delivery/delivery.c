@@ -17,30 +17,32 @@
 #include "proto/chunk_v2.h"
 
 /*
- * Chunks on their way: a minute of one for every target of a large host, and
- * as much again while ship is slow. A payload has a few 100 KB as a rule.
+ * Envelopes in flight: one chunk, which is made once a minute, of every target of a large host,
+ * and as many again if ship is slow. A payload usually has some 100 KB.
  */
 #define ENVELOPES_MAX 512
 
 /*
- * And so many bytes of those that ship does not have yet: a payload may have 50
- * MB, and an unwind process that a target has made its own sends as many as it
- * likes.
+ * Bytes of the envelopes that ship does not have yet. A payload may have 50 MB, and an unwind
+ * process that a target has taken over can send any number.
  */
 #define WAITING_BYTES_MAX (UINT64_C(1) << 30)
 
 struct envelope {
 	struct envelope *next;
 	struct msg_envelope message;
-	struct chunk_source *source; /* it is kept for it */
+	struct chunk_source *source; /* not freed before: n_envelopes counts this one */
 	struct ship *ship;
-	/* The payload; that of the file, or the anchor, or -1. */
+	/* The payload; and the payload of the file, or the anchor, or -1. */
 	int fds[2];
-	bool handed;  /* to the process that runs */
-	bool is_over; /* delivered or lost: delivery_sweep frees it */
+	bool handed;  /* sent to the present process of the ship */
+	bool is_over; /* delivered or lost: delivery_sweep() frees it */
 };
 
-/* Spotlight's own: what becomes of its copy is no loss of the instance's. */
+/*
+ * Returns the counters for an envelope: Spotlight has its own, since a lost copy is no loss of
+ * the instance.
+ */
 static struct chunk_counts *counts_of(struct delivery *d, const struct envelope *e)
 {
 	return e->ship->is_spotlight ? &d->spotlight.chunks : &e->source->chunks;
@@ -58,7 +60,7 @@ void delivery_lost(struct chunk_source *source, struct ship *s, uint32_t reason)
 	ship_tell_lost(s);
 }
 
-/* ship does not know of it. */
+/* Counts an envelope as lost that ship does not have. */
 static void lose(struct delivery *d, const struct envelope *e, enum discard reason)
 {
 	if (e->ship->is_spotlight)
@@ -81,7 +83,7 @@ static struct envelope *next(const struct delivery *d, const struct envelope *e)
 #define FOR_EACH_ENVELOPE(e, d) \
 	for (struct envelope *e = next((d), NULL); (e) != NULL; (e) = next((d), (e)))
 
-/* NULL: the ship does not have that one. */
+/* Returns the envelope seq if s has it; else NULL. */
 static struct envelope *handed_to(const struct delivery *d, const struct ship *s, uint64_t seq)
 {
 	FOR_EACH_ENVELOPE (e, d)
@@ -90,7 +92,10 @@ static struct envelope *handed_to(const struct delivery *d, const struct ship *s
 	return NULL;
 }
 
-/* Its payload is memory: that does not wait for the end of the turn. */
+/*
+ * Ends an envelope. Its payload, which is memory, is released at once; the struct is freed at
+ * the end of the turn.
+ */
 static void finish(struct delivery *d, struct envelope *e)
 {
 	for (size_t i = 0; i < array_size(e->fds); i++)
@@ -130,7 +135,7 @@ static void unwritten(struct delivery *d, const struct envelope *e, int error)
 		chunks->discarded[DISCARD_WRITE_ERROR]++;
 }
 
-/* There is nothing more to write, by this ship or another one. */
+/* The file is written or has failed: no ship writes it again. */
 static void file_is_over(struct envelope *e)
 {
 	e->message.to_file = false;
@@ -143,7 +148,7 @@ static uint64_t bytes_of(const struct envelope *e)
 	return e->message.size + e->message.file_size + e->message.anchor_size;
 }
 
-/* To ship, with a new file where one is wanted. */
+/* Sends the envelope to its ship, with a new file if one is to be written. */
 static void hand_over(struct delivery *d, struct envelope *e)
 {
 	int fds[3] = {e->fds[0], -1, e->fds[1]};
@@ -170,7 +175,7 @@ static void hand_over(struct delivery *d, struct envelope *e)
 	e->ship->n_handed++;
 }
 
-/* The oldest first, as many as it may have. */
+/* Sends envelopes to the ship, the oldest first, up to MSG_ENVELOPES_MAX at a time. */
 static void hand_over_next(struct delivery *d, const struct ship *s)
 {
 	FOR_EACH_ENVELOPE (e, d) {
@@ -181,13 +186,16 @@ static void hand_over_next(struct delivery *d, const struct ship *s)
 	}
 }
 
-/* It holds up others of its instance. */
+/* Returns true if the envelope waits for its ship. Copies for Spotlight are limited separately. */
 static bool waits(const struct envelope *e)
 {
 	return !e->handed && !e->ship->is_spotlight;
 }
 
-/* That of which most bytes wait; NULL: none do. *ret_sum: of all. */
+/*
+ * Returns the source with the most bytes waiting; NULL: none. *ret_sum: waiting bytes of all
+ * sources.
+ */
 static struct chunk_source *most_waiting(const struct delivery *d, uint64_t *ret_sum)
 {
 	struct chunk_source *most = NULL;
@@ -208,7 +216,7 @@ static struct chunk_source *most_waiting(const struct delivery *d, uint64_t *ret
 	return most;
 }
 
-/* What has waited longest of an instance's. */
+/* Drops the envelope of the source that has waited longest. */
 static void drop_oldest(struct delivery *d, const struct chunk_source *i)
 {
 	FOR_EACH_ENVELOPE (e, d) {
@@ -220,10 +228,7 @@ static void drop_oldest(struct delivery *d, const struct chunk_source *i)
 	}
 }
 
-/*
- * Makes room for payloads of this size: discards chunks of the instance that
- * has the most bytes on the way.
- */
+/* Makes room for size bytes: drops envelopes of the source with the most bytes waiting. */
 static void make_room(struct delivery *d, uint64_t size)
 {
 	uint64_t waiting;
@@ -241,7 +246,7 @@ bool delivery_is_payload(int fd, uint64_t size)
 	return size > 0 && size <= CHUNK_V2_SIZE_MAX && sealed_is(fd, size);
 }
 
-/* The descriptors of a chunk's message by what they are; -1: there is none. */
+/* The descriptors of a chunk's message; -1: missing. */
 struct parts {
 	int payload, more, anchor;
 };
@@ -257,13 +262,13 @@ static bool take_parts(const struct msg_chunk *m, const int fds[IPC_FDS_MAX], st
 }
 
 /*
- * The second payload is for a file and Spotlight, the anchor for the latter,
- * and a V1 profile has neither.
+ * Checks a chunk's message. The second payload is for a file or Spotlight, the anchor for
+ * Spotlight; a V1 profile has neither.
  */
 static bool is_chunk(const struct delivery *d, const char *platform, const struct msg_chunk *m,
 		     const struct parts *parts)
 {
-	/* The chunk id becomes a file name, the platform a header. */
+	/* The chunk id becomes part of a file name, the platform part of a header. */
 	const bool for_spotlight = d->children->spotlight != NULL;
 
 	if (!delivery_is_payload(parts->payload, m->size) || m->transaction_size >= m->size ||
@@ -278,7 +283,10 @@ static bool is_chunk(const struct delivery *d, const char *platform, const struc
 				       delivery_is_payload(parts->anchor, m->anchor_size));
 }
 
-/* more: the second descriptor, or -1. NULL: no memory, or no descriptor. */
+/*
+ * Makes an envelope with duplicates of the descriptors. more: the second one, or -1. Returns
+ * NULL if memory or descriptors are short.
+ */
 static struct envelope *new_envelope(int payload, int more)
 {
 	struct envelope *e = calloc(1, sizeof(*e));
@@ -295,7 +303,10 @@ static struct envelope *new_envelope(int payload, int more)
 	return NULL;
 }
 
-/* e, which the ship is to deliver, has its own members of the message. */
+/*
+ * Adds an envelope for the ship. The caller has set those members of e->message that depend on
+ * the receiver.
+ */
 static void add(struct delivery *d, struct envelope *e, struct chunk_source *source, struct ship *s,
 		const struct msg_chunk *m)
 {
@@ -319,8 +330,8 @@ static void add(struct delivery *d, struct envelope *e, struct chunk_source *sou
 }
 
 /*
- * More than this Spotlight does not have at a time: the chunks of a moment, of
- * a host's targets. They are memory that nobody else is to miss.
+ * Bytes of copies for Spotlight that are in flight: the chunks that all targets of a host make
+ * at about the same time. The limit bounds the memory that other programs would miss.
  */
 #define SPOTLIGHT_BYTES_MAX (UINT64_C(256) << 20)
 
@@ -334,7 +345,10 @@ static bool spotlight_has_room(const struct delivery *d, uint64_t size)
 	return d->spotlight.n_envelopes < MSG_ENVELOPES_MAX && bytes + size <= SPOTLIGHT_BYTES_MAX;
 }
 
-/* A copy of the chunk for Spotlight: the payload that says more, if any. */
+/*
+ * Sends a copy of the chunk to Spotlight: the second payload, which has more details, if there
+ * is one.
+ */
 static void copy_to_spotlight(struct delivery *d, struct chunk_source *source,
 			      const struct msg_chunk *m, const struct parts *parts)
 {
@@ -421,7 +435,7 @@ static bool is_result(uint32_t result)
 	return result <= SHIP_SPOOLED || (result > DISCARD_FAULTS_END && result < DISCARD_N);
 }
 
-/* ship has said on stderr what went wrong; here it is counted. */
+/* Counts the outcome that ship reports. ship has logged errors. */
 static void count_result(struct chunk_counts *chunks, uint32_t result)
 {
 	if (result == SHIP_DONE)
@@ -448,7 +462,7 @@ void delivery_done(struct delivery *d, struct ship *s, const struct msg_envelope
 	hand_over_next(d, s);
 }
 
-/* To the process that runs. */
+/* Sends the deadline, if there is one, to the ship's present process. */
 static void send_finish(const struct delivery *d, struct ship *s)
 {
 	const uint64_t now = clock_mono_ns();

@@ -1,8 +1,9 @@
 /*
- * Chunks in flight: from unwind, which hands each over as a sealed memfd, to a ship, to
- * files, and to Spotlight. The broker keeps a chunk until ship says that it is written,
- * sent or lost, and hands it over again to a ship that was started anew. Chunks that do not
- * arrive are counted, with the reason (enum discard).
+ * Delivers chunks. unwind sends each chunk as a sealed memfd; the broker passes it to a ship,
+ * and with Spotlight on a copy to Spotlight's ship. The ship sends the chunk to its server and
+ * writes the file of --output. A chunk in flight is called an envelope here. The broker keeps it
+ * until ship reports it as sent, spooled or lost, and sends it again to a ship that was
+ * restarted. Chunks that do not arrive are counted, with the reason (enum discard).
  */
 #ifndef DAEMON_BROKER_DELIVERY_DELIVERY_H
 #define DAEMON_BROKER_DELIVERY_DELIVERY_H
@@ -20,83 +21,92 @@
 
 #define DISCARD_REASONS_MAX 32
 
-/* No more than uint64_t. */
+/* Numbers of chunks. All members must be uint64_t: counts_add(). */
 struct chunk_counts {
 	uint64_t made;
 	uint64_t written;
-	uint64_t unwritten; /* there should have been a file, and is none */
+	uint64_t unwritten; /* the file could not be written */
 	uint64_t sent;
-	uint64_t spooled; /* to be sent later, perhaps by another daemon */
-	uint64_t idle;	  /* not made: no thread ran, and only that was asked for */
+	uint64_t spooled; /* put into the spool, to be sent later, perhaps by another daemon */
+	uint64_t idle;	  /* not made, since no thread ran (mode = cpu) */
 	uint64_t discarded[DISCARD_REASONS_MAX]; /* by enum discard */
 };
 
-/* A process whose chunks are delivered: its figures. All zeros before the first chunk. */
+/* The statistics of a process whose chunks are delivered. All zeros before the first chunk. */
 struct chunk_source {
 	struct chunk_counts chunks;
-	uint64_t payload_bytes; /* of chunks that went on to ship */
-	uint64_t waiting_bytes; /* delivery.c */
-	size_t n_envelopes;	/* that point to this source: it must stay as long */
+	uint64_t payload_bytes; /* of chunks that were passed to ship */
+	uint64_t waiting_bytes; /* scratch value of delivery.c */
+	/* envelopes that refer to this source, which must not be freed before */
+	size_t n_envelopes;
 };
 
 struct envelope; /* delivery.c */
 
-/* Chunks for Spotlight. Those that it lost are counted here, and nowhere else. */
+/* The copies for Spotlight. Lost copies are counted here only. */
 struct spotlight {
-	size_t n_envelopes; /* of delivery.n_envelopes */
+	size_t n_envelopes; /* part of delivery.n_envelopes */
 	struct chunk_counts chunks;
 };
 
 struct delivery {
 	struct state *state;
 	struct children *children;
-	struct output output;	    /* its dir_fd is -1 where no files are written */
+	struct output output;	    /* dir_fd is -1 if no files are written */
 	struct envelope *envelopes; /* oldest first */
-	size_t n_envelopes;	    /* of them, those that are in flight */
+	size_t n_envelopes;	    /* those that are in flight */
 	struct spotlight spotlight;
 	uint64_t last_seq;
-	uint64_t finish_ns; /* when ships give up, by clock_mono_ns; 0: not yet */
+	uint64_t finish_ns; /* when ships drop what they have, by clock_mono_ns(); 0: not set */
 	uint64_t files_written;
 };
 
-/* Chunks are written to files, too. */
+/* Returns true if chunks are written to files, too. */
 static inline bool delivery_has_files(const struct delivery *d)
 {
 	return d->output.dir_fd >= 0;
 }
 
 /*
- * A chunk of source, whose server ship sends to, with the descriptors of its message, those
- * that are not there -1. They stay the caller's. Returns 0, or -EPROTO if it breaks a rule:
- * platform, for one, is what its configuration says.
+ * Takes a chunk of source for delivery by ship. fds: the descriptors of its message, -1 for
+ * those that are missing; they stay the caller's. platform: what the configuration says, which
+ * the message has to repeat. Returns 0, or -EPROTO if the chunk breaks a rule. A chunk for which
+ * memory or descriptors are missing is counted as lost.
  */
 must_check int delivery_chunk(struct delivery *d, struct chunk_source *source, struct ship *ship,
 			      const char *platform, const struct msg_chunk *m,
 			      const int fds[IPC_FDS_MAX]);
 /*
- * A chunk of source is lost before ship had it: enum discard. s is the ship of the run that
- * made it, whose server is told of the loss; the source may have another ship by now.
+ * Counts a chunk of source that was lost before ship had it. reason: enum discard. s: the ship
+ * of the run that made the chunk, which reports the loss to its server; the source may have
+ * another ship by now.
  */
 void delivery_lost(struct chunk_source *source, struct ship *s, uint32_t reason);
-/* Is it a payload of so many bytes, sealed against changes? */
+/*
+ * Returns true if fd is a payload of this size in bytes, at most CHUNK_V2_SIZE_MAX, sealed
+ * against changes.
+ */
 bool delivery_is_payload(int fd, uint64_t size);
 
-/* The ship has written the chunk's file, or could not. */
+/* Handles MSG_ENVELOPE_WRITTEN: the ship has written the chunk's file, or has failed to. */
 void delivery_written(struct delivery *d, struct ship *s, const struct msg_envelope_written *m);
-/* The ship has sent, spooled or lost a chunk, and does not need it any more. */
+/*
+ * Handles MSG_ENVELOPE_DONE: the ship has sent, spooled or lost the chunk, and does not need it
+ * any more.
+ */
 void delivery_done(struct delivery *d, struct ship *s, const struct msg_envelope_done *m);
 
-/* The ship was replaced: what is in flight is handed over again. */
+/* The ship was restarted: sends it the envelopes in flight again. */
 void delivery_resend(struct delivery *d, struct ship *s);
-/* Ships have so long until they give up what the server has not taken. */
+/* Tells all ships to drop what the server has not taken within timeout_ns from now. */
 void delivery_finish(struct delivery *d, uint64_t timeout_ns);
-/* Gives up what is still in flight. */
+/* Counts all envelopes in flight as lost, and frees them. For the end of the broker. */
 void delivery_give_up(struct delivery *d);
-/* The ship has ended for good: gives up what it had. */
+/* The ship has ended and is not restarted: counts its envelopes in flight as lost. */
 void delivery_ship_gone(struct delivery *d, const struct ship *s);
 /*
- * At the end of a turn, before instances_sweep: frees the envelopes that are
- * not in flight any more. The only place that takes one out of the list.
+ * To be called at the end of a turn, before instances_sweep(): frees the envelopes that are not
+ * in flight any more. Besides delivery_give_up(), no function removes one from the list.
  */
 void delivery_sweep(struct delivery *d);
 

@@ -12,13 +12,13 @@
 
 #define NAME_SIZE 96
 
-/* Directories that are tried, should a name be taken. */
+/* How many names are tried for a new directory. */
 #define NEW_DIRS_MAX 100
 
 /*
- * Root has given up the right to write anywhere (CAP_DAC_OVERRIDE), not the one
- * to become somebody: files belong to the owner of their directory. False: who
- * that is is not known, or root cannot become him.
+ * Root has dropped CAP_DAC_OVERRIDE, but can change its user: files are made as the owner of
+ * their directory. Returns false if this process is not root, the owner is unknown, or root
+ * cannot become that user.
  */
 static bool act_as_owner(int dir_fd, struct act_as *ret)
 {
@@ -38,7 +38,7 @@ static int open_dir(int at, const char *path)
 	return openat(at, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* Makes the last part of path as the owner of the directory that it is in. */
+/* Makes the last component of path as the owner of its parent directory. */
 static int make_dir(const char *path)
 {
 	char parent[PATH_MAX];
@@ -92,8 +92,8 @@ static int make_new_dir(char ret[PATH_MAX])
 }
 
 /*
- * A new file, in the place of one that may be there: the directory may be
- * everybody's, and what lies there under our name a link or a FIFO.
+ * Makes a new file in place of one that may exist. The directory may be writable for every user,
+ * and a file of this name a link or a FIFO.
  */
 static int create(int dir_fd, const char *name)
 {
@@ -185,7 +185,7 @@ void output_clear(const struct output *o)
 		close_fd(&fd);
 		return;
 	}
-	/* "." and ".." are refused. */
+	/* unlink(2) refuses "." and "..". */
 	while ((entry = readdir(dir)) != NULL)
 		output_unlink_in(o->dir_fd, entry->d_name);
 	(void)closedir(dir);

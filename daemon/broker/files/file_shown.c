@@ -10,7 +10,7 @@
 
 int file_shown_of(int fd, int32_t pid, uint64_t start, uint64_t end, struct file_shown *ret)
 {
-	/* The helper's own (daemon/process/open.c). */
+	/* The memfd of a copy, as daemon/process/open.c names it. */
 	static const char copy[] = "/memfd:copy";
 	char path[PATH_MAX];
 	struct stat st;

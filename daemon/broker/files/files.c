@@ -17,35 +17,35 @@
 #include "lib/base/clock.h"
 #include "lib/base/ipc.h"
 
-/* A helper that was asked nothing for so long: pid files are once a second. */
+/* A helper without requests for this long is ended. Pid files are read once a second. */
 #define IDLE_NS (3 * NS_PER_SEC)
 
 struct request {
 	struct request *next;
 	struct open_order order;
 	struct msg_file_request message;
-	int pidfd; /* -1: it is about no process */
+	int pidfd; /* -1: the request is about no process */
 	files_fn fn;
-	void *ctx; /* NULL fn: nobody waits any more */
+	void *ctx; /* fn is NULL: the request was cancelled */
 };
 
 struct files {
 	struct loop *loop;
 	struct request *first, **end;
-	/* The helper; its socket is -1 if there is none. */
-	int32_t pid; /* 0: it is gone, the number may be somebody else's */
+	/* The helper and its socket; fd is -1 if there is none. */
+	int32_t pid; /* 0: it has been reaped, the pid may be another process's */
 	int fd;
 	struct loop_source *source;
-	uint64_t since_ns; /* when the first request was given to it */
-	uint64_t idle_ns;  /* when it had answered the last one */
+	uint64_t since_ns; /* when it got the present request */
+	uint64_t idle_ns;  /* when it answered the last request */
 	bool busy;
 	int32_t killed_pid; /* files_killed */
-	uint64_t used_ns;   /* by those that were reaped */
+	uint64_t used_ns;   /* processor time of helpers that were reaped */
 };
 
 struct answer {
 	int32_t error;
-	struct file_shown file; /* without an error */
+	struct file_shown file; /* set if error is 0 */
 };
 
 int files_new(struct loop *loop, struct files **ret)
@@ -61,7 +61,7 @@ int files_new(struct loop *loop, struct files **ret)
 	return 0;
 }
 
-/* The helper ends at the end of its socket; one that hangs must be killed. */
+/* Closes the helper's socket, at which it ends. A helper that hangs is killed. */
 static void drop_helper(struct files *f, bool hangs)
 {
 	if (f->fd < 0)
@@ -124,13 +124,13 @@ void files_free(struct files *f)
 	free(f);
 }
 
-/* The helper's life: one order after the other until the broker is gone. */
+/* Runs the helper: handles orders until the broker closes the socket. */
 __attribute__((noreturn)) static void help(int fd)
 {
 	const struct open_order *order;
 	struct ipc_message m;
 
-	/* act_as.h: what a user may open is not to be more by our groups. */
+	/* The broker's supplementary groups must not add to what a user may open (act_as.h). */
 	(void)!setgroups(0, NULL);
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	for (;;) {
@@ -170,9 +170,9 @@ static int start_helper(struct files *f)
 		return r;
 	}
 	if (pid == 0) {
-		/* ^Z stops the broker, and no request in the middle. */
+		/* Ctrl-Z stops the broker, but no helper in the middle of a request. */
 		(void)setpgid(0, 0);
-		/* Nothing of the broker's but this socket and the terminal. */
+		/* The helper keeps only this socket and the terminal. */
 		if (dup2(pair[1], MSG_FD) < 0 || close_range(MSG_FD + 1, ~0u, 0) < 0)
 			_exit(1);
 		help(MSG_FD);
@@ -200,10 +200,9 @@ static void answer_first(struct files *f, int error, int fd, const struct file_s
 }
 
 /*
- * Gives the helper the next request, which waits as long as descriptors or
- * processes are short. It answers those that no helper can be started for, so
- * it is called by the loop and by files_check, and never by a request: its
- * caller still works with what the answer may free.
+ * Sends the next request to the helper. The request waits while descriptors or processes are
+ * short, and fails if no helper can be started for another reason. Called by the loop and by
+ * files_check(), never by files_request(): its caller may still use what an answer frees.
  */
 static void proceed(struct files *f)
 {
@@ -243,7 +242,7 @@ static void on_helper(void *ctx)
 	fd = ipc_take_fd(&m, 0);
 	ipc_close_fds(&m);
 	if (r != 1 || m.size != sizeof(*answer) || !f->busy) {
-		/* It died: killed by somebody. The request is tried no more. */
+		/* The helper has died: the request fails and is not repeated. */
 		close_fd(&fd);
 		drop_helper(f, true);
 		if (f->first != NULL)
@@ -252,7 +251,7 @@ static void on_helper(void *ctx)
 		return;
 	}
 	error = -answer->error;
-	/* Alive now: so the pid was its own when the file was opened. */
+	/* The process still lives, so the pid was its own when the file was opened. */
 	if (error == 0 && f->first->pidfd >= 0 && !process_is_alive(f->first->pidfd)) {
 		close_fd(&fd);
 		error = -ESRCH;
@@ -269,7 +268,7 @@ static bool is_waiting(const struct files *f, const void *ctx)
 	return false;
 }
 
-/* pidfd is -1, or duplicated. */
+/* pidfd: -1 or a duplicate, which the request takes. */
 static int add(struct files *f, const struct msg_file_request *message, int32_t pid, int pidfd,
 	       files_fn fn, void *ctx)
 {
@@ -333,7 +332,7 @@ static bool helper_hangs(const struct files *f, uint64_t now_ns)
 
 	if (!f->busy || waited_ns < FILES_TIMEOUT_MS * NS_PER_MS)
 		return false;
-	/* It was us who were away, stopped by a signal. */
+	/* The broker itself was stopped by a signal, and the answer has come. */
 	if (poll(&answer, 1, 0) > 0)
 		return false;
 	return !threads_any_runnable(f->pid) || waited_ns >= FILES_BUSY_MS * NS_PER_MS;

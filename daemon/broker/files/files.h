@@ -1,11 +1,11 @@
 /*
- * Opens files for unwind processes, which may not open any, and reads files for the broker
- * where reading may hang.
+ * Opens files for unwind processes, which may not open files, and reads files for the broker if
+ * reading may hang.
  *
- * Reading a target's memory, or opening a file that it maps, can hang for as long as the
- * target likes (FUSE, userfaultfd). So a helper does it: a fork of the broker that handles one
- * request at a time. The helper is killed if it sleeps in a request for longer than
- * FILES_TIMEOUT_MS, or is busy with one (a loaded machine, a large file) for longer than
+ * Reading a target's memory, or opening a file that it has mapped, can hang for as long as the
+ * target wants (FUSE, userfaultfd). Therefore a helper does it: a fork of the broker that
+ * handles one request at a time. The helper is killed if it sleeps in a request for longer than
+ * FILES_TIMEOUT_MS, or is runnable in one (a loaded machine, a large file) for longer than
  * FILES_BUSY_MS. The broker itself never waits.
  */
 #ifndef DAEMON_BROKER_FILES_FILES_H
@@ -23,52 +23,56 @@
 struct files;
 
 /*
- * The answer: 0 and a descriptor, now the callee's, of file; or an errno, -1
- * and NULL. -ETIMEDOUT: the target made the helper hang.
+ * The answer to a request: error 0, a descriptor, which is the callee's now, and the description
+ * of the file; or a negative errno, -1 and NULL. -ETIMEDOUT: the helper hung and was killed.
+ * file is valid during the call.
  */
 typedef void (*files_fn)(void *ctx, const struct msg_file_request *request, int error, int fd,
 			 const struct file_shown *file);
 
 must_check int files_new(struct loop *loop, struct files **ret);
-void files_free(struct files *f); /* takes NULL; pending ones are dropped */
+/* kills the helper and drops the requests without an answer; f may be NULL */
+void files_free(struct files *f);
 
 /*
- * Opens what request names, of process pid (pinned by pidfd, which is duplicated).
- * Queues the request and starts nothing: fn is called by files_check or by the
- * loop, with a copy of request, and never from within this call. The request waits
- * as long as descriptors or processes are short. Returns 0, -EINVAL
- * if file_request_check() says something else than FILE_REQUEST_VALID or ctx has a request
- * without an answer, -ENOMEM, or an error of the duplication.
+ * Queues the opening of what request names, for process pid. pidfd pins the process and is
+ * duplicated. fn is called by files_check() or by the loop, with a copy of request, and never
+ * from within this call. The request waits while descriptors or processes are short. Returns 0;
+ * -EINVAL if file_request_check() does not say FILE_REQUEST_VALID or ctx has a request without
+ * an answer; -ENOMEM; or an error of the duplication.
  */
 must_check int files_request(struct files *f, const struct msg_file_request *request, int32_t pid,
 			     int pidfd, files_fn fn, void *ctx);
 
 /*
- * The same for FILE_KIND_PID_FILE (the beginning of a pid file) and FILE_KIND_EXE_LINK,
- * which no process is pinned for: path is the configuration's, shorter than
- * MSG_NAME_MAX.
+ * Queues a request without a process: FILE_KIND_PID_FILE (the beginning of a pid file) or
+ * FILE_KIND_EXE_LINK. path comes from the configuration and is shorter than MSG_NAME_MAX.
+ * Returns as files_request().
  */
 must_check int files_request_path(struct files *f, enum file_kind kind, const char *path,
 				  files_fn fn, void *ctx);
 
 /*
- * The last helper that was killed because it hung, as long as it is not reaped;
- * 0: there is none. In the kernel it may hang on: see docs/ARCHITECTURE.md.
+ * Returns the pid of the last helper that was killed because it hung, until it is reaped; 0:
+ * there is none. It may hang in the kernel longer than that: docs/ARCHITECTURE.md.
  */
 int32_t files_killed(const struct files *f);
 
-/* A process that is no child of daemon/broker/broker.h has been reaped. */
+/*
+ * A child of the broker that no other part started has been reaped, with this usage: adds it to
+ * the processor time of the helpers.
+ */
 void files_reaped(struct files *f, int32_t pid, const struct rusage *usage);
 
-/* Processor time of the helpers, those included that are gone, in ns. */
+/* Returns the processor time of all helpers so far, in ns. */
 uint64_t files_used_ns(const struct files *f);
 
-/* Requests made with this ctx are no longer of interest. */
+/* Cancels the requests with this ctx: fn is not called for them. */
 void files_forget(struct files *f, const void *ctx);
 
 /*
- * To be called at each turn, after everything that makes requests: gives them
- * to the helper, and kills a helper that hangs.
+ * To be called at every turn, after all functions that make requests: passes requests to the
+ * helper, and kills a helper that hangs.
  */
 void files_check(struct files *f);
 

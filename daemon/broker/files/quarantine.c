@@ -49,7 +49,7 @@ static bool is_older(const struct quarantine_file *f, const struct quarantine_fi
 	return best == NULL || f->at < best->at;
 }
 
-/* A free place, or the oldest one's: the user's if he has too many. */
+/* Returns a free entry, or the oldest: of the user, if it has QUARANTINE_OF_USER; else of all. */
 static struct quarantine_file *make_place(struct quarantine_table *d, uint32_t uid)
 {
 	struct quarantine_file *free = NULL, *oldest = NULL, *own = NULL;
@@ -103,7 +103,10 @@ bool quarantine_is_left_out(struct quarantine *q, uint32_t uid, uint32_t number,
 	return f->deaths >= QUARANTINE_DEATHS;
 }
 
-/* A number that never went with a file is a lie, and no file is left out. */
+/*
+ * Returns true if the entry is a quarantined file. A number that no file had was made up by the
+ * process and quarantines nothing.
+ */
 static bool is_named(const struct quarantine_file *f)
 {
 	return f->deaths >= QUARANTINE_DEATHS && f->file.name[0] != '\0';
@@ -140,12 +143,11 @@ void quarantine_clear(struct quarantine *q)
 }
 
 /*
- * What a process does to itself when it reads what it should not: by a fault,
- * by the end of its time (SIGXCPU, daemon/unwind/limits.h), or of its memory, for which
- * libraries have exit(3). Not SIGKILL and what else others have sent: the
- * kernel for want of memory, an administrator, or the broker. The status alone
- * says so: a process that broke a rule before it crashed, and that the broker
- * would have killed, has crashed.
+ * Returns true if the process ended because of what it read: by a crash, by the end of its time
+ * (SIGXCPU, daemon/unwind/limits.h) or of its memory, at which libraries call exit(3). Not by
+ * SIGKILL or another signal of other processes: the kernel for want of memory, an administrator,
+ * or the broker. The status alone decides: a process that broke a rule and crashed before the
+ * broker killed it has crashed.
  */
 static bool is_own_fault(int status)
 {
@@ -182,7 +184,7 @@ void quarantine_died(struct quarantine *q, uint32_t uid, const uint32_t *page, i
 		tell(q, uid, number);
 }
 
-/* Those are compiled; others are texts, which have no number. */
+/* Only these kinds are compiled files; others are text and have no number. */
 static bool is_image(const struct msg_file_request *request)
 {
 	return request->kind == FILE_KIND_IMAGE || request->kind == FILE_KIND_DEBUG ||

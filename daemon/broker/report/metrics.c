@@ -23,15 +23,16 @@
 #include "lib/unwind/unwind.h"
 
 struct text {
-	FILE *out; /* its errors are told by sealed_close */
+	FILE *out; /* sealed_close() reports its errors */
 	bool is_openmetrics;
 };
 
 enum kind { GAUGE, COUNTER, HISTOGRAM, INFO };
 
 /*
- * unit: NULL, or the end of the name. A family of OpenMetrics has its samples'
- * name without a suffix; one of Prometheus' format has the whole name.
+ * Writes the head of a metric family. unit: NULL, or the suffix of the name. In OpenMetrics a
+ * family has the name of its samples without a suffix; in Prometheus' format it has the whole
+ * name.
  */
 static void family(const struct text *t, const char *name, enum kind kind, const char *unit,
 		   const char *help)
@@ -151,11 +152,11 @@ static void put_samples(const struct text *t, const struct instance_figures *f)
 	labeled(t, "missed_total", "reason", "no_capture", f->missed_no_capture);
 }
 
-/* An octave each: within those, rates and percentiles are told by --stats. */
+/* One bucket per octave. --stats has percentiles and rates. */
 static void put_pauses(const struct text *t, const struct capture_counters *c)
 {
 	uint64_t sum = 0;
-	double end = 512e-9; /* of bucket 7, the first octave's last */
+	double end = 512e-9; /* the end of bucket 7, the last one of the first octave */
 
 	family(t, "pause_seconds", HISTOGRAM, "seconds",
 	       "How long a thread was stopped for a sample.");
@@ -163,7 +164,7 @@ static void put_pauses(const struct text *t, const struct capture_counters *c)
 		sum += c->pauses[i];
 		if (i % 8 != 7)
 			continue;
-		/* What is longer than all of them is in the last bucket. */
+		/* The last bucket also has all longer pauses. */
 		if (i != PAUSE_BUCKETS - 1)
 			fprintf(t->out,
 				"sentry_profd_pause_seconds_bucket"
@@ -211,7 +212,7 @@ static void put_chunks(const struct text *t, const struct parts *parts,
 	plain(t, "spool_bytes", spool.bytes);
 }
 
-/* Of one of ours that lives; 0 if it does not. */
+/* Returns the resident memory of a child process, in bytes; 0 if it has ended. */
 static uint64_t resident_bytes(int32_t pid)
 {
 	unsigned long long pages;
@@ -224,7 +225,7 @@ static uint64_t resident_bytes(int32_t pid)
 	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* rss_bytes of *sum: of the moment. */
+/* Adds a child's usage. rss_bytes is the present memory. */
 static void add_child(struct usage *sum, const struct child *c)
 {
 	uint64_t ns = 0;
@@ -304,7 +305,7 @@ static void put_limits(const struct text *t, const struct parts *parts)
 			  servers[i].sum.paused_ns);
 }
 
-/* A server that has taken nothing yet has no line of the first. */
+/* A server that has taken no chunk yet has no sample of the first metric. */
 static void put_servers(const struct text *t, const struct parts *parts)
 {
 	const uint64_t now_ns = clock_mono_ns();
@@ -327,7 +328,7 @@ static void put_servers(const struct text *t, const struct parts *parts)
 			servers[i].name, (long long)servers[i].clock_ahead_s);
 }
 
-/* The figures of the processes that the viewer may see, added up. */
+/* Sums the statistics of the processes that the viewer may see. */
 static void sum_seen(const struct parts *parts, const struct peer *viewer,
 		     struct instance_figures *ret)
 {
@@ -346,7 +347,7 @@ static void sum_seen(const struct parts *parts, const struct peer *viewer,
 	}
 }
 
-/* Of the daemon as a whole, as put_inside of status.c. */
+/* Metrics of the daemon as a whole, as put_inside() of status.c. */
 static void put_inside(const struct text *t, struct parts *parts)
 {
 	if (parts->discovery != NULL)

@@ -12,15 +12,18 @@
 #include "lib/base/clock.h"
 #include "lib/base/digits.h"
 
-/* sd_watchdog_enabled(3) asks for two; a busy machine may make us late. */
+/* sd_watchdog_enabled(3) recommends two; on a busy machine the broker may be late. */
 #define ANSWERS_PER_WATCHDOG 4
 
 #define MESSAGE_MAX (NOTIFY_STATUS_MAX + 100)
 
-/* Ends any such interval; also keeps the nanoseconds in range. */
+/* The longest interval; keeps nanoseconds in range. */
 #define WATCHDOG_MAX_US (UINT64_MAX / 2 / NS_PER_US)
 
-/* "/path" or "@name"; a machine's AF_VSOCK address is not ours to tell. */
+/*
+ * Parses "/path" or "@name". AF_VSOCK addresses, by which a virtual machine notifies its host,
+ * are refused.
+ */
 static int parse_address(struct notify *n, const char *text)
 {
 	size_t size = strlen(text);
@@ -33,12 +36,15 @@ static int parse_address(struct notify *n, const char *text)
 	if (text[0] == '@')
 		n->address.sun_path[0] = '\0';
 	else
-		size++; /* the path's end counts, an abstract name has none */
+		size++; /* the size includes the NUL of a path; an abstract name has none */
 	n->address_size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + size);
 	return 0;
 }
 
-/* One for another process is none for us: sd_watchdog_enabled(3). */
+/*
+ * Parses the interval. A watchdog for another process is none for this one:
+ * sd_watchdog_enabled(3).
+ */
 static int parse_watchdog(struct notify *n, const char *interval, const char *of)
 {
 	uint64_t us, pid;
@@ -74,7 +80,7 @@ int notify_init(struct notify *ret)
 
 	*ret = (struct notify){.fd = -1};
 	r = parse_environment(ret);
-	/* No process that we start speaks for us. */
+	/* No child process may send messages in the daemon's name. */
 	(void)unsetenv("NOTIFY_SOCKET");
 	(void)unsetenv("WATCHDOG_USEC");
 	(void)unsetenv("WATCHDOG_PID");
@@ -119,7 +125,7 @@ static void put_state(const struct notify *n, char message[MESSAGE_MAX], size_t 
 	}
 }
 
-/* One datagram, so that it is said whole or not at all. */
+/* Sends all that is due in one datagram, so that it arrives completely or not at all. */
 static void say(struct notify *n, uint64_t now_ns, bool answer, uint64_t beat)
 {
 	char message[MESSAGE_MAX];
@@ -134,8 +140,8 @@ static void say(struct notify *n, uint64_t now_ns, bool answer, uint64_t beat)
 	if (size == 0)
 		return;
 	/*
-	 * Each time by its address: the manager may have made its socket anew.
-	 * Whatever the error, it is tried again at the next turn.
+	 * Uses the address each time, since the manager may have replaced its socket. After an
+	 * error the next turn tries again.
 	 */
 	if (sendto(n->fd, message, size, MSG_NOSIGNAL, (const struct sockaddr *)&n->address,
 		   n->address_size) < 0)
@@ -169,7 +175,7 @@ void notify_status(struct notify *n, const char *format, ...)
 	va_end(args);
 	if (r < 0 || strcmp(status, n->status) == 0)
 		return;
-	/* A line of the protocol ends there. */
+	/* A newline would end the line of the protocol. */
 	for (char *p = status; *p != '\0'; p++)
 		if (*p == '\n')
 			*p = ' ';

@@ -1,11 +1,11 @@
 /*
- * What the service manager is told: the protocol of sd_notify(3), a datagram
- * of a few lines. By hand, as libsystemd would bring a dozen libraries into the
- * broker (docs/ARCHITECTURE.md).
+ * Messages to the service manager, in the protocol of sd_notify(3): a datagram of a few lines.
+ * Written without libsystemd, which would bring a dozen libraries into the broker
+ * (docs/ARCHITECTURE.md).
  *
- * Nothing here waits: what the manager's socket has no room for stays due, and
- * is sent at a later notify_check. Without NOTIFY_SOCKET all of it does
- * nothing.
+ * No function waits. A message for which the manager's socket has no room is sent at a later
+ * notify_check(). Without NOTIFY_SOCKET in the environment all functions have no effect. Times
+ * are by CLOCK_MONOTONIC, in ns.
  */
 #ifndef DAEMON_BROKER_REPORT_NOTIFY_H
 #define DAEMON_BROKER_REPORT_NOTIFY_H
@@ -17,51 +17,49 @@
 
 #include "lib/base/util.h"
 
-/* A line that systemctl status shows; what is longer is cut off. */
+/* Bytes of the line that systemctl status shows, the NUL included. Longer lines are cut. */
 #define NOTIFY_STATUS_MAX 200
 
 enum notify_state {
-	NOTIFY_STARTING, /* nothing is said of it */
+	NOTIFY_STARTING, /* the state before the first message */
 	NOTIFY_READY,
 	NOTIFY_RELOADING, /* until the next NOTIFY_READY */
 	NOTIFY_STOPPING,
 };
 
 struct notify {
-	int fd; /* -1: nobody listens */
+	int fd; /* -1: no service manager */
 	struct sockaddr_un address;
 	socklen_t address_size;
 	enum notify_state state;
-	uint64_t state_ns; /* since when */
-	bool state_due;	   /* it is to be told */
+	uint64_t state_ns; /* when state was set */
+	bool state_due;	   /* state is still to be sent */
 	char status[NOTIFY_STATUS_MAX];
 	bool status_due;
-	uint64_t watchdog_ns; /* how long it waits for an answer; 0: it does not
-			       */
-	uint64_t answered_ns; /* the last one; 0: none yet */
-	uint64_t beat;	      /* that the last answer was given for */
+	uint64_t watchdog_ns; /* the watchdog interval; 0: no watchdog */
+	uint64_t answered_ns; /* when the watchdog was last answered; 0: not yet */
+	uint64_t beat;	      /* the beat of the last answer */
 };
 
 /*
- * Takes NOTIFY_SOCKET, a path or an abstract name, WATCHDOG_USEC and
- * WATCHDOG_PID out of the environment. *ret is in use until notify_fini, also
- * after an error: then nobody is told. Returns 0, also where nobody listens,
- * -EINVAL if a variable is not what it must be, or socket's error.
+ * Reads NOTIFY_SOCKET (a path or an abstract name), WATCHDOG_USEC and WATCHDOG_PID, and removes
+ * them from the environment. *ret is valid until notify_fini(), also after an error; then
+ * nothing is sent. Returns 0, also without a service manager; -EINVAL if a variable is
+ * malformed; or an error of socket(2).
  */
 must_check int notify_init(struct notify *ret);
 void notify_fini(struct notify *n);
 
-/* Says it at once if it can. now_ns: CLOCK_MONOTONIC, here and below. */
+/* Sets the state and sends it at once if there is room. */
 void notify_state(struct notify *n, enum notify_state state, uint64_t now_ns);
 
-/* The line for an operator; said with the next notify_check if it is another.
- */
+/* Sets the line for the operator. The next notify_check() sends it if it has changed. */
 void notify_status(struct notify *n, const char *format, ...) printf_like(2, 3);
 
 /*
- * At every turn of the loop: says what is due. The watchdog is answered four
- * times in its interval, as long as beat is another one than at the last
- * answer, or nothing has to beat (is_idle).
+ * To be called at every turn: sends what is due. The watchdog is answered four times in its
+ * interval if beat differs from that of the last answer, or if there is nothing that should beat
+ * (is_idle).
  */
 void notify_check(struct notify *n, uint64_t now_ns, uint64_t beat, bool is_idle);
 

@@ -54,7 +54,7 @@ static void sum_up(struct targets *ts, struct progress_figures *ret)
 	}
 }
 
-/* A stopped terminal takes nothing, and a write to it would wait. */
+/* Returns false if the terminal is stopped, so that a write to it would block. */
 static bool takes_more(void)
 {
 	struct pollfd p = {.fd = STDERR_FILENO, .events = POLLOUT};
@@ -77,7 +77,10 @@ void progress_check(struct progress *p, struct targets *ts)
 	p->next_ns = now_ns + PROGRESS_NS;
 	sum_up(ts, &figures);
 	progress_format(&figures, text);
-	/* Back to its beginning: another line, of whomever, goes over it. */
+	/*
+	 * Moves the cursor to the start of the line, so that the next line of any program
+	 * overwrites it.
+	 */
 	n = snprintf(line, sizeof(line), "%s" ERASE "\r", text);
 	p->is_shown = n > 0 && write(STDERR_FILENO, line, (size_t)n) == n;
 }

@@ -1,6 +1,6 @@
 /*
- * A line on the terminal that shows the progress of a run, renewed about once a second.
- * Nothing is written where standard error is no terminal.
+ * A line on the terminal with the progress of a run, updated about once a second. Written to
+ * standard error, if that is a terminal.
  */
 #ifndef DAEMON_BROKER_REPORT_PROGRESS_H
 #define DAEMON_BROKER_REPORT_PROGRESS_H
@@ -12,20 +12,20 @@ struct targets;
 
 struct progress {
 	bool is_on;
-	bool is_shown;	  /* and is to be taken away again */
-	uint64_t next_ns; /* by clock_mono_ns */
+	bool is_shown;	  /* the line is on the terminal and has to be erased */
+	uint64_t next_ns; /* time of the next update, by clock_mono_ns() */
 };
 
-/* On a terminal, unless nothing is wanted there. */
+/* Enables the line if standard error is a terminal and is_quiet is false. */
 void progress_init(struct progress *p, bool is_quiet);
 
-/* At every turn. A terminal that was stopped is not waited for. */
+/* To be called at every turn: updates the line. Does not wait for a stopped terminal. */
 void progress_check(struct progress *p, struct targets *ts);
 
-/* Nothing more is said; the line is empty. */
+/* Erases the line and disables it. */
 void progress_end(struct progress *p);
 
-/* What is shown; a terminal of 80 columns has room for it. */
+/* The numbers of the line, which fits into 80 columns. */
 struct progress_figures {
 	uint64_t seconds, threads, samples, missed, chunks;
 };

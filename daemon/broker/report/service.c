@@ -18,7 +18,7 @@ void service_init(struct notify *n)
 		log_warning("cannot tell systemd of us: %s", strerror(-r));
 }
 
-/* How many are profiled, and how many wait to be. */
+/* Counts the targets that are profiled, and those that wait for it. */
 static void count(struct parts *parts, size_t *ret_profiled, size_t *ret_waiting)
 {
 	*ret_profiled = 0;

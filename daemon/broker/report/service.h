@@ -1,6 +1,6 @@
 /*
- * Tells the service manager (notify.h) that the daemon is up, what it does, and that samples
- * are being taken.
+ * Reports to the service manager (notify.h) that the daemon is ready, what it does, and that
+ * capture makes progress.
  */
 #ifndef DAEMON_BROKER_REPORT_SERVICE_H
 #define DAEMON_BROKER_REPORT_SERVICE_H
@@ -9,24 +9,24 @@
 #include "daemon/broker/report/notify.h"
 
 /*
- * Once, before the first child is started. Says so if the environment is
- * wrong, and goes on: then nobody is told.
+ * Call it once, before the first child is started. If the environment is malformed, logs a line,
+ * and nothing is reported.
  */
 void service_init(struct notify *n);
 
 /*
- * At every turn. READY=1 when capture and ship have been set up. The watchdog
- * is answered as long as capture shows new heartbeats, or nothing is profiled:
- * one that hangs is replaced by watch.c long before; this is for a broker that
- * hangs itself, and for a capture that no other takes the place of.
+ * To be called at every turn. Sends READY=1 when capture and ship have started. The watchdog is
+ * answered while capture shows new heartbeats or nothing is profiled. A capture that hangs is
+ * replaced by watch.c long before the watchdog expires: the watchdog is for a broker that hangs,
+ * and for a capture that cannot be replaced.
  */
 void service_check(struct notify *n, struct parts *parts);
 
-/* A reload begins; with its end, in success or not, all is as before. */
+/* A reload begins; it has ended, successfully or not. */
 void service_reloads(struct notify *n);
 void service_reloaded(struct notify *n);
 
-/* The end has begun. */
+/* The daemon has begun to end. */
 void service_stops(struct notify *n);
 
 #endif

@@ -17,7 +17,7 @@
 #include "lib/base/clock.h"
 #include "lib/unwind/unwind.h"
 
-/* "name": n, with a comma before all but the first. */
+/* Writes "name": n, with a comma before all but the first. */
 static void put_count(FILE *out, bool *first, const char *name, uint64_t n)
 {
 	fprintf(out, "%s\"%s\": %llu", *first ? "" : ", ", name, (unsigned long long)n);
@@ -95,7 +95,7 @@ static void put_chunks(FILE *out, const struct instance_figures *f)
 	fprintf(out, "}}");
 }
 
-/* The part that stands for each process and for their sum. */
+/* Writes the part that each process and their sum have. */
 static void put_figures(FILE *out, const struct parts *parts, const struct instance_figures *f,
 			uint32_t rate_hz)
 {
@@ -129,7 +129,7 @@ static void put_figures(FILE *out, const struct parts *parts, const struct insta
 	put_chunks(out, f);
 }
 
-/* The helper that opens files is a fork of the broker, and a part of it. */
+/* Returns the broker's usage, including its helpers that open files. */
 static struct usage own_usage(const struct parts *parts)
 {
 	struct rusage r;
@@ -158,7 +158,10 @@ static void put_usage(FILE *out, const struct usage of[SELF_USAGE_N])
 		(unsigned long long)of[SELF_USAGE_SHIP].rss_bytes);
 }
 
-/* Of all runs: who puts a chunk there is seldom who sends it. */
+/*
+ * The spool's counters are of all processes together: the process that puts a chunk into the
+ * spool is rarely the one that sends it.
+ */
 static void put_spool(FILE *out, const struct parts *parts)
 {
 	struct spool_counts s;

@@ -1,4 +1,4 @@
-/* The statistics of --stats: one line of JSON. */
+/* Writes the statistics of --stats, one line of JSON, at the end of a run. */
 #ifndef DAEMON_BROKER_REPORT_STATS_H
 #define DAEMON_BROKER_REPORT_STATS_H
 
@@ -8,11 +8,11 @@
 
 struct parts;
 
-/* Writes them to fd and closes it. Returns 0 or -errno. */
+/* Writes the statistics to fd and closes it. Returns 0 or -errno. */
 must_check int stats_write(const struct parts *parts, int fd);
-/* What the last capture runs under: fifo, nice or normal. */
+/* Returns the scheduling of the last capture: "fifo", "nice" or "normal". */
 const char *stats_scheduler(const struct parts *parts);
-/* Of its control group, in percent of a core; 0: none. */
+/* Returns the CPU quota of the last capture's control group, in percent of one core; 0: none. */
 unsigned int stats_cpu_quota(const struct parts *parts);
 
 #endif

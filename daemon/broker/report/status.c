@@ -38,7 +38,7 @@ static const char *state_name(enum protocol_state state)
 	return "stopped";
 }
 
-/* Printable ASCII as it is; what else there may be is not worth its bytes. */
+/* Writes a JSON string: printable ASCII; all other bytes become "?". */
 static void put_string(FILE *out, const char *text)
 {
 	(void)fputc('"', out);
@@ -77,7 +77,7 @@ static uint64_t threads_of(const struct parts *parts, const struct instance *i)
 	return now.threads;
 }
 
-/* Why it is left out, too. */
+/* Returns the last error, or the reason why the process is not profiled. */
 static const char *error_of(const struct instance *i)
 {
 	if (i->last_error[0] != '\0')
@@ -132,7 +132,7 @@ static void put_target(FILE *out, const struct parts *parts, const struct instan
 	fprintf(out, "}");
 }
 
-/* By the CPU budget. */
+/* Writes which rates the CPU budget has lowered. */
 static void put_lowered(FILE *out, struct parts *parts)
 {
 	struct governor_lowered l;
@@ -153,7 +153,7 @@ static double limited_s(const struct parts *parts)
 	return sum.until_ns <= now_ns ? 0 : (double)(sum.until_ns - now_ns) / 1e9;
 }
 
-/* Of others' files a user sees nothing, as of their figures. */
+/* Writes the quarantined files, of the viewer's own processes only unless it sees all. */
 static void put_left_out(FILE *out, const struct parts *parts, const struct peer *viewer)
 {
 	const struct quarantine_file *f = NULL;
@@ -207,7 +207,7 @@ static void put_servers(FILE *out, const struct parts *parts)
 	fprintf(out, "]");
 }
 
-/* Since when a section has no process: null for one that has some. */
+/* Writes the sections. empty_since is null if the section has a process. */
 static void put_sections(FILE *out, const struct parts *parts)
 {
 	const struct sections *s =
@@ -229,7 +229,7 @@ static void put_sections(FILE *out, const struct parts *parts)
 	fprintf(out, "]");
 }
 
-/* As the log says it at the start. */
+/* Writes the limitations, as logged at the start. */
 static void put_missing(FILE *out, const struct parts *parts)
 {
 	struct limitation limitations[LIMITATIONS_MAX];
@@ -242,7 +242,7 @@ static void put_missing(FILE *out, const struct parts *parts)
 	fprintf(out, "], ");
 }
 
-/* What an operator may know, and no other. */
+/* Writes what only operators and viewers may read. */
 static void put_inside(FILE *out, const struct parts *parts)
 {
 	char path[OPTIONS_PATH_SIZE];

@@ -5,7 +5,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Adds the members of *more to those of *sum: structs of this size with uint64_t only. */
+/*
+ * Adds the members of *more to those of *sum. Both are structs of this size in bytes that have
+ * uint64_t members only.
+ */
 static inline void counts_add(void *sum, const void *more, size_t bytes)
 {
 	const uint64_t *from = more;

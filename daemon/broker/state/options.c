@@ -23,10 +23,10 @@
 #include "lib/base/utf8.h"
 #include "proto/profile_v1.h"
 
-/* As other texts: Sentry takes 200 characters. */
+/* Bytes. Sentry accepts 200 characters, as for other texts. */
 #define TRANSACTION_MAX 200
 
-/* A fault of option; its value is shown, unless it is NULL. */
+/* Adds an error of an option, with its value unless that is NULL. */
 static void usage_fault(struct config_faults *faults, const char *option, const char *problem,
 			const char *value)
 {
@@ -40,8 +40,8 @@ static void usage_fault(struct config_faults *faults, const char *option, const 
 }
 
 /*
- * The format of a file of this name; NULL: the name is a directory's, since it
- * has no ending of a format, or since a directory of that name exists.
+ * Returns the format of a file of this name. NULL: the name is a directory's, because it has no
+ * suffix of a format or because a directory of that name exists.
  */
 static const struct output_format *format_of(const char *path)
 {
@@ -52,7 +52,7 @@ static const struct output_format *format_of(const char *path)
 	return output_format_of_path(path);
 }
 
-/* What is left of the command line: most often a pid without its option. */
+/* Adds an error for an argument without an option, which is often a pid. */
 static void argument_fault(struct config_faults *faults, const char *argument)
 {
 	const struct config_origin at = {.by = "argument"};
@@ -72,7 +72,7 @@ static void set_duration(struct config_faults *faults, struct options *o, const 
 	static const struct config_key key = {
 		.type = KEY_SECONDS,
 		.offset = offsetof(struct options, duration_s),
-		/* A year; a duration is no daemon's life. */
+		/* One year. */
 		.max = 365 * 24 * 3600,
 	};
 	char problem[CONFIG_PROBLEM_MAX];
@@ -99,7 +99,7 @@ static void add_pid(struct config_faults *faults, struct options *o, const char 
 		o->pids[o->n_pids++] = pid;
 }
 
-/* A section of one rule. */
+/* Adds a section with one rule. */
 static void add_rule(struct config_faults *faults, struct options *o,
 		     const struct option_known *option, const char *value)
 {
@@ -125,13 +125,13 @@ static void add_rule(struct config_faults *faults, struct options *o,
 		o->n_rules++;
 }
 
-/* Processes are named, be it by what they have in common. */
+/* Returns true if the options name processes, by pid or by a rule. */
 static bool names_targets(const struct options *o)
 {
 	return o->n_pids > 0 || o->n_rules > 0;
 }
 
-/* What is wrong with a DSN is said in words that do not contain it. */
+/* The text of a DSN's error does not contain the DSN. */
 static void take_key(struct config_faults *faults, struct config *c,
 		     const struct option_known *option, const char *value)
 {
@@ -180,7 +180,7 @@ static void take_option(struct config_faults *faults, struct options *o,
 	}
 }
 
-/* Its keys shall be in no core file. */
+/* The keys of DSNs must not get into a core file. */
 static void hide(const struct config *c)
 {
 	bool any = c->has_dsn;
@@ -192,8 +192,9 @@ static void hide(const struct config *c)
 }
 
 /*
- * All that is wrong is said at once. Returns -EAGAIN where that is nothing but
- * files it names: they may be there at another start. Else -EINVAL.
+ * Reads the configuration and adds all errors to faults. Returns 0; -EAGAIN if the only errors
+ * are about files that the configuration names, which may be there at another start; else
+ * -EINVAL.
  */
 static int load(const struct options *o, enum config_occasion occasion, struct config *ret,
 		struct config_faults *faults)
@@ -244,7 +245,7 @@ int options_reload(const struct options *o, struct config *ret, struct config_fa
 	return load(o, CONFIG_RELOADS, ret, faults);
 }
 
-/* For ship, whose libcurl reads them: the lower case first. */
+/* For ship: libcurl reads these variables, the lower-case ones first. */
 static void set_proxies(const struct config *c)
 {
 	const struct {
@@ -300,7 +301,7 @@ static void check_command(struct config_faults *faults, const struct options *o)
 		usage_fault(faults, "--user", "needs a command after --", NULL);
 }
 
-/* A file is made once, of a whole run. */
+/* A file holds the profile of a whole run. */
 static void check_output(struct config_faults *faults, struct options *o)
 {
 	if (o->output != NULL)
@@ -317,7 +318,7 @@ static void check_output(struct config_faults *faults, struct options *o)
 			    o->output);
 }
 
-/* A V1 profile is one transaction's, and the server takes no longer ones. */
+/* A V1 profile belongs to one transaction, and the server limits its length. */
 static void check_transaction(struct config_faults *faults, const struct options *o)
 {
 	const char *name = o->transaction, *option = "--transaction";
@@ -334,7 +335,7 @@ static void check_transaction(struct config_faults *faults, const struct options
 		usage_fault(faults, option, "not UTF-8, or with control characters", name);
 }
 
-/* Without either there is nothing to do. */
+/* Exits if there is neither a process nor a configuration file. */
 static void require_something(struct config_faults *faults, struct options *o)
 {
 	if (access(o->config_path, F_OK) == 0)
@@ -346,7 +347,7 @@ static void require_something(struct config_faults *faults, struct options *o)
 			  o->config_path);
 		exit(2);
 	}
-	/* What was said of options is enough; a service may have no file. */
+	/* The errors of the options are enough; with --servers a missing file is no error. */
 	if (faults->n_errors > 0 || o->check_servers)
 		o->config_path = NULL;
 }
@@ -374,7 +375,7 @@ void options_read(int argc, char **argv, struct options *ret, struct config_faul
 		o->command = argv + optind;
 }
 
-/* The first of them. */
+/* Inserts the command's process as the first of pids. */
 static void add_command(struct config_faults *faults, struct options *o, int32_t pid)
 {
 	if (o->n_pids == array_size(o->pids)) {

@@ -1,6 +1,7 @@
 /*
- * The command line of sentry-profd, laid over its configuration
- * (daemon/config/config.h).
+ * The options of sentry-profd: its command line, which overrides its configuration
+ * (daemon/config/config.h). main.c reads them in two steps, options_read() and options_load(),
+ * since a command is forked in between.
  */
 #ifndef DAEMON_BROKER_STATE_OPTIONS_H
 #define DAEMON_BROKER_STATE_OPTIONS_H
@@ -17,68 +18,73 @@
 #include "daemon/msg/heartbeat.h"
 #include "lib/base/util.h"
 
-/* Of --name, --unit and --container together. */
+/* The number of --name, --unit and --container together. */
 #define OPTIONS_RULES_MAX 32
 
 struct options {
-	/* With one or more, or with rules, no others are looked for. */
+	/*
+	 * Processes of --pid, and the command. With at least one, or with rules, there is no
+	 * discovery.
+	 */
 	int32_t pids[HEARTBEAT_SLOTS];
 	size_t n_pids;
-	/* What --name, --unit and --container describe: daemon/broker/running.h. */
-	struct target_config *rules; /* OPTIONS_RULES_MAX; NULL: none */
+	/* What --name, --unit and --container describe (daemon/broker/running.h). */
+	struct target_config *rules; /* OPTIONS_RULES_MAX elements; NULL: none */
 	size_t n_rules;
-	char **command;		 /* behind "--"; NULL: there is none */
-	const char *user;	 /* of the command; NULL: the caller's */
-	bool children;		 /* of the processes, too */
-	double duration_s;	 /* 0: without end */
-	const char *transaction; /* of a V1 profile; NULL: none */
+	char **command;		 /* the arguments after "--"; NULL: none */
+	const char *user;	 /* user of the command; NULL: the caller's */
+	bool children;		 /* --children: also profile children of the processes */
+	double duration_s;	 /* 0: no limit */
+	const char *transaction; /* name of a V1 profile's transaction; NULL: none */
 	const char *output;
-	const struct output_format *picture; /* output is a file; NULL: a directory */
+	/* output is a file of this format; NULL: a directory */
+	const struct output_format *picture;
 	const char *stats;
 	bool quiet, check_only;
-	bool check_servers;		/* with check_only: daemon/broker/control/inspect.h */
-	const char *config_path;	/* NULL: --pid without --config */
+	/* with check_only: --servers (daemon/broker/control/inspect.h) */
+	bool check_servers;
+	const char *config_path;	/* NULL: no file is read (--pid without --config) */
 	const char *program;		/* argv[0] */
 	const char *given[OPTIONS_MAX]; /* each option's last value, or NULL */
 	struct config config;
 };
 
 /*
- * Reads the command line alone, before there is anything that a command could
- * inherit. Prints what --help, --help-all and --version ask for and exits with
- * 0. What is wrong is added to faults, for options_load. argv stays in use.
+ * Reads the command line. Call it before the process opens descriptors that a command would
+ * inherit. For --help, --help-all and --version prints the text and exits with 0. Errors are
+ * added to faults, which options_load() logs. argv stays in use.
  */
 void options_read(int argc, char **argv, struct options *ret, struct config_faults *faults);
 
 /*
- * Then the configuration and the environment. Prints what --check-config asks
- * for and exits with 0; with --servers all that is wrong is left in faults, and
- * o->config is as it was after an error. Else on wrong usage prints a line, of
- * a wrong configuration one for each fault, and exits with 2. command_pid: the
- * process that is to execute o->command; 0: there is none.
+ * Reads the configuration and the environment. For --check-config prints the result and exits:
+ * with 0, or with 2 after errors. With --servers as well, the errors are left in faults, and
+ * after an error o->config is unchanged. Otherwise, on errors, logs a line for each and exits:
+ * with 2, or with EXIT_FAILURE if only files are missing that the configuration names.
+ * command_pid: the process that will execute o->command; 0: none.
  */
 void options_load(struct options *o, int32_t command_pid, struct config_faults *faults);
 
 /*
- * The configuration as its files are now, with the same command line laid over
- * it: *ret is to be finished by config_fini, or handed over to options_replace.
- * Returns 0, -EINVAL after faults, -ENOMEM, or -ENOENT if none is read.
+ * Reads the files of the configuration again, overridden by the same command line. The caller
+ * passes *ret to config_fini() or options_replace(). Returns 0; -EINVAL or -EAGAIN after errors,
+ * which are in faults; or -ENOENT if no file is read.
  */
 must_check int options_reload(const struct options *o, struct config *ret,
 			      struct config_faults *faults);
 /*
- * The same, as a start of the daemon would find it, with all that is wrong with
- * the files that it names. config_fini is due for *ret.
+ * Like options_reload(), but checks also what only a start of the daemon uses. The caller passes
+ * *ret to config_fini().
  */
 must_check int options_read_again(const struct options *o, struct config *ret,
 				  struct config_faults *faults);
-/* The path of its file, from / on; "": there is none. */
+/* Writes the absolute path of the configuration's file; "": there is none. */
 #define OPTIONS_PATH_SIZE (2 * PATH_MAX)
 void options_config_path(const struct options *o, char ret[OPTIONS_PATH_SIZE]);
-/* Takes it over; what was there before is finished. */
+/* Replaces o->config by *config, which is zeroed. Frees the old one. */
 void options_replace(struct options *o, struct config *config);
 
-/* The highest sampling rate of a section: the rate of capture's timer. */
+/* Returns the highest sampling rate of all sections, which is the rate of capture's timer. */
 uint32_t options_timer_hz(const struct options *o);
 
 #endif

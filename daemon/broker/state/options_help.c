@@ -5,7 +5,7 @@
 
 #include "daemon/broker/state/options_keys.h"
 
-/* Where the words on an option begin, and how long their lines are. */
+/* The column at which the text of an option begins, and the length of lines. */
 #define TEXT_COLUMN  23
 #define TEXT_COLUMNS (80 - TEXT_COLUMN)
 

@@ -113,7 +113,7 @@ const struct option_known options_known[] = {
 const size_t options_n_known = array_size(options_known);
 _Static_assert(array_size(options_known) <= OPTIONS_MAX, "a value each");
 
-/* In the order of argv, whatever is an option: getopt_long(3). */
+/* "-": arguments that are no options are returned in the order of argv: getopt_long(3). */
 #define LETTERS	  "-:p:d:o:h"
 #define NO_OPTION 1
 
@@ -134,7 +134,7 @@ int options_next(int argc, char **argv, const char **ret_value, struct option_fa
 		v[at] = (struct option){.name = options_known[at].name + strlen("--"),
 					.has_arg = has_arg(&options_known[at]),
 					.val = OPTION_LONG};
-	/* getopt writes its own line, which begins with argv[0]. */
+	/* Otherwise getopt prints its own error line. */
 	opterr = 0;
 	option = getopt_long(argc, argv, LETTERS, v, &i);
 	*ret_value = optarg != NULL ? optarg : "yes";

@@ -1,7 +1,6 @@
 /*
- * The options that sentry-profd knows, as one table: for its command line, for
- * --help, and for a reader of the command line of one that runs. Many of them
- * are keys of the configuration.
+ * The table of the options of sentry-profd: for its command line, for --help, and for a reader
+ * of another sentry-profd's command line. Many options are keys of the configuration.
  */
 #ifndef DAEMON_BROKER_STATE_OPTIONS_KEYS_H
 #define DAEMON_BROKER_STATE_OPTIONS_KEYS_H
@@ -16,10 +15,10 @@
 #define OPTIONS_MAX 64
 
 enum option_kind {
-	OPTION_KEY,  /* a key of the configuration, by name */
-	OPTION_RULE, /* the same, a rule of a section of its own */
-	OPTION_TEXT, /* a const char * in struct options, as it is given */
-	OPTION_FLAG, /* a bool there */
+	OPTION_KEY,  /* a key of the configuration */
+	OPTION_RULE, /* a key of a section; makes a section with this rule */
+	OPTION_TEXT, /* sets a const char * in struct options */
+	OPTION_FLAG, /* sets a bool in struct options to true */
 	OPTION_PID,
 	OPTION_DURATION,
 	OPTION_VERSION,
@@ -28,25 +27,25 @@ enum option_kind {
 };
 
 struct option_known {
-	char letter;	  /* 'p' of "-p"; 0: none */
+	char letter;	  /* the letter of "-p"; 0: none */
 	const char *name; /* "--pid" */
-	/* As --help shows it; NULL: takes none. "[=URL]" may be left out. */
+	/* The argument as --help shows it; NULL: none. "[=URL]" is optional. */
 	const char *argument;
 	enum option_kind kind;
-	const char *key; /* OPTION_KEY, OPTION_RULE */
-	size_t offset;	 /* OPTION_TEXT, OPTION_FLAG */
-	bool is_common;	 /* --help has it, too, and not --help-all alone */
+	const char *key; /* for OPTION_KEY and OPTION_RULE */
+	size_t offset;	 /* for OPTION_TEXT and OPTION_FLAG */
+	bool is_common;	 /* also in --help, not only in --help-all */
 	const char *help;
 };
 extern const struct option_known options_known[];
 extern const size_t options_n_known;
 
 /*
- * The next option's place in options_known. *ret_value: its value, or "yes".
- * Less than 0: OPTIONS_WRONG, and why; OPTIONS_ARGUMENT: *ret_value is no
- * option; OPTIONS_END: there are no more; OPTIONS_COMMAND: none either, and
- * what follows "--" begins at argv[optind] (getopt(3)). An optind of 0 begins
- * anew.
+ * Parses the next option. Returns its index in options_known, with its value, or "yes", in
+ * *ret_value. Or returns OPTIONS_WRONG, with the reason in *ret_fault; OPTIONS_ARGUMENT:
+ * *ret_value is no option; OPTIONS_END: there are no more; OPTIONS_COMMAND: there are no more,
+ * and the command after "--" begins at argv[optind] (getopt(3)). To start with the first option,
+ * set optind to 0.
  */
 enum {
 	OPTIONS_WRONG = -1,
@@ -57,9 +56,9 @@ enum {
 int options_next(int argc, char **argv, const char **ret_value, struct option_fault *ret_fault);
 
 /*
- * Lays values of a command line over what c has: given has one for each of
- * options_known, or NULL; those that are no keys are passed over. A wrong value
- * is left out: the user is told of it when the command line is read.
+ * Overrides values of c by those of a command line. given: the value of each option of
+ * options_known, or NULL. Options that are no keys are skipped. A wrong value is ignored:
+ * options_read() reports it.
  */
 void options_lay_over(const char *const given[OPTIONS_MAX], struct config *c);
 
