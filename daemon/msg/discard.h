@@ -39,7 +39,7 @@ enum discard {
 /* Returns the name of a reason in figures. reason: an enum discard or an enum profile_fault. */
 const char *discard_name(uint32_t reason);
 
-/* Returns the reason as Sentry knows it: several reasons here share one there. */
+/* Returns the reason in Sentry's client report, which is the same for several reasons here. */
 enum client_report_reason discard_report(uint32_t reason);
 
 #endif

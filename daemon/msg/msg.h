@@ -117,7 +117,7 @@ struct msg_header {
 	uint32_t size; /* of the whole message */
 };
 
-/* A message with an id, whose meaning the rule of the type says, or without content: id 0. */
+/* A message with an id, whose meaning the comment on the type states; 0 if there is no id. */
 struct msg_id {
 	struct msg_header h;
 	uint32_t id;
@@ -130,14 +130,15 @@ struct msg_number {
 };
 
 /*
- * MSG_READY: the child has dropped its privileges and works. If a child exits before this
- * message, the broker does not start it again, since it would exit again.
+ * MSG_READY: the child has dropped its privileges and works. If a child exits before this message,
+ * and no child of its kind has ever sent it, the broker ends, since another child would exit, too
+ * (daemon/broker/children/reap.h).
  */
 
 /*
  * MSG_INIT: the user, the limits and the files of a child.
  *
- * With it come descriptors. Capture gets one: the heartbeat page (daemon/msg/heartbeat.h).
+ * The message carries descriptors. Capture gets one: the heartbeat page (daemon/msg/heartbeat.h).
  * Unwind gets one: the page for the number of a file (struct msg_file_reply). Ship gets one
  * for each bit that is set in files: bit n is n of enum init_file, in this order.
  */

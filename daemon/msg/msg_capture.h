@@ -8,16 +8,16 @@
 #include "daemon/msg/msg.h"
 
 /*
- * MSG_RING_MAKE, with a ring's id: capture makes the ring. With it: capture's end of a
- * socket to the unwind process that will read the ring. If a ring of this id exists, its
+ * MSG_RING_MAKE, with a ring's id: capture makes the ring. The message carries capture's end of
+ * a socket to the unwind process that will read the ring. If a ring of this id exists, its
  * reader has died: the new ring replaces it, and capture starts its targets anew.
  *
- * MSG_RING_MADE, with the id: the ring exists. With it: the ring's memfd, sealed.
+ * MSG_RING_MADE, with the id: the ring exists. The message carries the ring's memfd, sealed.
  *
  * MSG_RING_BROKEN, with the id: the ring's reader has sent a message that breaks a rule.
  */
 
-/* Attach to a process. With it: a pidfd, since the pid alone could be reused. */
+/* Attach to a process. The message carries a pidfd, since the pid alone could be reused. */
 struct msg_target_add {
 	struct msg_header h;
 	uint32_t target;

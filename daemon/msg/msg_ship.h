@@ -8,7 +8,8 @@
 #include "daemon/msg/msg.h"
 
 /*
- * Where envelopes go. An empty dsn, or no such message: nowhere, ship writes files only.
+ * The destination of envelopes. With an empty dsn, or without this message, ship sends nothing and
+ * writes files only.
  * limited_until_ns is what a former ship reported by MSG_LIMITED; 0: no limit.
  */
 struct msg_dsn {
@@ -30,17 +31,18 @@ struct msg_dsn {
 /*
  * A chunk to make an envelope of and to write to a file, to send, or both.
  *
- * With it, in this order: the memfd of the payload; if to_file, the file, empty and open for
- * writing; if file_size is not 0, the memfd of another payload, for the file; if anchor_size
- * is not 0, the memfd of a transaction that refers to the chunk. anchor_size excludes a file.
+ * The message carries, in this order: the memfd of the payload; if to_file, the file, empty and
+ * open for writing; if file_size is not 0, the memfd of another payload, for the file; if
+ * anchor_size is not 0, the memfd of a transaction that refers to the chunk. anchor_size excludes a
+ * file.
  *
- * No more than MSG_ENVELOPES_MAX are unanswered at a time: so many fit in ship's queue and
- * socket. The chunks of a hundred targets can be made at the same tick.
+ * No more than MSG_ENVELOPES_MAX of these messages are unanswered at a time: ship's queue and
+ * socket have room for so many. The chunks of a hundred targets can be made at the same tick.
  */
 #define MSG_ENVELOPES_MAX 24
 struct msg_envelope {
 	struct msg_header h;
-	uint64_t seq; /* counts up */
+	uint64_t seq; /* one more for each envelope */
 	uint64_t size;
 	uint64_t transaction_size; /* see lib/ship/package.h */
 	uint64_t file_size;	   /* 0 unless to_file */
@@ -81,8 +83,8 @@ struct msg_envelope_done {
 };
 
 /*
- * Chunks and V1 profiles that were lost before ship had them, for the reports to the server.
- * Ship counts by itself what it loses.
+ * Chunks and V1 profiles that were lost before ship received them, for the reports to the server.
+ * Ship counts its own losses itself.
  */
 struct msg_lost {
 	struct msg_header h;
@@ -102,8 +104,8 @@ struct msg_lost {
 #define MSG_CLIENT_CERT_BYTES_MAX (256u << 10)
 
 /*
- * The certificates and keys after a reload: they replace all that ship had. With it: one
- * descriptor for each bit of files, by enum init_file; INIT_SPOOL is never set.
+ * The certificates and keys after a reload, which replace all that ship had. The message carries
+ * one descriptor for each bit of files, by enum init_file; INIT_SPOOL is never set.
  */
 struct msg_certificates {
 	struct msg_header h;
@@ -114,7 +116,7 @@ struct msg_certificates {
 /* Counters of a spool. All fields are uint64_t, since figures_add_counts() adds them up. */
 struct spool_counts {
 	uint64_t count; /* chunks that wait in the spool now */
-	uint64_t bytes; /* of these */
+	uint64_t bytes; /* the size of these chunks */
 	/* The outcome of chunks that have left the spool since this process was started. */
 	uint64_t sent;
 	uint64_t refused; /* by the server, with a status */
@@ -139,8 +141,8 @@ struct msg_spool {
 #define MSG_CLOCK_MAX_S 5
 
 /*
- * By how many seconds the server's clock is ahead of this host's, by the Date of its last
- * answer. Sent when the difference has changed; 0 before the first answer.
+ * The number of seconds by which the server's clock is ahead of this host's, by the Date of its
+ * last answer. Sent when the difference has changed; 0 before the first answer.
  */
 struct msg_clock {
 	struct msg_header h;

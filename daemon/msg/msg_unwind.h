@@ -12,7 +12,7 @@
 #include "daemon/msg/msg.h"
 
 /*
- * A session: what unwind keeps of one target while the target is profiled. Unwind answers
+ * Opens a session: the state of one target in unwind while the target is profiled. Unwind answers
  * with MSG_SESSION_OPENED, and the broker starts the target's records in the ring only then.
  * No more than MSG_SESSIONS_ASKED_MAX of these messages are unanswered at a time, so that
  * unwind's answers find room in the socket.
@@ -62,11 +62,11 @@ struct msg_session_open {
  * MSG_SESSION_FORGET, with the id: free the closed session; its table of functions is not
  * needed. Unwind ignores the message if it has no such session.
  *
- * MSG_RING_OPEN, with a ring's id: read this ring from now on. With it: the ring's memfd, and
- * unwind's end of the socket to capture. A former ring has lost its writer.
+ * MSG_RING_OPEN, with a ring's id: read this ring from now on. The message carries the ring's
+ * memfd and unwind's end of the socket to capture. A former ring has lost its writer.
  */
 
-/* Which file, or which text of a process, unwind asks the broker for. */
+/* The file, or the text of a process, that unwind requests from the broker. */
 enum file_kind {
 	/*
 	 * A copy of /proc/PID/maps. From msg_maps_files() on an array of struct mapped_file
@@ -90,10 +90,13 @@ enum file_kind {
 	FILE_KIND_END,
 };
 
-/* The most that is copied of /proc/PID/environ: ARG_MAX is 2 MiB as a rule. */
+/* The most bytes that are copied of /proc/PID/environ: ARG_MAX is usually 2 MiB. */
 #define MSG_ENVIRON_MAX (4u << 20)
 
-/* Where the array follows a text of maps: at the next multiple of 8, behind 1 to 8 NULs. */
+/*
+ * Returns the offset of the array behind a text of maps (FILE_KIND_MAPS): the next multiple of 8,
+ * after 1 to 8 NULs.
+ */
 static inline size_t msg_maps_files(size_t text_size)
 {
 	return (text_size / sizeof(uint64_t) + 1) * sizeof(uint64_t);
@@ -133,8 +136,8 @@ struct msg_file_reply {
 };
 
 /*
- * A finished chunk. With it, each in a memfd that is sealed against every change: the
- * payload; if file_size is not 0, another payload, for its file and for Spotlight, which
+ * A finished chunk. The message carries, each in a memfd that is sealed against every change:
+ * the payload; if file_size is not 0, another payload, for its file and for Spotlight, which
  * get the first one otherwise; if anchor_size is not 0, the transaction for Spotlight.
  * platform is the one in both payloads, byte for byte.
  */
@@ -165,8 +168,8 @@ struct msg_chunk_lost {
 /* Counters of a session. All fields are uint64_t, since figures_add_counts() adds them up. */
 #define MSG_UNWIND_ENDS_MAX 16
 struct unwind_counts {
-	uint64_t stacks;		    /* that were unwound */
-	uint64_t frame_pointer;		    /* of these, in part by heuristics */
+	uint64_t stacks;		    /* stacks that were unwound */
+	uint64_t frame_pointer;		    /* stacks unwound in part by heuristics */
 	uint64_t ends[MSG_UNWIND_ENDS_MAX]; /* by enum unwind_end */
 	uint64_t malformed;		    /* records that were refused */
 	uint64_t without_lines;		    /* addresses without a line because of a limit */
@@ -197,8 +200,8 @@ struct msg_record_open {
 };
 /*
  * MSG_RECORD_CLOSE: send the last chunk of the recording. Unwind ignores the message if the
- * recording has ended. MSG_RECORD_LOST: a chunk of it has no payload. MSG_RECORD_CLOSED: it
- * has ended; the last message of each recording.
+ * recording has ended. MSG_RECORD_LOST: a chunk of the recording has no payload.
+ * MSG_RECORD_CLOSED: the recording has ended; the last message of each recording.
  */
 struct msg_record {
 	struct msg_header h;
@@ -206,7 +209,7 @@ struct msg_record {
 	uint32_t record;
 };
 
-/* A chunk of a recording. With it: its payload, in a sealed memfd. */
+/* A chunk of a recording. The message carries the payload, in a sealed memfd. */
 struct msg_record_chunk {
 	struct msg_header h;
 	uint32_t target;
@@ -214,7 +217,10 @@ struct msg_record_chunk {
 	uint64_t size;
 };
 
-/* Write the table of the target's hottest functions. With it: the descriptor to write to. */
+/*
+ * Write the table of the target's hottest functions. The message carries the descriptor to write
+ * to.
+ */
 struct msg_table {
 	struct msg_header h;
 	uint32_t target;
@@ -228,7 +234,7 @@ struct msg_table_done {
 
 /*
  * The processor time and the memory that targets used, as of a time by CLOCK_MONOTONIC.
- * Unwind passes over a target without a session, and answers with MSG_MEASURED; the broker
+ * Unwind skips targets without a session, and answers with MSG_MEASURED; the broker
  * sends the next of these messages only after the answer.
  */
 #define MSG_MEASURES_MAX 64
@@ -238,7 +244,7 @@ struct msg_measure {
 	uint64_t time_ns;
 	uint64_t cpu_percent_millionths; /* since the former measure; 100 %: one processor */
 	uint64_t memory_bytes;
-	uint64_t anonymous_bytes; /* the part of it that is RssAnon */
+	uint64_t anonymous_bytes; /* the part of memory_bytes that is RssAnon */
 };
 struct msg_measures {
 	struct msg_header h;
@@ -249,8 +255,8 @@ struct msg_measures {
 
 /*
  * sentry-profctl convert --symbolize asks for the functions and lines at n addresses of a
- * file. With it: the file, an executable, a library or a separate debug file. Unwind can ask
- * for debug files before it answers (FILE_KIND_DEBUG, FILE_KIND_DEBUG_LINK; target is 0).
+ * file. The message carries the file: an executable, a library or a separate debug file. Unwind can
+ * ask for debug files before it answers (FILE_KIND_DEBUG, FILE_KIND_DEBUG_LINK; target is 0).
  */
 #define MSG_SYMBOLIZE_MAX 1024
 struct msg_symbolize {
@@ -264,7 +270,7 @@ struct msg_symbolize {
 	char build_id[MSG_NAME_MAX];
 	char debug_id[MSG_NAME_MAX];
 	char name[MSG_NAME_MAX]; /* of the file, for functions without a symbol */
-	/* From the start of the first segment; for return addresses one less. */
+	/* Offsets in bytes from the start of the first segment; for return addresses one less. */
 	uint64_t offsets[MSG_SYMBOLIZE_MAX];
 };
 

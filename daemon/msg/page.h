@@ -17,7 +17,7 @@
  * /proc/PID/maps. Returns 0 or -errno.
  */
 must_check int page_new(const char *name, size_t size, const void **ret_page, int *ret_fd);
-/* The same, mapped with this protection (mmap(2)) instead of PROT_READ. */
+/* As page_new(), but mapped with this protection (mmap(2)) instead of PROT_READ. */
 must_check int page_share(const char *name, size_t size, int protection, void **ret_page,
 			  int *ret_fd);
 /* Unmaps the page. page may be NULL. */

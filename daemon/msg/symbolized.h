@@ -1,7 +1,7 @@
 /*
  * The answer to MSG_SYMBOLIZE: the functions, source files and lines at each address of a
- * file. sentry-profd-unwind writes it, sentry-profctl reads it and checks all of it: the file
- * that unwind reads can have taken unwind over.
+ * file. sentry-profd-unwind writes it, sentry-profctl reads it and checks all of it,
+ * because a malicious file can have taken over unwind.
  */
 #ifndef DAEMON_MSG_SYMBOLIZED_H
 #define DAEMON_MSG_SYMBOLIZED_H
@@ -22,7 +22,7 @@ struct symbolized_frame {
 	uint32_t line;	      /* 0: unknown */
 };
 
-/* What is known of one address. */
+/* The functions at one address. */
 struct symbolized_pc {
 	/*
 	 * From the inside out: functions that were inlined at the address, each with a name;

@@ -2,7 +2,7 @@
  * The queue of envelopes that ship has received from the broker and has not sent yet. outbox.c
  * takes the oldest one for each request; a new envelope goes to the end.
  *
- * An item belongs to whoever has its pointer: the queue while it is in there, else the caller.
+ * An item is owned by the queue while it is queued, and by the caller before and after.
  * Its payload is a sealed memfd, so a waiting item takes memory: the queue has a maximum in items
  * and in bytes.
  */

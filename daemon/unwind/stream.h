@@ -47,8 +47,8 @@ void stream_end_work(struct stream *s, uint64_t now_ns);
 must_check int stream_record(struct stream *s, const struct record *record, size_t size);
 
 /*
- * capture has ended. What the threads do is unknown until the next records; those
- * may be of another program, since nobody reported an exec meanwhile.
+ * Call this when capture has ended. What the threads do is unknown until the next
+ * records. These may be of another program, since an exec may not have been reported.
  */
 must_check int stream_interrupted(struct stream *s);
 

@@ -19,8 +19,8 @@
  *   them at the next chunk's first timestamp, so that no time is lost between
  *   two chunks.
  *
- * Where no tick came for more than 5 s (the daemon was stopped, or the machine
- * slept), nobody knows what the threads did: the chunk ends at the last tick
+ * If no tick came for more than 5 s (the daemon was stopped, or the machine
+ * slept), it is unknown what the threads did: the chunk ends at the last tick
  * before the gap, and the next one begins at the first tick after it.
  * lib/aggregate/period.h has these rules. They also keep every chunk shorter
  * than the 66 s that the server accepts.

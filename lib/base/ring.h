@@ -60,7 +60,7 @@ void ring_writer_fini(struct ring_writer *w);
 
 /*
  * For a reader that has died: replaces the shared memory by private memory, so that the kernel can
- * free the shared pages. Records can still be written, and nobody reads them. Nothing may be
+ * free the shared pages. Records can still be written, and are never read. Nothing may be
  * reserved. If no memory can be mapped, nothing changes.
  */
 void ring_writer_detach(struct ring_writer *w);
