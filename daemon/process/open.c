@@ -19,8 +19,18 @@
 
 #define COPY_BLOCK 65536
 
+/* Of fs/fuse, fs/smb, fs/9p, fs/ceph: <linux/magic.h> of older headers lacks them. */
 #ifndef FUSE_SUPER_MAGIC
 #define FUSE_SUPER_MAGIC 0x65735546
+#endif
+#ifndef CIFS_SUPER_MAGIC
+#define CIFS_SUPER_MAGIC 0xff534d42
+#endif
+#ifndef SMB2_SUPER_MAGIC
+#define SMB2_SUPER_MAGIC 0xfe534d42
+#endif
+#ifndef CEPH_SUPER_MAGIC
+#define CEPH_SUPER_MAGIC 0x00c36400
 #endif
 
 static int new_copy(int *ret_fd)
@@ -267,15 +277,46 @@ static int open_in_root(const struct open_order *o, int *ret_fd)
 	return r < 0 ? r : copy_of_fuse(ret_fd);
 }
 
-/* Copies a pid file of the configuration, which must be a regular file. */
+/*
+ * Returns false for a file whose file system has a server: another machine, or a process (FUSE).
+ * A file system below overlayfs is not seen.
+ */
+static bool is_local(int fd)
+{
+	struct statfs fs;
+
+	if (fstatfs(fd, &fs) < 0)
+		return false;
+	switch ((uint32_t)fs.f_type) {
+	case FUSE_SUPER_MAGIC:
+	case NFS_SUPER_MAGIC:
+	case CIFS_SUPER_MAGIC:
+	case SMB2_SUPER_MAGIC:
+	case SMB_SUPER_MAGIC:
+	case CEPH_SUPER_MAGIC:
+	case AFS_SUPER_MAGIC:
+	case V9FS_MAGIC:
+		return false;
+	default:
+		return true;
+	}
+}
+
+/*
+ * Copies a pid file of the configuration, which must be a regular file (else -ENXIO) of a local
+ * file system (else -EREMOTE).
+ */
 static int open_pid_file(const char *path, int *ret_fd)
 {
-	int fd = open(path, PROCESS_ROOT_OPEN_FLAGS);
-	int r = fd < 0 ? -errno : check_regular(&fd);
+	int at = open(path, O_PATH | O_CLOEXEC), fd = -1, r;
 
+	if (at < 0)
+		return -errno;
+	r = is_local(at) ? process_root_open_regular(at, &fd) : -EREMOTE;
 	if (r == 0)
 		r = copy_fd(fd, 0, OPEN_PID_FILE_MAX, ret_fd);
 	close_fd(&fd);
+	close_fd(&at);
 	return r;
 }
 

@@ -176,8 +176,6 @@ void discovery_reaped(struct discovery *d, int32_t pid, const struct rusage *usa
 {
 	if (d->files != NULL)
 		files_reaped(d->files, pid, usage);
-	if (d->pid_files != NULL)
-		pid_files_reaped(d->pid_files, pid);
 }
 
 /* If the queue is full or memory is short, a scan within a second finds the process again. */

@@ -70,10 +70,7 @@ uint64_t discovery_wait_ms(const struct discovery *d);
 /* Returns the processor time of discovery's helpers, in ns. */
 uint64_t discovery_used_ns(const struct discovery *d);
 
-/*
- * A child of the broker that no other part started has been reaped: files_reaped(),
- * pid_files_reaped().
- */
+/* A child of the broker that no other part started has been reaped: files_reaped(). */
 void discovery_reaped(struct discovery *d, int32_t pid, const struct rusage *usage);
 
 /*

@@ -16,8 +16,9 @@ struct pid_file {
 	char path[CONFIG_TEXT_MAX];
 	int32_t pid;
 	bool is_asked;
-	int32_t hung_reader; /* pid of the helper that hangs in this file; 0: none */
-	uint64_t again_ns;   /* not read before this time; 0: no limit */
+	bool is_left_out;  /* not read again */
+	unsigned timeouts; /* of readings in a row */
+	uint64_t again_ns; /* not read before this time; 0: no limit */
 };
 
 struct pid_files {
@@ -100,6 +101,24 @@ int pid_files_by(struct pid_files *p, const struct config *config)
 	return 0;
 }
 
+static void on_timeout(struct pid_file *f)
+{
+	f->timeouts++;
+	f->is_left_out = f->timeouts == PID_FILES_TIMEOUTS_MAX;
+	f->again_ns = f->all->now_ns + PID_FILES_RETRY_NS;
+	log_warning("pid_file %s cannot be read: its file system does not answer; %s", f->path,
+		    f->is_left_out ? "the file is not read again before a reload"
+				   : "the file is read again in a minute");
+}
+
+static void on_remote(struct pid_file *f)
+{
+	f->is_left_out = true;
+	log_warning("pid_file %s is not read: it is not on a local file system, but on NFS, FUSE "
+		    "or the like",
+		    f->path);
+}
+
 /* A files_fn: ctx is the struct pid_file, fd a memfd with the beginning of the file. */
 static void on_read(void *ctx, const struct msg_file_request *request, int error, int fd,
 		    const struct file_shown *shown)
@@ -115,14 +134,12 @@ static void on_read(void *ctx, const struct msg_file_request *request, int error
 		n = read(fd, text, sizeof(text));
 	close_fd(&fd);
 	if (error == -ETIMEDOUT) {
-		f->hung_reader = files_killed(f->all->files);
-		f->again_ns = f->all->now_ns + PID_FILES_HUNG_NS;
-		log_warning("pid_file %s cannot be read: its file system does "
-			    "not answer; until it does, the file is read no "
-			    "more",
-			    f->path);
+		on_timeout(f);
 		return;
 	}
+	f->timeouts = 0;
+	if (error == -EREMOTE)
+		on_remote(f);
 	f->pid = n < 0 ? 0 : facts_pid_file(text, (size_t)n);
 	f->all->fn(f->all->ctx, f->pid, before);
 }
@@ -133,18 +150,11 @@ void pid_files_read(struct pid_files *p, uint64_t now_ns)
 	for (size_t i = 0; i < p->n; i++) {
 		struct pid_file *f = &p->v[i];
 
-		if (f->is_asked || f->hung_reader != 0 || now_ns < f->again_ns)
+		if (f->is_asked || f->is_left_out || now_ns < f->again_ns)
 			continue;
 		/* If the request fails, the next second tries again. */
 		f->is_asked = true;
 		if (files_request_path(p->files, FILE_KIND_PID_FILE, f->path, on_read, f) < 0)
 			f->is_asked = false;
 	}
-}
-
-void pid_files_reaped(struct pid_files *p, int32_t pid)
-{
-	for (size_t i = 0; i < p->n; i++)
-		if (p->v[i].hung_reader == pid)
-			p->v[i].hung_reader = 0;
 }

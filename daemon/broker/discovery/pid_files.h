@@ -2,12 +2,12 @@
  * The pid files that the configuration names (key pid_file): which process each of them names.
  * Discovery reads them once a second.
  *
- * A pid file may lie in a file system that a user's process serves (FUSE) or on the network
- * (NFS), so that opening, reading and closing it may hang. A helper
- * (daemon/broker/files/files.h) reads it, and the answer comes later. If the helper hangs, one
- * line is logged and the file keeps its last answer. The file is not read again before that
- * helper has been reaped, and for PID_FILES_HUNG_NS at least. So at most one helper hangs for
- * each file.
+ * Pid files are read from local file systems only: a file that a user's process serves (FUSE), or
+ * another machine (NFS and the like), is left out with a log line until the configuration is read
+ * again. To find that out can hang, so a helper (daemon/broker/files/files.h) reads the file, and
+ * the answer comes later. If the helper hangs, a line is logged, the file keeps its last answer,
+ * and it is read again after PID_FILES_RETRY_NS. After PID_FILES_TIMEOUTS_MAX such readings in a
+ * row the file is left out, too, so that no more helpers than these hang for it.
  */
 #ifndef DAEMON_BROKER_DISCOVERY_PID_FILES_H
 #define DAEMON_BROKER_DISCOVERY_PID_FILES_H
@@ -15,7 +15,8 @@
 #include "daemon/broker/files/files.h"
 #include "daemon/config/config.h"
 
-#define PID_FILES_HUNG_NS (60 * NS_PER_SEC)
+#define PID_FILES_RETRY_NS     (60 * NS_PER_SEC)
+#define PID_FILES_TIMEOUTS_MAX 3
 
 struct pid_files;
 
@@ -36,13 +37,14 @@ void pid_files_free(struct pid_files *p);
 
 /*
  * Replaces the list of files by those of the configuration. A file that was in the list before
- * keeps its pid; one that hung is tried again. Returns 0, or -ENOMEM: then the list is empty.
+ * keeps its pid; one that was left out is tried again. Returns 0, or -ENOMEM: then the list is
+ * empty.
  */
 must_check int pid_files_by(struct pid_files *p, const struct config *config);
 
 /*
- * Requests a reading of each file that is neither being read nor suspended after a hang. fn is
- * called later. now_ns: CLOCK_MONOTONIC. Call it once a second.
+ * Requests a reading of each file that is not left out, not being read, and not waiting after a
+ * timeout. fn is called later. now_ns: CLOCK_MONOTONIC. Call it once a second.
  */
 void pid_files_read(struct pid_files *p, uint64_t now_ns);
 
@@ -51,11 +53,5 @@ void pid_files_read(struct pid_files *p, uint64_t now_ns);
  * the list, or not read yet.
  */
 int32_t pid_files_pid(const struct pid_files *p, const char *path);
-
-/*
- * A child of the broker that no other part started has been reaped: it may be a helper that
- * hung.
- */
-void pid_files_reaped(struct pid_files *p, int32_t pid);
 
 #endif

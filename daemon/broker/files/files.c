@@ -39,8 +39,7 @@ struct files {
 	uint64_t since_ns; /* when it got the present request */
 	uint64_t idle_ns;  /* when it answered the last request */
 	bool busy;
-	int32_t killed_pid; /* files_killed */
-	uint64_t used_ns;   /* processor time of helpers that were reaped */
+	uint64_t used_ns; /* processor time of helpers that were reaped */
 };
 
 struct answer {
@@ -69,10 +68,8 @@ static void drop_helper(struct files *f, bool hangs)
 	loop_remove(f->loop, &f->source);
 	close_fd(&f->fd);
 	f->busy = false;
-	if (hangs && f->pid != 0) {
+	if (hangs && f->pid != 0)
 		(void)kill(f->pid, SIGKILL);
-		f->killed_pid = f->pid;
-	}
 	f->pid = 0;
 }
 
@@ -85,14 +82,7 @@ void files_reaped(struct files *f, int32_t pid, const struct rusage *usage)
 {
 	if (f->pid == pid)
 		f->pid = 0;
-	if (f->killed_pid == pid)
-		f->killed_pid = 0;
 	f->used_ns += time_ns(&usage->ru_utime) + time_ns(&usage->ru_stime);
-}
-
-int32_t files_killed(const struct files *f)
-{
-	return f->killed_pid;
 }
 
 uint64_t files_used_ns(const struct files *f)

@@ -53,12 +53,6 @@ must_check int files_request_path(struct files *f, enum file_kind kind, const ch
 				  files_fn fn, void *ctx);
 
 /*
- * Returns the pid of the last helper that was killed because it hung, until it is reaped; 0:
- * there is none. It may hang in the kernel longer than that: docs/ARCHITECTURE.md.
- */
-int32_t files_killed(const struct files *f);
-
-/*
  * A child of the broker that no other part started has been reaped, with this usage: adds it to
  * the processor time of the helpers.
  */

@@ -152,42 +152,53 @@ static int32_t helper(void)
 	return (int32_t)strtol(text, NULL, 10);
 }
 
-/* Its reader does not get on, as if a file system kept it. */
-TEST(one_that_hangs)
+/*
+ * Reads both files while the helper is stopped in the first, as if a file system kept it; another
+ * helper reads the second.
+ */
+static void read_and_hang(uint64_t now_s)
 {
 	static const struct rusage none;
-	int32_t hung;
+	const int32_t hung = helper();
 	int status;
 
-	put(one, "42\n");
-	configure(1, one, "");
-	read_all(1, 1);
-	hung = helper();
 	OK(kill(hung, SIGSTOP));
 	ck_assert_int_eq(waitpid(hung, &status, WUNTRACED), hung);
 	ck_assert(WIFSTOPPED(status));
-	put(one, "43\n");
-	told.n = 0;
-	pid_files_read(p, 2 * NS_PER_SEC);
-	while (files_killed(files) == 0) {
-		OK(loop_run_once(loop, 100));
-		files_check(files);
-	}
-	/* What was known stays, and nobody else is sent there. */
-	ck_assert_int_eq(files_killed(files), hung);
-	ck_assert_int_eq(told.n, 0);
-	ck_assert_int_eq(pid_files_pid(p, one), 42);
-	pid_files_read(p, 200 * NS_PER_SEC);
+	read_all(now_s, 1);
 	ck_assert_int_eq(waitpid(hung, &status, 0), hung);
+	ck_assert(WIFSIGNALED(status));
 	files_reaped(files, hung, &none);
-	pid_files_reaped(p, hung);
-	pid_files_read(p, 2 * NS_PER_SEC + PID_FILES_HUNG_NS - 1);
-	ck_assert_int_eq(waitpid(-1, &status, WNOHANG), -1);
-	ck_assert_int_eq(errno, ECHILD);
-	told.n = 0;
-	pid_files_read(p, 2 * NS_PER_SEC + PID_FILES_HUNG_NS);
-	await(1);
+}
+
+TEST(one_that_hangs)
+{
+	const uint64_t retry_s = PID_FILES_RETRY_NS / NS_PER_SEC;
+	uint64_t now_s = 2;
+
+	put(one, "42\n");
+	put(two, "7\n");
+	configure(2, one, two);
+	read_all(1, 2);
+	put(one, "43\n");
+	read_and_hang(now_s);
+	ck_assert_int_eq(pid_files_pid(p, one), 42);
+	/* Only the second file is read before the time. */
+	read_all(now_s + retry_s - 1, 1);
+	now_s += retry_s;
+	read_all(now_s, 2);
 	ck_assert_int_eq(pid_files_pid(p, one), 43);
+	/* Several timeouts in a row; then the file is left out. */
+	put(one, "44\n");
+	for (int i = 0; i < PID_FILES_TIMEOUTS_MAX; i++) {
+		now_s += retry_s;
+		read_and_hang(now_s);
+	}
+	read_all(now_s + 10 * retry_s, 1);
+	ck_assert_int_eq(pid_files_pid(p, one), 43);
+	configure(2, one, two);
+	read_all(now_s + 10 * retry_s, 2);
+	ck_assert_int_eq(pid_files_pid(p, one), 44);
 }
 
 /* What comes from unwind is about processes only. */
