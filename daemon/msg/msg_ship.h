@@ -113,7 +113,7 @@ struct msg_certificates {
 	uint32_t reserved;
 };
 
-/* Counters of a spool. All fields are uint64_t, since figures_add_counts() adds them up. */
+/* Counters of a spool. All fields are uint64_t, since counts_add() adds them up. */
 struct spool_counts {
 	uint64_t count; /* chunks that wait in the spool now */
 	uint64_t bytes; /* the size of these chunks */

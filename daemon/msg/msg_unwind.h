@@ -1,6 +1,6 @@
 /*
  * Messages between the broker and unwind. sentry-profctl takes the broker's part for an
- * unwind of its own (daemon/ctl/own_unwind.h). daemon/msg/msg.h says what holds for all
+ * unwind of its own (daemon/ctl/common/helper.h). daemon/msg/msg.h says what holds for all
  * messages.
  */
 #ifndef DAEMON_MSG_MSG_UNWIND_H
@@ -125,7 +125,7 @@ struct msg_file_request {
  * The answer: error 0 and a descriptor, or an errno and none. An image or a debug file has a
  * number, a hash that is the same each time; other files have 0. Unwind shows the number in
  * the page of MSG_INIT while it reads the file or data made from it, so that the broker
- * knows at which file unwind died (daemon/broker/files/blame.h).
+ * knows at which file unwind died (daemon/broker/files/quarantine.h).
  */
 struct msg_file_reply {
 	struct msg_header h;
@@ -165,7 +165,7 @@ struct msg_chunk_lost {
 	uint32_t reason;
 };
 
-/* Counters of a session. All fields are uint64_t, since figures_add_counts() adds them up. */
+/* Counters of a session. All fields are uint64_t, since counts_add() adds them up. */
 #define MSG_UNWIND_ENDS_MAX 16
 struct unwind_counts {
 	uint64_t stacks;		    /* stacks that were unwound */
