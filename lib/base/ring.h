@@ -59,9 +59,9 @@ must_check int ring_writer_init(struct ring_writer *w, size_t size);
 void ring_writer_fini(struct ring_writer *w);
 
 /*
- * For a reader that has died: replaces the shared memory by private memory, so that the kernel can
- * free the shared pages. Records can still be written, and are never read. Nothing may be
- * reserved. If no memory can be mapped, nothing changes.
+ * Called after the reader has died. Replaces the shared memory by private memory, so that the
+ * kernel can free the shared pages. Records can still be written, but no process reads them.
+ * Nothing may be reserved. If no memory can be mapped, nothing changes.
  */
 void ring_writer_detach(struct ring_writer *w);
 

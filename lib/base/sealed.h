@@ -1,6 +1,7 @@
 /*
- * Makes a file in memory that nobody can change any more: a memfd with all seals (memfd_create(2),
- * fcntl(2)). Chunks and other large data are passed between processes in such files.
+ * Makes a file in memory that no process can change any more: a memfd with all seals
+ * (memfd_create(2), fcntl(2)). Chunks and other large data are passed between processes in such
+ * files.
  */
 #ifndef LIB_BASE_SEALED_H
 #define LIB_BASE_SEALED_H

@@ -1,6 +1,7 @@
 /*
- * SipHash-2-4 (Aumasson and Bernstein, 2012): a 64-bit hash with a secret key. Without the key
- * nobody can predict a hash or find messages that collide. For hashes of what a target chose.
+ * SipHash-2-4 (Aumasson and Bernstein, 2012): a 64-bit hash with a secret key. An attacker without
+ * the key can neither predict a hash nor find messages that collide. Used to hash data that a
+ * target chose.
  */
 #ifndef LIB_BASE_SIPHASH_H
 #define LIB_BASE_SIPHASH_H

@@ -18,10 +18,10 @@
 
 static struct live l;
 
-/* Listings that are to be empty. */
+/* The number of listings of /proc/PID/task that the replaced readdir() returns as empty. */
 static unsigned int empty_listings;
 
-/* In place of the C library's, which does it. */
+/* Replaces the C library's function, and calls it. */
 struct dirent *readdir(DIR *dir)
 {
 	struct dirent *(*real)(DIR *);
@@ -35,12 +35,12 @@ struct dirent *readdir(DIR *dir)
 	return real(dir);
 }
 
-/* The thread that dies while PTRACE_SEIZE waits for it; 0: none does. */
+/* The thread that dies while PTRACE_SEIZE waits for it; 0: none. */
 static pid_t dies_in_time;
 
 /*
- * In place of the C library's. The alarm may come at any time in it, and jumps:
- * nothing here holds a lock meanwhile.
+ * Replaces the C library's function. SIGALRM may come at any time in this function, and its handler
+ * jumps out of it; the function holds no lock meanwhile.
  */
 long ptrace(enum __ptrace_request request, ...)
 {
@@ -75,7 +75,10 @@ static void tear_down(void)
 	live_end(&l);
 }
 
-/* Ticks until the new program runs and is attached; what it then is. */
+/*
+ * Gives ticks until the new program runs and capture has attached to it. Then checks its counters,
+ * records and end.
+ */
 static void check_new_program(void)
 {
 	for (; l.execs == 0 || l.counters.threads != 1; live_patience())
@@ -83,7 +86,7 @@ static void check_new_program(void)
 	ck_assert_int_eq(live_answer(&l, "ready"), l.pid);
 	live_until_blocked(&l, l.pid);
 	live_ticks(&l, 3);
-	/* Twice, if it was seized at the very end of its exec. */
+	/* An exec is reported twice if the thread was seized at the very end of it. */
 	ck_assert_uint_ge(l.execs, 1);
 	ck_assert_uint_eq(l.records[RECORD_EXEC], l.execs);
 	ck_assert_uint_eq(l.counters.threads, 1);
@@ -98,7 +101,7 @@ static void check_new_program(void)
 
 FIXTURE(NULL, tear_down)
 
-/* The leader that was traced is gone without a word. */
+/* A thread that capture does not know calls exec. The traced leader disappears without a report. */
 TEST(exec_by_a_thread_that_is_not_known)
 {
 	threads();
@@ -108,8 +111,9 @@ TEST(exec_by_a_thread_that_is_not_known)
 }
 
 /*
- * The old leader went without a word, and the new one is blocked: it is looked
- * at as if it were the old one, and nothing fails. asleep: other threads.
+ * Makes an exec that capture does not see: the old leader disappears without a report, and the new
+ * one is blocked, so that capture takes it for the old one, and no call fails. asleep: the command
+ * that starts other threads, or NULL.
  */
 static void exec_unseen(const char *asleep)
 {
@@ -123,7 +127,7 @@ static void exec_unseen(const char *asleep)
 	ck_assert_uint_eq(l.execs, 0);
 }
 
-/* Fewer ticks than until it is looked for anyway. */
+/* Fewer ticks than DOUBT_TICKS of tick.c, after which capture checks for an exec without a sign. */
 #define SOON 50
 
 TEST(an_unseen_exec_is_looked_for)
@@ -136,7 +140,7 @@ TEST(an_unseen_exec_is_looked_for)
 	ck_assert_int_eq(live_status(l.pid, "TracerPid:"), getpid());
 }
 
-/* One that runs is interrupted, which fails. */
+/* The new leader runs. Capture interrupts it, which fails and is a sign of an exec. */
 TEST(who_cannot_be_interrupted_is_another)
 {
 	exec_unseen(NULL);
@@ -146,7 +150,7 @@ TEST(who_cannot_be_interrupted_is_another)
 	ck_assert_uint_eq(l.execs, 1);
 }
 
-/* All the others have died: perhaps of an exec. */
+/* All other threads have died, perhaps because of an exec. */
 TEST(who_is_left_alone_may_be_another)
 {
 	exec_unseen("asleep 2");
@@ -154,7 +158,10 @@ TEST(who_is_left_alone_may_be_another)
 	ck_assert_uint_eq(l.execs, 1);
 }
 
-/* Nor was there a leader. */
+/*
+ * The exec replaces all threads that capture knows, and the leader was dead before capture
+ * attached.
+ */
 TEST(exec_where_nobody_that_is_known_is_left)
 {
 	live_prepare_leaderless(&l);
@@ -165,8 +172,8 @@ TEST(exec_where_nobody_that_is_known_is_left)
 }
 
 /*
- * An alarm that comes beside a death says nothing of the other threads: one
- * that is in the rest of a call stays in it, and gets the sum of its parts.
+ * A thread dies while PTRACE_SEIZE waits for it, and SIGALRM comes. That proves nothing about the
+ * other threads: a thread in a resumed call stays in it, and gets the sum of its parts.
  */
 TEST(a_death_beside_an_alarm_is_no_exec)
 {
@@ -193,7 +200,7 @@ TEST(a_death_beside_an_alarm_is_no_exec)
 	live_check_sum(&l);
 }
 
-/* It is the same one as before, though it is new to us. */
+/* The leader is new to capture, but it is the process's first leader, so no exec has happened. */
 TEST(a_leader_that_is_attached_to_late_has_not_executed)
 {
 	pid_t tid, tracer;
@@ -216,7 +223,10 @@ TEST(a_leader_that_is_attached_to_late_has_not_executed)
 	live_check_sum(&l);
 }
 
-/* Whether there was one is asked again until there is an answer. */
+/*
+ * While capture has no descriptors, it cannot tell whether an exec has happened. It checks again
+ * until it can.
+ */
 TEST(an_unseen_exec_is_looked_for_until_it_can_be_seen)
 {
 	exec_unseen("asleep 2");
@@ -232,8 +242,8 @@ TEST(an_unseen_exec_is_looked_for_until_it_can_be_seen)
 }
 
 /*
- * The exec waits until its process's other threads are reaped by us,
- * PTRACE_SEIZE of the one that calls it waits for the exec.
+ * A deadlock that capture must avoid: the exec waits until capture has reaped the other threads,
+ * and PTRACE_SEIZE of the thread that calls exec waits for the exec.
  */
 TEST(an_exec_that_waits_for_us_is_not_waited_for)
 {
@@ -252,10 +262,10 @@ TEST(an_exec_that_waits_for_us_is_not_waited_for)
 	live_say(&l, "hidden exec");
 	live_until_state(NULL, tid, 'Z');
 	live_until_state(NULL, l.pid, 't');
-	/* Without a look at what has died. */
+	/* A scan at the next tick, which comes before the dead threads are reaped. */
 	live_known(&l, tid)->target->scan.tick = 0;
 	live_tick(&l);
-	/* The alarm by which it went on is the caller's again. */
+	/* Capture has restored the caller's handler and mask of SIGALRM. */
 	OK(sigaction(SIGALRM, NULL, &action));
 	ck_assert(action.sa_handler == SIG_IGN);
 	OK(sigprocmask(SIG_BLOCK, NULL, &mask));
@@ -263,7 +273,9 @@ TEST(an_exec_that_waits_for_us_is_not_waited_for)
 	check_new_program();
 }
 
-/* An exec has just made it another one: the kernel lists the one that it was.
+/*
+ * An exec has just replaced the leader, and the kernel's listing ends at the old one. Capture
+ * repeats the listing.
  */
 TEST(a_process_without_threads_is_listed_again)
 {
@@ -285,14 +297,14 @@ TEST(a_process_in_the_middle_of_an_exec_is_added)
 	tracer = live_start_tracer(tid);
 	live_say(&l, "hidden exec");
 	live_until_state(NULL, tid, 'Z');
-	/* A scan whose time is over is not held up. */
+	/* With time standing still, the scan does not end because of its time limit. */
 	live_step(0);
 	OK(live_add(&l));
 	ck_assert_uint_eq(l.counters.threads, 0);
-	/* It comes back again and again, and more and more seldom, */
+	/* Capture repeats the scan, at growing distances, */
 	live_ticks(&l, 20);
 	ck_assert_uint_eq(l.capture->targets->target->scan.held_up_ticks, 16);
-	/* but not too seldom to find it when the exec is over. */
+	/* which are limited, so that the scan finds the thread after the exec. */
 	live_ticks(&l, 600);
 	ck_assert_uint_eq(l.capture->targets->target->scan.held_up_ticks, 128);
 	ck_assert_uint_eq(l.gone, 0);
@@ -309,7 +321,7 @@ TEST(a_process_in_the_middle_of_an_exec_is_added)
 	live_check_sum(&l);
 }
 
-/* All that we know are dead, and the one that is left is out of reach. */
+/* All threads that capture knows are dead. The one that calls exec waits for another tracer. */
 TEST(an_exec_that_waits_for_another_tracer_is_no_end)
 {
 	pid_t tid, tracer;
@@ -330,7 +342,7 @@ TEST(an_exec_that_waits_for_another_tracer_is_no_end)
 	check_new_program();
 }
 
-/* And if it dies of it, that is an end like any other. */
+/* A process that is killed during its exec ends like any other. */
 TEST(a_process_that_dies_in_the_middle_of_an_exec)
 {
 	pid_t tid, tracer;
@@ -345,7 +357,10 @@ TEST(a_process_that_dies_in_the_middle_of_an_exec)
 	OK(kill(l.child, SIGKILL));
 	OK(kill(tracer, SIGKILL));
 	ck_assert_int_eq(waitpid(tracer, NULL, 0), tracer);
-	/* In life it is a child of another: capture is told nothing. */
+	/*
+	 * In the daemon, the target is the child of another process, and capture gets no status of
+	 * it.
+	 */
 	do
 		ck_assert_int_eq(waitpid(l.child, &status, 0), l.child);
 	while (WIFSTOPPED(status) && ptrace(PTRACE_CONT, l.child, NULL, NULL) == 0);
@@ -356,15 +371,15 @@ TEST(a_process_that_dies_in_the_middle_of_an_exec)
 }
 
 /*
- * True if it is in the middle of the threads. False: PTRACE_SEIZE took longer
- * than it is waited for, which an exec does, or a machine without time for us.
+ * Returns true if the scan was put off in the middle of the threads. Returns false if PTRACE_SEIZE
+ * has reached its own time limit, because of an exec or because the test got no processor.
  */
 static bool was_put_off(void)
 {
 	return l.capture->targets->target->scan.pass.dir != NULL;
 }
 
-/* As many threads as are sampled at a tick for the first time. */
+/* FIRSTS_MAX of tick.c: threads that get their first sample at one tick. */
 #define FIRSTS 64
 
 static uint64_t waiting(void)
@@ -376,7 +391,10 @@ static uint64_t waiting(void)
 	return n;
 }
 
-/* The rest of them later, so that the others have their ticks. */
+/*
+ * A scan of many threads pauses, so that other targets have their ticks. Returns false if
+ * PTRACE_SEIZE spoiled the attempt.
+ */
 static bool gives_way(void)
 {
 	uint64_t first, second;
@@ -390,7 +408,7 @@ static bool gives_way(void)
 	first = l.counters.threads;
 	ck_assert_uint_gt(first, 1);
 	ck_assert_uint_lt(first, 401);
-	/* Of 10 ms each: it goes on at the second, for much shorter. */
+	/* A tick is 10 ms. The scan goes on at the second tick, for a much shorter time. */
 	live_ticks(&l, 1);
 	ck_assert_uint_eq(l.counters.threads, first);
 	live_ticks(&l, 1);
@@ -400,7 +418,7 @@ static bool gives_way(void)
 	ck_assert_uint_gt(second, 0);
 	ck_assert_uint_lt(4 * second, first);
 	live_step(0);
-	/* These, too, were there before us, and wait for their turn. */
+	/* These threads existed before capture attached, too, so they wait for their turn. */
 	for (; l.counters.threads < 401; live_patience())
 		live_ticks(&l, 1);
 	ck_assert_uint_ge(waiting() + l.tick * FIRSTS, 401);
@@ -429,7 +447,7 @@ TEST(attaching_keeps_the_heart_beating)
 	ck_assert_uint_gt(beat, 0);
 	for (; l.counters.threads < 301; live_patience())
 		live_tick(&l);
-	/* And so does a look at many of them. */
+	/* A tick of many threads renews the heartbeat, too. */
 	capture_reset(l.capture, &l.sink);
 	beat = l.beat.time_ns;
 	live_tick(&l);

@@ -13,9 +13,9 @@
 #include "tests/unit/suite.h"
 
 /*
- * lib/capture/restart/resume.h with waits, and waits.c: how long they take under signals
- * that are ignored, and interrupts. Each would last an hour, but for one; what
- * capture takes for the time is the test's.
+ * lib/capture/restart/resume.h with waits, and the program tests/targets/cap_waits.c: how long
+ * waits last under ignored signals and interrupts. All waits but one kind last an hour. The test
+ * sets the time that capture sees.
  */
 
 #define HOUR_NS	  (3600 * NS_PER_SEC)
@@ -28,7 +28,7 @@ static void tear_down(void)
 	live_end(&l);
 }
 
-/* Relative timeouts that begin anew when the call is run again. */
+/* Calls whose relative timeout begins anew when the call is entered again. */
 static const char *const kinds[] = {
 	"epoll_wait",	     "epoll_pwait",	    "epoll_pwait2",	"ppoll_read_only",
 	"pselect_read_only", "sigtimedwait",	    "semtimedop",	"io_getevents",
@@ -39,10 +39,10 @@ static const char *const kinds[] = {
 	"connect_timeout",   "connect_tcp_timeout",
 };
 
-/* These only under a filter. */
+/* Calls that are entered again only under a seccomp filter. */
 static const char *const filtered_kinds[] = {"poll", "nanosleep", "clock_nanosleep", "futex"};
 
-/* Its call goes on, and is watched. */
+/* Waits until the call is resumed, so that capture watches its timeout. */
 static void until_inside(uint64_t rewritten)
 {
 	while (l.counters.rewritten <= rewritten)
@@ -57,7 +57,7 @@ static void disturb(void)
 
 	OK(syscall(SYS_tgkill, l.pid, l.first, SIGWINCH));
 	until_inside(rewritten);
-	/* Into the call again: a stop without a signal. */
+	/* The thread stops without a signal when it enters the call again. */
 	live_reap(&l);
 	live_until_state(&l, l.first, 'S');
 }
@@ -79,7 +79,7 @@ static void still_waits(void)
 	ck_assert_int_eq(live_count(&l, "eintr"), 0);
 }
 
-/* As it does when its time is over. */
+/* Checks that the call has ended with the result that it has when its timeout is over. */
 static void has_ended(void)
 {
 	while (live_count(&l, "right") == 0)
@@ -87,7 +87,7 @@ static void has_ended(void)
 	ck_assert_int_eq(live_count(&l, "right"), 1);
 	ck_assert_int_eq(live_count(&l, "wrong"), 0);
 	ck_assert_int_eq(live_count(&l, "eintr"), 0);
-	/* And it waits again, for an hour. */
+	/* The thread then waits again, for an hour. */
 	live_until_blocked(&l, l.first);
 	live_later(HOUR_NS - MINUTE_NS);
 	live_tick(&l);
@@ -124,7 +124,7 @@ TESTS(nor_under_a_filter, array_size(filtered_kinds))
 	has_ended();
 }
 
-/* If ticks are rare, by the next signal. */
+/* If ticks are rare, the next signal ends the call whose time is over. */
 TESTS(it_ends_by_a_signal, array_size(kinds))
 {
 	begin(kinds[_i], false);
@@ -134,7 +134,10 @@ TESTS(it_ends_by_a_signal, array_size(kinds))
 	has_ended();
 }
 
-/* It was seen to wait long before the first signal. */
+/*
+ * A tick has found the thread waiting long before the first signal, so its time counts from that
+ * tick.
+ */
 TESTS(it_began_when_it_was_seen_first, array_size(kinds))
 {
 	const struct thread *th;
@@ -145,7 +148,7 @@ TESTS(it_began_when_it_was_seen_first, array_size(kinds))
 		live_later(HOUR_NS - MINUTE_NS);
 		still_waits();
 		th = tracees_find(l.capture, (uint32_t)l.first);
-		/* Else it has lost its processor on its way: waits.c. */
+		/* Otherwise the thread has lost its processor on its way: see waits.c. */
 		if (th->resumed.late)
 			break;
 		live_end(&l);
@@ -155,7 +158,7 @@ TESTS(it_began_when_it_was_seen_first, array_size(kinds))
 	has_ended();
 }
 
-/* An interrupt of ours in the middle of it is none for the target. */
+/* The target does not notice capture's interrupts of a resumed call. */
 TESTS(interrupts_in_between, array_size(kinds))
 {
 	begin(kinds[_i], false);
@@ -176,7 +179,7 @@ static void interrupt(void)
 	const uint64_t before = l.counters.stops;
 
 	live_until_blocked(&l, l.first);
-	/* As for one that was sampled without its stop. */
+	/* The state of a thread that was sampled without a stop, after an interrupt. */
 	th->due = DUE_STOP;
 	OK(ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL));
 	while (l.counters.stops + l.counters.event_stops == before)
@@ -184,7 +187,7 @@ static void interrupt(void)
 	live_until_state(&l, l.first, 'S');
 }
 
-/* Those of ticks, which a wait that is woken in vain may meet at any time. */
+/* Interrupts by ticks, which a wait that is woken in vain may get at any time. */
 TESTS(interrupts_alone, array_size(kinds))
 {
 	begin(kinds[_i], false);
@@ -206,7 +209,9 @@ static long n_waits(void)
 	return live_status(l.first, "voluntary_ctxt_switches");
 }
 
-/* It is taken: who was to take it has waited once more since. */
+/*
+ * Sends a byte, and returns when the target has received it: the thread has waited once more since.
+ */
 static void send_byte(void)
 {
 	long before;
@@ -219,7 +224,10 @@ static void send_byte(void)
 	live_until_blocked(&l, l.first);
 }
 
-/* It is asked for more than comes, and has something each time. */
+/*
+ * Parts do not extend the timeout of recv(2) with MSG_WAITALL: the call wants more bytes than come,
+ * and each part has some.
+ */
 TEST(parts_do_not_make_it_longer)
 {
 	begin("recv_all_timeout", false);
@@ -240,7 +248,10 @@ TEST(parts_do_not_make_it_longer)
 	ck_assert_uint_eq(l.counters.continued, 1);
 }
 
-/* Nobody interrupts its last part: a message did not come in time. */
+/*
+ * Nothing interrupts the last part; it ends because a message did not come in time. So the call
+ * ends, too.
+ */
 TEST(the_last_part_is_no_part)
 {
 	uint64_t before;
@@ -257,11 +268,14 @@ TEST(the_last_part_is_no_part)
 	for (; live_count(&l, "right") == right; live_patience())
 		live_reap(&l);
 	ck_assert_int_eq(live_count(&l, "wrong"), 0);
-	/* Into it and out of it, once. */
+	/* At most two stops: the begin and the end of one part. */
 	ck_assert_uint_le(l.counters.event_stops, before + 2);
 }
 
-/* Run again, connect(2) says something else when its time is over. */
+/*
+ * A connect(2) that is entered again fails with another error when its time is over. Capture
+ * corrects the result.
+ */
 TEST(a_connection_in_the_making)
 {
 	live_begin(&l, "cap_waits", "50000", "connect_tcp_timeout");
@@ -291,13 +305,19 @@ static void what_has_ended(void)
 	ck_assert_uint_eq(l.counters.continued, 1);
 }
 
-/* A second interrupt comes while the stop that the first made is not taken. */
+/*
+ * A second interrupt comes while the stop of the first one is not handled yet. The call that has
+ * ended is not resumed again.
+ */
 TEST(what_has_ended_stays_so)
 {
 	what_has_ended();
 }
 
-/* With the same registers, and at once: it is a part all the same. */
+/*
+ * The thread makes the next call at once and with the same registers. Its part is resumed
+ * nevertheless.
+ */
 TEST(the_next_call_is_another)
 {
 	what_has_ended();
@@ -309,7 +329,10 @@ TEST(the_next_call_is_another)
 	ck_assert_int_eq(live_count(&l, "other"), 1);
 }
 
-/* Of the answer it needs nobody: it is not stopped, or its stop not taken. */
+/*
+ * Sends a byte without handling stops: the thread that answers is not stopped, or its stop stays
+ * unhandled.
+ */
 static void send_byte_untaken(void)
 {
 	struct capture *c = l.capture;
@@ -320,9 +343,8 @@ static void send_byte_untaken(void)
 }
 
 /*
- * The interrupt comes when the thread has stopped at the begin of its next
- * part, or of the wait as it was, before that stop is taken. It has something
- * then, and is cut short.
+ * The interrupt comes after the thread has stopped at the begin of its next part, or of the
+ * unchanged wait, and before that stop is handled. The call then has some bytes, and is cut short.
  */
 TESTS(a_part_interrupted_where_it_begins, 2)
 {
@@ -340,7 +362,7 @@ TESTS(a_part_interrupted_where_it_begins, 2)
 		th->due = DUE_STOP;
 		OK(ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL));
 		OK(waitid(P_PID, (id_t)l.first, &info, WSTOPPED | WNOWAIT | __WALL));
-		/* It may take thousands until one is taken in between. */
+		/* Thousands of interrupts may be needed until a stop is handled at that moment. */
 		th->resumed.fruitless = 0;
 		live_reap(&l);
 		live_patience();
@@ -350,7 +372,7 @@ TESTS(a_part_interrupted_where_it_begins, 2)
 	send_byte_untaken();
 	th->due = DUE_STOP;
 	OK(ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL));
-	/* On the way it may be seen in the wait that it was to begin. */
+	/* Meanwhile the thread may be found in the wait that it was about to begin. */
 	while (th->resumed.state != RESUME_INSIDE || th->resumed.same_call ||
 	       live_state(l.first) != 'S') {
 		live_reap(&l);
@@ -364,7 +386,7 @@ TESTS(a_part_interrupted_where_it_begins, 2)
 	has_ended();
 }
 
-/* What happens ends it, and the next wait is another one. */
+/* An event ends the wait, and the next wait is another call. */
 TEST(events_in_between)
 {
 	begin("epoll_woken_timed", false);
@@ -375,7 +397,7 @@ TEST(events_in_between)
 	has_ended();
 }
 
-/* A handler ends it, as without us. */
+/* A signal handler ends the wait, as it does without capture. */
 TEST(a_handler_in_between)
 {
 	begin("epoll_wait", false);
@@ -392,13 +414,13 @@ TEST(a_handler_in_between)
 	ck_assert_int_eq(live_count(&l, "other"), 0);
 }
 
-/* As without us: SIGSTOP and SIGCONT end an epoll_wait(2). */
+/* SIGSTOP and SIGCONT end an epoll_wait(2), as they do without capture. */
 TEST(the_process_is_stopped_in_between)
 {
 	begin("epoll_wait", false);
 	disturb();
 	OK(kill(l.pid, SIGSTOP));
-	/* Not only about to be: SIGCONT takes back a stop on its way. */
+	/* Waits until the process is stopped. Before that, SIGCONT would cancel the stop. */
 	for (; live_known(&l, l.first)->group_stop != GROUP_STOP_IN; live_patience())
 		live_reap(&l);
 	OK(kill(l.pid, SIGCONT));
@@ -408,7 +430,7 @@ TEST(the_process_is_stopped_in_between)
 	ck_assert_int_eq(live_count(&l, "other"), 0);
 }
 
-/* Nothing is lost if we leave, so nobody waits for it. */
+/* The resumed wait loses nothing if capture ends, so capture does not wait for it. */
 TEST(it_does_not_hold_us_up)
 {
 	begin("epoll_wait", false);

@@ -20,7 +20,7 @@ static struct live l;
 
 #define OTHER_TARGET (LIVE_TARGET + 1)
 
-/* Another target, of one thread. */
+/* A second target, with one thread. */
 static struct traced_process *other;
 static pid_t other_pid;
 
@@ -38,7 +38,10 @@ static void tear_down(void)
 		OK(kill(other_pid, SIGKILL));
 		ck_assert_int_eq(waitpid(other_pid, NULL, 0), other_pid);
 	}
-	/* Its end is seen at a tick. */
+	/*
+	 * live_end() waits for a tick to find the target's end, so the target must be sampled
+	 * again.
+	 */
 	FOR_EACH_TARGET (t, l.capture)
 		if (t->phase == TRACED_LEAVES)
 			t->phase = TRACED_SAMPLED;
@@ -52,7 +55,10 @@ TEST(who_sleeps_keeps_nobody)
 	ck_assert(capture_settle(l.capture));
 }
 
-/* Its call comes back because of us: it is to be mended before we leave. */
+/*
+ * The call of the interrupted thread returns because of capture, which must repair it before the
+ * tracer ends.
+ */
 TEST(a_stop_without_a_sample_is_waited_for)
 {
 	struct thread *th = live_known(&l, l.pid);
@@ -65,7 +71,10 @@ TEST(a_stop_without_a_sample_is_waited_for)
 	ck_assert(capture_settle(l.capture));
 }
 
-/* So much later: what is cut off then is not waited for at the next look. */
+/*
+ * Advances capture's time. The first capture_settle() cuts calls short; the second one does not
+ * wait for these any more.
+ */
 static bool is_settled_later(uint64_t seconds)
 {
 	live_later(seconds * NS_PER_SEC);
@@ -73,7 +82,7 @@ static bool is_settled_later(uint64_t seconds)
 	return capture_settle(l.capture);
 }
 
-/* Who is in a sleep that nothing ends is left. */
+/* A thread in a sleep that does not end is given up. */
 TEST(but_not_for_ever)
 {
 	live_known(&l, l.pid)->due = DUE_STOP;
@@ -82,7 +91,10 @@ TEST(but_not_for_ever)
 	ck_assert(is_settled_later(1));
 }
 
-/* Its processor may be one that many share, so that it takes its time. */
+/*
+ * A thread that makes progress is awaited longer, because it may share its processor with many
+ * others.
+ */
 TEST(who_moves_is_waited_for_longer)
 {
 	pid_t tid = (pid_t)live_ask(&l, "busy 1", "ok");
@@ -103,7 +115,10 @@ static void put_into_wait(enum resume_state state, long nr)
 	r->partial.nr = nr;
 }
 
-/* The kernel would let go of it as if by a signal: for a moment only. */
+/*
+ * The end of the tracer would act like a signal on a thread at the begin of a call. That state
+ * lasts only for a moment.
+ */
 TEST(who_is_ahead_of_a_call_is_waited_for)
 {
 	put_into_wait(RESUME_ENTERING, SYS_ppoll);
@@ -113,7 +128,7 @@ TEST(who_is_ahead_of_a_call_is_waited_for)
 	ck_assert(capture_settle(l.capture));
 }
 
-/* Its timeout would be EALREADY. */
+/* If the tracer ended now, a connect(2) whose time is over would fail with EALREADY. */
 TEST(a_connection_is_waited_for)
 {
 	put_into_wait(RESUME_INSIDE, SYS_connect);
@@ -121,7 +136,10 @@ TEST(a_connection_is_waited_for)
 	ck_assert(is_settled_later(2));
 }
 
-/* Its call would come back with the last part alone: it is interrupted. */
+/*
+ * If the tracer ended now, the call would return the last part only. So capture interrupts it after
+ * some time.
+ */
 TEST(a_rest_is_cut_off)
 {
 	struct thread *th = live_known(&l, l.pid);
@@ -139,7 +157,7 @@ TEST(a_rest_is_cut_off)
 	ck_assert(capture_settle(l.capture));
 }
 
-/* It never stops. */
+/* A thread that never stops is given up. */
 TEST(is_given_up_in_the_end)
 {
 	uint64_t seconds = 0;
@@ -151,7 +169,10 @@ TEST(is_given_up_in_the_end)
 	ck_assert_uint_le(seconds, 20);
 }
 
-/* Its thread is in the rest of a call. */
+/*
+ * Starts the second target. Its thread is in a resumed call. moves: the thread runs, else it
+ * sleeps.
+ */
 static struct thread *start_other(bool moves)
 {
 	struct thread *th;
@@ -176,7 +197,10 @@ static struct thread *start_other(bool moves)
 	return th;
 }
 
-/* It is tried for a moment, and not again at once. */
+/*
+ * Calls capture_lets_go, and checks that it does not return true again soon after. Returns the
+ * first result.
+ */
 static bool is_tried(void)
 {
 	const bool tried = capture_lets_go(l.capture);
@@ -201,7 +225,7 @@ static void remove_it(void)
 	ck_assert(capture_is_leaving(l.capture));
 }
 
-/* After which nothing is waited for. */
+/* Ends the resumed call. Afterwards capture waits for nothing. */
 static void end_rest(struct thread *th)
 {
 	th->resumed.state = RESUME_NONE;
@@ -217,7 +241,7 @@ TEST(one_that_leaves_has_its_moment)
 	ck_assert(capture_settle(l.capture));
 }
 
-/* Meanwhile the others have ticks. */
+/* The leaving target's call is cut short, while the others have ticks. */
 TEST(its_rest_is_cut_off)
 {
 	const uint64_t stops = l.counters.event_stops;
@@ -248,7 +272,10 @@ TEST(it_ends_meanwhile)
 	ck_assert(!capture_lets_go(l.capture));
 }
 
-/* To let go of the one is to let go of all. */
+/*
+ * Detaching from one target detaches from all for a moment, so a call of another target is awaited,
+ * too.
+ */
 TEST(a_call_of_another_is_waited_for)
 {
 	struct thread *th = start_other(true);
@@ -260,7 +287,10 @@ TEST(a_call_of_another_is_waited_for)
 	ck_assert(capture_lets_go(l.capture));
 }
 
-/* Who has many such is never without one as long as there are ticks. */
+/*
+ * A target with many threads in resumed calls always has one as long as there are ticks. So ticks
+ * pause for a moment.
+ */
 TEST(and_without_ticks_for_a_moment)
 {
 	struct thread *th = start_other(true);
@@ -275,7 +305,10 @@ TEST(and_without_ticks_for_a_moment)
 	end_rest(th);
 }
 
-/* Then it is waited for as at the end: no rest is cut off before. */
+/*
+ * After 10 s capture waits as at the end of sampling, with its own time limits. No call is cut
+ * short before.
+ */
 TEST(but_only_for_so_long)
 {
 	(void)start_other(true);
@@ -290,7 +323,9 @@ TEST(but_only_for_so_long)
 	ck_assert(l.capture->leaving.all.cut);
 }
 
-/* From so long after the first on, in the rest of a call. */
+/*
+ * Removes the second target, whose thread is in a resumed call, this much later than the first one.
+ */
 static struct thread *remove_another_later(uint64_t seconds)
 {
 	struct thread *th = start_other(true);
@@ -303,7 +338,7 @@ static struct thread *remove_another_later(uint64_t seconds)
 	return th;
 }
 
-/* Meanwhile those that stay have ticks, however late the first one is. */
+/* The other targets have ticks meanwhile, however long the first leaving target has waited. */
 TEST(one_that_leaves_later_is_waited_for)
 {
 	struct thread *th = remove_another_later(9);
@@ -313,7 +348,9 @@ TEST(one_that_leaves_later_is_waited_for)
 	end_rest(th);
 }
 
-/* There may always be another one. */
+/*
+ * The wait for targets that are removed later has a limit, because there may always be another one.
+ */
 TEST(but_so_much_later_by_all)
 {
 	(void)remove_another_later(15);
@@ -321,7 +358,10 @@ TEST(but_so_much_later_by_all)
 	ck_assert(!capture_settle(l.capture));
 }
 
-/* All would wait for it, and it would be cut off. */
+/*
+ * A call of another target whose thread does not move is cut short; otherwise all targets would
+ * wait for it first.
+ */
 TEST(another_that_stands_still_is_cut_off)
 {
 	struct thread *th = start_other(false);
@@ -349,7 +389,7 @@ TEST(it_ends_when_another_is_cut_off)
 	ck_assert(!l.capture->leaving.all.cut);
 }
 
-/* It has begun since the moment came: from then on there are ticks again. */
+/* A resumed call begins after capture_lets_go has returned true. Then there are ticks again. */
 TEST(a_call_that_is_interrupted_late)
 {
 	struct thread *th = start_other(true);
@@ -363,7 +403,7 @@ TEST(a_call_that_is_interrupted_late)
 	ck_assert_uint_eq(l.capture->leaving.all.since_ns, 0);
 }
 
-/* Stops of the others come by themselves, as long as there are ticks. */
+/* Stops of other targets are not awaited: they come by themselves as long as there are ticks. */
 TEST(a_stop_of_another_is_not_waited_for)
 {
 	struct thread *th = start_other(true);

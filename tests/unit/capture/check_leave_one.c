@@ -20,13 +20,13 @@
 
 static struct live l;
 
-/* Times that a PTRACE_SEIZE is to take so long that the alarm comes. */
+/* How many more calls of PTRACE_SEIZE take so long that SIGALRM comes. */
 static unsigned int alarms;
 
-/* And so long that it is not made at all. */
+/* How many more calls of PTRACE_SEIZE are ended by SIGALRM before they have begun. */
 static unsigned int stalls;
 
-/* It does not come a second time. */
+/* Raises SIGALRM now, and stops the timer, so that it does not come a second time. */
 static void alarm_now(void)
 {
 	const struct itimerval never = {.it_value.tv_usec = 0};
@@ -36,8 +36,8 @@ static void alarm_now(void)
 }
 
 /*
- * In place of the C library's. The alarm may come at any time in it, and jumps:
- * nothing here holds a lock meanwhile.
+ * Replaces the C library's function. SIGALRM may come at any time in this function, and its handler
+ * jumps out of it; the function holds no lock meanwhile.
  */
 long ptrace(enum __ptrace_request request, ...)
 {
@@ -64,7 +64,7 @@ long ptrace(enum __ptrace_request request, ...)
 	return r;
 }
 
-/* What a test does in the thread that attaches first, before it ends. */
+/* What a test does in the first tracing thread before that thread ends. */
 static void (*first_part)(void);
 
 static void *be_first_tracer(void *ctx)
@@ -82,20 +82,20 @@ static void *be_first_tracer(void *ctx)
 	return ctx;
 }
 
-/* Nobody is traced when it returns. */
+/* Runs part in a first tracing thread, which then ends. Afterwards no process is traced. */
 static void let_go_after(void (*part)(void))
 {
 	pthread_t thread;
 	sigset_t alarm;
 
-	/* Which is for the one that attaches. */
+	/* SIGALRM is for the thread that attaches, so this thread blocks it. */
 	sigemptyset(&alarm);
 	sigaddset(&alarm, SIGALRM);
 	OK(sigprocmask(SIG_BLOCK, &alarm, NULL));
 	first_part = part;
 	OK(pthread_create(&thread, NULL, be_first_tracer, NULL));
 	OK(pthread_join(thread, NULL));
-	/* What it did for itself. */
+	/* The first thread has blocked these signals for itself only. */
 	live_block_signals();
 	ck_assert_int_eq(live_status(l.pid, "TracerPid:"), 0);
 }
@@ -110,7 +110,10 @@ static void take_rights(void)
 	OK(syscall(SYS_capget, &version, rights));
 }
 
-/* Another user than our target, as capture mostly is: it may trace, no more. */
+/*
+ * Becomes another user than the target's. Capture mostly is one: it may trace the target, but not
+ * signal it.
+ */
 static void become_another_user(void)
 {
 	struct __user_cap_data_struct fewer[_LINUX_CAPABILITY_U32S_3];
@@ -144,7 +147,7 @@ static void remove_it(void)
 	start_threads();
 	OK(capture_remove(l.capture, LIVE_TARGET));
 	ck_assert_int_eq(capture_remove(l.capture, LIVE_TARGET + 1), -ENOENT);
-	/* Nobody is stopped for it any more. */
+	/* No thread is interrupted for the removed target any more. */
 	live_settle(&l);
 	live_tick(&l);
 	ck_assert_uint_eq(capture_pending(l.capture), 0);
@@ -163,7 +166,7 @@ TEST(the_one_that_is_removed)
 	ck_assert(!capture_is_leaving(l.capture));
 	ck_assert_int_eq(capture_remove(l.capture, LIVE_TARGET), -ENOENT);
 	live_check_sum(&l);
-	/* It lives on, and is as it was. */
+	/* The process lives on, unchanged. */
 	ck_assert_int_eq(live_status(l.pid, "TracerPid:"), 0);
 	ck_assert_int_eq(live_ask(&l, "join", "ok"), 0);
 }
@@ -216,7 +219,7 @@ TEST(others_that_we_may_not_signal)
 	check_nothing_is_told_anew();
 }
 
-/* The alarm comes at every other thread, before it is seized and after. */
+/* SIGALRM comes at every other thread, both before and after the thread is seized. */
 TEST(others_without_a_processor_to_seize_them)
 {
 	let_go_after(start_threads);
@@ -228,8 +231,8 @@ TEST(others_without_a_processor_to_seize_them)
 }
 
 /*
- * As many tries as a thread has, and one more: a scan to come finds the leader,
- * which is the same, as is its program.
+ * The leader cannot be seized in all of SEIZE_TRIES tries, or in one more. A later scan finds it,
+ * and sees that it is the same leader with the same program.
  */
 TESTS(a_leader_that_is_seized_late_has_not_executed, 2)
 {
@@ -246,7 +249,7 @@ TESTS(a_leader_that_is_seized_late_has_not_executed, 2)
 	live_check_sum(&l);
 }
 
-/* A process that cannot be looked at is neither another one nor at its end. */
+/* A process whose files cannot be opened counts neither as another program nor as ended. */
 TEST(others_without_a_descriptor_to_look_at_them)
 {
 	let_go_after(start_threads);
@@ -307,7 +310,7 @@ TEST(another_tracer_meanwhile)
 	live_read(&l);
 	ck_assert_uint_eq(l.taken, 1);
 	ck_assert_uint_eq(l.gone, 0);
-	/* Its session goes on. */
+	/* The target's session continues: no RECORD_END was written. */
 	ck_assert(!l.ended);
 	ck_assert_uint_eq(l.capture->n_targets, 0);
 	OK(kill(tracer, SIGKILL));

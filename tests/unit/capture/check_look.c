@@ -41,13 +41,16 @@ static void tick_running(void)
 	live_tick_running(&l, th);
 }
 
-/* What /proc says of the target, for this test alone. False: it may not. */
+/*
+ * Replaces /proc/PID/status of the target by this file, for this test only. Returns false if that
+ * is not permitted.
+ */
 static bool put_on_status(const char *file)
 {
 	char path[64];
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/status", (int)l.pid);
-	/* Not "/": in a chroot that may be no mount. */
+	/* Mounts on /proc and not on "/", which may be no mount point in a chroot. */
 	return unshare(CLONE_NEWNS) == 0 && mount(NULL, "/proc", NULL, MS_PRIVATE, NULL) == 0 &&
 	       mount(file, path, NULL, MS_BIND, NULL) == 0;
 }
@@ -60,7 +63,9 @@ static void say(int fd, const char *text)
 
 FIXTURE(set_up, tear_down)
 
-/* An interrupt would end the core where it is. */
+/*
+ * A thread that writes a core dump is not interrupted, because an interrupt would cut off the core.
+ */
 TEST(who_writes_a_core_is_left_alone)
 {
 	char file[] = "/tmp/check_look.XXXXXX";
@@ -71,7 +76,7 @@ TEST(who_writes_a_core_is_left_alone)
 	ck_assert_int_ge(fd, 0);
 	is_put = put_on_status(file);
 	(void)unlink(file);
-	/* Only root may. */
+	/* Only root is permitted to mount. */
 	if (!is_put) {
 		ck_assert_int_ne(geteuid(), 0);
 		close_fd(&fd);
@@ -90,7 +95,7 @@ TEST(who_writes_a_core_is_left_alone)
 	live_settle(&l);
 	ck_assert_uint_eq(l.counters.missed[MISSED_EXITED], 20);
 	ck_assert_uint_eq(l.counters.stops, stops + 1);
-	/* Who has stopped for us writes none: it is not asked again. */
+	/* A thread that has stopped for capture writes no core, so the file is not read again. */
 	say(fd, "Name:\tx\nCoreDumping:\t1\n");
 	live_until_blocked(&l, l.pid);
 	tick_running();
@@ -100,13 +105,15 @@ TEST(who_writes_a_core_is_left_alone)
 	close_fd(&fd);
 }
 
-/* As one that dies: without a place. */
+/* Makes the thread look like a dying one, which has no sp and pc. */
 static void look_dying(void)
 {
 	live_script(&th->activity.syscall_fd, "-1 0x0 0x0\n");
 }
 
-/* What cannot be read is no death: the next look reads it again. */
+/*
+ * A file that cannot be read does not mean that the thread is dead. The next look reads it again.
+ */
 TEST(a_main_thread_is_not_dead_for_want_of_a_descriptor)
 {
 	const uint64_t samples = live_thread(&l, l.pid)->samples;
@@ -131,7 +138,7 @@ TEST(a_main_thread_is_not_dead_for_want_of_a_descriptor)
 	live_check_sum(&l);
 }
 
-/* A place is a stack, which a zombie has not: nothing more is read of it. */
+/* A thread with a place has a stack, so it is no zombie, and no further file is opened. */
 TEST(a_blocked_main_thread_needs_no_descriptor)
 {
 	const uint64_t samples = live_thread(&l, l.pid)->samples;
@@ -145,7 +152,7 @@ TEST(a_blocked_main_thread_needs_no_descriptor)
 	live_check_sum(&l);
 }
 
-/* The same of a thread that is on its way to a stop. */
+/* Checks the same for a thread that is interrupted and has not stopped yet. */
 TEST(a_main_thread_that_stops_late_is_not_dead_either)
 {
 	th->resumed = (struct resumed_call){
@@ -167,7 +174,7 @@ TEST(a_main_thread_that_stops_late_is_not_dead_either)
 	live_check_sum(&l);
 }
 
-/* Nothing is interrupted as long as a core may be under way. */
+/* As long as the thread may be writing a core, it is not interrupted. */
 TEST(a_core_is_asked_for_again_for_want_of_a_descriptor)
 {
 	const uint64_t stops = l.counters.stops;
@@ -196,11 +203,14 @@ static void stop_by(int signal)
 		live_wait(&l);
 }
 
-/* It is asked of those that are new to us, and those that had a signal. */
+/*
+ * A thread may be writing a core if it is new to capture, or if it has received a signal that
+ * causes one.
+ */
 TEST(who_may_write_one)
 {
 	live_end(&l);
-	/* The program inherits that. */
+	/* The program inherits the ignored signals. */
 	ck_assert(signal(SIGQUIT, SIG_IGN) != SIG_ERR);
 	ck_assert(signal(SIGUSR1, SIG_IGN) != SIG_ERR);
 	live_begin(&l, "cap_threads", NULL, NULL);
@@ -216,9 +226,8 @@ TEST(who_may_write_one)
 }
 
 /*
- * In a call that gives up where it is interrupted: no stop is to come that
- * would be ours, neither soon nor when it is not waited for any more, nor is
- * there one to wait for at the end.
+ * The thread is in a call that must not be disturbed. Capture sends no interrupt: no stop comes
+ * while the sample is pending or after it was given up, and none has to be awaited at the end.
  */
 TEST(who_is_left_alone_does_not_stop)
 {
@@ -244,7 +253,10 @@ TEST(who_is_left_alone_does_not_stop)
 	th->resumed.state = RESUME_NONE;
 }
 
-/* Ticks from its interrupt until it is seen to be blocked; it runs for some. */
+/*
+ * Returns the number of ticks from the interrupt until a look finds the thread blocked. The thread
+ * runs at n_running of them.
+ */
 static unsigned int ticks_until_seen(unsigned int n_running)
 {
 	unsigned int n = 0;
@@ -263,7 +275,10 @@ static unsigned int ticks_until_seen(unsigned int n_running)
 	return n;
 }
 
-/* Most stop before that: they are not asked where they are at each tick. */
+/*
+ * A thread that does not stop is looked at after 16, 32, 64 ticks and so on. Most threads stop
+ * before the first of these.
+ */
 TEST(who_does_not_stop_is_looked_at_ever_more_rarely)
 {
 	const unsigned int first = ticks_until_seen(0);
@@ -275,7 +290,7 @@ TEST(who_does_not_stop_is_looked_at_ever_more_rarely)
 	live_check_sum(&l);
 }
 
-/* What /proc/TID/schedstat says. */
+/* The content of /proc/TID/schedstat that the test sets. */
 static struct activity_mark said;
 
 static void say_schedstat(void)
@@ -289,7 +304,7 @@ static void say_schedstat(void)
 
 static void begin_saying(void)
 {
-	/* More than it has said before, as of a thread that has run. */
+	/* All values are higher than before, as for a thread that has run. */
 	said.run_ns += NS_PER_SEC;
 	said.wait_ns += NS_PER_SEC;
 	said.slices += 1000000;
@@ -301,7 +316,7 @@ static void end_saying(void)
 	live_unscript(&th->activity.schedstat_fd);
 }
 
-/* From here on the kernel says that it has run, waited, and got a processor. */
+/* Adds to the run time, the wait time and the number of slices in schedstat. */
 static void add(uint64_t ran_ns, uint64_t waited_ns, uint64_t slices)
 {
 	said.run_ns += ran_ns;
@@ -310,7 +325,7 @@ static void add(uint64_t ran_ns, uint64_t waited_ns, uint64_t slices)
 	say_schedstat();
 }
 
-/* It is left alone until it is let stop. */
+/* Gives a tick that samples the thread without an interrupt, until let_stop(). */
 static void tick_alone(void)
 {
 	th->resumed = (struct resumed_call){
@@ -326,7 +341,7 @@ static void let_stop(void)
 	live_settle(&l);
 }
 
-/* So long after the tick, at which it was looked at and interrupted at once. */
+/* Lets the thread stop since_ns after a tick at which it was looked at and interrupted. */
 static void stop_after(uint64_t since_ns)
 {
 	live_step(0);
@@ -337,8 +352,8 @@ static void stop_after(uint64_t since_ns)
 }
 
 /*
- * True if the sample says that it was running. Between the tick and its stop
- * the thread has run, waited, and got a processor so often.
+ * Returns true if the sample is marked as running. Between the tick and the stop, since_ns later,
+ * the thread has run for ran_ns, waited for waited_ns, and got a processor slices times.
  */
 static bool is_told_to_run(uint64_t since_ns, uint64_t ran_ns, uint64_t waited_ns, uint64_t slices)
 {
@@ -359,27 +374,30 @@ TEST(who_keeps_its_processor_runs)
 	ck_assert(is_told_to_run(0, 9 * NS_PER_MS, 0, 0));
 }
 
-/* Its stack is where it lost the processor, not where it runs. */
+/* The thread waited for a processor at the tick. Its stack shows where it lost the processor. */
 TEST(who_waits_for_a_processor_does_not_run)
 {
 	ck_assert(!is_told_to_run(NS_PER_MS, 9000, 5 * NS_PER_MS, 1));
 	ck_assert(!is_told_to_run(NS_PER_MS, 9000, NS_PER_SEC, 1));
 }
 
-/* It would run if there were no tick. */
+/* The thread lost its processor to the tracer; without the tick it would run. */
 TEST(who_loses_its_processor_to_us_runs)
 {
 	ck_assert(is_told_to_run(3 * NS_PER_MS, 9000, 3 * NS_PER_MS, 1));
 	ck_assert(is_told_to_run(0, 9000, 9000, 1));
 }
 
-/* At the tick it slept. */
+/* The thread slept at the tick. */
 TEST(who_is_woken_after_the_tick_does_not_run)
 {
 	ck_assert(!is_told_to_run(3 * NS_PER_MS, 9000, 2 * NS_PER_MS, 1));
 }
 
-/* However much it has run by a tick: nothing is made up for. */
+/*
+ * The thread has run a lot before each tick, but waits at each tick. Its samples are never marked
+ * as running.
+ */
 TEST(who_waits_at_each_tick_is_never_told_to_run)
 {
 	for (unsigned int i = 0; i < 100; i++)
@@ -401,7 +419,10 @@ static void stop_late(uint64_t slices)
 	live_check_sum(&l);
 }
 
-/* At the later ticks, at which it would have stopped. */
+/*
+ * The thread waited for a processor at the later ticks; with a processor it would have stopped
+ * there.
+ */
 TEST(who_ran_at_a_tick_and_stops_late_has_waited_since)
 {
 	stop_late(1);
@@ -409,7 +430,10 @@ TEST(who_ran_at_a_tick_and_stops_late_has_waited_since)
 	ck_assert(!th->recorded_running);
 }
 
-/* As in a call that clears a gigabyte, and looks for no signal meanwhile. */
+/*
+ * The thread had its processor all the time, but did not stop, as in a system call that clears a
+ * gigabyte and does not check for signals.
+ */
 TEST(who_stops_late_and_had_its_processor_all_the_time_ran)
 {
 	stop_late(0);
@@ -417,7 +441,7 @@ TEST(who_stops_late_and_had_its_processor_all_the_time_ran)
 	ck_assert(th->recorded_running);
 }
 
-/* A tick at which it can run; returns the stops that came of it. */
+/* Gives a tick at which the thread is runnable. Returns the number of stops. */
 static uint64_t stops_at_a_tick(void)
 {
 	const uint64_t before = l.counters.stops;
@@ -428,7 +452,9 @@ static uint64_t stops_at_a_tick(void)
 	return l.counters.stops - before;
 }
 
-/* Without a processor since its last stop: nothing has changed. */
+/*
+ * A thread that has had no processor since its last stop is unchanged, so it is not stopped again.
+ */
 TEST(who_has_not_run_since_its_stop_is_not_stopped_again)
 {
 	begin_saying();
@@ -441,12 +467,12 @@ TEST(who_has_not_run_since_its_stop_is_not_stopped_again)
 	add(NS_PER_MS, 9 * NS_PER_MS, 1);
 	ck_assert_uint_eq(stops_at_a_tick(), 1);
 	ck_assert_uint_eq(stops_at_a_tick(), 0);
-	/* A stop that gave no sample stands for nothing. */
+	/* Exception: the last stop gave no sample. */
 	record_missed(th, MISSED_LATE, 1, l.tick, l.tick * l.tick_ns);
 	l.counters.expected++;
 	ck_assert_uint_eq(stops_at_a_tick(), 1);
 	ck_assert_uint_eq(stops_at_a_tick(), 0);
-	/* Nor does one for a reader that is gone, or that needs more. */
+	/* Exceptions: the reader is a new one, or needs more bytes. */
 	capture_reset(l.capture, &l.sink);
 	ck_assert_uint_eq(stops_at_a_tick(), 1);
 	ck_assert_uint_eq(stops_at_a_tick(), 0);
@@ -462,7 +488,7 @@ static void compute_in_user_mode(void)
 
 	live_ticks(&l, 1);
 	th = live_known(&l, (pid_t)tid);
-	/* Its start is a call, too. */
+	/* The thread begins in a system call. */
 	do {
 		tick_running();
 		live_settle(&l);
@@ -478,8 +504,8 @@ static uint64_t clock_ahead_ns(void)
 }
 
 /*
- * Of 32 looks those at which it was asked, after as many that tell whether it
- * shares its processor; at each it is told to run.
+ * Returns at how many of 32 looks the thread's times were read. 32 looks before these show capture
+ * whether the thread shares its processor. At each look the thread's sample is marked as running.
  */
 static unsigned int times_asked(bool in_call, uint64_t waited_ns)
 {
@@ -505,7 +531,7 @@ static unsigned int times_asked(bool in_call, uint64_t waited_ns)
 	return asked;
 }
 
-/* Its processor is its own: that need not be asked at each look. */
+/* The times of a thread that has a processor to itself need not be read at each look. */
 TEST(who_is_alone_in_user_mode_is_seldom_asked)
 {
 	compute_in_user_mode();
@@ -514,7 +540,7 @@ TEST(who_is_alone_in_user_mode_is_seldom_asked)
 	ck_assert_uint_eq(times_asked(false, l.tick_ns / 16), 32);
 }
 
-/* From what it ran and waited before it slept nothing follows. */
+/* After a sleep the earlier times prove nothing, so they are read again. */
 TEST(who_wakes_is_asked_again)
 {
 	compute_in_user_mode();
@@ -530,7 +556,7 @@ TEST(who_wakes_is_asked_again)
 	end_saying();
 }
 
-/* By whatever is told next of it. */
+/* Any later record of the thread ends the state "running". */
 TEST(what_is_told_ends)
 {
 	ck_assert(is_told_to_run(0, 0, 0, 0));
@@ -546,8 +572,8 @@ TEST(what_is_told_ends)
 }
 
 /*
- * True if a thread was looked at for the first time, as it is told, after
- * another had been stopped and sampled.
+ * Returns true if, by the records, a thread was looked at for the first time after another thread
+ * had been stopped and sampled.
  */
 static bool is_in_between(struct ring_reader *reader)
 {
@@ -573,8 +599,8 @@ static bool is_in_between(struct ring_reader *reader)
 }
 
 /*
- * Those that are interrupted first do not wait until all have been looked at;
- * sooner or later one of them has stopped by then.
+ * Threads that are interrupted first do not wait until all others have been looked at: sooner or
+ * later one of them has stopped by then.
  */
 TEST(stops_are_taken_between_looks)
 {
@@ -583,7 +609,7 @@ TEST(stops_are_taken_between_looks)
 	OK(ring_reader_init(&reader, l.sink.ring.fd));
 	(void)live_ask(&l, "asleep 39", "ok");
 	live_ticks(&l, 1);
-	/* They seem to run, and take no processor from us. */
+	/* The threads seem to run, but do not use a processor. */
 	for (size_t i = 0; i < l.capture->threads.n_by_index; i++)
 		live_script(&l.capture->threads.by_index[i]->activity.syscall_fd, "running\n");
 	do {

@@ -33,7 +33,10 @@ static void tear_down(void)
 	live_end(&l);
 }
 
-/* Where a thread has come to that dies: it waits for us there. */
+/*
+ * Waits until a dying thread is in its exit stop ('t') or is a zombie ('Z'), and returns that
+ * state.
+ */
 static char end_of(pid_t tid)
 {
 	char state;
@@ -45,7 +48,10 @@ static char end_of(pid_t tid)
 
 FIXTURE(NULL, tear_down)
 
-/* Whoever waits for the process has its status when it is dead, not later. */
+/*
+ * The parent gets the status as soon as the process is dead, because capture detaches from the
+ * leader.
+ */
 TEST(a_process_dies_untraced)
 {
 	pid_t tid;
@@ -55,7 +61,7 @@ TEST(a_process_dies_untraced)
 	live_ticks(&l, 2);
 	close_fd(&l.in);
 	ck_assert_int_eq(end_of(l.pid), 't');
-	/* The others are our own until they are reaped, without a stop. */
+	/* The other threads stay capture's tracees until they are reaped, and have no exit stop. */
 	ck_assert_int_eq(end_of(tid), 'Z');
 	ck_assert_uint_eq(l.gone, 0);
 	while (l.gone == 0)
@@ -65,7 +71,7 @@ TEST(a_process_dies_untraced)
 	live_check_sum(&l);
 }
 
-/* Nothing is told or expected of who is to execute, and all from then on. */
+/* Before the exec no samples are written or expected; from the exec on, all are. */
 TEST(awaits_exec)
 {
 	live_begin(&l, "cap_threads", NULL, NULL);
@@ -82,7 +88,9 @@ TEST(awaits_exec)
 	ck_assert_uint_le(l.counters.ticks, 5);
 }
 
-/* The parent may end before the child has run at all. */
+/*
+ * The parent's stop already reports the child, because the parent may end before the child has run.
+ */
 TEST(a_child_is_told_of_when_its_parent_stops)
 {
 	int status;
@@ -100,7 +108,7 @@ TEST(a_child_is_told_of_when_its_parent_stops)
 	ck_assert_int_eq(live_answer(&l, "ok"), l.born);
 }
 
-/* A new program's leader, too, whichever thread it was. */
+/* Capture also detaches from a dying leader of a new program, whichever thread it was before. */
 TEST(a_new_program_dies_untraced)
 {
 	threads();
@@ -117,7 +125,7 @@ TEST(a_new_program_dies_untraced)
 	ck_assert_int_le(live_status(l.pid, "TracerPid:"), 0);
 }
 
-/* Who was let go of to die has not died yet. */
+/* Detaches from the leader as if it were dying, although it is not dead yet. */
 static struct traced_process *let_go(void)
 {
 	struct traced_process *t = live_known(&l, l.pid)->target;
@@ -142,7 +150,10 @@ TEST(a_process_that_takes_its_time_to_die)
 	live_ticks(&l, 20);
 	ck_assert_int_eq(live_status(l.pid, "TracerPid:"), 0);
 	ck_assert_uint_eq(l.gone, 0);
-	/* Where we are not its parent we are told nothing. */
+	/*
+	 * If capture is not the parent, it gets no status. The test, which is the parent, takes the
+	 * status itself.
+	 */
 	close_fd(&l.in);
 	ck_assert_int_eq(waitpid(l.pid, NULL, 0), l.pid);
 	for (; l.gone == 0; live_patience())
@@ -165,8 +176,8 @@ TEST(who_has_another_program_does_not_die)
 }
 
 /*
- * A parent that is told of the end by a pidfd, and takes the status without
- * waiting, as Rust's tokio does.
+ * A parent that waits for the end by a pidfd, and then calls waitpid(2) with WNOHANG, as Rust's
+ * tokio does.
  */
 struct parent {
 	pid_t pid, child;
@@ -182,10 +193,10 @@ static void *wait_for_ever(void *unused)
 
 enum { WITH_THREADS = 1, KILLED = 2, NOT_TOLD = 4, KINDS = 8 };
 
-/* More than are looked through for files of FUSE, where that is mounted. */
+/* More mappings than capture searches for FUSE files, if the process has a FUSE mount. */
 #define MAPPINGS 13000
 
-/* A mount that only the caller sees, and that nobody serves. */
+/* Mounts a FUSE file system that only the caller sees and that no process serves. */
 static bool mount_fuse(void)
 {
 	const int device = open("/dev/fuse", O_RDWR | O_CLOEXEC);
@@ -197,7 +208,7 @@ static bool mount_fuse(void)
 	       mount("check_reap", "/tmp", "fuse", 0, text) == 0;
 }
 
-/* Who is not told has to be root. */
+/* NOT_TOLD requires root. */
 static int kinds(void)
 {
 	return geteuid() == 0 && access("/dev/fuse", R_OK | W_OK) == 0 ? KINDS : NOT_TOLD;
@@ -268,8 +279,9 @@ static struct parent start_parent(int kind)
 }
 
 /*
- * It finds the status, however late we come. Where the child is dead for the
- * pidfd before we have done with it, we are as late as can be.
+ * The parent finds the status, however late capture handles the end. Without an exit stop
+ * (NOT_TOLD) the child is dead for the pidfd before capture has reaped it, and the parent may find
+ * no status.
  */
 TESTS(a_parent_that_does_not_wait, kinds())
 {
@@ -286,7 +298,10 @@ TESTS(a_parent_that_does_not_wait, kinds())
 	ck_assert_int_eq(write(p.orders, "", 1), 1);
 	ck_assert_int_eq(end_of(l.pid), mended ? 't' : 'Z');
 	while (poll(&answered, 1, 0) == 0) {
-		/* Nobody else is left to wait for. */
+		/*
+		 * Without other threads, and without the exit stop, there is nothing to reap before
+		 * the parent has answered.
+		 */
 		if ((_i & WITH_THREADS) != 0 || mended)
 			live_reap(&l);
 		live_patience();
