@@ -148,7 +148,7 @@ TESTS(it_began_when_it_was_seen_first, array_size(kinds))
 		live_later(HOUR_NS - MINUTE_NS);
 		still_waits();
 		th = tracees_find(l.capture, (uint32_t)l.first);
-		/* Otherwise the thread has lost its processor on its way: see waits.c. */
+		/* Otherwise the thread has lost its processor on its way: see cap_waits.c. */
 		if (th->resumed.late)
 			break;
 		live_end(&l);

@@ -66,7 +66,7 @@ TEST(busy_threads_are_captured_at_every_tick)
 	live_check_sum(&l);
 }
 
-/* Ticks as fast as they can be: many come before the stop. */
+/* Many ticks come before each stop. */
 TEST(ticks_before_a_stop_are_filled)
 {
 	threads(NULL);
@@ -81,7 +81,7 @@ TEST(ticks_before_a_stop_are_filled)
 	live_check_sum(&l);
 }
 
-/* Every combination of late ticks, threads that come, run, sleep and go. */
+/* Late ticks, combined with threads that are made, run, sleep and end. */
 TEST(the_sum_holds_in_any_weather)
 {
 	threads(NULL);
@@ -110,14 +110,14 @@ TEST(new_threads_are_sampled_and_their_end_is_told)
 	threads(NULL);
 	live_ticks(&l, 3);
 	tid = (pid_t)live_ask(&l, "asleep 20", "ok");
-	/* The first stop of each has come before it can answer. */
+	/* The first stop of each new thread comes before the program can answer. */
 	live_ticks(&l, 1);
 	ck_assert_uint_eq(l.counters.threads, 21);
 	ck_assert_uint_eq(live_thread(&l, tid)->samples, 1);
 	ck_assert(!live_thread(&l, tid)->is_main);
 	ck_assert(live_thread(&l, l.pid)->is_main);
 	(void)live_ask(&l, "join", "ok");
-	/* Told at the tick that follows: their last sample holds until then. */
+	/* The end is recorded at the next tick, because the last sample is valid until then. */
 	while (l.records[RECORD_EXIT] < 20)
 		live_ticks(&l, 1);
 	ck_assert(live_thread(&l, tid)->exited);
@@ -126,7 +126,7 @@ TEST(new_threads_are_sampled_and_their_end_is_told)
 	live_check_sum(&l);
 }
 
-/* Stops every thread, and takes no status. Returns how many are there. */
+/* Stops every thread, and handles no status. Returns the number of threads. */
 static unsigned int stop_all(void)
 {
 	char path[64];
@@ -151,7 +151,10 @@ static unsigned int stop_all(void)
 	return n;
 }
 
-/* So that a storm of them does not keep us from everything else. */
+/*
+ * One call handles a limited number of statuses, so that many of them do not keep the tracer from
+ * its other work.
+ */
 TEST(statuses_are_taken_in_portions)
 {
 	uint64_t before;
@@ -171,7 +174,10 @@ TEST(statuses_are_taken_in_portions)
 	ck_assert_uint_eq(l.counters.event_stops, before + n);
 }
 
-/* The thread that we traced first is the last that waitpid(2) finds. */
+/*
+ * The thread that was attached to first is the last one that waitpid(-1) returns. If it was
+ * interrupted, its stop is handled first.
+ */
 TEST(who_was_interrupted_does_not_wait_for_newer_threads)
 {
 	siginfo_t info = {.si_pid = 0};
@@ -188,7 +194,7 @@ TEST(who_was_interrupted_does_not_wait_for_newer_threads)
 	live_reap(&l);
 	ck_assert(l.more);
 	ck_assert_uint_eq(capture_pending(l.capture), 0);
-	/* Taken, in spite of 144 that are still there. */
+	/* The thread's stop is handled, although 144 others are not. */
 	OK(waitid(P_PID, (id_t)tid, &info, WSTOPPED | WNOWAIT | WNOHANG | __WALL));
 	ck_assert_int_eq(info.si_pid, 0);
 	live_reap(&l);
@@ -210,13 +216,13 @@ TEST(the_end_is_the_last_record)
 	ck_assert_uint_eq(l.counters.threads, 0);
 	live_tick(&l);
 	live_check_sum(&l);
-	/* Nobody is left that is traced; here we are its parent, too. */
+	/* No tracee is left. In this test the tracer is also the parent. */
 	while (waitpid(-1, &status, __WALL) > 0)
 		ck_assert(!WIFSTOPPED(status));
 	ck_assert_int_eq(errno, ECHILD);
 }
 
-/* Killed in the middle of anything, 200 times. */
+/* The target is killed at 200 random moments. */
 TEST(a_kill_at_any_moment_is_an_end)
 {
 	uint32_t random = 1;
@@ -272,7 +278,7 @@ TEST(what_is_pending_at_the_end_is_missed)
 	ck_assert(capture_finish(l.capture));
 	live_check_sum(&l);
 	ck_assert_uint_gt(l.counters.missed[MISSED_NOT_STOPPED], 0);
-	/* Interrupted all the same: the stops that come are answered. */
+	/* The threads are interrupted nevertheless, and their stops are handled. */
 	ck_assert_int_eq(live_ask(&l, "join", "ok"), 0);
 }
 
@@ -289,7 +295,7 @@ TEST(a_process_that_is_gone)
 	ck_assert_int_eq(
 		capture_add(l.capture, LIVE_TARGET, l.child, fds[0], &l.sink, &l.counters, 0),
 		-ESRCH);
-	/* The same number in other hands: the pidfd tells. */
+	/* The pid of another process: the pidfd shows that it is not the same. */
 	ck_assert_int_eq(
 		capture_add(l.capture, LIVE_TARGET, getpid(), fds[0], &l.sink, &l.counters, 0),
 		-ESRCH);
@@ -326,7 +332,7 @@ TEST(a_second_tracer_is_told_so)
 	ck_assert_uint_eq(l.counters.threads, 0);
 	OK(kill(tracer, SIGKILL));
 	ck_assert_int_eq(waitpid(tracer, NULL, 0), tracer);
-	/* It has let go: now it is ours. */
+	/* The other tracer has detached, so capture can attach. */
 	OK(live_add(&l));
 	ck_assert_int_eq(live_status(l.pid, "TracerPid:"), getpid());
 }
@@ -343,7 +349,7 @@ static unsigned int descriptors(void)
 	return n;
 }
 
-/* Nothing is opened for good, whatever came and went. */
+/* No descriptor stays open after targets and threads have ended. */
 TEST(descriptors_are_given_back)
 {
 	unsigned int before = descriptors();

@@ -19,7 +19,7 @@ TEST(no_pauses_no_percentile)
 	ck_assert_uint_eq(counters_pause_percentile(&counters, 1.0), 0);
 }
 
-/* The bound of the bucket: never below the pause, never 1/8 above it. */
+/* The result is the upper bound of the bucket: not below the pause, and less than 1/8 above it. */
 TEST(a_bucket_is_an_eighth_of_an_octave)
 {
 	const uint64_t pauses[] = {256,	  257,	 287,	 288,	  1000,	     8191,
@@ -30,7 +30,7 @@ TEST(a_bucket_is_an_eighth_of_an_octave)
 
 		memset(&counters, 0, sizeof(counters));
 		counters_pause(&counters, pauses[i]);
-		/* Another, so that the maximum does not hide the bound. */
+		/* A second, longer pause, so that the maximum does not limit the result. */
 		counters_pause(&counters, UINT64_C(1) << 40);
 		got = counters_pause_percentile(&counters, 0.5);
 		ck_assert_uint_ge(got, pauses[i]);
@@ -40,14 +40,14 @@ TEST(a_bucket_is_an_eighth_of_an_octave)
 
 TEST(percentiles_of_a_thousand)
 {
-	/* 1 us to 1 ms in steps of 1 us. */
+	/* Pauses of 1 us to 1 ms in steps of 1 us. */
 	for (uint64_t i = 1; i <= 1000; i++)
 		counters_pause(&counters, i * 1000);
 	ck_assert_uint_eq(counters.pause_max_ns, 1000000);
 	ck_assert_uint_ge(counters_pause_percentile(&counters, 0.5), 500000);
 	ck_assert_uint_le(counters_pause_percentile(&counters, 0.5), 562500);
 	ck_assert_uint_ge(counters_pause_percentile(&counters, 0.99), 990000);
-	/* Not above the longest, though its bucket goes on. */
+	/* The result is not above the longest pause, although the bucket's bound is. */
 	ck_assert_uint_eq(counters_pause_percentile(&counters, 0.99), 1000000);
 	ck_assert_uint_eq(counters_pause_percentile(&counters, 1.0), 1000000);
 }
@@ -62,7 +62,7 @@ TEST(the_shortest_and_the_longest_have_a_bucket)
 	ck_assert_uint_eq(counters.pause_max_ns, UINT64_MAX);
 }
 
-/* Every field: the struct is taken as the uint64_t that it consists of. */
+/* Checks every field. The struct consists of uint64_t only. */
 TEST(sums_every_figure)
 {
 	enum { WORDS = sizeof(struct capture_counters) / sizeof(uint64_t) };
@@ -80,7 +80,7 @@ TEST(sums_every_figure)
 	ck_assert_uint_eq(one.pause_max_ns, two.pause_max_ns);
 	one.pause_max_ns = 0;
 	two.pause_max_ns = 0;
-	/* Which of both it was does not add up. */
+	/* The last error is not added up. */
 	ck_assert_uint_eq(one.refused_error, two.refused_error);
 	one.refused_error = 0;
 	two.refused_error = 0;

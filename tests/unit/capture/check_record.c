@@ -8,7 +8,7 @@
 #include "tests/unit/capture/live.h"
 #include "tests/unit/suite.h"
 
-/* Room for what is kept free, and for some samples of small stacks. */
+/* Room for the headroom, and for some samples of small stacks. */
 #define SMALL_RING (2u << 20)
 
 static struct live l;
@@ -26,7 +26,7 @@ static void tear_down(void)
 	live_end(&l);
 }
 
-/* The reader is away, until ticks are missed for want of room. */
+/* Stops reading, and gives ticks until samples are missed for lack of room. */
 static void fill_ring(void)
 {
 	l.reads = false;
@@ -54,10 +54,10 @@ TEST(without_room_nothing_is_stopped)
 	live_ticks(&l, 100);
 	ck_assert_uint_eq(l.counters.stops, stops);
 	ck_assert_uint_eq(l.counters.missed[MISSED_RING_FULL], missed + 100);
-	/* Who sleeps needs no room. */
+	/* The sleeping thread needs no room. */
 	ck_assert_uint_eq(l.counters.repeated, repeated + 100);
 	live_check_sum(&l);
-	/* The reader knows that it does not know, and is told so once. */
+	/* One RECORD_MISSED tells the reader that the thread's state is unknown. */
 	live_read(&l);
 	ck_assert(live_thread(&l, tid)->missing);
 	ck_assert_uint_eq(l.records[RECORD_MISSED], 1);
@@ -69,7 +69,7 @@ TEST(without_room_nothing_is_stopped)
 	live_check_sum(&l);
 }
 
-/* Not even a tick can be told: then all of it is told anew. */
+/* The ring has no room even for a RECORD_TICK. Afterwards all state is written anew. */
 TEST(a_reader_that_lost_track_starts_anew)
 {
 	uint64_t repeated, ticks;
@@ -86,15 +86,14 @@ TEST(a_reader_that_lost_track_starts_anew)
 		live_tick(&l);
 	} while (l.sink.ring.head != ticks);
 	live_tick(&l);
-	/* What it does not know cannot be repeated. */
+	/* Ticks of a thread that the reader does not know do not count as repeated. */
 	repeated = l.counters.repeated;
 	live_ticks(&l, 10);
 	ck_assert_uint_eq(l.counters.repeated, repeated);
 	live_check_sum(&l);
 	live_read(&l);
 	l.reads = true;
-	/* A RECORD_RESET is smaller than a RECORD_TICK: one may have had room.
-	 */
+	/* A RECORD_RESET is smaller than a RECORD_TICK, so one may have had room. */
 	resets = l.records[RECORD_RESET];
 	ck_assert_uint_le(resets, 1);
 	live_ticks(&l, 5);
@@ -104,7 +103,7 @@ TEST(a_reader_that_lost_track_starts_anew)
 	live_check_sum(&l);
 }
 
-/* Then it is not that it is behind. */
+/* If there is no reader, that is the reason of missed samples, and not a full ring. */
 TEST(without_a_reader_that_is_the_reason)
 {
 	uint64_t full;
@@ -117,18 +116,18 @@ TEST(without_a_reader_that_is_the_reason)
 	l.sink.is_left = true;
 	live_ticks(&l, 10);
 	ck_assert_uint_ge(l.counters.missed[MISSED_NO_READER], 10);
-	/* Not even a tick can be told. */
+	/* Fills the ring, so that it has no room even for a RECORD_TICK. */
 	while (ring_reserve(&l.sink.ring, sizeof(struct record), &room) == 0)
 		ring_commit(&l.sink.ring, RECORD_TICK, sizeof(struct record));
 	live_ticks(&l, 10);
 	ck_assert(l.capture->targets->target->reader.needs_reset);
 	ck_assert_uint_eq(l.counters.missed[MISSED_RING_FULL], full);
-	/* Two threads, one of which is asleep. */
+	/* The target has two threads, one of which is asleep. */
 	ck_assert_uint_ge(l.counters.missed[MISSED_NO_READER], 10 + 2 * 9);
 	live_check_sum(&l);
 }
 
-/* Nobody is stopped for nobody, however much room there is. */
+/* Without a reader no thread is stopped, even if the ring has room. */
 TEST(without_a_reader_nobody_is_stopped)
 {
 	uint64_t stops;
@@ -145,7 +144,7 @@ TEST(without_a_reader_nobody_is_stopped)
 	live_check_sum(&l);
 }
 
-/* Threads end, and the process, while there is room for nothing. */
+/* Threads and the process end while the ring has no room for any record. */
 TEST(the_end_waits_for_room)
 {
 	uint64_t head;
@@ -170,7 +169,7 @@ TEST(the_end_waits_for_room)
 	live_check_sum(&l);
 }
 
-/* All that the reader knew, the next one does not. */
+/* Replaces the reader by one that knows no threads. */
 static void replace_reader(void)
 {
 	capture_reset(l.capture, &l.sink);
@@ -178,7 +177,7 @@ static void replace_reader(void)
 		l.threads[i].exited = true;
 }
 
-/* Their end is nothing that it has to be told. */
+/* A new reader does not know the ended threads, so it gets no RECORD_EXIT. */
 TEST(a_new_reader_after_threads_have_ended)
 {
 	threads(16u << 20);
@@ -196,7 +195,7 @@ TEST(a_new_reader_after_threads_have_ended)
 	live_check_sum(&l);
 }
 
-/* The new reader does not know the threads that are about to stop. */
+/* The new reader does not know the threads that have an interrupt under way. */
 TEST(a_new_reader_while_threads_are_interrupted)
 {
 	pid_t tid;
@@ -208,7 +207,7 @@ TEST(a_new_reader_while_threads_are_interrupted)
 		replace_reader();
 		live_settle(&l);
 		live_check_sum(&l);
-		/* A tick may be missed where others have the processors. */
+		/* A tick may be missed on a busy machine. */
 		do {
 			live_ticks(&l, 1);
 			live_patience();
@@ -235,7 +234,7 @@ TEST(a_hint_shortens_the_copy)
 	capture_hint(l.capture, &l.sink, LIVE_TARGET, (uint32_t)tid, sp - 4096, sp + 256, 0);
 	live_ticks(&l, 1);
 	ck_assert_uint_lt(th->stack_size, 1024);
-	/* Another target's hint, one of no thread, and another reader's. */
+	/* Hints that are ignored: for another target, for no thread, from another reader. */
 	capture_hint(l.capture, &l.sink, LIVE_TARGET + 1, (uint32_t)tid, sp - 4096, sp + 65536, 0);
 	capture_hint(l.capture, &l.sink, LIVE_TARGET, 0, sp - 4096, sp + 65536, 0);
 	capture_hint(l.capture, &other, LIVE_TARGET, (uint32_t)tid, sp - 4096, sp + 65536, 0);
@@ -246,7 +245,7 @@ TEST(a_hint_shortens_the_copy)
 	ck_assert_uint_gt(th->stack_size, 1024);
 }
 
-/* Named after its first sample, and never found running since. */
+/* The thread is named after its first sample, and does not run again. */
 TEST(a_sleeper_is_given_its_name)
 {
 	const struct live_thread *th;
@@ -259,7 +258,10 @@ TEST(a_sleeper_is_given_its_name)
 	th = live_thread(&l, tid);
 	ck_assert_str_eq(th->comm, "cap_threads");
 	(void)live_ask(&l, "name fifteen-letters", "ok");
-	/* After 8 to 15 ticks, and looked for every 8. */
+	/*
+	 * The name is read again after 8 to 15 ticks, and the first due name is checked for every 8
+	 * ticks.
+	 */
 	live_ticks(&l, 24);
 	ck_assert_uint_eq(th->samples, 1);
 	ck_assert_str_eq(th->comm, "fifteen-letters");
@@ -271,7 +273,7 @@ TEST(a_sleeper_is_given_its_name)
 	ck_assert_uint_eq(l.counters.stops, 0);
 }
 
-/* It is told of when its name and the end of its stack are known. */
+/* The thread is announced only when its name and the end of its stack could be read. */
 TEST(a_thread_is_not_announced_for_want_of_a_descriptor)
 {
 	struct thread *th;

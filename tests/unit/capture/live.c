@@ -33,8 +33,8 @@ static uint64_t now_ns(void)
 }
 
 /*
- * What capture takes for the time is later by so much; or if it stands still,
- * goes on by so much whenever it is asked for.
+ * How far capture's clock is ahead of the real one; if the clock is stopped, the time at which it
+ * was stopped, and how far each reading advances it.
  */
 static uint64_t later_ns, still_ns, step_ns;
 
@@ -44,7 +44,7 @@ static uint64_t capture_now_ns(void)
 	return (still_ns != 0 ? still_ns : now_ns()) + later_ns;
 }
 
-/* Nothing takes long because of a target, unless it is made up. */
+/* Counts no wait of the tracer unless the test has stopped the clock. */
 static void switches(struct clock_switches *ret)
 {
 	static uint64_t n;
@@ -82,14 +82,14 @@ void live_give_descriptors(void)
 	OK(setrlimit(RLIMIT_NOFILE, &descriptors));
 }
 
-/* Files that speak for the kernel, and what is there otherwise. */
+/* Files that replace those of the kernel, and the replaced descriptors. */
 #define SCRIPTS_MAX 64
 static struct script {
 	int *fd;
 	int own;
 } scripts[SCRIPTS_MAX];
 
-/* The one of that file; of NULL: one that is free. */
+/* Returns the script of that file, or a free one if fd is NULL. */
 static struct script *script_of(const int *fd)
 {
 	for (size_t i = 0; i < SCRIPTS_MAX; i++)
@@ -129,7 +129,7 @@ void live_tick_running(struct live *l, struct thread *th)
 	live_unscript(&th->activity.syscall_fd);
 }
 
-/* Since when it is waited, with the program that was started last. */
+/* When the test began to wait for the program that was started last; 0: not yet. */
 static uint64_t waiting_since;
 
 void live_patience(void)
@@ -144,7 +144,7 @@ static void on_event(void *ctx, uint32_t target, enum capture_event event)
 {
 	struct live *l = ctx;
 
-	/* A test may have added others. */
+	/* A test may have added other targets. */
 	if (target != LIVE_TARGET)
 		return;
 	switch (event) {
@@ -248,7 +248,10 @@ struct traced_process *live_bare_target(struct capture *c)
 	return t;
 }
 
-/* Who takes long to attach comes back later: not because of our machine. */
+/*
+ * Calls capture_add() with the clock stopped. Otherwise a slow test machine could exceed the time
+ * limit of a scan.
+ */
 int live_add(struct live *l)
 {
 	const uint64_t was_ns = still_ns;
@@ -262,8 +265,9 @@ int live_add(struct live *l)
 }
 
 /*
- * A thread that cannot be attached to within milliseconds is left for a tick
- * to come: it may be in an exec. Here it waits for a processor only.
+ * Capture leaves a thread that cannot be attached to within milliseconds to a later tick, because
+ * it may be in an exec. Here the tracer only waits for a processor, so the scan is repeated at
+ * once.
  */
 void live_attach(struct live *l)
 {
@@ -319,7 +323,7 @@ void live_end(struct live *l)
 	(void)kill(l->child, SIGKILL);
 	while (l->capture != NULL && l->counters.threads > 0 && l->gone + l->taken == 0)
 		live_wait(l);
-	/* Threads of it that capture did not come to know, too. */
+	/* Takes the statuses of threads that capture did not know, too. */
 	while ((pid = waitpid(-1, &status, __WALL)) > 0)
 		if (WIFSTOPPED(status))
 			(void)ptrace(PTRACE_CONT, pid, NULL, NULL);
@@ -339,7 +343,10 @@ void live_say(struct live *l, const char *line)
 	ck_assert_int_eq(write(l->in, "\n", 1), 1);
 }
 
-/* The target needs us to go on: its stops are taken while we wait. */
+/*
+ * Reads the next byte of the answer. Handles the target's stops meanwhile, without which it would
+ * not answer.
+ */
 static char next_byte(struct live *l)
 {
 	char byte;
@@ -396,7 +403,7 @@ void live_reap(struct live *l)
 		live_read(l);
 }
 
-/* As the daemon does, leaves out a tick at which nobody is due. */
+/* Returns false if no target has a tick now: the daemon skips such ticks. */
 static bool is_due(const struct live *l)
 {
 	const uint64_t now = (still_ns != 0 ? still_ns : now_ns()) + later_ns;
@@ -419,7 +426,7 @@ void live_tick_late(struct live *l, uint64_t ticks)
 	l->tick += ticks;
 	if (is_due(l))
 		live_look(l, l->tick);
-	/* Then what SIGCHLD would have announced. */
+	/* Handles what SIGCHLD would have announced. */
 	l->more = capture_reap(l->capture);
 	if (l->reads)
 		live_read(l);
@@ -430,7 +437,10 @@ void live_tick(struct live *l)
 	live_tick_late(l, 1);
 }
 
-/* Of the end of who was let go of to die only its parent is told. */
+/*
+ * Returns true if only the leader is left, from which capture has detached because it dies. Only
+ * the parent gets its status.
+ */
 static bool leader_dies(const struct live *l)
 {
 	const struct traced_process *t = state_next(l->capture, NULL);
@@ -461,7 +471,7 @@ void live_settle(struct live *l)
 
 static struct live_thread *find(struct live *l, uint32_t tid)
 {
-	/* The newest: a number may be given again. */
+	/* Searches from the newest, because the kernel reuses thread ids. */
 	for (size_t i = l->n_threads; i-- > 0;)
 		if (l->threads[i].tid == tid)
 			return &l->threads[i];
@@ -491,7 +501,7 @@ static void see_thread(struct live *l, const struct record_thread *record)
 	memcpy(th->comm, record->comm, COMM_SIZE);
 }
 
-/* The thread of a record that may only come while the reader knows it. */
+/* Returns the thread of a record that may only come while the reader knows the thread. */
 static struct live_thread *known(struct live *l, const struct record *record)
 {
 	struct live_thread *th = find(l, record->tid);
@@ -534,7 +544,7 @@ static void see_tick(struct live *l, const struct record_tick *record)
 	l->settled_ns = record->settled_ns;
 }
 
-/* Of a sample that said that it had a processor. */
+/* RECORD_WAITING: the thread's last sample must be marked as running. */
 static void see_waiting(struct live *l, const struct record *record)
 {
 	const struct live_thread *th = known(l, record);

@@ -11,7 +11,7 @@
 #include "tests/unit/capture/live.h"
 #include "tests/unit/suite.h"
 
-/* A file of a thread, by its number alone; false if it is gone. */
+/* Reads a file of a thread. Returns false if the thread is gone. */
 static bool read_proc(pid_t tid, const char *name, char *text, size_t size)
 {
 	char path[64];
@@ -39,7 +39,10 @@ void live_until_blocked(struct live *l, pid_t tid)
 		if (l->capture != NULL && live_state(tid) == 't')
 			live_reap(l);
 		ck_assert(read_proc(tid, "syscall", text, sizeof(text)));
-		/* One that was woken and has not run since is not. */
+		/*
+		 * A thread that was woken and has not run since still shows its call, but is not
+		 * blocked.
+		 */
 	} while (text[0] < '0' || text[0] > '9' || live_state(tid) == 'R');
 }
 
@@ -64,7 +67,7 @@ char live_state(pid_t tid)
 	return state == NULL ? 0 : state[2];
 }
 
-/* True if it has had no processor since a stop that has given a sample. */
+/* Returns true if the thread has had no processor since a stop that gave a sample. */
 static bool stands_since_stop(const struct live *l, pid_t tid)
 {
 	const struct thread *th = tracees_find(l->capture, (uint32_t)tid);
@@ -77,9 +80,9 @@ static bool stands_since_stop(const struct live *l, pid_t tid)
 }
 
 /*
- * A thread that was woken or let go on, or waits for a page, and has not come
- * to its processor since is not "running" yet, nor in a call: the sampler
- * rightly takes it for one that stands still. Waits until none is.
+ * Waits until each thread that should run has got a processor. A thread that was woken or
+ * continued, or waits for a page, and has had no processor since, is neither "running" nor in a
+ * call. The sampler rightly treats it as unchanged.
  */
 void live_until_all_run(const struct live *l)
 {
