@@ -18,7 +18,7 @@ static struct broker b;
 static struct unwind *unwind;
 static int end;
 
-/* One unwind process, this test, and a target that it serves. */
+/* An unwind process, in whose place the test is, and a target that it serves. */
 static void set_up(void)
 {
 	int pair[2];
@@ -65,7 +65,7 @@ TEST(a_minute_after_its_last_target)
 	idle_check(&b, 10 + IDLE_NS);
 	ck_assert(has_ended());
 	ck_assert(!child_is_wanted(&unwind->child));
-	/* Until it is dead. */
+	/* The process was told to leave and has not ended yet. */
 	idle_check(&b, 20 + IDLE_NS);
 	ck_assert_uint_eq(b.parts.children.n_unwinds, 1);
 	children_sweep(&b.parts.children);
@@ -92,7 +92,10 @@ TEST(one_that_comes_back_finds_it)
 #define OLD "https://key@host/1"
 #define NEW "https://key@host/2"
 
-/* The first, for nowhere, and one for OLD; the test has its end. */
+/*
+ * Adds the first ship, which has no DSN, and a ship for OLD. The test has the other end of its
+ * socket.
+ */
 static struct ship *add_ships(void)
 {
 	struct ship *last = NULL;
@@ -127,7 +130,7 @@ static void configure(const char *dsn)
 	b.parts.state.options.config.n_targets = 1;
 }
 
-/* MSG_SHIP_FINISH, and the end of what the broker says. */
+/* Returns true if the ship gets MSG_SHIP_FINISH and then the end of the socket. */
 static bool is_told_to_end(void)
 {
 	struct ipc_message m;
@@ -147,7 +150,7 @@ TEST(a_ship_ends_when_its_dsn_is_configured_no_more)
 	idle_check(&b, 20);
 	ck_assert(s->child.is_leaving);
 	ck_assert(is_told_to_end());
-	/* What it says to the end is read. */
+	/* The broker still reads the ship's messages. */
 	ck_assert_int_ge(s->child.fd, 0);
 	children_sweep(&b.parts.children);
 	ck_assert_uint_eq(b.parts.children.n_ships, 2);
@@ -159,7 +162,7 @@ TEST(a_ship_ends_when_its_dsn_is_configured_no_more)
 	ck_assert_uint_eq(b.parts.children.spool_gone.sent, 3);
 }
 
-/* A run that was started by hand has the DSN of before. */
+/* A run that a user attached keeps the DSN of the time before the reload. */
 TEST(a_ship_that_a_process_uses_stays)
 {
 	struct ship *s = add_ships();

@@ -1,4 +1,4 @@
-/* Children that do not answer, or do not end, and that are therefore killed. */
+/* Children that do not answer or do not end are killed. */
 #include "daemon/broker/broker.h"
 #include "lib/base/ipc.h"
 #include "daemon/broker/wiring.h"
@@ -23,7 +23,7 @@ static struct instance instance;
 static struct target *target;
 static int end;
 
-/* A process that never says anything, as the unwind process of a target. */
+/* A process that never sends a message, as the unwind process of a target. */
 static void set_up(void)
 {
 	int pair[2];
@@ -37,7 +37,7 @@ static void set_up(void)
 	ck_assert_int_gt(pid, 0);
 	memset(&b, 0, sizeof(b));
 	wiring_connect(&b);
-	/* After the fork: the test alone has the socket's other end. */
+	/* After the fork, so that only the test has the socket's other end. */
 	OK(ipc_pair(pair));
 	OK(loop_new(&b.parts.state.loop));
 	b.parts.children.capture.fd = -1;
@@ -75,7 +75,7 @@ static void look(int times)
 		overdue_look(&b);
 }
 
-/* It is killed at the last look, and not before. */
+/* Expects that the process is killed at check OVERDUE_LOOKS and not before. */
 static void is_killed(void)
 {
 	int status;
@@ -109,7 +109,7 @@ TEST(a_session_that_it_does_not_open)
 	is_killed();
 }
 
-/* One debt after the other is no long one. */
+/* An answer resets the count. */
 TEST(what_is_paid_is_paid)
 {
 	target->session = SESSION_ASKED;

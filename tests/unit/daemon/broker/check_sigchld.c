@@ -1,4 +1,7 @@
-/* What a child said before it ended, and how its end is judged. */
+/*
+ * The last messages of a child are read before its end is handled, and the end is judged by its
+ * status.
+ */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +22,7 @@
 
 static struct broker b;
 static struct unwind unwind;
-static bool was_there; /* the process, when its last message was read */
+static bool was_there; /* the process still existed when its last message was read */
 
 static void note(void *ctx, struct child *child, struct ipc_message *m)
 {
@@ -58,7 +61,7 @@ static void tear_down(void)
 	loop_free(b.parts.state.loop);
 }
 
-/* Says something, and crashes while it reads the file that has number 1. */
+/* Sends a message and crashes while it reads the file with number 1. */
 static void crash(int fd, int page_fd)
 {
 	const struct rlimit none = {0, 0};
@@ -92,14 +95,14 @@ TEST(nonsense_before_a_crash)
 	OK(waitid(P_PID, (id_t)unwind.child.pid, &ended, WEXITED | WNOWAIT));
 	sigchld_take(&b);
 	ck_assert_int_eq(unwind.child.pid, 0);
-	/* Its pid was no other process's yet: it may have been killed. */
+	/* The pid could not belong to another process yet, so a kill would have hit this child. */
 	ck_assert(was_there);
-	/* And it has died at its file, whatever it said before. */
+	/* Its death counts for the file that it was reading. */
 	ck_assert_ptr_nonnull(b.parts.quarantine.table);
 	ck_assert_uint_eq(b.parts.quarantine.table->deaths, 1);
 }
 
-/* Where another has worked, this one is tried again, after a while. */
+/* If another child of its kind has worked, this one is restarted later. */
 TEST(one_that_ends_before_it_was_ready)
 {
 	for (int i = 0; i < 5; i++) {

@@ -1,4 +1,4 @@
-/* Which process a chunk goes to. */
+/* Which ship a DSN gets. */
 #include <string.h>
 
 #include "daemon/broker/children/children.h"
@@ -10,7 +10,7 @@
 static struct children c;
 static struct ship ships[SHIPS_MAX];
 
-/* There are as many as there can be, and the last is for TEXT. */
+/* SHIPS_MAX ships, the last one for TEXT. */
 static void set_up(void)
 {
 	struct ship *last = &ships[SHIPS_MAX - 1];
@@ -28,7 +28,7 @@ static void set_up(void)
 
 FIXTURE(set_up, NULL)
 
-/* Another process would read, and send, the same files of the spool. */
+/* A second ship would read and send the same files of the spool. */
 TEST(one_place_has_one_ship)
 {
 	static const char *const texts[] = {

@@ -1,4 +1,4 @@
-/* Whether something is sampled while a server takes nothing. */
+/* Whether the profiler samples while a server takes no profiles. */
 #include "daemon/broker/children/limit.h"
 
 #include <string.h>
@@ -30,7 +30,7 @@ static void set_up(void)
 	}
 }
 
-/* By the clock that goes on while the machine sleeps. */
+/* CLOCK_BOOTTIME, which advances while the machine sleeps. */
 static uint64_t in_s(int64_t seconds)
 {
 	return clock_read_ns(CLOCK_BOOTTIME) + (uint64_t)(seconds * (int64_t)NS_PER_SEC);
@@ -44,7 +44,7 @@ TEST(holds_for_its_server)
 	limit_check(&children, false);
 	ck_assert(limit_holds(&ships[0]) && !limit_holds(&ships[1]));
 	ck_assert_uint_eq(ships[0].limit.pauses, 1);
-	/* The server may have thought better of it. */
+	/* The server may lift a limit early. */
 	OK(limit_take(&ships[0], in_s(0), false));
 	limit_check(&children, false);
 	ck_assert(!limit_holds(&ships[0]));

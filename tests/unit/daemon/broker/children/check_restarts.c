@@ -35,7 +35,7 @@ TEST(each_reason)
 	ck_assert_uint_eq(n[RESTART_SIGNAL], 1);
 	restarts_count(&c.restarts, &c.capture, W_EXITCODE(1, 0));
 	ck_assert_uint_eq(n[RESTART_STATUS], 1);
-	/* By us; how it ended then says nothing. */
+	/* Killed by the broker, so the status does not matter. */
 	c.capture.state = CHILD_KILLED;
 	restarts_count(&c.restarts, &c.capture, SIGKILL);
 	ck_assert_uint_eq(n[RESTART_DISMISSED], 1);

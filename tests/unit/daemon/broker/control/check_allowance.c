@@ -12,7 +12,7 @@ static void set_up(void)
 	allowance_init(&a, 1u << 20);
 }
 
-/* How many more connections uid gets, each of another process. */
+/* Returns how many more connections uid gets, each of another process. */
 static size_t open_all(uint32_t uid, bool is_operator)
 {
 	size_t n = 0;
@@ -46,7 +46,7 @@ TEST(of_all)
 	for (uint32_t uid = 1; uid <= 5; uid++)
 		n += open_all(uid, false);
 	ck_assert_uint_eq(n, ALLOWANCE_CONNECTIONS_MAX - ALLOWANCE_RESERVED);
-	/* Nobody can lock out who is to help. */
+	/* Users cannot use up the connections of operators. */
 	ck_assert_uint_eq(open_all(0, true), ALLOWANCE_RESERVED);
 }
 
@@ -78,7 +78,7 @@ TEST(work)
 	}
 	ck_assert(!allowance_may_ask(&a, USER, t));
 	ck_assert(allowance_may_ask(&a, OTHER, t));
-	/* A hundred come in a tenth of a second; what is owed comes first. */
+	/* A tenth of a second gives 100; the debt is paid first. */
 	allowance_use(&a, USER, 50, t);
 	ck_assert(!allowance_may_ask(&a, USER, t + NS_PER_SEC / 20));
 	ck_assert(allowance_may_ask(&a, USER, t + NS_PER_SEC / 10));
@@ -95,7 +95,7 @@ TEST(no_more_than_so_much_at_once)
 	ck_assert(allowance_may_ask(&a, USER, 1000 * NS_PER_SEC));
 	allowance_use(&a, USER, ALLOWANCE_AT_ONCE, 1000 * NS_PER_SEC);
 	ck_assert(!allowance_may_ask(&a, USER, 1000 * NS_PER_SEC));
-	/* A clock that stands still or goes back gives nothing. */
+	/* A clock that stands still or goes back adds nothing. */
 	ck_assert(!allowance_may_ask(&a, USER, 999 * NS_PER_SEC));
 }
 

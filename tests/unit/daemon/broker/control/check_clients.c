@@ -1,4 +1,4 @@
-/* Clients and their pages: processes that are this one, in several ways. */
+/* Clients and their pages. The client's process is always that of the test. */
 #include "daemon/broker/control/clients.h"
 
 #include <sched.h>
@@ -47,7 +47,7 @@ static void set_up(void)
 	wiring_connect(&b);
 	b.parts.targets.instances = list;
 	b.parts.state.options.config.chunk_seconds = 60;
-	/* It has beaten just now, and does not again in this test. */
+	/* The last beat was just now, so that no other comes in this test. */
 	b.commands.clients.beat_ns = clock_mono_ns() + 3600 * NS_PER_SEC;
 	i = (struct instance){.pid = getpid(), .start_ticks = 7};
 	i.config.lifecycle = LIFECYCLE_TRACE;
@@ -89,7 +89,7 @@ TEST(before_there_is_an_instance)
 	ck_assert_uint_eq(page->state, PROTOCOL_NONE);
 	ck_assert_uint_eq(page->wants_open, 0);
 	ck_assert_str_eq(page->profiler_id, "");
-	/* One of the same pid that is another process. */
+	/* An instance with the same pid and another start time. */
 	i.start_ticks = 8;
 	appear();
 	ck_assert_uint_eq(page->state, PROTOCOL_NONE);
@@ -120,7 +120,7 @@ TEST(what_stands_in_the_page)
 	clients_check(&b.commands.clients);
 	ck_assert_uint_eq(page->thread_id, PROTOCOL_PTHREAD);
 	ck_assert_str_eq(page->profiler_id, RUN_ID);
-	/* What starts now is the next run's. */
+	/* A start from now on is for the next run. */
 	t.phase = TARGET_STOPPING;
 	clients_check(&b.commands.clients);
 	ck_assert_str_eq(page->profiler_id, NEXT_ID);
@@ -155,7 +155,7 @@ TEST(a_page_that_says_the_same_is_not_written)
 	sequence = page->sequence;
 	clients_check(&b.commands.clients);
 	ck_assert_uint_eq(page->sequence, sequence);
-	/* Whatever the client does to it. */
+	/* The client writes to the page. */
 	page->sequence = 4711;
 	i.is_sampled = false;
 	clients_check(&b.commands.clients);
@@ -185,7 +185,7 @@ TEST(spans_by_the_page)
 	page->spans_open = 0;
 	clients_check(&b.commands.clients);
 	ck_assert_uint_eq(i.root_spans, 0);
-	/* Until its chunk is finished. */
+	/* The profiler runs on until the chunk is finished. */
 	ck_assert_uint_eq(page->state, PROTOCOL_PROFILING);
 	lifecycle_chunk(&i);
 	clients_check(&b.commands.clients);
@@ -217,16 +217,16 @@ TEST(a_client_that_ends_has_no_spans_open)
 	struct client *other;
 	int fd;
 
-	/* What is open before there is an instance counts when there is one. */
+	/* A span that is open before the instance is known counts when it is known. */
 	page->spans_open = 1;
 	clients_check(&b.commands.clients);
 	appear();
 	ck_assert_uint_eq(i.root_spans, 1);
-	/* Another copy of the library in the same process, without a page. */
+	/* A second copy of the library in the same process, without a page. */
 	OK(client_new(&b.commands.clients, &peer, &other, NULL));
 	ck_assert_uint_eq(i.root_spans, 1);
 	client_end(other);
-	/* Until the end of the turn it is there, and counts for nothing. */
+	/* Until the end of the turn the client exists, without effect. */
 	clients_check(&b.commands.clients);
 	ck_assert_uint_eq(i.root_spans, 1);
 	clients_sweep(&b.commands.clients);
@@ -255,7 +255,7 @@ TEST(an_instance_that_ends_is_left)
 	clients_check(&b.commands.clients);
 	ck_assert_uint_eq(i.root_spans, 0);
 	ck_assert_uint_eq(page->state, PROTOCOL_NONE);
-	/* Another section matches it. */
+	/* Another section matches the process now. */
 	i.life = INSTANCE_LIVES;
 	b.commands.clients.n_seen = 0;
 	clients_check(&b.commands.clients);
@@ -272,7 +272,7 @@ TEST(commands)
 	struct protocol_answer a;
 
 	i.config.lifecycle = LIFECYCLE_MANUAL;
-	/* Before there is an instance they wait for it, the last one counts. */
+	/* Before the instance is known, commands wait; the last one counts. */
 	ck_assert_uint_eq(ask(PROTOCOL_STOP, 0).result, PROTOCOL_OK);
 	ck_assert_uint_eq(ask(PROTOCOL_START, 0).result, PROTOCOL_OK);
 	ck_assert_uint_eq(page->handled, 0);
@@ -319,14 +319,15 @@ TEST(a_page_that_its_owner_empties)
 	OK(client_new(&b.commands.clients, &peer, &c, &fd));
 	appear();
 	ck_assert_int_lt(ftruncate(fd, 0), 0);
-	OK(syscall(SYS_fallocate, fd, 3 /* PUNCH_HOLE */, 0L, (long)sizeof(*page)));
+	OK(syscall(SYS_fallocate, fd, 3 /* FALLOC_FL_PUNCH_HOLE with FALLOC_FL_KEEP_SIZE */, 0L,
+		   (long)sizeof(*page)));
 	i.is_sampled = false;
 	clients_check(&b.commands.clients);
 	ck_assert_uint_eq(ask(PROTOCOL_START, 0).result, PROTOCOL_TRACE_MODE);
 	close_fd(&fd);
 }
 
-/* In a pid namespace of its own: its first process, which calls itself 1. */
+/* The first process of a new pid namespace, whose id there is 1. */
 TEST(threads_of_another_namespace)
 {
 	int32_t found;
@@ -337,7 +338,7 @@ TEST(threads_of_another_namespace)
 	ck_assert_int_eq(found, gettid());
 	ck_assert_int_eq(thread_number_find(getpid(), 1, &found), -ESRCH);
 	pid = (pid_t)syscall(SYS_clone, CLONE_NEWPID | SIGCHLD, NULL, NULL, NULL, 0);
-	/* Needs CAP_SYS_ADMIN: an ordinary user's run has no more to say. */
+	/* Needs CAP_SYS_ADMIN; an ordinary user's run skips this. */
 	if (pid < 0)
 		return;
 	if (pid == 0)

@@ -1,4 +1,4 @@
-/* Through the socket, with a user that notes what it is asked. */
+/* Tests through the socket, with a struct control_user that records the requests. */
 #include "daemon/broker/control/control.h"
 
 #include <fcntl.h>
@@ -108,7 +108,7 @@ static void say_hello(int fd, uint32_t version, uint32_t flags)
 	};
 
 	ck_assert_int_eq(send(fd, &m, sizeof(m), 0), sizeof(m));
-	turn(); /* accepts */
+	turn(); /* accepts the connection */
 	turn();
 }
 
@@ -222,7 +222,7 @@ TEST(descriptors_are_not_taken)
 	char byte;
 
 	OK(pipe2(pipe_fds, O_CLOEXEC));
-	/* Refused by the kernel, or dropped by us. */
+	/* The kernel refuses it, or the daemon disconnects the peer. */
 	(void)!ipc_send(fd, &m, sizeof(m), &pipe_fds[1], 1);
 	close(pipe_fds[1]);
 	turn();
@@ -263,7 +263,7 @@ TEST(who_asks_too_much_is_heard_later)
 	ck_assert_uint_eq(asked, 1);
 	turn();
 	ck_assert_uint_eq(asked, 1);
-	/* As far ahead as it owes. */
+	/* Far enough in the future for the debt to be paid. */
 	control_check(control, clock_mono_ns() + 10 * NS_PER_SEC);
 	turn();
 	ck_assert_uint_eq(asked, 2);

@@ -51,7 +51,7 @@ TEST(a_hello)
 	m.version = 77;
 	ck_assert_int_eq(check_hello(&m), CONTROL_HELLO);
 	ck_assert_mem_eq(&got.hello, &m, sizeof(m));
-	/* It is the first one, and no other. */
+	/* HELLO has to be the first message, and only the first. */
 	expect(CONTROL_BAD, &m, sizeof(m), false);
 }
 
@@ -116,7 +116,7 @@ TEST(names)
 {
 	struct protocol_request m = request(PROTOCOL_START, 0, "redis");
 
-	/* What stands behind the NUL is not handed on. */
+	/* Bytes after the NUL are cleared. */
 	m.name[sizeof(m.name) - 1] = 'x';
 	expect(CONTROL_ASKS, &m, sizeof(m), false);
 	ck_assert_str_eq(got.request.name, "redis");

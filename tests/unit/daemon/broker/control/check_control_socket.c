@@ -52,7 +52,7 @@ FIXTURE(set_up, tear_down)
 
 TEST(modes)
 {
-	/* Whatever the umask is. */
+	/* The mode does not depend on the umask. */
 	umask(0777);
 	OK(control_socket_open(path, true, &s));
 	ck_assert_int_eq(mode_of(path), 0666);
@@ -130,7 +130,7 @@ TEST(directories)
 	OK(chmod(dir, 01777));
 	OK(control_socket_open(path, true, &s));
 	control_socket_close(&s);
-	/* That of another, whatever its mode. */
+	/* A directory of another user is refused, whatever its mode. */
 	if (geteuid() == 0) {
 		OK(chmod(dir, 0755));
 		OK(chown(dir, 1000, 1000));

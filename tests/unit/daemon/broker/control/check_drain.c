@@ -7,7 +7,7 @@
 #include "lib/base/ipc.h"
 #include "tests/unit/suite.h"
 
-/* Longer than the test may take: who waits for it, fails. */
+/* Longer than the test may take: a wait for it fails the test. */
 #define LINGER_S 3600
 
 static int pair[2];
@@ -24,7 +24,7 @@ static void tear_down(void)
 	close_fd(&pair[1]);
 }
 
-/* A connection that nobody reads, full, whose last close(2) lingers. */
+/* Returns a full connection that is never read, whose last close(2) lingers. */
 static int lingering(int *ret_listener)
 {
 	const struct linger linger = {.l_onoff = 1, .l_linger = LINGER_S};
@@ -89,7 +89,7 @@ TEST(descriptors_are_not_waited_for)
 	close_fd(&listener);
 }
 
-/* Behind messages that nobody has read. */
+/* The descriptor comes after messages that were not read. */
 TEST(nor_are_those_in_the_queue)
 {
 	int listener, fd = lingering(&listener);

@@ -1,6 +1,6 @@
 /*
- * What waits for ship: who has to give way where it is too much, and what a new
- * one is told. This test is ship, where there is any.
+ * The queue of envelopes for ship: which are dropped if there are too many, and what a new ship
+ * gets. The test is in the ship's place, where there is one.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -53,7 +53,7 @@ static void set_up(void)
 	}
 }
 
-/* A payload takes no memory: nothing is written to it. */
+/* The payload is a hole and takes no memory. */
 static int make_payload(uint64_t size, int seals)
 {
 	int fd = memfd_create("payload", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -77,7 +77,7 @@ static struct msg_chunk make_chunk(uint64_t size, uint64_t file_size)
 	return m;
 }
 
-/* sizes: of the descriptors; 0: there is none. */
+/* sizes: of the payloads behind the descriptors; 0: no descriptor. */
 static int deliver(size_t instance, const struct msg_chunk *m, const uint64_t sizes[2], int seals)
 {
 	int fds[IPC_FDS_MAX] = {-1, -1, -1, -1}, r;
@@ -92,7 +92,7 @@ static int deliver(size_t instance, const struct msg_chunk *m, const uint64_t si
 	return r;
 }
 
-/* file_size: of the second payload; 0: there is none. */
+/* file_size: of the second payload; 0: none. */
 static void add_payloads(size_t instance, uint64_t size, uint64_t file_size)
 {
 	const struct msg_chunk m = make_chunk(size, file_size);
@@ -135,7 +135,7 @@ TEST(their_bytes_are_bounded)
 	for (int i = 0; i < 100; i++)
 		add_chunk(0, CHUNK_V2_SIZE_MAX);
 	add_chunk(1, SMALL);
-	/* Those that ship would have do not count. */
+	/* Envelopes that ship has do not count. */
 	waiting = broker.parts.delivery.n_envelopes - ships[0].n_handed;
 	ck_assert_uint_le(waiting * CHUNK_V2_SIZE_MAX, (UINT64_C(1) << 30) + CHUNK_V2_SIZE_MAX);
 	ck_assert_uint_ge((waiting + 1) * CHUNK_V2_SIZE_MAX, UINT64_C(1) << 30);
@@ -144,7 +144,7 @@ TEST(their_bytes_are_bounded)
 	delivery_give_up(&broker.parts.delivery);
 }
 
-/* A directory that files are written to. */
+/* Opens a directory for files. */
 static void open_output(void)
 {
 	OK(output_open(&broker.parts.delivery.output, suite_directory()));
@@ -165,7 +165,7 @@ TEST(bytes_for_files_count)
 	output_close(&broker.parts.delivery.output);
 }
 
-/* A process that takes the place of the one before. Returns its end. */
+/* Restarts ship n. Returns the process's end of the socket. */
 static int new_process(size_t n)
 {
 	int fds[2];
@@ -178,7 +178,7 @@ static int new_process(size_t n)
 	return fds[1];
 }
 
-/* The next message to it: of this type and size. */
+/* Receives the next message to the ship, of this type and size. */
 static void receive(int ship, uint32_t type, void *ret, size_t size)
 {
 	struct ipc_message m;
@@ -190,10 +190,7 @@ static void receive(int ship, uint32_t type, void *ret, size_t size)
 	ipc_close_fds(&m);
 }
 
-/*
- * An envelope to be written and sent, or either; size, file_size: of the
- * payloads that come with it, 0 for none.
- */
+/* Receives an envelope. size, file_size: of its payloads, 0 for none. */
 static void receive_payloads(int ship, bool to_server, uint64_t size, uint64_t file_size)
 {
 	const struct msg_envelope *e;
@@ -235,7 +232,7 @@ TEST(a_new_one_is_told_of_the_end)
 	delivery_resend(&broker.parts.delivery, &ships[0]);
 	receive(ship, MSG_ENVELOPE, &envelope, sizeof(envelope));
 	receive(ship, MSG_SHIP_FINISH, &finish, sizeof(finish));
-	/* Of what is left. */
+	/* The rest of the timeout. */
 	ck_assert_uint_gt(finish.n, 0);
 	ck_assert_uint_lt(finish.n, hour_ns);
 	assert_no_more(ship);
@@ -243,7 +240,7 @@ TEST(a_new_one_is_told_of_the_end)
 	delivery_give_up(&broker.parts.delivery);
 }
 
-/* The second payload is the file's, until that is written. */
+/* The second payload is for the file, until the file is written. */
 TEST(a_file_has_a_payload_of_its_own)
 {
 	struct msg_envelope_written written = {
@@ -257,7 +254,7 @@ TEST(a_file_has_a_payload_of_its_own)
 	open_output();
 	add_payloads(0, SMALL, SMALL + 1);
 	receive_payloads(ship, true, SMALL, SMALL + 1);
-	/* Another process gets both, too. */
+	/* A restarted ship gets both, too. */
 	close_fd(&ship);
 	ship = new_process(0);
 	delivery_resend(&broker.parts.delivery, &ships[0]);
@@ -269,7 +266,7 @@ TEST(a_file_has_a_payload_of_its_own)
 	receive(ship, MSG_ENVELOPE, &envelope, sizeof(envelope));
 	ck_assert(!envelope.to_file && envelope.to_server);
 	ck_assert_uint_eq(envelope.file_size, 0);
-	/* Without one, the file has the server's. */
+	/* Without a second payload, the file gets the server's. */
 	add_chunk(0, SMALL);
 	receive_payloads(ship, true, SMALL, 0);
 	close_fd(&ship);
@@ -277,7 +274,7 @@ TEST(a_file_has_a_payload_of_its_own)
 	output_close(&broker.parts.delivery.output);
 }
 
-/* Made when no server was to get it; by now there is one. */
+/* The chunk was made when no server was to get it; now there is a DSN. */
 TEST(what_is_for_files_is_not_sent)
 {
 	struct msg_chunk m = make_chunk(SMALL, 0);
@@ -298,7 +295,7 @@ TEST(payloads_that_break_a_rule)
 	const uint64_t both[2] = {SMALL, SMALL}, one[2] = {SMALL, 0};
 	struct msg_chunk m = make_chunk(SMALL, SMALL);
 
-	/* There are no files. */
+	/* No files are written. */
 	ck_assert_int_eq(deliver(0, &m, both, SEALS), -EPROTO);
 	open_output();
 	ck_assert_int_eq(deliver(0, &m, one, SEALS), -EPROTO);
@@ -326,7 +323,7 @@ TEST(an_anchor_is_for_spotlight_alone)
 	int server = new_process(0), spotlight = new_process(1);
 
 	m.anchor_size = SMALL / 2;
-	/* There is no Spotlight. */
+	/* Spotlight is off. */
 	ck_assert_int_eq(deliver(0, &m, sizes, SEALS), -EPROTO);
 	ships[1].is_spotlight = true;
 	broker.parts.children.spotlight = &ships[1];
@@ -334,7 +331,7 @@ TEST(an_anchor_is_for_spotlight_alone)
 	m.anchor_size++;
 	ck_assert_int_eq(deliver(0, &m, sizes, SEALS), -EPROTO);
 	m.anchor_size--;
-	/* A V1 profile has a transaction of its own. */
+	/* A V1 profile has no anchor. */
 	m.transaction_size = 1;
 	ck_assert_int_eq(deliver(0, &m, sizes, SEALS), -EPROTO);
 	m.transaction_size = 0;
@@ -369,7 +366,7 @@ TEST(it_is_told_of_losses)
 	struct msg_lost lost;
 	int ship;
 
-	/* There is none yet. */
+	/* The ship has no process yet. */
 	delivery_lost(&instances[0].delivery, instances[0].ship, DISCARD_TOO_LARGE);
 	delivery_lost(&instances[0].delivery, instances[0].ship, DISCARD_UNWIND_DIED);
 	ship = new_process(0);
@@ -394,7 +391,7 @@ TEST(it_is_told_of_losses)
 	ck_assert_uint_eq(lost.reason, CLIENT_REPORT_QUEUE_OVERFLOW);
 	ck_assert_uint_eq(lost.quantity, 1);
 	assert_no_more(ship);
-	/* Without a server there is nobody to tell. */
+	/* Without a server no loss is reported. */
 	ships[0].dsn[0] = '\0';
 	delivery_lost(&instances[1].delivery, instances[1].ship, PROFILE_NO_SAMPLES);
 	assert_no_more(ship);
@@ -402,12 +399,12 @@ TEST(it_is_told_of_losses)
 	close_fd(&ship);
 }
 
-/* The instance has another DSN by now; its chunk is of the one before. */
+/* The instance has another DSN now; its chunk belongs to the one before. */
 TEST(a_loss_is_told_where_the_chunk_was_to_go)
 {
 	const enum client_report_reason reason = CLIENT_REPORT_INTERNAL_SDK_ERROR;
 
-	/* The ship has as many as it may have: this one waits. */
+	/* The ship has as many envelopes as it may have, so this one waits. */
 	ships[0].n_handed = MSG_ENVELOPES_MAX;
 	add_chunk(0, SMALL);
 	instances[0].ship = &ships[1];
@@ -419,14 +416,14 @@ TEST(a_loss_is_told_where_the_chunk_was_to_go)
 	ck_assert_uint_eq(instances[0].delivery.n_envelopes, 0);
 }
 
-/* One that is over is found by no function, and freed at the end of a turn. */
+/* An envelope that is over is found by no function, and freed at the end of a turn. */
 TEST(what_is_over_is_freed_in_one_place)
 {
 	add_chunk(0, SMALL);
 	ck_assert(ships[0].n_envelopes > 0);
 	for (int i = 0; i < 600; i++)
 		add_chunk(1, SMALL);
-	/* The oldest of the instance with most are over, and still there. */
+	/* The oldest envelopes of the instance with most are over, but not freed. */
 	ck_assert_uint_eq(broker.parts.delivery.n_envelopes, 512);
 	ck_assert_uint_eq(instances[1].delivery.n_envelopes, 600);
 	delivery_sweep(&broker.parts.delivery);
@@ -437,7 +434,7 @@ TEST(what_is_over_is_freed_in_one_place)
 	ck_assert_ptr_null(broker.parts.delivery.envelopes);
 }
 
-/* A server that takes nothing is waited for by its own chunks alone. */
+/* A server that takes nothing delays the chunks of its own DSN only. */
 TEST(each_server_has_its_own_queue)
 {
 	struct msg_envelope envelope;
@@ -451,7 +448,7 @@ TEST(each_server_has_its_own_queue)
 	assert_no_more(fds[0]);
 	add_chunk(1, SMALL);
 	receive(fds[1], MSG_ENVELOPE, &envelope, sizeof(envelope));
-	/* One that has died says nothing of the other's. */
+	/* A restarted ship gets its own chunks only. */
 	delivery_resend(&broker.parts.delivery, &ships[1]);
 	receive(fds[1], MSG_ENVELOPE, &envelope, sizeof(envelope));
 	assert_no_more(fds[1]);

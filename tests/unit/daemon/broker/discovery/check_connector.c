@@ -1,4 +1,4 @@
-/* What the kernel's messages say; the filter is tested with the kernel. */
+/* Parses messages of the kernel. The filter is tested with the kernel itself. */
 #include "daemon/broker/discovery/connector.h"
 
 #include <linux/cn_proc.h>
@@ -17,7 +17,7 @@ static struct {
 } m;
 static struct connector_event said;
 
-/* An exec of process 7 that says so. */
+/* A message about an exec of process 7. */
 static void set_up(void)
 {
 	m.netlink = (struct nlmsghdr){.nlmsg_type = NLMSG_DONE, .nlmsg_len = sizeof(m.bytes)};
@@ -33,7 +33,7 @@ static bool parse(size_t n)
 	uint8_t *at = m.bytes;
 
 	memcpy(at, &m.netlink, sizeof(m.netlink));
-	/* Its other members are not looked at. */
+	/* The other members of the header are ignored. */
 	memcpy(at + sizeof(m.netlink), &m.id, sizeof(m.id));
 	memcpy(at + sizeof(m.netlink) + sizeof(struct cn_msg), &m.event, sizeof(m.event));
 	return connector_parse(m.bytes, n, &said);
@@ -47,8 +47,7 @@ TEST(an_exec)
 	ck_assert_int_eq(said.what, CONNECTOR_EXEC);
 	ck_assert_int_eq(said.pid, 7);
 	ck_assert_uint_eq(said.time_ns, 12345);
-	/* By another thread than the first: it is the process's all the same.
-	 */
+	/* exec by another thread than the leader is an exec of the process. */
 	m.event.event_data.exec.process_pid = 9;
 	ck_assert(parse(sizeof(m.bytes)));
 	ck_assert_int_eq(said.pid, 7);

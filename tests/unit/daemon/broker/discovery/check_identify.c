@@ -20,7 +20,7 @@ static struct identify *id;
 static struct {
 	int n;
 	size_t section;
-	bool takes; /* the pidfd */
+	bool takes; /* the callee takes the pidfd */
 	int pidfd;
 } answer;
 
@@ -61,7 +61,7 @@ static void tear_down(void)
 	loop_free(loop);
 }
 
-/* As discovery does it: who has looked closes. */
+/* Asks as discovery does: the caller of process_look() closes the pidfd. */
 static void ask(void)
 {
 	const struct recheck s = {.pid = getpid(), .of = RECHECK_FORK};
@@ -81,7 +81,7 @@ static void await(int n)
 	ck_assert_int_eq(answer.n, n);
 }
 
-/* This process's own. */
+/* Counts the descriptors of this process. */
 static int count_descriptors(void)
 {
 	DIR *dir = opendir("/proc/self/fd");
@@ -108,12 +108,12 @@ TEST(by_its_command_line)
 	ck_assert_uint_eq(answer.section, IDENTIFY_NOT_YET);
 }
 
-/* The question waits; nothing is answered or freed within the call. */
+/* The question waits; no answer comes from within the call. */
 TEST(no_helper_can_be_started)
 {
 	struct full full;
 
-	/* The process's pidfd, the request's copy of it, half a pair. */
+	/* Room for three: the process's pidfd, the request's copy, and half a socket pair. */
 	full_but(&full, 3);
 	ask();
 	ck_assert_int_eq(answer.n, 0);
@@ -139,7 +139,7 @@ TEST(no_descriptor_for_the_request)
 	ck_assert_uint_eq(answer.section, IDENTIFY_LATER);
 }
 
-/* However many ask: each descriptor is closed, but those that are taken. */
+/* Every descriptor is closed, except those that the callee takes. */
 TEST(no_descriptor_stays)
 {
 	int before, asked = 0;
@@ -162,13 +162,13 @@ TEST(no_descriptor_stays)
 	close_fd(&answer.pidfd);
 }
 
-/* By the executable alone, where each section names one. */
+/* By the executable alone, if each section names one. */
 TEST(strangers_are_excluded)
 {
 	ck_assert(!identify_excludes(id, getpid()));
 	memcpy(target.exe, "/no such", 9);
 	ck_assert(identify_excludes(id, getpid()));
-	/* Its executable is not known any more. */
+	/* No such process: its executable is unknown. */
 	ck_assert(identify_excludes(id, INT32_MAX));
 	memset(target.exe, 0, sizeof(target.exe));
 	ck_assert_int_gt(readlink("/proc/self/exe", target.exe, sizeof(target.exe) - 1), 0);

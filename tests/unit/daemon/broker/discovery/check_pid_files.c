@@ -67,7 +67,7 @@ static void put(const char *path, const char *text)
 	close_fd(&fd);
 }
 
-/* Until that many answers are there. */
+/* Runs the loop until there are n answers. */
 static void await(int n)
 {
 	while (told.n < n) {
@@ -93,7 +93,7 @@ TEST(what_they_say)
 	read_all(1, 2);
 	ck_assert_int_eq(pid_files_pid(p, one), 0);
 	put(one, "42\n");
-	/* Not known before it has been read. */
+	/* Not known before the file has been read. */
 	ck_assert_int_eq(pid_files_pid(p, one), 0);
 	read_all(2, 2);
 	ck_assert_int_eq(pid_files_pid(p, one), 42);
@@ -109,7 +109,7 @@ TEST(what_they_say)
 	ck_assert_int_eq(told.before, 43);
 }
 
-/* Nobody waits for who opens its other end. */
+/* A FIFO and a directory name no process. The helper does not wait for the FIFO's other end. */
 TEST(no_regular_file)
 {
 	OK(mkfifo(one, 0600));
@@ -123,13 +123,13 @@ TEST(another_configuration)
 {
 	put(one, "42\n");
 	configure(2, one, one);
-	/* The same file is read once. */
+	/* A file that two sections name is read once. */
 	read_all(1, 1);
 	configure(2, two, one);
 	ck_assert_int_eq(pid_files_pid(p, one), 42);
 	configure(1, two, "");
 	ck_assert_int_eq(pid_files_pid(p, one), 0);
-	/* An answer that nobody wants any more. */
+	/* The answer is for a file that is no longer configured. */
 	configure(1, one, "");
 	told.n = 0;
 	pid_files_read(p, NS_PER_SEC);
@@ -139,7 +139,7 @@ TEST(another_configuration)
 	ck_assert_int_eq(told.pid, 0);
 }
 
-/* The only child that we have. */
+/* Returns the helper, the only child of the test. */
 static int32_t helper(void)
 {
 	char path[64], text[64] = "";
@@ -201,7 +201,7 @@ TEST(one_that_hangs)
 	ck_assert_int_eq(pid_files_pid(p, one), 44);
 }
 
-/* What comes from unwind is about processes only. */
+/* Requests of unwind cannot be about pid files. */
 TEST(not_for_others)
 {
 	struct msg_file_request request = {.kind = FILE_KIND_PID_FILE};

@@ -22,7 +22,7 @@ static int add(int32_t pid, enum recheck_of of, uint64_t born, uint64_t due)
 	return recheck_queue_add(&s, &new);
 }
 
-/* The only one that is due. */
+/* Takes the only entry that is due. */
 static struct recheck take(uint64_t now)
 {
 	struct recheck found, none;
@@ -57,20 +57,20 @@ TEST(one_for_each)
 	struct recheck found;
 
 	OK(add(7, RECHECK_FORK, 1, 10));
-	/* A name of its own: the look at 10 sees it as well. */
+	/* Renames itself: the check at 10 sees that as well. */
 	OK(add(7, RECHECK_OTHER, 5, 15));
 	found = take(20);
 	ck_assert_uint_eq(found.born_ns, 1);
 	ck_assert_uint_eq(found.due_ns, 10);
 	ck_assert_int_eq(found.of, RECHECK_FORK);
 
-	/* It waits for a look in a while: this one is sooner. */
+	/* A check was due later; this one is sooner. */
 	OK(add(7, RECHECK_OTHER, 1, 40));
 	OK(add(7, RECHECK_OTHER, 30, 31));
 	found = take(31);
 	ck_assert_uint_eq(found.born_ns, 1);
 
-	/* Another program, and another process. */
+	/* Another program, then another process. */
 	OK(add(7, RECHECK_EXEC, 50, 60));
 	OK(add(7, RECHECK_OTHER, 50, 52));
 	found = take(52);
@@ -81,7 +81,7 @@ TEST(one_for_each)
 	ck_assert_int_eq(take(70).of, RECHECK_FORK);
 }
 
-/* All of them, each once, also where they are taken a few at a time. */
+/* All entries, each once, also if a caller takes a few at a time. */
 TEST(in_turns)
 {
 	enum { N = 1000 };
@@ -102,7 +102,7 @@ TEST(in_turns)
 		}
 	}
 	ck_assert(!any(8));
-	/* Who comes in between waits for its turn. */
+	/* An entry that is added during a turn waits for the next one. */
 	recheck_queue_turn(&s);
 	while (recheck_queue_take(&s, 9, &found)) {
 		n++;
@@ -117,7 +117,7 @@ TEST(no_more_than)
 	for (int i = 0; i < RECHECK_QUEUE_MAX; i++)
 		OK(add(i, RECHECK_FORK, 0, 5));
 	ck_assert_int_eq(add(RECHECK_QUEUE_MAX, RECHECK_FORK, 0, 5), -ENOSPC);
-	/* What is known already needs no room. */
+	/* An entry that exists needs no room. */
 	OK(add(1, RECHECK_EXEC, 0, 5));
 	ck_assert(any(5));
 	OK(add(RECHECK_QUEUE_MAX, RECHECK_FORK, 0, 5));

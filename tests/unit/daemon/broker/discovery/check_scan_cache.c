@@ -42,7 +42,7 @@ TEST(who_is_gone_is_forgotten)
 	ck_assert_int_eq(scan_cache_compare(&m, 1, 7, 0), SCAN_CACHE_NEW);
 }
 
-/* A reload may begin or end it: nobody has changed because of that. */
+/* A reload may begin or end the comparison of users; that is no change of user. */
 TEST(users_that_nobody_asks_for)
 {
 	ck_assert_int_eq(scan_cache_compare(&m, 1, 7, SCAN_CACHE_NO_USER), SCAN_CACHE_NEW);

@@ -38,7 +38,7 @@ TEST(who_a_file_is)
 	ck_assert_int_eq(file_shown_of(-1, 42, 0, 0, &after), -ENOENT);
 }
 
-/* Copies are new each time: it is the memory's place that counts. */
+/* Each copy is a new file: the copied addresses identify it. */
 TEST(who_a_copy_is)
 {
 	struct file_shown first, second;
@@ -57,7 +57,7 @@ TEST(who_a_copy_is)
 	close_fd(&b);
 }
 
-/* Of a long path the end is shown. */
+/* The beginning of a long path is cut off. */
 TEST(long_names)
 {
 	char path[PATH_MAX] = "/tmp/", name[NAME_MAX + 1];

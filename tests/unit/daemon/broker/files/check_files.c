@@ -87,7 +87,7 @@ static void code_of_this_file(void)
 {
 }
 
-/* One request tells whose code lies where. */
+/* One request returns which files are mapped at which addresses. */
 TEST(maps_and_their_files)
 {
 	const struct mapped_file *files_of_maps;
@@ -95,7 +95,7 @@ TEST(maps_and_their_files)
 	size_t size, at, n_here = 0;
 	struct stat st;
 
-	/* Without CAP_CHECKPOINT_RESTORE nobody is told. */
+	/* map_files needs CAP_CHECKPOINT_RESTORE. */
 	if (map_files_are_closed())
 		return;
 	OK(ask_for(FILE_KIND_MAPS, one));
@@ -137,7 +137,7 @@ TEST(program_and_its_environment)
 	ck_assert_ptr_nonnull(memmem(at, (size_t)(end - at), "PATH=", 5));
 }
 
-/* The caller still works with what an answer may free. */
+/* The caller may still use what an answer would free. */
 TEST(no_answer_within_the_request)
 {
 	struct full full;

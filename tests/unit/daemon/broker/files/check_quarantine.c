@@ -39,7 +39,7 @@ TEST(three_deaths)
 	ck_assert_ptr_null(quarantine_next(&q, NULL));
 	ck_assert(count(7, 1));
 	ck_assert(is_left_out(7, 1));
-	/* Said once. */
+	/* Reported once. */
 	ck_assert(!count(7, 1));
 	ck_assert_uint_eq(quarantine_left_out(&q), 1);
 	ck_assert_str_eq(quarantine_next(&q, NULL)->file.name, "name");
@@ -49,7 +49,7 @@ TEST(three_deaths)
 	ck_assert_uint_eq(quarantine_left_out(&q), 0);
 }
 
-/* What a user's process says is about his own targets. */
+/* The deaths of a user's processes count for that user only. */
 TEST(by_user)
 {
 	for (int i = 0; i < QUARANTINE_DEATHS; i++)
@@ -59,7 +59,7 @@ TEST(by_user)
 	ck_assert(!count(8, 1));
 }
 
-/* It died at a number that never went with a file. */
+/* A death at a number that was never sent with a file. */
 TEST(a_lie)
 {
 	for (int i = 0; i < QUARANTINE_DEATHS; i++)
@@ -67,7 +67,7 @@ TEST(a_lie)
 	ck_assert_uint_eq(quarantine_left_out(&q), 0);
 }
 
-/* Who has many loses his own oldest, and nobody else's. */
+/* A user with too many entries loses its own oldest one, and no other user's. */
 TEST(too_many_of_a_user)
 {
 	for (int i = 0; i < QUARANTINE_DEATHS; i++) {
@@ -91,13 +91,13 @@ TEST(too_many_of_all)
 	ck_assert(is_left_out(1000, 1));
 	(void)count(2000, 1);
 	ck_assert(!is_left_out(1000, 1));
-	/* The next oldest has gone, and has all its deaths before it again. */
+	/* The next oldest entry was replaced, and starts again with no deaths. */
 	(void)count(1000, 1);
 	for (int i = 1; i < QUARANTINE_DEATHS; i++)
 		ck_assert_int_eq(count(0, 1), false);
 }
 
-/* The numbers that go with files which are handed to unwind processes. */
+/* Returns the number that is sent with a file. */
 static uint32_t hand(struct file_identity identity, uint32_t kind)
 {
 	const struct file_shown file = {.identity = identity};
@@ -108,7 +108,7 @@ static uint32_t hand(struct file_identity identity, uint32_t kind)
 	return number;
 }
 
-/* One that is written to is another. */
+/* A file that is modified has another identity. */
 TEST(each_file_has_its_own)
 {
 	static const struct file_identity files[] = {
@@ -128,7 +128,7 @@ TEST(each_file_has_its_own)
 	}
 }
 
-/* What one process learns is of no use under another broker. */
+/* A number that a process has learned means nothing to another broker. */
 TEST(each_broker_has_its_own)
 {
 	const struct file_identity file = {.device = 1, .inode = 1};

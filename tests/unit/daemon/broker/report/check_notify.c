@@ -9,7 +9,7 @@
 #define NOW (1000 * NS_PER_SEC)
 
 static struct notify n;
-static int manager = -1; /* systemd's end */
+static int manager = -1; /* systemd's end of the socket */
 static char path[64];
 
 static void listen_at(const char *name)
@@ -42,7 +42,7 @@ static void tear_down(void)
 	close_fd(&manager);
 }
 
-/* What has been said since the last look; "" if nothing. */
+/* Returns the messages since the last call; "": none. */
 static const char *said(void)
 {
 	static char text[1024];
@@ -99,7 +99,7 @@ TEST(a_long_status_is_cut_off)
 	notify_status(&n, "%s", text);
 	notify_check(&n, NOW, 1, false);
 	ck_assert_uint_eq(strlen(said()), strlen("STATUS=\n") + NOTIFY_STATUS_MAX - 1);
-	/* The longest that can come together has room. */
+	/* The longest combination of lines fits into one message. */
 	text[0] = 'y';
 	notify_status(&n, "%s", text);
 	n.watchdog_ns = NS_PER_SEC;
@@ -110,7 +110,7 @@ TEST(a_long_status_is_cut_off)
 	HAS(said(), "x\nWATCHDOG=1\n");
 }
 
-/* The interval is 8 s: every 2 s there is an answer. */
+/* The interval is 8 s, so an answer is due every 2 s. */
 TEST(answers_while_it_beats)
 {
 	(void)setenv("WATCHDOG_USEC", "8000000", 1);
@@ -122,13 +122,13 @@ TEST(answers_while_it_beats)
 	assert_said("");
 	notify_check(&n, NOW + 2 * NS_PER_SEC, 2, false);
 	assert_said("WATCHDOG=1\n");
-	/* No new beat, no answer, however late it is; but soon after it. */
+	/* Without a new beat no answer is sent, however late it is; after one, soon. */
 	for (uint64_t s = 4; s < 20; s++)
 		notify_check(&n, NOW + s * NS_PER_SEC, 2, false);
 	assert_said("");
 	notify_check(&n, NOW + 20 * NS_PER_SEC, 3, false);
 	assert_said("WATCHDOG=1\n");
-	/* Nothing to do is no hanging. */
+	/* An idle daemon answers without a beat. */
 	notify_check(&n, NOW + 22 * NS_PER_SEC, 3, true);
 	assert_said("WATCHDOG=1\n");
 }
@@ -152,7 +152,7 @@ TEST(a_watchdog_may_be_anothers)
 	assert_said("WATCHDOG=1\n");
 }
 
-/* A manager that does not read is not waited for, and told it all later. */
+/* The daemon does not wait for a manager that does not read, and sends all later. */
 TEST(a_full_socket)
 {
 	(void)setenv("WATCHDOG_USEC", "8000000", 1);

@@ -1,4 +1,4 @@
-/* What is said of processes that cannot be attached to. */
+/* What is logged about processes that cannot be attached. */
 #include <errno.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -19,7 +19,7 @@ static struct broker b;
 static struct heartbeat heartbeat;
 static struct instance instance;
 
-/* One that was there when it was found. */
+/* A process that ended after it was found. */
 static void find_one_that_ends(void)
 {
 	memset(&b, 0, sizeof(b));
@@ -51,7 +51,7 @@ static void refuse(int error)
 	target_on_state(&b.parts.targets, &m);
 }
 
-/* capture was too late, or there was none. */
+/* Ends the process: capture was too late, or there was no capture. */
 static void end_of_it(bool is_asked)
 {
 	if (is_asked) {
@@ -69,7 +69,7 @@ static const struct {
 	bool was_attached;
 	unsigned int lines;
 } kinds[] = {
-	{.lines = 0}, /* of a section */
+	{.lines = 0}, /* the process belongs to a section */
 	{.origin = INSTANCE_GIVEN, .lines = 1},
 	{.origin = INSTANCE_ATTACHED, .lines = 1},
 	{.origin = INSTANCE_GIVEN, .was_attached = true, .lines = 0},
@@ -91,7 +91,7 @@ TESTS(who_ends_before, 2 * KINDS)
 	ck_assert_uint_eq(heard("\n"), kinds[kind].lines);
 }
 
-/* What somebody can do something about. */
+/* Errors that a user can do something about are logged. */
 TEST(other_errors_are_told)
 {
 	find_one_that_ends();

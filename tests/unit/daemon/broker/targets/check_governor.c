@@ -15,7 +15,7 @@
 
 static uint32_t rates[8];
 
-/* What the targets cost at their rates. */
+/* Returns what the targets cost at their rates. */
 static double cost(const double *costs, size_t n)
 {
 	double sum = 0;
@@ -53,7 +53,7 @@ TEST(who_costs_most_is_lowered)
 	ck_assert_uint_eq(rates[2], FULL);
 	ck_assert_uint_lt(rates[1], FULL / 4);
 	ck_assert_double_le(cost(costs, 3), 0.05);
-	/* And by no more than it takes. */
+	/* The rates are lowered no further than necessary. */
 	ck_assert_double_ge(cost(costs, 3), 0.045);
 }
 
@@ -78,13 +78,13 @@ TEST(no_rate_is_below_the_lowest)
 	share(costs, 2, 0.0001, FULL);
 	ck_assert_uint_eq(rates[0], GOVERNOR_RATE_MIN_HZ);
 	ck_assert_uint_eq(rates[1], GOVERNOR_RATE_MIN_HZ);
-	/* It was asked for less. */
+	/* The configured rate is lower than the minimum. */
 	share(costs, 2, 0.0001, 5);
 	ck_assert_uint_eq(rates[0], 5);
 	ck_assert_uint_eq(rates[1], 5);
 }
 
-/* Of those that cost the same, each at its own rate. */
+/* Targets with the same cost at different full rates. */
 TEST(each_has_its_own_full_rate)
 {
 	const uint32_t full_hz[] = {FULL, 499, 23};
@@ -101,7 +101,7 @@ TEST(each_has_its_own_full_rate)
 		ck_assert_uint_eq(rates[i], full_hz[i]);
 }
 
-/* Of a loop of 20, 25 or 50 Hz always the same part would be seen. */
+/* At 20, 25 or 50 Hz a loop of the same rate would always be sampled at the same point. */
 TEST(a_lowered_rate_is_a_prime)
 {
 	unsigned int lowered = 0;
@@ -121,7 +121,7 @@ TEST(a_lowered_rate_is_a_prime)
 	ck_assert_uint_gt(lowered, 1000);
 }
 
-/* Takes n seconds of that cost. */
+/* Adds n seconds of the cost each. */
 static void take(struct governor_cost *c, unsigned int n, double each)
 {
 	for (unsigned int i = 0; i < n; i++)
@@ -140,7 +140,7 @@ TEST(a_steady_cost_is_known_after_three_seconds)
 	ck_assert_double_eq_tol(c.average, 0.1, 1e-9);
 }
 
-/* What the first stacks of a large program cost, wherever a second begins. */
+/* The cost of the first stacks of a large program, wherever the second begins. */
 TEST(what_is_paid_once_does_not_count)
 {
 	for (unsigned int at = 0; at < 3; at++) {
@@ -157,7 +157,7 @@ TEST(later_it_is_an_average_over_ten_seconds)
 {
 	struct governor_cost c = {0};
 
-	/* Until there are so many all count the same. */
+	/* Up to ten seconds, all count the same. */
 	take(&c, 3, 0.01);
 	take(&c, 1, 0.03);
 	ck_assert_double_eq_tol(c.average, 0.02, 1e-9);
@@ -173,7 +173,7 @@ TEST(later_it_is_an_average_over_ten_seconds)
 	ck_assert_double_ge(c.average, 0.21);
 }
 
-/* A broker with targets of which each has had so many samples a tick. */
+/* A broker with targets, each with a number of samples per tick. */
 static struct broker b;
 static struct heartbeat heartbeat;
 
@@ -196,7 +196,7 @@ static void profile(size_t n)
 		};
 }
 
-/* n seconds in which all use that share of a processor. */
+/* n seconds in which all processes together use this share of a processor. */
 static void pass(unsigned int n, double share)
 {
 	const struct governor_used used = {.capture = share * 1e9};
@@ -205,7 +205,7 @@ static void pass(unsigned int n, double share)
 		governor_second(&b.parts.targets, &used, NS_PER_SEC);
 }
 
-/* As stops by a target's own signals do. */
+/* For example stops by a target's own signals. */
 TEST(what_costs_the_same_at_any_rate)
 {
 	profile(1);
@@ -222,7 +222,7 @@ TEST(what_costs_the_same_at_any_rate)
 			  b.parts.targets.table[0].governed.exceeded_ns);
 }
 
-/* The lowest rate is kept, and is within the budget: nothing is exceeded. */
+/* The lowest rate is kept and is within the budget. */
 TEST(what_is_not_exceeded_any_more)
 {
 	uint64_t exceeded;
@@ -238,7 +238,7 @@ TEST(what_is_not_exceeded_any_more)
 	ck_assert_uint_eq(b.parts.targets.table[1].governed.exceeded_ns, exceeded);
 }
 
-/* What a rate can mend is none. */
+/* A cost that a lower rate reduces does not count as exceeded. */
 TEST(what_a_rate_saves_is_not_exceeded)
 {
 	profile(2);
@@ -250,7 +250,7 @@ TEST(what_a_rate_saves_is_not_exceeded)
 	ck_assert_uint_ge(b.parts.targets.table[0].governed.lowered_ns, 50 * NS_PER_SEC);
 }
 
-/* Nor is what it was before a rate that is the lowest was set. */
+/* Nor does the cost before the lowest rate was set. */
 TEST(what_the_lowest_rate_saves_is_not_exceeded)
 {
 	profile(1);
@@ -260,7 +260,7 @@ TEST(what_the_lowest_rate_saves_is_not_exceeded)
 	ck_assert_uint_eq(b.parts.targets.table[0].governed.exceeded_ns, 0);
 }
 
-/* Nor what the first seconds take, where a low rate was asked for. */
+/* Nor does the cost of the first seconds, if the configured rate is low. */
 TEST(a_start_is_not_exceeded)
 {
 	profile(1);
@@ -271,7 +271,7 @@ TEST(a_start_is_not_exceeded)
 	ck_assert_uint_eq(b.parts.targets.table[0].governed.exceeded_ns, 0);
 }
 
-/* All of them in one line, and the next one a minute later. */
+/* One line for all targets, and the next one a minute later. */
 TEST(one_line_a_minute)
 {
 	profile(40);
@@ -299,7 +299,7 @@ TEST(one_line_a_minute)
 
 static struct instance instances[8];
 
-/* How many of n that start now are attached at once. */
+/* Returns how many of n processes that start now are attached at once. */
 static unsigned int admitted(unsigned int n, uint64_t now_ns)
 {
 	unsigned int of = 0;
@@ -318,14 +318,14 @@ TEST(births_wait_while_the_budget_is_exceeded)
 	hear();
 	pass(60, 0.009);
 	ck_assert_uint_eq(admitted(8, now_ns), 8);
-	/* A second of much is within an average over ten. */
+	/* One expensive second stays within the budget on an average over ten. */
 	pass(1, 0.015);
 	ck_assert_uint_eq(admitted(8, now_ns), 8);
 	pass(20, 0.03);
 	ck_assert_uint_eq(b.parts.governor.births.delayed, 0);
 	ck_assert_uint_eq(admitted(8, now_ns), 1);
 	ck_assert_uint_eq(b.parts.governor.births.delayed, 7);
-	/* The same ones, that wait. */
+	/* The same processes, which wait. */
 	ck_assert(!governor_admits(&b.parts.targets, &instances[7], now_ns));
 	ck_assert_uint_eq(b.parts.governor.births.delayed, 7);
 	ck_assert(governor_admits(&b.parts.targets, &instances[7], now_ns + GOVERNOR_BIRTH_NS));

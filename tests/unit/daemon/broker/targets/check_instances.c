@@ -1,6 +1,6 @@
 /*
- * When the run of a process that is profiled is ended, and another begins; and
- * what becomes of instances whose processes end, or whose sections change.
+ * When the run of a profiled process is ended and another begins; and what happens to instances
+ * whose processes end or whose sections change.
  */
 #include "daemon/broker/targets/instances.h"
 
@@ -36,7 +36,7 @@ static uint64_t wall(void)
 	return wall_ns;
 }
 
-/* One that is profiled, and is to be. */
+/* An instance that is profiled. */
 static void set_up(void)
 {
 	memset(&b, 0, sizeof(b));
@@ -158,7 +158,7 @@ static void tear_down_many(void)
 
 FIXTURE(set_up_many, tear_down_many)
 
-/* To start the youngest, all others are looked at. */
+/* Starting the youngest walks over all others. */
 TEST(many_end_in_the_turn_in_which_another_starts)
 {
 	for (size_t k = 0; k < MANY - 1; k++)
@@ -169,7 +169,7 @@ TEST(many_end_in_the_turn_in_which_another_starts)
 	ck_assert_ptr_nonnull(many[0]->target);
 }
 
-/* The run of many[0]; capture lets go of it when the test says so. */
+/* Returns the run of many[0]; the test reports for capture that it has detached. */
 static struct target *profile_first(void)
 {
 	struct target *t;
@@ -189,7 +189,7 @@ static void let_go(struct target *t)
 	t->phase = TARGET_CLOSED;
 }
 
-/* By two reloads, while its run comes to its end. */
+/* By two reloads while its run is ending. */
 TEST(a_section_that_changes_and_goes)
 {
 	struct target *t = profile_first();
@@ -205,7 +205,7 @@ TEST(a_section_that_changes_and_goes)
 	ck_assert_uint_eq(b.parts.targets.n_instances, MANY - 1);
 }
 
-/* Its place among the sections is no part of what an instance knows. */
+/* An instance does not store the index of its section. */
 TEST(a_section_that_changes_and_moves)
 {
 	struct target *t = profile_first();
@@ -233,7 +233,7 @@ TEST(a_section_that_is_gone_when_its_turn_comes)
 	ck_assert_uint_eq(b.parts.targets.n_instances, MANY - 1);
 }
 
-/* The server of the old DSN takes nothing; the new one's may. */
+/* The server of the old DSN takes nothing; the server of the new one does. */
 TEST(another_dsn_has_another_limit)
 {
 	struct target *t = profile_first();
@@ -249,7 +249,7 @@ TEST(another_dsn_has_another_limit)
 	ck_assert_ptr_null(many[0]->ship);
 }
 
-/* Not even for a turn: each would be a process that is attached to. */
+/* Not even for one turn, since each start attaches to the process. */
 TEST(nothing_starts_under_a_limit)
 {
 	ship.limit.holds = true;
@@ -279,7 +279,7 @@ TESTS(a_lack_passes, 4)
 	let_go(t);
 	turn();
 	ck_assert_int_eq(many[0]->obstacle, INSTANCE_UNHINDERED);
-	/* The first failure is followed by another attempt at once. */
+	/* After the first failure the next run starts at once. */
 	t = many[0]->target;
 	ck_assert_ptr_nonnull(t);
 	t->attach_error = errors[_i];

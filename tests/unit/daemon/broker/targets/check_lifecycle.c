@@ -38,7 +38,7 @@ static void set(enum lifecycle mode, bool is_sampled)
 #define MANUAL_SPAN "a root span has no effect: profile_lifecycle is manual"
 #define NO_SPAN	    "the end of a root span has no effect: none is open"
 
-/* The calls: none changes what is wanted, and each says why. */
+/* Expects that a call changes nothing and has a reason. */
 static void check_no_op(struct lifecycle_result result, enum protocol_result answer,
 			const char *why_not, bool wanted)
 {
@@ -94,7 +94,7 @@ TEST(start_of_a_session_that_is_not_sampled)
 	set(LIFECYCLE_MANUAL, false);
 	check_no_op(lifecycle_start(&i), PROTOCOL_NOT_SAMPLED, NOT_SAMPLED, false);
 	check_no_op(lifecycle_stop(&i), PROTOCOL_NOT_RUNNING, NOT_RUNNING, false);
-	/* Nor by configuration. */
+	/* autostart does not start it either. */
 	i.is_started = true;
 	ck_assert(!lifecycle_wants(&i));
 }
@@ -131,7 +131,7 @@ TEST(trace_starts_and_stops_with_root_spans)
 	ck_assert(lifecycle_wants(&i));
 }
 
-/* A chunk's end while spans are open is nothing but that. */
+/* The end of a chunk while spans are open has no effect. */
 TEST(trace_runs_through_chunks)
 {
 	set(LIFECYCLE_TRACE, true);
@@ -139,7 +139,7 @@ TEST(trace_runs_through_chunks)
 	lifecycle_chunk(&i);
 	ck_assert(lifecycle_wants(&i));
 	(void)lifecycle_span(&i, false);
-	/* A span in the rest of the chunk: it goes on, with the next one. */
+	/* A span begins before the chunk is finished: profiling goes on. */
 	(void)lifecycle_span(&i, true);
 	lifecycle_chunk(&i);
 	ck_assert(lifecycle_wants(&i));
@@ -189,7 +189,7 @@ TEST(the_end_of_a_span_that_was_not_open)
 	check_no_op(lifecycle_span(&i, false), PROTOCOL_NOT_RUNNING, NO_SPAN, true);
 }
 
-/* In CPU mode a chunk of one that sleeps is never made. */
+/* In mode = cpu no chunk is made of a process that sleeps. */
 TEST(a_chunk_that_does_not_come)
 {
 	uint64_t now = 1000;
@@ -202,7 +202,7 @@ TEST(a_chunk_that_does_not_come)
 	now += 2 * CHUNK_NS - 1;
 	ck_assert(!lifecycle_time(&i, now, CHUNK_NS));
 	ck_assert(lifecycle_wants(&i));
-	/* Another span: from its end on it counts anew. */
+	/* Another span: the time counts from its end. */
 	(void)lifecycle_span(&i, true);
 	(void)lifecycle_span(&i, false);
 	now += 1;
@@ -223,12 +223,12 @@ TEST(a_target_that_never_reports_a_span)
 	ck_assert(!lifecycle_time(&i, since + LIFECYCLE_SILENT_NS - 1, CHUNK_NS));
 	ck_assert(lifecycle_time(&i, since + LIFECYCLE_SILENT_NS, CHUNK_NS));
 	ck_assert(!lifecycle_time(&i, since + 2 * LIFECYCLE_SILENT_NS, CHUNK_NS));
-	/* One with tracing, all of whose root spans are not sampled. */
+	/* A process with tracing, none of whose root spans are sampled. */
 	set(LIFECYCLE_TRACE, true);
 	ck_assert(!lifecycle_time(&i, since, CHUNK_NS));
 	lifecycle_traced(&i);
 	ck_assert(!lifecycle_time(&i, since + LIFECYCLE_SILENT_NS, CHUNK_NS));
-	/* Those of which none is expected. */
+	/* Instances that are not expected to report spans. */
 	set(LIFECYCLE_TRACE, false);
 	ck_assert(!lifecycle_time(&i, since, CHUNK_NS));
 	ck_assert(!lifecycle_time(&i, since + LIFECYCLE_SILENT_NS, CHUNK_NS));
@@ -237,7 +237,7 @@ TEST(a_target_that_never_reports_a_span)
 	ck_assert(!lifecycle_time(&i, since + LIFECYCLE_SILENT_NS, CHUNK_NS));
 }
 
-/* The configuration was changed: what is open counts. */
+/* The configuration changes the mode: spans that are open count. */
 TEST(another_mode)
 {
 	set(LIFECYCLE_MANUAL, true);

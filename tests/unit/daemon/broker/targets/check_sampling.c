@@ -16,7 +16,7 @@ static void set_up(void)
 	OK(sampling_key_parse(boot, &key));
 }
 
-/* Pids and start times as a host gives them: in a row, close together. */
+/* Pids and start times as on a host: in a row, close together. */
 static bool is_sampled(const struct sampling_key *k, unsigned int i, double rate)
 {
 	return sampling_decides(k, (int32_t)(i % 32768) + 1, 1000 + (uint64_t)i / 7, rate);
@@ -40,8 +40,8 @@ TEST(none_and_all)
 }
 
 /*
- * Within four standard deviations of what independent draws would give. Nothing
- * is drawn: it is the same in every run.
+ * The limits are four standard deviations of independent draws. The decisions are not random:
+ * they are the same in every run.
  */
 TEST(exact_over_100_000)
 {
@@ -69,7 +69,7 @@ TEST(monotone_in_the_rate)
 	}
 }
 
-/* Of two hosts, or boots, a quarter agree to sample at 0.5. */
+/* With two keys, a quarter of the processes are sampled by both at 0.5. */
 TEST(independent_of_other_boots)
 {
 	struct sampling_key other;
@@ -81,7 +81,7 @@ TEST(independent_of_other_boots)
 	ck_assert_double_eq_tol(both, N / 4.0, 4 * sqrt(N * 0.25 * 0.75));
 }
 
-/* Another pid, another start: another decision, as likely as not. */
+/* Another pid or start time gives another decision in half of the cases. */
 TEST(each_part_of_the_identity_counts)
 {
 	unsigned int pid = 0, start = 0;
@@ -96,7 +96,7 @@ TEST(each_part_of_the_identity_counts)
 	ck_assert_double_eq_tol(start, 5000, 200);
 }
 
-/* It holds for a service over upgrades of the daemon. */
+/* A service keeps its decision over upgrades of the daemon. */
 TEST(as_it_was_decided_ever_before)
 {
 	unsigned int bits = 0;

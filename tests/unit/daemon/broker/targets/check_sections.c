@@ -39,7 +39,7 @@ static void tear_down(void)
 	loop_free(loop);
 }
 
-/* Until the helper has answered what was asked. */
+/* Runs the loop until the helper has answered. */
 static void answer(void)
 {
 	for (int i = 0; i < 100; i++) {
@@ -66,7 +66,7 @@ TEST(one_line_after_a_minute)
 				"the configuration was read: exe = /nowhere/x: "
 				"no such file on this host"),
 			  1);
-	/* Its processes are taken when they are 10 s old. */
+	/* Its processes match when they are 10 s old. */
 	hear();
 	sections_check(&s, &b.parts.targets, due + 10 * NS_PER_SEC - 1);
 	ck_assert_uint_eq(heard("[target"), 0);
@@ -97,7 +97,7 @@ TEST(none_where_there_was_one)
 	ck_assert_uint_eq(heard("\"one\""), 0);
 }
 
-/* By name, whatever place a section has now. */
+/* A section is found by its name, whatever its index is now. */
 TEST(figures_outlive_a_process_and_a_reload)
 {
 	const struct target_config first = targets[0];
@@ -116,7 +116,7 @@ TEST(figures_outlive_a_process_and_a_reload)
 	ck_assert_uint_eq(f.chunks.sent, 3);
 	sections_figures(&s.v[0], &b.parts.targets, &f);
 	ck_assert_uint_eq(f.chunks.sent, 0);
-	/* Attached by hand: no section's. */
+	/* Attached by a user: it belongs to no section. */
 	instance.origin = INSTANCE_ATTACHED;
 	sections_gone(&s, &instance);
 	sections_figures(&s.v[1], &b.parts.targets, &f);

@@ -12,7 +12,7 @@ static struct ship ships[2];
 static struct instance instances[3], *list[3];
 static const struct usage own = {.cpu_s = 3.0, .rss_bytes = 100};
 
-/* Two targets share the first unwind process, the third has the other. */
+/* Two targets share the first unwind process; the third one uses the other. */
 static void set_up(void)
 {
 	memset(&b, 0, sizeof(b));
@@ -98,7 +98,7 @@ TEST(by_weight)
 {
 	struct usage one[SELF_USAGE_N];
 
-	/* Of a capture that is gone, and of the one that lives. */
+	/* Counters of an earlier capture, and of the present one. */
 	b.parts.targets.table[0].past.cost_ns = 100;
 	heartbeat.slots[0].cost_ns = 600;
 	heartbeat.slots[1].cost_ns = 300;

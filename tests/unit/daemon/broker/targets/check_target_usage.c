@@ -21,7 +21,7 @@ static struct unwind unwind;
 static int unwinds_end;
 static pid_t pid;
 
-/* A process that waits, profiled, and an unwind process, this test. */
+/* A profiled process that sleeps, and an unwind process, in whose place the test is. */
 static void set_up(void)
 {
 	int pair[2];
@@ -65,9 +65,9 @@ static void tear_down(void)
 	close_fd(&unwinds_end);
 }
 
-static uint64_t anonymous_bytes; /* of the last that unwind was told */
+static uint64_t anonymous_bytes; /* of the last message to unwind */
 
-/* As if its second were over. What unwind is told; 0 bytes: nothing. */
+/* Measures as if a second had passed. Returns the bytes that unwind is told; 0: no message. */
 static uint64_t measured_bytes(void)
 {
 	const struct msg_measures *told;

@@ -1,4 +1,4 @@
-/* What a run has from its start on: its name, and what its times are. */
+/* The profiler id and the clocks of a run. */
 #include "daemon/broker/targets/targets.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@
 static struct broker b;
 static struct instance instance;
 static uint64_t mono_ns, slept_ns, wall_ns;
-static uint64_t passes_ns; /* between two readings */
+static uint64_t passes_ns; /* time that passes between two readings */
 
 static void pass(uint64_t ns)
 {
@@ -57,7 +57,7 @@ static struct target *open_one(void)
 	return instance.target;
 }
 
-/* A tick's time in Unix time, as the chunk has it. */
+/* Returns the time of a tick as in a chunk, in Unix time. */
 static uint64_t unix_s(const struct target *t)
 {
 	return (t->wall_offset_us + mono_ns / NS_PER_US) / (NS_PER_SEC / NS_PER_US);
@@ -82,7 +82,7 @@ TEST(a_new_run_has_the_new_time)
 	t = open_one();
 	ck_assert_str_ne(t->profiler_id, first);
 	ck_assert_uint_eq(unix_s(t), wall_ns / NS_PER_SEC);
-	/* One that goes on keeps what it has: the clock may be set. */
+	/* A run keeps its offset when the clock is set. */
 	wall_ns += HOUR_NS;
 	pass(NS_PER_SEC);
 	ck_assert_uint_eq(unix_s(t), wall_ns / NS_PER_SEC - 3600);
@@ -95,15 +95,15 @@ TEST(it_does_not_outlast_a_sleep)
 	ck_assert(target_clocks_hold(&b.parts.targets, t));
 	pass(HOUR_NS);
 	ck_assert(target_clocks_hold(&b.parts.targets, t));
-	/* As if the clock had not been set by it. */
+	/* As if the sleep had not changed the clock. */
 	slept_ns += 2 * NS_PER_SEC;
 	ck_assert(!target_clocks_hold(&b.parts.targets, t));
 	ck_assert(target_clocks_hold(&b.parts.targets, open_one()));
 }
 
 /*
- * Who has no processor between two readings has not slept, nor has its clock
- * been set, forward or back.
+ * A broker without a processor between two readings must not take that for a sleep or a set
+ * clock.
  */
 TEST(a_busy_machine_is_neither)
 {
