@@ -46,24 +46,24 @@ struct unwind_space; /* the address space of one target */
  */
 struct unwind_files {
 	/*
-	 * The file that is mapped at [start, end). Where the mapping has no file
-	 * (the vDSO), or its file cannot be opened, a copy of the bytes.
+	 * Opens the file that is mapped at [start, end). If the mapping has no file
+	 * (the vDSO), or its file cannot be opened, *ret_fd has a copy of the bytes.
 	 */
 	int (*image)(void *ctx, uint64_t start, uint64_t end, int *ret_fd);
-	/* A separate debug file; build_id is lower-case hex. May be NULL. */
+	/* Opens a separate debug file; build_id is lower-case hex. NULL: no such files. */
 	int (*debug)(void *ctx, const char *build_id, int *ret_fd);
 	/*
-	 * A separate debug file by the name in the .gnu_debuglink section of the
-	 * file mapped at [start, end): one path component of printable ASCII
-	 * that does not begin with a dot. May be NULL.
+	 * Opens a separate debug file by name, from the .gnu_debuglink section of
+	 * the file mapped at [start, end): one path component of printable ASCII
+	 * that does not begin with a dot. NULL: no such files.
 	 */
 	int (*debug_link)(void *ctx, uint64_t start, uint64_t end, const char *name, int *ret_fd);
-	/* /tmp/perf-PID.map of the target. May be NULL. */
+	/* Opens /tmp/perf-PID.map of the target. NULL: no perf maps. */
 	int (*perf_map)(void *ctx, int *ret_fd);
 	/*
-	 * The number of the file that was returned last, for
-	 * unwind_cache_options.reading; 0 if the file has no number. May be NULL:
-	 * no file has a number.
+	 * Returns the number of the file that was returned last, for
+	 * unwind_cache_options.reading; 0 if the file has no number. NULL: no file
+	 * has a number.
 	 */
 	uint32_t (*number)(void *ctx);
 };
@@ -71,7 +71,7 @@ struct unwind_files {
 /* The size of a debug file's name, NUL included: NAME_MAX + 1. */
 #define UNWIND_DEBUG_LINK_MAX 256
 
-/* Why a stack ends where it ends. */
+/* The reason for which a walk has ended. */
 enum unwind_end {
 	UNWIND_END_ROOT,   /* the outermost frame, by the CFI or the ABI */
 	UNWIND_END_NO_MAP, /* the pc is in no executable mapping */
@@ -123,13 +123,13 @@ struct unwind_stack {
 	 */
 	uint64_t stack_top;
 	/*
-	 * If end is UNREADABLE or CAPPED: the end (exclusive) of the bytes above
-	 * the first range that the walk needed; 0 if unknown.
+	 * If end is UNWIND_END_UNREADABLE or UNWIND_END_CAPPED: the end (exclusive) of the bytes
+	 * above the first range that the walk needed; 0 if unknown.
 	 */
 	uint64_t missing;
 	/*
-	 * Not 0 if the walk came to another stack: it would go on if the second
-	 * range of the sample began at this address.
+	 * Not 0 if the walk came to another stack: the walk would continue if the
+	 * second range of the sample began at this address.
 	 */
 	uint64_t second;
 	/* The stack pointer of the first frame in the second range; 0 if none. */
@@ -150,8 +150,8 @@ struct unwind_stack {
 struct unwind_cache_options {
 	/*
 	 * The limit on memory for rows, symbols, lines and perf maps, in bytes.
-	 * Above it the cache drops those that were not used for the longest
-	 * time. They are read from the file again when they are needed.
+	 * Above the limit the cache drops the least recently used ones, and reads
+	 * them from their files again when they are needed.
 	 */
 	size_t max_bytes;
 	uint64_t hash_seed;
@@ -169,6 +169,7 @@ struct unwind_cache_options {
 	uint32_t *reading;
 };
 
+/* Makes an empty cache, which the caller frees. Copies options. Returns 0 or -ENOMEM. */
 must_check int unwind_cache_new(const struct unwind_cache_options *options,
 				struct unwind_cache **ret);
 /* Frees the cache. All of its spaces must have been freed. c may be NULL. */
@@ -185,7 +186,7 @@ void unwind_space_free(struct unwind_space *s);
 
 /*
  * Replaces the mappings by those in the text of /proc/PID/maps. Unchanged
- * mappings keep their images. The library asks again for files that it did not
+ * mappings keep their images. The library requests files again that it did not
  * get before. Returns 0, -EINVAL if the text is malformed, -E2BIG above
  * UNWIND_MAPS_MAX lines, or -ENOMEM. On an error the old mappings stay.
  */
@@ -206,9 +207,9 @@ must_check int unwind_space_set_maps(struct unwind_space *s, const char *text, s
 must_check int unwind_space_set_file(struct unwind_space *s, const char *path, uint64_t start);
 
 /*
- * Gives the identities of mapped files, as far as the caller knows them. The
- * library does not ask for a file that is in the cache. Affects mappings of the
- * last unwind_space_set_maps() whose file has not been asked for yet.
+ * Sets the identities of mapped files, as far as the caller knows them, so that the
+ * library does not request a file that is in the cache. Affects mappings of the
+ * last unwind_space_set_maps() whose file has not been requested yet.
  */
 void unwind_space_set_identities(struct unwind_space *s, const struct mapped_file *files, size_t n);
 
@@ -281,19 +282,19 @@ struct unwind_image {
 };
 
 /*
- * The image that is mapped at addr. Returns 0, or -ENOENT if addr is in no
+ * Finds the image that is mapped at addr. Returns 0, or -ENOENT if addr is in no
  * mapping, or the mapped file is no readable ELF file.
  */
 must_check int unwind_image_at(struct unwind_space *s, uint64_t addr, struct unwind_image *ret);
 
 /*
- * The image of the first executable mapping with this path. Returns as
- * unwind_image_at().
+ * Finds the image of the first executable mapping with this path. Returns 0 or
+ * -ENOENT, as unwind_image_at().
  */
 must_check int unwind_image_of_path(struct unwind_space *s, const char *path,
 				    struct unwind_image *ret);
 
-/* What the library reads of files beside call frame information. */
+/* The data that the library reads of files in addition to call frame information. */
 enum unwind_symbols {
 	UNWIND_SYMBOLS_NONE,  /* unwind_symbol_at() finds nothing */
 	UNWIND_SYMBOLS_NAMES, /* the setting of a new space */
@@ -302,10 +303,10 @@ enum unwind_symbols {
 void unwind_space_set_symbols(struct unwind_space *s, enum unwind_symbols symbols);
 
 /*
- * The symbol that covers addr, from the mapped ELF file or, where the mapping
- * has no file, from the target's perf map. Pass a return address minus one.
+ * Finds the symbol that covers addr, in the mapped ELF file or, if the mapping has
+ * no file, in the target's perf map. Pass a return address minus one.
  * *ret_name is mangled, and valid until the next call of this module.
- * *ret_offset is the distance from the symbol's start to addr. Returns 0 or
+ * *ret_offset is the distance in bytes from the symbol's start to addr. Returns 0 or
  * -ENOENT.
  *
  * After a return of 0 the file stays marked as in use
@@ -315,7 +316,7 @@ must_check int unwind_symbol_at(struct unwind_space *s, uint64_t addr, const cha
 				uint64_t *ret_offset);
 
 /*
- * The start of the function that covers addr, by its FDE; no symbol is needed.
+ * Finds the start of the function that covers addr, by its FDE; no symbol is needed.
  * Returns 0, or -ENOENT if no FDE covers addr or the file cannot be read any
  * more.
  */
@@ -341,7 +342,7 @@ struct unwind_line {
 #define UNWIND_LINES_MAX 32
 
 /*
- * The source position of addr, if the space has UNWIND_SYMBOLS_LINES. Pass a
+ * Finds the source position of addr, if the space has UNWIND_SYMBOLS_LINES. Pass a
  * return address minus one. ret has the innermost inlined function first, and
  * last the function that the symbol names, each with the position in it. Valid
  * until the next call of this module. Returns 0 or -ENOENT. After a return of 0

@@ -57,7 +57,7 @@ enum { FACT_UNKNOWN, FACT_NONE, FACT_NORETURN, FACT_INDIRECT, FACT_N };
 
 /*
  * Reads up to n bytes of code at vaddr from the image's file. If the file cannot be had, it is
- * not asked for again during the public function that is running, and 0 is returned.
+ * not requested again during the public function that is running, and 0 is returned.
  */
 static size_t code_read(const struct code_at *c, uint64_t vaddr, uint8_t *bytes, size_t n)
 {

@@ -119,7 +119,7 @@ int unwind_space_set_maps(struct unwind_space *s, const char *text, size_t size)
 		const struct map *now = maps_find(&maps, old->start);
 
 		/*
-		 * A refused file may have been unavailable for a moment only, so it is asked for
+		 * A refused file may have been unavailable for a moment only, so it is requested
 		 * again.
 		 */
 		if (now && keeps_image(old, now) && !s->mappings[i].refused) {
