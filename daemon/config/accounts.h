@@ -18,11 +18,11 @@ enum account {
 bool account_find(const char *name, uint32_t *ret_uid, uint32_t *ret_gid);
 
 /*
- * The user and group of an account. If the account does not exist, as with a daemon that was
- * not installed, a fixed number that no other account has.
+ * Finds the user and group of an account. If the account does not exist, because the daemon was
+ * not installed, both are a fixed number that no other account has.
  *
- * PRIVILEGES_KEEP_ID: the process cannot change to it. The user namespace of a rootless
- * container can lack the id, and the root of a container CAP_SETUID or CAP_SETGID. Capture
+ * Both are PRIVILEGES_KEEP_ID if the process cannot change to the account. The user namespace of a
+ * rootless container can lack the id, and the root of a container CAP_SETUID or CAP_SETGID. Capture
  * also stays root if no capability permits it to read other users' files.
  */
 void account_ids(enum account account, uint32_t *ret_uid, uint32_t *ret_gid);

@@ -32,15 +32,15 @@
 #define CONFIG_NAME_MAX 41
 /* inih reads lines of up to 197 bytes; only a DSN, from a file of its own, is longer. */
 #define CONFIG_TEXT_MAX 256
-/* Some hundred kinds of processes on a host; 5 KB each. */
+/* Enough for some hundred kinds of processes on a host. A section takes 5 KB. */
 #define CONFIG_TARGETS_MAX 256
 #define CONFIG_FILES_MAX   256
-/* Of all sections: each key has a bit in the masks of given keys. */
+/* The most keys of all sections together: each has a bit in the masks of given keys. */
 #define CONFIG_KEYS_MAX 64
 
 #define CONFIG_RATE_MAX_HZ	 1000
 #define CONFIG_CHUNK_MAX_SECONDS 60
-/* Percent: a hundred processors. */
+/* In percent of one processor: a hundred processors. */
 #define CONFIG_CPU_BUDGET_MAX 10000
 
 enum lifecycle { LIFECYCLE_MANUAL, LIFECYCLE_TRACE };
@@ -147,7 +147,7 @@ struct config {
 	uint32_t n_files;
 };
 
-/* Sets the defaults. config_fini() is due. */
+/* Sets the defaults. The caller calls config_fini() afterwards. */
 void config_init(struct config *c);
 /* Frees what c holds and overwrites its secrets. c may be NULL. */
 void config_fini(struct config *c);

@@ -15,7 +15,7 @@
 #include "daemon/config/config.h"
 #include "lib/base/util.h"
 
-/* Further faults are counted and not kept: such a file is of another kind. */
+/* Further faults are counted and not kept: a file with so many is no configuration. */
 #define CONFIG_FAULTS_MAX 100
 
 /* A warning does not keep the configuration from being used. */
@@ -25,7 +25,7 @@ struct config_fault {
 	uint32_t file, line; /* as in struct config_origin */
 };
 
-/* All zeros in the beginning. */
+/* All zeros: no faults. */
 struct config_faults {
 	struct config_fault v[CONFIG_FAULTS_MAX];
 	size_t n;

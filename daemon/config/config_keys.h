@@ -49,7 +49,7 @@ struct config_key {
 	const char *const *words; /* ends with NULL */
 };
 
-/* At most CONFIG_KEYS_MAX. */
+/* The table; it has at most CONFIG_KEYS_MAX keys. */
 extern const struct config_key config_keys[];
 extern const size_t config_n_keys;
 
@@ -65,7 +65,7 @@ const struct config_origin *config_target_origin(const struct target_config *t, 
 /* Returns the origin of a key of [sentry] or [profiler]. */
 const struct config_origin *config_origin(const struct config *c, enum config_section section,
 					  const char *name);
-/* "[sentry]" and so on. */
+/* Returns "[sentry]", "[profiler]" and so on. */
 const char *config_section_name(enum config_section section);
 
 #endif

@@ -13,13 +13,13 @@
 #include "daemon/config/config_fault.h"
 #include "lib/base/util.h"
 
-/* Each target may have a file of its own. */
+/* The largest file, in bytes. Each target may have a file of its own. */
 #define CONFIG_FILE_BYTES_MAX (1u << 20)
 
 /*
  * Reads the main file at path and, if it exists, the directory targets.d beside it. Returns
  * 0, or -EINVAL with faults: the daemon must not use *ret then, but config_resolve can find
- * further faults in it. config_fini(ret) is due in any case.
+ * further faults in it. The caller calls config_fini(ret) in any case.
  */
 must_check int config_load(const char *path, struct config *ret, struct config_faults *faults);
 

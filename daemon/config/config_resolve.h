@@ -20,7 +20,9 @@ typedef char *(*config_env_fn)(const char *name);
  */
 must_check int config_resolve(struct config *c, config_env_fn get, struct config_faults *faults);
 
-/* The section, under this name, of a process that no section matches (--pid, attach). */
+/*
+ * Makes the section, under this name, of a process that no section matches (--pid, attach).
+ */
 void config_implicit_target(const struct config *c, const char *name, struct target_config *ret);
 
 #endif

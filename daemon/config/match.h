@@ -40,15 +40,16 @@ bool match_refusal(const struct target_config *t, const struct process_facts *f,
 		   struct match_refusal *ret);
 
 /*
- * For a process that match_process() refuses: true if it could match after a change of its
- * command line or its control group, of which the kernel does not notify.
+ * Call this for a process that match_process() refuses. Returns true if it could match after a
+ * change of its command line or its control group, of which the kernel does not notify.
  */
 bool match_may_become(const struct target_config *t, const struct process_facts *f);
 
-/* The facts that a section needs, beside pid, uid and comm. */
+/* Facts of a process, in addition to pid, uid and comm. */
 struct match_needs {
 	bool exe, cmdline, cgroup, container, pid_file;
 };
+/* Sets *ret to the facts that the rules of the section need. */
 void match_needs(const struct target_config *t, struct match_needs *ret);
 
 /* Returns true if the section refuses every process whose link /proc/PID/exe has this text. */

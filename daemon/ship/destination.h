@@ -47,7 +47,7 @@ struct destination {
 	struct reports_item item; /* the last report that was made */
 };
 
-/* No server. */
+/* Initialises a destination without a server. */
 void destination_init(struct destination *d);
 
 /*

@@ -57,7 +57,10 @@ struct outbox {
 	size_t unsent;		 /* items that were left at the deadline */
 };
 
-/* The transport stays the caller's and must outlive the outbox. There is no spool yet. */
+/*
+ * Initialises an empty outbox without a spool. The transport stays the caller's and must outlive
+ * the outbox.
+ */
 void outbox_init(struct outbox *o, struct transport *transport, outbox_done_fn done);
 /*
  * Aborts the request in flight, without a call of done. Logs how many envelopes were not sent by
@@ -100,8 +103,8 @@ int outbox_wait_ms(const struct outbox *o);
 void outbox_set_deadline(struct outbox *o, uint64_t timeout_ns);
 
 /*
- * No more items are added. When all items are sent, a last client report follows. If only the
- * report is left, its deadline is timeout_ns from now.
+ * Call this when no more items will be added. When all items are sent, a last client report
+ * follows. If only the report is left, its deadline is timeout_ns from now.
  */
 void outbox_close(struct outbox *o, uint64_t timeout_ns);
 

@@ -1,5 +1,5 @@
 /*
- * ship's use of the spool (lib/ship/spool.h): outbox.c puts envelopes there while the server does
+ * Uses the spool (lib/ship/spool.h) for ship: outbox.c puts envelopes there while the server does
  * not answer, and gets them back one at a time, with pauses in between (lib/ship/retry.h), once
  * the server answers.
  *
@@ -70,7 +70,7 @@ bool spooler_has(const struct spooler *s, const char *chunk_id);
  * spool, or if the disk returned an error, now or in the last 10 s.
  */
 bool spooler_put(struct spooler *s, const struct queue_item *item);
-/* The next spooler_put() tries the disk, even shortly after an error. */
+/* Makes the next spooler_put() try the disk, even shortly after an error. */
 void spooler_retry_disk(struct spooler *s);
 
 /* Returns when the next envelope of this kind may be sent; UINT64_MAX: there is none. */
@@ -86,7 +86,7 @@ bool spooler_get(struct spooler *s, enum envelope_kind kind, enum compression co
 /* Removes the envelope of the last spooler_get(), unless the server did not answer. */
 void spooler_sent(struct spooler *s, enum outcome outcome);
 
-/* The server answers: shortens the wait for the next envelope to one pause. */
+/* Call this when the server answers: shortens the wait for the next envelope to one pause. */
 void spooler_server_answers(struct spooler *s);
 
 #endif
