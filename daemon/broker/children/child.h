@@ -236,6 +236,7 @@ void child_on_readable(void *ctx);
  * wait(2) frees the child's pid: a message that breaks a rule makes the broker kill that pid.
  */
 void child_take_last(struct child *child);
+/* Closes the socket to the child, at whose end the child exits. */
 void child_close(struct child *child);
 
 #endif

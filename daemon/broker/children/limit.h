@@ -41,6 +41,7 @@ struct limit_sum {
 	uint64_t paused_ns;
 	uint64_t until_ns; /* end of the longest limit that holds, by clock_boot_ns(); 0: none */
 };
+/* Sums the limits of all DSNs, until now or the end of the sampling. */
 void limit_sum(const struct children *c, struct limit_sum *ret);
 
 /* Totals of one server, that is of all DSNs with this server, whatever their keys. */

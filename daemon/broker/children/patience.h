@@ -21,6 +21,7 @@ struct patience {
 	uint64_t busy_ns; /* when the process was last seen to make progress */
 };
 
+/* Starts the timeout. now_ns: any clock; the same one for patience_end_ns(). */
 void patience_start(struct patience *p, uint64_t now_ns);
 
 /*

@@ -17,6 +17,7 @@
  * cause.
  */
 must_check bool watch_is_hung(struct children *c, uint32_t *ret_target);
+/* Kills capture and logs why; it is restarted when it has died. */
 void watch_kill(struct children *c);
 
 /* Returns true if capture makes progress or is runnable: the argument busy of patience_end_ns(). */

@@ -57,6 +57,7 @@ void allowance_init(struct allowance *a, uint64_t descriptors);
  * Returns false, and counts nothing, if a limit is reached.
  */
 bool allowance_open(struct allowance *a, uint32_t uid, bool is_operator, size_t of_process);
+/* A connection of uid has ended. */
 void allowance_close(struct allowance *a, uint32_t uid);
 
 /* Returns true if a request of uid, which has a connection, may be served now. */

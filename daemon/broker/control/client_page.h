@@ -26,6 +26,7 @@ struct client_page {
 
 /* Makes a page of zeros. *ret_fd is its memfd, the caller's. Returns 0 or -errno. */
 must_check int client_page_init(struct client_page *p, int *ret_fd);
+/* Unmaps the page. */
 void client_page_fini(struct client_page *p);
 
 /*
@@ -48,7 +49,10 @@ void client_page_handled(struct client_page *p, uint32_t commands);
  */
 void client_page_want(struct client_page *p, bool wants_open);
 
-/* The client's two words: a root span is open; tracing is on in the client. */
+/*
+ * What the client has written: a root span is open; it has had a root span, so that tracing is
+ * on.
+ */
 bool client_page_is_open(const struct client_page *p);
 bool client_page_is_traced(const struct client_page *p);
 

@@ -47,8 +47,9 @@ must_check int inspect_options(struct inspector *in, const struct config_faults 
  */
 void inspect_check(struct inspector *in);
 
-/* Return whether the inspection of the options has ended, and then its gravest finding. */
+/* Returns true if the inspection of the options has ended. */
 bool inspect_is_over(const struct inspector *in);
+/* Returns its gravest finding. Call it after inspect_is_over(). */
 enum finding inspect_worst(const struct inspector *in);
 
 /* Handles MSG_PROBED of a ship. Returns 0, or -EPROTO if the ship was not asked. */

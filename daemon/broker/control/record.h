@@ -47,7 +47,9 @@ void records_gone(struct records *rs, const struct control_peer *peer);
  */
 must_check int records_chunk(const struct records *rs, const struct target *t, uint32_t record,
 			     uint64_t size, int fd);
+/* unwind has lost a chunk of the recording. */
 void records_lost(const struct records *rs, const struct target *t, uint32_t record);
+/* unwind has closed the recording; no more chunks come. */
 void records_closed(const struct records *rs, const struct target *t, uint32_t record);
 
 /*

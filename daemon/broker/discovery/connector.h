@@ -36,6 +36,7 @@ struct connector_event {
  * connector_close(). Returns 0 or -errno.
  */
 must_check int connector_open(int *ret_fd);
+/* Tells the kernel to send no more events, and closes the socket. *fd may be -1. */
 void connector_close(int *fd);
 
 /*

@@ -39,6 +39,7 @@ struct recheck_queue {
 	size_t at, left;     /* of this turn: the next index, and how many are left */
 };
 
+/* Makes an empty queue. Does not allocate. */
 void recheck_queue_init(struct recheck_queue *s);
 /* Safe on a zero-initialised struct. */
 void recheck_queue_fini(struct recheck_queue *s);

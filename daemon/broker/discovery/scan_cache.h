@@ -21,6 +21,7 @@ enum scan_cache_change {
 	SCAN_CACHE_USER,    /* the same process and program, another user */
 };
 
+/* Makes an empty cache. Does not allocate. */
 void scan_cache_init(struct scan_cache *m);
 /* Safe on a zero-initialised struct. */
 void scan_cache_fini(struct scan_cache *m);

@@ -48,6 +48,7 @@ struct notify {
  * malformed; or an error of socket(2).
  */
 must_check int notify_init(struct notify *ret);
+/* Closes the socket. */
 void notify_fini(struct notify *n);
 
 /* Sets the state and sends it at once if there is room. */

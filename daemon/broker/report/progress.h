@@ -30,6 +30,7 @@ struct progress_figures {
 	uint64_t seconds, threads, samples, missed, chunks;
 };
 #define PROGRESS_SIZE 128
+/* Writes the line without its end. */
 void progress_format(const struct progress_figures *f, char ret[PROGRESS_SIZE]);
 
 #endif

@@ -69,6 +69,7 @@ struct governor {
 	bool gave_up; /* even the lowest rates exceed the budget, and a line was logged */
 };
 
+/* Counts the targets that are profiled and those with a lowered rate. */
 void governor_lowered(struct targets *ts, struct governor_lowered *ret);
 
 /* Returns true if i, which a section matches, may be attached for the first time now. */

@@ -39,7 +39,9 @@ struct sections {
 /* The line is logged this long after the youngest process could have been matched. */
 #define SECTIONS_TELL_NS (60 * NS_PER_SEC)
 
+/* Makes an empty list. files, which resolves symbolic links of exe, must outlive s. */
 void sections_init(struct sections *s, struct files *files);
+/* Frees the sections. Safe on a zero-initialised struct. */
 void sections_fini(struct sections *s);
 
 /*
