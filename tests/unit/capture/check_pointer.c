@@ -47,7 +47,7 @@ TEST(nobody_asks)
 	ck_assert_uint_eq(pointer_of(asleep), 0);
 }
 
-/* A second range ends there, of who was never stopped, too. */
+/* The end of the own stack limits the second range, also for a thread that was never stopped. */
 TEST(where_its_own_stack_ends)
 {
 	const struct thread *th;
@@ -63,7 +63,7 @@ TEST(where_its_own_stack_ends)
 }
 
 #if defined(__x86_64__)
-/* Where it has not come to a robust list: at its first stop. */
+/* A new thread without a list of robust locks: its pointer is found at its first stop. */
 TEST(of_a_new_one)
 {
 	pid_t tid;

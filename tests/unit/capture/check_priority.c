@@ -9,14 +9,14 @@
 #include "tests/unit/capture/live.h"
 #include "tests/unit/suite.h"
 
-/* Within which a name is read again. */
+/* The most ticks after which a name is read again. */
 #define NAME_TICKS_MOST 32
 
 static struct live l;
 static pid_t one, other;
 static unsigned int n_asked;
 
-/* Takes the place of libc's. */
+/* Replaces the C library's function. */
 int sched_getscheduler(pid_t tid)
 {
 	n_asked++;
@@ -51,8 +51,9 @@ static void tear_down(void)
 }
 
 /*
- * Who has not had a processor since its last stop was let go on is taken for
- * one that sleeps, rightly: it keeps nobody from one, and is not asked.
+ * Waits until the thread is awake. A thread that was continued after its last stop and has had no
+ * processor since counts, rightly, as asleep: it keeps no other thread from a processor, so its
+ * priority is not read.
  */
 static void until_awake(void)
 {
@@ -68,8 +69,8 @@ static void tick_late(void)
 }
 
 /*
- * Without CAP_SYS_NICE, or in a cgroup that has no time for it, there are no
- * real-time targets.
+ * Returns false if there can be no real-time targets: without CAP_SYS_NICE, or in a cgroup without
+ * real-time budget.
  */
 static bool has_realtime(void)
 {
@@ -126,7 +127,10 @@ TEST_IF(as_it_comes_and_until_it_ends, has_realtime())
 	ck_assert_int_eq(highest(), 0);
 }
 
-/* What is found at the tick that it rested up to, or ticks later. */
+/*
+ * Returns how often the priority is read after a rest: at the tick to which the thread has rested,
+ * or this many ticks later.
+ */
 static unsigned int asked_after_a_rest(uint64_t ticks)
 {
 	uint64_t next, captured;
@@ -152,7 +156,7 @@ TEST(who_was_left_alone_on_purpose_made_nothing_late)
 	live_until_blocked(&l, l.pid);
 	live_ticks(&l, 1);
 	th = live_known(&l, l.pid);
-	/* Not because of the name. */
+	/* The name is not due, so that the priority is not read because of it. */
 	th->name_tick = th->target->reader.names_tick = UINT64_MAX;
 	ck_assert_uint_eq(asked_after_a_rest(0), 0);
 	ck_assert_uint_eq(asked_after_a_rest(1), 1);

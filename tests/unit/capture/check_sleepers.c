@@ -14,9 +14,12 @@
 #define SLEEPERS 20
 
 static struct live l;
-static pid_t last; /* of those asleep */
+static pid_t last; /* the last one of the sleeping threads */
 
-/* The main thread reads commands, all others wait for the end: nobody runs. */
+/*
+ * Starts the target. The main thread waits for commands, and all others wait for the end, so no
+ * thread runs.
+ */
 static void begin(void)
 {
 	live_begin(&l, "cap_threads", NULL, NULL);
@@ -38,14 +41,14 @@ static uint64_t samples_of(pid_t tid)
 	return live_thread(&l, tid)->samples;
 }
 
-/* The main thread runs for a moment, and waits again. */
+/* Lets the main thread run for a moment, until it waits again. */
 static void run_main(void)
 {
 	(void)live_ask(&l, "name x", "ok");
 	live_until_blocked(&l, l.pid);
 }
 
-/* As if it had run. */
+/* Makes the thread look as if it had run. */
 static void disguise(struct thread *th)
 {
 	live_script(&th->activity.schedstat_fd, "1 1 1\n");
@@ -89,7 +92,10 @@ TEST(who_sleeps_is_not_asked_while_nobody_runs)
 	live_check_sum(&l);
 }
 
-/* Who ran last is asked first, and all others if that is not all. */
+/*
+ * The thread that ran last is checked first. The others are checked only if the run times found do
+ * not explain the CPU clock.
+ */
 TEST(who_ran_is_looked_for_until_the_clock_is_met)
 {
 	uint64_t samples, mains;
@@ -108,7 +114,7 @@ TEST(who_ran_is_looked_for_until_the_clock_is_met)
 		ck_assert_uint_eq(samples_of(l.pid), mains + (uint64_t)i);
 		ck_assert_uint_eq(samples_of(last), samples);
 	}
-	/* As if somebody else had run for a nanosecond. */
+	/* Makes it look as if another thread had run for a nanosecond. */
 	th->target->threads.ended_ns--;
 	run_main();
 	live_ticks(&l, 1);
@@ -116,9 +122,13 @@ TEST(who_ran_is_looked_for_until_the_clock_is_met)
 	live_check_sum(&l);
 }
 
-/* Those that work for a moment would be asleep again by the end of the asking.
+/*
+ * A thread that has run is looked at at once: threads that work for a moment only would be asleep
+ * again after all checks.
  */
-/* The thread that was made before the last. Others may have the tids between.
+/*
+ * Returns the thread that was made before the last one. Other processes may have the tids in
+ * between.
  */
 static struct thread *last_but_one(void)
 {
@@ -142,7 +152,7 @@ TEST(who_ran_is_looked_at_before_the_next_is_asked)
 	a->target->threads.ended_ns--;
 	run_main();
 	live_ticks(&l, 1);
-	/* Found blocked, each in its turn. */
+	/* Both were found blocked, one before the times of the other were read. */
 	ck_assert(a->asleep && b->asleep);
 	ck_assert(a->asleep_since_ns < b->look_ns || b->asleep_since_ns < a->look_ns);
 	live_check_sum(&l);
@@ -164,7 +174,7 @@ TEST(who_has_run_is_seen_at_the_next_tick)
 	live_check_sum(&l);
 }
 
-/* The longer nobody runs, the fewer looks, and no tick is lost. */
+/* The longer no thread runs, the fewer looks there are. No tick is lost. */
 TEST(who_has_long_slept_is_looked_at_more_rarely)
 {
 	uint64_t looks, samples;
@@ -173,25 +183,27 @@ TEST(who_has_long_slept_is_looked_at_more_rarely)
 	check_looks(100, 100);
 	live_ticks(&l, 2000);
 	check_looks(80, 10);
-	/* Who runs then is seen at the next look. */
+	/* A thread that runs then is found at the next look. */
 	samples = samples_of(l.pid);
 	run_main();
 	for (looks = 0; samples_of(l.pid) == samples; looks++)
 		live_ticks(&l, 1);
 	ck_assert_uint_le(looks, 8);
 	ck_assert_uint_eq(samples_of(l.pid), samples + 1);
-	/* And from then on each tick is one again. */
+	/* From then on each tick is a look again. */
 	check_looks(100, 100);
 	ck_assert_uint_eq(l.counters.ticks, l.tick);
 	live_check_sum(&l);
 }
 
-/* To ask a process of many threads costs more. */
+/*
+ * A process with many threads is looked at less often sooner, because reading its clock costs more.
+ */
 TEST(of_many_the_sooner)
 {
 	live_begin(&l, "cap_threads", NULL, NULL);
 	last = (pid_t)live_ask(&l, "asleep 511", "ok");
-	/* All of them have come to sleep, and have slept for 64 ticks. */
+	/* Waits until all threads have slept for 64 ticks. */
 	do
 		live_ticks(&l, 1);
 	while (l.tick <= l.capture->targets->target->plan.awake_tick + 8 * 8);
@@ -199,10 +211,10 @@ TEST(of_many_the_sooner)
 	live_check_sum(&l);
 }
 
-/* Twice that between two comparisons of the number of threads. */
+/* Twice the number of ticks between two counts of the threads. */
 #define COUNT_TICKS 32
 
-/* A look that takes a system call for each process, and tells nothing. */
+/* Threads are counted by a system call for each process, which is useless while no thread runs. */
 TEST(threads_are_not_counted_while_nobody_runs)
 {
 	struct traced_process *t;
@@ -213,7 +225,9 @@ TEST(threads_are_not_counted_while_nobody_runs)
 	t = live_known(&l, last)->target;
 	live_ticks(&l, COUNT_TICKS);
 	was = t->task_fd;
-	/* As if there were others. A scan says when the next may be made. */
+	/*
+	 * Makes it look as if there were other threads. A scan sets when the next one may be made.
+	 */
 	t->task_fd = open("/", O_PATH | O_CLOEXEC);
 	ck_assert_int_ge(t->task_fd, 0);
 	scanned = t->scan.retry_tick;
@@ -227,7 +241,9 @@ TEST(threads_are_not_counted_while_nobody_runs)
 	live_check_sum(&l);
 }
 
-/* A thread that the kernel does not tell of: who made it has run. */
+/*
+ * A new thread that the kernel has not reported is found, because the thread that made it has run.
+ */
 TEST(who_comes_while_all_rest_is_found)
 {
 	struct traced_process *t;
@@ -236,7 +252,7 @@ TEST(who_comes_while_all_rest_is_found)
 	t = live_known(&l, last)->target;
 	live_ticks(&l, 2000);
 	ck_assert_ptr_null(t->threads.awake);
-	/* As if it had never been told of. */
+	/* Makes the thread look like one that was never reported. */
 	tracees_remove(live_known(&l, last), MISSED_EXITED);
 	run_main();
 	live_ticks(&l, COUNT_TICKS);
@@ -244,7 +260,7 @@ TEST(who_comes_while_all_rest_is_found)
 	ck_assert_ptr_nonnull(live_known(&l, last));
 }
 
-/* When the tick came, and when it was over: no more is asked for its cost. */
+/* The clock is read only when the tick comes and when it is over, so that its cost stays low. */
 TEST(a_look_at_sleepers_reads_the_clock_twice)
 {
 	const uint64_t step = 1000;
@@ -268,7 +284,7 @@ static void say(struct thread *th, uint64_t run_ns, bool running)
 {
 	char text[64];
 
-	/* It gets a processor for what it runs. */
+	/* The number of slices grows with the run time. */
 	(void)snprintf(text, sizeof(text), "%llu 0 %llu\n",
 		       (unsigned long long)(NS_PER_SEC + run_ns),
 		       (unsigned long long)(1 + run_ns / NS_PER_US));
@@ -277,13 +293,13 @@ static void say(struct thread *th, uint64_t run_ns, bool running)
 		live_script(&th->activity.syscall_fd, "running\n");
 	else
 		live_unscript(&th->activity.syscall_fd);
-	/* The process's clock knows nothing of it. */
+	/* The process's CPU clock does not include this run time. */
 	th->target->threads.ended_known = false;
 }
 
 /*
- * Half ticks that it is told to run, of so many that it does, from phase / 2
- * and a quarter of a tick after a look on.
+ * Lets the thread run for `halves` half ticks, which begin phase / 2 + 1/4 ticks after a look.
+ * Returns the number of half ticks for which its samples are marked as running.
  */
 static uint64_t told(struct thread *th, uint64_t halves, uint64_t phase)
 {
@@ -311,7 +327,7 @@ static uint64_t told(struct thread *th, uint64_t halves, uint64_t phase)
 	return sum;
 }
 
-/* It has slept for as long as it takes, and is to be looked at after n. */
+/* Makes the process look as if it had slept long enough, so that its next look is n ticks later. */
 static void begin_rest(struct traced_process *t, uint64_t n)
 {
 	t->plan.awake_tick = 0;
@@ -323,11 +339,17 @@ static void begin_rest(struct traced_process *t, uint64_t n)
 	ck_assert_uint_eq(t->plan.next_tick, l.tick + n);
 }
 
-/* However long it takes: over all moments at which it can begin, on average. */
+/*
+ * Averaged over all moments at which a run can begin, the samples after skipped looks cover the
+ * real run time, however long the run is.
+ */
 TESTS(what_is_seen_after_a_rest_stands_for_what_is_not, 2)
 {
 	static const uint64_t halves[] = {1, 2, 3, 5, 8, 15, 16, 17, 40};
-	/* The first rest is shorter than those that follow, mostly. */
+	/*
+	 * The number of ticks to the next look. The first distance is mostly shorter than the later
+	 * ones.
+	 */
 	const uint64_t rest = _i == 0 ? 8 : 3;
 	struct thread *th;
 
@@ -350,7 +372,7 @@ TESTS(what_is_seen_after_a_rest_stands_for_what_is_not, 2)
 	live_check_sum(&l);
 }
 
-/* Whenever it began. */
+/* The ticks of the looks are the same for all processes, whenever their sleep began. */
 TEST(all_rest_until_the_same_ticks)
 {
 	const struct traced_process *t;
@@ -386,7 +408,7 @@ TEST(what_happens_ends_the_rest)
 	live_check_sum(&l);
 }
 
-/* The run times of those that end go into what must stay the same. */
+/* The run times of ended threads are part of the difference that must stay the same. */
 TEST(threads_come_and_go)
 {
 	begin();
@@ -402,7 +424,7 @@ TEST(threads_come_and_go)
 	live_check_sum(&l);
 }
 
-/* A reader that starts from nothing is told of those asleep, too. */
+/* After a reset the sleeping threads are announced and sampled, too. */
 TEST(a_reset_wakes_all)
 {
 	uint64_t samples;
@@ -416,7 +438,7 @@ TEST(a_reset_wakes_all)
 	live_check_sum(&l);
 }
 
-/* The reader was short of bytes, of a thread that does not run. */
+/* A hint of the reader for more bytes wakes a sleeping thread. */
 TEST(a_hint_for_more_wakes)
 {
 	struct thread *th;

@@ -12,7 +12,10 @@ static struct live l;
 static struct traced_process *t;
 static pid_t busy;
 
-/* A first time is let pass; from now on we are watched. */
+/*
+ * Makes a first slow read, which has no consequence. From then on the tracer's switches are
+ * counted.
+ */
 static void wait_once(struct traced_process *target)
 {
 	const uint64_t now = target->capture->options.now_ns();
@@ -54,7 +57,10 @@ TEST(a_slow_read_is_paid_for)
 	live_step(0);
 	ck_assert_uint_eq(l.counters.captured, captured + 1);
 	ck_assert_uint_eq(missed(), 0);
-	/* Nobody is stopped, and the reader knows that it does not know. */
+	/*
+	 * While the memory is not read, no thread is stopped. One RECORD_MISSED tells the reader
+	 * that the thread's state is unknown.
+	 */
 	stops = l.counters.stops;
 	repeated = l.counters.repeated;
 	live_ticks(&l, 10);
@@ -63,7 +69,7 @@ TEST(a_slow_read_is_paid_for)
 	ck_assert_uint_eq(l.counters.repeated, repeated + 10);
 	ck_assert_uint_eq(l.records[RECORD_MISSED], 1);
 	ck_assert(live_thread(&l, busy)->missing);
-	/* It has been a twentieth of the time. */
+	/* Afterwards the read has taken a twentieth of the time. */
 	live_later(20 * 25 * NS_PER_MS);
 	live_ticks(&l, 10);
 	ck_assert_uint_eq(missed(), 10);
@@ -72,7 +78,10 @@ TEST(a_slow_read_is_paid_for)
 	live_check_sum(&l);
 }
 
-/* The second of two that were interrupted, after the first was slow. */
+/*
+ * Two threads are interrupted, and the read of the first one is slow. The second one is continued
+ * without a read.
+ */
 TEST(who_is_stopped_goes_on_unread)
 {
 	uint64_t captured = l.counters.captured, stops = l.counters.stops;
@@ -91,7 +100,7 @@ TEST(who_is_stopped_goes_on_unread)
 	live_check_sum(&l);
 }
 
-/* Whenever it may be read it takes that long. */
+/* Each permitted read takes 15 ms. All reads together take a twentieth of the time. */
 TEST(no_more_than_a_twentieth)
 {
 	uint64_t start, waited = 0, now;
@@ -107,12 +116,12 @@ TEST(no_more_than_a_twentieth)
 		slow_memory_was_read(t, now, 4096);
 	}
 	now = t->capture->options.now_ns() - start;
-	/* The first may come at once. */
+	/* The first read may come at once. */
 	ck_assert_uint_le(20 * (waited - 15 * NS_PER_MS), now);
 	ck_assert_uint_ge(22 * waited, now);
 }
 
-/* The next long one after a while is a first one again. */
+/* A slow read long after the last one is a first one again, without a consequence. */
 TEST(one_in_a_while_is_chance)
 {
 	const uint64_t while_ns = 11 * NS_PER_SEC;
@@ -128,7 +137,7 @@ TEST(one_in_a_while_is_chance)
 	ck_assert(slow_memory_is_avoided(t));
 }
 
-/* The shorter it was, the sooner it is forgotten. */
+/* The shorter a slow read was, the sooner the counting of switches ends. */
 TEST(what_was_short_is_soon_forgotten)
 {
 	live_later(11 * NS_PER_SEC);
@@ -146,7 +155,7 @@ TEST(what_was_short_is_soon_forgotten)
 	ck_assert_uint_eq(t->slow_until_ns, 0);
 }
 
-/* What takes less than a copy may take is never counted. */
+/* A read within the usual time of a copy never counts. */
 TEST(a_read_in_time_is_none)
 {
 	for (int i = 0; i < 100; i++)
@@ -155,7 +164,7 @@ TEST(a_read_in_time_is_none)
 	ck_assert(!slow_memory_is_avoided(t));
 }
 
-/* Short ones, at each of very many ticks, add up. */
+/* Short waits at many ticks add up. */
 TEST(short_waits_add_up)
 {
 	int n = 0;
@@ -172,7 +181,7 @@ TEST(short_waits_add_up)
 	ck_assert(!slow_memory_is_avoided(t));
 }
 
-/* Of many targets that are slow, each has its part of the share. */
+/* Several slow targets share the twentieth. */
 TEST(the_share_is_of_all)
 {
 	struct traced_process *other = live_bare_target(l.capture);
@@ -190,7 +199,7 @@ TEST(the_share_is_of_all)
 
 FIXTURE(NULL, tear_down)
 
-/* For the rest of a call its arguments are looked up, and its instruction. */
+/* To resume a call, its arguments and its instruction are read from the thread's memory. */
 TEST_IF(a_rest_is_paid_for, suite_has_getfd())
 {
 	uint64_t before;

@@ -12,10 +12,10 @@
 
 #define KNOWN (UINT64_C(1) << ARCH_SP | UINT64_C(1) << ARCH_PC)
 
-/* What is beyond so many pages of nothing is taken for something else. */
+/* The number of inaccessible pages around the test's stack. */
 #define MARGIN_PAGES 64
 
-/* A stack of our own: nothing, then bytes, then nothing. */
+/* The test's stack: inaccessible pages, then bytes, then inaccessible pages. */
 static struct {
 	uint8_t *guard;
 	uint8_t *bytes;
@@ -23,7 +23,7 @@ static struct {
 	uint64_t bottom, top;
 } stack;
 
-/* Of this process; -1 in the tests of a kernel without. */
+/* The pagemap of this process; -1: none, as on a kernel without pagemap. */
 static int pagemap_fd;
 static struct memory_seen seen;
 static uint64_t regs[ARCH_REGS];
@@ -51,7 +51,7 @@ static void set_up(void)
 	seen = (struct memory_seen){0};
 	record = malloc(SNAPSHOT_SIZE_MAX);
 	ck_assert_ptr_nonnull(record);
-	/* What the ring held before must not shine through. */
+	/* Old bytes of the ring must not appear in the record. */
 	memset(record, 0xa5, SNAPSHOT_SIZE_MAX);
 	memset(regs, 0, sizeof(regs));
 	regs[ARCH_PC] = 0x401000;
@@ -75,7 +75,7 @@ static void tear_down(void)
 	stack.guard = NULL;
 }
 
-/* The thread's stack up to top; 0: not known, as much as there is. */
+/* Plans a copy of the thread's stack up to top; 0: the end is not known, so as much as there is. */
 static struct stack_plan plan_up_to(uint64_t sp, uint64_t top)
 {
 	const uint64_t start = sp - min_u64(sp, ARCH_RED_ZONE);
@@ -152,7 +152,7 @@ TESTS(a_deep_stack_is_cut_and_says_so, 2)
 	ck_assert_uint_eq(record->flags, SAMPLE_RUNNING | SAMPLE_CAPPED);
 }
 
-/* The whole stack of use, as long as it may be: nothing was left out. */
+/* A stack whose known top is at the limit is copied whole, and SAMPLE_CAPPED is not set. */
 TESTS(a_top_at_the_cap_is_not_cut, 2)
 {
 	if (_i == 1)
@@ -183,7 +183,7 @@ TEST(cut_without_a_red_zone_says_so_too)
 }
 #endif
 
-/* Up to a known top, all is stack: pages in between that are zeros still. */
+/* Up to a known top all memory is stack: untouched pages in between are copied as zeros. */
 TEST(a_deep_frame_need_not_be_touched)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -208,7 +208,7 @@ TEST(another_stack_s_pages_are_left_alone)
 	ck_assert_uint_eq(record->flags, SAMPLE_RUNNING);
 }
 
-/* A stack pointer to nowhere is the target's business: registers only. */
+/* If the stack pointer is invalid, the record has registers only. */
 TESTS(no_stack_gives_registers_only, 2)
 {
 	const uint64_t nowhere[] = {0, 8, UINT64_MAX, UINT64_MAX - 4096,
@@ -223,7 +223,7 @@ TESTS(no_stack_gives_registers_only, 2)
 	}
 }
 
-/* The stack from 1000 on up to top, and a second range. */
+/* Copies the stack from byte 1000 up to top, and a second range. */
 static size_t take_with(uint64_t top, uint64_t second, size_t second_size)
 {
 	struct stack_plan plan = plan_up_to(stack.bottom + 1000, top);
@@ -241,7 +241,7 @@ TESTS(adds_a_second_range, 2)
 	if (_i == 1)
 		open_pagemap();
 	make_stack(65536);
-	/* The first ends in the middle of a word. */
+	/* The first range ends in the middle of a word. */
 	size = take_with(stack.bottom + 2001, stack.bottom + 30000, 5000);
 	ck_assert_uint_eq(record->second_size, 5000);
 	ck_assert_uint_eq(record->flags, SAMPLE_RUNNING);
@@ -294,7 +294,7 @@ TESTS(a_second_range_that_is_cut_says_so, 2)
 	ck_assert_uint_eq(record->flags, SAMPLE_RUNNING | SAMPLE_SECOND_CAPPED);
 }
 
-/* Both ranges, the most that a plan may ask for, from the middle of a page. */
+/* Both ranges have the largest size of a plan, and begin in the middle of a page. */
 TESTS(the_largest_copies_are_whole, 2)
 {
 	const struct sample_second *second;

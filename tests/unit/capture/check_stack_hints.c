@@ -29,7 +29,7 @@ static void plan_at(uint64_t sp)
 	ck_assert_uint_le(plan.second_size, hints.whole ? SAMPLE_WHOLE_MAX : SAMPLE_STACK_MAX);
 }
 
-/* The hint for this stack pointer is in use. */
+/* Checks that the plan for this stack pointer uses the hint. */
 static void check_known(uint64_t sp, uint64_t top, uint64_t second)
 {
 	plan_at(sp);
@@ -45,7 +45,10 @@ FIXTURE(set_up, tear_down)
 TEST(the_own_stack_ends_where_it_ends)
 {
 	check_known(OWN_END - 4096, OWN_END, 0);
-	/* Deeper than a copy may be, or of no known end: as much as may be. */
+	/*
+	 * The end of the stack is farther than a copy may reach, or not known: the largest copy is
+	 * made.
+	 */
 	plan_at(OWN_END - SAMPLE_STACK_MAX);
 	ck_assert_uint_eq(plan.known.top, 0);
 	ck_assert_uint_eq(plan.size, SAMPLE_STACK_MAX);
@@ -74,11 +77,11 @@ TEST(a_hint_tells_both_ranges)
 	stack_hints_take(&hints, OTHER - 4096, OTHER, OWN_END - 8192);
 	check_known(OTHER - 4096, OTHER, OWN_END - 8192);
 	check_known(OTHER - 1024, OTHER, OWN_END - 8192);
-	/* Own work has its own end. */
+	/* The thread's own stack has its own end. */
 	check_known(OWN_END - 4096, OWN_END, 0);
 }
 
-/* It may be another stack, below: pages that are not there end the copy. */
+/* The stack pointer may be on another stack below, so missing pages end the copy. */
 TEST(work_that_goes_deeper_is_copied_up_to_the_same_top)
 {
 	stack_hints_take(&hints, OTHER - 4096, OTHER, OWN_END - 8192);
@@ -86,7 +89,7 @@ TEST(work_that_goes_deeper_is_copied_up_to_the_same_top)
 	ck_assert_uint_eq(plan.known.top, 0);
 	ck_assert_uint_eq(plan.size, 300 * KB + ARCH_RED_ZONE);
 	ck_assert_uint_eq(plan.second, OWN_END - 8192);
-	/* A walk that was short of bytes says that it is the same. */
+	/* A hint after an unwind that lacked bytes shows that it is the same stack. */
 	stack_hints_take(&hints, OTHER - 300 * KB, OTHER, OWN_END - 8192);
 	check_known(OTHER - 300 * KB, OTHER, OWN_END - 8192);
 	check_known(OTHER - 4096, OTHER, OWN_END - 8192);
@@ -113,7 +116,7 @@ TEST(stacks_in_turn_are_all_known)
 				    OWN_END - 8192 - i);
 }
 
-/* Ten thousand coroutines: the memory of a thread has an end. */
+/* A thread with ten thousand coroutines: the number of hints is limited. */
 TEST(of_too_many_stacks_the_latest_are_known)
 {
 	for (uint64_t i = 0; i < 10000; i++)
@@ -126,7 +129,7 @@ TEST(of_too_many_stacks_the_latest_are_known)
 	ck_assert_uint_eq(plan.second_size, 0);
 }
 
-/* The first sample on another stack has what it is likely to need. */
+/* The first sample on another stack has the second range that it probably needs. */
 TEST(the_second_range_is_guessed_at_first)
 {
 	plan_at(OTHER);
@@ -137,7 +140,7 @@ TEST(the_second_range_is_guessed_at_first)
 	plan_at(OWN_END - 20000);
 	plan_at(OTHER);
 	ck_assert_uint_eq(plan.second, OWN_END - 20000 - 16 * KB);
-	/* Then a hint says what other stacks need, or that they need none. */
+	/* Later a hint states what other stacks need, or that they need nothing. */
 	stack_hints_take(&hints, OTHER - 4096, OTHER, OWN_END - 5000);
 	plan_at(OTHER + 65536);
 	ck_assert_uint_eq(plan.second, OWN_END - 5000);
@@ -146,7 +149,7 @@ TEST(the_second_range_is_guessed_at_first)
 	ck_assert_uint_eq(plan.second_size, 0);
 }
 
-/* Whatever a hint says: no other memory than a stack of the thread's. */
+/* Whatever a hint says, the second range is part of the thread's own stack. */
 TEST(the_second_range_is_of_the_own_stack)
 {
 	const uint64_t wrong[] = {1, OWN_END, OWN_END + 1, OWN_END - SAMPLE_OWN_STACK_MAX - 1,
@@ -156,7 +159,10 @@ TEST(the_second_range_is_of_the_own_stack)
 		stack_hints_take(&hints, OTHER - 4096, OTHER, wrong[i]);
 		plan_at(OTHER - 4096);
 		ck_assert_uint_eq(plan.second_size, 0);
-		/* The sample says it all the same: the reader need not ask. */
+		/*
+		 * The sample reports the wrong hint nevertheless, so that the reader need not
+		 * repeat it.
+		 */
 		ck_assert_uint_eq(plan.known.second, wrong[i]);
 	}
 	stack_hints_take(&hints, OTHER - 4096, OTHER, OWN_END - SAMPLE_OWN_STACK_MAX);
@@ -168,28 +174,28 @@ TEST(the_second_range_is_of_the_own_stack)
 	ck_assert_uint_eq(plan.second_size, 0);
 }
 
-/* Not before a hint says that it is needed. */
+/* The whole own stack is copied only after a hint asks for it. */
 TEST(the_own_stack_is_copied_as_a_whole)
 {
 	plan_at(OWN_END - 1000 * KB);
 	ck_assert_uint_eq(plan.size, SAMPLE_STACK_MAX);
 	stack_hints_take(&hints, OWN_END - 600 * KB, OWN_END, 0);
 	check_known(OWN_END - 600 * KB, OWN_END, 0);
-	/* Deeper, too; and no more than is in use. */
+	/* The same at greater depth. The copy has only the bytes in use. */
 	check_known(OWN_END - SAMPLE_WHOLE_MAX + ARCH_RED_ZONE, OWN_END, 0);
 	check_known(OWN_END - 4096, OWN_END, 0);
-	/* A copy that would not reach the root is no larger than another. */
+	/* A copy that would not reach the root is not larger than usual. */
 	plan_at(OWN_END - SAMPLE_WHOLE_MAX);
 	ck_assert_uint_eq(plan.known.top, 0);
 	ck_assert_uint_eq(plan.size, SAMPLE_STACK_MAX);
-	/* Of another stack the limit stays; it ends with the thread. */
+	/* For another stack the usual limit stays. The hint ends with the thread. */
 	plan_at(OTHER);
 	ck_assert_uint_eq(plan.size, SAMPLE_STACK_MAX);
 	stack_hints_fini(&hints);
 	ck_assert(!hints.whole);
 }
 
-/* So what was left out of it is not left out any more. */
+/* After the hint, earlier hints that excluded parts of the stack have no effect. */
 TEST(the_whole_takes_the_place_of_its_parts)
 {
 	stack_hints_take(&hints, OWN_END - 600 * KB, OWN_END - 550 * KB, OWN_END - 8192);
@@ -213,7 +219,10 @@ TEST(the_second_range_is_as_large_as_the_own_stack_may_be)
 	ck_assert(!plan.second_is_capped);
 }
 
-/* Less is copied anyway, or is no thread's own stack. */
+/*
+ * Hints that do not ask for the whole own stack: less is copied anyway, or the stack is not the
+ * thread's own.
+ */
 TEST(what_is_no_hint_for_the_whole)
 {
 	stack_hints_take(&hints, OWN_END - 4096, OWN_END, 0);
@@ -234,7 +243,7 @@ TEST(a_top_that_no_copy_reaches_is_ignored)
 	ck_assert_uint_eq(hints.n, 0);
 }
 
-/* A signal stack above the own one, which is small: each has its own top. */
+/* A signal stack just above a small own stack: each has its own top. */
 TEST(a_stack_right_above_the_own_one)
 {
 	stack_hints_take(&hints, OWN_END + 60 * KB, OWN_END + 64 * KB, 0);

@@ -15,7 +15,7 @@ static void tear_down(void)
 	live_end(&l);
 }
 
-/* The child of a parent that tells what it sees. */
+/* Starts a parent that reports what it sees of its child. The child is the target. */
 static void child_of_another(void)
 {
 	memset(&l, 0, sizeof(l));
@@ -40,12 +40,15 @@ TEST(the_parent_sees_a_stop_and_its_end)
 		live_tick(&l);
 		OK(kill(l.pid, signal));
 		ck_assert_int_eq(live_answer(&l, "stopped"), signal);
-		/* Ticks, and even interrupts, do not wake it. */
+		/* Ticks do not wake the stopped child, not even by interrupts. */
 		live_ticks(&l, 3);
 		ck_assert_int_eq(live_state(l.pid), 't');
 		OK(kill(l.pid, SIGCONT));
 		(void)live_answer(&l, "continued");
-		/* Both signals, the stop, and the notice of its end. */
+		/*
+		 * Four stops: SIGSTOP, the group-stop, SIGCONT, and the notice of the group-stop's
+		 * end.
+		 */
 		while (l.counters.event_stops < before + 4)
 			live_wait(&l);
 		(void)live_ask(&l, "", "alive");
@@ -80,7 +83,7 @@ TEST(a_stopped_process_stays_stopped_when_we_come)
 	(void)live_ask(&l, "", "alive");
 }
 
-/* By ticks, by our interrupts of what is already stopped, by its death. */
+/* SIGKILL ends a stopped process, whose threads have had ticks and interrupts. */
 TEST(a_stopped_process_can_be_killed)
 {
 	child_of_another();
@@ -102,7 +105,10 @@ TEST(all_threads_stop_and_go_on)
 	for (int i = 0; i < 10; i++) {
 		live_tick(&l);
 		OK(kill(l.pid, SIGSTOP));
-		/* Whichever of the six takes it, and whoever is interrupted. */
+		/*
+		 * This holds whichever of the six threads takes the signal, and whichever is
+		 * interrupted.
+		 */
 		live_until_state(&l, l.pid, 't');
 		live_settle(&l);
 		live_ticks(&l, 2);
@@ -138,13 +144,13 @@ static void stop_and_go_on(bool traced)
 	OK(kill(l.pid, SIGSTOP));
 	live_until_state(&l, l.first, traced ? 't' : 'T');
 	live_until_state(&l, l.pid, traced ? 't' : 'T');
-	/* A tick does not make it another's stop. */
+	/* Ticks do not turn the group-stop into another stop. */
 	if (traced)
 		live_ticks(&l, 2);
 	OK(syscall(SYS_tgkill, l.pid, l.first, SIGCONT));
 }
 
-/* SIGSTOP and SIGCONT end an epoll_wait with EINTR (signal(7)). */
+/* SIGSTOP and SIGCONT end an epoll_wait(2) with EINTR (signal(7)), with and without capture. */
 TEST(a_stop_ends_a_wait_as_it_does_without_us)
 {
 	memset(&l, 0, sizeof(l));
@@ -161,7 +167,7 @@ TEST(a_stop_ends_a_wait_as_it_does_without_us)
 	ck_assert_int_eq(live_count(&l, "eintr"), 2);
 }
 
-/* What was owed to the stop is over with the next wait. */
+/* The effect of the group-stop ends with the next wait. */
 TEST(after_a_stop_waits_are_repaired_again)
 {
 	live_begin(&l, "cap_waits", "epoll_wait", NULL);
@@ -182,7 +188,10 @@ TEST(after_a_stop_waits_are_repaired_again)
 	ck_assert_int_eq(live_count(&l, "eintr"), 1);
 }
 
-/* As when a shell brings it back, and the window has another size by now. */
+/*
+ * A signal right after the stop is repaired even without a tick in between. Example: a shell
+ * continues a job after the window's size has changed.
+ */
 TEST(nor_does_it_take_a_tick)
 {
 	live_begin(&l, "cap_waits", "epoll_wait", NULL);
@@ -202,7 +211,7 @@ TEST(nor_does_it_take_a_tick)
 	}
 }
 
-/* It is new, for all we know, and its process is stopped. */
+/* Capture takes the thread for a new one, and its process is stopped. */
 TEST(a_new_thread_of_a_stopped_process_stays_stopped)
 {
 	pid_t tid;
@@ -212,7 +221,7 @@ TEST(a_new_thread_of_a_stopped_process_stays_stopped)
 	live_ticks(&l, 1);
 	tracees_remove(tracees_find(l.capture, (uint32_t)tid), MISSED_EXITED);
 	OK(kill(l.pid, SIGSTOP));
-	/* It is known again as soon as its stop has been taken. */
+	/* The thread is in the table again as soon as its stop is handled. */
 	while (tracees_find(l.capture, (uint32_t)tid) == NULL)
 		live_wait(&l);
 	live_until_state(&l, tid, 't');

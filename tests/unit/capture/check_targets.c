@@ -11,7 +11,7 @@
 #include "tests/unit/capture/live.h"
 #include "tests/unit/suite.h"
 
-/* Ticks until the threads are counted again, with some to spare. */
+/* More than the ticks between two counts of the threads. */
 #define SCAN_SOON 40
 
 static struct live l;
@@ -21,7 +21,7 @@ static void threads(const char *argument)
 	live_begin(&l, "cap_threads", argument, NULL);
 }
 
-/* The main thread is gone for good before we come. */
+/* Starts a target whose main thread has ended before capture attaches. */
 static void leaderless(void)
 {
 	live_prepare_leaderless(&l);
@@ -33,7 +33,7 @@ static void tear_down(void)
 	live_end(&l);
 }
 
-/* What a new program must be, in every way that it can come about. */
+/* Checks what must be true after an exec, however the exec happened. */
 static void check_exec(void)
 {
 	live_say(&l, "exec");
@@ -47,7 +47,7 @@ static void check_exec(void)
 	ck_assert_uint_eq(live_thread(&l, l.pid)->samples, 1);
 	ck_assert(!live_thread(&l, l.pid)->exited);
 	live_check_sum(&l);
-	/* And it ends as any other does. */
+	/* The new program ends as any other does. */
 	close_fd(&l.in);
 	while (l.gone == 0)
 		live_wait(&l);
@@ -81,7 +81,7 @@ TEST(exec_while_all_are_interrupted)
 	live_check_sum(&l);
 }
 
-/* Until the main thread is gone, and another one obeys. */
+/* Ends the main thread, and waits until another thread reads the commands. */
 static void leave(void)
 {
 	l.first = (pid_t)live_ask(&l, "leave", "ready");
@@ -112,7 +112,7 @@ TEST(a_dead_leader_is_not_expected)
 	live_ticks(&l, 10);
 	leave();
 	live_ticks(&l, 50);
-	/* The one that obeys now takes its place. */
+	/* The thread that reads the commands now is expected in its place. */
 	ck_assert_uint_eq(l.counters.expected, 60);
 	ck_assert(live_thread(&l, l.pid)->exited);
 	ck_assert_uint_eq(live_thread(&l, l.first)->samples, 1);
@@ -126,14 +126,14 @@ TEST(a_dead_leader_is_looked_for_once)
 	leaderless();
 	live_ticks(&l, 20);
 	ck_assert_uint_eq(l.capture->targets->target->scan.n_left_out, 1);
-	/* A scan says when the next one may be made. */
+	/* A scan sets when the next one may be made. */
 	scanned = l.capture->targets->target->scan.retry_tick;
 	live_ticks(&l, 40);
 	ck_assert_uint_eq(l.capture->targets->target->scan.retry_tick, scanned);
 	live_check_sum(&l);
 }
 
-/* Its number still names the process, but it has no memory any more. */
+/* A dead leader's tid is still the pid, but the leader has no memory any more. */
 TEST(threads_of_a_dead_leader_have_stacks)
 {
 	pid_t tid;
@@ -155,7 +155,7 @@ TEST(a_process_without_sigchld_is_let_go)
 		pid = (pid_t)live_ask(&l, "clone", "ok");
 		for (; live_status(pid, "TracerPid:") != 0; live_patience())
 			live_reap(&l);
-		/* In pause(2), not in a stop. */
+		/* The process is in pause(2), and not in a ptrace-stop. */
 		live_until_state(NULL, pid, 'S');
 		OK(kill(pid, SIGKILL));
 	}
@@ -189,7 +189,10 @@ TEST(a_storm_of_threads)
 	live_check_sum(&l);
 }
 
-/* Another tracer has one of the threads: that is told, and later mended. */
+/*
+ * Another tracer has one of the threads. Its samples count as missed, until that tracer detaches
+ * and a scan attaches to the thread.
+ */
 TEST(a_thread_that_is_refused_is_missed)
 {
 	pid_t tid, tracer;
@@ -211,7 +214,10 @@ TEST(a_thread_that_is_refused_is_missed)
 	live_check_sum(&l);
 }
 
-/* As one whose first stop is still to come: not known, and alive. */
+/*
+ * The last thread in the table ends, while a thread that is not in it yet is alive, as before its
+ * first stop.
+ */
 TEST(the_last_known_thread_is_not_always_the_last)
 {
 	leaderless();
@@ -249,7 +255,7 @@ TEST(a_thread_that_found_no_descriptor_is_found_again)
 	live_check_sum(&l);
 }
 
-/* The new program's thread is the only one, and cannot be adopted at once. */
+/* The thread of the new program is the only one, and cannot be adopted at once. */
 TEST(a_process_that_executes_without_a_descriptor_lives_on)
 {
 	threads(NULL);

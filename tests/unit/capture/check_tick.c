@@ -26,13 +26,13 @@ static void tear_down(void)
 	live_end(&l);
 }
 
-/* Interrupts a thread that is not running, as if it had been. */
+/* Interrupts a thread that does not run, as if it ran. */
 static void interrupt(pid_t tid)
 {
 	live_tick_running(&l, live_known(&l, tid));
 }
 
-/* In vfork(2) a thread waits for its child in uninterruptible sleep. */
+/* Puts the main thread into uninterruptible sleep: in vfork(2) it waits for its child. */
 static void sleep_uninterruptibly(void)
 {
 	live_say(&l, "vfork");
@@ -45,12 +45,12 @@ static void wake(void)
 	(void)live_answer(&l, "ok");
 }
 
-/* As many threads as were sampled at a tick for the first time. */
+/* FIRSTS_MAX of tick.c: threads that get their first sample at one tick. */
 #define FIRSTS 64
 
 /*
- * A process with n threads asleep before anybody looks at it. Nothing takes
- * long, for capture, unless it is told so.
+ * Attaches to a process whose threads all slept before. For capture, no time passes until the test
+ * says so.
  */
 static void attach_to_many(const char *asleep, size_t ring_bytes)
 {
@@ -75,7 +75,7 @@ TEST(a_large_process_is_taken_up_in_portions)
 		ck_assert_uint_eq(l.counters.captured, min_u64(tick * FIRSTS, 200));
 	}
 	ck_assert_uint_eq(l.counters.expected, FIRSTS + 2 * FIRSTS + 3 * FIRSTS + 200);
-	/* Whoever comes later is sampled at once. */
+	/* Threads that are made later are sampled at once. */
 	late = (pid_t)live_ask(&l, "asleep 100", "ok");
 	live_ticks(&l, 1);
 	ck_assert_uint_eq(live_thread(&l, late)->samples, 1);
@@ -84,7 +84,7 @@ TEST(a_large_process_is_taken_up_in_portions)
 	live_check_sum(&l);
 }
 
-/* A tick at which no stop is taken: in how many portions? */
+/* Gives a tick, and handles no stop. Returns in how many portions the threads were looked at. */
 static unsigned int portions(struct traced_process *t)
 {
 	unsigned int n = 1;
@@ -96,7 +96,10 @@ static unsigned int portions(struct traced_process *t)
 	return n;
 }
 
-/* What is asked for after each portion has a price. */
+/*
+ * A thread that is interrupted already does not count in a portion, because each check for stops
+ * after a portion costs time.
+ */
 TEST(who_is_on_the_way_to_a_stop_is_no_part_of_a_portion)
 {
 	struct traced_process *t;
@@ -120,7 +123,7 @@ TEST(who_is_on_the_way_to_a_stop_is_no_part_of_a_portion)
 	live_check_sum(&l);
 }
 
-/* The portion is one of time, whatever the rate is. */
+/* The number of first samples is limited by time, whatever the rate is. */
 TEST(a_portion_of_many_ticks)
 {
 	attach_to_many("asleep 199", 16u << 20);
@@ -132,7 +135,7 @@ TEST(a_portion_of_many_ticks)
 	live_check_sum(&l);
 }
 
-/* A reader that is away is waited for, but not for ever. */
+/* New threads wait for a reader that does not read, but only for a limited time. */
 TEST(a_large_process_waits_for_half_a_ring)
 {
 	const size_t size = 4u << 20;
@@ -148,7 +151,7 @@ TEST(a_large_process_waits_for_half_a_ring)
 	live_ticks(&l, 199);
 	for (size_t i = 0; i < 501; i++)
 		ck_assert(l.capture->threads.by_index[i]->life != THREAD_AWAITS_TURN);
-	/* And what finds no room from then on is counted. */
+	/* From then on, samples without room are counted as missed. */
 	while (l.counters.missed[MISSED_RING_FULL] == 0) {
 		while (l.capture->targets->target->threads.asleep != NULL)
 			sleepers_wake(l.capture->targets->target->threads.asleep);
@@ -158,10 +161,12 @@ TEST(a_large_process_waits_for_half_a_ring)
 	live_check_sum(&l);
 }
 
-/* Threads that are looked at however long it takes. */
+/* PORTION_MAX of tick.c: threads that are looked at even if the time is over. */
 #define LOOKS 256
 
-/* Each look takes longer than all may take: the others wait for a tick. */
+/*
+ * Each look takes longer than the time limit of a tick. The other threads wait for the next tick.
+ */
 TEST(a_look_at_many_threads_is_cut_off)
 {
 	attach_to_many("asleep 511", 16u << 20);
@@ -174,7 +179,7 @@ TEST(a_look_at_many_threads_is_cut_off)
 	ck_assert_uint_eq(l.counters.missed[MISSED_LATE], 512 - LOOKS);
 	live_settle(&l);
 	live_check_sum(&l);
-	/* Those that had waited come as well, when there is time. */
+	/* The waiting threads are looked at at the next ticks with time. */
 	live_later(3600 * NS_PER_SEC);
 	live_ticks(&l, 2);
 	ck_assert_uint_eq(l.counters.missed[MISSED_LATE], 512 - LOOKS);
@@ -182,7 +187,7 @@ TEST(a_look_at_many_threads_is_cut_off)
 	live_check_sum(&l);
 }
 
-/* Every other tick is late: the numbers of those that come are odd. */
+/* Every other tick is late: only ticks with odd numbers come. */
 TEST(uninterruptible_sleep_is_sampled_in_the_end)
 {
 	uint64_t pending_tick, stops;
@@ -203,14 +208,14 @@ TEST(uninterruptible_sleep_is_sampled_in_the_end)
 	ck_assert_uint_eq(live_missed(&l), 0);
 	ck_assert_uint_eq(l.counters.stops, stops);
 	live_check_sum(&l);
-	/* The interrupt is still there, and the stop is ours when it comes. */
+	/* The interrupt is still under way, and its stop counts as capture's. */
 	wake();
 	ck_assert_uint_eq(l.counters.stops, stops + 1);
 	live_settle(&l);
 	live_check_sum(&l);
 }
 
-/* Neither stopped nor blocked, for four seconds by the ticks' time. */
+/* The thread neither stops nor blocks for 4 s of the ticks' time. */
 TEST(what_does_not_stop_is_missed_after_a_while)
 {
 	struct thread *th;
@@ -236,8 +241,8 @@ TEST(what_does_not_stop_is_missed_after_a_while)
 }
 
 /*
- * Interrupted on its way out: no stop will come, and no status either. It was
- * past its last stop already when it was attached to.
+ * The leader is interrupted while it dies, so neither a stop nor a status comes. When capture
+ * attached, the leader was already past its last stop.
  */
 TEST(a_leader_that_dies_instead_of_stopping)
 {
@@ -251,14 +256,17 @@ TEST(a_leader_that_dies_instead_of_stopping)
 	for (int i = 0; i < 20; i++)
 		live_tick(&l);
 	ck_assert_uint_eq(capture_pending(l.capture), 0);
-	/* At the interrupt it was expected for the last time. */
+	/* The last expected sample is that of the interrupt. */
 	ck_assert_uint_eq(l.counters.missed[MISSED_EXITED], 1);
 	ck_assert_uint_eq(l.counters.expected, 1 + 1 + 21);
 	ck_assert(live_thread(&l, l.pid)->exited);
 	live_check_sum(&l);
 }
 
-/* A kernel without scheduler statistics: looked at twice, never stopped. */
+/*
+ * On a kernel without schedstat a sleeping thread is looked at twice at each tick, and never
+ * stopped.
+ */
 TEST(without_accounting_a_sleeper_is_copied_at_each_tick)
 {
 	struct thread *th;
@@ -274,7 +282,10 @@ TEST(without_accounting_a_sleeper_is_copied_at_each_tick)
 	live_check_sum(&l);
 }
 
-/* The sampler ran late: what nobody saw is missed, who slept is known. */
+/*
+ * After a late tick, ticks of a running thread are missed, and those of a sleeping thread are
+ * known.
+ */
 TEST(late_ticks_are_counted)
 {
 	threads(NULL);
@@ -303,7 +314,7 @@ TEST(a_tick_comes_once)
 	ck_assert_uint_eq(l.records[RECORD_TICK], 3);
 }
 
-/* At a lower rate: evenly, and a tick that is left out is none. */
+/* At a lower rate the ticks are evenly spread, and a skipped tick does not count. */
 TEST(ticks_are_left_out)
 {
 	uint64_t last, ticks;
@@ -329,13 +340,16 @@ TEST(ticks_are_left_out)
 	ck_assert_uint_eq(l.counters.expected, 43);
 	ck_assert_uint_eq(live_missed(&l), 0);
 	live_check_sum(&l);
-	/* The last of these was late: of its ten ticks four count. */
+	/* The last tick is late. Of the ten ticks, four are the target's. */
 	live_tick_late(&l, 10);
 	ck_assert_uint_eq(l.counters.ticks, 47);
 	live_check_sum(&l);
 }
 
-/* At the next tick that is told, and at none before. */
+/*
+ * Checks that the next tick that capture asks for is a tick of the target, and that no earlier one
+ * is.
+ */
 static void check_next_tick(void)
 {
 	const uint64_t next = capture_next_tick(l.capture);
@@ -365,7 +379,7 @@ TEST(the_next_tick_is_known)
 		for (int k = 0; k < 300; k++)
 			check_next_tick();
 	}
-	/* It rested where it could, and whoever is awake does not. */
+	/* A process whose threads sleep skips ticks. One with an awake thread does not. */
 	capture_rate(l.capture, LIVE_TARGET, 1, 1);
 	check_next_tick();
 	check_next_tick();
@@ -375,14 +389,14 @@ TEST(the_next_tick_is_known)
 	check_next_tick();
 	ck_assert_uint_eq(live_missed(&l), 0);
 	live_check_sum(&l);
-	/* To be let go of, or at an end. */
+	/* A target that leaves or has ended has work at the next tick, whatever its rate is. */
 	capture_rate(l.capture, LIVE_TARGET, 1, 1000);
 	ck_assert_uint_gt(capture_next_tick(l.capture), l.tick + 1);
 	OK(capture_remove(l.capture, LIVE_TARGET));
 	ck_assert_uint_le(capture_next_tick(l.capture), l.tick + 1);
 }
 
-/* It ends with the test. */
+/* Starts a process that ends with the test. */
 static pid_t pause_child(int *ret_pidfd)
 {
 	const pid_t pid = fork();
@@ -397,7 +411,7 @@ static pid_t pause_child(int *ret_pidfd)
 	return pid;
 }
 
-/* The ticks of the slower one are some of those of the faster one. */
+/* The ticks of the slower target are among those of the faster one. */
 TEST(targets_share_the_ticks)
 {
 	static const uint32_t rates[][2] = {{13, 11}, {11, 13}, {101, 11}, {17, 17}, {97, 89}};
@@ -422,7 +436,7 @@ TEST(targets_share_the_ticks)
 		before = l.counters.ticks;
 		before_other = counters.ticks;
 		for (l.tick = first; l.tick < first + 101; wakes++) {
-			/* Nobody rests. */
+			/* No target skips ticks. */
 			plan_at_once(live_known(&l, l.pid)->target);
 			plan_at_once(live_known(&l, other)->target);
 			l.tick = capture_next_tick(l.capture);
@@ -436,7 +450,7 @@ TEST(targets_share_the_ticks)
 	OK(kill(other, SIGKILL));
 }
 
-/* What blocked threads remember of their last stop. */
+/* The registers of a blocked thread's last stop are used for samples at the same place. */
 TEST(registers_are_remembered_for_the_same_place)
 {
 	threads(NULL);
