@@ -97,13 +97,13 @@ def test_attach_and_detach(box):
     ctl.run('detach', other.pid)
     wait_for(lambda: not harness.tracer(other.pid) and
              ctl.target(other.pid) is None, 'it is let go and forgotten')
-    # One that --pid gives stays known, and is left alone.
+    # One that --pid gives stays known, and is left out.
     profd.wait_attached()
     ctl.run('detach', given.pid)
     wait_for(lambda: not harness.tracer(given.pid), 'it is let go')
     check(ctl.wait_state(given.pid, 'left_out')['last_error'] == 'detached',
           'why')
-    check('left alone' in ctl.run('start', given.pid, status=1).stderr, '')
+    check('left out' in ctl.run('start', given.pid, status=1).stderr, '')
     ctl.run('attach', given.pid)
     profd.wait_attached()
     # One that ends is no target any more; the run goes on.
@@ -275,7 +275,7 @@ def test_a_section_of_which_none_starts(box):
     ctl.run('detach', targets[0].pid)
     check(ctl.run('start', 's').stdout ==
           's: 0 started; 1 not sampled (profile_session_sample_rate), 1 left '
-          'alone (detached, or made the profiler hang)\n', 'detached')
+          'out (detached, or made the profiler hang)\n', 'detached')
     profd.interrupt()
     path.write_text(lines.format('1') + 'profile_lifecycle = trace\n')
     profd, ctl = listening(box, [], '--config', path)

@@ -54,8 +54,7 @@ static void tell_reasons(const uint32_t counts[PROTOCOL_FAILED + 1], struct prot
 		{PROTOCOL_NOT_RUNNING, "not profiled"},
 		{PROTOCOL_NOT_SAMPLED, "not sampled (profile_session_sample_rate)"},
 		{PROTOCOL_TRACE_MODE, "left to their root spans (profile_lifecycle = trace)"},
-		{PROTOCOL_LEFT_OUT, "left alone (detached, or made the "
-				    "profiler hang)"},
+		{PROTOCOL_LEFT_OUT, "left out (detached, or made the profiler hang)"},
 	};
 	size_t at = 0;
 
