@@ -32,7 +32,7 @@ struct targets;
 
 struct command {
 	int32_t pid; /* 0: there is no command */
-	/* the broker's end of the child's socket; -1: the child has been told what to do */
+	/* The broker's end of the child's socket; -1: the child has been told what to do. */
 	int go_fd;
 	bool is_privileged; /* execve(2) would change the user, the group or the capabilities */
 	bool has_ended;

@@ -82,8 +82,8 @@ static void clean_inheritance(void)
 }
 
 /*
- * A signal that is ignored, such as SIGHUP by nohup(1), must not be blocked: signalfd(2) would
- * report it.
+ * Returns true if the caller had this signal ignored, as nohup(1) does with SIGHUP. Such a
+ * signal must not be blocked, or signalfd(2) would report it.
  */
 static bool is_ignored(int number)
 {

@@ -51,7 +51,7 @@ struct child_type {
 	const char *label; /* in statistics */
 	const char *loss;  /* the consequence of its absence, for the log */
 	enum account account;
-	/* names of the variables that it inherits; NULL ends the list */
+	/* Names of the variables that it inherits; NULL ends the list. */
 	const char *const *environment;
 	int (*start)(struct child *child);
 };
@@ -66,7 +66,7 @@ enum child_state {
 
 struct child {
 	const struct child_type *type;
-	struct children *children; /* all of them; does not change */
+	struct children *children; /* constant */
 	int32_t pid;		   /* 0: not running */
 	int fd;			   /* -1: not running */
 	struct loop_source *source;
@@ -87,10 +87,10 @@ struct unwind {
 	struct child child; /* the first member, so that a struct child leads here */
 	uint32_t id;
 	uint32_t uid;
-	/* its end of a socket to capture, until the ring is made; -1: none */
+	/* The process's end of a socket to capture, until the ring is made; -1: none. */
 	int link_fd;
 	uint32_t rings_awaited; /* rings that this capture has yet to make; the last one is used */
-	/* a ring is to be made once the process has opened the sessions of all its targets */
+	/* A ring is to be made once the process has opened the sessions of all its targets. */
 	bool ring_due;
 	uint32_t sessions_asked;
 	uint64_t idle_since_ns;	 /* since when no target uses it (idle.c) */
@@ -100,7 +100,7 @@ struct unwind {
 
 /* The rate limit of a DSN (limit.h). */
 struct limit {
-	/* the server takes no profiles until then, by clock_boot_ns(); 0: no limit */
+	/* The server takes no profiles until then, by clock_boot_ns(); 0: no limit. */
 	uint64_t until_ns;
 	bool holds;	   /* a pause goes on: nothing is sampled for this DSN, */
 	uint64_t since_ns; /* since then, by state_now_ns() */
@@ -125,7 +125,7 @@ struct ship {
 	bool is_spotlight; /* dsn is the URL of Spotlight: children.spotlight */
 	struct limit limit;
 	int64_t clock_ahead_s; /* how far the server's clock is ahead: MSG_CLOCK */
-	/* when the server last took a chunk, by clock_mono_ns(); 0: not yet */
+	/* When the server last took a chunk, by clock_mono_ns(); 0: not yet. */
 	uint64_t delivered_ns;
 	int32_t probe_pid;		/* pid of the process that owes MSG_PROBED; 0: none */
 	struct msg_probed probed;	/* the last answer; its type is 0 before the first */
@@ -138,13 +138,13 @@ struct ship {
 
 enum restart_reason {
 	RESTART_SIGNAL,	   /* killed by a signal, not of the broker */
-	RESTART_STATUS,	   /* it exited */
+	RESTART_STATUS,	   /* the child exited */
 	RESTART_HEARTBEAT, /* killed by the broker: no heartbeat */
 	RESTART_DISMISSED, /* killed by the broker: it broke a rule */
 	RESTART_REASON_N,
 };
 
-/* How often children were restarted, over the whole run (restarts.h). */
+/* Numbers of restarts over the whole run (restarts.h). */
 struct restarts {
 	uint64_t n[CHILD_KIND_N][RESTART_REASON_N];
 };

@@ -15,7 +15,10 @@
 /* A child that ends sooner than this after its start has failed to work. */
 #define SETTLED_NS (10 * NS_PER_SEC)
 
-/* Delay before a restart: none after the first failure, then doubling from one to the other. */
+/*
+ * Delay before a restart: none after the first failure, BACKOFF_FIRST_NS after the second, then
+ * twice as long after each one, up to BACKOFF_MAX_NS.
+ */
 #define BACKOFF_FIRST_NS (100 * NS_PER_MS)
 #define BACKOFF_MAX_NS	 (5 * NS_PER_SEC)
 
@@ -29,8 +32,8 @@
 #define FIRST_TRIES 3
 
 /*
- * How long a killed child may take to die. It is slow if it traces thousands of threads. It
- * never dies while it reads memory of a target that only a FUSE server can provide
+ * How long a killed child may take to die. A capture that traces thousands of threads dies
+ * slowly. A capture that reads memory which only a FUSE server can provide may never die
  * (request_wait_answer() in fs/fuse/dev.c).
  */
 #define KILLED_MS 2000

@@ -41,9 +41,11 @@ void records_finish(struct records *rs, const struct control_peer *peer);
 void records_gone(struct records *rs, const struct control_peer *peer);
 
 /*
- * unwind has sent or lost a chunk of a recording of target t, or has closed the recording. An
- * unknown number record is ignored, since the recording may have ended. fd stays the caller's.
- * records_chunk() returns 0, or -EPROTO if fd is no sealed payload of that size.
+ * The next three functions handle messages of unwind about recording number record of target t.
+ * An unknown number is ignored, since the recording may have ended.
+ *
+ * unwind has sent a chunk of size bytes. fd stays the caller's. Returns 0, or -EPROTO if fd is
+ * no sealed payload of that size.
  */
 must_check int records_chunk(const struct records *rs, const struct target *t, uint32_t record,
 			     uint64_t size, int fd);

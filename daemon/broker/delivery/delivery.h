@@ -37,7 +37,7 @@ struct chunk_source {
 	struct chunk_counts chunks;
 	uint64_t payload_bytes; /* of chunks that were passed to ship */
 	uint64_t waiting_bytes; /* scratch value of delivery.c */
-	/* envelopes that refer to this source, which must not be freed before */
+	/* Envelopes that refer to this source, which must not be freed before they are. */
 	size_t n_envelopes;
 };
 

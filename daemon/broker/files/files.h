@@ -32,7 +32,7 @@ typedef void (*files_fn)(void *ctx, const struct msg_file_request *request, int 
 
 /* Starts no helper yet. loop must outlive *ret. Returns 0 or -ENOMEM. */
 must_check int files_new(struct loop *loop, struct files **ret);
-/* kills the helper and drops the requests without an answer; f may be NULL */
+/* Kills the helper and drops the requests without an answer. f may be NULL. */
 void files_free(struct files *f);
 
 /*

@@ -18,7 +18,7 @@
 
 struct parts {
 	struct state state;
-	/* which capabilities and kernel features there are */
+	/* Which capabilities and kernel features the broker has. */
 	struct limitation_facts limitation_facts;
 	struct files *files;
 	struct quarantine quarantine;

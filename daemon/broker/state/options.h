@@ -37,11 +37,11 @@ struct options {
 	double duration_s;	 /* 0: no limit */
 	const char *transaction; /* name of a V1 profile's transaction; NULL: none */
 	const char *output;
-	/* output is a file of this format; NULL: a directory */
+	/* The format if output is a file; NULL: output is a directory. */
 	const struct output_format *picture;
 	const char *stats;
 	bool quiet, check_only;
-	/* with check_only: --servers (daemon/broker/control/inspect.h) */
+	/* --servers, with check_only (daemon/broker/control/inspect.h). */
 	bool check_servers;
 	const char *config_path;	/* NULL: no file is read (--pid without --config) */
 	const char *program;		/* argv[0] */

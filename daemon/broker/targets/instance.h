@@ -92,7 +92,7 @@ struct instance {
 	uint64_t wait_ns;      /* and how long after it no run starts */
 	struct ship *ship;     /* of config.dsn; NULL: no run yet */
 	struct target *target; /* its run; NULL: not profiled */
-	/* the closed run of a process of --pid, for its table */
+	/* The closed run of a process of --pid, kept for its table. */
 	struct target *kept;
 	struct instance_figures past;	     /* totals of earlier runs, without chunks */
 	struct chunk_source delivery;	     /* chunks of all runs */

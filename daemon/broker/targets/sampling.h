@@ -27,8 +27,8 @@ must_check int sampling_key_parse(const char *text, struct sampling_key *ret);
 must_check int sampling_key_read(struct sampling_key *ret);
 
 /*
- * True if the process is to be profiled. rate: 0.0 (none) to 1.0 (all). A process that is
- * profiled at one rate is profiled at every higher rate.
+ * Returns true if the process is to be profiled. rate: 0.0 (none) to 1.0 (all). A process that
+ * is profiled at one rate is profiled at every higher rate.
  */
 bool sampling_decides(const struct sampling_key *key, int32_t pid, uint64_t start_ticks,
 		      double rate);
