@@ -34,7 +34,7 @@ TEST(parses_running)
 	ck_assert_int_eq(activity_parse("running\n", &place), ACTIVITY_RUNNING);
 }
 
-/* A zombie's line, lines cut short, and no lines. Nothing is written. */
+/* The lines of zombies, incomplete lines, and other text. The place is not written. */
 TEST(anything_else_is_dead)
 {
 	static const char *const lines[] = {
@@ -53,7 +53,7 @@ TEST(anything_else_is_dead)
 	}
 }
 
-/* A thread of our own, blocked in a read until it gets a byte. */
+/* A thread of the test process, blocked in read(2) until it gets a byte. */
 struct sleeper {
 	pthread_t thread;
 	int fds[2];
@@ -115,7 +115,7 @@ TEST(a_mark_changes_when_a_thread_has_run)
 
 	(void)close(s.fds[1]);
 	OK(pthread_join(s.thread, NULL));
-	/* Joined is not yet gone from /proc. */
+	/* A thread that was joined can still be in /proc for a moment. */
 	while (activity_look(&a, &place) != ACTIVITY_DEAD)
 		;
 	while (activity_mark(&a, &after))
@@ -149,7 +149,7 @@ TEST(a_busy_thread_is_running)
 	while (busy_tid == 0)
 		;
 	OK(activity_open(&a, proc, (uint32_t)busy_tid));
-	/* On a processor or without one: on this line it says the same. */
+	/* The file shows "running" whether the thread is on a processor or waits for one. */
 	for (int i = 0; i < 1000; i++)
 		ck_assert_int_eq(activity_look(&a, &place), ACTIVITY_RUNNING);
 	ending = true;
@@ -163,14 +163,14 @@ TEST(a_thread_that_is_not_there)
 	struct activity a;
 	int proc = open_proc();
 
-	/* No thread has the number of the idle task. */
+	/* 0 is the number of the idle task, which /proc does not have. */
 	ck_assert_int_eq(activity_open(&a, proc, 0), -ESRCH);
 	ck_assert_int_eq(a.schedstat_fd, -1);
 	ck_assert_int_eq(a.syscall_fd, -1);
 	(void)close(proc);
 }
 
-/* A kernel without accounting: no mark is equal to another. */
+/* On a kernel without schedstat all numbers are 0, which is no mark. */
 TEST(no_accounting_gives_no_mark)
 {
 	struct activity a = {.schedstat_fd = suite_file("0 0 0\n"), .syscall_fd = -1};
@@ -188,8 +188,8 @@ TEST(no_accounting_gives_no_mark)
 #define MS NS_PER_MS
 
 /*
- * A thread was due to be looked at at 100 ms, the tracer came then, looked at
- * it at 103 ms, and took its stop at 110 ms.
+ * The moments of a thread's tick: it was due at 100 ms, and the tracer came then, looked at the
+ * thread at 103 ms, and handled its stop at 110 ms.
  */
 static const struct activity_moments moments = {
 	.due_ns = 100 * MS,
@@ -199,7 +199,10 @@ static const struct activity_moments moments = {
 	.stop_ns = 110 * MS,
 };
 
-/* What the figures have grown by from the look to the stop. */
+/*
+ * Returns the result of activity_ran() if the run time, the wait time and the slices grow by these
+ * values from the look to the stop.
+ */
 static enum activity_run ran(uint64_t ran_ns, uint64_t waited_ns, uint64_t slices,
 			     const struct activity_moments *when, bool only_waits)
 {
@@ -214,7 +217,9 @@ static enum activity_run ran(uint64_t ran_ns, uint64_t waited_ns, uint64_t slice
 	return activity_ran(&before, &now, when, only_waits);
 }
 
-/* Figures that stand still say nothing of a thread that runs. */
+/*
+ * Unchanged values do not mean that the thread has not run: schedstat of a running thread may lag.
+ */
 TEST(who_keeps_its_processor_ran)
 {
 	ck_assert_int_eq(ran(0, 0, 0, &moments, false), ACTIVITY_RAN);
@@ -224,15 +229,15 @@ TEST(who_keeps_its_processor_ran)
 
 TEST(who_had_no_processor_at_the_look_did_not_run)
 {
-	/* It has waited since after the look. */
+	/* The thread has waited since just after the look. */
 	ck_assert_int_eq(ran(0, 7 * MS, 1, &moments, false), ACTIVITY_MAY_HAVE_RUN);
 	ck_assert_int_eq(ran(3 * MS, 4 * MS, 1, &moments, false), ACTIVITY_MAY_HAVE_RUN);
-	/* It had waited for a millisecond by then, or two. */
+	/* At the look the thread had waited for one or two milliseconds. */
 	ck_assert_int_eq(ran(0, 8 * MS, 1, &moments, false), ACTIVITY_WAITED);
 	ck_assert_int_eq(ran(0, 9 * MS, 1, &moments, false), ACTIVITY_WAITED);
-	/* The tracer took its place when the tick came. */
+	/* The tracer took the thread's processor when the tick came. */
 	ck_assert_int_eq(ran(0, 10 * MS, 1, &moments, false), ACTIVITY_MAY_HAVE_RUN);
-	/* Somebody else did, before the tick was due. */
+	/* Another thread took the processor before the tick was due. */
 	ck_assert_int_eq(ran(0, 11 * MS, 1, &moments, false), ACTIVITY_WAITED);
 }
 
@@ -241,15 +246,15 @@ TEST(who_slept_after_the_look_did_not_run)
 	struct activity_moments when = moments;
 
 	when.not_stopped_ns = 106 * MS;
-	/* It slept for a millisecond of the three that it had not stopped. */
+	/* In the 3 ms in which it had not stopped, the thread slept for 1 ms. */
 	ck_assert_int_eq(ran(0, 2 * MS, 1, &when, false), ACTIVITY_WAITED);
 	ck_assert_int_eq(ran(MS, MS, 1, &when, false), ACTIVITY_WAITED);
 	ck_assert_int_eq(ran(0, 3 * MS, 1, &when, false), ACTIVITY_MAY_HAVE_RUN);
-	/* It was in a long call, and lost its processor on the way out. */
+	/* The thread was in a long system call, and lost its processor at the end of the call. */
 	ck_assert_int_eq(ran(2 * MS, MS, 1, &when, false), ACTIVITY_MAY_HAVE_RUN);
 }
 
-/* In a sleep it waits for us because the same timer has woken both. */
+/* A thread in a sleep waits for the tracer's processor because the same timer has woken both. */
 TEST(who_only_waits_loses_no_processor)
 {
 	ck_assert_int_eq(ran(0, 7 * MS, 1, &moments, true), ACTIVITY_WAITED);

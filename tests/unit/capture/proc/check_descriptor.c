@@ -14,13 +14,13 @@
 #include "lib/base/util.h"
 #include "tests/unit/suite.h"
 
-/* The process looked at is this one. */
+/* Returns the kind of a descriptor of the test's process. */
 static enum descriptor_kind kind(int fd)
 {
 	enum descriptor_kind k = descriptor_kind((uint32_t)getpid(), (uint64_t)fd);
 
 	ck_assert_int_ge(fd, 0);
-	/* The kernel takes no more of it either. */
+	/* The kernel, too, uses the lower 32 bits only. */
 	ck_assert_int_eq(descriptor_kind((uint32_t)getpid(), (uint64_t)fd | UINT64_C(1) << 32), k);
 	return k;
 }
@@ -140,7 +140,7 @@ TESTS(timeouts_of_sockets, suite_has_getfd() ? array_size(sockets) : 0)
 	close_fd(&fd);
 }
 
-/* The kernel takes more seconds than fit into 64 bits of nanoseconds. */
+/* The kernel accepts timeouts of more seconds than fit into 64 bits of nanoseconds. */
 TEST_IF(timeouts_of_centuries_are_none, suite_has_getfd())
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -159,7 +159,9 @@ TEST_IF(timeouts_of_centuries_are_none, suite_has_getfd())
 	close_fd(&fd);
 }
 
-/* A child's; it has it still when it was asked, and nobody else does. */
+/*
+ * A socket that only a child has. After the call the child still has it, and no other process does.
+ */
 TEST_IF(sockets_of_others, suite_has_getfd())
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), was = fd;
@@ -180,7 +182,9 @@ TEST_IF(sockets_of_others, suite_has_getfd())
 	close_fd(&fd);
 	OK(ask(child, was, &s));
 	ck_assert_uint_eq(s.receive_ns, 3 * NS_PER_SEC);
-	/* Our own table has not got it: it is not that of the thread's. */
+	/*
+	 * This process does not have the descriptor: its table is not that of the child's thread.
+	 */
 	ck_assert_int_lt(descriptor_socket(getpid(), (uint32_t)child, (uint64_t)was, &s), 0);
 	ck_assert_int_eq(ask(getpid(), was, &s), -ENOTSOCK);
 	ck_assert_int_eq(ask(getpid(), end[0], &s), -ENOTSOCK);
@@ -194,7 +198,7 @@ TEST_IF(sockets_of_others, suite_has_getfd())
 	ck_assert_int_eq(fd, 0);
 }
 
-/* An hour, with data that nobody takes. */
+/* The socket lingers for an hour, with data that the peer does not read. */
 TEST(the_last_close_does_not_linger)
 {
 	const struct linger linger = {.l_onoff = 1, .l_linger = 3600};

@@ -22,13 +22,13 @@ TEST(it_counts)
 	ck_assert(lacks(&r, 3));
 	uring_nops(&r, URING_ENTRIES);
 	ck_assert(!lacks(&r, URING_ENTRIES));
-	/* No more than there is room for, which is twice that. */
+	/* The queue holds twice as many completions. When it is full, the answer is no. */
 	uring_nops(&r, URING_ENTRIES);
 	ck_assert(!lacks(&r, UINT32_MAX));
 	uring_end(&r);
 }
 
-/* A wait for several comes back then, and is at its end. */
+/* A timeout that ran out ends a wait for several completions. */
 TEST(timeouts_end_waits)
 {
 	const struct __kernel_timespec t = {.tv_nsec = 1};

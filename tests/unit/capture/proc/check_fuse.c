@@ -8,7 +8,7 @@
 #include "lib/base/util.h"
 #include "tests/unit/suite.h"
 
-/* A directory with the files of one of /proc that are read. */
+/* A directory that replaces /proc/PID, with the files that are read. */
 static int dir_fd = -1;
 
 static void write_file(const char *name, const char *text)
@@ -41,7 +41,7 @@ static const struct {
 } mappings[] = {
 	{"", false},
 	{STACK, false},
-	/* By the types of mountinfo below. */
+	/* Mapped files, and whether they are of FUSE by the mountinfo below. */
 	{"1000-2000 r-xp 00000000 08:01 77    /usr/bin/program\n", false},
 	{"1000-2000 rw-p 00000000 00:2a 77    /tmp/file\n", false},
 	{"1000-2000 rw-p 00000000 00:2b 77    /mnt/a\\040b/file\n", true},
@@ -50,10 +50,10 @@ static const struct {
 	{STACK "1000-2000 r-xp 00000000 00:2a 77    /tmp/file\n"
 	       "3000-4000 r--p 00000000 00:2b 77    /mnt/a/file\n" STACK,
 	 true},
-	/* Not mounted where it is seen. */
+	/* The file's device is not among the mounts that the process sees. */
 	{"1000-2000 rw-p 00000000 00:ffff 77    /file\n", false},
 	{"1000-2000 rw-s 00000000 00:ffff 77    /memfd:x (deleted)\n", false},
-	/* No lines of the kernel's. */
+	/* Lines that the kernel does not write. */
 	{"\n", false},
 	{"x x x x", false},
 };
@@ -80,7 +80,7 @@ TEST(what_cannot_be_told)
 	for (size_t at = 0; at + line < sizeof(big); at += line)
 		memcpy(big + at, STACK, line);
 	write_file("maps", big);
-	/* Where no FUSE is mounted, there is none among them. */
+	/* Without a FUSE mount no file is of FUSE, so the maps are not read. */
 	ck_assert(!fuse_is_mapped(dir_fd));
 	write_file("mountinfo", "1 0 0:41 / /sys/fs/fuse/connections rw - fusectl fusectl rw\n");
 	ck_assert(!fuse_is_mapped(dir_fd));
@@ -94,7 +94,7 @@ TEST(what_cannot_be_told)
 	ck_assert(fuse_is_mapped(dir_fd));
 }
 
-/* More file systems than are noted. */
+/* More FUSE file systems than DEVICES_MAX. */
 TEST(many_file_systems)
 {
 	char text[300 * 40] = "";
@@ -107,7 +107,7 @@ TEST(many_file_systems)
 	ck_assert(fuse_is_mapped(dir_fd));
 }
 
-/* The kernel's files say what they are expected to. */
+/* The real files of the kernel have the expected form. */
 TEST(this_process)
 {
 	int self = open("/proc/self", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

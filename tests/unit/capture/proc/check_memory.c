@@ -27,11 +27,11 @@ static void set_up(void)
 	ck_assert_int_ge(proc_fd, 0);
 	OK(memory_open(proc_fd, (uint32_t)getpid(), &pagemap_fd));
 	close_fd(&proc_fd);
-	/* A page before and behind that nobody can read. */
+	/* An inaccessible page before the area, and one after it. */
 	area = mmap(NULL, (PAGES + 2) * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ck_assert_ptr_ne(area, MAP_FAILED);
 	area += page;
-	/* Else one touched page brings its neighbours along. */
+	/* With huge pages, touching one page would also allocate its neighbours. */
 	(void)madvise(area, PAGES * page, MADV_NOHUGEPAGE);
 	OK(mprotect(area, PAGES * page, PROT_READ | PROT_WRITE));
 	memset(copy, 0xa5, sizeof(copy));
@@ -56,7 +56,10 @@ static ssize_t take(size_t offset, size_t size, size_t hole_max)
 			   hole_max);
 }
 
-/* The first n bytes of the copy are those of the area from offset on. */
+/*
+ * Checks that the first n bytes of the copy are those of the area from offset on, and that no more
+ * was copied.
+ */
 static void check_copy(size_t offset, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -75,7 +78,7 @@ TEST(what_is_there_is_copied)
 	ck_assert_int_eq(take(7, PAGES * page, 0), (ssize_t)(PAGES * page - 7));
 }
 
-/* Not read: that would have made the page. */
+/* Returns true if page n does not exist, so it was not read: a read would have made it. */
 static bool is_untouched(size_t n)
 {
 	uint64_t entry;
@@ -96,7 +99,7 @@ TEST(a_hole_is_zeros_and_stays_a_hole)
 	check_copy(50, 6 * page - 50);
 }
 
-/* Only where all of it was there, and until it is forgotten. */
+/* The pagemap is not read again for pages that were all in memory, until seen is emptied. */
 TEST(what_was_there_is_not_looked_for_again)
 {
 	touch(0, 4);
@@ -104,10 +107,10 @@ TEST(what_was_there_is_not_looked_for_again)
 	ck_assert_uint_eq(seen.lo, (uintptr_t)area + page);
 	ck_assert_uint_eq(seen.hi, (uintptr_t)area + 3 * page);
 	OK(madvise(area + 2 * page, page, MADV_DONTNEED));
-	/* Read, and so it is there again. */
+	/* The page is read without a check, so it exists again. */
 	ck_assert_int_eq(take(page + 8, 2 * page - 8, 0), (ssize_t)(2 * page - 8));
 	ck_assert(!is_untouched(2));
-	/* Beyond what was seen it is looked. */
+	/* A range that goes beyond the pages seen is checked. */
 	OK(madvise(area + 2 * page, page, MADV_DONTNEED));
 	ck_assert_int_eq(take(page, 3 * page, 0), (ssize_t)page);
 	ck_assert(is_untouched(2));
@@ -140,13 +143,13 @@ TEST(a_hole_at_the_start)
 	check_copy(page - 8, 100);
 }
 
-/* It is in memory all the same. */
+/* The page that cannot be read is in memory. */
 TEST(what_cannot_be_read_is_the_end)
 {
 	touch(0, 6);
 	OK(mprotect(area + 4 * page, page, PROT_NONE));
 	ck_assert_int_eq(take(0, 6 * page, 0), (ssize_t)(4 * page));
-	/* Zeros before it count. */
+	/* Pages of zeros before the unreadable page are valid bytes. */
 	OK(madvise(area + 2 * page, 2 * page, MADV_DONTNEED));
 	ck_assert_int_eq(take(0, 6 * page, PAGES), (ssize_t)(4 * page));
 	OK(mprotect(area, page, PROT_NONE));
@@ -162,7 +165,10 @@ TEST(no_address_of_a_process)
 		ck_assert_int_lt(
 			memory_read(pagemap_fd, &seen, getpid(), nowhere[i], copy, 100, PAGES), 0);
 	ck_assert_int_eq(take(0, 0, PAGES), -EFAULT);
-	/* Nobody is asked for the last page of all: its end is no number. */
+	/*
+	 * The kernel is not asked for the last page of all, because the address of its end would
+	 * overflow.
+	 */
 	ck_assert_int_eq(
 		memory_read(pagemap_fd, NULL, getpid(), UINT64_MAX - page, copy, page / 2, PAGES),
 		-EFAULT);
@@ -178,11 +184,14 @@ TEST(without_a_pagemap_all_is_read)
 	close_fd(&pagemap_fd);
 	ck_assert_int_eq(take(0, PAGES * page, 0), (ssize_t)(PAGES * page));
 	check_copy(0, PAGES * page);
-	/* The page behind the area cannot be. */
+	/* The page after the area cannot be read. */
 	ck_assert_int_eq(take(page, PAGES * page, 0), (ssize_t)((PAGES - 1) * page));
 }
 
-/* A thread would have to fill it in, and there is none. */
+/*
+ * The pages would have to be filled in by a thread that handles the userfaultfd. The test has no
+ * such thread.
+ */
 TEST(a_page_that_somebody_keeps_back)
 {
 	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
@@ -193,7 +202,7 @@ TEST(a_page_that_somebody_keeps_back)
 	};
 
 	if (fd < 0)
-		return; /* root's, as a rule */
+		return; /* usually permitted to root only */
 	touch(0, 2);
 	touch(5, 1);
 	OK(ioctl(fd, UFFDIO_API, &api));

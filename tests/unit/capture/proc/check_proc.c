@@ -38,7 +38,7 @@ TEST(a_file_is_read)
 	close_fd(&fd);
 }
 
-/* Before its file is opened, and after. */
+/* Both a file that was opened before the process ended and one that was not. */
 TEST(a_process_that_has_ended_is_gone)
 {
 	char path[64], text[64] = "x";
@@ -70,7 +70,7 @@ static const struct {
 	{"/proc/self/stat", EMFILE},
 };
 
-/* Whatever else fails says nothing of the process, which lives. */
+/* Any other error does not mean that the process has ended. */
 TESTS(any_other_error_is_a_lack, array_size(failing))
 {
 	struct rlimit before;

@@ -21,7 +21,9 @@
 #include "lib/base/util.h"
 #include "tests/unit/suite.h"
 
-/* The process looked at is this one: Check runs each test in its own. */
+/*
+ * The functions read the state of the test's process. Check runs each test in a process of its own.
+ */
 static uint32_t self(void)
 {
 	return (uint32_t)getpid();
@@ -39,7 +41,7 @@ static void check_signal(int number, void (*handler)(int), bool goes_unnoticed, 
 	ck_assert_int_eq(status_ignores(self(), number), is_ignored);
 }
 
-/* signal(7): what these do by default is nothing. */
+/* Signals whose default action is to ignore them (signal(7)). */
 static const int ignored_by_default[] = {SIGCHLD, SIGCONT, SIGURG, SIGWINCH};
 
 TESTS(default_that_is_to_do_nothing, array_size(ignored_by_default))
@@ -51,7 +53,7 @@ TESTS(default_that_is_to_do_nothing, array_size(ignored_by_default))
 	check_signal(number, SIG_IGN, true, true);
 }
 
-/* The first, the last, a neighbour's bit, and one that stops. */
+/* Other signals: the first, the last, a neighbour of an ignored one, and one that stops. */
 static const int others[] = {SIGHUP, SIGUSR1, SIGPIPE, SIGTSTP, 64};
 
 TESTS(default_that_does_something, array_size(others))
@@ -83,14 +85,14 @@ TEST(filters)
 
 static const size_t group_counts[] = {100, 400, 800, 1200, NGROUPS_MAX};
 
-/* Their numbers stand before what is looked for, on one line. */
+/* The groups are on one line before the fields that are read. */
 TESTS(many_groups, array_size(group_counts))
 {
 	static gid_t groups[NGROUPS_MAX];
 
 	for (size_t i = 0; i < array_size(groups); i++)
 		groups[i] = (gid_t)(1000000000 + i);
-	/* Only root may have them. */
+	/* Only root may set groups. */
 	if (setgroups(group_counts[_i], groups) < 0) {
 		ck_assert_int_eq(errno, EPERM);
 		return;
@@ -126,8 +128,8 @@ TEST(strict_mode)
 }
 
 /*
- * Its name stands before all that is looked for, and is its own. The kernel
- * writes a newline in it as two characters.
+ * The process chooses its name, which precedes all fields that are read. The kernel writes a
+ * newline in it as two characters.
  */
 TEST(a_name_is_no_field)
 {
@@ -139,8 +141,8 @@ TEST(a_name_is_no_field)
 }
 
 /*
- * What another process sees of one that has it blocked, and of one that lets
- * it through: that is stopped, so that it does not take it.
+ * Checks a pending signal that the process has blocked, and one that it has not. The process is
+ * stopped, so that it does not take the signal.
  */
 TEST(pending_signals)
 {
@@ -167,7 +169,7 @@ TEST(pending_signals)
 	ck_assert(!status_has_pending((uint32_t)child));
 }
 
-/* Of one that is gone, what leaves it alone is taken to be so. */
+/* For a process that is gone the results are those by which capture changes less. */
 TEST(nobody)
 {
 	ck_assert(status_is_filtered(0));
@@ -175,19 +177,19 @@ TEST(nobody)
 	ck_assert(!status_goes_unnoticed(0, SIGCHLD));
 }
 
-/* By its name alone nobody is one. */
+/* A thread is not a worker by its name alone. */
 TEST(no_worker)
 {
 	ck_assert_int_eq(status_is_worker(self()), PROC_NO);
 	OK(prctl(PR_SET_NAME, "iou-wrk-1"));
 	ck_assert_int_eq(status_is_worker(self()), PROC_NO);
-	/* PF_FORKNOEXEC is one of its flags, and no worker's. */
+	/* The process has the flag PF_FORKNOEXEC, which no worker has. */
 	OK(prctl(PR_SET_NAME, "iou) S 1 1 1 0 -1"));
 	ck_assert_int_eq(status_is_worker(self()), PROC_NO);
 	ck_assert_int_eq(status_is_worker(UINT32_MAX), PROC_NO);
 }
 
-/* What is asked again later is not answered without a look. */
+/* Without a descriptor the answer is unknown, and the caller asks again later. */
 TEST(no_descriptor_is_no_answer)
 {
 	struct rlimit before, none;
@@ -200,11 +202,11 @@ TEST(no_descriptor_is_no_answer)
 	OK(setrlimit(RLIMIT_NOFILE, &none));
 	ck_assert_int_eq(status_is_worker(self()), PROC_UNKNOWN);
 	ck_assert_int_eq(status_dumps_core(self()), PROC_UNKNOWN);
-	/* The sanitizers open files at the end of the process. */
+	/* The sanitizers open files when the process exits. */
 	OK(setrlimit(RLIMIT_NOFILE, &before));
 }
 
-/* The kernel makes one for what is not to be tried without waiting. */
+/* The kernel makes a worker for a request with IOSQE_ASYNC. */
 TEST(worker)
 {
 	struct io_uring_params p = {0};
@@ -225,7 +227,7 @@ TEST(worker)
 	ck_assert_ptr_ne(sqe, MAP_FAILED);
 	*sqe = (struct io_uring_sqe){.opcode = IORING_OP_NOP, .flags = IOSQE_ASYNC};
 	__atomic_store_n((uint32_t *)(void *)(ring + p.sq_off.tail), 1, __ATOMIC_RELEASE);
-	/* It has a worker when that is done. */
+	/* When the request is done, the process has a worker. */
 	ck_assert_int_eq(syscall(SYS_io_uring_enter, fd, 1, 1, IORING_ENTER_GETEVENTS, NULL, 0), 1);
 	(void)snprintf(path, sizeof(path), "/proc/%u/task", self());
 	dir = opendir(path);

@@ -1,4 +1,4 @@
-/* An io_uring with something in its queue of completions. */
+/* Makes an io_uring with entries in its completion queue. */
 #ifndef TESTS_UNIT_CAPTURE_PROC_URING_H
 #define TESTS_UNIT_CAPTURE_PROC_URING_H
 
@@ -27,7 +27,7 @@ static inline void *uring_map(const struct uring *r, size_t size, off_t at)
 	return p;
 }
 
-/* False where the kernel refuses to make one, as in many containers. */
+/* Returns false if the kernel refuses to make an io_uring, as in many containers. */
 static inline bool uring_make(struct uring *r)
 {
 	struct io_uring_params p;
@@ -45,7 +45,7 @@ static inline bool uring_make(struct uring *r)
 	return true;
 }
 
-/* Submits one, and waits for as many completions as there are to be then. */
+/* Submits an entry, and waits until the queue has `wait` completions. */
 static inline void uring_submit(struct uring *r, const struct io_uring_sqe *sqe, unsigned int wait)
 {
 	const unsigned int at = *r->tail & *r->mask;

@@ -20,7 +20,7 @@ static const struct {
 	{EXITED(255), TRACEE_DEAD, 0},
 	{KILLED(SIGKILL), TRACEE_DEAD, 0},
 	{KILLED(SIGSEGV | 0x80), TRACEE_DEAD, 0},
-	/* Each signal at its delivery, those that stop too. */
+	/* Signal-delivery-stops of all signals, including those that stop the process. */
 	{STOPPED(0, SIGUSR1), TRACEE_SIGNAL, SIGUSR1},
 	{STOPPED(0, SIGTRAP), TRACEE_SIGNAL, SIGTRAP},
 	{STOPPED(0, SIGSTOP), TRACEE_SIGNAL, SIGSTOP},
@@ -56,7 +56,7 @@ TEST(four_signals_stop)
 					 signal == SIGTTOU);
 }
 
-/* Those with "Core" in signal(7); SIGIOT is SIGABRT. */
+/* The signals with the action "Core" in signal(7). SIGIOT is SIGABRT. */
 TEST(ten_signals_dump)
 {
 	static const int core[] = {SIGQUIT, SIGILL,  SIGTRAP, SIGABRT, SIGBUS,

@@ -11,24 +11,24 @@
 
 #include "tests/unit/capture/restart/partial.h"
 
-/* The first argument is a descriptor; the fifth of sendfile's is none. */
+/* The first argument is a descriptor; the fifth argument of sendfile is not. */
 static const struct {
 	long nr;
 	enum file file;
 	uint64_t arguments[6];
 	long result;
-	/* The rest; 0: none is to be run. */
+	/* The call for the rest; 0: the call is not resumed. */
 	long next_nr;
 	uint64_t next[6];
 	bool alike;
 } calls[] = {
 	{SYS_write, PIPE, {0, 4096, 1000}, 300, SYS_write, {0, 4396, 700}, true},
-	/* All of it, nothing, an error: no rest. */
+	/* A complete result, no byte, an error: there is no rest. */
 	{SYS_write, PIPE, {0, 4096, 1000}, 1000, -1, {0}, false},
 	{SYS_write, PIPE, {0, 4096, 1000}, 0, -1, {0}, false},
 	{SYS_write, PIPE, {0, 4096, 1000}, -EINTR, -1, {0}, false},
 	{SYS_write, PIPE, {0, 4096, 1000}, -512, -1, {0}, false},
-	/* More than the kernel takes at once is no part. */
+	/* A call for more bytes than the kernel moves at once is complete. */
 	{SYS_write, PIPE, {0, 4096, 0x80000000}, 0x7ffff000, -1, {0}, false},
 	{SYS_write,
 	 UNIX_STREAM,
@@ -37,7 +37,7 @@ static const struct {
 	 SYS_sendto,
 	 {0, 4396, 700, MSG_NOSIGNAL},
 	 false},
-	/* A part of these has other reasons. */
+	/* Calls that return a part for other reasons, too. */
 	{SYS_write, REGULAR, {0, 4096, 1000}, 300, -1, {0}, false},
 	{SYS_write, NONE, {0, 4096, 1000}, 300, -1, {0}, false},
 	{SYS_read, ZERO, {0, 4096, 1000}, 300, SYS_read, {0, 4396, 700}, true},
@@ -69,7 +69,7 @@ static const struct {
 	 SYS_sendto,
 	 {0, 4097, 999, MSG_NOSIGNAL | MSG_DONTROUTE},
 	 true},
-	/* One notice for each call, by its number. */
+	/* The kernel acknowledges each zero-copy call by its number. */
 	{SYS_sendto,
 	 UNIX_STREAM,
 	 {0, 4096, 1000, MSG_NOSIGNAL | MSG_ZEROCOPY},
@@ -87,7 +87,7 @@ static const struct {
 	 SYS_recvfrom,
 	 {0, 4097, 999, MSG_WAITALL},
 	 true},
-	/* It gives what is there. */
+	/* Without MSG_WAITALL the call returns the bytes that are available. */
 	{SYS_recvfrom, UNIX_STREAM, {0, 4096, 1000}, 1, -1, {0}, false},
 	{SYS_recvfrom, UNIX_STREAM, {0, 4096, 1000, MSG_WAITALL | MSG_PEEK}, 1, -1, {0}, false},
 	{SYS_recvmmsg,
@@ -105,7 +105,7 @@ static const struct {
 	 SYS_sendmmsg,
 	 {0, 4096 + 3 * sizeof(struct mmsghdr), 13, MSG_NOSIGNAL},
 	 true},
-	/* The last of them may be a part itself. */
+	/* The last message may itself have been sent in part. */
 	{SYS_sendmmsg, UNIX_STREAM, {0, 4096, 16}, 3, -1, {0}, false},
 	{SYS_sendmmsg, UDP, {0, 4096, 16, MSG_DONTWAIT}, 3, -1, {0}, false},
 	{SYS_sendfile, UNIX_STREAM, {0, 5, 4096, 1000}, 300, SYS_sendfile, {0, 5, 4096, 700}, true},
@@ -139,7 +139,7 @@ static const struct {
 	 SYS_io_pgetevents,
 	 {0, 5, 7, 4096 + 3 * 32, 64, 128},
 	 true},
-	/* As many as it waited for. */
+	/* The call returned as many events as it waited for. */
 	{SYS_io_getevents, NONE, {0, 3, 10, 4096, 0}, 3, -1, {0}, false},
 	{SYS_tee, PIPE, {0, 5, 1000, 0}, 300, -1, {0}, false},
 	{SYS_close, PIPE, {0}, 1, -1, {0}, false},
@@ -181,14 +181,14 @@ TEST(bytes_of_getrandom)
 	check_call(&call, SYS_getrandom, (const uint64_t[6]){4352, 744, 0});
 }
 
-/* What it has submitted must not be submitted again. */
+/* Entries that were submitted must not be submitted again. */
 TEST(waits_of_io_uring)
 {
 	const uint64_t enter[6] = {7, 2, 1, IORING_ENTER_GETEVENTS, 0, 8};
 	const uint64_t wait[6] = {7, 0, 1, IORING_ENTER_GETEVENTS, 0, 8};
 	const uint64_t no_wait[6] = {7, 2, 0, IORING_ENTER_GETEVENTS};
 	const uint64_t no_events[6] = {7, 2, 1, 0};
-	/* IORING_ENTER_EXT_ARG_REG: a timeout that cannot be read. */
+	/* IORING_ENTER_EXT_ARG_REG: a registered timeout cannot be read. */
 	const uint64_t registered[6] = {7, 2, 1, IORING_ENTER_GETEVENTS | 1 << 6};
 	struct partial p = after(SYS_io_uring_enter, 2, enter);
 	struct partial_call call;
@@ -197,7 +197,7 @@ TEST(waits_of_io_uring)
 	ck_assert(partial_next(&p, &call));
 	ck_assert(!call.counts);
 	check_call(&call, SYS_io_uring_enter, wait);
-	/* An error of the second: the wait was not reached. */
+	/* The second submission failed, so the wait was not reached. */
 	p = after(SYS_io_uring_enter, 1, enter);
 	ck_assert(!partial_find(&p));
 	p = after(SYS_io_uring_enter, 2, no_wait);
@@ -208,7 +208,7 @@ TEST(waits_of_io_uring)
 	ck_assert(!partial_find(&p));
 }
 
-/* With some of the completions, and so with 0 for its result. */
+/* A wait for several completions that got some of them has the result 0. */
 TEST(waits_for_several)
 {
 	struct uring ring;
@@ -225,18 +225,18 @@ TEST(waits_for_several)
 	ck_assert(partial_find(&p) && partial_is_alike(&p));
 	ck_assert(partial_next(&p, &call) && !call.counts);
 	check_call(&call, SYS_io_uring_enter, wait);
-	/* With a timeout; with a time after which fewer are enough. */
+	/* With a timeout, and with a time after which fewer completions are enough. */
 	wait[3] = IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG;
 	wait[4] = (uintptr_t)min_wait;
 	p = after(SYS_io_uring_enter, 0, wait);
 	ck_assert(partial_find(&p));
 	min_wait[3] = 1;
 	ck_assert(!partial_find(&p));
-	/* By a registered number. */
+	/* The ring is given by a registered number. */
 	wait[3] = IORING_ENTER_GETEVENTS | 1 << 4;
 	p = after(SYS_io_uring_enter, 0, wait);
 	ck_assert(!partial_find(&p));
-	/* What it submitted and waits for; one is all that it waits for. */
+	/* The call submits entries and waits for one completion only. */
 	wait[3] = IORING_ENTER_GETEVENTS;
 	wait[1] = 2;
 	p = after(SYS_io_uring_enter, 2, wait);
@@ -245,7 +245,7 @@ TEST(waits_for_several)
 	wait[2] = 1;
 	p = after(SYS_io_uring_enter, 0, wait);
 	ck_assert(!partial_find(&p));
-	/* All are there, before it is gone on with, or meanwhile. */
+	/* All completions are available, either before the call is resumed or meanwhile. */
 	wait[2] = 3;
 	p = after(SYS_io_uring_enter, 0, wait);
 	ck_assert(partial_find(&p));
@@ -255,7 +255,7 @@ TEST(waits_for_several)
 	uring_end(&ring);
 }
 
-/* What is left of its time is in memory; nothing: that has ended it. */
+/* The remaining time of recvmmsg(2) is in memory. If it is 0, the timeout has ended the call. */
 TEST(time_of_recvmmsg)
 {
 	struct timespec left = {.tv_nsec = 1};

@@ -36,7 +36,7 @@ static bool are_the_same(const struct partial_files *f, long nr)
 	return partial_has_files(f, p.tid, &p.regs, nr);
 }
 
-/* Each of three descriptors becomes another pipe, and the first one again. */
+/* Each of three descriptors becomes another pipe, and then the first one again. */
 TESTS(each_file_counts, array_size(calls))
 {
 	static const uint64_t arguments[6] = {100, 101, 102};
@@ -73,7 +73,7 @@ static void write_for_ever(int fd)
 		(void)!write(fd, bytes, WHOLE);
 }
 
-/* A process that writes to fd, and has our descriptors; it is traced. */
+/* Starts a traced process that writes to fd and shares the test's descriptors. */
 static pid_t start_writer(int fd)
 {
 	pid_t pid = (pid_t)syscall(SYS_clone, CLONE_FILES | SIGCHLD, NULL, NULL, NULL, NULL);
@@ -95,7 +95,7 @@ static void next_stop(struct resume_stop *stop, struct user_regs_struct *regs)
 	OK(arch_get_regs(stop->tid, regs));
 }
 
-/* Interrupts it until it comes out of its call with a part. */
+/* Interrupts the process until its call has returned a part. */
 static void until_part(struct resume_stop *stop, struct user_regs_struct *regs)
 {
 	long nr, result = 0;
@@ -110,7 +110,7 @@ static void until_part(struct resume_stop *stop, struct user_regs_struct *regs)
 	}
 }
 
-/* The part that is under way is interrupted where it begins to wait. */
+/* Runs one part, and interrupts it where it begins to wait. */
 static void run_part(struct resumed_call *r, struct resume_stop *stop,
 		     struct user_regs_struct *regs)
 {
@@ -125,7 +125,7 @@ static void run_part(struct resumed_call *r, struct resume_stop *stop,
 	}
 }
 
-/* What is left must not go to whoever has the number now. */
+/* The rest must not be written to another file that has the descriptor's number now. */
 TEST(another_file_gets_nothing)
 {
 	struct user_regs_struct regs;

@@ -15,7 +15,7 @@ static uint8_t bytes[64];
 
 FIXTURE(set_up, NULL)
 
-/* Piece by piece, the empty ones left out. */
+/* The rest is transferred piece by piece. Empty pieces are skipped. */
 TESTS(pieces, 7)
 {
 	struct iovec iov[MANY];
@@ -56,7 +56,7 @@ TESTS(pieces, 7)
 	p = after(kinds[_i].nr, 1, kinds[_i].arguments);
 	ck_assert(partial_find(&p) && !partial_is_alike(&p));
 	ck_assert_uint_eq(p.whole, sum);
-	/* The first piece that is not empty has one byte: it is done. */
+	/* The first non-empty piece has one byte, and is done already. */
 	for (unsigned int i = 2; i < MANY; i++) {
 		uint64_t left = i % 5, step = i % 2 == 0 && left > 1 ? 1 : left;
 
@@ -83,7 +83,7 @@ TEST(messages_that_are_left_alone)
 	const uint64_t send[6] = {(uint32_t)files[UNIX_STREAM], (uintptr_t)&m};
 	struct partial p;
 
-	/* Control messages of the rest would have no place. */
+	/* Control messages that come with the rest would have no place. */
 	m.msg_control = bytes;
 	p = after(SYS_recvmsg, 1, receive);
 	ck_assert(!partial_find(&p));
@@ -106,7 +106,7 @@ TEST(messages_that_are_left_alone)
 	ck_assert(!partial_find(&p));
 }
 
-/* RWF_NOWAIT says that parts are welcome. */
+/* With RWF_NOWAIT the program expects partial results. */
 TEST(flags_of_pieces)
 {
 	struct iovec iov = {bytes, sizeof(bytes)};

@@ -15,7 +15,7 @@
 #include "tests/unit/capture/live.h"
 #include "tests/unit/suite.h"
 
-/* One wait, interrupted so often. */
+/* How often one wait is interrupted. */
 #define INTERRUPTS 300
 
 static struct live l;
@@ -23,7 +23,7 @@ static struct live l;
 static void waiting(const char *call, const char *us)
 {
 	live_begin(&l, "cap_waits", call, us);
-	/* What ticks find running. */
+	/* Makes the program run between its waits, so that ticks find it running. */
 	if (us != NULL)
 		(void)live_ask(&l, "runs", "ok");
 }
@@ -34,8 +34,8 @@ static void tear_down(void)
 }
 
 /*
- * Under a filter of system calls, as in a container, what the kernel would
- * continue by restart_syscall(2) is restarted by us, too
+ * Checks that no call was rewritten. Under a seccomp filter, as in a container, capture also
+ * restarts calls that the kernel would continue by restart_syscall(2)
  * (lib/capture/restart/syscalls.h).
  */
 static void assert_not_rewritten(const char *call)
@@ -44,7 +44,7 @@ static void assert_not_rewritten(const char *call)
 		ck_assert_msg(l.counters.rewritten == 0, "%s", call);
 }
 
-/* Until n more stops that nobody asked for have been answered. */
+/* Waits until n more stops were handled. */
 static void until_stopped(uint64_t before, uint64_t n)
 {
 	while (l.counters.event_stops + l.counters.stops < before + n)
@@ -56,7 +56,7 @@ static uint64_t stops(void)
 	return l.counters.event_stops + l.counters.stops;
 }
 
-/* One with a timeout stops on its way back into the call, too. */
+/* Interrupts the wait once. A wait with a timeout also stops on its way back into the call. */
 static void interrupt_once(void)
 {
 	uint64_t before;
@@ -70,7 +70,7 @@ static void interrupt_once(void)
 
 FIXTURE(NULL, tear_down)
 
-/* All kinds of waits, and whether the interrupted call is changed for it. */
+/* All kinds of waits, and whether the result of the interrupted call is rewritten. */
 static const struct {
 	const char *call;
 	bool rewritten;
@@ -166,13 +166,13 @@ TESTS(no_kind_of_wait_is_ended, array_size(waits))
 static const struct {
 	const char *call;
 	const char *us;
-	uint64_t hits; /* interrupts that met a wait */
+	uint64_t hits; /* interrupts that must meet a wait */
 } races[] = {
 	{"epoll_pwait2", "50", 30}, {"epoll_wait", "1000", 3},	 {"semtimedop", "50", 30},
 	{"sigtimedwait", "50", 30}, {"recv_timeout", "1000", 3},
 };
 
-/* Found running, interrupted when it waits: as ticks do it. */
+/* A tick finds the thread running, and its interrupt comes when the thread waits. */
 TESTS(no_wait_is_ended_by_a_tick, array_size(races))
 {
 	waiting(races[_i].call, races[_i].us);
@@ -186,7 +186,7 @@ TESTS(no_wait_is_ended_by_a_tick, array_size(races))
 	live_check_sum(&l);
 }
 
-/* What a traced thread is woken by, and an untraced one is not. */
+/* Signals that wake a traced thread, and that an untraced one does not notice. */
 static const int ignored[] = {SIGCHLD, SIGWINCH, SIGURG, SIGCONT, SIGTSTP};
 
 TESTS(no_wait_is_ended_by_a_signal_that_is_ignored, array_size(ignored))
@@ -197,7 +197,7 @@ TESTS(no_wait_is_ended_by_a_signal_that_is_ignored, array_size(ignored))
 
 		live_until_blocked(&l, l.first);
 		OK(syscall(SYS_tgkill, l.pid, l.first, ignored[_i]));
-		/* SIGCONT stops both threads, before it is delivered. */
+		/* SIGCONT stops both threads before it is delivered. */
 		until_stopped(before, ignored[_i] == SIGCONT ? 3 : 1);
 	}
 	live_until_blocked(&l, l.first);
@@ -210,7 +210,7 @@ TEST(a_handler_that_runs_ends_the_wait)
 	waiting("epoll_wait", NULL);
 	for (int i = 1; i <= INTERRUPTS; i++) {
 		live_until_blocked(&l, l.first);
-		/* Both at once, in either order. */
+		/* The signal and the interrupt come at the same time, in either order. */
 		if (i % 3 == 0)
 			(void)ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL);
 		OK(kill(l.pid, SIGUSR1));
@@ -227,7 +227,10 @@ TEST(a_handler_that_runs_ends_the_wait)
 	ck_assert_int_eq(live_count(&l, "other"), 0);
 }
 
-/* restart_syscall(2) would kill it; installed long after we came. */
+/*
+ * The filter, which is installed long after capture attached, would kill the process at a
+ * restart_syscall(2).
+ */
 TEST(a_filter_is_not_run_into)
 {
 	waiting("poll", "1000");
@@ -243,7 +246,7 @@ TEST(no_call_no_repair)
 {
 	struct user_regs_struct regs;
 
-	/* No call at all: nothing is asked of the kernel. */
+	/* The registers show no call, so the kernel is not asked. */
 	memset(&regs, 0, sizeof(regs));
 #if defined(__x86_64__)
 	regs.orig_rax = UINT64_MAX;
@@ -257,8 +260,7 @@ TEST(no_call_no_repair)
 
 FIXTURE(NULL, NULL)
 
-/* What has moved something, or changed the kernel's state, is not done again.
- */
+/* Calls that have moved data or changed the kernel's state are not repeated. */
 TEST(what_is_left_alone)
 {
 	const struct {
@@ -291,7 +293,7 @@ TEST(what_is_left_alone)
 	}
 }
 
-/* Whether an ioctl that returns EINTR has done nothing. */
+/* Whether an ioctl that returned EINTR has had no effect. */
 TEST(ioctls_of_terminals)
 {
 	const struct {

@@ -17,7 +17,7 @@
 #include "tests/unit/capture/live.h"
 #include "tests/unit/suite.h"
 
-/* Calls in whose middle the thread is blocked, again and again. */
+/* Calls that block many times before they are complete. */
 static const char *const kinds[] = {
 	"write_pipe",  "writev_pipe",	"write_tty",	"write_unix",	   "write_tcp",
 	"writev_unix", "send_unix",	"send_tcp",	"recv_unix",	   "recv_tcp",
@@ -27,21 +27,24 @@ static const char *const kinds[] = {
 #define N_KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
 /*
- * When a signal ends recvmmsg(2) in the middle, the next call on the socket
- * fails with an error that is none, 512 (net/socket.c): also without us.
+ * Returns false for recvmmsg(2): if a signal ends it in the middle, the next call on the socket
+ * fails with 512, which is no error number (net/socket.c). That also happens without capture.
  */
 static bool is_sound(const char *kind)
 {
 	return strcmp(kind, "recvmmsg") != 0;
 }
 
-/* Rests that are run for each; so many interrupts while one gets on. */
+/*
+ * RESTS: how many partial transfers are resumed for each kind of call. IN_A_ROW: interrupts before
+ * the program gets time to complete a transfer.
+ */
 #define RESTS	 10
 #define IN_A_ROW 5
 
 /*
- * TCP moves so much at once that a thread is rarely met in the middle: after so
- * many rounds one rest is enough.
+ * TCP transfers so much at once that a thread is rarely interrupted in the middle. After this many
+ * rounds one resumed call is enough.
  */
 #define ROUNDS_MAX 4
 
@@ -57,7 +60,7 @@ static void tear_down(void)
 	live_end(&l);
 }
 
-/* What is under way is brought to its end, so that it counts. */
+/* Waits until the transfer under way is complete, so that the program has counted it. */
 static void until_all_is_done(void)
 {
 	long whole = live_count(&l, "whole");
@@ -71,7 +74,7 @@ static void interrupt_once(void)
 	uint64_t before = l.counters.stops + l.counters.event_stops;
 
 	live_until_state(&l, l.first, 'S');
-	/* As for one that was sampled without its stop. */
+	/* The state of a thread that was sampled without a stop, after an interrupt. */
 	live_known(&l, l.first)->due = DUE_STOP;
 	OK(ptrace(PTRACE_INTERRUPT, l.first, NULL, NULL));
 	while (l.counters.stops + l.counters.event_stops == before)
@@ -93,7 +96,7 @@ TESTS(interrupts_take_nothing_away, N_KINDS)
 	ck_assert_int_eq(live_count(&l, "wrong"), 0);
 }
 
-/* A traced thread is woken by what an untraced one does not notice. */
+/* A signal that an untraced thread would not notice wakes a traced one. */
 TESTS(ignored_signals_take_nothing_away, N_KINDS)
 {
 	live_begin(&l, "cap_whole", kinds[_i], NULL);
@@ -112,7 +115,9 @@ TESTS(ignored_signals_take_nothing_away, N_KINDS)
 	ck_assert_int_eq(live_count(&l, "wrong"), 0);
 }
 
-/* A part is what it gets without us, too; no byte is lost or sent twice. */
+/*
+ * A handler ends the call with a part, as it does without capture. No byte is lost or sent twice.
+ */
 TESTS(handlers_are_run_in_between, N_KINDS)
 {
 	live_begin(&l, "cap_whole", kinds[_i], NULL);
@@ -158,7 +163,7 @@ TESTS(it_is_killed_in_between, N_KINDS)
 		live_wait(&l);
 }
 
-/* It has let the same call through, with other addresses and sizes. */
+/* The filter has let the same call through, with another address and size. */
 TEST(under_a_filter_the_same_is_run)
 {
 	live_begin(&l, "cap_whole", "write_pipe", NULL);
@@ -171,7 +176,7 @@ TEST(under_a_filter_the_same_is_run)
 	ck_assert_int_eq(live_count(&l, "wrong"), 0);
 }
 
-/* Perhaps no other call: this one's rest would be a sendto(2). */
+/* The filter may refuse another call. The rest of this one would be sent by sendto(2). */
 TEST(under_a_filter_nothing_else_is_run)
 {
 	live_begin(&l, "cap_whole", "write_unix", NULL);
@@ -184,7 +189,7 @@ TEST(under_a_filter_nothing_else_is_run)
 	ck_assert_uint_eq(l.gone, 0);
 }
 
-/* Nobody else interrupts it: each part is the call's own. */
+/* Nothing interrupts the calls, so each short result is final. */
 TEST(what_cannot_go_on_is_at_its_end)
 {
 	live_begin(&l, "life_ends", "3", NULL);
@@ -195,8 +200,7 @@ TEST(what_cannot_go_on_is_at_its_end)
 	}
 }
 
-/* Before it leaves, what it began is at its end. */
-/* A connection: in *ret_to comes what is sent into the descriptor returned. */
+/* Makes a connection. *ret_to receives what is sent into the returned descriptor. */
 static int connection(int *ret_to)
 {
 	struct sockaddr_in name = {.sin_family = AF_INET};
@@ -215,7 +219,10 @@ static int connection(int *ret_to)
 	return fd;
 }
 
-/* A process in the stop at the end of a call that receives from fd. */
+/*
+ * Starts a process that receives from fd, and returns when it is in the stop at the end of that
+ * call.
+ */
 static pid_t at_end_of_recv(int fd, struct user_regs_struct *ret)
 {
 	char bytes[64];
@@ -249,7 +256,7 @@ static bool is_at_getppid(const struct user_regs_struct *regs)
 
 FIXTURE(NULL, NULL)
 
-/* Whoever received up to it would wait for more than there ever may be. */
+/* After urgent data the call is complete. Otherwise it would wait for bytes that may never come. */
 TEST(urgent_data_is_an_end)
 {
 	struct pollfd urgent = {.events = POLLPRI};
@@ -275,8 +282,8 @@ TEST(urgent_data_is_an_end)
 }
 
 /*
- * The thread was sent to a call, and stops in a handler: there it stays, with
- * the registers that it has.
+ * A thread that was sent back to its call stops in a handler. It stays there, with its own
+ * registers.
  */
 TESTS(a_stop_elsewhere_is_not_the_begin_of_the_call, 3)
 {
@@ -298,7 +305,7 @@ TESTS(a_stop_elsewhere_is_not_the_begin_of_the_call, 3)
 	rest.partial.pagemap_fd = -1;
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	OK(arch_get_regs(stop.tid, &rest.partial.regs));
-	/* To another call than the one that it was sent to. */
+	/* Waits for the begin of another call than the one that the thread was sent to. */
 	do {
 		OK(ptrace(PTRACE_SYSCALL, pid, NULL, NULL));
 		ck_assert_int_eq(waitpid(pid, &status, 0), pid);
@@ -329,7 +336,10 @@ TEST(it_settles)
 	ck_assert_int_eq(live_count(&l, "wrong"), 0);
 }
 
-/* It is to be let go of, and has taken its time. */
+/*
+ * Calls of the target are cut short, because it is leaving and has taken long. No further call is
+ * resumed.
+ */
 TEST(who_is_cut_off_begins_none)
 {
 	uint64_t continued;
@@ -338,7 +348,7 @@ TEST(who_is_cut_off_begins_none)
 	while (l.counters.continued < 1)
 		interrupt_once();
 	live_known(&l, l.first)->target->settling.cut = true;
-	/* The one that is under way comes to its end. */
+	/* The resumed call under way is completed. */
 	while (live_known(&l, l.first)->resumed.state != RESUME_NONE)
 		interrupt_once();
 	continued = l.counters.continued;

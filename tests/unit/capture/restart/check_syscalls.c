@@ -5,7 +5,7 @@
 
 #include "tests/unit/suite.h"
 
-/* Above every call's number on every processor. */
+/* Higher than the number of any call on any processor. */
 #define CALLS_MAX 1024
 
 static const long rewritten[] = {
@@ -21,7 +21,7 @@ static const long rewritten[] = {
 #endif
 };
 
-/* Harmless where the descriptor is a socket. */
+/* Calls that can be restarted if the descriptor is a socket. */
 static const long by_socket[] = {
 	SYS_read, SYS_readv, SYS_write, SYS_writev, SYS_preadv2, SYS_pwritev2, SYS_sendfile,
 };
@@ -41,7 +41,10 @@ static enum restart_rule rule_of(long nr)
 	return nr == SYS_ioctl ? RESTART_IF_DRAIN : RESTART_LEAVE;
 }
 
-/* close(2) above all: it has freed its descriptor when it returns EINTR. */
+/*
+ * Other calls must not be changed, close(2) above all: it has released its descriptor when it
+ * returns EINTR.
+ */
 TEST(eintr_is_rewritten_for_the_calls_of_the_list)
 {
 	for (long nr = 0; nr < CALLS_MAX; nr++)
@@ -63,7 +66,7 @@ TEST(other_results_are_left)
 	ck_assert_int_eq(syscall_restart_rule(SYS_bpf, -EAGAIN), RESTART_UNDISTURBED);
 }
 
-/* It needs a call that the filter may not let through. */
+/* The restart needs restart_syscall(2), which a filter may refuse. */
 TEST(a_restart_block_is_for_the_unfiltered)
 {
 	for (long nr = 0; nr < CALLS_MAX; nr++)
@@ -78,7 +81,7 @@ TEST(what_was_waiting)
 				 result == -EINTR || (result >= -516 && result <= -512));
 }
 
-/* A call that works is not among those that only wait. */
+/* Calls that do work do not count as waiting only. */
 TEST(what_only_waits)
 {
 	ck_assert(syscall_rule(SYS_clock_nanosleep)->only_waits);

@@ -12,7 +12,7 @@
 #include "lib/base/util.h"
 #include "tests/unit/suite.h"
 
-/* Calls of 64-bit x86; elsewhere none is known to have been interrupted. */
+/* Calls of 64-bit x86. On other processors capture does not know of any interrupted call. */
 #if defined(__x86_64__)
 
 static struct timespec span;
@@ -23,7 +23,7 @@ static struct io_uring_getevents_arg enter;
 #define VAL  ((uint64_t)(uintptr_t)&val)
 #define ARG  ((uint64_t)(uintptr_t)&enter)
 
-/* The process looked at is this one. */
+/* Finds the timeout of a call of the test's process. */
 static bool find(long nr, const uint64_t arguments[6], struct timeout *ret)
 {
 	struct user_regs_struct regs = {
@@ -69,14 +69,14 @@ TEST(milliseconds)
 	ck_assert_uint_eq(t.ns, 20 * NS_PER_MS);
 	ck_assert(find(SYS_poll, (uint64_t[6]){3, 4, INT_MAX}, &t));
 	ck_assert_uint_eq(t.ns, INT_MAX * NS_PER_MS);
-	/* For ever; the upper half of the register does not count. */
+	/* -1 means no timeout. The upper half of the register does not count. */
 	ck_assert(!find(SYS_poll, (uint64_t[6]){3, 4, UINT32_MAX}, &t));
 	ck_assert(!find(SYS_poll, (uint64_t[6]){3, 4, UINT64_MAX}, &t));
 	ck_assert(find(SYS_poll, (uint64_t[6]){3, 4, UINT64_C(1) << 32 | 9}, &t));
 	ck_assert_uint_eq(t.ns, 9 * NS_PER_MS);
 }
 
-/* n: the argument that points to the time. */
+/* n: the argument that points to the time */
 static const struct {
 	long nr;
 	unsigned int n;
@@ -106,7 +106,7 @@ TESTS(times_in_memory, array_size(calls))
 	span.tv_sec = 0;
 	ck_assert(find(calls[_i].nr, arguments, &t));
 	ck_assert_uint_eq(t.ns, 7);
-	/* None that the kernel would take, and one that nobody lives to see. */
+	/* A time that the kernel refuses, and one of centuries. */
 	span.tv_sec = -1;
 	ck_assert(!find(calls[_i].nr, arguments, &t));
 	span.tv_sec = INT64_MAX;
@@ -116,7 +116,7 @@ TESTS(times_in_memory, array_size(calls))
 	ck_assert(!find(calls[_i].nr, arguments, &t));
 	span.tv_nsec = -1;
 	ck_assert(!find(calls[_i].nr, arguments, &t));
-	/* For ever, and gone. */
+	/* A null pointer means no timeout; an invalid address cannot be read. */
 	arguments[calls[_i].n] = 0;
 	ck_assert(!find(calls[_i].nr, arguments, &t));
 	arguments[calls[_i].n] = 8;
@@ -162,7 +162,7 @@ TEST(io_uring)
 	ck_assert_int_eq(t.result, -ETIME);
 	ck_assert(!find(SYS_io_uring_enter, (uint64_t[6]){3, 0, 1, IORING_ENTER_GETEVENTS, ARG, 8},
 			&t));
-	/* An absolute time, and an argument that is a number. */
+	/* Flags for an absolute time, and for a registered timeout. */
 	for (unsigned int bit = 5; bit <= 6; bit++)
 		ck_assert(!find(SYS_io_uring_enter,
 				(uint64_t[6]){3, 0, 1, flags | 1u << bit, ARG, sizeof(enter)}, &t));

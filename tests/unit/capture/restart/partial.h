@@ -1,6 +1,6 @@
 /*
- * Calls that came back with a part, on files of this process. Calls of 64-bit
- * x86 only; elsewhere none is gone on with.
+ * Calls that returned a part, on files of the test's process. For 64-bit x86 only: on other
+ * processors no call is resumed.
  */
 #ifndef TESTS_UNIT_CAPTURE_RESTART_PARTIAL_H
 #define TESTS_UNIT_CAPTURE_RESTART_PARTIAL_H
@@ -13,7 +13,7 @@
 
 #include "tests/unit/suite.h"
 
-/* The process looked at is this one; the files that calls are made on. */
+/* The files of the test's process on which calls are made. */
 enum file { PIPE, UNIX_STREAM, UDP, ZERO, FULL, RANDOM, REGULAR, NONE, FILES };
 
 static int files[FILES];
