@@ -101,7 +101,8 @@ void command_ended(struct command *c, int status);
 int command_exit_status(const struct command *c);
 /*
  * Waits for the end of the command and returns command_exit_status(). For a broker that could
- * not start and has no event loop. A child that waits exits first.
+ * not start and has no event loop. If the child still waits, it exits without running the
+ * command.
  */
 int command_abandon(struct command *c);
 

@@ -64,6 +64,7 @@ enum child_state {
 	CHILD_SILENT, /* killed by the broker for want of a heartbeat */
 };
 
+/* The state that all kinds of children have. */
 struct child {
 	const struct child_type *type;
 	struct children *children; /* constant */

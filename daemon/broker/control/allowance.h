@@ -31,8 +31,8 @@
 /*
  * The unit of work is a small message, which costs some microseconds: serving one user's whole
  * allowance keeps the broker busy for less than 1 % of the time. The allowance is enough for a
- * program that serves one request at a time, 500 a second, with a message at the begin and the
- * end of each root span.
+ * program that serves one request at a time, 500 a second, with a message at the beginning and
+ * the end of each root span.
  */
 #define ALLOWANCE_PER_SECOND 1000
 #define ALLOWANCE_AT_ONCE    1000

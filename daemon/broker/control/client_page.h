@@ -49,11 +49,9 @@ void client_page_handled(struct client_page *p, uint32_t commands);
  */
 void client_page_want(struct client_page *p, bool wants_open);
 
-/*
- * What the client has written: a root span is open; it has had a root span, so that tracing is
- * on.
- */
+/* Returns true while, by the client's page, sampled root spans are open. */
 bool client_page_is_open(const struct client_page *p);
+/* Returns true if the client has had a root span of any kind: tracing is on. */
 bool client_page_is_traced(const struct client_page *p);
 
 #endif

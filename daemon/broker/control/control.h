@@ -37,6 +37,7 @@ struct control_answer {
 void control_refuse(struct control_answer *ret, enum protocol_result result, const char *format,
 		    ...) printf_like(3, 4);
 
+/* The functions that carry out requests. ctx is that of control_new(). */
 struct control_user {
 	/* Carries out a request that was checked. *ret is all zeros, with fd -1 and work 1. */
 	void (*ask)(void *ctx, struct control_peer *peer, const struct protocol_request *m,

@@ -29,8 +29,8 @@ static int make_address(const char *path, struct sockaddr_un *ret)
 }
 
 /*
- * Refuses a directory of another user, and one that others may write into: they could replace
- * the socket.
+ * Refuses a directory of another user, and one that others may write into without a sticky bit:
+ * they could replace the socket.
  */
 static int check_directory(const char *path)
 {

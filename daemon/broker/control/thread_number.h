@@ -1,7 +1,8 @@
 /*
  * Translates thread ids of processes in another pid namespace, such as a container. In its own
  * namespace a thread has another id than in the broker's (NSpid in /proc/PID/status, proc(5)).
- * Used for the request PROTOCOL_THREAD, in which a client sends its own id.
+ * Used for the request PROTOCOL_THREAD, in which a client sends the id that a thread has in the
+ * client's namespace.
  */
 #ifndef DAEMON_BROKER_CONTROL_THREAD_NUMBER_H
 #define DAEMON_BROKER_CONTROL_THREAD_NUMBER_H

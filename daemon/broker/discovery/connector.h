@@ -32,8 +32,8 @@ struct connector_event {
 
 /*
  * Opens the socket and asks the kernel for events. *ret_fd is the caller's, to be closed by
- * connector_close(). The process needs CAP_NET_ADMIN for this call and, before Linux 6.6, for
- * connector_close(). Returns 0 or -errno.
+ * connector_close(). The process needs CAP_NET_ADMIN for this call and for connector_close().
+ * Returns 0 or -errno.
  */
 must_check int connector_open(int *ret_fd);
 /* Tells the kernel to send no more events, and closes the socket. *fd may be -1. */

@@ -46,8 +46,8 @@ struct governor_births {
 };
 
 /*
- * How many of the targets that are profiled have a lowered rate. One log line reports it for all
- * targets, and another one each change, at most once a minute.
+ * How many of the targets that are profiled have a lowered rate. One log line reports this for
+ * all targets, and another line each change, at most once a minute.
  */
 #define GOVERNOR_TOLD_NS (60 * NS_PER_SEC)
 struct governor_lowered {

@@ -55,6 +55,7 @@ enum instance_obstacle {
 	INSTANCE_LEFT_OUT,    /* cannot be profiled, and is not tried again */
 };
 
+/* A process that the broker knows. */
 struct instance {
 	struct targets *targets; /* constant */
 	/* pid and start_ticks identify the process until the next boot. */

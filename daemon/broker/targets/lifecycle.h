@@ -1,9 +1,9 @@
 /*
  * Decides when an instance is profiled: the two lifecycle modes of the specification (Sentry's
  * SDK documentation, "Profiles" 2.5.0, sections "Profile Lifecycle Modes", "Start Profiler" and
- * "Stop Profiler"), as a state machine on struct instance. It changes that struct only: it
- * starts no process, reads no clock and logs nothing. The caller reports events, logs why a call
- * had no effect, and acts on lifecycle_wants().
+ * "Stop Profiler"), as a state machine on struct instance. The functions change that struct
+ * only: they start no process, read no clock and log nothing. The caller reports events, logs
+ * why a call had no effect, and acts on lifecycle_wants().
  *
  * The session's sampling decision (is_sampled) comes first in both modes: an instance that is
  * not sampled is never profiled.
@@ -14,8 +14,8 @@
  * trace: the profiler runs while at least one sampled root span is open, and on until the chunk
  * in which the last one ended is finished. That holds also if the span ended before the profiler
  * had started, since its transaction refers to a profile. The tracing in the target decides for
- * each root span whether it is sampled; spans that are not are not reported here. Start and stop
- * have no effect.
+ * each root span whether it is sampled. Root spans that are not sampled are not reported to this
+ * module. Start and stop have no effect.
  */
 #ifndef DAEMON_BROKER_TARGETS_LIFECYCLE_H
 #define DAEMON_BROKER_TARGETS_LIFECYCLE_H

@@ -80,6 +80,7 @@ struct governed {
 	uint64_t exceeded_ns; /* and even the lowest rates exceeded the budget */
 };
 
+/* One run of the profiler on a process. */
 struct target {
 	uint32_t id;	     /* unique in the run; 0: this place in the table is free */
 	bool is_retired;     /* has ended: targets_sweep() frees its place */
