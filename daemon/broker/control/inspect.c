@@ -54,7 +54,7 @@ struct inspection {
 #define SAY(i, finding, subject, ...) \
 	finding_write((i)->out, &(i)->worst, finding, subject, __VA_ARGS__)
 
-/* The configuration. */
+/* The configuration: its faults and its files. */
 
 static void say_faults(struct inspection *i, const struct config_faults *faults)
 {
@@ -99,7 +99,7 @@ static void inspect_files(struct inspection *i)
 	config_faults_fini(&faults);
 }
 
-/* The servers. */
+/* The servers: a ship probes each DSN. */
 
 static struct ship *find_ship(const struct parts *parts, const char *dsn)
 {
@@ -263,7 +263,7 @@ static void say_servers(struct inspection *i)
 	}
 }
 
-/* The sections. */
+/* The sections: to which one the process belongs. */
 
 static struct files *files_of(const struct parts *parts)
 {
@@ -400,7 +400,7 @@ static void say_sections(struct inspection *i)
 		say_section(i, &c->targets[k], is_one ? FINDING_OK : FINDING_WARNING);
 }
 
-/* The inspection. */
+/* The inspection: its beginning, its checks at every turn, and its end. */
 
 /* Sends the questions to the ships and about the process; none after an error. */
 static int begin(struct inspector *in, int32_t pid, bool has_errors, struct inspection **ret)

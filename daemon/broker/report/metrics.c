@@ -79,7 +79,7 @@ static void put_processes(const struct text *t, struct parts *parts)
 	labeled(t, "processes", "state", "not_profiled", parts->targets.n_instances - profiled);
 }
 
-/* A name has no character that a label would have to escape. */
+/* Writes a sample of a section. Names of sections need no escapes in a label. */
 static void of_section(const struct text *t, const char *name, const struct section *section,
 		       const char *label, const char *value, uint64_t n)
 {
@@ -284,7 +284,7 @@ static void of_server(const struct text *t, const char *name, const struct limit
 	fprintf(t->out, "sentry_profd_%s{server=\"%s\"} %.3f\n", name, s->name, (double)ns / 1e9);
 }
 
-/* A name has no character that a label would have to escape. */
+/* Writes the rate limits. Names of servers need no escapes in a label. */
 static void put_limits(const struct text *t, const struct parts *parts)
 {
 	struct limit_server servers[SHIPS_MAX];
