@@ -1,7 +1,7 @@
 /*
  * Timeouts for child processes that the broker waits for. A process that makes no progress has 3
- * s. A process that works, or is runnable but gets no processor, as on a machine whose host is
- * busy, has 30 s.
+ * s. A process that works has 30 s, also if it is runnable but gets no processor, as on a
+ * machine whose host is busy.
  */
 #ifndef DAEMON_BROKER_CHILDREN_PATIENCE_H
 #define DAEMON_BROKER_CHILDREN_PATIENCE_H

@@ -16,19 +16,22 @@
  */
 void figures_add(struct instance_figures *sum, const struct instance_figures *more);
 
-/* All counters of capture for a target: of earlier capture processes and of the present one. */
+/*
+ * Sums the counters of capture for a target: of earlier capture processes and of the present
+ * one.
+ */
 void figures_capture(const struct targets *ts, const struct target *t,
 		     struct capture_counters *ret);
 
-/* Of one run, without its chunks, which are counted in its instance. */
+/* Returns the statistics of one run, without its chunks, which are counted in its instance. */
 void figures_of_target(const struct targets *ts, const struct target *t,
 		       struct instance_figures *ret);
 
-/* Of all runs on a process, until now. */
+/* Sums the statistics of all runs on a process, until now. */
 void figures_of_instance(const struct targets *ts, const struct instance *i,
 			 struct instance_figures *ret);
 
-/* Of all instances, those included that were freed. */
+/* Sums the statistics of all instances, those included that were freed. */
 void figures_of_all(const struct targets *ts, struct instance_figures *ret);
 
 #endif

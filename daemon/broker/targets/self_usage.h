@@ -21,10 +21,13 @@ enum self_usage_of {
 	SELF_USAGE_N
 };
 
-/* The totals of all processes. own: usage of the broker itself, here and below. */
+/*
+ * Writes the totals of all processes of the daemon. own: usage of the broker itself, here and
+ * below.
+ */
 void self_usage_of_all(const struct targets *ts, struct usage own, struct usage ret[SELF_USAGE_N]);
 
-/* The shares of instance i. */
+/* Writes the shares of instance i. */
 void self_usage_of_instance(const struct targets *ts, struct usage own, const struct instance *i,
 			    struct usage ret[SELF_USAGE_N]);
 
