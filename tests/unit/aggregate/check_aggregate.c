@@ -45,7 +45,7 @@ static void tear_down(void)
 	a = NULL;
 }
 
-/* It waits, with this stack. */
+/* Adds a sample of a waiting thread with this stack. */
 static void sample(uint32_t tid, uint64_t ms, const char *word)
 {
 	OK(aggregate_sample(a, tid, ms * MS, letters_stack(word), false));
@@ -71,7 +71,7 @@ static void tick_settled(uint64_t ms, uint64_t settled_ms)
 	OK(aggregate_tick(a, ms * MS, settled_ms * MS, 1, &due));
 }
 
-/* The n-th since the last one: the others were left out. */
+/* Adds a tick that is the n-th since the last one; the others were skipped. */
 static void tick_after(uint64_t n, uint64_t ms)
 {
 	OK(aggregate_tick(a, ms * MS, ms * MS, n, &due));
@@ -104,13 +104,7 @@ static void play_thread(uint64_t ms, uint32_t tid, const char *word, size_t n)
 		sample(tid, ms, stack);
 }
 
-/*
- * What capture tells, in the notation of letters_samples(), and besides:
- *	10 1:am!	thread 1 runs
- *	10 1:-, 10 1:.	it is missed; it has ended
- *	10, 10-40	a tick; one each 10 ms
- *	40~20, 40*3	a tick with what is settled; the third since the last
- */
+/* Plays records of capture. The notation is that of letters_samples(), and also: */
 static void play(const char *script)
 {
 	while (*script != '\0') {
@@ -138,7 +132,7 @@ static void play(const char *script)
 	}
 }
 
-/* Closes the chunk, compares its samples, opens the next. */
+/* Closes the chunk, compares its samples, and opens the next chunk. */
 #define CHUNK(end_ms, expected)                                      \
 	do {                                                         \
 		OK(aggregate_close(a, (end_ms)*MS, &chunk));         \
@@ -154,7 +148,7 @@ TEST(wait_is_first_and_last)
 	CHUNK(100, "0 1:am, 40 1:am, 50 1:bm, 60 1:am, 100 1:am");
 }
 
-/* The same stack sampled anew makes no run of its own, only told so. */
+/* A new sample with the same stack adds no sample to the wait. */
 TEST(repeated_samples)
 {
 	for (uint64_t ms = 0; ms <= 40; ms += 10) {
@@ -165,7 +159,7 @@ TEST(repeated_samples)
 	CHUNK(60, "0 1:am, 40 1:am, 50 1:bm, 60 1:bm");
 }
 
-/* A reader counts samples: a running thread has one at each tick. */
+/* Readers that count samples get one of a running thread at each tick. */
 TEST(running_thread_has_a_sample_a_tick)
 {
 	for (uint64_t ms = 0; ms <= 40; ms += 10) {
@@ -189,19 +183,19 @@ TEST(runs_and_waits_in_one_place)
 }
 
 /*
- * Capture left ticks out because all threads slept. The thread that it then
- * finds running counts from one of those ticks on: it has a sample at each.
+ * Capture skipped ticks because all threads slept. A thread that it then finds running counts as
+ * running from one of those ticks on, and gets a sample at each.
  */
 TEST(runs_since_a_tick_that_was_left_out)
 {
 	play("0 1:wm, 0-100, 180*8");
-	/* Found at 260, counted from 220 on. */
+	/* Found at 260 ms; counts as running from 220 ms on. */
 	play("220 1:am!, 260*8, 270 1:bm!, 270");
 	CHUNK(280, "0 1:wm, 180 1:wm, 220 1:am, 230 1:am, 240 1:am, 250 1:am, "
 		   "260 1:am, 270 1:bm, 280 1:bm");
 }
 
-/* Capture came late: by time the thread ran on, and so it does by count. */
+/* Capture was late. The thread ran on, both by time and by the number of samples. */
 TEST(runs_over_ticks_that_came_late)
 {
 	play("0 1:am!, 0, 40 1:bm!, 40*4, 80 1:-, 80*4, 120 1:cm!, 120*4, "
@@ -211,14 +205,14 @@ TEST(runs_over_ticks_that_came_late)
 	CHUNK(180, "140 1:cm, 170 1:cm");
 }
 
-/* The run's last sample does not depend on whether its tick came first. */
+/* The last sample of a run is the same whether its tick or the next record came first. */
 TEST(samples_before_and_behind_their_tick)
 {
 	play("0, 0 1:am, 10-30, 30 1:bm, 40 1:cm, 40");
 	CHUNK(50, "0 1:am, 20 1:am, 30 1:bm, 40 1:cm, 50 1:cm");
 }
 
-/* A thread that took three ticks to stop. */
+/* A thread whose stop took three ticks. */
 TEST(late_sample)
 {
 	play("0 1:am, 0 2:bm, 0, 10 2:cm, 10~0, 20~0, 30~0, 10 1:dm, 40");
@@ -228,7 +222,7 @@ TEST(late_sample)
 TEST(exit_leaves_a_copy)
 {
 	play("0 1:am, 0-30, 30 1:.");
-	sample(2, 30, "bm"); /* a life of one tick */
+	sample(2, 30, "bm"); /* the thread lives for one tick */
 	play("40 2:., 40-60");
 	CHUNK(60, "0 1:am, 30 1:am, 30 2:bm, 40 2:bm");
 	ticks(70, 80);
@@ -239,13 +233,12 @@ TEST(missed_is_not_known)
 {
 	play("0 1:am, 0-30, 40 1:-, 50 1:-, 40-60");
 	CHUNK(60, "0 1:am, 30 1:am, 40 1:-");
-	/* What is not known is not carried over. */
+	/* An unknown stack is not carried over to the next chunk. */
 	play("70 1:-, 70, 80 1:am, 80-90");
 	CHUNK(90, "80 1:am, 90 1:am");
 }
 
-/* As a thread is that was waited for in vain, for which the chunk had waited.
- */
+/* The chunk had waited for the sample of a thread, and the sample was then missed. */
 TEST(missed_from_the_start)
 {
 	play("0 1:am, 0 2:bm, 0-30");
@@ -255,7 +248,7 @@ TEST(missed_from_the_start)
 	ck_assert_str_eq(letters_samples(&chunk), "30 2:bm, 40 2:bm");
 	ck_assert_uint_eq(chunk.n_threads, 1);
 	OK(aggregate_next(a));
-	/* Another one, where it is there again. */
+	/* Another thread that is missed and then sampled again. */
 	play("40 2:-, 60 2:cm, 50-70");
 	CHUNK(70, "60 2:cm, 70 2:cm");
 }
@@ -270,7 +263,9 @@ TEST(chunks_join)
 	CHUNK(90, "80 1:xm, 80 2:cm, 90 1:xm, 90 2:cm");
 }
 
-/* What came before the close and is later than the end is the next chunk's. */
+/*
+ * Records that came before the close and are later than the chunk's end belong to the next chunk.
+ */
 TEST(samples_behind_the_end)
 {
 	play("0 1:am, 0-30, 40 1:bm, 40 2:cm, 40~20, 50 1:-, 60 1:dm, "
@@ -308,8 +303,10 @@ TEST(exit_behind_the_end)
 	CHUNK(60, "");
 }
 
-/* Capture died, or we were stopped: nobody knows what went on until it came
- * back. What was known before stays. */
+/*
+ * Capture died, or unwind was stopped: the threads' state is unknown until capture is back. What
+ * was known before stays.
+ */
 static void interrupted(uint64_t ms)
 {
 	OK(aggregate_exit_all(a, ms * MS));
@@ -331,7 +328,7 @@ TEST(interrupted_and_resumed)
 		   "100 2:cm, 120 1:am, 120 2:cm");
 }
 
-/* The first tick afterwards ends the chunk; the names are told but once. */
+/* The first tick afterwards ends the chunk. Names are recorded only once. */
 TEST(names_after_an_interruption)
 {
 	play("0 1:am, 0-900");
@@ -345,7 +342,7 @@ TEST(names_after_an_interruption)
 	ck_assert_str_eq(chunk.threads[0].name, "one");
 }
 
-/* As above, so long that the chunk ends with what is known. */
+/* The same with a gap, at which the chunk ends. */
 TEST(names_after_a_long_interruption)
 {
 	play("0 1:am, 0-100");
@@ -359,7 +356,7 @@ TEST(names_after_a_long_interruption)
 	ck_assert_str_eq(chunk.threads[0].name, "one");
 }
 
-/* The kernel gives the number of a dead thread to a new one. */
+/* The kernel gives the tid of a dead thread to a new thread. */
 TEST(tid_used_again)
 {
 	OK(aggregate_thread(a, 1, false, "old", 3));
@@ -373,13 +370,13 @@ TEST(tid_used_again)
 	CHUNK(90, "80 1:cm, 90 1:cm");
 }
 
-/* Older than the open chunk: from its start on. */
+/* A sample from before the open chunk counts from the chunk's start on. */
 TEST(sample_from_before_the_chunk)
 {
 	play("0 1:am, 0-50");
 	CHUNK(50, "0 1:am, 50 1:am");
 	sample(1, 30, "bm");
-	sample(2, 40, "cm"); /* its first, too */
+	sample(2, 40, "cm"); /* also the first sample of a thread */
 	ticks(60, 70);
 	CHUNK(70, "50 1:bm, 50 2:cm, 70 1:bm, 70 2:cm");
 }
@@ -397,7 +394,7 @@ TEST(due_by_time)
 	ck_assert(!due);
 }
 
-/* Stopped for five minutes: neither chunk nor table has them. */
+/* A gap of five minutes is in neither chunk, and not in the table. */
 TEST(gap)
 {
 	open_with(PERIOD_CHUNK_MAX_US, 20000000);
@@ -416,17 +413,17 @@ TEST(gap)
 	ck_assert_uint_eq(letters_times(a).waiting_ns, 2 * 120 * MS);
 }
 
-/* Closed in the middle of things: the gap waits for its turn. */
+/* The chunk is closed at a time before the gap. The gap ends the chunk. */
 TEST(close_before_the_gap)
 {
 	play("0 1:am, 0-100, 9000~100");
-	/* Settled or not: nothing older than 5 s is waited for. */
+	/* Samples older than 5 s are not awaited, even if the tick is not settled. */
 	CHUNK(50, "0 1:am, 100 1:am");
 	tick(9010);
 	CHUNK(9010, "9000 1:am, 9010 1:am");
 }
 
-/* A tick that settles at last must not make a chunk of two minutes. */
+/* If the settled tick advances far at once, the chunk is still not longer than its limit. */
 TEST(settled_leaps)
 {
 	open_with(1000000, 20000000);
@@ -434,7 +431,9 @@ TEST(settled_leaps)
 	for (uint64_t ms = 0; ms <= 4000; ms += 10)
 		tick_settled(ms, 0);
 	ck_assert(!due);
-	/* More than chunk and lag: it is cut to the chunk. */
+	/*
+	 * The time is more than the chunk's length and the lag, so the chunk is cut to its length.
+	 */
 	for (uint64_t ms = 4010; ms <= 7000; ms += 10)
 		tick_settled(ms, 0);
 	play("7010 1:bm, 7010");
@@ -448,7 +447,7 @@ TEST(settled_leaps)
 	CHUNK(7030, "2000 1:am, 7000 1:am, 7010 1:bm, 7030 1:bm");
 }
 
-/* A thread in uninterruptible sleep holds nothing up for more than 5 s. */
+/* A thread in uninterruptible sleep delays chunks by 5 s at most. */
 TEST(settled_stands_still)
 {
 	size_t chunks = 0;
@@ -481,7 +480,7 @@ TEST(due_by_bytes)
 	}
 	ck_assert(due);
 	OK(aggregate_close(a, 990 * MS, &chunk));
-	/* Some 80 bytes a sample, and a little for all else. */
+	/* A sample takes about 80 bytes, and the rest a little more. */
 	ck_assert_uint_gt(chunk.n_samples, 90);
 	ck_assert_uint_lt(chunk.n_samples, 120);
 	OK(aggregate_next(a));
@@ -489,14 +488,17 @@ TEST(due_by_bytes)
 	ck_assert(!due);
 }
 
-/* Threads whose bare stacks pass the limit do not make a chunk a tick. */
+/*
+ * If the stacks of all threads are larger than the limit from the start, not every tick ends a
+ * chunk.
+ */
 TEST(large_from_the_start)
 {
 	open_with(1000000, 2000);
 	for (uint32_t tid = 1; tid <= 100; tid++)
 		sample(tid, 0, "abcdefghijklm");
 	tick(0);
-	ck_assert(!due); /* not at the very instant it was opened */
+	ck_assert(!due); /* not at the tick at which the chunk begins */
 	tick(10);
 	ck_assert(due);
 	OK(aggregate_close(a, 10 * MS, &chunk));
@@ -551,7 +553,7 @@ TEST(options)
 	aggregate_free(NULL);
 }
 
-/* Who waits for a processor has the stack that it had, and other time. */
+/* A thread that waits for a processor keeps its stack, and its time counts as waiting. */
 TEST(waiting)
 {
 	play("0 1:am!, 0-30");
@@ -560,14 +562,14 @@ TEST(waiting)
 	CHUNK(60, "0 1:am, 10 1:am, 30 1:am, 40 1:bm, 50 1:bm, 60 1:bm");
 	ck_assert_uint_eq(letters_times(a).running_ns, (10 + 20) * MS);
 	ck_assert_uint_eq(letters_times(a).waiting_ns, 30 * MS);
-	/* Of one that is gone there is nothing to say. */
+	/* A record of a thread that has ended is ignored. */
 	gone(1, 70);
 	OK(aggregate_waiting(a, 1, 80 * MS));
 	tick(90);
 	ck_assert_uint_eq(letters_times(a).waiting_ns, 30 * MS);
 }
 
-/* Time by state: running until it blocks, whatever stack it has. */
+/* The thread's time counts as running until a record says that it waits, whatever its stack is. */
 TEST(totals)
 {
 	OK(aggregate_sample(a, 1, 0, letters_stack("am"), true));
@@ -581,8 +583,10 @@ TEST(totals)
 	ck_assert_uint_eq(letters_times(a).waiting_ns, 80 * MS);
 }
 
-/* The table in the middle of a chunk has what is settled, and takes nothing
- * away from the chunk. */
+/*
+ * A table that is written in the middle of a chunk has the settled times, and does not change the
+ * chunk.
+ */
 TEST(table_of_an_open_chunk)
 {
 	char *text = NULL;
@@ -606,13 +610,13 @@ TEST(table_of_an_open_chunk)
 #define LIKE_THREADS 3
 #define LIKE_STEPS   400
 
-/* What a thread's last stack was, and its id. */
+/* Each thread's last stack, and its id. */
 static struct {
 	char word[16];
 	uint64_t id;
 } lasts[LIKE_THREADS];
 
-/* As many frames at the root of word as in the thread's last stack. */
+/* Returns the number of frames that word and the thread's last stack share at the root. */
 static size_t common(size_t thread, const char *word)
 {
 	const char *last = lasts[thread].word;
@@ -620,13 +624,13 @@ static size_t common(size_t thread, const char *word)
 
 	if (strcmp(word, last) == 0)
 		return n;
-	/* A leaf is no caller. */
+	/* A leaf and a caller are different frames. */
 	while (same + 1 < n && same + 1 < m && word[n - 1 - same] == last[m - 1 - same])
 		same++;
 	return same;
 }
 
-/* A random stack; with_ids: with what is known of the one before. */
+/* Adds a random stack. with_ids: tells what it shares with the last one. */
 static void like_sample(uint64_t *random, uint64_t ms, bool with_ids)
 {
 	static uint64_t id;
@@ -641,7 +645,7 @@ static void like_sample(uint64_t *random, uint64_t ms, bool with_ids)
 	word[n] = 'm';
 	stack = (struct unwind_stack *)(uintptr_t)letters_stack(word);
 	if (with_ids) {
-		/* Like that of another thread is of no use, and no harm. */
+		/* The id of another thread's stack is useless and harmless. */
 		stack->shared_id = lasts[other].id;
 		stack->shared_n = stack->shared_id == 0 ? 0 : common(other, word);
 		stack->id = ++id;
@@ -684,7 +688,7 @@ static char *like_run(uint64_t random, bool with_ids)
 	return text.data;
 }
 
-/* A stack that is known in part is the same as one of which nothing is. */
+/* The result is the same with and without the shared part. */
 TESTS(like_the_last, 20)
 {
 	char *without = like_run((uint64_t)_i, false);
@@ -704,9 +708,9 @@ static const struct aggregate_options of_a_second = {
 };
 
 /*
- * It begins with the stacks of then: of a thread that waits no sample comes any
- * more. What has ended before is not in it, and the first one goes on as it
- * would alone.
+ * The second aggregate begins with the threads' current stacks, also that of a waiting thread,
+ * which gets no further sample. Threads that have ended are not in it. The first aggregate gives
+ * the same chunks as alone.
  */
 TEST(beside_another)
 {
@@ -737,7 +741,7 @@ TEST(beside_another)
 		   "100 2:bm, 100 3:cm, 110 2:bm, 120 2:dm, 130 1:am, 130 2:dm");
 }
 
-/* Of a target that has just been opened. */
+/* A second aggregate for a target that has no tick yet. */
 TEST(beside_one_without_a_tick)
 {
 	struct aggregate *first = a, *second;

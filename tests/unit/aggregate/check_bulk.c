@@ -1,7 +1,7 @@
 /*
- * The largest load that is promised: 100 threads that are busy for 60 s at
- * 101 Hz, no tick like the one before. Aggregating and writing it stays below
- * 64 MB of memory, every chunk below its size.
+ * The largest supported load: 100 threads that are busy for 60 s at 101 Hz, with different stacks
+ * at each tick. Aggregating and writing it takes less than 64 MB of memory, and every chunk stays
+ * below its size.
  */
 #include "lib/aggregate/aggregate.h"
 
@@ -25,15 +25,15 @@
 static const struct shape {
 	const char *name;
 	size_t common, depth;
-	uint64_t choices; /* functions that a caller calls */
+	uint64_t choices; /* number of functions that a caller calls */
 } shapes[] = {
-	/* A server's: the same way in, then a few levels that differ. */
+	/* A server: the same outer frames, then a few levels that differ. */
 	{"server", 20, 6, 4},
-	/* A compiler's: deep, and soon different. */
+	/* A compiler: deep stacks, which soon differ. */
 	{"compiler", 10, 40, 3},
-	/* No two stacks have anything in common but the root. */
+	/* Noise: two stacks share only the root. */
 	{"noise", 1, 30, 1000},
-	/* Two leaves in turn: samples only. */
+	/* A loop: two leaves in turn, so the chunk has samples only. */
 	{"spin", 20, 1, 2},
 };
 
@@ -74,7 +74,7 @@ static void write_chunk(struct aggregate *a, uint64_t end_ns, FILE *out)
 	ck_assert_int_eq(profile_check(&p), PROFILE_OK);
 	OK(chunk_v2_write(&p, CHUNK_V2_SERVER, out));
 	size = ftell(out);
-	/* Not far above the cut, and not wastefully below. */
+	/* The size is just above the size at which a chunk is due, and not much below. */
 	ck_assert_int_lt(size, CHUNK_BYTES + CHUNK_BYTES / 20);
 	samples += p.n_samples;
 	bytes += size;
@@ -104,7 +104,7 @@ TESTS(bulk, array_size(shapes))
 	};
 	struct aggregate *a = NULL;
 	struct rusage usage;
-	/* Its pages are not the process's own. */
+	/* The pages of a memfd do not count as the process's memory. */
 	FILE *out = fdopen(memfd_create("chunk", MFD_CLOEXEC), "w");
 	uint64_t state = 1, time_ns = 0, last_ns = 0;
 
@@ -124,7 +124,7 @@ TESTS(bulk, array_size(shapes))
 		last_ns = time_ns;
 		write_chunk(a, time_ns, out);
 	}
-	/* Whatever is left. */
+	/* The last chunk. */
 	if (time_ns > last_ns)
 		write_chunk(a, time_ns, out);
 	OK(getrusage(RUSAGE_SELF, &usage));

@@ -1,4 +1,4 @@
-/* Stacks of letters, in some of which functions were inlined. */
+/* Tests stacks of letters, in some of which functions were inlined. */
 #include "lib/aggregate/expand.h"
 
 #include <stdio.h>
@@ -24,7 +24,7 @@ static const struct fake_lines lines[] = {
 	 3,
 	 {{"innermost", "/src/a.h", 1}, {"between", "/src/b.h", 2}, {"outer", "/src/c.c", 3}}},
 	{0x1180, 0x1200, 1, {{"outer", "/src/c.c", 30}}},
-	/* One whose name is not known, and one in no file. */
+	/* An inlined function without a name, and one without a file. */
 	{0x1300, 0x1400, 3, {{NULL, "/src/a.h", 7}, {"known", NULL, 8}, {NULL, "/src/d.c", 9}}},
 };
 
@@ -58,7 +58,7 @@ static void tear_down(void)
 	stacks_fini(&s);
 }
 
-/* A sample of these addresses, leaf first. */
+/* Adds a sample with these addresses, leaf first. */
 static void add(size_t n, const uint64_t *addrs)
 {
 	struct unwind_frame frames[8];
@@ -81,7 +81,7 @@ static void expand(void)
 	OK(expand_inlined(&e, &l, &s, samples, &p));
 }
 
-/* The stack of sample i: functions with their files and lines, leaf first. */
+/* Compares the stack of sample i: functions with their files and lines, leaf first. */
 static void check_stack(size_t i, const char *expected)
 {
 	uint32_t node = samples[i].node;
@@ -114,7 +114,7 @@ TEST(test_inlined)
 	check_stack(1, "innermost /src/a.h:1, between /src/b.h:2, "
 		       "outer /src/c.c:3, main /src/main.c:10");
 	check_stack(2, "outer /src/c.c:30, main /src/main.c:10");
-	/* All of one address, and of the file that it lies in. */
+	/* All frames of an expanded one have its address and its package. */
 	for (size_t i = 0; i < p.n_frames; i++) {
 		if (p.frames[i].addr != 0x1120)
 			continue;
@@ -123,7 +123,7 @@ TEST(test_inlined)
 	}
 }
 
-/* A root with something inlined: still each frame near it has a name. */
+/* A root with an inlined function: each frame near the root still has a name. */
 TEST(test_root)
 {
 	ADD(0x1120);
@@ -154,7 +154,7 @@ TEST(test_not_asked_for)
 	check_stack(0, "outer /src/c.c:3, main /src/main.c:10");
 }
 
-/* Stacks that would be larger than the server takes stay as they are. */
+/* Stacks that would exceed the server's limit are not expanded. */
 TEST(test_too_large)
 {
 	struct unwind_frame *frames = calloc(UNWIND_FRAMES_MAX, sizeof(*frames));
@@ -163,7 +163,7 @@ TEST(test_too_large)
 	ck_assert_ptr_nonnull(frames);
 	for (size_t i = 0; i < UNWIND_FRAMES_MAX; i++)
 		frames[i] = (struct unwind_frame){0x1120, i == 0, 0};
-	/* Each with a leaf of its own: a stack of its own. */
+	/* Each stack has a leaf of its own. */
 	for (uint64_t leaf = 0; bytes < EXPAND_PAYLOAD_MAX; leaf++) {
 		uint32_t node;
 

@@ -1,6 +1,6 @@
 /*
- * The same random stacks by address and by function: fewer frames and stacks,
- * and the same times of functions.
+ * Compares the same random stacks by address and by function: fewer frames and stacks, and the same
+ * time of each function.
  */
 #include "lib/aggregate/fold.h"
 
@@ -23,7 +23,7 @@ static struct fake_function functions[N_FUNCTIONS];
 static char names[N_FUNCTIONS][NAME_MAX_SIZE];
 static struct unwind_space space;
 
-/* Of one profile: what a function has, by its number. */
+/* The time of each function in a profile, by the function's number. */
 struct times {
 	size_t self[N_FUNCTIONS], total[N_FUNCTIONS];
 	size_t n_frames, n_nodes;
@@ -61,7 +61,7 @@ static size_t number_of(const char *name)
 	return 0;
 }
 
-/* Counts samples: the profile has one for each tick and thread. */
+/* Counts samples, of which the profile has one for each tick and thread. */
 static void count(const struct profile *p, struct times *ret)
 {
 	*ret = (struct times){.n_frames = p->n_frames, .n_nodes = p->n_nodes};
@@ -83,7 +83,7 @@ static void count(const struct profile *p, struct times *ret)
 	}
 }
 
-/* A profile of stacks that a seed gives. */
+/* Makes a profile of random stacks. */
 static void profile_random(uint64_t seed, bool by_function, struct times *ret, char *table,
 			   size_t table_size)
 {
@@ -132,13 +132,13 @@ TESTS(times_are_the_same, 10)
 	ck_assert_mem_eq(exact.self, function.self, sizeof(exact.self));
 	ck_assert_mem_eq(exact.total, function.total, sizeof(exact.total));
 	ck_assert_str_eq(exact_table, function_table);
-	/* Of a thousand addresses. */
+	/* The frames of a thousand addresses became one for each function. */
 	ck_assert_uint_eq(function.n_frames, N_FUNCTIONS);
 	ck_assert_uint_gt(exact.n_frames, 50 * N_FUNCTIONS);
 	ck_assert_uint_lt(function.n_nodes, exact.n_nodes);
 }
 
-/* What differs in one of these is another frame. */
+/* A difference in one of these members makes another frame. */
 TEST(what_is_equal)
 {
 	static const char f[] = "f", g[] = "g";
@@ -168,7 +168,7 @@ TEST(what_is_equal)
 
 	OK(fold_equal(&fold, 7, samples, &p));
 	ck_assert_uint_eq(p.n_frames, 7);
-	/* One was not the application's. */
+	/* One of the two frames was not in_app. */
 	ck_assert(!p.frames[0].in_app);
 	ck_assert(p.frames[1].in_app);
 	ck_assert_uint_eq(p.n_nodes, 4);

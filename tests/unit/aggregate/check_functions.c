@@ -26,7 +26,7 @@ static void tear_down(void)
 	functions_fini(&functions);
 }
 
-/* Letters are functions of /opt/app; p to z those of /lib/libc.so.6. */
+/* Names the frames: a to o are functions of /opt/app, p to z are functions of /lib/libc.so.6. */
 static void name_frames(void)
 {
 	static const char names[] = "a\0b\0c\0d\0e\0f\0g\0h\0i\0j\0k\0l\0m\0n\0"
@@ -89,7 +89,7 @@ TEST(shares)
 	check_table(10, "shares");
 }
 
-/* Recursion counts once in total. */
+/* A recursive function counts once in the total. */
 TEST(recursion)
 {
 	spend("aabam", 4 * S, true);
@@ -102,7 +102,7 @@ TEST(sums_over_chunks)
 {
 	spend("am", S, true);
 	count();
-	/* Counted is counted. */
+	/* Times that were added once are not added again. */
 	count();
 	stacks_fini(&stacks);
 	spend("xam", 2 * S, true);
@@ -122,7 +122,10 @@ TEST(rest_in_one_row)
 	check_table(0, "rest_in_one_row_only");
 }
 
-/* Of four rows one is for who waits longest, though three more are hotter. */
+/*
+ * One of four rows shows the function with the most waiting time, although three others have more
+ * CPU time.
+ */
 TEST(waiting_has_its_place)
 {
 	spend("am", 5 * S, true);
@@ -135,7 +138,7 @@ TEST(waiting_has_its_place)
 	check_table(4, "waiting_has_its_place");
 }
 
-/* Who only calls what waits has nothing to show. */
+/* A function that only calls waiting ones has no time to show. */
 TEST(callers_of_waits_are_not_shown)
 {
 	spend("am", 5 * S, true);
@@ -150,7 +153,7 @@ TEST(nothing)
 	check_table(10, "nothing");
 }
 
-/* Code without symbols is one function a file. */
+/* All code of a file without symbols counts as one function. */
 TEST(unnamed)
 {
 	spend("abpq", 3 * S, true);
@@ -165,7 +168,7 @@ TEST(unnamed)
 	check_table(10, "unnamed");
 }
 
-/* Same name, two files: two functions. */
+/* Functions with the same name in two files are two functions. */
 TEST(same_name)
 {
 	spend("ap", S, true);
@@ -177,7 +180,7 @@ TEST(same_name)
 	check_table(10, "same_name");
 }
 
-/* The terminal gets no byte that it would obey. */
+/* The table has no control byte for the terminal. */
 TEST(escapes)
 {
 	static char endless[1001];
@@ -203,7 +206,7 @@ TEST(escapes)
 	free(text);
 }
 
-/* More functions than are kept: the coldest go, their time stays. */
+/* With more functions than the limit, those with the least time are summed up in one row. */
 TEST(bounded)
 {
 	static char names[3 * FUNCTIONS_MAX][8];
@@ -227,7 +230,7 @@ TEST(bounded)
 	for (size_t i = 0; i < functions.n; i++)
 		total -= functions.rows[i].self_ns;
 	ck_assert_uint_eq(total, functions.others_self_ns);
-	/* The hottest is still there. */
+	/* The function with the most time is still there. */
 	text = table(1);
 	HAS(text, "  f12287\n");
 	free(text);

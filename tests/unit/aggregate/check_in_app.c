@@ -65,7 +65,7 @@ TEST(by_rules)
 	};
 
 	for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
-		/* The patterns beat what a symbol says. */
+		/* The patterns take precedence over the symbol. */
 		const struct in_app_code code = {
 			.path = v[i].path,
 			.main_path = "/bin/main",
@@ -125,7 +125,7 @@ TESTS(of_go, array_size(go))
 
 	ck_assert_int_eq(in_app_is_go_library(go[_i].symbol), go[_i].is_library);
 	ck_assert_int_eq(in_app(&code, &none), !go[_i].is_library);
-	/* In C it is what it was called. */
+	/* In a C program the same symbol is in_app. */
 	code.is_go = false;
 	ck_assert(in_app(&code, &none));
 }
@@ -171,7 +171,7 @@ TESTS(of_rust, array_size(rust))
 	ck_assert_int_eq(in_app_is_rust_library(rust[_i].name), rust[_i].is_library);
 }
 
-/* The C library's names count where it can be in the file. */
+/* Names of the C library count only in a file that can contain the library. */
 static const struct {
 	const char *symbol, *path;
 	bool has_interpreter, in_app;
@@ -191,13 +191,13 @@ static const struct {
 	{"malloc", "/opt/a", true, true},
 	{"malloc", "/opt/plugin.so", false, true},
 	{".malloc", "/opt/a", false, true},
-	/* Of Rust, by either mangling, and of its runtime. */
+	/* Symbols of Rust in both manglings, and of its runtime. */
 	{"_Rstd::rt::lang_start", "/opt/a", true, false},
 	{"_ZN$LT$alloc..X$GT$17h0123456789abcdefE.llvm.1", "/opt/a", true, false},
 	{"_Rapp::main", "/opt/a", true, true},
 	{"__rust_alloc", "/opt/a", true, false},
 	{"rust_begin_unwind", "/opt/a", true, false},
-	/* C++ has a namespace of that name. */
+	/* C++ has a namespace std, too. */
 	{"_Zstd::vector", "/opt/a", true, true},
 	{"_ZN17h0123456789abcdefX", "/opt/a", true, true},
 };

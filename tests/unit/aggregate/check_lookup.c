@@ -7,7 +7,7 @@
 
 static const uint8_t id_a[20] = {0xaa, 1}, id_b[20] = {0xbb, 2};
 
-/* Found from start to end; at is where it begins. */
+/* An image that is found from start to end, and whose own start is at. */
 #define IMAGE(start, end, name, of, at, bytes)                                           \
 	{                                                                                \
 		start, end,                                                              \
@@ -16,7 +16,7 @@ static const uint8_t id_a[20] = {0xaa, 1}, id_b[20] = {0xbb, 2};
 		}                                                                        \
 	}
 
-/* The application, libc, a library without an id, the vDSO. */
+/* The images: the application, libc, a library without an id, the vDSO. */
 static const struct fake_image images[] = {
 	{0x10000,
 	 0x20000,
@@ -42,7 +42,7 @@ static const struct fake_symbol symbols[] = {
 	{0x90000, 0x90100, "__vdso_clock_gettime"},
 };
 
-/* The plugin has no symbols, libc has some of its functions' only. */
+/* The plugin has no symbols; libc has symbols of some functions only. */
 static const struct fake_function functions[] = {
 	{0x30000, 0x30100}, {0x77200, 0x77300}, {0x79000, 0x79100},
 	{0x90100, 0x90200}, {0x91f00, 0x92000},
@@ -73,7 +73,7 @@ static void tear_down(void)
 	lookup_fini(&l);
 }
 
-/* A stack of n addresses, leaf first. */
+/* Adds a stack of n addresses, leaf first. */
 static void add(size_t n, const uint64_t *addrs)
 {
 	struct unwind_frame frames[8];
@@ -147,11 +147,14 @@ TEST(frames)
 	check_frame(0x30020, "plug\xef\xbf\xbdin.so+0x0", "/opt/plug\xef\xbf\xbdin.so", true);
 	check_frame(0x90010, "__vdso_clock_gettime", "[vdso]", false);
 	check_frame(0x50000, NULL, NULL, false);
-	/* The same string is kept once. */
+	/* Equal strings are stored once. */
 	ck_assert_ptr_eq(frame_at(0x10150)->package, frame_at(0x10390)->package);
 }
 
-/* Root and next to it are named in any case; further in with an FDE only. */
+/*
+ * The root and the frame next to it are always named. Frames further in are named only if an FDE
+ * covers them.
+ */
 TEST(names_near_the_root)
 {
 	ADD(0x15500, 0x15600, 0x7724a, 0x77305);
@@ -169,11 +172,11 @@ TEST(names_near_the_root)
 	check_frame(0x15900, "app+0x6900", "/opt/app", false);
 	check_frame(0x60000, "unknown+0x60000", NULL, false);
 	check_frame(0x61000, "unknown+0x61000", NULL, false);
-	/* Those with a symbol keep it, and their in_app. */
+	/* Frames with a symbol keep its name and their in_app. */
 	check_frame(0x10040, "main", "/opt/app", true);
 }
 
-/* A function without a symbol is one, wherever its addresses are. */
+/* All addresses of a function without a symbol get the same name. */
 TEST(unnamed_functions)
 {
 	ADD(0x79000, 0x30050, 0x90180, 0x91fff, 0x92000, 0x10040, 0x10050);
@@ -189,12 +192,12 @@ TEST(unnamed_functions)
 	check_frame(0x90101, "[vdso]+0x100", "[vdso]", false);
 	check_frame(0x91fff, "[vdso]+0x1f00", "[vdso]", false);
 	check_frame(0x92000, "[vdso]+0x1f00", "[vdso]", false);
-	/* No FDE covers these. */
+	/* No FDE covers these addresses. */
 	check_frame(0x30102, NULL, "/opt/plug\xef\xbf\xbdin.so", true);
 	check_frame(0x7abcd, NULL, "/usr/lib/libc.so.6", false);
 }
 
-/* Names were not asked for: only what needs one has one. */
+/* Without name_starts only frames that need a name have one. */
 TEST(unnamed_functions_stay_so)
 {
 	l.name_starts = false;
@@ -206,7 +209,7 @@ TEST(unnamed_functions_stay_so)
 	check_frame(0x77201, "libc.so.6+0x7200", "/usr/lib/libc.so.6", false);
 }
 
-/* Near the root it is not in_app, in an application's file either. */
+/* A frame without a symbol near the root is not in_app, not even in a file of the application. */
 TEST(unnamed_functions_near_the_root)
 {
 	ADD(0x30060, 0x30050, 0x30040);
@@ -216,7 +219,7 @@ TEST(unnamed_functions_near_the_root)
 	check_frame(0x30040, "plug\xef\xbf\xbdin.so+0x0", "/opt/plug\xef\xbf\xbdin.so", false);
 }
 
-/* Leaves and callers of a function have the address behind its start. */
+/* By function, leaves and callers have the address just after the function's start. */
 TEST(addresses_by_function)
 {
 	static const uint64_t expected[] = {0x10101, 0x10101, 0x10001, 0x10001,
@@ -232,13 +235,13 @@ TEST(addresses_by_function)
 			if (s.frames[i].addr == addrs[k])
 				ck_assert_uint_eq(l.frames[i].addr, expected[k]);
 	check_frame(0x79001, "libc.so.6+0x9000", "/usr/lib/libc.so.6", false);
-	/* In the next chunk, too. */
+	/* Checks the same in the next chunk. */
 	lookup_fini(&l);
 	finish();
 	(void)frame_at(0x79001);
 }
 
-/* The source of a function is that of its start. */
+/* By function, file and line are those of the function's start. */
 TEST(sources_by_function)
 {
 	static const struct fake_lines lines[] = {
@@ -264,7 +267,7 @@ TEST(sources_by_function)
 		ck_assert_str_eq(f->file, "/a.c");
 		ck_assert_uint_eq(f->line, 1);
 	}
-	/* What was inlined has a file, and no line that would tell it apart. */
+	/* An inlined function has a file, but no line, which would make frames differ. */
 	ck_assert_uint_eq(l.n_inlined, 1);
 	ck_assert_uint_eq(l.inlined[0].addr, 0x10001);
 	ck_assert_str_eq(l.inlined[0].file, "/in.h");
@@ -275,7 +278,7 @@ TEST(images_used)
 {
 	ADD(0x10150, 0x30020, 0x7abcd, 0x7abd0, 0x10040);
 	finish();
-	/* By address; the one without an id is left out. */
+	/* The images are sorted by address. The image without an id is left out. */
 	ck_assert_uint_eq(l.n_profile_images, 2);
 	ck_assert_str_eq(l.profile_images[0].code_file, "/opt/app");
 	ck_assert_uint_eq(l.profile_images[0].addr, 0xf000);
@@ -289,7 +292,7 @@ TEST(images_used)
 	ck_assert(!l.profile_images[1].has_build_id);
 }
 
-/* One reaches into the next, two start at the same place, one never ends. */
+/* One image reaches into the next, two start at the same address, and one has no end. */
 TEST(images_that_overlap)
 {
 	static const struct fake_image overlapping[] = {
@@ -309,7 +312,7 @@ TEST(images_that_overlap)
 	ck_assert_uint_eq(l.profile_images[1].size, UINT64_MAX - 0x5000);
 }
 
-/* Each frame is asked about once, however often the chunk is looked at. */
+/* Each frame is looked up once, however often lookup_update() is called. */
 TEST(only_new_frames)
 {
 	ADD(0x10150, 0x10040);
@@ -328,13 +331,13 @@ TEST(demangled)
 	finish();
 	check_frame(0x10150, "N3app4workEv()", "/opt/app", true);
 	check_frame(0x90010, "__vdso_clock_gettime", "[vdso]", false);
-	/* In the next chunk, too. */
+	/* Checks the same in the next chunk. */
 	lookup_fini(&l);
 	finish();
 	check_frame(0x10150, "N3app4workEv()", "/opt/app", true);
 }
 
-/* A target whose names are endless gets a chunk without them. */
+/* A target with very long names gets a chunk without most of them. */
 TEST(budget)
 {
 	static char name[4001];
@@ -355,7 +358,7 @@ TEST(budget)
 			bytes += strlen(f) * (f[0] == '\n' ? 6 : 1);
 		if (l.frames[i].package != NULL)
 			bytes += strlen(l.frames[i].package);
-		/* Near the root there is still one. */
+		/* Frames near the root still have a name. */
 		ck_assert(f != NULL || !s.frames[i].near_root);
 	}
 	ck_assert_uint_gt(named, 0);

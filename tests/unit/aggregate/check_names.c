@@ -23,7 +23,7 @@ static const struct {
 	{"a-name-of-fifte", 16, true, "/bin/a-name-of-fifteen", "main"},
 	{"a-name-of-fift", 16, true, "/bin/a-name-of-fifteen", "a-name-of-fift"},
 	{"", 16, true, "", ""},
-	/* Without a NUL: all its bytes and no more. */
+	/* Without a NUL all of the bytes count, and no more. */
 	{"0123456789abcdefXX", 16, false, "", "0123456789abcdef"},
 	{"0123456789abcdefXX", 18, false, "", "0123456789abcdef"},
 	{"abc", 2, false, "", "ab"},
@@ -48,7 +48,7 @@ static const struct {
 	const char *out;
 	const char *main_argv0;
 } called[] = {
-	/* Called by another name than the file's. */
+	/* The comm is another name than the file's. */
 	{"python3", true, "/usr/bin/python3.11", "main", "python3"},
 	{"python3", true, "/usr/bin/python3.11", "main", "/usr/bin/python3"},
 	{"python3", false, "/usr/bin/python3.11", "python3", "python3"},
@@ -58,7 +58,7 @@ static const struct {
 	{"a-link-of-fift", true, "/bin/file", "a-link-of-fift", "./a-link-of-fifteen"},
 	{"renamed", true, "/usr/bin/python3.11", "renamed", "python3"},
 	{"python", true, "/usr/bin/python3.11", "python", "python3"},
-	/* argv[0] is what the program, or who started it, wrote there. */
+	/* argv[0] is a text that the program, or its parent, has chosen. */
 	{"nginx", true, "/usr/sbin/nginx", "main", "nginx: master process /usr/sbin/nginx"},
 	{"gunicorn: maste", true, "/usr/bin/python3.11", "gunicorn: maste",
 	 "gunicorn: master [app]"},

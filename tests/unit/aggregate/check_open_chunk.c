@@ -1,4 +1,4 @@
-/* The table of threads. What becomes of samples is in check_aggregate.c. */
+/* Tests the table of threads. Samples are tested in check_aggregate.c. */
 #include "lib/aggregate/open_chunk.h"
 
 #include "tests/unit/suite.h"
@@ -40,7 +40,9 @@ TEST(starts_from_nothing)
 	ck_assert_ptr_null(open_chunk_find(&chunk, 8));
 }
 
-/* Exited threads are removed; those with samples ahead one chunk later. */
+/*
+ * Exited threads are removed. Threads with samples in the next chunk are removed one chunk later.
+ */
 TEST(drop_exited)
 {
 	for (uint32_t tid = 0; tid < 1000; tid++)

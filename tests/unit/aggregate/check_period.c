@@ -28,7 +28,7 @@ TEST(tick_before)
 	ck_assert_uint_eq(period_tick_before(&period, 5 * S), 0);
 	for (uint64_t i = 1; i <= 2 * PERIOD_TICKS; i++)
 		period_tick(&period, i * MS, 0, 1);
-	/* One that does not get on is not a tick. */
+	/* A tick that is not later than the last one does not count. */
 	period_tick(&period, 2 * PERIOD_TICKS * MS, 0, 1);
 	period_tick(&period, 3 * MS, 0, 1);
 	ck_assert_uint_eq(period_tick_before(&period, 2 * PERIOD_TICKS * MS),
@@ -36,11 +36,11 @@ TEST(tick_before)
 	ck_assert_uint_eq(period_tick_before(&period, 9 * S), 2 * PERIOD_TICKS * MS);
 	ck_assert_uint_eq(period_tick_before(&period, (PERIOD_TICKS + 2) * MS),
 			  (PERIOD_TICKS + 1) * MS);
-	/* Forgotten. */
+	/* This tick is no longer remembered. */
 	ck_assert_uint_eq(period_tick_before(&period, (PERIOD_TICKS + 1) * MS), 0);
 }
 
-/* Ticks that capture left out are added; their number has a limit. */
+/* Ticks that capture skipped are added, up to a limit. */
 TEST(ticks_between)
 {
 	period_tick(&period, 100 * MS, 0, 7);
@@ -52,7 +52,7 @@ TEST(ticks_between)
 	ck_assert_uint_eq(period_tick_after(&period, 104 * MS, 111 * MS), 110 * MS);
 	ck_assert_uint_eq(period_tick_after(&period, 104 * MS, 110 * MS), 0);
 	ck_assert_uint_eq(period_tick_after(&period, 150 * MS, UINT64_MAX), 0);
-	/* A gap has none. */
+	/* No ticks are added in a gap. */
 	period_tick(&period, 150 * MS + PERIOD_GAP_NS + 1, 0, 500);
 	ck_assert_uint_eq(period_tick_after(&period, 150 * MS, UINT64_MAX),
 			  150 * MS + PERIOD_GAP_NS + 1);
@@ -67,9 +67,9 @@ TEST(as_asked)
 	period_tick(&period, 104 * S, 102 * S, 1);
 	ck_assert_uint_eq(period_closable(&period), 102 * S);
 	check_end(102 * S, 102 * S, 102 * S);
-	/* Behind the newest tick too: the target's end. */
+	/* The end may be later than the newest tick: the target has ended. */
 	check_end(106 * S, 106 * S, 106 * S);
-	/* Never before its start. */
+	/* A chunk does not end before its start. */
 	check_end(0, 100 * S, 100 * S);
 }
 
@@ -92,11 +92,11 @@ TEST(due)
 TEST(gap)
 {
 	period_tick(&period, 100 * S, 100 * S, 1);
-	period_tick(&period, 105 * S, 105 * S, 1); /* just not yet one */
+	period_tick(&period, 105 * S, 105 * S, 1); /* just less than a gap */
 	ck_assert_uint_eq(period_between(&period, 100 * S, 105 * S), 5 * S);
 	ck_assert(!period_due(&period));
 	period_note(&period, 111 * S);
-	/* Not before what is in front of it is settled. */
+	/* The chunk is not due until the ticks before the gap are settled. */
 	ck_assert(!period_due(&period));
 	ck_assert_uint_eq(period_between(&period, 100 * S, 111 * S), 5 * S);
 	ck_assert_uint_eq(period_between(&period, 106 * S, 107 * S), 0);
@@ -107,14 +107,14 @@ TEST(gap)
 	period_tick(&period, 111 * S, 111 * S, 1);
 	ck_assert(period_due(&period));
 	check_end(111 * S, 105 * S, 111 * S);
-	/* By then the lag alone is behind its start. */
+	/* Only the lag is left of the chunk by then. */
 	check_end(103 * S, 105 * S, 111 * S);
 	period_restart(&period, 111 * S);
 	ck_assert(!period_due(&period));
 	ck_assert_uint_eq(period_between(&period, 100 * S, 112 * S), 12 * S);
 }
 
-/* Two in a row, the first not settled: one. */
+/* Two gaps, the first of them not settled, count as one. */
 TEST(two_gaps)
 {
 	period_tick(&period, 100 * S, 100 * S, 1);
@@ -123,7 +123,7 @@ TEST(two_gaps)
 	check_end(120 * S, 100 * S, 120 * S);
 }
 
-/* However ticks and settled ticks come, no chunk is too long. */
+/* No chunk is too long, whatever the order of ticks and settled ticks. */
 TEST(never_too_long)
 {
 	for (uint64_t settled = 0; settled <= 400; settled += 10)
@@ -138,7 +138,7 @@ TEST(never_too_long)
 			ck_assert_uint_ge(end, period.start_ns);
 			ck_assert_uint_le(end - period.start_ns, 65 * S);
 			ck_assert_uint_ge(next, end);
-			/* It gets on. */
+			/* The next chunk begins later. */
 			ck_assert_uint_gt(next, period.start_ns);
 			ck_assert(period_due(&period));
 		}

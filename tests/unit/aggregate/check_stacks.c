@@ -52,7 +52,7 @@ TEST(shares_callers)
 	check_word(&s, cb, "cbm");
 }
 
-/* As a leaf and as a caller an address is two frames. */
+/* An address is two frames: as a leaf and as a caller. */
 TEST(leaf_and_caller)
 {
 	struct unwind_frame frames[] = {{0x1000, 1, 0}, {0x1000, 0, 0}};
@@ -62,7 +62,7 @@ TEST(leaf_and_caller)
 	ck_assert_uint_eq(s.n_frames, 2);
 	ck_assert(s.frames[s.nodes[node].frame].is_leaf);
 	ck_assert(!s.frames[s.nodes[s.nodes[node].parent].frame].is_leaf);
-	/* Neither with the highest bit nor without are two the same. */
+	/* Addresses that differ in the highest bit only are different frames. */
 	frames[0].addr = UINT64_C(0xffffffffff601000);
 	OK(stacks_add(&s, PROFILE_NONE, frames, 1, &node));
 	frames[0].addr = UINT64_C(0x7fffffffff601000);
@@ -129,7 +129,7 @@ TEST(charge)
 	ck_assert_uint_eq(s.times[s.time_of[b]].waiting_ns, 7);
 }
 
-/* Frames and stacks once each: "[0,1],". */
+/* Each frame and each stack is counted once: "[0,1],". */
 TEST(payload)
 {
 	add("am");

@@ -1,7 +1,7 @@
 /*
- * Threads that do what they like, records that come late, chunks that are
- * closed at any moment: whatever happens, what a reader of the chunks adds up
- * is what happened; and where threads run, what it counts, too.
+ * Random threads, records that come late, and chunks that are closed at random moments. The times
+ * that a reader adds up from the chunks are the real ones; for running threads so are the numbers
+ * of samples.
  */
 #include "lib/aggregate/aggregate.h"
 
@@ -17,7 +17,7 @@
 #define TICKS	  3000
 #define TICK_NS	  (10 * NS_PER_MS)
 #define QUEUE_MAX 512
-/* Records wait for at most this many ticks: less than PERIOD_LAG_NS. */
+/* The longest delay of a record in ticks: less than PERIOD_LAG_NS. */
 #define DELAY_MAX 400
 
 enum what {
@@ -35,13 +35,13 @@ struct event {
 
 struct actor {
 	bool alive;
-	int stack; /* -1: not known */
+	int stack; /* -1: unknown */
 	bool running;
-	struct event queue[QUEUE_MAX]; /* written, not yet read */
+	struct event queue[QUEUE_MAX]; /* records that are written and not read yet */
 	size_t n_queue;
-	uint64_t held_until; /* a tick: no record is read before */
+	uint64_t held_until; /* a tick before which no record is read */
 	uint64_t expected_us[STACKS], got_us[STACKS];
-	uint64_t got_n[STACKS]; /* samples, as the server counts them */
+	uint64_t got_n[STACKS]; /* number of samples, as the server counts them */
 	uint64_t expected_waiting_us, got_waiting_us;
 };
 
@@ -77,7 +77,7 @@ static void deliver(uint32_t tid, const struct event *e)
 	ck_assert_int_eq(r, 0);
 }
 
-/* One tick of a thread's life. */
+/* Runs one tick of a thread. */
 static void live(struct actor *t, uint64_t tick)
 {
 	struct event e = {.tick = tick};
@@ -98,7 +98,7 @@ static void live(struct actor *t, uint64_t tick)
 		t->alive = false;
 		t->stack = -1;
 	} else {
-		e.tick = UINT64_MAX; /* nothing is written */
+		e.tick = UINT64_MAX; /* no record is written */
 	}
 	if (e.tick != UINT64_MAX)
 		t->queue[t->n_queue++] = e;
@@ -109,7 +109,7 @@ static void live(struct actor *t, uint64_t tick)
 	t->expected_waiting_us += t->running ? 0 : TICK_NS / 1000;
 }
 
-/* Reads what is not held back; returns the settled tick. */
+/* Reads the records that are not held back. Returns the settled tick. */
 static uint64_t settle(uint64_t tick)
 {
 	uint64_t settled = tick;

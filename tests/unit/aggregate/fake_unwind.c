@@ -49,11 +49,10 @@ uint64_t unwind_after_call(uint64_t addr)
 	return addr + 1;
 }
 
-/* "_Zabc" and "_Rabc" are called "abc", or with parameters "abc()". */
+/* Demangles "_Zabc" and "_Rabc" to "abc", or with parameters to "abc()". */
 bool unwind_demangle(const char *raw, bool with_parameters, char *out, size_t size)
 {
-	/* The older mangling of Rust's, too: its hash is no part of the name.
-	 */
+	/* Also knows one name in Rust's legacy mangling, whose hash is not part of the name. */
 	if (strcmp(raw, "_ZN$LT$alloc..X$GT$17h0123456789abcdefE.llvm.1") == 0)
 		raw = "_R<alloc::X>::run";
 	if (strncmp(raw, "_Z", 2) != 0 && strncmp(raw, "_R", 2) != 0)

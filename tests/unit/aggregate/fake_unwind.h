@@ -1,6 +1,6 @@
 /*
- * The part of lib/unwind that lib/aggregate calls, made of tables: so that its
- * tests know every name and image, and need no ELF file.
+ * Replaces the functions of lib/unwind that lib/aggregate calls by tables. So the tests know every
+ * name and image, and need no ELF file.
  */
 #ifndef TESTS_UNIT_AGGREGATE_FAKE_UNWIND_H
 #define TESTS_UNIT_AGGREGATE_FAKE_UNWIND_H
@@ -8,7 +8,7 @@
 #include "lib/unwind/unwind.h"
 
 struct fake_image {
-	uint64_t start, end; /* where it is found */
+	uint64_t start, end; /* the addresses at which it is found */
 	struct unwind_image image;
 };
 
@@ -17,7 +17,7 @@ struct fake_symbol {
 	const char *name;
 };
 
-/* Those that call frame information knows. */
+/* The functions that the call frame information has. */
 struct fake_function {
 	uint64_t start, end;
 };
@@ -35,8 +35,8 @@ struct unwind_space {
 	size_t n_symbols;
 	const struct fake_function *functions;
 	size_t n_functions;
-	size_t lookups; /* of symbols */
-	bool in_use;	/* what they gave is being gone through */
+	size_t lookups; /* number of symbol lookups */
+	bool in_use;	/* the caller uses the last result */
 	const struct fake_lines *lines;
 	size_t n_lines;
 };

@@ -17,7 +17,7 @@
 
 #define LETTERS_WALL_US UINT64_C(1700000000000000)
 
-/* Function 'a' is at 0x10000, and so on; a caller's address is inside. */
+/* Function 'a' is at 0x10000, and so on. A caller's address is inside the function. */
 static inline uint64_t letters_addr(char letter)
 {
 	return 0x10000 + (uint64_t)(letter - 'a') * 0x100;
@@ -45,7 +45,7 @@ static inline void letters_of_node(const struct profile *p, uint32_t node, char 
 	word[n] = '\0';
 }
 
-/* All samples, such as "0 1:ab, 10 1:-": the time, the thread, the stack. */
+/* Returns all samples as text, such as "0 1:ab, 10 1:-": time, thread, stack. */
 static inline const char *letters_samples(const struct profile *p)
 {
 	static char text[65536];
@@ -65,7 +65,7 @@ static inline const char *letters_samples(const struct profile *p)
 	return text;
 }
 
-/* CPU time and waiting time of all threads in the session, to 10 ms. */
+/* CPU time and waiting time of all threads in the session, rounded to 10 ms. */
 struct letters_times {
 	uint64_t running_ns, waiting_ns;
 };
