@@ -104,7 +104,13 @@ static void play_thread(uint64_t ms, uint32_t tid, const char *word, size_t n)
 		sample(tid, ms, stack);
 }
 
-/* Plays records of capture. The notation is that of letters_samples(), and also: */
+/*
+ * Plays records of capture. The notation is that of letters_samples(), and also:
+ *	10 1:am!	thread 1 runs
+ *	10 1:-, 10 1:.	the thread is missed; the thread has ended
+ *	10, 10-40	a tick; a tick every 10 ms
+ *	40~20, 40*3	a tick with its settled time; the third tick since the last one
+ */
 static void play(const char *script)
 {
 	while (*script != '\0') {
