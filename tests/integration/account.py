@@ -1,6 +1,6 @@
-"""What became of each chunk, from three sides that have to agree: the files of
---output (what was made), the servers' requests and the spool's directory, and
-the daemon's own figures.
+"""What became of each chunk, from three sources that must agree: the files of
+--output (the chunks that were made), the requests that the servers received
+together with the spool's directory, and the daemon's own statistics.
 """
 
 import collections
@@ -10,7 +10,7 @@ from harness import check
 
 
 def spooled_ids(spool):
-    """The chunks that wait, by the names of their files."""
+    """The chunks that wait in the spool, by the names of their files."""
     return {p.name.split('-')[1] for p in spool.glob('*.gz')} \
         if spool else set()
 
@@ -32,8 +32,8 @@ def check_counts(profd):
 def arrivals(servers):
     """{chunk id: [(status or None, was it settled)]} in the order of arrival.
 
-    There is one request at a time. So who sends another on the same connection
-    has read the answer to the one before, and done what follows from it.
+    There is one request at a time. So a client that sends another request on
+    the same connection has read the answer to the one before, and acted on it.
     """
     found = collections.defaultdict(list)
     for server in servers:
@@ -47,8 +47,10 @@ def arrivals(servers):
 
 
 def check_once(found, sure):
-    """Nothing comes again after its answer. sure: a status is an answer that was
-    read, as of a server that never went away, and a ship that was not killed.
+    """Checks that no chunk comes again after its answer.
+
+    sure: a status is an answer that the client has read. That is so if the
+    server never went away and ship was not killed.
     """
     for chunk, times in found.items():
         for status, settled in times[:-1]:
@@ -57,7 +59,7 @@ def check_once(found, sure):
 
 
 class Account:
-    """Of runs that have ended, with one spool, or none."""
+    """The accounts of runs that have ended, with one spool or none."""
 
     def __init__(self, profds, servers, spool=None, sure=True):
         self.made = {i for p in profds for i in of(p)}

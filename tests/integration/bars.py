@@ -1,4 +1,4 @@
-"""What the server makes of samples: time."""
+"""How the server computes times from samples."""
 
 import collections
 
@@ -12,7 +12,7 @@ def by_thread(profile):
 
 
 class Bar:
-    """A stack of a thread, and for how long. names: the innermost first."""
+    """A stack of a thread, and how long it lasts. names: innermost first."""
 
     def __init__(self, chunk, sample, seconds):
         profile = chunk['profile']
@@ -25,7 +25,8 @@ class Bar:
 
 
 def bars(chunk):
-    """Each sample lasts until the next of its thread; an empty one is idle."""
+    """Each sample lasts until the thread's next one; an empty one is idle
+    time."""
     result = []
     for samples in by_thread(chunk['profile']).values():
         for s, following in zip(samples, samples[1:]):
@@ -36,7 +37,7 @@ def bars(chunk):
 
 
 def thread_seconds(chunk):
-    """{thread_id: seconds with a stack}."""
+    """{thread_id: seconds with a non-empty stack}."""
     seconds = collections.Counter()
     for bar in bars(chunk):
         seconds[bar.thread] += bar.seconds

@@ -1,4 +1,4 @@
-"""An authority and a server's certificate, by the openssl command."""
+"""Makes an authority and a server's certificate by the openssl command."""
 
 import os
 import re
@@ -12,8 +12,9 @@ def openssl(*args):
 
 
 def make_context(directory, names, days):
-    """Makes ca.pem, server.pem, server.key; returns a context with them. days: so
-    long they hold; -1, and their time was over yesterday."""
+    """Makes ca.pem, server.pem and server.key; returns a context with them.
+
+    days: how long they are valid; with -1 they expired yesterday."""
     def path(name):
         return os.path.join(directory, name)
 

@@ -1,11 +1,11 @@
-"""What a chunk has to be like so that Sentry's server takes it and shows it.
+"""Rules that a chunk must follow so that Sentry's server accepts and shows it.
 
-An independent checker: it reads an envelope as the server would, knows nothing
-of the code that made it, and says in words what is wrong. problems() looks at
-one envelope, stream_problems() at the chunks of one process in their order.
-The rules are those of docs/FORMATS.md; where the server is more tolerant than
-the specification, the specification's are tested.
+An independent checker: it reads an envelope as the server would, shares no
+code with the daemon, and describes each violation in words. problems() checks
+one envelope, stream_problems() the chunks of one process in their order.
 
+The rules are those of docs/FORMATS.md. Where the server is more tolerant than
+the specification, the rules of the specification are checked.
 test_chunk_rules.py shows that each rule can fail.
 """
 
@@ -23,26 +23,27 @@ LIBRARY = re.compile('(/usr)?/lib(32|64|x32|exec)?/')
 BY_OFFSET = re.compile(r'(.+)\+(0x[0-9a-f]+)', re.S)
 
 DURATION_MAX_S = 66
-# The specification's rate.
+# The rate in the specification.
 RATE_HZ = 101
 MEASUREMENTS = {'cpu_usage': 'percent', 'memory_footprint': 'byte',
                 'memory_native_footprint': 'byte'}
-# Rounded to microseconds.
+# Times are rounded to microseconds.
 MEASURE_S = 1 - 1e-5
 
 
 def problems(envelope, layout=None, sent=False, platform='rust',
              rate_hz=RATE_HZ, by_function=False):
-    """What is wrong with an envelope (harness.Envelope), as texts.
+    """Returns the violations of an envelope (harness.Envelope), as texts.
 
-    layout: layout.Layout of the target, for what must be true of its memory.
-    sent: it went to a server (it has a sent_at then, and else has none).
-    by_function: a frame has the address of its function, not its own.
+    layout: layout.Layout of the target, to check what the chunk says about its
+    memory. sent: the envelope was sent to a server, so it must have a sent_at;
+    otherwise it must have none. by_function: a frame has the address of its
+    function, not its own.
     """
     found = envelope_problems(envelope, sent)
     chunk = envelope.chunk
     shape = chunk_shape_problems(chunk, sent)
-    # What follows takes types for granted.
+    # The checks below rely on the types.
     if shape:
         return found + shape
     if envelope.item.get('platform') != chunk['platform']:
@@ -66,8 +67,8 @@ def problems(envelope, layout=None, sent=False, platform='rust',
 
 
 def image_problems(images):
-    """The server takes the last image that starts before an address, and
-    wants no doubt about it."""
+    """Images must not overlap, because the server uses the last image that
+    starts before an address."""
     found = []
     by_addr = sorted(images, key=lambda i: int(i['image_addr'], 16))
     for a, b in zip(by_addr, by_addr[1:]):
@@ -78,7 +79,8 @@ def image_problems(images):
 
 
 def index_problems(profile):
-    """Also in stacks that no sample uses: the server looks at all."""
+    """Checks indices also in stacks that no sample uses, because the server
+    checks all."""
     found = []
     n_frames, n_stacks = len(profile['frames']), len(profile['stacks'])
     if any(not 0 <= f < n_frames for s in profile['stacks'] for f in s):
@@ -99,9 +101,9 @@ def time_problems(profile, rate_hz):
         if any(a['timestamp'] >= b['timestamp']
                for a, b in zip(samples, samples[1:])):
             found.append(f'thread {tid} has two samples at a time')
-    # One timestamp a tick for all threads: there are never more of them than
-    # there were ticks. A tick may come late, by less than a period, and the
-    # last timestamp is the end's, which may follow at once.
+    # All threads have the same timestamp at a tick, so there are at most as
+    # many timestamps as ticks. A tick may be late by less than a period, and
+    # the last timestamp is that of the end, which may follow at once.
     period = 1 / rate_hz
     latest = -math.inf
     for i, time in enumerate(sorted(set(times))):
@@ -121,12 +123,13 @@ def thread_problems(profile, by_function):
     tick = {time: n for n, time in enumerate(times)}
     end = times[-1]
     for tid, samples in threads.items():
-        # All samples of a thread with less are dropped.
+        # The server drops all samples of a thread that has fewer.
         if sum(bool(stacks[s['stack_id']]) for s in samples) < 2:
             found.append(f'thread {tid} has not two samples with a stack')
-        # A running thread has a sample at each tick. A waiting one does not:
-        # of the same stack, one sample between two others that are ticks away
-        # says nothing. (One more is the copy that ends the chunk.)
+        # A running thread has a sample at each tick, and a waiting one has two
+        # for each wait. So one sample between two others of the same stack,
+        # ticks away, is redundant. (The copy at the end of the chunk is one
+        # more.)
         of = [(s['stack_id'], tick[s['timestamp']]) for s in samples
               if s['timestamp'] < end]
         if not by_function and any(
@@ -141,7 +144,8 @@ def thread_problems(profile, by_function):
 
 
 def measure_problems(chunk):
-    """Three curves of the time that the samples are of, with a point a second."""
+    """Checks the three measurements: they cover the time of the samples, with
+    a value a second."""
     found = []
     measurements = chunk.get('measurements')
     if measurements is None:
@@ -161,8 +165,8 @@ def measure_problems(chunk):
 
 
 def inlined_frames(frames, stacks):
-    """{frame index} of those whose caller in a stack has the same address but
-    another name. Recursion is the same frame twice."""
+    """{frame index} of frames whose caller in a stack has the same address but
+    another name. In a recursion the same frame is there twice."""
     return {inner for s in stacks for inner, f in zip(s, s[1:])
             if inner != f and frames[inner]['instruction_addr'] ==
             frames[f]['instruction_addr'] and
@@ -170,7 +174,7 @@ def inlined_frames(frames, stacks):
 
 
 def waste_problems(chunk):
-    """Everything is there once, and is used."""
+    """Checks that all parts are unique and used."""
     found = []
     profile = chunk['profile']
     frames, stacks = profile['frames'], profile['stacks']
@@ -180,9 +184,9 @@ def waste_problems(chunk):
         found.append('a frame that no stack uses')
     if len({tuple(s) for s in stacks}) != len(stacks):
         found.append('two equal stacks')
-    # As a leaf an address is what is executed, as a caller the one before it
-    # is: the same number, two places. And functions that were inlined there
-    # are frames of their own, beside each other.
+    # The same address may be two frames: a leaf executes it, and a caller's
+    # call ends just before it. Functions that were inlined there are further
+    # frames with this address.
     leaves = {s[0] for s in stacks if s}
     callers = {f for s in stacks for f in s[1:]}
     inlined = inlined_frames(frames, stacks)
@@ -207,7 +211,7 @@ def frame_problems(chunk):
     frames = chunk['profile']['frames']
     images = chunk['debug_meta']['images']
     for stack in chunk['profile']['stacks']:
-        # Else the server cuts off the two outermost frames.
+        # Otherwise the server cuts off the two outermost frames.
         if len(stack) > 1 and 'function' not in frames[stack[-2]]:
             found.append('the frame next to a root has no name')
             break
@@ -219,9 +223,9 @@ def frame_problems(chunk):
         if inside and package not in {i['code_file'] for i in inside}:
             found.append(f'{address:#x} lies in {inside[0]["code_file"]}, '
                          f'not in {package}')
-        # Nobody's code is not the application's, nor is the system's. (Who
-        # the main executable is the layout knows.) What the program made
-        # itself is, and known by its name.
+        # Code in no file, and code of the system, is not in_app. (The layout
+        # knows the main executable.) Code that the program made itself is
+        # in_app, and known by its name.
         made = package is None and not inside and \
             not BY_OFFSET.fullmatch(f.get('function', '?+0x0'))
         if f['in_app'] and not made and (package or '?')[0] != '/':
@@ -233,10 +237,11 @@ def uses_of_frames(profile, layout):
     """{frame index} of leaves, of callers, and of callers that certainly are
     return addresses.
 
-    Where a signal interrupted is none, nor is the trampoline before it. What
-    called the unwinder of exceptions may be none: it enters a handler by
-    returning to it, and shortly before has that one's registers, with which
-    nobody finds the way through its own stack.
+    The pc that a signal interrupted is no return address, and neither is that
+    of the trampoline before it. The caller of the unwinder of exceptions may
+    be none: the unwinder enters a handler by returning to it, and shortly
+    before has the handler's registers, with which its own stack cannot be
+    unwound.
     """
     frames = profile['frames']
     leaves, callers, returns = set(), set(), set()
@@ -254,7 +259,7 @@ def uses_of_frames(profile, layout):
 
 
 def layout_problems(chunk, layout, by_function):
-    """What is said of the target's memory is true."""
+    """Checks what the chunk says about the target's memory."""
     found = []
     for image in chunk['debug_meta']['images']:
         said = (int(image['image_addr'], 16), int(image['image_vmaddr'], 16),
@@ -274,7 +279,7 @@ def layout_problems(chunk, layout, by_function):
     if by_function:
         return found + start_problems(frames, layout)
     for i in returns:
-        # Raw addresses: it is the server that subtracts one.
+        # The addresses are raw; the server subtracts one.
         if layout.follows_call(int(frames[i]['instruction_addr'], 16)) is \
                 False:
             found.append(f'no call stands before {frames[i]}')
@@ -282,7 +287,7 @@ def layout_problems(chunk, layout, by_function):
 
 
 def code_id_problems(chunk, layout):
-    """In a file, images have their whole build-id, where they have one."""
+    """In a file, each image has its whole build-id, if it has one."""
     found = []
     for image in chunk['debug_meta']['images']:
         ought = {m.elf.build_id.hex() for m in layout.mappings
@@ -293,8 +298,8 @@ def code_id_problems(chunk, layout):
 
 
 def start_problems(frames, layout):
-    """Each frame has the address behind its function's start, and each function
-    one frame."""
+    """Each frame has the address just after its function's start, and each
+    function has one frame."""
     found = []
     functions = [(f.get('package'), f.get('function')) for f in frames]
     for f in frames:
@@ -305,7 +310,7 @@ def start_problems(frames, layout):
         vaddr = address - 1 - m.bias
         if vaddr not in m.elf.symbol_starts and m.elf.fde_start(vaddr) != vaddr:
             found.append(f'no function starts before {f}')
-    # The same name may be that of several functions of a file.
+    # Several functions of a file may have the same name.
     starts = {(f.get('package'), f.get('function'), f['instruction_addr'])
               for f in frames if f.get('function')}
     if len(starts) != sum(bool(name) for _, name in functions):
@@ -314,8 +319,8 @@ def start_problems(frames, layout):
 
 
 def place_problems(frame, back, layout, near_root):
-    """back: how far before the address it is looked up. near_root: it is the
-    root of a stack, or next to it."""
+    """Checks where a frame is. back: how far before its address it is looked
+    up. near_root: it is the root of a stack, or next to it."""
     found = []
     address = int(frame['instruction_addr'], 16)
     package, name = frame.get('package'), frame.get('function')
@@ -333,8 +338,8 @@ def place_problems(frame, back, layout, near_root):
         if sized or start is not None:
             found.append(f'{frame} is in {sized or hex(start)}')
     elif by_offset and name not in sized | unsized:
-        # The name of what has none: where it starts. Where that is not known
-        # there is one only where there must be.
+        # A frame without a symbol is named by the start of its function. If
+        # the start is not known, only a frame that must have a name has one.
         base = m.path.rpartition('/')[2]
         ours = ours and not near_root
         named = address if start is None else start + m.bias
@@ -343,7 +348,7 @@ def place_problems(frame, back, layout, near_root):
             found.append(f'{frame} is {base}+{named - m.image[0]:#x}')
     elif name not in (sized or unsized):
         found.append(f'{frame} is in {sized or unsized}')
-    # In a static executable libraries lie in the program's file: test_in_app.py.
+    # The file of a static executable contains libraries, too: test_in_app.py.
     if frame['in_app'] != ours and (
             by_offset or m.path != layout.exe or m.elf.has_interpreter):
         found.append(f'in_app is not {ours}: {frame}')
@@ -351,7 +356,8 @@ def place_problems(frame, back, layout, near_root):
 
 
 def stream_problems(chunks):
-    """The chunks of one process, in the order of their making."""
+    """Returns the violations in the chunks of one process, in the order in
+    which they were made."""
     found = []
     if len({c['profiler_id'] for c in chunks}) != 1:
         found.append('not one profiler_id')
@@ -360,13 +366,13 @@ def stream_problems(chunks):
     for a, b in zip(chunks, chunks[1:]):
         end = max(s['timestamp'] for s in a['profile']['samples'])
         start = min(s['timestamp'] for s in b['profile']['samples'])
-        # Each chunk stands for itself: where the next one starts, this one
-        # ends, or the time between is nobody's.
+        # Chunks join without a hole: a chunk ends where the next one starts,
+        # unless there is a gap between them.
         if start != end:
             found.append(f'{start - end:+.6f} s between two chunks')
         before, after = by_thread(a['profile']), by_thread(b['profile'])
         for tid in before.keys() & after.keys():
-            # An empty stack says that nothing is known.
+            # An empty stack means that the thread's state is unknown.
             stack = a['profile']['stacks'][before[tid][-1]['stack_id']]
             if stack and before[tid][-1]['timestamp'] != end:
                 found.append(f'thread {tid} ends before its chunk')
@@ -376,7 +382,7 @@ def stream_problems(chunks):
 
 
 def load(payload):
-    """Like the server: NaN and Infinity are no JSON."""
+    """Parses JSON as the server does: NaN and Infinity are errors."""
     def refuse(text):
         raise ValueError(f'{text} is not JSON')
     return json.loads(payload, parse_constant=refuse)

@@ -1,5 +1,5 @@
-"""What an envelope with a chunk is made of: the fields that there are, and what
-kind of value each has. chunk_rules.py says what they have to mean.
+"""The parts of an envelope with a chunk: the fields that exist, and the kind
+of value that each has. chunk_rules.py checks their meaning.
 """
 
 import math
@@ -17,9 +17,9 @@ RFC3339 = re.compile(r'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z')
 PAYLOAD_MAX = 50 * 1000 * 1000
 UNITS = {'nanosecond', 'ns', 'hertz', 'hz', 'byte', 'percent'}
 
-# What the server keeps. It drops other fields without a word, so whoever sends
-# one is mistaken. A frame's own "platform" would switch symbolication off for
-# it: it is not to be sent.
+# The fields that the server keeps. It silently drops other fields, so sending
+# one is a mistake. A frame must not have a "platform", which would switch off
+# symbolication for the frame.
 CHUNK_FIELDS = {'version', 'profiler_id', 'chunk_id', 'platform', 'release',
                 'environment', 'client_sdk', 'debug_meta', 'measurements',
                 'profile'}
@@ -30,7 +30,7 @@ PROFILE_FIELDS = {'frames', 'stacks', 'samples', 'thread_metadata'}
 FRAME_FIELDS = {'instruction_addr', 'function', 'package', 'module', 'in_app',
                 'filename', 'abs_path', 'lineno', 'colno'}
 SAMPLE_FIELDS = {'timestamp', 'thread_id', 'stack_id'}
-# What files have besides.
+# Further fields that only files have.
 FILE_IMAGE_FIELDS = {'code_id'}
 FILE_SAMPLE_FIELDS = {'state'}
 THREAD_FIELDS = {'name', 'priority'}
@@ -41,7 +41,7 @@ def envelope_problems(envelope, sent):
     header, item = envelope.header, envelope.item
     if not HEX_ID.fullmatch(str(header.get('event_id'))):
         found.append('event_id is not 32 hex digits')
-    # It says when the request was made. A stored envelope may wait for hours.
+    # sent_at is the time of the request. A stored envelope may wait for hours.
     if sent and not RFC3339.fullmatch(str(header.get('sent_at'))):
         found.append('sent_at is not RFC 3339 in UTC')
     if not sent and 'sent_at' in header:
@@ -49,7 +49,7 @@ def envelope_problems(envelope, sent):
     if [i[0].get('type') for i in envelope.items].count('profile_chunk') != 1:
         found.append('not exactly one profile_chunk')
         return found
-    # Rate limits are told by platform: the header must have it.
+    # Rate limits depend on the platform, so the header must have it.
     if set(item) != {'type', 'platform', 'length', 'content_type'}:
         found.append(f'item header: {sorted(item)}')
     if item.get('content_type') != 'application/json':
@@ -64,7 +64,8 @@ def envelope_problems(envelope, sent):
 
 
 def kept_by_server(chunk):
-    """A copy without the members of images and samples that the server drops."""
+    """Returns a copy without the members of images and samples that the server
+    drops."""
     def only(fields, objects):
         return [{k: v for k, v in o.items() if k in fields} for o in objects]
     profile, meta = chunk['profile'], chunk['debug_meta']
@@ -80,7 +81,7 @@ def fields_problems(value, what, allowed, required):
     found = [f'{what} has an unknown field {k}'
              for k in sorted(set(value) - allowed)]
     found += [f'{what} has no {k}' for k in sorted(required - set(value))]
-    # The server takes an absent field, but not null, for most of them.
+    # The server accepts an absent field, but for most of them not null.
     found += [f'{what}.{k} is null' for k in value if value[k] is None]
     return found
 
@@ -103,7 +104,7 @@ def is_text(value):
 
 
 def first(found):
-    """Of the same fault in thousands of samples one is enough."""
+    """Returns the first ones: thousands of samples can have the same fault."""
     return found[:1]
 
 
@@ -158,12 +159,12 @@ def image_shape_problems(image, sent):
                                            FILE_IMAGE_FIELDS), IMAGE_FIELDS)
     if found:
         return found
-    # Not "elf": the server's profiles do not know that.
+    # Not "elf", which the server does not accept in profiles.
     if image['type'] != 'symbolic':
         found.append(f'an image of type {image["type"]}')
     if not is_text(image['code_file']):
         found.append('an image without code_file')
-    # A whole build-id parses there too, as another file's id.
+    # A whole build-id would be accepted, but as the id of another file.
     if not DEBUG_ID.fullmatch(str(image['debug_id'])):
         found.append(f'debug_id {image["debug_id"]} is no UUID')
     for name in ('image_addr', 'image_vmaddr'):
@@ -197,8 +198,8 @@ def profile_shape_problems(profile, sent):
 
 
 def frame_shape_problems(frame):
-    # in_app on every frame: without it the server guesses, and for this
-    # platform takes nearly everything for the application.
+    # Every frame must have in_app. Without it the server guesses, and for this
+    # platform takes nearly all code for the application's.
     found = fields_problems(frame, 'a frame', FRAME_FIELDS,
                             {'instruction_addr', 'in_app'})
     if found:
@@ -208,7 +209,7 @@ def frame_shape_problems(frame):
         found.append(f'instruction_addr {address} is not a string 0x...')
     if not isinstance(frame['in_app'], bool):
         found.append('in_app is neither true nor false')
-    # A line is one of a file.
+    # A frame with a line must have a file.
     if 'lineno' in frame and (not is_int(frame['lineno']) or
                               frame['lineno'] <= 0 or
                               'abs_path' not in frame):
@@ -241,7 +242,8 @@ def sample_shape_problems(sample, profile, sent):
         found.append('a thread_id is not a string of digits')
     if not is_int(sample['stack_id']) or sample['stack_id'] < 0:
         found.append('a stack_id is no index')
-    # A payload where no sample waits has its first one run.
+    # In a payload without waiting samples the first sample has the running
+    # state.
     if sample.get('state', 'waiting') != 'waiting' and (
             sample['state'] != 'running' or sample is not profile['samples'][0]
             or any(s.get('state') == 'waiting' for s in profile['samples'])):

@@ -1,5 +1,5 @@
-"""What programs that make containers give root in one by default, and a
-container's rights for the processes of a test."""
+"""The rights that container runtimes give root in a container by default, and
+how a test runs programs with them."""
 
 import json
 import os
@@ -10,7 +10,7 @@ import harness
 import stranger
 from harness import Skip
 
-# CAP_* of <linux/capability.h>, with what root may do by it.
+# CAP_* of <linux/capability.h>.
 DOCKER = {
     'chown': 'give files away',
     'dac_override': 'read and write files whatever their permissions say',
@@ -28,8 +28,8 @@ DOCKER = {
     'audit_write': 'write to the kernel\'s audit log',
 }
 
-# systemd-nspawn(1), --capability=. Without --private-network it is without
-# net_admin.
+# systemd-nspawn(1), --capability=. Without --private-network, net_admin is
+# missing.
 NSPAWN = {
     **DOCKER,
     'audit_control': 'configure the audit log',
@@ -46,25 +46,28 @@ NSPAWN = {
     'sys_tty_config': 'configure terminals',
 }
 
-# By who gives them. containerd's own clients and Kubernetes have Docker's list.
+# The lists by runtime. containerd's own clients and Kubernetes use Docker's
+# list.
 DEFAULTS = {
     'Docker, containerd, Kubernetes': frozenset(DOCKER),
     'systemd-nspawn': frozenset(NSPAWN),
 }
 
-# Ids of a user namespace: root in it is this user, and so many follow.
+# The ids of a user namespace: the user that root is mapped to, and the number
+# of ids that follow.
 FIRST_ID = 200000
 IDS = 65536
 
 
 def setpriv(names):
-    """A command that executes its arguments with no more than these."""
+    """Returns a command that executes its arguments with these capabilities
+    only."""
     bounding = ','.join(['-all', *(f'+{n}' for n in sorted(names))])
     return ['setpriv', '--inh-caps=-all', f'--bounding-set={bounding}']
 
 
-# Loads the number of the call; equal: RET_ERRNO | EPERM, otherwise RET_ALLOW
-# (<linux/seccomp.h>). Then PR_SET_NO_NEW_PRIVS and PR_SET_SECCOMP.
+# A filter: load the number of the call; if equal, RET_ERRNO | EPERM, otherwise
+# RET_ALLOW (<linux/seccomp.h>). Then PR_SET_NO_NEW_PRIVS and PR_SET_SECCOMP.
 FILTER = '''
 import ctypes, os, struct, sys
 program = b''.join(struct.pack('=HBBI', *i) for i in (
@@ -80,14 +83,14 @@ os.execv(sys.argv[2], sys.argv[2:])
 
 
 def refusing(call):
-    """A command that executes its arguments under a filter which refuses the
-    system call of this number, as a container's may."""
+    """Returns a command that executes its arguments under a filter which
+    refuses the system call with this number, as a container's filter may."""
     return [sys.executable, '-c', FILTER, call]
 
 
 class Container:
-    """Runs programs with a set of capabilities; with own_users in a user
-    namespace, as a rootless container has it."""
+    """Runs programs with a set of capabilities. With own_users they run in a
+    user namespace, like a rootless container."""
 
     def __init__(self, box, names, own_users=False):
         stranger.need_root()
@@ -111,8 +114,8 @@ class Container:
                       '--setuid', '0', '--setgid', '0']
 
     def target(self, uid):
-        """Our program shares, as a user of the container, who alone may look
-        at the file."""
+        """Starts the program shares as a user of the container. Only this user
+        may read the program's file."""
         directory = stranger.copy(self.box, ['targets/shares'])
         for path in (directory / 'shares', directory):
             path.chmod(0o700)
@@ -124,7 +127,7 @@ class Container:
         return program
 
     def file(self, name, text):
-        """A file of the container's root."""
+        """Makes a file that belongs to the container's root."""
         directory = stranger.make_dir(self.box, 'etc', self.first)
         path = directory / name
         path.write_text(text)
@@ -133,7 +136,8 @@ class Container:
         return path
 
     def status(self, socket):
-        """What sentry-profctl says there, as root."""
+        """Returns the output of sentry-profctl, run as root in the container.
+        """
         exe = stranger.copy(self.box, ['sentry-profctl']) / 'sentry-profctl'
         argv = [*self.enter, exe, 'status', '--json', '--socket', socket]
         return json.loads(subprocess.run(

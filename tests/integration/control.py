@@ -1,6 +1,5 @@
-"""The daemon's socket, for tests: sentry-profctl, and messages by hand.
-
-The numbers are those of lib/client/protocol.h.
+"""The daemon's socket in tests: sentry-profctl, and messages made by hand. The
+numbers are those of lib/client/protocol.h.
 """
 
 import json
@@ -23,7 +22,7 @@ KEYS = ['name', 'pid', 'state', 'session_sampled', 'lifecycle', 'rate_hz',
 
 
 def listens(path):
-    """Somebody listens: the path is there a moment before."""
+    """Returns true if the daemon listens. The path exists a moment before."""
     try:
         dial(path).close()
     except OSError:
@@ -36,7 +35,7 @@ class Control:
 
     def __init__(self, box, path):
         self.path = path
-        # Where a user may not look at BUILD.
+        # The user may not be able to read BUILD.
         self.exe = stranger.copy(box, ['sentry-profctl']) / 'sentry-profctl'
 
     def run(self, *args, status=0, uid=None, groups=()):
@@ -64,7 +63,7 @@ class Control:
             self.run('metrics', '--openmetrics', **options).stdout)
 
     def target(self, pid, **options):
-        """What the status says of a process; None: it is not there."""
+        """Returns the status of a process; None: it is not there."""
         return next((t for t in self.status(**options)['targets']
                      if t['pid'] == pid), None)
 
@@ -95,7 +94,8 @@ def dial(path):
 
 
 def answer(s):
-    """(result, state, profiler_id) of the next answer; None at the end."""
+    """Returns (result, state, profiler_id) of the next answer; None at the
+    end."""
     data = s.recv(4096)
     if not data:
         return None

@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 """An unwind process that dies at a file, for test_left_out_files.py.
 
-It stands in for sentry-profd-unwind: each life asks for the program of its first
-target, writes what it was answered to the file "answers" beside it (for a number,
-whether there is one), and ends as the file "how" says: "WORD SIGNAL". WORD is what
-it leaves in the page that it shares with the broker: "own", the number of the file,
-or another number. SIGNAL is 0 for an exit. Where it is given no file it lives on.
-The file "pid" has its number.
+It replaces sentry-profd-unwind. Each process requests the program of its first
+target, writes the answer to the file "answers" next to its executable (for a
+number: whether a file came), and ends as the file "how" says: "WORD SIGNAL".
+WORD is what it leaves in the page that it shares with the broker: "own", the
+number of the file, or another number. SIGNAL is 0 for an exit. If it gets no
+file, it lives on. The file "pid" has its pid.
 """
 
 import mmap
@@ -25,7 +25,7 @@ def header(name, types, body):
 
 
 def program_range(pid):
-    """Where the code of the process's own program is mapped."""
+    """The address range of the code of the process's own program."""
     inode = os.stat(f'/proc/{pid}/exe').st_ino
     with open(f'/proc/{pid}/maps', encoding='utf-8') as maps:
         for line in maps:
@@ -38,7 +38,7 @@ def program_range(pid):
 def end(page, number):
     word, signal = (HERE / 'how').read_text().split()
     page[:4] = struct.pack('=I', number if word == 'own' else int(word))
-    # Of a crash that is meant to be nobody wants a core.
+    # The crash is intended, so it needs no core dump.
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if signal == '0':
         sys.exit(1)

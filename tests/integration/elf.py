@@ -1,6 +1,5 @@
-"""What the checks need of an ELF file, read here once more and differently.
-
-64 bits, little-endian. Nothing is shared with the code under test.
+"""Reads ELF files for the checks: 64 bits, little-endian. Shares no code with
+the daemon.
 """
 
 import bisect
@@ -49,7 +48,7 @@ class Elf:
                          for i in range(phnum)]
         self.loads = [s for s in self.segments if s.type == PT_LOAD]
         self.sections = []
-        # What is in memory, the vDSO for one, may have no sections.
+        # A file in memory, such as the vDSO, may have no sections.
         if shoff and shoff + shnum * shentsize <= len(data):
             self.sections = [Section(data, shoff + i * shentsize)
                              for i in range(shnum)]
@@ -70,7 +69,8 @@ class Elf:
 
     @functools.cached_property
     def build_id(self):
-        """Of the first note that holds one; b'' without."""
+        """Returns the build-id of the first note that has one; b'' if none
+        has."""
         for s in self.segments:
             if s.type == PT_NOTE:
                 found = find_build_id(self.data[s.offset:
@@ -84,7 +84,7 @@ class Elf:
     def debug_id(self):
         code = self.build_id
         if not code:
-            # The start of .text, folded into 16 bytes.
+            # Returns the start of .text, folded into 16 bytes.
             folded = [0] * 16
             for i, b in enumerate(self.bytes_of(self.section('.text'))[:4096]):
                 folded[i % 16] ^= b
@@ -101,11 +101,13 @@ class Elf:
 
     @property
     def size(self):
-        """Of what is in memory, from the first segment to the last's end."""
+        """Returns the size in memory, from the first segment's start to the
+        last one's end."""
         return max(s.vaddr + s.memsz for s in self.loads) - self.vmaddr
 
     def bias(self, map_start, map_offset):
-        """Of an executable mapping; None if no segment is mapped there."""
+        """Returns the load bias of an executable mapping; None if no segment
+        is mapped there."""
         for s in self.loads:
             page_offset = s.offset - s.offset % 4096
             if s.flags & PF_X and \
@@ -114,7 +116,7 @@ class Elf:
         return None
 
     def read(self, vaddr, n):
-        """n bytes at vaddr, as far as the file has them."""
+        """Returns n bytes at vaddr, fewer at the file's end."""
         for s in self.loads:
             if s.vaddr <= vaddr < s.vaddr + s.filesz:
                 at = vaddr - s.vaddr + s.offset
@@ -129,10 +131,10 @@ class Elf:
 
     @functools.cached_property
     def symbols(self):
-        """[(start, size, name)] of what may be a function, by start.
-
-        From the file, from the small table that some distributions pack into
-        it, and from its debug file where that is installed.
+        """Returns [(start, size, name)] of possible functions, sorted by
+        start. They come from the file, from the small table that some
+        distributions compress into it, and from its debug file if that is
+        installed.
         """
         found = set(read_symbols(self))
         packed = self.section('.gnu_debugdata')
@@ -154,7 +156,7 @@ class Elf:
         return max((s[1] for s in self.symbols), default=0)
 
     def names_at(self, vaddr):
-        """The symbols that cover vaddr by their size, and those without a
+        """Returns the symbols whose size covers vaddr, and those without a
         size that start at the nearest address before it."""
         sized, unsized, unsized_at = set(), set(), None
         i = bisect.bisect_right(self.symbol_starts, vaddr) - 1
@@ -171,13 +173,14 @@ class Elf:
 
     @functools.cached_property
     def fdes(self):
-        """[(start, end)] of what .eh_frame covers, by start. Its addresses are
-        taken for pcrel numbers of 4 bytes, as GNU's compilers write them."""
+        """Returns [(start, end)] of the functions in .eh_frame, sorted by
+        start. Assumes pcrel addresses of 4 bytes, as GNU compilers write them.
+        """
         section = self.section('.eh_frame')
         if section:
             return sorted(self.all_fdes(section))
         for s in self.segments:
-            # What is in memory has the search table: version 1, with pcrel and
+            # A file in memory has the search table: version 1, with pcrel and
             # datarel numbers of 4 bytes.
             head = self.read(s.vaddr, 12)
             if s.type == PT_GNU_EH_FRAME and head[:4] == b'\1\x1b\x03\x3b':
@@ -195,19 +198,21 @@ class Elf:
             at += 4 + size
 
     def fde(self, at):
-        """(start, end) of the entry at that address."""
+        """Returns (start, end) of the entry at this address."""
         start, size = struct.unpack_from('<iI', self.read(at, 16), 8)
         return at + 8 + start, at + 8 + start + size
 
     def fde_start(self, vaddr):
-        """Where the FDE that covers vaddr starts; None: there is none."""
+        """Returns the start of the FDE that covers vaddr; None: there is none.
+        """
         i = bisect.bisect_right(self.fdes, (vaddr, float('inf'))) - 1
         if i >= 0 and self.fdes[i][0] <= vaddr < self.fdes[i][1]:
             return self.fdes[i][0]
         return None
 
     def function_at(self, vaddr):
-        """(start, a name) of the function there; (0, None) for none."""
+        """Returns (start, a name) of the function at this address; (0, None)
+        if there is none."""
         i = bisect.bisect_right(self.symbol_starts, vaddr) - 1
         while i >= 0 and vaddr - self.symbol_starts[i] <= self.largest_symbol:
             start, size, name = self.symbols[i]

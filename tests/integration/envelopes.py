@@ -1,6 +1,5 @@
-"""Envelopes taken apart, and what no client of ours may do with them.
-
-As strict as Sentry, and stricter. Used by server.py, and by tests.
+"""Parses envelopes, and finds what the daemon's clients must not send. As
+strict as Sentry or stricter. Used by server.py and by tests.
 """
 
 import json
@@ -9,7 +8,7 @@ import re
 KEY = '0123456789abcdef0123456789abcdef'
 PROJECT = '42'
 SDK = 'sentry.native.profd'
-# What files have and the server does not get: docs/FORMATS.md.
+# Members that only files have: docs/FORMATS.md.
 FOR_FILES = re.compile(rb',"state":"(?:waiting|running)"|,"code_id":"[0-9a-f]*"')
 VERSION = r'\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?'
 
@@ -38,7 +37,8 @@ def read_envelope(data):
 
 
 def for_server(payload):
-    """What the server gets of a payload that was written to a file."""
+    """Returns the payload that the server would get instead of one that was
+    written to a file."""
     return FOR_FILES.sub(b'', payload)
 
 

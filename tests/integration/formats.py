@@ -1,6 +1,6 @@
-"""Readers of the formats that sentry-profctl convert writes, by nobody's code but
-their specifications'. Each returns {(thread, (function, ...)): microseconds}, the
-functions root first.
+"""Readers of the formats that sentry-profctl convert writes, made from the
+formats' specifications only. Each returns {(thread, (function, ...)):
+microseconds}, the functions root first.
 """
 
 import collections
@@ -37,7 +37,7 @@ def chunk_bars(chunk):
 
 
 def labels(chunks):
-    """{(profiler_id, thread_id): what the thread is called}."""
+    """{(profiler_id, thread_id): the thread's label}."""
     names = {}
     for chunk in sorted(chunks, key=lambda c: c['profile']['samples'][0]['timestamp']):
         for s in chunk['profile']['samples']:
@@ -162,8 +162,8 @@ def of_firefox(data, values=None):
 
 
 def of_self_profiling(data, thread=None):
-    """The JS Self-Profiling API's format. thread: the only one, which no frame
-    names; else the outermost frame does."""
+    """The format of the JS Self-Profiling API. thread: the only thread, which
+    no frame names; if not given, the outermost frame names the thread."""
     file = json.loads(data)
     check(set(file) == {'frames', 'resources', 'samples', 'stacks'}, f'{set(file)}')
     for frame in file['frames']:
@@ -245,7 +245,8 @@ class Pprof:
         self.default = self.strings[one(fields, 14)]
         self.time_ns, self.duration_ns = one(fields, 9), one(fields, 10)
         functions = {one(m, 1): text(m, 2) for m in map(message, fields[5])}
-        # go tool pprof takes types and arguments out of a name that equals it.
+        # go tool pprof removes types and arguments from a name that equals its
+        # system name.
         check(all(one(m, 3) == 0 for m in map(message, fields[5])), 'system_name')
         self.mappings = {one(m, 1): {'start': one(m, 2), 'limit': one(m, 3),
                                      'file': text(m, 5), 'build_id': text(m, 6)}

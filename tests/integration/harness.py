@@ -1,18 +1,18 @@
-"""What the integration tests have in common.
+"""The common parts of the integration tests.
 
-A test is a function test_NAME(box); a file of them ends with
+A test is a function test_NAME(box). A file of tests ends with
 
     if __name__ == '__main__':
         harness.main(globals())
 
-which runs them in order (or those whose names are given), prints a line for
-each and exits with 0, 1 or, where all that ran were skipped, 77. A test fails
-by an exception; check() raises one.
+which runs its tests in order (or those whose names are given), prints a line
+for each, and exits with 0, 1, or 77 if all tests that ran were skipped. A test
+fails by an exception; check() raises one.
 
-The box has a directory of its own and ends all that was started through it,
-on every path: also when the test fails or is told to end. What the daemon
-leaves behind is a failure of the test: the harness adopts orphans (it is their
-subreaper), so it sees them.
+The box has a directory of its own and ends all processes that were started
+through it, even if the test fails or is ended by a signal. A process that the
+daemon leaves behind is a failure of the test. The harness sees such processes
+because it is their subreaper.
 
 Executables are taken from the directory $BUILD (default: build).
 """
@@ -30,7 +30,7 @@ import time
 import traceback
 
 import sanitized
-# Of these modules tests take what they need from here.
+# Tests import the names of these modules from here.
 from patience import (PATIENCE_S, POLL_S, Failure, Skip, check, in_turns,
                       stretch, wait_for)
 from proc import (blocked, children, cpu_seconds, descriptors, exe_name,
@@ -47,10 +47,10 @@ __all__ = ['ALL_LOST', 'BUILD', 'Box', 'Envelope', 'Failure', 'PATIENCE_S', 'POL
 
 PR_SET_CHILD_SUBREAPER = 36
 
-# What a process of ours says on stderr as it dies of a fault of its own: the
-# sanitizers, assert(3), and the checks of glibc (stack, fortify, heap); and what
-# the broker says of one that its filter of system calls has ended (SIGSYS). The
-# broker starts a child again, so that only this line shows the fault.
+# Lines on stderr of a process of sentry-profd that dies of its own fault: from
+# the sanitizers, assert(3) and the checks of glibc (stack, fortify, heap), and
+# the broker's line about a child that its seccomp filter has ended (SIGSYS).
+# The broker restarts the child, so only this line shows the fault.
 FAULT = re.compile(
     r'^.*(?:ERROR: AddressSanitizer|:\d+:\d+: runtime error: |: Assertion `|'
     r'\*\*\* .* \*\*\*: terminated|(?:free|malloc|realloc)\(\): |'
@@ -60,11 +60,12 @@ held = []
 
 
 def free_port():
-    """A port on loopback on which nobody listens but who is told of it.
+    """Returns a port on loopback on which no process listens.
 
-    It stays bound to a socket that does not listen, until the test's end: so the
-    kernel gives it to nobody else, not even as the near end of a connection. Who
-    binds to it needs SO_REUSEADDR, as every server has it.
+    The port stays bound to a socket that does not listen, until the test's
+    end. So the kernel does not use it for any other process, not even as the
+    near end of a connection. A process that binds to it needs SO_REUSEADDR, as
+    every server has.
     """
     s = socket.socket()
     s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -78,7 +79,7 @@ class Box:
 
     def __init__(self):
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix='profd-test.'))
-        # Other users' programs are started in it too.
+        # Programs of other users are started in it, too.
         self.dir.chmod(0o755)
         self.programs = []
         self.n = 0
@@ -107,9 +108,9 @@ class Box:
               directory=None, **options):
         """Starts sentry-profd on targets: programs or pids.
 
-        With output a new directory is --output. Always with --stats, and
+        With output, --output is a new directory. Always with --stats, and
         without the table unless table=True. wrapper: a command that executes
-        its arguments. directory: for what it writes.
+        its arguments. directory: where its files are written.
         """
         pids = [getattr(t, 'pid', t) for t in targets]
         directory = directory or self.make_dir('profd')
@@ -123,10 +124,10 @@ class Box:
         if not options.pop('table', False):
             argv.append('--quiet')
         stats = directory / 'stats.json'
-        # Tests that want fewer samples on a slow machine say so.
+        # No CPU budget, unless the test sets one.
         if '--cpu-budget' not in args:
             argv += ['--cpu-budget', '0']
-        # The machine's own has chunks of other servers.
+        # The machine's default spool may have chunks for other servers.
         if '--spool' not in args:
             argv += ['--spool', 'none']
         if '--shutdown-timeout' not in args:
@@ -136,9 +137,10 @@ class Box:
                           output=output or directory, **options)
 
     def profile(self, targets, *args, work=0.0, status=0, **options):
-        """A run of sentry-profd that is over when it has seen something: the
-        same on a machine of any speed. work: seconds that each of the targets
-        has used a processor for, while it was profiled. status: its own."""
+        """Runs sentry-profd until it has seen some work, so that the result
+        does not depend on the speed of the machine. work: seconds of processor
+        time that each target must use while it is profiled. status:
+        sentry-profd's exit status."""
         profd = self.profd(targets, *args, **options).wait_attached()
         goals = {pid: cpu_seconds(pid) + work for pid in profd.pids}
         profd.wait_looks()
@@ -151,7 +153,7 @@ class Box:
         return Server(self, **options)
 
     def end(self):
-        """Ends all; returns what was left behind, as text."""
+        """Ends all programs; returns a description of what was left behind."""
         for program in reversed(self.programs):
             program.end()
         while held:
@@ -163,8 +165,9 @@ class Box:
         return ''.join(p.report() for p in self.programs)
 
     def faults(self):
-        """The lines of processes that died of a fault of their own. A SIGSEGV
-        that a test sent is none: its address is made of the sender's ids."""
+        """Returns the lines of processes that died of their own fault. A
+        SIGSEGV that a test sent does not count: its address consists of the
+        sender's ids."""
         sent = f' address 0x{os.getuid() << 32 | os.getpid():012x} '
         return [line for path in sorted(self.dir.glob('*.stderr'))
                 for line in FAULT.findall(path.read_text(errors='replace'))
@@ -175,8 +178,8 @@ class Box:
 
 
 def end_orphans():
-    """Ends what the daemon left behind; returns what it was. The broker's helpers
-    end by themselves when it is gone, but not at once.
+    """Ends the processes that the daemon left behind; returns their names. The
+    broker's helpers end by themselves after the broker, but not at once.
     """
     deadline = time.monotonic() + PATIENCE_S
     while True:
@@ -202,7 +205,7 @@ def reap():
 
 
 def run_test(name, function):
-    """Runs one; returns 'ok', 'skip' or 'FAIL'."""
+    """Runs one test; returns 'ok', 'skip' or 'FAIL'."""
     box = Box()
     start = time.monotonic()
     word, text, details = 'ok', '', ''
@@ -238,7 +241,8 @@ def run_test(name, function):
 
 def main(names):
     """Runs the tests among names, a module's globals()."""
-    # An exception ends what was started; the default action would not.
+    # With an exception the box ends its programs; the default action of the
+    # signal would not.
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda n, _: sys.exit(128 + n))
     libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
