@@ -1,9 +1,10 @@
 #!/usr/bin/python3
-"""A child of the broker that was taken over, for test_broker.py.
+"""A child of the broker under an attacker's control, for test_broker.py.
 
-It stands in for sentry-profd-capture, -unwind or -ship. In its first life it
-does what the file "attack" beside it says, a name of ATTACKS; after that, and
-in its other lives, it takes what it is told until the broker is gone.
+It replaces sentry-profd-capture, -unwind or -ship. The first process makes the
+attack that the file "attack" next to its executable names (a key of ATTACKS).
+Afterwards, and in later processes, it reads the broker's messages until the
+broker has ended.
 """
 
 import fcntl
@@ -16,7 +17,8 @@ import time
 
 HERE = pathlib.Path(__file__).parent
 broker = None
-TYPES = {}  # of daemon/msg/msg.h; the test writes their names down beside us
+# of daemon/msg/msg.h; the test writes the names to a file next to this one
+TYPES = {}
 ID = b'0123456789abcdef' * 2 + b'\0'
 PLATFORM = b'rust'.ljust(256, b'\0')
 HUGE = 2**64 - 1
@@ -39,8 +41,8 @@ def memfd(size, seals=SEALS):
 
 
 def refused(**question):
-    """The broker answers with EINVAL, and no descriptor. The answer comes among
-    what else the broker says."""
+    """Waits for the broker's answer EINVAL without a descriptor. Skips the
+    broker's other messages."""
     request_file(**question)
     while True:
         data, fds, _, _ = socket.recv_fds(broker, 16384, 4)
@@ -53,7 +55,7 @@ def refused(**question):
     (HERE / 'answer').write_text(f'{request} {error} {len(fds)}')
 
 
-# Padded to a multiple of 8, as the compiler does.
+# Padded to a multiple of 8, as the compiler pads the struct.
 CHUNK = 'IIQQQQ33s256s7x'
 
 
@@ -71,13 +73,14 @@ def request_file(target=1, kind=1, start=0, end=0, build_id=b''):
 
 
 def flood():
-    """Until the broker has two at once, and ends it."""
+    """Sends requests until the broker has two at once, and kills this process.
+    """
     while True:
         request_file()
 
 
 def keep_socket():
-    """A child of this one holds on to the socket, and this one ends."""
+    """Exits, while a child of this process keeps the socket open."""
     if os.fork() != 0:
         sys.exit()
 
@@ -90,12 +93,12 @@ def shrink_heartbeat():
 
 
 def no_result():
-    """What it says of an envelope from now on."""
+    """Sends results of envelopes from now on."""
     global result
     result = 99
 
 
-# Each of these ends its sender.
+# After each of these the broker kills the sender.
 FATAL = {
     'not ready': lambda: request_file(),
     'ready: twice': lambda: send('READY', 'I', 0),
@@ -109,10 +112,10 @@ FATAL = {
     'file request: flood': flood,
     'file request: of nobody': lambda: request_file(target=7),
     'file request: no kind': lambda: request_file(kind=10),
-    # FILE_KIND_PID_FILE, the broker's own.
+    # FILE_KIND_PID_FILE, which only the broker may use.
     'file request: a file of the host': lambda: request_file(
         kind=8, build_id=b'/etc/passwd'),
-    # FILE_KIND_EXE_LINK, too.
+    # FILE_KIND_EXE_LINK, which only the broker may use.
     'file request: a link of the host': lambda: request_file(
         kind=9, build_id=b'/bin/sh'),
     'chunk: no descriptor': lambda: send('CHUNK', CHUNK, 1, 1, 2, 0, 0, 0, ID,
@@ -171,7 +174,8 @@ def closed_twice():
 
 
 def closing():
-    """Its first session, and from now on each that is opened."""
+    """Closes its first session, and from now on each session that is opened.
+    """
     global is_closing
     is_closing = True
     send('SESSION_OPENED', 'I', 1)
@@ -183,7 +187,7 @@ def huge_stats():
 
 
 def states():
-    """Every state after every other; what they say is not true."""
+    """Sends every state after every other one, all of them wrong."""
     for first in range(1, 5):
         for second in range(1, 5):
             for state in (first, second):
@@ -198,7 +202,7 @@ def rings():
     send('RING_BROKEN', 'I', 9)
 
 
-# These are no reason to end it, or it ends by itself.
+# For these the broker does not kill the sender, or the sender ends by itself.
 OTHERS = {
     'closed twice': closed_twice,
     'closing': closing,
@@ -210,7 +214,7 @@ OTHERS = {
     'nothing': lambda: None,
 }
 
-# Questions for a file by a name or range that is none: each is answered.
+# Requests for a file with an invalid name or range. The broker answers each.
 REFUSED = {
     'file request: one byte': lambda: refused(kind=3, build_id=b'ab'),
     'file request: path': lambda: refused(kind=3, build_id=b'../../etc/passwd'),
@@ -226,7 +230,7 @@ result = 0
 
 
 def obey(data):
-    """The least that the broker waits for, and a ship's nonsense."""
+    """Sends the least that the broker waits for; a ship sends nonsense."""
     kind, _, what = struct.unpack_from('=IIQ', data.ljust(16, b'\0'))
     if kind == TYPES['CAPTURE_STOP']:
         sys.exit()
@@ -256,7 +260,7 @@ def main():
     if attack.exists():
         name = attack.read_text()
         attack.unlink()
-        # What it is told first: targets, sessions, rings.
+        # The first messages: targets, sessions, rings.
         if 'ship' not in sys.argv[0]:
             broker.recv(16384)
             broker.recv(16384)

@@ -1,8 +1,6 @@
-"""Where the ELF files of a living process lie in its memory.
-
-Read from /proc/PID/maps and the files' program headers, to be compared with
-what a chunk says. It must be made while the process lives; the files' bytes
-are kept.
+"""The addresses of the ELF files in the memory of a living process. Read from
+/proc/PID/maps and the files' program headers, to be compared with the contents
+of a chunk. Made while the process lives; keeps the files' bytes.
 """
 
 import bisect
@@ -11,9 +9,8 @@ import re
 
 from elf import Elf
 
-# A call leaves the address of the next instruction: one of these stands right
-# before a return address. Direct; or indirect, with and without prefixes,
-# ModRM's middle bits being 2.
+# A call instruction, which is right before a return address. Direct; or
+# indirect, with and without prefixes, where the middle bits of ModRM are 2.
 CALL = re.compile(
     rb'\xe8.{4}'
     rb'|[\x40-\x4f\x3e\x2e]{0,2}\xff(?:[\x10-\x13\x16-\x17\xd0-\xd7]'
@@ -31,8 +28,8 @@ class Mapping:
 
     @property
     def image(self):
-        """(image_addr, image_vmaddr, image_size, debug_id) as they ought to
-        be."""
+        """Returns the correct (image_addr, image_vmaddr, image_size,
+        debug_id)."""
         return (self.bias + self.elf.vmaddr, self.elf.vmaddr, self.elf.size,
                 self.elf.debug_id)
 
@@ -65,7 +62,8 @@ class Layout:
                 f.seek(start)
                 data = f.read(end - start)
         else:
-            # The file itself, whatever has its name now; for root only.
+            # The mapped file itself, even if its name now belongs to another.
+            # For root only.
             mapped = f'/proc/{self.pid}/map_files/{start:x}-{end:x}'
             with open(mapped if os.geteuid() == 0 else path, 'rb') as f:
                 data = f.read()
@@ -81,14 +79,14 @@ class Layout:
         return None
 
     def is_trampoline(self, address):
-        """Is it one behind the start of the code that ends a signal handler?
-        Its name is in no .dynsym."""
+        """Returns true if it is one byte after the start of the code that ends
+        a signal handler, whose name is in no .dynsym."""
         m = self.at(address - 1)
         return m is not None and m.elf.read(
             address - 1 - m.bias, len(SIGRETURN)) == SIGRETURN
 
     def follows_call(self, address):
-        """Does a call stand right before address? None: not known."""
+        """Returns true if a call is right before address; None: not known."""
         m = self.at(address - 1)
         if m is None:
             return None

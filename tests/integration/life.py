@@ -1,5 +1,5 @@
-"""Programs that behave in a way that POSIX and Linux fix (tests/targets/life.h),
-without the daemon and under it: they must not see a difference.
+"""Programs whose behaviour POSIX and Linux define (tests/targets/life.h), run
+without the daemon and under it. The results must be the same.
 """
 
 import subprocess
@@ -7,12 +7,12 @@ import subprocess
 import harness
 from harness import BUILD, Failure, check
 
-# The default, and the most that there is.
+# The default and the highest rate.
 RATES = (101, 1000)
 
 
 def start(box, name, *args, **options):
-    """One that waits to be told to begin."""
+    """Starts a program that waits for the command to begin."""
     options.setdefault('stdin', subprocess.PIPE)
     program = box.start([BUILD / 'targets' / name, *args], **options)
     program.wait_line(r'ready \d+')
@@ -25,7 +25,7 @@ def begin(program):
 
 
 def transcript(program):
-    """What it said, once it has ended well."""
+    """Returns its output, after it has ended without an error."""
     status = program.wait()
     if status != 0:
         raise Failure(f'{program.name} has seen something wrong: '
@@ -44,8 +44,8 @@ def check_sums(profd):
 
 
 def check_quiet(profd):
-    """Nothing went wrong: but for those that execute themselves all the time,
-    which is told.
+    """Checks that the daemon logged no problem. Exception: programs that
+    execute themselves all the time, which are logged.
     """
     lines = [l for l in profd.stderr.splitlines()
              if 'one program after another' not in l]
@@ -53,7 +53,7 @@ def check_quiet(profd):
 
 
 def check_profd(profd):
-    """It ended well, and was at work."""
+    """Checks that the daemon ended without an error, and took samples."""
     profd.finish()
     check_quiet(profd)
     check_sums(profd)
@@ -61,7 +61,7 @@ def check_profd(profd):
 
 
 def profiled(box, program, rate):
-    """Profiles a program that waits, from its beginning to its end."""
+    """Profiles a waiting program from its beginning to its end."""
     profd = box.profd([program], '--rate', rate).wait_attached()
     begin(program)
     lines = transcript(program)
@@ -78,7 +78,8 @@ def check_same(alone, under, rate):
 
 
 def compare(box, name, *args, stops=True, rates=RATES, **options):
-    """Runs a program without the daemon and under it: the same lines."""
+    """Runs a program without the daemon and under it, and checks that its
+    output is the same."""
     program = start(box, name, *args, **options)
     begin(program)
     alone = transcript(program)

@@ -1,12 +1,13 @@
 """A strict reader of OpenMetrics and of Prometheus' text format, as far as
-sentry-profd uses them: what promtool check metrics finds, and more.
+sentry-profd uses them. Finds at least the faults that promtool check metrics
+finds.
 """
 
 import re
 
 SUFFIXES = {'counter': ('_total',), 'gauge': ('',), 'info': ('_info',),
             'histogram': ('_bucket',)}
-# Its families have the names of their samples.
+# In Prometheus' format the families have the names of their samples.
 PLAIN_SUFFIXES = {'counter': ('',), 'gauge': ('',), 'histogram': ('_bucket',)}
 NAME = r'[a-zA-Z_:][a-zA-Z0-9_:]*'
 SAMPLE = re.compile(rf'({NAME})(?:\{{(.*)\}})? (\S+)')
@@ -35,8 +36,8 @@ def labels(text):
 
 
 def read(text, plain=False):
-    """{(name, ((label, value), ...)): number}; raises Fault. plain: Prometheus'
-    text format, of which no one wants an end or units."""
+    """Returns {(name, ((label, value), ...)): number}; raises Fault. plain:
+    Prometheus' text format, which needs no end and no units."""
     end = '' if plain else '# EOF\n'
     need(text.endswith('\n' + end), 'no end')
     suffixes = PLAIN_SUFFIXES if plain else SUFFIXES
@@ -69,7 +70,8 @@ def read(text, plain=False):
 
 
 def check_histograms(found):
-    """Buckets grow, in their bounds and in what they hold, up to +Inf."""
+    """Checks that buckets are ascending, both in their bounds and in their
+    counts, up to +Inf."""
     for name in {n for n, _ in found if n.endswith('_bucket')}:
         last = (float('-inf'), 0)
         for (n, of), value in found.items():

@@ -1,18 +1,20 @@
-"""How tests fail, and how they wait: for a condition, never for a time."""
+"""How tests fail, and how they wait: for a condition, never for a fixed time.
+"""
 
 import time
 
-# What takes longer than this hangs. A virtual machine may be left with a twentieth
-# of its processors for minutes: no test says how fast something has to be.
+# An operation that takes longer than this hangs. A virtual machine may get
+# only a twentieth of its processors for minutes, so no test checks how fast
+# something is.
 PATIENCE_S = 240
 POLL_S = 0.005
 
 class Failure(Exception):
-    """The test does not hold; the text says why."""
+    """The test has failed; the text is the reason."""
 
 
 class Skip(Exception):
-    """The test cannot run here; the text says why."""
+    """The test cannot run here; the text is the reason."""
 
 
 def check(condition, text):
@@ -21,7 +23,7 @@ def check(condition, text):
 
 
 def wait_for(condition, what, timeout=PATIENCE_S):
-    """Asks condition() again and again; returns its first true value."""
+    """Calls condition() repeatedly; returns its first true value."""
     deadline = time.monotonic() + timeout
     while True:
         asked = time.monotonic()
@@ -31,14 +33,15 @@ def wait_for(condition, what, timeout=PATIENCE_S):
             return value
         if now > deadline:
             raise Failure(f'waited {timeout} s in vain: {what}')
-        # What is waited for needs the processors more than who asks.
+        # The awaited program needs the processors more than the test.
         time.sleep(max(POLL_S, now - asked))
 
 
 def in_turns(attempt, turns=5):
-    """attempt() gives a list of what took too long, or came too rarely. That is
-    not so in every turn if it is because somebody else had the processors. What
-    it raises holds in each of them.
+    """Repeats attempt(), which returns a list of what took too long or came
+    too rarely. On a busy machine an item is not in the list of every attempt,
+    so only items that are in all of them fail the test. An exception fails it
+    at once.
     """
     for _ in range(turns):
         found = attempt()
@@ -48,8 +51,8 @@ def in_turns(attempt, turns=5):
 
 
 def stretch():
-    """How many times longer than it should something takes that only needs a
-    processor, here and now."""
+    """Returns by which factor a program that only needs a processor is slowed
+    down on this machine now."""
     began, used = time.monotonic(), time.process_time()
     while time.process_time() < used + 0.1:
         pass

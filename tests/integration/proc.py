@@ -1,5 +1,5 @@
-"""What /proc says of processes. They and their threads may end at any time: then
-there is nothing.
+"""Reads the state of processes from /proc. Processes and threads may end at
+any time; the functions then return an empty value.
 """
 
 import contextlib
@@ -18,18 +18,20 @@ def proc_text(pid, name):
 
 
 def proc_status(pid, field):
-    """A field of /proc/PID/status as text, '' if there is no such process."""
+    """Returns a field of /proc/PID/status as text; '' if there is no such
+    process."""
     found = re.search(rf'^{field}:[ \t]*(.*)$', proc_text(pid, 'status'), re.M)
     return found[1] if found else ''
 
 
 def tracer(pid):
-    """The pid of the process that traces pid, 0: nobody. A thread does it."""
+    """Returns the pid of the process that traces pid; 0: none. TracerPid is a
+    thread of it."""
     return int(proc_status(proc_status(pid, 'TracerPid'), 'Tgid') or 0)
 
 
 def state(pid):
-    """R, S, D, T, t, Z, or '' for no such process."""
+    """Returns R, S, D, T, t, Z, or '' if there is no such process."""
     return proc_status(pid, 'State')[:1]
 
 
@@ -41,8 +43,8 @@ def threads(pid):
 
 
 def exe_name(pid):
-    """Its executable's name; of a process that only root may look at the first
-    15 bytes."""
+    """Returns the name of its executable; only the first 15 bytes if only root
+    may read the link."""
     try:
         return os.path.basename(os.readlink(f'/proc/{pid}/exe'))
     except OSError:
@@ -50,29 +52,30 @@ def exe_name(pid):
 
 
 def children(pid):
-    """The pids of a process's living children."""
+    """Returns the pids of a process's living children."""
     found = []
     for tid in threads(pid):
         found += map(int, proc_text(pid, f'task/{tid}/children').split())
     return sorted(c for c in found if state(c) not in ('', 'Z'))
 
 
-# read, poll, nanosleep, futex, clock_nanosleep, and restart_syscall for those
-# of them that were stopped, of 64-bit x86.
+# read, poll, nanosleep, futex, clock_nanosleep, and restart_syscall, which
+# stands for those of them that were stopped. Numbers of 64-bit x86.
 WAITS = ('0', '7', '35', '202', '230', '219')
 
 
 def blocked(tid):
-    """Does it wait in one of these calls? Not for a page, nor for a lock of the
-    kernel's on its way there."""
+    """Returns true if the thread waits in one of these calls, and not for a
+    page or for a lock of the kernel on its way there."""
     return proc_text(tid, 'syscall').split()[:1] in [[call] for call in WAITS]
 
 
 def descriptors(pid):
-    """{number: what it leads to}; sockets and pipes without their inode."""
+    """Returns {number: target of the link}; sockets and pipes without their
+    inode."""
     found = {}
     for number in os.listdir(f'/proc/{pid}/fd'):
-        # It may be closed just now.
+        # The descriptor may be closed at this moment.
         with contextlib.suppress(FileNotFoundError):
             link = os.readlink(f'/proc/{pid}/fd/{number}')
             found[int(number)] = re.sub(r':\[\d+\]$', '', link)
@@ -80,7 +83,8 @@ def descriptors(pid):
 
 
 def cpu_seconds(pid):
-    """Processor time that a process has used, over all its threads."""
+    """Returns the processor time that a process has used in all of its
+    threads."""
     fields = proc_text(pid, 'stat').rpartition(')')[2].split()
     if not fields:
         return 0.0
@@ -88,7 +92,8 @@ def cpu_seconds(pid):
 
 
 def wait_work(pid, seconds):
-    """Waits until a process has used so much more processor time: what it does
-    in that is seen, however little of a processor it is given."""
+    """Waits until a process has used this much more processor time. So the
+    profiler sees that much work, however little processor time the process
+    gets."""
     goal = cpu_seconds(pid) + seconds
     wait_for(lambda: cpu_seconds(pid) >= goal, f'{seconds} s of work')

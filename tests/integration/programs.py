@@ -1,5 +1,5 @@
-"""Programs that a test starts: any, sentry-profd, and the server that takes what
-it sends.
+"""Programs that a test starts: any program, sentry-profd, and the server that
+receives its envelopes.
 """
 
 import contextlib
@@ -22,7 +22,8 @@ from proc import children, exe_name, proc_status, threads, tracer
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(ROOT, os.environ.get('BUILD', 'build'))
 
-# A test's environment must not be that of who runs it.
+# Variables of the environment in which the tests run that could change a
+# result.
 FOREIGN = re.compile('SENTRY_.*|.*_proxy|.*_PROXY|SSL_CERT_.*|DEBUGINFOD_.*')
 OWN = {}
 
@@ -31,7 +32,8 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 
 def environment(**extra):
-    """This process's without what a test must not depend on, and extra."""
+    """Returns this process's environment without these variables, and with
+    extra."""
     env = {k: v for k, v in os.environ.items() if not FOREIGN.fullmatch(k)}
     env.update(OWN)
     env.update(extra)
@@ -39,13 +41,13 @@ def environment(**extra):
 
 
 def filters_kill():
-    """For a module: a process of ours that calls what its filter does not allow
-    is ended, which fails the test."""
+    """Called by a module: a process of sentry-profd that makes a call which
+    its filter does not allow is killed, which fails the test."""
     OWN['SENTRY_PROFD_SECCOMP_KILL'] = '1'
 
 
 class Program:
-    """A process that a test started; its output goes into files."""
+    """A process that a test started. Its output goes to files."""
 
     def __init__(self, argv, path, env=None, **options):
         self.name = os.path.basename(str(argv[0]))
@@ -73,7 +75,8 @@ class Program:
         return self.process.poll() is None
 
     def wait(self, timeout=PATIENCE_S):
-        """Its exit status, negative for a signal's."""
+        """Waits for its end; returns its exit status, negative for a signal.
+        """
         try:
             return self.process.wait(timeout)
         except subprocess.TimeoutExpired:
@@ -96,7 +99,7 @@ class Program:
         return wait_for(look, f'"{pattern}" from {self.name}')
 
     def end(self):
-        """Ends it if it still runs."""
+        """Ends the process if it still runs."""
         self.killed = self.running()
         if self.killed:
             self.process.kill()
@@ -120,7 +123,8 @@ def die_with_parent():
 
 
 class Envelope:
-    """One that was written or received. header, item and chunk are parsed."""
+    """An envelope that was written or received. header, item and chunk are
+    parsed."""
 
     def __init__(self, data, where):
         self.data = data
@@ -132,16 +136,17 @@ class Envelope:
 
     @property
     def for_server(self):
-        """What the server gets of the payload, if this one is in a file."""
+        """Returns the payload that the server would get, if this one is from a
+        file."""
         return envelopes.for_server(self.payload)
 
 
-# sentry-profd's exit status if no chunk of a run arrived or is kept.
+# sentry-profd's exit status if all chunks of a run were lost.
 ALL_LOST = 3
 
 
 class Profd(Program):
-    """sentry-profd. stats and envelopes are there once it has ended."""
+    """A sentry-profd. stats and envelopes are valid after its end."""
 
     def __init__(self, argv, path, pids, stats_path, output, **options):
         self.started = time.monotonic()
@@ -156,7 +161,7 @@ class Profd(Program):
 
     @property
     def envelopes(self):
-        """What is in --output, in the order of sequence numbers."""
+        """The envelopes in --output, in the order of sequence numbers."""
         return [Envelope(p.read_bytes(), p.name)
                 for p in sorted(self.output.glob('*.envelope'))]
 
@@ -165,7 +170,7 @@ class Profd(Program):
         return [e.chunk for e in self.envelopes]
 
     def wait_chunks(self, n=1):
-        """Waits until there are so many more than now."""
+        """Waits until there are this many more chunks than now."""
         def written():
             return len(list(self.output.glob('*.envelope')))
         n += written()
@@ -178,7 +183,8 @@ class Profd(Program):
         return text
 
     def helpers(self):
-        """Its living children: {'capture': [pid], 'unwind': [...], ...}."""
+        """Returns its living children: {'capture': [pid], 'unwind': [...],
+        ...}."""
         found = {'capture': [], 'unwind': [], 'ship': []}
         for pid in children(self.pid):
             for kind in found:
@@ -187,7 +193,8 @@ class Profd(Program):
         return found
 
     def children_of(self, kind):
-        """Those of one kind, or those that open files for the broker: 'files'."""
+        """Returns the children of one kind; 'files': those that open files for
+        the broker."""
         if kind != 'files':
             return self.helpers()[kind]
         return [p for p in children(self.pid) if exe_name(p) == 'sentry-profd']
@@ -204,8 +211,8 @@ class Profd(Program):
         return self
 
     def wait_looks(self, n=60):
-        """Waits until capture has looked so often: it sleeps until the next
-        tick, or until a thread has stopped."""
+        """Waits until capture has looked at the targets this many times: it
+        sleeps until the next tick, or until a thread has stopped."""
         def looks(pid):
             return sum(int(proc_status(tid, 'voluntary_ctxt_switches') or 0)
                        for tid in threads(pid))
@@ -215,9 +222,9 @@ class Profd(Program):
         return self
 
     def finish(self, status=0, timeout=PATIENCE_S):
-        """Waits for its end with this status. It has lived for lived_s then: no
-        thread has more time in its chunks, however late capture was told of the
-        end that duration_s is measured up to."""
+        """Waits for its end with this status. lived_s is then how long it has
+        lived: no thread has more time in its chunks, even if capture was late
+        to learn of the end that duration_s set."""
         ended = self.wait(timeout)
         self.lived_s = time.monotonic() - self.started
         check(ended == status, f'exit status {ended}, not {status}: '
@@ -266,11 +273,11 @@ class Server:
 
     @property
     def env(self):
-        """The environment in which its authority is trusted."""
+        """The environment in which the server's authority is trusted."""
         return environment(SSL_CERT_FILE=self.ca)
 
     def tell(self, **command):
-        """One of server.py's commands; returns when it is obeyed."""
+        """Sends a command to server.py; returns when it is carried out."""
         said = self.program.stdout.count('ok\n')
         stdin = self.program.process.stdin
         stdin.write(json.dumps(command).encode() + b'\n')
@@ -290,7 +297,7 @@ class Server:
 
     @property
     def received(self):
-        """The requests that brought an envelope."""
+        """Returns the requests that had an envelope."""
         return [r for r in self.requests if r.get('envelope')]
 
     def all_envelopes(self):
@@ -299,7 +306,8 @@ class Server:
 
     @property
     def envelopes(self):
-        """Those with a chunk: a report of what was lost may come alone."""
+        """Returns the envelopes with a chunk. A client report may come alone.
+        """
         return [e for e in self.all_envelopes() if e.chunk]
 
     @property
@@ -308,8 +316,8 @@ class Server:
 
     @property
     def losses(self):
-        """What client reports told of, {category: {reason: quantity}}, whatever
-        became of them."""
+        """Returns the losses in client reports, {category: {reason:
+        quantity}}, whatever became of the reports."""
         sums = {}
         for e in self.all_envelopes():
             for item, payload in e.items:
@@ -323,13 +331,13 @@ class Server:
 
     @property
     def reported(self):
-        """That of chunks, of which it is, {reason: quantity}."""
+        """Returns the losses of chunks, {reason: quantity}."""
         losses = self.losses
         check(set(losses) <= {'profile_chunk'}, f'{losses}')
         return losses.get('profile_chunk', {})
 
     def check_requests(self):
-        """There were some, and nothing was wrong with them."""
+        """Checks that there were requests, and that none had a problem."""
         check(self.requests, 'the server was sent nothing')
         for r in self.requests:
             check('tls_error' not in r, f'TLS: {r.get("tls_error")}')

@@ -1,4 +1,4 @@
-"""tests/targets/progress.c, whose threads show what they get done."""
+"""The program tests/targets/progress.c, whose threads show their progress."""
 
 import struct
 
@@ -16,7 +16,8 @@ class Progress:
         return struct.unpack(f'{len(data) // 8}Q', data)
 
     def check_going_on(self):
-        """Each thread gets something done; the one that waits is not stopped.
+        """Checks that each thread makes progress, and that the waiting one is
+        not stopped.
         """
         before = self.counters()
 
@@ -39,7 +40,8 @@ class Progress:
             for tid in threads(self.pid))
 
     def check_untouched(self):
-        """Nobody traces it, nothing of it is stopped."""
+        """Checks that the process is not traced, and that no thread is
+        stopped."""
         def is_free():
             return all(harness.tracer(tid) == 0 and
                        harness.state(tid) not in 'tT'
@@ -50,14 +52,15 @@ class Progress:
             raise Failure(f'not left alone: {self.describe()}') from None
 
     def sums(self):
-        """Rounds that the busy threads have done, and their processor time."""
+        """Returns the rounds that the busy threads have done, and their
+        processor time."""
         return sum(self.counters()[:-3]), harness.cpu_seconds(self.pid)
 
 
 def speed(target, reference, run):
-    """How many rounds target does in a second of its processor time while run()
-    runs, compared with another one: what else the machine does has no part in
-    it, nor that its processors are shared with others."""
+    """Returns how many rounds target does in a second of its processor time
+    while run() runs, relative to another process. So neither other load nor
+    shared processors change the result."""
     both = (target, reference)
     before = [p.sums() for p in both]
     run()

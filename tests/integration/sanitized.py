@@ -1,5 +1,6 @@
-"""Executables that are built with AddressSanitizer and UndefinedBehaviorSanitizer
-(make check-sanitized): which tests are left out there, and why.
+"""The tests that are skipped with executables that are built with
+AddressSanitizer and UndefinedBehaviorSanitizer (make check-sanitized), and
+why.
 """
 
 from programs import BUILD
@@ -8,7 +9,7 @@ SLOW_FIRST_STACKS = \
     'unwind is slow with sanitizers: it is still at the first sample when ' \
     'capture takes the next ones'
 
-# A module, or one test of it.
+# Keys are a module, or one test of a module.
 LEFT_OUT = {
     'test_bench': 'it measures, by programs of the other build',
     'test_births': 'it runs no daemon',
@@ -30,7 +31,7 @@ def is_sanitized():
 
 
 def left_out(module, test):
-    """Why, or None."""
+    """Returns the reason, or None."""
     if not is_sanitized():
         return None
     return LEFT_OUT.get(module) or LEFT_OUT.get(f'{module}.{test}')

@@ -81,10 +81,10 @@ from certificates import make_context
 from envelopes import (KEY, PROJECT, envelope_problems, header_problems,
                        spotlight_problems)
 
-# Sentry takes 50 MB; what is longer is not read.
+# Sentry accepts 50 MB. A longer body is not read.
 BODY_MAX = 50 * 1000 * 1000 + 4096
 
-# Closed like this, a socket sends RST.
+# With this option close(2) sends RST.
 AT_ONCE = struct.pack('ii', 1, 0)
 
 SILENT = ('close', 'reset', 'reset_body', 'reset_head', 'stall', 'garbage',
@@ -92,7 +92,7 @@ SILENT = ('close', 'reset', 'reset_body', 'reset_head', 'stall', 'garbage',
 
 
 def requests(directory):
-    """The requests so far; a line that is being written is left out."""
+    """Returns the requests so far, without a line that is being written."""
     try:
         with open(os.path.join(directory, 'requests.jsonl')) as f:
             return [json.loads(line) for line in f if line.endswith('\n')]
@@ -102,7 +102,8 @@ def requests(directory):
 
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = 'HTTP/1.1'
-    # An answer goes out at once; one that is cut off, where it is cut off.
+    # An answer is sent at once, and one that is to be cut off ends at that
+    # point.
     disable_nagle_algorithm = True
 
     def log_message(self, *args):
@@ -118,7 +119,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.rfile.read(1)
             self.reset()
             return
-        # A proxy is asked for the whole URL.
+        # Clients send the whole URL to a proxy.
         path = re.sub('^http://[^/]+', '', self.path)
         headers = {k.lower(): v for k, v in self.headers.items()}
         problems = (spotlight_problems if self.server.spotlight else
@@ -146,7 +147,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.answer(answer)
 
     def read_body(self, headers, problems):
-        """The body as it came, and unpacked; None if that cannot be done."""
+        """Returns the body as received, and decoded; None if it cannot be
+        decoded."""
         length = headers.get('content-length', '')
         if not length.isdecimal() or int(length) > BODY_MAX:
             problems.append('no Content-Length, or too large')
@@ -162,7 +164,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         return body, data
 
     def judge(self, answer, problems):
-        """The script's word, or what the request deserves."""
+        """Returns the answer of the script, or else the one that the request
+        deserves."""
         if answer.get('do') in SILENT:
             return answer
         if not answer and problems:
@@ -220,7 +223,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def write_endlessly(self, text):
-        """Until the client has enough."""
+        """Writes until the client closes the connection."""
         with contextlib.suppress(OSError):
             while True:
                 self.wfile.write(text * 100)
@@ -234,7 +237,8 @@ class Server(http.server.ThreadingHTTPServer):
                  spotlight):
         if ':' in address[0]:
             self.address_family = socket.AF_INET6
-        # One that was asked for by its number stays ours while nobody listens.
+        # A port that was given by number stays reserved while the server does
+        # not listen.
         with socket.socket(self.address_family) as s:
             s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             s.bind(address)
@@ -242,7 +246,7 @@ class Server(http.server.ThreadingHTTPServer):
         self.directory = directory
         self.status = status
         self.script = script
-        # It takes what was made for files, as the real one does.
+        # Spotlight accepts chunks for files, as the real one does.
         self.for_files = for_files or spotlight
         self.spotlight = spotlight
         self.context = context
@@ -250,11 +254,11 @@ class Server(http.server.ThreadingHTTPServer):
         self.mode = 'up'
         self.n = 0
         self.connections = 0
-        # Of each connection that is open, a descriptor of our own.
+        # A descriptor of each open connection.
         self.handles = set()
 
     def server_bind(self):
-        # HTTPServer's asks what the address is called, of a server of names that
+        # HTTPServer's own function looks up the host name, and the name server
         # may not answer.
         socketserver.TCPServer.server_bind(self)
 
@@ -274,7 +278,8 @@ class Server(http.server.ThreadingHTTPServer):
             threading.Thread(target=self.serve, daemon=True,
                              args=(request, address, handle)).start()
 
-    # On the connection's own thread: a slow handshake stops no other.
+    # Runs on the connection's own thread, so that a slow handshake does not
+    # delay the others.
     def serve(self, request, address, handle):
         if self.mode == 'mute':
             with contextlib.suppress(OSError):
@@ -312,7 +317,8 @@ class Server(http.server.ThreadingHTTPServer):
             super().shutdown_request(request)
 
     def handle_error(self, request, client_address):
-        # A client may go at any time. What is not that is ours, and shown.
+        # A client may close the connection at any time. Other exceptions are
+        # faults of this server, and are shown.
         if not isinstance(sys.exc_info()[1], OSError):
             super().handle_error(request, client_address)
 
@@ -323,7 +329,7 @@ class Server(http.server.ThreadingHTTPServer):
             self.mode = command.get('do', self.mode)
             self.lock.notify_all()
         if self.mode == 'down':
-            # It stays bound: nobody else gets the port.
+            # The socket stays bound, so that no other process gets the port.
             self.socket.shutdown(socket.SHUT_RDWR)
         elif 'do' in command:
             self.socket.listen(self.request_queue_size)
@@ -343,7 +349,7 @@ class Server(http.server.ThreadingHTTPServer):
             return self.connections
 
     def next_request(self):
-        """Its number, and what the script says."""
+        """Returns the number of the request, and the script's answer to it."""
         with self.lock:
             self.n += 1
             if self.n <= len(self.script):

@@ -1,4 +1,5 @@
-"""sentry-profd without --pid: it finds what its configuration is about."""
+"""Runs sentry-profd without --pid: the daemon finds the processes that its
+configuration matches."""
 
 import shutil
 import signal
@@ -10,8 +11,9 @@ from harness import BUILD, PATIENCE_S, check, threads, tracer, wait_for
 class Service:
     """A daemon with one or more sections, and programs that only they match.
 
-    sections: {name: {key: value}}; the keys that all have are the ones below.
-    exe of a section is the path of a copy of prefork that is made for it.
+    sections: {name: {key: value}}; the keys that all sections have are the
+    ones below. exe of a section is the path of a copy of prefork that is made
+    for it.
     """
 
     def __init__(self, box, sections, *args, **options):
@@ -25,7 +27,7 @@ class Service:
         self.profd = box.profd([], '--config', self.path, '--socket',
                                self.dir / 'socket', '--debug', *args,
                                **options)
-        # Before, a signal would end it.
+        # Until then a signal would end the daemon.
         wait_for(lambda: (self.dir / 'socket').exists() or
                  not self.profd.running(), 'it starts')
 
@@ -48,14 +50,15 @@ class Service:
         self.path.chmod(0o600)
 
     def reload(self, sections, said='the configuration is read again'):
-        """Returns when the daemon has said that."""
+        """Reloads the configuration; returns when the daemon has logged this
+        line."""
         self.configure(sections)
         n = self.profd.stderr.count(said)
         self.profd.signal(signal.SIGHUP)
         wait_for(lambda: self.profd.stderr.count(said) > n, said)
 
     def start(self, name, **options):
-        """A process that section name matches."""
+        """Starts a process that section name matches."""
         program = self.box.start([self.exe[name]], stdin=subprocess.PIPE,
                                  **options)
         program.wait_line('ready.*')
@@ -75,7 +78,7 @@ class Service:
                  f'{pids} are let go of')
 
     def wait_known(self, pid, n=1):
-        """Until it has been found, whether it is profiled or not."""
+        """Waits until the daemon has found the process, profiled or not."""
         text = f'process {pid} is one of target'
         wait_for(lambda: self.profd.stderr.count(text) >= n, text)
 
@@ -90,7 +93,7 @@ def tell(program, line):
 
 
 def fork(program):
-    """A worker more of prefork; its pid."""
+    """Makes prefork fork one more worker; returns its pid."""
     n = program.stdout.count('worker')
     tell(program, 'fork')
     wait_for(lambda: program.stdout.count('worker') > n, 'a worker')
@@ -98,7 +101,7 @@ def fork(program):
 
 
 def check_chunks(profd, release, least=1):
-    """So many chunks at least are of that release."""
+    """Checks that at least this many chunks have this release."""
     found = [e.chunk['release'] for e in profd.envelopes if e.chunk]
     check(found.count(release) >= least,
           f'{found.count(release)} chunks of {release}: {found}')

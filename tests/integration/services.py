@@ -1,8 +1,8 @@
-"""nginx, redis-server and a web application in Python, as Debian has them, and
-clients that ask them one thing after another.
+"""nginx, redis-server and a web application in Python, as packaged by Debian,
+and clients that send them one request after another.
 
 Each service has pids() of its processes, restart(), and ask(): one request,
-answered as it must be, or an exception.
+which must be answered correctly, or an exception.
 """
 
 import http.client
@@ -69,7 +69,7 @@ http {{
 
 
 def get(port, path, wbits):
-    """The body, which was compressed, of a connection of its own."""
+    """Returns the body, which was compressed. Uses a new connection."""
     connection = http.client.HTTPConnection('127.0.0.1', port,
                                             timeout=PATIENCE_S)
     try:
@@ -82,7 +82,7 @@ def get(port, path, wbits):
 
 
 class Service:
-    """What they have in common: a directory, a port, and a program."""
+    """The common parts: a directory, a port and a program."""
 
     def __init__(self, box, name):
         self.box, self.name = box, name
@@ -109,12 +109,12 @@ class Service:
 
 
 class Redis(Service):
-    """Which the daemon knows by its pid file."""
+    """redis-server, which a section matches by its pid file."""
 
     def __init__(self, box):
         super().__init__(box, 'redis')
-        # Debian's redis-tools has the same executable by another name: what it
-        # does depends on what it is called.
+        # Debian's redis-tools has the same executable under another name. Its
+        # behaviour depends on the name.
         self.exe = shutil.which('redis-server') or \
             shutil.which('redis-check-rdb')
         if not self.exe:
@@ -140,7 +140,8 @@ class Redis(Service):
             check(self.say(f'RPUSH words {words}') == first + 1000, 'words')
 
     def say(self, line):
-        """One command on a connection that stays; its answer, a number."""
+        """Sends a command on a connection that stays open; returns the answer,
+        a number."""
         self.connection.sendall(line.encode() + b'\r\n')
         answer = b''
         while not answer.endswith(b'\r\n'):
@@ -158,7 +159,7 @@ class Redis(Service):
 
 
 class Web(Service):
-    """Which the daemon knows by its command line."""
+    """The web application, which a section matches by its command line."""
 
     def __init__(self, box):
         super().__init__(box, 'web')
@@ -181,7 +182,8 @@ class Web(Service):
 
 
 class Master(Program):
-    """Of nginx: killed, it would leave its workers."""
+    """The master process of nginx. If it were killed, it would leave its
+    workers behind."""
 
     def end(self):
         if self.running():
@@ -191,17 +193,19 @@ class Master(Program):
 
 
 class Nginx(Service):
-    """Which the daemon knows by its executable: a master, and its workers. In
-    front of the web application, and with a text of its own."""
+    """nginx, which a section matches by its executable: a master and its
+    workers. It is a proxy for the web application, and serves a text of its
+    own."""
 
     def __init__(self, box, web):
         super().__init__(box, 'nginx')
-        # Debian's package would start a server: tests/tools/deps.sh unpacks it.
+        # Debian's package would start a server, so tests/tools/deps.sh only
+        # unpacks it.
         found = shutil.which('nginx') or shutil.which(
             'nginx', path=f'/usr/sbin:{BUILD}/debian/usr/sbin')
         if not found:
             raise Skip('no nginx')
-        # The machine's own is none of ours.
+        # A copy, because the sections must not match the machine's own nginx.
         self.exe = self.dir / 'nginx'
         shutil.copy(found, self.exe)
         self.rule = f'exe = {self.exe}'
@@ -231,8 +235,8 @@ class Nginx(Service):
                  not old & set(self.workers()), 'new workers')
 
     def restart(self):
-        """Its own way, in which no request is lost: workers that take the place
-        of those that are there."""
+        """nginx's own way, which loses no request: new workers replace the old
+        ones."""
         old = set(self.workers())
         self.program.signal(signal.SIGHUP)
         self.await_workers(old)
@@ -243,8 +247,8 @@ class Nginx(Service):
 
 
 class Load(threading.Thread):
-    """Asks one service, all the time. All has to be answered, or the first
-    failure is raised by whoever looks."""
+    """Sends requests to one service all the time. All must be answered; the
+    first failure is raised when the result is read."""
 
     def __init__(self, service):
         super().__init__(daemon=True)
@@ -279,7 +283,7 @@ class Load(threading.Thread):
         return self.answered
 
     def pause(self):
-        """Nothing is asked any more."""
+        """Stops sending requests."""
         with self.turn:
             self.paused = True
             self.turn.wait_for(lambda: not self.asking)

@@ -1,5 +1,6 @@
-"""What the daemon decides of a session, computed a second time: SipHash-2-4 of
-pid and start time under the boot id, as a share of 2^64, is below the rate.
+"""Computes the daemon's sampling decision independently: a session is sampled
+if SipHash-2-4 of pid and start time, with the boot id as key, as a share of
+2^64, is below the rate.
 """
 
 import pathlib
@@ -26,7 +27,8 @@ def rounds(v, n):
 
 
 def siphash(key, data):
-    """Of Aumasson and Bernstein, "SipHash: a fast short-input PRF", 2012."""
+    """SipHash-2-4 of Aumasson and Bernstein, "SipHash: a fast short-input
+    PRF", 2012."""
     k = struct.unpack('<2Q', key) * 2
     start = struct.unpack('>4Q', b'somepseudorandomlygeneratedbytes')
     v = tuple(a ^ b for a, b in zip(k, start))
@@ -39,13 +41,15 @@ def siphash(key, data):
 
 
 def start_ticks(pid):
-    """When a process started, from /proc/PID/stat; None: it is gone."""
+    """Returns the start time of a process, from /proc/PID/stat; None: it is
+    gone."""
     fields = proc_text(pid, 'stat').rpartition(')')[2].split()
     return int(fields[19]) if fields else None
 
 
 def is_sampled(pid, rate):
-    """At this rate, this process as long as it lives."""
+    """Returns true if this process is sampled at this rate, for its whole
+    life."""
     boot = pathlib.Path('/proc/sys/kernel/random/boot_id').read_text()
     key = bytes.fromhex(boot.strip().replace('-', ''))
     digest = siphash(key, struct.pack('<iQ', pid, start_ticks(pid) or 0))

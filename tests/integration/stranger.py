@@ -1,6 +1,5 @@
-"""Running as a user whom nobody is: what tests need that are run by root.
-
-Run by an ordinary user, the tests are that user's own.
+"""Runs programs as a user without an account, for tests that root runs. If an
+ordinary user runs the tests, the programs run as that user.
 """
 
 import os
@@ -9,7 +8,7 @@ import shutil
 
 from harness import BUILD, Skip
 
-# Debian's accounts begin at 1000 and end at 59999.
+# Debian's accounts have the ids from 1000 to 59999.
 UID = 60001
 
 EXECUTABLES = ('sentry-profd', 'sentry-profd-capture', 'sentry-profd-unwind',
@@ -19,7 +18,7 @@ YAMA = pathlib.Path('/proc/sys/kernel/yama/ptrace_scope')
 
 
 def options(uid=UID):
-    """For subprocess.Popen: become him."""
+    """Returns options of subprocess.Popen to run as this user."""
     if os.geteuid() != 0:
         return {}
     return {'user': uid, 'group': uid, 'extra_groups': ()}
@@ -31,14 +30,14 @@ def need_root():
 
 
 def need_ptrace():
-    """He may trace his own processes."""
+    """Skips the test unless the user may trace his own processes."""
     if YAMA.exists() and YAMA.read_text().strip() != '0':
         raise Skip(f'Yama ({YAMA}) lets nobody trace but root')
 
 
 def copy(box, names):
-    """Copies of files in BUILD, in a directory of their own, which he may
-    read and run: the original ones may stand where he must not look."""
+    """Copies files of BUILD into a directory that the user may read and run
+    programs of. The user may not be able to read the original ones."""
     directory = box.make_dir('bin')
     for name in names:
         path = directory / os.path.basename(name)
@@ -48,7 +47,7 @@ def copy(box, names):
 
 
 def make_dir(box, name, uid=UID):
-    """A directory of his."""
+    """Makes a directory that belongs to the user."""
     directory = box.make_dir(name)
     if os.geteuid() == 0:
         os.chown(directory, uid, uid)
@@ -56,7 +55,7 @@ def make_dir(box, name, uid=UID):
 
 
 def target(box, name, *args, uid=UID):
-    """box.target, as him."""
+    """Calls box.target as the user."""
     program = box.start([copy(box, [f'targets/{name}']) / name, *args],
                         **options(uid))
     program.wait_line('ready.*')
@@ -64,7 +63,7 @@ def target(box, name, *args, uid=UID):
 
 
 def profd(box, targets, *args, **more):
-    """box.profd, as him."""
+    """Calls box.profd as the user."""
     return box.profd(targets, *args,
                      exe=copy(box, EXECUTABLES) / 'sentry-profd',
                      directory=make_dir(box, 'profd'), **options(), **more)

@@ -1,4 +1,4 @@
-"""A terminal for tests: a pane of tmux, and what is typed and seen in it."""
+"""A terminal for tests: a pane of tmux, with input and screen."""
 
 import os
 import shlex
@@ -9,13 +9,14 @@ from harness import Skip, check, wait_for
 
 
 class Terminal:
-    """A shell in a terminal of 80x24. Its server ends with the box."""
+    """A shell in a terminal of 80x24. The tmux server ends with the box."""
 
     def __init__(self, box, width=80, height=24, **environment):
         directory = box.make_dir('tmux')
         self.socket = directory / 'socket'
         try:
-            # In the foreground, so that it is the box's.
+            # The server runs in the foreground, so that it is a program of the
+            # box.
             self.server = box.start(
                 ['tmux', '-S', self.socket, '-f', '/dev/null', '-D'],
                 env=harness.environment(LANG='C.UTF-8', LC_ALL='C.UTF-8',
@@ -37,29 +38,30 @@ class Terminal:
             capture_output=True, **{'check': True, **options})
 
     def show(self, what):
-        """A variable of the pane, as tmux knows it."""
+        """Returns a variable of the pane, as tmux has it."""
         return self.tmux('display-message', '-p',
                          f'#{{{what}}}').stdout.strip()
 
     def settings(self):
-        """What a program has to leave as it was."""
+        """Returns the settings that a program must restore."""
         with open(self.show('pane_tty'), 'rb') as tty:
             modes = subprocess.run(['stty', '-a'], stdin=tty, check=True,
                                    capture_output=True).stdout
         return modes, self.show('cursor_flag'), self.show('alternate_on')
 
     def type(self, *keys):
-        """Characters, or names of keys such as Enter."""
+        """Types characters, or keys by name, such as Enter."""
         self.tmux('send-keys', *keys)
 
     def run(self, *argv):
         self.n += 1
-        # What is typed is seen as well: it differs from what is printed.
+        # The command itself is on the screen, too, so it must differ from the
+        # printed text.
         self.type('clear; ' + shlex.join(map(str, argv)) +
                   f'; echo "ended" {self.n} $?', 'Enter')
 
     def screen(self, *options):
-        """The lines that are seen."""
+        """Returns the visible lines."""
         return self.tmux('capture-pane', '-p', *options).stdout.split('\n')
 
     def wait(self, text):
@@ -74,7 +76,8 @@ class Terminal:
             raise harness.Failure(f'{failure}\n{seen}') from None
 
     def wait_status(self, status=0):
-        """Waits for the end of what was run; the terminal is as before."""
+        """Waits for the end of the command. Checks that the terminal is as
+        before."""
         lines = self.wait(f'ended {self.n} ')
         check(f'ended {self.n} {status}' in lines, f'{lines}')
         wait_for(lambda: self.settings() == self.before,
@@ -82,7 +85,7 @@ class Terminal:
         return lines
 
     def pid(self):
-        """Of what runs in it now."""
+        """Returns the pid of the program that runs in it now."""
         return int(harness.wait_for(
             lambda: ' '.join(map(str, harness.children(
                 int(self.show('pane_pid'))))), 'a program'))

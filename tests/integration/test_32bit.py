@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""32-bit programs are refused in one line, also one that a target becomes by
-exec(2); nothing of us is left in them.
+"""32-bit programs are refused in one line, also one that a target executes by
+exec(2). No trace of the profiler stays in them.
 """
 
 import os
@@ -11,7 +11,7 @@ import subprocess
 import harness
 from harness import Skip, check, wait_for
 
-# /proc/PID/stat and the rest need no more than this: jump to itself.
+# The smallest program for the checks: a jump to itself.
 BASE = 0x08048000
 CODE = b'\xeb\xfe'
 LINE = 'sentry-profd: process {} is a 32-bit program: only 64-bit ones can ' \
@@ -19,7 +19,7 @@ LINE = 'sentry-profd: process {} is a 32-bit program: only 64-bit ones can ' \
 
 
 def program(box):
-    """An executable of i386 that runs for ever."""
+    """Makes an executable of i386 that runs for ever."""
     if os.uname().machine != 'x86_64':
         raise Skip('the 32-bit program is one of i386')
     size = 52 + 32 + len(CODE)
@@ -65,7 +65,7 @@ def test_became_one(box):
     target = box.start(['/bin/sh', '-c', f'read line; exec {path}'],
                        stdin=subprocess.PIPE)
     profd = box.profd([target]).wait_attached()
-    # The shell waits for its line, and is seen to.
+    # The shell waits for its input, and the profiler has sampled it.
     wait_for(lambda: harness.state(target.pid) == 'S', 'the shell to wait')
     target.process.stdin.write(b'\n')
     target.process.stdin.flush()

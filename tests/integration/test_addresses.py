@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""Which address a frame has: its own, or that of its function (addresses)."""
+"""The address of a frame: its own, or that of its function (the key
+addresses)."""
 
 import chunk_rules
 import harness
@@ -8,7 +9,7 @@ from layout import Layout
 
 
 def profile(box, target, *options, **how):
-    """The chunks of a run, which have been looked at."""
+    """Returns the chunks of a run, after checking them."""
     layout = Layout(target.pid)
     by_function = how.pop('by_function')
     platform = how.pop('platform', 'rust')
@@ -22,7 +23,7 @@ def profile(box, target, *options, **how):
     envelopes = server.envelopes if server else profd.envelopes
     check(envelopes, 'no envelope')
     for e in envelopes:
-        # Names for people are not those of the file.
+        # Names that are made for people differ from those of the file.
         found = chunk_rules.problems(
             e, layout if platform == 'rust' else None, sent=bool(server),
             platform=platform, by_function=by_function)
@@ -36,7 +37,8 @@ def addresses(chunks, name):
 
 
 def test_one_frame_for_a_function(box):
-    """Leaf or caller, with a symbol or without."""
+    """All addresses of a function are one frame: as leaf or caller, with a
+    symbol or without."""
     target = box.target('threads')
     exact = profile(box, target, by_function=False)
     function = profile(box, target, '--addresses', 'function', by_function=True)
@@ -46,7 +48,8 @@ def test_one_frame_for_a_function(box):
 
 
 def test_what_auto_is(box):
-    """By function is what the server shows as it is sent, and no other."""
+    """With auto, addresses are by function in payloads that the server shows
+    as they are, and in no others."""
     target = box.target('threads')
     name = 'TreeJob'
     for by_function, options in (

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""make bench still works: what it measures has its shape. Not its speed."""
+"""make bench works: its output has the right form. Does not check the speed.
+"""
 
 import collections
 import json
@@ -17,7 +18,7 @@ RATE_HZ = 101
 def test_all_of_it(box):
     env = harness.environment(BENCH_SMOKE='1')
     bench = box.start([sys.executable, ROOT / 'tests/bench/bench.py'], env=env)
-    # It is a dozen programs, one after the other.
+    # The benchmark runs a dozen programs one after the other.
     check(bench.wait(3 * harness.PATIENCE_S) == 0, bench.stderr)
     text = bench.stdout
     for scenario in ('busy-2', 'mixed', 'fleet', 'waits', 'unwind',
@@ -37,7 +38,8 @@ def test_all_of_it(box):
                     'processor time of compare': 1}, f'asked: {asked}')
     for name in ('bare', 'sentry-profd', 'naive'):
         found = re.findall(rf'^\| {name} \| ([\d,.]+) / ([\d,.]+) \|', text, re.M)
-        # Where 1,000 more sleep, its turn may not come in so short a time.
+        # Beside 1,000 sleeping threads the thread may not have its turn in
+        # this short time.
         check(1 <= len(found) <= 2, f'pauses of {name}: {text}')
 
 
@@ -55,7 +57,8 @@ def test_one_scenario(box):
                        bench.stdout, re.M)
     check(len(found) == 9 and '30 frames' in bench.stdout, bench.stdout)
     check(int(found[0][1].replace(',', '')) > 0, 'a walk takes no time')
-    # How many are the same depends: libunwind cannot unwind out of the vDSO.
+    # The number of equal walks varies: libunwind cannot unwind out of the
+    # vDSO.
     n, = re.search(r'Walks of (\d+) ', bench.stdout).groups()
     check(int(n) > 0, bench.stdout)
     beside = re.findall(r'^\| (sentry-profd|lib[-\w]+).* \| [\d,]+ \| [\d,]+ \|$',
@@ -70,7 +73,7 @@ def test_one_scenario(box):
                        r'[\d,.]+ \| (\d+) \|$', bench.stdout, re.M)
     check([n for n, _ in named] == ['sentry-profd', 'libdwfl', 'libunwind'],
           bench.stdout)
-    # All but the C library's, which has no debug file, perhaps.
+    # All frames but those of the C library, which may have no debug file.
     check(int(named[0][1]) >= int(frames) - 3 > 0, bench.stdout)
     bench = box.start([sys.executable, ROOT / 'tests/bench/bench.py', 'births'],
                       env=env)
@@ -84,7 +87,8 @@ def test_one_scenario(box):
 
 
 def test_hosts_do_not_come_back_at_once(box):
-    """The simulation, by the daemon's own rules: the same in every run."""
+    """Simulates hosts by the daemon's own rules. The result is the same in
+    every run."""
     bench = box.start([BUILD / 'bench/outage'])
     check(bench.wait() == 0, bench.stderr)
     rows = {name: (int(most), int(late), int(chunks))
@@ -92,7 +96,8 @@ def test_hosts_do_not_come_back_at_once(box):
                 r'^\| (.*) \| (\d+) \| \d+ s \| (\d+) s \| (\d+) \| '
                 r'[\d.]+ \| \d+ s \|$',
                 bench.stdout, re.M)}
-    # Of 10,000, and not later than the longest wait.
+    # The limit is for 10,000 hosts, and all of them are back within the
+    # longest wait.
     for name, limit in (('1 min', 1000), ('10 min', 100), ('60 min', 100)):
         most, late, _ = rows[f'{name}, as it is']
         check(most < limit and late <= 300, f'{name}: {rows}')
@@ -107,7 +112,7 @@ class Target:
         self.pid = self.program.pid
 
     def times(self):
-        """On processors, and waiting for one, of all threads."""
+        """Returns the run time and the wait time of all threads."""
         threads = [harness.proc_text(self.pid, f'task/{tid}/schedstat').split()
                    for tid in harness.threads(self.pid)]
         return [sum(int(t[i]) for t in threads) for i in range(2)]
@@ -135,8 +140,8 @@ def test_the_target_sees_each_stop(box):
         said = json.loads(tracer.stdout.splitlines()[-1])
         harness.wait_for(lambda: harness.tracer(target.pid) == 0, 'let go')
         seen = target.account()['stop']['n'] - before['n']
-        # Two stops in one gap, where the target got no processor between
-        # them; and the last, if the tracer's end was what ended it.
+        # Two stops count as one gap if the target got no processor between
+        # them. The last stop may be due to the tracer's end.
         ran, delayed = (b - a for a, b in zip(times, target.times()))
         share = ran / (ran + delayed)
         check(0.8 * share * said['stops'] - 2 <= seen <= said['stops'] + 2,
@@ -145,7 +150,8 @@ def test_the_target_sees_each_stop(box):
         check(said['stops'] + said['filled'] <= said['expected'] + 2,
               f'more than there are: {said}')
         if name == 'naive':
-            # Where libc has no debug file, libunwind goes on past the first.
+            # If libc has no debug file, libunwind goes on past the first
+            # frame.
             check(FRAMES <= round(said['frames'] / said['stops']) <=
                   FRAMES + 3, f'not {FRAMES} frames: {said}')
 

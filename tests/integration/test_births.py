@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""New threads, from their first instruction on: behind the call that has made
-them they have the registers of who has called it, and are at their root.
+"""New threads from their first instruction on: after the call that made them
+they have the registers of its caller, and are at their root.
 """
 
 import subprocess
@@ -13,7 +13,7 @@ STEPS = 40
 
 
 def births(box, name):
-    """For each thread its stacks: [(end, names of their frames)]."""
+    """Returns the stacks of each thread: [(end, names of their frames)]."""
     target = box.target(name)
     done = subprocess.run([BUILD / 'oracle/births', str(target.pid),
                            str(THREADS), str(STEPS)],
@@ -28,8 +28,8 @@ def births(box, name):
 
 def test_with_call_frame_information(box):
     for stacks in births(box, 'short_threads'):
-        # glibc's clone3, or clone, up to the call of what it calls, which is on
-        # each stack from then on.
+        # The steps in glibc's clone3 or clone, up to the call of the thread's
+        # function, which is on each later stack.
         n = [len(names) for _, names in stacks].index(2)
         check(3 <= n <= 12, stacks)
         for i, (end, names) in enumerate(stacks):
