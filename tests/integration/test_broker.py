@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""The broker, root, when what is around it is not as it should be: children
-that were taken over (hostile.py), whatever it was started with, a full disk, a
-user in a hurry. test_deaths.py has children that die.
+"""The root broker in bad surroundings: children under an attacker's control
+(hostile.py), a damaged environment at its start, a full disk, an impatient
+user. test_deaths.py has children that die.
 """
 
 import contextlib
@@ -37,16 +37,17 @@ def check_sums(profd, where='written'):
               f'a duration that cannot be: {figures["duration_s"]}')
 
 
-# Children that were taken over.
+# Children under an attacker's control.
 
 def message_types():
-    """The names in MSG_LIST, in their order."""
+    """Returns the names in MSG_LIST, in their order."""
     text = (harness.ROOT / 'daemon/msg/msg.h').read_text()
     return re.findall(r'\bX\(MSG_(\w+),', text)
 
 
 def take_over(box, child, program):
-    """A directory with the executables, of which this one is another."""
+    """Makes a directory with the executables, in which this one is replaced.
+    """
     directory = box.make_dir('exes')
     for name in ('', '-capture', '-unwind', '-ship'):
         shutil.copy(harness.BUILD / f'sentry-profd{name}', directory)
@@ -57,11 +58,12 @@ def take_over(box, child, program):
 
 
 def run_hostile(box, target, child, attack, until):
-    """A broker with this child taken over; interrupted when until(it)."""
+    """Runs a broker with this child replaced; interrupts the broker when
+    until(it) is true."""
     directory = take_over(box, child, (HERE / 'hostile.py').read_text())
     (directory / 'types').write_text('\n'.join(message_types()))
     (directory / 'attack').write_text(attack)
-    # A ship that was taken over is not waited for.
+    # The broker need not wait for a hostile ship.
     profd = box.profd([target], '--chunk-seconds', '1', '--shutdown-timeout',
                       '2', exe=directory / 'sentry-profd')
     profd.exes = directory
@@ -81,14 +83,14 @@ def child_of_attack(attack):
             'keep socket': 'capture'}.get(subject, 'unwind')
 
 
-# What is wrong in these is said in other words than that of a wrong size.
+# Faults that are reported in other words than a wrong size.
 OF_RIGHT_SIZE = ('file request', 'chunk', 'lost', 'opened', 'closed', 'stats',
                  'state')
 WITHOUT_DESCRIPTOR = 'chunk: no descriptor'
 
 
 def test_broken_rules(box):
-    """Each ends the child, at once, and nobody else."""
+    """Each violation ends the child at once, and no other process."""
     target = box.target('shares')
     for attack in hostile.FATAL:
         child = 'ship' if attack.endswith(': unknown') else \
@@ -106,7 +108,7 @@ def test_broken_rules(box):
 
 
 def test_kept_rules(box):
-    """What a child may say, however odd, leaves the broker in order."""
+    """Unusual but permitted messages do not harm the broker."""
     target = box.target('shares')
     for attack in hostile.OTHERS:
         ends = attack in ('keep socket', 'shrink')
@@ -116,7 +118,8 @@ def test_kept_rules(box):
 
 
 def test_refused_questions(box):
-    """Each is answered, counted and logged; its sender lives on."""
+    """Each invalid request is answered, counted and logged. Its sender lives
+    on."""
     target = box.target('shares')
     for attack in hostile.REFUSED:
         profd = run_hostile(box, target, 'unwind', attack,
@@ -138,7 +141,8 @@ def test_ship_that_talks_nonsense(box):
 
 
 def test_file_that_nobody_may_close(box):
-    """A target's file system that hangs whoever closes the target's file."""
+    """A target's file system that blocks every process that closes the
+    target's file."""
     test_hung.need_fuse()
     hung = box.target('hang', 'close', box.make_dir('mount'))
     other = box.target('shares')
@@ -153,7 +157,7 @@ def test_file_that_nobody_may_close(box):
     hung.end()
 
 
-# What it was started with.
+# The environment at its start.
 
 ODD = '''
 import os, resource, signal, sys
@@ -178,14 +182,14 @@ def test_odd_inheritance(box):
     wait_for(lambda: set(profd.helpers()['capture']) - {capture},
              'another capture')
     profd.wait_attached()
-    profd.wait_looks()  # two samples for a chunk
+    profd.wait_looks()  # two samples make a chunk
     profd.interrupt()
     check_sums(profd)
     check(profd.chunks, 'no chunk was written')
 
 
 def test_sighup(box):
-    """It ends it; not under nohup."""
+    """SIGHUP ends sentry-profd, but not under nohup."""
     target = box.target('shares')
     profd = box.profd([target]).wait_attached()
     profd.interrupt(signal.SIGHUP)
@@ -208,13 +212,13 @@ def test_nobody_reads_the_table(box):
     check_sums(profd)
 
 
-# How it ends.
+# The end of the broker.
 
 def test_interrupted_at_any_moment(box):
     target = box.target('shares')
     for ms in (0, 1, 2, 3, 5, 8, 12, 17, 25, 35, 50, 80):
         profd = box.profd([target])
-        # Before that the signal's default action holds.
+        # Until the broker blocks the signal, its default action applies.
         wait_for(lambda: int(proc_status(profd.pid, 'SigBlk') or '0', 16) &
                  1 << signal.SIGINT - 1, 'the broker to look after signals')
         time.sleep(ms / 1000)
@@ -233,7 +237,8 @@ def test_target_that_ends_at_once(box):
         status = profd.wait()
         took = time.monotonic() - since
         check(status in (0, 1, harness.ALL_LOST), f'status {status}')
-        # Nobody is asked for a sign of life in vain: those waits are of seconds.
+        # The broker does not wait for a heartbeat without need: such waits
+        # last seconds.
         quickest = min(took, quickest)
         if profd.stats_path.exists() and profd.stats_path.stat().st_size:
             check_sums(profd)
@@ -241,7 +246,7 @@ def test_target_that_ends_at_once(box):
 
 
 def test_second_interrupt(box):
-    """Nobody waits for a server that does not answer."""
+    """A second interrupt ends the wait for a server that does not answer."""
     target = box.target('shares')
     with socket.create_server(('127.0.0.1', 0)) as server:
         port = server.getsockname()[1]
@@ -254,7 +259,7 @@ def test_second_interrupt(box):
         profd.interrupt(status=harness.ALL_LOST)
         connection[0].close()
     check_sums(profd, 'sent')
-    # As ship says, if it has time to.
+    # The reason is ship's, if ship has time to report it.
     check(profd.stats['chunks']['discarded'] in ({'network_error': 1},
                                                  {'shutdown': 1}),
           f'the chunk on its way: {profd.stats["chunks"]}')
@@ -270,7 +275,7 @@ def test_full_disk(box):
         target = box.target('shares')
         profd = box.profd([target], '--chunk-seconds', '1',
                           output=directory).wait_attached()
-        # If an envelope was faster, all that is left.
+        # The directory's remaining contents, if an envelope came first.
         with contextlib.suppress(OSError):
             (directory / 'filler').write_bytes(bytes(64000))
         wait_for(lambda: 'cannot write an envelope' in profd.stderr,
@@ -297,7 +302,7 @@ time.sleep(1000)
 
 
 def test_name_that_speaks_to_the_terminal(box):
-    """CSI, as one character and as two, is shown and not sent."""
+    """CSI, as one byte and as two, is escaped in the output."""
     target = box.target('shares')
     tracer = box.start([sys.executable, '-c', NAMED_TRACER, target.pid])
     tracer.wait_line('ready')
@@ -309,7 +314,8 @@ def test_name_that_speaks_to_the_terminal(box):
 
 
 def test_traps_in_the_directory(box):
-    """A directory of everybody's, where others have laid FIFOs and links."""
+    """A directory that all users may write to, in which others have made FIFOs
+    and links."""
     target = box.target('shares')
     directory = box.make_dir('everybody')
     os.mkfifo(directory / '.sentry-profd-probe')

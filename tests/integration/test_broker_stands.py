@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""What the root process has to survive: reloads while runs end, rates that a
-reload raises, more DSNs in its life than it has processes for at a time, and a
-machine without descriptors.
+"""Events that the root process must survive: reloads while runs end, rates
+that a reload raises, more DSNs in its life than processes at a time, and a
+machine without free descriptors.
 """
 
 import os
@@ -15,7 +15,7 @@ from service import Service
 
 
 def test_a_section_changes_and_goes_while_its_run_ends(box):
-    """Two reloads, one right after the other."""
+    """Two reloads in immediate succession."""
     for _ in range(5):
         service = Service(box, {'a': {}})
         programs = [service.start('a') for _ in range(8)]
@@ -31,8 +31,8 @@ def test_a_section_changes_and_goes_while_its_run_ends(box):
 
 
 def test_a_rate_that_a_reload_raises(box):
-    """The timer keeps its rate: who is attached by hand then is profiled by it,
-    as are all others."""
+    """The timer keeps its rate, which also applies to a process that is
+    attached by hand, as to all others."""
     service = Service(box, {'a': {}})
     ctl = Control(box, service.dir / 'socket')
     first = service.start('a')
@@ -55,7 +55,8 @@ def test_a_rate_that_a_reload_raises(box):
 
 
 def test_more_dsns_in_a_life_than_processes(box):
-    """Three times twelve: those of before end, with what they have."""
+    """Twelve DSNs, three times: the processes of earlier DSNs end, after they
+    have sent their chunks."""
     names = [f's{n}' for n in range(12)]
 
     def sections(turn):
@@ -83,7 +84,8 @@ def set_limit(pid, soft):
 
 
 def test_no_descriptors(box):
-    """Nobody is blamed, and all goes on when there are some again."""
+    """No child is killed for the lack, and all work goes on when there are
+    descriptors again."""
     service = Service(box, {'a': {}})
     profd = service.profd
     before = service.start('a')
@@ -91,7 +93,7 @@ def test_no_descriptors(box):
     profd.wait_chunks()
     helpers = profd.helpers()
     limit = resource.prlimit(profd.pid, resource.RLIMIT_NOFILE)
-    # As many as are open now: no other can be had.
+    # The limit is what is open now, so no further descriptor is available.
     set_limit(profd.pid, 3)
     meanwhile = [service.start('a') for _ in range(4)]
     wait_for(lambda: 'Too many open files' in profd.stderr, 'a lack')

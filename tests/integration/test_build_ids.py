@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""Build-ids of every length and debug links of every name, in libraries that a
-target has made itself: they cost no stack, neither its own nor that of another
-process of the same user."""
+"""Build-ids of all lengths and debug links of all forms, in libraries that a
+target has made itself. They cost no stack, neither of that target nor of
+another process of the same user."""
 
 import pathlib
 import re
@@ -13,21 +13,21 @@ import harness
 from harness import BUILD, Skip, check, wait_for
 from test_broker import check_sums
 
-# Bytes of a build-id. The file has room for 92; 64 are read at most.
+# Lengths of build-ids in bytes. The file has room for 92; at most 64 are read.
 LENGTHS = (0, 1, 2, 3, 4, 19, 20, 63, 64, 65, 92)
 
-# Contents of .gnu_debuglink: a name, its NUL, padding, a checksum.
+# Contents of .gnu_debuglink: a name, its NUL, padding, and a checksum.
 LINKS = [name + b'\0' + bytes(-(len(name) + 1) % 4) + b'CRC!' for name in (
     b'x', b'plain.debug', b'', b'.', b'..', b'.hidden', b'a b', b'a\nb',
     b'\x1b[31m', b'a/b', b'/etc/passwd', b'\xc3\xa4', b'\x7f', b'%s%n',
     b'x' * 254, b'x' * 255, b'x' * 256, b'x' * 5000)]
-# And without a NUL, or with nothing behind it.
+# The same without a NUL, or without further bytes after it.
 LINKS += [b'x', b'x' * 256, b'x\0', b'x\0\0\0CRC']
 
 
 def with_build_id(data, length):
-    """The library with a build-id of that length; what is left of it reads as
-    empty notes."""
+    """Returns the library with a build-id of that length. The remaining bytes
+    read as empty notes."""
     at = data.index(b'GNU\0' + b'\1' * 92)
     check(struct.unpack_from('<III', data, at - 12) == (4, 92, 3), 'the note')
     build_id = bytes(range(1, 93))[:length].ljust(92, b'\0')
@@ -53,13 +53,13 @@ def libraries(box):
         content.write_bytes(link)
         subprocess.run(['objcopy', f'--add-section=.gnu_debuglink={content}',
                         stripped, path], check=True)
-        # No build-id, so that the link is what is asked for.
+        # Without a build-id the link is used.
         path.write_bytes(with_build_id(path.read_bytes(), 0))
         yield path
 
 
 def functions(chunk):
-    """Of each stack, innermost first."""
+    """Returns the functions of each stack, innermost first."""
     profile = chunk['profile']
     return [[profile['frames'][f].get('function') for f in stack]
             for stack in profile['stacks']]

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""--children: what a process forks is profiled, too, each process as one of its
-own, from its birth on; and none of them notices.
+"""--children: the processes that a process forks are profiled, too, each
+separately, from its birth on. No process is disturbed.
 """
 
 import os
@@ -14,7 +14,7 @@ from harness import BUILD, check, wait_for
 PYTHON = '/usr/bin/python3'
 SHARES = BUILD / 'targets/shares'
 
-# Two that go on, one of which forks another one by itself.
+# Forks two children that go on, one of which forks a further one.
 FORKS = '''
 import os, sys, time
 def work():
@@ -69,7 +69,7 @@ def test_forked_ones_have_profiles(box, start=started):
 
 
 def test_as_an_ordinary_user(box):
-    """It takes no rights: the kernel attaches."""
+    """This needs no privileges, because the kernel attaches."""
     def start(box, *argv):
         profd = stranger.profd(box, [], '--children', '--chunk-seconds', '1',
                                '--', *argv)
@@ -78,7 +78,8 @@ def test_as_an_ordinary_user(box):
 
 
 def test_of_a_process_that_runs(box):
-    """By --pid: those that it forks from then on. The run ends with the last."""
+    """With --pid the processes are profiled that it forks from then on. The
+    run ends with the last one."""
     gate = box.make_dir('gate') / 'open'
     program = box.start(['sh', '-c',
                          'echo ready $$; while [ ! -e "$0" ]; do sleep 0.1; '
@@ -111,7 +112,8 @@ def test_without_it_nobody_else(box):
     profd.finish(137)
 
 
-# Short ones by each way to make a process; says what it has seen of them.
+# Makes short-lived processes by each system call; prints what the parent sees
+# of them.
 SHORT = '''
 import os, signal, subprocess, sys, time
 seen = []
@@ -154,7 +156,7 @@ def test_short_ones_end_as_without_us(box):
 
 
 def test_each_that_lasts_has_a_chunk(box):
-    """However many, one after the other: 0.3 s of work each."""
+    """Many processes one after the other, with 0.3 s of work each."""
     text = ('for i in 1 2 3 4 5 6; do "$0" -c "import time\n'
             'while time.process_time() < 0.3: pass"; done')
     profd = box.profd([], '--children', '--', 'sh', '-c', text,

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""The checker of chunks can fail: a good one, spoiled in one way at a time."""
+"""The checker of chunks can fail: a good chunk is spoiled in one way at a
+time."""
 
 import copy
 import json
@@ -12,7 +13,7 @@ from layout import Layout
 
 
 class Spoiled:
-    """A copy of an envelope, to be changed."""
+    """A copy of an envelope that can be changed."""
 
     def __init__(self, envelope):
         self.header = copy.deepcopy(envelope.header)
@@ -54,8 +55,8 @@ def own_timestamps(e):
 
 
 def repeated(e):
-    """One thread sleeps for 24 ticks, the others run; in the middle of its
-    sleep is a sample."""
+    """Makes one thread sleep for 24 ticks, while the others run, and adds a
+    sample in the middle of its sleep."""
     times = sorted({s['timestamp'] for s in e.samples})[:25]
     tid = e.samples[0]['thread_id']
     e.samples[:] = [dict(e.samples[0], thread_id=t, timestamp=time)
@@ -75,7 +76,8 @@ def empty_waits(e):
 
 
 def as_sent(envelope):
-    """A copy of one from a file, as the server would get it."""
+    """Returns a copy of an envelope from a file, as the server would get it.
+    """
     e = Spoiled(envelope)
     e.header['sent_at'] = '2026-01-01T00:00:00Z'
     for image in e.images:
@@ -100,7 +102,7 @@ def shifted_image(e):
 
 
 def raw_build_id(e):
-    # 40 digits: what a build-id looks like.
+    # 40 digits, the length of a build-id.
     i = e.image('threads')
     i['debug_id'] = i['debug_id'].replace('-', '') + '01234567'
 
@@ -143,7 +145,7 @@ FRAME = ('profile', 'frames', 0)
 SAMPLE = ('profile', 'samples', 0)
 CPU = ('measurements', 'cpu_usage')
 
-# What is done, and what the checker has to say about it.
+# Each change, and the message that it must cause.
 FAULTS = [
     (lambda e: e.header.update(event_id='abc'), 'event_id'),
     (lambda e: e.header.update(sent_at='2026-01-01T00:00:00Z'), 'sent_at'),
@@ -223,7 +225,7 @@ FAULTS = [
 ]
 
 
-# The same of what the server was sent.
+# The same for envelopes that were sent to a server.
 FAULTS_SENT = [
     (put([*IMAGE, 'code_id'], '00'), 'unknown field code_id'),
     (put([*SAMPLE, 'state'], 'waiting'), 'unknown field state'),
@@ -231,7 +233,7 @@ FAULTS_SENT = [
 
 
 def measured(box, target):
-    """A chunk that has measurements: not all that are so short do."""
+    """Returns a chunk with measurements, which not all short chunks have."""
     profd = box.profd([target], '--chunk-seconds', '3')
     harness.wait_for(lambda: any(b'"measurements"' in p.read_bytes() for p in
                                  profd.output.glob('*.envelope')),

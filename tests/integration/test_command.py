@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""sentry-profd starts a command: it is profiled from its beginning, has all that
-the caller has, gets the terminal's signals as without us, and its exit status is
-ours.
+"""sentry-profd starts a command. The command is profiled from its beginning,
+inherits everything from the caller, and gets the terminal's signals as without
+sentry-profd. Its exit status is that of sentry-profd.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ import harness
 import stranger
 from harness import BUILD, check, wait_for
 
-# Says which signals it gets, each time that one comes; the last two end it.
+# Prints each signal that it gets. The last two signals end it.
 SAYS = '''
 import os, signal
 read, write = os.pipe()
@@ -35,7 +35,8 @@ while True:
     if number in (signal.SIGTERM, signal.SIGHUP):
         os._exit(3)
 '''
-# Sends one to its process group; its status is how often it has come.
+# Sends a signal to its process group. Its exit status is how often the signal
+# came.
 SENDS = '''
 import os, signal, time
 read, write = os.pipe()
@@ -47,17 +48,18 @@ time.sleep(0.3)
 os._exit(len(os.read(read, 100)))
 '''
 PYTHON = '/usr/bin/python3'
-# Of a shell: some ticks, so that there is a chunk.
+# Work for a shell that lasts some ticks, so that there is a chunk.
 WORK = 'i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done; '
 
 
 def command(box, *argv, options=(), status=0, **more):
-    """A run of it that has ended."""
+    """Runs a command to its end."""
     return box.profd([], *options, '--', *argv, **more).finish(status)
 
 
 def started(box, *argv, options=(), **more):
-    """A run of it whose command has printed "ready PID", and that pid."""
+    """Starts a run whose command has printed "ready PID"; returns also that
+    pid."""
     profd = box.profd([], *options, '--', *argv, **more)
     pid = int(profd.wait_line(r'ready (\d+)')[1])
     profd.pids = [pid]
@@ -99,7 +101,8 @@ def test_commands_that_cannot_be_executed(box):
 
 
 def test_from_the_first_instruction(box):
-    """Also of the loader, and nothing of the process that was to execute it."""
+    """The loader is profiled, too, but not the process before it executes the
+    command."""
     profd, pid = started(box, BUILD / 'targets/shares')
     harness.wait_work(pid, 0.5)
     os.kill(pid, signal.SIGTERM)
@@ -118,8 +121,8 @@ def test_from_the_first_instruction(box):
 
 
 def test_streams(box):
-    """Its input and its output are its own: ours are not there, and no end of
-    theirs is held open."""
+    """The command has its own input and output. sentry-profd holds none of
+    them open."""
     source, sink = os.pipe(), os.pipe()
     script = f'cat; exec >&-; {WORK} read line <&3; exit 4'
     wait = os.pipe()
@@ -134,7 +137,7 @@ def test_streams(box):
     os.write(source[1], b'all of it\n')
     os.close(source[1])
     with os.fdopen(sink[0], 'rb') as reader:
-        # To its end, which comes while the command still runs.
+        # The end of the output comes while the command still runs.
         check(reader.read() == b'all of it\n', 'not what cat has written')
     check(process.poll() is None, 'it has ended already')
     os.write(wait[1], b'\n')
@@ -144,7 +147,7 @@ def test_streams(box):
     check('Hottest functions' in said and '1 envelope in' in said, said)
 
 
-# What a process has of who started it, but numbers of processes.
+# Everything that a process inherits from its parent, except pids.
 HAS = '''
 env | sort; umask; ulimit -aS; ulimit -aH; nice
 grep -E "^(Uid|Gid|Groups|Sig(Blk|Ign|Cgt)|ShdPnd|Cap...|NoNewPrivs|Seccomp):" \
@@ -162,7 +165,7 @@ def test_has_what_its_caller_has(box):
     without = box.start([*wrapper, 'sh', '-c', HAS], env=env)
     check(without.wait() == 0, without.stderr)
     profd = command(box, 'sh', '-c', HAS, wrapper=wrapper, env=env)
-    # The files that the harness gives it, and sh's own pipe.
+    # The files of the harness, and the shell's own pipe.
     texts = [re.sub(r'/\S*\.(stdout|stderr)$|pipe:\S*', r'the \1', p.stdout,
                     flags=re.M) for p in (without, profd)]
     check(texts[0] == texts[1] and 'A_NAME=value' in texts[0],
@@ -170,7 +173,7 @@ def test_has_what_its_caller_has(box):
 
 
 class Terminal:
-    """An interactive shell with job control on a terminal of its own."""
+    """An interactive shell with job control, on a terminal of its own."""
 
     def __init__(self, box):
         self.pid, self.fd = pty.fork()
@@ -197,7 +200,8 @@ class Terminal:
         os.write(self.fd, text.encode())
 
     def wait_text(self, pattern, times=1):
-        """What was matched last. It has ended up there so often."""
+        """Waits until the text has ended this many times; returns the last
+        match."""
         def look():
             found = list(re.finditer(pattern, self.read()))
             return found[-1] if len(found) >= times else None
@@ -227,7 +231,8 @@ PROFD = f'{BUILD}/sentry-profd --spool none --quiet -o output'
 
 
 def test_interrupt_at_a_terminal(box):
-    """^C reaches it once, and the end of the command is ours."""
+    """^C reaches the command once, and sentry-profd ends as the command ends.
+    """
     script = box.make_dir('script') / 'says.py'
     script.write_text(SAYS)
     with terminal(box) as t:
@@ -251,7 +256,7 @@ def test_interrupt_at_a_terminal(box):
 
 
 def test_stopped_at_a_terminal(box):
-    """^Z stops both, fg continues both."""
+    """^Z stops sentry-profd and the command; fg continues both."""
     with terminal(box) as t:
         t.type(f'{PROFD} -- {BUILD}/targets/shares; echo "status $?"\n')
         pid = int(t.wait_text(r'ready (\d+)\r')[1])
@@ -263,20 +268,21 @@ def test_stopped_at_a_terminal(box):
             t.wait_text('Stopped', times=n)
             check(harness.state(parent) == 'T', 'the daemon is not stopped')
             check(harness.tracer(pid) == 0, 'it is traced while it is stopped')
-            # Let go of, it runs for a moment before it is stopped again.
+            # After detaching, the command runs for a moment before it is
+            # stopped again.
             wait_for(lambda: harness.state(pid) == 'T', 'it is stopped')
             t.type('fg\n')
             used = harness.cpu_seconds(pid)
             wait_for(lambda: harness.cpu_seconds(pid) > used, 'it goes on')
         wait_for(lambda: harness.tracer(pid), 'it is profiled again')
         os.kill(pid, signal.SIGTERM)
-        # bash leaves what stands behind a stopped job to the next one.
+        # bash skips the rest of the line after a stopped job.
         t.type('echo "status $?"\n')
         t.wait_text(r'status 143\r')
 
 
 def test_it_stops_by_itself(box):
-    """As a program that has the keys of the terminal: the shell sees it."""
+    """Like a program that has the terminal's keys: the shell sees the stop."""
     with terminal(box) as t:
         t.type(f'{PROFD} -- sh -c "kill -TSTP \\$\\$; echo on; exit 6"\n')
         t.wait_text('Stopped')
@@ -286,7 +292,8 @@ def test_it_stops_by_itself(box):
 
 
 def test_in_the_background(box):
-    """A command that reads there is stopped, and the shell is told."""
+    """A background command that reads from the terminal is stopped, and the
+    shell sees it."""
     with terminal(box) as t:
         t.type(f'{PROFD} -- sh -c "read line; echo read \\$line" &\n')
         t.type('\n' * 2)
@@ -302,8 +309,8 @@ def test_in_the_background(box):
 
 
 def test_signals_by_kill(box):
-    """Who knows our pid alone means the command; what the command sends to its
-    group does not come back."""
+    """A signal to sentry-profd's pid is passed to the command. A signal that
+    the command sends to its group does not come back."""
     profd, pid = started(box, PYTHON, '-c', SAYS)
     profd.signal(signal.SIGINT)
     profd.wait_line('got SIGINT')
@@ -327,7 +334,8 @@ def test_the_profile_ends_first(box):
 
 
 def test_lost_chunks(box):
-    """They are a line, and no status."""
+    """Lost chunks are reported in a line, and do not change the exit status.
+    """
     dsn = f'http://key@127.0.0.1:{harness.free_port()}/1'
     profd = command(box, 'sh', '-c', f'{WORK} exit 5', status=5, output=False,
                     options=['--dsn', dsn, '--shutdown-timeout', '0.1'])
@@ -335,7 +343,7 @@ def test_lost_chunks(box):
 
 
 def test_daemon_is_killed(box):
-    """The command runs on, as one whose shell has gone."""
+    """The command runs on, as if its shell had ended."""
     profd, pid = started(box, BUILD / 'targets/shares')
     wait_for(lambda: harness.tracer(pid), 'it is profiled')
     profd.process.kill()
@@ -347,8 +355,8 @@ def test_daemon_is_killed(box):
 
 
 def held(box):
-    """A run whose child waits to execute: capture never gets ready. And the
-    file that the command would make."""
+    """Starts a run whose child waits to execute, because capture never gets
+    ready. Returns also the file that the command would make."""
     directory = box.make_dir('bin')
     for name in ('sentry-profd', 'sentry-profd-unwind', 'sentry-profd-ship'):
         shutil.copy2(BUILD / name, directory / name)
@@ -359,7 +367,7 @@ def held(box):
     profd = box.profd([], '--', 'touch', made, exe=directory / 'sentry-profd')
     wait_for(lambda: any(harness.exe_name(p) == 'sleep'
                          for p in harness.children(profd.pid)), 'capture')
-    # It has no name of its own: it is a copy of the broker.
+    # The child has no name of its own yet, because it is a copy of the broker.
     child = wait_for(lambda: [p for p in harness.children(profd.pid)
                               if harness.exe_name(p) == 'sentry-profd'],
                      'the child')[0]
@@ -367,7 +375,7 @@ def held(box):
 
 
 def test_daemon_is_killed_before_the_start(box):
-    """The child has nobody left that would let it go: it ends."""
+    """The child ends, because no process is left that would let it execute."""
     profd, child, made = held(box)
     sleeper = [p for p in harness.children(profd.pid)
                if harness.exe_name(p) == 'sleep']
@@ -394,8 +402,9 @@ def test_interrupted_before_the_start(box):
 
 
 def test_it_cannot_be_attached_to(box):
-    """Of a file that its user may not read the kernel lets nobody see the
-    memory: nothing is executed, and a line says why."""
+    """The kernel does not let any process read the memory of a program whose
+    file its user may not read. The program is not executed, and a line gives
+    the reason."""
     stranger.need_root()
     exes = stranger.copy(box, stranger.EXECUTABLES)
     (exes / 'sentry-profd').chmod(0o711)
@@ -425,7 +434,8 @@ LINE = 'is set-user-ID, set-group-ID or has capabilities: the kernel ignores'
 
 
 def test_files_with_privileges(box):
-    """An ordinary user is told before the start that they have none."""
+    """An ordinary user is warned before the start that the file's privileges
+    have no effect."""
     stranger.need_root()
     directory = box.make_dir('bin')
     program = directory / 'id'
@@ -439,7 +449,8 @@ def test_files_with_privileges(box):
     profd = stranger.profd(box, [], '--', program, '-u')
     profd.finish()
     check(LINE not in profd.stderr, profd.stderr)
-    # Root has CAP_SYS_PTRACE, and the bit is as good as without us.
+    # Root has CAP_SYS_PTRACE, so the set-user-ID bit works as without
+    # sentry-profd.
     os.chown(program, stranger.UID, 0)
     program.chmod(0o4755)
     profd = command(box, program, '-u')
@@ -470,7 +481,8 @@ def test_usage(box):
         profd = box.profd([], *args)
         profd.finish(2)
         check(line in profd.stderr, profd.stderr)
-    # An option's value may be "--", and the command has options of its own.
+    # An option's value may be "--", and the command may have options of its
+    # own.
     profd = box.profd([], '--release', '--', '--', 'sh', '-c', f'{WORK} exit 6',
                       '--pid', '--')
     profd.finish(6)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""sentry-profctl compare: profiles whose difference is known exactly, and two of
-a program that was told to change its shares."""
+"""sentry-profctl compare: profiles with an exactly known difference, and two
+profiles of a program whose shares were changed."""
 
 import base64
 import collections
@@ -20,7 +20,7 @@ def command(*args):
 
 
 def compare(*args, status=0):
-    """Standard output, and standard error."""
+    """Returns standard output and standard error."""
     done = subprocess.run(command(*args), capture_output=True, text=True,
                           env=harness.environment(), check=False)
     check(done.returncode == status, f'{args}: status {done.returncode}: {done.stderr}')
@@ -28,7 +28,8 @@ def compare(*args, status=0):
 
 
 def made_chunk(stacks, module='/opt/app', base=0x1000, build='a', **more):
-    """stacks: (names from the root, seconds, state), one after the other."""
+    """Makes a chunk. stacks: (names from the root, seconds, state), one after
+    the other."""
     names = sorted({name for stack, _, _ in stacks for name in stack})
     samples, now = [], 1000.0
     for i, (_, seconds, state) in enumerate(stacks):
@@ -57,7 +58,8 @@ def write(box, name, *chunks):
 
 
 def known(box):
-    """Of 4 s and of 20 s; the directory, the build and all addresses differ."""
+    """Two profiles, of 4 s and of 20 s. The directory, the build and all
+    addresses differ."""
     a = made_chunk([(('main', 'parse'), 1, 'running'), (('main', 'send'), 1, 'running'),
                     (('main',), 2, 'running'), (('main', 'poll'), 6, 'waiting')])
     b = made_chunk([(('main', 'parse'), 10, 'running'), (('main', 'send'), 1, 'running'),
@@ -85,14 +87,14 @@ def test_known_difference(box):
     check(rows(out) == [
         ('main', 'app', 50.0, 25.0, -25.0), ('parse', 'app', 25.0, 50.0, 25.0),
         ('log', 'app', 0.0, 20.0, 20.0), ('send', 'app', 25.0, 5.0, -20.0)], out)
-    # How it is normalised.
+    # The line that states how times are normalised.
     check(f'A  {a}: threads ran for 4.00 s within 10.00 s, 0.40 s a second' in out, out)
     check(f'B  {b}: threads ran for 20.00 s within 40.00 s, 0.50 s a second' in out, out)
     check('the time that the threads of that side ran' in out, out)
-    # The other way round.
+    # A and B exchanged.
     check([(n, m, y, x, -d) for n, m, x, y, d in rows(compare(b, a)[0])] == rows(out),
           'the other way round')
-    # Waits, too.
+    # With waits.
     out = compare('--state', 'all', a, b)[0]
     check(rows(out)[0] == ('parse', 'app', 10.0, 25.0, 15.0), out)
     check(('poll', 'app', 60.0, 50.0, -10.0) in rows(out), out)
@@ -102,18 +104,19 @@ def test_known_difference(box):
 
 
 def test_parts_of_the_time(box):
-    """Each side begins with its own first sample."""
+    """Times count from the first sample of each side."""
     a, b = known(box)
     b_chunk = json.loads(b.read_text())
     for sample in b_chunk['profile']['samples']:
         sample['timestamp'] += 500
     b.write_text(json.dumps(b_chunk))
-    # Of A one second of parse and half of send, of B all six of parse.
+    # From A: one second of parse and half of send; from B: all six seconds of
+    # parse.
     out, stderr = compare(a, b, '--until', '1.5', '--state', 'all')
     check(stderr == '' and 'A  ' in out and 'within 1.50 s' in out, f'{out}{stderr}')
     check(rows(out) == [('parse', 'app', 66.7, 100.0, 33.3),
                         ('send', 'app', 33.3, 0.0, -33.3)], out)
-    # Of A all but parse, of B the end of parse, and all else.
+    # From A: all but parse; from B: the end of parse, and all after it.
     out = compare(a, b, '--from', '1', '--until', '11')[0]
     check(f'A  {a}: threads ran for 3.00 s within 9.00 s' in out, out)
     check(f'B  {b}: threads ran for 10.00 s within 10.00 s' in out, out)
@@ -136,7 +139,7 @@ def test_folded(box):
 
 
 def test_page(box):
-    """tests/pictures/test_compare.js looks at it in a browser."""
+    """tests/pictures/test_compare.js checks it in a browser."""
     a, b = known(box)
     path = box.make_dir('out') / 'x.html'
     check(compare(a, b, '-o', path) == ('', ''), 'a page is silent')
@@ -154,10 +157,10 @@ def test_one_profile_twice(box):
 
 
 def test_real_profiles(box):
-    """A program that spends 30 % and then 60 % of its time in first()."""
+    """A program that spends 30 %, and then 60 %, of its time in first()."""
     outputs, chunks = [], []
     for tenths in (3, 6):
-        # A rate at which six points are no matter of luck.
+        # At this rate a difference of six points is not due to chance.
         profd = box.profile([box.target('two_shares', tenths)], '--rate', '997',
                             work=2)
         outputs.append(profd.output)
@@ -186,7 +189,7 @@ def run_on_terminal(*args, **environment):
     try:
         while data := os.read(fd, 65536):
             out += data
-    except OSError:  # the other side is closed
+    except OSError:  # the peer has closed
         pass
     os.close(fd)
     check(os.waitpid(pid, 0)[1] == 0, out.decode())

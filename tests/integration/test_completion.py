@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""What bash, zsh and fish complete is what --help-all lists."""
+"""The completions of bash, zsh and fish are the options that --help-all lists.
+"""
 
 import os
 import pathlib
@@ -13,12 +14,13 @@ from harness import BUILD, Skip, check
 FILES = pathlib.Path(__file__).resolve().parents[2] / \
     'daemon/ctl/completion'
 
-# Each prints what completes the words of the last arguments, one a line.
+# Each command prints the completions of the last arguments' words, one a line.
 SHELLS = {
     'bash': ['bash', '--norc', '-c', '''
         . "$0" && COMP_WORDS=("$@") && COMP_CWORD=$(($# - 1)) && _sentry_profd
         printf '%s\\n' "${COMPREPLY[@]}"'''],
-    # Its functions take the words that it has read; here they are printed.
+    # The functions of zsh use the words that zsh has read; here they are
+    # printed.
     'zsh': ['zsh', '-f', '-c', '''
         compadd() { shift; print -l -- "$@" }
         _pids() { print -l /proc/[0-9]*(:t) }
@@ -67,7 +69,7 @@ def check_shell(shell):
 
 def test_bash(box):
     check_shell('bash')
-    # What follows -- is a command.
+    # The words after -- are a command.
     found = completions('bash', 'sentry-profd', '--', 'sor')
     check('sort' in found, f'{found}')
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""The configuration as the daemon reads it: all faults in one run, each with
-file and line; what holds; and no key of a DSN in any of it.
+"""The daemon's configuration: one run reports all faults with file and line;
+the resulting values are printed; no output has the key of a DSN.
 """
 
 import pathlib
@@ -61,7 +61,7 @@ def test_all_faults(box):
     check(status == 2 and out == '' and
           lines == ['sentry-profd: ' + line for line in expected],
           f'status {status}: {out} {lines}')
-    # Nothing starts with it.
+    # The daemon does not start.
     target = box.target('shares')
     program = box.start([BUILD / 'sentry-profd', '--config', main, '--pid',
                          target.pid])
@@ -70,8 +70,8 @@ def test_all_faults(box):
 
 
 def test_faults_of_all_kinds(box):
-    """Of the command line, the environment, files and what these name: at once,
-    in that order, and by lines."""
+    """Faults of the command line, the environment, files and the files that
+    these name are reported at once, in this order and by line."""
     directory = box.make_dir('etc')
     main = write(directory / 'profd.conf', '[target "x"]\nexe = nginx\n'
                  'profile_session_sample_rate = 1\n[profiler]\n'
@@ -108,14 +108,14 @@ def test_faults_of_all_kinds(box):
     check(status == 2 and out == '' and
           lines == ['sentry-profd: ' + line for line in expected],
           f'status {status}: {out} ' + '\n'.join(lines))
-    # A start without the files that it names: test_http.py.
+    # test_http.py tests a start without these files.
     main.write_text(f'[sentry]\nca_certs = {directory}\n')
     status, _, lines = check_config(box, main)
     check(status == 2 and len(lines) == 1, f'status {status}: {lines}')
 
 
 def test_many_faults(box):
-    """All are printed: a list is no line that repeats."""
+    """All faults are printed: they do not count as repeated lines."""
     path = write(box.make_dir('etc') / 'profd.conf',
                  '[sentry]\n' + ''.join(f'k{n} = 1\n' for n in range(90)))
     status, _, lines = check_config(box, path)
@@ -142,7 +142,8 @@ def values(text):
 
 
 def test_what_holds(box):
-    """The command line beats the file, and that the environment."""
+    """The command line takes precedence over the file, and the file over the
+    environment."""
     path = write(box.make_dir('etc') / 'profd.conf',
                  f'[sentry]\ndsn = {DSN}\nenvironment = file\n[profiler]\n'
                  'rate_hz = 7\nchunk_seconds = 5\n'
@@ -167,7 +168,7 @@ def test_what_holds(box):
 
 
 def test_example(box):
-    """As it is, and with every key in it."""
+    """The example file is valid, also with every key in it uncommented."""
     directory = box.make_dir('etc')
     text = EXAMPLE.read_text()
     path = write(directory / 'a.conf', text, 0o644)
@@ -177,14 +178,14 @@ def test_example(box):
     text = re.sub(r'^dsn_file = .*\n', '', text, flags=re.M)
     text = text.replace('https://KEY@HOST/PROJECT', DSN)
     status, out, lines = check_config(box, write(directory / 'a.conf', text))
-    # Here is no nginx, which is told of.
+    # There is no nginx here, which is reported.
     check(status == 0 and 'target "nginx"' in out and
           all('/usr/sbin/nginx: no such file' in line
               for line in lines), f'{out} {lines}')
 
 
 def test_used(box):
-    """What the file says holds for a process that --pid names."""
+    """The file's values apply to a process that --pid names."""
     target = box.target('shares')
     directory = box.make_dir('etc')
     path = write(directory / 'profd.conf', '[sentry]\nenvironment = file\n'
@@ -198,8 +199,9 @@ def test_used(box):
 
 
 def test_reload_of_what_holds_at_once(box):
-    """A DSN, an environment, a platform: for the targets that take them over.
-    Nothing is said of these; a key that the daemon goes on without is named."""
+    """A DSN, an environment and a platform apply at once to targets that
+    inherit them, without a line. A line names each changed key that needs a
+    restart."""
     servers = [box.server(tls=False) for _ in range(2)]
     directory = box.make_dir('profd')
     path, pid_file = directory / 'profd.conf', directory / 'pid'
@@ -235,8 +237,8 @@ def test_reload_of_what_holds_at_once(box):
 
 
 def test_rates_above_that_of_the_start(box):
-    """They are told of, once, and whoever has one is not disturbed by the next
-    reload."""
+    """Such rates are reported once. The next reload does not disturb targets
+    that have one."""
     service = Service(box, {'web': {}})
     program = service.start('web')
     service.wait_profiled(program.pid)

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""As root in a container: what is given by default, and SYS_PTRACE, is enough for
-processes of root and of others; what is missing is said, with its cost."""
+"""Root in a container: the default capabilities and SYS_PTRACE are sufficient
+for processes of root and of other users. A missing capability is reported with
+its effect."""
 
 import re
 
@@ -10,7 +11,7 @@ from container_rights import DEFAULTS, Container, refusing
 from control import Control
 from harness import check, proc_status, tracer, wait_for
 
-# Missing in both lists, and what is lost with it.
+# Capabilities that both lists lack, and the effect of each.
 SAID = {
     'CAP_CHECKPOINT_RESTORE': 'deleted or replaced',
     'CAP_SYS_NICE': 'ticks come late',
@@ -19,7 +20,7 @@ NO_ONE_ELSES = 'only processes of root are profiled'
 
 DAC_OVERRIDE, DAC_READ_SEARCH = 1 << 1, 1 << 2
 
-# Of every architecture.
+# The number is the same on all architectures.
 PIDFD_GETFD = 438
 
 SECTION = '''[profiler]
@@ -38,15 +39,16 @@ min_age_seconds = 0
 
 
 def missing(profd):
-    """{name: cost} by its warnings."""
+    """Returns {name: effect} from the warnings."""
     return dict(re.findall(r'^sentry-profd: warning: no (\S+): (.*)$',
                            profd.stderr, re.M))
 
 
 def check_said(profd, names, own_users):
-    """Those of SAID that it has not, each once and with what is lost."""
+    """Checks that each missing capability of SAID is reported once, with its
+    effect."""
     found = missing(profd)
-    # In a user namespace they count for nothing.
+    # In a user namespace these capabilities have no effect.
     expected = {n for n in SAID
                 if own_users or n[len('CAP_'):].lower() not in names}
     check({n for n in found if n.startswith('CAP_')} == expected,
@@ -57,7 +59,7 @@ def check_said(profd, names, own_users):
 
 
 def check_stacks(profd, targets):
-    """Of each target: all that it runs has a name, up to its start."""
+    """Checks that all frames of each target have a name, up to its start."""
     for target in targets:
         chunks = [c for c in profd.chunks if str(target.pid) in
                   c['profile']['thread_metadata']]
@@ -72,7 +74,8 @@ def check_stacks(profd, targets):
 
 
 def check_powers(profd, names):
-    """capture reads by one capability, and the broker never writes by one."""
+    """Checks that capture has one capability to read, and the broker none to
+    write."""
     capture, = profd.helpers()['capture']
     reads = DAC_READ_SEARCH if 'dac_read_search' in names else DAC_OVERRIDE
     for pid, expected in ((capture, reads),
@@ -83,7 +86,7 @@ def check_powers(profd, names):
 
 
 def profile(box, names, own_users=False):
-    """By --pid, and by a configuration."""
+    """Profiles by --pid and by a configuration."""
     names = names | {'sys_ptrace'}
     container = Container(box, names, own_users)
     targets = [container.target(0), container.target(stranger.UID)]
@@ -123,8 +126,8 @@ def test_in_a_user_namespace(box):
 
 
 def test_a_filter_that_refuses_a_call(box):
-    """As systemd-nspawn's: what is lost without it is said, by whoever starts
-    the daemon, once and in its status."""
+    """A filter such as that of systemd-nspawn: its effect is reported once to
+    the user who starts the daemon, and in the status."""
     name, wrapper = 'pidfd_getfd(2)', refusing(PIDFD_GETFD)
     stranger.need_ptrace()
     for is_root in (True, False):
@@ -147,8 +150,8 @@ def test_a_filter_that_refuses_a_call(box):
 
 
 def test_with_nothing_but_the_right_to_trace(box):
-    """Root's own processes are profiled; of others is said why not, and none of
-    their threads is stopped."""
+    """Root's own processes are profiled. For processes of other users the
+    reason is reported, and none of their threads is stopped."""
     container = Container(box, {'sys_ptrace'})
     own, other = container.target(0), container.target(stranger.UID)
     profd = container.profd([own])
@@ -161,7 +164,8 @@ def test_with_nothing_but_the_right_to_trace(box):
                     rf'{stranger.UID}: .* CAP_DAC_READ_SEARCH', profd.stderr),
           profd.stderr)
     check('traced by' not in profd.stderr, profd.stderr)
-    # With the right to become another, capture stays who can read.
+    # Even if it may change to another user, capture stays the user who can
+    # read.
     container = Container(box, {'sys_ptrace', 'setuid', 'setgid'})
     profd = container.profd([own])
     profd.wait_attached().wait_looks()
