@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""A server for envelopes on loopback, as strict as Sentry's and stricter.
+"""A server for envelopes on loopback, as strict as Sentry's or stricter.
 
     server.py --dir DIR [--tls [--name NAME]... [--expired] [--mutual]]
               [--status N] [--script FILE] [--host ADDRESS] [--port N] [--stdin]
@@ -8,58 +8,60 @@ Prints one line of JSON when it listens:
 
     {"port": 40001, "dsn": "https://KEY@localhost:40001/42", "ca": "DIR/ca.pem"}
 
-("ca" with --tls only.) It runs until SIGTERM; with --stdin also until its standard input ends, so that
-it cannot outlive the test that started it.
+("ca" with --tls only.) Runs until SIGTERM; with --stdin also until its standard
+input ends, so that it cannot outlive the test that started it.
 
-Every request is a line in DIR/requests.jsonl, written before the answer is:
+Each complete request is a line in DIR/requests.jsonl, written before the answer
+is sent:
 
-    n           counts up from 1
+    n           number of the request, from 1
     connection  the same number for requests on the same connection
-    method, path, headers (names in lower case; several of a name: the last)
-    envelope    the file in DIR that has the body, unpacked: "0001.envelope"
+    method, path, headers (names in lower case; of a repeated one the last)
+    envelope    the file in DIR that has the decoded body: "0001.envelope"
     size, compressed_size
     items       the header of each item
-    problems    what no client of ours may do, in words; [] is what a test wants
-    status      the answer's; null if there was none
+    problems    violations by the client, as texts; a test expects []
+    status      of the answer; null if there was none
 
-One that did not come as a whole is none. A failed TLS handshake is a line
-{"tls_error": TEXT}.
+A failed TLS handshake is a line {"tls_error": TEXT}.
 
 --tls makes an authority (DIR/ca.pem) and a certificate for localhost and
-127.0.0.1, or for the names that --name gives, by the openssl command; --expired
-one whose time is over. --mutual wants one of the client by the same authority,
-as DIR/server.pem with DIR/server.key is. --for-files takes chunks with the members
-that only files have. --spotlight is a Spotlight at /stream ("url" in the line of JSON),
-which takes them, too, no key, and gzip alone.
+127.0.0.1, or for the names that --name gives, by the openssl command;
+--expired makes an expired one. --mutual requires a certificate of the client
+by the same authority, such as DIR/server.pem with DIR/server.key. --for-files
+accepts chunks with the members that only files have. --spotlight is a Spotlight
+at /stream ("url" in the line of JSON), which accepts these, too, needs no key,
+and decodes gzip only.
 
-A request with problems is answered by 400, with the first of them in
-X-Sentry-Error; any other by --status (200). --script FILE says it for each
-request instead, the n-th line for the n-th, as JSON; all are optional:
+A request with problems gets the status 400, with the first problem in
+X-Sentry-Error; any other request gets --status (200). --script FILE has the
+answer to each request instead: line n for request n, as JSON. All members are
+optional:
 
     {"status": 429, "headers": {"Retry-After": "60"}, "body": "text"}
     {"do": "close"}      closes the connection without an answer
-    {"do": "reset"}      resets it instead
+    {"do": "reset"}      resets the connection without an answer
     {"do": "reset_body"} resets it in the middle of the request
     {"do": "reset_head"} resets it in the middle of the answer's first line
-    {"do": "stall"}      answers nothing until the client closes
-    {"do": "garbage"}    answers with what is no HTTP
-    {"do": "endless"}    answers with headers without end, and no status: 1xx
+    {"do": "stall"}      does not answer until the client closes
+    {"do": "garbage"}    answers with bytes that are not HTTP
+    {"do": "endless"}    answers with endless headers without a status: 1xx
     {"do": "endless_head"}, {"do": "endless_body"}
-                         answers with the status, and then without end
+                         answers with the status, and then endlessly
     {"do": "truncate"}   closes in the middle of the answer's body
-    {"do": "hang_up"}    answers, and closes without having said so
+    {"do": "hang_up"}    answers, and closes without a Connection: close
 
-After the last line --status holds again. A header's value may be a list: then
-it is sent as often.
+After the last line --status applies again. A header's value may be a list: the
+header is then sent once for each element.
 
-With --stdin lines of JSON there are obeyed, each answered by a line "ok":
+With --stdin the server reads lines of JSON, and answers each by a line "ok":
 
-    {"do": "down"}       nobody listens, all connections are closed
-    {"do": "mute"}       connections are accepted, and nothing is said
-    {"do": "up"}         as in the beginning
-    {"script": [...]}    for the requests that come next
+    {"do": "down"}       stops listening, closes all connections
+    {"do": "mute"}       accepts connections, and sends nothing
+    {"do": "up"}         serves as at the start
+    {"script": [...]}    answers to the next requests
 
-For tests in Python: requests(DIR) returns the lines that are there so far.
+For tests in Python: requests(DIR) returns the lines so far.
 """
 
 import argparse

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""sentry-profctl and the running daemon: what it is told, what it does, and who
-may tell it."""
+"""sentry-profctl and the running daemon: its requests, their effects, and who
+may make them."""
 
 import contextlib
 import os
@@ -18,7 +18,7 @@ from harness import BUILD, check, wait_for
 
 
 def listening(box, targets, *args, **options):
-    """A daemon with a socket, and who operates it."""
+    """A daemon with a socket, and its operator."""
     path = box.make_dir('run') / 'sub' / 'profd.sock'
     profd = box.profd(targets, '--socket', path, *args, **options)
     wait_for(lambda: control.listens(path) or not profd.running(), 'a socket')
@@ -73,7 +73,7 @@ def test_stop_and_start(box):
     check(second != first and second in started, f'{first} {started}')
     check('already' in ctl.run('start', target.pid).stdout, 'a no-op')
     profd.wait_attached().wait_looks()
-    # All of a section.
+    # All processes of a section.
     check(ctl.run('stop', 'pid').stdout == 'pid: 1 stopped\n', 'by name')
     check('no process' in ctl.run('stop', 'other', status=1).stderr, 'none')
     profd.interrupt()
@@ -97,7 +97,7 @@ def test_attach_and_detach(box):
     ctl.run('detach', other.pid)
     wait_for(lambda: not harness.tracer(other.pid) and
              ctl.target(other.pid) is None, 'it is let go and forgotten')
-    # One that --pid gives stays known, and is left out.
+    # A process that --pid names stays known, and is excluded.
     profd.wait_attached()
     ctl.run('detach', given.pid)
     wait_for(lambda: not harness.tracer(given.pid), 'it is let go')
@@ -106,7 +106,7 @@ def test_attach_and_detach(box):
     check('left out' in ctl.run('start', given.pid, status=1).stderr, '')
     ctl.run('attach', given.pid)
     profd.wait_attached()
-    # One that ends is no target any more; the run goes on.
+    # A process that has ended is no target any more; the run goes on.
     ctl.run('attach', other.pid)
     other.end()
     wait_for(lambda: ctl.target(other.pid) is None, 'it is forgotten')
@@ -153,7 +153,7 @@ def test_what_is_no_command(_box):
 
 
 def test_options_before_the_command(box):
-    """They are read as behind it."""
+    """Options before the command count as options after it."""
     target = sleeper(box)
     profd, ctl = listening(box, [target])
     other = control.Control(box, '/nowhere')
@@ -168,7 +168,7 @@ def test_options_before_the_command(box):
 
 
 def configured(box, text):
-    """A daemon of a service: of a configuration that is changed."""
+    """Starts the daemon of a service, whose configuration is then changed."""
     path = box.make_dir('etc') / 'profd.conf'
     path.write_text(text)
     profd, ctl = listening(box, [], '--config', path)
@@ -196,14 +196,14 @@ def test_sections_and_reload(box):
           'sleepers: 0 started; 3 profiled already\n', '')
     ctl.run('detach', targets[0].pid)
     ctl.wait_state(targets[0].pid, 'left_out')
-    # A fault: its line is shown, and all goes on.
+    # A fault: its line is shown, and the daemon goes on unchanged.
     good = path.read_text()
     path.write_text(good + 'nonsense = 1\n')
     done = ctl.run('reload', status=1)
     check(f'{path}:5: ' in done.stderr and 'nonsense' in done.stderr and
           'stays as it was' in done.stderr, done.stderr)
     ids = [ctl.target(t.pid)['profiler_id'] for t in targets[1:]]
-    # What a daemon that runs does not take is told.
+    # Changes that a running daemon does not apply are reported.
     path.write_text('[profiler]\nspool_max_chunks = 77\n' + good)
     done = ctl.run('reload')
     check('spool_max_chunks' in done.stderr and 'reloaded' in done.stdout,
@@ -220,7 +220,8 @@ def test_sections_and_reload(box):
 
 
 def test_a_section_that_matches_nothing(box):
-    """Its exe is a link, as redis-server is on Debian: no process has it."""
+    """The section's exe is a link, as that of redis-server is on Debian, so it
+    matches no process."""
     exe = stranger.copy(box, ['targets/unw_o2']) / 'unw_o2'
     link, gone = exe.parent / 'link', exe.parent / 'gone'
     link.symlink_to(exe)
@@ -263,7 +264,7 @@ def test_a_section_that_matches_nothing(box):
 
 
 def test_a_section_of_which_none_starts(box):
-    """By name: why each of them does not."""
+    """start by name reports for each process why it does not start."""
     exe = stranger.copy(box, ['targets/unw_o2']) / 'unw_o2'
     lines = section('s', exe).replace('rate = 1', 'rate = {}')
     targets = [box.start([exe, 'nanosleep']) for _ in range(2)]
@@ -288,8 +289,8 @@ def test_a_section_of_which_none_starts(box):
 
 
 def test_faults_of_a_reload_are_in_the_journal_once(box):
-    """The daemon logs them, and systemctl reload calls sentry-profctl, whose
-    stderr is the journal, too."""
+    """The daemon logs the faults. systemctl reload calls sentry-profctl, whose
+    stderr is the journal, too, so it must not print them again."""
     profd, ctl, path = configured(box, section('s', '/nowhere'))
     path.write_text('[target "s"]\nexe = nowhere\n')
     journal = box.dir / 'journal'
@@ -302,13 +303,15 @@ def test_faults_of_a_reload_are_in_the_journal_once(box):
     check(done.returncode == 1 and journal.read_bytes() == b'' and
           f'{path}:2: exe: ' in profd.stderr,
           f'{done} {journal.read_text()} {profd.stderr}')
-    # To a terminal or a file they go all the same, and what nobody logs.
+    # To a terminal or a file the faults are printed nevertheless, and so are
+    # faults that the daemon does not log.
     check(f'{path}:2: exe: ' in ctl.run('reload', status=1).stderr, 'a file')
     profd.interrupt()
 
 
 def test_a_word_outlives_a_reload(box):
-    """start, stop, attach: also where the section is another one then."""
+    """The effect of start, stop and attach lasts after a reload, even if
+    another section then matches."""
     exe = stranger.copy(box, ['targets/unw_o2']) / 'unw_o2'
     names = 'started', 'stopped', 'attached', 'untold'
     targets = {n: box.start([exe, 'nanosleep']) for n in names}
@@ -335,7 +338,7 @@ def test_a_word_outlives_a_reload(box):
         ctl.run(command, targets[name].pid)
     ids = {n: ctl.wait_state(targets[n].pid, 'profiling')['profiler_id']
            for n in ('started', 'attached')}
-    # What nobody was told about follows its section.
+    # A process without a request by hand follows its section.
     path.write_text(sections('b@1', untold='autostart = yes'))
     ctl.run('reload')
     ctl.wait_state(targets['untold'].pid, 'profiling')
@@ -362,7 +365,8 @@ def test_an_unsampled_session(box):
 
 
 def test_who_is_traced_by_another(box):
-    """Its state says so; when that lets go, it is profiled."""
+    """The state shows the other tracer; when that detaches, the process is
+    profiled."""
     exe = stranger.copy(box, ['targets/unw_o2']) / 'unw_o2'
     target = box.start([exe, 'nanosleep'])
     target.wait_line('ready.*')
@@ -404,7 +408,7 @@ def test_strangers(box):
     profd, ctl = listening(box, [theirs])
     profd.wait_attached()
     uid = stranger.UID
-    # They see that it is there, and no figure.
+    # Other users see that the process exists, but no statistics.
     seen = ctl.target(theirs.pid, uid=uid)
     check(seen['state'] == 'profiling' and seen['rate_hz'] == 101, f'{seen}')
     check(all(seen[k] is None for k in control.KEYS[6:]), f'{seen}')
@@ -414,7 +418,7 @@ def test_strangers(box):
         done = ctl.run(*args, uid=uid, status=1)
         check('not permitted' in done.stderr, f'{args}: {done.stderr}')
     check(harness.tracer(theirs.pid), 'nothing has changed')
-    # Of their own they may.
+    # Users may control their own processes.
     ctl.run('attach', own.pid, uid=uid)
     found = ctl.wait_state(own.pid, 'profiling')
     check(ctl.target(own.pid, uid=uid)['profiler_id'] ==
@@ -423,15 +427,15 @@ def test_strangers(box):
     check(ctl.target(theirs.pid)['state'] == 'profiling', 'theirs runs on')
     ctl.run('start', own.pid, uid=uid)
     ctl.run('detach', own.pid, uid=uid)
-    # Another user is a stranger to them.
+    # Another user has no rights on them.
     ctl.run('attach', own.pid)
     check('not permitted' in
           ctl.run('stop', own.pid, uid=uid + 1, status=1).stderr, 'another')
 
 
 def test_the_group(box):
-    """Its members may do everything, by whichever of their groups; those of
-    the other one see as much."""
+    """Members of the group sentry-profd may do everything, through any of
+    their groups; members of the viewers' group see as much."""
     stranger.need_root()
     if subprocess.run(['unshare', '--mount', 'true'], check=False,
                       capture_output=True).returncode != 0:
@@ -441,7 +445,7 @@ def test_the_group(box):
     groups.write_text(f'root:x:0:\nsentry-profd:x:{gid}:\n'
                       f'sentry-profd-view:x:{gid + 7}:\n')
     groups.chmod(0o644)
-    # The machine's own may have another, or none.
+    # The machine's own group file may have another group, or none.
     wrapper = ('unshare', '--mount', 'sh', '-c',
                'mount --bind "$0" /etc/group && exec "$@"', groups)
     _, ctl = listening(box, [target], wrapper=wrapper)
@@ -452,7 +456,7 @@ def test_the_group(box):
     member = {'uid': stranger.UID, 'groups': (gid - 1, gid, gid + 1)}
     check(ctl.target(target.pid, **member)['samples_taken'] is not None,
           'a member sees them')
-    # Who may see and do nothing.
+    # A viewer may see all and do nothing.
     viewer = {'uid': stranger.UID, 'groups': (gid + 7,)}
     shown = ctl.status(**viewer)
     check(shown['targets'][0]['samples_taken'] is not None and
@@ -465,11 +469,11 @@ def test_the_group(box):
 
 
 def test_rights_that_were_changed(box):
-    """A process is not its user's if its files in /proc are not."""
+    """A process does not belong to its user if its files in /proc do not."""
     stranger.need_root()
     roots = sleeper(box)
     _, ctl = listening(box, [roots])
-    # As a set-user-ID program, or one whose file he may not read.
+    # Such as a set-user-ID program, or one whose file the user may not read.
     hidden = box.start(
         ['/usr/bin/python3', '-c', 'import ctypes, time\n'
          'ctypes.CDLL(None).prctl(4, 0)\n'
@@ -491,7 +495,8 @@ def test_one_daemon_for_a_socket(box):
     check(second.wait() == 1 and 'another sentry-profd' in second.stderr,
           second.stderr)
     ctl.run('status')
-    # One that is killed leaves its socket; the next one replaces it.
+    # A daemon that is killed leaves its socket behind; the next one replaces
+    # it.
     profd.signal(signal.SIGKILL)
     profd.wait()
     check(ctl.path.exists(), 'a socket that nobody listens at')
@@ -508,7 +513,8 @@ def test_one_daemon_for_a_socket(box):
 
 
 def test_who_breaks_the_rules(box):
-    """Loses his connection; nobody else notices."""
+    """A client that breaks the rules loses its connection; no other client is
+    affected."""
     target = sleeper(box)
     profd, ctl = listening(box, [target])
     profd.wait_attached()
@@ -535,8 +541,8 @@ def test_who_breaks_the_rules(box):
 
 
 def test_a_flood(box):
-    """Of messages whose answers nobody reads, and of connections: the daemon
-    answers others meanwhile, and samples."""
+    """A flood of messages whose answers the client does not read, and of
+    connections. Meanwhile the daemon answers other clients, and samples."""
     target = sleeper(box)
     profd, ctl = listening(box, [target])
     profd.wait_attached()

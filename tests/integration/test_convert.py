@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""sentry-profctl convert: what was written to files, in the formats of others,
-read by readers of the formats' specifications (formats.py).
+"""sentry-profctl convert: converts envelopes in files to other formats. The
+results are read by readers made from the formats' specifications (formats.py).
 """
 
 import copy
@@ -19,7 +19,7 @@ NAPS = {'clock_nanosleep', '__clock_nanosleep'}
 
 
 def convert(*args, status=0):
-    """Standard output as bytes, and standard error."""
+    """Returns standard output as bytes, and standard error."""
     done = subprocess.run([BUILD / 'sentry-profctl', 'convert', *map(str, args)],
                           capture_output=True, env=harness.environment(),
                           check=False)
@@ -48,7 +48,7 @@ def check_formats(paths, wanted):
 
 
 def table(text):
-    """{function: seconds in itself, running or waiting} of a table."""
+    """Returns {function: self or waiting time in seconds} of a table."""
     rows = {}
     for line in text.splitlines():
         m = re.fullmatch(r' *([\d.]+ s +[\d.]+%|-) +([\d.]+ s +[\d.]+%|-) +'
@@ -59,7 +59,8 @@ def table(text):
 
 
 def test_two_processes(box):
-    """Every format has the time of every stack and thread, to the microsecond."""
+    """Every format has the exact time of every stack and thread, in
+    microseconds."""
     targets = [box.target('shares'), box.target('shares')]
     profd = box.profile(targets, '--chunk-seconds', '1', work=1.5)
     chunks = profd.chunks
@@ -68,7 +69,8 @@ def test_two_processes(box):
     wanted = formats.of_chunks(chunks)
     check(len({thread for thread, _ in wanted}) == 4, f'{wanted.keys()}')
     check_formats([profd.output], wanted)
-    # The same files one by one, backwards, and some of them twice.
+    # The same files given one by one, in reverse order, and some of them
+    # twice.
     paths = sorted(profd.output.iterdir(), reverse=True)
     check_formats([*paths, paths[0], profd.output], wanted)
 
@@ -88,7 +90,7 @@ def test_two_processes(box):
     ought = {(i['code_file'], i['code_id']) for c in chunks
              for i in c['debug_meta']['images']}
     check({(lib['path'], lib['codeId']) for lib in libs} == ought, f'{libs}')
-    # Without a code_id, the 16 bytes of the debug_id are what is known of it.
+    # Without a code_id, only the 16 bytes of the debug_id are known.
     for chunk in chunks:
         for image in chunk['debug_meta']['images']:
             del image['code_id']
@@ -107,7 +109,8 @@ def test_file_and_ending(box):
         out = directory / f'p{ending}'
         convert('-o', out, profd.output)
         check(formats.READERS[name](out.read_bytes()) == wanted, ending)
-    # Ours is read again, pretty, too; and a file that is there is replaced.
+    # The format json can be read again, also if pretty-printed. An existing
+    # file is replaced.
     json_file = directory / 'p.json'
     check_formats([json_file], wanted)
     out = directory / 'pretty.json'
@@ -119,7 +122,8 @@ def test_file_and_ending(box):
     for member in ('release', 'client_sdk', 'measurements'):
         check(json.loads(json_file.read_text()).get(member) == chunk.get(member), member)
 
-    # The table is that of the run; there a wait may go on until its end.
+    # The table equals that of the run, in which a wait may last until the
+    # run's end.
     printed = table(profd.stdout)
     found = table(convert(profd.output, '--to', 'summary')[0].decode())
     check('busy_seventy' in found, f'{found}')
@@ -160,7 +164,7 @@ def test_states(box):
     pprof = formats.Pprof(convert(path, '--to', 'pprof')[0])
     check(pprof.totals(2) == running, f'{pprof.totals(2)}')
     check(pprof.totals(1) == both, f'{pprof.totals(1)}')
-    # What ran after the last sample no sample of Firefox's says.
+    # The Firefox format has no sample for the time after the last one.
     ran = {}
     formats.of_firefox(convert(path, '--to', 'firefox')[0], ran)
     check(ran['sleeper'] == 0 < ran['main'], f'{ran}')
@@ -169,14 +173,15 @@ def test_states(box):
 
 
 def ran(target):
-    """Seconds for which its threads had a processor, by the scheduler."""
+    """Returns the seconds for which the threads had a processor, by the
+    scheduler."""
     return sum(int(harness.proc_text(target.pid, f'task/{tid}/schedstat').split()[0])
                for tid in harness.threads(target.pid)) / 1e9
 
 
 def test_a_program_that_mostly_waits(box):
-    """It works for three milliseconds and sleeps for seven: what a file says of
-    both is what the kernel says."""
+    """The program works for 3 ms and sleeps for 7 ms. The times in the files
+    equal the kernel's."""
     looks = 400
     target = box.start([BUILD / 'targets/naps', '1', '3000', '7000'])
     target.wait_line('ready')
@@ -197,12 +202,12 @@ def test_a_program_that_mostly_waits(box):
         for state in wanted}
     check(found == wanted, f'{found}')
     check(found['running'] + found['waiting'] == found[None], f'{found}')
-    # Five standard deviations of a share of 0.3, in as many looks.
+    # Five standard deviations of a share of 0.3 in this many looks.
     luck = 5 * math.sqrt(0.7 / 0.3 / looks)
     running = sum(found['running'].values()) / 1e6
     check(least * (1 - luck) <= running <= most * (1 + luck),
           f'{running:.2f} s, the kernel says {least:.2f} to {most:.2f} s')
-    # Where others have the processors it waits for one at its work, too.
+    # On a busy machine the program also waits for a processor in its work.
     for state, functions, least in (('running', {'work'}, 0.8),
                                     ('waiting', NAPS, 0.4),
                                     ('waiting', NAPS | {'work'}, 0.8)):
@@ -213,7 +218,8 @@ def test_a_program_that_mostly_waits(box):
 
 
 def test_a_program_that_never_waits(box):
-    """Its chunks say that it runs, so that nothing has to be supposed."""
+    """The chunks state that the program runs, so the converter need not guess.
+    """
     profd = box.profile([box.target('shares')], '--mode', 'cpu', work=0.3)
     for chunk in profd.chunks:
         first, *others = chunk['profile']['samples']
@@ -247,21 +253,21 @@ def test_filters(box):
     out = convert(profd.output, '--to', 'folded', '--threads', '--filter',
                   'busy_*', '--filter', 'thread=sleeper')[0]
     check(out == b'', f'{out}')
-    # Parts of the time are the whole, together.
+    # The parts of the time add up to the whole.
     parts = formats.of_folded(
         convert(profd.output, '--to', 'folded', '--threads', '--until', '0.2')[0])
     check(0 < max(parts.values()) <= 200000, f'{parts}')
     parts += formats.of_folded(
         convert(profd.output, '--to', 'folded', '--threads', '--from', '0.2')[0])
     check(parts == whole, f'{differences(parts, whole)}')
-    # One thread, that no frame names.
+    # One thread, which no frame names.
     out = convert(profd.output, '--to', 'self-profiling', '--thread', 'sleeper')[0]
     check(formats.of_self_profiling(out, 'sleeper') ==
           {k: v for k, v in whole.items() if k[0] == 'sleeper'}, f'{out}')
 
 
 def made_chunk(frames, stacks, samples, **more):
-    """Samples are (time, thread, stack)."""
+    """Makes a chunk. Samples are (time, thread, stack)."""
     return {'version': '2', 'profiler_id': 'a' * 32, 'chunk_id': 'b' * 32,
             'platform': 'native', 'profile': {
                 'frames': frames, 'stacks': stacks,
@@ -281,7 +287,7 @@ def test_by_samples(box):
 
 
 def test_hostile_names(box):
-    """They are only ever text, and obeyed by no terminal."""
+    """Hostile names are treated as text, and escaped for a terminal."""
     names = ['<script>alert(1)</script>', '\x1b[31mred\x07', 'a;b 7', 'c\nd 8',
              '\u009b2J', 'e\t"\\', '\u202egpj', 'x' * 5000, '']
     frames = [{'function': n, 'package': n, 'what': [1], 'abs_path': n}
@@ -321,7 +327,8 @@ def test_large_chunks(box):
 
 
 def test_what_is_no_chunk(box):
-    """An error that names the file, and neither a crash nor half an output."""
+    """An invalid file causes an error that names it, no crash, and no partial
+    output."""
     good = made_chunk([{'function': 'f'}], [[0]], [(1, '1', 0), (2, '1', 0)])
 
     def broken(**change):
@@ -362,12 +369,12 @@ def test_what_is_no_chunk(box):
         check(not out.exists(), name)
     _, stderr = convert(directory / 'missing', '-o', out, status=1)
     check('missing' in stderr and 'No such file' in stderr, stderr)
-    # Of a directory, envelopes alone are read.
+    # In a directory only envelopes are read.
     check('no profile chunk' in convert(directory, '-o', out, status=1)[1], 'empty')
     (directory / 'x.envelope').write_bytes(envelope % (len(whole), whole))
     (directory / '.y.envelope.part').write_bytes(b'{')
     check(convert(directory, '--to', 'folded')[0] == b'f 1000000\n', 'a directory')
-    # A file that cannot be written is not left behind.
+    # If writing fails, no file is left behind.
     check(convert(directory, '-o', directory / 'no/such.folded', status=1)[1], 'dir')
     check('No space' in convert(directory, '-o', '/dev/full', '--to', 'json',
                                 status=1)[1], 'a full disk')
@@ -398,7 +405,7 @@ def peak_bytes(path, *args):
 
 
 def test_memory(box):
-    """One chunk is in memory at a time, whatever number there is."""
+    """Only one chunk is in memory at a time, however many there are."""
     directory = box.make_dir('many')
     sizes = []
     for n in range(16):

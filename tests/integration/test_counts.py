@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""The shares of functions by the number of samples are those by time.
+"""The shares of functions by number of samples equal those by time.
 
-Sentry's aggregated flame graph weighs stacks by their number of samples, the
-flame chart by time. Both must say the same of a thread that runs. With --mode
-cpu each sample with a stack is of a thread that ran.
+Sentry's aggregated flame graph weights stacks by their number of samples, the
+flame chart by time. Both must agree for a running thread. With --mode cpu each
+sample with a stack is of a thread that ran.
 
 Runs alone: it measures shares of time.
 """
@@ -17,18 +17,18 @@ import chunk_rules
 import harness
 from harness import Skip
 
-# More samples in less time than at the default rate.
+# A higher rate than the default gives more samples in less time.
 RATE_HZ = 499
 WORK_S = 2
 POINTS = 2
-# Two seconds have 20 of the program's rounds, and not all of the last.
+# Two seconds have 20 rounds of the program, the last of which is incomplete.
 KNOWN_POINTS = 8
 
 
 def shares(chunks):
-    """{(function, is it the leaf): (percent of samples, percent of time)}, and
-    the number of samples. As the server counts: the last sample of a thread in
-    a chunk only ends the one before."""
+    """Returns {(function, is it the leaf): (percent of samples, percent of
+    time)}, and the number of samples. Counts as the server does: the last
+    sample of a thread in a chunk only ends the one before."""
     counts, seconds = collections.Counter(), collections.Counter()
     for chunk in chunks:
         for bar in chunk_rules.bars(chunk):
@@ -43,7 +43,8 @@ def shares(chunks):
 
 
 def check_shares(box, target, known=()):
-    """known: (function, percent of time) that the program has."""
+    """known: the (function, percent of time) that the program is built to
+    have."""
     def attempt():
         run = box.profile([target], '--mode', 'cpu', '--rate', RATE_HZ,
                           work=WORK_S)
@@ -59,9 +60,10 @@ def check_shares(box, target, known=()):
     harness.in_turns(attempt, 3)
 
 
-# Before other programs of the machine, where that is permitted: of a thread that
-# loses its processor at each tick the count is right in any case. Not for
-# programs with more busy threads than processors, which would hold up the daemon.
+# Runs the program at a higher priority than others, if that is permitted: the
+# number of samples of a thread that loses its processor at each tick is right
+# in any case. Not used for programs with more busy threads than processors,
+# which would delay the daemon.
 FIRST = ['setsid', 'sh', '-c',
          'echo -20 >/proc/self/autogroup; exec nice -n -20 "$@"', 'sh']
 
@@ -72,7 +74,7 @@ def urgent(box, name, *args):
     return target
 
 
-# What each kind of tests/targets/counts.c spends its time in.
+# The shares of each kind of tests/targets/counts.c.
 KNOWN = (('in_kernel', 70), ('in_loop', 30))
 
 
@@ -114,7 +116,7 @@ def need(name):
 
 
 def endless(box, command):
-    """A program that reads without end and prints to nowhere."""
+    """A program that reads endlessly and discards its output."""
     target = box.start([*FIRST, 'sh', '-c', f'exec {command} >/dev/null'])
     harness.wait_work(target.pid, 0.1)
     return target

@@ -15,8 +15,8 @@ WALK = '_ZNK4demo4Tree4walkEv'
 THROW = '_ZN4demo8ThrowJob3runEm'
 DIVE = '_ZN4demo8ThrowJob4diveEm'
 
-# In the unwinder of exceptions there are 384 instructions a throw between two stacks,
-# where the registers that it has saved are being overwritten. 19 in 1,000 stacks are
+# In the unwinder of exceptions there are 384 instructions for each throw at
+# which the saved registers are being overwritten. 19 of 1,000 stacks are
 # there.
 MAY_FAIL = 0.04
 
@@ -69,7 +69,8 @@ def functions(profd):
 
 
 def test_names_for_people(box):
-    """In the table, and in what the server shows as it is sent."""
+    """Demangled names are in the table, and in payloads that the server shows
+    as they are."""
     target = box.target('threads')
     profd = box.profile([target], table=True, work=1)
     check(re.search(r' demo::SortJob::run +threads$', profd.stdout, re.M),
@@ -83,8 +84,8 @@ def test_names_for_people(box):
 
 
 def test_no_names(box):
-    """Addresses only; the frames next to roots, which must have a name, are
-    called by their offset."""
+    """Without names there are only addresses. The frames next to roots, which
+    must have a name, are named by their offset."""
     target = box.target('threads')
     profd = box.profile([target], '--symbols', 'none', table=True, work=0.5)
     named = {n for n in functions(profd) if n}

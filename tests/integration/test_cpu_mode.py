@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""--mode cpu: only what a processor was used for; and whose code that is."""
+"""--mode cpu: only code that used a processor has samples, each in the right
+function."""
 
 import collections
 import math
@@ -11,7 +12,8 @@ from harness import check
 
 
 def split(run):
-    """Seconds of each thread in bars with a stack, over all chunks."""
+    """Returns the seconds of each thread in bars with a stack, over all
+    chunks."""
     seconds = {}
     for e in run.envelopes:
         for tid, s in chunk_rules.thread_seconds(e.chunk).items():
@@ -24,7 +26,7 @@ def names(chunk):
 
 
 def test_only_who_runs(box):
-    """The sleeper has no stack, and thus no sample."""
+    """The sleeping thread has no stack, and thus no sample."""
     target = box.target('shares')
     tids = harness.threads(target.pid)
     run = box.profile([target], '--mode', 'cpu', work=0.5)
@@ -35,7 +37,7 @@ def test_only_who_runs(box):
     check(set(seconds) == {str(target.pid)} and len(tids) == 2, f'{seconds}')
     found = chunk_rules.problems(run.envelopes[0])
     check(found == [], f'{found[:5]}')
-    # The same with waits: both are there.
+    # In wall mode both threads have samples.
     run = box.profile([target], '--mode', 'wall', work=0.2)
     check('sleeper' in names(run.envelopes[0].chunk) and
           len(split(run)) == 2, '--mode wall')
@@ -51,7 +53,7 @@ while True:
 
 
 def test_sleep_is_an_empty_stack(box):
-    """What a thread did last does not go on while it sleeps."""
+    """A thread's last stack does not last while the thread sleeps."""
     target = box.start(['python3', '-c', WAITS])
     target.wait_line('ready')
     run = box.profile([target], '--mode', 'cpu', work=0.5)
@@ -63,7 +65,7 @@ def test_sleep_is_an_empty_stack(box):
 
 
 def test_idle_is_no_chunk(box):
-    """A process that only waits has no chunk, and that is no loss."""
+    """A process that only waits has no chunk, which is not a loss."""
     target = box.start(['sleep', '1000'])
     harness.wait_for(lambda: harness.blocked(target.pid), 'sleep to sleep')
     run = box.profile([target], '--mode', 'cpu', '--chunk-seconds', '1')
@@ -87,13 +89,15 @@ def busy_on(box, processor, text=BUSY):
 
 
 def ran(programs):
-    """Seconds for which their threads had a processor, by the scheduler."""
+    """Returns the seconds for which the threads had a processor, by the
+    scheduler."""
     return sum(int(harness.proc_text(p.pid, f'task/{tid}/schedstat').split()[0])
                for p in programs for tid in harness.threads(p.pid)) / 1e9
 
 
 class Told:
-    """What a profile tells of these programs, beside what they ran meanwhile."""
+    """The times of these programs in a profile, and their run times meanwhile.
+    """
 
     def __init__(self, box, programs, seconds, *options):
         before = ran(programs)
@@ -117,7 +121,8 @@ class Told:
         self.seconds = sum(self.by_function.values())
 
     def check_sum(self, looks):
-        """Within five standard deviations of as many looks that count."""
+        """Checks that both agree within five standard deviations of the number
+        of looks that count."""
         luck = 5 / math.sqrt(looks)
         check(self.least * (1 - luck) <= self.seconds <=
               self.most * (1 + luck),
@@ -126,7 +131,7 @@ class Told:
 
 
 def test_bars_are_the_processor_time(box):
-    """Where eight share a processor each has what it ran."""
+    """Eight programs share a processor, and each has its own run time."""
     processor = min(os.sched_getaffinity(0))
     targets = [busy_on(box, processor) for _ in range(4)]
     for _ in range(4):
@@ -136,15 +141,16 @@ def test_bars_are_the_processor_time(box):
 
 
 def test_many_that_work_a_little(box):
-    """No thread is told of more than it ran, however seldom it is looked at."""
+    """No thread has more time than it ran, however rarely it is looked at."""
     target = box.start([harness.BUILD / 'targets/naps', '99', '150', '20000'])
     target.wait_line('ready')
     Told(box, [target], 2, '--rate', '11').check_sum(2 * 11)
 
 
 def test_a_nap_is_no_work(box):
-    """What ran between two ticks is not told of where the thread then sleeps:
-    a tenth of the time is spent on the way into that call and out of it."""
+    """Run time between two ticks does not count for the call in which the
+    thread then sleeps. A tenth of the time is spent on the way into that call
+    and out of it."""
     target = box.start([harness.BUILD / 'targets/naps', '2', '500', '2000'])
     target.wait_line('ready')
     told = Told(box, [target], 3)
@@ -154,11 +160,12 @@ def test_a_nap_is_no_work(box):
 
 
 def test_more_threads_than_processors(box):
-    """The stop of one lets the tracer find another on its processor."""
+    """The stop of one thread gives its processor to another one, which the
+    tracer then finds running."""
     target = box.start([harness.BUILD / 'targets/naps', '32', '1000', '5000'])
     target.wait_line('ready')
     told = Told(box, [target], 6, '--cpu-budget', '0')
-    # 8 ticks are left to chance: BALANCE_TICKS of lib/capture/stop.c.
+    # A tolerance of 8 ticks: BALANCE_TICKS of lib/capture/stop.c.
     check(0.85 * told.least < told.seconds < 1.03 * told.most + 10 / 101,
           f'{told.seconds:.2f} s are told of {told.least:.2f} to '
           f'{told.most:.2f}')
@@ -174,7 +181,7 @@ while True:
 
 
 def test_where_it_waits_is_not_where_it_runs(box):
-    """Each loses the processor in sched_yield, and works elsewhere."""
+    """Each thread loses the processor in sched_yield, and works elsewhere."""
     processor = min(os.sched_getaffinity(0))
     targets = [busy_on(box, processor, YIELDS) for _ in range(4)]
     profd = box.profd(targets, '--mode', 'cpu').wait_attached().wait_looks()
@@ -188,7 +195,7 @@ def test_where_it_waits_is_not_where_it_runs(box):
                 yields += bar.seconds
             else:
                 others += bar.seconds
-    # A call of a microsecond; who waits nearly always stands in it.
+    # The call takes a microsecond. A waiting thread is nearly always in it.
     check(0 < yields + others and 2 * yields < others,
           f'{yields} s in sched_yield, {others} s elsewhere')
 

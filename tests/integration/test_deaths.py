@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Children of the broker that die: others take their places, nothing is kept of
-the dead but their figures.
+"""Children of the broker that die are replaced. The broker keeps nothing of a
+dead child but its statistics.
 """
 
 import os
@@ -14,21 +14,22 @@ from test_control import listening
 
 HERE = pathlib.Path(__file__).parent
 
-# Kills of each child in the test of what a broker keeps of them.
+# How often each child is killed in the test of the broker's memory.
 KILLS = 4
 
-# Pages that malloc keeps. A heartbeat page alone has 400 KB.
+# Memory that malloc may keep. A heartbeat page alone has 400 KB.
 RSS_SLACK_KB = 300
 
 
-# With unwind the only chunk is lost.
+# Together with unwind the only chunk is lost.
 ALL_IS_LOST = 'sentry-profd: everything is lost: no chunk of this run was ' \
     'sent, written or put into a spool (chunks lost: 1)\n'
 
 
 def test_child_that_never_works(box):
-    """After the first, that is: it is tried again, less and less often, and
-    told once. test_starts.py has what does not work from the beginning."""
+    """A child that fails after the first one has worked is restarted at
+    growing intervals, and reported once. test_starts.py tests children that
+    never work."""
     target = box.target('shares')
     for child in 'capture', 'unwind':
         starts = box.make_dir('starts') / 'starts'
@@ -59,7 +60,8 @@ def test_child_that_never_works(box):
 
 
 def test_unwind_that_does_not_start_again(box):
-    """What it was making is lost once, not once for each attempt."""
+    """The chunk that it was making counts as lost once, not once for each
+    restart."""
     target = box.target('shares')
     starts = box.make_dir('starts') / 'starts'
     directory = take_over(
@@ -85,7 +87,8 @@ def test_nothing_is_kept_of_dead_children(box):
     profd = box.profd([target]).wait_attached()
 
     def settled():
-        """All are there, and the helper for files is not."""
+        """Returns true if all children run, and the helper for files does not.
+        """
         helpers = profd.helpers()
         return all(helpers.values()) and \
             len(harness.children(profd.pid)) == 3 and helpers
@@ -109,7 +112,8 @@ def test_nothing_is_kept_of_dead_children(box):
     fds, rss = look()
     for _ in range(KILLS):
         kill_all()
-    # A ring on its way holds a socket for a moment, perhaps in the first look.
+    # A ring that is being sent holds a socket for a moment, perhaps at the
+    # first check.
     wait_for(lambda: len(harness.descriptors(profd.pid)) <= len(fds),
              f'no more descriptors than before: {fds}')
     grown = look()[1] - rss
@@ -138,7 +142,8 @@ def test_figures_of_the_ended_outlive_capture(box):
 
 
 def test_table_after_a_death(box):
-    """An unwind process that never knew one target has the other's table."""
+    """A new unwind process that never had one target has the table of the
+    other."""
     ended, other = box.target('shares'), box.target('shares')
     profd = box.profd([ended, other], table=True).wait_attached()
     ended.end()
@@ -146,7 +151,7 @@ def test_table_after_a_death(box):
     old, = profd.helpers()['unwind']
     os.kill(old, signal.SIGKILL)
     wait_for(lambda: set(profd.helpers()['unwind']) - {old}, 'another unwind')
-    harness.wait_work(other.pid, 0.5)  # samples, for a table
+    harness.wait_work(other.pid, 0.5)  # enough samples for a table
     profd.interrupt()
     check_sums(profd)
     table = profd.stdout.partition(f'process {other.pid}\n')[2]
@@ -154,14 +159,14 @@ def test_table_after_a_death(box):
 
 
 def test_unwind_that_dies_while_one_is_let_go_of(box):
-    """The last record of that one was for the dead: another unwind is told to
-    close it, and it can be profiled again."""
+    """The target's last record went to the dead process. The new unwind closes
+    the session, so the target can be profiled again."""
     target = box.target('shares')
     profd, ctl = listening(box, [target])
     profd.wait_attached()
     capture, = profd.helpers()['capture']
     unwind, = profd.helpers()['unwind']
-    # Should this take a second it is replaced, and nothing is shown.
+    # If this takes a second, capture is replaced, and the test shows nothing.
     os.kill(capture, signal.SIGSTOP)
     ctl.run('stop', target.pid)
     os.kill(unwind, signal.SIGKILL)
@@ -177,8 +182,8 @@ def test_unwind_that_dies_while_one_is_let_go_of(box):
 
 
 def test_session_that_unwind_closes(box):
-    """Unasked: capture lets go of a target for which nobody makes chunks, and it
-    is profiled anew."""
+    """unwind closes a session by itself: capture detaches from the target,
+    whose chunks no process makes, and the target is profiled anew."""
     target = box.target('shares')
     directory = take_over(box, 'unwind', (HERE / 'hostile.py').read_text())
     (directory / 'types').write_text('\n'.join(message_types()))
@@ -193,7 +198,8 @@ def test_session_that_unwind_closes(box):
 
 
 def test_sessions_that_unwind_closes(box):
-    """All of them: the next one comes later each time, and a line says it."""
+    """unwind closes all sessions: the interval to the next attempt grows, and
+    a line reports that."""
     target = box.target('shares')
     directory = take_over(box, 'unwind', (HERE / 'hostile.py').read_text())
     (directory / 'types').write_text('\n'.join(message_types()))
@@ -204,8 +210,8 @@ def test_sessions_that_unwind_closes(box):
     wait_for(lambda: opened.exists() and
              len(opened.read_text().split()) >= 4, 'four more sessions')
     times = [float(t) for t in opened.read_text().split()]
-    # One at once, then after a second, two and four; each is opened as long
-    # after the other's end at least.
+    # The first at once, then after one, two and four seconds. Each session is
+    # opened at least that long after the end of the last.
     check(times[3] - times[0] >= 7, f'opened at {times}')
     check(profd.stderr.count(f'ends the profile of process {target.pid} again '
                              'and again') == 1, profd.stderr)

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Each answer that a server can give: what arrives, what is counted, what is
+"""Each possible answer of a server: which chunks arrive, are counted, or are
 kept.
 """
 
@@ -25,7 +25,7 @@ def sleepers(box, n):
 
 
 class Play:
-    """One server, and programs of which each run makes a chunk each."""
+    """A server, and programs that make one chunk in each run."""
 
     def __init__(self, box, targets=2):
         self.box = box
@@ -35,13 +35,14 @@ class Play:
         self.spool = box.dir / 'spool'
 
     def run(self, script, *args, targets=None):
-        """The daemon that has ended, and its requests that had a chunk."""
+        """Runs a daemon to its end; returns it, and the requests that had a
+        chunk."""
         before = len(self.server.requests)
         self.server.tell(script=script)
         profd = self.box.profd(self.targets[:targets], '--dsn',
                                self.server.dsn, '--spool', self.spool, *args,
                                env=self.server.env)
-        # They sleep: a look is a tick, and a chunk has two samples.
+        # The programs sleep, so each look is a tick. A chunk has two samples.
         profd.wait_attached().wait_looks(20).interrupt()
         self.runs.append(profd)
         return profd, [r for r in self.server.requests[before:]
@@ -69,7 +70,7 @@ def test_what_is_taken_and_what_is_refused(box):
 
 
 def test_an_answer_that_is_cut_off(box):
-    """There was a status: the server has it."""
+    """The client has read a status, so the server has the chunk."""
     play = Play(box, targets=6)
     script = [{'do': 'hang_up'}, {'do': 'truncate'}, {'do': 'endless_body'},
               {'do': 'endless_head'}, {'body': 'x' * 100000}, {}]
@@ -81,7 +82,8 @@ def test_an_answer_that_is_cut_off(box):
 
 
 def test_closes_after_some_requests(box):
-    """And says so or does not: the next ones are sent, once, by another."""
+    """The server closes the connection with or without Connection: close. The
+    next chunks are sent once, on another connection."""
     play = Play(box, targets=9)
     last = {'headers': {'Connection': 'close'}}
     _, requests = play.run([{}, {}, {'do': 'hang_up'}, {}, {}, last] * 2)
@@ -93,7 +95,8 @@ def test_closes_after_some_requests(box):
 
 
 def test_closes_a_connection_that_is_kept(box):
-    """Between two requests: the next one takes another."""
+    """The server closes the connection between two requests. The next request
+    uses a new one."""
     play = Play(box, targets=1)
     profd = box.profd(play.targets, '--chunk-seconds', '1', '--dsn',
                       play.server.dsn, '--spool', play.spool, '--debug',
@@ -111,7 +114,7 @@ def test_closes_a_connection_that_is_kept(box):
 
 
 def test_redirects_are_not_followed(box):
-    """They would carry the key to who knows where."""
+    """A redirect could send the key to any host."""
     other = box.server()
     play = Play(box, targets=5)
     there = f'https://localhost:{other.port}/api/42/envelope/'
@@ -122,7 +125,8 @@ def test_redirects_are_not_followed(box):
 
 
 def check_told(profd, seconds, passed):
-    """That the limit is so long; so much may have passed until it was said."""
+    """Checks the length of the limit, less the time that may have passed
+    before it was reported."""
     found = re.findall(r'takes no profiles for (\d+) s', profd.stderr)
     told = int(found[0]) if found else 0
     check(len(found) == (seconds > 0) and
@@ -131,7 +135,7 @@ def check_told(profd, seconds, passed):
 
 
 def check_limits(box, cases):
-    """Of each (answer, seconds) what the answer's limit is, 0: none."""
+    """Checks the limit in seconds that each answer sets; 0: none."""
     play = Play(box)
     for answer, seconds in cases:
         began = time.time()
@@ -139,7 +143,7 @@ def check_limits(box, cases):
         check_told(profd, seconds, time.time() - began)
         check(len(requests) == (1 if seconds else 2),
               f'{answer}: {len(requests)} requests')
-        # The one that was answered so, and the one that stayed.
+        # The chunk of this answer, and the one that waited.
         lost = (answer.get('status') == 429) + (seconds > 0)
         chunks = profd.stats['chunks']
         check(chunks['discarded'] ==
@@ -155,11 +159,11 @@ def test_limits_of_429(box):
         (header('60:profile_chunk:organization', status=429), 60),
         (header('60::organization', status=429), 60),
         (header('100.5:profile_chunk', status=429), 101),
-        # Of others; and then the 429 is about one of them.
+        # The limit is for other categories, so the 429 applies to chunks.
         (header('60:error;session:key', status=429), 0),
         (header(['10:error', '20:profile_chunk:key', '30:span'], status=429),
          20),
-        # What cannot be read says no more than that there is one.
+        # An unreadable value only means that there is a limit.
         (header('soon', status=429), 60),
         (header('soon', status=429) |
          {'headers': {'X-Sentry-Rate-Limits': 'soon', 'Retry-After': '70'}}, 70),
@@ -184,7 +188,7 @@ def test_retry_after(box):
         ({'status': 429, 'headers': {'Retry-After': '120'}}, 120),
         ({'status': 429, 'headers': {'Retry-After': date(2 * DAY_S)}}, DAY_S),
         ({'status': 429, 'headers': {'Retry-After': date(-DAY_S)}}, 60),
-        # It is of a 429 and of nothing else.
+        # The header counts with a 429 only.
         ({'status': 503, 'headers': {'Retry-After': '120'}}, 0),
     ])
 

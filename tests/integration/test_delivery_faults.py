@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""A server that does not answer, in all the ways there are: nothing is lost,
-nothing comes twice after it was answered, and nobody waits.
+"""A server that does not answer, in all ways: no chunk is lost, none is sent
+again after its answer, and nothing blocks.
 """
 
 import harness
@@ -10,7 +10,7 @@ from test_delivery_answers import Play, sleepers
 
 harness.filters_kill()
 
-# No status: the server has it, or it has not.
+# Without a status the server may or may not have the chunk.
 NO_ANSWER = ('close', 'reset', 'reset_body', 'reset_head', 'garbage',
              'endless')
 
@@ -20,7 +20,7 @@ def wait_empty(spool):
 
 
 def drain(box, play):
-    """Another run, with a server that answers: what waits is sent."""
+    """Sends the waiting chunks by another run, with a server that answers."""
     profd = box.profd(play.targets[:1], '--chunk-seconds', '1', '--dsn',
                       play.server.dsn, '--spool', play.spool,
                       env=play.server.env)
@@ -37,7 +37,7 @@ def test_no_answer(box):
         check(profd.stderr.count('does not answer') >= 1,
               f'{what} is an answer: {profd.stderr}')
         new = spooled_ids(play.spool) - before
-        # The second one was perhaps sent after a short wait.
+        # The second chunk may have been sent after a short wait.
         check(of(profd)[0] in new, f'{what}: {new}')
     a = play.account()
     check(not a.refused and not a.nowhere and not a.discarded, f'{vars(a)}')
@@ -48,8 +48,8 @@ def test_no_answer(box):
 
 
 def check_kept_back(box, server, env, why):
-    """Nothing is sent to that one. All of it waits, and goes to another one in
-    its place, who can show who he is."""
+    """Checks that no chunk is sent to that server. All chunks wait, and are
+    sent to another server in its place, which has the right certificate."""
     spool = box.make_dir('kept') / 'spool'
     targets = sleepers(box, 2)
     profd = box.profd(targets, '--chunk-seconds', '1', '--dsn', server.dsn,
@@ -92,7 +92,7 @@ def test_certificate_of_a_stranger(box):
 
 
 def test_no_answer_and_no_spool(box):
-    """They stay in memory, and are sent when there is somebody."""
+    """The chunks stay in memory, and are sent when a server is there again."""
     server = box.server(script=[{'do': 'reset'}, {'do': 'garbage'}])
     profd = box.profile(sleepers(box, 3), '--dsn', server.dsn, env=server.env)
     check(profd.stderr.count('does not answer') == 1 and
@@ -102,7 +102,7 @@ def test_no_answer_and_no_spool(box):
 
 
 class Stall:
-    """Two chunks a second, of which the server has got the first."""
+    """Two chunks a second, of which the server has received the first."""
 
     def __init__(self, box, mode, *args):
         self.spool = box.make_dir('stall') / 'spool'
@@ -120,7 +120,8 @@ class Stall:
             wait_for(lambda: self.server.received, 'a chunk arrives')
 
     def waits(self):
-        """ship has not given up: it does after 30 s, or 10 for a connection."""
+        """ship still waits: it gives up after 30 s, or after 10 s for a
+        connection."""
         return 'does not answer' not in self.profd.stderr
 
 
@@ -131,7 +132,8 @@ def check_nobody_waits(box, mode):
         stall = Stall(box, mode)
         stalls.append(stall)
         profd = stall.profd
-        # Made, written, and seen, while the first is on its way.
+        # These chunks are made, written and counted while the first is being
+        # sent.
         profd.wait_chunks(3)
         profd.wait_looks()
         capture, = profd.helpers()['capture']
@@ -162,7 +164,7 @@ def test_stall_in_the_handshake(box):
 
 
 def test_end_while_the_server_stalls(box):
-    """It ends in spite of it; what waited is on the disk."""
+    """The daemon ends nevertheless; the waiting chunks are in the spool."""
     stall = Stall(box, 'stall', '--shutdown-timeout', '0.1')
     stall.profd.interrupt()
     a = Account([stall.profd], [stall.server], stall.spool)
@@ -177,7 +179,8 @@ def test_end_while_the_server_stalls_and_no_spool(box):
 
 
 def test_away_and_back(box):
-    """Again and again; the answer to some chunk may get lost each time."""
+    """The server goes away and comes back repeatedly; the answer to a chunk
+    may get lost each time."""
     play = Play(box, targets=2)
     profd = box.profd(play.targets, '--chunk-seconds', '1', '--dsn',
                       play.server.dsn, '--spool', play.spool,

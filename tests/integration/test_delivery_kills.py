@@ -1,9 +1,8 @@
 #!/usr/bin/python3
-"""SIGKILLs of ship at random moments, while the server goes and comes back.
-
-In the end every chunk that was made has arrived, and none came again after ship
-had read that it was taken. SHIP_KILLS in the environment sets how many (10; make
-soak: 200), SEED the moments.
+"""ship is killed at random moments, while the server goes away and comes back.
+In the end every chunk has arrived, and none was sent again after ship had read
+that it was accepted. SHIP_KILLS in the environment sets the number of kills
+(10; make soak: 200), SEED the moments.
 """
 
 import contextlib
@@ -20,7 +19,8 @@ from test_delivery_answers import sleepers
 KILLS = int(os.environ.get('SHIP_KILLS') or 10)
 SEED = int(os.environ.get('SEED') or random.randrange(10**6))
 
-# The next ship of a daemon comes later and later: so not too many of each.
+# The interval before a daemon's next ship grows, so each daemon has only this
+# many kills.
 KILLS_A_RUN = 6
 TARGETS = 8
 
@@ -45,7 +45,8 @@ class Storm:
         return profd
 
     def progress(self):
-        """Changes when something arrives, or is put onto the disk."""
+        """Returns a value that changes when a chunk arrives or is written to
+        the spool."""
         size = 0
         with contextlib.suppress(FileNotFoundError):
             size = (self.server.dir / 'requests.jsonl').stat().st_size
@@ -57,11 +58,11 @@ class Storm:
         self.server.tell(do='down' if self.away else 'up')
 
     def turn(self, profd):
-        """A change of the server, perhaps; a while; and a kill."""
+        """Perhaps changes the server, waits for a while, and kills ship."""
         if self.rng.random() < 0.5:
             self.toggle()
         if self.rng.random() < 0.7:
-            # In the midst of a second's chunks.
+            # In the middle of the chunks of a second.
             before = self.progress()
             wait_for(lambda: self.progress() != before, 'something happens')
             time.sleep(self.rng.uniform(0, 0.03))

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Runs without a server: how they end, what is kept, what is printed."""
+"""Runs without a server: their end, the files and the output."""
 
 import os
 import re
@@ -24,7 +24,8 @@ def names_of(chunk):
 
 
 def check_runs_on(target):
-    """Nobody traces it, and its threads do what they did before."""
+    """Checks that the process is not traced, and that its threads go on as
+    before."""
     check(target.running(), 'the target has ended')
     for tid in harness.threads(target.pid):
         check(harness.tracer(tid) == 0, f'thread {tid} is still traced')
@@ -64,13 +65,14 @@ def test_quiet_prints_nothing(box):
 
 
 def test_end_of_the_target(box):
-    # It reads everything of the target that it needs while there is one.
+    # The daemon reads all that it needs from the target while the target
+    # lives.
     target = box.target('shares', env=harness.environment(
         SENTRY_RELEASE='ended@1'))
     layout = Layout(target.pid)
     profd = box.profd([target]).wait_attached()
     harness.wait_work(target.pid, 0.3)
-    # As when its time is over.
+    # The same as at the end of --duration.
     target.signal(signal.SIGALRM)
     check(target.wait() == 0, 'the target did not end well')
     profd.finish()
@@ -83,7 +85,8 @@ def test_end_of_the_target(box):
     stats = profd.stats
     check(stats['chunks']['made'] == stats['chunks']['written'] == 1,
           f'{stats["chunks"]}')
-    # The last chunk reaches up to the end, but for what could not be seen.
+    # The last chunk reaches up to the end, except for time that could not be
+    # sampled.
     seconds = chunk_rules.thread_seconds(envelope.chunk)[str(target.pid)]
     missed = sum(stats['missed'].values()) / stats['rate_hz']
     check(stats['duration_s'] - 0.1 - missed < seconds < profd.lived_s,
@@ -129,7 +132,7 @@ def test_duration(box):
 
 
 def test_duration_is_kept(box):
-    """By a machine that has the time."""
+    """--duration is kept, on a machine that has the time."""
     target = box.target('shares')
 
     def turn():
@@ -139,7 +142,8 @@ def test_duration_is_kept(box):
 
 
 def run_for_release(box, *args, target=None, profd=None):
-    """The release in the chunk; target and profd: SENTRY_RELEASE of them."""
+    """Returns the release in the chunk. target and profd: the SENTRY_RELEASE
+    of each."""
     def env(value):
         return harness.environment(**({'SENTRY_RELEASE': value} if value
                                       else {}))
@@ -160,7 +164,8 @@ def test_release(box):
 
 
 def test_release_made_of_the_executable(box):
-    """A warning where a server is to group profiles by it."""
+    """There is a warning if a server is to group profiles by such a release.
+    """
     run = run_for_release(box)
     check('no release is given' not in run.stderr, f'a warning: {run.stderr}')
     server = box.server()
@@ -203,7 +208,8 @@ OWN = {'SENTRY_RELEASE': 'own@1', 'SENTRY_ENVIRONMENT': 'own'}
 
 
 def test_names_of_the_target(box):
-    """The user's words, then the target's environment, then the daemon's."""
+    """The options take precedence, then the target's environment, then the
+    daemon's."""
     for args, target, release, environment in (
             ([], OTEL, 'shop@1.2', 'staging'),
             ([], OTEL | SENTRY, 'target@1', 'lab'),
@@ -229,7 +235,7 @@ def test_max_frames(box):
 
 
 def test_target_was_upgraded(box):
-    """The file that runs is read, not the one that now has its name."""
+    """The running file is read, and not the one that has its name now."""
     copy = box.dir / 'program'
     copy.write_bytes((BUILD / 'targets/shares').read_bytes())
     copy.chmod(0o755)

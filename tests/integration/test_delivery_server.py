@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What arrives at a server, and what is told if it does not."""
+"""The requests that a server receives, and the losses that are reported."""
 
 import contextlib
 import socket
@@ -15,7 +15,7 @@ harness.filters_kill()
 
 
 def check_counts(profd, discarded, sent=0):
-    """Every chunk that was made was sent, or is among those discarded."""
+    """Checks that every chunk was sent, or is counted as discarded."""
     chunks = profd.stats['chunks']
     check(chunks['made'] > 0, 'no chunk was made')
     check(chunks['made'] == chunks['sent'] + chunks['spooled'] +
@@ -40,7 +40,7 @@ def test_file_and_server_get_the_same(box):
           'the server has other chunks than the directory')
     check(all(e.for_server != e.payload for e in written),
           'a file without its own members')
-    # Nor is anything else left of them where a file is sent later.
+    # Other members are not removed either, if a file is sent later.
     check([kept_by_server(e.chunk) for e in written] ==
           [e.chunk for e in received], 'what the server keeps of a file')
     for n, (ours, theirs) in enumerate(zip(written, received), 1):
@@ -54,7 +54,7 @@ def test_file_and_server_get_the_same(box):
               'the server and the directory have different events')
     check(len({e.header['event_id'] for e in received}) == len(received),
           'two envelopes of one event_id')
-    # One after the other on one connection.
+    # All requests use one connection, one after the other.
     check(len({r['connection'] for r in server.requests}) == 1,
           'the connection was not kept')
 
@@ -62,7 +62,7 @@ def test_file_and_server_get_the_same(box):
 def test_sentry_dsn_stands_in(box):
     server = box.server(tls=False)
     target = box.target('shares')
-    # Both: the option holds.
+    # If both are given, the option takes precedence.
     for env, args in ((server.dsn, []),
                       ('http://nobody@localhost:1/1', ['--dsn', server.dsn])):
         before = len(server.requests)
@@ -77,7 +77,7 @@ def test_sentry_dsn_stands_in(box):
 
 
 def check_limited(box, answer, sent):
-    """After the first answer nothing more is sent."""
+    """Checks that nothing is sent after the first answer."""
     server = box.server(tls=False, script=[answer])
     profd = box.profd([box.target('shares')], '--chunk-seconds', '1', '--dsn',
                       server.dsn)
@@ -88,11 +88,12 @@ def check_limited(box, answer, sent):
     check(len(server.envelopes) == 1,
           f'{len(server.envelopes)} chunks in spite of the limit')
     check_counts(profd, ['ratelimit_backoff'], sent=sent)
-    # Of a 429 the server knows, and a report is no chunk.
+    # The server knows of a 429, so the client does not report it. A report is
+    # not a chunk.
     lost = profd.stats['chunks']['discarded']['ratelimit_backoff']
     check(server.reported == {'ratelimit_backoff': lost - (1 - sent)},
           f'{server.reported}')
-    # Files have nothing to do with the server's limits.
+    # The server's limits do not apply to files.
     check(len(profd.envelopes) == profd.stats['chunks']['made'], 'files')
 
 
@@ -131,7 +132,8 @@ def test_refused_by_the_server(box):
 
 
 def test_nobody_listens(box):
-    # Bound and not listening: nobody else gets the port.
+    # The socket is bound and does not listen, so no other process gets the
+    # port.
     with contextlib.closing(socket.socket()) as s:
         s.bind(('127.0.0.1', 0))
         dsn = f'https://{KEY}@127.0.0.1:{s.getsockname()[1]}/42'
@@ -175,7 +177,8 @@ def test_certificate_that_is_over(box):
 
 
 def test_the_key_is_nowhere(box):
-    """In no argument and no environment of the others, and in no message."""
+    """The key is in no argument, no environment of another process, and no
+    message."""
     server = box.server()
     profd = box.profd([box.target('shares')], '--chunk-seconds', '1', '--debug',
                       env=dict(server.env, SENTRY_DSN=server.dsn))

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The short form of tests/oracle/differ.py: some thousand random stops."""
+"""A short run of tests/oracle/differ.py: some thousand random stops."""
 
 import os
 import pathlib
@@ -16,13 +16,14 @@ STOPS = 200
 STEPS = 100
 SEED = 1
 
-# Whose stacks need not end at their root: of musl's code not all tells, and there
-# is no CFI for lazy bindings in node's PLT, what HotSpot compiles, Go's scheduler,
-# and Boost's change from one coroutine to another.
+# Programs whose stacks need not end at their root. In musl's code the callers
+# are not always found, and there is no CFI for lazy bindings in node's PLT,
+# for code that HotSpot compiles, for Go's scheduler, and for Boost's change
+# from one coroutine to another.
 NO_ROOT = ('zoo_musl', 'zoo_musl_static', 'node', 'java', 'loop_java', 'go',
            'loop_go', 'gron', 'boost', 'boost_fp')
 
-# Stops of threads that wait, which have been looked at before.
+# Stops of waiting threads, which were looked at before.
 WAITS = 150
 
 
@@ -33,8 +34,9 @@ class Differ(unittest.TestCase):
         self.assertEqual(wrong, 0, 'see above')
         self.assertEqual(total, stops * len(names))
         for name in set(early) - set(NO_ROOT):
-            # gcc's own fault in an epilogue, the first instructions of a process,
-            # and libgcc on its way to a handler: docs/UNWINDING.md.
+            # Known differences: a fault of gcc in an epilogue, the first
+            # instructions of a process, and libgcc on its way to a handler:
+            # docs/UNWINDING.md.
             known = {('bad_cfa', f'with_room in {name}'),
                      ('no_cfi', '_start in ld-linux-x86-64.so.2'),
                      *(('no_cfi', f'_Unwind_{f} in libgcc_s.so.1') for f in
@@ -45,20 +47,20 @@ class Differ(unittest.TestCase):
         self.compare(differ.zoo_names())
 
     def test_every_instruction_of_a_way(self):
-        """Thousands of steps without a gap: prologues and epilogues, the
-        dynamic linker's binding, signals, jumps."""
+        """Compares at thousands of consecutive instructions: prologues and
+        epilogues, the dynamic linker's binding, signals, jumps."""
         self.compare(['zoo_o0', 'zoo_o2', 'zoo_os', 'zoo_clang_os', 'zoo_cet',
                       'zoo_lazy'], stops=3000, steps=6000)
 
     def test_real_programs(self):
-        # Compilers of their own have only those who have them; a database is
-        # for make soak.
+        # Compilers that have their own compiler are skipped if not installed;
+        # a database is tested by make soak.
         self.compare(['python3', 'perl', 'bash', 'redis', 'xz', 'cc1plus',
                       'node', 'gron', 'hexyl', 'go', 'rust', 'rust_v0',
                       'java', *differ.loops.COROUTINES])
 
     def test_loops_of_events(self):
-        """Threads that wait: the same stacks without a stop as with one."""
+        """Waiting threads have the same stacks without a stop as with one."""
         names = differ.installed(['nginx', 'redis', *differ.loops.LOOPS])
         for name in names:
             sums = differ.run(differ.programs()[name][1], WAITS, SEED, 0,
@@ -79,7 +81,7 @@ def line(ours, end, theirs, module='/usr/bin/env'):
 
 
 class Rules(unittest.TestCase):
-    """What nobody has explained is not explained by chance."""
+    """An unexplained difference is not accepted by chance."""
 
     def test_a_frame_too_few_and_one_too_many(self):
         for ours, theirs in (('a b', 'a b c'), ('a b c', 'a b'),
