@@ -45,7 +45,7 @@ static int ring_made(void *ctx, struct ipc_message *message)
 	struct unwind *u = unwind_of_ring(&b->parts.children, made->id);
 
 	if (u == NULL) {
-		child_fail(&b->parts.children.capture, "makes a ring that nobody asked for");
+		child_fail(&b->parts.children.capture, "announces a ring that was not requested");
 		return 0;
 	}
 	/* The ring was made for an unwind process that has died; a newer ring will come. */
@@ -170,7 +170,7 @@ static int answer_file_request(void *ctx, struct ipc_message *message)
 		send_file(child, request, -EINVAL, -1, NULL);
 		return 0;
 	case FILE_REQUEST_VIOLATION:
-		child_fail(child, "asks for what is no file");
+		child_fail(child, "requests an unknown kind of file");
 		return 0;
 	}
 	if (target_files_rest(t, state_now_ns(&b->parts.state))) {
@@ -179,7 +179,7 @@ static int answer_file_request(void *ctx, struct ipc_message *message)
 	}
 	r = files_request(b->parts.files, request, t->pid, t->pidfd, send_file, child);
 	if (r == -EINVAL)
-		child_fail(child, "asks for a second file at a time");
+		child_fail(child, "requests a second file before the first is answered");
 	else if (r < 0)
 		send_file(child, request, r, -1, NULL);
 	return 0;
@@ -202,7 +202,7 @@ static int take_chunk(void *ctx, struct ipc_message *message)
 		return 0;
 	if (delivery_chunk(&broker_of(child)->parts.delivery, &t->instance->delivery,
 			   t->instance->ship, t->instance->config.platform, m, message->fds) < 0)
-		child_fail(child, "sends a chunk that is none");
+		child_fail(child, "sends an invalid chunk");
 	else
 		chunk_is_finished(t);
 	return 0;
@@ -217,7 +217,7 @@ static int take_lost(void *ctx, struct ipc_message *message)
 	if (t == NULL)
 		return 0;
 	if (m->reason >= DISCARD_N && m->reason != CHUNK_IDLE) {
-		child_fail(child, "loses a chunk that is none");
+		child_fail(child, "reports the loss of an invalid chunk");
 		return 0;
 	}
 	if (m->reason == CHUNK_IDLE) {
@@ -240,7 +240,7 @@ static int session_opened(void *ctx, struct ipc_message *message)
 	if (t == NULL)
 		return 0;
 	if (t->session != SESSION_ASKED) {
-		child_fail(child, "opens a session that nobody asked for");
+		child_fail(child, "opens a session that was not requested");
 		return 0;
 	}
 	t->session = SESSION_OPEN;
@@ -299,7 +299,7 @@ static int measured(void *ctx, struct ipc_message *message)
 
 	(void)message;
 	if (!u->measures_asked)
-		child_fail(&u->child, "answers what nobody has asked");
+		child_fail(&u->child, "answers a question that was not asked");
 	u->measures_asked = false;
 	return 0;
 }
@@ -312,7 +312,7 @@ static int record_chunk(void *ctx, struct ipc_message *message)
 
 	if (t != NULL && records_chunk(&broker_of(child)->commands.records, t, m->record, m->size,
 				       message->fds[0]) < 0)
-		child_fail(child, "sends a chunk that is none");
+		child_fail(child, "sends an invalid chunk");
 	return 0;
 }
 
@@ -448,5 +448,5 @@ void inbox_take(void *ctx, struct child *child, struct ipc_message *m)
 		break;
 	}
 	if (r < 0)
-		child_fail(child, "sends a message that is none");
+		child_fail(child, "sends an unknown message");
 }

@@ -60,7 +60,7 @@ void pause_broker(struct broker *b)
 	/* Capture took samples until its last heartbeat. */
 	since = max_u64(since, b->parts.children.heartbeat->beat.time_ns);
 	if (b->parts.state.pause_asked) {
-		log_debug("SIGTSTP: all processes are let go until SIGCONT");
+		log_debug("SIGTSTP: detaching from all processes until SIGCONT");
 		stop_self();
 	}
 	now = clock_mono_ns();

@@ -101,7 +101,7 @@ def test_broken_rules(box):
                  if 'is replaced' in line][0]
         check(f'sentry-profd-{child} ' in first and 'heartbeat' not in first,
               f'{child}: {attack}: {profd.stderr}')
-        check('message that is none' not in first or
+        check('unknown message' not in first or
               attack.partition(':')[0] not in OF_RIGHT_SIZE or
               attack == WITHOUT_DESCRIPTOR,
               f'{child}: {attack}: {profd.stderr}')

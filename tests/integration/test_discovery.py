@@ -30,9 +30,9 @@ def need_root():
 def is_told(service):
     """Does the kernel tell it of new processes?"""
     def said():
-        return re.search('(tells of new|does not tell of new) processes',
+        return re.search('(reports|does not report) new processes',
                          service.profd.stderr)
-    return wait_for(said, 'it says so').group(1).startswith('tells')
+    return wait_for(said, 'it says so').group(1) == 'reports'
 
 
 def live(box, service):

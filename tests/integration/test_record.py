@@ -268,7 +268,7 @@ def test_strangers(box):
             (['record', target.pid, '--to', 'word'], 'not a format'),
             (['record', target.pid, '-d', '-1', '--to', 'json'], 'seconds'),
             (['record', '--to', 'json'], 'takes a pid'),
-            (['record', '', '--to', 'json'], 'no name')):
+            (['record', '', '--to', 'json'], 'neither a pid')):
         said = ctl.run(*words, status=2).stderr
         check(why in said, said)
     for words, why in ((['nobody'], 'no process belongs'),

@@ -89,7 +89,7 @@ void child_close(struct child *child)
 static void take_ready(struct child *child, const struct ipc_message *m)
 {
 	if (msg_as(m, MSG_READY) == NULL) {
-		child_fail(child, "does not say first that it is ready");
+		child_fail(child, "does not begin with MSG_READY");
 		return;
 	}
 	child->state = CHILD_READY;

@@ -209,10 +209,10 @@ static void pass_time(struct clients *cs, uint64_t now_ns)
 
 		if (instance_is_gone(i) || !lifecycle_time(i, now_ns, chunk_ns))
 			continue;
-		log_warning("process %d (%s): profile_lifecycle is trace, and "
-			    "it has told of no root span in %d s: it is "
-			    "profiled if it uses libsentry_profd, and tracing "
-			    "is on in it",
+		log_warning("process %d (%s): profile_lifecycle is trace, but the process has "
+			    "reported no root span for %d s: only a process that uses "
+			    "libsentry_profd, with "
+			    "its tracing on, is profiled",
 			    i->pid, i->config.name, (int)(LIFECYCLE_SILENT_NS / NS_PER_SEC));
 	}
 }

@@ -133,7 +133,7 @@ static bool hear(struct connection *c, const void *bytes, size_t size)
 
 	switch (control_message_check(bytes, size, !c->is_greeted, &m)) {
 	case CONTROL_BAD:
-		log_debug("process %d sends what is no message: its connection "
+		log_debug("process %d sends an invalid message: its connection "
 			  "is closed",
 			  c->peer.is.pid);
 		return false;

@@ -413,7 +413,7 @@ void delivery_written(struct delivery *d, struct ship *s, const struct msg_envel
 	int error = m->error, r;
 
 	if (e == NULL || !e->message.to_file) {
-		child_fail(&s->child, "writes what was not asked");
+		child_fail(&s->child, "reports a write that was not requested");
 		return;
 	}
 	if (error == 0) {
@@ -451,7 +451,7 @@ void delivery_done(struct delivery *d, struct ship *s, const struct msg_envelope
 	struct envelope *e = handed_to(d, s, m->seq);
 
 	if (e == NULL || e->message.to_file || !is_result(m->result)) {
-		child_fail(&s->child, "answers what was not asked");
+		child_fail(&s->child, "answers a request that was not made");
 		return;
 	}
 	if (e->message.to_server)

@@ -68,7 +68,7 @@ int discovery_new(struct targets *ts, struct discovery **ret)
 	scan_cache_init(&d->scan_cache);
 	r = connector_open(&d->connector_fd);
 	if (r < 0)
-		log_debug("the kernel does not tell of new processes (%s): "
+		log_debug("the kernel does not report new processes (%s): "
 			  "/proc is read once a second",
 			  strerror(-r));
 	*ret = d;
@@ -213,7 +213,7 @@ static void on_event(void *ctx, const struct connector_event *e)
 	switch (e->what) {
 	case CONNECTOR_ANSWER:
 		if (!d->is_told)
-			log_debug("the kernel tells of new processes");
+			log_debug("the kernel reports new processes");
 		d->is_told = true;
 		return;
 	case CONNECTOR_FORK:

@@ -13,9 +13,9 @@ void service_init(struct notify *n)
 
 	if (r == -EINVAL)
 		log_warning("NOTIFY_SOCKET, WATCHDOG_USEC or WATCHDOG_PID is "
-			    "not what systemd sets: it is not told of us");
+			    "not what systemd sets: systemd is not notified");
 	else if (r < 0)
-		log_warning("cannot tell systemd of us: %s", strerror(-r));
+		log_warning("cannot notify systemd: %s", strerror(-r));
 }
 
 /* Counts the targets that are profiled, and those that wait for it. */

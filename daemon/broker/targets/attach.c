@@ -332,7 +332,7 @@ void target_on_state(struct targets *ts, const struct msg_target_state *m)
 	struct target *t = target_of(ts, m->target);
 
 	if (t == NULL) {
-		child_fail(&ts->children->capture, "names a target that is none");
+		child_fail(&ts->children->capture, "names an unknown target");
 		return;
 	}
 	if (m->state == TARGET_REFUSED || m->state == TARGET_GONE)
@@ -345,7 +345,7 @@ void target_on_state(struct targets *ts, const struct msg_target_state *m)
 		target_refused(ts, t, m->error);
 		return;
 	case TARGET_GONE:
-		log_debug(t->phase == TARGET_STOPPING ? "process %d is let go of"
+		log_debug(t->phase == TARGET_STOPPING ? "detached from process %d"
 						      : "process %d has ended",
 			  t->pid);
 		if (t->phase != TARGET_PROFILED && t->phase != TARGET_STOPPING)
@@ -360,7 +360,7 @@ void target_on_state(struct targets *ts, const struct msg_target_state *m)
 		log_debug("process %d runs a new program", t->pid);
 		return;
 	}
-	child_fail(&ts->children->capture, "sends a state that is none");
+	child_fail(&ts->children->capture, "sends an unknown state");
 }
 
 void target_stop(struct targets *ts, struct target *t)

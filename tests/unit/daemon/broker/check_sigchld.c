@@ -29,7 +29,7 @@ static void note(void *ctx, struct child *child, struct ipc_message *m)
 	(void)ctx;
 	(void)m;
 	was_there = kill(child->pid, 0) == 0;
-	child_fail(child, "sends a message that is none");
+	child_fail(child, "sends an unknown message");
 }
 
 static const struct child_type type = {.kind = CHILD_UNWIND, .name = "unwind"};

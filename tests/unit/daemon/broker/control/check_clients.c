@@ -367,5 +367,5 @@ TEST(trace_mode_without_tracing)
 	clients_check(&b.commands.clients);
 	ck_assert_int_gt(pread(fd, text, sizeof(text) - 1, 0), 0);
 	HAS(text, ": warning: process ");
-	HAS(text, "has told of no root span in 60 s");
+	HAS(text, "has reported no root span for 60 s");
 }
