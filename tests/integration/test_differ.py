@@ -53,8 +53,8 @@ class Differ(unittest.TestCase):
                       'zoo_lazy'], stops=3000, steps=6000)
 
     def test_real_programs(self):
-        # Compilers that have their own compiler are skipped if not installed;
-        # a database is tested by make soak.
+        # Languages whose compiler is missing here are skipped. make soak also
+        # tests a database.
         self.compare(['python3', 'perl', 'bash', 'redis', 'xz', 'cc1plus',
                       'node', 'gron', 'hexyl', 'go', 'rust', 'rust_v0',
                       'java', *differ.loops.COROUTINES])

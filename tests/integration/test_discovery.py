@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""The daemon finds what its configuration is about, and nothing else: when it
-starts, when a process starts, forks, becomes another program, or ends.
+"""The daemon finds the processes that its configuration matches, and no
+others: at its start, and when a process starts, forks, executes another
+program, or ends.
 
-Runs alone: it sets the number of the next process, and measures how soon one is
-found.
+Runs alone: it sets the number of the next process, and measures how soon a
+process is found.
 """
 
 import os
@@ -18,7 +19,8 @@ from harness import (BUILD, Skip, check, descriptors, in_turns,
                      state, stretch, tracer, wait_for)
 from service import Service, check_chunks, fork, tell
 
-# In a network namespace of its own nobody hears the proc connector.
+# In a network namespace of its own the daemon receives nothing from the proc
+# connector.
 NO_CONNECTOR = ('unshare', '--net')
 
 
@@ -28,7 +30,7 @@ def need_root():
 
 
 def is_told(service):
-    """Does the kernel tell it of new processes?"""
+    """Returns true if the kernel reports new processes to the daemon."""
     def said():
         return re.search('(reports|does not report) new processes',
                          service.profd.stderr)
@@ -36,7 +38,7 @@ def is_told(service):
 
 
 def live(box, service):
-    """Those that were there before and those that come later; forks; ends."""
+    """Finds processes that existed before and later ones; forks; ends."""
     first = service.start('web')
     service.wait_profiled(first.pid)
     worker = fork(first)
@@ -49,7 +51,7 @@ def live(box, service):
     check(tracer(stranger.pid) == 0, 'a process that matches nothing is traced')
     service.profd.wait_chunks(3)
     first.end()
-    # A zombie until we take note of it, and a worker no more.
+    # The worker is a zombie until the test takes its status.
     wait_for(lambda: state(worker) in ('Z', ''), 'the worker ends')
     third = service.start('web')
     service.wait_profiled(third.pid, second.pid)
@@ -78,7 +80,7 @@ def test_within_200_ms(box):
     service = Service(box, {'web': {}})
     if not is_told(service):
         raise Skip('the kernel has no proc connector for us')
-    # The unwind process, and what stands behind it, is there by then.
+    # The unwind process and its descriptors exist by then.
     service.wait_profiled(service.start('web').pid)
 
     def turn():
@@ -107,7 +109,8 @@ def test_what_was_there_before(box):
 
 
 def test_min_age(box):
-    """Who is younger is left alone; who ends before is never looked at."""
+    """A younger process is not profiled; one that ends before is never looked
+    at."""
     service = Service(box, {'web': {'min_age_seconds': 3600}})
     is_told(service)
     program = service.start('web')
@@ -120,7 +123,7 @@ def test_min_age(box):
 
 
 def test_exec(box):
-    """Another program is another section's, or nobody's."""
+    """Another program belongs to another section, or to none."""
     service = Service(box, {'web': {}, 'job': {}, 'rest': {}})
     program = service.start('web')
     service.wait_profiled(program.pid)
@@ -133,7 +136,7 @@ def test_exec(box):
     service.wait_left(program.pid)
     tell(program, f'exec {service.exe["web"]}')
     service.wait_profiled(program.pid)
-    # The same section's: it goes on.
+    # A program of the same section: profiling goes on.
     line = f'attached to process {program.pid}'
     wait_for(lambda: service.profd.stderr.count(line) == 3, f'3 times {line}')
     tell(program, f'exec {service.exe["web"]}')
@@ -144,7 +147,7 @@ def test_exec(box):
 
 
 def reuse_pid(service, pid):
-    """A process of the section web that has this pid."""
+    """Starts a process of the section web that has this pid."""
     for _ in range(1000):
         with open('/proc/sys/kernel/ns_last_pid', 'w') as file:
             file.write(str(pid - 1))
@@ -156,7 +159,8 @@ def reuse_pid(service, pid):
 
 
 def test_pid_reuse(box):
-    """The same pid, another process: another start, another profiler."""
+    """The same pid, but another process: another start time, another profiler.
+    """
     need_root()
     service = Service(box, {'web': {}})
     first = service.start('web')
@@ -171,8 +175,9 @@ def test_pid_reuse(box):
 
 
 def end_unattached(service, first):
-    """A process that ends while capture is stopped: its pid. None: capture was
-    taken for dead meanwhile, and the next one may have attached to it."""
+    """Ends a process while capture is stopped; returns its pid. None: capture
+    was replaced meanwhile, and the new one may have attached to the process.
+    """
     def replaced():
         return service.profd.stderr.count('shows no heartbeat')
     service.wait_profiled(first.pid)
@@ -194,8 +199,8 @@ def end_unattached(service, first):
 
 
 def test_gone_at_once(box):
-    """Who ends before it is attached to is no error: it was a process of a
-    section."""
+    """A process that ends before capture attaches is not an error: it was a
+    process of a section."""
     service = Service(box, {'web': {}})
     if not is_told(service):
         raise Skip('it is found after a second, and capture replaced by then')
@@ -224,8 +229,8 @@ def test_max_instances(box):
 
 
 def test_sampled_by_session(box):
-    """One decision for each, the same again when the daemon is started again,
-    and monotone in the rate."""
+    """Each process has one sampling decision, which stays the same when the
+    daemon restarts, and is monotone in the rate."""
     rates = {'none': 0.0, 'half': 0.5, 'all': 1.0}
     sections = {n: {'profile_session_sample_rate': r}
                 for n, r in rates.items()}
@@ -233,7 +238,7 @@ def test_sampled_by_session(box):
     programs = {n: [service.start(n) for _ in range(12)] for n in rates}
 
     def decided():
-        """Those that are profiled, when all are known."""
+        """Returns the profiled processes, when all are known."""
         for p in sum(programs.values(), []):
             service.wait_known(p.pid)
         sampled = {p.pid: 'is not sampled' not in re.search(
@@ -249,7 +254,7 @@ def test_sampled_by_session(box):
     of = {n: [p.pid for p in programs[n]] for n in rates}
     check(not first & set(of['none']), 'sampled at 0')
     check(set(of['all']) <= first, 'not sampled at 1')
-    # All the same: once in two thousand runs.
+    # By chance, all are the same once in two thousand runs.
     check(0 < len(first & set(of['half'])) < 12,
           f'{len(first & set(of["half"]))} of 12 at 0.5')
     service.stop()
@@ -259,7 +264,7 @@ def test_sampled_by_session(box):
 
 
 def test_reload(box):
-    """What is as it was goes on; the others begin anew, come or go."""
+    """Unchanged sections go on; the others begin anew, are added or end."""
     service = Service(box, {'same': {}, 'other': {}, 'gone': {}})
     service.add_exe('new')
     of = {n: service.start(n) for n in ('same', 'other', 'gone', 'new')}
@@ -270,7 +275,7 @@ def test_reload(box):
     service.wait_profiled(*(of[n].pid for n in ('same', 'other', 'new')))
     wait_for(lambda: {'other@2', 'new@1'} <=
              {c['release'] for c in service.profd.chunks}, 'their chunks')
-    # Nothing changes where there is a fault.
+    # A configuration with a fault changes nothing.
     service.reload({'new': {'rate_hz': 'many'}}, 'stays as it was')
     service.profd.wait_chunks(3)
     check(all(service.is_profiled(of[n].pid)
@@ -284,7 +289,8 @@ def test_reload(box):
 
 
 def test_nothing_matches(box):
-    """It goes on, profiles nobody, and ends as it is told to."""
+    """Without a match the daemon goes on, profiles no process, and ends on
+    request."""
     service = Service(box, {'web': {}})
     is_told(service)
     wait_for(lambda: service.profd.helpers()['capture'] and
@@ -295,7 +301,7 @@ def test_nothing_matches(box):
 
 
 def test_costs_nothing(box):
-    """Of processes that match nothing nothing is kept."""
+    """The daemon keeps nothing of processes that match no section."""
     service = Service(box, {'web': {}})
     program = service.start('web')
     service.wait_profiled(program.pid)
@@ -317,11 +323,11 @@ def pidfds(pid):
 
 
 def test_burst_under_a_command_line(box):
-    """More processes at once than can wait for their command lines: each one
-    is looked at, and none costs a descriptor."""
+    """More processes start at once than can wait for their command lines. Each
+    one is checked, and none costs a descriptor."""
     mark = f'--of-{os.getpid()}'
     service = Service(box, {'web': {'exe': None, 'cmdline': f'*{mark}'}})
-    # Each ends with the input that all share.
+    # Each process ends at the end of the input that all share.
     crowd = box.start(['dash', '-c', 'exec 3<&0; i=0; '
                        'while [ $i -lt 300 ]; do '
                        'cat <&3 & i=$((i + 1)); done; echo all; wait'],

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What a process is known by may change while it runs: its name, its command
-line, its control group, its user, the number in a pid file.
+"""The properties that a section matches may change while a process runs: its
+name, command line, control group, user, and the pid file.
 
-Runs alone: it measures how soon that is seen.
+Runs alone: it measures how soon a change is seen.
 """
 
 import pathlib
@@ -17,7 +17,7 @@ from test_discovery import NO_CONNECTOR, is_told, need_root
 
 
 def test_other_name(box):
-    """A name that a process gives itself later, by prctl."""
+    """A process changes its name later, by prctl(2)."""
     service = Service(box, {'web': {'exe': None, 'comm': 'at-your-service'}})
     told = is_told(service)
     program = box.start([BUILD / 'targets/prefork'], stdin=subprocess.PIPE)
@@ -38,8 +38,9 @@ def test_pid_file(box):
 
 
 def test_pid_file_of_another(box):
-    """It names another process now: the first one is let go of. Without a
-    number in it nothing changes, since an end may take a while."""
+    """The pid file names another process: the daemon detaches from the first
+    one. A file without a number changes nothing, because the process's end may
+    take a while."""
     path = box.make_dir('pid') / 'web.pid'
     service = Service(box, {'web': {'pid_file': path}})
     one, two, three = (service.start('web') for _ in range(3))
@@ -51,12 +52,12 @@ def test_pid_file_of_another(box):
     for new in (two, three):
         path.write_text(f'{new.pid}\n')
         service.wait_profiled(new.pid)
-    # There was no moment without a number.
+    # The file had a number at all times.
     service.wait_left(two.pid)
 
 
 def test_command_line(box):
-    """It lies in the process's memory: somebody else reads it."""
+    """The command line is in the process's memory, so a helper reads it."""
     service = Service(box, {'web': {'cmdline': '* --serve *'}})
     exe = service.exe['web']
     no = box.start([exe, '--stop', 'x'], stdin=subprocess.PIPE)
@@ -66,15 +67,15 @@ def test_command_line(box):
 
 
 def test_another_command_line(box):
-    """As servers show in it what they are at: nobody tells of that, and it is
-    seen sooner than by the reading of /proc once a minute."""
+    """Servers show their state in the command line. No event reports that, but
+    the change is seen sooner than by the scan of /proc once a minute."""
     service = Service(box, {'web': {'cmdline': 'at your service*'}, 'job': {}})
     exe = service.exe['web']
 
     def turn():
         program = box.start([exe, 'x' * 20], stdin=subprocess.PIPE)
         program.wait_line('ready.*')
-        # It has been looked at by then.
+        # The process has been checked by then.
         service.wait_profiled(service.start('job').pid)
         began = time.monotonic()
         tell(program, 'title at your service')
@@ -83,7 +84,8 @@ def test_another_command_line(box):
         took = time.monotonic() - began
         return [] if took < 5 * stretch() else [f'{took:.1f} s']
     in_turns(turn)
-    # Who has no section's program may call itself as it likes.
+    # A process with another program than the section's is not matched,
+    # whatever it calls itself.
     service.reload({'web': {'cmdline': 'at your service*', 'exe': exe}})
     stranger = box.start([BUILD / 'targets/prefork', 'x' * 20],
                          stdin=subprocess.PIPE)
@@ -96,10 +98,11 @@ def test_another_command_line(box):
 
 
 def test_another_control_group(box):
-    """It is moved there when it runs already: of a unit, of a container."""
+    """A running process is moved to the control group of a unit or a
+    container."""
     need_root()
     top = pathlib.Path('/sys/fs/cgroup')
-    # systemd's own hierarchy, where there is one; else the unified one.
+    # systemd's own hierarchy if there is one, else the unified one.
     top = next((d for d in (top / 'systemd', top, top / 'unified')
                 if (d / 'cgroup.procs').exists()), None)
     container = secrets.token_hex(32)
@@ -142,19 +145,19 @@ sys.stdin.readline()
 
 
 def test_another_user(box):
-    """As the workers of a server that root starts."""
+    """The user changes, as in the workers of a server that root starts."""
     need_root()
     service = Service(box, {'web': {}, 'job': {}})
     service.wait_profiled(another_user(box, service))
 
 
 def test_another_user_without_a_word(box):
-    """Where the kernel does not tell: by the next reading of /proc, and not by
-    that of a minute later."""
+    """If the kernel does not report it, the next scan of /proc sees it,
+    without waiting for the full scan a minute later."""
     need_root()
     service = Service(box, {'web': {}, 'job': {}}, wrapper=NO_CONNECTOR)
     pid = another_user(box, service)
-    # Each is found by a later reading than the one before.
+    # Each process is found by a later scan than the one before.
     for _ in range(3):
         service.wait_profiled(service.start('job').pid)
     check(f'process {pid} is one of target' in service.profd.stderr,
@@ -162,7 +165,7 @@ def test_another_user_without_a_word(box):
 
 
 def another_user(box, service):
-    """A process that is of the section's now; its pid."""
+    """Returns the pid of a process that now belongs to the section."""
     service.reload({'web': {'exe': None, 'user': 65534,
                             'cmdline': f'*{service.dir}*'}, 'job': {}})
     program = box.start(['/usr/bin/python3', '-c', SETUID, service.dir],

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""sentry-profctl doctor: what it finds of processes and servers that are known,
-and that its status tells the worst."""
+"""sentry-profctl doctor: its findings about known processes and servers, and
+its exit status, which is that of the worst finding."""
 
 import os
 import pathlib
@@ -25,7 +25,7 @@ FINDING = re.compile(r'(ok|warning|fault) +([^:]+): (.*)')
 class Findings:
     def __init__(self, box, *args, env=None, socket=None,
                  exe=BUILD / 'sentry-profctl', wrapper=(), **options):
-        # The machine's own daemon and configuration are not the test's.
+        # Not the daemon and the configuration of this machine.
         config = box.make_dir('config') / 'profd.conf'
         config.write_text('')
         names = () if '--config' in args or socket else ('--config', config)
@@ -65,7 +65,7 @@ def test_the_machine(box):
 
 
 def test_where_tracing_is_forbidden(box):
-    """As root in a container without the capability."""
+    """root in a container without the capability."""
     if os.geteuid() != 0:
         raise harness.Skip('root alone can give up a capability')
     done = subprocess.run(
@@ -79,13 +79,14 @@ def test_where_tracing_is_forbidden(box):
 
 
 def running(box, *wrapper):
-    """The socket of a daemon with a configuration, and that."""
+    """Starts a daemon with a configuration; returns its socket and the daemon.
+    """
     directory = box.make_dir('etc')
     config, socket = directory / 'profd.conf', directory / 'socket'
     config.write_text('[target "web"]\ncomm = no-such-web\n'
                       'profile_session_sample_rate = 1\n')
     config.chmod(0o600)
-    # By a path that is no other's.
+    # A relative path, which is no other daemon's.
     profd = box.profd([], '--config', 'profd.conf', '--socket', socket,
                       wrapper=wrapper, cwd=directory, exe=BUILD.resolve() /
                       'sentry-profd')
@@ -95,7 +96,7 @@ def running(box, *wrapper):
 
 
 def test_the_daemon_that_runs(box):
-    """It is judged, not who asks."""
+    """doctor judges the daemon, and not the caller."""
     profd, socket, config = running(box)
     found = Findings(box, socket=socket)
     found.check('configuration', 'ok',
@@ -103,7 +104,7 @@ def test_the_daemon_that_runs(box):
     found.check('daemon', 'ok', f'runs, pid {profd.pid}')
     if os.geteuid() != 0:
         return
-    # What a container may lack, and its root does not.
+    # A container may lack these, but the daemon's root has them.
     found.check('capabilities', 'ok', 'all that are needed: the daemon')
     poor, poor_socket, _ = running(box, 'setpriv', '--bounding-set=-sys_nice',
                                    '--inh-caps=-sys_nice')
@@ -116,7 +117,7 @@ def test_the_daemon_that_runs(box):
                      'another capture')
     Findings(box, socket=poor_socket).check(
         'daemon', 'warning', r'capture was started again 1 times \(signal\)')
-    # Who may not operate it is told of himself.
+    # A caller who may not operate the daemon gets findings about himself.
     found = Findings(box, '--config', '/dev/null', socket=socket,
                      exe=stranger.copy(box, ['sentry-profctl']) /
                      'sentry-profctl', cwd='/', **stranger.options())
@@ -125,13 +126,13 @@ def test_the_daemon_that_runs(box):
 
 
 def cpu_group(name):
-    """A control group with 60 % of a core, and who can be in it."""
+    """Returns a control group with 60 % of a core, and who can be in it."""
     top = pathlib.Path('/sys/fs/cgroup')
     files = {'cpu.max': '60000 100000'}
     if (top / 'cpu' / 'cpu.cfs_quota_us').exists():
         top, files = top / 'cpu', {'cpu.cfs_period_us': 100000,
                                    'cpu.cfs_quota_us': 60000}
-        # Where real-time tasks are shared out too, a new one may have none.
+        # If real-time tasks also have quotas, a new group may have none.
         if (top / 'cpu.rt_runtime_us').exists():
             files['cpu.rt_runtime_us'] = 10000
     group = top / name
@@ -148,7 +149,8 @@ def cpu_group(name):
 
 
 def test_a_cpu_quota(box):
-    """Without SCHED_FIFO it stops who is being sampled, so it is said."""
+    """Without SCHED_FIFO the quota can stop capture while a thread is stopped,
+    so doctor reports the quota."""
     group = cpu_group(f'profd-{os.getpid()}')
     inside = ['sh', '-c', 'echo $$ >"$0" && exec "$@"', group / 'cgroup.procs']
     daemons = []
@@ -165,7 +167,7 @@ def test_a_cpu_quota(box):
         found.check('CPU quota', 'warning', 'has 60 % of a core')
         profd.interrupt()
         check('a CPU quota of 60 % of a core' in profd.stderr, profd.stderr)
-        # Under SCHED_FIFO it stops nobody.
+        # Under SCHED_FIFO the quota does not stop capture.
         profd, found = told()
         is_fifo = found.of('scheduler')[0][0] == 'ok'
         check(bool(found.of('CPU quota')) != is_fifo, found.done.stdout)
@@ -181,7 +183,7 @@ def test_a_cpu_quota(box):
 
 
 def test_what_the_daemon_was_started_with(box):
-    """Its DSN, and the way to its server, are in its environment alone."""
+    """The daemon's DSN and proxy are in its environment only."""
     server = box.server()
     directory = box.make_dir('etc')
     config, socket = directory / 'profd.conf', directory / 'socket'
@@ -189,23 +191,24 @@ def test_what_the_daemon_was_started_with(box):
     profd = box.profd([], '--config', config, '--socket', socket, output=None,
                       env=dict(server.env, SENTRY_DSN=server.dsn))
     harness.wait_for(lambda: control.listens(socket), 'its socket')
-    # Ours leads elsewhere.
+    # The caller's environment has another DSN.
     found = answered(box, socket=socket, env=harness.environment(
         SENTRY_DSN='http://key@localhost:1/7'))
     found.check('DSN', 'ok', 'host localhost, project 42')
     found.check('server', 'ok', 'accepts us')
     check(not found.of('environment'), found.done.stdout)
-    # A file that is given is one of another daemon.
+    # A configuration file on the command line is for another daemon.
     found = Findings(box, '--config', config, socket=socket)
     found.check('DSN', 'warning', 'none is given')
     if os.geteuid() == 0:
-        # Its number is another process's in our pid namespace.
+        # In the caller's pid namespace the daemon's pid belongs to another
+        # process.
         script = (f'echo {profd.pid - 1} >/proc/sys/kernel/ns_last_pid; '
                   f'sleep 1000 & [ $! = {profd.pid} ] && "$@"')
         found = Findings(box, socket=socket, wrapper=(
             'unshare', '--pid', '--fork', '--mount-proc',
             'sh', '-c', script, 'sh'))
-        # The daemon itself is asked, which nothing keeps from its environment.
+        # doctor asks the daemon itself, which always has its environment.
         found.check('DSN', 'ok', 'host localhost, project 42')
         found.check('server', 'ok', 'accepts us')
         found.check('daemon', 'ok', f'runs, pid {profd.pid}$')
@@ -214,7 +217,8 @@ def test_what_the_daemon_was_started_with(box):
 
 
 def test_the_daemon_s_command_line(box):
-    """Its options beat its file and its environment; their paths are its own."""
+    """The daemon's options take precedence over its file and its environment.
+    Paths in them are relative to its directory."""
     server = box.server()
     directory = box.make_dir('etc')
     config, socket = directory / 'profd.conf', directory / 'socket'
@@ -231,7 +235,7 @@ def test_the_daemon_s_command_line(box):
     found.check('server', 'ok', 'accepts us')
     check(not found.of('options') and not found.of('configuration'),
           found.done.stdout)
-    # What would keep it from its next start.
+    # A fault that would prevent the daemon's next start.
     (directory / 'ca.pem').write_text('')
     (directory / 'spool').rename(directory / 'away')
     (directory / 'spool').write_text('')
@@ -243,7 +247,8 @@ def test_the_daemon_s_command_line(box):
 
 
 def test_certificates_of_the_daemon_s_environment(box):
-    """SSL_CERT_FILE is taken from where the daemon was started, and so judged."""
+    """SSL_CERT_FILE is relative to the directory in which the daemon was
+    started, and is judged there."""
     server = box.server()
     directory = box.make_dir('etc')
     socket = directory / 'socket'
@@ -255,7 +260,7 @@ def test_certificates_of_the_daemon_s_environment(box):
                                                SSL_CERT_FILE='ca.pem'))
     harness.wait_for(lambda: control.listens(socket), 'its socket')
     answered(box, socket=socket).check('server', 'ok', 'accepts us')
-    # The ship that runs has read it; the next start would not.
+    # The running ship has read the file; the next start would fail.
     (directory / 'ca.pem').unlink()
     found = answered(box, socket=socket)
     found.check('server', 'ok', 'accepts us')
@@ -265,7 +270,7 @@ def test_certificates_of_the_daemon_s_environment(box):
 
 
 def test_where_profiles_go(box):
-    """Without a DSN, as the daemon decides it."""
+    """Without a DSN, by the daemon's own rules."""
     _, socket, _ = running(box)
     Findings(box, socket=socket).check('DSN', 'warning', 'go into files only')
     directory = box.make_dir('nowhere')
@@ -288,8 +293,8 @@ def test_a_clock_that_differs(box):
 
 
 def test_sections_that_do_not_match(box):
-    """Which rule failed, and what the process has: of the daemon that runs and
-    of a configuration that no daemon has."""
+    """The failed rule and the process's value: for the running daemon, and for
+    a configuration without a daemon."""
     target = box.target('unw_o2', 'nanosleep')
     directory = box.make_dir('sections')
     config, socket = directory / 'profd.conf', directory / 'socket'
@@ -323,7 +328,7 @@ def test_sections_that_do_not_match(box):
 
 
 def answered(box, *args, **options):
-    """It gives a server ten seconds; a machine without time may need more."""
+    """doctor waits ten seconds for a server; a busy machine may need more."""
     def ask():
         found = Findings(box, *args, **options)
         return 'does not answer' not in found.done.stdout and found
@@ -341,7 +346,7 @@ def test_servers(box):
     found = answered(box, env=dict(bad.env, SENTRY_DSN=bad.dsn))
     found.check('server', 'fault', '403.*key')
     check(key not in found.done.stdout + found.done.stderr, 'the key shows')
-    # Its certificate is of an authority that nobody knows.
+    # The certificate is from an unknown authority.
     found = Findings(box, env=harness.environment(SENTRY_DSN=good.dsn))
     found.check('server', 'fault', 'does not answer.*certificate')
     found = Findings(box, env=harness.environment(SENTRY_DSN=down))
@@ -417,8 +422,9 @@ def test_what_programs_lack(box):
 
 
 def test_files_that_cannot_be_opened(box):
-    """Without CAP_CHECKPOINT_RESTORE nothing untrue is said of a file that has no
-    path any more: it is neither stripped nor something else than ELF."""
+    """Without CAP_CHECKPOINT_RESTORE, doctor makes no wrong finding about a
+    file without a path: the file is neither reported as stripped nor as
+    another format than ELF."""
     if os.geteuid() != 0:
         raise harness.Skip('root alone can give up a capability')
     library = build(box, 'libaway.so', '-shared', '-fPIC', '-g')
@@ -439,7 +445,8 @@ def test_files_that_cannot_be_opened(box):
 
 
 def test_files_that_are_no_elf(box):
-    """What is mapped as code, and why no names come from it."""
+    """Files that are mapped as code but are not ELF, and why they give no
+    names."""
     for name, head, what in (('text', b'#!/bin/sh\n', 'is not an ELF file'),
                              ('old', b'\x7fELF\x01\x01\x01', 'is a 32-bit ELF file'),
                              ('cut', b'\x7fELF\x02\x01\x01', 'is a damaged ELF file')):

@@ -1,9 +1,10 @@
 #!/usr/bin/python3
-"""The commands in README, in the guides of docs/, in the EXAMPLES of the manual
-pages and of --help do what is said there.
+"""The commands in README, in the guides of docs/, in the EXAMPLES of the
+manual pages and of --help work as described.
 
-A command of a guide is a line of a code block that begins with one of our
-programs, or with one of FOREIGN. Of the latter the part that runs one of ours is run.
+A command of a guide is a line of a code block that begins with one of
+sentry-profd's programs, or with one of FOREIGN. Of the latter, the part that
+runs one of sentry-profd's programs is run.
 """
 
 import os
@@ -22,20 +23,20 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 GUIDES = ('README.md', 'docs/QUICKSTART.md', 'docs/DEBUG-FILES.md',
           'docs/TROUBLESHOOTING.md')
 OURS = ('sentry-profd', 'sentry-profctl')
-# What runs other programs than ours, and is not run here.
+# Commands that run other programs, and are not run here.
 FOREIGN = {'apt-get', 'docker', 'kubectl', 'make', 'npx', 'sentry-cli', 'systemctl'}
-# As the guides call an image that they make.
+# The guides' name of an image that they build.
 IMAGE = 'REGISTRY/sentry-profd'
 MANIFEST = ROOT / 'docs/examples/daemonset.yaml'
 
 
 def commands(text):
-    """The commands of a guide's code blocks, as lists of words."""
+    """Returns the commands of a guide's code blocks, as lists of words."""
     blocks = re.findall(r'(?:^    .*\n|^\n)+', text, re.MULTILINE)
     for line in re.sub(r'\\\n *', '', ''.join(blocks)).splitlines():
-        # Behind two blanks stands what it does.
+        # Text after two blanks is a description.
         line = re.split(r'  +#?|(?<=.)  ', line.strip().removeprefix('$ '))[0]
-        # What may be left out.
+        # Text in brackets is optional.
         line = re.sub(r' \[.*\]', '', line)
         name = os.path.basename(line.split(' ')[0])
         if name in OURS or name in FOREIGN:
@@ -43,8 +44,9 @@ def commands(text):
 
 
 def examples():
-    """The commands of ours in the manual pages' EXAMPLES and in --help, each a
-    list of words. What a pipe gives to another program is left out."""
+    """Returns sentry-profd's commands in the EXAMPLES of the manual pages and
+    in --help, each as a list of words. The part of a pipe that another program
+    gets is removed."""
     for page in sorted((ROOT / 'docs').glob('*.[58]')):
         section = page.read_text().split('\n.Sh EXAMPLES\n')[1].split('\n.Sh ')[0]
         for line in re.findall(r'^\.Dl [$#] (.*)$', section, re.MULTILINE):
@@ -59,7 +61,8 @@ def examples():
 
 
 def our_part(words):
-    """The command of ours that another program runs; None: it runs none."""
+    """Returns the command of sentry-profd that another program runs; None:
+    there is none."""
     if os.path.basename(words[0]) in OURS:
         return words
     for before in ('--', IMAGE):
@@ -71,13 +74,13 @@ def our_part(words):
 
 
 def configuration(text):
-    """The last block of a guide that is one."""
+    """Returns the last block of a guide that is a configuration."""
     blocks = re.findall(r'^    \[sentry\]\n(?:    .*\n|\n)+', text, re.MULTILINE)
     return re.sub(r'^    ', '', blocks[-1], flags=re.MULTILINE)
 
 
 class Guide:
-    """Where the commands of one guide are run, one after the other."""
+    """Runs the commands of one guide, one after the other."""
 
     def __init__(self, box, path):
         self.box = box
@@ -88,7 +91,7 @@ class Guide:
         dsn.write_text(f'{self.server.dsn}\n')
         dsn.chmod(0o600)
         self.config = self.dir / 'profd.conf'
-        # Without one in the guide there is nothing to be said about it.
+        # A guide without a configuration needs none.
         self.write(configuration(self.text) if '    [sentry]\n' in self.text
                    else '[sentry]\ndsn_file = dsn\n')
         self.socket = self.dir / 'profd.sock'
@@ -97,7 +100,7 @@ class Guide:
         harness.wait_for(self.socket.exists, 'the daemon listens')
 
     def write(self, text):
-        """A configuration of a guide, for the server of the test."""
+        """Writes a configuration of a guide, for the server of the test."""
         text = re.sub(r'^dsn(_file)? = .*', f'dsn_file = {self.dir}/dsn', text,
                       flags=re.MULTILINE)
         self.config.write_text(text)
@@ -107,7 +110,8 @@ class Guide:
         return str(self.box.target('naps', 2, 500, 2000).pid)
 
     def filled_in(self, words):
-        """With a process, a server and files where the guide has names."""
+        """Returns the command with a process, a server and files in place of
+        the guide's names."""
         made = [d.name for d in self.dir.glob('sentry-profd-2*')]
         for i, word in enumerate(words):
             if word == 'PID' or words[i - 1] == '--pid':
@@ -119,7 +123,7 @@ class Guide:
             elif word == 'https://KEY@SERVER/PROJECT':
                 words[i] = self.server.dsn
             elif re.fullmatch(r'sentry-profd-\d+-\d+', word):
-                # That of the run before, if there was one.
+                # The file of the last run, if there was one.
                 words[i] = made[0] if made else word
             elif word.startswith('/tmp/'):
                 words[i] = word.removeprefix('/tmp/')
@@ -127,13 +131,13 @@ class Guide:
         if name == 'sentry-profd':
             if '--check-config' in words or len(words) == 1:
                 words[1:] = ['--check-config', '--config', self.config]
-            # What runs until ^C runs for a second here.
+            # A command that runs until ^C runs for a second here.
             elif '--duration' not in words and '--' not in words:
                 words[1:1] = ['--duration', '1']
         return [BUILD / name, *words[1:]]
 
     def show(self, argv):
-        """One that takes a terminal, up to its first lines."""
+        """Runs a command that needs a terminal, until its first lines."""
         terminal = Terminal(self.box, SENTRY_PROFD_SOCKET=str(self.socket))
         terminal.run(*argv)
         terminal.wait(f'process {argv[-1]} ' if argv[-1] != 'top'
@@ -150,7 +154,7 @@ class Guide:
             argv, cwd=self.dir, capture_output=True, text=True,
             env={**os.environ, **self.server.env,
                  'SENTRY_PROFD_SOCKET': str(self.socket)})
-        # What doctor finds on this machine is another matter.
+        # doctor's findings on this machine do not matter here.
         allowed = (0, 3) if 'doctor' in words else (0,)
         check(ran.returncode in allowed,
               f'{shlex.join(words)}, as {argv}: status {ran.returncode}: '
@@ -185,11 +189,12 @@ def test_troubleshooting(box):
 
 
 class Examples(Guide):
-    """They have names of the reader's world, and here are its processes."""
+    """The examples have example names, which are replaced by processes of this
+    machine."""
 
     def __init__(self, box, path):
         super().__init__(box, path)
-        # Others' tests may run on the machine, too.
+        # Other tests may run on the machine, too.
         self.name = f'naps-{os.getpid()}'
         shutil.copy(BUILD / 'targets/naps', self.dir / self.name)
         self.attached = None
@@ -207,7 +212,7 @@ class Examples(Guide):
         words = [names.get(word, word) for word in words]
         for i, word in enumerate(words):
             if word == '--unit':
-                # There may be no systemd here.
+                # systemd may not run here.
                 words[i:i + 2] = ['--name', self.name]
             elif word == '--watch':
                 words[i:i + 1] = []
@@ -225,7 +230,7 @@ def test_examples(box):
     (guide.dir / 'script.py').write_text('sum(range(3000000))\n')
     (guide.dir / 'profile.html').write_text('<!doctype html>')
     found = list(examples())
-    # What is written in one page is read in another.
+    # Commands that write a file come before those that read it.
     found.sort(key=lambda words: words[0] != 'sentry-profd')
     for words in found:
         guide.run(words)
@@ -248,8 +253,8 @@ def test_a_command_that_is_wrong_is_found(box):
 
 
 def test_the_manifest(box):
-    """It is YAML, its configuration holds, and its capabilities are those that
-    the manual names."""
+    """The manifest is valid YAML, its configuration is valid, and its
+    capabilities are those of the manual."""
     parts = list(yaml.safe_load_all(MANIFEST.read_text()))
     check([p['kind'] for p in parts] == ['ConfigMap', 'DaemonSet'], f'{parts}')
     guide = Guide(box, GUIDES[1])

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Each target may have a DSN of its own: chunks go to that server, and what that
-server does concerns no other.
+"""Each target may have its own DSN: its chunks go to that server, and faults
+of that server do not affect others.
 """
 
 import os
@@ -15,7 +15,7 @@ LIMIT = {'headers': {'X-Sentry-Rate-Limits': '3600:profile_chunk:key'}}
 
 
 def start(box, dsns, *args, **options):
-    """A daemon with a target for each DSN."""
+    """Starts a daemon with a target for each DSN."""
     directory = box.make_dir('etc')
     config = directory / 'profd.conf'
     targets = [box.target('shares') for _ in dsns]
@@ -39,7 +39,7 @@ def two_servers(box, **first):
 
 
 def said_of(profd, server, text):
-    """By its place, without the key; how often."""
+    """Returns how often a line names the server, without the key."""
     check(KEY not in profd.stderr, 'the key is shown')
     return profd.stderr.count(f' localhost:{server.port}/42: {text}')
 
@@ -90,7 +90,7 @@ def test_losses_are_told_to_their_own_server(box):
 
 
 def test_one_that_stalls(box):
-    """Its chunks wait, in memory; those of the other do not."""
+    """The chunks for that server wait in memory; the others are sent."""
     servers = two_servers(box, script=[{'do': 'stall'}] * 50)
     _, profd = start(box, [s.dsn for s in servers])
     wait_for(lambda: servers[0].requests, 'a request that stalls')
@@ -101,7 +101,7 @@ def test_one_that_stalls(box):
 
 
 def test_a_spool_for_each(box):
-    """Servers that are away: each gets what is its own afterwards."""
+    """The servers are away; later each gets its own chunks."""
     servers = two_servers(box)
     dsns = [s.dsn for s in servers]
     for server in servers:
@@ -124,14 +124,14 @@ def test_a_spool_for_each(box):
     check(profd.stats['spool']['sent'] == kept, f'{profd.stats["spool"]}')
     for server in servers:
         server.check_requests()
-        # Of both runs, and of nobody else.
+        # The chunks are those of both runs, and no others.
         check(len({c['profiler_id'] for c in server.chunks}) == 2,
               'chunks of another target')
 
 
 def test_a_dsn_that_changes_its_place(box):
-    """Of [sentry] before, of a target now, and the other way round: its chunks
-    are sent to where they were meant."""
+    """A DSN moves from [sentry] to a target, and back. Its chunks go to the
+    server for which they were made."""
     servers = two_servers(box)
     for server in servers:
         server.down()
@@ -156,13 +156,14 @@ def test_a_dsn_that_changes_its_place(box):
         server.check_requests()
         ids = [c['chunk_id'] for c in server.chunks]
         check(len(ids) == len(set(ids)), 'some came twice')
-        # Of both runs, and of nobody else.
+        # The chunks are those of both runs, and no others.
         check(len({c['profiler_id'] for c in server.chunks}) == 2,
               'chunks of another target')
 
 
 def test_a_dsn_that_nobody_has_any_more(box):
-    """Its chunks wait, which is said once, and go when they are too old."""
+    """The chunks wait, which is reported once, and are dropped when they are
+    too old."""
     servers = two_servers(box)
     servers[1].down()
     spool = box.dir / 'spool'
@@ -171,7 +172,7 @@ def test_a_dsn_that_nobody_has_any_more(box):
     wait_for(lambda: list(spool.glob('*.gz')), 'a chunk waits')
     profd.interrupt()
     old = {p.name for p in spool.glob('*.gz')}
-    # As a part of the spool that was left two days ago, and one of now.
+    # One chunk looks two days old, and one is new.
     path = next(spool.glob('*.gz'))
     part = spool / 'fedcba9876543210'
     part.mkdir()
@@ -190,7 +191,7 @@ def test_a_dsn_that_nobody_has_any_more(box):
           profd.stderr.count('1 chunk of other DSNs removed: too old') == 1,
           profd.stderr)
     check([p.name for p in part.iterdir()] == [path.name], 'the old one')
-    # And when it is there again they are sent.
+    # They are sent when the DSN is configured again.
     servers[1].up()
     _, profd = start(box, dsns[:1], '--spool', spool)
     wait_for(lambda: not list(spool.glob('*.gz')), 'they are sent')

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""What cannot be done is said in one line, with status 1, or 2 for a wrong
-usage; and nothing of it is left in the target.
+"""Errors are reported in one line, with status 1, or 2 for a wrong usage. The
+target is left unchanged.
 """
 
 import os
@@ -18,7 +18,7 @@ PF_KTHREAD = 0x00200000
 
 
 def say_in_one_line(box, status, pattern, argv, **options):
-    """Runs it; it has to end with this status and this line."""
+    """Runs sentry-profd, which must end with this status and this line."""
     program = box.start(argv, **options)
     ended = program.wait()
     lines = program.stderr.splitlines()
@@ -62,7 +62,7 @@ def test_not_permitted(box):
 
 
 def test_forbidden_to_root(box):
-    """Not for want of a capability, which is what most lack."""
+    """The reason is not a missing capability, which is the usual one."""
     stranger.need_root()
     target = box.target('shares')
     say_in_one_line(box, 1, f'not permitted to trace process {target.pid}, '
@@ -108,7 +108,7 @@ def test_thread(box):
 
 
 def test_one_of_two_is_wrong(box):
-    """The good one is not touched, whichever comes first."""
+    """The valid target is not touched, whichever comes first."""
     target = box.target('shares')
     tid = [t for t in harness.threads(target.pid) if t != target.pid][0]
     for pids in ((target.pid, tid), (tid, target.pid)):
@@ -153,7 +153,7 @@ def test_usage(box):
     refuse_for(box, target, '--pid: too many processes: .*',
                *[a for n in range(1, 257) for a in ('--pid', 1000000 + n)])
     refuse_for(box, target, r'--speed: not known \(.*', '--speed')
-    # Of a value nothing is shown: it may be a DSN.
+    # A value is never printed, because it may be a DSN.
     refuse_for(box, target, r'--dns: not known: did you mean --dsn\? \(--help '
                r'shows the usage\)', '--dns=https://secret@host/1')
     refuse(box, 2, rf'argument: not expected: did you mean --pid {target.pid}\? '
@@ -168,7 +168,7 @@ def test_usage(box):
         refuse_for(box, target, f'{option}: empty: .*', option, '')
         refuse_for(box, target, f'{option}: longer than 200 bytes: .*',
                    option, 'x' * 201)
-        # One line, whatever the argument holds.
+        # The output is one line, whatever the argument contains.
         refuse_for(box, target, f'{option}: contains control characters: '
                    r"'a\\x0ab'.*", option, 'a\nb')
     check_untouched(target)
@@ -186,7 +186,7 @@ def test_help_and_version(box):
 
 
 def test_short_options(box):
-    """-p, -d and -o are what is given by hand."""
+    """The short options -p, -d and -o, for use by hand."""
     output = box.make_dir('short') / 'out'
     program = box.start([BUILD / 'sentry-profd', '-p', box.target('shares').pid,
                          '-d', '0.5', '-o', output], env=harness.environment())
@@ -226,7 +226,7 @@ def test_dsn(box):
 
 
 def test_unwritable(box):
-    """Paths that nobody can write to, root included."""
+    """Paths that no user can write to, not even root."""
     target = box.target('shares')
     directory = box.make_dir('here')
     (directory / 'file').write_text('')
@@ -246,7 +246,7 @@ def test_unwritable(box):
 
 
 def test_unwritable_by_a_stranger(box):
-    """Directories of root's, for somebody who is not."""
+    """Directories of root, for another user."""
     stranger.need_root()
     executables = stranger.copy(box, stranger.EXECUTABLES)
     target = stranger.target(box, 'shares')

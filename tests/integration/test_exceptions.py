@@ -1,11 +1,10 @@
 #!/usr/bin/python3
-"""Exceptions, instruction by instruction: throws_* goes through one turn by single
-steps, and its stack is told at each of them.
-
-While libgcc installs the handler's context its own saved registers are the
-handler's, or some of them are: there the stack ends in the function that installs.
-Up to there it is the thrower's, from then on the handler's, and no other step ends
-elsewhere than in the root.
+"""Exceptions, instruction by instruction: throws_* runs one round by single
+steps, and its stack is unwound at each of them. While libgcc installs the
+handler's context, some of its own saved registers are the handler's already:
+there the stack ends in the function that installs. Before that it is the
+thrower's stack, afterwards the handler's. At no other step does a stack end
+without its root.
 """
 
 import collections
@@ -15,21 +14,21 @@ import subprocess
 import harness
 from harness import BUILD, check
 
-# What a turn of tests/targets/throws.h does, by the innermost of its functions,
-# and who has called each.
+# What one round of tests/targets/throws.h does: the innermost of its
+# functions, and the callers of each.
 TURN = ('turn main catcher cleaner thrower cleaner catcher main jumper forced '
         'forcer forced jumper main').split()
 BELOW = {'turn': 'main', 'catcher': 'main', 'cleaner': 'catcher',
          'thrower': 'cleaner', 'jumper': 'main', 'forced': 'jumper',
          'forcer': 'forced'}
-# And what has called main, which has a name where libc's debug file is.
+# The callers of main, which have names if libc's debug file is installed.
 ENDED = '__libc_start_main', '_start'
 
-# Whose last instructions these are, and how often.
+# The functions that install a context, and how often.
 INSTALLS = {'_Unwind_RaiseException': 1, '_Unwind_Resume': 1,
             '_Unwind_ForcedUnwind': 1}
-# Installing takes 384 instructions. Of 43 all are told, of others, in functions that
-# are called, one in eight.
+# Installing takes 384 instructions. At 43 of them all stacks must be right, at
+# the others, which are in called functions, one in eight.
 INSTALLING_MAX = 100
 
 
@@ -37,13 +36,13 @@ class Step:
     def __init__(self, line):
         self.end, *frames = line.split()
         frames = [f.rsplit(':', 1) for f in frames]
-        # What gcc has put aside is of the function.
+        # A cold part belongs to its function.
         self.names = [n.removesuffix('.cold') for n, _ in frames]
         self.addrs = [int(a, 16) for _, a in frames]
         self.text = line
 
     def own(self):
-        """The program's functions on it."""
+        """Returns the program's functions on the stack."""
         return tuple(n for n in self.names if n in BELOW or n == 'main')
 
 
@@ -56,7 +55,8 @@ def steps(box, name):
 
 
 def chains(turn):
-    """The stacks of a turn: who is left has not been on it any more."""
+    """Returns the stacks of a round. A function that was left is not on later
+    ones."""
     for name in turn:
         chain = [name]
         while chain[-1] != 'main':
@@ -65,8 +65,8 @@ def chains(turn):
 
 
 def unknown(found):
-    """Who installed, and for how many steps its caller was not known: of each run of
-    such steps."""
+    """Returns the installing function, and the number of consecutive steps at
+    which its caller was unknown, for each such series."""
     for step, run in itertools.groupby(
             found, lambda s: s.end == 'no_cfi' and s.names[-1]):
         if step:

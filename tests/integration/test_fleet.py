@@ -1,8 +1,7 @@
 #!/usr/bin/python3
 """A hundred targets at once: more sessions and chunks than the sockets between
-the processes hold.
-
-Runs alone: no sample may be missing where the machine has the time.
+the processes hold. Runs alone: no sample may be missed on a machine that has
+the time.
 """
 
 import harness
@@ -18,7 +17,8 @@ def start(box, chunk_seconds, *args, **options):
 
 
 def end(targets, profd):
-    """Its figures. Nobody was replaced, no target harmed."""
+    """Ends the daemon; returns its statistics. Checks that no child was
+    replaced and no target disturbed."""
     profd.interrupt()
     for line in ('replaced', 'starting it again', 'was dropped'):
         check(line not in profd.stderr, profd.stderr[-2000:])
@@ -42,7 +42,7 @@ def test_files(box):
 
 
 def first_samples(box, targets):
-    """Of a run: is there one of each thread?"""
+    """Returns true if each thread has a first sample."""
     profd = box.profd(targets, '--chunk-seconds', '1')
     wait_for(lambda: len(list(profd.output.glob('*.envelope'))) >= TARGETS,
              'a chunk of each')
@@ -55,8 +55,8 @@ def first_samples(box, targets):
 
 
 def test_start(box):
-    """Of the first samples of 2,000 threads, larger than the ring together,
-    none is lost, unless the unwinder has no processor for seconds."""
+    """The first samples of 2,000 threads, which together exceed the ring, are
+    all taken, unless the unwinder gets no processor for seconds."""
     targets = [box.start((harness.BUILD / 'bench/target', 'sleepers=19'))
                for _ in range(TARGETS)]
     for target in targets:
@@ -73,8 +73,8 @@ def test_start(box):
 
 
 def test_server(box):
-    """The chunks of all are made at the same ticks: more than ship is given
-    at once. What is made at the end may come too late.
+    """All chunks are made at the same ticks: more than ship can take at once.
+    Chunks of the end may come too late.
     """
     server = box.server()
     targets, profd = start(box, 10, '--dsn', server.dsn, output=False,

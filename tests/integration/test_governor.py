@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""The CPU budget: what costs too much is sampled at a lower rate, and the time
-in the profile stays right.
+"""The CPU budget: an expensive target is sampled at a lower rate, and the
+times in its profile stay right.
 
-Runs alone: it is about what sampling costs, and what a processor has time for.
+Runs alone: it measures the cost of sampling, which depends on the load.
 """
 
 import re
@@ -19,8 +19,8 @@ LINE = r'sentry-profd: warning: budget 1 %: \d of 2 targets are sampled at only 
 
 
 def test_lowered(box):
-    """A thousand samples a second of a program that never waits are more than
-    a hundredth of a processor."""
+    """A thousand samples a second of a running program cost more than 1 % of a
+    processor."""
     busy = box.target('shares')
     idle = box.target('cap_threads', stdin=-1)
     profd = box.profd([busy, idle], '--rate', '1000', '--cpu-budget', '1',
@@ -35,8 +35,8 @@ def test_lowered(box):
     governor = figures[busy.pid]['governor']
     check(governor['lowest_rate_hz'] <= int(lowered[1]) < 1000 and
           governor['lowered_s'] > 0, f'{governor}')
-    # The one that costs more is lowered first; the other at all only where the
-    # machine has no time for it.
+    # The target that costs more is lowered first; the other one only on a busy
+    # machine.
     check(figures[idle.pid]['governor']['lowered_s'] < governor['lowered_s'],
           f'{figures[idle.pid]["governor"]}, and the busy one {governor}')
     for f in figures.values():
@@ -44,8 +44,8 @@ def test_lowered(box):
               sum(f['missed'].values()), f'{f}')
     check(figures[busy.pid]['ticks'] < figures[idle.pid]['ticks'],
           'no tick was left out')
-    # Every second of the run is in the chunks, whatever the rate was; but what
-    # could not be seen is told, and is no time.
+    # Every second of the run is in the chunks, at any rate. Time that could
+    # not be sampled is reported, and is in no chunk.
     tid = str(busy.pid)
     seconds = sum(chunk_rules.thread_seconds(c).get(tid, 0)
                   for c in profd.chunks)
@@ -54,7 +54,7 @@ def test_lowered(box):
     whole = figures[busy.pid]['duration_s']
     check(whole - missed - 0.25 < seconds < profd.lived_s,
           f'{seconds:.2f} s of {whole:.2f} s, {missed:.2f} s are missed')
-    # And is shared out as it was.
+    # The shares of the functions are the same.
     found = share_problems(profd.chunks, tid, luck(profd.chunks, tid))
     check(found == [], f'{found}')
 
@@ -63,21 +63,22 @@ LOWEST_HZ = 11
 
 
 def tick_lengths(chunk):
-    """From one tick to the next, in periods of the lowest rate; the last is cut
-    off."""
+    """Returns the distances between ticks, in periods of the lowest rate; the
+    last one is cut off."""
     times = sorted({s['timestamp'] for s in chunk['profile']['samples']})
     return [LOWEST_HZ * (b - a) for a, b in zip(times[:-1], times[1:-1])]
 
 
 def is_even(chunk):
-    """Where nobody got to run in between, some are left out."""
+    """Skipped ticks are allowed if the daemon did not run in between."""
     ticks = tick_lengths(chunk)
     even = sum(abs(n - max(1, round(n))) < 0.1 for n in ticks)
     return len(ticks) > 3 and even > 0.8 * len(ticks)
 
 
 def test_lowest(box):
-    """More than the budget at any rate: the lowest, and one line."""
+    """The cost exceeds the budget at any rate: the lowest rate is used, and
+    one line reports it."""
     busy = [box.start([harness.BUILD / 'bench/target', 'busy=24'])
             for _ in range(2)]
     for target in busy:
@@ -93,7 +94,7 @@ def test_lowest(box):
         profd.wait_chunks(4)
         return [] if any(map(is_even, profd.chunks[chunks:])) else \
             [tick_lengths(c) for c in profd.chunks[chunks:]]
-    # A machine that has no time for us makes ticks late.
+    # On a busy machine ticks are late.
     harness.in_turns(turn)
     late = profd.interrupt().chunks[chunks:]
     check(profd.stderr.count('at the lowest rate of all') == 1, profd.stderr)
@@ -106,8 +107,9 @@ def test_lowest(box):
 
 
 def test_what_no_rate_saves(box):
-    """A stop for each thread that is born: at any rate, and it is said."""
-    # Of a fast machine one takes less than 1 % at a lower rate.
+    """A program that makes threads all the time: each birth is a stop, at any
+    rate, which a line reports."""
+    # On a fast machine one such program costs less than 1 % at a lower rate.
     births = [box.target('short_threads') for _ in range(4)]
     profd = box.profd(births, '--cpu-budget', '1', '--chunk-seconds', '1')
     wait_for(lambda: 'new threads make are the same at any rate' in
@@ -127,7 +129,8 @@ def tell(target, line):
 
 
 def test_recovers(box):
-    """A tick alone takes up to 30 us of a slow machine, 3 % at this rate."""
+    """A tick alone takes up to 30 us on a slow machine, which is 3 % at this
+    rate."""
     target = box.target('cap_threads', stdin=-1)
     tell(target, b'busy 64\n')
     target.wait_line(r'ok \d+')

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""How a chunk goes to a server: what is verified, offered, and not waited for."""
+"""Sending a chunk to a server: certificates, encodings, timeouts."""
 
 import contextlib
 import os
@@ -38,7 +38,7 @@ def check_does_not(box, server, *args, **options):
 
 
 def private(path):
-    """The daemon's user may read it, ship's may not."""
+    """The daemon's user may read the file, ship's user may not."""
     os.chmod(path, 0o600)
     return path
 
@@ -47,7 +47,7 @@ def test_authorities_by_option(box):
     server = box.server()
     ca = private(server.ca)
     check_arrives(box, server, '--ca-certs', ca)
-    # The option is what counts.
+    # The option takes precedence.
     env = harness.environment(SSL_CERT_FILE='/does/not/exist')
     run = check_arrives(box, box.server(tls=False), '--ca-certs', ca, env=env)
     check('SSL_CERT_FILE' not in run.stderr, run.stderr)
@@ -55,8 +55,8 @@ def test_authorities_by_option(box):
 
 
 def test_authorities_by_variable(box):
-    """It is opened with the rights of who started the daemon, too: ship's own
-    may not even enter the directory."""
+    """The file of the variable is also opened with the rights of the user who
+    started the daemon. ship's user may not even enter the directory."""
     first = box.server()
     path = box.dir / 'private/ca.pem'
     path.parent.mkdir(mode=0o700)
@@ -77,7 +77,8 @@ def test_authorities_by_variable(box):
 
 
 def test_a_variable_that_leads_nowhere(box):
-    """It may be meant for other programs: a line says so, once."""
+    """The variable may be meant for other programs, so a wrong path is
+    reported once in a line."""
     for path, why in ((box.dir / 'none', 'No such file'),
                       (box.dir, 'Is a directory')):
         run = check_arrives(box, box.server(tls=False), env=harness.environment(
@@ -103,7 +104,7 @@ def test_client_certificate(box):
     before = len(server.envelopes)
     run = profd(box, server.dsn, '--client-cert', both, env=env)
     wait_for(lambda: len(server.envelopes) > before, 'a chunk')
-    # Another ship reads them from their begin again.
+    # A new ship reads the files from their beginning again.
     ship, = run.helpers()['ship']
     os.kill(ship, signal.SIGKILL)
     wait_for(lambda: run.helpers()['ship'] not in ([], [ship]), 'another')
@@ -113,7 +114,8 @@ def test_client_certificate(box):
 
 
 def configured(box, dsn, env=None, **files):
-    """A service whose section matches a program, and which a reload reaches."""
+    """Starts a service whose section matches a program, and which a reload
+    changes."""
     exe = stranger.copy(box, ['targets/unw_o2']) / 'unw_o2'
     target = box.start([exe, 'nanosleep'])
     path = box.dir / 'profd.conf'
@@ -129,14 +131,14 @@ def configured(box, dsn, env=None, **files):
 
 
 def rotate(path, *sources):
-    """As those do who renew certificates: in one step."""
+    """Replaces the file in one step, as tools that renew certificates do."""
     new = path.with_suffix('.new')
     new.write_bytes(b''.join(s.read_bytes() for s in sources))
     private(new).rename(path)
 
 
 def test_authorities_are_renewed(box):
-    """The server's are another's from one day on."""
+    """The server's certificate is from another authority from some day on."""
     old = box.server()
     path = box.dir / 'ca.pem'
     rotate(path, pathlib.Path(old.ca))
@@ -146,16 +148,16 @@ def test_authorities_are_renewed(box):
     new = box.server(port=old.port)
     wait_for(lambda: 'does not answer' in run.stderr, 'it is not trusted')
     check(not new.envelopes, 'a chunk arrived')
-    # One that is not whole changes nothing.
+    # An incomplete file changes nothing.
     path.write_text('-----BEGIN CERTIFICATE-----\nMII')
     ctl.run('reload')
     wait_for(lambda: 'ca_certs cannot be used' in run.stderr, 'it is said')
     rotate(path, pathlib.Path(new.ca))
     check('ca_certs' not in ctl.run('reload').stderr, 'nothing is wrong')
     wait_for(lambda: new.envelopes, 'a chunk after the reload')
-    # What was made meanwhile has waited.
+    # Chunks that were made meanwhile have waited.
     wait_for(lambda: not list((box.dir / 'spool').glob('*.gz')), 'all')
-    # Another ship has the new ones, too.
+    # A new ship has the new authorities, too.
     ship, = run.helpers()['ship']
     os.kill(ship, signal.SIGKILL)
     before = len(new.envelopes)
@@ -185,8 +187,9 @@ def test_client_certificate_is_renewed(box):
 
 
 def test_files_that_cannot_be(box):
-    """They may be there at another start: systemd tries again after 1, not after
-    2, which is for what somebody has to mend."""
+    """A missing file may exist at the next start: with status 1 systemd tries
+    again, with status 2, which is for errors that a user must correct, it does
+    not."""
     for option in ('--ca-certs', '--client-cert'):
         for path in (box.dir / 'none', box.dir):
             run = profd(box, 'http://key@localhost:1/1', option, path)
@@ -219,13 +222,14 @@ def test_5xx_that_pass(box):
 
 
 def encodings(server):
-    """Of what had a chunk."""
+    """Returns the encodings of the requests with a chunk."""
     return {r['headers']['content-encoding'] for r in server.requests
             if any(i['type'] == 'profile_chunk' for i in r['items'])}
 
 
 def test_compression(box):
-    """What is sent, and what was kept before: gzip, or as it is asked for."""
+    """The encoding of sent chunks and of spooled ones: gzip, or as configured.
+    """
     spool = box.dir / 'spool'
     server = box.server(tls=False)
     server.down()
@@ -267,7 +271,7 @@ def listen():
 
 
 def test_a_byte_at_a_time(box):
-    """It answers, and never comes to an end: nothing waits for it."""
+    """The server answers without end; nothing waits for it."""
     answer = b'HTTP/1.1 200 OK\r\nX-Slow: ' + b'.' * 1000
     accepted, stop = threading.Event(), threading.Event()
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""A server that has nothing but HTTP/2 (RFC 9113), where libcurl has it."""
+"""A server that supports HTTP/2 only (RFC 9113), if libcurl supports it."""
 
 import contextlib
 import ctypes
@@ -22,7 +22,8 @@ INTERNAL_ERROR = 2
 
 
 def status_200(headers):
-    """By HPACK's static table; other headers as they are, of any length < 127."""
+    """The status by HPACK's static table; other headers as literals, of any
+    length < 127."""
     block = b'\x88'
     for name, value in headers.items():
         for text in name, value:
@@ -32,7 +33,7 @@ def status_200(headers):
 
 
 class Server:
-    """Answers are dicts of headers, None: the stream is reset; then {}."""
+    """Answers are dicts of headers; None: the stream is reset; then {}."""
 
     def __init__(self, tls, answers):
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -165,7 +166,7 @@ def test_a_limit(box):
 
 
 def test_a_stream_that_is_reset(box):
-    """Without an answer: it is sent again, and once."""
+    """A stream that is reset without an answer is sent again, once."""
     with profiled(box, [None]) as (server, profd):
         wait_for(lambda: server.fault or server.has(3) and
                  'answers again' in profd.stderr and

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""Targets that would make whoever looks at them hang, and a stopped capture.
+"""Targets that try to make the processes that read them hang, and a stopped
+capture.
 
 tests/targets/hang.c is the hostile target. Another program, "shares", is
 profiled at the same time and must not suffer.
@@ -45,9 +46,9 @@ def wait_replaced(profd, old, since):
 
 
 def win_race(profd, hostile):
-    """Until capture waits for a page of the target's. It has to be looked at
-    in the moment in which the page is gone: on a machine that has no time for
-    both, nothing is shown."""
+    """Waits until capture waits for a page of the target. For that, capture
+    must look at the target at the moment at which the page is gone; on a busy
+    machine that may never happen, and the test shows nothing."""
     def waits():
         capture = capture_of(profd)
         where = harness.proc_text(capture, 'wchan') if capture else ''
@@ -81,7 +82,7 @@ def check_untouched(target):
 
 
 def samples_after(profd, pid, since):
-    """Samples of a process's main thread in the chunks, after that time."""
+    """Returns the samples of a process's main thread after this time."""
     return sum(s['thread_id'] == str(pid) and s['timestamp'] > since
                for c in profd.chunks for s in c['profile']['samples'])
 
@@ -98,7 +99,8 @@ def check_stats(profd, bystander):
 
 
 def deep_stacks(profd, target, since):
-    """Names of the frames of its thread "deep", leaf first, stack by stack."""
+    """Returns the names of the frames of its thread "deep", leaf first, for
+    each stack."""
     for chunk in profd.chunks:
         profile = chunk['profile']
         tids = [t for t, m in profile['thread_metadata'].items()
@@ -110,8 +112,8 @@ def deep_stacks(profd, target, since):
 
 
 def look_around(box, how):
-    """What would make capture hang is not touched: nobody misses a sample, and
-    the stacks around it are right."""
+    """capture does not touch the pages that would make it hang: no sample is
+    missed, and the stacks are right."""
     hostile = hang_target(box, how)
     other = box.target('shares')
     profd = box.profd([other, hostile], '--chunk-seconds', '1')
@@ -153,8 +155,8 @@ def test_fuse_that_never_answers(box):
 
 
 def test_hang_in_a_race(box):
-    """A page that is taken away between the look and the read: it hangs
-    capture, is left out for good, and the other one goes on."""
+    """A page is removed between the look and the read. This makes capture
+    hang. The target is excluded for good, and the other one goes on."""
     need_root()
     hostile = hang_target(box, 'race')
     other = box.target('shares')
@@ -170,7 +172,7 @@ def test_hang_in_a_race(box):
              'the other target is traced again')
     again = time.time()
     check_untouched(hostile)
-    # Two chunks' time without another hang.
+    # The time of two chunks without a further hang.
     profd.wait_chunks(2)
     check(capture_of(profd) == new, 'capture was replaced once more')
     profd.signal(signal.SIGINT)
@@ -184,7 +186,7 @@ def test_hang_in_a_race(box):
 
 
 def test_hung_from_the_start(box):
-    """It hangs at one of the first looks; it is the only target."""
+    """capture hangs at one of the first looks. This is the only target."""
     need_root()
     hostile = hang_target(box, 'race')
     go_deep(hostile)
@@ -197,7 +199,7 @@ def test_hung_from_the_start(box):
 
 
 def test_interrupted_while_it_hangs(box):
-    """^C before the heartbeat is given up."""
+    """^C comes before the broker has given up waiting for the heartbeat."""
     need_root()
     hostile = hang_target(box, 'race')
     profd = box.profd([hostile], '--rate', '1000').wait_attached()
@@ -209,8 +211,8 @@ def test_interrupted_while_it_hangs(box):
 
 
 def test_capture_that_cannot_be_killed(box):
-    """A FUSE server that takes a request and does not answer it: the kernel
-    waits for it whatever comes. The broker does not."""
+    """A FUSE server that takes a request and does not answer it. The kernel
+    waits for it, even if capture is killed; the broker does not."""
     need_fuse()
     hostile = hang_target(box, 'race-jam')
     profd = box.profd([hostile], '--rate', '1000').wait_attached()
@@ -223,7 +225,7 @@ def test_capture_that_cannot_be_killed(box):
           f'no error line: {profd.stderr}')
     states = [harness.state(tid) for tid in harness.threads(old)]
     check('D' in states, f'capture was not stuck: {states}')
-    # With its server's end it is free, and ends.
+    # When the server ends, capture is free, and ends.
     hostile.end()
     wait_for(lambda: all(harness.state(tid) in ('', 'Z')
                          for tid in harness.threads(old)),
@@ -231,8 +233,8 @@ def test_capture_that_cannot_be_killed(box):
 
 
 def test_files_that_hang(box):
-    """A target whose executable cannot be opened. It is profiled all the same,
-    by addresses, and so is the other one, with names."""
+    """A target whose executable cannot be opened. It is profiled nevertheless,
+    by addresses, and the other target with names."""
     need_fuse()
     hostile = hang_target(box, 'code')
     other = box.target('shares')
@@ -256,8 +258,8 @@ def test_files_that_hang(box):
 
 
 def test_pid_file(box):
-    """A pid file on FUSE, whose server does not answer, is left out: processes
-    are found, and other pid files are read."""
+    """A pid file on FUSE whose server does not answer is excluded. Processes
+    are still found, and other pid files are read."""
     need_fuse()
     mount = box.make_dir('mount')
     hostile = box.target('hang', 'code', mount)
@@ -274,7 +276,7 @@ def test_pid_file(box):
     path.write_text(f'{job.pid}\n')
     service.wait_profiled(web.pid, job.pid)
     check(len(re.findall(line, service.profd.stderr)) == 1, 'it is said once')
-    # A reload tries it again.
+    # A reload tries the file again.
     service.reload(sections)
     wait_for(lambda: len(re.findall(line, service.profd.stderr)) == 2,
              'it is tried again')
@@ -285,7 +287,7 @@ def test_pid_file(box):
 
 
 def test_stopped_capture(box):
-    """SIGSTOP to capture: nobody's fault, so all targets stay."""
+    """SIGSTOP to capture is no target's fault, so all targets stay."""
     targets = [box.target('shares') for _ in range(2)]
     profd = box.profd(targets, '--chunk-seconds', '1').wait_attached()
     old = capture_of(profd)
@@ -304,14 +306,14 @@ def test_stopped_capture(box):
 
 
 def stand_still(profd):
-    """Its error line, if capture was replaced."""
+    """Returns the error line, if capture was replaced."""
     capture = capture_of(profd)
     for pid in profd.pid, capture:
         os.kill(pid, signal.SIGSTOP)
         wait_for(lambda: harness.state(pid) == 'T', f'{pid} is stopped')
     since = time.monotonic()
     wait_for(lambda: time.monotonic() > since + 1.5, 'the beat is old')
-    # The broker first: it finds an old beat.
+    # The broker is continued first, and finds an old heartbeat.
     for pid in profd.pid, capture:
         os.kill(pid, signal.SIGCONT)
     profd.wait_chunks(2)
@@ -320,9 +322,9 @@ def stand_still(profd):
 
 
 def test_all_stood_still(box):
-    """The machine, or both of them, without a processor: that capture has no
-    beat then is not its fault. But it is if it stands still for longer: where
-    the test has no processor between the two signals."""
+    """Neither the broker nor capture has a processor. capture's old heartbeat
+    is then no fault, unless capture is stopped for longer, as when the test
+    gets no processor between its two signals."""
     target = box.target('shares')
 
     def turn():
@@ -340,7 +342,8 @@ def stop(profd, kind):
 
 
 def test_stopped_unwind(box):
-    """Nobody makes the last chunk, and nobody waits for it for long."""
+    """No process makes the last chunk, and the broker does not wait long for
+    it."""
     target = box.target('shares')
     profd = box.profd([target]).wait_attached()
     stop(profd, 'unwind')
@@ -350,7 +353,7 @@ def test_stopped_unwind(box):
 
 
 def test_stopped_ship(box):
-    """A second signal says that the last envelopes are not waited for."""
+    """A second signal ends the wait for the last envelopes."""
     target = box.target('shares')
     profd = box.profd([target]).wait_attached()
     stop(profd, 'ship')

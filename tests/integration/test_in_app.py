@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Which frames are the application's where libraries lie in its own file."""
+"""in_app of frames in an executable that also contains libraries."""
 
 import re
 import shutil
@@ -43,7 +43,7 @@ def functions(profd):
 
 
 def test_static(box):
-    """Of a static program, libc's functions are not."""
+    """In a static program, libc's functions are not in_app."""
     target = box.target('unw_static', 'nanosleep')
     expected = set(re.search('expect (.*)', target.stdout)[1].split())
     wait_for(lambda: harness.blocked(target.pid), 'it waits')
@@ -51,7 +51,7 @@ def test_static(box):
     check(ours == expected, f'{ours}')
     check({'_start', '__libc_start_main'} <= theirs and
           any('nanosleep' in t for t in theirs), f'{theirs}')
-    # What the configuration says counts more.
+    # The configuration takes precedence.
     ours, theirs = functions(box.profile([target], '--in-app-include',
                                          '**/unw_static'))
     check(theirs == set() and '_start' in ours, f'{theirs}')
@@ -94,7 +94,7 @@ def test_go(box):
     target = box.start(['gron'], stdin=subprocess.PIPE)
     wait_for(lambda: harness.blocked(target.pid), 'it waits')
     ours, theirs = functions(box.profile([target]))
-    # C's functions of a stripped program have no name of their own.
+    # Functions of C in a stripped program have no name of their own.
     ours = {n for n in ours if '+0x' not in n}
     check(ours and all(n.startswith('main.') for n in ours), f'{ours}')
     check(any(n.startswith('runtime.') for n in theirs) and

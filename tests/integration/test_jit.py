@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Names of code that a program makes itself: /tmp/perf-PID.map."""
+"""Names of code that a program generates at run time: /tmp/perf-PID.map."""
 
 import contextlib
 import os
@@ -12,13 +12,13 @@ import harness
 from harness import BUILD, Failure, Skip, check
 from layout import Layout
 
-# A forbidden call of the sandboxed processes ends them.
+# A sandboxed process that makes a forbidden call is killed.
 STRICT = harness.environment(SENTRY_PROFD_SECCOMP_KILL='1')
 
 
 @contextlib.contextmanager
 def own_map(target):
-    """The target's file, removed in the end."""
+    """The target's map file, removed at the end."""
     path = pathlib.Path(f'/tmp/perf-{target.pid}.map')
     try:
         yield path
@@ -34,7 +34,7 @@ def start(box, *argv, **options):
 
 
 def start_jit(box, *args):
-    """jit, when it waits in what it has made."""
+    """Starts jit; returns when it waits in its generated code."""
     target, expected = start(box, BUILD / 'targets/jit', *args)
     harness.wait_for(lambda: harness.blocked(target.pid), 'it waits')
     return target, expected
@@ -77,7 +77,8 @@ def test_names(box):
 
 
 def test_whose_file(box):
-    """Only a regular file of the target's owner, and no link."""
+    """Only a regular file that belongs to the target's user is read, and no
+    link."""
     target, expected = start_jit(box, '-')
     text = lines(target)
     with own_map(target) as path:
@@ -98,7 +99,7 @@ def test_whose_file(box):
 
 
 def test_nonsense(box):
-    """Wrong lines are left out, and control bytes are no terminal's."""
+    """Invalid lines are ignored, and control bytes are escaped."""
     target, expected = start_jit(box, '-')
     text = lines(target).encode()
     with own_map(target) as path:
@@ -109,7 +110,7 @@ def test_nonsense(box):
 
 
 def test_in_a_container(box):
-    """The root and the pid are the target's own."""
+    """The file is found in the target's root, by the target's own pid."""
     if os.geteuid() != 0 or not shutil.which('unshare'):
         raise Skip('needs root and unshare')
     root = box.make_dir('root')
@@ -121,14 +122,14 @@ def test_in_a_container(box):
     pid, = harness.children(starter.pid)
     harness.wait_for(lambda: harness.blocked(pid), 'it waits')
     check_names(profile(box, pid), expected)
-    # A link within the root is one, too.
+    # A link within the root is refused, too.
     (root / 'tmp/perf-1.map').rename(root / 'tmp/map')
     (root / 'tmp/perf-1.map').symlink_to('map')
     check_nameless(profile(box, pid), expected)
 
 
 def test_node(box):
-    """A real one, where it is installed."""
+    """node, if it is installed."""
     if not shutil.which('node'):
         raise Skip('no node (Debian: nodejs)')
     script = box.dir / 'work.js'
@@ -145,7 +146,7 @@ setTimeout(() => { for (;;) between(200000); }, 100);
                        cwd=box.dir)
     target.wait_line('ready')
     with own_map(target) as path:
-        # Compiled, with frame pointers, not interpreted.
+        # The function is compiled, with frame pointers, and not interpreted.
         harness.wait_for(lambda: ':*between' in path.read_text(),
                          'compiled code')
         profd = box.profile([target], work=1)

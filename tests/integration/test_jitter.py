@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Hosts that start together do not send together from then on.
+"""Hosts that start at the same time do not send chunks at the same time.
 
 Runs alone: it compares how long chunks are.
 """
@@ -12,7 +12,8 @@ N = 8
 
 
 def lengths(profd, server):
-    """Of the first chunk of each process, and of its second, in seconds."""
+    """Returns the lengths of each process's first and second chunk, in
+    seconds."""
     found = {}
     for chunk in server.chunks:
         times = [s['timestamp'] for s in chunk['profile']['samples']]
@@ -31,11 +32,11 @@ def first_chunks(box):
     profd.interrupt()
     for target in targets:
         target.end()
-    # Of eight within three seconds, two are so far apart but for once in a
-    # billion.
+    # Two of eight values within three seconds are this far apart, except once
+    # in a billion runs.
     first = [f[0] for f in found]
     check(max(first) - min(first) > 0.1, f'not by chance: {first}')
-    # Where samples are missing a chunk looks shorter than it is.
+    # If samples are missing, a chunk looks shorter than it is.
     return [f for f in found if f[0] < CHUNK_S / 4 - 0.1 or
             f[1] < CHUNK_S - 0.1]
 
