@@ -314,7 +314,7 @@ def test_wrong_usage(box):
     check('needs a terminal' in said and 'sentry-profctl record' in said,
           said)
     for words, why in ((['top', '1', '2'], 'one pid or name'),
-                       (['top', ''], 'no name'),
+                       (['top', ''], 'neither a pid'),
                        (['top', '--wrong'], 'not known')):
         said = ctl.run(*words, status=2).stderr
         check(why in said, said)
