@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""SIGTSTP lets go of the targets before it stops the daemon, SIGCONT takes them
-again; a debugger that came meanwhile is waited for.
+"""SIGTSTP makes the daemon detach from its targets before it stops, and
+SIGCONT makes it attach again. It waits for a debugger that has attached
+meanwhile.
 """
 
 import os
@@ -15,13 +16,13 @@ from progress import Progress
 
 
 def start(box, targets, *args):
-    """In a process group of its own, as a shell would: one that is orphaned
-    the kernel does not stop."""
+    """Starts the daemon in a process group of its own, as a shell does. The
+    kernel does not stop an orphaned group."""
     return box.profd(targets, *args, process_group=0).wait_attached()
 
 
 def suspend(profd):
-    """As a shell does, and as it sees it."""
+    """Stops the daemon, and waits for the stop, as a shell does."""
     profd.signal(signal.SIGTSTP)
     info = wait_for(lambda: os.waitid(os.P_PID, profd.pid, os.WSTOPPED |
                                       os.WNOHANG | os.WNOWAIT),
@@ -30,7 +31,7 @@ def suspend(profd):
 
 
 def check_free(target):
-    """At once: not a moment after the daemon has stopped."""
+    """Checks that the targets are free as soon as the daemon has stopped."""
     for tid in harness.threads(target.pid):
         check(harness.tracer(tid) == 0 and harness.state(tid) not in 'tT',
               f'thread {tid}: tracer {harness.tracer(tid)}, state '
@@ -46,8 +47,8 @@ def check_figures(profd):
     for profiler in {c['profiler_id'] for c in profd.chunks}:
         found += chunk_rules.stream_problems(
             [c for c in profd.chunks if c['profiler_id'] == profiler])
-    # What nobody knows is in no chunk, and who was seen at one tick only
-    # before it has one sample, or not yet at the chunk's first.
+    # Unknown time is in no chunk. A thread that was only seen at one tick
+    # before has one sample, or none yet at the chunk's first tick.
     found = [f for f in found if not
              re.search(r'^\+.* s between two|not two samples with|'
                        r'starts after its chunk', f)]
@@ -67,7 +68,8 @@ def busy_bars(profd):
 
 
 def check_away(profd, begin, end):
-    """Nobody has time between these two, and all have some before and after."""
+    """Checks that no thread has time between these two moments, and that all
+    have some before and after."""
     bars = busy_bars(profd)
     threads = {b.thread for b in bars}
     check(len(threads) == 4, f'{threads}')
@@ -76,14 +78,15 @@ def check_away(profd, begin, end):
         check(min(b.start for b in own) < begin and
               max(b.start + b.seconds for b in own) > end,
               f'thread {tid} has no time before or after')
-    # To a tick.
+    # Times are exact to a tick.
     invented = [(b.start, b.seconds) for b in bars
                 if b.start < end - 0.01 and b.start + b.seconds > begin + 0.01]
     check(invented == [], f'time between {begin} and {end}: {invented[:5]}')
 
 
 def seconds_without(profd, target):
-    """For which its threads have no samples since there was no capture."""
+    """Returns the seconds for which the threads have no samples because there
+    was no capture."""
     figures = profd.stats['targets'][0]
     return figures['missed'].get('no_capture', 0) / figures['rate_hz'] / \
         len(harness.threads(target.pid))
@@ -118,14 +121,14 @@ def test_suspended_and_continued(box):
     for begin, end in away:
         check_away(profd, begin, end)
     stats = profd.stats
-    # Nothing of that time is expected, nor counts.
+    # That time is neither expected nor counted.
     check(stats['duration_s'] < most, f'{stats["duration_s"]} s of {most}')
     late = stats['missed'].get('sampler_late', 0) + 20 + \
         stats['rate_hz'] * changing
     check(stats['rate_hz'] * stats['duration_s'] - late <= stats['ticks'] <=
           stats['rate_hz'] * most,
           f'{stats["ticks"]} ticks in {stats["duration_s"]} s, {late} late')
-    # It was away for a second and more.
+    # The daemon was stopped for a second or more.
     check(seconds_without(profd, target) < changing + 0.5,
           f'{stats["missed"]}, let go and attached in {changing:.2f} s')
     target.check_untouched()
@@ -147,7 +150,8 @@ def test_the_duration_stands_still(box):
 
 
 def test_ended_while_suspended(box):
-    """A signal that came while it was stopped ends it when it goes on."""
+    """A signal that came while the daemon was stopped ends it when it
+    continues."""
     target = Progress(box)
     profd = start(box, [target], '--chunk-seconds', '1')
     profd.wait_chunks()
@@ -173,7 +177,7 @@ def test_target_ends_meanwhile(box):
 
 
 def test_capture_does_not_let_go(box):
-    """One that hangs is killed."""
+    """A capture that hangs is killed."""
     target = Progress(box)
     profd = start(box, [target], '--chunk-seconds', '1')
     capture, = profd.helpers()['capture']
@@ -189,7 +193,7 @@ def test_capture_does_not_let_go(box):
 
 
 def test_ignored(box):
-    """As by a shell without job control, for some."""
+    """Some shells without job control ignore SIGTSTP."""
     target = Progress(box)
     profd = box.profd([target], '--chunk-seconds', '1', process_group=0,
                       wrapper=['sh', '-c', 'trap "" TSTP; exec "$@"', 'sh'])
@@ -210,7 +214,8 @@ def traced_by(target, tracer):
 
 
 def test_a_debugger_came_meanwhile(box):
-    """It is no error, and with its end the profile goes on."""
+    """An attached debugger is no error. When it detaches, profiling goes on.
+    """
     target, other = Progress(box), box.target('shares')
     profd = start(box, [target, other], '--chunk-seconds', '1')
     profd.wait_chunks(2)
@@ -220,7 +225,7 @@ def test_a_debugger_came_meanwhile(box):
     profd.signal(signal.SIGCONT)
     wait_for_line(profd, traced_by(target, tracer))
     wait_for(lambda: harness.tracer(other.pid), 'the other one is profiled')
-    # It is looked at again and again, and said once.
+    # The process is checked repeatedly, and reported once.
     profd.wait_chunks(3)
     check(harness.tracer(target.pid) == tracer.pid, 'its tracer has lost it')
     end = time.time()
@@ -254,7 +259,7 @@ def test_a_debugger_is_faster_than_the_next_capture(box):
     target = Progress(box)
     profd = start(box, [target], '--chunk-seconds', '1')
     profd.wait_chunks()
-    # The second in a row is not started again at once.
+    # The second restart in a row is delayed.
     first, = profd.helpers()['capture']
     os.kill(first, signal.SIGKILL)
     second = wait_for(lambda: [p for p in profd.helpers()['capture']

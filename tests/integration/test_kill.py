@@ -1,14 +1,14 @@
 #!/usr/bin/python3
-"""SIGKILL to each of the four processes, at random moments.
+"""SIGKILL to each of the four processes, at random moments: at least 50 kills
+of a daemon that profiles one busy program.
 
-At least 50 kills in all, of a daemon that profiles one busy program. After each
-the program goes on with all its threads; when the broker is gone so are the others,
-and nobody traces the program; a child that is gone is replaced, and what was
-lost is counted.
+After each kill the program goes on with all its threads. If the broker is
+killed, the other processes end, and the program is not traced. A killed child
+is replaced, and its losses are counted.
 
-The moments are drawn from a seed, which is printed when a test fails; with
-SEED=N in the environment they are drawn again (what the processes did at these
-moments is another matter).
+The moments are drawn from a seed, which is printed when a test fails. With
+SEED=N in the environment they are drawn again, but the processes may do other
+things at these moments.
 """
 
 import contextlib
@@ -21,8 +21,8 @@ import harness
 from harness import Failure, check, children, proc_status, threads, wait_for
 from progress import Progress, speed
 
-# Some of the last ones of a run come when there is nobody left to kill: so a few
-# more than 50. KILLS in the environment sets how many (make soak: 1,000).
+# At the end of a run a kill may find no process, so there are a few more than
+# 50. KILLS in the environment sets the number (make soak: 1,000).
 KILLS = int(os.environ.get('KILLS') or 58)
 BROKER_KILLS = KILLS * 16 // 58
 CHILD_KILLS = 3  # in each of these runs
@@ -32,7 +32,8 @@ SEED = int(os.environ.get('SEED') or random.randrange(10**6))
 
 
 def seeded(test):
-    """A test(box, rng) as one of a box, that tells the seed if it fails."""
+    """Makes a test(box) of a test(box, rng), and prints the seed if the test
+    fails."""
     def run(box):
         try:
             test(box, random.Random(f'{SEED} {test.__name__}'))
@@ -62,7 +63,7 @@ def test_broker(box, rng):
     target = Progress(box)
     for _ in range(BROKER_KILLS):
         profd = box.profd([target])
-        # Half of them while it starts, which takes 50 ms.
+        # Half of the kills come during the start, which takes 50 ms.
         if rng.random() < 0.5:
             time.sleep(rng.uniform(0, 0.1))
         else:
@@ -73,7 +74,7 @@ def test_broker(box, rng):
 
 
 def kill_child(profd, kind):
-    """Kills a child at once; if there is none, the one that is to come."""
+    """Kills a child at once, or the next one if there is none now."""
     def kill():
         check(profd.running(), f'the broker has ended: {profd.stderr}')
         for pid in profd.helpers()[kind]:
@@ -106,9 +107,9 @@ def check_sums(profd):
 
 
 def check_losses(profd, kills):
-    """What was lost by these kills, and nothing else."""
+    """Checks that the losses are those of these kills."""
     missed, chunks = profd.stats['missed'], profd.stats['chunks']
-    # The second start is not before 100 ms: ten ticks.
+    # The second start is at least 100 ms later: ten ticks.
     if kills.count('capture') > 1:
         check(missed.get('no_capture', 0) > 0,
               f'capture died twice, and nothing was missed: {missed}')
@@ -117,7 +118,7 @@ def check_losses(profd, kills):
 
 
 def check_samples_went_on(profd, target, since):
-    """The busy threads have samples after the last replacement."""
+    """Checks that the busy threads have samples after the last replacement."""
     last = {}
     for chunk in profd.chunks:
         for s in chunk['profile']['samples']:
@@ -132,16 +133,16 @@ def check_samples_went_on(profd, target, since):
 
 
 def run_and_kill(box, rng, target, order):
-    """A run in which children are killed."""
+    """Runs the daemon, and kills children."""
     profd = box.profd([target], '--chunk-seconds', '1').wait_attached()
-    # Without a ship that has ever worked the daemon gives up, rightly. It says
-    # that it is ready once it is in its sandbox.
+    # If no ship has ever worked, the daemon rightly gives up. ship is ready
+    # once it is in its sandbox.
     wait_for(lambda: any(proc_status(pid, 'Seccomp') == '2'
                          for pid in profd.helpers()['ship']), 'a ship')
     replaced = None
     for n, kind in enumerate(order):
         if n == len(order) - 1 and rng.random() < 0.3:
-            # While it ends, if it is still there then.
+            # Kills a child during the daemon's end, if the child still runs.
             profd.signal(signal.SIGINT)
             time.sleep(rng.uniform(0, 0.05))
             for pid in profd.helpers()[kind]:
@@ -152,7 +153,7 @@ def run_and_kill(box, rng, target, order):
         time.sleep(rng.uniform(0, 0.4))
         killed = kill_child(profd, kind)
         target.check_going_on()
-        # One that was killed while another was being replaced counts too.
+        # A child that was killed while another was being replaced counts, too.
         if rng.random() < 0.7 or n == len(order) - 1:
             wait_replaced(profd, kind, killed)
             replaced = time.time()
@@ -188,7 +189,7 @@ def test_children(box, rng):
 
 
 def test_ship_with_an_envelope_on_its_way(box):
-    """Its successor gets it."""
+    """ship's successor gets the envelope."""
     target = Progress(box)
     profd = box.profd([target], '--chunk-seconds', '1').wait_attached()
     ship, = wait_for(lambda: profd.helpers()['ship'], 'ship')

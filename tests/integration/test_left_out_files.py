@@ -1,8 +1,7 @@
 #!/usr/bin/python3
-"""Files at which unwind dies: after the third time they are not read any more.
-
-dying.py stands in for an unwind process that dies; the real one is killed where
-it is at a file.
+"""Files at which unwind dies: after the third death they are not read any
+more. dying.py replaces unwind by a process that dies; the real unwind is
+killed while it reads a file.
 """
 
 import contextlib
@@ -25,14 +24,15 @@ LEFT_OUT = re.compile(r'sentry-profd: warning: sentry-profd-unwind has died 3 '
                       r'times at (.*): this file is not read any more for '
                       r'processes of uid (\d+)\n')
 
-# While a process reads the files of a program, for most of that time.
+# The number of checks while a process reads the files of a program, which it
+# does most of that time.
 LOOKS = 100
 
 REFUSED = f'{errno.EACCES} 0 0'
 
 
 def own_program(box):
-    """A program that no other test has, under a name that is none."""
+    """Makes a program that no other test has, under an unusual name."""
     path = box.make_dir('program') / 'bad\nname\x1b[31m'
     shutil.copy(harness.BUILD / 'targets/shares', path)
     target = box.start([path])
@@ -41,7 +41,7 @@ def own_program(box):
 
 
 def dying(box, target, how, *args):
-    """A broker whose unwind process dies like that."""
+    """Starts a broker whose unwind process dies in this way."""
     directory = take_over(box, 'unwind', (HERE / 'dying.py').read_text())
     (directory / 'types').write_text('\n'.join(message_types()))
     (directory / 'how').write_text(how)
@@ -60,7 +60,7 @@ def end(profd):
 
 
 def test_three_deaths(box):
-    """By whatever it does to itself; all the same if it exits."""
+    """Any way of dying counts, also an exit."""
     for number in (signal.SIGSEGV, signal.SIGBUS, signal.SIGXCPU, 0):
         path, target = own_program(box)
         profd = dying(box, target, f'own {int(number)}')
@@ -69,7 +69,7 @@ def test_three_deaths(box):
         check(answers == ['0 1 1'] * 3 + [REFUSED], f'{number}: {answers}')
         end(profd)
         left_out = LEFT_OUT.findall(profd.stderr)
-        # What a terminal would obey is shown, and not sent.
+        # Control bytes are escaped in the output.
         shown = str(path).replace('\n', '\\x0a').replace('\x1b', '\\x1b')
         check(left_out == [(shown, str(os.getuid()))],
               f'{number}: {profd.stderr}')
@@ -78,8 +78,8 @@ def test_three_deaths(box):
 
 
 def test_what_counts_for_no_file(box):
-    """SIGKILL and SIGTERM are others' doing; the number of no file, or of one
-    that was not handed over, is nobody's."""
+    """SIGKILL and SIGTERM come from other processes, so they do not count.
+    Neither does a number of no file, or of a file that was not handed over."""
     for how in (f'own {int(signal.SIGKILL)}', f'own {int(signal.SIGTERM)}',
                 f'0 {int(signal.SIGSEGV)}', f'2 {int(signal.SIGSEGV)}'):
         _, target = own_program(box)
@@ -93,7 +93,7 @@ def test_what_counts_for_no_file(box):
 
 
 def test_another_file_of_the_name(box):
-    """One that is changed has another chance, of three deaths."""
+    """A changed file may be read again, until three further deaths."""
     path, target = own_program(box)
     profd = dying(box, target, f'own {int(signal.SIGSEGV)}')
     lives = ['0 1 1'] * 3 + [REFUSED]
@@ -107,7 +107,7 @@ def test_another_file_of_the_name(box):
 
 
 def test_status_and_reload(box):
-    """It is seen who is left out; and the list ends with a reload."""
+    """The status shows excluded files; a reload clears the list."""
     path, target = own_program(box)
     where = box.make_dir('run') / 'sub' / 'profd.sock'
     conf = box.make_dir('config') / 'profd.conf'
@@ -141,10 +141,10 @@ def test_status_and_reload(box):
     check(profd.wait() in (0, 1, 3), profd.stderr)
 
 
-# The real one.
+# The real unwind.
 
 def page_of(pid):
-    """Where its page is."""
+    """Returns the address of its page."""
     for line in harness.proc_text(pid, 'maps').splitlines():
         if line.endswith('/memfd:reading (deleted)'):
             return int(line.partition('-')[0], 16)
@@ -152,14 +152,15 @@ def page_of(pid):
 
 
 def word_of(pid):
-    """What the page says of a process that stands still."""
+    """Returns the word in the page of a stopped process."""
     with open(f'/proc/{pid}/mem', 'rb', 0) as mem:
         mem.seek(page_of(pid))
         return struct.unpack('=I', mem.read(4))[0]
 
 
 def is_at_a_file(pid):
-    """Stops it for a look, and leaves it stopped if it is."""
+    """Stops the process; returns true, and leaves it stopped, if it is reading
+    a file."""
     os.kill(pid, signal.SIGSTOP)
     wait_for(lambda: harness.state(pid) in 'TZ', 'it to stop')
     if harness.state(pid) == 'T' and word_of(pid):
@@ -169,8 +170,9 @@ def is_at_a_file(pid):
 
 
 def end_at_a_file(profd):
-    """Lets a new one go on for moments, until it is at a file, and kills it
-    there. One that has read all before is killed as others would do it."""
+    """Lets a new process run for short times until it reads a file, and kills
+    it there. A process that has read all files is killed by a signal that does
+    not count."""
     def fresh():
         pid = (profd.helpers()['unwind'] or [0])[0]
         return pid if pid and page_of(pid) else None
@@ -183,11 +185,11 @@ def end_at_a_file(profd):
 
 
 def test_the_real_one(box):
-    """It says where it is. When a file is left out the others have their
-    names, and there are stacks on."""
+    """unwind notes which file it reads. When a file is excluded, the other
+    files have names, and there are still stacks."""
     if os.geteuid() != 0:
         raise Skip('what unwind has in memory is root\'s to see')
-    # A large program, which takes long to read.
+    # A large program, so that reading it takes long.
     target = box.start(['/usr/bin/python3', '-c', 'while True: pass'])
     harness.wait_work(target.pid, 0.1)
     profd = box.profd([target], '--chunk-seconds', '1').wait_attached()

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""The daemon lets go when it is told to, at once, whatever its targets do just
-then: nobody is traced afterwards, what was stopped is stopped, and what ran
-runs.
+"""The daemon detaches at once when it is told to, whatever its targets do:
+afterwards no process is traced, stopped processes are stopped, and running
+ones run.
 
-Runs alone: it measures how soon targets are let go of.
+Runs alone: it measures how fast the daemon detaches.
 """
 
 import os
@@ -19,17 +19,17 @@ from harness import check, wait_for
 from progress import Progress
 from test_control import listening
 
-# From the signal to the last thread that is free, where there is time for it:
-# capture gives up after two seconds, and the broker after three. In one of some
-# turns it has.
+# The longest time from the signal to the last free thread, on a machine that
+# has the time: capture gives up after two seconds, and the broker after three.
+# One of some attempts must keep it.
 AT_ONCE_S = 1
 
-# A call that is being gone on with is waited for that long (lib/capture).
+# How long a resumed call is waited for (lib/capture).
 REST_S = 2
 
 
 def at_once(turn, limit=AT_ONCE_S):
-    """turn() does it, and returns how long that took."""
+    """turn() detaches, and returns how long that took."""
     def attempt():
         stretch = harness.stretch()
         seconds = turn()
@@ -40,7 +40,8 @@ def at_once(turn, limit=AT_ONCE_S):
 
 
 def say(profd, number):
-    """Returns when nobody is traced any more, and how long that took."""
+    """Sends the signal; returns when no process is traced any more, and how
+    long that took."""
     tids = [t for pid in profd.pids for t in harness.threads(pid)]
     since = time.monotonic()
     profd.signal(number)
@@ -68,7 +69,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGTSTP, signal.SIGKILL)
 
 
 def start(box, targets, *args):
-    # One that is orphaned the kernel does not stop.
+    # The kernel does not stop an orphaned process group.
     return box.profd(targets, *args, process_group=0).wait_attached()
 
 
@@ -96,11 +97,11 @@ def test_in_a_storm(box):
             profd = start(box, [target], '--rate', '1000')
             before = set(harness.threads(target.pid))
             life.begin(target)
-            # Their numbers may begin anew at any time.
+            # Thread ids may wrap at any time.
             wait_for(lambda: set(harness.threads(target.pid)) - before,
                      'threads come')
             seconds = say(profd, number)
-            # Who came meanwhile is free as well.
+            # Threads that were made meanwhile are free, too.
             if number != signal.SIGTSTP:
                 wait_for(lambda: all(harness.tracer(t) == 0
                                      for t in harness.threads(target.pid)),
@@ -112,7 +113,7 @@ def test_in_a_storm(box):
 
 
 def test_stopped_ones(box):
-    """They stay stopped, and are not traced."""
+    """Stopped processes stay stopped, and are not traced."""
     target, stopped_ones_ran = Progress(box), []
     many = life.start(box, 'life_many', 200, 0)
     for program in (target.program, many):
@@ -124,8 +125,8 @@ def test_stopped_ones(box):
             before = target.counters()
             seconds = say(profd, number)
             end(profd, number)
-            # On their way from the one stop into the other they are awake, in
-            # the kernel.
+            # On the way from one kind of stop to the other the threads are
+            # awake, in the kernel.
             for pid in (target.pid, many.pid):
                 wait_for(lambda p=pid: {harness.state(t)
                                         for t in harness.threads(p)} == {'T'},
@@ -139,11 +140,11 @@ def test_stopped_ones(box):
         program.signal(signal.SIGCONT)
     target.check_going_on()
     life.begin(many)
-    # As signal(7) has it for epoll_wait(2): SIGCONT interrupts it.
+    # SIGCONT interrupts epoll_wait(2), as signal(7) states.
     check(life.transcript(many) == ['woken 4 failed 200'], many.stdout)
 
 
-# What goes through the pipe in some hundred ticks, or more.
+# The pipe needs some hundred ticks or more for these bytes.
 SIZE = 64 << 20
 
 WRITER = '''
@@ -158,13 +159,14 @@ while data:
 
 
 def rest_of(pid):
-    """How much the write that it is in has still to write; 0: it is in none."""
+    """Returns how many bytes the current write has left; 0: no write is under
+    way."""
     words = harness.proc_text(pid, 'syscall').split()
     return int(words[3], 16) if len(words) > 4 and words[0] == '1' else 0
 
 
 def until_in_a_rest(writer, reader):
-    """Reads until the call is gone on with: it was begun with all."""
+    """Reads until the call is resumed: it was begun with all bytes."""
     data = bytearray()
     while not 0 < rest_of(writer.pid) < SIZE:
         check(writer.running() and len(data) < SIZE, 'no rest was seen')
@@ -174,8 +176,8 @@ def until_in_a_rest(writer, reader):
 
 
 def test_in_the_rest_of_a_call(box):
-    """A write to a pipe that nobody reads: it is cut off after two seconds, and
-    returns what it has written."""
+    """A write to a pipe that no process reads is cut short after two seconds,
+    and returns the number of bytes written."""
     for number in SIGNALS[:3]:
         at_once(lambda n=number: in_a_rest(box, n), REST_S + AT_ONCE_S)
 
@@ -190,7 +192,8 @@ def start_writer(box):
 
 
 def read_all(writer, reader, data):
-    """Every byte comes, and the calls tell how many they wrote."""
+    """Checks that every byte comes, and that the results of the calls add up.
+    """
     while len(data) < SIZE:
         data += os.read(reader, 65536)
     check(data == bytes(range(256)) * (SIZE // 256), 'other bytes')
@@ -212,12 +215,14 @@ def in_a_rest(box, number):
     return seconds
 
 
-# Where nobody else was looked at meanwhile there were those of a tick or two.
+# If other targets were not sampled meanwhile, they had samples of one or two
+# ticks only.
 SAMPLES_MEANWHILE = 50
 
 
 def test_others_are_sampled_meanwhile(box):
-    """While one is let go of in the rest of a call, which takes two seconds."""
+    """Other targets are sampled while capture waits two seconds for a resumed
+    call of the leaving target."""
     other = box.target('shares')
     harness.in_turns(lambda: while_one_leaves(box, other))
 
@@ -244,8 +249,8 @@ def while_one_leaves(box, other):
 
 
 def test_of_two_of_another_user(box):
-    """Those whom capture may trace, and not signal: the one that is kept does
-    not begin anew."""
+    """Targets that capture may trace, but not signal. The target that stays
+    does not begin anew."""
     stranger.need_root()
     left, kept = (stranger.target(box, 'threads', '3') for _ in range(2))
     profd, ctl = listening(box, [left, kept], '--debug')

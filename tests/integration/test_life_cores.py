@@ -1,8 +1,6 @@
 #!/usr/bin/python3
-"""A program that crashes leaves the core that it would leave without us, in a
-file or through a pipe.
-
-Runs alone: it changes the machine's core_pattern.
+"""A crashing program leaves the same core as without the profiler, in a file
+or through a pipe. Runs alone: it changes the machine's core_pattern.
 """
 
 import contextlib
@@ -21,15 +19,15 @@ NT_PRSTATUS, NT_SIGINFO = 1, 0x53494749
 
 PATTERN = pathlib.Path('/proc/sys/kernel/core_pattern')
 
-# Enough for hundreds of waits for the reader of a pipe.
+# A size at which the writer waits hundreds of times for the pipe's reader.
 MIB = 16
 
 
 class Core:
-    """What its notes say."""
+    """The contents of its notes."""
 
     def __init__(self, path):
-        # One that is cut off has its notes all the same.
+        # A truncated core has its notes, too.
         with open(path, 'rb') as file:
             core = file.read(1 << 20)
         self.size = os.path.getsize(path)
@@ -51,7 +49,8 @@ class Core:
             start = at + 12 + (name + 3) // 4 * 4
             self.notes.append((kind, length))
             if kind == NT_PRSTATUS:
-                # elf_prstatus: registers behind 112 bytes, rip is the 17th.
+                # elf_prstatus: the registers begin at byte 112, and rip is the
+                # 17th.
                 regs = struct.unpack_from('<27Q', data, start + 112)
                 self.threads.append((regs[16], regs[19]))
             if kind == NT_SIGINFO:
@@ -61,7 +60,8 @@ class Core:
 
 
 def crash(box, rate, mib, directory):
-    """How it ended, and its core, which comes to lie in the directory."""
+    """Runs a program until it crashes; returns its exit status and its core,
+    which is in the directory."""
     program = box.start(
         ['bash', '-c', 'ulimit -c unlimited; exec setarch -R '
          f'{BUILD}/targets/life_rights crash {mib}'],
@@ -96,8 +96,8 @@ def compare(box, mib, crash_one):
               f'notes: {alone.notes}; at {rate} Hz {under.notes}')
         check(len(under.threads) == len(alone.threads) == 3,
               f'threads: {alone.threads}, {under.threads}')
-        # Without random addresses two are in the same place: the one that
-        # waits and the one that crashed. One calculates.
+        # Without random addresses two threads are at the same place: the
+        # waiting one and the crashed one. A third one calculates.
         same = set(alone.threads) & set(under.threads)
         check(len(same) >= 2, f'places: {alone.threads}; at {rate} Hz '
                               f'{under.threads}')
@@ -127,7 +127,7 @@ def test_in_a_file(box):
 
 @contextlib.contextmanager
 def core_pattern(text):
-    """For all programs of this machine, for a moment."""
+    """Sets core_pattern for all programs of this machine, for a moment."""
     before = PATTERN.read_text()
     if 'profd-test' in before:
         raise Skip('another one of these tests has changed core_pattern')
@@ -142,8 +142,8 @@ def core_pattern(text):
 
 
 def test_through_a_pipe(box):
-    """As to systemd-coredump(8). Who is interrupted while it writes a pipe
-    writes no more of it."""
+    """A core through a pipe, as to systemd-coredump(8). If a thread were
+    interrupted while it writes a core into a pipe, it would stop writing."""
     need_cores()
     directory = box.make_dir('core')
     helper = directory / 'helper'
@@ -154,7 +154,8 @@ def test_through_a_pipe(box):
     def crash_one(rate):
         end = crash(box, rate, MIB, directory)
         core = directory / f'core.{box.programs[-1 if not rate else -2].pid}'
-        # By a helper in the first namespaces, whose files may be others.
+        # The helper runs in the initial namespaces, which may have other
+        # files.
         if rate is None and not helper_ran(core):
             raise Skip('the kernel\'s helper does not run here')
         harness.wait_for(core.exists, 'the core')

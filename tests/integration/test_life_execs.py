@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Programs that run themselves anew all the time, from any thread, while others
-of their threads come and go: each exec ends, and no target is left out.
+"""Programs that execute themselves all the time, from any thread, while other
+threads begin and end: each exec completes, and no target is excluded.
 """
 
 import os
@@ -12,8 +12,8 @@ import harness
 import life
 from harness import check
 
-# Of capture: at most of them something has happened, at some it is time for a
-# tick.
+# The number of capture's wakes. At most of them an event has happened, at some
+# it is time for a tick.
 LOOKS = 1000
 
 SEED = int(os.environ.get('SEED') or random.randrange(10**6))
@@ -24,7 +24,7 @@ def test_execs_under_profiling(box):
 
 
 def test_attached_in_the_middle(box):
-    """At any moment of an exec, again and again."""
+    """Attaches at random moments of an exec, repeatedly."""
     rng = random.Random(SEED)
     target = life.start(box, 'life_execs', 1000000)
     life.begin(target)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Children and threads of a profiled process, made in every way, are as they
-are without us, wherever the process lives.
+"""Children and threads of a profiled process, made in every way, behave as
+without the profiler, in any namespace.
 """
 
 import subprocess
@@ -15,7 +15,8 @@ def test_children_of_every_kind(box):
 
 
 def in_namespaces(box, *options):
-    """The same in namespaces of its own: the target's numbers are not ours."""
+    """Runs the same in namespaces of its own, in which the target's pids
+    differ from capture's."""
     probe = subprocess.run(['unshare', *options, 'true'], check=False,
                            stderr=subprocess.DEVNULL)
     if probe.returncode != 0:
@@ -52,7 +53,7 @@ def test_in_a_mount_namespace(box):
 
 
 def test_with_small_limits(box):
-    """No limit of the target's is ours to use up."""
+    """Profiling uses up no limit of the target."""
     program = box.start(['bash', '-c', f'ulimit -n 24; ulimit -i 16; ulimit -l 0;'
                          f' exec {BUILD}/targets/life_family 40'],
                         stdin=subprocess.PIPE)

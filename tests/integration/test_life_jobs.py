@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Stopping and continuing: a parent sees of a profiled child what it would see
-without us, each change once; and a shell's job control works.
+"""Stopping and continuing: a parent of a profiled child sees each change once,
+as without the profiler, and a shell's job control works.
 """
 
 import os
@@ -23,8 +23,9 @@ ALL = os.WEXITED | os.WSTOPPED | os.WCONTINUED
 
 
 def next_change(pid):
-    """The next that its parent is told, by SIGCHLD and then by waitid(2)."""
-    # In this order: who takes the change first finds no status in the signal.
+    """Returns the next change that the parent sees, by SIGCHLD and then by
+    waitid(2)."""
+    # The order matters: after waitid(2) the signal has no status.
     child = signal.sigtimedwait({signal.SIGCHLD}, harness.PATIENCE_S)
     check(child is not None and child.si_pid == pid,
           f'no SIGCHLD for a change: {child}')
@@ -42,15 +43,15 @@ def check_nothing_more(pid):
 
 
 def stop_and_continue(rng, target, rounds):
-    """What the parent sees. Between two changes the child runs, or waits, for a
-    time that is no multiple of a tick."""
+    """Checks what the parent sees. Between two changes the child runs, or
+    waits, for a time that is no multiple of a tick."""
     seen = []
     for _ in range(rounds):
         number = rng.choice(STOPS)
         target.program.signal(number)
         seen.append(next_change(target.pid))
         check(seen[-1] == (os.CLD_STOPPED, number), f'a stop: {seen[-1]}')
-        # A stopped one is not stopped again.
+        # A stopped child is not stopped again.
         for again in rng.sample(STOPS, rng.randrange(3)):
             target.program.signal(again)
         time.sleep(rng.uniform(0, 0.03))
@@ -58,7 +59,7 @@ def stop_and_continue(rng, target, rounds):
         target.program.signal(signal.SIGCONT)
         seen.append(next_change(target.pid))
         check(seen[-1][0] == os.CLD_CONTINUED, f'a SIGCONT: {seen[-1]}')
-        # One that runs is told, and nobody else.
+        # SIGCONT to a running child is handled by the child only.
         if rng.random() < 0.3:
             target.program.signal(signal.SIGCONT)
         time.sleep(rng.uniform(0, 0.03))
@@ -73,7 +74,8 @@ def stop_and_continue(rng, target, rounds):
 
 def parents_view(box, rate):
     rng = random.Random(SEED)
-    # A group of its own that is not an orphan: terminals may stop it.
+    # A process group of its own that is not orphaned, so that terminals may
+    # stop it.
     target = Progress(box, process_group=0)
     profd = box.profd([target], '--rate', rate).wait_attached() if rate \
         else None
@@ -109,10 +111,11 @@ class Shell:
         env = harness.environment(PS1='<prompt>', TERM='dumb', HISTFILE='',
                                   INPUTRC='/dev/null')
         self.program = box.start(
-            # Whoever runs this in the background ignores ^C, and so would all.
+            # A test in the background ignores ^C, and all its children would,
+            # too.
             ['env', '--default-signal=INT,QUIT', 'setsid', '--ctty', 'bash', '--norc', '--noprofile',
              '--noediting', '-i'], stdin=side, env=env)
-        # Its output belongs on the terminal, too.
+        # The output goes to the terminal, too.
         os.close(side)
 
     def say(self, text):
@@ -127,7 +130,8 @@ class Shell:
                 return
 
     def expect(self, pattern):
-        """Waits for it on the terminal, after what was expected before."""
+        """Waits for this text on the terminal, after the text of the last
+        call."""
         def look():
             self.say(self.nudge)
             time.sleep(0.02 if self.nudge else 0)
@@ -143,7 +147,7 @@ class Shell:
 
 
 def use_job(box, rate):
-    """What a user sees of a job: ^Z, jobs, bg, jobs, fg, ^Z, fg, ^C."""
+    """Checks what a user sees of a job: ^Z, jobs, bg, jobs, fg, ^Z, fg, ^C."""
     shell = Shell(box)
     seen = []
     path = box.make_dir('progress') / 'counters'
@@ -169,14 +173,15 @@ def use_job(box, rate):
         shell.say('jobs\n')
         expect(r'\[1\]\+ +Running.*progress.* &')
         shell.say('kill -TSTP %1\n')
-        # It is told before the next prompt, once the shell has noticed.
+        # The shell reports the change before its next prompt, once it has
+        # noticed it.
         shell.nudge = '\n'
         expect(r'\[1\]\+ +Stopped.*progress')
         shell.nudge = ''
         shell.say('fg\n')
         expect(r'progress .*counters 2')
         wait_for(lambda: not stopped(), 'the job runs')
-        # It is the terminal's again.
+        # The job is in the terminal's foreground again.
         wait_for(lambda: os.tcgetpgrp(shell.fd) == os.getpgid(pid),
                  'the job is in the foreground')
     shell.say('\x03')

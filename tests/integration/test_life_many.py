@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""Processes of more threads than there are descriptors for, or time in a tick.
-Those that cannot be attached to are counted, nobody else suffers, and the target
-does not notice.
+"""Processes with more threads than capture has descriptors for, or time in a
+tick. Threads that capture cannot attach to are counted, other targets do not
+suffer, and the target does not notice.
 
-Runs alone: it is about thousands of threads on these processors.
+Runs alone: it has thousands of threads.
 """
 
 import pathlib
@@ -12,7 +12,7 @@ import harness
 import life
 from harness import Skip, check, wait_for
 
-# Numbers that others may need for their processes.
+# Pids that are left to other processes.
 SPARE = 6000
 MOST = 30000
 
@@ -22,15 +22,15 @@ def total(figures, reason):
 
 
 def watch(box, n, limits=':'):
-    """Attaches to a process of n threads that wait, and to another; returns the
-    figures of both."""
+    """Attaches to a process of n waiting threads and to another one; returns
+    the statistics of both."""
     other = box.target('shares')
     target = life.start(box, 'life_many', n, 20)
     profd = box.profd([other, target], '--chunk-seconds', '1',
                       wrapper=['sh', '-c', f'{limits}; exec "$@"', 'sh'])
     capture = wait_for(lambda: profd.helpers()['capture'], 'capture')
-    # All that can be is attached, and what is left over is counted, when
-    # nothing changes any more.
+    # When the counts do not change any more, capture has attached to all
+    # threads that it can, and the others are counted.
     def settled():
         before = attached(target)
         profd.wait_chunks()
@@ -55,8 +55,8 @@ def attached(target):
 
 
 def suffers(figures):
-    """It has its ticks, if not all of them where the processors are busy: half
-    of them in some turn."""
+    """Returns true if the other target misses ticks. On a busy machine half of
+    the ticks are enough, in one of some attempts."""
     return [] if figures['samples_taken'] > 0.5 * figures['samples_expected'] \
         else [figures]
 
@@ -79,8 +79,8 @@ def test_tens_of_thousands(box):
 
 
 def test_more_than_there_are_descriptors(box):
-    """Those that are traced, because the kernel or we were faster, and not
-    known, are repaired like others."""
+    """Threads that the kernel or capture has attached, but that are not in the
+    table, are repaired like others."""
     def turn():
         other, many = watch(box, 400, 'ulimit -n 120')
         check(total(many, 'not_attached') > 100 * many['ticks'],

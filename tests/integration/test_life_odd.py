@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Processes and threads made in ways that few programs use, and what they do to
-each other, are as they are without us.
+"""Processes and threads that are made in unusual ways, and their effects on
+each other, are as without the profiler.
 """
 
 import harness
@@ -9,7 +9,7 @@ import stranger
 
 
 def test_siblings(box):
-    """CLONE_PARENT: their parent, who is not profiled, sees them all."""
+    """CLONE_PARENT: the parent, which is not profiled, sees all of them."""
     program = life.start(box, 'life_odd', 'parent', 100)
     life.begin(program)
     alone = life.transcript(program)
@@ -28,7 +28,7 @@ def test_clone3(box):
 
 
 def test_untraced_threads(box):
-    """They are found by looking, and sampled."""
+    """Untraced threads are found by a scan, and sampled."""
     life.compare(box, 'life_odd', 'untraced', 8)
     program = life.start(box, 'life_odd', 'untraced', 20)
     _, profd = life.profiled(box, program, 101)
@@ -50,7 +50,8 @@ def test_tracer_of_its_own(box):
 
 
 def test_leaderless_exec(box):
-    """The main thread has ended when another one runs the program anew."""
+    """The main thread has ended when another thread executes the program
+    again."""
     life.compare(box, 'life_odd', 'leader', 40, stops=False)
 
 

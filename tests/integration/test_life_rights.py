@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""What the kernel decides by a process's rights, or by its tracer's: filters of
-calls, set-user-ID programs, other tracers.
+"""Effects that depend on a process's rights, or on those of its tracer:
+seccomp filters, set-user-ID programs, other tracers.
 """
 
 import os
@@ -13,23 +13,25 @@ from harness import Skip, check
 
 
 def test_filters(box):
-    """TRAP, ERRNO, TRACE without a tracer for it; none of our making."""
+    """Filters with TRAP, ERRNO, and TRACE without a tracer: the profiler adds
+    no event."""
     life.compare(box, 'life_rights', 'filters', 600)
 
 
 def test_strict_mode(box):
-    """SECCOMP_MODE_STRICT: what is done for its calls are these calls."""
+    """SECCOMP_MODE_STRICT: resumed calls are the same permitted calls."""
     life.compare(box, 'life_filters', 'strict', 60)
 
 
 def test_calls_without_restart_syscall(box):
-    """A filter kills for it; each call that would need it, with a signal. And
-    SECCOMP_RET_LOG."""
+    """The filter kills at restart_syscall. Each call that would need it gets a
+    signal. Also SECCOMP_RET_LOG."""
     life.compare(box, 'life_filters', 'waits', 80)
 
 
 def run_setuid(box, rate, by=None):
-    """A program of nobody's becomes root's by exec; the target's last words."""
+    """A program of another user becomes root's by exec. Returns the target's
+    last lines."""
     directory = stranger.copy(box, ['targets/life_rights'])
     privileged = directory / 'privileged'
     privileged.write_bytes((directory / 'life_rights').read_bytes())
@@ -64,7 +66,8 @@ def test_a_setuid_program_keeps_its_rights(box):
 
 
 def test_a_setuid_program_under_an_ordinary_user(box):
-    """It has no more rights than he: else he could take them from it."""
+    """Under an ordinary user's profiler the program gets no further rights;
+    otherwise the user could use them."""
     need_setuid(box)
     stranger.need_ptrace()
     lines = run_setuid(box, 101, by=stranger.profd)
@@ -74,7 +77,7 @@ def test_a_setuid_program_under_an_ordinary_user(box):
 
 
 def test_another_tracer_is_refused(box):
-    """Its own error, and nothing of ours is disturbed."""
+    """The other tracer gets an error, and profiling is not disturbed."""
     target = box.target('shares')
     profd = box.profd([target], '--rate', '1000').wait_attached()
     for _ in range(50):

@@ -1,9 +1,8 @@
 #!/usr/bin/python3
-"""10,000 handled signals a second, of all kinds at once: under profiling none is
-lost, none comes twice or out of order, and no call ends with EINTR that would not
-without us.
-
-STORM_SECONDS in the environment sets how long (1; make soak: 30).
+"""10,000 handled signals a second, of all kinds at once: under profiling none
+is lost, repeated or out of order, and no call ends with EINTR that would not
+without the profiler. STORM_SECONDS in the environment sets the duration (1;
+make soak: 30).
 """
 
 import os
@@ -20,7 +19,8 @@ def test_a_storm(box):
 
 
 def test_as_fast_as_they_are_handled(box):
-    """What is sent while a handler runs, and while it is stopped, waits."""
+    """Signals that are sent while a handler runs, or while the process is
+    stopped, wait."""
     life.compare(box, 'life_signal_storm', 0, RATE * SECONDS)
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Signals under profiling arrive as they do without: each once, with its
-siginfo, at its thread, and what they do to calls is what signal(7) says.
+"""Signals under profiling arrive as without it: once, with their siginfo, at
+their thread. Their effect on system calls is that of signal(7).
 """
 
 import os
@@ -14,7 +14,8 @@ SEED = int(os.environ.get('SEED') or random.randrange(10**6))
 
 
 def test_each_signal_in_every_way(box):
-    """Two thousand and more, of all 62 that can be caught, from a seed."""
+    """More than two thousand signals, of all 62 that can be caught, from a
+    seed."""
     try:
         life.compare(box, 'life_signals', SEED, 1302)
     except Failure as e:
@@ -22,23 +23,25 @@ def test_each_signal_in_every_way(box):
 
 
 def test_calls_that_wait(box):
-    """Ignored signals end none of 66, handlers those that signal(7) names."""
+    """Ignored signals end none of 66 calls; handlers end those that signal(7)
+    names."""
     life.compare(box, 'life_waits', 40)
 
 
 def test_faults(box):
-    """Of eight kinds, and single steps."""
+    """Faults of eight kinds, and single steps."""
     life.compare(box, 'life_faults', 1000)
 
 
 def test_order(box):
-    """Blocked ones, merged ones, nested handlers, handlers for once, signals
-    that are taken without a handler."""
+    """Blocked signals, merged ones, nested handlers, one-shot handlers, and
+    signals that are received without a handler."""
     life.compare(box, 'life_order', SEED, 3000)
 
 
 def test_ends(box):
-    """Calls whose reader leaves, or whose file is full, in the middle."""
+    """Calls whose reader closes, or whose file is full, in the middle of a
+    transfer."""
     life.compare(box, 'life_ends', 20)
 
 

@@ -1,8 +1,7 @@
 #!/usr/bin/python3
-"""1,000 threads a second: the target loses none, capture gives back what it took
-for each, and every tick of each is accounted for.
-
-STORM_SECONDS in the environment sets how long (2; make soak: 30).
+"""1,000 new threads a second: the target loses none, capture frees all
+resources of each, and every tick of each is accounted for. STORM_SECONDS in
+the environment sets the duration (2; make soak: 30).
 """
 
 import os
@@ -16,7 +15,7 @@ from harness import check, wait_for
 SECONDS = int(os.environ.get('STORM_SECONDS') or 2)
 RATE = 1000
 
-# A table of threads may have grown, by some 50 kB; what leaks grows with every
+# The table of threads may have grown by about 50 kB. A leak grows with every
 # thread.
 GROWTH_KB_MAX = 1024
 
@@ -30,7 +29,7 @@ def memory_kb(pid):
 
 
 def test_a_storm(box):
-    # Another target keeps capture there when the storm is over.
+    # A second target keeps capture running after the storm.
     other = box.target('shares')
     for rate in life.RATES:
         target = life.start(box, 'life_storm', RATE, SECONDS)
@@ -40,7 +39,8 @@ def test_a_storm(box):
         life.begin(target)
         target.wait(harness.PATIENCE_S + 4 * SECONDS)
         life.transcript(target)
-        # Its main thread and all others: two descriptors each, and its own.
+        # The main thread and all others have two descriptors each, and the
+        # process has its own.
         wait_for(lambda: descriptors(capture) < before[0],
                  f'descriptors: {before[0]} before the storm, now '
                  f'{descriptors(capture)}')
@@ -50,7 +50,8 @@ def test_a_storm(box):
         check(profd.helpers()['capture'] == [capture], 'capture was replaced')
         profd.interrupt()
         life.check_quiet(profd)
-        # Attached by the kernel: a stop of the parent and one of the child.
+        # The kernel attaches each thread: a stop of the parent, and one of the
+        # child.
         stops = [t['event_stops'] for t in profd.stats['targets']
                  if t['pid'] == target.pid]
         check(stops[0] > RATE * SECONDS, f'{stops} stops of new threads')
@@ -61,7 +62,7 @@ def test_a_storm(box):
 
 
 def test_stopped_in_a_storm(box):
-    """Also those threads are stopped that are born just then."""
+    """Threads that are being born are stopped, too."""
     target = life.start(box, 'life_storm', 3 * RATE, 2)
     profd = box.profd([target], '--rate', '1000').wait_attached()
     life.begin(target)
@@ -70,7 +71,7 @@ def test_stopped_in_a_storm(box):
         wait_for(lambda: os.waitid(os.P_PID, target.pid, os.WSTOPPED |
                                    os.WNOHANG), 'its parent to see it stopped')
         states = {harness.state(t) for t in harness.threads(target.pid)}
-        # One that is dying is not stopped, and one that is gone has no state.
+        # A dying thread is not stopped, and one that is gone has no state.
         check(states <= set('tTZX') | {''}, f'a stopped process: {states}')
         target.signal(signal.SIGCONT)
         time.sleep(0.005)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""What a target may do while it is profiled: exec, fork, lose its main thread,
-create threads all the time, load and unload code, be stopped, end.
+"""Events of a target while it is profiled: exec, fork, end of the main thread,
+new threads all the time, code that is loaded and unloaded, stop, end.
 """
 
 import os
@@ -26,8 +26,8 @@ def thread_names(chunk):
 
 
 def check_rules(profd, *streams):
-    """Each chunk would be accepted, and they follow each other; or those of each
-    stream."""
+    """Checks that the server would accept each chunk, and that the chunks of
+    each process follow each other."""
     found = [f'{e.where}: {text}' for e in profd.envelopes
              for text in chunk_rules.problems(e)]
     for chunks in streams or [profd.chunks]:
@@ -46,7 +46,7 @@ def check_sums(profd):
 
 
 def check_complete(profd, share=1.0):
-    """At least this share of the stacks reaches its root."""
+    """Checks that at least this share of the stacks reaches its root."""
     ends = profd.stats['unwind']
     whole = ends['complete'] + ends['truncated'] + sum(ends['failed'].values())
     check(whole > 0 and ends['complete'] >= share * whole,
@@ -54,14 +54,16 @@ def check_complete(profd, share=1.0):
 
 
 def check_quiet(profd):
-    """Nothing went wrong. With a table a line says how to see the profile."""
+    """Checks that no problem was logged. With a table a line tells how to view
+    the profile."""
     lines = [l for l in profd.stderr.splitlines()
              if not l.startswith('to see it: ')]
     check(lines == [], f'{lines}')
 
 
 def exec_by(box, who):
-    # By a link, as much of Debian is: its name is the thread's.
+    # Runs the program by a link, as is common on Debian. The link's name is
+    # the thread's.
     link = box.make_dir('link') / 'a-name-of-its-own'
     link.symlink_to((BUILD / 'targets/exec_second').resolve())
     target = box.target('exec_first', who, link)
@@ -82,8 +84,8 @@ def exec_by(box, who):
           'second')
     check(first + second == chunks, 'a chunk of both programs, or of none')
     check(len({c['profiler_id'] for c in chunks}) == 1, 'not one profiler_id')
-    # The time between the last tick of the one and the first of the other is
-    # nobody's.
+    # The time between the last tick of one program and the first tick of the
+    # next is in no chunk.
     check_rules(profd, first, second)
     for chunks, own, other in ((first, 'first', 'second'),
                                (second, 'second', 'first')):
@@ -103,9 +105,9 @@ def test_exec_by_the_main_thread(box):
 
 
 def test_exec_while_nobody_looks(box):
-    """The daemon is suspended: there is no capture that would be told."""
+    """The daemon is stopped, so no capture sees the exec."""
     target = box.target('exec_first', 'leader', BUILD / 'targets/exec_second')
-    # The kernel stops nobody of a group that nobody could continue.
+    # The kernel does not stop a process group that no process could continue.
     profd = box.profd([target], '--chunk-seconds', '1', process_group=0)
     profd.wait_attached().wait_chunks()
     profd.signal(signal.SIGTSTP)
@@ -132,7 +134,8 @@ def test_exec_by_another_thread(box):
 
 
 def survivors_stacks(chunk):
-    """The stacks of the thread that goes on, as far as its own functions."""
+    """Returns the stacks of the thread that goes on, up to its own functions.
+    """
     tid, = chunk_rules.thread_ids(chunk, 'survivor')
     return {tuple(n for n in b.names if n.startswith('survivor'))
             for b in chunk_rules.bars(chunk) if b.thread == tid}
@@ -163,14 +166,14 @@ def test_main_thread_exits(box):
     check_quiet(profd)
     check_sums(profd)
     check_rules(profd)
-    # In the midst of its exit a thread has no frame that it will return from.
+    # A thread that exits has no frame to which it will return.
     check_complete(profd, 0.9)
     for chunk in profd.chunks:
         check_survivor(chunk)
     last = max(s['timestamp'] for c in profd.chunks
                for s in c['profile']['samples']
                if s['thread_id'] == str(target.pid))
-    # Two chunks were made since.
+    # Two chunks were made since then.
     check(last < gone + 0.5, f'the main thread has samples {last - gone:.3f} '
                              's after its end')
 
@@ -196,11 +199,11 @@ def test_main_thread_has_exited_before(box):
 
 
 def test_target_ends(box):
-    """Its end is a normal one, with the last chunk kept."""
+    """The end is a normal one, and the last chunk is kept."""
     target = box.target('shares')
     profd = box.profd([target]).wait_attached()
     harness.wait_work(target.pid, 0.5)
-    # As when its time is over.
+    # The same as at the end of --duration.
     before = time.time()
     target.signal(signal.SIGALRM)
     check(target.wait() == 0, f'the target: {target.report()}')
@@ -211,7 +214,8 @@ def test_target_ends(box):
     check_rules(profd)
     chunk, = profd.chunks
     last = max(s['timestamp'] for s in chunk['profile']['samples'])
-    # Its processor may have been somebody else's for a while, or ours.
+    # Another process, such as sentry-profd, may have used its processor for a
+    # while.
     missed = sum(profd.stats['missed'].values()) / 101
     check(before - 0.1 - missed < last < end + 0.1,
           f'the last sample is {end - last:.3f} s before the end')
@@ -236,15 +240,16 @@ def test_one_of_two_is_killed(box):
 
 
 def is_stopped(target):
-    """As its parent sees it: us. A shell would say "Stopped"."""
+    """Returns true if its parent, which is the test, sees it as stopped. A
+    shell would print "Stopped"."""
     info = os.waitid(os.P_PID, target.pid,
                      os.WSTOPPED | os.WNOHANG | os.WNOWAIT)
     return info is not None and info.si_status == signal.SIGSTOP
 
 
 def check_standing_still(target):
-    """Threads on their way into the stop have arrived when two looks in a row
-    see the same; then nothing moves."""
+    """Waits until two checks in a row see the same state, so that all threads
+    have stopped. Then checks that nothing moves."""
     before = target.counters()
 
     def at_rest():
@@ -276,7 +281,8 @@ def test_target_is_stopped_and_continued(box):
 
 
 def test_stopped_target_stays_stopped(box):
-    """Attached to, profiled, and let go."""
+    """The stopped target stays stopped when capture attaches, profiles and
+    detaches."""
     target = Progress(box)
     target.program.signal(signal.SIGSTOP)
     wait_for(lambda: is_stopped(target), 'its parent to see it stopped')
@@ -292,7 +298,8 @@ def test_stopped_target_stays_stopped(box):
 
 
 def test_threads_come_and_go(box):
-    """200 a second, with a tick of 10 ms: most are never seen."""
+    """200 threads a second with ticks of 10 ms: most threads are never
+    sampled."""
     target = box.target('short_threads')
     profd = box.profile([target], work=0.3)
     target.signal(signal.SIGUSR1)
@@ -304,9 +311,9 @@ def test_threads_come_and_go(box):
     check_rules(profd)
     check('short_lived' in all_functions(profd),
           f'no short-lived thread was seen: {all_functions(profd)}')
-    # clone3 has no call frame information at the call itself: there, where all
-    # these threads wait for a processor, stacks end with one frame. Its name is
-    # in no .dynsym.
+    # clone3 has no call frame information at the system call itself. All new
+    # threads wait there for a processor, and their stacks end with one frame.
+    # Its name is in no .dynsym.
     bars = [b for c in profd.chunks for b in chunk_rules.bars(c)]
     odd = [b.names for b in bars if len(b.names) > 1 and
            b.names[-1] not in ('_start', 'clone3') and
@@ -315,7 +322,8 @@ def test_threads_come_and_go(box):
 
 
 def test_children_are_left_alone(box):
-    """Made by fork, vfork and exec, and clone."""
+    """Children made by fork, by vfork and exec, and by clone are not profiled.
+    """
     target = box.target('forks')
     profd = box.profd([target]).wait_attached()
     seen = set()
@@ -341,7 +349,8 @@ def test_children_are_left_alone(box):
 
 
 def test_code_comes_and_goes(box):
-    """Names are those of what is loaded, also where something else was."""
+    """Names are those of the loaded code, also at addresses where other code
+    was before."""
     target = box.target('plugins')
     profd = box.profile([target], work=2)
     target.signal(signal.SIGUSR1)
@@ -360,20 +369,20 @@ def test_code_comes_and_goes(box):
 
 
 def test_short_runs(box):
-    """The end comes while unwind still reads its first file."""
+    """The run ends while unwind still reads its first file."""
     target, made = box.target('shares'), 0
     for _ in range(20):
         profd = box.profd([target], '--duration', '0.1').finish()
         check_quiet(profd)
         stats = profd.stats
-        # Nothing was seen twice, where the machine was somebody else's.
+        # On a busy machine no thread was sampled twice.
         if set(stats['chunks']['discarded']) == {'insufficient_data'}:
             continue
         check_sums(profd)
         chunk, = profd.chunks
         times = [s['timestamp'] for s in chunk['profile']['samples']]
-        # From the first tick to the one after the last; nothing is expected of
-        # a thread before it was looked at for the first time.
+        # The time from the first tick to the one after the last. No sample of
+        # a thread is expected before its first look.
         ticks = stats['samples_expected'] / len(harness.threads(target.pid)) \
             - sum(stats['missed'].values())
         check(max(times) - min(times) > (ticks - 3) / 101,
@@ -399,7 +408,7 @@ def test_signals_end_it(box):
 
 
 def test_stopped_broker(box):
-    """Who stops the daemon does not stop the target."""
+    """Stopping the daemon does not stop the target."""
     target = Progress(box)
     profd = box.profd([target], '--chunk-seconds', '1').wait_attached()
     profd.signal(signal.SIGSTOP)

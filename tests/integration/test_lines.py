@@ -9,7 +9,7 @@ import chunk_rules
 import harness
 from harness import BUILD, ROOT, Skip, check
 
-# A forbidden call of the sandboxed processes ends them.
+# A sandboxed process that makes a forbidden call is killed.
 STRICT = harness.environment(SENTRY_PROFD_SECCOMP_KILL='1')
 
 
@@ -59,13 +59,14 @@ def start(box, path):
 
 
 def test_inlined(box):
-    """Frames of their own, all of one address."""
+    """Inlined functions are frames of their own, all with the same address."""
     target = start(box, BUILD / 'targets/inlined')
     check_native(box, target)
 
 
 def test_where_the_server_does_it(box):
-    """One frame an address: its function, and the line in that one."""
+    """One frame for each address: its function, and the line in that function.
+    """
     target = start(box, BUILD / 'targets/inlined')
     frames = profile(box, target)
     ours = expected(target)
@@ -92,7 +93,7 @@ def need(*tools):
 
 
 def test_formats(box):
-    """DWARF 4 and 5, of both compilers, compressed in every way."""
+    """DWARF 4 and 5 of both compilers, with each kind of compression."""
     need('gcc', 'clang', 'objcopy')
     source = ROOT / 'tests/targets/inlined.c'
     for compiler in ('gcc', 'clang'):
@@ -101,7 +102,7 @@ def test_formats(box):
             run(compiler, '-O2', '-g', f'-gdwarf-{version}', '-o', path,
                 source)
             check_native(box, start(box, path))
-    # Offsets of 64 bits, units for the linker to mix, and lines only.
+    # 64-bit offsets, type units, and line tables only.
     for name, compiler, *flags in (('offsets', 'gcc', '-g', '-gdwarf64'),
                                    ('mixed', 'gcc', '-g', '-flto'),
                                    ('lines', 'clang', '-gline-tables-only')):
@@ -128,15 +129,17 @@ def test_separate_file(box):
 
 
 def functions(frames):
-    """From who waits to who was called by libc."""
+    """Returns the functions from the waiting one to the one that libc called.
+    """
     seen = places(frames)
     names = [name for name, _, _ in seen]
     return seen[names.index('wait_here') + 1:names.index('main') + 1]
 
 
 def test_dwz(box):
-    """What two programs share is in a third file, which nobody opens: functions
-    have their lines, and what is inlined has no name and is left out."""
+    """The common debug information of two programs is in a third file, which
+    unwind does not open: functions have their lines, and inlined functions,
+    which have no name, are omitted."""
     need('dwz')
     for version in ('4', '5'):
         paths = [box.dir / f'{name}-{version}' for name in 'ab']
@@ -153,7 +156,7 @@ def test_dwz(box):
 
 
 def test_split(box):
-    """What is in .dwo files is not looked for: names, and no lines."""
+    """.dwo files are not searched: there are names, but no lines."""
     need('gcc', 'clang')
     for compiler in ('gcc', 'clang'):
         for version in ('4', '5'):

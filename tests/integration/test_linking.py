@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """profile_lifecycle = trace with programs that use libsentry_profd: when they
-are profiled, and that their transactions lead to the profile."""
+are profiled, and whether their transactions lead to the profile."""
 
 import json
 import re
@@ -13,11 +13,11 @@ from harness import BUILD, ROOT, Skip, check, threads, tracer, wait_for
 
 HERE = ROOT / 'tests/integration/linking'
 EXAMPLES = ROOT / 'docs/examples'
-# A request takes as long as the test wants; its chunks are short.
+# The test sets how long a request takes; its chunks are short.
 CHUNK_SECONDS = 1
 
 
-# Calls what each line says.
+# Calls the function that each line names.
 STARTS = '''
 import ctypes, sys
 library = ctypes.CDLL(sys.argv[2])
@@ -34,7 +34,7 @@ def is_let_go(pid):
 
 
 class Play:
-    """A daemon, and one program that tells of its root spans."""
+    """A daemon, and a program that announces its root spans."""
 
     def __init__(self, box, lifecycle='trace', thread_ids='tid', rate='1.0'):
         self.box = box
@@ -89,7 +89,7 @@ class Play:
 
 
 def c_app(play, *wrapper):
-    """The example, as whoever reads it would build it."""
+    """Builds the example as its reader would."""
     exe = play.directory / 'server'
     flags = subprocess.run(['pkg-config', '--cflags', '--libs', 'jansson'],
                            check=True, capture_output=True, text=True).stdout
@@ -100,7 +100,7 @@ def c_app(play, *wrapper):
     play.start_app([*wrapper, exe])
 
     def transactions():
-        # What stands behind the last line's end is not all of it yet.
+        # The text after the last newline is an incomplete line.
         return [json.loads(line) for line in play.app.stdout.split('\n')[:-1]
                 if line.startswith('{')]
     return transactions
@@ -111,10 +111,10 @@ def python_app(play):
             ['/usr/bin/python3', '-c', 'import sentry_sdk'],
             capture_output=True, check=False).returncode:
         raise Skip('no sentry_sdk')
-    # As strict as ours, it takes nothing from other clients but notes it.
+    # The server is strict about sentry-profd's requests only; it records those
+    # of other clients.
     sdk = play.box.server(tls=False)
-    # A Debian that was just made has no /etc/hosts: there libcurl alone knows
-    # localhost.
+    # A fresh Debian has no /etc/hosts; then only libcurl resolves localhost.
     dsn = sdk.dsn.replace('localhost', '127.0.0.1')
     mine = play.directory / 'app.py'
     mine.write_bytes((HERE / 'app.py').read_bytes())
@@ -129,7 +129,8 @@ def python_app(play):
 
 
 def check_linked(play, transaction):
-    """It leads to chunks of its profiler in which its thread was seen."""
+    """Checks that the transaction leads to chunks of its profiler that have
+    its thread."""
     profiler_id = transaction['contexts']['profile']['profiler_id']
     data = transaction['contexts']['trace']['data']
     wait_for(lambda: play.chunks_of(profiler_id), 'its chunk')
@@ -153,7 +154,7 @@ def run_requests(box, start_app, thread_ids):
     play.wait_state('stopped')
     check(is_let_go(play.pid), 'it is traced, and no span is open')
 
-    # One that is not sampled starts nothing.
+    # A root span that is not sampled starts no profiler.
     play.tell('/alive')
     for _ in range(3):
         check(play.state() == 'stopped', 'a root span that is not sampled')
@@ -172,7 +173,7 @@ def run_requests(box, start_app, thread_ids):
     check({c['profiler_id'] for c in play.server.chunks} == {first},
           'chunks of one run')
 
-    # So short that it is over before anybody could have asked.
+    # The span ends before the daemon can have answered.
     play.tell('/short\n')
     wait_for(lambda: len(transactions()) == 2, 'the second one')
     second = check_linked(play, transactions()[1])
@@ -180,7 +181,7 @@ def run_requests(box, start_app, thread_ids):
     play.wait_state('stopped')
     wait_for(lambda: is_let_go(play.pid), 'it is let go again')
 
-    # The end of a program with an open span is the end of that.
+    # The end of a program also ends its open spans.
     play.tell('/never')
     wait_for(lambda: not is_let_go(play.pid), 'it is profiled')
     play.app.signal(9)
@@ -201,7 +202,7 @@ def test_python(box):
 
 
 def test_a_daemon_that_comes_and_goes(box):
-    """It is found by itself, and so is the next one."""
+    """The library finds the daemon, and later the next one, by itself."""
     play = Play(box)
     transactions = c_app(play)
 
@@ -213,8 +214,9 @@ def test_a_daemon_that_comes_and_goes(box):
         return transaction['contexts'].get('profile', {}).get('profiler_id')
 
     def wait_linked(gone=None):
-        """Requests until one is linked to a chunk that arrived. One that was
-        killed is believed to be there for some seconds, if nothing is said.
+        """Sends requests until one is linked to a chunk that arrived. Without
+        messages the library takes some seconds to notice that a daemon was
+        killed.
         """
         def linked():
             n = len(transactions())
@@ -234,7 +236,7 @@ def test_a_daemon_that_comes_and_goes(box):
     wait_for(lambda: is_let_go(play.pid), 'it is let go')
     play.start_daemon()
     play.tell('')
-    # Its chunks went with the one that was killed.
+    # Its chunks were lost with the killed process.
     check(ended(n)['transaction'] == '/open', 'the one that was open')
     check(wait_linked(profiler_id(ended(n))) != first,
           'another daemon is another profiler')
@@ -242,10 +244,11 @@ def test_a_daemon_that_comes_and_goes(box):
 
 
 def test_in_a_container(box):
-    """Its own numbers are others than the daemon's."""
+    """In a container the program's pids differ from the daemon's."""
     play = Play(box)
     play.start_daemon()
-    # Its child is the first process there, and dies with it.
+    # The child is the first process of the namespace, and ends with its
+    # parent.
     transactions = c_app(play, 'unshare', '--pid', '--fork', '--kill-child')
     play.pid, = harness.children(play.app.pid)
     play.wait_state('stopped')
@@ -266,7 +269,7 @@ def test_threads_by_their_pointers(box):
     wait_for(lambda: not is_let_go(play.pid), 'it is profiled')
     play.profd.pids = [play.pid]
     play.profd.wait_looks()
-    # In one chunk, as a rule: on one stack.
+    # Usually in one chunk, with one stack.
     for n in range(1, 6):
         play.tell('')
         wait_for(lambda n=n: play.app.stdout.count('joined') >= n, 'one more')
@@ -281,9 +284,8 @@ def test_threads_by_their_pointers(box):
                        if item['type'] == 'profile_chunk').decode()
         metadata = envelope.chunk['profile']['thread_metadata']
         for self, thread in metadata.items():
-            # One that was first seen before it had its name is called by it
-            # later.
-            # Those of one name have their number behind it.
+            # A thread that was first sampled before it had its name has the
+            # name later. Threads with the same name have their id appended.
             check(self in names and
                   thread['name'].removesuffix(f' ({self})') in
                   (names[self], 'pthreads'), f'{metadata} {names}')
@@ -318,8 +320,9 @@ def test_a_program_that_starts_its_profiler(box):
 
 
 def said_of_calls(play, calls):
-    """Each of these by the program itself, and then by sentry-profctl: the lines
-    of the daemon's log about the program, in which nothing else is said."""
+    """Makes each call by the program itself, and then by sentry-profctl.
+    Returns the daemon's log lines about the program, of which there are no
+    others."""
     play.start_app(['/usr/bin/python3', '-c', STARTS, play.directory,
                     BUILD / 'libsentry_profd.so'])
     wait_for(play.state, 'it is known')
@@ -337,7 +340,8 @@ def said_of_calls(play, calls):
 
 
 def test_calls_without_effect(box):
-    """As the specification lists them; at debug level."""
+    """Calls without an effect, as the specification lists them, are logged at
+    debug level."""
     play = Play(box, lifecycle='trace')
     play.start_daemon()
     said_of_calls(play, [

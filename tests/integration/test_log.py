@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Lines on stderr have a priority before them where it is the journal's, those of
-the children, too; and only there.
+"""Lines on stderr begin with a priority if stderr is the journal's stream,
+those of the children, too; otherwise they do not.
 """
 
 import os
@@ -11,7 +11,7 @@ from harness import check
 
 
 def journal(box):
-    """A file that stands for the journal's stream."""
+    """A file that replaces the journal's stream."""
     path = box.make_dir('journal') / 'stream'
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     st = os.fstat(fd)
@@ -19,13 +19,14 @@ def journal(box):
 
 
 def run(box, variable):
-    """A run whose stderr is the stream; its lines."""
+    """Runs sentry-profd with this stream as stderr; returns its lines."""
     path, fd, own = journal(box)
     target = box.target('shares')
-    # With one unwind warns of the release that nobody has given.
+    # With a server, unwind warns that no release is set.
     server = box.server()
     env = dict(server.env, JOURNAL_STREAM=variable or own)
-    # The program's own redirection is done before: bash's is after.
+    # The redirection must be done before bash runs, since bash redirects
+    # later.
     profd = box.profd([target], '--debug', '--dsn', server.dsn, env=env,
                       wrapper=['sh', '-c', 'exec "$@" 2>&' + str(fd), 'sh'],
                       pass_fds=[fd])
@@ -38,7 +39,7 @@ def test_journal(box):
     lines = run(box, None)
     bad = [l for l in lines if not re.match(r'<[347]>sentry-profd', l)]
     check(lines and not bad, bad)
-    # Of a child, and of each kind but errors.
+    # A line of a child, and a line of each priority except errors.
     check(any(l.startswith('<4>sentry-profd-unwind: warning: no release')
               for l in lines), lines)
     check(any(l.startswith('<7>sentry-profd: debug: attached')
@@ -48,14 +49,14 @@ def test_journal(box):
 
 
 def test_not_the_journal(box):
-    """The variable is inherited, stderr was redirected since."""
+    """The variable is inherited, but stderr was redirected since."""
     lines = run(box, '1:1')
     bad = [l for l in lines if not l.startswith('sentry-profd')]
     check(lines and not bad, bad)
 
 
 def test_error(box):
-    """Priority 3, of the command line already."""
+    """Priority 3, also for faults of the command line."""
     path, fd, own = journal(box)
     program = box.start(['sh', '-c', 'exec "$@" 2>&' + str(fd), 'sh',
                          harness.BUILD / 'sentry-profd', '--pid', 'x'],

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""What is lost is counted: for each target the samples that were expected are
-all taken or missed, and the chunks that were made all arrived or have a reason
-why not, whichever process dies, and whatever cannot be written or sent.
+"""Losses are counted: for each target all expected samples are taken or
+missed, and all chunks have arrived or have a reason, whichever process dies,
+and whatever cannot be written or sent.
 """
 
 import os
@@ -12,7 +12,7 @@ import signal
 import harness
 from harness import check, wait_for
 
-# Before there was an envelope that could have been written.
+# Reasons of chunks that never became an envelope.
 NEVER_AN_ENVELOPE = ('insufficient_data', 'unwind_died', 'too_large',
                      'exec_budget')
 
@@ -47,7 +47,7 @@ def targets(box):
 
 
 def kill(profd, kind):
-    """Kills one of them, and waits until another has taken its place."""
+    """Kills one of the children, and waits until it is replaced."""
     pid = profd.helpers()[kind][0]
     os.kill(pid, signal.SIGKILL)
     wait_for(lambda: profd.helpers()[kind] not in ([], [pid]), f'a new {kind}')
@@ -56,7 +56,8 @@ def kill(profd, kind):
 
 
 def test_each_process_dies(box):
-    """To a server and to files, at a rate that is more than it takes."""
+    """Sends to a server and writes files, at a rate that is more than the
+    server accepts."""
     server = box.server()
     profd = box.profd(targets(box), '--dsn', server.dsn, '--chunk-seconds', '1',
                       '--rate', '1000', env=server.env).wait_attached()
@@ -68,7 +69,7 @@ def test_each_process_dies(box):
     check(stats['missed'].get('no_capture', 0) > 0, f'{stats["missed"]}')
     check(0 < stats['chunks']['discarded'].get('unwind_died', 0) <= 6,
           f'{stats["chunks"]}')
-    # One that ship had sent before it died is sent again, and counts once.
+    # A chunk that ship had sent before it died is sent again, and counts once.
     check(stats['chunks']['sent'] <= len(server.chunks),
           f'{len(server.chunks)} arrived, {stats["chunks"]}')
 
@@ -79,7 +80,7 @@ def lose_the_directory(box, *args, **options):
     profd.wait_chunks(2)
 
     def gone():
-        # A file may be made, or get its name, meanwhile.
+        # A file may be created or renamed meanwhile.
         shutil.rmtree(profd.output, ignore_errors=True)
         return not profd.output.exists()
     wait_for(gone, 'the directory is gone')
@@ -94,7 +95,7 @@ def lose_the_directory(box, *args, **options):
 
 
 def test_no_files_and_a_server(box):
-    """The chunks arrive all the same: only the copy is lost."""
+    """The chunks arrive nevertheless; only the copies are lost."""
     server = box.server()
     profd = lose_the_directory(box, '--dsn', server.dsn, env=server.env)
     chunks = profd.stats['chunks']
@@ -123,7 +124,8 @@ def test_no_server(box):
 
 
 def test_an_end_in_the_middle(box):
-    """ship does not answer, and is given up: the server is slow for ever."""
+    """ship does not answer and is given up, because the server never finishes.
+    """
     profd = box.profd(targets(box), '--chunk-seconds', '1').wait_attached()
     profd.wait_chunks(3)
     ship, = profd.helpers()['ship']
@@ -141,7 +143,8 @@ LOST_LINE = 'everything is lost: no chunk of this run was sent'
 
 
 def check_all_lost(box, lose, *args, **options):
-    """A run of one chunk that is not kept anywhere; lose(profd) may take part."""
+    """Runs sentry-profd for one chunk that is not kept anywhere; lose(profd)
+    may cause the loss. Checks that all is lost."""
     profd = box.profd([box.target('shares')], *args, '--shutdown-timeout', '2',
                       **options).wait_attached()
     profd.wait_looks()
@@ -152,7 +155,7 @@ def check_all_lost(box, lose, *args, **options):
 
 
 def test_all_is_lost_without_a_server(box):
-    """Each has a status that a script sees."""
+    """Each has an exit status that a script can check."""
     stranger = box.server()
     answers = box.server(tls=False, status=400)
     for name, dsn, env in (
@@ -183,12 +186,12 @@ def test_what_is_spooled_is_not_lost(box):
 
 
 def has_last(chunk):
-    """Of exec_again's programs, the last."""
+    """Returns true for the last of exec_again's programs."""
     return 'stays' in {f.get('function') for f in chunk['profile']['frames']}
 
 
 def execute_on(box, chunk_s, server):
-    """One program after another, until there is one that stays."""
+    """Executes one program after another, and then one that stays."""
     target = box.target('exec_again', EXECS)
     profd = box.profd([target], '--dsn', server.dsn, '--rate', '1000',
                       '--chunk-seconds', chunk_s, env=server.env)
@@ -201,11 +204,11 @@ def execute_on(box, chunk_s, server):
 
 
 def check_held_back(profd, server, chunk_s):
-    """Returns how many were."""
+    """Returns how many chunks were held back."""
     check_identities(profd, server=True)
     chunks = profd.stats['chunks']
     lost = chunks['discarded'].get('exec_budget', 0)
-    # And those that become due.
+    # Plus the chunks that become due meanwhile.
     sent = EXEC_BURST + profd.lived_s / EXEC_EVERY_S + \
         profd.lived_s / chunk_s + 2
     check(chunks['sent'] <= sent, f'more than {sent}: {chunks}')
@@ -217,8 +220,8 @@ def check_held_back(profd, server, chunk_s):
 
 
 def test_one_program_after_another(box):
-    """Each would have a chunk: most of them are not sent. What is there at the
-    end has its chunk."""
+    """Each program would have a chunk, but most of them are not sent. The
+    program that runs at the end has its chunk."""
     server = box.server()
     profd = execute_on(box, 60, server)
     profd.wait_looks()
@@ -228,11 +231,12 @@ def test_one_program_after_another(box):
 
 
 def test_the_last_of_many_programs(box):
-    """It stays, and has all its chunks: it is told that it is over."""
+    """The last program stays, and all its chunks are sent. A line reports the
+    end of the limit."""
     server = box.server()
     profd = execute_on(box, 5, server)
     wait_for(lambda: any(map(has_last, profd.chunks)), 'a chunk of the last')
-    # By now all that were held back have been.
+    # All that were held back have been reported by now.
     wait_for(lambda: profd.stderr.count(ENDS) == profd.stderr.count(BEGINS),
              'the end of it is told')
     profd.interrupt()

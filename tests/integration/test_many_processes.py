@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""500 processes of which 50 match, some of them started anew all the time: each
-is found, and nothing is left of those that are gone. For a minute, with 20
-restarts a second, it runs in make soak.
+"""500 processes, of which 50 match, and some are restarted all the time: each
+is found, and nothing of ended ones is kept. In make soak it runs for a minute,
+with 20 restarts a second.
 
-Runs alone: it compares what a daemon uses before and after.
+Runs alone: it compares the resources that a daemon uses before and after.
 """
 
 import os
@@ -20,17 +20,17 @@ PROCESSES = int(os.environ.get('PROCESSES', '100'))
 MATCHING = PROCESSES // 10
 RESTARTS = int(os.environ.get('RESTARTS', '40'))
 A_TIME = int(os.environ.get('A_TIME', '4'))
-# Between the beginnings of two rounds, at least.
+# The least time between the starts of two rounds.
 PACE_S = float(os.environ.get('PACE_S', '0'))
 
 
 def memory_kib(pid):
-    """What is its own."""
+    """Returns its private memory."""
     return int(proc_status(pid, 'RssAnon').split()[0])
 
 
 class Fleet:
-    """The processes; a program ends them, should this one die."""
+    """The processes. A program ends them if the test dies."""
 
     def __init__(self, box, service):
         self.service = service
@@ -67,7 +67,7 @@ class Fleet:
 
 
 def figures(service):
-    """Descriptors and memory of the broker and of capture."""
+    """Returns the descriptors and the memory of the broker and of capture."""
     pids = [service.profd.pid, *service.profd.helpers()['capture']]
     return [(len(descriptors(pid)), memory_kib(pid)) for pid in pids]
 
@@ -76,7 +76,7 @@ def test_none_is_missed_and_nothing_is_left(box):
     service = Service(box, {'web': {}})
     fleet = Fleet(box, service)
     fleet.wait_profiled()
-    # What grows once, as tables do, has grown then.
+    # Tables and the like have reached their size by then.
     for k in range(MATCHING):
         fleet.restart(k)
     fleet.wait_profiled()
@@ -86,7 +86,7 @@ def test_none_is_missed_and_nothing_is_left(box):
         began = time.monotonic()
         for k in random.sample(range(MATCHING), A_TIME):
             fleet.restart(k)
-        # None is missed, however soon it is one of the next.
+        # No process is missed, however soon the next one follows.
         fleet.wait_profiled()
         time.sleep(max(0, began + PACE_S - time.monotonic()))
     used = cpu_seconds(service.profd.pid) - cpu

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What a chunk says of the processor time and the memory that its target used."""
+"""The processor time and the memory of the target in a chunk."""
 
 import pathlib
 import re
@@ -22,7 +22,7 @@ time.sleep(10000)
 
 
 def points(profd, name):
-    """[(timestamp, value)] over all chunks that there are."""
+    """Returns [(timestamp, value)] over all chunks."""
     return [(v['timestamp'], v['value']) for e in profd.envelopes
             for v in e.chunk.get('measurements', {}).get(name,
                                                           {'values': []})['values']]
@@ -34,7 +34,7 @@ def peak_bytes(pid):
 
 
 def run(box, target, n):
-    """Until there are points in n chunks."""
+    """Runs until n chunks have values."""
     profd = box.profd([target], '--chunk-seconds', '3')
     wait_for(lambda: sum(b'"measurements"' in p.read_bytes() for p in
                          profd.output.glob('*.envelope')) >= n,
@@ -43,7 +43,7 @@ def run(box, target, n):
 
 
 def test_processor_and_memory(box):
-    """The curve's area is no more than what the process has used."""
+    """The area under the curve is at most what the process has used."""
     target = box.target('shares')
     before = cpu_seconds(target.pid)
     profd = run(box, target, 2)
@@ -56,13 +56,13 @@ def test_processor_and_memory(box):
     cpu = points(profd, 'cpu_usage')
     area = sum(value / 100 * (b - a) for (a, _), (b, value) in
                zip(cpu, cpu[1:]))
-    # cpu_seconds() counts in hundredths, and less than a point's interval
-    # lies before the first one.
+    # cpu_seconds() has a resolution of 0.01 s, and less than the interval of a
+    # value precedes the first one.
     check(0 < area <= used + 0.05, f'{area} of {used}: {cpu}')
     check(max(value for _, value in cpu) > 0.1, f'{cpu}')
     memory = [value for _, value in points(profd, 'memory_footprint')]
     check(len(memory) == len(cpu), f'{memory}')
-    # The kernel sums up what is in memory now and then.
+    # The kernel adds up the memory only now and then.
     check(all(0 < m <= peak + (1 << 20) for m in memory),
           f'{memory}, at most {peak}')
 
@@ -87,7 +87,7 @@ def test_what_no_file_holds(box):
     for name, value in (('memory_footprint', resident),
                         ('memory_native_footprint', anonymous)):
         found = [v for _, v in points(profd, name)]
-        # The kernel sums up what is in memory now and then.
+        # The kernel adds up the memory only now and then.
         check(found and all(abs(v - value) < 1 << 20 for v in found),
               f'{name}: {found}, not {value}')
 
