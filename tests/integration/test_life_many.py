@@ -55,8 +55,8 @@ def attached(target):
 
 
 def suffers(figures):
-    """Returns true if the other target misses ticks. On a busy machine half of
-    the ticks are enough, in one of some attempts."""
+    """Returns an empty list if the other target has its ticks. On a busy
+    machine half of the ticks are enough, in one of some attempts."""
     return [] if figures['samples_taken'] > 0.5 * figures['samples_expected'] \
         else [figures]
 

@@ -102,7 +102,7 @@ def test_formats(box):
             run(compiler, '-O2', '-g', f'-gdwarf-{version}', '-o', path,
                 source)
             check_native(box, start(box, path))
-    # 64-bit offsets, type units, and line tables only.
+    # 64-bit offsets, units that the linker merges, and line tables only.
     for name, compiler, *flags in (('offsets', 'gcc', '-g', '-gdwarf64'),
                                    ('mixed', 'gcc', '-g', '-flto'),
                                    ('lines', 'clang', '-gline-tables-only')):

@@ -25,8 +25,7 @@ def run(box, variable):
     # With a server, unwind warns that no release is set.
     server = box.server()
     env = dict(server.env, JOURNAL_STREAM=variable or own)
-    # The redirection must be done before bash runs, since bash redirects
-    # later.
+    # The harness redirects stderr first, and the shell afterwards.
     profd = box.profd([target], '--debug', '--dsn', server.dsn, env=env,
                       wrapper=['sh', '-c', 'exec "$@" 2>&' + str(fd), 'sh'],
                       pass_fds=[fd])

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""What a monitoring system is told, and who asks in a way that is none."""
+"""The metrics for a monitoring system, and clients that send invalid requests.
+"""
 
 import contextlib
 import os
@@ -17,14 +18,14 @@ from harness import BUILD, ROOT, check, wait_for
 
 PLAIN = 'text/plain; version=0.0.4; charset=utf-8'
 OPEN = 'application/openmetrics-text; version=1.0.0; charset=utf-8'
-# What Prometheus 2.42 sends.
+# The header that Prometheus 2.42 sends.
 ACCEPT = ('Accept: application/openmetrics-text;version=1.0.0,'
           'application/openmetrics-text;version=0.0.1;q=0.75,'
           'text/plain;version=0.0.4;q=0.5,*/*;q=0.1')
 
 
 def start(box):
-    """A run that is profiled, and how to ask it."""
+    """Starts a daemon with a target; returns also how to query it."""
     path = box.make_dir('run') / 'socket'
     profd = box.profd([box.target('shares')], '--socket', path,
                       '--chunk-seconds', '1')
@@ -54,7 +55,7 @@ class Served:
                                         harness.PATIENCE_S)
 
     def ask(self, *headers, line='GET /metrics HTTP/1.1'):
-        """The answer's status, headers and body."""
+        """Returns the status, headers and body of the answer."""
         request = '\r\n'.join((line, 'Host: x', 'Connection: close', *headers,
                                '', ''))
         with self.connect() as s:
@@ -76,7 +77,7 @@ class Served:
 
 
 def rest(s):
-    """All that comes until the end."""
+    """Returns all bytes up to the end."""
     data = b''
     while True:
         try:
@@ -103,14 +104,14 @@ def test_figures(box):
     check(total(found, 'pause_seconds_bucket', le='+Inf') > 0, f'{found}')
     for process in ('broker', 'capture', 'unwind', 'ship'):
         check(total(found, 'resident_bytes', process=process) > 1e5, process)
-    # What counts up never goes down; and the other format has the same.
+    # Counters never decrease, and the other format has the same values.
     text = ctl.run('metrics').stdout
     later = openmetrics.read(text, plain=True)
     check(set(later) >= set(found), f'{set(found) - set(later)}')
     down = [k for k in found if k[0].endswith(('_total', '_bucket'))
             and later[k] < found[k]]
     check(not down, f'{down}')
-    # And all of it is described.
+    # All metrics are described in the manual.
     page = (ROOT / 'docs/sentry-profd.8').read_text()
     names = {re.sub('_(bucket|info)$', '', n) for n, _ in found}
     missing = [n for n in names if n not in page]
@@ -123,8 +124,8 @@ def test_figures(box):
 
 
 def test_what_others_see(box):
-    """As of the status: figures of their own processes, and nothing of the
-    daemon's inside."""
+    """The same as in the status: users see the metrics of their own processes,
+    and no internal ones."""
     stranger.need_root()
     own = stranger.target(box, 'shares')
     path = box.make_dir('run') / 'socket'
@@ -151,7 +152,7 @@ def test_what_others_see(box):
 
 
 def test_restarts(box):
-    """Of each process, by why it had to be started again."""
+    """Restarts are counted for each process and reason."""
     profd, ctl = start(box)
     expected = {}
     for kind, number, reason in (('capture', signal.SIGKILL, 'signal'),
@@ -166,7 +167,7 @@ def test_restarts(box):
         found = ctl.metrics()
         counted = {k: v for k, v in restarts(found).items() if v}
         check(counted == expected, f'{counted}, not {expected}')
-    # A pause is none.
+    # A pause is not a restart.
     profd.signal(signal.SIGTSTP)
     harness.wait_for(lambda: harness.state(profd.pid) == 'T', 'it stops')
     profd.signal(signal.SIGCONT)
@@ -183,7 +184,8 @@ def restarts(found):
 
 
 def test_limits_of_each_server(box):
-    """By where it is, never by the key; two keys of one server are one."""
+    """A server is identified by its address, never by the key. Two keys of one
+    server count as one."""
     limit = {'headers': {'X-Sentry-Rate-Limits': '3600:profile_chunk:key'}}
     limited, free = box.server(tls=False, script=[limit] * 50), \
         box.server(tls=False)
@@ -247,7 +249,7 @@ def test_both_formats_by_http(box):
           served.scrape('Accept: */*'), 'all that is not OpenMetrics')
     found = served.scrape(ACCEPT, kind=OPEN)
     check(set(found) >= set(plain), f'{set(plain) - set(found)}')
-    # The size is that of the body that is left out.
+    # The size is that of the omitted body.
     status, headers, body = served.ask(line='HEAD /metrics HTTP/1.1')
     check(status == 200 and int(headers['Content-Length']) > 5000 and
           body == '' and headers['Content-Type'] == PLAIN, f'{headers} {body}')
@@ -271,7 +273,8 @@ def test_ipv6(box):
 
 
 def test_a_daemon_that_is_away(box):
-    """It comes, goes, stops and comes back: 503 with a line, never an end."""
+    """The daemon starts, ends, stops and continues: meanwhile the answer is
+    503 with a line, and sentry-profd-metrics does not end."""
     path = box.make_dir('run') / 'socket'
     served = Served(box, path)
 
@@ -310,14 +313,14 @@ def test_what_is_no_request(box):
     for nonsense in (b'\r\n' * 10, b'x' * 40000, b'\0' * 100 + b'\r\n\r\n',
                      b'GET /metrics HTTP/1.1\r\nContent-Length: x\r\n\r\n'):
         with served.connect() as s:
-            # It may be refused before its end.
+            # The request may be refused before its end.
             with contextlib.suppress(OSError):
                 s.sendall(nonsense)
                 s.shutdown(socket.SHUT_WR)
             said = rest(s)
             check(re.match(rb'$|HTTP/1\.[01] 4\d\d ', said),
                   f'{nonsense[:20]}: {said}')
-    # In parts.
+    # A request in parts.
     with served.connect() as s:
         for byte in b'GET /metrics HTTP/1.0\r\n\r\n':
             s.sendall(bytes([byte]))
@@ -326,8 +329,9 @@ def test_what_is_no_request(box):
 
 
 def test_clients_that_wait(box):
-    """Who says nothing, or does not read, loses his connection; others wait for
-    a place until then, and the daemon for none of them."""
+    """A client that sends nothing, or does not read, loses its connection.
+    Others wait for a place until then, and the daemon waits for none of them.
+    """
     profd, ctl = start(box)
     served = Served(box, ctl.path)
     silent = [served.connect() for _ in range(20)]
@@ -345,7 +349,8 @@ def test_clients_that_wait(box):
 
 
 def test_wrong_places(box):
-    """In its options, and in the daemon's configuration, which names it."""
+    """Faults in the program's options, and in the daemon's configuration,
+    which names the place."""
     for where in ('0.0.0.0', '127.0.0.1', '127.0.0.1:0', '::1:80', '[::1]',
                   '127.0.0.1:65536', 'localhost:9000', '1.2.3:4', ':80',
                   '127.0.0.1:80x'):

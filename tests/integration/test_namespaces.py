@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Programs in a mount namespace of their own, as in containers: what they map is
-theirs, not what lies under the same path on the host."""
+"""Programs in a mount namespace of their own, as in containers: their mapped
+files are read, and not the files with the same paths on the host."""
 
 import os
 import shutil
@@ -13,7 +13,7 @@ from harness import BUILD, Skip, check
 
 STRICT = harness.environment(SENTRY_PROFD_SECCOMP_KILL='1')
 
-# A file of the lower one has another device in stat(2) than in maps.
+# A file of the lower layer has another device in stat(2) than in maps.
 OVERLAY = '''mount -t tmpfs tmpfs "$1/own" && mkdir "$1/own/up" "$1/own/work" &&
 mount -t overlay -o "xino=off,$2lowerdir=$1/image,upperdir=$1/own/up" \
       -o "workdir=$1/own/work" overlay "$1/root"'''
@@ -23,7 +23,7 @@ CHROOT = 'exec chroot "$1/root" /program nanosleep'
 
 
 def needed(path):
-    """The files that the dynamic linker takes for a program."""
+    """Returns the files that the dynamic linker loads for a program."""
     text = subprocess.run(['ldd', path], check=True, capture_output=True,
                           text=True).stdout
     return [word for word in text.split() if word.startswith('/')]
@@ -31,7 +31,7 @@ def needed(path):
 
 class Place:
     """A directory with a program and its libraries (image), one where they are
-    to be (root), in which the host has something else, and one for overlayfs."""
+    to be (root), in which the host has other files, and one for overlayfs."""
 
     def __init__(self, box, as_user=False):
         self.box = box
@@ -47,7 +47,7 @@ class Place:
             copy = self.image / path[1:]
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(path, copy)
-        # Under the same name as the one that is run.
+        # A file with the same name as the program that is run.
         shutil.copy(BUILD / 'targets/unw_o0', self.dir / 'root/program')
         for path in (self.dir, *self.dir.rglob('*')):
             os.chown(path, self.dir.stat().st_uid, -1)
@@ -58,7 +58,7 @@ class Place:
                 self.dir, 'userxattr,' if self.as_user else '']
 
     def need(self, mount):
-        """Skips where that cannot be mounted."""
+        """Skips the test if that cannot be mounted."""
         done = subprocess.run(self.unshare(mount), check=False,
                               capture_output=True, text=True, **self.options)
         if done.returncode != 0:
@@ -82,7 +82,8 @@ class Place:
         return chunk
 
     def check(self, chunk, expected, where):
-        """All is named, and each image is the one of the program's own."""
+        """Checks that all frames have names, and that each image is the
+        program's own file."""
         frames = chunk['profile']['frames']
         stack = max(chunk['profile']['stacks'], key=len)
         names = [frames[f].get('function', '') for f in stack]
@@ -92,7 +93,8 @@ class Place:
         images = {i['code_file']: i['debug_id']
                   for i in chunk['debug_meta']['images']
                   if i['code_file'] != '[vdso]'}
-        # Where we have another root ourselves it stands in front.
+        # If the test itself runs in another root, that root precedes the
+        # paths.
         before = [path[:-len(where + '/program')] for path in images
                   if path.endswith(where + '/program')]
         check(len(before) == 1, f'{images}')
@@ -120,14 +122,14 @@ def test_overlay(box):
 
 
 def test_of_a_user(box):
-    """Who may not open what is mapped finds it by its path."""
+    """A user who may not open map_files finds the file by its path."""
     stranger.need_ptrace()
     check_run(box, TMPFS, CHROOT, '$1/root', as_user=True)
     check_run(box, OVERLAY, PIVOT, '', as_user=True)
 
 
 def test_replaced(box):
-    """A newer version has its name, as after an upgrade."""
+    """A newer file has the program's name, as after an upgrade."""
     place = Place(box)
     shutil.copy(place.dir / 'root/program', place.image / 'newer')
     target, expected = place.start(TMPFS, CHROOT)

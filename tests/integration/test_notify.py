@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""systemd's side of NOTIFY_SOCKET is played here: the daemon says when it is
-ready, what it does and that it stops, and answers the watchdog as long as
+"""The test plays systemd's side of NOTIFY_SOCKET: the daemon reports that it
+is ready, its status, and that it stops, and answers the watchdog as long as
 samples are taken.
 """
 
@@ -14,7 +14,7 @@ from harness import PATIENCE_S, check, wait_for
 
 
 class Manager:
-    """The socket, and what came by it."""
+    """The socket, and its messages so far."""
 
     def __init__(self, box, abstract=False):
         path = str(box.make_dir('notify') / 'socket')
@@ -46,7 +46,7 @@ class Manager:
             self.take()
 
     def drain(self):
-        """Takes what has come, without waiting."""
+        """Receives the messages so far, without waiting."""
         self.socket.setblocking(False)
         try:
             while True:
@@ -66,13 +66,13 @@ def test_ready_status_stopping(box):
     manager.wait_once('STOPPING=1')
     profd.finish()
     check(manager.said.count('READY=1') == 1, manager.said)
-    # Nobody asked for it.
+    # No watchdog is configured.
     check('WATCHDOG=1' not in manager.said, manager.said)
     check(manager.senders == {profd.pid}, manager.senders)
 
 
 def test_reload(box):
-    """A configuration that is read again, be it good or not."""
+    """The configuration is read again, with and without a fault."""
     manager = Manager(box)
     path = box.make_dir('config') / 'profd.conf'
     path.write_text('[profiler]\nrate_hz = 97\n')
@@ -108,15 +108,17 @@ def test_wrong_environment(box):
 
 
 def test_watchdog(box):
-    """Answered as long as samples are taken, which no other sampler does as long
-    as the old one is stopped and cannot be killed; and by a sampler's successor.
+    """The watchdog is answered as long as samples are taken. They are not
+    taken while capture is stopped and cannot be killed; later its successor
+    takes them.
     """
     manager = Manager(box)
     profd = box.profd([box.target('shares')],
                       env=manager.env(WATCHDOG_USEC='200000'))
     manager.wait_once('STATUS=1 process profiled')
     manager.wait('WATCHDOG=1', 3)
-    # The broker replaces it: it is watched more closely than systemd does.
+    # The broker replaces capture, which it watches more closely than systemd
+    # does.
     capture, = profd.helpers()['capture']
     os.kill(capture, signal.SIGSTOP)
     wait_for(lambda: profd.helpers()['capture'] not in ([], [capture]),
@@ -127,8 +129,8 @@ def test_watchdog(box):
 
 
 def test_no_sampler_no_answer(box):
-    """A sampler that cannot be started again: the broker runs, the watchdog is
-    not answered any more, and that is systemd's to deal with.
+    """capture cannot be restarted. The broker runs on, but no longer answers
+    the watchdog, so systemd restarts the service.
     """
     manager = Manager(box)
     bin_dir = stranger.copy(box, stranger.EXECUTABLES)
@@ -142,10 +144,10 @@ def test_no_sampler_no_answer(box):
     (bin_dir / 'sentry-profd-capture').write_text('nothing to execute')
     (bin_dir / 'sentry-profd-capture').chmod(0o755)
     os.kill(capture, signal.SIGKILL)
-    # Tried, failed and tried again: turns of a broker that is well.
+    # The broker tries, fails and tries again: its loop works.
     wait_for(lambda: 'starting it again' in profd.stderr, 'the end of capture')
     wait_for(lambda: not profd.helpers()['capture'], 'no sampler')
-    # One answer may be due for the dead one's last beat.
+    # One answer may still be due for the last heartbeat of the dead process.
     manager.drain()
     before = turns(profd.pid)
     wait_for(lambda: turns(profd.pid) >= before + 20, 'turns of the broker')
@@ -157,7 +159,7 @@ def test_no_sampler_no_answer(box):
 
 
 def turns(pid):
-    """How often it has waited."""
+    """Returns how often the process has waited."""
     return int(harness.proc_status(pid, 'voluntary_ctxt_switches'))
 
 

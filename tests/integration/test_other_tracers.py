@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""A target that somebody else traces is waited for: one line names who it is,
-and when that lets go, or dies, the target is profiled. test_job_control.py has
-those that come later.
+"""A target that another process traces: one line names the tracer, and when
+that detaches or dies, the target is profiled. test_job_control.py has tracers
+that attach later.
 """
 
 import shutil
@@ -24,7 +24,8 @@ def wait_for_line(profd, text):
 
 
 def check_profiled(profd, *lines):
-    """From here on it is, and nothing more was said."""
+    """Checks that the target is profiled from here on, and that no further
+    line was logged."""
     profd.wait_attached()
     profd.wait_chunks(2)
     profd.interrupt()
@@ -39,7 +40,7 @@ def test_one_that_dies(box):
     tracer = box.target('tracer', target.pid)
     profd = box.profd([target, other], '--chunk-seconds', '1')
     wait_for_line(profd, line(target, 'tracer', tracer.pid))
-    # The other one does not wait.
+    # The other target does not wait.
     wait_for(lambda: harness.tracer(other.pid), 'the other is profiled')
     check(harness.tracer(target.pid) == tracer.pid, 'its tracer has lost it')
     tracer.end()
@@ -47,7 +48,8 @@ def test_one_that_dies(box):
 
 
 def test_one_that_comes_and_goes(box):
-    """It is taken between two of its visits, or after the last."""
+    """The target is attached to between two visits of the other tracer, or
+    after the last."""
     target = box.target('shares')
     tracers = [box.target('tracer', target.pid)]
     profd = box.profd([target], '--chunk-seconds', '1')
@@ -82,7 +84,8 @@ def test_ended_before_it_lets_go(box):
 
 
 def test_duration_before_it_lets_go(box):
-    """The end comes, too, where nobody can be attached."""
+    """--duration also ends a run in which capture could attach to no target.
+    """
     target = box.target('shares')
     tracer = box.target('tracer', target.pid)
     profd = box.profd([target], '--duration', '0.5')
@@ -91,7 +94,7 @@ def test_duration_before_it_lets_go(box):
 
 
 def test_duration_with_one_that_lets_go(box):
-    """And from the first attachment as soon as there is one."""
+    """--duration counts from the first attachment."""
     target = box.target('shares')
     tracer = box.target('tracer', target.pid)
     began = time.monotonic()
@@ -101,13 +104,14 @@ def test_duration_with_one_that_lets_go(box):
     profd.finish()
     life.check_sums(profd)
     check(profd.stats['duration_s'] >= 3, f'{profd.stats}')
-    # As long as the time it waited, too, would make it.
+    # With the time of the wait it would be longer.
     check(profd.stats['duration_s'] < time.monotonic() - began,
           f'{profd.stats}')
 
 
 def test_duration_with_another_target(box):
-    """That one is profiled for all of it, and the outcome is no success."""
+    """The other target is profiled for the whole duration, and the exit status
+    is not success."""
     target, other = box.target('shares'), box.target('shares')
     tracer = box.target('tracer', target.pid)
     profd = box.profd([target, other], '--duration', '2')
@@ -181,7 +185,8 @@ def test_gdb(box):
 
 
 def test_the_daemon_under_strace(box):
-    """All of it is traced, and traces; and strace may be told to go."""
+    """strace traces all processes of the daemon, which trace targets; and
+    strace may be ended."""
     need('strace')
     target = box.target('shares')
     profd = box.profd([target], '--chunk-seconds', '1')

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""--output FILE: a run profiles and converts in one go. The conversion has no
-rights, the file is there whole or not at all, and nothing is lost where it fails.
-And sentry-profctl view, which shows a page in the browser.
+"""--output FILE: one run profiles and converts. The conversion has no rights,
+the file is complete or not there, and nothing is lost if the conversion fails.
+Also sentry-profctl view, which shows a page in the browser.
 """
 
 import os
@@ -18,13 +18,13 @@ from harness import BUILD, check, wait_for
 from test_command import PYTHON, terminal
 
 EXECUTABLES = (*stranger.EXECUTABLES, 'sentry-profctl')
-# A process that works for a while and ends.
+# A program that works for a while and ends.
 WORKS = ('import time\n'
          'until = time.process_time() + 0.3\n'
          'while time.process_time() < until: pass')
 NEXT = 'to see it: '
 SYS_LANDLOCK_CREATE_RULESET = 444
-# Each is NAME.ENDING; the name has a dot of its own.
+# Each name is NAME.SUFFIX; NAME contains a dot itself.
 FILES = {
     'p.folded': 'flamegraph.pl {} > profile.svg',
     'p.v1.speedscope.json': 'load {} at https://www.speedscope.app',
@@ -49,8 +49,8 @@ def next_lines(profd):
 
 
 def check_functions(totals, name):
-    """Those of tests/targets/shares.c are there. That the times are right is
-    test_convert's, or compared with envelopes that are kept."""
+    """Checks the functions of tests/targets/shares.c. The times are tested in
+    test_convert.py, or compared with kept envelopes."""
     found = {function for _, stack in totals for function in stack}
     check({'busy_seventy', 'busy_thirty', 'sleeper'} <= found, f'{name}: {found}')
 
@@ -82,7 +82,7 @@ def test_every_format(box):
 
 
 def test_the_line_of_a_directory(box):
-    """It opens the picture when it is typed."""
+    """The printed command opens the profile."""
     profd = box.profile([box.target('shares')], table=True, work=0.2)
     line, = next_lines(profd)
     check(line == f'{BUILD}/sentry-profctl convert {profd.output} -o profile.html',
@@ -90,7 +90,7 @@ def test_the_line_of_a_directory(box):
     directory = box.make_dir('typed')
     done = box.start(['sh', '-c', line], cwd=directory)
     check(done.wait() == 0 and names_in(directory) == ['profile.html'], line)
-    # A shell reads a name with blanks and quotes as one word.
+    # A shell must read a name with blanks and quotes as one word.
     odd = box.make_dir("it's an \"odd\" $name")
     profd = box.profile([box.target('shares')], output=odd, table=True, work=0.2)
     line, = next_lines(profd)
@@ -103,13 +103,14 @@ def test_the_line_of_a_directory(box):
     line, = next_lines(profd)
     done = box.start(['sh', '-c', f'{line} --no-open'])
     check(done.wait() == 0 and done.stdout == f'{page}\n', f'{line}: {done.stdout}')
-    # No line where nothing is to be seen, and none of a file's directory.
+    # There is no line if there is nothing to view, and no line about the
+    # directory if the output is a file.
     profd = box.profile([box.target('shares')], work=0.2)
     check(next_lines(profd) == [], profd.stderr)
 
 
 def test_names_of_directories(box):
-    """A directory that exists, and a name without an ending, are directories."""
+    """An existing directory, and a name without a suffix, are directories."""
     target = box.target('shares')
     directory = box.make_dir('out')
     (directory / 'p.html').mkdir()
@@ -128,7 +129,7 @@ def test_relative_name(box):
 
 
 def test_command(box):
-    """The exit status is the command's, also where the file cannot be made."""
+    """The exit status is the command's, even if the file cannot be written."""
     path = box.make_dir('out') / 'p.json'
     profd = box.profd([], '--', PYTHON, '-c', WORKS + '\nraise SystemExit(7)',
                       output=path, table=True).finish(7)
@@ -144,7 +145,7 @@ def test_command(box):
 
 
 def test_several_processes(box):
-    """They stand beside each other."""
+    """Several processes are in one profile."""
     path = box.make_dir('out') / 'p.json'
     box.profile([box.target('shares'), box.target('shares')], output=path,
                 work=0.3)
@@ -165,7 +166,8 @@ def test_the_server_has_it_too(box):
 
 
 def executables(box, converter):
-    """Copies, with another program as sentry-profctl; None: there is none."""
+    """Returns copies of the executables, with another program as
+    sentry-profctl; None: without it."""
     exes = stranger.copy(box, stranger.EXECUTABLES)
     if converter:
         shutil.copy2(converter, exes / 'sentry-profctl')
@@ -174,7 +176,8 @@ def executables(box, converter):
 
 
 def check_kept(profd, path, why, content):
-    """The file is as it was, and the envelopes are where the line says."""
+    """Checks that the file is unchanged, and that the envelopes are where the
+    line says."""
     line, = re.findall(r'^sentry-profd: (.* is not written: .*)$', profd.stderr,
                        re.M)
     m = re.fullmatch(r'(\S+) is not written: (.*); the envelopes are in (\S+) '
@@ -200,7 +203,7 @@ def test_a_conversion_that_fails(box):
                             exe=exes / 'sentry-profd')
         args = check_kept(profd, path, why, 'old')
         check('\n1 envelope in ' in profd.stdout, profd.stdout)
-        # What the line says to try makes the file.
+        # The command in the line makes the file.
         profd.output = pathlib.Path(args[1])
         again = box.start([BUILD / 'sentry-profctl', *args])
         check(again.wait() == 0, again.stderr)
@@ -209,8 +212,8 @@ def test_a_conversion_that_fails(box):
 
 
 def converting(box, path, profd=None, **more):
-    """A run whose conversion has begun, and does not end; its pid, and what it
-    may."""
+    """Starts a run whose conversion has begun and does not end; returns its
+    pid and its rights."""
     exes = executables(box, BUILD / 'targets/half_done')
     profd = box.profd([box.target('shares')], output=path,
                       exe=exes / 'sentry-profd', **more).wait_attached()
@@ -222,7 +225,8 @@ def converting(box, path, profd=None, **more):
 
 
 def check_rights(profd, pid, uid):
-    """None: and no part in the terminal's signals."""
+    """Checks that the conversion has no rights, and gets no signals of the
+    terminal."""
     for field in ('CapEff', 'CapPrm', 'CapInh', 'CapAmb'):
         found = harness.proc_status(pid, field)
         check(int(found, 16) == 0, f'{field} is {found}')
@@ -238,7 +242,8 @@ def check_rights(profd, pid, uid):
 
 
 def test_interrupted_conversion(box):
-    """Half a file is never there by its name. A second signal ends it."""
+    """An incomplete file never has its final name. A second signal ends the
+    conversion."""
     path = box.make_dir('out') / 'p.html'
     path.write_text('old')
     profd, pid, may = converting(box, path)
@@ -246,7 +251,8 @@ def test_interrupted_conversion(box):
     check_rights(profd, pid, os.geteuid())
     if os.geteuid() == 0:
         check(int(harness.proc_status(pid, 'CapBnd'), 16) == 0, 'CapBnd')
-    # Its version; an error where it is none of the kernel's security modules.
+    # Landlock's version; an error if it is not among the kernel's security
+    # modules.
     confined = harness.libc.syscall(SYS_LANDLOCK_CREATE_RULESET, None, 0, 1) > 0
     check(may == ('makes 0 0, reads 1' if confined else 'makes 1 1, reads 1'), may)
     profd.interrupt(status=1)
@@ -255,7 +261,7 @@ def test_interrupted_conversion(box):
 
 
 def test_daemon_is_killed(box):
-    """The conversion ends, and the file is as it was."""
+    """The conversion ends, too, and the file is unchanged."""
     path = box.make_dir('out') / 'p.html'
     path.write_text('old')
     profd, pid, _ = converting(box, path)
@@ -268,7 +274,8 @@ def test_daemon_is_killed(box):
 
 
 def test_nothing_to_convert(box):
-    """The file is not there, and nothing else is: status 1 and a line."""
+    """Without chunks there is no file and nothing else: status 1 and a line.
+    """
     directory = box.make_dir('out')
     profd = box.profd([], '--rate', '1', '--', 'true',
                       output=directory / 'p.html').finish(0)
@@ -281,7 +288,8 @@ def test_nothing_to_convert(box):
 
 
 def test_what_cannot_be_begun(box):
-    """Nothing is profiled, no command runs, and nothing is left."""
+    """If the file cannot be made, nothing is profiled, no command runs, and
+    nothing is left behind."""
     directory = box.make_dir('out')
     made = directory / 'made'
     for exe, name, line in (
@@ -325,7 +333,8 @@ def test_as_an_ordinary_user(box):
 
 
 def test_root_in_a_directory_of_a_user(box):
-    """Also there the file is the caller's, and the command may be another's."""
+    """Root in a directory of another user: the file belongs to the caller; the
+    command may run as another user."""
     stranger.need_root()
     directory = stranger.make_dir(box, 'out')
     path = directory / 'p.json'
@@ -339,8 +348,8 @@ def test_root_in_a_directory_of_a_user(box):
 
 
 def test_interrupt_at_a_terminal(box):
-    """^C ends the profile, and the file is there when the shell has the terminal
-    again."""
+    """^C ends profiling, and the file is complete when the shell has the
+    terminal again."""
     directory = box.make_dir('out')
     target = box.target('shares')
     with terminal(box) as t:
@@ -356,8 +365,8 @@ def test_interrupt_at_a_terminal(box):
 
 
 def test_stopped_at_a_terminal(box):
-    """^Z during the conversion gives the shell the terminal, and ^C after fg ends
-    it."""
+    """^Z during the conversion returns the terminal to the shell, and ^C after
+    fg ends the conversion."""
     directory = box.make_dir('out')
     exes = executables(box, BUILD / 'targets/half_done')
     with terminal(box) as t:
@@ -380,8 +389,8 @@ def test_stopped_at_a_terminal(box):
 # sentry-profctl view
 
 def view(box, *args, status=0, cwd=None, **variables):
-    """A run of it that has ended, with these variables and no others that name a
-    browser."""
+    """Runs sentry-profctl view to its end, with these variables and no others
+    that name a browser."""
     env = harness.environment(**variables)
     for name in ('BROWSER', 'DISPLAY', 'WAYLAND_DISPLAY'):
         if name not in variables:
@@ -392,7 +401,7 @@ def view(box, *args, status=0, cwd=None, **variables):
 
 
 def browser(box, name='browser'):
-    """A directory with a browser, which notes what it is to open."""
+    """Makes a directory with a browser, which records what it is to open."""
     directory = box.make_dir('bin')
     program = directory / name
     program.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" >>{directory}/opened\n'
@@ -402,14 +411,15 @@ def browser(box, name='browser'):
 
 
 def test_view(box):
-    """The page is the user's alone, of a name that nobody can guess."""
+    """Only the user may read the page, and its name cannot be guessed."""
     profd = box.profile([box.target('shares')], work=0.3)
     runtime = box.make_dir('runtime')
     bin_dir = browser(box)
     program = bin_dir / 'browser'
     pages = []
     for args in ([profd.output], list(profd.output.iterdir())):
-        # A browser that is not there is passed over; its status is ours.
+        # A browser that does not exist is skipped. The exit status is that of
+        # the browser.
         done = view(box, *args, status=5, BROWSER=f'/no/such::{program}',
                     XDG_RUNTIME_DIR=str(runtime))
         page, = done.stdout.splitlines()
@@ -419,7 +429,7 @@ def test_view(box):
             check('<html' in file.read(), 'not a page')
         pages.append(page)
     check((bin_dir / 'opened').read_text().splitlines() == pages, f'{pages}')
-    # A page is opened where it is.
+    # An existing page is opened in place.
     page = box.make_dir('out') / 'p.html'
     shutil.copy(pages[0], page)
     done = view(box, page.name, status=5, cwd=page.parent, BROWSER=str(program))
@@ -430,7 +440,8 @@ def test_view(box):
 
 
 def test_view_without_a_browser(box):
-    """The path is printed. xdg-open is for a desktop alone."""
+    """Without a browser the path is printed. xdg-open is used on a desktop
+    only."""
     profd = box.profile([box.target('shares')], work=0.3)
     runtime = box.make_dir('runtime')
     bin_dir = browser(box, 'xdg-open')
@@ -443,14 +454,14 @@ def test_view_without_a_browser(box):
     for more in ({'DISPLAY': ':0'}, {'WAYLAND_DISPLAY': 'wayland-0'}):
         view(box, profd.output, status=5, **variables, **more)
     check(len((bin_dir / 'opened').read_text().splitlines()) == 2, 'not opened')
-    # Without a runtime directory, the temporary one.
+    # Without a runtime directory the temporary one is used.
     temporary = box.make_dir('tmp')
     done = view(box, profd.output, TMPDIR=str(temporary), XDG_RUNTIME_DIR='/no/such')
     check(done.stdout.startswith(f'{temporary}/'), done.stdout)
 
 
 def test_view_of_nothing(box):
-    """Nothing is left, and nothing opened."""
+    """Nothing is left behind, and nothing is opened."""
     runtime = box.make_dir('runtime')
     broken = box.make_dir('in') / 'broken.json'
     broken.write_text('{}\n')

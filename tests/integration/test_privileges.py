@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""What the running processes may do, as /proc has it: the table of processes
-in docs/ARCHITECTURE.md is true. And what they hold: descriptors, environment.
+"""The rights of the running processes by /proc: they equal the table of
+processes in docs/ARCHITECTURE.md. Also their descriptors and environments.
 """
 
 import os
@@ -26,9 +26,9 @@ CAPABILITIES = {
     'CAP_CHECKPOINT_RESTORE': 40,
 }
 
-# What capture needs and the broker does not, and what a child needs to give up
-# its bounding set: the broker is permitted to have them, so that it can hand them
-# on, and does not use them.
+# Capabilities that capture needs and the broker does not, and the one that a
+# child needs to limit its bounding set. The broker is permitted to have them,
+# so that it can pass them on, and does not use them.
 HANDED_ON = {'CAP_SYS_NICE', 'CAP_SETPCAP'}
 
 SECCOMP_FILTER = '2'
@@ -44,7 +44,7 @@ def bits(names):
 
 
 def documented():
-    """{kind: capability names} by the table of processes."""
+    """Returns {kind: capability names} from the table of processes."""
     text = (ROOT / 'docs/ARCHITECTURE.md').read_text()
     rows = re.findall(r'^\| `sentry-profd(?:-(\w+))?` \|[^|]*\|([^|]*)\|$',
                       text, re.M)
@@ -56,7 +56,7 @@ def documented():
 
 
 def processes(profd):
-    """{kind: pid}, one of each kind, all of them at work."""
+    """Returns {kind: pid}, one of each kind, all of them working."""
     profd.wait_attached()
 
     def sandboxed():
@@ -98,7 +98,8 @@ def test_ids_and_capabilities(box):
     own = {}
     for kind in ('capture', 'unwind', 'ship'):
         pid = found[kind]
-        # Real, effective, saved and that of files: one, and not root's.
+        # The real, effective, saved and file system ids are equal, and not
+        # root's.
         for field in ('Uid', 'Gid'):
             n = ids(pid, field)
             check(len(n) == 1 and 0 not in n, f'{kind}: {field} is {n}')
@@ -116,7 +117,7 @@ def test_no_way_back(box):
               f'{kind} may have new privileges')
         if kind == 'broker':
             continue
-        # The files of a process that is not dumpable are root's: proc(5).
+        # The files of a process that is not dumpable belong to root: proc(5).
         check(os.stat(f'/proc/{pid}/mem').st_uid == 0, f'{kind} is dumpable')
     for kind in ('unwind', 'ship'):
         check(proc_status(found[kind], 'Seccomp') == SECCOMP_FILTER,
@@ -124,7 +125,8 @@ def test_no_way_back(box):
 
 
 def test_under_no_new_privs(box):
-    """From its start on, as the unit has it: nothing is missing."""
+    """With no_new_privs from the start, as the unit sets it, everything works.
+    """
     need_root()
     profd = box.profd([box.target('shares')], wrapper=('setpriv',
                                                        '--no-new-privs'))
@@ -164,8 +166,8 @@ def test_unwind_has_resource_limits(box):
     check(f'signal: {signal.SIGXCPU.value}/' in timers, f'timers: {timers}')
 
 
-# Their places in a filter's program differ with what there is to allow; that
-# they do work under it is shown by the next test and by the unit tests.
+# The positions of the rules in a filter vary with the allowed calls. The next
+# test and the unit tests show that the rules work.
 def test_profile_with_filters_that_kill(box):
     server = box.server()
     target = box.target('threads')
@@ -215,7 +217,8 @@ def counts(pid):
 
 
 def test_descriptors(box):
-    """Each has what it needs, and not more the longer it runs."""
+    """Each process has the descriptors that it needs, and not more with time.
+    """
     need_root()
     target = box.target('short_threads')
     profd = box.profd([target], '--chunk-seconds', '1')
@@ -223,7 +226,7 @@ def test_descriptors(box):
     profd.wait_chunks()
     terminal = [n for n in ('/dev/null', str(profd.err_path))]
     for kind in ('unwind', 'ship'):
-        # A chunk may be under way.
+        # A chunk may be in work.
         links = set(harness.descriptors(found[kind]).values()) - {
             '/memfd:chunk (deleted)'}
         check(all(not l.startswith('/') or l in terminal for l in links),
@@ -236,7 +239,8 @@ def test_descriptors(box):
           f'capture has files open that are not the target\'s: {paths}')
 
     def at_rest(kind):
-        # No helper, no chunk under way: the fewest of some looks.
+        # Without a helper and a chunk in work: the lowest number of some
+        # readings.
         return min((counts(found[kind]) for _ in range(50)), key=len)
     before = {kind: at_rest(kind) for kind in ('broker', 'unwind', 'ship')}
     profd.wait_chunks(3)
@@ -244,14 +248,14 @@ def test_descriptors(box):
         wait_for(lambda k=kind, f=first: len(counts(found[k])) <= len(f),
                  f'{kind} to have no more descriptors than {first}; it has '
                  f'{counts(found[kind])}')
-    # Two for each thread that lives, and some of its own.
+    # Two descriptors for each living thread, and some of its own.
     wait_for(lambda: len(counts(found['capture'])) <=
              2 * len(harness.threads(target.pid)) + 16,
              'capture to close what belongs to threads that have ended')
     profd.interrupt()
 
 
-# What of the environment goes to ship, and to nobody else.
+# The variables that ship gets, and no other process.
 FOR_SHIP = {'http_proxy', 'https_proxy', 'HTTPS_PROXY', 'all_proxy',
             'ALL_PROXY', 'no_proxy', 'NO_PROXY'}
 

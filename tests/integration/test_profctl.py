@@ -1,7 +1,6 @@
 #!/usr/bin/python3
-"""sentry-profctl stack: the stacks of programs that know their own.
-
-No daemon runs here but where a test starts one: stack starts its own.
+"""sentry-profctl stack: the stacks of programs that know their own. No daemon
+runs unless a test starts one; sentry-profctl stack starts its own.
 """
 
 import collections
@@ -17,7 +16,8 @@ import test_32bit
 from harness import BUILD, blocked, check
 from test_control import listening
 
-# With --oracle the offset in the function, without it the address in the file.
+# With --oracle the line has the offset in the function, otherwise the address
+# in the file.
 FRAME = re.compile(r'[> ] #(\d+) +0x([0-9a-f]{16})'
                    r'(?: (?!\([^()]*\)(?: guessed)?$)(.+?)(?:\+0x[0-9a-f]+)?)?'
                    r'(?: \(([^()]*?)(?:\+0x[0-9a-f]+)?\))?( guessed)?')
@@ -39,7 +39,7 @@ class Thread:
 
 
 def parse(text):
-    """{tid: Thread}; every line has to be one that is known."""
+    """Returns {tid: Thread}. Every line must have a known form."""
     threads = {}
     thread = None
     for line in text.splitlines():
@@ -72,7 +72,7 @@ def run(*args, status=0):
 
 
 def spin(box, program):
-    """One that has come to where it stays."""
+    """Starts the program; returns when it is in its loop."""
     target = box.target(program, 'spin')
     harness.wait_work(target.pid, 0.05)
     return target
@@ -146,12 +146,12 @@ def test_oracles(box):
             check(thread.oracles == expected and thread.end == 'root',
                   f'{name}: {thread.oracles} {thread.end}')
         check('differs' not in done.stdout, done.stdout)
-    # Who was woken has to run before it waits again.
+    # A thread that was woken must run before it waits again.
     harness.wait_for(lambda: all(map(blocked, tids)), 'they wait on')
 
 
 def test_an_oracle_that_sees_less_is_marked(box):
-    """libunwind knows no file without PT_GNU_EH_FRAME."""
+    """libunwind cannot use a file without PT_GNU_EH_FRAME."""
     target = box.target('unw_static', 'nanosleep')
     harness.wait_for(lambda: blocked(target.pid), 'it waits')
     done = run('stack', '--oracle', target.pid, status=3)
@@ -174,7 +174,8 @@ def test_a_stopped_process_stays_stopped(box):
 
 
 def start_vforks(box, n, start=harness.Box.target):
-    """{thread: the child that it waits for}, which nothing else can end."""
+    """Returns {thread: the child that it waits for}. Only the child's end ends
+    the wait."""
     target = start(box, 'vforks', n)
     children = {int(tid): int(pid) for tid, pid in
                 re.findall(r'^child (\d+) (\d+)$', target.stdout, re.M)}
@@ -191,9 +192,11 @@ def start_oracle(target):
 
 
 def test_who_does_not_stop_is_told_of(box):
-    """As with a disk that does not answer. The others are shown."""
+    """A thread that does not stop, as with a disk that does not answer, is
+    reported. The others are shown."""
     target, children = start_vforks(box, 2)
-    # Without a stop: where vfork returns to is in a register only.
+    # Without a stop the return address of vfork, which is in a register only,
+    # is unknown.
     threads = parse(run('stack', target.pid).stdout)
     for tid in children:
         check('wait_for_child' in threads[tid].names,
@@ -212,7 +215,7 @@ def test_who_does_not_stop_is_told_of(box):
 
 
 def test_who_stops_late_goes_on(box):
-    """While others are waited for."""
+    """A thread that stops late is continued while others are waited for."""
     def turn():
         target, children = start_vforks(box, 30)
         first, last = min(children), max(children)
@@ -234,7 +237,8 @@ def test_who_stops_late_goes_on(box):
 
 
 def test_an_oracle_has_no_more_rights_than_its_target(box):
-    """Before it reads a file, so also while it waits for a thread."""
+    """The oracle drops its rights before it reads a file, so also while it
+    waits for a thread."""
     stranger.need_root()
 
     def rights(pid):
@@ -297,7 +301,8 @@ def test_of_a_32_bit_program(box):
 
 
 def test_of_a_process_that_the_daemon_profiles(box):
-    """Of its threads that run and that wait; and of one that it attaches to."""
+    """The stacks of running and of waiting threads of a process that the
+    daemon profiles; and of a process to which the daemon attaches for this."""
     targets = [box.target('unw_o2', mode) for mode in ('spin', 'threads')]
     other = box.target('unw_fp', 'spin')
     profd, ctl = listening(box, targets)
@@ -317,7 +322,8 @@ def test_of_a_process_that_the_daemon_profiles(box):
 
 
 def test_a_signal_ends_it(box):
-    """And the daemon that it has started, with its directory."""
+    """A signal also ends the daemon that it has started, and removes its
+    directory."""
     runtime = box.make_dir('runtime')
     target = box.target('unw_o2', 'spin')
     for number in signal.SIGINT, signal.SIGTERM:

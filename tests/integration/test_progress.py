@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The line on a terminal while the daemon runs."""
+"""The progress line on a terminal while the daemon runs."""
 
 import re
 import sys
@@ -7,7 +7,8 @@ import sys
 import harness
 from harness import check, wait_for
 
-# With standard input, output and error on a terminal of its own.
+# Runs the program with standard input, output and error on a terminal of its
+# own.
 ON_TERMINAL = [sys.executable, '-c', """
 import os, pty, sys
 pid, master = pty.fork()
@@ -34,7 +35,7 @@ def test_on_a_terminal(box):
     profd = box.start([*ON_TERMINAL, harness.BUILD / 'sentry-profd', '--pid',
                        target.pid, '--chunk-seconds', '1', '--output',
                        directory / 'out'])
-    # Two threads, and more samples and chunks as time goes by.
+    # The line shows two threads, and growing numbers of samples and chunks.
     wait_for(lambda: any(line[1] == 2 and line[2] > 0 and line[4] > 1
                          for line in lines(profd)), 'lines that count')
     seen = lines(profd)
@@ -42,14 +43,14 @@ def test_on_a_terminal(box):
               for a, b in zip(line[2:], following[2:])), f'{seen}')
     target.end()
     check(profd.wait() == 0, profd.report())
-    # It makes room for the table.
+    # The line is removed before the table.
     end = profd.stdout.rpartition(' chunk')[2]
     check(re.match('s?\x1b\\[K[\r\n]\x1b\\[K', end) and 'busy_seventy' in end,
           f'{end!r}')
 
 
 def test_elsewhere(box):
-    """Not in a file, and not with --quiet."""
+    """There is no progress line in a file, nor with --quiet."""
     target = box.target('shares')
     directory = box.make_dir('profd')
     run = box.profile([target], work=0.2)

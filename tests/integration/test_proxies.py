@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""A server that is behind a proxy: what the proxy sees of it, and who is asked
+"""A server behind a proxy: what the proxy sees, and which host is connected to
 without one.
 """
 
@@ -15,7 +15,7 @@ from test_delivery_answers import sleepers
 
 
 class Tunnel:
-    """A proxy that connects, by CONNECT alone."""
+    """A proxy that supports CONNECT only."""
 
     def __init__(self, refuses=False):
         self.refuses = refuses
@@ -48,7 +48,8 @@ class Tunnel:
                                b'X-Sentry-Rate-Limits: 60:all:key\r\n'
                                b'Content-Length: 0\r\n\r\n')
                 return
-            # By its number: there may be no /etc/hosts to say what localhost is.
+            # The address is a number, because there may be no /etc/hosts that
+            # resolves localhost.
             port = int(host.decode().rsplit(':', 1)[1])
             with socket.create_connection(('127.0.0.1', port)) as server:
                 client.sendall(b'HTTP/1.1 200 Connected\r\n\r\n')
@@ -84,7 +85,7 @@ def run(box, server, *args, chunks=2, **env):
 
 
 def test_a_tunnel(box):
-    """The proxy sees where it leads, and neither the key nor a chunk."""
+    """The proxy sees the host, and neither the key nor a chunk."""
     server = box.server()
     with contextlib.closing(Tunnel()) as proxy:
         run(box, server, https_proxy=f'http://127.0.0.1:{proxy.port}',
@@ -107,7 +108,7 @@ def test_of_the_configuration(box):
 
 
 def test_without_tls(box):
-    """It is asked for the whole URL, as RFC 9112 has it."""
+    """Without TLS the proxy gets the whole URL, as RFC 9112 requires."""
     server = box.server(tls=False)
     real = f'http://{KEY}@sentry.invalid/42'
     spool = box.dir / 'spool'
@@ -135,7 +136,8 @@ def test_no_proxy(box):
 
 
 def test_a_proxy_that_refuses(box):
-    """Its status is no answer of the server's, nor is what it says of limits."""
+    """The proxy's status is not the server's answer, and its rate limits do
+    not count."""
     server, spool = box.server(), box.dir / 'spool'
     with contextlib.closing(Tunnel(refuses=True)) as proxy:
         profd = box.profd(

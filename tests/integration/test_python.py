@@ -35,7 +35,7 @@ def test_python(box):
         raise Skip('no python3')
     python = box.start([PYTHON, '-c', PROGRAM])
     python.wait_line('ready')
-    # Neither starts any more, nor waits for the interpreter's lock.
+    # No thread is starting or waits for the interpreter's lock.
     harness.wait_for(lambda: [t for t in harness.threads(python.pid) if
                               harness.proc_text(t, 'syscall').split()[:1] ==
                               [CLOCK_NANOSLEEP]], 'one that sleeps')
@@ -51,7 +51,7 @@ def test_python(box):
 
     chunk = envelope.chunk
     main = str(python.pid)
-    # /usr/bin/python3 is a link, and "python3" not the executable's name.
+    # /usr/bin/python3 is a link, so "python3" is not the executable's name.
     threads = chunk['profile']['thread_metadata']
     check(threads[main]['name'] == 'main', f'{threads}')
     check(len(threads) == 2, f'{threads}')
@@ -62,12 +62,12 @@ def test_python(box):
     check(evaluates > 0.95 * sum(b.seconds for b in busy),
           f'{evaluates} s in the interpreter')
     deepest = max(len(b.frames) for b in busy)
-    # The interpreter calls itself once for each Python call at most.
+    # The interpreter calls itself at most once for each Python call.
     check(deepest < 100, f'a stack of {deepest} frames')
     check({b.names[-1] for b in busy} == {'_start'},
           f'{ {b.names[-1] for b in busy} }')
 
-    # The other thread slept all the time: its stack did not change.
+    # The other thread slept all the time, so its stack did not change.
     asleep = [b for b in bars if b.thread != main]
     check(len({tuple(b.names) for b in asleep}) == 1,
           f'the sleeper was seen in { {tuple(b.names) for b in asleep} }')

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""While the server takes no profiles nothing is sampled."""
+"""While the server accepts no profiles, nothing is sampled."""
 
 import os
 import signal
@@ -12,7 +12,7 @@ import openmetrics
 from account import check_counts
 from harness import check, threads, tracer, wait_for
 
-# Longer than any test; and as short as a limit can be.
+# A limit that lasts longer than any test, and the shortest possible one.
 LONG = {'headers': {'X-Sentry-Rate-Limits': '3600:profile_chunk:key'}}
 SHORT = {'headers': {'X-Sentry-Rate-Limits': '1:profile_chunk:key'}}
 
@@ -26,7 +26,8 @@ def start(box, script, *args, target=None, **options):
 
 
 def has_ticks(profd):
-    """Is there a timer? Without one, capture wakes for its heartbeat alone."""
+    """Returns true if the timer of ticks runs. Without it, capture wakes for
+    its heartbeat only."""
     return any('timerfd' in path for pid in profd.helpers()['capture']
                for path in harness.descriptors(pid).values())
 
@@ -36,7 +37,7 @@ def let_go(target):
 
 
 def wait_let_go(profd, target):
-    """No thread is traced."""
+    """Waits until no thread is traced."""
     wait_for(lambda: 'nothing is sampled' in profd.stderr, 'it is said')
     wait_for(lambda: let_go(target), 'it is let go')
     wait_for(lambda: not has_ticks(profd), 'there are no ticks')
@@ -45,7 +46,7 @@ def wait_let_go(profd, target):
 def test_targets_are_let_go(box):
     server, target, profd = start(box, [LONG], '--debug', output=None)
     wait_let_go(profd, target)
-    # It does not come back for another reason.
+    # Profiling does not begin again for another reason.
     profd.signal(signal.SIGTSTP)
     wait_for(lambda: 'SIGTSTP: all processes' in profd.stderr, 'it stops')
     profd.signal(signal.SIGCONT)
@@ -71,7 +72,7 @@ def test_targets_are_let_go(box):
 
 
 def test_a_limit_on_duration(box):
-    """Chunks have two categories: one limit on either holds them back."""
+    """Chunks have two categories; a limit on either one stops them."""
     limit = {'headers': {'X-Sentry-Rate-Limits': '3600:profile_duration:key'}}
     server, target, profd = start(box, [limit], output=None)
     wait_let_go(profd, target)
@@ -80,7 +81,8 @@ def test_a_limit_on_duration(box):
 
 
 def test_a_host_whose_clock_is_wrong(box):
-    """The server's Date says so: it does not correct the times of chunks."""
+    """The server's Date shows that the clock is wrong. The times of chunks are
+    not corrected."""
     dated = {'headers': {'Date': formatdate(time.time() + 3600, usegmt=True)}}
     run = box.make_dir('run') / 'profd.sock'
     _, _, profd = start(box, [dated] * 999, '--socket', run)
@@ -101,7 +103,7 @@ def test_a_host_whose_clock_is_wrong(box):
 
 
 def test_a_target_that_ends_meanwhile(box):
-    """Its end is the daemon's, as ever."""
+    """The end of the last target ends the daemon, as usual."""
     _, target, profd = start(box, [LONG], output=None)
     wait_let_go(profd, target)
     target.end()
@@ -110,14 +112,16 @@ def test_a_target_that_ends_meanwhile(box):
 
 
 def test_it_goes_on_as_another_profiler(box):
-    """Each answer is a limit: a chunk, a pause, a chunk of another one."""
+    """Each answer sets a limit: a chunk, a pause, a chunk of a new profiler.
+    """
     server, _, profd = start(box, [SHORT] * 50, output=None)
     wait_for(lambda: len(server.envelopes) >= 3, 'three chunks')
     profd.interrupt()
     server.check_requests()
     check_counts(profd)
     check(profd.stats['rate_limit']['pauses'] >= 2, f'{profd.stats}')
-    # Each begins when the broker is told of it, and is over by then.
+    # Each pause begins when the broker learns of the limit, and is over by
+    # then.
     check(profd.stats['rate_limit']['paused_s'] > 0, f'{profd.stats}')
     chunks = server.chunks
     check(len({c['profiler_id'] for c in chunks}) == len(chunks),
@@ -126,17 +130,17 @@ def test_it_goes_on_as_another_profiler(box):
     def times(chunk):
         return [s['timestamp'] for s in chunk['profile']['samples']]
     for before, after in zip(chunks, chunks[1:]):
-        # A second, but for the precision of a time stamp.
+        # The pause is one second, up to the precision of a timestamp.
         check(min(times(after)) - max(times(before)) > 0.999,
               'it was sampled in the pause')
 
 
 def test_the_end_before_it_goes_on(box):
-    """Who was profiled before the pause was profiled."""
+    """A target that was profiled before the pause counts as profiled."""
     path = box.make_dir('run') / 'socket'
     _, target, profd = start(box, [SHORT] * 50, '--socket', path, output=None)
     wait_let_go(profd, target)
-    # Without it nobody is attached to.
+    # Without unwind capture attaches to no target.
     unwind, = profd.helpers()['unwind']
     os.kill(unwind, signal.SIGSTOP)
     ctl = control.Control(box, path)

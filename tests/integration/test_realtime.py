@@ -1,7 +1,6 @@
 #!/usr/bin/python3
-"""Targets with real-time threads: the sampler is above them.
-
-Runs alone: its targets take processors from all others.
+"""Targets with real-time threads: capture has a higher priority. Runs alone:
+its targets take the processors from all other programs.
 """
 
 import os

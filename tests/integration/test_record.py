@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""sentry-profctl record: a profile from the daemon that runs, of a process that
-it profiles for Sentry or does not."""
+"""sentry-profctl record: a profile by the running daemon, of a process that it
+profiles for Sentry or not."""
 
 import json
 import os
@@ -19,7 +19,8 @@ GOES_ON, DONE, NO_PROCESS = 0, 1, 2
 
 
 class Recording:
-    """A connection that has asked for one, by hand."""
+    """A connection that has requested a recording, with messages made by hand.
+    """
 
     def __init__(self, path, pid, kind=WATCH):
         self.control = control.dial(path)
@@ -33,7 +34,7 @@ class Recording:
             self.socket.settimeout(harness.PATIENCE_S)
 
     def next(self):
-        """The next chunk's payload, or the number of its end."""
+        """Returns the next chunk's payload, or the number of its end."""
         data, fds, _, _ = socket.recv_fds(self.socket, 4096, 1)
         end, self.lost, size = struct.unpack_from('=III', data)
         check(len(data) == 272 and bool(fds) == (end == GOES_ON),
@@ -46,7 +47,7 @@ class Recording:
         return json.loads(payload)
 
     def finish(self):
-        """Every chunk up to the end, and the end."""
+        """Returns every chunk up to the end, and the end."""
         self.control.send(control.request(RECORD_END))
         control.answer(self.control)
         return self.rest()
@@ -83,7 +84,7 @@ def functions(chunk):
 
 
 def test_beside_sentry(box):
-    """Its chunks are its own, and those in files are as they would be."""
+    """A recording has its own chunks, and those for Sentry are unchanged."""
     target = box.target('unw_o2', 'spin')
     profd, ctl = listening(box, [target], '--chunk-seconds', '5')
     profd.wait_attached().wait_looks()
@@ -93,7 +94,8 @@ def test_beside_sentry(box):
     check(end == DONE, f'{end}')
     chunks += rest
     spans = [seconds(c) for c in chunks]
-    # One begins where the last has ended: no time is in two or in none.
+    # Each chunk begins where the last one ended: no time is missing or in two
+    # chunks.
     for before, after in zip(spans, spans[1:]):
         check(before[1] == after[0], f'{spans}')
     check(len({c['profiler_id'] for c in chunks}) == 1 and
@@ -116,7 +118,7 @@ def test_beside_sentry(box):
 
 
 def test_a_thread_that_waits(box):
-    """It had its last sample before the recording began."""
+    """The waiting thread had its last sample before the recording began."""
     target = box.target('unw_o2', 'nanosleep')
     profd, ctl = listening(box, [target])
     profd.wait_attached().wait_looks()
@@ -131,7 +133,8 @@ def test_a_thread_that_waits(box):
 
 
 def test_one_that_is_stopped(box):
-    """It is attached for the recording, and Sentry gets nothing of that."""
+    """capture attaches to the stopped target for the recording, and Sentry
+    gets no chunk."""
     target = box.target('unw_o2', 'spin')
     profd, ctl = listening(box, [target])
     profd.wait_attached().wait_looks()
@@ -143,7 +146,7 @@ def test_one_that_is_stopped(box):
     found = ctl.target(target.pid)
     check(found['state'] == 'stopped' and found['profiler_id'] is None,
           f'{found}')
-    # It is to be profiled for Sentry meanwhile: the recording goes on.
+    # The target is then also profiled for Sentry: the recording goes on.
     ctl.run('start', target.pid)
     found = ctl.wait_state(target.pid, 'profiling')
     wait_for(lambda: ctl.target(target.pid)['profiler_id'], 'another run')
@@ -160,7 +163,7 @@ def test_one_that_is_stopped(box):
 
 
 def test_one_that_is_no_target(box):
-    """From the command to the table; it is none afterwards."""
+    """The process is a target during the recording, and not afterwards."""
     sleeper = box.target('unw_o2', 'nanosleep')
     target = box.target('unw_o2', 'spin')
     profd, ctl = listening(box, [sleeper])
@@ -181,7 +184,7 @@ def test_one_that_is_no_target(box):
 
 
 def test_interrupted(box):
-    """^C ends the recording, and its file is written."""
+    """^C ends the recording, and the file is written."""
     target = box.target('unw_o2', 'spin')
     profd, ctl = listening(box, [target])
     profd.wait_attached().wait_looks()
@@ -195,7 +198,7 @@ def test_interrupted(box):
 
 
 def test_ends(box):
-    """Of the process, of unwind, and of the daemon."""
+    """The end of the process, of unwind, and of the daemon."""
     target = box.target('unw_o2', 'spin')
     sleeper = box.target('unw_o2', 'nanosleep')
     profd, ctl = listening(box, [target, sleeper])
@@ -204,7 +207,7 @@ def test_ends(box):
     recording.next()
     for pid in profd.helpers()['unwind']:
         os.kill(pid, signal.SIGKILL)
-    # Those that were made before come first.
+    # Earlier chunks come first.
     wait_for(lambda: 'leaf_spin' in functions(recording.next()) and
              recording.lost == 1, 'one of the next unwind process')
     target.end()
@@ -220,7 +223,8 @@ def test_ends(box):
 
 
 def test_who_does_not_read(box):
-    """He loses chunks and holds up nobody; one who leaves ends his recording."""
+    """A client that does not read loses chunks and delays no other. A client
+    that disconnects ends its recording."""
     target = box.target('unw_o2', 'spin')
     profd, ctl = listening(box, [target])
     profd.wait_attached().wait_looks()
@@ -244,7 +248,7 @@ def test_who_does_not_read(box):
 
 
 def three(path, pid):
-    """As many recordings; None while others have not ended yet."""
+    """Makes three recordings; None while others have not ended yet."""
     made = [Recording(path, pid) for _ in range(3)]
     if all(r.result == 0 for r in made):
         return made
@@ -282,7 +286,8 @@ def test_strangers(box):
 
 
 def test_another_daemon(box):
-    """sentry-profd --pid on a process that is profiled names the commands."""
+    """sentry-profd --pid for a process that another daemon profiles names the
+    commands to use instead."""
     target = box.target('unw_o2', 'spin')
     profd, _ = listening(box, [target])
     profd.wait_attached()

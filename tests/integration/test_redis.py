@@ -18,10 +18,10 @@ from harness import Skip, check
 from layout import Layout
 
 SORT_WORDS = 2000
-# Time is compared where one of the two sees more than this.
+# A function is compared if one of the profilers sees more than this.
 HOT_PERCENT = 5
 AGREE_POINTS = 3
-# Below this share of a processor the two do not measure the same.
+# Below this share of a processor the two profilers measure different things.
 BUSY = 0.7
 
 
@@ -30,8 +30,8 @@ def start_redis(box, apart=False):
 
     apart: the server has a processor that its clients do not use.
     """
-    # Debian's redis-tools has the same executable by another name: what it
-    # does depends on what it is called.
+    # Debian's redis-tools has the same executable under another name. Its
+    # behaviour depends on the name.
     path = shutil.which('redis-server') or shutil.which('redis-check-rdb')
     if not path or not shutil.which('redis-benchmark'):
         raise Skip('no redis (Debian: redis-tools)')
@@ -50,7 +50,8 @@ def start_redis(box, apart=False):
     benchmark = ['redis-benchmark', '-p', port, '-q']
     box.start([*benchmark, '-n', SORT_WORDS, '-r', 10 ** 8, 'rpush', 'words',
                'word:__rand_int__']).wait()
-    # Much time in its own functions, some in libc's, some in calls.
+    # A load with much time in redis itself, some in libc, and some in system
+    # calls.
     for load in (['-c', 2, 'sort', 'words', 'alpha', 'limit', 0, 10],
                  ['-c', 20, '-P', 16, '-r', 10000, '-t', 'set,get']):
         client = box.start([*benchmark, '-l', '-n', 10 ** 6, *load])
@@ -69,8 +70,8 @@ def check_stats(profd, made):
           f'samples are lost: {stats}')
     check(stats['samples_taken'] == stats['captured'] + stats['repeated'] +
           stats['filled'], f'samples of no kind: {stats}')
-    # Which a machine that is somebody else's makes late, or impossible; and
-    # where redis forks to save, its memory may be slow.
+    # A busy machine makes samples late or impossible, and when redis forks to
+    # save, its memory may be slow to read.
     check(set(stats['missed']) <= {'sampler_late', 'not_stopped',
                                    'memory_slow'},
           f'{stats["missed"]}')
@@ -112,7 +113,7 @@ def test_chunks_reach_the_server(box):
         found = chunk_rules.problems(e, layout, sent=True)
         check(found == [], f'{found[:5]}')
         check('redis' in e.chunk['release'], f'{e.chunk["release"]}')
-        # By whichever of its names it was started.
+        # The name under which it was started.
         name = e.chunk['profile']['thread_metadata'][str(redis.pid)]['name']
         check(name == 'main', f'the main thread is "{name}"')
     chunks = [e.chunk for e in envelopes]
@@ -130,14 +131,15 @@ def test_chunks_reach_the_server(box):
     for chunk in chunks:
         bars = [b for b in chunk_rules.bars(chunk)
                 if b.thread == str(redis.pid)]
-        # The outermost frame of its main thread.
+        # The outermost frame of the main thread.
         check({b.names[-1] for b in bars} <= {'_start'} or
               {b.names[-1] for b in bars} == {None},
               f'{collections.Counter(b.names[-1] for b in bars)}')
 
 
 def function_at(elf, path, vaddr):
-    """What both sides call a function: its file, where it starts, a name."""
+    """Returns what both profilers call a function: its file, its start, a
+    name."""
     start, name = elf.function_at(vaddr)
     return (path, start, name or path.rpartition('/')[2])
 
@@ -158,8 +160,8 @@ def perf_self(layout, data):
         head, *lines = sample.split('\n')
         if head.split()[-1:] != [str(layout.pid)]:
             continue
-        # The innermost first, each by its offset in its file; the kernel's
-        # are in a file that the target has not mapped.
+        # Innermost first, each by its offset in its file. The kernel's
+        # functions are in a file that the target has not mapped.
         for line in lines:
             found = re.fullmatch(r'\s*([0-9a-f]+) \((.*)\)', line)
             if found and found[2] in elves:
@@ -184,7 +186,8 @@ def our_self(layout, chunks):
 
 
 def self_percent(box, redis, layout, data):
-    """perf's and ours, {function: percent}, of the same seconds."""
+    """Returns the percentages by perf and by sentry-profd, {function:
+    percent}, for the same seconds."""
     perf = box.start(['perf', 'record', '-q', '-e', 'cpu-clock', '-F', '2000',
                       '-g', '-p', redis.pid, '-o', data])
     harness.wait_for(lambda: not perf.running() or
@@ -192,9 +195,10 @@ def self_percent(box, redis, layout, data):
                      'perf records')
     if not perf.running():
         raise Skip(f'perf does not run: {perf.stderr.strip()[:200]}')
-    # A rate at which three points are no matter of luck. On the processor of
-    # redis: on a virtual machine an interrupt from another one arrives up to
-    # 0.1 ms late, and redis is in its next read() by then.
+    # At this rate a difference of three points is not due to chance. The
+    # profiler runs on redis's processor: on a virtual machine an interrupt
+    # from another one arrives up to 0.1 ms late, and redis is in its next
+    # read() by then.
     cpu = min(os.sched_getaffinity(redis.pid))
     profd = box.profile([redis], '--rate', '1000', work=4,
                         wrapper=['taskset', '--cpu-list', cpu])
@@ -202,7 +206,8 @@ def self_percent(box, redis, layout, data):
     perf.wait()
     theirs, ours = perf_self(layout, data), our_self(layout, profd.chunks)
     check(sum(theirs.values()) > 1000, f'perf has {sum(theirs.values())}')
-    # Waiting is no time of perf's, and the chunk does not tell it from work.
+    # perf does not count waiting, which the chunk does not distinguish from
+    # work.
     for counts in theirs, ours:
         for f in [f for f in counts if f[2].startswith('epoll_')]:
             del counts[f]
@@ -210,15 +215,15 @@ def self_percent(box, redis, layout, data):
 
 
 def test_agrees_with_perf(box):
-    """The hottest functions by self time, of the same seconds."""
+    """The functions with the most self time, in the same seconds."""
     if not shutil.which('perf'):
         raise Skip('no perf')
-    # A client that is woken takes its server's place on the processor where it
-    # stands: in write(). That is time of the wall's clock, not of perf's.
+    # A client that is woken takes the processor of its server, which is in
+    # write(). That counts as wall time, but not for perf.
     redis = start_redis(box, apart=True)
     layout = Layout(redis.pid)
-    # Where others use the processors too, a function can be unlucky: but not
-    # twice. What is wrong stays wrong.
+    # On a busy machine a function can differ by chance, but not twice. A wrong
+    # value stays wrong.
     for attempt in ('first', 'second'):
         used = harness.cpu_seconds(redis.pid)
         start = time.monotonic()
@@ -236,7 +241,8 @@ def test_agrees_with_perf(box):
                  if abs(theirs.get(f, 0) - ours.get(f, 0)) > AGREE_POINTS]
         if not apart:
             return
-    # perf sees who has a processor, we who wants one.
+    # perf sees threads that have a processor, sentry-profd those that want
+    # one.
     if busy < BUSY:
         raise Skip(f'redis had {100 * busy:.0f} % of a processor only')
     check(False, f'they differ: {apart}')

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Ticks at which nobody is due wake nobody: the timer leaves them out."""
+"""Ticks without a due target wake no process: the timer skips them."""
 
 import os
 import re
@@ -14,7 +14,7 @@ IT_VALUE = re.compile(r'^it_value: \((\d+), (\d+)\)$', re.MULTILINE)
 
 
 def timers(pid):
-    """In how many nanoseconds each of its timers of ticks rings."""
+    """Returns the nanoseconds until each of its tick timers expires."""
     for fd in os.listdir(f'/proc/{pid}/fd'):
         found = IT_VALUE.search(harness.proc_text(pid, f'fdinfo/{fd}'))
         if found:

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Processes that run are named by what they have in common: --name, --unit and
+"""Running processes are selected by common properties: --name, --unit and
 --container, by the rules of the configuration."""
 
 import os
@@ -24,7 +24,8 @@ def start(box, path, **options):
 
 
 def run(box, targets, *args, **options):
-    """Profiles until all of these are traced; who else was, by the figures."""
+    """Profiles until all of these are traced; returns which others were, by
+    the statistics."""
     profd = box.profd([], *args, **options)
     profd.pids = [t.pid for t in targets]
     profd.wait_attached()
@@ -41,7 +42,7 @@ def test_by_name(box):
     check(found == sorted([first.pid, second.pid]), f'{found}')
     found = run(box, [first, second, third], '--name', f'run{os.getpid()}?')
     check(found == sorted([first.pid, second.pid, third.pid]), f'{found}')
-    # Beside others, each once.
+    # Combined with other options, each process is profiled once.
     found = run(box, [first, second, third], '--name', one.name, '--name',
                 f'{one.name[:-1]}[!b]', '--pid', first.pid, '--pid', third.pid)
     check(found == sorted([first.pid, second.pid, third.pid]), f'{found}')
@@ -62,7 +63,8 @@ def test_none_matches(box):
 
 
 def in_group(box, name):
-    """A process in a control group of this name; skips where none can be made."""
+    """Starts a process in a control group of this name; skips the test if
+    there can be none."""
     base = next((b for b in ('/sys/fs/cgroup/systemd', '/sys/fs/cgroup',
                              '/sys/fs/cgroup/unified')
                  if os.path.exists(f'{b}/cgroup.procs')), None)
@@ -107,7 +109,7 @@ def test_by_container(box):
 
 
 def test_an_ordinary_user(box):
-    """Of those that match he gets his own."""
+    """An ordinary user gets only his own among the matching processes."""
     stranger.need_root()
     path = program(box, f'run{os.getpid()}c')
     own, roots = start(box, path, **stranger.options()), start(box, path)

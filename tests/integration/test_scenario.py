@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""A day of a service: nginx, redis-server and a web application in Python are
-found, sampled as their sections say, profiled, reconfigured, restarted, let go of
-while the server takes nothing, and left in the end. Meanwhile they are asked one
-thing after another, and each is answered.
+"""The life of a service: nginx, redis-server and a web application in Python
+are found, sampled as their sections say, profiled, reconfigured, restarted,
+detached from while the server accepts no profiles, and released at the end.
+Meanwhile requests are sent to them all the time, and each is answered.
 """
 
 import collections
@@ -19,13 +19,13 @@ from services import Load, Nginx, Redis, Web
 FIRST = {'redis': 0.0, 'nginx': 0.5, 'web': 1.0}
 THEN = {'redis': 1.0, 'nginx': 1.0, 'web': 1.0}
 
-# In one stack, where they work.
+# Functions that one stack has when the services work.
 EXPECTED = {
     'nginx': {'ngx_process_events_and_timers', 'deflate'},
     'redis': {'aeMain', 'sortCommandGeneric'},
     'web': {'_PyEval_EvalFrameDefault', 'deflate'},
 }
-# How long nothing is taken: as long as it takes to be seen.
+# How long the server accepts nothing: long enough to be seen.
 LIMITS_S = (3, 10, 30, 60)
 
 
@@ -38,8 +38,8 @@ class Day:
         self.loads = {n: Load(s) for n, s in self.services.items()}
         self.dir = box.make_dir('daemon')
         self.config = self.dir / 'profd.conf'
-        # Of all sessions that were, the pids of their processes, and the ids of
-        # their threads: a chunk need not have been about the first of them.
+        # Of all past sessions: the pids of their processes and the ids of
+        # their threads. A chunk need not have been about the first session.
         self.sampled = set()
         self.threads = set()
         self.read = 0
@@ -75,7 +75,7 @@ class Day:
                 if any(tracer(tid) for tid in threads(pid))]
 
     def decided(self):
-        """{pid: (section, state)} as it must be."""
+        """Returns {pid: (section, state)} as it must be."""
         return {pid: (name, 'profiling' if session.is_sampled(
             pid, self.rates[name]) else 'unsampled')
             for name, service in self.services.items()
@@ -85,14 +85,14 @@ class Day:
         return {t['pid']: t for t in self.control.status()['targets']}
 
     def settle(self, over=()):
-        """Waits until the daemon knows these processes and no others, and does
-        with each what its session says, by profilers that are not those that are
-        over. Returns {pid: profiler_id}."""
+        """Waits until the daemon knows exactly these processes, and treats
+        each by its sampling decision, with new profilers. Returns {pid:
+        profiler_id}."""
         def look():
             self.look_at_loads()
             status = self.status()
             found = {pid: (t['name'], t['state']) for pid, t in status.items()}
-            # Between two profilers there is none.
+            # Between two profilers a target has none.
             between = [t for t in status.values() if t['state'] == 'profiling'
                        and t['profiler_id'] in (None, *over)]
             return found == self.decided() and not between and status
@@ -100,7 +100,8 @@ class Day:
         ids = {pid: t['profiler_id'] for pid, t in status.items()
                if t['state'] == 'profiling'}
         self.sampled |= set(ids)
-        # Its threads are many: the last of them may come a moment later.
+        # The process has many threads, and the last one may be attached to a
+        # moment later.
         wait_for(lambda: set(self.traced()) == set(ids),
                  f'{set(ids)} are traced')
         self.threads.update(tid for pid in ids for tid in threads(pid))
@@ -113,13 +114,13 @@ class Day:
         return [load.look() for load in self.loads.values()]
 
     def answer(self, n=3):
-        """Waits until each service has answered so many more requests."""
+        """Waits until each service has answered this many more requests."""
         goals = [a + n for a in self.look_at_loads()]
         wait_for(lambda: all(a >= goal for a, goal in
                              zip(self.look_at_loads(), goals)), 'answers')
 
     def receive(self):
-        """Looks at what the server has been sent since."""
+        """Checks the chunks that the server has received since."""
         received = self.server.received
         for r in received[self.read:]:
             check(r['problems'] == [], f'request {r["n"]}: {r["problems"]}')
@@ -130,8 +131,8 @@ class Day:
         self.read = len(received)
 
     def await_work(self, ids, names=frozenset(EXPECTED)):
-        """Waits for a chunk of each of these profilers, and for the stacks that
-        are expected in those of names."""
+        """Waits for a chunk of each of these profilers, and for the expected
+        stacks of the sections in names."""
         missing = set(ids.values()) | names
 
         def look():
@@ -145,7 +146,7 @@ class Day:
                     missing.discard(name)
                 missing.discard(chunk['profiler_id'])
             return not missing
-        # What is missing in the end.
+        # What is still missing at the end.
         wait_for(look, missing)
 
     def reload(self, rates):
@@ -175,7 +176,8 @@ def has_stack(chunk, functions):
 
 
 def sessions(day):
-    """At 0, at 0.5 and at 1, and the same again by another daemon."""
+    """Sampling rates of 0, 0.5 and 1. Another daemon makes the same decisions.
+    """
     day.configure(FIRST)
     day.start()
     nginx = day.services['nginx']
@@ -183,13 +185,13 @@ def sessions(day):
     while True:
         ids = day.settle()
         seen |= {session.is_sampled(pid, 0.5) for pid in nginx.pids()}
-        # All the same: once in 256 times.
+        # By chance, all are the same once in 256 times.
         if len(seen) == 2:
             break
         nginx.restart()
     check(set(day.services['web'].pids()) <= set(ids) and
           not set(day.services['redis'].pids()) & set(ids), f'{ids}')
-    # Of nginx a worker may have no work that is not sampled.
+    # A sampled worker of nginx may have no work.
     day.await_work(ids, {'web'})
     day.stop()
     day.answer()
@@ -201,13 +203,13 @@ def sessions(day):
 
 
 def restarts(day):
-    """Those that come are found, those that have ended forgotten."""
+    """New processes are found, ended ones forgotten."""
     ids = day.settle()
     day.services['nginx'].restart()
     redis, web = day.services['redis'], day.services['web']
     with day.asked_nothing('redis'):
         redis.restart()
-    # nginx stands before it.
+    # nginx is the proxy in front of it.
     with day.asked_nothing('nginx'), day.asked_nothing('web'):
         web.restart()
     now = day.settle()
@@ -219,7 +221,8 @@ def restarts(day):
 
 
 def limit(day):
-    """While nothing is taken nobody is traced; then by other profilers."""
+    """While the server accepts nothing, no process is traced; afterwards new
+    profilers run."""
     ids = day.settle()
 
     def let_go():
@@ -260,7 +263,7 @@ def test_a_day(box):
         day.stop()
         day.answer()
         day.receive()
-        # Of no process but those whose sessions are sampled.
+        # All chunks are of sampled processes.
         for chunk in day.chunks:
             tids = set(map(int, chunk['profile']['thread_metadata']))
             check(tids & day.threads, f'{chunk["release"]}: {tids}')

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""Work on stacks that are not the thread's own (tests/targets/second_stacks):
-its stacks reach main from the first sample on, also by a capture that has
-replaced another one, and after an exec. Copies stay small.
+"""Work on stacks other than the thread's own (tests/targets/second_stacks):
+the unwound stacks reach main from the first sample on, also with a new capture
+and after an exec. Copies stay small.
 """
 
 import os
@@ -11,17 +11,17 @@ import signal
 import harness
 from harness import BUILD, Skip, check, cpu_seconds, wait_for
 
-# Of processor time: some hundred samples at 101 Hz.
+# Processor time for some hundred samples at 101 Hz.
 WORK_S = 2.0
 
-# What a sample copies at most in the mean where 10 KB of a second stack and
-# 16 KB of the own one are in use, the first samples included.
+# The highest mean size of a sample's copy if 10 KB of a second stack and 16 KB
+# of the own one are in use, with the first samples.
 SMALL_BYTES = 64 << 10
 
 
 def has_main(chunk):
-    """For each sample of a chunk: does its stack reach main, or the function
-    that another thread begins with?"""
+    """Returns for each sample of a chunk whether its stack reaches main, or
+    the start function of another thread."""
     profile = chunk['profile']
     names = [f.get('function') for f in profile['frames']]
     return [not {'main', 'own'}.isdisjoint(
@@ -35,7 +35,7 @@ def work(target, seconds=WORK_S):
 
 
 def check_whole(profd):
-    """No stack was cut off."""
+    """Checks that no stack was cut off."""
     unwind = profd.stats['unwind']
     check(unwind['failed'] == {} and unwind['truncated'] == 0 and
           unwind['complete'] > 50, f'{unwind}')
@@ -74,7 +74,8 @@ def test_signal_stacks(box):
 
 
 def test_many_coroutines(box):
-    """They begin where they begin, and cost no second range."""
+    """The stacks of coroutines end at the coroutines' start, and cost no
+    second range."""
     profd = profile(box, 'coroutines', 10000)
     check(profd.stats['unwind']['failed'] == {}, f'{profd.stats["unwind"]}')
     check(bytes_per_sample(profd) < SMALL_BYTES // 2,
@@ -82,7 +83,7 @@ def test_many_coroutines(box):
 
 
 def test_large_frame(box):
-    """It is left out of the copy after the first samples."""
+    """A large frame is excluded from the copy after the first samples."""
     profd = profile(box, 'frame')
     unwind = profd.stats['unwind']
     check(unwind['failed'] == {} and
@@ -90,11 +91,11 @@ def test_large_frame(box):
 
 
 def check_later_chunks(profd, target):
-    """From now on, no stack is cut off."""
+    """Checks that no stack is cut off from now on."""
     before = len(profd.chunks)
     work(target)
     profd.interrupt()
-    # The first of these may have begun before.
+    # The first of these chunks may have begun before.
     samples = [m for c in profd.chunks[before + 1:] for m in has_main(c)]
     check(samples and all(samples),
           f'{samples.count(False)} of {len(samples)} stacks without main')
@@ -111,8 +112,9 @@ def check_after_the_first(box, *mode):
 
 
 def test_deep_on_the_own_stack(box):
-    """Deeper than a copy is at first: a deep recursion, large frames that are
-    two, or move, or lie on another thread's stack, or below a handler's."""
+    """Stacks that are deeper than the first copies: a deep recursion, two
+    large frames, large frames that move, or are on another thread's stack, or
+    below a handler's."""
     for mode in (('own', 0, 540, 0, 1900), ('own', 0, 540, 2, 100),
                  ('own', 100, -540, 1, 100),
                  ('own-thread', 600, 540, 1, 600), ('signal', 1000)):
@@ -128,7 +130,7 @@ def replace_capture(profd):
 
 
 def test_another_capture(box):
-    """It is told what the one before knew."""
+    """The new capture gets the hints of its predecessor."""
     target = box.target('second_stacks', 'signal', 0)
     profd = box.profd([target], '--chunk-seconds=1').wait_attached()
     work(target)
@@ -139,7 +141,7 @@ def test_another_capture(box):
 
 
 def test_another_program_at_the_same_addresses(box):
-    """The thread has the number of the one before, and stacks like its."""
+    """The thread has the same id as the one before, and similar stacks."""
     if not shutil.which('setarch'):
         raise Skip('no setarch')
     target = box.start(['setarch', '-R', BUILD / 'targets/second_stacks',
