@@ -35,13 +35,13 @@ class Manager:
         self.said += data.decode().splitlines()
 
     def wait(self, line, n=1):
-        """Waits until it has been said n times more than until now."""
+        """Waits until this message has come n more times."""
         n += self.said.count(line)
         while self.said.count(line) < n:
             self.take()
 
     def wait_once(self, line):
-        """Waits until it has been said ever."""
+        """Waits until this message has come at least once."""
         while line not in self.said:
             self.take()
 

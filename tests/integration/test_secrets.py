@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""Nobody finds the DSN's key in what we write, start or leave behind."""
+"""The DSN's key is in nothing that sentry-profd writes, starts or leaves
+behind."""
 
 import os
 import pathlib
@@ -18,8 +19,8 @@ def everybody(profd):
 
 
 def test_children_are_not_given_it(box):
-    """The broker's own are what it was started with, and ship gets it by its
-    socket."""
+    """The broker's environment is that of its start, and ship gets the key by
+    its socket. No other child gets it."""
     server = box.server(tls=False)
     env = harness.environment(SENTRY_DSN=server.dsn)
     profd = box.profd([box.target('shares')], '--chunk-seconds', '1', '--debug',
@@ -43,7 +44,8 @@ def test_children_are_not_given_it(box):
 
 
 def test_errors_do_not_show_it(box):
-    """Nor a part of it: what is wrong is named, not quoted."""
+    """Error messages name the option or the file, and quote no part of the
+    key."""
     for dsn in (f'https://{KEY}@/42', f'https://{KEY}:{KEY} @host/1',
                 f'{KEY}@host/1', f'https://{KEY}\n@host/1',
                 f'https://{KEY}@no.such.host.invalid/1',
@@ -60,7 +62,8 @@ def cores(directory):
 
 
 def need_cores(box, directory):
-    """Who is killed like that leaves a core there, if we let it."""
+    """Skips the test unless a process that is killed like this would leave a
+    core here."""
     pattern = pathlib.Path('/proc/sys/kernel/core_pattern').read_text().strip()
     if not pattern.startswith('core') or '/' in pattern:
         raise Skip(f'cores go elsewhere: {pattern}')
@@ -78,7 +81,7 @@ def need_cores(box, directory):
 
 def test_no_cores(box):
     directory = box.make_dir('cores')
-    # Of any user.
+    # Any user may write a core there.
     directory.chmod(0o777)
     need_cores(box, directory)
     server = box.server(tls=False)
@@ -96,7 +99,8 @@ def test_no_cores(box):
 
 
 def test_an_ordinary_user_s(box):
-    """Works all the same; his other processes cannot look into it."""
+    """Works for an ordinary user, too: his other processes cannot read the key
+    in it."""
     stranger.need_ptrace()
     server = box.server(tls=False)
     profd = stranger.profd(box, [stranger.target(box, 'shares')],
@@ -104,7 +108,7 @@ def test_an_ordinary_user_s(box):
     wait_for(lambda: server.envelopes, 'a chunk')
     ship, = profd.helpers()['ship']
     for pid in (profd.pid, ship):
-        # proc(5): root's, if the process is not dumpable.
+        # proc(5): the file belongs to root if the process is not dumpable.
         owner = os.stat(f'/proc/{pid}/environ').st_uid
         check(owner == 0, f'{owner} may read what {pid} has in memory')
     profd.interrupt()

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""sentry-profctl send: what was written to files reaches a server, and is lost by
-none of its answers."""
+"""sentry-profctl send: envelopes from files reach a server, and no answer of
+the server loses one."""
 
 import contextlib
 import json
@@ -22,7 +22,7 @@ def command(server, *args):
 
 
 def send(server, *args, status=0, env=None):
-    """Standard output, and standard error."""
+    """Returns standard output and standard error."""
     done = subprocess.run(command(server, *args), capture_output=True, text=True,
                           check=False, env=env or (server.env if server and server.ca
                                                    else harness.environment()))
@@ -44,7 +44,8 @@ def made_chunk(n):
 
 
 def write(box, numbers):
-    """A directory with an envelope for each number, and the payloads."""
+    """Writes a directory with an envelope for each number; returns it and the
+    payloads."""
     directory = box.make_dir('in')
     payloads = []
     for n in numbers:
@@ -57,14 +58,15 @@ def write(box, numbers):
 
 
 def taken(server):
-    """The payloads of the requests that were answered by 200."""
+    """Returns the payloads of the requests that were answered by 200."""
     done = [r['n'] for r in server.requests if r.get('status') == 200]
     return [e.payload for r, e in zip(server.requests, server.envelopes)
             if r['n'] in done]
 
 
 def test_all_arrive(box):
-    """What the daemon has written to files is as if it had sent it."""
+    """Envelopes that the daemon wrote to files arrive as if it had sent them.
+    """
     profd = box.profile([box.target('shares')], '--chunk-seconds', '1', work=2.5)
     written = [e.payload for e in profd.envelopes]
     check(len(written) > 1, f'{len(written)} chunks')
@@ -76,7 +78,8 @@ def test_all_arrive(box):
     check(out == f'{len(written)} chunks sent\n' and stderr == '', out + stderr)
     check(before == {p: p.read_bytes() for p in profd.output.iterdir()},
           'the files are others')
-    # The DSN of the environment; a file by its name; a payload without an envelope.
+    # With the DSN of the environment; a file by its name; a payload without an
+    # envelope.
     path = box.make_dir('bare') / 'x.json'
     path.write_bytes(written[0])
     send(None, path, env={**server.env, 'SENTRY_DSN': server.dsn})
@@ -84,7 +87,7 @@ def test_all_arrive(box):
 
 
 def test_what_is_no_envelope(box):
-    """Each is an error, and the others are sent."""
+    """Each file that is no envelope is an error, and the others are sent."""
     server = box.server(for_files=True)
     directory, payloads = write(box, (1, 5))
     (directory / '000002.envelope').write_bytes(b'hello\n')
@@ -105,10 +108,11 @@ def test_what_is_no_envelope(box):
 
 
 def test_a_limit_is_waited_for(box):
-    """A 429 loses nothing, and no request comes before Retry-After is over."""
+    """A 429 loses no envelope, and no request comes before Retry-After is
+    over."""
     server = box.server(for_files=True, script=[
         {}, {'status': 429, 'headers': {'Retry-After': '2'}}, {},
-        # As is a limit beside a chunk that was taken.
+        # A limit in the answer to an accepted chunk is waited for, too.
         {'headers': {'X-Sentry-Rate-Limits': '1:profile_chunk:key'}}])
     directory, payloads = write(box, range(1, 6))
     before = time.monotonic()
@@ -134,7 +138,7 @@ def test_a_server_that_does_not_answer(box):
     check(stderr.count(': not sent: ') == 1, f'said for each: {stderr}')
     check(before == {p: p.read_bytes() for p in directory.iterdir()},
           'the files are others')
-    # One that comes back is tried again.
+    # A server that comes back is tried again.
     server.up()
     server.tell(script=[{'do': 'close'}, {'status': 503}, {}])
     check(send(server, directory)[0] == '3 chunks sent\n', 'it is up')
@@ -152,7 +156,7 @@ def test_refused(box):
 
 
 def test_a_proxy(box):
-    """It sees where it leads, and neither the key nor a chunk."""
+    """The proxy sees the host, and neither the key nor a chunk."""
     server = box.server(for_files=True)
     directory, payloads = write(box, range(1, 4))
     with contextlib.closing(Tunnel()) as proxy:
@@ -164,7 +168,7 @@ def test_a_proxy(box):
           f'{proxy.hosts}')
     check(SERVER_KEY.encode() not in proxy.seen and b'envelope' not in proxy.seen,
           'it saw what is inside')
-    # Its own answer is none of the server's.
+    # The proxy's own answer is not the server's.
     with contextlib.closing(Tunnel(refuses=True)) as proxy:
         out, stderr = send(server, directory, '--timeout', '1', status=1,
                            env=server.env | {'https_proxy':
@@ -174,7 +178,8 @@ def test_a_proxy(box):
 
 
 def test_authorities(box):
-    """They are opened with the caller's rights: ship's own may not enter there."""
+    """The files are opened with the caller's rights: ship's user may not enter
+    the directory."""
     server = box.server(for_files=True)
     directory, payloads = write(box, [1])
     ca = box.dir / 'private/ca.pem'
@@ -186,7 +191,8 @@ def test_authorities(box):
           '0 chunks sent, 1 not sent\n', 'a server that nobody vouches for')
     check(send(server, directory, '--ca-certs', ca, env=env) ==
           ('1 chunk sent\n', ''), 'an option')
-    # It is what counts, and a variable that leads nowhere only a warning.
+    # The option takes precedence, and a wrong path in the variable is only a
+    # warning.
     nowhere = harness.environment(SSL_CERT_FILE='/does/not/exist')
     check(send(server, directory, '--ca-certs', ca, env=nowhere) ==
           ('1 chunk sent\n', ''), 'the variable counted')

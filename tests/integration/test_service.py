@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""The units are some, are as hard as docs/SECURITY.md says, and name accounts and
-places that the daemon has, too.
+"""The systemd units are valid, are hardened as docs/SECURITY.md says, and name
+the accounts and paths that the daemon uses.
 """
 
 import re
@@ -24,7 +24,8 @@ def analyze(*args):
 
 
 def installed(box):
-    """A root with the units and the executables that they name."""
+    """Makes a root directory with the units and the executables that they
+    name."""
     root = box.make_dir('root')
     for path in ('usr/sbin/sentry-profd', 'usr/sbin/sentry-profd-metrics',
                  'usr/bin/sentry-profctl'):
@@ -43,7 +44,7 @@ def test_verify(box):
 
 
 def test_verify_finds_faults(box):
-    """It would say so."""
+    """The verification reports a faulty unit."""
     root = installed(box)
     unit = root / 'etc/systemd/system/sentry-profd.service'
     unit.write_text(UNIT.read_text().replace('RestrictNamespaces=yes',
@@ -66,21 +67,23 @@ def test_score(_box):
 
 
 def test_capabilities(_box):
-    """Those that docs/ARCHITECTURE.md says, and what is needed to drop them."""
+    """The capabilities are those of docs/ARCHITECTURE.md, and the one to limit
+    the bounding set."""
     text = (ROOT / 'docs/ARCHITECTURE.md').read_text()
     table = re.findall(r'^\| `sentry-profd(?:-capture)?` \|.*$', text, re.M)
     needed = set(re.findall('CAP_[A-Z_]+', ''.join(table)))
     lines = re.findall('^CapabilityBoundingSet=(.*)$', UNIT.read_text(), re.M)
     given = set(' '.join(lines).split())
     check(len(needed) > 5, table)
-    # The table may leave out what is for the proc connector alone.
+    # The table need not have the capability that only the proc connector
+    # needs.
     check(needed | {'CAP_SETPCAP', 'CAP_NET_ADMIN'} == given,
           f'{sorted(needed)} are needed, {sorted(given)} given')
 
 
 def test_groups(_box):
-    """Those that the daemon looks up are made; the metrics' unit is in the one
-    that may see alone."""
+    """The groups that the daemon looks up are created. The metrics unit is in
+    the group of viewers only."""
     made = re.findall(r'^g (\S+)',
                       (ROOT / 'systemd/sentry-profd.sysusers').read_text(),
                       re.M)
@@ -92,7 +95,7 @@ def test_groups(_box):
 
 
 def test_accounts(_box):
-    """The names that the broker looks up are those that are made."""
+    """The accounts that the broker looks up are those that are created."""
     made = re.findall(r'^u (\S+)',
                       (ROOT / 'systemd/sentry-profd.sysusers').read_text(),
                       re.M)

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""A program of known shares, seen through the chunks as the server sees it.
+"""A program with known shares, seen through the chunks as the server sees it.
 
-70 % of its main thread's time is in busy_seventy(), 30 % in busy_thirty();
-its other thread, "sleeper", sleeps.
+70 % of its main thread's time is in busy_seventy(), 30 % in busy_thirty(); its
+other thread, "sleeper", sleeps.
 
 Runs alone: it measures shares of time.
 """
@@ -18,7 +18,7 @@ from layout import Layout
 
 
 def self_shares(chunks, tid):
-    """Percent of a thread's time by its innermost function."""
+    """Returns the percentages of a thread's time by its innermost function."""
     seconds = collections.Counter()
     for chunk in chunks:
         for bar in chunk_rules.bars(chunk):
@@ -63,7 +63,7 @@ def luck(chunks, tid):
 
 
 def check_sleeper(chunks, tid):
-    """All of its time is in one stack: its own."""
+    """Checks that all of the sleeper's time is in one stack, its own."""
     stacks = {tuple(bar.names) for c in chunks for bar in chunk_rules.bars(c)
               if bar.thread == tid}
     check(len(stacks) == 1, f'the sleeper was seen in {stacks}')
@@ -73,16 +73,16 @@ def check_sleeper(chunks, tid):
           f'the stack of the sleeper: {stack}')
 
 
-# Two ticks of the default rate: where the run starts and ends is known to
-# within one each.
+# Two ticks at the default rate: the start and the end of the run are each
+# known to within one tick.
 SLACK_S = 2 / 101
 def check_no_time_is_lost(profd, pid, chunks):
-    """The run's length is in the chunks, for each thread."""
+    """Checks that the chunks have the length of the run, for each thread."""
     stats = next(t for t in profd.stats['targets'] if t['pid'] == pid)
     tids = {str(t) for t in harness.threads(pid)}
     check(len(tids) == 2, 'the target has two threads')
     for tid in tids:
-        # What could not be seen is told, and is no time.
+        # Time that could not be sampled is reported, and is in no chunk.
         missed = sum(stats['missed'].values()) / stats['rate_hz']
         seconds = seconds_of(chunks, tid)
         check(stats['duration_s'] - missed - SLACK_S <= seconds <=
@@ -91,9 +91,9 @@ def check_no_time_is_lost(profd, pid, chunks):
               f'{stats["duration_s"]:.3f} (missed: {stats["missed"]})')
 
 
-# At the default rate 909 samples would have a standard deviation of 1.5
-# points. 6,000 have 0.6, so that 3 points are no matter of luck. Where others
-# use the processors too there may be less looks: but not in every turn.
+# At the default rate 909 samples have a standard deviation of 1.5 points.
+# 6,000 samples have 0.6, so a difference of 3 points is not due to chance. On
+# a busy machine there may be fewer looks, but not in every attempt.
 def test_shares_within_three_points(box):
     target = box.target('shares')
     layout = Layout(target.pid)
@@ -108,7 +108,7 @@ def test_shares_within_three_points(box):
         sleeper, = chunk_rules.thread_ids(chunks[0], 'sleeper')
         check_sleeper(chunks, sleeper)
         check_no_time_is_lost(profd, target.pid, chunks)
-        # It is known not to have run: its stack was read once.
+        # The sleeper has not run, so its stack was read once.
         check(profd.stats['captured'] < profd.stats['ticks'] +
               0.1 * profd.stats['repeated'],
               f'the sleeper was not left alone: {profd.stats}')
@@ -116,7 +116,8 @@ def test_shares_within_three_points(box):
         if not wrong:
             break
     check(wrong == [], f'{wrong}')
-    # The table has the same to say: the first row is the hottest.
+    # The table has the same shares: its first row is the function with the
+    # most time.
     rows = re.findall(r'^ +[\d.]+ s +([\d.]+)%.* (\S+) +shares$',
                       profd.stdout, re.M)
     check(rows[0][1] == 'busy_seventy' and rows[1][1] == 'busy_thirty' and
@@ -128,7 +129,7 @@ def test_two_processes_and_many_chunks(box):
     targets = [box.target('shares') for _ in range(2)]
     layouts = {t.pid: Layout(t.pid) for t in targets}
     profd = box.profd(targets, '--chunk-seconds', '2')
-    # Of each of the two, and a last one.
+    # Chunks of both processes, and a last one.
     profd.wait_chunks(8)
     profd.wait_looks()
     profd.interrupt()

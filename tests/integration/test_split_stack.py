@@ -1,10 +1,8 @@
 #!/usr/bin/python3
-"""Stacks of segments (gcc -fsplit-stack): libgcc goes over to a new one where a
-function needs more than is left, and its CFI leads back.
-
-From one segment to another a stack is told to its root, as from a handler's
-stack to a thread's; where it goes over once more it ends, with the reason, and
-is right up to there.
+"""Segmented stacks (gcc -fsplit-stack): if a function needs more than is left,
+libgcc switches to a new segment, whose CFI leads back. A stack that switches
+once is unwound to its root, like one from a signal stack to the thread's. At a
+second switch it ends with the reason, and is right up to there.
 """
 
 import subprocess
@@ -17,10 +15,10 @@ from test_zoo import problems, start
 NAME = 'zoo_split'
 CHANGE = '__morestack'
 
-# As in test_zoo; these call nothing that needs a third segment.
+# Programs as in test_zoo that do not need a third segment.
 WHOLE = ('tail', 'noreturn', 'split', 'callback', 'exiting', 'signal_fault',
          'signal_nested', 'signal_first', 'jumped')
-# Has large frames.
+# This program has large frames.
 CUT = ('frames',)
 
 
@@ -30,7 +28,8 @@ def build(box):
         ['gcc', '-std=gnu11', '-D_GNU_SOURCE', '-O2', '-g', '-pthread',
          '-fsplit-stack', '-fuse-ld=gold', '-o', path,
          ROOT / 'tests/targets/zoo_o2.c'], capture_output=True, text=True)
-    # It knows how much stack code needs that was compiled without.
+    # gold knows how much stack code needs that was compiled without
+    # -fsplit-stack.
     if made.returncode != 0 and 'gold' in made.stderr:
         raise Skip('no ld.gold')
     check(made.returncode == 0, made.stderr)
@@ -47,7 +46,7 @@ def test_from_one_segment_to_another(box):
         found = list(problems(thread, NAME, expected, ends, 0))
         check(found == [], f'{mode}: {found}\n{done.stdout}')
         check(CHANGE in thread.names, f'{mode} has one segment:\n{done.stdout}')
-        # As it waits.
+        # The stacks while the program waits.
         done = run('stack', target.pid)
         found = list(problems(parse(done.stdout)[tid], NAME, expected))
         check(found == [], f'{mode}, as it waits: {found}\n{done.stdout}')
@@ -63,14 +62,14 @@ def test_to_a_third_one(box):
             done = run('stack', *options, target.pid, status=(0, 3))
             thread = parse(done.stdout)[tid]
             addrs = [f.addr for f in thread.frames if f.addr in expected]
-            # Innermost first, without a gap: what is missing is outside. With
-            # sp and pc alone that is more.
+            # Innermost first and without a gap: only outer frames are missing.
+            # With sp and pc alone more of them are.
             check(len(addrs) > (3 if options else 0) and addrs == expected[:len(addrs)] and
                   not any(f.guessed for f in thread.frames),
                   f'{mode} {options}: not {[hex(a) for a in expected]}\n'
                   f'{done.stdout}')
-        # Where the kernel has put segments beside each other they are one
-        # copy, which holds the whole stack or is cut.
+        # If the kernel has placed two segments side by side, one copy has
+        # both: the whole stack, or one that is cut off.
         check(thread.end == 'capped' or
               thread.end == 'root' and addrs == expected or
               thread.end in ('unreadable', 'bad_cfa') and

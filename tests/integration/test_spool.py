@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""What waits on the disk while the server is away, and arrives when it is back.
+"""Chunks that wait in the spool while the server is away, and arrive when it
+is back.
 """
 
 import contextlib
@@ -35,7 +36,8 @@ def ids(envelopes):
 
 
 def spool_of_a_run(box, spool, port, n=2):
-    """The ids of what a run without a server leaves in the spool."""
+    """Returns the ids of the chunks that a run without a server leaves in the
+    spool."""
     profd = profd_with(box, spool, port)
     profd.wait_chunks(n)
     profd.interrupt()
@@ -94,7 +96,7 @@ def test_server_goes_and_comes_back(box):
     profd.interrupt()
     chunks = check_counts(profd)
     check(not chunks['discarded'], f'{chunks}')
-    # One that was being sent when the server was ended may have arrived.
+    # A chunk that was being sent when the server ended may have arrived.
     got = [i for s in servers for i in ids(s.envelopes)]
     check(set(got) == set(ids(profd.envelopes)), 'not all have arrived')
     check(len(got) - len(set(got)) <= 2, 'some came again and again')
@@ -208,7 +210,8 @@ def test_a_spool_that_cannot_be(box):
 
 
 def test_a_second_signal(box):
-    """The wait for the server is over; what there is goes to the disk."""
+    """A second signal ends the wait for the server, and the remaining chunks
+    go to the spool."""
     spool = box.dir / 'spool'
     with contextlib.closing(socket.socket()) as silent:
         silent.bind(('127.0.0.1', 0))

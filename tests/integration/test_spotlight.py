@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Spotlight: what it gets, and that it holds up nothing else."""
+"""Spotlight: the envelopes that it gets; it delays nothing else."""
 
 import json
 
@@ -17,7 +17,7 @@ def transaction_of(envelope):
 
 
 def check_anchor(envelope, pid):
-    """The transaction refers to the chunk beside it."""
+    """Checks that the transaction refers to the chunk in the same envelope."""
     anchor, chunk = transaction_of(envelope), envelope.chunk
     contexts = anchor['contexts']
     times = [s['timestamp'] for s in chunk['profile']['samples']]
@@ -26,7 +26,7 @@ def check_anchor(envelope, pid):
           f'{contexts}')
     check(contexts['trace']['trace_id'] == chunk['profiler_id'] and
           contexts['trace']['op'] == 'profile', f'{contexts}')
-    # The one of the target's threads that works.
+    # The target's thread that works.
     check(contexts['trace']['data']['thread.id'] == str(pid), f'{contexts}')
     check(anchor['start_timestamp'] == min(times) and
           anchor['timestamp'] == max(times), 'its time is another one')
@@ -40,11 +40,11 @@ def says_more(envelope):
 
 
 def test_it_is_the_only_destination(box):
-    """Without a DSN no directory is made, and all is for Spotlight."""
+    """Without a DSN no directory is made, and Spotlight gets all chunks."""
     spotlight = box.server(tls=False, spotlight=True)
     target = box.target('shares')
     cwd = box.make_dir('cwd')
-    # It answers zstd by 500, whatever a server of Sentry's is sent.
+    # Spotlight answers zstd by 500, whatever encoding Sentry's server gets.
     profd = box.profile([target], f'--spotlight={spotlight.url}',
                         '--chunk-seconds', '1', '--compression', 'zstd',
                         work=1.5, output=None, cwd=cwd, table=True)
@@ -64,7 +64,7 @@ def test_it_is_the_only_destination(box):
 
 
 def test_beside_a_server_and_files(box):
-    """Each reader has the same chunks, in the form that is made for it."""
+    """Each destination gets the same chunks, in its own form."""
     server = box.server()
     spotlight = box.server(tls=False, spotlight=True)
     profd = box.profile([box.target('shares')], '--dsn', server.dsn,
@@ -84,7 +84,7 @@ def test_beside_a_server_and_files(box):
 
 
 def test_down_and_up_in_the_middle(box):
-    """The server gets each chunk; Spotlight's losses are its own."""
+    """The server gets each chunk, and only Spotlight loses some."""
     server = box.server()
     spotlight = box.server(tls=False, spotlight=True, port=harness.free_port())
     profd = box.profd([box.target('shares')], '--dsn', server.dsn,
@@ -95,13 +95,13 @@ def test_down_and_up_in_the_middle(box):
     def wait_arrived(of, n):
         wait_for(lambda: len(of.envelopes) >= n, f'{n} chunks')
 
-    # With the second the first has been answered.
+    # When the second one has come, the first one was answered.
     wait_arrived(spotlight, 2)
     spotlight.down()
     wait_arrived(server, len(server.envelopes) + 4)
     spotlight.up()
     wait_arrived(spotlight, len(spotlight.envelopes) + 2)
-    # It says nothing: what is under way then is given up.
+    # Spotlight does not answer, so the chunk in flight is given up.
     spotlight.tell(do='mute')
     wait_arrived(server, len(server.envelopes) + 2)
     profd.interrupt()
@@ -119,14 +119,14 @@ def test_down_and_up_in_the_middle(box):
           f'{stats["spotlight"]} of {made}')
     said = [line for line in profd.stderr.splitlines()
             if f'Spotlight at localhost:{spotlight.port}' in line]
-    # The second: what was under way at the end.
+    # The second line is about the chunk in flight at the end.
     check(len([s for s in said if 'does not answer' in s]) in (1, 2) and
           len([s for s in said if 'answers again' in s]) == 1,
           f'{profd.stderr}')
 
 
 def test_a_status_is_a_loss(box):
-    """Nothing that it answers is a limit."""
+    """No answer of Spotlight sets a rate limit."""
     limit = {'status': 429, 'headers': {
         'Retry-After': '3600', 'X-Sentry-Rate-Limits': '3600::org'}}
     spotlight = box.server(tls=False, spotlight=True,
@@ -166,7 +166,7 @@ def test_a_v1_profile(box):
           f'{request["items"]}')
 
 
-# The option, the variable, and what holds; None: off.
+# The option, the variable, and the result; None: off.
 TABLE = [
     (None, None, None),
     (None, '', None),
@@ -195,7 +195,7 @@ TABLE = [
 
 
 def holds(box, *args, **variables):
-    """What --check-config says of it: a URL, or None."""
+    """Returns the URL that --check-config prints, or None."""
     config = box.dir / 'sentry-profd.conf'
     config.touch(mode=0o600)
     program = box.start([harness.BUILD / 'sentry-profd', '--config', config,
@@ -243,7 +243,7 @@ def test_what_is_no_url(box):
 
 
 def test_a_targets_variable_is_its_own(box):
-    """What a target has in its environment sends nothing anywhere."""
+    """A target's own environment does not send its chunks anywhere."""
     spotlight = box.server(tls=False, spotlight=True)
     target = box.target('shares', env=harness.environment(
         SENTRY_SPOTLIGHT=spotlight.url))
@@ -253,7 +253,8 @@ def test_a_targets_variable_is_its_own(box):
 
 
 def test_every_session_is_sampled_for_it(box):
-    """A section without a DSN, whatever its rate is; with one, by its rate."""
+    """In a section without a DSN every session is sampled, whatever its rate;
+    with a DSN the rate applies."""
     spotlight = box.server(tls=False, spotlight=True)
     server = box.server()
     target = box.target('shares')

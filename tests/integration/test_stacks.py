@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""Programs that know their own stacks, built in several ways, all at once."""
+"""Programs that know their own stacks, built in several ways, all at the same
+time."""
 
 import collections
 import shutil
@@ -11,24 +12,25 @@ from harness import BUILD, Skip, check
 from layout import Layout
 
 PROGRAMS = ('unw_fp', 'unw_nopie', 'unw_o0', 'unw_o2', 'unw_o3', 'unw_static')
-# Ways to wait in the depth: in a call, in a signal's handler (of a fault, of
-# raise()), below a call that does not return, in a callback of libc's.
+# Ways to wait at the innermost function: in a system call, in a signal handler
+# (of a fault, of raise()), below a call that does not return, in a callback of
+# libc.
 MODES = ('nanosleep', 'read', 'poll', 'futex', 'signal', 'raise', 'noreturn',
          'qsort')
 
 
-# Of processor time, from "ready" to where it stays: far less.
+# Processor time from "ready" to the place of the wait: it needs far less.
 TO_THE_DEPTH_S = 0.05
 
 
 def check_stacks(box, programs):
-    """programs: {Program: names that it expects on its stack, innermost
+    """Checks the stacks of programs: {Program: expected names, innermost
     first}."""
     layouts = {p.pid: Layout(p.pid) for p in programs}
     profd = box.profile(programs)
     chunks = {}
     for envelope in profd.envelopes:
-        # The layout's process is its main thread.
+        # The pid is the tid of the main thread.
         pid, = map(int, envelope.chunk['profile']['thread_metadata'])
         found = chunk_rules.problems(envelope, layouts[pid])
         check(found == [], f'{envelope.chunk["release"]}: {found[:5]}')
@@ -72,8 +74,8 @@ def test_running(box):
 
 
 def test_other_stack(box):
-    """A handler on a stack of its own: what it interrupted is there from the
-    sample on that the unwinder has asked for it."""
+    """A handler on a stack of its own: the interrupted frames are there from
+    the sample on for which the unwinder has sent a hint."""
     programs = dict(start(box, p, m) for p in ('unw_o2', 'unw_fp')
                     for m in ('other', 'other_spin'))
     for target in programs:
@@ -103,7 +105,7 @@ def test_other_stack(box):
     check(set(failed) <= {'unreadable', 'unknown_register'}, f'{failed}')
 
 
-# Whoever has no names keeps its stack, and the server must not cut it off.
+# A program without names keeps its stack, which the server must not cut off.
 def test_without_symbols(box):
     if not shutil.which('strip'):
         raise Skip('no strip (Debian: binutils)')

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""What keeps profiling from its start: a user namespace that has no other
-user, children that cannot be started, targets that are never attached. The
-daemon goes on without what it can do without, or ends with one line.
+"""Failures at the start of profiling: a user namespace without other users,
+children that cannot be started, targets that capture cannot attach to. The
+daemon goes on without optional parts, or ends with one line.
 """
 
 import os
@@ -16,7 +16,7 @@ from harness import Skip, check, state, wait_for
 
 NAMESPACE = ['unshare', '-Urpf', '--mount-proc', '--kill-child']
 
-# sh: the target is a child of its own, so its pid is known.
+# The target is a child of sh, so its pid is known.
 IN_NAMESPACE = r'''
 "$1" > target & target=$!
 until grep -q ready target; do sleep 0.01; done
@@ -29,7 +29,8 @@ exit $status
 
 
 def in_namespace(box, **options):
-    """sentry-profd and a target in a user namespace whose only user is root."""
+    """Runs sentry-profd and a target in a user namespace whose only user is
+    root."""
     if subprocess.run([*NAMESPACE, 'true'], capture_output=True,
                       check=False).returncode != 0:
         raise Skip('user namespaces are refused')
@@ -46,8 +47,8 @@ def in_namespace(box, **options):
 
 def check_namespace(box, **options):
     def turn():
-        """What was not seen in some seconds; not all of it is, if others have
-        the processors."""
+        """Returns what was not seen within some seconds. On a busy machine not
+        all of it is in every attempt."""
         profd = in_namespace(box, **options).finish()
         life.check_sums(profd)
         stats = profd.stats
@@ -71,7 +72,7 @@ def test_user_namespace_of_a_user(box):
 
 
 def replaced(box, kind, script):
-    """The executables, of which the one of kind is a script."""
+    """Returns copies of the executables; the one of this kind is a script."""
     directory = stranger.copy(box, stranger.EXECUTABLES)
     path = directory / f'sentry-profd-{kind}'
     path.rename(directory / 'real')
@@ -85,7 +86,8 @@ def profd_of(box, directory, target, *args):
 
 
 def lines(profd):
-    """What it says, but for the release, and the chunk that ship is owed."""
+    """Returns its lines, except those about the release and about the chunk
+    that ship did not send."""
     return [l for l in profd.stderr.splitlines()
             if not any(text in l for text in
                        ('no release', 'still on the way', 'is lost'))]
@@ -103,7 +105,8 @@ def test_a_child_that_cannot_start(box):
 
 
 def test_a_child_that_is_killed_at_its_start(box):
-    """By what may have passed: it is tried again, but not for ever."""
+    """A temporary cause may have killed the child, so the broker retries, but
+    not for ever."""
     target = box.target('shares')
     for kind in ('capture', 'unwind', 'ship'):
         profd = profd_of(box, replaced(box, kind, 'kill -9 $$'), target)
@@ -128,7 +131,7 @@ def silent_unwind(box, target, *args):
 
 
 def test_duration_without_an_attachment(box):
-    """unwind does not answer, so nobody is attached."""
+    """unwind does not answer, so capture attaches to no target."""
     target = box.target('shares')
     profd = silent_unwind(box, target, '--duration', '0.5')
     profd.finish(status=1)
@@ -149,7 +152,8 @@ def test_target_ends_without_an_attachment(box):
 
 
 def test_too_few_descriptors(box):
-    """What there is room for is profiled; the rest is counted, and told once.
+    """The threads for which there are descriptors are profiled; the rest is
+    counted, and reported once.
     """
     target = box.target('cap_threads', stdin=subprocess.PIPE)
     target.process.stdin.write(b'asleep 200\n')
@@ -172,7 +176,7 @@ def test_too_few_descriptors(box):
 
 
 def test_target_ends_without_capture(box):
-    """It was profiled, capture died, and no other one can be started."""
+    """The target was profiled, then capture died and cannot be restarted."""
     target = box.target('shares')
     directory = replaced(box, 'capture', 'here=${0%/*}\necho >> $here/starts\n'
                          '[ -e $here/mark ] && exit 3\n: > $here/mark\n'

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""--stats: what the figures of several targets have to do with their sum."""
+"""--stats: the statistics of several targets, and their sum."""
 
 import os
 import resource
@@ -12,10 +12,10 @@ PROCESSES = {'broker', 'capture', 'unwind', 'ship'}
 
 
 def test_what_each_target_costs(box):
-    """A busy one and an idle one share all processes."""
+    """A busy and an idle target share all processes."""
     busy = Progress(box)
     idle = box.start(['sleep', '1000'])
-    # The idle one never works.
+    # The idle target never works.
     profd = box.profd([busy, idle]).wait_attached()
     harness.wait_work(busy.pid, 1)
     profd.wait_looks()
@@ -39,21 +39,23 @@ def test_what_each_target_costs(box):
 
 
 def used():
-    """By the processes that were waited for, and those that they waited for."""
+    """Returns the resources of the processes that were waited for, and of
+    those that they waited for."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 
 
 def test_nobody_is_left_out(box):
-    """All of what our processes use is in the figures: a tenth of it here is
-    the helper's that opens files, a fork of the broker."""
+    """The statistics contain all resources of sentry-profd's processes. A
+    tenth of them here is the helper's that opens files, a fork of the broker.
+    """
     targets = [box.start(['sleep', 'infinity']) for _ in range(60)]
     before = used()
     stats = box.profile(targets).stats
 
     def alone():
-        # The other way round one that ends in between would be neither there
-        # nor counted.
+        # In the other order a process that ends in between would be missing in
+        # both.
         left = harness.children(os.getpid())
         harness.reap()
         return left == sorted(t.pid for t in targets)

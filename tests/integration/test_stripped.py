@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Names of stripped programs: from debug files of every kind, and none from
-those that are not the program's."""
+files that do not belong to the program."""
 
 import lzma
 import os
@@ -15,7 +15,7 @@ from test_profctl import parse, run as profctl
 
 SOURCE = BUILD / 'targets/unw_static'
 
-# A forbidden call of the sandboxed processes ends them.
+# A sandboxed process that makes a forbidden call is killed.
 STRICT = harness.environment(SENTRY_PROFD_SECCOMP_KILL='1')
 
 
@@ -36,7 +36,8 @@ def build_id(path):
 
 
 class Stripped:
-    """A copy of the program without symbols, and what was taken from it."""
+    """A copy of the program without symbols, and the symbols that were
+    removed."""
 
     def __init__(self, box, name, keep_id=True):
         need('strip', 'objcopy', 'readelf')
@@ -52,8 +53,7 @@ class Stripped:
         run('objcopy', '--only-keep-debug', whole, self.debug)
 
     def profile(self, argv=None, **options):
-        """(the names that it expects, those that were found), innermost
-        first."""
+        """Returns (expected names, found names), innermost first."""
         target = self.box.start(argv or [self.path, 'nanosleep'], **options)
         expected = target.wait_line('expect (.*)')[1].split()
         found = self.names(target)
@@ -61,7 +61,7 @@ class Stripped:
         return expected, found
 
     def names(self, target):
-        """Those that are found on its stack, innermost first."""
+        """Returns the names that are found on its stack, innermost first."""
         harness.wait_for(lambda: harness.blocked(target.pid), 'it waits')
         profd = self.box.profile([target], env=STRICT)
         chunk, = profd.chunks
@@ -99,7 +99,8 @@ def test_debugdata_that_is_none(box):
 
 
 def test_link(box):
-    """Beside the program, in .debug there; and only with its checksum."""
+    """The debug file is next to the program, or in .debug there; only with the
+    right checksum."""
     program = Stripped(box, 'link', keep_id=False)
     run('objcopy', f'--add-gnu-debuglink={program.debug}', program.path)
     program.check_named()
@@ -114,8 +115,8 @@ def test_link(box):
 
 
 def test_files_that_are_gone(box):
-    """The program was deleted, its debug file replaced by another: what is
-    there counts, if it is the right one."""
+    """The program was deleted, its debug file replaced by another. The
+    existing file is used, if it is the right one."""
     program = Stripped(box, 'gone', keep_id=False)
     run('objcopy', f'--add-gnu-debuglink={program.debug}', program.path)
     target = box.start([program.path, 'nanosleep'])
@@ -135,7 +136,7 @@ def test_files_that_are_gone(box):
 
 
 def test_link_is_a_name(box):
-    """One that leads elsewhere is not followed."""
+    """A debug link with a path is not followed."""
     program = Stripped(box, 'path', keep_id=False)
     elsewhere = program.dir / 'sub'
     elsewhere.mkdir()
@@ -150,7 +151,8 @@ def test_link_is_a_name(box):
 
 
 def in_root(box, program):
-    """A root directory with the program and its debug file by build-id."""
+    """Makes a root directory with the program, and its debug file by build-id.
+    """
     if os.geteuid() != 0:
         raise Skip('needs root: chroot')
     root = box.make_dir('root')
@@ -167,7 +169,7 @@ def test_build_id_in_the_targets_root(box):
     argv = ['chroot', root, '/program', 'nanosleep']
     shutil.copy(program.debug, place)
     program.check_named(argv)
-    # By a link, as packages have it: it stays within the root.
+    # By a symbolic link, as packages have it. It is resolved within the root.
     place.unlink()
     shutil.copy(program.debug, root / 'elsewhere')
     place.symlink_to('/elsewhere')
@@ -175,7 +177,8 @@ def test_build_id_in_the_targets_root(box):
 
 
 def test_link_in_the_targets_root(box):
-    """Beside the program there, which has another path for others."""
+    """The debug file is next to the program in the target's root, where other
+    processes see another path."""
     program = Stripped(box, 'jail', keep_id=False)
     run('objcopy', f'--add-gnu-debuglink={program.debug}', program.path)
     if os.geteuid() != 0:
@@ -188,7 +191,7 @@ def test_link_in_the_targets_root(box):
 
 
 def test_build_id_of_another(box):
-    """What lies where the debug file ought to be is not believed."""
+    """A wrong file at the place of the debug file is not used."""
     program = Stripped(box, 'other')
     root, place = in_root(box, program)
     own = bytes.fromhex(build_id(program.path))
@@ -201,9 +204,10 @@ def test_build_id_of_another(box):
 
 
 def test_go(box):
-    """Debian's programs in Go have no symbols and no call frames: names and
-    callers are from Go's own table, also of those that a frame pointer does
-    not lead to (futexsleep, from the call that its thread waits in)."""
+    """Debian's Go programs have no symbols and no call frame information.
+    Names and callers come from Go's own table, also where the frame pointer
+    does not lead to the caller (futexsleep, from the call in which its thread
+    waits)."""
     need('gron')
     target = box.start(['gron'], stdin=subprocess.PIPE)
     way = ['runtime.futex', 'runtime.futexsleep', 'runtime.notesleep']
@@ -219,7 +223,8 @@ def test_go(box):
 
 
 def test_mapped_twice(box):
-    """One file at two addresses: both have its names, each its own image."""
+    """One file is mapped at two addresses: both have names, each with its own
+    image."""
     target = box.target('twice')
     layout = Layout(target.pid)
     profd = box.profile([target], env=STRICT)

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""sentry-profctl convert --symbolize: what a profile lacks, from files."""
+"""sentry-profctl convert --symbolize: adds the missing names to a profile,
+from files."""
 
 import ctypes
 import http.server
@@ -14,7 +15,7 @@ import time
 import harness
 from harness import BUILD, ROOT, Skip, check
 
-# A forbidden call of the sandboxed process ends it.
+# A sandboxed process that makes a forbidden call is killed.
 STRICT = harness.environment(SENTRY_PROFD_SECCOMP_KILL='1')
 ANOTHER = 'is another file than the one that was profiled'
 
@@ -36,7 +37,7 @@ def build_id(path):
 
 
 def capture(box, path, symbols, platform='native'):
-    """The chunk of a program that waits."""
+    """Returns the chunk of a waiting program."""
     target = box.start([path])
     target.wait_line('ready.*')
     harness.wait_for(lambda: harness.blocked(target.pid), 'it waits')
@@ -48,7 +49,7 @@ def capture(box, path, symbols, platform='native'):
 
 
 def convert(box, chunk, *options, to='json', env=None, status=0):
-    """What it writes, and standard error."""
+    """Returns its output and standard error."""
     path = box.dir / 'chunk.json'
     path.write_text(json.dumps(chunk))
     done = subprocess.run(
@@ -95,7 +96,8 @@ class Program:
 
 
 def test_as_at_capture(box):
-    """The functions, files, lines and inlined functions of --symbols lines."""
+    """The functions, files, lines and inlined functions equal those of
+    --symbols lines."""
     path = BUILD / 'targets/inlined'
     wanted = places(capture(box, path, 'lines'))
     check(('main', 'tests/targets/inlined.c') in [w[:2] for w in wanted],
@@ -106,13 +108,13 @@ def test_as_at_capture(box):
     found, stderr = symbolize(box, bare)
     check(places(found) == wanted, f'{places(found)}, not {wanted}')
     check(str(path) not in stderr, stderr)
-    # Twice changes nothing, nor does it where all was known.
+    # A second run changes nothing, and neither does a run with complete names.
     check(places(symbolize(box, found)[0]) == wanted, 'twice')
     named = capture(box, path, 'names')
     check(places(symbolize(box, named)[0]) == wanted, 'with names before')
     lines = capture(box, path, 'lines')
     check(places(symbolize(box, lines)[0]) == wanted, 'with lines before')
-    # Other formats have the same stack.
+    # Other formats have the same stacks.
     folded, _ = convert(box, bare, '--symbolize', to='folded')
     check(';main;outer;in_header;inner;wait_here;' in folded, folded)
 
@@ -128,20 +130,20 @@ def test_debug_link(box):
 
 
 def test_without_debug_file(box):
-    """Where files have no names the frames have those of their functions'
-    starts, as at capture, and a line says so."""
+    """If the files have no names, frames are named by the starts of their
+    functions, as at capture, and a line says so."""
     program = Program(box, linked=False)
     bare = capture(box, program.path, 'none')
     found, stderr = symbolize(box, bare)
     wanted = places(capture(box, program.path, 'lines'), program.path)
     ours = places(found, program.path)
-    # _start has its own address as a name where nothing says where it starts.
+    # _start is named by its own address if its start is not known.
     check(ours == wanted and len(ours) > 2, f'{ours}, not {wanted}')
     check_warned(stderr, program.path, 'has no names and no lines')
 
 
 def test_platform_rust(box):
-    """Inlined functions, too; names are mangled in the payload alone."""
+    """Also inlined functions; names are mangled in the payload only."""
     need('g++')
     path = box.dir / 'mangled'
     source = box.dir / 'mangled.cc'
@@ -177,7 +179,8 @@ def without_code_id(chunk):
 
 
 def test_another_file(box):
-    """A file is used if its build-id is the chunk's: whole, or its 16 bytes."""
+    """A file is used only if its build-id is the chunk's: all of it, or its
+    first 16 bytes."""
     path = box.dir / 'program'
 
     def build(identity):
@@ -189,7 +192,7 @@ def test_another_file(box):
     short = without_code_id(bare)
     for chunk in bare, short:
         check('in_header' in str(symbolize(box, chunk)[0]), 'the same file')
-    # The same first 16 bytes.
+    # A build-id with the same first 16 bytes.
     path.unlink()
     build('11' * 16 + '22' * 4)
     check('in_header' in str(symbolize(box, short)[0]), 'the same 16 bytes')
@@ -209,7 +212,8 @@ def test_another_file(box):
 
 
 def test_hostile_files(box):
-    """Files that are broken, or none: a line each, and the rest as usual."""
+    """Broken or missing files cause a line each, and the rest is symbolized as
+    usual."""
     path = box.dir / 'program'
     shutil.copy(BUILD / 'targets/inlined', path)
     bare = capture(box, path, 'none')
@@ -228,7 +232,7 @@ def test_hostile_files(box):
               f'{name}: {stderr!r}')
         check('in_header' not in str(found) and 'clock_nanosleep' in str(found),
               f'{name}: {places(found)}')
-    # What is read after the build-id may be anything, and nothing may happen.
+    # The data after the build-id may be anything, and must do no harm.
     for at in range(0, len(whole), len(whole) // 40):
         data = bytearray(whole)
         data[at:at + 64] = os.urandom(64)
@@ -239,7 +243,7 @@ def test_hostile_files(box):
         make(path)
         check_warned(symbolize(box, bare)[1], path, 'is not a regular file')
         os.rmdir(path) if path.is_dir() else path.unlink()
-    # A name for the terminal is escaped.
+    # A hostile name is escaped for the terminal.
     for image in bare['debug_meta']['images']:
         if image['code_file'] == str(path):
             image['code_file'] = '/x\x1b[31m\ny'
@@ -248,7 +252,7 @@ def test_hostile_files(box):
 
 
 def test_hostile_chunks(box):
-    """Images and addresses that make no sense."""
+    """Nonsensical images and addresses."""
     bare = capture(box, BUILD / 'targets/inlined', 'none')
     top = '0xffffffffffffffff'
     for frame in bare['profile']['frames'][::2]:
@@ -268,7 +272,7 @@ def test_hostile_chunks(box):
 
 
 class Debuginfod:
-    """Serves a debug file, in pieces."""
+    """A server that sends a debug file in pieces."""
 
     def __init__(self, files, pause=0.0, silent=False):
         self.asked = []
@@ -325,7 +329,8 @@ def need_debuginfod():
 
 
 def test_debuginfod(box):
-    """A stripped file's debug file, and a file's that is not here any more."""
+    """The debug file of a stripped file, and that of a file that does not
+    exist here any more."""
     need_debuginfod()
     program = Program(box, linked=False)
     wanted = places(capture(box, BUILD / 'targets/inlined', 'lines'))
@@ -338,7 +343,7 @@ def test_debuginfod(box):
         check(server.asked.count(f'/buildid/{identity}/debuginfo') == 1,
               f'{server.asked}')
         check(str(program.path) not in stderr, stderr)
-        # A profile without whole build-ids asks nobody.
+        # For a profile without whole build-ids no server is asked.
         asked = len(server.asked)
         found, stderr = symbolize(box, without_code_id(bare),
                                   server.environment(box))
@@ -349,7 +354,7 @@ def test_debuginfod(box):
         found, stderr = symbolize(box, bare, env)
         check(places(found) == wanted, f'{places(found)}, not {wanted}')
         check(str(program.path) not in stderr, stderr)
-        # It is in the cache now; without the variable that is not asked.
+        # The file is now in the cache, which is not used without the variable.
         asked = len(server.asked)
         check(places(symbolize(box, bare, env)[0]) == wanted, 'cached')
         check(len(server.asked) == asked, f'{server.asked}')
@@ -360,7 +365,7 @@ def test_debuginfod(box):
 
 
 def test_debuginfod_that_lies(box):
-    """Another file's debug file is refused; one that is broken harms nothing."""
+    """The debug file of another file is refused; a broken one does no harm."""
     need_debuginfod()
     program = Program(box, linked=False)
     bare = capture(box, program.path, 'none')
@@ -393,7 +398,8 @@ def test_debuginfod_that_hangs(box):
 
 
 def test_progress(box):
-    """A line on a terminal while a file is fetched, which is gone then."""
+    """A progress line on a terminal while a file is fetched. It is removed
+    afterwards."""
     need_debuginfod()
     program = Program(box, linked=False)
     bare = capture(box, program.path, 'none')
@@ -423,7 +429,8 @@ def test_progress(box):
 
 
 def test_without_unwind(box):
-    """The executable that reads files is missing: said, and nothing written."""
+    """If the executable that reads files is missing, that is reported, and no
+    output is written."""
     bare = capture(box, BUILD / 'targets/inlined', 'none')
     alone = box.dir / 'sentry-profctl'
     shutil.copy(BUILD / 'sentry-profctl', alone)

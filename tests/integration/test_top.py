@@ -15,7 +15,8 @@ from terminal import Terminal
 from test_control import listening
 
 EXE = BUILD / 'sentry-profctl'
-# Of each time a percentage of the last second, and seconds since the start.
+# The columns of each time: a percentage of the last second, and seconds since
+# the start.
 ROW = re.compile(r' *(-|[\d.]+) +(-|[\d.]+) +(-|[\d.]+)'
                  r' +(-|[\d.]+) +(-|[\d.]+) +(-|[\d.]+)  (\S.*)')
 
@@ -25,7 +26,7 @@ def number(text):
 
 
 def rows(lines):
-    """[(the name with what stands behind it, the six numbers)]."""
+    """Returns [(the name with the text after it, the six numbers)]."""
     found = [ROW.fullmatch(line) for line in lines[3:-2]]
     return [(m[7], [number(m[i]) for i in range(1, 7)]) for m in found if m]
 
@@ -36,7 +37,7 @@ def row(lines, name):
 
 
 def wait_rows(terminal, condition, what):
-    """Waits until condition holds of the lines on the screen."""
+    """Waits until condition is true for the lines on the screen."""
     def look():
         lines = terminal.screen()
         return condition(lines) and lines
@@ -58,14 +59,14 @@ def seconds(lines):
 
 
 def test_a_target(box):
-    """Functions with their shares, and every key."""
+    """A target's functions with their shares, and every key."""
     target = box.target('shares')
     profd, ctl = listening(box, [target])
     profd.wait_attached().wait_looks()
     terminal = Terminal(box)
     terminal.run(EXE, 'top', '--socket', ctl.path, target.pid)
-    # Some 400 samples: the share is within 0.12 of the true one, five times
-    # their standard deviation.
+    # With some 400 samples the share is within 0.12 of the true one, five
+    # times the standard deviation.
     lines = wait_rows(terminal, lambda at: first_is('busy_seventy')(at) and
                       (row(at, 'main') or [0] * 6)[4] > 4, 'its functions')
     check(lines[0].startswith(f'process {target.pid} (shares), ') and
@@ -91,12 +92,13 @@ def test_a_target(box):
     check(rows(lines)[0][1][1] == max(n[1] for _, n in rows(lines)),
           f'{lines}')
 
-    # From here on by what no second without a processor changes.
+    # From here on sorted by a column that does not change in a second without
+    # a processor.
     terminal.type('a', 'h')
     lines = terminal.wait('threads, by total time since the start')
     check({text.split()[0] for text, _ in rows(lines)} ==
           {'main', 'sleeper'}, f'{lines}')
-    # The selected row is the second one, whatever its place is then.
+    # The second row is selected, wherever it moves.
     terminal.type('Down', 'Enter')
     lines = terminal.wait('functions of thread sleeper')
     check(row(lines, 'clock_nanosleep') and not row(lines, 'busy_seventy'),
@@ -129,7 +131,7 @@ def test_a_target(box):
 
 
 def test_pause(box):
-    """What comes meanwhile is not counted."""
+    """Samples during a pause are not counted."""
     target = box.target('unw_o2', 'spin')
     profd, ctl = listening(box, [target])
     profd.wait_attached().wait_looks()
@@ -145,7 +147,7 @@ def test_pause(box):
     terminal.type('p')
     wait_rows(terminal, lambda at: seconds(at) > seconds(before),
               'it goes on')
-    # Its end is said, and what was seen stays.
+    # The end of the target is shown, and the values stay.
     target.end()
     lines = terminal.wait('the process has ended')
     check(first_is('leaf_spin')(lines), f'{lines}')
@@ -155,7 +157,7 @@ def test_pause(box):
 
 
 def test_all_targets(box):
-    """With their cost; Enter shows one, Esc leads back."""
+    """All targets with their cost. Enter shows one target, Esc returns."""
     one, other = box.target('unw_o2', 'spin'), box.target('shares')
     profd, ctl = listening(box, [one, other])
     profd.wait_attached().wait_looks()
@@ -170,7 +172,7 @@ def test_all_targets(box):
                 for cost in found.values())
     lines = wait_rows(terminal, costs, 'what they cost')
     check(max(map(len, lines)) <= 80 and '2 targets' in lines[0], f'{lines}')
-    # Both are called the same: the lower pid is first.
+    # Both have the same name, so the lower pid is first.
     terminal.type('n')
     lines = terminal.wait('targets, by name')
     first, second = sorted([one, other], key=lambda t: t.pid)
@@ -180,7 +182,7 @@ def test_all_targets(box):
     wait_rows(terminal, lambda at: rows(at), 'functions')
     terminal.type('Escape')
     terminal.wait('targets, by name')
-    # One that has ended is said to have, and no longer in the list.
+    # The end of a target is shown, and the target is no longer in the list.
     profd.signal(signal.SIGINT)
     terminal.wait('sentry-profd has ended')
     terminal.type('q')
@@ -189,7 +191,7 @@ def test_all_targets(box):
 
 
 def test_one_that_is_no_target(box):
-    """The daemon attaches to it for as long as it is shown."""
+    """The daemon attaches to the process for as long as it is shown."""
     sleeper = box.target('unw_o2', 'nanosleep')
     target = box.target('unw_o2', 'spin')
     profd, ctl = listening(box, [sleeper])
@@ -206,7 +208,8 @@ def test_one_that_is_no_target(box):
 
 
 def test_without_a_daemon(box):
-    """One is started for it, as the caller, and leaves nothing."""
+    """A daemon is started for top, as the caller, and leaves nothing behind.
+    """
     runtime = box.make_dir('runtime')
     if os.geteuid() == 0:
         stranger.need_ptrace()
@@ -240,7 +243,7 @@ def test_without_a_daemon(box):
                              else 128 + number)
         check(not list(runtime.iterdir()), f'{list(runtime.iterdir())}')
         check(not harness.tracer(target.pid), 'it is let go')
-    # Killed, it leaves the directory, and no daemon.
+    # If top is killed, the directory stays, but no daemon.
     terminal.run(*command)
     wait_rows(terminal, first_is('leaf_spin'), 'its function')
     os.kill(terminal.pid(), signal.SIGKILL)
@@ -248,7 +251,7 @@ def test_without_a_daemon(box):
 
 
 def test_hostile_names(box):
-    """What a target is called is text, and no more."""
+    """A target's name is only text."""
     name = 'a\x1bc\x9b\u202e\xe4'
     path = box.dir / name
     shutil.copy2(BUILD / 'targets/shares', path)
@@ -267,13 +270,14 @@ def test_hostile_names(box):
 
 
 def is_red_or_so(lines):
-    """A colour is set, as of attributes such as bold none is."""
+    """Returns true if a colour is set. Attributes such as bold are no colour.
+    """
     return any(re.search(r'\x1b\[[\d;]*(?:3[0-7]|38;)[\d;]*m', line)
                for line in lines)
 
 
 def test_the_terminal(box):
-    """Its size may change; colours are not for all."""
+    """The terminal's size may change; not all terminals have colours."""
     target = box.target('unw_o2', 'spin')
     profd, ctl = listening(box, [target])
     profd.wait_attached().wait_looks()
@@ -299,7 +303,7 @@ def test_the_terminal(box):
         terminal.type('q')
         wait_for(lambda: terminal.settings() == terminal.before,
                  'the terminal as it was')
-    # One that ncurses does not know.
+    # A terminal that ncurses does not know.
     terminal.run('env', 'TERM=none-such', EXE, 'top', '--socket', ctl.path,
                  target.pid)
     check('its TERM is unknown' in ''.join(terminal.wait_status(1)),
@@ -323,10 +327,10 @@ def test_wrong_usage(box):
                        ([profd.pid], 'itself')):
         terminal.run(EXE, 'top', '--socket', ctl.path, *words)
         check(why in ''.join(terminal.wait_status(1)), why)
-    # A socket that is named is meant: no daemon is started in its place.
+    # If a socket is named, no daemon is started in its place.
     terminal.run(EXE, 'top', '--socket', box.dir / 'none', target.pid)
     check('does not run here' in ''.join(terminal.wait_status(1)), 'none')
-    # A daemon that is started says why it does not run.
+    # The message of a started daemon that cannot run is shown.
     terminal.run('env', f'SENTRY_PROFD_SOCKET={box.dir / "none"}', EXE, 'top',
                  2**22 - 1)
     check('exited at its start' in ''.join(terminal.wait_status(1)), 'why')

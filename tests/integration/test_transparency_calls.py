@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""No call of a target ends otherwise than without us.
+"""No system call of a target has another result than without the profiler.
 
-cap_waits has a thread for each kind of call that waits, for moments only and
-all the time: what is interrupted while it goes to sleep or wakes up is found.
+cap_waits has a thread for each kind of call that waits, all the time and for
+moments only. So calls are also interrupted while a thread goes to sleep or
+wakes up.
 """
 
 import subprocess
@@ -10,22 +11,23 @@ import subprocess
 import harness
 from harness import check
 
-# Each kind of call has to have come out so often, with us and without.
+# How many times each kind of call must have returned, with and without the
+# profiler.
 LEAST = 60
 
-# A wait of this length, or the waker's pause; the shortest is a tick of the
-# kernel's where a call counts these.
+# The length of a wait, or the waker's pause. The shortest is one tick of the
+# kernel, for calls that count ticks.
 WAIT_US = '100'
 
 
 def lines_of(target):
-    """The whole lines that it has written."""
+    """Returns the complete lines that it has written."""
     text = target.stdout
     return text[:text.rfind('\n') + 1].splitlines()
 
 
 def ask(target, line, n=1):
-    """Its next n lines."""
+    """Returns its next n lines."""
     before = len(lines_of(target))
     target.process.stdin.write(line.encode() + b'\n')
     target.process.stdin.flush()
@@ -47,14 +49,15 @@ def check_calls(target, n):
 
 
 def kinds(program):
-    """The names of the calls that it makes."""
+    """Returns the names of the calls that it makes."""
     return subprocess.run([harness.BUILD / 'targets' / program, '--list'],
                           capture_output=True, text=True,
                           check=True).stdout.split()
 
 
 def watch_calls(box, rate, target, least, check_calls):
-    """Each kind of call so often without us and with us, and checked; stats."""
+    """Makes each kind of call this many times without and with the profiler,
+    and checks the results; returns the statistics."""
     def wait():
         goal = number(target, 'least') + least
         harness.wait_for(lambda: number(target, 'least') >= goal,
@@ -79,7 +82,7 @@ def watch(box, rate, *calls):
 
 def test_all_kinds_at_1000_hz(box):
     stats = watch(box, '1000')
-    # Else it was luck.
+    # Fewer results would prove nothing.
     check(stats['rewritten'] > 20, f'few calls were hit: {stats}')
 
 
@@ -89,7 +92,8 @@ def test_all_kinds_at_101_hz(box):
 
 
 def test_ends_at_1000_hz(box):
-    """As it leaves; of one end in 20 a call failed before that was mended."""
+    """The profiler ends at 1000 Hz. Before a fix, a call failed at one of 20
+    ends."""
     names = len(kinds('cap_waits')) - 2
     target = box.target('cap_waits', WAIT_US, stdin=subprocess.PIPE)
     for _ in range(20):

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""close(2) of a file of FUSE ends as it does without us.
-
-It has given the descriptor back whatever it returns: made to go on, it would
-close a stranger's. What it returns is the server's answer.
+"""close(2) of a FUSE file ends as without the profiler. The call has released
+the descriptor whatever it returns; if it were restarted, it would close
+another file's descriptor. Its result is the server's answer.
 """
 
 import os
@@ -12,7 +11,7 @@ import harness
 from harness import Skip, check
 from test_transparency_calls import number
 
-# So many closes without us, and with us.
+# The number of calls without and with the profiler.
 CLOSES = 2000
 
 
@@ -26,7 +25,8 @@ def need_fuse():
 
 
 def watch(box, how):
-    """EINTR without us and with us; how many closes that were, and stats."""
+    """Returns the numbers of EINTR without and with the profiler, the number
+    of calls, and the statistics."""
     need_fuse()
     target = box.target('closes', how, box.make_dir('mount'),
                         stdin=subprocess.PIPE)
@@ -51,8 +51,8 @@ def test_server_that_is_deaf(box):
 
 
 def test_server_that_is_polite(box):
-    """docs/SAFETY.md: it is told of an interrupt, and may answer EINTR. That
-    is rare, since a thread that waits is left alone."""
+    """docs/SAFETY.md: the server receives the interrupt, and may answer EINTR.
+    That is rare, because a waiting thread is not interrupted."""
     without, ours, stats = watch(box, 'polite')
     check(without == 0, f'EINTR without us: {without}')
     check(ours < CLOSES // 20, f'{ours} of {CLOSES} closes failed with EINTR: '

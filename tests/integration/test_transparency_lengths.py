@@ -1,10 +1,8 @@
 #!/usr/bin/env python3
-"""Waits of a target take as long as they do without us.
+"""The waits of a target are as long as without the profiler.
 
 cap_waits has a thread for each kind of call that waits, and measures how long
-its calls take.
-
-Runs alone: it measures how long calls take.
+its calls take. Runs alone, because it measures times.
 """
 
 import subprocess
@@ -13,22 +11,23 @@ import harness
 from harness import check
 from test_transparency_calls import ask, kinds, number
 
-# A wait, and the pauses between the signals that come during it: without us
-# they are not noticed, and with us it would never end if its time began anew at
-# each.
+# The length of a wait, and the pauses between signals during it. An untraced
+# thread does not notice these signals. If a traced one began its wait anew at
+# each signal, it would never end.
 WAIT_US = 200_000
 STORM_US = 50_000
 
-# It ends a tick after its time at the latest, and may have begun up to a tick,
-# or up to the first signal, before we knew of it; the rest is the machine's.
+# The wait ends at most one tick after its time. capture may have seen its
+# begin up to a tick, or up to the first signal, late. The rest is the
+# machine's delay.
 STORM_MOST_US = 2 * WAIT_US
 
-# These come out of their waits in two ways, and begin anew in one of them:
-# docs/SAFETY.md. What comes meanwhile wakes the last two.
+# These calls have two ways out of their wait, and begin anew in one of them:
+# docs/SAFETY.md. Events wake the last two.
 SOCKETS = ('sendfile_timeout', 'splice_timeout', 'splice_in_timeout',
            'recv_all_timeout', 'recvmmsg_all_timeout')
 
-# Some calls of each kind.
+# The number of calls of each kind.
 LEAST = 5
 
 
@@ -42,13 +41,14 @@ class Waits:
         self.target = box.target('cap_waits', str(us), stdin=subprocess.PIPE)
 
     def lengths(self):
-        """Mean, longest and number for each since the last time."""
+        """Returns the mean, the longest and the number of each kind since the
+        last call."""
         lines = ask(self.target, 'lengths', len(self.names))
         return {name: (int(mean), int(longest), int(n))
                 for name, mean, longest, n in map(str.split, lines)}
 
     def wait_for(self, least, names):
-        """Until so many of these have ended; returns their lengths."""
+        """Waits until this many have ended; returns their lengths."""
         sums = {name: (0, 0, 0) for name in names}
 
         def enough():
@@ -68,19 +68,19 @@ def check_under_signals(box, filtered):
     if filtered:
         ask(waits.target, 'filter')
     timed = [name for name in waits.timed if name not in SOCKETS
-             # Those that wait for 100 us.
+             # The kinds that wait for 100 us.
              and not name.endswith('read_only')]
     profd = box.profd([waits.target], '--rate', '101').wait_attached()
     ask(waits.target, f'storm {STORM_US}')
-    # Those that were under way began before it.
+    # The waits that were under way began before.
     waits.wait_for(1, timed)
 
     def turn():
         found = []
         for name, (mean, longest, n) in waits.wait_for(LEAST, timed).items():
             check(mean >= WAIT_US, f'{name}: {mean} us in the mean of {n}')
-            # One may have waited for the machine; who begins anew does each
-            # time.
+            # One wait may be long because of the machine. A wait that begins
+            # anew is long each time.
             others = (mean * n - longest) / (n - 1)
             if others >= STORM_MOST_US:
                 found.append(f'{name}: {mean} us in the mean of {n}, '
@@ -99,22 +99,24 @@ def test_under_signals_that_are_ignored(box):
 
 
 def test_under_signals_and_a_filter(box):
-    """It kills for restart_syscall: what needs that is run again instead."""
+    """The filter kills at restart_syscall. Calls that would need it are
+    entered again instead."""
     check_under_signals(box, filtered=True)
 
 
-# What comes meanwhile wakes the first, and when that began is not known before.
+# Events wake the first one, and capture does not know when that wait began.
 MOST = {'recv_all_timeout': 2.25}
 MOST_OF_OTHERS = 1.25
 
-# With us and without, in turns, as long as the machine's own scatter may be the
-# reason why one is too long: a wait that begins anew is so in every turn.
+# Alternates between with and without the profiler as long as a wait that is
+# too long may be due to the machine. A wait that begins anew is too long in
+# every attempt.
 TURNS_MIN = 4
 TURNS_MAX = 20
 
 
 def test_of_20_ms(box):
-    """Each kind, with us and without."""
+    """Each kind, with and without the profiler."""
     waits = Waits(box, 20_000)
     timed = [name for name in waits.timed if not name.endswith('read_only')
              and name != 'recvmmsg_all_timeout']

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""No call of a target comes back with less than it would without us.
-
-cap_whole has a thread for each kind of call that moves much at once: what runs
-in such a call is interrupted there.
+"""No system call of a target returns less than without the profiler. cap_whole
+has a thread for each kind of call that transfers much at once, so threads are
+interrupted in such calls.
 """
 
 import subprocess
@@ -11,7 +10,8 @@ import harness
 from harness import check
 from test_transparency_calls import ask, kinds, watch_calls
 
-# Each kind of call has to have done its work so often, with us and without.
+# How many times each kind of call must be complete, with and without the
+# profiler.
 LEAST = 40
 
 
@@ -31,7 +31,7 @@ def watch(box, rate):
 
 def test_nothing_is_cut_short_at_1000_hz(box):
     stats = watch(box, '1000')
-    # Else it was luck.
+    # Fewer results would prove nothing.
     check(stats['continued'] > 50, f'few calls were hit: {stats}')
 
 

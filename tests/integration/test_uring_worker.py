@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""Threads that the kernel makes in a process for io_uring: they have no code and
-no stack of the program, and to be stopped would end what they wait for."""
+"""Threads that the kernel makes in a process for io_uring. They have no code
+and no stack of the program, and a stop would make the operations fail that
+they wait for."""
 
 import os
 
@@ -27,7 +28,7 @@ def start(box):
 
 
 def goes_on(target, fifo):
-    """What the worker waits for comes, as if nobody had looked."""
+    """Checks that the worker's operation completes as without the profiler."""
     check('opened' not in target.stdout, target.stdout)
     writer = os.open(fifo, os.O_WRONLY)
     result = int(target.wait_line('opened (-?[0-9]+)')[1])

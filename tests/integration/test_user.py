@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""An ordinary user profiles a process of his own: without root's rights the
-profile is as good, and the processes are locked in all the same.
+"""An ordinary user profiles his own process: the profile is as good without
+root's rights, and the processes are confined, too.
 """
 
 import os
@@ -34,7 +34,7 @@ def check_processes(profd):
         for field in ('CapEff', 'CapPrm', 'CapInh', 'CapAmb'):
             check(int(proc_status(pid, field), 16) == 0,
                   f'{name}: {field} is {proc_status(pid, field)}')
-    # A filter is the last that they do before they work.
+    # The filter is the last thing that they install before they work.
     for pid in found['unwind'] + found['ship']:
         wait_for(lambda p=pid: proc_status(p, 'Seccomp') == '2',
                  f'a filter for {harness.exe_name(pid)}')
@@ -43,7 +43,7 @@ def check_processes(profd):
               f'{harness.exe_name(pid)} may have new privileges')
 
 
-# map_files is root's, so every image comes by its path from maps.
+# Only root may use map_files, so every image is opened by its path in maps.
 def test_profile(box):
     stranger.need_ptrace()
     target = stranger.target(box, 'shares')
@@ -57,8 +57,8 @@ def test_profile(box):
     found = chunk_rules.problems(envelope, layout)
     check(found == [], f'{found[:5]}')
     names = functions(profd)
-    # Of the program by .symtab, of libc by .dynsym, and of the vDSO, which is
-    # no file, none is needed here.
+    # The names of the program are in .symtab, those of libc in .dynsym, and
+    # the vDSO, which is no file, needs none here.
     for name in ('busy_seventy', 'busy_thirty', 'work', 'main', 'sleeper',
                  '__libc_start_main'):
         check(name in names, f'{name} is not among {names}')
@@ -73,7 +73,7 @@ def test_profile(box):
 
 
 def test_executable_that_was_deleted(box):
-    """The kernel's link still leads to it."""
+    """The kernel's link still leads to the deleted file."""
     stranger.need_ptrace()
     target = stranger.target(box, 'shares')
     os.unlink(os.readlink(f'/proc/{target.pid}/exe'))

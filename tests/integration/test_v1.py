@@ -1,6 +1,5 @@
 #!/usr/bin/python3
-"""A V1 profile with its transaction, by the rules that the server has for them
-(docs/FORMATS.md).
+"""A V1 profile with its transaction, by the server's rules (docs/FORMATS.md).
 """
 
 import json
@@ -34,7 +33,8 @@ def check_transaction(envelope, item, transaction, name):
 
 
 def check_samples(profile):
-    """Two for each thread, in order, within 30 s, of what there is."""
+    """Checks the samples: at least two for each thread, in order, within 30 s,
+    with valid indices."""
     last, counts = 0, {}
     for sample in profile['samples']:
         check(set(sample) == {'elapsed_since_start_ns', 'thread_id',
@@ -77,7 +77,8 @@ def check_profile(item, profile, transaction):
 def test_one_envelope(box):
     server = box.server()
     target = box.target('shares')
-    # From attachment to the end: no second chunk, whatever is sent to.
+    # The profile lasts from attachment to the end: there is no second chunk,
+    # whatever the destination.
     profd = box.profd([target], '--dsn', server.dsn, '--duration', '2',
                       '--transaction', 'nightly "run"', '--chunk-seconds', '1',
                       env=server.env, output=None)
@@ -95,12 +96,13 @@ def test_one_envelope(box):
     check(not server.envelopes, 'a chunk, too')
 
 
-# A transaction is a span, too.
+# A transaction is also a span.
 CATEGORIES = 'transaction', 'span', 'profile'
 
 
 def one_run(box, server, *args, status=0):
-    """Of a second, which is enough for two samples of a thread that sleeps."""
+    """A run of one second, which is enough for two samples of a sleeping
+    thread."""
     target = box.start(['sleep', 'infinity'])
     return box.profd([target], '--dsn', server.dsn, '--duration', '1',
                      '--transaction', 'nightly', *args, env=server.env,
@@ -108,7 +110,7 @@ def one_run(box, server, *args, status=0):
 
 
 def kept(box, server):
-    """A spool with one that there was no answer for."""
+    """Returns a spool with a profile that was not answered."""
     spool = box.dir / 'spool'
     server.down()
     profd = one_run(box, server, '--spool', spool, '--shutdown-timeout', '0.1')

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""sentry-profctl status --watch as a person has it: on a terminal."""
+"""sentry-profctl status --watch on a terminal."""
 
 import fcntl
 import os
@@ -16,7 +16,7 @@ from test_control import listening, sleeper
 
 
 class Terminal:
-    """A program that has one of its own, and what is on it."""
+    """A program on a terminal of its own, and the terminal's contents."""
 
     def __init__(self, argv, columns):
         self.text = ''
@@ -33,7 +33,7 @@ class Terminal:
         fcntl.ioctl(self.fd, termios.TIOCSWINSZ, self.size(columns))
 
     def wait_for(self, pattern):
-        """Text that was not there at the last call."""
+        """Waits for text that was not there at the last call."""
         def seen():
             while select.select([self.fd], [], [], 0)[0]:
                 self.text += os.read(self.fd, 65536).decode()
@@ -44,13 +44,13 @@ class Terminal:
         return wait_for(seen, pattern)
 
     def interrupt(self):
-        """As a person does it; the status that it ends with."""
+        """Types ^C; returns the exit status."""
         os.write(self.fd, b'\x03')
         return os.waitpid(self.pid, 0)[1]
 
 
 def test_watch_on_a_terminal(box):
-    """It is as wide as that, and waits for another daemon."""
+    """The output is as wide as the terminal, and waits for the next daemon."""
     target = sleeper(box)
     profd, ctl = listening(box, [target])
     profd.wait_attached()

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 """Programs of many kinds that know their stacks, frame by frame.
 
-The zoo_* targets print the return addresses of their functions (zoo.h). Each is
-looked at twice: with all registers at a stop, and by a daemon as it waits, by
-stack pointer and pc alone where these are enough.
+The zoo_* targets print the return addresses of their functions (zoo.h). Each
+is unwound twice: with all registers at a stop, and by a daemon while it waits,
+from the stack pointer and the pc only if these are sufficient.
 """
 
 import concurrent.futures
@@ -18,7 +18,7 @@ MODES = ('frames', 'tail', 'noreturn', 'deep', 'split', 'callback', 'exiting',
          'signal_fault', 'signal_nested', 'signal_first', 'context', 'jumped',
          'threads')
 
-# Of those that are built with ZOO_MORE, with the frames that are guessed.
+# The programs that are built with ZOO_MORE, whose frames are guessed.
 MORE = {'alternate': 0, 'alternate_nested': 0, 'alternate_within': 0,
         'alternate_thread': 0, 'coroutine': 0, 'ending_coroutine': 0,
         'realigned': 0, 'frame_pointer': 1, 'no_frame_pointer': 1,
@@ -27,11 +27,11 @@ MORE = {'alternate': 0, 'alternate_nested': 0, 'alternate_within': 0,
 
 THROW = ('destructor', 'handler', 'again', 'uncaught')
 
-# Found wrong where stack pointer and pc are all that is known, and functions
+# Stacks that are wrong if only stack pointer and pc are known, and functions
 # keep a frame pointer: it may be that of an outer frame.
 UNSURE = (('zoo_more_fp', 'alternate_within'), ('zoo_more_fp', 'frame_varies'))
 
-READ = '0'  # the call that they wait in
+READ = '0'  # the system call in which they wait
 
 
 def programs(musl):
@@ -42,8 +42,8 @@ def programs(musl):
 
 
 def start(box, program, mode):
-    """Returns the program, {tid: addresses, innermost first}, and the ends
-    that are right."""
+    """Starts a program; returns it, {tid: addresses, innermost first}, and the
+    correct ends."""
     target = box.start([BUILD / 'targets' / program, mode],
                        stdin=subprocess.PIPE)
     target.wait_line('ready .*')
@@ -61,8 +61,9 @@ def start(box, program, mode):
 
 
 def of_program(thread, program, expected):
-    """Its frames below the one that waits, but for those that it cannot know:
-    what calls a function of libc that calls back, and the start of it all."""
+    """Returns its frames below the waiting one, except those that the program
+    cannot know: the callers of its functions that libc calls back, and the
+    start of it all."""
     modules = [f.module for f in thread.frames]
     return [f.addr for i, f in enumerate(thread.frames)
             if modules[i] == program and f.name != '_start' and
@@ -71,7 +72,7 @@ def of_program(thread, program, expected):
 
 
 def problems(thread, program, expected, ends=None, n_guessed=None):
-    """ends, n_guessed: what only --oracle tells."""
+    """Returns the differences. ends, n_guessed: known with --oracle only."""
     addrs = [f.addr for f in thread.frames]
     rest = iter(addrs)
     if not all(a in rest for a in expected):
@@ -98,11 +99,12 @@ def check_stacks(text, case, **more):
 
 
 def look(box, cases, guessed=0):
-    """cases: of programs and modes. All are looked at by one daemon at once."""
+    """Unwinds cases of programs and modes, all by one daemon at once."""
     targets = {}
     for program, mode in cases:
         target, stacks, ends = start(box, program, mode)
-        # That it differs (3) is its affair here: see tests/oracle.
+        # A difference to the oracle (3) does not matter here: see
+        # tests/oracle.
         done = run('stack', '--oracle=dwfl', target.pid, status=(0, 3))
         check_stacks(done.stdout, (program, mode, stacks), ends=ends,
                      n_guessed=guessed)
@@ -131,8 +133,8 @@ for mode_name in MODES:
 
 
 def test_musl(box):
-    """Its code has no CFI: where its callers are is read from the code, and said
-    to be so. Through it to the program, and to where main is called from."""
+    """musl's code has no CFI. The callers are found from the code, which the
+    output states: through musl to the program, and to the caller of main."""
     look(box, [(program, mode) for program in programs(musl=True)
                for mode in MODES if mode != 'context'], guessed=None)
 
@@ -148,7 +150,8 @@ def test_exceptions(box):
 
 
 def test_10000_levels(box):
-    """More than is walked: the innermost 4096 frames, and why no more."""
+    """More frames than the limit: the innermost 4096, and the reason for the
+    end."""
     target, stacks, _ = start(box, 'zoo_o2', 'deepest')
     done = run('stack', '--oracle=dwfl', target.pid, status=(0, 3))
     thread, = parse(done.stdout).values()
