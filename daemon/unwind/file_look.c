@@ -45,7 +45,7 @@ static bool keeps_frame_pointers(const struct elf_file *f)
 	for (size_t i = 0; i + sizeof(begins) <= size; i++)
 		found += memcmp(bytes + i, begins, sizeof(begins)) == 0;
 	free(bytes);
-	/* One in 1,024 bytes: an average function has some hundred bytes. */
+	/* At least one in 1,024 bytes: an average function has some hundred bytes. */
 	return found > size / 1024;
 }
 

@@ -47,7 +47,7 @@ void aggregate_exec(struct aggregate *a, struct unwind_space *space, const char 
 	a->space = space;
 	utf8_clean(main_path, true, a->main_path, sizeof(a->main_path));
 	a->options.main_path = a->main_path;
-	/* Not cleaned: these bytes are only compared, never shown. */
+	/* The bytes are not cleaned, because they are only compared, never shown. */
 	(void)snprintf(a->main_argv0, sizeof(a->main_argv0), "%s", main_argv0);
 	a->options.main_argv0 = a->main_argv0;
 }
@@ -402,7 +402,7 @@ static int list_threads(struct aggregate *a, size_t *ret_n)
 {
 	size_t n = 0;
 
-	/* One more: calloc(0) may be NULL. */
+	/* One element more than needed, because calloc(0) may return NULL. */
 	a->profile_threads = calloc(a->chunk.n_threads + 1, sizeof(a->profile_threads[0]));
 	if (a->profile_threads == NULL)
 		return -ENOMEM;

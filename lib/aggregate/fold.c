@@ -92,7 +92,7 @@ int fold_equal(struct fold *f, uint64_t hash_seed, struct profile_sample *sample
 	int r = 0;
 
 	table_init(&seen, hash_seed);
-	/* One more: calloc(0) may be NULL. */
+	/* One element more than needed, because calloc(0) may return NULL. */
 	f->frames = calloc(p->n_frames + 1, sizeof(*f->frames));
 	f->nodes = calloc(p->n_nodes + 1, sizeof(*f->nodes));
 	frame_of = calloc(p->n_frames + 1, sizeof(*frame_of));

@@ -321,7 +321,7 @@ static int compare_images(const void *a, const void *b)
 
 static int finish_images(struct lookup *l)
 {
-	/* One more: calloc(0) may be NULL. */
+	/* One element more than needed, because calloc(0) may return NULL. */
 	struct profile_image *out = calloc(l->n_images + 1, sizeof(*out));
 
 	if (out == NULL)

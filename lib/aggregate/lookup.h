@@ -41,7 +41,7 @@ struct lookup_image {
 	uint8_t id[LOOKUP_ID_MAX];
 };
 
-/* What is known of a frame besides its struct profile_frame. */
+/* Data of a frame that its struct profile_frame does not have. */
 struct lookup_detail {
 	/* The n functions inlined there, innermost first, in lookup.inlined. */
 	uint32_t first, n;

@@ -29,7 +29,7 @@ struct thread {
 
 	/* The thread's present state. */
 	uint32_t node; /* its stack; PROFILE_NONE: not known, or the thread has exited */
-	/* Where node is not PROFILE_NONE: its number of frames, and unwind_stack.id. */
+	/* Valid unless node is PROFILE_NONE: its number of frames, and unwind_stack.id. */
 	size_t depth;
 	uint64_t stack_id;
 	bool running;

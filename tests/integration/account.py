@@ -1,4 +1,4 @@
-"""What became of each chunk, from three sources that must agree: the files of
+"""The fate of each chunk, from three sources that must agree: the files of
 --output (the chunks that were made), the requests that the servers received
 together with the spool's directory, and the daemon's own statistics.
 """

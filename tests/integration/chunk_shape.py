@@ -159,7 +159,7 @@ def image_shape_problems(image, sent):
                                            FILE_IMAGE_FIELDS), IMAGE_FIELDS)
     if found:
         return found
-    # Not "elf", which the server does not accept in profiles.
+    # The type is not "elf", which the server does not accept in profiles.
     if image['type'] != 'symbolic':
         found.append(f'an image of type {image["type"]}')
     if not is_text(image['code_file']):

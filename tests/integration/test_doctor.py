@@ -25,7 +25,8 @@ FINDING = re.compile(r'(ok|warning|fault) +([^:]+): (.*)')
 class Findings:
     def __init__(self, box, *args, env=None, socket=None,
                  exe=BUILD / 'sentry-profctl', wrapper=(), **options):
-        # Not the daemon and the configuration of this machine.
+        # Findings must not depend on the daemon and the configuration of this
+        # machine.
         config = box.make_dir('config') / 'profd.conf'
         config.write_text('')
         names = () if '--config' in args or socket else ('--config', config)

@@ -14,7 +14,7 @@ import subprocess
 import harness
 from harness import BUILD, check
 
-# What one round of tests/targets/throws.h does: the innermost of its
+# The steps of one round of tests/targets/throws.h: the innermost of its
 # functions, and the callers of each.
 TURN = ('turn main catcher cleaner thrower cleaner catcher main jumper forced '
         'forcer forced jumper main').split()

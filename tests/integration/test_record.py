@@ -64,7 +64,7 @@ class Recording:
 
 
 def wait_samples(ctl, pid, n):
-    """Until so many more were taken of a process."""
+    """Waits until this many more samples of a process were taken."""
     before = ctl.target(pid)['samples_taken']
     wait_for(lambda: ctl.target(pid)['samples_taken'] > before + n, 'samples')
 

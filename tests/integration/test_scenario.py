@@ -146,7 +146,7 @@ class Day:
                     missing.discard(name)
                 missing.discard(chunk['profiler_id'])
             return not missing
-        # What is still missing at the end.
+        # Reports the sections that are still missing.
         wait_for(look, missing)
 
     def reload(self, rates):

@@ -34,7 +34,7 @@ enum activity_state {
 	ACTIVITY_DEAD,
 };
 
-/* Where a thread is blocked. */
+/* The place at which a thread is blocked. */
 struct activity_place {
 	long call;	   /* -1: not in a system call */
 	uint64_t argument; /* the first argument of the call */

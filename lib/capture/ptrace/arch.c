@@ -125,8 +125,9 @@ bool arch_in_call(const struct user_regs_struct *regs)
 }
 
 /*
- * Not possible here: the result overwrites the first argument, and the kernel has moved the pc back
- * for the restart before the stop is seen. A new result would need the lost argument.
+ * Restarts are not possible here: the result overwrites the first argument, and the kernel has
+ * moved the pc back for the restart before the stop is seen. A new result would need the lost
+ * argument.
  */
 bool arch_interrupted_call(const struct user_regs_struct *regs, long *ret_nr, long *ret_result)
 {

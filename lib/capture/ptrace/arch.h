@@ -1,7 +1,7 @@
 /*
- * What depends on the processor: the registers of a stopped thread in DWARF order, and the number,
- * arguments and result of an interrupted system call. Restarts of system calls are implemented for
- * x86_64 only: elsewhere arch_interrupted_call and arch_call_again return false.
+ * The parts that depend on the processor: the registers of a stopped thread in DWARF order, and the
+ * number, arguments and result of an interrupted system call. Restarts of system calls are
+ * implemented for x86_64 only: elsewhere arch_interrupted_call and arch_call_again return false.
  */
 #ifndef LIB_CAPTURE_PTRACE_ARCH_H
 #define LIB_CAPTURE_PTRACE_ARCH_H
