@@ -1,6 +1,6 @@
 #!/bin/sh
-# make demo, but for installing and building: it shows functions by name, leaves
-# an envelope, and ends what it started, also when it is interrupted.
+# make demo, without installing and building: shows functions by name, writes an
+# envelope, and ends the processes that it started, also when it is interrupted.
 set -eu
 
 BUILD=$(realpath "$BUILD")
@@ -17,7 +17,7 @@ fail()
 	exit 1
 }
 
-# The server that output names is gone.
+# Checks that the server that output names has ended.
 server_is_gone()
 {
 	server=$(sed -n 's/.* running as process \([0-9]*\).*/\1/p' output)

@@ -1,6 +1,6 @@
 #!/bin/sh
-# make install puts everything in its place, what was installed works from
-# there, and make uninstall leaves nothing.
+# make install copies all files to their places, the installed programs work
+# from there, and make uninstall removes all of them.
 set -eu
 
 dir=$(mktemp -d)
@@ -14,7 +14,7 @@ end()
 }
 trap end EXIT
 
-# This make is no part of the one that runs the tests.
+# The make below must not use the job server of the make that runs the tests.
 unset MAKEFLAGS MAKELEVEL MFLAGS
 
 # Built elsewhere, because PREFIX goes into the executables; what does not
@@ -85,7 +85,7 @@ for unit in sentry-profd sentry-profd-metrics; do
 		"$dir/prefix/lib/systemd/system/$unit.service"
 done
 
-# The configuration is an administrator's: it stays.
+# The configuration belongs to the administrator, so it stays.
 # shellcheck disable=SC2086
 {
 	make B="$dir/build" $prefix uninstall
