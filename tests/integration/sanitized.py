@@ -22,6 +22,8 @@ LEFT_OUT = {
     'test_second_stacks.test_deep_work_on_one': SLOW_FIRST_STACKS,
     'test_second_stacks.test_many_in_turn': SLOW_FIRST_STACKS,
     'test_second_stacks.test_signal_stacks': SLOW_FIRST_STACKS,
+    'test_stats.test_nobody_is_left_out':
+        'the sanitizer works on after the last statistics',
     'test_secrets.test_no_cores': 'the sanitizer handles SIGSEGV',
 }
 
