@@ -83,10 +83,18 @@ void option_fault(int result, char *const *argv, const struct option *known,
 		       nearest != NULL ? "?" : "");
 }
 
-void option_fault_log(int result, const char *where, char *const *argv, const struct option *known)
+int option_next(const char *where, int argc, char *const *argv, const char *letters,
+		const struct option *known, int *ret_index)
 {
 	struct option_fault fault;
+	int result;
 
+	/* Otherwise getopt prints its own error line. */
+	opterr = 0;
+	result = getopt_long(argc, argv, letters, known, ret_index);
+	if (result != '?' && result != ':')
+		return result;
 	option_fault(result, argv, known, &fault);
 	log_error("%s: %s: %s (--help shows the usage)", where, fault.option, fault.problem);
+	return '?';
 }

@@ -1,10 +1,10 @@
 /*
- * Describes an option that getopt_long(3) has refused, and suggests the option that the user
- * probably meant. For the command lines of all programs.
+ * Reads options with getopt_long(3), describes an option that it has refused, and suggests the
+ * option that the user probably meant. For the command lines of all programs.
  *
- * The caller sets opterr to 0, begins the string of short options with ':', and gives each
- * long option a val of at least OPTION_LONG, so that optopt distinguishes a long option from
- * the letter of a short one.
+ * The caller begins the string of short options with ':', and gives each long option a val of
+ * at least OPTION_LONG, so that optopt distinguishes a long option from the letter of a short
+ * one. A caller of getopt_long also sets opterr to 0.
  */
 #ifndef DAEMON_COMMON_OPTION_FAULT_H
 #define DAEMON_COMMON_OPTION_FAULT_H
@@ -27,8 +27,13 @@ struct option_fault {
 void option_fault(int result, char *const *argv, const struct option *known,
 		  struct option_fault *ret);
 
-/* Logs the fault, after where: the command or the file that has the option. */
-void option_fault_log(int result, const char *where, char *const *argv, const struct option *known);
+/*
+ * Returns the next option as getopt_long does, -1 after the last. Logs an option that getopt_long
+ * refuses, after where, such as the name of the command, and returns '?'. ret_index: NULL, or set
+ * to the entry of known that a long option has.
+ */
+int option_next(const char *where, int argc, char *const *argv, const char *letters,
+		const struct option *known, int *ret_index);
 
 /*
  * Returns the one of n names that word was probably meant to be, or NULL: the name with the

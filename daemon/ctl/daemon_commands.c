@@ -112,8 +112,7 @@ static int parse(int argc, char **argv, struct request *q)
 	uint64_t seconds = WATCH_S;
 	int c, at;
 
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":", options, &at)) != -1) {
+	while ((c = option_next(argv[0], argc, argv, ":", options, &at)) != -1) {
 		if (c == SOCKET)
 			q->socket = optarg;
 		else if (c == JSON && is_status)
@@ -123,10 +122,9 @@ static int parse(int argc, char **argv, struct request *q)
 			q->watch_s = (unsigned int)seconds;
 		else if (c == OPENMETRICS && q->command->type == PROTOCOL_METRICS)
 			q->type = PROTOCOL_OPENMETRICS;
-		else if (c == '?' || c == ':') {
-			option_fault_log(c, q->command->name, argv, options);
+		else if (c == '?')
 			return EXIT_USAGE;
-		} else {
+		else {
 			log_error("%s: --%s is not an option of this command, or "
 				  "its value is wrong",
 				  q->command->name, options[at].name);

@@ -161,8 +161,7 @@ int main(int argc, char **argv)
 	int c;
 
 	log_init("sentry-profctl", false);
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, "+:h", options, NULL)) != -1) {
+	while ((c = option_next("before the command", argc, argv, "+:h", options, NULL)) != -1) {
 		if (c == VERSION)
 			return version();
 		if (c == 'h') {
@@ -173,10 +172,8 @@ int main(int argc, char **argv)
 			print_help_all();
 			return EXIT_SUCCESS;
 		}
-		if (c != SOCKET) {
-			option_fault_log(c, "before the command", argv, options);
+		if (c != SOCKET)
 			return EXIT_USAGE;
-		}
 	}
 	if (optind >= argc) {
 		(void)fputs(help, stderr);

@@ -78,12 +78,9 @@ static bool parse(struct recorder *c, int argc, char **argv)
 	int option;
 
 	*c = (struct recorder){.duration_ns = UINT64_MAX};
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, ":o:d:", options, NULL)) != -1) {
-		if (option == '?' || option == ':') {
-			option_fault_log(option, argv[0], argv, options);
+	while ((option = option_next(argv[0], argc, argv, ":o:d:", options, NULL)) != -1) {
+		if (option == '?')
 			return false;
-		}
 		if (option == SOCKET)
 			c->socket = optarg;
 		else if (option == TO)

@@ -385,15 +385,9 @@ static bool parse(struct send *s, int argc, char **argv)
 	int option;
 
 	s->timeout_ns = TIMEOUT_S * NS_PER_SEC;
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, ":", options, NULL)) != -1) {
-		if (option == '?' || option == ':') {
-			option_fault_log(option, argv[0], argv, options);
+	while ((option = option_next(argv[0], argc, argv, ":", options, NULL)) != -1)
+		if (option == '?' || !set_option(s, option, optarg))
 			return false;
-		}
-		if (!set_option(s, option, optarg))
-			return false;
-	}
 	if (optind < argc)
 		return resolve(s);
 	log_error("send: no input: name files or a directory that "

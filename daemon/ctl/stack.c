@@ -272,16 +272,13 @@ int stack_run(int argc, char **argv)
 	const char *oracle = NULL;
 	int option, r;
 
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, ":", options, NULL)) != -1) {
-		if (option == SOCKET) {
-			s.socket = optarg;
-		} else if (option == ORACLE) {
-			oracle = optarg != NULL ? optarg : "libunwind";
-		} else {
-			option_fault_log(option, argv[0], argv, options);
+	while ((option = option_next(argv[0], argc, argv, ":", options, NULL)) != -1) {
+		if (option == '?')
 			return EXIT_USAGE;
-		}
+		if (option == SOCKET)
+			s.socket = optarg;
+		else
+			oracle = optarg != NULL ? optarg : "libunwind";
 	}
 	if (optind + 1 != argc || !digits_pid(argv[optind], &s.pid)) {
 		log_error("stack takes a pid (see --help)");

@@ -221,8 +221,7 @@ int main(int argc, char **argv)
 	int c, fd, r;
 
 	log_init("sentry-profd-metrics", false);
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
+	while ((c = option_next("options", argc, argv, ":h", options, NULL)) != -1) {
 		if (c == LISTEN) {
 			where = optarg;
 		} else if (c == SOCKET) {
@@ -234,7 +233,6 @@ int main(int argc, char **argv)
 			(void)fputs(help, stdout);
 			return EXIT_SUCCESS;
 		} else {
-			option_fault_log(c, "options", argv, options);
 			return EXIT_USAGE;
 		}
 	}

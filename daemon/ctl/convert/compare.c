@@ -299,15 +299,9 @@ static bool parse(struct comparison *c, int argc, char **argv)
 	int option;
 
 	*c = (struct comparison){.options = {.until_ns = UINT64_MAX, .states = MERGE_RUNNING}};
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, ":o:", options, NULL)) != -1) {
-		if (option == '?' || option == ':') {
-			option_fault_log(option, argv[0], argv, options);
+	while ((option = option_next(argv[0], argc, argv, ":o:", options, NULL)) != -1)
+		if (option == '?' || !set_option(c, option, optarg))
 			return false;
-		}
-		if (!set_option(c, option, optarg))
-			return false;
-	}
 	if (argc - optind != COMPARE_SIDES) {
 		log_error("compare: %s: name two files or directories that "
 			  "sentry-profd has written",

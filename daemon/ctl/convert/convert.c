@@ -141,15 +141,9 @@ static bool parse(struct convert *c, int argc, char **argv)
 		.merge = {.until_ns = UINT64_MAX},
 		.export = {.version = SENTRY_PROFD_VERSION},
 	};
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, ":o:", options, NULL)) != -1) {
-		if (option == '?' || option == ':') {
-			option_fault_log(option, argv[0], argv, options);
+	while ((option = option_next(argv[0], argc, argv, ":o:", options, NULL)) != -1)
+		if (option == '?' || !set_option(c, option, optarg))
 			return false;
-		}
-		if (!set_option(c, option, optarg))
-			return false;
-	}
 	if (optind == argc) {
 		log_error("convert: no input: name files or a directory "
 			  "that sentry-profd has written");

@@ -36,12 +36,9 @@ static bool parse(int argc, char **argv, bool *ret_opens)
 	int option;
 
 	*ret_opens = true;
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, ":", options, NULL)) != -1) {
-		if (option != NO_OPEN) {
-			option_fault_log(option, argv[0], argv, options);
+	while ((option = option_next(argv[0], argc, argv, ":", options, NULL)) != -1) {
+		if (option != NO_OPEN)
 			return false;
-		}
 		*ret_opens = false;
 	}
 	if (optind < argc)

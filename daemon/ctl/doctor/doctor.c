@@ -31,12 +31,9 @@ int doctor_run(int argc, char **argv)
 	const char *socket = NULL;
 	int c;
 
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":", options, NULL)) != -1) {
-		if (c == '?' || c == ':') {
-			option_fault_log(c, argv[0], argv, options);
+	while ((c = option_next(argv[0], argc, argv, ":", options, NULL)) != -1) {
+		if (c == '?')
 			return EXIT_USAGE;
-		}
 		if (c == SOCKET)
 			socket = optarg;
 		else

@@ -583,12 +583,9 @@ static bool parse(struct top *t, int argc, char **argv)
 	};
 	int option;
 
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, ":", options, NULL)) != -1) {
-		if (option != SOCKET) {
-			option_fault_log(option, argv[0], argv, options);
+	while ((option = option_next(argv[0], argc, argv, ":", options, NULL)) != -1) {
+		if (option != SOCKET)
 			return false;
-		}
 		t->socket = optarg;
 	}
 	if (argc - optind > 1) {
