@@ -14,6 +14,9 @@
 
 #define OPTION_LONG 256
 
+/* The exit status after a command line that is wrong. */
+#define EXIT_USAGE 2
+
 /* The longest option has 18 characters; a longer word is cut off. */
 struct option_fault {
 	char option[32];  /* "--durration"; without a value, which can be a DSN */

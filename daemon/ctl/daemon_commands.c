@@ -14,8 +14,6 @@
 #include "lib/base/digits.h"
 #include "lib/base/util.h"
 
-#define EXIT_USAGE 2
-
 /* Seconds between two tables of --watch: the default and the maximum. */
 #define WATCH_S	    2
 #define WATCH_MAX_S 3600

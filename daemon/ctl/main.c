@@ -24,10 +24,6 @@
 #include "daemon/ctl/stack.h"
 #include "daemon/ctl/top/top.h"
 
-enum {
-	EXIT_USAGE = 2,
-};
-
 /* At most 24 lines of 80 columns: it fits a terminal. */
 static const char help[] =
 	"usage: sentry-profctl [--socket PATH] COMMAND [option]... [PID]\n"

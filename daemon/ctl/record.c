@@ -11,10 +11,6 @@
 #include "daemon/ctl/convert/convert.h"
 #include "lib/base/clock.h"
 
-enum {
-	EXIT_USAGE = 2,
-};
-
 #define DURATION_MAX_S (24 * 3600)
 
 /* If the last chunk does not arrive in this time, the daemon is stuck. */

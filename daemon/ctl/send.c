@@ -31,10 +31,6 @@
 #include "proto/import/reader.h"
 
 enum {
-	EXIT_USAGE = 2,
-};
-
-enum {
 	DSN = OPTION_LONG,
 	CA_CERTS,
 	TIMEOUT,

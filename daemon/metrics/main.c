@@ -25,8 +25,6 @@
 #include "lib/base/digits.h"
 #include "lib/base/util.h"
 
-enum { EXIT_USAGE = 2 };
-
 /* A scraper needs one connection. More clients wait in the queue of the listening socket. */
 #define CONNECTIONS_MAX 16
 

@@ -12,10 +12,6 @@
 #include "proto/export/html/html.h"
 
 enum {
-	EXIT_USAGE = 2,
-};
-
-enum {
 	TO = SELECTION_END,
 };
 

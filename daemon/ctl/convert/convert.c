@@ -8,10 +8,6 @@
 #include "daemon/ctl/convert/formats.h"
 #include "daemon/ctl/convert/selection.h"
 
-enum {
-	EXIT_USAGE = 2,
-};
-
 const char convert_help[] =
 	"\n"
 	"convert IN... -o OUT  convert profiles in files to the format of the suffix\n"

@@ -15,10 +15,6 @@
 #include "daemon/ctl/common/temporary.h"
 #include "daemon/ctl/convert/convert.h"
 
-enum {
-	EXIT_USAGE = 2,
-};
-
 const char view_help[] =
 	"\n"
 	"view IN...  write profiles as an HTML page to a temporary file and open it in\n"

@@ -9,10 +9,6 @@
 #include "daemon/ctl/doctor/doctor_checks.h"
 #include "lib/base/digits.h"
 
-enum {
-	EXIT_USAGE = 2,
-};
-
 const char doctor_help[] =
 	"\n"
 	"doctor [PID]     find out what prevents good profiles: on this machine, in the\n"

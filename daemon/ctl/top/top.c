@@ -20,7 +20,6 @@
 #include "lib/unwind/unwind.h"
 
 enum {
-	EXIT_USAGE = 2,
 	EXIT_SIGNAL = 128,
 };
 
