@@ -59,9 +59,9 @@ static void list_formats(char *ret, size_t size)
 	size_t n = 0;
 
 	ret[0] = '\0';
-	for (size_t i = 0; format_at(i) != NULL && n < size; i++)
+	for (size_t i = 0; i < OUTPUT_FORMATS_N && n < size; i++)
 		n += (size_t)snprintf(ret + n, size - n, "%s%s", i > 0 ? ", " : "",
-				      format_at(i)->is->format);
+				      output_formats[i].format);
 }
 
 static bool set_format(struct convert *c, const char *name)
@@ -116,7 +116,7 @@ static bool choose_format(struct convert *c)
 	char names[256];
 
 	if (c->format == NULL && c->out != NULL)
-		c->format = format_by_ending(c->out);
+		c->format = format_by_suffix(c->out);
 	if (c->out == NULL)
 		c->out = "-";
 	if (c->format != NULL)

@@ -4,38 +4,40 @@
 
 #include "tests/unit/suite.h"
 
-static void check_ending(const char *path, const char *name)
+static void check_suffix(const char *path, const char *name)
 {
-	const struct format *found = format_by_ending(path);
+	const struct format *found = format_by_suffix(path);
 
 	if (name == NULL)
 		ck_assert_msg(found == NULL, "%s", path);
 	else
-		ck_assert_msg(found != NULL && strcmp(found->is->format, name) == 0, "%s", path);
+		ck_assert_msg(found != NULL && found == format_by_name(name), "%s", path);
 }
 
-TEST(the_longest_ending_counts)
+TEST(the_longest_suffix_counts)
 {
-	check_ending("a/b.json", "json");
-	check_ending("b.speedscope.json", "speedscope");
-	check_ending("b.firefox.json", "firefox");
-	check_ending("b.json.folded", "folded");
-	check_ending("b.pb.gz", "pprof");
-	check_ending("b.gz", NULL);
-	check_ending("json", NULL);
-	check_ending(".json", NULL);
-	check_ending("", NULL);
+	check_suffix("a/b.json", "json");
+	check_suffix("b.speedscope.json", "speedscope");
+	check_suffix("b.firefox.json", "firefox");
+	check_suffix("b.json.folded", "folded");
+	check_suffix("b.pb.gz", "pprof");
+	check_suffix("b.gz", NULL);
+	check_suffix("json", NULL);
+	check_suffix(".json", NULL);
+	check_suffix("", NULL);
 }
 
-TEST(names_and_endings_are_different)
+TEST(names_and_suffixes_are_different)
 {
-	for (size_t i = 0; format_at(i) != NULL; i++) {
-		const struct format *f = format_at(i);
+	for (size_t i = 0; i < OUTPUT_FORMATS_N; i++) {
+		const struct format *f = format_by_name(output_formats[i].format);
 		char path[64];
 
-		ck_assert_ptr_eq(format_by_name(f->is->format), f);
-		(void)snprintf(path, sizeof(path), "x%s", f->is->suffix);
-		ck_assert_ptr_eq(format_by_ending(path), f);
+		ck_assert_ptr_nonnull(f);
+		(void)snprintf(path, sizeof(path), "x%s", output_formats[i].suffix);
+		ck_assert_ptr_eq(format_by_suffix(path), f);
+		for (size_t k = 0; k < i; k++)
+			ck_assert_ptr_ne(format_by_name(output_formats[k].format), f);
 	}
 	ck_assert_ptr_null(format_by_name("svg"));
 	ck_assert_ptr_null(format_by_name(""));
