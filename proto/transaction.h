@@ -16,8 +16,8 @@
 
 struct transaction {
 	/*
-	 * It has passed profile_check(). Its chunk_id becomes the event_id of the transaction and
-	 * must be that of the envelope.
+	 * It has passed profile_check(). Its chunk_id becomes the event_id of the transaction, and
+	 * the envelope must have the same event_id.
 	 */
 	const struct profile *profile;
 	const char *name;
@@ -29,15 +29,15 @@ struct transaction {
 };
 
 /*
- * Writes the payload, one line of compact JSON without a newline, and flushes out. Returns 0,
- * -EINVAL if a text is not UTF-8, -ENOMEM, or the negative errno of writing.
+ * Writes the payload, one line of compact JSON without a newline, and flushes the stream. Returns
+ * 0, -EINVAL if a text is not UTF-8, -ENOMEM, or the negative errno of writing.
  */
 int transaction_write(const struct transaction *t, FILE *out) __attribute__((warn_unused_result));
 
 /*
  * Finds the thread that ran longest, or the thread of the first sample if none ran. A thread
- * runs from a sample to its next one, unless the sample waits or has an empty stack. p has passed
- * profile_check(). Returns 0 or -ENOMEM.
+ * runs from a sample to its next one, unless the sample is of a waiting thread or has an empty
+ * stack. p has passed profile_check(). Returns 0 or -ENOMEM.
  */
 int transaction_busiest(const struct profile *p, uint32_t *ret_tid)
 	__attribute__((warn_unused_result));

@@ -1,6 +1,6 @@
 /*
- * The directory of the spool. The broker makes and locks it, since ship lacks the rights to,
- * and hands the descriptor to ship.
+ * The directory of the spool. The broker makes and locks it, since ship has no right to
+ * do that, and hands the descriptor to ship.
  */
 #ifndef DAEMON_COMMON_SPOOL_DIR_H
 #define DAEMON_COMMON_SPOOL_DIR_H
@@ -11,14 +11,14 @@
 
 #define SPOOL_DIR_DEFAULT "/var/lib/sentry-profd/spool"
 
-/* The default limits: some hours of a dozen targets, or some days of one. */
+/* The default limits: size in bytes, number of files, and age in seconds (one day). */
 #define SPOOL_BYTES_DEFAULT (UINT64_C(256) << 20)
 #define SPOOL_COUNT_DEFAULT (1u << 14)
 #define SPOOL_AGE_DEFAULT_S UINT64_C(86400)
 
 /*
- * Checks whether user uid's spool could be opened at path. Changes nothing, so it cannot find
- * every fault. Returns 0, or -errno with the reason in what.
+ * Checks whether spool_dir_open() could succeed for path and uid. Changes nothing, so it cannot
+ * find every fault. Returns 0, or -errno with the reason in what.
  */
 #define SPOOL_DIR_FAULT_MAX 512
 must_check int spool_dir_check(const char *path, uint32_t uid, char what[SPOOL_DIR_FAULT_MAX]);

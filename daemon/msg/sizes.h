@@ -1,6 +1,6 @@
 /*
- * The sizes of the texts that messages carry, in bytes with the NUL. The configuration and
- * the ids use the same sizes, so they stand apart from the messages (daemon/msg/msg.h).
+ * The sizes of the texts that messages carry, in bytes with the NUL. They are
+ * not in daemon/msg/msg.h, because the configuration and the ids use them, too.
  */
 #ifndef DAEMON_MSG_SIZES_H
 #define DAEMON_MSG_SIZES_H

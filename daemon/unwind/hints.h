@@ -5,8 +5,9 @@
  *
  * Each sample contains what capture knew when it was taken (struct sample_known).
  * The hint depends only on that and on the unwound stack; unwind does not remember
- * the hints that it has sent. So nothing is stale when a thread ends, its tid is
- * used again, the process executes another program, or capture is replaced.
+ * the content of the hints that it has sent, only the time of each thread's last one
+ * (struct hints). So nothing is stale when a thread ends, its tid is used again, the
+ * process executes another program, or capture is replaced.
  */
 #ifndef DAEMON_UNWIND_HINTS_H
 #define DAEMON_UNWIND_HINTS_H
@@ -18,9 +19,10 @@
 #include "lib/unwind/unwind.h"
 
 /*
- * Times of the last hints. Samples that were taken before a hint was sent ask for
- * it again, and up to half a second of samples waits in the ring. So a sample that
- * is older than the thread's last hint causes no hint.
+ * Times of the last hints. A sample that was taken before a hint was sent would
+ * cause the same hint again, and up to half a second of samples waits in the ring.
+ * So a sample that is older than the thread's last hint causes no hint. Initialise
+ * to zeros.
  *
  * A thread's slot is its tid modulo HINTS_SLOTS. If two threads share a slot, some
  * hints are sent twice, which does no harm.
@@ -35,15 +37,15 @@ struct hints {
 };
 
 /*
- * Makes the hint for a sample from its unwound stack. Returns false if capture knows
- * all that the hint would say, or cannot help.
+ * Makes the hint for a sample from its unwound stack. Returns false if capture
+ * already knows the content of the hint, or could not copy the bytes that are missing.
  */
 bool hint_wanted(uint32_t target, const struct unwind_sample *sample,
 		 const struct unwind_stack *stack, struct msg_stack_hint *ret);
 
 /*
  * Returns true if a hint for a sample of thread tid, taken at time_ns, may be sent at
- * now_ns (both CLOCK_MONOTONIC), and counts the hint as sent.
+ * now_ns (both CLOCK_MONOTONIC). If so, records now_ns as the time of the last hint.
  */
 bool hints_may_send(struct hints *h, uint32_t tid, uint64_t time_ns, uint64_t now_ns);
 

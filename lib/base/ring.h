@@ -8,10 +8,14 @@
  * the writer never reads what the reader could have changed.
  *
  * Positions are byte counts that only grow; the offset in the memory is the position modulo the
- * size. A lap is one pass through the memory. A record never wraps. A pad record, which the reader
- * skips, fills the end of a lap that is too short for the next record, or that is left early
- * because the reader has already freed the start of the memory (that keeps the pages in use few);
- * or it skips records that are not read yet. So the head may be up to two laps ahead of the tail.
+ * size. A lap is one pass through the memory. A record never wraps. The writer writes a pad record,
+ * which the reader skips, in three cases:
+ * - The rest of the lap is too short for the next record.
+ * - The writer ends the lap early, because the reader has freed the start of the memory. So fewer
+ *   pages are in use.
+ * - After an early end, the next record would overwrite unread records of the previous lap. The pad
+ *   jumps over them, to the unused memory behind the early end.
+ * Pads count in positions. So the head may be up to two laps ahead of the tail.
  *
  * Trap for the reader: the writer may be hostile and can change the memory at any time. Read each
  * field once, and check it. The seals rule out SIGBUS. ring_next() returns -EPROTO for a record
@@ -45,14 +49,14 @@ struct ring_writer {
 	uint64_t tail;	      /* read up to here, by the last credit */
 	uint64_t reserved;    /* position of the reserved record */
 	size_t reserved_size; /* 0: nothing is reserved */
-	uint64_t behind; /* the most bytes that the reader was behind at a credit in this lap */
+	uint64_t behind; /* the largest backlog of the reader, in bytes, at a credit in this lap */
 	uint64_t pad;	 /* bytes of the pad record that ended the last lap; 0: none */
 };
 
 /*
- * Creates, maps and seals the memfd. size: a power of two, from one page to RING_SIZE_MAX. After
- * w->fd has been sent to the reader it may be closed with close_fd(&w->fd). Returns 0, -EINVAL for
- * a wrong size, or the error of a system call.
+ * Creates, maps and seals the memfd. size: a power of two, from one page to RING_SIZE_MAX. Once
+ * w->fd has been sent to the reader, the caller may close it with close_fd(&w->fd). Returns 0,
+ * -EINVAL for a wrong size, or the error of a system call.
  */
 must_check int ring_writer_init(struct ring_writer *w, size_t size);
 /* Unmaps the memory and closes the descriptor. w may be NULL, or a finished writer. */
@@ -61,7 +65,7 @@ void ring_writer_fini(struct ring_writer *w);
 /*
  * Called after the reader has died. Replaces the shared memory by private memory, so that the
  * kernel can free the shared pages. Records can still be written, but no process reads them.
- * Nothing may be reserved. If no memory can be mapped, nothing changes.
+ * Call it without a reservation. If mmap(2) fails, the writer keeps the shared memory.
  */
 void ring_writer_detach(struct ring_writer *w);
 
@@ -79,13 +83,16 @@ must_check int ring_reserve(struct ring_writer *w, size_t size, void **ret);
  */
 void ring_commit(struct ring_writer *w, uint32_t type, size_t used);
 
-/* Returns the free bytes. Records cannot use all of them. */
+/*
+ * Returns the free bytes, including those that pads will take. Only ring_reserve() tells whether a
+ * record fits.
+ */
 size_t ring_space(const struct ring_writer *w);
 
 /*
- * Returns the bytes of records that were committed since the head was at, a position of this lap or
- * the last one. A pad record that skips unread records counts; the pad at the end of a lap does
- * not.
+ * Returns the bytes of the records committed after position at, which is an earlier value of head,
+ * in this lap or the previous one. A pad record that skips unread records counts; the pad at the
+ * end of a lap does not.
  */
 uint64_t ring_bytes_since(const struct ring_writer *w, uint64_t at);
 
@@ -100,7 +107,7 @@ struct ring_reader {
 	size_t size;
 	uint64_t head;
 	uint64_t tail;
-	uint64_t read;	  /* bytes of records that were released */
+	uint64_t read;	  /* bytes of released records, without pads */
 	uint64_t fetched; /* prefetched up to here */
 };
 
@@ -117,8 +124,9 @@ void ring_reader_fini(struct ring_reader *r);
 must_check int ring_advance(struct ring_reader *r, uint64_t head);
 
 /*
- * Finds the next record. It lies in the ring and is valid until ring_release(). Returns 1; 0 if
- * there is none before the head; or -EPROTO if a size is invalid.
+ * Finds the next record. *ret points into the ring. *ret_size is its checked size: use it instead
+ * of (*ret)->size, which the writer may change. Returns 1; 0 if there is no record before the head;
+ * or -EPROTO if a size is invalid.
  */
 must_check int ring_next(struct ring_reader *r, const struct ring_record **ret, size_t *ret_size);
 

@@ -1,8 +1,8 @@
 /*
- * Detects an exec that no stop has reported. PTRACE_EVENT_EXEC reports most of them. It does not if
- * capture was not attached, or if the leader was dead. Then one of two facts proves the exec: the
- * auxiliary vector is another program's, or the leader is not the thread that capture has attached
- * to.
+ * Detects an exec that no stop has reported. PTRACE_EVENT_EXEC reports most execs, but no exec
+ * while capture is not attached or after the leader has died. Then one of two facts proves the
+ * exec: the auxiliary vector is another program's, or the leader is not the thread that capture has
+ * attached to.
  */
 #ifndef LIB_CAPTURE_EXEC_H
 #define LIB_CAPTURE_EXEC_H
@@ -12,28 +12,29 @@
 #include "lib/capture/state.h"
 
 /*
- * Called for a new target. Reads the auxiliary vector. Returns 0, -EACCES if this process may not
- * read the target's files, or -ENOEXEC for a 32-bit program.
+ * Called for a new target. Reads the auxiliary vector. Returns 0, -EACCES if capture may not read
+ * the target's files in /proc, or -ENOEXEC for a 32-bit program.
  */
 must_check int exec_read_first(struct traced_process *t);
 
 /*
  * Checks both facts, and calls exec_happened if one proves an exec. If the files cannot be read,
  * sets exec.doubt, and the next tick checks again. Opens files, so no thread may be stopped.
- * Threads that capture has just seized must be in the table.
+ * Threads that capture has just seized must be in the table. After an exec, pointers to threads of
+ * t are invalid.
  */
 void exec_check(struct traced_process *t);
 
 /*
  * Handles an exec, which ends all threads but the one that called it. Frees all threads, writes
- * RECORD_EXEC, and reports CAPTURE_EXEC. The exec must be proven, because a thread that is alive
- * may have a resumed call.
+ * RECORD_EXEC, and reports CAPTURE_EXEC. The exec must be proven: a thread that is still alive
+ * may be in a system call that capture resumes, and the call's state is freed with the thread.
  */
 void exec_happened(struct traced_process *t);
 
 /*
- * Returns true if capture has detached from the leader, which dies, and no exec has replaced the
- * leader since.
+ * Returns true if capture has detached from the leader at its PTRACE_EVENT_EXIT, and no exec has
+ * replaced the leader since.
  */
 bool exec_leader_dies(struct traced_process *t);
 

@@ -7,7 +7,7 @@
  * No thread waits for another. Counters are atomic. Work on the socket is done by one thread at a
  * time, the one that has entered the state. state_settle() in another thread, or in a signal
  * handler that interrupts this one, only sets is_due and returns; the thread that has entered then
- * repeats the work.
+ * calls its own work again. So all callers pass the same function.
  */
 #ifndef LIB_CLIENT_STATE_H
 #define LIB_CLIENT_STATE_H
@@ -33,19 +33,25 @@ enum command {
 
 /*
  * Slots for threads whose id the daemon sees differently (another pid namespace). Threads that
- * share a slot replace each other's entry, and request their id again.
+ * share a slot replace each other's entry, and then request their id from the daemon again.
  */
 #define STATE_THREADS_MAX 256
 
 struct state {
 	/* Accessed atomically by all threads. */
-	uint32_t generation; /* number of this process in a line of forks; 0: cleared */
-	uint32_t spans;	     /* open sampled root spans */
-	uint32_t is_traced;  /* a root span has begun, sampled or not */
-	uint32_t command;    /* enum command: the last start or stop */
-	uint32_t asked;	     /* number of starts and stops in total */
-	uint32_t told;	     /* commands sent on this connection; compare with the page's handled */
-	uint32_t has_page;   /* the daemon's page is mapped */
+
+	/*
+	 * Number of this process in a line of forks: greater in a child of fork(2) than in its
+	 * parent. 0: not set yet, because the state is new or fork(2) has cleared it.
+	 */
+	uint32_t generation;
+	uint32_t spans;	    /* open sampled root spans */
+	uint32_t is_traced; /* a root span has begun, sampled or not */
+	uint32_t command;   /* enum command: the last start or stop */
+	uint32_t asked;	    /* number of starts and stops in total */
+	uint32_t told;	    /* commands sent on this connection; compare with the page's handled */
+	uint32_t has_page;  /* the daemon's page is mapped */
+	/* is_due: work was requested. is_busy: a thread has entered the state. */
 	uint32_t is_due, is_busy;
 	uint64_t look_ns; /* when to check the connection again, by state_now_ns() */
 	/*
@@ -56,6 +62,7 @@ struct state {
 
 	/* Only for the thread that has entered the state. */
 	int fd; /* the socket's descriptor + 1; 0: none */
+	/* Of the socket, to notice that the program has closed or replaced the descriptor. */
 	dev_t dev;
 	ino_t ino;
 	uint32_t commanded; /* the value of asked when the last command was sent on this socket */
@@ -70,25 +77,25 @@ struct state *state_get(void);
 
 /*
  * Returns the daemon's page. It can be read at any time; its contents are valid only while has_page
- * is set. Before that, a child of fork(2) sees the page of its parent.
+ * is set. In a child of fork(2) it is the parent's page until state_map_page().
  */
 struct protocol_page *state_page(void);
 
 /*
- * Maps the memfd fd as the daemon's page, or zeros if fd is -1. The caller must have entered the
- * state. Returns 0 or -errno.
+ * Maps the memfd fd as the daemon's page, or zeros if fd is -1. fd stays the caller's. The caller
+ * must have entered the state. Returns 0 or -errno.
  */
 int state_map_page(int fd);
 
 /*
- * Returns CLOCK_MONOTONIC_COARSE, the time of the kernel's last timer tick, without a system call.
- * In a file of its own (clock.c), which unit tests replace.
+ * Returns CLOCK_MONOTONIC_COARSE in nanoseconds: the time of the kernel's last timer tick, without
+ * a system call. Defined in clock.c, so that unit tests can replace it.
  */
 uint64_t state_now_ns(void);
 
 /*
- * Calls work(s), or has the thread call it that has entered the state. Keeps errno, and is not a
- * cancellation point.
+ * Calls work(s). If another thread has entered the state, that thread calls its work again instead,
+ * possibly after this function has returned. Keeps errno, and is not a cancellation point.
  */
 void state_settle(struct state *s, void (*work)(struct state *s));
 

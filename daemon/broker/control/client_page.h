@@ -1,7 +1,7 @@
 /*
  * A client's page (struct protocol_page): memory that the broker shares with one client. The
- * broker writes the state of profiling, and the client reads it. The client writes two words,
- * which the broker reads.
+ * broker writes the state of profiling, and the client reads it. The client writes
+ * spans_open and is_traced, which the broker reads.
  *
  * The client may be malicious. The size of the page is sealed, and a hole that the client
  * punches into it reads as zeros, so that an access by the broker neither faults nor waits for
@@ -18,20 +18,20 @@
 struct client_page {
 	struct protocol_page *shared;
 	/*
-	 * A copy of what was written, up to profiler_id. Its sequence is the odd number of the
-	 * write.
+	 * The state that client_page_show() wrote last: the members before beat are valid.
+	 * shown.sequence is the odd number that the page had during that write.
 	 */
 	struct protocol_page shown;
 };
 
-/* Makes a page of zeros. *ret_fd is its memfd, the caller's. Returns 0 or -errno. */
+/* Makes a page of zeros. *ret_fd: its memfd, which the caller closes. Returns 0 or -errno. */
 must_check int client_page_init(struct client_page *p, int *ret_fd);
 /* Unmaps the page. */
 void client_page_fini(struct client_page *p);
 
 /*
- * Writes the state to the page if it has changed. now: the members up to profiler_id; its
- * sequence is ignored.
+ * Writes the state to the page if it has changed. Reads the members of now from state to
+ * profiler_id, inclusive.
  */
 void client_page_show(struct client_page *p, const struct protocol_page *now);
 
@@ -44,14 +44,14 @@ void client_page_beat(struct client_page *p);
 void client_page_handled(struct client_page *p, uint32_t commands);
 /*
  * Asks the client to send a message when a span opens (wants_open). The caller reads
- * client_page_is_open() after this call: a span that opens meanwhile is seen by one of both
- * ways.
+ * client_page_is_open() after this call, so that a span that opens at this moment is noticed
+ * by the message or by that function.
  */
 void client_page_want(struct client_page *p, bool wants_open);
 
 /* Returns true while, by the client's page, sampled root spans are open. */
 bool client_page_is_open(const struct client_page *p);
-/* Returns true if the client has had a root span of any kind: tracing is on. */
+/* Returns true if the client has ever opened a root span, sampled or not. */
 bool client_page_is_traced(const struct client_page *p);
 
 #endif

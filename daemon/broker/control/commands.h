@@ -15,7 +15,7 @@ struct notify;
 struct parts;
 
 struct commands {
-	struct parts *parts;
+	struct parts *parts;	 /* the broker's parts (parts/parts.h) */
 	struct notify *notify;	 /* to report a reload to the service manager */
 	struct control *control; /* NULL: no socket */
 	struct clients clients;
@@ -24,9 +24,9 @@ struct commands {
 };
 
 /*
- * Makes the socket that the options name, or in service mode the default one. Call it before
- * privileges are dropped. On an error prints one line. Returns 0 (also without a socket) or
- * -errno.
+ * Makes the socket that the options name, or in service mode the default one. The caller has set
+ * cmds->parts, and calls this function before privileges are dropped. On an error logs one line.
+ * Returns 0, also if no socket is configured, or -errno.
  */
 must_check int commands_open(struct commands *cmds);
 /*
@@ -34,7 +34,7 @@ must_check int commands_open(struct commands *cmds);
  * loop_add().
  */
 must_check int commands_start(struct commands *cmds);
-/* To be called at every turn: control_check(). */
+/* Calls control_check(). The caller calls this function in every turn of the event loop. */
 void commands_check(struct commands *cmds);
 /* Removes the socket and ends all connections. */
 void commands_close(struct commands *cmds);

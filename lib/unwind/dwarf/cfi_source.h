@@ -7,12 +7,12 @@
  *   before that of .eh_frame. lld and gold write them the other way round, and
  *   .debug_frame has no table.
  * - Without a table it reads all entries up to the one that is needed into a
- *   tree. libLLVM-14 has 95,000. It stops at the first that it cannot read.
- * - If functions overlap, it returns the one that it was asked for before.
+ *   tree. libLLVM-14 has 95,000. libdw stops at the first invalid entry.
+ * - If functions overlap, libdw returns the one that an earlier lookup has found.
  *
  * So this module searches the linker's table. libdw gets a file made in memory
  * with the entry (FDE) of one function and its CIE, at their real addresses.
- * Both are checked first.
+ * This module checks the FDE and the CIE first.
  */
 #ifndef LIB_UNWIND_DWARF_CFI_SOURCE_H
 #define LIB_UNWIND_DWARF_CFI_SOURCE_H
@@ -25,10 +25,10 @@
 #include "lib/unwind/elf/elf_file.h"
 #include "lib/unwind/elf/made_elf.h"
 
-/* Bytes. libLLVM-14 has 5 MB, a browser 30 MB. */
+/* The largest section that is read, in bytes. libLLVM-14 has 5 MB, a browser 30 MB. */
 #define CFI_SECTION_MAX (128u << 20)
 
-/* A browser has about 500,000. */
+/* The most entries (FDEs) of a section. A browser has about 500,000. */
 #define CFI_FDES_MAX (1u << 20)
 
 /* A function: its first address, and the offset of its entry in the section. */
@@ -48,9 +48,9 @@ struct cfi_source {
 
 /*
  * Reads .eh_frame or .debug_frame and lists its functions: from the linker's
- * table or, if there is none in the usual form, from all entries. Of entries with
- * the same start the first counts. A missing or malformed section has no entries.
- * Returns 0 or -ENOMEM. Does not need f afterwards.
+ * table or, if there is none in the usual form, from all entries. If entries
+ * have the same start, the first is kept. A missing or malformed section has no
+ * entries. Returns 0 or -ENOMEM. The caller may close f afterwards.
  */
 must_check int cfi_source_open(struct cfi_source *s, const struct elf_file *f, bool is_eh);
 void cfi_source_close(struct cfi_source *s);
@@ -63,11 +63,13 @@ struct cfi_function {
 
 /*
  * Checks entry number n and its CIE, and makes the file for libdw. The check
- * bounds lengths, registers and nesting, and finds incomplete instructions.
- * Subtracts from *work what the rows of this function will cost libdw. What the
- * check does not cover is left to libdw, within the sandbox of this process.
- * Returns 0, -ENODATA if the check fails, *work is too small or libdw refuses the
- * entry, or -ENOMEM.
+ * bounds lengths, registers and nesting, and finds incomplete instructions. What
+ * it does not cover is left to libdw, within the sandbox of this process.
+ *
+ * *work: the remaining budget of work for libdw, about rows times bytes of program.
+ * Subtracts the cost of this function if the check succeeds and the budget suffices.
+ * s may be closed before c. Returns 0, -ENODATA if the check fails, *work
+ * is too small or libdw refuses the entry, or -ENOMEM; on an error c needs no close.
  */
 must_check int cfi_function_open(struct cfi_function *c, const struct cfi_source *s, size_t n,
 				 uint64_t *work);
