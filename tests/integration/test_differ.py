@@ -99,4 +99,5 @@ class Rules(unittest.TestCase):
 
 
 if __name__ == '__main__':
+    differ.end_by_signals()
     unittest.main(verbosity=2)

@@ -16,6 +16,7 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -95,8 +96,13 @@ std::smatch s; std::string t = "aab"; return std::regex_match(t, s, r); }
 '''
 
 
+# How long a program's children can take to end after SIGKILL.
+END_S = 10
+
+
 class Runner:
-    """Starts programs and their load in a directory, and ends them."""
+    """Starts programs and their load in a directory, and ends them. Each
+    program has a process group, which its children belong to."""
 
     def __init__(self, directory):
         self.dir = pathlib.Path(directory)
@@ -109,21 +115,41 @@ class Runner:
     def start(self, *argv, **options):
         options = {'stdin': subprocess.DEVNULL, 'stdout': subprocess.DEVNULL,
                    'stderr': subprocess.DEVNULL, 'cwd': self.dir, **options}
-        process = subprocess.Popen([str(a) for a in argv], **options)
+        process = subprocess.Popen([str(a) for a in argv],
+                                   start_new_session=True, **options)
         self.processes.append(process)
         return process.pid
 
-    def compile(self, *argv):
-        env = {**os.environ, 'GOCACHE': str(self.dir / 'go')}
-        subprocess.run([str(a) for a in argv], check=True, cwd=self.dir,
-                       stdout=subprocess.DEVNULL, env=env)
+    def compile(self, *argv, **options):
+        """Runs a command, and waits for its end."""
+        self.start(*argv, stdin=None, stderr=None,
+                   env={**os.environ, 'GOCACHE': str(self.dir / 'go')},
+                   **options)
+        status = self.processes[-1].wait()
+        self.processes.pop()
+        if status != 0:
+            raise subprocess.CalledProcessError(status, argv)
 
     def end(self):
+        """Kills the programs and their children, and waits for their end."""
         for process in reversed(self.processes):
-            process.kill()
-            process.wait()
+            if process.returncode is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
             if process.stdout:
                 process.stdout.close()
+        until = time.monotonic() + END_S
+        while any(has_group(p.pid) for p in self.processes) and \
+                time.monotonic() < until:
+            time.sleep(0.01)
+
+
+def has_group(number):
+    try:
+        os.killpg(number, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def redis(r):
@@ -164,11 +190,13 @@ server {{ listen unix:{r.dir}/socket; root {r.dir}; }} }}''')
 def postgres(r):
     bin_dir = sorted(pathlib.Path('/usr/lib/postgresql').glob('*/bin'))[-1]
     r.dir.chmod(0o777)
-    user = ['runuser', '-u', 'postgres', '--'] if os.geteuid() == 0 else []
-    r.compile(*user, bin_dir / 'initdb', '-D', r.dir / 'db')
+    # By runuser the process would be runuser, with postgres as its child.
+    user = {'user': 'postgres', 'group': 'postgres', 'extra_groups': ()} \
+        if os.geteuid() == 0 else {}
+    r.compile(bin_dir / 'initdb', '-D', r.dir / 'db', **user)
     with open(r.write('sql', POSTGRES), 'rb') as sql:
-        return r.start(*user, bin_dir / 'postgres', '--single', '-D',
-                       r.dir / 'db', 'postgres', stdin=sql)
+        return r.start(bin_dir / 'postgres', '--single', '-D', r.dir / 'db',
+                       'postgres', stdin=sql, **user)
 
 
 def go(r):
@@ -232,13 +260,7 @@ REAL = {
 
 def zoo(name):
     """Works for ever; libc's own copies are of many kinds."""
-    def start(r):
-        r.processes.append(subprocess.Popen(
-            [BUILD / 'targets' / name, 'work'], stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE))
-        r.processes[-1].stdout.readline()
-        return r.processes[-1].pid
-    return start
+    return lambda r: loops.ready(r, BUILD / 'targets' / name, 'work')
 
 
 def zoo_names():
@@ -374,7 +396,15 @@ def compare(names, stops, steps, seed):
     return total, wrong, early
 
 
+def end_by_signals():
+    """SIGTERM and SIGHUP raise KeyboardInterrupt, so that run() ends its
+    programs. (unittest goes on after SystemExit.)"""
+    for number in signal.SIGTERM, signal.SIGHUP:
+        signal.signal(number, signal.default_int_handler)
+
+
 def main():
+    end_by_signals()
     parser = argparse.ArgumentParser()
     parser.add_argument('--total', type=int,
                         default=int(os.environ.get('STOPS') or 20000))
