@@ -26,7 +26,12 @@ int process_root_open_regular(int fd, int *ret_fd)
 	return *ret_fd < 0 ? -errno : 0;
 }
 
-int process_root_open(int32_t pid, const char *path, uint64_t resolve, int *ret_fd)
+/*
+ * Opens the regular file at path in the root of pid. Returns -EPERM if this process cannot
+ * take the rights of the target's user. resolve: RESOLVE_* of openat2(2) beside
+ * RESOLVE_IN_ROOT and RESOLVE_NO_MAGICLINKS.
+ */
+static int open_path(int32_t pid, const char *path, uint64_t resolve, int *ret_fd)
 {
 	struct open_how how = {
 		.flags = O_PATH | O_CLOEXEC,
@@ -62,7 +67,7 @@ int process_root_open_debug(int32_t pid, const char *build_id, int *ret_fd)
 	if (*ret_fd >= 0 && fstat(*ret_fd, &st) == 0 && S_ISREG(st.st_mode))
 		return 0;
 	close_fd(ret_fd);
-	return process_root_open(pid, path, 0, ret_fd);
+	return open_path(pid, path, 0, ret_fd);
 }
 
 int process_root_open_debug_link(int32_t pid, const char *path, const char *name, int *ret_fd)
@@ -78,7 +83,7 @@ int process_root_open_debug_link(int32_t pid, const char *path, const char *name
 		int n = snprintf(at, sizeof(at), "%s%.*s%s/%s", places[i][0], dir_size, path,
 				 places[i][1], name);
 
-		if (n >= 0 && (size_t)n < sizeof(at) && process_root_open(pid, at, 0, ret_fd) == 0)
+		if (n >= 0 && (size_t)n < sizeof(at) && open_path(pid, at, 0, ret_fd) == 0)
 			return 0;
 	}
 	return -ENOENT;
@@ -100,7 +105,7 @@ int process_root_open_perf_map(int32_t pid, int *ret_fd)
 	if (n == 0 || procfs_numbers(status, "\nUid:", 10, &uid, 1) == 0)
 		return -ENOENT;
 	(void)snprintf(path, sizeof(path), "/tmp/perf-%llu.map", (unsigned long long)pids[n - 1]);
-	r = process_root_open(pid, path, RESOLVE_NO_SYMLINKS, ret_fd);
+	r = open_path(pid, path, RESOLVE_NO_SYMLINKS, ret_fd);
 	if (r < 0)
 		return r;
 	if (fstat(*ret_fd, &st) == 0 && st.st_uid == uid)
@@ -209,7 +214,7 @@ int process_mapping_open(const struct process_mapping *m, int *ret_fd)
 	struct act_as before;
 	int fd = -1;
 
-	if (process_root_open(m->pid, m->path, 0, &fd) == 0 && is_file(m, fd)) {
+	if (open_path(m->pid, m->path, 0, &fd) == 0 && is_file(m, fd)) {
 		*ret_fd = fd;
 		return 0;
 	}

@@ -35,13 +35,6 @@
 must_check int process_root_open_regular(int fd, int *ret_fd);
 
 /*
- * Opens the regular file at path in the root of pid. Returns -EPERM if this process cannot
- * take the rights of the target's user. resolve: RESOLVE_* of openat2(2) beside
- * RESOLVE_IN_ROOT and RESOLVE_NO_MAGICLINKS.
- */
-must_check int process_root_open(int32_t pid, const char *path, uint64_t resolve, int *ret_fd);
-
-/*
  * Opens a debug file by build-id, at least 4 lower-case hex digits: the host's, or else
  * that in the root of pid.
  */

@@ -10,18 +10,15 @@
 #include "lib/base/procfs.h"
 #include "lib/base/small_file.h"
 
-static bool read_file(int32_t tid, const char *name, char ret[PROCFS_TEXT_MAX])
-{
-	return small_file_read(AT_FDCWD, procfs_path(tid, "%s", name).text, ret, PROCFS_TEXT_MAX) ==
-	       0;
-}
-
 /* Field 3 of proc(5)'s stat; '\0' if the thread is gone. */
 static char state_of(int32_t tid)
 {
 	char text[PROCFS_TEXT_MAX];
-	const char *field = read_file(tid, "stat", text) ? procfs_stat_field(text, 3) : NULL;
+	const char *field;
 
+	if (small_file_read(AT_FDCWD, procfs_path(tid, "stat").text, text, sizeof(text)) < 0)
+		return '\0';
+	field = procfs_stat_field(text, 3);
 	return field == NULL ? '\0' : field[strspn(field, " ")];
 }
 
@@ -76,7 +73,8 @@ static bool is_reading_memory(int32_t tid, char state)
 	char text[PROCFS_TEXT_MAX];
 	long call;
 
-	if ((state != 'S' && state != 'D') || !read_file(tid, "syscall", text) ||
+	if ((state != 'S' && state != 'D') ||
+	    small_file_read(AT_FDCWD, procfs_path(tid, "syscall").text, text, sizeof(text)) < 0 ||
 	    sscanf(text, "%ld", &call) != 1)
 		return false;
 	return call == SYS_process_vm_readv || call == SYS_pread64;
