@@ -96,10 +96,16 @@ static void handle_headers(struct destination *d, const struct transport_answer 
 }
 
 /* Chooses the time of the next try; logs the first failure in a row. */
-static void handle_no_answer(struct destination *d, const char *why)
+static void handle_no_answer(struct destination *d, const struct transport_answer *a)
 {
 	const uint64_t now_ns = clock_boot_ns();
+	char status[sizeof("HTTP status 503")];
+	const char *why = a->error;
 
+	if (a->status != 0) {
+		(void)snprintf(status, sizeof(status), "HTTP status %d", a->status);
+		why = status;
+	}
 	if (d->retry.failures == 0)
 		log_warning("the server does not answer: %s", why);
 	if (d->is_spotlight)
@@ -133,15 +139,13 @@ static enum outcome outcome_of(int status, bool retry_5xx)
 enum outcome destination_handle_answer(struct destination *d, const struct transport_answer *a)
 {
 	enum outcome outcome = outcome_of(a->status, d->retry_5xx);
-	char status[sizeof("HTTP status 503")];
 
 	if (d->is_spotlight && outcome == OUTCOME_RATE_LIMITED)
 		outcome = OUTCOME_REFUSED;
 	if (a->status != 0 && !d->is_spotlight)
 		handle_headers(d, a);
-	(void)snprintf(status, sizeof(status), "HTTP status %d", a->status);
 	if (outcome == OUTCOME_NO_ANSWER)
-		handle_no_answer(d, a->status == 0 ? a->error : status);
+		handle_no_answer(d, a);
 	else
 		handle_success(d);
 	/* After a 429 the server may have the report: counting twice would be worse. */
