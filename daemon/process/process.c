@@ -3,13 +3,11 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include "daemon/common/shortage.h"
-#include "lib/base/digits.h"
 #include "lib/base/procfs.h"
 #include "lib/base/siphash.h"
 #include "lib/base/small_file.h"

@@ -8,7 +8,6 @@
  * ship has no privilege, and never reads a payload. The only files that it creates are in the
  * spool; output files are opened by the broker and arrive as descriptors.
  */
-#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -24,7 +23,6 @@
 #include "daemon/ship/outbox.h"
 #include "daemon/ship/queue.h"
 #include "daemon/ship/spool_dirs.h"
-#include "lib/base/buf.h"
 #include "lib/base/clock.h"
 #include "proto/sdk.h"
 

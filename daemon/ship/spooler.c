@@ -1,6 +1,5 @@
 #include "daemon/ship/spooler.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -9,6 +8,7 @@
 #include "daemon/common/random.h"
 #include "daemon/common/spool_dir.h"
 #include "lib/base/clock.h"
+#include "lib/ship/package.h"
 #include "lib/ship/retry.h"
 
 /* Waits after an error: until a full disk may have room, and until memory may be free. */

@@ -19,7 +19,6 @@
 #include "daemon/ship/destination.h"
 #include "daemon/ship/queue.h"
 #include "lib/base/buf.h"
-#include "lib/ship/package.h"
 #include "lib/ship/reports.h"
 #include "lib/ship/spool.h"
 #include "proto/dsn.h"

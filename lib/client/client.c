@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <sched.h>
 #include <stdbool.h>
-#include <string.h>
 
 #include "lib/client/connection.h"
 #include "lib/client/linking.h"

@@ -1,4 +1,3 @@
-#include <inttypes.h>
 #include <pprof.pb-c.h>
 #include <stdlib.h>
 #include <string.h>
