@@ -87,15 +87,15 @@ static void work_for(struct stream *stream)
 	me.working = stream;
 }
 
-static void check_link(int r)
+static void check_sent(int r)
 {
 	if (r < 0)
-		die("reading the records of capture", -r);
+		die("sending to capture", -r);
 }
 
 static void send_hint(const struct msg_stack_hint *hint)
 {
-	check_link(capture_link_send_hint(&me.link, hint));
+	check_sent(capture_link_send_hint(&me.link, hint));
 }
 
 static int take_record(const struct record *record, size_t size)
@@ -123,7 +123,8 @@ static void read_link(bool all)
 {
 	int r = capture_link_read(&me.link, all, take_record);
 
-	check_link(r);
+	if (r < 0)
+		die("reading the records of capture", -r);
 	work_for(NULL);
 	if (r == 0)
 		close_link();
@@ -340,7 +341,7 @@ int main(int argc, char **argv)
 			die("poll(2)", errno);
 		limits_renew();
 		if (fds[1].revents & POLLOUT)
-			check_link(capture_link_give_credit(&me.link));
+			check_sent(capture_link_give_credit(&me.link));
 		if (fds[1].revents & ~POLLOUT)
 			read_link(false);
 		if (fds[0].revents != 0)
