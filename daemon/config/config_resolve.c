@@ -165,8 +165,7 @@ static bool gives_rule(const struct target_config *t)
 	return false;
 }
 
-/* Returns true if, by the rules of both sections, first matches every process that other matches.
- */
+/* Returns true if, by their rules, first matches every process that other matches. */
 static bool covers(const struct target_config *first, const struct target_config *other)
 {
 	for (size_t i = 0; i < array_size(rules); i++) {
