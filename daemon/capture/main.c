@@ -14,14 +14,13 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <unistd.h>
 
+#include "daemon/capture/broker_link.h"
 #include "daemon/capture/cpu_quota.h"
 #include "daemon/capture/readers.h"
 #include "daemon/capture/realtime.h"
 #include "daemon/capture/slots.h"
 #include "daemon/capture/stops.h"
-#include "daemon/capture/broker_link.h"
 #include "daemon/capture/ticker.h"
 #include "daemon/capture/tracer.h"
 #include "daemon/common/child.h"

@@ -8,7 +8,6 @@
 #ifndef DAEMON_CAPTURE_READERS_H
 #define DAEMON_CAPTURE_READERS_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "lib/base/loop.h"

@@ -10,7 +10,7 @@
 
 #include "daemon/msg/heartbeat.h"
 #include "daemon/msg/msg_capture.h"
-#include "lib/capture/capture.h"
+#include "lib/capture/options.h"
 
 struct slots {
 	struct slot {

@@ -1,10 +1,6 @@
 #include "lib/capture/capture.h"
 
 #include <stdlib.h>
-#include <string.h>
-#include <sys/ptrace.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "lib/base/procfs.h"
 #include "lib/capture/attach.h"
@@ -20,8 +16,8 @@
 #include "lib/capture/stack_hints.h"
 #include "lib/capture/state.h"
 #include "lib/capture/targets.h"
-#include "lib/capture/tracees.h"
 #include "lib/capture/tick.h"
+#include "lib/capture/tracees.h"
 
 int capture_new(const struct capture_options *options, struct capture **ret)
 {

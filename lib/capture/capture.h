@@ -18,7 +18,6 @@
 #ifndef LIB_CAPTURE_CAPTURE_H
 #define LIB_CAPTURE_CAPTURE_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

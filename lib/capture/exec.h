@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 
+#include "lib/base/util.h"
 #include "lib/capture/state.h"
 
 /*

@@ -1,6 +1,5 @@
 #include "lib/capture/pointer.h"
 
-#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/base/util.h"
 #include "lib/capture/sample.h"
 #include "lib/capture/state.h"
 

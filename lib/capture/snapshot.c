@@ -3,8 +3,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "lib/capture/ptrace/arch.h"
 #include "lib/capture/proc/memory.h"
+#include "lib/capture/ptrace/arch.h"
 
 #if defined(__x86_64__)
 _Static_assert(ARCH_SP == SAMPLE_X86_64_RSP && ARCH_PC == SAMPLE_X86_64_RIP,

@@ -7,10 +7,9 @@
 #ifndef LIB_CAPTURE_SNAPSHOT_H
 #define LIB_CAPTURE_SNAPSHOT_H
 
+#include <stddef.h>
 #include <stdint.h>
 
-#include "lib/base/ring.h"
-#include "lib/base/util.h"
 #include "lib/capture/proc/memory.h"
 #include "lib/capture/sample.h"
 #include "lib/capture/stack_hints.h"

@@ -1,13 +1,10 @@
 #include "lib/capture/tracees.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include "lib/base/array.h"
 #include "lib/capture/options.h"

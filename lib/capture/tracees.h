@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "lib/base/util.h"
 #include "lib/capture/state.h"
 
 /* Returns the thread of this number, or NULL. */

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/capture/ptrace/arch.h"
 #include "lib/capture/proc/proc.h"
+#include "lib/capture/ptrace/arch.h"
 
 /* Room for nine numbers of at most 18 digits. */
 #define ACTIVITY_LINE_MAX 256

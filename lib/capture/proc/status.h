@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "lib/base/util.h"
 #include "lib/capture/proc/proc.h"
 
 struct status_state {

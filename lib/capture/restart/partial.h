@@ -20,8 +20,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lib/capture/ptrace/arch.h"
 #include "lib/capture/proc/descriptor.h"
+#include "lib/capture/ptrace/arch.h"
 
 struct partial {
 	/* Set by the caller: the stopped thread, and its registers as the call returned. */

@@ -7,8 +7,8 @@
 
 #include "lib/capture/proc/descriptor.h"
 #include "lib/capture/proc/status.h"
-#include "lib/capture/restart/syscalls.h"
 #include "lib/capture/ptrace/tracee.h"
+#include "lib/capture/restart/syscalls.h"
 
 /*
  * Returns true for an ioctl of a terminal that first waits until output is sent, and that has had

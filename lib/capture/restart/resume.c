@@ -8,8 +8,8 @@
 #include "lib/base/clock.h"
 #include "lib/capture/proc/descriptor.h"
 #include "lib/capture/proc/memory.h"
-#include "lib/capture/restart/repair.h"
 #include "lib/capture/proc/status.h"
+#include "lib/capture/restart/repair.h"
 #include "lib/capture/restart/syscalls.h"
 
 /*

@@ -4,7 +4,6 @@
 
 #include "lib/capture/capture.h"
 #include "lib/capture/plan.h"
-#include "lib/capture/restart/resume.h"
 #include "lib/capture/sample.h"
 #include "lib/capture/state.h"
 #include "lib/capture/tracees.h"

@@ -6,8 +6,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "lib/capture/ptrace/arch.h"
 #include "lib/capture/proc/memory.h"
+#include "lib/capture/ptrace/arch.h"
 #include "tests/unit/suite.h"
 
 #define KNOWN (UINT64_C(1) << ARCH_SP | UINT64_C(1) << ARCH_PC)
