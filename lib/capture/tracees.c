@@ -175,7 +175,8 @@ void tracees_clear_pending(struct thread *th)
 		c->pending = th->next_pending;
 }
 
-void tracees_give_up_sample(struct thread *th, enum missed_reason reason)
+/* Clears the pending sample and counts it as missed. */
+static void give_up_sample(struct thread *th, enum missed_reason reason)
 {
 	if (th->due == DUE_SAMPLE)
 		th->target->counters->missed[reason] += th->unaccounted;
@@ -184,7 +185,7 @@ void tracees_give_up_sample(struct thread *th, enum missed_reason reason)
 
 void tracees_begin_again(struct thread *th)
 {
-	tracees_give_up_sample(th, MISSED_NOT_STOPPED);
+	give_up_sample(th, MISSED_NOT_STOPPED);
 	th->resumed.state = RESUME_NONE;
 	th->due = DUE_NOTHING;
 	th->ended_resumed = false;
@@ -199,7 +200,7 @@ static void forget(struct thread *th, enum missed_reason reason)
 	struct capture *c = t->capture;
 	uint32_t index;
 
-	tracees_give_up_sample(th, reason);
+	give_up_sample(th, reason);
 	priority_forget(th);
 	if (table_get(&c->threads.indices, th->tid, &index)) {
 		(void)table_remove(&c->threads.indices, th->tid);
@@ -243,5 +244,5 @@ void tracees_give_up_samples(struct traced_process *t, enum missed_reason reason
 {
 	/* Only awake threads can have an interrupt under way. */
 	for (struct thread *th = t->threads.awake; th != NULL; th = th->next)
-		tracees_give_up_sample(th, reason);
+		give_up_sample(th, reason);
 }

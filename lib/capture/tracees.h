@@ -47,8 +47,8 @@ void tracees_set_pending(struct thread *th, uint64_t tick, uint64_t time_ns);
  */
 void tracees_clear_pending(struct thread *th);
 
-/* tracees_clear_pending(), and counts the sample as missed: of a thread; of all threads. */
-void tracees_give_up_sample(struct thread *th, enum missed_reason reason);
+/* Calls tracees_clear_pending() for all threads of a process, and counts their samples as missed.
+ */
 void tracees_give_up_samples(struct traced_process *t, enum missed_reason reason);
 
 /* Clears the state of the old attachment. Call this when capture has seized the thread again. */
