@@ -73,8 +73,9 @@ static inline uint64_t ticker_next(const struct ticker *t)
 must_check int ticker_ring_at(struct ticker *t, uint64_t tick);
 
 /*
- * Sets the timer to the next tick at which capture has work (capture_next_tick). Call it after
- * calls into capture. Does nothing if the ticker is stopped. Returns 0 or -errno.
+ * Sets the timer to the next tick at which capture has work (capture_next_tick), or to the first
+ * one after a timeout (capture_timeout_ns). Call it after calls into capture. Does nothing if the
+ * ticker is stopped. Returns 0 or -errno.
  */
 must_check int ticker_plan(struct ticker *t, const struct capture *capture);
 

@@ -2,9 +2,9 @@
  * Decides at which tick each process is looked at next.
  *
  * The ticks of a process follow from its rate (capture_rate). While all of its threads sleep,
- * looks are left out: plan_after_tick doubles the distance step by step. Any sign of life ends
- * that (plan_at_once). The next tick of each process stands in the capture's list of targets,
- * where capture_next_tick finds the earliest.
+ * looks are left out: plan_after_tick makes the distance longer step by step, up to 8 ticks. Any
+ * sign of life ends that (plan_at_once). The next tick of each process stands in the capture's list
+ * of targets, where capture_next_tick finds the earliest.
  */
 #ifndef LIB_CAPTURE_PLAN_H
 #define LIB_CAPTURE_PLAN_H

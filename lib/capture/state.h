@@ -131,12 +131,12 @@ struct traced_exec {
 struct traced_reader {
 	/*
 	 * Threads that died since the last tick. Their RECORD_EXIT is written at the next tick,
-	 * since a sample holds until then. Filled by tracees.h.
+	 * since a sample holds until then. Filled by tracees.h, dropped by exec.h.
 	 */
 	uint32_t *gone;
 	size_t n_gone, cap_gone;
 	bool needs_reset;    /* records were lost: the next tick writes all anew */
-	uint64_t names_tick; /* names of threads are read again at this tick */
+	uint64_t names_tick; /* names are read again at this tick. Set by sleepers.h, too */
 	bool wants_pointers; /* capture_want_pointers */
 };
 
@@ -178,7 +178,8 @@ struct traced_process {
 	struct traced_exec exec;
 	struct traced_reader reader;
 	struct traced_balance balance;
-	uint64_t slow_until_ns;	  /* slow_memory.h: time owed for slow reads; 0: none */
+	/* slow_memory.h: time owed for slow reads; 0: none. Cleared by tick.h */
+	uint64_t slow_until_ns;
 	struct settling settling; /* while phase is TRACED_LEAVES */
 };
 
@@ -226,7 +227,7 @@ struct realtime_threads {
 
 /* leave.h */
 struct leaving {
-	size_t n;		/* targets in TRACED_LEAVES */
+	size_t n;		/* targets in TRACED_LEAVES. Counted down by targets.h */
 	struct settling all;	/* at the end */
 	struct settling others; /* of the targets that stay, before capture detaches from all */
 	uint64_t tried_ns;	/* when ticks were last paused for the targets that stay */
