@@ -81,9 +81,9 @@ static void mend_call(struct thread *th, struct user_regs_struct *raw, enum trac
 			   !state_is_cut(th->target),
 	};
 	/* A call that must not be disturbed has no interrupt under way. */
-	const bool was_rest =
+	const bool was_resumed =
 		th->resumed.state != RESUME_NONE && !resume_is_undisturbed(&th->resumed);
-	const bool was_wait = was_rest && th->resumed.same_call;
+	const bool was_wait = was_resumed && th->resumed.same_call;
 	bool cut_short;
 
 	resume_stopped(&th->resumed, &stop, raw);
@@ -95,8 +95,8 @@ static void mend_call(struct thread *th, struct user_regs_struct *raw, enum trac
 	cut_short = was_wait && (stop.interrupted || th->resumed.interrupted);
 	if (th->resumed.state == RESUME_NONE && (may_be_ours(th, status) || cut_short))
 		mend(th, raw, &stop);
-	th->ended_resumed =
-		was_rest && th->resumed.state == RESUME_NONE && stop.interrupted && stop_again(th);
+	th->ended_resumed = was_resumed && th->resumed.state == RESUME_NONE && stop.interrupted &&
+			    stop_again(th);
 }
 
 /* Keeps the registers for later samples of the same wait. */

@@ -94,16 +94,17 @@ static void count_sleepers(struct traced_process *t)
  */
 static struct covered_ticks covered_by_look(const struct traced_process *t, uint64_t woke_ns)
 {
-	const struct traced_ticks *d = &t->ticks;
+	const struct traced_ticks *ticks = &t->ticks;
 	uint64_t back = 0;
 
-	if (d->slept)
-		back = d->left_out - min_u64(d->left_out, woke_ns / max_u64(d->length_ns, 1));
+	if (ticks->slept)
+		back = ticks->left_out -
+		       min_u64(ticks->left_out, woke_ns / max_u64(ticks->length_ns, 1));
 	return (struct covered_ticks){
 		.ticks = 1 + back,
-		.tick = t->ticks.last - (t->ticks.last - d->previous) * back / t->ticks.due,
-		.time_ns = t->ticks.last_ns - d->length_ns * back,
-		.before = d->left_out - back,
+		.tick = ticks->last - (ticks->last - ticks->previous) * back / ticks->due,
+		.time_ns = ticks->last_ns - ticks->length_ns * back,
+		.before = ticks->left_out - back,
 	};
 }
 

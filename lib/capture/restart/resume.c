@@ -65,9 +65,9 @@ static bool run_next(struct resumed_call *r)
 	return true;
 }
 
-static void take(struct resumed_call *r, const struct resume_stop *stop, bool whole)
+static void take(struct resumed_call *r, const struct resume_stop *stop, bool same_call)
 {
-	r->same_call = whole;
+	r->same_call = same_call;
 	r->undisturbed = false;
 	r->fruitless = 0;
 	r->since_ns = stop->since_ns;
@@ -175,16 +175,16 @@ static void end_with(struct resumed_call *r, long result)
 
 bool resume_wait(struct resumed_call *r, const struct resume_stop *stop)
 {
-	const bool alone = repair_needs_quiet(stop->regs);
+	const bool undisturbed = repair_needs_quiet(stop->regs);
 	long nr, result;
 
 	if (!arch_interrupted_call(stop->regs, &nr, &result) ||
-	    (!alone && !repair_is_due(stop->tid, stop->regs, stop->signal)))
+	    (!undisturbed && !repair_is_due(stop->tid, stop->regs, stop->signal)))
 		return false;
 	take(r, stop, true);
 	r->partial.nr = nr;
-	r->undisturbed = alone;
-	return (alone || limit(r, stop)) && is_unnoticed(stop) && run_next(r);
+	r->undisturbed = undisturbed;
+	return (undisturbed || limit(r, stop)) && is_unnoticed(stop) && run_next(r);
 }
 
 /*
