@@ -48,7 +48,7 @@ def test_targets_are_let_go(box):
     wait_let_go(profd, target)
     # Profiling does not begin again for another reason.
     profd.signal(signal.SIGTSTP)
-    wait_for(lambda: 'SIGTSTP: all processes' in profd.stderr, 'it stops')
+    wait_for(lambda: 'SIGTSTP: detaching from all processes' in profd.stderr, 'it stops')
     profd.signal(signal.SIGCONT)
     ship, = profd.helpers()['ship']
     os.kill(ship, signal.SIGKILL)
