@@ -148,7 +148,7 @@ TEST(test_every_frame)
 }
 
 /* One of 32 frames needs a search, and the walk from each candidate is long. */
-TEST(test_long_ways)
+TEST(test_long_walks)
 {
 	m.sample->regs[SAMPLE_X86_64_RIP] = made_up_word(keeps);
 	for (size_t i = 0; i + 1 < WORDS; i += 2) {
@@ -163,7 +163,7 @@ TEST(test_long_ways)
 }
 
 /* Few candidates: the words between them are the cost. */
-TEST(test_far_ways)
+TEST(test_far_candidates)
 {
 	for (size_t i = 0; i + 1 < WORDS; i += 300)
 		put(i, 0, lost);

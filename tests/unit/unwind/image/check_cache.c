@@ -216,7 +216,7 @@ TEST(what_is_being_read)
 	struct unwind_line lines[UNWIND_LINES_MAX];
 	struct unwind_cache *cache;
 	struct unwind_space *space;
-	const struct pc_info *place;
+	const struct pc_info *info;
 	struct target t;
 	const char *name;
 	uint64_t offset, pc;
@@ -241,8 +241,8 @@ TEST(what_is_being_read)
 		ck_assert_uint_eq(numbered.reading, 0);
 	}
 	cache_begin(cache);
-	place = pc_info_at(space, space->maps.v[0].start);
-	ck_assert_uint_eq(numbered.reading, place->image->number);
+	info = pc_info_at(space, space->maps.v[0].start);
+	ck_assert_uint_eq(numbered.reading, info->image->number);
 	ck_assert_uint_eq(numbered.reading, 1);
 	cache_end(cache);
 	pc = space->maps.v[0].start;

@@ -13,7 +13,7 @@
 #define STATIC	 0x1900 /* a function without a symbol */
 #define TAILS	 0x1000 /* functions that jump to it, with symbols */
 #define N_TAILS	 100
-#define WAY	 0x1980 /* a path to a ret */
+#define PATH	 0x1980 /* a path to a ret */
 #define TRAP	 0x1a00 /* rt_sigreturn's trampoline */
 #define CODE_END 0x2000
 
@@ -31,7 +31,7 @@ static void put_code(uint8_t *file)
 		file[at] = 0xe9;
 		memcpy(file + at + 1, &distance, sizeof(distance));
 	}
-	memcpy(file + WAY, "\xeb\x00\x5b\xc3", 4); /* jmp; pop %rbx; ret */
+	memcpy(file + PATH, "\xeb\x00\x5b\xc3", 4); /* jmp; pop %rbx; ret */
 	memcpy(file + TRAP, "\x48\xc7\xc0\x0f\0\0\0\x0f\x05", 9);
 }
 
@@ -120,7 +120,7 @@ TEST(a_start_without_symbols)
 TEST(a_file_that_is_gone)
 {
 	uint32_t budget = UINT32_MAX;
-	struct code_path way;
+	struct code_path path;
 	uint64_t target;
 
 	cache_end(cache);
@@ -129,14 +129,14 @@ TEST(a_file_that_is_gone)
 	n_asked = 0;
 	ck_assert(!code_is_sigreturn(space, CODE + TRAP));
 	ck_assert_int_eq(code_call_before(space, CODE + TRAP, &target), CODE_CALL_UNKNOWN);
-	ck_assert(!code_path_to_ret(space, CODE + WAY, &budget, &way));
+	ck_assert(!code_path_to_ret(space, CODE + PATH, &budget, &path));
 	ck_assert_uint_eq(code_function(space, CODE + STATIC + 1, &budget), 0);
 	ck_assert_uint_eq(n_asked, 1);
 	cache_end(cache);
 	cache_begin(cache);
 	is_gone = false;
 	ck_assert(code_is_sigreturn(space, CODE + TRAP));
-	ck_assert(code_path_to_ret(space, CODE + WAY, &budget, &way));
+	ck_assert(code_path_to_ret(space, CODE + PATH, &budget, &path));
 	ck_assert_uint_eq(code_function(space, CODE + STATIC + 1, &budget), CODE + STATIC);
 }
 

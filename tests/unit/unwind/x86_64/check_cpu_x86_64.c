@@ -160,7 +160,7 @@ static const struct {
 	size_t n;
 	size_t from;
 	bool expected;
-} births[] = {
+} thread_starts[] = {
 	{clone3, sizeof(clone3) - 1, 0, true},
 	{clone3, sizeof(clone3) - 1, 3, true},
 	{clone3, sizeof(clone3) - 1, 5, true},
@@ -189,12 +189,13 @@ static const struct {
 	 21, 0, false},
 };
 
-TESTS(test_is_birth, array_size(births))
+TESTS(test_is_thread_start, array_size(thread_starts))
 {
-	const uint8_t *code = (const uint8_t *)births[_i].bytes;
-	const size_t before = min_size(births[_i].from, CPU_THREAD_START_BEFORE);
+	const uint8_t *code = (const uint8_t *)thread_starts[_i].bytes;
+	const size_t before = min_size(thread_starts[_i].from, CPU_THREAD_START_BEFORE);
 
-	ck_assert(cpu_is_thread_start(code + births[_i].from - before, before,
-				      code + births[_i].from,
-				      births[_i].n - births[_i].from) == births[_i].expected);
+	ck_assert(cpu_is_thread_start(code + thread_starts[_i].from - before, before,
+				      code + thread_starts[_i].from,
+				      thread_starts[_i].n - thread_starts[_i].from) ==
+		  thread_starts[_i].expected);
 }

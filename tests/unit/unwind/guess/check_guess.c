@@ -15,17 +15,17 @@
 #define WORDS 64
 
 /* Offsets in the file. The first page is its header. */
-#define RET	 0x1000 /* a function that returns at once */
-#define NEVER	 0x1100 /* a function whose call does not return, before another one */
-#define CALLER	 0x1200
-#define TRAP	 0x1300 /* rt_sigreturn's trampoline */
-#define TRAP_IN	 (TRAP + 7)
-#define POINTED	 0x1400 /* behind an indirect call */
-#define TAIL	 0x1800 /* a function that jumps to the next one, and has a symbol */
-#define STATIC	 0x1900 /* the next one, which makes a call and has no symbol */
-#define LARGE	 0x1c00 /* behind the call in a function with a large frame */
-#define BIRTH	 0x1680 /* behind the system call of musl's clone */
-#define CODE_END 0x2000
+#define RET	     0x1000 /* a function that returns at once */
+#define NEVER	     0x1100 /* a function whose call does not return, before another one */
+#define CALLER	     0x1200
+#define TRAP	     0x1300 /* rt_sigreturn's trampoline */
+#define TRAP_IN	     (TRAP + 7)
+#define POINTED	     0x1400 /* behind an indirect call */
+#define TAIL	     0x1800 /* a function that jumps to the next one, and has a symbol */
+#define STATIC	     0x1900 /* the next one, which makes a call and has no symbol */
+#define LARGE	     0x1c00 /* behind the call in a function with a large frame */
+#define THREAD_START 0x1680 /* behind the system call of musl's clone */
+#define CODE_END     0x2000
 
 #define BIT(n) (UINT64_C(1) << (n))
 
@@ -43,8 +43,8 @@ static void put_far(uint8_t *file, size_t end, uint8_t op, size_t to)
 	memcpy(file + end - 4, &distance, sizeof(distance));
 }
 
-static const uint8_t birth[] = {0x85, 0xc0, 0x75, 0x11, 0x31, 0xed, 0x5f, 0x41, 0xff, 0xd1,
-				0x89, 0xc7, 0x31, 0xc0, 0xb0, 0x3c, 0x0f, 0x05, 0xf4, 0xc3};
+static const uint8_t thread_start[] = {0x85, 0xc0, 0x75, 0x11, 0x31, 0xed, 0x5f, 0x41, 0xff, 0xd1,
+				       0x89, 0xc7, 0x31, 0xc0, 0xb0, 0x3c, 0x0f, 0x05, 0xf4, 0xc3};
 
 static int image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
 {
@@ -65,7 +65,7 @@ static int image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
 	/* add $n,%rsp; pop %rbp; ret */
 	memcpy(file + LARGE - sizeof(call), call, sizeof(call));
 	memcpy(file + LARGE, "\x48\x81\xc4\0\0\2\0\x5d\xc3", 9);
-	memcpy(file + BIRTH, birth, sizeof(birth));
+	memcpy(file + THREAD_START, thread_start, sizeof(thread_start));
 	*ret_fd = made_up_file(file + MADE_UP_CODE, CODE_END - MADE_UP_CODE, TAIL, 1);
 	return 0;
 }
@@ -101,7 +101,7 @@ static void walk_to(size_t n, uint64_t caller)
 
 FIXTURE(set_up, tear_down)
 
-TEST(the_way_out_of_the_caller)
+TEST(the_path_out_of_the_caller)
 {
 	m.stack[0] = CODE + NEVER;
 	m.stack[1] = CODE + CALLER;
@@ -115,7 +115,7 @@ TEST(the_way_out_of_the_caller)
 /* No call precedes these words: they are data of the function. */
 static const uint64_t locals[] = {0, 1, STACK, CODE + RET, UINT64_MAX};
 
-TESTS(the_way_out_of_another_function, (array_size(locals)))
+TESTS(the_path_out_of_another_function, (array_size(locals)))
 {
 	m.stack[0] = CODE + NEVER;
 	m.stack[1] = locals[_i];
@@ -191,27 +191,27 @@ TEST(a_frame_of_128_KiB)
 static const struct {
 	uint64_t known, rax, rcx;
 	bool is_new_thread;
-} births[] = {
-	{BIT(X86_64_RAX) | BIT(X86_64_RCX), 0, BIRTH, true},
-	{BIT(X86_64_RAX) | BIT(X86_64_RCX), 0, BIRTH - 20, true},
+} thread_starts[] = {
+	{BIT(X86_64_RAX) | BIT(X86_64_RCX), 0, THREAD_START, true},
+	{BIT(X86_64_RAX) | BIT(X86_64_RCX), 0, THREAD_START - 20, true},
 	/* The parent itself; a thread that was not stopped; no system call just now. */
-	{BIT(X86_64_RAX) | BIT(X86_64_RCX), 7, BIRTH, false},
-	{BIT(X86_64_RCX), 0, BIRTH, false},
-	{BIT(X86_64_RAX), 0, BIRTH, false},
-	{BIT(X86_64_RAX) | BIT(X86_64_RCX), 0, BIRTH - 40, false},
-	{BIT(X86_64_RAX) | BIT(X86_64_RCX), 0, BIRTH + 1, false},
+	{BIT(X86_64_RAX) | BIT(X86_64_RCX), 7, THREAD_START, false},
+	{BIT(X86_64_RCX), 0, THREAD_START, false},
+	{BIT(X86_64_RAX), 0, THREAD_START, false},
+	{BIT(X86_64_RAX) | BIT(X86_64_RCX), 0, THREAD_START - 40, false},
+	{BIT(X86_64_RAX) | BIT(X86_64_RCX), 0, THREAD_START + 1, false},
 };
 
-TESTS(a_new_thread, (array_size(births)))
+TESTS(a_new_thread, (array_size(thread_starts)))
 {
 	m.stack[0] = CODE + CALLER;
-	m.sample->regs_known |= births[_i].known;
-	m.sample->regs[SAMPLE_X86_64_RIP] = CODE + BIRTH;
-	m.sample->regs[X86_64_RAX] = births[_i].rax;
-	m.sample->regs[X86_64_RCX] = CODE + births[_i].rcx;
+	m.sample->regs_known |= thread_starts[_i].known;
+	m.sample->regs[SAMPLE_X86_64_RIP] = CODE + THREAD_START;
+	m.sample->regs[X86_64_RAX] = thread_starts[_i].rax;
+	m.sample->regs[X86_64_RCX] = CODE + thread_starts[_i].rcx;
 	walk();
 	ck_assert_int_eq(m.out.end, UNWIND_END_ROOT);
-	if (births[_i].is_new_thread)
+	if (thread_starts[_i].is_new_thread)
 		ck_assert_uint_eq(m.out.n, 1);
 	else
 		ck_assert_uint_gt(m.out.n, 1);
