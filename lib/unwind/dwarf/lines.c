@@ -2,7 +2,6 @@
 
 #include <dwarf.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "lib/base/array.h"
 #include "lib/unwind/dwarf/lines_check.h"

@@ -287,8 +287,8 @@ static bool is_coroutine_root(const struct walk *w, const struct walk_frame *f)
 }
 
 /*
- * True in the first instructions of a new thread. It has the registers of the thread that made
- * it, also the frame pointer, and no return address on its stack.
+ * Returns true if f is in the first instructions of a new thread. The new thread has the registers
+ * of the thread that made it, also the frame pointer, and no return address on its stack.
  */
 static bool is_new_thread(struct walk *w, const struct walk_frame *f)
 {

@@ -1,7 +1,5 @@
 #include "lib/unwind/guess/search.h"
 
-#include <string.h>
-
 #include "lib/unwind/cpu.h"
 #include "lib/unwind/guess/guess.h"
 #include "lib/unwind/guess/step.h"

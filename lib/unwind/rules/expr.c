@@ -1,7 +1,6 @@
 #include "lib/unwind/rules/expr.h"
 
 #include <dwarf.h>
-#include <stdbool.h>
 #include <string.h>
 
 /* Entries of the stack. DWARF has no limit; real CFI needs 3. */

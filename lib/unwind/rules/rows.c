@@ -11,11 +11,6 @@
 
 static const struct rule no_rule;
 
-void rows_init(struct rows *r)
-{
-	memset(r, 0, sizeof(*r));
-}
-
 void rows_fini(struct rows *r)
 {
 	free(r->pc);
@@ -23,7 +18,7 @@ void rows_fini(struct rows *r)
 	free(r->rules);
 	free(r->full);
 	free(r->ops);
-	rows_init(r);
+	*r = (struct rows){0};
 }
 
 /* The last row that starts at or before vaddr. */
@@ -281,6 +276,6 @@ int rows_finish(struct rows_builder *b, struct rows *ret)
 	r->bytes = r->n * (sizeof(*r->pc) + sizeof(*r->rule)) + r->n_rules * sizeof(*r->rules) +
 		   r->n_full * sizeof(*r->full) + r->n_ops * sizeof(*r->ops);
 	*ret = *r;
-	rows_init(&b->rows);
+	b->rows = (struct rows){0};
 	return 0;
 }

@@ -124,6 +124,7 @@ struct full_rule {
 /* Four times the rows of libLLVM-14: 24 MiB of rows. */
 #define ROWS_MAX (4u << 20)
 
+/* Zeroed, it has no rows: each lookup finds RULE_CFA_NONE. */
 struct rows {
 	uint32_t *pc; /* relative to base, ascending */
 	uint16_t *rule;
@@ -138,8 +139,7 @@ struct rows {
 	size_t bytes;  /* the size of all arrays; set by rows_finish() */
 };
 
-/* Makes empty rows: each lookup finds RULE_CFA_NONE. Allocates nothing. */
-void rows_init(struct rows *r);
+/* Frees the arrays, and leaves empty rows. */
 void rows_fini(struct rows *r);
 
 /*

@@ -6,7 +6,6 @@
 #define LIB_UNWIND_SPACE_MEMOS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 struct image;

@@ -13,7 +13,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lib/base/util.h"
 #include "lib/unwind/image/cache.h"
 #include "lib/unwind/image/perf_map.h"
 #include "lib/unwind/space/maps.h"
