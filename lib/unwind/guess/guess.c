@@ -214,8 +214,7 @@ static bool is_call(struct walk *w, uint64_t ra, uint64_t start)
 		return true;
 	case CODE_CALL_DIRECT:
 		/* Another image calls through a PLT. */
-		return target == start ||
-		       pc_info_at(w->space, target)->image != pc_info_at(w->space, start)->image;
+		return target == start || !pc_info_same_image(w->space, target, start);
 	}
 	return false;
 }

@@ -51,7 +51,6 @@ struct search {
 
 static int judge_call(struct search *s, uint64_t ra)
 {
-	const struct pc_info *target_info;
 	uint64_t target = 0;
 
 	switch (code_call_before(s->w->space, ra, &target)) {
@@ -69,14 +68,13 @@ static int judge_call(struct search *s, uint64_t ra)
 	if (s->function != 0 && code_jumps_to(s->w->space, target, s->function))
 		return CALL_CERTAIN;
 	/* A stub of a PLT leads anywhere. Its CFI is a full rule. */
-	target_info = pc_info_at(s->w->space, target);
-	if (target_info->rule->cfa == RULE_CFA_FULL)
+	if (pc_info_at(s->w->space, target)->rule->cfa == RULE_CFA_FULL)
 		return CALL_POSSIBLE;
 	/*
 	 * With -fcf-protection stubs are in .plt.sec, with simple rules. They rarely lead back to
 	 * a function of the same file.
 	 */
-	if (s->function != 0 && target_info->image != pc_info_at(s->w->space, s->function)->image)
+	if (s->function != 0 && !pc_info_same_image(s->w->space, target, s->function))
 		return CALL_POSSIBLE;
 	return CALL_OTHER;
 }

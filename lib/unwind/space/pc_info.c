@@ -92,6 +92,13 @@ const struct pc_info *pc_info_at(struct unwind_space *s, uint64_t addr)
 	return p;
 }
 
+bool pc_info_same_image(struct unwind_space *s, uint64_t a, uint64_t b)
+{
+	const struct image *image = pc_info_at(s, a)->image;
+
+	return pc_info_at(s, b)->image == image;
+}
+
 bool pc_info_is_unmapped(const struct pc_info *p)
 {
 	return p->rule == &rule_unmapped;

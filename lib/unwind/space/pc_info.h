@@ -31,6 +31,12 @@ struct pc_info {
  */
 const struct pc_info *pc_info_at(struct unwind_space *s, uint64_t addr);
 
+/*
+ * Returns true if both addresses are in the same image, or neither is in one. Two calls of
+ * pc_info_at() cannot be compared: the second may overwrite the first.
+ */
+bool pc_info_same_image(struct unwind_space *s, uint64_t a, uint64_t b);
+
 /* Returns true if no executable mapping covers the address. */
 bool pc_info_is_unmapped(const struct pc_info *p);
 
