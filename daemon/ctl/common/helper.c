@@ -8,6 +8,7 @@
 
 #include "daemon/common/privileges.h"
 #include "daemon/common/spawn.h"
+#include "daemon/config/accounts.h"
 #include "daemon/msg/msg_io.h"
 
 int helper_receive(const struct helper *h, enum msg_type type, struct ipc_message *m)

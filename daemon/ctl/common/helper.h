@@ -11,7 +11,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/config/accounts.h"
 #include "daemon/msg/msg.h"
 #include "lib/base/ipc.h"
 #include "lib/base/util.h"

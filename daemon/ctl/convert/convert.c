@@ -5,6 +5,7 @@
 
 #include "daemon/common/log.h"
 #include "daemon/common/option_fault.h"
+#include "daemon/common/output_format.h"
 #include "daemon/ctl/convert/formats.h"
 #include "daemon/ctl/convert/selection.h"
 

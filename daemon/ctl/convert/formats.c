@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/common/output_format.h"
 #include "lib/aggregate/functions.h"
 #include "proto/export/html/html.h"
 

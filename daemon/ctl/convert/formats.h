@@ -8,7 +8,6 @@
 
 #include <stdbool.h>
 
-#include "daemon/common/output_format.h"
 #include "proto/export/export.h"
 
 /* proto/export/export.h describes parameters and errors. */

@@ -1,7 +1,6 @@
 #include "daemon/ctl/convert/formats.h"
 
-#include <string.h>
-
+#include "daemon/common/output_format.h"
 #include "tests/unit/suite.h"
 
 static void check_suffix(const char *path, const char *name)
