@@ -26,8 +26,9 @@ must_check int spool_dir_check(const char *path, uint32_t uid, char what[SPOOL_D
 /*
  * Opens the directory path; makes it, and its parent directory, if they do not exist. The
  * directory gets the owner uid and gid (PRIVILEGES_KEEP_ID: no change) and mode 0700. The
- * descriptor holds a lock, since only one daemon can use a spool. Returns 0 or -errno: -EPERM
- * if the directory belongs to another user, -EWOULDBLOCK if another daemon has locked it.
+ * caller closes *ret_fd. The descriptor and its copies hold a lock, since only one daemon can
+ * use a spool. Returns 0 or -errno: -EPERM if the directory belongs to another user, -EWOULDBLOCK
+ * if another daemon has locked it.
  */
 must_check int spool_dir_open(const char *path, uint32_t uid, uint32_t gid, int *ret_fd);
 
