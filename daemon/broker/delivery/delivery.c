@@ -1,6 +1,7 @@
 #include "daemon/broker/delivery/delivery.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -318,7 +319,8 @@ static void add(struct delivery *d, struct envelope *e, struct chunk_source *sou
 	e->message.seq = ++d->last_seq;
 	e->message.transaction_size = m->transaction_size;
 	memcpy(e->message.chunk_id, m->chunk_id, sizeof(m->chunk_id));
-	memcpy(e->message.platform, m->platform, sizeof(e->message.platform));
+	/* Only the text, which is_chunk() has compared: unwind may send any bytes after its NUL. */
+	(void)snprintf(e->message.platform, sizeof(e->message.platform), "%s", m->platform);
 	while (*end != NULL)
 		end = &(*end)->next;
 	*end = e;

@@ -314,6 +314,23 @@ TEST(payloads_that_break_a_rule)
 	output_close(&broker.parts.delivery.output);
 }
 
+/* What follows the platform's NUL in a chunk's message is not passed to ship. */
+TEST(a_platform_is_passed_without_more)
+{
+	const uint64_t sizes[2] = {SMALL, 0};
+	struct msg_chunk m = make_chunk(SMALL, 0);
+	struct msg_envelope envelope;
+	int server = new_process(0);
+
+	memset(m.platform + sizeof("rust"), 'x', sizeof(m.platform) - sizeof("rust"));
+	OK(deliver(0, &m, sizes, SEALS));
+	receive(server, MSG_ENVELOPE, &envelope, sizeof(envelope));
+	ck_assert_mem_eq(envelope.platform, instances[0].config.platform,
+			 sizeof(envelope.platform));
+	close_fd(&server);
+	delivery_give_up(&broker.parts.delivery);
+}
+
 TEST(an_anchor_is_for_spotlight_alone)
 {
 	const uint64_t sizes[2] = {SMALL, SMALL / 2};
