@@ -243,19 +243,12 @@ void command_give_up(struct command *c)
 
 void command_check(struct command *c, struct targets *ts)
 {
-	const struct instance *i;
+	const struct instance *i = command_is_held(c) ? instance_of_pid(ts, c->pid) : NULL;
 
-	if (!command_is_held(c)) {
-		ts->held_pid = 0;
-		return;
-	}
-	i = instance_of_pid(ts, c->pid);
-	if (i == NULL)
-		return;
 	/* While a rate limit holds, the command runs without a profile. */
-	if (i->was_attached || limit_holds(i->ship))
+	if (i != NULL && (i->was_attached || limit_holds(i->ship)))
 		release(c);
-	else if (i->obstacle == INSTANCE_LEFT_OUT)
+	else if (i != NULL && i->obstacle == INSTANCE_LEFT_OUT)
 		command_give_up(c);
 	if (!command_is_held(c))
 		ts->held_pid = 0;
