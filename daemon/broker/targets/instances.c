@@ -277,6 +277,12 @@ static bool is_crowded_out(struct targets *ts, const struct instance *i)
 	       runs_of(ts, i->config.name) >= max;
 }
 
+/* Returns true if the process is profiled for Sentry or files now, not only for recordings. */
+static bool is_wanted(const struct instance *i)
+{
+	return !limit_holds(i->ship) && lifecycle_wants(i);
+}
+
 static void start(struct targets *ts, struct instance *i)
 {
 	int r;
@@ -300,7 +306,7 @@ static void start(struct targets *ts, struct instance *i)
 		return;
 	if (i->kept != NULL)
 		target_retire(i->kept);
-	if (target_open(ts, i, instance_rate_hz(i), !instance_is_wanted(i)) == 0)
+	if (target_open(ts, i, instance_rate_hz(i), !is_wanted(i)) == 0)
 		target_start(ts, i->target);
 }
 
@@ -318,11 +324,6 @@ static void change(struct instance *i)
 	i->life = INSTANCE_LIVES;
 }
 
-bool instance_is_wanted(const struct instance *i)
-{
-	return !limit_holds(i->ship) && lifecycle_wants(i);
-}
-
 static void check(struct targets *ts, struct instance *i)
 {
 	bool wanted, for_records;
@@ -331,7 +332,7 @@ static void check(struct targets *ts, struct instance *i)
 		settle(i);
 	if (i->target == NULL && i->life == INSTANCE_CHANGED)
 		change(i);
-	for_records = !instance_is_wanted(i);
+	for_records = !is_wanted(i);
 	wanted = i->life != INSTANCE_CHANGED && i->life != INSTANCE_REMOVED &&
 		 i->wish != INSTANCE_DETACHED && (i->n_records > 0 || !for_records);
 	if (i->target != NULL && (!wanted || i->target->is_for_records != for_records ||

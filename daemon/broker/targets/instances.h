@@ -50,12 +50,6 @@ must_check int instances_watch(struct targets *ts);
 uint32_t instance_rate_hz(const struct instance *i);
 
 /*
- * Returns true if the process is to be profiled now for Sentry or files, and not for recordings
- * only.
- */
-bool instance_is_wanted(const struct instance *i);
-
-/*
  * To be called at every turn: starts and stops runs as lifecycle_wants() says. Frees no instance
  * and adds none.
  */
