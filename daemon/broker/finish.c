@@ -134,7 +134,7 @@ bool finish_lost_all(const struct broker *b)
 	uint64_t lost;
 
 	/* A warning at the start has said that profiles are discarded. */
-	if (!b->parts.children.has_dsn && b->parts.delivery.output.dir_fd < 0)
+	if (!b->parts.children.has_dsn && !delivery_has_files(&b->parts.delivery))
 		return false;
 	figures_of_all(&b->parts.targets, &all);
 	lost = lost_chunks(c);
@@ -168,7 +168,7 @@ void finish_print_outcome(const struct broker *b)
 	lost = discarded(c);
 	if (b->picture.is_made)
 		printf("the profile is in %s\n", b->parts.state.options.output);
-	else if (b->parts.delivery.output.dir_fd >= 0)
+	else if (delivery_has_files(&b->parts.delivery))
 		printf("%llu envelope%s in %s\n",
 		       (unsigned long long)b->parts.delivery.files_written,
 		       b->parts.delivery.files_written == 1 ? "" : "s",

@@ -303,7 +303,7 @@ static void greet(const struct broker *b)
 {
 	if (b->parts.state.options.quiet)
 		return;
-	if (b->parts.state.options.output == NULL && b->parts.delivery.output.dir_fd >= 0)
+	if (b->parts.state.options.output == NULL && delivery_has_files(&b->parts.delivery))
 		printf("no DSN is given: envelopes go into %s\n", b->parts.delivery.output.path);
 	(void)fflush(stdout);
 }

@@ -277,7 +277,7 @@ static bool is_chunk(const struct delivery *d, const char *platform, const struc
 	    strncmp(m->platform, platform, sizeof(m->platform)) != 0)
 		return false;
 	if (m->file_size > 0 &&
-	    ((d->output.dir_fd < 0 && !for_spotlight) || m->transaction_size > 0 ||
+	    ((!delivery_has_files(d) && !for_spotlight) || m->transaction_size > 0 ||
 	     !delivery_is_payload(parts->more, m->file_size)))
 		return false;
 	return m->anchor_size == 0 || (for_spotlight && m->transaction_size == 0 &&
@@ -377,7 +377,7 @@ static void copy_to_spotlight(struct delivery *d, struct chunk_source *source,
 static void take_chunk(struct delivery *d, struct chunk_source *source, struct ship *ship,
 		       const struct msg_chunk *m, const struct parts *parts)
 {
-	const bool to_file = d->output.dir_fd >= 0;
+	const bool to_file = delivery_has_files(d);
 	struct envelope *e;
 
 	e = new_envelope(parts->payload, to_file ? parts->more : -1);

@@ -48,7 +48,7 @@ static bool has_addresses_by_function(const struct targets *ts, const struct tar
 	case ADDRESSES_AUTO:
 		return strcmp(c->platform, "native") == 0 &&
 		       ts->state->options.config.symbols != UNWIND_SYMBOLS_LINES &&
-		       ts->delivery->output.dir_fd < 0;
+		       !delivery_has_files(ts->delivery);
 	}
 	return false;
 }
@@ -69,7 +69,7 @@ static void open_session(struct targets *ts, struct target *t)
 		.wall_offset_us = t->wall_offset_us,
 		.thread_pointers = c->thread_id_format == THREAD_ID_PTHREAD,
 		.for_server = t->instance->ship->dsn[0] != '\0',
-		.for_file = ts->delivery->output.dir_fd >= 0,
+		.for_file = delivery_has_files(ts->delivery),
 		.for_spotlight = ts->children->spotlight != NULL,
 		.is_idle = t->is_for_records,
 	};
