@@ -248,11 +248,12 @@ bool delivery_is_payload(int fd, uint64_t size)
 }
 
 /* The descriptors of a chunk's message; -1: missing. */
-struct parts {
+struct payloads {
 	int payload, more, anchor;
 };
 
-static bool take_parts(const struct msg_chunk *m, const int fds[IPC_FDS_MAX], struct parts *ret)
+static bool take_payloads(const struct msg_chunk *m, const int fds[IPC_FDS_MAX],
+			  struct payloads *ret)
 {
 	size_t n = 0;
 
@@ -267,21 +268,21 @@ static bool take_parts(const struct msg_chunk *m, const int fds[IPC_FDS_MAX], st
  * Spotlight; a V1 profile has neither.
  */
 static bool is_chunk(const struct delivery *d, const char *platform, const struct msg_chunk *m,
-		     const struct parts *parts)
+		     const struct payloads *payloads)
 {
 	/* The chunk id becomes part of a file name, the platform part of a header. */
 	const bool for_spotlight = d->children->spotlight != NULL;
 
-	if (!delivery_is_payload(parts->payload, m->size) || m->transaction_size >= m->size ||
+	if (!delivery_is_payload(payloads->payload, m->size) || m->transaction_size >= m->size ||
 	    !random_id_is_valid(m->chunk_id) ||
 	    strncmp(m->platform, platform, sizeof(m->platform)) != 0)
 		return false;
 	if (m->file_size > 0 &&
 	    ((!delivery_has_files(d) && !for_spotlight) || m->transaction_size > 0 ||
-	     !delivery_is_payload(parts->more, m->file_size)))
+	     !delivery_is_payload(payloads->more, m->file_size)))
 		return false;
 	return m->anchor_size == 0 || (for_spotlight && m->transaction_size == 0 &&
-				       delivery_is_payload(parts->anchor, m->anchor_size));
+				       delivery_is_payload(payloads->anchor, m->anchor_size));
 }
 
 /*
@@ -352,7 +353,7 @@ static bool spotlight_has_room(const struct delivery *d, uint64_t size)
  * is one.
  */
 static void copy_to_spotlight(struct delivery *d, struct chunk_source *source,
-			      const struct msg_chunk *m, const struct parts *parts)
+			      const struct msg_chunk *m, const struct payloads *payloads)
 {
 	struct spotlight *to = &d->spotlight;
 	const bool has_more = m->file_size > 0;
@@ -363,7 +364,7 @@ static void copy_to_spotlight(struct delivery *d, struct chunk_source *source,
 		to->chunks.discarded[DISCARD_QUEUE_OVERFLOW]++;
 		return;
 	}
-	e = new_envelope(has_more ? parts->more : parts->payload, parts->anchor);
+	e = new_envelope(has_more ? payloads->more : payloads->payload, payloads->anchor);
 	if (e == NULL) {
 		to->chunks.discarded[DISCARD_MEMORY]++;
 		return;
@@ -375,12 +376,12 @@ static void copy_to_spotlight(struct delivery *d, struct chunk_source *source,
 }
 
 static void take_chunk(struct delivery *d, struct chunk_source *source, struct ship *ship,
-		       const struct msg_chunk *m, const struct parts *parts)
+		       const struct msg_chunk *m, const struct payloads *payloads)
 {
 	const bool to_file = delivery_has_files(d);
 	struct envelope *e;
 
-	e = new_envelope(parts->payload, to_file ? parts->more : -1);
+	e = new_envelope(payloads->payload, to_file ? payloads->more : -1);
 	if (e == NULL) {
 		delivery_lost(source, ship, DISCARD_MEMORY);
 		source->chunks.unwritten += to_file;
@@ -398,14 +399,14 @@ static void take_chunk(struct delivery *d, struct chunk_source *source, struct s
 int delivery_chunk(struct delivery *d, struct chunk_source *source, struct ship *ship,
 		   const char *platform, const struct msg_chunk *m, const int fds[IPC_FDS_MAX])
 {
-	struct parts parts;
+	struct payloads payloads;
 
-	if (!take_parts(m, fds, &parts) || !is_chunk(d, platform, m, &parts))
+	if (!take_payloads(m, fds, &payloads) || !is_chunk(d, platform, m, &payloads))
 		return -EPROTO;
 	source->chunks.made++;
-	take_chunk(d, source, ship, m, &parts);
+	take_chunk(d, source, ship, m, &payloads);
 	if (d->children->spotlight != NULL)
-		copy_to_spotlight(d, source, m, &parts);
+		copy_to_spotlight(d, source, m, &payloads);
 	return 0;
 }
 
