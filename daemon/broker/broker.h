@@ -6,7 +6,6 @@
 #ifndef DAEMON_BROKER_BROKER_H
 #define DAEMON_BROKER_BROKER_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -15,7 +15,6 @@
 
 #include "daemon/broker/broker.h"
 #include "daemon/broker/children/children.h"
-#include "daemon/broker/children/reap.h"
 #include "daemon/broker/children/ship.h"
 #include "daemon/broker/command.h"
 #include "daemon/broker/control/inspect.h"
@@ -23,7 +22,6 @@
 #include "daemon/broker/control/reload.h"
 #include "daemon/broker/delivery/delivery.h"
 #include "daemon/broker/finish.h"
-#include "daemon/broker/pause.h"
 #include "daemon/broker/report/service.h"
 #include "daemon/broker/report/stats.h"
 #include "daemon/broker/running.h"
@@ -37,7 +35,6 @@
 #include "daemon/common/privileges.h"
 #include "daemon/config/config.h"
 #include "daemon/config/config_fault.h"
-#include "daemon/msg/msg_io.h"
 #include "daemon/process/refusal.h"
 #include "lib/base/clock.h"
 #include "proto/dsn.h"

@@ -1,7 +1,6 @@
 #include "daemon/broker/overdue.h"
 
 #include "daemon/broker/broker.h"
-#include "daemon/broker/children/children.h"
 #include "daemon/broker/children/child.h"
 
 /* Counts a check at which the answer was due. Returns true at OVERDUE_LOOKS in a row. */

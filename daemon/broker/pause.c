@@ -9,7 +9,6 @@
 #include "daemon/broker/turn.h"
 #include "daemon/common/log.h"
 #include "daemon/msg/msg_capture.h"
-#include "daemon/msg/msg_io.h"
 #include "lib/base/clock.h"
 
 #define POLL_MS 100

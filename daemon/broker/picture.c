@@ -10,6 +10,7 @@
 
 #include "daemon/broker/state/options.h"
 #include "daemon/common/landlock.h"
+#include "daemon/common/output_format.h"
 #include "daemon/common/random.h"
 #include "daemon/common/log.h"
 #include "daemon/common/privileges.h"

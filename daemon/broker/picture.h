@@ -19,7 +19,6 @@
 #include <stdint.h>
 
 #include "daemon/broker/delivery/output.h"
-#include "daemon/common/output_format.h"
 #include "lib/base/util.h"
 
 struct options;

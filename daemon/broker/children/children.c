@@ -13,7 +13,6 @@
 #include "daemon/common/shortage.h"
 #include "daemon/common/spawn.h"
 #include "daemon/config/accounts.h"
-#include "daemon/msg/msg_io.h"
 #include "daemon/msg/msg_capture.h"
 #include "daemon/msg/msg_ship.h"
 #include "daemon/msg/page.h"

@@ -10,7 +10,6 @@
 #include "daemon/config/accounts.h"
 #include "daemon/config/config.h"
 #include "daemon/config/config_files.h"
-#include "daemon/msg/msg_io.h"
 
 /*
  * A spool that the configuration names must exist; without the default one the daemon runs all

@@ -13,7 +13,6 @@
 #include "daemon/broker/targets/instance.h"
 #include "daemon/common/random.h"
 #include "daemon/config/config.h"
-#include "daemon/msg/msg_io.h"
 #include "daemon/msg/msg_unwind.h"
 #include "daemon/process/peer.h"
 #include "lib/base/ipc.h"

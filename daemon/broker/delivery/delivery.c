@@ -9,7 +9,6 @@
 #include "daemon/common/log.h"
 #include "daemon/common/random.h"
 #include "daemon/msg/discard.h"
-#include "daemon/msg/msg_io.h"
 #include "daemon/msg/msg_ship.h"
 #include "daemon/msg/msg_unwind.h"
 #include "lib/base/clock.h"

@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "daemon/broker/children/reap.h"
 #include "daemon/broker/children/limit.h"
 #include "daemon/common/log.h"
 #include "lib/base/clock.h"

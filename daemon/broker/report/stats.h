@@ -2,8 +2,6 @@
 #ifndef DAEMON_BROKER_REPORT_STATS_H
 #define DAEMON_BROKER_REPORT_STATS_H
 
-#include <stdbool.h>
-
 #include "lib/base/util.h"
 
 struct parts;

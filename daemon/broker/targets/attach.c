@@ -15,7 +15,6 @@
 #include "daemon/common/random.h"
 #include "daemon/common/shortage.h"
 #include "daemon/config/config.h"
-#include "daemon/msg/msg_io.h"
 #include "daemon/msg/msg_unwind.h"
 #include "daemon/process/process.h"
 #include "daemon/process/refusal.h"

@@ -5,9 +5,6 @@
 #ifndef DAEMON_BROKER_TARGETS_FIGURES_H
 #define DAEMON_BROKER_TARGETS_FIGURES_H
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "daemon/broker/targets/targets.h"
 
 /*

@@ -5,7 +5,6 @@
 #include "daemon/broker/targets/instance.h"
 #include "daemon/common/log.h"
 #include "daemon/msg/msg_capture.h"
-#include "daemon/msg/msg_io.h"
 #include "lib/base/clock.h"
 
 #define CHECK_NS NS_PER_SEC

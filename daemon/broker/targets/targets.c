@@ -4,9 +4,7 @@
 
 #include "daemon/broker/children/child.h"
 #include "daemon/broker/targets/instance.h"
-#include "daemon/msg/msg_io.h"
 #include "daemon/common/random.h"
-#include "lib/base/clock.h"
 
 /* A shorter sleep of the machine is not visible on the server's time line. */
 #define OVERSLEPT_NS NS_PER_SEC
