@@ -178,8 +178,8 @@ void finish_print_outcome(const struct broker *b)
 		printf("%llu chunk%s sent\n", (unsigned long long)c->sent, c->sent == 1 ? "" : "s");
 	if (b->parts.children.spotlight != NULL)
 		printf("%llu chunk%s sent to Spotlight\n",
-		       (unsigned long long)b->parts.delivery.spotlight.chunks.sent,
-		       b->parts.delivery.spotlight.chunks.sent == 1 ? "" : "s");
+		       (unsigned long long)b->parts.delivery.spotlight.sent,
+		       b->parts.delivery.spotlight.sent == 1 ? "" : "s");
 	if (c->spooled > 0)
 		printf("%llu chunk%s put into the spool, to be sent later\n",
 		       (unsigned long long)c->spooled, c->spooled == 1 ? "" : "s");

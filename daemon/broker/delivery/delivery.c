@@ -45,7 +45,13 @@ struct envelope {
  */
 static struct chunk_counts *counts_of(struct delivery *d, const struct envelope *e)
 {
-	return e->ship->is_spotlight ? &d->spotlight.chunks : &e->source->chunks;
+	return e->ship->is_spotlight ? &d->spotlight : &e->source->chunks;
+}
+
+/* Returns the number of envelopes in flight that are copies for Spotlight. */
+static size_t n_copies(const struct delivery *d)
+{
+	return d->children->spotlight == NULL ? 0 : d->children->spotlight->n_envelopes;
 }
 
 void delivery_lost(struct chunk_source *source, struct ship *s, uint32_t reason)
@@ -102,7 +108,6 @@ static void finish(struct delivery *d, struct envelope *e)
 		close_fd(&e->fds[i]);
 	e->is_over = true;
 	d->n_envelopes--;
-	d->spotlight.n_envelopes -= e->ship->is_spotlight;
 	e->ship->n_envelopes--;
 	if (e->handed)
 		e->ship->n_handed--;
@@ -234,7 +239,7 @@ static void make_room(struct delivery *d, uint64_t size)
 	uint64_t waiting;
 	struct chunk_source *i = most_waiting(d, &waiting);
 
-	while (i != NULL && (d->n_envelopes - d->spotlight.n_envelopes >= ENVELOPES_MAX ||
+	while (i != NULL && (d->n_envelopes - n_copies(d) >= ENVELOPES_MAX ||
 			     waiting + size > WAITING_BYTES_MAX)) {
 		drop_oldest(d, i);
 		i = most_waiting(d, &waiting);
@@ -326,7 +331,6 @@ static void add(struct delivery *d, struct envelope *e, struct chunk_source *sou
 	*end = e;
 	source->n_envelopes++;
 	d->n_envelopes++;
-	d->spotlight.n_envelopes += s->is_spotlight;
 	s->n_envelopes++;
 	hand_over_next(d, s);
 }
@@ -344,7 +348,7 @@ static bool spotlight_has_room(const struct delivery *d, uint64_t size)
 	FOR_EACH_ENVELOPE (e, d)
 		if (e->ship->is_spotlight)
 			bytes += bytes_of(e);
-	return d->spotlight.n_envelopes < MSG_ENVELOPES_MAX && bytes + size <= SPOTLIGHT_BYTES_MAX;
+	return n_copies(d) < MSG_ENVELOPES_MAX && bytes + size <= SPOTLIGHT_BYTES_MAX;
 }
 
 /*
@@ -354,18 +358,17 @@ static bool spotlight_has_room(const struct delivery *d, uint64_t size)
 static void copy_to_spotlight(struct delivery *d, struct chunk_source *source,
 			      const struct msg_chunk *m, const struct payloads *payloads)
 {
-	struct spotlight *to = &d->spotlight;
 	const bool has_more = m->file_size > 0;
 	const uint64_t size = has_more ? m->file_size : m->size;
 	struct envelope *e;
 
 	if (!spotlight_has_room(d, size + m->anchor_size)) {
-		to->chunks.discarded[DISCARD_QUEUE_OVERFLOW]++;
+		d->spotlight.discarded[DISCARD_QUEUE_OVERFLOW]++;
 		return;
 	}
 	e = new_envelope(has_more ? payloads->more : payloads->payload, payloads->anchor);
 	if (e == NULL) {
-		to->chunks.discarded[DISCARD_MEMORY]++;
+		d->spotlight.discarded[DISCARD_MEMORY]++;
 		return;
 	}
 	e->message.size = size;
@@ -503,7 +506,7 @@ static void give_up(struct delivery *d, struct envelope *e)
 
 void delivery_give_up(struct delivery *d)
 {
-	const size_t n = d->n_envelopes - d->spotlight.n_envelopes;
+	const size_t n = d->n_envelopes - n_copies(d);
 
 	if (n > 0)
 		log_warning("%zu chunk%s still on the way: given up", n, n == 1 ? " is" : "s are");

@@ -43,19 +43,13 @@ struct chunk_source {
 
 struct envelope; /* delivery.c */
 
-/* The copies for Spotlight. Lost copies are counted here only. */
-struct spotlight {
-	size_t n_envelopes; /* part of delivery.n_envelopes */
-	struct chunk_counts chunks;
-};
-
 struct delivery {
 	struct state *state;
 	struct children *children;
-	struct output output;	    /* dir_fd is -1 if no files are written */
-	struct envelope *envelopes; /* oldest first */
-	size_t n_envelopes;	    /* those that are in flight */
-	struct spotlight spotlight;
+	struct output output;	       /* dir_fd is -1 if no files are written */
+	struct envelope *envelopes;    /* oldest first */
+	size_t n_envelopes;	       /* those that are in flight */
+	struct chunk_counts spotlight; /* copies for Spotlight; lost copies are counted only here */
 	uint64_t last_seq;
 	uint64_t finish_ns; /* when ships drop what they have, by clock_mono_ns(); 0: not set */
 	uint64_t files_written;

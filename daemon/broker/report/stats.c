@@ -183,8 +183,8 @@ static void put_spotlight(FILE *out, const struct parts *parts)
 	if (parts->children.spotlight == NULL)
 		return;
 	fprintf(out, "  \"spotlight\": {\"sent\": %llu, \"discarded\": {",
-		(unsigned long long)parts->delivery.spotlight.chunks.sent);
-	put_discarded(out, &parts->delivery.spotlight.chunks);
+		(unsigned long long)parts->delivery.spotlight.sent);
+	put_discarded(out, &parts->delivery.spotlight);
 	fprintf(out, "}},\n");
 }
 
