@@ -42,6 +42,12 @@ static inline uint64_t clock_cpu_ns(void)
 	return clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
+/* The clock CPUCLOCK_SCHED of another process: see clock_getres(2). */
+static inline clockid_t clock_of_process(int32_t pid)
+{
+	return (clockid_t)(~(uint32_t)pid << 3 | 2);
+}
+
 /*
  * Reads the processor time in ns of a process, ended threads included. A running thread's time is
  * as of the scheduler's last update. Returns 0 or -errno.
@@ -50,11 +56,9 @@ typedef int (*clock_process_fn)(int32_t pid, uint64_t *ret);
 
 static inline int clock_process_ns(int32_t pid, uint64_t *ret)
 {
-	/* The clock CPUCLOCK_SCHED of another process: see clock_getres(2). */
-	const clockid_t clock = (clockid_t)(~(uint32_t)pid << 3 | 2);
 	struct timespec ts;
 
-	if (clock_gettime(clock, &ts) < 0)
+	if (clock_gettime(clock_of_process(pid), &ts) < 0)
 		return -errno;
 	*ret = (uint64_t)ts.tv_sec * NS_PER_SEC + (uint64_t)ts.tv_nsec;
 	return 0;

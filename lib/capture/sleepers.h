@@ -44,4 +44,8 @@ struct thread *sleepers_next_that_ran(struct traced_process *t, unsigned int *as
 /* Call this when all sleeping threads have been checked: keeps the CPU clock for the next tick. */
 void sleepers_end_asking(struct traced_process *t);
 
+/* Deletes the timer that sleepers_begin_tick set on the process's CPU clock. Call this before t is
+ * freed. */
+void sleepers_delete_timer(struct traced_process *t);
+
 #endif

@@ -80,6 +80,8 @@ struct traced_threads {
 	uint64_t ended_now_ns;
 	uint64_t n_passed; /* sleeping threads that have not run since the tick before */
 	bool clock_read;
+	bool timer_tried, has_timer;
+	timer_t timer; /* on the process's CPU clock; never expires */
 	/* The number of threads may have changed; cleared by tick.h when it has counted them. */
 	bool stirred;
 };

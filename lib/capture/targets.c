@@ -13,6 +13,7 @@
 #include "lib/capture/proc/proc.h"
 #include "lib/capture/record.h"
 #include "lib/capture/sample.h"
+#include "lib/capture/sleepers.h"
 #include "lib/capture/state.h"
 #include "lib/capture/tracees.h"
 
@@ -104,6 +105,7 @@ void targets_free(struct traced_process *t)
 	leave_place(t);
 	tracees_forget_all(t);
 	attach_end_pass(t);
+	sleepers_delete_timer(t);
 	close_fd(&t->proc_fd);
 	close_fd(&t->task_fd);
 	free(t->reader.gone);

@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -155,6 +156,42 @@ TEST(who_ran_is_looked_at_before_the_next_is_asked)
 	ck_assert(a->asleep && b->asleep);
 	ck_assert(a->asleep_since_ns < b->look_ns || b->asleep_since_ns < a->look_ns);
 	live_check_sum(&l);
+}
+
+/* Returns how many timers of this process stand on the CPU clock of pid. See proc(5). */
+static unsigned int timers_on(pid_t pid)
+{
+	FILE *file = fopen("/proc/self/timers", "re");
+	char line[128], wanted[64];
+	unsigned int n = 0;
+
+	ck_assert_ptr_nonnull(file);
+	(void)snprintf(wanted, sizeof(wanted), "ClockID: %d\n", clock_of_process(pid));
+	while (fgets(line, sizeof(line), file) != NULL)
+		n += strcmp(line, wanted) == 0;
+	(void)fclose(file);
+	return n;
+}
+
+TEST(one_timer_on_the_clock_of_a_process_with_many_sleepers)
+{
+	begin();
+	live_ticks(&l, 100);
+	ck_assert_uint_eq(timers_on(l.pid), 1);
+	ck_assert_uint_eq(timers_on(getpid()), 0);
+	OK(kill(l.pid, SIGKILL));
+	while (l.gone == 0)
+		live_wait(&l);
+	ck_assert_uint_eq(timers_on(l.pid), 0);
+}
+
+TEST(no_timer_on_the_clock_of_a_process_with_few_sleepers)
+{
+	live_begin(&l, "cap_threads", NULL, NULL);
+	last = (pid_t)live_ask(&l, "asleep 3", "ok");
+	live_until_blocked(&l, last);
+	live_ticks(&l, 100);
+	ck_assert_uint_eq(timers_on(l.pid), 0);
 }
 
 TEST(who_has_run_is_seen_at_the_next_tick)
