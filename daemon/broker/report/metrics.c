@@ -9,7 +9,7 @@
 #include "daemon/broker/children/limit.h"
 #include "daemon/broker/children/restarts.h"
 #include "daemon/broker/children/ship.h"
-#include "daemon/broker/report/viewer.h"
+#include "daemon/broker/report/reader.h"
 #include "daemon/broker/targets/figures.h"
 #include "daemon/broker/targets/sections.h"
 #include "daemon/broker/targets/self_usage.h"
@@ -328,26 +328,26 @@ static void put_servers(const struct text *t, const struct parts *parts)
 			servers[i].name, (long long)servers[i].clock_ahead_s);
 }
 
-/* Sums the statistics of the processes that the viewer may see. */
-static void sum_seen(const struct parts *parts, const struct peer *viewer,
+/* Sums the statistics of the processes that the reader may see. */
+static void sum_seen(const struct parts *parts, const struct peer *reader,
 		     struct instance_figures *ret)
 {
 	struct instance_figures one;
 
-	if (viewer->sees_all) {
+	if (reader->sees_all) {
 		figures_of_all(&parts->targets, ret);
 		return;
 	}
 	*ret = (struct instance_figures){0};
 	for (size_t i = 0; i < parts->targets.n_instances; i++) {
-		if (!viewer_sees(viewer, parts->targets.instances[i]))
+		if (!reader_sees(reader, parts->targets.instances[i]))
 			continue;
 		figures_of_instance(&parts->targets, parts->targets.instances[i], &one);
 		figures_add(ret, &one);
 	}
 }
 
-/* Metrics of the daemon as a whole, as put_inside() of status.c. */
+/* Metrics of the whole daemon, for readers with sees_all (as put_inside() of status.c). */
 static void put_inside(const struct text *t, struct parts *parts)
 {
 	if (parts->discovery != NULL)
@@ -370,7 +370,7 @@ static void put_inside(const struct text *t, struct parts *parts)
 	put_servers(t, parts);
 }
 
-int metrics_make(struct parts *parts, const struct peer *viewer, bool is_openmetrics, int *ret_fd,
+int metrics_make(struct parts *parts, const struct peer *reader, bool is_openmetrics, int *ret_fd,
 		 uint32_t *ret_size)
 {
 	struct text t = {.is_openmetrics = is_openmetrics};
@@ -382,13 +382,13 @@ int metrics_make(struct parts *parts, const struct peer *viewer, bool is_openmet
 	if (r < 0)
 		return r;
 	t.out = s.out;
-	sum_seen(parts, viewer, &f);
+	sum_seen(parts, reader, &f);
 	put_processes(&t, parts);
 	put_samples(&t, &f);
 	put_pauses(&t, &f.capture);
 	put_stacks(&t, &f);
 	put_chunks(&t, parts, &f);
-	if (viewer->sees_all)
+	if (reader->sees_all)
 		put_inside(&t, parts);
 	if (is_openmetrics)
 		fprintf(t.out, "# EOF\n");

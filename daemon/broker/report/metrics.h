@@ -12,12 +12,13 @@
 struct parts;
 
 /*
- * Writes the metrics as OpenMetrics 1.0 (is_openmetrics) or as Prometheus' text format 0.0.4,
- * which has the same metrics. A viewer who may not see all processes gets the sums of the
- * viewer's own processes, and what the status shows to every user. *ret_fd is a sealed memfd of
- * *ret_size bytes, at its start, and the caller's. Returns 0 or -errno.
+ * Writes the metrics for reader, a peer of the daemon's socket, as OpenMetrics 1.0
+ * (is_openmetrics) or as Prometheus' text format 0.0.4, which has the same metrics. A reader
+ * without sees_all gets only the sums over processes of the reader's own user (reader.h), the
+ * numbers of all processes, and the size of the spool. *ret_fd: a sealed memfd of *ret_size
+ * bytes, with its offset at 0; the caller closes it. Returns 0 or -errno.
  */
-must_check int metrics_make(struct parts *parts, const struct peer *viewer, bool is_openmetrics,
+must_check int metrics_make(struct parts *parts, const struct peer *reader, bool is_openmetrics,
 			    int *ret_fd, uint32_t *ret_size);
 
 #endif

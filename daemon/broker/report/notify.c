@@ -13,7 +13,7 @@
 #include "lib/base/digits.h"
 
 /* sd_watchdog_enabled(3) recommends two; on a busy machine the broker may be late. */
-#define ANSWERS_PER_WATCHDOG 4
+#define FEEDS_PER_WATCHDOG 4
 
 #define MESSAGE_MAX (NOTIFY_STATUS_MAX + 100)
 
@@ -126,7 +126,7 @@ static void put_state(const struct notify *n, char message[MESSAGE_MAX], size_t 
 }
 
 /* Sends all that is due in one datagram, so that it arrives completely or not at all. */
-static void say(struct notify *n, uint64_t now_ns, bool answer, uint64_t beat)
+static void say(struct notify *n, uint64_t now_ns, bool feeds, uint64_t beat)
 {
 	char message[MESSAGE_MAX];
 	size_t size = 0;
@@ -135,7 +135,7 @@ static void say(struct notify *n, uint64_t now_ns, bool answer, uint64_t beat)
 		put_state(n, message, &size);
 	if (n->status_due)
 		put(message, &size, "STATUS=%s\n", n->status);
-	if (answer)
+	if (feeds)
 		put(message, &size, "WATCHDOG=1\n");
 	if (size == 0)
 		return;
@@ -148,10 +148,10 @@ static void say(struct notify *n, uint64_t now_ns, bool answer, uint64_t beat)
 		return;
 	n->state_due = false;
 	n->status_due = false;
-	if (!answer)
+	if (!feeds)
 		return;
-	n->answered_ns = now_ns;
-	n->beat = beat;
+	n->fed_ns = now_ns;
+	n->fed_beat = beat;
 }
 
 void notify_state(struct notify *n, enum notify_state state, uint64_t now_ns)
@@ -186,9 +186,8 @@ void notify_status(struct notify *n, const char *format, ...)
 void notify_check(struct notify *n, uint64_t now_ns, uint64_t beat, bool is_idle)
 {
 	bool due = n->watchdog_ns != 0 &&
-		   (n->answered_ns == 0 ||
-		    now_ns - n->answered_ns >= n->watchdog_ns / ANSWERS_PER_WATCHDOG);
+		   (n->fed_ns == 0 || now_ns - n->fed_ns >= n->watchdog_ns / FEEDS_PER_WATCHDOG);
 
 	if (n->fd >= 0)
-		say(n, now_ns, due && (is_idle || beat != n->beat), beat);
+		say(n, now_ns, due && (is_idle || beat != n->fed_beat), beat);
 }

@@ -37,8 +37,8 @@ struct notify {
 	char status[NOTIFY_STATUS_MAX];
 	bool status_due;
 	uint64_t watchdog_ns; /* the watchdog interval; 0: no watchdog */
-	uint64_t answered_ns; /* when the watchdog was last answered; 0: not yet */
-	uint64_t beat;	      /* the beat of the last answer */
+	uint64_t fed_ns;      /* when WATCHDOG=1 was last sent; 0: not yet */
+	uint64_t fed_beat;    /* the argument beat of that notify_check() */
 };
 
 /*
@@ -54,13 +54,15 @@ void notify_fini(struct notify *n);
 /* Sets the state and sends it at once if there is room. */
 void notify_state(struct notify *n, enum notify_state state, uint64_t now_ns);
 
-/* Sets the line for the operator. The next notify_check() sends it if it has changed. */
+/* Sets the line of systemctl status. The next notify_check() sends it if it has changed. */
 void notify_status(struct notify *n, const char *format, ...) printf_like(2, 3);
 
 /*
- * To be called at every turn: sends what is due. The watchdog is answered four times in its
- * interval if beat differs from that of the last answer, or if there is nothing that should beat
- * (is_idle).
+ * To be called at every turn: sends what is due. WATCHDOG=1, which restarts the manager's
+ * watchdog, is due four times in watchdog_ns. It is sent only if beat has changed since the last
+ * WATCHDOG=1, or if is_idle is true. beat: any number that changes while the daemon makes
+ * progress; service.h passes the time of capture's newest heartbeat. is_idle: no such progress
+ * is expected now.
  */
 void notify_check(struct notify *n, uint64_t now_ns, uint64_t beat, bool is_idle);
 

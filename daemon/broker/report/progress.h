@@ -1,6 +1,6 @@
 /*
- * A line on the terminal with the progress of a run, updated about once a second. Written to
- * standard error, if that is a terminal.
+ * A line on the terminal that shows how much was sampled so far, updated about once a second.
+ * The line is written to standard error, if that is a terminal.
  */
 #ifndef DAEMON_BROKER_REPORT_PROGRESS_H
 #define DAEMON_BROKER_REPORT_PROGRESS_H
@@ -25,12 +25,18 @@ void progress_check(struct progress *p, struct targets *ts);
 /* Erases the line and disables it. */
 void progress_end(struct progress *p);
 
-/* The numbers of the line, which fits into 80 columns. */
+/*
+ * The numbers of the line, which fits into 80 columns. seconds: since capture first attached to
+ * a process.
+ */
 struct progress_figures {
 	uint64_t seconds, threads, samples, missed, chunks;
 };
 #define PROGRESS_SIZE 128
-/* Writes the line without its end. */
+/*
+ * Writes the text of the line with a NUL, without the control characters that erase the old line
+ * and return the cursor.
+ */
 void progress_format(const struct progress_figures *f, char ret[PROGRESS_SIZE]);
 
 #endif

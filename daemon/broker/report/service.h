@@ -15,10 +15,11 @@
 void service_init(struct notify *n);
 
 /*
- * To be called at every turn. Sends READY=1 when capture and ship have started. The watchdog is
- * answered while capture shows new heartbeats or nothing is profiled. A capture that hangs is
- * replaced by watch.c long before the watchdog expires: the watchdog is for a broker that hangs,
- * and for a capture that cannot be replaced.
+ * To be called at every turn. Sends READY=1 when capture and a ship have started. Sends
+ * WATCHDOG=1 (notify_check()) while capture shows new heartbeats, nothing is profiled, or no
+ * capture is to run. children/watch.h replaces a capture that hangs long before the manager's
+ * watchdog expires: the watchdog is for a broker that hangs, and for a capture that cannot be
+ * replaced.
  */
 void service_check(struct notify *n, struct parts *parts);
 

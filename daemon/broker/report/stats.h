@@ -1,4 +1,4 @@
-/* Writes the statistics of --stats, one line of JSON, at the end of a run. */
+/* Writes the statistics of --stats as JSON, when the broker ends. */
 #ifndef DAEMON_BROKER_REPORT_STATS_H
 #define DAEMON_BROKER_REPORT_STATS_H
 

@@ -10,7 +10,7 @@
 #include "daemon/broker/children/restarts.h"
 #include "daemon/broker/children/ship.h"
 #include "daemon/broker/report/stats.h"
-#include "daemon/broker/report/viewer.h"
+#include "daemon/broker/report/reader.h"
 #include "daemon/broker/targets/figures.h"
 #include "daemon/broker/targets/lifecycle.h"
 #include "daemon/broker/targets/sections.h"
@@ -112,7 +112,7 @@ static void put_figures(FILE *out, const struct parts *parts, const struct insta
 }
 
 static void put_target(FILE *out, const struct parts *parts, const struct instance *i,
-		       const struct peer *viewer)
+		       const struct peer *reader)
 {
 	fprintf(out, "{\"name\": ");
 	put_string(out, i->config.name);
@@ -122,7 +122,7 @@ static void put_target(FILE *out, const struct parts *parts, const struct instan
 		i->pid, state_name(lifecycle_state(i)), i->is_sampled ? "true" : "false",
 		i->config.lifecycle == LIFECYCLE_TRACE ? "trace" : "manual",
 		i->target != NULL ? i->target->rate_hz : i->config.rate_hz);
-	if (viewer_sees(viewer, i))
+	if (reader_sees(reader, i))
 		put_figures(out, parts, i);
 	else
 		fprintf(out, "\"profiler_id\": null, \"threads\": null, "
@@ -153,15 +153,15 @@ static double limited_s(const struct parts *parts)
 	return sum.until_ns <= now_ns ? 0 : (double)(sum.until_ns - now_ns) / 1e9;
 }
 
-/* Writes the quarantined files, of the viewer's own processes only unless it sees all. */
-static void put_left_out(FILE *out, const struct parts *parts, const struct peer *viewer)
+/* Writes the quarantined files: those of all users, or only those of the reader's own user. */
+static void put_left_out(FILE *out, const struct parts *parts, const struct peer *reader)
 {
 	const struct quarantine_file *f = NULL;
 	bool first = true;
 
 	fprintf(out, ", \"files_left_out\": [");
 	while ((f = quarantine_next(&parts->quarantine, f)) != NULL) {
-		if (!viewer->sees_all && viewer->uid != f->uid)
+		if (!reader->sees_all && reader->uid != f->uid)
 			continue;
 		fprintf(out, "%s{\"file\": ", first ? "" : ", ");
 		put_string(out, f->file.name);
@@ -242,7 +242,7 @@ static void put_missing(FILE *out, const struct parts *parts)
 	fprintf(out, "], ");
 }
 
-/* Writes what only operators and viewers may read. */
+/* Writes what only readers with sees_all get. */
 static void put_inside(FILE *out, const struct parts *parts)
 {
 	char path[OPTIONS_PATH_SIZE];
@@ -268,7 +268,7 @@ static void put_inside(FILE *out, const struct parts *parts)
 	put_restarts(out, parts);
 }
 
-static void put_daemon(FILE *out, struct parts *parts, const struct peer *viewer)
+static void put_daemon(FILE *out, struct parts *parts, const struct peer *reader)
 {
 	struct spool_counts spool;
 	size_t profiling = 0;
@@ -286,8 +286,8 @@ static void put_daemon(FILE *out, struct parts *parts, const struct peer *viewer
 		parts->state.options.config.cpu_budget, limited_s(parts),
 		(unsigned long long)spool.count, (unsigned long long)spool.bytes);
 	put_lowered(out, parts);
-	put_left_out(out, parts, viewer);
-	if (viewer->sees_all)
+	put_left_out(out, parts, reader);
+	if (reader->sees_all)
 		put_inside(out, parts);
 	else
 		fprintf(out, ", \"config\": null, \"scheduler\": null, "
@@ -298,12 +298,12 @@ static void put_daemon(FILE *out, struct parts *parts, const struct peer *viewer
 	fprintf(out, "}");
 }
 
-static void put_all(FILE *out, struct parts *parts, const struct peer *viewer)
+static void put_all(FILE *out, struct parts *parts, const struct peer *reader)
 {
 	bool first = true;
 
 	fprintf(out, "{");
-	put_daemon(out, parts, viewer);
+	put_daemon(out, parts, reader);
 	fprintf(out, ", \"targets\": [");
 	for (size_t k = 0; k < parts->targets.n_instances; k++) {
 		const struct instance *i = parts->targets.instances[k];
@@ -311,13 +311,13 @@ static void put_all(FILE *out, struct parts *parts, const struct peer *viewer)
 		if (instance_is_gone(i))
 			continue;
 		fprintf(out, "%s\n  ", first ? "" : ",");
-		put_target(out, parts, i, viewer);
+		put_target(out, parts, i, reader);
 		first = false;
 	}
 	fprintf(out, "%s]}\n", first ? "" : "\n");
 }
 
-int status_make(struct parts *parts, const struct peer *viewer, int *ret_fd, uint32_t *ret_size)
+int status_make(struct parts *parts, const struct peer *reader, int *ret_fd, uint32_t *ret_size)
 {
 	struct sealed s;
 	uint64_t size;
@@ -325,7 +325,7 @@ int status_make(struct parts *parts, const struct peer *viewer, int *ret_fd, uin
 
 	if (r < 0)
 		return r;
-	put_all(s.out, parts, viewer);
+	put_all(s.out, parts, reader);
 	r = sealed_close(&s, 0, ret_fd, &size);
 	if (r == 0)
 		*ret_size = (uint32_t)size;

@@ -11,11 +11,12 @@
 struct parts;
 
 /*
- * Writes the status for viewer, who sees the processes of other users only as an operator or a
- * viewer (daemon/process/peer.h). *ret_fd is a sealed memfd of *ret_size bytes, at its start,
- * and the caller's. Returns 0 or -errno.
+ * Writes the status for reader, a peer of the daemon's socket. The status has all processes. A
+ * reader without sees_all (daemon/process/peer.h) gets null for the statistics of other users'
+ * processes, and for what the daemon keeps from ordinary users. *ret_fd: a sealed memfd of
+ * *ret_size bytes, with its offset at 0; the caller closes it. Returns 0 or -errno.
  */
-must_check int status_make(struct parts *parts, const struct peer *viewer, int *ret_fd,
+must_check int status_make(struct parts *parts, const struct peer *reader, int *ret_fd,
 			   uint32_t *ret_size);
 
 #endif

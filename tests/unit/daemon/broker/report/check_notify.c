@@ -110,8 +110,8 @@ TEST(a_long_status_is_cut_off)
 	HAS(said(), "x\nWATCHDOG=1\n");
 }
 
-/* The interval is 8 s, so an answer is due every 2 s. */
-TEST(answers_while_it_beats)
+/* The interval is 8 s, so WATCHDOG=1 is due every 2 s. */
+TEST(feeds_the_watchdog_while_it_beats)
 {
 	(void)setenv("WATCHDOG_USEC", "8000000", 1);
 	OK(notify_init(&n));
@@ -122,13 +122,13 @@ TEST(answers_while_it_beats)
 	assert_said("");
 	notify_check(&n, NOW + 2 * NS_PER_SEC, 2, false);
 	assert_said("WATCHDOG=1\n");
-	/* Without a new beat no answer is sent, however late it is; after one, soon. */
+	/* WATCHDOG=1 waits for a new beat, and follows it at once. */
 	for (uint64_t s = 4; s < 20; s++)
 		notify_check(&n, NOW + s * NS_PER_SEC, 2, false);
 	assert_said("");
 	notify_check(&n, NOW + 20 * NS_PER_SEC, 3, false);
 	assert_said("WATCHDOG=1\n");
-	/* An idle daemon answers without a beat. */
+	/* An idle daemon needs no new beat. */
 	notify_check(&n, NOW + 22 * NS_PER_SEC, 3, true);
 	assert_said("WATCHDOG=1\n");
 }
