@@ -72,9 +72,9 @@ static const int common_calls[] = {
 
 /* All calls that take the path of a file. */
 static const int path_calls[] = {
-	SCMP_SYS(open),	      SCMP_SYS(openat),	  SCMP_SYS(openat2),	SCMP_SYS(stat),
-	SCMP_SYS(lstat),      SCMP_SYS(statx),	  SCMP_SYS(access),	SCMP_SYS(faccessat),
-	SCMP_SYS(faccessat2), SCMP_SYS(readlink), SCMP_SYS(readlinkat),
+	SCMP_SYS(open),	     SCMP_SYS(openat),	   SCMP_SYS(openat2),  SCMP_SYS(stat),
+	SCMP_SYS(lstat),     SCMP_SYS(newfstatat), SCMP_SYS(statx),    SCMP_SYS(access),
+	SCMP_SYS(faccessat), SCMP_SYS(faccessat2), SCMP_SYS(readlink), SCMP_SYS(readlinkat),
 };
 
 /* The further calls of libcurl, OpenSSL and the resolver. */
@@ -174,9 +174,6 @@ static void add_unwind(struct filter *f)
 	/* daemon/unwind/limits.h */
 	add(f, SCMP_ACT_ALLOW, SCMP_SYS(timer_settime), 0, NULL);
 	add_all(f, no_file, path_calls, array_size(path_calls));
-	/* glibc implements fstat by this call, with an empty path. */
-	add_masked(f, SCMP_ACT_ALLOW, SCMP_SYS(newfstatat), 3, AT_EMPTY_PATH, AT_EMPTY_PATH);
-	add_masked(f, no_file, SCMP_SYS(newfstatat), 3, AT_EMPTY_PATH, 0);
 }
 
 static void add_sockets(struct filter *f)

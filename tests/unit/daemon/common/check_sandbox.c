@@ -12,7 +12,6 @@
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -51,13 +50,6 @@ static int try(const struct attempt *a)
 		       : a->arguments[i] == DIRECTORY ? write_dir
 						      : a->arguments[i];
 	return syscall(a->number, v[0], v[1], v[2], v[3], 0L, 0L) < 0 ? errno : 0;
-}
-
-static int stat_descriptor(void)
-{
-	struct stat st;
-
-	return fstat(STDERR_FILENO, &st) < 0 ? errno : 0;
 }
 
 static int socket_udp6(void)
@@ -158,7 +150,9 @@ static const struct attempt attempts[] = {
 	     0600),
 	CALL("truncate_file", ENOENT, ENOSYS, SYS_openat, AT_FDCWD, POINTER("/dev/null"), O_TRUNC),
 	CALL("stat_path", ENOENT, 0, SYS_newfstatat, AT_FDCWD, POINTER("/"), POINTER(room)),
-	FUNCTION(stat_descriptor, 0, 0),
+	CALL("stat_path_by_flag", ENOENT, 0, SYS_newfstatat, AT_FDCWD, POINTER("/"), POINTER(room),
+	     AT_EMPTY_PATH),
+	CALL("stat_descriptor", 0, 0, SYS_fstat, STDERR_FILENO, POINTER(room)),
 	CALL("access_path", ENOENT, 0, SYS_faccessat, AT_FDCWD, POINTER("/"), R_OK),
 	CALL("read_link", ENOENT, 0, SYS_readlinkat, AT_FDCWD, POINTER("/proc/self/exe"),
 	     POINTER(room), sizeof(room)),
