@@ -18,7 +18,7 @@ static struct aggregate_options options_of(const struct msg_session_open *open)
 		.hash_seed = open->hash_seed,
 		.demangle = !is_rust,
 		.inlined = !is_rust,
-		.name_starts = open->symbols != UNWIND_SYMBOLS_NONE,
+		.name_by_start = open->symbols != UNWIND_SYMBOLS_NONE,
 		.by_function = open->by_function != 0,
 		.in_app_include = open->in_app_include,
 		.in_app_exclude = open->in_app_exclude,

@@ -84,7 +84,7 @@ static int look_up(struct unwind_space *space, const struct msg_symbolize *m, st
 	lookup_init(&l, 0);
 	l.demangle = m->demangle != 0;
 	l.inlined_too = true;
-	l.name_starts = true;
+	l.name_by_start = true;
 	r = lookup_update(&l, &stacks, space, "");
 	*ret = SYMBOLIZE_NO_NAMES;
 	for (size_t i = 0; i < l.n_frames && r == 0; i++) {

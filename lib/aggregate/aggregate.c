@@ -73,7 +73,7 @@ int aggregate_new(const struct aggregate_options *options, struct unwind_space *
 	lookup_init(&a->lookup, options->hash_seed);
 	a->lookup.demangle = options->demangle;
 	a->lookup.inlined_too = options->inlined;
-	a->lookup.name_starts = options->name_starts;
+	a->lookup.name_by_start = options->name_by_start;
 	a->lookup.by_function = options->by_function;
 	a->lookup.in_app = (struct in_app_rules){
 		.include = or_empty(options->in_app_include),

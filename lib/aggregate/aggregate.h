@@ -55,7 +55,7 @@ struct aggregate_options {
 	bool demangle; /* C++ and Rust names; false: names as in the symbol table */
 	bool inlined;  /* inlined functions are frames of their own */
 	/* Functions without a symbol are named by where they start. */
-	bool name_starts;
+	bool name_by_start;
 	/*
 	 * All frames of a function are one frame of the chunk, with an address
 	 * that is made of the function's start (lib/aggregate/lookup.h). Times by

@@ -33,7 +33,7 @@ void lookup_fini(struct lookup *l)
 	lookup_init(l, l->image_at.seed);
 	l->demangle = old.demangle;
 	l->inlined_too = old.inlined_too;
-	l->name_starts = old.name_starts;
+	l->name_by_start = old.name_by_start;
 	l->by_function = old.by_function;
 	l->in_app = old.in_app;
 }
@@ -222,7 +222,7 @@ static int take_function(struct lookup *l, struct unwind_space *space, uint64_t 
 	}
 	detail->unnamed = true;
 	frame->in_app = is_in_app(l, image, frame->package, main_path, NULL);
-	if (image == NULL || unwind_function_at(space, addr, &detail->start) < 0 || !l->name_starts)
+	if (image == NULL || unwind_function_at(space, addr, &detail->start) < 0 || !l->name_by_start)
 		return 0;
 	r = name_by_offset(l, detail->start, image, frame->package, &frame->function);
 	if (r == 0 && !afford(l, frame->function))

@@ -66,7 +66,7 @@ struct lookup {
 	/* Options: set by the caller after lookup_init(), kept by lookup_fini(). */
 	bool demangle;
 	bool inlined_too;	       /* look up inlined functions */
-	bool name_starts, by_function; /* as in struct aggregate_options */
+	bool name_by_start, by_function; /* as in struct aggregate_options */
 	struct in_app_rules in_app;
 };
 
@@ -80,7 +80,7 @@ void lookup_fini(struct lookup *l);
  * image has package NULL. file and line are those of the function that the
  * symbol names: where a function was inlined, the line of its call.
  *
- * name_starts: a frame without a symbol is named by the start of its function,
+ * name_by_start: a frame without a symbol is named by the start of its function,
  * as an FDE gives it, "libc.so.6+0x89f60": the image, and the distance from the
  * image's start. Where no FDE covers the address, function is NULL.
  *

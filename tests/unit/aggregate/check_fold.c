@@ -92,7 +92,7 @@ static void profile_random(uint64_t seed, bool by_function, struct times *ret, c
 		.chunk_bytes = 20000000,
 		.main_path = "/opt/app",
 		.main_argv0 = "",
-		.name_starts = true,
+		.name_by_start = true,
 		.by_function = by_function,
 	};
 	static struct unwind_stack stack;

@@ -64,7 +64,7 @@ static void set_up(void)
 	};
 	stacks_init(&s, 0);
 	lookup_init(&l, 0);
-	l.name_starts = true;
+	l.name_by_start = true;
 }
 
 static void tear_down(void)
@@ -197,10 +197,10 @@ TEST(unnamed_functions)
 	check_frame(0x7abcd, NULL, "/usr/lib/libc.so.6", false);
 }
 
-/* Without name_starts only frames that need a name have one. */
+/* Without name_by_start only frames that need a name have one. */
 TEST(unnamed_functions_stay_so)
 {
-	l.name_starts = false;
+	l.name_by_start = false;
 	l.by_function = true;
 	ADD(0x79010, 0x30050, 0x7724a, 0x77205);
 	finish();
