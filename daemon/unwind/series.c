@@ -171,18 +171,18 @@ int series_exit_all(struct series *c, uint64_t time_ns)
 	return aggregate_exit_all(c->aggregate, time_ns);
 }
 
-int series_tick(struct series *c, const struct record_tick *record, bool *ret_due)
+bool series_tick(struct series *c, const struct record_tick *record)
 {
-	int r = aggregate_tick(c->aggregate, record->h.time_ns, record->settled_ns, record->due,
-			       ret_due);
+	bool is_due =
+		aggregate_tick(c->aggregate, record->h.time_ns, record->settled_ns, record->due);
 
 	if (c->first_end_ns == 0)
 		c->first_end_ns = record->h.time_ns + c->open.first_chunk_us * NS_PER_US;
 	if (record->settled_ns >= c->first_end_ns) {
 		c->first_end_ns = UINT64_MAX;
-		*ret_due = true;
+		is_due = true;
 	}
-	return r;
+	return is_due;
 }
 
 int series_close(struct series *c, uint64_t end_ns, struct profile *ret)

@@ -81,8 +81,8 @@ must_check int series_waiting(struct series *c, const struct record *record);
 /* Ends all threads of the target at time_ns. */
 must_check int series_exit_all(struct series *c, uint64_t time_ns);
 
-/* Adds a RECORD_TICK. Sets *ret_due if the chunk ought to be closed. */
-must_check int series_tick(struct series *c, const struct record_tick *record, bool *ret_due);
+/* Adds a RECORD_TICK. Returns true if the chunk ought to be closed (aggregate_tick()). */
+must_check bool series_tick(struct series *c, const struct record_tick *record);
 
 /*
  * series_close() closes the chunk at end_ns; *ret is valid until series_next(). The

@@ -273,14 +273,9 @@ static int take_tick(struct stream *s, const struct record_tick *record)
 
 	s->settled_ns = record->settled_ns;
 	exec_budget_check(&s->execs, s->open.pid, record->h.time_ns);
-	FOR_EACH_SERIES (c, s) {
-		bool due;
-
-		if (r == 0)
-			r = series_tick(c, record, &due);
-		if (r == 0 && due)
+	FOR_EACH_SERIES (c, s)
+		if (r == 0 && series_tick(c, record))
 			r = cut_chunk(s, c, record->settled_ns, false);
-	}
 	return r;
 }
 

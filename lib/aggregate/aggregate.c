@@ -363,14 +363,13 @@ static bool is_large(const struct aggregate *a)
 	       (nodes >= NODES_DUE && nodes / 2 >= a->chunk.first_nodes);
 }
 
-int aggregate_tick(struct aggregate *a, uint64_t time_ns, uint64_t settled_ns, uint64_t due,
-		   bool *ret_due)
+bool aggregate_tick(struct aggregate *a, uint64_t time_ns, uint64_t settled_ns,
+		    uint64_t elapsed_ticks)
 {
 	assert(!a->closed);
-	period_tick(&a->chunk.period, time_ns, settled_ns, due);
-	*ret_due = period_due(&a->chunk.period) ||
-		   (is_large(a) && period_closable(&a->chunk.period) > a->chunk.period.start_ns);
-	return 0;
+	period_tick(&a->chunk.period, time_ns, settled_ns, elapsed_ticks);
+	return period_due(&a->chunk.period) ||
+	       (is_large(a) && period_closable(&a->chunk.period) > a->chunk.period.start_ns);
 }
 
 /*

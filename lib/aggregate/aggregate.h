@@ -125,14 +125,14 @@ must_check int aggregate_exit(struct aggregate *a, uint32_t tid, uint64_t time_n
 must_check int aggregate_exit_all(struct aggregate *a, uint64_t time_ns);
 
 /*
- * Takes a tick: a thread without a record since the last tick goes on as before.
- * settled_ns is the last tick up to which all samples have come. due is
- * record_tick.due, the number of ticks since the last call; a running thread
- * gets a sample at each of them. Sets *ret_due if the chunk has reached its
- * length in time or bytes and ought to be closed. Returns 0.
+ * Adds a tick (RECORD_TICK). A thread without a record since the last tick goes on
+ * as before. settled_ns is the settled tick. elapsed_ticks is record_tick.due: the
+ * number of ticks since the last call, this one included (0 counts as 1); a running
+ * thread gets a sample at each of them. Returns true if the chunk ought to be closed,
+ * because it has reached its length in time or in bytes.
  */
-must_check int aggregate_tick(struct aggregate *a, uint64_t time_ns, uint64_t settled_ns,
-			      uint64_t due, bool *ret_due);
+must_check bool aggregate_tick(struct aggregate *a, uint64_t time_ns, uint64_t settled_ns,
+			       uint64_t elapsed_ticks);
 
 /*
  * Closes the chunk at end_ns, the settled tick at which the next chunk begins

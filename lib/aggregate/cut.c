@@ -44,7 +44,7 @@ static void drop_starts_missed(struct open_chunk *c)
 
 /*
  * Moves the samples from end_us on to cut->ahead, and sets carry, carry_waits,
- * ahead and ends of each thread.
+ * ahead and has_ended of each thread.
  */
 static int split(struct cut *cut, struct open_chunk *c, uint64_t end_us)
 {
@@ -54,7 +54,7 @@ static int split(struct cut *cut, struct open_chunk *c, uint64_t end_us)
 		struct thread *t = &c->threads[i];
 
 		t->ahead = false;
-		t->ends = false;
+		t->has_ended = false;
 		t->carry = t->node;
 		t->carry_waits = !t->running;
 	}
@@ -76,7 +76,7 @@ static int split(struct cut *cut, struct open_chunk *c, uint64_t end_us)
 		t->ahead = true;
 		if ((t->exited && t->exit_us == end_us) ||
 		    (s->node == PROFILE_NONE && s->time_us == end_us))
-			t->ends = true;
+			t->has_ended = true;
 		else
 			cut->ahead[cut->n_ahead++] = *s;
 	}
@@ -119,7 +119,7 @@ static int add_closing(struct open_chunk *c, uint64_t end_us)
 		r = open_chunk_emit(c, t, end_us, t->carry, t->carry_waits);
 		if (r < 0)
 			return r;
-		if (t->ends)
+		if (t->has_ended)
 			t->carry = PROFILE_NONE;
 		if (t->exited && t->exit_us == end_us)
 			t->ahead = false;

@@ -88,7 +88,7 @@ static int prune(struct functions *f)
 
 	qsort(f->rows, f->n, sizeof(f->rows[0]), compare_weight);
 	functions_init(&kept, f->by_name.seed);
-	kept.stacks = f->stacks;
+	kept.n_stacks = f->n_stacks;
 	kept.others_self_ns = f->others_self_ns;
 	kept.others_waiting_ns = f->others_waiting_ns;
 	kept.n_others = f->n_others;
@@ -132,13 +132,13 @@ static void add_stack(struct functions *f, const struct stacks *s, const uint32_
 
 	leaf->self_ns += time->running_ns;
 	leaf->waiting_ns += time->waiting_ns;
-	f->stacks++;
+	f->n_stacks++;
 	for (; node != PROFILE_NONE; node = s->nodes[node].parent) {
 		struct functions_row *row = &f->rows[row_of[s->nodes[node].frame]];
 
-		if (row->stamp != f->stacks)
+		if (row->stamp != f->n_stacks)
 			row->total_ns += time->running_ns;
-		row->stamp = f->stacks;
+		row->stamp = f->n_stacks;
 	}
 }
 

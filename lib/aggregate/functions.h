@@ -39,8 +39,8 @@ struct functions {
 	struct text text;
 	struct functions_row *rows;
 	size_t n, cap;
-	struct table by_name;			    /* hash of name and module to row */
-	uint64_t stacks;			    /* counted, for the stamps */
+	struct table by_name; /* hash of name and module to row */
+	uint64_t n_stacks;    /* added to the table so far; the source of functions_row.stamp */
 	uint64_t others_self_ns, others_waiting_ns; /* of rows not kept */
 	uint64_t n_others;
 };

@@ -222,7 +222,8 @@ static int take_function(struct lookup *l, struct unwind_space *space, uint64_t 
 	}
 	detail->unnamed = true;
 	frame->in_app = is_in_app(l, image, frame->package, main_path, NULL);
-	if (image == NULL || unwind_function_at(space, addr, &detail->start) < 0 || !l->name_by_start)
+	if (image == NULL || unwind_function_at(space, addr, &detail->start) < 0 ||
+	    !l->name_by_start)
 		return 0;
 	r = name_by_offset(l, detail->start, image, frame->package, &frame->function);
 	if (r == 0 && !afford(l, frame->function))

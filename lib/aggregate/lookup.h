@@ -65,7 +65,7 @@ struct lookup {
 	size_t payload_bytes;
 	/* Options: set by the caller after lookup_init(), kept by lookup_fini(). */
 	bool demangle;
-	bool inlined_too;	       /* look up inlined functions */
+	bool inlined_too;		 /* look up inlined functions */
 	bool name_by_start, by_function; /* as in struct aggregate_options */
 	struct in_app_rules in_app;
 };

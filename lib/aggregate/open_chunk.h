@@ -47,7 +47,11 @@ struct thread {
 	uint32_t carry;	  /* the thread's stack at the end of the chunk */
 	bool carry_waits; /* the thread waits at the end of the chunk */
 	bool ahead;	  /* the thread has samples later than the end */
-	bool ends;	  /* the thread's stack ends there: it gets no sample in the next chunk */
+	/*
+	 * At the end of the chunk the thread has exited, or its stack is unknown: the next chunk
+	 * does not begin with its stack.
+	 */
+	bool has_ended;
 };
 
 struct open_chunk {

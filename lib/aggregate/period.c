@@ -25,7 +25,7 @@ void period_note(struct period *s, uint64_t time_ns)
 	s->newest_ns = max_u64(s->newest_ns, time_ns);
 }
 
-void period_tick(struct period *s, uint64_t time_ns, uint64_t settled_ns, uint64_t due)
+void period_tick(struct period *s, uint64_t time_ns, uint64_t settled_ns, uint64_t elapsed_ticks)
 {
 	uint64_t last_ns = s->n_ticks == 0 ? 0 : s->ticks[(s->n_ticks - 1) % PERIOD_TICKS];
 
@@ -34,11 +34,12 @@ void period_tick(struct period *s, uint64_t time_ns, uint64_t settled_ns, uint64
 	if (s->n_ticks > 0 && time_ns <= last_ns)
 		return;
 	if (s->n_ticks == 0 || time_ns - last_ns > PERIOD_GAP_NS)
-		due = 1;
-	due = min_u64(max_u64(due, 1), PERIOD_TICKS);
+		elapsed_ticks = 1;
+	elapsed_ticks = min_u64(max_u64(elapsed_ticks, 1), PERIOD_TICKS);
 	/* The missing ticks are counted back from this one, as lib/capture counts them. */
-	for (uint64_t back = due; back-- > 0;)
-		s->ticks[s->n_ticks++ % PERIOD_TICKS] = time_ns - (time_ns - last_ns) / due * back;
+	for (uint64_t back = elapsed_ticks; back-- > 0;)
+		s->ticks[s->n_ticks++ % PERIOD_TICKS] =
+			time_ns - (time_ns - last_ns) / elapsed_ticks * back;
 }
 
 uint64_t period_tick_before(const struct period *s, uint64_t time_ns)

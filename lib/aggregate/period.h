@@ -60,7 +60,7 @@ void period_note(struct period *s, uint64_t time_ns);
  * as 1). Skipped ticks between the two are added at equal distances, except in a
  * gap.
  */
-void period_tick(struct period *s, uint64_t time_ns, uint64_t settled_ns, uint64_t due);
+void period_tick(struct period *s, uint64_t time_ns, uint64_t settled_ns, uint64_t elapsed_ticks);
 
 /* Returns the last known tick before time_ns, or 0. */
 uint64_t period_tick_before(const struct period *s, uint64_t time_ns);

@@ -114,12 +114,11 @@ static void aggregate_record(struct aggregate *a, const struct record *record, u
 	const struct record_sample *sample = (const void *)record;
 	const struct record_tick *tick = (const void *)record;
 	uint64_t time_ns = record->time_ns + shift_ns;
-	bool due;
 	int r = 0;
 
 	switch ((enum record_type)record->ring.type) {
 	case RECORD_TICK:
-		r = aggregate_tick(a, time_ns, tick->settled_ns + shift_ns, tick->due, &due);
+		(void)!aggregate_tick(a, time_ns, tick->settled_ns + shift_ns, tick->due);
 		break;
 	case RECORD_THREAD:
 		r = aggregate_thread(a, record->tid, thread->is_main, thread->comm,

@@ -68,13 +68,13 @@ static void gone(uint32_t tid, uint64_t ms)
 
 static void tick_settled(uint64_t ms, uint64_t settled_ms)
 {
-	OK(aggregate_tick(a, ms * MS, settled_ms * MS, 1, &due));
+	due = aggregate_tick(a, ms * MS, settled_ms * MS, 1);
 }
 
 /* Adds a tick that is the n-th since the last one; the others were skipped. */
 static void tick_after(uint64_t n, uint64_t ms)
 {
-	OK(aggregate_tick(a, ms * MS, ms * MS, n, &due));
+	due = aggregate_tick(a, ms * MS, ms * MS, n);
 }
 
 static void tick(uint64_t ms)

@@ -111,15 +111,12 @@ TESTS(bulk, array_size(shapes))
 	ck_assert_ptr_nonnull(out);
 	OK(aggregate_new(&options, &space, &a));
 	for (uint64_t tick = 0; tick <= TICKS; tick++) {
-		bool due;
-
 		time_ns = NS_PER_SEC + tick * NS_PER_SEC / HZ;
 		for (uint32_t tid = 1; tid <= THREADS; tid++) {
 			make_stack(&shapes[_i], &state, tick);
 			OK(aggregate_sample(a, tid, time_ns, &stack, true));
 		}
-		OK(aggregate_tick(a, time_ns, time_ns, 1, &due));
-		if (!due)
+		if (!aggregate_tick(a, time_ns, time_ns, 1))
 			continue;
 		last_ns = time_ns;
 		write_chunk(a, time_ns, out);

@@ -102,14 +102,12 @@ static void profile_random(uint64_t seed, bool by_function, struct times *ret, c
 
 	OK(aggregate_new(&options, &space, &a));
 	for (uint64_t t = 1; t <= TICKS; t++) {
-		bool due;
-
 		stack = (struct unwind_stack){.n = 1 + random_next(&seed) % 6};
 		for (size_t i = 0; i < stack.n; i++)
 			stack.frames[i] = (struct unwind_frame){
 				0x10001 + random_next(&seed) % (N_FUNCTIONS * 256 - 1), i == 0, 0};
 		OK(aggregate_sample(a, 1, t * NS_PER_MS, &stack, true));
-		OK(aggregate_tick(a, t * NS_PER_MS, t * NS_PER_MS, 1, &due));
+		(void)!aggregate_tick(a, t * NS_PER_MS, t * NS_PER_MS, 1);
 	}
 	OK(aggregate_close(a, TICKS * NS_PER_MS, &p));
 	count(&p, ret);
