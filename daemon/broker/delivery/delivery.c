@@ -63,7 +63,12 @@ void delivery_lost(struct chunk_source *source, struct ship *s, uint32_t reason)
 	if (s->dsn[0] == '\0')
 		return;
 	s->untold.quantity[kind][discard_report(reason)]++;
-	ship_tell_lost(s);
+	/*
+	 * Else the ship learns of it with its next answer. If the ship gets no processor, a message
+	 * for each loss would fill its socket.
+	 */
+	if (s->n_handed == 0)
+		ship_tell_lost(s);
 }
 
 /* Counts an envelope as lost that ship does not have. */
@@ -465,6 +470,7 @@ void delivery_done(struct delivery *d, struct ship *s, const struct msg_envelope
 		s->delivered_ns = clock_mono_ns();
 	finish(d, e);
 	hand_over_next(d, s);
+	ship_tell_lost(s);
 }
 
 /* Sends the deadline, if there is one, to the ship's present process. */
@@ -512,6 +518,8 @@ void delivery_give_up(struct delivery *d)
 		log_warning("%zu chunk%s still on the way: given up", n, n == 1 ? " is" : "s are");
 	FOR_EACH_ENVELOPE (e, d)
 		give_up(d, e);
+	for (size_t i = 0; i < d->children->n_ships; i++)
+		ship_tell_lost(d->children->ships[i]);
 	delivery_sweep(d);
 }
 

@@ -416,6 +416,26 @@ TEST(it_is_told_of_losses)
 	close_fd(&ship);
 }
 
+TEST(losses_during_a_delivery_are_reported_to_the_ship_with_its_next_answer)
+{
+	struct msg_envelope_done done = {.h = MSG_HEADER(MSG_ENVELOPE_DONE), .result = SHIP_DONE};
+	struct msg_envelope envelope;
+	struct msg_lost lost;
+	int ship = new_process(0);
+
+	add_chunk(0, SMALL);
+	receive(ship, MSG_ENVELOPE, &envelope, sizeof(envelope));
+	for (int i = 0; i < 1000; i++)
+		delivery_lost(&instances[0].delivery, &ships[0], DISCARD_QUEUE_OVERFLOW);
+	assert_no_more(ship);
+	done.seq = envelope.seq;
+	delivery_done(&broker.parts.delivery, &ships[0], &done);
+	receive(ship, MSG_LOST, &lost, sizeof(lost));
+	ck_assert_uint_eq(lost.quantity, 1000);
+	assert_no_more(ship);
+	close_fd(&ship);
+}
+
 /* The instance has another DSN now; its chunk belongs to the one before. */
 TEST(a_loss_is_told_where_the_chunk_was_to_go)
 {
