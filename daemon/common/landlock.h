@@ -1,6 +1,8 @@
 /*
  * Restricts where this process can write, by landlock(7), independent of its user and of the
- * names that it opens. Ship, and the converter of --output FILE, call it at their start.
+ * names that it opens. The restriction cannot be removed. Two processes call it at their start:
+ * ship, and the `sentry-profctl convert` that the broker starts at the end of a run with
+ * --output FILE.
  */
 #ifndef DAEMON_COMMON_LANDLOCK_H
 #define DAEMON_COMMON_LANDLOCK_H
@@ -8,10 +10,11 @@
 #include "lib/base/util.h"
 
 /*
- * From this call on the process can open, make, rename and remove only regular files in the
- * directory dir (-1: nowhere). Descriptors that are open keep their rights. Requires
- * no_new_privs. Returns 0 or -errno. Returns 0 without effect if the kernel has no landlock
- * (before 5.13, or not among its security modules), or if a container forbids it.
+ * From this call on the process can make, open for writing, rename and remove only regular files
+ * in the directory dir (-1: nowhere). Reading is not restricted, and open descriptors keep their
+ * rights. dir stays the caller's. The caller must have set no_new_privs. Returns 0 or -errno.
+ * Returns 0 without effect if the kernel has no landlock (before 5.13, or not among its security
+ * modules), or if a container forbids it.
  */
 must_check int landlock_restrict_writing(int dir);
 

@@ -9,10 +9,21 @@
  * (struct protocol_page).
  *
  * Rights. The daemon identifies the client by SO_PEERCRED, which is the process that called
- * connect(2): a child that inherits a connection speaks for its parent. root and members of the
- * group sentry-profd may make every request. Other users may make requests about their own
- * processes. All users may ask for STATUS and METRICS (daemon/broker/control/rights.h states what
- * they see there).
+ * connect(2): a child that inherits a connection speaks for its parent. Operators are root, the
+ * daemon's own user, and members of the group sentry-profd.
+ *
+ *     request                                        permitted to
+ *     START, STOP, PROFILER_ID without pid and name  the client, about its own process
+ *     SPANS_OPEN, SPANS_CLOSED, THREAD               the client, about its own process
+ *     START, STOP, PROFILER_ID of other processes    operators, and the user of the process
+ *     ATTACH, DETACH, RECORD, WATCH                  operators, and the user of the process
+ *     RECORD_END                                     the client, about its own recordings
+ *     RELOAD, CHECK                                  operators
+ *     STATUS, METRICS, OPENMETRICS                   everybody
+ *
+ * A process that has changed its credentials, or that runs a file which its user may not read, is
+ * for operators only. STATUS and METRICS show the statistics of other users' processes only to
+ * operators and to members of the group sentry-profd-view.
  *
  * Limits. The daemon closes the connection of a client that sends an invalid message, leaves
  * answers unread until its socket is full, or has too many connections. A client that sends faster
@@ -46,38 +57,38 @@
 enum protocol_type {
 	PROTOCOL_HELLO = 1,
 	PROTOCOL_ANSWER,
-	/* struct protocol_request, from an operator or from the process itself: */
-	PROTOCOL_START,	      /* starts the profiler of a target with profile_lifecycle = manual */
-	PROTOCOL_STOP,	      /* stops it */
-	PROTOCOL_PROFILER_ID, /* asks for the id of the running profiler */
-	/* struct protocol_request, from the process itself only (pid 0): */
+	/* All further types are a struct protocol_request. About the client or a process: */
+	PROTOCOL_START,	      /* start the profiler of a target with profile_lifecycle = manual */
+	PROTOCOL_STOP,	      /* stop it */
+	PROTOCOL_PROFILER_ID, /* return the id of the running profiler */
+	/* About the client: */
 	PROTOCOL_SPANS_OPEN,   /* sampled root spans are open now */
 	PROTOCOL_SPANS_CLOSED, /* none is open any more; only for a client without a page */
 	/*
-	 * from the process itself: pid is the id of its thread, and the answer's pid is the
-	 * daemon's
+	 * Return the id of a thread of the client in the daemon's pid namespace. The request's pid
+	 * is the thread's id in the client's pid namespace, and the answer's pid is the thread's id
+	 * in the daemon's.
 	 */
 	PROTOCOL_THREAD,
-	/* struct protocol_request, from an operator: */
-	PROTOCOL_ATTACH, /* profiles a process that no section needs to match */
-	PROTOCOL_DETACH, /* detaches from a process and does not attach again */
+	/* About a process or the daemon: */
+	PROTOCOL_ATTACH, /* profile a process, whether or not a section matches it */
+	PROTOCOL_DETACH, /* detach from a process, and do not attach to it again */
 	PROTOCOL_STATUS, /* the answer carries a memfd of JSON */
-	PROTOCOL_RELOAD, /* reads the configuration again */
+	PROTOCOL_RELOAD, /* read the configuration again */
 	/*
-	 * struct protocol_request, from an operator: profiles a process for this client,
-	 * independently of what is sent to Sentry. The answer carries a SOCK_SEQPACKET socket, on
-	 * which the daemon sends struct protocol_recorded.
+	 * Profile a process for this client, independently of what is sent to Sentry. The answer
+	 * carries a SOCK_SEQPACKET socket, on which the daemon sends struct protocol_recorded.
 	 */
 	PROTOCOL_RECORD,     /* chunks of up to a minute */
 	PROTOCOL_WATCH,	     /* chunks of one second */
-	PROTOCOL_RECORD_END, /* ends all recordings of this connection */
-	/* The answer carries a memfd of text: the metrics for Prometheus */
+	PROTOCOL_RECORD_END, /* end all recordings of this connection */
+	/* The answer carries a memfd of text, the metrics for Prometheus: */
 	PROTOCOL_METRICS,     /* Prometheus' text format 0.0.4 */
 	PROTOCOL_OPENMETRICS, /* OpenMetrics 1.0 */
 	/*
-	 * From an operator: checks the configuration, whether each server accepts envelopes, and,
-	 * with a pid, which section matches the process and why the others do not. The answer
-	 * carries a socket, on which the daemon sends one struct protocol_checked within 90 s.
+	 * Check the configuration, whether each server accepts envelopes, and, with a pid, which
+	 * section matches the process and why the others do not. The answer carries a socket, on
+	 * which the daemon sends one struct protocol_checked within 90 s.
 	 */
 	PROTOCOL_CHECK,
 	PROTOCOL_TYPE_END,
@@ -104,10 +115,12 @@ struct protocol_hello {
 
 /*
  * The fields that each request uses; the others must be 0:
- * - START and STOP: pid is a process; or pid is 0 and name is a section, for all its processes; or
- *   neither, for the client itself.
- * - PROFILER_ID, SPANS_OPEN, SPANS_CLOSED: neither; they are about the client itself.
- * - ATTACH and DETACH: pid.
+ * - START and STOP: pid is a process; or pid is 0 and name is a section, for those of its processes
+ *   that the user has rights to; or neither, for the client itself.
+ * - PROFILER_ID: pid is a process; or neither, for the client itself.
+ * - SPANS_OPEN, SPANS_CLOSED: neither; they are about the client itself.
+ * - THREAD: pid is a thread of the client, in the client's pid namespace.
+ * - ATTACH and DETACH: pid is a process.
  * - RECORD and WATCH: pid, or the name of a section that has exactly one process.
  * - CHECK: pid or neither.
  * - STATUS, METRICS, OPENMETRICS, RELOAD, RECORD_END: neither.
@@ -186,12 +199,12 @@ enum protocol_record_end {
 struct protocol_recorded {
 	uint32_t end;	/* enum protocol_record_end */
 	uint32_t lost;	/* chunks so far that could not be sent */
-	uint32_t bytes; /* size of the chunk, a V2 payload */
+	uint32_t bytes; /* size of the chunk, a "profile_chunk" item of Sentry (JSON) */
 	uint32_t reserved;
 	char text[PROTOCOL_TEXT_SIZE]; /* as in struct protocol_answer */
 };
 
-/* The result of CHECK. It carries a sealed memfd of this many bytes, lines of text for the user. */
+/* The result of CHECK: the message carries a sealed memfd of this many bytes, text for the user. */
 struct protocol_checked {
 	uint32_t bytes;
 	uint32_t reserved;

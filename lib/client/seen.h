@@ -10,7 +10,7 @@
 #include "lib/client/state.h"
 
 struct seen {
-	struct protocol_page page; /* set up to and including profiler_id */
+	struct protocol_page page; /* only the fields from sequence to profiler_id are valid */
 	bool is_other_ns;
 	/* The profiler runs, or will run because of a pending start or an open root span. */
 	bool is_running;

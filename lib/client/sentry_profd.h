@@ -30,8 +30,8 @@
  *   in the child has no effect. After exec(2) the new program must call
  *   sentry_profd_connect() itself.
  *
- * The kernel tells the daemon which process has connected (SO_PEERCRED), so a
- * process can only control its own profiler.
+ * All functions are about the calling process only. The kernel tells the daemon
+ * which process has connected (SO_PEERCRED).
  */
 #ifndef SENTRY_PROFD_H
 #define SENTRY_PROFD_H
