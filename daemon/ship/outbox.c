@@ -24,6 +24,11 @@ void outbox_fini(struct outbox *o)
 		log_warning("%zu chunk%s not sent: the time is up", o->unsent,
 			    o->unsent == 1 ? " was" : "s were");
 	transport_abort(o->transport);
+	if (o->current != NULL)
+		queue_item_free(o->current);
+	o->current = NULL;
+	while (o->queue.n > 0)
+		queue_item_free(queue_pop(&o->queue));
 	buf_fini(&o->body);
 	spooler_fini(&o->spooler);
 }

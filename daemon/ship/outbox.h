@@ -1,7 +1,7 @@
 /*
- * The outbox decides what ship sends next, and what becomes of each envelope. main.c adds each
- * envelope that is meant for the server, calls outbox_step() at each turn of its loop, and learns
- * the result of each envelope through a callback.
+ * The outbox decides which envelope or report ship sends next, and whether an envelope is sent,
+ * stored or dropped. main.c adds each envelope for the server, calls outbox_step() at each turn of
+ * its loop, and gets the result of each envelope through a callback.
  *
  * One request is in flight at a time: for the oldest item of the queue, for an envelope of the
  * spool, or without an envelope (a client report or a probe). The queue goes first; envelopes of
@@ -11,10 +11,10 @@
  * spool they stay in the queue; when that is full the oldest is dropped. An envelope that a
  * Spotlight did not answer twice is dropped, too.
  *
- * Every dropped envelope is counted for the next client report (lib/ship/reports.h). A rate limit
- * on chunks does not delay a report; one on everything does.
+ * Every dropped envelope is counted for the next client report (lib/ship/reports.h). Only a rate
+ * limit on all categories delays a report.
  *
- * Times are by clock_boot_ns(). Nothing here waits.
+ * Times are by clock_boot_ns(). No function waits.
  */
 #ifndef DAEMON_SHIP_OUTBOX_H
 #define DAEMON_SHIP_OUTBOX_H
@@ -34,8 +34,8 @@ typedef void (*outbox_probed_fn)(const struct transport_answer *answer);
 enum outbox_extra { EXTRA_NONE, EXTRA_REPORT, EXTRA_PROBE };
 
 /*
- * Called once for each item, which is the callee's to free. result: as in struct
- * msg_envelope_done.
+ * Called once for each item that outbox_add() has taken, except those that are left at
+ * outbox_fini(). The callee owns the item. result: as in struct msg_envelope_done.
  */
 typedef void (*outbox_done_fn)(struct queue_item *item, uint32_t result);
 
@@ -46,13 +46,16 @@ struct outbox {
 	struct spooler spooler;
 	struct queue queue;
 
-	/* The request in flight is for this item, for spooler (.sending), or an extra. */
+	/*
+	 * The request in flight is for the item current, for an envelope of the spool
+	 * (spooler.sending), or without an envelope (extra). At most one of the three is set.
+	 */
 	struct queue_item *current;
 	enum outbox_extra extra;
-	struct buf body; /* of the request in flight: the transport reads it */
+	struct buf body; /* of the request in flight; the transport reads it */
 
 	outbox_probed_fn probed; /* a probe is requested; NULL: none is */
-	bool last_report_due;	 /* outbox_close() was called, and the last report is not sent */
+	bool last_report_due;	 /* outbox_close() was called; the last report is not sent yet */
 	uint64_t deadline_ns;	 /* 0: none */
 	size_t unsent;		 /* items that were left at the deadline */
 };
@@ -63,8 +66,8 @@ struct outbox {
  */
 void outbox_init(struct outbox *o, struct transport *transport, outbox_done_fn done);
 /*
- * Aborts the request in flight, without a call of done. Logs how many envelopes were not sent by
- * the deadline.
+ * Aborts the request in flight, and frees the items that are left, without a call of done. Logs the
+ * number of envelopes that were not sent by the deadline.
  */
 void outbox_fini(struct outbox *o);
 
@@ -73,17 +76,18 @@ void outbox_count_lost(struct outbox *o, enum envelope_kind kind, enum client_re
 		       uint64_t n);
 
 /*
- * Sets the destination (destination_set_dsn). dsn NULL: items end with SHIP_NOTHING.
+ * Sets the destination (destination_set_dsn). dsn NULL: there is none, and items end with
+ * SHIP_NOTHING.
  */
 void outbox_set_dsn(struct outbox *o, const struct dsn *dsn, uint64_t limited_until_ns);
 
-/* Takes the item. Drops the oldest items if the queue is full. */
+/* Adds an item, which the outbox owns from now on. Drops the oldest items if the queue is full. */
 void outbox_add(struct outbox *o, struct queue_item *item);
 
 /*
  * Requests a probe (MSG_PROBE): a request without an envelope that shows whether the server accepts
- * the DSN. It is sent as soon as no request is in flight, even during a backoff. outbox_step()
- * calls probed once.
+ * the DSN. outbox_step() sends the probe as soon as no request is in flight, even during a backoff,
+ * and calls probed once with the answer. A second call before that replaces probed.
  */
 void outbox_probe(struct outbox *o, outbox_probed_fn probed);
 
@@ -91,20 +95,20 @@ void outbox_probe(struct outbox *o, outbox_probed_fn probed);
 void outbox_step(struct outbox *o);
 
 /*
- * Returns the milliseconds until outbox_step() has something to do, besides answers, for which
- * transport_wait() returns; -1: nothing is due.
+ * Returns the milliseconds until the next call of outbox_step() is due, as the timeout of
+ * transport_wait(), which returns earlier when there is an answer; -1: no time is set.
  */
 int outbox_wait_ms(const struct outbox *o);
 
 /*
- * Sets the deadline to timeout_ns from now, unless an earlier one is set. From now on nothing is
- * taken out of the spool. At the deadline the items that are left go to the spool, or are lost.
+ * Sets the deadline to timeout_ns from now, unless an earlier one is set. From now on no envelope
+ * of the spool is sent. At the deadline the items that are left go to the spool, or are lost.
  */
 void outbox_set_deadline(struct outbox *o, uint64_t timeout_ns);
 
 /*
- * Call this when no more items will be added. When all items are sent, a last client report
- * follows. If only the report is left, its deadline is timeout_ns from now.
+ * Call this when no more items will be added. After the last item, ship sends a last client report.
+ * If there are no items any more, the deadline of this report is timeout_ns from now.
  */
 void outbox_close(struct outbox *o, uint64_t timeout_ns);
 

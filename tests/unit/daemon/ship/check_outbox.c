@@ -416,3 +416,27 @@ TEST(a_probe_without_an_answer)
 	ck_assert_uint_eq(n_probed, 2);
 	ck_assert_int_eq(probed.status, 429);
 }
+
+static bool is_open(int fd)
+{
+	return fcntl(fd, F_GETFD) >= 0;
+}
+
+TEST(items_that_are_left_at_the_end_are_freed_without_a_result)
+{
+	int sending_fd, waiting_fd;
+
+	bring_up();
+	add(ENVELOPE_CHUNK, 1);
+	outbox_step(&outbox);
+	add(ENVELOPE_CHUNK, 2);
+	ck_assert_ptr_nonnull(outbox.current);
+	ck_assert_uint_eq(outbox.queue.n, 1);
+	sending_fd = outbox.current->package.payload_fd;
+	waiting_fd = outbox.queue.oldest_first[0]->package.payload_fd;
+	ck_assert(is_open(sending_fd) && is_open(waiting_fd));
+	outbox_fini(&outbox);
+	ck_assert(!is_open(sending_fd) && !is_open(waiting_fd));
+	for (size_t i = 0; i < array_size(results); i++)
+		ck_assert_uint_eq(results[i], 0);
+}
