@@ -2,7 +2,10 @@
  * A connection to the running daemon's socket (lib/client/protocol.h), for sentry-profctl and
  * sentry-profd-metrics. Requests block until the daemon has answered.
  *
- * Unless the connection is quiet, a function that fails logs one line that says what to do.
+ * Unless the connection is quiet, control_client_open() and control_client_request() log one line
+ * when they return -errno, which says what the user can do. The other functions log nothing, unless
+ * they say so. A refusal of the daemon is no error: the caller reports it
+ * (control_client_result_text()).
  */
 #ifndef DAEMON_COMMON_CONTROL_CLIENT_H
 #define DAEMON_COMMON_CONTROL_CLIENT_H
@@ -16,7 +19,7 @@
 
 struct control_client {
 	int fd;
-	const char *path; /* of the socket; a string of the caller's that stays */
+	const char *path; /* of the socket; not copied */
 	bool is_quiet;	  /* log nothing */
 };
 
@@ -27,7 +30,8 @@ struct control_client {
 const char *control_client_path(const char *given);
 
 /*
- * Connects and says hello. Returns 0, or -errno. This call and later requests return -EAGAIN
+ * Connects, and sends PROTOCOL_HELLO. path must outlive the connection. Returns 0 or -errno;
+ * after 0 the caller calls control_client_close(). This function and later requests return -EAGAIN
  * if the daemon has not answered for a minute.
  */
 must_check int control_client_open(const char *path, bool is_quiet, struct control_client *ret);
@@ -37,8 +41,8 @@ must_check int control_client_open_briefly(const char *path, unsigned int second
 void control_client_close(struct control_client *a);
 
 /*
- * Returns the daemon's pid in this process's pid namespace, from the kernel; 0: it has none
- * there. The pid in the daemon's status is that of its own namespace.
+ * Returns the daemon's pid in the pid namespace of this process, as the kernel reports it; 0 if the
+ * daemon has no pid there. The pid in the daemon's status is that of the daemon's own namespace.
  */
 int32_t control_client_pid(const struct control_client *a);
 
@@ -46,7 +50,8 @@ int32_t control_client_pid(const struct control_client *a);
  * Sends one request, about process pid or the section name (NULL: none), and waits for the
  * answer. Returns 0 with the answer, which can be a refusal, and in *ret_fd the descriptor
  * that came with it, which the caller owns, or -1. Or returns -errno: the caller must close
- * the connection then.
+ * the connection then. name must have fewer than PROTOCOL_NAME_SIZE bytes (else -EINVAL, without a
+ * log line).
  */
 must_check int control_client_request(struct control_client *a, enum protocol_type type,
 				      int32_t pid, const char *name, struct protocol_answer *ret,
@@ -60,9 +65,9 @@ must_check int control_client_request(struct control_client *a, enum protocol_ty
 must_check int control_client_read(int fd, uint32_t size, struct buf *ret);
 
 /*
- * Parses the argument of a command that names a process or a section [target "NAME"].
- * Sets *ret_pid, or *ret_name and *ret_pid = 0. Logs an error and returns false if the text
- * is neither.
+ * Parses the argument of a command that names a process or a section [target "NAME"]. For a pid,
+ * sets *ret_pid, and *ret_name = NULL. For a name, sets *ret_name, which points to text, and
+ * *ret_pid = 0. Logs a line that begins with command, and returns false, if text is neither.
  */
 bool control_client_parse_target(const char *command, const char *text, int32_t *ret_pid,
 				 const char **ret_name);

@@ -1,6 +1,7 @@
 /*
- * The findings of sentry-profctl doctor: lines with a grade, a subject and a text. doctor
- * writes its own and repeats those that the daemon made of itself.
+ * The findings of sentry-profctl doctor: lines with a grade, a subject and a text. The daemon makes
+ * findings about itself by this module and sends them to doctor as text (PROTOCOL_CHECK); doctor
+ * writes them again, and adds its own.
  */
 #ifndef DAEMON_COMMON_FINDING_H
 #define DAEMON_COMMON_FINDING_H
@@ -15,21 +16,31 @@ enum finding {
 	FINDING_FAULT,	 /* profiling does not work */
 };
 
-/* The sizes of the longest subject and text. */
+/* The size of a buffer for a subject, in bytes with the NUL. */
 #define FINDING_SUBJECT_SIZE 64
-#define FINDING_TEXT_SIZE    10240 /* a path of PATH_MAX, twice, and words */
+/* The most bytes of a text, with a NUL: a path of PATH_MAX, twice, and words. */
+#define FINDING_TEXT_SIZE 10240
 
 /*
- * Writes a finding to out, control characters escaped. subject: a word or two. Raises
- * *worst, the gravest grade so far.
+ * Writes a finding to out as a line, "GRADE SUBJECT: TEXT", control characters escaped. subject: a
+ * word or two. A text of FINDING_TEXT_SIZE bytes or more is cut off. *worst is the gravest grade so
+ * far: this function raises it if finding is graver. An error of out is ignored; the caller can
+ * check ferror(out).
  */
 void finding_write(FILE *out, enum finding *worst, enum finding finding, const char *subject,
 		   const char *format, ...) printf_like(5, 6);
 
-/* Writes a line that finding_write() made, without its newline, once more. Raises *worst. */
+/*
+ * Writes to out a line that finding_write() has made in another process; line has no newline.
+ * Control characters are escaped. Raises *worst to the grade with which the line begins; a line
+ * that begins with no grade is written all the same.
+ */
 void finding_repeat(FILE *out, enum finding *worst, const char *line);
 
-/* Returns the exit status of a program whose gravest finding is worst. */
+/*
+ * Returns the exit status of a program whose gravest finding is worst: 0 for FINDING_OK, 3 for
+ * FINDING_WARNING, 1 for FINDING_FAULT.
+ */
 int finding_status(enum finding worst);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * What the daemon has to do without on this machine: capabilities that root lacks, and what
- * a seccomp filter or a namespace refuses. One table has the effect of each limitation and
- * its remedy. The log at the start, `status` and `doctor` print them; sentry-profd(8) has the
- * same table.
+ * Finds the limitations of the daemon on this machine: capabilities that root lacks, and system
+ * calls or sockets that a seccomp filter or a namespace refuses. A table has the effect of each
+ * limitation and its remedy. The log at the start, `status` and `doctor` print them;
+ * sentry-profd(8) has the same table.
  *
  * A capability whose absence has no effect is no limitation.
  */
@@ -25,16 +25,17 @@ struct limitation_facts {
 	capability_set have;	/* the permitted capabilities */
 	bool in_user_namespace; /* not the initial one: some capabilities have no effect there */
 	bool no_getfd;		/* pidfd_getfd(2) is refused */
-	bool no_connector;	/* the daemon discovers processes, without the proc connector */
+	/* The daemon looks for processes to profile, and the kernel refuses the proc connector. */
+	bool no_connector;
 };
 
-/* Reads the facts of this process. Sets no_connector to false. */
+/* Reads the facts of this process. Sets no_connector to false: the caller knows that fact. */
 void limitation_facts_read(struct limitation_facts *ret);
 
 /* The number of rows of the table. */
 #define LIMITATIONS_MAX 9
 
-/* Writes the limitations, the gravest first, and returns how many. The texts are constants. */
+/* Writes the limitations, the gravest first, and returns their number. The texts are constants. */
 size_t limitation_find(const struct limitation_facts *facts,
 		       struct limitation ret[LIMITATIONS_MAX]);
 

@@ -15,16 +15,23 @@
 /* The variable by which systemd says that stderr is the journal. Children must inherit it. */
 #define LOG_JOURNAL_VARIABLE "JOURNAL_STREAM"
 
-/* name begins every line; it is a string literal. debug: log_debug() logs. */
+/*
+ * Call it at the start of a program; a later call replaces name and debug. name begins every line
+ * and is not copied. debug: log_debug() writes lines.
+ */
 void log_init(const char *name, bool debug);
 
 /* Returns true if stderr is the journal. */
 bool log_goes_to_journal(void);
 
-/* Sets a prefix for the text of all following lines; "": none. */
+/*
+ * Sets the subject of all following lines: "subject: " precedes their text. "": no subject. The
+ * subject is copied, and cut off if it has more than LOG_SUBJECT_SIZE - 3 bytes.
+ */
 #define LOG_SUBJECT_SIZE 512
 void log_about(const char *subject);
 
+/* format is a string literal without a newline. A text of more than 5 KB is cut off. */
 void log_error(const char *format, ...) printf_like(1, 2);
 void log_warning(const char *format, ...) printf_like(1, 2);
 /* Logs a line if log_init() got debug. Never suppressed. */
@@ -34,8 +41,9 @@ void log_debug(const char *format, ...) printf_like(1, 2);
 void log_listed(bool is_warning, const char *format, ...) printf_like(2, 3);
 
 /*
- * Reports suppressed lines whose window is over; for a loop that may log nothing for long.
- * Each logged line does that, too, and the exit of the process reports the remaining ones.
+ * Logs the number of suppressed lines of each kind whose window (log_limit.h) is over. A loop that
+ * may log nothing for a long time calls it in every turn. log_error() and so on do the same before
+ * they log, and exit(3) reports the remaining suppressed lines.
  */
 void log_check(void);
 

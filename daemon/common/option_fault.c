@@ -83,7 +83,7 @@ void option_fault(int result, char *const *argv, const struct option *known,
 		       nearest != NULL ? "?" : "");
 }
 
-int option_next(const char *where, int argc, char *const *argv, const char *letters,
+int option_next(const char *command, int argc, char *const *argv, const char *letters,
 		const struct option *known, int *ret_index)
 {
 	struct option_fault fault;
@@ -95,6 +95,6 @@ int option_next(const char *where, int argc, char *const *argv, const char *lett
 	if (result != '?' && result != ':')
 		return result;
 	option_fault(result, argv, known, &fault);
-	log_error("%s: %s: %s (--help shows the usage)", where, fault.option, fault.problem);
+	log_error("%s: %s: %s (--help shows the usage)", command, fault.option, fault.problem);
 	return '?';
 }

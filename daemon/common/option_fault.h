@@ -2,9 +2,12 @@
  * Reads options with getopt_long(3), describes an option that it has refused, and suggests the
  * option that the user probably meant. For the command lines of all programs.
  *
- * The caller begins the string of short options with ':', and gives each long option a val of
- * at least OPTION_LONG, so that optopt distinguishes a long option from the letter of a short
- * one. A caller of getopt_long also sets opterr to 0.
+ * A program calls option_next() for each option. Or it calls getopt_long(3) itself, after opterr =
+ * 0, and calls option_fault() when the result is '?' or ':'.
+ *
+ * In both cases the program begins the string of short options with ':', and gives each long option
+ * a val of at least OPTION_LONG, so that optopt distinguishes a long option from the letter of a
+ * short one.
  */
 #ifndef DAEMON_COMMON_OPTION_FAULT_H
 #define DAEMON_COMMON_OPTION_FAULT_H
@@ -24,25 +27,26 @@ struct option_fault {
 };
 
 /*
- * Fills in *ret. result: what getopt_long returned, '?' or ':'. known: its table, which ends
- * with an entry of zeros.
+ * Describes the option that getopt_long(3) has just refused. result: the value that it returned,
+ * '?' or ':'. known: the table of long options, which ends with an entry of zeros.
  */
 void option_fault(int result, char *const *argv, const struct option *known,
 		  struct option_fault *ret);
 
 /*
- * Returns the next option as getopt_long does, -1 after the last. Logs an option that getopt_long
- * refuses, after where, such as the name of the command, and returns '?'. ret_index: NULL, or set
- * to the entry of known that a long option has.
+ * Returns the next option as getopt_long(3) does, and -1 after the last. If getopt_long(3) refuses
+ * an option, logs a line that begins with command, the name of the command, and returns '?'.
+ * letters: the short options. *ret_index: the index of a long option in known; ret_index may be
+ * NULL.
  */
-int option_next(const char *where, int argc, char *const *argv, const char *letters,
+int option_next(const char *command, int argc, char *const *argv, const char *letters,
 		const struct option *known, int *ret_index);
 
 /*
- * Returns the one of n names that word was probably meant to be, or NULL: the name with the
+ * Returns the one of n names that the user probably meant by word, or NULL: the name with the
  * smallest edit distance, if that is at most a third of the word's length. An inserted, a
- * removed and a replaced character, and two exchanged neighbours, count 1 each. Words of more
- * than 32 bytes have no match.
+ * removed or a replaced character, or two exchanged neighbours, count 1 each. Words and names of
+ * more than 32 bytes have no match.
  */
 const char *option_nearest(const char *word, const char *const *names, size_t n);
 

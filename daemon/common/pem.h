@@ -1,9 +1,9 @@
 /*
- * Checks whether a file holds certificates or keys in PEM (RFC 7468): the configuration when
- * it is read, and ship before it uses a file.
+ * Checks whether a text holds certificates or keys in PEM (RFC 7468). The broker checks the files
+ * of the configuration when it reads the configuration, and ship checks each file before its use.
  *
- * Only the lines BEGIN and END are compared: the broker must not link a library that parses
- * certificates, and ship's library finds a broken file only when it connects. The lines show
+ * Only the lines BEGIN and END are compared, since the broker must not link a library that parses
+ * certificates, and ship's library finds a broken file only when it connects. These lines show
  * a file of another kind, a file that is cut off, and a key with a passphrase.
  */
 #ifndef DAEMON_COMMON_PEM_H
@@ -17,8 +17,8 @@ enum pem_result {
 };
 
 /*
- * Checks all blocks of text whose label ends with kind, "CERTIFICATE" or "PRIVATE KEY".
- * Returns the first fault.
+ * Checks all blocks of text, which ends with a NUL, whose label ends with kind, "CERTIFICATE" or
+ * "PRIVATE KEY". Returns the first fault, or PEM_OK.
  */
 enum pem_result pem_check(const char *text, const char *kind);
 

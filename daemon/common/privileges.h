@@ -1,6 +1,6 @@
 /*
- * Drops privileges for good: user and group, capabilities, and what execve(2) could give
- * back. Uses libc only, so that every process can link it.
+ * Drops privileges permanently: user and group, capabilities, and the privileges that execve(2)
+ * could give back. Uses libc only, so that every process can link it.
  *
  * The broker starts a child as root. The child calls privileges_drop() before it reads the
  * first byte that does not come from the broker.
@@ -32,8 +32,9 @@ must_check int privileges_drop(uint32_t uid, uint32_t gid, capability_set keep, 
  * For the broker, as root: drops the capabilities that are not in keep or hand_on, and sets
  * no_new_privs. Those in hand_on stay permitted and are not effective: with no_new_privs a
  * child of root gets by execve(2) no more than its parent was permitted (capabilities(7);
- * handle_privileged_root() in security/commoncap.c). The bounding set becomes both sets, if
- * CAP_SETPCAP permits the change. Returns 0 or -errno: the process must exit after an error.
+ * handle_privileged_root() in security/commoncap.c). The bounding set becomes the union of keep and
+ * hand_on; without CAP_SETPCAP it stays as it is. Returns 0 or -errno: the process must exit after
+ * an error.
  */
 must_check int privileges_limit(capability_set keep, capability_set hand_on);
 
@@ -44,7 +45,10 @@ must_check int privileges_permitted(capability_set *ret);
 /* Reads the permitted capabilities of process pid, in its user namespace. 0 or -errno. */
 must_check int privileges_of(int32_t pid, capability_set *ret);
 
-/* Makes the permitted capabilities in this set effective, and no others. Returns 0 or -errno. */
+/*
+ * Makes the capabilities effective that are permitted and in this set, and no others. Returns 0 or
+ * -errno.
+ */
 must_check int privileges_make_effective(capability_set effective);
 
 /*
@@ -54,7 +58,7 @@ must_check int privileges_make_effective(capability_set effective);
  */
 capability_set privileges_to_read(capability_set have);
 
-/* Raises the limit of descriptors to the hard limit. */
+/* Raises the soft limit of open descriptors to the hard limit. An error is ignored. */
 void privileges_all_files(void);
 
 #endif

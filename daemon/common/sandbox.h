@@ -2,9 +2,16 @@
  * Sandboxes for the processes that parse data of others: unwind (files and stacks of targets)
  * and ship (answers from the network). A sandbox is a seccomp filter and a landlock ruleset.
  *
- * A system call that the filter does not allow fails with ENOSYS. For tests, such a call kills
- * the process instead. In unwind, opening a file fails with ENOENT, so that libdw takes the
- * file as missing and continues.
+ * A system call that the filter does not allow fails with ENOSYS. Some calls that libraries try
+ * and can do without fail with another error:
+ *
+ *     unwind  calls with the path of a file        ENOENT, so that libdw takes it as missing
+ *     ship    Unix and netlink sockets             EAFNOSUPPORT
+ *             mapping memory as executable         EPERM, so that a library cannot be loaded
+ *
+ * For tests, a forbidden call can kill the process instead. The calls of this list, and clone3 in
+ * ship (ENOSYS), then still return their error. A call of another architecture (32-bit code, x32)
+ * always kills the process.
  */
 #ifndef DAEMON_COMMON_SANDBOX_H
 #define DAEMON_COMMON_SANDBOX_H
@@ -28,18 +35,15 @@ enum sandbox {
 
 /*
  * Installs the landlock ruleset and then the filter; neither can be removed. The caller must
- * have set no_new_privs. Returns 0 or a negative errno; then the sandbox may be incomplete and
- * the caller must exit.
+ * have set no_new_privs. Returns 0 or -errno; after an error the sandbox may be incomplete, and the
+ * caller must exit.
  *
- * kill: a forbidden call kills the process. Exception: calls that libraries try and can do
- * without return an error. In SANDBOX_UNWIND these are calls with the path of a file (ENOENT);
- * in SANDBOX_SHIP clone3 (ENOSYS), Unix and netlink sockets (EAFNOSUPPORT), and mapping a
- * library (EPERM).
+ * kill: a forbidden call kills the process.
  *
- * write_dir: a descriptor of the only directory in which the process may create files, or -1:
- * none. The caller keeps it open, because the filter compares its number. The filter cannot see
- * whether the name that openat(2) gets is absolute. Landlock confines the process to the
- * directory (Linux 5.13); on older kernels only the permissions of its user do.
+ * write_dir: a descriptor of the only directory in which the process may create files; -1: none.
+ * The caller keeps it open, because the filter compares its number. The filter cannot see whether
+ * the name that openat(2) gets is absolute. Landlock confines the process to the directory (Linux
+ * 5.13); on older kernels only the permissions of its user do.
  */
 must_check int sandbox_enter(enum sandbox sandbox, bool kill, int write_dir);
 

@@ -29,7 +29,7 @@ bool shortage_is(int error)
 	}
 }
 
-void shortage_note(int error, const char *waits)
+void shortage_note(int error, const char *delayed)
 {
 	const uint64_t now_ns = clock_mono_ns();
 
@@ -37,7 +37,7 @@ void shortage_note(int error, const char *waits)
 	if (shortage.logged_ns != 0 && now_ns - shortage.logged_ns < LOG_EVERY_NS)
 		return;
 	shortage.logged_ns = now_ns;
-	log_warning("%s: %s waits%s", strerror(error), waits,
+	log_warning("%s: %s waits%s", strerror(error), delayed,
 		    error == EMFILE ? " (the limit of descriptors is too low: "
 				      "ulimit -Hn, LimitNOFILE=)"
 				    : "");

@@ -1,7 +1,7 @@
 /*
- * Shortage of descriptors, processes or memory in the broker. It passes, and no child, target
- * or client is to blame: the broker tries the operation again later. Each shortage is
- * counted, and at most one line a minute is logged.
+ * Shortages of descriptors, processes or memory in the broker. No child, target or client has
+ * caused a shortage, so the broker ends none of them and tries the operation again later. This
+ * module counts the shortages, and logs at most one line a minute.
  */
 #ifndef DAEMON_COMMON_SHORTAGE_H
 #define DAEMON_COMMON_SHORTAGE_H
@@ -13,10 +13,10 @@
 bool shortage_is(int error);
 
 /*
- * Counts a shortage. error: its errno, positive. waits: what is tried again later, for the
- * log, as in "a message of sentry-profd-unwind".
+ * Counts a shortage. error: its errno, positive. delayed: the object of the operation that is tried
+ * again later, for the log line "ERROR: DELAYED waits", as in "a message of sentry-profd-unwind".
  */
-void shortage_note(int error, const char *waits);
+void shortage_note(int error, const char *delayed);
 
 /* Returns the number of shortages since the start. */
 uint64_t shortage_count(void);

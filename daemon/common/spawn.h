@@ -25,10 +25,10 @@ void spawn_leave_job(void);
 
 /*
  * Starts the executable of this name, as spawn_find() finds it. environment: the names of the
- * variables that it inherits, with NULL at the end; ship's are spawn_ship_environment.
- * *ret_fd is the parent's end of the socket, non-blocking, which the caller owns. Returns 0
- * or -errno. If the executable cannot be run, the child exits with status SPAWN_FAILED, as in
- * a shell.
+ * variables that the child inherits, at most 16, with NULL at the end; those of ship are
+ * spawn_ship_environment. *ret_fd is the parent's end of the socket, non-blocking, which the caller
+ * owns. Returns 0 or -errno. If the executable cannot be run, the child exits with status
+ * SPAWN_FAILED, as in a shell.
  */
 #define SPAWN_FAILED 127
 extern const char *const spawn_ship_environment[];

@@ -17,8 +17,8 @@
 #define SPOOL_AGE_DEFAULT_S UINT64_C(86400)
 
 /*
- * Checks whether spool_dir_open() could succeed for path and uid. Changes nothing, so it cannot
- * find every fault. Returns 0, or -errno with the reason in what.
+ * Checks whether spool_dir_open() would succeed for path and uid. Changes nothing, so it cannot
+ * find every fault. Returns 0, or -errno with the reason in what, as in "Permission denied".
  */
 #define SPOOL_DIR_FAULT_MAX 512
 must_check int spool_dir_check(const char *path, uint32_t uid, char what[SPOOL_DIR_FAULT_MAX]);
@@ -27,8 +27,8 @@ must_check int spool_dir_check(const char *path, uint32_t uid, char what[SPOOL_D
  * Opens the directory path; makes it, and its parent directory, if they do not exist. The
  * directory gets the owner uid and gid (PRIVILEGES_KEEP_ID: no change) and mode 0700. The
  * caller closes *ret_fd. The descriptor and its copies hold a lock, since only one daemon can
- * use a spool. Returns 0 or -errno: -EPERM if the directory belongs to another user, -EWOULDBLOCK
- * if another daemon has locked it.
+ * use a spool. Returns 0 or -errno: -EPERM if the directory exists and belongs neither to uid nor
+ * to the effective user of this process, -EWOULDBLOCK if another daemon has locked it.
  */
 must_check int spool_dir_open(const char *path, uint32_t uid, uint32_t gid, int *ret_fd);
 

@@ -2,11 +2,13 @@
  * The configuration of the daemon, as sentry-profd.conf(5) describes it. The structs hold plain
  * values, so that a section is copied by assignment. A configuration is made in these steps:
  *
- *     config_init       the defaults
- *     config_load       the files (config_read.h)
- *     config_set        the command line, over [sentry] and [profiler] (config_value.h)
- *     config_resolve    the environment, for what is not given yet, and for each target what
- *                       it takes over from [sentry] and [profiler] (config_resolve.h)
+ *     config_load       calls config_init(), which sets the defaults, and reads the files
+ *                       (config_read.h); without files the caller calls config_init() itself
+ *     config_set        sets an option of the command line, which replaces the value of [sentry]
+ *                       or [profiler] (config_value.h)
+ *     config_resolve    sets from the environment what is not given yet, and the defaults that
+ *                       depend on it; copies to each target what the target takes over from
+ *                       [sentry] and [profiler] (config_resolve.h)
  *
  * Each step adds the faults that it finds (config_fault.h) and goes on.
  */
@@ -30,7 +32,11 @@
 
 /* inih keeps 49 bytes of a section's heading: target "NAME". */
 #define CONFIG_NAME_MAX 41
-/* inih reads lines of up to 197 bytes; only a DSN, from a file of its own, is longer. */
+/*
+ * The size of a text or a path, with the NUL. In a file, inih limits the whole line, "key = value",
+ * to 197 bytes. Options and variables can be longer: KEY_TEXT has up to 200 bytes (config_keys.h),
+ * a path up to 255.
+ */
 #define CONFIG_TEXT_MAX 256
 /* Enough for some hundred kinds of processes on a host. A section takes 5 KB. */
 #define CONFIG_TARGETS_MAX 256
@@ -45,7 +51,12 @@
 
 enum lifecycle { LIFECYCLE_MANUAL, LIFECYCLE_TRACE };
 enum profile_mode { MODE_WALL, MODE_CPU };
+/*
+ * The address of a frame in a chunk: the return address or pc of the sample, or the start of the
+ * function that contains it. docs/FORMATS.md says what AUTO chooses, and why.
+ */
 enum addresses { ADDRESSES_AUTO, ADDRESSES_EXACT, ADDRESSES_FUNCTION };
+/* A thread's id in a chunk: gettid(2) or pthread_self(3). */
 enum thread_id_format { THREAD_ID_TID, THREAD_ID_PTHREAD };
 
 /* A section without a user: processes of all users match. */
@@ -53,12 +64,12 @@ enum thread_id_format { THREAD_ID_TID, THREAD_ID_PTHREAD };
 
 /* The origin of a value, a section or a fault: an option, a variable, or a line of a file. */
 struct config_origin {
-	const char *by; /* "--rate", "SENTRY_DSN"; a string that stays; NULL: a file, or none */
-	uint32_t file;	/* its index in config.files plus 1; 0: no file */
+	const char *by; /* "--rate", "SENTRY_DSN"; not copied; NULL: a file, or no origin */
+	uint32_t file;	/* the index of its name in struct config.files plus 1; 0: no file */
 	uint32_t line;	/* 0: the file as a whole */
 };
 
-/* A section [target "NAME"]: one kind of process. */
+/* A section [target "NAME"]: the processes that match its rules, and their settings. */
 struct target_config {
 	char name[CONFIG_NAME_MAX];
 
@@ -137,17 +148,24 @@ struct config {
 
 	struct target_config *targets;
 	size_t n_targets;
-	struct target_config implicit; /* for processes that --pid names */
+	struct target_config implicit; /* for processes without a section (--pid, attach) */
 
 	char release_env[MSG_TEXT_MAX]; /* SENTRY_RELEASE, "" if not set */
+	/* The keys that are given, and the origin of each, as in struct target_config. */
 	uint64_t given_sentry, given_profiler;
-	struct config_origin origins[CONFIG_KEYS_MAX]; /* of both sections */
-	/* Names for faults: the main file, targets.d, and the files in it. */
+	struct config_origin origins[CONFIG_KEYS_MAX];
+	/*
+	 * The names that faults show: the main file, targets.d, and the files in it. A name is NULL
+	 * if memory was short; its faults show no file.
+	 */
 	char *files[CONFIG_FILES_MAX + 2];
 	uint32_t n_files;
 };
 
-/* Sets the defaults. The caller calls config_fini() afterwards. */
+/*
+ * Sets the defaults of [sentry], [profiler] and c->implicit. The caller calls config_fini() when c
+ * is no longer needed.
+ */
 void config_init(struct config *c);
 /* Frees what c holds and overwrites its secrets. c may be NULL. */
 void config_fini(struct config *c);
@@ -156,8 +174,9 @@ void config_fini(struct config *c);
 struct target_config *config_target(const struct config *c, const char *name);
 
 /*
- * Adds the name of a file that faults refer to. Returns the value for
- * config_origin.file.
+ * Copies the name of a file that faults refer to, and returns the number for config_origin.file.
+ * Cannot fail: if memory is short, faults of this file show no name. There is room for all files
+ * that config_load() reads; a further name is dropped, and the number of the last one is returned.
  */
 uint32_t config_add_file(struct config *c, const char *name);
 

@@ -10,43 +10,46 @@
 /* The size of the text that says where a fault is: a path, a line number and punctuation. */
 #define PLACE_MAX (PATH_MAX + 32)
 
-static void show_place(const struct config *c, const struct config_origin *at, char ret[PLACE_MAX])
+static void show_place(const struct config *c, const struct config_origin *origin,
+		       char ret[PLACE_MAX])
 {
-	const char *file = at->file == 0 || at->file > c->n_files ? NULL : c->files[at->file - 1];
+	const char *file =
+		origin->file == 0 || origin->file > c->n_files ? NULL : c->files[origin->file - 1];
 
-	if (file != NULL && at->line != 0)
-		(void)snprintf(ret, PLACE_MAX, "%s:%u: ", file, at->line);
+	if (file != NULL && origin->line != 0)
+		(void)snprintf(ret, PLACE_MAX, "%s:%u: ", file, origin->line);
 	else if (file != NULL)
 		(void)snprintf(ret, PLACE_MAX, "%s: ", file);
-	else if (at->by != NULL)
-		(void)snprintf(ret, PLACE_MAX, "%s: ", at->by);
+	else if (origin->by != NULL)
+		(void)snprintf(ret, PLACE_MAX, "%s: ", origin->by);
 	else
 		ret[0] = '\0';
 }
 
-static bool is_before(const struct config_origin *at, const struct config_fault *fault)
+static bool is_before(const struct config_origin *origin, const struct config_fault *fault)
 {
-	return at->file < fault->file || (at->file == fault->file && at->line < fault->line);
+	return origin->file < fault->file ||
+	       (origin->file == fault->file && origin->line < fault->line);
 }
 
 /* Inserts a fault behind the other faults of the same line. */
-static void insert(struct config_faults *f, const struct config_origin *at, bool is_warning,
+static void insert(struct config_faults *f, const struct config_origin *origin, bool is_warning,
 		   char *text)
 {
 	size_t i = f->n++;
 
-	for (; i > 0 && is_before(at, &f->v[i - 1]); i--)
+	for (; i > 0 && is_before(origin, &f->v[i - 1]); i--)
 		f->v[i] = f->v[i - 1];
 	f->v[i] = (struct config_fault){
 		.text = text,
 		.is_warning = is_warning,
-		.file = at->file,
-		.line = at->line,
+		.file = origin->file,
+		.line = origin->line,
 	};
 }
 
 void config_fault_add(struct config_faults *f, const struct config *c,
-		      const struct config_origin *at, bool is_warning, const char *format, ...)
+		      const struct config_origin *origin, bool is_warning, const char *format, ...)
 {
 	char place[PLACE_MAX], *what, *text;
 	va_list args;
@@ -54,11 +57,11 @@ void config_fault_add(struct config_faults *f, const struct config *c,
 	f->n_errors += !is_warning;
 	if (f->n == array_size(f->v))
 		return;
-	show_place(c, at, place);
+	show_place(c, origin, place);
 	va_start(args, format);
 	if (vasprintf(&what, format, args) >= 0) {
 		if (asprintf(&text, "%s%s", place, what) >= 0)
-			insert(f, at, is_warning, text);
+			insert(f, origin, is_warning, text);
 		free(what);
 	}
 	va_end(args);

@@ -15,12 +15,12 @@
 #include "daemon/config/config.h"
 #include "lib/base/util.h"
 
-/* Further faults are counted and not kept: a file with so many is no configuration. */
+/* Of further faults, errors are counted and warnings are dropped. */
 #define CONFIG_FAULTS_MAX 100
 
-/* A warning does not keep the configuration from being used. */
+/* An error or a warning. A configuration with an error must not be used. */
 struct config_fault {
-	char *text; /* "FILE:LINE: what", "--rate: what" */
+	char *text; /* "FILE:LINE: problem", "--rate: problem" */
 	bool is_warning;
 	uint32_t file, line; /* as in struct config_origin */
 };
@@ -29,15 +29,16 @@ struct config_fault {
 struct config_faults {
 	struct config_fault v[CONFIG_FAULTS_MAX];
 	size_t n;
-	size_t n_errors; /* without warnings; also those that were not kept */
+	size_t n_errors; /* all errors, also those whose text is not kept; without warnings */
 };
 
 /*
- * Adds a fault at the place of at. c has the names of the files; NULL where at is in no
- * file. Without memory the fault is counted and not kept.
+ * Adds a fault of the value, section or file at origin. c has the names of the files; it may be
+ * NULL if origin has no file. If memory is short, an error is counted and its text is not kept; a
+ * warning is dropped.
  */
 void config_fault_add(struct config_faults *f, const struct config *c,
-		      const struct config_origin *at, bool is_warning, const char *format, ...)
+		      const struct config_origin *origin, bool is_warning, const char *format, ...)
 	printf_like(5, 6);
 
 /* Logs all faults in their order, and frees them. */

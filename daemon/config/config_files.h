@@ -15,14 +15,14 @@ enum config_occasion {
 	CONFIG_IS_CHECKED, /* --check-config, which also checks what a start reports by itself */
 };
 
-/* Adds faults. What is wrong with the file that SSL_CERT_FILE names is always a warning. */
+/* Adds faults. A fault of the file that SSL_CERT_FILE names is always a warning. */
 void config_files_check(const struct config *c, enum config_occasion occasion,
 			struct config_faults *faults);
 
 /*
  * Opens a file of certificates or a key with the rights of this process, for ship, which
- * reads the file by pread(2). Returns 0, or -errno if the file cannot be opened, or, as a
- * directory, not be read.
+ * reads the file by pread(2). The caller closes *ret_fd. Returns 0, or -errno if the file cannot
+ * be opened, or cannot be read (as a directory, -EISDIR).
  */
 must_check int config_files_open(const char *path, int *ret_fd);
 

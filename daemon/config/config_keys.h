@@ -21,9 +21,9 @@ enum config_section {
 };
 
 enum key_type {
-	KEY_TEXT,      /* up to 200 bytes */
+	KEY_TEXT,      /* up to 200 bytes of UTF-8; if words is not NULL, one of words */
 	KEY_PATTERN,   /* a KEY_TEXT that is a pattern (daemon/config/match.h) */
-	KEY_PATH,      /* absolute, in a file; up to max bytes, if max is not 0 */
+	KEY_PATH,      /* up to max bytes; max 0: 255. In a configuration file: absolute */
 	KEY_USER,      /* a name in /etc/passwd or a number */
 	KEY_DSN,       /* a DSN, for the field dsn */
 	KEY_DSN_FILE,  /* an absolute path of a file whose content becomes the field dsn */
@@ -59,10 +59,11 @@ const struct config_key *config_key_find(enum config_section section, const char
 enum config_section config_key_elsewhere(const char *name);
 /* Returns the bit of the key in the masks of given keys. */
 uint64_t config_key_bit(const struct config_key *key);
-/* Returns true if the section gives this key. The origin is all zeros if it does not. */
+/* Returns true if the section gives this key. name must be a key of SECTION_TARGET. */
 bool config_target_gives(const struct target_config *t, const char *name);
+/* Returns the origin of a key of the section; all zeros if the section does not give the key. */
 const struct config_origin *config_target_origin(const struct target_config *t, const char *name);
-/* Returns the origin of a key of [sentry] or [profiler]. */
+/* Returns the origin of a key of [sentry] or [profiler]; all zeros if the key is not given. */
 const struct config_origin *config_origin(const struct config *c, enum config_section section,
 					  const char *name);
 /* Returns "[sentry]", "[profiler]" and so on. */

@@ -17,9 +17,10 @@
 #define CONFIG_FILE_BYTES_MAX (1u << 20)
 
 /*
- * Reads the main file at path and, if it exists, the directory targets.d beside it. Returns
- * 0, or -EINVAL with faults: the daemon must not use *ret then, but config_resolve can find
- * further faults in it. The caller calls config_fini(ret) in any case.
+ * Calls config_init(ret), and reads the main file at path and, if it exists, the directory
+ * targets.d beside it. Returns 0, or -EINVAL with faults: the caller must not use *ret then, except
+ * that config_resolve() can find further faults in it. The caller calls config_fini(ret) in any
+ * case.
  */
 must_check int config_load(const char *path, struct config *ret, struct config_faults *faults);
 
@@ -35,7 +36,7 @@ struct config_text {
 	uint32_t mode, uid; /* of the file: they say who may see a DSN in it */
 };
 
-/* Adds the sections of one file to c. config_load uses it for each file. */
+/* Adds the sections of one file to c. config_load() calls it for each file. */
 void config_read_text(struct config *c, const struct config_text *text,
 		      struct config_faults *faults);
 

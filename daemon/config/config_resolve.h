@@ -1,8 +1,9 @@
 /*
- * Completes a configuration after files and command line were read: the environment and
- * the defaults fill what neither gave, and each [target] section takes over what it does not
- * set from [sentry] and [profiler]. Then checks what a single value cannot show, such as a
- * section that no process can match.
+ * Completes a configuration after files and command line were read. Sets what neither gave: from
+ * the environment, or to a default that depends on the environment or on other values (environment,
+ * spotlight, the settings of targets; config_init() has set all other defaults). Each [target]
+ * section takes over from [sentry] and [profiler] what it does not set. Then checks what a single
+ * value cannot show, such as a section that no process can match.
  */
 #ifndef DAEMON_CONFIG_CONFIG_RESOLVE_H
 #define DAEMON_CONFIG_CONFIG_RESOLVE_H
@@ -11,7 +12,7 @@
 #include "daemon/config/config_fault.h"
 #include "lib/base/util.h"
 
-/* As getenv(3), which tests replace. */
+/* getenv(3), or a function of the same contract: tests pass their own. */
 typedef char *(*config_env_fn)(const char *name);
 
 /*
@@ -21,7 +22,8 @@ typedef char *(*config_env_fn)(const char *name);
 must_check int config_resolve(struct config *c, config_env_fn get, struct config_faults *faults);
 
 /*
- * Makes the section, under this name, of a process that no section matches (--pid, attach).
+ * Makes a section for a process that no section matches (--pid, attach): *ret is a copy of
+ * c->implicit with this name. c must be resolved.
  */
 void config_implicit_target(const struct config *c, const char *name, struct target_config *ret);
 

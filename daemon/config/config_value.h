@@ -26,9 +26,9 @@ must_check int config_value_parse(const struct config_key *key, const char *valu
 				  char problem[CONFIG_PROBLEM_MAX]);
 
 /*
- * Sets the key of this name to value, for the command line: a key of [sentry] or
- * [profiler], or else of the target that --pid makes (c->implicit). The key counts as given,
- * with by, the option, as its origin: a string that stays. Returns as config_value_parse.
+ * Sets the key of this name to value, for an option of the command line: a key of [sentry] or
+ * [profiler], or else one of c->implicit. The key counts as given. by: the option, for faults;
+ * it is not copied. Returns 0, or -EINVAL with the problem.
  */
 must_check int config_set(struct config *c, const char *name, const char *by, const char *value,
 			  char problem[CONFIG_PROBLEM_MAX]);

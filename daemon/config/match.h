@@ -1,8 +1,9 @@
 /*
- * Matches processes with [target] sections. Discovery passes the facts of a process, which it
- * has read with the daemon's rights; this module reads nothing itself.
+ * Matches processes with [target] sections. The caller is the broker's discovery, which looks for
+ * processes to profile (daemon/broker/discovery/) and reads the facts of each process. This module
+ * reads nothing itself.
  *
- * The target chose most of the facts. They are compared with patterns and used for nothing
+ * The process chose most of its facts. They are compared with patterns and used for nothing
  * else. Patterns are those of lib/base/glob.h; in exe, "*" does not match a slash.
  */
 #ifndef DAEMON_CONFIG_MATCH_H

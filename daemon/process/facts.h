@@ -1,7 +1,7 @@
 /*
  * The facts of a process that the rules of a [target] section are compared with
- * (daemon/config/match.h), and the parsers of the texts in /proc that have them. Discovery
- * collects the facts.
+ * (daemon/config/match.h), and parsers of the files that contain these facts. The broker's
+ * discovery (daemon/broker/discovery/) reads the files.
  */
 #ifndef DAEMON_PROCESS_FACTS_H
 #define DAEMON_PROCESS_FACTS_H

@@ -12,23 +12,31 @@
 #include "daemon/msg/sizes.h"
 #include "lib/base/util.h"
 
-/* The content of a checked msg_file_request, for process pid; 0: no process. */
+/*
+ * A file to open. For the files of a process, the fields are those of the msg_file_request that
+ * asks for the file (daemon/msg/msg_unwind.h); the caller has checked them
+ * (daemon/msg/file_request.h).
+ */
 struct open_order {
-	int32_t pid;
+	int32_t pid;   /* 0: a file of the configuration */
 	uint32_t kind; /* enum file_kind */
 	uint64_t start, end;
-	bool is_whole;		 /* FILE_KIND_IMAGE: fail, rather than copy the mapped bytes */
-	char name[MSG_NAME_MAX]; /* FILE_KIND_PID_FILE, FILE_KIND_EXE_LINK: a path */
+	bool is_whole; /* FILE_KIND_IMAGE: fail, rather than copy the mapped bytes */
+	/*
+	 * FILE_KIND_DEBUG: a build-id; FILE_KIND_DEBUG_LINK: the name of a file;
+	 * FILE_KIND_PID_FILE and FILE_KIND_EXE_LINK: a path.
+	 */
+	char name[MSG_NAME_MAX];
 };
 
-/* The largest copy: a reader accepts no more. */
+/* The most bytes of a copy, which takes memory. */
 #define OPEN_COPY_MAX (64u << 20)
-/* How much is copied of a pid file: a number, blanks around it, and the end of the line. */
+/* The most bytes that are copied of a pid file: a number, blanks, and the end of the line. */
 #define OPEN_PID_FILE_MAX 32
 
 /*
- * Carries out the order. Returns 0 and a descriptor that is open for reading and at its
- * start: a regular file, or a memfd with a copy. Or returns -errno.
+ * Carries out the order. Returns 0 or -errno. *ret_fd, which the caller owns, is open for reading
+ * with its offset at the start: a regular file, or a memfd with a copy.
  */
 must_check int open_for(const struct open_order *order, int *ret_fd);
 

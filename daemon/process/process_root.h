@@ -53,7 +53,7 @@ must_check int process_root_open_debug_link(int32_t pid, const char *path, const
  */
 must_check int process_root_open_perf_map(int32_t pid, int *ret_fd);
 
-/* A mapping of a file, as a line of /proc/PID/maps tells it. */
+/* A mapping of a file: the fields of a line of /proc/PID/maps. */
 struct process_mapping {
 	int32_t pid;
 	uint64_t start, end;
@@ -78,12 +78,16 @@ must_check int process_mapping_find(int32_t pid, uint64_t start, uint64_t end,
  */
 must_check int process_mapping_open(const struct process_mapping *m, int *ret_fd);
 
-/* The most identities that the broker sends for one process. unwind requests other files. */
+/*
+ * The most identities that the broker sends for one process. unwind requests the files of further
+ * mappings one by one (FILE_KIND_IMAGE).
+ */
 #define PROCESS_MAPPED_FILES_MAX 1024
 
 /*
- * Writes the identities of the files of executable mappings in the text maps, as far as the
- * kernel tells them (map_files). Returns how many, or -errno.
+ * Writes the identities of the files of executable mappings in the text maps. Leaves out a file
+ * whose link in /proc/PID/map_files cannot be followed. Returns the number of identities, or -EIO
+ * if maps cannot be read.
  */
 must_check int process_mapped_files(int32_t pid, FILE *maps,
 				    struct mapped_file ret[PROCESS_MAPPED_FILES_MAX]);

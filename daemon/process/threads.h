@@ -24,9 +24,9 @@ bool threads_any_stopped(int32_t pid);
 bool threads_any_reading_memory(int32_t pid);
 
 /*
- * Returns a thread of pid that has not exited: pid itself if its leader lives, or if no
- * thread does. /proc/PID has nothing of the memory and the files that the threads share
- * once the leader has exited; that thread's directory has.
+ * Finds a thread of pid that has not exited, and returns its tid: pid itself if the leader lives,
+ * or if no thread does. Used because /proc/PID shows neither memory nor files once the leader has
+ * exited, while /proc/TID of the returned thread still does.
  */
 int32_t threads_living(int32_t pid);
 

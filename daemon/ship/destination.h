@@ -1,10 +1,12 @@
 /*
- * The server that a ship sends to, and what the ship knows of it: rate limits, when to try
- * again after a failure, the difference of the clocks, and the client reports that are due.
- * outbox.c asks it before each request and passes each answer to it.
+ * The server that a ship sends to, and the state of this server as far as ship knows it: rate
+ * limits, the backoff after a failure, the difference of the clocks, and the client reports that
+ * are due. outbox.c reads this state before each request and passes each answer to
+ * destination_handle_answer().
  *
- * A ship has one destination: a Sentry server, a Spotlight, or none. For a Spotlight (dsn is a URL
- * without a key, dsn_parse_url) rate limits are ignored and the backoff is 1 s to 60 s without
+ * A ship has one destination: a Sentry server, a Spotlight, or none. Spotlight is Sentry's
+ * viewer on the developer's own machine; its dsn is a URL without a key
+ * (dsn_parse_url). For a Spotlight rate limits are ignored, and the backoff is 1 s to 60 s without
  * jitter; outbox.c sends an envelope to it twice at most.
  *
  * Times are by clock_boot_ns(), unless the name says otherwise. Errors are logged, once each.
@@ -44,7 +46,7 @@ struct destination {
 	bool warned_clock;
 	struct retry retry;
 	struct reports reports;
-	struct reports_item item; /* the last report that was made */
+	struct reports_item item; /* the last report that destination_report() has made */
 };
 
 /* Initialises a destination without a server. */
@@ -53,7 +55,8 @@ void destination_init(struct destination *d);
 /*
  * Sets the server; dsn NULL: no server. All log lines name the server from now on. Resets rate
  * limits, backoff and clock difference; losses that were not reported yet stay.
- * limited_until_ns: end of a rate limit, known to the broker, on envelopes of d->kind; 0: none.
+ * limited_until_ns: the end of a rate limit on envelopes of d->kind, which an earlier ship has
+ * reported to the broker; 0: none.
  */
 void destination_set_dsn(struct destination *d, const struct dsn *dsn, uint64_t limited_until_ns);
 
@@ -68,9 +71,11 @@ void destination_request_starts(struct destination *d);
 enum outcome destination_handle_answer(struct destination *d, const struct transport_answer *a);
 
 /*
- * Makes the client report for the next request. Returns NULL if due_ns is in the future, reports
- * are off, or memory is short. The report is valid until the next call; pass the answer to
- * destination_handle_answer(), or call reports_failed() if no request is sent.
+ * Makes the client report for the next request. due_ns: reports_ride_ns(&d->reports), for a request
+ * with an envelope; or 0, after reports_any(&d->reports) has returned true: a report now. Returns
+ * NULL if due_ns is in the future, reports are off, or memory is short. The report is valid until
+ * the next call. Then call destination_handle_answer() with the answer, or reports_failed() if no
+ * request is sent.
  */
 const struct reports_item *destination_report(struct destination *d, uint64_t due_ns);
 

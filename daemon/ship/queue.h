@@ -21,29 +21,30 @@
 /* The largest envelope, compressed: incompressible bytes grow a little. */
 #define QUEUE_BODY_MAX (CHUNK_V2_SIZE_MAX + (1u << 20))
 
-/* The envelope's header, and two items with theirs. */
+/* An envelope has three headers: its own, and those of its items, a transaction and a profile. */
 _Static_assert(PACKAGE_UNPACKED_MAX >= CHUNK_V2_SIZE_MAX + 3 * ENVELOPE_HEADER_SIZE,
 	       "every envelope that is put into the spool can be read back");
 
 /* An envelope from its MSG_ENVELOPE until the MSG_ENVELOPE_DONE. */
 struct queue_item {
-	struct package package; /* its platform points into this struct */
+	struct package package; /* package.platform points to the member platform below */
 	uint64_t seq;		/* the broker's number of the envelope */
-	bool was_tried;		/* a request with it has got no answer */
+	bool was_tried;		/* the server did not answer a request with this envelope */
 	char chunk_id[MSG_ID_SIZE];
 	char platform[MSG_TEXT_MAX];
 };
 
 /*
- * Makes an item of a message MSG_ENVELOPE. Takes the descriptors of the payload and of the anchor
- * out of the message, and leaves those of the output file. Returns 0, -EPROTO if the message or a
- * descriptor is invalid, or -ENOMEM.
+ * Makes an item of a message MSG_ENVELOPE. Takes the descriptors of the payload and of the
+ * transaction (anchor_size) out of the message, and leaves those of the output file in the message.
+ * Returns 0, -EPROTO if the message or a descriptor is invalid, or -ENOMEM.
  */
 must_check int queue_item_new(struct ipc_message *message, struct queue_item **ret);
 /* Closes the item's descriptors and frees it. */
 void queue_item_free(struct queue_item *item);
 
-/* Some minutes of a dozen targets, when the server is slow. */
+/* The most items and bytes. A dozen targets fill the queue in a few minutes if the server is slow.
+ */
 #define QUEUE_MAX	32
 #define QUEUE_BYTES_MAX (256u << 20)
 _Static_assert(QUEUE_MAX >= MSG_ENVELOPES_MAX, "the queue takes what the broker has in flight");

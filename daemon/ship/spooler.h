@@ -3,9 +3,9 @@
  * not answer, and gets them back one at a time, with pauses in between (lib/ship/retry.h), once
  * the server answers.
  *
- * Every envelope that leaves the spool is counted for the broker (counts), and logged. An envelope
- * that is lost is also counted for the server's client report (reports), unless it belongs to
- * another DSN: another server counts that one.
+ * Every envelope that leaves the spool is counted for the broker (counts), and logged. A lost
+ * envelope of this ship's DSN is also counted for the client report (reports). A lost envelope of
+ * another DSN is not, since the report goes to this ship's server.
  *
  * Times are by clock_boot_ns(). Without a spool every function does nothing, and spooler_put()
  * returns false.
@@ -23,23 +23,26 @@
 #include "lib/ship/spool.h"
 #include "proto/dsn.h"
 
-/* The longest wait before the first envelope. It is random, for hosts that start at once. */
+/*
+ * The longest wait before the first envelope. The wait is random, so that hosts that start at the
+ * same moment do not send at the same moment.
+ */
 #define SPOOLER_START_MAX_NS (60 * NS_PER_SEC)
 
 struct spooler {
 	struct spool *spool; /* NULL: there is none */
 	struct reports *reports;
-	uint64_t dsn;	   /* number of the DSN whose envelopes are put and sent here */
-	uint64_t next_ns;  /* the next envelope may be sent */
-	uint64_t check_ns; /* time of the next search for envelopes that are too old */
-	uint64_t put_ns;   /* after an error of the disk: the next try; else 0 or in the past */
+	uint64_t dsn;	   /* dsn_number() of the DSN whose envelopes this ship stores and sends */
+	uint64_t next_ns;  /* when the next envelope may be sent */
+	uint64_t check_ns; /* when to look for envelopes that are too old */
+	uint64_t put_ns;   /* after an error of the disk: when to write again; else 0 or past */
 	/* The envelope that is being sent. */
 	bool sending;
 	uint8_t sending_id[SPOOL_ID_BYTES];
 	enum envelope_kind sending_kind;
 	bool warned_overflow;
 	struct spool_counts counts;
-	bool counts_changed; /* for the caller to reset */
+	bool counts_changed; /* set by this module, reset by the caller */
 };
 
 /* Initialises a spooler without a spool. It counts lost envelopes in reports. */
@@ -55,7 +58,7 @@ must_check int spooler_open(struct spooler *s, uint64_t dsn, const struct spool_
 /* Closes the spool, if there is one. */
 void spooler_fini(struct spooler *s);
 
-/* Sets the DSN. Logs how many envelopes are there for other DSNs. */
+/* Sets the DSN. Logs the number of envelopes in the spool that are for other DSNs. */
 void spooler_set_dsn(struct spooler *s, const struct dsn *dsn);
 
 /* Removes envelopes that are too old, of all DSNs. Call it at each turn of the loop. */
@@ -72,7 +75,8 @@ bool spooler_put(struct spooler *s, const struct queue_item *item);
 /* Makes the next spooler_put() try the disk, even shortly after an error. */
 void spooler_retry_disk(struct spooler *s);
 
-/* Returns when the next envelope of this kind may be sent; UINT64_MAX: there is none. */
+/* Returns the time at which the next envelope of this kind may be sent; UINT64_MAX: there is none.
+ */
 uint64_t spooler_due_ns(const struct spooler *s, enum envelope_kind kind);
 
 /*

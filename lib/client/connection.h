@@ -16,8 +16,8 @@
  */
 int connection_choose(const char *path);
 /*
- * Ends connecting until the next connection_choose(). The next connection_settle() closes the
- * connection.
+ * Forgets the path: no connection is made before the next connection_choose(), and the next
+ * connection_settle() closes the connection.
  */
 void connection_forget(void);
 
@@ -40,9 +40,10 @@ void connection_settle(struct state *s);
 void connection_look_if_due(struct state *s);
 
 /*
- * Requests the daemon's id of thread tid of this process, or receives the answer to an earlier
- * request. is_new: the caller has just read its tid, which may have been another thread's before;
- * sends a new request.
+ * Requests the daemon's id of thread tid of this process (PROTOCOL_THREAD); if the id has been
+ * requested before, receives the answers that have arrived. The id is then in state_thread().
+ * is_new: the thread calls this function for the first time; tid may have been the id of an earlier
+ * thread, so the id is requested again.
  */
 void connection_ask_thread(struct state *s, uint32_t tid, bool is_new);
 

@@ -4,10 +4,10 @@
  * spans. The daemon's page (lib/client/protocol.h) is mapped behind the state. Without a
  * connection, zeros are mapped there, so that the page can always be read.
  *
- * No thread waits for another. Counters are atomic. Work on the socket is done by one thread at a
- * time, the one that has entered the state. state_settle() in another thread, or in a signal
- * handler that interrupts this one, only sets is_due and returns; the thread that has entered then
- * calls its own work again. So all callers pass the same function.
+ * No thread waits for another. Counters are atomic. Only one thread at a time works on the socket:
+ * the thread that has entered the state. If another thread, or a signal handler that interrupts
+ * this thread, calls state_settle(), that call only sets is_due and returns; the thread that has
+ * entered the state then calls its own work function again. So all callers pass the same function.
  */
 #ifndef LIB_CLIENT_STATE_H
 #define LIB_CLIENT_STATE_H
@@ -41,8 +41,9 @@ struct state {
 	/* Accessed atomically by all threads. */
 
 	/*
-	 * Number of this process in a line of forks: greater in a child of fork(2) than in its
-	 * parent. 0: not set yet, because the state is new or fork(2) has cleared it.
+	 * The number of this process among its ancestors that used the library: greater in a child
+	 * of fork(2) than in its parent. 0: not set yet, because the state is new or fork(2) has
+	 * cleared it.
 	 */
 	uint32_t generation;
 	uint32_t spans;	    /* open sampled root spans */

@@ -1,6 +1,6 @@
 /*
  * Compresses a body that comes in pieces into a buffer, by gzip (lib/ship/gzip.h) or by zstd. Only
- * ship uses it: lib/ship/gzip.h is apart because profctl links no zstd.
+ * ship uses this module. sentry-profctl uses lib/ship/gzip.h alone, because it does not link zstd.
  */
 #ifndef LIB_SHIP_COMPRESSOR_H
 #define LIB_SHIP_COMPRESSOR_H
@@ -24,7 +24,10 @@ struct compressor {
 must_check int compressor_init(struct compressor *c, enum compression how, struct buf *out);
 void compressor_fini(struct compressor *c);
 
-/* Compress the next bytes; end the stream. Return 0, -ENOMEM, or an error of buf_add(). */
+/*
+ * compressor_add() compresses the next n bytes; compressor_finish() ends the stream. Return 0,
+ * -ENOMEM, or an error of buf_add().
+ */
 must_check int compressor_add(struct compressor *c, const void *bytes, size_t n);
 must_check int compressor_finish(struct compressor *c);
 

@@ -1,6 +1,6 @@
 /*
  * gzip (RFC 1952), by zlib: compresses a body that comes in pieces into a buffer, and decompresses
- * a file piece by piece. So a payload is in memory in its compressed form only.
+ * a file piece by piece. A whole payload is never in memory uncompressed.
  */
 #ifndef LIB_SHIP_GZIP_H
 #define LIB_SHIP_GZIP_H
@@ -25,7 +25,8 @@ struct gzip {
 must_check int gzip_init(struct gzip *g, struct buf *out);
 void gzip_fini(struct gzip *g);
 
-/* Compress the next bytes; end the stream. Return 0 or an error of buf_add(). */
+/* gzip_add() compresses the next n bytes; gzip_finish() ends the stream. Return 0 or an error of
+ * buf_add(). */
 must_check int gzip_add(struct gzip *g, const void *bytes, size_t n);
 must_check int gzip_finish(struct gzip *g);
 

@@ -1,8 +1,13 @@
 /*
  * Makes a whole envelope around payloads that unwind has made: writes it to a file, or compresses
- * it for a request or for the spool. An envelope has a profile chunk, a transaction and its V1
- * profile, or a transaction and the chunk that it refers to. A request may also have a client
- * report, or nothing else.
+ * it for a request or for the spool. The items of an envelope are one of these:
+ *
+ *     a profile chunk
+ *     a transaction, and the chunk that it refers to (for Spotlight)
+ *     a transaction, and its V1 profile: Sentry's former format, one profile for one transaction
+ *     none, if the request is only for a client report
+ *
+ * An envelope for a request can have a client report in addition.
  *
  * Payloads are files that are copied piece by piece and never parsed.
  */
@@ -20,7 +25,7 @@ struct package {
 	uint8_t event_id[ENVELOPE_EVENT_ID_BYTES]; /* random */
 	const char *sdk_name;
 	const char *sdk_version;
-	const char *platform; /* the platform of the payload, the same bytes */
+	const char *platform; /* the value of "platform" in the payload */
 	int payload_fd;	      /* read by pread(2): the offset stays; -1: no payload */
 	uint64_t payload_size;
 	/*
@@ -29,8 +34,9 @@ struct package {
 	 */
 	uint64_t transaction_size;
 	/*
-	 * Not 0: anchor_fd is a transaction of this many bytes that refers to the chunk, and
-	 * event_id is that of the transaction. 0: there is none.
+	 * The anchor of a chunk: a transaction that refers to the chunk, because Spotlight shows
+	 * only chunks to which a transaction refers. Not 0: anchor_fd has this transaction, of
+	 * anchor_size bytes, and event_id is that of the transaction. 0: there is no anchor.
 	 */
 	uint64_t anchor_size;
 	int anchor_fd;
@@ -58,7 +64,8 @@ must_check int package_write(const struct package *p, int fd);
 
 /*
  * Appends the compressed envelope to *ret, with the report as the last item unless that is NULL.
- * Returns 0, -E2BIG if it does not fit, or an error of package_write() other than write(2)'s.
+ * Returns 0, -E2BIG if *ret would exceed its limit (buf_init), or an error of package_write() other
+ * than those of write(2). After an error *ret has a part of the envelope.
  */
 must_check int package_compress(const struct package *p, int64_t sent_at_us,
 				const struct reports_item *report, struct buf *ret);
@@ -66,9 +73,9 @@ must_check int package_compress(const struct package *p, int64_t sent_at_us,
 /*
  * Reads an envelope from fd, a file that package_compress() made with ENVELOPE_NOT_SENT and gzip,
  * adds sent_at and the report (unless that is NULL), and appends it, compressed by how, to *ret.
- * Returns 0; -E2BIG if it does not fit; -EFBIG if the file decompresses to more than
+ * Returns 0; -E2BIG if *ret would exceed its limit; -EFBIG if the file decompresses to more than
  * PACKAGE_UNPACKED_MAX; -EBADMSG if the file is no such envelope; -ENOMEM; or the error of
- * pread(2).
+ * pread(2). After an error *ret has a part of the envelope.
  */
 must_check int package_stamp(int fd, enum compression how, int64_t sent_at_us,
 			     const struct reports_item *report, struct buf *ret);

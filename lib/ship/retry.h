@@ -7,12 +7,12 @@
  * Backoff: the n-th failure in a row is followed by a wait of 0 to RETRY_FIRST_NS * 2^(n-1), at
  * most RETRY_MAX_NS ("full jitter").
  *
- * Pause: the ages of the waiting envelopes tell how often this host makes one. Envelopes of the
- * spool are sent RETRY_DRAIN_TIMES as often, beside the new ones: those of an hour within 15
- * minutes, those of a day within six hours. So a server that comes back sees a small multiple
- * of its usual load, and no envelope expires because of the pauses.
+ * Pause: the mean interval between the waiting envelopes shows how often this host makes one.
+ * Envelopes of the spool are sent RETRY_DRAIN_TIMES as often, beside the new ones: those of an hour
+ * within 15 minutes, those of a day within six hours. So a server that comes back sees a small
+ * multiple of its usual load, and no envelope expires because of the pauses.
  *
- * Times are nanoseconds of the caller's clock. random is 64 bits that nobody can predict.
+ * Times are nanoseconds of the caller's clock. random: 64 random bits (random_number).
  */
 #ifndef LIB_SHIP_RETRY_H
 #define LIB_SHIP_RETRY_H
@@ -34,8 +34,8 @@ struct retry {
 /* Counts a failure and chooses the time of the next try. */
 void retry_failed(struct retry *r, uint64_t now_ns, uint64_t random);
 /*
- * The same without jitter, for a server that no other host uses: the n-th failure is followed by a
- * wait of RETRY_FIRST_NS * 2^(n-1), at most longest_ns.
+ * As retry_failed() but without jitter, for a server that no other host uses: the n-th failure is
+ * followed by a wait of RETRY_FIRST_NS * 2^(n-1), at most longest_ns.
  */
 void retry_failed_alone(struct retry *r, uint64_t now_ns, uint64_t longest_ns);
 /* Resets the count of failures. */
@@ -47,17 +47,23 @@ static inline bool retry_is_waiting(const struct retry *r, uint64_t now_ns)
 	return r->failures > 0 && now_ns < r->until_ns;
 }
 
+/* The spool is emptied this many times as fast as it was filled. */
 #define RETRY_DRAIN_TIMES 4
 
-/* The pause that Sentry's SDKs make between two cached envelopes; for a host with many. */
+/* The shortest pause, as between two cached envelopes in Sentry's SDKs. */
 #define RETRY_PAUSE_MIN_NS (100 * NS_PER_MS)
 
-/* The longest chunk. Envelopes that lie further apart are from different outages. */
+/*
+ * A longer mean interval counts as this one, the length of the longest chunk: the envelopes are
+ * from several outages, and the interval does not show how often the host makes one.
+ */
 #define RETRY_INTERVAL_MAX_NS (60 * NS_PER_SEC)
 
 /*
- * Returns the pause before the next of n waiting envelopes; span_ns: time between the oldest and
- * the newest. The pause is a random 50 to 150 % of the mean, and at least RETRY_PAUSE_MIN_NS.
+ * Returns the pause before the next of n waiting envelopes. span_ns: the time between the oldest
+ * and the newest. The mean pause is the mean interval, span_ns / (n - 1) and at most
+ * RETRY_INTERVAL_MAX_NS, divided by RETRY_DRAIN_TIMES. Returns a random 50 to 150 % of the mean
+ * pause, but at least RETRY_PAUSE_MIN_NS. With n below 2, returns RETRY_PAUSE_MIN_NS.
  */
 uint64_t retry_pause_ns(size_t n, uint64_t span_ns, uint64_t random);
 

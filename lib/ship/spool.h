@@ -23,9 +23,10 @@
  * ".bad" is appended to its name and that it is never sent; its bytes count against the limit.
  * Directories and special files are ignored.
  *
- * Nobody else may add files to the directory. A ship of another DSN may move files of its DSN out
- * of the directory (daemon/ship/spool_dirs.h): spool_forget_moved() notices that. Not
- * thread-safe. A struct spool_entry that a function returns is valid until the spool changes.
+ * No other process may add files to the directory. A ship of another DSN may move files of its DSN
+ * out of the directory (daemon/ship/spool_dirs.h): spool_forget_moved() notices that. Not
+ * thread-safe. A struct spool_entry that a function returns is valid until the next call that adds
+ * or removes an envelope.
  */
 #ifndef LIB_SHIP_SPOOL_H
 #define LIB_SHIP_SPOOL_H
@@ -41,9 +42,13 @@
 #define SPOOL_NAME_SIZE (16 + 1 + 2 * SPOOL_ID_BYTES + 1 + 16 + 6 + 1)
 
 struct spool_entry {
-	uint64_t time_ms; /* Unix time; never later than now when the spool was opened */
-	uint64_t dsn;	  /* dsn_number() */
-	uint64_t size;	  /* bytes of the file */
+	/*
+	 * Unix time at which the envelope was added. A time that was in the future when spool_new()
+	 * read the directory, because a clock was wrong, was replaced by the time of that call.
+	 */
+	uint64_t time_ms;
+	uint64_t dsn;  /* dsn_number() */
+	uint64_t size; /* bytes of the file */
 	enum envelope_kind kind;
 	uint8_t id[SPOOL_ID_BYTES];
 };
@@ -112,7 +117,10 @@ must_check int spool_add(struct spool *s, const uint8_t id[SPOOL_ID_BYTES], uint
 const struct spool_entry *spool_oldest(const struct spool *s, uint64_t dsn,
 				       enum envelope_kind kind);
 
-/* Returns the number of envelopes for a DSN; *ret_ms: time between the oldest and the newest. */
+/*
+ * Returns the number of envelopes for a DSN. *ret_ms: the time between the oldest and the newest; 0
+ * if there are fewer than two.
+ */
 size_t spool_span(const struct spool *s, uint64_t dsn, uint64_t *ret_ms);
 
 /* Returns the envelope with this id, or NULL. */
@@ -124,18 +132,25 @@ const struct spool_entry *spool_find(const struct spool *s, const uint8_t id[SPO
  */
 must_check int spool_open(const struct spool *s, const struct spool_entry *e, int *ret_fd);
 
-/* Removes the envelope, permanently: the directory is synchronised. */
+/*
+ * Removes the envelope: its entry and its file, and synchronises the directory. An error of the
+ * file is ignored: then spool_new() finds the file again at the next start, and the envelope can be
+ * sent twice.
+ */
 void spool_remove(struct spool *s, const struct spool_entry *e);
 
-/* Sets the file of an envelope aside. error: the reason, a positive errno. */
+/*
+ * Sets the file of an envelope aside and removes the entry. error: the reason, a positive errno; it
+ * is passed on to the event.
+ */
 void spool_set_aside(struct spool *s, const struct spool_entry *e, int error);
 
 /* Removes the envelopes, of all DSNs, that are older than age_ms. */
 void spool_expire(struct spool *s, uint64_t now_ms);
 
 /*
- * Forgets envelopes of all DSNs but this one whose files are gone: their ship has moved them to
- * its own directory. Looks each of these files up.
+ * Removes the entries of envelopes of other DSNs whose files are gone: the ship of that DSN has
+ * moved the files to its own directory. Makes a system call for each envelope of another DSN.
  */
 void spool_forget_moved(struct spool *s, uint64_t dsn);
 

@@ -9,8 +9,9 @@
  * Certificate and host name are always verified. Redirects are not followed, because they would
  * send the key to another server. The only protocols are http and https.
  *
- * Traps: libcurl reads http_proxy, https_proxy, all_proxy and no_proxy from the environment, and
- * resolves names on a thread of its own.
+ * Traps: libcurl takes the proxy from the variables http_proxy, https_proxy, all_proxy and no_proxy
+ * of this process's environment. It resolves names on a thread of its own, so a sandbox of the
+ * process must permit threads.
  */
 #ifndef LIB_SHIP_TRANSPORT_H
 #define LIB_SHIP_TRANSPORT_H
@@ -26,14 +27,15 @@
 struct transport;
 
 struct transport_options {
-	const char *client; /* NAME/VERSION, for User-Agent and X-Sentry-Auth */
+	/* NAME/VERSION, for User-Agent and X-Sentry-Auth; copied, and cut off after 64 bytes. */
+	const char *client;
 	/*
 	 * PEM certificates of authorities that are trusted in addition to the system's; copied by
 	 * transport_new(). NULL: none.
 	 */
 	const char *authorities;
 	size_t authorities_size;
-	/* Client certificate and its key, in PEM; the same rules. */
+	/* Client certificate and its key, in PEM; copied. NULL: none. */
 	const char *client_cert;
 	size_t client_cert_size;
 	const char *client_key;
@@ -65,8 +67,8 @@ struct transport_answer {
 };
 
 /*
- * Initialises libcurl. Reads the system's authorities if the options add others. Returns 0 or
- * -ENOMEM.
+ * Initialises libcurl. Reads the system's authorities if the options add others. Copies all of *o.
+ * Returns 0 or -ENOMEM. The caller calls transport_free().
  */
 must_check int transport_new(struct transport **ret, const struct transport_options *o);
 /*
@@ -79,9 +81,10 @@ must_check int transport_set_certificates(struct transport *t, const struct tran
 void transport_free(struct transport *t);
 
 /*
- * Sets the server of the next requests, and the compression that their bodies have. With a DSN
- * without a key (dsn_parse_url) requests have no X-Sentry-Auth and use no proxy, because that
- * server is on this machine or near it. Must not be called while busy. Returns 0 or -ENOMEM.
+ * Sets the server of the next requests, and the compression that their bodies have. *dsn is copied.
+ * With a DSN without a key (dsn_parse_url) requests have no X-Sentry-Auth and use no proxy, because
+ * that server is on this machine or near it. Must not be called while busy. Returns 0, or -ENOMEM:
+ * then call it again before transport_post().
  */
 must_check int transport_set_target(struct transport *t, const struct dsn *dsn,
 				    enum compression compression);
@@ -109,7 +112,7 @@ must_check int transport_wait(struct transport *t, int fd, int timeout_ms, bool 
  */
 int transport_step(struct transport *t, struct transport_answer *ret);
 
-/* Aborts the request in flight, if there is one. The server may have received it. */
+/* Aborts the request in flight, if there is one. The server may have received the request. */
 void transport_abort(struct transport *t);
 
 #endif
