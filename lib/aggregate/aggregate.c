@@ -14,10 +14,10 @@
 #include "lib/base/utf8.h"
 
 /*
- * A chunk with so many nodes is due. The trie of threads whose stacks have
- * little in common needs more memory than its text does: this limit keeps the
- * trie, with its table of 2^19 slots, below 16 MB. Deep stacks of 100 busy
- * threads that share their callers stay below the limit for a minute.
+ * A chunk with so many nodes is due. If the stacks have little in common, the trie needs
+ * more memory than the payload has bytes, so chunk_bytes does not limit it. This limit keeps
+ * the trie, with its table of 2^19 slots, below 16 MB. The deep stacks of 100 busy threads
+ * that share their callers stay below the limit for a minute.
  */
 #define NODES_DUE 350000
 
@@ -104,7 +104,7 @@ static int emit(struct open_chunk *c, struct thread *t, uint64_t time_ns, uint32
 	return open_chunk_emit(c, t, open_chunk_unix_us(c, time_ns), node, is_waiting);
 }
 
-/* Copies the thread t of another chunk, from, with its stack. */
+/* Copies the thread t of the chunk from, with its stack, into c. */
 static int copy_thread(struct open_chunk *c, const struct open_chunk *from, const struct thread *t)
 {
 	struct thread *copy;
@@ -166,11 +166,11 @@ static int begin_record(struct aggregate *a, uint32_t tid, uint64_t *time_ns, st
 }
 
 /*
- * Marks a thread that had exited as alive: the kernel has given its tid to a new
- * thread, or a new capture process has found it. The copy of the stack at the
- * exit must not last until the next sample, so it becomes an empty stack; the
- * last sample of the run moves to the tick before the exit. (The server drops a
- * run that has only one sample.)
+ * Marks a thread that had exited as alive: the kernel has given its tid to a new thread, or
+ * a new capture process has found the thread. The copy of the stack at the exit must not
+ * last until the next sample, so it becomes an empty stack. The stack gets its last sample
+ * at the tick before the exit instead, because the server drops a thread with only one
+ * sample.
  */
 static int revive(struct open_chunk *c, struct thread *t)
 {
@@ -351,9 +351,9 @@ int aggregate_exit_all(struct aggregate *a, uint64_t time_ns)
 }
 
 /*
- * Returns true if the chunk has reached its limit, and at least twice its first
- * size: the stacks of very many threads are large from the beginning, and a
- * chunk for each tick would not make them smaller.
+ * Returns true if the chunk has reached its limit, and at least twice the size that it had
+ * at its beginning. Without the second condition very many threads, whose stacks alone
+ * exceed the limit, would cause a chunk at each tick.
  */
 static bool is_large(const struct aggregate *a)
 {

@@ -1,34 +1,44 @@
 /*
- * The aggregate of one target: takes ticks and unwound stacks, and makes a
- * profile (proto/profile.h) of them each time that a chunk is closed. It also
- * sums up the whole session by function, for the table that a user reads.
+ * The aggregate of one target: adds up ticks and unwound stacks, and makes a profile
+ * (proto/profile.h) of them each time that a chunk is closed. It also sums up the time
+ * of the whole session by function, for the table that a user reads.
  *
- * unwind has one for each session and each recording: it calls a function here
- * for every record of capture, closes the chunk when aggregate_tick() says so,
- * and calls aggregate_next() after it has sent the profile.
+ * Terms:
+ * - A tick is a numbered sampling period of capture. The time of a tick is when the
+ *   period begins; all samples of the tick have this time.
+ * - The settled tick is the last tick up to which all samples have come. It is before
+ *   the newest tick while a thread takes long to stop for its sample.
+ * - A chunk is the profile of one target for up to 60 s. The chunks of a target follow
+ *   each other without a hole.
+ * - A session is the profiling of one target, from MSG_SESSION_OPEN to its end. A
+ *   recording is a second profile of the same target that a user asked for.
  *
- * How samples stand for time. Readers of a chunk measure in two ways: some let
- * each sample last until the next one of its thread; others count samples, all
- * but the last one of each thread. Both get the same shares, because:
+ * unwind has one aggregate for each session and one for each recording. It calls a
+ * function here for every record of capture (lib/capture/sample.h). When
+ * aggregate_tick() returns true, unwind calls aggregate_close(), sends the profile, and
+ * calls aggregate_next(). No record may be added between the last two.
+ *
+ * How samples represent time. Some readers of a chunk let each sample last until the
+ * next one of its thread. Others, such as Sentry's flame graph, count the samples, all
+ * but the last one of each thread. Both get the same shares of running time, because:
  * - a running thread has a sample at each tick, even if its stack stays the same;
- * - a wait has two samples, its first and its last one;
- * - a thread that exits leaves a copy of its stack at that tick;
- * - from a missed tick on the thread has an empty stack, so that no time is
- *   invented;
- * - a chunk begins with its threads' current stacks, and ends with a copy of
- *   them at the next chunk's first timestamp, so that no time is lost between
- *   two chunks.
+ * - a thread that exits has a copy of its stack at the tick of the exit;
+ * - from a missed tick on the thread has an empty stack, so that no time is counted for
+ *   a wrong stack;
+ * - a chunk begins with the current stacks of its threads, and ends with a copy of them
+ *   at the first timestamp of the next chunk, so that no time is lost between two
+ *   chunks.
+ * A wait has two samples, at its first and at its last tick. So a reader that counts
+ * samples has at most two for a wait of any length: it cannot measure waiting time.
  *
- * If no tick came for more than 5 s (the daemon was stopped, or the machine
- * slept), it is unknown what the threads did: the chunk ends at the last tick
- * before the gap, and the next one begins at the first tick after it.
- * lib/aggregate/period.h has these rules. They also keep every chunk shorter
- * than the 66 s that the server accepts.
+ * If no tick came for more than 5 s (the daemon was stopped, or the machine slept), it
+ * is unknown what the threads did: the chunk ends at the last tick before the gap, and
+ * the next one begins at the first tick after it. lib/aggregate/period.h has these
+ * rules. They also keep every chunk shorter than the 66 s that the server accepts.
  *
- * Times are monotonic times of ticks in ns (record.time_ns). The calls for one
- * thread come in the order of time; a time before the thread's last record, or
- * before the open chunk, is moved forward to it. No record may be added between
- * aggregate_close() and aggregate_next().
+ * Times are those of ticks: CLOCK_MONOTONIC, in ns (record.time_ns). The calls for one
+ * thread come in the order of time; a time before the thread's last record, or before
+ * the open chunk, is moved forward to it.
  */
 #ifndef LIB_AGGREGATE_AGGREGATE_H
 #define LIB_AGGREGATE_AGGREGATE_H
@@ -47,14 +57,14 @@ struct aggregate;
 struct aggregate_options {
 	uint64_t chunk_us;  /* a chunk's length; at most 60 s */
 	size_t chunk_bytes; /* a chunk is due when its payload has about this size */
-	/* Unix time minus monotonic time, fixed for the session. */
+	/* CLOCK_REALTIME minus CLOCK_MONOTONIC, the same in all chunks of a session. */
 	uint64_t wall_offset_us;
 	const char *main_path;	/* the executable, as the maps name it; may be "" */
 	const char *main_argv0; /* argv[0] of the process; may be "" */
-	uint64_t hash_seed;
-	bool demangle; /* C++ and Rust names; false: names as in the symbol table */
-	bool inlined;  /* inlined functions are frames of their own */
-	/* Functions without a symbol are named by where they start. */
+	uint64_t hash_seed;	/* random: of hash tables whose keys the target chooses */
+	bool demangle;		/* C++ and Rust names; false: names as in the symbol table */
+	bool inlined;		/* inlined functions are frames of their own */
+	/* A function without a symbol has a name made of its start (lookup_update()). */
 	bool name_by_start;
 	/*
 	 * All frames of a function are one frame of the chunk, with an address
@@ -63,51 +73,57 @@ struct aggregate_options {
 	 */
 	bool by_function;
 	/*
-	 * Patterns of files that belong to the application, and that do not
-	 * (lib/aggregate/in_app.h); NULL: none. The caller keeps the strings, and
-	 * keeps them valid as long as the aggregate.
+	 * Patterns of files that belong to the application, and of files that do not
+	 * (struct in_app_rules); NULL and "": none. The strings stay the caller's and must
+	 * be valid as long as the aggregate.
 	 */
 	const char *in_app_include, *in_app_exclude;
 };
 
 /*
- * Creates an aggregate with an open chunk. Copies options; space must outlive
- * the aggregate or its next aggregate_exec(). Returns 0, -ENOMEM, or -EINVAL if
- * chunk_us is 0 or above 60 s.
+ * Creates an aggregate with an open chunk. Copies options, with the strings main_path
+ * and main_argv0. space must stay valid until aggregate_free() or until
+ * aggregate_exec() sets another one. Returns 0, -ENOMEM, or -EINVAL if chunk_us is 0 or
+ * above 60 s.
  */
 must_check int aggregate_new(const struct aggregate_options *options, struct unwind_space *space,
 			     struct aggregate **ret);
+/* Frees the aggregate. a may be NULL. */
 void aggregate_free(struct aggregate *a);
 
 /*
- * Creates a second aggregate for the threads of from, with chunks of its own.
- * Its first chunk begins at the newest tick that from has, with the stacks that
- * the threads have there. From then on the caller adds each record to both.
- * options are those of aggregate_new(), with the wall_offset_us of from. Returns
- * 0, -ENOMEM or -EINVAL.
+ * Creates a second aggregate of the same target, for a recording, with chunks of its
+ * own. Its first chunk begins at the newest tick that from has, with the stacks that the
+ * threads have at this tick. From then on the caller adds each record to both
+ * aggregates. options are those of aggregate_new(), with the wall_offset_us of from;
+ * space, main_path and main_argv0 are taken from from. from has an open chunk. Returns
+ * 0, -ENOMEM, or -EINVAL as aggregate_new().
  */
 must_check int aggregate_new_beside(const struct aggregate *from,
 				    const struct aggregate_options *options,
 				    struct aggregate **ret);
 
 /*
- * The functions that take a record of a thread return 0, or -ENOMEM: the record
- * is lost. A thread without a record so far is added without a name.
- *
- * aggregate_thread() takes the thread's name, as the kernel has it.
+ * The following functions add a record of a thread. They return 0, or -ENOMEM: the
+ * record is lost. A thread that has no record yet is added, without a name.
+ */
+
+/*
+ * Sets the thread's name: comm, as the kernel has it, comm_size bytes, perhaps without
+ * a NUL. is_main: the thread is the main thread (names_thread()).
  */
 must_check int aggregate_thread(struct aggregate *a, uint32_t tid, bool is_main, const char *comm,
 				size_t comm_size);
 
 /*
- * Sets the id that profiles show in place of the tid, from the open chunk on; 0:
- * the tid. The caller keeps ids of one chunk different.
+ * Sets the id that the open chunk and later ones show in place of the tid; 0: the tid.
+ * The caller ensures that no two threads of a chunk have the same id.
  */
 must_check int aggregate_thread_id(struct aggregate *a, uint32_t tid, uint64_t id);
 
 /*
- * From this tick on the thread has this stack. running: the thread was on a
- * processor, neither blocked nor waiting for one.
+ * From this tick on the thread has this stack. The stack is copied. running: the thread
+ * was on a processor, neither blocked nor waiting for one.
  */
 must_check int aggregate_sample(struct aggregate *a, uint32_t tid, uint64_t time_ns,
 				const struct unwind_stack *stack, bool running);
@@ -118,10 +134,10 @@ must_check int aggregate_waiting(struct aggregate *a, uint32_t tid, uint64_t tim
 /* From this tick on the thread's stack is unknown. */
 must_check int aggregate_missed(struct aggregate *a, uint32_t tid, uint64_t time_ns);
 
-/* The thread has exited before this tick. */
+/* The thread has exited; it was alive before this tick. */
 must_check int aggregate_exit(struct aggregate *a, uint32_t tid, uint64_t time_ns);
 
-/* All threads have exited before this tick (exec, a new capture, the end). */
+/* All threads have exited, as by aggregate_exit(): exec, a new capture, or the end. */
 must_check int aggregate_exit_all(struct aggregate *a, uint64_t time_ns);
 
 /*
@@ -135,37 +151,38 @@ must_check bool aggregate_tick(struct aggregate *a, uint64_t time_ns, uint64_t s
 			       uint64_t elapsed_ticks);
 
 /*
- * Closes the chunk at end_ns, the settled tick at which the next chunk begins
- * (period_end() says when another time is taken). *ret is the profile, without
- * ids, platform, release, environment and SDK, which the caller sets. The
- * profile belongs to the aggregate and is valid until aggregate_next(). A
- * profile without samples is possible: nothing happened.
+ * Closes the chunk at end_ns, the settled tick, where the next chunk begins (period_end()
+ * says when another time is used). *ret is the profile. Its ids, platform, release,
+ * environment and SDK are not set: the caller sets them. The profile belongs to the
+ * aggregate and is valid until aggregate_next(). A chunk in which no thread had a stack
+ * has a profile without samples.
  *
- * Names and images are looked up here, in the present maps of the space. Returns
- * 0, or -ENOMEM: the chunk is lost, and aggregate_next() goes on.
+ * Names and images are looked up here, in the present maps of the space. Returns 0, or
+ * -ENOMEM: the chunk is lost. In both cases the caller calls aggregate_next().
  */
 must_check int aggregate_close(struct aggregate *a, uint64_t end_ns, struct profile *ret);
 
 /*
- * Opens the next chunk with the threads' stacks at the end of the last one, and
- * with the samples that are later than that end. Called after aggregate_close(),
- * whatever that returned. Returns 0, or -ENOMEM: the next chunk is open, but has
- * no thread's stack until the thread's next sample.
+ * Opens the next chunk, with the stacks that the threads had at the end of the last
+ * one, and with the samples later than that end. Called after aggregate_close(), also if
+ * that failed. Returns 0, or -ENOMEM: the next chunk is open, but each thread has no
+ * stack until its next sample.
  */
 must_check int aggregate_next(struct aggregate *a);
 
 /*
- * The process has executed another program, which has another space. Called
- * after aggregate_exit_all() and the close of the old program's chunk. The
- * session's table goes on.
+ * The process has executed another program, with the address space space (valid as in
+ * aggregate_new()). Copies main_path and main_argv0. Called after aggregate_exit_all(),
+ * aggregate_close() and aggregate_next(). The session's table keeps the times of the old
+ * program.
  */
 void aggregate_exec(struct aggregate *a, struct unwind_space *space, const char *main_path,
 		    const char *main_argv0);
 
 /*
- * Writes the table of the hottest functions (at most max_rows, and one row for
- * all others) to out: CPU time of the function itself and with the functions
- * that it called, and time waiting, up to the last settled tick. C++ and Rust
+ * Writes the table of the session's hottest functions to out: at most max_rows, and one
+ * row for all others. A row has the CPU time of the function itself, the CPU time with
+ * the functions that it called, and its waiting time, up to the settled tick. C++ and Rust
  * names are demangled; control bytes are escaped. Returns 0, -ENOMEM or -EIO.
  */
 must_check int aggregate_write_table(struct aggregate *a, size_t max_rows, FILE *out);

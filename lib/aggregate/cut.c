@@ -18,10 +18,10 @@ static void sort_samples(struct profile_sample *samples, size_t n)
 }
 
 /*
- * Drops the empty stacks at the chunk's first tick: such a thread has been
- * missed since then, and the last chunk has ended the thread's run.
+ * Drops the samples with an empty stack at the chunk's first tick. The last chunk ended with
+ * the thread's stack at this tick, so the empty stack ends nothing in this chunk.
  */
-static void drop_starts_missed(struct open_chunk *c)
+static void drop_empty_starts(struct open_chunk *c)
 {
 	const uint64_t start_us = open_chunk_unix_us(c, c->period.start_ns);
 	size_t n = 0;
@@ -136,7 +136,7 @@ int cut_end(struct cut *cut, struct open_chunk *c, uint64_t end_ns)
 	period_end(&c->period, end_ns, &cut->end_ns, &cut->next_ns);
 	end_us = open_chunk_unix_us(c, cut->end_ns);
 	r = end_runs(c, cut->end_ns);
-	drop_starts_missed(c);
+	drop_empty_starts(c);
 	if (r == 0)
 		r = split(cut, c, end_us);
 	return r < 0 ? r : add_closing(c, end_us);

@@ -35,8 +35,8 @@ static bool fits_payload(const struct lookup *l, const struct stacks *s, size_t 
 }
 
 /*
- * Fills in the expanded frames, of each the outermost function first. base: by
- * old frame, the index of its outermost function.
+ * Fills in the expanded frames: the outermost function of each old frame first. Sets base,
+ * by old frame: the index of the outermost function.
  */
 static void fill_frames(const struct lookup *l, struct profile_frame *out, uint32_t *base)
 {
@@ -53,8 +53,8 @@ static void fill_frames(const struct lookup *l, struct profile_frame *out, uint3
 }
 
 /*
- * Fills in the expanded nodes and returns their number. last: by old node, the
- * innermost of the nodes that it becomes.
+ * Fills in the expanded nodes and returns their number. Sets last, by old node: the
+ * innermost of the nodes that the old node becomes.
  */
 static size_t fill_nodes(const struct lookup *l, const struct stacks *s, const uint32_t *base,
 			 struct profile_node *out, uint32_t *last)

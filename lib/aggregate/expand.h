@@ -1,7 +1,7 @@
 /*
- * Inlined functions as frames of their own. In the profile of a closed chunk, a
- * frame with inlined functions (lib/aggregate/lookup.h) becomes several frames
- * with the same address, in every stack that has it.
+ * Makes inlined functions frames of their own: in the profile of a closed chunk, a frame
+ * at whose address functions were inlined (lib/aggregate/lookup.h) becomes several
+ * frames with the same address, in every stack that contains it.
  */
 #ifndef LIB_AGGREGATE_EXPAND_H
 #define LIB_AGGREGATE_EXPAND_H
@@ -12,26 +12,29 @@
 #include "proto/profile.h"
 
 /*
- * Limit of the payload's bytes for stacks and frames after the expansion. With
- * the size at which a chunk is due (20 MB) and its strings (LOOKUP_PAYLOAD_MAX)
- * the payload stays below the 50 MB that the server accepts. A chunk that would
- * pass the limit is not expanded.
+ * Limit of the payload's bytes for stacks and frames after the expansion; a chunk that
+ * would need more is not expanded. A chunk is due at 20 MB, and its strings take up to
+ * LOOKUP_PAYLOAD_MAX: with this limit the payload stays below the 50 MB that the server
+ * accepts.
  */
 #define EXPAND_PAYLOAD_MAX (12u * 1000 * 1000)
 
+/* The frames and nodes of the expanded profile. NULL before expand_inlined(). */
 struct expand {
 	struct profile_frame *frames;
 	struct profile_node *nodes;
 };
 
-/* Frees everything that e points to and zeroes e. e may be zero. */
+/* Frees everything that e points to and zeroes e. Safe on a zero-initialised struct. */
 void expand_fini(struct expand *e);
 
 /*
- * Replaces the frames and nodes of p, which are those of l and s, by frames and
- * nodes with the inlined functions, and changes the nodes of the samples. The
- * new arrays belong to e. Without inlined functions nothing changes. Returns 0,
- * or -ENOMEM: p is unchanged.
+ * Expands the profile p of a closed chunk. Called after lookup_finish() and before
+ * fold_equal(), when the frames of p are those of l, and its nodes are those of s. Replaces
+ * both by arrays that belong to e, and sets the nodes of samples, which are the samples of
+ * p, to the new ones. Changes nothing if no function was inlined, or if the payload would
+ * exceed EXPAND_PAYLOAD_MAX. e is zero before. Returns 0, or -ENOMEM: p and samples are
+ * unchanged.
  */
 must_check int expand_inlined(struct expand *e, const struct lookup *l, const struct stacks *s,
 			      struct profile_sample *samples, struct profile *p);

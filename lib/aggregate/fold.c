@@ -28,7 +28,7 @@ static uint64_t key_of(const struct profile_frame *f)
 	return key;
 }
 
-/* Merges the frames. folded: by frame of p, its index in f->frames. */
+/* Merges the frames. Sets folded, by frame of p: the index of the merged frame. */
 static int fold_frames(struct fold *f, struct table *seen, const struct profile *p,
 		       uint32_t *folded, size_t *ret_n)
 {
@@ -39,7 +39,7 @@ static int fold_frames(struct fold *f, struct table *seen, const struct profile 
 		uint64_t key = key_of(frame);
 		int r;
 
-		/* A frame whose key is taken by another frame has the next free key. */
+		/* If another frame has the key, this frame has the next free key. */
 		while (table_get(seen, key, &folded[i]) && !is_equal(&f->frames[folded[i]], frame))
 			key++;
 		if (table_get(seen, key, &folded[i])) {
@@ -56,7 +56,10 @@ static int fold_frames(struct fold *f, struct table *seen, const struct profile 
 	return 0;
 }
 
-/* Merges the nodes. A parent has a lower index than its children. */
+/*
+ * Merges the nodes. A parent has a lower index than its children, so it is merged before
+ * them.
+ */
 static int fold_nodes(struct fold *f, struct table *seen, const struct profile *p,
 		      const uint32_t *folded_frames, uint32_t *folded, size_t *ret_n)
 {

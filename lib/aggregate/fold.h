@@ -11,21 +11,22 @@
 #include "lib/base/util.h"
 #include "proto/profile.h"
 
+/* The merged frames and nodes. NULL before fold_equal(). */
 struct fold {
 	struct profile_frame *frames;
 	struct profile_node *nodes;
 };
 
-/* Frees everything that f points to and zeroes f. f may be zero. */
+/* Frees everything that f points to and zeroes f. Safe on a zero-initialised struct. */
 void fold_fini(struct fold *f);
 
 /*
- * Replaces the frames and nodes of p by merged ones, and changes the nodes of
- * the samples. The new arrays belong to f. Frames that differ only in in_app are
- * equal; the merged frame is in_app if all of them are. Returns 0, or -ENOMEM: p
- * and the samples are unchanged.
+ * Replaces the frames and nodes of p by merged ones, which belong to f, and sets the nodes
+ * of samples, which are the samples of p, to the merged ones. Frames that differ only in
+ * in_app are equal; the merged frame is in_app if all of them are. f is zero before.
+ * Returns 0, or -ENOMEM: p and samples are unchanged.
  *
- * Strings are compared by pointer: equal strings of p's frames must be interned
+ * Strings are compared by pointer, so the strings of p's frames must be interned
  * (lib/base/text.h).
  */
 must_check int fold_equal(struct fold *f, uint64_t hash_seed, struct profile_sample *samples,

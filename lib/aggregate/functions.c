@@ -11,8 +11,6 @@
 
 /* Width of the name column. A longer name moves its module to the right. */
 #define NAME_COLUMNS 32
-/* A name is cut after so many columns; names reach thousands of bytes. */
-#define NAME_SHOWN 160
 
 void functions_init(struct functions *f, uint64_t hash_seed)
 {
@@ -37,7 +35,7 @@ static int find_row(struct functions *f, const char *name, const char *module, u
 	uint64_t key = (uint64_t)(uintptr_t)name * 31 + (uintptr_t)module;
 	int r;
 
-	/* A row whose key is taken by another row has the next free key. */
+	/* If another row has the key, this row has the next free key. */
 	for (; table_get(&f->by_name, key, ret); key++)
 		if (f->rows[*ret].name == name && f->rows[*ret].module == module)
 			return 0;
@@ -73,9 +71,9 @@ static int row_of_frame(struct functions *f, const struct profile_frame *frame, 
 /* Orders by the time that decides which rows are kept, largest first. */
 static int compare_weight(const void *a, const void *b)
 {
-	const struct functions_row *x = a, *l = b;
+	const struct functions_row *x = a, *y = b;
 	uint64_t of_x = x->total_ns + x->waiting_ns;
-	uint64_t of_y = l->total_ns + l->waiting_ns;
+	uint64_t of_y = y->total_ns + y->waiting_ns;
 
 	return of_x > of_y ? -1 : of_x < of_y;
 }
@@ -123,7 +121,7 @@ static int prune(struct functions *f)
 	return 0;
 }
 
-/* Adds one stack's time. row_of: by frame, its row. */
+/* Adds the time of one stack. row_of: by frame, the row of its function. */
 static void add_stack(struct functions *f, const struct stacks *s, const uint32_t *row_of,
 		      const struct stacks_time *time)
 {
@@ -170,17 +168,17 @@ int functions_add(struct functions *f, struct stacks *s, const struct profile_fr
 
 static int compare_shown(const void *a, const void *b)
 {
-	const struct functions_row *x = a, *l = b;
+	const struct functions_row *x = a, *y = b;
 	int r;
 
-	if (x->self_ns != l->self_ns)
-		return x->self_ns > l->self_ns ? -1 : 1;
-	if (x->waiting_ns != l->waiting_ns)
-		return x->waiting_ns > l->waiting_ns ? -1 : 1;
-	if (x->total_ns != l->total_ns)
-		return x->total_ns > l->total_ns ? -1 : 1;
-	r = strcmp(x->name, l->name);
-	return r != 0 ? r : strcmp(x->module, l->module);
+	if (x->self_ns != y->self_ns)
+		return x->self_ns > y->self_ns ? -1 : 1;
+	if (x->waiting_ns != y->waiting_ns)
+		return x->waiting_ns > y->waiting_ns ? -1 : 1;
+	if (x->total_ns != y->total_ns)
+		return x->total_ns > y->total_ns ? -1 : 1;
+	r = strcmp(x->name, y->name);
+	return r != 0 ? r : strcmp(x->module, y->module);
 }
 
 static double seconds(uint64_t ns)
@@ -202,7 +200,7 @@ size_t functions_write_name(const char *s, FILE *out)
 		size_t n = utf8_length(s);
 		bool is_control = n > 0 && utf8_is_control(s);
 
-		if (columns >= NAME_SHOWN) {
+		if (columns >= FUNCTIONS_NAME_COLUMNS) {
 			(void)fputs("...", out);
 			return columns + 3;
 		}
@@ -279,17 +277,17 @@ static void write_others(const struct functions *f, const struct functions_row *
 
 static int compare_waiting(const void *a, const void *b)
 {
-	const struct functions_row *x = a, *l = b;
+	const struct functions_row *x = a, *y = b;
 
-	if (x->waiting_ns != l->waiting_ns)
-		return x->waiting_ns > l->waiting_ns ? -1 : 1;
+	if (x->waiting_ns != y->waiting_ns)
+		return x->waiting_ns > y->waiting_ns ? -1 : 1;
 	return compare_shown(a, b);
 }
 
 /*
- * Moves the rows that are shown to the front: three quarters of them are those
- * with the most self time, one quarter those with the most waiting time. So a
- * busy program's table shows its waits, too.
+ * Moves the rows that are shown to the front: three quarters of them are those with the
+ * most self time, one quarter those with the most waiting time. So the table of a busy
+ * program also shows where the program waits.
  */
 static void choose(struct functions_row *rows, size_t n, size_t max_rows)
 {
@@ -314,7 +312,7 @@ int functions_write(const struct functions *f, size_t max_rows, FILE *out)
 	for (size_t i = 0; i < f->n; i++) {
 		const struct functions_row *row = &f->rows[i];
 
-		/* Functions that only called what waited have no time of their own. */
+		/* A function that only called functions that waited has no time. */
 		if (row->total_ns == 0 && row->waiting_ns == 0)
 			continue;
 		rows[n++] = *row;

@@ -1,10 +1,11 @@
 /*
- * Time by function over a whole session, and the table of it that sentry-profd
- * --pid prints at the end. A function is a symbol in a file. All code of a file
- * without symbols counts as one function, "[libfoo.so]".
+ * Sums of time by function over a whole session, and the table of them that
+ * sentry-profd --pid prints at the end. A function is a symbol in a file. All code of a
+ * file that has no name counts as one function, "[libfoo.so]".
  *
- * Each chunk adds its times when it is closed, so the sums live longer than the
- * chunk's stacks and names.
+ * lib/aggregate/aggregate.c adds the times of a chunk when the chunk is closed, and the
+ * times of the open chunk before it writes the table. The sums and their names stay when
+ * the stacks of the chunk are freed.
  */
 #ifndef LIB_AGGREGATE_FUNCTIONS_H
 #define LIB_AGGREGATE_FUNCTIONS_H
@@ -20,19 +21,23 @@
 #include "proto/profile.h"
 
 /*
- * Limit of the functions that are kept between two chunks: less than a megabyte
- * for each target. When there are more, the half with less time is summed up in
- * the row of the others.
+ * If there are more functions than this, functions_add() keeps the FUNCTIONS_MAX / 2 with
+ * the most time, and sums up all others in one row. So the rows of a target take less than
+ * a megabyte between two chunks.
  */
 #define FUNCTIONS_MAX 4096
+
+/* The most columns of a name in the table; names can have thousands of bytes. */
+#define FUNCTIONS_NAME_COLUMNS 160
 
 struct functions_row {
 	const char *name;
 	const char *module;  /* the file's path; "": none */
-	uint64_t self_ns;    /* running, as the leaf */
-	uint64_t total_ns;   /* running, anywhere in the stack; recursion counts once */
-	uint64_t waiting_ns; /* waiting, as the leaf */
-	uint64_t stamp;	     /* number of the last stack that was added to total_ns */
+	uint64_t self_ns;    /* running time in the function itself: it is the leaf */
+	uint64_t total_ns;   /* running time of stacks that contain the function */
+	uint64_t waiting_ns; /* waiting time in the function itself */
+	uint64_t stamp;	     /* number of the last stack that was added to total_ns: a stack with
+				recursion is added once */
 };
 
 struct functions {
@@ -40,8 +45,9 @@ struct functions {
 	struct functions_row *rows;
 	size_t n, cap;
 	struct table by_name; /* hash of name and module to row */
-	uint64_t n_stacks;    /* added to the table so far; the source of functions_row.stamp */
-	uint64_t others_self_ns, others_waiting_ns; /* of rows not kept */
+	uint64_t n_stacks;    /* number of stacks added so far (functions_row.stamp) */
+	/* Sums and number of the functions whose rows were not kept. */
+	uint64_t others_self_ns, others_waiting_ns;
 	uint64_t n_others;
 };
 
@@ -51,24 +57,26 @@ void functions_init(struct functions *f, uint64_t hash_seed);
 void functions_fini(struct functions *f);
 
 /*
- * Moves the times of s into the table: they are 0 in s afterwards. frames are
- * the frames of s, by index, after lookup_update() and before lookup_finish().
- * Returns 0, or -ENOMEM: times that were not moved stay in s.
+ * Moves the times of the stacks s into the table, so that they are 0 in s afterwards.
+ * frames has the names of the frames of s, by index: lookup.frames after lookup_update() and before
+ * lookup_finish(). Returns 0, or -ENOMEM: times that were not moved stay in s.
  */
 must_check int functions_add(struct functions *f, struct stacks *s,
 			     const struct profile_frame *frames);
 
 /*
- * Writes the table: at most max_rows functions and a row for all others, sorted
- * by self time, then waiting time, then total time, largest first. Returns 0,
- * -ENOMEM or -EIO.
+ * Writes the table: at most max_rows functions, and a row for all others. If there are
+ * more, three quarters of the rows are the functions with the most self time, and one quarter
+ * those with the most waiting time. Sorted by self time, then waiting time, then
+ * total time, largest first. Returns 0, -ENOMEM or -EIO.
  */
 must_check int functions_write(const struct functions *f, size_t max_rows, FILE *out);
 
 /*
- * Writes a name that a target chose, safe for a terminal: control characters,
- * also those of C1, are written as \xNN. A long name is cut. Returns the number
- * of columns, one for each character.
+ * Writes a name that a target chose so that it is safe for a terminal: a control character (C0,
+ * DEL or C1), and a byte that is not UTF-8, becomes \xNN. After FUNCTIONS_NAME_COLUMNS
+ * columns the rest of the name is replaced by "...". Returns the number of columns written,
+ * counting one for each character.
  */
 size_t functions_write_name(const char *s, FILE *out);
 

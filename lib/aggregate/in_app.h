@@ -1,16 +1,16 @@
 /*
- * in_app of a frame: whether code belongs to the application or to a library.
- * Sentry shows and groups frames by it.
+ * Decides the member in_app of a frame: whether code belongs to the application or to a
+ * library. Sentry shows and groups frames by in_app.
  *
- * The file decides first. In the application's own files the symbol decides,
- * because Go, Rust and static linking put their libraries there.
+ * The file of the code decides first. In a file of the application the symbol decides,
+ * because Go, Rust and static linking put their libraries into the application's file.
  */
 #ifndef LIB_AGGREGATE_IN_APP_H
 #define LIB_AGGREGATE_IN_APP_H
 
 #include <stdbool.h>
 
-/* Patterns of files (glob_match_any()); "": none. */
+/* Patterns of paths, separated by spaces or tabs (glob_match_any()). "": none. Not NULL. */
 struct in_app_rules {
 	const char *include, *exclude;
 };
@@ -20,16 +20,18 @@ struct in_app_code {
 	const char *main_path; /* path of the main executable */
 	const char *symbol;    /* not demangled; NULL: no symbol covers the code */
 	bool is_go;	       /* the image was built by Go's compiler */
-	/* The image names a dynamic linker, so its libraries are other files. */
+	/*
+	 * The image names a dynamic linker (PT_INTERP). If the main executable does not, it has
+	 * its libraries inside.
+	 */
 	bool has_interpreter;
 };
 
 /*
- * Returns true if the code is in_app. A file that rules->include matches is
- * in_app; otherwise, a file that rules->exclude matches is not. All other code
- * is in_app, except:
- * - code in no file, in the vDSO ("[...]"), and in a file in the system's library
- *   directories that is not the main executable;
+ * Returns true if the code is in_app. Code in no file, and in the vDSO ("[vdso]"), is not
+ * in_app. Code in a file that rules->include matches is in_app; code in any other file
+ * that rules->exclude matches is not. All other code is in_app, except:
+ * - code in a file in the system's library directories that is not the main executable;
  * - Go's runtime and standard library, by the package's path in the symbol;
  * - Rust's std, core and alloc, by the crate in the symbol;
  * - in a main executable without a dynamic linker: functions of the C and C++
@@ -38,16 +40,17 @@ struct in_app_code {
 bool in_app(const struct in_app_code *code, const struct in_app_rules *rules);
 
 /*
- * Returns true if a Go symbol, such as "net/http.(*Server).Serve", belongs to
- * the runtime or the standard library. The first part of the package's path
- * ("net") decides; modules outside of the standard library cannot have these.
+ * Returns true if a Go symbol, such as "net/http.(*Server).Serve", belongs to the runtime
+ * or the standard library. The first part of the package's path ("net") decides, because
+ * Go reserves these first parts for the standard library.
  */
 bool in_app_is_go_library(const char *symbol);
 
 /*
- * Returns true if a demangled Rust name belongs to std, core or alloc. Its crate
- * decides; for an implementation ("<alloc::vec::Vec<T> as
- * core::ops::Drop>::drop") the crates of both the type and the trait.
+ * Returns true if a demangled Rust name belongs to std, core or alloc: if its crate is one
+ * of these. In an implementation ("<alloc::vec::Vec<T> as core::ops::Drop>::drop") the type
+ * and the trait must each belong to one of these, or be primitive types, which have no
+ * crate.
  */
 bool in_app_is_rust_library(const char *name);
 

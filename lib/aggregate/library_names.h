@@ -1,7 +1,7 @@
 /*
  * The names of the functions of the C library, the C++ library and the compiler's
  * runtime library. A statically linked executable has these functions in its own
- * file, where in_app cannot tell them by the file.
+ * file, so in_app() recognises them by their names.
  *
  * library_names.sh makes the table at build time, from the build machine's
  * libraries.

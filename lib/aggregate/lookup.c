@@ -107,7 +107,7 @@ static bool afford(struct lookup *l, const char *s)
 	return true;
 }
 
-/* *ret is NULL if the payload has no room for the name. */
+/* Interns the name, demangled if asked for. *ret is NULL if the payload has no room. */
 static int take_name(struct lookup *l, const char *name, const char **ret)
 {
 	char demangled[NAME_SIZE];
@@ -121,7 +121,7 @@ static int take_name(struct lookup *l, const char *name, const char **ret)
 	return r;
 }
 
-/* A payload has each file's name twice, once without its directory. */
+/* Sets file and line. A payload has each file's name twice, once without its directory. */
 static int take_source(struct lookup *l, const struct unwind_line *line,
 		       struct profile_frame *frame)
 {
@@ -187,7 +187,7 @@ static int name_by_offset(struct lookup *l, uint64_t addr, const struct unwind_i
 	return text_intern(&l->text, name, ret);
 }
 
-/* symbol is NULL if none covers the address. */
+/* symbol: NULL if no symbol covers the address. */
 static bool is_in_app(const struct lookup *l, const struct unwind_image *image, const char *path,
 		      const char *main_path, const char *symbol)
 {
@@ -199,7 +199,7 @@ static bool is_in_app(const struct lookup *l, const struct unwind_image *image, 
 		.has_interpreter = image != NULL && image->has_interpreter,
 	};
 
-	/* Code outside of all images is the application's if a perf map names it. */
+	/* Code outside of all images belongs to the application if a perf map names it. */
 	return image == NULL ? symbol != NULL : in_app(&code, &l->in_app);
 }
 

@@ -1,11 +1,11 @@
 /*
- * Names of a chunk's frames: function, source line, inlined functions, in_app,
- * and the image (ELF file) that each frame lies in.
+ * Looks up what a profile shows of a chunk's frames: function, source line, inlined
+ * functions, in_app, and the image (ELF file) that each frame lies in.
  *
- * lookup_update() asks lib/unwind once for each new frame and keeps copies, as
- * valid UTF-8. It is called when the chunk is closed and when the table is
- * written; lookup_finish() prepares the profile of a closed chunk. All strings
- * belong to the struct lookup.
+ * lookup_update() asks lib/unwind once for each new frame and keeps copies, as valid
+ * UTF-8. It is called when the chunk is closed and when the table is written.
+ * lookup_finish() prepares the profile of a closed chunk. lookup_fini() then forgets the
+ * chunk. All strings belong to the struct lookup.
  */
 #ifndef LIB_AGGREGATE_LOOKUP_H
 #define LIB_AGGREGATE_LOOKUP_H
@@ -23,10 +23,10 @@
 #include "proto/profile.h"
 
 /*
- * Limit of the escaped strings of a chunk's frames in the payload, in bytes.
- * The size at which a chunk is due is estimated before its symbols are known;
- * both together stay below the 50 MB that the server accepts. Frames beyond the
- * limit have neither function nor package.
+ * Limit of the strings of a chunk's frames, in bytes of the payload (escaped). A string
+ * that does not fit any more is left out: the frame has no function, package or file. The
+ * size at which a chunk is due is estimated before its symbols are known; both together
+ * stay below the 50 MB that the server accepts.
  */
 #define LOOKUP_PAYLOAD_MAX (16u * 1000 * 1000)
 
@@ -43,15 +43,15 @@ struct lookup_image {
 
 /* Data of a frame that its struct profile_frame does not have. */
 struct lookup_detail {
-	/* The n functions inlined there, innermost first, in lookup.inlined. */
+	/* The n functions inlined at the frame: lookup.inlined from first on, innermost first. */
 	uint32_t first, n;
-	uint64_t start; /* start of its function; 0: unknown */
+	uint64_t start; /* address of the start of its function; 0: unknown */
 	bool unnamed;	/* no symbol covers the address */
 };
 
 struct lookup {
 	struct text text;
-	struct profile_frame *frames; /* by the index in struct stacks */
+	struct profile_frame *frames; /* by the frame's index in struct stacks */
 	size_t n_frames, cap_frames;
 	struct lookup_detail *details; /* by frame */
 	size_t cap_details;
@@ -59,10 +59,10 @@ struct lookup {
 	size_t n_inlined, cap_inlined;
 	struct lookup_image *images;
 	size_t n_images, cap_images;
-	struct table image_at;		      /* image.addr to index */
-	struct profile_image *profile_images; /* made by lookup_finish */
+	struct table image_at;		      /* image.addr to index in images */
+	struct profile_image *profile_images; /* made by lookup_finish() */
 	size_t n_profile_images;
-	size_t payload_bytes;
+	size_t payload_bytes; /* of the strings so far, at most LOOKUP_PAYLOAD_MAX */
 	/* Options: set by the caller after lookup_init(), kept by lookup_fini(). */
 	bool demangle;
 	bool inlined_too;		 /* look up inlined functions */
@@ -76,29 +76,31 @@ void lookup_init(struct lookup *l, uint64_t hash_seed);
 void lookup_fini(struct lookup *l);
 
 /*
- * Looks up the frames of s that l does not have yet. A frame that lies in no
- * image has package NULL. file and line are those of the function that the
- * symbol names: where a function was inlined, the line of its call.
+ * Looks up the frames of s that l does not have yet, in the present maps of space. A frame
+ * that lies in no image has package NULL. file and line are those of the function that the
+ * symbol names: if another function was inlined there, line is the line of its call.
+ * main_path is the path of the main executable, for in_app().
  *
- * name_by_start: a frame without a symbol is named by the start of its function,
- * as an FDE gives it, "libc.so.6+0x89f60": the image, and the distance from the
- * image's start. Where no FDE covers the address, function is NULL.
+ * With name_by_start, a frame without a symbol is named by the start of its function, which
+ * an FDE gives, "libc.so.6+0x89f60": the image, and the distance from the image's start. If
+ * no FDE covers the address, function is NULL.
  *
- * by_function: all frames of a function are equal. Their address is
- * unwind_after_call() of the function's start, and their line is the line of
- * that start; an inlined function has a file and no line. A frame whose
- * function has no known start keeps its own address.
+ * With by_function, all frames of a function are equal. Their address is
+ * unwind_after_call() of the function's start, and their line is the line of that start;
+ * an inlined function has a file and no line. A frame whose function has no known start
+ * keeps its own address.
  *
- * Returns 0 or -ENOMEM.
+ * Returns 0, or -ENOMEM: the remaining frames are looked up by the next call.
  */
 must_check int lookup_update(struct lookup *l, const struct stacks *s, struct unwind_space *space,
 			     const char *main_path);
 
 /*
- * Prepares the profile of a closed chunk:
- * - A frame at the root or next to it that has no symbol is not in_app. If it
- *   has no name either, it is named by its address, "libc.so.6+0x2724a" or
- *   "unknown+0x7f...", because the server cuts a stack whose frame next to the
+ * Prepares the profile of a closed chunk, after lookup_update() has looked up all frames
+ * of s:
+ * - A frame at the root or next to it that has no symbol is not in_app. If the frame has no
+ *   name either, it is named by its address, "libc.so.6+0x2724a" or "unknown+0x7f...",
+ *   because the server cuts off the two outermost frames of a stack whose frame next to the
  *   root has no name.
  * - l->profile_images are the images with an id, by address, without overlap: of
  *   two images at the same address the larger one stays, and an image that

@@ -19,8 +19,8 @@ const char *names_base(const char *path)
 }
 
 /*
- * Returns true if the kernel makes this comm of a file name of size bytes: it
- * keeps COMM_SIZE - 1 bytes.
+ * Returns true if comm is the one that the kernel makes of a file name of size bytes: its
+ * first COMM_SIZE - 1 bytes.
  */
 static bool is_comm_of(const char *comm, const char *name, size_t size)
 {
@@ -28,7 +28,8 @@ static bool is_comm_of(const char *comm, const char *name, size_t size)
 	return size > 0 && strlen(comm) == size && strncmp(comm, name, size) == 0;
 }
 
-static bool is_called(const char *comm, const char *argv0)
+/* As is_comm_of(), for the file name in the first word of argv0. */
+static bool is_comm_of_argv0(const char *comm, const char *argv0)
 {
 	size_t size = strcspn(argv0, " "), base = size;
 
@@ -44,7 +45,7 @@ void names_thread(const char *comm, size_t comm_size, bool is_main, const char *
 	char text[COMM_SIZE + 1] = "";
 
 	memcpy(text, comm, min_size(comm_size, COMM_SIZE));
-	if (is_main && (is_comm_of(text, file, strlen(file)) || is_called(text, main_argv0)))
+	if (is_main && (is_comm_of(text, file, strlen(file)) || is_comm_of_argv0(text, main_argv0)))
 		memcpy(text, "main", sizeof("main"));
 	utf8_clean(text, false, out, THREAD_NAME_SIZE);
 }

@@ -1,12 +1,13 @@
 /*
- * The open chunk of one target: the target's threads, and the stacks and
- * samples that have been taken since the chunk began.
+ * The open chunk of one target: the target's threads, and the stacks and samples that
+ * were added since the chunk began. (lib/aggregate/aggregate.h defines chunk, tick and
+ * settled tick.)
  *
- * lib/aggregate/aggregate.c uses it for every record of a thread;
- * lib/aggregate/cut.c ends the chunk and begins the next one in its place.
+ * lib/aggregate/aggregate.c changes the open chunk at every record of a thread.
+ * lib/aggregate/cut.c ends the chunk and begins the next one in the same struct.
  *
- * Times in ns are monotonic times of ticks. Times in us are Unix times, as
- * samples have them. Functions that allocate return 0 or -ENOMEM.
+ * Times in ns are those of ticks, CLOCK_MONOTONIC. Times in us are Unix times, as samples
+ * have them. Functions that allocate return 0 or -ENOMEM.
  */
 #ifndef LIB_AGGREGATE_OPEN_CHUNK_H
 #define LIB_AGGREGATE_OPEN_CHUNK_H
@@ -29,7 +30,7 @@ struct thread {
 
 	/* The thread's present state. */
 	uint32_t node; /* its stack; PROFILE_NONE: not known, or the thread has exited */
-	/* Valid unless node is PROFILE_NONE: its number of frames, and unwind_stack.id. */
+	/* Valid unless node is PROFILE_NONE: the stack's number of frames, and unwind_stack.id. */
 	size_t depth;
 	uint64_t stack_id;
 	bool running;
@@ -37,7 +38,7 @@ struct thread {
 	uint64_t seen_ns;  /* time of the last record that confirmed the stack */
 
 	/* The thread's samples in the open chunk. */
-	uint32_t last; /* index of the newest one, or PROFILE_NONE */
+	uint32_t last; /* index of the newest sample in samples; PROFILE_NONE: no sample */
 	bool exited;
 	uint64_t exit_us; /* valid if exited */
 	/* The tick before the exit, if the thread has no sample there; else 0. */
@@ -65,8 +66,9 @@ struct open_chunk {
 	struct stacks stacks;
 	struct profile_sample *samples; /* in the order of records; by time after cut_end() */
 	size_t n_samples, cap_samples;
-	size_t sample_bytes;		 /* size of the samples in a payload, estimated */
-	size_t first_bytes, first_nodes; /* sizes at the beginning of the chunk */
+	size_t sample_bytes; /* size of the samples in a payload, estimated */
+	/* open_chunk_bytes() and stacks.n_nodes when the chunk began. */
+	size_t first_bytes, first_nodes;
 };
 
 /* Initialises an empty chunk of at most chunk_us. Does not allocate. */
@@ -82,12 +84,12 @@ static inline uint64_t open_chunk_unix_us(const struct open_chunk *c, uint64_t t
 }
 
 /*
- * Finds the thread, and adds one without a name if there is none. *ret is valid
- * until the next thread is added.
+ * Finds the thread with this tid, or adds a thread without a name and a stack. *ret is
+ * valid until the next thread is added.
  */
 must_check int open_chunk_thread(struct open_chunk *c, uint32_t tid, struct thread **ret);
 
-/* Finds the thread; NULL if there is none. */
+/* Returns the thread with this tid, or NULL. */
 struct thread *open_chunk_find(const struct open_chunk *c, uint32_t tid);
 
 /*
@@ -97,29 +99,34 @@ struct thread *open_chunk_find(const struct open_chunk *c, uint32_t tid);
 must_check int open_chunk_drop_exited(struct open_chunk *c);
 
 /*
- * Adds a sample, whatever the thread's last sample is. t->last stays, too.
- * open_chunk_emit() is what usually adds one.
+ * Adds a sample at the end of samples, without the checks of open_chunk_emit(), and does
+ * not change t->last. For a sample that is earlier than the thread's last one; otherwise
+ * use open_chunk_emit().
  */
 must_check int open_chunk_append(struct open_chunk *c, const struct thread *t, uint64_t time_us,
 				 uint32_t node, bool is_waiting);
 
 /*
- * Adds a sample of the thread, with is_waiting as in struct profile_sample (an
- * empty stack, PROFILE_NONE, never waits). A thread has one sample at a time: a
- * second one at the same time replaces the first. An empty stack before any
- * other stack says nothing and is left out.
+ * Adds a sample of the thread and sets t->last. node is the stack; PROFILE_NONE: an empty
+ * stack. is_waiting is as in struct profile_sample, and ignored for an empty stack. If
+ * the last sample of the thread is at time_us or later, the new stack replaces its stack,
+ * because a thread has one sample at a time. An empty stack is left out if the thread has
+ * no sample in the chunk yet.
  */
 must_check int open_chunk_emit(struct open_chunk *c, struct thread *t, uint64_t time_us,
 			       uint32_t node, bool is_waiting);
 
 /*
- * Adds the samples that the thread's present state needs before time_ns, where
- * that state ends: a running thread gets one at each tick, a waiting thread gets
- * the last one of its wait.
+ * Called when the thread's present state (its stack, running or waiting) ends at time_ns.
+ * Adds the samples that the state still lacks: of a running thread one at each tick before
+ * time_ns, of a waiting thread the last one of its wait, at the tick before time_ns.
  */
 must_check int open_chunk_end_run(struct open_chunk *c, struct thread *t, uint64_t time_ns);
 
-/* Charges the thread's time up to time_ns to its stack (stacks_charge()). */
+/*
+ * Adds the time from t->since_ns to time_ns to the thread's stack (stacks_charge()), and
+ * sets t->since_ns.
+ */
 void open_chunk_charge(struct open_chunk *c, struct thread *t, uint64_t time_ns);
 
 /* Estimates the payload's size in bytes if the chunk were closed now. */

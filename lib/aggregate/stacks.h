@@ -1,11 +1,11 @@
 /*
- * The stacks of one chunk, as a trie: each node is a frame and the node of its
- * caller. A frame is an address and exists once. Each stack also sums up the
- * time that threads spent in it, running and waiting.
+ * The stacks of one chunk, as a trie: each node is a frame and the node of its caller. A
+ * frame is an address, together with whether it is a leaf; each such pair exists once.
+ * Each stack also has the sums of the time that threads spent in it, running and waiting.
  *
- * The open chunk adds every sample's stack here; when the chunk is closed, the
- * nodes go into the profile as they are (struct profile_node). Names are looked
- * up elsewhere (lib/aggregate/lookup.h), by the frame's index.
+ * The open chunk adds the stack of every sample here. When the chunk is closed, the nodes
+ * become those of the profile (struct profile_node), unchanged. Names are looked up by
+ * lib/aggregate/lookup.h, by the index of the frame.
  *
  * Frames and nodes are only added, so an index stays valid. A parent has a lower
  * index than its children. Functions that allocate return 0 or -ENOMEM.
@@ -23,14 +23,14 @@
 #include "proto/profile.h"
 
 /*
- * A leaf and a caller with the same address are two frames, because they are
- * looked up differently: a leaf at its address, a caller one byte before, inside
+ * A leaf and a caller with the same address are two frames, because their names are looked
+ * up at different addresses: that of a leaf at addr, that of a caller at addr - 1, inside
  * the call instruction.
  */
 struct stacks_frame {
 	uint64_t addr;
 	bool is_leaf;
-	bool near_root; /* the root of some stack, or next to it */
+	bool near_root; /* in some stack the frame is the root, or next to the root */
 };
 
 /* A node that is a thread's whole stack, and the time that threads spent there. */
@@ -63,24 +63,32 @@ void stacks_init(struct stacks *s, uint64_t hash_seed);
 void stacks_fini(struct stacks *s);
 
 /*
- * Adds a stack: n frames, leaf first, which the frames of the node base called
- * (PROFILE_NONE: no further callers). A stack has at most UNWIND_FRAMES_MAX
- * frames. A frame at address 0 (a call through a null pointer) is left out,
- * because the formats have no such frame. *ret_node is the stack's node, or
- * PROFILE_NONE if no frame is left. On -ENOMEM the nodes that were added so far
- * stay, unused.
+ * Adds a stack. frames has n frames, leaf first. base is the node of the caller of the
+ * last one; PROFILE_NONE: the last one is the root. The whole stack has at most
+ * UNWIND_FRAMES_MAX frames. A frame at address 0 (a call through a null pointer) is left
+ * out, because the formats have no such frame. *ret_node is the stack's node, or
+ * PROFILE_NONE if the stack has no frame. On -ENOMEM the nodes that were added so far stay,
+ * unused.
  */
 must_check int stacks_add(struct stacks *s, uint32_t base, const struct unwind_frame *frames,
 			  size_t n, uint32_t *ret_node);
 
-/* Returns the node that is n callers above node. node must have that many. */
+/*
+ * Returns the node of the n-th caller of node; n 0: node. node must have at least n callers.
+ */
 uint32_t stacks_caller(const struct stacks *s, uint32_t node, size_t n);
 
-/* Adds a stack of another trie. node may be PROFILE_NONE. */
+/*
+ * Adds a copy of the stack node of another trie, from, without its times. *ret_node is as
+ * in stacks_add(). node may be PROFILE_NONE: then *ret_node is, too.
+ */
 must_check int stacks_copy(struct stacks *s, const struct stacks *from, uint32_t node,
 			   uint32_t *ret_node);
 
-/* Adds ns to the time of a stack, a node that stacks_add() or stacks_copy() returned. */
+/*
+ * Adds ns to the running or the waiting time of a stack. node is one that stacks_add() or
+ * stacks_copy() returned, not PROFILE_NONE.
+ */
 void stacks_charge(struct stacks *s, uint32_t node, uint64_t ns, bool running);
 
 #endif
