@@ -120,8 +120,8 @@ static void send_file(void *ctx, const struct msg_file_request *request, int err
 	if (error == -ETIMEDOUT && t != NULL) {
 		const uint64_t ns = target_files_hang(t, state_now_ns(&b->parts.state));
 
-		log_error("process %d makes reads of its files hang: they are "
-			  "left alone for %u min",
+		log_error("opening a file of process %d hangs: its files are not opened for "
+			  "%u min; functions of files that were not read before have no names",
 			  t->pid, (unsigned int)(ns / NS_PER_SEC / 60));
 	}
 }

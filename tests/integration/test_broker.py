@@ -148,7 +148,7 @@ def test_file_that_nobody_may_close(box):
     other = box.target('shares')
     profd = box.profd([other, hung], '--chunk-seconds', '1').wait_attached()
     test_hung.go_deep(hung)
-    wait_for(lambda: 'makes reads of its files hang' in profd.stderr,
+    wait_for(lambda: f'opening a file of process {hung.pid} hangs' in profd.stderr,
              'the file to hang its reader')
     profd.wait_chunks(2)
     profd.signal(signal.SIGINT)

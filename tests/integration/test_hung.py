@@ -17,7 +17,7 @@ from service import Service
 
 RACE_S = 20
 
-HUNG = r'sentry-profd: process {} makes reads of its memory hang: it is left out'
+HUNG = r'sentry-profd: reading the memory of process {} hangs: .*no longer profiled'
 
 
 def need_root():
@@ -242,8 +242,8 @@ def test_files_that_hang(box):
     profd.wait_attached()
     old = capture_of(profd)
     go_deep(hostile)
-    wait_error(profd, f'sentry-profd: process {hostile.pid} makes reads of '
-                      'its files hang: .*')
+    wait_error(profd, f'sentry-profd: opening a file of process {hostile.pid} '
+                      'hangs: .*')
     since = time.time()
     profd.wait_chunks(4)
     check(capture_of(profd) == old, 'capture was replaced, and did not hang')

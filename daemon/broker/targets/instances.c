@@ -234,7 +234,7 @@ static void settle(struct instance *i)
 	struct target *t = i->target;
 
 	if (t->left_out)
-		leave_out(i, "reads of its memory hang");
+		leave_out(i, "reading its memory hangs");
 	else if (shortage_is(t->attach_error) && i->origin != INSTANCE_GIVEN)
 		instance_put_off(i);
 	else if (t->attach_error != 0 && t->attach_error != ESRCH)

@@ -55,8 +55,8 @@ void targets_capture_died(struct targets *ts, uint32_t hung_target)
 		    (t->phase != TARGET_WAITING && t->phase != TARGET_PROFILED))
 			continue;
 		t->left_out = true;
-		log_error("process %d makes reads of its memory hang: it is "
-			  "left out",
+		log_error("reading the memory of process %d hangs: the process is no longer "
+			  "profiled",
 			  t->pid);
 		target_close(t);
 	}
