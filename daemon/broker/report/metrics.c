@@ -72,9 +72,10 @@ static void put_processes(const struct text *t, struct parts *parts)
 
 	for (size_t i = 0; i < parts->targets.n_instances; i++)
 		profiled += parts->targets.instances[i]->target != NULL;
-	family(t, "build", INFO, NULL, "The version that runs.");
+	family(t, "build", INFO, NULL, "Version of the running sentry-profd.");
 	fprintf(t->out, "sentry_profd_build_info{version=\"%s\"} 1\n", SENTRY_PROFD_VERSION);
-	family(t, "processes", GAUGE, NULL, "Processes that the configuration describes.");
+	family(t, "processes", GAUGE, NULL,
+	       "Processes that a section of the configuration matches or a user has named.");
 	labeled(t, "processes", "state", "profiled", profiled);
 	labeled(t, "processes", "state", "not_profiled", parts->targets.n_instances - profiled);
 }
@@ -110,7 +111,8 @@ static void put_sections(const struct text *t, const struct parts *parts)
 		of_section(t, "section_processes", section, "state", "not_profiled",
 			   section->instances - section->profiled);
 	}
-	family(t, "section_samples", COUNTER, NULL, "Samples of its processes.");
+	family(t, "section_samples", COUNTER, NULL,
+	       "Samples of the processes that a section matches, by outcome.");
 	for (size_t k = 0; k < s->n; k++) {
 		const struct capture_counters *c = &f.capture;
 
@@ -121,7 +123,7 @@ static void put_sections(const struct text *t, const struct parts *parts)
 			   f.missed_no_capture + sum_of(c->missed, MISSED_N));
 	}
 	family(t, "section_chunks", COUNTER, NULL,
-	       "Chunks of its processes, by what became of them.");
+	       "Chunks of the processes that a section matches, by outcome.");
 	for (size_t k = 0; k < s->n; k++) {
 		const struct chunk_counts *c = &f.chunks;
 
@@ -138,14 +140,13 @@ static void put_samples(const struct text *t, const struct instance_figures *f)
 {
 	const struct capture_counters *c = &f->capture;
 
-	family(t, "samples_expected", COUNTER, NULL,
-	       "Samples that there should be: a thread at a tick.");
+	family(t, "samples_expected", COUNTER, NULL, "Samples expected: one per thread and tick.");
 	plain(t, "samples_expected_total", c->expected);
-	family(t, "samples", COUNTER, NULL, "Samples that were taken.");
+	family(t, "samples", COUNTER, NULL, "Samples taken, by kind.");
 	labeled(t, "samples_total", "kind", "captured", c->captured);
 	labeled(t, "samples_total", "kind", "repeated", c->repeated);
 	labeled(t, "samples_total", "kind", "filled", c->filled);
-	family(t, "missed", COUNTER, NULL, "Samples that were not.");
+	family(t, "missed", COUNTER, NULL, "Samples missed, by reason.");
 	for (size_t i = 0; i < MISSED_N; i++)
 		labeled(t, "missed_total", "reason", missed_reason_name((enum missed_reason)i),
 			c->missed[i]);
@@ -159,7 +160,7 @@ static void put_pauses(const struct text *t, const struct capture_counters *c)
 	double end = 512e-9; /* the end of bucket 7, the last one of the first octave */
 
 	family(t, "pause_seconds", HISTOGRAM, "seconds",
-	       "How long a thread was stopped for a sample.");
+	       "Time for which a thread was stopped for a sample.");
 	for (size_t i = 0; i < PAUSE_BUCKETS; i++) {
 		sum += c->pauses[i];
 		if (i % 8 != 7)
@@ -178,7 +179,7 @@ static void put_pauses(const struct text *t, const struct capture_counters *c)
 
 static void put_stacks(const struct text *t, const struct instance_figures *f)
 {
-	family(t, "stacks", COUNTER, NULL, "Stacks, by where they end.");
+	family(t, "stacks", COUNTER, NULL, "Stacks, by the reason why they end.");
 	for (size_t e = 0; e < UNWIND_END_N; e++)
 		labeled(t, "stacks_total", "end", unwind_end_name((enum unwind_end)e),
 			f->unwind.ends[e]);
@@ -190,25 +191,24 @@ static void put_chunks(const struct text *t, const struct parts *parts,
 	const struct chunk_counts *c = &f->chunks;
 	struct spool_counts spool;
 
-	family(t, "chunks_made", COUNTER, NULL, "Chunks that were made.");
+	family(t, "chunks_made", COUNTER, NULL, "Chunks made.");
 	plain(t, "chunks_made_total", c->made);
-	family(t, "chunks", COUNTER, NULL, "Chunks, by what became of them.");
+	family(t, "chunks", COUNTER, NULL, "Chunks, by outcome.");
 	labeled(t, "chunks_total", "outcome", "sent", c->sent);
 	labeled(t, "chunks_total", "outcome", "written", c->written);
 	labeled(t, "chunks_total", "outcome", "spooled", c->spooled);
 	labeled(t, "chunks_total", "outcome", "idle", c->idle);
-	family(t, "chunks_discarded", COUNTER, NULL, "Chunks that arrive nowhere.");
+	family(t, "chunks_discarded", COUNTER, NULL, "Chunks discarded, by reason.");
 	for (uint32_t i = 0; i < DISCARD_N; i++)
 		if (c->discarded[i] != 0)
 			labeled(t, "chunks_discarded_total", "reason", discard_name(i),
 				c->discarded[i]);
-	family(t, "payload_bytes", COUNTER, "bytes",
-	       "Bytes of chunks, before they are compressed.");
+	family(t, "payload_bytes", COUNTER, "bytes", "Bytes of the chunks before compression.");
 	plain(t, "payload_bytes_total", f->payload_bytes);
 	ships_spool(&parts->children, &spool);
-	family(t, "spool_chunks", GAUGE, NULL, "Chunks that wait.");
+	family(t, "spool_chunks", GAUGE, NULL, "Chunks in the spool, waiting for their server.");
 	plain(t, "spool_chunks", spool.count);
-	family(t, "spool_bytes", GAUGE, "bytes", "Their bytes.");
+	family(t, "spool_bytes", GAUGE, "bytes", "Bytes of the chunks in the spool.");
 	plain(t, "spool_bytes", spool.bytes);
 }
 
@@ -256,19 +256,20 @@ static void put_own(const struct text *t, const struct parts *parts)
 		add_child(&of[SELF_USAGE_UNWIND], &parts->children.unwinds[i]->child);
 	for (size_t i = 0; i < parts->children.n_ships; i++)
 		add_child(&of[SELF_USAGE_SHIP], &parts->children.ships[i]->child);
-	family(t, "cpu_seconds", COUNTER, "seconds",
-	       "Processor time of sentry-profd's own processes.");
+	family(t, "cpu_seconds", COUNTER, "seconds", "CPU time of sentry-profd's own processes.");
 	for (size_t i = 0; i < SELF_USAGE_N; i++)
 		fprintf(t->out, "sentry_profd_cpu_seconds_total{process=\"%s\"} %.6f\n", names[i],
 			of[i].cpu_s);
-	family(t, "resident_bytes", GAUGE, "bytes", "Memory of these.");
+	family(t, "resident_bytes", GAUGE, "bytes",
+	       "Resident memory of sentry-profd's own processes.");
 	for (size_t i = 0; i < SELF_USAGE_N; i++)
 		labeled(t, "resident_bytes", "process", names[i], of[i].rss_bytes);
 }
 
 static void put_restarts(const struct text *t, const struct parts *parts)
 {
-	family(t, "restarts", COUNTER, NULL, "Processes of sentry-profd that were started again.");
+	family(t, "restarts", COUNTER, NULL,
+	       "Restarts of sentry-profd's own processes, by reason.");
 	for (size_t of = 0; of < CHILD_KIND_N; of++)
 		for (size_t r = 0; r < RESTART_REASON_N; r++)
 			fprintf(t->out,
@@ -291,15 +292,16 @@ static void put_limits(const struct text *t, const struct parts *parts)
 	const size_t n = limit_servers(&parts->children, servers);
 
 	family(t, "rate_limited_seconds", GAUGE, "seconds",
-	       "For how long a server takes no profiles yet.");
+	       "Time for which a server still accepts no profiles (rate limit).");
 	for (size_t i = 0; i < n; i++)
 		of_server(t, "rate_limited_seconds", &servers[i], servers[i].limited_ns);
 	family(t, "rate_limit_pauses", COUNTER, NULL,
-	       "Times at which nothing was sampled for that.");
+	       "Pauses of sampling because of the rate limit of a server.");
 	for (size_t i = 0; i < n; i++)
 		labeled(t, "rate_limit_pauses_total", "server", servers[i].name,
 			servers[i].sum.pauses);
-	family(t, "rate_limit_paused_seconds", COUNTER, "seconds", "How long they were.");
+	family(t, "rate_limit_paused_seconds", COUNTER, "seconds",
+	       "Total time of the pauses because of the rate limit of a server.");
 	for (size_t i = 0; i < n; i++)
 		of_server(t, "rate_limit_paused_seconds_total", &servers[i],
 			  servers[i].sum.paused_ns);
@@ -313,13 +315,13 @@ static void put_servers(const struct text *t, const struct parts *parts)
 	const size_t n = limit_servers(&parts->children, servers);
 
 	family(t, "delivery_age_seconds", GAUGE, "seconds",
-	       "For how long a server has taken no chunk.");
+	       "Time since a server last accepted a chunk.");
 	for (size_t i = 0; i < n; i++)
 		if (servers[i].delivered_ns != 0)
 			of_server(t, "delivery_age_seconds", &servers[i],
 				  now_ns - servers[i].delivered_ns);
 	family(t, "server_clock_ahead_seconds", GAUGE, "seconds",
-	       "By how much the clock of a server is ahead of this host's.");
+	       "Seconds by which the clock of a server is ahead of the clock of this host.");
 	for (size_t i = 0; i < n; i++)
 		fprintf(t->out,
 			"sentry_profd_server_clock_ahead_seconds{server=\"%s\"}"
@@ -353,16 +355,13 @@ static void put_inside(const struct text *t, struct parts *parts)
 	if (parts->discovery != NULL)
 		put_sections(t, parts);
 	family(t, "files_left_out", GAUGE, NULL,
-	       "Programs and libraries at which unwinding died again and "
-	       "again.");
+	       "Files that are no longer read because sentry-profd-unwind died at them.");
 	plain(t, "files_left_out", quarantine_left_out(&parts->quarantine));
 	family(t, "resource_shortages", COUNTER, NULL,
-	       "How often sentry-profd waited for descriptors, processes or "
-	       "memory.");
+	       "Times that sentry-profd waited for descriptors, processes or memory.");
 	plain(t, "resource_shortages_total", shortage_count());
 	family(t, "files_refused", COUNTER, NULL,
-	       "Files that unwinding asked for by a name or range that is "
-	       "none.");
+	       "Requests of sentry-profd-unwind for a file by an invalid name or range.");
 	plain(t, "files_refused_total", parts->quarantine.refused);
 	put_own(t, parts);
 	put_restarts(t, parts);
