@@ -147,8 +147,8 @@ static void refuse(struct broker *b, struct target *t, const struct msg_file_req
 	if (t->refusal_told)
 		return;
 	t->refusal_told = true;
-	log_warning("sentry-profd-unwind asks for a file of process %d by a "
-		    "name or range that is none (kind %u): the file is left out",
+	log_warning("sentry-profd-unwind has asked for a file of process %d by an invalid name or "
+		    "address range (kind %u): the file is not opened; please report this",
 		    t->pid, request->kind);
 }
 
@@ -283,11 +283,12 @@ static int table_done(void *ctx, struct ipc_message *message)
 	struct broker *b = broker_of(ctx);
 
 	if (m->error == ENOENT)
-		log_warning("no table: what was sampled last went with a %s "
-			    "that has ended",
+		log_warning("no table of the hottest functions: the %s that had its samples has "
+			    "ended",
 			    ((struct child *)ctx)->type->name);
 	else if (m->error != 0)
-		log_error("cannot write the table: %s", strerror(m->error));
+		log_error("cannot write the table of the hottest functions to standard output: %s",
+			  strerror(m->error));
 	if (b->tables_awaited > 0)
 		b->tables_awaited--;
 	return 0;

@@ -127,7 +127,7 @@ def test_refused_questions(box):
         answer = (profd.exes / 'answer').read_text()
         check(answer == f'1 {errno.EINVAL} 0', f'{attack}: {answer}')
         check(profd.stats['files_refused'] == 1, f'{attack}: {profd.stats}')
-        check(profd.stderr.count('by a name or range that is none') == 1 and
+        check(profd.stderr.count('by an invalid name or address range') == 1 and
               'is replaced' not in profd.stderr, f'{attack}: {profd.stderr}')
 
 

@@ -270,8 +270,8 @@ def test_table_that_cannot_be_written(box):
          '--pid', target.pid, '--duration', '0.2',
          '--output', box.make_dir('output')])
     program.wait()
-    check('sentry-profd: cannot write the table: ' in program.stderr,
-          program.stderr)
+    check('sentry-profd: cannot write the table of the hottest functions to '
+          'standard output: ' in program.stderr, program.stderr)
     check_untouched(target)
 
 
