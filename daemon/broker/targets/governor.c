@@ -279,10 +279,10 @@ static void give_up(struct targets *ts, bool all_lowest)
 	const bool exceeded = all_lowest && share > ts->state->options.config.cpu_budget / 100.0;
 
 	if (exceeded && !ts->governor->gave_up)
-		log_warning("%.1f %% of a processor are more than the budget "
-			    "of %u %% at the lowest rate of all: more is not "
-			    "saved (stops that a process's own signals and "
-			    "new threads make are the same at any rate)",
+		log_warning("profiling uses %.1f %% of a processor, more than the budget of %u %%, "
+			    "although all targets are at the lowest rate (their signals, new "
+			    "threads and new processes cost the same at any rate): raise the "
+			    "budget or profile fewer processes",
 			    100 * share, ts->state->options.config.cpu_budget);
 	ts->governor->gave_up = exceeded;
 }
@@ -347,10 +347,9 @@ bool governor_admits(struct targets *ts, struct instance *i, uint64_t now_ns)
 	i->is_delayed = true;
 	if (births->told_ns == 0 || now_ns - births->told_ns >= GOVERNOR_BIRTHS_TOLD) {
 		births->told_ns = now_ns;
-		log_warning("%.1f %% of a processor are more than the budget "
-			    "of %u %%: processes that start are attached "
-			    "later, one a second (a higher min_age_seconds "
-			    "leaves short ones out)",
+		log_warning("profiling uses %.1f %% of a processor, more than the budget of %u %%: "
+			    "new processes are attached later, one a second (a higher "
+			    "min_age_seconds leaves short-lived ones out)",
 			    100 * births->share, ts->state->options.config.cpu_budget);
 	}
 	return false;
