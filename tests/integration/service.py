@@ -49,7 +49,7 @@ class Service:
         self.path.write_text(text)
         self.path.chmod(0o600)
 
-    def reload(self, sections, said='the configuration is read again'):
+    def reload(self, sections, said='the configuration has been reloaded'):
         """Reloads the configuration; returns when the daemon has logged this
         line."""
         self.configure(sections)

@@ -40,7 +40,7 @@ def test_a_rate_that_a_reload_raises(box):
     service.path.write_text(service.path.read_text().replace(
         '[profiler]', '[profiler]\nrate_hz = 997'))
     service.profd.signal(signal.SIGHUP)
-    wait_for(lambda: 'the configuration is read again' in service.profd.stderr,
+    wait_for(lambda: 'the configuration has been reloaded' in service.profd.stderr,
              'a reload')
     other = box.target('shares')
     capture = service.profd.helpers()['capture']

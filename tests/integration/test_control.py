@@ -201,7 +201,7 @@ def test_sections_and_reload(box):
     path.write_text(good + 'nonsense = 1\n')
     done = ctl.run('reload', status=1)
     check(f'{path}:5: ' in done.stderr and 'nonsense' in done.stderr and
-          'stays as it was' in done.stderr, done.stderr)
+          'the old configuration stays in use' in done.stderr, done.stderr)
     ids = [ctl.target(t.pid)['profiler_id'] for t in targets[1:]]
     # Changes that a running daemon does not apply are reported.
     path.write_text('[profiler]\nspool_max_chunks = 77\n' + good)

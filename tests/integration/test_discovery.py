@@ -276,7 +276,7 @@ def test_reload(box):
     wait_for(lambda: {'other@2', 'new@1'} <=
              {c['release'] for c in service.profd.chunks}, 'their chunks')
     # A configuration with a fault changes nothing.
-    service.reload({'new': {'rate_hz': 'many'}}, 'stays as it was')
+    service.reload({'new': {'rate_hz': 'many'}}, 'the old configuration stays in use')
     service.profd.wait_chunks(3)
     check(all(service.is_profiled(of[n].pid)
               for n in ('same', 'other', 'new')), 'one was stopped')

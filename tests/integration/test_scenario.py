@@ -150,7 +150,7 @@ class Day:
         wait_for(look, missing)
 
     def reload(self, rates):
-        said = 'the configuration is read again'
+        said = 'the configuration has been reloaded'
         n = self.profd.stderr.count(said)
         self.configure(rates)
         self.profd.signal(signal.SIGHUP)

@@ -171,10 +171,11 @@ static void reload_for(struct commands *cmds, const struct control_peer *peer,
 		take_lines(fd, ret);
 	if (r == -ENOTSUP)
 		control_refuse(ret, PROTOCOL_FAILED,
-			       "it has no configuration to be read again: it "
-			       "was started with --pid, or ends");
+			       "has no configuration to reload: it was started with --pid, "
+			       "or is about to end");
 	else if (r < 0)
-		control_refuse(ret, PROTOCOL_FAILED, "the configuration stays as it was%s%s",
+		control_refuse(ret, PROTOCOL_FAILED,
+			       "reload failed: the old configuration stays in use%s%s",
 			       r == -EINVAL ? "" : ": ", r == -EINVAL ? "" : strerror(-r));
 }
 

@@ -32,7 +32,7 @@ static void tell_changed(void *ctx, const char *section, const char *key)
 	const int *lines_fd = ctx;
 
 	warn(*lines_fd,
-	     "%s in %s is another one now: that takes another start of "
+	     "%s in %s has changed: the new value takes effect only after a restart of "
 	     "sentry-profd",
 	     key, section);
 }
@@ -48,10 +48,10 @@ static void tell_rates(const struct parts *parts, const struct config *now, int 
 		if (t->rate_hz > parts->state.timer_hz &&
 		    (old == NULL || old->rate_hz != t->rate_hz))
 			warn(lines_fd,
-			     "rate_hz of [target \"%s\"] is %u, and %u is the "
-			     "highest at which sentry-profd was started: more "
-			     "takes another start",
-			     t->name, t->rate_hz, parts->state.timer_hz);
+			     "rate_hz of [target \"%s\"] is %u, more than %u, the highest rate "
+			     "when "
+			     "sentry-profd started: %u is used until a restart",
+			     t->name, t->rate_hz, parts->state.timer_hz, parts->state.timer_hz);
 	}
 }
 
@@ -69,9 +69,10 @@ static void tell_first_dsn(struct parts *parts, const struct config *now, int li
 		return;
 	parts->children.has_dsn = true;
 	if (strcmp(now->spool, "none") != 0)
-		warn(lines_fd, "there was no DSN, and there is one: chunks "
-			       "that wait for its server do so in memory; a "
-			       "spool takes another start of sentry-profd");
+		warn(lines_fd,
+		     "the configuration now has a DSN, but had none when sentry-profd started: "
+		     "chunks that cannot be sent wait in memory, and not in the spool, until a "
+		     "restart");
 }
 
 static void tell_faults(struct config_faults *faults, int lines_fd)
@@ -113,7 +114,7 @@ static int read_again(struct parts *parts, int lines_fd)
 
 	tell_faults(&faults, lines_fd);
 	if (r < 0) {
-		log_error("the configuration stays as it was");
+		log_error("reload failed: the old configuration stays in use");
 		return r;
 	}
 	config_changed_keys(&parts->state.options.config, &c, tell_changed, &lines_fd);
@@ -127,7 +128,7 @@ static int read_again(struct parts *parts, int lines_fd)
 	ships_renew_files(&parts->children);
 	/* The user may have replaced faulty files: they are tried again. */
 	quarantine_clear(&parts->quarantine);
-	log_debug("the configuration is read again");
+	log_debug("the configuration has been reloaded");
 	return 0;
 }
 
