@@ -79,7 +79,7 @@ class Service:
 
     def wait_known(self, pid, n=1):
         """Waits until the daemon has found the process, profiled or not."""
-        text = f'process {pid} is one of target'
+        text = f'process {pid} matches [target '
         wait_for(lambda: self.profd.stderr.count(text) >= n, text)
 
     def stop(self):

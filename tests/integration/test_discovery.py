@@ -241,8 +241,8 @@ def test_sampled_by_session(box):
         """Returns the profiled processes, when all are known."""
         for p in sum(programs.values(), []):
             service.wait_known(p.pid)
-        sampled = {p.pid: 'is not sampled' not in re.search(
-            f'process {p.pid} is one of target.*',
+        sampled = {p.pid: 'excludes it' not in re.search(
+            rf'process {p.pid} matches \[target .*',
             service.profd.stderr).group() for p in sum(programs.values(), [])}
         for pid, yes in sampled.items():
             if yes:

@@ -376,7 +376,7 @@ def test_a_session_that_is_not_sampled(box):
     play.tell('')
     wait_for(lambda: len(transactions()) == 1, 'its transaction')
     check('profile' not in transactions()[0]['contexts'], 'it is linked')
-    check('session is not sampled' in play.profd.stderr, play.profd.stderr)
+    check('profile_session_sample_rate excludes it' in play.profd.stderr, play.profd.stderr)
     play.profd.interrupt()
     check(play.server.chunks == [], 'a chunk')
 

@@ -271,7 +271,7 @@ def test_every_session_is_sampled_for_it(box):
             wait_for(lambda: harness.tracer(target.pid) != 0, 'the target')
             profd.wait_looks()
         else:
-            wait_for(lambda: 'its session is not sampled' in profd.stderr or
+            wait_for(lambda: 'profile_session_sample_rate excludes it' in profd.stderr or
                      'none of its processes is profiled' in profd.stderr,
                      'the decision')
             check(harness.tracer(target.pid) == 0, 'it is profiled')

@@ -115,8 +115,8 @@ int instance_add(struct targets *ts, struct process *p, size_t section)
 	if (r < 0)
 		return r;
 	configure(i, &ts->state->options.config.targets[section]);
-	log_debug("process %d is one of target %s%s", i->pid, i->config.name,
-		  i->is_sampled ? "" : ": its session is not sampled");
+	log_debug("process %d matches [target \"%s\"]%s", i->pid, i->config.name,
+		  i->is_sampled ? "" : ", but profile_session_sample_rate excludes it");
 	return 0;
 }
 
