@@ -42,8 +42,8 @@ void instance_cut_short(struct instance *i)
 	if (i->failures != INSTANCE_CUTS_TOLD)
 		return;
 	(void)snprintf(i->last_error, sizeof(i->last_error),
-		       "unwind ends its profile again and again");
-	log_error("sentry-profd-unwind ends the profile of process %d again "
-		  "and again: it is started anew every %u s at last",
-		  i->pid, (unsigned int)(INSTANCE_WAIT_MAX_NS / NS_PER_SEC));
+		       "its profile has failed repeatedly in sentry-profd-unwind");
+	log_error("the profile of process %d has failed %u times in sentry-profd-unwind: it is "
+		  "restarted after longer and longer delays, up to %u s",
+		  i->pid, i->failures, (unsigned int)(INSTANCE_WAIT_MAX_NS / NS_PER_SEC));
 }
