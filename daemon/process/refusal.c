@@ -85,10 +85,9 @@ static void say_not_permitted(int32_t pid, uint32_t uid)
 			  "root",
 			  pid, scope);
 	else
-		log_error("not permitted to trace process %d, which runs as "
-			  "uid %u: only root, or that user for an ordinary "
-			  "process of his own, may; run sentry-profd as root "
-			  "(Yama or a container may still forbid it)",
+		log_error("not permitted to trace process %d, which runs as uid %u: only root "
+			  "may, and that user if the process is not set-user-ID and is dumpable; "
+			  "run sentry-profd as root (Yama or a container may still forbid it)",
 			  pid, uid);
 }
 
@@ -146,7 +145,7 @@ void refusal_log_not_profiled(int32_t pid, bool traced)
 {
 	log_error("process %d was not profiled: %s", pid,
 		  traced ? "another process traced it all the time"
-			 : "sentry-profd ended before it was attached");
+			 : "sentry-profd ended before it could attach");
 }
 
 int refusal_log_look(enum process_fault fault, int32_t pid, const struct process *p)

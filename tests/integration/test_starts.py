@@ -137,7 +137,7 @@ def test_duration_without_an_attachment(box):
     profd.finish(status=1)
     check(lines(profd) == [
         f'sentry-profd: process {target.pid} was not profiled: '
-        'sentry-profd ended before it was attached'], profd.stderr)
+        'sentry-profd ended before it could attach'], profd.stderr)
 
 
 def test_target_ends_without_an_attachment(box):
