@@ -207,7 +207,10 @@ void command_leave_streams(void)
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
-		log_warning("standard input and output stay open: %s", strerror(errno));
+		log_warning(
+			"cannot close the standard input and output that the command uses, too: "
+			"%s; a reader of its output may wait until sentry-profd ends",
+			strerror(errno));
 	close_fd(&null);
 }
 
@@ -220,7 +223,7 @@ void command_warn(const struct command *c, const struct options *o)
 	if (o->children)
 		log_warning("set-user-ID, set-group-ID and file capabilities of programs that the "
 			    "command's children execute have no effect, because sentry-profd "
-			    "traces without CAP_SYS_PTRACE");
+			    "traces without CAP_SYS_PTRACE; start sentry-profd as root");
 	if (!c->is_privileged)
 		return;
 	log_warning("%s is set-user-ID, set-group-ID or has capabilities: the "
