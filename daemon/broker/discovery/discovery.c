@@ -134,9 +134,12 @@ void discovery_by_config(struct discovery *d)
 	}
 	identify_by(d->identify, c);
 	if (pid_files_by(d->pid_files, c) < 0)
-		log_error("no memory for pid files");
+		log_error("no memory for the list of pid files: sections with pid_file match no "
+			  "process until a reload");
 	if (sections_by(&d->sections, c, clock_mono_ns()) < 0)
-		log_error("no memory for the figures of sections");
+		log_error(
+			"no memory for the statistics of the [target] sections: status and metrics "
+			"do not have them until a reload");
 	d->pid_files_ns = 0;
 	d->scan_ns = 0;
 	d->anew_ns = 0;
