@@ -201,7 +201,7 @@ static void on_broker(void *ctx)
 		r = msg_handle(rules, array_size(rules), NULL, &m);
 	ipc_close_fds(&m);
 	if (r < 0 && r != -EAGAIN && r != -EPIPE)
-		die("invalid message from the broker", -r);
+		die("cannot handle a message from sentry-profd", -r);
 }
 
 static void note_born(void *ctx, int32_t pid)
@@ -277,7 +277,7 @@ static void set_up(const struct msg_init *init, int heartbeat_fd)
 		die("cannot give up privileges", -r);
 	/* A hung capture must not outlive the broker that would kill it. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
-		die("prctl", errno);
+		die("cannot arrange to end with sentry-profd", errno);
 	privileges_all_files();
 	close_fd(&heartbeat_fd);
 	r = capture_new(&options, &me.capture);

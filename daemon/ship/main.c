@@ -56,7 +56,7 @@ static void send_message(const void *message, size_t size)
 	int r = ipc_send(MSG_FD, message, size, NULL, 0);
 
 	if (r < 0 && r != -EPIPE)
-		die("sending to the broker failed", -r);
+		die("cannot send to the parent process", -r);
 }
 
 static void report_spool(void)
@@ -330,7 +330,7 @@ static bool handle_message(void)
 		r = msg_handle(rules, array_size(rules), NULL, &m);
 	ipc_close_fds(&m);
 	if (r < 0 && r != -EPIPE)
-		die("a message of the broker", -r);
+		die("cannot handle a message from the parent process", -r);
 	return true;
 }
 
@@ -364,7 +364,7 @@ static void open_spool(const struct msg_init *init, int dir_fd)
 	int r = dir_fd < 0 ? 0 : spooler_open(&outbox.spooler, init->spool_dsn, &limits, dir_fd);
 
 	if (r < 0)
-		log_error("the spool cannot be read: %s", strerror(-r));
+		log_error("the spool cannot be read: %s; chunks wait in memory", strerror(-r));
 }
 
 static void set_up(const struct msg_init *init, int fds[INIT_FILE_N])
@@ -421,7 +421,7 @@ int main(int argc, char **argv)
 		report_limit();
 		report_clock();
 		if (transport_wait(transport, MSG_FD, outbox_wait_ms(&outbox), &readable) < 0)
-			die("waiting", EIO);
+			die("cannot wait for events", EIO);
 		if (readable && !handle_message())
 			break;
 		renew_certificates();

@@ -58,7 +58,7 @@ static struct {
 
 static void die(const char *what, int error)
 {
-	log_error("%s failed: %s", what, strerror(error));
+	log_error("%s: %s", what, strerror(error));
 	exit(EXIT_FAILURE);
 }
 
@@ -90,7 +90,7 @@ static void work_for(struct stream *stream)
 static void check_sent(int r)
 {
 	if (r < 0)
-		die("sending to capture", -r);
+		die("cannot send to sentry-profd-capture", -r);
 }
 
 static void send_hint(const struct msg_stack_hint *hint)
@@ -115,7 +115,7 @@ static void close_link(void)
 	capture_link_close(&me.link);
 	for (size_t i = 0; i < me.n_streams; i++)
 		if (stream_interrupted(me.streams[i]) < 0)
-			die("interrupting a session", ENOMEM);
+			die("cannot record the end of sentry-profd-capture", ENOMEM);
 }
 
 /* Reads what capture has written; all: up to the last message on the socket. */
@@ -124,7 +124,7 @@ static void read_link(bool all)
 	int r = capture_link_read(&me.link, all, take_record);
 
 	if (r < 0)
-		die("reading the records of capture", -r);
+		die("cannot process the records from sentry-profd-capture", -r);
 	work_for(NULL);
 	if (r == 0)
 		close_link();
@@ -296,7 +296,7 @@ static void on_broker(void)
 	ipc_close_fds(&m);
 	/* -EPIPE: the broker has ended, and the next read says so. */
 	if (r < 0 && r != -EPIPE)
-		die("handling a message of the broker", -r);
+		die("cannot handle a message from the parent process", -r);
 }
 
 static void set_up(const struct msg_init *init, uint32_t *reading)
@@ -307,18 +307,18 @@ static void set_up(const struct msg_init *init, uint32_t *reading)
 
 	r = privileges_drop(init->uid, init->gid, 0, false);
 	if (r < 0)
-		die("giving up privileges", -r);
+		die("cannot give up privileges", -r);
 	chunk_init();
 	r = limits_start(BYTES_MAX, CPU_NS_MAX);
 	if (r < 0)
-		die("setting resource limits", -r);
+		die("cannot set resource limits", -r);
 	r = sandbox_enter(SANDBOX_UNWIND, init->seccomp_kill, -1);
 	if (r < 0)
-		die("entering the sandbox", -r);
+		die("cannot enter the sandbox", -r);
 	random_bytes(&options.hash_seed, sizeof(options.hash_seed));
 	r = unwind_cache_new(&options, &me.cache);
 	if (r < 0)
-		die("creating the cache of images", -r);
+		die("cannot create the cache of images", -r);
 }
 
 int main(int argc, char **argv)
@@ -338,7 +338,7 @@ int main(int argc, char **argv)
 		if (me.link.owes_credit)
 			fds[1].events |= POLLOUT;
 		if (poll(fds, array_size(fds), -1) < 0 && errno != EINTR)
-			die("poll(2)", errno);
+			die("cannot wait for messages", errno);
 		limits_renew();
 		if (fds[1].revents & POLLOUT)
 			check_sent(capture_link_give_credit(&me.link));

@@ -136,7 +136,7 @@ TESTS(ends_at_an_invalid_message, RULE_N)
 	}
 	ck_assert_int_eq(ipc_recv(ship_fd, &m), 0);
 	wait_ship(1);
-	assert_logged("sentry-profd-ship: a message of the broker: "
+	assert_logged("sentry-profd-ship: cannot handle a message from the parent process: "
 		      "Protocol error\n");
 }
 
