@@ -26,9 +26,16 @@ static size_t n_kept;
 static uint32_t last_request;
 static uint32_t last_number;
 
+/* The parent process has broken the protocol. */
 __attribute__((noreturn)) static void fail(const char *what)
 {
-	log_error("%s", what);
+	log_error("internal error: %s; please report this", what);
+	exit(EXIT_FAILURE);
+}
+
+__attribute__((noreturn)) static void die(const char *what, int error)
+{
+	log_error("%s: %s", what, strerror(error));
 	exit(EXIT_FAILURE);
 }
 
@@ -37,7 +44,7 @@ static void keep(const struct ipc_message *m)
 	struct kept *k = malloc(sizeof(*k));
 
 	if (k == NULL || n_kept == KEPT_MAX)
-		fail("the broker sent too many messages before it answered a request for a file");
+		fail("too many messages came before the answer to a request for a file");
 	k->next = NULL;
 	k->message = *m;
 	*kept_end = k;
@@ -57,18 +64,18 @@ static int wait_for_answer(uint32_t request, int *ret_fd)
 		if (r == 0)
 			exit(EXIT_SUCCESS);
 		if (r < 0)
-			fail("reading the broker's socket failed");
+			die("cannot receive from the parent process", -r);
 		if (msg_type_of(&m) != MSG_FILE_REPLY) {
 			keep(&m);
 			continue;
 		}
 		file = msg_as(&m, MSG_FILE_REPLY);
 		if (file == NULL || file->request != request)
-			fail("the broker answered another request than the last one");
+			fail("an answer is not for the last request for a file");
 		fd = ipc_take_fd(&m, 0);
 		ipc_close_fds(&m);
 		if (file->error == 0 && fd < 0)
-			fail("the broker answered a request for a file without a descriptor");
+			fail("the answer to a request for a file has no descriptor");
 		if (file->error != 0) {
 			close_fd(&fd);
 			return file->error > 0 ? -file->error : -EIO;
@@ -134,9 +141,13 @@ int request_debug_link(uint32_t target, uint64_t start, uint64_t end, const char
 uint32_t *request_page(const struct ipc_message *init)
 {
 	void *page;
+	int r;
 
-	if (init->n_fds < 1 || page_map(init->fds[0], sizeof(uint32_t), &page) < 0)
-		fail("mapping the page of MSG_INIT failed");
+	if (init->n_fds < 1)
+		fail("the first message has no shared page");
+	r = page_map(init->fds[0], sizeof(uint32_t), &page);
+	if (r < 0)
+		die("cannot map the page shared with the parent process", -r);
 	return page;
 }
 
