@@ -34,9 +34,9 @@ const struct msg_init *child_start(int argc, char **argv, const char *name,
 		exit(EXIT_FAILURE);
 	init = msg_as(ret_init, MSG_INIT);
 	if (init == NULL) {
-		log_error(
-			"the first message of the broker is not MSG_INIT: do all programs have the "
-			"same version?");
+		log_error("this program does not fit the process that started it: install all "
+			  "programs of sentry-profd in the same version (the first message is not "
+			  "MSG_INIT)");
 		exit(EXIT_FAILURE);
 	}
 	log_init(name, init->debug);
