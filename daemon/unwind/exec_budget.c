@@ -11,8 +11,9 @@ bool exec_budget_take(struct exec_budget *b, int32_t pid, uint64_t now_ns)
 		return true;
 	}
 	if (b->held_back++ == 0)
-		log_warning("process %d executes one program after another: "
-			    "one chunk in %llu s is kept, the others are discarded",
+		log_warning("process %d executes one program after another: only one chunk in "
+			    "%llu s is kept, since each program has a chunk of its own; the others "
+			    "are discarded",
 			    pid, (unsigned long long)(EXEC_BUDGET_EVERY_NS / NS_PER_SEC));
 	return false;
 }
@@ -26,9 +27,10 @@ void exec_budget_check(struct exec_budget *b, int32_t pid, uint64_t now_ns)
 {
 	if (b->held_back == 0 || now_ns < b->began_ns + EXEC_BUDGET_EVERY_NS)
 		return;
-	log_warning("process %d stays the same program: %llu chunk%s of earlier "
-		    "programs %s discarded",
-		    pid, (unsigned long long)b->held_back, b->held_back == 1 ? "" : "s",
+	log_warning("process %d has run the same program for %llu s: its chunks are kept again; "
+		    "%llu chunk%s of earlier programs %s discarded",
+		    pid, (unsigned long long)(EXEC_BUDGET_EVERY_NS / NS_PER_SEC),
+		    (unsigned long long)b->held_back, b->held_back == 1 ? "" : "s",
 		    b->held_back == 1 ? "was" : "were");
 	b->held_back = 0;
 }
