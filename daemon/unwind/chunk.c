@@ -221,8 +221,8 @@ static void send_payload(const struct msg_session_open *open, const char *progra
 		   wants_more(open) && !open->for_server ? CHUNK_V2_FILE : CHUNK_V2_SERVER, &fds[0],
 		   &m.size, &m.transaction_size);
 	if (r < 0) {
-		log_warning("process %d: encoding a chunk failed, the chunk is lost: %s", open->pid,
-			    strerror(-r));
+		log_warning("process %d: a chunk is lost, because encoding it failed: %s",
+			    open->pid, strerror(-r));
 		chunk_report_lost(open->target, 0, DISCARD_MEMORY);
 		return;
 	}
@@ -255,7 +255,7 @@ void chunk_send(const struct msg_session_open *open, uint32_t record,
 	profile->sdk_version = SDK_VERSION;
 	fault = profile_check(profile);
 	if (fault != PROFILE_OK) {
-		log_debug("process %d: the server would reject a chunk, the chunk is lost: %s",
+		log_debug("process %d: a chunk is discarded, because a server would reject it: %s",
 			  open->pid, profile_fault_name(fault));
 		chunk_report_lost(open->target, record, fault);
 	} else if (record != 0) {

@@ -220,7 +220,9 @@ void program_ended(struct program *p, uint64_t time_ns)
 
 	if (p->first_file_ns <= time_ns)
 		return;
-	log_debug("process %d: a program ended before its files were read", p->open->pid);
+	log_debug("process %d: a program ended before its files were read, so its functions have "
+		  "no names",
+		  p->open->pid);
 	/* Empty maps cannot fail. */
 	(void)!unwind_space_set_maps(p->space, "", 0);
 	running_fini(&p->runs);
@@ -309,7 +311,7 @@ const char *program_release(struct program *p)
 		memcpy(p->release, open->release_given, sizeof(p->release));
 	} else if (p->runs.names.release[0] != '\0') {
 		memcpy(p->release, p->runs.names.release, sizeof(p->release));
-		log_debug("process %d: release %s from its environment", open->pid, p->release);
+		log_debug("process %d: using release %s of its environment", open->pid, p->release);
 	} else if (open->release_env[0] != '\0') {
 		memcpy(p->release, open->release_env, sizeof(p->release));
 	} else {
