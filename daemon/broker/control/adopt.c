@@ -67,20 +67,20 @@ static size_t attached_of(const struct targets *ts, uint32_t uid)
 }
 
 /* Returns true, with the reason in *ret, if the peer may not attach the process. */
-static bool is_refused(const struct targets *ts, const struct peer *is, const struct process *p,
+static bool is_refused(const struct targets *ts, const struct peer *peer, const struct process *p,
 		       struct control_answer *ret)
 {
 	if (p->pid == getpid()) {
 		control_refuse(ret, PROTOCOL_FAILED, "is sentry-profd itself");
 		return true;
 	}
-	if (is->is_operator)
+	if (peer->is_operator)
 		return false;
-	if (!rights_own(is, p->pid, p->uid)) {
+	if (!rights_own(peer, p->pid, p->uid)) {
 		ret->m.result = PROTOCOL_DENIED;
 		return true;
 	}
-	if (attached_of(ts, is->uid) >= ADOPT_USER_MAX) {
+	if (attached_of(ts, peer->uid) >= ADOPT_USER_MAX) {
 		control_refuse(ret, PROTOCOL_BUSY,
 			       "%d processes of this user are attached: detach one",
 			       ADOPT_USER_MAX);
@@ -89,13 +89,13 @@ static bool is_refused(const struct targets *ts, const struct peer *is, const st
 	return false;
 }
 
-static struct instance *add_new(struct targets *ts, const struct peer *is, struct process *p,
+static struct instance *add_new(struct targets *ts, const struct peer *peer, struct process *p,
 				enum instance_origin origin, struct control_answer *ret)
 {
 	struct instance *i;
 	int r;
 
-	if (!is_refused(ts, is, p, ret)) {
+	if (!is_refused(ts, peer, p, ret)) {
 		r = instance_add_attached(ts, p, origin, &i);
 		if (r == 0)
 			return i;
@@ -107,7 +107,7 @@ static struct instance *add_new(struct targets *ts, const struct peer *is, struc
 }
 
 /* Adds a process that is no instance yet. NULL: *ret has the reason. */
-static struct instance *look_and_add(struct targets *ts, const struct peer *is, int32_t pid,
+static struct instance *look_and_add(struct targets *ts, const struct peer *peer, int32_t pid,
 				     enum instance_origin origin, struct control_answer *ret)
 {
 	struct instance *i;
@@ -118,43 +118,43 @@ static struct instance *look_and_add(struct targets *ts, const struct peer *is, 
 		refuse_fault(fault, look.pid, ret);
 		return NULL;
 	}
-	i = add_new(ts, is, &look, origin, ret);
+	i = add_new(ts, peer, &look, origin, ret);
 	close_fd(&look.pidfd);
-	if (i != NULL && !is->is_operator)
+	if (i != NULL && !peer->is_operator)
 		ret->work = WORK_USER;
 	return i;
 }
 
-void adopt_attach(struct targets *ts, const struct peer *is, int32_t pid,
+void adopt_attach(struct targets *ts, const struct peer *peer, int32_t pid,
 		  struct control_answer *ret)
 {
 	struct instance *i = instance_of_pid(ts, pid);
 
 	ret->work = WORK;
-	if (i != NULL && !rights_may(is, i)) {
+	if (i != NULL && !rights_may(peer, i)) {
 		ret->m.result = PROTOCOL_DENIED;
 		return;
 	}
 	if (i == NULL) {
-		i = look_and_add(ts, is, pid, INSTANCE_ATTACHED, ret);
+		i = look_and_add(ts, peer, pid, INSTANCE_ATTACHED, ret);
 	} else {
 		take_again(i, ret);
-		if (!is->is_operator && ret->m.result == PROTOCOL_OK)
+		if (!peer->is_operator && ret->m.result == PROTOCOL_OK)
 			ret->work = WORK_USER;
 	}
 	if (i != NULL)
 		clients_tell(i, &ret->m);
 }
 
-struct instance *adopt_for_record(struct targets *ts, const struct peer *is, int32_t pid,
+struct instance *adopt_for_record(struct targets *ts, const struct peer *peer, int32_t pid,
 				  struct control_answer *ret)
 {
 	struct instance *i = instance_of_pid(ts, pid);
 
 	ret->work = WORK;
 	if (i == NULL)
-		return look_and_add(ts, is, pid, INSTANCE_RECORDED, ret);
-	if (!rights_may(is, i)) {
+		return look_and_add(ts, peer, pid, INSTANCE_RECORDED, ret);
+	if (!rights_may(peer, i)) {
 		ret->m.result = PROTOCOL_DENIED;
 		return NULL;
 	}
@@ -163,15 +163,15 @@ struct instance *adopt_for_record(struct targets *ts, const struct peer *is, int
 		return NULL;
 	}
 	/* Capture may have to attach to the process, which costs as much as attach. */
-	if (!is->is_operator && i->target == NULL)
+	if (!peer->is_operator && i->target == NULL)
 		ret->work = WORK_USER;
 	return i;
 }
 
-void adopt_detach(struct targets *ts, const struct peer *is, int32_t pid,
+void adopt_detach(struct targets *ts, const struct peer *peer, int32_t pid,
 		  struct control_answer *ret)
 {
-	struct instance *i = rights_find(ts, is, pid, ret);
+	struct instance *i = rights_find(ts, peer, pid, ret);
 
 	if (i == NULL)
 		return;

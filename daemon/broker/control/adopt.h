@@ -20,10 +20,10 @@ struct targets;
  * Profiles the process from now on, whatever the configuration says about it. *ret: the answer
  * to the peer.
  */
-void adopt_attach(struct targets *ts, const struct peer *is, int32_t pid,
+void adopt_attach(struct targets *ts, const struct peer *peer, int32_t pid,
 		  struct control_answer *ret);
 /* Stops profiling the process until it is attached again. *ret: the answer to the peer. */
-void adopt_detach(struct targets *ts, const struct peer *is, int32_t pid,
+void adopt_detach(struct targets *ts, const struct peer *peer, int32_t pid,
 		  struct control_answer *ret);
 
 /*
@@ -31,7 +31,7 @@ void adopt_detach(struct targets *ts, const struct peer *is, int32_t pid,
  * removed with its last recording. Returns NULL, with the reason in *ret, if the peer may not
  * record the process or it cannot be recorded.
  */
-struct instance *adopt_for_record(struct targets *ts, const struct peer *is, int32_t pid,
+struct instance *adopt_for_record(struct targets *ts, const struct peer *peer, int32_t pid,
 				  struct control_answer *ret);
 
 #endif

@@ -71,7 +71,7 @@ static void tell_reasons(const uint32_t counts[PROTOCOL_FAILED + 1], struct prot
  * Starts or stops all processes of a section that the peer has rights to. The result is
  * PROTOCOL_OK if there is at least one.
  */
-static void change_all(struct commands *cmds, const struct peer *is,
+static void change_all(struct commands *cmds, const struct peer *peer,
 		       const struct protocol_request *m, struct control_answer *ret)
 {
 	uint32_t counts[PROTOCOL_FAILED + 1] = {0};
@@ -83,7 +83,7 @@ static void change_all(struct commands *cmds, const struct peer *is,
 		if (instance_is_gone(i) || strcmp(i->config.name, m->name) != 0)
 			continue;
 		known++;
-		if (!rights_may(is, i))
+		if (!rights_may(peer, i))
 			continue;
 		allowed++;
 		counts[change(i, m->h.type)]++;
@@ -104,10 +104,10 @@ static void start_or_stop(struct commands *cmds, const struct control_peer *peer
 	struct instance *i;
 
 	if (m->name[0] != '\0') {
-		change_all(cmds, &peer->is, m, ret);
+		change_all(cmds, &peer->identity, m, ret);
 		return;
 	}
-	i = rights_find(&cmds->parts->targets, &peer->is, m->pid, ret);
+	i = rights_find(&cmds->parts->targets, &peer->identity, m->pid, ret);
 	if (i == NULL)
 		return;
 	ret->m.result = change(i, m->h.type);
@@ -117,7 +117,7 @@ static void start_or_stop(struct commands *cmds, const struct control_peer *peer
 static void tell_profiler_id(struct commands *cmds, const struct control_peer *peer,
 			     const struct protocol_request *m, struct control_answer *ret)
 {
-	struct instance *i = rights_find(&cmds->parts->targets, &peer->is, m->pid, ret);
+	struct instance *i = rights_find(&cmds->parts->targets, &peer->identity, m->pid, ret);
 
 	if (i == NULL)
 		return;
@@ -131,9 +131,10 @@ static void show(struct commands *cmds, const struct control_peer *peer,
 		 const struct protocol_request *m, struct control_answer *ret)
 {
 	int r = m->h.type == PROTOCOL_STATUS
-			? status_make(cmds->parts, &peer->is, &ret->fd, &ret->m.fd_bytes)
-			: metrics_make(cmds->parts, &peer->is, m->h.type == PROTOCOL_OPENMETRICS,
-				       &ret->fd, &ret->m.fd_bytes);
+			? status_make(cmds->parts, &peer->identity, &ret->fd, &ret->m.fd_bytes)
+			: metrics_make(cmds->parts, &peer->identity,
+				       m->h.type == PROTOCOL_OPENMETRICS, &ret->fd,
+				       &ret->m.fd_bytes);
 
 	ret->work = STATUS_WORK + STATUS_WORK_EACH * (uint32_t)cmds->parts->targets.n_instances;
 	if (r < 0)
@@ -160,7 +161,7 @@ static void reload_for(struct commands *cmds, const struct control_peer *peer,
 
 	(void)m;
 	ret->work = RELOAD_WORK;
-	if (!peer->is.is_operator) {
+	if (!peer->identity.is_operator) {
 		ret->m.result = PROTOCOL_DENIED;
 		return;
 	}
@@ -183,7 +184,7 @@ static void ask_of_itself(struct commands *cmds, struct control_peer *peer,
 			  const struct protocol_request *m, struct control_answer *ret)
 {
 	struct client *c = peer->user;
-	int r = c == NULL ? client_new(&cmds->clients, &peer->is, &c, NULL) : 0;
+	int r = c == NULL ? client_new(&cmds->clients, &peer->identity, &c, NULL) : 0;
 
 	if (r < 0) {
 		control_refuse(ret, PROTOCOL_FAILED, "%s", strerror(-r));
@@ -198,13 +199,13 @@ static void ask_of_itself(struct commands *cmds, struct control_peer *peer,
 static void attach(struct commands *cmds, const struct control_peer *peer,
 		   const struct protocol_request *m, struct control_answer *ret)
 {
-	adopt_attach(&cmds->parts->targets, &peer->is, m->pid, ret);
+	adopt_attach(&cmds->parts->targets, &peer->identity, m->pid, ret);
 }
 
 static void detach(struct commands *cmds, const struct control_peer *peer,
 		   const struct protocol_request *m, struct control_answer *ret)
 {
-	adopt_detach(&cmds->parts->targets, &peer->is, m->pid, ret);
+	adopt_detach(&cmds->parts->targets, &peer->identity, m->pid, ret);
 }
 
 static void record(struct commands *cmds, const struct control_peer *peer,
@@ -256,13 +257,14 @@ static const struct served {
 };
 
 /* Logs which user and process has changed something. */
-static void note(const struct peer *is, const struct protocol_request *m, const char *word)
+static void note(const struct peer *peer, const struct protocol_request *m, const char *word)
 {
 	if (m->pid != 0)
-		log_debug("%s of process %d, by uid %u (pid %d)", word, m->pid, is->uid, is->pid);
+		log_debug("%s of process %d, by uid %u (pid %d)", word, m->pid, peer->uid,
+			  peer->pid);
 	else
-		log_debug("%s of [target \"%s\"], by uid %u (pid %d)", word, m->name, is->uid,
-			  is->pid);
+		log_debug("%s of [target \"%s\"], by uid %u (pid %d)", word, m->name, peer->uid,
+			  peer->pid);
 }
 
 /* A request: control_message.h has checked that its type is in the table. */
@@ -282,14 +284,14 @@ static void on_ask(void *ctx, struct control_peer *peer, const struct protocol_r
 	}
 	r->serve(ctx, peer, m, ret);
 	if (r->word != NULL && ret->m.result == PROTOCOL_OK)
-		note(&peer->is, m, r->word);
+		note(&peer->identity, m, r->word);
 }
 
 static int on_page(void *ctx, struct control_peer *peer, int *ret_fd)
 {
 	struct client *c;
 	struct commands *cmds = ctx;
-	int r = client_new(&cmds->clients, &peer->is, &c, ret_fd);
+	int r = client_new(&cmds->clients, &peer->identity, &c, ret_fd);
 
 	if (r == 0)
 		peer->user = c;

@@ -61,7 +61,7 @@ static void end(struct connection *c)
 		control->user->gone(control->ctx, &c->peer);
 	loop_remove(control->loop, &c->source);
 	drain_close(&c->fd, control->socket.is_safe);
-	allowance_close(&control->allowance, c->peer.is.uid);
+	allowance_close(&control->allowance, c->peer.identity.uid);
 	c->has_ended = true;
 }
 
@@ -121,7 +121,7 @@ static bool serve(struct connection *c, const struct protocol_request *m)
 	struct control_answer a = {.fd = -1, .work = 1};
 
 	control->user->ask(control->ctx, &c->peer, m, &a);
-	allowance_use(&control->allowance, c->peer.is.uid, a.work, control->now_ns);
+	allowance_use(&control->allowance, c->peer.identity.uid, a.work, control->now_ns);
 	return answer(c, &m->h, &a);
 }
 
@@ -135,14 +135,14 @@ static bool hear(struct connection *c, const void *bytes, size_t size)
 	case CONTROL_BAD:
 		log_debug("process %d sends an invalid message: its connection "
 			  "is closed",
-			  c->peer.is.pid);
+			  c->peer.identity.pid);
 		return false;
 	case CONTROL_HELLO:
 		return greet(c, &m.hello);
 	case CONTROL_ASKS:
 		return serve(c, &m.request);
 	case CONTROL_LATER:
-		allowance_use(&c->control->allowance, c->peer.is.uid, 1, c->control->now_ns);
+		allowance_use(&c->control->allowance, c->peer.identity.uid, 1, c->control->now_ns);
 		return answer(c, &m.h, &later);
 	}
 	return false;
@@ -158,7 +158,8 @@ static void on_readable(void *ctx)
 	for (int i = 0; i < HEARD_AT_ONCE; i++) {
 		ssize_t n;
 
-		if (!allowance_may_ask(&control->allowance, c->peer.is.uid, control->now_ns)) {
+		if (!allowance_may_ask(&control->allowance, c->peer.identity.uid,
+				       control->now_ns)) {
 			loop_remove(control->loop, &c->source);
 			return;
 		}
@@ -177,7 +178,7 @@ static size_t connections_of(const struct control *c, int32_t pid)
 	size_t n = 0;
 
 	for (const struct connection *i = c->connections; i; i = i->next)
-		n += !i->has_ended && i->peer.is.pid == pid;
+		n += !i->has_ended && i->peer.identity.pid == pid;
 	return n;
 }
 
@@ -185,20 +186,20 @@ static size_t connections_of(const struct control *c, int32_t pid)
 static void take(struct control *control, int fd)
 {
 	struct connection *c = calloc(1, sizeof(*c));
-	struct peer *is;
+	struct peer *peer;
 
-	if (c == NULL || peer_of(fd, control->own_uid, &control->groups, &c->peer.is) < 0)
+	if (c == NULL || peer_of(fd, control->own_uid, &control->groups, &c->peer.identity) < 0)
 		goto out;
-	is = &c->peer.is;
-	if (!allowance_open(&control->allowance, is->uid, is->is_operator,
-			    connections_of(control, is->pid))) {
-		log_debug("process %d (uid %u): too many connections", is->pid, is->uid);
+	peer = &c->peer.identity;
+	if (!allowance_open(&control->allowance, peer->uid, peer->is_operator,
+			    connections_of(control, peer->pid))) {
+		log_debug("process %d (uid %u): too many connections", peer->pid, peer->uid);
 		goto out;
 	}
 	c->control = control;
 	c->fd = fd;
 	if (loop_add(control->loop, fd, on_readable, c, &c->source) < 0) {
-		allowance_close(&control->allowance, is->uid);
+		allowance_close(&control->allowance, peer->uid);
 		goto out;
 	}
 	c->next = control->connections;
@@ -281,7 +282,7 @@ void control_check(struct control *c, uint64_t now_ns)
 	/* The loop reads these connections in its next turn. */
 	for (struct connection *i = c->connections; i != NULL; i = i->next)
 		if (!i->has_ended && i->source == NULL &&
-		    allowance_may_ask(&c->allowance, i->peer.is.uid, now_ns) &&
+		    allowance_may_ask(&c->allowance, i->peer.identity.uid, now_ns) &&
 		    loop_add(c->loop, i->fd, on_readable, i, &i->source) < 0)
 			end(i);
 	sweep(c);

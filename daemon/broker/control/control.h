@@ -21,7 +21,7 @@ struct control;
 
 /* A peer. It exists from its HELLO until its connection ends. */
 struct control_peer {
-	struct peer is;
+	struct peer identity; /* the process, its user, and its rights */
 	uint32_t version; /* the lower of both protocol versions */
 	void *user;	  /* NULL at first; for the functions of struct control_user */
 };

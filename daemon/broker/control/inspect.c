@@ -435,7 +435,7 @@ void inspect_ask(struct inspector *in, const struct control_peer *peer,
 	int fds[2] = {-1, -1}, r;
 
 	ret->work = INSPECT_WORK;
-	if (!peer->is.is_operator) {
+	if (!peer->identity.is_operator) {
 		ret->m.result = PROTOCOL_DENIED;
 		return;
 	}

@@ -91,7 +91,7 @@ static void end(struct recording *r, enum protocol_record_end why)
 }
 
 /* Returns the only process of a section that the peer may record. NULL: *ret has the reason. */
-static struct instance *find_named(struct records *rs, const struct peer *is, const char *name,
+static struct instance *find_named(struct records *rs, const struct peer *peer, const char *name,
 				   struct control_answer *ret)
 {
 	struct instance *found = NULL;
@@ -102,7 +102,7 @@ static struct instance *find_named(struct records *rs, const struct peer *is, co
 
 		if (instance_is_gone(i) || strcmp(i->config.name, name) != 0)
 			continue;
-		if (!rights_may(is, i)) {
+		if (!rights_may(peer, i)) {
 			n_denied++;
 			continue;
 		}
@@ -184,12 +184,12 @@ void record_ask(struct records *rs, const struct control_peer *peer,
 	int r;
 
 	if (m->name[0] != '\0') {
-		i = find_named(rs, &peer->is, m->name, ret);
+		i = find_named(rs, &peer->identity, m->name, ret);
 		if (i == NULL)
 			return;
 		pid = i->pid;
 	}
-	i = adopt_for_record(rs->targets, &peer->is, pid, ret);
+	i = adopt_for_record(rs->targets, &peer->identity, pid, ret);
 	if (i == NULL)
 		return;
 	if (i->n_records == MSG_RECORDS_MAX) {

@@ -6,7 +6,7 @@
 #include "daemon/process/process.h"
 #include "lib/base/procfs.h"
 
-bool rights_own(const struct peer *is, int32_t pid, uint32_t uid)
+bool rights_own(const struct peer *peer, int32_t pid, uint32_t uid)
 {
 	struct stat st;
 
@@ -14,22 +14,23 @@ bool rights_own(const struct peer *is, int32_t pid, uint32_t uid)
 	 * A file and not the directory, which always belongs to the process's user
 	 * (fs/proc/base.c).
 	 */
-	return is->uid == uid && stat(procfs_path(pid, "stat").text, &st) == 0 && st.st_uid == uid;
+	return peer->uid == uid && stat(procfs_path(pid, "stat").text, &st) == 0 &&
+	       st.st_uid == uid;
 }
 
-bool rights_may(const struct peer *is, const struct instance *i)
+bool rights_may(const struct peer *peer, const struct instance *i)
 {
-	return is->is_operator || rights_own(is, i->pid, i->uid);
+	return peer->is_operator || rights_own(peer, i->pid, i->uid);
 }
 
-struct instance *rights_find(struct targets *ts, const struct peer *is, int32_t pid,
+struct instance *rights_find(struct targets *ts, const struct peer *peer, int32_t pid,
 			     struct control_answer *ret)
 {
 	struct instance *i = instance_of_pid(ts, pid);
 	struct process look;
 	enum process_fault fault;
 
-	if (i != NULL && !rights_may(is, i)) {
+	if (i != NULL && !rights_may(peer, i)) {
 		ret->m.result = PROTOCOL_DENIED;
 		return NULL;
 	}

@@ -32,7 +32,7 @@ static void ask(void *ctx, struct control_peer *peer, const struct protocol_requ
 	ck_assert_ptr_eq(ctx, &asked);
 	asked++;
 	last = *m;
-	seen = peer->is;
+	seen = peer->identity;
 	ret->m.result = PROTOCOL_NOT_SAMPLED;
 	if (m->h.type == PROTOCOL_STATUS) {
 		ret->fd = memfd_create("status", MFD_CLOEXEC);
