@@ -76,7 +76,7 @@ static bool is_refused(const struct targets *ts, const struct peer *peer, const 
 	}
 	if (peer->is_operator)
 		return false;
-	if (!rights_own(peer, p->pid, p->uid)) {
+	if (!rights_is_own(peer, p->pid, p->uid)) {
 		ret->m.result = PROTOCOL_DENIED;
 		return true;
 	}
@@ -131,7 +131,7 @@ void adopt_attach(struct targets *ts, const struct peer *peer, int32_t pid,
 	struct instance *i = instance_of_pid(ts, pid);
 
 	ret->work = WORK;
-	if (i != NULL && !rights_may(peer, i)) {
+	if (i != NULL && !rights_may_control(peer, i)) {
 		ret->m.result = PROTOCOL_DENIED;
 		return;
 	}
@@ -154,7 +154,7 @@ struct instance *adopt_for_record(struct targets *ts, const struct peer *peer, i
 	ret->work = WORK;
 	if (i == NULL)
 		return look_and_add(ts, peer, pid, INSTANCE_RECORDED, ret);
-	if (!rights_may(peer, i)) {
+	if (!rights_may_control(peer, i)) {
 		ret->m.result = PROTOCOL_DENIED;
 		return NULL;
 	}
@@ -171,7 +171,7 @@ struct instance *adopt_for_record(struct targets *ts, const struct peer *peer, i
 void adopt_detach(struct targets *ts, const struct peer *peer, int32_t pid,
 		  struct control_answer *ret)
 {
-	struct instance *i = rights_find(ts, peer, pid, ret);
+	struct instance *i = rights_find_instance(ts, peer, pid, ret);
 
 	if (i == NULL)
 		return;

@@ -83,7 +83,7 @@ static void change_all(struct commands *cmds, const struct peer *peer,
 		if (instance_is_gone(i) || strcmp(i->config.name, m->name) != 0)
 			continue;
 		known++;
-		if (!rights_may(peer, i))
+		if (!rights_may_control(peer, i))
 			continue;
 		allowed++;
 		counts[change(i, m->h.type)]++;
@@ -107,7 +107,7 @@ static void start_or_stop(struct commands *cmds, const struct control_peer *peer
 		change_all(cmds, &peer->identity, m, ret);
 		return;
 	}
-	i = rights_find(&cmds->parts->targets, &peer->identity, m->pid, ret);
+	i = rights_find_instance(&cmds->parts->targets, &peer->identity, m->pid, ret);
 	if (i == NULL)
 		return;
 	ret->m.result = change(i, m->h.type);
@@ -117,7 +117,8 @@ static void start_or_stop(struct commands *cmds, const struct control_peer *peer
 static void tell_profiler_id(struct commands *cmds, const struct control_peer *peer,
 			     const struct protocol_request *m, struct control_answer *ret)
 {
-	struct instance *i = rights_find(&cmds->parts->targets, &peer->identity, m->pid, ret);
+	struct instance *i =
+		rights_find_instance(&cmds->parts->targets, &peer->identity, m->pid, ret);
 
 	if (i == NULL)
 		return;

@@ -102,7 +102,7 @@ static struct instance *find_named(struct records *rs, const struct peer *peer, 
 
 		if (instance_is_gone(i) || strcmp(i->config.name, name) != 0)
 			continue;
-		if (!rights_may(peer, i)) {
+		if (!rights_may_control(peer, i)) {
 			n_denied++;
 			continue;
 		}

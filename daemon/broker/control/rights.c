@@ -6,7 +6,7 @@
 #include "daemon/process/process.h"
 #include "lib/base/procfs.h"
 
-bool rights_own(const struct peer *peer, int32_t pid, uint32_t uid)
+bool rights_is_own(const struct peer *peer, int32_t pid, uint32_t uid)
 {
 	struct stat st;
 
@@ -18,19 +18,19 @@ bool rights_own(const struct peer *peer, int32_t pid, uint32_t uid)
 	       st.st_uid == uid;
 }
 
-bool rights_may(const struct peer *peer, const struct instance *i)
+bool rights_may_control(const struct peer *peer, const struct instance *i)
 {
-	return peer->is_operator || rights_own(peer, i->pid, i->uid);
+	return peer->is_operator || rights_is_own(peer, i->pid, i->uid);
 }
 
-struct instance *rights_find(struct targets *ts, const struct peer *peer, int32_t pid,
-			     struct control_answer *ret)
+struct instance *rights_find_instance(struct targets *ts, const struct peer *peer, int32_t pid,
+				      struct control_answer *ret)
 {
 	struct instance *i = instance_of_pid(ts, pid);
 	struct process look;
 	enum process_fault fault;
 
-	if (i != NULL && !rights_may(peer, i)) {
+	if (i != NULL && !rights_may_control(peer, i)) {
 		ret->m.result = PROTOCOL_DENIED;
 		return NULL;
 	}

@@ -22,13 +22,13 @@ struct instance;
  * /proc do not belong to its user is not: it has changed its credentials, or runs a file that
  * the user may not read.
  */
-bool rights_own(const struct peer *peer, int32_t pid, uint32_t uid);
+bool rights_is_own(const struct peer *peer, int32_t pid, uint32_t uid);
 
 /* Returns true if the peer may start and stop profiling of i, and read its profiler id. */
-bool rights_may(const struct peer *peer, const struct instance *i);
+bool rights_may_control(const struct peer *peer, const struct instance *i);
 
-/* Returns the instance of pid if rights_may() holds. NULL: *ret has the reason. */
-struct instance *rights_find(struct targets *ts, const struct peer *peer, int32_t pid,
-			     struct control_answer *ret);
+/* Returns the instance of pid if rights_may_control() holds. NULL: *ret has the reason. */
+struct instance *rights_find_instance(struct targets *ts, const struct peer *peer, int32_t pid,
+				      struct control_answer *ret);
 
 #endif
