@@ -34,11 +34,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		assert(data[0] & 1);
 		assert(m.hello.magic == PROTOCOL_MAGIC && m.hello.version > 0);
 		return 0;
-	case CONTROL_ASKS:
+	case CONTROL_REQUEST:
 		assert(!(data[0] & 1));
 		check_request(&m.request);
 		return 0;
-	case CONTROL_LATER:
+	case CONTROL_NEWER:
 		assert(m.h.size == size - 1 && m.h.type > PROTOCOL_RELOAD);
 		return 0;
 	}

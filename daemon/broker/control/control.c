@@ -128,7 +128,7 @@ static bool serve(struct connection *c, const struct protocol_request *m)
 /* Handles one message. Returns false if the connection has to end. */
 static bool hear(struct connection *c, const void *bytes, size_t size)
 {
-	struct control_answer later = {.m.result = PROTOCOL_BAD_VERSION, .fd = -1};
+	struct control_answer newer = {.m.result = PROTOCOL_BAD_VERSION, .fd = -1};
 	union control_message m;
 
 	switch (control_message_check(bytes, size, !c->is_greeted, &m)) {
@@ -139,11 +139,11 @@ static bool hear(struct connection *c, const void *bytes, size_t size)
 		return false;
 	case CONTROL_HELLO:
 		return greet(c, &m.hello);
-	case CONTROL_ASKS:
+	case CONTROL_REQUEST:
 		return serve(c, &m.request);
-	case CONTROL_LATER:
+	case CONTROL_NEWER:
 		allowance_use(&c->control->allowance, c->peer.identity.uid, 1, c->control->now_ns);
-		return answer(c, &m.h, &later);
+		return answer(c, &m.h, &newer);
 	}
 	return false;
 }

@@ -66,7 +66,7 @@ static enum control_kind check_request(const void *bytes, size_t size, struct pr
 		return CONTROL_BAD;
 	memset(m.name + length, 0, sizeof(m.name) - length);
 	*ret = m;
-	return CONTROL_ASKS;
+	return CONTROL_REQUEST;
 }
 
 static enum control_kind check_hello(const void *bytes, size_t size, struct protocol_hello *ret)
@@ -96,7 +96,7 @@ enum control_kind control_message_check(const void *bytes, size_t size, bool is_
 		return check_hello(bytes, size, &ret->hello);
 	if (h.type >= PROTOCOL_TYPE_END) {
 		ret->h = h;
-		return CONTROL_LATER;
+		return CONTROL_NEWER;
 	}
 	return check_request(bytes, size, &ret->request);
 }

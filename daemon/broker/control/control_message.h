@@ -11,10 +11,10 @@
 #include "lib/client/protocol.h"
 
 enum control_kind {
-	CONTROL_BAD,   /* breaks the protocol: the connection has to end */
-	CONTROL_HELLO, /* a HELLO: ret->hello */
-	CONTROL_ASKS,  /* a request: ret->request */
-	CONTROL_LATER, /* a type of a later version: only ret->h is set */
+	CONTROL_BAD,	 /* breaks the protocol: the connection has to end */
+	CONTROL_HELLO,	 /* a HELLO: ret->hello */
+	CONTROL_REQUEST, /* a request: ret->request */
+	CONTROL_NEWER,	 /* a type of a later version: only ret->h is set */
 };
 
 union control_message {

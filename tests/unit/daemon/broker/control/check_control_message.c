@@ -104,9 +104,9 @@ TEST(what_each_takes)
 	for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
 		const uint32_t type = v[i].type;
 
-		ck_assert_int_eq(check(type, 0, "") == CONTROL_ASKS, v[i].nothing);
-		ck_assert_int_eq(check(type, 7, "") == CONTROL_ASKS, v[i].pid);
-		ck_assert_int_eq(check(type, 0, "x") == CONTROL_ASKS, v[i].name);
+		ck_assert_int_eq(check(type, 0, "") == CONTROL_REQUEST, v[i].nothing);
+		ck_assert_int_eq(check(type, 7, "") == CONTROL_REQUEST, v[i].pid);
+		ck_assert_int_eq(check(type, 0, "x") == CONTROL_REQUEST, v[i].name);
 		ck_assert_int_eq(check(type, 7, "x"), CONTROL_BAD);
 		ck_assert_int_eq(check(type, -1, ""), CONTROL_BAD);
 	}
@@ -118,13 +118,13 @@ TEST(names)
 
 	/* Bytes after the NUL are cleared. */
 	m.name[sizeof(m.name) - 1] = 'x';
-	expect(CONTROL_ASKS, &m, sizeof(m), false);
+	expect(CONTROL_REQUEST, &m, sizeof(m), false);
 	ck_assert_str_eq(got.request.name, "redis");
 	ck_assert_int_eq(got.request.name[sizeof(m.name) - 1], 0);
 	memset(m.name, 'x', sizeof(m.name));
 	expect(CONTROL_BAD, &m, sizeof(m), false);
 	m.name[sizeof(m.name) - 1] = '\0';
-	expect(CONTROL_ASKS, &m, sizeof(m), false);
+	expect(CONTROL_REQUEST, &m, sizeof(m), false);
 }
 
 TEST(sizes)
@@ -147,7 +147,7 @@ TEST(of_a_later_version)
 	struct protocol_header h = {PROTOCOL_TYPE_END, PROTOCOL_SIZE_MAX, 5};
 
 	memcpy(bytes, &h, sizeof(h));
-	expect(CONTROL_LATER, bytes, PROTOCOL_SIZE_MAX, false);
+	expect(CONTROL_NEWER, bytes, PROTOCOL_SIZE_MAX, false);
 	ck_assert_uint_eq(got.h.tag, 5);
 	h.size = sizeof(bytes);
 	memcpy(bytes, &h, sizeof(h));
