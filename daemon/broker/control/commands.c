@@ -184,14 +184,14 @@ static void reload_for(struct commands *cmds, const struct control_peer *peer,
 static void ask_of_itself(struct commands *cmds, struct control_peer *peer,
 			  const struct protocol_request *m, struct control_answer *ret)
 {
-	struct client *c = peer->user;
+	struct client *c = peer->handler_data;
 	int r = c == NULL ? client_new(&cmds->clients, &peer->identity, &c, NULL) : 0;
 
 	if (r < 0) {
 		control_refuse(ret, PROTOCOL_FAILED, "%s", strerror(-r));
 		return;
 	}
-	peer->user = c;
+	peer->handler_data = c;
 	if (m->h.type == PROTOCOL_THREAD)
 		ret->work = THREAD_WORK;
 	client_request(&cmds->clients, c, m, &ret->m);
@@ -295,7 +295,7 @@ static int on_page(void *ctx, struct control_peer *peer, int *ret_fd)
 	int r = client_new(&cmds->clients, &peer->identity, &c, ret_fd);
 
 	if (r == 0)
-		peer->user = c;
+		peer->handler_data = c;
 	return r;
 }
 
@@ -303,11 +303,11 @@ static void on_gone(void *ctx, struct control_peer *peer)
 {
 	struct commands *cmds = ctx;
 
-	client_end(peer->user);
+	client_end(peer->handler_data);
 	records_gone(&cmds->records, peer);
 }
 
-static const struct control_user user = {
+static const struct control_handler handler = {
 	.ask = on_ask,
 	.page = on_page,
 	.gone = on_gone,
@@ -339,7 +339,7 @@ int commands_open(struct commands *cmds)
 		return 0;
 	if (path[0] == '\0')
 		path = CONFIG_SOCKET_DEFAULT;
-	r = control_new(path, &user, cmds, geteuid(), &cmds->control);
+	r = control_new(path, &handler, cmds, geteuid(), &cmds->control);
 	if (r < 0)
 		log_error("cannot listen at %s: %s", path, fault_text(-r));
 	return r;

@@ -31,7 +31,7 @@ struct connection {
 
 struct control {
 	struct control_socket socket;
-	const struct control_user *user;
+	const struct control_handler *handler;
 	void *ctx;
 	struct loop *loop;
 	struct loop_source *source; /* NULL: control_start() was not called */
@@ -58,7 +58,7 @@ static void end(struct connection *c)
 	struct control *control = c->control;
 
 	if (c->is_greeted)
-		control->user->gone(control->ctx, &c->peer);
+		control->handler->gone(control->ctx, &c->peer);
 	loop_remove(control->loop, &c->source);
 	drain_close(&c->fd, control->socket.is_safe);
 	allowance_close(&control->allowance, c->peer.identity.uid);
@@ -110,7 +110,7 @@ static bool greet(struct connection *c, const struct protocol_hello *m)
 	c->peer.version = (uint32_t)min_u64(m->version, PROTOCOL_VERSION);
 	c->is_greeted = true;
 	if ((m->flags & PROTOCOL_WANT_PAGE) &&
-	    control->user->page(control->ctx, &c->peer, &a.fd) < 0)
+	    control->handler->page(control->ctx, &c->peer, &a.fd) < 0)
 		a.m.result = PROTOCOL_FAILED;
 	return answer(c, &m->h, &a);
 }
@@ -120,7 +120,7 @@ static bool serve(struct connection *c, const struct protocol_request *m)
 	struct control *control = c->control;
 	struct control_answer a = {.fd = -1, .work = 1};
 
-	control->user->ask(control->ctx, &c->peer, m, &a);
+	control->handler->ask(control->ctx, &c->peer, m, &a);
 	allowance_use(&control->allowance, c->peer.identity.uid, a.work, control->now_ns);
 	return answer(c, &m->h, &a);
 }
@@ -229,8 +229,8 @@ static void on_connect(void *ctx)
 	}
 }
 
-int control_new(const char *path, const struct control_user *user, void *ctx, uint32_t own_uid,
-		struct control **ret)
+int control_new(const char *path, const struct control_handler *handler, void *ctx,
+		uint32_t own_uid, struct control **ret)
 {
 	struct control *c = calloc(1, sizeof(*c));
 	struct rlimit files = {0};
@@ -246,7 +246,7 @@ int control_new(const char *path, const struct control_user *user, void *ctx, ui
 	}
 	(void)getrlimit(RLIMIT_NOFILE, &files);
 	allowance_init(&c->allowance, files.rlim_cur);
-	c->user = user;
+	c->handler = handler;
 	c->ctx = ctx;
 	c->own_uid = own_uid;
 	peer_groups(&c->groups);

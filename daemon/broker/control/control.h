@@ -1,6 +1,6 @@
 /*
  * The daemon's socket: accepts connections, limits them, and reads and checks their messages.
- * The functions of struct control_user carry out the requests; this module knows nothing of the
+ * The functions of struct control_handler carry out the requests; this module knows nothing of the
  * broker and its targets.
  *
  * The module never waits for a peer. A peer that breaks a rule of lib/client/protocol.h, or does
@@ -22,8 +22,8 @@ struct control;
 /* A peer. It exists from its HELLO until its connection ends. */
 struct control_peer {
 	struct peer identity; /* the process, its user, and its rights */
-	uint32_t version; /* the lower of both protocol versions */
-	void *user;	  /* NULL at first; for the functions of struct control_user */
+	uint32_t version;     /* the lower of both protocol versions */
+	void *handler_data;   /* NULL at first; only the handler uses it */
 };
 
 /* The answer to a request. */
@@ -38,7 +38,7 @@ void control_refuse(struct control_answer *ret, enum protocol_result result, con
 		    ...) printf_like(3, 4);
 
 /* The functions that carry out requests. ctx is that of control_new(). */
-struct control_user {
+struct control_handler {
 	/* Carries out a request that was checked. *ret is all zeros, with fd -1 and work 1. */
 	void (*ask)(void *ctx, struct control_peer *peer, const struct protocol_request *m,
 		    struct control_answer *ret);
@@ -52,11 +52,11 @@ struct control_user {
 };
 
 /*
- * Makes the socket at path. user and ctx must stay valid as long as *ret. own_uid: the daemon's
+ * Makes the socket at path. handler and ctx must stay valid as long as *ret. own_uid: the daemon's
  * uid; if it is not root, only this user may connect. Returns 0, -ENOMEM or an error of
  * control_socket_open().
  */
-must_check int control_new(const char *path, const struct control_user *user, void *ctx,
+must_check int control_new(const char *path, const struct control_handler *handler, void *ctx,
 			   uint32_t own_uid, struct control **ret);
 /* Accepts connections from now on. l must outlive c. Returns 0 or an error of loop_add(). */
 must_check int control_start(struct control *c, struct loop *l);

@@ -1,4 +1,4 @@
-/* Tests through the socket, with a struct control_user that records the requests. */
+/* Tests through the socket, with a struct control_handler that records the requests. */
 #include "daemon/broker/control/control.h"
 
 #include <fcntl.h>
@@ -43,7 +43,7 @@ static void ask(void *ctx, struct control_peer *peer, const struct protocol_requ
 static int page(void *ctx, struct control_peer *peer, int *ret_fd)
 {
 	(void)ctx;
-	peer->user = &seen;
+	peer->handler_data = &seen;
 	*ret_fd = memfd_create("page", MFD_CLOEXEC);
 	return 0;
 }
@@ -55,14 +55,14 @@ static void on_gone(void *ctx, struct control_peer *peer)
 	gone++;
 }
 
-static const struct control_user user = {ask, page, on_gone};
+static const struct control_handler handler = {ask, page, on_gone};
 
 static void set_up(void)
 {
 	ck_assert_ptr_nonnull(mkdtemp(dir));
 	(void)snprintf(path, sizeof(path), "%s/new/profd.sock", dir);
 	OK(loop_new(&loop));
-	OK(control_new(path, &user, &asked, geteuid(), &control));
+	OK(control_new(path, &handler, &asked, geteuid(), &control));
 	OK(control_start(control, loop));
 }
 
