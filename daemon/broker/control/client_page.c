@@ -57,12 +57,12 @@ void client_page_want(struct client_page *p, bool wants_open)
 	__atomic_store_n(&p->shared->wants_open, wants_open, __ATOMIC_SEQ_CST);
 }
 
-bool client_page_is_open(const struct client_page *p)
+bool client_page_has_open_spans(const struct client_page *p)
 {
 	return __atomic_load_n(&p->shared->spans_open, __ATOMIC_SEQ_CST) != 0;
 }
 
-bool client_page_is_traced(const struct client_page *p)
+bool client_page_had_spans(const struct client_page *p)
 {
 	return __atomic_load_n(&p->shared->is_traced, __ATOMIC_RELAXED) != 0;
 }

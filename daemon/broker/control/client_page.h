@@ -44,14 +44,14 @@ void client_page_beat(struct client_page *p);
 void client_page_handled(struct client_page *p, uint32_t commands);
 /*
  * Asks the client to send a message when a span opens (wants_open). The caller reads
- * client_page_is_open() after this call, so that a span that opens at this moment is noticed
+ * client_page_has_open_spans() after this call, so that a span that opens at this moment is noticed
  * by the message or by that function.
  */
 void client_page_want(struct client_page *p, bool wants_open);
 
 /* Returns true while, by the client's page, sampled root spans are open. */
-bool client_page_is_open(const struct client_page *p);
+bool client_page_has_open_spans(const struct client_page *p);
 /* Returns true if the client has ever opened a root span, sampled or not. */
-bool client_page_is_traced(const struct client_page *p);
+bool client_page_had_spans(const struct client_page *p);
 
 #endif

@@ -180,9 +180,9 @@ static void look(struct clients *cs, struct client *c, bool is_due)
 		find_instance(cs, c);
 	if (c->instance == NULL)
 		return;
-	if (client_page_is_traced(&c->page))
+	if (client_page_had_spans(&c->page))
 		lifecycle_traced(c->instance);
-	count(c, c->has_page ? client_page_is_open(&c->page) : c->said_open);
+	count(c, c->has_page ? client_page_has_open_spans(&c->page) : c->said_open);
 }
 
 /*
@@ -196,7 +196,7 @@ static void ask_to_be_told(struct client *c)
 			   !lifecycle_wants(i);
 
 	client_page_want(&c->page, waits);
-	if (waits && client_page_is_open(&c->page))
+	if (waits && client_page_has_open_spans(&c->page))
 		count(c, true);
 }
 
