@@ -6,7 +6,7 @@
 #include "daemon/broker/children/child.h"
 #include "daemon/broker/children/limit.h"
 #include "daemon/broker/control/inspect.h"
-#include "daemon/broker/control/record.h"
+#include "daemon/broker/control/recordings.h"
 #include "daemon/broker/delivery/delivery.h"
 #include "daemon/broker/targets/attach.h"
 #include "daemon/broker/targets/instances.h"
@@ -311,8 +311,8 @@ static int record_chunk(void *ctx, struct ipc_message *message)
 	struct child *child = ctx;
 	struct target *t = own_target(child, m->target);
 
-	if (t != NULL && records_chunk(&broker_of(child)->commands.records, t, m->record, m->size,
-				       message->fds[0]) < 0)
+	if (t != NULL && recordings_chunk(&broker_of(child)->commands.recordings, t, m->record,
+					  m->size, message->fds[0]) < 0)
 		child_fail(child, "sends an invalid chunk");
 	return 0;
 }
@@ -323,7 +323,7 @@ static int record_lost(void *ctx, struct ipc_message *message)
 	struct target *t = own_target(ctx, m->target);
 
 	if (t != NULL)
-		records_lost(&broker_of(ctx)->commands.records, t, m->record);
+		recordings_lost(&broker_of(ctx)->commands.recordings, t, m->record);
 	return 0;
 }
 
@@ -333,7 +333,7 @@ static int record_closed(void *ctx, struct ipc_message *message)
 	struct target *t = own_target(ctx, m->target);
 
 	if (t != NULL)
-		records_closed(&broker_of(ctx)->commands.records, t, m->record);
+		recordings_closed(&broker_of(ctx)->commands.recordings, t, m->record);
 	return 0;
 }
 

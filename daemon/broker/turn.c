@@ -9,7 +9,7 @@
 #include "daemon/broker/children/watch.h"
 #include "daemon/broker/control/inspect.h"
 #include "daemon/broker/control/commands.h"
-#include "daemon/broker/control/record.h"
+#include "daemon/broker/control/recordings.h"
 #include "daemon/broker/delivery/delivery.h"
 #include "daemon/broker/idle.h"
 #include "daemon/broker/overdue.h"
@@ -53,7 +53,7 @@ static void sweep(struct broker *b)
 	clients_sweep(&b->commands.clients);
 	targets_sweep(&b->parts.targets);
 	delivery_sweep(&b->parts.delivery);
-	records_sweep(&b->commands.records);
+	recordings_sweep(&b->commands.recordings);
 	instances_sweep(&b->parts.targets);
 	children_sweep(&b->parts.children);
 }
@@ -96,7 +96,7 @@ void turn_run_once(struct broker *b, int timeout_ms)
 	clients_check(&b->commands.clients);
 	instances_check(&b->parts.targets);
 	targets_check(&b->parts.targets);
-	records_check(&b->commands.records);
+	recordings_check(&b->commands.recordings);
 	inspect_check(&b->commands.inspector);
 	if (governor_is_due(&b->parts.targets))
 		governor_check(&b->parts.targets, helpers_ns(b));

@@ -71,5 +71,5 @@ void wiring_connect(struct broker *b)
 	b->commands.notify = &b->notify;
 	b->commands.inspector.parts = &b->parts;
 	b->commands.clients.targets = &b->parts.targets;
-	b->commands.records.targets = &b->parts.targets;
+	b->commands.recordings.targets = &b->parts.targets;
 }

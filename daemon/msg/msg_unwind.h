@@ -185,7 +185,7 @@ struct msg_unwind_stats {
 };
 
 /*
- * Starts a recording (daemon/broker/control/record.h): until MSG_RECORD_CLOSE, or until the
+ * Starts a recording (daemon/broker/control/recordings.h): until MSG_RECORD_CLOSE, or until the
  * session ends, unwind makes a second series of chunks of the target's records, under
  * another profiler_id. record is not 0, and no other open recording has it. chunk_us is at
  * most 60 s. If the target has no session, unwind closes the recording at once.

@@ -3,7 +3,7 @@
  *
  * The reader is either the target's session, whose chunks go to Sentry, to files
  * and to Spotlight, or a recording, whose chunks go to the user who asked for it
- * (daemon/broker/control/record.h). A target has one session and up to
+ * (daemon/broker/control/recordings.h). A target has one session and up to
  * MSG_RECORDS_MAX recordings. Each of them has a series, and every record of the
  * target is added to every series (daemon/unwind/stream.c).
  *

@@ -146,8 +146,8 @@ void adopt_attach(struct targets *ts, const struct peer *peer, int32_t pid,
 		clients_tell(i, &ret->m);
 }
 
-struct instance *adopt_for_record(struct targets *ts, const struct peer *peer, int32_t pid,
-				  struct control_answer *ret)
+struct instance *adopt_for_recording(struct targets *ts, const struct peer *peer, int32_t pid,
+				     struct control_answer *ret)
 {
 	struct instance *i = instance_of_pid(ts, pid);
 

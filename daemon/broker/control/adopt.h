@@ -31,7 +31,7 @@ void adopt_detach(struct targets *ts, const struct peer *peer, int32_t pid,
  * removed with its last recording. Returns NULL, with the reason in *ret, if the peer may not
  * record the process or it cannot be recorded.
  */
-struct instance *adopt_for_record(struct targets *ts, const struct peer *peer, int32_t pid,
-				  struct control_answer *ret);
+struct instance *adopt_for_recording(struct targets *ts, const struct peer *peer, int32_t pid,
+				     struct control_answer *ret);
 
 #endif

@@ -10,7 +10,7 @@
 #include "daemon/broker/control/clients.h"
 #include "daemon/broker/control/control.h"
 #include "daemon/broker/control/inspect.h"
-#include "daemon/broker/control/record.h"
+#include "daemon/broker/control/recordings.h"
 #include "daemon/broker/control/reload.h"
 #include "daemon/broker/control/rights.h"
 #include "daemon/broker/report/metrics.h"
@@ -212,7 +212,7 @@ static void detach(struct commands *cmds, const struct control_peer *peer,
 static void record(struct commands *cmds, const struct control_peer *peer,
 		   const struct protocol_request *m, struct control_answer *ret)
 {
-	record_ask(&cmds->records, peer, m, ret);
+	recordings_ask(&cmds->recordings, peer, m, ret);
 }
 
 static void inspect(struct commands *cmds, const struct control_peer *peer,
@@ -221,12 +221,12 @@ static void inspect(struct commands *cmds, const struct control_peer *peer,
 	inspect_ask(&cmds->inspector, peer, m, ret);
 }
 
-static void end_records(struct commands *cmds, const struct control_peer *peer,
-			const struct protocol_request *m, struct control_answer *ret)
+static void end_recordings(struct commands *cmds, const struct control_peer *peer,
+			   const struct protocol_request *m, struct control_answer *ret)
 {
 	(void)m;
 	(void)ret;
-	records_finish(&cmds->records, peer);
+	recordings_finish(&cmds->recordings, peer);
 }
 
 /* Which requests are about the peer's own process. */
@@ -253,7 +253,7 @@ static const struct served {
 	[PROTOCOL_RELOAD] = {NEVER, reload_for, NULL},
 	[PROTOCOL_RECORD] = {NEVER, record, "recording"},
 	[PROTOCOL_WATCH] = {NEVER, record, "recording"},
-	[PROTOCOL_RECORD_END] = {NEVER, end_records, NULL},
+	[PROTOCOL_RECORD_END] = {NEVER, end_recordings, NULL},
 	[PROTOCOL_CHECK] = {NEVER, inspect, NULL},
 };
 
@@ -304,7 +304,7 @@ static void on_gone(void *ctx, struct control_peer *peer)
 	struct commands *cmds = ctx;
 
 	client_end(peer->handler_data);
-	records_gone(&cmds->records, peer);
+	recordings_gone(&cmds->recordings, peer);
 }
 
 static const struct control_handler handler = {

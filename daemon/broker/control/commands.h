@@ -7,7 +7,7 @@
 
 #include "daemon/broker/control/clients.h"
 #include "daemon/broker/control/inspect.h"
-#include "daemon/broker/control/record.h"
+#include "daemon/broker/control/recordings.h"
 #include "lib/base/util.h"
 
 struct control;
@@ -19,7 +19,7 @@ struct commands {
 	struct notify *notify;	 /* to report a reload to the service manager */
 	struct control *control; /* NULL: no socket */
 	struct clients clients;
-	struct records records;
+	struct recordings recordings;
 	struct inspector inspector;
 };
 

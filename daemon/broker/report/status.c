@@ -92,7 +92,7 @@ static const char *error_of(const struct instance *i)
 static void put_figures(FILE *out, const struct parts *parts, const struct instance *i)
 {
 	const bool runs =
-		i->target != NULL && target_is_open(i->target) && !i->target->is_for_records;
+		i->target != NULL && target_is_open(i->target) && !i->target->is_for_recordings;
 	struct instance_figures f;
 
 	figures_of_instance(&parts->targets, i, &f);

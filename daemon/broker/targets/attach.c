@@ -70,7 +70,7 @@ static void open_session(struct targets *ts, struct target *t)
 		.for_server = t->instance->ship->dsn[0] != '\0',
 		.for_file = delivery_has_files(ts->delivery),
 		.for_spotlight = ts->children->spotlight != NULL,
-		.is_idle = t->is_for_records,
+		.is_idle = t->is_for_recordings,
 	};
 
 	m.first_chunk_us = first_chunk_us(t->instance, m.chunk_us);

@@ -97,7 +97,7 @@ struct instance {
 	struct target *kept;
 	struct instance_figures past;	     /* totals of earlier runs, without chunks */
 	struct chunk_source delivery;	     /* chunks of all runs */
-	size_t n_records;		     /* current recordings (control/record.h) */
+	size_t n_recordings;		     /* current recordings (control/recordings.h) */
 	char last_error[INSTANCE_ERROR_MAX]; /* "": none */
 	struct loop_source *source;	     /* of the pidfd; NULL: not watched */
 };

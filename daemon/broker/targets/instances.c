@@ -273,7 +273,7 @@ static bool is_crowded_out(struct targets *ts, const struct instance *i)
 
 	if (targets_count(ts) == HEARTBEAT_SLOTS)
 		return true;
-	return instance_has_section(i) && max != 0 && i->n_records == 0 &&
+	return instance_has_section(i) && max != 0 && i->n_recordings == 0 &&
 	       runs_of(ts, i->config.name) >= max;
 }
 
@@ -302,7 +302,7 @@ static void start(struct targets *ts, struct instance *i)
 	if (r == -ENOSPC)
 		leave_out(i, "there is no process for its DSN");
 	/* A later turn tries again: the next one, or one after the rate limit. */
-	if (r < 0 || (limit_holds(i->ship) && i->n_records == 0))
+	if (r < 0 || (limit_holds(i->ship) && i->n_recordings == 0))
 		return;
 	if (i->kept != NULL)
 		target_retire(i->kept);
@@ -326,16 +326,16 @@ static void change(struct instance *i)
 
 static void check(struct targets *ts, struct instance *i)
 {
-	bool wanted, for_records;
+	bool wanted, for_recordings;
 
 	if (i->target != NULL && target_is_over(i->target))
 		settle(i);
 	if (i->target == NULL && i->life == INSTANCE_CHANGED)
 		change(i);
-	for_records = !is_wanted(i);
+	for_recordings = !is_wanted(i);
 	wanted = i->life != INSTANCE_CHANGED && i->life != INSTANCE_REMOVED &&
-		 i->wish != INSTANCE_DETACHED && (i->n_records > 0 || !for_records);
-	if (i->target != NULL && (!wanted || i->target->is_for_records != for_records ||
+		 i->wish != INSTANCE_DETACHED && (i->n_recordings > 0 || !for_recordings);
+	if (i->target != NULL && (!wanted || i->target->is_for_recordings != for_recordings ||
 				  !target_clocks_hold(ts, i->target)))
 		target_stop(ts, i->target);
 	else if (i->target == NULL && wanted && i->life == INSTANCE_LIVES &&
@@ -354,7 +354,7 @@ void instances_check(struct targets *ts)
 static bool is_over(const struct instance *i)
 {
 	return instance_is_gone(i) && i->origin != INSTANCE_GIVEN && i->target == NULL &&
-	       i->delivery.n_envelopes == 0 && i->n_records == 0;
+	       i->delivery.n_envelopes == 0 && i->n_recordings == 0;
 }
 
 static void forget(struct targets *ts, struct instance *i)

@@ -19,7 +19,7 @@ must_check int instance_add_given(struct targets *ts, int32_t pid);
 
 /*
  * Adds a process that is no instance yet. It is profiled as those of --pid are. With the origin
- * INSTANCE_RECORDED it serves recordings only; the caller then adds its recording to n_records.
+ * INSTANCE_RECORDED it serves recordings only; the caller then adds its recording to n_recordings.
  * The instance takes the pidfd out of p. Returns 0, -ENOSPC (INSTANCES_MAX), -ENOMEM or an error
  * of the loop.
  */

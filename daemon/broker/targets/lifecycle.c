@@ -123,7 +123,7 @@ const char *lifecycle_profiler_id(const struct instance *i)
 {
 	if (i == NULL)
 		return "";
-	return i->target != NULL && target_is_open(i->target) && !i->target->is_for_records
+	return i->target != NULL && target_is_open(i->target) && !i->target->is_for_recordings
 		       ? i->target->profiler_id
 		       : i->next_profiler_id;
 }

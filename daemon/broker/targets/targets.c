@@ -97,7 +97,7 @@ bool target_clocks_hold(const struct targets *ts, const struct target *t)
 	return !overslept(ts, t) && !clock_was_set(ts, t);
 }
 
-int target_open(struct targets *ts, struct instance *i, uint32_t rate_hz, bool is_for_records)
+int target_open(struct targets *ts, struct instance *i, uint32_t rate_hz, bool is_for_recordings)
 {
 	size_t slot = 0;
 
@@ -109,7 +109,7 @@ int target_open(struct targets *ts, struct instance *i, uint32_t rate_hz, bool i
 	*i->target = (struct target){
 		.id = ++ts->last_target,
 		.slot = (uint32_t)slot,
-		.is_for_records = is_for_records,
+		.is_for_recordings = is_for_recordings,
 		.instance = i,
 		.pid = i->pid,
 		.pidfd = i->pidfd,
@@ -119,7 +119,7 @@ int target_open(struct targets *ts, struct instance *i, uint32_t rate_hz, bool i
 		.rate_hz = rate_hz,
 		.governed.lowest_hz = rate_hz,
 	};
-	if (i->target->is_for_records) {
+	if (i->target->is_for_recordings) {
 		random_id(i->target->profiler_id);
 	} else {
 		memcpy(i->target->profiler_id, i->next_profiler_id, sizeof(i->target->profiler_id));

@@ -82,10 +82,10 @@ struct governed {
 
 /* One run of the profiler on a process. */
 struct target {
-	uint32_t id;	     /* unique in the run; 0: this place in the table is free */
-	bool is_retired;     /* has ended: targets_sweep() frees its place */
-	bool is_for_records; /* serves recordings only: makes no other chunks */
-	uint32_t slot;	     /* its index in the table and in the heartbeat page */
+	uint32_t id;		/* unique in the run; 0: this place in the table is free */
+	bool is_retired;	/* has ended: targets_sweep() frees its place */
+	bool is_for_recordings; /* serves recordings only: makes no other chunks */
+	uint32_t slot;		/* its index in the table and in the heartbeat page */
 	struct instance *instance;
 	/* Copies from the instance; the pidfd is the instance's. */
 	int32_t pid;
@@ -175,7 +175,7 @@ size_t targets_count(struct targets *ts);
  * if the table is full.
  */
 must_check int target_open(struct targets *ts, struct instance *i, uint32_t rate_hz,
-			   bool is_for_records);
+			   bool is_for_recordings);
 
 /*
  * Returns false if the target has to be stopped because its times are wrong; a new run has the

@@ -1,4 +1,4 @@
-#include "daemon/broker/control/record.h"
+#include "daemon/broker/control/recordings.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -31,23 +31,24 @@ struct recording {
 	struct instance *instance;
 	/* The peer that requested it; NULL: it has disconnected. */
 	const struct control_peer *peer;
-	int fd; /* the socket to the reader; -1: closed */
+	int fd; /* the broker's end of the recording's socket; -1: closed */
 	uint32_t number;
 	uint64_t chunk_us;
 	char profiler_id[MSG_ID_SIZE];
-	uint32_t lost;
+	uint32_t lost; /* chunks that the peer did not get */
 	/* The target and unwind process that were asked to record; target 0: none. */
 	uint32_t target;
 	int32_t unwind_pid;
-	bool is_finishing; /* no more chunks are wanted, */
-	bool end_is_asked; /* and unwind was told so */
-	/* Why it has ended; the reader is still to be told. */
+	bool is_finishing; /* the peer wants no more chunks */
+	bool end_is_asked; /* MSG_RECORD_CLOSE was sent to the unwind process */
+	/* PROTOCOL_RECORD_GOES_ON, or the reason of its end, of which the peer is to be informed.
+	 */
 	enum protocol_record_end end;
-	bool is_over; /* records_sweep() frees it */
+	bool is_over; /* recordings_sweep() frees it */
 };
 
 /* Returns the current recording of target t with this number, or NULL. */
-static struct recording *find(const struct records *rs, const struct target *t, uint32_t number)
+static struct recording *find(const struct recordings *rs, const struct target *t, uint32_t number)
 {
 	for (struct recording *r = rs->first; r != NULL; r = r->next)
 		if (!r->is_over && r->number == number && r->target == t->id)
@@ -56,8 +57,8 @@ static struct recording *find(const struct records *rs, const struct target *t, 
 }
 
 /*
- * Sends a message. Returns 0; -EAGAIN if the reader does not read; -EPIPE if it has
- * disconnected.
+ * Sends a message to the peer. Returns 0; -EAGAIN if the socket is full because the peer does not
+ * read; -EPIPE if the peer has disconnected.
  */
 static int send_recorded(struct recording *r, struct protocol_recorded *m, int fd)
 {
@@ -67,7 +68,7 @@ static int send_recorded(struct recording *r, struct protocol_recorded *m, int f
 	return ipc_send(r->fd, m, sizeof(*m), &fd, fd >= 0);
 }
 
-/* Sends the reason of the end. If the reader does not read, a later turn tries again. */
+/* Sends the reason of the end. If the socket is full, a later turn tries again. */
 static void tell_end(struct recording *r)
 {
 	struct protocol_recorded m = {.end = r->end};
@@ -79,8 +80,8 @@ static void tell_end(struct recording *r)
 		return;
 	close_fd(&r->fd);
 	r->is_over = true;
-	i->n_records--;
-	if (i->n_records == 0 && i->origin == INSTANCE_RECORDED)
+	i->n_recordings--;
+	if (i->n_recordings == 0 && i->origin == INSTANCE_RECORDED)
 		instance_becomes(i, INSTANCE_REMOVED);
 }
 
@@ -91,7 +92,7 @@ static void end(struct recording *r, enum protocol_record_end why)
 }
 
 /* Returns the only process of a section that the peer may record. NULL: *ret has the reason. */
-static struct instance *find_named(struct records *rs, const struct peer *peer, const char *name,
+static struct instance *find_named(struct recordings *rs, const struct peer *peer, const char *name,
 				   struct control_answer *ret)
 {
 	struct instance *found = NULL;
@@ -129,7 +130,7 @@ static int open_socket(struct recording *r, int *ret_fd)
 
 	if (error < 0)
 		return error;
-	/* The reader must not send anything, descriptors included. */
+	/* The peer must not send anything, descriptors included. */
 	if (shutdown(fds[0], SHUT_RD) < 0 ||
 	    setsockopt(fds[0], SOL_SOCKET, SO_SNDBUF, &size, sizeof(size)) < 0 ||
 	    fcntl(fds[0], F_SETFL, O_NONBLOCK) < 0) {
@@ -143,7 +144,7 @@ static int open_socket(struct recording *r, int *ret_fd)
 	return 0;
 }
 
-static void append(struct records *rs, struct recording *r)
+static void append(struct recordings *rs, struct recording *r)
 {
 	struct recording **end = &rs->first;
 
@@ -152,7 +153,7 @@ static void append(struct records *rs, struct recording *r)
 	*end = r;
 }
 
-static int add(struct records *rs, struct instance *i, const struct control_peer *peer,
+static int add(struct recordings *rs, struct instance *i, const struct control_peer *peer,
 	       uint64_t chunk_us, int *ret_fd)
 {
 	struct recording *r = calloc(1, sizeof(*r));
@@ -167,16 +168,16 @@ static int add(struct records *rs, struct instance *i, const struct control_peer
 	}
 	r->instance = i;
 	r->peer = peer;
-	r->number = ++rs->last;
+	r->number = ++rs->last_number;
 	r->chunk_us = chunk_us;
 	random_id(r->profiler_id);
-	i->n_records++;
+	i->n_recordings++;
 	append(rs, r);
 	return 0;
 }
 
-void record_ask(struct records *rs, const struct control_peer *peer,
-		const struct protocol_request *m, struct control_answer *ret)
+void recordings_ask(struct recordings *rs, const struct control_peer *peer,
+		    const struct protocol_request *m, struct control_answer *ret)
 {
 	const bool is_watch = m->h.type == PROTOCOL_WATCH;
 	struct instance *i;
@@ -189,10 +190,10 @@ void record_ask(struct records *rs, const struct control_peer *peer,
 			return;
 		pid = i->pid;
 	}
-	i = adopt_for_record(rs->targets, &peer->identity, pid, ret);
+	i = adopt_for_recording(rs->targets, &peer->identity, pid, ret);
 	if (i == NULL)
 		return;
-	if (i->n_records == MSG_RECORDS_MAX) {
+	if (i->n_recordings == MSG_RECORDS_MAX) {
 		control_refuse(ret, PROTOCOL_BUSY, "%d recordings of it go on already",
 			       MSG_RECORDS_MAX);
 		return;
@@ -201,18 +202,18 @@ void record_ask(struct records *rs, const struct control_peer *peer,
 	ret->m.pid = i->pid;
 	if (r < 0)
 		control_refuse(ret, PROTOCOL_FAILED, "%s", strerror(-r));
-	if (r < 0 && i->n_records == 0 && i->origin == INSTANCE_RECORDED)
+	if (r < 0 && i->n_recordings == 0 && i->origin == INSTANCE_RECORDED)
 		instance_becomes(i, INSTANCE_REMOVED);
 }
 
-void records_finish(struct records *rs, const struct control_peer *peer)
+void recordings_finish(struct recordings *rs, const struct control_peer *peer)
 {
 	for (struct recording *r = rs->first; r != NULL; r = r->next)
 		if (r->peer == peer)
 			r->is_finishing = true;
 }
 
-void records_gone(struct records *rs, const struct control_peer *peer)
+void recordings_gone(struct recordings *rs, const struct control_peer *peer)
 {
 	for (struct recording *r = rs->first; r != NULL; r = r->next) {
 		if (r->peer != peer)
@@ -223,8 +224,8 @@ void records_gone(struct records *rs, const struct control_peer *peer)
 	}
 }
 
-int records_chunk(const struct records *rs, const struct target *t, uint32_t number, uint64_t size,
-		  int fd)
+int recordings_chunk(const struct recordings *rs, const struct target *t, uint32_t number,
+		     uint64_t size, int fd)
 {
 	struct protocol_recorded m = {.bytes = (uint32_t)size};
 	struct recording *r = find(rs, t, number);
@@ -236,7 +237,7 @@ int records_chunk(const struct records *rs, const struct target *t, uint32_t num
 	return 0;
 }
 
-void records_lost(const struct records *rs, const struct target *t, uint32_t number)
+void recordings_lost(const struct recordings *rs, const struct target *t, uint32_t number)
 {
 	struct recording *r = find(rs, t, number);
 
@@ -244,7 +245,7 @@ void records_lost(const struct records *rs, const struct target *t, uint32_t num
 		r->lost++;
 }
 
-void records_closed(const struct records *rs, const struct target *t, uint32_t number)
+void recordings_closed(const struct recordings *rs, const struct target *t, uint32_t number)
 {
 	struct recording *r = find(rs, t, number);
 
@@ -288,7 +289,7 @@ static void ask(struct recording *r, struct target *t)
 	r->unwind_pid = t->unwind->child.pid;
 }
 
-static void check(const struct records *rs, struct recording *r)
+static void check(const struct recordings *rs, struct recording *r)
 {
 	const struct instance *i = r->instance;
 	struct target *t = i->target;
@@ -304,7 +305,7 @@ static void check(const struct records *rs, struct recording *r)
 	if (r->is_finishing)
 		end(r, PROTOCOL_RECORD_DONE);
 	else if (i->life == INSTANCE_ENDED && t != NULL && !target_is_over(t))
-		return; /* its run is ending */
+		return; /* the target still makes its last chunk */
 	else if (i->life == INSTANCE_ENDED)
 		end(r, PROTOCOL_RECORD_NO_PROCESS);
 	else if (rs->targets->state->phase >= PHASE_STOPS)
@@ -315,7 +316,7 @@ static void check(const struct records *rs, struct recording *r)
 		ask(r, t);
 }
 
-void records_check(struct records *rs)
+void recordings_check(struct recordings *rs)
 {
 	for (struct recording *r = rs->first; r != NULL; r = r->next)
 		if (!r->is_over && r->end != PROTOCOL_RECORD_GOES_ON)
@@ -324,7 +325,7 @@ void records_check(struct records *rs)
 			check(rs, r);
 }
 
-void records_sweep(struct records *rs)
+void recordings_sweep(struct recordings *rs)
 {
 	struct recording **at = &rs->first;
 

@@ -1,0 +1,73 @@
+/*
+ * Recordings: profiles of a process that a peer requests on the daemon's socket (sentry-profctl
+ * record, top and stack). What Sentry and output files get of the process stays the same.
+ *
+ * The unwind process makes the chunks of a recording (daemon/unwind/series.h). The broker passes
+ * each chunk to the peer at once, on a socket that the recording has for itself, and keeps no
+ * chunk. A peer that reads too slowly loses chunks; each message has the number of chunks lost
+ * so far.
+ *
+ * A recording belongs to an instance (targets/instance.h) and ends with the instance's process.
+ * The recording goes on when a user stops or starts the profiling of that process, and when the
+ * unwind process dies. If an instance is not profiled for Sentry, a target is started for its
+ * recordings alone (target.is_for_recordings).
+ */
+#ifndef DAEMON_BROKER_CONTROL_RECORDINGS_H
+#define DAEMON_BROKER_CONTROL_RECORDINGS_H
+
+#include "daemon/broker/control/control.h"
+
+#include "daemon/process/peer.h"
+
+struct recording;
+struct target;
+struct targets;
+
+/* The current recordings. If all members except targets are zero, there is no recording. */
+struct recordings {
+	struct targets *targets;
+	struct recording *first; /* the oldest */
+	uint32_t last_number;	 /* the number of the newest */
+};
+
+/*
+ * Handles PROTOCOL_RECORD and PROTOCOL_WATCH: starts a recording. *ret is the answer, with the
+ * peer's end of the recording's socket. If the process has MSG_RECORDS_MAX recordings, the
+ * answer is PROTOCOL_BUSY. peer must stay valid until recordings_gone().
+ */
+void recordings_ask(struct recordings *rs, const struct control_peer *peer,
+		    const struct protocol_request *m, struct control_answer *ret);
+
+/* Ends the peer's recordings; their last chunks are still sent. */
+void recordings_finish(struct recordings *rs, const struct control_peer *peer);
+/* The peer has disconnected: ends its recordings, without their last chunks. */
+void recordings_gone(struct recordings *rs, const struct control_peer *peer);
+
+/*
+ * The next three functions handle messages of an unwind process about the recording with this
+ * number, on target t. An unknown number is ignored, since the recording may have ended.
+ *
+ * The unwind process has sent a chunk of size bytes. fd stays the caller's. Returns 0, or
+ * -EPROTO if fd is no sealed payload of that size.
+ */
+must_check int recordings_chunk(const struct recordings *rs, const struct target *t,
+				uint32_t number, uint64_t size, int fd);
+/* The unwind process has lost a chunk of the recording. */
+void recordings_lost(const struct recordings *rs, const struct target *t, uint32_t number);
+/* The unwind process has closed the recording; no more chunks come. */
+void recordings_closed(const struct recordings *rs, const struct target *t, uint32_t number);
+
+/*
+ * To be called at every turn, after targets_check(): asks the unwind processes to start
+ * recordings that have not begun, and ends recordings whose process has ended, whose peer wants
+ * no more, or that cannot go on.
+ */
+void recordings_check(struct recordings *rs);
+
+/*
+ * To be called at the end of a turn, before instances_sweep(): frees the recordings that have
+ * ended. No other function removes a recording from the list.
+ */
+void recordings_sweep(struct recordings *rs);
+
+#endif
