@@ -141,7 +141,7 @@ def run(box, smoke=False):
 
 
 def wanted(all_figures):
-    """As report.requirements."""
+    """Returns requirements as report.requirements()."""
     found = []
     for (name, _, limit), figures in zip(LIMITS, all_figures or ()):
         ratio = median(figures.ratios)
@@ -154,12 +154,13 @@ def wanted(all_figures):
 def text(all_figures):
     head = f'### Many short processes (`T={NAME}`)\n\n'
     if all_figures is None:
-        return head + 'There is no git here.\n'
+        return head + 'Not measured: git or dash is not installed.\n'
     rows = [[name, f'{median(f.without):.2f}', f'{median(f.profiled):.2f}',
              f'{median(f.ratios):.3f}', ' '.join(f'{r:.3f}' for r in f.ratios),
              f'{100 * median(f.shares):.1f} %', str(f.chunks)]
             for (name, _, _), f in zip(LIMITS, all_figures)]
     return (head + 'A script of git commands, in pairs of runs without and with '
-            'the daemon, which has its defaults otherwise.\n\n' +
-            report.table(['', 's without', 's with', 'median of the ratios',
-                          'each pair', 'CPU of the daemon', 'chunks'], rows))
+            'the daemon. All other settings are the defaults.\n\n' +
+            report.table(['setting', 'without, s', 'with, s',
+                          'with / without, median', 'with / without, each pair',
+                          'CPU of the daemon, of a processor', 'chunks'], rows))

@@ -118,13 +118,13 @@ def times_parse(costs, what):
 
 
 def wanted(figures):
-    """[(what, wanted, measured, whether)]"""
+    """Returns requirements as report.requirements()."""
     if figures is None:
         return []
     worst, of = max((times_parse(costs, f), f)
                     for *_, costs in figures for f in FORMATS)
     compare = max(times_parse(costs, 'compare') for *_, costs in figures)
-    limit = f'<= {LIMIT} of jansson\'s parsing'
+    limit = f'<= {LIMIT} times jansson\'s parsing'
     return [('processor time of convert', limit, f'{worst:.2f} ({of})', worst <= LIMIT),
             ('processor time of compare', limit, f'{compare:.2f}', compare <= LIMIT)]
 
@@ -140,8 +140,8 @@ def text(figures):
         parts += [f'{size / 1e6:.0f} MB, {samples:,} samples of {threads} threads '
                   f'in {chunks} chunks. '
                   f'"parse" is jansson alone, with one payload '
-                  f'in memory at a time. '
-                  f'"compare" reads all of it twice, and so does its parse.\n',
-                  report.table(['', 'processor time', 'times parse', 'memory',
-                                'output'], rows)]
+                  f'in memory at a time. "compare" reads the profile twice, so '
+                  f'its time is divided by that of two parses.\n',
+                  report.table(['command or format', 'CPU time', 'times parse',
+                                'memory', 'output'], rows)]
     return '\n'.join(parts)

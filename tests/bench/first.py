@@ -1,4 +1,4 @@
-"""The first stack of a large program, up to its names (first.c)."""
+"""Measures the first stack of a large program, names included (first.c)."""
 
 import json
 import shutil
@@ -7,12 +7,12 @@ import harness
 import report
 
 NAME = 'first'
-# A compiler that is busy: it maps more code than most that serve do.
+# A busy compiler: it maps more code than most servers.
 COMPILER = 'clang'
 RATE_HZ = 101
 TICKS = 100
-# Half a minute's work here, most of it where libLLVM is deepest. It is past the
-# parser, which is another library's, after so much of it.
+# Half a minute of work, most of it deep in libLLVM. After PARSED_CPU_S the parser, which
+# is in another library, has finished.
 FUNCTIONS = 8000
 PARSED_CPU_S = 4
 LIMIT_MS = 300
@@ -51,7 +51,7 @@ def small(box):
 
 
 def run(box, smoke=False):
-    """The program's figures, or None without a compiler."""
+    """Returns the program's figures; None if there is no compiler."""
     if not smoke and shutil.which(COMPILER) is None:
         return None
     target = small(box) if smoke else compiler(box)
@@ -66,7 +66,7 @@ def megabytes(n):
 
 
 def wanted(figures):
-    """As report.requirements."""
+    """Returns requirements as report.requirements()."""
     if figures is None:
         return []
     ours = figures['ours']
@@ -78,14 +78,16 @@ def wanted(figures):
 def text(figures):
     head = f'### The first stack of a large program (`T={NAME}`)\n\n'
     if figures is None:
-        return head + f'There is no {COMPILER} here.\n'
+        return head + f'Not measured: {COMPILER} is not installed.\n'
     rows = [[what, f'{figures[by]["cpu_ms"]:,.1f}',
              f'{figures[by]["cpu_ms"] / figures["ours"]["cpu_ms"]:.2f}',
              f'{figures[by]["wall_ms"]:,.1f}', str(figures[by]['named'])]
             for by, what in BY]
     return (head + f'{figures["frames"]} frames; '
-            f'{megabytes(figures["text_bytes"])} of text are mapped, and the '
-            'files that the frames lie in are '
-            f'{megabytes(figures["image_bytes"])} in memory.\n\n' +
-            report.table(['', 'CPU, ms', 'of ours', 'by the clock, ms',
-                          'frames with a name'], rows))
+            f'{megabytes(figures["text_bytes"])} of code are mapped. The files of '
+            'the frames have '
+            f'{megabytes(figures["image_bytes"])} in memory. libunwind names an '
+            'address by the nearest symbol below it, even if that function ends '
+            'before the address; the others do not.\n\n' +
+            report.table(['unwinder', 'CPU, ms', 'times sentry-profd',
+                          'elapsed, ms', 'frames with a name'], rows))

@@ -1,7 +1,8 @@
 /*
- * naive PID HZ: what a profiler by ptrace does that unwinds live. At each tick
- * it goes from thread to thread: stops it, unwinds it with libunwind-ptrace,
- * lets it go on. A round that takes longer than a tick delays the next.
+ * naive PID HZ: a profiler that unwinds by ptrace while the thread is stopped. At each tick it
+ * goes from thread to thread: it stops the thread, unwinds the thread's stack with
+ * libunwind-ptrace, and continues the thread. A round that takes longer than a tick delays the
+ * next one; the ticks in between count as missed.
  */
 #include <stdlib.h>
 #include <sys/ptrace.h>
@@ -43,19 +44,24 @@ static void look_at(struct tracer *tracer, unw_addr_space_t space, pid_t tid, vo
 	(void)ptrace(PTRACE_CONT, tid, NULL, NULL);
 }
 
-/* Sleeps until the next tick; returns how many have passed. */
+/* Returns the number of ticks that have passed since *next_ns, and moves *next_ns behind them. */
+static uint64_t ticks_since(uint64_t *next_ns, uint64_t period_ns)
+{
+	const uint64_t now_ns = clock_mono_ns();
+	const uint64_t ticks = now_ns < *next_ns ? 0 : 1 + (now_ns - *next_ns) / period_ns;
+
+	*next_ns += ticks * period_ns;
+	return ticks;
+}
+
+/* Sleeps until the next tick. Returns ticks_since(); 0: SIGTERM has come. */
 static uint64_t wait_for_tick(uint64_t *next_ns, uint64_t period_ns)
 {
 	struct timespec at = {.tv_sec = (time_t)(*next_ns / NS_PER_SEC),
 			      .tv_nsec = (long)(*next_ns % NS_PER_SEC)};
-	uint64_t ticks;
 
 	(void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
-	if (tracer_is_over())
-		return 0;
-	ticks = 1 + (clock_mono_ns() - *next_ns) / period_ns;
-	*next_ns += ticks * period_ns;
-	return ticks;
+	return tracer_is_over() ? 0 : ticks_since(next_ns, period_ns);
 }
 
 int main(int argc, char **argv)
@@ -77,5 +83,9 @@ int main(int argc, char **argv)
 		for (size_t i = 0; i < tracer.n && !tracer_is_over(); i++)
 			look_at(&tracer, space, tracer.tids[i], accessors[i]);
 	}
+	/* The ticks of the last round, which may have been the only one. */
+	ticks = ticks_since(&next_ns, period_ns);
+	tracer.ticks += ticks;
+	tracer.expected += ticks * tracer.n;
 	tracer_finish(&tracer);
 }

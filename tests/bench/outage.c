@@ -1,10 +1,10 @@
 /*
- * outage: how hosts meet a server that was away for a while, or that is there
- * when they all start. By the daemon's own rules, on a clock that is only
- * counted: the same figures in every run. Prints Markdown.
+ * outage: simulates the load of a server by its hosts after an outage, and when all hosts start
+ * at the same time. Uses the daemon's own backoff (lib/ship/retry.h) and a simulated clock, so
+ * that every run has the same figures. Prints Markdown.
  *
- * Each host makes a chunk a minute. Hosts know nothing of each other, and the
- * server takes all that comes; so they are played one after the other.
+ * Each host makes a chunk a minute. Hosts do not affect each other, and the server accepts every
+ * chunk, so the hosts are simulated one after the other.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -17,38 +17,40 @@
 
 #define HOSTS	    10000
 #define CHUNK_NS    (60 * NS_PER_SEC)
-#define USUAL	    (HOSTS / 60.0) /* chunks a second */
+#define USUAL	    (HOSTS / 60.0) /* chunks per second without an outage */
 #define SECONDS_MAX 4000
 
+/* How hosts retry, and how they send the chunks of the spool. */
 enum rule {
-	AS_IT_IS,
-	SHORT_PAUSES, /* as few ms between those that waited as there may be */
-	NO_CHANCE,    /* waits that double, all of them as long as they may */
-	EVERY_SECOND, /* and no pause between those that waited */
+	RULE_DAEMON,	   /* as sentry-profd does */
+	RULE_SHORT_PAUSES, /* the shortest pause between two chunks of the spool */
+	RULE_NO_RANDOM,	   /* waits that double, without a random part */
+	RULE_EVERY_SECOND, /* a retry every second, no pause between chunks of the spool */
 	RULES
 };
 
-static const char *const rule_names[RULES] = {"as it is", "pauses of 100 ms", "waits by no chance",
-					      "every second, and no pause"};
+static const char *const rule_names[RULES] = {
+	"as in sentry-profd", "spool sent at ten chunks a second", "retries without a random part",
+	"retry every second, spool sent without pauses"};
 
-/* Of all hosts, by second since the server is there. */
+/* The sums over all hosts, for each second from the moment at which the server is back. */
 struct arrivals {
 	unsigned int chunks[SECONDS_MAX];
-	unsigned int hosts[SECONDS_MAX];   /* their first chunk */
-	unsigned int drained[SECONDS_MAX]; /* their last that waited */
-	unsigned int in_vain;		   /* in the last minute before */
+	unsigned int hosts[SECONDS_MAX];   /* hosts whose first chunk has arrived */
+	unsigned int drained[SECONDS_MAX]; /* hosts whose last chunk of the spool has arrived */
+	unsigned int failed;		   /* attempts in the last minute of the outage */
 };
 
 struct host {
 	enum rule rule;
 	uint64_t *random;
-	uint64_t back_ns; /* the server is there from then on */
+	uint64_t back_ns; /* when the server is back */
 	uint64_t end_ns;
-	uint64_t chunk_ns; /* its next chunk */
-	uint64_t next_ns;  /* of those that wait, the next is due */
+	uint64_t chunk_ns; /* when the next new chunk is made */
+	uint64_t next_ns;  /* when the next chunk of the spool is due */
 	struct retry retry;
-	unsigned int waiting;
-	bool met;
+	unsigned int waiting; /* chunks in the spool */
+	bool has_met;	      /* a chunk has arrived at the server */
 	struct arrivals *arrivals;
 };
 
@@ -57,12 +59,12 @@ static void fail(struct host *h, uint64_t now_ns)
 	uint64_t random = random_next(h->random);
 
 	if (h->back_ns - now_ns <= 60 * NS_PER_SEC)
-		h->arrivals->in_vain++;
-	/* The longest: it is taken modulo one more than that. */
-	if (h->rule == NO_CHANCE)
+		h->arrivals->failed++;
+	/* retry_failed() takes random modulo the longest wait plus 1, so this is the longest. */
+	if (h->rule == RULE_NO_RANDOM)
 		random = min_u64(RETRY_FIRST_NS << min_u64(h->retry.failures, 16), RETRY_MAX_NS);
 	retry_failed(&h->retry, now_ns, random);
-	if (h->rule == EVERY_SECOND)
+	if (h->rule == RULE_EVERY_SECOND)
 		h->retry.until_ns = now_ns + NS_PER_SEC;
 	h->next_ns = h->retry.until_ns;
 }
@@ -71,9 +73,9 @@ static uint64_t pause_ns(const struct host *h)
 {
 	const uint64_t span_ns = h->waiting > 0 ? (h->waiting - 1) * CHUNK_NS : 0;
 
-	if (h->rule == EVERY_SECOND)
+	if (h->rule == RULE_EVERY_SECOND)
 		return 0;
-	if (h->rule == SHORT_PAUSES)
+	if (h->rule == RULE_SHORT_PAUSES)
 		return RETRY_PAUSE_MIN_NS;
 	return retry_pause_ns(h->waiting, span_ns, random_next(h->random));
 }
@@ -84,14 +86,14 @@ static void arrive(struct host *h, uint64_t now_ns)
 
 	if (second < SECONDS_MAX) {
 		h->arrivals->chunks[second]++;
-		h->arrivals->hosts[second] += !h->met;
+		h->arrivals->hosts[second] += !h->has_met;
 	}
-	h->met = true;
+	h->has_met = true;
 	retry_succeeded(&h->retry);
 	h->next_ns = now_ns + pause_ns(h);
 }
 
-/* It is due: a chunk that is new, or one that waits. */
+/* Sends a chunk, new or of the spool. Returns false if the server is away. */
 static bool try_one(struct host *h, uint64_t now_ns)
 {
 	if (now_ns < h->back_ns)
@@ -123,7 +125,7 @@ static void play(struct host *h)
 			continue;
 		}
 		h->chunk_ns += CHUNK_NS;
-		/* A new one does not wait for others, but for the server. */
+		/* A new chunk is sent before those of the spool, but not during a backoff. */
 		if (retry_is_waiting(&h->retry, now_ns) || !try_one(h, now_ns))
 			h->waiting++;
 	}
@@ -138,7 +140,7 @@ static unsigned int most(const unsigned int *v)
 	return max;
 }
 
-/* The second at which that many per mille of all have come. */
+/* Returns the second by which this share of the sum of v has arrived. */
 static size_t when(const unsigned int *v, unsigned int per_mille)
 {
 	uint64_t all = 0, sum = 0;
@@ -175,11 +177,14 @@ static void outage(struct arrivals *a, enum rule rule, uint64_t away_ns, uint64_
 	}
 }
 
-/* All of them at once; with so many each that waited. */
+/*
+ * All hosts start at time 0. waiting: the chunks in the spool of each host. spread: the first
+ * chunk and the first chunk of the spool have random times, as in sentry-profd.
+ */
 static void start(struct arrivals *a, bool spread, enum rule rule, unsigned int waiting,
 		  uint64_t *random)
 {
-	/* As first_chunk_us() of daemon/broker/targets/targets.c has it. */
+	/* As first_chunk_us() in daemon/broker/targets/targets.c. */
 	const uint64_t least_ns = CHUNK_NS / 4;
 
 	memset(a, 0, sizeof(*a));
@@ -203,9 +208,9 @@ static void start(struct arrivals *a, bool spread, enum rule rule, unsigned int 
 
 static void head(const char *what)
 {
-	(void)printf("| %s | most hosts in a second | half of them within | "
-		     "99 %% within | most chunks in a second | times the "
-		     "usual | 99 %% have nothing more waiting after |\n"
+	(void)printf("| %s | hosts back in the busiest second | half of the hosts back within | "
+		     "99 %% back within | chunks in the busiest second | times the usual load | "
+		     "99 %% of the spools empty after |\n"
 		     "| --- | --- | --- | --- | --- | --- | --- |\n",
 		     what);
 }
@@ -217,7 +222,7 @@ int main(void)
 	uint64_t random = 1;
 	char name[80];
 
-	head("away for");
+	head("server away for, rule");
 	for (size_t i = 0; i < array_size(minutes); i++) {
 		for (int rule = 0; rule < RULES; rule++) {
 			outage(&a, (enum rule)rule, minutes[i] * 60 * NS_PER_SEC, &random);
@@ -226,16 +231,19 @@ int main(void)
 			print(&a, name);
 		}
 	}
-	outage(&a, AS_IT_IS, 3600 * NS_PER_SEC, &random);
-	(void)printf("\nBefore it is back, %u tries a second are in vain.\n\n", a.in_vain / 60);
-	head("all start at once");
-	start(&a, true, AS_IT_IS, 0, &random);
-	print(&a, "as it is");
-	start(&a, false, AS_IT_IS, 0, &random);
-	print(&a, "a chunk each minute from the start on");
-	start(&a, true, AS_IT_IS, 60, &random);
-	print(&a, "as it is, and an hour's chunks wait");
-	start(&a, false, SHORT_PAUSES, 60, &random);
-	print(&a, "at once, pauses of 100 ms, and an hour's chunks wait");
+	outage(&a, RULE_DAEMON, 3600 * NS_PER_SEC, &random);
+	(void)printf("\nIn the last minute of an outage of an hour all hosts together make %u "
+		     "attempts per second.\n\n",
+		     a.failed / 60);
+	head("all hosts start at once, rule");
+	start(&a, true, RULE_DAEMON, 0, &random);
+	print(&a, "as in sentry-profd");
+	start(&a, false, RULE_DAEMON, 0, &random);
+	print(&a, "first chunk of every host after 60 s");
+	start(&a, true, RULE_DAEMON, 60, &random);
+	print(&a, "as in sentry-profd, with an hour's chunks in the spool");
+	start(&a, false, RULE_SHORT_PAUSES, 60, &random);
+	print(&a, "first chunk after 60 s, an hour's chunks in the spool sent from the start, "
+		  "ten a second");
 	return EXIT_SUCCESS;
 }

@@ -1,4 +1,4 @@
-"""What comes after the stop, of records that are played again (unwind.c)."""
+"""Measures what a sample costs after the stop, by recorded samples (unwind.c)."""
 
 import json
 
@@ -9,24 +9,24 @@ import report
 NAME = 'unwind'
 BUSY = 8
 RATE_HZ = 101
-# Of each run; the program takes the median of what it measures.
+# For each round. The program prints the median of what it measures.
 TICKS = 200
 ROUNDS = 3
 
-# What the program calls it, and what it is.
+# (the program's name of a figure, its label)
 ROWS = [
-    ('warm', 'walk, warm: the thread was there a moment ago'),
-    ('warm_stranger', 'walk, warm: a thread that was never seen'),
-    ('cold_read', 'reading the copied stacks, caches cold'),
-    ('cold_walk', 'walk, caches cold'),
-    ('cold_all', 'walk and aggregate, caches cold'),
-    ('close', 'chunk: its end, names included'),
-    ('encode', 'chunk: JSON'),
-    ('pack', 'chunk: compressed, to be sent'),
-    ('copy', 'chunk: as it is, to a file'),
+    ('warm', 'walk, warm caches, the same stack as in the last walk of the thread'),
+    ('warm_stranger', 'walk, warm caches, the first stack of a thread'),
+    ('cold_read', 'reading the copied stacks, cold caches'),
+    ('cold_walk', 'walk, cold caches'),
+    ('cold_all', 'walk and aggregate, cold caches'),
+    ('close', 'chunk: ending it and looking up names'),
+    ('encode', 'chunk: encoding as JSON'),
+    ('pack', 'chunk: compression for the server'),
+    ('copy', 'chunk: writing it to a file, uncompressed'),
 ]
 
-# Other unwinders on the same stacks, all warm.
+# Unwinders on the same stacks, with warm caches.
 BESIDE = [
     ('beside_ours', 'sentry-profd'),
     ('libdwfl', 'libdwfl, from the recorded stack'),
@@ -36,7 +36,7 @@ BESIDE = [
 
 
 def run(box, ticks=TICKS, rounds=ROUNDS):
-    """The program's figures: of each the least of the rounds, in ns."""
+    """Returns the program's figures, in ns: of each the smallest of the rounds."""
     target = measure.Target(box, busy=BUSY)
     found = []
     for _ in range(rounds):
@@ -47,23 +47,25 @@ def run(box, ticks=TICKS, rounds=ROUNDS):
     return {key: min(f[key] for f in found) for key in found[0]}
 
 
-# A warm stack of 30 frames, and how much longer others may take at least.
+# The limit for a stack with warm caches, and at least how many times as long other
+# unwinders must take.
 LIMIT_NS = 500
 SLOWER = [('libdwfl', 25), ('libunwind_ptrace', 100)]
 
 
 def wanted(figures):
-    """As report.requirements."""
+    """Returns requirements as report.requirements()."""
     if figures is None:
         return []
     names = dict(BESIDE)
-    found = [(f'a warm stack of {figures["frames"]:.0f} frames',
+    found = [(f'stack of {figures["frames"]:.0f} frames, warm caches',
               f'< {LIMIT_NS} ns', f'{figures["warm"]:,.0f} ns',
               figures['warm'] < LIMIT_NS)]
     for key, times in SLOWER:
         ratio = figures[key] / figures['beside_ours']
-        found.append((f'the same by {names[key]}', f'>= {times} of ours',
-                      f'{ratio:,.0f}', ratio >= times))
+        found.append((f'the same stack by {names[key]}',
+                      f'>= {times} times sentry-profd', f'{ratio:,.0f}',
+                      ratio >= times))
     return found
 
 
@@ -72,13 +74,14 @@ def text(figures):
     head = ('### Unwinding, of recorded samples (`T=unwind`)\n\n'
             f'{figures["frames"]:.0f} frames in '
             f'{figures["stack_bytes"]:,.0f} bytes of stack; a chunk has '
-            f'{figures["chunk_bytes"]:.0f} bytes a sample, '
-            f'{figures["packed_bytes"]:.1f} compressed.\n\n')
+            f'{figures["chunk_bytes"]:.0f} bytes per sample, '
+            f'{figures["packed_bytes"]:.1f} after compression.\n\n')
     beside = [[what, f'{figures[key]:,.0f}',
                f'{figures[key] / figures["beside_ours"]:,.0f}']
               for key, what in BESIDE]
-    between = (f'\nWalks of {figures["beside"]} of these stacks, warm, in turn; '
-               f'{figures["libdwfl_same"]} and {figures["libunwind_same"]} of '
-               'them are frame by frame the same by libdwfl and libunwind:\n\n')
-    return (head + report.table(['', 'ns a sample'], rows) + between +
-            report.table(['', 'ns a stack', 'of ours'], beside))
+    between = (f'\nWalks of {figures["beside"]} of these stacks with warm caches, the '
+               'unwinders in turn. libdwfl finds the same frames in '
+               f'{figures["libdwfl_same"]} of them, libunwind in '
+               f'{figures["libunwind_same"]}:\n\n')
+    return (head + report.table(['step', 'ns per sample'], rows) + between +
+            report.table(['unwinder', 'ns per stack', 'times sentry-profd'], beside))

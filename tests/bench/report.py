@@ -1,4 +1,4 @@
-"""Figures out of runs, as Markdown."""
+"""Makes the Markdown tables of docs/BENCHMARKS.md from the runs of the scenarios."""
 
 import collections
 import os
@@ -10,10 +10,13 @@ import harness
 import measure
 import variants
 
+# The limit of sentry-profd's figures, as a multiple of bare's.
 RATIO_MAX = 1.5
-# Where the repetitions differ by more, in percent of the target's speed, the
-# speed shows nothing, and what was taken from it decides.
+# In percent of the target's speed. If the lost work of the repetitions differs by
+# more than this, the machine is too noisy to measure it: then loss_max() is compared
+# with the limit.
 NOISY = 1
+# Variants that sample by an interrupt and stop no thread.
 PERF_LIKE = (variants.Perf, variants.Bpftrace)
 
 
@@ -34,7 +37,7 @@ def middle(values):
 
 
 class Figures:
-    """Of one variant in one scenario."""
+    """The figures of one variant in one scenario."""
 
     def __init__(self, scenario, cls, rate):
         self.scenario, self.cls = scenario, cls
@@ -49,16 +52,18 @@ class Figures:
         return self.scenario.busy > len(os.sched_getaffinity(0))
 
     def base(self, window):
-        """Interrupts without a profiler, and how much longer the window is."""
+        """Returns the gaps by interrupts without a profiler, as a Counter of buckets,
+        and the length of window as a multiple of the time in which they occurred."""
         gaps = sum((r.window.gaps['other'] for r in self.nothing),
                    collections.Counter())
         seconds = sum(r.window.seconds for r in self.nothing)
         return gaps, window.seconds / seconds
 
     def pause_by_interrupt(self, run, share):
-        """A sample by an interrupt cannot be told from any other interrupt:
-        these are the longest of all, less those that are as long without a
-        profiler."""
+        """Returns the percentile share of the pauses, in us, of a variant that samples
+        by an interrupt. The target cannot distinguish such an interrupt from others.
+        So the longest interrupts count as samples, minus as many of each length as
+        occur without a profiler."""
         w = run.window
         base, scale = self.base(w)
         rest = (1 - share) * run.result.samples * w.seconds / run.sampled_s
@@ -69,8 +74,9 @@ class Figures:
         return None
 
     def pauses_us(self, kind, share):
-        """One for each repetition. Where threads wait for processors anyway,
-        gaps with that wait in them say nothing."""
+        """Returns the percentile share of the pauses, in us, for each repetition. Gaps
+        of kind "stop" include the wait for a processor, so they are left out if there
+        are more busy threads than processors."""
         if not self.scenario.busy or self.cls is variants.Nothing or \
                 (kind == 'stop' and self.crowded):
             return []
@@ -83,12 +89,11 @@ class Figures:
             number(middle(self.pauses_us(kind, share)))
             for share in (.5, .99))))
 
-    def taken(self):
-        """In percent of the target's processors: the time for which its
-        threads were stopped or interrupted, and that of the variant's
-        processes. Both are the same time where a processor of the target's
-        does the work, so this is more than it loses by them; what a cold cache
-        costs is not in it."""
+    def loss_max(self):
+        """Returns, in percent of the target's processors, the time in which its threads
+        were stopped or interrupted plus the CPU time of the variant's processes. This
+        is an upper bound of what the target loses, since time of a variant that runs
+        on the target's processor counts twice. It does not include cold caches."""
         if self.cls is variants.Nothing or not self.scenario.busy:
             return None
         cpus = min(self.scenario.busy, len(os.sched_getaffinity(0)))
@@ -102,13 +107,13 @@ class Figures:
             else:
                 stopped_s = w.gap_s['stop_net']
             if self.crowded:
-                # The processors are never idle while one is stopped.
+                # While one thread is stopped, another one has its processor.
                 stopped_s = 0
             values.append(100 * (stopped_s / w.seconds + run.share) / cpus)
         return median(values)
 
     def complete(self):
-        """In percent."""
+        """Returns the share of the samples that were taken, in percent."""
         if self.cls is variants.Nothing:
             return None
         if self.cls in PERF_LIKE:
@@ -118,27 +123,28 @@ class Figures:
         return mean(100 * r.complete for r in self.results)
 
     def samples_us(self):
-        """CPU of a sample, one for each repetition."""
+        """Returns the CPU time per sample, in us, for each repetition."""
         if self.cls is variants.Nothing or not self.scenario.busy:
             return []
         return [1e6 * r.cost_s for r in self.runs]
 
     def cpu(self):
-        """In percent of a processor."""
+        """Returns the CPU time of the variant, in percent of a processor."""
         if self.cls is variants.Nothing:
             return None
         return median(100 * r.share for r in self.runs)
 
-    def slowdowns(self):
-        """In percent, one for each repetition."""
+    def work_lost(self):
+        """Returns how much less work the target did per second than without a profiler,
+        in percent, for each repetition."""
         busy = self.scenario.busy
         if not busy or self.cls is variants.Nothing:
             return []
         return [100 * (1 - w.speed(busy) / n.window.speed(busy))
                 for w, n in zip(self.windows, self.nothing)]
 
-    def slowdown(self):
-        values = self.slowdowns()
+    def work_lost_text(self):
+        values = self.work_lost()
         if not values:
             return ''
         text = number(median(values), 2, ' %')
@@ -173,23 +179,23 @@ class Figures:
     def row(self, name):
         return [name, self.pauses('stop'), self.pauses('stop_net'),
                 number(self.complete(), 2, ' %'), number(middle(self.samples_us())),
-                number(self.cpu(), 2, ' %'), number(self.taken(), 2, ' %'),
-                self.slowdown(), self.stop_us(), number(self.frames(), 0),
+                number(self.cpu(), 2, ' %'), number(self.loss_max(), 2, ' %'),
+                self.work_lost_text(), self.stop_us(), number(self.frames(), 0),
                 number(self.rss_mib(), 1), self.missed()]
 
 
-HEAD = ['', 'pause p50 / p99, us', 'stopped p50 / p99, us', 'complete',
-        'CPU a sample, us',
-        'CPU, of a core', 'taken', 'target slower (from, to)',
-        'stop to continue p50 / p99, us', 'frames', 'memory, MiB',
-        'missed']
+HEAD = ['variant', 'pause p50 / p99, us', 'stopped p50 / p99, us', 'complete',
+        'CPU per sample, us', 'CPU, of a processor', 'loss, at most',
+        'work lost (from, to)', 'stop to continue p50 / p99, us',
+        'frames per stack', 'memory, MiB', 'missed']
 
 
 def title(scenario):
-    kinds = {'busy': 'busy', 'sleepers': 'sleeping',
-             'tickers': 'that works a moment once a second',
-             'waiters': 'that waits for 20 ms, of each of three kinds'}
-    text = ', '.join(f'{n:,} {kinds[k]}'
+    kinds = {'busy': '{n:,} busy', 'sleepers': '{n:,} sleeping',
+             'tickers': '{n:,} working for a moment once a second',
+             'waiters': '{all:,} waiting for 20 ms at a time, {n:,} each in '
+                        'epoll_wait, nanosleep and poll'}
+    text = ', '.join(kinds[k].format(n=n, all=3 * n)
                      for k, n in scenario.options.items())
     if scenario.processes > 1:
         text = f'{scenario.processes} processes, each with threads: {text}'
@@ -199,7 +205,7 @@ def title(scenario):
 
 
 def one(scenario):
-    """A scenario's table."""
+    """Returns the table of a scenario."""
     rows = []
     for cls, rate in scenario.runs:
         name = cls.name if len(scenario.rates) == 1 or \
@@ -210,7 +216,7 @@ def one(scenario):
              for cls, why in scenario.unable.items()]
     said = sorted({w for runs in scenario.runs.values() for r in runs
                    for w in r.result.warnings})
-    # Columns in which nothing stands say nothing.
+    # Empty columns are left out.
     keep = [i for i in range(len(HEAD)) if i == 0 or
             any(row[i] for row in rows)]
     return f'### {title(scenario)}\n\n' + table(
@@ -219,8 +225,8 @@ def one(scenario):
 
 
 def waits(scenario):
-    """How long waits are, and how much longer: rows, requirements. Medians of
-    the repetitions' means."""
+    """Returns the table of the lengths of waits (medians of the repetitions' means), and
+    the requirements for it, as requirements() does."""
     rows, wanted = [], []
     for kind in ('epoll_wait', 'nanosleep', 'poll'):
         base = []
@@ -242,12 +248,12 @@ def waits(scenario):
                 wanted.append((f'waits of 20 ms in {kind}, {rate} Hz: longer '
                                'by', '< 1 %', row[4], median(grown) < 1))
             rows.append(row)
-    return table(['call', '', 'waits', 'mean, ms', 'longer by (from, to)'],
+    return table(['call', 'variant', 'waits', 'mean, ms', 'longer by (from, to)'],
                  rows), wanted
 
 
 def requirements(done):
-    """[(what, wanted, measured, whether)]"""
+    """Returns [(figure, limit, measured, True if the limit is kept)]."""
     found = []
     figures = {}
     for s in done:
@@ -255,12 +261,13 @@ def requirements(done):
             figures.setdefault((s.name, cls), Figures(s, cls, rate))
 
     def ratio(what, name, mine, bare):
-        """Each repetition's to the one beside it: the median of these."""
+        """Adds a requirement. The ratio is the median of the ratios of the repetitions,
+        each to the run of bare that followed it or that it followed."""
         ratios = [m / b for m, b in zip(mine, bare) if m and b]
         if ratios:
-            found.append((f'{what}, {name}', f'<= {RATIO_MAX} of bare',
-                          f'{number(middle(mine))} us of '
-                          f'{number(middle(bare))} us: {median(ratios):.2f} '
+            found.append((f'{what}, {name}', f'<= {RATIO_MAX} times bare',
+                          f'{number(middle(mine))} us, bare '
+                          f'{number(middle(bare))} us: ratio {median(ratios):.2f} '
                           f'({min(ratios):.2f} to {max(ratios):.2f})',
                           median(ratios) <= RATIO_MAX))
 
@@ -278,22 +285,22 @@ def requirements(done):
                     ratio(f'{what} p{100 * share:.0f}', name,
                           f.pauses_us(kind, share),
                           bare.pauses_us(kind, share))
-            ratio('CPU a sample', name, f.samples_us(), bare.samples_us())
+            ratio('CPU per sample', name, f.samples_us(), bare.samples_us())
             limit('completeness', name, f.complete(), '>= 99.5 %',
                   lambda v: v >= 99.5)
         if name == 'busy-2':
-            slowdowns = f.slowdowns()
+            lost = f.work_lost()
             found.append((
-                f'target slower, {name}', '< 1 %',
-                number(median(slowdowns), 2, ' %') +
-                f' ({min(slowdowns):.2f} to {max(slowdowns):.2f}), '
-                f'taken {f.taken():.2f} %',
-                f.taken() < 1 if max(slowdowns) - min(slowdowns) > NOISY else
-                median(slowdowns) < 1))
+                f'work lost, {name}', '< 1 %',
+                number(median(lost), 2, ' %') +
+                f' ({min(lost):.2f} to {max(lost):.2f}), '
+                f'loss at most {f.loss_max():.2f} %',
+                f.loss_max() < 1 if max(lost) - min(lost) > NOISY else
+                median(lost) < 1))
         if name == 'mixed':
-            limit('CPU, of a core', name, f.cpu(), '< 5 %', lambda v: v < 5)
+            limit('CPU, of a processor', name, f.cpu(), '< 5 %', lambda v: v < 5)
         if name == 'fleet':
-            limit('CPU, of a core', name, f.cpu(), '< 3 %', lambda v: v < 3)
+            limit('CPU, of a processor', name, f.cpu(), '< 3 %', lambda v: v < 3)
     return found
 
 
@@ -310,7 +317,7 @@ def machine(done):
               for s in done if s.processes == 1
               for runs in s.runs.values() for w in (r.window for r in runs)]
     lines = [
-        f'- {cpus} of {os.cpu_count()} processors'
+        f'- the benchmark used {cpus} of {os.cpu_count()} processors'
         + (f' ({cpu[1]})' if cpu else '') + ', '
         + ('in a virtual machine' if virtual else 'no virtual machine'),
         f'- Linux {release} {platform.machine()}'
@@ -318,14 +325,15 @@ def machine(done):
     ]
     if others:
         lines.append(
-            '- everything else on these processors took '
-            f'{median(others):.0f} % of one meanwhile (median; at most '
+            '- during the runs all other programs used '
+            f'{median(others):.0f} % of one processor (median; at most '
             f'{max(others):.0f} %)')
     return '\n'.join(lines) + '\n'
 
 
 def text(done, others):
-    """others: requirements beside those of the scenarios."""
+    """Returns the generated part of the document. others: the requirements of the other
+    benchmarks."""
     parts, wanted = [], requirements(done)
     for scenario in done:
         part = one(scenario)
@@ -339,6 +347,6 @@ def text(done, others):
             for what, want, value, ok in wanted]
     head = '## The machine\n\n' + machine(done)
     if rows:
-        head += '\n## What is asked for\n\n' + table(
-            ['', 'wanted', 'measured', ''], rows)
+        head += '\n## Limits\n\n' + table(
+            ['figure', 'limit', 'measured', ''], rows)
     return head + '\n## All figures\n\n' + '\n'.join(parts)

@@ -1,5 +1,5 @@
-"""How large the chunks of a minute are, as they are and as they are sent, and
-what files have more."""
+"""Measures the sizes of a minute's chunks: as the server gets them, compressed and not,
+and by how much those in files are larger."""
 
 import time
 import zlib
@@ -10,7 +10,7 @@ import report
 
 NAME = 'sizes'
 SECONDS = 60
-# That of lib/ship/compressor.h.
+# As in lib/ship/compressor.h.
 GZIP_LEVEL = 4
 
 # {the scenario's name: (processes, what each does)}, as in bench.py.
@@ -30,7 +30,7 @@ def packed(payload):
 
 
 def one(box, processes, options, seconds, **profd):
-    """Of all processes together: chunks, samples, bytes."""
+    """Returns the figures of one scenario, as sums over its processes."""
     target = measure.Target(box, processes, **options)
     run = box.profd(target.programs, '--release', 'bench', **profd)
     run.wait_attached()
@@ -52,7 +52,7 @@ def one(box, processes, options, seconds, **profd):
 
 
 def run(box, smoke=False, **profd):
-    """{scenario: its figures}"""
+    """Returns {scenario: its figures}."""
     return {name: one(box, *what, 0 if smoke else SECONDS, **profd)
             for name, what in (SMOKE_TARGETS if smoke else TARGETS).items()}
 
@@ -66,8 +66,8 @@ def text(figures):
              f'{100 * (f["file"] / f["bytes"] - 1):.1f} %',
              f'{100 * (f["packed_file"] / f["packed"] - 1):.1f} %']
             for name, f in figures.items()]
-    return ('### Sizes of a minute (`T=sizes`)\n\n' +
-            report.table(['', 'chunks', 'samples', 'MB', 'largest, MB',
-                          'compressed, KB', 'bytes a sample',
-                          'compressed', 'a file has more',
-                          'compressed'], rows))
+    return ("### Sizes of a minute's chunks (`T=sizes`)\n\n" +
+            report.table(['scenario', 'chunks', 'samples', 'MB', 'largest, MB',
+                          'compressed, KB', 'bytes per sample',
+                          'compressed, bytes per sample', 'larger in a file by',
+                          'compressed, larger in a file by'], rows))
