@@ -219,6 +219,18 @@ def test_sections_and_reload(box):
     profd.interrupt()
 
 
+def test_a_path_that_is_not_ascii(box):
+    for name, shown in ((b'gr\xc3\xb6\xc3\x9fe"\\', 'größe"\\'),
+                        (b'\xc3(\x1b\xc2\x9b', '?(??')):
+        path = os.fsencode(box.make_dir('etc')) + b'/' + name
+        with open(path, 'wb') as f:
+            f.write(b'[sentry]\n')
+        profd, ctl = listening(box, [], '--config', os.fsdecode(path))
+        found = ctl.status()['daemon']['config']
+        check(found.endswith('/' + shown), found)
+        profd.interrupt()
+
+
 def test_a_section_that_matches_nothing(box):
     """The section's exe is a link, as that of redis-server is on Debian, so it
     matches no process."""

@@ -17,6 +17,7 @@
 #include "daemon/common/privileges.h"
 #include "lib/base/clock.h"
 #include "lib/base/sealed.h"
+#include "lib/base/utf8.h"
 
 static const char *state_name(enum protocol_state state)
 {
@@ -38,14 +39,22 @@ static const char *state_name(enum protocol_state state)
 	return "stopped";
 }
 
-/* Writes a JSON string: printable ASCII; all other bytes become "?". */
+/* Writes a JSON string. Control characters and bytes that are not UTF-8 become "?". */
 static void put_string(FILE *out, const char *text)
 {
 	(void)fputc('"', out);
-	for (const char *p = text; *p != '\0'; p++) {
-		if (*p == '"' || *p == '\\')
+	while (*text != '\0') {
+		const size_t n = utf8_length(text);
+
+		if (n == 0 || utf8_is_control(text)) {
+			(void)fputc('?', out);
+			text += n > 0 ? n : 1;
+			continue;
+		}
+		if (*text == '"' || *text == '\\')
 			(void)fputc('\\', out);
-		(void)fputc(*p < 0x20 || *p >= 0x7f ? '?' : *p, out);
+		(void)fwrite(text, 1, n, out);
+		text += n;
 	}
 	(void)fputc('"', out);
 }
