@@ -3,14 +3,17 @@
  *
  * capture writes records into the ring and says by MSG_RING_HEAD how far they
  * reach. unwind reads them and gives the space back by MSG_RING_CREDIT, called a
- * credit. A credit wakes capture, so a credit is sent only when it is worth that.
- * Stack hints (MSG_STACK_HINT) take the same socket.
+ * credit. A credit wakes capture, so unwind sends one only when it returns much
+ * space, or when nothing is left to read. Stack hints (daemon/unwind/hints.h) go to
+ * capture on the same socket, as MSG_STACK_HINT.
  *
- * A link is opened when the broker hands over a ring (MSG_RING_OPEN). When
- * capture ends it closes its side of the socket; the broker opens a new link
- * later. Functions that return int return 0 or a negative errno. An error other
- * than those named below means that capture broke the protocol, and that the ring
- * cannot be trusted any more.
+ * A link is opened when the broker hands over a ring (MSG_RING_OPEN). When capture
+ * ends, its side of the socket is closed, and the caller closes the link. The broker
+ * sends another MSG_RING_OPEN when a new capture runs.
+ *
+ * Functions that return int return 0 unless their comment says otherwise, or a
+ * negative errno. After an error the caller ends the process, because the ring cannot
+ * be trusted any more.
  */
 #ifndef DAEMON_UNWIND_CAPTURE_LINK_H
 #define DAEMON_UNWIND_CAPTURE_LINK_H
@@ -23,51 +26,62 @@
 #include "lib/base/ring.h"
 #include "lib/capture/sample.h"
 
-/* A closed link has fd -1, and all else 0 at first. */
+/* Before the first capture_link_open() the caller sets fd to -1 and all other members to 0. */
 struct capture_link {
 	struct ring_reader ring;
 	int fd;		      /* the socket; -1: not open */
 	uint64_t credit_read; /* ring.read when the last credit was due */
-	bool owes_credit;     /* the socket was full: send when it can be written */
+	bool owes_credit;     /* the socket was full: send a credit when it is writable */
 };
 
-/* Takes a record of size bytes; it lies in the ring until the function returns. */
+/*
+ * Handles a record of size bytes, which stays in the ring until the function returns. Returns
+ * 0 or a negative errno.
+ */
 typedef int (*capture_link_record_fn)(const struct record *record, size_t size);
 
 /*
- * Opens the link, which is closed. m is MSG_RING_OPEN, whose descriptors are
- * the ring's memory and the socket; the link takes the socket. Returns 0, or the
- * error of ring_reader_init() or fcntl(2).
+ * Opens a closed link. m is MSG_RING_OPEN with two descriptors: the ring's memory and the
+ * socket. On success the link owns the socket. All other descriptors stay in m, on an error
+ * the socket as well; the caller closes them with ipc_close_fds(). Returns 0, or the error of
+ * ring_reader_init() or fcntl(2).
  */
 must_check int capture_link_open(struct capture_link *l, struct ipc_message *m);
 
-/* Closes the socket. Records of the ring that have not been read are lost. */
+/*
+ * Closes the socket. Records that have not been read are lost. The ring stays mapped until the
+ * next capture_link_open().
+ */
 void capture_link_close(struct capture_link *l);
 
 /*
- * Receives one MSG_RING_HEAD and hands the new records to fn, oldest first. all:
- * receives every message that waits, which costs one more system call. Returns 1,
- * 0 if capture has closed its side (all its records have been read), an error of
- * fn, or another negative errno.
+ * Receives one MSG_RING_HEAD, or none if no message waits, and passes the new records to fn,
+ * oldest first. Does not block. all: receives every message that waits, which costs one more
+ * system call. Sends credits that become due.
+ *
+ * Returns 1; 0 if capture has closed its side of the socket, after fn got all of its records;
+ * the error of fn; -EPROTO if a message or a record is malformed; or the error of
+ * ipc_recv() or capture_link_give_credit().
  */
 must_check int capture_link_read(struct capture_link *l, bool all, capture_link_record_fn fn);
 
 /*
- * Returns true if a credit is due, and counts it as given. at_end: the reader has
- * read all that is there. A credit is due for 1/128 of the ring at the end, and
- * for 1/8 of it before.
+ * Returns true if a credit is due, and starts counting anew. at_end: no record is left in the
+ * ring. If at_end, a credit is due when 1/128 of the ring has been read since the last one,
+ * otherwise when 1/8 has. Other files call it in tests only.
  */
 bool capture_link_credit_is_due(struct capture_link *l, bool at_end);
 
 /*
- * Sends a credit for all that has been read. If the socket is full, the credit
- * stays owed (owes_credit). Returns 0 also if capture has ended.
+ * Sends a credit for all records that have been read. If the socket is full, sets owes_credit:
+ * the caller calls this function again when the socket is writable. Returns 0 also if capture
+ * has ended or the link is closed.
  */
 must_check int capture_link_give_credit(struct capture_link *l);
 
 /*
- * Sends a stack hint. Drops the hint if the socket is full: a later sample of the
- * thread asks for it again. Returns 0 also if capture has ended.
+ * Sends a stack hint. Drops the hint if the socket is full: the next sample of the thread
+ * causes the same hint. Returns 0 also if capture has ended or the link is closed.
  */
 must_check int capture_link_send_hint(struct capture_link *l, const struct msg_stack_hint *hint);
 

@@ -21,18 +21,18 @@ static void send_broker(const void *message, size_t size, const int *fds, size_t
 		exit(EXIT_SUCCESS);
 }
 
-static void send_record(enum msg_type type, uint32_t target, uint32_t record)
+static void send_recording_message(enum msg_type type, uint32_t target, uint32_t recording)
 {
 	const struct msg_record m = {
 		.h = {type, sizeof(m)},
 		.target = target,
-		.record = record,
+		.record = recording,
 	};
 
 	send_broker(&m, sizeof(m), NULL, 0);
 }
 
-void chunk_report_lost(uint32_t target, uint32_t record, uint32_t reason)
+void chunk_report_lost(uint32_t target, uint32_t recording, uint32_t reason)
 {
 	const struct msg_chunk_lost m = {
 		.h = MSG_HEADER(MSG_CHUNK_LOST),
@@ -40,15 +40,15 @@ void chunk_report_lost(uint32_t target, uint32_t record, uint32_t reason)
 		.reason = reason,
 	};
 
-	if (record != 0)
-		send_record(MSG_RECORD_LOST, target, record);
+	if (recording != 0)
+		send_recording_message(MSG_RECORD_LOST, target, recording);
 	else
 		send_broker(&m, sizeof(m), NULL, 0);
 }
 
-void chunk_report_closed(uint32_t target, uint32_t record)
+void chunk_report_closed(uint32_t target, uint32_t recording)
 {
-	send_record(MSG_RECORD_CLOSED, target, record);
+	send_recording_message(MSG_RECORD_CLOSED, target, recording);
 }
 
 static struct utsname kernel;
@@ -148,20 +148,20 @@ static void encode_more(const struct msg_session_open *open, const struct profil
 }
 
 /* Sends a chunk of a recording, or reports it as lost. */
-static void send_recorded(const struct msg_session_open *open, uint32_t record,
-			  const struct profile *profile)
+static void send_recording_chunk(const struct msg_session_open *open, uint32_t recording,
+				 const struct profile *profile)
 {
 	struct msg_record_chunk m = {
 		.h = MSG_HEADER(MSG_RECORD_CHUNK),
 		.target = open->target,
-		.record = record,
+		.record = recording,
 	};
 	uint64_t transaction_size;
 	int fd = -1;
 
 	if (encode(open, profile, CHUNK_V2_FILE, &fd, &m.size, &transaction_size) < 0 ||
 	    m.size > CHUNK_V2_SIZE_MAX)
-		send_record(MSG_RECORD_LOST, open->target, record);
+		send_recording_message(MSG_RECORD_LOST, open->target, recording);
 	else
 		send_broker(&m, sizeof(m), &fd, 1);
 	close_fd(&fd);
@@ -241,7 +241,7 @@ static void send_payload(const struct msg_session_open *open, const char *progra
 		close_fd(&fds[i]);
 }
 
-void chunk_send(const struct msg_session_open *open, uint32_t record,
+void chunk_send(const struct msg_session_open *open, uint32_t recording,
 		const struct chunk_program *program, struct profile *profile)
 {
 	enum profile_fault fault;
@@ -257,9 +257,9 @@ void chunk_send(const struct msg_session_open *open, uint32_t record,
 	if (fault != PROFILE_OK) {
 		log_debug("process %d: a chunk is discarded, because a server would reject it: %s",
 			  open->pid, profile_fault_name(fault));
-		chunk_report_lost(open->target, record, fault);
-	} else if (record != 0) {
-		send_recorded(open, record, profile);
+		chunk_report_lost(open->target, recording, fault);
+	} else if (recording != 0) {
+		send_recording_chunk(open, recording, profile);
 	} else {
 		send_payload(open, program->name, profile);
 	}

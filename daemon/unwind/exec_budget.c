@@ -23,7 +23,7 @@ void exec_budget_begin(struct exec_budget *b, uint64_t time_ns)
 	b->began_ns = time_ns;
 }
 
-void exec_budget_check(struct exec_budget *b, int32_t pid, uint64_t now_ns)
+void exec_budget_log_end(struct exec_budget *b, int32_t pid, uint64_t now_ns)
 {
 	if (b->held_back == 0 || now_ns < b->began_ns + EXEC_BUDGET_EVERY_NS)
 		return;

@@ -1,14 +1,16 @@
 /*
  * Exec budget: limits the chunks of programs that end by an exec.
  *
- * Each program has chunks of its own, so a process that executes one program after
- * another would cause a chunk for each, 90 a second. A stream asks the budget when
- * such a chunk is closed. The budget allows a burst, and after that one chunk every
- * EXEC_BUDGET_EVERY_NS. So the chunk of a program that ran for that long is always
- * allowed.
+ * Each program has chunks of its own. A process that executes another program every
+ * 11 ms would thus cause 90 chunks a second. A stream asks the budget when an exec has
+ * ended a chunk. The budget allows EXEC_BUDGET_BURST chunks at once, and after that one
+ * every EXEC_BUDGET_EVERY_NS. So the chunk of a program that ran for that long is always
+ * allowed. Chunks that are not allowed are discarded, called held back here.
  *
- * The budget logs when it begins to hold chunks back, and when that is over. Times
- * are those of ticks.
+ * The budget logs a line when it holds the first chunk back, and another one when a
+ * program has run for EXEC_BUDGET_EVERY_NS again.
+ *
+ * Times are those of records: CLOCK_MONOTONIC, in ns.
  */
 #ifndef DAEMON_UNWIND_EXEC_BUDGET_H
 #define DAEMON_UNWIND_EXEC_BUDGET_H
@@ -20,28 +22,32 @@
 
 /* More execs than the start of a container, or wrappers before a service, need. */
 #define EXEC_BUDGET_BURST 30
-/* 6 a minute. A program that stays has 1 chunk a minute. */
+/* 6 chunks a minute. A program without execs has 1 chunk a minute. */
 #define EXEC_BUDGET_EVERY_NS (10 * NS_PER_SEC)
 
-/* Zero: the budget is full. */
+/* Initialise to zeros: EXEC_BUDGET_BURST chunks are allowed at once. */
 struct exec_budget {
-	uint64_t full_ns;  /* token bucket (lib/base/bucket.h): EXEC_BUDGET_EVERY_NS a chunk */
-	uint64_t began_ns; /* begin of the present program */
-	/* Chunks held back since the budget was used up; 0 again once a program
-	 * has run for EXEC_BUDGET_EVERY_NS. */
+	/* Token bucket (lib/base/bucket.h): when it is full again. A chunk takes
+	 * EXEC_BUDGET_EVERY_NS. */
+	uint64_t full_ns;
+	uint64_t began_ns; /* when the present program began */
+	/* Chunks held back since the first line of the log; 0 after the second line. */
 	uint64_t held_back;
 };
 
 /*
  * Takes one chunk from the budget, for the program of process pid that ended at
- * now_ns. Returns false if the chunk is to be discarded.
+ * now_ns. Returns false if the budget does not allow the chunk: the caller discards it.
  */
 must_check bool exec_budget_take(struct exec_budget *b, int32_t pid, uint64_t now_ns);
 
-/* Another program runs from time_ns on. */
+/* Records that the process runs another program from time_ns on. */
 void exec_budget_begin(struct exec_budget *b, uint64_t time_ns);
 
-/* Called at each tick: logs when the present program has run long enough. */
-void exec_budget_check(struct exec_budget *b, int32_t pid, uint64_t now_ns);
+/*
+ * Logs the number of chunks held back, if there are some and the present program has run for
+ * EXEC_BUDGET_EVERY_NS at now_ns; then sets the number to 0. Call it at each tick.
+ */
+void exec_budget_log_end(struct exec_budget *b, int32_t pid, uint64_t now_ns);
 
 #endif

@@ -103,8 +103,8 @@ static bool has_unused_bytes(const struct unwind_sample *sample, const struct un
 	return stack->second_from == 0 || stack->second_from - known->second > WASTE_BYTES;
 }
 
-bool hint_wanted(uint32_t target, const struct unwind_sample *sample,
-		 const struct unwind_stack *stack, struct msg_stack_hint *ret)
+bool hints_make(uint32_t target, const struct unwind_sample *sample,
+		const struct unwind_stack *stack, struct msg_stack_hint *ret)
 {
 	const struct sample_known *known = &sample->known;
 	const uint64_t second = second_lacking(sample, stack);

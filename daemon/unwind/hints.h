@@ -19,10 +19,9 @@
 #include "lib/unwind/unwind.h"
 
 /*
- * Times of the last hints. A sample that was taken before a hint was sent would
- * cause the same hint again, and up to half a second of samples waits in the ring.
- * So a sample that is older than the thread's last hint causes no hint. Initialise
- * to zeros.
+ * The time of the last hint of each thread. A sample that was taken before a hint was sent
+ * would cause the same hint again, and up to half a second of samples waits in the ring. So a
+ * sample that is older than the thread's last hint causes no hint. Initialise to zeros.
  *
  * A thread's slot is its tid modulo HINTS_SLOTS. If two threads share a slot, some
  * hints are sent twice, which does no harm.
@@ -37,11 +36,14 @@ struct hints {
 };
 
 /*
- * Makes the hint for a sample from its unwound stack. Returns false if capture
- * already knows the content of the hint, or could not copy the bytes that are missing.
+ * Makes the hint for a sample from its unwound stack. Returns false if no hint is needed:
+ * - the sample had the bytes that the walk needed, and not far more,
+ * - capture had this hint already when it took the sample (sample->known), or
+ * - capture does not copy the missing bytes, because they are too far from the stack pointer
+ *   and not on the thread's own stack.
  */
-bool hint_wanted(uint32_t target, const struct unwind_sample *sample,
-		 const struct unwind_stack *stack, struct msg_stack_hint *ret);
+bool hints_make(uint32_t target, const struct unwind_sample *sample,
+		const struct unwind_stack *stack, struct msg_stack_hint *ret);
 
 /*
  * Returns true if a hint for a sample of thread tid, taken at time_ns, may be sent at

@@ -232,20 +232,20 @@ static int forget_session(void *ctx, struct ipc_message *message)
 	return table_put(&me.by_target, stream_target(last), index);
 }
 
-static int open_record(void *ctx, struct ipc_message *message)
+static int open_recording(void *ctx, struct ipc_message *message)
 {
 	const struct msg_record_open *m = (const void *)message->bytes;
 	struct stream *stream = stream_of(m->target);
 
 	(void)ctx;
 	if (stream != NULL)
-		return stream_record_open(stream, m);
+		return stream_recording_open(stream, m);
 	/* The session was opened in an earlier process. */
 	chunk_report_closed(m->target, m->record);
 	return 0;
 }
 
-static int close_record(void *ctx, struct ipc_message *message)
+static int close_recording(void *ctx, struct ipc_message *message)
 {
 	const struct msg_record *m = (const void *)message->bytes;
 	struct stream *stream = stream_of(m->target);
@@ -255,7 +255,7 @@ static int close_record(void *ctx, struct ipc_message *message)
 	if (stream == NULL)
 		return 0;
 	work_for(stream);
-	r = stream_record_close(stream, m->record);
+	r = stream_recording_close(stream, m->record);
 	work_for(NULL);
 	return r;
 }
@@ -281,8 +281,8 @@ static void on_broker(void)
 		{MSG_RING_OPEN, open_ring},
 		{MSG_TABLE, write_table},
 		{MSG_MEASURES, take_usage},
-		{MSG_RECORD_OPEN, open_record},
-		{MSG_RECORD_CLOSE, close_record},
+		{MSG_RECORD_OPEN, open_recording},
+		{MSG_RECORD_CLOSE, close_recording},
 		{MSG_SYMBOLIZE, take_symbolize},
 		{MSG_FILE_LOOK, take_file_look},
 	};
@@ -326,7 +326,7 @@ int main(int argc, char **argv)
 	struct ipc_message message;
 	const struct msg_init *init = child_start(argc, argv, "sentry-profd-unwind", &message);
 
-	set_up(init, request_page(&message));
+	set_up(init, request_map_reading_page(&message));
 	ipc_close_fds(&message);
 	child_is_ready();
 	for (;;) {

@@ -13,11 +13,11 @@
 #define MAPS_BYTES_MAX (16u << 20)
 
 /*
- * A program's first files come within this time after its beginning. Files that
- * come later do not change first_file_ns: a long chunk is not given up for a file
- * that came just after the program's end.
+ * Files that come within this time after opened_ns are early files. Later files do not change
+ * early_file_ns, so that program_ended() does not remove the maps of a long chunk because of a
+ * file that came just after the program's end.
  */
-#define YOUNG_NS (2 * NS_PER_SEC)
+#define EARLY_NS (2 * NS_PER_SEC)
 
 void work_begin(struct work *w, uint64_t now_ns)
 {
@@ -52,16 +52,13 @@ void work_update(struct work *w)
 	resume_work(w, pause_work(w));
 }
 
-/*
- * Records that a file of the program has arrived. A file that comes within YOUNG_NS of the
- * program's beginning counts as one.
- */
-static void note_file(struct program *p)
+/* Records that a file of the program has come, if it is an early file. */
+static void note_early_file(struct program *p)
 {
 	const uint64_t now = clock_mono_ns();
 
-	if (now - p->opened_ns < YOUNG_NS)
-		p->first_file_ns = now;
+	if (now - p->opened_ns < EARLY_NS)
+		p->early_file_ns = now;
 }
 
 static int get_image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
@@ -71,7 +68,7 @@ static int get_image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
 	int r = request_image(p->open->target, start, end, ret_fd);
 
 	if (r == 0)
-		note_file(p);
+		note_early_file(p);
 	resume_work(p->work, working);
 	return r;
 }
@@ -113,7 +110,7 @@ static int get_perf_map(void *ctx, int *ret_fd)
 static uint32_t get_number(void *ctx)
 {
 	(void)ctx;
-	return request_number();
+	return request_last_file_number();
 }
 
 static const struct unwind_files files = {
@@ -124,7 +121,7 @@ static const struct unwind_files files = {
 	.number = get_number,
 };
 
-/* Asks for a file and reads it. */
+/* Requests a file and reads it as text. The caller frees *ret. */
 static int get_text(struct program *p, enum file_kind kind, size_t max, struct buf *ret)
 {
 	int fd, r;
@@ -156,7 +153,7 @@ static const char *next_text(const char *at, const char *end)
 	return at < end ? at + 1 : end;
 }
 
-static void running_fini(struct running *r)
+static void identity_fini(struct program_identity *r)
 {
 	buf_fini(&r->exe);
 	buf_fini(&r->file);
@@ -164,7 +161,7 @@ static void running_fini(struct running *r)
 	r->names = (struct release_names){.release = ""};
 }
 
-static int get_running(struct program *p, struct running *ret)
+static int get_identity(struct program *p, struct program_identity *ret)
 {
 	const char *at, *end;
 	struct buf text;
@@ -189,7 +186,7 @@ static int get_running(struct program *p, struct running *ret)
 	release_of_environ(at, (size_t)(end - at), &ret->names);
 	buf_fini(&text);
 	if (r < 0)
-		running_fini(ret);
+		identity_fini(ret);
 	return r;
 }
 
@@ -208,9 +205,9 @@ int program_open(struct program *p, const struct msg_session_open *open, struct 
 	p->opened_ns = clock_mono_ns();
 	p->space = space;
 	/* A process that has ended has no files. */
-	if (get_running(p, &p->runs) < 0)
-		running_fini(&p->runs);
-	note_file(p);
+	if (get_identity(p, &p->identity) < 0)
+		identity_fini(&p->identity);
+	note_early_file(p);
 	return 0;
 }
 
@@ -218,14 +215,14 @@ void program_ended(struct program *p, uint64_t time_ns)
 {
 	const char *given = p->open->release_given;
 
-	if (p->first_file_ns <= time_ns)
+	if (p->early_file_ns <= time_ns)
 		return;
 	log_debug("process %d: a program ended before its files were read, so its functions have "
 		  "no names",
 		  p->open->pid);
 	/* Empty maps cannot fail. */
 	(void)!unwind_space_set_maps(p->space, "", 0);
-	running_fini(&p->runs);
+	identity_fini(&p->identity);
 	if (given[0] == '\0')
 		given = p->open->release_env;
 	p->release_is_unknown = given[0] == '\0';
@@ -237,24 +234,24 @@ void program_ended(struct program *p, uint64_t time_ns)
 
 bool program_is_other(struct program *p)
 {
-	struct running now;
+	struct program_identity now;
 	bool other;
 
-	if (get_running(p, &now) < 0)
+	if (get_identity(p, &now) < 0)
 		return false;
-	other = strcmp(buf_string(&now.exe), buf_string(&p->runs.exe)) != 0;
-	running_fini(&now);
+	other = strcmp(buf_string(&now.exe), buf_string(&p->identity.exe)) != 0;
+	identity_fini(&now);
 	return other;
 }
 
 void program_fini(struct program *p)
 {
 	unwind_space_free(p->space);
-	running_fini(&p->runs);
+	identity_fini(&p->identity);
 	*p = (struct program){0};
 }
 
-bool program_maps_expired(struct program *p, uint64_t now_ns)
+bool program_maps_due(struct program *p, uint64_t now_ns)
 {
 	const uint64_t age_ns = now_ns - p->maps_read_ns;
 
@@ -262,9 +259,9 @@ bool program_maps_expired(struct program *p, uint64_t now_ns)
 	return age_ns >= (p->maps_samples >= MAPS_SAMPLES ? MAPS_EVERY_NS : MAPS_SELDOM_NS);
 }
 
-bool program_maps_outdated(const struct program *p, uint64_t now_ns)
+bool program_maps_due_after_miss(const struct program *p, uint64_t now_ns)
 {
-	return now_ns - p->maps_read_ns >= MAPS_UNKNOWN_NS;
+	return now_ns - p->maps_read_ns >= MAPS_MISS_NS;
 }
 
 int program_get_maps(struct program *p, uint64_t now_ns, struct buf *ret)
@@ -288,7 +285,7 @@ int program_set_maps(struct program *p, const struct buf *maps)
 	const size_t size = strlen(text), at = msg_maps_files(size);
 	int r = unwind_space_set_maps(p->space, text, size);
 
-	note_file(p);
+	note_early_file(p);
 	if (r == 0 && at < maps->len)
 		unwind_space_set_identities(p->space, (const void *)(text + at),
 					    (maps->len - at) / sizeof(struct mapped_file));
@@ -309,15 +306,15 @@ const char *program_release(struct program *p)
 		return p->release;
 	if (open->release_given[0] != '\0') {
 		memcpy(p->release, open->release_given, sizeof(p->release));
-	} else if (p->runs.names.release[0] != '\0') {
-		memcpy(p->release, p->runs.names.release, sizeof(p->release));
+	} else if (p->identity.names.release[0] != '\0') {
+		memcpy(p->release, p->identity.names.release, sizeof(p->release));
 		log_debug("process %d: using release %s of its environment", open->pid, p->release);
 	} else if (open->release_env[0] != '\0') {
 		memcpy(p->release, open->release_env, sizeof(p->release));
 	} else {
-		p->release_is_unknown =
-			!release_of_image(buf_string(&p->runs.exe), buf_string(&p->runs.file),
-					  p->space, p->release, sizeof(p->release));
+		p->release_is_unknown = !release_of_image(buf_string(&p->identity.exe),
+							  buf_string(&p->identity.file), p->space,
+							  p->release, sizeof(p->release));
 		release_clean(p->release);
 		/* Only a server groups profiles by release, so a file needs no warning. */
 		if (open->for_server != 0 && release_is_new(p->release))
@@ -335,8 +332,8 @@ const char *program_environment(struct program *p)
 
 	if (p->environment[0] != '\0')
 		return p->environment;
-	if (!open->environment_given && p->runs.names.environment[0] != '\0')
-		memcpy(p->environment, p->runs.names.environment, sizeof(p->environment));
+	if (!open->environment_given && p->identity.names.environment[0] != '\0')
+		memcpy(p->environment, p->identity.names.environment, sizeof(p->environment));
 	else
 		memcpy(p->environment, open->environment, sizeof(p->environment));
 	release_clean(p->environment);
@@ -345,7 +342,7 @@ const char *program_environment(struct program *p)
 
 void program_name(struct program *p, char ret[PROGRAM_NAME_SIZE])
 {
-	const char *exe = buf_string(&p->runs.exe), *slash = strrchr(exe, '/');
+	const char *exe = buf_string(&p->identity.exe), *slash = strrchr(exe, '/');
 	const char *name = slash == NULL ? exe : slash + 1;
 
 	(void)snprintf(ret, PROGRAM_NAME_SIZE, "%s", *name == '\0' ? "unknown" : name);

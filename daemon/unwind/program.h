@@ -2,8 +2,13 @@
  * The program that a target runs: its address space (mappings, images), its name,
  * its release and its environment. An exec replaces it by another program.
  *
- * All of it comes from files that the broker opens (daemon/unwind/request.h), so
- * most functions here wait for the broker. Each stream has one program.
+ * The files and texts that these are read from come from the broker
+ * (daemon/unwind/request.h), so most functions here wait for the broker. Each stream
+ * (daemon/unwind/stream.h) has one program.
+ *
+ * Times are CLOCK_MONOTONIC, in ns. Those of work, opened_ns and early_file_ns are read
+ * from the clock in this process. All others are times of records, which capture wrote
+ * up to half a second earlier.
  */
 #ifndef DAEMON_UNWIND_PROGRAM_H
 #define DAEMON_UNWIND_PROGRAM_H
@@ -17,8 +22,8 @@
 #include "lib/unwind/unwind.h"
 
 /*
- * The time that this process has spent on a target, in ns: its share of the
- * profiler's cost. Waiting for the broker is not counted.
+ * The elapsed time that this process has worked for a target: the target's share of
+ * unwind's cost. Time in which the process waits for the broker does not count.
  */
 struct work {
 	uint64_t since_ns; /* beginning of the present work; 0: none */
@@ -27,60 +32,66 @@ struct work {
 
 void work_begin(struct work *w, uint64_t now_ns);
 void work_end(struct work *w, uint64_t now_ns);
-/* Adds the present work up to now to sum_ns. */
+/* Reads the clock, and adds the present work up to now to sum_ns. */
 void work_update(struct work *w);
 
-/*
- * What a process runs, as strings; each is "" if it is unknown. file identifies the
- * executable's file (FILE_KIND_PROGRAM), cmdline begins with argv[0].
- */
-struct running {
-	struct buf exe, file, cmdline;
+/* The identity of a program: C strings from FILE_KIND_PROGRAM. Each is "" if it is unknown. */
+struct program_identity {
+	struct buf exe;	    /* path of the executable, without " (deleted)" */
+	struct buf file;    /* device, inode and modification time of the executable, as text */
+	struct buf cmdline; /* argv[0] */
 	struct release_names names;
 };
 
 /*
- * When the maps are read again. A pc in no mapping shows that something has been
- * mapped since; the maps are read again unless they are younger than
- * MAPS_UNKNOWN_NS. Nothing shows that a library was replaced by another one at the
- * same addresses, so the maps are also read every MAPS_EVERY_NS, or, where fewer
- * than MAPS_SAMPLES samples came since, every MAPS_SELDOM_NS. Reading maps takes 30
- * system calls of three processes: for a hundred targets that wake once a second
- * it took a third of the CPU time of the broker and unwind.
+ * When the maps are read again. A pc in no mapping shows that a file has been mapped since
+ * they were read: then they are read again if they are older than MAPS_MISS_NS. A library
+ * that was replaced by another one at the same addresses shows in no sample. So the maps
+ * are also read every MAPS_EVERY_NS or, if fewer than MAPS_SAMPLES samples came since,
+ * every MAPS_SELDOM_NS. Reading maps takes 30 system calls of three processes: for a
+ * hundred targets that wake once a second it took a third of the CPU time of the broker
+ * and unwind.
  */
-#define MAPS_UNKNOWN_NS (200 * NS_PER_MS)
-#define MAPS_EVERY_NS	(5 * NS_PER_SEC)
-#define MAPS_SAMPLES	64
-#define MAPS_SELDOM_NS	(20 * NS_PER_SEC)
+#define MAPS_MISS_NS   (200 * NS_PER_MS)
+#define MAPS_EVERY_NS  (5 * NS_PER_SEC)
+#define MAPS_SAMPLES   64
+#define MAPS_SELDOM_NS (20 * NS_PER_SEC)
 
 struct program {
 	const struct msg_session_open *open;
 	struct work *work;
 	struct unwind_space *space;
-	struct running runs;
+	struct program_identity identity;
 	char release[MSG_TEXT_MAX];	/* "": not determined yet */
 	char environment[MSG_TEXT_MAX]; /* "": not determined yet */
-	bool release_is_unknown;	/* neither the user nor a file gives a release */
+	/* The release is "NAME@unknown" or "unknown": no source gave one. */
+	bool release_is_unknown;
 	bool has_maps;
-	uint64_t maps_read_ns;	/* time of the records when the maps were read */
-	uint64_t maps_samples;	/* samples since then */
-	uint64_t opened_ns;	/* CLOCK_MONOTONIC */
-	uint64_t first_file_ns; /* CLOCK_MONOTONIC: the last of its first files came */
+	uint64_t maps_read_ns; /* time_ns of the record for which the maps were last read */
+	uint64_t maps_samples; /* samples since then */
+	uint64_t opened_ns;    /* when program_open() was called */
+	/*
+	 * When the newest early file came. Early files are FILE_KIND_PROGRAM, maps and
+	 * images that come within 2 s after opened_ns.
+	 */
+	uint64_t early_file_ns;
 };
 
 /*
- * Opens the program that the process runs now, and frees the one that p had. p is
- * zero before its first use. open, work and cache must outlive it. Returns 0, or
- * -ENOMEM: p still has the old program.
+ * Requests the identity of the program that the process runs now, and replaces the
+ * program that p had. p is zero before its first use. open, work and cache must outlive
+ * p. Without an answer, because the process has ended, the identity is unknown; that is
+ * no error. Returns 0, or -ENOMEM: then p still has the old program.
  */
 must_check int program_open(struct program *p, const struct msg_session_open *open,
 			    struct work *work, struct unwind_cache *cache);
 void program_fini(struct program *p);
 
 /*
- * The program ended at time_ns, by an exec. If its first files came later, they may
- * belong to the next program, which may have other code at the same addresses. The
- * program then has no maps and no name, and no release unless the user has set one.
+ * Records that the program ended at time_ns, by an exec. If an early file came after
+ * time_ns, the files may belong to the next program, which may have other code at the same
+ * addresses. Then this removes the program's maps and identity, and its release unless the
+ * user has set one.
  */
 void program_ended(struct program *p, uint64_t time_ns);
 
@@ -88,21 +99,25 @@ void program_ended(struct program *p, uint64_t time_ns);
 bool program_is_other(struct program *p);
 
 /*
- * Counts a sample at now_ns. Returns true if the maps are to be read before that
- * sample is unwound.
+ * Counts a sample of time now_ns. Returns true if the caller has to read the maps before it
+ * unwinds that sample, because of their age.
  */
-must_check bool program_maps_expired(struct program *p, uint64_t now_ns);
-
-/* Returns true if the maps are to be read because a pc at now_ns is in none. */
-must_check bool program_maps_outdated(const struct program *p, uint64_t now_ns);
+must_check bool program_maps_due(struct program *p, uint64_t now_ns);
 
 /*
- * Reads the text of the maps, at now_ns of the records, for program_set_maps().
- * Returns 0, or an error: the process is ending.
+ * Returns true if the caller has to read the maps because a pc of a sample of time now_ns is
+ * in no mapping.
+ */
+must_check bool program_maps_due_after_miss(const struct program *p, uint64_t now_ns);
+
+/*
+ * Requests the text of the maps, for program_set_maps(). now_ns is the time of the newest
+ * record. The caller frees *ret. Returns 0, or a negative errno: usually the process is
+ * ending.
  */
 must_check int program_get_maps(struct program *p, uint64_t now_ns, struct buf *ret);
 
-/* As unwind_space_would_remap(); false for the first maps. */
+/* As unwind_space_would_remap(), but *ret is false for the first maps. */
 must_check int program_would_remap(const struct program *p, const struct buf *maps, bool *ret);
 
 /* Sets the maps. Errors are those of unwind_space_set_maps(). */

@@ -3,8 +3,8 @@
  * where the user has not set them: from the target's environment variables, or
  * from its executable.
  *
- * daemon/unwind/program.c decides which source counts. All strings here are the
- * target's choice, so they pass release_clean() before they are sent or logged.
+ * daemon/unwind/program.c decides which source counts. The target chooses all strings
+ * here, so the caller passes each to release_clean() before it is sent or logged.
  */
 #ifndef DAEMON_UNWIND_RELEASE_H
 #define DAEMON_UNWIND_RELEASE_H
@@ -37,22 +37,24 @@ struct release_names {
 void release_of_environ(const char *text, size_t len, struct release_names *ret);
 
 /*
- * Makes a release of an executable, "redis-server@15dfff3239aa": its file name and
- * the first 12 digits of its build-id. size is 160 at least.
+ * Makes a release from an executable, such as "redis-server@15dfff3239aa": its file name,
+ * and the first 12 hex digits of its build-id or, without one, of the identifier made from
+ * .text (lib/unwind/elf/build_id.h). exe and file are those of struct program_identity.
+ * size is at least 160. Returns true.
  *
- * If the image cannot be read, because the process has ended, the release is that
- * of an earlier process with the same path exe and the same file (FILE_KIND_PROGRAM).
- * The last RELEASE_KNOWN_MAX releases are kept for that. If there is none, returns
- * false, and the release is "redis-server@unknown".
+ * If the image cannot be read, because the process has ended, this takes the release of an
+ * earlier process with the same exe and file, and returns true. The last
+ * RELEASE_KNOWN_MAX releases are kept for that. If there was no such process, the release
+ * is "redis-server@unknown", and the function returns false.
  */
 #define RELEASE_KNOWN_MAX 256
 bool release_of_image(const char *exe, const char *file, struct unwind_space *space, char *ret,
 		      size_t size);
 
 /*
- * Returns true the first time that it gets this release, so that a hundred
- * processes of one program cause one log line. After RELEASE_SEEN_MAX releases it
- * returns true for each new one.
+ * Returns true at the first call with this release, so that a hundred processes of one
+ * program cause one log line. Only the first RELEASE_SEEN_MAX releases are remembered: any
+ * other release is new at each call.
  */
 #define RELEASE_SEEN_MAX 256
 bool release_is_new(const char *release);

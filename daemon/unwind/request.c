@@ -138,7 +138,7 @@ int request_debug_link(uint32_t target, uint64_t start, uint64_t end, const char
 	return ask_by_name(&request, name, ret_fd);
 }
 
-uint32_t *request_page(const struct ipc_message *init)
+uint32_t *request_map_reading_page(const struct ipc_message *init)
 {
 	void *page;
 	int r;
@@ -151,7 +151,7 @@ uint32_t *request_page(const struct ipc_message *init)
 	return page;
 }
 
-uint32_t request_number(void)
+uint32_t request_last_file_number(void)
 {
 	return last_number;
 }

@@ -3,7 +3,12 @@
  * and waits for the answer, a descriptor (MSG_FILE_REPLY). Messages of the broker that
  * arrive meanwhile are kept, in their order, for request_next_message().
  *
- * A broker that has ended, or that breaks the protocol, ends this process.
+ * The broker gives each image and debug file a number, which is the same at each request.
+ * unwind shows in a page of shared memory the number of the file that it reads, so that
+ * the broker knows at which file unwind died (daemon/broker/files/quarantine.h).
+ *
+ * If the broker has ended, or breaks the protocol, the functions that request a file exit
+ * this process. request_next_message() returns a result instead.
  */
 #ifndef DAEMON_UNWIND_REQUEST_H
 #define DAEMON_UNWIND_REQUEST_H
@@ -14,10 +19,10 @@
 #include "lib/base/ipc.h"
 
 /*
- * Each function asks for one file of a target and waits. Returns 0 and a
- * descriptor that the caller closes, or the negative errno of the broker's answer.
- * Returns -ENOENT without asking if file_request_check() refuses the name or the range: a
- * target may have chosen these.
+ * Each function asks for one file of a target (the broker's number) and waits. enum file_kind
+ * says which file it is. Returns 0 and a descriptor that the caller closes, or the negative
+ * errno of the broker's answer. Returns -ENOENT without asking if file_request_check() refuses
+ * the name or the range: a target may have chosen these.
  */
 must_check int request_file(enum file_kind kind, uint32_t target, int *ret_fd);
 must_check int request_image(uint32_t target, uint64_t start, uint64_t end, int *ret_fd);
@@ -26,24 +31,29 @@ must_check int request_debug_link(uint32_t target, uint64_t start, uint64_t end,
 				  int *ret_fd);
 
 /*
- * Returns the next message of the broker, kept or received; waits for one.
- * Returns 1, 0 when the broker has ended, or an error of ipc_recv().
+ * Returns the next message of the broker in *ret: a kept one or, if there is none, one that
+ * it waits for. Returns 1, 0 if the broker has ended, or the error of ipc_recv(). The caller
+ * owns the descriptors of the message.
  */
 must_check int request_next_message(struct ipc_message *ret);
 
 /*
- * Returns true if a message has been kept. The caller takes it before it waits in
- * poll(2), which does not know of it.
+ * Returns true if a message is kept. Call request_next_message() until this is false, and
+ * only then poll(2): the socket of a kept message is not readable any more.
  */
 bool request_has_message(void);
 
 /*
- * Maps the page that came with MSG_INIT, in which unwind writes the number of the
- * file that it is reading. Ends the process if there is none.
+ * Maps the page that came with MSG_INIT. The process writes to the result the number of the
+ * file that it reads (unwind_cache_options.reading). Exits the process if the message has no
+ * page.
  */
-uint32_t *request_page(const struct ipc_message *init);
+uint32_t *request_map_reading_page(const struct ipc_message *init);
 
-/* Returns the number of the file that was answered last; 0: it has none. */
-uint32_t request_number(void);
+/*
+ * Returns the broker's number of the file that the last successful request returned; 0 if
+ * that file has no number.
+ */
+uint32_t request_last_file_number(void);
 
 #endif

@@ -42,18 +42,18 @@ int series_open(struct series *c, const struct msg_session_open *open, const str
 }
 
 /* Changes the options of a session to those of a recording: a payload for a file. */
-static void open_for_file(struct msg_session_open *open, const struct msg_record_open *record)
+static void open_for_file(struct msg_session_open *open, const struct msg_record_open *recording)
 {
 	open->for_server = open->for_spotlight = 0;
 	open->for_file = 1;
 	open->is_idle = 0;
 	open->by_function = 0;
 	open->transaction[0] = '\0';
-	open->chunk_us = open->first_chunk_us = record->chunk_us;
-	memcpy(open->profiler_id, record->profiler_id, sizeof(open->profiler_id));
+	open->chunk_us = open->first_chunk_us = recording->chunk_us;
+	memcpy(open->profiler_id, recording->profiler_id, sizeof(open->profiler_id));
 }
 
-int series_open_beside(const struct series *from, const struct msg_record_open *record,
+int series_open_beside(const struct series *from, const struct msg_record_open *recording,
 		       uint64_t time_ns, struct series **ret)
 {
 	struct series *c = calloc(1, sizeof(*c));
@@ -62,9 +62,9 @@ int series_open_beside(const struct series *from, const struct msg_record_open *
 
 	if (c == NULL)
 		return -ENOMEM;
-	c->record = record->record;
+	c->recording = recording->record;
 	c->open = from->open;
-	open_for_file(&c->open, record);
+	open_for_file(&c->open, recording);
 	c->began_ns = time_ns;
 	r = thread_keys_copy(&c->keys, &from->keys);
 	options = options_of(&c->open);
@@ -93,8 +93,8 @@ void series_free(struct series *c)
 
 void series_exec(struct series *c, const struct program *p)
 {
-	aggregate_exec(c->aggregate, p->space, buf_string(&p->runs.exe),
-		       buf_string(&p->runs.cmdline));
+	aggregate_exec(c->aggregate, p->space, buf_string(&p->identity.exe),
+		       buf_string(&p->identity.cmdline));
 }
 
 /* Gives the thread its number in the chunks. */

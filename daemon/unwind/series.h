@@ -1,15 +1,19 @@
 /*
- * A series: the chunks that one reader of a target gets, one after another.
+ * A series: the chunks of a target that one reader gets, one after another. A chunk is
+ * the profile of up to 60 s.
  *
- * The reader is either the target's session, whose chunks go to Sentry, to files
- * and to Spotlight, or a recording, whose chunks go to the user who asked for it
- * (daemon/broker/control/recordings.h). A target has one session and up to
- * MSG_RECORDS_MAX recordings. Each of them has a series, and every record of the
- * target is added to every series (daemon/unwind/stream.c).
+ * The reader is either the target's session or a recording. The session exists as long
+ * as the target is profiled; its chunks go to Sentry, to files, and to Spotlight, Sentry's
+ * local viewer. A recording begins and ends by request of a user, to whom its chunks go
+ * (daemon/broker/control/recordings.h). A target has one session and up to MSG_RECORDS_MAX
+ * recordings at a time. Each of them has a series, and every ring record of the target
+ * (lib/capture/sample.h) is added to every series (daemon/unwind/stream.c).
  *
- * A series joins an aggregate with the numbers that the target's threads have in
- * its chunks (daemon/unwind/thread_keys.h). Functions return 0 or -ENOMEM where the
- * comment says nothing else. Times are those of records, in ns.
+ * A series joins an aggregate, which has the open chunk, with the numbers that the
+ * target's threads have in its chunks (daemon/unwind/thread_keys.h).
+ *
+ * Functions return 0 or -ENOMEM unless their comment says otherwise. Times are those of
+ * records: CLOCK_MONOTONIC, in ns.
  */
 #ifndef DAEMON_UNWIND_SERIES_H
 #define DAEMON_UNWIND_SERIES_H
@@ -22,15 +26,19 @@
 
 struct series {
 	struct series *next; /* of another reader of the same target */
-	uint32_t record;     /* msg_record_open.record; 0: the reader is the session */
-	/* The session's options; a recording has a changed copy. */
+	uint32_t recording;  /* msg_record_open.record; 0: the reader is the session */
+	/*
+	 * The session's options. The copy of a recording has the recording's profiler id and
+	 * length of chunks, and asks for payloads for files.
+	 */
 	struct msg_session_open open;
 	struct thread_keys keys;
 	struct aggregate *aggregate;
 	uint64_t began_ns; /* beginning of a recording; 0 for a session */
 	/*
-	 * End of the first chunk: 0 before the first tick, UINT64_MAX after that
-	 * chunk is due.
+	 * When the first chunk ends. It may be shorter than the others (first_chunk_us), so
+	 * that hosts that start together do not send at the same moments. 0 before the first
+	 * tick, UINT64_MAX once the chunk was due.
 	 */
 	uint64_t first_end_ns;
 };
@@ -39,17 +47,22 @@ struct series {
 must_check int series_open(struct series *c, const struct msg_session_open *open,
 			   const struct program *p);
 /*
- * Opens the series of a recording, which begins at time_ns with the threads and
- * stacks that the session's series, from, has then. The caller frees *ret by
+ * Opens the series of a recording, which begins at time_ns. from is the session's series: the
+ * recording begins with its threads and their stacks. The caller frees *ret with
  * series_free().
  */
-must_check int series_open_beside(const struct series *from, const struct msg_record_open *record,
-				  uint64_t time_ns, struct series **ret);
-/* Frees everything that c points to. c may be zero. */
+must_check int series_open_beside(const struct series *from,
+				  const struct msg_record_open *recording, uint64_t time_ns,
+				  struct series **ret);
+/* Frees everything that c points to. Safe on a zero-initialised struct. */
 void series_fini(struct series *c);
-void series_free(struct series *c); /* c may be NULL */
+void series_free(struct series *c); /* also frees c; accepts NULL */
 
-/* The target runs the program p from now on. */
+/*
+ * Sets the program that the target runs from now on. If the target has executed another
+ * program, first call series_exit_all(), series_close() and series_next(), which end the chunk
+ * of the old program.
+ */
 void series_exec(struct series *c, const struct program *p);
 
 /*
@@ -81,12 +94,17 @@ must_check int series_waiting(struct series *c, const struct record *record);
 /* Ends all threads of the target at time_ns. */
 must_check int series_exit_all(struct series *c, uint64_t time_ns);
 
-/* Adds a RECORD_TICK. Returns true if the chunk ought to be closed (aggregate_tick()). */
+/*
+ * Adds a RECORD_TICK. Returns true if the chunk ought to be closed: it has reached its length in
+ * time or bytes (aggregate_tick()).
+ */
 must_check bool series_tick(struct series *c, const struct record_tick *record);
 
 /*
- * series_close() closes the chunk at end_ns; *ret is valid until series_next(). The
- * caller calls series_next() next, whatever series_close() returns.
+ * series_close() closes the chunk at end_ns and returns its profile, which is valid until
+ * series_next(). series_next() opens the next chunk. Call it after each series_close(), also
+ * if that returned an error, before any other function of this module. series_close() also
+ * returns the errors of aggregate_close().
  */
 must_check int series_close(struct series *c, uint64_t end_ns, struct profile *ret);
 must_check int series_next(struct series *c);

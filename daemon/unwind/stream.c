@@ -84,14 +84,14 @@ int stream_new(const struct msg_session_open *open, struct unwind_cache *cache, 
 	return 0;
 }
 
-static void remove_record(struct stream *s, struct series *record)
+static void remove_recording(struct stream *s, struct series *recording)
 {
 	struct series *before = &s->series;
 
-	while (before->next != record)
+	while (before->next != recording)
 		before = before->next;
-	before->next = record->next;
-	series_free(record);
+	before->next = recording->next;
+	series_free(recording);
 }
 
 void stream_free(struct stream *s)
@@ -99,7 +99,7 @@ void stream_free(struct stream *s)
 	if (s == NULL)
 		return;
 	while (s->series.next != NULL)
-		remove_record(s, s->series.next);
+		remove_recording(s, s->series.next);
 	series_fini(&s->series);
 	program_fini(&s->program);
 	free(s);
@@ -146,29 +146,29 @@ static void send_chunk(struct stream *s, struct series *c, uint64_t end_ns, bool
 	if (c->open.is_idle)
 		return;
 	if (c->open.cpu_only && !has_stack(profile)) {
-		if (c->record == 0)
+		if (c->recording == 0)
 			chunk_report_lost(s->open.target, 0, CHUNK_IDLE);
 		return;
 	}
 	if (profile->n_samples == 0)
 		return;
-	if (by_exec && c->record == 0)
+	if (by_exec && c->recording == 0)
 		s->exec_is_held_back = !exec_budget_take(&s->execs, s->open.pid, end_ns);
 	if (by_exec && s->exec_is_held_back) {
-		chunk_report_lost(s->open.target, c->record, DISCARD_EXEC_BUDGET);
+		chunk_report_lost(s->open.target, c->recording, DISCARD_EXEC_BUDGET);
 		return;
 	}
-	if (c->record == 0)
+	if (c->recording == 0)
 		usage_buffer_give(&s->usage, profile);
 	program_name(&s->program, name);
-	chunk_send(&c->open, c->record,
+	chunk_send(&c->open, c->recording,
 		   &(struct chunk_program){
 			   .name = name,
 			   .release = program_release(&s->program),
 			   .environment = program_environment(&s->program),
 		   },
 		   profile);
-	if (c->record == 0)
+	if (c->recording == 0)
 		s->counts.unknown_releases += s->program.release_is_unknown;
 }
 
@@ -184,10 +184,10 @@ static int cut_chunk(struct stream *s, struct series *c, uint64_t end_ns, bool b
 	if (r < 0 && r != -ENOMEM)
 		return r;
 	if (r < 0)
-		chunk_report_lost(s->open.target, c->record, DISCARD_MEMORY);
+		chunk_report_lost(s->open.target, c->recording, DISCARD_MEMORY);
 	else
 		send_chunk(s, c, end_ns, by_exec, &profile);
-	if (r == 0 && c->record == 0)
+	if (r == 0 && c->recording == 0)
 		send_stats(s);
 	return series_next(c);
 }
@@ -246,13 +246,14 @@ static int take_sample(struct stream *s, const struct unwind_sample *sample)
 	/* In a profile of CPU time a thread that does not run has no stack. */
 	if (s->open.cpu_only && !(sample->flags & SAMPLE_RUNNING))
 		return add_sample(s, sample, NULL);
-	if (program_maps_expired(&s->program, s->time_ns) || !s->program.has_maps) {
+	if (program_maps_due(&s->program, s->time_ns) || !s->program.has_maps) {
 		r = read_maps(s);
 		if (r < 0)
 			return r;
 	}
 	unwind_walk_sample(s->program.space, sample, s->open.max_frames, &stack);
-	if (stack.end == UNWIND_END_NO_MAP && program_maps_outdated(&s->program, s->time_ns)) {
+	if (stack.end == UNWIND_END_NO_MAP &&
+	    program_maps_due_after_miss(&s->program, s->time_ns)) {
 		r = read_maps(s);
 		if (r < 0)
 			return r;
@@ -261,7 +262,7 @@ static int take_sample(struct stream *s, const struct unwind_sample *sample)
 	s->counts.stacks++;
 	s->counts.ends[stack.end]++;
 	s->counts.frame_pointer += stack.has_heuristic;
-	if (hint_wanted(s->open.target, sample, &stack, &hint) &&
+	if (hints_make(s->open.target, sample, &stack, &hint) &&
 	    hints_may_send(&s->hints, hint.tid, sample->time_ns, clock_mono_ns()))
 		s->send_hint(&hint);
 	return add_sample(s, sample, &stack);
@@ -272,7 +273,7 @@ static int take_tick(struct stream *s, const struct record_tick *record)
 	int r = 0;
 
 	s->settled_ns = record->settled_ns;
-	exec_budget_check(&s->execs, s->open.pid, record->h.time_ns);
+	exec_budget_log_end(&s->execs, s->open.pid, record->h.time_ns);
 	FOR_EACH_SERIES (c, s)
 		if (r == 0 && series_tick(c, record))
 			r = cut_chunk(s, c, record->settled_ns, false);
@@ -432,16 +433,16 @@ void stream_add_usage(struct stream *s, const struct msg_measure *m)
 		usage_buffer_add(&s->usage, &v);
 }
 
-static struct series *find_record(struct stream *s, uint32_t record)
+static struct series *find_recording(struct stream *s, uint32_t recording)
 {
 	struct series *c = s->series.next;
 
-	while (c != NULL && c->record != record)
+	while (c != NULL && c->recording != recording)
 		c = c->next;
 	return c;
 }
 
-int stream_record_open(struct stream *s, const struct msg_record_open *m)
+int stream_recording_open(struct stream *s, const struct msg_record_open *m)
 {
 	struct series *c, *last = &s->series;
 	size_t n = 0;
@@ -453,7 +454,7 @@ int stream_record_open(struct stream *s, const struct msg_record_open *m)
 	}
 	for (; last->next != NULL; last = last->next)
 		n++;
-	if (n == MSG_RECORDS_MAX || m->record == 0 || find_record(s, m->record) != NULL)
+	if (n == MSG_RECORDS_MAX || m->record == 0 || find_recording(s, m->record) != NULL)
 		return -EPROTO;
 	r = series_open_beside(&s->series, m, s->time_ns, &c);
 	if (r == 0)
@@ -461,24 +462,24 @@ int stream_record_open(struct stream *s, const struct msg_record_open *m)
 	return r;
 }
 
-static int close_record(struct stream *s, struct series *c, uint64_t end_ns)
+static int close_recording(struct stream *s, struct series *c, uint64_t end_ns)
 {
 	int r = cut_chunk(s, c, end_ns, false);
 
-	chunk_report_closed(s->open.target, c->record);
-	remove_record(s, c);
+	chunk_report_closed(s->open.target, c->recording);
+	remove_recording(s, c);
 	return r;
 }
 
-int stream_record_close(struct stream *s, uint32_t record)
+int stream_recording_close(struct stream *s, uint32_t recording)
 {
-	struct series *c = find_record(s, record);
+	struct series *c = find_recording(s, recording);
 
 	/*
 	 * The chunk ends at the settled tick, because threads can still get samples for later
 	 * ticks.
 	 */
-	return c == NULL ? 0 : close_record(s, c, s->settled_ns);
+	return c == NULL ? 0 : close_recording(s, c, s->settled_ns);
 }
 
 int stream_close(struct stream *s)
@@ -489,7 +490,7 @@ int stream_close(struct stream *s)
 		return 0;
 	r = exit_all(s, s->time_ns);
 	while (r == 0 && s->series.next != NULL)
-		r = close_record(s, s->series.next, s->time_ns);
+		r = close_recording(s, s->series.next, s->time_ns);
 	if (r == 0)
 		r = cut_chunk(s, &s->series, s->time_ns, false);
 	s->closed = true;

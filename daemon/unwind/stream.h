@@ -1,14 +1,13 @@
 /*
  * The stream of one target: records of capture go in, chunks go out to the broker.
  *
- * A stream belongs to a session (MSG_SESSION_OPEN). It joins the unwinder
- * (lib/unwind), the target's program (daemon/unwind/program.h), the series of
- * chunks of the session and of each recording (daemon/unwind/series.h), and the
- * encoder (daemon/unwind/chunk.h). A function may send chunks, and may wait for
- * files of the broker.
+ * Each session (MSG_SESSION_OPEN) has a stream. It joins the unwinder (lib/unwind), the
+ * target's program (daemon/unwind/program.h), the series of chunks of the session and
+ * of each recording (daemon/unwind/series.h), and the encoder (daemon/unwind/chunk.h).
+ * Any function here may send chunks to the broker, and may wait for files from it. If
+ * the broker has ended, the function exits this process.
  *
- * Functions return 0 or -ENOMEM where the comment says nothing else. A broker that
- * has ended ends this process.
+ * Functions return 0 or -ENOMEM unless their comment says otherwise.
  */
 #ifndef DAEMON_UNWIND_STREAM_H
 #define DAEMON_UNWIND_STREAM_H
@@ -33,22 +32,24 @@ void stream_free(struct stream *s);
 uint32_t stream_target(const struct stream *s);
 
 /*
- * The time between the two calls is charged to this target, without the time in
- * which the process waits for the broker. stream_new() charges its own time.
+ * Charge the time between the two calls to this target, without the time in which the
+ * process waits for the broker. now_ns is CLOCK_MONOTONIC. stream_new() charges its own
+ * time.
  */
 void stream_begin_work(struct stream *s, uint64_t now_ns);
 void stream_end_work(struct stream *s, uint64_t now_ns);
 
 /*
- * Takes a record of this target. Returns 0, -ENOMEM, or -EPROTO if the record is
- * malformed: then capture has a fault, and the ring cannot be trusted any more.
+ * Adds a ring record of this target, of size bytes. Returns 0, -ENOMEM, or -EPROTO if the
+ * record is malformed: then capture has a fault, and the ring cannot be trusted any more.
  * record may change while the function reads it, because capture can write to it.
  */
 must_check int stream_record(struct stream *s, const struct record *record, size_t size);
 
 /*
- * Call this when capture has ended. What the threads do is unknown until the next
- * records. These may be of another program, since an exec may not have been reported.
+ * Call this when capture has ended: ends all threads, because nothing is known of them until
+ * the next records. When the next record comes, the stream checks whether the process has
+ * executed another program meanwhile.
  */
 must_check int stream_interrupted(struct stream *s);
 
@@ -56,20 +57,25 @@ must_check int stream_interrupted(struct stream *s);
 void stream_add_usage(struct stream *s, const struct msg_measure *m);
 
 /*
- * Begin and end a recording. stream_record_open() also returns -EPROTO if there are
- * MSG_RECORDS_MAX recordings, or one with that number.
+ * Begin and end a recording. stream_recording_open() also returns -EPROTO if the number is 0,
+ * an open recording has that number, or MSG_RECORDS_MAX recordings are open.
+ * stream_recording_close() sends the last chunk, and reports that the recording is closed; it
+ * does nothing if no recording has that number.
  */
-must_check int stream_record_open(struct stream *s, const struct msg_record_open *m);
-must_check int stream_record_close(struct stream *s, uint32_t record);
+must_check int stream_recording_open(struct stream *s, const struct msg_record_open *m);
+must_check int stream_recording_close(struct stream *s, uint32_t recording);
 
 /*
- * Closes the last chunks of the session and of its recordings, and tells the broker
- * that the session is closed. Afterwards the stream ignores records; its table can
- * still be written.
+ * Sends the last chunks of the session and of its recordings, and reports to the broker that
+ * the session is closed. Afterwards the stream ignores records; stream_write_table() still
+ * works.
  */
 must_check int stream_close(struct stream *s);
 
-/* Writes the table of the hottest functions to fd, which stays the caller's. */
+/*
+ * Writes the table of the max_rows hottest functions of the session to fd, which stays the
+ * caller's. Returns 0, -ENOMEM, or -EIO.
+ */
 must_check int stream_write_table(struct stream *s, size_t max_rows, int fd);
 
 #endif

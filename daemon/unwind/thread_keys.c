@@ -4,11 +4,11 @@
 
 #include "lib/base/array.h"
 
-void thread_keys_init(struct thread_keys *k, bool by_pointer, uint64_t seed)
+void thread_keys_init(struct thread_keys *k, bool shows_pointers, uint64_t seed)
 {
-	*k = (struct thread_keys){.by_pointer = by_pointer};
+	*k = (struct thread_keys){.shows_pointers = shows_pointers};
 	table_init(&k->by_tid, seed);
-	table_init(&k->by_its_pointer, seed);
+	table_init(&k->by_pointer, seed);
 }
 
 void thread_keys_fini(struct thread_keys *k)
@@ -17,8 +17,8 @@ void thread_keys_fini(struct thread_keys *k)
 		return;
 	free(k->list);
 	table_fini(&k->by_tid);
-	table_fini(&k->by_its_pointer);
-	thread_keys_init(k, k->by_pointer, k->by_tid.seed);
+	table_fini(&k->by_pointer);
+	thread_keys_init(k, k->shows_pointers, k->by_tid.seed);
 }
 
 static struct thread_key *find(const struct thread_keys *k, const struct table *t, uint64_t what)
@@ -51,13 +51,13 @@ static void end_thread(struct thread_keys *k, struct thread_key *t)
 /* Sets the pointer. A thread that had the same pointer before has ended. */
 static int set_pointer(struct thread_keys *k, struct thread_key *t, uint64_t pointer)
 {
-	struct thread_key *before = find(k, &k->by_its_pointer, pointer);
-	int r = table_put(&k->by_its_pointer, pointer, (uint32_t)(t - k->list));
+	struct thread_key *before = find(k, &k->by_pointer, pointer);
+	int r = table_put(&k->by_pointer, pointer, (uint32_t)(t - k->list));
 
 	if (r < 0)
 		return r;
 	if (t->pointer != 0)
-		(void)table_remove(&k->by_its_pointer, t->pointer);
+		(void)table_remove(&k->by_pointer, t->pointer);
 	t->pointer = pointer;
 	if (before != NULL) {
 		end_thread(k, before);
@@ -75,7 +75,7 @@ int thread_keys_assign(struct thread_keys *k, uint32_t tid, uint64_t pointer,
 	int r = 0;
 
 	*ret = (struct thread_key_change){.key = tid};
-	if (!k->by_pointer)
+	if (!k->shows_pointers)
 		return 0;
 	t = find(k, &k->by_tid, tid);
 	if (t == NULL)
@@ -99,7 +99,7 @@ uint32_t thread_keys_of(const struct thread_keys *k, uint32_t tid)
 {
 	const struct thread_key *t;
 
-	if (!k->by_pointer)
+	if (!k->shows_pointers)
 		return tid;
 	t = find(k, &k->by_tid, tid);
 	return t == NULL ? 0 : t->key;
@@ -122,7 +122,7 @@ void thread_keys_end_all(struct thread_keys *k)
 static void forget_all(struct thread_keys *k)
 {
 	table_clear(&k->by_tid);
-	table_clear(&k->by_its_pointer);
+	table_clear(&k->by_pointer);
 	k->n = 0;
 }
 
@@ -136,7 +136,7 @@ static int append(struct thread_keys *k, const struct thread_key *t)
 	if (t->tid != 0)
 		r = table_put(&k->by_tid, t->tid, at);
 	if (r == 0 && t->pointer != 0)
-		r = table_put(&k->by_its_pointer, t->pointer, at);
+		r = table_put(&k->by_pointer, t->pointer, at);
 	return r;
 }
 
@@ -144,7 +144,7 @@ int thread_keys_copy(struct thread_keys *k, const struct thread_keys *from)
 {
 	int r = 0;
 
-	thread_keys_init(k, from->by_pointer, from->by_tid.seed);
+	thread_keys_init(k, from->shows_pointers, from->by_tid.seed);
 	if (from->n == 0)
 		return 0;
 	k->list = calloc(from->n, sizeof(*k->list));

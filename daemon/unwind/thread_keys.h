@@ -7,8 +7,8 @@
  * same pointer and another tid. It continues the key of the ended thread, so that
  * a chunk never has two threads that are shown alike.
  *
- * Each series (daemon/unwind/series.h) has one table. Functions that allocate
- * return 0 or -ENOMEM.
+ * Each series (daemon/unwind/series.h) has one struct thread_keys. Functions that
+ * allocate return 0 or -ENOMEM.
  */
 #ifndef DAEMON_UNWIND_THREAD_KEYS_H
 #define DAEMON_UNWIND_THREAD_KEYS_H
@@ -22,21 +22,24 @@
 
 struct thread_key {
 	uint32_t tid; /* 0: the thread has ended */
-	bool is_old;  /* the thread had ended before the open chunk */
+	bool is_old;  /* the thread had ended before the open chunk began */
 	uint32_t key;
-	uint64_t pointer; /* 0: unknown */
+	uint64_t pointer; /* the thread pointer; 0: unknown */
 };
 
 struct thread_keys {
-	bool by_pointer;	 /* thread_id_format = pthread; else the table is empty */
-	struct thread_key *list; /* threads of the open chunk and the one before */
+	bool shows_pointers;	 /* thread_id_format = pthread; else the list is empty */
+	struct thread_key *list; /* threads of the open chunk and of the chunk before */
 	size_t n, cap;
-	struct table by_tid, by_its_pointer; /* to index in list */
-	uint32_t last;			     /* the newest key */
+	struct table by_tid, by_pointer; /* to index in list */
+	uint32_t last;			 /* the newest key */
 };
 
-/* Initialises an empty table. Does not allocate. */
-void thread_keys_init(struct thread_keys *k, bool by_pointer, uint64_t seed);
+/*
+ * Initialises an empty list. Does not allocate. seed is for the hash tables. The caller calls
+ * thread_keys_fini().
+ */
+void thread_keys_init(struct thread_keys *k, bool shows_pointers, uint64_t seed);
 void thread_keys_fini(struct thread_keys *k); /* k may be NULL */
 
 /* Initialises k with the threads and keys of from. */
@@ -44,30 +47,34 @@ must_check int thread_keys_copy(struct thread_keys *k, const struct thread_keys 
 
 struct thread_key_change {
 	uint32_t key;	  /* the thread's key */
-	uint32_t old_key; /* the key that it had before, which has ended; 0: none */
-	uint64_t id;	  /* the id to show; 0: the key */
+	uint32_t old_key; /* the key that the thread had until now and that ends; 0: none */
+	uint64_t id;	  /* the id to show for the thread; 0: show the key */
 };
 
 /*
- * Gives the thread a key, or changes it: the thread lives and has this pointer. 0:
- * the pointer is unknown; the thread is shown by its tid until it is known.
+ * Gives a live thread its key; pointer is its thread pointer. 0: the pointer is unknown, and
+ * the thread is shown by its tid.
+ *
+ * A thread keeps its key in later calls, with one exception: if its pointer becomes known, and
+ * another thread had that pointer, the other thread has ended, and this thread continues the
+ * other thread's key. A key that this thread had before then ends (ret->old_key).
  */
 must_check int thread_keys_assign(struct thread_keys *k, uint32_t tid, uint64_t pointer,
 				  struct thread_key_change *ret);
 
 /*
- * Returns the thread's key; 0 if it has none, or if another thread has continued
- * its key.
+ * Returns the key of a thread; 0 if the thread has no key, has ended, or another thread
+ * continues its key. Without shows_pointers: the tid.
  */
 uint32_t thread_keys_of(const struct thread_keys *k, uint32_t tid);
 
-/* The thread has, or all threads have, ended: another thread may continue the key. */
+/* Record that a thread, or every thread, has ended. Another thread may continue its key. */
 void thread_keys_end(struct thread_keys *k, uint32_t tid);
 void thread_keys_end_all(struct thread_keys *k);
 
 /*
- * Begins another chunk: removes the threads that had ended before the last one. On
- * -ENOMEM all threads are removed.
+ * Begins the next chunk: removes the threads that had ended before the chunk began that is
+ * over now. On -ENOMEM all threads are removed.
  */
 must_check int thread_keys_next(struct thread_keys *k);
 

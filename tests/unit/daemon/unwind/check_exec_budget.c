@@ -23,7 +23,7 @@ static uint64_t over(uint64_t now_ns)
 {
 	const uint64_t n = budget.held_back;
 
-	exec_budget_check(&budget, 1, now_ns);
+	exec_budget_log_end(&budget, 1, now_ns);
 	return n - budget.held_back;
 }
 

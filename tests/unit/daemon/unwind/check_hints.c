@@ -30,7 +30,7 @@ static void set_up(void)
 
 static bool wanted(void)
 {
-	return hint_wanted(7, &sample, &stack, &hint);
+	return hints_make(7, &sample, &stack, &hint);
 }
 
 FIXTURE(set_up, NULL)

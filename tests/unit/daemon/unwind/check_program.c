@@ -12,21 +12,21 @@ static const char other[] = "1000-2000 r-xp 00000000 08:01 8 /bin/other\n";
 static struct msg_session_open open_message;
 static struct program p;
 
-/* A program whose first files came at first_file_ns. */
-static void set_up(uint64_t first_file_ns)
+/* A program whose first files came at early_file_ns. */
+static void set_up(uint64_t early_file_ns)
 {
 	static const struct unwind_cache_options options = {.hash_seed = 1};
 	struct unwind_cache *cache;
 
 	OK(unwind_cache_new(&options, &cache));
 	p = (struct program){
-		.open = &open_message, .has_maps = true, .first_file_ns = first_file_ns};
+		.open = &open_message, .has_maps = true, .early_file_ns = early_file_ns};
 	OK(unwind_space_new(cache, NULL, NULL, &p.space));
 	OK(unwind_space_set_maps(p.space, text, strlen(text)));
-	buf_init(&p.runs.exe, 100);
-	buf_init(&p.runs.cmdline, 100);
-	OK(buf_add_string(&p.runs.exe, "/bin/program"));
-	OK(buf_add_string(&p.runs.cmdline, "program"));
+	buf_init(&p.identity.exe, 100);
+	buf_init(&p.identity.cmdline, 100);
+	OK(buf_add_string(&p.identity.exe, "/bin/program"));
+	OK(buf_add_string(&p.identity.cmdline, "program"));
 	memcpy(p.release, "program@1", sizeof("program@1"));
 	memcpy(p.environment, "lab", sizeof("lab"));
 }
@@ -45,7 +45,7 @@ TEST(files_before_the_end_belong_to_the_program)
 	set_up(ENDED_NS);
 	program_ended(&p, ENDED_NS);
 	ck_assert(is_known());
-	ck_assert_str_eq(buf_string(&p.runs.cmdline), "program");
+	ck_assert_str_eq(buf_string(&p.identity.cmdline), "program");
 	ck_assert_str_eq(program_release(&p), "program@1");
 	ck_assert_str_eq(program_environment(&p), "lab");
 }
@@ -55,8 +55,8 @@ TEST(files_after_the_end_may_belong_to_the_next_program)
 	set_up(ENDED_NS + 1);
 	program_ended(&p, ENDED_NS);
 	ck_assert(!is_known());
-	ck_assert_str_eq(buf_string(&p.runs.exe), "");
-	ck_assert_str_eq(buf_string(&p.runs.cmdline), "");
+	ck_assert_str_eq(buf_string(&p.identity.exe), "");
+	ck_assert_str_eq(buf_string(&p.identity.cmdline), "");
 	ck_assert_str_eq(program_release(&p), "unknown");
 }
 
@@ -82,8 +82,8 @@ static void set_up_maps(void)
 static bool expire(uint64_t samples, uint64_t ns)
 {
 	for (uint64_t i = 1; i < samples; i++)
-		ck_assert(!program_maps_expired(&p, READ_NS + ns - 1));
-	return program_maps_expired(&p, READ_NS + ns);
+		ck_assert(!program_maps_due(&p, READ_NS + ns - 1));
+	return program_maps_due(&p, READ_NS + ns);
 }
 
 TEST(maps_of_a_busy_process)
@@ -91,24 +91,24 @@ TEST(maps_of_a_busy_process)
 	set_up_maps();
 	ck_assert(expire(MAPS_SAMPLES, MAPS_EVERY_NS));
 	/* Until they are read again. */
-	ck_assert(program_maps_expired(&p, READ_NS + MAPS_EVERY_NS));
+	ck_assert(program_maps_due(&p, READ_NS + MAPS_EVERY_NS));
 	set_up_maps();
-	ck_assert(!program_maps_expired(&p, READ_NS + MAPS_EVERY_NS));
+	ck_assert(!program_maps_due(&p, READ_NS + MAPS_EVERY_NS));
 }
 
 TEST(maps_of_a_process_that_mostly_sleeps)
 {
 	set_up_maps();
 	ck_assert(!expire(MAPS_SAMPLES - 1, MAPS_EVERY_NS));
-	ck_assert(program_maps_expired(&p, READ_NS + MAPS_EVERY_NS));
+	ck_assert(program_maps_due(&p, READ_NS + MAPS_EVERY_NS));
 	set_up_maps();
-	ck_assert(!program_maps_expired(&p, READ_NS + MAPS_SELDOM_NS - 1));
-	ck_assert(program_maps_expired(&p, READ_NS + MAPS_SELDOM_NS));
+	ck_assert(!program_maps_due(&p, READ_NS + MAPS_SELDOM_NS - 1));
+	ck_assert(program_maps_due(&p, READ_NS + MAPS_SELDOM_NS));
 }
 
 TEST(maps_without_a_pc)
 {
 	set_up_maps();
-	ck_assert(!program_maps_outdated(&p, READ_NS + MAPS_UNKNOWN_NS - 1));
-	ck_assert(program_maps_outdated(&p, READ_NS + MAPS_UNKNOWN_NS));
+	ck_assert(!program_maps_due_after_miss(&p, READ_NS + MAPS_MISS_NS - 1));
+	ck_assert(program_maps_due_after_miss(&p, READ_NS + MAPS_MISS_NS));
 }

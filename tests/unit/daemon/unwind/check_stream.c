@@ -179,7 +179,7 @@ static void open_record(uint32_t number, int expected)
 		.profiler_id = "ffffffffffffffffffffffffffffffff",
 	};
 
-	ck_assert_int_eq(stream_record_open(stream, &m), expected);
+	ck_assert_int_eq(stream_recording_open(stream, &m), expected);
 }
 
 /* The next message of this type, whose descriptors are closed. */
@@ -211,12 +211,12 @@ TEST(recordings)
 		sample(now);
 		tick(now);
 	}
-	OK(stream_record_close(stream, 2));
+	OK(stream_recording_close(stream, 2));
 	chunk = (const void *)next_message(MSG_RECORD_CHUNK)->bytes;
 	ck_assert_uint_eq(chunk->record, 2);
 	closed = (const void *)next_message(MSG_RECORD_CLOSED)->bytes;
 	ck_assert_uint_eq(closed->record, 2);
-	OK(stream_record_close(stream, 2));
+	OK(stream_recording_close(stream, 2));
 	open_record(1, -EPROTO); /* there is one */
 	open_record(0, -EPROTO); /* the session's */
 	open_record(9, 0);
