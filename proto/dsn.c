@@ -331,7 +331,7 @@ int dsn_auth(const struct dsn *dsn, const char *client, char *ret, size_t size)
 }
 
 /* FNV-1a. */
-uint64_t dsn_number(const struct dsn *dsn)
+uint64_t dsn_hash(const struct dsn *dsn)
 {
 	const char *const parts[] = {dsn->host, dsn->path, dsn->project, dsn->public_key};
 	/* A port has 16 bits. */

@@ -1,6 +1,6 @@
 /*
  * Parses a DSN, the address of a Sentry project with its public key, and makes what is needed to
- * send to it: URL, authentication header, name for logs, number.
+ * send to it: URL, authentication header, name for logs, and a hash for file names.
  *
  *     {scheme}://{public_key}[:{secret}]@{host}[:port]{/path}/{project_id}
  *
@@ -61,10 +61,10 @@ enum dsn_result {
 };
 
 /*
- * Parses text. *ret is written only if the result is DSN_OK. Then keys, path and project consist
- * of the unreserved characters of RFC 3986, and the host is an ASCII name (an international
- * name in its xn-- form), an address, or an IPv6 address in brackets without a zone. So no part
- * can end a URL, a path segment, a header or a field of X-Sentry-Auth.
+ * Parses text. *ret is written only if the result is DSN_OK. Then keys and project consist of the
+ * unreserved characters of RFC 3986, the path of these and of slashes, and the host is an ASCII
+ * name (an international name in its xn-- form), an address, or an IPv6 address in brackets
+ * without a zone. So no part can end a URL, a header or a field of X-Sentry-Auth.
  */
 enum dsn_result dsn_parse(struct dsn *ret, const char *text) __attribute__((warn_unused_result));
 
@@ -108,6 +108,6 @@ int dsn_auth(const struct dsn *dsn, const char *client, char *ret, size_t size)
  * the same in every run. The secret is not part of it, because servers do not check secrets
  * any more.
  */
-uint64_t dsn_number(const struct dsn *dsn);
+uint64_t dsn_hash(const struct dsn *dsn);
 
 #endif

@@ -163,7 +163,7 @@ struct msg_init {
 	uint32_t spool_age_s;
 	uint32_t spool_is_first; /* the directory itself, not one in it (spool_dirs.h) */
 	uint64_t spool_bytes;
-	uint64_t spool_dsn; /* dsn_number() of the DSN that the spool belongs to */
+	uint64_t spool_dsn; /* dsn_hash() of the DSN that the spool belongs to */
 };
 
 /* MSG_INIT_SIZE and so on: the size of each type's struct. */

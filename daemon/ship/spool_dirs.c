@@ -19,7 +19,7 @@
 /* Another ship rarely removes an empty directory while it is being made. */
 #define MAKE_TRIES 3
 
-/* A DSN's number in hexadecimal digits, and the NUL. */
+/* A DSN's hash in hexadecimal digits, and the NUL. */
 #define SUBDIR_NAME_SIZE (16 + 1)
 
 /* Called for a file of the spool; returns true if it removed or moved the file. */

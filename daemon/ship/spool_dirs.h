@@ -3,7 +3,7 @@
  * at each turn of its loop.
  *
  * The first DSN, that of [sentry] or of the command line, uses the spool's own directory; each
- * other DSN uses a subdirectory, whose name is the DSN's number (dsn_number) in 16 hexadecimal
+ * other DSN uses a subdirectory, whose name is the DSN's hash (dsn_hash) in 16 hexadecimal
  * digits. A DSN that changes its role from one run to the next has chunks in the other directory:
  * they are moved at the start.
  *

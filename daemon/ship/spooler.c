@@ -111,7 +111,7 @@ void spooler_set_dsn(struct spooler *s, const struct dsn *dsn)
 	uint64_t ignored;
 	size_t others;
 
-	s->dsn = dsn_number(dsn);
+	s->dsn = dsn_hash(dsn);
 	if (s->spool == NULL)
 		return;
 	others = spool_count(s->spool) - spool_span(s->spool, s->dsn, &ignored);

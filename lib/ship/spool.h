@@ -9,7 +9,7 @@
  *     TTTTTTTTTTTTTTTT-IIIIIIIIIIIIIIIIIIIIIIIIIIIIIIII-DDDDDDDDDDDDDDDD.v1.gz
  *
  * in lower-case hexadecimal digits. T: Unix time in ms at which the envelope was added; I: chunk
- * id; D: the DSN's number (dsn_number). A name that ends in .v1.gz is an envelope with a V1
+ * id; D: the DSN's number (dsn_hash). A name that ends in .v1.gz is an envelope with a V1
  * profile: the name says so because an envelope that is dropped is counted by its kind, and is
  * not read for that.
  *
@@ -47,7 +47,7 @@ struct spool_entry {
 	 * read the directory, because a clock was wrong, was replaced by the time of that call.
 	 */
 	uint64_t time_ms;
-	uint64_t dsn;  /* dsn_number() */
+	uint64_t dsn;  /* dsn_hash() */
 	uint64_t size; /* bytes of the file */
 	enum envelope_kind kind;
 	uint8_t id[SPOOL_ID_BYTES];

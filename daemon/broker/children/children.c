@@ -209,7 +209,7 @@ static uint64_t number_of(const char *text)
 	struct dsn dsn;
 
 	if (dsn_parse(&dsn, text) == DSN_OK)
-		number = dsn_number(&dsn);
+		number = dsn_hash(&dsn);
 	explicit_bzero(&dsn, sizeof(dsn));
 	return number;
 }
@@ -237,7 +237,7 @@ static int new_ship(struct children *c, const char *dsn, struct ship **ret)
 	/* Fits: a longer text is no DSN. */
 	(void)snprintf(s->dsn, sizeof(s->dsn), "%s", dsn);
 	if (dsn_parse(&parsed, dsn) == DSN_OK) {
-		s->spool_dsn = dsn_number(&parsed);
+		s->spool_dsn = dsn_hash(&parsed);
 		dsn_label(&parsed, s->place);
 	}
 	explicit_bzero(&parsed, sizeof(parsed));

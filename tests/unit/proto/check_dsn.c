@@ -305,7 +305,7 @@ static uint64_t number_of(const char *text)
 	struct dsn d;
 
 	ck_assert_int_eq(dsn_parse(&d, text), DSN_OK);
-	return dsn_number(&d);
+	return dsn_hash(&d);
 }
 
 TESTS(number_identifies_the_project, array_size(numbered))

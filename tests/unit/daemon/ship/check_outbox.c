@@ -46,7 +46,7 @@ static void open_spool(size_t count)
 {
 	const struct spool_limits limits = {.count = count};
 
-	OK(spooler_open(&outbox.spooler, dsn_number(&dsn), &limits, dir));
+	OK(spooler_open(&outbox.spooler, dsn_hash(&dsn), &limits, dir));
 }
 
 static void set_up(void)

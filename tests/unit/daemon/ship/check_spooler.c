@@ -61,14 +61,14 @@ static void leave_for(uint64_t number, enum envelope_kind kind, uint8_t n, uint6
 /* Makes a file as an earlier ship would have left it. */
 static void leave(uint8_t n, uint64_t age_ms)
 {
-	leave_for(dsn_number(&dsn), ENVELOPE_CHUNK, n, age_ms);
+	leave_for(dsn_hash(&dsn), ENVELOPE_CHUNK, n, age_ms);
 }
 
 static void open_spool(void)
 {
 	static const struct spool_limits defaults;
 
-	OK(spooler_open(&spooler, dsn_number(&dsn), &defaults, dir));
+	OK(spooler_open(&spooler, dsn_hash(&dsn), &defaults, dir));
 }
 
 /* Sends an envelope with this outcome, and returns the pause before the next one. */
@@ -160,10 +160,10 @@ TEST(losses_are_reported_to_their_own_server)
 	const uint64_t old_ms = UINT64_C(48) * 3600 * 1000;
 	const struct client_report *counted = &reports.counted;
 
-	leave_for(dsn_number(&dsn) + 1, ENVELOPE_CHUNK, 1, old_ms);
-	leave_for(dsn_number(&dsn), ENVELOPE_CHUNK, 2, old_ms);
-	leave_for(dsn_number(&dsn), ENVELOPE_V1, 3, old_ms);
-	leave_for(dsn_number(&dsn), ENVELOPE_V1, 4, old_ms);
+	leave_for(dsn_hash(&dsn) + 1, ENVELOPE_CHUNK, 1, old_ms);
+	leave_for(dsn_hash(&dsn), ENVELOPE_CHUNK, 2, old_ms);
+	leave_for(dsn_hash(&dsn), ENVELOPE_V1, 3, old_ms);
+	leave_for(dsn_hash(&dsn), ENVELOPE_V1, 4, old_ms);
 	open_spool();
 	ck_assert_uint_eq(spooler.counts.expired, 4);
 	ck_assert_uint_eq(counted->quantity[ENVELOPE_CHUNK][CLIENT_REPORT_CACHE_OVERFLOW], 1);

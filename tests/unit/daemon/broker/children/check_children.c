@@ -23,7 +23,7 @@ static void set_up(void)
 	c.n_ships = SHIPS_MAX;
 	memcpy(last->dsn, TEXT, sizeof(TEXT));
 	ck_assert_int_eq(dsn_parse(&dsn, TEXT), DSN_OK);
-	last->spool_dsn = dsn_number(&dsn);
+	last->spool_dsn = dsn_hash(&dsn);
 }
 
 FIXTURE(set_up, NULL)
