@@ -124,8 +124,8 @@ bool cpu_frame_size(const uint8_t *code, size_t n, uint32_t *ret_size);
 
 /*
  * Returns true if the code may lower the stack pointer by an amount that is only known at run time
- * (a variable-length array, alignment). On x86-64 bytes in the middle of an instruction may look
- * so, too.
+ * (a variable-length array, alignment). On x86-64 this may be wrongly true: bytes in the middle of
+ * an instruction may look like such an instruction.
  */
 bool cpu_frame_varies(const uint8_t *code, size_t n);
 
@@ -138,31 +138,34 @@ bool cpu_jumps_to(const uint8_t *code, size_t n, int64_t distance);
 
 /*
  * Returns true if code is a stub of a PLT, so that the return address still is where the call left
- * it. aarch64 only; x86_64_path.h handles those of x86-64.
+ * it. x86-64: false; x86_64_path.h handles its stubs.
  */
 bool cpu_is_stub(const uint8_t *code, size_t n);
 
 /*
- * Returns true if code leads to a call that does not return, because what follows the call cannot
- * be executed, and changes the stack pointer nowhere before. x86-64 only.
+ * Returns true if code is a sequence of instructions without a jump, and without a change of the
+ * stack pointer, up to a call that does not return: behind the call is hlt or ud2. aarch64: false.
  */
 #define CPU_NORETURN_MAX 24
 bool cpu_never_returns(const uint8_t *code, size_t n);
 
 /*
- * Returns true if a new thread is at code: behind the clone(2) or clone3(2) that made it, on its
- * path to the call of its function, behind which it exits. before are the bytes in front of code.
- * The parent takes another path behind clone. A forked child may take the same one, but has
- * its parent's stack. The two are told apart by the frame pointer, which only a thread
- * clears. x86-64 only.
+ * Returns true if code is on the path that a new thread takes from the clone(2) or clone3(2) that
+ * made it to the call of its function: the path takes the branches for a result of 0, clears the
+ * frame pointer, and leads to an indirect call with exit(2) behind it. before are the bytes in
+ * front of code; the instruction that clears the frame pointer may be among them.
+ *
+ * The parent takes another path behind clone(2). The child of a fork may take the same branches,
+ * but continues on a copy of its parent's stack, so its code does not clear the frame pointer.
+ * aarch64: false.
  */
 #define CPU_THREAD_START_MAX	64
 #define CPU_THREAD_START_BEFORE 9 /* clone3 of glibc, at the call */
 bool cpu_is_thread_start(const uint8_t *before, size_t n_before, const uint8_t *code, size_t n);
 
 /*
- * Returns true if a system call may have returned 0 to the instruction at the pc a moment ago.
- * known and r are as in struct frame_regs. x86-64 only.
+ * Returns true if a system call may have returned 0 at most 32 bytes of code before the pc. known
+ * and r are as in struct frame_regs. aarch64: false.
  */
 bool cpu_syscall_returned_zero(uint64_t known, const uint64_t *r);
 

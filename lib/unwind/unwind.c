@@ -14,7 +14,7 @@ const char *unwind_end_name(enum unwind_end end)
 		[UNWIND_END_UNKNOWN_REGISTER] = "unknown_register",
 		[UNWIND_END_CAPPED] = "capped",
 		[UNWIND_END_MAX_FRAMES] = "max_frames",
-		[UNWIND_END_CYCLE] = "cycle",
+		[UNWIND_END_SIGNALS] = "cycle",
 	};
 
 	assert(end < UNWIND_END_N);

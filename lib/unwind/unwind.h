@@ -83,11 +83,14 @@ enum unwind_end {
 	UNWIND_END_UNKNOWN_REGISTER, /* a register is needed whose value is unknown */
 	UNWIND_END_CAPPED,	     /* the copy of the stack is cut: SAMPLE_CAPPED */
 	UNWIND_END_MAX_FRAMES,	     /* more frames than the caller's limit */
-	UNWIND_END_CYCLE,	     /* too many signal frames */
+	UNWIND_END_SIGNALS,	     /* more than 64 signal frames */
 	UNWIND_END_N
 };
 
-/* Returns a short name for statistics and tests, such as "root" or "bad_cfa". */
+/*
+ * Returns a short name for statistics and tests, such as "root" or "bad_cfa". That of
+ * UNWIND_END_SIGNALS is "cycle".
+ */
 const char *unwind_end_name(enum unwind_end end);
 
 /*
@@ -135,7 +138,7 @@ struct unwind_stack {
 	/* The stack pointer of the first frame in the second range; 0 if none. */
 	uint64_t second_from;
 	/* The cost of guesses in this walk, in units of about 5 ns. */
-	uint32_t searched;
+	uint32_t guess_cost;
 	/*
 	 * Two stacks of one cache with the same id have the same frames (addr
 	 * and is_leaf). The shared_n outermost frames are those of the stack
@@ -198,9 +201,10 @@ must_check int unwind_space_set_maps(struct unwind_space *s, const char *text, s
  * addresses that were recorded elsewhere. The file is the one that files->image
  * returns, and may be a separate debug file. Its first segment is placed at
  * start, which must be a multiple of UNWIND_FILE_ALIGN with UNWIND_FILE_MAX
- * bytes above it. Returns 0; -ENOEXEC if the file is no ELF file of this
- * processor, or its segments span more than UNWIND_FILE_MAX bytes; -EINVAL if it
- * is no regular file; the error of files->image; or -ENOMEM.
+ * bytes above it. path is only what unwind_image.path gives for the file; it is
+ * copied. Returns 0; -ENOEXEC if the file is no ELF file of this processor, or its
+ * segments span more than UNWIND_FILE_MAX bytes; -EINVAL if it is no regular file; the
+ * error of files->image; or -ENOMEM.
  */
 #define UNWIND_FILE_ALIGN 4096u
 #define UNWIND_FILE_MAX	  (UINT64_C(1) << 46)

@@ -26,7 +26,7 @@
  * The limit of cost for a walk to which nothing was refused: what is asked about this little code
  * costs far less.
  */
-#define SEARCHED_MAX (GUESS_WORK_MAX / 2)
+#define GUESS_COST_LIMIT (GUESS_COST_MAX / 2)
 
 /* a flag that samples do not have */
 #define HAS_SECOND 0x80
@@ -134,7 +134,7 @@ static void walk(struct unwind_space *space, const struct record_sample *s, size
 
 static void assert_same(const struct unwind_stack *a, const struct unwind_stack *b)
 {
-	if (a->searched > SEARCHED_MAX || b->searched > SEARCHED_MAX)
+	if (a->guess_cost > GUESS_COST_LIMIT || b->guess_cost > GUESS_COST_LIMIT)
 		return;
 	assert(a->n == b->n && a->end == b->end);
 	for (size_t i = 0; i < a->n; i++)

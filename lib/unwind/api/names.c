@@ -77,7 +77,7 @@ int unwind_symbol_at(struct unwind_space *s, uint64_t addr, const char **ret_nam
 	}
 	cache_end(s->cache);
 	if (named)
-		cache_reads_names(s->cache, named);
+		cache_mark_symbol_file(s->cache, named);
 	return r;
 }
 

@@ -148,7 +148,7 @@ static void run(struct walk *w, struct walk_frame *f, uint32_t tid, size_t max_f
 		}
 	}
 	out->end = end;
-	out->searched += w->searched;
+	out->guess_cost += w->guess_cost;
 	out->stack_top = w->top;
 	out->missing = end == UNWIND_END_UNREADABLE || end == UNWIND_END_CAPPED ? w->missing : 0;
 	out->second = end == UNWIND_END_UNREADABLE || end == UNWIND_END_BAD_CFA ? w->second : 0;
@@ -165,7 +165,7 @@ static void walk_from(const struct unwind_sample *sample, uint64_t known, struct
 
 	start(sample, known, false, w, &f);
 	run(w, &f, sample->tid, max_frames, ret);
-	if (ret->end != UNWIND_END_UNKNOWN_REGISTER || w->searched == GUESS_WORK_MAX)
+	if (ret->end != UNWIND_END_UNKNOWN_REGISTER || w->guess_cost == GUESS_COST_MAX)
 		return;
 	start(sample, known, true, w, &f);
 	run(w, &f, sample->tid, max_frames, ret);
@@ -184,13 +184,14 @@ void unwind_walk_sample(struct unwind_space *s, const struct unwind_sample *samp
 	assert(max_frames >= 1 && max_frames <= UNWIND_FRAMES_MAX);
 	cache_begin(s->cache);
 	space_begin(s);
-	ret->searched = 0;
+	ret->guess_cost = 0;
 	walk_from(sample, sample->regs_known & ALL_REGS, &w, max_frames, ret);
 	/*
 	 * Registers remembered from an earlier stop may be wrong. If the walk with them does not
 	 * reach the root, walk again with sp and pc alone.
 	 */
-	if (sample->flags & SAMPLE_REMEMBERED && !is_good(ret->end) && w.searched < GUESS_WORK_MAX)
+	if (sample->flags & SAMPLE_REMEMBERED && !is_good(ret->end) &&
+	    w.guess_cost < GUESS_COST_MAX)
 		walk_from(sample, SP_AND_PC, &w, max_frames, ret);
 	cache_end(s->cache);
 }

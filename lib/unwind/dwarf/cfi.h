@@ -1,9 +1,10 @@
 /*
  * Compiles the call frame information of an ELF file to rows, with libdw.
  *
- * Rows are compiled in parts, when an address in them is looked up for the first
- * time: a stack goes through some twenty functions of 150 MB of code, and all of
- * them together would take a second. cfi_source.h says what libdw reads.
+ * Rows are compiled in parts, when an address in a part is looked up for the first
+ * time: a stack goes through some twenty functions of a file with 150 MB of code, and
+ * compiling the rows of the whole file would take a second. cfi_source.h says what
+ * libdw reads.
  *
  * Source: DWARF 5, section 6.4; Linux Standard Base 5.0, 10.6 (.eh_frame,
  * .eh_frame_hdr and pointer encodings).
@@ -27,7 +28,8 @@ struct cfi;
  * Reads .eh_frame and .debug_frame. base is the p_vaddr of the file's first
  * segment. If functions overlap, the one that starts last before an address
  * covers it. .debug_frame is used where .eh_frame has no rule. Malformed entries
- * are left out. Returns 0, also if the file has none, or -ENOMEM.
+ * are left out. If the file has no call frame information, *ret has no rows; that is
+ * no error. Returns 0 or -ENOMEM.
  */
 must_check int cfi_open(const struct elf_file *f, uint64_t base, struct cfi **ret);
 /* cfi_open() with parts of part_fdes functions (at least 1). */

@@ -66,10 +66,11 @@ struct cfi_function {
  * bounds lengths, registers and nesting, and finds incomplete instructions. What
  * it does not cover is left to libdw, within the sandbox of this process.
  *
- * *work: the remaining budget of work for libdw, about rows times bytes of program.
- * Subtracts the cost of this function if the check succeeds and the budget suffices.
- * s may be closed before c. Returns 0, -ENODATA if the check fails, *work
- * is too small or libdw refuses the entry, or -ENOMEM; on an error c needs no close.
+ * *work is the remaining budget for libdw. A function costs its number of rows times the
+ * bytes of its CFA program (plus a constant), because libdw executes the program from its
+ * start for each row. Subtracts the cost of this function if the check succeeds and the
+ * budget suffices. s may be closed before c. Returns 0; -ENODATA if the check fails, *work
+ * is too small, or libdw refuses the entry; or -ENOMEM. After an error c needs no close.
  */
 must_check int cfi_function_open(struct cfi_function *c, const struct cfi_source *s, size_t n,
 				 uint64_t *work);

@@ -81,7 +81,7 @@ static int index_units(struct lines *l)
 	size_t header;
 	int r = 0;
 
-	while (r == 0 && lines_budget_go_on(&l->budget) &&
+	while (r == 0 && lines_budget_has_time(&l->budget) &&
 	       dwarf_next_unit(l->source.dwarf, at, &next, &header, NULL, &abbrevs, NULL, NULL,
 			       NULL, NULL) == 0) {
 		r = index_unit(l, at + header, abbrevs);

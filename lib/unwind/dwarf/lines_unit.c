@@ -5,8 +5,8 @@
 
 #include "lib/base/array.h"
 
-/* Steps between two readings of the clock, which may cost as much as an entry. */
-#define STEPS_A_READING 16
+/* Checks between two readings of the clock, which may cost as much as an entry. */
+#define CHECKS_A_READING 16
 
 void lines_budget_start(struct lines_budget *b)
 {
@@ -21,19 +21,19 @@ void lines_budget_stop(struct lines_budget *b)
 	b->left_ns -= min_u64(b->left_ns, used);
 }
 
-bool lines_budget_take(struct lines_budget *b, size_t *what, size_t n)
+bool lines_budget_take(struct lines_budget *b, size_t *left, size_t n)
 {
-	if (n > *what) {
+	if (n > *left) {
 		b->exhausted = true;
 		return false;
 	}
-	*what -= n;
+	*left -= n;
 	return true;
 }
 
-bool lines_budget_go_on(struct lines_budget *b)
+bool lines_budget_has_time(struct lines_budget *b)
 {
-	if (b->now_ns && ++b->steps % STEPS_A_READING == 0 &&
+	if (b->now_ns && ++b->checks % CHECKS_A_READING == 0 &&
 	    b->now_ns() - b->since_ns >= b->left_ns) {
 		b->exhausted = true;
 		return false;
@@ -61,7 +61,7 @@ int lines_ranges_add(struct lines_ranges *r, Dwarf_Die *die, struct lines_budget
 	Dwarf_Addr base, lo, hi;
 	ptrdiff_t at = 0;
 
-	while ((at = dwarf_ranges(die, at, &base, &lo, &hi)) > 0 && lines_budget_go_on(b)) {
+	while ((at = dwarf_ranges(die, at, &base, &lo, &hi)) > 0 && lines_budget_has_time(b)) {
 		int ret;
 
 		/* Address 0: the linker removed the code. */
@@ -158,7 +158,7 @@ static int read_children(struct lines_unit *u, Dwarf_Die *parent, struct lines_b
 		return 0;
 	do {
 		r = read_entry(u, &die, b, depth + 1);
-	} while (r == 0 && lines_budget_go_on(b) && dwarf_siblingof(&die, &die) == 0);
+	} while (r == 0 && lines_budget_has_time(b) && dwarf_siblingof(&die, &die) == 0);
 	return r;
 }
 

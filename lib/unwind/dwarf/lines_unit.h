@@ -21,28 +21,31 @@ struct lines_budget {
 	clock_fn now_ns; /* NULL: no time limit */
 	uint64_t left_ns;
 	uint64_t since_ns; /* when lines_budget_start() was called */
-	size_t ranges;
-	size_t abbrevs; /* bytes */
-	size_t tables;	/* bytes */
-	uint32_t steps;
-	bool exhausted; /* some limit was reached */
+	size_t ranges;	   /* address ranges that may still be stored */
+	size_t abbrevs;	   /* bytes of abbreviations that libdw may still read */
+	size_t tables;	   /* bytes of line tables that libdw may still decode */
+	uint32_t checks;   /* calls of lines_budget_has_time() so far; each 16th reads the clock */
+	bool exhausted;	   /* some limit was reached */
 };
 
-/* Processor time is subtracted from left_ns between these two calls. */
+/* The processor time between these two calls is subtracted from left_ns. */
 void lines_budget_start(struct lines_budget *b);
 void lines_budget_stop(struct lines_budget *b);
-/* Subtracts n from *what. If *what is smaller, returns false and sets exhausted. */
-bool lines_budget_take(struct lines_budget *b, size_t *what, size_t n);
+/*
+ * Subtracts n from *left, which is b->ranges, b->abbrevs or b->tables. If *left is smaller than
+ * n, returns false, sets exhausted, and leaves *left as it is.
+ */
+bool lines_budget_take(struct lines_budget *b, size_t *left, size_t n);
 /* If the time is over, returns false and sets exhausted. Call it between calls of libdw. */
-bool lines_budget_go_on(struct lines_budget *b);
+bool lines_budget_has_time(struct lines_budget *b);
 
 struct lines_range {
 	uint64_t lo, hi;
 	Dwarf_Off die;
 	/*
-	 * In the range of a unit: first is the unit's index. In the range of a
+	 * In the range of a unit: first is the unit's index, n is 0. In the range of a
 	 * function: the position and number of its inlined functions, for
-	 * lines_unit_inlined().
+	 * lines_unit_inlined(). In the range of an inlined function both are 0.
 	 */
 	uint32_t first, n;
 };
@@ -68,8 +71,8 @@ struct lines_unit {
 
 void lines_ranges_fini(struct lines_ranges *r);
 /*
- * Appends the address ranges of a DWARF entry, with this first. Returns 0, also if
- * the budget is exhausted, or -ENOMEM.
+ * Appends the address ranges of a DWARF entry to r, and sets lines_range.first of each to
+ * first. Returns 0, also if the budget is exhausted, or -ENOMEM.
  */
 must_check int lines_ranges_add(struct lines_ranges *r, Dwarf_Die *die, struct lines_budget *b,
 				uint32_t first);

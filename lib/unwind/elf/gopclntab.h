@@ -52,9 +52,9 @@ must_check int gopclntab_open(const struct elf_file *f, struct gopclntab *ret);
 void gopclntab_close(struct gopclntab *t);
 
 /*
- * Reads a table from bytes that the caller owns. text is used if the table's own
- * value is 0, as it is in a file that the dynamic linker relocates. Returns 0 or
- * -ENODATA.
+ * Reads a table from bytes. *ret refers to bytes, which the caller owns and keeps as long as
+ * *ret is used; the caller does not call gopclntab_close(). text is used if the table's own
+ * value is 0, as it is in a file that the dynamic linker relocates. Returns 0 or -ENODATA.
  */
 must_check int gopclntab_parse(uint8_t *bytes, size_t size, uint64_t text, struct gopclntab *ret);
 

@@ -53,8 +53,8 @@ bool symbols_has_symtab(const struct elf_file *f);
 
 /*
  * Finds the address range of a function by its name, or its name with the suffix
- * ".abi0" (Go). Returns false if there is none, or its size is unknown. Compares with all
- * names.
+ * ".abi0" (Go). Returns false if there is none, or its size is unknown. Slow: compares name
+ * with the name of every symbol.
  */
 bool symbols_range(const struct symbols *s, const char *name, uint64_t *ret_start,
 		   uint64_t *ret_end);

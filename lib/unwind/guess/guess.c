@@ -11,8 +11,8 @@
 
 #define BIT(n) (UINT64_C(1) << (n))
 
-/* The cost of code_installs_handler(), in units of walk.searched. */
-#define INSTALLS_WORK 256u
+/* The cost of code_installs_handler(), in units of walk.guess_cost. */
+#define INSTALLS_COST 256u
 
 /*
  * Returns true if the code at f has put an exception handler's registers, or some of them, where
@@ -21,14 +21,14 @@
  */
 static bool installs_handler(struct walk *w, const struct walk_frame *f)
 {
-	if (w->searched + INSTALLS_WORK > GUESS_WORK_MAX)
+	if (w->guess_cost + INSTALLS_COST > GUESS_COST_MAX)
 		return true;
-	w->searched += INSTALLS_WORK;
+	w->guess_cost += INSTALLS_COST;
 	return code_installs_handler(w->space, walk_next_pc(f));
 }
 
-enum unwind_end guess_by_installing_rule(struct walk *w, struct walk_frame *f,
-					 const struct pc_info *p)
+enum unwind_end guess_try_installing_rule(struct walk *w, struct walk_frame *f,
+					  const struct pc_info *p)
 {
 	enum unwind_end end;
 
@@ -245,7 +245,7 @@ enum unwind_end guess_by_path(struct walk *w, struct walk_frame *f)
 {
 	const bool at_pc = f->is_leaf || f->interrupted;
 	const uint64_t at = walk_next_pc(f);
-	uint32_t budget = GUESS_WORK_MAX - w->searched;
+	uint32_t budget = GUESS_COST_MAX - w->guess_cost;
 	struct code_path path;
 	uint64_t ra;
 	bool found;
@@ -257,7 +257,7 @@ enum unwind_end guess_by_path(struct walk *w, struct walk_frame *f)
 		unwind_space_covers(w->space, ra - 1) && agrees(w, f, at, ra, &path, &budget);
 	if (!found)
 		found = find_path_from_start(w, f, at, &budget, &path);
-	w->searched = GUESS_WORK_MAX - budget;
+	w->guess_cost = GUESS_COST_MAX - budget;
 	return found ? step_by_offsets(w, f, path.ra, path.fp) : UNWIND_END_NO_CFI;
 }
 
@@ -312,7 +312,7 @@ enum unwind_end guess_caller(struct walk *w, struct walk_frame *f, const struct 
 			return end;
 		}
 		if (is_function_start(f, p)) {
-			end = guess_by_rule(w, f, pc_info_at(w->space, f->addr));
+			end = guess_try_rule(w, f, pc_info_at(w->space, f->addr));
 			f->not_called = !f->interrupted;
 			/* The word is not a return address but an argument. */
 			if (end == UNWIND_END_NO_MAP)

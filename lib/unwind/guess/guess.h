@@ -1,8 +1,10 @@
 /*
- * Guesses: the caller of a frame whose address has no unwind rule, or a rule that may not
- * hold. They use the machine code at the address (space/code.h), or the frame pointer.
+ * Guesses: find the caller of a frame whose address has no unwind rule, or a rule that may
+ * not hold. They use the machine code at the address (space/code.h), or the frame pointer.
  *
- * A caller found so has by_heuristic set. All functions return as step_to_caller().
+ * by_heuristic is set in a caller that was found without a rule. guess_try_rule() only checks
+ * a rule before it uses the rule, and does not set by_heuristic. All functions return as
+ * step_to_caller().
  */
 #ifndef LIB_UNWIND_GUESS_GUESS_H
 #define LIB_UNWIND_GUESS_GUESS_H
@@ -10,28 +12,32 @@
 #include "lib/unwind/walk/walk.h"
 
 /*
- * The limit of walk.searched: about 0.7 ms for all guesses and searches of a walk; one long
- * search takes half of it. Memory can be made so that each frame needs a search; such a
- * walk ends when the limit is reached.
+ * The limit of walk.guess_cost, in units of about 5 ns: about 0.7 ms for all guesses and
+ * searches of a walk. One long search takes half of it. Memory can be made so that each frame
+ * needs a search; such a walk ends when the limit is reached.
  */
-#define GUESS_WORK_MAX (1u << 17)
+#define GUESS_COST_MAX (1u << 17)
 
 /*
- * Moves f by the rule of p, which has may_install_handler. Returns UNWIND_END_NO_CFI if the
- * code has already put a handler's registers in place of the saved ones.
+ * Moves f by the rule of p, which has may_install_handler: the function replaces the saved
+ * registers by those of an exception handler. Returns UNWIND_END_NO_CFI if the code has
+ * replaced them before f's address.
  */
-enum unwind_end guess_by_installing_rule(struct walk *w, struct walk_frame *f,
-					 const struct pc_info *p);
+enum unwind_end guess_try_installing_rule(struct walk *w, struct walk_frame *f,
+					  const struct pc_info *p);
 
-/* Moves f by the rule of p, which must not be RULE_CFA_NONE. */
-static inline enum unwind_end guess_by_rule(struct walk *w, struct walk_frame *f,
-					    const struct pc_info *p)
+/*
+ * Moves f by the rule of p, which must not be RULE_CFA_NONE: by walk_by_rule(), or by
+ * guess_try_installing_rule() if the rule has may_install_handler.
+ */
+static inline enum unwind_end guess_try_rule(struct walk *w, struct walk_frame *f,
+					     const struct pc_info *p)
 {
 	const struct rule *rule = p->rule;
 
 	if (rule->cfa == RULE_CFA_FULL ? p->rows->full[rule->cfa_offset].may_install_handler
 				       : rule->may_install_handler)
-		return guess_by_installing_rule(w, f, p);
+		return guess_try_installing_rule(w, f, p);
 	return walk_by_rule(w, f, p);
 }
 
@@ -42,7 +48,8 @@ static inline enum unwind_end guess_by_rule(struct walk *w, struct walk_frame *f
 enum unwind_end guess_caller(struct walk *w, struct walk_frame *f, const struct pc_info *p);
 
 /*
- * Moves f by a path that the code can take to a ret. Returns UNWIND_END_NO_CFI if there is no
+ * Moves f by a path that the code can take from f's pc to a ret (code_path_to_ret()) or, if there
+ * is none, from the start of its function to the pc. Returns UNWIND_END_NO_CFI if there is no
  * path.
  */
 enum unwind_end guess_by_path(struct walk *w, struct walk_frame *f);

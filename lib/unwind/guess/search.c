@@ -18,9 +18,9 @@
  * The cost of a word that is read, of a step, and of a candidate whose code is read, in units of
  * about 5 ns.
  */
-#define WORK_WORD 4
-#define WORK_STEP 8
-#define WORK_TRY  64
+#define COST_WORD      4
+#define COST_STEP      8
+#define COST_CANDIDATE 64
 
 /* The rating of a candidate. It must reach a good end, or its call must be certain. */
 enum {
@@ -80,18 +80,18 @@ static int judge_call(struct search *s, uint64_t ra)
 }
 
 /* Adds n to the cost of the walk. Returns false if the limit is reached. */
-static bool work(struct search *s, uint32_t n)
+static bool spend(struct search *s, uint32_t n)
 {
-	const bool is_over = n > GUESS_WORK_MAX - s->w->searched;
+	const bool is_over = n > GUESS_COST_MAX - s->w->guess_cost;
 
-	s->w->searched = is_over ? GUESS_WORK_MAX : s->w->searched + n;
+	s->w->guess_cost = is_over ? GUESS_COST_MAX : s->w->guess_cost + n;
 	return !is_over;
 }
 
 /* Rates the end of the walk from f, which does not search again. */
 static int judge_end(struct search *s, struct walk_frame f)
 {
-	while (s->steps++ < STEPS_MAX && work(s, WORK_STEP)) {
+	while (s->steps++ < STEPS_MAX && spend(s, COST_STEP)) {
 		enum unwind_end end = step_to_caller(s->w, &f);
 
 		if (end == UNWIND_END_ROOT)
@@ -110,7 +110,7 @@ static void judge(struct search *s, uint64_t fp)
 	struct walk_frame f = *s->f;
 	int score;
 
-	if (!work(s, WORK_TRY))
+	if (!spend(s, COST_CANDIDATE))
 		return;
 	f.regs.r[FP] = fp;
 	f.regs.known |= UINT64_C(1) << FP;
@@ -164,10 +164,10 @@ static void find_function(struct search *s, uint64_t lookup)
 	if (!code_frame_size(s->w->space, s->function, &size))
 		return;
 	s->lowest = s->f->regs.r[SP] + size;
-	budget = GUESS_WORK_MAX - s->w->searched;
+	budget = GUESS_COST_MAX - s->w->guess_cost;
 	if (!code_frame_varies(s->w->space, s->function, &budget))
 		s->fitting = s->lowest;
-	s->w->searched = GUESS_WORK_MAX - budget;
+	s->w->guess_cost = GUESS_COST_MAX - budget;
 }
 
 bool search_frame_pointer(struct walk *w, struct walk_frame *f)
@@ -194,7 +194,7 @@ bool search_frame_pointer(struct walk *w, struct walk_frame *f)
 	if (end - fp > SEARCH_BYTES_MAX)
 		end = fp + SEARCH_BYTES_MAX;
 	for (; fp < end && s.candidates < CANDIDATES_MAX && s.steps < STEPS_MAX &&
-	       work(&s, WORK_WORD);
+	       spend(&s, COST_WORD);
 	     fp += 8) {
 		uint64_t ra;
 

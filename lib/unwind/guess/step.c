@@ -11,7 +11,7 @@ static enum unwind_end step_from_pc(struct walk *w, struct walk_frame *f, const 
 {
 	const struct frame_regs regs = f->regs;
 	const uint32_t signals = f->signals;
-	enum unwind_end end = guess_by_rule(w, f, p);
+	enum unwind_end end = guess_try_rule(w, f, p);
 
 	if (end != UNWIND_END_NO_MAP || f->signals != signals)
 		return end;
@@ -33,7 +33,7 @@ enum unwind_end step_to_caller(struct walk *w, struct walk_frame *f)
 	f->not_called = false;
 	if (p->rule->cfa != RULE_CFA_NONE)
 		return f->is_leaf || f->interrupted ? step_from_pc(w, f, p)
-						    : guess_by_rule(w, f, p);
+						    : guess_try_rule(w, f, p);
 	if (pc_info_is_unmapped(p))
 		return UNWIND_END_NO_MAP;
 	return guess_caller(w, f, p);

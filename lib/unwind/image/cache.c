@@ -63,15 +63,15 @@ static void remove_at(struct unwind_cache *c, size_t index)
 	c->images[index] = c->images[--c->n];
 }
 
-void cache_add_map(struct unwind_cache *c, struct perf_map *m)
+void cache_add_perf_map(struct unwind_cache *c, struct perf_map *m)
 {
-	m->next = c->maps;
-	c->maps = m;
+	m->next = c->perf_maps;
+	c->perf_maps = m;
 }
 
-void cache_remove_map(struct unwind_cache *c, struct perf_map *m)
+void cache_remove_perf_map(struct unwind_cache *c, struct perf_map *m)
 {
-	struct perf_map **at = &c->maps;
+	struct perf_map **at = &c->perf_maps;
 
 	while (*at != m)
 		at = &(*at)->next;
@@ -84,17 +84,17 @@ size_t cache_bytes(const struct unwind_cache *c)
 
 	for (size_t i = 0; i < c->n; i++)
 		bytes += image_bytes(c->images[i]);
-	for (const struct perf_map *m = c->maps; m; m = m->next)
+	for (const struct perf_map *m = c->perf_maps; m; m = m->next)
 		bytes += perf_map_bytes(m);
 	return bytes;
 }
 
 /* The perf map that was not used for the longest time, likewise. */
-static struct perf_map *oldest_map(const struct unwind_cache *c)
+static struct perf_map *oldest_perf_map(const struct unwind_cache *c)
 {
 	struct perf_map *found = NULL;
 
-	for (struct perf_map *m = c->maps; m; m = m->next)
+	for (struct perf_map *m = c->perf_maps; m; m = m->next)
 		if (m->last_use != c->clock && perf_map_bytes(m) > 0 &&
 		    (!found || m->last_use < found->last_use))
 			found = m;
@@ -108,7 +108,7 @@ static void evict(struct unwind_cache *c)
 
 	while (bytes > c->options.max_bytes) {
 		struct image *image = oldest(c, false, &index);
-		struct perf_map *map = oldest_map(c);
+		struct perf_map *map = oldest_perf_map(c);
 
 		if (map && (!image || map->last_use < image->last_use)) {
 			bytes -= perf_map_bytes(map);
@@ -246,7 +246,7 @@ int cache_fd(struct unwind_cache *c, struct image *i, const struct file_source *
 	int fd = -1;
 	int r;
 
-	cache_reads(c, i);
+	cache_mark_file(c, i);
 	for (size_t k = 0; k < c->n_open; k++) {
 		if (c->open[k].image == i)
 			return c->open[k].fd;
@@ -271,7 +271,7 @@ int cache_rows(struct unwind_cache *c, struct image *i, const struct file_source
 	int fd;
 
 	i->last_use = c->clock;
-	cache_reads(c, i);
+	cache_mark_file(c, i);
 	if (i->cfi_tried)
 		return 0;
 	fd = cache_fd(c, i, source);
@@ -289,10 +289,10 @@ int cache_symbols(struct unwind_cache *c, struct image *i, const struct file_sou
 
 	i->last_use = c->clock;
 	if (i->symbols_tried) {
-		cache_reads_names(c, i);
+		cache_mark_symbol_file(c, i);
 		return 0;
 	}
-	cache_reads(c, i);
+	cache_mark_file(c, i);
 	fd = cache_fd(c, i, source);
 	if (fd < 0)
 		return fd;

@@ -2,11 +2,12 @@
  * The cache of images: one image for each file that any target of this process
  * maps, found by the identity of the file.
  *
- * An image stays while a space maps it, and afterwards until its slot is needed.
- * The memory of all images and of the perf maps of all spaces together has one
- * limit (unwind_cache_options.max_bytes). At the end of a call in which memory
- * grew above the limit, the least recently used images and perf maps are dropped:
- * they are read from their files again when they are needed.
+ * An image stays in the cache while a space maps it, and afterwards until the cache is
+ * full. What was read from files into images and into the perf maps of all spaces
+ * has one limit together (unwind_cache_options.max_bytes). At the end of a call in which
+ * memory grew above the limit, the least recently used images and perf maps lose what was
+ * read (image_drop(), perf_map_drop()), and read it from their files again when it is
+ * needed. An image that no space maps is then freed as a whole.
  */
 #ifndef LIB_UNWIND_IMAGE_CACHE_H
 #define LIB_UNWIND_IMAGE_CACHE_H
@@ -38,32 +39,36 @@ struct unwind_cache {
 	struct image **images;
 	size_t n;
 	size_t cap;
-	struct perf_map *maps; /* list: one of each space */
-	uint64_t clock;	       /* number of calls so far */
-	uint64_t unread_at;    /* clock of the last call that could not read some code */
-	uint64_t generation;   /* grows when rows that were handed out are freed */
-	uint64_t stack_ids;    /* the unwind_stack.id that was given out last */
+	struct perf_map *perf_maps; /* list: one of each space */
+	uint64_t clock;		    /* number of calls of cache_begin() so far */
+	uint64_t unread_at;	    /* clock of the last call that could not read some code */
+	uint64_t generation;	    /* grows when rows that were handed out are freed */
+	uint64_t stack_ids;	    /* the unwind_stack.id that was given out last */
 	struct cache_open open[CACHE_OPEN_MAX];
 	size_t n_open;
 	bool grown; /* memory grew in this call */
 };
 
-/* Marks the image's own file as the one in use, until cache_end(). */
-static inline void cache_reads(const struct unwind_cache *c, const struct image *i)
+/*
+ * Marks the image's own file as the one in use (unwind_cache_options.reading), until another
+ * file is marked, or cache_end().
+ */
+static inline void cache_mark_file(const struct unwind_cache *c, const struct image *i)
 {
 	reading_set(c->options.reading, i->number);
 }
 
-/* Marks the file that the image's symbols are from. */
-static inline void cache_reads_names(const struct unwind_cache *c, const struct image *i)
+/* Marks the file that the image's symbols are from, likewise. */
+static inline void cache_mark_symbol_file(const struct unwind_cache *c, const struct image *i)
 {
 	reading_set(c->options.reading, i->names_number != 0 ? i->names_number : i->number);
 }
 
 /*
- * Begin and end a call: each public function of unwind.h works between the two.
- * cache_end() closes open files, drops what is above the limit, and clears the mark
- * of the file in use.
+ * Begin and end a call: each public function of unwind.h that may read a file calls
+ * cache_begin() first and cache_end() last. cache_end() closes open files, frees memory above
+ * the limit, and clears the mark of the file in use. (unwind_symbol_at() and unwind_lines_at()
+ * then mark the file again whose texts they return.)
  */
 void cache_begin(struct unwind_cache *c);
 void cache_end(struct unwind_cache *c);
@@ -72,11 +77,11 @@ void cache_end(struct unwind_cache *c);
 size_t cache_bytes(const struct unwind_cache *c);
 
 /*
- * Add and remove the perf map of a space, which owns the perf map, and removes it
- * before freeing it.
+ * Add and remove the perf map of a space. The space owns the perf map, and removes it from the
+ * cache before it frees it.
  */
-void cache_add_map(struct unwind_cache *c, struct perf_map *m);
-void cache_remove_map(struct unwind_cache *c, struct perf_map *m);
+void cache_add_perf_map(struct unwind_cache *c, struct perf_map *m);
+void cache_remove_perf_map(struct unwind_cache *c, struct perf_map *m);
 
 /*
  * Gets the image of a mapping, and makes it if it is not in the cache. The caller gets

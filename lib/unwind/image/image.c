@@ -190,9 +190,9 @@ static void find_switches(struct image *i)
 		enum image_switch_kind kind;
 	} functions[IMAGE_SWITCHES] = {
 		{"runtime.mcall", IMAGE_SWITCH_ROOT},
-		{"runtime.systemstack", IMAGE_SWITCH_WAITED},
-		{"runtime.morestack", IMAGE_SWITCH_WAITED},
-		{"runtime.asmcgocall", IMAGE_SWITCH_WAITED},
+		{"runtime.systemstack", IMAGE_SWITCH_UNKNOWN},
+		{"runtime.morestack", IMAGE_SWITCH_UNKNOWN},
+		{"runtime.asmcgocall", IMAGE_SWITCH_UNKNOWN},
 		{"runtime.nanotime1", IMAGE_SWITCH_FRAMED},
 		{"runtime.walltime", IMAGE_SWITCH_FRAMED},
 		{"time.now", IMAGE_SWITCH_FRAMED},

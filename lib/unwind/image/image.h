@@ -58,9 +58,11 @@ struct image_segment {
 #define IMAGE_SWITCHES 7
 
 enum image_switch_kind {
-	IMAGE_SWITCH_ROOT,   /* the function has no caller to return to */
-	IMAGE_SWITCH_WAITED, /* the caller is on a goroutine's stack, not to be found */
-	IMAGE_SWITCH_FRAMED, /* the frame pointer points into the caller's stack */
+	IMAGE_SWITCH_ROOT, /* the function does not return: its frame is the root */
+	/* The caller is on a goroutine's stack, whose address is unknown: the walk ends. */
+	IMAGE_SWITCH_UNKNOWN,
+	/* The frame pointer points to the caller's stack: the walk continues there. */
+	IMAGE_SWITCH_FRAMED,
 };
 
 struct image_switch {

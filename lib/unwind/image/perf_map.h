@@ -69,9 +69,9 @@ void perf_map_drop(struct perf_map *m);
 void perf_map_reset_reads(struct perf_map *m);
 
 /*
- * Reads the lines that were appended; the whole file, if it became shorter. A last
- * line without a newline is left for the next update. Returns 0, or -ENOMEM with
- * the entries that were read before.
+ * Reads the lines that were appended; the whole file, if it became shorter. A last line without
+ * a newline is left for the next update. After PERF_MAP_READS_MAX reads, or without a file,
+ * does nothing. Returns 0, or -ENOMEM: then the entries of earlier calls stay.
  */
 must_check int perf_map_update(struct perf_map *m);
 

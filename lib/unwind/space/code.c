@@ -104,7 +104,7 @@ static struct space_mapping *code_mapping(struct unwind_space *s, uint64_t addr,
 
 	if (!m || !m->image || m->lost)
 		return NULL;
-	cache_reads(s->cache, m->image);
+	cache_mark_file(s->cache, m->image);
 	return m;
 }
 
@@ -356,7 +356,7 @@ bool code_may_call(struct unwind_space *s, uint64_t ra, uint64_t pc, uint64_t ma
 #define TAIL_MAX     9
 #define SYMBOLS_SEEN 8192
 /* The cost of a symbol, in units of a budget. */
-#define SYMBOL_WORK 4
+#define SYMBOL_COST 4
 
 /* The target of such a function, relative to base. 0: it is another function. */
 static uint32_t tail_of(const struct code_at *c, const struct symbol *symbol)
@@ -399,7 +399,7 @@ static uint32_t start_by_tail(const struct code_at *c)
 		if (start > best && start <= at)
 			best = start;
 	}
-	return at - best < CODE_FRAMED_MAX ? best : 0;
+	return at - best < CODE_FUNCTION_MAX ? best : 0;
 }
 
 uint64_t code_function(struct unwind_space *s, uint64_t addr, uint32_t *budget)
@@ -420,7 +420,7 @@ uint64_t code_function(struct unwind_space *s, uint64_t addr, uint32_t *budget)
 	if (!image->symbols_tried || image->symbols.n > SYMBOLS_SEEN)
 		return 0;
 	if (code_ask(s, CODE_FUNCTIONS, addr, 0, &c, &fact)) {
-		cost = (uint32_t)image->symbols.n * SYMBOL_WORK;
+		cost = (uint32_t)image->symbols.n * SYMBOL_COST;
 		if (cost > *budget)
 			return 0;
 		*budget -= cost;

@@ -19,14 +19,22 @@
 #include "lib/unwind/space/space.h"
 
 enum code_call {
-	CODE_CALL_NONE,	    /* no call ends there: no return address */
-	CODE_CALL_NORETURN, /* no call ends there, but the code there never returns */
+	CODE_CALL_NONE, /* no call ends at addr: it is no return address */
+	/*
+	 * No call ends at addr, but the code at addr calls a function that does not return
+	 * (cpu_never_returns()). Coroutine libraries write the address of such code as the
+	 * return address of a coroutine's first function.
+	 */
+	CODE_CALL_NORETURN,
 	CODE_CALL_UNKNOWN,  /* the code cannot be read */
 	CODE_CALL_INDIRECT, /* a call through a register or memory */
 	CODE_CALL_DIRECT,   /* a call to *ret_target */
 };
 
-/* Classifies the call that ends at the return address addr. *ret_target: see code_call. */
+/*
+ * Classifies the call that ends at the return address addr. Sets *ret_target if the result is
+ * CODE_CALL_DIRECT.
+ */
 enum code_call code_call_before(struct unwind_space *s, uint64_t addr, uint64_t *ret_target);
 
 /* cpu_frame_size() for the function that starts at addr, with the same result. */
@@ -53,40 +61,47 @@ bool code_jumps_to(struct unwind_space *s, uint64_t from, uint64_t to);
 bool code_may_call(struct unwind_space *s, uint64_t ra, uint64_t pc, uint64_t max);
 
 /*
- * Bytes. Functions that push nothing are short: system calls, copies, stubs. Further
- * into a longer function something has been pushed.
+ * Bytes: the max of code_may_call() for a function that has pushed nothing. Such functions are
+ * short: system calls, copies, stubs. Farther from its start a function has pushed registers.
  */
 #define CODE_LEAF_MAX 512
 
-/* Bytes. Hand-written ciphers reach 30 KB. */
-#define CODE_FRAMED_MAX (64u * 1024)
+/*
+ * Bytes: the largest distance of an address from the start of its function that code_function()
+ * accepts without a symbol of the function. Hand-written ciphers reach 30 KB.
+ */
+#define CODE_FUNCTION_MAX (64u * 1024)
 
 /* cpu_is_stub() of the code at addr. */
 bool code_is_stub(struct unwind_space *s, uint64_t addr);
 
 /*
- * A path through the code, and where the caller's return address and frame pointer are
- * according to the path, as offsets from the stack pointer in bytes.
+ * A path through the code, and where the frame's return address and the caller's frame pointer
+ * are according to the path, as offsets from the stack pointer in bytes.
  */
 struct code_path {
 	uint32_t ra;
 	uint32_t fp; /* X86_64_PATH_FP_SAME: still in its register */
 	/* A call is on the path. It may be one that does not return. */
 	bool has_call;
-	/* The code at addr passes its result to exit(), or ends the thread. */
+	/*
+	 * The code at addr passes the value that the call before addr returned to exit(), or to
+	 * the end of the thread. So addr is in the function that called main() or the thread's
+	 * function: the root. Only code_path_to_ret() sets this.
+	 */
 	bool exits;
 };
 
 /*
- * Finds a path from addr to a ret, along jumps. Returns false if there is none; exits is set in any
- * case. x86-64 only.
+ * Finds a path from addr to a ret, along jumps. Returns false if there is none; ret->exits is valid
+ * in any case. aarch64: false.
  */
 bool code_path_to_ret(struct unwind_space *s, uint64_t addr, uint32_t *budget,
 		      struct code_path *ret);
 
 /*
- * Finds a path from the start of a function to the instruction at to. Returns false if there is
- * none. x86-64 only.
+ * Finds a path from the start of a function, from, to the instruction at to. Returns false if there
+ * is none. aarch64: false.
  */
 bool code_path_from_start(struct unwind_space *s, uint64_t from, uint64_t to, uint32_t *budget,
 			  struct code_path *ret);

@@ -11,9 +11,10 @@
 struct image;
 
 /*
- * The number of memos of a space. Threads share them by the lower bits of their
- * thread ids. That is more than threads can run at a time, and a thread that waits
- * needs no walk. The array takes 2 KB, the memo of a thread with 30 frames 1 KB.
+ * The number of memos of a space. Threads with the same lower bits of their thread ids
+ * share a memo. A blocked thread needs no walk, and few machines have processors for more
+ * than 256 threads at a time. The array takes 2 KB, the memo of a thread with 30 frames
+ * 1 KB.
  */
 #define MEMO_THREADS 256
 
@@ -31,8 +32,8 @@ struct memo_frame {
 	uint64_t sp;
 	uint64_t fp; /* valid if fp_known */
 	/*
-	 * Offsets from sp of the words by which the step from the frame below came
-	 * here. fp_at 0: fp is that of the frame below.
+	 * Offsets from sp of the words that the step from the called frame to this one
+	 * has read. fp_at 0: fp is that of the called frame.
 	 */
 	int16_t ra_at;
 	int16_t fp_at;

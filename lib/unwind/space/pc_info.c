@@ -31,7 +31,7 @@ static const struct rule *rule_of_switch(const struct image_switch *change)
 	switch (change->kind) {
 	case IMAGE_SWITCH_ROOT:
 		return &rule_root;
-	case IMAGE_SWITCH_WAITED:
+	case IMAGE_SWITCH_UNKNOWN:
 		return &rule_other_stack;
 	case IMAGE_SWITCH_FRAMED:
 		return &rule_framed;
@@ -87,7 +87,7 @@ const struct pc_info *pc_info_at(struct unwind_space *s, uint64_t addr)
 		look_up(s, addr, p);
 	if (p->image) {
 		p->image->last_use = s->cache->clock;
-		cache_reads(s->cache, p->image);
+		cache_mark_file(s->cache, p->image);
 	}
 	return p;
 }

@@ -15,7 +15,7 @@ int unwind_space_new(struct unwind_cache *c, const struct unwind_files *files, v
 	s->ctx = ctx;
 	s->symbols = UNWIND_SYMBOLS_NAMES;
 	perf_map_init(&s->perf_map);
-	cache_add_map(c, &s->perf_map);
+	cache_add_perf_map(c, &s->perf_map);
 	*ret = s;
 	return 0;
 }
@@ -39,7 +39,7 @@ void unwind_space_free(struct unwind_space *s)
 	free(s->mappings);
 	maps_fini(&s->maps);
 	free(s->pc_infos);
-	cache_remove_map(s->cache, &s->perf_map);
+	cache_remove_perf_map(s->cache, &s->perf_map);
 	perf_map_fini(&s->perf_map);
 	memos_fini(&s->memos);
 	free(s);

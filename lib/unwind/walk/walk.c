@@ -71,7 +71,7 @@ enum unwind_end walk_enter_interrupted(struct walk *w, struct walk_frame *f)
 	enum unwind_end end;
 
 	if (++f->signals > SIGNALS_MAX)
-		return UNWIND_END_CYCLE;
+		return UNWIND_END_SIGNALS;
 	end = walk_enter(w, f, pc + (pc != 0 ? CPU_PC_STEP : 0), false);
 	f->interrupted = end == WALK_ON;
 	return end;

@@ -1,7 +1,7 @@
 /*
- * Exact steps: from a frame to its caller by an unwind rule, on a copied stack. The
- * state of a walk is here, too. guess/step.h calls this module where an address has a
- * rule, and guess/guess.h where it has none.
+ * Exact steps: from a frame to its caller by an unwind rule, on a copied stack. Also
+ * declares the state of a walk. step_to_caller() (guess/step.h) calls the functions of
+ * guess/guess.h, which use this module if the frame's address has a rule.
  *
  * A walk reads registers and stack bytes of the sample, and nothing else of the target.
  */
@@ -33,12 +33,12 @@ struct walk_frame {
 /* How the last step found the caller; memo.h keeps simple steps. */
 struct walk_step {
 	/*
-	 * The step depended only on the frame's address, sp and fp, and the words
-	 * below: it was made by a simple rule.
+	 * The step was made by a simple rule. So it depended only on the frame's address, sp
+	 * and fp, and on the stack words at ra_at and, if fp_read is set, fp_at.
 	 */
 	bool is_simple;
 	bool fp_read;
-	int32_t ra_at; /* offsets of the words that were read, from the caller's sp */
+	int32_t ra_at; /* offsets of these words from the caller's sp */
 	int32_t fp_at;
 	struct image *image; /* the image that has the rule; may be NULL */
 };
@@ -55,7 +55,7 @@ struct walk {
 	bool all_saved;
 	uint64_t top;	       /* as unwind_stack.stack_top */
 	uint64_t missing;      /* as unwind_stack.missing */
-	uint32_t searched;     /* as unwind_stack.searched; at most GUESS_WORK_MAX */
+	uint32_t guess_cost;   /* as unwind_stack.guess_cost; at most GUESS_COST_MAX */
 	uint64_t second;       /* as unwind_stack.second */
 	struct walk_step step; /* the last one */
 };

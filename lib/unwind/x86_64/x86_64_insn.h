@@ -29,9 +29,10 @@ struct x86_64_insn {
 	size_t size; /* bytes */
 	enum x86_64_kind kind;
 	int32_t distance; /* of a jump or call: from the next instruction */
-	int32_t sp;	  /* what the instruction adds to rsp */
-	bool sp_lost;	  /* it sets rsp to an unknown value */
-	bool loads_fp;	  /* it loads rbp from fp_at bytes above the old rsp */
+	/* What the instruction adds to rsp; 0 for a call (rsp after it has returned) and a ret. */
+	int32_t sp;
+	bool sp_lost;  /* it sets rsp to an unknown value */
+	bool loads_fp; /* it loads rbp from fp_at bytes above the old rsp */
 	int32_t fp_at;
 	bool saves_fp; /* it pushes rbp */
 };

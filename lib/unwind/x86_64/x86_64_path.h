@@ -26,8 +26,8 @@ struct x86_64_code {
 #define X86_64_PATH_FP_SAME UINT32_MAX /* not saved: it still is in rbp */
 
 struct x86_64_path {
-	uint32_t ra; /* offset of the return address */
-	uint32_t fp; /* offset of the caller's frame pointer */
+	uint32_t ra; /* offset of the return address from the stack pointer */
+	uint32_t fp; /* offset of the caller's frame pointer; X86_64_PATH_FP_SAME: it is in rbp */
 	/* A call is on the path. It may be one that does not return. */
 	bool has_call;
 };
@@ -38,8 +38,8 @@ struct x86_64_path {
 bool x86_64_path_to_ret(struct x86_64_code *c, uint64_t vaddr, struct x86_64_path *ret);
 
 /*
- * Finds a path from the start of a function, from, to the instruction at to. ret->fp is set if the
- * frame pointer was pushed on it. Returns false if none is found.
+ * Finds a path from the start of a function, from, to the instruction at to. ret->fp is
+ * X86_64_PATH_FP_SAME unless the path pushes rbp. Returns false if none is found.
  */
 bool x86_64_path_from_start(struct x86_64_code *c, uint64_t from, uint64_t to,
 			    struct x86_64_path *ret);

@@ -81,8 +81,8 @@ TEST(test_found)
 	ck_assert_int_eq(m.out.end, UNWIND_END_ROOT);
 	ck_assert_uint_eq(m.out.frames[2].addr, made_up_word(rooted));
 	/* The cost of the words of 128 KiB, and of two candidates. */
-	ck_assert_uint_gt(m.out.searched, 4 * 16384);
-	ck_assert_uint_lt(m.out.searched, 4 * 16384 + 256);
+	ck_assert_uint_gt(m.out.guess_cost, 4 * 16384);
+	ck_assert_uint_lt(m.out.guess_cost, 4 * 16384 + 256);
 }
 
 /*
@@ -136,7 +136,7 @@ static void walk_until_over(size_t frames_min)
 	made_up_walk(&m);
 	ck_assert_int_eq(m.out.end, UNWIND_END_UNKNOWN_REGISTER);
 	ck_assert_uint_gt(m.out.n, frames_min);
-	ck_assert_uint_eq(m.out.searched, GUESS_WORK_MAX);
+	ck_assert_uint_eq(m.out.guess_cost, GUESS_COST_MAX);
 }
 
 /* Each frame needs a search, and each pair above looks right. */
