@@ -21,14 +21,15 @@
 #include "proto/envelope.h"
 
 enum client_report_reason {
-	CLIENT_REPORT_QUEUE_OVERFLOW,	 /* dropped from memory to make room */
-	CLIENT_REPORT_CACHE_OVERFLOW,	 /* dropped from the spool */
-	CLIENT_REPORT_RATELIMIT_BACKOFF, /* not sent because of a rate limit */
-	CLIENT_REPORT_NETWORK_ERROR,	 /* given up without an answer */
-	CLIENT_REPORT_SEND_ERROR,	 /* refused by the server */
-	CLIENT_REPORT_INSUFFICIENT_DATA, /* no thread with two samples */
-	CLIENT_REPORT_BACKPRESSURE,	 /* dropped because too many envelopes are in flight */
-	CLIENT_REPORT_INTERNAL_SDK_ERROR,
+	CLIENT_REPORT_QUEUE_OVERFLOW,	  /* dropped from memory to make room */
+	CLIENT_REPORT_CACHE_OVERFLOW,	  /* dropped from the spool */
+	CLIENT_REPORT_RATELIMIT_BACKOFF,  /* not sent because of a rate limit */
+	CLIENT_REPORT_NETWORK_ERROR,	  /* given up without an answer */
+	CLIENT_REPORT_SEND_ERROR,	  /* refused by the server */
+	CLIENT_REPORT_INSUFFICIENT_DATA,  /* no thread with two samples */
+	CLIENT_REPORT_BACKPRESSURE,	  /* dropped because too many envelopes are in flight */
+	CLIENT_REPORT_INTERNAL_SDK_ERROR, /* every other loss: no memory, a file that cannot be read
+					   */
 	CLIENT_REPORT_REASON_N
 };
 

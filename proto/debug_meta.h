@@ -19,15 +19,16 @@
 #define DEBUG_META_ID_SIZE 37
 
 /*
- * Makes the debug_id of an ELF file of its build-id: a UUID, in lower case, of the first 16 bytes
- * (a shorter build-id is filled up with zeros), whose first three fields are little-endian.
- * Returns 0, or -EINVAL if size is 0.
+ * Makes the debug_id of an ELF file from its build-id, the size bytes at id. The debug_id is a UUID
+ * in lower case, made from the first 16 bytes (a shorter build-id is filled up with zeros). Its
+ * first three fields are little-endian. Returns 0, or -EINVAL if size is 0.
  */
 int debug_meta_id(const uint8_t *id, size_t size, char ret[DEBUG_META_ID_SIZE]);
 
 /*
- * Writes {"images":[...]}. Images must have an id (profile_check). for_file: images with a
- * build-id have it as code_id, which the server would drop. Errors stay in o.
+ * Writes {"images":[...]}. Images must have an id (profile_check). for_file: each image with a
+ * build-id has it as code_id, too; the server would drop it. An error is stored in o, and
+ * json_out_finish() returns it.
  */
 void debug_meta_write(const struct profile_image *images, size_t n, bool for_file,
 		      struct json_out *o);

@@ -160,7 +160,7 @@ static bool order_good(const struct profile *p)
 	return true;
 }
 
-static bool roots_named(const struct profile *p)
+static bool root_callees_named(const struct profile *p)
 {
 	for (size_t i = 0; i < p->n_nodes; i++) {
 		uint32_t parent = p->nodes[i].parent;
@@ -215,8 +215,8 @@ enum profile_fault profile_check(const struct profile *p)
 		return PROFILE_NO_ADDRESS;
 	if (!order_good(p))
 		return PROFILE_BAD_ORDER;
-	if (!roots_named(p))
-		return PROFILE_ROOT_WITHOUT_NAME;
+	if (!root_callees_named(p))
+		return PROFILE_ROOT_CALLEE_WITHOUT_NAME;
 	if (!images_apart(p))
 		return PROFILE_IMAGES_OVERLAP;
 	if (!threads_known(p))
@@ -236,7 +236,7 @@ const char *profile_fault_name(enum profile_fault fault)
 		[PROFILE_BAD_TEXT] = "bad_text",
 		[PROFILE_NO_ADDRESS] = "frame_without_address",
 		[PROFILE_BAD_ORDER] = "bad_order",
-		[PROFILE_ROOT_WITHOUT_NAME] = "root_without_name",
+		[PROFILE_ROOT_CALLEE_WITHOUT_NAME] = "root_without_name",
 		[PROFILE_IMAGES_OVERLAP] = "images_overlap",
 		[PROFILE_UNKNOWN_THREAD] = "unknown_thread",
 	};

@@ -106,20 +106,20 @@ struct profile {
  */
 enum profile_fault {
 	PROFILE_OK,
-	PROFILE_NO_SAMPLES,	   /* no thread has two samples with a stack */
-	PROFILE_BAD_ID,		   /* of profiler_id or chunk_id, or an image without id */
-	PROFILE_MISSING_METADATA,  /* no platform, release, environment or sdk */
-	PROFILE_TOO_LONG,	   /* more than PROFILE_DURATION_MAX_US */
-	PROFILE_BAD_INDEX,	   /* a node, frame or parent is out of range, or a
-				      parent comes after its child */
-	PROFILE_BAD_TEXT,	   /* a string that is not UTF-8 */
-	PROFILE_NO_ADDRESS,	   /* a frame without an address */
-	PROFILE_BAD_ORDER,	   /* samples are not sorted by time and tid, a thread
-				      has two at one time, or threads are not sorted */
-	PROFILE_ROOT_WITHOUT_NAME, /* a frame that a root calls has no name: the
-				      server would cut the stack */
-	PROFILE_IMAGES_OVERLAP,	   /* images overlap or are not sorted */
-	PROFILE_UNKNOWN_THREAD,	   /* a sample's tid is not among the threads */
+	PROFILE_NO_SAMPLES,	  /* no thread has two samples with a stack */
+	PROFILE_BAD_ID,		  /* of profiler_id or chunk_id, or an image without id */
+	PROFILE_MISSING_METADATA, /* no platform, release, environment or sdk */
+	PROFILE_TOO_LONG,	  /* more than PROFILE_DURATION_MAX_US */
+	PROFILE_BAD_INDEX,	  /* a node, frame or parent is out of range, or a
+				     parent comes after its child */
+	PROFILE_BAD_TEXT,	  /* a string that is not UTF-8 */
+	PROFILE_NO_ADDRESS,	  /* a frame without an address */
+	PROFILE_BAD_ORDER,	  /* samples are not sorted by time and tid, a thread
+				     has two at one time, or threads are not sorted */
+	/* A frame that a root frame calls has no name: the server would cut the stack. */
+	PROFILE_ROOT_CALLEE_WITHOUT_NAME,
+	PROFILE_IMAGES_OVERLAP, /* images overlap or are not sorted */
+	PROFILE_UNKNOWN_THREAD, /* a sample's tid is not among the threads */
 	PROFILE_FAULT_N
 };
 
@@ -143,8 +143,9 @@ uint32_t profile_find_thread(const struct profile *p, uint32_t tid);
 bool profile_is_utf8(const char *s);
 
 /*
- * Upper bounds of the bytes that each element takes in a payload. The aggregate cuts a chunk by
- * them before it grows too large. Strings are extra: at most PROFILE_ESCAPE_BYTES for each byte
+ * Upper bounds of the bytes that each element takes in a payload. unwind adds them up while it
+ * collects samples, and ends a chunk before its payload becomes too large
+ * (lib/aggregate/open_chunk.h). Strings are extra: at most PROFILE_ESCAPE_BYTES for each byte
  * (\u0000).
  */
 #define PROFILE_SAMPLE_BYTES  111
@@ -180,9 +181,11 @@ static inline size_t profile_index_bytes(uint32_t frame)
 }
 
 /*
- * Returns an upper bound of the bytes of one sample; thread_id: of the payload. For a payload for a
- * file it is exact, but for the digits of stack_id and the state of the first sample. Samples are
- * most of a chunk; PROFILE_SAMPLE_BYTES is 1.5 times the length of most of them.
+ * Returns an upper bound of the bytes of one sample in a payload, without PROFILE_STATE_RUNNING,
+ * which the first sample may have in addition. thread_id is the id in the payload:
+ * profile_thread.id or the tid. For a payload for a file the bound exceeds the real size only by
+ * digits of stack_id. Samples are most of a chunk, and PROFILE_SAMPLE_BYTES is 1.5 times the length
+ * of most of them.
  */
 static inline size_t profile_sample_bytes(const struct profile_sample *s, uint64_t thread_id)
 {

@@ -32,9 +32,10 @@ struct profile_v1 {
 };
 
 /*
- * Write the payload of the transaction and that of the profile, each one line of compact JSON
- * without a newline. Return 0; -EINVAL if a text is not UTF-8 or a time is after the year 9999;
- * -ENOMEM; or the negative errno of writing.
+ * profile_v1_transaction() writes the payload of the transaction, profile_v1_write() that of the
+ * profile. Each is one line of compact JSON without a newline. Both flush out. They return 0;
+ * -EINVAL if a text is not UTF-8 or a time is after the year 9999; -ENOMEM; or the negative errno
+ * of writing.
  */
 int profile_v1_transaction(const struct profile_v1 *v, FILE *out)
 	__attribute__((warn_unused_result));

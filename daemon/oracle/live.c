@@ -139,7 +139,7 @@ uint64_t live_mapping_end(const struct live *l, uint64_t addr)
 	return 0;
 }
 
-int32_t live_next_thread(const struct live *l, int32_t after)
+int32_t live_next_thread(const struct live *l, int32_t previous)
 {
 	int fd = openat(l->proc_fd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
@@ -153,7 +153,7 @@ int32_t live_next_thread(const struct live *l, int32_t after)
 	while ((entry = readdir(dir)) != NULL) {
 		long tid = strtol(entry->d_name, NULL, 10);
 
-		if (tid > after && tid <= INT32_MAX && (next == 0 || tid < next))
+		if (tid > previous && tid <= INT32_MAX && (next == 0 || tid < next))
 			next = (int32_t)tid;
 	}
 	(void)closedir(dir);

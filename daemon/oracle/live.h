@@ -38,7 +38,10 @@ must_check int live_read_maps(struct live *l, bool *ret_changed);
 /* Returns the end of the mapping that addr lies in, by the maps read last; 0: none. */
 uint64_t live_mapping_end(const struct live *l, uint64_t addr);
 
-/* Returns the smallest tid of the process above after, or 0 if there is none. */
-int32_t live_next_thread(const struct live *l, int32_t after);
+/*
+ * Lists the threads of the process: returns the smallest tid that is larger than previous, or 0
+ * if there is none. previous is 0 for the first thread.
+ */
+int32_t live_next_thread(const struct live *l, int32_t previous);
 
 #endif

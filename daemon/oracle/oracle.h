@@ -1,6 +1,7 @@
 /*
- * Unwinds a stopped thread by another unwinder, to compare with: libunwind-ptrace, or libdwfl
- * of elfutils. Used by sentry-profd-oracle and by tests.
+ * Unwinds a stopped thread by an existing unwinder, libunwind-ptrace or libdwfl of elfutils,
+ * and compares the result with the stack that lib/unwind has found. Used by
+ * sentry-profd-oracle and by tests.
  *
  * These libraries parse the files of the target and read its memory in the process that
  * traces it. So no process of the daemon links them.
@@ -39,9 +40,10 @@ void oracle_forget(struct oracle *o);
 void oracle_walk(struct oracle *o, int32_t tid, struct oracle_stack *ret);
 
 /*
- * Returns whether both stacks are equal. If ours was cut off by a limit (UNWIND_END_CAPPED,
- * UNWIND_END_MAX_FRAMES), compares only its frames. If they differ, *ret_first is the index
- * of the first frame that differs; one of the stacks may be shorter than that.
+ * Returns whether both stacks are equal. If a limit has cut ours off (UNWIND_END_CAPPED,
+ * UNWIND_END_MAX_FRAMES), only the frames that ours has are compared. If the stacks differ,
+ * *ret_first is the index of the first difference. If one stack is the beginning of the other,
+ * that is the length of the shorter one.
  */
 bool oracle_agrees(const struct unwind_stack *ours, const struct oracle_stack *theirs,
 		   size_t *ret_first);

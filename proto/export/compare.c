@@ -230,7 +230,7 @@ static void measure(struct compare *c, const struct merge *m)
 
 		merge_side_time(m, side, &start_ns, &end_ns);
 		until_ns = end_ns - start_ns;
-		if (m->options.is_cut) {
+		if (m->options.has_range) {
 			from_ns = m->options.from_ns;
 			until_ns = min_u64(until_ns, m->options.until_ns);
 		}
@@ -277,10 +277,10 @@ double compare_share(const struct compare *c, unsigned int side, uint64_t ns)
 	return ns >= total_ns ? 1 : (double)ns / (double)total_ns;
 }
 
-/* Returns the share of ns in nanoseconds per second. */
+/* Returns the share of ns times 1e9, rounded. */
 static uint64_t count(const struct compare *c, unsigned int side, uint64_t ns)
 {
-	return (uint64_t)(compare_share(c, side, ns) * (double)NS_PER_SEC + 0.5);
+	return (uint64_t)(compare_share(c, side, ns) * 1e9 + 0.5);
 }
 
 static void write_stack(const struct compare *c, uint32_t node, uint32_t *path, FILE *out)

@@ -50,9 +50,9 @@ struct compare {
 
 /*
  * Compares the sides of m. Changes m so that it can be written as a page: frames of one
- * function get the same name and package (the first path of the module), and the bars of each
- * thread get start times, one directly after the other. m has to outlive c. Returns 0 or
- * -ENOMEM. Call compare_fini() in both cases.
+ * function get the same name and package, and the bars of each thread get start times, one
+ * directly after the other. The package is the path of the module that was added to m first.
+ * m has to outlive c. Returns 0 or -ENOMEM. Call compare_fini() in both cases.
  */
 must_check int compare_init(struct compare *c, struct merge *m,
 			    const char *const names[COMPARE_SIDES]);
@@ -65,8 +65,8 @@ double compare_share(const struct compare *c, unsigned int side, uint64_t ns);
 
 /*
  * Writes collapsed stacks with two counts, as flamegraph.pl reads them: "root;...;leaf A B".
- * A count is the share of its side in nanoseconds per second. Names are as in
- * export_folded(). Flushes out. Returns 0, -ENOMEM or -EIO.
+ * A and B are the shares of the stack (compare_share()) on the two sides, times 1e9 and
+ * rounded. Names are as in export_folded(). Flushes out. Returns 0, -ENOMEM or -EIO.
  * Source: Brendan Gregg's FlameGraph, difffolded.pl.
  */
 must_check int compare_write_folded(const struct compare *c, FILE *out);

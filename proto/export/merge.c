@@ -272,12 +272,12 @@ static int add_sum(struct merge *m, const struct merge_bar *bar)
 }
 
 /*
- * True if bars are kept one by one. With is_cut, too: the time at which the side begins is
+ * True if bars are kept one by one. With has_range, too: the time at which the side begins is
  * known only in merge_finish().
  */
 static bool keeps_order(const struct merge *m)
 {
-	return m->options.is_ordered || m->options.is_cut;
+	return m->options.is_ordered || m->options.has_range;
 }
 
 /* Maps indices of the chunk to indices of the merge. PROFILE_NONE: not looked up yet. */

@@ -9,9 +9,10 @@
  * Memory: a bar of 32 bytes for each sample if is_ordered is set; else only a sum for each
  * thread, stack and state.
  *
- * A chunk that is added a second time (same profiler_id and chunk_id) is ignored. Bars of one
- * thread that overlap are cut if order counts; cut_ns is the time that was cut off. Chunks of
- * sentry-profd have no overlaps.
+ * A chunk that is added a second time (same profiler_id and chunk_id) is ignored. If is_ordered
+ * is set, and bars of one thread overlap, the later bar is cut so that it begins at the end of
+ * the earlier one; overlap_ns is the sum of what was cut off. Chunks of sentry-profd have no
+ * overlaps.
  */
 #ifndef PROTO_EXPORT_MERGE_H
 #define PROTO_EXPORT_MERGE_H
@@ -78,10 +79,10 @@ struct merge_options {
 	struct merge_filter filters[MERGE_FILTERS_MAX];
 	size_t n_filters;
 	/*
-	 * If is_cut is set: the range of time to keep, counted from the first sample of each
-	 * side. Bars outside are dropped, bars across its ends are cut.
+	 * If has_range is set: the range of time to keep, counted from the first sample of each
+	 * side. Bars outside the range are dropped, and bars across its ends are shortened.
 	 */
-	bool is_cut;
+	bool has_range;
 	uint64_t from_ns, until_ns;
 	/* For hash tables: the keys are names that targets choose. */
 	uint64_t hash_seed;
@@ -163,13 +164,17 @@ struct merge {
 
 	/* Start of the first and end of the last sample of all chunks; 0: no sample. */
 	uint64_t start_ns, end_ns;
-	uint64_t cut_ns;
+	uint64_t overlap_ns; /* what was cut off from overlapping bars */
 	/* Some chunks tell running from waiting; some do not. */
 	bool has_states, lacks_states;
 
 	struct table by_process, by_thread, by_frame, by_node, by_sum, by_chunk, by_image;
 };
 
+/*
+ * Initialises an empty merge. Copies *options; the patterns of the filters stay the caller's, and
+ * must outlive m.
+ */
 void merge_init(struct merge *m, const struct merge_options *options);
 /* Accepts NULL and a zero-initialised struct. */
 void merge_fini(struct merge *m);

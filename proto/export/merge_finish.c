@@ -75,7 +75,7 @@ static void select_bars(struct merge *m)
 			side = m->processes[t->process].side;
 			merge_side_time(m, side, &start_ns, &end_ns);
 		}
-		if (is_wanted(m, &bar) && (!m->options.is_cut || cut(m, start_ns, &bar)))
+		if (is_wanted(m, &bar) && (!m->options.has_range || cut(m, start_ns, &bar)))
 			m->bars[n++] = bar;
 	}
 	m->n_bars = n;
@@ -138,7 +138,7 @@ static void separate(struct merge *m)
 			end_ns = 0;
 		too_much = bar.start_ns >= end_ns ? 0
 						  : min_u64(end_ns - bar.start_ns, bar.duration_ns);
-		m->cut_ns += too_much;
+		m->overlap_ns += too_much;
 		bar.start_ns += too_much;
 		bar.duration_ns -= too_much;
 		if (too_much > 0 && bar.duration_ns == 0)
@@ -298,7 +298,7 @@ int merge_finish(struct merge *m)
 		      m->options.is_ordered ? compare_times : compare_sums);
 	if (m->options.is_ordered)
 		separate(m);
-	else if (m->options.is_cut)
+	else if (m->options.has_range)
 		add_up(m);
 	distribute(m);
 	find_pids(m);

@@ -16,8 +16,9 @@
 #include "proto/import/chunk.h"
 
 /*
- * The limit of a header line of an envelope. If the first line is longer, or not a complete
- * JSON object, the content is a payload.
+ * The limit of a header line of an envelope, in bytes. The content is an envelope if its first
+ * line is at most that long and a complete JSON object without the members "profile" and
+ * "version", which every payload has. Otherwise the content is payloads.
  */
 #define IMPORT_LINE_MAX 65536
 

@@ -154,7 +154,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	merge_init(&m, &options);
 	read_all(data, size, &m);
 	check_order(&m);
-	ordered_ns = total_ns(&m) + m.cut_ns;
+	ordered_ns = total_ns(&m) + m.overlap_ns;
 	write_json(export_json, &m);
 	write_json(export_speedscope, &m);
 	write_json(export_firefox, &m);

@@ -67,7 +67,7 @@ static bool set_time(struct merge_options *o, const char *command, const char *o
 	if (end == value || *end != '\0' || !(s >= 0 && s <= TIME_MAX_S))
 		return selection_fault(command, option, value, "not a number of seconds");
 	*ret_ns = (uint64_t)(s * 1e6 + 0.5) * NS_PER_US;
-	o->is_cut = true;
+	o->has_range = true;
 	return true;
 }
 
@@ -152,10 +152,10 @@ int selection_finish(struct merge *m)
 			    "time%s counts as running",
 			    m->has_states ? " of some chunks" : "",
 			    m->has_states ? " of those" : "");
-	if (m->cut_ns > 0)
+	if (m->overlap_ns > 0)
 		log_warning("chunks of one process overlap: %.6f s of thread "
 			    "time are left out",
-			    (double)m->cut_ns / (double)NS_PER_SEC);
+			    (double)m->overlap_ns / (double)NS_PER_SEC);
 	if (m->n_bars == 0)
 		log_warning("the output is empty: no sample matches --filter, --state, "
 			    "--from and --until");

@@ -9,24 +9,25 @@
  * content. proto/export/html/data.js reads it; it skips blocks that it does not know.
  *
  * Numbers in a block are LEB128: 7 bits a byte, lowest first; bit 7 is set in all bytes but
- * the last. Indices count from 0 in the order of the blocks:
+ * the last. A block that needs a string, process, frame, node or thread has its index. Each
+ * kind counts from 0 in the order of the blocks:
  *
  *   S  strings: of each the length in bytes and the UTF-8. String 0 is "".
- *   P  processes: strings of profiler_id, platform, release and environment.
- *   F  frames: strings of name, module and source file; the line, 0 if unknown; a byte, 1 if
- *      in_app; the address in 8 bytes, little-endian, 0 if unknown.
- *   N  nodes of the trie of stacks: the distance to the parent, which stands before the node,
- *      0 for a root; the frame.
- *   T  threads: the process, strings of id and name.
+ *   P  processes: indices of four strings: profiler_id, platform, release and environment.
+ *   F  frames: indices of three strings: name, module and source file; the line, 0 if unknown;
+ *      a byte, 1 if in_app; the address in 8 bytes, little-endian, 0 if unknown.
+ *   N  nodes of the trie of stacks: the index of the node minus that of its parent, which
+ *      is in front of the node, 0 for a root; the index of the frame.
+ *   T  threads: the index of the process; indices of two strings: id and name.
  *   R  the bars of one thread: its index; the start of its first bar in microseconds of Unix
  *      time; the number of bars; the duration of each in microseconds; then for each
  *      2 * zigzag(d) + w. Let k be the node plus 1, or 0 for a gap in which nothing is known
  *      of the thread; d is k minus the k of the bar before (0 for the first); zigzag(d) is 2d
  *      for d >= 0, else -2d - 1. w is 1 if the thread waits. A bar starts where the one
  *      before ends.
- *   C  a comparison (compare.h): for A and for B the string of its name and its duration in
- *      microseconds; then for each process a byte, 0 for A, 1 for B. Bars are sums then, and
- *      follow each other in each thread.
+ *   C  a comparison (compare.h): for A and for B the index of its name and its duration in
+ *      microseconds; then for each process a byte, 0 for A, 1 for B. In a comparison each bar
+ *      is the sum of a stack's time, and the bars of a thread follow each other without gaps.
  *   E  the end: the number of samples; a byte, 1 if samples tell running from waiting. Data
  *      without this block are incomplete.
  */

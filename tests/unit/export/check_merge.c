@@ -109,7 +109,7 @@ TESTS(chunks_in_any_order, 2)
 	ck_assert_uint_eq(m.processes[0].n_images, 2);
 	ck_assert_uint_eq(m.start_ns, 100 * NS_PER_SEC);
 	ck_assert_uint_eq(m.end_ns, 102 * NS_PER_SEC);
-	ck_assert_uint_eq(m.cut_ns, 0);
+	ck_assert_uint_eq(m.overlap_ns, 0);
 	ck_assert(m.has_states && !m.lacks_states);
 }
 
@@ -187,7 +187,7 @@ TEST(all_filters_have_to_fit)
 TESTS(a_part_of_the_time, 2)
 {
 	options.is_ordered = _i == 0;
-	options.is_cut = true;
+	options.has_range = true;
 	options.from_ns = 100 * NS_PER_MS;
 	options.until_ns = 1250 * NS_PER_MS;
 	add_both();
@@ -212,7 +212,7 @@ TEST(bars_that_overlap_are_cut)
 	ck_assert_uint_eq(m.n_bars, 2);
 	check_bar(0, 10000, 10000, false);
 	check_bar(1, 20000, 2000, false);
-	ck_assert_uint_eq(m.cut_ns, 3 * NS_PER_SEC);
+	ck_assert_uint_eq(m.overlap_ns, 3 * NS_PER_SEC);
 }
 
 TEST(labels_tell_threads_apart)

@@ -69,8 +69,8 @@ TEST(faults)
 	EXPECT(PROFILE_BAD_ORDER, g.samples[2].time_us = g.samples[0].time_us - 1);
 	EXPECT(PROFILE_BAD_ORDER, g.samples[4].tid = 100);
 	EXPECT(PROFILE_BAD_ORDER, g.threads[0].tid = 200);
-	EXPECT(PROFILE_ROOT_WITHOUT_NAME, g.frames[0].function = NULL);
-	EXPECT(PROFILE_ROOT_WITHOUT_NAME, g.frames[0].function = "");
+	EXPECT(PROFILE_ROOT_CALLEE_WITHOUT_NAME, g.frames[0].function = NULL);
+	EXPECT(PROFILE_ROOT_CALLEE_WITHOUT_NAME, g.frames[0].function = "");
 	EXPECT(PROFILE_IMAGES_OVERLAP, g.images[0].size = g.images[1].addr - g.images[0].addr + 1);
 	EXPECT(PROFILE_IMAGES_OVERLAP, struct profile_image first = g.images[0];
 	       g.images[0] = g.images[1]; g.images[1] = first);
