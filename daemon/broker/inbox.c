@@ -112,8 +112,8 @@ static void send_file(void *ctx, const struct msg_file_request *request, int err
 	};
 
 	if (error == 0)
-		error = quarantine_hand(&b->parts.quarantine, ((struct unwind *)child)->uid,
-					request, file, &m.number);
+		error = quarantine_check_file(&b->parts.quarantine, ((struct unwind *)child)->uid,
+					      request, file, &m.number);
 	m.error = -error;
 	child_send(child, &m, sizeof(m), &fd, error == 0 ? 1 : 0);
 	close_fd(&fd);

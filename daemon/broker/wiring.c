@@ -29,7 +29,7 @@ static void on_died(void *ctx, struct child *child, int status)
 			targets_capture_died(&b->parts.targets, 0);
 		break;
 	case CHILD_UNWIND:
-		quarantine_died(&b->parts.quarantine, u->uid, u->reading, status);
+		quarantine_unwind_died(&b->parts.quarantine, u->uid, u->reading, status);
 		files_forget(b->parts.files, child);
 		targets_unwind_died(&b->parts.targets, u);
 		break;

@@ -87,7 +87,7 @@ static int start_unwind(struct child *child)
 
 	/* The ring is made when the process knows all its targets. */
 	u->ring_due = true;
-	r = quarantine_page(&u->reading, &fd);
+	r = quarantine_page_new(&u->reading, &fd);
 	if (r < 0) {
 		if (u->child.failures == 0)
 			log_error("no memory to share with %s: %s", u->child.type->name,

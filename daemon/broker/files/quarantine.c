@@ -15,7 +15,7 @@ void quarantine_init(struct quarantine *q)
 		abort();
 }
 
-int quarantine_page(const uint32_t **page, int *ret_fd)
+int quarantine_page_new(const uint32_t **page, int *ret_fd)
 {
 	const void *made;
 	int r = page_new("reading", sizeof(**page), &made, ret_fd);
@@ -46,7 +46,7 @@ static struct quarantine_file *find(struct quarantine_table *d, uint32_t uid, ui
 
 static bool is_older(const struct quarantine_file *f, const struct quarantine_file *best)
 {
-	return best == NULL || f->at < best->at;
+	return best == NULL || f->last_death < best->last_death;
 }
 
 /* Returns a free entry, or the oldest: of the user, if it has QUARANTINE_OF_USER; else of all. */
@@ -75,7 +75,7 @@ static struct quarantine_file *make_place(struct quarantine_table *d, uint32_t u
 	return free != NULL ? free : oldest;
 }
 
-bool quarantine_count(struct quarantine *q, uint32_t uid, uint32_t number)
+bool quarantine_count_death(struct quarantine *q, uint32_t uid, uint32_t number)
 {
 	struct quarantine_file *f;
 
@@ -88,12 +88,12 @@ bool quarantine_count(struct quarantine *q, uint32_t uid, uint32_t number)
 		f = make_place(q->table, uid);
 		*f = (struct quarantine_file){.uid = uid, .number = number};
 	}
-	f->at = ++q->table->deaths;
+	f->last_death = ++q->table->deaths;
 	return ++f->deaths == QUARANTINE_DEATHS;
 }
 
-bool quarantine_is_left_out(struct quarantine *q, uint32_t uid, uint32_t number,
-			    const struct file_shown *file)
+bool quarantine_has(struct quarantine *q, uint32_t uid, uint32_t number,
+		    const struct file_shown *file)
 {
 	struct quarantine_file *f = q->table == NULL ? NULL : find(q->table, uid, number);
 
@@ -126,7 +126,7 @@ const struct quarantine_file *quarantine_next(const struct quarantine *q,
 	return i < QUARANTINE_MAX ? &t->v[i] : NULL;
 }
 
-size_t quarantine_left_out(const struct quarantine *q)
+size_t quarantine_count_files(const struct quarantine *q)
 {
 	const struct quarantine_file *f = NULL;
 	size_t n = 0;
@@ -173,14 +173,14 @@ static void tell(const struct quarantine *q, uint32_t uid, uint32_t number)
 				    QUARANTINE_DEATHS, f->file.name, uid);
 }
 
-void quarantine_died(struct quarantine *q, uint32_t uid, const uint32_t *page, int status)
+void quarantine_unwind_died(struct quarantine *q, uint32_t uid, const uint32_t *page, int status)
 {
 	uint32_t number;
 
 	if (page == NULL || !is_own_fault(status))
 		return;
 	number = __atomic_load_n(page, __ATOMIC_RELAXED);
-	if (number != 0 && quarantine_count(q, uid, number))
+	if (number != 0 && quarantine_count_death(q, uid, number))
 		tell(q, uid, number);
 }
 
@@ -191,14 +191,15 @@ static bool is_image(const struct msg_file_request *request)
 	       request->kind == FILE_KIND_DEBUG_LINK;
 }
 
-int quarantine_hand(struct quarantine *q, uint32_t uid, const struct msg_file_request *request,
-		    const struct file_shown *file, uint32_t *ret_number)
+int quarantine_check_file(struct quarantine *q, uint32_t uid,
+			  const struct msg_file_request *request, const struct file_shown *file,
+			  uint32_t *ret_number)
 {
 	uint32_t number = 0;
 
 	if (is_image(request))
 		number = (uint32_t)siphash(q->key, &file->identity, sizeof(file->identity));
-	if (number != 0 && quarantine_is_left_out(q, uid, number, file))
+	if (number != 0 && quarantine_has(q, uid, number, file))
 		return -EACCES;
 	*ret_number = number;
 	return 0;

@@ -1,15 +1,17 @@
 /*
- * Quarantine: files at which unwind processes died are not sent to them any more.
+ * Quarantine: the broker sends no unwind process a file at which unwind processes of the same
+ * user have died QUARANTINE_DEATHS times.
  *
  * With each program, library or debug file the broker sends the unwind process a number: a hash
- * of the file's identity under a key of this broker. The process writes the number of the file
- * that it is reading into a page that it shares with the broker (quarantine_page). When the
- * process dies by its own fault, the broker counts a death for that number. After
- * QUARANTINE_DEATHS the file is quarantined.
+ * of the file's identity under a key of this broker. While the unwind process reads the file, its
+ * number is in a page that the process shares with the broker (quarantine_page_new). When the
+ * process dies, quarantine_unwind_died() counts a death for the number in the page, unless the
+ * wait status shows that another process ended it.
  *
- * Deaths are counted per user, because a target that has taken over its unwind process can write
- * any number into the page. It can get files quarantined that the process was sent, for targets
- * of its own user, and no others.
+ * Deaths are counted per uid, because a profiled process that has taken over its unwind process
+ * can write any number into the page. Numbers that no file had have no effect. So a hostile
+ * process can quarantine only files that were sent to an unwind process of its own user, and only
+ * for profiled processes of that user.
  */
 #ifndef DAEMON_BROKER_FILES_QUARANTINE_H
 #define DAEMON_BROKER_FILES_QUARANTINE_H
@@ -24,12 +26,12 @@
 #include "lib/base/siphash.h"
 #include "lib/base/util.h"
 
-/* One or two deaths may have another cause. */
+/* Deaths until a file is quarantined. One or two deaths may have another cause. */
 #define QUARANTINE_DEATHS 3
 
 /*
- * Limits of files with at least one death. Beyond them the oldest entry is replaced: of the same
- * user, if it has QUARANTINE_OF_USER; of all users, if there are QUARANTINE_MAX.
+ * Limits of files with at least one death: of one user, and of all users. At a limit the entry
+ * with the oldest last death is replaced, of the same user or of all users.
  */
 #define QUARANTINE_OF_USER 32
 #define QUARANTINE_MAX	   256
@@ -38,8 +40,8 @@ struct quarantine_file {
 	uint32_t uid;
 	uint32_t number;	/* of the file */
 	uint32_t deaths;	/* 0: the entry is free */
-	uint64_t at;		/* the number of its last death, among deaths of all files */
-	struct file_shown file; /* known if it was sent again after a death */
+	uint64_t last_death;	/* quarantine_table.deaths after its last death */
+	struct file_shown file; /* set when the file is to be sent again after a death */
 };
 
 struct quarantine_table {
@@ -53,53 +55,55 @@ struct quarantine {
 	uint64_t refused; /* requests of unwind that broke the rules of file_request.h */
 };
 
-/* Draws the key; aborts if the kernel has no random numbers. *q is zero-initialised. */
+/* Draws the key. The caller has set *q to zeros. Aborts if the kernel has no random numbers. */
 void quarantine_init(struct quarantine *q);
 
 /*
- * Makes the page of an unwind process that is about to start. Replaces *page, which is unmapped
- * unless it is NULL. *ret_fd is the memfd of the page, for the process; it is the caller's.
- * Returns 0 or -errno.
+ * Makes the page of an unwind process that is about to start, and stores it in *page. Unmaps the
+ * page that was in *page, if that is not NULL. *ret_fd: the memfd of the page, which the caller
+ * sends to the process and closes. Returns 0; or -errno, and *page stays as it was.
  */
-must_check int quarantine_page(const uint32_t **page, int *ret_fd);
+must_check int quarantine_page_new(const uint32_t **page, int *ret_fd);
 /* Unmaps the page and sets *page to NULL. *page may be NULL. */
 void quarantine_page_free(const uint32_t **page);
 
 /*
- * An unwind process of uid has ended with this status of wait(2). page may be NULL. Logs a line
- * when a file is quarantined.
+ * Handles the end of an unwind process of uid: counts a death for the number in its page, if
+ * status, the status of wait(2), shows a fault of the process: an exit status other than 0, or
+ * one of the signals SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE, SIGSYS, SIGXCPU. Logs a line when
+ * this death quarantines a file. If page is NULL, counts nothing.
  */
-void quarantine_died(struct quarantine *q, uint32_t uid, const uint32_t *page, int status);
+void quarantine_unwind_died(struct quarantine *q, uint32_t uid, const uint32_t *page, int status);
 
 /*
- * Checks a file that is about to be sent to an unwind process of uid. *ret_number goes with it:
- * the same each time for the same file, 0 for kinds of files that have none. Returns 0, or
- * -EACCES if the file is quarantined.
+ * Checks a file that is about to be sent to an unwind process of uid, and calculates its number
+ * for the message: the same each time for the same file, 0 for kinds of files that are not
+ * compiled. Returns 0, or -EACCES if the file is quarantined for uid.
  */
-must_check int quarantine_hand(struct quarantine *q, uint32_t uid,
-			       const struct msg_file_request *request,
-			       const struct file_shown *file, uint32_t *ret_number);
+must_check int quarantine_check_file(struct quarantine *q, uint32_t uid,
+				     const struct msg_file_request *request,
+				     const struct file_shown *file, uint32_t *ret_number);
 
 /*
  * Counts a death of an unwind process of uid at the file with this number. Returns true if this
- * death quarantines the file. If memory is short, counts nothing.
+ * death is the file's QUARANTINE_DEATHS-th. If memory is short, counts nothing and returns false.
  */
-bool quarantine_count(struct quarantine *q, uint32_t uid, uint32_t number);
+bool quarantine_count_death(struct quarantine *q, uint32_t uid, uint32_t number);
 /*
- * Returns true if the file is quarantined for uid. Stores the file's name if there was a death
- * at it.
+ * Returns true if the file with this number is quarantined for uid. If an unwind process of uid
+ * has died at it, stores a copy of *file, for the log and the status.
  */
-bool quarantine_is_left_out(struct quarantine *q, uint32_t uid, uint32_t number,
-			    const struct file_shown *file);
+bool quarantine_has(struct quarantine *q, uint32_t uid, uint32_t number,
+		    const struct file_shown *file);
 
 /*
- * Iterates over the quarantined files: returns the one after f, or the first if f is NULL; NULL
- * after the last.
+ * Iterates over the quarantined files of all users whose names are known: returns the file after
+ * f, or the first if f is NULL; NULL after the last.
  */
 const struct quarantine_file *quarantine_next(const struct quarantine *q,
 					      const struct quarantine_file *f);
-/* Returns the number of quarantined files. */
-size_t quarantine_left_out(const struct quarantine *q);
+/* Returns how many files quarantine_next() returns. */
+size_t quarantine_count_files(const struct quarantine *q);
 
 /* Forgets all deaths. Called at a reload, so that repaired files are read again. */
 void quarantine_clear(struct quarantine *q);

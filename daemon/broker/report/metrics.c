@@ -356,7 +356,7 @@ static void put_inside(const struct text *t, struct parts *parts)
 		put_sections(t, parts);
 	family(t, "files_left_out", GAUGE, NULL,
 	       "Files that are no longer read because sentry-profd-unwind died at them.");
-	plain(t, "files_left_out", quarantine_left_out(&parts->quarantine));
+	plain(t, "files_left_out", quarantine_count_files(&parts->quarantine));
 	family(t, "resource_shortages", COUNTER, NULL,
 	       "Times that sentry-profd waited for descriptors, processes or memory.");
 	plain(t, "resource_shortages_total", shortage_count());

@@ -237,7 +237,7 @@ int stats_write(const struct parts *parts, int fd)
 	put_limit(out, parts);
 	put_spotlight(out, parts);
 	fprintf(out, "  \"files_left_out\": %zu,\n  \"files_refused\": %llu,\n",
-		quarantine_left_out(&parts->quarantine),
+		quarantine_count_files(&parts->quarantine),
 		(unsigned long long)parts->quarantine.refused);
 	fprintf(out, "  \"resource_shortages\": %llu,\n", (unsigned long long)shortage_count());
 	figures_of_all(&parts->targets, &one);

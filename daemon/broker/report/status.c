@@ -163,7 +163,7 @@ static double limited_s(const struct parts *parts)
 }
 
 /* Writes the quarantined files: those of all users, or only those of the reader's own user. */
-static void put_left_out(FILE *out, const struct parts *parts, const struct peer *reader)
+static void put_quarantined(FILE *out, const struct parts *parts, const struct peer *reader)
 {
 	const struct quarantine_file *f = NULL;
 	bool first = true;
@@ -295,7 +295,7 @@ static void put_daemon(FILE *out, struct parts *parts, const struct peer *reader
 		parts->state.options.config.cpu_budget, limited_s(parts),
 		(unsigned long long)spool.count, (unsigned long long)spool.bytes);
 	put_lowered(out, parts);
-	put_left_out(out, parts, reader);
+	put_quarantined(out, parts, reader);
 	if (reader->sees_all)
 		put_inside(out, parts);
 	else

@@ -83,7 +83,7 @@ TEST(nonsense_before_a_crash)
 	int pair[2], fd;
 
 	OK(ipc_pair(pair));
-	OK(quarantine_page(&unwind.reading, &fd));
+	OK(quarantine_page_new(&unwind.reading, &fd));
 	unwind.child.pid = fork();
 	if (unwind.child.pid == 0)
 		crash(pair[1], fd);

@@ -17,36 +17,36 @@ static struct file_shown file(uint64_t inode)
 
 static bool count(uint32_t uid, uint64_t inode)
 {
-	return quarantine_count(&q, uid, (uint32_t)inode);
+	return quarantine_count_death(&q, uid, (uint32_t)inode);
 }
 
-static bool is_left_out(uint32_t uid, uint64_t inode)
+static bool has(uint32_t uid, uint64_t inode)
 {
 	const struct file_shown f = file(inode);
 
-	return quarantine_is_left_out(&q, uid, (uint32_t)inode, &f);
+	return quarantine_has(&q, uid, (uint32_t)inode, &f);
 }
 
 FIXTURE(setup, NULL)
 
 TEST(three_deaths)
 {
-	ck_assert(!is_left_out(7, 1));
+	ck_assert(!has(7, 1));
 	ck_assert(!count(7, 1));
-	ck_assert(!is_left_out(7, 1));
+	ck_assert(!has(7, 1));
 	ck_assert(!count(7, 1));
-	ck_assert(!is_left_out(7, 1));
+	ck_assert(!has(7, 1));
 	ck_assert_ptr_null(quarantine_next(&q, NULL));
 	ck_assert(count(7, 1));
-	ck_assert(is_left_out(7, 1));
+	ck_assert(has(7, 1));
 	/* Reported once. */
 	ck_assert(!count(7, 1));
-	ck_assert_uint_eq(quarantine_left_out(&q), 1);
+	ck_assert_uint_eq(quarantine_count_files(&q), 1);
 	ck_assert_str_eq(quarantine_next(&q, NULL)->file.name, "name");
 	ck_assert_ptr_null(quarantine_next(&q, quarantine_next(&q, NULL)));
 	quarantine_clear(&q);
-	ck_assert(!is_left_out(7, 1));
-	ck_assert_uint_eq(quarantine_left_out(&q), 0);
+	ck_assert(!has(7, 1));
+	ck_assert_uint_eq(quarantine_count_files(&q), 0);
 }
 
 /* The deaths of a user's processes count for that user only. */
@@ -54,8 +54,8 @@ TEST(by_user)
 {
 	for (int i = 0; i < QUARANTINE_DEATHS; i++)
 		(void)count(7, 1);
-	ck_assert(is_left_out(7, 1));
-	ck_assert(!is_left_out(8, 1));
+	ck_assert(has(7, 1));
+	ck_assert(!has(8, 1));
 	ck_assert(!count(8, 1));
 }
 
@@ -64,7 +64,7 @@ TEST(a_lie)
 {
 	for (int i = 0; i < QUARANTINE_DEATHS; i++)
 		(void)count(7, 1);
-	ck_assert_uint_eq(quarantine_left_out(&q), 0);
+	ck_assert_uint_eq(quarantine_count_files(&q), 0);
 }
 
 /* A user with too many entries loses its own oldest one, and no other user's. */
@@ -76,10 +76,10 @@ TEST(too_many_of_a_user)
 	}
 	for (uint64_t inode = 2; inode <= QUARANTINE_OF_USER; inode++)
 		(void)count(7, inode);
-	ck_assert(is_left_out(7, 1));
+	ck_assert(has(7, 1));
 	(void)count(7, QUARANTINE_OF_USER + 1);
-	ck_assert(!is_left_out(7, 1));
-	ck_assert(is_left_out(8, 1));
+	ck_assert(!has(7, 1));
+	ck_assert(has(8, 1));
 }
 
 TEST(too_many_of_all)
@@ -88,9 +88,9 @@ TEST(too_many_of_all)
 		(void)count(1000, 1);
 	for (uint32_t uid = 0; uid < QUARANTINE_MAX - 1; uid++)
 		(void)count(uid, 1);
-	ck_assert(is_left_out(1000, 1));
+	ck_assert(has(1000, 1));
 	(void)count(2000, 1);
-	ck_assert(!is_left_out(1000, 1));
+	ck_assert(!has(1000, 1));
 	/* The next oldest entry was replaced, and starts again with no deaths. */
 	(void)count(1000, 1);
 	for (int i = 1; i < QUARANTINE_DEATHS; i++)
@@ -104,7 +104,7 @@ static uint32_t hand(struct file_identity identity, uint32_t kind)
 	const struct msg_file_request request = {.kind = kind};
 	uint32_t number;
 
-	OK(quarantine_hand(&q, 7, &request, &file, &number));
+	OK(quarantine_check_file(&q, 7, &request, &file, &number));
 	return number;
 }
 
