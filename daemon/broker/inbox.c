@@ -101,7 +101,7 @@ static int child_born(void *ctx, struct ipc_message *message)
 }
 
 static void send_file(void *ctx, const struct msg_file_request *request, int error, int fd,
-		      const struct file_shown *file)
+		      const struct file_label *file)
 {
 	struct child *child = ctx;
 	struct broker *b = broker_of(child);

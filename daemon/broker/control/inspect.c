@@ -271,7 +271,7 @@ static struct files *files_of(const struct parts *parts)
 }
 
 static void on_cmdline(void *ctx, const struct msg_file_request *request, int error, int fd,
-		       const struct file_shown *file)
+		       const struct file_label *file)
 {
 	struct subject *s = ctx;
 	ssize_t n = error == 0 ? read(fd, s->cmdline, sizeof(s->cmdline)) : 0;

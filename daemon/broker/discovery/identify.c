@@ -147,7 +147,7 @@ static void forget(const struct question *q)
 
 /* A files_fn: ctx is the question, fd a memfd with the command line. */
 static void on_cmdline(void *ctx, const struct msg_file_request *request, int error, int fd,
-		       const struct file_shown *file)
+		       const struct file_label *file)
 {
 	struct question *q = ctx;
 	ssize_t n = 0;

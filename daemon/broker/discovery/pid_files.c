@@ -121,14 +121,14 @@ static void on_remote(struct pid_file *f)
 
 /* A files_fn: ctx is the struct pid_file, fd a memfd with the beginning of the file. */
 static void on_read(void *ctx, const struct msg_file_request *request, int error, int fd,
-		    const struct file_shown *shown)
+		    const struct file_label *label)
 {
 	struct pid_file *f = ctx;
 	const int32_t before = f->pid;
 	char text[OPEN_PID_FILE_MAX];
 	ssize_t n = -1;
 
-	(void)request, (void)shown;
+	(void)request, (void)label;
 	f->is_asked = false;
 	if (error == 0)
 		n = read(fd, text, sizeof(text));

@@ -44,7 +44,7 @@ struct files {
 
 struct answer {
 	int32_t error;
-	struct file_shown file; /* set if error is 0 */
+	struct file_label file; /* set if error is 0 */
 };
 
 int files_new(struct loop *loop, struct files **ret)
@@ -132,7 +132,7 @@ __attribute__((noreturn)) static void help(int fd)
 		order = (const void *)m.bytes;
 		answer.error = -open_for(order, &opened);
 		if (answer.error == 0)
-			answer.error = -file_shown_of(opened, order->pid, order->start, order->end,
+			answer.error = -file_label_of(opened, order->pid, order->start, order->end,
 						      &answer.file);
 		if (answer.error != 0)
 			close_fd(&opened);
@@ -173,7 +173,7 @@ static int start_helper(struct files *f)
 	return loop_add(f->loop, f->fd, on_helper, f, &f->source);
 }
 
-static void answer_first(struct files *f, int error, int fd, const struct file_shown *file)
+static void answer_first(struct files *f, int error, int fd, const struct file_label *file)
 {
 	struct request *r = f->first;
 

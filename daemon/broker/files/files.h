@@ -2,18 +2,19 @@
  * Opens files for unwind processes, which may not open files, and reads files for the broker if
  * reading may hang.
  *
- * Reading a target's memory, or opening a file that it has mapped, can hang for as long as the
- * target wants (FUSE, userfaultfd). Therefore a helper does it: a fork of the broker that
- * handles one request at a time. The helper is killed if it sleeps in a request for longer than
- * FILES_TIMEOUT_MS, or is runnable in one (a loaded machine, a large file) for longer than
- * FILES_BUSY_MS. The broker itself never waits.
+ * Reading the memory of a profiled process, or opening a file that the process has mapped, can
+ * hang for as long as the process wants (FUSE, userfaultfd). Therefore the broker has a helper: a
+ * fork of itself that handles one request at a time. The broker kills the helper if a request
+ * takes longer than FILES_TIMEOUT_MS while the helper sleeps, or longer than FILES_BUSY_MS while
+ * the helper is runnable (on a loaded machine, or with a large file). The broker itself never
+ * waits.
  */
 #ifndef DAEMON_BROKER_FILES_FILES_H
 #define DAEMON_BROKER_FILES_FILES_H
 
 #include <sys/resource.h>
 
-#include "daemon/broker/files/file_shown.h"
+#include "daemon/broker/files/file_label.h"
 #include "daemon/msg/msg_unwind.h"
 #include "lib/base/loop.h"
 
@@ -23,46 +24,51 @@
 struct files;
 
 /*
- * The answer to a request: error 0, a descriptor, which is the callee's now, and the description
- * of the file; or a negative errno, -1 and NULL. -ETIMEDOUT: the helper hung and was killed.
- * file is valid during the call.
+ * Handles the answer to a request. After success error is 0, fd is open and belongs to the
+ * callee, and file is the label of the file; it is valid during the call. Otherwise error is a
+ * negative errno, fd is -1 and file is NULL. -ETIMEDOUT: the helper hung and was killed. -EIO:
+ * the helper died. -ESRCH: the process has ended.
  */
 typedef void (*files_fn)(void *ctx, const struct msg_file_request *request, int error, int fd,
-			 const struct file_shown *file);
+			 const struct file_label *file);
 
-/* Starts no helper yet. loop must outlive *ret. Returns 0 or -ENOMEM. */
+/*
+ * Makes the queue of requests. The helper is started with the first request. loop must outlive
+ * *ret. Returns 0 or -ENOMEM.
+ */
 must_check int files_new(struct loop *loop, struct files **ret);
-/* Kills the helper and drops the requests without an answer. f may be NULL. */
+/* Kills the helper and drops the requests that have no answer; fn is not called. f may be NULL. */
 void files_free(struct files *f);
 
 /*
- * Queues the opening of what request names, for process pid. pidfd pins the process and is
- * duplicated. fn is called by files_check() or by the loop, with a copy of request, and never
- * from within this call. The request waits while descriptors or processes are short. Returns 0;
- * -EINVAL if file_request_check() does not say FILE_REQUEST_VALID or ctx has a request without
- * an answer; -ENOMEM; or an error of the duplication.
+ * Queues the opening of the file that request names, for process pid. pidfd refers to that
+ * process; it is duplicated. fn is called later, by files_check() or by the loop, with a copy of
+ * request. The request waits while descriptors or processes are short. A ctx can have one request
+ * at a time. Returns 0; -EINVAL if file_request_check() does not return FILE_REQUEST_VALID, or an
+ * earlier request with this ctx has no answer yet; -ENOMEM; or an error of fcntl(2), negative.
  */
 must_check int files_request(struct files *f, const struct msg_file_request *request, int32_t pid,
 			     int pidfd, files_fn fn, void *ctx);
 
 /*
- * Queues a request without a process: FILE_KIND_PID_FILE (the beginning of a pid file) or
- * FILE_KIND_EXE_LINK. path comes from the configuration and is shorter than MSG_NAME_MAX.
- * Returns as files_request().
+ * Queues a request without a process, for a path of the configuration: FILE_KIND_PID_FILE reads
+ * the beginning of a pid file, FILE_KIND_EXE_LINK the path with all symbolic links resolved (both
+ * as text in a memfd). Returns 0; -EINVAL if path has MSG_NAME_MAX bytes or more, or an earlier
+ * request with this ctx has no answer yet; or -ENOMEM.
  */
 must_check int files_request_path(struct files *f, enum file_kind kind, const char *path,
 				  files_fn fn, void *ctx);
 
 /*
- * A child of the broker that no other part started has been reaped, with this usage: adds it to
- * the processor time of the helpers.
+ * Handles the end of process pid, a child of the broker that is no struct child (children/): a
+ * helper, or a child of control/drain.h. Adds usage to the processor time of the helpers.
  */
 void files_reaped(struct files *f, int32_t pid, const struct rusage *usage);
 
-/* Returns the processor time of all helpers so far, in ns. */
+/* Returns the processor time of all helpers so far, in ns, the living one included. */
 uint64_t files_used_ns(const struct files *f);
 
-/* Cancels the requests with this ctx: fn is not called for them. */
+/* Cancels the request with this ctx, if it has no answer yet: fn is not called. */
 void files_forget(struct files *f, const void *ctx);
 
 /*

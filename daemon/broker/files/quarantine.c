@@ -93,7 +93,7 @@ bool quarantine_count_death(struct quarantine *q, uint32_t uid, uint32_t number)
 }
 
 bool quarantine_has(struct quarantine *q, uint32_t uid, uint32_t number,
-		    const struct file_shown *file)
+		    const struct file_label *file)
 {
 	struct quarantine_file *f = q->table == NULL ? NULL : find(q->table, uid, number);
 
@@ -192,7 +192,7 @@ static bool is_image(const struct msg_file_request *request)
 }
 
 int quarantine_check_file(struct quarantine *q, uint32_t uid,
-			  const struct msg_file_request *request, const struct file_shown *file,
+			  const struct msg_file_request *request, const struct file_label *file,
 			  uint32_t *ret_number)
 {
 	uint32_t number = 0;

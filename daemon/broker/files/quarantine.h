@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/broker/files/file_shown.h"
+#include "daemon/broker/files/file_label.h"
 #include "daemon/msg/msg.h"
 #include "daemon/msg/msg_unwind.h"
 #include "lib/base/siphash.h"
@@ -41,7 +41,7 @@ struct quarantine_file {
 	uint32_t number;	/* of the file */
 	uint32_t deaths;	/* 0: the entry is free */
 	uint64_t last_death;	/* quarantine_table.deaths after its last death */
-	struct file_shown file; /* set when the file is to be sent again after a death */
+	struct file_label file; /* set when the file is to be sent again after a death */
 };
 
 struct quarantine_table {
@@ -82,7 +82,7 @@ void quarantine_unwind_died(struct quarantine *q, uint32_t uid, const uint32_t *
  */
 must_check int quarantine_check_file(struct quarantine *q, uint32_t uid,
 				     const struct msg_file_request *request,
-				     const struct file_shown *file, uint32_t *ret_number);
+				     const struct file_label *file, uint32_t *ret_number);
 
 /*
  * Counts a death of an unwind process of uid at the file with this number. Returns true if this
@@ -94,7 +94,7 @@ bool quarantine_count_death(struct quarantine *q, uint32_t uid, uint32_t number)
  * has died at it, stores a copy of *file, for the log and the status.
  */
 bool quarantine_has(struct quarantine *q, uint32_t uid, uint32_t number,
-		    const struct file_shown *file);
+		    const struct file_label *file);
 
 /*
  * Iterates over the quarantined files of all users whose names are known: returns the file after

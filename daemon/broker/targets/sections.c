@@ -77,7 +77,7 @@ static void tell(const struct section *section, const char *why)
 
 /* A files_fn: fd is a memfd with the path that exe leads to. */
 static void on_resolved(void *ctx, const struct msg_file_request *request, int error, int fd,
-			const struct file_shown *file)
+			const struct file_label *file)
 {
 	const struct section *section = ctx;
 	char resolved[PATH_MAX] = "", why[EXE_LINK_TEXT_MAX];

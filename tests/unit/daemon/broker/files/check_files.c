@@ -23,7 +23,7 @@ static struct {
 } answer;
 
 static void on_answer(void *ctx, const struct msg_file_request *request, int error, int fd,
-		      const struct file_shown *file)
+		      const struct file_label *file)
 {
 	(void)ctx, (void)request, (void)file;
 	answer.n++;

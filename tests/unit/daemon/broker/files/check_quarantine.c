@@ -10,9 +10,9 @@ static void setup(void)
 	quarantine_clear(&q);
 }
 
-static struct file_shown file(uint64_t inode)
+static struct file_label file(uint64_t inode)
 {
-	return (struct file_shown){.identity = {.device = 1, .inode = inode}, .name = "name"};
+	return (struct file_label){.identity = {.device = 1, .inode = inode}, .name = "name"};
 }
 
 static bool count(uint32_t uid, uint64_t inode)
@@ -22,7 +22,7 @@ static bool count(uint32_t uid, uint64_t inode)
 
 static bool has(uint32_t uid, uint64_t inode)
 {
-	const struct file_shown f = file(inode);
+	const struct file_label f = file(inode);
 
 	return quarantine_has(&q, uid, (uint32_t)inode, &f);
 }
@@ -100,7 +100,7 @@ TEST(too_many_of_all)
 /* Returns the number that is sent with a file. */
 static uint32_t hand(struct file_identity identity, uint32_t kind)
 {
-	const struct file_shown file = {.identity = identity};
+	const struct file_label file = {.identity = identity};
 	const struct msg_file_request request = {.kind = kind};
 	uint32_t number;
 

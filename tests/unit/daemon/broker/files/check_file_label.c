@@ -1,4 +1,4 @@
-#include "daemon/broker/files/file_shown.h"
+#include "daemon/broker/files/file_label.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -11,16 +11,16 @@
 
 #include "tests/unit/suite.h"
 
-static void look(int fd, struct file_shown *ret)
+static void look(int fd, struct file_label *ret)
 {
-	OK(file_shown_of(fd, 42, 4096, 8192, ret));
+	OK(file_label_of(fd, 42, 4096, 8192, ret));
 }
 
 TEST(who_a_file_is)
 {
-	char path[] = "/tmp/check_file_shown.XXXXXX";
+	char path[] = "/tmp/check_file_label.XXXXXX";
 	int fd = mkstemp(path);
-	struct file_shown before, after;
+	struct file_label before, after;
 	struct stat st;
 
 	ck_assert_int_ge(fd, 0);
@@ -35,13 +35,13 @@ TEST(who_a_file_is)
 	ck_assert(!file_identity_equal(&before.identity, &after.identity));
 	OK(unlink(path));
 	close_fd(&fd);
-	ck_assert_int_eq(file_shown_of(-1, 42, 0, 0, &after), -ENOENT);
+	ck_assert_int_eq(file_label_of(-1, 42, 0, 0, &after), -ENOENT);
 }
 
 /* Each copy is a new file: the copied addresses identify it. */
 TEST(who_a_copy_is)
 {
-	struct file_shown first, second;
+	struct file_label first, second;
 	int a = memfd_create("copy", MFD_CLOEXEC);
 	int b = memfd_create("copy", MFD_CLOEXEC);
 
@@ -49,9 +49,9 @@ TEST(who_a_copy_is)
 	look(b, &second);
 	ck_assert_str_eq(first.name, "memory of process 42");
 	ck_assert(file_identity_equal(&first.identity, &second.identity));
-	OK(file_shown_of(b, 43, 4096, 8192, &second));
+	OK(file_label_of(b, 43, 4096, 8192, &second));
 	ck_assert(!file_identity_equal(&first.identity, &second.identity));
-	OK(file_shown_of(b, 42, 4096, 12288, &second));
+	OK(file_label_of(b, 42, 4096, 12288, &second));
 	ck_assert(!file_identity_equal(&first.identity, &second.identity));
 	close_fd(&a);
 	close_fd(&b);
@@ -61,19 +61,19 @@ TEST(who_a_copy_is)
 TEST(long_names)
 {
 	char path[PATH_MAX] = "/tmp/", name[NAME_MAX + 1];
-	struct file_shown shown;
+	struct file_label label;
 	int fd;
 
 	memset(name, 'a', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
-	(void)snprintf(name, 32, "check_file_shown.%d", (int)getpid());
+	(void)snprintf(name, 32, "check_file_label.%d", (int)getpid());
 	name[strlen(name)] = 'z';
 	memcpy(path + strlen(path), name, sizeof(name));
 	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	ck_assert_int_ge(fd, 0);
-	look(fd, &shown);
+	look(fd, &label);
 	OK(unlink(path));
-	ck_assert_uint_eq(strlen(shown.name), FILE_NAME_SHOWN - 1);
-	ck_assert_str_eq(shown.name, path + strlen(path) - FILE_NAME_SHOWN + 1);
+	ck_assert_uint_eq(strlen(label.name), FILE_LABEL_SIZE - 1);
+	ck_assert_str_eq(label.name, path + strlen(path) - FILE_LABEL_SIZE + 1);
 	close_fd(&fd);
 }

@@ -1,4 +1,4 @@
-#include "daemon/broker/files/file_shown.h"
+#include "daemon/broker/files/file_label.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 #include "lib/base/procfs.h"
 
-int file_shown_of(int fd, int32_t pid, uint64_t start, uint64_t end, struct file_shown *ret)
+int file_label_of(int fd, int32_t pid, uint64_t start, uint64_t end, struct file_label *ret)
 {
 	/* The memfd of a copy, as daemon/process/open.c names it. */
 	static const char copy[] = "/memfd:copy";
@@ -33,8 +33,8 @@ int file_shown_of(int fd, int32_t pid, uint64_t start, uint64_t end, struct file
 	}
 	ret->identity = file_identity_of(&st);
 	n = strlen(path);
-	if (n >= FILE_NAME_SHOWN)
-		memmove(path, path + n - FILE_NAME_SHOWN + 1, FILE_NAME_SHOWN);
-	memcpy(ret->name, path, strnlen(path, FILE_NAME_SHOWN - 1));
+	if (n >= FILE_LABEL_SIZE)
+		memmove(path, path + n - FILE_LABEL_SIZE + 1, FILE_LABEL_SIZE);
+	memcpy(ret->name, path, strnlen(path, FILE_LABEL_SIZE - 1));
 	return 0;
 }

@@ -1,0 +1,37 @@
+/*
+ * The label of a file that the broker sends to an unwind process: the file's identity, from which
+ * quarantine.h calculates its number, and its name, for log lines and the status.
+ */
+#ifndef DAEMON_BROKER_FILES_FILE_LABEL_H
+#define DAEMON_BROKER_FILES_FILE_LABEL_H
+
+#include <stdint.h>
+
+#include "lib/base/file_identity.h"
+#include "lib/base/util.h"
+
+/*
+ * Instead of some files the broker sends a copy in a memfd (daemon/process/open.h): of memory of
+ * the profiled process, of a file on FUSE, or of a text of /proc. The memfd is new each time.
+ * Therefore the identity of a copy consists of the process and its addresses: device is the
+ * negated pid, inode the start address, size the length; its name is "memory of process PID".
+ *
+ * name: the path of the file, with a NUL. The beginning of a longer path is cut off. The path can
+ * contain any byte but NUL, since the profiled process may have chosen it.
+ */
+#define FILE_LABEL_SIZE 256 /* bytes of the name, NUL included */
+struct file_label {
+	struct file_identity identity;
+	char name[FILE_LABEL_SIZE];
+};
+
+/*
+ * Fills in the label of the file fd, which was opened for the addresses start to end of process
+ * pid, or for no addresses (both 0). An fd is a copy if it is a memfd with the name that open.h
+ * gives its copies. May hang in a file system that a profiled process controls, so only the
+ * helper (files.h) calls it. Returns 0 or -errno.
+ */
+must_check int file_label_of(int fd, int32_t pid, uint64_t start, uint64_t end,
+			     struct file_label *ret);
+
+#endif
