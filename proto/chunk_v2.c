@@ -19,8 +19,8 @@ static void write_curve(const struct profile *p, enum curve curve, struct json_o
 
 	json_out_raw(o, heads[curve]);
 	json_out_raw(o, ",\"values\":[");
-	for (size_t i = 0; i < p->n_measures; i++) {
-		const struct profile_measure *m = &p->measures[i];
+	for (size_t i = 0; i < p->n_measurements; i++) {
+		const struct profile_measurement *m = &p->measurements[i];
 
 		json_out_raw(o, i > 0 ? ",{\"timestamp\":" : "{\"timestamp\":");
 		json_out_seconds(o, m->time_us);
@@ -42,9 +42,9 @@ static void write_curve(const struct profile *p, enum curve curve, struct json_o
 	json_out_raw(o, "]}");
 }
 
-static void write_measures(const struct profile *p, struct json_out *o)
+static void write_measurements(const struct profile *p, struct json_out *o)
 {
-	if (p->n_measures == 0)
+	if (p->n_measurements == 0)
 		return;
 	json_out_raw(o, ",\"measurements\":{");
 	write_curve(p, CURVE_CPU, o);
@@ -71,7 +71,7 @@ int chunk_v2_write(const struct profile *p, enum chunk_v2_reader reader, FILE *o
 	json_out_member(&o, ",\"version\":", p->sdk_version);
 	json_out_raw(&o, "},\"debug_meta\":");
 	debug_meta_write(p->images, p->n_images, for_file, &o);
-	write_measures(p, &o);
+	write_measurements(p, &o);
 	json_out_raw(&o, ",");
 	r = profile_json_write(p, PROFILE_JSON_UNIX, for_file, &o);
 	json_out_raw(&o, "}");

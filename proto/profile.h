@@ -70,7 +70,7 @@ struct profile_thread {
 };
 
 /* CPU and memory that the process used: a point on each of three curves. */
-struct profile_measure {
+struct profile_measurement {
 	uint64_t time_us;		 /* Unix time */
 	uint64_t cpu_percent_millionths; /* 100 % is one processor */
 	uint64_t memory_bytes;		 /* resident memory (RSS) */
@@ -96,8 +96,8 @@ struct profile {
 	size_t n_samples;
 	const struct profile_thread *threads; /* sorted by tid */
 	size_t n_threads;
-	const struct profile_measure *measures; /* sorted by time; may be empty */
-	size_t n_measures;
+	const struct profile_measurement *measurements; /* sorted by time; may be empty */
+	size_t n_measurements;
 };
 
 /*
@@ -148,13 +148,13 @@ bool profile_is_utf8(const char *s);
  * (lib/aggregate/open_chunk.h). Strings are extra: at most PROFILE_ESCAPE_BYTES for each byte
  * (\u0000).
  */
-#define PROFILE_SAMPLE_BYTES  111
-#define PROFILE_STACK_BYTES   3 /* the indices of frames are extra */
-#define PROFILE_FRAME_BYTES   126
-#define PROFILE_THREAD_BYTES  35
-#define PROFILE_IMAGE_BYTES   361
-#define PROFILE_MEASURE_BYTES 216
-#define PROFILE_ESCAPE_BYTES  6
+#define PROFILE_SAMPLE_BYTES	  111
+#define PROFILE_STACK_BYTES	  3 /* the indices of frames are extra */
+#define PROFILE_FRAME_BYTES	  126
+#define PROFILE_THREAD_BYTES	  35
+#define PROFILE_IMAGE_BYTES	  361
+#define PROFILE_MEASUREMENT_BYTES 216
+#define PROFILE_ESCAPE_BYTES	  6
 
 /*
  * The state of a sample (is_waiting) in a payload for a file. Only samples that wait have one. If

@@ -422,7 +422,7 @@ int stream_interrupted(struct stream *s)
 
 void stream_add_usage(struct stream *s, const struct msg_measure *m)
 {
-	const struct profile_measure v = {
+	const struct profile_measurement v = {
 		.time_us = s->open.wall_offset_us + m->time_ns / NS_PER_US,
 		.cpu_percent_millionths = m->cpu_percent_millionths,
 		.memory_bytes = m->memory_bytes,

@@ -15,7 +15,7 @@ static void drop(struct usage_buffer *b, size_t n)
 	memmove(b->v, b->v + n, b->n * sizeof(b->v[0]));
 }
 
-void usage_buffer_add(struct usage_buffer *b, const struct profile_measure *v)
+void usage_buffer_add(struct usage_buffer *b, const struct profile_measurement *v)
 {
 	drop(b, b->n_given);
 	b->n_given = 0;
@@ -28,8 +28,8 @@ void usage_buffer_give(struct usage_buffer *b, struct profile *ret)
 	uint64_t first_us, last_us;
 	size_t old = b->n_given, n = 0;
 
-	ret->measures = b->v;
-	ret->n_measures = 0;
+	ret->measurements = b->v;
+	ret->n_measurements = 0;
 	if (ret->n_samples == 0)
 		return;
 	first_us = ret->samples[0].time_us;
@@ -39,6 +39,6 @@ void usage_buffer_give(struct usage_buffer *b, struct profile *ret)
 	drop(b, old);
 	while (n < b->n && b->v[n].time_us <= last_us)
 		n++;
-	ret->n_measures = n;
+	ret->n_measurements = n;
 	b->n_given = n;
 }

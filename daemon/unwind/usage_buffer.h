@@ -1,5 +1,5 @@
 /*
- * Usage buffer: keeps the CPU and memory usage of a target (struct profile_measure), which
+ * Usage buffer: keeps the CPU and memory usage of a target (struct profile_measurement), which
  * the broker measures once a second, until the chunk of that time is closed.
  *
  * Each session has one. Values are added as the broker sends them. When a chunk is closed,
@@ -16,7 +16,7 @@
 #define USAGE_BUFFER_MAX 128
 
 struct usage_buffer {
-	struct profile_measure v[USAGE_BUFFER_MAX]; /* by time */
+	struct profile_measurement v[USAGE_BUFFER_MAX]; /* by time */
 	size_t n;
 	/* The first n_given values are in the profile that usage_buffer_give() got last. */
 	size_t n_given;
@@ -29,7 +29,7 @@ void usage_buffer_init(struct usage_buffer *b);
  * Adds a value. Drops it if the buffer is full, or if its time is not after that of the last
  * value. The values in the last profile become invalid.
  */
-void usage_buffer_add(struct usage_buffer *b, const struct profile_measure *v);
+void usage_buffer_add(struct usage_buffer *b, const struct profile_measurement *v);
 
 /*
  * Sets the profile's measures to the values within the time of its samples. The values belong

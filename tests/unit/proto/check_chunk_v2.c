@@ -49,8 +49,8 @@ static void extremes(struct good_profile *g)
 	g->frames[3].function = "";
 	g->threads[1].name = "\xef\xbf\xbd\t";
 	g->threads[2].tid = UINT32_MAX;
-	g->p.n_measures = 1;
-	g->measures[0] = (struct profile_measure){1, UINT64_MAX, INT64_MAX, INT64_MAX};
+	g->p.n_measurements = 1;
+	g->measurements[0] = (struct profile_measurement){1, UINT64_MAX, INT64_MAX, INT64_MAX};
 	for (size_t i = 0; i < g->p.n_samples; i++) {
 		if (g->samples[i].tid == 101)
 			g->samples[i].tid = UINT32_MAX;
@@ -63,7 +63,7 @@ static void extremes(struct good_profile *g)
 static void smallest(struct good_profile *g)
 {
 	g->p.n_images = 0;
-	g->p.n_measures = 0;
+	g->p.n_measurements = 0;
 	g->p.n_samples = 2;
 	for (size_t i = 0; i < 2; i++) {
 		g->samples[i].tid = 100;
@@ -259,13 +259,13 @@ TESTS(types, array_size(cases))
 	root = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
 	ck_assert_ptr_nonnull(root);
 	check_no_null(root);
-	if (g.p.n_measures > 0)
+	if (g.p.n_measurements > 0)
 		CHECK_KEYS(root, "version", "profiler_id", "chunk_id", "platform", "release",
 			   "environment", "client_sdk", "debug_meta", "profile", "measurements");
 	else
 		CHECK_KEYS(root, "version", "profiler_id", "chunk_id", "platform", "release",
 			   "environment", "client_sdk", "debug_meta", "profile");
-	check_measurements(json_object_get(root, "measurements"), g.p.n_measures);
+	check_measurements(json_object_get(root, "measurements"), g.p.n_measurements);
 	ck_assert_str_eq(json_string_value(json_object_get(root, "version")), "2");
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		ck_assert(json_is_string(json_object_get(root, texts[i])));

@@ -16,7 +16,7 @@ struct good_profile {
 	struct profile_node nodes[6];
 	struct profile_sample samples[8];
 	struct profile_thread threads[3];
-	struct profile_measure measures[2];
+	struct profile_measurement measurements[2];
 };
 
 static const uint8_t good_build_id[20] = {
@@ -71,8 +71,8 @@ static inline void good_profile_init(struct good_profile *g)
 	g->samples[5] = (struct profile_sample){T + 29703, 101, 1, true};
 	g->samples[6] = (struct profile_sample){T + 1000000, 100, 3, false};
 	g->samples[7] = (struct profile_sample){T + 1000000, 101, 1, true};
-	g->measures[0] = (struct profile_measure){T + 1234, 99012345, 4096, 0};
-	g->measures[1] = (struct profile_measure){T + 1000000, 0, 1 << 20, 4096};
+	g->measurements[0] = (struct profile_measurement){T + 1234, 99012345, 4096, 0};
+	g->measurements[1] = (struct profile_measurement){T + 1000000, 0, 1 << 20, 4096};
 #undef T
 	g->threads[0] = (struct profile_thread){99, "unused", 0};
 	g->threads[1] = (struct profile_thread){100, "main", 0};
@@ -95,8 +95,8 @@ static inline void good_profile_init(struct good_profile *g)
 		.n_samples = 8,
 		.threads = g->threads,
 		.n_threads = 3,
-		.measures = g->measures,
-		.n_measures = 2,
+		.measurements = g->measurements,
+		.n_measurements = 2,
 	};
 }
 

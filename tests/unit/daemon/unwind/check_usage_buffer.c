@@ -14,7 +14,7 @@ static void setup(void)
 
 static void add(uint64_t time_us)
 {
-	const struct profile_measure v = {time_us, time_us, time_us, 0};
+	const struct profile_measurement v = {time_us, time_us, time_us, 0};
 
 	usage_buffer_add(&usage, &v);
 }
@@ -25,9 +25,9 @@ static void give(uint64_t from_us, uint64_t to_us, size_t n, uint64_t first_us)
 	samples[0].time_us = from_us;
 	samples[1].time_us = to_us;
 	usage_buffer_give(&usage, &profile);
-	ck_assert_uint_eq(profile.n_measures, n);
+	ck_assert_uint_eq(profile.n_measurements, n);
 	if (n > 0)
-		ck_assert_uint_eq(profile.measures[0].time_us, first_us);
+		ck_assert_uint_eq(profile.measurements[0].time_us, first_us);
 }
 
 FIXTURE(setup, NULL)
@@ -62,7 +62,7 @@ TEST(nothing_without_samples)
 	add(5);
 	profile.n_samples = 0;
 	usage_buffer_give(&usage, &profile);
-	ck_assert_uint_eq(profile.n_measures, 0);
+	ck_assert_uint_eq(profile.n_measurements, 0);
 	profile.n_samples = 2;
 	give(0, 10, 1, 5);
 }
