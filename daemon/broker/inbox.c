@@ -294,14 +294,14 @@ static int table_done(void *ctx, struct ipc_message *message)
 	return 0;
 }
 
-static int measured(void *ctx, struct ipc_message *message)
+static int usage_done(void *ctx, struct ipc_message *message)
 {
 	struct unwind *u = ctx;
 
 	(void)message;
-	if (!u->measures_asked)
+	if (!u->usage_unanswered)
 		child_fail(&u->child, "answers a question that was not asked");
-	u->measures_asked = false;
+	u->usage_unanswered = false;
 	return 0;
 }
 
@@ -407,7 +407,7 @@ static int take_from_unwind(struct child *child, struct ipc_message *m)
 		{MSG_SESSION_OPENED, session_opened},
 		{MSG_SESSION_CLOSED, session_closed},
 		{MSG_TABLE_DONE, table_done},
-		{MSG_MEASURED, measured},
+		{MSG_USAGE_DONE, usage_done},
 		{MSG_RECORD_CHUNK, record_chunk},
 		{MSG_RECORD_LOST, record_lost},
 		{MSG_RECORD_CLOSED, record_closed},

@@ -64,7 +64,7 @@
 	X(MSG_RING_OPEN, msg_id, 2)                        \
 	X(MSG_FILE_REPLY, msg_file_reply, 0)               \
 	X(MSG_TABLE, msg_table, 1)                         \
-	X(MSG_MEASURES, msg_measures, 0)                   \
+	X(MSG_USAGE, msg_usage, 0)                         \
 	X(MSG_RECORD_OPEN, msg_record_open, 0)             \
 	X(MSG_RECORD_CLOSE, msg_record, 0)                 \
 	/* sentry-profctl -> its own unwind */             \
@@ -78,7 +78,7 @@
 	X(MSG_SESSION_CLOSED, msg_id, 0)                   \
 	X(MSG_UNWIND_STATS, msg_unwind_stats, 0)           \
 	X(MSG_TABLE_DONE, msg_table_done, 0)               \
-	X(MSG_MEASURED, msg_id, 0)                         \
+	X(MSG_USAGE_DONE, msg_id, 0)                       \
 	X(MSG_RECORD_CHUNK, msg_record_chunk, 1)           \
 	X(MSG_RECORD_LOST, msg_record, 0)                  \
 	X(MSG_RECORD_CLOSED, msg_record, 0)                \

@@ -233,24 +233,25 @@ struct msg_table_done {
 };
 
 /*
- * The processor time and the memory that targets used, as of a time by CLOCK_MONOTONIC.
- * Unwind skips targets without a session, and answers with MSG_MEASURED; the broker
- * sends the next of these messages only after the answer.
+ * MSG_USAGE: the processor time and memory of up to MSG_USAGE_MAX targets, which unwind puts into
+ * their chunks. Unwind skips targets without a session, and answers with MSG_USAGE_DONE. The
+ * broker sends the next MSG_USAGE only after this answer.
  */
-#define MSG_MEASURES_MAX 64
-struct msg_measure {
+#define MSG_USAGE_MAX 64
+struct msg_usage_entry {
 	uint32_t target;
 	uint32_t reserved;
-	uint64_t time_ns;
-	uint64_t cpu_percent_millionths; /* since the former measure; 100 %: one processor */
+	uint64_t time_ns; /* of the reading, CLOCK_MONOTONIC */
+	/* Processor time since the reading before; 100 % is one processor. */
+	uint64_t cpu_percent_millionths;
 	uint64_t memory_bytes;
 	uint64_t anonymous_bytes; /* the part of memory_bytes that is RssAnon */
 };
-struct msg_measures {
+struct msg_usage {
 	struct msg_header h;
 	uint32_t n;
 	uint32_t reserved;
-	struct msg_measure v[MSG_MEASURES_MAX];
+	struct msg_usage_entry v[MSG_USAGE_MAX];
 };
 
 /*

@@ -164,7 +164,7 @@ static int open_session(void *ctx, struct ipc_message *m)
 
 static int take_usage(void *ctx, struct ipc_message *message)
 {
-	const struct msg_measures *m = (const void *)message->bytes;
+	const struct msg_usage *m = (const void *)message->bytes;
 
 	(void)ctx;
 	if (m->n > array_size(m->v))
@@ -175,7 +175,7 @@ static int take_usage(void *ctx, struct ipc_message *message)
 		if (stream != NULL)
 			stream_add_usage(stream, &m->v[i]);
 	}
-	return msg_send_id(MSG_FD, MSG_MEASURED, 0);
+	return msg_send_id(MSG_FD, MSG_USAGE_DONE, 0);
 }
 
 static int write_table(void *ctx, struct ipc_message *message)
@@ -280,7 +280,7 @@ static void on_broker(void)
 		{MSG_SESSION_FORGET, forget_session},
 		{MSG_RING_OPEN, open_ring},
 		{MSG_TABLE, write_table},
-		{MSG_MEASURES, take_usage},
+		{MSG_USAGE, take_usage},
 		{MSG_RECORD_OPEN, open_recording},
 		{MSG_RECORD_CLOSE, close_recording},
 		{MSG_SYMBOLIZE, take_symbolize},

@@ -420,7 +420,7 @@ int stream_interrupted(struct stream *s)
 	return exit_all(s, s->time_ns);
 }
 
-void stream_add_usage(struct stream *s, const struct msg_measure *m)
+void stream_add_usage(struct stream *s, const struct msg_usage_entry *m)
 {
 	const struct profile_measurement v = {
 		.time_us = s->open.wall_offset_us + m->time_ns / NS_PER_US,

@@ -54,7 +54,7 @@ must_check int stream_record(struct stream *s, const struct record *record, size
 must_check int stream_interrupted(struct stream *s);
 
 /* Adds a value of the target's CPU and memory usage to the open chunk. */
-void stream_add_usage(struct stream *s, const struct msg_measure *m);
+void stream_add_usage(struct stream *s, const struct msg_usage_entry *m);
 
 /*
  * Begin and end a recording. stream_recording_open() also returns -EPROTO if the number is 0,

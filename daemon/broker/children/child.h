@@ -95,7 +95,7 @@ struct unwind {
 	bool ring_due;
 	uint32_t sessions_asked;
 	uint64_t idle_since_ns;	 /* since when no target uses it (idle.c) */
-	bool measures_asked;	 /* MSG_MEASURES was sent and is not answered yet */
+	bool usage_unanswered;	 /* MSG_USAGE was sent and is not answered yet */
 	const uint32_t *reading; /* the page that shows which file it reads (files/quarantine.h) */
 };
 

@@ -11,7 +11,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/procfs.h"
 
-#define MEASURE_NS (1 * NS_PER_SEC)
+#define USAGE_EVERY_NS (1 * NS_PER_SEC)
 
 /* 100 % is 10^8; the time of a thousand processors fits easily. */
 #define MILLIONTHS_PER_ONE UINT64_C(100000000)
@@ -70,7 +70,7 @@ static int read_memory(const struct target *t, uint64_t *ret_bytes, uint64_t *re
  * pid, was that of the process. A dead process has no memory and is not reported. A live process
  * has none if its leader has exited before its threads.
  */
-static bool measure(struct target *t, struct msg_measure *ret)
+static bool read_usage(struct target *t, struct msg_usage_entry *ret)
 {
 	struct target_usage now = {.time_ns = clock_mono_ns()};
 	const struct target_usage before = t->usage;
@@ -81,7 +81,7 @@ static bool measure(struct target *t, struct msg_measure *ret)
 	    (memory_bytes == 0 && !process_is_alive(t->pidfd)))
 		return false;
 	t->usage = now;
-	*ret = (struct msg_measure){
+	*ret = (struct msg_usage_entry){
 		.target = t->id,
 		.time_ns = now.time_ns,
 		.cpu_percent_millionths = target_usage_percent(&before, &now),
@@ -94,21 +94,21 @@ static bool measure(struct target *t, struct msg_measure *ret)
 static bool is_due(const struct target *t, const struct unwind *u, uint64_t now_ns)
 {
 	return t->unwind == u && t->phase == TARGET_PROFILED && t->session == SESSION_OPEN &&
-	       now_ns - t->usage.time_ns >= MEASURE_NS;
+	       now_ns - t->usage.time_ns >= USAGE_EVERY_NS;
 }
 
-static void tell(struct targets *ts, struct unwind *u, uint64_t now_ns)
+static void send_usage(struct targets *ts, struct unwind *u, uint64_t now_ns)
 {
-	struct msg_measures m = {.h = MSG_HEADER(MSG_MEASURES)};
+	struct msg_usage m = {.h = MSG_HEADER(MSG_USAGE)};
 
 	/* Targets that do not fit are due the next time. */
 	FOR_EACH_TARGET (t, ts)
-		if (m.n < MSG_MEASURES_MAX && is_due(t, u, now_ns) && measure(t, &m.v[m.n]))
+		if (m.n < MSG_USAGE_MAX && is_due(t, u, now_ns) && read_usage(t, &m.v[m.n]))
 			m.n++;
 	if (m.n == 0)
 		return;
 	child_send(&u->child, &m, sizeof(m), NULL, 0);
-	u->measures_asked = true;
+	u->usage_unanswered = true;
 }
 
 void target_usage_check(struct targets *ts)
@@ -118,7 +118,7 @@ void target_usage_check(struct targets *ts)
 	if (ts->state->phase >= PHASE_SAMPLED)
 		return;
 	for (size_t i = 0; i < ts->children->n_unwinds; i++)
-		if (!ts->children->unwinds[i]->measures_asked &&
+		if (!ts->children->unwinds[i]->usage_unanswered &&
 		    ts->children->unwinds[i]->child.fd >= 0)
-			tell(ts, ts->children->unwinds[i], now_ns);
+			send_usage(ts, ts->children->unwinds[i], now_ns);
 }

@@ -72,7 +72,7 @@ void targets_resumed(struct targets *ts, uint64_t now_ns)
 void targets_unwind_died(struct targets *ts, struct unwind *u)
 {
 	u->sessions_asked = 0;
-	u->measures_asked = false;
+	u->usage_unanswered = false;
 	FOR_EACH_TARGET (t, ts) {
 		if (t->unwind != u)
 			continue;

@@ -67,25 +67,25 @@ static void tear_down(void)
 
 static uint64_t anonymous_bytes; /* of the last message to unwind */
 
-/* Measures as if a second had passed. Returns the bytes that unwind is told; 0: no message. */
-static uint64_t measured_bytes(void)
+/* Checks as if a second had passed. Returns the memory_bytes sent to unwind; 0: no message. */
+static uint64_t reported_bytes(void)
 {
-	const struct msg_measures *told;
+	const struct msg_usage *usage;
 	struct ipc_message m;
 
 	instance.target->usage.time_ns = 1;
 	target_usage_check(&b.parts.targets);
-	if (!unwind.measures_asked)
+	if (!unwind.usage_unanswered)
 		return 0;
-	unwind.measures_asked = false;
+	unwind.usage_unanswered = false;
 	ck_assert_int_eq(ipc_recv(unwinds_end, &m), 1);
-	told = (const void *)m.bytes;
-	ck_assert_uint_eq(told->n, 1);
-	ck_assert_uint_eq(told->v[0].target, instance.target->id);
-	ck_assert_uint_ne(told->v[0].memory_bytes, 0);
-	ck_assert_uint_ne(told->v[0].anonymous_bytes, 0);
-	anonymous_bytes = told->v[0].anonymous_bytes;
-	return told->v[0].memory_bytes;
+	usage = (const void *)m.bytes;
+	ck_assert_uint_eq(usage->n, 1);
+	ck_assert_uint_eq(usage->v[0].target, instance.target->id);
+	ck_assert_uint_ne(usage->v[0].memory_bytes, 0);
+	ck_assert_uint_ne(usage->v[0].anonymous_bytes, 0);
+	anonymous_bytes = usage->v[0].anonymous_bytes;
+	return usage->v[0].memory_bytes;
 }
 
 FIXTURE(set_up, tear_down)
@@ -97,13 +97,13 @@ TEST(by_a_file_that_stays_open)
 	struct target *t = instance.target;
 	int fd;
 
-	ck_assert_uint_ne(measured_bytes(), 0);
+	ck_assert_uint_ne(reported_bytes(), 0);
 	ck_assert_int_gt(t->statm_fd, STDERR_FILENO);
 	fd = suite_file(text);
 	close_fd(&t->statm_fd);
 	t->statm_fd = fd;
 	for (int i = 0; i < 2; i++) {
-		ck_assert_uint_eq(measured_bytes(), 77 * page);
+		ck_assert_uint_eq(reported_bytes(), 77 * page);
 		ck_assert_uint_eq(anonymous_bytes, 47 * page);
 	}
 	target_retire(t);
@@ -116,9 +116,9 @@ TESTS(not_who_has_ended, 2)
 	const bool opened = _i == 1;
 
 	if (opened)
-		ck_assert_uint_ne(measured_bytes(), 0);
+		ck_assert_uint_ne(reported_bytes(), 0);
 	end_process();
-	ck_assert_uint_eq(measured_bytes(), 0);
+	ck_assert_uint_eq(reported_bytes(), 0);
 	ck_assert(opened || instance.target->statm_fd < 0);
 	close_fd(&instance.target->statm_fd);
 }
