@@ -7,14 +7,14 @@
 #include "lib/base/clock.h"
 
 /* The arrival is enough: a call that waits returns EINTR. */
-static void on_ring(int signal)
+static void on_timer(int signal)
 {
 	(void)signal;
 }
 
 void await_init(struct await *a)
 {
-	const struct sigaction action = {.sa_handler = on_ring};
+	const struct sigaction action = {.sa_handler = on_timer};
 	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = AWAIT_SIGNAL};
 
 	*a = (struct await){0};
@@ -37,7 +37,7 @@ static struct timespec as_timespec(uint64_t ns)
 				 .tv_nsec = (long)(ns % NS_PER_SEC)};
 }
 
-void await_ring(struct await *a, uint64_t first_ns, uint64_t again_ns)
+void await_set_timer(struct await *a, uint64_t first_ns, uint64_t again_ns)
 {
 	const struct itimerspec times = {
 		.it_value = as_timespec(first_ns),
@@ -45,22 +45,22 @@ void await_ring(struct await *a, uint64_t first_ns, uint64_t again_ns)
 	};
 
 	if (a->made)
-		a->rings = timer_settime(a->timer, TIMER_ABSTIME, &times, NULL) == 0;
+		a->is_set = timer_settime(a->timer, TIMER_ABSTIME, &times, NULL) == 0;
 }
 
-void await_stop_ringing(struct await *a)
+void await_clear_timer(struct await *a)
 {
 	const struct itimerspec never = {.it_value.tv_sec = 0};
 
-	if (a->rings)
+	if (a->is_set)
 		(void)timer_settime(a->timer, 0, &never, NULL);
-	a->rings = false;
+	a->is_set = false;
 }
 
 /* A signal between the look at the clock and the wait is lost: the timer repeats it. */
 bool await_next(const struct await *a, uint64_t until_ns, pid_t *ret_pid, int *ret_status)
 {
-	assert(a->rings);
+	assert(a->is_set);
 	do {
 		if (clock_mono_ns() >= until_ns)
 			return false;

@@ -1,9 +1,10 @@
 /*
  * Waits for the next stop of a tracee, or until a time, by one system call (waitpid).
  *
- * Used while stops are due at each tick. Events of descriptors do not end the wait, so the time has
- * to be near. A timer's signal ends the wait; a signal that comes just before the call is lost, so
- * the timer repeats it. The signal may interrupt other calls of the thread as well.
+ * A stop is due while a thread has been interrupted and has not stopped yet (capture_pending). This
+ * module is used while every tick leaves stops due. Events of descriptors do not end the wait, so
+ * the time has to be near. A timer's signal ends the wait; a signal that comes just before the call
+ * is lost, so the timer repeats it. The signal may interrupt other calls of the thread as well.
  *
  * A process has at most one struct await. Only the thread that called await_enter() waits; all
  * other threads must block AWAIT_SIGNAL.
@@ -24,11 +25,11 @@
 
 struct await {
 	timer_t timer;
-	bool made;  /* the timer exists; else await_ring does nothing */
-	bool rings; /* the timer is set: await_next can be called */
+	bool made;   /* the timer exists; else await_set_timer() does nothing */
+	bool is_set; /* the timer is set: await_next() can be called */
 };
 
-/* Makes the timer. If the kernel refuses a timer, `rings` stays false for ever. */
+/* Makes the timer. If the kernel refuses a timer, is_set stays false for ever. */
 void await_init(struct await *a);
 
 /* Unblocks AWAIT_SIGNAL for the calling thread, which may then call await_next(). */
@@ -38,14 +39,14 @@ void await_enter(void);
  * Sets the timer to first_ns of CLOCK_MONOTONIC, and every again_ns after that. Replaces an earlier
  * setting.
  */
-void await_ring(struct await *a, uint64_t first_ns, uint64_t again_ns);
+void await_set_timer(struct await *a, uint64_t first_ns, uint64_t again_ns);
 /* Stops the timer. */
-void await_stop_ringing(struct await *a);
+void await_clear_timer(struct await *a);
 
 /*
  * Waits for the next wait status of a tracee or child, as waitpid(-1) with __WALL does. until_ns:
- * the time to which the timer was set. Returns false if that time has come, at most one repetition
- * of the timer later, or if there are no tracees and children.
+ * the time to which the timer was set; the timer must be set. Returns false after until_ns, which
+ * the function may notice up to again_ns late, or if there are no tracees and children.
  */
 must_check bool await_next(const struct await *a, uint64_t until_ns, pid_t *ret_pid,
 			   int *ret_status);

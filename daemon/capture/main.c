@@ -1,6 +1,6 @@
 /*
  * sentry-profd-capture: the process that may use ptrace. It calls lib/capture at each tick of a
- * timer and at each SIGCHLD, and hands rings to the unwind processes.
+ * timer and at each SIGCHLD, and hands is_set to the unwind processes.
  *
  * It opens only files of /proc, and none while a thread is stopped.
  *
@@ -102,7 +102,7 @@ static void on_tick(void *ctx)
 
 	(void)ctx;
 	beat();
-	if (me.stops.await.rings ? !ticker_pass(&me.ticker, now) : !ticker_take(&me.ticker, now))
+	if (me.stops.await.is_set ? !ticker_pass(&me.ticker, now) : !ticker_take(&me.ticker, now))
 		return;
 	if (me.settling)
 		return;

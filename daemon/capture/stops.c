@@ -27,7 +27,7 @@ static void on_signals(void *ctx)
 	struct signalfd_siginfo info;
 
 	/* While the timer of await is set, stops are taken without this signal. */
-	if (s->await.rings)
+	if (s->await.is_set)
 		return;
 	(void)!read(s->signal_fd, &info, sizeof(info));
 	s->behind = capture_reap(s->capture);
@@ -56,23 +56,23 @@ void stops_tick(struct stops *s, const struct ticker *t)
 {
 	s->ticks = capture_pending(s->capture) > 0 ? s->ticks + 1 : 0;
 	s->period_ns = t->period_ns;
-	if (s->await.rings ||
+	if (s->await.is_set ||
 	    (s->ticks >= AWAIT_TICKS && capture_threads(s->capture) <= AWAIT_THREADS_MAX &&
 	     t->period_ns <= HEARTBEAT_EVERY_MS * NS_PER_MS))
-		await_ring(&s->await, ticker_time(t, t->tick + 1), t->period_ns / 2);
+		await_set_timer(&s->await, ticker_time(t, t->tick + 1), t->period_ns / 2);
 }
 
 void stops_by_signal(struct stops *s)
 {
-	if (!s->await.rings)
+	if (!s->await.is_set)
 		return;
 	s->ticks = 0;
-	await_stop_ringing(&s->await);
+	await_clear_timer(&s->await);
 	s->behind = capture_reap(s->capture);
 }
 
 /* No stop is due. True if none is expected after the next tick either, or that is far away. */
-static bool rings_needlessly(const struct stops *s, uint64_t now_ns, uint64_t next_ns)
+static bool waits_needlessly(const struct stops *s, uint64_t now_ns, uint64_t next_ns)
 {
 	return s->ticks == 0 || capture_threads(s->capture) == 0 ||
 	       next_ns > now_ns + min_u64(2 * s->period_ns, AWAIT_IDLE_NS);
@@ -110,11 +110,11 @@ static bool take_signalled(struct stops *s, uint64_t wait_ns)
 
 bool stops_take(struct stops *s, uint64_t now_ns, uint64_t next_ns)
 {
-	if (capture_pending(s->capture) == 0 && rings_needlessly(s, now_ns, next_ns))
+	if (capture_pending(s->capture) == 0 && waits_needlessly(s, now_ns, next_ns))
 		stops_by_signal(s);
 	if (s->behind || now_ns >= next_ns)
 		return false;
-	if (s->await.rings)
+	if (s->await.is_set)
 		return take_awaited(s, next_ns);
 	return capture_pending(s->capture) > 0 && take_signalled(s, next_ns - now_ns);
 }
@@ -123,7 +123,7 @@ bool stops_spare_loop(struct stops *s, uint64_t next_ns)
 {
 	const uint64_t now_ns = clock_mono_ns();
 
-	if (s->await.rings && !s->behind && now_ns >= next_ns && now_ns < s->events_ns)
+	if (s->await.is_set && !s->behind && now_ns >= next_ns && now_ns < s->events_ns)
 		return true;
 	s->events_ns = now_ns + EVENTS_NS;
 	return false;

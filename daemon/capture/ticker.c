@@ -55,7 +55,7 @@ uint64_t ticker_at(const struct ticker *t, uint64_t now_ns)
 static int set(const struct ticker *t)
 {
 	const struct itimerspec timer = {
-		.it_value = as_timespec(ticker_time(t, t->from)),
+		.it_value = as_timespec(ticker_time(t, t->timer_tick)),
 	};
 
 	return timerfd_settime(t->fd, TFD_TIMER_ABSTIME, &timer, NULL) < 0 ? -errno : 0;
@@ -72,9 +72,9 @@ int ticker_start(struct ticker *t, struct loop *loop, uint64_t epoch_ns, uint64_
 		return epoch_ns == t->epoch_ns && period_ns == t->period_ns ? 0 : -EPROTO;
 	t->epoch_ns = epoch_ns;
 	t->period_ns = period_ns;
-	t->has_rung = false;
+	t->expired_unread = false;
 	t->tick = ticker_at(t, clock_mono_ns());
-	t->from = t->tick + 1;
+	t->timer_tick = t->tick + 1;
 	t->fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (t->fd < 0)
 		return -errno;
@@ -90,22 +90,25 @@ void ticker_stop(struct ticker *t, struct loop *loop)
 	close_fd(&t->fd);
 }
 
-int ticker_ring_at(struct ticker *t, uint64_t tick)
+int ticker_set_timer(struct ticker *t, uint64_t tick)
 {
 	tick = max_u64(tick, t->tick + 1);
-	if (tick == t->from)
+	if (tick == t->timer_tick)
 		return 0;
-	t->from = tick;
+	t->timer_tick = tick;
 	return set(t);
 }
 
 int ticker_plan(struct ticker *t, const struct capture *capture)
 {
-	/* Nothing can be earlier than the next; or something else rings. */
-	if (t->source == NULL || t->from == t->tick + 1 || t->has_rung)
+	/*
+	 * The timer is set to the very next tick, or the timer of await.h wakes the caller at each
+	 * tick.
+	 */
+	if (t->source == NULL || t->timer_tick == t->tick + 1 || t->expired_unread)
 		return 0;
-	return ticker_ring_at(t, min_u64(capture_next_tick(capture),
-					 ticker_at(t, capture_timeout_ns(capture)) + 1));
+	return ticker_set_timer(t, min_u64(capture_next_tick(capture),
+					   ticker_at(t, capture_timeout_ns(capture)) + 1));
 }
 
 static bool advance(struct ticker *t, uint64_t now_ns)
@@ -122,7 +125,7 @@ bool ticker_pass(struct ticker *t, uint64_t now_ns)
 {
 	const bool is_new = advance(t, now_ns);
 
-	t->has_rung = t->from <= t->tick;
+	t->expired_unread = t->timer_tick <= t->tick;
 	return is_new;
 }
 
@@ -132,6 +135,6 @@ bool ticker_take(struct ticker *t, uint64_t now_ns)
 
 	if (read(t->fd, &expirations, sizeof(expirations)) <= 0)
 		return false;
-	t->has_rung = false;
+	t->expired_unread = false;
 	return advance(t, now_ns);
 }

@@ -1,6 +1,9 @@
 /*
- * The clock of the ticks: their numbers and times, and a timer that expires at each tick, or only
- * at ticks at which there is something to do.
+ * The clock of the ticks: their numbers and times, and a timer of the event loop that expires at
+ * the next tick at which capture has work.
+ *
+ * Order of use: ticker_start; in fn ticker_take, and the work of the tick; ticker_plan after each
+ * call into lib/capture. The timer expires once each time that it is set.
  */
 #ifndef DAEMON_CAPTURE_TICKER_H
 #define DAEMON_CAPTURE_TICKER_H
@@ -26,15 +29,17 @@ struct ticker {
 	struct loop_source *source; /* NULL: stopped */
 	int fd;
 	uint64_t epoch_ns, period_ns;
-	uint64_t tick; /* the last tick that was taken */
-	uint64_t from; /* the timer expires, or has expired, at this tick */
-	bool has_rung; /* the timer has expired and was not read (ticker_pass) */
+	uint64_t tick;	     /* the last tick that was taken */
+	uint64_t timer_tick; /* the tick to which the timer was last set */
+	bool expired_unread; /* the timer has expired, and ticker_pass() has not read it */
 };
 
 /*
- * Starts the ticker: period n begins at epoch_ns + n * period_ns of CLOCK_MONOTONIC and has tick n;
- * fn is called at each tick. Returns 0 or -errno; if the ticker runs already, 0 if the two times
- * are the same, else -EPROTO.
+ * Starts the ticker: period n begins at epoch_ns + n * period_ns of CLOCK_MONOTONIC and has tick n.
+ * Sets the timer to the next tick. The loop calls fn with ctx NULL when the timer has expired, in
+ * each round until ticker_take() has read the timer. Returns 0, -EPROTO if period_ns is 0, or
+ * -errno. If the ticker runs already, changes nothing, and returns 0 if it has the same epoch_ns
+ * and period_ns, else -EPROTO.
  */
 must_check int ticker_start(struct ticker *t, struct loop *loop, uint64_t epoch_ns,
 			    uint64_t period_ns, loop_fn fn);
@@ -45,37 +50,40 @@ void ticker_stop(struct ticker *t, struct loop *loop);
 uint64_t ticker_at(const struct ticker *t, uint64_t now_ns);
 
 /*
- * Reads the timer and advances t->tick to the current tick. Returns false if there is no new tick.
- * If t->tick is past the tick at which the timer was set to expire, the ticks in between are late.
+ * Reads the timer and advances t->tick to the current tick. Returns false if the timer has not
+ * expired, or if there is no new tick. If t->tick is after the tick to which the timer was set, the
+ * ticks in between are late.
  */
 bool ticker_take(struct ticker *t, uint64_t now_ns);
 
 /*
- * As ticker_take(), but does not read the timer: used while another timer wakes the caller at each
- * tick (await.h). Until the next ticker_take(), ticker_plan() makes no system call, and the loop
- * calls fn in each round.
+ * As ticker_take(), but does not read the timer, which saves a system call. Used while another
+ * timer wakes the caller at each tick (await.h). If this timer has expired, then until the next
+ * ticker_take() the loop calls fn in each round, and ticker_plan() does nothing.
  */
 bool ticker_pass(struct ticker *t, uint64_t now_ns);
 
 /* Returns the last tick that was taken. */
 struct tick ticker_now(const struct ticker *t);
 
-/* Returns the tick at which the timer expires next. */
+/*
+ * Returns the tick for which the caller waits: the one to which the timer is set, or the one after
+ * the last tick taken if the timer has expired.
+ */
 static inline uint64_t ticker_next(const struct ticker *t)
 {
-	return max_u64(t->from, t->tick + 1);
+	return max_u64(t->timer_tick, t->tick + 1);
 }
 
 /*
- * Sets the timer to a tick, or to the next tick if that one is past. The timer expires once.
- * Returns 0 or -errno.
+ * Sets the timer to this tick, or to t->tick + 1 if that is later. Returns 0 or -errno.
  */
-must_check int ticker_ring_at(struct ticker *t, uint64_t tick);
+must_check int ticker_set_timer(struct ticker *t, uint64_t tick);
 
 /*
  * Sets the timer to the next tick at which capture has work (capture_next_tick), or to the first
- * one after a timeout (capture_timeout_ns). Call it after calls into capture. Does nothing if the
- * ticker is stopped. Returns 0 or -errno.
+ * tick after a timeout (capture_timeout_ns), whichever is earlier. Call it after calls into
+ * lib/capture. Does nothing if the ticker is stopped. Returns 0 or -errno.
  */
 must_check int ticker_plan(struct ticker *t, const struct capture *capture);
 

@@ -31,12 +31,12 @@ static void tear_down(void)
 {
 	(void)kill(child, SIGKILL);
 	(void)waitpid(child, NULL, __WALL);
-	await_stop_ringing(&a);
+	await_clear_timer(&a);
 }
 
 FIXTURE(set_up, tear_down)
 
-/* It rings at some moment from long before the call to long after. */
+/* The timer expires at some moment from long before the call to long after. */
 TEST(a_time_ends_it_whenever_it_comes)
 {
 	pid_t pid;
@@ -45,7 +45,7 @@ TEST(a_time_ends_it_whenever_it_comes)
 	for (uint64_t i = 0; i < 3000; i++) {
 		const uint64_t until_ns = clock_mono_ns() + 50 * i;
 
-		await_ring(&a, until_ns, NS_PER_MS);
+		await_set_timer(&a, until_ns, NS_PER_MS);
 		ck_assert(!await_next(&a, until_ns, &pid, &status));
 		ck_assert_uint_ge(clock_mono_ns(), until_ns);
 	}
@@ -58,7 +58,7 @@ TEST(what_rings_before_does_not_end_it)
 	pid_t pid;
 	int status;
 
-	await_ring(&a, now_ns, NS_PER_MS);
+	await_set_timer(&a, now_ns, NS_PER_MS);
 	ck_assert(!await_next(&a, until_ns, &pid, &status));
 	ck_assert_uint_ge(clock_mono_ns(), until_ns);
 }
@@ -71,7 +71,7 @@ TEST(nobody_is_waited_for_in_vain)
 
 	OK(kill(child, SIGKILL));
 	ck_assert_int_eq(waitpid(child, &status, __WALL), child);
-	await_ring(&a, until_ns, NS_PER_MS);
+	await_set_timer(&a, until_ns, NS_PER_MS);
 	ck_assert(!await_next(&a, until_ns, &pid, &status));
 }
 
@@ -86,7 +86,7 @@ static int take_of(pid_t expected)
 	int status;
 	pid_t pid;
 
-	await_ring(&a, now_ns + LONG_NS, LONG_NS);
+	await_set_timer(&a, now_ns + LONG_NS, LONG_NS);
 	ck_assert(await_next(&a, now_ns + LONG_NS, &pid, &status));
 	ck_assert_int_eq(pid, expected);
 	return status;
@@ -123,7 +123,7 @@ TEST(who_exits_has_the_status_of_that)
 	ck_assert_int_eq(take_of(other), W_EXITCODE(3, 0));
 }
 
-/* While it rings, at any moment, each stop is taken, and once. */
+/* While the timer expires at any moment, each stop is taken, and once. */
 TEST(no_stop_is_lost)
 {
 	int status, signal;
@@ -133,11 +133,11 @@ TEST(no_stop_is_lost)
 	for (uint64_t i = 0; i < 3000; i++) {
 		uint64_t until_ns = clock_mono_ns() + 20 * i;
 
-		await_ring(&a, until_ns, NS_PER_MS);
+		await_set_timer(&a, until_ns, NS_PER_MS);
 		OK(ptrace(PTRACE_INTERRUPT, child, NULL, NULL));
 		while (!await_next(&a, until_ns, &pid, &status)) {
 			until_ns = clock_mono_ns() + 100 * NS_PER_US;
-			await_ring(&a, until_ns, NS_PER_MS);
+			await_set_timer(&a, until_ns, NS_PER_MS);
 		}
 		ck_assert_int_eq(tracee_classify(status, &signal), TRACEE_TRAP);
 		OK(ptrace(PTRACE_CONT, child, NULL, NULL));
@@ -148,12 +148,12 @@ TEST(where_nobody_waits_it_is_nothing)
 {
 	struct itimerspec left;
 
-	await_ring(&a, clock_mono_ns(), NS_PER_MS);
+	await_set_timer(&a, clock_mono_ns(), NS_PER_MS);
 	/* It ends with a handler that returns. */
 	for (int i = 0; i < 3; i++)
 		ck_assert_int_lt(pause(), 0);
-	await_stop_ringing(&a);
-	ck_assert(!a.rings);
+	await_clear_timer(&a);
+	ck_assert(!a.is_set);
 	OK(timer_gettime(a.timer, &left));
 	ck_assert_int_eq(left.it_value.tv_sec, 0);
 	ck_assert_int_eq(left.it_value.tv_nsec, 0);

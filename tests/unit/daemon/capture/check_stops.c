@@ -27,7 +27,7 @@ static void set_up(void)
 
 static void tear_down(void)
 {
-	await_stop_ringing(&s.await);
+	await_clear_timer(&s.await);
 	loop_free(loop);
 	live_end(&l);
 }
@@ -107,7 +107,7 @@ TEST(a_stop_that_does_not_come_delays_no_tick)
 {
 	interrupt();
 	ticks();
-	ck_assert(s.await.rings);
+	ck_assert(s.await.is_set);
 	take_nothing();
 	take_it();
 	live_check_sum(&l);
@@ -118,7 +118,7 @@ TEST(before_that_has_lasted_for_some_ticks)
 	ticks();
 	interrupt();
 	tick();
-	ck_assert(!s.await.rings);
+	ck_assert(!s.await.is_set);
 	take_nothing();
 	take_it();
 	live_check_sum(&l);
@@ -130,7 +130,7 @@ static void ring(void)
 	interrupt();
 	ticks();
 	take_it();
-	ck_assert(s.await.rings);
+	ck_assert(s.await.is_set);
 }
 
 /* Each signal stops the thread that it is for. */
@@ -150,7 +150,7 @@ TEST(who_stops_between_ticks_is_taken_as_well)
 	stops = send_signal();
 	for (; l.counters.event_stops < stops; live_patience())
 		(void)take();
-	ck_assert(s.await.rings);
+	ck_assert(s.await.is_set);
 	live_check_sum(&l);
 }
 
@@ -158,7 +158,7 @@ static void check_rests(void)
 {
 	uint64_t stops;
 
-	ck_assert(!s.await.rings);
+	ck_assert(!s.await.is_set);
 	/* It hears of stops again. */
 	stops = send_signal();
 	while (l.counters.event_stops < stops)
@@ -196,7 +196,7 @@ TEST(where_nobody_is_left_it_rests)
 	for (; capture_threads(l.capture) > 0; live_patience())
 		(void)take();
 	(void)take();
-	ck_assert(!s.await.rings);
+	ck_assert(!s.await.is_set);
 	OK(kill(other, SIGKILL));
 	ck_assert_int_eq(waitpid(other, NULL, 0), other);
 }
@@ -212,7 +212,7 @@ TEST(where_nobody_can_be_waited_for_it_rests)
 		if (WIFSTOPPED(status))
 			(void)ptrace(PTRACE_CONT, l.child, NULL, NULL);
 	ck_assert_uint_gt(capture_threads(l.capture), 0);
-	for (; s.await.rings; live_patience())
+	for (; s.await.is_set; live_patience())
 		(void)take();
 	/* Nobody is left for the end of the test. */
 	l.gone++;
@@ -224,7 +224,7 @@ TEST(slow_ticks_do_not_ring)
 	t.period_ns = 200 * NS_PER_MS;
 	interrupt();
 	ticks();
-	ck_assert(!s.await.rings);
+	ck_assert(!s.await.is_set);
 	take_it();
 }
 
@@ -269,6 +269,6 @@ TEST(many_threads_do_not_ring)
 	live_ticks(&l, 2);
 	interrupt();
 	ticks();
-	ck_assert(!s.await.rings);
+	ck_assert(!s.await.is_set);
 	take_it();
 }

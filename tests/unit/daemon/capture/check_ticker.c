@@ -72,13 +72,13 @@ TEST(it_rings_at_the_next_tick)
 TEST(ticks_are_left_out)
 {
 	start_long();
-	OK(ticker_ring_at(&t, 5));
+	OK(ticker_set_timer(&t, 5));
 	check_set(5);
 	/* Somebody has come who is due before. */
-	OK(ticker_ring_at(&t, 2));
+	OK(ticker_set_timer(&t, 2));
 	check_set(2);
 	/* And somebody who was due before now. */
-	OK(ticker_ring_at(&t, 0));
+	OK(ticker_set_timer(&t, 0));
 	check_set(1);
 }
 
@@ -92,7 +92,7 @@ TEST(it_goes_on)
 	ck_assert_uint_ge(t.tick, 99);
 	for (int i = 0; i < 5; i++) {
 		before = t.tick;
-		OK(ticker_ring_at(&t, before + 20));
+		OK(ticker_set_timer(&t, before + 20));
 		while (rung <= before)
 			OK(loop_run_once(loop, -1));
 		ck_assert_uint_ge(rung, before + 20);
@@ -152,7 +152,7 @@ TEST(where_nobody_is_it_rings_at_each)
 
 	OK(ticker_plan(&t, capture));
 	start_long();
-	OK(ticker_ring_at(&t, 20));
+	OK(ticker_set_timer(&t, 20));
 	OK(ticker_plan(&t, capture));
 	check_set(1);
 	capture_free(capture);
