@@ -144,7 +144,7 @@ void capture_reset(struct capture *c, const struct capture_sink *sink)
 		if (t->sink != sink)
 			continue;
 		tracees_give_up_samples(t, MISSED_NO_READER);
-		record_needs_reset(t);
+		record_request_reset(t);
 	}
 }
 

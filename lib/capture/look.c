@@ -260,7 +260,7 @@ static bool has_not_run(const struct thread *th)
 static void look_at(struct thread *th, uint64_t ticks, const struct covered_ticks *covered)
 {
 	struct capture_counters *counters = th->target->counters;
-	enum missed_reason reason = record_no_room(th->target);
+	enum missed_reason reason = record_no_room_reason(th->target);
 	struct activity_place place;
 	enum activity_state state;
 	int r;
@@ -276,7 +276,7 @@ static void look_at(struct thread *th, uint64_t ticks, const struct covered_tick
 	counters->missed[MISSED_LATE] += ticks - covered->ticks - covered->before;
 	counters->repeated += covered->before;
 	if (!record_has_room(th)) {
-		missed(th, record_no_room(th->target), covered);
+		missed(th, record_no_room_reason(th->target), covered);
 		return;
 	}
 	if (slow_memory_is_avoided(th->target)) {

@@ -39,7 +39,7 @@ static void *reserve(struct traced_process *t, size_t size)
 
 	if (ring_reserve(&t->sink->ring, size, &record) == 0)
 		return record;
-	record_needs_reset(t);
+	record_request_reset(t);
 	return NULL;
 }
 
@@ -184,7 +184,7 @@ bool record_announce(struct thread *th, uint64_t tick, uint64_t time_ns,
 	if (read_start_of_stack(th) == PROC_LACK || read_name(th, comm) == PROC_LACK)
 		return false;
 	pointer_find(th);
-	*ret_reason = record_no_room(t);
+	*ret_reason = record_no_room_reason(t);
 	if (!tell_name(th, comm, tick, time_ns))
 		return false;
 	th->announced = true;
@@ -322,7 +322,7 @@ int record_begin_sample(struct thread *th, uint64_t tick, uint64_t time_ns, cons
 	return 0;
 }
 
-enum missed_reason record_no_room(const struct traced_process *t)
+enum missed_reason record_no_room_reason(const struct traced_process *t)
 {
 	return t->sink->is_left ? MISSED_NO_READER : MISSED_RING_FULL;
 }
@@ -331,7 +331,7 @@ enum missed_reason record_missed_reason(const struct traced_process *t, int erro
 {
 	switch (error) {
 	case -ENOBUFS:
-		return record_no_room(t);
+		return record_no_room_reason(t);
 	case -EBUSY:
 		return MISSED_MEMORY_SLOW;
 	default:
@@ -352,7 +352,7 @@ void record_drop_sample(struct thread *th)
 	ring_abort(&th->target->sink->ring);
 }
 
-void record_needs_reset(struct traced_process *t)
+void record_request_reset(struct traced_process *t)
 {
 	t->reader.needs_reset = true;
 	plan_at_once(t);

@@ -16,7 +16,7 @@
 #include "lib/capture/state.h"
 
 /* Sets needs_reset, because the reader has missed records or is a new one. */
-void record_needs_reset(struct traced_process *t);
+void record_request_reset(struct traced_process *t);
 
 /*
  * Writes RECORD_RESET and wakes all threads, which count as not announced from then on. If the ring
@@ -93,7 +93,7 @@ void record_commit_sample(struct thread *th, size_t size);
 void record_drop_sample(struct thread *th);
 
 /* Returns why the ring has no room for a sample: the ring is full, or has no reader. */
-enum missed_reason record_no_room(const struct traced_process *t);
+enum missed_reason record_no_room_reason(const struct traced_process *t);
 
 /* Returns the reason for an error of record_begin_sample(), or of the ptrace(2) before it. */
 enum missed_reason record_missed_reason(const struct traced_process *t, int error);

@@ -82,7 +82,7 @@ static void count_sleepers(struct traced_process *t)
 
 	counters->expected += n;
 	if (t->reader.needs_reset || t->sink->is_left)
-		counters->missed[record_no_room(t)] += n;
+		counters->missed[record_no_room_reason(t)] += n;
 	else
 		counters->repeated += n;
 }

@@ -217,7 +217,7 @@ static void note_gone(struct traced_process *t, uint32_t tid)
 {
 	if (array_grow(t->reader.gone, t->reader.n_gone, t->reader.cap_gone) < 0) {
 		/* If memory cannot be allocated, all threads are announced anew instead. */
-		record_needs_reset(t);
+		record_request_reset(t);
 		return;
 	}
 	t->reader.gone[t->reader.n_gone++] = tid;
