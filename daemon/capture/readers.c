@@ -139,7 +139,7 @@ static void close_link(struct reader *reader)
 static void lose_reader(struct reader *reader)
 {
 	close_link(reader);
-	reader->sink.is_left = true;
+	reader->sink.reader_is_gone = true;
 	ring_writer_detach(&reader->sink.ring);
 }
 

@@ -44,14 +44,14 @@ void slots_note_event(void *ctx, uint32_t target, enum capture_event event)
 	case CAPTURE_FOREIGN:
 		slot->foreign = true;
 		break;
-	case CAPTURE_TAKEN:
-		slot->taken = true;
+	case CAPTURE_OTHER_TRACER:
+		slot->other_tracer = true;
 		break;
 	}
 }
 
 void slots_report(struct slots *s,
-		  void (*tell)(uint32_t target, enum target_state state, int error))
+		  void (*report)(uint32_t target, enum target_state state, int error))
 {
 	if (!s->noted)
 		return;
@@ -60,15 +60,15 @@ void slots_report(struct slots *s,
 		struct slot *slot = &s->list[i];
 
 		if (slot->exec)
-			tell(slot->target, TARGET_EXEC, 0);
+			report(slot->target, TARGET_EXEC, 0);
 		slot->exec = false;
 		if (slot->foreign)
-			tell(slot->target, TARGET_REFUSED, ENOEXEC);
-		else if (slot->taken)
-			tell(slot->target, TARGET_REFUSED, EBUSY);
+			report(slot->target, TARGET_REFUSED, ENOEXEC);
+		else if (slot->other_tracer)
+			report(slot->target, TARGET_REFUSED, EBUSY);
 		else if (slot->gone)
-			tell(slot->target, TARGET_GONE, 0);
-		if (slot->foreign || slot->taken || slot->gone)
+			report(slot->target, TARGET_GONE, 0);
+		if (slot->foreign || slot->other_tracer || slot->gone)
 			*slot = (struct slot){0};
 	}
 }

@@ -15,10 +15,11 @@
 struct slots {
 	struct slot {
 		uint32_t target; /* 0: free */
+		/* Events that are noted: CAPTURE_GONE, CAPTURE_EXEC and so on. */
 		bool gone;
 		bool exec;
 		bool foreign;
-		bool taken;
+		bool other_tracer;
 	} list[HEARTBEAT_SLOTS];
 	bool noted; /* an event is to be reported */
 };
@@ -33,8 +34,11 @@ bool slots_are_free(const struct slots *s);
 /* Notes an event. A callback for capture_options.event; ctx is the struct slots. */
 void slots_note_event(void *ctx, uint32_t target, enum capture_event event);
 
-/* Calls tell for each noted event, and frees the slots of targets that are gone. */
+/*
+ * Calls report for each noted event, and frees the slot after each event but CAPTURE_EXEC. error: a
+ * positive errno with TARGET_REFUSED, else 0.
+ */
 void slots_report(struct slots *s,
-		  void (*tell)(uint32_t target, enum target_state state, int error));
+		  void (*report)(uint32_t target, enum target_state state, int error));
 
 #endif

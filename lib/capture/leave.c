@@ -64,7 +64,7 @@ void capture_attach_again(struct capture *c)
 			i++;
 			continue;
 		}
-		c->options.event(c->options.ctx, t->id, CAPTURE_TAKEN);
+		c->options.event(c->options.ctx, t->id, CAPTURE_OTHER_TRACER);
 		targets_free(t);
 	}
 	c->options.beat->touching = 0;

@@ -18,22 +18,31 @@
 
 /*
  * A ring that one or more targets write to. The caller owns the sink and frees it after the
- * capture. After every call into capture the caller sends the ring's new head to the reader.
+ * capture. Capture only writes records: the caller sends the ring's head to the reader, at moments
+ * that it chooses (daemon/capture/readers.h).
  */
 struct capture_sink {
 	struct ring_writer ring;
 	/* Ring bytes reserved for samples under way. Written by capture. */
 	size_t promised;
-	/* The reader is gone; a new one may follow. Written by the caller. */
-	bool is_left;
+	/*
+	 * No process reads the ring, so capture takes no samples for it. Set by the caller, which
+	 * calls capture_reset() when there is a new reader.
+	 */
+	bool reader_is_gone;
 };
 
+/*
+ * Events of a target. After each event but CAPTURE_EXEC the target is freed, and its counters are
+ * free for another one.
+ */
 enum capture_event {
-	CAPTURE_GONE,	 /* the process has ended; its RECORD_END is written */
-	CAPTURE_EXEC,	 /* the process executes a new program */
-	CAPTURE_FOREIGN, /* the new program is a 32-bit one: capture has detached and written
-			    RECORD_END */
-	CAPTURE_TAKEN,	 /* another tracer attached while capture was detached: no RECORD_END */
+	CAPTURE_GONE,	      /* the process has ended; its RECORD_END is written */
+	CAPTURE_EXEC,	      /* the process executes a new program */
+	CAPTURE_FOREIGN,      /* the new program is a 32-bit one: capture has detached and written
+				 RECORD_END */
+	CAPTURE_OTHER_TRACER, /* another tracer attached while capture was detached: no RECORD_END
+			       */
 };
 
 struct capture_options {
@@ -70,7 +79,7 @@ struct capture_options {
 struct tick {
 	uint64_t number;
 	uint64_t begin_ns, period_ns;
-	uint64_t due_ns; /* when the tick was planned */
+	uint64_t due_ns; /* the time for which the tick was planned, within the period */
 };
 
 #endif

@@ -280,7 +280,7 @@ bool record_has_room(const struct thread *th)
 {
 	const struct capture_sink *sink = th->target->sink;
 
-	return !sink->is_left &&
+	return !sink->reader_is_gone &&
 	       ring_space(&sink->ring) >= sink->promised + th->last_size + RING_HEADROOM;
 }
 
@@ -324,7 +324,7 @@ int record_begin_sample(struct thread *th, uint64_t tick, uint64_t time_ns, cons
 
 enum missed_reason record_no_room_reason(const struct traced_process *t)
 {
-	return t->sink->is_left ? MISSED_NO_READER : MISSED_RING_FULL;
+	return t->sink->reader_is_gone ? MISSED_NO_READER : MISSED_RING_FULL;
 }
 
 enum missed_reason record_missed_reason(const struct traced_process *t, int error)

@@ -81,7 +81,7 @@ static void count_sleepers(struct traced_process *t)
 	const uint64_t n = t->ticks.due * t->threads.n_passed;
 
 	counters->expected += n;
-	if (t->reader.needs_reset || t->sink->is_left)
+	if (t->reader.needs_reset || t->sink->reader_is_gone)
 		counters->missed[record_no_room_reason(t)] += n;
 	else
 		counters->repeated += n;

@@ -113,7 +113,7 @@ TEST(without_a_reader_that_is_the_reason)
 	(void)live_ask(&l, "busy 1", "ok");
 	fill_ring();
 	full = l.counters.missed[MISSED_RING_FULL];
-	l.sink.is_left = true;
+	l.sink.reader_is_gone = true;
 	live_ticks(&l, 10);
 	ck_assert_uint_ge(l.counters.missed[MISSED_NO_READER], 10);
 	/* Fills the ring, so that it has no room even for a RECORD_TICK. */
@@ -137,7 +137,7 @@ TEST(without_a_reader_nobody_is_stopped)
 	(void)live_ask(&l, "busy 1", "ok");
 	live_ticks(&l, 3);
 	stops = l.counters.stops;
-	l.sink.is_left = true;
+	l.sink.reader_is_gone = true;
 	live_ticks(&l, 10);
 	ck_assert_uint_eq(l.counters.stops, stops);
 	ck_assert_uint_eq(l.counters.missed[MISSED_NO_READER], 10 * 7);

@@ -156,7 +156,7 @@ static void on_event(void *ctx, uint32_t target, enum capture_event event)
 		break;
 	case CAPTURE_FOREIGN:
 		ck_abort_msg("a 32-bit program");
-	case CAPTURE_TAKEN:
+	case CAPTURE_OTHER_TRACER:
 		l->taken++;
 		break;
 	}

@@ -191,10 +191,10 @@ TEST(one_that_leaves)
 	const uint8_t *shared = sink->ring.base;
 	int ring_fd;
 
-	ck_assert(!sink->is_left);
+	ck_assert(!sink->reader_is_gone);
 	close_fd(&fds[1]);
 	OK(loop_run_once(loop, -1));
-	ck_assert(sink->is_left);
+	ck_assert(sink->reader_is_gone);
 	/* Its memory is given back, and records are taken as before. */
 	ck_assert_ptr_ne(sink->ring.base, shared);
 	add_record(64);
@@ -202,5 +202,5 @@ TEST(one_that_leaves)
 	OK(readers_make(readers, RING, fds[0], &ring_fd));
 	close_fd(&ring_fd);
 	ck_assert_ptr_eq(readers_sink(readers, RING), sink);
-	ck_assert(!sink->is_left);
+	ck_assert(!sink->reader_is_gone);
 }
