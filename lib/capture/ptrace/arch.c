@@ -103,7 +103,7 @@ bool arch_call_again(const struct user_regs_struct *regs, const uint8_t before[2
 	return true;
 }
 
-void arch_with_result(struct user_regs_struct *regs, uint64_t result)
+void arch_regs_set_result(struct user_regs_struct *regs, uint64_t result)
 {
 	regs->rax = result;
 }
@@ -174,7 +174,7 @@ bool arch_call_again(const struct user_regs_struct *regs, const uint8_t before[2
 	return false;
 }
 
-void arch_with_result(struct user_regs_struct *regs, uint64_t result)
+void arch_regs_set_result(struct user_regs_struct *regs, uint64_t result)
 {
 	regs->regs[0] = result;
 }

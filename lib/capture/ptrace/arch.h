@@ -92,7 +92,7 @@ bool arch_call_again(const struct user_regs_struct *regs, const uint8_t before[2
 		     const uint64_t arguments[ARCH_ARGUMENTS], struct user_regs_struct *ret);
 
 /* Sets the result of the call in regs. */
-void arch_with_result(struct user_regs_struct *regs, uint64_t result);
+void arch_regs_set_result(struct user_regs_struct *regs, uint64_t result);
 
 /* Sets the registers of a stopped thread. Returns 0, or -ESRCH if the thread has died. */
 must_check int arch_set_regs(uint32_t tid, const struct user_regs_struct *regs);

@@ -185,7 +185,7 @@ bool partial_is_alike(const struct partial *p)
 	       (rule->flags == 0 || next_flags(p) == argument(p, rule->flags));
 }
 
-bool partial_is_on_socket(const struct partial *p)
+bool partial_may_have_timed_out(const struct partial *p)
 {
 	return p->file == DESCRIPTOR_STREAM || p->file == DESCRIPTOR_DATAGRAM ||
 	       p->nr == SYS_recvmmsg;

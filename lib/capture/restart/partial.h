@@ -58,7 +58,7 @@ bool partial_find(struct partial *p);
 bool partial_is_alike(const struct partial *p);
 
 /* Returns true if the timeout of a socket may have ended the call. */
-bool partial_is_on_socket(const struct partial *p);
+bool partial_may_have_timed_out(const struct partial *p);
 
 /*
  * Sets *ret to the next call. Returns false if there is none, or if its arguments cannot be read.

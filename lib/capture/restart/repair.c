@@ -45,7 +45,7 @@ static bool may_begin_anew(const struct user_regs_struct *regs, long nr)
 	return ((unsigned int)arch_argument(regs, 1) & ~(unsigned int)FALLOC_FL_KEEP_SIZE) == 0;
 }
 
-bool repair_needs_quiet(const struct user_regs_struct *regs)
+bool repair_needs_undisturbed(const struct user_regs_struct *regs)
 {
 	long nr, result;
 

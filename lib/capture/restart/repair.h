@@ -25,7 +25,7 @@ bool repair_is_due(uint32_t tid, const struct user_regs_struct *regs, int signal
  * Returns true if the call has discarded its work because of an interrupt, and can do all of it
  * again if it is not interrupted. The caller then uses resume_wait, not repair_call.
  */
-bool repair_needs_quiet(const struct user_regs_struct *regs);
+bool repair_needs_undisturbed(const struct user_regs_struct *regs);
 
 /* Rewrites the result if repair_is_due() is true. Returns true if it has. */
 bool repair_call(uint32_t tid, const struct user_regs_struct *regs, int signal);

@@ -101,7 +101,7 @@ static bool limit_partial(struct resumed_call *r, const struct resume_stop *stop
 	const struct timeout_call c = {stop->pid, stop->tid, stop->pagemap_fd, stop->regs};
 	int has;
 
-	if (!partial_is_on_socket(&r->partial))
+	if (!partial_may_have_timed_out(&r->partial))
 		return !limit(r, stop) || stop->now_ns < r->until_ns;
 	has = timeout_of_socket(&c, &r->timeout);
 	if (has <= 0)
@@ -169,13 +169,13 @@ static void end(struct resumed_call *r)
 
 static void end_with(struct resumed_call *r, long result)
 {
-	arch_with_result(&r->partial.regs, (uint64_t)result);
+	arch_regs_set_result(&r->partial.regs, (uint64_t)result);
 	end(r);
 }
 
 bool resume_wait(struct resumed_call *r, const struct resume_stop *stop)
 {
-	const bool undisturbed = repair_needs_quiet(stop->regs);
+	const bool undisturbed = repair_needs_undisturbed(stop->regs);
 	long nr, result;
 
 	if (!arch_interrupted_call(stop->regs, &nr, &result) ||
@@ -209,7 +209,7 @@ static bool add(struct resumed_call *r, const struct resume_stop *stop, long res
 	r->fruitless = 0;
 	if (r->counts) {
 		p->done += (uint64_t)result;
-		arch_with_result(&p->regs, p->done);
+		arch_regs_set_result(&p->regs, p->done);
 	}
 	if (r->timeout.by_piece && r->until_ns != RESUME_NO_LIMIT) {
 		r->until_ns = stop->now_ns + r->timeout.ns;
@@ -242,7 +242,7 @@ static bool has_some(const struct resumed_call *r, const struct resume_stop *sto
 {
 	struct partial p = r->partial;
 
-	arch_with_result(&p.regs, (uint64_t)result);
+	arch_regs_set_result(&p.regs, (uint64_t)result);
 	return result == 0 && partial_find(&p) && was_cut_short(r, stop);
 }
 
@@ -274,7 +274,7 @@ static void came_out(struct resumed_call *r, const struct resume_stop *stop, lon
 		end_with(r, result == 0 ? 0 : r->timeout.result);
 		return;
 	}
-	arch_with_result(&r->partial.regs, (uint64_t)result);
+	arch_regs_set_result(&r->partial.regs, (uint64_t)result);
 	r->late = true;
 	if (!run_next(r))
 		end(r);

@@ -83,8 +83,8 @@ bool resume_partial(struct resumed_call *r, const struct resume_stop *stop);
 
 /*
  * Resumes an interrupted wait whose relative timeout would start anew, or a call that must not be
- * disturbed (repair_needs_quiet). Returns true if the call is entered again, in the same way as
- * above. Returns false if it is another call, or if its interruption would have happened without
+ * disturbed (repair_needs_undisturbed). Returns true if the call is entered again, in the same way
+ * as above. Returns false if it is another call, or if its interruption would have happened without
  * capture, too.
  */
 bool resume_wait(struct resumed_call *r, const struct resume_stop *stop);
