@@ -90,7 +90,7 @@ static bool take_awaited(struct stops *s, uint64_t next_ns)
 				stops_by_signal(s);
 			return false;
 		}
-		capture_take(s->capture, (uint32_t)tid, status);
+		capture_handle_status(s->capture, (uint32_t)tid, status);
 	} while (capture_pending(s->capture) > 0);
 	return true;
 }

@@ -289,7 +289,7 @@ bool capture_reap(struct capture *c)
 	return more;
 }
 
-void capture_take(struct capture *c, uint32_t tid, int status)
+void capture_handle_status(struct capture *c, uint32_t tid, int status)
 {
 	slow_memory_note_switches(c, c->now_ns);
 	handle_status(c, tid, status);

@@ -16,7 +16,7 @@ struct capture;
 bool capture_reap(struct capture *c);
 
 /* Handles one wait status that the caller has received by waitpid(2). */
-void capture_take(struct capture *c, uint32_t tid, int status);
+void capture_handle_status(struct capture *c, uint32_t tid, int status);
 
 /* For capture_tick: handles some wait statuses in the middle of a tick. */
 void reap_some(struct capture *c);

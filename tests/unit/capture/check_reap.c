@@ -103,7 +103,7 @@ TEST(a_child_is_told_of_when_its_parent_stops)
 	ck_assert_int_eq(waitpid(l.pid, &status, __WALL), l.pid);
 	ck_assert_int_eq(status >> 8, SIGTRAP | PTRACE_EVENT_FORK << 8);
 	ck_assert_int_eq(l.born, 0);
-	capture_take(l.capture, (uint32_t)l.pid, status);
+	capture_handle_status(l.capture, (uint32_t)l.pid, status);
 	ck_assert_int_gt(l.born, 0);
 	ck_assert_int_eq(live_answer(&l, "ok"), l.born);
 }
