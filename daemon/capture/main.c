@@ -5,8 +5,8 @@
  * It opens only files of /proc, and none while a thread is stopped.
  *
  * One thread, the tracer, does all the work. The first thread of the process only waits for the
- * tracer's end and starts another one: the end of a tracer lets go of all its tracees without
- * stopping them, and the next tracer attaches to those that are to be kept.
+ * tracer's end and starts another one: at the end of a tracer the kernel detaches its tracees
+ * without stopping them, and the next tracer attaches to those that stay targets.
  */
 #include <linux/capability.h>
 #include <signal.h>
@@ -38,14 +38,14 @@
 #define FINISH_NS (2 * NS_PER_SEC)
 
 /*
- * To let go of one target costs some 5 us for each thread of the other targets: at most one of
- * LEAVE_SHARE parts of the time is spent on that. On a machine that gives capture no processor this
- * takes seconds; a target that is to be let go of waits LEAVE_MAX_NS at most.
+ * Detaching from one target costs some 5 us for each thread of the other targets: at most
+ * 1/LEAVE_SHARE of the time is spent on that. On a machine that gives capture no processor, the 5
+ * us become seconds; a leaving target waits LEAVE_MAX_NS at most.
  */
 #define LEAVE_SHARE  50
 #define LEAVE_MAX_NS (2 * NS_PER_SEC)
-/* How often capture_lets_go is called. */
-#define LEAVE_LOOK_NS (10 * NS_PER_MS)
+/* How often capture_can_detach is called. */
+#define LEAVE_CHECK_NS (10 * NS_PER_MS)
 
 /* Further children are not profiled: the broker has not read its messages for long. */
 #define BORN_MAX 4096
@@ -62,7 +62,7 @@ static struct {
 	struct loop_source *broker;
 	struct stops stops;
 	struct ticker ticker; /* runs while there are targets */
-	/* Targets are not let go of before this time. */
+	/* Capture detaches from no target before this time. */
 	uint64_t leave_ns;
 	bool finishing;
 	bool settling; /* this tracer gives no more ticks to capture */
@@ -216,12 +216,12 @@ static void note_born(void *ctx, int32_t pid)
 
 static void report_born(void)
 {
-	size_t told = 0;
+	size_t n = 0;
 
-	while (told < me.n_born && broker_link_born(me.born[told]))
-		told++;
-	me.n_born -= told;
-	memmove(me.born, me.born + told, me.n_born * sizeof(me.born[0]));
+	while (n < me.n_born && broker_link_born(me.born[n]))
+		n++;
+	me.n_born -= n;
+	memmove(me.born, me.born + n, me.n_born * sizeof(me.born[0]));
 }
 
 /* Handles one round of events. */
@@ -319,7 +319,7 @@ static bool settle(void)
 	while (!settled && clock_mono_ns() < deadline) {
 		/* Before capture_settle, since a stop may resume a call. */
 		(void)capture_reap(me.capture);
-		if (!me.finishing && !capture_lets_go(me.capture))
+		if (!me.finishing && !capture_can_detach(me.capture))
 			return false;
 		if (capture_settle(me.capture)) {
 			settled = end_targets();
@@ -336,30 +336,34 @@ static bool settle(void)
 	return true;
 }
 
-/* The targets that stay had no ticks since since_ns. */
-static void go_on(uint64_t since_ns)
+/*
+ * Sets leave_ns, so that targets leave seldom enough for LEAVE_SHARE: the targets that stay had no
+ * ticks since since_ns.
+ */
+static void put_off_leaving(uint64_t since_ns)
 {
 	const uint64_t now = clock_mono_ns();
 
 	me.leave_ns = now + min_u64(LEAVE_SHARE * (now - since_ns), LEAVE_MAX_NS);
 }
 
-static bool lets_go(void)
+static bool can_detach(void)
 {
 	const uint64_t now = clock_mono_ns();
 
 	if (now < me.leave_ns)
 		return false;
-	me.leave_ns = now + LEAVE_LOOK_NS;
-	return capture_lets_go(me.capture);
+	me.leave_ns = now + LEAVE_CHECK_NS;
+	return capture_can_detach(me.capture);
 }
 
+/* Returns true if this tracer is to end. */
 static bool ends(void)
 {
-	return me.finishing || (capture_is_leaving(me.capture) && lets_go());
+	return me.finishing || (capture_is_leaving(me.capture) && can_detach());
 }
 
-/* False: the tracer goes on. */
+/* Tries to end the tracer. Returns false if the tracer goes on. */
 static bool finish(uint64_t *ret_since_ns)
 {
 	bool settled;
@@ -369,12 +373,12 @@ static bool finish(uint64_t *ret_since_ns)
 	settled = settle();
 	me.settling = false;
 	if (!settled)
-		go_on(*ret_since_ns);
+		put_off_leaving(*ret_since_ns);
 	return settled;
 }
 
 /* A CPU quota stops ordinary processes, also while a thread is stopped by capture. */
-static void look_at_quota(void)
+static void check_quota(void)
 {
 	me.heartbeat->cpu_quota = cpu_quota_own();
 	if (me.realtime.scheduler != SCHEDULER_FIFO && me.heartbeat->cpu_quota != 0)
@@ -387,9 +391,9 @@ static void look_at_quota(void)
 }
 
 /*
- * The work of one tracer, in a thread whose end lets go of all tracees. ctx: the time since which
- * the targets have no tracer; 0: there was none before. Attaching again takes the longer the more
- * threads there are: where many targets are let go of, they go together.
+ * The work of one tracer, in a thread at whose end the kernel detaches all tracees. ctx: the time
+ * since which the targets have no tracer; 0: there was none before. Attaching again takes longer
+ * the more threads there are, so capture detaches from several leaving targets together.
  */
 static void trace(void *ctx)
 {
@@ -401,9 +405,9 @@ static void trace(void *ctx)
 	me.heartbeat->scheduler = me.realtime.scheduler;
 	if (*since_ns != 0) {
 		capture_attach_again(me.capture);
-		go_on(*since_ns);
+		put_off_leaving(*since_ns);
 	} else {
-		look_at_quota();
+		check_quota();
 	}
 	do {
 		while (r == 0 && !ends())

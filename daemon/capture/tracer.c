@@ -9,7 +9,7 @@
 #include "lib/base/clock.h"
 
 /* How often the thread is looked for: its end takes some 10 us without tracees. */
-#define LOOK_NS (50 * NS_PER_US)
+#define POLL_NS (50 * NS_PER_US)
 
 struct tracer {
 	void (*run)(void *ctx);
@@ -32,13 +32,13 @@ static bool is_there(pid_t tid)
 }
 
 /*
- * pthread_join(3) returns when the thread has left its memory. The kernel lets go of its tracees
+ * pthread_join(3) returns when the thread has left its memory. The kernel detaches its tracees
  * after that (exit_mm() and exit_notify() in kernel/exit.c), just before the thread's number
  * becomes free; until then no other thread can trace them.
  */
 int tracer_run(void (*run)(void *ctx), void *ctx)
 {
-	const struct timespec look = {.tv_nsec = LOOK_NS};
+	const struct timespec interval = {.tv_nsec = POLL_NS};
 	struct tracer tracer = {.run = run, .ctx = ctx};
 	pthread_t thread;
 	int r = pthread_create(&thread, NULL, begin, &tracer);
@@ -47,6 +47,6 @@ int tracer_run(void (*run)(void *ctx), void *ctx)
 		return -r;
 	(void)pthread_join(thread, NULL);
 	while (is_there(tracer.tid))
-		(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &look, NULL);
+		(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &interval, NULL);
 	return 0;
 }

@@ -87,18 +87,20 @@ void capture_attach_again(struct capture *c)
 
 /*
  * Among many threads, one is always in a resumed call as long as threads are interrupted. So ticks
- * pause for TRY_NS every TRY_EVERY_NS.
+ * pause for PAUSE_NS every PAUSE_EVERY_NS.
  */
-#define TRY_NS	     (250 * NS_PER_MS)
-#define TRY_EVERY_NS (2 * NS_PER_SEC)
+#define PAUSE_NS       (250 * NS_PER_MS)
+#define PAUSE_EVERY_NS (2 * NS_PER_SEC)
 
-/* What look() has to find, and what it has found. */
-struct sight {
-	bool stops; /* in: stops count, and not only calls */
-	bool cut;
-	bool found;
-	bool runs;    /* out: one of the threads runs, or waits for a processor */
-	uint64_t ran; /* out: the sum over these threads, which changes when one has run */
+/* The threads for which the end of the tracer must wait. */
+struct awaited {
+	/* Set by the caller: due stops count, too, and not only resumed calls. */
+	bool with_stops;
+	bool cut; /* set by the caller: resumed calls are cut short */
+	/* Set by check_awaited(). */
+	bool found;   /* there is such a thread */
+	bool runs;    /* one of these threads runs, or waits for a processor */
+	uint64_t ran; /* a sum over these threads, which changes when one of them has run */
 };
 
 /*
@@ -111,89 +113,95 @@ struct sight {
  * Two waits end when calls are cut short: for a stop, such as that of a thread in uninterruptible
  * sleep, and for a call whose result capture corrects at its end.
  */
-static bool is_waited_for(const struct thread *th, const struct sight *sight)
+static bool is_waited_for(const struct thread *th, const struct awaited *awaited)
 {
 	if (resume_is_entering(&th->resumed) || resume_holds_result(&th->resumed))
 		return true;
-	if (sight->cut)
+	if (awaited->cut)
 		return false;
 	return resume_corrects_result(&th->resumed) ||
-	       (sight->stops && th->due != DUE_NOTHING && !resume_is_undisturbed(&th->resumed));
+	       (awaited->with_stops && th->due != DUE_NOTHING &&
+		!resume_is_undisturbed(&th->resumed));
 }
 
-static void look_at(struct thread *list, struct sight *sight)
+/* Adds the awaited threads of a list. If calls are cut short, interrupts those in such a call. */
+static void check_list(struct thread *list, struct awaited *awaited)
 {
 	struct activity_place place;
 	struct activity_mark mark;
 
 	for (struct thread *th = list; th != NULL; th = th->next) {
-		if (!is_waited_for(th, sight))
+		if (!is_waited_for(th, awaited))
 			continue;
-		sight->found = true;
-		sight->runs |= activity_look(&th->activity, &place) == ACTIVITY_RUNNING;
+		awaited->found = true;
+		awaited->runs |= activity_look(&th->activity, &place) == ACTIVITY_RUNNING;
 		if (activity_mark(&th->activity, &mark))
-			sight->ran += mark.run_ns + mark.slices;
-		if (sight->cut && resume_holds_result(&th->resumed))
+			awaited->ran += mark.run_ns + mark.slices;
+		if (awaited->cut && resume_holds_result(&th->resumed))
 			(void)ptrace(PTRACE_INTERRUPT, th->tid, NULL, NULL);
 	}
 }
 
-static void look(const struct traced_process *t, struct sight *sight)
+static void check_awaited(const struct traced_process *t, struct awaited *awaited)
 {
-	look_at(t->threads.awake, sight);
-	look_at(t->threads.asleep, sight);
+	check_list(t->threads.awake, awaited);
+	check_list(t->threads.asleep, awaited);
 }
 
 /* Returns for how long none of the awaited threads has moved. */
-static uint64_t still_ns(struct settling *s, const struct sight *sight, uint64_t now)
+static uint64_t still_ns(struct settling *s, const struct awaited *awaited, uint64_t now)
 {
 	if (s->since_ns == 0)
 		s->since_ns = s->moved_ns = now;
-	if (!sight->found || sight->runs || sight->ran != s->moved_ran)
+	if (!awaited->found || awaited->runs || awaited->ran != s->moved_ran)
 		s->moved_ns = now;
-	s->moved_ran = sight->ran;
+	s->moved_ran = awaited->ran;
 	return now - s->moved_ns;
 }
 
-static bool is_over(struct settling *s, const struct sight *sight, uint64_t now)
+/*
+ * Decides whether calls are cut short. Returns true if there is nothing to wait for, or if capture
+ * has waited long enough.
+ */
+static bool is_over(struct settling *s, const struct awaited *awaited, uint64_t now)
 {
-	const uint64_t still = still_ns(s, sight, now);
+	const uint64_t still = still_ns(s, awaited, now);
 	const uint64_t took = now - s->since_ns;
 
 	s->cut |= still >= STILL_NS || took >= MOVING_NS;
-	return !sight->found || still >= GIVE_UP * STILL_NS || took >= GIVE_UP * MOVING_NS;
+	return !awaited->found || still >= GIVE_UP * STILL_NS || took >= GIVE_UP * MOVING_NS;
 }
 
 /* A target from which capture detaches is settled separately. */
 static bool is_settled(struct traced_process *t, uint64_t now)
 {
-	struct sight sight = {.stops = true, .cut = t->settling.cut};
+	struct awaited awaited = {.with_stops = true, .cut = t->settling.cut};
 
-	look(t, &sight);
-	return is_over(&t->settling, &sight, now);
+	check_awaited(t, &awaited);
+	return is_over(&t->settling, &awaited, now);
 }
 
 bool capture_settle(struct capture *c)
 {
 	const uint64_t now = c->options.now_ns();
-	struct sight sight = {.stops = true, .cut = c->leaving.all.cut};
+	struct awaited awaited = {.with_stops = true, .cut = c->leaving.all.cut};
 	bool settled = true;
 
 	FOR_EACH_TARGET (t, c) {
 		if (t->phase == TRACED_LEAVES)
 			settled &= is_settled(t, now);
 		else
-			look(t, &sight);
+			check_awaited(t, &awaited);
 	}
-	return is_over(&c->leaving.all, &sight, now) && settled;
+	return is_over(&c->leaving.all, &awaited, now) && settled;
 }
 
 /* Returns true while ticks are paused so that calls of the other targets can end. */
-static bool is_tried(struct capture *c, uint64_t now)
+static bool is_paused(struct capture *c, uint64_t now)
 {
-	if (now - c->leaving.tried_ns >= TRY_EVERY_NS)
-		c->leaving.tried_ns = now;
-	return now - c->leaving.tried_ns < TRY_NS;
+	if (now - c->leaving.paused_ns >= PAUSE_EVERY_NS)
+		c->leaving.paused_ns = now;
+	return now - c->leaving.paused_ns < PAUSE_NS;
 }
 
 /*
@@ -202,10 +210,10 @@ static bool is_tried(struct capture *c, uint64_t now)
  * long, capture waits for all threads once more. A target that was removed later than another gets
  * less time, because no new call is resumed in it.
  */
-bool capture_lets_go(struct capture *c)
+bool capture_can_detach(struct capture *c)
 {
 	const uint64_t now = c->options.now_ns();
-	struct sight others = {.stops = false};
+	struct awaited others = {.with_stops = false};
 	uint64_t longest = 0;
 	bool settled = true, late;
 
@@ -218,7 +226,7 @@ bool capture_lets_go(struct capture *c)
 		return true;
 	FOR_EACH_TARGET (t, c) {
 		if (t->phase != TRACED_LEAVES) {
-			look(t, &others);
+			check_awaited(t, &others);
 			continue;
 		}
 		if (!is_settled(t, now))
@@ -228,7 +236,7 @@ bool capture_lets_go(struct capture *c)
 	}
 	late = longest >= (settled ? MOVING_NS : GIVE_UP * MOVING_NS);
 	c->leaving.all.cut = still_ns(&c->leaving.others, &others, now) >= STILL_NS && settled;
-	if (late || c->leaving.all.cut || (settled && (!others.found || is_tried(c, now))))
+	if (late || c->leaving.all.cut || (settled && (!others.found || is_paused(c, now))))
 		return true;
 	c->leaving.all = (struct settling){0};
 	return false;

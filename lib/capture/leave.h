@@ -6,9 +6,11 @@
  * tracees without a stop. So to detach from one target, capture detaches from all, and a new thread
  * of the same process attaches to the others again. The order of calls:
  *
- *   capture_remove; ticks until capture_lets_go returns true; no tick from here on;
- *   capture_settle until it returns true, or for as long as the caller wants to wait; the end of
- *   the tracing thread; capture_attach_again in a new one, at once.
+ * 1. capture_remove, and ticks as before until capture_can_detach returns true.
+ * 2. No ticks, but capture_reap, capture_can_detach and capture_settle in turn, until
+ *    capture_settle returns true. If capture_can_detach returns false before that, back to 1.
+ * 3. The end of the tracing thread.
+ * 4. In a new tracing thread capture_attach_again, at once.
  *
  * To detach from all: capture_settle, capture_finish, the end of the tracing thread.
  */
@@ -24,7 +26,8 @@ struct capture;
 
 /*
  * Marks the target for detaching. Its threads are no longer sampled; the other targets still are.
- * Returns 0, or -ENOENT if there is no such target, or no longer one.
+ * Returns 0, also if the target is marked already, or -ENOENT if there is no target of this number
+ * or its process has ended.
  */
 must_check int capture_remove(struct capture *c, uint32_t target);
 
@@ -32,22 +35,23 @@ must_check int capture_remove(struct capture *c, uint32_t target);
 bool capture_is_leaving(const struct capture *c);
 
 /*
- * Returns true if the tracing thread can end. The caller calls it between two ticks, several times
- * a second while capture_is_leaving() is true.
+ * Returns true if the tracing thread can end, so that the kernel detaches its tracees. The caller
+ * calls it several times a second while capture_is_leaving() is true, and after each capture_reap
+ * while there are no ticks.
  *
- * The tracing thread can end when no thread of the leaving target has a stop or a resumed call
- * under way (capture_settle), and no thread of the other targets has a resumed call that may end
- * soon. The function returns true after 20 s at the latest, and after 10 s if only calls of the
- * other targets are still under way. If capture_settle does not return true at once after that, the
- * caller goes on with ticks, and capture_lets_go may return false again.
+ * The tracing thread can end when no thread of a leaving target has a stop or a resumed call under
+ * way (capture_settle), and no thread of the other targets has a resumed call that may end soon.
+ * Counted from the first call after capture_remove, the function returns true after 20 s at the
+ * latest, and after 10 s if only calls of the other targets are still under way.
  */
-must_check bool capture_lets_go(struct capture *c);
+must_check bool capture_can_detach(struct capture *c);
 
 /*
  * Returns true if no thread has an interrupt under way, and none is in a call that would fail or
  * return less if the tracer ended now (restart/resume.h). The caller calls it after the last tick,
  * after each further stop, and several times a second. Resumed calls that take long are cut short,
- * so that the target gets the result so far. Returns true after 20 s, whatever the threads do.
+ * so that the target gets the result so far. Returns true 20 s after its first call at the latest,
+ * whatever the threads do.
  */
 must_check bool capture_settle(struct capture *c);
 

@@ -232,7 +232,7 @@ struct leaving {
 	size_t n;		/* targets in TRACED_LEAVES. Counted down by targets.h */
 	struct settling all;	/* at the end */
 	struct settling others; /* of the targets that stay, before capture detaches from all */
-	uint64_t tried_ns;	/* when ticks were last paused for the targets that stay */
+	uint64_t paused_ns;	/* when ticks were last paused for the targets that stay */
 };
 
 struct capture {

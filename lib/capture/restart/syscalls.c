@@ -146,9 +146,9 @@ static const struct syscall_rule rules[] = {
 	 * caller's timespec (fs/select.c).
 	 */
 	[SYS_ppoll] = {WAITS, WITHIN(TIMESPEC, 2)},
-	[SYS_pselect6] = {WAITS, WITHIN(TIMESPEC, 4), .timeout.is_relative = has_no_sets},
+	[SYS_pselect6] = {WAITS, WITHIN(TIMESPEC, 4), .timeout.applies = has_no_sets},
 #ifdef SYS_select
-	[SYS_select] = {WAITS, WITHIN(TIMEVAL, 4), .timeout.is_relative = has_no_sets},
+	[SYS_select] = {WAITS, WITHIN(TIMEVAL, 4), .timeout.applies = has_no_sets},
 #endif
 	[SYS_semop] = {.restart = RESTART_REWRITE},
 	[SYS_semtimedop] = {WAITS, WITHIN(TIMESPEC, 3), .timeout.result = -EAGAIN},
@@ -156,11 +156,11 @@ static const struct syscall_rule rules[] = {
 	[SYS_futex] = {.only_waits = true,
 		       WITHIN(TIMESPEC, 3),
 		       .timeout.result = -ETIMEDOUT,
-		       .timeout.is_relative = is_futex_wait},
+		       .timeout.applies = is_futex_wait},
 	[SYS_nanosleep] = {.only_waits = true, WITHIN(TIMESPEC, 0)},
 	[SYS_clock_nanosleep] = {.only_waits = true,
 				 WITHIN(TIMESPEC, 2),
-				 .timeout.is_relative = is_relative},
+				 .timeout.applies = is_relative},
 	[SYS_sched_yield] = {.only_waits = true},
 
 	[SYS_ioctl] = {.restart = RESTART_IF_DRAIN},

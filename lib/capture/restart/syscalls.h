@@ -86,7 +86,7 @@ struct syscall_timeout {
 	 * NULL, or a function that returns true if the argument is a relative timeout whose end
 	 * capture can report
 	 */
-	bool (*is_relative)(const struct user_regs_struct *regs);
+	bool (*applies)(const struct user_regs_struct *regs);
 };
 
 /* Which timeout of the socket in argument 0 applies to the call. */

@@ -58,7 +58,7 @@ static bool find(const struct timeout_call *c, const struct syscall_timeout *t, 
 {
 	const uint64_t argument = arch_argument(c->regs, t->argument);
 
-	if (t->is_relative != NULL && !t->is_relative(c->regs))
+	if (t->applies != NULL && !t->applies(c->regs))
 		return false;
 	switch (t->kind) {
 	case TIME_NONE:

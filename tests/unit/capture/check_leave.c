@@ -198,24 +198,24 @@ static struct thread *start_other(bool moves)
 }
 
 /*
- * Calls capture_lets_go, and checks that it does not return true again soon after. Returns the
+ * Calls capture_can_detach, and checks that it does not return true again soon after. Returns the
  * first result.
  */
 static bool is_tried(void)
 {
-	const bool tried = capture_lets_go(l.capture);
+	const bool tried = capture_can_detach(l.capture);
 
 	live_later(NS_PER_SEC / 2);
-	ck_assert(!capture_lets_go(l.capture));
-	ck_assert(!capture_lets_go(l.capture));
+	ck_assert(!capture_can_detach(l.capture));
+	ck_assert(!capture_can_detach(l.capture));
 	return tried;
 }
 
 static bool lets_go_later(uint64_t seconds)
 {
 	live_later(seconds * NS_PER_SEC);
-	(void)!capture_lets_go(l.capture);
-	return capture_lets_go(l.capture);
+	(void)!capture_can_detach(l.capture);
+	return capture_can_detach(l.capture);
 }
 
 static void remove_it(void)
@@ -229,15 +229,15 @@ static void remove_it(void)
 static void end_rest(struct thread *th)
 {
 	th->resumed.state = RESUME_NONE;
-	ck_assert(capture_lets_go(l.capture));
+	ck_assert(capture_can_detach(l.capture));
 	ck_assert(capture_settle(l.capture));
 }
 
 TEST(one_that_leaves_has_its_moment)
 {
-	ck_assert(!capture_lets_go(l.capture));
+	ck_assert(!capture_can_detach(l.capture));
 	remove_it();
-	ck_assert(capture_lets_go(l.capture));
+	ck_assert(capture_can_detach(l.capture));
 	ck_assert(capture_settle(l.capture));
 }
 
@@ -249,7 +249,7 @@ TEST(its_rest_is_cut_off)
 	put_into_wait(RESUME_INSIDE, SYS_write);
 	live_known(&l, l.pid)->resumed.same_call = false;
 	remove_it();
-	ck_assert(!capture_lets_go(l.capture));
+	ck_assert(!capture_can_detach(l.capture));
 	ck_assert(!lets_go_later(1));
 	ck_assert(!lets_go_later(1));
 	ck_assert(l.capture->targets->target->settling.cut);
@@ -257,7 +257,7 @@ TEST(its_rest_is_cut_off)
 	live_known(&l, l.pid)->resumed.state = RESUME_NONE;
 	while (l.counters.event_stops == stops)
 		live_wait(&l);
-	ck_assert(capture_lets_go(l.capture));
+	ck_assert(capture_can_detach(l.capture));
 }
 
 TEST(it_ends_meanwhile)
@@ -266,10 +266,10 @@ TEST(it_ends_meanwhile)
 	live_known(&l, l.pid)->resumed.same_call = false;
 	remove_it();
 	OK(capture_remove(l.capture, LIVE_TARGET));
-	ck_assert(!capture_lets_go(l.capture));
+	ck_assert(!capture_can_detach(l.capture));
 	targets_end(state_next(l.capture, NULL));
 	ck_assert(!capture_is_leaving(l.capture));
-	ck_assert(!capture_lets_go(l.capture));
+	ck_assert(!capture_can_detach(l.capture));
 }
 
 /*
@@ -284,7 +284,7 @@ TEST(a_call_of_another_is_waited_for)
 	ck_assert(is_tried());
 	ck_assert(!lets_go_later(1));
 	th->resumed.state = RESUME_NONE;
-	ck_assert(capture_lets_go(l.capture));
+	ck_assert(capture_can_detach(l.capture));
 }
 
 /*
@@ -300,7 +300,7 @@ TEST(and_without_ticks_for_a_moment)
 	live_later(2 * NS_PER_SEC);
 	ck_assert(is_tried());
 	live_later(2 * NS_PER_SEC);
-	ck_assert(capture_lets_go(l.capture));
+	ck_assert(capture_can_detach(l.capture));
 	ck_assert(!capture_settle(l.capture));
 	end_rest(th);
 }
@@ -334,7 +334,7 @@ static struct thread *remove_another_later(uint64_t seconds)
 	ck_assert(is_tried());
 	live_later(seconds * NS_PER_SEC);
 	OK(capture_remove(l.capture, OTHER_TARGET));
-	ck_assert(!capture_lets_go(l.capture));
+	ck_assert(!capture_can_detach(l.capture));
 	return th;
 }
 
@@ -385,18 +385,18 @@ TEST(it_ends_when_another_is_cut_off)
 	FOR_EACH_TARGET (each, l.capture)
 		t = each->phase == TRACED_LEAVES ? each : t;
 	targets_end(t);
-	ck_assert(!capture_lets_go(l.capture));
+	ck_assert(!capture_can_detach(l.capture));
 	ck_assert(!l.capture->leaving.all.cut);
 }
 
-/* A resumed call begins after capture_lets_go has returned true. Then there are ticks again. */
+/* A resumed call begins after capture_can_detach has returned true. Then there are ticks again. */
 TEST(a_call_that_is_interrupted_late)
 {
 	struct thread *th = start_other(true);
 
 	th->resumed.state = RESUME_NONE;
 	remove_it();
-	ck_assert(capture_lets_go(l.capture));
+	ck_assert(capture_can_detach(l.capture));
 	th->resumed.state = RESUME_INSIDE;
 	ck_assert(!capture_settle(l.capture));
 	ck_assert(is_tried());
@@ -411,6 +411,6 @@ TEST(a_stop_of_another_is_not_waited_for)
 	th->resumed.state = RESUME_NONE;
 	th->due = DUE_STOP;
 	remove_it();
-	ck_assert(capture_lets_go(l.capture));
+	ck_assert(capture_can_detach(l.capture));
 	ck_assert(!capture_settle(l.capture));
 }

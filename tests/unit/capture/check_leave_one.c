@@ -75,7 +75,7 @@ static void *be_first_tracer(void *ctx)
 	if (first_part != NULL)
 		first_part();
 	live_settle(&l);
-	while (capture_is_leaving(l.capture) && !capture_lets_go(l.capture))
+	while (capture_is_leaving(l.capture) && !capture_can_detach(l.capture))
 		live_wait(&l);
 	while (!capture_settle(l.capture))
 		live_wait(&l);

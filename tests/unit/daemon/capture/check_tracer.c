@@ -1,4 +1,4 @@
-/* A thread's end lets go of those that it traces. */
+/* The kernel detaches a thread's tracees when the thread ends. */
 #include "daemon/capture/tracer.h"
 
 #include <signal.h>
@@ -9,7 +9,7 @@
 #include "tests/unit/capture/live.h"
 #include "tests/unit/suite.h"
 
-/* Enough that to let go of them takes longer than to come back to us. */
+/* So many that detaching takes longer than the return from pthread_join(3). */
 #define CHILDREN 500
 
 static pid_t children[CHILDREN];
