@@ -132,11 +132,11 @@ void sleepers_read_times(struct thread *th)
  * The times of a thread that has a processor to itself, and was in user mode at its last stop, are
  * read at one of so many looks only.
  */
-#define ASK_LOOKS 4
+#define TIMES_LOOKS 4
 
 static bool is_spared(const struct thread *th)
 {
-	return th->own_processor && !th->in_call && th->looks_without_mark < ASK_LOOKS - 1;
+	return th->own_processor && !th->in_call && th->looks_without_mark < TIMES_LOOKS - 1;
 }
 
 /*
@@ -175,15 +175,15 @@ static bool look_at_awake(struct traced_process *t, uint64_t *sum_ns)
 	return all;
 }
 
-struct thread *sleepers_next_that_ran(struct traced_process *t, unsigned int *asks,
+struct thread *sleepers_next_that_ran(struct traced_process *t, unsigned int *checks,
 				      uint64_t *ret_woke_ns)
 {
-	while (t->threads.next_asleep != NULL && *asks > 0) {
+	while (t->threads.next_asleep != NULL && *checks > 0) {
 		struct thread *th = t->threads.next_asleep;
 		uint64_t ran_ns, waited_ns;
 
 		t->threads.next_asleep = th->next;
-		--*asks;
+		--*checks;
 		sleepers_read_times(th);
 		if (th->look_known && activity_same(&th->look, &th->mark))
 			continue;
@@ -266,7 +266,7 @@ void sleepers_begin_tick(struct traced_process *t)
 	t->threads.next_asleep = t->threads.asleep;
 }
 
-void sleepers_end_asking(struct traced_process *t)
+void sleepers_end_checks(struct traced_process *t)
 {
 	t->threads.ended_known = t->threads.clock_read;
 	t->threads.ended_ns = t->threads.ended_now_ns;

@@ -1,8 +1,11 @@
 /*
  * The lists of a process's awake and sleeping threads. A thread is asleep if it was found blocked
- * and has not run since. Sleeping threads are not looked at. At most ticks capture need not check
- * either whether they have run: sleepers_begin_tick compares the process's CPU clock with the run
- * times of its threads (see sleepers.c).
+ * and has not run since. Sleeping threads are not looked at. A tick need not even check each of
+ * them: sleepers_begin_tick compares the process's CPU clock with the run times of its threads,
+ * which nearly always shows that no sleeping thread has run (see sleepers.c).
+ *
+ * Use within a tick: sleepers_begin_tick; while next_asleep is not NULL, sleepers_next_that_ran;
+ * sleepers_end_checks.
  */
 #ifndef LIB_CAPTURE_SLEEPERS_H
 #define LIB_CAPTURE_SLEEPERS_H
@@ -23,7 +26,10 @@ void sleepers_add(struct thread *th, const struct activity_mark *mark);
 /* Moves a thread to the awake ones, since it may have run. Does nothing for an awake thread. */
 void sleepers_wake(struct thread *th);
 
-/* Reads the run and wait times of a thread into look, look_known and own_processor. */
+/*
+ * Reads a mark of a thread for the tick under way: sets look_mark, look_known, look_ns and
+ * own_processor.
+ */
 void sleepers_read_times(struct thread *th);
 
 /*
@@ -33,16 +39,16 @@ void sleepers_read_times(struct thread *th);
 void sleepers_begin_tick(struct traced_process *t);
 
 /*
- * Checks up to *asks sleeping threads, counts *asks down, and wakes and returns the first one that
- * has run. *ret_woke_ns is the time for which this thread has run and waited for a processor since
- * it fell asleep. Returns NULL if none of them has run; if next_asleep is NULL, too, all threads
- * have been checked.
+ * Checks up to *checks sleeping threads, subtracts the number of checks from *checks, and wakes and
+ * returns the first thread that has run. *ret_woke_ns is the time for which this thread has run and
+ * waited for a processor since it fell asleep. Returns NULL if none of them has run; if next_asleep
+ * is NULL, too, all threads have been checked.
  */
-struct thread *sleepers_next_that_ran(struct traced_process *t, unsigned int *asks,
+struct thread *sleepers_next_that_ran(struct traced_process *t, unsigned int *checks,
 				      uint64_t *ret_woke_ns);
 
 /* Call this when all sleeping threads have been checked: keeps the CPU clock for the next tick. */
-void sleepers_end_asking(struct traced_process *t);
+void sleepers_end_checks(struct traced_process *t);
 
 /* Deletes the timer that sleepers_begin_tick set on the process's CPU clock. Call this before t is
  * freed. */

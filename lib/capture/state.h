@@ -48,7 +48,7 @@ struct traced_ticks {
 	uint64_t late_ns;   /* threads that are not looked at by this time wait for the next tick */
 	uint64_t n_visited; /* threads looked at in this tick */
 	uint64_t due;	    /* ticks since the look before, this one included */
-	bool asking;	    /* sleeping threads are still being asked whether they have run */
+	bool checking;	    /* sleeping threads are still to be checked: have they run? */
 
 	/* Between the look before and this one. */
 	uint64_t previous;  /* number of that look's tick */

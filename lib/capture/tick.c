@@ -162,10 +162,10 @@ static void charge(struct traced_process *t)
 	c->left_ns = now_ns;
 }
 
-static void end_asking(struct traced_process *t)
+static void end_checks(struct traced_process *t)
 {
-	t->ticks.asking = false;
-	sleepers_end_asking(t);
+	t->ticks.checking = false;
+	sleepers_end_checks(t);
 	count_sleepers(t);
 }
 
@@ -228,14 +228,14 @@ bool tick_begin(struct traced_process *t, uint64_t tick, uint64_t time_ns)
 	sleepers_begin_tick(t);
 	t->threads.next_awake = t->threads.awake;
 	t->ticks.n_visited = 0;
-	t->ticks.asking = t->threads.next_asleep != NULL;
-	if (!t->ticks.asking)
-		end_asking(t);
-	if (!t->ticks.asking && t->threads.awake == NULL)
+	t->ticks.checking = t->threads.next_asleep != NULL;
+	if (!t->ticks.checking)
+		end_checks(t);
+	if (!t->ticks.checking && t->threads.awake == NULL)
 		end_tick(t);
 	charge(t);
 	t->ticks.late_ns = c->charged_ns + LOOK_NS;
-	return t->ticks.asking || t->threads.awake != NULL;
+	return t->ticks.checking || t->threads.awake != NULL;
 }
 
 static void visit(struct thread *th, bool late, uint64_t woke_ns)
@@ -268,22 +268,22 @@ static void visit(struct thread *th, bool late, uint64_t woke_ns)
 }
 
 /* The number of sleeping threads that are checked before stops are handled. */
-#define PORTION_ASKS 64
+#define PORTION_CHECKS 64
 
 static void visit_asleep(struct traced_process *t, bool late, uint64_t *left)
 {
-	unsigned int asks = PORTION_ASKS;
+	unsigned int checks = PORTION_CHECKS;
 	struct thread *th;
 	uint64_t woke_ns;
 
-	while (*left > 0 && (th = sleepers_next_that_ran(t, &asks, &woke_ns)) != NULL) {
+	while (*left > 0 && (th = sleepers_next_that_ran(t, &checks, &woke_ns)) != NULL) {
 		--*left;
 		t->ticks.n_visited++;
 		visit(th, late, woke_ns);
 	}
 	if (t->threads.next_asleep == NULL)
-		end_asking(t);
-	else if (asks == 0)
+		end_checks(t);
+	else if (checks == 0)
 		*left = 0;
 }
 
@@ -307,11 +307,11 @@ bool tick_continue(struct traced_process *t)
 	bool more;
 
 	c->options.beat->touching = t->id;
-	if (t->ticks.asking)
+	if (t->ticks.checking)
 		visit_asleep(t, late, &left);
-	if (!t->ticks.asking)
+	if (!t->ticks.checking)
 		visit_awake(t, late, left);
-	more = t->ticks.asking || t->threads.next_awake != NULL;
+	more = t->ticks.checking || t->threads.next_awake != NULL;
 	if (!more)
 		end_tick(t);
 	else
