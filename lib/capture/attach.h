@@ -14,15 +14,20 @@
  * Seizes the threads that are not in the table, and counts those that cannot be seized. Returns the
  * number of new threads.
  *
- * If the table has no thread of the process at the end, returns an error: -EPERM, -EBUSY (another
- * tracer), an error of reading /proc, or 0 if no thread was listed. If held_up_ticks is also set,
- * there are more threads, and the caller calls attach_scan again at scan.tick. This includes a scan
- * that found no thread for lack of descriptors or memory, because that does not mean that the
- * process has ended.
+ * If the table has no thread of the process at the end, the process may have ended. Then returns
+ * -EPERM, -EBUSY (another tracer), an error of reading /proc, or 0 if /proc lists no thread to
+ * attach to.
+ *
+ * If t->scan.held_up_ticks is not 0 at the end, the scan is not complete, so the process has not
+ * ended: the caller calls attach_scan again at the tick t->scan.tick. This is so after an exec,
+ * after the time limit, and, except in a target's first scan, if descriptors or memory ran out.
  */
 must_check int attach_scan(struct traced_process *t);
 
-/* Ends the pass under way, if there is one, and closes its directory. */
+/*
+ * Ends a scan that waits to go on: closes the directory of its pass over /proc/PID/task (struct
+ * scan_pass). The next attach_scan() begins anew.
+ */
 void attach_end_pass(struct traced_process *t);
 
 /*

@@ -12,8 +12,12 @@
  * calling thread ends, the kernel detaches all tracees without a stop.
  *
  * Limits: a process has at most one struct capture, because capture reaps every child (waitpid -1).
- * One thread makes all calls, up to capture_attach_again. SIGALRM and ITIMER_REAL are used within
- * calls and restored; all other threads of the process must block SIGALRM.
+ * The tracing thread makes all calls. After its end a new tracing thread takes its place, whose
+ * first call is capture_attach_again (leave.h). SIGALRM and ITIMER_REAL are used within calls and
+ * restored; all other threads of the process must block SIGALRM.
+ *
+ * A target can end at any moment, so the functions that return nothing ignore the number of a
+ * target that does not exist.
  */
 #ifndef LIB_CAPTURE_CAPTURE_H
 #define LIB_CAPTURE_CAPTURE_H
@@ -82,9 +86,10 @@ uint64_t capture_next_tick(const struct capture *c);
 uint64_t capture_timeout_ns(const struct capture *c);
 
 /*
- * Sets the target's rate: from here on it is sampled at `ticks` of every `of_ticks` ticks, evenly
- * spread. Only these count as its ticks. They are a subset of the ticks of the target with the
- * highest rate, so that capture wakes at that rate only. 0 < ticks <= of_ticks.
+ * Sets the target's rate, which is every tick at first: from here on the target is sampled at
+ * `ticks` of every `of_ticks` ticks, evenly spread. Only these count as its ticks. They are a
+ * subset of the ticks of the target with the highest rate, so that capture wakes at that rate only.
+ * 0 < ticks <= of_ticks.
  */
 void capture_rate(struct capture *c, uint32_t target, uint32_t ticks, uint32_t of_ticks);
 
@@ -103,7 +108,11 @@ size_t capture_threads(const struct capture *c);
  */
 int capture_realtime_priority(const struct capture *c);
 
-/* Called when the sink has a new reader: announces and samples all threads anew. */
+/*
+ * Called when the sink has a new reader. At its next tick each target of the sink gets a
+ * RECORD_RESET, and all of its threads are announced and sampled anew. Samples under way are given
+ * up.
+ */
 void capture_reset(struct capture *c, const struct capture_sink *sink);
 
 /*

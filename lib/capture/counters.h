@@ -3,7 +3,8 @@
  * and the broker reads (the heartbeat page, daemon/msg/heartbeat.h), so the counters outlive a
  * capture process that was killed. Capture never reads this memory.
  *
- * For a target without a sample under way:
+ * Samples are counted by ticks: each thread of the target counts once at each of the target's
+ * ticks. For a target in which no thread waits for its stop (no sample is under way):
  *     expected = captured + repeated + filled + sum of missed
  */
 #ifndef LIB_CAPTURE_COUNTERS_H
@@ -15,7 +16,7 @@ enum missed_reason {
 	MISSED_RING_FULL,    /* the ring was full: the thread was not sampled */
 	MISSED_LATE,	     /* the sampler was late for the tick */
 	MISSED_EXITED,	     /* the thread died between interrupt and stop */
-	MISSED_NOT_STOPPED,  /* the thread neither stopped nor blocked for PENDING_MAX_NS */
+	MISSED_NOT_STOPPED,  /* the thread neither stopped nor blocked for 4 s */
 	MISSED_NOT_ATTACHED, /* the thread could not be seized, or not yet */
 	MISSED_MEMORY_SLOW, /* the process's memory was slow to read, and is not read for a while */
 	MISSED_NO_READER,   /* the ring has no reader */
@@ -31,21 +32,26 @@ enum missed_reason {
 #define PAUSE_BASE_SHIFT 8 /* 256 ns */
 
 struct capture_counters {
-	uint64_t ticks; /* ticks since capture attached, late ones included */
-	uint64_t expected;
-	uint64_t captured;
-	uint64_t repeated;
+	uint64_t ticks;	   /* ticks since capture attached, late ones included */
+	uint64_t expected; /* threads, added up over all ticks */
+	uint64_t captured; /* a sample was written (RECORD_SAMPLE) */
+	uint64_t repeated; /* the thread has not run since its last sample, which is still valid */
+	/*
+	 * Ticks between the interrupt of a thread and its stop, and ticks that were skipped while
+	 * the process slept. The sample that follows stands for them.
+	 */
 	uint64_t filled;
-	uint64_t stack_bytes; /* in the captured samples, with their second ranges */
-	uint64_t missed[MISSED_N];
-	uint64_t stops;		/* after interrupts of capture */
-	uint64_t event_stops;	/* for clone, exec, signals, group-stops */
-	uint64_t rewritten;	/* interrupted calls that were made to restart */
-	uint64_t continued;	/* partial transfers that were resumed */
-	uint64_t threads;	/* alive and known now */
-	uint64_t refused;	/* threads at the last scan that could not be attached to */
-	uint64_t refused_error; /* the errno of the last of these */
-	uint64_t cost_ns;	/* time that capture spent on this target */
+	uint64_t stack_bytes;	   /* in the captured samples, with their second ranges */
+	uint64_t missed[MISSED_N]; /* the state of the thread is not known, for this reason */
+	uint64_t stops;		   /* of threads, by interrupts of capture */
+	uint64_t event_stops;	   /* all other stops: for clone, exec, signals, group-stops */
+	uint64_t rewritten;	   /* interrupted calls that were made to restart */
+	uint64_t continued;	   /* partial transfers that were resumed */
+	uint64_t threads;	   /* alive and known now */
+	uint64_t refused;	   /* threads at the last scan that could not be attached to */
+	uint64_t refused_error;	   /* the errno of the last of these */
+	uint64_t cost_ns;	   /* time that capture spent on this target */
+	/* Stops by interrupts of capture, from the begin of their handling to the continuation. */
 	uint64_t pause_max_ns;
 	uint64_t pauses[PAUSE_BUCKETS];
 };
@@ -65,10 +71,13 @@ void counters_pause(struct capture_counters *c, uint64_t ns);
  */
 uint64_t counters_pause_percentile(const struct capture_counters *c, double share);
 
-/* Adds all counters of more to sum; of pause_max_ns the larger one. */
+/*
+ * Adds all counters of more to sum. pause_max_ns becomes the larger one, and refused_error that of
+ * more if more has refused threads.
+ */
 void counters_add(struct capture_counters *sum, const struct capture_counters *more);
 
-/* Returns a name for the status, such as "ring_full". */
+/* Returns the name of a reason in figures, such as "ring_full". */
 const char *missed_reason_name(enum missed_reason reason);
 
 #endif

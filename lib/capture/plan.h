@@ -1,10 +1,10 @@
 /*
  * Decides at which tick each process is looked at next.
  *
- * The ticks of a process follow from its rate (capture_rate). While all of its threads sleep,
- * looks are left out: plan_after_tick makes the distance longer step by step, up to 8 ticks. Any
- * sign of life ends that (plan_at_once). The next tick of each process stands in the capture's list
- * of targets, where capture_next_tick finds the earliest.
+ * The ticks of a process follow from its rate (capture_rate). While all of its threads sleep, looks
+ * are left out: plan_after_tick makes the distance longer step by step, up to 8 ticks. Any sign of
+ * life ends that (plan_at_once). The next tick of each process is in the capture's list of targets
+ * (struct planned), where capture_next_tick finds the earliest.
  */
 #ifndef LIB_CAPTURE_PLAN_H
 #define LIB_CAPTURE_PLAN_H
@@ -20,8 +20,8 @@
 void plan_all(struct capture *c);
 
 /*
- * Computes the next tick of a process. Called after each change of a value that the next tick
- * depends on.
+ * Computes the next tick of a process. Called after a change of its phase, threads.n, ticks.last or
+ * plan.next_tick.
  */
 void plan_target(struct traced_process *t);
 

@@ -1,8 +1,9 @@
 /*
  * Writes records into the ring of a process (lib/capture/sample.h). If the ring has no room, the
- * record is lost. The reader then no longer knows the state of the threads, so needs_reset is set,
- * and the next tick that finds room writes RECORD_RESET and announces all threads anew. The
- * parameters tick and time_ns are those of the record.
+ * record is lost. The reader then no longer knows the state of the threads, so the function sets
+ * needs_reset, and the next tick that finds room writes RECORD_RESET and announces all threads
+ * anew. A caller may ignore that a function has returned false for a lack of room. The parameters
+ * tick and time_ns are those of the record.
  */
 #ifndef LIB_CAPTURE_RECORD_H
 #define LIB_CAPTURE_RECORD_H
@@ -15,12 +16,12 @@
 #include "lib/capture/sample.h"
 #include "lib/capture/state.h"
 
-/* Sets needs_reset, because the reader has missed records or is a new one. */
+/* Sets needs_reset. Call this if the reader has missed records, or is a new one. */
 void record_request_reset(struct traced_process *t);
 
 /*
- * Writes RECORD_RESET and wakes all threads, which count as not announced from then on. If the ring
- * has no room for the record, sets needs_reset again.
+ * Writes RECORD_RESET, and moves all threads to the awake list (sleepers_wake). They count as not
+ * announced from then on. If the ring has no room for the record, sets needs_reset again.
  */
 void record_reset(struct traced_process *t, uint64_t tick, uint64_t time_ns);
 

@@ -11,7 +11,7 @@
  *   it is blocked in the same place, or it was interrupted at the record's tick and has not
  *   executed an instruction since.
  * - A target whose threads all sleep is not looked at at each tick. What a look finds after skipped
- *   ticks is recorded with one of these ticks (lib/capture/plan.h).
+ *   ticks is recorded with the first of the ticks that the look stands for (struct covered_ticks).
  * - RECORD_WAITING: the thread was on a processor at its sample's tick, and had no processor from
  *   this tick on until it was interrupted.
  * - RECORD_MISSED: the thread's state is unknown from this tick on until its next sample.
@@ -52,7 +52,11 @@ struct record {
 	uint32_t target; /* the broker's number of the target */
 	uint32_t tid;	 /* 0 where the record is about the process */
 	uint64_t tick;
-	uint64_t time_ns; /* of the tick, CLOCK_MONOTONIC, the same for all threads */
+	/*
+	 * CLOCK_MONOTONIC. Of a sample: the begin of its tick's period, the same for all threads.
+	 * Of an event between two ticks: record_time().
+	 */
+	uint64_t time_ns;
 };
 
 struct record_tick {
@@ -123,8 +127,8 @@ struct sample_known {
 };
 
 /*
- * The usual limit of a stack, RLIMIT_STACK. Memory further below the stack's end may be of any
- * kind.
+ * An address further than this below own_end does not count as on the thread's own stack: 8 MiB is
+ * the usual limit of a stack (RLIMIT_STACK).
  */
 #define SAMPLE_OWN_STACK_MAX (8u << 20)
 

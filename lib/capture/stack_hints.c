@@ -102,7 +102,7 @@ static struct stack_hint *add(struct stack_hints *s)
 	if (s->n < STACK_HINTS_MAX)
 		return &s->list[s->n++];
 	for (uint32_t i = 1; i < s->n; i++)
-		if (s->list[i].used < oldest->used)
+		if (s->list[i].last_use < oldest->last_use)
 			oldest = &s->list[i];
 	return oldest;
 }
@@ -124,7 +124,8 @@ void stack_hints_take(struct stack_hints *s, uint64_t sp, uint64_t top, uint64_t
 	if (s->list == NULL)
 		return;
 	low = remove_between(s, sp, top);
-	*add(s) = (struct stack_hint){.low = low, .top = top, .second = second, .used = ++s->clock};
+	*add(s) = (struct stack_hint){
+		.low = low, .top = top, .second = second, .last_use = ++s->uses};
 	s->second = second;
 }
 
@@ -176,7 +177,7 @@ void stack_hints_plan(struct stack_hints *s, uint64_t sp, struct stack_plan *ret
 	if (hint != NULL && sp < hint->low && s->own_end < hint->top && may_end_at_own(s, sp))
 		hint = NULL;
 	if (hint != NULL)
-		hint->used = ++s->clock;
+		hint->last_use = ++s->uses;
 	if (hint != NULL && sp >= hint->low) {
 		ret->known.top = hint->top;
 		ret->known.second = hint->second;

@@ -26,10 +26,10 @@
 #define STACK_HINTS_MAX 32
 
 struct stack_hint {
-	uint64_t low;	 /* the lowest stack pointer for which the hint was given */
-	uint64_t top;	 /* exclusive: the unwinder needs no byte from here on */
-	uint64_t second; /* the unwinder needs the own stack from here on; 0: not needed */
-	uint64_t used;
+	uint64_t low;	   /* the lowest stack pointer for which the hint was given */
+	uint64_t top;	   /* exclusive: the unwinder needs no byte from here on */
+	uint64_t second;   /* the unwinder needs the own stack from here on; 0: not needed */
+	uint64_t last_use; /* value of stack_hints.uses at the last use of this hint */
 };
 
 /* {0}: nothing is known of the thread. */
@@ -39,7 +39,7 @@ struct stack_hints {
 	bool whole;	  /* copy the own stack up to its end, SAMPLE_WHOLE_MAX bytes at most */
 	/* second of the last hint; the guess for unknown stacks. */
 	uint64_t second;
-	uint64_t clock;
+	uint64_t uses;		 /* of all hints, counted up */
 	struct stack_hint *list; /* room for STACK_HINTS_MAX; NULL before the first hint */
 	uint32_t n;
 };

@@ -2,9 +2,9 @@
  * The state of a capture: the traced processes, the lists of their threads, and the ticks. Private
  * to lib/capture; users of the library include lib/capture/capture.h.
  *
- * Both structs consist of parts. The comment at each part names a module, which alone writes that
- * part, unless a field's comment names another one. The header has no functions but short inline
- * ones, so that the modules need not include each other for state.
+ * struct traced_process and struct capture consist of parts. The comment at each part names a
+ * module, which alone writes that part, unless a field's comment names another one. The header has
+ * no functions but short inline ones, so that the modules need not include each other for state.
  *
  * A struct traced_process is what users of capture.h call a target.
  */
@@ -21,14 +21,15 @@
 #include "lib/capture/thread.h"
 
 /*
- * The ticks that one look stands for. There are several if ticks before the look were skipped
- * because all threads slept (plan.h). `before` is the number of ticks that precede these; for them
- * the thread counts as unchanged since the last look.
+ * The ticks that one look at a thread stands for. There are several if ticks before the look were
+ * skipped because all threads slept (plan.h). The record of the look carries the first of them.
  */
 struct covered_ticks {
-	uint64_t ticks;
-	uint64_t tick; /* the first of them */
-	uint64_t time_ns;
+	uint64_t ticks;	  /* number of these ticks, at least 1 */
+	uint64_t tick;	  /* number of the first of them */
+	uint64_t time_ns; /* begin of the period of that first tick */
+	/* Skipped ticks before the first one: the thread counts as unchanged since the last look.
+	 */
 	uint64_t before;
 };
 
@@ -73,15 +74,21 @@ struct traced_threads {
 	uint64_t n, n_asleep;
 	/* The threads that the tick under way looks at next. tick.h sets next_awake, too. */
 	struct thread *next_asleep, *next_awake;
-	/* Run time of the sleeping threads, and of threads that have ended. */
-	uint64_t asleep_ns, ended_ns;
+	uint64_t asleep_ns; /* run time of the sleeping threads when they fell asleep, in total */
+	/*
+	 * Run time of the threads that have ended: the process's CPU clock less the run times of
+	 * all threads. ended_now_ns is computed at the begin of a tick, and becomes ended_ns at its
+	 * end. ended_known: ended_ns is valid, because the clock was read at the last tick.
+	 */
+	uint64_t ended_ns;
 	bool ended_known;
-	/* The same, computed in the tick under way, and kept at its end. */
 	uint64_t ended_now_ns;
 	uint64_t n_passed; /* sleeping threads that have not run since the tick before */
-	bool clock_read;
-	bool timer_tried, has_timer;
-	timer_t timer; /* on the process's CPU clock; never expires */
+	bool clock_read;   /* the process's CPU clock was read in this tick */
+	/* A timer on the process's CPU clock, which never expires (sleepers.c). */
+	timer_t timer;
+	bool has_timer;
+	bool timer_tried; /* timer_create(2) was called, even if it failed */
 	/* The number of threads may have changed; cleared by tick.h when it has counted them. */
 	bool stirred;
 };
@@ -129,7 +136,7 @@ struct traced_exec {
 	bool leader_dies; /* capture has detached from the leader, which dies. Set by reap.h */
 };
 
-/* record.h: what the reader of the ring knows, and what it has to be told. */
+/* record.h: what the reader of the ring knows, and the records that are still to be written. */
 struct traced_reader {
 	/*
 	 * Threads that died since the last tick. Their RECORD_EXIT is written at the next tick,
@@ -170,7 +177,7 @@ struct traced_process {
 	int proc_fd;	/* /proc/PID */
 	int task_fd;	/* /proc/PID/task */
 	int pagemap_fd; /* of the process's memory; -1: not available, or no thread yet */
-	bool exit_stop; /* the leader stops before it dies: proc/fuse.h */
+	bool exit_stop; /* the leader stops before it dies (PTRACE_O_TRACEEXIT): proc/fuse.h */
 	bool foreign;	/* the process became a 32-bit program */
 
 	struct traced_ticks ticks;
@@ -180,7 +187,10 @@ struct traced_process {
 	struct traced_exec exec;
 	struct traced_reader reader;
 	struct traced_balance balance;
-	/* slow_memory.h: time owed for slow reads; 0: none. Cleared by tick.h */
+	/*
+	 * slow_memory.h: each slow read puts this time off. The memory is not read while the time
+	 * is more than 20 ms ahead. 0: no read was slow lately. Cleared by tick.h
+	 */
 	uint64_t slow_until_ns;
 	struct settling settling; /* while phase is TRACED_LEAVES */
 };
@@ -232,7 +242,11 @@ struct leaving {
 	size_t n;		/* targets in TRACED_LEAVES. Counted down by targets.h */
 	struct settling all;	/* at the end */
 	struct settling others; /* of the targets that stay, before capture detaches from all */
-	uint64_t paused_ns;	/* when ticks were last paused for the targets that stay */
+	/*
+	 * Begin of the last pause of ticks, in which resumed calls of the targets that stay can
+	 * end.
+	 */
+	uint64_t paused_ns;
 };
 
 struct capture {

@@ -18,7 +18,10 @@ must_check int targets_new(struct capture *c, uint32_t id, int32_t pid, int pidf
 			   struct capture_sink *sink, struct capture_counters *counters,
 			   uint64_t tick, struct traced_process **ret);
 
-/* Adds a new target to the list. It is TRACED_SAMPLED afterwards. Returns 0 or -ENOMEM. */
+/*
+ * Adds a new target to the list. It is TRACED_SAMPLED afterwards. Returns 0, or -ENOMEM: the target
+ * stays the caller's.
+ */
 must_check int targets_add(struct traced_process *t);
 
 /* Frees a target and its threads. Writes no record. t may be NULL. */

@@ -9,7 +9,8 @@
 #include "lib/capture/state.h"
 
 /*
- * Begins a tick. Returns false if the process has no tick now, or if no thread has to be looked at.
+ * Begins a tick. tick, time_ns: its number, and the begin of its period (tick.begin_ns). Returns
+ * false if the process has no tick now, or if no thread has to be looked at.
  * Otherwise the caller calls tick_continue until that returns false. Each of these calls looks at
  * some threads; the caller may handle stops in between. Both functions charge the process for the
  * time since charged_ns, and set charged_ns.

@@ -15,7 +15,10 @@
 /* Returns the thread of this number, or NULL. */
 struct thread *tracees_find(struct capture *c, uint32_t tid);
 
-/* Return the options of ptrace(2) for all tracees, and for thread tid of a process. */
+/*
+ * Return the options of ptrace(2) that all tracees have, and those of thread tid of a target: the
+ * same, and PTRACE_O_TRACEEXIT if the thread is the leader and t->exit_stop is set.
+ */
 unsigned long tracees_base_options(const struct capture *c);
 unsigned long tracees_options(const struct traced_process *t, uint32_t tid);
 

@@ -4,9 +4,9 @@
  * time slices: two equal readings mean that the thread has not run in between. task/TID/syscall has
  * the system call, sp and pc of a blocked thread.
  *
- * Beware: the schedstat of a running thread may not change for some ticks. So a reading shows that
- * a thread has not run since only if it was made before task/TID/syscall showed the thread as
- * blocked.
+ * Beware: the schedstat of a running thread may not change for some ticks. So two equal readings
+ * prove that the thread has not run in between only if task/TID/syscall showed the thread as
+ * blocked after the first reading.
  */
 #ifndef LIB_CAPTURE_PROC_ACTIVITY_H
 #define LIB_CAPTURE_PROC_ACTIVITY_H
@@ -21,7 +21,7 @@ struct activity {
 	int syscall_fd;
 };
 
-/* A reading of schedstat. */
+/* A reading of schedstat, called a mark. */
 struct activity_mark {
 	uint64_t run_ns;
 	uint64_t wait_ns; /* runnable, without a processor */
@@ -62,8 +62,8 @@ static inline bool activity_same(const struct activity_mark *a, const struct act
 struct activity_moments {
 	uint64_t due_ns;	 /* the tick was due */
 	uint64_t came_ns;	 /* the tracer began to work for the tick */
-	uint64_t look_ns;	 /* the mark was read */
-	uint64_t not_stopped_ns; /* the thread had not stopped yet */
+	uint64_t look_ns;	 /* the first mark was read */
+	uint64_t not_stopped_ns; /* the last time at which the thread surely had not stopped yet */
 	uint64_t stop_ns;	 /* the tracer handled the thread's stop */
 };
 
@@ -74,19 +74,22 @@ enum activity_run {
 };
 
 /*
- * Decides from two marks whether a thread that was runnable at the look was on a processor.
- * before: read at the look; now: read at the stop that followed.
+ * Decides from two marks whether a thread that was runnable at the look was on a processor then.
+ * before: read at the look; now: read at the stop that followed. The first rule that applies
+ * decides:
  *
- * - The thread got no processor in between (slices): it had one at the look, and kept it. This is
- *   certain; the rest is not.
- * - The thread lost its processor after the look; or when the tick was due, because the tracer
- *   needed that processor. When it lost it follows from how long it has waited. The kernel adds a
- *   wait when the wait ends (sched_info_arrive() in kernel/sched/stats.h).
- * - The thread has not slept since the look: its wait time and run time add up to the time between
- *   the look and the stop at least.
- * - A thread in a call that only waits (only_waits: restart/syscalls.h) does not count as running.
- *   The timer that wakes the tracer wakes threads that wait for a time nearly as late (timer slack,
- *   50 us: prctl(2)), which then wait for the tracer's processor.
+ * 1. Equal slices: ACTIVITY_RAN. The thread ran to reach the stop, and has got no processor since
+ *    the look, so it had one at the look. This is certain; the other rules are not.
+ * 2. only_waits (restart/syscalls.h): ACTIVITY_WAITED. The timer that wakes the tracer also wakes
+ *    threads whose own timers expire up to 50 us later (timer slack: prctl(2)). They wait for the
+ *    tracer's processor, and would seem to run at each tick.
+ * 3. Wait time and run time together are less than the time from look_ns to not_stopped_ns:
+ *    ACTIVITY_WAITED, because the thread has slept in between.
+ * 4. The thread lost its processor at stop_ns less the time waited, or before: the kernel adds a
+ *    wait when the wait ends (sched_info_arrive() in kernel/sched/stats.h). If that is after the
+ *    look, or about when the tick was due and the tracer needed this processor (due_ns to
+ *    came_ns): ACTIVITY_MAY_HAVE_RUN.
+ * 5. ACTIVITY_WAITED.
  */
 enum activity_run activity_ran(const struct activity_mark *before, const struct activity_mark *now,
 			       const struct activity_moments *when, bool only_waits);

@@ -66,8 +66,8 @@ must_check int descriptor_socket(int32_t pid, uint32_t tid, uint64_t fd,
 				 struct descriptor_socket *ret);
 
 /*
- * Closes a socket of this process without waiting for unsent data, as SO_LINGER would. Uses SIGALRM
- * and ITIMER_REAL, and restores them.
+ * Closes a socket of this process. Does not wait for unsent data, even if SO_LINGER is set on the
+ * socket. Uses SIGALRM and ITIMER_REAL, and restores them.
  */
 void descriptor_close(int fd);
 

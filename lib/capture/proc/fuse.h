@@ -4,7 +4,9 @@
  * A read of memory that needs a page of such a file waits for the file's server. Once the server
  * has taken the request, no signal ends the wait, not even SIGKILL (fs/fuse/dev.c,
  * request_wait_answer): only the answer does, or the end of the server. The target may be the
- * server itself. So a process with such a mapping must be able to die without waiting for capture.
+ * server itself. So a process with such a mapping must be able to die without waiting for capture:
+ * for such a process capture does not set PTRACE_O_TRACEEXIT, by which the leader stops before it
+ * dies and waits for its tracer (traced_process.exit_stop, tracees_options()).
  *
  * The answer is valid at one moment only: the process can map such a file later. Not detected are
  * servers that map none of their own files, and file systems whose mount the process does not see

@@ -3,8 +3,8 @@
  *
  * Most functions are called only when a system call of the thread was interrupted and the decision
  * needs them: they open a file while the thread is stopped. If the file cannot be read, those that
- * return bool give the answer by which capture changes less. Those that return enum proc_answer
- * say PROC_NO for a thread that is gone.
+ * return bool give the answer by which capture changes less for the target, which the comments
+ * name. Those that return enum proc_answer return PROC_NO for a thread that is gone.
  */
 #ifndef LIB_CAPTURE_PROC_STATUS_H
 #define LIB_CAPTURE_PROC_STATUS_H
@@ -30,18 +30,24 @@ must_check enum proc_outcome status_read_state(int proc_fd, uint32_t tid, struct
 bool status_is_dead(const struct status_state *state);
 
 /*
- * Returns true if the thread is under a seccomp filter, or in strict mode. This can begin at any
- * time.
+ * Returns true if the thread is under a seccomp filter, or in strict mode, or if that cannot be
+ * read. A filter can be set at any time.
  */
 bool status_is_filtered(uint32_t tid);
 
-/* Returns true if the signal's action is SIG_IGN. */
+/* Returns true if the signal's action is SIG_IGN; false if that cannot be read. */
 bool status_ignores(uint32_t tid, int signal);
 
-/* Returns true if the signal is ignored: by SIG_IGN, or by its default action (signal(7)). */
+/*
+ * Returns true if the signal is ignored: by SIG_IGN, or by its default action (signal(7)). False if
+ * that cannot be read.
+ */
 bool status_goes_unnoticed(uint32_t tid, int signal);
 
-/* Returns true if a signal that the thread has not blocked is pending. */
+/*
+ * Returns true if a signal that the thread has not blocked is pending; false if that cannot be
+ * read.
+ */
 bool status_has_pending(uint32_t tid);
 
 /*

@@ -91,7 +91,7 @@ uint64_t arch_argument(const struct user_regs_struct *regs, unsigned int n);
 bool arch_call_again(const struct user_regs_struct *regs, const uint8_t before[2], long nr,
 		     const uint64_t arguments[ARCH_ARGUMENTS], struct user_regs_struct *ret);
 
-/* Sets the result of the call in regs. */
+/* Sets the result of the call in *regs. The thread keeps its registers: see arch_set_regs(). */
 void arch_regs_set_result(struct user_regs_struct *regs, uint64_t result);
 
 /* Sets the registers of a stopped thread. Returns 0, or -ESRCH if the thread has died. */

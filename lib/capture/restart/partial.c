@@ -28,13 +28,21 @@ static bool read_all(const struct partial *p, uint64_t addr, void *to, size_t si
 	       (ssize_t)size;
 }
 
-static uint64_t walk(const struct partial *p, uint64_t at, struct iovec *ret)
+static uint64_t sum_of_pieces(const struct partial *p)
 {
 	struct pieces pieces;
 
-	if (!pieces_find(p->tid, p->pagemap_fd, &p->regs, &pieces))
-		return 0;
-	return pieces_walk(p->tid, p->pagemap_fd, &pieces, at, ret);
+	return pieces_find(p->tid, p->pagemap_fd, &p->regs, &pieces)
+		       ? pieces_sum(p->tid, p->pagemap_fd, &pieces)
+		       : 0;
+}
+
+static bool next_piece(const struct partial *p, struct iovec *ret)
+{
+	struct pieces pieces;
+
+	return pieces_find(p->tid, p->pagemap_fd, &p->regs, &pieces) &&
+	       pieces_at(p->tid, p->pagemap_fd, &pieces, p->done, ret);
 }
 
 static bool has_time_left(const struct partial *p)
@@ -114,7 +122,7 @@ static uint64_t asked_in_all(const struct partial *p)
 		return argument(p, rule->size) & UINT32_MAX;
 	case ASKED_IOVECS:
 	case ASKED_MESSAGE:
-		return walk(p, 0, NULL);
+		return sum_of_pieces(p);
 	case ASKED_URING:
 		return with_wait(p);
 	}
@@ -226,7 +234,7 @@ static bool piece_call(const struct partial *p, struct partial_call *ret)
 	struct iovec piece;
 
 	if (rule->asked != ASKED_LONG) {
-		if (walk(p, p->done, &piece) == 0)
+		if (!next_piece(p, &piece))
 			return false;
 		addr = (uintptr_t)piece.iov_base;
 		ret->asked = min_u64(piece.iov_len, ret->asked);

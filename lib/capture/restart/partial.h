@@ -3,10 +3,11 @@
  * a pending signal or a ptrace-stop. Example: read(2) returned 3 of 10 bytes. The module finds how
  * much was requested, and the call that transfers the rest.
  *
- * The module handles only calls that return a part for no other reason, or whose call for the rest
- * does no harm because it returns at once with an error or nothing. Not handled are recv(2) without
- * MSG_WAITALL, splice(2) from a file, tee(2) and vmsplice(2): these return what is there, and a
- * call for the rest would wait for ever. A wait that returned no result counts as a part, too.
+ * The module handles only calls that return a part solely because of an interruption, or whose call
+ * for the rest does no harm because it returns at once with an error or nothing. Not handled are
+ * recv(2) without MSG_WAITALL, splice(2) from a file, tee(2) and vmsplice(2): these return what is
+ * there, and a call for the rest would wait for ever. An io_uring_enter(2) that has submitted its
+ * entries and was interrupted in its wait for completions counts as a part, too.
  *
  * Nothing is written to the target's memory. If the rest cannot be described by registers alone
  * (iovecs), it is transferred piece by piece.
@@ -57,7 +58,7 @@ bool partial_find(struct partial *p);
  */
 bool partial_is_alike(const struct partial *p);
 
-/* Returns true if the timeout of a socket may have ended the call. */
+/* Returns true if the call is on a socket, whose timeout may have ended it. */
 bool partial_may_have_timed_out(const struct partial *p);
 
 /*

@@ -46,14 +46,20 @@ bool pieces_find(uint32_t tid, int pagemap_fd, const struct user_regs_struct *re
 	return rule->asked == ASKED_IOVECS;
 }
 
-uint64_t pieces_walk(uint32_t tid, int pagemap_fd, const struct pieces *pieces, uint64_t at,
-		     struct iovec *ret)
+/*
+ * Sets *ret to the part from byte `at` on of the iovec that contains this byte, and *ret_sum to the
+ * bytes of all iovecs before it. Without such an iovec, *ret is empty and *ret_sum has the bytes of
+ * all iovecs. Returns false if the iovecs cannot be read, or are invalid.
+ */
+static bool walk(uint32_t tid, int pagemap_fd, const struct pieces *pieces, uint64_t at,
+		 struct iovec *ret, uint64_t *ret_sum)
 {
 	struct iovec portion[IOV_PORTION];
 	uint64_t sum = 0;
 
+	*ret = (struct iovec){0};
 	if (pieces->n > IOV_MAX_COUNT)
-		return 0;
+		return false;
 	for (uint64_t i = 0; i < pieces->n; i++) {
 		const struct iovec *iov = &portion[i % IOV_PORTION];
 		const size_t size = (size_t)min_u64(IOV_PORTION, pieces->n - i) * sizeof(*iov);
@@ -61,15 +67,34 @@ uint64_t pieces_walk(uint32_t tid, int pagemap_fd, const struct pieces *pieces, 
 		if (i % IOV_PORTION == 0 &&
 		    memory_read(pagemap_fd, NULL, (int32_t)tid, pieces->addr + i * sizeof(*iov),
 				portion, size, 0) != (ssize_t)size)
-			return 0;
+			return false;
 		if (iov->iov_len > PIECES_MAX_BYTES)
-			return 0;
-		if (ret != NULL && at < sum + iov->iov_len) {
+			return false;
+		if (at < sum + iov->iov_len) {
 			ret->iov_base = (uint8_t *)iov->iov_base + (at - sum);
 			ret->iov_len = iov->iov_len - (size_t)(at - sum);
-			return sum + iov->iov_len;
+			break;
 		}
 		sum += iov->iov_len;
 	}
-	return ret != NULL ? 0 : min_u64(sum, PIECES_MAX_BYTES);
+	*ret_sum = sum;
+	return true;
+}
+
+uint64_t pieces_sum(uint32_t tid, int pagemap_fd, const struct pieces *pieces)
+{
+	struct iovec none;
+	uint64_t sum;
+
+	if (!walk(tid, pagemap_fd, pieces, UINT64_MAX, &none, &sum))
+		return 0;
+	return min_u64(sum, PIECES_MAX_BYTES);
+}
+
+bool pieces_at(uint32_t tid, int pagemap_fd, const struct pieces *pieces, uint64_t at,
+	       struct iovec *ret)
+{
+	uint64_t sum;
+
+	return walk(tid, pagemap_fd, pieces, at, ret, &sum) && ret->iov_len > 0;
 }

@@ -28,12 +28,16 @@ bool pieces_find(uint32_t tid, int pagemap_fd, const struct user_regs_struct *re
 		 struct pieces *ret);
 
 /*
- * If ret is NULL, returns the sum of the iovecs' bytes, at most PIECES_MAX_BYTES. Otherwise finds
- * the iovec that contains byte `at` of all bytes: sets *ret to this iovec's part from that byte on,
- * and returns the sum up to the iovec's end. Returns 0 if the iovecs cannot be read, are invalid,
- * or have no such byte.
+ * Returns the sum of the iovecs' bytes, at most PIECES_MAX_BYTES; 0 if the iovecs cannot be read or
+ * are invalid.
  */
-uint64_t pieces_walk(uint32_t tid, int pagemap_fd, const struct pieces *pieces, uint64_t at,
-		     struct iovec *ret);
+uint64_t pieces_sum(uint32_t tid, int pagemap_fd, const struct pieces *pieces);
+
+/*
+ * Finds the iovec that contains byte `at` of all bytes, and sets *ret to its part from that byte
+ * on. Returns false if there is no such byte, or if the iovecs cannot be read or are invalid.
+ */
+bool pieces_at(uint32_t tid, int pagemap_fd, const struct pieces *pieces, uint64_t at,
+	       struct iovec *ret);
 
 #endif

@@ -15,15 +15,17 @@
 
 /*
  * Returns true if the call must be restarted. regs: the registers of the stopped thread tid.
- * signal: that of a signal-delivery-stop, else 0. A signal that stops the process interrupts calls
- * without a tracer, too, unless the process ignores it. Opens files of /proc only if a call was
- * interrupted and the answer depends on them.
+ * signal: that of a signal-delivery-stop, else 0. Returns false for a signal that stops the process
+ * (SIGSTOP, SIGTSTP and so on), which interrupts calls without a tracer, too; but true if the
+ * process ignores that signal. Opens files of /proc only if a call was interrupted and the answer
+ * depends on them.
  */
 bool repair_is_due(uint32_t tid, const struct user_regs_struct *regs, int signal);
 
 /*
  * Returns true if the call has discarded its work because of an interrupt, and can do all of it
- * again if it is not interrupted. The caller then uses resume_wait, not repair_call.
+ * again if it is not interrupted (RESTART_UNDISTURBED). The caller then uses resume_wait, not
+ * repair_call.
  */
 bool repair_needs_undisturbed(const struct user_regs_struct *regs);
 

@@ -83,9 +83,9 @@ bool resume_partial(struct resumed_call *r, const struct resume_stop *stop);
 
 /*
  * Resumes an interrupted wait whose relative timeout would start anew, or a call that must not be
- * disturbed (repair_needs_undisturbed). Returns true if the call is entered again, in the same way
- * as above. Returns false if it is another call, or if its interruption would have happened without
- * capture, too.
+ * disturbed (repair_needs_undisturbed). Returns true if the call is entered again: the caller then
+ * continues the thread as after resume_partial(). Returns false if it is another call, or if its
+ * interruption would have happened without capture, too.
  */
 bool resume_wait(struct resumed_call *r, const struct resume_stop *stop);
 
@@ -115,7 +115,11 @@ static inline bool resume_is_entering(const struct resumed_call *r)
 	return r->state == RESUME_ENTERING;
 }
 
-/* Returns true if the result of a wait may have to be corrected at its end. */
+/*
+ * Returns true if resume_stopped() may have to replace the result of the call at its end: a
+ * connect(2) that is entered again returns EALREADY, where the first call would have returned the
+ * result of its timeout.
+ */
 bool resume_corrects_result(const struct resumed_call *r);
 
 /* Returns true if a part of the result would be lost if the tracer ended now. */

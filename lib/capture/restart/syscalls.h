@@ -62,13 +62,12 @@ enum syscall_asked {
 
 /* The call that transfers the rest. */
 enum syscall_next {
-	/* the same call: argument `address` is advanced, argument `size` is the rest */
-	NEXT_SAME,
-	/* a call for one piece of memory; to a stream socket sendto(2) */
-	NEXT_READ,
-	NEXT_WRITE,
-	NEXT_RECVFROM,
-	NEXT_SENDTO,
+	NEXT_SAME, /* the same call: argument `address` is advanced, argument `size` is the rest */
+	/* A call for one piece of memory: */
+	NEXT_READ,     /* read(2) */
+	NEXT_WRITE,    /* write(2); sendto(2) with MSG_NOSIGNAL if the file is a stream socket */
+	NEXT_RECVFROM, /* recvfrom(2) */
+	NEXT_SENDTO,   /* sendto(2) */
 };
 
 /* The relative timeout of a call. */
@@ -101,8 +100,9 @@ struct syscall_rule {
 
 	/*
 	 * A partial transfer is resumed if the call's argument `flags` has all of `wanted` and
-	 * nothing but `allowed`, its argument `null` is 0, and its argument `left`, if not 0,
-	 * points to a timespec that is not zero. An index of 0: no such argument.
+	 * nothing but `allowed`, and its argument `null` is 0. Argument `left` is a pointer to the
+	 * remaining time, which recvmmsg(2) writes: a time of zero means that the call returned
+	 * because its timeout was over, so it is not resumed. An index of 0: no such argument.
 	 */
 	enum syscall_asked asked;
 	enum syscall_next next;
@@ -111,8 +111,12 @@ struct syscall_rule {
 	uint8_t flags, null, left;
 	int wanted, allowed;
 	/* Sets of 1 << enum descriptor_kind, for argument 0. */
-	uint8_t files; /* on these files only capture can have cut the call short; 0: on all */
-	uint8_t alike; /* on these files the call for the rest is alike: partial_is_alike() */
+	/*
+	 * The kinds of files on which the call is resumed, because only an interruption makes it
+	 * short there; 0: all kinds.
+	 */
+	uint8_t files;
+	uint8_t alike; /* kinds of files on which partial_is_alike() is true */
 	/* Set of 1 << argument: descriptors that the call moves data between. */
 	uint8_t descriptors;
 

@@ -2,8 +2,8 @@
  * Relative timeouts of system calls that start anew when the call is entered again: their length,
  * and the call's result when they are over.
  *
- * Known are calls whose wait ends with nothing done, so that the result "the timeout is over" is
- * true at any moment. They include:
+ * Known are calls that have done nothing as long as they wait. So capture can end such a call at
+ * any moment with the result that the call has when its timeout is over. They include:
  * - calls that the kernel restarts with the remaining time (poll(2), nanosleep(2), futex(2)): under
  *   a seccomp filter they are entered again instead (restart/syscalls.h);
  * - calls on sockets with SO_RCVTIMEO or SO_SNDTIMEO.
