@@ -20,8 +20,8 @@ static bool is_in_the_same_wait(const struct thread *th, const struct user_regs_
 	if (!th->asleep || !activity_mark(&th->activity, &mark))
 		return false;
 	arch_to_dwarf(raw, regs);
-	return mark.slices == th->mark.slices + 1 && regs[ARCH_SP] == th->asleep_at.sp &&
-	       regs[ARCH_PC] == th->asleep_at.pc;
+	return mark.slices == th->sleep.mark.slices + 1 && regs[ARCH_SP] == th->sleep.place.sp &&
+	       regs[ARCH_PC] == th->sleep.place.pc;
 }
 
 uint64_t call_timeouts_since(const struct thread *th, const struct user_regs_struct *raw,
@@ -29,7 +29,7 @@ uint64_t call_timeouts_since(const struct thread *th, const struct user_regs_str
 {
 	if (th->resumed.state != RESUME_NONE)
 		return th->resumed.since_ns;
-	return is_in_the_same_wait(th, raw) ? th->asleep_since_ns : now_ns;
+	return is_in_the_same_wait(th, raw) ? th->sleep.since_ns : now_ns;
 }
 
 void call_timeouts_watch(const struct thread *th)

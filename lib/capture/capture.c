@@ -157,12 +157,12 @@ void capture_hint(struct capture *c, const struct capture_sink *sink, uint32_t t
 		return;
 	if (second != 0)
 		pointer_find_stack_end(th);
-	stack_hints_take(&th->hints, sp, top, second);
+	stack_hints_take(&th->stack.hints, sp, top, second);
 	/* The hint needs more than the last sample had: sample again at the next tick. */
-	if (top > th->copied_top ||
-	    (second != 0 && (th->copied_second == 0 || th->copied_second > second))) {
+	if (top > th->stack.copied_top ||
+	    (second != 0 && (th->stack.copied_second == 0 || th->stack.copied_second > second))) {
 		sleepers_wake(th);
-		th->stop_known = false;
+		th->stop.known = false;
 	}
 }
 

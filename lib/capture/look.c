@@ -55,10 +55,10 @@ static int sample_blocked(struct thread *th, uint64_t tick, uint64_t time_ns,
 	size_t size;
 	int r;
 
-	if (th->place_known && same_place(&th->place, place)) {
+	if (th->stop.place_known && same_place(&th->stop.place, place)) {
 		for (unsigned int i = 0; i < ARCH_REGS; i++)
 			if (ARCH_CALLEE_SAVED & (1u << i))
-				regs[i] = th->regs[i];
+				regs[i] = th->stop.regs[i];
 		known |= ARCH_CALLEE_SAVED;
 		flags |= SAMPLE_REMEMBERED;
 	}
@@ -75,11 +75,11 @@ static int sample_blocked(struct thread *th, uint64_t tick, uint64_t time_ns,
 		return -EAGAIN;
 	}
 	record_commit_sample(th, size);
-	th->recorded_running = false;
+	th->reader.running = false;
 	if (mark != NULL) {
 		sleepers_add(th, mark);
-		th->asleep_at = *place;
-		th->asleep_since_ns = th->target->capture->options.now_ns();
+		th->sleep.place = *place;
+		th->sleep.since_ns = th->target->capture->options.now_ns();
 	}
 	return 0;
 }
@@ -115,7 +115,7 @@ static enum proc_answer leader_is_dead(const struct thread *th)
 static void leader_died(struct thread *th, uint64_t tick, uint64_t time_ns)
 {
 	th->life = THREAD_DEAD;
-	if (th->announced)
+	if (th->reader.announced)
 		(void)record_event(th->target, RECORD_EXIT, th->tid, tick, time_ns);
 }
 
@@ -147,11 +147,11 @@ static void missed(struct thread *th, enum missed_reason reason,
 
 static void renew_look(struct thread *th)
 {
-	th->interrupt_ns = th->target->capture->options.now_ns();
-	if (th->looks_without_mark > 0 || th->interrupt_ns - th->look_ns <= LOOK_OLD_NS)
+	th->pending.interrupt_ns = th->target->capture->options.now_ns();
+	if (th->look.without_mark > 0 || th->pending.interrupt_ns - th->look.ns <= LOOK_OLD_NS)
 		return;
-	th->look_known = activity_mark(&th->activity, &th->look);
-	th->look_ns = th->interrupt_ns;
+	th->look.known = activity_mark(&th->activity, &th->look.mark);
+	th->look.ns = th->pending.interrupt_ns;
 }
 
 static void interrupt(struct thread *th, const struct covered_ticks *covered,
@@ -169,9 +169,9 @@ static void interrupt(struct thread *th, const struct covered_ticks *covered,
 	case PROC_NO:
 		break;
 	}
-	th->was_blocked = blocked_at != NULL;
+	th->pending.was_blocked = blocked_at != NULL;
 	if (blocked_at != NULL)
-		th->blocked_at = *blocked_at;
+		th->pending.blocked_at = *blocked_at;
 	renew_look(th);
 	if (!resume_is_undisturbed(&th->resumed) &&
 	    ptrace(PTRACE_INTERRUPT, th->tid, NULL, NULL) < 0) {
@@ -184,11 +184,11 @@ static void interrupt(struct thread *th, const struct covered_ticks *covered,
 		return;
 	}
 	tracees_set_pending(th, covered->tick, covered->time_ns);
-	th->later_ns = 0;
-	th->due_ns = th->target->capture->tick.due_ns;
-	th->came_ns = th->target->capture->now_ns;
-	th->unaccounted = covered->ticks;
-	th->next_look = covered->ticks - 1 + PENDING_LOOK_TICKS;
+	th->pending.later_ns = 0;
+	th->pending.due_ns = th->target->capture->tick.due_ns;
+	th->pending.came_ns = th->target->capture->now_ns;
+	th->pending.unaccounted = covered->ticks;
+	th->pending.next_look = covered->ticks - 1 + PENDING_LOOK_TICKS;
 }
 
 /* Looks at a thread that was interrupted at an earlier tick and has not stopped. */
@@ -200,15 +200,15 @@ static void look_at_pending(struct thread *th, uint64_t ticks, uint64_t tick, ui
 	enum activity_state state;
 	bool marked = false, expired;
 
-	th->unaccounted += ticks;
-	if (th->later_ns == 0) {
-		th->later_tick = tick;
-		th->later_ns = time_ns;
+	th->pending.unaccounted += ticks;
+	if (th->pending.later_ns == 0) {
+		th->pending.later_tick = tick;
+		th->pending.later_ns = time_ns;
 	}
-	expired = time_ns - th->due_ns > PENDING_MAX_NS;
-	if (th->unaccounted < th->next_look && !expired)
+	expired = time_ns - th->pending.due_ns > PENDING_MAX_NS;
+	if (th->pending.unaccounted < th->pending.next_look && !expired)
 		return;
-	th->next_look = 2 * th->unaccounted;
+	th->pending.next_look = 2 * th->pending.unaccounted;
 	state = activity_look(&th->activity, &place);
 	if (state == ACTIVITY_BLOCKED) {
 		marked = activity_mark(&th->activity, &mark);
@@ -219,7 +219,7 @@ static void look_at_pending(struct thread *th, uint64_t ticks, uint64_t tick, ui
 		 * As far as is known, the leader was alive at the tick of the interrupt and dead at
 		 * all later ones. So only that tick counts.
 		 */
-		t->counters->expected -= th->unaccounted - 1;
+		t->counters->expected -= th->pending.unaccounted - 1;
 		t->counters->missed[MISSED_EXITED]++;
 		tracees_clear_pending(th);
 		th->due = DUE_NOTHING;
@@ -231,16 +231,16 @@ static void look_at_pending(struct thread *th, uint64_t ticks, uint64_t tick, ui
 	 * interrupt, so its stack is the same as at the interrupt's tick.
 	 */
 	if (state == ACTIVITY_BLOCKED && record_knows(th) &&
-	    sample_blocked(th, th->pending_tick, th->pending_ns, &place, marked ? &mark : NULL) ==
+	    sample_blocked(th, th->pending.tick, th->pending.ns, &place, marked ? &mark : NULL) ==
 		    0) {
 		t->counters->captured++;
-		t->counters->filled += th->unaccounted - 1;
+		t->counters->filled += th->pending.unaccounted - 1;
 		tracees_clear_pending(th);
 		return;
 	}
 	if (expired) {
-		record_missed(th, MISSED_NOT_STOPPED, th->unaccounted, th->pending_tick,
-			      th->pending_ns);
+		record_missed(th, MISSED_NOT_STOPPED, th->pending.unaccounted, th->pending.tick,
+			      th->pending.ns);
 		tracees_clear_pending(th);
 	}
 }
@@ -252,8 +252,8 @@ static void look_at_pending(struct thread *th, uint64_t ticks, uint64_t tick, ui
  */
 static bool has_not_run(const struct thread *th)
 {
-	return th->look_known && th->looks_without_mark == 0 && th->stop_known &&
-	       th->look.slices == th->stop.slices && th->group_stop != GROUP_STOP_IN;
+	return th->look.known && th->look.without_mark == 0 && th->stop.known &&
+	       th->look.mark.slices == th->stop.mark.slices && th->group_stop != GROUP_STOP_IN;
 }
 
 /* Looks at a thread that is awake and not interrupted. */
@@ -289,7 +289,7 @@ static void look_at(struct thread *th, uint64_t ticks, const struct covered_tick
 		return;
 	}
 	state = activity_look(&th->activity, &place);
-	if (state == ACTIVITY_BLOCKED && th->looks_without_mark > 0) {
+	if (state == ACTIVITY_BLOCKED && th->look.without_mark > 0) {
 		/* The mark must be older than the look that found the thread blocked. */
 		sleepers_read_times(th);
 		state = activity_look(&th->activity, &place);
@@ -307,7 +307,7 @@ static void look_at(struct thread *th, uint64_t ticks, const struct covered_tick
 	}
 	if (state == ACTIVITY_BLOCKED) {
 		r = sample_blocked(th, covered->tick, covered->time_ns, &place,
-				   th->look_known ? &th->look : NULL);
+				   th->look.known ? &th->look.mark : NULL);
 		if (r == 0) {
 			counters->captured++;
 			counters->filled += covered->ticks - 1;

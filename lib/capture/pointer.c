@@ -81,9 +81,9 @@ void pointer_find_stack_end(struct thread *th)
 	struct traced_process *t = th->target;
 	uint64_t since;
 
-	if (th->hints.own_end != 0 || slow_memory_is_avoided(t))
+	if (th->stack.hints.own_end != 0 || slow_memory_is_avoided(t))
 		return;
 	since = t->capture->options.now_ns();
-	th->hints.own_end = th->pointer != 0 ? th->pointer : find_pointer(th);
+	th->stack.hints.own_end = th->pointer != 0 ? th->pointer : find_pointer(th);
 	slow_memory_was_read(t, since, BEFORE_HEAD_MAX);
 }

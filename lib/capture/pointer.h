@@ -12,7 +12,7 @@
 /* Sets th->pointer if the reader wants pointers and no stop has shown this thread's pointer. */
 void pointer_find(struct thread *th);
 
-/* Sets th->hints.own_end, the end of the thread's own stack, from the pointer. */
+/* Sets th->stack.hints.own_end, the end of the thread's own stack, from the pointer. */
 void pointer_find_stack_end(struct thread *th);
 
 #endif

@@ -72,7 +72,7 @@ static uint64_t settled_ns(const struct traced_process *t, uint64_t time_ns)
 
 	for (const struct thread *th = t->capture->pending; th != NULL; th = th->next_pending)
 		if (th->target == t)
-			settled = min_u64(settled, th->pending_ns);
+			settled = min_u64(settled, th->pending.ns);
 	return settled;
 }
 
@@ -115,12 +115,12 @@ static enum proc_outcome read_start_of_stack(struct thread *th)
 	char text[1024];
 	uint64_t start;
 
-	if (th->hints.own_end != 0 || th->tid != (uint32_t)th->target->pid)
+	if (th->stack.hints.own_end != 0 || th->tid != (uint32_t)th->target->pid)
 		return PROC_READ;
 	outcome = read_file(th, "stat", text, sizeof(text));
 	start = procfs_stat_number(text, 28);
 	if (start != 0)
-		th->hints.own_end = start + START_FRAME;
+		th->stack.hints.own_end = start + START_FRAME;
 	return outcome;
 }
 
@@ -146,8 +146,8 @@ static bool tell_name(struct thread *th, const char comm[COMM_SIZE], uint64_t ti
 	record->pointer = t->reader.wants_pointers ? th->pointer : 0;
 	memcpy(record->comm, comm, COMM_SIZE);
 	ring_commit(&t->sink->ring, RECORD_THREAD, sizeof(*record));
-	memcpy(th->comm, comm, COMM_SIZE);
-	th->recorded_pointer = th->pointer;
+	memcpy(th->reader.comm, comm, COMM_SIZE);
+	th->reader.pointer = th->pointer;
 	return true;
 }
 
@@ -167,8 +167,8 @@ static enum proc_outcome read_name(const struct thread *th, char ret[COMM_SIZE +
  */
 static void wait_for_name(struct thread *th, uint64_t tick, uint64_t ticks)
 {
-	th->name_wait = ticks;
-	th->name_tick = tick + ticks + th->tid % ticks;
+	th->reader.name_wait = ticks;
+	th->reader.name_tick = tick + ticks + th->tid % ticks;
 }
 
 bool record_announce(struct thread *th, uint64_t tick, uint64_t time_ns,
@@ -177,7 +177,7 @@ bool record_announce(struct thread *th, uint64_t tick, uint64_t time_ns,
 	struct traced_process *t = th->target;
 	char comm[COMM_SIZE + 1];
 
-	if (th->announced)
+	if (th->reader.announced)
 		return true;
 	*ret_reason = MISSED_NO_RESOURCES;
 	/* A thread that is gone has no name. */
@@ -187,9 +187,9 @@ bool record_announce(struct thread *th, uint64_t tick, uint64_t time_ns,
 	*ret_reason = record_no_room_reason(t);
 	if (!tell_name(th, comm, tick, time_ns))
 		return false;
-	th->announced = true;
+	th->reader.announced = true;
 	wait_for_name(th, tick, NAME_TICKS);
-	t->reader.names_tick = min_u64(t->reader.names_tick, th->name_tick);
+	t->reader.names_tick = min_u64(t->reader.names_tick, th->reader.name_tick);
 	return true;
 }
 
@@ -199,9 +199,9 @@ void record_pointer(struct thread *th, uint64_t pointer, uint64_t tick, uint64_t
 
 	if (pointer != 0)
 		th->pointer = pointer;
-	if (!th->target->reader.wants_pointers || th->pointer == th->recorded_pointer)
+	if (!th->target->reader.wants_pointers || th->pointer == th->reader.pointer)
 		return;
-	memcpy(comm, th->comm, sizeof(comm));
+	memcpy(comm, th->reader.comm, sizeof(comm));
 	(void)tell_name(th, comm, tick, time_ns);
 }
 
@@ -210,15 +210,15 @@ void record_rename(struct thread *th, uint64_t tick, uint64_t time_ns)
 	struct traced_process *t = th->target;
 	char comm[COMM_SIZE + 1];
 
-	if (!th->announced || tick < th->name_tick)
+	if (!th->reader.announced || tick < th->reader.name_tick)
 		return;
-	wait_for_name(th, tick, min_u64(NAME_TICKS * th->name_wait, NAME_TICKS_MAX));
+	wait_for_name(th, tick, min_u64(NAME_TICKS * th->reader.name_wait, NAME_TICKS_MAX));
 	priority_read(th);
 	pointer_find(th);
 	/* If the thread is gone, the name that is known stays. */
 	if (read_name(th, comm) == PROC_READ && comm[0] != '\0' &&
-	    ((t->reader.wants_pointers && th->pointer != th->recorded_pointer) ||
-	     strncmp(comm, th->comm, COMM_SIZE) != 0))
+	    ((t->reader.wants_pointers && th->pointer != th->reader.pointer) ||
+	     strncmp(comm, th->reader.comm, COMM_SIZE) != 0))
 		(void)tell_name(th, comm, tick, time_ns);
 }
 
@@ -232,13 +232,13 @@ static uint64_t rename_due(const struct traced_process *t, struct thread *list, 
 	uint64_t next = UINT64_MAX;
 
 	for (struct thread *th = list; th != NULL; th = th->next) {
-		const bool is_news =
-			t->reader.wants_pointers && th->pointer != th->recorded_pointer;
+		const bool is_news = t->reader.wants_pointers && th->pointer != th->reader.pointer;
 
-		if (!th->announced || (th->asleep && !is_news && th->name_wait == NAME_TICKS_MAX))
+		if (!th->reader.announced ||
+		    (th->asleep && !is_news && th->reader.name_wait == NAME_TICKS_MAX))
 			continue;
 		record_rename(th, tick, time_ns);
-		next = min_u64(next, th->name_tick);
+		next = min_u64(next, th->reader.name_tick);
 	}
 	return next;
 }
@@ -256,24 +256,25 @@ void record_rename_all(struct traced_process *t, uint64_t tick, uint64_t time_ns
 
 bool record_knows(const struct thread *th)
 {
-	return th->announced && !th->target->reader.needs_reset;
+	return th->reader.announced && !th->target->reader.needs_reset;
 }
 
 void record_missed(struct thread *th, enum missed_reason reason, uint64_t ticks, uint64_t tick,
 		   uint64_t time_ns)
 {
 	th->target->counters->missed[reason] += ticks;
-	th->recorded_running = false;
-	th->stop_known = false;
-	if (record_knows(th) && !th->unknown)
-		th->unknown = record_event(th->target, RECORD_MISSED, th->tid, tick, time_ns);
+	th->reader.running = false;
+	th->stop.known = false;
+	if (record_knows(th) && !th->reader.unknown)
+		th->reader.unknown =
+			record_event(th->target, RECORD_MISSED, th->tid, tick, time_ns);
 }
 
 void record_waiting(struct thread *th, uint64_t tick, uint64_t time_ns)
 {
-	if (th->recorded_running)
+	if (th->reader.running)
 		(void)record_event(th->target, RECORD_WAITING, th->tid, tick, time_ns);
-	th->recorded_running = false;
+	th->reader.running = false;
 }
 
 bool record_has_room(const struct thread *th)
@@ -281,7 +282,7 @@ bool record_has_room(const struct thread *th)
 	const struct capture_sink *sink = th->target->sink;
 
 	return !sink->reader_is_gone &&
-	       ring_space(&sink->ring) >= sink->promised + th->last_size + RING_HEADROOM;
+	       ring_space(&sink->ring) >= sink->promised + th->stack.last_size + RING_HEADROOM;
 }
 
 /* After so many ticks capture checks again which pages of the stack are in memory. */
@@ -299,14 +300,14 @@ int record_begin_sample(struct thread *th, uint64_t tick, uint64_t time_ns, cons
 
 	if (slow_memory_is_avoided(t))
 		return -EBUSY;
-	stack_hints_plan(&th->hints, regs[ARCH_SP], &plan);
+	stack_hints_plan(&th->stack.hints, regs[ARCH_SP], &plan);
 	r = ring_reserve(&t->sink->ring, snapshot_size(&plan), &memory);
 	if (r < 0)
 		return r;
 	*ret = memory;
-	if (tick - th->memory_tick >= MEMORY_TICKS) {
-		th->memory_tick = tick;
-		th->seen_memory = (struct memory_seen){0};
+	if (tick - th->stack.memory_tick >= MEMORY_TICKS) {
+		th->stack.memory_tick = tick;
+		th->stack.seen_memory = (struct memory_seen){0};
 	}
 	(*ret)->h = head(t, th->tid, tick, time_ns);
 	since = t->capture->options.now_ns();
@@ -314,11 +315,11 @@ int record_begin_sample(struct thread *th, uint64_t tick, uint64_t time_ns, cons
 	 * The memory is read by the thread's number, because a leader that has exited has no
 	 * memory.
 	 */
-	*ret_size = snapshot_take(*ret, t->pagemap_fd, &th->seen_memory, (int32_t)th->tid, regs,
-				  regs_known, flags, &plan);
+	*ret_size = snapshot_take(*ret, t->pagemap_fd, &th->stack.seen_memory, (int32_t)th->tid,
+				  regs, regs_known, flags, &plan);
 	slow_memory_was_read(t, since, *ret_size);
-	th->copied_top = (*ret)->stack_addr + (*ret)->stack_size;
-	th->copied_second = (*ret)->second_size > 0 ? plan.second : 0;
+	th->stack.copied_top = (*ret)->stack_addr + (*ret)->stack_size;
+	th->stack.copied_second = (*ret)->second_size > 0 ? plan.second : 0;
 	return 0;
 }
 
@@ -343,8 +344,8 @@ void record_commit_sample(struct thread *th, size_t size)
 {
 	th->target->counters->stack_bytes += size - sizeof(struct record_sample);
 	ring_commit(&th->target->sink->ring, RECORD_SAMPLE, size);
-	th->last_size = size;
-	th->unknown = false;
+	th->stack.last_size = size;
+	th->reader.unknown = false;
 }
 
 void record_drop_sample(struct thread *th)
@@ -368,9 +369,9 @@ void record_reset(struct traced_process *t, uint64_t tick, uint64_t time_ns)
 	while (t->threads.asleep != NULL)
 		sleepers_wake(t->threads.asleep);
 	for (struct thread *th = t->threads.awake; th != NULL; th = th->next) {
-		th->announced = false;
-		th->unknown = false;
-		th->stop_known = false;
+		th->reader.announced = false;
+		th->reader.unknown = false;
+		th->stop.known = false;
 	}
 }
 

@@ -75,7 +75,7 @@ void sleepers_add(struct thread *th, const struct activity_mark *mark)
 	t->threads.n_asleep++;
 	t->threads.asleep_ns += mark->run_ns;
 	th->asleep = true;
-	th->mark = *mark;
+	th->sleep.mark = *mark;
 }
 
 void sleepers_wake(struct thread *th)
@@ -87,11 +87,11 @@ void sleepers_wake(struct thread *th)
 	take_out(&t->threads.asleep, th);
 	put_into(&t->threads.awake, th);
 	t->threads.n_asleep--;
-	t->threads.asleep_ns -= th->mark.run_ns;
-	t->reader.names_tick = min_u64(t->reader.names_tick, th->name_tick);
+	t->threads.asleep_ns -= th->sleep.mark.run_ns;
+	t->reader.names_tick = min_u64(t->reader.names_tick, th->reader.name_tick);
 	t->plan.awake_tick = t->ticks.last;
 	th->asleep = false;
-	th->own_processor = false;
+	th->look.own_processor = false;
 	plan_at_once(t);
 }
 
@@ -106,25 +106,25 @@ void sleepers_wake(struct thread *th)
 
 static void find_own_processor(struct thread *th)
 {
-	const uint64_t since = th->look_ns - th->own_processor_since_ns;
-	const uint64_t ran = th->look.run_ns - th->own_processor_since.run_ns;
-	const uint64_t waited = th->look.wait_ns - th->own_processor_since.wait_ns;
+	const uint64_t since = th->look.ns - th->look.own_since_ns;
+	const uint64_t ran = th->look.mark.run_ns - th->look.own_since.run_ns;
+	const uint64_t waited = th->look.mark.wait_ns - th->look.own_since.wait_ns;
 
 	if (waited > OWN_PROCESSOR_NS / OWN_PROCESSOR_WAIT_SHARE)
-		th->own_processor = false;
+		th->look.own_processor = false;
 	else if (since < OWN_PROCESSOR_NS)
 		return;
 	else
-		th->own_processor = 2 * ran >= since;
-	th->own_processor_since = th->look;
-	th->own_processor_since_ns = th->look_ns;
+		th->look.own_processor = 2 * ran >= since;
+	th->look.own_since = th->look.mark;
+	th->look.own_since_ns = th->look.ns;
 }
 
 void sleepers_read_times(struct thread *th)
 {
-	th->look_ns = th->target->capture->options.now_ns();
-	th->look_known = activity_mark(&th->activity, &th->look);
-	th->looks_without_mark = 0;
+	th->look.ns = th->target->capture->options.now_ns();
+	th->look.known = activity_mark(&th->activity, &th->look.mark);
+	th->look.without_mark = 0;
 	find_own_processor(th);
 }
 
@@ -136,7 +136,8 @@ void sleepers_read_times(struct thread *th)
 
 static bool is_spared(const struct thread *th)
 {
-	return th->own_processor && !th->in_call && th->looks_without_mark < TIMES_LOOKS - 1;
+	return th->look.own_processor && !th->stop.in_call &&
+	       th->look.without_mark < TIMES_LOOKS - 1;
 }
 
 /*
@@ -157,15 +158,15 @@ static bool look_at_awake(struct traced_process *t, uint64_t *sum_ns)
 		if (th->life == THREAD_DEAD || (pending && sum_ns == NULL))
 			continue;
 		if (is_spared(th) && sum_ns == NULL) {
-			th->looks_without_mark++;
+			th->look.without_mark++;
 			continue;
 		}
 		if (pending) {
 			known = activity_mark(&th->activity, &mark);
 		} else {
 			sleepers_read_times(th);
-			known = th->look_known;
-			mark = th->look;
+			known = th->look.known;
+			mark = th->look.mark;
 		}
 		if (!known)
 			all = false;
@@ -185,16 +186,16 @@ struct thread *sleepers_next_that_ran(struct traced_process *t, unsigned int *ch
 		t->threads.next_asleep = th->next;
 		--*checks;
 		sleepers_read_times(th);
-		if (th->look_known && activity_same(&th->look, &th->mark))
+		if (th->look.known && activity_same(&th->look.mark, &th->sleep.mark))
 			continue;
 		sleepers_wake(th);
 		t->threads.n_passed--;
-		if (!th->look_known) {
+		if (!th->look.known) {
 			*ret_woke_ns = 0;
 			return th;
 		}
-		ran_ns = th->look.run_ns - th->mark.run_ns;
-		waited_ns = th->look.wait_ns - th->mark.wait_ns;
+		ran_ns = th->look.mark.run_ns - th->sleep.mark.run_ns;
+		waited_ns = th->look.mark.wait_ns - th->sleep.mark.wait_ns;
 		*ret_woke_ns = ran_ns + waited_ns;
 		t->threads.ended_now_ns -= ran_ns;
 		/*

@@ -106,9 +106,10 @@ static void remember(struct thread *th, const uint64_t *regs, const struct user_
 
 	if (!arch_interrupted_call(raw, &nr, &result) || !syscall_was_waiting(result))
 		return;
-	th->place_known = true;
-	th->place = (struct activity_place){.call = nr, .sp = regs[ARCH_SP], .pc = regs[ARCH_PC]};
-	memcpy(th->regs, regs, sizeof(th->regs));
+	th->stop.place_known = true;
+	th->stop.place =
+		(struct activity_place){.call = nr, .sp = regs[ARCH_SP], .pc = regs[ARCH_PC]};
+	memcpy(th->stop.regs, regs, sizeof(th->stop.regs));
 }
 
 /*
@@ -118,7 +119,7 @@ static void remember(struct thread *th, const uint64_t *regs, const struct user_
  */
 static bool kept_its_processor(const struct thread *th)
 {
-	return th->stop_known && th->look_known && th->look.slices == th->stop.slices;
+	return th->stop.known && th->look.known && th->look.mark.slices == th->stop.mark.slices;
 }
 
 /*
@@ -130,19 +131,19 @@ static bool kept_its_processor(const struct thread *th)
 static enum activity_run was_on_processor(const struct thread *th, const uint64_t *regs)
 {
 	const struct activity_moments when = {
-		.due_ns = th->due_ns,
-		.came_ns = th->came_ns,
-		.look_ns = th->look_ns,
-		.not_stopped_ns = max_u64(th->target->capture->woke_ns, th->interrupt_ns),
-		.stop_ns = th->stop_ns,
+		.due_ns = th->pending.due_ns,
+		.came_ns = th->pending.came_ns,
+		.look_ns = th->look.ns,
+		.not_stopped_ns = max_u64(th->target->capture->woke_ns, th->pending.interrupt_ns),
+		.stop_ns = th->stop.ns,
 	};
 
-	if (th->was_blocked && th->blocked_at.sp == regs[ARCH_SP] &&
-	    th->blocked_at.pc == regs[ARCH_PC])
+	if (th->pending.was_blocked && th->pending.blocked_at.sp == regs[ARCH_SP] &&
+	    th->pending.blocked_at.pc == regs[ARCH_PC])
 		return ACTIVITY_WAITED;
-	if (!th->stop_known || !th->look_known || th->looks_without_mark > 0)
+	if (!th->stop.known || !th->look.known || th->look.without_mark > 0)
 		return ACTIVITY_RAN;
-	return activity_ran(&th->look, &th->stop, &when, th->only_waits);
+	return activity_ran(&th->look.mark, &th->stop.mark, &when, th->stop.only_waits);
 }
 
 /*
@@ -182,7 +183,8 @@ static bool counts_as_run(const struct thread *th, enum activity_run run)
 	const int64_t tick_ns = (int64_t)t->ticks.length_ns;
 	const int64_t most_ns = BALANCE_TICKS * tick_ns;
 	/* The thread counts as running up to the tick at which it was found without a processor. */
-	const uint64_t ticks = th->later_ns != 0 && !kept_its_processor(th) ? 1 : th->unaccounted;
+	const uint64_t ticks =
+		th->pending.later_ns != 0 && !kept_its_processor(th) ? 1 : th->pending.unaccounted;
 
 	if (run == ACTIVITY_WAITED ||
 	    (run == ACTIVITY_MAY_HAVE_RUN && read_balance(t, most_ns) && t->balance.ns < -most_ns))
@@ -193,9 +195,9 @@ static bool counts_as_run(const struct thread *th, enum activity_run run)
 
 static void tell_of_run(struct thread *th)
 {
-	th->recorded_running = true;
-	if (th->later_ns != 0 && !kept_its_processor(th))
-		record_waiting(th, th->later_tick, th->later_ns);
+	th->reader.running = true;
+	if (th->pending.later_ns != 0 && !kept_its_processor(th))
+		record_waiting(th, th->pending.later_tick, th->pending.later_ns);
 }
 
 static int take_sample(struct thread *th, const struct user_regs_struct *raw,
@@ -204,19 +206,20 @@ static int take_sample(struct thread *th, const struct user_regs_struct *raw,
 	uint64_t regs[ARCH_REGS];
 	long nr, result;
 
-	th->in_call = arch_in_call(raw);
-	th->only_waits = arch_interrupted_call(raw, &nr, &result) && syscall_rule(nr)->only_waits;
-	th->stop_known =
-		(th->in_call || !th->own_processor) && activity_mark(&th->activity, &th->stop);
+	th->stop.in_call = arch_in_call(raw);
+	th->stop.only_waits =
+		arch_interrupted_call(raw, &nr, &result) && syscall_rule(nr)->only_waits;
+	th->stop.known = (th->stop.in_call || !th->look.own_processor) &&
+			 activity_mark(&th->activity, &th->stop.mark);
 	arch_to_dwarf(raw, regs);
 	remember(th, regs, raw);
 	/* The reader has lost the thread's state since the interrupt. */
 	if (!record_knows(th))
 		return -ENOBUFS;
-	record_pointer(th, arch_thread_pointer(raw), th->pending_tick, th->pending_ns);
-	if (th->hints.own_end == 0)
-		th->hints.own_end = arch_thread_pointer(raw);
-	return record_begin_sample(th, th->pending_tick, th->pending_ns, regs, ARCH_REGS_ALL, 0,
+	record_pointer(th, arch_thread_pointer(raw), th->pending.tick, th->pending.ns);
+	if (th->stack.hints.own_end == 0)
+		th->stack.hints.own_end = arch_thread_pointer(raw);
+	return record_begin_sample(th, th->pending.tick, th->pending.ns, regs, ARCH_REGS_ALL, 0,
 				   ret, ret_size);
 }
 
@@ -227,19 +230,19 @@ static void finish_sample(struct thread *th, int error, struct record_sample *re
 	bool ran;
 
 	if (error < 0) {
-		record_missed(th, record_missed_reason(th->target, error), th->unaccounted,
-			      th->pending_tick, th->pending_ns);
+		record_missed(th, record_missed_reason(th->target, error), th->pending.unaccounted,
+			      th->pending.tick, th->pending.ns);
 		return;
 	}
 	ran = counts_as_run(th, was_on_processor(th, record->regs));
 	if (ran)
 		record->flags |= SAMPLE_RUNNING;
 	record_commit_sample(th, size);
-	th->recorded_running = false;
+	th->reader.running = false;
 	if (ran)
 		tell_of_run(th);
 	counters->captured++;
-	counters->filled += th->unaccounted - 1;
+	counters->filled += th->pending.unaccounted - 1;
 }
 
 /* If the next of several stops is available already, handling it begins within this time. */
@@ -261,7 +264,7 @@ void stop_handle(struct thread *th, enum tracee_status status, int signal)
 
 	if (since - t->capture->left_ns > NO_WAIT_NS)
 		t->capture->woke_ns = since;
-	th->stop_ns = since;
+	th->stop.ns = since;
 	options->beat->touching = t->id;
 	/* Every stop consumes a pending interrupt (kernel/signal.c). */
 	if (pending || broken)

@@ -1,6 +1,8 @@
 /*
  * The state of one thread of a target. Private to lib/capture.
  *
+ * struct thread consists of parts. The comment at each part names the modules that write it.
+ *
  * A "mark" is a reading of the thread's run time, wait time and time slices (proc/activity.h):
  * equal marks mean that the thread has not run in between.
  */
@@ -21,58 +23,47 @@
 struct traced_process;
 
 enum thread_life {
-	THREAD_NEW,	    /* not looked at yet */
-	THREAD_AWAITS_TURN, /* not looked at yet; it existed before capture attached (tick.c) */
-	THREAD_SEEN,	    /* looked at at a tick */
-	THREAD_DEAD,	    /* the leader has exited, its threads have not */
+	THREAD_NEW, /* not looked at yet */
+	/*
+	 * Not looked at yet. The thread existed before capture attached, and waits until its first
+	 * sample is allowed (struct first_samples).
+	 */
+	THREAD_AWAITS_TURN,
+	THREAD_SEEN, /* looked at at a tick */
+	THREAD_DEAD, /* the leader has exited, its threads have not */
 };
 
 /* The stop that is still to come from an interrupt of capture. */
 enum thread_due {
 	DUE_NOTHING,
 	DUE_STOP,   /* the thread's sample was taken without that stop, or given up */
-	DUE_SAMPLE, /* the stop gives the sample of pending_tick */
+	DUE_SAMPLE, /* the stop gives the sample of pending.tick */
 };
 
-/* A group-stop interrupts system calls, and so does what follows it. */
+/*
+ * A group-stop interrupts system calls without a tracer, too. So does the stop that follows when
+ * the group-stop ends, until the thread has left the kernel.
+ */
 enum thread_group_stop {
 	GROUP_STOP_NONE,
 	GROUP_STOP_IN,
 	GROUP_STOP_AFTER, /* the thread may not have left the kernel since */
 };
 
-struct thread {
-	struct traced_process *target;
-	struct thread *next, *prev; /* in the process's list of awake or sleeping threads */
-	struct thread *next_pending, *prev_pending;
-	uint32_t tid;
+/* sleepers.h and look.h: the wait of a sleeping thread (thread.asleep). */
+struct thread_sleep {
+	struct activity_mark mark;   /* while it stays the same, the thread has not run */
+	struct activity_place place; /* where the thread was found blocked */
+	uint64_t since_ns;	     /* when it was found blocked there */
+};
 
-	struct activity activity;
-	/*
-	 * The thread was found blocked at asleep_at, at asleep_since_ns, with this mark. It has not
-	 * run since if its mark is still the same.
-	 */
-	bool asleep;
-	struct activity_mark mark;
-	struct activity_place asleep_at;
-	uint64_t asleep_since_ns;
-
-	enum thread_life life;
-	enum thread_due due;
-	enum thread_group_stop group_stop;
-	bool announced;	    /* the reader has the thread's RECORD_THREAD */
-	bool unknown;	    /* a RECORD_MISSED was written since the last sample */
-	bool ended_resumed; /* the last stop ended a resumed call; the thread has not run since */
-	bool may_dump;	    /* the thread may be writing a core: it is new, or got such a signal */
-	bool options_due;   /* its ptrace options must be set at its next stop */
-	uint8_t realtime;   /* real-time priority; 0: none */
-
-	/* Valid with DUE_SAMPLE: the tick of the sample. */
-	uint64_t pending_tick, pending_ns;
-	/* Ticks from pending_tick on that only the counter `expected` contains. */
+/* look.h and tracees.h: the sample under way; valid while due is DUE_SAMPLE. */
+struct thread_pending {
+	uint64_t tick, ns; /* the tick of the sample, and the begin of the tick's period */
+	/* Ticks from `tick` on that only the counter `expected` contains. */
 	uint64_t unaccounted;
 	uint64_t next_look; /* the thread is looked at again when unaccounted is so many */
-	/* The first tick after pending_tick at which the thread had not stopped; 0: none yet. */
+	/* The first tick after `tick` at which the thread had not stopped; 0: none yet. */
 	uint64_t later_tick, later_ns;
 	/*
 	 * Times of the interrupt: when its tick was due, when the tick came, and when the interrupt
@@ -80,31 +71,54 @@ struct thread {
 	 */
 	uint64_t due_ns, came_ns, interrupt_ns;
 	size_t promised; /* the thread's part of capture_sink.promised */
-
-	/* The mark that was last read for a tick. */
-	struct activity_mark look;
-	bool look_known;
-	uint64_t look_ns;
-	unsigned int looks_without_mark; /* number of looks since then without a reading */
-	/* The thread has a processor to itself (sleepers.c), decided when this mark was read. */
-	bool own_processor;
-	struct activity_mark own_processor_since;
-	uint64_t own_processor_since_ns;
-	/*
-	 * The mark of the stop that gave the last sample. While the mark is unchanged, the thread
-	 * has not run, and the sample is valid.
-	 */
-	struct activity_mark stop;
-	bool stop_known;
-	uint64_t stop_ns;      /* when that stop was taken */
-	bool in_call;	       /* in a system call at that stop */
-	bool only_waits;       /* in a call that only waits (restart/syscalls.h) */
-	bool recorded_running; /* the thread's last record says that it runs */
-	/* The thread was blocked at this place at the look, and was interrupted nevertheless. */
+	/* The look found the thread blocked at this place, and interrupted it nevertheless. */
 	bool was_blocked;
 	struct activity_place blocked_at;
+};
 
-	struct stack_hints hints;
+/* sleepers.h and look.h: the mark that was last read for a tick. */
+struct thread_look {
+	struct activity_mark mark;
+	bool known; /* the last reading succeeded */
+	uint64_t ns;
+	unsigned int without_mark; /* number of looks since then without a reading */
+	/*
+	 * The thread has a processor to itself (sleepers.c): decided at since_ns, from the marks
+	 * since then.
+	 */
+	bool own_processor;
+	struct activity_mark own_since;
+	uint64_t own_since_ns;
+};
+
+/* stop.h: the stop that gave the last sample. `known` is cleared where that sample is not valid. */
+struct thread_stop {
+	/* While the mark is unchanged, the thread has not run, and the sample is valid. */
+	struct activity_mark mark;
+	bool known;
+	uint64_t ns;	 /* when the last stop was taken, with or without a sample */
+	bool in_call;	 /* in a system call at that stop */
+	bool only_waits; /* in a call that only waits (restart/syscalls.h) */
+	/* Registers of the last stop in a blocked call, valid for samples at the same place. */
+	bool place_known;
+	struct activity_place place;
+	uint64_t regs[ARCH_REGS];
+};
+
+/* record.h: what the reader of the ring knows of the thread. */
+struct thread_reader {
+	bool announced; /* the reader has the thread's RECORD_THREAD. Cleared by record_reset() */
+	bool unknown;	/* a RECORD_MISSED was written since the last sample */
+	bool running;	/* the last record says that the thread runs. Set by stop.h and look.h */
+	uint64_t pointer;
+	char comm[COMM_SIZE];
+	uint64_t name_tick; /* the name is read again at this tick */
+	uint64_t name_wait; /* ticks between that reading and the next one */
+};
+
+/* record.h: the stack, and the last copy of it. */
+struct thread_stack {
+	struct stack_hints hints; /* written by stack_hints.h, pointer.h and stop.h, too */
 	struct memory_seen seen_memory;
 	uint64_t memory_tick; /* when seen_memory was emptied */
 	/*
@@ -113,19 +127,33 @@ struct thread {
 	 */
 	size_t last_size;
 	uint64_t copied_top, copied_second;
+};
 
-	/* Registers of the last stop in a blocked call, valid for samples at the same place. */
-	bool place_known;
-	struct activity_place place;
-	uint64_t regs[ARCH_REGS];
+struct thread {
+	struct traced_process *target;
+	struct thread *next, *prev; /* in the process's list of awake or sleeping threads */
+	struct thread *next_pending, *prev_pending; /* tracees.h: in capture.pending */
+	uint32_t tid;
+	struct activity activity;
 
-	uint64_t pointer; /* the thread pointer; 0: not known */
+	bool asleep;
+	struct thread_sleep sleep;
 
-	/* The pointer that the reader knows. */
-	uint64_t recorded_pointer;
-	char comm[COMM_SIZE];
-	uint64_t name_tick; /* the name is read again at this tick */
-	uint64_t name_wait; /* ticks between that reading and the next one */
+	enum thread_life life; /* tick.h */
+	enum thread_due due;
+	enum thread_group_stop group_stop;
+	bool ended_resumed; /* the last stop ended a resumed call; the thread has not run since */
+	bool may_dump;	    /* the thread may be writing a core: it is new, or got such a signal */
+	bool options_due;   /* its ptrace options must be set at its next stop */
+	uint8_t realtime;   /* priority.h: real-time priority; 0: none */
+
+	struct thread_pending pending;
+	struct thread_look look;
+	struct thread_stop stop;
+	struct thread_stack stack;
+	struct thread_reader reader;
+	/* The thread pointer; 0: not known. Written by record.h, reap.h and pointer.h. */
+	uint64_t pointer;
 
 	struct resumed_call resumed; /* the system call that is being resumed */
 };

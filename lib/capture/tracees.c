@@ -104,7 +104,7 @@ int tracees_adopt(struct traced_process *t, uint32_t tid)
 		return -ENOMEM;
 	th->target = t;
 	th->tid = tid;
-	th->last_size = FIRST_SAMPLE_BYTES;
+	th->stack.last_size = FIRST_SAMPLE_BYTES;
 	/*
 	 * The thread existed before capture attached, also if this is the rest of a first scan that
 	 * an exec held up.
@@ -143,10 +143,10 @@ void tracees_set_pending(struct thread *th, uint64_t tick, uint64_t time_ns)
 	struct capture *c = th->target->capture;
 
 	th->due = DUE_SAMPLE;
-	th->pending_tick = tick;
-	th->pending_ns = time_ns;
-	th->promised = th->last_size;
-	th->target->sink->promised += th->promised;
+	th->pending.tick = tick;
+	th->pending.ns = time_ns;
+	th->pending.promised = th->stack.last_size;
+	th->target->sink->promised += th->pending.promised;
 	th->prev_pending = NULL;
 	th->next_pending = c->pending;
 	if (c->pending != NULL)
@@ -163,10 +163,10 @@ void tracees_clear_pending(struct thread *th)
 	if (th->due != DUE_SAMPLE)
 		return;
 	th->due = resume_is_undisturbed(&th->resumed) ? DUE_NOTHING : DUE_STOP;
-	th->unaccounted = 0;
+	th->pending.unaccounted = 0;
 	c->n_pending--;
 	/* The subtraction is limited, because the sink may have been reset. */
-	sink->promised -= min_size(sink->promised, th->promised);
+	sink->promised -= min_size(sink->promised, th->pending.promised);
 	if (th->next_pending != NULL)
 		th->next_pending->prev_pending = th->prev_pending;
 	if (th->prev_pending != NULL)
@@ -179,7 +179,7 @@ void tracees_clear_pending(struct thread *th)
 static void give_up_sample(struct thread *th, enum missed_reason reason)
 {
 	if (th->due == DUE_SAMPLE)
-		th->target->counters->missed[reason] += th->unaccounted;
+		th->target->counters->missed[reason] += th->pending.unaccounted;
 	tracees_clear_pending(th);
 }
 
@@ -208,7 +208,7 @@ static void forget(struct thread *th, enum missed_reason reason)
 	}
 	sleepers_unlink(th);
 	activity_close(&th->activity);
-	stack_hints_fini(&th->hints);
+	stack_hints_fini(&th->stack.hints);
 	free(th);
 }
 
@@ -226,7 +226,7 @@ static void note_gone(struct traced_process *t, uint32_t tid)
 
 void tracees_remove(struct thread *th, enum missed_reason reason)
 {
-	if (th->announced && th->life != THREAD_DEAD)
+	if (th->reader.announced && th->life != THREAD_DEAD)
 		note_gone(th->target, th->tid);
 	forget(th, reason);
 }

@@ -347,7 +347,7 @@ static void stop_after(uint64_t since_ns)
 	live_step(0);
 	l.capture->woke_ns = l.capture->options.now_ns();
 	l.capture->left_ns = l.capture->woke_ns;
-	th->due_ns = th->look_ns = th->interrupt_ns = l.capture->woke_ns - since_ns;
+	th->pending.due_ns = th->look.ns = th->pending.interrupt_ns = l.capture->woke_ns - since_ns;
 	let_stop();
 }
 
@@ -370,7 +370,7 @@ static bool is_told_to_run(uint64_t since_ns, uint64_t ran_ns, uint64_t waited_n
 TEST(who_keeps_its_processor_runs)
 {
 	ck_assert(is_told_to_run(NS_PER_MS, 0, 0, 0));
-	ck_assert(th->in_call);
+	ck_assert(th->stop.in_call);
 	ck_assert(is_told_to_run(0, 9 * NS_PER_MS, 0, 0));
 }
 
@@ -427,7 +427,7 @@ TEST(who_ran_at_a_tick_and_stops_late_has_waited_since)
 {
 	stop_late(1);
 	ck_assert_uint_eq(l.records[RECORD_WAITING], 1);
-	ck_assert(!th->recorded_running);
+	ck_assert(!th->reader.running);
 }
 
 /*
@@ -438,7 +438,7 @@ TEST(who_stops_late_and_had_its_processor_all_the_time_ran)
 {
 	stop_late(0);
 	ck_assert_uint_eq(l.records[RECORD_WAITING], 0);
-	ck_assert(th->recorded_running);
+	ck_assert(th->reader.running);
 }
 
 /* Gives a tick at which the thread is runnable. Returns the number of stops. */
@@ -459,11 +459,11 @@ TEST(who_has_not_run_since_its_stop_is_not_stopped_again)
 {
 	begin_saying();
 	ck_assert_uint_eq(stops_at_a_tick(), 1);
-	ck_assert(th->recorded_running);
+	ck_assert(th->reader.running);
 	for (unsigned int i = 0; i < 10; i++)
 		ck_assert_uint_eq(stops_at_a_tick(), 0);
 	ck_assert_uint_eq(l.records[RECORD_WAITING], 1);
-	ck_assert(!th->recorded_running);
+	ck_assert(!th->reader.running);
 	add(NS_PER_MS, 9 * NS_PER_MS, 1);
 	ck_assert_uint_eq(stops_at_a_tick(), 1);
 	ck_assert_uint_eq(stops_at_a_tick(), 0);
@@ -476,8 +476,8 @@ TEST(who_has_not_run_since_its_stop_is_not_stopped_again)
 	capture_reset(l.capture, &l.sink);
 	ck_assert_uint_eq(stops_at_a_tick(), 1);
 	ck_assert_uint_eq(stops_at_a_tick(), 0);
-	capture_hint(l.capture, &l.sink, LIVE_TARGET, th->tid, th->copied_top - 1,
-		     th->copied_top + 4096, 0);
+	capture_hint(l.capture, &l.sink, LIVE_TARGET, th->tid, th->stack.copied_top - 1,
+		     th->stack.copied_top + 4096, 0);
 	ck_assert_uint_eq(stops_at_a_tick(), 1);
 	end_saying();
 }
@@ -493,7 +493,7 @@ static void compute_in_user_mode(void)
 		tick_running();
 		live_settle(&l);
 		live_patience();
-	} while (th->in_call);
+	} while (th->stop.in_call);
 }
 
 static uint64_t ahead_ns;
@@ -520,10 +520,10 @@ static unsigned int times_asked(bool in_call, uint64_t waited_ns)
 	for (unsigned int i = 0; i < 64; i++) {
 		ahead_ns += l.tick_ns;
 		add(l.tick_ns - waited_ns, waited_ns, 1);
-		th->in_call = in_call;
+		th->stop.in_call = in_call;
 		tick_running();
 		live_settle(&l);
-		asked += i >= 32 && th->looks_without_mark == 0;
+		asked += i >= 32 && th->look.without_mark == 0;
 	}
 	end_saying();
 	ck_assert_uint_eq(live_thread(&l, (pid_t)th->tid)->running, told + 64);
@@ -545,13 +545,13 @@ TEST(who_wakes_is_asked_again)
 {
 	compute_in_user_mode();
 	(void)times_asked(false, 0);
-	ck_assert(th->own_processor);
+	ck_assert(th->look.own_processor);
 	begin_saying();
 	sleepers_add(th, &said);
 	sleepers_wake(th);
-	ck_assert(!th->own_processor);
+	ck_assert(!th->look.own_processor);
 	tick_running();
-	ck_assert_uint_eq(th->looks_without_mark, 0);
+	ck_assert_uint_eq(th->look.without_mark, 0);
 	live_settle(&l);
 	end_saying();
 }
@@ -560,13 +560,13 @@ TEST(who_wakes_is_asked_again)
 TEST(what_is_told_ends)
 {
 	ck_assert(is_told_to_run(0, 0, 0, 0));
-	ck_assert(th->recorded_running);
+	ck_assert(th->reader.running);
 	live_until_blocked(&l, l.pid);
 	live_tick(&l);
-	ck_assert(!th->recorded_running);
+	ck_assert(!th->reader.running);
 	ck_assert(is_told_to_run(0, 0, 0, 0));
 	record_missed(th, MISSED_LATE, 1, l.tick, l.tick * l.tick_ns);
-	ck_assert(!th->recorded_running);
+	ck_assert(!th->reader.running);
 	l.counters.expected++;
 	live_check_sum(&l);
 }

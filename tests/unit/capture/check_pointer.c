@@ -54,12 +54,12 @@ TEST(where_its_own_stack_ends)
 
 	live_ticks(&l, 2);
 	th = live_known(&l, asleep);
-	ck_assert_uint_eq(th->hints.own_end, 0);
+	ck_assert_uint_eq(th->stack.hints.own_end, 0);
 	capture_hint(l.capture, &l.sink, LIVE_TARGET, th->tid, 4096, 8192, 4096);
-	ck_assert_uint_ne(th->hints.own_end, 0);
+	ck_assert_uint_ne(th->stack.hints.own_end, 0);
 	capture_want_pointers(l.capture, LIVE_TARGET);
 	pointer_find(live_known(&l, asleep));
-	ck_assert_uint_eq(th->hints.own_end, th->pointer);
+	ck_assert_uint_eq(th->stack.hints.own_end, th->pointer);
 }
 
 #if defined(__x86_64__)

@@ -157,7 +157,7 @@ TEST(who_was_left_alone_on_purpose_made_nothing_late)
 	live_ticks(&l, 1);
 	th = live_known(&l, l.pid);
 	/* The name is not due, so that the priority is not read because of it. */
-	th->name_tick = th->target->reader.names_tick = UINT64_MAX;
+	th->reader.name_tick = th->target->reader.names_tick = UINT64_MAX;
 	ck_assert_uint_eq(asked_after_a_rest(0), 0);
 	ck_assert_uint_eq(asked_after_a_rest(1), 1);
 	live_check_sum(&l);

@@ -283,16 +283,16 @@ TEST(a_thread_is_not_announced_for_want_of_a_descriptor)
 	live_until_blocked(&l, l.pid);
 	live_ticks(&l, 2);
 	th = live_known(&l, l.pid);
-	own_end = th->hints.own_end;
-	th->hints.own_end = 0;
+	own_end = th->stack.hints.own_end;
+	th->stack.hints.own_end = 0;
 	replace_reader();
 	live_take_descriptors();
 	live_tick(&l);
 	live_give_descriptors();
-	ck_assert(!th->announced);
+	ck_assert(!th->reader.announced);
 	ck_assert_uint_eq(l.counters.missed[MISSED_NO_RESOURCES], 1);
 	live_ticks(&l, 2);
-	ck_assert_uint_eq(th->hints.own_end, own_end);
+	ck_assert_uint_eq(th->stack.hints.own_end, own_end);
 	ck_assert_str_eq(live_thread(&l, l.pid)->comm, "cap_threads");
 	live_check_sum(&l);
 }

@@ -154,7 +154,7 @@ TEST(who_ran_is_looked_at_before_the_next_is_asked)
 	live_ticks(&l, 1);
 	/* Both were found blocked, one before the times of the other were read. */
 	ck_assert(a->asleep && b->asleep);
-	ck_assert(a->asleep_since_ns < b->look_ns || b->asleep_since_ns < a->look_ns);
+	ck_assert(a->sleep.since_ns < b->look.ns || b->sleep.since_ns < a->look.ns);
 	live_check_sum(&l);
 }
 
@@ -484,13 +484,15 @@ TEST(a_hint_for_more_wakes)
 	th = live_known(&l, last);
 	samples = samples_of(last);
 	sp = live_thread(&l, last)->sp;
-	capture_hint(l.capture, &l.sink, LIVE_TARGET, (uint32_t)last, sp, th->copied_top, 0);
+	capture_hint(l.capture, &l.sink, LIVE_TARGET, (uint32_t)last, sp, th->stack.copied_top, 0);
 	live_ticks(&l, 1);
 	ck_assert_uint_eq(samples_of(last), samples);
-	capture_hint(l.capture, &l.sink, LIVE_TARGET, (uint32_t)last, sp, th->copied_top + 1, 0);
+	capture_hint(l.capture, &l.sink, LIVE_TARGET, (uint32_t)last, sp, th->stack.copied_top + 1,
+		     0);
 	live_ticks(&l, 1);
 	ck_assert_uint_eq(samples_of(last), samples + 1);
-	capture_hint(l.capture, &l.sink, LIVE_TARGET, (uint32_t)last, sp, th->copied_top, 4096);
+	capture_hint(l.capture, &l.sink, LIVE_TARGET, (uint32_t)last, sp, th->stack.copied_top,
+		     4096);
 	live_ticks(&l, 1);
 	ck_assert_uint_eq(samples_of(last), samples + 2);
 	live_check_sum(&l);

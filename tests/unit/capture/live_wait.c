@@ -74,9 +74,9 @@ static bool stands_since_stop(const struct live *l, pid_t tid)
 	unsigned long long slices;
 	char text[256];
 
-	return th != NULL && th->stop_known && live_state(tid) == 'R' &&
+	return th != NULL && th->stop.known && live_state(tid) == 'R' &&
 	       read_proc(tid, "schedstat", text, sizeof(text)) &&
-	       sscanf(text, "%*u %*u %llu", &slices) == 1 && slices == th->stop.slices;
+	       sscanf(text, "%*u %*u %llu", &slices) == 1 && slices == th->stop.mark.slices;
 }
 
 /*
