@@ -1,6 +1,7 @@
 /*
- * Sends the messages of capture to the broker. If the broker is gone, the process exits, and the
- * kernel detaches all tracees.
+ * Sends the messages of capture to the broker, on the socket at descriptor MSG_FD
+ * (daemon/msg/msg.h). If the broker is gone, the process exits, and the kernel detaches all
+ * tracees.
  */
 #ifndef DAEMON_CAPTURE_BROKER_LINK_H
 #define DAEMON_CAPTURE_BROKER_LINK_H
@@ -9,13 +10,20 @@
 
 #include "daemon/msg/msg_capture.h"
 
-/* Send MSG_TARGET_STATE, MSG_RING_MADE, MSG_RING_BROKEN and MSG_CAPTURE_DONE (daemon/msg/). */
+/*
+ * Send MSG_TARGET_STATE, MSG_RING_MADE, MSG_RING_BROKEN and MSG_CAPTURE_DONE
+ * (daemon/msg/msg_capture.h). They wait while the socket is full. error: a positive errno with
+ * TARGET_REFUSED, else 0.
+ */
 void broker_link_state(uint32_t target, enum target_state state, int error);
 void broker_link_ring_made(uint32_t ring, int fd); /* the caller keeps fd */
 void broker_link_ring_broken(uint32_t ring);
 void broker_link_done(void);
 
-/* Sends MSG_CHILD_BORN. Returns false if the broker's socket is full: try again later. */
+/*
+ * Sends MSG_CHILD_BORN. Does not wait: returns false if the socket is full, and the caller tries
+ * again later.
+ */
 bool broker_link_born(int32_t pid);
 
 #endif

@@ -1,6 +1,7 @@
 /*
- * The rings that capture writes, and the links to the processes that read them: heads of rings go
- * out, credits and stack hints come in.
+ * The rings that capture writes (lib/base/ring.h), and for each ring the link to its reader, an
+ * unwind process. On the link capture sends the head of the ring, and receives credits and stack
+ * hints (lib/capture/stack_hints.h).
  *
  * A reader is not trusted: if it breaks a rule, its link is closed, and options.broken tells the
  * broker.
@@ -26,10 +27,11 @@ struct readers_options {
 must_check int readers_new(const struct readers_options *options, struct readers **ret);
 
 /*
- * Makes the ring of this number, for the reader at the other end of link_fd, which the function
- * takes over. If there is a ring of this number, the new one replaces it, and its targets are
- * announced anew. *ret_fd is for the reader; the caller closes it. Returns 0, -EPROTO if there are
- * too many rings, -ENOMEM, or the error of a system call.
+ * Makes the ring of this number, for the reader at the other end of link_fd. The function owns
+ * link_fd from here on, also if it fails. If there is a ring of this number, the new one replaces
+ * it, and the threads of its targets are announced anew (capture_reset). *ret_fd is the memory of
+ * the ring, for the reader; the caller closes it. Returns 0, -EPROTO if there are HEARTBEAT_SLOTS
+ * rings already, -ENOMEM, or the error of a system call.
  */
 must_check int readers_make(struct readers *r, uint32_t ring, int link_fd, int *ret_fd);
 
@@ -39,13 +41,20 @@ must_check int readers_make(struct readers *r, uint32_t ring, int link_fd, int *
  */
 struct capture_sink *readers_sink(struct readers *r, uint32_t ring);
 
-/* Sends the heads that are due. Call it before a tick, when no thread is stopped yet. */
+/*
+ * Sends the heads that are due: of a ring of which 256 KiB are unread, and every 500 ms of all
+ * rings, or every 100 ms while there is a new target or a reader sends hints. Call it before a
+ * tick, when no thread is stopped yet.
+ */
 void readers_tick(struct readers *r, uint64_t now_ns);
 
-/* Sends the heads of rings with a new target. Call it after a tick. */
+/*
+ * Sends the heads of rings with a new target, up to its third tick, so that unwind can open its
+ * files before it ends. Call it after a tick.
+ */
 void readers_send_first_heads(struct readers *r);
 
-/* Sends the heads of all rings. */
+/* Sends the heads of all rings that have new records. */
 void readers_send_heads(struct readers *r);
 
 #endif

@@ -27,7 +27,7 @@
 #define SHARE_WINDOW_NS (100 * NS_PER_MS)
 #define SHARE_NS	(SHARE_WINDOW_NS / 2)
 /* How often the CPU clock is read, which costs a system call. */
-#define SHARE_LOOK_NS (5 * NS_PER_MS)
+#define SHARE_READ_NS (5 * NS_PER_MS)
 
 /*
  * The nice value without SCHED_FIFO. A thread that was interrupted stops when it gets a processor,
@@ -105,9 +105,9 @@ static void pause_for_limit(struct realtime *r, uint64_t used)
 static bool is_due(const struct realtime *r, uint64_t now)
 {
 	/* The tracer is the only thread that runs. */
-	const uint64_t most = r->seen_ns + (now - r->look_ns);
+	const uint64_t most = r->seen_ns + (now - r->read_ns);
 
-	if (now - r->look_ns < SHARE_LOOK_NS)
+	if (now - r->read_ns < SHARE_READ_NS)
 		return false;
 	return now - r->window_ns >= SHARE_WINDOW_NS || most - r->paused_ns >= PAUSE_EVERY_NS ||
 	       (!r->exceeded && most - r->used_ns > SHARE_NS);
@@ -121,7 +121,7 @@ void realtime_keep(struct realtime *r, int priority, uint64_t now)
 	if (!is_due(r, now))
 		return;
 	used = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
-	r->look_ns = now;
+	r->read_ns = now;
 	r->seen_ns = used;
 	if (used - r->paused_ns >= PAUSE_EVERY_NS)
 		pause_for_limit(r, used);

@@ -1,6 +1,8 @@
 /*
  * Sets the priority of the tracer, so that it runs before the threads that it stops, and limits its
- * share of a processor to one half, so that other threads get time.
+ * share of a processor to one half, so that other threads get time. The share is measured over
+ * windows of 100 ms, by the CPU clock of this process (CLOCK_PROCESS_CPUTIME_ID), in which only the
+ * tracer runs.
  */
 #ifndef DAEMON_CAPTURE_REALTIME_H
 #define DAEMON_CAPTURE_REALTIME_H
@@ -13,13 +15,14 @@
 struct realtime {
 	enum heartbeat_scheduler scheduler;
 	int priority; /* under SCHED_FIFO */
-	/* The share is used up: the caller must take no ticks. */
+	/* The share of this window is used up: the caller must take no ticks. */
 	bool exceeded;
 	uint64_t window_ns; /* start of the window */
-	uint64_t look_ns;   /* when the CPU clock was last read */
+	uint64_t read_ns;   /* when the CPU clock was last read */
 	uint64_t seen_ns;   /* the CPU clock at that time */
 	uint64_t used_ns;   /* the CPU clock at the start of the window */
-	uint64_t paused_ns; /* the CPU clock at the last pause */
+	uint64_t
+		paused_ns; /* the CPU clock when the tracer last slept for the limit (realtime.c) */
 };
 
 /*

@@ -1,5 +1,6 @@
 /*
- * Waits for stops of tracees, in the cheapest of three ways:
+ * Waits for stops of tracees. A stop is due while a thread has been interrupted and has not stopped
+ * yet (capture_pending). The module uses the cheapest of three ways:
  * - by SIGCHLD in the event loop, while no stop is due;
  * - by a wait for SIGCHLD alone, while stops are due;
  * - by a wait for the stops themselves, from tick to tick, if stops are due at each tick: then a
@@ -27,7 +28,10 @@ struct stops {
 	struct await await;
 };
 
-/* Blocks the signals, so it must be called before any other thread is made. Returns 0 or -errno. */
+/*
+ * Blocks SIGCHLD, SIGALRM and AWAIT_SIGNAL, so it must be called before any other thread is made.
+ * Returns 0 or -errno.
+ */
 must_check int stops_init(struct stops *s, struct loop *loop, struct capture *capture);
 
 /* Call it after each tick of t, when all threads have been interrupted. */
@@ -35,20 +39,24 @@ void stops_tick(struct stops *s, const struct ticker *t);
 
 /*
  * Waits for the next stop, or for next_ns, the time of the next tick, while stops are due. In the
- * third way, handles all stops that are due, and then others one by one. Returns false if the
- * caller must handle other events now: no thread has stopped, or there are more stops than one call
- * takes.
+ * third way, handles all stops that are due, and then others one by one. Returns true if stops were
+ * handled: the caller calls the function again. Returns false if the caller must handle other
+ * events now: no stop is due, no thread has stopped by next_ns, or there are more wait statuses
+ * than one call handles.
  */
 must_check bool stops_take(struct stops *s, uint64_t now_ns, uint64_t next_ns);
 
 /*
  * Call it when stops_take() has returned false. Returns true if the caller must take the tick at
- * next_ns without running the event loop before. So, in the third way, a tick costs no system call
- * for the loop, and messages wait for a few ticks.
+ * next_ns now, and not run the event loop before. So, in the third way, a tick costs no system call
+ * for the loop. The loop runs every 40 ms nevertheless, so messages wait for some ticks only.
  */
 must_check bool stops_spare_loop(struct stops *s, uint64_t next_ns);
 
-/* Goes back to SIGCHLD, until stops have been due for some ticks again. */
+/*
+ * Ends the third way, until stops have been due for some ticks again. Call it when no ticks follow:
+ * before the tracing thread ends.
+ */
 void stops_by_signal(struct stops *s);
 
 /* Handles wait statuses that were left. Call it after each turn of the event loop. */
