@@ -144,8 +144,8 @@ static int add_target(void *ctx, struct ipc_message *message)
 		stop_idle_ticker();
 		return 0;
 	}
-	if (m->wants_pointers)
-		capture_want_pointers(me.capture, m->target);
+	if (m->wants_thread_pointers)
+		capture_want_thread_pointers(me.capture, m->target);
 	if (m->awaits_exec)
 		capture_await_exec(me.capture, m->target);
 	slots_take(&me.slots, m->slot, m->target);
@@ -262,7 +262,7 @@ static void set_up(const struct msg_init *init, int heartbeat_fd)
 		.switches = clock_switches,
 		.beat = &me.heartbeat->beat,
 		.event = slots_note_event,
-		.born = init->follows ? note_born : NULL,
+		.born = init->follow_children ? note_born : NULL,
 		.ctx = &me.slots,
 	};
 	capability_set have;

@@ -190,7 +190,7 @@ static int deliver(struct send *s, const struct msg_envelope *m, int payload, ui
 {
 	int r;
 
-	*ret = SHIP_NOTHING;
+	*ret = SHIP_NOT_SENT;
 	do {
 		wait_for_server(s, *ret == DISCARD_RATE_LIMITED);
 		r = hand_over(s, m, payload);
@@ -246,7 +246,7 @@ static const char *describe(const struct import_chunk *c, size_t size, struct ms
 static int send_chunk(struct send *s, const char *path, const struct import_reader *text,
 		      const struct import_chunk *c)
 {
-	uint32_t result = SHIP_NOTHING;
+	uint32_t result = SHIP_NOT_SENT;
 	struct msg_envelope m;
 	const char *problem = describe(c, text->payload_size, &m);
 	int payload = -1, r;

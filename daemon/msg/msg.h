@@ -157,7 +157,7 @@ struct msg_init {
 	uint32_t seccomp_kill; /* for tests: a forbidden system call kills the child */
 	uint32_t files;	       /* ship: which descriptors come with the message */
 	uint32_t nice_steps;   /* ship: how much lower than the broker's its priority is */
-	uint32_t follows;      /* capture: attach to the children of targets */
+	uint32_t follow_children; /* capture: attach to the children of targets */
 	/* Ship: the limits of the spool; 0: the default. */
 	uint32_t spool_count;
 	uint32_t spool_age_s;

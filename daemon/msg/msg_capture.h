@@ -23,9 +23,9 @@ struct msg_target_add {
 	uint32_t target;
 	uint32_t ring;
 	int32_t pid;
-	uint32_t slot;		 /* of its counters in the heartbeat page */
-	uint32_t wants_pointers; /* record each thread's pthread_self() */
-	uint32_t awaits_exec;	 /* take samples only after the process has executed a program */
+	uint32_t slot;			/* of its counters in the heartbeat page */
+	uint32_t wants_thread_pointers; /* record each thread's pthread_self() */
+	uint32_t awaits_exec; /* take samples only after the process has executed a program */
 	/* Tick n is at epoch_ns + n * period_ns, CLOCK_MONOTONIC. */
 	uint64_t epoch_ns;
 	uint64_t period_ns;
@@ -75,7 +75,7 @@ struct msg_target_state {
 
 /*
  * MSG_CHILD_BORN, with a pid: a target, or a descendant of one, has forked. Capture has
- * attached to the child and lets it run. Sent only if MSG_INIT has follows set. The broker
+ * attached to the child and lets it run. Sent only if MSG_INIT has follow_children set. The broker
  * makes the child a target if the pid is a process that capture traces, and ignores a
  * process that has ended and a thread.
  */

@@ -58,9 +58,9 @@ struct msg_envelope {
  * (daemon/msg/discard.h), whose values are larger.
  */
 enum ship_result {
-	SHIP_NOTHING, /* sending was not asked for */
-	SHIP_DONE,    /* the server answered with 2xx */
-	SHIP_SPOOLED, /* the server did not answer; the spool has the envelope */
+	SHIP_NOT_SENT, /* sending was not asked for */
+	SHIP_DONE,     /* the server answered with 2xx */
+	SHIP_SPOOLED,  /* the server did not answer; the spool has the envelope */
 };
 
 /*

@@ -34,7 +34,7 @@ struct msg_session_open {
 	 * (proto/transaction.h).
 	 */
 	uint32_t for_server, for_file, for_spotlight;
-	uint32_t is_idle; /* make no chunks: the session exists for its recordings */
+	uint32_t recordings_only; /* make no chunks: the session exists for its recordings */
 	uint64_t chunk_us;
 	uint64_t first_chunk_us; /* length of the first chunk, at most chunk_us */
 	uint64_t wall_offset_us;
@@ -169,7 +169,7 @@ struct msg_chunk_lost {
 #define MSG_UNWIND_ENDS_MAX 16
 struct unwind_counts {
 	uint64_t stacks;		    /* stacks that were unwound */
-	uint64_t frame_pointer;		    /* stacks unwound in part by heuristics */
+	uint64_t by_heuristics;		    /* stacks unwound in part by heuristics */
 	uint64_t ends[MSG_UNWIND_ENDS_MAX]; /* by enum unwind_end */
 	uint64_t malformed;		    /* records that were refused */
 	uint64_t without_lines;		    /* addresses without a line because of a limit */

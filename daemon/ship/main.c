@@ -205,7 +205,7 @@ static int take_envelope(void *ctx, struct ipc_message *message)
 	if (m->to_server)
 		outbox_add(&outbox, item);
 	else
-		report(item, SHIP_NOTHING);
+		report(item, SHIP_NOT_SENT);
 	return 0;
 }
 

@@ -156,7 +156,7 @@ static void send_queued(struct outbox *o)
 		int r;
 
 		if (!o->to.has_dsn) {
-			o->done(item, SHIP_NOTHING);
+			o->done(item, SHIP_NOT_SENT);
 			continue;
 		}
 		if (is_limited(o, &item->package)) {

@@ -77,7 +77,7 @@ void outbox_count_lost(struct outbox *o, enum envelope_kind kind, enum client_re
 
 /*
  * Sets the destination (destination_set_dsn). dsn NULL: there is none, and items end with
- * SHIP_NOTHING.
+ * SHIP_NOT_SENT.
  */
 void outbox_set_dsn(struct outbox *o, const struct dsn *dsn, uint64_t limited_until_ns);
 

@@ -46,7 +46,7 @@ static void open_for_file(struct msg_session_open *open, const struct msg_record
 {
 	open->for_server = open->for_spotlight = 0;
 	open->for_file = 1;
-	open->is_idle = 0;
+	open->recordings_only = 0;
 	open->by_function = 0;
 	open->transaction[0] = '\0';
 	open->chunk_us = open->first_chunk_us = recording->chunk_us;

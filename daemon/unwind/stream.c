@@ -143,7 +143,7 @@ static void send_chunk(struct stream *s, struct series *c, uint64_t end_ns, bool
 {
 	char name[PROGRAM_NAME_SIZE];
 
-	if (c->open.is_idle)
+	if (c->open.recordings_only)
 		return;
 	if (c->open.cpu_only && !has_stack(profile)) {
 		if (c->recording == 0)
@@ -261,7 +261,7 @@ static int take_sample(struct stream *s, const struct unwind_sample *sample)
 	}
 	s->counts.stacks++;
 	s->counts.ends[stack.end]++;
-	s->counts.frame_pointer += stack.has_heuristic;
+	s->counts.by_heuristics += stack.has_heuristic;
 	if (hints_make(s->open.target, sample, &stack, &hint) &&
 	    hints_may_send(&s->hints, hint.tid, sample->time_ns, clock_mono_ns()))
 		s->send_hint(&hint);

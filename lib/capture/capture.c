@@ -186,11 +186,11 @@ void capture_rate(struct capture *c, uint32_t target, uint32_t ticks, uint32_t o
 	plan_all(c);
 }
 
-void capture_want_pointers(struct capture *c, uint32_t target)
+void capture_want_thread_pointers(struct capture *c, uint32_t target)
 {
 	FOR_EACH_TARGET (t, c)
 		if (t->id == target)
-			t->reader.wants_pointers = true;
+			t->reader.wants_thread_pointers = true;
 }
 
 int capture_realtime_priority(const struct capture *c)

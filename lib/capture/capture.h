@@ -56,7 +56,7 @@ must_check int capture_add(struct capture *c, uint32_t target, int32_t pid, int 
  * known. The pointer of a thread that is not stopped is found by its list of robust locks, which
  * costs two system calls for each thread. Call it before the target's first tick.
  */
-void capture_want_pointers(struct capture *c, uint32_t target);
+void capture_want_thread_pointers(struct capture *c, uint32_t target);
 
 /*
  * Tells capture that the process is about to execute the program that is to be profiled. Until the

@@ -69,7 +69,7 @@ void pointer_find(struct thread *th)
 	struct traced_process *t = th->target;
 	uint64_t since;
 
-	if (!t->reader.wants_pointers || th->pointer != 0 || slow_memory_is_avoided(t))
+	if (!t->reader.wants_thread_pointers || th->pointer != 0 || slow_memory_is_avoided(t))
 		return;
 	since = t->capture->options.now_ns();
 	th->pointer = find_pointer(th);

@@ -143,7 +143,7 @@ static bool tell_name(struct thread *th, const char comm[COMM_SIZE], uint64_t ti
 	record->h = head(t, th->tid, tick, time_ns);
 	record->is_main = th->tid == (uint32_t)t->pid;
 	record->reserved = 0;
-	record->pointer = t->reader.wants_pointers ? th->pointer : 0;
+	record->pointer = t->reader.wants_thread_pointers ? th->pointer : 0;
 	memcpy(record->comm, comm, COMM_SIZE);
 	ring_commit(&t->sink->ring, RECORD_THREAD, sizeof(*record));
 	memcpy(th->reader.comm, comm, COMM_SIZE);
@@ -199,7 +199,7 @@ void record_pointer(struct thread *th, uint64_t pointer, uint64_t tick, uint64_t
 
 	if (pointer != 0)
 		th->pointer = pointer;
-	if (!th->target->reader.wants_pointers || th->pointer == th->reader.pointer)
+	if (!th->target->reader.wants_thread_pointers || th->pointer == th->reader.pointer)
 		return;
 	memcpy(comm, th->reader.comm, sizeof(comm));
 	(void)tell_name(th, comm, tick, time_ns);
@@ -217,7 +217,7 @@ void record_rename(struct thread *th, uint64_t tick, uint64_t time_ns)
 	pointer_find(th);
 	/* If the thread is gone, the name that is known stays. */
 	if (read_name(th, comm) == PROC_READ && comm[0] != '\0' &&
-	    ((t->reader.wants_pointers && th->pointer != th->reader.pointer) ||
+	    ((t->reader.wants_thread_pointers && th->pointer != th->reader.pointer) ||
 	     strncmp(comm, th->reader.comm, COMM_SIZE) != 0))
 		(void)tell_name(th, comm, tick, time_ns);
 }
@@ -232,7 +232,8 @@ static uint64_t rename_due(const struct traced_process *t, struct thread *list, 
 	uint64_t next = UINT64_MAX;
 
 	for (struct thread *th = list; th != NULL; th = th->next) {
-		const bool is_news = t->reader.wants_pointers && th->pointer != th->reader.pointer;
+		const bool is_news =
+			t->reader.wants_thread_pointers && th->pointer != th->reader.pointer;
 
 		if (!th->reader.announced ||
 		    (th->asleep && !is_news && th->reader.name_wait == NAME_TICKS_MAX))

@@ -144,9 +144,9 @@ struct traced_reader {
 	 */
 	uint32_t *gone;
 	size_t n_gone, cap_gone;
-	bool needs_reset;    /* records were lost: the next tick writes all anew */
-	uint64_t names_tick; /* names are read again at this tick. Set by sleepers.h, too */
-	bool wants_pointers; /* capture_want_pointers */
+	bool needs_reset;	    /* records were lost: the next tick writes all anew */
+	uint64_t names_tick;	    /* names are read again at this tick. Set by sleepers.h, too */
+	bool wants_thread_pointers; /* capture_want_thread_pointers */
 };
 
 /*

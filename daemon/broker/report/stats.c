@@ -56,7 +56,7 @@ static void put_unwind(FILE *out, const struct instance_figures *f)
 	fprintf(out,
 		"}, \"frame_pointer\": %llu, \"without_lines\": %llu, "
 		"\"unknown_releases\": %llu},\n",
-		(unsigned long long)f->unwind.frame_pointer,
+		(unsigned long long)f->unwind.by_heuristics,
 		(unsigned long long)f->unwind.without_lines,
 		(unsigned long long)f->unwind.unknown_releases);
 }

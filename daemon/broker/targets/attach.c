@@ -70,7 +70,7 @@ static void open_session(struct targets *ts, struct target *t)
 		.for_server = t->instance->ship->dsn[0] != '\0',
 		.for_file = delivery_has_files(ts->delivery),
 		.for_spotlight = ts->children->spotlight != NULL,
-		.is_idle = t->is_for_recordings,
+		.recordings_only = t->is_for_recordings,
 	};
 
 	m.first_chunk_us = first_chunk_us(t->instance, m.chunk_us);
@@ -105,7 +105,7 @@ static void attach(struct targets *ts, struct target *t)
 		.ring = t->unwind->id,
 		.pid = t->pid,
 		.slot = t->slot,
-		.wants_pointers = t->instance->config.thread_id_format == THREAD_ID_PTHREAD,
+		.wants_thread_pointers = t->instance->config.thread_id_format == THREAD_ID_PTHREAD,
 		.awaits_exec = t->pid == ts->held_pid,
 		.epoch_ns = ts->state->epoch_ns,
 		.period_ns = ts->state->period_ns,

@@ -34,7 +34,7 @@ FIXTURE(set_up, tear_down)
 
 TEST(of_who_never_stops)
 {
-	capture_want_pointers(l.capture, LIVE_TARGET);
+	capture_want_thread_pointers(l.capture, LIVE_TARGET);
 	live_ticks(&l, 2);
 	ck_assert_uint_ne(pointer_of(asleep), 0);
 	ck_assert_uint_ne(pointer_of(l.pid), 0);
@@ -57,7 +57,7 @@ TEST(where_its_own_stack_ends)
 	ck_assert_uint_eq(th->stack.hints.own_end, 0);
 	capture_hint(l.capture, &l.sink, LIVE_TARGET, th->tid, 4096, 8192, 4096);
 	ck_assert_uint_ne(th->stack.hints.own_end, 0);
-	capture_want_pointers(l.capture, LIVE_TARGET);
+	capture_want_thread_pointers(l.capture, LIVE_TARGET);
 	pointer_find(live_known(&l, asleep));
 	ck_assert_uint_eq(th->stack.hints.own_end, th->pointer);
 }

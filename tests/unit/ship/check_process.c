@@ -215,13 +215,13 @@ TEST(drops_the_oldest_of_too_many)
 	assert_done(2, DISCARD_QUEUE_OVERFLOW);
 	send_dsn("");
 	send_envelope(35, -1, false);
-	assert_done(35, SHIP_NOTHING);
+	assert_done(35, SHIP_NOT_SENT);
 	close_fd(&listening);
 	/* The request failed, and the queue is full. */
 	assert_done(1, DISCARD_QUEUE_OVERFLOW);
 	/* There is no DSN for the others. */
 	for (uint64_t seq = 3; seq <= 34; seq++)
-		assert_done(seq, SHIP_NOTHING);
+		assert_done(seq, SHIP_NOT_SENT);
 	wait_ship(0);
 }
 
@@ -358,12 +358,12 @@ TEST(leaves_signals_to_the_broker)
 {
 	start_ship();
 	send_envelope(1, -1, false);
-	assert_done(1, SHIP_NOTHING);
+	assert_done(1, SHIP_NOT_SENT);
 	OK(kill(ship, SIGINT));
 	OK(kill(ship, SIGTERM));
 	OK(kill(ship, SIGHUP));
 	send_envelope(2, -1, false);
-	assert_done(2, SHIP_NOTHING);
+	assert_done(2, SHIP_NOT_SENT);
 	wait_ship(0);
 }
 

@@ -115,7 +115,7 @@ TESTS(ends_at_an_invalid_message, RULE_N)
 
 	start_ship();
 	send_envelope(1, -1, false);
-	assert_done(1, SHIP_NOTHING);
+	assert_done(1, SHIP_NOT_SENT);
 	if (_i == RULE_DSN) {
 		send_dsn("https://" KEY "\r\n@host/1");
 	} else if (_i == RULE_DSN_END) {
@@ -145,8 +145,8 @@ TEST(accepts_a_valid_message)
 {
 	start_ship();
 	send_envelope(1, -1, false);
-	assert_done(1, SHIP_NOTHING);
+	assert_done(1, SHIP_NOT_SENT);
 	break_envelope(RULE_N);
-	assert_done(2, SHIP_NOTHING);
+	assert_done(2, SHIP_NOT_SENT);
 	wait_ship(0);
 }

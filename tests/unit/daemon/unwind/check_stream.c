@@ -23,7 +23,7 @@ static const char second[] = "/bin/second\0\0second\0";
 static int broker;
 static uint32_t answers;
 static struct stream *stream;
-static uint32_t is_idle; /* the session */
+static uint32_t recordings_only; /* the session */
 
 static void answer(const void *text, size_t size)
 {
@@ -58,7 +58,7 @@ static void set_up(void)
 		.target = TARGET,
 		.pid = TID,
 		.max_frames = 16,
-		.is_idle = is_idle,
+		.recordings_only = recordings_only,
 		.chunk_us = 60 * 1000000,
 		.first_chunk_us = 60 * 1000000,
 		.wall_offset_us = UINT64_C(1700000000) * 1000000,
@@ -242,7 +242,7 @@ TEST(recordings_alone)
 	uint64_t now = clock_mono_ns();
 	size_t n_recorded = 0;
 
-	is_idle = 1;
+	recordings_only = 1;
 	first_program(now);
 	open_record(1, 0);
 	tick(now + TICK_NS);
