@@ -153,10 +153,10 @@ struct msg_init {
 	struct msg_header h;
 	uint32_t uid; /* or PRIVILEGES_KEEP_ID: as it is, if an ordinary user started the daemon */
 	uint32_t gid;
-	uint32_t debug;	       /* log at debug level */
-	uint32_t seccomp_kill; /* for tests: a forbidden system call kills the child */
-	uint32_t files;	       /* ship: which descriptors come with the message */
-	uint32_t nice_steps;   /* ship: how much lower than the broker's its priority is */
+	uint32_t debug;		  /* log at debug level */
+	uint32_t seccomp_kill;	  /* for tests: a forbidden system call kills the child */
+	uint32_t files;		  /* ship: which descriptors come with the message */
+	uint32_t nice_steps;	  /* ship: how much lower than the broker's its priority is */
 	uint32_t follow_children; /* capture: attach to the children of targets */
 	/* Ship: the limits of the spool; 0: the default. */
 	uint32_t spool_count;
