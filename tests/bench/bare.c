@@ -1,8 +1,8 @@
 /*
- * bare PID HZ: the least that stopping can cost. At each tick it interrupts all
- * threads, and of each that stops it reads the registers and the live stack,
- * and lets it go on: five system calls a sample. It keeps nothing, looks at no
- * thread without stopping it, and repairs no interrupted call.
+ * bare PID HZ: what sampling by ptrace costs without analysis. At each tick it interrupts all
+ * threads. Of each thread that stops it reads registers and stack, and continues the thread: five
+ * system calls per sample. It keeps nothing, stops blocked threads, too, and repairs no
+ * interrupted system call.
  */
 #include <elf.h>
 #include <errno.h>
@@ -25,8 +25,8 @@ static struct tracer tracer;
 static volatile bool pending[PID_LIMIT];
 
 /*
- * In the handler, so that no tick is lost between two system calls. It
- * interrupts waitpid: the program sees then whether it is over.
+ * Interrupts the threads in the signal handler, so that no tick is lost between two system calls.
+ * The signal interrupts waitpid(2), after which the program checks whether it has to end.
  */
 static void on_tick(int signal, siginfo_t *info, void *context)
 {
@@ -71,7 +71,7 @@ static uint64_t stack_pointer(const struct user_regs_struct *regs)
 #endif
 }
 
-/* What the daemon reads: from the red zone to the thread's own data. */
+/* Reads what the daemon reads: the stack from the red zone up to the thread's own data. */
 static void sample(pid_t tid)
 {
 	static uint8_t stack[STACK_MAX];
@@ -111,8 +111,7 @@ int main(int argc, char **argv)
 			return EXIT_FAILURE;
 		if (!WIFSTOPPED(status))
 			continue;
-		/* The interrupt's stop; in the target all signals are main's.
-		 */
+		/* The stop is due to the interrupt: only the first thread gets signals. */
 		sample(tid);
 		tracer.stops++;
 		pending[tid] = false;

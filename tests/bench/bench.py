@@ -3,14 +3,14 @@
 
     bench.py [--seconds S] [--doc FILE] [PATTERN]
 
-Runs the scenarios whose names contain PATTERN. In each the variants (see
-variants.py) take turns on the same target, and every figure is compared with
-one of the same run. Prints Markdown; --doc also puts it into FILE, in place of
-what stands below its line "<!-- make bench -->".
+Runs the scenarios whose names contain PATTERN. In each scenario the variants (see
+variants.py) take turns on the same target, so figures of one run can be compared. Prints
+Markdown; --doc also writes it to FILE, in place of the text below the line
+"<!-- make bench -->".
 
-All of it runs on two processors, and, where that is permitted, before other
-processes (nice -15, of a session's group too where the kernel has those). BENCH_SMOKE=1 is for the test of this program: it
-measures next to nothing, on targets that are next to nothing.
+Everything runs on two processors and, if that is permitted, at nice -15 (also for the
+scheduler's group of the session, if the kernel has such groups). BENCH_SMOKE=1 makes all
+targets small and all runs short, to test this program.
 """
 
 import argparse
@@ -39,14 +39,14 @@ CPUS = 2
 NICE = -15
 RATE_HZ = 101
 REPEATS = 9
-# Long enough to meet the functions that are met again and again.
+# Seconds of the short run (measure.Run.set_costs). Most functions occur in this time.
 SHORT_S = 0.25
-# The simulation, which takes no time.
+# The simulation (outage.c).
 OUTAGE = 'outage'
 MARK = '<!-- make bench -->\n'
 SMOKE = os.environ.get('BENCH_SMOKE') == '1'
 
-# What each repetition measures; and what takes longer, only the first.
+# The variants of each repetition, and those of the first repetition only.
 OFTEN = (variants.Nothing, variants.Bare, variants.Ours)
 ONCE = (variants.Naive, variants.Perf, variants.Bpftrace)
 
@@ -60,7 +60,7 @@ class Scenario:
     processes: int = 1
     rates: tuple = (RATE_HZ,)
     repeats: int = REPEATS
-    # Times so long as others: what its start and its end take is much.
+    # The length of its runs, as a multiple of --seconds: start and end cost much.
     longer: int = 1
     # {(class, rate): [measure.Run]}, {class: why it did not run}
     runs: dict = dataclasses.field(default_factory=dict)
@@ -72,7 +72,7 @@ class Scenario:
 
 
 def scenarios():
-    """perf and bpftrace do not see threads that sleep."""
+    """Returns the scenarios. perf and bpftrace do not see sleeping threads."""
     if SMOKE:
         return [
             Scenario('busy-2', {'busy': 2}, once=ONCE[:1]),
@@ -89,11 +89,11 @@ def scenarios():
                    once=ONCE[:1], repeats=2) for n in (10, 100, 1000)),
         Scenario('mixed', {'busy': 2, 'sleepers': 1000}, once=ONCE,
                  repeats=3),
-        # A main thread, 18 that wait for ever, and one that works a moment
-        # once a second.
+        # Each process: a main thread, 18 threads that wait for ever, and one that works
+        # for a moment once a second.
         Scenario('fleet', {'sleepers': 18, 'tickers': 1}, processes=100,
                  often=(variants.Ours,), repeats=2, longer=5),
-        # 3 x 20 threads: over 1,000 waits of each kind in a second and more.
+        # 3 x 20 threads: more than 1,000 waits of each kind in 1.5 s.
         Scenario('waits', {'waiters': 20}, rates=(RATE_HZ, 1000), repeats=3,
                  often=(variants.Nothing, variants.Ours)),
     ]
@@ -108,7 +108,7 @@ def run(scenario, box, seconds):
     target = measure.Target(box, scenario.processes, **scenario.options)
     short = {}
     for repeat in range(1 if SMOKE else scenario.repeats):
-        # There and back again: a machine that gets slower is so for both.
+        # In alternating order: a machine that gets slower affects all variants equally.
         often = scenario.often[::-1 if repeat % 2 else 1]
         for cls in often + (scenario.once if repeat == 0 else ()):
             rates = (RATE_HZ,) if cls is variants.Nothing else scenario.rates
@@ -117,7 +117,7 @@ def run(scenario, box, seconds):
                 try:
                     if cls.has_end and cls not in short:
                         short[cls] = None
-                        # It may be over before the first sample.
+                        # A run this short may have no sample.
                         with contextlib.suppress(variants.Unable):
                             short[cls] = measure.measure(
                                 cls, box, target, min(SHORT_S, seconds / 2),
@@ -133,8 +133,8 @@ def run(scenario, box, seconds):
 
 
 def go_first():
-    # A session of its own is a group of its own for the scheduler (sched(7),
-    # autogroup). The terminal's SIGINT does not reach it: it ends with make.
+    # A new session is a group of its own for the scheduler (sched(7), autogroup). The
+    # terminal's SIGINT does not reach the session, so it ends when make ends.
     harness.libc.prctl(harness.PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
     with contextlib.suppress(OSError):
         os.setsid()

@@ -8,7 +8,7 @@
 #define ROUNDS	   30
 #define FRAMES_MAX 512
 
-/* Who walks: one of enum other, or we. */
+/* The number of sentry-profd's unwinder, beside enum other. */
 #define OURS OTHER_N
 
 static struct unwind_stack stack;
@@ -78,7 +78,7 @@ struct beside beside_measure(const struct recorded *r, pid_t tid, struct record_
 		for (unsigned int by = 0; by <= OTHER_N; by++) {
 			double ns;
 
-			/* What the one before it left in the caches. */
+			/* Replaces what the unwinder before has left in the caches. */
 			(void)walk_all(r, samples, b.n, by);
 			ns = walk_all(r, samples, b.n, by);
 			if (round == 0 || ns < least[by])

@@ -1,6 +1,6 @@
 /*
- * Our walk beside those of other unwinders, on the same samples, in turn: what
- * disturbs one disturbs all.
+ * Compares the unwinder of sentry-profd with others on the same samples. The unwinders take turns,
+ * so that other work on the machine disturbs all of them.
  */
 #ifndef TESTS_BENCH_BESIDE_H
 #define TESTS_BENCH_BESIDE_H
@@ -12,15 +12,14 @@
 #include "tests/bench/recorded.h"
 
 struct beside {
-	size_t n;		     /* samples that could be compared: all registers are known */
-	double ours_ns, ns[OTHER_N]; /* a stack, the least of the rounds */
-	size_t same[OTHER_N];	     /* stacks that are frame by frame ours */
+	size_t n;		     /* samples that were compared: those with all registers */
+	double ours_ns, ns[OTHER_N]; /* per stack, the shortest of the rounds */
+	size_t same[OTHER_N];	     /* stacks with the same frames as by sentry-profd */
 };
 
 /*
- * Walks these samples of r, all caches warm; those that are compared come to
- * lie in front. Thread tid, one of the process's, stays stopped. What fails
- * ends the program.
+ * Walks these n samples of r with warm caches. Moves the samples that are compared to the
+ * beginning of samples. Thread tid of the process stays stopped. Exits on an error.
  */
 struct beside beside_measure(const struct recorded *r, pid_t tid, struct record_sample **samples,
 			     size_t n);

@@ -1,6 +1,6 @@
-"""Many short processes: how much longer a script of git commands takes under the
-daemon. Runs with and without it take turns, so that a machine that gets slower
-is so for both.
+"""Measures how much longer a script of many short processes (git commands) takes while
+the daemon profiles them. Runs with and without the daemon take turns, so that a machine
+that gets slower affects both equally.
 """
 
 import dataclasses
@@ -15,11 +15,11 @@ import report
 
 NAME = 'births'
 PAIRS = 10
-# Seven commands each; some seconds.
+# Each has seven commands; together they take some seconds.
 ROUNDS = 150
 
-# By the keys of the section that are not its defaults: how many times as long
-# the script may take.
+# (label, keys of the section besides the defaults, the limit: how many times as long the
+# script may take)
 LIMITS = [
     ('min_age_seconds by default', {}, 1.05),
     ('min_age_seconds = 0', {'min_age_seconds': 0}, 1.10),
@@ -48,8 +48,8 @@ done
 
 @dataclasses.dataclass
 class Figures:
-    """Of one configuration: seconds of each pair's runs, and the share of a
-    processor that the daemon used in those with it."""
+    """The figures of one configuration: the seconds of each pair's runs, and the share of
+    a processor that the daemon used."""
     without: list = dataclasses.field(default_factory=list)
     profiled: list = dataclasses.field(default_factory=list)
     shares: list = dataclasses.field(default_factory=list)
@@ -61,7 +61,8 @@ class Figures:
 
 
 class Script:
-    """The script, with copies of the shell and of git that nobody else runs."""
+    """The script, with its own copies of the shell and of git, so that the section matches
+    no other process."""
 
     def __init__(self, box, rounds):
         self.box = box
@@ -85,7 +86,8 @@ class Script:
 
 
 class Daemon:
-    """As a service with its defaults: with a budget, of what matches bin."""
+    """A daemon as a service, with a section for the programs in bin_dir and the default
+    CPU budget."""
 
     def __init__(self, box, bin_dir, keys):
         place = box.make_dir('daemon')
@@ -104,12 +106,12 @@ class Daemon:
         self.before = self.used()
 
     def used(self):
-        """Seconds of a processor, of it and of its children."""
+        """Returns the CPU time of the daemon and its children, in s."""
         pids = [self.program.pid] + harness.children(self.program.pid)
         return sum(harness.cpu_seconds(pid) for pid in pids)
 
     def end(self):
-        """Returns what it used, and how many chunks it made."""
+        """Ends the daemon. Returns its CPU time since the start and its number of chunks."""
         used = self.used() - self.before
         self.program.signal(signal.SIGTERM)
         self.program.wait()
@@ -126,7 +128,7 @@ def run_profiled(box, script, keys, figures):
 
 
 def run(box, smoke=False):
-    """[Figures], in the order of LIMITS; None without git."""
+    """Returns [Figures], in the order of LIMITS; None if git is not installed."""
     if shutil.which('git') is None or shutil.which('dash') is None:
         return None
     script = Script(box, 2 if smoke else ROUNDS)

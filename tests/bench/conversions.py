@@ -1,5 +1,5 @@
-"""sentry-profctl convert on 1,000,000 samples, and compare on twice as many, beside
-what jansson takes to parse the same bytes (parse.c).
+"""Measures sentry-profctl convert on 1,000,000 samples, and compare on twice as many, and
+compares the cost with that of jansson parsing the same bytes (parse.c).
 """
 
 import json
@@ -12,24 +12,24 @@ import report
 
 NAME = 'convert'
 SAMPLES = 1_000_000
-# Threads and seconds.
+# (threads, seconds)
 SHAPES = [(100, 50), (10, 480)]
 FORMATS = ['folded', 'speedscope', 'pprof', 'firefox', 'self-profiling', 'json',
            'summary']
-# As often is the profile read: compare gets it as both sides.
+# How often the profile is read: compare gets it as both sides.
 READS = dict.fromkeys(['parse', *FORMATS], 1) | {'compare': 2}
-# As the daemon cuts chunks (proto/chunk_v2.h): samples of 20 MB, and seconds.
+# The largest chunk that the daemon makes: 20 MB (proto/chunk_v2.h) and 60 s.
 CHUNK_SAMPLES = 250_000
 CHUNK_S = 60
 FUNCTIONS, STACKS, DEPTH = 3000, 2000, 30
-# How many of a thread's samples have another stack than the one before.
+# The share of a thread's samples whose stack differs from that of the sample before.
 CHANGES = 0.5
 LIMIT = 2
 REPEATS = 3
 
 
 def stacks(rng):
-    """Leaf first; they share what is near the root."""
+    """Returns stacks, leaf first, that have frames near the root in common."""
     made = [[0]]
     while len(made) < STACKS:
         stack = rng.choice(made)
@@ -62,7 +62,7 @@ def chunk(rng, number, threads, start_s, seconds, samples):
 
 
 def generate(directory, threads, seconds, samples):
-    """Envelopes with so many samples. Returns how many chunks there are."""
+    """Writes envelopes with this number of samples. Returns the number of chunks."""
     rng = random.Random(threads)
     n = max(-(-samples // CHUNK_SAMPLES), -(-seconds // CHUNK_S))
     for i in range(n):
@@ -76,7 +76,7 @@ def generate(directory, threads, seconds, samples):
 
 
 def cost(*argv):
-    """Seconds of processor time, and the most memory in bytes."""
+    """Runs a command. Returns its CPU time in s and its peak memory in bytes."""
     child = subprocess.Popen([str(a) for a in argv], stdout=subprocess.DEVNULL,
                              stderr=subprocess.DEVNULL)
     _, child.returncode, usage = os.wait4(child.pid, 0)
@@ -85,7 +85,8 @@ def cost(*argv):
 
 
 def run(box, smoke=False):
-    """[(samples, threads, chunks, bytes, {what: (seconds, memory, bytes of output)})]"""
+    """Returns [(samples, threads, chunks, bytes, {command or format: (seconds, memory,
+    bytes of output)})]."""
     found = []
     samples = SAMPLES // 500 if smoke else SAMPLES
     for threads, seconds in SHAPES:
@@ -113,7 +114,7 @@ def run(box, smoke=False):
 
 
 def times_parse(costs, what):
-    """Its processor time beside that of parsing what it reads."""
+    """Returns the CPU time as a multiple of that of parsing what the command reads."""
     return costs[what][0] / costs['parse'][0] / READS[what]
 
 

@@ -1,13 +1,11 @@
 /*
- * first PID HZ TICKS: the first stack of a process that nothing is known of,
- * up to its names. Records the process for so many ticks and takes the sample
- * whose frames lie in the most code; stops the process; and then, turn by turn,
- * unwinds that sample and names its frames from nothing: its maps are read, its
- * files opened, what is needed of them is read. Beside it libdwfl and libunwind
- * do the same. Prints a line of JSON: milliseconds of processor time and of the
- * clock, medians.
+ * first PID HZ TICKS: measures the first stack of a process, names included. Records the process
+ * for this number of ticks, chooses the sample whose frames are in the largest files, and stops
+ * the process. Then sentry-profd's unwinder, libdwfl and libunwind in turn unwind this sample and
+ * name its frames with empty caches: each reads the maps, opens the files and reads what it needs.
+ * Prints a line of JSON: medians of CPU time and elapsed time, in milliseconds.
  *
- * The files are in memory: the process has just run them.
+ * The files are in the page cache, since the process has just executed them.
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -25,7 +23,7 @@
 #define IMAGES_MAX 64
 #define NAME_BYTES 4096
 
-/* Who does it: one of enum other, or we. */
+/* The number of sentry-profd's unwinder, beside enum other. */
 #define OURS OTHER_N
 static const char *const who[] = {
 	[OTHER_LIBUNWIND] = "libunwind",
@@ -53,7 +51,7 @@ static uint64_t lookup(const struct unwind_frame *f)
 	return f->is_leaf ? f->addr : f->addr - 1;
 }
 
-/* Of the files that the last walk's frames lie in. */
+/* Returns the bytes, in memory, of the files of the last walk's frames. */
 static uint64_t bytes_of_images(const struct recorded *r)
 {
 	uint64_t seen[IMAGES_MAX];
@@ -76,7 +74,7 @@ static uint64_t bytes_of_images(const struct recorded *r)
 	return bytes;
 }
 
-/* All that the process has mapped to execute, from files. */
+/* Returns the bytes of files that the process has mapped as executable. */
 static uint64_t text_bytes(pid_t pid)
 {
 	char path[64], line[4096];
@@ -99,7 +97,10 @@ static uint64_t text_bytes(pid_t pid)
 	return bytes;
 }
 
-/* The whole stack, with all registers, that lies in the most code. */
+/*
+ * Returns a copy of the sample with all registers whose stack reaches the root and whose files are
+ * the largest.
+ */
 static struct record_sample *choose(uint64_t *ret_bytes, uint64_t *ret_frames)
 {
 	const uint64_t all = (UINT64_C(2) << SAMPLE_X86_64_RIP) - 1;
@@ -191,7 +192,7 @@ int main(int argc, char **argv)
 	pid = (pid_t)strtol(argv[1], NULL, 10);
 	recorded_make(&records, pid, NS_PER_SEC / strtoul(argv[2], NULL, 10),
 		      strtoul(argv[3], NULL, 10));
-	/* So that it is there to the end, and takes no time from this. */
+	/* The process must live until the end, and use no processor. */
 	if (kill(pid, SIGSTOP) < 0)
 		fail("kill");
 	sample = choose(&bytes, &frames);

@@ -1,18 +1,18 @@
 /*
- * A thread that reads the clock all the time: time in which it did not run is
- * a gap between two readings.
+ * A busy thread, which reads the clock all the time. A time in which the thread did not run is a
+ * gap between two readings.
  */
 #include "tests/bench/target.h"
 
 #include <sys/resource.h>
 
-/* A timer interrupt takes 1 to 3 us: shorter is of no interest. */
+/* Shorter gaps are ignored: a timer interrupt takes 1 to 3 us. */
 #define GAP_MIN_NS   1000
 #define CALIBRATE_NS (50 * NS_PER_MS)
 
 static double ns_per_step;
 
-/* In steps of ns_per_step. No call: a sample here has the known frames. */
+/* Reads the clock, in steps of ns_per_step. Makes no call, so that the stack has 30 frames. */
 static inline uint64_t read_steps(void)
 {
 #if defined(__x86_64__)
@@ -56,7 +56,7 @@ static void add_gap(struct worker *w, enum gap kind, uint64_t ns)
 	add(&w->gap_ns[kind], ns);
 }
 
-/* The second number of schedstat: time on the run queue. */
+/* Returns the second number of schedstat, the time in which the thread was runnable, in ns. */
 static uint64_t read_waited(int fd)
 {
 	char line[128], *end;
@@ -69,7 +69,7 @@ static uint64_t read_waited(int fd)
 	return strtoull(end, NULL, 10);
 }
 
-/* The kernel's counters, into *w. */
+/* Reads the kernel's counters of the calling thread into *w. */
 static void read_counters(struct worker *w)
 {
 	struct rusage usage;

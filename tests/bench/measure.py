@@ -1,4 +1,4 @@
-"""The target's own account, and one measurement of one variant."""
+"""Measures one variant once, by the counters that the target prints."""
 
 import collections
 import dataclasses
@@ -11,26 +11,26 @@ import time
 import harness
 import variants
 
-# Of what target.c counts in: 32 buckets an octave.
+# As GAP_SUB_BITS in target.h: 32 buckets per octave.
 SUB_BITS = 5
 
-# The daemon reads call frame information and finds out how deep stacks are at
-# first, in its first half second; that is a cost of its start, not of a sample.
-# Before a window of less than this it has as long as the window.
+# Time before the window of a measurement, or the length of the window if that is shorter.
+# In its first half second the daemon reads call frame information and learns how deep
+# stacks are, which is a cost of its start, not of a sample.
 WARM_S = 2
 
-# The daemon's --chunk-seconds.
+# The default of --chunk-seconds.
 CHUNK_S = 60
 
 
 def bucket_us(index):
-    """The middle of a bucket."""
+    """Returns the middle of a bucket, in us."""
     octave, sub = index >> SUB_BITS, index & ((1 << SUB_BITS) - 1)
     return (1 << octave) * (1 + (sub + 0.5) / (1 << SUB_BITS)) / 1000
 
 
 def percentile(buckets, share):
-    """Of a Counter {bucket: n}, in us; None if it is empty."""
+    """Returns a percentile of a Counter {bucket: n}, in us; None if it is empty."""
     rest = sum(buckets.values()) * share
     for index in sorted(buckets):
         rest -= buckets[index]
@@ -40,7 +40,7 @@ def percentile(buckets, share):
 
 
 class Target:
-    """tests/bench/target.c, or several of it."""
+    """One or several processes of tests/bench/target.c."""
 
     def __init__(self, box, processes=1, **options):
         argv = [harness.BUILD / 'bench/target'] + [
@@ -52,7 +52,7 @@ class Target:
         self.lines = 1
 
     def account(self):
-        """The counters of the first process."""
+        """Returns the counters of the first process."""
         program = self.programs[0]
         program.signal(signal.SIGUSR1)
         harness.wait_for(
@@ -67,7 +67,7 @@ class Target:
 
 
 def idle_seconds():
-    """Of the processors that we may use, since boot."""
+    """Returns the idle time since boot of the processors that this process may use."""
     idle = 0
     for cpu in os.sched_getaffinity(0):
         line = re.search(rf'^cpu{cpu} (.*)$', harness.proc_text('', 'stat'),
@@ -79,7 +79,7 @@ def idle_seconds():
 
 @dataclasses.dataclass
 class Window:
-    """What happened between two accounts."""
+    """The differences between two accounts of the target."""
     seconds: float
     rounds: int
     target_cpu_s: float
@@ -90,11 +90,11 @@ class Window:
     waits: dict   # {kind: (n, mean in ms)}
 
     def speed(self, busy):
-        """Rounds in a second.
+        """Returns the rounds per second.
 
-        Where threads take all processors: in a second of the processor time
-        that was there for the target and its profiler. Who else runs on the
-        machine has no part in it then.
+        If the threads take all processors: per second of the processor time that the
+        machine left to the target and the profiler. So other programs have no
+        influence.
         """
         if busy < len(os.sched_getaffinity(0)):
             return self.rounds / self.seconds
@@ -126,20 +126,21 @@ def window(target, variant, seconds):
 
 @dataclasses.dataclass
 class Run:
-    """A variant that ran once: a Window and a variants.Result."""
+    """One run of a variant."""
     window: Window
     result: variants.Result
     sampled_s: float
-    end_s: float         # processor seconds of its end: chunk, perf script
-    cost_s: float = 0.0  # processor seconds of a sample
-    share: float = 0.0   # of a processor
+    end_s: float         # CPU time of its end: the chunk, or perf script
+    cost_s: float = 0.0  # CPU time per sample
+    share: float = 0.0   # CPU time per second
 
     def set_costs(self, short=None):
-        """short: a Run of less time. What its end took less is what the samples
-        between them take; the rest is for names, a header, a process. A chunk
-        is of CHUNK_S, which is longer than anybody waits for a benchmark; so
-        is what perf records at a time, for all we know. Of that rest the
-        samples of CHUNK_S have their share, and the start is left out.
+        """Sets cost_s and share, which include the end but not the start.
+
+        short is a Run of less time. The difference between the ends of both runs is
+        the cost of the samples in between. The rest (names, a header, the start of a
+        process) is the same however long a run is. It occurs once per chunk, so it is
+        spread over CHUNK_S, which is longer than the runs of the benchmark.
         """
         w = self.window
         end_s, sampled_s = (short.end_s, short.sampled_s) if short else (0, 0)
@@ -151,7 +152,7 @@ class Run:
 
 
 def measure(cls, box, target, seconds, rate):
-    """Returns a Run, without its costs; raises variants.Unable."""
+    """Returns a Run, whose costs are not set. Raises variants.Unable."""
     variant = cls(box, target.programs, rate)
     variant.start()
     start = time.monotonic()

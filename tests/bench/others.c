@@ -11,11 +11,11 @@
 
 #include "lib/base/util.h"
 
-/* Registers as DWARF numbers them, and libunwind too; the last is the pc. */
+/* The registers by their DWARF numbers, which libunwind uses, too; the last is the pc. */
 #define N_REGS (SAMPLE_X86_64_RIP + 1)
 
 #define FRAMES_MAX 512
-/* C++ has longer ones; libunwind reads them whole before it cuts them. */
+/* Longer names of C++ are cut, after libunwind has read them whole. */
 #define NAME_BYTES 1024
 
 static struct {
@@ -23,7 +23,7 @@ static struct {
 	unw_addr_space_t space, live_space;
 	void *upt, *live_upt;
 	Dwfl *dwfl;
-	const struct record_sample *sample; /* that is walked */
+	const struct record_sample *sample; /* the sample that is being walked */
 } me;
 
 static _Noreturn void fail(const char *what, const char *why)
@@ -43,7 +43,8 @@ static bool read_stack(uint64_t addr, uint64_t *ret)
 	return true;
 }
 
-/* Beside the stack that is what is mapped: the same as when it was recorded. */
+/* Reads a word of the stack from the record, and any other from the process: mapped files have not
+ * changed since. */
 static int access_mem(unw_addr_space_t space, unw_word_t addr, unw_word_t *word, int write,
 		      void *arg)
 {
@@ -77,7 +78,7 @@ static int access_fpreg(unw_addr_space_t space, unw_regnum_t reg, unw_fpreg_t *v
 	return -UNW_EBADREG;
 }
 
-/* With ret_named the frames are asked for their names, and those counted. */
+/* Unless ret_named is NULL, also looks up names and adds the number of frames with a name to it. */
 static size_t walk_libunwind(unw_addr_space_t space, void *upt, uint64_t *ret, size_t max,
 			     size_t *ret_named)
 {
@@ -104,7 +105,7 @@ static size_t walk_libunwind(unw_addr_space_t space, void *upt, uint64_t *ret, s
 
 static pid_t next_thread(Dwfl *dwfl, void *arg, void **ret)
 {
-	/* After the first there is none. */
+	/* There is one thread. */
 	if (*ret != NULL)
 		return 0;
 	(void)dwfl;
@@ -125,7 +126,7 @@ static bool set_registers(Dwfl_Thread *thread, void *arg)
 	return dwfl_thread_state_registers(thread, 0, N_REGS, me.sample->regs);
 }
 
-/* CFI is in what is mapped. */
+/* Finds no separate debug file: CFI is in the mapped files. */
 static int no_debuginfo(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base,
 			const char *file_name, const char *debuglink, GElf_Word crc,
 			char **ret_name)

@@ -1,8 +1,7 @@
 /*
- * Other unwinders on recorded samples: what they read of the stack comes from
- * the record, as ours does, and call frame information from where they look
- * for it themselves. And libunwind-ptrace as it is used, on a thread that is
- * stopped. What fails ends the program.
+ * Other unwinders on recorded samples. libdwfl and libunwind read the stack from the record, as
+ * sentry-profd does, and find call frame information by themselves. libunwind-ptrace is also used
+ * in the usual way, on a stopped thread. On an error all functions print a line and exit.
  */
 #ifndef TESTS_BENCH_OTHERS_H
 #define TESTS_BENCH_OTHERS_H
@@ -14,33 +13,32 @@
 #include "lib/capture/sample.h"
 
 enum other {
-	OTHER_LIBUNWIND, /* libunwind-ptrace's accessors, but for the stack */
+	OTHER_LIBUNWIND, /* by the accessors of libunwind-ptrace, except for the stack */
 	OTHER_LIBDWFL,
-	OTHER_PTRACE, /* libunwind-ptrace, of one thread, whatever the sample */
+	OTHER_PTRACE, /* libunwind-ptrace on a stopped thread; ignores the sample */
 	OTHER_N
 };
 
 /*
- * The process that samples are of: alive, as its memory and files are read, and
- * traced by the caller. Its thread tid is stopped until the caller exits.
+ * Prepares all unwinders for the samples of process pid. The process must be alive, since its
+ * memory and files are read, and traced by the caller. Thread tid is stopped until the caller
+ * exits.
  */
 void others_open(pid_t pid, pid_t tid);
 
-/* The same of one unwinder, by which nothing was read yet; no thread is
- * stopped.
- */
+/* Prepares one unwinder, with empty caches. Stops no thread. */
 void others_open_one(enum other other, pid_t pid);
 void others_close_one(enum other other);
 
 /*
- * The frames of a sample whose registers are all known, leaf first, as each
- * gives them; returns their number, max at most.
+ * Unwinds a sample with all registers. Writes the addresses of the frames to ret, leaf first, as
+ * the unwinder gives them. Returns their number, at most max.
  */
 size_t others_walk(enum other other, const struct record_sample *sample, uint64_t *ret, size_t max);
 
 /*
- * The same; and asks for each frame's name. Returns how many have one. Not of
- * OTHER_PTRACE.
+ * Unwinds a sample and looks up the name of each frame. Returns the number of frames with a name;
+ * 0 for OTHER_PTRACE.
  */
 size_t others_name(enum other other, const struct record_sample *sample, size_t max);
 

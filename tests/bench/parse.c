@@ -1,8 +1,6 @@
 /*
- * What jansson alone takes to parse the payloads of envelopes, one after the
- * other: what make bench compares sentry-profctl convert with.
- *
- * Usage: parse FILE...
+ * parse FILE...: parses the payloads of envelopes by jansson, one after the other. make bench
+ * compares the cost of sentry-profctl convert with that of this program.
  */
 #include <fcntl.h>
 #include <jansson.h>
@@ -12,10 +10,10 @@
 
 #include "lib/base/buf.h"
 
-/* More than any file that tests/bench/conversions.py makes. */
+/* Larger than every file that tests/bench/conversions.py makes. */
 #define FILE_MAX (1u << 30)
 
-/* The payload is the third line. */
+/* Returns the payload, the third line; NULL if there is none. */
 static const char *payload(const struct buf *file)
 {
 	const char *line = buf_string(file);

@@ -23,12 +23,12 @@
 #define CACHE_BYTES    (256u << 20)
 #define TARGET	       1
 
-/* Until here hints make the copies as short as they are later. */
+/* Ticks without records, in which stack-size hints take effect. */
 #define WARM_TICKS 10
 
 #define FRAMES_MAX 512
 
-/* Who has no processor in so many times the ticks gets none. */
+/* The recording ends after this multiple of the ticks, whatever it has. */
 #define LONGER_MOST 100
 
 static _Noreturn void fail(const char *what, int error)
@@ -37,7 +37,7 @@ static _Noreturn void fail(const char *what, int error)
 	exit(EXIT_FAILURE);
 }
 
-/* Memory that is no file: the vDSO. */
+/* Copies memory without a file, such as the vDSO, to a memfd. */
 static int copy_memory(pid_t pid, uint64_t start, uint64_t end, int *ret_fd)
 {
 	size_t size = (size_t)(end - start);
@@ -135,7 +135,7 @@ static void keep(struct recorded *r, const struct ring_record *record, size_t si
 	}
 }
 
-/* As the unwind process does: no more is copied than a walk needs. */
+/* Sends a stack-size hint, as unwind does: capture then copies no more than a walk needs. */
 static void hint(struct recorded *r, struct capture *capture, const struct capture_sink *sink,
 		 const struct record_sample *sample, size_t size)
 {
@@ -157,7 +157,7 @@ static void take(struct recorded *r, struct capture *capture, struct capture_sin
 	while (error == 0 && (error = ring_next(reader, &record, &size)) > 0) {
 		if (record->type == RECORD_SAMPLE && !warm)
 			hint(r, capture, sink, (const void *)record, size);
-		/* What threads are called has to be known. */
+		/* Names of threads are needed, also those of the first ticks. */
 		if (record->type == RECORD_THREAD || warm)
 			keep(r, record, size);
 		ring_release(reader, size);
@@ -194,7 +194,7 @@ static void no_event(void *ctx, uint32_t target, enum capture_event event)
 
 void recorded_make(struct recorded *r, pid_t pid, uint64_t period_ns, uint64_t ticks)
 {
-	/* Written to until the process exits. */
+	/* Static, since capture writes to them until the process exits. */
 	static struct capture_counters counters;
 	static struct capture_beat beat;
 	const struct capture_options options = {
@@ -230,7 +230,7 @@ void recorded_make(struct recorded *r, pid_t pid, uint64_t period_ns, uint64_t t
 		error = capture_add(capture, TARGET, pid, pidfd, &sink, &counters, 0);
 	if (error < 0)
 		fail("the target", -error);
-	/* As the daemon's capture; where it is refused there are fewer. */
+	/* As the daemon's capture. If this is refused, there are fewer samples. */
 	(void)sched_setscheduler(0, SCHED_FIFO, &fifo);
 	for (uint64_t tick = 1;
 	     tick <= ticks + WARM_TICKS || (r->whole < ticks && tick < LONGER_MOST * ticks);
@@ -247,7 +247,7 @@ void recorded_make(struct recorded *r, pid_t pid, uint64_t period_ns, uint64_t t
 	wait_for_stops(capture, fd, clock_mono_ns() + period_ns);
 	take(r, capture, &sink, &reader, true);
 	(void)sched_setscheduler(0, SCHED_OTHER, &other);
-	/* Nothing is interrupted any more; the kernel lets go at the exit. */
+	/* No thread is interrupted any more. The kernel detaches at the exit. */
 	capture_free(capture);
 	ring_reader_fini(&reader);
 	ring_writer_fini(&sink.ring);

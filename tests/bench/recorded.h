@@ -1,6 +1,7 @@
 /*
- * Records of a live process, as the ring gave them, to play again: what the
- * unwinder costs is measured without those who fill the ring.
+ * Records that lib/capture has made of a running process, in the order of the ring. They can be
+ * played again, so that the unwinder is measured without capture. On an error all functions print
+ * a line and exit.
  */
 #ifndef TESTS_BENCH_RECORDED_H
 #define TESTS_BENCH_RECORDED_H
@@ -19,28 +20,27 @@ struct recorded {
 	uint8_t *bytes;
 	size_t size;
 	size_t room;
-	/* Where each record starts, in the order of the ring. */
+	/* The offset of each record in bytes. */
 	size_t *at;
 	size_t n;
 	size_t samples;
-	size_t whole;		    /* of these, with all registers */
-	uint64_t first_ns, last_ns; /* of ticks */
+	size_t whole;		    /* samples with all registers */
+	uint64_t first_ns, last_ns; /* times of the first and last tick */
 };
 
 /*
- * Samples a process for ticks, by lib/capture; for more where in so many it did
- * not get a processor, until as many samples are whole. It stays traced until
- * the caller exits, so that its files and memory can still be read. What fails
- * ends the program.
+ * Samples a process for this number of ticks, and longer until as many samples have all
+ * registers, since the process may not get a processor. The process stays traced until the caller
+ * exits, so that its files and memory can still be read.
  */
 void recorded_make(struct recorded *r, pid_t pid, uint64_t period_ns, uint64_t ticks);
 
 /*
- * Sets what r, all zero else, has of that process: its cache, in which nothing
- * is yet, and its space. recorded_make does so itself.
+ * Initialises r without records: an empty cache, and the space of the process. recorded_make()
+ * calls this function.
  */
 void recorded_open(struct recorded *r, pid_t pid);
-/* Frees these two. */
+/* Frees cache and space. */
 void recorded_close(struct recorded *r);
 
 static inline const struct record *recorded_at(const struct recorded *r, size_t i)
@@ -48,10 +48,11 @@ static inline const struct record *recorded_at(const struct recorded *r, size_t 
 	return (const void *)(r->bytes + r->at[i]);
 }
 
-/* The record as a sample, NULL if it is another one. */
+/* Returns record number i if it is a sample, else NULL. */
 const struct record_sample *recorded_sample(const struct recorded *r, size_t i);
 
-/* Copies of the first samples, max at most, never freed; returns how many. */
+/* Copies the first samples, at most max, into new memory that is never freed. Returns their number.
+ */
 size_t recorded_choose(const struct recorded *r, struct record_sample **ret, size_t max);
 
 #endif

@@ -1,15 +1,13 @@
 /*
- * A target that sees what is done to it.
+ * target [busy=N] [sleepers=N] [tickers=N] [waiters=N]: the target of the benchmarks, which
+ * measures how it is disturbed.
  *
- *   target [busy=N] [sleepers=N] [tickers=N] [waiters=N]
+ * Starts N threads of each kind (target.h); waiters: N of each kind of wait. If there are at most
+ * as many busy threads as processors, each is bound to a processor of its own. All threads have
+ * the same stack of 30 frames.
  *
- * Threads of each kind (target.h); waiters are N of each kind of wait. Where
- * there are no more busy threads than processors, each is bound to its own.
- * Each stands at the bottom of the same chain of functions.
- *
- * It says "ready PID" when all threads run, and at each SIGUSR1 prints a line
- * of JSON: counters since its start, the caller takes differences. It goes on
- * until it is killed.
+ * Prints "ready PID" when all threads run, and at each SIGUSR1 a line of JSON with the counters
+ * since the start. Runs until it is killed.
  */
 #include "tests/bench/target.h"
 
@@ -31,9 +29,8 @@ static unsigned int n_workers;
 static pthread_barrier_t all_run;
 
 /*
- * The 30 frames of a stack whose innermost function is busy(): itself, 26
- * links, run(), and libc's start_thread and clone. Links differ in the size of
- * their frames, as functions do: each needs rows of its own to be unwound.
+ * The stack of a busy thread has 30 frames: busy(), 26 links, run(), and libc's start_thread and
+ * clone. The links have frames of different sizes, so that each needs rows of its own.
  */
 #define LINK(n, next)                                       \
 	static NOINLINE uint64_t link_##n(struct worker *w) \
@@ -94,7 +91,7 @@ static void *run(void *arg)
 	return NULL;
 }
 
-/* The nth processor that we may use, or -1. */
+/* Returns the nth processor of this process's affinity mask, or -1. */
 static int nth_cpu(unsigned long n)
 {
 	cpu_set_t cpus;
@@ -218,7 +215,7 @@ int main(int argc, char **argv)
 		return 2;
 	(void)sigemptyset(&signals);
 	(void)sigaddset(&signals, SIGUSR1);
-	/* Of all threads: it is main that takes it, by no handler. */
+	/* All threads block the signal; the first one receives it by sigwait(3). */
 	if (pthread_sigmask(SIG_BLOCK, &signals, NULL) != 0 ||
 	    pthread_barrier_init(&all_run, NULL,
 				 (unsigned int)(n_busy + sleepers + tickers + waiters + 1)) != 0)

@@ -1,12 +1,12 @@
 /*
- * The threads of the benchmark's target (target.c), and what they count. A
- * counter has one writer, its thread; main reads it.
+ * The threads of the benchmark's target (target.c) and their counters. Each counter is written by
+ * its thread and read by the first thread.
  *
- * Whose gap is it? A stop by ptrace is a voluntary context switch in the
- * kernel's counters, and the busy threads make none of their own; a thread
- * whose processor was given to another has an involuntary one; what has
- * neither is an interrupt, or the hypervisor. Time on the run queue is in
- * schedstat: a gap less that time is what only the stop took.
+ * A gap is a time in which a busy thread did not run. The kernel's counters show its cause: a
+ * ptrace-stop is a voluntary context switch, and the busy threads make no other voluntary
+ * switches; if another thread got the processor, the switch was involuntary; without a switch
+ * the cause is a hardware interrupt or the hypervisor. schedstat has the time in which the thread
+ * was runnable without a processor: a gap minus this time is the length of the stop alone.
  */
 #ifndef TESTS_BENCH_TARGET_H
 #define TESTS_BENCH_TARGET_H
@@ -23,16 +23,16 @@
 
 #define NOINLINE __attribute__((noinline, noclone))
 
-/* 32 buckets an octave, 3 % each, up to 17 s. */
+/* The histogram of gaps: 32 buckets per octave, each 3 % wide, up to 17 s. */
 #define GAP_SUB_BITS 5
 #define GAP_OCTAVES  34
 #define GAP_BUCKETS  (GAP_OCTAVES << GAP_SUB_BITS)
 
 enum gap {
-	GAP_STOP,      /* with a stop in it */
-	GAP_STOP_NET,  /* the same gaps without the wait for a processor */
+	GAP_STOP,      /* the thread was stopped by ptrace */
+	GAP_STOP_NET,  /* the same gaps without the time in which the thread was runnable */
 	GAP_PREEMPTED, /* another thread ran */
-	GAP_OTHER,     /* neither: an interrupt */
+	GAP_OTHER,     /* no context switch: an interrupt or the hypervisor */
 	GAPS,
 };
 
@@ -48,7 +48,7 @@ typedef _Atomic uint64_t counter;
 struct worker {
 	void (*bottom)(struct worker *w);
 	unsigned int index;
-	int cpu; /* to be bound to; -1: none */
+	int cpu; /* the processor to which the thread is bound; -1: none */
 	int schedstat_fd;
 	long voluntary, involuntary;
 	uint64_t waited_ns;
@@ -74,7 +74,7 @@ static inline void add(counter *c, uint64_t n)
 	set(c, get(c) + n);
 }
 
-/* Some nanoseconds of work. */
+/* Computes for some nanoseconds. */
 static inline uint64_t calculate(uint64_t x)
 {
 	for (int i = 0; i < 8; i++)
@@ -88,7 +88,7 @@ static inline _Noreturn void die(const char *what)
 	_exit(EXIT_FAILURE);
 }
 
-/* gaps.c: before the first thread that is busy. */
+/* Measures the clock of gaps.c. Call it before the first busy thread starts. */
 void gaps_calibrate(void);
 
 /*

@@ -1,7 +1,7 @@
 /*
- * What the tracers to compare with have in common: attach to all threads of a
- * process but the first, which only waits in the benchmark's target, and print
- * what they counted.
+ * Common code of the tracers bare and naive, which are compared with the daemon: attaches to all
+ * threads of a process except the first one, which only waits in the benchmark's target, and
+ * prints the counters.
  */
 #ifndef TESTS_BENCH_TRACER_H
 #define TESTS_BENCH_TRACER_H
@@ -15,24 +15,23 @@ struct tracer {
 	pid_t *tids;
 	size_t n;
 	uint64_t ticks;
-	uint64_t expected; /* threads at all ticks */
+	uint64_t expected; /* the sum of the threads at all ticks */
 	uint64_t stops;
 	uint64_t filled; /* ticks between an interrupt and its stop */
-	uint64_t bytes;	 /* of stacks */
+	uint64_t bytes;	 /* of stacks that were read */
 	uint64_t frames;
 };
 
-/* Reads the arguments PID HZ, attaches, and says "attached". Exits if it
- * cannot. */
+/* Reads the arguments PID HZ, attaches, and prints "attached". Exits on an error. */
 struct tracer tracer_start(int argc, char **argv, uint64_t *ret_period_ns);
 
-/* SCHED_FIFO 1, as the daemon's capture has it. */
+/* Sets SCHED_FIFO, priority 1, as the daemon's capture does. */
 void tracer_raise_priority(void);
 
-/* True once SIGTERM has come; it interrupts a system call. */
+/* Returns true after SIGTERM, which interrupts a system call. */
 bool tracer_is_over(void);
 
-/* Prints a line of JSON and exits: the kernel lets go of the threads. */
+/* Prints a line of JSON and exits, at which the kernel detaches the threads. */
 _Noreturn void tracer_finish(const struct tracer *tracer);
 
 #endif

@@ -1,11 +1,10 @@
 /*
- * unwind PID HZ TICKS: what comes after the stop, a sample. Records the process
- * for so many ticks, plays the records again through what the unwind and the
- * ship process do with them, and prints a line of JSON: nanoseconds a sample,
- * medians.
+ * unwind PID HZ TICKS: measures what a sample costs after the stop. Records the process for this
+ * number of ticks, runs the records through the code of unwind and ship, and prints a line of
+ * JSON: medians, in nanoseconds per sample.
  *
- * "cold" is as the daemon finds it: its caches were used by others since it
- * last ran, and the records were written by another processor.
+ * Cold caches are the state in which the daemon works: other programs have used the processor's
+ * caches since its last run, and another processor has written the records.
  */
 #include <fcntl.h>
 #include <stdbool.h>
@@ -21,7 +20,7 @@
 #include "tests/bench/beside.h"
 #include "tests/bench/recorded.h"
 
-/* As many ticks as the daemon hands over at a time. */
+/* The number of ticks that capture hands over at a time. */
 #define BATCH_TICKS 10
 #define FRAMES_MAX  512
 #define RING_BYTES  (16u << 20)
@@ -29,10 +28,10 @@
 #define CACHE_LINE  64
 #define CHUNK_US    (60 * UINT64_C(1000000))
 
-/* More than the caches of one processor hold. */
+/* Larger than the caches of a processor. */
 #define EVICT_BYTES (8u << 20)
 
-/* Warm: as many stacks as the caches hold, again and again. */
+/* Warm caches: so few stacks that the caches hold them, repeatedly. */
 #define WARM_SAMPLES 64
 #define WARM_ROUNDS  400
 
@@ -82,7 +81,7 @@ static void walk(const struct record_sample *sample)
 		fail("unwind_walk");
 }
 
-/* No more than it costs to see the bytes that a walk may need. */
+/* Reads a byte of each cache line of the stack: what a walk costs at least. */
 static void read_stack(const struct record_sample *sample)
 {
 	uint64_t sum = 0;
@@ -107,7 +106,7 @@ static struct aggregate *open_chunk(uint64_t chunk_us)
 	return a;
 }
 
-/* Takes a record that is played again, shift_ns later than it was made. */
+/* Adds a record to the aggregate, with times that are shift_ns later. */
 static void aggregate_record(struct aggregate *a, const struct record *record, uint64_t shift_ns)
 {
 	const struct record_thread *thread = (const void *)record;
@@ -149,7 +148,7 @@ static void aggregate_record(struct aggregate *a, const struct record *record, u
 
 enum work { READ, WALK, AGGREGATE };
 
-/* Writes a batch to the ring, from record i on; returns where the next is. */
+/* Writes a batch to the ring, from record i on. Returns the first record of the next batch. */
 static size_t write_batch(struct ring_writer *w, size_t i, uint64_t *ret_n)
 {
 	uint64_t ticks = 0, n = 0;
@@ -185,7 +184,7 @@ static void read_batch(struct ring_reader *reader, enum work work, struct aggreg
 	}
 }
 
-/* Nanoseconds a sample: the median over batches, the caches cold at each. */
+/* Returns nanoseconds per sample: the median of the batches, each with cold caches. */
 static double cold(enum work work)
 {
 	static double values[VALUES_MAX];
@@ -196,7 +195,7 @@ static double cold(enum work work)
 
 	if (ring_writer_init(&writer, RING_BYTES) < 0 || ring_reader_init(&reader, writer.fd) < 0)
 		fail("ring");
-	/* Faults are of the daemon's first seconds only. */
+	/* Causes the page faults now: in the daemon they occur in the first seconds only. */
 	for (size_t at = 0; at < reader.size; at += PAGE_BYTES)
 		sink += reader.base[at];
 	while (i < records.n && n < VALUES_MAX) {
@@ -220,8 +219,8 @@ static double cold(enum work work)
 }
 
 /*
- * Each stack once more. strangers: of a thread that was never seen before, so
- * that nothing is known but the code.
+ * Returns nanoseconds per sample with warm caches. strangers: each walk is that of a new thread,
+ * so the unwinder has no last walk to reuse.
  */
 static double warm(struct record_sample **samples, size_t n, bool strangers)
 {
@@ -246,7 +245,7 @@ struct chunk_cost {
 	double close_ns, encode_ns, copy_ns, pack_ns;
 };
 
-/* The records again and again, until they fill a chunk. */
+/* Adds the records repeatedly, until they fill a chunk. Returns the number of samples. */
 static uint64_t fill(struct aggregate *a, uint64_t *ret_end_ns)
 {
 	uint64_t samples = 0, shift_ns = 0;

@@ -1,11 +1,9 @@
-"""The ways to profile that are compared, each behind the same few calls.
+"""The profilers that are compared (variants), with one interface.
 
     v = Variant(box, targets, rate)     targets are harness.Programs
-    v.start()       returns when it samples; raises Unable where it cannot
-    v.cpu()         processor seconds of its processes until now
-    v.stop()        ends it; returns a Result
-
-What cannot run here says why in Unable.
+    v.start()       returns when the profiler samples; raises Unable if it cannot run
+    v.cpu()         CPU time of its processes until now, in s
+    v.stop()        ends the profiler; returns a Result
 """
 
 import dataclasses
@@ -19,21 +17,21 @@ import time
 import harness
 
 ATTACH_S = 20
-# perf script may take many times as long as what was recorded.
+# perf script may take many times as long as the recording.
 SCRIPT_S = 60
 
 
 class Unable(Exception):
-    """It cannot run here, or did not end in time; the text says why."""
+    """The variant cannot run on this machine, or did not end in time. The text says why."""
 
 
 @dataclasses.dataclass
 class Result:
-    samples: int            # taken by looking: each costs something
-    complete: float = None  # share of the samples that there should be
-    cpu_s: float = 0.0      # from its start to its end
+    samples: int            # those that cost something: with a stop or an interrupt
+    complete: float = None  # the share of the expected samples that were taken
+    cpu_s: float = 0.0      # CPU time from the start to the end
     rss_bytes: int = None
-    stop_us: dict = None    # by its own account
+    stop_us: dict = None    # lengths of stops by its own clock
     frames: float = None
     sampled_s: float = None
     missed: dict = dataclasses.field(default_factory=dict)  # {reason: share}
@@ -41,7 +39,7 @@ class Result:
 
 
 def task_seconds(pid):
-    """Processor time in nanosecond steps; of the threads that live."""
+    """Returns the CPU time of the living threads, in steps of a nanosecond."""
     total = 0
     for tid in harness.threads(pid):
         fields = harness.proc_text(pid, f'task/{tid}/schedstat').split()
@@ -55,7 +53,7 @@ def children_seconds():
 
 
 class Variant:
-    # Its end takes time even where it has no samples.
+    # True if its end costs CPU time even without samples.
     has_end = False
 
     def __init__(self, box, targets, rate):
@@ -66,7 +64,7 @@ class Variant:
         return task_seconds(self.program.pid)
 
     def end(self, number, timeout=harness.PATIENCE_S):
-        """Its processor seconds, those of the processes it started too."""
+        """Ends the program. Returns its CPU time, in s, with that of its children."""
         before = children_seconds()
         self.program.signal(number)
         self.program.wait(timeout)
@@ -117,7 +115,7 @@ class Ours(Variant):
 
 
 class Tracer(Variant):
-    """One of tests/bench/."""
+    """bare or naive of tests/bench."""
 
     def start(self):
         self.program = self.box.start(
@@ -154,8 +152,8 @@ def last_line(text):
 
 
 class Perf(Variant):
-    """perf record and the perf script that has to follow. It samples threads
-    on a processor only."""
+    """perf record, and the perf script that unwinds the samples. Samples running threads
+    only."""
     name = 'perf'
     has_end = True
 
@@ -176,8 +174,8 @@ class Perf(Variant):
         cpu_s = self.end(signal.SIGINT)
         if not self.data.exists():
             raise Unable(last_line(self.program.stderr))
-        # Without inlined functions, of which ours gives none either: with
-        # them each address costs a run of addr2line.
+        # Without inlined functions, which sentry-profd does not show by default. For
+        # these perf runs addr2line at each address.
         before = children_seconds()
         script = self.box.start(['perf', 'script', '-i', self.data,
                                  '--no-inline', '-F', 'comm,tid,time,ip,sym'])
@@ -196,8 +194,8 @@ class Perf(Variant):
 
 
 class Bpftrace(Variant):
-    """Aggregates in the kernel; unwinds by frame pointers, so that stacks of
-    programs without them are cut short."""
+    """bpftrace aggregates in the kernel. It unwinds by frame pointers, so stacks of
+    programs without frame pointers are cut."""
     name = 'bpftrace'
 
     def start(self):

@@ -1,5 +1,6 @@
 /*
- * Threads that wait: for ever, most of the time, or for 20 ms.
+ * Threads that wait: for ever (sleep_on), for a second between two moments of work (tick), or for
+ * 20 ms at a time (wait_often).
  */
 #include "tests/bench/target.h"
 
@@ -12,7 +13,7 @@
 #define WAIT_MS	      20
 #define TICKER_ROUNDS 20000
 
-/* Nobody writes into it. */
+/* Returns the reading end of a pipe into which no thread writes. */
 static int empty_pipe(void)
 {
 	int fds[2];
@@ -30,7 +31,7 @@ void sleep_on(struct worker *w)
 	char byte;
 	int fd;
 
-	/* None but for these: a process may have 1,024 of them. */
+	/* Only where it is needed: a process may have 1,024 descriptors. */
 	fd = w->index % 4 == 1	 ? empty_pipe()
 	     : w->index % 4 == 2 ? epoll_create1(EPOLL_CLOEXEC)
 				 : -1;

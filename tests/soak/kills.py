@@ -1,15 +1,15 @@
 #!/usr/bin/python3
-"""SIGKILL to each of the five processes, KILLS (1,000) times each, at random
-moments, while several daemons profile programs that make threads, children and
+"""Sends SIGKILL to each of the five processes of sentry-profd, KILLS (1,000) times each, at
+random moments, while several daemons profile programs that make threads, children and
 signals, and load code, all the time.
 
-A life of a daemon: each of its children is killed once, in any order, and is
-replaced; then the broker, and with it all others go. After each kill the
-programs go on with all their threads, and after the broker's nobody traces
-them; what was stopped before is stopped. In the end each program says what it
-has seen: nothing.
+In one life of a daemon each of its children is killed once, in any order, and is replaced.
+Then the broker is killed, and all other processes end. After each kill the test checks that
+all threads of the profiled programs run on; after that of the broker also that no thread is
+traced, and that programs which were stopped before are stopped. At the end no program may
+have found a fault.
 
-Told on the way: a line a minute. The last line is JSON.
+Prints a line a minute; the last line is JSON.
 """
 
 import collections
@@ -35,14 +35,14 @@ SEED = os.environ.get('SEED') or str(random.randrange(10**6))
 WORKERS = 3
 RATE = 1000
 
-# More than any run makes.
+# More rounds than any run makes.
 ENDLESS = 10**8
 
-# The others notice that their broker is gone; three daemons and their targets
-# share the processors.
+# The time in which the other processes must end after the broker. It is long because three
+# daemons and their targets share the processors.
 GONE_S = 20
 
-# Who opens files is there only while there is something to open.
+# The helper that opens files exists only while there are files to open.
 FILES_S = 3
 
 CHILDREN = ('capture', 'unwind', 'files', 'ship')
@@ -55,9 +55,8 @@ def says_nothing_wrong(program):
 
 
 class Load:
-    """The programs that one daemon profiles: one whose threads show that they
-    go on, one that is stopped, one that opens files, and one that checks all
-    that it does."""
+    """The programs that one daemon profiles: one whose threads count their progress, one
+    that is stopped, one that loads and unloads code, and one that checks its own calls."""
 
     def __init__(self, box, worker):
         self.progress = Progress(box)
@@ -82,12 +81,12 @@ class Load:
 
     def check_untouched(self):
         self.progress.check_untouched()
-        # Threads and children that come and go may have gone.
+        # Short-lived threads and children may have ended.
         for target in self.targets():
             for tid in harness.threads(target.pid):
                 wait_for(lambda t=tid: harness.tracer(t) == 0,
                          f'thread {tid} of {target.name} is let go')
-        # From the one stop into the other it is awake, in the kernel.
+        # Between the ptrace-stop and its own stop the thread wakes in the kernel.
         wait_for(lambda: harness.state(self.stopped.pid) == 'T',
                  'what was stopped is stopped')
         for target in (self.plugins, self.checking):
@@ -95,7 +94,7 @@ class Load:
                      f'{target.name} is not stopped')
 
     def check_end(self):
-        """What is left of them works as it did."""
+        """Ends the programs, and checks that they have found no fault."""
         self.stopped.signal(signal.SIGCONT)
         wait_for(lambda: harness.state(self.stopped.pid) not in 'tT',
                  'it is continued')
@@ -113,7 +112,7 @@ def pids_of(profd, kind):
 
 
 def kill_one(profd, kind):
-    """The pid that was killed, 0: there was none for a while."""
+    """Kills a process of this kind. Returns its pid; 0: there was none in FILES_S."""
     def found():
         check(profd.running(), f'the broker has ended: {profd.report()}')
         return pids_of(profd, kind)
@@ -131,7 +130,7 @@ def kill_one(profd, kind):
 
 
 def reap(load):
-    """Orphans of ours; a target's end is found by who started it."""
+    """Reaps orphans of the daemons, but no target."""
     targets = {t.pid for t in load.targets()}
     for tid in harness.threads(os.getpid()):
         text = harness.proc_text(os.getpid(), f'task/{tid}/children')
@@ -141,7 +140,7 @@ def reap(load):
 
 
 def check_all_gone(profd, load):
-    """Who lives on is a target, or made by one."""
+    """Checks that no process of sentry-profd is left."""
     def left():
         reap(load)
         return [f'{harness.exe_name(p)} ({p}, {harness.state(p)})'
@@ -173,7 +172,7 @@ def one_life(box, load, rng, counts):
             wait_for(lambda k=kind, p=killed: set(pids_of(profd, k)) - {p},
                      f'{kind} is replaced')
     if rng.random() < 0.1:
-        # While it ends.
+        # The next SIGKILL then comes while the daemon ends.
         profd.signal(signal.SIGINT)
     time.sleep(rng.uniform(0, 0.1))
     if profd.running():
@@ -213,9 +212,10 @@ def test_worker(box):
 
 
 def run_all():
-    """The daemons of three workers at once: each is load to the others."""
+    """Runs three workers at the same time, so that their daemons are load for each
+    other."""
     print(f'SEED={SEED}', flush=True)
-    # One pipe for all: what each says is seen when it is said.
+    # One pipe for all workers, so that each line is shown at once.
     reader, writer = os.pipe()
     workers = [subprocess.Popen(
         [sys.executable, __file__], stdout=writer,

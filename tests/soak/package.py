@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""The package in a Debian of its own, which systemd boots: installed, started,
-a process found and profiled, the profile at a server; what is stopped on
-purpose is started again, by the broker or by systemd's watchdog; upgraded,
-purged, and nothing is left.
+"""Tests the Debian package in a Debian of its own, which systemd boots. Installs the
+package, starts the service, and checks that a process is found and profiled and its profile
+arrives at a server. Stops processes of sentry-profd, which the broker or systemd's watchdog
+must restart. Upgrades and purges the package, after which no file may be left.
 
-Makes that Debian once, by debootstrap, in $BUILD/package/debian, and boots it by
+Makes the Debian once, by debootstrap, in $BUILD/package/debian, and boots it by
 systemd-nspawn with all changes in memory. Needs root, and the two packages that
 make check-package builds: $BUILD/package/*.deb, the second one newer.
 """
@@ -25,13 +25,13 @@ from harness import BUILD, Skip, check, children, exe_name, wait_for  # noqa: E4
 MIRROR = 'http://deb.debian.org/debian'
 DEBIAN = BUILD / 'package/debian'
 
-# Beside what the packages depend on.
+# Packages besides the dependencies of ours.
 INCLUDE = ('systemd', 'systemd-sysv', 'dbus', 'procps')
 
 UNIT = 'sentry-profd.service'
 NAMES = ('sentry-profd-capture', 'sentry-profd-unwind', 'sentry-profd-ship')
 
-# What nspawn's own filter leaves out, and the service's processes need.
+# System calls that the service needs and systemd-nspawn's filter forbids.
 CALLS = ('ptrace process_vm_readv pidfd_getfd landlock_create_ruleset '
          'landlock_add_rule landlock_restrict_self')
 
@@ -44,7 +44,7 @@ profile_session_sample_rate = 1.0
 
 
 def dependencies():
-    """The names of the packages that ours depend on."""
+    """Returns the names of the packages on which ours depend."""
     names = set()
     for path in (BUILD / 'package').glob('*.deb'):
         text = subprocess.run(['dpkg-deb', '-f', path, 'Depends'], check=True,

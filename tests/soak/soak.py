@@ -1,20 +1,20 @@
 #!/usr/bin/python3
-"""The long storms, which make check runs in a short form only.
+"""make soak: long load tests, which make check runs in a short form only. Steps, with the
+environment variables that set their length and the defaults:
 
-KILLS (1000) SIGKILLs to each of our processes at random moments (kills.py);
-SHIP_KILLS (200) of ship alone, with a server that goes and comes back; SPOOLED
-(10000) chunks through the spool, beside all else;
-STORM_SECONDS (30) of 1,000 threads a second, at each rate, and of 10,000 handled
-signals a second; 500 processes of which 50 match, 20 of them started anew each
-second for a minute; and the tests of what a target could see of us over and over,
-from new seeds, for MINUTES (10);
-and STOPS (100000) at random moments of programs of all kinds, ten real ones
-among them, whose stacks are compared with those of other unwinders
-(tests/oracle). With these figures it takes 20 to 35 minutes.
+- KILLS (1000) SIGKILLs to each process of sentry-profd at random moments (kills.py);
+- SHIP_KILLS (200) SIGKILLs to ship, with a server that stops and starts;
+- SPOOLED (10000) chunks through the spool, at the same time as the other steps;
+- STORM_SECONDS (30) of 1,000 threads a second, at 101 and 1,000 Hz, and of 10,000 handled
+  signals a second;
+- 500 processes of which 50 match; 20 of these are restarted each second for a minute;
+- the tests of what a target can notice, repeatedly from new seeds, for MINUTES (10);
+- STOPS (100000) at random moments of programs of all kinds, ten installed ones among
+  them, whose stacks are compared with those of other unwinders (tests/oracle).
 
-Each step says how it went, and the last lines are a summary. A fault does not
-end the others; its output, with the seed, stands where it happened. Status 1 if
-there was any.
+With the defaults this takes 20 to 35 minutes. Each step prints its result, and the last
+lines are a summary. After a fault the other steps run; the fault's output has its seed.
+The exit status is 1 if there was a fault.
 """
 
 import collections
@@ -68,7 +68,7 @@ class Soak:
         return sum(f.startswith(f'{script.name}:') for f in self.faults)
 
     def run(self, script, **env):
-        """One step; what it says is shown as it comes."""
+        """Runs a step, and shows its output at once."""
         began = time.monotonic()
         before = self.faults_of(script)
         step = subprocess.Popen(
@@ -99,7 +99,7 @@ def main():
     soak = Soak()
     storm_s = os.environ.get('STORM_SECONDS') or '30'
     soak.run(HERE / 'kills.py')
-    # Pauses, for the most part, and a quarter of an hour of them.
+    # This step takes a quarter of an hour, most of it pauses, so it runs beside the others.
     spool = threading.Thread(target=soak.run, args=(HERE / 'spool.py',))
     spool.start()
     soak.run(TESTS / 'test_delivery_kills.py',
@@ -108,7 +108,7 @@ def main():
     soak.run(TESTS / 'test_life_signal_storm.py', STORM_SECONDS=storm_s)
     soak.run(TESTS / 'test_many_processes.py', PROCESSES='500',
              RESTARTS='1200', A_TIME='20', PACE_S='1')
-    # An environment with a seed would draw the same moments again.
+    # With a seed in the environment all repetitions would be the same.
     os.environ.pop('SEED', None)
     end = soak.minutes() + MINUTES
     for name in itertools.cycle(AT_LENGTH):

@@ -1,8 +1,7 @@
 #!/usr/bin/python3
-"""SPOOLED (10,000) chunks into the spool, as fast as a hundred targets make them
-while nobody listens; and out again, with the pause that there is between two of
-them: a quarter of an hour. None is lost, none comes twice, and ship has less
-than 32 MB all the time.
+"""Fills the spool with SPOOLED (10,000) chunks, as fast as a hundred targets make them while
+the server is down; then empties it with the usual pauses, in a quarter of an hour. No chunk
+may be lost or arrive twice, and ship may have at most 32 MB of memory.
 
 The last line is JSON.
 """
@@ -24,7 +23,7 @@ SPOOLED = int(os.environ.get('SPOOLED') or 10000)
 TARGETS = 100
 RSS_MAX_BYTES = 32 << 20
 
-# A pause of 100 ms between two, and as much again for a machine that is busy.
+# 100 ms between two chunks, and as much again for a busy machine.
 DRAIN_S = 60 + SPOOLED * 0.2
 
 
@@ -51,7 +50,7 @@ def test_in_and_out(box):
     seconds = {'in': time.monotonic() - began}
     server.up()
     began = time.monotonic()
-    # Its first chunk is answered: so those that wait are due.
+    # When the server has answered its first chunk, the chunks in the spool are due.
     draining = start(box, sleepers(box, 1), server, 1)
     wait_for(lambda: not spooled_ids(spool), 'all of them are out',
              DRAIN_S + harness.PATIENCE_S)
