@@ -16,6 +16,10 @@ PRODUCT = ("daemon/", "lib/", "proto/")
 # The kinds of nm for what an object defines.
 DEFINED = "TDBRVWC"
 
+# Functions of libc that a program replaces for itself and its libraries
+# (daemon/unwind/fstat.c). Callers in other programs call libc's.
+REPLACED = {"fstat"}
+
 
 def include_edges(root, files):
     """{module: modules whose headers its files include}"""
@@ -46,7 +50,7 @@ def add_calls(edges, objects):
     owners, taken = collections.defaultdict(set), {}
     for module, path in objects.items():
         defined, taken[module] = global_names(path)
-        for name in defined:
+        for name in defined - REPLACED:
             owners[name].add(module)
     for module, names in taken.items():
         for name in names:
