@@ -168,9 +168,9 @@ static int set_rate(void *ctx, struct ipc_message *message)
 	const struct msg_target_rate *m = (const void *)message->bytes;
 
 	(void)ctx;
-	if (m->ticks == 0 || m->ticks > m->of_ticks)
+	if (m->sampled_ticks == 0 || m->sampled_ticks > m->of_ticks)
 		return -EPROTO;
-	capture_rate(me.capture, m->target, m->ticks, m->of_ticks);
+	capture_rate(me.capture, m->target, m->sampled_ticks, m->of_ticks);
 	return 0;
 }
 

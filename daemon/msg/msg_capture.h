@@ -32,13 +32,14 @@ struct msg_target_add {
 };
 
 /*
- * Take samples of a target at ticks of every of_ticks ticks, evenly spread; 0 < ticks <=
- * of_ticks. Capture ignores the message if the target has ended.
+ * Of each of_ticks ticks in a row, take samples of the target at only sampled_ticks, evenly
+ * spread. 0 < sampled_ticks <= of_ticks. Until the first of these messages capture takes samples
+ * at each tick. Capture ignores the message if the target has ended.
  */
 struct msg_target_rate {
 	struct msg_header h;
 	uint32_t target;
-	uint32_t ticks;
+	uint32_t sampled_ticks;
 	uint32_t of_ticks;
 };
 

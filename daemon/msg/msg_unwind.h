@@ -168,8 +168,8 @@ struct msg_chunk_lost {
 /* Counters of a session. All fields are uint64_t, since counts_add() adds them up. */
 #define MSG_UNWIND_ENDS_MAX 16
 struct unwind_counts {
-	uint64_t stacks;		    /* stacks that were unwound */
-	uint64_t by_heuristics;		    /* stacks unwound in part by heuristics */
+	uint64_t stacks;	/* stacks that were unwound */
+	uint64_t by_heuristics; /* stacks with a frame found by heuristics, not by CFI */
 	uint64_t ends[MSG_UNWIND_ENDS_MAX]; /* by enum unwind_end */
 	uint64_t malformed;		    /* records that were refused */
 	uint64_t without_lines;		    /* addresses without a line because of a limit */

@@ -208,7 +208,7 @@ void governor_tell(struct targets *ts, const struct target *t)
 	const struct msg_target_rate m = {
 		.h = MSG_HEADER(MSG_TARGET_RATE),
 		.target = t->id,
-		.ticks = t->rate_hz,
+		.sampled_ticks = t->rate_hz,
 		.of_ticks = ts->state->timer_hz,
 	};
 
