@@ -1,7 +1,8 @@
 /*
- * The heartbeat page: memory that capture writes and the broker reads. It shows that capture
- * makes progress, and which memory capture is about to read. It also has the counters, so
- * that they survive a capture that is killed.
+ * The heartbeat page: memory that capture writes and the broker reads (daemon/msg/page.h). The
+ * page shows that capture makes progress, and from which target's memory capture is about to
+ * read. It also has the counters of the targets, so that they survive a capture that is
+ * killed.
  */
 #ifndef DAEMON_MSG_HEARTBEAT_H
 #define DAEMON_MSG_HEARTBEAT_H
@@ -11,7 +12,7 @@
 /* The maximum number of targets at a time. */
 #define HEARTBEAT_SLOTS 256
 
-/* The scheduling of the sampler: the strongest that was permitted. */
+/* The scheduling of capture's tracing thread: the strongest that the kernel permitted. */
 enum heartbeat_scheduler {
 	SCHEDULER_NORMAL,
 	SCHEDULER_NICE,
@@ -22,11 +23,12 @@ struct heartbeat {
 	struct capture_beat beat;
 	uint32_t scheduler; /* enum heartbeat_scheduler */
 	uint32_t cpu_quota; /* of capture's control group, percent of a processor; 0: none */
-	struct capture_counters slots[HEARTBEAT_SLOTS];
+	struct capture_counters slots[HEARTBEAT_SLOTS]; /* by msg_target_add.slot */
 };
 
-/* Capture beats at least this often. If the last beat is this old, capture hangs. */
+/* Capture writes beat.time_ns at least this often. */
 #define HEARTBEAT_EVERY_MS 100
-#define HEARTBEAT_DEAD_MS  1000
+/* If the last beat is this old, capture hangs, and the broker kills it. */
+#define HEARTBEAT_DEAD_MS 1000
 
 #endif

@@ -4,13 +4,13 @@
  * msg_unwind.h and msg_ship.h. msg_io.h sends messages and takes them apart.
  *
  * A message is one datagram (lib/base/ipc.h): the struct in host byte order, since both
- * sides are of the same build, and file descriptors. A receiver treats an unknown type, a
- * wrong size, a missing descriptor, or a broken rule as an error of the sender, which it
- * never repairs: the broker kills the child, and a child exits.
+ * sides are of the same build, and file descriptors. An unknown type, a wrong size, a
+ * missing descriptor, or a broken rule is an error of the sender. The receiver does not
+ * try to go on: the broker kills the child, and a child exits.
  *
  * Each child has a socket to the broker at descriptor MSG_FD. MSG_INIT is the first message
- * that it gets, MSG_READY the first that it sends. A child exits when the broker has closed
- * the socket.
+ * that the child gets, MSG_READY the first that the child sends. A child exits when the
+ * broker has closed the socket.
  */
 #ifndef DAEMON_MSG_MSG_H
 #define DAEMON_MSG_MSG_H
@@ -25,8 +25,9 @@
 
 /*
  * The messages: X(type, struct, number of descriptors that it must have at least). A
- * message can have optional descriptors beyond that number. The structs of a list are in
- * the header that the comment names, and so is NAME_SIZE, the size of each.
+ * message can have optional descriptors beyond that number. The comment before each list
+ * names the header that has the structs. For each type the same header has a constant with
+ * the size of its struct: MSG_INIT_SIZE is sizeof(struct msg_init).
  */
 /* this header */
 #define MSG_COMMON_LIST(X)         \
@@ -117,7 +118,7 @@ struct msg_header {
 	uint32_t size; /* of the whole message */
 };
 
-/* A message with an id, whose meaning the comment on the type states; 0 if there is no id. */
+/* A message with an id, of which the comment on the type says what it is; 0 if it says nothing. */
 struct msg_id {
 	struct msg_header h;
 	uint32_t id;
@@ -130,17 +131,18 @@ struct msg_number {
 };
 
 /*
- * MSG_READY: the child has dropped its privileges and works. If a child exits before this message,
- * and no child of its kind has ever sent it, the broker ends, since another child would exit, too
- * (daemon/broker/children/reap.h).
+ * MSG_READY, without an id: the child has dropped its privileges and works. If a child exits
+ * before this message, and no child of its kind has ever sent it, the broker exits, since
+ * another child would fail in the same way (daemon/broker/children/reap.h).
  */
 
 /*
  * MSG_INIT: the user, the limits and the files of a child.
  *
  * The message carries descriptors. Capture gets one: the heartbeat page (daemon/msg/heartbeat.h).
- * Unwind gets one: the page for the number of a file (struct msg_file_reply). Ship gets one
- * for each bit that is set in files: bit n is n of enum init_file, in this order.
+ * Unwind gets one: the page of a uint32_t, in which unwind shows the number of the file that it
+ * reads (struct msg_file_reply). Ship gets a descriptor for each bit of files that is set, in the
+ * order of enum init_file: bit INIT_SPOOL stands for the first.
  */
 enum init_file {
 	INIT_SPOOL, /* the spool's directory */
@@ -151,19 +153,24 @@ enum init_file {
 };
 struct msg_init {
 	struct msg_header h;
-	uint32_t uid; /* or PRIVILEGES_KEEP_ID: as it is, if an ordinary user started the daemon */
+	/*
+	 * The user and group that the child changes to. PRIVILEGES_KEEP_ID: the child keeps its
+	 * own, since an ordinary user started the daemon.
+	 */
+	uint32_t uid;
 	uint32_t gid;
 	uint32_t debug;		  /* log at debug level */
 	uint32_t seccomp_kill;	  /* for tests: a forbidden system call kills the child */
-	uint32_t files;		  /* ship: which descriptors come with the message */
+	uint32_t files;		  /* ship: a bit for each descriptor of enum init_file */
 	uint32_t nice_steps;	  /* ship: how much lower than the broker's its priority is */
 	uint32_t follow_children; /* capture: attach to the children of targets */
 	/* Ship: the limits of the spool; 0: the default. */
 	uint32_t spool_count;
 	uint32_t spool_age_s;
-	uint32_t spool_is_first; /* the directory itself, not one in it (spool_dirs.h) */
-	uint64_t spool_bytes;
-	uint64_t spool_dsn; /* dsn_hash() of the DSN that the spool belongs to */
+	/* Ship: the spool is the directory itself, not one in it (daemon/ship/spool_dirs.h). */
+	uint32_t spool_is_first;
+	uint64_t spool_bytes; /* ship: the limit of its size */
+	uint64_t spool_dsn;   /* ship: dsn_hash() of the DSN that the spool belongs to */
 };
 
 /* MSG_INIT_SIZE and so on: the size of each type's struct. */

@@ -1,6 +1,11 @@
 /*
  * Messages between the broker and capture, and between capture and unwind.
  * daemon/msg/msg.h says what holds for all messages.
+ *
+ * A ring is a sealed memfd into which capture writes records and from which one unwind
+ * process reads them (lib/base/ring.h). A record is a sample, a tick, or a change of a
+ * thread or a target; lib/capture/sample.h has their types, RECORD_*. There is a ring for
+ * each unwind process.
  */
 #ifndef DAEMON_MSG_MSG_CAPTURE_H
 #define DAEMON_MSG_MSG_CAPTURE_H
@@ -8,16 +13,20 @@
 #include "daemon/msg/msg.h"
 
 /*
- * MSG_RING_MAKE, with a ring's id: capture makes the ring. The message carries capture's end of
- * a socket to the unwind process that will read the ring. If a ring of this id exists, its
- * reader has died: the new ring replaces it, and capture starts its targets anew.
+ * MSG_RING_MAKE, with a ring's id: make the ring. The message carries capture's end of a
+ * socket to the unwind process that will read the ring. If a ring of this id exists, its
+ * reader has died: the new ring replaces it. The targets of the ring stay attached, and
+ * capture announces and samples their threads anew (RECORD_RESET).
  *
  * MSG_RING_MADE, with the id: the ring exists. The message carries the ring's memfd, sealed.
  *
  * MSG_RING_BROKEN, with the id: the ring's reader has sent a message that breaks a rule.
  */
 
-/* Attach to a process. The message carries a pidfd, since the pid alone could be reused. */
+/*
+ * MSG_TARGET_ADD: attach to a process. The message carries a pidfd, since the pid alone could
+ * be reused.
+ */
 struct msg_target_add {
 	struct msg_header h;
 	uint32_t target;
@@ -32,9 +41,9 @@ struct msg_target_add {
 };
 
 /*
- * Of each of_ticks ticks in a row, take samples of the target at only sampled_ticks, evenly
- * spread. 0 < sampled_ticks <= of_ticks. Until the first of these messages capture takes samples
- * at each tick. Capture ignores the message if the target has ended.
+ * MSG_TARGET_RATE: of each of_ticks ticks in a row, take samples of the target at only
+ * sampled_ticks, evenly spread. 0 < sampled_ticks <= of_ticks. Until the first of these messages
+ * capture takes samples at each tick. Capture ignores the message if the target has ended.
  */
 struct msg_target_rate {
 	struct msg_header h;
@@ -51,8 +60,9 @@ struct msg_target_rate {
 
 /*
  * MSG_CAPTURE_STOP: take the samples that are due, write RECORD_END for each target, send
- * MSG_CAPTURE_DONE and exit. The kernel detaches then, and stops no thread for that. With id
- * CAPTURE_KEEP_SESSIONS no RECORD_END is written: the next capture continues the sessions.
+ * MSG_CAPTURE_DONE and exit. When capture exits, the kernel detaches from all threads without
+ * stopping them. With id CAPTURE_KEEP_SESSIONS capture writes no RECORD_END: the sessions of
+ * the targets stay open, and the next capture process continues them.
  */
 #define CAPTURE_KEEP_SESSIONS 1
 
@@ -67,6 +77,7 @@ enum target_state {
 	TARGET_EXEC, /* has executed a program; RECORD_EXEC is written */
 };
 
+/* MSG_TARGET_STATE: the state of a target has changed. */
 struct msg_target_state {
 	struct msg_header h;
 	uint32_t target;
@@ -75,25 +86,29 @@ struct msg_target_state {
 };
 
 /*
- * MSG_CHILD_BORN, with a pid: a target, or a descendant of one, has forked. Capture has
- * attached to the child and lets it run. Sent only if MSG_INIT has follow_children set. The broker
- * makes the child a target if the pid is a process that capture traces, and ignores a
- * process that has ended and a thread.
+ * MSG_CHILD_BORN, with a pid as the id: a target, or a descendant of a target, has forked.
+ * Capture has attached to the child and lets it run. Sent only if MSG_INIT has
+ * follow_children set. The broker makes the child a target. It ignores the pid if it is a
+ * thread, if the process has ended, or if capture does not trace the process.
  */
 
 /* MSG_CAPTURE_DONE: the answer to MSG_CAPTURE_STOP. */
 
 /*
- * MSG_RING_HEAD: unwind may read records up to this number. Sent a few times a second, when
- * many records are waiting, and when a target has ended or has executed a program.
+ * MSG_RING_HEAD, with a position: unwind may read the records before this position. A
+ * position is the number of bytes written to the ring since it was made, pads included
+ * (lib/base/ring.h). Sent a few times a second, when many records are waiting, and when a
+ * target has ended or has executed a program.
  *
- * MSG_RING_CREDIT: unwind has read records up to this number. Sent when so many were read
- * that it is worth a wake-up of capture.
+ * MSG_RING_CREDIT, with a position: the credit, by which unwind returns ring space to
+ * capture. unwind has read all records before this position, and capture may overwrite them.
+ * Sent when so much was read that it is worth a wake-up of capture.
  */
 
 /*
- * How much of a thread's stacks unwind needed for a sample with stack pointer sp; capture
- * copies no more of them for the next samples. Capture checks the values at each use.
+ * MSG_STACK_HINT: how much of a thread's stacks unwind needed for a sample with stack
+ * pointer sp (daemon/unwind/hints.h). Capture copies no more of the stacks for the next
+ * samples. Capture checks the values at each use, because unwind may be hostile.
  */
 struct msg_stack_hint {
 	struct msg_header h;
@@ -102,8 +117,9 @@ struct msg_stack_hint {
 	uint64_t sp;
 	uint64_t top; /* the end (exclusive) of what is needed of the stack that sp is on */
 	/*
-	 * The start of what is needed of the thread's own stack, if sp is on another one, as
-	 * that of a coroutine; 0: nothing. Capture knows where a thread's own stack ends.
+	 * If sp is on another stack than the thread's own, such as that of a coroutine: the start
+	 * of what is needed of the thread's own stack, up to its end, which capture knows; 0:
+	 * nothing is needed.
 	 */
 	uint64_t second;
 };

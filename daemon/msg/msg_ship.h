@@ -8,20 +8,24 @@
 #include "daemon/msg/msg.h"
 
 /*
- * The destination of envelopes. With an empty dsn, or without this message, ship sends nothing and
- * writes files only.
- * limited_until_ns is what a former ship reported by MSG_LIMITED; 0: no limit.
+ * MSG_DSN: the destination of envelopes. With an empty dsn, or without this message, ship sends
+ * nothing and writes files only.
  */
 struct msg_dsn {
 	struct msg_header h;
+	/*
+	 * Until when the server accepts no envelopes of this kind, as a former ship reported by
+	 * MSG_LIMITED; 0: no limit.
+	 */
 	uint64_t limited_until_ns;
 	uint32_t retry_5xx;   /* send an envelope again after 502, 503 and 504 */
 	uint32_t no_reports;  /* send the server no reports of losses */
 	uint32_t compression; /* enum compression (lib/ship/compression.h) */
-	uint32_t kind;	      /* of the envelopes that are limited: enum envelope_kind */
+	uint32_t kind;	      /* of the envelopes that the daemon makes now: enum envelope_kind */
 	/*
-	 * dsn is the URL of a Spotlight (dsn_parse_url), which has no limits and gets no
-	 * reports. Ship sends an envelope once more if Spotlight did not answer.
+	 * dsn is the URL of Spotlight (dsn_parse_url()), Sentry's viewer on a developer's own
+	 * machine. Spotlight has no limits and gets no reports. If Spotlight does not answer,
+	 * ship sends an envelope once more.
 	 */
 	uint32_t is_spotlight;
 	uint32_t reserved;
@@ -29,22 +33,26 @@ struct msg_dsn {
 };
 
 /*
- * A chunk to make an envelope of and to write to a file, to send, or both.
+ * MSG_ENVELOPE: a chunk. Ship makes an envelope of it and writes the envelope to a file, sends
+ * it, or both.
  *
- * The message carries, in this order: the memfd of the payload; if to_file, the file, empty and
- * open for writing; if file_size is not 0, the memfd of another payload, for the file; if
- * anchor_size is not 0, the memfd of a transaction that refers to the chunk. anchor_size excludes a
- * file.
+ * The message carries, in this order:
+ * - the memfd of the payload;
+ * - if to_file, the file, empty and open for writing;
+ * - if file_size is not 0, the memfd of another payload, for the file;
+ * - if anchor_size is not 0, the memfd of the anchor (struct msg_chunk). An envelope with an
+ *   anchor is for Spotlight, so it has no file.
  *
- * No more than MSG_ENVELOPES_MAX of these messages are unanswered at a time: ship's queue and
- * socket have room for so many. The chunks of a hundred targets can be made at the same tick.
+ * No more than MSG_ENVELOPES_MAX of these messages are unanswered at a time, because ship's
+ * queue and socket have room for no more. The broker keeps the others until an answer comes:
+ * the chunks of a hundred targets can be made at the same tick.
  */
 #define MSG_ENVELOPES_MAX 24
 struct msg_envelope {
 	struct msg_header h;
-	uint64_t seq; /* one more for each envelope */
-	uint64_t size;
-	uint64_t transaction_size; /* see lib/ship/package.h */
+	uint64_t seq;		   /* greater than that of each earlier envelope */
+	uint64_t size;		   /* of the payload */
+	uint64_t transaction_size; /* as in struct msg_chunk */
 	uint64_t file_size;	   /* 0 unless to_file */
 	uint64_t anchor_size;	   /* 0 if to_file, or with a transaction_size */
 	uint32_t to_file;
@@ -54,8 +62,8 @@ struct msg_envelope {
 };
 
 /*
- * The outcome for an envelope that is not lost. For a lost one the outcome is an enum discard
- * (daemon/msg/discard.h), whose values are larger.
+ * The outcome of an envelope that is not lost. The outcome of a lost envelope is an enum
+ * discard (daemon/msg/discard.h), whose values are larger.
  */
 enum ship_result {
 	SHIP_NOT_SENT, /* sending was not asked for */
@@ -64,8 +72,8 @@ enum ship_result {
 };
 
 /*
- * The envelope has been written to its file, or writing failed. Sent at once for each
- * envelope with to_file; the outcome of sending can take long.
+ * MSG_ENVELOPE_WRITTEN: the envelope has been written to its file, or writing failed. Sent at
+ * once for each envelope with to_file, before the outcome of sending, which can take long.
  */
 struct msg_envelope_written {
 	struct msg_header h;
@@ -74,7 +82,7 @@ struct msg_envelope_written {
 	uint32_t reserved;
 };
 
-/* The outcome of an envelope: the last message about it. */
+/* MSG_ENVELOPE_DONE: the outcome of an envelope. The last message about it. */
 struct msg_envelope_done {
 	struct msg_header h;
 	uint64_t seq;
@@ -83,8 +91,8 @@ struct msg_envelope_done {
 };
 
 /*
- * Chunks and V1 profiles that were lost before ship received them, for the reports to the server.
- * Ship counts its own losses itself.
+ * MSG_LOST: a number of chunks or V1 profiles (daemon/msg/msg_unwind.h) that were lost before
+ * ship received them, for the reports to the server. Ship counts its own losses itself.
  */
 struct msg_lost {
 	struct msg_header h;
@@ -99,13 +107,17 @@ struct msg_lost {
  * each envelope as before.
  */
 
-/* The largest file of certificates or keys: a system's bundle has 220 kB, a chain some. */
+/*
+ * The largest file of CA certificates (the bundle of a system has 220 kB), and the largest
+ * file of a client's certificate chain or key (a few kB).
+ */
 #define MSG_CA_CERTS_BYTES_MAX	  (4u << 20)
 #define MSG_CLIENT_CERT_BYTES_MAX (256u << 10)
 
 /*
- * The certificates and keys after a reload, which replace all that ship had. The message carries
- * one descriptor for each bit of files, by enum init_file; INIT_SPOOL is never set.
+ * MSG_CERTIFICATES: the certificates and keys after a reload, which replace all that ship had. The
+ * message carries a descriptor for each bit of files, as MSG_INIT does; the bit of INIT_SPOOL
+ * is never set.
  */
 struct msg_certificates {
 	struct msg_header h;
@@ -119,13 +131,13 @@ struct spool_counts {
 	uint64_t bytes; /* the size of these chunks */
 	/* The outcome of chunks that have left the spool since this process was started. */
 	uint64_t sent;
-	uint64_t refused; /* by the server, with a status */
+	uint64_t refused; /* by the server, with an HTTP status */
 	uint64_t rate_limited;
-	uint64_t overflow; /* dropped to make room for newer chunks */
-	uint64_t expired;
+	uint64_t overflow;  /* dropped to make room for newer chunks */
+	uint64_t expired;   /* removed because they were too old */
 	uint64_t set_aside; /* damaged, or not written by the daemon */
 };
-/* Sent when a counter has changed. */
+/* MSG_SPOOL: the counters of the spool. Sent when a counter has changed. */
 struct msg_spool {
 	struct msg_header h;
 	struct spool_counts counts;
@@ -133,16 +145,20 @@ struct msg_spool {
 
 /*
  * MSG_LIMITED, with a time by CLOCK_BOOTTIME in ns: until then the server accepts no envelopes
- * of the kind that is made; at most RATELIMIT_MAX_S from now (proto/ratelimit.h). Sent when
+ * of msg_dsn.kind. The time is at most RATELIMIT_MAX_S from now (proto/ratelimit.h). Sent when
  * the time has changed.
  */
 
-/* Differences between clocks above this are reported: chunks carry the times of this host. */
+/*
+ * A larger difference between the clocks of the server and of this host is reported to the user,
+ * because chunks carry the times of this host.
+ */
 #define MSG_CLOCK_MAX_S 5
 
 /*
- * The number of seconds by which the server's clock is ahead of this host's, by the Date of its
- * last answer. Sent when the difference has changed; 0 before the first answer.
+ * MSG_CLOCK: the number of seconds by which the server's clock is ahead of this host's, by the
+ * header Date of the server's last answer; negative: behind; 0 before the first answer. Sent
+ * when the difference has changed.
  */
 struct msg_clock {
 	struct msg_header h;
@@ -150,10 +166,12 @@ struct msg_clock {
 };
 
 /*
- * MSG_PROBE, to a ship that has a DSN: find out whether the server accepts envelopes. Ship
- * posts an envelope with an empty client report when the current request has ended, so the
- * probe uses the connection, the certificates, the proxy and the sandbox of chunks. While
- * the server has set a rate limit on everything, ship posts nothing and answers with 429.
+ * MSG_PROBE, to a ship that has a DSN: find out whether the server accepts envelopes. When the
+ * current request has ended, ship posts an envelope with an empty client report, so the
+ * probe uses the same connection, certificates, proxy and sandbox as chunks. While the server
+ * has set a rate limit on everything, ship posts nothing and answers with status 429.
+ *
+ * MSG_PROBED is the answer.
  */
 struct msg_probed {
 	struct msg_header h;

@@ -2,6 +2,10 @@
  * Messages between the broker and unwind. sentry-profctl takes the broker's part for an
  * unwind of its own (daemon/ctl/common/helper.h). daemon/msg/msg.h says what holds for all
  * messages.
+ *
+ * A chunk is the profile of one target for up to 60 s. Its payload has one of two formats of
+ * Sentry: V2, the usual one (proto/chunk_v2.h), or V1, the former one, in which a profile
+ * belongs to one transaction (proto/profile_v1.h).
  */
 #ifndef DAEMON_MSG_MSG_UNWIND_H
 #define DAEMON_MSG_MSG_UNWIND_H
@@ -12,10 +16,11 @@
 #include "daemon/msg/msg.h"
 
 /*
- * Opens a session: the state of one target in unwind while the target is profiled. Unwind answers
- * with MSG_SESSION_OPENED, and the broker starts the target's records in the ring only then.
- * No more than MSG_SESSIONS_ASKED_MAX of these messages are unanswered at a time, so that
- * unwind's answers find room in the socket.
+ * MSG_SESSION_OPEN opens a session: the state of one target in unwind while the target is
+ * profiled. Unwind answers with MSG_SESSION_OPENED. Only then does the broker send
+ * MSG_TARGET_ADD, so that no record of an unknown target comes. No more than
+ * MSG_SESSIONS_ASKED_MAX of these messages are unanswered at a time, so that unwind's answers
+ * find room in the socket.
  */
 #define MSG_SESSIONS_ASKED_MAX 8
 struct msg_session_open {
@@ -29,23 +34,24 @@ struct msg_session_open {
 	uint32_t cpu_only;	    /* take no stacks of threads that do not run */
 	uint32_t thread_pointers;   /* identify a thread by pthread_self(), where known, not tid */
 	/*
-	 * The destinations of chunks. A payload for a file or for Spotlight says more than one
-	 * for a server (proto/chunk_v2.h). With one for Spotlight comes a transaction
-	 * (proto/transaction.h).
+	 * The destinations of chunks. Spotlight is Sentry's viewer on a developer's own machine.
+	 * A payload for a file or for Spotlight has members that a payload for a server has not
+	 * (proto/chunk_v2.h). A payload for Spotlight comes with an anchor (struct msg_chunk).
 	 */
 	uint32_t for_server, for_file, for_spotlight;
 	uint32_t recordings_only; /* make no chunks: the session exists for its recordings */
-	uint64_t chunk_us;
-	uint64_t first_chunk_us; /* length of the first chunk, at most chunk_us */
-	uint64_t wall_offset_us;
-	uint64_t hash_seed;
+	uint64_t chunk_us;	  /* length of a chunk, at most 60 s */
+	uint64_t first_chunk_us;  /* length of the first chunk, at most chunk_us */
+	uint64_t wall_offset_us;  /* CLOCK_REALTIME minus CLOCK_MONOTONIC, for all samples */
+	uint64_t hash_seed;	  /* random: of hash tables whose keys the target chooses */
 	char profiler_id[MSG_ID_SIZE];
-	char transaction[MSG_TEXT_MAX]; /* if set: make a V1 profile of this name at the end */
+	/* Not "": the session has one chunk, and its payload is a V1 profile of this name. */
+	char transaction[MSG_TEXT_MAX];
 	char platform[MSG_TEXT_MAX];
 	char environment[MSG_TEXT_MAX];	   /* configured, of the daemon's environment, or default */
 	char release_given[MSG_TEXT_MAX];  /* by the configuration, else "" */
 	char release_env[MSG_TEXT_MAX];	   /* by the daemon's environment, else "" */
-	char in_app_include[MSG_TEXT_MAX]; /* patterns of files, or "" */
+	char in_app_include[MSG_TEXT_MAX]; /* patterns of files (lib/aggregate/in_app.h), or "" */
 	char in_app_exclude[MSG_TEXT_MAX];
 };
 
@@ -56,21 +62,24 @@ struct msg_session_open {
  * come: capture gave the target up, or the target ended while no capture ran. Answered by
  * MSG_SESSION_CLOSED, even if unwind has no such session.
  *
- * MSG_SESSION_CLOSED, with the id: unwind has read the target's RECORD_END, or was told to
- * close, and has sent the last chunk and the last counts.
+ * MSG_SESSION_CLOSED, with the id: unwind has sent the last chunk and the last counts of the
+ * session, because it has read the target's RECORD_END, or because of MSG_SESSION_CLOSE.
  *
  * MSG_SESSION_FORGET, with the id: free the closed session; its table of functions is not
  * needed. Unwind ignores the message if it has no such session.
  *
- * MSG_RING_OPEN, with a ring's id: read this ring from now on. The message carries the ring's
- * memfd and unwind's end of the socket to capture. A former ring has lost its writer.
+ * MSG_RING_OPEN, with a ring's id: read this ring (daemon/msg/msg_capture.h) from now on. The
+ * message carries the ring's memfd and unwind's end of the socket to capture. If unwind reads
+ * another ring, the capture process that wrote it has ended: unwind first reads the remaining
+ * records.
  */
 
 /* The file, or the text of a process, that unwind requests from the broker. */
 enum file_kind {
 	/*
-	 * A copy of /proc/PID/maps. From msg_maps_files() on an array of struct mapped_file
-	 * follows, for the executable mappings whose files the kernel tells.
+	 * A copy of /proc/PID/maps, followed at offset msg_maps_files() by an array of struct
+	 * mapped_file (lib/base/file_identity.h): an element for each executable mapping whose
+	 * file the broker could identify.
 	 */
 	FILE_KIND_MAPS = 1,
 	FILE_KIND_IMAGE,      /* the file mapped at start-end, or a copy of the mapped bytes */
@@ -84,18 +93,18 @@ enum file_kind {
 	 */
 	FILE_KIND_PROGRAM,
 	FILE_KIND_CMDLINE, /* the beginning of /proc/PID/cmdline: argv[0] */
-	/* For the broker itself (daemon/broker/files/files.h): unwind must not ask for these. */
+	/* Kinds that the broker uses itself (daemon/broker/files/files.h): unwind must not ask. */
 	FILE_KIND_PID_FILE, /* a pid file of the configuration */
 	FILE_KIND_EXE_LINK, /* a path with its symbolic links resolved, as text */
 	FILE_KIND_END,
 };
 
-/* The most bytes that are copied of /proc/PID/environ: ARG_MAX is usually 2 MiB. */
+/* The most bytes of /proc/PID/environ that are copied: ARG_MAX is usually 2 MiB. */
 #define MSG_ENVIRON_MAX (4u << 20)
 
 /*
- * Returns the offset of the array behind a text of maps (FILE_KIND_MAPS): the next multiple of 8,
- * after 1 to 8 NULs.
+ * Returns the offset of the array that follows a text of maps of text_size bytes
+ * (FILE_KIND_MAPS): the next multiple of 8. 1 to 8 NULs are between the two.
  */
 static inline size_t msg_maps_files(size_t text_size)
 {
@@ -103,13 +112,14 @@ static inline size_t msg_maps_files(size_t text_size)
 }
 
 /*
- * Unwind asks for a file, and waits for the MSG_FILE_REPLY before it asks for another.
- * start < end, both page-aligned. A build-id is lower-case hex of at least two bytes; a name
- * is one that file_name_is_plain() accepts (daemon/msg/file_request.h).
+ * MSG_FILE_REQUEST: unwind asks for a file, and waits for the MSG_FILE_REPLY before it asks
+ * for another. daemon/msg/file_request.h checks the fields: start < end, both page-aligned; a
+ * build-id is lower-case hex of at least two bytes; a name of a debug file has printable
+ * ASCII without a space, a slash, and a dot at the start (lib/base/file_name.h).
  *
  * A wrong size, an unknown kind, the target of another unwind process, or a second request
- * at a time breaks a rule, and the broker ends unwind. The broker answers a range or a name
- * that is not valid with EINVAL, and counts it (files_refused).
+ * before the answer to the first breaks a rule: the broker kills unwind. The broker answers a
+ * range or a name that is not valid with EINVAL, and counts it (files_refused).
  */
 struct msg_file_request {
 	struct msg_header h;
@@ -117,15 +127,18 @@ struct msg_file_request {
 	uint32_t kind;	  /* enum file_kind */
 	uint32_t target;
 	uint32_t reserved;
-	uint64_t start, end;	 /* FILE_KIND_IMAGE, FILE_KIND_DEBUG_LINK */
-	char name[MSG_NAME_MAX]; /* FILE_KIND_DEBUG, FILE_KIND_DEBUG_LINK */
+	uint64_t start, end; /* FILE_KIND_IMAGE, FILE_KIND_DEBUG_LINK */
+	/* The build-id (FILE_KIND_DEBUG), or the name of the debug file (FILE_KIND_DEBUG_LINK). */
+	char name[MSG_NAME_MAX];
 };
 
 /*
- * The answer: error 0 and a descriptor, or an errno and none. An image or a debug file has a
- * number, a hash that is the same each time; other files have 0. Unwind shows the number in
- * the page of MSG_INIT while it reads the file or data made from it, so that the broker
- * knows at which file unwind died (daemon/broker/files/quarantine.h).
+ * MSG_FILE_REPLY, the answer: error 0 and a descriptor, or an errno and no descriptor.
+ *
+ * number is the file number: a hash of the identity of an image or a debug file, so the same
+ * file has the same number each time; 0: another kind of file. Unwind shows the number in
+ * the page of MSG_INIT while it reads the file or data made from it. So the broker knows at
+ * which file an unwind process died (daemon/broker/files/quarantine.h).
  */
 struct msg_file_reply {
 	struct msg_header h;
@@ -136,27 +149,32 @@ struct msg_file_reply {
 };
 
 /*
- * A finished chunk. The message carries, each in a memfd that is sealed against every change:
- * the payload; if file_size is not 0, another payload, for its file and for Spotlight, which
- * get the first one otherwise; if anchor_size is not 0, the transaction for Spotlight.
- * platform is the one in both payloads, byte for byte.
+ * MSG_CHUNK: a finished chunk. The message carries up to three memfds that are sealed against
+ * every change, in this order:
+ * - the first payload;
+ * - if file_size is not 0, the second payload, for the file and for Spotlight, with the
+ *   members that the server does not get. If it is 0, the first payload is for these, too;
+ * - if anchor_size is not 0, the anchor: a transaction that refers to the chunk
+ *   (proto/transaction.h). Spotlight shows a chunk only below such a transaction.
+ * platform is the same as in both payloads, byte for byte.
  */
 struct msg_chunk {
 	struct msg_header h;
 	uint32_t target;
-	uint32_t for_server;	   /* the first payload may be sent to the server */
-	uint64_t size;		   /* of the first payload */
-	uint64_t transaction_size; /* the part of size that is a transaction (package.h) */
-	uint64_t file_size;	   /* of the second payload */
-	uint64_t anchor_size;	   /* of the transaction for Spotlight */
+	uint32_t for_server; /* the first payload may be sent to the server */
+	uint64_t size;	     /* of the first payload */
+	/* Not 0: the first payload is a transaction of this many bytes, then a V1 profile. */
+	uint64_t transaction_size;
+	uint64_t file_size;   /* of the second payload */
+	uint64_t anchor_size; /* of the anchor */
 	char chunk_id[MSG_ID_SIZE];
 	char platform[MSG_TEXT_MAX];
 };
 
 /*
- * A chunk for which there is no payload. reason: enum profile_fault, enum discard
- * (daemon/msg/discard.h), or CHUNK_IDLE, which is no loss: only processor time is profiled,
- * and no thread ran.
+ * MSG_CHUNK_LOST: a chunk without a payload. reason is an enum profile_fault, an enum discard
+ * (daemon/msg/discard.h), or CHUNK_IDLE. CHUNK_IDLE is no loss: only processor time is
+ * profiled (cpu_only), and no thread ran.
  */
 #define CHUNK_IDLE 1000
 struct msg_chunk_lost {
@@ -165,18 +183,18 @@ struct msg_chunk_lost {
 	uint32_t reason;
 };
 
-/* Counters of a session. All fields are uint64_t, since counts_add() adds them up. */
 #define MSG_UNWIND_ENDS_MAX 16
+/* Counters of a session. All fields are uint64_t, since counts_add() adds them up. */
 struct unwind_counts {
 	uint64_t stacks;	/* stacks that were unwound */
 	uint64_t by_heuristics; /* stacks with a frame found by heuristics, not by CFI */
 	uint64_t ends[MSG_UNWIND_ENDS_MAX]; /* by enum unwind_end */
-	uint64_t malformed;		    /* records that were refused */
-	uint64_t without_lines;		    /* addresses without a line because of a limit */
+	uint64_t malformed;		    /* records that broke the format */
+	uint64_t without_lines;		    /* addresses without a line, because of a limit */
 	uint64_t unknown_releases;	    /* chunks with a release NAME@unknown */
 	uint64_t cost_ns;		    /* time spent, without waits for files */
 };
-/* The counters of a target since its session was opened. */
+/* MSG_UNWIND_STATS: the counters of a target since its session was opened. */
 struct msg_unwind_stats {
 	struct msg_header h;
 	uint32_t target;
@@ -218,8 +236,8 @@ struct msg_record_chunk {
 };
 
 /*
- * Write the table of the target's hottest functions. The message carries the descriptor to write
- * to.
+ * MSG_TABLE: write the table of the target's hottest functions (aggregate_write_table()) to the
+ * descriptor that the message carries. MSG_TABLE_DONE is the answer.
  */
 struct msg_table {
 	struct msg_header h;
@@ -229,7 +247,7 @@ struct msg_table {
 struct msg_table_done {
 	struct msg_header h;
 	uint32_t target;
-	int32_t error; /* errno, ENOENT if the target has no session */
+	int32_t error; /* errno; ENOENT: the target has no session; 0: the table is written */
 };
 
 /*
@@ -255,15 +273,16 @@ struct msg_usage {
 };
 
 /*
- * sentry-profctl convert --symbolize asks for the functions and lines at n addresses of a
- * file. The message carries the file: an executable, a library or a separate debug file. Unwind can
- * ask for debug files before it answers (FILE_KIND_DEBUG, FILE_KIND_DEBUG_LINK; target is 0).
+ * MSG_SYMBOLIZE: sentry-profctl convert --symbolize asks for the functions and lines at n
+ * addresses of a file. The message carries the file: an executable, a library or a separate
+ * debug file. Unwind can ask for debug files before it answers (FILE_KIND_DEBUG,
+ * FILE_KIND_DEBUG_LINK; target is 0).
  */
 #define MSG_SYMBOLIZE_MAX 1024
 struct msg_symbolize {
 	struct msg_header h;
 	uint32_t n;
-	uint32_t demangle; /* names of C++ and Rust, as for platform native */
+	uint32_t demangle; /* not 0: demangle the names of C++ and Rust, as for platform native */
 	/*
 	 * The identity that the file must have: the build-id in lower-case hex, or, if that is
 	 * "", the debug_id (proto/debug_meta.h). If both are "", no file fits.
@@ -271,21 +290,25 @@ struct msg_symbolize {
 	char build_id[MSG_NAME_MAX];
 	char debug_id[MSG_NAME_MAX];
 	char name[MSG_NAME_MAX]; /* of the file, for functions without a symbol */
-	/* Offsets in bytes from the start of the first segment; for return addresses one less. */
+	/*
+	 * Offsets in bytes from the start of the first segment. The offset of a return address is
+	 * reduced by one, so that it lies inside the call.
+	 */
 	uint64_t offsets[MSG_SYMBOLIZE_MAX];
 };
 
 enum symbolize_verdict {
 	SYMBOLIZE_DONE = 1,
-	SYMBOLIZE_NOT_ELF,  /* no ELF file for this processor */
+	SYMBOLIZE_NOT_ELF,  /* the file is no ELF file for this processor */
 	SYMBOLIZE_OTHER_ID, /* the file has another identity */
 	SYMBOLIZE_NO_NAMES, /* the file names none of the addresses */
 	SYMBOLIZE_NO_MEMORY,
 };
 
 /*
- * The answer. With SYMBOLIZE_DONE and SYMBOLIZE_NO_NAMES comes a sealed memfd of size bytes,
- * with an entry for each address, in the order of the addresses (daemon/msg/symbolized.h).
+ * MSG_SYMBOLIZED, the answer. With SYMBOLIZE_DONE and SYMBOLIZE_NO_NAMES comes a sealed memfd
+ * of size bytes, with an entry for each address, in the order of the addresses
+ * (daemon/msg/symbolized.h).
  */
 struct msg_symbolized {
 	struct msg_header h;
@@ -293,6 +316,7 @@ struct msg_symbolized {
 	uint32_t reserved;
 	uint64_t size;
 };
+/* Returns true if the message with this verdict carries the memfd. */
 static inline bool msg_symbolized_has_answer(uint32_t verdict)
 {
 	return verdict == SYMBOLIZE_DONE || verdict == SYMBOLIZE_NO_NAMES;

@@ -13,7 +13,10 @@
 #include "lib/base/util.h"
 #include "lib/unwind/unwind.h"
 
-/* The largest answer. Its names take up to LOOKUP_PAYLOAD_MAX, everything else some 100 KB. */
+/*
+ * The largest answer. Its names take up to LOOKUP_PAYLOAD_MAX (lib/aggregate/lookup.h),
+ * everything else about 100 KB.
+ */
 #define SYMBOLIZED_BYTES_MAX (32u << 20)
 
 struct symbolized_frame {
@@ -25,25 +28,27 @@ struct symbolized_frame {
 /* The functions at one address. */
 struct symbolized_pc {
 	/*
-	 * From the inside out: functions that were inlined at the address, each with a name;
-	 * the last frame is the function that contains the address.
+	 * Innermost first: the functions that were inlined at the address, each with a name. The
+	 * last frame is the function that contains the address.
 	 */
 	struct symbolized_frame frames[UNWIND_LINES_MAX];
 	size_t n; /* at least 1 */
 };
 
-/* Appends an address to the answer. Returns 0, or the error of buf_add(). */
+/* Appends an address to the answer. Returns 0, or the error of buf_add() (lib/base/buf.h). */
 must_check int symbolized_add(struct buf *out, const struct symbolized_pc *pc);
 
-/* The part of an answer that is not yet read. */
+/* The part of an answer that is not read yet. The caller sets it to the whole answer. */
 struct symbolized_cursor {
 	const uint8_t *at;
 	size_t left;
 };
 
 /*
- * Reads the next address. Its texts are valid UTF-8 of less than NAME_SIZE bytes and point
- * into the bytes of the cursor. Returns 0, or -EBADMSG.
+ * Reads the next address and advances the cursor. The texts of *ret are valid UTF-8 of less
+ * than NAME_SIZE bytes (lib/aggregate/names.h) and point into the bytes of the cursor. Returns 0,
+ * or -EBADMSG if the bytes are malformed or at their end. The caller knows how many addresses
+ * it asked for.
  */
 must_check int symbolized_next(struct symbolized_cursor *c, struct symbolized_pc *ret);
 
