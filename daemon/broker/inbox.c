@@ -307,11 +307,11 @@ static int usage_done(void *ctx, struct ipc_message *message)
 
 static int record_chunk(void *ctx, struct ipc_message *message)
 {
-	const struct msg_record_chunk *m = (const void *)message->bytes;
+	const struct msg_recording_chunk *m = (const void *)message->bytes;
 	struct child *child = ctx;
 	struct target *t = own_target(child, m->target);
 
-	if (t != NULL && recordings_chunk(&broker_of(child)->commands.recordings, t, m->record,
+	if (t != NULL && recordings_chunk(&broker_of(child)->commands.recordings, t, m->recording,
 					  m->size, message->fds[0]) < 0)
 		child_fail(child, "sends an invalid chunk");
 	return 0;
@@ -319,21 +319,21 @@ static int record_chunk(void *ctx, struct ipc_message *message)
 
 static int record_lost(void *ctx, struct ipc_message *message)
 {
-	const struct msg_record *m = (const void *)message->bytes;
+	const struct msg_recording *m = (const void *)message->bytes;
 	struct target *t = own_target(ctx, m->target);
 
 	if (t != NULL)
-		recordings_lost(&broker_of(ctx)->commands.recordings, t, m->record);
+		recordings_lost(&broker_of(ctx)->commands.recordings, t, m->recording);
 	return 0;
 }
 
 static int record_closed(void *ctx, struct ipc_message *message)
 {
-	const struct msg_record *m = (const void *)message->bytes;
+	const struct msg_recording *m = (const void *)message->bytes;
 	struct target *t = own_target(ctx, m->target);
 
 	if (t != NULL)
-		recordings_closed(&broker_of(ctx)->commands.recordings, t, m->record);
+		recordings_closed(&broker_of(ctx)->commands.recordings, t, m->recording);
 	return 0;
 }
 
@@ -408,9 +408,9 @@ static int take_from_unwind(struct child *child, struct ipc_message *m)
 		{MSG_SESSION_CLOSED, session_closed},
 		{MSG_TABLE_DONE, table_done},
 		{MSG_USAGE_DONE, usage_done},
-		{MSG_RECORD_CHUNK, record_chunk},
-		{MSG_RECORD_LOST, record_lost},
-		{MSG_RECORD_CLOSED, record_closed},
+		{MSG_RECORDING_CHUNK, record_chunk},
+		{MSG_RECORDING_LOST, record_lost},
+		{MSG_RECORDING_CLOSED, record_closed},
 	};
 
 	return msg_handle(rules, array_size(rules), child, m);

@@ -66,8 +66,8 @@
 	X(MSG_FILE_REPLY, msg_file_reply, 0)               \
 	X(MSG_TABLE, msg_table, 1)                         \
 	X(MSG_USAGE, msg_usage, 0)                         \
-	X(MSG_RECORD_OPEN, msg_record_open, 0)             \
-	X(MSG_RECORD_CLOSE, msg_record, 0)                 \
+	X(MSG_RECORDING_OPEN, msg_recording_open, 0)       \
+	X(MSG_RECORDING_CLOSE, msg_recording, 0)           \
 	/* sentry-profctl -> its own unwind */             \
 	X(MSG_SYMBOLIZE, msg_symbolize, 1)                 \
 	X(MSG_FILE_LOOK, msg_id, 1)                        \
@@ -80,9 +80,9 @@
 	X(MSG_UNWIND_STATS, msg_unwind_stats, 0)           \
 	X(MSG_TABLE_DONE, msg_table_done, 0)               \
 	X(MSG_USAGE_DONE, msg_id, 0)                       \
-	X(MSG_RECORD_CHUNK, msg_record_chunk, 1)           \
-	X(MSG_RECORD_LOST, msg_record, 0)                  \
-	X(MSG_RECORD_CLOSED, msg_record, 0)                \
+	X(MSG_RECORDING_CHUNK, msg_recording_chunk, 1)     \
+	X(MSG_RECORDING_LOST, msg_recording, 0)            \
+	X(MSG_RECORDING_CLOSED, msg_recording, 0)          \
 	/* unwind -> the sentry-profctl that started it */ \
 	X(MSG_SYMBOLIZED, msg_symbolized, 0)               \
 	X(MSG_FILE_SEEN, msg_file_seen, 0)

@@ -202,36 +202,41 @@ struct msg_unwind_stats {
 	struct unwind_counts counts;
 };
 
+#define MSG_RECORDINGS_MAX 4 /* of a target, at a time */
 /*
- * Starts a recording (daemon/broker/control/recordings.h): until MSG_RECORD_CLOSE, or until the
- * session ends, unwind makes a second series of chunks of the target's records, under
- * another profiler_id. record is not 0, and no other open recording has it. chunk_us is at
- * most 60 s. If the target has no session, unwind closes the recording at once.
+ * MSG_RECORDING_OPEN starts a recording, which a user has asked for
+ * (daemon/broker/control/recordings.h). Until MSG_RECORDING_CLOSE, or until the session ends,
+ * unwind makes a second series of chunks from the same records, under another profiler_id.
+ * recording is the number of the recording: not 0, and no other open recording of the target
+ * has it. chunk_us is at most 60 s. If the target has no session, unwind closes the recording
+ * at once.
  */
-#define MSG_RECORDS_MAX 4 /* of a target, at a time */
-struct msg_record_open {
+struct msg_recording_open {
 	struct msg_header h;
 	uint32_t target;
-	uint32_t record;
+	uint32_t recording;
 	uint64_t chunk_us;
 	char profiler_id[MSG_ID_SIZE];
 };
 /*
- * MSG_RECORD_CLOSE: send the last chunk of the recording. Unwind ignores the message if the
- * recording has ended. MSG_RECORD_LOST: a chunk of the recording has no payload.
- * MSG_RECORD_CLOSED: the recording has ended; the last message of each recording.
+ * MSG_RECORDING_CLOSE: send the last chunk of the recording. Unwind ignores the message if the
+ * recording has ended. MSG_RECORDING_LOST: a chunk of the recording has no payload.
+ * MSG_RECORDING_CLOSED: the recording has ended; the last message of each recording.
  */
-struct msg_record {
+struct msg_recording {
 	struct msg_header h;
 	uint32_t target;
-	uint32_t record;
+	uint32_t recording;
 };
 
-/* A chunk of a recording. The message carries the payload, in a sealed memfd. */
-struct msg_record_chunk {
+/*
+ * MSG_RECORDING_CHUNK: a finished chunk of a recording. The message carries the payload, for a
+ * file, in a sealed memfd of size bytes.
+ */
+struct msg_recording_chunk {
 	struct msg_header h;
 	uint32_t target;
-	uint32_t record;
+	uint32_t recording;
 	uint64_t size;
 };
 

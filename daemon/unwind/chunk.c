@@ -23,10 +23,10 @@ static void send_broker(const void *message, size_t size, const int *fds, size_t
 
 static void send_recording_message(enum msg_type type, uint32_t target, uint32_t recording)
 {
-	const struct msg_record m = {
+	const struct msg_recording m = {
 		.h = {type, sizeof(m)},
 		.target = target,
-		.record = recording,
+		.recording = recording,
 	};
 
 	send_broker(&m, sizeof(m), NULL, 0);
@@ -41,14 +41,14 @@ void chunk_report_lost(uint32_t target, uint32_t recording, uint32_t reason)
 	};
 
 	if (recording != 0)
-		send_recording_message(MSG_RECORD_LOST, target, recording);
+		send_recording_message(MSG_RECORDING_LOST, target, recording);
 	else
 		send_broker(&m, sizeof(m), NULL, 0);
 }
 
 void chunk_report_closed(uint32_t target, uint32_t recording)
 {
-	send_recording_message(MSG_RECORD_CLOSED, target, recording);
+	send_recording_message(MSG_RECORDING_CLOSED, target, recording);
 }
 
 static struct utsname kernel;
@@ -151,17 +151,17 @@ static void encode_more(const struct msg_session_open *open, const struct profil
 static void send_recording_chunk(const struct msg_session_open *open, uint32_t recording,
 				 const struct profile *profile)
 {
-	struct msg_record_chunk m = {
-		.h = MSG_HEADER(MSG_RECORD_CHUNK),
+	struct msg_recording_chunk m = {
+		.h = MSG_HEADER(MSG_RECORDING_CHUNK),
 		.target = open->target,
-		.record = recording,
+		.recording = recording,
 	};
 	uint64_t transaction_size;
 	int fd = -1;
 
 	if (encode(open, profile, CHUNK_V2_FILE, &fd, &m.size, &transaction_size) < 0 ||
 	    m.size > CHUNK_V2_SIZE_MAX)
-		send_recording_message(MSG_RECORD_LOST, open->target, recording);
+		send_recording_message(MSG_RECORDING_LOST, open->target, recording);
 	else
 		send_broker(&m, sizeof(m), &fd, 1);
 	close_fd(&fd);

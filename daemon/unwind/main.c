@@ -234,20 +234,20 @@ static int forget_session(void *ctx, struct ipc_message *message)
 
 static int open_recording(void *ctx, struct ipc_message *message)
 {
-	const struct msg_record_open *m = (const void *)message->bytes;
+	const struct msg_recording_open *m = (const void *)message->bytes;
 	struct stream *stream = stream_of(m->target);
 
 	(void)ctx;
 	if (stream != NULL)
 		return stream_recording_open(stream, m);
 	/* The session was opened in an earlier process. */
-	chunk_report_closed(m->target, m->record);
+	chunk_report_closed(m->target, m->recording);
 	return 0;
 }
 
 static int close_recording(void *ctx, struct ipc_message *message)
 {
-	const struct msg_record *m = (const void *)message->bytes;
+	const struct msg_recording *m = (const void *)message->bytes;
 	struct stream *stream = stream_of(m->target);
 	int r;
 
@@ -255,7 +255,7 @@ static int close_recording(void *ctx, struct ipc_message *message)
 	if (stream == NULL)
 		return 0;
 	work_for(stream);
-	r = stream_recording_close(stream, m->record);
+	r = stream_recording_close(stream, m->recording);
 	work_for(NULL);
 	return r;
 }
@@ -281,8 +281,8 @@ static void on_broker(void)
 		{MSG_RING_OPEN, open_ring},
 		{MSG_TABLE, write_table},
 		{MSG_USAGE, take_usage},
-		{MSG_RECORD_OPEN, open_recording},
-		{MSG_RECORD_CLOSE, close_recording},
+		{MSG_RECORDING_OPEN, open_recording},
+		{MSG_RECORDING_CLOSE, close_recording},
 		{MSG_SYMBOLIZE, take_symbolize},
 		{MSG_FILE_LOOK, take_file_look},
 	};

@@ -42,7 +42,7 @@ int series_open(struct series *c, const struct msg_session_open *open, const str
 }
 
 /* Changes the options of a session to those of a recording: a payload for a file. */
-static void open_for_file(struct msg_session_open *open, const struct msg_record_open *recording)
+static void open_for_file(struct msg_session_open *open, const struct msg_recording_open *recording)
 {
 	open->for_server = open->for_spotlight = 0;
 	open->for_file = 1;
@@ -53,7 +53,7 @@ static void open_for_file(struct msg_session_open *open, const struct msg_record
 	memcpy(open->profiler_id, recording->profiler_id, sizeof(open->profiler_id));
 }
 
-int series_open_beside(const struct series *from, const struct msg_record_open *recording,
+int series_open_beside(const struct series *from, const struct msg_recording_open *recording,
 		       uint64_t time_ns, struct series **ret)
 {
 	struct series *c = calloc(1, sizeof(*c));
@@ -62,7 +62,7 @@ int series_open_beside(const struct series *from, const struct msg_record_open *
 
 	if (c == NULL)
 		return -ENOMEM;
-	c->recording = recording->record;
+	c->recording = recording->recording;
 	c->open = from->open;
 	open_for_file(&c->open, recording);
 	c->began_ns = time_ns;

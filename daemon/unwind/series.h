@@ -5,7 +5,7 @@
  * The reader is either the target's session or a recording. The session exists as long
  * as the target is profiled; its chunks go to Sentry, to files, and to Spotlight, Sentry's
  * local viewer. A recording begins and ends by request of a user, to whom its chunks go
- * (daemon/broker/control/recordings.h). A target has one session and up to MSG_RECORDS_MAX
+ * (daemon/broker/control/recordings.h). A target has one session and up to MSG_RECORDINGS_MAX
  * recordings at a time. Each of them has a series, and every ring record of the target
  * (lib/capture/sample.h) is added to every series (daemon/unwind/stream.c).
  *
@@ -26,7 +26,7 @@
 
 struct series {
 	struct series *next; /* of another reader of the same target */
-	uint32_t recording;  /* msg_record_open.record; 0: the reader is the session */
+	uint32_t recording;  /* msg_recording_open.recording; 0: the reader is the session */
 	/*
 	 * The session's options. The copy of a recording has the recording's profiler id and
 	 * length of chunks, and asks for payloads for files.
@@ -52,7 +52,7 @@ must_check int series_open(struct series *c, const struct msg_session_open *open
  * series_free().
  */
 must_check int series_open_beside(const struct series *from,
-				  const struct msg_record_open *recording, uint64_t time_ns,
+				  const struct msg_recording_open *recording, uint64_t time_ns,
 				  struct series **ret);
 /* Frees everything that c points to. Safe on a zero-initialised struct. */
 void series_fini(struct series *c);

@@ -442,19 +442,19 @@ static struct series *find_recording(struct stream *s, uint32_t recording)
 	return c;
 }
 
-int stream_recording_open(struct stream *s, const struct msg_record_open *m)
+int stream_recording_open(struct stream *s, const struct msg_recording_open *m)
 {
 	struct series *c, *last = &s->series;
 	size_t n = 0;
 	int r;
 
 	if (s->closed) {
-		chunk_report_closed(m->target, m->record);
+		chunk_report_closed(m->target, m->recording);
 		return 0;
 	}
 	for (; last->next != NULL; last = last->next)
 		n++;
-	if (n == MSG_RECORDS_MAX || m->record == 0 || find_recording(s, m->record) != NULL)
+	if (n == MSG_RECORDINGS_MAX || m->recording == 0 || find_recording(s, m->recording) != NULL)
 		return -EPROTO;
 	r = series_open_beside(&s->series, m, s->time_ns, &c);
 	if (r == 0)

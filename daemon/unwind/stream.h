@@ -58,11 +58,11 @@ void stream_add_usage(struct stream *s, const struct msg_usage_entry *m);
 
 /*
  * Begin and end a recording. stream_recording_open() also returns -EPROTO if the number is 0,
- * an open recording has that number, or MSG_RECORDS_MAX recordings are open.
+ * an open recording has that number, or MSG_RECORDINGS_MAX recordings are open.
  * stream_recording_close() sends the last chunk, and reports that the recording is closed; it
  * does nothing if no recording has that number.
  */
-must_check int stream_recording_open(struct stream *s, const struct msg_record_open *m);
+must_check int stream_recording_open(struct stream *s, const struct msg_recording_open *m);
 must_check int stream_recording_close(struct stream *s, uint32_t recording);
 
 /*

@@ -40,7 +40,7 @@ struct recording {
 	uint32_t target;
 	int32_t unwind_pid;
 	bool is_finishing; /* the peer wants no more chunks */
-	bool end_is_asked; /* MSG_RECORD_CLOSE was sent to the unwind process */
+	bool end_is_asked; /* MSG_RECORDING_CLOSE was sent to the unwind process */
 	/* PROTOCOL_RECORD_GOES_ON, or the reason of its end, of which the peer is to be informed.
 	 */
 	enum protocol_record_end end;
@@ -193,9 +193,9 @@ void recordings_ask(struct recordings *rs, const struct control_peer *peer,
 	i = adopt_for_recording(rs->targets, &peer->identity, pid, ret);
 	if (i == NULL)
 		return;
-	if (i->n_recordings == MSG_RECORDS_MAX) {
+	if (i->n_recordings == MSG_RECORDINGS_MAX) {
 		control_refuse(ret, PROTOCOL_BUSY, "%d recordings of it go on already",
-			       MSG_RECORDS_MAX);
+			       MSG_RECORDINGS_MAX);
 		return;
 	}
 	r = add(rs, i, peer, is_watch ? WATCH_CHUNK_US : RECORD_CHUNK_US, &ret->fd);
@@ -264,10 +264,10 @@ static bool session_is_there(const struct recording *r)
 
 static void ask_end(struct recording *r)
 {
-	const struct msg_record m = {
-		.h = MSG_HEADER(MSG_RECORD_CLOSE),
+	const struct msg_recording m = {
+		.h = MSG_HEADER(MSG_RECORDING_CLOSE),
 		.target = r->target,
-		.record = r->number,
+		.recording = r->number,
 	};
 
 	child_send(&r->instance->target->unwind->child, &m, sizeof(m), NULL, 0);
@@ -276,10 +276,10 @@ static void ask_end(struct recording *r)
 
 static void ask(struct recording *r, struct target *t)
 {
-	struct msg_record_open m = {
-		.h = MSG_HEADER(MSG_RECORD_OPEN),
+	struct msg_recording_open m = {
+		.h = MSG_HEADER(MSG_RECORDING_OPEN),
 		.target = t->id,
-		.record = r->number,
+		.recording = r->number,
 		.chunk_us = r->chunk_us,
 	};
 

@@ -32,7 +32,7 @@ struct recordings {
 
 /*
  * Handles PROTOCOL_RECORD and PROTOCOL_WATCH: starts a recording. *ret is the answer, with the
- * peer's end of the recording's socket. If the process has MSG_RECORDS_MAX recordings, the
+ * peer's end of the recording's socket. If the process has MSG_RECORDINGS_MAX recordings, the
  * answer is PROTOCOL_BUSY. peer must stay valid until recordings_gone().
  */
 void recordings_ask(struct recordings *rs, const struct control_peer *peer,

@@ -172,9 +172,9 @@ TEST(files_read_before_capture_saw_the_program_are_its_own)
 
 static void open_record(uint32_t number, int expected)
 {
-	const struct msg_record_open m = {
+	const struct msg_recording_open m = {
 		.target = TARGET,
-		.record = number,
+		.recording = number,
 		.chunk_us = 60 * 1000000,
 		.profiler_id = "ffffffffffffffffffffffffffffffff",
 	};
@@ -198,12 +198,12 @@ static struct ipc_message *next_message(uint32_t type)
 /* Each has its chunks, and its end; the session goes on. */
 TEST(recordings)
 {
-	const struct msg_record_chunk *chunk;
-	const struct msg_record *closed;
+	const struct msg_recording_chunk *chunk;
+	const struct msg_recording *closed;
 	uint64_t now = clock_mono_ns();
 
 	first_program(now);
-	for (uint32_t i = 1; i <= MSG_RECORDS_MAX; i++)
+	for (uint32_t i = 1; i <= MSG_RECORDINGS_MAX; i++)
 		open_record(i, 0);
 	open_record(9, -EPROTO); /* one too many */
 	for (int i = 0; i < 4; i++) {
@@ -212,10 +212,10 @@ TEST(recordings)
 		tick(now);
 	}
 	OK(stream_recording_close(stream, 2));
-	chunk = (const void *)next_message(MSG_RECORD_CHUNK)->bytes;
-	ck_assert_uint_eq(chunk->record, 2);
-	closed = (const void *)next_message(MSG_RECORD_CLOSED)->bytes;
-	ck_assert_uint_eq(closed->record, 2);
+	chunk = (const void *)next_message(MSG_RECORDING_CHUNK)->bytes;
+	ck_assert_uint_eq(chunk->recording, 2);
+	closed = (const void *)next_message(MSG_RECORDING_CLOSED)->bytes;
+	ck_assert_uint_eq(closed->recording, 2);
 	OK(stream_recording_close(stream, 2));
 	open_record(1, -EPROTO); /* there is one */
 	open_record(0, -EPROTO); /* the session's */
@@ -224,15 +224,15 @@ TEST(recordings)
 	for (size_t i = 0; i < 3; i++) {
 		static const uint32_t left[] = {1, 3, 4};
 
-		closed = (const void *)next_message(MSG_RECORD_CLOSED)->bytes;
-		ck_assert_uint_eq(closed->record, left[i]);
+		closed = (const void *)next_message(MSG_RECORDING_CLOSED)->bytes;
+		ck_assert_uint_eq(closed->recording, left[i]);
 	}
-	(void)next_message(MSG_RECORD_CLOSED);
+	(void)next_message(MSG_RECORDING_CLOSED);
 	(void)next_message(MSG_CHUNK);
 	(void)next_message(MSG_SESSION_CLOSED);
 	open_record(10, 0);
-	closed = (const void *)next_message(MSG_RECORD_CLOSED)->bytes;
-	ck_assert_uint_eq(closed->record, 10);
+	closed = (const void *)next_message(MSG_RECORDING_CLOSED)->bytes;
+	ck_assert_uint_eq(closed->recording, 10);
 }
 
 /* Of a session that is there for its recordings nothing else comes. */
@@ -251,7 +251,7 @@ TEST(recordings_alone)
 		ck_assert_int_eq(ipc_recv(broker, &m), 1);
 		ck_assert_uint_ne(msg_type_of(&m), MSG_CHUNK);
 		ck_assert_uint_ne(msg_type_of(&m), MSG_CHUNK_LOST);
-		n_recorded += msg_type_of(&m) == MSG_RECORD_CHUNK;
+		n_recorded += msg_type_of(&m) == MSG_RECORDING_CHUNK;
 		ipc_close_fds(&m);
 	} while (msg_type_of(&m) != MSG_SESSION_CLOSED);
 	ck_assert_uint_eq(n_recorded, 1);
