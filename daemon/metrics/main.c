@@ -188,7 +188,7 @@ static int start_listening(const union address *at, int *ret_fd)
 }
 
 /* Serves until a signal ends the process. */
-static int run(int fd, const char *socket)
+static int run(int fd, const char *where, const char *socket)
 {
 	struct MHD_Daemon *d;
 
@@ -200,7 +200,8 @@ static int run(int fd, const char *socket)
 			     (size_t)CONNECTION_BYTES, MHD_OPTION_END);
 	while (d != NULL && MHD_run_wait(d, -1) == MHD_YES)
 		;
-	log_error("libmicrohttpd cannot %s", d == NULL ? "start" : "continue");
+	log_error("cannot serve metrics at %s: the HTTP server (libmicrohttpd) %s", where,
+		  d == NULL ? "could not be started" : "has failed");
 	return EXIT_FAILURE;
 }
 
@@ -249,5 +250,5 @@ int main(int argc, char **argv)
 		log_error("cannot listen at %s: %s", where, strerror(-r));
 		return EXIT_FAILURE;
 	}
-	return run(fd, control_client_path(socket));
+	return run(fd, where, control_client_path(socket));
 }
