@@ -21,8 +21,8 @@ void outbox_init(struct outbox *o, struct transport *transport, outbox_done_fn d
 void outbox_fini(struct outbox *o)
 {
 	if (o->unsent > 0)
-		log_warning("%zu chunk%s not sent: the time is up", o->unsent,
-			    o->unsent == 1 ? " was" : "s were");
+		log_warning("%zu chunk%s lost: not sent before the end", o->unsent,
+			    o->unsent == 1 ? " is" : "s are");
 	transport_abort(o->transport);
 	if (o->current != NULL)
 		queue_item_free(o->current);
@@ -315,7 +315,7 @@ static void handle_answer(struct outbox *o, const struct transport_answer *a)
 static void give_up(struct outbox *o)
 {
 	if (is_busy(o)) {
-		const struct transport_answer none = {.error = "the time is up"};
+		const struct transport_answer none = {.error = "no answer before the end"};
 
 		transport_abort(o->transport);
 		handle_answer(o, &none);

@@ -515,7 +515,8 @@ void delivery_give_up(struct delivery *d)
 	const size_t n = d->n_envelopes - n_copies(d);
 
 	if (n > 0)
-		log_warning("%zu chunk%s still on the way: given up", n, n == 1 ? " is" : "s are");
+		log_warning("%zu chunk%s lost: not delivered before the end", n,
+			    n == 1 ? " is" : "s are");
 	FOR_EACH_ENVELOPE (e, d)
 		give_up(d, e);
 	for (size_t i = 0; i < d->children->n_ships; i++)
