@@ -108,7 +108,8 @@ void ships_renew_files(struct children *c)
 	int renewed[INIT_FILE_N] = {-1, -1, -1, -1};
 
 	if (open_certificates(c, false, renewed) < 0) {
-		log_warning("certificates and keys stay as they were");
+		log_warning("a certificate or key file cannot be opened: the old certificates and "
+			    "keys stay in use");
 		for (size_t i = INIT_CA_CERTS; i < INIT_FILE_N; i++)
 			close_fd(&renewed[i]);
 		return;
