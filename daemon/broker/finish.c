@@ -198,8 +198,8 @@ void finish_picture(struct broker *b)
 	int r;
 
 	if (b->parts.delivery.files_written == 0) {
-		log_error("%s is not written: there is no profile, since no "
-			  "chunk was made",
+		log_error("%s is not written: there is no profile, since no chunk was made (the "
+			  "processes ended too early, or could not be attached to)",
 			  path);
 		return;
 	}
