@@ -182,7 +182,9 @@ static void write_file(const struct queue_item *item, struct ipc_message *messag
 	if (close(file) < 0 && r == 0)
 		r = -errno;
 	if (r < 0)
-		log_warning("writing chunk %s failed: %s", item->chunk_id, strerror(-r));
+		log_warning("cannot write chunk %s to its output file: %s; the output lacks the "
+			    "chunk",
+			    item->chunk_id, strerror(-r));
 	written.error = -r;
 	send_message(&written, sizeof(written));
 }

@@ -75,8 +75,8 @@ static void move_files(int from, int to, uint64_t dsn)
 	if (fsync(to) < 0 || fsync(from) < 0)
 		log_error("spool: %s", strerror(errno));
 	log_warning("spool: %zu chunk%s found again in the directory that this DSN used before the "
-		    "configuration changed",
-		    n, n == 1 ? " was" : "s were");
+		    "configuration changed: %s sent now",
+		    n, n == 1 ? " was" : "s were", n == 1 ? "it is" : "they are");
 }
 
 static bool is_subdir_name(const char *name)

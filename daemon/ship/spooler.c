@@ -66,7 +66,7 @@ static void on_event(void *ctx, enum spool_event event, const char *name, int er
 	case SPOOL_EXPIRED:
 		s->counts.expired++;
 		count_lost(s, name);
-		log_debug("spool: %s is too old", name);
+		log_debug("spool: %s is removed, because it is too old", name);
 		return;
 	case SPOOL_SET_ASIDE:
 		s->counts.set_aside++;
