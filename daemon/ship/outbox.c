@@ -21,8 +21,8 @@ void outbox_init(struct outbox *o, struct transport *transport, outbox_done_fn d
 void outbox_fini(struct outbox *o)
 {
 	if (o->unsent > 0)
-		log_warning("%zu chunk%s lost: not sent before the end", o->unsent,
-			    o->unsent == 1 ? " is" : "s are");
+		log_warning("%zu chunk%s not sent before the end, and %s not in a spool", o->unsent,
+			    o->unsent == 1 ? " was" : "s were", o->unsent == 1 ? "is" : "are");
 	transport_abort(o->transport);
 	if (o->current != NULL)
 		queue_item_free(o->current);
