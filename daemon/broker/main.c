@@ -154,6 +154,17 @@ static int open_stats(struct broker *b)
 	return r;
 }
 
+/* Returns false after a line on stderr. */
+static bool write_stats(struct broker *b)
+{
+	int r = stats_write(&b->parts, b->stats_fd);
+
+	if (r < 0)
+		log_error("cannot write the statistics to %s: %s", b->parts.state.options.stats,
+			  strerror(-r));
+	return r >= 0;
+}
+
 static void say_missing(struct broker *b)
 {
 	struct limitation limitations[LIMITATIONS_MAX];
@@ -343,7 +354,7 @@ static int start_service(struct broker *b)
 	int r = sampling_key_read(&b->parts.targets.sampling_key);
 
 	if (r < 0) {
-		log_error("the boot id cannot be read: %s", strerror(-r));
+		log_error("cannot read /proc/sys/kernel/random/boot_id: %s", strerror(-r));
 		return r;
 	}
 	return discovery_new(&b->parts.targets, &b->parts.discovery);
@@ -446,7 +457,7 @@ static int check_servers(struct broker *b, const struct config_faults *faults)
 	if (r == 0)
 		r = inspect_options(&b->commands.inspector, faults);
 	if (r < 0) {
-		log_error("cannot ask the servers: %s", strerror(-r));
+		log_error("cannot check the configuration and its servers: %s", strerror(-r));
 		return EXIT_FAILURE;
 	}
 	while (b->parts.state.phase == PHASE_PROFILES && !inspect_is_over(&b->commands.inspector)) {
@@ -527,10 +538,8 @@ int main(int argc, char **argv)
 		status = FINISH_STATUS_ALL_LOST;
 	else if (b->command.pid != 0)
 		finish_tell_lost(b);
-	if (b->stats_fd >= 0 && stats_write(&b->parts, b->stats_fd) < 0) {
-		log_error("cannot write %s", b->parts.state.options.stats);
+	if (b->stats_fd >= 0 && !write_stats(b))
 		status = EXIT_FAILURE;
-	}
 	if (!all_are_well(b))
 		status = EXIT_FAILURE;
 	if (b->command.pid != 0)
