@@ -96,6 +96,20 @@ static int take_argument(struct request *q, const char *text)
 	return EXIT_USAGE;
 }
 
+/* Sets the interval of --watch. value may be NULL: the default. */
+static bool set_watch(struct request *q, const char *value)
+{
+	uint64_t seconds = WATCH_S;
+
+	if (value != NULL && !digits_number(value, 1, WATCH_MAX_S, &seconds)) {
+		log_error("%s: --watch=%s: not a number of seconds from 1 to %d", q->command->name,
+			  value, WATCH_MAX_S);
+		return false;
+	}
+	q->watch_s = (unsigned int)seconds;
+	return true;
+}
+
 static int parse(int argc, char **argv, struct request *q)
 {
 	enum { SOCKET = OPTION_LONG, JSON, WATCH, OPENMETRICS };
@@ -107,7 +121,6 @@ static int parse(int argc, char **argv, struct request *q)
 		{0},
 	};
 	const bool is_status = q->command->type == PROTOCOL_STATUS;
-	uint64_t seconds = WATCH_S;
 	int c, at;
 
 	while ((c = option_next(argv[0], argc, argv, ":", options, &at)) != -1) {
@@ -115,16 +128,15 @@ static int parse(int argc, char **argv, struct request *q)
 			q->socket = optarg;
 		else if (c == JSON && is_status)
 			q->raw = true;
-		else if (c == WATCH && is_status &&
-			 (optarg == NULL || digits_number(optarg, 1, WATCH_MAX_S, &seconds)))
-			q->watch_s = (unsigned int)seconds;
-		else if (c == OPENMETRICS && q->command->type == PROTOCOL_METRICS)
+		else if (c == WATCH && is_status) {
+			if (!set_watch(q, optarg))
+				return EXIT_USAGE;
+		} else if (c == OPENMETRICS && q->command->type == PROTOCOL_METRICS)
 			q->type = PROTOCOL_OPENMETRICS;
 		else if (c == '?')
 			return EXIT_USAGE;
 		else {
-			log_error("%s: --%s is not an option of this command, or "
-				  "its value is wrong",
+			log_error("%s: --%s is not an option of this command (see --help)",
 				  q->command->name, options[at].name);
 			return EXIT_USAGE;
 		}

@@ -144,6 +144,8 @@ def test_what_is_no_command(_box):
             (['status', '--jsno'], 'status: --jsno: not known: did you mean '
              '--json?'),
             (['status', '--json=x'], 'status: --json: takes no value'),
+            (['status', '--watch=x'], 'status: --watch=x: not a number of seconds'),
+            (['stop', '--json', '1'], 'stop: --json is not an option of this command'),
             (['stack', '--orcale', '1'], 'did you mean --oracle?'),
             (['doctor', '--confg', 'x'], 'did you mean --config?')):
         done = subprocess.run([BUILD / 'sentry-profctl', *args], text=True,
