@@ -208,7 +208,7 @@ static void count(struct send *s, const char *path, const char *id, uint32_t res
 	}
 	if (result == DISCARD_SEND_ERROR) {
 		s->n_refused++;
-		log_error("%s: the server has refused chunk %s", path, id);
+		log_error("%s: the server has refused chunk %s (see the status above)", path, id);
 		return;
 	}
 	s->has_given_up = result == DISCARD_NETWORK_ERROR;
