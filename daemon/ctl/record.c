@@ -111,7 +111,9 @@ static int take_chunk(void *ctx, const char *payload, size_t size)
 static int finish(struct recorder *c)
 {
 	if (c->is_finishing) {
-		log_error("sentry-profd does not end the recording: it is stuck");
+		log_error("sentry-profd at %s has not ended the recording within %u s; the file "
+			  "has the chunks that arrived before",
+			  c->client.path, (unsigned int)(END_NS / NS_PER_SEC));
 		return -ETIMEDOUT;
 	}
 	c->is_finishing = true;
@@ -163,8 +165,9 @@ static int write_file(struct recorder *c)
 		log_warning("the recording of process %d ended early: %s", r->pid,
 			    recording_end_text(r));
 	if (r->n_lost > 0)
-		log_warning("%u chunk%s of the recording %s lost", r->n_lost,
-			    r->n_lost == 1 ? "" : "s", r->n_lost == 1 ? "was" : "were");
+		log_warning("%u chunk%s of the recording %s lost, so the profile has gaps: "
+			    "sentry-profctl was too slow, or a process of sentry-profd died",
+			    r->n_lost, r->n_lost == 1 ? "" : "s", r->n_lost == 1 ? "was" : "were");
 	if (c->n_chunks == 0) {
 		log_error("%s not written: no samples of process %d were "
 			  "recorded",
