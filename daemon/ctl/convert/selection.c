@@ -153,8 +153,8 @@ int selection_finish(struct merge *m)
 			    m->has_states ? " of some chunks" : "",
 			    m->has_states ? " of those" : "");
 	if (m->overlap_ns > 0)
-		log_warning("chunks of one process overlap: %.6f s of thread "
-			    "time are left out",
+		log_warning("chunks of one process overlap in time: %.6f s, summed over all "
+			    "threads, are counted only once",
 			    (double)m->overlap_ns / (double)NS_PER_SEC);
 	if (m->n_bars == 0)
 		log_warning("the output is empty: no sample matches --filter, --state, "
