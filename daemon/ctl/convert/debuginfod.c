@@ -105,7 +105,8 @@ static int load(struct debuginfod *d)
 	    find_symbol(d->library, "debuginfod_get_user_data", &get_data, sizeof(get_data)))
 		d->client = begin();
 	if (d->client == NULL) {
-		log_warning("%s lacks functions that are needed: no server is asked", LIBRARY);
+		log_warning("%s cannot be used, probably because it is too old: no server is asked",
+			    LIBRARY);
 		return -ENOSYS;
 	}
 	set_data(d->client, d);
@@ -158,7 +159,8 @@ int debuginfod_find(struct debuginfod *d, const char *build_id, int *ret_fd)
 	if (r == 0) {
 		r = fetch(d, ret_fd);
 		if (r < 0 && r != -ENOENT)
-			log_warning("debuginfod: %s: no server is asked again", strerror(-r));
+			log_warning("debuginfod: %s: no server is asked for further files",
+				    strerror(-r));
 	}
 	d->is_off = r < 0 && r != -ENOENT;
 	return r;
