@@ -29,7 +29,8 @@ static void let_go(struct broker *b)
 		const uint64_t now = clock_mono_ns();
 
 		if (now >= patience_end_ns(&patience, now, watch_works(&b->parts.children)))
-			child_fail(&b->parts.children.capture, "does not let go");
+			child_fail(&b->parts.children.capture,
+				   "does not detach from the processes");
 		turn_run_once(b, POLL_MS);
 	}
 }

@@ -116,7 +116,7 @@ const char *recording_end_text(const struct recording *r)
 	case PROTOCOL_RECORD_SHUTDOWN:
 		return "sentry-profd has ended";
 	case PROTOCOL_RECORD_LEFT_OUT:
-		return r->text[0] != '\0' ? r->text : "sentry-profd has let go of it";
+		return r->text[0] != '\0' ? r->text : "sentry-profd has detached from the process";
 	case PROTOCOL_RECORD_GOES_ON:
 	case PROTOCOL_RECORD_DONE:
 		break;
