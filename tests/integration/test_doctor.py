@@ -378,6 +378,22 @@ def test_configurations(box):
         'configuration', 'fault', 'No such file')
 
 
+def test_a_check_that_is_killed(box):
+    """sentry-profd dies after its first finding: doctor says that findings may
+    be missing."""
+    directory = box.make_dir('build')
+    shutil.copy2(BUILD / 'sentry-profctl', directory)
+    fake = directory / 'sentry-profd'
+    fake.write_text('#!/bin/sh\n'
+                    'echo "ok       configuration: no sections"\n'
+                    'kill -SEGV $$\n')
+    fake.chmod(0o755)
+    found = Findings(box, exe=directory / 'sentry-profctl')
+    found.check('configuration', 'ok', 'no sections')
+    found.check('configuration', 'fault', 'was killed by signal 11 .*findings '
+                'may be missing')
+
+
 def test_a_good_program(box):
     target = box.target('unw_o2', 'nanosleep')
     found = Findings(box, target.pid)

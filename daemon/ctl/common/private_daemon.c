@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -65,13 +64,6 @@ static int start(struct private_daemon *d, int32_t target)
 	return profd_child_start(&d->profd, argv, -1, prepare, d);
 }
 
-static bool has_ended(struct private_daemon *d)
-{
-	if (d->profd.pid != 0 && waitpid(d->profd.pid, NULL, WNOHANG) == d->profd.pid)
-		d->profd.pid = 0;
-	return d->profd.pid == 0;
-}
-
 static int connect_to(struct private_daemon *d, const volatile sig_atomic_t *stop,
 		      struct control_client *ret)
 {
@@ -83,7 +75,7 @@ static int connect_to(struct private_daemon *d, const volatile sig_atomic_t *sto
 			ret->is_quiet = false;
 			return 0;
 		}
-		if (has_ended(d))
+		if (profd_child_has_exited(&d->profd))
 			return -ECHILD;
 		if (clock_mono_ns() > deadline_ns)
 			return -ETIMEDOUT;
@@ -142,7 +134,7 @@ void private_daemon_end(struct private_daemon *d)
 
 	if (d->profd.pid != 0)
 		(void)kill(d->profd.pid, SIGTERM);
-	profd_child_wait(&d->profd);
+	(void)profd_child_wait(&d->profd);
 	if (d->dir[0] == '\0')
 		return;
 	for (size_t i = 0; i < array_size(names); i++) {

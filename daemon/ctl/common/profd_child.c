@@ -55,11 +55,21 @@ void profd_child_show_log(const struct profd_child *p)
 		(void)!write_all(STDERR_FILENO, bytes, (size_t)n);
 }
 
-void profd_child_wait(struct profd_child *p)
+bool profd_child_has_exited(struct profd_child *p)
 {
+	if (p->pid != 0 && waitpid(p->pid, NULL, WNOHANG) == p->pid)
+		p->pid = 0;
+	return p->pid == 0;
+}
+
+int profd_child_wait(struct profd_child *p)
+{
+	int status = 0;
+
 	if (p->pid != 0)
-		while (waitpid(p->pid, NULL, 0) < 0 && errno == EINTR)
+		while (waitpid(p->pid, &status, 0) < 0 && errno == EINTR)
 			;
 	p->pid = 0;
 	close_fd(&p->log_fd);
+	return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 }

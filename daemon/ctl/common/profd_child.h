@@ -3,7 +3,8 @@
  * runs sentry-profctl. The kernel sends it a SIGTERM if sentry-profctl exits. `doctor`
  * runs `sentry-profd --check-config --servers` this way; private_daemon.h runs a daemon.
  *
- * The log of the child (its stderr) goes to a memfd, to be printed if the child fails.
+ * The log of the child (its stderr) goes to a memfd. The caller prints it if the child has
+ * failed: if it has exited early, was killed, or did not print what it was started for.
  */
 #ifndef DAEMON_CTL_COMMON_PROFD_CHILD_H
 #define DAEMON_CTL_COMMON_PROFD_CHILD_H
@@ -14,7 +15,7 @@
 #include "lib/base/util.h"
 
 struct profd_child {
-	int32_t pid; /* 0: not started, or already waited for */
+	int32_t pid; /* 0: not started, or already waited for: by this module only */
 	int log_fd;  /* the memfd; -1: none */
 };
 
@@ -27,10 +28,16 @@ struct profd_child {
 must_check int profd_child_start(struct profd_child *p, char *const *argv, int out_fd,
 				 bool (*prepare)(const void *ctx), const void *ctx);
 
-/* Copies the log of the child to stderr. */
+/* Returns true if the child has exited or was never started. Does not wait. */
+bool profd_child_has_exited(struct profd_child *p);
+
+/* Copies the log of the child so far to stderr. Call it before profd_child_wait(). */
 void profd_child_show_log(const struct profd_child *p);
 
-/* Waits until the child exits and closes the memfd. */
-void profd_child_wait(struct profd_child *p);
+/*
+ * Waits until the child exits, and closes the memfd. Returns the signal that killed the child,
+ * or 0: its exit status is not reported, since it depends on what the child was to do.
+ */
+int profd_child_wait(struct profd_child *p);
 
 #endif

@@ -98,7 +98,7 @@ static bool may_read_config(struct doctor *d)
 void doctor_delivery(struct doctor *d)
 {
 	struct profd_child profd = {.log_fd = -1};
-	int r;
+	int r, signal;
 
 	if (d->findings_fd >= 0) {
 		receive_findings(d);
@@ -115,5 +115,10 @@ void doctor_delivery(struct doctor *d)
 			   "nothing: %s",
 			   strerror(-r));
 	}
-	profd_child_wait(&profd);
+	signal = profd_child_wait(&profd);
+	if (signal != 0)
+		doctor_say(d, FINDING_FAULT, "configuration",
+			   "sentry-profd --check-config --servers was killed by signal %d (%s): "
+			   "findings may be missing",
+			   signal, strsignal(signal));
 }
