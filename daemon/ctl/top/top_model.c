@@ -5,14 +5,6 @@
 
 #include "lib/base/array.h"
 
-/*
- * Special indices in a cell. As the caller, ANY: the sum over all callers, and NONE: the
- * function has no caller. As the function, WHOLE: the sum over all functions.
- */
-#define ANY   UINT32_C(0x3fffff)
-#define NONE  UINT32_C(0x3ffffe)
-#define WHOLE UINT32_C(0x3ffffd)
-
 /* Bits in the key of a cell: enough for more than a chunk of one second can have. */
 #define FUNCTION_BITS	22
 #define THREADS_KEY_MAX UINT32_C(0x100000)
@@ -86,7 +78,7 @@ static int find_function(struct top_model *m, const char *name, const char *modu
 	     key++)
 		if (m->functions[*ret].name == f.name && m->functions[*ret].module == f.module)
 			return 0;
-	if (m->n_functions == WHOLE)
+	if (m->n_functions == TOP_WHOLE)
 		return -ENOMEM;
 	if (array_grow(m->functions, m->n_functions, m->cap_functions) < 0)
 		return -ENOMEM;
@@ -216,15 +208,15 @@ static int add_bar(struct top_model *m, const struct merge *merge, const struct 
 	int r;
 
 	m->n_stacks++;
-	r = count(m, thread, WHOLE, ANY, bar, true);
+	r = count(m, thread, TOP_WHOLE, TOP_ANY, bar, true);
 	for (uint32_t node = bar->node; node != PROFILE_NONE && r == 0;
 	     node = merge->nodes[node].parent) {
 		const uint32_t parent = merge->nodes[node].parent;
 		const uint32_t function = function_of[merge->nodes[node].frame];
 		const uint32_t caller =
-			parent == PROFILE_NONE ? NONE : function_of[merge->nodes[parent].frame];
+			parent == PROFILE_NONE ? TOP_ROOT : function_of[merge->nodes[parent].frame];
 
-		r = count(m, thread, function, ANY, bar, node == bar->node);
+		r = count(m, thread, function, TOP_ANY, bar, node == bar->node);
 		if (r == 0)
 			r = count(m, thread, function, caller, bar, node == bar->node);
 	}
@@ -267,7 +259,7 @@ struct kept {
 
 static uint64_t cell_weight(const struct top_model *m, uint32_t thread, uint32_t function)
 {
-	const struct top_cell *cell = get_cell(m, thread, function, ANY);
+	const struct top_cell *cell = get_cell(m, thread, function, TOP_ANY);
 
 	return cell == NULL ? 0 : weight(&cell->all);
 }
@@ -289,7 +281,7 @@ static void choose_threads(const struct top_model *m, struct kept *k)
 		k->threads[i] = m->threads[i].id != NULL;
 		k->ranked[i] = (struct ranked){i == TOP_ALL || i == m->shown_thread
 						       ? UINT64_MAX
-						       : cell_weight(m, i, WHOLE),
+						       : cell_weight(m, i, TOP_WHOLE),
 					       i};
 	}
 	if (m->used_threads > TOP_THREADS_MAX)
@@ -298,7 +290,8 @@ static void choose_threads(const struct top_model *m, struct kept *k)
 
 static bool is_kept_function(const struct kept *k, uint32_t function)
 {
-	return function == ANY || function == NONE || function == WHOLE || k->functions[function];
+	return function == TOP_ANY || function == TOP_ROOT || function == TOP_WHOLE ||
+	       k->functions[function];
 }
 
 /* Chooses the cells to keep; functions and threads have to be chosen before. */
@@ -312,9 +305,9 @@ static void choose_cells(const struct top_model *m, struct kept *k)
 		k->cells[i] = k->threads[c->thread] && is_kept_function(k, c->function) &&
 			      is_kept_function(k, c->caller);
 		n += k->cells[i];
-		k->ranked[i] = (struct ranked){c->function == WHOLE ? UINT64_MAX
-					       : k->cells[i]	    ? weight(&c->all)
-								    : 0,
+		k->ranked[i] = (struct ranked){c->function == TOP_WHOLE ? UINT64_MAX
+					       : k->cells[i]		? weight(&c->all)
+									: 0,
 					       i};
 	}
 	if (n > TOP_CELLS_MAX)
@@ -529,7 +522,7 @@ static int compare_rows(const void *a, const void *b, void *ctx)
 		r = largest_first(weight(&x->all), weight(&y->all));
 	if (r == 0)
 		r = strcmp(x->name, y->name);
-	return r != 0 ? r : strcmp(x->module, y->module);
+	return r != 0 ? r : strcmp(x->detail, y->detail);
 }
 
 static int add_row(struct top_rows *rows, const struct top_row *row)
@@ -555,7 +548,7 @@ static void subtract(struct top_time *t, const struct top_time *part)
 static int finish(struct top_rows *rows, const struct top_cell *whole, bool adds_up,
 		  struct comparison c)
 {
-	struct top_row others = {.index = TOP_OTHERS, .name = "(others)", .module = ""};
+	struct top_row others = {.index = TOP_OTHERS, .name = "(others)", .detail = ""};
 
 	if (rows->n > 0)
 		qsort_r(rows->v, rows->n, sizeof(rows->v[0]), compare_rows, &c);
@@ -584,7 +577,7 @@ int top_model_functions(const struct top_model *m, uint32_t thread, struct top_o
 		const struct top_cell *c = &m->cells[i];
 
 		/* Leaves out functions that only call others that wait. */
-		if (c->thread != thread || c->caller != ANY || c->function == WHOLE ||
+		if (c->thread != thread || c->caller != TOP_ANY || c->function == TOP_WHOLE ||
 		    (c->all.total_ns == 0 && c->all.waiting_ns == 0))
 			continue;
 		r = add_row(ret,
@@ -592,7 +585,7 @@ int top_model_functions(const struct top_model *m, uint32_t thread, struct top_o
 					      m->functions[c->function].module, c->now, c->all});
 	}
 	return r < 0 ? r
-		     : finish(ret, get_cell(m, thread, WHOLE, ANY), false,
+		     : finish(ret, get_cell(m, thread, TOP_WHOLE, TOP_ANY), false,
 			      (struct comparison){order, false});
 }
 
@@ -605,12 +598,12 @@ int top_model_threads(const struct top_model *m, struct top_order order, struct 
 		const struct top_cell *c = &m->cells[i];
 		const struct top_thread *t = &m->threads[c->thread];
 
-		if (c->thread == TOP_ALL || c->function != WHOLE)
+		if (c->thread == TOP_ALL || c->function != TOP_WHOLE)
 			continue;
 		r = add_row(ret, &(struct top_row){c->thread, t->name, t->id, c->now, c->all});
 	}
 	return r < 0 ? r
-		     : finish(ret, get_cell(m, TOP_ALL, WHOLE, ANY), true,
+		     : finish(ret, get_cell(m, TOP_ALL, TOP_WHOLE, TOP_ANY), true,
 			      (struct comparison){order, false});
 }
 
@@ -624,18 +617,18 @@ int top_model_callers(const struct top_model *m, uint32_t thread, uint32_t funct
 		const struct top_cell *c = &m->cells[i];
 		struct top_row row = {c->caller, "(root)", "", c->now, c->all};
 
-		if (c->thread != thread || c->function != function || c->caller == ANY)
+		if (c->thread != thread || c->function != function || c->caller == TOP_ANY)
 			continue;
-		if (c->caller == NONE) {
+		if (c->caller == TOP_ROOT) {
 			row.index = TOP_OTHERS;
 		} else {
 			row.name = m->functions[c->caller].name;
-			row.module = m->functions[c->caller].module;
+			row.detail = m->functions[c->caller].module;
 		}
 		r = add_row(ret, &row);
 	}
 	return r < 0 ? r
-		     : finish(ret, get_cell(m, thread, function, ANY), true,
+		     : finish(ret, get_cell(m, thread, function, TOP_ANY), true,
 			      (struct comparison){order, true});
 }
 
@@ -648,7 +641,7 @@ void top_rows_fini(struct top_rows *r)
 void top_model_thread_time(const struct top_model *m, uint32_t thread, struct top_time *ret_now,
 			   struct top_time *ret_all)
 {
-	const struct top_cell *c = get_cell(m, thread, WHOLE, ANY);
+	const struct top_cell *c = get_cell(m, thread, TOP_WHOLE, TOP_ANY);
 
 	*ret_now = c == NULL ? (struct top_time){0} : c->now;
 	*ret_all = c == NULL ? (struct top_time){0} : c->all;

@@ -5,9 +5,10 @@
  *
  * Two functions with the same name and module are one, as in proto/export/merge.h.
  *
- * Memory is bounded: between two chunks the model keeps at most TOP_FUNCTIONS_MAX functions,
- * TOP_THREADS_MAX threads and TOP_CELLS_MAX sums. If there are more, it drops the half with
- * the least time. The row TOP_OTHERS of each list has the time that no other row has.
+ * Memory is bounded: if there are more than TOP_FUNCTIONS_MAX functions, TOP_THREADS_MAX threads
+ * or TOP_CELLS_MAX sums before a chunk is added, the model keeps only half as many of that kind:
+ * those with the most time since the start. The row TOP_OTHERS of a list has the time that no
+ * other row has.
  */
 #ifndef DAEMON_CTL_TOP_TOP_MODEL_H
 #define DAEMON_CTL_TOP_TOP_MODEL_H
@@ -27,15 +28,27 @@
 #define TOP_THREADS_MAX	  2048u
 #define TOP_CELLS_MAX	  131072u
 
+/*
+ * Special values of the members of struct top_cell. They fit the 22 bits that a function has in
+ * the key of a cell.
+ */
+#define TOP_ANY	  UINT32_C(0x3fffff)
+#define TOP_ROOT  UINT32_C(0x3ffffe)
+#define TOP_WHOLE UINT32_C(0x3ffffd)
+
 /* The thread index that stands for all threads together. */
 #define TOP_ALL 0u
 /* The index of the row that has the time of everything that is not listed. */
 #define TOP_OTHERS UINT32_MAX
 
+/*
+ * The time of a function in the stacks of a thread, or the time of a whole thread. A stack in
+ * which a function occurs several times (recursion) counts once for each value.
+ */
 struct top_time {
-	/* Running: as the leaf; anywhere in the stack, counted once a stack. */
+	/* Running time of the stacks with the function as the leaf, and with it anywhere. */
 	uint64_t self_ns, total_ns;
-	/* The same for waiting. */
+	/* Waiting time of the stacks with the function as the leaf, and with it anywhere. */
 	uint64_t waiting_ns, waiting_total_ns;
 };
 
@@ -49,17 +62,22 @@ struct top_thread {
 	const char *name;
 };
 
-/* A sum of times: of a function in a thread, by one caller or by all callers. */
+/*
+ * A sum of times. thread: an index, or TOP_ALL. function: an index; TOP_WHOLE: the thread as a
+ * whole. caller: the index of the function that called this one; TOP_ROOT: the stacks begin with
+ * this function; TOP_ANY: the sum over all callers. With TOP_WHOLE caller is TOP_ANY.
+ */
 struct top_cell {
 	uint32_t thread, function, caller;
-	uint64_t stamp; /* number of the last stack that was added to the totals */
-	struct top_time now, all;
+	uint64_t stamp; /* n_stacks of the model when a stack was added to this cell last */
+	struct top_time now, all; /* in the last chunk, and since the start */
 };
 
 struct top_model {
 	merge_demangle *demangle;
 	uint64_t hash_seed;
-	struct text text;
+	struct text text; /* owns the strings of functions and threads */
+	/* n: elements of the array, cap: its room, used: elements that are in use. */
 	struct top_function *functions;
 	size_t n_functions, cap_functions, used_functions;
 	struct top_thread *threads; /* the first is TOP_ALL */
@@ -67,7 +85,7 @@ struct top_model {
 	struct top_cell *cells;
 	size_t n_cells, cap_cells;
 	struct table by_function, by_thread, by_cell;
-	uint64_t n_stacks; /* stacks added so far; the stamps of cells */
+	uint64_t n_stacks; /* stacks added so far; a stack is added for TOP_ALL and its thread */
 
 	/* The duration of the last chunk, and of all chunks. */
 	uint64_t now_ns, all_ns;
@@ -102,9 +120,10 @@ struct top_order {
 };
 
 struct top_row {
-	uint32_t index; /* of the function or thread; or TOP_OTHERS */
-	/* Of a thread: name and id. Valid until the next top_model_add(). */
-	const char *name, *module;
+	uint32_t index; /* of the function or thread; TOP_OTHERS for "(others)" and "(root)" */
+	/* Valid until the next top_model_add(). */
+	const char *name;
+	const char *detail; /* the module of a function; the id of a thread */
 	struct top_time now, all;
 };
 

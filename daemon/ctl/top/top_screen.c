@@ -304,8 +304,8 @@ static void put_row(const struct top_view *v, int y, const struct top_row *row)
 	x = TIME_COLUMNS;
 	if (row->name[0] != '\0')
 		x += put_text(y, x, COLS - x, row->name) + 1;
-	if (row->module[0] != '\0' && x < COLS)
-		(void)put_text(y, x, COLS - x, is_thread ? row->module : merge_base(row->module));
+	if (row->detail[0] != '\0' && x < COLS)
+		(void)put_text(y, x, COLS - x, is_thread ? row->detail : merge_base(row->detail));
 }
 
 static void put_target(int y, const struct top_target *t)

@@ -112,7 +112,7 @@ TEST(functions_of_the_last_chunk_and_since_the_start)
 	list_functions(TOP_ALL, by_self);
 	ck_assert_uint_eq(rows.n, 4);
 	check_time(&row_at(0, "hash")->now, 1400, 1400, 0);
-	ck_assert_str_eq(rows.v[0].module, "/opt/app");
+	ck_assert_str_eq(rows.v[0].detail, "/opt/app");
 	/* Recursion counts once. */
 	check_time(&row_at(1, "work()")->now, 100, 1500, 0);
 	check_time(&find("main")->now, 0, 1500, 0);
@@ -152,9 +152,9 @@ TEST(threads)
 	OK(top_model_threads(&m, by_self, &rows));
 	ck_assert_uint_eq(rows.n, 2);
 	check_time(&row_at(0, "")->now, 1000, 1000, 0);
-	ck_assert_str_eq(rows.v[0].module, "8");
+	ck_assert_str_eq(rows.v[0].detail, "8");
 	check_time(&row_at(1, "main")->now, 500, 500, 500);
-	ck_assert_str_eq(rows.v[1].module, "7");
+	ck_assert_str_eq(rows.v[1].detail, "7");
 	main_thread = rows.v[1].index;
 
 	list_functions(main_thread, by_self);
