@@ -12,9 +12,9 @@
 const char *daemon_commands_name(size_t index);
 
 /*
- * Runs the command that argv[0] names. Returns the exit status: EXIT_SUCCESS if what was
- * asked for is so now, also if it was so before; EXIT_FAILURE after a line on stderr; or 2
- * for wrong usage.
+ * Runs the command that argv[0] names. Returns the exit status: EXIT_SUCCESS if the daemon has
+ * carried out the request or had nothing to change (it profiles the process already, for
+ * example); EXIT_FAILURE after a line on stderr; or 2 for wrong usage.
  */
 int daemon_commands_run(int argc, char **argv);
 

@@ -8,8 +8,10 @@
 /*
  * Runs the command; argv[0] is its name. Returns the exit status: EXIT_SUCCESS,
  * EXIT_FAILURE after a line on stderr, 2 for wrong usage, or 128 plus the number of the
- * signal that ended it. With --oracle it executes sentry-profd-oracle in place of this
- * process.
+ * signal that ended it.
+ *
+ * With --oracle it executes sentry-profd-oracle in place of this process. That program prints the
+ * stacks of lib/unwind, and compares them with those of another unwinder.
  */
 int stack_run(int argc, char **argv);
 

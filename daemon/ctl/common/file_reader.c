@@ -10,35 +10,35 @@
 /* Debug files for one request: one for names and one for lines, by build-id and by link. */
 #define FILE_REQUESTS_MAX 16
 
-int file_reader_start(struct file_reader *u)
+int file_reader_start(struct file_reader *reader)
 {
 	int page_fd = -1;
-	int r = page_new("reading", sizeof(uint32_t), &u->page, &page_fd);
+	int r = page_new("reading", sizeof(uint32_t), &reader->page, &page_fd);
 
-	u->helper.fd = -1;
+	reader->helper.fd = -1;
 	if (r == 0)
-		r = helper_start_unwind(&u->helper, page_fd);
+		r = helper_start_unwind(&reader->helper, page_fd);
 	close_fd(&page_fd);
 	return r;
 }
 
-void file_reader_end(struct file_reader *u)
+void file_reader_end(struct file_reader *reader)
 {
-	if (u->page == NULL)
+	if (reader->page == NULL)
 		return;
-	helper_kill(&u->helper);
-	page_free(u->page, sizeof(uint32_t));
-	u->page = NULL;
+	helper_kill(&reader->helper);
+	page_free(reader->page, sizeof(uint32_t));
+	reader->page = NULL;
 }
 
-int file_reader_describe(struct file_reader *u, int fd, struct msg_file_seen *ret)
+int file_reader_describe(struct file_reader *reader, int fd, struct msg_file_seen *ret)
 {
 	const struct msg_id m = {.h = MSG_HEADER(MSG_FILE_LOOK)};
 	struct ipc_message answer;
-	int r = ipc_send(u->helper.fd, &m, sizeof(m), &fd, 1);
+	int r = ipc_send(reader->helper.fd, &m, sizeof(m), &fd, 1);
 
 	if (r == 0)
-		r = helper_receive(&u->helper, MSG_FILE_SEEN, &answer);
+		r = helper_receive(&reader->helper, MSG_FILE_SEEN, &answer);
 	if (r < 0)
 		return r;
 	memcpy(ret, answer.bytes, sizeof(*ret));
@@ -48,7 +48,7 @@ int file_reader_describe(struct file_reader *u, int fd, struct msg_file_seen *re
 		       : 0;
 }
 
-static int answer_file_request(struct file_reader *u, const struct ipc_message *message,
+static int answer_file_request(struct file_reader *reader, const struct ipc_message *message,
 			       file_reader_find *find, void *ctx)
 {
 	const struct msg_file_request *request = msg_as(message, MSG_FILE_REQUEST);
@@ -61,7 +61,7 @@ static int answer_file_request(struct file_reader *u, const struct ipc_message *
 	r = find(ctx, request, &fd);
 	file.request = request->request;
 	file.error = r < 0 ? -r : 0;
-	r = ipc_send(u->helper.fd, &file, sizeof(file), &fd, r < 0 ? 0 : 1);
+	r = ipc_send(reader->helper.fd, &file, sizeof(file), &fd, r < 0 ? 0 : 1);
 	close_fd(&fd);
 	return r;
 }
@@ -87,24 +87,24 @@ static int take_answer(struct ipc_message *message, enum symbolize_verdict *ret_
 	return r;
 }
 
-int file_reader_symbolize(struct file_reader *u, const struct msg_symbolize *m, int fd,
+int file_reader_symbolize(struct file_reader *reader, const struct msg_symbolize *m, int fd,
 			  file_reader_find *find, void *ctx, enum symbolize_verdict *ret_verdict,
 			  struct buf *ret_answer)
 {
-	int r = ipc_send(u->helper.fd, m, sizeof(*m), &fd, 1);
+	int r = ipc_send(reader->helper.fd, m, sizeof(*m), &fd, 1);
 
 	for (unsigned int wants = 0; r == 0; wants++) {
 		struct ipc_message message;
 		bool is_answer;
 
-		r = ipc_recv(u->helper.fd, &message);
+		r = ipc_recv(reader->helper.fd, &message);
 		if (r <= 0)
 			return r == 0 ? -EPIPE : r;
 		is_answer = msg_type_of(&message) == MSG_SYMBOLIZED;
 		if (is_answer)
 			r = take_answer(&message, ret_verdict, ret_answer);
 		else if (msg_type_of(&message) == MSG_FILE_REQUEST && wants < FILE_REQUESTS_MAX)
-			r = answer_file_request(u, &message, find, ctx);
+			r = answer_file_request(reader, &message, find, ctx);
 		else
 			r = -EPROTO;
 		ipc_close_fds(&message);

@@ -28,7 +28,11 @@ struct helper {
  */
 must_check int helper_start_ship(struct helper *h, const int *files, size_t n, uint32_t mask);
 
-/* The same for a sentry-profd-unwind. page_fd: the page of struct msg_init. */
+/*
+ * Starts a sentry-profd-unwind in the same way; as root under the account of unwind. page_fd is
+ * a page from page_new() for one uint32_t, in which unwind writes the number of the file that
+ * it is reading (struct msg_init); the caller keeps it.
+ */
 must_check int helper_start_unwind(struct helper *h, int page_fd);
 
 /*

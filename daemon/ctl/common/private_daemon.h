@@ -25,11 +25,15 @@ struct private_daemon {
 };
 
 /*
- * Connects to the running daemon. If none runs, starts one for process target and connects
- * to it; not if the user named a socket (socket is NULL if not) or if target is 0.
- * *ret is the connection: close it before private_daemon_end(), which has to be called
- * after an error, too. *stop is set by a signal handler; it ends the wait for the new
- * daemon with -EINTR. Returns 0, or -errno after a line on stderr.
+ * Connects to the running daemon, or starts a private one and connects to it.
+ *
+ * socket: the path that the user gave with --socket, or NULL. target: the process to profile, or
+ * 0. A private daemon is started only if no daemon runs, socket is NULL and target is not 0.
+ * stop: an object that a signal handler may set to end the wait for the private daemon.
+ *
+ * Returns 0 and the connection in *ret, which the caller closes before private_daemon_end().
+ * Returns -EINTR if *stop was set, or another -errno after a line on stderr; the log of a private
+ * daemon that has failed is printed, too. Call private_daemon_end() in all cases.
  */
 must_check int private_daemon_find(struct private_daemon *d, const char *socket, int32_t target,
 				   const volatile sig_atomic_t *stop, struct control_client *ret);

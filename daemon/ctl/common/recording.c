@@ -17,13 +17,13 @@ static void name_target(int32_t pid, const char *name, char ret[96])
 		(void)snprintf(ret, 96, "process %d", pid);
 }
 
-int recording_open(struct control_client *a, enum protocol_type type, int32_t pid, const char *name,
-		   struct recording *ret)
+int recording_open(struct control_client *client, enum protocol_type type, int32_t pid,
+		   const char *name, struct recording *ret)
 {
 	struct protocol_answer answer;
 	enum protocol_result result;
 	char target[96];
-	int fd, r = control_client_request(a, type, pid, name, &answer, &fd);
+	int fd, r = control_client_request(client, type, pid, name, &answer, &fd);
 
 	if (r < 0)
 		return r;
@@ -36,7 +36,7 @@ int recording_open(struct control_client *a, enum protocol_type type, int32_t pi
 		close_fd(&fd);
 		return -EINVAL;
 	}
-	*ret = (struct recording){.client = a, .fd = fd, .pid = answer.pid};
+	*ret = (struct recording){.client = client, .fd = fd, .pid = answer.pid};
 	return 0;
 }
 

@@ -17,8 +17,8 @@
 #include "lib/client/protocol.h"
 
 struct recording {
-	struct control_client
-		*client; /* the caller's connection; stays open as long as the recording */
+	/* The caller's connection to the daemon. It has to stay open until recording_close(). */
+	struct control_client *client;
 	int fd;		 /* the socket of the recording; may be polled */
 	int32_t pid;	 /* the recorded process */
 	uint32_t n_lost; /* chunks that were made but did not arrive */
@@ -30,11 +30,11 @@ struct recording {
 
 /*
  * Starts a recording. type is PROTOCOL_RECORD (chunks of up to a minute) or
- * PROTOCOL_WATCH (a chunk each second). The process is given by its pid, or by name, the
- * name of a configuration section that has one process; the other is 0 or NULL. Returns
- * 0, or -errno after a line on stderr.
+ * PROTOCOL_WATCH (a chunk each second). The caller names the process by its pid, and name is
+ * NULL; or by the name of a configuration section that has one process, and pid is 0. Returns
+ * 0, or -errno after a line on stderr. Call recording_close() after success only.
  */
-must_check int recording_open(struct control_client *a, enum protocol_type type, int32_t pid,
+must_check int recording_open(struct control_client *client, enum protocol_type type, int32_t pid,
 			      const char *name, struct recording *ret);
 
 /*
@@ -46,13 +46,15 @@ must_check int recording_wait(const struct recording *r, uint64_t deadline_ns,
 			      const sigset_t *mask);
 
 /*
- * A callback for a chunk: its payload, valid only during the call. Returns 0 or -errno.
+ * A callback for the payload of a chunk, which is valid only during the call. Returns 0 or
+ * -errno.
  */
 typedef int recording_chunk(void *ctx, const char *payload, size_t size);
 
 /*
- * Waits for the next message; calls take if it is a chunk. Returns 1 after a chunk, 0 if
- * the recording has ended, or -errno: the error of take, or -EINTR after a signal.
+ * Waits for the next message; calls take if it is a chunk. Returns 1 after a chunk; 0 if the
+ * recording has ended, also because the daemon has exited; or -errno: the error of take, -EINTR
+ * after a signal, or -EPROTO. The recording continues after an error of take and after -EINTR.
  */
 must_check int recording_next(struct recording *r, recording_chunk *take, void *ctx);
 

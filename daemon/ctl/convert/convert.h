@@ -1,7 +1,7 @@
 /*
- * The command `sentry-profctl convert IN... -o OUT`: writes profiles from files in the
- * format of another viewer (formats.h). Needs no daemon and no privileges. `view` and
- * `record` write their files by the functions below.
+ * The command `sentry-profctl convert IN... -o OUT`: reads profiles from files and writes them
+ * in another format (formats.h). Needs no daemon and no privileges. `view` and `record` write
+ * their files by the functions below.
  */
 #ifndef DAEMON_CTL_CONVERT_CONVERT_H
 #define DAEMON_CTL_CONVERT_CONVERT_H
@@ -29,15 +29,17 @@ must_check int convert_page(char *const *paths, size_t n, FILE *out, const char 
 struct conversion;
 
 /*
- * command is the name for messages. to names the format; NULL: the suffix of out names it.
- * Both strings have to outlive the conversion. Returns NULL after a line on stderr.
+ * Starts a conversion. command is the name for messages. out is the path of the output file;
+ * "-" or NULL: standard output. to names the format; NULL: the suffix of out names it. So to and
+ * out may not both be NULL. command and out have to outlive the conversion. Returns NULL after a
+ * line on stderr.
  */
 struct conversion *conversion_new(const char *command, const char *out, const char *to);
 
 /* Adds the chunk in a payload. Returns 0, or -errno after a line on stderr. */
 must_check int conversion_add(struct conversion *c, const char *payload, size_t size);
 
-/* Writes the file. Returns 0, or -errno after a line on stderr. */
+/* Writes the output; once, after the last chunk. Returns 0, or -errno after a line on stderr. */
 must_check int conversion_write(struct conversion *c);
 
 void conversion_free(struct conversion *c); /* accepts NULL */

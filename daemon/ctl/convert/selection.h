@@ -41,7 +41,10 @@ bool selection_set(struct merge_options *o, const char *command, int option, con
 bool selection_fault(const char *command, const char *option, const char *value,
 		     const char *problem);
 
-/* Initialises an empty merge. Sets the demangler and the hash seed in o. */
+/*
+ * Initialises an empty merge. Sets the demangler and the hash seed in o, then copies *o to m: set
+ * all other options before. The patterns of filters are not copied and have to outlive m.
+ */
 void selection_init(struct merge *m, struct merge_options *o);
 
 /*
@@ -58,13 +61,16 @@ must_check int selection_read_payload(struct merge *m, const char *name, const c
 /* Finishes m and warns on stderr of what its chunks lack. Returns 0 or -ENOMEM. */
 must_check int selection_finish(struct merge *m);
 
-/* A callback that writes a whole output and flushes it. Returns 0 or -errno. */
+/*
+ * A callback that writes a whole output and flushes it. Returns 0 or -errno. It returns -ENOENT
+ * only after a line on stderr of its own: the thread of --thread does not exist.
+ */
 typedef int selection_writer(void *ctx, FILE *out);
 
 /*
- * Calls write with the file at path, or with standard output if path is "-". Removes a
- * regular file that could not be written completely. Returns 0, or the error of write or
- * of the file after a line on stderr. Prints no line for -ENOENT: write has printed one.
+ * Opens the file at path, or takes standard output if path is "-", and calls write with it.
+ * Removes a regular file that could not be written completely. Returns 0, or the error of write
+ * or of the file after a line on stderr; for -ENOENT of write that is the line of write.
  */
 must_check int selection_write(const char *path, selection_writer *write, void *ctx);
 
