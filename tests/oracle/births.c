@@ -1,11 +1,11 @@
 /*
- * New threads from their first instruction on.
+ * Prints the stacks of new threads at each of their first instructions.
  *
  * usage: births PID THREADS STEPS
  *
- * The next THREADS threads that PID's main thread makes go by single steps from
- * where they are born. On stdout a line for each of STEPS instructions of each:
- * how the stack ends, and its frames,
+ * The program traces the main thread of process PID. It single-steps each of the next THREADS
+ * threads that the main thread creates, for STEPS instructions. For each instruction it prints
+ * a line to stdout, with the reason why the walk has ended (unwind_end_name()) and the frames:
  *
  *	END NAME:ADDRESS NAME:ADDRESS ...
  */
@@ -41,8 +41,8 @@ static void put_stack(struct live *l)
 	(void)putchar('\n');
 }
 
-/* From its first stop on; then it goes its way. */
-static int follow(struct live *l, pid_t tid, unsigned long steps)
+/* Single-steps a new thread from its first stop on, prints its stacks, and releases it. */
+static int follow_thread(struct live *l, pid_t tid, unsigned long steps)
 {
 	struct thread_stop stop = {.tid = tid, .status = TRACEE_OTHER};
 	bool changed;
@@ -60,7 +60,8 @@ static int follow(struct live *l, pid_t tid, unsigned long steps)
 	return r;
 }
 
-static int go(struct live *l, unsigned long threads, unsigned long steps)
+/* Waits for new threads, and lets the main thread run meanwhile. */
+static int follow_new_threads(struct live *l, unsigned long threads, unsigned long steps)
 {
 	const pid_t pid = l->pid;
 	int r = 0;
@@ -78,7 +79,7 @@ static int go(struct live *l, unsigned long threads, unsigned long steps)
 				return -errno;
 			continue;
 		}
-		r = follow(l, tid, steps);
+		r = follow_thread(l, tid, steps);
 		threads--;
 	}
 	return r;
@@ -101,7 +102,8 @@ int main(int argc, char **argv)
 		       ptrace(PTRACE_CONT, live.pid, NULL, NULL) < 0))
 		r = -errno;
 	if (r == 0)
-		r = go(&live, strtoul(argv[2], NULL, 10), strtoul(argv[3], NULL, 10));
+		r = follow_new_threads(&live, strtoul(argv[2], NULL, 10),
+				       strtoul(argv[3], NULL, 10));
 	if (r < 0)
 		(void)fprintf(stderr, "births: %s\n", strerror(-r));
 	live_fini(&live);

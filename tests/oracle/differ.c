@@ -1,16 +1,18 @@
 /*
- * Stops a process's threads at random moments and compares what this project's
- * unwinder makes of a copy with what libunwind-ptrace and libdwfl see of the
- * live thread at the same stop.
+ * Stops the threads of a process at random moments. At each stop it compares the stack that
+ * lib/unwind finds in a copy of the thread with the stacks that libunwind-ptrace and libdwfl
+ * find in the stopped thread.
  *
  * usage: differ PID STOPS SEED STEPS
  *
- * STOPS are compared, up to STEPS of them, chosen at random, by single steps
- * from one moment: so every instruction of a hot function is met. A thread that
- * is blocked is looked at without a stop before, too.
+ * The program ends after STOPS stops. After a random stop it single-steps the thread a random
+ * number of times, up to STEPS, and compares after each step: so it meets every instruction of
+ * a hot function. A thread that is blocked is also copied without a stop before it is stopped,
+ * and both stacks are compared. SEED seeds the random numbers.
  *
- * On stdout a line of JSON for each stop where somebody differs, and one with
- * the sums at the end; tests/oracle/differ.py explains them.
+ * The program prints to stdout a line of JSON for each stop at which an unwinder differs, or at
+ * which the walk of lib/unwind does not reach the root, and at the end a line with the sums.
+ * tests/oracle/differ.py reads them.
  */
 #include <jansson.h>
 #include <stdio.h>
@@ -24,17 +26,17 @@
 #include "lib/capture/ptrace/arch.h"
 #include "tests/oracle/thread.h"
 
-/* Between two moments, at most; running code is then somewhere else. */
+/* The longest pause between two random stops: running code has moved on by then. */
 #define PAUSE_MAX_NS (2 * NS_PER_MS)
 
-/* Moments in a row without a thread that stops: the process is ending. */
+/* Failures in a row to stop a thread, after which the process counts as ended. */
 #define FAILURES_MAX 1000
 
 struct differ {
 	struct live live;
 	struct oracle *oracles[ORACLE_N];
 	uint64_t random;
-	unsigned long stops, by_step, compared_blocked, capped;
+	unsigned long stops, by_step, compared_blocked;
 	unsigned long ends[UNWIND_END_N];
 	unsigned long agree[ORACLE_N];
 	unsigned long guessed;
@@ -58,7 +60,7 @@ static uint64_t draw(struct differ *d, uint64_t below)
 	return (z ^ z >> 31) % below;
 }
 
-/* JSON is UTF-8; a target's names need not be. */
+/* Replaces each byte that is not ASCII by '?': JSON is UTF-8, and names of a target may not be. */
 static void to_ascii(char *text)
 {
 	for (; *text != '\0'; text++)
@@ -66,7 +68,7 @@ static void to_ascii(char *text)
 			*text = '?';
 }
 
-/* [address, name, offset, module, offset in its file, guessed] */
+/* Returns [address, name, offset from the symbol's start, module, vaddr in the module, guessed]. */
 static json_t *frame_json(struct differ *d, uint64_t addr, bool is_leaf, bool guessed)
 {
 	const uint64_t lookup = is_leaf ? addr : addr - 1;
@@ -117,7 +119,7 @@ static void put(json_t *value)
 	json_decref(value);
 }
 
-/* The bytes around the leaf's pc, for who reads the report. */
+/* Returns the 16 bytes of code at pc in hexadecimal, for the reader of the report. */
 static json_t *code_json(const struct differ *d, uint64_t pc)
 {
 	uint8_t code[16] = {0};
@@ -164,7 +166,10 @@ static int read_maps(struct differ *d)
 	return r;
 }
 
-/* One that is blocked, without a stop. The maps may be older than it. */
+/*
+ * Copies and unwinds the thread without a stop. Returns false if the thread is not blocked. The
+ * maps may be older than the copy.
+ */
 static bool copy_blocked(struct differ *d, int32_t tid, size_t *ret_size)
 {
 	uint64_t second = 0;
@@ -199,8 +204,8 @@ static int compare(struct differ *d, const struct thread_stop *stop)
 }
 
 /*
- * Another wait by the same call, from somewhere else: the thread was woken
- * before the stop, and has left other words above its stack pointer.
+ * Returns true if the thread has run between the copy without a stop and the stop: it is blocked
+ * in the same system call again, but other words are above its stack pointer.
  */
 static bool has_run_since(void)
 {
@@ -212,7 +217,10 @@ static bool has_run_since(void)
 	       memcmp(a->stack + red_zone, b->stack + red_zone, size - red_zone) != 0;
 }
 
-/* The same wait, copied before the stop: its stack should be no other. */
+/*
+ * Compares the stack that was copied without a stop, of size bytes, with that at the stop: they
+ * have to be equal, unless the thread has run between the two.
+ */
 static void compare_blocked(struct differ *d, size_t size)
 {
 	bool same = true;
@@ -232,7 +240,7 @@ static void compare_blocked(struct differ *d, size_t size)
 			      ours_json(d, &of_blocked)));
 }
 
-/* In the middle of a call a step would wait for its end. */
+/* Returns false if the thread is in a system call, or at one: a step would last until its end. */
 static bool can_step(const struct differ *d, const struct thread_stop *stop)
 {
 	static const uint8_t syscall_code[] = {0x0f, 0x05};
@@ -250,7 +258,8 @@ static bool can_step(const struct differ *d, const struct thread_stop *stop)
 	       memcmp(code, syscall_code, sizeof(code)) != 0;
 }
 
-static int32_t any_thread(struct differ *d)
+/* Returns a random thread of the process; 0: the process has none. */
+static int32_t random_thread(struct differ *d)
 {
 	int32_t tid = 0, chosen = 0;
 	uint64_t n = 0;
@@ -261,10 +270,10 @@ static int32_t any_thread(struct differ *d)
 	return chosen;
 }
 
-/* One moment of one thread, and the steps from there. */
-static int look(struct differ *d, unsigned long stops, uint64_t steps)
+/* Stops a random thread, compares its stacks, and single-steps it from there. */
+static int examine_thread(struct differ *d, unsigned long stops, uint64_t steps)
 {
-	int32_t tid = any_thread(d);
+	int32_t tid = random_thread(d);
 	struct thread_stop stop;
 	bool was_blocked;
 	size_t size;
@@ -272,7 +281,7 @@ static int look(struct differ *d, unsigned long stops, uint64_t steps)
 
 	if (tid == 0)
 		return -ESRCH;
-	/* They tell how much of a stack there is to copy. */
+	/* The maps tell where the stack to copy ends. */
 	r = read_maps(d);
 	if (r < 0)
 		return r;
@@ -337,7 +346,7 @@ int main(int argc, char **argv)
 		const struct timespec pause = {.tv_nsec = (long)draw(&d, PAUSE_MAX_NS)};
 
 		(void)nanosleep(&pause, NULL);
-		r = look(&d, stops, steps);
+		r = examine_thread(&d, stops, steps);
 		failures = r < 0 ? failures + 1 : 0;
 	}
 	put_sums(&d);

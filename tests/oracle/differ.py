@@ -1,13 +1,15 @@
 #!/usr/bin/python3
-"""Our stacks against libunwind's and libdwfl's, at random stops.
+"""Compares our stacks with those of libunwind and libdwfl, at random stops.
 
 usage: differ.py [--total N] [--steps N] [--seed N] [--least N] [NAME...]
 
-Runs the programs of tests/targets/zoo_* and real ones from Debian's packages,
-with --total (STOPS) stops among them, and explains every difference by a known fault
-of the oracle (rules.py). One that nobody has explained is printed, and the
-status is 1. Real programs that are not installed are left out, but --least
-(LEAST) of them have to be there.
+Runs the programs of tests/targets/zoo_* and programs of Debian's packages (REAL),
+or those that are named. --total stops (environment: STOPS) are divided among the
+programs. --steps is the largest number of single steps after a random stop. Each
+difference must be explained by a known fault of the other unwinder (rules.py).
+Differences without an explanation are printed, and the exit status is 1. Programs
+that are not installed are left out; if fewer than --least (environment: LEAST)
+programs of REAL are installed, differ.py fails.
 """
 
 import argparse
@@ -28,7 +30,7 @@ import rules
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(ROOT, os.environ.get('BUILD', 'build'))
 
-# Programs without an end, in what their interpreters have.
+# Programs that run until they are killed. Each uses many functions of its interpreter.
 PYTHON = '''
 import hashlib, json, re, zlib
 def f(n): return n if n < 2 else f(n - 1) + f(n - 2)
@@ -96,13 +98,13 @@ std::smatch s; std::string t = "aab"; return std::regex_match(t, s, r); }
 '''
 
 
-# How long a program's children can take to end after SIGKILL.
+# Time limit in seconds for the end of a program's children after SIGKILL.
 END_S = 10
 
 
 class Runner:
-    """Starts programs and their load in a directory, and ends them. Each
-    program has a process group, which its children belong to."""
+    """Starts programs, and the clients that give them work, in a directory, and
+    kills them. Each program and its children are a process group."""
 
     def __init__(self, directory):
         self.dir = pathlib.Path(directory)
@@ -121,7 +123,8 @@ class Runner:
         return process.pid
 
     def compile(self, *argv, **options):
-        """Runs a command, and waits for its end."""
+        """Runs a command and waits until it exits. Raises CalledProcessError if
+        it fails."""
         self.start(*argv, stdin=None, stderr=None,
                    env={**os.environ, 'GOCACHE': str(self.dir / 'go')},
                    **options)
@@ -145,6 +148,7 @@ class Runner:
 
 
 def has_group(number):
+    """Returns whether a process of this process group exists."""
     try:
         os.killpg(number, 0)
     except ProcessLookupError:
@@ -166,7 +170,7 @@ def redis(r):
 
 
 def xz(r):
-    # Random, so that it is not soon done.
+    # Random data, of which there is no end.
     with open('/dev/urandom', 'rb') as data:
         return r.start('xz', '-T1', '-6', '-c', stdin=data)
 
@@ -190,7 +194,7 @@ server {{ listen unix:{r.dir}/socket; root {r.dir}; }} }}''')
 def postgres(r):
     bin_dir = sorted(pathlib.Path('/usr/lib/postgresql').glob('*/bin'))[-1]
     r.dir.chmod(0o777)
-    # By runuser the process would be runuser, with postgres as its child.
+    # Not with runuser, since the pid would be that of runuser, the parent of postgres.
     user = {'user': 'postgres', 'group': 'postgres', 'extra_groups': ()} \
         if os.geteuid() == 0 else {}
     r.compile(bin_dir / 'initdb', '-D', r.dir / 'db', **user)
@@ -206,7 +210,7 @@ def go(r):
 
 def rust(mangling):
     def start(r):
-        # Which of the two is stable depends on the version.
+        # Which of the two manglings is a stable option depends on rustc's version.
         r.compile('env', 'RUSTC_BOOTSTRAP=1', 'rustc', '-O', '-Z',
                   'unstable-options', '-C',
                   f'symbol-mangling-version={mangling}', '-o', 'hot',
@@ -216,7 +220,7 @@ def rust(mangling):
 
 
 def gron(r):
-    # As Debian packages Go's programs: without symbols or .debug_frame.
+    # Debian packages Go's programs without symbols and .debug_frame.
     data = json.dumps([{'name': f'a{i}', 'list': [i, {'x': [i] * 9}]}
                        for i in range(20000)])
     return r.start('gron', r.write('data', data))
@@ -235,7 +239,8 @@ def cc1plus(r):
     return r.start(exe, '-quiet', '-O2', '-o', '/dev/null', source)
 
 
-# name: (command that has to be there, start). What ends is begun again.
+# {name: (command that has to be installed, function that starts the program)}.
+# run() starts a program that ends again.
 REAL = {
     'python3': ('/usr/bin/python3',
                 lambda r: r.start('/usr/bin/python3', '-c', PYTHON)),
@@ -259,13 +264,13 @@ REAL = {
 
 
 def zoo(name):
-    """Works for ever; libc's own copies are of many kinds."""
+    """Returns the start function of a program of tests/targets/zoo_*."""
     return lambda r: loops.ready(r, BUILD / 'targets' / name, 'work')
 
 
 def zoo_names():
     found = (BUILD / 'targets').glob('zoo_*')
-    # Libraries come and go, at the same addresses.
+    # plugins loads and unloads libraries at the same addresses.
     return sorted(p.name for p in found if '.' not in p.name) + ['plugins']
 
 
@@ -277,15 +282,17 @@ def programs():
 class Sums:
     def __init__(self):
         self.stops = 0
-        self.blocked = 0  # compared without a stop
-        self.marked = []  # of these not the same, and said to be uncertain
+        self.blocked = 0  # stacks without a stop that were compared
+        # Stacks without a stop that differ, but have a guessed frame or no root.
+        self.marked = []
         self.agree = collections.Counter()
         self.ends = collections.Counter()
         self.early = collections.Counter()
         self.explained = collections.Counter()
-        self.unexplained = []  # (what, line)
+        self.unexplained = []  # (what differs, line of differ.c)
 
     def add(self, line):
+        """Adds a line of differ.c."""
         if 'stops' in line:
             self.stops += line['stops']
             self.blocked += line['blocked_compared']
@@ -309,19 +316,21 @@ class Sums:
                     self.unexplained.append((oracle, line))
 
     def settle(self):
-        """A wait in a thousand may be another one without a stop, if marked."""
+        """Of the stacks without a stop one in a thousand may differ, if it is
+        marked as guessed or does not reach the root. More count as unexplained."""
         if len(self.marked) * 1000 > self.blocked:
             self.unexplained += self.marked
 
 
 def place(stack):
-    """Where it ended, without addresses."""
+    """Returns the function and the module in which the walk ended."""
     last = stack.frames[-1]
     return f'{last.name or "?"} in ' \
            f'{os.path.basename(last.module) or "memory without a file"}'
 
 
 def differ(pid, stops, seed, steps):
+    """Runs differ.c on a process, and returns its lines."""
     done = subprocess.run(
         [BUILD / 'oracle/differ', str(pid), str(stops), str(seed), str(steps)],
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
@@ -329,13 +338,14 @@ def differ(pid, stops, seed, steps):
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-# A program that ends, such as a compiler, is run again.
+# How often a program that ends, such as a compiler, is started.
 RUNS_MAX = 1000
 
 
 def run(start, stops, seed, steps, n_blocked=0):
-    """Until there are so many stops, n_blocked of which were compared with
-    what was seen before without one."""
+    """Compares a program's stacks until there are this many stops, and at least
+    n_blocked of them were also compared with a copy without a stop. Returns
+    Sums."""
     sums = Sums()
     for i in range(RUNS_MAX):
         with tempfile.TemporaryDirectory(prefix='differ.') as directory:
@@ -356,7 +366,7 @@ def run(start, stops, seed, steps, n_blocked=0):
 def report(name, sums):
     agree = ', '.join(f'{o} agrees {n}' for o, n in sorted(sums.agree.items()))
     print(f'{name}: {sums.stops} stops, {agree}; {sums.blocked} compared '
-          f'without a stop, {len(sums.marked)} marked ones apart; ends '
+          f'without a stop, of which {len(sums.marked)} differ and are marked; ends '
           f'{dict(sums.ends)}')
     for (oracle, fault), n in sums.explained.most_common():
         print(f'    {n:6} {oracle}: {fault}')
@@ -370,20 +380,23 @@ def report(name, sums):
 
 
 def installed(names, least=0):
-    """Those of names that are there."""
+    """Returns the names of programs that are installed. Exits if fewer than
+    least programs of REAL are."""
     known = programs()
     found = [n for n in names if shutil.which(known[n][0])]
     for name in set(names) - set(found):
         print(f'{name}: not installed')
     real = [n for n in found if n in REAL]
     if len(real) < least:
-        sys.exit(f'of real programs only {", ".join(real)} are installed')
+        sys.exit(f'of the {least} programs of REAL that are needed, only these '
+                 f'are installed: {", ".join(real)}')
     return found
 
 
 def compare(names, stops, steps, seed):
-    """So many stops each. Returns (stops, differences not explained, names of
-    programs of which a stack did not end at its root, with the places)."""
+    """Compares each program at this many stops. Returns (stops, number of
+    unexplained differences, {program: [(end, place)]} of stacks that do not reach
+    the root)."""
     total = wrong = 0
     early = {}
     for name in names:
@@ -397,8 +410,8 @@ def compare(names, stops, steps, seed):
 
 
 def end_by_signals():
-    """SIGTERM and SIGHUP raise KeyboardInterrupt, so that run() ends its
-    programs. (unittest goes on after SystemExit.)"""
+    """Makes SIGTERM and SIGHUP raise KeyboardInterrupt, so that run() kills its
+    programs. (SystemExit would not end unittest.)"""
     for number in signal.SIGTERM, signal.SIGHUP:
         signal.signal(number, signal.default_int_handler)
 

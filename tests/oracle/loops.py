@@ -1,17 +1,18 @@
-"""Programs that wait most of the time: loops of events, by the libraries that
-servers are made of, whose callers keep frame pointers and whose callers do not.
+"""Programs for differ.py that are blocked most of the time: event loops, as servers
+have them, with and without frame pointers; and programs that switch stacks.
 
-A thread that waits is sampled without a stop, by stack pointer and pc alone:
-tests/oracle/differ.c compares that with its stack at a stop a moment later.
+capture samples a blocked thread without a stop: only the stack pointer and the pc
+are known. tests/oracle/differ.c compares the stack from such a sample with the
+stack at a stop a moment later.
 """
 
 import pathlib
 import subprocess
 import sys
 
-# Callbacks at several depths, some of which wait themselves, on variable frames
-# (which need a frame pointer in any case) and on fixed ones; by a loop in the
-# main thread and one in another. argv[1]: who has one, is not asked.
+# Two threads with an event loop each. The loops call callbacks at several depths,
+# some of which block, with frames of variable size (which need a frame pointer) and
+# of fixed size.
 COMMON = r'''
 #include <pthread.h>
 #include <stdio.h>
@@ -20,7 +21,7 @@ COMMON = r'''
 #include <time.h>
 #define NOINLINE __attribute__((noinline))
 static volatile unsigned long sum;
-NOINLINE static void rest(int us)
+NOINLINE static void pause_us(int us)
 {
 	struct timespec t = {.tv_nsec = us * 1000};
 	nanosleep(&t, NULL);
@@ -32,7 +33,7 @@ NOINLINE static void fixed(int n)
 	if (n > 0)
 		fixed(n - 1);
 	else
-		rest(300);
+		pause_us(300);
 	sum += (unsigned long)snprintf(text, sizeof(text), "%d", n);
 }
 NOINLINE static void varied(int n)
@@ -48,7 +49,7 @@ NOINLINE static void varied(int n)
 static int compare(const void *a, const void *b)
 {
 	if (sum++ % 16 == 0)
-		rest(200);
+		pause_us(200);
 	return memcmp(a, b, 1);
 }
 NOINLINE static void work(int n)
@@ -106,7 +107,7 @@ static void *loop(void *arg)
 }
 '''
 
-# With its threads, which wait for work.
+# With the worker threads of libuv, which wait for work.
 UV = '#include <uv.h>\n' + COMMON + r'''
 static void on_work(uv_work_t *w) { (void)w; work((int)sum); }
 static void on_timer(uv_timer_t *t)
@@ -179,8 +180,8 @@ if (c != null) c.close(); } s.selectedKeys().clear(); } } }
 '''
 
 
-# Coroutines by Boost.Context, as its own libraries and others have them: four
-# of them and the main stack take turns, in their depth.
+# Four coroutines of Boost.Context, which other libraries use, too. The main stack and
+# the coroutines switch to each other at several depths.
 BOOST_LIBRARY = '/usr/lib/x86_64-linux-gnu/libboost_context.so.1.74.0'
 BOOST = r'''
 #include <stdio.h>
@@ -226,7 +227,7 @@ int main(void)
 
 
 def ready(r, *argv):
-    """Starts a program that says so when it is in its loop."""
+    """Starts a program, and waits until it prints a line: it is ready."""
     pid = r.start(*argv, stdout=subprocess.PIPE)
     r.processes[-1].stdout.readline()
     return pid
@@ -261,7 +262,8 @@ def java(r):
 
 
 def has(path):
-    """A command that is there, or one that is not."""
+    """Returns a command that is installed if path exists (relative to
+    /usr/include), else one that is not: for LOOPS and COROUTINES."""
     path = pathlib.Path('/usr/include', path)
     return sys.executable if path.exists() else str(path)
 
@@ -271,7 +273,7 @@ COROUTINES = {
     'boost_fp': (has(BOOST_LIBRARY), boost('-fno-omit-frame-pointer')),
 }
 
-# As differ.REAL: {name: (command that has to be there, start)}.
+# As differ.REAL: {name: (command that has to be installed, function that starts it)}.
 LOOPS = {
     'loop_ev': (has('ev.h'), compiled('ev', EV, '-fomit-frame-pointer')),
     'loop_ev_fp': (has('ev.h'), compiled('ev', EV, '-fno-omit-frame-pointer')),

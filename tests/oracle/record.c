@@ -1,11 +1,12 @@
 /*
- * Writes what capture records of a process's main thread: for the samples that
- * are kept in tests/golden/stacks.
+ * Writes a sample of a process's main thread to a file, as the record that capture would write.
+ * tests/golden/stacks/record.py makes the samples of that folder with it.
  *
  * usage: record PID FILE stopped|blocked|PC
  *
- * stopped: at once, with all registers. blocked: without a stop, as it waits in
- * a call. PC: hexadecimal; it is stopped, and goes there by single steps.
+ * stopped: the thread is stopped at once, and copied with all registers. blocked: the thread
+ * is copied without a stop, while it is blocked in a system call. PC (hexadecimal): the thread
+ * is stopped, single-stepped until its pc is PC, and copied.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,7 +17,7 @@
 #include "lib/capture/ptrace/arch.h"
 #include "tests/oracle/thread.h"
 
-/* A loop comes back to a place sooner. */
+/* The threads of the samples run loops of fewer instructions. */
 #define STEPS_MAX 10000
 
 static union {

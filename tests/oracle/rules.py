@@ -1,8 +1,9 @@
-"""Where the other unwinders are wrong, by name.
+"""The known faults of libunwind and libdwfl (the oracles), as rules.
 
-explain() takes a line of tests/oracle/differ.c and says, for each oracle that
-differs, by which of its known faults; None is a difference that nobody has
-explained, and with that a fault of ours until it is shown to be one of theirs.
+A rule is a function that returns whether its fault explains the difference between
+our stack and that of an oracle; its docstring describes the fault. explain() finds
+the rule for each oracle that differs in a line of tests/oracle/differ.c. A difference
+without a rule counts as a fault of ours.
 """
 
 import functools
@@ -14,13 +15,13 @@ import subprocess
 
 # mov $15,%rax; syscall
 SIGRETURN = bytes.fromhex('48c7c00f0000000f05')
-# ror $0x11,%r8: glibc's longjmp makes a pointer of what setjmp has kept
+# ror $0x11,%r8: glibc's longjmp decodes a pointer that setjmp has stored
 UNMANGLE = bytes.fromhex('49c1c811')
-# lea -8(%r10),%rsp, or by another register: gcc's way out of a frame that it has
-# aligned
+# lea -8(%r10),%rsp, or with another register: the end of a function that aligns its
+# stack, by gcc
 REALIGNED = re.compile(rb'[\x48\x49]\x8d[\x60-\x67]\xf8', re.S)
-# mov %rcx,%rsp; pop %rcx; jmp *%rcx: how libgcc goes over to an exception's handler,
-# and how far that is from the call that installs it
+# mov %rcx,%rsp; pop %rcx; jmp *%rcx: libgcc jumps to an exception's handler. INSTALLING
+# is the largest distance in bytes from the call that installs the handler.
 TO_HANDLER = bytes.fromhex('4889cc59ffe1')
 INSTALLING = 144
 INSTALLS = re.compile('_Unwind_(RaiseException|Resume|ForcedUnwind|Resume_or_Rethrow)')
@@ -58,7 +59,8 @@ class Stack:
 
 @functools.lru_cache(None)
 def segments(path):
-    """[(type, offset, vaddr, flags)] of an ELF file, [] if it is none."""
+    """Returns the program headers of an ELF file, [(type, offset, vaddr, flags)];
+    [] if the file is no ELF file."""
     try:
         with open(path, 'rb') as f:
             head = f.read(64)
@@ -79,11 +81,13 @@ def segments(path):
 
 
 def has_table(path):
+    """Returns whether the file has .eh_frame_hdr."""
     return any(s[0] == PT_GNU_EH_FRAME for s in segments(path))
 
 
 def is_shifted(path):
-    """Text and search table are not as far apart in memory as in the file."""
+    """Returns whether the distance of .text and .eh_frame_hdr in memory is another
+    one than in the file."""
     table = [v - o for k, o, v, _ in segments(path) if k == PT_GNU_EH_FRAME]
     text = [v - o for k, o, v, f in segments(path) if k == PT_LOAD and f & 1]
     return bool(table) and any(t != table[0] for t in text)
@@ -99,9 +103,8 @@ def has_section(path, name):
 
 
 def file_bytes(frame, n, before=0):
-    """n bytes of the file at what a frame's address is looked up by, and some
-    before it.
-    """
+    """Returns bytes of the frame's file: before bytes in front of the frame's
+    address, and n bytes from the address on."""
     for kind, offset, vaddr, flags in segments(frame.module):
         if kind == PT_LOAD and flags & 1 and vaddr + before <= frame.at:
             with open(frame.module, 'rb') as f:
@@ -112,37 +115,38 @@ def file_bytes(frame, n, before=0):
 
 @functools.lru_cache(None)
 def row_starts(path):
-    """Where the rules of its .eh_frame change."""
+    """Returns the addresses at which the rows of the file's .eh_frame start."""
     text = subprocess.run(['readelf', '--debug-dump=frames-interp', path],
                           capture_output=True, text=True, check=False).stdout
     return {int(a, 16) for a in re.findall(r'^([0-9a-f]{16}) ', text, re.M)}
 
 
-# Each rule: (ours, theirs) -> bool. theirs.first is the first frame that
-# differs; the step that led there is that of the frame before, with the
-# registers that the frames before that have left.
+# Each rule is called with (ours, theirs) and returns a bool. theirs.first is the index
+# of the first frame that differs. The faulty step is that from the frame before it, or
+# an earlier one, which has lost a register.
 
-def below(ours, theirs):
+def equal_frames(ours, theirs):
+    """Returns the frames of our stack that are equal in theirs, leaf first."""
     return ours.frames[:theirs.first]
 
 
 def no_search_table(ours, theirs):
-    """libunwind looks for CFI by PT_GNU_EH_FRAME only (or in a .debug_frame
-    that is not compressed), and without it guesses by rbp."""
+    """libunwind finds CFI only through PT_GNU_EH_FRAME, or in a .debug_frame that
+    is not compressed. Without these it guesses by rbp."""
     return any(f.module.startswith('/') and segments(f.module) and
-               not has_table(f.module) for f in below(ours, theirs))
+               not has_table(f.module) for f in equal_frames(ours, theirs))
 
 
 def shifted_segments(ours, theirs):
-    """libunwind takes p_vaddr - p_offset to be the same for text and for
-    .eh_frame_hdr; lld gives each segment its own."""
-    return any(is_shifted(f.module) for f in below(ours, theirs))
+    """libunwind assumes that p_vaddr - p_offset is the same for .text and for
+    .eh_frame_hdr. In files of lld each segment has another value."""
+    return any(is_shifted(f.module) for f in equal_frames(ours, theirs))
 
 
 def only_debug_frame(ours, theirs):
     """libunwind, as Debian builds it, does not read .debug_frame."""
     return any(has_section(f.module, '.debug_frame')
-               for f in below(ours, theirs))
+               for f in equal_frames(ours, theirs))
 
 
 def only_gopclntab(frame):
@@ -151,45 +155,47 @@ def only_gopclntab(frame):
 
 
 def gopclntab(ours, theirs):
-    """A Go program without .debug_frame: they do not read Go's own table, and
-    go by rbp. That leaves out who has not pushed it yet, and nobody else:
-    what they find there has to be among ours, in the same order, up to where
-    ours ends."""
-    if not any(only_gopclntab(f) for f in below(ours, theirs)):
+    """In a Go program without .debug_frame the oracles do not read Go's own table,
+    and follow rbp. So they miss the functions that have not pushed rbp yet, and no
+    others: all frames that they find there must be in our stack, in the same order,
+    up to the end of our stack."""
+    if not any(only_gopclntab(f) for f in equal_frames(ours, theirs)):
         return False
     addrs = [f.addr for f in itertools.takewhile(only_gopclntab,
                                                  theirs.frames)]
-    rest = iter(f.addr for f in ours.frames)
-    return all(a in rest for a in addrs) or \
+    remaining = iter(f.addr for f in ours.frames)
+    return all(a in remaining for a in addrs) or \
         ours.end != 'root' and ours.frames[-1].addr in addrs
 
 
 def vdso(ours, theirs):
-    """libunwind finds no CFI in the vDSO, which is no file."""
-    return any(f.module == '[vdso]' for f in below(ours, theirs))
+    """libunwind finds no CFI in the vDSO, which is not a file."""
+    return any(f.module == '[vdso]' for f in equal_frames(ours, theirs))
 
 
 def lost_rbx(ours, theirs):
-    """libdwfl loses rbx, by which the dynamic linker's lazy binding is
-    unwound."""
+    """libdwfl loses rbx, on which the CFA of the dynamic linker's lazy binding
+    depends."""
     return any(re.search(r'/ld-linux|/ld-2', f.module)
-               for f in below(ours, theirs))
+               for f in equal_frames(ours, theirs))
 
 
 def is_longjmp(frame):
-    """By its name, where libc's own names are known, or by its code."""
+    """Returns whether the frame is in longjmp: by its name or, if libc has no
+    names, by its code."""
     return bool(re.fullmatch('_*longjmp(_chk)?', frame.name)) or \
         not frame.name and UNMANGLE in file_bytes(frame, 96, before=96)
 
 
 def in_longjmp(ours, theirs):
-    """libunwind loses rbp, which is in another register there."""
-    return any(is_longjmp(f) for f in below(ours, theirs))
+    """libunwind loses rbp in longjmp, where rbp's value is in another register."""
+    return any(is_longjmp(f) for f in equal_frames(ours, theirs))
 
 
-def planted(ours, theirs):
-    """A return address that no call has left (makecontext): nobody has CFI
-    one before it. Ours is by one greater, so that it is found there."""
+def uncalled_address(ours, theirs):
+    """At a return address that no call wrote, but makecontext did, the oracles look
+    up the byte before the address, which has no CFI. Our address is one greater, so
+    that the byte before it is in the function."""
     i = theirs.first
     return i < min(len(ours.frames), len(theirs.frames)) and \
         ours.frames[i].addr == theirs.frames[i].addr + 1 and \
@@ -197,52 +203,51 @@ def planted(ours, theirs):
 
 
 def trampoline(ours, theirs):
-    """The return from a signal without CFI for it (Go, musl): ours knows it
-    by its code, in the middle of its two instructions, too."""
+    """The oracles do not know the trampoline of sigreturn without CFI (Go, musl).
+    Our unwinder recognises its code, also in the middle of its two instructions."""
     at, *others = ours.frames[:theirs.first + 1]
     return SIGRETURN in file_bytes(at, 16, before=7) or any(
         re.search('sigreturn|restore_rt', f.name) or
         file_bytes(f, len(SIGRETURN)) == SIGRETURN for f in others)
 
 
-def stub(ours, theirs):
-    """Code without CFI that has pushed nothing (a static executable's PLT,
-    the call in clone3, musl's copies): they go on with the caller's caller,
-    or nowhere."""
+def code_without_cfi(ours, theirs):
+    """In code without CFI that has pushed nothing (the PLT of a static executable,
+    the system call in clone3, memory functions of musl) the oracles leave out the
+    caller, or end."""
     return any(f.guessed for f in ours.frames[:theirs.first + 1])
 
 
-def beyond_code(ours, theirs):
-    """A return address that lies in no executable memory is no frame; they
-    take it for one, and some go on from there."""
+def not_executable(ours, theirs):
+    """The oracles take a return address outside executable memory for a frame, and
+    some continue from it. Our stack ends before it."""
     i = theirs.first
     return ours.end != 'root' and len(ours.frames) == i and \
         len(theirs.frames) > i and theirs.frames[i].module == 'unmapped'
 
 
-def made_code(ours, theirs):
-    """In code that a program made, without CFI, they take rbp for a frame
-    pointer where the pair that it points to is none."""
+def generated_code(ours, theirs):
+    """In code that a program generated (JIT), which has no CFI, the oracles follow
+    rbp even if it does not point to a saved frame pointer and a return address."""
     return ours.end == 'no_cfi' and len(ours.frames) == theirs.first and \
         ours.frames[-1].module == ''
 
 
-def another_stack(ours, theirs):
-    """Go's runtime has left a goroutine's stack for the scheduler's: they take
-    for its caller what was left there. Or it asks the vDSO for the time, there,
-    and they do not see that sp has changed."""
+def go_stack_switch(ours, theirs):
+    """Go's runtime has switched from a goroutine's stack to the scheduler's: the
+    oracles take old words on the new stack for callers. They do not see the switch
+    either when the runtime calls the vDSO for the time."""
     last = ours.frames[-1].name
     return len(ours.frames) == theirs.first and bool(re.match(
         r'gogo\b|runtime\.(mcall|systemstack|morestack|asmcgocall)\b', last)) or any(
         re.match(r'runtime\.(nanotime1|walltime)\b|time\.now\b', f.name)
-        for f in below(ours, theirs))
+        for f in equal_frames(ours, theirs))
 
 
 def coroutine(ours, theirs):
-    """A stack that begins with the address of code without CFI that calls
-    _exit() and was not called (Boost.Context): they look for its caller. And
-    while it changes over from one stack to the other they go by rbp, which is
-    still, or already, that of another one."""
+    """The root of a coroutine of Boost.Context is the address of code that calls
+    _exit(): the oracles look for its caller. During a switch between two stacks they
+    follow rbp, which still has, or already has, the value of the other stack."""
     i = theirs.first
     last = ours.frames[-1]
     return len(ours.frames) == i and (
@@ -250,54 +255,56 @@ def coroutine(ours, theirs):
         ours.end == 'no_cfi' and last.name.endswith('_fcontext'))
 
 
-def kept_rule(ours, theirs):
-    """libunwind keeps rules by address alone. One that was a return address
-    (looked up one before) and is a leaf's pc then, as landing pads are, gets
-    the rule of the instruction before. Without its cache it is right."""
+def cached_rule(ours, theirs):
+    """libunwind caches rules by address alone. An address that was a return address,
+    for which the byte before it was looked up, gets the same rule when it is the pc
+    of a leaf, as landing pads can be. Without its cache libunwind is right."""
     return theirs.first == 1 and ours.frames[0].module.startswith('/') and \
         ours.frames[0].at in row_starts(ours.frames[0].module)
 
 
-def installing(ours, theirs):
-    """libgcc's functions save registers, and return address, only to overwrite
-    them with those of an exception's handler, in the call before their last
-    instructions: mov %rcx,%rsp; pop %rcx; jmp *%rcx. They go on from there with
-    what was saved, some of which is the one's and some the other's. Ours ends."""
+def installing_handler(ours, theirs):
+    """Functions of libgcc that install an exception handler overwrite their saved
+    registers and return address with those of the handler, shortly before their last
+    instructions: mov %rcx,%rsp; pop %rcx; jmp *%rcx. The oracles continue with a mix
+    of registers of the caller and of the handler. Our stack ends there."""
     return ours.end == 'no_cfi' and any(INSTALLS.fullmatch(f.name) and
                TO_HANDLER in file_bytes(f, INSTALLING, before=4)
                for f in ours.frames[theirs.first - 1:theirs.first])
 
 
 def new_thread(ours, theirs):
-    """Behind the system call that has made a thread there is no CFI, until it has
-    cleared rbp: they go on by that, which is still that of who has made it, or
-    by what lies on top of its stack. Ours knows the code, which calls the
-    thread's function and exits."""
+    """A new thread has no CFI between the system call that created it and the clearing
+    of rbp. The oracles follow rbp, which still has the value of the creating thread,
+    or the top word of the new stack. Our unwinder recognises the code, which calls
+    the thread's function and exits, and ends with the root."""
     code = file_bytes(ours.frames[0], 64, before=32)
     return ours.end == 'root' and len(ours.frames) == 1 and \
         SYSCALL in code[:32] and bool(THREAD_EXIT.search(code[32:]))
 
 
 def realigned(ours, theirs):
-    """gcc says of the end of a function that aligns its stack that the
-    caller's frame pointer is where its own points to; there it is the
-    caller's again. They lose that caller, or more."""
+    """At the end of a function that aligns its stack, gcc's CFI says that the
+    caller's frame pointer is where rbp points to, but rbp already has the caller's
+    value. The oracles lose the caller, or several callers."""
     return bool(REALIGNED.search(file_bytes(ours.frames[0], 12, before=16)))
 
 
 RULES = {
-    'libunwind': (installing, new_thread, vdso, no_search_table, shifted_segments,
-                  only_debug_frame, in_longjmp, trampoline, planted,
-                  beyond_code, stub, made_code, another_stack, realigned,
-                  coroutine, gopclntab, kept_rule),
-    'libdwfl': (installing, new_thread, trampoline, planted, beyond_code,
-                lost_rbx, stub, made_code, another_stack, realigned, coroutine,
-                gopclntab),
+    'libunwind': (installing_handler, new_thread, vdso, no_search_table,
+                  shifted_segments, only_debug_frame, in_longjmp, trampoline,
+                  uncalled_address, not_executable, code_without_cfi,
+                  generated_code, go_stack_switch, realigned, coroutine, gopclntab,
+                  cached_rule),
+    'libdwfl': (installing_handler, new_thread, trampoline, uncalled_address,
+                not_executable, lost_rbx, code_without_cfi, generated_code,
+                go_stack_switch, realigned, coroutine, gopclntab),
 }
 
 
 def explain(line):
-    """{oracle: name of its fault, or None} for those that differ."""
+    """Returns {oracle: name of the rule, or None} for the oracles that differ in
+    this line of differ.c."""
     ours = Stack(line['ours'])
     found = {}
     for oracle, rules in RULES.items():
@@ -309,6 +316,7 @@ def explain(line):
 
 
 def describe(line):
+    """Returns the stacks of a line of differ.c as text."""
     text = ''
     for key in ('ours', 'early', 'blocked', 'libunwind', 'libdwfl'):
         if key in line:

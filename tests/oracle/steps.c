@@ -1,15 +1,17 @@
 /*
- * One turn of a program, instruction by instruction: for what lasts a few
- * instructions, and can't be met by chance.
+ * Prints the stacks of a thread at every instruction of one iteration of its loop. So it finds
+ * states that last only a few instructions, which a random stop rarely meets.
  *
  * usage: steps PID FUNCTION
  *
- * The main thread goes by single steps from the start of FUNCTION, of which it
- * is expected to come by again and again, to the next time that it is there. On
- * stdout a line for each instruction, of what libgcc's unwinder (_Unwind_*)
- * calls for one in EVERY only: how the stack ends, and its frames,
+ * The main thread of process PID has to call FUNCTION in a loop. The program single-steps it
+ * from one start of FUNCTION to the next one. For each instruction it prints a line to stdout,
+ * with the reason why the walk has ended (unwind_end_name()) and the frames:
  *
  *	END NAME:ADDRESS NAME:ADDRESS ...
+ *
+ * Of the functions that libgcc's unwinder (_Unwind_*) calls only one instruction in EVERY is
+ * printed.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +21,7 @@
 #include "lib/capture/ptrace/arch.h"
 #include "tests/oracle/thread.h"
 
-/* A turn of exceptions takes 50,000 to 80,000. */
+/* An iteration that throws an exception takes 50,000 to 80,000 steps. */
 #define STEPS_MAX 400000
 
 #define EVERY 8
@@ -33,7 +35,7 @@ static union {
 	uint8_t bytes[THREAD_COPY_MAX];
 } buffer;
 
-/* "" if it has none. */
+/* Returns the name of the symbol that covers addr, or "". */
 static const char *name_at(struct live *l, uint64_t addr, uint64_t *ret_offset)
 {
 	const char *name;
@@ -62,7 +64,7 @@ static void put_stack(struct live *l)
 	(void)putchar('\n');
 }
 
-/* Does what was seen last lie in what the unwinder has called? */
+/* Returns true if libgcc's unwinder is among the callers in the last stack. */
 static bool is_called_by_unwinder(struct live *l)
 {
 	for (size_t i = 1; i < stack.n; i++)
@@ -71,7 +73,8 @@ static bool is_called_by_unwinder(struct live *l)
 	return false;
 }
 
-static int look(struct live *l, const struct thread_stop *stop, bool *in_call)
+/* Unwinds the stopped thread and prints its stack. */
+static int print_stack_at(struct live *l, const struct thread_stop *stop, bool *in_call)
 {
 	int r = thread_walk(l, stop, &buffer.record, &stack);
 
@@ -82,9 +85,9 @@ static int look(struct live *l, const struct thread_stop *stop, bool *in_call)
 	return r;
 }
 
-static int go(struct live *l, struct thread_stop *stop, const char *function)
+static int step_through_loop(struct live *l, struct thread_stop *stop, const char *function)
 {
-	unsigned int turns = 0;
+	unsigned int starts = 0; /* how often the thread was at the start of function */
 	bool in_call = false;
 	int r = 0;
 
@@ -97,10 +100,10 @@ static int go(struct live *l, struct thread_stop *stop, const char *function)
 		if (r < 0)
 			break;
 		name = name_at(l, regs.rip, &offset);
-		if (offset == 0 && strcmp(name, function) == 0 && ++turns == 2)
+		if (offset == 0 && strcmp(name, function) == 0 && ++starts == 2)
 			return 0;
-		if (turns == 1 && (!in_call || is_unwinder(name) || i % EVERY == 0))
-			r = look(l, stop, &in_call);
+		if (starts == 1 && (!in_call || is_unwinder(name) || i % EVERY == 0))
+			r = print_stack_at(l, stop, &in_call);
 		if (r == 0)
 			r = thread_step(stop);
 	}
@@ -124,7 +127,7 @@ int main(int argc, char **argv)
 	if (r == 0)
 		r = live_read_maps(&live, &changed);
 	if (r == 0)
-		r = go(&live, &stop, argv[2]);
+		r = step_through_loop(&live, &stop, argv[2]);
 	if (r == 0)
 		thread_release(&stop);
 	if (r < 0)

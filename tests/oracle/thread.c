@@ -16,13 +16,13 @@ int thread_step(struct thread_stop *stop)
 	    waitpid(stop->tid, &status, __WALL) != stop->tid)
 		return -errno;
 	stop->status = tracee_classify(status, &stop->signal);
-	/* The step's own. */
+	/* SIGTRAP of the single step itself is not delivered to the thread. */
 	if (stop->status == TRACEE_SIGNAL && stop->signal == SIGTRAP)
 		stop->status = TRACEE_OTHER;
 	return stop->status == TRACEE_DEAD ? -ESRCH : 0;
 }
 
-/* Both looks find it blocked, in the same place, and it has not run between. */
+/* Returns true if the thread is still blocked at place, and has not run since mark was taken. */
 static bool stayed(const struct activity *a, const struct activity_mark *mark,
 		   const struct activity_place *place)
 {
