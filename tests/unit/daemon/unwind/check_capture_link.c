@@ -1,4 +1,4 @@
-/* Credits: when they are due, and that a full socket delays them. Records. */
+/* Tests of the link to capture: when credits are due, a full socket, and the reading of records. */
 #include "daemon/unwind/capture_link.h"
 
 #include <errno.h>
@@ -27,8 +27,8 @@ static void tear_down(void)
 	ring_writer_fini(&writer);
 }
 
-/* As if the reader had read n bytes. */
-static void go_on(size_t n)
+/* Lets the reader have read n more bytes. */
+static void read_bytes(size_t n)
 {
 	l.ring.tail += n;
 	l.ring.read += n;
@@ -40,13 +40,13 @@ static uint64_t until_due(bool at_end)
 	const uint64_t from = l.ring.tail;
 
 	while (!capture_link_credit_is_due(&l, at_end))
-		go_on(RING_ALIGN);
+		read_bytes(RING_ALIGN);
 	return l.ring.tail - from;
 }
 
 FIXTURE(set_up, tear_down)
 
-TEST(a_small_part_is_not_worth_a_credit)
+TEST(with_nothing_left_to_read_a_credit_is_due_for_each_128th)
 {
 	for (int i = 0; i < 100; i++) {
 		ck_assert_uint_eq(until_due(true), SIZE / 128);
@@ -54,27 +54,25 @@ TEST(a_small_part_is_not_worth_a_credit)
 	}
 }
 
-/* The writer goes on meanwhile, and fills less than a lap. */
-TEST(a_late_reader_gives_credit_before_the_end)
+TEST(while_records_remain_a_credit_is_due_for_each_eighth)
 {
 	ck_assert_uint_eq(until_due(false), SIZE / 8);
 	ck_assert(!capture_link_credit_is_due(&l, true));
-	go_on(SIZE / 8 - RING_ALIGN);
+	read_bytes(SIZE / 8 - RING_ALIGN);
 	ck_assert(!capture_link_credit_is_due(&l, false));
 	ck_assert(capture_link_credit_is_due(&l, true));
 	ck_assert_uint_eq(until_due(false), SIZE / 8);
 }
 
-/* A lap that ends early causes no credit. */
-TEST(a_pad_counts_as_nothing_read)
+TEST(padding_at_the_end_of_a_lap_causes_no_credit)
 {
 	l.ring.tail += SIZE - SIZE / 64;
 	ck_assert(!capture_link_credit_is_due(&l, true));
 	ck_assert_uint_eq(until_due(true), SIZE / 128);
 }
 
-/* A credit that could not be sent is owed: else a full ring would stay full. */
-TEST(a_full_socket_delays_the_credit)
+/* Without the later credit a full ring would stay full. */
+TEST(a_credit_that_a_full_socket_refuses_is_sent_later)
 {
 	const struct msg_number *credit;
 	struct ipc_message m;
@@ -128,8 +126,7 @@ static void write_record(void)
 	ring_commit(&writer, RECORD_RESET, sizeof(*record));
 }
 
-/* Records that capture wrote before its end are read. */
-TEST(records_are_read_until_capture_ends)
+TEST(records_that_capture_wrote_before_its_end_are_read)
 {
 	int link[2];
 
@@ -152,8 +149,7 @@ TEST(records_are_read_until_capture_ends)
 	capture_link_close(&l);
 }
 
-/* A head beyond the ring is a fault of capture. */
-TEST(a_wrong_head)
+TEST(a_head_beyond_the_ring_is_refused)
 {
 	int link[2];
 

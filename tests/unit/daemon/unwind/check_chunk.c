@@ -17,7 +17,7 @@ static int broker;
 static struct good_profile good;
 static struct msg_session_open session;
 
-/* Before Check takes it for a file of its own. */
+/* Takes the number MSG_FD before Check opens a file with it. */
 __attribute__((constructor)) static void take_descriptor(void)
 {
 	(void)dup2(STDERR_FILENO, MSG_FD);
@@ -47,7 +47,7 @@ static void tear_down(void)
 	close_fd(&broker);
 }
 
-/* The payload in m's descriptor i, which has that size. */
+/* Returns the payload in descriptor i of m, and checks its size. */
 static const char *payload_of(const struct ipc_message *m, size_t i, uint64_t size)
 {
 	static char text[65536];
@@ -59,6 +59,7 @@ static const char *payload_of(const struct ipc_message *m, size_t i, uint64_t si
 	return text;
 }
 
+/* Returns true if the payload has thread states and code_ids, as only payloads for files have. */
 static bool is_for_a_file(const char *payload)
 {
 	const bool has_states = strstr(payload, "\"state\"") != NULL;
@@ -93,7 +94,7 @@ static const struct {
 
 FIXTURE(set_up, tear_down)
 
-TESTS(each_reader_gets_its_own, array_size(cases))
+TESTS(a_file_gets_a_payload_of_its_own_beside_the_server_s, array_size(cases))
 {
 	const struct msg_chunk *chunk;
 	struct ipc_message m;
@@ -111,8 +112,8 @@ TESTS(each_reader_gets_its_own, array_size(cases))
 	ipc_close_fds(&m);
 }
 
-/* What a file gets, and a transaction beside it, in the last descriptor. */
-TESTS(spotlight_gets_a_transaction, 2)
+/* The transaction is in the last descriptor. */
+TESTS(spotlight_gets_the_payload_of_files_and_a_transaction, 2)
 {
 	const struct msg_chunk *chunk;
 	struct ipc_message m;
@@ -135,8 +136,8 @@ TESTS(spotlight_gets_a_transaction, 2)
 	ipc_close_fds(&m);
 }
 
-/* What is no member of a V1 profile is in none, wherever it goes. */
-TESTS(a_v1_profile_is_the_same_for_all, array_size(cases))
+/* A V1 profile has no members for thread states and code_ids, so a file gets the same one. */
+TESTS(a_v1_profile_has_one_payload_for_all_destinations, array_size(cases))
 {
 	const struct msg_chunk *chunk;
 	struct ipc_message m;

@@ -10,7 +10,7 @@
 #define SLACK	(16 * 1024)
 #define MS	NS_PER_MS
 
-/* A sample of 8 KB, and its walk, which went to the root. */
+/* A sample of 8 KB, and its stack, which was walked to the root. */
 static struct unwind_sample sample;
 static struct unwind_stack stack;
 static struct msg_stack_hint hint;
@@ -35,15 +35,15 @@ static bool wanted(void)
 
 FIXTURE(set_up, NULL)
 
-TEST(a_sample_that_was_enough_gives_no_hint)
+TEST(a_sample_with_all_needed_bytes_causes_no_hint)
 {
 	ck_assert(!wanted());
 	sample.known.top = 0;
 	ck_assert(!wanted());
 }
 
-/* The sample says what capture knows: so it is as in the first sample. */
-TEST(a_new_capture_is_told_what_the_old_one_knew)
+/* The hint depends only on what capture knew, which the sample says. */
+TEST(a_new_capture_gets_the_hint_that_the_old_one_had)
 {
 	stack.end = UNWIND_END_BAD_CFA;
 	stack.second = OWN_END - 65536;
@@ -55,14 +55,14 @@ TEST(a_new_capture_is_told_what_the_old_one_knew)
 		ck_assert_uint_eq(hint.sp, ADDR);
 		ck_assert_uint_eq(hint.top, sample.known.top);
 		ck_assert_uint_eq(hint.second, stack.second - SLACK);
-		/* From then on capture knows. */
+		/* Now capture knows. */
 		sample.known.second = hint.second;
 		ck_assert(!wanted());
 	}
 }
 
-/* A number that is used again, or another program: other stacks. */
-TEST(a_thread_has_no_hint_of_the_one_before_it)
+/* The same holds after an exec. */
+TEST(a_reused_tid_gets_a_hint_for_its_own_stack)
 {
 	stack.end = UNWIND_END_UNREADABLE;
 	stack.missing = ADDR + 65536;
@@ -75,29 +75,29 @@ TEST(a_thread_has_no_hint_of_the_one_before_it)
 	ck_assert_uint_eq(hint.top, sample.stack.addr + 10000 + SLACK);
 }
 
-TEST(what_cannot_be_had_is_not_asked_for_again)
+TEST(bytes_that_capture_cannot_copy_cause_no_hint)
 {
 	stack.end = UNWIND_END_UNREADABLE;
 	stack.missing = ADDR + 10000;
 	sample.known.top = ADDR + 10000;
 	ck_assert(!wanted());
-	/* No copy is so large. */
+	/* The bytes are beyond the largest copy. */
 	stack.missing = ADDR + SAMPLE_STACK_MAX;
 	stack.stack_top = stack.missing - 4096;
 	ck_assert(!wanted());
-	/* Nor is another stack than the thread's own ever copied. */
+	/* They are not on the thread's own stack. */
 	stack.end = UNWIND_END_BAD_CFA;
 	stack.missing = 0;
 	stack.second = OWN_END;
 	ck_assert(!wanted());
 	stack.second = OWN_END - SAMPLE_OWN_STACK_MAX - 1;
 	ck_assert(!wanted());
-	/* Where capture does not know yet which that is it finds out. */
+	/* If capture does not know the own stack yet, the hint makes it find out. */
 	sample.known.own_end = 0;
 	ck_assert(wanted());
 }
 
-TEST(a_stack_of_unknown_depth_is_copied_twice_as_deep)
+TEST(a_stack_that_was_cut_off_is_copied_twice_as_deep)
 {
 	sample.known.top = 0;
 	sample.stack.size = 128 * 1024;
@@ -107,7 +107,7 @@ TEST(a_stack_of_unknown_depth_is_copied_twice_as_deep)
 	ck_assert_uint_eq(hint.top, stack.missing + 128 * 1024);
 }
 
-TEST(a_large_frame_is_left_out)
+TEST(a_frame_that_is_too_large_is_skipped)
 {
 	sample.stack.addr = OWN_END - 600 * 1024;
 	sample.known.top = 0;
@@ -118,7 +118,7 @@ TEST(a_large_frame_is_left_out)
 	ck_assert(wanted());
 	ck_assert_uint_eq(hint.top, stack.stack_top);
 	ck_assert_uint_eq(hint.second, OWN_END - 8192 - 128 - SLACK);
-	/* Where capture does not know the own stack yet, any frame will do. */
+	/* If capture does not know the own stack yet, a frame of any size is skipped. */
 	stack.stack_top = stack.missing - 4096;
 	sample.known.own_end = 0;
 	ck_assert(wanted());
@@ -135,7 +135,7 @@ static void check_whole(uint64_t sp)
 	ck_assert_uint_eq(hint.second, 0);
 }
 
-/* Of a stack that is deep in every frame to leave one out would be no less. */
+/* All frames are small, so skipping one would not be enough. */
 TEST(a_deep_stack_is_copied_as_a_whole)
 {
 	sample.stack.addr = OWN_END - 600 * 1024;
@@ -145,17 +145,16 @@ TEST(a_deep_stack_is_copied_as_a_whole)
 	stack.missing = sample.stack.addr + SAMPLE_STACK_MAX + 8;
 	stack.stack_top = stack.missing - 4096;
 	check_whole(sample.stack.addr);
-	/* A page that was never touched at the end of the copy is left off. */
+	/* The last page of the copy was never touched, so it is missing. */
 	sample.stack.size -= 4096;
 	stack.end = UNWIND_END_UNREADABLE;
 	check_whole(sample.stack.addr);
-	/* It was: what is lacking then is in vain. */
+	/* The whole stack has been copied already: no further hint. */
 	sample.known.top = OWN_END;
 	ck_assert(!wanted());
 }
 
-/* What is left out of it lies elsewhere in the next sample. */
-TEST(of_frames_that_move_none_is_left_out)
+TEST(if_the_bytes_to_skip_differ_by_sample_the_whole_stack_is_copied)
 {
 	sample.stack.addr = OWN_END - 600 * 1024;
 	sample.known.top = OWN_END - 550 * 1024;
@@ -171,7 +170,7 @@ TEST(of_frames_that_move_none_is_left_out)
 	check_whole(sample.stack.addr);
 }
 
-TEST(a_second_range_that_is_capped)
+TEST(a_second_range_that_was_cut_off_is_copied_as_a_whole)
 {
 	sample.known.second = OWN_END - 1000 * 1024;
 	sample.second.addr = sample.known.second;
@@ -181,7 +180,7 @@ TEST(a_second_range_that_is_capped)
 	check_whole(sample.second.addr);
 }
 
-TEST(no_whole_stack_is_larger_than_a_copy)
+TEST(a_whole_stack_is_copied_only_within_the_largest_copy)
 {
 	sample.stack.addr = OWN_END - SAMPLE_WHOLE_MAX + 127;
 	sample.known.top = 0;
@@ -192,24 +191,24 @@ TEST(no_whole_stack_is_larger_than_a_copy)
 	ck_assert(!wanted());
 	sample.stack.addr++;
 	check_whole(sample.stack.addr);
-	/* Nor is another stack, or nonsense, a part of it. */
+	/* The missing bytes are not on the own stack. */
 	stack.missing = OWN_END + 8;
 	stack.stack_top = OWN_END;
 	ck_assert(!wanted());
 }
 
-TEST(bytes_that_were_copied_in_vain)
+TEST(many_unused_bytes_cause_a_hint_if_the_walk_reached_the_root)
 {
 	sample.stack.size = 65536 + 8192;
 	ck_assert(wanted());
 	ck_assert_uint_eq(hint.top, stack.stack_top);
-	/* Only a walk to the root tells. */
+	/* If the walk did not reach the root, it may need the bytes later. */
 	stack.end = UNWIND_END_NO_CFI;
 	ck_assert(!wanted());
 }
 
-/* Of a stack that nothing is known of, capture guesses. */
-TEST(a_guess_that_was_wrong)
+/* capture guesses the beginning of the second range if it has no hint yet. */
+TEST(the_hint_replaces_a_wrong_guess_of_capture_at_the_second_range)
 {
 	sample.known.second = OWN_END - 262144;
 	sample.second.size = 262144;
@@ -224,7 +223,7 @@ TEST(a_guess_that_was_wrong)
 	ck_assert(!wanted());
 }
 
-TEST(samples_older_than_the_last_hint_give_no_other)
+TEST(a_sample_older_than_the_last_hint_causes_no_hint)
 {
 	static struct hints h;
 
@@ -235,8 +234,8 @@ TEST(samples_older_than_the_last_hint_give_no_other)
 	ck_assert(hints_may_send(&h, TID, 110 * MS, 201 * MS));
 }
 
-/* As many as there can be, and more. */
-TEST(threads_take_no_memory)
+/* 5,000,000 is more than the largest number of threads. */
+TEST(any_number_of_threads_takes_no_more_memory)
 {
 	static struct hints h;
 	const size_t before = mallinfo2().uordblks + mallinfo2().hblkhd;

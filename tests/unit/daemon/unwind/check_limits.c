@@ -56,7 +56,7 @@ static int wait_for(pid_t pid)
 	return status;
 }
 
-TEST(a_process_that_makes_progress_goes_on)
+TEST(a_process_that_reports_progress_is_not_killed)
 {
 	pid_t pid = fork();
 	int status;
@@ -92,8 +92,7 @@ TEST(malloc_fails_above_the_limit)
 	ck_assert_int_eq(WEXITSTATUS(status), 0);
 }
 
-/* A lower limit that was set before is not raised. */
-TEST(a_lower_limit_stays)
+TEST(a_lower_limit_is_not_raised)
 {
 	const struct rlimit lower = {(rlim_t)1 << 30, (rlim_t)1 << 30};
 	struct rlimit now;

@@ -12,7 +12,7 @@ static const char other[] = "1000-2000 r-xp 00000000 08:01 8 /bin/other\n";
 static struct msg_session_open open_message;
 static struct program p;
 
-/* A program whose first files came at early_file_ns. */
+/* Makes a program whose newest early file came at early_file_ns. */
 static void set_up(uint64_t early_file_ns)
 {
 	static const struct unwind_cache_options options = {.hash_seed = 1};
@@ -40,7 +40,7 @@ static bool is_known(void)
 	return remapped;
 }
 
-TEST(files_before_the_end_belong_to_the_program)
+TEST(a_program_keeps_early_files_that_came_before_its_end)
 {
 	set_up(ENDED_NS);
 	program_ended(&p, ENDED_NS);
@@ -50,7 +50,7 @@ TEST(files_before_the_end_belong_to_the_program)
 	ck_assert_str_eq(program_environment(&p), "lab");
 }
 
-TEST(files_after_the_end_may_belong_to_the_next_program)
+TEST(a_program_loses_early_files_that_came_after_its_end)
 {
 	set_up(ENDED_NS + 1);
 	program_ended(&p, ENDED_NS);
@@ -60,7 +60,7 @@ TEST(files_after_the_end_may_belong_to_the_next_program)
 	ck_assert_str_eq(program_release(&p), "unknown");
 }
 
-TEST(the_release_of_the_user_holds_for_both)
+TEST(a_release_of_the_user_stays_without_the_early_files)
 {
 	memcpy(open_message.release_env, "ours@2", sizeof("ours@2"));
 	memcpy(open_message.environment, "ours", sizeof("ours"));
@@ -78,35 +78,38 @@ static void set_up_maps(void)
 	p = (struct program){.maps_read_ns = READ_NS};
 }
 
-/* Takes samples before ns after the reading, and one at it; are the maps expired? */
-static bool expire(uint64_t samples, uint64_t ns)
+/*
+ * Counts samples: the last one ns after the reading of the maps, the others just before. Returns
+ * true if the maps are due at the last one.
+ */
+static bool are_due(uint64_t samples, uint64_t ns)
 {
 	for (uint64_t i = 1; i < samples; i++)
 		ck_assert(!program_maps_due(&p, READ_NS + ns - 1));
 	return program_maps_due(&p, READ_NS + ns);
 }
 
-TEST(maps_of_a_busy_process)
+TEST(after_many_samples_maps_are_due_after_5_seconds)
 {
 	set_up_maps();
-	ck_assert(expire(MAPS_SAMPLES, MAPS_EVERY_NS));
-	/* Until they are read again. */
+	ck_assert(are_due(MAPS_SAMPLES, MAPS_EVERY_NS));
+	/* They stay due until they are read. */
 	ck_assert(program_maps_due(&p, READ_NS + MAPS_EVERY_NS));
 	set_up_maps();
 	ck_assert(!program_maps_due(&p, READ_NS + MAPS_EVERY_NS));
 }
 
-TEST(maps_of_a_process_that_mostly_sleeps)
+TEST(after_few_samples_maps_are_due_after_20_seconds)
 {
 	set_up_maps();
-	ck_assert(!expire(MAPS_SAMPLES - 1, MAPS_EVERY_NS));
+	ck_assert(!are_due(MAPS_SAMPLES - 1, MAPS_EVERY_NS));
 	ck_assert(program_maps_due(&p, READ_NS + MAPS_EVERY_NS));
 	set_up_maps();
 	ck_assert(!program_maps_due(&p, READ_NS + MAPS_SELDOM_NS - 1));
 	ck_assert(program_maps_due(&p, READ_NS + MAPS_SELDOM_NS));
 }
 
-TEST(maps_without_a_pc)
+TEST(after_a_miss_maps_are_due_after_200_ms)
 {
 	set_up_maps();
 	ck_assert(!program_maps_due_after_miss(&p, READ_NS + MAPS_MISS_NS - 1));

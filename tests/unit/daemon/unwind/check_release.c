@@ -9,7 +9,7 @@
 #include "lib/base/buf.h"
 #include "tests/unit/suite.h"
 
-TEST(clean)
+TEST(control_characters_and_invalid_utf8_become_underscores)
 {
 	char text[] = "a\n\x7f\xff\xc3\xa4z";
 
@@ -17,7 +17,7 @@ TEST(clean)
 	ck_assert_str_eq(text, "a___\xc3\xa4z");
 }
 
-TEST(a_release_is_new_once)
+TEST(each_of_the_first_releases_is_new_once)
 {
 	char text[16];
 
@@ -35,7 +35,7 @@ TEST(a_release_is_new_once)
 	ck_assert(release_is_new("d@1"));
 }
 
-/* This process's own executable, or none where it "has ended". */
+/* get_image() gives this process's executable, or fails as for a process that has ended. */
 static bool has_ended;
 
 static int get_image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
@@ -47,14 +47,14 @@ static int get_image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
 	return *ret_fd < 0 ? -errno : 0;
 }
 
-/* The release of an executable of this process, as that path and file. */
+/* Makes the release of this process's executable, with this path and file. */
 static bool release_as(const char *exe, const char *file, char release[160])
 {
 	static const struct unwind_files files = {.image = get_image};
 	const struct unwind_cache_options options = {.max_bytes = 64u << 20};
 	struct unwind_cache *cache;
 	struct unwind_space *space;
-	/* Memory that is got while they are read would change them. */
+	/* Static: malloc() during the reading would change the maps. */
 	static char maps[1u << 20];
 	size_t size = 0;
 	bool is_known;
@@ -75,7 +75,7 @@ static bool release_as(const char *exe, const char *file, char release[160])
 	return is_known;
 }
 
-TEST(of_a_process_that_has_ended)
+TEST(an_ended_process_gets_the_release_of_an_earlier_one_of_its_file)
 {
 	char exe[256] = "", alive[160], gone[160];
 
@@ -89,7 +89,7 @@ TEST(of_a_process_that_has_ended)
 	has_ended = true;
 	ck_assert(release_as(exe, "8 15 1.0", gone));
 	ck_assert_str_eq(gone, alive);
-	/* Another file, an unknown one, or another name of the same. */
+	/* Another file, an unknown file, or another path. */
 	ck_assert(!release_as(exe, "8 15 2.0", gone));
 	ck_assert(!release_as(exe, "", gone));
 	ck_assert(!release_as("/bin/other", "8 15 1.0", gone));
@@ -98,7 +98,7 @@ TEST(of_a_process_that_has_ended)
 	ck_assert_str_eq(gone, "unknown@unknown");
 }
 
-TEST(only_so_many_are_remembered)
+TEST(the_oldest_release_is_forgotten)
 {
 	char exe[256] = "", release[160], file[32];
 
@@ -171,7 +171,7 @@ static const struct {
 	{E(ATTRIBUTES "deployment.environment.name=" TEXT_255 "x"), "", ""},
 };
 
-TESTS(of_environ, (array_size(environs)))
+TESTS(environment_variables_give_release_and_environment, (array_size(environs)))
 {
 	struct release_names names;
 

@@ -1,4 +1,4 @@
-/* The test is the broker: its answers are there before they are asked for. */
+/* The test plays the broker: it sends its answers before the stream requests the files. */
 #include "daemon/unwind/stream.h"
 
 #include <fcntl.h>
@@ -23,7 +23,7 @@ static const char second[] = "/bin/second\0\0second\0";
 static int broker;
 static uint32_t answers;
 static struct stream *stream;
-static uint32_t recordings_only; /* the session */
+static uint32_t recordings_only; /* msg_session_open.recordings_only */
 
 static void answer(const void *text, size_t size)
 {
@@ -45,7 +45,7 @@ static void no_hint(const struct msg_stack_hint *hint)
 	(void)hint;
 }
 
-/* Before Check takes it for a file of its own. */
+/* Takes the number MSG_FD before Check opens a file with it. */
 __attribute__((constructor)) static void take_descriptor(void)
 {
 	(void)dup2(STDERR_FILENO, MSG_FD);
@@ -70,7 +70,7 @@ static void set_up(void)
 	int fds[2];
 
 	OK(ipc_pair(fds));
-	/* What is not there does not come. */
+	/* Without an answer the test fails and does not hang. */
 	OK(fcntl(fds[0], F_SETFL, O_NONBLOCK));
 	OK(fcntl(fds[1], F_SETFL, O_NONBLOCK));
 	broker = fds[0];
@@ -98,13 +98,13 @@ static void sample(uint64_t time_ns)
 		.flags = SAMPLE_RUNNING,
 		.arch = CPU_SAMPLE_ARCH,
 		.regs_known = UINT64_C(1) << CPU_SP | UINT64_C(1) << CPU_PC,
-		.regs[CPU_PC] = 0x9000, /* where nothing is mapped */
+		.regs[CPU_PC] = 0x9000, /* in no mapping */
 	};
 
 	OK(stream_record(stream, &s.h, sizeof(s)));
 }
 
-/* The release in the next chunk that has come to the broker. */
+/* Returns the release in the next chunk that the stream has sent. */
 static const char *release_of_chunk(void)
 {
 	static const char key[] = "\"release\":\"";
@@ -128,7 +128,7 @@ static const char *release_of_chunk(void)
 	return release;
 }
 
-/* A program whose first files come with its sample of this time. */
+/* Opens a stream, and adds a tick and a sample of the first program at time_ns. */
 static void first_program(uint64_t time_ns)
 {
 	set_up();
@@ -137,20 +137,17 @@ static void first_program(uint64_t time_ns)
 	sample(time_ns);
 }
 
-/* Capture is back, and the process runs another one. */
+/* Adds the first tick of a new capture. The process runs the second program now. */
 static void second_program(void)
 {
-	/* Is it another one? And what is it? */
+	/* For program_is_other(), and for program_open(). */
 	answer(second, sizeof(second));
 	answer(second, sizeof(second));
 	tick(clock_mono_ns());
 }
 
-/*
- * It may have been another one by the time its files were read: there is
- * nobody who could tell.
- */
-TEST(files_read_after_capture_saw_the_program_may_be_the_next_one_s)
+/* The files may be those of the second program: the exec was not reported. */
+TEST(a_program_whose_files_came_after_its_last_record_has_no_release)
 {
 	const uint64_t now = clock_mono_ns();
 
@@ -161,7 +158,7 @@ TEST(files_read_after_capture_saw_the_program_may_be_the_next_one_s)
 	ck_assert_str_eq(release_of_chunk(), "unknown");
 }
 
-TEST(files_read_before_capture_saw_the_program_are_its_own)
+TEST(a_program_whose_files_came_before_its_last_record_has_a_release)
 {
 	first_program(clock_mono_ns() - TICK_NS);
 	tick(clock_mono_ns());
@@ -170,7 +167,7 @@ TEST(files_read_before_capture_saw_the_program_are_its_own)
 	ck_assert_str_eq(release_of_chunk(), "first@1");
 }
 
-static void open_record(uint32_t number, int expected)
+static void open_recording(uint32_t number, int expected)
 {
 	const struct msg_recording_open m = {
 		.target = TARGET,
@@ -182,7 +179,7 @@ static void open_record(uint32_t number, int expected)
 	ck_assert_int_eq(stream_recording_open(stream, &m), expected);
 }
 
-/* The next message of this type, whose descriptors are closed. */
+/* Returns the next message of this type, and closes its descriptors. */
 static struct ipc_message *next_message(uint32_t type)
 {
 	static struct ipc_message m;
@@ -195,8 +192,8 @@ static struct ipc_message *next_message(uint32_t type)
 	return &m;
 }
 
-/* Each has its chunks, and its end; the session goes on. */
-TEST(recordings)
+/* The session continues. */
+TEST(recordings_have_chunks_and_ends_of_their_own)
 {
 	const struct msg_recording_chunk *chunk;
 	const struct msg_recording *closed;
@@ -204,8 +201,8 @@ TEST(recordings)
 
 	first_program(now);
 	for (uint32_t i = 1; i <= MSG_RECORDINGS_MAX; i++)
-		open_record(i, 0);
-	open_record(9, -EPROTO); /* one too many */
+		open_recording(i, 0);
+	open_recording(9, -EPROTO); /* MSG_RECORDINGS_MAX are open */
 	for (int i = 0; i < 4; i++) {
 		now += TICK_NS;
 		sample(now);
@@ -217,9 +214,9 @@ TEST(recordings)
 	closed = (const void *)next_message(MSG_RECORDING_CLOSED)->bytes;
 	ck_assert_uint_eq(closed->recording, 2);
 	OK(stream_recording_close(stream, 2));
-	open_record(1, -EPROTO); /* there is one */
-	open_record(0, -EPROTO); /* the session's */
-	open_record(9, 0);
+	open_recording(1, -EPROTO); /* the number is in use */
+	open_recording(0, -EPROTO); /* the session has number 0 */
+	open_recording(9, 0);
 	OK(stream_close(stream));
 	for (size_t i = 0; i < 3; i++) {
 		static const uint32_t left[] = {1, 3, 4};
@@ -230,13 +227,12 @@ TEST(recordings)
 	(void)next_message(MSG_RECORDING_CLOSED);
 	(void)next_message(MSG_CHUNK);
 	(void)next_message(MSG_SESSION_CLOSED);
-	open_record(10, 0);
+	open_recording(10, 0);
 	closed = (const void *)next_message(MSG_RECORDING_CLOSED)->bytes;
 	ck_assert_uint_eq(closed->recording, 10);
 }
 
-/* Of a session that is there for its recordings nothing else comes. */
-TEST(recordings_alone)
+TEST(a_session_with_recordings_only_sends_no_other_chunks)
 {
 	struct ipc_message m;
 	uint64_t now = clock_mono_ns();
@@ -244,7 +240,7 @@ TEST(recordings_alone)
 
 	recordings_only = 1;
 	first_program(now);
-	open_record(1, 0);
+	open_recording(1, 0);
 	tick(now + TICK_NS);
 	OK(stream_close(stream));
 	do {

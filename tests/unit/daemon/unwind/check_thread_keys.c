@@ -27,7 +27,7 @@ static struct thread_key_change assign(uint32_t tid, uint64_t pointer)
 
 FIXTURE(set_up, tear_down)
 
-TEST(by_tid)
+TEST(without_pointers_the_key_is_the_tid)
 {
 	struct thread_key_change change;
 
@@ -42,7 +42,7 @@ TEST(by_tid)
 	ck_assert_int_eq(thread_keys_next(&k), 0);
 }
 
-TEST(by_pointer)
+TEST(threads_have_keys_and_are_shown_by_their_pointers)
 {
 	struct thread_key_change a = assign(100, POINTER), b = assign(101, POINTER + 64);
 
@@ -57,7 +57,7 @@ TEST(by_pointer)
 	ck_assert_uint_eq(assign(100, 0).id, POINTER);
 }
 
-TEST(a_pointer_that_comes_to_be_known)
+TEST(a_thread_keeps_its_key_when_its_pointer_becomes_known)
 {
 	struct thread_key_change before = assign(100, 0), after;
 
@@ -68,7 +68,7 @@ TEST(a_pointer_that_comes_to_be_known)
 	ck_assert_uint_eq(after.old_key, 0);
 }
 
-TEST(a_stack_that_is_used_again)
+TEST(a_thread_with_the_pointer_of_an_ended_thread_continues_its_key)
 {
 	struct thread_key_change first = assign(100, POINTER), second;
 
@@ -85,7 +85,7 @@ TEST(a_stack_that_is_used_again)
 	ck_assert_uint_eq(thread_keys_of(&k, 300), first.key);
 }
 
-TEST(a_stack_that_turns_out_to_be_used_again)
+TEST(a_pointer_that_another_thread_had_replaces_the_key)
 {
 	struct thread_key_change first = assign(100, POINTER), second = assign(200, 0);
 	struct thread_key_change after;
@@ -100,8 +100,7 @@ TEST(a_stack_that_turns_out_to_be_used_again)
 	ck_assert_uint_ne(assign(300, POINTER).key, first.key);
 }
 
-/* A thread that is older than the one whose stack it has continues its key. */
-TEST(a_stack_of_a_thread_that_came_later)
+TEST(an_older_thread_can_continue_the_key_of_a_newer_one)
 {
 	uint32_t key;
 
@@ -114,7 +113,7 @@ TEST(a_stack_of_a_thread_that_came_later)
 	ck_assert_uint_eq(thread_keys_of(&k, 100), 0);
 }
 
-TEST(all_threads_end)
+TEST(after_the_end_of_all_threads_a_pointer_keeps_its_key)
 {
 	uint32_t key = assign(100, POINTER).key;
 
@@ -123,8 +122,7 @@ TEST(all_threads_end)
 	ck_assert_uint_eq(assign(100, POINTER).key, key);
 }
 
-/* The copy and the original are independent. */
-TEST(a_copy)
+TEST(a_copy_and_its_original_are_independent)
 {
 	const struct thread_key_change a = assign(100, POINTER);
 	struct thread_keys copy;
@@ -143,7 +141,7 @@ TEST(a_copy)
 	thread_keys_fini(&copy);
 }
 
-TEST(chunks)
+TEST(an_ended_thread_is_removed_after_one_more_chunk)
 {
 	uint32_t living, ended;
 

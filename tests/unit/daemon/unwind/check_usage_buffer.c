@@ -19,7 +19,7 @@ static void add(uint64_t time_us)
 	usage_buffer_add(&usage, &v);
 }
 
-/* A chunk of that time gets n values, the first one of first_us. */
+/* Checks that a chunk of this time gets n values, of which the first has the time first_us. */
 static void give(uint64_t from_us, uint64_t to_us, size_t n, uint64_t first_us)
 {
 	samples[0].time_us = from_us;
@@ -32,7 +32,7 @@ static void give(uint64_t from_us, uint64_t to_us, size_t n, uint64_t first_us)
 
 FIXTURE(setup, NULL)
 
-TEST(by_time)
+TEST(a_chunk_gets_the_values_of_its_time)
 {
 	give(0, 5, 0, 0);
 	for (uint64_t t = 1; t <= 9; t++)
@@ -47,7 +47,7 @@ TEST(by_time)
 	give(50, 60, 0, 0);
 }
 
-TEST(a_full_buffer)
+TEST(a_full_buffer_drops_new_values)
 {
 	for (uint64_t t = 1; t <= 2 * USAGE_BUFFER_MAX; t++)
 		add(t);
@@ -57,7 +57,7 @@ TEST(a_full_buffer)
 }
 
 /* A value for which there was no chunk goes into the next one. */
-TEST(nothing_without_samples)
+TEST(a_profile_without_samples_gets_no_values)
 {
 	add(5);
 	profile.n_samples = 0;
