@@ -23,10 +23,9 @@ static void tear_down(void)
 }
 
 /*
- * A chunk of a program at path, loaded at base, with a build and a named
- * function "f" at base + 0x10, one without a name at base + 0x20, and one that
- * has the daemon's name for that, base + 0x30. Stacks: 0: f, 1: f;0x20, 2:
- * f;0x30.
+ * Adds a chunk of a program at path, of this build, loaded at base. It has a function "f" at base +
+ * 0x10, a function without a name at base + 0x20, and at base + 0x30 a function with the name that
+ * the daemon gives to a function without a symbol. Stacks: 0: f, 1: f;0x20, 2: f;0x30.
  */
 static void add(unsigned int side, const char *path, const char *build, unsigned int base,
 		const char *samples)
@@ -60,7 +59,7 @@ static void compare(void)
 	OK(compare_init(&c, &m, names));
 }
 
-/* Seconds; 0 on both sides if there is no such function. */
+/* Checks the seconds of a function on both sides; 0 and 0: there is no such function. */
 static void check_function(const char *name, unsigned int a_s, unsigned int b_s)
 {
 	uint64_t ns[COMPARE_SIDES] = {0};
@@ -100,7 +99,7 @@ static void check_folded(const char *wanted)
 
 FIXTURE(set_up, tear_down)
 
-TEST(addresses_do_not_matter)
+TEST(functions_at_different_addresses_are_the_same)
 {
 	add(0, "/opt/app", "one", 0x1000, A_SAMPLES);
 	add(1, "/opt/app", "one", 0x8000, B_SAMPLES);
@@ -118,8 +117,8 @@ TEST(addresses_do_not_matter)
 		     "f;app+0x30 500000000 375000000\n");
 }
 
-/* In another build the same offset is another function. */
-TEST(two_builds_of_a_module)
+/* Because in another build the same offset may be another function. */
+TEST(functions_without_a_name_of_two_builds_are_one)
 {
 	add(0, "/opt/app", "one", 0x1000, A_SAMPLES);
 	add(1, "/opt/new/app", "two", 0x1000, B_SAMPLES);
@@ -131,7 +130,7 @@ TEST(two_builds_of_a_module)
 		ck_assert_str_eq(m.frames[i].package, "/opt/app");
 }
 
-TEST(a_module_that_was_renamed)
+TEST(a_renamed_module_is_the_same_by_its_build)
 {
 	add(0, "/opt/app", "one", 0x1000, A_SAMPLES);
 	add(1, "/opt/app-old", "one", 0x1000, B_SAMPLES);
@@ -142,18 +141,18 @@ TEST(a_module_that_was_renamed)
 	ck_assert_uint_eq(c.n_functions, 3);
 }
 
-TEST(modules_that_have_nothing_in_common)
+TEST(other_modules_have_functions_of_their_own)
 {
 	add(0, "/opt/app", "one", 0x1000, A_SAMPLES);
 	add(1, "/opt/other", "two", 0x1000, B_SAMPLES);
 	compare();
-	ck_assert_uint_eq(c.n_functions, 4); /* f, unnamed, of each */
+	ck_assert_uint_eq(c.n_functions, 4); /* f, and the one without a name, of each module */
 	check_function("[app]", 3, 0);
 	check_function("[other]", 0, 4);
 }
 
 /* The profiler_id and the chunk_id are the same on both sides here. */
-TEST(a_profile_with_itself)
+TEST(a_profile_has_no_difference_to_itself)
 {
 	add(0, "/opt/app", "one", 0x1000, A_SAMPLES);
 	add(1, "/opt/app", "one", 0x1000, A_SAMPLES);
@@ -166,7 +165,7 @@ TEST(a_profile_with_itself)
 		     "f;app+0x30 500000000 500000000\n");
 }
 
-TEST(one_side_alone)
+TEST(a_side_without_samples_has_no_time)
 {
 	add(1, "/opt/app", "one", 0x1000, A_SAMPLES);
 	compare();

@@ -1,4 +1,4 @@
-/* Each format of one made-up merge, compared with tests/golden/export_*. */
+/* Writes a made-up merge in each format, and compares the output with tests/golden/export_*. */
 #include "proto/export/export.h"
 
 #include <stdlib.h>
@@ -37,8 +37,8 @@ static const struct format formats[] = {
 };
 
 /*
- * Two chunks of a process, with a wait and a gap between them, and one of
- * another process, whose thread has a name that no format should obey.
+ * Adds two chunks of a process, with a wait and a gap between them, and one of another process,
+ * whose thread has a name with characters that mean something in the formats.
  */
 static void add_chunks(struct merge *m)
 {
@@ -79,7 +79,7 @@ static char *written(const struct format *f, int *ret)
 	return text;
 }
 
-TESTS(golden, array_size(formats))
+TESTS(each_format_equals_its_golden_file, array_size(formats))
 {
 	char path[128];
 	int r;
@@ -91,8 +91,8 @@ TESTS(golden, array_size(formats))
 	free(text);
 }
 
-/* Names may be anything; but JSON is JSON and a folded line is a line. */
-TESTS(json_is_json, array_size(formats))
+/* The JSON formats stay valid JSON, and no output has control characters. */
+TESTS(names_cannot_break_a_format, array_size(formats))
 {
 	int r;
 	char *text = written(&formats[_i], &r);
@@ -109,7 +109,7 @@ TESTS(json_is_json, array_size(formats))
 	free(text);
 }
 
-TEST(no_such_thread)
+TEST(an_unknown_thread_is_an_error)
 {
 	struct format f = {"", true, true, false, {.thread = "nobody"}, export_self_profiling};
 	int r;
@@ -118,7 +118,7 @@ TEST(no_such_thread)
 	ck_assert_int_eq(r, -ENOENT);
 }
 
-TESTS(a_full_disk, 6)
+TESTS(a_full_disk_is_an_error, 6)
 {
 	struct export_options o = {.version = "1"};
 	const struct merge_options options = {

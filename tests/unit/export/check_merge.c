@@ -76,7 +76,7 @@ static void check_bar(size_t i, uint64_t start_ms, uint64_t lasts_ms, bool is_wa
 
 FIXTURE(set_up, tear_down)
 
-TESTS(chunks_in_any_order, 2)
+TESTS(chunks_are_merged_in_any_order, 2)
 {
 	merge_init(&m, &options);
 	if (_i == 0)
@@ -113,7 +113,7 @@ TESTS(chunks_in_any_order, 2)
 	ck_assert(m.has_states && !m.lacks_states);
 }
 
-TEST(sums_are_what_bars_add_up_to)
+TEST(without_order_bars_are_added_up)
 {
 	options.is_ordered = false;
 	add_both();
@@ -125,7 +125,7 @@ TEST(sums_are_what_bars_add_up_to)
 	ck_assert_uint_eq(m.bars[0].samples, 2);
 }
 
-TESTS(states, 2)
+TESTS(bars_are_selected_by_state, 2)
 {
 	options.is_ordered = _i == 0;
 	options.states = MERGE_WAITING;
@@ -147,7 +147,7 @@ static const struct {
 	{MERGE_ANYTHING, "libc*", 750},
 	{MERGE_ANYTHING, "8", 250},
 	{MERGE_ANYTHING, "nothing", 0},
-	{MERGE_FUNCTION, "work()", 1000}, /* as it is shown */
+	{MERGE_FUNCTION, "work()", 1000}, /* the demangled name */
 	{MERGE_FUNCTION, "_Z*", 0},
 	{MERGE_FUNCTION, "libc.so.6", 0},
 	{MERGE_FUNCTION, "[[]libc*", 0}, /* no brackets in patterns */
@@ -160,7 +160,7 @@ static const struct {
 	{MERGE_THREAD, "hash", 0},
 };
 
-TESTS(one_filter, array_size(filters))
+TESTS(a_filter_selects_the_bars_that_it_matches, array_size(filters))
 {
 	options.n_filters = 1;
 	options.demangle = made_demangle;
@@ -174,7 +174,7 @@ TESTS(one_filter, array_size(filters))
 	}
 }
 
-TEST(all_filters_have_to_fit)
+TEST(a_bar_has_to_match_all_filters)
 {
 	options.n_filters = MERGE_FILTERS_MAX;
 	for (size_t i = 0; i < MERGE_FILTERS_MAX; i++)
@@ -184,7 +184,7 @@ TEST(all_filters_have_to_fit)
 	ck_assert_uint_eq(total_ms(), 250);
 }
 
-TESTS(a_part_of_the_time, 2)
+TESTS(bars_are_shortened_to_the_range_of_time, 2)
 {
 	options.is_ordered = _i == 0;
 	options.has_range = true;
@@ -192,7 +192,7 @@ TESTS(a_part_of_the_time, 2)
 	options.until_ns = 1250 * NS_PER_MS;
 	add_both();
 	ck_assert_uint_eq(total_ms(), 150 + 750 + 250 + 250);
-	/* The first sample was taken before. */
+	/* The first sample was before the range. */
 	ck_assert_uint_eq(samples(), 3);
 	merge_fini(&m);
 	options.from_ns = 5 * NS_PER_SEC;
@@ -201,8 +201,8 @@ TESTS(a_part_of_the_time, 2)
 	ck_assert_uint_eq(m.n_bars, 0);
 }
 
-/* Chunks of ours do not. */
-TEST(bars_that_overlap_are_cut)
+/* Chunks of sentry-profd have no overlaps. */
+TEST(overlapping_bars_of_a_thread_are_cut)
 {
 	merge_init(&m, &options);
 	made_add(&m, "p", "a", MADE_RUNS("10", "7", "0") MADE_END("20", "7", "3"), "");
@@ -250,7 +250,7 @@ static const struct {
 	{"worker (8)", 0},
 };
 
-/* Who copies what an output shows of a thread gets this thread. */
+/* A label that the user copies from an output selects its thread. */
 TESTS(threads_are_found_by_their_labels, array_size(labels))
 {
 	options.n_filters = 1;
@@ -263,7 +263,7 @@ TESTS(threads_are_found_by_their_labels, array_size(labels))
 	ck_assert_uint_eq(total_ms(), labels[_i].ms);
 }
 
-TESTS(frames_by_address_or_by_function, 2)
+TESTS(frames_differ_by_address_or_by_function, 2)
 {
 	static const char two[] = "{\"version\":\"2\",\"profiler_id\":\"%s\",\"chunk_id\":\"c\","
 				  "\"platform\":\"%s\",\"profile\":{\"frames\":["
@@ -284,11 +284,11 @@ TESTS(frames_by_address_or_by_function, 2)
 	ck_assert_uint_eq(m.n_frames, _i == 1 ? 2 : 4);
 	ck_assert_str_eq(m.frames[0].name, "f()");
 	ck_assert_str_eq(m.frames[0].function, "_Zf");
-	/* The server shows those of native as they are. */
+	/* Names of the platform native are not demangled. */
 	ck_assert_str_eq(m.frames[m.n_frames - 1].name, "_Zf");
 }
 
-TEST(the_image_of_a_frame)
+TEST(an_address_finds_the_image_of_its_frame)
 {
 	struct merge_frame f = {.addr = 0x1fff};
 
@@ -305,7 +305,7 @@ TEST(the_image_of_a_frame)
 	ck_assert_uint_eq(merge_find_image(&m, &f), PROFILE_NONE);
 }
 
-TEST(chunks_without_states)
+TEST(chunks_with_and_without_states_are_noticed)
 {
 	merge_init(&m, &options);
 	made_add(&m, "p", "c", MADE_END("1", "7", "0") "," MADE_END("2", "7", "0"), "");

@@ -29,14 +29,14 @@ static void check(const char *wanted)
 	"{\"measurements\":{\"" name "\":{\"unit\":\"byte\",\"values\":[" points "]}}}"
 #define POINT(time) "{\"timestamp\":" time "}"
 
-TEST(the_first_chunk_s_members)
+TEST(members_of_the_first_chunk_are_kept)
 {
 	add("{\"a\":1,\"profile\":{},\"debug_meta\":{},\"chunk_id\":\"x\"}");
 	add("{\"a\":2,\"b\":3,\"chunk_id\":\"y\"}");
 	check("{\"a\":1,\"chunk_id\":\"x\"}");
 }
 
-TEST(points_by_time)
+TEST(points_of_a_curve_are_sorted_by_time)
 {
 	add(CURVE("m", POINT("5") "," POINT("6")));
 	add(CURVE("m", POINT("1") "," POINT("5.5")));
@@ -44,7 +44,7 @@ TEST(points_by_time)
 	check(CURVE("m", POINT("1") "," POINT("5") "," POINT("5.5") "," POINT("6") "," POINT("7")));
 }
 
-TEST(curves_that_come_later)
+TEST(curves_of_later_chunks_are_added)
 {
 	add("{}");
 	add(CURVE("m", POINT("1")));
@@ -54,7 +54,7 @@ TEST(curves_that_come_later)
 	      "{\"timestamp\":2}]}}}");
 }
 
-TEST(what_is_no_curve)
+TEST(malformed_curves_stay_and_are_not_extended)
 {
 	add("{\"measurements\":{\"m\":3,\"n\":{\"values\":{}}}}");
 	add(CURVE("m", "1,\"x\",null"));

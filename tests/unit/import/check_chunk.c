@@ -13,12 +13,12 @@ static int read_json(const char *text)
 {
 	json_t *payload = json_loads(text, 0, NULL);
 
-	ck_assert_msg(payload != NULL, "the test's own: %s", text);
+	ck_assert_msg(payload != NULL, "the test has invalid JSON: %s", text);
 	fault.text[0] = '\0';
 	return import_chunk_read(payload, &chunk, &fault);
 }
 
-/* A payload with these lists; NULL: those that are right. */
+/* Reads a payload with these lists. NULL: a valid list. */
 static int read_parts(const char *frames, const char *stacks, const char *samples, const char *rest)
 {
 	char text[4096];
@@ -39,7 +39,7 @@ static int read_parts(const char *frames, const char *stacks, const char *sample
 #define SAMPLE(time, thread, stack) \
 	"{\"timestamp\":" time ",\"thread_id\":\"" thread "\",\"stack_id\":" stack "}"
 
-TEST(a_whole_chunk)
+TEST(all_members_of_a_chunk_are_read)
 {
 	OK(read_parts("[{\"instruction_addr\":\"0xfFfffFFF00000001\","
 		      "\"function\":\"f\",\"package\":\"/lib/x\","
@@ -91,7 +91,7 @@ TEST(samples_are_sorted)
 	import_chunk_fini(&chunk);
 }
 
-/* A double has 0.24 microseconds of today's times. */
+/* A double represents the times of today with a precision of 0.24 microseconds. */
 TEST(times_are_whole_microseconds)
 {
 	OK(read_parts(NULL, NULL,
@@ -104,7 +104,7 @@ TEST(times_are_whole_microseconds)
 	import_chunk_fini(&chunk);
 }
 
-TEST(states)
+TEST(states_of_samples_are_read)
 {
 	OK(read_parts(NULL, NULL,
 		      "[{\"timestamp\":1,\"thread_id\":\"1\",\"stack_id\":"
@@ -116,7 +116,7 @@ TEST(states)
 	import_chunk_fini(&chunk);
 }
 
-TEST(images)
+TEST(members_of_images_are_read)
 {
 	OK(read_json("{\"version\":\"2\",\"profiler_id\":\"a\",\"chunk_"
 		     "id\":\"b\",\"debug_meta\":{\"images\":[{\"code_"
@@ -132,7 +132,7 @@ TEST(images)
 	import_chunk_fini(&chunk);
 }
 
-/* Each is wrong in one place, which the fault names. */
+/* Lists with one wrong element each, and the text of the fault. */
 static const struct {
 	const char *frames, *stacks, *samples, *rest, *where;
 } wrong[] = {
@@ -165,7 +165,7 @@ static const struct {
 	 NULL, "profile.samples[0].state"},
 };
 
-TESTS(what_is_wrong_is_named, array_size(wrong))
+TESTS(a_fault_names_the_wrong_element, array_size(wrong))
 {
 	ck_assert_int_eq(
 		read_parts(wrong[_i].frames, wrong[_i].stacks, wrong[_i].samples, wrong[_i].rest),
@@ -174,7 +174,7 @@ TESTS(what_is_wrong_is_named, array_size(wrong))
 		      fault.text);
 }
 
-TEST(no_chunk_at_all)
+TEST(json_that_is_no_chunk_is_refused)
 {
 	static const char *const texts[] = {
 		"[]",
@@ -192,7 +192,7 @@ TEST(no_chunk_at_all)
 	}
 }
 
-TEST(a_stack_may_be_deep_but_not_endless)
+TEST(stacks_have_a_limit_of_frames)
 {
 	static char stacks[8 * IMPORT_STACK_FRAMES_MAX];
 

@@ -15,7 +15,7 @@
 static char ids[64];
 static struct import_fault fault;
 
-/* The chunk_ids, one behind the other, in ids; the last result. */
+/* Reads all chunks, and appends their chunk_ids to ids. Returns the last result. */
 static int read_bytes(const char *bytes, size_t n)
 {
 	struct import_chunk chunk;
@@ -30,7 +30,7 @@ static int read_bytes(const char *bytes, size_t n)
 		import_chunk_fini(&chunk);
 	}
 	if (r < 0) {
-		/* It stays ended. */
+		/* After an error the reader is at its end. */
 		ck_assert_int_eq(import_reader_next(&t, &chunk, &fault), 0);
 	}
 	return r;
@@ -52,7 +52,7 @@ static const char *item(const char *payload)
 	return text;
 }
 
-TEST(envelopes)
+TEST(the_chunks_of_an_envelope_are_read)
 {
 	OK(read_text(item(PAYLOAD("x"))));
 	ck_assert_str_eq(ids, "x");
@@ -64,13 +64,13 @@ TEST(envelopes)
 	ck_assert_str_eq(ids, "");
 }
 
-TEST(bare_payloads)
+TEST(payloads_without_an_envelope_are_read)
 {
 	OK(read_text(PAYLOAD("x")));
 	ck_assert_str_eq(ids, "x");
 	OK(read_text("\n" PAYLOAD("x") "\n" PAYLOAD("y") "\r\n"));
 	ck_assert_str_eq(ids, "xy");
-	/* On many lines, of which the first is no JSON. */
+	/* On several lines, of which the first alone is not a JSON object. */
 	OK(read_text("{\n \"version\": \"2\", \"profiler_id\": \"p\",\n"
 		     "\"chunk_id\": \"z\", \"profile\": {\"frames\": [],"
 		     "\n\"stacks\": [], \"samples\": []}\n}\n"));
@@ -79,7 +79,7 @@ TEST(bare_payloads)
 	OK(read_text(" \n"));
 }
 
-TEST(a_file_that_is_cut_off)
+TEST(a_truncated_envelope_is_refused)
 {
 	const char *whole = item(PAYLOAD("x"));
 	const size_t begin = strlen(HEADER) + 1;
@@ -94,7 +94,7 @@ TEST(a_file_that_is_cut_off)
 	ck_assert_str_eq(ids, "x");
 }
 
-TEST(what_is_no_profile)
+TEST(other_contents_are_refused)
 {
 	static const char *const texts[] = {
 		"hello",

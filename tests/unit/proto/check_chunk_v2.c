@@ -31,7 +31,7 @@ static char *payload(const struct profile *p, size_t *ret_size)
 	return payload_for(p, CHUNK_V2_SERVER, ret_size);
 }
 
-/* Texts that need escapes, the largest numbers, the longest stack. */
+/* Changes the profile: texts that need escapes, the largest numbers, the longest stack. */
 static void extremes(struct good_profile *g)
 {
 	g->p.platform = "native";
@@ -59,7 +59,7 @@ static void extremes(struct good_profile *g)
 	}
 }
 
-/* Two samples, one frame. */
+/* Changes the profile: two samples, one frame. */
 static void smallest(struct good_profile *g)
 {
 	g->p.n_images = 0;
@@ -72,7 +72,7 @@ static void smallest(struct good_profile *g)
 	}
 }
 
-static void as_it_is(struct good_profile *g)
+static void unchanged(struct good_profile *g)
 {
 	(void)g;
 }
@@ -81,12 +81,12 @@ static const struct {
 	void (*change)(struct good_profile *g);
 	const char *golden;
 } cases[] = {
-	{as_it_is, "tests/golden/chunk_v2_full.json"},
+	{unchanged, "tests/golden/chunk_v2_full.json"},
 	{extremes, "tests/golden/chunk_v2_extremes.json"},
 	{smallest, "tests/golden/chunk_v2_smallest.json"},
 };
 
-TESTS(golden, array_size(cases))
+TESTS(payloads_equal_their_golden_files, array_size(cases))
 {
 	struct good_profile g;
 	char *text;
@@ -122,7 +122,7 @@ static void check_no_null(const json_t *value)
 	json_array_foreach(value, i, member) check_no_null(member);
 }
 
-/* "0x" and lower-case hexadecimal digits without leading zeros. */
+/* Checks that value is "0x" and lower-case hexadecimal digits without leading zeros. */
 static void check_addr(const json_t *value)
 {
 	const char *s = json_string_value(value);
@@ -172,7 +172,7 @@ static void check_frames(const json_t *frames)
 	}
 }
 
-/* Every index is in range, and every stack and frame is used. */
+/* Checks that every index is in range, and that every stack and frame is used. */
 static void check_profile_object(const json_t *profile)
 {
 	const json_t *samples = json_object_get(profile, "samples");
@@ -240,7 +240,7 @@ static void check_measurements(const json_t *measurements, size_t n)
 	}
 }
 
-TESTS(types, array_size(cases))
+TESTS(members_have_the_types_of_the_format, array_size(cases))
 {
 	static const char *const texts[] = {"profiler_id", "chunk_id", "platform", "release",
 					    "environment"};
@@ -291,7 +291,7 @@ static size_t take_out(char *from, const char *text)
  * In a payload for a file, waiting samples have a state and the image with a build-id has a
  * code_id; the image with a substitute id has none. All else equals the payload for the server.
  */
-TEST(for_a_file)
+TEST(a_payload_for_a_file_has_states_and_code_ids)
 {
 	struct good_profile g;
 	size_t size;
@@ -311,8 +311,8 @@ TEST(for_a_file)
 	free(server);
 }
 
-/* If no sample waits, the first one says that its thread runs. */
-TEST(for_a_file_where_none_waits)
+/* The state is "running". */
+TEST(without_a_wait_the_first_sample_has_a_state)
 {
 	static const char state[] = ",\"state\":\"running\"";
 	struct good_profile g;
@@ -334,8 +334,7 @@ TEST(for_a_file_where_none_waits)
 	free(server);
 }
 
-/* The longest image, for which profile.h has a bound. */
-TEST(bound_of_an_image)
+TEST(the_bound_holds_for_the_longest_image)
 {
 	uint8_t id[64];
 	struct good_profile g;
@@ -359,8 +358,8 @@ TEST(bound_of_an_image)
 	ck_assert_uint_le(with - without + 5, PROFILE_IMAGE_BYTES);
 }
 
-/* Samples and metadata use the id of a thread instead of its tid. */
-TEST(threads_with_an_id)
+/* In samples and in the metadata. */
+TEST(an_id_of_a_thread_replaces_its_tid)
 {
 	const uint64_t id = UINT64_C(0x7fffdeadbeef);
 	struct good_profile g;
@@ -378,8 +377,8 @@ TEST(threads_with_an_id)
 	free(text);
 }
 
-/* The bounds of profile.h hold for the longest of everything. */
-TEST(bounds)
+/* The bounds of profile.h. */
+TEST(the_bounds_hold_for_the_longest_elements)
 {
 	struct good_profile g;
 	size_t size, with, fixed;
@@ -424,7 +423,7 @@ TEST(bounds)
 							PROFILE_THREAD_BYTES);
 }
 
-TEST(no_space)
+TEST(a_full_disk_is_an_error)
 {
 	struct good_profile g;
 	FILE *f = fopen("/dev/full", "w");

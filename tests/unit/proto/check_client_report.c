@@ -5,7 +5,7 @@
 
 #include "tests/unit/suite.h"
 
-TEST(names_what_there_is)
+TEST(only_counts_above_zero_are_written)
 {
 	const struct client_report r = {
 		.quantity[ENVELOPE_CHUNK] =
@@ -50,7 +50,7 @@ TEST(counts_v1_in_three_categories)
 	ck_assert(!client_report_is_empty(&r));
 }
 
-TEST(may_be_empty)
+TEST(an_empty_report_has_no_events)
 {
 	const struct client_report r = {0};
 	char text[CLIENT_REPORT_SIZE];
@@ -61,7 +61,7 @@ TEST(may_be_empty)
 	ck_assert_str_eq(text, "{\"timestamp\":0,\"discarded_events\":[]}");
 }
 
-TEST(holds_the_longest)
+TEST(the_longest_report_fits)
 {
 	char text[CLIENT_REPORT_SIZE];
 	struct client_report r;

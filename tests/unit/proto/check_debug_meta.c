@@ -6,7 +6,7 @@
 #include "tests/unit/proto/good_profile.h"
 #include "tests/unit/suite.h"
 
-TEST(id_of_build_id)
+TEST(a_debug_id_is_made_from_a_build_id)
 {
 	char id[DEBUG_META_ID_SIZE];
 
@@ -15,7 +15,7 @@ TEST(id_of_build_id)
 }
 
 /* Linkers also make build-ids of 8 bytes (xxhash) and 16 bytes (md5, uuid). */
-TEST(id_of_other_sizes)
+TEST(a_short_build_id_is_filled_up_with_zeros)
 {
 	char id[DEBUG_META_ID_SIZE];
 
@@ -43,7 +43,7 @@ static char *images_json(const struct profile_image *images, size_t n)
 	return text;
 }
 
-TEST(images)
+TEST(images_are_written_with_escapes)
 {
 	struct good_profile g;
 	char *text;

@@ -9,7 +9,7 @@
 static const struct {
 	const char *text;
 	const char *endpoint;
-	const char *auth; /* what follows the client */
+	const char *auth; /* the end of the header, behind the client */
 } good[] = {
 	{"https://0123456789abcdef0123456789abcdef@o1.ingest.sentry.io/42",
 	 "https://o1.ingest.sentry.io/api/42/envelope/",
@@ -17,7 +17,7 @@ static const struct {
 	{"http://key@localhost:8000/1", "http://localhost:8000/api/1/envelope/", "sentry_key=key"},
 	{"https://key:secret@host/1", "https://host/api/1/envelope/",
 	 "sentry_key=key, sentry_secret=secret"},
-	/* An empty secret is none. */
+	/* An empty secret counts as no secret. */
 	{"https://key:@host/1", "https://host/api/1/envelope/", "sentry_key=key"},
 	{"https://key@host/a/pre-fix/7", "https://host/a/pre-fix/api/7/envelope/",
 	 "sentry_key=key"},
@@ -29,7 +29,7 @@ static const struct {
 	{"https://key@host/p//1", "https://host/p/api/1/envelope/", "sentry_key=key"},
 };
 
-TESTS(accepts, array_size(good))
+TESTS(a_valid_dsn_gives_url_and_header, array_size(good))
 {
 	char text[DSN_ENDPOINT_SIZE];
 	char auth[DSN_AUTH_SIZE] = "Sentry sentry_version=7, "
@@ -52,8 +52,7 @@ static const struct {
 	{"https://key@[::1]:8443/1", "[::1]:8443/1"},
 };
 
-/* The name for logs has no key. */
-TESTS(has_a_label, array_size(places))
+TESTS(the_label_has_no_key, array_size(places))
 {
 	char text[DSN_LABEL_SIZE];
 	struct dsn d;
@@ -121,7 +120,7 @@ static const struct {
 	{"https://key@host/..", DSN_BAD_PROJECT},
 };
 
-TESTS(refuses, array_size(bad))
+TESTS(an_invalid_dsn_is_refused_with_its_fault, array_size(bad))
 {
 	struct dsn d;
 
@@ -149,7 +148,7 @@ static struct dsn check_long(enum dsn_result result, const char *before, size_t 
 	return d;
 }
 
-TEST(bounds_each_part)
+TEST(each_part_has_a_limit_of_length)
 {
 	const struct dsn d = check_long(DSN_OK, "https://", DSN_KEY_SIZE - 1, "@h/1");
 
@@ -163,7 +162,7 @@ TEST(bounds_each_part)
 	(void)check_long(DSN_TOO_LONG, "https://k@h/1", DSN_SIZE, "");
 }
 
-TEST(longest_fits_and_small_buffers_fail)
+TEST(the_longest_dsn_fits_and_small_buffers_are_refused)
 {
 	char text[DSN_ENDPOINT_SIZE];
 	char client[65];
@@ -254,7 +253,7 @@ static void check_accepted(const struct dsn *d)
 	ck_assert(is_clean(text, "\"@%;"));
 }
 
-TEST(survives_random_bytes)
+TEST(changed_bytes_cannot_break_a_url_or_a_header)
 {
 	static const char start[] = "https://key:s@[::1]:80/p/1";
 	/* Mostly characters with a meaning, so that the parser gets far. */
@@ -284,12 +283,12 @@ TEST(survives_random_bytes)
 			accepted++;
 		}
 	}
-	/* Some texts were accepted: else the loop tests nothing. */
+	/* The test checks something only if texts were accepted. */
 	ck_assert_uint_gt(accepted, 1000);
 }
 
-/* DSNs of a row have the same number, DSNs of different rows do not. */
-static const char *const numbered[][3] = {
+/* DSNs of a row have the same hash, DSNs of different rows do not. */
+static const char *const hashed[][3] = {
 	{"https://key@host/1", "HTTPS://key@host//1", "https://key:s@host/1"},
 	{"http://key@host/1", "HTTP://key:@host/1", "http://key@host//1"},
 	{"https://other@host/1"},
@@ -300,7 +299,7 @@ static const char *const numbered[][3] = {
 	{"https://key@host/p/1", "https://key@host/p//1"},
 };
 
-static uint64_t number_of(const char *text)
+static uint64_t hash_of(const char *text)
 {
 	struct dsn d;
 
@@ -308,13 +307,13 @@ static uint64_t number_of(const char *text)
 	return dsn_hash(&d);
 }
 
-TESTS(number_identifies_the_project, array_size(numbered))
+TESTS(the_hash_identifies_the_project, array_size(hashed))
 {
-	const size_t n = sizeof(numbered) / sizeof(numbered[0]);
-	const uint64_t number = number_of(numbered[_i][0]);
+	const size_t n = sizeof(hashed) / sizeof(hashed[0]);
+	const uint64_t hash = hash_of(hashed[_i][0]);
 
-	for (size_t i = 1; i < 3 && numbered[_i][i] != NULL; i++)
-		ck_assert_uint_eq(number_of(numbered[_i][i]), number);
+	for (size_t i = 1; i < 3 && hashed[_i][i] != NULL; i++)
+		ck_assert_uint_eq(hash_of(hashed[_i][i]), hash);
 	for (size_t i = (size_t)_i + 1; i < n; i++)
-		ck_assert_uint_ne(number_of(numbered[i][0]), number);
+		ck_assert_uint_ne(hash_of(hashed[i][0]), hash);
 }

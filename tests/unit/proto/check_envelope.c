@@ -26,7 +26,7 @@ static struct envelope_item make_item(void)
 	};
 }
 
-TEST(writes_the_header)
+TEST(the_header_has_id_time_and_sdk)
 {
 	char line[ENVELOPE_HEADER_SIZE];
 	struct envelope_fields e = make_envelope();
@@ -40,7 +40,7 @@ TEST(writes_the_header)
 	ck_assert_uint_eq(len, strlen(line));
 }
 
-TEST(leaves_sent_at_out_of_what_is_kept)
+TEST(without_a_time_the_header_has_no_sent_at)
 {
 	char line[ENVELOPE_HEADER_SIZE];
 	struct envelope_fields e = make_envelope();
@@ -53,7 +53,7 @@ TEST(leaves_sent_at_out_of_what_is_kept)
 			       "\"version\":\"0.1.0\"}}\n");
 }
 
-TEST(writes_the_item_header)
+TEST(the_item_header_has_its_members)
 {
 	char line[ENVELOPE_HEADER_SIZE];
 	struct envelope_item item = make_item();
@@ -73,7 +73,7 @@ TEST(writes_the_item_header)
 	ck_assert_str_eq(line, "{\"type\":\"client_report\",\"length\":0}\n");
 }
 
-TEST(escapes_texts)
+TEST(texts_are_escaped)
 {
 	char line[ENVELOPE_HEADER_SIZE];
 	struct envelope_item item = make_item();
@@ -85,7 +85,7 @@ TEST(escapes_texts)
 	ck_assert_ptr_eq(strchr(line, '\n'), line + len - 1);
 }
 
-TEST(refuses_what_it_cannot_write)
+TEST(invalid_times_texts_and_lengths_are_refused)
 {
 	char line[ENVELOPE_HEADER_SIZE];
 	struct envelope_fields e = make_envelope();
@@ -106,7 +106,7 @@ TEST(refuses_what_it_cannot_write)
 	ck_assert_int_eq(envelope_item_header(&item, line, sizeof(line), &len), -EINVAL);
 }
 
-TEST(fits_or_fails)
+TEST(a_buffer_that_is_too_small_is_not_overrun)
 {
 	char whole[ENVELOPE_HEADER_SIZE];
 	char line[ENVELOPE_HEADER_SIZE + 1];
@@ -125,7 +125,7 @@ TEST(fits_or_fails)
 	ck_assert_str_eq(line, whole);
 }
 
-TEST(worst_platform_fits)
+TEST(the_longest_platform_fits)
 {
 	char platform[256];
 	char line[ENVELOPE_HEADER_SIZE];

@@ -26,7 +26,7 @@ static void tear_down(void)
 
 FIXTURE(set_up, tear_down)
 
-TEST(numbers)
+TEST(numbers_and_addresses_are_written)
 {
 	json_out_u64(&out, 0);
 	json_out_raw(&out, " ");
@@ -42,7 +42,7 @@ TEST(numbers)
 			       "\"0xffffffffffffffff\"");
 }
 
-TEST(seconds)
+TEST(microseconds_are_written_as_seconds)
 {
 	json_out_seconds(&out, 0);
 	json_out_raw(&out, " ");
@@ -63,7 +63,7 @@ TEST(seconds)
 			       "18446744073709.551615");
 }
 
-TEST(strings)
+TEST(strings_are_escaped)
 {
 	json_t *parsed;
 
@@ -75,8 +75,7 @@ TEST(strings)
 	json_decref(parsed);
 }
 
-/* Texts of every length around the size of the buffer are written completely. */
-TEST(buffer)
+TEST(output_longer_than_the_buffer_is_complete)
 {
 	size_t total = 0;
 	char digits[21];
@@ -95,14 +94,14 @@ TEST(buffer)
 	}
 }
 
-TEST(bad_text)
+TEST(invalid_utf8_is_an_error)
 {
 	json_out_string(&out, "\xff");
 	ck_assert_int_eq(json_out_finish(&out), -EINVAL);
 }
 
-/* The first error stays, and nothing is written after it. */
-TEST(no_space)
+/* Nothing is written after an error. */
+TEST(the_first_error_stays)
 {
 	FILE *full = fopen("/dev/full", "w");
 

@@ -3,7 +3,7 @@
 #include "tests/unit/proto/good_profile.h"
 #include "tests/unit/suite.h"
 
-TEST(good)
+TEST(a_valid_profile_has_no_fault)
 {
 	struct good_profile g;
 
@@ -28,7 +28,7 @@ static void empty_stacks(struct good_profile *g, size_t from, size_t to)
 			      profile_fault_name(profile_check(&g.p)));               \
 	} while (0)
 
-TEST(faults)
+TEST(each_broken_rule_has_its_fault)
 {
 	EXPECT(PROFILE_NO_SAMPLES, g.p.n_samples = 0);
 	EXPECT(PROFILE_NO_SAMPLES, g.p.n_samples = 2);
@@ -79,8 +79,7 @@ TEST(faults)
 	EXPECT(PROFILE_UNKNOWN_THREAD, g.samples[7].tid = 102);
 }
 
-/* Profiles that just keep a rule. */
-TEST(limits)
+TEST(values_at_the_limits_are_valid)
 {
 	EXPECT(PROFILE_OK, g.samples[7].time_us = g.samples[0].time_us + 66000000);
 	EXPECT(PROFILE_OK, g.images[0].size = g.images[1].addr - g.images[0].addr);
@@ -91,7 +90,7 @@ TEST(limits)
 	EXPECT(PROFILE_OK, g.p.n_images = 0);
 }
 
-TEST(fault_names)
+TEST(each_fault_has_its_own_name)
 {
 	for (int i = 0; i < PROFILE_FAULT_N; i++) {
 		const char *name = profile_fault_name((enum profile_fault)i);
@@ -104,7 +103,7 @@ TEST(fault_names)
 	ck_assert_str_eq(profile_fault_name(PROFILE_TOO_LONG), "duration_too_long");
 }
 
-TEST(find_thread)
+TEST(a_thread_is_found_by_its_tid)
 {
 	struct good_profile g;
 
@@ -118,7 +117,7 @@ TEST(find_thread)
 	ck_assert_uint_eq(profile_find_thread(&g.p, 99), PROFILE_NONE);
 }
 
-TEST(index_bytes)
+TEST(an_index_takes_its_digits_and_a_comma)
 {
 	ck_assert_uint_eq(profile_index_bytes(0), 2);
 	ck_assert_uint_eq(profile_index_bytes(9), 2);

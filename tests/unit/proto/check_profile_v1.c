@@ -42,7 +42,7 @@ static char *written(int (*write)(const struct profile_v1 *, FILE *))
 
 FIXTURE(set_up, NULL)
 
-TEST(golden)
+TEST(both_payloads_equal_their_golden_files)
 {
 	char *text = written(profile_v1_transaction);
 
@@ -53,8 +53,8 @@ TEST(golden)
 	free(text);
 }
 
-/* A longer profile is cut to the longest one that the server takes. */
-TEST(a_long_profile_is_cut)
+/* The server accepts no longer one. */
+TEST(a_longer_profile_is_cut_to_30_seconds)
 {
 	char *text;
 
@@ -69,7 +69,7 @@ TEST(a_long_profile_is_cut)
 	free(text);
 }
 
-TEST(a_name_that_is_no_text)
+TEST(a_name_that_is_not_utf8_is_refused)
 {
 	char *text = NULL;
 	size_t size;

@@ -97,7 +97,7 @@ static uint64_t seconds_left(const struct ratelimit *r, enum ratelimit_category 
 	return (until - NOW) / S;
 }
 
-TESTS(reads_an_answer, array_size(cases))
+TESTS(an_answer_sets_the_limits_of_its_categories, array_size(cases))
 {
 	struct ratelimit_answer a = {cases[_i].status, cases[_i].limits, cases[_i].retry_after, 0};
 	struct ratelimit r;
@@ -110,8 +110,8 @@ TESTS(reads_an_answer, array_size(cases))
 	ck_assert_uint_eq(seconds_left(&r, RATELIMIT_SPAN), cases[_i].span);
 }
 
-/* A date that has passed counts as no date. */
-TEST(dates)
+/* A date in the past is ignored. */
+TEST(a_date_in_the_future_is_a_limit)
 {
 	static const struct {
 		int64_t date_s;
@@ -136,7 +136,7 @@ TEST(dates)
 	}
 }
 
-TEST(keeps_the_later_deadline)
+TEST(the_later_deadline_stays)
 {
 	struct ratelimit_answer a = {200, "100:profile_chunk", NULL, 0};
 	struct ratelimit r;
@@ -155,7 +155,7 @@ TEST(keeps_the_later_deadline)
 	ck_assert(!ratelimit_active(&r, RATELIMIT_PROFILE_CHUNK, NOW + 100 * S));
 }
 
-TEST(survives_random_bytes)
+TEST(changed_bytes_give_no_limit_above_the_maximum)
 {
 	static const char starts[][56] = {
 		"60:profile_chunk;span:key:reason, 7.5::org",

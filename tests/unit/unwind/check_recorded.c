@@ -1,6 +1,6 @@
 /*
- * Samples that were recorded once, of a program that is stored beside them in tests/golden/stacks
- * (record.py there says how). Nothing is traced, so this tests the unwinder alone, on any
+ * Walks of samples that are stored in tests/golden/stacks, with the program that they are of
+ * (record.py there made them). No process is traced, so this tests the unwinder alone, on any
  * machine.
  */
 #include "lib/unwind/unwind.h"
@@ -83,7 +83,7 @@ static void tear_down(void)
 	unwind_cache_free(cache);
 }
 
-/* What was found, as it stands in the files. */
+/* Writes the last walk in the format of the golden files. */
 static void describe(struct buf *b)
 {
 	for (size_t i = 0; i < out.n; i++) {
@@ -117,7 +117,7 @@ static void check_frames(size_t i)
 FIXTURE(set_up, tear_down)
 
 /* Twice: the second walk uses the memo of the first. */
-TEST(test_frames)
+TEST(recorded_samples_have_their_golden_frames)
 {
 	for (size_t i = 0; i < samples.gl_pathc; i++) {
 		size_t size;
@@ -135,8 +135,8 @@ TEST(test_frames)
 	}
 }
 
-/* All samples, as if they were of one thread. */
-TEST(test_one_thread)
+/* Each walk begins with the memo of a walk of another stack. */
+TEST(samples_of_different_stacks_under_one_tid_have_their_frames)
 {
 	for (size_t k = 0; k < 2 * samples.gl_pathc; k++) {
 		const size_t i = k % samples.gl_pathc;
@@ -150,7 +150,6 @@ TEST(test_one_thread)
 	}
 }
 
-/* A stack that is cut anywhere has the same frames, but fewer. */
 static void check_cut(struct record_sample *s, size_t size)
 {
 	static struct unwind_stack whole;
@@ -172,7 +171,7 @@ static void check_cut(struct record_sample *s, size_t size)
 	ck_assert_uint_ge(shorter, whole.n - 1);
 }
 
-TEST(test_cut)
+TEST(a_stack_cut_anywhere_has_the_same_frames_but_fewer)
 {
 	for (size_t i = 0; i < samples.gl_pathc; i++) {
 		size_t size;
@@ -183,7 +182,7 @@ TEST(test_cut)
 	}
 }
 
-TEST(test_other_processor)
+TEST(a_sample_of_another_processor_is_refused)
 {
 	size_t size;
 	struct record_sample *s = read_sample(0, &size);

@@ -13,7 +13,7 @@
 
 #define MAPS_BYTES_MAX (1u << 20)
 
-/* ctx is some code of the program. */
+/* Opens the file of this program if the mapping has the code that ctx points to. */
 static int image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
 {
 	const uint64_t code = (uint64_t)(uintptr_t)ctx;

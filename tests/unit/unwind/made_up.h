@@ -1,6 +1,6 @@
 /*
- * For tests: walks of stacks that a test makes up, in code of its own program or of a made-up
- * file. A failure ends the test.
+ * Helpers of tests: walks of made-up stacks, with code of the test program or of a made-up file. A
+ * failure ends the test.
  */
 #ifndef TESTS_UNIT_UNWIND_MADE_UP_H
 #define TESTS_UNIT_UNWIND_MADE_UP_H
@@ -22,8 +22,8 @@ struct made_up {
 };
 
 /*
- * Makes a stack of n_words. code is in this program, whose file is the only one: libraries are
- * unknown.
+ * Makes a stack of n_words, and a space with the maps of this process. Only the file of code, which
+ * is in this program, can be read: libraries are unknown.
  */
 void made_up_start(struct made_up *m, size_t n_words, const uint8_t *code);
 /* The same with these maps and files. */
@@ -32,7 +32,7 @@ void made_up_map(struct made_up *m, size_t n_words, const char *maps,
 void made_up_end(struct made_up *m);
 
 void made_up_walk(struct made_up *m);
-/* Walks, and expects n frames, of which the second is at caller; n = 1: only the leaf. */
+/* Walks, and checks that there are n frames, the second with the address caller if n > 1. */
 void made_up_check(struct made_up *m, size_t n, uint64_t caller);
 
 /* An address as unwind_frame.addr has it. */

@@ -170,7 +170,7 @@ long target_wait_blocked(const struct target *t, pid_t tid)
 	}
 }
 
-/* Copies memory of the target that is no file. */
+/* Copies memory of the target that has no file. */
 static int copy_memory(pid_t pid, uint64_t start, uint64_t end, int *ret_fd)
 {
 	size_t size = (size_t)(end - start);

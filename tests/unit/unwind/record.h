@@ -1,6 +1,6 @@
 /*
- * For tests: runs a target program, stops its threads, records them as capture would, and asks
- * other unwinders about the same stop. A failure ends the test.
+ * Helpers of tests: run a target program, stop its threads, record them as capture would, and
+ * unwind them at the same stop with other unwinders. A failure ends the test.
  */
 #ifndef TESTS_UNIT_UNWIND_RECORD_H
 #define TESTS_UNIT_UNWIND_RECORD_H
@@ -28,24 +28,24 @@ struct target {
 
 /* Runs build/targets/NAME ARG... (NULL-terminated) until it prints "ready". */
 void target_start(struct target *t, const char *name, const char *const *args);
-/* The same with a running process. */
+/* Initialises t for a process that runs already; target_stop() does not kill it. */
 void target_adopt(struct target *t, pid_t pid);
-/* Kills what target_start() started, and frees the space. */
+/* Kills the process if target_start() has started it, and frees t's space. */
 void target_stop(struct target *t);
 
 /* Sets the target's present maps in the space. */
 void target_read_maps(struct target *t);
 
-/* The text of its maps. The caller frees it. */
+/* Returns the text of the target's maps. The caller frees it. */
 char *target_maps_text(const struct target *t);
 
-/* The target's threads, at most max. */
+/* Lists the tids of the target's threads, at most max. Returns how many there are. */
 size_t target_threads(const struct target *t, pid_t *tids, size_t max);
 
 /* Waits until the thread blocks in a system call that targets wait in. Returns its number. */
 long target_wait_blocked(const struct target *t, pid_t tid);
 
-/* Files as the broker would give them. ctx is the struct target. */
+/* Opens files as the broker does. ctx is the struct target. */
 extern const struct unwind_files target_files;
 
 void thread_seize(pid_t tid);
@@ -63,7 +63,7 @@ void thread_detach(pid_t tid);
  */
 struct record_sample *record_thread(const struct target *t, pid_t tid, size_t *ret_size);
 
-/* The frames that another unwinder finds for a stopped thread. */
+/* Unwinds a stopped thread with another unwinder. */
 void target_oracle(struct target *t, enum oracle_kind kind, pid_t tid, struct oracle_stack *ret);
 
 #endif

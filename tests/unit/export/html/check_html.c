@@ -66,7 +66,7 @@ static const char *text(void)
 	return string[index];
 }
 
-/* The begin of a block, at which the data have to be. Returns its end. */
+/* Reads the beginning of a block of this kind. Returns the offset of its end. */
 static size_t block(char kind)
 {
 	size_t size = 0;
@@ -176,8 +176,7 @@ static void check_threads(const struct merge *m)
 	ck_assert_uint_eq(at, end);
 }
 
-/* What a thread does for a time. leaf: its innermost function; NULL: not known.
- */
+/* An expected bar. leaf: the innermost function; NULL: a gap. */
 struct made_bar {
 	uint64_t lasts_us;
 	const char *leaf;
@@ -209,8 +208,8 @@ static void check_bars(const struct merge *m, const char *id, uint64_t start_us,
 }
 
 /*
- * Thread 7 runs twice in one stack, waits in another, is not seen from 101 to
- * 101.5, and goes on; thread 9 of another process runs in two stacks.
+ * Thread 7 runs twice in one stack, waits in another, has no samples from 101 to 101.5, and runs
+ * again. Thread 9 of another process runs in two stacks.
  */
 static void add_chunks(struct merge *m)
 {
@@ -226,7 +225,7 @@ static void add_chunks(struct merge *m)
 		 "\"9\":{\"name\":\"</script><b>\"}");
 }
 
-/* A finished merge of these chunks, or of none. */
+/* Makes a finished merge of these chunks, or of none. */
 static void make(struct merge *m, bool is_empty)
 {
 	const struct merge_options options = {
@@ -238,7 +237,7 @@ static void make(struct merge *m, bool is_empty)
 	OK(merge_finish(m));
 }
 
-TEST(all_of_a_profile)
+TEST(the_data_have_all_of_a_profile)
 {
 	static const struct made_bar bars_7[] = {{250000, "hash", false},
 						 {750000, "[libc.so.6]", true},
@@ -259,7 +258,7 @@ TEST(all_of_a_profile)
 	check_bars(&m, "7", 100000000, bars_7, array_size(bars_7));
 	check_bars(&m, "9", 100100000, bars_9, array_size(bars_9));
 	end = block('E');
-	ck_assert_uint_eq(number(), 6); /* the last sample of a thread: none */
+	ck_assert_uint_eq(number(), 6); /* the last sample of a thread does not count */
 	ck_assert_uint_eq(data[at++], 1);
 	ck_assert_uint_eq(at, end);
 	ck_assert_uint_eq(at, data_size);
@@ -271,7 +270,7 @@ TEST(all_of_a_profile)
  * A runs hash for 250 ms and waits for 750; B runs hash for 100 ms, and _Zwork
  * for 100 ms between.
  */
-TEST(a_comparison)
+TEST(the_data_of_a_comparison_have_both_sides)
 {
 	static const struct made_bar bars_7[] = {{250000, "hash", false},
 						 {750000, "libc.so.6+0x10", true}};
@@ -320,8 +319,8 @@ TEST(a_comparison)
 	free(page);
 }
 
-/* Strings of a target are in the data alone, each once. */
-TEST(text_is_not_markup)
+/* Each once. */
+TEST(texts_of_a_target_are_in_the_data_only)
 {
 	struct merge m;
 	int scripts = 0;
@@ -345,7 +344,7 @@ TEST(text_is_not_markup)
 	merge_fini(&m);
 }
 
-TEST(no_chunks)
+TEST(a_page_without_chunks_is_complete)
 {
 	struct merge m;
 
@@ -361,7 +360,7 @@ TEST(no_chunks)
 	merge_fini(&m);
 }
 
-TEST(a_full_disk)
+TEST(a_full_disk_is_an_error)
 {
 	const struct export_options o = {.version = "1.2.3"};
 	FILE *full = fopen("/dev/full", "w");

@@ -1,10 +1,10 @@
-/* Instructions as the assembler encodes them, next to others that look similar. */
+/* Tests of cpu.h for aarch64, with instructions as the assembler encodes them and similar ones. */
 #include "lib/unwind/cpu.h"
 
 #include "lib/base/util.h"
 #include "tests/unit/suite.h"
 
-TEST(test_return_address)
+TEST(signatures_of_pointer_authentication_are_removed)
 {
 	/* Signed by paciasp, in a program at 0x400000 and in a PIE. */
 	ck_assert_uint_eq(cpu_return_address(UINT64_C(0x0054000000400334)), 0x400334);
@@ -13,7 +13,7 @@ TEST(test_return_address)
 	ck_assert_uint_eq(cpu_return_address(UINT64_C(0xffff87654320)), UINT64_C(0xffff87654320));
 }
 
-TEST(test_call_before)
+TEST(calls_before_an_address_are_recognised)
 {
 	static const struct {
 		uint32_t code;
@@ -46,7 +46,7 @@ TEST(test_call_before)
 	}
 }
 
-TEST(test_frame_size)
+TEST(the_frame_size_is_read_from_the_prologue)
 {
 	static const uint32_t gcc[] = {
 		0xd503233f, /* paciasp */
@@ -71,7 +71,7 @@ TEST(test_frame_size)
 	ck_assert_uint_eq(size, 32);
 }
 
-TEST(test_frame_varies)
+TEST(changes_of_sp_by_a_register_make_a_frame_vary)
 {
 	static const struct {
 		uint32_t code[2];
@@ -92,7 +92,7 @@ TEST(test_frame_varies)
 	}
 }
 
-TEST(test_jumps)
+TEST(jumps_to_a_distance_are_found)
 {
 	static const uint32_t code[] = {
 		0xd503245f, /* bti c */
@@ -109,7 +109,7 @@ TEST(test_jumps)
 	ck_assert(!cpu_jumps_to(bytes, 7, 20));
 }
 
-TEST(test_stub)
+TEST(stubs_of_a_plt_are_recognised)
 {
 	static const uint32_t code[] = {
 		0xd503245f, /* bti c */
@@ -127,7 +127,7 @@ TEST(test_stub)
 	ck_assert(!cpu_is_stub(bytes, 0));
 }
 
-TEST(test_sigreturn)
+TEST(the_trampoline_of_sigreturn_is_recognised)
 {
 	static const uint32_t code[] = {0xd2801168, 0xd4000001};
 	const uint8_t *bytes = (const uint8_t *)code;

@@ -20,7 +20,7 @@ static void expect_none(const char *raw, size_t size)
 	ck_assert_msg(!unwind_demangle(raw, true, out, size), "%s", raw);
 }
 
-TEST(test_cplusplus)
+TEST(names_of_cplusplus_are_demangled_with_or_without_parameters)
 {
 	expect("_ZN4demo4Pool4workEv", false, "demo::Pool::work");
 	expect("_ZN4demo4Pool4workEv", true, "demo::Pool::work()");
@@ -32,7 +32,7 @@ TEST(test_cplusplus)
 	expect("_Z4workv.cold", true, "work() [clone .cold]");
 }
 
-TEST(test_rust)
+TEST(names_of_both_rust_manglings_are_demangled)
 {
 	expect("_ZN4core3ptr13drop_in_place17h0123456789abcdefE", true, "core::ptr::drop_in_place");
 	expect("_ZN71_$LT$Test$u20$$u2b$$u20$$u27$static$u20$as$u20$foo.."
@@ -42,7 +42,7 @@ TEST(test_rust)
 	expect("_RNvNtCs1234_7mycrate3foo3bar", true, "mycrate::foo::bar");
 }
 
-TEST(test_none)
+TEST(other_names_and_results_that_do_not_fit_are_refused)
 {
 	static const char *const names[] = {"",	   "main",   "_",      "_Z",	"_R",
 					    "_ZN", "_start", "Z3foov", "_Z3fo", "_RNv"};
@@ -71,7 +71,7 @@ static void make_pairs(char *name, size_t size, unsigned int n)
 		used += (size_t)snprintf(name + used, size - used, "S%c_E", digits[i]);
 }
 
-TEST(test_growth)
+TEST(names_that_expand_exponentially_are_refused)
 {
 	char name[1024];
 
@@ -85,8 +85,8 @@ TEST(test_growth)
 	expect_none(name, sizeof(out));
 }
 
-/* A name found by combining parts of names; it took two minutes. */
-TEST(test_lifetimes)
+/* libiberty alone takes two minutes for the first name. */
+TEST(a_rust_name_with_very_many_lifetimes_is_refused)
 {
 	expect_none("_RNvXINtC7mycraye3N12DGLOBAL__N_11fENS_1gEFItC3std3Vec4u8E"
 		    "E3bar",
@@ -96,7 +96,7 @@ TEST(test_lifetimes)
 	       "'g, 'h, 'i, 'j, 'k, 'l> fn()>");
 }
 
-TEST(test_long)
+TEST(names_longer_than_the_limit_are_refused)
 {
 	char name[UNWIND_DEMANGLE_MAX + 64];
 	size_t used = 2;
@@ -117,8 +117,8 @@ TEST(test_long)
 	expect_none(name, sizeof(out));
 }
 
-/* Random bytes behind a valid prefix: there is an answer, in time and within the buffer. */
-TEST(test_nonsense)
+/* Random bytes behind a valid prefix. */
+TEST(random_names_stay_within_the_buffer)
 {
 	static const char alphabet[] = "NSTIEKLPRODFABCvisxjmdkyp_0123456789.$";
 	uint64_t random = 7;

@@ -1,6 +1,6 @@
 /*
- * The interface on made-up samples with code in memory without a file, so that only frame
- * pointers help; every enum unwind_end that this allows is reached.
+ * Tests of unwind.h with made-up samples. The code is in memory without a file, so the walk can
+ * only follow frame pointers.
  */
 #include "lib/unwind/unwind.h"
 
@@ -89,7 +89,7 @@ static void refuse(size_t size)
 
 FIXTURE(set_up, tear_down)
 
-TEST(test_frame_pointers)
+TEST(without_cfi_the_walk_follows_frame_pointers)
 {
 	walk_to(4, UNWIND_END_ROOT);
 	for (size_t i = 0; i < 4; i++) {
@@ -101,19 +101,19 @@ TEST(test_frame_pointers)
 	ck_assert_uint_eq(out.stack_top, STACK + 176);
 }
 
-TEST(test_search)
+TEST(an_unknown_frame_pointer_is_searched_on_the_stack)
 {
 	sample->regs_known = SP_AND_PC;
 	sample->regs[SAMPLE_X86_64_RBP] = 1;
 	walk_to(4, UNWIND_END_ROOT);
 	ck_assert(out.frames[1].by_heuristic);
 	ck_assert_uint_eq(out.stack_top, STACK + 176);
-	/* A pair that leads nowhere is no frame. */
+	/* A pair from which no walk reaches the root is not taken for a frame. */
 	stack[20] = 8;
 	walk_to(1, UNWIND_END_UNKNOWN_REGISTER);
 }
 
-TEST(test_remembered)
+TEST(wrong_remembered_registers_are_ignored)
 {
 	sample->flags = SAMPLE_REMEMBERED;
 	sample->regs[SAMPLE_X86_64_RBP] = STACK + 80;
@@ -124,7 +124,7 @@ TEST(test_remembered)
 	walk_to(4, UNWIND_END_ROOT);
 }
 
-TEST(test_ends)
+TEST(invalid_frame_pointers_end_the_walk_with_their_reason)
 {
 	/* Invalid frame pointers: odd, below sp, not on the stack, not ascending. */
 	static const uint64_t bad[] = {STACK + 17, STACK - 8, 8, STACK + 0x100000};
@@ -148,7 +148,7 @@ TEST(test_ends)
 	ck_assert_uint_eq(out.stack_top, 0);
 }
 
-TEST(test_max_frames)
+TEST(the_walk_ends_at_the_caller_s_limit_of_frames)
 {
 	OK(unwind_walk(space, sample, sample_size, 4, &out));
 	ck_assert_int_eq(out.end, UNWIND_END_ROOT);
@@ -159,8 +159,8 @@ TEST(test_max_frames)
 	ck_assert_uint_eq(out.n, 1);
 }
 
-/* The chain leads to another mapping, which the sample has or does not have. */
-TEST(test_second_range)
+/* The frame pointers lead to another stack, which the sample has only in the second part. */
+TEST(the_walk_continues_in_the_second_range)
 {
 	const uint64_t second = STACK + (1u << 20);
 	const size_t size = sample_size + sizeof(struct sample_second) + 64;
@@ -198,7 +198,8 @@ static struct {
 	bool is_changed;
 } changing;
 
-/* Runs when the reader reaches the second range: the size was checked before. */
+/* Handler of SIGSEGV: called when the reader reads the second range, after it has checked the size.
+ */
 static void change_size(int number, siginfo_t *info, void *context)
 {
 	const uint8_t *at = info->si_addr;
@@ -234,7 +235,7 @@ static void share_sample(uint64_t second)
 	OK(mprotect(changing.second, PAGE, PROT_NONE));
 }
 
-TEST(a_size_that_changes_after_its_check_does_not_count)
+TEST(a_size_that_changes_after_its_check_has_no_effect)
 {
 	const struct sigaction action = {.sa_sigaction = change_size, .sa_flags = SA_SIGINFO};
 	const uint64_t second = STACK + (1u << 20);
@@ -249,7 +250,7 @@ TEST(a_size_that_changes_after_its_check_does_not_count)
 	ck_assert_uint_eq(out.frames[3].addr, CODE + 0x300);
 }
 
-TEST(test_malformed)
+TEST(malformed_records_are_refused)
 {
 	refuse(sizeof(*sample) - 1);
 	refuse(sample_size - 8);
@@ -259,7 +260,7 @@ TEST(test_malformed)
 	sample->stack_addr = UINT64_MAX - 8;
 	refuse(sample_size);
 	sample->stack_addr = STACK;
-	/* Its address or its bytes are outside of the record, or overflow. */
+	/* The second range is outside of the record, or its end overflows. */
 	sample->second_size = 1;
 	refuse(sample_size);
 	sample->stack_size -= 16;
@@ -284,7 +285,7 @@ static bool would_remap(const char *text)
 	return remapped;
 }
 
-TEST(test_remap)
+TEST(only_changed_or_removed_ranges_count_as_remapped)
 {
 	static const char before[] = "1000-3000 r-xp 0 fe:01 1 /a\n"
 				     "5000-6000 rwxp 0 00:00 0 \n";
@@ -345,8 +346,8 @@ static void read_maps(const struct target *from, struct unwind_space *to)
 
 FIXTURE(NULL, NULL)
 
-/* Two targets of one program share its images; a tiny limit drops them. */
-TESTS(test_shared_and_evicted, 2)
+/* The first run has enough memory, the second a limit of one byte. */
+TESTS(two_targets_share_images_which_a_small_limit_drops, 2)
 {
 	const struct unwind_cache_options tiny = {.max_bytes = 1};
 	const char *args[] = {"nanosleep", NULL};
@@ -393,7 +394,7 @@ TESTS(test_shared_and_evicted, 2)
 		/* Images that the last call used may stay, whatever their size. */
 		ck_assert_uint_gt(image_bytes(shared->images[i]), 0);
 	}
-	/* Symbols were read, too: they are there when the target has exited. */
+	/* Symbols were read as well, so they are known after the target has exited. */
 	OK(unwind_symbol_at(spaces[0], out.frames[0].addr, &name, &offset));
 	ck_assert_str_eq(name, "clock_nanosleep");
 	if (_i == 0)

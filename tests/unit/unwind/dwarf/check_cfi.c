@@ -1,6 +1,6 @@
 /*
- * Compares rows with what libdw reads from the whole file by its search table, at random
- * addresses of the C library; and reads damaged files.
+ * Compares rows with the CFI that libdw reads from the whole file, at random addresses of the C
+ * library; and reads damaged files.
  */
 #include "lib/unwind/dwarf/cfi.h"
 
@@ -92,8 +92,8 @@ static const struct rows *compile(const struct elf_file *f, struct cfi **ret)
 	return cfi_rows(*ret, UINT64_MAX);
 }
 
-/* Parts of one, seven and many functions have the same rules. */
-TESTS(test_parts, 3)
+/* Parts of one, seven and many functions. */
+TESTS(rows_do_not_depend_on_the_size_of_parts, 3)
 {
 	static const size_t sizes[] = {1, 7, 512};
 	int fd = open_libc();
@@ -138,7 +138,7 @@ TESTS(test_parts, 3)
 	cfi_free(cfi);
 }
 
-TEST(test_libc)
+TEST(rows_of_libc_are_those_of_libdw)
 {
 	int fd = open_libc();
 	uint32_t random = 7;
@@ -230,7 +230,7 @@ static void put(int fd, uint64_t at, uint64_t value, size_t n)
 	ck_assert_int_eq(pwrite(fd, &value, n, (off_t)at), (ssize_t)n);
 }
 
-TEST(test_without_section_headers)
+TEST(rows_are_found_without_section_headers)
 {
 	int fd = open_libc();
 	off_t size;
@@ -252,7 +252,7 @@ TEST(test_without_section_headers)
  * A wrong linker's table: another form, too many entries, or not in order. The functions are then
  * found by the entries. If it is in order but points to nothing, there are no rows.
  */
-TEST(test_table_lies)
+TEST(a_wrong_search_table_is_not_used)
 {
 	int fd = open_libc();
 	off_t size;
@@ -286,8 +286,8 @@ TEST(test_table_lies)
 	close_fd(&fd);
 }
 
-/* Damages bytes of the CFI and of headers: no crash, no error of the sanitizers. */
-TESTS(test_broken, BROKEN_FILES)
+/* Damages random bytes of the CFI and of headers. The sanitizers would report wrong accesses. */
+TESTS(rows_of_damaged_files_are_in_order, BROKEN_FILES)
 {
 	int fd = open_libc();
 	uint32_t random = (uint32_t)_i + 1;

@@ -1,7 +1,7 @@
 /*
- * Sections made by hand, malformed or with functions that overlap. Which function covers an
- * address must not depend on earlier look-ups or on other entries. Each function has another CFA
- * offset.
+ * Tests with sections made by hand, which are malformed or have overlapping functions. The function
+ * that covers an address must not depend on earlier look-ups or on other entries. Each function has
+ * another CFA offset.
  */
 #include "lib/unwind/dwarf/cfi_source.h"
 
@@ -52,7 +52,7 @@ static void put_number(struct section *s, uint64_t value, size_t size)
 	put(s, &value, size);
 }
 
-/* The length is written at the end. id: as in .debug_frame. */
+/* Begins an entry, whose length end() writes. id is as in .debug_frame. */
 static size_t begin(struct section *s, uint64_t id)
 {
 	size_t at = s->n;
@@ -125,7 +125,10 @@ static int make_file(const struct section *v, size_t n_sections)
 	return fuzz_elf(sections, n_sections);
 }
 
-/* In one part and in parts of one function, from either end. */
+/*
+ * Checks that the sections give the expected rules: compiled in one part and in parts of one
+ * function, and looked up in either order.
+ */
 static void expect(const struct section *v, size_t n_sections, const struct expected *e, size_t n)
 {
 	int fd = make_file(v, n_sections);
@@ -198,8 +201,8 @@ static void put_nowhere(struct section *s)
 	put_fde(s, s->n, &(struct function){0, 0x1000, 99}, 8);
 }
 
-/* Functions behind a malformed entry are found at the first look-up. */
-TESTS(test_malformed, array_size(malformed) + 1)
+/* At the first look-up. */
+TESTS(functions_beside_a_malformed_entry_are_found, array_size(malformed) + 1)
 {
 	const struct malformed *m = (size_t)_i < array_size(malformed) ? &malformed[_i] : NULL;
 	static const struct function before = {0x100, 0x110, 16};
@@ -250,8 +253,7 @@ static void put_unseen(struct section *s, enum unseen what)
 	end(s, at);
 }
 
-/* libdw does not get these. */
-TESTS(test_unseen, UNSEEN)
+TESTS(libdw_gets_no_entry_that_is_malformed_or_too_long, UNSEEN)
 {
 	static struct section s;
 	int fd;
@@ -310,8 +312,8 @@ static const uint8_t orders[][3] = {
 	{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0},
 };
 
-/* In any order in the file. */
-TESTS(test_overlaps, array_size(overlaps))
+/* The functions are in any order in the file. */
+TESTS(the_last_start_before_an_address_covers_it, array_size(overlaps))
 {
 	static const struct {
 		uint8_t encoding;
@@ -336,8 +338,7 @@ TESTS(test_overlaps, array_size(overlaps))
 	}
 }
 
-/* Of functions with the same start the first in the file counts. */
-TEST(test_same_start)
+TEST(of_functions_with_one_start_the_first_in_the_file_counts)
 {
 	static const struct function v[] = {{0, 0x40, 16}, {0, 0x20, 24}, {0, 0x60, 32}};
 
@@ -357,8 +358,8 @@ TEST(test_same_start)
 	}
 }
 
-/* .eh_frame counts, even if a function of .debug_frame starts before. */
-TEST(test_sections)
+/* Even if a function of .debug_frame starts before. */
+TEST(debug_frame_is_used_only_where_eh_frame_has_no_function)
 {
 	static const struct function eh[] = {{0x40, 0x80, 16}, {0x100, 0x140, 24}};
 	static const struct function debug[] = {

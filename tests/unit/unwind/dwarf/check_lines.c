@@ -81,7 +81,7 @@ static const char *file_of_call(Dwarf_Die *unit, Dwarf_Die *die)
 	return dwarf_filesrc(files, index, NULL, NULL);
 }
 
-/* Compares the lines of addr. True if functions were inlined there. */
+/* Compares the lines of addr. Returns true if functions are inlined there. */
 static bool compare(Dwarf *dwarf, uint64_t addr)
 {
 	struct unwind_line found[UNWIND_LINES_MAX];
@@ -129,7 +129,7 @@ static bool compare(Dwarf *dwarf, uint64_t addr)
 
 FIXTURE(set_up, tear_down)
 
-TEST(test_against_libdw)
+TEST(lines_and_inlined_functions_are_those_of_libdw)
 {
 	Dwarf *dwarf = dwarf_begin(fd, DWARF_C_READ);
 	uint64_t random = 1;
@@ -143,7 +143,7 @@ TEST(test_against_libdw)
 	dwarf_end(dwarf);
 }
 
-TEST(test_outside)
+TEST(addresses_outside_of_the_file_have_no_lines)
 {
 	struct unwind_line found[UNWIND_LINES_MAX];
 
@@ -159,7 +159,7 @@ static uint64_t fast_clock(void)
 	return now += NS_PER_SEC;
 }
 
-TEST(test_time)
+TEST(a_file_that_takes_too_long_is_incomplete)
 {
 	struct unwind_line found[UNWIND_LINES_MAX];
 	struct lines *hasty;
@@ -172,8 +172,8 @@ TEST(test_time)
 	lines_free(hasty);
 }
 
-/* Sections above the limit: nothing is read, and the result says so. */
-TEST(test_too_large)
+/* lines_source.too_large reports it. */
+TEST(sections_above_the_limit_are_not_read)
 {
 	struct lines_source source;
 	struct lines *none;
@@ -237,7 +237,7 @@ static void reopen(int new_fd)
  * ones. dwarf_getscopes() finds no nested function outside the outer one's
  * addresses, so compare() is no help here.
  */
-TEST(functions_nested_in_a_function_of_gnu_c)
+TEST(nested_functions_of_gnu_c_have_their_inlined_functions)
 {
 	static const char *const names[] = {"outer", "first", "second"};
 	struct unwind_line found[UNWIND_LINES_MAX];
@@ -295,7 +295,7 @@ static size_t make_hostile(uint8_t bytes[HOSTILE_BYTES])
 	return (size_t)(at - bytes);
 }
 
-TEST(a_nested_function_has_no_part_of_the_outer_ones_inlined_functions)
+TEST(a_nested_function_has_none_of_the_outer_one_s_inlined_functions)
 {
 	static const uint8_t abbrevs[] = {HOSTILE_UNIT,
 					  DW_TAG_compile_unit,
@@ -327,8 +327,8 @@ TEST(a_nested_function_has_no_part_of_the_outer_ones_inlined_functions)
 	ck_assert_uint_eq(lines_find(lines, HOSTILE_AT, found), 1);
 }
 
-/* lines_unit_inlined() stays within the array for every function range. */
-TEST(a_slice_ends_with_its_array)
+/* For each range of a function, also a malformed one. */
+TEST(inlined_functions_stay_within_the_array)
 {
 	struct lines_range v[3] = {{0}};
 	const struct lines_unit u = {.inlined = {.v = v, .n = 3, .cap = 3}};
@@ -358,8 +358,7 @@ TEST(a_slice_ends_with_its_array)
 	}
 }
 
-/* Damaged sections: there are lines or none, but no crash. */
-TESTS(test_broken, BROKEN_FILES)
+TESTS(damaged_sections_give_valid_lines_or_none, BROKEN_FILES)
 {
 	static const char *const names[] = {".debug_info", ".debug_abbrev",   ".debug_line",
 					    ".debug_str",  ".debug_rnglists", ".debug_line_str"};
@@ -408,7 +407,7 @@ out:
 static const uint8_t good[] = {18, 0, 0, 0, 5,	 0,  8, 0, 10, 0, 0,
 			       0,  1, 1, 1, 251, 14, 1, 0, 0,  0, 0};
 
-TEST(test_programs)
+TEST(malformed_line_tables_are_refused)
 {
 	uint8_t bytes[sizeof(good) + 32];
 
@@ -436,7 +435,7 @@ TEST(test_programs)
 	ck_assert(!lines_check_program(bytes, sizeof(good) + 4, 0));
 }
 
-TEST(test_abbrevs)
+TEST(abbreviations_are_measured_up_to_a_limit)
 {
 	/* Code 1, a compile unit with children, a name; the end. */
 	static const uint8_t bytes[] = {1, 17, 1, 3, 8, 0, 0, 0, 9, 9};

@@ -1,6 +1,6 @@
 /*
- * Rules of made-up call frame information, for the processor that this is compiled for, which may
- * not be the one that runs it.
+ * Tests of rules from made-up call frame information, for the processor that the test is compiled
+ * for (cpu.h), which may not be the one that runs it.
  */
 #include "lib/unwind/dwarf/cfi.h"
 
@@ -71,11 +71,8 @@ static const uint8_t cfa_in_scratch[] = {DW_CFA_def_cfa, SCRATCH, 0};
 /* CFA: 16 above the stack pointer. */
 static const uint8_t cfa_above_sp[] = {DW_CFA_def_cfa, CPU_SP, 16};
 
-/*
- * A function that has not stored its return address: where a call leaves it in a register, it is
- * there, whatever the CFA's rule is.
- */
-TEST(a_return_address_in_its_register)
+/* Whatever the rule of the CFA is. On x86-64, which has no link register, nothing is checked. */
+TEST(without_a_rule_the_return_address_is_in_the_link_register)
 {
 	const struct rule *rule;
 	const struct rows *rows;
@@ -100,8 +97,8 @@ TEST(a_return_address_in_its_register)
 	cfi_free(cfi);
 }
 
-/* Stored below a CFA that is in another register: valid on both processors. */
-TEST(a_return_address_below_the_cfa)
+/* On both processors. */
+TEST(the_return_address_may_be_below_a_cfa_in_another_register)
 {
 	const uint8_t instructions[] = {DW_CFA_def_cfa, SCRATCH, 0, DW_CFA_offset | CPU_RA, 1};
 	const struct rows *rows;

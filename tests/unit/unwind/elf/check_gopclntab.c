@@ -42,7 +42,7 @@ static void put(size_t at, uint64_t value, size_t n)
 	memcpy(bytes + at, &value, n);
 }
 
-/* Makes the table of functions, and 100 bytes behind it what it points to. */
+/* Makes the table of functions, and 100 bytes behind it the functions' records. */
 static void make(uint32_t magic, uint64_t text)
 {
 	static const struct {
@@ -106,7 +106,7 @@ static int64_t return_address(const struct rows *rows, uint64_t at)
 	return rule->cfa_offset + rule->ra_offset;
 }
 
-TESTS(test_versions, array_size(magics))
+TESTS(functions_and_rows_of_all_versions_are_read, array_size(magics))
 {
 	struct gopclntab t;
 	struct rows rows;
@@ -130,8 +130,8 @@ TESTS(test_versions, array_size(magics))
 	rows_fini(&rows);
 }
 
-/* In a PIE the linker left the address of the code to be relocated. */
-TEST(test_to_be_relocated)
+/* In a PIE the dynamic linker writes the address of the code into the table. */
+TEST(a_missing_address_of_the_code_is_replaced_by_text)
 {
 	struct gopclntab t;
 
@@ -141,7 +141,7 @@ TEST(test_to_be_relocated)
 }
 
 /* A function that points outside of the table is left out; others stay. */
-TEST(test_malformed)
+TEST(malformed_functions_and_tables_are_left_out)
 {
 	struct gopclntab_function f;
 	struct gopclntab t;
@@ -166,8 +166,8 @@ TEST(test_malformed)
 	ck_assert_int_eq(gopclntab_parse(bytes, size, 0, &t), -ENODATA);
 }
 
-/* Cut anywhere: no byte behind the end is read (memory of exactly that size). */
-TESTS(test_cut_off, array_size(magics))
+/* The memory ends with the table, so that AddressSanitizer reports each read behind it. */
+TESTS(no_byte_behind_the_end_of_the_table_is_read, array_size(magics))
 {
 	size_t whole;
 

@@ -1,4 +1,4 @@
-/* Names of this program, whose symbols are known. */
+/* Tests with the symbols of this program. */
 #include "lib/unwind/elf/symbols.h"
 
 #include <fcntl.h>
@@ -76,7 +76,7 @@ static void expect(uint64_t addr, const char *name, uint64_t offset)
 
 FIXTURE(set_up, tear_down)
 
-TEST(test_names)
+TEST(the_best_name_of_an_address_is_chosen)
 {
 	uint64_t addr = (uint64_t)(uintptr_t)local;
 
@@ -91,11 +91,11 @@ TEST(test_names)
 	expect(addr + 3, "untyped", 3);
 	addr = (uint64_t)(uintptr_t)sized;
 	expect(addr, "sized", 0);
-	/* A label within a function is no function. */
+	/* A label within a function does not name it. */
 	expect(addr + 3, "sized", 3);
 }
 
-TEST(test_nothing)
+TEST(addresses_outside_of_symbols_have_no_name)
 {
 	const char *name;
 	uint64_t offset;
@@ -106,7 +106,7 @@ TEST(test_nothing)
 	ck_assert(!symbols_find(&symbols, (uint64_t)(uintptr_t)sized + 4 - bias, &name, &offset));
 }
 
-TEST(test_tables)
+TEST(the_debug_file_is_used_only_without_a_symtab)
 {
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	struct symbols none;
@@ -130,8 +130,8 @@ TEST(test_tables)
 	close_fd(&fd);
 }
 
-/* Finds the chosen name, if it has a size; not a part of a name. */
-TEST(test_ranges)
+/* Only by the whole name that was chosen, and only with a size. */
+TEST(the_range_of_a_function_is_found_by_its_name)
 {
 	uint64_t start, end;
 

@@ -1,4 +1,4 @@
-/* Data compressed here by the same libraries, then damaged. */
+/* Tests with data that the test compresses with the same libraries and then damages. */
 #include "lib/unwind/elf/unpack.h"
 
 #include <lzma.h>
@@ -32,7 +32,7 @@ static void pack_xz(const uint8_t *bytes, size_t n)
 
 FIXTURE(set_up, NULL)
 
-TEST(test_xz)
+TEST(xz_data_is_unpacked_up_to_a_limit)
 {
 	uint8_t *out;
 	size_t size;
@@ -48,8 +48,8 @@ TEST(test_xz)
 		ck_assert_int_eq(unpack_xz(packed, n, SIZE, &out, &size), -ENODATA);
 }
 
-/* A megabyte of zeros in a few hundred bytes: the limit holds. */
-TEST(test_xz_bomb)
+/* A megabyte of zeros in a few hundred bytes. */
+TEST(the_limit_holds_for_highly_compressed_data)
 {
 	static uint8_t nothing[1u << 20];
 	uint8_t *out;
@@ -63,7 +63,7 @@ TEST(test_xz_bomb)
 	free(out);
 }
 
-TEST(test_xz_spoiled)
+TEST(damaged_xz_data_is_refused)
 {
 	uint64_t random = 1;
 
@@ -81,7 +81,7 @@ TEST(test_xz_spoiled)
 	}
 }
 
-TEST(test_zstd)
+TEST(zstd_data_is_unpacked_to_exactly_its_size)
 {
 	uint8_t *out;
 

@@ -15,8 +15,8 @@
 #define WORDS 64
 
 /* Offsets in the file. The first page is its header. */
-#define RET	     0x1000 /* a function that returns at once */
-#define NEVER	     0x1100 /* a function whose call does not return, before another one */
+#define RET	     0x1000 /* a function that only returns */
+#define NEVER	     0x1100 /* behind a call that does not return: another function */
 #define CALLER	     0x1200
 #define TRAP	     0x1300 /* rt_sigreturn's trampoline */
 #define TRAP_IN	     (TRAP + 7)
@@ -80,7 +80,7 @@ static void set_up(void)
 	m.sample->regs_known |= BIT(SAMPLE_X86_64_RBP);
 	m.sample->regs[SAMPLE_X86_64_RBP] = STACK + 10 * 8;
 	m.sample->regs[SAMPLE_X86_64_RIP] = CODE + RET;
-	/* A frame pointer's pair, behind which nothing is known. */
+	/* The return address beside the saved frame pointer. */
 	m.stack[11] = CODE + CALLER;
 }
 
@@ -101,7 +101,7 @@ static void walk_to(size_t n, uint64_t caller)
 
 FIXTURE(set_up, tear_down)
 
-TEST(the_path_out_of_the_caller)
+TEST(a_path_to_a_ret_is_used_if_the_stack_confirms_it)
 {
 	m.stack[0] = CODE + NEVER;
 	m.stack[1] = CODE + CALLER;
@@ -115,7 +115,7 @@ TEST(the_path_out_of_the_caller)
 /* No call precedes these words: they are data of the function. */
 static const uint64_t locals[] = {0, 1, STACK, CODE + RET, UINT64_MAX};
 
-TESTS(the_path_out_of_another_function, (array_size(locals)))
+TESTS(a_path_through_another_function_is_not_used, (array_size(locals)))
 {
 	m.stack[0] = CODE + NEVER;
 	m.stack[1] = locals[_i];
@@ -125,10 +125,10 @@ TESTS(the_path_out_of_another_function, (array_size(locals)))
 }
 
 /*
- * The frame that an outer signal interrupted, without its last register, rip. The sp that is
- * known by then is not the handler's.
+ * The copy ends before rip of the outer signal frame. The stack pointer that the walk knows by then
+ * is that of the interrupted code.
  */
-TEST(a_signal_frame_that_is_cut_off)
+TEST(a_signal_frame_that_is_cut_off_asks_for_more_of_its_stack)
 {
 	memset(m.stack, 0x55, WORDS * 8);
 	m.stack[0] = CODE + TRAP;
@@ -144,10 +144,10 @@ TEST(a_signal_frame_that_is_cut_off)
 	ck_assert_uint_eq(m.out.missing, STACK + (41 + 176 / 8) * 8);
 }
 
-/* In the trampoline, before its instructions: the handler has returned. */
+/* The handler has returned: the pc is at either instruction of the trampoline. */
 static const uint64_t in_trap[] = {TRAP, TRAP_IN};
 
-TESTS(on_the_way_back_from_a_signal, (array_size(in_trap)))
+TESTS(in_the_trampoline_the_interrupted_frame_is_found, (array_size(in_trap)))
 {
 	m.sample->regs[SAMPLE_X86_64_RIP] = CODE + in_trap[_i];
 	m.stack[160 / 8] = STACK + 40 * 8; /* rsp */
@@ -160,8 +160,8 @@ TESTS(on_the_way_back_from_a_signal, (array_size(in_trap)))
 	ck_assert_uint_eq(m.out.frames[2].addr, CODE + CALLER);
 }
 
-/* The code behind the call may be another function's: a symbol says where it begins. */
-TEST(the_tail_of_who_has_a_name)
+/* The start of the function, which the symbol gives, confirms the path behind its call. */
+TEST(a_static_function_is_found_by_the_symbol_of_its_tail_call)
 {
 	m.sample->regs[SAMPLE_X86_64_RIP] = CODE + STATIC + 1;
 	m.sample->regs[SAMPLE_X86_64_RBP] = 1;
@@ -169,7 +169,7 @@ TEST(the_tail_of_who_has_a_name)
 	walk_to(2, CODE + POINTED);
 }
 
-TEST(a_frame_of_128_KiB)
+TEST(a_path_finds_the_caller_of_a_frame_of_128_kib)
 {
 	static union {
 		struct record_sample record;
@@ -187,14 +187,14 @@ TEST(a_frame_of_128_KiB)
 	ck_assert_uint_eq(m.out.frames[2].addr, CODE + CALLER);
 }
 
-/* The registers are the parent's; its stack leads to the parent's caller. */
+/* All other registers are those of the parent; the stack leads to the parent's caller. */
 static const struct {
 	uint64_t known, rax, rcx;
 	bool is_new_thread;
 } thread_starts[] = {
 	{BIT(X86_64_RAX) | BIT(X86_64_RCX), 0, THREAD_START, true},
 	{BIT(X86_64_RAX) | BIT(X86_64_RCX), 0, THREAD_START - 20, true},
-	/* The parent itself; a thread that was not stopped; no system call just now. */
+	/* The parent; a thread that was copied without a stop; no system call just before. */
 	{BIT(X86_64_RAX) | BIT(X86_64_RCX), 7, THREAD_START, false},
 	{BIT(X86_64_RCX), 0, THREAD_START, false},
 	{BIT(X86_64_RAX), 0, THREAD_START, false},
@@ -202,7 +202,7 @@ static const struct {
 	{BIT(X86_64_RAX) | BIT(X86_64_RCX), 0, THREAD_START + 1, false},
 };
 
-TESTS(a_new_thread, (array_size(thread_starts)))
+TESTS(a_new_thread_is_the_root_only_just_after_its_system_call, (array_size(thread_starts)))
 {
 	m.stack[0] = CODE + CALLER;
 	m.sample->regs_known |= thread_starts[_i].known;

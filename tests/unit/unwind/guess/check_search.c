@@ -1,6 +1,6 @@
 /*
- * The search for a frame pointer on made-up stacks, with this program's own code: it finds the
- * right one, and its cost is limited for a whole stack.
+ * Tests of the search for a frame pointer, on made-up stacks with code of this program: which
+ * candidate is chosen, and the limit of the cost for a whole stack.
  */
 #include "lib/unwind/guess/search.h"
 
@@ -72,7 +72,7 @@ static void put(size_t i, uint64_t fp, const uint8_t *ra)
 
 FIXTURE(set_up, tear_down)
 
-TEST(test_found)
+TEST(the_search_finds_the_frame_pointer)
 {
 	m.sample->regs[SAMPLE_X86_64_RIP] = made_up_word(keeps);
 	put(20, MADE_UP_STACK + 30 * 8, kept);
@@ -89,7 +89,7 @@ TEST(test_found)
  * Generated code, whose calls cannot be read, is as good a caller as one further up with an
  * indirect call: the lower frame is chosen.
  */
-TEST(test_made_code)
+TEST(generated_code_is_as_good_a_caller_as_an_indirect_call)
 {
 	m.sample->regs[SAMPLE_X86_64_RIP] = made_up_word(keeps);
 	put(20, MADE_UP_STACK + 30 * 8, made + 16);
@@ -99,11 +99,8 @@ TEST(test_made_code)
 	ck_assert_uint_eq(m.out.frames[2].addr, made_up_word(rooted_by_pointer));
 }
 
-/*
- * A pair from an earlier call at the end of the frame that the prologue makes: it counts for
- * nothing if the frame varies.
- */
-TEST(test_varying_frame)
+/* A pair from an earlier call is at the end of the frame that the prologue allocates. */
+TEST(the_size_of_a_varying_frame_is_no_evidence)
 {
 	m.sample->regs[SAMPLE_X86_64_RIP] = made_up_word(varied_inside);
 	put(4, MADE_UP_STACK + 30 * 8, rooted_by_pointer);
@@ -112,8 +109,8 @@ TEST(test_varying_frame)
 	ck_assert_int_eq(m.out.end, UNWIND_END_ROOT);
 }
 
-/* The same if the frame does not vary. */
-TEST(test_fixed_frame)
+/* The same pair is chosen, because the frame does not vary. */
+TEST(the_size_of_a_fixed_frame_is_evidence)
 {
 	m.sample->regs[SAMPLE_X86_64_RIP] = made_up_word(fixed_inside);
 	put(4, MADE_UP_STACK + 30 * 8, rooted_by_pointer);
@@ -121,8 +118,7 @@ TEST(test_fixed_frame)
 	made_up_check(&m, 2, made_up_word(rooted_by_pointer));
 }
 
-/* No frame ends within what its own prologue allocates. */
-TEST(test_frame_within)
+TEST(pairs_within_the_frame_are_skipped)
 {
 	m.sample->regs[SAMPLE_X86_64_RIP] = made_up_word(varied_inside);
 	put(3, 0, rooted_before);
@@ -130,7 +126,7 @@ TEST(test_frame_within)
 	made_up_check(&m, 2, made_up_word(rooted_varied));
 }
 
-/* The walk uses the whole limit, no more, and keeps the frames found. */
+/* Walks, and checks that the walk ends exactly at the limit, and keeps the frames found so far. */
 static void walk_until_over(size_t frames_min)
 {
 	made_up_walk(&m);
@@ -139,8 +135,8 @@ static void walk_until_over(size_t frames_min)
 	ck_assert_uint_eq(m.out.guess_cost, GUESS_COST_MAX);
 }
 
-/* Each frame needs a search, and each pair above looks right. */
-TEST(test_every_frame)
+/* Each frame needs a search, and each pair looks like the right one. */
+TEST(searches_for_every_frame_end_at_the_limit)
 {
 	for (size_t i = 0; i + 1 < WORDS; i += 2)
 		put(i, 0, lost);
@@ -148,7 +144,7 @@ TEST(test_every_frame)
 }
 
 /* One of 32 frames needs a search, and the walk from each candidate is long. */
-TEST(test_long_walks)
+TEST(long_walks_from_candidates_end_at_the_limit)
 {
 	m.sample->regs[SAMPLE_X86_64_RIP] = made_up_word(keeps);
 	for (size_t i = 0; i + 1 < WORDS; i += 2) {
@@ -163,15 +159,15 @@ TEST(test_long_walks)
 }
 
 /* Few candidates: the words between them are the cost. */
-TEST(test_far_candidates)
+TEST(long_searches_between_candidates_end_at_the_limit)
 {
 	for (size_t i = 0; i + 1 < WORDS; i += 300)
 		put(i, 0, lost);
 	walk_until_over(2);
 }
 
-/* Remembered registers do not help, nor would two more walks. */
-TEST(test_remembered)
+/* Remembered registers would allow a second walk, if cost were left. */
+TEST(further_walks_do_not_exceed_the_limit)
 {
 	for (size_t i = 0; i + 1 < WORDS; i += 2)
 		put(i, 0, lost);

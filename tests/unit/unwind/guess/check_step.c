@@ -1,6 +1,6 @@
 /*
- * Rules that are wrong about an instruction, or look so, on made-up stacks with this program's
- * own code.
+ * Tests of steps at instructions at which the rule is wrong, or seems to be, on made-up stacks with
+ * code of this program.
  */
 #include "tests/unit/suite.h"
 #include "tests/unit/unwind/made_up.h"
@@ -69,20 +69,19 @@ static void check_none(void)
 
 FIXTURE(set_up, tear_down)
 
-TEST(push_without_a_word)
+TEST(a_push_without_cfi_is_found_by_the_path_of_the_code)
 {
 	m.stack[TOP] = 7;
 	m.stack[TOP + 1] = made_up_word(has_pushed);
 	walk(pushed);
 	check_caller(has_pushed, true);
-	/* A word that follows no call to the function. */
+	/* No call ends at this word. */
 	m.stack[TOP + 1] = made_up_word(has_swapped) + 1;
 	walk(pushed);
 	check_none();
 }
 
-/* An address that the rule finds is used. */
-TEST(not_refuted)
+TEST(a_return_address_that_the_rule_finds_is_used)
 {
 	m.stack[TOP] = made_up_word(has_swapped);
 	m.stack[TOP + 1] = made_up_word(has_pushed);
@@ -90,13 +89,13 @@ TEST(not_refuted)
 	check_caller(has_swapped, false);
 }
 
-/* The caller's frame begins where its own ends. */
-TEST(return_address_popped)
+/* The frame is empty: the stack pointer of the caller is equal. */
+TEST(a_popped_return_address_is_valid_only_at_the_pc)
 {
 	m.stack[TOP - 1] = made_up_word(has_popped);
 	walk(popped);
 	check_caller(has_popped, false);
-	/* A call has left its own return address there; its caller's is above. */
+	/* A call has written its return address there, so the frame of the caller is not empty. */
 	m.stack[TOP - 1] = made_up_word(has_called);
 	walk(popped);
 	ck_assert_int_eq(m.out.end, UNWIND_END_BAD_CFA);

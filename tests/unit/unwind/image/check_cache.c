@@ -1,4 +1,4 @@
-/* The memory of images and perf maps, and its limit. */
+/* Tests of the cache: the limit of memory, sharing, the mark of the file in use, and requests. */
 #include "lib/unwind/image/cache.h"
 
 #include <malloc.h>
@@ -77,8 +77,8 @@ static void expect_name(struct unwind_space *s)
 	ck_assert_uint_eq(offset, 3);
 }
 
-/* The perf map that was not used for the longest time is dropped, and read again. */
-TEST(perf_maps_are_in_the_budget)
+/* A dropped perf map is read again when it is needed. */
+TEST(above_the_limit_the_least_recently_used_perf_map_is_dropped)
 {
 	struct unwind_cache_options options = {.max_bytes = SIZE_MAX};
 	struct unwind_space *spaces[SPACES];
@@ -102,7 +102,7 @@ TEST(perf_maps_are_in_the_budget)
 		expect_name(spaces[i]);
 		ck_assert_uint_le(cache_bytes(cache), cache->options.max_bytes);
 	}
-	/* In any order of ending. */
+	/* Spaces can be freed in any order. */
 	unwind_space_free(spaces[3]);
 	ck_assert_uint_le(cache_bytes(cache), cache->options.max_bytes);
 	for (size_t i = 0; i < SPACES; i++)
@@ -113,7 +113,7 @@ TEST(perf_maps_are_in_the_budget)
 	close_fd(&fd);
 }
 
-/* What 200 processes of one program take beside the first. */
+/* The limit of bytes that each further process of the program may take. */
 #define SAME	   200
 #define EACH_BYTES (48u << 10)
 
@@ -124,7 +124,7 @@ static size_t in_use(void)
 	return info.uordblks + info.hblkhd;
 }
 
-TEST(many_of_one_program)
+TEST(processes_of_one_program_share_its_images)
 {
 	const struct unwind_cache_options options = {.max_bytes = 64u << 20};
 	static struct unwind_space *spaces[SAME];
@@ -186,8 +186,8 @@ static int numbered_image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
 	return target_files.image(numbered.target, start, end, ret_fd);
 }
 
-/* The clock: looks at the marked file meanwhile. */
-static uint64_t look(void)
+/* The clock of the cache, called during the reading of lines: checks that a file is marked then. */
+static uint64_t check_mark(void)
 {
 	numbered.was_reading |= numbered.reading == 0;
 	return 0;
@@ -199,8 +199,8 @@ static uint32_t last_number(void *ctx)
 	return numbered.last;
 }
 
-/* The mark names the file that is read, and no file during a request. */
-TEST(what_is_being_read)
+/* During a request no file is marked. */
+TEST(the_mark_names_the_file_that_is_read)
 {
 	static const struct unwind_files numbering = {
 		.image = numbered_image,
@@ -209,7 +209,7 @@ TEST(what_is_being_read)
 	};
 	const struct unwind_cache_options options = {
 		.max_bytes = SIZE_MAX,
-		.cpu_ns = look,
+		.cpu_ns = check_mark,
 		.reading = &numbered.reading,
 	};
 	const char *args[] = {"nanosleep", NULL};
@@ -264,7 +264,7 @@ TEST(what_is_being_read)
 	target_stop(&t);
 }
 
-/* Gives the identities of all mapped files, as the broker does. */
+/* Sets the identities of all mapped files, as the broker gives them. */
 static void know_files(struct unwind_space *s, pid_t pid)
 {
 	char path[96];
@@ -283,8 +283,8 @@ static void know_files(struct unwind_space *s, pid_t pid)
 	}
 }
 
-/* Looks at all mappings. Returns the number of requests. */
-static uint32_t look_at_all(struct unwind_space *s)
+/* Looks up an address in each mapping. Returns the number of requests. */
+static uint32_t look_up_all(struct unwind_space *s)
 {
 	const uint32_t before = numbered.last;
 
@@ -299,8 +299,8 @@ static uint32_t look_at_all(struct unwind_space *s)
 	return numbered.last - before;
 }
 
-/* A further process of a known program needs no request. */
-TEST(files_in_the_cache_are_not_asked_for)
+/* The same program runs in a further process. */
+TEST(a_file_with_a_known_identity_is_not_requested_again)
 {
 	static const struct unwind_files numbering = {.image = numbered_image, .debug = no_debug};
 	const struct unwind_cache_options options = {.max_bytes = SIZE_MAX};
@@ -325,19 +325,19 @@ TEST(files_in_the_cache_are_not_asked_for)
 		OK(unwind_space_set_maps(spaces[i], maps, strlen(maps)));
 		know_files(spaces[i], t.pid);
 	}
-	n = look_at_all(spaces[0]);
+	n = look_up_all(spaces[0]);
 	ck_assert_uint_ge(n, 3); /* itself, libc, the vDSO */
-	ck_assert_uint_eq(look_at_all(spaces[1]), 0);
+	ck_assert_uint_eq(look_up_all(spaces[1]), 0);
 	for (size_t i = 0; i < spaces[0]->maps.n; i++)
 		ck_assert_ptr_eq(spaces[0]->mappings[i].image, spaces[1]->mappings[i].image);
-	/* Another file in one of the mappings, and only there. */
+	/* One of the mappings has another file. */
 	other = (struct mapped_file){
 		.start = spaces[2]->maps.v[0].start,
 		.file = spaces[2]->mappings[0].identity,
 	};
 	other.file.ctime_ns++;
 	unwind_space_set_identities(spaces[2], &other, 1);
-	ck_assert_uint_eq(look_at_all(spaces[2]), 1);
+	ck_assert_uint_eq(look_up_all(spaces[2]), 1);
 	for (size_t i = 0; i < 3; i++)
 		unwind_space_free(spaces[i]);
 	unwind_cache_free(cache);

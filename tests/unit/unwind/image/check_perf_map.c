@@ -55,7 +55,7 @@ static void expect_none(uint64_t addr)
 
 FIXTURE(set_up, tear_down)
 
-TEST(test_lines)
+TEST(a_line_names_the_addresses_of_its_range)
 {
 	expect_none(0x1000);
 	append("1000 20 first\n"
@@ -70,7 +70,7 @@ TEST(test_lines)
 	expect_none(UINT64_MAX);
 }
 
-TEST(test_wrong_lines)
+TEST(malformed_lines_are_skipped)
 {
 	append("1000\n1000 20\n1000 20 \n 1000 20 x\nx 20 x\n1000 x x\n"
 	       "1000 0 empty\n1000 4000001 large\n"
@@ -80,7 +80,7 @@ TEST(test_wrong_lines)
 	expect(0x2000, "right", 0);
 }
 
-TEST(test_growth)
+TEST(appended_lines_are_added)
 {
 	append("1000 20 first\n2000 20 sec");
 	expect_none(0x2000);
@@ -94,8 +94,8 @@ TEST(test_growth)
 	ck_assert_uint_eq(map.n, 4);
 }
 
-/* Moved code: the later line counts, and removes what it overlaps. */
-TEST(test_overlap)
+/* The code was moved. */
+TEST(a_later_line_replaces_what_it_overlaps)
 {
 	append("1000 100 old\n1200 100 other\n");
 	append("1080 10 new\n");
@@ -112,7 +112,7 @@ TEST(test_overlap)
 	ck_assert_uint_eq(map.n, 1);
 }
 
-TEST(test_replaced)
+TEST(another_or_a_shorter_file_replaces_all_entries)
 {
 	int other = suite_file("");
 
@@ -120,7 +120,7 @@ TEST(test_replaced)
 	/* The same file by another descriptor. */
 	perf_map_open(&map, dup(fd));
 	expect(0x1000, "first", 0);
-	/* The file begins anew, shorter. */
+	/* The file was truncated and written again. */
 	OK(ftruncate(fd, 0));
 	OK(lseek(fd, 0, SEEK_SET));
 	append("3000 5 x\n");
@@ -134,7 +134,7 @@ TEST(test_replaced)
 	expect(0x4000, "third", 0);
 }
 
-TEST(test_reads_are_bounded)
+TEST(updates_are_limited_until_the_reset)
 {
 	for (int i = 0; i < PERF_MAP_READS_MAX + 1; i++) {
 		char line[64];
@@ -150,8 +150,8 @@ TEST(test_reads_are_bounded)
 	ck_assert_uint_eq(map.n, PERF_MAP_READS_MAX + 1);
 }
 
-/* The result of a search from the last line to the first. */
-TEST(test_many)
+/* The expected name is that of the last line with the address. */
+TEST(many_overlapping_lines_give_the_latest_name)
 {
 	enum { LINES = 3000, RANGE = 1 << 16 };
 	static uint32_t owner[RANGE]; /* line + 1 of each address */
@@ -187,7 +187,7 @@ TEST(test_many)
 	}
 }
 
-TEST(test_nonsense)
+TEST(random_bytes_leave_sorted_entries)
 {
 	uint64_t random = 5;
 	char *bytes = malloc(300000);

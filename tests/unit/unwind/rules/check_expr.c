@@ -50,7 +50,7 @@ static enum expr_result eval(const struct expr_op *ops, size_t n)
 	eval((const struct expr_op[]){__VA_ARGS__}, \
 	     sizeof((const struct expr_op[]){__VA_ARGS__}) / sizeof(struct expr_op))
 
-TEST(test_plt)
+TEST(the_expression_of_a_plt_is_evaluated)
 {
 	/* rsp + 8 + ((rip & 15) >= 11) << 3 */
 	const struct expr_op plt[] = {
@@ -64,7 +64,7 @@ TEST(test_plt)
 	ck_assert_uint_eq(top, 0);
 }
 
-TEST(test_memory)
+TEST(only_the_copied_stack_can_be_read)
 {
 	ck_assert_int_eq(
 		EVAL(REG(7, 8), OP_VALUE(DW_OP_deref_size, 8), OP_VALUE(DW_OP_plus_uconst, -16)),
@@ -95,7 +95,7 @@ static const struct {
 	{DW_OP_gt, -1, 1, 0},	  {DW_OP_ge, 0, 1, 0},
 };
 
-TESTS(test_binary, (array_size(binaries)))
+TESTS(binary_operations_have_the_results_of_dwarf, (array_size(binaries)))
 {
 	ck_assert(expr_op_known(binaries[_i].op));
 	ck_assert_int_eq(EVAL(CONST(binaries[_i].a), CONST(binaries[_i].b), OP(binaries[_i].op)),
@@ -103,7 +103,7 @@ TESTS(test_binary, (array_size(binaries)))
 	ck_assert_int_eq((int64_t)value, binaries[_i].result);
 }
 
-TEST(test_stack)
+TEST(stack_operations_have_the_results_of_dwarf)
 {
 	ck_assert_int_eq(EVAL(CONST(1), CONST(2), OP(DW_OP_swap), OP(DW_OP_minus)), EXPR_OK);
 	ck_assert_uint_eq(value, 1);
@@ -121,7 +121,7 @@ TEST(test_stack)
 	ck_assert_uint_eq(value, 0xcfa);
 }
 
-TEST(test_invalid)
+TEST(invalid_expressions_are_refused)
 {
 	struct expr_op many[EXPR_OPS_MAX];
 

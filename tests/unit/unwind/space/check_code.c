@@ -1,4 +1,4 @@
-/* Questions about the code of a made-up file: what the answers cost, and which are kept. */
+/* Tests of code.h with code of a made-up file: what answers cost, and which are kept. */
 #include "lib/unwind/space/code.h"
 #include "lib/unwind/space/pc_info.h"
 
@@ -17,8 +17,8 @@
 #define TRAP	 0x1a00 /* rt_sigreturn's trampoline */
 #define CODE_END 0x2000
 
-/* The cost of looking at all symbols. */
-#define LOOK (4 * N_TAILS)
+/* The cost of a search of all symbols. */
+#define SEARCH (4 * N_TAILS)
 
 static const char maps_text[] = "400000-403000 r-xp 00000000 fe:01 1 /a\n";
 
@@ -35,8 +35,8 @@ static void put_code(uint8_t *file)
 	memcpy(file + TRAP, "\x48\xc7\xc0\x0f\0\0\0\x0f\x05", 9);
 }
 
-static bool is_gone;
-static unsigned int n_asked;
+static bool is_unreadable;
+static unsigned int n_requests;
 
 static int image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
 {
@@ -44,8 +44,8 @@ static int image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
 
 	(void)ctx;
 	(void)end;
-	n_asked++;
-	if (is_gone)
+	n_requests++;
+	if (is_unreadable)
 		return -ESRCH;
 	ck_assert_uint_eq(start, CODE);
 	put_code(file);
@@ -64,7 +64,7 @@ static struct unwind_space *space;
 
 static void set_up(void)
 {
-	is_gone = false;
+	is_unreadable = false;
 	OK(unwind_cache_new(&options, &cache));
 	OK(unwind_space_new(cache, &files, NULL, &space));
 	OK(unwind_space_set_maps(space, maps_text, sizeof(maps_text) - 1));
@@ -81,33 +81,32 @@ static void tear_down(void)
 
 FIXTURE(set_up, tear_down)
 
-/* Looking at all symbols has a cost, and is done once. */
-TEST(where_a_function_starts)
+TEST(the_start_of_a_function_costs_one_search_of_the_symbols)
 {
 	const uint64_t at = CODE + STATIC + 1;
-	uint32_t budget = LOOK - 1;
+	uint32_t budget = SEARCH - 1;
 
 	ck_assert_uint_eq(code_function(space, at, &budget), 0);
-	ck_assert_uint_eq(budget, LOOK - 1);
-	budget = LOOK;
+	ck_assert_uint_eq(budget, SEARCH - 1);
+	budget = SEARCH;
 	ck_assert_uint_eq(code_function(space, at, &budget), CODE + STATIC);
 	ck_assert_uint_eq(budget, 0);
 	ck_assert_uint_eq(code_function(space, at, &budget), CODE + STATIC);
 	/* The same if none is found. */
 	ck_assert_uint_eq(code_function(space, CODE + STATIC - 1, &budget), 0);
-	budget = LOOK;
+	budget = SEARCH;
 	ck_assert_uint_eq(code_function(space, CODE + STATIC - 1, &budget), 0);
 	ck_assert_uint_eq(budget, 0);
-	budget = LOOK;
+	budget = SEARCH;
 	ck_assert_uint_eq(code_function(space, CODE + STATIC - 1, &budget), 0);
-	ck_assert_uint_eq(budget, LOOK);
+	ck_assert_uint_eq(budget, SEARCH);
 }
 
-/* Symbols that are not read yet may give an answer later. */
-TEST(a_start_without_symbols)
+/* The symbols may be read later. */
+TEST(an_answer_without_symbols_is_not_kept)
 {
 	const uint64_t at = CODE + STATIC + 1;
-	uint32_t budget = LOOK;
+	uint32_t budget = SEARCH;
 	struct image *i = pc_info_at(space, at)->image;
 
 	i->symbols_tried = false;
@@ -116,8 +115,8 @@ TEST(a_start_without_symbols)
 	ck_assert_uint_eq(code_function(space, at, &budget), CODE + STATIC);
 }
 
-/* A process has exited; another one has the same file. */
-TEST(a_file_that_is_gone)
+/* The process has exited, so its file cannot be read. Another process may have the same file. */
+TEST(answers_without_the_file_are_not_kept)
 {
 	uint32_t budget = UINT32_MAX;
 	struct code_path path;
@@ -125,23 +124,23 @@ TEST(a_file_that_is_gone)
 
 	cache_end(cache);
 	cache_begin(cache);
-	is_gone = true;
-	n_asked = 0;
+	is_unreadable = true;
+	n_requests = 0;
 	ck_assert(!code_is_sigreturn(space, CODE + TRAP));
 	ck_assert_int_eq(code_call_before(space, CODE + TRAP, &target), CODE_CALL_UNKNOWN);
 	ck_assert(!code_path_to_ret(space, CODE + PATH, &budget, &path));
 	ck_assert_uint_eq(code_function(space, CODE + STATIC + 1, &budget), 0);
-	ck_assert_uint_eq(n_asked, 1);
+	ck_assert_uint_eq(n_requests, 1);
 	cache_end(cache);
 	cache_begin(cache);
-	is_gone = false;
+	is_unreadable = false;
 	ck_assert(code_is_sigreturn(space, CODE + TRAP));
 	ck_assert(code_path_to_ret(space, CODE + PATH, &budget, &path));
 	ck_assert_uint_eq(code_function(space, CODE + STATIC + 1, &budget), CODE + STATIC);
 }
 
-/* Code can choose its addresses, but not make them collide in the table. */
-TEST(answers_are_in_a_seeded_table)
+/* So code cannot choose addresses that collide in the table. */
+TEST(the_table_of_answers_has_a_secret_seed)
 {
 	struct image *i = pc_info_at(space, CODE + STATIC)->image;
 

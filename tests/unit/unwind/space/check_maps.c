@@ -12,7 +12,7 @@ static int parse(struct maps *m, const char *text)
 	return maps_parse(m, text, strlen(text), LINES_MAX);
 }
 
-TEST(test_kinds)
+TEST(executable_mappings_of_all_kinds_are_kept)
 {
 	static const char text[] = "55d0c0a00000-55d0c0a02000 r--p 00000000 fe:01 1234      "
 				   "                 /usr/bin/a b\n"
@@ -45,7 +45,7 @@ TEST(test_kinds)
 	maps_fini(&m);
 }
 
-TEST(test_find)
+TEST(an_address_finds_its_mapping)
 {
 	struct maps m;
 
@@ -84,14 +84,14 @@ static const char *const malformed[] = {
 	"1000-3000 r-xp 0 00:00 0\n2000-4000 r-xp 0 00:00 0\n",
 };
 
-TESTS(test_malformed, array_size(malformed))
+TESTS(malformed_lines_are_refused, array_size(malformed))
 {
 	struct maps m;
 
 	ck_assert_int_eq(parse(&m, malformed[_i]), -EINVAL);
 }
 
-TEST(test_limits)
+TEST(empty_text_is_valid_and_too_many_lines_are_refused)
 {
 	static const char line[] = "1000-2000 r--p 0 00:00 0\n";
 	static const char nine[] = "\n\n\n\n\n\n\n\n\n";

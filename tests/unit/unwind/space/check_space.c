@@ -1,4 +1,4 @@
-/* When files are asked for, with a real program whose files can be refused. */
+/* Tests of when files are requested, with a real program. The test can refuse the requests. */
 #include "lib/unwind/space/space.h"
 #include "lib/unwind/space/pc_info.h"
 
@@ -17,12 +17,12 @@ static struct unwind_cache *cache;
 static struct unwind_space *space;
 static struct record_sample *sample;
 static size_t sample_size;
-static size_t asked;
+static size_t n_requests;
 static bool refused;
 
 static int get_image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
 {
-	asked++;
+	n_requests++;
 	return refused ? -EIO : target_files.image(ctx, start, end, ret_fd);
 }
 
@@ -49,7 +49,7 @@ static void set_up(void)
 	OK(unwind_cache_new(&options, &cache));
 	OK(unwind_space_new(cache, &files, &target, &space));
 	read_maps();
-	ck_assert_uint_eq(asked, 0);
+	ck_assert_uint_eq(n_requests, 0);
 }
 
 static void tear_down(void)
@@ -79,45 +79,45 @@ static void check_leaf_has_a_name(void)
 
 FIXTURE(set_up, tear_down)
 
-/* The program is looked at for its release before the first sample. */
-TEST(is_read_whole_at_the_first_look)
+/* unwind looks up the program for its release before the first sample. */
+TEST(cfi_and_symbols_are_read_with_the_first_look_up)
 {
 	const struct map *program = &space->maps.v[0];
 	struct unwind_image image;
 
 	OK(unwind_image_of_path(space, program->path, &image));
-	ck_assert_uint_eq(asked, 1);
+	ck_assert_uint_eq(n_requests, 1);
 	/* The program has exited. */
 	refused = true;
 	ck_assert_ptr_nonnull(pc_info_at(space, program->start)->image);
 	ck_assert(cache->images[0]->cfi_tried);
 	ck_assert_uint_gt(cache->images[0]->symbols.n, 0);
-	ck_assert_uint_eq(asked, 1);
+	ck_assert_uint_eq(n_requests, 1);
 }
 
-/* The process that opens files may have been killed. */
-TEST(those_not_had_are_asked_for_again)
+/* The broker's helper that opens files may have been killed. */
+TEST(a_refused_file_is_requested_again_with_the_next_maps)
 {
 	size_t before;
 
 	refused = true;
 	ck_assert_int_ne(walk(), UNWIND_END_ROOT);
-	before = asked;
+	before = n_requests;
 	ck_assert_uint_gt(before, 0);
 	refused = false;
-	/* Not for each sample, */
+	/* The next sample causes no request. */
 	ck_assert_int_ne(walk(), UNWIND_END_ROOT);
-	ck_assert_uint_eq(asked, before);
-	/* but when the maps are read again. */
+	ck_assert_uint_eq(n_requests, before);
+	/* New maps do. */
 	read_maps();
 	ck_assert_int_eq(walk(), UNWIND_END_ROOT);
 	check_leaf_has_a_name();
 }
 
-TEST(those_lost_are_asked_for_again)
+TEST(a_lost_file_is_requested_again_with_the_next_maps)
 {
 	ck_assert_int_eq(walk(), UNWIND_END_ROOT);
-	/* They were the oldest when others were read. */
+	/* The cache drops the images to make room for others. */
 	for (size_t i = 0; i < cache->n; i++)
 		image_drop(cache->images[i]);
 	cache->generation++;
@@ -130,8 +130,8 @@ TEST(those_lost_are_asked_for_again)
 	check_leaf_has_a_name();
 }
 
-/* unwind_function_at() gives the start of the FDE, with or without a symbol. */
-TEST(functions_by_call_frame_information)
+/* With or without a symbol. */
+TEST(the_start_of_a_function_is_that_of_its_fde)
 {
 	const uint64_t pc = sample->regs[SAMPLE_X86_64_RIP];
 	uint64_t offset, start, again;

@@ -1,6 +1,6 @@
 /*
- * A walk with a memo finds what a walk without one finds: at random stops of a program, and with
- * a changed word on the stack, a changed register or a shorter copy.
+ * Compares walks with a memo with walks without one: at random stops of a program, and with a
+ * changed word on the stack, a changed register or a shorter copy.
  */
 #include "lib/unwind/walk/memo.h"
 
@@ -38,7 +38,7 @@ static void assert_alike(const struct unwind_stack *a, const struct unwind_stack
 	}
 }
 
-/* What ids say holds for the stack before. */
+/* Checks that the stack before has the frames that the ids say are shared. */
 static void check_ids(void)
 {
 	ck_assert_uint_ne(now.id, 0);
@@ -122,7 +122,7 @@ static void walk_changed(struct target *t, const struct record_sample *s, size_t
 	free(copy);
 }
 
-TESTS(same_as_without, array_size(programs))
+TESTS(a_walk_with_a_memo_finds_what_a_walk_without_one_finds, array_size(programs))
 {
 	const char *args[] = {"work", NULL};
 	size_t like = 0, same = 0;
@@ -155,8 +155,7 @@ TESTS(same_as_without, array_size(programs))
 	target_stop(&t);
 }
 
-/* Frames below a signal frame are not kept in a memo. */
-TESTS(around_a_signal, array_size(programs))
+TESTS(frames_below_a_signal_frame_are_not_kept, array_size(programs))
 {
 	const char *args[] = {"signal", NULL};
 	struct record_sample *s;
@@ -183,8 +182,7 @@ TESTS(around_a_signal, array_size(programs))
 	target_stop(&t);
 }
 
-/* New maps empty the memo. */
-TEST(forgets_with_the_maps)
+TEST(new_maps_empty_the_memo)
 {
 	const char *args[] = {"work", NULL};
 	struct record_sample *s = NULL;
@@ -194,7 +192,7 @@ TEST(forgets_with_the_maps)
 	target_start(&t, "unw_o2", args);
 	thread_seize(t.pid);
 	thread_interrupt(t.pid);
-	/* Not every stack is kept; above, more than half of them share frames. */
+	/* Not every stack is kept in a memo: step until one is. */
 	for (int i = 0; i < STOPS; i++) {
 		free(s);
 		s = record_thread(&t, t.pid, &size);

@@ -1,6 +1,6 @@
 /*
- * Walks of programs that know their own stacks, compared frame by frame with libunwind-ptrace at
- * the same stop, and repeated from sp and pc alone.
+ * Compares walks of real programs, frame by frame, with the stacks that the programs print, with
+ * libunwind-ptrace at the same stop, and with walks that know only sp and pc.
  */
 #include "lib/unwind/walk/walk.h"
 
@@ -169,7 +169,7 @@ static void wait_for(struct target *t, pid_t tid, long nr)
 		;
 }
 
-TESTS(test_blocked, N_PROGRAMS *N_BLOCKING)
+TESTS(stacks_of_blocked_programs_are_those_that_they_print, N_PROGRAMS *N_BLOCKING)
 {
 	const char *program = programs[_i / N_BLOCKING];
 	const char *mode = blocking[_i % N_BLOCKING].name;
@@ -194,7 +194,7 @@ TESTS(test_blocked, N_PROGRAMS *N_BLOCKING)
 	target_stop(&t);
 }
 
-TESTS(test_threads, N_PROGRAMS)
+TESTS(stacks_of_all_threads_are_those_of_libunwind, N_PROGRAMS)
 {
 	const char *args[] = {"threads", NULL};
 	pid_t tids[THREADS + 1];
@@ -215,10 +215,10 @@ TESTS(test_threads, N_PROGRAMS)
 }
 
 /*
- * Stops after a number of instructions, so that stops are anywhere: prologues, epilogues, the
- * PLT, the vDSO. The same in each run.
+ * Stops after a number of instructions: in prologues, epilogues, the PLT, the vDSO. The stops are
+ * the same in each run.
  */
-TESTS(test_random_stops, N_PROGRAMS)
+TESTS(stacks_at_random_stops_are_those_of_libunwind, N_PROGRAMS)
 {
 	const char *args[] = {"work", NULL};
 	uint32_t random = 1;

@@ -28,7 +28,7 @@ static const struct {
 	{"", 0, CPU_CALL_NONE, 0},
 };
 
-TESTS(test_call, array_size(calls))
+TESTS(calls_before_an_address_are_recognised, array_size(calls))
 {
 	int32_t displacement = 0;
 
@@ -59,7 +59,7 @@ static const struct {
 	{"", 0, false, 0},
 };
 
-TESTS(test_frame_size, array_size(prologues))
+TESTS(the_frame_size_is_read_from_the_prologue, array_size(prologues))
 {
 	uint32_t size = 0;
 
@@ -93,13 +93,13 @@ static const struct {
 	{"\x29\xc4", 2, false},			 /* of 32 bits */
 };
 
-TESTS(test_frame_varies, array_size(frames))
+TESTS(changes_of_rsp_by_a_register_make_a_frame_vary, array_size(frames))
 {
 	ck_assert(cpu_frame_varies((const uint8_t *)frames[_i].bytes, frames[_i].n) ==
 		  frames[_i].varies);
 }
 
-TEST(test_others)
+TEST(sigreturn_and_jumps_are_recognised)
 {
 	const uint8_t *sigreturn = (const uint8_t *)"\x48\xc7\xc0\x0f\0\0\0\x0f\x05";
 	const uint8_t *jump = (const uint8_t *)"\x90\xe9\x0a\0\0\0\x0f\x84"
@@ -139,7 +139,7 @@ static const struct {
 	{"\x31\xff", 2, false},
 };
 
-TESTS(test_never_returns, array_size(lasts))
+TESTS(code_that_never_returns_ends_with_a_call_and_hlt_or_ud2, array_size(lasts))
 {
 	const uint8_t *code = (const uint8_t *)lasts[_i].bytes;
 
@@ -189,7 +189,7 @@ static const struct {
 	 21, 0, false},
 };
 
-TESTS(test_is_thread_start, array_size(thread_starts))
+TESTS(the_path_of_a_new_thread_clears_rbp_and_exits_behind_its_call, array_size(thread_starts))
 {
 	const uint8_t *code = (const uint8_t *)thread_starts[_i].bytes;
 	const size_t before = min_size(thread_starts[_i].from, CPU_THREAD_START_BEFORE);

@@ -1,7 +1,4 @@
-/*
- * Instructions as their documentation encodes them, and paths through code that is given byte by
- * byte.
- */
+/* Tests of the decoder and of paths, with instructions and code given as bytes. */
 #include "lib/unwind/x86_64/x86_64_path.h"
 #include "tests/unit/unwind/code_text.h"
 
@@ -70,7 +67,7 @@ static const struct {
 	{"\x62\xf5\x74\x48\x58\xc2", 6, {.size = 6}},
 };
 
-TESTS(test_insn, array_size(insns))
+TESTS(an_instruction_has_its_size_and_its_effect_on_the_stack, array_size(insns))
 {
 	const uint8_t *code = (const uint8_t *)insns[_i].bytes;
 	const struct x86_64_insn *e = &insns[_i].insn;
@@ -85,7 +82,7 @@ TESTS(test_insn, array_size(insns))
 	ck_assert_int_eq(insn.sp, e->sp);
 	ck_assert(insn.sp_lost == e->sp_lost && insn.loads_fp == e->loads_fp &&
 		  insn.saves_fp == e->saves_fp && insn.fp_at == e->fp_at);
-	/* Without its last byte it is no instruction. */
+	/* Without the last byte the instruction is refused. */
 	for (size_t n = 0; n < insns[_i].n; n++)
 		ck_assert(!x86_64_insn_read(code, n, &insn));
 }
@@ -122,7 +119,7 @@ static const struct {
 	 {0, SAME, false}},
 	/* push n(%rip); ret: to the pushed address */
 	{{"\xff\x35\0\0\0\0\xc3", 7}, false, {0}},
-	/* push %rbp; push %rbx; pop %rbx; pop %rbp; ret: its own, put back */
+	/* push %rbp; push %rbx; pop %rbx; pop %rbp; ret: rbp has its own value again */
 	{{"\x55\x53\x5b\x5d\xc3", 5}, true, {0, SAME, false}},
 	/* pop %rbp; push %rbp; pop %rbp; ret: the caller's, twice */
 	{{"\x5d\x55\x5d\xc3", 4}, true, {8, 0, false}},
@@ -136,13 +133,13 @@ static const struct {
 	{{"\x48\x89\xdc\xc3", 4}, false, {0}},
 	/* leave; ret */
 	{{"\xc9\xc3", 2}, false, {0}},
-	/* round in circles; the end of the code; below where it began */
+	/* an endless loop; the end of the code; sp lower than at the start */
 	{{"\x74\xfe\xeb\xfc", 4}, false, {0}},
 	{{"\x90", 1}, false, {0}},
 	{{"\x50\xc3", 2}, false, {0}},
 };
 
-TESTS(test_back, array_size(paths))
+TESTS(a_path_to_a_ret_gives_the_offsets_of_ra_and_fp, array_size(paths))
 {
 	struct code_text text = paths[_i].text;
 	struct x86_64_code code = {code_text_read, &text, 0, 1000};
@@ -165,7 +162,7 @@ TESTS(test_back, array_size(paths))
 static const char there[] = "\x55\x53\x48\x83\xec\x18\x74\x07\x48\x83\xc4\x18"
 			    "\x5b\x5d\xc3\x6a\0\xe8\0\0\0\0\x90";
 
-TEST(test_there)
+TEST(a_path_from_the_start_gives_the_offsets_of_ra_and_fp)
 {
 	struct code_text text = {there, sizeof(there) - 1};
 	struct x86_64_code code = {code_text_read, &text, 0, 1000};
@@ -206,7 +203,7 @@ static const struct {
 	{{"\x58\x58\x55\x48\x83\xec\x18\x90", 8}, 7, true, {16, SAME, false}},
 };
 
-TESTS(test_there_or_not, array_size(theres))
+TESTS(paths_from_the_start_follow_jumps_within_the_function, array_size(theres))
 {
 	struct code_text text = theres[_i].text;
 	struct x86_64_code code = {code_text_read, &text, 0, 1000};
@@ -221,8 +218,8 @@ TESTS(test_there_or_not, array_size(theres))
 	ck_assert_uint_eq(path.fp, theres[_i].path.fp);
 }
 
-/* A path that reaches a visited instruction ends: each is decoded once. */
-TEST(test_each_place_once)
+/* A path that reaches a visited instruction ends. */
+TEST(each_instruction_is_decoded_once)
 {
 	/* Ten times je to the end; 100 nops. */
 	static uint8_t bytes[20 + 100];
@@ -238,8 +235,8 @@ TEST(test_each_place_once)
 	ck_assert_uint_le(code.steps, 2 * (10 + 100 + 1));
 }
 
-/* Even if the addresses are chosen so that their hashes collide. */
-TEST(test_places_that_collide)
+/* The addresses are chosen so that their hashes collide. */
+TEST(colliding_addresses_are_visited_within_a_limit)
 {
 	/* Jumps, 8192 bytes apart. */
 	static uint8_t bytes[100 * 8192 + 1];
@@ -286,7 +283,7 @@ static const struct {
 	{0x32, true}, {0x38, true}, {0x3b, true}, {0x3c, true}, {0x3e, false}, {0x3f, false},
 };
 
-TESTS(test_installs, array_size(installing))
+TESTS(code_that_installs_an_exception_handler_is_recognised, array_size(installing))
 {
 	const uint8_t *code = (const uint8_t *)installs_handler;
 	const size_t from = installing[_i].from;
