@@ -1,6 +1,6 @@
 /*
- * One table of questions for both sides: what file_request_check() says of each, and
- * what the functions of request.h send of it. The test is the broker.
+ * Tests both sides with one table of requests: the verdict of file_request_check() on each, and
+ * whether the functions of daemon/unwind/request.h send it. The test takes the broker's part.
  */
 #include "daemon/msg/file_request.h"
 
@@ -43,7 +43,7 @@ static const struct {
 	{FILE_KIND_IMAGE, PAGE + 1, 2 * PAGE, "", FILE_REQUEST_REFUSED},
 	{FILE_KIND_IMAGE, PAGE, 2 * PAGE - 1, "", FILE_REQUEST_REFUSED},
 	{FILE_KIND_IMAGE, 0, UINT64_MAX, "", FILE_REQUEST_REFUSED},
-	/* Build-ids of 0, 1, 2, 16 and 64 bytes, and what is none. */
+	/* Build-ids of 0, 1, 2, 16 and 64 bytes, and texts that are no build-ids. */
 	{FILE_KIND_DEBUG, 0, 0, "", FILE_REQUEST_REFUSED},
 	{FILE_KIND_DEBUG, 0, 0, "ab", FILE_REQUEST_REFUSED},
 	{FILE_KIND_DEBUG, 0, 0, "abc", FILE_REQUEST_REFUSED},
@@ -53,7 +53,7 @@ static const struct {
 	{FILE_KIND_DEBUG, 0, 0, "ABCD", FILE_REQUEST_REFUSED},
 	{FILE_KIND_DEBUG, 0, 0, "../../etc/passwd", FILE_REQUEST_REFUSED},
 	{FILE_KIND_DEBUG, 0, 0, "abcd/", FILE_REQUEST_REFUSED},
-	/* Names of debug links; file_name.h has more of them. */
+	/* Names of debug links. tests/unit/base/check_file_name.c tests more names. */
 	{FILE_KIND_DEBUG_LINK, 0, PAGE, "program.debug", FILE_REQUEST_VALID},
 	{FILE_KIND_DEBUG_LINK, 0, PAGE, X_250 "xxxxx", FILE_REQUEST_VALID},
 	{FILE_KIND_DEBUG_LINK, 0, PAGE, X_250 "xxxxxx", FILE_REQUEST_REFUSED},
@@ -69,7 +69,7 @@ static const struct {
 
 static int broker;
 
-/* Before Check takes it for a file of its own. */
+/* Occupies MSG_FD, so that no file that Check opens gets this number. */
 __attribute__((constructor)) static void take_descriptor(void)
 {
 	(void)dup2(STDERR_FILENO, MSG_FD);
@@ -97,7 +97,7 @@ static void tear_down(void)
 
 FIXTURE(set_up, tear_down)
 
-TESTS(the_rule_of_a_question, array_size(cases))
+TESTS(verdict_on_each_request, array_size(cases))
 {
 	struct msg_file_request request = {
 		.kind = cases[_i].kind, .start = cases[_i].start, .end = cases[_i].end};
@@ -107,8 +107,8 @@ TESTS(the_rule_of_a_question, array_size(cases))
 	ck_assert_int_eq(file_request_check(&request), cases[_i].verdict);
 }
 
-/* By the function that unwind uses for a question of that kind. */
-static int ask(size_t i, int *ret_fd)
+/* Makes request i by the function that unwind uses for its kind. */
+static int make_request(size_t i, int *ret_fd)
 {
 	const uint64_t start = cases[i].start, end = cases[i].end;
 	const char *name = cases[i].name;
@@ -125,35 +125,35 @@ static int ask(size_t i, int *ret_fd)
 	}
 }
 
-/* The answer to the first question is there before it is asked. */
-TESTS(unwind_sends_what_the_broker_accepts_and_nothing_else, array_size(cases))
+/* The broker's answer is in the socket before the request, since the request waits for it. */
+TESTS(unwind_sends_valid_requests_only, array_size(cases))
 {
 	const struct msg_file_reply no_file = {
 		.h = MSG_HEADER(MSG_FILE_REPLY),
 		.request = 1,
 		.error = EACCES,
 	};
-	const struct msg_file_request *request;
+	const struct msg_file_request *sent;
 	struct ipc_message m;
 	int fd = -1;
 
 	OK(ipc_send(broker, &no_file, sizeof(no_file), NULL, 0));
 	if (cases[_i].verdict != FILE_REQUEST_VALID) {
-		ck_assert_int_eq(ask((size_t)_i, &fd), -ENOENT);
+		ck_assert_int_eq(make_request((size_t)_i, &fd), -ENOENT);
 		ck_assert_int_eq(ipc_recv(broker, &m), -EAGAIN);
 		return;
 	}
-	ck_assert_int_eq(ask((size_t)_i, &fd), -EACCES);
+	ck_assert_int_eq(make_request((size_t)_i, &fd), -EACCES);
 	ck_assert_int_eq(ipc_recv(broker, &m), 1);
 	ck_assert_uint_eq(msg_type_of(&m), MSG_FILE_REQUEST);
-	request = msg_as(&m, MSG_FILE_REQUEST);
-	ck_assert_ptr_nonnull(request);
-	ck_assert_int_eq(file_request_check(request), FILE_REQUEST_VALID);
-	ck_assert_uint_eq(request->kind, cases[_i].kind);
-	ck_assert_uint_eq(request->request, 1);
+	sent = msg_as(&m, MSG_FILE_REQUEST);
+	ck_assert_ptr_nonnull(sent);
+	ck_assert_int_eq(file_request_check(sent), FILE_REQUEST_VALID);
+	ck_assert_uint_eq(sent->kind, cases[_i].kind);
+	ck_assert_uint_eq(sent->request, 1);
 }
 
-TEST(a_kind_that_unwind_does_not_have_breaks_the_rule)
+TEST(kinds_that_unwind_never_requests_are_violations)
 {
 	static const uint32_t kinds[] = {0, FILE_KIND_PID_FILE, FILE_KIND_END, FILE_KIND_END + 1,
 					 UINT32_MAX};
@@ -166,7 +166,7 @@ TEST(a_kind_that_unwind_does_not_have_breaks_the_rule)
 	}
 }
 
-TEST(a_name_without_its_nul_is_refused)
+TEST(names_without_a_nul_are_refused)
 {
 	struct msg_file_request request = {.kind = FILE_KIND_DEBUG, .end = PAGE};
 

@@ -8,7 +8,7 @@
 #include "daemon/msg/msg_unwind.h"
 #include "tests/unit/suite.h"
 
-static int handled; /* by which rule */
+static int handled; /* 1: take_dsn() was called; 2: take_table(); 0: neither */
 
 static int take_dsn(void *ctx, struct ipc_message *m)
 {
@@ -33,6 +33,7 @@ static const struct msg_rule rules[] = {
 	{MSG_TABLE, take_table},
 };
 
+/* Passes a message with n_fds descriptors to msg_handle(). take_dsn() returns ctx. */
 static int handle(const void *message, size_t size, size_t n_fds, int ctx)
 {
 	struct ipc_message m = {.size = size, .n_fds = n_fds};
@@ -47,7 +48,7 @@ static int handle(const void *message, size_t size, size_t n_fds, int ctx)
 	return r;
 }
 
-TEST(by_type)
+TEST(messages_go_to_the_handler_of_their_type)
 {
 	const struct msg_dsn dsn = {.h = MSG_HEADER(MSG_DSN)};
 	const struct msg_table table = {.h = MSG_HEADER(MSG_TABLE)};
@@ -67,7 +68,7 @@ static void refuse(const void *message, size_t size, size_t n_fds)
 	ck_assert_int_eq(handled, 0);
 }
 
-TEST(against_the_rules)
+TEST(malformed_and_unexpected_messages_are_refused)
 {
 	struct msg_table table = {.h = MSG_HEADER(MSG_TABLE)};
 

@@ -24,7 +24,7 @@ static int next(const void *bytes, size_t size, struct symbolized_pc *ret)
 	return symbolized_next(&c, ret);
 }
 
-TEST(what_is_written_is_read)
+TEST(written_addresses_are_read_back)
 {
 	struct symbolized_cursor c;
 	struct symbolized_pc p;
@@ -50,7 +50,7 @@ TEST(what_is_written_is_read)
 	buf_fini(&b);
 }
 
-TEST(an_answer_that_is_cut_off_is_refused)
+TEST(truncated_answers_are_refused)
 {
 	struct symbolized_pc p;
 	struct buf b;
@@ -67,7 +67,7 @@ TEST(an_answer_that_is_cut_off_is_refused)
 	buf_fini(&b);
 }
 
-/* What writes a wrong answer is the same function, told wrong things. */
+/* Writes p, which is invalid, by symbolized_add(), which checks nothing; reading must fail. */
 static void refuse(const struct symbolized_pc *p)
 {
 	struct symbolized_pc out;
@@ -79,7 +79,7 @@ static void refuse(const struct symbolized_pc *p)
 	buf_fini(&b);
 }
 
-TEST(texts_that_are_none_are_refused)
+TEST(invalid_texts_and_lines_are_refused)
 {
 	char long_name[NAME_SIZE + 1];
 	struct symbolized_pc p = {.frames = {{"\xff", NULL, 0}}, .n = 1};
@@ -97,7 +97,7 @@ TEST(texts_that_are_none_are_refused)
 	refuse(&p);
 }
 
-TEST(impossible_counts_are_refused)
+TEST(impossible_lists_of_frames_are_refused)
 {
 	static const uint32_t none[4] = {0}, many[4] = {UNWIND_LINES_MAX + 1};
 	struct symbolized_pc p = {.frames = {{NULL, "f.c", 1}, {"f"}}, .n = 2};
@@ -108,8 +108,8 @@ TEST(impossible_counts_are_refused)
 	refuse(&p);
 }
 
-/* The NUL stands where the size says, and nowhere else. */
-TEST(a_text_ends_where_its_size_says)
+/* A text has one NUL, as its last byte. */
+TEST(texts_without_a_nul_or_with_two_are_refused)
 {
 	struct symbolized_pc p = {.frames = {{"name", NULL, 0}}, .n = 1};
 	struct symbolized_pc out;
