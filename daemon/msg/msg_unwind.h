@@ -32,7 +32,7 @@ struct msg_session_open {
 	uint32_t environment_given; /* the configuration sets the environment */
 	uint32_t by_function;	    /* report the address of a frame's function, not the pc */
 	uint32_t cpu_only;	    /* take no stacks of threads that do not run */
-	uint32_t thread_pointers;   /* identify a thread by pthread_self(), where known, not tid */
+	uint32_t use_pthread_self;  /* as the id of a thread, instead of the tid, where known */
 	/*
 	 * The destinations of chunks. Spotlight is Sentry's viewer on a developer's own machine.
 	 * A payload for a file or for Spotlight has members that a payload for a server has not
@@ -265,7 +265,10 @@ struct msg_usage_entry {
 	uint32_t target;
 	uint32_t reserved;
 	uint64_t time_ns; /* of the reading, CLOCK_MONOTONIC */
-	/* Processor time since the reading before; 100 % is one processor. */
+	/*
+	 * Processor time since the last reading, in millionths of a percent of one processor:
+	 * 100,000,000 is one processor.
+	 */
 	uint64_t cpu_percent_millionths;
 	uint64_t memory_bytes;
 	uint64_t anonymous_bytes; /* the part of memory_bytes that is RssAnon */

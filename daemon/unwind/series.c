@@ -33,7 +33,7 @@ int series_open(struct series *c, const struct msg_session_open *open, const str
 	int r;
 
 	*c = (struct series){.open = *open};
-	thread_keys_init(&c->keys, open->thread_pointers != 0, open->hash_seed);
+	thread_keys_init(&c->keys, open->use_pthread_self != 0, open->hash_seed);
 	options = options_of(&c->open);
 	r = aggregate_new(&options, p->space, &c->aggregate);
 	if (r == 0)

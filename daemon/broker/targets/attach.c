@@ -66,7 +66,7 @@ static void open_session(struct targets *ts, struct target *t)
 		.cpu_only = ts->state->options.config.mode == MODE_CPU,
 		.chunk_us = ts->state->options.config.chunk_seconds * UINT64_C(1000000),
 		.wall_offset_us = t->wall_offset_us,
-		.thread_pointers = c->thread_id_format == THREAD_ID_PTHREAD,
+		.use_pthread_self = c->thread_id_format == THREAD_ID_PTHREAD,
 		.for_server = t->instance->ship->dsn[0] != '\0',
 		.for_file = delivery_has_files(ts->delivery),
 		.for_spotlight = ts->children->spotlight != NULL,
