@@ -5,7 +5,7 @@
 
 #include "daemon/msg/msg_io.h"
 
-static void tell(const void *message, size_t size, const int *fds, size_t n_fds)
+static void send_or_exit(const void *message, size_t size, const int *fds, size_t n_fds)
 {
 	if (ipc_send(MSG_FD, message, size, fds, n_fds) < 0)
 		exit(EXIT_FAILURE);
@@ -20,14 +20,14 @@ void broker_link_state(uint32_t target, enum target_state state, int error)
 		.error = error,
 	};
 
-	tell(&m, sizeof(m), NULL, 0);
+	send_or_exit(&m, sizeof(m), NULL, 0);
 }
 
 void broker_link_ring_made(uint32_t ring, int fd)
 {
 	const struct msg_id m = {.h = MSG_HEADER(MSG_RING_MADE), .id = ring};
 
-	tell(&m, sizeof(m), &fd, 1);
+	send_or_exit(&m, sizeof(m), &fd, 1);
 }
 
 void broker_link_ring_broken(uint32_t ring)

@@ -44,7 +44,7 @@ static unsigned int quota_of(const char *group, bool is_unified)
 	return quota <= 0 || period <= 0 ? 0 : percent_of(quota, period);
 }
 
-/* The lesser of two quotas; 0 stands for none. */
+/* The lesser of two quotas; 0 means none. */
 static unsigned int lesser(unsigned int a, unsigned int b)
 {
 	return a == 0 || (b != 0 && b < a) ? b : a;

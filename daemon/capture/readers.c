@@ -51,7 +51,7 @@ struct reader {
 	int fd; /* to the unwind process; -1: none */
 	struct loop_source *source;
 	struct capture_sink sink;
-	uint64_t told; /* the head that the reader knows */
+	uint64_t sent_head; /* the last head that was sent to the reader */
 	bool has_news;
 	unsigned int first_ticks; /* left, of the newest target */
 };
@@ -60,7 +60,7 @@ struct readers {
 	struct readers_options options;
 	struct reader *list[RINGS_MAX];
 	size_t n;
-	uint64_t told_ns; /* when all readers got their heads */
+	uint64_t sent_ns; /* when the heads of all rings were last sent */
 	uint64_t news_ns; /* something counts as new until then */
 };
 
@@ -75,21 +75,21 @@ int readers_new(const struct readers_options *options, struct readers **ret)
 	return 0;
 }
 
-static void tell_head(struct reader *reader)
+static void send_head(struct reader *reader)
 {
 	const uint64_t head = reader->sink.ring.head;
 
-	if (reader->fd < 0 || reader->told == head)
+	if (reader->fd < 0 || reader->sent_head == head)
 		return;
-	/* A reader that is gone, or does not read, is the broker's concern. */
+	/* If the reader is gone or does not read, the broker handles that. */
 	if (msg_send_number(reader->fd, MSG_RING_HEAD, head) == 0)
-		reader->told = head;
+		reader->sent_head = head;
 }
 
 void readers_send_heads(struct readers *r)
 {
 	for (size_t i = 0; i < r->n; i++)
-		tell_head(r->list[i]);
+		send_head(r->list[i]);
 }
 
 void readers_send_first_heads(struct readers *r)
@@ -99,7 +99,7 @@ void readers_send_first_heads(struct readers *r)
 
 		if (reader->first_ticks > 0) {
 			reader->first_ticks--;
-			tell_head(reader);
+			send_head(reader);
 		}
 	}
 }
@@ -115,14 +115,15 @@ void readers_tick(struct readers *r, uint64_t now_ns)
 			r->news_ns = now_ns + NEWS_NS;
 		reader->has_news = false;
 	}
-	all_due = now_ns - r->told_ns >= (now_ns < r->news_ns ? HEAD_NEWS_NS : HEAD_NS);
+	all_due = now_ns - r->sent_ns >= (now_ns < r->news_ns ? HEAD_NEWS_NS : HEAD_NS);
 	if (all_due)
-		r->told_ns = now_ns;
+		r->sent_ns = now_ns;
 	for (size_t i = 0; i < r->n; i++) {
 		struct reader *reader = r->list[i];
 
-		if (all_due || ring_bytes_since(&reader->sink.ring, reader->told) >= HEAD_BYTES)
-			tell_head(reader);
+		if (all_due ||
+		    ring_bytes_since(&reader->sink.ring, reader->sent_head) >= HEAD_BYTES)
+			send_head(reader);
 	}
 }
 
@@ -198,7 +199,10 @@ static struct reader *reader_of(struct readers *r, uint32_t ring)
 	return NULL;
 }
 
-/* The reader of this number, new or emptied, without a ring; NULL: too many, or no memory. */
+/*
+ * Returns the reader of this number, new or emptied, without a ring; NULL if there are too many, or
+ * without memory.
+ */
 static struct reader *empty_reader(struct readers *r, uint32_t ring)
 {
 	struct reader *reader = reader_of(r, ring);

@@ -16,7 +16,8 @@
  * If the array grows its pointer changes. Returns 0, or -ENOMEM and changes nothing; an array has
  * at most UINT32_MAX elements, so that UINT32_MAX is never an index.
  *
- * The capacity grows by half, not to the double: the arrays of a chunk are most of unwind's memory.
+ * The capacity grows by half, not to the double, because the arrays of profiles that are being made
+ * are most of unwind's memory.
  */
 #define array_grow(array, n, cap) array_make_room(&(array), (n), &(cap), sizeof(*(array)))
 

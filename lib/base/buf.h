@@ -3,8 +3,8 @@
  * piece by piece.
  *
  * The bytes are followed by a NUL that is not part of the length, so text can be passed on as a
- * string. Memory that the buffer leaves when it grows is not zeroed: for a secret, use a buffer
- * that does not grow, or read the secret at once.
+ * string. When the buffer grows, the bytes may move, and their old place is not zeroed. So a secret
+ * is added to an empty buffer by one buf_add(), and nothing is added after it.
  */
 #ifndef LIB_BASE_BUF_H
 #define LIB_BASE_BUF_H

@@ -1,6 +1,7 @@
 /*
- * Reads the kernel's clocks. Only daemon/ calls these functions: code in lib/ and proto/ takes
- * times as arguments, or a clock_fn where it needs a time in the middle of an operation.
+ * Reads the kernel's clocks. Only daemon/ calls the functions that read a clock: code in lib/ and
+ * proto/ takes times as arguments, or a clock_fn where it needs a time in the middle of an
+ * operation.
  */
 #ifndef LIB_BASE_CLOCK_H
 #define LIB_BASE_CLOCK_H

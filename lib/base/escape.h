@@ -1,7 +1,8 @@
 /*
  * Makes text from a target, a file or a server safe for a terminal: control characters, which a
- * terminal would obey, become \xNN. These are the bytes below 0x20, 0x7f, and the characters
- * U+0080 to U+009F in UTF-8.
+ * terminal would obey, become \xNN, where NN is the number of the character. These are the bytes
+ * below 0x20, 0x7f, and the characters U+0080 to U+009F in UTF-8: the two bytes of U+0085 become
+ * \x85. Backslashes stay as they are, so the result cannot be converted back.
  */
 #ifndef LIB_BASE_ESCAPE_H
 #define LIB_BASE_ESCAPE_H

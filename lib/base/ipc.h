@@ -2,8 +2,8 @@
  * Sends and receives messages between the daemon's processes: SOCK_SEQPACKET sockets, one datagram
  * for each message, with file descriptors. daemon/msg/msg.h defines the messages.
  *
- * On a non-blocking socket nothing waits: -EAGAIN tells the caller that the peer does not read, or
- * has sent nothing.
+ * On a non-blocking socket no function waits: -EAGAIN means that the peer does not read, or has
+ * sent nothing.
  */
 #ifndef LIB_BASE_IPC_H
 #define LIB_BASE_IPC_H

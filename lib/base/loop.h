@@ -15,12 +15,18 @@
 struct loop;
 struct loop_source;
 
-/* Called when the descriptor is readable, closed by its peer, or in error: reading tells which. */
+/*
+ * Called when the descriptor is readable, closed by its peer, or in error. By reading it the
+ * handler finds out which.
+ */
 typedef void (*loop_fn)(void *ctx);
 
 /* Returns 0 or -errno. */
 must_check int loop_new(struct loop **ret);
-/* Frees the loop; the watched descriptors stay open. l may be NULL. */
+/*
+ * Frees the loop. The caller has removed all sources, or they leak. Watched descriptors stay open.
+ * l may be NULL.
+ */
 void loop_free(struct loop *l);
 
 /*
@@ -29,7 +35,7 @@ void loop_free(struct loop *l);
  */
 must_check int loop_add(struct loop *l, int fd, loop_fn fn, void *ctx,
 			struct loop_source **ret_source);
-/* Stops watching, frees the source and sets *source to NULL. Takes a pointer to NULL. */
+/* Stops watching, frees the source and sets *source to NULL. *source may be NULL. */
 void loop_remove(struct loop *l, struct loop_source **source);
 
 /*

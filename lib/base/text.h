@@ -1,6 +1,6 @@
 /*
- * A pool of strings without duplicates: names and paths of a chunk, or of a session's tables. A
- * string keeps its address until all are freed together.
+ * A pool of strings without duplicates, such as the names and paths of a profile. A string keeps
+ * its address until all strings of the pool are freed together.
  */
 #ifndef LIB_BASE_TEXT_H
 #define LIB_BASE_TEXT_H

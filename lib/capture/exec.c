@@ -100,7 +100,7 @@ bool exec_leader_dies(struct traced_process *t)
 /*
  * The auxiliary vector is made of words of the program's size. Its first type
  * is a small number: read as 64 bits its upper half is 0, and in a vector of
- * 32 bits the value stands there, that of AT_SYSINFO or AT_HWCAP
+ * 32 bits it has the value of the first entry, of AT_SYSINFO or AT_HWCAP
  * (create_elf_tables() in fs/binfmt_elf.c).
  */
 static bool is_32_bit(const struct exec_auxv *p)

@@ -34,7 +34,7 @@ static uint64_t robust_head(uint32_t tid)
  * thread's own data, and the thread pointer points to the start of these data, which has two words
  * that point to the start itself: arch_is_own_data. musl makes a list only when it needs one.
  */
-static uint64_t look_from(const struct thread *th, uint64_t from, uint64_t head)
+static uint64_t search_from(const struct thread *th, uint64_t from, uint64_t head)
 {
 	uint64_t words[BEFORE_HEAD_MAX / sizeof(uint64_t)];
 	size_t n = (size_t)(head - from) / sizeof(words[0]);
@@ -56,11 +56,11 @@ static uint64_t find_pointer(const struct thread *th)
 
 	if (head <= BEFORE_HEAD_MAX)
 		return 0;
-	found = look_from(th, head - BEFORE_HEAD_MAX, head);
+	found = search_from(th, head - BEFORE_HEAD_MAX, head);
 	/* The page before the head's may not be mapped. */
 	page = head & ~UINT64_C(4095);
 	if (found == 0 && head - page < BEFORE_HEAD_MAX)
-		found = look_from(th, page, head);
+		found = search_from(th, page, head);
 	return found;
 }
 

@@ -177,10 +177,10 @@ static void handle_exit(struct capture *c, uint32_t tid)
 }
 
 /*
- * Reports a forked child. The parent stops in fork(2) before it can end, so the caller is told of
- * the child before it is told of the parent's end. The child may not have run yet.
+ * Reports a forked child. The parent stops in fork(2) before it can end, so the caller
+ * gets the child's pid before it gets the parent's end. The child may not have run yet.
  */
-static void tell_forked(struct capture *c, uint32_t tid, int status)
+static void report_forked(struct capture *c, uint32_t tid, int status)
 {
 	const int event = status >> 16;
 	unsigned long pid;
@@ -213,7 +213,7 @@ static void handle_status(struct capture *c, uint32_t tid, int status)
 	case TRACEE_CALL:
 	case TRACEE_CLONE:
 	case TRACEE_OTHER:
-		tell_forked(c, tid, status);
+		report_forked(c, tid, status);
 		if (th == NULL) {
 			first_stop(c, tid, kind, signal);
 			return;

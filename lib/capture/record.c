@@ -131,8 +131,8 @@ static enum proc_outcome read_start_of_stack(struct thread *th)
 #define NAME_TICKS     8
 #define NAME_TICKS_MAX 512
 
-static bool tell_name(struct thread *th, const char comm[COMM_SIZE], uint64_t tick,
-		      uint64_t time_ns)
+static bool write_thread(struct thread *th, const char comm[COMM_SIZE], uint64_t tick,
+			 uint64_t time_ns)
 {
 	struct traced_process *t = th->target;
 	struct record_thread *record;
@@ -185,7 +185,7 @@ bool record_announce(struct thread *th, uint64_t tick, uint64_t time_ns,
 		return false;
 	pointer_find(th);
 	*ret_reason = record_no_room_reason(t);
-	if (!tell_name(th, comm, tick, time_ns))
+	if (!write_thread(th, comm, tick, time_ns))
 		return false;
 	th->reader.announced = true;
 	wait_for_name(th, tick, NAME_TICKS);
@@ -202,7 +202,7 @@ void record_pointer(struct thread *th, uint64_t pointer, uint64_t tick, uint64_t
 	if (!th->target->reader.wants_thread_pointers || th->pointer == th->reader.pointer)
 		return;
 	memcpy(comm, th->reader.comm, sizeof(comm));
-	(void)tell_name(th, comm, tick, time_ns);
+	(void)write_thread(th, comm, tick, time_ns);
 }
 
 void record_rename(struct thread *th, uint64_t tick, uint64_t time_ns)
@@ -219,7 +219,7 @@ void record_rename(struct thread *th, uint64_t tick, uint64_t time_ns)
 	if (read_name(th, comm) == PROC_READ && comm[0] != '\0' &&
 	    ((t->reader.wants_thread_pointers && th->pointer != th->reader.pointer) ||
 	     strncmp(comm, th->reader.comm, COMM_SIZE) != 0))
-		(void)tell_name(th, comm, tick, time_ns);
+		(void)write_thread(th, comm, tick, time_ns);
 }
 
 /*

@@ -6,7 +6,7 @@
 #include <signal.h>
 
 /*
- * How one reading of a clock tells whether any sleeping thread has run. The process's CPU clock is
+ * How one reading of a clock shows whether any sleeping thread has run. The process's CPU clock is
  * the sum of the run times of all threads, of ended ones, too. The clock and schedstat show the
  * sums as the scheduler last wrote them (thread_group_cputime() and proc_pid_schedstat()). The run
  * times of awake threads, as read now, and those of sleeping threads, as they were when they fell
@@ -144,7 +144,7 @@ static bool is_spared(const struct thread *th)
  * Reads the times of the awake threads. Adds up their run times if sum_ns is not NULL. Returns
  * false if the times of one thread could not be read.
  */
-static bool look_at_awake(struct traced_process *t, uint64_t *sum_ns)
+static bool read_awake_times(struct traced_process *t, uint64_t *sum_ns)
 {
 	bool all = true;
 
@@ -211,7 +211,7 @@ struct thread *sleepers_next_that_ran(struct traced_process *t, unsigned int *ch
 
 /*
  * To read a process's CPU clock, the kernel adds up its threads: 100 us for 1,000 of them. While a
- * timer stands on that clock, the scheduler keeps the sum, and the clock is read in 2 us
+ * timer is set on that clock, the scheduler keeps the sum, and the clock is read in 2 us
  * (cpu_clock_sample_group() in kernel/time/posix-cpu-timers.c). The target pays two additions more
  * at each switch of threads.
  */
@@ -252,7 +252,7 @@ void sleepers_begin_tick(struct traced_process *t)
 	bool known;
 
 	set_timer(t);
-	known = look_at_awake(t, worth_it ? &awake_ns : NULL) && worth_it &&
+	known = read_awake_times(t, worth_it ? &awake_ns : NULL) && worth_it &&
 		t->capture->options.process_ns(t->pid, &process_ns) == 0;
 	t->threads.ended_now_ns = process_ns - awake_ns - t->threads.asleep_ns;
 	t->threads.n_passed = t->threads.n_asleep;

@@ -50,8 +50,10 @@ struct thread *sleepers_next_that_ran(struct traced_process *t, unsigned int *ch
 /* Call this when all sleeping threads have been checked: keeps the CPU clock for the next tick. */
 void sleepers_end_checks(struct traced_process *t);
 
-/* Deletes the timer that sleepers_begin_tick set on the process's CPU clock. Call this before t is
- * freed. */
+/*
+ * Deletes the timer that sleepers_begin_tick set on the process's CPU clock. Call this before t is
+ * freed.
+ */
 void sleepers_delete_timer(struct traced_process *t);
 
 #endif

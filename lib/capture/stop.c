@@ -193,7 +193,11 @@ static bool counts_as_run(const struct thread *th, enum activity_run run)
 	return true;
 }
 
-static void tell_of_run(struct thread *th)
+/*
+ * Notes that the thread's last record says that it runs. Writes RECORD_WAITING if the thread has
+ * lost its processor since.
+ */
+static void note_run(struct thread *th)
 {
 	th->reader.running = true;
 	if (th->pending.later_ns != 0 && !kept_its_processor(th))
@@ -240,7 +244,7 @@ static void finish_sample(struct thread *th, int error, struct record_sample *re
 	record_commit_sample(th, size);
 	th->reader.running = false;
 	if (ran)
-		tell_of_run(th);
+		note_run(th);
 	counters->captured++;
 	counters->filled += th->pending.unaccounted - 1;
 }

@@ -122,7 +122,7 @@ void targets_end(struct traced_process *t)
 	plan_target(t);
 }
 
-static bool tell_end(struct traced_process *t)
+static bool write_end(struct traced_process *t)
 {
 	record_exits(t, t->ticks.last, record_time(t));
 	return record_event(t, RECORD_END, 0, t->ticks.last, record_time(t));
@@ -133,7 +133,7 @@ void targets_free_ended(struct capture *c)
 	for (size_t i = 0; i < c->n_targets;) {
 		struct traced_process *t = c->targets[i].target;
 
-		if (c->targets[i].tick != 0 || t->phase != TRACED_ENDED || !tell_end(t)) {
+		if (c->targets[i].tick != 0 || t->phase != TRACED_ENDED || !write_end(t)) {
 			i++;
 			continue;
 		}
