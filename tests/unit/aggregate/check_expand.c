@@ -103,7 +103,7 @@ static void check_stack(size_t i, const char *expected)
 
 FIXTURE(set_up, tear_down)
 
-TEST(test_inlined)
+TEST(inlined_functions_become_frames)
 {
 	ADD(0x1210, 0x1120, 0x1020);
 	ADD(0x1110, 0x1020);
@@ -124,7 +124,7 @@ TEST(test_inlined)
 }
 
 /* A root with an inlined function: each frame near the root still has a name. */
-TEST(test_root)
+TEST(inlined_functions_at_the_root)
 {
 	ADD(0x1120);
 	ADD(0x1320, 0x1120);
@@ -135,7 +135,7 @@ TEST(test_root)
 		       "between /src/b.h:2, outer /src/c.c:3");
 }
 
-TEST(test_nothing_inlined)
+TEST(nothing_is_inlined)
 {
 	ADD(0x1210, 0x1020);
 	samples[p.n_samples++].node = PROFILE_NONE;
@@ -146,7 +146,7 @@ TEST(test_nothing_inlined)
 	check_stack(0, "plain ?:0, main /src/main.c:10");
 }
 
-TEST(test_not_asked_for)
+TEST(inlined_functions_are_not_requested)
 {
 	l.inlined_too = false;
 	ADD(0x1110, 0x1020);
@@ -155,7 +155,7 @@ TEST(test_not_asked_for)
 }
 
 /* Stacks that would exceed the server's limit are not expanded. */
-TEST(test_too_large)
+TEST(stacks_above_the_limit_stay)
 {
 	struct unwind_frame *frames = calloc(UNWIND_FRAMES_MAX, sizeof(*frames));
 	size_t bytes = 0;

@@ -119,7 +119,7 @@ static void profile_random(uint64_t seed, bool by_function, struct times *ret, c
 
 FIXTURE(set_up, NULL)
 
-TESTS(times_are_the_same, 10)
+TESTS(functions_have_the_same_times, 10)
 {
 	static char exact_table[8192], function_table[8192];
 	struct times exact, function;
@@ -136,8 +136,8 @@ TESTS(times_are_the_same, 10)
 	ck_assert_uint_lt(function.n_nodes, exact.n_nodes);
 }
 
-/* A difference in one of these members makes another frame. */
-TEST(what_is_equal)
+/* Two frames stay apart if they differ in any member but in_app. */
+TEST(equal_frames_and_stacks_are_merged)
 {
 	static const char f[] = "f", g[] = "g";
 	static const struct profile_frame frames[] = {
@@ -178,7 +178,7 @@ TEST(what_is_equal)
 	fold_fini(&fold);
 }
 
-TEST(nothing)
+TEST(empty_profile)
 {
 	struct profile p = {.n_samples = 0};
 	struct fold fold = {0};

@@ -111,22 +111,22 @@ TEST(sums_over_chunks)
 	check_table(10, "sums_over_chunks");
 }
 
-TEST(rest_in_one_row)
+TEST(other_functions_in_one_row)
 {
 	spend("am", 5 * S, true);
 	spend("bm", 3 * S, true);
 	spend("cm", 2 * S, true);
 	spend("pm", 2 * S, false);
 	count();
-	check_table(1, "rest_in_one_row");
-	check_table(0, "rest_in_one_row_only");
+	check_table(1, "others_in_one_row");
+	check_table(0, "others_only");
 }
 
 /*
  * One of four rows shows the function with the most waiting time, although three others have more
  * CPU time.
  */
-TEST(waiting_has_its_place)
+TEST(longest_wait_has_a_row)
 {
 	spend("am", 5 * S, true);
 	spend("bm", 4 * S, true);
@@ -135,11 +135,11 @@ TEST(waiting_has_its_place)
 	spend("pm", 2 * S, false);
 	spend("qm", 9 * S, false);
 	count();
-	check_table(4, "waiting_has_its_place");
+	check_table(4, "longest_wait");
 }
 
 /* A function that only calls waiting ones has no time to show. */
-TEST(callers_of_waits_are_not_shown)
+TEST(callers_of_waiting_functions_are_left_out)
 {
 	spend("am", 5 * S, true);
 	spend("pz", 2 * S, false);
@@ -147,14 +147,14 @@ TEST(callers_of_waits_are_not_shown)
 	check_table(10, "callers_of_waits");
 }
 
-TEST(nothing)
+TEST(empty_table)
 {
 	count();
-	check_table(10, "nothing");
+	check_table(10, "empty");
 }
 
 /* All code of a file without symbols counts as one function. */
-TEST(unnamed)
+TEST(files_without_symbols)
 {
 	spend("abpq", 3 * S, true);
 	spend("bc", S, true);
@@ -165,11 +165,11 @@ TEST(unnamed)
 			frames[i].package = NULL;
 	}
 	OK(functions_add(&functions, &stacks, frames));
-	check_table(10, "unnamed");
+	check_table(10, "without_symbols");
 }
 
 /* Functions with the same name in two files are two functions. */
-TEST(same_name)
+TEST(equal_names_in_two_files)
 {
 	spend("ap", S, true);
 	spend("pa", S, true);
@@ -177,11 +177,11 @@ TEST(same_name)
 	for (size_t i = 0; i < stacks.n_frames; i++)
 		frames[i].function = "init";
 	OK(functions_add(&functions, &stacks, frames));
-	check_table(10, "same_name");
+	check_table(10, "equal_names");
 }
 
 /* The table has no control byte for the terminal. */
-TEST(escapes)
+TEST(names_are_escaped_and_cut_off)
 {
 	static char endless[1001];
 	char *text;
@@ -207,7 +207,7 @@ TEST(escapes)
 }
 
 /* With more functions than the limit, those with the least time are summed up in one row. */
-TEST(bounded)
+TEST(functions_above_the_limit_are_summed_up)
 {
 	static char names[3 * FUNCTIONS_MAX][8];
 	uint64_t total = 0;
@@ -236,7 +236,7 @@ TEST(bounded)
 	free(text);
 }
 
-TEST(no_space)
+TEST(write_error)
 {
 	FILE *f = fopen("/dev/full", "w");
 

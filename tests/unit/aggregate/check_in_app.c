@@ -41,7 +41,7 @@ TESTS(by_file, array_size(files))
 	ck_assert_int_eq(in_app(&code, &none), files[_i].in_app);
 }
 
-TEST(by_rules)
+TEST(by_patterns)
 {
 	static const struct in_app_rules rules = {"/usr/lib/app/** libz.so*", "/opt/** main"};
 	static const struct {
@@ -112,7 +112,7 @@ static const struct {
 	{"", false},
 };
 
-TESTS(of_go, array_size(go))
+TESTS(go_symbols, array_size(go))
 {
 	const struct in_app_rules none = {"", ""};
 	struct in_app_code code = {
@@ -166,12 +166,12 @@ static const struct {
 	{"", false},
 };
 
-TESTS(of_rust, array_size(rust))
+TESTS(rust_names, array_size(rust))
 {
 	ck_assert_int_eq(in_app_is_rust_library(rust[_i].name), rust[_i].is_library);
 }
 
-/* Names of the C library count only in a file that can contain the library. */
+/* Names of the C library decide only in a file that can contain the library. */
 static const struct {
 	const char *symbol, *path;
 	bool has_interpreter, in_app;
@@ -217,7 +217,7 @@ TESTS(by_symbol, array_size(c))
 	ck_assert_int_eq(in_app(&code, &none), c[_i].in_app);
 }
 
-TEST(table_is_sorted)
+TEST(library_names_are_sorted)
 {
 	for (size_t i = 1; i < library_names_n; i++)
 		ck_assert_uint_lt(library_names[i - 1], library_names[i]);

@@ -132,7 +132,7 @@ TEST(caller_is_looked_up_one_byte_before)
 					 s.frames[i].is_leaf ? "_ZN3app4workEv" : "main");
 }
 
-TEST(frames)
+TEST(names_packages_and_in_app)
 {
 	ADD(0x10150, 0x7abcd, 0x10290, 0x10390, 0x30020, 0x90010, 0x10040, 0x10050);
 	ADD(0x50000, 0x10040, 0x10050);
@@ -177,7 +177,7 @@ TEST(names_near_the_root)
 }
 
 /* All addresses of a function without a symbol get the same name. */
-TEST(unnamed_functions)
+TEST(functions_without_a_symbol)
 {
 	ADD(0x79000, 0x30050, 0x90180, 0x91fff, 0x92000, 0x10040, 0x10050);
 	ADD(0x79000, 0x30102, 0x7abcd, 0x10040, 0x10050);
@@ -198,7 +198,7 @@ TEST(unnamed_functions)
 }
 
 /* Without name_by_start only frames that need a name have one. */
-TEST(unnamed_functions_stay_so)
+TEST(functions_without_a_symbol_stay_unnamed)
 {
 	l.name_by_start = false;
 	l.by_function = true;
@@ -210,7 +210,7 @@ TEST(unnamed_functions_stay_so)
 }
 
 /* A frame without a symbol near the root is not in_app, not even in a file of the application. */
-TEST(unnamed_functions_near_the_root)
+TEST(functions_without_a_symbol_near_the_root)
 {
 	ADD(0x30060, 0x30050, 0x30040);
 	finish();
@@ -274,7 +274,7 @@ TEST(sources_by_function)
 	ck_assert_uint_eq(l.inlined[0].line, 0);
 }
 
-TEST(images_used)
+TEST(images_of_the_profile)
 {
 	ADD(0x10150, 0x30020, 0x7abcd, 0x7abd0, 0x10040);
 	finish();
@@ -293,7 +293,7 @@ TEST(images_used)
 }
 
 /* One image reaches into the next, two start at the same address, and one has no end. */
-TEST(images_that_overlap)
+TEST(overlapping_images)
 {
 	static const struct fake_image overlapping[] = {
 		IMAGE(0x1000, 0x2000, "/small", id_a, 0x1000, 0x800),
@@ -313,7 +313,7 @@ TEST(images_that_overlap)
 }
 
 /* Each frame is looked up once, however often lookup_update() is called. */
-TEST(only_new_frames)
+TEST(frames_are_looked_up_once)
 {
 	ADD(0x10150, 0x10040);
 	finish();
@@ -324,7 +324,7 @@ TEST(only_new_frames)
 	ck_assert_str_eq(frame_at(0x10160)->function, "_ZN3app4workEv");
 }
 
-TEST(demangled)
+TEST(demangled_names)
 {
 	l.demangle = true;
 	ADD(0x10150, 0x90010, 0x10040, 0x10050);
@@ -338,7 +338,7 @@ TEST(demangled)
 }
 
 /* A target with very long names gets a chunk without most of them. */
-TEST(budget)
+TEST(strings_above_the_limit)
 {
 	static char name[4001];
 	const struct fake_symbol endless = {0, UINT64_MAX, name};

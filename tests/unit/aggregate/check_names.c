@@ -23,7 +23,7 @@ static const struct {
 	{"a-name-of-fifte", 16, true, "/bin/a-name-of-fifteen", "main"},
 	{"a-name-of-fift", 16, true, "/bin/a-name-of-fifteen", "a-name-of-fift"},
 	{"", 16, true, "", ""},
-	/* Without a NUL all of the bytes count, and no more. */
+	/* Without a NUL all bytes are read, at most COMM_SIZE. */
 	{"0123456789abcdefXX", 16, false, "", "0123456789abcdef"},
 	{"0123456789abcdefXX", 18, false, "", "0123456789abcdef"},
 	{"abc", 2, false, "", "ab"},
@@ -48,7 +48,7 @@ static const struct {
 	const char *out;
 	const char *main_argv0;
 } called[] = {
-	/* The comm is another name than the file's. */
+	/* The comm is not the name of the file, which was executed through a link. */
 	{"python3", true, "/usr/bin/python3.11", "main", "python3"},
 	{"python3", true, "/usr/bin/python3.11", "main", "/usr/bin/python3"},
 	{"python3", false, "/usr/bin/python3.11", "python3", "python3"},
@@ -70,7 +70,7 @@ static const struct {
 	{"app", true, "", "app", "app/"},
 };
 
-TESTS(names_of_links, array_size(called))
+TESTS(main_threads_by_argv0, array_size(called))
 {
 	char out[THREAD_NAME_SIZE];
 
@@ -79,7 +79,7 @@ TESTS(names_of_links, array_size(called))
 	ck_assert_str_eq(out, called[_i].out);
 }
 
-TEST(base)
+TEST(base_name)
 {
 	ck_assert_str_eq(names_base("/usr/lib/libc.so.6"), "libc.so.6");
 	ck_assert_str_eq(names_base("[vdso]"), "[vdso]");
@@ -112,7 +112,7 @@ TEST(equal_names_get_a_number)
 	text_fini(&text);
 }
 
-TEST(of_few_threads)
+TEST(none_or_one_thread)
 {
 	struct profile_thread one = {1, "main", 0};
 

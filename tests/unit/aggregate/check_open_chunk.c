@@ -1,4 +1,4 @@
-/* Tests the table of threads. Samples are tested in check_aggregate.c. */
+/* Tests the table of threads. check_aggregate.c and check_chunks.c test the samples. */
 #include "lib/aggregate/open_chunk.h"
 
 #include "tests/unit/suite.h"
@@ -26,7 +26,7 @@ static struct thread *get(uint32_t tid)
 
 FIXTURE(set_up, tear_down)
 
-TEST(starts_from_nothing)
+TEST(new_threads_are_empty)
 {
 	struct thread *t = get(7);
 
@@ -43,7 +43,7 @@ TEST(starts_from_nothing)
 /*
  * Exited threads are removed. Threads with samples in the next chunk are removed one chunk later.
  */
-TEST(drop_exited)
+TEST(exited_threads_are_dropped)
 {
 	for (uint32_t tid = 0; tid < 1000; tid++)
 		get(tid);

@@ -41,7 +41,7 @@ TEST(tick_before)
 }
 
 /* Ticks that capture skipped are added, up to a limit. */
-TEST(ticks_between)
+TEST(skipped_ticks_are_added)
 {
 	period_tick(&period, 100 * MS, 0, 7);
 	ck_assert_uint_eq(period_tick_before(&period, 100 * MS), 0);
@@ -61,7 +61,7 @@ TEST(ticks_between)
 	ck_assert_uint_eq(period.n_ticks, 1 + 4 + 1 + 1 + PERIOD_TICKS);
 }
 
-TEST(as_asked)
+TEST(end_as_requested)
 {
 	period_tick(&period, 100 * S, 100 * S, 1);
 	period_tick(&period, 104 * S, 102 * S, 1);
@@ -73,7 +73,7 @@ TEST(as_asked)
 	check_end(0, 100 * S, 100 * S);
 }
 
-TEST(due)
+TEST(due_at_its_length)
 {
 	ck_assert(!period_due(&period));
 	period_tick(&period, 100 * S, 100 * S, 1);
@@ -107,15 +107,15 @@ TEST(gap)
 	period_tick(&period, 111 * S, 111 * S, 1);
 	ck_assert(period_due(&period));
 	check_end(111 * S, 105 * S, 111 * S);
-	/* Only the lag is left of the chunk by then. */
+	/* 103 s lags by more than PERIOD_LAG_NS: the end is moved forward, into the gap. */
 	check_end(103 * S, 105 * S, 111 * S);
 	period_restart(&period, 111 * S);
 	ck_assert(!period_due(&period));
 	ck_assert_uint_eq(period_between(&period, 100 * S, 112 * S), 12 * S);
 }
 
-/* Two gaps, the first of them not settled, count as one. */
-TEST(two_gaps)
+/* The ticks before the first gap are not settled when the second gap comes. */
+TEST(two_gaps_count_as_one)
 {
 	period_tick(&period, 100 * S, 100 * S, 1);
 	period_tick(&period, 110 * S, 100 * S, 1);
@@ -124,7 +124,7 @@ TEST(two_gaps)
 }
 
 /* No chunk is too long, whatever the order of ticks and settled ticks. */
-TEST(never_too_long)
+TEST(chunks_are_never_too_long)
 {
 	for (uint64_t settled = 0; settled <= 400; settled += 10)
 		for (uint64_t hole = 1; hole <= 300; hole++) {

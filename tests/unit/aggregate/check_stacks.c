@@ -38,7 +38,7 @@ static void check_word(const struct stacks *of, uint32_t node, const char *expec
 
 FIXTURE(set_up, tear_down)
 
-TEST(shares_callers)
+TEST(callers_are_shared)
 {
 	uint32_t ab = add("abm"), cb = add("cbm"), again = add("abm");
 
@@ -52,8 +52,7 @@ TEST(shares_callers)
 	check_word(&s, cb, "cbm");
 }
 
-/* An address is two frames: as a leaf and as a caller. */
-TEST(leaf_and_caller)
+TEST(leaves_and_callers_are_different_frames)
 {
 	struct unwind_frame frames[] = {{0x1000, 1, 0}, {0x1000, 0, 0}};
 	uint32_t node;
@@ -85,7 +84,7 @@ TEST(near_root)
 	ck_assert(s.frames[s.nodes[two].frame].near_root);
 }
 
-TEST(no_address)
+TEST(frames_at_address_0_are_left_out)
 {
 	const struct unwind_frame frames[] = {
 		{0, 1, 0}, {0x10108, 0, 0}, {0, 0, 0}, {0x10008, 0, 0}};
@@ -130,7 +129,7 @@ TEST(charge)
 }
 
 /* Each frame and each stack is counted once: "[0,1],". */
-TEST(payload)
+TEST(payload_bytes)
 {
 	add("am");
 	ck_assert_uint_eq(s.payload_bytes, 2 * PROFILE_FRAME_BYTES + PROFILE_STACK_BYTES + 4);

@@ -1,7 +1,7 @@
 /*
- * Random threads, records that come late, and chunks that are closed at random moments. The times
- * that a reader adds up from the chunks are the real ones; for running threads so are the numbers
- * of samples.
+ * Random threads, records that come late, and chunks that are closed at random moments. For each
+ * thread and stack, the time that a reader adds up from the chunks must be the time that the thread
+ * spent in the stack. If all threads run, the number of samples must give the same time.
  */
 #include "lib/aggregate/aggregate.h"
 
@@ -77,7 +77,7 @@ static void deliver(uint32_t tid, const struct event *e)
 	ck_assert_int_eq(r, 0);
 }
 
-/* Runs one tick of a thread. */
+/* Lets a thread live for one tick: writes a random record, or none, and adds up the time. */
 static void live(struct actor *t, uint64_t tick)
 {
 	struct event e = {.tick = tick};
@@ -177,7 +177,7 @@ static void close_chunk(uint64_t tick)
 	OK(aggregate_next(a));
 }
 
-TESTS(adds_up, 40)
+TESTS(times_add_up_to_the_real_ones, 40)
 {
 	const struct fake_symbol symbol = {0, UINT64_MAX, "f"};
 	struct unwind_space space = {.symbols = &symbol, .n_symbols = 1};

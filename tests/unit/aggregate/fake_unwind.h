@@ -1,6 +1,6 @@
 /*
- * Replaces the functions of lib/unwind that lib/aggregate calls by tables. So the tests know every
- * name and image, and need no ELF file.
+ * The functions of lib/unwind that lib/aggregate calls, with tables in place of ELF files. So the
+ * tests know every name and image.
  */
 #ifndef TESTS_UNIT_AGGREGATE_FAKE_UNWIND_H
 #define TESTS_UNIT_AGGREGATE_FAKE_UNWIND_H
@@ -8,7 +8,7 @@
 #include "lib/unwind/unwind.h"
 
 struct fake_image {
-	uint64_t start, end; /* the addresses at which it is found */
+	uint64_t start, end; /* the addresses at which unwind_image_at() finds the image */
 	struct unwind_image image;
 };
 
@@ -17,7 +17,7 @@ struct fake_symbol {
 	const char *name;
 };
 
-/* The functions that the call frame information has. */
+/* A function that has call frame information. */
 struct fake_function {
 	uint64_t start, end;
 };
@@ -36,7 +36,7 @@ struct unwind_space {
 	const struct fake_function *functions;
 	size_t n_functions;
 	size_t lookups; /* number of symbol lookups */
-	bool in_use;	/* the caller uses the last result */
+	bool in_use;	/* unwind_names_done() has not been called since the last lookup */
 	const struct fake_lines *lines;
 	size_t n_lines;
 };

@@ -1,6 +1,6 @@
 /*
- * Stacks as words for the tests of lib/aggregate: a letter is a function, the
- * leaf comes first. Times are milliseconds.
+ * Stacks as words for the tests of lib/aggregate: each letter is a function, the leaf comes first.
+ * "am" is the function a, which m called. Times are milliseconds.
  */
 #ifndef TESTS_UNIT_AGGREGATE_LETTERS_H
 #define TESTS_UNIT_AGGREGATE_LETTERS_H
@@ -45,7 +45,7 @@ static inline void letters_of_node(const struct profile *p, uint32_t node, char 
 	word[n] = '\0';
 }
 
-/* Returns all samples as text, such as "0 1:ab, 10 1:-": time, thread, stack. */
+/* Returns all samples as text, such as "0 1:ab, 10 1:-": time, thread, stack (-: empty). */
 static inline const char *letters_samples(const struct profile *p)
 {
 	static char text[65536];
