@@ -74,7 +74,7 @@ void finish_delivery(struct broker *b)
 	const uint64_t deadline = state_now_ns(&b->parts.state) + send_ns + DELIVER_NS;
 
 	delivery_finish(&b->parts.delivery, send_ns);
-	while (b->parts.delivery.n_envelopes > 0 && state_now_ns(&b->parts.state) < deadline &&
+	while (b->parts.delivery.n_in_flight > 0 && state_now_ns(&b->parts.state) < deadline &&
 	       !b->parts.state.hurried)
 		turn_run_once(b, turn_wait_ms(b, deadline));
 	/* A ship may still spool what it has, and reports that until finish_children() ends. */

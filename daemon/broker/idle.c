@@ -87,7 +87,7 @@ static void check_ship(struct broker *b, struct ship *s)
 	if (!s->child.is_leaving && !ship_is_needed(b, s))
 		ship_leaves(b, s);
 	/* The process ends when it reads the end of the socket. */
-	if (s->child.is_leaving && s->child.fd >= 0 && s->n_envelopes == 0)
+	if (s->child.is_leaving && s->child.fd >= 0 && s->n_in_flight == 0)
 		(void)shutdown(s->child.fd, SHUT_WR);
 }
 

@@ -133,7 +133,7 @@ struct ship {
 	struct spool_counts spool_past; /* of earlier processes */
 	struct spool_counts spool_now;
 	struct client_report untold; /* losses that the process has not been told of */
-	size_t n_envelopes;	     /* envelopes in flight for this ship (delivery/), */
+	size_t n_in_flight;	     /* envelopes in flight for this ship (delivery/), */
 	size_t n_handed;	     /* and how many of them its process has */
 };
 

@@ -426,7 +426,7 @@ void children_sweep(struct children *c)
 	c->n_unwinds = n;
 	n = 0;
 	for (size_t i = 0; i < c->n_ships; i++)
-		if (has_left(&c->ships[i]->child) && c->ships[i]->n_envelopes == 0)
+		if (has_left(&c->ships[i]->child) && c->ships[i]->n_in_flight == 0)
 			free_ship(c, c->ships[i]);
 		else
 			c->ships[n++] = c->ships[i];

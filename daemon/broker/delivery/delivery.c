@@ -51,7 +51,7 @@ static struct chunk_counts *counts_of(struct delivery *d, const struct envelope 
 /* Returns the number of envelopes in flight that are copies for Spotlight. */
 static size_t n_copies(const struct delivery *d)
 {
-	return d->children->spotlight == NULL ? 0 : d->children->spotlight->n_envelopes;
+	return d->children->spotlight == NULL ? 0 : d->children->spotlight->n_in_flight;
 }
 
 void delivery_lost(struct chunk_source *source, struct ship *s, uint32_t reason)
@@ -112,8 +112,8 @@ static void finish(struct delivery *d, struct envelope *e)
 	for (size_t i = 0; i < array_size(e->fds); i++)
 		close_fd(&e->fds[i]);
 	e->is_over = true;
-	d->n_envelopes--;
-	e->ship->n_envelopes--;
+	d->n_in_flight--;
+	e->ship->n_in_flight--;
 	if (e->handed)
 		e->ship->n_handed--;
 }
@@ -244,7 +244,7 @@ static void make_room(struct delivery *d, uint64_t size)
 	uint64_t waiting;
 	struct chunk_source *i = most_waiting(d, &waiting);
 
-	while (i != NULL && (d->n_envelopes - n_copies(d) >= ENVELOPES_MAX ||
+	while (i != NULL && (d->n_in_flight - n_copies(d) >= ENVELOPES_MAX ||
 			     waiting + size > WAITING_BYTES_MAX)) {
 		drop_oldest(d, i);
 		i = most_waiting(d, &waiting);
@@ -335,8 +335,8 @@ static void add(struct delivery *d, struct envelope *e, struct chunk_source *sou
 		end = &(*end)->next;
 	*end = e;
 	source->n_envelopes++;
-	d->n_envelopes++;
-	s->n_envelopes++;
+	d->n_in_flight++;
+	s->n_in_flight++;
 	hand_over_next(d, s);
 }
 
@@ -512,7 +512,7 @@ static void give_up(struct delivery *d, struct envelope *e)
 
 void delivery_give_up(struct delivery *d)
 {
-	const size_t n = d->n_envelopes - n_copies(d);
+	const size_t n = d->n_in_flight - n_copies(d);
 
 	if (n > 0)
 		log_warning("%zu chunk%s lost: not delivered before the end", n,

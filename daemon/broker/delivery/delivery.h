@@ -1,9 +1,17 @@
 /*
- * Delivers chunks. unwind sends each chunk as a sealed memfd; the broker passes it to a ship,
- * and with Spotlight on a copy to Spotlight's ship. The ship sends the chunk to its server and
- * writes the file of --output. A chunk in flight is called an envelope here. The broker keeps it
- * until ship reports it as sent, spooled or lost, and sends it again to a ship that was
- * restarted. Chunks that do not arrive are counted, with the reason (enum discard).
+ * Delivers chunks. A chunk is the profile of one process for up to a minute. An unwind process
+ * sends each chunk to the broker as a sealed memfd. The broker passes the memfd to a ship, which
+ * makes an envelope of the chunk: sends it to the server of its DSN, writes it to a file of
+ * --output, or both. If Spotlight is on, the broker passes a copy of the chunk to Spotlight's
+ * ship, which makes a second envelope.
+ *
+ * struct envelope is the broker's entry for one such envelope. It is in flight until the ship
+ * reports it as sent, spooled or lost; delivery_sweep() frees it at the end of that turn. A ship
+ * whose process was restarted gets its envelopes in flight again.
+ *
+ * A ship gets at most MSG_ENVELOPES_MAX envelopes at a time; more wait in the broker. If too many
+ * wait, by number or bytes (delivery.c), the broker drops the oldest envelope of the process with
+ * the most bytes waiting. Chunks that do not arrive are counted, with the reason (enum discard).
  */
 #ifndef DAEMON_BROKER_DELIVERY_DELIVERY_H
 #define DAEMON_BROKER_DELIVERY_DELIVERY_H
@@ -23,21 +31,21 @@
 
 /* Numbers of chunks. All members must be uint64_t: counts_add(). */
 struct chunk_counts {
-	uint64_t made;
-	uint64_t written;
+	uint64_t made;	  /* by unwind, those that were lost before the broker had them included */
+	uint64_t written; /* to a file of --output */
 	uint64_t unwritten; /* the file could not be written */
-	uint64_t sent;
-	uint64_t spooled; /* put into the spool, to be sent later, perhaps by another daemon */
-	uint64_t idle;	  /* not made, since no thread ran (mode = cpu) */
+	uint64_t sent;	    /* to the server */
+	uint64_t spooled;   /* put into the spool, to be sent later, perhaps by another daemon */
+	uint64_t idle;	    /* not made, since no thread ran (mode = cpu) */
 	uint64_t discarded[DISCARD_REASONS_MAX]; /* by enum discard */
 };
 
 /* The statistics of a process whose chunks are delivered. All zeros before the first chunk. */
 struct chunk_source {
 	struct chunk_counts chunks;
-	uint64_t payload_bytes; /* of chunks that were passed to ship */
+	uint64_t payload_bytes; /* of chunks that were taken for delivery */
 	uint64_t waiting_bytes; /* scratch value of delivery.c */
-	/* Envelopes that refer to this source, which must not be freed before they are. */
+	/* Envelopes that are not freed yet. The source must not be freed while this is not 0. */
 	size_t n_envelopes;
 };
 
@@ -47,11 +55,11 @@ struct delivery {
 	struct state *state;
 	struct children *children;
 	struct output output;	       /* dir_fd is -1 if no files are written */
-	struct envelope *envelopes;    /* oldest first */
-	size_t n_envelopes;	       /* those that are in flight */
+	struct envelope *envelopes;    /* oldest first, until delivery_sweep() */
+	size_t n_in_flight;	       /* the number of envelopes in flight, copies included */
 	struct chunk_counts spotlight; /* copies for Spotlight; lost copies are counted only here */
 	uint64_t last_seq;
-	uint64_t finish_ns; /* when ships drop what they have, by clock_mono_ns(); 0: not set */
+	uint64_t finish_ns; /* deadline of delivery_finish(), by clock_mono_ns(); 0: not set */
 	uint64_t files_written;
 };
 
@@ -62,23 +70,23 @@ static inline bool delivery_has_files(const struct delivery *d)
 }
 
 /*
- * Takes a chunk of source for delivery by ship. fds: the descriptors of its message, -1 for
- * those that are missing; they stay the caller's. platform: what the configuration says, which
- * the message has to repeat. Returns 0, or -EPROTO if the chunk breaks a rule. A chunk for which
- * memory or descriptors are missing is counted as lost.
+ * Takes a chunk of source for delivery by ship. fds: the descriptors of the message m, -1 for
+ * those that are missing; they stay the caller's. platform: the platform in the configuration of
+ * the process, which m has to repeat. Returns 0; or -EPROTO if m or a descriptor breaks a rule,
+ * and nothing is counted. A chunk for which memory or descriptors are missing is counted as lost.
  */
 must_check int delivery_chunk(struct delivery *d, struct chunk_source *source, struct ship *ship,
 			      const char *platform, const struct msg_chunk *m,
 			      const int fds[IPC_FDS_MAX]);
 /*
- * Counts a chunk of source that was lost before ship had it. reason: enum discard. s: the ship
- * of the run that made the chunk, which reports the loss to its server; the source may have
- * another ship by now.
+ * Counts a chunk of source that was lost before a ship had it. reason: enum discard. s: the ship
+ * for which the chunk was made, which reports the loss to its server. The source may have another
+ * ship by now.
  */
 void delivery_lost(struct chunk_source *source, struct ship *s, uint32_t reason);
 /*
- * Returns true if fd is a payload of this size in bytes, at most CHUNK_V2_SIZE_MAX, sealed
- * against changes.
+ * Returns true if fd is a payload: a memfd of this size in bytes, between 1 and CHUNK_V2_SIZE_MAX,
+ * that is sealed against every change.
  */
 bool delivery_is_payload(int fd, uint64_t size);
 
@@ -90,17 +98,23 @@ void delivery_written(struct delivery *d, struct ship *s, const struct msg_envel
  */
 void delivery_done(struct delivery *d, struct ship *s, const struct msg_envelope_done *m);
 
-/* The ship was restarted: sends it the envelopes in flight again. */
+/*
+ * Handles the start of a ship's process: sends it the ship's envelopes in flight, the losses that
+ * it has to report, and the deadline of delivery_finish().
+ */
 void delivery_resend(struct delivery *d, struct ship *s);
-/* Tells all ships to drop what the server has not taken within timeout_ns from now. */
+/*
+ * Sets a deadline, timeout_ns from now, and sends it to all ships: at the deadline each ship drops
+ * what its server has not taken, or puts it into the spool.
+ */
 void delivery_finish(struct delivery *d, uint64_t timeout_ns);
-/* Counts all envelopes in flight as lost, and frees them. For the end of the broker. */
+/* Counts all envelopes in flight as lost, and frees all envelopes. For the end of the broker. */
 void delivery_give_up(struct delivery *d);
-/* The ship has ended and is not restarted: counts its envelopes in flight as lost. */
+/* Handles the end of a ship that is not restarted: counts its envelopes in flight as lost. */
 void delivery_ship_gone(struct delivery *d, const struct ship *s);
 /*
- * To be called at the end of a turn, before instances_sweep(): frees the envelopes that are not
- * in flight any more. Besides delivery_give_up(), no function removes one from the list.
+ * To be called at the end of a turn, before instances_sweep(): frees the envelopes that are no
+ * longer in flight. Besides delivery_give_up(), no function removes an envelope from the list.
  */
 void delivery_sweep(struct delivery *d);
 

@@ -121,7 +121,7 @@ TEST(many_of_one_are_its_own_loss)
 		add_chunk(0, SMALL);
 	for (int i = 0; i < 30; i++)
 		add_chunk(1, SMALL);
-	ck_assert_uint_eq(broker.parts.delivery.n_envelopes, 512);
+	ck_assert_uint_eq(broker.parts.delivery.n_in_flight, 512);
 	ck_assert_uint_eq(dropped(0), 660 - 512);
 	ck_assert_uint_eq(dropped(1), 0);
 	delivery_give_up(&broker.parts.delivery);
@@ -136,10 +136,10 @@ TEST(their_bytes_are_bounded)
 		add_chunk(0, CHUNK_V2_SIZE_MAX);
 	add_chunk(1, SMALL);
 	/* Envelopes that ship has do not count. */
-	waiting = broker.parts.delivery.n_envelopes - ships[0].n_handed;
+	waiting = broker.parts.delivery.n_in_flight - ships[0].n_handed;
 	ck_assert_uint_le(waiting * CHUNK_V2_SIZE_MAX, (UINT64_C(1) << 30) + CHUNK_V2_SIZE_MAX);
 	ck_assert_uint_ge((waiting + 1) * CHUNK_V2_SIZE_MAX, UINT64_C(1) << 30);
-	ck_assert_uint_eq(dropped(0), 102 - broker.parts.delivery.n_envelopes);
+	ck_assert_uint_eq(dropped(0), 102 - broker.parts.delivery.n_in_flight);
 	ck_assert_uint_eq(dropped(1), 0);
 	delivery_give_up(&broker.parts.delivery);
 }
@@ -158,7 +158,7 @@ TEST(bytes_for_files_count)
 	ships[0].n_handed = MSG_ENVELOPES_MAX;
 	for (int i = 0; i < 100; i++)
 		add_payloads(0, CHUNK_V2_SIZE_MAX, CHUNK_V2_SIZE_MAX);
-	waiting = broker.parts.delivery.n_envelopes;
+	waiting = broker.parts.delivery.n_in_flight;
 	ck_assert_uint_le((waiting - 1) * 2 * CHUNK_V2_SIZE_MAX, UINT64_C(1) << 30);
 	ck_assert_uint_eq(dropped(0), 100 - waiting);
 	delivery_give_up(&broker.parts.delivery);
@@ -457,17 +457,17 @@ TEST(a_loss_is_told_where_the_chunk_was_to_go)
 TEST(what_is_over_is_freed_in_one_place)
 {
 	add_chunk(0, SMALL);
-	ck_assert(ships[0].n_envelopes > 0);
+	ck_assert(ships[0].n_in_flight > 0);
 	for (int i = 0; i < 600; i++)
 		add_chunk(1, SMALL);
 	/* The oldest envelopes of the instance with most are over, but not freed. */
-	ck_assert_uint_eq(broker.parts.delivery.n_envelopes, 512);
+	ck_assert_uint_eq(broker.parts.delivery.n_in_flight, 512);
 	ck_assert_uint_eq(instances[1].delivery.n_envelopes, 600);
 	delivery_sweep(&broker.parts.delivery);
 	ck_assert_uint_eq(instances[1].delivery.n_envelopes, 511);
 	ck_assert_uint_eq(instances[0].delivery.n_envelopes, 1);
 	delivery_give_up(&broker.parts.delivery);
-	ck_assert(ships[0].n_envelopes == 0);
+	ck_assert(ships[0].n_in_flight == 0);
 	ck_assert_ptr_null(broker.parts.delivery.envelopes);
 }
 
