@@ -12,13 +12,14 @@
 #include "daemon/process/process.h"
 
 /*
- * The cost of a request in small messages (allowance.h). A new attachment costs a user a whole
- * second's allowance, since a process of the user can make capture hang for a second and end.
+ * The cost of a request in small messages (allowance.h). Another process to profile costs a user
+ * who is no operator the allowance of a whole second, since a process of the user can make
+ * capture hang for a second, until the broker kills capture.
  */
 #define WORK	  10
 #define WORK_USER 1000
 
-/* Profiles an instance, whatever was decided about it before. */
+/* Handles attach for an instance, whatever was decided about the instance before. */
 static void take_again(struct instance *i, struct control_answer *ret)
 {
 	if (!instance_is_left_alone(i) && i->is_sampled && lifecycle_wants(i)) {
@@ -143,7 +144,7 @@ void adopt_attach(struct targets *ts, const struct peer *peer, int32_t pid,
 			ret->work = WORK_USER;
 	}
 	if (i != NULL)
-		clients_tell(i, &ret->m);
+		clients_answer(i, &ret->m);
 }
 
 struct instance *adopt_for_recording(struct targets *ts, const struct peer *peer, int32_t pid,

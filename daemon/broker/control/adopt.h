@@ -1,6 +1,10 @@
 /*
- * Implements sentry-profctl attach and detach: a user adds and removes processes by pid,
- * independent of the configuration. Also finds the instance of a process that is to be recorded.
+ * Handles the requests attach and detach (sentry-profctl attach, detach): a user adds a process
+ * by its pid, or has the profiling of a process stopped, independent of the configuration. Also
+ * finds the instance (targets/instance.h) of a process that is to be recorded (recordings.h).
+ *
+ * These requests change the instance only: targets/instances.h then starts or stops a target, and
+ * capture attaches or detaches by ptrace.
  */
 #ifndef DAEMON_BROKER_CONTROL_ADOPT_H
 #define DAEMON_BROKER_CONTROL_ADOPT_H
@@ -13,23 +17,30 @@
 
 struct targets;
 
-/* The number of processes that a user who is no operator may have attached at a time. */
+/*
+ * If requests (of any peer) have added this many instances that run as a user, that user may add
+ * no more. Operators (control/rights.h) have no such limit.
+ */
 #define ADOPT_USER_MAX 8
 
 /*
- * Profiles the process from now on, whatever the configuration says about it. *ret: the answer
- * to the peer.
+ * Handles attach: the process is profiled from now on, whatever the configuration says about it.
+ * Makes an instance of a process that is none. *ret: the answer to the peer.
  */
 void adopt_attach(struct targets *ts, const struct peer *peer, int32_t pid,
 		  struct control_answer *ret);
-/* Stops profiling the process until it is attached again. *ret: the answer to the peer. */
+/*
+ * Handles detach: the process is not profiled until an attach. An instance that no section
+ * matches is removed. *ret: the answer to the peer.
+ */
 void adopt_detach(struct targets *ts, const struct peer *peer, int32_t pid,
 		  struct control_answer *ret);
 
 /*
- * Returns the instance for a recording of the process: the present one or a new one, which is
- * removed with its last recording. Returns NULL, with the reason in *ret, if the peer may not
- * record the process or it cannot be recorded.
+ * Returns the instance for a recording of the process. Makes an instance of a process that is
+ * none; the caller adds the recording, and the instance is removed with its last recording. If
+ * the peer may not record the process, or the process cannot be profiled, returns NULL, with the
+ * reason in *ret.
  */
 struct instance *adopt_for_recording(struct targets *ts, const struct peer *peer, int32_t pid,
 				     struct control_answer *ret);

@@ -47,9 +47,9 @@ void client_page_beat(struct client_page *p)
 	__atomic_add_fetch(&p->shared->beat, 1, __ATOMIC_RELAXED);
 }
 
-void client_page_handled(struct client_page *p, uint32_t commands)
+void client_page_handled(struct client_page *p, uint32_t n_requests)
 {
-	__atomic_store_n(&p->shared->handled, commands, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&p->shared->handled, n_requests, __ATOMIC_SEQ_CST);
 }
 
 void client_page_want(struct client_page *p, bool wants_open)

@@ -1,10 +1,11 @@
 /*
- * A client's page (struct protocol_page): memory that the broker shares with one client. The
- * broker writes the state of profiling, and the client reads it. The client writes
- * spans_open and is_traced, which the broker reads.
+ * A client's page (struct protocol_page of lib/client/protocol.h): memory that the broker shares
+ * with one client (clients.h). The broker writes the state of profiling, and the client reads it.
+ * The client writes spans_open and is_traced, which say whether its root spans (of Sentry's
+ * tracing) are open, and the broker reads them.
  *
  * The client may be malicious. The size of the page is sealed, and a hole that the client
- * punches into it reads as zeros, so that an access by the broker neither faults nor waits for
+ * punches into the page reads as zeros. So an access by the broker neither faults nor waits for
  * the client.
  */
 #ifndef DAEMON_BROKER_CONTROL_CLIENT_PAGE_H
@@ -18,40 +19,44 @@
 struct client_page {
 	struct protocol_page *shared;
 	/*
-	 * The state that client_page_show() wrote last: the members before beat are valid.
-	 * shown.sequence is the odd number that the page had during that write.
+	 * What client_page_show() wrote last. Only the members before beat are set; sequence is
+	 * the odd number that the page had during that write.
 	 */
 	struct protocol_page shown;
 };
 
-/* Makes a page of zeros. *ret_fd: its memfd, which the caller closes. Returns 0 or -errno. */
+/*
+ * Makes a page of zeros. *ret_fd: its memfd, which the caller closes. Returns 0; or -errno, and
+ * p->shared is NULL.
+ */
 must_check int client_page_init(struct client_page *p, int *ret_fd);
-/* Unmaps the page. */
+/* Unmaps the page. p->shared may be NULL. */
 void client_page_fini(struct client_page *p);
 
 /*
- * Writes the state to the page if it has changed. Reads the members of now from state to
- * profiler_id, inclusive.
+ * Writes the members of now from state to profiler_id, inclusive, to the page, if they differ
+ * from what the page has.
  */
 void client_page_show(struct client_page *p, const struct protocol_page *now);
 
 /* Increments the beat, which shows the client that the daemon runs. */
 void client_page_beat(struct client_page *p);
 /*
- * Writes how many commands were handled. Call it after client_page_show(), so that a client that
- * reads the number finds their effect in the page.
+ * Writes how many START and STOP requests of this client were carried out. Call this function
+ * after client_page_show(), so that a client that reads the number finds the effect of these
+ * requests in the page.
  */
-void client_page_handled(struct client_page *p, uint32_t commands);
+void client_page_handled(struct client_page *p, uint32_t n_requests);
 /*
- * Asks the client to send a message when a span opens (wants_open). The caller reads
- * client_page_has_open_spans() after this call, so that a span that opens at this moment is noticed
- * by the message or by that function.
+ * Sets whether the client is to send SPANS_OPEN when a root span opens. After setting true, call
+ * client_page_has_open_spans(): a root span that opens at this moment is noticed either by the
+ * message or by that function.
  */
 void client_page_want(struct client_page *p, bool wants_open);
 
-/* Returns true while, by the client's page, sampled root spans are open. */
+/* Returns true if the client has set spans_open: sampled root spans are open. */
 bool client_page_has_open_spans(const struct client_page *p);
-/* Returns true if the client has ever opened a root span, sampled or not. */
+/* Returns true if the client has set is_traced: it has opened a root span, sampled or not. */
 bool client_page_had_spans(const struct client_page *p);
 
 #endif

@@ -62,7 +62,7 @@ int client_new(struct clients *cs, const struct peer *peer, struct client **ret,
 	return 0;
 }
 
-void clients_note(int32_t pid, struct lifecycle_result result)
+void clients_log_result(int32_t pid, struct lifecycle_result result)
 {
 	if (result.answer != PROTOCOL_OK)
 		log_debug("process %d: %s", pid, result.why_not);
@@ -73,7 +73,7 @@ static void count(struct client *c, bool is_open)
 	if (c->instance == NULL || c->is_counted == is_open)
 		return;
 	c->is_counted = is_open;
-	clients_note(c->pid, lifecycle_span(c->instance, is_open));
+	clients_log_result(c->pid, lifecycle_span(c->instance, is_open));
 }
 
 static void leave(struct client *c)
@@ -114,7 +114,7 @@ void clients_forget(struct clients *cs, const struct instance *i)
 			leave(c);
 }
 
-void clients_tell(const struct instance *i, struct protocol_answer *ret)
+void clients_answer(const struct instance *i, struct protocol_answer *ret)
 {
 	ret->pid = i->pid;
 	ret->state = lifecycle_state(i);
@@ -148,7 +148,7 @@ static struct lifecycle_result command(struct client *c, enum protocol_type type
 	struct lifecycle_result result =
 		type == PROTOCOL_START ? lifecycle_start(c->instance) : lifecycle_stop(c->instance);
 
-	clients_note(c->pid, result);
+	clients_log_result(c->pid, result);
 	c->handled += 1 + c->waiting;
 	c->waiting = 0;
 	return result;

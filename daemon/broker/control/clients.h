@@ -1,14 +1,15 @@
 /*
  * Clients: connections of processes that control their own profile (libsentry_profd,
  * lib/client/protocol.h). This module handles their requests, their pages and the end of their
- * connections. A connection that has ended has no open root spans.
+ * connections. When a connection ends, the root spans that its process reported count as closed.
  *
- * A client may connect before its instance is known (discovery, min_age_seconds), and stay
- * connected after the instance has ended. Therefore a client keeps its requests, and
- * clients_check() connects it to the instance with its pid and start time.
+ * A process may connect before the broker has an instance for it (targets/instance.h), because
+ * discovery is later or waits for min_age_seconds; and its connection may outlive the instance.
+ * Therefore a client keeps its START and STOP requests, and clients_check() assigns the client
+ * the instance with the same pid and start time.
  *
- * The broker reads two words of the page. Like a message, they are untrusted: each is taken as
- * yes or no, and concerns the client's own process only.
+ * The broker reads two words of a client's page. Like a message, they are untrusted: each is
+ * taken as yes or no, and concerns the client's own process only.
  */
 #ifndef DAEMON_BROKER_CONTROL_CLIENTS_H
 #define DAEMON_BROKER_CONTROL_CLIENTS_H
@@ -24,22 +25,27 @@ struct client;
 struct instance;
 struct targets;
 
-/* Zero-initialised, except for targets, it has no clients. */
+/* All clients. If all members except targets are zero, there is no client. */
 struct clients {
 	struct targets *targets;
-	struct client *first;
-	uint64_t beat_ns; /* when the pages were last given a beat */
-	size_t n_seen;	  /* instances at the last clients_check() */
+	struct client *first; /* the newest */
+	uint64_t beat_ns;     /* when the beats were last incremented, by clock_mono_ns() */
+	size_t n_seen;	      /* the number of instances at the last clients_check() */
 };
 
 /*
- * Makes a client for the process of a connection. ret_fd: NULL if the client wants no page; else
- * *ret_fd is the page's memfd, which the caller sends and closes. Returns 0; -ESRCH if the
- * process has ended or is of another pid namespace; or another negative errno.
+ * Makes a client for the process of a connection, and calls clients_check(). ret_fd: NULL if the
+ * client wants no page; otherwise *ret_fd is the page's memfd, which the caller sends and closes.
+ * The client belongs to cs; the caller calls client_end() when the connection ends. Returns 0;
+ * -ESRCH if the process has ended or has no pid in the broker's pid namespace; or another
+ * negative errno.
  */
 must_check int client_new(struct clients *cs, const struct peer *peer, struct client **ret,
 			  int *ret_fd);
-/* The connection has ended: the client's root spans end. clients_sweep() frees c. c may be NULL. */
+/*
+ * Handles the end of the connection: the client's root spans count as closed, and clients_sweep()
+ * frees c. c may be NULL.
+ */
 void client_end(struct client *c);
 
 /* To be called at the end of a turn: frees the clients whose connection has ended. */
@@ -47,29 +53,31 @@ void clients_sweep(struct clients *cs);
 
 /*
  * Handles a request of a process about itself: START, STOP, PROFILER_ID, SPANS_OPEN,
- * SPANS_CLOSED or THREAD. *answer is all zeros; result, pid, state, profiler_id and text are
- * filled in. A START or STOP before the instance is known is answered PROTOCOL_OK, and carried
- * out when the instance is known.
+ * SPANS_CLOSED or THREAD. The caller passes *answer with zeros; the function sets result, pid,
+ * state, profiler_id and text. If the client has no instance, START and STOP are answered with
+ * PROTOCOL_OK, and the last of them is carried out when the client gets its instance.
  */
 void client_request(struct clients *cs, struct client *c, const struct protocol_request *request,
 		    struct protocol_answer *answer);
 
 /*
- * To be called at every turn, before instances_check(): reads which spans are open, updates the
- * pages, and calls lifecycle_time() once a second.
+ * To be called at every turn, before instances_check(): assigns instances to clients, reads from
+ * the pages whether root spans are open, and updates the pages. Once a second it also increments
+ * the beats and calls lifecycle_time() for each instance.
  */
 void clients_check(struct clients *cs);
 
-/* The instance is about to be freed: its clients have none from now on. */
+/* Handles that i is about to be freed: its clients have no instance from now on. */
 void clients_forget(struct clients *cs, const struct instance *i);
 
-/* Fills in pid and state of an answer, and the profiler id if the instance is profiled. */
-void clients_tell(const struct instance *i, struct protocol_answer *ret);
+/* Fills in pid and state of an answer about i, and the profiler id if i is profiled. */
+void clients_answer(const struct instance *i, struct protocol_answer *ret);
 
 /*
- * Logs at debug level why a call had no effect, as the specification asks for. For calls by any
- * client.
+ * Logs at debug level why a start, a stop or a root span had no effect on process pid, as the
+ * specification of targets/lifecycle.h asks for. Logs nothing if result.answer is PROTOCOL_OK.
+ * Also used for the requests of sentry-profctl start and stop.
  */
-void clients_note(int32_t pid, struct lifecycle_result result);
+void clients_log_result(int32_t pid, struct lifecycle_result result);
 
 #endif

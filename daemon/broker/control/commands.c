@@ -36,7 +36,7 @@ static enum protocol_result change(struct instance *i, uint32_t type)
 	if (instance_is_left_alone(i))
 		return PROTOCOL_LEFT_OUT;
 	result = type == PROTOCOL_START ? lifecycle_start(i) : lifecycle_stop(i);
-	clients_note(i->pid, result);
+	clients_log_result(i->pid, result);
 	return result.answer;
 }
 
@@ -111,7 +111,7 @@ static void start_or_stop(struct commands *cmds, const struct control_peer *peer
 	if (i == NULL)
 		return;
 	ret->m.result = change(i, m->h.type);
-	clients_tell(i, &ret->m);
+	clients_answer(i, &ret->m);
 }
 
 static void tell_profiler_id(struct commands *cmds, const struct control_peer *peer,
@@ -122,7 +122,7 @@ static void tell_profiler_id(struct commands *cmds, const struct control_peer *p
 
 	if (i == NULL)
 		return;
-	clients_tell(i, &ret->m);
+	clients_answer(i, &ret->m);
 	if (ret->m.profiler_id[0] == '\0')
 		ret->m.result = PROTOCOL_NOT_RUNNING;
 }

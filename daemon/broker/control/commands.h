@@ -1,6 +1,7 @@
 /*
- * Carries out the requests of operators and clients on the daemon's socket. control.h reads and
- * checks them; rights.h decides which peer may request what.
+ * Carries out the requests of all peers on the daemon's socket: those of sentry-profctl and those
+ * of clients, which are about the peer's own process (clients.h). control.h reads and checks the
+ * messages; rights.h decides which peer may request what.
  */
 #ifndef DAEMON_BROKER_CONTROL_COMMANDS_H
 #define DAEMON_BROKER_CONTROL_COMMANDS_H
@@ -16,7 +17,7 @@ struct parts;
 
 struct commands {
 	struct parts *parts;	 /* the broker's parts (parts/parts.h) */
-	struct notify *notify;	 /* to report a reload to the service manager */
+	struct notify *notify;	 /* reports a reload to the service manager */
 	struct control *control; /* NULL: no socket */
 	struct clients clients;
 	struct recordings recordings;
@@ -24,17 +25,18 @@ struct commands {
 };
 
 /*
- * Makes the socket that the options name, or in service mode the default one. The caller has set
- * cmds->parts, and calls this function before privileges are dropped. On an error logs one line.
- * Returns 0, also if no socket is configured, or -errno.
+ * Makes the socket that the options name. If they name none, makes CONFIG_SOCKET_DEFAULT if the
+ * broker has discovery (parts/parts.h), and no socket otherwise. The caller has set cmds->parts,
+ * and calls this function before privileges are dropped. Returns 0, also without a socket; or
+ * -errno, with one log line.
  */
 must_check int commands_open(struct commands *cmds);
 /*
- * Accepts connections from now on. Call it when the event loop exists. Returns 0 or an error of
- * loop_add().
+ * Accepts connections from now on. The caller has set the loop of cmds->parts->state. Returns 0
+ * or an error of loop_add().
  */
 must_check int commands_start(struct commands *cmds);
-/* Calls control_check(). The caller calls this function in every turn of the event loop. */
+/* To be called at every turn: control_check(), if there is a socket. */
 void commands_check(struct commands *cmds);
 /* Removes the socket and ends all connections. */
 void commands_close(struct commands *cmds);

@@ -1,11 +1,11 @@
 /*
- * The daemon's socket: accepts connections, limits them, and reads and checks their messages.
- * The functions of struct control_handler carry out the requests; this module knows nothing of the
- * broker and its targets.
+ * The daemon's socket: accepts connections, limits their number and work (allowance.h), and reads
+ * and checks their messages. The caller's struct control_handler carries out the requests; this
+ * module knows nothing of the broker and its targets.
  *
- * The module never waits for a peer. A peer that breaks a rule of lib/client/protocol.h, or does
- * not read its answers, is disconnected. Requests beyond the peer's allowance (allowance.h) are
- * read later.
+ * The module never waits for a peer. A peer that breaks a rule of lib/client/protocol.h, or whose
+ * socket is full because the peer reads no answers, is disconnected. While the allowance of a
+ * user is used up, requests of that user stay in the queues of their connections.
  */
 #ifndef DAEMON_BROKER_CONTROL_CONTROL_H
 #define DAEMON_BROKER_CONTROL_CONTROL_H
@@ -19,10 +19,13 @@
 
 struct control;
 
-/* A peer. It exists from its HELLO until its connection ends. */
+/*
+ * A peer: the process at the other end of a connection. The handler gets the same pointer for all
+ * requests of a connection, from its HELLO until gone().
+ */
 struct control_peer {
 	struct peer identity; /* the process, its user, and its rights */
-	uint32_t version;     /* the lower of both protocol versions */
+	uint32_t version;     /* the lower one of the peer's protocol version and the daemon's */
 	void *handler_data;   /* NULL at first; only the handler uses it */
 };
 
@@ -33,7 +36,7 @@ struct control_answer {
 	uint32_t work;		  /* the cost for allowance_use(); 1 for a small request */
 };
 
-/* Sets the result, and a text with the reason and what the user can do. */
+/* Sets the result of an answer, and its text: the reason and what the user can do. */
 void control_refuse(struct control_answer *ret, enum protocol_result result, const char *format,
 		    ...) printf_like(3, 4);
 
@@ -53,19 +56,20 @@ struct control_handler {
 
 /*
  * Makes the socket at path. handler and ctx must stay valid as long as *ret. own_uid: the daemon's
- * uid; if it is not root, only this user may connect. Returns 0, -ENOMEM or an error of
- * control_socket_open().
+ * uid. If the daemon runs as root, every user may connect; otherwise only that user and root may.
+ * Returns 0, -ENOMEM or an error of control_socket_open().
  */
 must_check int control_new(const char *path, const struct control_handler *handler, void *ctx,
 			   uint32_t own_uid, struct control **ret);
 /* Accepts connections from now on. l must outlive c. Returns 0 or an error of loop_add(). */
 must_check int control_start(struct control *c, struct loop *l);
-/* Ends all connections and removes the socket. c may be NULL. */
+/* Removes the socket and ends all connections; calls gone() for their peers. c may be NULL. */
 void control_free(struct control *c);
 
 /*
- * To be called at every turn: reads again from peers whose allowance was used up, and frees the
- * connections that have ended. now_ns: CLOCK_MONOTONIC, by which allowances grow.
+ * To be called at every turn: reads from a connection again when the allowance of its user has
+ * grown, and frees the connections that have ended. now_ns: CLOCK_MONOTONIC, by which allowances
+ * grow.
  */
 void control_check(struct control *c, uint64_t now_ns);
 

@@ -1,6 +1,6 @@
 /*
  * Checks messages from the daemon's socket against lib/client/protocol.h. Any user of the
- * machine can send any bytes. Pure.
+ * machine can send any bytes. The function has no side effects.
  */
 #ifndef DAEMON_BROKER_CONTROL_CONTROL_MESSAGE_H
 #define DAEMON_BROKER_CONTROL_CONTROL_MESSAGE_H
@@ -14,7 +14,7 @@ enum control_kind {
 	CONTROL_BAD,	 /* breaks the protocol: the connection has to end */
 	CONTROL_HELLO,	 /* a HELLO: ret->hello */
 	CONTROL_REQUEST, /* a request: ret->request */
-	CONTROL_NEWER,	 /* a type of a later version: only ret->h is set */
+	CONTROL_NEWER,	 /* a type of a newer protocol version: only ret->h is set */
 };
 
 union control_message {
@@ -24,9 +24,10 @@ union control_message {
 };
 
 /*
- * Checks one datagram of size bytes (may be 0) and copies it to *ret. is_first: it is the first
- * of its connection, which has to be a HELLO. In a request the bytes after the NUL of its name
- * are set to 0. A request with a pid or name that its type does not take is CONTROL_BAD.
+ * Checks one datagram of size bytes (may be 0) and copies it to *ret, which stays as it was if
+ * the message is CONTROL_BAD. is_first: the message is the first of its connection, which has to
+ * be a HELLO. In a request the bytes after the NUL of the name are set to 0. A request with a pid
+ * or a name that its type does not take is CONTROL_BAD.
  */
 enum control_kind control_message_check(const void *bytes, size_t size, bool is_first,
 					union control_message *ret);

@@ -21,9 +21,9 @@ struct control_socket {
 };
 
 /*
- * Listens at path. Makes the directory if only that is missing. It must be a directory in which
- * no other user can replace the socket. public: every user may connect (rights.h decides what
- * they may do); else only the owner.
+ * Listens at path. Makes the directory of path if only that is missing. No other user may be able
+ * to replace the socket in it. public: every user may connect (rights.h decides what a peer may
+ * do); otherwise only the daemon's user and root.
  *
  * A socket that no process listens at is replaced. Returns 0; -EADDRINUSE if another process
  * listens; -EEXIST if path is no socket; -EPERM if another user owns the directory, or others

@@ -22,13 +22,13 @@
 #include "lib/ship/transport.h"
 #include "proto/dsn.h"
 
-/* The timeout: as long as daemon/ship/main.c gives a request under way and the probe. */
+/* The timeout: as long as daemon/ship/main.c allows for a request under way and the probe. */
 #define INSPECT_NS (90 * NS_PER_SEC)
 
 /* The cost of an inspection in the caller's allowance: a request to each server. */
 #define INSPECT_WORK 200
 
-/* The process whose section doctor asks for. */
+/* The process for which doctor asks which section matches it. */
 struct subject {
 	struct process process;
 	struct process_facts facts;
@@ -43,7 +43,7 @@ struct inspection {
 	struct parts *parts;
 	struct sealed sealed; /* the memfd that out writes to, unless out is stdout */
 	FILE *out;
-	int fd; /* the socket to the operator; -1: out is stdout */
+	int fd; /* the socket to the peer; -1: out is stdout */
 	enum finding worst;
 	uint64_t deadline_ns;
 	bool is_over;
@@ -263,7 +263,7 @@ static void say_servers(struct inspection *i)
 	}
 }
 
-/* The sections: to which one the process belongs. */
+/* The sections: which of them match the process. */
 
 static struct files *files_of(const struct parts *parts)
 {
@@ -402,7 +402,10 @@ static void say_sections(struct inspection *i)
 
 /* The inspection: its beginning, its checks at every turn, and its end. */
 
-/* Sends the questions to the ships and about the process; none after an error. */
+/*
+ * Asks the ships to probe their servers, and reads the facts about process pid (0: no process).
+ * Does neither if the configuration has errors.
+ */
 static int begin(struct inspector *in, int32_t pid, bool has_errors, struct inspection **ret)
 {
 	const struct config *c = &in->parts->state.options.config;
@@ -491,7 +494,7 @@ static bool is_answered(const struct inspection *i)
 	return i->subject == NULL || !i->subject->cmdline_is_awaited;
 }
 
-/* Sends the findings. If the operator has closed the socket, they are dropped. */
+/* Sends the findings. If the peer has closed the socket, the findings are dropped. */
 static void hand_over(struct inspection *i)
 {
 	struct protocol_checked m = {.bytes = 0};

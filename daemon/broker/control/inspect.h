@@ -1,12 +1,14 @@
 /*
  * Inspections for sentry-profctl doctor: whether the configuration is right, whether each server
- * takes envelopes, and to which section a process belongs. The daemon's own ships ask the
- * servers (MSG_PROBE), so that certificates, proxy, connection and clock are the same as for
- * chunks. A ship that no process has needed so far is started, and stays.
+ * takes envelopes, and which section matches a process. The daemon's own ships ask the servers
+ * (MSG_PROBE), so that certificates, proxy, connection and clock are the same as for chunks. A
+ * configured DSN that has no ship yet, because no profiled process has needed one, gets its ship
+ * now; the ship stays as long as the configuration has the DSN.
  *
- * One inspection runs at a time: for an operator (PROTOCOL_CHECK), or in a sentry-profd that
- * does nothing else (--check-config --servers). The findings (daemon/common/finding.h) are
- * written when all answers have arrived or the inspection has timed out.
+ * An inspection runs for an operator (PROTOCOL_CHECK), or in a sentry-profd that does nothing
+ * else (--check-config --servers). There is one inspection at a time. Its findings
+ * (daemon/common/finding.h) are written when all answers have arrived, or after 90 s; a server
+ * without an answer by then is reported as a fault.
  */
 #ifndef DAEMON_BROKER_CONTROL_INSPECT_H
 #define DAEMON_BROKER_CONTROL_INSPECT_H
@@ -28,31 +30,35 @@ struct inspector {
 };
 
 /*
- * Handles PROTOCOL_CHECK: begins an inspection. The answer has a socket, on which one message
- * will come: struct protocol_checked, with the findings in a sealed memfd.
+ * Handles PROTOCOL_CHECK: begins an inspection. The answer has a socket, on which the broker later
+ * sends one message: struct protocol_checked, with the findings in a sealed memfd. The answer is
+ * PROTOCOL_DENIED if the peer is no operator, and PROTOCOL_BUSY if an inspection is running.
  */
 void inspect_ask(struct inspector *in, const struct control_peer *peer,
 		 const struct protocol_request *m, struct control_answer *ret);
 
 /*
- * --check-config --servers: begins an inspection of the options, which writes its findings to
- * stdout. faults: the faults of the options; if one is an error, no server is asked. Returns 0
- * or -errno.
+ * Begins an inspection of the options (--check-config --servers), which writes its findings to
+ * stdout. faults: the faults of the options, which are written before this function returns. If
+ * one of them is an error, no server is asked. Returns 0 or -errno.
  */
 must_check int inspect_options(struct inspector *in, const struct config_faults *faults);
 
 /*
- * To be called at every turn: ends the inspection when all has been answered or the time is
- * over.
+ * To be called at every turn: writes the findings and ends the inspection, when all answers have
+ * arrived or the 90 s are over.
  */
 void inspect_check(struct inspector *in);
 
-/* Returns true if the inspection of the options has ended. */
+/* Returns true if the inspection of inspect_options() has ended. */
 bool inspect_is_over(const struct inspector *in);
-/* Returns its gravest finding. Call it after inspect_is_over(). */
+/* Returns the gravest finding of that inspection. Call this function after its end. */
 enum finding inspect_worst(const struct inspector *in);
 
-/* Handles MSG_PROBED of a ship. Returns 0, or -EPROTO if the ship was not asked. */
+/*
+ * Handles MSG_PROBED: stores the answer of the server in s. Returns 0; or -EPROTO if the ship was
+ * not asked, or the message breaks a rule.
+ */
 must_check int inspect_probed(struct ship *s, const struct msg_probed *m);
 
 #endif

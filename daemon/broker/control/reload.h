@@ -2,8 +2,10 @@
  * Reload (SIGHUP, sentry-profctl reload): reads the files of the configuration again. The new
  * configuration replaces the old one. If it has an error, nothing changes.
  *
- * Processes of unchanged sections are profiled without interruption. Runs of changed sections
- * are restarted, runs of removed sections are stopped, and discovery checks all processes again.
+ * Processes of unchanged sections are profiled without interruption. The targets of changed
+ * sections (targets/targets.h: runs of the profiler) are stopped, and new ones are started with
+ * the new section. The targets of removed sections are stopped. Discovery checks all processes
+ * again.
  */
 #ifndef DAEMON_BROKER_CONTROL_RELOAD_H
 #define DAEMON_BROKER_CONTROL_RELOAD_H
@@ -12,9 +14,11 @@ struct notify;
 struct parts;
 
 /*
- * Returns 0, or a negative errno if the configuration stays as it was: -ENOTSUP if there are no
- * files to read or the daemon is ending. Logs the faults and the keys that need a restart of the
- * daemon, and also writes them to lines_fd, one per line; -1: to the log only.
+ * Reads the configuration again, and reports the reload to the service manager by n. Logs the
+ * faults of the files, and the keys whose change needs a restart of the daemon; also writes these
+ * lines to lines_fd, unless that is -1. Returns 0; or a negative errno, and the configuration
+ * stays as it was: -ENOTSUP if the daemon has no discovery (parts/parts.h) or is ending, or an
+ * error of options_reload().
  */
 int reload(struct parts *parts, struct notify *n, int lines_fd);
 
