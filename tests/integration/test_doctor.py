@@ -101,7 +101,7 @@ def test_the_daemon_that_runs(box):
     profd, socket, config = running(box)
     found = Findings(box, socket=socket)
     found.check('configuration', 'ok',
-                f"^{re.escape(str(config))}, 1 kind.*the daemon's file")
+                f"^{re.escape(str(config))}, 1 .target. section.*the daemon's file")
     found.check('daemon', 'ok', f'runs, pid {profd.pid}')
     if os.geteuid() != 0:
         return
@@ -366,7 +366,7 @@ def test_configurations(box):
                     f'dsn = {server.dsn}\n')
     path.chmod(0o600)
     found = answered(box, '--config', path)
-    found.check('configuration', 'ok', '1 kind of targets')
+    found.check('configuration', 'ok', r'1 \[target\] section')
     found.check('DSN of web', 'ok', 'host localhost')
     check(not found.of('DSN'), 'no other is needed')
     found.check('server', 'ok', 'accepts us')

@@ -76,7 +76,7 @@ static void count(struct client *c, bool is_open)
 	clients_log_result(c->pid, lifecycle_span(c->instance, is_open));
 }
 
-static void leave(struct client *c)
+static void leave_instance(struct client *c)
 {
 	count(c, false);
 	c->instance = NULL;
@@ -86,7 +86,7 @@ void client_end(struct client *c)
 {
 	if (c == NULL)
 		return;
-	leave(c);
+	leave_instance(c);
 	c->is_gone = true;
 }
 
@@ -111,7 +111,7 @@ void clients_forget(struct clients *cs, const struct instance *i)
 {
 	for (struct client *c = cs->first; c != NULL; c = c->next)
 		if (c->instance == i)
-			leave(c);
+			leave_instance(c);
 }
 
 void clients_answer(const struct instance *i, struct protocol_answer *ret)
@@ -175,7 +175,7 @@ static void find_instance(struct clients *cs, struct client *c)
 static void look(struct clients *cs, struct client *c, bool is_due)
 {
 	if (c->instance != NULL && instance_is_gone(c->instance))
-		leave(c);
+		leave_instance(c);
 	if (c->instance == NULL && is_due)
 		find_instance(cs, c);
 	if (c->instance == NULL)
@@ -189,7 +189,7 @@ static void look(struct clients *cs, struct client *c, bool is_due)
  * Sets wants_open first and reads spans_open then: a span that opens in between is noticed by
  * one of the two.
  */
-static void ask_to_be_told(struct client *c)
+static void ask_for_span_messages(struct client *c)
 {
 	const struct instance *i = c->instance;
 	const bool waits = i != NULL && i->is_sampled && i->config.lifecycle == LIFECYCLE_TRACE &&
@@ -200,7 +200,7 @@ static void ask_to_be_told(struct client *c)
 		count(c, true);
 }
 
-static void pass_time(struct clients *cs, uint64_t now_ns)
+static void check_silence(struct clients *cs, uint64_t now_ns)
 {
 	const uint64_t chunk_ns = cs->targets->state->options.config.chunk_seconds * NS_PER_SEC;
 
@@ -226,13 +226,13 @@ void clients_check(struct clients *cs)
 	cs->n_seen = cs->targets->n_instances;
 	if (beats) {
 		cs->beat_ns = now_ns;
-		pass_time(cs, now_ns);
+		check_silence(cs, now_ns);
 	}
 	for (struct client *c = cs->first; c != NULL; c = c->next) {
 		if (c->is_gone)
 			continue;
 		look(cs, c, beats || is_new || !c->is_sought);
-		ask_to_be_told(c);
+		ask_for_span_messages(c);
 		show(cs, c);
 		if (beats)
 			client_page_beat(&c->page);
@@ -253,7 +253,10 @@ static void on_command(struct client *c, enum protocol_type type, struct protoco
 	(void)snprintf(answer->text, sizeof(answer->text), "%s", result.why_not);
 }
 
-/* A span that was open is counted even if the page says that it has ended: it is to be profiled. */
+/*
+ * Counts an open root span that the client has reported, even if the page says that the span has
+ * ended meanwhile: its transaction refers to a profile.
+ */
 static void on_spans(struct client *c, bool is_open)
 {
 	c->said_open = is_open;

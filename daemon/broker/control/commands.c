@@ -44,7 +44,7 @@ static enum protocol_result change(struct instance *i, uint32_t type)
  * Writes the text of an answer: on how many processes of a section a start or stop had no
  * effect, and why.
  */
-static void tell_reasons(const uint32_t counts[PROTOCOL_FAILED + 1], struct protocol_answer *ret)
+static void write_reasons(const uint32_t counts[PROTOCOL_FAILED + 1], struct protocol_answer *ret)
 {
 	static const struct {
 		enum protocol_result result;
@@ -89,7 +89,7 @@ static void change_all(struct commands *cmds, const struct peer *peer,
 		counts[change(i, m->h.type)]++;
 	}
 	ret->m.count = counts[PROTOCOL_OK];
-	tell_reasons(counts, &ret->m);
+	write_reasons(counts, &ret->m);
 	ret->work += (uint32_t)known;
 	if (known == 0)
 		control_refuse(ret, PROTOCOL_NO_TARGET, "no process belongs to [target \"%s\"]",
@@ -114,8 +114,8 @@ static void start_or_stop(struct commands *cmds, const struct control_peer *peer
 	clients_answer(i, &ret->m);
 }
 
-static void tell_profiler_id(struct commands *cmds, const struct control_peer *peer,
-			     const struct protocol_request *m, struct control_answer *ret)
+static void answer_profiler_id(struct commands *cmds, const struct control_peer *peer,
+			       const struct protocol_request *m, struct control_answer *ret)
 {
 	struct instance *i =
 		rights_find_instance(&cmds->parts->targets, &peer->identity, m->pid, ret);
@@ -241,7 +241,7 @@ static const struct served {
 } requests[PROTOCOL_TYPE_END] = {
 	[PROTOCOL_START] = {WITHOUT_PID_AND_NAME, start_or_stop, "start"},
 	[PROTOCOL_STOP] = {WITHOUT_PID_AND_NAME, start_or_stop, "stop"},
-	[PROTOCOL_PROFILER_ID] = {WITHOUT_PID_AND_NAME, tell_profiler_id, NULL},
+	[PROTOCOL_PROFILER_ID] = {WITHOUT_PID_AND_NAME, answer_profiler_id, NULL},
 	[PROTOCOL_SPANS_OPEN] = {ALWAYS, NULL, NULL},
 	[PROTOCOL_SPANS_CLOSED] = {ALWAYS, NULL, NULL},
 	[PROTOCOL_THREAD] = {ALWAYS, NULL, NULL},
@@ -280,7 +280,7 @@ static void on_ask(void *ctx, struct control_peer *peer, const struct protocol_r
 		return;
 	}
 	if (r->serve == NULL) {
-		control_refuse(ret, PROTOCOL_FAILED, "not known here");
+		control_refuse(ret, PROTOCOL_FAILED, "the daemon does not serve this request");
 		return;
 	}
 	r->serve(ctx, peer, m, ret);
@@ -319,10 +319,10 @@ static const char *fault_text(int error)
 	case EADDRINUSE:
 		return "another sentry-profd listens there";
 	case EEXIST:
-		return "something that is no socket is there";
+		return "the file there is not a socket";
 	case EPERM:
-		return "others may write in its directory, or it is theirs: "
-		       "they could put another socket in its place";
+		return "other users own the directory or may write to it: they "
+		       "could replace the socket";
 	case ENAMETOOLONG:
 		return "the name of a socket has at most 107 bytes";
 	default:

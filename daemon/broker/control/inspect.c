@@ -74,15 +74,12 @@ static void say_configuration(struct inspection *i, const struct config *c,
 	options_config_path(&parts->state.options, path);
 	if (path[0] == '\0')
 		SAY(i, FINDING_OK, "configuration",
-		    is_running ? "the daemon has no file: what it profiles was "
-				 "given by --pid"
+		    is_running ? "the daemon has no file: its command line names what it profiles"
 			       : "there is no " CONFIG_PATH_DEFAULT
-				 ": what is to be profiled is given by --pid");
+				 ": the command line names what is to be profiled");
 	else if (faults->n == 0 && c->n_targets > 0)
-		SAY(i, FINDING_OK, "configuration",
-		    "%s, %zu kind%s of "
-		    "targets%s",
-		    path, c->n_targets, c->n_targets == 1 ? "" : "s",
+		SAY(i, FINDING_OK, "configuration", "%s, %zu [target] section%s%s", path,
+		    c->n_targets, c->n_targets == 1 ? "" : "s",
 		    is_running ? ": the daemon's file" : "");
 }
 
@@ -443,7 +440,8 @@ void inspect_ask(struct inspector *in, const struct control_peer *peer,
 		return;
 	}
 	if (in->current != NULL) {
-		control_refuse(ret, PROTOCOL_BUSY, "it is asked by another doctor: try again");
+		control_refuse(ret, PROTOCOL_BUSY,
+			       "another sentry-profctl doctor is running: try again");
 		return;
 	}
 	r = sealed_open(&sealed, "findings");

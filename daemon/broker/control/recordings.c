@@ -69,7 +69,7 @@ static int send_recorded(struct recording *r, struct protocol_recorded *m, int f
 }
 
 /* Sends the reason of the end. If the socket is full, a later turn tries again. */
-static void tell_end(struct recording *r)
+static void send_end(struct recording *r)
 {
 	struct protocol_recorded m = {.end = r->end};
 	struct instance *i = r->instance;
@@ -88,7 +88,7 @@ static void tell_end(struct recording *r)
 static void end(struct recording *r, enum protocol_record_end why)
 {
 	r->end = why;
-	tell_end(r);
+	send_end(r);
 }
 
 /* Returns the only process of a section that the peer may record. NULL: *ret has the reason. */
@@ -194,7 +194,7 @@ void recordings_ask(struct recordings *rs, const struct control_peer *peer,
 	if (i == NULL)
 		return;
 	if (i->n_recordings == MSG_RECORDINGS_MAX) {
-		control_refuse(ret, PROTOCOL_BUSY, "%d recordings of it go on already",
+		control_refuse(ret, PROTOCOL_BUSY, "the process already has %d recordings",
 			       MSG_RECORDINGS_MAX);
 		return;
 	}
@@ -320,7 +320,7 @@ void recordings_check(struct recordings *rs)
 {
 	for (struct recording *r = rs->first; r != NULL; r = r->next)
 		if (!r->is_over && r->end != PROTOCOL_RECORD_GOES_ON)
-			tell_end(r);
+			send_end(r);
 		else if (!r->is_over)
 			check(rs, r);
 }

@@ -27,7 +27,7 @@ static void warn(int lines_fd, const char *format, ...)
 }
 
 /* A config_key_fn for a key that needs a restart. ctx: the descriptor for lines. */
-static void tell_changed(void *ctx, const char *section, const char *key)
+static void warn_changed_key(void *ctx, const char *section, const char *key)
 {
 	const int *lines_fd = ctx;
 
@@ -38,7 +38,7 @@ static void tell_changed(void *ctx, const char *section, const char *key)
 }
 
 /* Warns of rates above the timer's, which is fixed from the daemon's start. */
-static void tell_rates(const struct parts *parts, const struct config *now, int lines_fd)
+static void warn_rates(const struct parts *parts, const struct config *now, int lines_fd)
 {
 	for (size_t k = 0; k < now->n_targets; k++) {
 		const struct target_config *t = &now->targets[k];
@@ -59,7 +59,7 @@ static void tell_rates(const struct parts *parts, const struct config *now, int 
  * Warns if the configuration has a DSN for the first time: without one the daemon opened no
  * spool at its start.
  */
-static void tell_first_dsn(struct parts *parts, const struct config *now, int lines_fd)
+static void warn_first_dsn(struct parts *parts, const struct config *now, int lines_fd)
 {
 	bool any = now->dsn[0] != '\0';
 
@@ -75,7 +75,7 @@ static void tell_first_dsn(struct parts *parts, const struct config *now, int li
 		     "restart");
 }
 
-static void tell_faults(struct config_faults *faults, int lines_fd)
+static void log_faults(struct config_faults *faults, int lines_fd)
 {
 	for (size_t i = 0; lines_fd >= 0 && i < faults->n; i++)
 		(void)dprintf(lines_fd, "%s%s\n", faults->v[i].is_warning ? "warning: " : "",
@@ -84,8 +84,9 @@ static void tell_faults(struct config_faults *faults, int lines_fd)
 }
 
 /*
- * Compares the instance's section in the old configuration with the new one. The instance's own
- * copy may differ from both: it is that of its run, and attach changes it.
+ * Compares the instance's section in the old configuration with that in the new one. The
+ * instance's own copy may differ from both: the copy is made when a target starts, and the request
+ * attach changes it.
  */
 static void change(struct parts *parts, struct instance *i, const struct config *c)
 {
@@ -112,14 +113,14 @@ static int read_again(struct parts *parts, int lines_fd)
 	struct config c;
 	int r = options_reload(&parts->state.options, &c, &faults);
 
-	tell_faults(&faults, lines_fd);
+	log_faults(&faults, lines_fd);
 	if (r < 0) {
 		log_error("reload failed: the old configuration stays in use");
 		return r;
 	}
-	config_changed_keys(&parts->state.options.config, &c, tell_changed, &lines_fd);
-	tell_rates(parts, &c, lines_fd);
-	tell_first_dsn(parts, &c, lines_fd);
+	config_changed_keys(&parts->state.options.config, &c, warn_changed_key, &lines_fd);
+	warn_rates(parts, &c, lines_fd);
+	warn_first_dsn(parts, &c, lines_fd);
 	for (size_t k = 0; k < parts->targets.n_instances; k++)
 		if (instance_has_section(parts->targets.instances[k]))
 			change(parts, parts->targets.instances[k], &c);

@@ -64,8 +64,8 @@ void delivery_lost(struct chunk_source *source, struct ship *s, uint32_t reason)
 		return;
 	s->untold.quantity[kind][discard_report(reason)]++;
 	/*
-	 * Else the ship learns of it with its next answer. If the ship gets no processor, a message
-	 * for each loss would fill its socket.
+	 * Otherwise the losses are sent after the ship's next answer (delivery_done()). If the ship
+	 * gets no processor time, a message for each loss would fill its socket.
 	 */
 	if (s->n_handed == 0)
 		ship_tell_lost(s);

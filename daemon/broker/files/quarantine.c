@@ -161,7 +161,7 @@ static bool is_own_fault(int status)
 	return false;
 }
 
-static void tell(const struct quarantine *q, uint32_t uid, uint32_t number)
+static void log_quarantined(const struct quarantine *q, uint32_t uid, uint32_t number)
 {
 	const struct quarantine_file *f = NULL;
 
@@ -181,7 +181,7 @@ void quarantine_unwind_died(struct quarantine *q, uint32_t uid, const uint32_t *
 		return;
 	number = __atomic_load_n(page, __ATOMIC_RELAXED);
 	if (number != 0 && quarantine_count_death(q, uid, number))
-		tell(q, uid, number);
+		log_quarantined(q, uid, number);
 }
 
 /* Only these kinds are compiled files; others are text and have no number. */

@@ -36,8 +36,8 @@ static bool is_limited(const struct parts *parts)
 	return sum.until_ns != 0;
 }
 
-static void tell_status(struct notify *n, const struct parts *parts, size_t profiled,
-			size_t waiting)
+static void report_status(struct notify *n, const struct parts *parts, size_t profiled,
+			  size_t waiting)
 {
 	if (parts->state.phase >= PHASE_STOPS)
 		notify_status(n, "the last chunks are delivered");
@@ -57,7 +57,7 @@ void service_check(struct notify *n, struct parts *parts)
 	size_t profiled, waiting;
 
 	count(parts, &profiled, &waiting);
-	tell_status(n, parts, profiled, waiting);
+	report_status(n, parts, profiled, waiting);
 	if (n->state == NOTIFY_STARTING && parts->children.has_worked[CHILD_CAPTURE] &&
 	    parts->children.has_worked[CHILD_SHIP])
 		notify_state(n, NOTIFY_READY, now_ns);
