@@ -522,7 +522,7 @@ def test_one_daemon_for_a_socket(box):
     open_to_all = box.make_dir('open')
     open_to_all.chmod(0o777)
     fourth = box.profd([target], '--socket', open_to_all / 's')
-    check(fourth.wait() == 1 and 'others may write' in fourth.stderr,
+    check(fourth.wait() == 1 and 'may write to it' in fourth.stderr,
           fourth.stderr)
 
 

@@ -17,14 +17,14 @@
 #include "proto/chunk_v2.h"
 
 /*
- * Envelopes in flight: one chunk, which is made once a minute, of every target of a large host,
- * and as many again if ship is slow. A payload usually has some 100 KB.
+ * Envelopes in flight, without copies for Spotlight: those of one minute, a chunk of each profiled
+ * process of a large host, and as many again if a ship is slow. A payload usually has some 100 KB.
  */
 #define ENVELOPES_MAX 512
 
 /*
- * Bytes of the envelopes that ship does not have yet. A payload may have 50 MB, and an unwind
- * process that a target has taken over can send any number.
+ * Bytes of the envelopes that no ship has yet. A payload may have 50 MB, and an unwind process
+ * that a profiled process has taken over can send any number.
  */
 #define WAITING_BYTES_MAX (UINT64_C(1) << 30)
 
@@ -341,8 +341,9 @@ static void add(struct delivery *d, struct envelope *e, struct chunk_source *sou
 }
 
 /*
- * Bytes of copies for Spotlight that are in flight: the chunks that all targets of a host make
- * at about the same time. The limit bounds the memory that other programs would miss.
+ * Bytes of copies for Spotlight that are in flight: the chunks of all profiled processes of a
+ * host, which are made at about the same time. The limit bounds the memory that other programs
+ * would miss.
  */
 #define SPOTLIGHT_BYTES_MAX (UINT64_C(256) << 20)
 
