@@ -47,7 +47,7 @@ static void set_up(void)
 	wiring_connect(&b);
 	b.parts.targets.instances = list;
 	b.parts.state.options.config.chunk_seconds = 60;
-	/* The last beat was just now, so that no other comes in this test. */
+	/* The last beat was just now, so clients_check() increments no beat in this test. */
 	b.commands.clients.beat_ns = clock_mono_ns() + 3600 * NS_PER_SEC;
 	i = (struct instance){.pid = getpid(), .start_ticks = 7};
 	i.config.lifecycle = LIFECYCLE_TRACE;
@@ -120,7 +120,7 @@ TEST(what_stands_in_the_page)
 	clients_check(&b.commands.clients);
 	ck_assert_uint_eq(page->thread_id, PROTOCOL_PTHREAD);
 	ck_assert_str_eq(page->profiler_id, RUN_ID);
-	/* A start from now on is for the next run. */
+	/* A START from now on is for the next target. */
 	t.phase = TARGET_STOPPING;
 	clients_check(&b.commands.clients);
 	ck_assert_str_eq(page->profiler_id, NEXT_ID);
@@ -226,7 +226,7 @@ TEST(a_client_that_ends_has_no_spans_open)
 	OK(client_new(&b.commands.clients, &peer, &other, NULL));
 	ck_assert_uint_eq(i.root_spans, 1);
 	client_end(other);
-	/* Until the end of the turn the client exists, without effect. */
+	/* The client exists until the end of the turn, but its spans have no effect. */
 	clients_check(&b.commands.clients);
 	ck_assert_uint_eq(i.root_spans, 1);
 	clients_sweep(&b.commands.clients);
@@ -272,7 +272,7 @@ TEST(commands)
 	struct protocol_answer a;
 
 	i.config.lifecycle = LIFECYCLE_MANUAL;
-	/* Before the instance is known, commands wait; the last one counts. */
+	/* STARTs and STOPs wait until the client has an instance; the last one counts. */
 	ck_assert_uint_eq(ask(PROTOCOL_STOP, 0).result, PROTOCOL_OK);
 	ck_assert_uint_eq(ask(PROTOCOL_START, 0).result, PROTOCOL_OK);
 	ck_assert_uint_eq(page->handled, 0);
@@ -338,7 +338,7 @@ TEST(threads_of_another_namespace)
 	ck_assert_int_eq(found, gettid());
 	ck_assert_int_eq(thread_number_find(getpid(), 1, &found), -ESRCH);
 	pid = (pid_t)syscall(SYS_clone, CLONE_NEWPID | SIGCHLD, NULL, NULL, NULL, 0);
-	/* Needs CAP_SYS_ADMIN; an ordinary user's run skips this. */
+	/* Needs CAP_SYS_ADMIN; skipped if an ordinary user runs the test. */
 	if (pid < 0)
 		return;
 	if (pid == 0)

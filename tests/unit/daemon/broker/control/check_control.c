@@ -222,7 +222,7 @@ TEST(descriptors_are_not_taken)
 	char byte;
 
 	OK(pipe2(pipe_fds, O_CLOEXEC));
-	/* The kernel refuses it, or the daemon disconnects the peer. */
+	/* The kernel refuses the descriptor, or the daemon disconnects the peer. */
 	(void)!ipc_send(fd, &m, sizeof(m), &pipe_fds[1], 1);
 	close(pipe_fds[1]);
 	turn();

@@ -7,7 +7,7 @@
 #include "lib/base/ipc.h"
 #include "tests/unit/suite.h"
 
-/* Longer than the test may take: a wait for it fails the test. */
+/* Longer than the timeout of the test, so a close(2) that lingers fails the test. */
 #define LINGER_S 3600
 
 static int pair[2];
@@ -24,7 +24,7 @@ static void tear_down(void)
 	close_fd(&pair[1]);
 }
 
-/* Returns a full connection that is never read, whose last close(2) lingers. */
+/* Returns a full TCP connection whose peer never reads, so that its last close(2) lingers. */
 static int lingering(int *ret_listener)
 {
 	const struct linger linger = {.l_onoff = 1, .l_linger = LINGER_S};

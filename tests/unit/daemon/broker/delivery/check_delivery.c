@@ -1,6 +1,6 @@
 /*
- * The queue of envelopes for ship: which are dropped if there are too many, and what a new ship
- * gets. The test is in the ship's place, where there is one.
+ * The queue of envelopes for ships: which are dropped if there are too many, and what a restarted
+ * ship gets. Where a ship has a process, the test receives its messages.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -77,7 +77,7 @@ static struct msg_chunk make_chunk(uint64_t size, uint64_t file_size)
 	return m;
 }
 
-/* sizes: of the payloads behind the descriptors; 0: no descriptor. */
+/* sizes: the sizes of the payloads whose descriptors are passed; 0: no descriptor. */
 static int deliver(size_t instance, const struct msg_chunk *m, const uint64_t sizes[2], int seals)
 {
 	int fds[IPC_FDS_MAX] = {-1, -1, -1, -1}, r;
@@ -135,7 +135,7 @@ TEST(their_bytes_are_bounded)
 	for (int i = 0; i < 100; i++)
 		add_chunk(0, CHUNK_V2_SIZE_MAX);
 	add_chunk(1, SMALL);
-	/* Envelopes that ship has do not count. */
+	/* Envelopes that the ship has do not count. */
 	waiting = broker.parts.delivery.n_in_flight - ships[0].n_handed;
 	ck_assert_uint_le(waiting * CHUNK_V2_SIZE_MAX, (UINT64_C(1) << 30) + CHUNK_V2_SIZE_MAX);
 	ck_assert_uint_ge((waiting + 1) * CHUNK_V2_SIZE_MAX, UINT64_C(1) << 30);
@@ -232,7 +232,7 @@ TEST(a_new_one_is_told_of_the_end)
 	delivery_resend(&broker.parts.delivery, &ships[0]);
 	receive(ship, MSG_ENVELOPE, &envelope, sizeof(envelope));
 	receive(ship, MSG_SHIP_FINISH, &finish, sizeof(finish));
-	/* The rest of the timeout. */
+	/* What is left of the timeout. */
 	ck_assert_uint_gt(finish.n, 0);
 	ck_assert_uint_lt(finish.n, hour_ns);
 	assert_no_more(ship);
@@ -266,7 +266,7 @@ TEST(a_file_has_a_payload_of_its_own)
 	receive(ship, MSG_ENVELOPE, &envelope, sizeof(envelope));
 	ck_assert(!envelope.to_file && envelope.to_server);
 	ck_assert_uint_eq(envelope.file_size, 0);
-	/* Without a second payload, the file gets the server's. */
+	/* Without a second payload, the file gets the payload for the server. */
 	add_chunk(0, SMALL);
 	receive_payloads(ship, true, SMALL, 0);
 	close_fd(&ship);
@@ -274,7 +274,7 @@ TEST(a_file_has_a_payload_of_its_own)
 	output_close(&broker.parts.delivery.output);
 }
 
-/* The chunk was made when no server was to get it; now there is a DSN. */
+/* The chunk may go into files only (for_server is false), though the ship has a DSN. */
 TEST(what_is_for_files_is_not_sent)
 {
 	struct msg_chunk m = make_chunk(SMALL, 0);
@@ -314,7 +314,7 @@ TEST(payloads_that_break_a_rule)
 	output_close(&broker.parts.delivery.output);
 }
 
-/* What follows the platform's NUL in a chunk's message is not passed to ship. */
+/* Bytes after the NUL of the platform in a chunk's message are not passed to the ship. */
 TEST(a_platform_is_passed_without_more)
 {
 	const uint64_t sizes[2] = {SMALL, 0};
@@ -436,12 +436,12 @@ TEST(losses_during_a_delivery_are_reported_to_the_ship_with_its_next_answer)
 	close_fd(&ship);
 }
 
-/* The instance has another DSN now; its chunk belongs to the one before. */
+/* The instance has another DSN now; its chunk was made for the previous DSN. */
 TEST(a_loss_is_told_where_the_chunk_was_to_go)
 {
 	const enum client_report_reason reason = CLIENT_REPORT_INTERNAL_SDK_ERROR;
 
-	/* The ship has as many envelopes as it may have, so this one waits. */
+	/* The ship has MSG_ENVELOPES_MAX envelopes, so this one waits. */
 	ships[0].n_handed = MSG_ENVELOPES_MAX;
 	add_chunk(0, SMALL);
 	instances[0].ship = &ships[1];
@@ -453,14 +453,14 @@ TEST(a_loss_is_told_where_the_chunk_was_to_go)
 	ck_assert_uint_eq(instances[0].delivery.n_envelopes, 0);
 }
 
-/* An envelope that is over is found by no function, and freed at the end of a turn. */
+/* No function finds an envelope that is over; delivery_sweep() frees it at the end of a turn. */
 TEST(what_is_over_is_freed_in_one_place)
 {
 	add_chunk(0, SMALL);
 	ck_assert(ships[0].n_in_flight > 0);
 	for (int i = 0; i < 600; i++)
 		add_chunk(1, SMALL);
-	/* The oldest envelopes of the instance with most are over, but not freed. */
+	/* The oldest envelopes of the instance with the most bytes are over, but not freed. */
 	ck_assert_uint_eq(broker.parts.delivery.n_in_flight, 512);
 	ck_assert_uint_eq(instances[1].delivery.n_envelopes, 600);
 	delivery_sweep(&broker.parts.delivery);

@@ -137,7 +137,7 @@ TEST(program_and_its_environment)
 	ck_assert_ptr_nonnull(memmem(at, (size_t)(end - at), "PATH=", 5));
 }
 
-/* The caller may still use what an answer would free. */
+/* files_request() calls no fn: its caller may still use what an answer would free. */
 TEST(no_answer_within_the_request)
 {
 	struct full full;

@@ -39,7 +39,7 @@ TEST(three_deaths)
 	ck_assert_ptr_null(quarantine_next(&q, NULL));
 	ck_assert(count(7, 1));
 	ck_assert(has(7, 1));
-	/* Reported once. */
+	/* Only the death that quarantines the file returns true. */
 	ck_assert(!count(7, 1));
 	ck_assert_uint_eq(quarantine_count_files(&q), 1);
 	ck_assert_str_eq(quarantine_next(&q, NULL)->file.name, "name");
@@ -59,7 +59,7 @@ TEST(by_user)
 	ck_assert(!count(8, 1));
 }
 
-/* A death at a number that was never sent with a file. */
+/* An unwind process dies with a number in its page that was never sent with a file. */
 TEST(a_lie)
 {
 	for (int i = 0; i < QUARANTINE_DEATHS; i++)
@@ -128,7 +128,7 @@ TEST(each_file_has_its_own)
 	}
 }
 
-/* A number that a process has learned means nothing to another broker. */
+/* The numbers of files are different in each broker, since each draws its own key. */
 TEST(each_broker_has_its_own)
 {
 	const struct file_identity file = {.device = 1, .inode = 1};
