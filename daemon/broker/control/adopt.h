@@ -25,7 +25,7 @@ struct targets;
 
 /*
  * Handles attach: the process is profiled from now on, whatever the configuration says about it.
- * Makes an instance of a process that is none. *ret: the answer to the peer.
+ * If the process is no instance yet, makes one. *ret: the answer to the peer.
  */
 void adopt_attach(struct targets *ts, const struct peer *peer, int32_t pid,
 		  struct control_answer *ret);
@@ -37,10 +37,10 @@ void adopt_detach(struct targets *ts, const struct peer *peer, int32_t pid,
 		  struct control_answer *ret);
 
 /*
- * Returns the instance for a recording of the process. Makes an instance of a process that is
- * none; the caller adds the recording, and the instance is removed with its last recording. If
- * the peer may not record the process, or the process cannot be profiled, returns NULL, with the
- * reason in *ret.
+ * Returns the instance for a recording of the process. If the process is no instance yet, makes
+ * one, which is removed with its last recording; the caller adds the recording. If the peer may
+ * not record the process, or the process cannot be profiled, returns NULL, with the reason in
+ * *ret.
  */
 struct instance *adopt_for_recording(struct targets *ts, const struct peer *peer, int32_t pid,
 				     struct control_answer *ret);

@@ -25,7 +25,7 @@
 #define ALLOWANCE_RESERVED	  64
 /* Connections of one user: for example the workers of a large server, with one each. */
 #define ALLOWANCE_USER_MAX 1024
-/* Connections of one process: it needs one; two libraries in it may have one each. */
+/* Connections of one process. A process needs one; two libraries in a process may have one each. */
 #define ALLOWANCE_PROCESS_MAX 8
 /* The number of users that can have connections at the same time. */
 #define ALLOWANCE_USERS 256

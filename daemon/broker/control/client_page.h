@@ -1,8 +1,8 @@
 /*
  * A client's page (struct protocol_page of lib/client/protocol.h): memory that the broker shares
  * with one client (clients.h). The broker writes the state of profiling, and the client reads it.
- * The client writes spans_open and is_traced, which say whether its root spans (of Sentry's
- * tracing) are open, and the broker reads them.
+ * The client writes spans_open and is_traced, and the broker reads them: whether root spans (of
+ * Sentry's tracing) are open in the client's process, and whether the client has ever had one.
  *
  * The client may be malicious. The size of the page is sealed, and a hole that the client
  * punches into the page reads as zeros. So an access by the broker neither faults nor waits for

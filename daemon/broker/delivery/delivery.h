@@ -31,8 +31,8 @@
 
 /* Numbers of chunks. All members must be uint64_t: counts_add(). */
 struct chunk_counts {
-	uint64_t made;	  /* by unwind, those that were lost before the broker had them included */
-	uint64_t written; /* to a file of --output */
+	uint64_t made;	    /* by unwind, also those that the broker never got */
+	uint64_t written;   /* to a file of --output */
 	uint64_t unwritten; /* the file could not be written */
 	uint64_t sent;	    /* to the server */
 	uint64_t spooled;   /* put into the spool, to be sent later, perhaps by another daemon */
@@ -90,11 +90,14 @@ void delivery_lost(struct chunk_source *source, struct ship *s, uint32_t reason)
  */
 bool delivery_is_payload(int fd, uint64_t size);
 
-/* Handles MSG_ENVELOPE_WRITTEN: the ship has written the chunk's file, or has failed to. */
+/*
+ * Handles MSG_ENVELOPE_WRITTEN: the ship has written the file of an envelope, or writing has
+ * failed. Kills the ship (child_fail()) if it has no such envelope with a file.
+ */
 void delivery_written(struct delivery *d, struct ship *s, const struct msg_envelope_written *m);
 /*
- * Handles MSG_ENVELOPE_DONE: the ship has sent, spooled or lost the chunk, and does not need it
- * any more.
+ * Handles MSG_ENVELOPE_DONE: the ship has sent, spooled or lost the chunk of an envelope, and does
+ * not need the chunk any more. Kills the ship (child_fail()) if it has no such envelope.
  */
 void delivery_done(struct delivery *d, struct ship *s, const struct msg_envelope_done *m);
 
