@@ -54,8 +54,8 @@ def dependencies():
 
 
 def debian():
-    """The directory of a Debian in which dpkg alone can install our packages.
-    It is made if it is not there, or was made for other packages."""
+    """Returns the directory of a Debian that has the dependencies of our packages. Makes
+    it if it does not exist, or was made for other dependencies."""
     include = ','.join([*INCLUDE, *sorted(dependencies())])
     made_with = DEBIAN.with_suffix('.packages')
     if made_with.exists() and made_with.read_text() == include:
@@ -71,7 +71,7 @@ def debian():
 
 
 class Machine:
-    """It boots, and ends with the test."""
+    """The booted Debian. It ends with the test."""
 
     def __init__(self, box):
         self.share = box.make_dir('share')
@@ -90,7 +90,7 @@ class Machine:
 
     def has_booted(self):
         check(self.program.running(), 'systemd-nspawn ended')
-        # It comes to be by two forks.
+        # systemd-nspawn starts systemd by two forks.
         found = [pid for pid in children(self.program.pid)
                  if exe_name(pid) == 'systemd']
         self.leader = found[0] if found else 0
@@ -99,7 +99,7 @@ class Machine:
                                                            'degraded')
 
     def run(self, *argv, ok=True):
-        """A command in it; its output."""
+        """Runs a command in the Debian. Returns its output."""
         done = subprocess.run(
             ['nsenter', '-t', str(self.leader), '-m', '-u', '-i', '-n', '-p',
              *map(str, argv)], stdin=subprocess.DEVNULL, text=True,
@@ -120,14 +120,14 @@ class Machine:
         return self.say('systemctl', 'show', '-P', name, UNIT)
 
     def pids(self, name):
-        """Of a daemon's processes, by the name of their executables."""
+        """Returns the pids of the processes with this executable."""
         text = self.say('sh', '-c', 'for p in /proc/[0-9]*; do '
                         'echo ${p#/proc/} $(readlink $p/exe); done')
         return [int(line.split()[0]) for line in text.splitlines()
                 if line.endswith('/' + name)]
 
     def files(self):
-        """All that there are, but what every boot and dpkg itself write."""
+        """Returns all paths, except those that a boot or dpkg itself writes."""
         text = self.run('find', '/', '-xdev', '(', '-path', '/proc', '-o',
                         '-path', '/sys', '-o', '-path', '/var/log', '-o',
                         '-path', '/var/cache', '-o', '-path', '/mnt', '-o',
@@ -165,7 +165,7 @@ def check_service(m):
             own = m.run('id', '-u', name).strip()
             check(re.search(rf'^Uid:\s+{own}\s', status, re.M), status)
             check(re.search(r'^NoNewPrivs:\s+1$', status, re.M), status)
-            # CAP_SYS_NICE, which the broker hands on and does not use.
+            # CAP_SYS_NICE is effective in capture only: the broker passes it on.
             found = int(re.search(r'^CapEff:\s+(\w+)$', status, re.M)[1], 16)
             check(bool(found >> 23 & 1) == name.endswith('capture'), status)
 
@@ -177,7 +177,7 @@ def configure(m, server):
           f"/run/credentials/{UNIT}/dsn\\n[profiler]\\nchunk_seconds = 1\\n' "
           '>/etc/sentry-profd/sentry-profd.conf')
     m.run('sentry-profd', '--check-config')
-    # The credential is loaded at a start.
+    # systemd loads the credential when the service starts.
     m.run('systemctl', 'restart', UNIT)
 
 
@@ -191,7 +191,7 @@ def check_profiled(m, server):
 
 
 def check_reload(m, server):
-    """Taken over, or refused and nothing changed."""
+    """A valid configuration applies at once. An invalid one is refused as a whole."""
     path = '/etc/sentry-profd/targets.d/shares.conf'
     m.write(path, CONFIG + 'environment = reloaded\n')
     m.run('systemctl', 'reload', UNIT)
@@ -205,7 +205,7 @@ def check_reload(m, server):
 
 
 def check_sampler_is_replaced(m, server):
-    """By the broker, in a second or two."""
+    """The broker replaces a capture that is stopped."""
     old, = m.pids('sentry-profd-capture')
     m.run('kill', '-STOP', old)
     wait_for(lambda: m.pids('sentry-profd-capture') not in ([], [old]),
@@ -215,7 +215,7 @@ def check_sampler_is_replaced(m, server):
 
 
 def check_watchdog(m, server):
-    """A broker that is stopped, and its sampler with it: by systemd."""
+    """systemd restarts the service if the broker and capture are stopped."""
     broker = m.show('MainPID')
     m.run('kill', '-STOP', broker, *m.pids('sentry-profd-capture'))
     wait_for(lambda: m.show('NRestarts') == '1', 'the watchdog')
@@ -238,7 +238,8 @@ def check_upgrade(m, server, package):
 
 
 def check_scripts(m):
-    """Twice is as good as once; and what was removed comes back as it was."""
+    """The maintainer scripts may run twice. A removal keeps accounts, configuration and
+    spool."""
     configuration = m.run('sha256sum', '/etc/sentry-profd/sentry-profd.conf',
                           '/etc/sentry-profd/targets.d/shares.conf')
     before = m.accounts()
@@ -259,7 +260,7 @@ def check_scripts(m):
 
 
 def check_changelog(deb):
-    """As dpkg and apt read it, and of this version."""
+    """dpkg can parse the changelog, which has the package's version."""
     path = './usr/share/doc/sentry-profd/changelog.gz'
     text = subprocess.run(['sh', '-c', f'dpkg-deb --fsys-tarfile "$0" | '
                            f'tar -xO {path} | zcat', deb], check=True,
@@ -270,7 +271,7 @@ def check_changelog(deb):
                              capture_output=True, text=True).stdout.strip()
     check(f'\nVersion: {version}\n' in said.stdout.decode() and
           not said.stderr, f'{said.stdout} {said.stderr}')
-    # Debian wants it in this form.
+    # Debian's machine-readable format.
     subprocess.run(['sh', '-c', 'dpkg-deb --fsys-tarfile "$0" | tar -xO '
                     './usr/share/doc/sentry-profd/copyright | grep -q ^Format:',
                     deb], check=True)
@@ -314,7 +315,7 @@ def test_package(box):
     try:
         files, accounts = m.files(), m.accounts()
         m.run('dpkg', '-i', f'/mnt/{debs[0].name}')
-        # As it comes: nothing to profile, nowhere to send to, and well.
+        # The package's configuration has no target and no DSN.
         step(check_idle, m)
         step(configure, m, server)
         step(check_profiled, m, server)
@@ -327,7 +328,7 @@ def test_package(box):
         m.run('dpkg', '-i', f'/mnt/{debs[1].name}')
         wait_chunks(server, 2)
         step(check_purged, m, files, accounts)
-        # Nothing of the old one is in a new one's way.
+        # After a purge the package can be installed again.
         m.run('dpkg', '-i', f'/mnt/{debs[1].name}')
         step(check_idle, m)
         server.check_requests()

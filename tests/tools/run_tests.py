@@ -144,7 +144,7 @@ def end_all(running):
 
 
 def run(tests, workers, report):
-    """Runs them, so many at a time; report(test) of each as it ends."""
+    """Runs the tests, a number of them at a time. Calls report(test) when one ends."""
     waiting, running = list(reversed(tests)), []
     try:
         while waiting or running:
