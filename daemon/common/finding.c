@@ -12,14 +12,14 @@ static const char *const words[] = {
 	[FINDING_FAULT] = "fault",
 };
 
-static void raise_worst(enum finding *worst, enum finding finding)
+static void raise_worst(enum finding_grade *worst, enum finding_grade grade)
 {
-	if (finding > *worst)
-		*worst = finding;
+	if (grade > *worst)
+		*worst = grade;
 }
 
-void finding_write(FILE *out, enum finding *worst, enum finding finding, const char *subject,
-		   const char *format, ...)
+void finding_write(FILE *out, enum finding_grade *worst, enum finding_grade grade,
+		   const char *subject, const char *format, ...)
 {
 	char text[FINDING_TEXT_SIZE];
 	va_list args;
@@ -28,24 +28,24 @@ void finding_write(FILE *out, enum finding *worst, enum finding finding, const c
 	if (vsnprintf(text, sizeof(text), format, args) < 0)
 		text[0] = '\0';
 	va_end(args);
-	raise_worst(worst, finding);
-	fprintf(out, "%-8s ", words[finding]);
+	raise_worst(worst, grade);
+	fprintf(out, "%-8s ", words[grade]);
 	escape_write(subject, out);
 	(void)fputs(": ", out);
 	escape_write(text, out);
 	(void)fputc('\n', out);
 }
 
-void finding_repeat(FILE *out, enum finding *worst, const char *line)
+void finding_repeat(FILE *out, enum finding_grade *worst, const char *line)
 {
 	for (size_t i = 0; i < array_size(words); i++)
 		if (strncmp(line, words[i], strlen(words[i])) == 0)
-			raise_worst(worst, (enum finding)i);
+			raise_worst(worst, (enum finding_grade)i);
 	escape_write(line, out);
 	(void)fputc('\n', out);
 }
 
-int finding_status(enum finding worst)
+int finding_status(enum finding_grade worst)
 {
 	enum { EXIT_WARNINGS = 3 };
 

@@ -10,7 +10,7 @@
 
 #include "lib/base/util.h"
 
-enum finding {
+enum finding_grade {
 	FINDING_OK,
 	FINDING_WARNING, /* profiling works, with limits */
 	FINDING_FAULT,	 /* profiling does not work */
@@ -24,23 +24,23 @@ enum finding {
 /*
  * Writes a finding to out as a line, "GRADE SUBJECT: TEXT", control characters escaped. subject: a
  * word or two. A text of FINDING_TEXT_SIZE bytes or more is cut off. *worst is the gravest grade so
- * far: this function raises it if finding is graver. An error of out is ignored; the caller can
+ * far: this function raises it if grade is graver. An error of out is ignored; the caller can
  * check ferror(out).
  */
-void finding_write(FILE *out, enum finding *worst, enum finding finding, const char *subject,
-		   const char *format, ...) printf_like(5, 6);
+void finding_write(FILE *out, enum finding_grade *worst, enum finding_grade grade,
+		   const char *subject, const char *format, ...) printf_like(5, 6);
 
 /*
  * Writes to out a line that finding_write() has made in another process; line has no newline.
  * Control characters are escaped. Raises *worst to the grade with which the line begins; a line
  * that begins with no grade is written all the same.
  */
-void finding_repeat(FILE *out, enum finding *worst, const char *line);
+void finding_repeat(FILE *out, enum finding_grade *worst, const char *line);
 
 /*
  * Returns the exit status of a program whose gravest finding is worst: 0 for FINDING_OK, 3 for
  * FINDING_WARNING, 1 for FINDING_FAULT.
  */
-int finding_status(enum finding worst);
+int finding_status(enum finding_grade worst);
 
 #endif

@@ -44,7 +44,7 @@ struct inspection {
 	struct sealed sealed; /* the memfd that out writes to, unless out is stdout */
 	FILE *out;
 	int fd; /* the socket to the peer; -1: out is stdout */
-	enum finding worst;
+	enum finding_grade worst;
 	uint64_t deadline_ns;
 	bool is_over;
 	bool has_errors;	 /* the configuration has errors: no server is asked */
@@ -360,7 +360,8 @@ static bool matches(struct inspection *i, const struct target_config *t)
 	return match_process(t, facts) == MATCH_YES;
 }
 
-static void say_section(struct inspection *i, const struct target_config *t, enum finding finding)
+static void say_section(struct inspection *i, const struct target_config *t,
+			enum finding_grade finding)
 {
 	struct subject *s = i->subject;
 	struct match_refusal why;
@@ -532,7 +533,7 @@ bool inspect_is_over(const struct inspector *in)
 	return in->current->is_over;
 }
 
-enum finding inspect_worst(const struct inspector *in)
+enum finding_grade inspect_worst(const struct inspector *in)
 {
 	return in->current->worst;
 }

@@ -53,7 +53,7 @@ void inspect_check(struct inspector *in);
 /* Returns true if the inspection of inspect_options() has ended. */
 bool inspect_is_over(const struct inspector *in);
 /* Returns the gravest finding of that inspection. Call this function after its end. */
-enum finding inspect_worst(const struct inspector *in);
+enum finding_grade inspect_worst(const struct inspector *in);
 
 /*
  * Handles MSG_PROBED: stores the answer of the server in s. Returns 0; or -EPROTO if the ship was

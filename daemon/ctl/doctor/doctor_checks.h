@@ -14,10 +14,10 @@
 #include "daemon/common/privileges.h"
 
 struct doctor {
-	const char *socket; /* path of the daemon's socket */
-	const char *config; /* file of --config; NULL: not given */
-	int32_t pid;	    /* the process to check; 0: not given */
-	enum finding worst; /* the gravest finding so far */
+	const char *socket;	  /* path of the daemon's socket */
+	const char *config;	  /* file of --config; NULL: not given */
+	int32_t pid;		  /* the process to check; 0: not given */
+	enum finding_grade worst; /* the gravest finding so far */
 
 	/* What doctor_daemon() has found. */
 	int32_t daemon_pid;  /* in this pid namespace; 0: no daemon, or not in it */
