@@ -75,7 +75,7 @@ static void clean_inheritance(void)
 	(void)signal(SIGTTOU, SIG_IGN);
 	(void)signal(SIGXFSZ, SIG_IGN);
 	/* Each chunk in flight and each target needs a descriptor. */
-	privileges_all_files();
+	privileges_raise_descriptor_limit();
 }
 
 /*

@@ -278,7 +278,7 @@ static void set_up(const struct msg_init *init, int heartbeat_fd)
 	/* A hung capture must not outlive the broker that would kill it. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
 		die("cannot arrange to end with sentry-profd", errno);
-	privileges_all_files();
+	privileges_raise_descriptor_limit();
 	close_fd(&heartbeat_fd);
 	r = capture_new(&options, &me.capture);
 	if (r == 0)

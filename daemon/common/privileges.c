@@ -85,7 +85,7 @@ static int caps_keep(capability_set keep, capability_set effective)
 static int bounding_limit(capability_set bound)
 {
 	capability_set have = 0;
-	int r = privileges_get(&have);
+	int r = privileges_effective(&have);
 
 	if (r < 0 || !(have & CAPABILITY(CAP_SETPCAP)))
 		return r;
@@ -159,7 +159,7 @@ int privileges_limit(capability_set keep, capability_set hand_on)
 	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : 0;
 }
 
-int privileges_get(capability_set *ret)
+int privileges_effective(capability_set *ret)
 {
 	struct capabilities caps = {0};
 	int r = caps_get(&caps);
@@ -203,7 +203,7 @@ capability_set privileges_to_read(capability_set have)
 	return have & CAPABILITY(CAP_DAC_OVERRIDE);
 }
 
-void privileges_all_files(void)
+void privileges_raise_descriptor_limit(void)
 {
 	struct rlimit files;
 

@@ -39,7 +39,7 @@ must_check int privileges_drop(uint32_t uid, uint32_t gid, capability_set keep, 
 must_check int privileges_limit(capability_set keep, capability_set hand_on);
 
 /* Reads the effective capabilities of this process. Returns 0 or -errno. */
-must_check int privileges_get(capability_set *ret);
+must_check int privileges_effective(capability_set *ret);
 /* Reads the permitted capabilities: those that it can make effective, or hand on. 0 or -errno. */
 must_check int privileges_permitted(capability_set *ret);
 /* Reads the permitted capabilities of process pid, in its user namespace. 0 or -errno. */
@@ -59,6 +59,6 @@ must_check int privileges_make_effective(capability_set effective);
 capability_set privileges_to_read(capability_set have);
 
 /* Raises the soft limit of open descriptors to the hard limit. An error is ignored. */
-void privileges_all_files(void);
+void privileges_raise_descriptor_limit(void);
 
 #endif

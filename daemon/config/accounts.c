@@ -54,7 +54,7 @@ static void keep_unchangeable_ids(uint32_t *uid, uint32_t *gid)
 {
 	capability_set own;
 
-	if (privileges_get(&own) < 0)
+	if (privileges_effective(&own) < 0)
 		return;
 	if (!(own & CAPABILITY(CAP_SETUID)) || !is_mapped("/proc/self/uid_map", *uid))
 		*uid = PRIVILEGES_KEEP_ID;

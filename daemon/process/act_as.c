@@ -27,7 +27,7 @@ static void become(uint32_t uid, uint32_t gid, const struct act_as *before)
 int act_as(uint32_t uid, uint32_t gid, struct act_as *ret)
 {
 	struct act_as before;
-	int r = privileges_get(&before.effective);
+	int r = privileges_effective(&before.effective);
 
 	if (r < 0)
 		return r;

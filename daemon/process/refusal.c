@@ -39,7 +39,7 @@ static bool may_trace_all(void)
 {
 	capability_set have;
 
-	return privileges_get(&have) == 0 && (have & CAPABILITY(CAP_SYS_PTRACE)) != 0;
+	return privileges_effective(&have) == 0 && (have & CAPABILITY(CAP_SYS_PTRACE)) != 0;
 }
 
 /*

@@ -120,8 +120,8 @@ static bool is_first(const struct maps *m, size_t n)
 static void say_unopened(struct file_checks *k, const char *path, int error)
 {
 	capability_set have;
-	const bool may =
-		privileges_get(&have) == 0 && (have & CAPABILITY(CAP_CHECKPOINT_RESTORE)) != 0;
+	const bool may = privileges_effective(&have) == 0 &&
+			 (have & CAPABILITY(CAP_CHECKPOINT_RESTORE)) != 0;
 
 	doctor_say(k->d, FINDING_WARNING, "file",
 		   "%s cannot be opened: %s; with these rights sentry-profd "

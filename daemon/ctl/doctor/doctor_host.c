@@ -59,7 +59,7 @@ static capability_set capabilities_of(const struct doctor *d)
 
 	if (d->has_capabilities)
 		return d->capabilities;
-	return privileges_get(&own) < 0 ? 0 : own;
+	return privileges_effective(&own) < 0 ? 0 : own;
 }
 
 static void check_capabilities(struct doctor *d)

@@ -53,7 +53,7 @@ static capability_set effective(void)
 {
 	capability_set set;
 
-	OK(privileges_get(&set));
+	OK(privileges_effective(&set));
 	return set;
 }
 
