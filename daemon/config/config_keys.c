@@ -93,7 +93,7 @@ const struct config_key config_keys[] = {
 	TARGET(KEY_TEXT, "environment", environment, NO_RANGE),
 	TARGET(KEY_TEXT, "platform", platform, 0, 0, platforms),
 	TARGET(KEY_FRACTION, "profile_session_sample_rate", session_sample_rate, NO_RANGE),
-	TARGET(KEY_V1, "profiles_sample_rate", session_sample_rate, NO_RANGE),
+	TARGET(KEY_IGNORED, "profiles_sample_rate", session_sample_rate, NO_RANGE),
 	TARGET(KEY_WORD, "profile_lifecycle", lifecycle, 0, 0, lifecycles),
 	TARGET(KEY_BOOL, "autostart", autostart, NO_RANGE),
 	TARGET(KEY_NUMBER, "rate_hz", rate_hz, 1, CONFIG_RATE_MAX_HZ, NULL),

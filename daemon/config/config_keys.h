@@ -36,7 +36,8 @@ enum key_type {
 	KEY_SPOOL,     /* a path, or none */
 	KEY_PROXY,     /* the URL of a proxy: config_proxy_problem(); a secret, as a DSN is */
 	KEY_SPOTLIGHT, /* a word for yes or no, or a URL */
-	KEY_V1,	       /* profiles_sample_rate: has no effect */
+	/* profiles_sample_rate, of Sentry's former profiling: accepted with a warning, no effect */
+	KEY_IGNORED,
 };
 
 struct config_key {

@@ -84,7 +84,7 @@ static bool print_value(const struct config_key *key, const void *base, char ret
 		(void)snprintf(ret, MSG_DSN_MAX, "%s", key->words[word]);
 		return true;
 	case KEY_DSN_FILE:
-	case KEY_V1:
+	case KEY_IGNORED:
 		return false;
 	}
 	return false;

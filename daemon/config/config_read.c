@@ -326,7 +326,7 @@ static void take_value(struct reader *r, const struct config_key *key, const cha
 			fault(r, "%s: %s: '%s'", key->name, problem, value);
 		return;
 	}
-	if (key->type == KEY_V1)
+	if (key->type == KEY_IGNORED)
 		add_fault(r, true,
 			  "%s has no effect on continuous profiling: use "
 			  "profile_session_sample_rate",

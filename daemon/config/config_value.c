@@ -178,7 +178,7 @@ static int parse_decimal(const struct config_key *key, const char *value, void *
 	} else if (!read_decimal(value, &n) || n > 1) {
 		return wrong(problem, "not a number from 0.0 to 1.0");
 	}
-	if (key->type != KEY_V1)
+	if (key->type != KEY_IGNORED)
 		*FIELD(double, key, base) = n;
 	return 0;
 }
@@ -371,7 +371,7 @@ int config_value_parse(const struct config_key *key, const char *value, void *ba
 		return parse_number(key, value, base, problem);
 	case KEY_FRACTION:
 	case KEY_SECONDS:
-	case KEY_V1:
+	case KEY_IGNORED:
 		return parse_decimal(key, value, base, problem);
 	case KEY_BYTES:
 		return parse_bytes(key, value, base, problem);

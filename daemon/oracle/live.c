@@ -99,7 +99,7 @@ int live_read_maps(struct live *l, bool *ret_changed)
 	char path[64];
 	int fd, r;
 
-	(void)snprintf(path, sizeof(path), "task/%d/maps", threads_living(l->pid));
+	(void)snprintf(path, sizeof(path), "task/%d/maps", threads_find_living(l->pid));
 	fd = openat(l->proc_fd, path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return errno == ENOENT ? -ESRCH : -errno;

@@ -374,7 +374,7 @@ int open_for(const struct open_order *order, int *ret_fd)
 	int r;
 
 	if (order->pid != 0)
-		of_thread.pid = threads_living(order->pid);
+		of_thread.pid = threads_find_living(order->pid);
 	r = open_of(&of_thread, ret_fd);
 	if (r < 0 || of_thread.pid == order->pid)
 		return r;

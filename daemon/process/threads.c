@@ -91,7 +91,7 @@ static bool is_living(int32_t tid, char state)
 	return state != 'Z' && state != 'X';
 }
 
-int32_t threads_living(int32_t pid)
+int32_t threads_find_living(int32_t pid)
 {
 	int32_t found = 0;
 

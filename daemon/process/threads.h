@@ -28,6 +28,6 @@ bool threads_any_reading_memory(int32_t pid);
  * or if no thread does. Used because /proc/PID shows neither memory nor files once the leader has
  * exited, while /proc/TID of the returned thread still does.
  */
-int32_t threads_living(int32_t pid);
+int32_t threads_find_living(int32_t pid);
 
 #endif

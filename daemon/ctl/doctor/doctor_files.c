@@ -274,7 +274,7 @@ static void check_files(struct file_checks *k)
 
 static int read_maps(struct file_checks *k)
 {
-	int fd = open(procfs_path(k->d->pid, "task/%d/maps", threads_living(k->d->pid)).text,
+	int fd = open(procfs_path(k->d->pid, "task/%d/maps", threads_find_living(k->d->pid)).text,
 		      O_RDONLY | O_CLOEXEC);
 	int r;
 
