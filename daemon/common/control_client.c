@@ -143,8 +143,8 @@ static int exchange(struct control_client *a, const void *message, size_t size,
 	return r;
 }
 
-static int open_for(const char *path, unsigned int seconds, bool is_quiet,
-		    struct control_client *ret)
+static int connect_within(const char *path, unsigned int seconds, bool is_quiet,
+			  struct control_client *ret)
 {
 	const struct protocol_hello hello = {
 		.h = {PROTOCOL_HELLO, sizeof(hello), TAG},
@@ -172,12 +172,12 @@ static int open_for(const char *path, unsigned int seconds, bool is_quiet,
 
 int control_client_open(const char *path, bool is_quiet, struct control_client *ret)
 {
-	return open_for(path, ANSWER_S, is_quiet, ret);
+	return connect_within(path, ANSWER_S, is_quiet, ret);
 }
 
 int control_client_open_briefly(const char *path, unsigned int seconds, struct control_client *ret)
 {
-	return open_for(path, seconds, true, ret);
+	return connect_within(path, seconds, true, ret);
 }
 
 void control_client_close(struct control_client *a)

@@ -22,7 +22,7 @@ static int open_image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
 	const struct open_order order = {
 		.pid = l->pid, .kind = FILE_KIND_IMAGE, .start = start, .end = end};
 
-	return open_for(&order, ret_fd);
+	return open_by_order(&order, ret_fd);
 }
 
 static int open_by_name(struct open_order *order, const char *name, int *ret_fd)
@@ -32,7 +32,7 @@ static int open_by_name(struct open_order *order, const char *name, int *ret_fd)
 	if (n >= sizeof(order->name))
 		return -ENAMETOOLONG;
 	memcpy(order->name, name, n + 1);
-	return open_for(order, ret_fd);
+	return open_by_order(order, ret_fd);
 }
 
 static int open_debug(void *ctx, const char *build_id, int *ret_fd)
@@ -57,7 +57,7 @@ static int open_perf_map(void *ctx, int *ret_fd)
 	const struct live *l = ctx;
 	const struct open_order order = {.pid = l->pid, .kind = FILE_KIND_PERF_MAP};
 
-	return open_for(&order, ret_fd);
+	return open_by_order(&order, ret_fd);
 }
 
 static const struct unwind_files files = {

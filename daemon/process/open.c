@@ -40,7 +40,7 @@ static int new_copy(int *ret_fd)
 }
 
 /* Copies up to max bytes, from the position of from to the position of to. */
-static int add_fd(int to, int from, uint64_t max)
+static int append_fd(int to, int from, uint64_t max)
 {
 	static char block[COPY_BLOCK];
 
@@ -62,13 +62,13 @@ static int add_fd(int to, int from, uint64_t max)
 	return 0;
 }
 
-static int add_file(int to, const char *path, uint64_t max)
+static int append_file(int to, const char *path, uint64_t max)
 {
 	int from = open(path, O_RDONLY | O_CLOEXEC), r;
 
 	if (from < 0)
 		return -errno;
-	r = add_fd(to, from, max);
+	r = append_fd(to, from, max);
 	close_fd(&from);
 	return r;
 }
@@ -94,7 +94,7 @@ static int copy_fd(int from, uint64_t offset, uint64_t max, int *ret_fd)
 	if (r == 0 && lseek(from, (off_t)offset, SEEK_SET) < 0)
 		r = -errno;
 	if (r == 0)
-		r = add_fd(to, from, max);
+		r = append_fd(to, from, max);
 	return finish_copy(r, &to, ret_fd);
 }
 
@@ -150,12 +150,12 @@ static int copy_program(int32_t pid, int *ret_fd)
 		r = write_all(to, bytes, strlen(bytes) + 1);
 	/* An environment that cannot be read counts as empty. */
 	if (r == 0)
-		(void)!add_file(to, procfs_path(pid, "environ").text, MSG_ENVIRON_MAX);
+		(void)!append_file(to, procfs_path(pid, "environ").text, MSG_ENVIRON_MAX);
 	return finish_copy(r, &to, ret_fd);
 }
 
 /* Appends the identities of mapped files to the text of maps in to. */
-static int add_mapped_files(int to, int32_t pid)
+static int append_mapped_files(int to, int32_t pid)
 {
 	static struct mapped_file files[PROCESS_MAPPED_FILES_MAX];
 	static const char zeros[sizeof(uint64_t)];
@@ -180,9 +180,9 @@ static int copy_maps(int32_t pid, int *ret_fd)
 
 	r = new_copy(&to);
 	if (r == 0)
-		r = add_file(to, procfs_path(pid, "maps").text, OPEN_COPY_MAX);
+		r = append_file(to, procfs_path(pid, "maps").text, OPEN_COPY_MAX);
 	if (r == 0)
-		r = add_mapped_files(to, pid);
+		r = append_mapped_files(to, pid);
 	return finish_copy(r, &to, ret_fd);
 }
 
@@ -338,7 +338,7 @@ static int resolve_exe(const char *path, int *ret_fd)
 	return r;
 }
 
-static int open_of(const struct open_order *order, int *ret_fd)
+static int open_kind(const struct open_order *order, int *ret_fd)
 {
 	const char *name = "";
 	uint64_t max = OPEN_COPY_MAX;
@@ -368,14 +368,14 @@ static int open_of(const struct open_order *order, int *ret_fd)
 	return copy_file(order->pid, procfs_path(order->pid, "%s", name).text, 0, max, ret_fd);
 }
 
-int open_for(const struct open_order *order, int *ret_fd)
+int open_by_order(const struct open_order *order, int *ret_fd)
 {
 	struct open_order of_thread = *order;
 	int r;
 
 	if (order->pid != 0)
 		of_thread.pid = threads_find_living(order->pid);
-	r = open_of(&of_thread, ret_fd);
+	r = open_kind(&of_thread, ret_fd);
 	if (r < 0 || of_thread.pid == order->pid)
 		return r;
 	/* The thread still belongs to that process, so its number was not reused meanwhile. */

@@ -38,6 +38,6 @@ struct open_order {
  * Carries out the order. Returns 0 or -errno. *ret_fd, which the caller owns, is open for reading
  * with its offset at the start: a regular file, or a memfd with a copy.
  */
-must_check int open_for(const struct open_order *order, int *ret_fd);
+must_check int open_by_order(const struct open_order *order, int *ret_fd);
 
 #endif

@@ -130,7 +130,7 @@ __attribute__((noreturn)) static void help(int fd)
 		if (ipc_recv(fd, &m) <= 0 || m.size != sizeof(*order))
 			_exit(0);
 		order = (const void *)m.bytes;
-		answer.error = -open_for(order, &opened);
+		answer.error = -open_by_order(order, &opened);
 		if (answer.error == 0)
 			answer.error = -file_label_of(opened, order->pid, order->start, order->end,
 						      &answer.file);

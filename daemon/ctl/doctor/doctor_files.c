@@ -183,7 +183,7 @@ static void check_file(struct file_checks *k, const struct map *m, bool is_progr
 
 	f = (struct file){.path = m->path};
 	k->files++;
-	r = open_for(&order, &fd);
+	r = open_by_order(&order, &fd);
 	if (r < 0) {
 		say_unopened(k, m->path, -r);
 		return;
