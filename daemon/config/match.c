@@ -34,8 +34,7 @@ static enum match_result match_comm(const struct target_config *t, const struct 
 	return glob_fact(t->comm, f->comm);
 }
 
-static enum match_result match_in_cgroup(const struct target_config *t,
-					 const struct process_facts *f)
+static enum match_result match_cgroup(const struct target_config *t, const struct process_facts *f)
 {
 	return glob_fact(t->cgroup, f->cgroup);
 }
@@ -99,7 +98,8 @@ static enum match_result match_unit(const struct target_config *t, const struct 
 }
 
 /* The pattern can be the beginning of an id, as in docker(1). */
-static enum match_result match_id(const struct target_config *t, const struct process_facts *f)
+static enum match_result match_container(const struct target_config *t,
+					 const struct process_facts *f)
 {
 	const char *pattern = t->container, *container = f->container;
 
@@ -114,7 +114,8 @@ static enum match_result match_id(const struct target_config *t, const struct pr
 	return glob_text(pattern, container) ? MATCH_YES : MATCH_NO;
 }
 
-static enum match_result match_pid(const struct target_config *t, const struct process_facts *f)
+static enum match_result match_pid_file(const struct target_config *t,
+					const struct process_facts *f)
 {
 	if (t->pid_file[0] == '\0')
 		return MATCH_YES;
@@ -136,10 +137,10 @@ static const struct {
 	{KEY(comm), FACT(comm), match_comm},
 	{KEY(exe), FACT(exe), match_exe},
 	{KEY(cmdline), FACT(cmdline), match_cmdline},
-	{KEY(cgroup), FACT(cgroup), match_in_cgroup},
+	{KEY(cgroup), FACT(cgroup), match_cgroup},
 	{KEY(unit), FACT(cgroup), match_unit},
-	{KEY(container), FACT(container), match_id},
-	{KEY(pid_file), FACT(pid_file_pid), match_pid},
+	{KEY(container), FACT(container), match_container},
+	{KEY(pid_file), FACT(pid_file_pid), match_pid_file},
 #undef KEY
 #undef FACT
 };
@@ -206,7 +207,7 @@ bool match_exe_excludes(const struct target_config *t, const char *exe)
 	return match_exe(t, &(struct process_facts){.exe = exe}) == MATCH_NO;
 }
 
-bool match_may_become(const struct target_config *t, const struct process_facts *f)
+bool match_could_change(const struct target_config *t, const struct process_facts *f)
 {
 	struct process_facts later = *f;
 

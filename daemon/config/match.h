@@ -41,10 +41,11 @@ bool match_refusal(const struct target_config *t, const struct process_facts *f,
 		   struct match_refusal *ret);
 
 /*
- * Call this for a process that match_process() refuses. Returns true if it could match after a
- * change of its command line or its control group, of which the kernel does not notify.
+ * Call this for a process for which match_process() has returned MATCH_NO. Returns true if the
+ * process could match after a change of its command line or its control group: the kernel does not
+ * report these changes, so the process has to be checked again.
  */
-bool match_may_become(const struct target_config *t, const struct process_facts *f);
+bool match_could_change(const struct target_config *t, const struct process_facts *f);
 
 /* Facts of a process, in addition to pid, uid and comm. */
 struct match_needs {

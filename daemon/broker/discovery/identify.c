@@ -225,7 +225,7 @@ static void go_on(struct question *q)
 			answer(q, q->section);
 			return;
 		case MATCH_NO:
-			q->may_become |= match_may_become(t, &q->facts);
+			q->may_become |= match_could_change(t, &q->facts);
 			q->section++;
 			q->facts.pid_file_pid = -1;
 			break;

@@ -24,7 +24,7 @@
 struct identify;
 
 #define IDENTIFY_NONE SIZE_MAX
-/* No section matches now, but one may after a change that no event reports (match_may_become). */
+/* No section matches now, but one may after a change that no event reports (match_could_change). */
 #define IDENTIFY_NOT_YET (SIZE_MAX - 1)
 /* Not known, because memory or descriptors are short: ask again later. */
 #define IDENTIFY_LATER (SIZE_MAX - 2)

@@ -116,27 +116,27 @@ TEST(may_become)
 	set(t.exe, "/usr/sbin/nginx");
 	set(t.cmdline, "nginx: master*");
 	ck_assert_int_eq(match_process(&t, &f), MATCH_NO);
-	ck_assert(match_may_become(&t, &f));
+	ck_assert(match_could_change(&t, &f));
 	set(t.unit, "other");
-	ck_assert(match_may_become(&t, &f));
+	ck_assert(match_could_change(&t, &f));
 	set(t.container, "*");
-	ck_assert(match_may_become(&t, &f));
+	ck_assert(match_could_change(&t, &f));
 	/* Not all that can be known was read. */
 	f.cmdline = NULL;
-	ck_assert(match_may_become(&t, &f));
+	ck_assert(match_could_change(&t, &f));
 	set(t.comm, "other");
-	ck_assert(!match_may_become(&t, &f));
+	ck_assert(!match_could_change(&t, &f));
 	t.comm[0] = '\0';
 	t.uid = 34;
-	ck_assert(!match_may_become(&t, &f));
+	ck_assert(!match_could_change(&t, &f));
 	t.uid = CONFIG_UID_ANY;
 	f.exe = "/usr/sbin/other";
-	ck_assert(!match_may_become(&t, &f));
+	ck_assert(!match_could_change(&t, &f));
 	section(&t);
 	set(t.exe, "/usr/sbin/nginx");
 	set(t.pid_file, "/run/nginx.pid");
 	ck_assert_int_eq(match_process(&t, &nginx), MATCH_NO);
-	ck_assert(!match_may_become(&t, &nginx));
+	ck_assert(!match_could_change(&t, &nginx));
 }
 
 TEST(container_and_pid_file)
