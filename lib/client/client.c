@@ -6,7 +6,7 @@
 
 #include "lib/client/connection.h"
 #include "lib/client/linking.h"
-#include "lib/client/seen.h"
+#include "lib/client/page_copy.h"
 
 /*
  * How often enter() yields the processor while another thread uses the connection, which takes that
@@ -83,11 +83,11 @@ int sentry_profd_wait(int timeout_ms)
 
 enum sentry_profd_state sentry_profd_state(void)
 {
-	struct seen seen;
+	struct page_copy copy;
 
-	if (!seen_read(&seen))
+	if (!page_copy_read(&copy))
 		return SENTRY_PROFD_NO_DAEMON;
-	switch ((enum protocol_state)seen.page.state) {
+	switch ((enum protocol_state)copy.page.state) {
 	case PROTOCOL_NONE:
 		return SENTRY_PROFD_NO_TARGET;
 	case PROTOCOL_PROFILING:
@@ -110,17 +110,17 @@ enum sentry_profd_state sentry_profd_state(void)
  */
 static enum sentry_profd_result foresee(bool starts)
 {
-	struct seen seen;
+	struct page_copy copy;
 
-	if (!seen_read(&seen))
+	if (!page_copy_read(&copy))
 		return SENTRY_PROFD_LATER;
-	if (seen.page.state == PROTOCOL_NONE)
+	if (copy.page.state == PROTOCOL_NONE)
 		return SENTRY_PROFD_OK;
-	if (seen.page.lifecycle == PROTOCOL_TRACE)
+	if (copy.page.lifecycle == PROTOCOL_TRACE)
 		return SENTRY_PROFD_TRACE_MODE;
-	if (starts && !seen.page.is_sampled)
+	if (starts && !copy.page.is_sampled)
 		return SENTRY_PROFD_NOT_SAMPLED;
-	if (seen.is_running == starts)
+	if (copy.is_running == starts)
 		return starts ? SENTRY_PROFD_RUNS_ALREADY : SENTRY_PROFD_NOT_RUNNING;
 	return SENTRY_PROFD_OK;
 }

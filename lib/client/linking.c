@@ -11,7 +11,7 @@
 
 #include "lib/base/utf8.h"
 #include "lib/client/connection.h"
-#include "lib/client/seen.h"
+#include "lib/client/page_copy.h"
 #include "lib/client/sentry_profd.h"
 
 /* TASK_COMM_LEN, which includes the NUL. utf8_clean() can turn each byte into three. */
@@ -42,11 +42,11 @@ __attribute__((format(printf, 3, 4))) static int print(char *ret, size_t size, c
 	return -ENOBUFS;
 }
 
-static void get_profiler_id(const struct seen *seen, char ret[PROTOCOL_ID_SIZE])
+static void get_profiler_id(const struct page_copy *copy, char ret[PROTOCOL_ID_SIZE])
 {
 	memset(ret, 0, PROTOCOL_ID_SIZE);
-	if (seen->is_running)
-		memcpy(ret, seen->page.profiler_id, PROTOCOL_ID_SIZE);
+	if (copy->is_running)
+		memcpy(ret, copy->page.profiler_id, PROTOCOL_ID_SIZE);
 }
 
 static void ask(struct state *s, bool is_new)
@@ -75,7 +75,7 @@ static uint32_t number_there(struct state *s, bool is_new)
 	return known >> 32 == own.tid ? (uint32_t)known : 0;
 }
 
-static void get_thread_id(const struct seen *seen, char ret[SENTRY_PROFD_THREAD_ID_SIZE])
+static void get_thread_id(const struct page_copy *copy, char ret[SENTRY_PROFD_THREAD_ID_SIZE])
 {
 	struct state *s = state_get();
 	const uint32_t generation = load(&s->generation);
@@ -85,11 +85,11 @@ static void get_thread_id(const struct seen *seen, char ret[SENTRY_PROFD_THREAD_
 	if (is_new)
 		own = (struct own){generation, (uint32_t)gettid(), (uint32_t)getpid()};
 	id = own.tid;
-	if (seen->page.thread_id == PROTOCOL_PTHREAD)
+	if (copy->page.thread_id == PROTOCOL_PTHREAD)
 		id = (uint64_t)(uintptr_t)pthread_self();
-	else if (seen->is_other_ns && own.tid == own.pid)
+	else if (copy->is_other_ns && own.tid == own.pid)
 		id = load(&state_page()->pid);
-	else if (seen->is_other_ns)
+	else if (copy->is_other_ns)
 		id = number_there(s, is_new);
 	ret[0] = '\0';
 	if (id != 0)
@@ -142,39 +142,39 @@ static void get_name(char ret[NAME_SIZE])
 void linking_prepare(void)
 {
 	char id[SENTRY_PROFD_THREAD_ID_SIZE];
-	struct seen seen;
+	struct page_copy copy;
 
-	if (load(&state_page()->is_other_ns) && seen_read(&seen))
-		get_thread_id(&seen, id);
+	if (load(&state_page()->is_other_ns) && page_copy_read(&copy))
+		get_thread_id(&copy, id);
 }
 
 int sentry_profd_profiler_id(char *ret, size_t size)
 {
 	char id[PROTOCOL_ID_SIZE] = "";
-	struct seen seen;
+	struct page_copy copy;
 
-	if (seen_read(&seen))
-		get_profiler_id(&seen, id);
+	if (page_copy_read(&copy))
+		get_profiler_id(&copy, id);
 	return print(ret, size, "%s", id);
 }
 
 int sentry_profd_thread_id(char *ret, size_t size)
 {
 	char id[SENTRY_PROFD_THREAD_ID_SIZE] = "";
-	struct seen seen;
+	struct page_copy copy;
 
-	if (seen_read(&seen))
-		get_thread_id(&seen, id);
+	if (page_copy_read(&copy))
+		get_thread_id(&copy, id);
 	return print(ret, size, "%s", id);
 }
 
 int sentry_profd_thread_name(char *ret, size_t size)
 {
 	char id[SENTRY_PROFD_THREAD_ID_SIZE], name[NAME_SIZE] = "";
-	struct seen seen;
+	struct page_copy copy;
 
-	if (seen_read(&seen)) {
-		get_thread_id(&seen, id);
+	if (page_copy_read(&copy)) {
+		get_thread_id(&copy, id);
 		get_name(name);
 	}
 	return print(ret, size, "%s", name);
@@ -194,10 +194,10 @@ static void escape(const char *name, char ret[2 * NAME_SIZE])
 int sentry_profd_profile_context(char *ret, size_t size)
 {
 	char id[PROTOCOL_ID_SIZE] = "";
-	struct seen seen;
+	struct page_copy copy;
 
-	if (seen_read(&seen))
-		get_profiler_id(&seen, id);
+	if (page_copy_read(&copy))
+		get_profiler_id(&copy, id);
 	return id[0] == '\0' ? print(ret, size, "%s", "")
 			     : print(ret, size, "{\"profiler_id\":\"%s\"}", id);
 }
@@ -207,16 +207,16 @@ static int thread_data(char *ret, size_t size, bool is_span)
 	char id[SENTRY_PROFD_THREAD_ID_SIZE] = "";
 	char profiler_id[PROTOCOL_ID_SIZE] = "";
 	char name[NAME_SIZE], escaped[2 * NAME_SIZE];
-	struct seen seen;
+	struct page_copy copy;
 
-	if (seen_read(&seen))
-		get_thread_id(&seen, id);
+	if (page_copy_read(&copy))
+		get_thread_id(&copy, id);
 	if (id[0] == '\0')
 		return print(ret, size, "%s", "");
 	get_name(name);
 	escape(name, escaped);
 	if (is_span)
-		get_profiler_id(&seen, profiler_id);
+		get_profiler_id(&copy, profiler_id);
 	return print(ret, size, "{\"thread.id\":\"%s%s%s%s%s\"}", id,
 		     name[0] != '\0' ? "\",\"thread.name\":\"" : "", escaped,
 		     profiler_id[0] != '\0' ? "\",\"profiler_id\":\"" : "", profiler_id);

@@ -1,4 +1,4 @@
-#include "lib/client/seen.h"
+#include "lib/client/page_copy.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -50,7 +50,7 @@ static bool is_running(struct state *s, const struct protocol_page *page)
 	return page->state == PROTOCOL_PROFILING;
 }
 
-bool seen_read(struct seen *ret)
+bool page_copy_read(struct page_copy *ret)
 {
 	struct state *s = state_get();
 

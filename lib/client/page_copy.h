@@ -1,17 +1,18 @@
 /*
- * A consistent copy of the daemon's page (lib/client/protocol.h), and what follows from it for this
- * process.
+ * Reads the daemon's page (struct protocol_page, lib/client/protocol.h): makes a consistent copy of
+ * the fields that the daemon writes together, and finds out whether the profiler of this process
+ * runs.
  */
-#ifndef LIB_CLIENT_SEEN_H
-#define LIB_CLIENT_SEEN_H
+#ifndef LIB_CLIENT_PAGE_COPY_H
+#define LIB_CLIENT_PAGE_COPY_H
 
 #include <stdbool.h>
 
 #include "lib/client/state.h"
 
-struct seen {
+struct page_copy {
 	struct protocol_page page; /* only the fields from sequence to profiler_id are valid */
-	bool is_other_ns;
+	bool is_other_ns;	   /* this process is in another pid namespace than the daemon */
 	/* The profiler runs, or will run because of a pending start or an open root span. */
 	bool is_running;
 };
@@ -21,6 +22,6 @@ struct seen {
  * nothing but functions that read the page. Returns false if there is no daemon, or if the daemon
  * wrote the page during all attempts to read it; then *ret is undefined.
  */
-bool seen_read(struct seen *ret);
+bool page_copy_read(struct page_copy *ret);
 
 #endif
