@@ -27,7 +27,7 @@ static bool enter(struct state *s)
 static void leave(struct state *s)
 {
 	store(&s->is_due, 1);
-	state_leave(s, connection_settle);
+	state_leave(s, connection_work);
 }
 
 int sentry_profd_connect(const char *path)
@@ -40,12 +40,12 @@ int sentry_profd_connect(const char *path)
 		return -ENOMEM;
 	if (!enter(s))
 		return -EAGAIN;
-	r = connection_choose(path);
+	r = connection_set_path(path);
 	if (r == 0) {
 		r = connection_open(s);
 		leave(s);
 	} else {
-		state_leave(s, connection_settle);
+		state_leave(s, connection_work);
 	}
 	errno = saved;
 	return r;
@@ -55,9 +55,9 @@ void sentry_profd_disconnect(void)
 {
 	struct state *s = state_get();
 
-	connection_forget();
+	connection_forget_path();
 	if (s != NULL)
-		state_settle(s, connection_settle);
+		state_do_work(s, connection_work);
 }
 
 int sentry_profd_wait(int timeout_ms)
@@ -70,7 +70,7 @@ int sentry_profd_wait(int timeout_ms)
 	if (timeout_ms > 0)
 		end_ns += (uint64_t)timeout_ms * NS_PER_MS;
 	while (r == 0) {
-		state_settle(s, connection_settle);
+		state_do_work(s, connection_work);
 		if (load(&s->has_page))
 			break;
 		now_ns = state_now_ns();
@@ -108,7 +108,7 @@ enum sentry_profd_state sentry_profd_state(void)
  * Returns the result that a start (starts) or a stop will have, by the daemon's page. Call it
  * before the request is sent.
  */
-static enum sentry_profd_result foresee(bool starts)
+static enum sentry_profd_result expected_result(bool starts)
 {
 	struct page_copy copy;
 
@@ -132,10 +132,10 @@ static enum sentry_profd_result command(enum command what)
 
 	if (s == NULL)
 		return SENTRY_PROFD_LATER;
-	result = foresee(what == COMMAND_START);
+	result = expected_result(what == COMMAND_START);
 	store(&s->command, what);
-	__atomic_add_fetch(&s->asked, 1, __ATOMIC_SEQ_CST);
-	state_settle(s, connection_settle);
+	__atomic_add_fetch(&s->n_commands, 1, __ATOMIC_SEQ_CST);
+	state_do_work(s, connection_work);
 	return result;
 }
 
@@ -162,9 +162,9 @@ sentry_profd_span sentry_profd_root_span_begin(int is_sampled)
 	if (is_sampled)
 		is_first |= __atomic_fetch_add(&s->spans, 1, __ATOMIC_SEQ_CST) == 0;
 	if (is_first)
-		state_settle(s, connection_settle);
+		state_do_work(s, connection_work);
 	else
-		connection_look_if_due(s);
+		connection_check_if_due(s);
 	if (!is_sampled)
 		return 0;
 	if (load(&s->has_page))
@@ -187,5 +187,5 @@ void sentry_profd_root_span_end(sentry_profd_span span)
 	} while (!__atomic_compare_exchange_n(&s->spans, &open, open - 1, false, __ATOMIC_SEQ_CST,
 					      __ATOMIC_SEQ_CST));
 	if (open == 1)
-		state_settle(s, connection_settle);
+		state_do_work(s, connection_work);
 }

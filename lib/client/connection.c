@@ -22,10 +22,10 @@
 #define ANSWER_NS NS_PER_MS
 
 /*
- * The daemon increments the page's beat once a second. The library reads the beat every LOOK_NS. If
- * the beat has not changed for STALE_NS, the library checks the socket.
+ * The daemon increments the page's beat once a second. The library reads the beat every CHECK_NS.
+ * If the beat has not changed for STALE_NS, the library checks the socket.
  */
-#define LOOK_NS	 (2 * NS_PER_SEC)
+#define CHECK_NS (2 * NS_PER_SEC)
 #define STALE_NS (4 * NS_PER_SEC)
 
 /* The most messages that one call reads. */
@@ -42,9 +42,9 @@
 
 /* A child of fork(2) keeps these two, so it connects to the same daemon. */
 static struct sockaddr_un address = {.sun_family = AF_UNIX};
-static uint32_t is_chosen;
+static uint32_t has_path;
 
-int connection_choose(const char *path)
+int connection_set_path(const char *path)
 {
 	size_t size;
 
@@ -56,13 +56,13 @@ int connection_choose(const char *path)
 	if (size > sizeof(address.sun_path))
 		return -ENAMETOOLONG;
 	memcpy(address.sun_path, path, size);
-	store(&is_chosen, 1);
+	store(&has_path, 1);
 	return 0;
 }
 
-void connection_forget(void)
+void connection_forget_path(void)
 {
-	store(&is_chosen, 0);
+	store(&has_path, 0);
 }
 
 /*
@@ -70,7 +70,7 @@ void connection_forget(void)
  * closes all descriptors that it did not open itself, and the number can then belong to another
  * file.
  */
-static bool is_ours(const struct state *s)
+static bool owns_socket(const struct state *s)
 {
 	struct stat st;
 
@@ -86,14 +86,14 @@ static void retry_later(struct state *s)
 	s->try_ns = state_now_ns() + s->wait_ns;
 }
 
-static void lose(struct state *s)
+static void disconnect(struct state *s)
 {
-	if (is_ours(s))
+	if (owns_socket(s))
 		(void)close(s->fd - 1);
 	state_note_fd(-1);
 	s->fd = 0;
-	s->commanded = 0;
-	store(&s->told, 0);
+	s->last_sent = 0;
+	store(&s->n_sent, 0);
 	memset(s->threads, 0, sizeof(s->threads));
 	if (exchange(&s->has_page, 0))
 		(void)state_map_page(-1);
@@ -104,16 +104,16 @@ static void lose(struct state *s)
  * Returns true if the message was sent. Returns false if the socket is full for now, or if the
  * connection was lost.
  */
-static bool say(struct state *s, const void *message, size_t size)
+static bool send_message(struct state *s, const void *message, size_t size)
 {
-	if (!is_ours(s)) {
-		lose(s);
+	if (!owns_socket(s)) {
+		disconnect(s);
 		return false;
 	}
 	if (send(s->fd - 1, message, size, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
 		return true;
 	if (errno != EAGAIN && errno != EINTR && errno != ENOBUFS)
-		lose(s);
+		disconnect(s);
 	return false;
 }
 
@@ -147,10 +147,10 @@ int connection_open(struct state *s)
 	struct stat st;
 	int r, fd;
 
-	if (is_ours(s))
+	if (owns_socket(s))
 		return 0;
 	if (s->fd > 0)
-		lose(s);
+		disconnect(s);
 	fd = make_socket();
 	if (fd < 0 || connect(fd, to, sizeof(address)) < 0 || fstat(fd, &st) < 0) {
 		r = fd < 0 ? fd : -errno;
@@ -163,7 +163,7 @@ int connection_open(struct state *s)
 	s->dev = st.st_dev;
 	s->ino = st.st_ino;
 	state_note_fd(fd);
-	return say(s, &hello, sizeof(hello)) ? 0 : -ECONNREFUSED;
+	return send_message(s, &hello, sizeof(hello)) ? 0 : -ECONNREFUSED;
 }
 
 /*
@@ -171,7 +171,7 @@ int connection_open(struct state *s)
  * against shrinking: reading a page that has shrunk would raise SIGBUS. The caller then closes the
  * connection.
  */
-static bool take_page(struct state *s, int fd)
+static bool map_page(struct state *s, int fd)
 {
 	struct stat st;
 	int seals = fd < 0 ? -1 : fcntl(fd, F_GET_SEALS);
@@ -188,22 +188,22 @@ static bool take_page(struct state *s, int fd)
 /*
  * Stores the daemon's id of thread tid, unless another thread has taken the slot since the request.
  */
-static void take_thread(struct state *s, uint32_t tid, uint32_t theirs)
+static void store_thread_id(struct state *s, uint32_t tid, uint32_t theirs)
 {
-	uint64_t *at = state_thread(s, tid);
+	uint64_t *at = state_thread_slot(s, tid);
 
 	if (*at >> 32 == tid)
 		store(at, (uint64_t)tid << 32 | theirs);
 }
 
-static bool take_answer(struct state *s, const struct protocol_answer *a, int fd)
+static bool handle_answer(struct state *s, const struct protocol_answer *a, int fd)
 {
 	if (a->h.type != PROTOCOL_ANSWER || a->h.size != sizeof(*a))
 		return false;
 	if (a->h.tag == TAG_HELLO)
-		return a->result == PROTOCOL_OK && !load(&s->has_page) && take_page(s, fd);
+		return a->result == PROTOCOL_OK && !load(&s->has_page) && map_page(s, fd);
 	if (a->h.tag >= TAG_THREAD && a->result == PROTOCOL_OK && a->pid > 0)
-		take_thread(s, a->h.tag - TAG_THREAD, (uint32_t)a->pid);
+		store_thread_id(s, a->h.tag - TAG_THREAD, (uint32_t)a->pid);
 	return true;
 }
 
@@ -211,7 +211,7 @@ static bool take_answer(struct state *s, const struct protocol_answer *a, int fd
  * Receives one message. Returns 1; 0 if there is none now; -1 if the connection has ended or the
  * message is invalid.
  */
-static int take(struct state *s)
+static int receive(struct state *s)
 {
 	union {
 		struct cmsghdr align;
@@ -227,7 +227,7 @@ static int take(struct state *s)
 	};
 	ssize_t n = recvmsg(s->fd - 1, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	const struct cmsghdr *c;
-	bool is_well;
+	bool is_valid;
 	int fd = -1;
 
 	if (n < 0)
@@ -237,39 +237,40 @@ static int take(struct state *s)
 	    c->cmsg_len == CMSG_LEN(sizeof(fd)))
 		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
 	/* recvmsg(2) cuts off the bytes that follow an answer of this version. */
-	is_well = (size_t)n == sizeof(answer) && take_answer(s, &answer, fd);
+	is_valid = (size_t)n == sizeof(answer) && handle_answer(s, &answer, fd);
 	if (fd >= 0)
 		(void)close(fd);
-	return is_well ? 1 : -1;
+	return is_valid ? 1 : -1;
 }
 
-static void take_all(struct state *s)
+static void receive_all(struct state *s)
 {
 	int r = 1;
 
-	if (!is_ours(s))
+	if (!owns_socket(s))
 		r = -1;
 	for (int n = 0; r > 0 && n < MESSAGES_MAX; n++)
-		r = take(s);
+		r = receive(s);
 	if (r < 0)
-		lose(s);
+		disconnect(s);
 }
 
 /* Sends the last start or stop, also if it was sent on an earlier connection already. */
-static void tell_command(struct state *s)
+static void send_command(struct state *s)
 {
-	const uint32_t asked = load(&s->asked), command = load(&s->command);
+	const uint32_t n_commands = load(&s->n_commands), command = load(&s->command);
 	const struct protocol_request m = {
 		.h = REQUEST_HEADER(command == COMMAND_START ? PROTOCOL_START : PROTOCOL_STOP, 0),
 	};
 
-	if (s->commanded == asked || command == COMMAND_NONE || !say(s, &m, sizeof(m)))
+	if (s->last_sent == n_commands || command == COMMAND_NONE ||
+	    !send_message(s, &m, sizeof(m)))
 		return;
-	s->commanded = asked;
-	__atomic_add_fetch(&s->told, 1, __ATOMIC_SEQ_CST);
+	s->last_sent = n_commands;
+	__atomic_add_fetch(&s->n_sent, 1, __ATOMIC_SEQ_CST);
 }
 
-static void tell_spans(struct state *s)
+static void announce_spans(struct state *s)
 {
 	const struct protocol_request m = {
 		.h = REQUEST_HEADER(PROTOCOL_SPANS_OPEN, 0),
@@ -282,14 +283,14 @@ static void tell_spans(struct state *s)
 	store(&page->spans_open, is_open);
 	/* A failure is harmless: the daemon also reads spans_open several times a second. */
 	if (is_open && load(&page->wants_open))
-		(void)say(s, &m, sizeof(m));
+		(void)send_message(s, &m, sizeof(m));
 }
 
 /*
  * Checks that the daemon is alive. If the beat has not changed for STALE_NS, reads the socket,
  * which shows whether the daemon has closed it.
  */
-static void look_after(struct state *s, uint64_t now_ns)
+static void check_daemon(struct state *s, uint64_t now_ns)
 {
 	const uint32_t beat = load(&state_page()->beat);
 
@@ -298,61 +299,61 @@ static void look_after(struct state *s, uint64_t now_ns)
 		s->beat_ns = now_ns;
 	} else if (now_ns - s->beat_ns >= STALE_NS) {
 		s->beat_ns = now_ns;
-		take_all(s);
+		receive_all(s);
 	}
 }
 
-static uint64_t next_look_ns(const struct state *s, uint64_t now_ns)
+static uint64_t next_check_ns(const struct state *s, uint64_t now_ns)
 {
 	if (s->fd == 0)
 		return s->try_ns;
 	if (!load(&s->has_page))
 		return now_ns + ANSWER_NS;
-	return now_ns + (s->commanded == load(&s->asked) ? LOOK_NS : ANSWER_NS);
+	return now_ns + (s->last_sent == load(&s->n_commands) ? CHECK_NS : ANSWER_NS);
 }
 
-void connection_settle(struct state *s)
+void connection_work(struct state *s)
 {
 	const uint64_t now_ns = state_now_ns();
 
-	if (!load(&is_chosen)) {
+	if (!load(&has_path)) {
 		if (s->fd > 0)
-			lose(s);
-		store(&s->look_ns, UINT64_MAX);
+			disconnect(s);
+		store(&s->check_ns, UINT64_MAX);
 		return;
 	}
 	if (s->fd == 0 && now_ns >= s->try_ns)
 		(void)connection_open(s);
 	if (s->fd > 0 && !load(&s->has_page))
-		take_all(s);
+		receive_all(s);
 	if (s->fd > 0 && load(&s->has_page))
-		look_after(s, now_ns);
+		check_daemon(s, now_ns);
 	if (s->fd > 0 && load(&s->has_page))
-		tell_command(s);
+		send_command(s);
 	if (s->fd > 0 && load(&s->has_page))
-		tell_spans(s);
-	store(&s->look_ns, next_look_ns(s, now_ns));
+		announce_spans(s);
+	store(&s->check_ns, next_check_ns(s, now_ns));
 }
 
-void connection_look_if_due(struct state *s)
+void connection_check_if_due(struct state *s)
 {
-	if (state_now_ns() >= load(&s->look_ns))
-		state_settle(s, connection_settle);
+	if (state_now_ns() >= load(&s->check_ns))
+		state_do_work(s, connection_work);
 }
 
-void connection_ask_thread(struct state *s, uint32_t tid, bool is_new)
+void connection_request_thread_id(struct state *s, uint32_t tid, bool is_new)
 {
 	const struct protocol_request m = {
 		.h = REQUEST_HEADER(PROTOCOL_THREAD, TAG_THREAD + tid),
 		.pid = (int32_t)tid,
 	};
-	uint64_t *at = state_thread(s, tid);
+	uint64_t *at = state_thread_slot(s, tid);
 
 	if (s->fd == 0)
 		return;
 	if (!is_new && *at >> 32 == tid)
-		take_all(s);
-	else if (say(s, &m, sizeof(m)))
+		receive_all(s);
+	else if (send_message(s, &m, sizeof(m)))
 		store(at, (uint64_t)tid << 32);
 }
 

@@ -19,11 +19,11 @@
 #define NAME_SIZE (3 * COMM_SIZE + 1)
 
 /* The ids of the calling thread, cached because gettid(2) is a system call. */
-struct own {
+struct thread_ids {
 	uint32_t generation; /* struct state's when the ids were read */
 	uint32_t tid, pid;
 };
-static __thread struct own own;
+static __thread struct thread_ids own_ids;
 
 /* Prints to ret and adds a NUL. Returns the length, or -ENOBUFS with "" in ret. */
 __attribute__((format(printf, 3, 4))) static int print(char *ret, size_t size, const char *format,
@@ -49,13 +49,13 @@ static void get_profiler_id(const struct page_copy *copy, char ret[PROTOCOL_ID_S
 		memcpy(ret, copy->page.profiler_id, PROTOCOL_ID_SIZE);
 }
 
-static void ask(struct state *s, bool is_new)
+static void request_thread_id(struct state *s, bool is_new)
 {
 	const int saved = errno;
 
 	if (state_enter(s)) {
-		connection_ask_thread(s, own.tid, is_new);
-		state_leave(s, connection_settle);
+		connection_request_thread_id(s, own_ids.tid, is_new);
+		state_leave(s, connection_work);
 	}
 	errno = saved;
 }
@@ -64,33 +64,33 @@ static void ask(struct state *s, bool is_new)
  * Returns the daemon's id of the calling thread, and requests the id if the library does not have
  * it. Returns 0 until the daemon has answered.
  */
-static uint32_t number_there(struct state *s, bool is_new)
+static uint32_t daemon_thread_id(struct state *s, bool is_new)
 {
-	uint64_t known = load(state_thread(s, own.tid));
+	uint64_t known = load(state_thread_slot(s, own_ids.tid));
 
-	if (is_new || known >> 32 != own.tid || (uint32_t)known == 0) {
-		ask(s, is_new);
-		known = load(state_thread(s, own.tid));
+	if (is_new || known >> 32 != own_ids.tid || (uint32_t)known == 0) {
+		request_thread_id(s, is_new);
+		known = load(state_thread_slot(s, own_ids.tid));
 	}
-	return known >> 32 == own.tid ? (uint32_t)known : 0;
+	return known >> 32 == own_ids.tid ? (uint32_t)known : 0;
 }
 
 static void get_thread_id(const struct page_copy *copy, char ret[SENTRY_PROFD_THREAD_ID_SIZE])
 {
 	struct state *s = state_get();
 	const uint32_t generation = load(&s->generation);
-	const bool is_new = own.generation != generation;
+	const bool is_new = own_ids.generation != generation;
 	uint64_t id;
 
 	if (is_new)
-		own = (struct own){generation, (uint32_t)gettid(), (uint32_t)getpid()};
-	id = own.tid;
+		own_ids = (struct thread_ids){generation, (uint32_t)gettid(), (uint32_t)getpid()};
+	id = own_ids.tid;
 	if (copy->page.thread_id == PROTOCOL_PTHREAD)
 		id = (uint64_t)(uintptr_t)pthread_self();
-	else if (copy->is_other_ns && own.tid == own.pid)
+	else if (copy->is_other_ns && own_ids.tid == own_ids.pid)
 		id = load(&state_page()->pid);
 	else if (copy->is_other_ns)
-		id = number_there(s, is_new);
+		id = daemon_thread_id(s, is_new);
 	ret[0] = '\0';
 	if (id != 0)
 		(void)snprintf(ret, SENTRY_PROFD_THREAD_ID_SIZE, "%llu", (unsigned long long)id);
@@ -132,7 +132,7 @@ static void get_name(char ret[NAME_SIZE])
 
 	(void)prctl(PR_GET_NAME, comm, 0, 0, 0);
 	comm[COMM_SIZE - 1] = '\0';
-	if (own.tid == own.pid && is_of_executable(comm))
+	if (own_ids.tid == own_ids.pid && is_of_executable(comm))
 		(void)memcpy(comm, "main", sizeof("main"));
 	/* The profile has the name in the same form. */
 	utf8_clean(comm, false, ret, NAME_SIZE);

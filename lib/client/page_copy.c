@@ -45,7 +45,7 @@ static bool is_running(struct state *s, const struct protocol_page *page)
 	if (page->lifecycle == PROTOCOL_TRACE)
 		return page->state == PROTOCOL_PROFILING || load(&s->spans) > 0;
 	/* The daemon has not carried out the last command yet. */
-	if (load(&s->told) != load(&state_page()->handled))
+	if (load(&s->n_sent) != load(&state_page()->handled))
 		return load(&s->command) == COMMAND_START;
 	return page->state == PROTOCOL_PROFILING;
 }
@@ -56,7 +56,7 @@ bool page_copy_read(struct page_copy *ret)
 
 	if (s == NULL)
 		return false;
-	connection_look_if_due(s);
+	connection_check_if_due(s);
 	if (!load(&s->has_page) || !read_page(&ret->page))
 		return false;
 	ret->is_other_ns = load(&state_page()->is_other_ns);

@@ -43,7 +43,7 @@ static void on_fork(void)
 		memset(memory, 0, sizeof(struct state));
 }
 
-static uint8_t *make_memory(void)
+static uint8_t *map_memory(void)
 {
 	const size_t size = state_bytes() + page_bytes();
 	uint8_t *none = NULL;
@@ -63,7 +63,7 @@ static uint8_t *make_memory(void)
 }
 
 /* The first call in a process; several threads may be here at once. */
-static void begin(struct state *s)
+static void set_generation(struct state *s)
 {
 	uint32_t none = 0;
 	uint32_t mine = __atomic_add_fetch(&generations, 1, __ATOMIC_SEQ_CST);
@@ -83,12 +83,12 @@ struct state *state_get(void)
 	struct state *s;
 
 	if (m == NULL)
-		m = make_memory();
+		m = map_memory();
 	if (m == NULL)
 		return NULL;
 	s = (struct state *)(void *)m;
 	if (load(&s->generation) == 0)
-		begin(s);
+		set_generation(s);
 	return s;
 }
 
@@ -112,7 +112,7 @@ bool state_enter(struct state *s)
 	return exchange(&s->is_busy, 1) == 0;
 }
 
-static void work_off(struct state *s, void (*work)(struct state *s))
+static void do_work(struct state *s, void (*work)(struct state *s))
 {
 	const int saved = errno;
 	int cancel;
@@ -128,16 +128,16 @@ void state_leave(struct state *s, void (*work)(struct state *s))
 {
 	store(&s->is_busy, 0);
 	while (load(&s->is_due) && state_enter(s)) {
-		work_off(s, work);
+		do_work(s, work);
 		store(&s->is_busy, 0);
 	}
 }
 
-void state_settle(struct state *s, void (*work)(struct state *s))
+void state_do_work(struct state *s, void (*work)(struct state *s))
 {
 	store(&s->is_due, 1);
 	while (load(&s->is_due) && state_enter(s)) {
-		work_off(s, work);
+		do_work(s, work);
 		store(&s->is_busy, 0);
 	}
 }

@@ -6,7 +6,7 @@
  *
  * No thread waits for another. Counters are atomic. Only one thread at a time works on the socket:
  * the thread that has entered the state. If another thread, or a signal handler that interrupts
- * this thread, calls state_settle(), that call only sets is_due and returns; the thread that has
+ * this thread, calls state_do_work(), that call only sets is_due and returns; the thread that has
  * entered the state then calls its own work function again. So all callers pass the same function.
  */
 #ifndef LIB_CLIENT_STATE_H
@@ -46,15 +46,17 @@ struct state {
 	 * cleared it.
 	 */
 	uint32_t generation;
-	uint32_t spans;	    /* open sampled root spans */
-	uint32_t is_traced; /* a root span has begun, sampled or not */
-	uint32_t command;   /* enum command: the last start or stop */
-	uint32_t asked;	    /* number of starts and stops in total */
-	uint32_t told;	    /* commands sent on this connection; compare with the page's handled */
-	uint32_t has_page;  /* the daemon's page is mapped */
+	uint32_t spans;	     /* open sampled root spans */
+	uint32_t is_traced;  /* a root span has begun, sampled or not */
+	uint32_t command;    /* enum command: the last start or stop that the program requested */
+	uint32_t n_commands; /* starts and stops that the program has requested */
+	/* Starts and stops that were sent on this connection. The daemon counts those that it has
+	 * carried out in the page's field handled. */
+	uint32_t n_sent;
+	uint32_t has_page; /* the daemon's page is mapped */
 	/* is_due: work was requested. is_busy: a thread has entered the state. */
 	uint32_t is_due, is_busy;
-	uint64_t look_ns; /* when to check the connection again, by state_now_ns() */
+	uint64_t check_ns; /* when to check the connection again, by state_now_ns() */
 	/*
 	 * For each slot: the thread's id here << 32 | the daemon's id of the thread; 0: not known
 	 * yet.
@@ -66,11 +68,11 @@ struct state {
 	/* Of the socket, to notice that the program has closed or replaced the descriptor. */
 	dev_t dev;
 	ino_t ino;
-	uint32_t commanded; /* the value of asked when the last command was sent on this socket */
-	uint32_t beat;
-	uint64_t beat_ns;
-	uint64_t try_ns;  /* when to try to connect again */
-	uint64_t wait_ns; /* the current wait between attempts */
+	uint32_t last_sent; /* n_commands when the last command was sent on this connection */
+	uint32_t beat;	    /* the page's beat when it was last read */
+	uint64_t beat_ns;   /* when the beat last changed, or the socket was last checked */
+	uint64_t try_ns;    /* when to try to connect again */
+	uint64_t wait_ns;   /* the current wait between attempts */
 };
 
 /* Returns the state of this process. Returns NULL if memory cannot be allocated. */
@@ -98,17 +100,18 @@ uint64_t state_now_ns(void);
  * Calls work(s). If another thread has entered the state, that thread calls its work again instead,
  * possibly after this function has returned. Keeps errno, and is not a cancellation point.
  */
-void state_settle(struct state *s, void (*work)(struct state *s));
+void state_do_work(struct state *s, void (*work)(struct state *s));
 
 /*
- * For work other than state_settle(): state_enter() returns true if no other thread has entered the
- * state; the caller must then call state_leave(), which calls work(s) if it has been requested
+ * For work other than state_do_work(): state_enter() returns true if no other thread has entered
+ * the state; the caller must then call state_leave(), which calls work(s) if it has been requested
  * meanwhile.
  */
 bool state_enter(struct state *s);
 void state_leave(struct state *s, void (*work)(struct state *s));
 
-static inline uint64_t *state_thread(struct state *s, uint32_t tid)
+/* Returns the slot of thread tid in s->threads; the slot can have the ids of another thread. */
+static inline uint64_t *state_thread_slot(struct state *s, uint32_t tid)
 {
 	return &s->threads[tid % STATE_THREADS_MAX];
 }
