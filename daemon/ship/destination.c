@@ -109,7 +109,7 @@ static void handle_no_answer(struct destination *d, const struct transport_answe
 	if (d->retry.failures == 0)
 		log_warning("the server does not answer: %s", why);
 	if (d->is_spotlight)
-		retry_failed_alone(&d->retry, now_ns, SPOTLIGHT_PAUSE_MAX_NS);
+		retry_failed_without_jitter(&d->retry, now_ns, SPOTLIGHT_PAUSE_MAX_NS);
 	else
 		retry_failed(&d->retry, now_ns, random_number());
 	log_debug("%s: the server is tried again in %.1f s", why,

@@ -71,11 +71,11 @@ void destination_request_starts(struct destination *d);
 enum outcome destination_handle_answer(struct destination *d, const struct transport_answer *a);
 
 /*
- * Makes the client report for the next request. due_ns: reports_ride_ns(&d->reports), for a request
- * with an envelope; or 0, after reports_any(&d->reports) has returned true: a report now. Returns
- * NULL if due_ns is in the future, reports are off, or memory is short. The report is valid until
- * the next call. Then call destination_handle_answer() with the answer, or reports_failed() if no
- * request is sent.
+ * Makes the client report for the next request. due_ns: reports_with_envelope_ns(&d->reports), for
+ * a request with an envelope; or 0, after reports_any(&d->reports) has returned true: a report now.
+ * Returns NULL if due_ns is in the future, reports are off, or memory is short. The report is valid
+ * until the next call. Then call destination_handle_answer() with the answer, or reports_failed()
+ * if no request is sent.
  */
 const struct reports_item *destination_report(struct destination *d, uint64_t due_ns);
 

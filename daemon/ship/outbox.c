@@ -165,7 +165,7 @@ static void send_queued(struct outbox *o)
 			continue;
 		}
 		r = post(o, &item->package,
-			 destination_report(&o->to, reports_ride_ns(&o->to.reports)));
+			 destination_report(&o->to, reports_with_envelope_ns(&o->to.reports)));
 		if (r < 0) {
 			log_warning("chunk %s not sent: %s", item->chunk_id, strerror(-r));
 			lose(o, item, DISCARD_MEMORY);
@@ -178,7 +178,7 @@ static void send_queued(struct outbox *o)
 static void send_spooled(struct outbox *o, enum envelope_kind kind)
 {
 	const struct reports_item *report =
-		destination_report(&o->to, reports_ride_ns(&o->to.reports));
+		destination_report(&o->to, reports_with_envelope_ns(&o->to.reports));
 
 	if (!spooler_get(&o->spooler, kind, o->to.compression, report, &o->body))
 		reports_failed(&o->to.reports);

@@ -18,9 +18,9 @@ bool reports_any(const struct reports *r)
 	return !client_report_is_empty(&r->counted) && client_report_is_empty(&r->in_flight);
 }
 
-uint64_t reports_ride_ns(const struct reports *r)
+uint64_t reports_with_envelope_ns(const struct reports *r)
 {
-	return reports_any(r) ? r->last_ns + REPORTS_RIDE_NS : UINT64_MAX;
+	return reports_any(r) ? r->last_ns + REPORTS_WITH_ENVELOPE_NS : UINT64_MAX;
 }
 
 uint64_t reports_alone_ns(const struct reports *r)

@@ -15,8 +15,8 @@
 #include "proto/client_report.h"
 #include "proto/envelope.h"
 
-#define REPORTS_RIDE_NS	 (30 * NS_PER_SEC)
-#define REPORTS_ALONE_NS (60 * NS_PER_SEC)
+#define REPORTS_WITH_ENVELOPE_NS (30 * NS_PER_SEC)
+#define REPORTS_ALONE_NS	 (60 * NS_PER_SEC)
 
 /* A complete item of an envelope: header, payload and newline. */
 struct reports_item {
@@ -42,7 +42,7 @@ void reports_count(struct reports *r, enum envelope_kind kind, enum client_repor
 		   uint64_t n);
 
 /* Return when a report may go with an envelope, or alone; UINT64_MAX: nothing to report. */
-uint64_t reports_ride_ns(const struct reports *r);
+uint64_t reports_with_envelope_ns(const struct reports *r);
 uint64_t reports_alone_ns(const struct reports *r);
 
 /* Returns whether there are counts to report, due or not, and no report is in flight. */

@@ -13,7 +13,7 @@ void retry_failed(struct retry *r, uint64_t now_ns, uint64_t random)
 	r->until_ns = now_ns + random % (count_failure(r, RETRY_MAX_NS) + 1);
 }
 
-void retry_failed_alone(struct retry *r, uint64_t now_ns, uint64_t longest_ns)
+void retry_failed_without_jitter(struct retry *r, uint64_t now_ns, uint64_t longest_ns)
 {
 	r->until_ns = now_ns + count_failure(r, longest_ns);
 }

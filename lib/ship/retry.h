@@ -37,7 +37,7 @@ void retry_failed(struct retry *r, uint64_t now_ns, uint64_t random);
  * As retry_failed() but without jitter, for a server that no other host uses: the n-th failure is
  * followed by a wait of RETRY_FIRST_NS * 2^(n-1), at most longest_ns.
  */
-void retry_failed_alone(struct retry *r, uint64_t now_ns, uint64_t longest_ns);
+void retry_failed_without_jitter(struct retry *r, uint64_t now_ns, uint64_t longest_ns);
 /* Resets the count of failures. */
 void retry_succeeded(struct retry *r);
 

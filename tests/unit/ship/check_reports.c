@@ -36,11 +36,11 @@ TEST(is_an_item)
 TEST(is_due_when_something_was_lost)
 {
 	ck_assert(!reports_any(&reports));
-	ck_assert_uint_eq(reports_ride_ns(&reports), UINT64_MAX);
+	ck_assert_uint_eq(reports_with_envelope_ns(&reports), UINT64_MAX);
 	ck_assert_uint_eq(reports_alone_ns(&reports), UINT64_MAX);
 	reports_count(&reports, ENVELOPE_CHUNK, CLIENT_REPORT_SEND_ERROR, 1);
 	ck_assert(reports_any(&reports));
-	ck_assert_uint_eq(reports_ride_ns(&reports), START_NS + 30 * NS_PER_SEC);
+	ck_assert_uint_eq(reports_with_envelope_ns(&reports), START_NS + 30 * NS_PER_SEC);
 	ck_assert_uint_eq(reports_alone_ns(&reports), START_NS + 60 * NS_PER_SEC);
 }
 
@@ -53,7 +53,7 @@ TEST(is_sent_once)
 	reports_count(&reports, ENVELOPE_CHUNK, CLIENT_REPORT_NETWORK_ERROR, 1);
 	ck_assert(!reports_any(&reports));
 	reports_arrived(&reports);
-	ck_assert_uint_eq(reports_ride_ns(&reports), START_NS + 31 * NS_PER_SEC);
+	ck_assert_uint_eq(reports_with_envelope_ns(&reports), START_NS + 31 * NS_PER_SEC);
 	take(START_NS + 40 * NS_PER_SEC);
 	HAS(item.text, "network_error");
 	LACKS(item.text, "send_error");

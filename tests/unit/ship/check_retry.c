@@ -43,12 +43,12 @@ TEST(waits_have_no_jitter_for_a_server_of_this_host_alone)
 	for (size_t n = 0; n < array_size(longest_s); n++) {
 		const uint64_t wait_s = min_u64(longest_s[n], 30);
 
-		retry_failed_alone(&r, NOW_NS, 30 * NS_PER_SEC);
+		retry_failed_without_jitter(&r, NOW_NS, 30 * NS_PER_SEC);
 		ck_assert_uint_eq(r.until_ns, NOW_NS + wait_s * NS_PER_SEC);
 		ck_assert_uint_eq(r.failures, n + 1);
 	}
 	r.failures = UINT32_MAX;
-	retry_failed_alone(&r, NOW_NS, 30 * NS_PER_SEC);
+	retry_failed_without_jitter(&r, NOW_NS, 30 * NS_PER_SEC);
 	ck_assert_uint_eq(r.until_ns, NOW_NS + 30 * NS_PER_SEC);
 	ck_assert_uint_eq(r.failures, UINT32_MAX);
 }
