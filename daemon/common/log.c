@@ -73,13 +73,13 @@ static void print_line(const char *level, const char *text)
 static void log_suppressed(uint64_t now_ns)
 {
 	char text[LOG_LIMIT_TEXT + 64];
-	struct log_limit_left left;
+	struct log_limit_suppressed suppressed;
 
-	while (log_limit_left(&limit, now_ns, &left)) {
+	while (log_limit_next_suppressed(&limit, now_ns, &suppressed)) {
 		(void)snprintf(text, sizeof(text), "%llu line%s like this left out: %s",
-			       (unsigned long long)left.lines, left.lines == 1 ? "" : "s",
-			       left.last);
-		print_line(left.level, text);
+			       (unsigned long long)suppressed.lines,
+			       suppressed.lines == 1 ? "" : "s", suppressed.last);
+		print_line(suppressed.level, text);
 	}
 }
 

@@ -50,7 +50,8 @@ bool log_limit_take(struct log_limit *l, const char *level, const char *format, 
 	return false;
 }
 
-bool log_limit_left(struct log_limit *l, uint64_t now_ns, struct log_limit_left *ret)
+bool log_limit_next_suppressed(struct log_limit *l, uint64_t now_ns,
+			       struct log_limit_suppressed *ret)
 {
 	for (size_t i = 0; i < LOG_LIMIT_KINDS; i++) {
 		struct log_limit_kind *k = &l->kinds[i];

@@ -21,7 +21,7 @@
 /* More kinds than any process logs at a time. A kind without a slot is not limited. */
 #define LOG_LIMIT_KINDS 64
 
-/* The size of the last suppressed line, which is cut off. */
+/* The size of the copy of the last suppressed line, with the NUL; a longer line is cut off. */
 #define LOG_LIMIT_TEXT 256
 
 struct log_limit_kind {
@@ -38,23 +38,25 @@ struct log_limit {
 };
 
 /*
- * Counts a line of the kind format. Returns true if it is to be logged, or false if it is
- * suppressed; then text, the whole line, is copied. level and format are string literals.
+ * Counts a line of the kind format. Returns true if the line is to be logged, or false if it is
+ * suppressed; then text, the whole line, is copied and may be cut off. level and format are string
+ * literals: they are not copied.
  */
 bool log_limit_take(struct log_limit *l, const char *level, const char *format, const char *text,
 		    uint64_t now_ns);
 
 /* The suppressed lines of one kind. */
-struct log_limit_left {
+struct log_limit_suppressed {
 	const char *level;
 	uint64_t lines;
 	char last[LOG_LIMIT_TEXT];
 };
 
 /*
- * Takes out the next kind that has suppressed lines and whose window is over at now_ns.
- * Returns false if there is none.
+ * Removes a kind that has suppressed lines and whose window is over at now_ns, and writes its
+ * suppressed lines to *ret. Returns false if there is none. The caller repeats the call until then.
  */
-bool log_limit_left(struct log_limit *l, uint64_t now_ns, struct log_limit_left *ret);
+bool log_limit_next_suppressed(struct log_limit *l, uint64_t now_ns,
+			       struct log_limit_suppressed *ret);
 
 #endif

@@ -10,7 +10,7 @@
 
 static const char one[] = "process %d", other[] = "file %d";
 static struct log_limit l;
-static struct log_limit_left left;
+static struct log_limit_suppressed left;
 
 static void set_up(void)
 {
@@ -35,19 +35,19 @@ FIXTURE(set_up, NULL)
 TEST(some_are_said)
 {
 	ck_assert_uint_eq(say(one, LOG_LIMIT_LINES, NOW), LOG_LIMIT_LINES);
-	ck_assert(!log_limit_left(&l, LATER, &left));
+	ck_assert(!log_limit_next_suppressed(&l, LATER, &left));
 	ck_assert_uint_eq(say(one, LOG_LIMIT_LINES, LATER), LOG_LIMIT_LINES);
 }
 
 TEST(the_rest_is_counted)
 {
 	ck_assert_uint_eq(say(one, LOG_LIMIT_LINES + 7, NOW), LOG_LIMIT_LINES);
-	ck_assert(!log_limit_left(&l, LATER - 1, &left));
-	ck_assert(log_limit_left(&l, LATER, &left));
+	ck_assert(!log_limit_next_suppressed(&l, LATER - 1, &left));
+	ck_assert(log_limit_next_suppressed(&l, LATER, &left));
 	ck_assert_uint_eq(left.lines, 7);
 	ck_assert_str_eq(left.level, "4");
 	ck_assert_str_eq(left.last, "process %d, 37");
-	ck_assert(!log_limit_left(&l, LATER, &left));
+	ck_assert(!log_limit_next_suppressed(&l, LATER, &left));
 	ck_assert_uint_eq(say(one, 1, LATER), 1);
 }
 
@@ -56,7 +56,7 @@ TEST(nothing_is_lost_between)
 {
 	say(one, LOG_LIMIT_LINES + 7, NOW);
 	ck_assert_uint_eq(say(one, 1, LATER), 0);
-	ck_assert(log_limit_left(&l, LATER, &left));
+	ck_assert(log_limit_next_suppressed(&l, LATER, &left));
 	ck_assert_uint_eq(left.lines, 8);
 }
 
@@ -64,9 +64,9 @@ TEST(each_kind_for_itself)
 {
 	say(one, LOG_LIMIT_LINES + 1, NOW);
 	ck_assert_uint_eq(say(other, LOG_LIMIT_LINES + 2, NOW), LOG_LIMIT_LINES);
-	ck_assert(log_limit_left(&l, LATER, &left));
+	ck_assert(log_limit_next_suppressed(&l, LATER, &left));
 	ck_assert_uint_eq(left.lines, 1);
-	ck_assert(log_limit_left(&l, LATER, &left));
+	ck_assert(log_limit_next_suppressed(&l, LATER, &left));
 	ck_assert_uint_eq(left.lines, 2);
 }
 
@@ -91,6 +91,6 @@ TEST(a_long_line)
 	text[sizeof(text) - 1] = '\0';
 	for (size_t i = 0; i <= LOG_LIMIT_LINES; i++)
 		(void)log_limit_take(&l, "4", one, text, NOW);
-	ck_assert(log_limit_left(&l, LATER, &left));
+	ck_assert(log_limit_next_suppressed(&l, LATER, &left));
 	ck_assert_uint_eq(strlen(left.last), LOG_LIMIT_TEXT - 1);
 }
