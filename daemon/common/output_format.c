@@ -34,16 +34,16 @@ const struct output_format *output_format_of_path(const char *path)
 	return found;
 }
 
-void output_format_print_viewer(const struct output_format *e, const char *profctl,
+void output_format_print_viewer(const struct output_format *format, const char *profctl,
 				const char *path)
 {
 	char words[2][SHELL_WORD_SIZE(PATH_MAX)];
 
 	(void)shell_word(profctl, words[0], sizeof(words[0]));
 	(void)shell_word(path, words[1], sizeof(words[1]));
-	if (e->view_before == NULL)
+	if (format->view_before == NULL)
 		(void)fprintf(stderr, "to see it: %s view %s\n", words[0], words[1]);
-	else if (e->view_before[0] != '\0')
-		(void)fprintf(stderr, "to see it: %s%s%s\n", e->view_before, words[1],
-			      e->view_after);
+	else if (format->view_before[0] != '\0')
+		(void)fprintf(stderr, "to see it: %s%s%s\n", format->view_before, words[1],
+			      format->view_after);
 }

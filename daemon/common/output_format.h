@@ -22,7 +22,7 @@ enum output_format_id {
 };
 
 struct output_format {
-	const char *format; /* the name for --to */
+	const char *name;   /* the argument of --to */
 	const char *suffix; /* with its dot */
 	/*
 	 * The command or instruction that shows a file: view_before, the path of the file,
@@ -35,11 +35,12 @@ struct output_format {
 extern const struct output_format output_formats[OUTPUT_FORMATS_N];
 
 /*
- * Prints to stderr how the user can see the file at path, if a single program shows it.
- * profctl: the name or path by which the user can start sentry-profctl. Both are quoted for a
- * shell where that is needed.
+ * Prints to stderr the command or instruction by which the user can see the file at path, if a
+ * single program shows files of this format. profctl: the name or path by which the user can start
+ * sentry-profctl. Both names are quoted for a shell where that is needed; each has less than
+ * PATH_MAX bytes.
  */
-void output_format_print_viewer(const struct output_format *e, const char *profctl,
+void output_format_print_viewer(const struct output_format *format, const char *profctl,
 				const char *path);
 
 /*

@@ -62,7 +62,7 @@ static void list_formats(char *ret, size_t size)
 	ret[0] = '\0';
 	for (size_t i = 0; i < OUTPUT_FORMATS_N && n < size; i++)
 		n += (size_t)snprintf(ret + n, size - n, "%s%s", i > 0 ? ", " : "",
-				      output_formats[i].format);
+				      output_formats[i].name);
 }
 
 static bool set_format(struct convert *c, const char *name)
@@ -212,7 +212,7 @@ int convert_run(int argc, char **argv)
 int convert_page(char *const *paths, size_t n, FILE *out, const char *path)
 {
 	struct convert c = {
-		.format = format_by_name(output_formats[OUTPUT_FORMAT_HTML].format),
+		.format = format_by_name(output_formats[OUTPUT_FORMAT_HTML].name),
 		.merge = {.until_ns = UINT64_MAX},
 		.export = {.version = SENTRY_PROFD_VERSION},
 	};

@@ -75,7 +75,7 @@ static const struct format formats[OUTPUT_FORMATS_N] = {
 const struct format *format_by_name(const char *name)
 {
 	for (size_t i = 0; i < array_size(formats); i++)
-		if (strcmp(output_formats[i].format, name) == 0)
+		if (strcmp(output_formats[i].name, name) == 0)
 			return &formats[i];
 	return NULL;
 }

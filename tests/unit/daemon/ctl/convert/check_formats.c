@@ -29,14 +29,14 @@ TEST(the_longest_suffix_counts)
 TEST(names_and_suffixes_are_different)
 {
 	for (size_t i = 0; i < OUTPUT_FORMATS_N; i++) {
-		const struct format *f = format_by_name(output_formats[i].format);
+		const struct format *f = format_by_name(output_formats[i].name);
 		char path[64];
 
 		ck_assert_ptr_nonnull(f);
 		(void)snprintf(path, sizeof(path), "x%s", output_formats[i].suffix);
 		ck_assert_ptr_eq(format_by_suffix(path), f);
 		for (size_t k = 0; k < i; k++)
-			ck_assert_ptr_ne(format_by_name(output_formats[k].format), f);
+			ck_assert_ptr_ne(format_by_name(output_formats[k].name), f);
 	}
 	ck_assert_ptr_null(format_by_name("svg"));
 	ck_assert_ptr_null(format_by_name(""));
