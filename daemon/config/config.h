@@ -64,9 +64,9 @@ enum thread_id_format { THREAD_ID_TID, THREAD_ID_PTHREAD };
 
 /* The origin of a value, a section or a fault: an option, a variable, or a line of a file. */
 struct config_origin {
-	const char *by; /* "--rate", "SENTRY_DSN"; not copied; NULL: a file, or no origin */
-	uint32_t file;	/* the index of its name in struct config.files plus 1; 0: no file */
-	uint32_t line;	/* 0: the file as a whole */
+	const char *given_by; /* "--rate", "SENTRY_DSN"; not copied; NULL: a file, or no origin */
+	uint32_t file;	      /* the index of its name in struct config.files plus 1; 0: no file */
+	uint32_t line;	      /* 0: the file as a whole */
 };
 
 /* A section [target "NAME"]: the processes that match its rules, and their settings. */

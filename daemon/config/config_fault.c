@@ -20,8 +20,8 @@ static void show_place(const struct config *c, const struct config_origin *origi
 		(void)snprintf(ret, PLACE_MAX, "%s:%u: ", file, origin->line);
 	else if (file != NULL)
 		(void)snprintf(ret, PLACE_MAX, "%s: ", file);
-	else if (origin->by != NULL)
-		(void)snprintf(ret, PLACE_MAX, "%s: ", origin->by);
+	else if (origin->given_by != NULL)
+		(void)snprintf(ret, PLACE_MAX, "%s: ", origin->given_by);
 	else
 		ret[0] = '\0';
 }

@@ -26,10 +26,10 @@ struct checker {
 static void file_fault(const struct checker *k, const char *key, const char *path, const char *what)
 {
 	const struct config_origin *at = config_origin(k->config, SECTION_SENTRY, key);
-	const bool is_warning = k->occasion == CONFIG_RELOADS ||
+	const bool is_warning = k->occasion == CONFIG_AT_RELOAD ||
 				(path == k->config->ca_certs && k->config->ca_certs_by_variable);
 
-	if (at->by != NULL)
+	if (at->given_by != NULL)
 		config_fault_add(k->faults, k->config, at, is_warning, "%s: %s", path, what);
 	else
 		config_fault_add(k->faults, k->config, at, is_warning, "%s: %s: %s", key, path,
@@ -163,7 +163,7 @@ static void check_spool(const struct checker *k)
 
 	if (!has_dsn(c) || strcmp(c->spool, "none") == 0)
 		return;
-	if (!is_given && (geteuid() != 0 || k->occasion != CONFIG_IS_CHECKED))
+	if (!is_given && (geteuid() != 0 || k->occasion != CONFIG_AT_CHECK))
 		return;
 	if (geteuid() == 0)
 		account_ids(ACCOUNT_SHIP, &uid, &gid);
@@ -171,7 +171,7 @@ static void check_spool(const struct checker *k)
 		return;
 	if (is_given)
 		config_fault_add(k->faults, c, at, false, "%s%s: %s",
-				 at->by != NULL ? "" : "spool: ", path, what);
+				 at->given_by != NULL ? "" : "spool: ", path, what);
 	else
 		config_fault_add(k->faults, c, at, true,
 				 "the spool in %s cannot be used: %s: chunks wait in memory", path,
@@ -184,8 +184,8 @@ void config_files_check(const struct config *c, enum config_occasion occasion,
 	const struct checker k = {c, faults, occasion};
 
 	check_certificates(&k);
-	if (occasion == CONFIG_IS_CHECKED)
+	if (occasion == CONFIG_AT_CHECK)
 		check_exes(&k);
-	if (occasion != CONFIG_RELOADS)
+	if (occasion != CONFIG_AT_RELOAD)
 		check_spool(&k);
 }

@@ -10,9 +10,9 @@
 #include "daemon/config/config_fault.h"
 
 enum config_occasion {
-	CONFIG_STARTS,	   /* the start of a daemon */
-	CONFIG_RELOADS,	   /* a reload; faults of certificates are warnings, the old ones stay */
-	CONFIG_IS_CHECKED, /* --check-config, which also checks what a start reports by itself */
+	CONFIG_AT_START,  /* the start of a daemon */
+	CONFIG_AT_RELOAD, /* a reload; faults of certificates are warnings, the old ones stay */
+	CONFIG_AT_CHECK,  /* --check-config, which also checks what a start reports by itself */
 };
 
 /* Adds faults. A fault of the file that SSL_CERT_FILE names is always a warning. */

@@ -25,7 +25,7 @@ static bool take_variable(const char *variable, const char *value, enum config_s
 			  const char *name, void *base, struct config_faults *faults)
 {
 	const struct config_key *key = config_key_find(section, name);
-	const struct config_origin at = {.by = variable};
+	const struct config_origin at = {.given_by = variable};
 	char problem[CONFIG_PROBLEM_MAX];
 
 	if (config_value_parse(key, value, base, problem) == 0)
@@ -60,7 +60,7 @@ static void resolve_authorities(struct config *c, config_env_fn get, struct conf
 	    !take_variable(variable, value, SECTION_SENTRY, name, c, faults))
 		return;
 	c->origins[config_key_find(SECTION_SENTRY, name) - config_keys] =
-		(struct config_origin){.by = variable};
+		(struct config_origin){.given_by = variable};
 	c->ca_certs_by_variable = true;
 }
 
@@ -137,7 +137,7 @@ static void take_defaults(config_env_fn get, struct target_config *ret,
 		{"SENTRY_PROFILE_SESSION_SAMPLE_RATE", "profile_session_sample_rate"},
 		{"SENTRY_PROFILE_LIFECYCLE", "profile_lifecycle"},
 	};
-	const struct config_origin v1 = {.by = "SENTRY_PROFILES_SAMPLE_RATE"};
+	const struct config_origin v1 = {.given_by = "SENTRY_PROFILES_SAMPLE_RATE"};
 	const char *value;
 
 	*ret = (struct target_config){.uid = CONFIG_UID_ANY};
@@ -148,7 +148,7 @@ static void take_defaults(config_env_fn get, struct target_config *ret,
 		(void)take_variable(v[i].variable, value, SECTION_TARGET, v[i].key, ret, faults);
 		ret->given |= config_key_bit(config_key_find(SECTION_TARGET, v[i].key));
 	}
-	if (variable_of(get, v1.by) != NULL)
+	if (variable_of(get, v1.given_by) != NULL)
 		config_fault_add(faults, NULL, &v1, true,
 				 "has no effect on continuous profiling: use "
 				 "SENTRY_PROFILE_SESSION_SAMPLE_RATE");
@@ -286,8 +286,8 @@ static void check_proxies(const struct config *c, config_env_fn get, struct conf
 		while (*name != NULL && (value = variable_of(get, *name)) == NULL)
 			name++;
 		if (value != NULL && config_proxy_problem(value) != NULL)
-			config_fault_add(faults, NULL, &(struct config_origin){.by = *name}, true,
-					 "%s", config_proxy_problem(value));
+			config_fault_add(faults, NULL, &(struct config_origin){.given_by = *name},
+					 true, "%s", config_proxy_problem(value));
 	}
 }
 

@@ -381,7 +381,7 @@ int config_value_parse(const struct config_key *key, const char *value, void *ba
 	return -EINVAL;
 }
 
-int config_set(struct config *c, const char *name, const char *by, const char *value,
+int config_set(struct config *c, const char *name, const char *option, const char *value,
 	       char problem[CONFIG_PROBLEM_MAX])
 {
 	const struct {
@@ -401,7 +401,7 @@ int config_set(struct config *c, const char *name, const char *by, const char *v
 		if (key == NULL)
 			continue;
 		*v[i].given |= config_key_bit(key);
-		v[i].origins[key - config_keys] = (struct config_origin){.by = by};
+		v[i].origins[key - config_keys] = (struct config_origin){.given_by = option};
 		return config_value_parse(key, value, v[i].base, problem);
 	}
 	return -EINVAL;

@@ -27,10 +27,10 @@ must_check int config_value_parse(const struct config_key *key, const char *valu
 
 /*
  * Sets the key of this name to value, for an option of the command line: a key of [sentry] or
- * [profiler], or else one of c->implicit. The key counts as given. by: the option, for faults;
- * it is not copied. Returns 0, or -EINVAL with the problem.
+ * [profiler], or else one of c->implicit. The key counts as given. option: its
+ * name, for faults; not copied. Returns 0, or -EINVAL with the problem.
  */
-must_check int config_set(struct config *c, const char *name, const char *by, const char *value,
+must_check int config_set(struct config *c, const char *name, const char *option, const char *value,
 			  char problem[CONFIG_PROBLEM_MAX]);
 
 /*

@@ -355,7 +355,7 @@ static bool resolve(struct send *s)
 	bool is_good = config_resolve(&s->config, getenv, &faults) == 0;
 
 	if (is_good)
-		config_files_check(&s->config, CONFIG_STARTS, &faults);
+		config_files_check(&s->config, CONFIG_AT_START, &faults);
 	is_good = is_good && faults.n_errors == 0;
 	for (size_t i = 0; i < faults.n; i++) {
 		if (faults.v[i].is_warning)

@@ -30,7 +30,7 @@
 static void usage_fault(struct config_faults *faults, const char *option, const char *problem,
 			const char *value)
 {
-	const struct config_origin at = {.by = option};
+	const struct config_origin at = {.given_by = option};
 
 	if (value == NULL)
 		config_fault_add(faults, NULL, &at, false, "%s (--help shows the usage)", problem);
@@ -55,7 +55,7 @@ static const struct output_format *format_of(const char *path)
 /* Adds an error for an argument without an option, which is often a pid. */
 static void argument_fault(struct config_faults *faults, const char *argument)
 {
-	const struct config_origin at = {.by = "argument"};
+	const struct config_origin at = {.given_by = "argument"};
 	int32_t pid;
 
 	if (digits_pid(argument, &pid))
@@ -135,15 +135,15 @@ static bool names_targets(const struct options *o)
 static void take_key(struct config_faults *faults, struct config *c,
 		     const struct option_known *option, const char *value)
 {
-	const struct config_origin at = {.by = option->name};
+	const struct config_origin at = {.given_by = option->name};
 	char problem[CONFIG_PROBLEM_MAX];
 
-	if (config_set(c, option->key, at.by, value, problem) == 0)
+	if (config_set(c, option->key, at.given_by, value, problem) == 0)
 		return;
 	if (strcmp(option->key, "dsn") == 0)
 		config_fault_add(faults, NULL, &at, false, "%s", problem);
 	else
-		usage_fault(faults, at.by, problem, value);
+		usage_fault(faults, at.given_by, problem, value);
 }
 
 static void take_option(struct config_faults *faults, struct options *o,
@@ -223,7 +223,7 @@ static int load(const struct options *o, enum config_occasion occasion, struct c
 
 int options_read_again(const struct options *o, struct config *ret, struct config_faults *faults)
 {
-	return load(o, CONFIG_STARTS, ret, faults);
+	return load(o, CONFIG_AT_START, ret, faults);
 }
 
 void options_config_path(const struct options *o, char ret[OPTIONS_PATH_SIZE])
@@ -242,7 +242,7 @@ int options_reload(const struct options *o, struct config *ret, struct config_fa
 {
 	if (o->config_path == NULL)
 		return -ENOENT;
-	return load(o, CONFIG_RELOADS, ret, faults);
+	return load(o, CONFIG_AT_RELOAD, ret, faults);
 }
 
 /* For ship: libcurl reads these variables, the lower-case ones first. */
@@ -389,7 +389,7 @@ static void add_command(struct config_faults *faults, struct options *o, int32_t
 
 void options_load(struct options *o, int32_t command_pid, struct config_faults *faults)
 {
-	const enum config_occasion occasion = o->check_only ? CONFIG_IS_CHECKED : CONFIG_STARTS;
+	const enum config_occasion occasion = o->check_only ? CONFIG_AT_CHECK : CONFIG_AT_START;
 	struct config config;
 	int r;
 

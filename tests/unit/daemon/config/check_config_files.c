@@ -97,7 +97,7 @@ TESTS(of_certificates, array_size(certificates))
 	char text[512];
 
 	(void)snprintf(text, sizeof(text), "[sentry]\n%s", certificates[_i].text);
-	check_with(text, nothing, CONFIG_STARTS, certificates[_i].faults);
+	check_with(text, nothing, CONFIG_AT_START, certificates[_i].faults);
 }
 
 /* A reload opens none of them: who renews a key is not in its way. */
@@ -105,7 +105,7 @@ TEST(of_certificates_that_are_used)
 {
 	check_with("[sentry]\nca_certs = ~/a\nclient_cert = ~/b\n"
 		   "client_key = ~/c\n",
-		   nothing, CONFIG_RELOADS,
+		   nothing, CONFIG_AT_RELOAD,
 		   "f:2: ca_certs: ~/a: No such\nf:3: client_cert: ~/b: No "
 		   "such\nf:4: client_key: ~/c: No such");
 	ck_assert_uint_eq(faults.n_errors, 0);
@@ -116,7 +116,7 @@ TEST(of_an_option)
 	char problem[CONFIG_PROBLEM_MAX];
 
 	OK(config_set(&config, "ca_certs", "--ca-certs", "/nowhere/x", problem));
-	check_with("[sentry]\nretry_5xx = no\n", nothing, CONFIG_STARTS,
+	check_with("[sentry]\nretry_5xx = no\n", nothing, CONFIG_AT_START,
 		   "--ca-certs: /nowhere/x: No such file");
 }
 
@@ -131,9 +131,9 @@ static char *authorities(const char *name)
 TESTS(of_the_environment, 3)
 {
 	check_with("[sentry]\n", authorities,
-		   _i == 0   ? CONFIG_STARTS
-		   : _i == 1 ? CONFIG_RELOADS
-			     : CONFIG_IS_CHECKED,
+		   _i == 0   ? CONFIG_AT_START
+		   : _i == 1 ? CONFIG_AT_RELOAD
+			     : CONFIG_AT_CHECK,
 		   "SSL_CERT_FILE: /nowhere/x: No such file");
 	ck_assert(faults.v[0].is_warning);
 	ck_assert(config.ca_certs_by_variable);
@@ -142,7 +142,7 @@ TESTS(of_the_environment, 3)
 
 TEST(beats_the_environment)
 {
-	check_with("[sentry]\nca_certs = ~/cert\n", authorities, CONFIG_IS_CHECKED, "");
+	check_with("[sentry]\nca_certs = ~/cert\n", authorities, CONFIG_AT_CHECK, "");
 	ck_assert(!config.ca_certs_by_variable);
 }
 
@@ -164,8 +164,8 @@ static const struct {
 
 TESTS(of_spools, array_size(spools))
 {
-	check_with(spools[_i].text, nothing, CONFIG_STARTS, spools[_i].faults);
+	check_with(spools[_i].text, nothing, CONFIG_AT_START, spools[_i].faults);
 	config_faults_fini(&faults);
-	config_files_check(&config, CONFIG_RELOADS, &faults);
+	config_files_check(&config, CONFIG_AT_RELOAD, &faults);
 	expect("");
 }
