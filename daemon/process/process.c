@@ -183,7 +183,7 @@ bool process_identity(int32_t pid, struct process_identity *ret)
 	memcpy(bytes, &stat.start_ticks, 8);
 	memcpy(bytes + 8, &stat.start_stack, 8);
 	(void)snprintf(bytes + 16, PROCESS_COMM_SIZE, "%s", stat.comm);
-	ret->mark = siphash(no_key, bytes, 16 + strlen(bytes + 16));
+	ret->program_hash = siphash(no_key, bytes, 16 + strlen(bytes + 16));
 	return true;
 }
 

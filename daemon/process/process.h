@@ -62,7 +62,8 @@ static inline int process_take_pidfd(struct process *process)
  */
 struct process_identity {
 	uint64_t start_ticks;
-	uint64_t mark; /* a hash of name and stack address: an exec nearly always changes it */
+	/* A hash of start time, name and stack address: an exec changes it with near certainty. */
+	uint64_t program_hash;
 };
 /* Reads the identity of pid. Returns false if the process is gone, or is a kernel thread. */
 bool process_identity(int32_t pid, struct process_identity *ret);

@@ -266,7 +266,7 @@ static void glance(struct discovery *d, int32_t pid)
 	}
 	if (d->wants_users)
 		uid = process_user(pid);
-	switch (scan_cache_compare(&d->scan_cache, pid, (uint32_t)now.mark, uid)) {
+	switch (scan_cache_compare(&d->scan_cache, pid, (uint32_t)now.program_hash, uid)) {
 	case SCAN_CACHE_SAME:
 		return;
 	case SCAN_CACHE_NEW:
@@ -299,7 +299,7 @@ static void scan(struct discovery *d, uint64_t now_ns)
 		return;
 	if (d->dir == NULL) {
 		d->scan_ns = now_ns + (d->is_told ? SCAN_TOLD_NS : SCAN_NS);
-		/* The mark does not show a change of the control group. */
+		/* program_hash does not show a change of the control group. */
 		if (now_ns >= d->anew_ns) {
 			d->anew_ns = now_ns + SCAN_TOLD_NS;
 			scan_cache_forget(&d->scan_cache);

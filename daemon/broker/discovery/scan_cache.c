@@ -4,7 +4,7 @@
 
 /*
  * Bit of the key under which a pid's user is stored. Without it the key is the pid, and the
- * value its mark.
+ * value its program_hash.
  */
 #define USER_OF (UINT64_C(1) << 32)
 
@@ -29,12 +29,12 @@ static bool is_same(struct scan_cache *m, uint64_t key, uint32_t now, bool *ret_
 	return !*ret_new && before == now;
 }
 
-enum scan_cache_change scan_cache_compare(struct scan_cache *m, int32_t pid, uint32_t mark,
+enum scan_cache_change scan_cache_compare(struct scan_cache *m, int32_t pid, uint32_t program_hash,
 					  uint32_t uid)
 {
 	const uint64_t key = (uint64_t)pid;
 	bool is_new, has_no_user;
-	bool same = is_same(m, key, mark, &is_new);
+	bool same = is_same(m, key, program_hash, &is_new);
 	bool same_user = uid == SCAN_CACHE_NO_USER ||
 			 is_same(m, key | USER_OF, uid, &has_no_user) || has_no_user;
 

@@ -30,10 +30,11 @@ void scan_cache_fini(struct scan_cache *m);
 #define SCAN_CACHE_NO_USER UINT32_MAX
 
 /*
- * Compares a process with what the previous scan saw, and notes it for the next one. mark is the
- * one of struct process_identity. If memory cannot be allocated, the process is reported as new.
+ * Compares a process with what the previous scan saw, and notes it for the next one.
+ * program_hash: the low bits of process_identity.program_hash. If memory cannot be allocated, the
+ * process is reported as new.
  */
-enum scan_cache_change scan_cache_compare(struct scan_cache *m, int32_t pid, uint32_t mark,
+enum scan_cache_change scan_cache_compare(struct scan_cache *m, int32_t pid, uint32_t program_hash,
 					  uint32_t uid);
 
 /* Ends a scan: forgets the processes that were not in it. */
