@@ -171,10 +171,10 @@ int privileges_effective(capability_set *ret)
 
 int privileges_permitted(capability_set *ret)
 {
-	return privileges_of(0, ret);
+	return privileges_permitted_of(0, ret);
 }
 
-int privileges_of(int32_t pid, capability_set *ret)
+int privileges_permitted_of(int32_t pid, capability_set *ret)
 {
 	struct capabilities caps = {0};
 	int r = caps_of(pid, &caps);

@@ -43,7 +43,7 @@ must_check int privileges_effective(capability_set *ret);
 /* Reads the permitted capabilities: those that it can make effective, or hand on. 0 or -errno. */
 must_check int privileges_permitted(capability_set *ret);
 /* Reads the permitted capabilities of process pid, in its user namespace. 0 or -errno. */
-must_check int privileges_of(int32_t pid, capability_set *ret);
+must_check int privileges_permitted_of(int32_t pid, capability_set *ret);
 
 /*
  * Makes the capabilities effective that are permitted and in this set, and no others. Returns 0 or

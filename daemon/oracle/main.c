@@ -244,7 +244,7 @@ static int drop_rights(int32_t pid)
 	int r = process_ids(pid, &uid, &gid);
 
 	if (r == 0 && uid == geteuid()) {
-		r = privileges_of(pid, &keep);
+		r = privileges_permitted_of(pid, &keep);
 		uid = gid = PRIVILEGES_KEEP_ID;
 	}
 	return r < 0 ? r : privileges_drop(uid, gid, keep, false);

@@ -38,7 +38,7 @@ int act_as(uint32_t uid, uint32_t gid, struct act_as *ret)
 		*ret = before;
 		return 0;
 	}
-	act_as_self(&before);
+	act_as_restore(&before);
 	return -EPERM;
 }
 
@@ -55,7 +55,7 @@ int act_as_process(int32_t pid, struct act_as *ret)
  * permissions effective (cap_task_fix_setuid() in security/commoncap.c). The broker keeps some
  * of these permitted only, to hand them on, so the former effective set is restored.
  */
-void act_as_self(const struct act_as *before)
+void act_as_restore(const struct act_as *before)
 {
 	const int saved = errno;
 
@@ -74,6 +74,6 @@ int act_as_open(int32_t pid, const char *path, int flags)
 	if (errno != EACCES || act_as_process(pid, &before) < 0)
 		return -errno;
 	fd = open(path, flags);
-	act_as_self(&before);
+	act_as_restore(&before);
 	return fd < 0 ? -errno : fd;
 }

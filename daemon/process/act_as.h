@@ -12,14 +12,14 @@
 
 #include "daemon/common/privileges.h"
 
-/* What act_as_self() restores. */
+/* What act_as_restore() restores. */
 struct act_as {
 	capability_set effective;
 	int death_signal; /* cleared by a change of the user: prctl(2), PR_SET_PDEATHSIG */
 };
 
 /*
- * Takes the rights of a user and a group. Returns 0, and then act_as_self() with *ret is
+ * Takes the rights of a user and a group. Returns 0, and then act_as_restore() with *ret is
  * due, or -errno. -EPERM: this process lacks CAP_SETUID or CAP_SETGID, or its user namespace
  * has no such user. Without capabilities a process can take its own user's rights.
  */
@@ -29,7 +29,7 @@ must_check int act_as(uint32_t uid, uint32_t gid, struct act_as *ret);
 must_check int act_as_process(int32_t pid, struct act_as *ret);
 
 /* Restores the rights. Keeps errno. */
-void act_as_self(const struct act_as *before);
+void act_as_restore(const struct act_as *before);
 
 /*
  * Opens a file of process pid in /proc by open(2), first with this process's own rights,

@@ -50,7 +50,7 @@ static int open_path(int32_t pid, const char *path, uint64_t resolve, int *ret_f
 	}
 	fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
 	r = fd < 0 ? -errno : process_root_open_regular(fd, ret_fd);
-	act_as_self(&before);
+	act_as_restore(&before);
 	close_fd(&fd);
 	close_fd(&root);
 	return r;
@@ -223,7 +223,7 @@ int process_mapping_open(const struct process_mapping *m, int *ret_fd)
 	if (act_as_process(m->pid, &before) < 0)
 		return -ENOENT;
 	fd = open(procfs_path(m->pid, "exe").text, PROCESS_ROOT_OPEN_FLAGS);
-	act_as_self(&before);
+	act_as_restore(&before);
 	if (fd >= 0 && is_file(m, fd)) {
 		*ret_fd = fd;
 		return 0;

@@ -30,7 +30,7 @@ static bool act_as_owner(int dir_fd, struct act_as *ret)
 static void end_act(bool acts, const struct act_as *before)
 {
 	if (acts)
-		act_as_self(before);
+		act_as_restore(before);
 }
 
 static int open_dir(int at, const char *path)

@@ -68,13 +68,13 @@ TEST_IF(has_the_rights_of_the_user, getuid() == 0)
 	OK(act_as(USER, USER, &before));
 	ck_assert(!opens() && errno == EACCES);
 	errno = ENOTTY;
-	act_as_self(&before);
+	act_as_restore(&before);
 	ck_assert_int_eq(errno, ENOTTY);
 	ck_assert(opens());
 	OK(chown(path, USER, USER));
 	OK(act_as(USER, USER, &before));
 	ck_assert(opens());
-	act_as_self(&before);
+	act_as_restore(&before);
 }
 
 /* What root was permitted and did not use does not come with the way back. */
@@ -85,7 +85,7 @@ TEST_IF(brings_back_no_more_power, getuid() == 0)
 	OK(privileges_limit(EFFECTIVE, HANDED_ON));
 	ck_assert_int_eq(chown(path, USER, USER), -1);
 	OK(act_as(USER, USER, &before));
-	act_as_self(&before);
+	act_as_restore(&before);
 	ck_assert_uint_eq(effective(), EFFECTIVE);
 }
 
@@ -98,7 +98,7 @@ TEST_IF(still_dies_with_its_parent, getuid() == 0)
 	OK(act_as(USER, USER, &before));
 	OK(prctl(PR_GET_PDEATHSIG, &signal));
 	ck_assert_int_eq(signal, SIGKILL);
-	act_as_self(&before);
+	act_as_restore(&before);
 	OK(prctl(PR_GET_PDEATHSIG, &signal));
 	ck_assert_int_eq(signal, SIGKILL);
 }
@@ -112,7 +112,7 @@ TEST_IF(is_refused_without_the_right, getuid() == 0)
 	ck_assert_int_eq(act_as(USER, USER, &before), -EPERM);
 	ck_assert(opens());
 	OK(act_as(0, 0, &before));
-	act_as_self(&before);
+	act_as_restore(&before);
 }
 
 TEST(a_user_has_his_own)
@@ -122,10 +122,10 @@ TEST(a_user_has_his_own)
 	if (getuid() == 0)
 		OK(privileges_drop(NOBODY, NOBODY, 0, true));
 	OK(act_as(getuid(), getgid(), &before));
-	act_as_self(&before);
+	act_as_restore(&before);
 	ck_assert_int_eq(act_as(USER, USER, &before), -EPERM);
 	OK(act_as_process(getpid(), &before));
-	act_as_self(&before);
+	act_as_restore(&before);
 	ck_assert_int_eq(act_as_process(0, &before), -ESRCH);
 }
 
