@@ -438,7 +438,7 @@ int main(int argc, char **argv)
 		die("cannot map the heartbeat page", errno);
 	set_up(init, heartbeat_fd);
 	ipc_close_fds(&message);
-	child_is_ready();
+	child_send_ready();
 	while (!me.finishing)
 		run_tracer();
 	broker_link_done();

@@ -43,7 +43,7 @@ const struct msg_init *child_start(int argc, char **argv, const char *name,
 	return init;
 }
 
-void child_is_ready(void)
+void child_send_ready(void)
 {
 	if (msg_send_id(MSG_FD, MSG_READY, 0) < 0)
 		exit(EXIT_FAILURE);

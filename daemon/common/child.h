@@ -21,6 +21,6 @@ const struct msg_init *child_start(int argc, char **argv, const char *name,
 				   struct ipc_message *ret_init);
 
 /* Sends MSG_READY. Call it when the process is set up. Exits with 1 if the broker is gone. */
-void child_is_ready(void);
+void child_send_ready(void);
 
 #endif

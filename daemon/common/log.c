@@ -106,7 +106,7 @@ void log_init(const char *name, bool debug)
 		registered = atexit(log_suppressed_at_exit) == 0;
 }
 
-void log_about(const char *subject)
+void log_set_subject(const char *subject)
 {
 	(void)snprintf(log_subject, sizeof(log_subject), "%s%s", subject,
 		       subject[0] == '\0' ? "" : ": ");

@@ -29,7 +29,7 @@ bool log_goes_to_journal(void);
  * subject is copied, and cut off if it has more than LOG_SUBJECT_SIZE - 3 bytes.
  */
 #define LOG_SUBJECT_SIZE 512
-void log_about(const char *subject);
+void log_set_subject(const char *subject);
 
 /* format is a string literal without a newline. A text of more than 5 KB is cut off. */
 void log_error(const char *format, ...) printf_like(1, 2);

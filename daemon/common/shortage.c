@@ -47,7 +47,7 @@ uint64_t shortage_count(void)
 	return shortage.n;
 }
 
-int shortage_of_descriptors(void)
+int shortage_check_descriptors(void)
 {
 	int fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
 

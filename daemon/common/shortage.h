@@ -26,6 +26,6 @@ uint64_t shortage_count(void);
  * carries a descriptor only after this returned 0: the kernel drops the descriptor if there
  * is no room for it (scm_detach_fds() in net/core/scm.c).
  */
-int shortage_of_descriptors(void);
+int shortage_check_descriptors(void);
 
 #endif

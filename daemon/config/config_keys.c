@@ -112,7 +112,7 @@ const struct config_key *config_key_find(enum config_section section, const char
 	return NULL;
 }
 
-enum config_section config_key_elsewhere(const char *name)
+enum config_section config_key_section(const char *name)
 {
 	for (size_t i = 0; i < config_n_keys; i++)
 		if (strcmp(config_keys[i].name, name) == 0)

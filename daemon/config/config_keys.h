@@ -57,7 +57,7 @@ extern const size_t config_n_keys;
 /* Returns the key of this section, or NULL. */
 const struct config_key *config_key_find(enum config_section section, const char *name);
 /* Returns a section that has a key of this name, or SECTION_NONE. */
-enum config_section config_key_elsewhere(const char *name);
+enum config_section config_key_section(const char *name);
 /* Returns the bit of the key in the masks of given keys. */
 uint64_t config_key_bit(const struct config_key *key);
 /* Returns true if the section gives this key. name must be a key of SECTION_TARGET. */

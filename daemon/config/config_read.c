@@ -268,7 +268,7 @@ static void begin_section(struct reader *r, const char *section)
 
 static void unknown_key(struct reader *r, const char *name)
 {
-	enum config_section elsewhere = config_key_elsewhere(name);
+	enum config_section elsewhere = config_key_section(name);
 
 	if (strcmp(name, "metrics_listen") == 0)
 		fault(r, "metrics_listen is no key any more: "

@@ -28,7 +28,7 @@ void destination_set_dsn(struct destination *d, const struct dsn *dsn, uint64_t 
 	/* There is a ship for each server. */
 	(void)snprintf(about, sizeof(about), "%s%s", d->is_spotlight ? "Spotlight at " : "",
 		       server);
-	log_about(about);
+	log_set_subject(about);
 	ratelimit_init(&d->limits);
 	ratelimit_extend(&d->limits,
 			 d->kind == ENVELOPE_V1 ? RATELIMIT_PROFILE : RATELIMIT_PROFILE_CHUNK,

@@ -417,7 +417,7 @@ int main(int argc, char **argv)
 	take_files(&message, init->files, fds);
 	set_up(init, fds);
 	ipc_close_fds(&message);
-	child_is_ready();
+	child_send_ready();
 	for (;;) {
 		report_spool();
 		report_limit();

@@ -328,7 +328,7 @@ int main(int argc, char **argv)
 
 	set_up(init, request_map_reading_page(&message));
 	ipc_close_fds(&message);
-	child_is_ready();
+	child_send_ready();
 	for (;;) {
 		struct pollfd fds[] = {{.fd = MSG_FD, .events = POLLIN}, {.events = POLLIN}};
 

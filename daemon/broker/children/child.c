@@ -100,7 +100,7 @@ void child_on_readable(void *ctx)
 {
 	struct child *child = ctx;
 	struct ipc_message m;
-	int r = shortage_of_descriptors();
+	int r = shortage_check_descriptors();
 
 	if (r < 0) {
 		shortage_note(-r, child->type->name);

@@ -220,7 +220,7 @@ static void on_helper(void *ctx)
 	struct files *f = ctx;
 	struct ipc_message m;
 	const struct answer *answer = (const void *)m.bytes;
-	int r = shortage_of_descriptors();
+	int r = shortage_check_descriptors();
 	int fd, error;
 
 	if (r < 0) {

@@ -93,11 +93,11 @@ TEST(a_message_waits_for_a_descriptor)
 
 TEST(it_is_no_lack_where_there_are_some)
 {
-	OK(shortage_of_descriptors());
+	OK(shortage_check_descriptors());
 	full_but(&full, 0);
-	ck_assert_int_eq(shortage_of_descriptors(), -EMFILE);
+	ck_assert_int_eq(shortage_check_descriptors(), -EMFILE);
 	full_end(&full);
-	OK(shortage_of_descriptors());
+	OK(shortage_check_descriptors());
 	ck_assert(shortage_is(EMFILE) && shortage_is(ENFILE) && shortage_is(ENOMEM));
 	ck_assert(!shortage_is(0) && !shortage_is(ESRCH) && !shortage_is(EPERM));
 }
