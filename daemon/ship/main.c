@@ -77,7 +77,7 @@ static void report_limit(void)
 {
 	const struct msg_number m = {
 		.h = MSG_HEADER(MSG_LIMITED),
-		.n = destination_limit_ns(&outbox.to, outbox.to.kind),
+		.n = destination_limit_ns(&outbox.destination, outbox.destination.kind),
 	};
 
 	if (m.n == reported_limit_ns)
@@ -91,7 +91,7 @@ static void report_clock(void)
 {
 	const struct msg_clock m = {
 		.h = MSG_HEADER(MSG_CLOCK),
-		.ahead_s = outbox.to.clock_ahead_s,
+		.ahead_s = outbox.destination.clock_ahead_s,
 	};
 	const int64_t change_s = m.ahead_s - reported_clock_s;
 
@@ -129,11 +129,11 @@ static int take_dsn(void *ctx, struct ipc_message *message)
 	if (message->n_fds != 0 || memchr(m->dsn, '\0', sizeof(m->dsn)) == NULL ||
 	    m->compression >= COMPRESSION_N || m->kind >= ENVELOPE_KIND_N)
 		return -EPROTO;
-	outbox.to.is_spotlight = m->is_spotlight != 0;
-	outbox.to.kind = (enum envelope_kind)m->kind;
-	outbox.to.compression = (enum compression)m->compression;
-	outbox.to.retry_5xx = m->retry_5xx != 0;
-	outbox.to.no_reports = m->no_reports != 0;
+	outbox.destination.is_spotlight = m->is_spotlight != 0;
+	outbox.destination.kind = (enum envelope_kind)m->kind;
+	outbox.destination.compression = (enum compression)m->compression;
+	outbox.destination.retry_5xx = m->retry_5xx != 0;
+	outbox.destination.no_reports = m->no_reports != 0;
 	switch (m->is_spotlight ? dsn_parse_url(&dsn, m->dsn) : dsn_parse(&dsn, m->dsn)) {
 	case DSN_OK:
 		outbox_set_dsn(&outbox, &dsn, m->limited_until_ns);
@@ -276,7 +276,7 @@ static void renew_certificates(void)
 		die("cannot apply the new certificates", ENOMEM);
 	certificates_fini(&renewed);
 	has_renewed = false;
-	retry_succeeded(&outbox.to.retry);
+	retry_succeeded(&outbox.destination.retry);
 	spooler_server_answers(&outbox.spooler);
 	log_debug("certificates and keys were read again");
 }
@@ -298,7 +298,7 @@ static void report_probe(const struct transport_answer *a)
 		.h = MSG_HEADER(MSG_PROBED),
 		.status = a->status,
 		.fault = (uint32_t)a->fault,
-		.clock_ahead_s = outbox.to.clock_ahead_s,
+		.clock_ahead_s = outbox.destination.clock_ahead_s,
 	};
 
 	(void)snprintf(m.text, sizeof(m.text), "%s", text != NULL ? text : "");
@@ -309,7 +309,7 @@ static int take_probe(void *ctx, struct ipc_message *message)
 {
 	(void)ctx;
 	(void)message;
-	if (!outbox.to.has_dsn)
+	if (!outbox.destination.has_dsn)
 		return -EPROTO;
 	outbox_probe(&outbox, report_probe);
 	return 0;

@@ -14,8 +14,8 @@ void outbox_init(struct outbox *o, struct transport *transport, outbox_done_fn d
 {
 	*o = (struct outbox){.transport = transport, .done = done};
 	buf_init(&o->body, QUEUE_BODY_MAX);
-	destination_init(&o->to);
-	spooler_init(&o->spooler, &o->to.reports);
+	destination_init(&o->destination);
+	spooler_init(&o->spooler, &o->destination.reports);
 }
 
 void outbox_fini(struct outbox *o)
@@ -35,7 +35,7 @@ void outbox_fini(struct outbox *o)
 
 void outbox_set_dsn(struct outbox *o, const struct dsn *dsn, uint64_t limited_until_ns)
 {
-	destination_set_dsn(&o->to, dsn, limited_until_ns);
+	destination_set_dsn(&o->destination, dsn, limited_until_ns);
 	if (dsn != NULL)
 		spooler_set_dsn(&o->spooler, dsn);
 }
@@ -43,7 +43,7 @@ void outbox_set_dsn(struct outbox *o, const struct dsn *dsn, uint64_t limited_un
 void outbox_count_lost(struct outbox *o, enum envelope_kind kind, enum client_report_reason reason,
 		       uint64_t n)
 {
-	reports_count(&o->to.reports, kind, reason, n);
+	reports_count(&o->destination.reports, kind, reason, n);
 }
 
 /* Ends an item that is lost, and counts it for the client report. */
@@ -79,7 +79,7 @@ static void drop(struct outbox *o, struct queue_item *item)
 {
 	if (spool_item(o, item))
 		return;
-	if (o->to.is_spotlight)
+	if (o->destination.is_spotlight)
 		log_debug("chunk %s was dropped: Spotlight is too slow", item->chunk_id);
 	else
 		log_warning("chunk %s was dropped: the server is too slow", item->chunk_id);
@@ -107,15 +107,15 @@ void outbox_add(struct outbox *o, struct queue_item *item)
 static void drop_body(struct outbox *o)
 {
 	buf_fini(&o->body);
-	reports_failed(&o->to.reports);
+	reports_failed(&o->destination.reports);
 }
 
 /* Starts the request with o->body, which is freed after an error. */
 static int post_body(struct outbox *o)
 {
-	int r = transport_set_target(o->transport, &o->to.dsn, o->to.compression);
+	int r = transport_set_target(o->transport, &o->destination.dsn, o->destination.compression);
 
-	destination_request_starts(&o->to);
+	destination_request_starts(&o->destination);
 	if (r == 0)
 		r = transport_post(o->transport, o->body.data, o->body.len);
 	if (r < 0)
@@ -129,7 +129,7 @@ static int post(struct outbox *o, const struct package *package, const struct re
 	struct package sent = *package;
 	int r;
 
-	sent.compression = o->to.compression;
+	sent.compression = o->destination.compression;
 	r = package_compress(&sent, (int64_t)(clock_wall_ns() / NS_PER_US), report, &o->body);
 	if (r < 0) {
 		drop_body(o);
@@ -145,7 +145,7 @@ static bool is_busy(const struct outbox *o)
 
 static bool is_limited(const struct outbox *o, const struct package *p)
 {
-	return destination_limit_ns(&o->to, package_kind(p)) > clock_boot_ns();
+	return destination_limit_ns(&o->destination, package_kind(p)) > clock_boot_ns();
 }
 
 /* Starts the request for the next item; ends items that cannot be sent. */
@@ -155,7 +155,7 @@ static void send_queued(struct outbox *o)
 		struct queue_item *item = queue_pop(&o->queue);
 		int r;
 
-		if (!o->to.has_dsn) {
+		if (!o->destination.has_dsn) {
 			o->done(item, SHIP_NOT_SENT);
 			continue;
 		}
@@ -165,7 +165,8 @@ static void send_queued(struct outbox *o)
 			continue;
 		}
 		r = post(o, &item->package,
-			 destination_report(&o->to, reports_with_envelope_ns(&o->to.reports)));
+			 destination_report(&o->destination,
+					    reports_with_envelope_ns(&o->destination.reports)));
 		if (r < 0) {
 			log_warning("chunk %s not sent: %s", item->chunk_id, strerror(-r));
 			lose(o, item, DISCARD_MEMORY);
@@ -177,11 +178,11 @@ static void send_queued(struct outbox *o)
 
 static void send_spooled(struct outbox *o, enum envelope_kind kind)
 {
-	const struct reports_item *report =
-		destination_report(&o->to, reports_with_envelope_ns(&o->to.reports));
+	const struct reports_item *report = destination_report(
+		&o->destination, reports_with_envelope_ns(&o->destination.reports));
 
-	if (!spooler_get(&o->spooler, kind, o->to.compression, report, &o->body))
-		reports_failed(&o->to.reports);
+	if (!spooler_get(&o->spooler, kind, o->destination.compression, report, &o->body))
+		reports_failed(&o->destination.reports);
 	else if (post_body(o) < 0)
 		spooler_sent(&o->spooler, OUTCOME_NO_ANSWER);
 }
@@ -201,7 +202,7 @@ static void send_extra(struct outbox *o, enum outbox_extra extra, const struct r
 
 static void send_report(struct outbox *o)
 {
-	const struct reports_item *report = destination_report(&o->to, 0);
+	const struct reports_item *report = destination_report(&o->destination, 0);
 
 	o->last_report_due = false;
 	if (report != NULL)
@@ -225,7 +226,7 @@ static void send_probe(struct outbox *o)
 	static const struct client_report nothing;
 	struct reports_item report;
 
-	if (ratelimit_until(&o->to.limits, RATELIMIT_ALL) > clock_boot_ns()) {
+	if (ratelimit_until(&o->destination.limits, RATELIMIT_ALL) > clock_boot_ns()) {
 		end_probe(o, &(struct transport_answer){.status = 429});
 		return;
 	}
@@ -240,7 +241,7 @@ static void put_back(struct outbox *o, struct queue_item *item)
 {
 	if (spool_item(o, item))
 		return;
-	if (o->to.is_spotlight && item->was_tried) {
+	if (o->destination.is_spotlight && item->was_tried) {
 		log_debug("chunk %s was dropped: no answer", item->chunk_id);
 		lose(o, item, DISCARD_NETWORK_ERROR);
 		return;
@@ -292,7 +293,7 @@ static void log_answer(const struct outbox *o, enum outcome outcome, int status)
 
 static void handle_answer(struct outbox *o, const struct transport_answer *a)
 {
-	const enum outcome outcome = destination_handle_answer(&o->to, a);
+	const enum outcome outcome = destination_handle_answer(&o->destination, a);
 	const enum outbox_extra extra = o->extra;
 	struct queue_item *item = o->current;
 
@@ -332,33 +333,35 @@ static bool is_over(const struct outbox *o)
 {
 	return o->deadline_ns != 0 &&
 	       (clock_boot_ns() >= o->deadline_ns ||
-		(!is_busy(o) && destination_backs_off(&o->to, o->deadline_ns)));
+		(!is_busy(o) && destination_backs_off(&o->destination, o->deadline_ns)));
 }
 
 static uint64_t spool_due_ns(const struct outbox *o, enum envelope_kind kind)
 {
-	if (!o->to.has_dsn || o->deadline_ns != 0)
+	if (!o->destination.has_dsn || o->deadline_ns != 0)
 		return UINT64_MAX;
-	return max_u64(spooler_due_ns(&o->spooler, kind), destination_limit_ns(&o->to, kind));
+	return max_u64(spooler_due_ns(&o->spooler, kind),
+		       destination_limit_ns(&o->destination, kind));
 }
 
 /* The last report is due at once, and is given up if the server does not answer. */
 static uint64_t report_due_ns(const struct outbox *o)
 {
-	const struct destination *to = &o->to;
-	uint64_t due_ns = reports_alone_ns(&to->reports);
+	const struct destination *d = &o->destination;
+	uint64_t due_ns = reports_alone_ns(&d->reports);
 
-	if (!to->has_dsn || to->no_reports || (o->deadline_ns != 0 && !o->last_report_due))
+	if (!d->has_dsn || d->no_reports || (o->deadline_ns != 0 && !o->last_report_due))
 		return UINT64_MAX;
 	if (o->last_report_due)
-		due_ns = reports_any(&to->reports) && to->retry.failures == 0 ? 0 : UINT64_MAX;
-	return max_u64(due_ns, ratelimit_until(&to->limits, RATELIMIT_ALL));
+		due_ns = reports_any(&d->reports) && d->retry.failures == 0 ? 0 : UINT64_MAX;
+	return max_u64(due_ns, ratelimit_until(&d->limits, RATELIMIT_ALL));
 }
 
 /* Returns whether a request for something that is not in the queue may start. */
 static bool may_send(const struct outbox *o)
 {
-	return !is_busy(o) && o->queue.n == 0 && !destination_backs_off(&o->to, clock_boot_ns());
+	return !is_busy(o) && o->queue.n == 0 &&
+	       !destination_backs_off(&o->destination, clock_boot_ns());
 }
 
 void outbox_step(struct outbox *o)
@@ -372,7 +375,7 @@ void outbox_step(struct outbox *o)
 		send_probe(o);
 	if (is_over(o))
 		give_up(o);
-	else if (destination_backs_off(&o->to, clock_boot_ns()))
+	else if (destination_backs_off(&o->destination, clock_boot_ns()))
 		spool_queue(o);
 	else
 		send_queued(o);
@@ -397,8 +400,8 @@ int outbox_wait_ms(const struct outbox *o)
 			due_ns = min_u64(due_ns, spool_due_ns(o, (enum envelope_kind)i));
 		if (o->queue.n > 0)
 			due_ns = now_ns;
-		if (o->to.retry.failures > 0)
-			due_ns = max_u64(due_ns, o->to.retry.until_ns);
+		if (o->destination.retry.failures > 0)
+			due_ns = max_u64(due_ns, o->destination.retry.until_ns);
 	}
 	if (o->deadline_ns != 0 && !outbox_is_empty(o))
 		due_ns = min_u64(due_ns, o->deadline_ns);

@@ -42,7 +42,7 @@ typedef void (*outbox_done_fn)(struct queue_item *item, uint32_t result);
 struct outbox {
 	struct transport *transport;
 	outbox_done_fn done;
-	struct destination to;
+	struct destination destination;
 	struct spooler spooler;
 	struct queue queue;
 

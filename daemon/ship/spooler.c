@@ -163,17 +163,17 @@ bool spooler_put(struct spooler *s, const struct queue_item *item)
 {
 	int r;
 
-	if (s->spool == NULL || clock_boot_ns() < s->put_ns)
+	if (s->spool == NULL || clock_boot_ns() < s->disk_retry_ns)
 		return false;
 	r = put(s, item);
 	if (r < 0) {
-		if (s->put_ns == 0)
+		if (s->disk_retry_ns == 0)
 			log_warning("writing to the spool failed: %s: chunks wait in memory",
 				    strerror(-r));
-		s->put_ns = clock_boot_ns() + PUT_PAUSE_NS;
+		s->disk_retry_ns = clock_boot_ns() + PUT_PAUSE_NS;
 		return false;
 	}
-	s->put_ns = 0;
+	s->disk_retry_ns = 0;
 	update_counts(s);
 	log_debug("chunk %s is put into the spool", item->chunk_id);
 	return true;
@@ -181,7 +181,7 @@ bool spooler_put(struct spooler *s, const struct queue_item *item)
 
 void spooler_retry_disk(struct spooler *s)
 {
-	s->put_ns = min_u64(s->put_ns, 1);
+	s->disk_retry_ns = min_u64(s->disk_retry_ns, 1);
 }
 
 uint64_t spooler_due_ns(const struct spooler *s, enum envelope_kind kind)

@@ -151,7 +151,7 @@ static void bring_up(void)
 	while (transport_busy(transport))
 		turn();
 	sink_up(&sink);
-	retry_succeeded(&outbox.to.retry);
+	retry_succeeded(&outbox.destination.retry);
 }
 
 static unsigned int arrived(unsigned int at)
@@ -162,7 +162,7 @@ static unsigned int arrived(unsigned int at)
 
 static uint64_t lost(enum envelope_kind kind, enum client_report_reason reason)
 {
-	return outbox.to.reports.counted.quantity[kind][reason];
+	return outbox.destination.reports.counted.quantity[kind][reason];
 }
 
 /* Checks the peak of this process's resident memory. */
@@ -203,7 +203,7 @@ TEST(ten_thousand_through_the_spool)
 	for (unsigned int n = 0; n < MANY; n++)
 		ck_assert_uint_eq(times[n], 1);
 	ck_assert_uint_eq(outbox.spooler.counts.sent, MANY);
-	ck_assert(client_report_is_empty(&outbox.to.reports.counted));
+	ck_assert(client_report_is_empty(&outbox.destination.reports.counted));
 	ck_assert_uint_eq(atomic_load(&sink.shared->connections), 1);
 	check_rss();
 }
@@ -318,7 +318,7 @@ TEST(a_disk_with_errors)
 	OK(rmdir(path));
 	add(ENVELOPE_CHUNK, 0);
 	turn_until_idle();
-	ck_assert_uint_gt(outbox.spooler.put_ns, 0);
+	ck_assert_uint_gt(outbox.spooler.disk_retry_ns, 0);
 	for (unsigned int i = 1; i < n; i++) {
 		add(ENVELOPE_CHUNK, i);
 		turn_until_idle();
@@ -347,7 +347,7 @@ TEST(a_refused_report_is_sent_again)
 	outbox_count_lost(&outbox, ENVELOPE_CHUNK, CLIENT_REPORT_INSUFFICIENT_DATA, 3);
 	for (unsigned int n = 0; n < 3; n++) {
 		/* As if half a minute had passed. */
-		outbox.to.reports.last_ns = 0;
+		outbox.destination.reports.last_ns = 0;
 		add(ENVELOPE_CHUNK, n);
 		turn_until_idle();
 		ck_assert_uint_eq(sink_n(&sink), n + 1);
@@ -355,16 +355,16 @@ TEST(a_refused_report_is_sent_again)
 	}
 	/* The losses are reported: the three, and the chunk that was refused with the first report.
 	 */
-	ck_assert(client_report_is_empty(&outbox.to.reports.counted));
+	ck_assert(client_report_is_empty(&outbox.destination.reports.counted));
 }
 
 /* A report that is never sent does not make the loop spin. */
 TEST(reports_can_be_turned_off)
 {
-	outbox.to.no_reports = true;
+	outbox.destination.no_reports = true;
 	outbox_count_lost(&outbox, ENVELOPE_CHUNK, CLIENT_REPORT_NETWORK_ERROR, 1);
 	/* As if a minute had passed. */
-	outbox.to.reports.last_ns = 0;
+	outbox.destination.reports.last_ns = 0;
 	outbox_step(&outbox);
 	ck_assert_int_eq(outbox_wait_ms(&outbox), -1);
 	outbox_close(&outbox, NS_PER_SEC);
@@ -410,7 +410,7 @@ TEST(a_probe_without_an_answer)
 	ck_assert_uint_eq(n_probed, 1);
 	ck_assert_int_eq(probed.status, 0);
 	ck_assert_int_eq(probed.fault, TRANSPORT_FAULT_CONNECT);
-	ratelimit_extend(&outbox.to.limits, RATELIMIT_ALL, UINT64_MAX);
+	ratelimit_extend(&outbox.destination.limits, RATELIMIT_ALL, UINT64_MAX);
 	outbox_probe(&outbox, on_probed);
 	turn_until_idle();
 	ck_assert_uint_eq(n_probed, 2);
