@@ -25,7 +25,7 @@ const char *control_client_path(const char *given)
 	return path == NULL || *path == '\0' ? PROTOCOL_SOCKET : path;
 }
 
-static void say_not_connected(const char *path, int error)
+static void log_not_connected(const char *path, int error)
 {
 	switch (error) {
 	case ENOENT:
@@ -55,26 +55,26 @@ static void say_not_connected(const char *path, int error)
 	}
 }
 
-static void say_lost(const struct control_client *a, int error)
+static void log_failed_request(const struct control_client *c, int error)
 {
-	if (a->is_quiet)
+	if (c->is_quiet)
 		return;
 	if (error == EAGAIN)
 		log_error("sentry-profd at %s has not answered for %d s: it hangs, or gets no "
 			  "processor time",
-			  a->path, ANSWER_S);
+			  c->path, ANSWER_S);
 	else if (error == EPIPE)
 		log_error(
 			"connection to sentry-profd at %s closed: the daemon is shutting down, or "
 			"this user has too many connections",
-			a->path);
+			c->path);
 	else
-		log_error("sentry-profd at %s: %s", a->path, strerror(error));
+		log_error("sentry-profd at %s: %s", c->path, strerror(error));
 }
 
-static int dial(const char *path, unsigned int seconds, int *ret_fd)
+static int connect_socket(const char *path, unsigned int seconds, int *ret_fd)
 {
-	const struct timeval patience = {.tv_sec = seconds};
+	const struct timeval timeout = {.tv_sec = seconds};
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	size_t n = strlen(path);
 	int fd, r = 0;
@@ -86,8 +86,8 @@ static int dial(const char *path, unsigned int seconds, int *ret_fd)
 	if (fd < 0)
 		return -errno;
 	/* SO_SNDTIMEO holds for connect(2), too, which waits if the queue is full. */
-	if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) < 0 ||
-	    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) < 0 ||
+	if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout)) < 0 ||
+	    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout)) < 0 ||
 	    connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
 		r = -errno;
 	if (r < 0)
@@ -97,21 +97,21 @@ static int dial(const char *path, unsigned int seconds, int *ret_fd)
 	return r;
 }
 
-int32_t control_client_pid(const struct control_client *a)
+int32_t control_client_pid(const struct control_client *c)
 {
 	struct ucred daemon;
 	socklen_t size = sizeof(daemon);
 
-	return getsockopt(a->fd, SOL_SOCKET, SO_PEERCRED, &daemon, &size) < 0 ? 0 : daemon.pid;
+	return getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &daemon, &size) < 0 ? 0 : daemon.pid;
 }
 
 /* The tag of every request. A request with tag 0 gets no answer. */
 #define TAG 1
 
-static int take_answer(struct control_client *a, struct protocol_answer *ret, int *ret_fd)
+static int receive_answer(struct control_client *c, struct protocol_answer *ret, int *ret_fd)
 {
 	struct ipc_message m;
-	int r = ipc_recv(a->fd, &m);
+	int r = ipc_recv(c->fd, &m);
 
 	if (r <= 0)
 		return r == 0 ? -EPIPE : r;
@@ -131,15 +131,15 @@ static int take_answer(struct control_client *a, struct protocol_answer *ret, in
 	return 0;
 }
 
-static int exchange(struct control_client *a, const void *message, size_t size,
+static int exchange(struct control_client *c, const void *message, size_t size,
 		    struct protocol_answer *ret, int *ret_fd)
 {
-	int r = ipc_send(a->fd, message, size, NULL, 0);
+	int r = ipc_send(c->fd, message, size, NULL, 0);
 
 	if (r == 0)
-		r = take_answer(a, ret, ret_fd);
+		r = receive_answer(c, ret, ret_fd);
 	if (r < 0)
-		say_lost(a, -r);
+		log_failed_request(c, -r);
 	return r;
 }
 
@@ -155,10 +155,10 @@ static int connect_within(const char *path, unsigned int seconds, bool is_quiet,
 	struct protocol_answer answer;
 	int fd = -1, r;
 
-	r = dial(path, seconds, &a.fd);
+	r = connect_socket(path, seconds, &a.fd);
 	if (r < 0) {
 		if (!is_quiet)
-			say_not_connected(path, -r);
+			log_not_connected(path, -r);
 		return r;
 	}
 	r = exchange(&a, &hello, sizeof(hello), &answer, &fd);
@@ -180,12 +180,12 @@ int control_client_open_briefly(const char *path, unsigned int seconds, struct c
 	return connect_within(path, seconds, true, ret);
 }
 
-void control_client_close(struct control_client *a)
+void control_client_close(struct control_client *c)
 {
-	close_fd(&a->fd);
+	close_fd(&c->fd);
 }
 
-int control_client_request(struct control_client *a, enum protocol_type type, int32_t pid,
+int control_client_request(struct control_client *c, enum protocol_type type, int32_t pid,
 			   const char *name, struct protocol_answer *ret, int *ret_fd)
 {
 	struct protocol_request m = {
@@ -200,7 +200,7 @@ int control_client_request(struct control_client *a, enum protocol_type type, in
 	if (n > 0)
 		memcpy(m.name, name, n);
 	*ret_fd = -1;
-	return exchange(a, &m, sizeof(m), ret, ret_fd);
+	return exchange(c, &m, sizeof(m), ret, ret_fd);
 }
 
 int control_client_read(int fd, uint32_t size, struct buf *ret)

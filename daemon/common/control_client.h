@@ -38,13 +38,13 @@ must_check int control_client_open(const char *path, bool is_quiet, struct contr
 /* As control_client_open(), quiet, with another number of seconds to wait for an answer. */
 must_check int control_client_open_briefly(const char *path, unsigned int seconds,
 					   struct control_client *ret);
-void control_client_close(struct control_client *a);
+void control_client_close(struct control_client *c);
 
 /*
  * Returns the daemon's pid in the pid namespace of this process, as the kernel reports it; 0 if the
  * daemon has no pid there. The pid in the daemon's status is that of the daemon's own namespace.
  */
-int32_t control_client_pid(const struct control_client *a);
+int32_t control_client_pid(const struct control_client *c);
 
 /*
  * Sends one request, about process pid or the section name (NULL: none), and waits for the
@@ -53,7 +53,7 @@ int32_t control_client_pid(const struct control_client *a);
  * the connection then. name must have fewer than PROTOCOL_NAME_SIZE bytes (else -EINVAL, without a
  * log line).
  */
-must_check int control_client_request(struct control_client *a, enum protocol_type type,
+must_check int control_client_request(struct control_client *c, enum protocol_type type,
 				      int32_t pid, const char *name, struct protocol_answer *ret,
 				      int *ret_fd);
 

@@ -37,7 +37,7 @@ struct path_beneath_attr {
 #define MAKE_BLOCK  (UINT64_C(1) << 11)
 #define MAKE_SYM    (UINT64_C(1) << 12)
 
-static int allow_in(int ruleset, int dir)
+static int allow_writing_in(int ruleset, int dir)
 {
 	const struct path_beneath_attr beneath = {
 		.allowed_access = WRITE_FILE | MAKE_REG | REMOVE_FILE,
@@ -67,7 +67,7 @@ int landlock_restrict_writing(int dir)
 	ruleset = (int)syscall(SYS_landlock_create_ruleset, &all, sizeof(all), 0);
 	if (ruleset < 0)
 		return is_missing(errno) ? 0 : -errno;
-	r = allow_in(ruleset, dir);
+	r = allow_writing_in(ruleset, dir);
 	if (r == 0 && syscall(SYS_landlock_restrict_self, ruleset, 0) < 0)
 		r = -errno;
 	close_fd(&ruleset);

@@ -70,11 +70,12 @@ static const struct limitation no_connector = {
 	"CAP_NET_ADMIN before Linux 6.6",
 };
 
-static const char only_initial[] = "a user namespace, as of a rootless container, cannot have it";
+static const char initial_namespace_only[] =
+	"a user namespace, as of a rootless container, cannot have it";
 
 _Static_assert(array_size(table) + 2 == LIMITATIONS_MAX, "the room for all");
 
-static bool is_due(enum when when, const struct limitation_facts *facts)
+static bool applies(enum when when, const struct limitation_facts *facts)
 {
 	switch (when) {
 	case ALWAYS:
@@ -90,13 +91,14 @@ size_t limitation_find(const struct limitation_facts *facts, struct limitation r
 	size_t n = 0;
 
 	for (size_t i = 0; i < array_size(table); i++) {
-		const bool never = table[i].initial && facts->in_user_namespace;
+		const bool is_impossible = table[i].initial && facts->in_user_namespace;
 
-		if (!is_due(table[i].when, facts) ||
-		    (!never && (facts->have & table[i].any_of) != 0))
+		if (!applies(table[i].when, facts) ||
+		    (!is_impossible && (facts->have & table[i].any_of) != 0))
 			continue;
 		ret[n++] = (struct limitation){table[i].name, table[i].effect,
-					       never ? only_initial : table[i].remedy};
+					       is_impossible ? initial_namespace_only
+							     : table[i].remedy};
 	}
 	if (facts->no_getfd)
 		ret[n++] = no_getfd;

@@ -112,7 +112,8 @@ void log_set_subject(const char *subject)
 		       subject[0] == '\0' ? "" : ": ");
 }
 
-static void printf_like(3, 0) say(const char *level, bool limited, const char *format, va_list args)
+static void printf_like(3, 0)
+	log_line(const char *level, bool limited, const char *format, va_list args)
 {
 	const uint64_t now_ns = clock_mono_ns();
 	char text[LOG_SUBJECT_SIZE + LINE_MAX_BYTES];
@@ -126,16 +127,16 @@ static void printf_like(3, 0) say(const char *level, bool limited, const char *f
 		print_line(level, text);
 }
 
-#define LOG_FUNCTION(name, level, condition, limited) \
-	void name(const char *format, ...)            \
-	{                                             \
-		va_list args;                         \
-                                                      \
-		if (!(condition))                     \
-			return;                       \
-		va_start(args, format);               \
-		say(level, limited, format, args);    \
-		va_end(args);                         \
+#define LOG_FUNCTION(name, level, condition, limited)   \
+	void name(const char *format, ...)              \
+	{                                               \
+		va_list args;                           \
+                                                        \
+		if (!(condition))                       \
+			return;                         \
+		va_start(args, format);                 \
+		log_line(level, limited, format, args); \
+		va_end(args);                           \
 	}
 
 LOG_FUNCTION(log_error, LEVEL_ERROR, true, true)
@@ -147,6 +148,6 @@ void log_listed(bool is_warning, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	say(is_warning ? LEVEL_WARNING : LEVEL_ERROR, false, format, args);
+	log_line(is_warning ? LEVEL_WARNING : LEVEL_ERROR, false, format, args);
 	va_end(args);
 }

@@ -109,7 +109,7 @@ static int bounding_limit(capability_set bound)
 	return 0;
 }
 
-static int become(uint32_t uid, uint32_t gid)
+static int change_ids(uint32_t uid, uint32_t gid)
 {
 	if (gid != PRIVILEGES_KEEP_ID) {
 		if (setgroups(0, NULL) < 0 || setresgid(gid, gid, gid) < 0)
@@ -130,7 +130,7 @@ int privileges_drop(uint32_t uid, uint32_t gid, capability_set keep, bool dumpab
 	/* Without this, leaving uid 0 empties the permitted set (capabilities(7)). */
 	if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0)
 		return -errno;
-	r = become(uid, gid);
+	r = change_ids(uid, gid);
 	if (r < 0)
 		return r;
 	if (prctl(PR_SET_KEEPCAPS, 0, 0, 0, 0) < 0)

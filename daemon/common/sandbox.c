@@ -105,8 +105,8 @@ struct filter {
 	int error;
 };
 
-static void add(struct filter *f, uint32_t action, int call, unsigned int n,
-		const struct scmp_arg_cmp *args)
+static void add_rule(struct filter *f, uint32_t action, int call, unsigned int n,
+		     const struct scmp_arg_cmp *args)
 {
 	int r;
 
@@ -119,10 +119,10 @@ static void add(struct filter *f, uint32_t action, int call, unsigned int n,
 		f->error = r;
 }
 
-static void add_all(struct filter *f, uint32_t action, const int *calls, size_t n)
+static void add_rules(struct filter *f, uint32_t action, const int *calls, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		add(f, action, calls[i], 0, NULL);
+		add_rule(f, action, calls[i], 0, NULL);
 }
 
 /* A rule for call if the bits of argument number arg in mask equal value. */
@@ -132,7 +132,7 @@ static void add_masked(struct filter *f, uint32_t action, int call, unsigned int
 	struct scmp_arg_cmp c = {
 		.arg = arg, .op = SCMP_CMP_MASKED_EQ, .datum_a = mask, .datum_b = value};
 
-	add(f, action, call, 1, &c);
+	add_rule(f, action, call, 1, &c);
 }
 
 /* A rule for call if argument number arg equals value. */
@@ -140,7 +140,7 @@ static void add_equal(struct filter *f, uint32_t action, int call, unsigned int 
 {
 	struct scmp_arg_cmp c = {.arg = arg, .op = SCMP_CMP_EQ, .datum_a = value};
 
-	add(f, action, call, 1, &c);
+	add_rule(f, action, call, 1, &c);
 }
 
 static void add_common(struct filter *f)
@@ -151,7 +151,7 @@ static void add_common(struct filter *f)
 	};
 	uint32_t allow = SCMP_ACT_ALLOW;
 
-	add_all(f, allow, common_calls, array_size(common_calls));
+	add_rules(f, allow, common_calls, array_size(common_calls));
 	/*
 	 * No PROT_EXEC: the process can get no new code, neither from a file nor written in memory.
 	 */
@@ -172,8 +172,8 @@ static void add_unwind(struct filter *f)
 	uint32_t no_file = SCMP_ACT_ERRNO(ENOENT);
 
 	/* daemon/unwind/limits.h */
-	add(f, SCMP_ACT_ALLOW, SCMP_SYS(timer_settime), 0, NULL);
-	add_all(f, no_file, path_calls, array_size(path_calls));
+	add_rule(f, SCMP_ACT_ALLOW, SCMP_SYS(timer_settime), 0, NULL);
+	add_rules(f, no_file, path_calls, array_size(path_calls));
 }
 
 static void add_sockets(struct filter *f)
@@ -194,7 +194,7 @@ static void add_sockets(struct filter *f)
 				 .datum_b = (uint64_t)types[j]},
 			};
 
-			add(f, SCMP_ACT_ALLOW, SCMP_SYS(socket), array_size(c), c);
+			add_rule(f, SCMP_ACT_ALLOW, SCMP_SYS(socket), array_size(c), c);
 		}
 	}
 	/*
@@ -220,7 +220,7 @@ static void add_threads(struct filter *f)
 	 * A filter cannot check the flags of clone3, which are in memory. On ENOSYS, glibc falls
 	 * back to clone.
 	 */
-	add(f, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0, NULL);
+	add_rule(f, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0, NULL);
 }
 
 /* Allows to create, sync, rename and remove files in the directory. */
@@ -235,12 +235,12 @@ static void add_files_in(struct filter *f, int dir)
 	const struct scmp_arg_cmp rename[] = {in, to};
 	const struct scmp_arg_cmp unlink[] = {in, {.arg = 2, .op = SCMP_CMP_EQ, .datum_a = 0}};
 
-	add(f, SCMP_ACT_ALLOW, SCMP_SYS(openat), array_size(open), open);
-	add(f, SCMP_ACT_ALLOW, SCMP_SYS(renameat), array_size(rename), rename);
-	add(f, SCMP_ACT_ALLOW, SCMP_SYS(renameat2), array_size(rename), rename);
-	add(f, SCMP_ACT_ALLOW, SCMP_SYS(unlinkat), array_size(unlink), unlink);
-	add(f, SCMP_ACT_ALLOW, SCMP_SYS(fsync), 0, NULL);
-	add(f, SCMP_ACT_ALLOW, SCMP_SYS(getdents64), 0, NULL);
+	add_rule(f, SCMP_ACT_ALLOW, SCMP_SYS(openat), array_size(open), open);
+	add_rule(f, SCMP_ACT_ALLOW, SCMP_SYS(renameat), array_size(rename), rename);
+	add_rule(f, SCMP_ACT_ALLOW, SCMP_SYS(renameat2), array_size(rename), rename);
+	add_rule(f, SCMP_ACT_ALLOW, SCMP_SYS(unlinkat), array_size(unlink), unlink);
+	add_rule(f, SCMP_ACT_ALLOW, SCMP_SYS(fsync), 0, NULL);
+	add_rule(f, SCMP_ACT_ALLOW, SCMP_SYS(getdents64), 0, NULL);
 }
 
 static void add_ship(struct filter *f)
@@ -248,7 +248,7 @@ static void add_ship(struct filter *f)
 	static const uint64_t write_flags =
 		O_ACCMODE | O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY);
 
-	add_all(f, SCMP_ACT_ALLOW, ship_calls, array_size(ship_calls));
+	add_rules(f, SCMP_ACT_ALLOW, ship_calls, array_size(ship_calls));
 	add_sockets(f);
 	add_threads(f);
 	add_masked(f, SCMP_ACT_ALLOW, SCMP_SYS(open), 1, write_flags, O_RDONLY);

@@ -77,8 +77,8 @@ void spawn_leave_job(void)
 }
 
 /* Runs between fork and exec: async-signal-safe calls only. */
-__attribute__((noreturn)) static void become(const char *path, char *const *argv, char *const *envp,
-					     int fd)
+__attribute__((noreturn)) static void exec_child(const char *path, char *const *argv,
+						 char *const *envp, int fd)
 {
 	int null;
 
@@ -136,7 +136,7 @@ int spawn_child(const char *name, const char *const *environment, int32_t *ret_p
 	}
 	pid = fork();
 	if (pid == 0)
-		become(path, argv, envp, pair[1]);
+		exec_child(path, argv, envp, pair[1]);
 	if (pid < 0) {
 		r = -errno;
 		goto out;
