@@ -10,8 +10,8 @@
 /* The size of the text that says where a fault is: a path, a line number and punctuation. */
 #define PLACE_MAX (PATH_MAX + 32)
 
-static void show_place(const struct config *c, const struct config_origin *origin,
-		       char ret[PLACE_MAX])
+static void format_place(const struct config *c, const struct config_origin *origin,
+			 char ret[PLACE_MAX])
 {
 	const char *file =
 		origin->file == 0 || origin->file > c->n_files ? NULL : c->files[origin->file - 1];
@@ -57,7 +57,7 @@ void config_fault_add(struct config_faults *f, const struct config *c,
 	f->n_errors += !is_warning;
 	if (f->n == array_size(f->v))
 		return;
-	show_place(c, origin, place);
+	format_place(c, origin, place);
 	va_start(args, format);
 	if (vasprintf(&what, format, args) >= 0) {
 		if (asprintf(&text, "%s%s", place, what) >= 0)

@@ -80,7 +80,7 @@ static const char *pem_text(enum pem_result result, const char *none)
 }
 
 /* Returns what is wrong with the blocks of this label, or NULL. */
-static const char *problem_of(const struct buf *b, const char *label, const char *none)
+static const char *pem_problem(const struct buf *b, const char *label, const char *none)
 {
 	return pem_text(pem_check(buf_string(b), label), none);
 }
@@ -105,9 +105,9 @@ static void check_file(const struct checker *k, const char *key, const char *pat
 	if (r < 0)
 		problem = strerror(-r);
 	if (problem == NULL && no_certificate != NULL)
-		problem = problem_of(&b, "CERTIFICATE", no_certificate);
+		problem = pem_problem(&b, "CERTIFICATE", no_certificate);
 	if (problem == NULL && no_key != NULL)
-		problem = problem_of(&b, "PRIVATE KEY", no_key);
+		problem = pem_problem(&b, "PRIVATE KEY", no_key);
 	if (problem != NULL)
 		file_fault(k, key, path, problem);
 	buf_wipe(&b);

@@ -301,7 +301,7 @@ static bool is_relative(const struct config_key *key, const char *value)
 				   (key->type == KEY_SPOOL && strcmp(value, "none") != 0));
 }
 
-static void take_value(struct reader *r, const struct config_key *key, const char *value)
+static void set_value(struct reader *r, const struct config_key *key, const char *value)
 {
 	char problem[CONFIG_PROBLEM_MAX];
 
@@ -334,7 +334,7 @@ static void take_value(struct reader *r, const struct config_key *key, const cha
 }
 
 /* An ini_handler of inih: 1 means no error. */
-static int handle(void *user, const char *section, const char *name, const char *value)
+static int handle_pair(void *user, const char *section, const char *name, const char *value)
 {
 	struct reader *r = user;
 	const struct config_key *key;
@@ -353,7 +353,7 @@ static int handle(void *user, const char *section, const char *name, const char 
 	if (key == NULL)
 		unknown_key(r, name);
 	else
-		take_value(r, key, value == NULL ? "" : value);
+		set_value(r, key, value == NULL ? "" : value);
 	return 1;
 }
 
@@ -381,7 +381,7 @@ void config_read_text(struct config *c, const struct config_text *text,
 
 	r.file = config_add_file(c, text->name);
 	/* The returned number of a wrong line is ignored: close_line() has added the fault. */
-	(void)ini_parse_stream(read_line, &r, handle, &r);
+	(void)ini_parse_stream(read_line, &r, handle_pair, &r);
 	close_line(&r);
 	if (config_check_mode(text->name, text->mode, text->uid,
 			      holds_dsn(c, first_target, sentry_before), problem) < 0) {
@@ -408,8 +408,8 @@ static int read_file(const char *path, struct buf *ret, struct stat *st)
 	return r;
 }
 
-static void fault_of_file(struct config *c, const char *name, struct config_faults *faults,
-			  const char *what)
+static void add_file_fault(struct config *c, const char *name, struct config_faults *faults,
+			   const char *what)
 {
 	const struct config_origin at = {.file = config_add_file(c, name)};
 
@@ -427,7 +427,7 @@ static void load_file(struct config *c, const char *path, enum config_place plac
 	buf_init(&b, CONFIG_FILE_BYTES_MAX);
 	r = read_file(path, &b, &st);
 	if (r < 0) {
-		fault_of_file(c, path, faults, r == -ENXIO ? "not a regular file" : strerror(-r));
+		add_file_fault(c, path, faults, r == -ENXIO ? "not a regular file" : strerror(-r));
 	} else {
 		text.bytes = buf_string(&b);
 		text.size = b.len;
@@ -465,13 +465,13 @@ static void load_targets_d(struct config *c, const char *path, struct config_fau
 		return;
 	found = scandir(dir, &v, is_conf, by_name);
 	if (found < 0 && errno != ENOENT)
-		fault_of_file(c, dir, faults, strerror(errno));
+		add_file_fault(c, dir, faults, strerror(errno));
 	for (int i = 0; i < found; i++) {
 		(void)snprintf(shown, sizeof(shown), "%s/%s", dir, v[i]->d_name);
 		if (i < CONFIG_FILES_MAX)
 			load_file(c, shown, CONFIG_TARGETS_D, faults);
 		else if (i == CONFIG_FILES_MAX)
-			fault_of_file(c, dir, faults, "too many files");
+			add_file_fault(c, dir, faults, "too many files");
 		free(v[i]);
 	}
 	free(v);

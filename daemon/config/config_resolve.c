@@ -10,9 +10,9 @@
 
 /* True where capture can read pthread_self() (lib/capture/ptrace/arch.h). */
 #if defined(__x86_64__)
-static const bool knows_pthreads = true;
+static const bool has_pthread_ids = true;
 #else
-static const bool knows_pthreads = false;
+static const bool has_pthread_ids = false;
 #endif
 
 static bool is_given(const struct config *c, const char *name)
@@ -21,8 +21,8 @@ static bool is_given(const struct config *c, const char *name)
 }
 
 /* Parses the value of a variable for a key. Adds a fault and returns false if it is wrong. */
-static bool take_variable(const char *variable, const char *value, enum config_section section,
-			  const char *name, void *base, struct config_faults *faults)
+static bool parse_variable(const char *variable, const char *value, enum config_section section,
+			   const char *name, void *base, struct config_faults *faults)
 {
 	const struct config_key *key = config_key_find(section, name);
 	const struct config_origin at = {.given_by = variable};
@@ -37,7 +37,7 @@ static bool take_variable(const char *variable, const char *value, enum config_s
 	return false;
 }
 
-static const char *variable_of(config_env_fn get, const char *name)
+static const char *get_variable(config_env_fn get, const char *name)
 {
 	const char *value = get(name);
 
@@ -54,10 +54,10 @@ static bool is_on(const char *value)
 static void resolve_authorities(struct config *c, config_env_fn get, struct config_faults *faults)
 {
 	const char *variable = "SSL_CERT_FILE", *name = "ca_certs";
-	const char *value = variable_of(get, variable);
+	const char *value = get_variable(get, variable);
 
 	if (is_given(c, name) || value == NULL ||
-	    !take_variable(variable, value, SECTION_SENTRY, name, c, faults))
+	    !parse_variable(variable, value, SECTION_SENTRY, name, c, faults))
 		return;
 	c->origins[config_key_find(SECTION_SENTRY, name) - config_keys] =
 		(struct config_origin){.given_by = variable};
@@ -71,12 +71,12 @@ static void resolve_authorities(struct config *c, config_env_fn get, struct conf
 static void resolve_spotlight(struct config *c, config_env_fn get, struct config_faults *faults)
 {
 	const char *variable = "SENTRY_SPOTLIGHT", *name = "spotlight";
-	const char *value = variable_of(get, variable);
+	const char *value = get_variable(get, variable);
 	const bool is_on = strcmp(c->spotlight, CONFIG_SPOTLIGHT_ON) == 0;
 	struct config of_env = {.has_dsn = false};
 
 	if (value != NULL && value[strspn(value, " \t")] != '\0' && (is_on || !is_given(c, name)) &&
-	    take_variable(variable, value, SECTION_SENTRY, name, &of_env, faults) &&
+	    parse_variable(variable, value, SECTION_SENTRY, name, &of_env, faults) &&
 	    (!is_on || of_env.spotlight[0] != '\0'))
 		memcpy(c->spotlight, of_env.spotlight, sizeof(c->spotlight));
 	if (strcmp(c->spotlight, CONFIG_SPOTLIGHT_ON) == 0)
@@ -91,17 +91,17 @@ static void resolve_sentry(struct config *c, config_env_fn get, struct config_fa
 	c->has_dsn = is_given(c, "dsn") || is_given(c, "dsn_file");
 	value = get("SENTRY_DSN");
 	if (!c->has_dsn && value != NULL)
-		c->has_dsn = take_variable("SENTRY_DSN", value, SECTION_SENTRY, "dsn", c, faults);
-	value = variable_of(get, "SENTRY_ENVIRONMENT");
+		c->has_dsn = parse_variable("SENTRY_DSN", value, SECTION_SENTRY, "dsn", c, faults);
+	value = get_variable(get, "SENTRY_ENVIRONMENT");
 	if (!is_given(c, "environment"))
-		(void)take_variable("SENTRY_ENVIRONMENT", value != NULL ? value : "production",
-				    SECTION_SENTRY, "environment", c, faults);
-	value = variable_of(get, "SENTRY_RELEASE");
+		(void)parse_variable("SENTRY_ENVIRONMENT", value != NULL ? value : "production",
+				     SECTION_SENTRY, "environment", c, faults);
+	value = get_variable(get, "SENTRY_RELEASE");
 	if (value != NULL &&
-	    take_variable("SENTRY_RELEASE", value, SECTION_SENTRY, "release", &of_env, faults))
+	    parse_variable("SENTRY_RELEASE", value, SECTION_SENTRY, "release", &of_env, faults))
 		memcpy(c->release_env, of_env.release, sizeof(c->release_env));
 	if (!is_given(c, "debug"))
-		c->debug = is_on(variable_of(get, "SENTRY_DEBUG"));
+		c->debug = is_on(get_variable(get, "SENTRY_DEBUG"));
 	resolve_authorities(c, get, faults);
 	resolve_spotlight(c, get, faults);
 	if (c->client_key[0] != '\0' && c->client_cert[0] == '\0')
@@ -128,8 +128,8 @@ static void inherit(const struct config *c, struct target_config *t)
 }
 
 /* Sets the defaults of targets from environment variables. */
-static void take_defaults(config_env_fn get, struct target_config *ret,
-			  struct config_faults *faults)
+static void read_target_defaults(config_env_fn get, struct target_config *ret,
+				 struct config_faults *faults)
 {
 	static const struct {
 		const char *variable, *key;
@@ -142,13 +142,13 @@ static void take_defaults(config_env_fn get, struct target_config *ret,
 
 	*ret = (struct target_config){.uid = CONFIG_UID_ANY};
 	for (size_t i = 0; i < array_size(v); i++) {
-		value = variable_of(get, v[i].variable);
+		value = get_variable(get, v[i].variable);
 		if (value == NULL)
 			continue;
-		(void)take_variable(v[i].variable, value, SECTION_TARGET, v[i].key, ret, faults);
+		(void)parse_variable(v[i].variable, value, SECTION_TARGET, v[i].key, ret, faults);
 		ret->given |= config_key_bit(config_key_find(SECTION_TARGET, v[i].key));
 	}
-	if (variable_of(get, v1.given_by) != NULL)
+	if (get_variable(get, v1.given_by) != NULL)
 		config_fault_add(faults, NULL, &v1, true,
 				 "has no effect on continuous profiling: use "
 				 "SENTRY_PROFILE_SESSION_SAMPLE_RATE");
@@ -178,8 +178,8 @@ static bool covers(const struct target_config *first, const struct target_config
 	return match_has_rules(first);
 }
 
-static void check_those_before(const struct config *c, const struct target_config *t,
-			       struct config_faults *faults)
+static void warn_if_covered(const struct config *c, const struct target_config *t,
+			    struct config_faults *faults)
 {
 	for (const struct target_config *first = c->targets; first < t; first++)
 		if (covers(first, t)) {
@@ -201,7 +201,7 @@ static void check_target(const struct config *c, const struct target_config *t,
 				 "cmdline, user, cgroup, unit, container, "
 				 "pid_file): it would match every process",
 				 t->name);
-	if (t->thread_id_format == THREAD_ID_PTHREAD && !knows_pthreads)
+	if (t->thread_id_format == THREAD_ID_PTHREAD && !has_pthread_ids)
 		config_fault_add(faults, c, config_target_origin(t, "thread_id_format"), false,
 				 "[target \"%s\"]: thread_id_format = "
 				 "pthread is for x86-64 only",
@@ -211,7 +211,7 @@ static void check_target(const struct config *c, const struct target_config *t,
 				 "[target \"%s\"]: autostart has no effect with "
 				 "profile_lifecycle = trace",
 				 t->name);
-	check_those_before(c, t, faults);
+	warn_if_covered(c, t, faults);
 }
 
 static void resolve_target(const struct config *c, const struct target_config *defaults,
@@ -251,7 +251,7 @@ static void resolve_implicit(const struct target_config *defaults, struct config
 		t->lifecycle = defaults->lifecycle;
 }
 
-static bool sends_by(const struct config *c, const char *scheme)
+static bool sends_over(const struct config *c, const char *scheme)
 {
 	const size_t n = strlen(scheme);
 
@@ -281,9 +281,9 @@ static void check_proxies(const struct config *c, config_env_fn get, struct conf
 	for (size_t i = 0; i < array_size(v); i++) {
 		const char *const *name = v[i].variables, *value = NULL;
 
-		if (v[i].given[0] != '\0' || !sends_by(c, v[i].scheme))
+		if (v[i].given[0] != '\0' || !sends_over(c, v[i].scheme))
 			continue;
-		while (*name != NULL && (value = variable_of(get, *name)) == NULL)
+		while (*name != NULL && (value = get_variable(get, *name)) == NULL)
 			name++;
 		if (value != NULL && config_proxy_problem(value) != NULL)
 			config_fault_add(faults, NULL, &(struct config_origin){.given_by = *name},
@@ -297,7 +297,7 @@ int config_resolve(struct config *c, config_env_fn get, struct config_faults *fa
 	struct target_config defaults;
 
 	resolve_sentry(c, get, faults);
-	take_defaults(get, &defaults, faults);
+	read_target_defaults(get, &defaults, faults);
 	resolve_implicit(&defaults, c);
 	for (size_t i = 0; i < c->n_targets; i++)
 		resolve_target(c, &defaults, &c->targets[i], faults);

@@ -23,8 +23,8 @@
 /* A pointer to the field of key in the struct base. The type follows from the key's type. */
 #define FIELD(type, key, base) ((type *)(void *)((char *)(base) + (key)->offset))
 
-__attribute__((format(printf, 2, 3))) static int wrong(char problem[CONFIG_PROBLEM_MAX],
-						       const char *format, ...)
+__attribute__((format(printf, 2, 3))) static int refuse(char problem[CONFIG_PROBLEM_MAX],
+							const char *format, ...)
 {
 	va_list args;
 
@@ -35,7 +35,7 @@ __attribute__((format(printf, 2, 3))) static int wrong(char problem[CONFIG_PROBL
 }
 
 /* The number of bytes of the shortest text that the pattern matches. */
-static size_t least_bytes(const char *pattern)
+static size_t shortest_match(const char *pattern)
 {
 	size_t n = 0;
 
@@ -44,7 +44,7 @@ static size_t least_bytes(const char *pattern)
 	return n;
 }
 
-static bool is_of(const char *value, const char *allowed)
+static bool consists_of(const char *value, const char *allowed)
 {
 	return value[strspn(value, allowed)] == '\0';
 }
@@ -56,19 +56,19 @@ static int check_rule(const struct config_key *key, const char *value, char *pro
 	/* In exe, neither "*" nor "?" matches a slash. */
 	if (strcmp(key->name, "exe") == 0 && n > 0 &&
 	    ((value[0] != '/' && strncmp(value, "**", 2) != 0) || value[n - 1] == '/'))
-		return wrong(problem, "matches no file: a path begins with / or **, and does "
-				      "not end with /");
-	if (strcmp(key->name, "comm") == 0 && least_bytes(value) >= PROCESS_COMM_SIZE)
-		return wrong(problem, "matches no name: the kernel cuts names off after 15 bytes");
+		return refuse(problem, "matches no file: a path begins with / or **, and does "
+				       "not end with /");
+	if (strcmp(key->name, "comm") == 0 && shortest_match(value) >= PROCESS_COMM_SIZE)
+		return refuse(problem, "matches no name: the kernel cuts names off after 15 bytes");
 	if (strcmp(key->name, "cgroup") == 0 && n > 0 && strchr("/*?", value[0]) == NULL)
-		return wrong(problem, "matches no control group: a path begins with /");
+		return refuse(problem, "matches no control group: a path begins with /");
 	if (strcmp(key->name, "unit") == 0 && strchr(value, '/') != NULL)
-		return wrong(problem,
-			     "matches no unit: a name has no slash (use cgroup for a path)");
-	if (strcmp(key->name, "container") == 0 &&
-	    (!is_of(value, "0123456789abcdef*?") || least_bytes(value) >= FACTS_CONTAINER_SIZE))
-		return wrong(problem,
-			     "matches no container: an id has 64 digits, 0 to 9 and a to f");
+		return refuse(problem,
+			      "matches no unit: a name has no slash (use cgroup for a path)");
+	if (strcmp(key->name, "container") == 0 && (!consists_of(value, "0123456789abcdef*?") ||
+						    shortest_match(value) >= FACTS_CONTAINER_SIZE))
+		return refuse(problem,
+			      "matches no container: an id has 64 digits, 0 to 9 and a to f");
 	return 0;
 }
 
@@ -94,7 +94,7 @@ static int find_word(const char *const *words, const char *value, char problem[C
 		if (strcmp(words[i], value) == 0)
 			return i;
 	join_words(words, all, sizeof(all));
-	return wrong(problem, "neither %s", all);
+	return refuse(problem, "neither %s", all);
 }
 
 static int parse_text(const struct config_key *key, const char *value, void *base, char *problem)
@@ -105,14 +105,14 @@ static int parse_text(const struct config_key *key, const char *value, void *bas
 	size_t n = strlen(value);
 
 	if (n == 0)
-		return wrong(problem, "empty");
+		return refuse(problem, "empty");
 	if (n > most)
-		return wrong(problem, "longer than %zu bytes", most);
+		return refuse(problem, "longer than %zu bytes", most);
 	for (size_t i = 0; i < n; i++)
 		if ((unsigned char)value[i] < 0x20 || value[i] == 0x7f)
-			return wrong(problem, "contains control characters");
+			return refuse(problem, "contains control characters");
 	if (key->type == KEY_TEXT && !profile_is_utf8(value))
-		return wrong(problem, "not UTF-8");
+		return refuse(problem, "not UTF-8");
 	if (key->words != NULL && find_word(key->words, value, problem) < 0)
 		return -EINVAL;
 	memcpy(FIELD(char, key, base), value, n + 1);
@@ -124,7 +124,7 @@ static int parse_number(const struct config_key *key, const char *value, void *b
 	uint64_t n;
 
 	if (!digits_number(value, key->min, key->max, &n))
-		return wrong(problem, "not a number from %u to %u", key->min, key->max);
+		return refuse(problem, "not a number from %u to %u", key->min, key->max);
 	*FIELD(uint32_t, key, base) = (uint32_t)n;
 	return 0;
 }
@@ -150,8 +150,8 @@ static int parse_bytes(const struct config_key *key, const char *value, void *ba
 		end++;
 	}
 	if (value[0] < '0' || value[0] > '9' || *end != '\0' || errno != 0 || bytes < key->min)
-		return wrong(problem, "not a number of bytes of at least %u, such as 300M",
-			     key->min);
+		return refuse(problem, "not a number of bytes of at least %u, such as 300M",
+			      key->min);
 	*FIELD(uint64_t, key, base) = bytes;
 	return 0;
 }
@@ -173,10 +173,10 @@ static int parse_decimal(const struct config_key *key, const char *value, void *
 
 	if (key->type == KEY_SECONDS) {
 		if (!read_decimal(value, &n) || n <= 0 || n > key->max)
-			return wrong(problem, "not a positive number of "
-					      "seconds");
+			return refuse(problem, "not a positive number of "
+					       "seconds");
 	} else if (!read_decimal(value, &n) || n > 1) {
-		return wrong(problem, "not a number from 0.0 to 1.0");
+		return refuse(problem, "not a number from 0.0 to 1.0");
 	}
 	if (key->type != KEY_IGNORED)
 		*FIELD(double, key, base) = n;
@@ -188,7 +188,7 @@ static int parse_bool(const struct config_key *key, const char *value, void *bas
 	bool yes = strcmp(value, "yes") == 0 || strcmp(value, "true") == 0;
 
 	if (!yes && strcmp(value, "no") != 0 && strcmp(value, "false") != 0)
-		return wrong(problem, "neither yes nor no");
+		return refuse(problem, "neither yes nor no");
 	*FIELD(bool, key, base) = yes;
 	return 0;
 }
@@ -215,7 +215,7 @@ static int parse_user(const struct config_key *key, const char *value, void *bas
 	if (digits_number(value, 0, CONFIG_UID_ANY - 1, &n))
 		t->uid = (uint32_t)n;
 	else if (!account_find(value, &t->uid, &gid))
-		return wrong(problem, "not a user in /etc/passwd (a number needs no entry there)");
+		return refuse(problem, "not a user in /etc/passwd (a number needs no entry there)");
 	return parse_text(key, value, base, problem);
 }
 
@@ -227,7 +227,7 @@ static int parse_dsn(const struct config_key *key, const char *value, void *base
 	result = dsn_parse(&dsn, value);
 	explicit_bzero(&dsn, sizeof(dsn));
 	if (result != DSN_OK && result != DSN_EMPTY)
-		return wrong(problem, "%s", dsn_result_text(result));
+		return refuse(problem, "%s", dsn_result_text(result));
 	/* The value fits, because dsn_parse() refuses a DSN of more than DSN_SIZE bytes. */
 	(void)snprintf(FIELD(char, key, base), MSG_DSN_MAX, "%s", value);
 	return 0;
@@ -257,7 +257,7 @@ static int parse_spotlight(const struct config_key *key, const char *value, void
 	while (n > 0 && strchr(blanks, value[n - 1]) != NULL)
 		n--;
 	if (n >= sizeof(text))
-		return wrong(problem, "longer than %zu bytes", sizeof(text) - 1);
+		return refuse(problem, "longer than %zu bytes", sizeof(text) - 1);
 	memcpy(text, value, n);
 	text[n] = '\0';
 	if (is_word(text, off))
@@ -265,8 +265,8 @@ static int parse_spotlight(const struct config_key *key, const char *value, void
 	else if (is_word(text, on))
 		memcpy(text, CONFIG_SPOTLIGHT_ON, sizeof(CONFIG_SPOTLIGHT_ON));
 	else if (dsn_parse_url(&url, text) != DSN_OK)
-		return wrong(problem, "neither yes, no nor a URL "
-				      "like " CONFIG_SPOTLIGHT_DEFAULT);
+		return refuse(problem, "neither yes, no nor a URL "
+				       "like " CONFIG_SPOTLIGHT_DEFAULT);
 	memcpy(FIELD(char, key, base), text, sizeof(text));
 	return 0;
 }
@@ -295,13 +295,13 @@ static int parse_dsn_file(const struct config_key *key, const char *value, void 
 	r = fd < 0 || fstat(fd, &st) < 0 ? -errno : 0;
 	if (r == 0 && !S_ISREG(st.st_mode)) {
 		close_fd(&fd);
-		return wrong(problem, "%s: not a regular file", value);
+		return refuse(problem, "%s: not a regular file", value);
 	}
 	if (r == 0)
 		r = read_dsn_file(fd, text);
 	close_fd(&fd);
 	if (r < 0)
-		return wrong(problem, "%s: %s", value, strerror(-r));
+		return refuse(problem, "%s: %s", value, strerror(-r));
 	r = config_check_mode(value, st.st_mode, st.st_uid, true, problem);
 	if (r == 0)
 		r = parse_dsn(key, text, base, problem);
@@ -351,7 +351,7 @@ int config_value_parse(const struct config_key *key, const char *value, void *ba
 		return parse_text(key, value, base, problem);
 	case KEY_PROXY:
 		if (config_proxy_problem(value) != NULL)
-			return wrong(problem, "%s", config_proxy_problem(value));
+			return refuse(problem, "%s", config_proxy_problem(value));
 		return parse_text(key, value, base, problem);
 	case KEY_PATTERN:
 		if (check_rule(key, value, problem) < 0)
@@ -411,19 +411,19 @@ int config_check_mode(const char *path, uint32_t mode, uint32_t uid, bool holds_
 		      char problem[CONFIG_PROBLEM_MAX])
 {
 	if (uid != 0 && uid != geteuid())
-		return wrong(problem,
-			     "belongs to uid %u, who can change it: chown root "
-			     "%s",
-			     uid, path);
+		return refuse(problem,
+			      "belongs to uid %u, who can change it: chown root "
+			      "%s",
+			      uid, path);
 	if (holds_dsn && (mode & (S_IRWXG | S_IRWXO)) != 0)
-		return wrong(problem,
-			     "holds a DSN, and others can %s it (mode %04o): "
-			     "chmod 600 %s",
-			     mode & (S_IWGRP | S_IWOTH) ? "write" : "read", mode & 07777, path);
+		return refuse(problem,
+			      "holds a DSN, and others can %s it (mode %04o): "
+			      "chmod 600 %s",
+			      mode & (S_IWGRP | S_IWOTH) ? "write" : "read", mode & 07777, path);
 	if ((mode & (S_IWGRP | S_IWOTH)) != 0)
-		return wrong(problem,
-			     "can be written by others (mode %04o): chmod "
-			     "go-w %s",
-			     mode & 07777, path);
+		return refuse(problem,
+			      "can be written by others (mode %04o): chmod "
+			      "go-w %s",
+			      mode & 07777, path);
 	return 0;
 }
