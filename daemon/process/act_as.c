@@ -11,12 +11,12 @@
  * setfsuid(2) and setfsgid(2) return the former id and no error. The id -1 is never valid,
  * so it changes nothing.
  */
-static bool has_become(uint32_t uid, uint32_t gid)
+static bool has_ids(uint32_t uid, uint32_t gid)
 {
 	return (uint32_t)setfsuid((uid_t)-1) == uid && (uint32_t)setfsgid((gid_t)-1) == gid;
 }
 
-static void become(uint32_t uid, uint32_t gid, const struct act_as *before)
+static void set_ids(uint32_t uid, uint32_t gid, const struct act_as *before)
 {
 	/* The group first: after the change of user the capability to change it can be gone. */
 	(void)setfsgid(gid);
@@ -33,8 +33,8 @@ int act_as(uint32_t uid, uint32_t gid, struct act_as *ret)
 		return r;
 	if (prctl(PR_GET_PDEATHSIG, &before.death_signal, 0, 0, 0) < 0)
 		return -errno;
-	become(uid, gid, &before);
-	if (has_become(uid, gid)) {
+	set_ids(uid, gid, &before);
+	if (has_ids(uid, gid)) {
 		*ret = before;
 		return 0;
 	}
@@ -59,7 +59,7 @@ void act_as_restore(const struct act_as *before)
 {
 	const int saved = errno;
 
-	become(geteuid(), getegid(), before);
+	set_ids(geteuid(), getegid(), before);
 	(void)!privileges_make_effective(before->effective);
 	errno = saved;
 }

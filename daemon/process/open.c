@@ -33,7 +33,7 @@
 #define CEPH_SUPER_MAGIC 0x00c36400
 #endif
 
-static int new_copy(int *ret_fd)
+static int make_copy(int *ret_fd)
 {
 	*ret_fd = memfd_create("copy", MFD_CLOEXEC);
 	return *ret_fd < 0 ? -errno : 0;
@@ -90,7 +90,7 @@ static int copy_fd(int from, uint64_t offset, uint64_t max, int *ret_fd)
 {
 	int to = -1, r;
 
-	r = new_copy(&to);
+	r = make_copy(&to);
 	if (r == 0 && lseek(from, (off_t)offset, SEEK_SET) < 0)
 		r = -errno;
 	if (r == 0)
@@ -139,7 +139,7 @@ static int copy_program(int32_t pid, int *ret_fd)
 	r = procfs_link(exe.text, bytes, sizeof(bytes));
 	if (r < 0)
 		return r;
-	r = new_copy(&to);
+	r = make_copy(&to);
 	if (r == 0)
 		r = write_all(to, bytes, strlen(bytes) + 1);
 	if (r == 0)
@@ -178,7 +178,7 @@ static int copy_maps(int32_t pid, int *ret_fd)
 {
 	int to = -1, r;
 
-	r = new_copy(&to);
+	r = make_copy(&to);
 	if (r == 0)
 		r = append_file(to, procfs_path(pid, "maps").text, OPEN_COPY_MAX);
 	if (r == 0)

@@ -37,7 +37,7 @@ void peer_groups(struct peer_groups *ret)
 }
 
 /* Returns true if the peer's group, or one of its supplementary groups, is gid. */
-static bool is_in(int fd, const struct ucred *credentials, uint32_t gid)
+static bool is_in_group(int fd, const struct ucred *credentials, uint32_t gid)
 {
 	gid_t *groups = NULL;
 	socklen_t size = 0;
@@ -73,7 +73,7 @@ static uint64_t start_ticks_of(int32_t pid)
 }
 
 /* Used if there is no pidfd of the peer. True if process pid still belongs to the same user. */
-static bool may_be(int32_t pid, uint32_t uid)
+static bool may_be_same_process(int32_t pid, uint32_t uid)
 {
 	struct process look;
 	enum process_fault fault = process_look(pid, &look);
@@ -83,14 +83,14 @@ static bool may_be(int32_t pid, uint32_t uid)
 	return same;
 }
 
-static uint64_t identity_of(int fd, const struct peer *p)
+static uint64_t peer_start_ticks(int fd, const struct peer *p)
 {
 	int pidfd = -1;
 	socklen_t size = sizeof(pidfd);
 	uint64_t ticks = start_ticks_of(p->pid);
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &size) < 0)
-		return errno == ENOPROTOOPT && may_be(p->pid, p->uid) ? ticks : 0;
+		return errno == ENOPROTOOPT && may_be_same_process(p->pid, p->uid) ? ticks : 0;
 	/* The ticks were read before this check, so if the peer is alive, they are the peer's. */
 	if (!process_is_alive(pidfd))
 		ticks = 0;
@@ -110,11 +110,11 @@ int peer_of(int fd, uint32_t own_uid, const struct peer_groups *groups, struct p
 		.pid = credentials.pid,
 		.uid = credentials.uid,
 		.is_operator = credentials.uid == 0 || credentials.uid == own_uid ||
-			       is_in(fd, &credentials, groups->operators),
+			       is_in_group(fd, &credentials, groups->operators),
 	};
-	p.sees_all = p.is_operator || is_in(fd, &credentials, groups->viewers);
+	p.sees_all = p.is_operator || is_in_group(fd, &credentials, groups->viewers);
 	if (p.pid > 0)
-		p.start_ticks = identity_of(fd, &p);
+		p.start_ticks = peer_start_ticks(fd, &p);
 	*ret = p;
 	return 0;
 }

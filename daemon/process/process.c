@@ -67,7 +67,7 @@ bool process_is_alive(int pidfd)
  * Returns the process that thread tid belongs to, because TracerPid can be any thread of the
  * tracer.
  */
-static int32_t process_of(int32_t tid)
+static int32_t process_of_thread(int32_t tid)
 {
 	char text[PROCFS_TEXT_MAX];
 	uint64_t tgid;
@@ -85,10 +85,10 @@ int32_t process_tracer(int32_t pid)
 	if (!read_file(pid, "status", text) ||
 	    procfs_numbers(text, "\nTracerPid:", 10, &tracer, 1) < 1 || tracer == 0)
 		return 0;
-	return process_of((int32_t)tracer);
+	return process_of_thread((int32_t)tracer);
 }
 
-static enum process_fault look(int32_t pid, struct process *ret)
+static enum process_fault read_state(int32_t pid, struct process *ret)
 {
 	char text[PROCFS_TEXT_MAX];
 	struct stat_fields stat;
@@ -115,7 +115,7 @@ static enum process_fault look(int32_t pid, struct process *ret)
 	ret->start_ticks = stat.start_ticks;
 	memcpy(ret->comm, stat.comm, sizeof(ret->comm));
 	ret->uid = (uint32_t)uids[1];
-	ret->tracer = tracer == 0 ? 0 : process_of((int32_t)tracer);
+	ret->tracer = tracer == 0 ? 0 : process_of_thread((int32_t)tracer);
 	return tracer != 0 ? PROCESS_TRACED : PROCESS_OK;
 }
 
@@ -151,19 +151,19 @@ enum process_fault process_look(int32_t pid, struct process *ret)
 	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	int error = errno;
 	enum process_fault fault;
-	bool there;
+	bool exists;
 
 	*ret = (struct process){.pid = pid, .pidfd = -1};
 	if (pidfd < 0 && shortage_is(error))
 		return PROCESS_SHORTAGE;
-	fault = look(pid, ret);
+	fault = read_state(pid, ret);
 	/* PROCESS_TRACED means that the process exists, too. */
-	there = fault == PROCESS_OK || fault == PROCESS_TRACED;
-	if (there && pidfd < 0)
+	exists = fault == PROCESS_OK || fault == PROCESS_TRACED;
+	if (exists && pidfd < 0)
 		fault = error == ESRCH ? PROCESS_GONE : PROCESS_UNREADABLE;
-	else if (there && !process_is_alive(pidfd))
+	else if (exists && !process_is_alive(pidfd))
 		fault = PROCESS_GONE;
-	else if (there)
+	else if (exists)
 		ret->pidfd = pidfd;
 	if (ret->pidfd < 0)
 		close_fd(&pidfd);

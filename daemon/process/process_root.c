@@ -200,7 +200,7 @@ static bool has_bytes(const struct process_mapping *m, int fd)
 	return same;
 }
 
-static bool is_file(const struct process_mapping *m, int fd)
+static bool is_mapped_file(const struct process_mapping *m, int fd)
 {
 	struct stat st;
 
@@ -214,7 +214,7 @@ int process_mapping_open(const struct process_mapping *m, int *ret_fd)
 	struct act_as before;
 	int fd = -1;
 
-	if (open_path(m->pid, m->path, 0, &fd) == 0 && is_file(m, fd)) {
+	if (open_path(m->pid, m->path, 0, &fd) == 0 && is_mapped_file(m, fd)) {
 		*ret_fd = fd;
 		return 0;
 	}
@@ -224,7 +224,7 @@ int process_mapping_open(const struct process_mapping *m, int *ret_fd)
 		return -ENOENT;
 	fd = open(procfs_path(m->pid, "exe").text, PROCESS_ROOT_OPEN_FLAGS);
 	act_as_restore(&before);
-	if (fd >= 0 && is_file(m, fd)) {
+	if (fd >= 0 && is_mapped_file(m, fd)) {
 		*ret_fd = fd;
 		return 0;
 	}

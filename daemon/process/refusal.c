@@ -13,7 +13,7 @@
 #define YAMA "/proc/sys/kernel/yama/ptrace_scope"
 
 /* Advice for a process that another sentry-profd profiles. Takes the pid twice. */
-#define SEE                                                                  \
+#define ADVICE_STACK_RECORD                                                  \
 	"sentry-profctl stack %d, or record %d -o profile.html, shows what " \
 	"it does, if that daemon has a socket"
 
@@ -53,7 +53,7 @@ static bool may_read_all(void)
 	return privileges_permitted(&have) == 0 && privileges_to_read(have) != 0;
 }
 
-static void say_not_permitted(int32_t pid, uint32_t uid)
+static void log_not_permitted(int32_t pid, uint32_t uid)
 {
 	char scope = yama_scope();
 
@@ -97,13 +97,14 @@ static bool is_capture(const char *name)
 	return strcmp(name, "sentry-profd-ca") == 0;
 }
 
-static void say_traced(int32_t pid, int32_t tracer)
+static void log_traced(int32_t pid, int32_t tracer)
 {
 	char name[PROCESS_NAME_SIZE];
 
 	process_name(tracer, name);
 	if (is_capture(name))
-		log_error("process %d is profiled by another sentry-profd: " SEE, pid, pid, pid);
+		log_error("process %d is profiled by another sentry-profd: " ADVICE_STACK_RECORD,
+			  pid, pid, pid);
 	else
 		log_error("process %d is already traced by %s (pid %d): a "
 			  "process can have one tracer; end that tracer first",
@@ -123,7 +124,8 @@ void refusal_log_traced_now(int32_t pid, int32_t tracer)
 	process_name(tracer, name);
 	if (is_capture(name))
 		log_warning("process %d is profiled by another sentry-profd "
-			    "now: " SEE "; profiling starts here when that daemon detaches",
+			    "now: " ADVICE_STACK_RECORD
+			    "; profiling starts here when that daemon detaches",
 			    pid, pid, pid);
 	else
 		log_warning("process %d is traced by %s (pid %d) now: profiling starts "
@@ -131,7 +133,7 @@ void refusal_log_traced_now(int32_t pid, int32_t tracer)
 			    pid, name, tracer);
 }
 
-static void say_gone(int32_t pid)
+static void log_gone(int32_t pid)
 {
 	log_error("no process %d: nothing runs here with this pid", pid);
 }
@@ -156,7 +158,7 @@ int refusal_log_look(enum process_fault fault, int32_t pid, const struct process
 	case PROCESS_OK:
 		return 0;
 	case PROCESS_GONE:
-		say_gone(pid);
+		log_gone(pid);
 		return -ESRCH;
 	case PROCESS_KERNEL_THREAD:
 		process_name(pid, name);
@@ -169,7 +171,7 @@ int refusal_log_look(enum process_fault fault, int32_t pid, const struct process
 		log_error("%d is a thread of process %d: give --pid %d", pid, p->pid, p->pid);
 		return -EINVAL;
 	case PROCESS_TRACED:
-		say_traced(pid, p->tracer);
+		log_traced(pid, p->tracer);
 		return -EBUSY;
 	case PROCESS_UNREADABLE:
 	case PROCESS_SHORTAGE:
@@ -179,16 +181,16 @@ int refusal_log_look(enum process_fault fault, int32_t pid, const struct process
 	return -EINVAL;
 }
 
-static void say_traced_or(int32_t pid, uint32_t uid, int error)
+static void log_traced_or_not_permitted(int32_t pid, uint32_t uid, int error)
 {
 	struct process look;
 	enum process_fault fault = process_look(pid, &look);
 
 	close_fd(&look.pidfd);
 	if (fault == PROCESS_TRACED || error == EBUSY)
-		say_traced(pid, look.tracer);
+		log_traced(pid, look.tracer);
 	else
-		say_not_permitted(pid, uid);
+		log_not_permitted(pid, uid);
 }
 
 /*
@@ -223,14 +225,14 @@ void refusal_log_attach(int32_t pid, uint32_t uid, int error)
 {
 	switch (error) {
 	case ESRCH:
-		say_gone(pid);
+		log_gone(pid);
 		return;
 	case EACCES:
-		say_not_permitted(pid, uid);
+		log_not_permitted(pid, uid);
 		return;
 	case EPERM:
 	case EBUSY:
-		say_traced_or(pid, uid, error);
+		log_traced_or_not_permitted(pid, uid, error);
 		return;
 	case ENOEXEC:
 		log_error("process %d is a 32-bit program: only 64-bit ones "
