@@ -33,7 +33,7 @@ static int put_header(const struct package *p, int64_t sent_at_us, const struct 
 	return r < 0 ? r : to->put(to->ctx, head.text, head.len);
 }
 
-static int put_part(int fd, uint64_t at, uint64_t size, const struct sink *to)
+static int put_range(int fd, uint64_t at, uint64_t size, const struct sink *to)
 {
 	const uint64_t end = at + size;
 	uint8_t bytes[COPY_BYTES];
@@ -66,7 +66,7 @@ static int put_item(int fd, struct envelope_item item, uint64_t at, const struct
 	if (r == 0)
 		r = to->put(to->ctx, head.text, head.len);
 	if (r == 0)
-		r = put_part(fd, at, item.length, to);
+		r = put_range(fd, at, item.length, to);
 	if (r == 0)
 		r = to->put(to->ctx, ENVELOPE_LINE_END, strlen(ENVELOPE_LINE_END));
 	return r;

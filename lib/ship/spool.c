@@ -109,8 +109,8 @@ int spool_for_each_name(int dir_fd, int (*fn)(void *ctx, const char *name), void
 	return r;
 }
 
-static void notify(const struct spool_options *o, enum spool_event event, const char *name,
-		   int error)
+static void report_event(const struct spool_options *o, enum spool_event event, const char *name,
+			 int error)
 {
 	o->event(o->ctx, event, name, error);
 }
@@ -121,9 +121,9 @@ static void set_aside(const struct spool_options *o, const char *name, int error
 	int n = snprintf(aside, sizeof(aside), "%s" ASIDE, name);
 
 	if (n < 0 || (size_t)n >= sizeof(aside) || renameat(o->dir_fd, name, o->dir_fd, aside) < 0)
-		notify(o, SPOOL_IGNORED, name, error);
+		report_event(o, SPOOL_IGNORED, name, error);
 	else
-		notify(o, SPOOL_SET_ASIDE, name, error);
+		report_event(o, SPOOL_SET_ASIDE, name, error);
 }
 
 static bool is_aside(const char *name)
@@ -164,7 +164,7 @@ static int repair_name(void *ctx, const char *name)
 	    is_aside(name))
 		return 0;
 	if (!S_ISREG(st.st_mode)) {
-		notify(o, SPOOL_IGNORED, name, EINVAL);
+		report_event(o, SPOOL_IGNORED, name, EINVAL);
 		return 0;
 	}
 	if (name[0] == '.' && spool_name_parse(name + 1, &e) == 0) {
@@ -228,15 +228,15 @@ static void drop_oldest(struct spool *s, enum spool_event why)
 {
 	const struct spool_entry *e = &s->entries[s->first];
 	char name[SPOOL_NAME_SIZE];
-	bool is_there;
+	bool file_exists;
 
 	spool_name_format(e, name);
 	/* A file that is gone was moved by another ship: its envelope is not lost. */
-	is_there = unlinkat(s->options.dir_fd, name, 0) == 0 || errno != ENOENT;
+	file_exists = unlinkat(s->options.dir_fd, name, 0) == 0 || errno != ENOENT;
 	s->bytes -= e->size;
 	forget(s, s->first);
-	if (is_there)
-		notify(&s->options, why, name, 0);
+	if (file_exists)
+		report_event(&s->options, why, name, 0);
 }
 
 void spool_expire(struct spool *s, uint64_t now_ms)
@@ -246,7 +246,7 @@ void spool_expire(struct spool *s, uint64_t now_ms)
 		drop_oldest(s, SPOOL_EXPIRED);
 }
 
-static bool is_there(const struct spool *s, const struct spool_entry *e)
+static bool file_exists(const struct spool *s, const struct spool_entry *e)
 {
 	char name[SPOOL_NAME_SIZE];
 	struct stat st;
@@ -262,7 +262,7 @@ void spool_forget_moved(struct spool *s, uint64_t dsn)
 	while (i < s->end) {
 		const struct spool_entry *e = &s->entries[i];
 
-		if (e->dsn == dsn || is_there(s, e)) {
+		if (e->dsn == dsn || file_exists(s, e)) {
 			i++;
 			continue;
 		}
@@ -275,7 +275,7 @@ void spool_forget_moved(struct spool *s, uint64_t dsn)
 }
 
 /* Drops the oldest envelopes until count more files with bytes more fit. */
-static void drop_for(struct spool *s, size_t count, uint64_t bytes)
+static void drop_until_fits(struct spool *s, size_t count, uint64_t bytes)
 {
 	const struct spool_limits *limits = &s->options.limits;
 
@@ -339,7 +339,7 @@ int spool_new(struct spool **ret, const struct spool_options *o, uint64_t now_ms
 	if (s->end > 0)
 		qsort(s->entries, s->end, sizeof(*s->entries), by_age);
 	spool_expire(s, now_ms);
-	drop_for(s, 0, 0);
+	drop_until_fits(s, 0, 0);
 	*ret = s;
 	return 0;
 }
@@ -405,7 +405,7 @@ int spool_add(struct spool *s, const uint8_t id[SPOOL_ID_BYTES], uint64_t dsn,
 	if (spool_count(s) > 0)
 		e.time_ms = max_u64(now_ms, s->entries[s->end - 1].time_ms);
 	spool_expire(s, now_ms);
-	drop_for(s, 1, size);
+	drop_until_fits(s, 1, size);
 	/* Files that are set aside may take all the space that is left. */
 	if (s->bytes + size > s->options.limits.bytes)
 		return -E2BIG;

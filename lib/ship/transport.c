@@ -28,7 +28,7 @@ struct transport {
 	CURL *easy;
 	struct curl_slist *headers;
 	bool busy;
-	bool fresh; /* the next request makes a new connection */
+	bool needs_new_connection; /* the next request makes a new connection */
 	size_t response_bytes;
 	size_t header_bytes;
 	bool too_long; /* more than HEADERS_MAX */
@@ -96,7 +96,7 @@ static int take_authorities(struct transport *t, const struct transport_options 
 }
 
 /* Removes const: a blob's pointer has none, but libcurl only copies the bytes. */
-static void *memory_of(const char *bytes)
+static void *drop_const(const char *bytes)
 {
 	union {
 		const char *in;
@@ -121,12 +121,12 @@ static CURLcode set_certificates(struct transport *t, const struct transport_opt
 		.flags = CURL_BLOB_COPY,
 	};
 	struct curl_blob cert = {
-		.data = memory_of(o->client_cert),
+		.data = drop_const(o->client_cert),
 		.len = o->client_cert_size,
 		.flags = CURL_BLOB_COPY,
 	};
 	struct curl_blob key = {
-		.data = memory_of(o->client_key),
+		.data = drop_const(o->client_key),
 		.len = o->client_key_size,
 		.flags = CURL_BLOB_COPY,
 	};
@@ -212,7 +212,7 @@ int transport_set_certificates(struct transport *t, const struct transport_optio
 	r = take_authorities(t, o);
 	if (r == 0 && set_certificates(t, o) != CURLE_OK)
 		r = -ENOMEM;
-	t->fresh = true;
+	t->needs_new_connection = true;
 	return r;
 }
 
@@ -305,11 +305,12 @@ int transport_post(struct transport *t, const void *body, size_t size)
 	t->error[0] = '\0';
 	if (curl_easy_setopt(t->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)size) != CURLE_OK ||
 	    curl_easy_setopt(t->easy, CURLOPT_POSTFIELDS, body) != CURLE_OK ||
-	    curl_easy_setopt(t->easy, CURLOPT_FRESH_CONNECT, t->fresh ? 1L : 0L) != CURLE_OK ||
+	    curl_easy_setopt(t->easy, CURLOPT_FRESH_CONNECT, t->needs_new_connection ? 1L : 0L) !=
+		    CURLE_OK ||
 	    curl_multi_add_handle(t->multi, t->easy) != CURLM_OK)
 		return -ENOMEM;
 	t->busy = true;
-	t->fresh = false;
+	t->needs_new_connection = false;
 	return 0;
 }
 
