@@ -1,6 +1,6 @@
 /*
- * What is no system call. Not under the sanitizers: threads that end by the
- * bare call, or are killed, are none to them.
+ * Functions of the client library that make no system call. These tests do not run with sanitizers,
+ * which do not support a thread that ends by exit(2) or is killed.
  */
 #include "lib/client/sentry_profd.h"
 
@@ -18,7 +18,7 @@ static struct fake_daemon d;
 
 static void set_up(void)
 {
-	fake_begin(&d);
+	fake_connect(&d);
 }
 
 static void tear_down(void)
@@ -29,8 +29,9 @@ static void tear_down(void)
 
 static volatile bool is_done;
 
-/* Every question, and spans that come and go, for hours of the clock. */
-static void ask_and_open(void)
+/* Calls the functions that read the page, and begins and ends spans, for 83 minutes of the clock.
+ */
+static void call_all_and_open_spans(void)
 {
 	char id[SENTRY_PROFD_THREAD_ID_SIZE];
 	char profiler_id[SENTRY_PROFD_PROFILER_ID_SIZE];
@@ -48,48 +49,48 @@ static void ask_and_open(void)
 }
 
 /*
- * A thread that may only read, write and exit from here on (seccomp(2), strict
- * mode): any other call is the end of it.
+ * A thread that enters the strict mode of seccomp(2): the kernel kills the thread at a system call
+ * other than read, write and exit.
  */
-static void *call_nothing(void *ctx)
+static void *run_in_strict_mode(void *ctx)
 {
 	char id[SENTRY_PROFD_THREAD_ID_SIZE];
 
 	(void)ctx;
 	(void)sentry_profd_thread_id(id, sizeof(id));
 	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT, 0, 0, 0) == 0) {
-		ask_and_open();
+		call_all_and_open_spans();
 		is_done = true;
 	}
 	(void)syscall(SYS_exit, 0);
 	return NULL;
 }
 
-static bool takes_no_call(void)
+static bool makes_no_system_call(void)
 {
 	pthread_t thread;
 
 	is_done = false;
-	OK(pthread_create(&thread, NULL, call_nothing, NULL));
+	OK(pthread_create(&thread, NULL, run_in_strict_mode, NULL));
 	OK(pthread_join(thread, NULL));
 	return is_done;
 }
 
 FIXTURE(set_up, tear_down)
 
-TEST(with_an_open_span_nothing_is_a_system_call)
+TEST(no_function_makes_a_system_call_while_a_span_is_open)
 {
 	(void)sentry_profd_root_span_begin(1);
-	/* It has heard of that. */
+	/* The daemon knows of the open span. */
 	d.page->wants_open = 0;
-	ck_assert(takes_no_call());
+	ck_assert(makes_no_system_call());
 }
 
-TEST(a_span_that_nobody_waits_for_is_no_system_call)
+TEST(a_span_makes_a_system_call_only_if_the_daemon_wants_to_know)
 {
 	d.page->wants_open = 0;
-	ck_assert(takes_no_call());
-	/* And the first one of a profiler that stands still is. */
+	ck_assert(makes_no_system_call());
+	/* If the profiler is stopped, the first span sends a message. */
 	d.page->wants_open = 1;
-	ck_assert(!takes_no_call());
+	ck_assert(!makes_no_system_call());
 }

@@ -1,4 +1,4 @@
-/* Spans, commands and the connection, through the header. */
+/* Spans, starts and stops, and the connection, tested through sentry_profd.h. */
 #include "lib/client/sentry_profd.h"
 
 #include <errno.h>
@@ -31,7 +31,7 @@ static void tear_down(void)
 	fake_end(&d);
 }
 
-/* Connected, and told what there is to know. */
+/* Connects the library, which receives the daemon's page. */
 static void meet(uint32_t lifecycle, bool is_sampled)
 {
 	OK(sentry_profd_connect(fake_path));
@@ -54,7 +54,7 @@ TEST(without_a_daemon_nothing_has_an_effect)
 	char text[SENTRY_PROFD_JSON_SIZE] = "x";
 	sentry_profd_span span;
 
-	fake_go(&d);
+	fake_stop(&d);
 	errno = 77;
 	ck_assert_int_eq(sentry_profd_connect(fake_path), -ENOENT);
 	ck_assert_int_eq(sentry_profd_state(), SENTRY_PROFD_NO_DAEMON);
@@ -75,16 +75,16 @@ TEST(without_a_daemon_nothing_has_an_effect)
 	ck_assert_int_eq(sentry_profd_connect(text), -ENAMETOOLONG);
 }
 
-TEST(the_first_and_the_last_span_count)
+TEST(only_the_first_and_the_last_open_span_change_the_page)
 {
 	sentry_profd_span a, b;
 
 	meet(PROTOCOL_TRACE, true);
 	ck_assert_int_eq(sentry_profd_state(), SENTRY_PROFD_STOPPED);
-	fake_take_nothing(&d);
+	fake_receive_nothing(&d);
 	ck_assert_uint_eq(d.page->is_traced, 0);
 	a = sentry_profd_root_span_begin(1);
-	ck_assert_uint_eq(fake_take(&d).h.type, PROTOCOL_SPANS_OPEN);
+	ck_assert_uint_eq(fake_receive(&d).h.type, PROTOCOL_SPANS_OPEN);
 	ck_assert_uint_eq(d.page->spans_open, 1);
 	ck_assert_uint_eq(d.page->is_traced, 1);
 	b = sentry_profd_root_span_begin(1);
@@ -92,10 +92,10 @@ TEST(the_first_and_the_last_span_count)
 	ck_assert_uint_eq(d.page->spans_open, 1);
 	sentry_profd_root_span_end(b);
 	ck_assert_uint_eq(d.page->spans_open, 0);
-	fake_take_nothing(&d);
+	fake_receive_nothing(&d);
 }
 
-TEST(nothing_is_said_that_is_not_waited_for)
+TEST(no_message_is_sent_unless_the_daemon_wants_it)
 {
 	meet(PROTOCOL_TRACE, true);
 	d.page->wants_open = 0;
@@ -103,63 +103,63 @@ TEST(nothing_is_said_that_is_not_waited_for)
 	ck_assert_uint_eq(d.page->spans_open, 0);
 	(void)sentry_profd_root_span_begin(1);
 	ck_assert_uint_eq(d.page->spans_open, 1);
-	fake_take_nothing(&d);
+	fake_receive_nothing(&d);
 }
 
-TEST(a_span_that_is_not_sampled_says_that_there_is_tracing)
+TEST(a_span_that_is_not_sampled_sets_is_traced_only)
 {
 	meet(PROTOCOL_TRACE, true);
 	ck_assert_uint_eq(sentry_profd_root_span_begin(0), 0);
 	sentry_profd_root_span_end(0);
 	ck_assert_uint_eq(d.page->is_traced, 1);
 	ck_assert_uint_eq(d.page->spans_open, 0);
-	fake_take_nothing(&d);
+	fake_receive_nothing(&d);
 }
 
-/* The daemon's beat stands still: nobody is there any more. */
-static void let_go_unseen(void)
+/* Ends the daemon, which the library notices because the beat does not change. */
+static void end_daemon_unnoticed(void)
 {
-	fake_go(&d);
+	fake_stop(&d);
 	span_after(5 * NS_PER_SEC);
 	ck_assert_int_eq(sentry_profd_state(), SENTRY_PROFD_NO_DAEMON);
 }
 
-TEST(a_daemon_that_comes_back_is_told_anew)
+TEST(open_spans_are_announced_again_after_a_reconnection)
 {
 	meet(PROTOCOL_TRACE, true);
 	(void)sentry_profd_root_span_begin(1);
-	(void)fake_take(&d);
-	let_go_unseen();
+	(void)fake_receive(&d);
+	end_daemon_unnoticed();
 	fake_listen(&d);
-	/* It is not looked for at each call. */
+	/* The library does not try to connect in each call. */
 	span_after(NS_PER_SEC / 2);
-	ck_assert(!fake_is_called(&d));
+	ck_assert(!fake_has_connection_request(&d));
 	span_after(NS_PER_SEC);
 	fake_accept(&d);
 	fake_answer(&d, PROTOCOL_TRACE, true);
 	span_after(NS_PER_SEC);
 	ck_assert_int_eq(sentry_profd_state(), SENTRY_PROFD_STOPPED);
-	ck_assert_uint_eq(fake_take(&d).h.type, PROTOCOL_SPANS_OPEN);
+	ck_assert_uint_eq(fake_receive(&d).h.type, PROTOCOL_SPANS_OPEN);
 	ck_assert_uint_eq(d.page->spans_open, 1);
 }
 
-TEST(a_daemon_that_comes_later_is_found)
+TEST(a_daemon_that_starts_later_is_found_within_30_s)
 {
-	fake_go(&d);
+	fake_stop(&d);
 	ck_assert_int_eq(sentry_profd_connect(fake_path), -ENOENT);
-	/* After many failures twice a minute. */
+	/* After many failures the library tries to connect every 30 s. */
 	for (int i = 0; i < 10; i++) {
 		span_after(31 * NS_PER_SEC);
 	}
 	fake_listen(&d);
 	span_after(29 * NS_PER_SEC);
 	(void)sentry_profd_start_profiler();
-	ck_assert(!fake_is_called(&d));
+	ck_assert(!fake_has_connection_request(&d));
 	span_after(2 * NS_PER_SEC);
 	fake_accept(&d);
 }
 
-TEST(a_daemon_that_is_alive_is_not_looked_after)
+TEST(the_socket_is_not_read_while_the_beat_changes)
 {
 	meet(PROTOCOL_TRACE, true);
 	d.page->wants_open = 0;
@@ -168,7 +168,7 @@ TEST(a_daemon_that_is_alive_is_not_looked_after)
 		d.page->beat++;
 		span_after(3 * NS_PER_SEC);
 	}
-	/* An end that only a look would have seen. */
+	/* Only a read of the socket would notice that the connection is closed. */
 	close_fd(&d.connection);
 	d.page->beat++;
 	span_after(3 * NS_PER_SEC);
@@ -177,7 +177,7 @@ TEST(a_daemon_that_is_alive_is_not_looked_after)
 	ck_assert_int_eq(sentry_profd_state(), SENTRY_PROFD_NO_DAEMON);
 }
 
-TEST(a_daemon_that_does_not_read_is_not_waited_for)
+TEST(a_full_socket_does_not_block)
 {
 	meet(PROTOCOL_TRACE, true);
 	for (int i = 0; i < 10000; i++)
@@ -187,16 +187,16 @@ TEST(a_daemon_that_does_not_read_is_not_waited_for)
 	ck_assert_uint_eq(d.page->spans_open, 1);
 }
 
-TEST(a_daemon_that_has_gone_raises_no_signal)
+TEST(a_closed_connection_raises_no_signal)
 {
 	meet(PROTOCOL_TRACE, true);
-	fake_go(&d);
+	fake_stop(&d);
 	(void)signal(SIGPIPE, SIG_DFL);
 	sentry_profd_root_span_end(sentry_profd_root_span_begin(1));
 	ck_assert_int_eq(sentry_profd_state(), SENTRY_PROFD_NO_DAEMON);
 }
 
-TEST(a_page_that_may_shrink_is_none)
+TEST(a_page_that_is_not_sealed_against_shrinking_is_refused)
 {
 	const struct protocol_answer answer = {
 		.h = {PROTOCOL_ANSWER, sizeof(answer), 1},
@@ -208,11 +208,11 @@ TEST(a_page_that_may_shrink_is_none)
 	OK(ftruncate(fd, 4096));
 	OK(ipc_send(d.connection, &answer, sizeof(answer), &fd, 1));
 	ck_assert_int_eq(sentry_profd_wait(0), -ENOTCONN);
-	fake_take_end(&d);
+	fake_receive_end(&d);
 	close_fd(&fd);
 }
 
-/* The library's socket: one that the test did not make. */
+/* Finds the library's socket: a SOCK_SEQPACKET socket that the test did not make. */
 static int find_socket(void)
 {
 	for (int fd = 3; fd < 256; fd++) {
@@ -227,8 +227,8 @@ static int find_socket(void)
 	return -1;
 }
 
-/* What becomes a daemon closes all descriptors, and opens its own. */
-TEST(a_descriptor_that_is_anothers_now_is_left_alone)
+/* A program that becomes a daemon closes all descriptors, and opens others. */
+TEST(a_descriptor_that_the_program_has_reused_is_not_touched)
 {
 	int pair[2], fd;
 	char byte;
@@ -249,7 +249,7 @@ TEST(a_descriptor_that_is_anothers_now_is_left_alone)
 	close_fd(&pair[1]);
 }
 
-static void check_ended_well(pid_t pid)
+static void check_exit_status(pid_t pid)
 {
 	int status;
 
@@ -258,9 +258,8 @@ static void check_ended_well(pid_t pid)
 	ck_assert_int_eq(WEXITSTATUS(status), 0);
 }
 
-/* i: fork(2) of libc, or the bare call, of which libc's handlers know nothing.
- */
-TESTS(a_child_is_a_process_of_its_own, 2)
+/* _i: 0: fork(3) of libc; 1: the bare system call, at which handlers of libc do not run. */
+TESTS(a_child_of_fork_has_its_own_state_and_connection, 2)
 {
 	struct fake_daemon parent;
 	sentry_profd_span span;
@@ -268,13 +267,13 @@ TESTS(a_child_is_a_process_of_its_own, 2)
 
 	meet(PROTOCOL_TRACE, true);
 	span = sentry_profd_root_span_begin(1);
-	(void)fake_take(&d);
+	(void)fake_receive(&d);
 	parent = d;
 	pid = _i == 0 ? fork() : (pid_t)syscall(SYS_fork);
 	if (pid == 0) {
 		sentry_profd_span own;
 
-		/* Which would be the parent's. */
+		/* This would be the parent's state. */
 		if (sentry_profd_state() == SENTRY_PROFD_STOPPED)
 			_exit(1);
 		own = sentry_profd_root_span_begin(1);
@@ -286,8 +285,8 @@ TESTS(a_child_is_a_process_of_its_own, 2)
 	d.connection = d.page_fd = -1;
 	fake_accept(&d);
 	fake_answer(&d, PROTOCOL_TRACE, false);
-	check_ended_well(pid);
-	fake_take_end(&d);
+	check_exit_status(pid);
+	fake_receive_end(&d);
 	ck_assert_uint_eq(d.page->spans_open, 1);
 	ck_assert_uint_eq(parent.page->spans_open, 1);
 	ck_assert_int_eq(sentry_profd_state(), SENTRY_PROFD_STOPPED);
@@ -297,16 +296,16 @@ TESTS(a_child_is_a_process_of_its_own, 2)
 	close_fd(&parent.page_fd);
 }
 
-/* i: of a root span, too, that began before the daemon had answered. */
-TESTS(what_a_child_asks_finds_the_daemon, 2)
+/* _i: 1: in addition, a root span begins before the daemon has answered. */
+TESTS(a_child_of_fork_connects_in_its_first_call, 2)
 {
 	struct fake_daemon parent;
-	int told[2];
+	int answered[2];
 	char byte;
 	pid_t pid;
 
 	meet(PROTOCOL_TRACE, true);
-	OK(pipe(told));
+	OK(pipe(answered));
 	parent = d;
 	pid = fork();
 	if (pid == 0) {
@@ -316,7 +315,7 @@ TESTS(what_a_child_asks_finds_the_daemon, 2)
 			(void)sentry_profd_root_span_begin(1);
 		else if (sentry_profd_profiler_id(id, sizeof(id)) != 0)
 			_exit(1);
-		(void)!read(told[0], &byte, 1);
+		(void)!read(answered[0], &byte, 1);
 		fake_clock_ns += NS_PER_SEC;
 		if (sentry_profd_state() != SENTRY_PROFD_STOPPED)
 			_exit(2);
@@ -325,21 +324,21 @@ TESTS(what_a_child_asks_finds_the_daemon, 2)
 	d.connection = d.page_fd = -1;
 	fake_accept(&d);
 	fake_answer(&d, PROTOCOL_TRACE, true);
-	ck_assert_int_eq(write(told[1], "", 1), 1);
-	check_ended_well(pid);
-	close_fd(&told[0]);
-	close_fd(&told[1]);
+	ck_assert_int_eq(write(answered[1], "", 1), 1);
+	check_exit_status(pid);
+	close_fd(&answered[0]);
+	close_fd(&answered[1]);
 	close_fd(&parent.connection);
 	close_fd(&parent.page_fd);
 }
 
-TEST(a_daemon_that_comes_is_found_by_questions)
+TEST(reading_the_state_also_connects)
 {
-	fake_go(&d);
+	fake_stop(&d);
 	ck_assert_int_eq(sentry_profd_connect(fake_path), -ENOENT);
 	fake_listen(&d);
 	ck_assert_int_eq(sentry_profd_state(), SENTRY_PROFD_NO_DAEMON);
-	ck_assert(!fake_is_called(&d));
+	ck_assert(!fake_has_connection_request(&d));
 	fake_clock_ns += NS_PER_SEC;
 	ck_assert_int_eq(sentry_profd_state(), SENTRY_PROFD_NO_DAEMON);
 	fake_accept(&d);
@@ -348,7 +347,7 @@ TEST(a_daemon_that_comes_is_found_by_questions)
 	ck_assert_int_eq(sentry_profd_state(), SENTRY_PROFD_STOPPED);
 }
 
-TEST(a_child_does_not_hold_its_parents_connection)
+TEST(a_child_of_fork_closes_the_connection_of_its_parent)
 {
 	int pair[2];
 	pid_t pid;
@@ -359,7 +358,7 @@ TEST(a_child_does_not_hold_its_parents_connection)
 		close_fd(&pair[1]);
 		if (sentry_profd_connect(fake_path) < 0)
 			_exit(1);
-		/* It waits for the end of the test, which holds pair[1]. */
+		/* The grandchild lives until the test ends, which closes pair[1]. */
 		if (fork() == 0) {
 			char byte;
 
@@ -369,21 +368,21 @@ TEST(a_child_does_not_hold_its_parents_connection)
 		_exit(0);
 	}
 	close_fd(&pair[0]);
-	check_ended_well(pid);
+	check_exit_status(pid);
 	fake_accept(&d);
-	fake_take_end(&d);
+	fake_receive_end(&d);
 	close_fd(&pair[1]);
 }
 
-TEST(commands_say_what_comes_of_them)
+TEST(start_and_stop_return_the_result_that_they_will_have)
 {
 	meet(PROTOCOL_MANUAL, true);
 	ck_assert_int_eq(sentry_profd_stop_profiler(), SENTRY_PROFD_NOT_RUNNING);
-	ck_assert_uint_eq(fake_take(&d).h.type, PROTOCOL_STOP);
+	ck_assert_uint_eq(fake_receive(&d).h.type, PROTOCOL_STOP);
 	d.page->handled = 1;
 	ck_assert_int_eq(sentry_profd_start_profiler(), SENTRY_PROFD_OK);
-	ck_assert_uint_eq(fake_take(&d).h.type, PROTOCOL_START);
-	/* Not dealt with yet. */
+	ck_assert_uint_eq(fake_receive(&d).h.type, PROTOCOL_START);
+	/* The daemon has not carried out the start yet. */
 	ck_assert_int_eq(sentry_profd_start_profiler(), SENTRY_PROFD_RUNS_ALREADY);
 	d.page->handled = 3;
 	d.page->state = PROTOCOL_PROFILING;
@@ -399,23 +398,23 @@ TEST(commands_say_what_comes_of_them)
 	ck_assert_int_eq(sentry_profd_state(), SENTRY_PROFD_UNSAMPLED);
 }
 
-TEST(the_last_command_holds_for_a_daemon_that_comes_later)
+TEST(the_last_command_is_sent_again_on_each_new_connection)
 {
-	fake_go(&d);
+	fake_stop(&d);
 	ck_assert_int_eq(sentry_profd_connect(fake_path), -ENOENT);
 	ck_assert_int_eq(sentry_profd_stop_profiler(), SENTRY_PROFD_LATER);
 	ck_assert_int_eq(sentry_profd_start_profiler(), SENTRY_PROFD_LATER);
 	fake_listen(&d);
 	meet(PROTOCOL_MANUAL, true);
-	ck_assert_uint_eq(fake_take(&d).h.type, PROTOCOL_START);
-	fake_take_nothing(&d);
-	let_go_unseen();
+	ck_assert_uint_eq(fake_receive(&d).h.type, PROTOCOL_START);
+	fake_receive_nothing(&d);
+	end_daemon_unnoticed();
 	fake_listen(&d);
 	meet(PROTOCOL_MANUAL, true);
-	ck_assert_uint_eq(fake_take(&d).h.type, PROTOCOL_START);
+	ck_assert_uint_eq(fake_receive(&d).h.type, PROTOCOL_START);
 }
 
-TEST(a_command_that_does_not_fit_is_said_later)
+TEST(a_command_that_does_not_fit_into_the_socket_is_sent_later)
 {
 	struct protocol_request last = {0};
 
@@ -424,12 +423,12 @@ TEST(a_command_that_does_not_fit_is_said_later)
 		(void)sentry_profd_start_profiler();
 	(void)sentry_profd_stop_profiler();
 	for (int i = 0; i < 10000 && last.h.type != PROTOCOL_STOP; i++) {
-		last = fake_take(&d);
+		last = fake_receive(&d);
 		fake_clock_ns += 10 * NS_PER_MS;
 		(void)sentry_profd_root_span_begin(0);
 	}
 	ck_assert_uint_eq(last.h.type, PROTOCOL_STOP);
-	fake_take_nothing(&d);
+	fake_receive_nothing(&d);
 }
 
 #define ROUNDS 20000
@@ -442,7 +441,7 @@ static void *open_and_close(void *ctx)
 	return NULL;
 }
 
-TEST(threads_open_and_close_spans)
+TEST(spans_of_several_threads_are_counted_correctly)
 {
 	pthread_t threads[8];
 

@@ -1,4 +1,4 @@
-/* What links a transaction to its profile, through the header. */
+/* The ids and names that link a transaction to its profile, tested through sentry_profd.h. */
 #include "lib/client/sentry_profd.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@ static char text[SENTRY_PROFD_JSON_SIZE];
 
 static void set_up(void)
 {
-	fake_begin(&d);
+	fake_connect(&d);
 }
 
 static void tear_down(void)
@@ -28,7 +28,7 @@ static void tear_down(void)
 	fake_end(&d);
 }
 
-/* The text is JSON, and the object's member; NULL: it has none. */
+/* Returns a member of the JSON object in text; NULL if it has no such member. */
 static const char *member(const char *name)
 {
 	static char value[SENTRY_PROFD_JSON_SIZE];
@@ -52,7 +52,7 @@ static void check_span_data(void)
 
 FIXTURE(set_up, tear_down)
 
-TEST(the_profiler_is_known_before_the_daemon_knows_of_the_span)
+TEST(the_profiler_id_is_known_as_soon_as_a_span_is_open)
 {
 	sentry_profd_span span;
 
@@ -67,12 +67,12 @@ TEST(the_profiler_is_known_before_the_daemon_knows_of_the_span)
 	ck_assert_str_eq(member("profiler_id"), FAKE_ID);
 	sentry_profd_root_span_end(span);
 	ck_assert_int_eq(sentry_profd_profiler_id(text, sizeof(text)), 0);
-	/* The chunk goes on to its end. */
+	/* The profiler runs until the end of the chunk. */
 	d.page->state = PROTOCOL_PROFILING;
 	ck_assert_int_eq(sentry_profd_profiler_id(text, sizeof(text)), 32);
 }
 
-TEST(what_is_not_profiled_has_no_profiler)
+TEST(a_process_that_is_not_profiled_has_no_profiler_id)
 {
 	static const uint32_t states[] = {
 		PROTOCOL_NONE,	      PROTOCOL_UNSAMPLED,
@@ -90,7 +90,7 @@ TEST(what_is_not_profiled_has_no_profiler)
 	d.page->state = PROTOCOL_STOPPED;
 	d.page->is_sampled = 0;
 	ck_assert_int_eq(sentry_profd_profiler_id(text, sizeof(text)), 0);
-	/* It is being written, and goes on being so. */
+	/* An odd sequence: the daemon is writing the page, and does not finish. */
 	d.page->is_sampled = 1;
 	d.page->sequence = 1;
 	ck_assert_int_eq(sentry_profd_profiler_id(text, sizeof(text)), 0);
@@ -99,7 +99,7 @@ TEST(what_is_not_profiled_has_no_profiler)
 	ck_assert_int_eq(sentry_profd_profiler_id(text, sizeof(text)), 32);
 }
 
-TEST(a_manual_profiler_is_known_when_it_was_started)
+TEST(the_profiler_id_is_known_as_soon_as_a_start_is_requested)
 {
 	d.page->lifecycle = PROTOCOL_MANUAL;
 	(void)sentry_profd_root_span_begin(1);
@@ -113,7 +113,7 @@ TEST(a_manual_profiler_is_known_when_it_was_started)
 	ck_assert_int_eq(sentry_profd_profiler_id(text, sizeof(text)), 0);
 }
 
-TEST(threads_have_the_number_that_the_daemon_gives_them)
+TEST(a_thread_id_has_the_configured_format)
 {
 	char number[32];
 
@@ -136,33 +136,33 @@ static void answer_thread(uint32_t tag, int32_t pid)
 	OK(ipc_send(d.connection, &answer, sizeof(answer), NULL, 0));
 }
 
-static void *begin_once(void *ctx)
+static void *begin_span(void *ctx)
 {
 	(void)ctx;
 	(void)sentry_profd_root_span_begin(1);
 	return NULL;
 }
 
-static void *ask_for_long(void *ctx)
+static void *request_thread_id(void *ctx)
 {
 	struct protocol_request m;
 
 	(void)ctx;
 	ck_assert_int_eq(sentry_profd_thread_id(text, sizeof(text)), 0);
 	ck_assert_int_eq(sentry_profd_trace_data(text, sizeof(text)), 0);
-	m = fake_take(&d);
+	m = fake_receive(&d);
 	ck_assert_uint_eq(m.h.type, PROTOCOL_THREAD);
 	ck_assert_int_eq(m.pid, gettid());
-	/* Once is enough. */
+	/* The request is sent once. */
 	ck_assert_int_eq(sentry_profd_thread_id(text, sizeof(text)), 0);
-	fake_take_nothing(&d);
+	fake_receive_nothing(&d);
 	answer_thread(m.h.tag, 123456);
 	ck_assert_int_gt(sentry_profd_thread_id(text, sizeof(text)), 0);
 	ck_assert_str_eq(text, "123456");
 	return NULL;
 }
 
-TEST(in_another_pid_namespace_the_daemon_is_asked)
+TEST(thread_ids_of_another_pid_namespace_are_requested_from_the_daemon)
 {
 	struct protocol_request m;
 	pthread_t thread;
@@ -170,16 +170,16 @@ TEST(in_another_pid_namespace_the_daemon_is_asked)
 	d.page->is_other_ns = 1;
 	d.page->pid = 4711;
 	d.page->wants_open = 0;
-	/* The first thread is the process. */
+	/* The id of the main thread is the pid, which the page has. */
 	ck_assert_int_gt(sentry_profd_thread_id(text, sizeof(text)), 0);
 	ck_assert_str_eq(text, "4711");
-	fake_take_nothing(&d);
-	OK(pthread_create(&thread, NULL, ask_for_long, NULL));
+	fake_receive_nothing(&d);
+	OK(pthread_create(&thread, NULL, request_thread_id, NULL));
 	OK(pthread_join(thread, NULL));
-	/* A thread that is new may have the number of another. */
-	OK(pthread_create(&thread, NULL, begin_once, NULL));
+	/* A new thread may have the id of an earlier thread, so its id is requested again. */
+	OK(pthread_create(&thread, NULL, begin_span, NULL));
 	OK(pthread_join(thread, NULL));
-	m = fake_take(&d);
+	m = fake_receive(&d);
 	ck_assert_uint_eq(m.h.type, PROTOCOL_THREAD);
 	ck_assert_int_ne(m.pid, gettid());
 }
@@ -198,7 +198,7 @@ static void check_name(const char *comm, const char *expected)
 	check_span_data();
 }
 
-TEST(names_are_those_of_the_profile)
+TEST(thread_names_are_those_of_the_profile)
 {
 #define BAD "\xef\xbf\xbd"
 	check_name("worker", "worker");
@@ -212,12 +212,12 @@ TEST(names_are_those_of_the_profile)
 	check_name("\xe0\x9f\x80\xf4\x90\x80\x80\xf0\x8f\x80",
 		   BAD BAD BAD BAD BAD BAD BAD BAD BAD BAD);
 	check_name("", "");
-	/* Of the executable: it is the main thread's and no name of its own. */
+	/* The name of the executable is not a name that the main thread has set. */
 	check_name("check_linking", "main");
 	check_name("check_linkin", "check_linkin");
 }
 
-TEST(a_buffer_that_is_too_small)
+TEST(a_buffer_that_is_too_small_gets_an_empty_text)
 {
 	int (*const all[])(char *, size_t) = {
 		sentry_profd_profiler_id,     sentry_profd_thread_id,  sentry_profd_thread_name,

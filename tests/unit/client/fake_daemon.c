@@ -15,7 +15,7 @@
 #include "lib/client/sentry_profd.h"
 #include "tests/unit/suite.h"
 
-/* A child of the test may take its time, on a machine that has none. */
+/* A child of the test may get no processor time for long on a busy machine. */
 #define PATIENCE_MS 60000
 
 char fake_path[64];
@@ -37,7 +37,7 @@ void fake_listen(struct fake_daemon *d)
 	OK(listen(d->listener, 8));
 }
 
-void fake_go(struct fake_daemon *d)
+void fake_stop(struct fake_daemon *d)
 {
 	close_fd(&d->connection);
 	close_fd(&d->listener);
@@ -50,7 +50,7 @@ void fake_go(struct fake_daemon *d)
 
 void fake_end(struct fake_daemon *d)
 {
-	fake_go(d);
+	fake_stop(d);
 	*strrchr(fake_path, '/') = '\0';
 	OK(rmdir(fake_path));
 	fake_path[0] = '\0';
@@ -63,7 +63,7 @@ static bool is_readable(int fd, int timeout_ms)
 	return poll(&p, 1, timeout_ms) == 1;
 }
 
-bool fake_is_called(struct fake_daemon *d)
+bool fake_has_connection_request(struct fake_daemon *d)
 {
 	return is_readable(d->listener, 0);
 }
@@ -107,7 +107,7 @@ void fake_answer(struct fake_daemon *d, uint32_t lifecycle, bool is_sampled)
 	OK(ipc_send(d->connection, &answer, sizeof(answer), &d->page_fd, 1));
 }
 
-struct protocol_request fake_take(struct fake_daemon *d)
+struct protocol_request fake_receive(struct fake_daemon *d)
 {
 	struct protocol_request request;
 	struct ipc_message m;
@@ -120,12 +120,12 @@ struct protocol_request fake_take(struct fake_daemon *d)
 	return request;
 }
 
-void fake_take_nothing(struct fake_daemon *d)
+void fake_receive_nothing(struct fake_daemon *d)
 {
 	ck_assert(!is_readable(d->connection, 0));
 }
 
-void fake_take_end(struct fake_daemon *d)
+void fake_receive_end(struct fake_daemon *d)
 {
 	struct ipc_message m;
 	int r;
@@ -135,7 +135,7 @@ void fake_take_end(struct fake_daemon *d)
 	ck_assert(r == 0 || r == -ECONNRESET);
 }
 
-void fake_begin(struct fake_daemon *d)
+void fake_connect(struct fake_daemon *d)
 {
 	fake_listen(d);
 	OK(sentry_profd_connect(fake_path));

@@ -1,7 +1,7 @@
 /*
- * The other side of the socket, in the hands of a test: the library never
- * waits, so both live in one thread. What is expected and does not come fails
- * the test.
+ * A daemon for tests of the client library. The library never waits, so the test calls the library
+ * and the functions of this daemon in one thread. A function that expects a connection or a message
+ * fails the test if none arrives.
  */
 #ifndef TESTS_UNIT_CLIENT_FAKE_DAEMON_H
 #define TESTS_UNIT_CLIENT_FAKE_DAEMON_H
@@ -16,29 +16,30 @@ struct fake_daemon {
 	int page_fd;
 };
 
-/* Of the socket: another one after each fake_end. */
+/* The path of the socket; a new one after each fake_end(). */
 extern char fake_path[64];
 
+/* Makes the socket and listens. */
 void fake_listen(struct fake_daemon *d);
-/* It listens, we are connected, sampled, and in trace mode. */
-void fake_begin(struct fake_daemon *d);
-/* Listens no more, and its connection is closed. */
-void fake_go(struct fake_daemon *d);
-/* That, and nothing is left of it. */
+/* Listens, and connects the library, as a sampled process in trace mode. */
+void fake_connect(struct fake_daemon *d);
+/* Closes the connection and the socket, and removes the socket's path. */
+void fake_stop(struct fake_daemon *d);
+/* Calls fake_stop(), and removes the directory of the socket. */
 void fake_end(struct fake_daemon *d);
-/* Somebody has connected. */
-bool fake_is_called(struct fake_daemon *d);
-/* Takes the connection and its HELLO. */
+/* Returns true if the library has connected and fake_accept() has not accepted that yet. */
+bool fake_has_connection_request(struct fake_daemon *d);
+/* Accepts the connection and receives its HELLO. */
 void fake_accept(struct fake_daemon *d);
-/* Answers HELLO with a page as the daemon makes it; a sampled one is stopped.
+/* Answers HELLO with a page as the daemon makes it; the profiler of a sampled process is stopped.
  */
 void fake_answer(struct fake_daemon *d, uint32_t lifecycle, bool is_sampled);
-/* The next request. */
-struct protocol_request fake_take(struct fake_daemon *d);
-/* There is none, and the connection stands. */
-void fake_take_nothing(struct fake_daemon *d);
-/* The connection has ended. */
-void fake_take_end(struct fake_daemon *d);
+/* Receives the next request. */
+struct protocol_request fake_receive(struct fake_daemon *d);
+/* Checks that there is no request and that the connection has not ended. */
+void fake_receive_nothing(struct fake_daemon *d);
+/* Checks that the library has closed the connection. */
+void fake_receive_end(struct fake_daemon *d);
 
 #define FAKE_ID "0123456789abcdef0123456789abcdef"
 
