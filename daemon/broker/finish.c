@@ -206,7 +206,7 @@ void finish_picture(struct broker *b)
 	/* A signal from here on is to end the conversion. */
 	b->parts.state.hurried = false;
 	r = picture_start(p, &b->parts.delivery.output, b->parts.state.nice_steps,
-			  b->parts.state.options.picture->format);
+			  b->parts.state.options.picture->name);
 	while (p->pid != 0) {
 		if (b->parts.state.hurried)
 			picture_stop(p);
