@@ -1,6 +1,6 @@
 /*
- * What the tests of the configuration share: a text is read into config, and
- * faults has what was wrong with it.
+ * Code of several tests of the configuration: reads a text into the variable config, and puts its
+ * faults into the variable faults.
  */
 #ifndef TESTS_UNIT_DAEMON_CONFIG_TEXT_H
 #define TESTS_UNIT_DAEMON_CONFIG_TEXT_H
@@ -67,7 +67,7 @@ static inline void resolve(void)
 	ck_assert_int_eq(r, 0);
 }
 
-/* Every line of expected is a fault, and there are no others. */
+/* Checks that each line of expected is the beginning of a fault, and that there are no others. */
 static void expect(const char *expected)
 {
 	size_t i = 0;

@@ -30,7 +30,7 @@ static size_t without(capability_set set)
 	return find((struct limitation_facts){.have = ALL & ~set});
 }
 
-TEST(each_is_missed)
+TEST(each_missing_capability_is_a_limitation)
 {
 	static const struct {
 		int number;
@@ -51,7 +51,7 @@ TEST(each_is_missed)
 	}
 }
 
-TEST(one_of_two_is_enough)
+TEST(one_of_the_two_capabilities_to_read_files_suffices)
 {
 	ck_assert_uint_eq(without(CAPABILITY(CAP_DAC_READ_SEARCH)), 0);
 	ck_assert_uint_eq(without(CAPABILITY(CAP_DAC_OVERRIDE)), 0);
@@ -60,14 +60,14 @@ TEST(one_of_two_is_enough)
 	ck_assert_str_eq(found[0].name, "CAP_DAC_READ_SEARCH");
 }
 
-/* Who can become nobody has no child that is another's. */
-TEST(to_signal_is_for_other_users)
+/* A daemon that cannot change its user can signal all of its children without CAP_KILL. */
+TEST(cap_kill_is_needed_only_with_cap_setuid)
 {
 	ck_assert_uint_eq(without(CAPABILITY(CAP_SETUID) | CAPABILITY(CAP_KILL)), 1);
 	ck_assert_str_eq(found[0].name, "CAP_SETUID");
 }
 
-TEST(a_user_namespace_s_count_for_less)
+TEST(capabilities_without_effect_in_a_user_namespace_are_limitations)
 {
 	ck_assert_uint_eq(find((struct limitation_facts){.have = ALL, .in_user_namespace = true}),
 			  2);
@@ -77,12 +77,12 @@ TEST(a_user_namespace_s_count_for_less)
 		HAS(found[i].remedy, "user namespace");
 }
 
-TEST(all_at_once)
+TEST(all_limitations_fit_into_the_result)
 {
 	const size_t n =
 		find((struct limitation_facts){.have = 0, .no_getfd = true, .no_connector = true});
 
-	/* All but the one that is for who can become another. */
+	/* All but CAP_KILL, which is needed only with CAP_SETUID. */
 	ck_assert_uint_eq(n, LIMITATIONS_MAX - 1);
 	ck_assert_str_eq(found[0].name, "CAP_SYS_PTRACE");
 	ck_assert_str_eq(found[n - 2].name, "pidfd_getfd(2)");

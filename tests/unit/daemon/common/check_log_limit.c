@@ -10,15 +10,15 @@
 
 static const char one[] = "process %d", other[] = "file %d";
 static struct log_limit l;
-static struct log_limit_suppressed left;
+static struct log_limit_suppressed suppressed;
 
 static void set_up(void)
 {
 	memset(&l, 0, sizeof(l));
 }
 
-/* n lines of a kind; returns how many may be said. */
-static unsigned int say(const char *format, unsigned int n, uint64_t now)
+/* Passes n lines of a kind; returns the number of lines that are to be logged. */
+static unsigned int log_lines(const char *format, unsigned int n, uint64_t now)
 {
 	unsigned int said = 0;
 	char text[96];
@@ -32,46 +32,46 @@ static unsigned int say(const char *format, unsigned int n, uint64_t now)
 
 FIXTURE(set_up, NULL)
 
-TEST(some_are_said)
+TEST(lines_up_to_the_limit_are_logged)
 {
-	ck_assert_uint_eq(say(one, LOG_LIMIT_LINES, NOW), LOG_LIMIT_LINES);
-	ck_assert(!log_limit_next_suppressed(&l, LATER, &left));
-	ck_assert_uint_eq(say(one, LOG_LIMIT_LINES, LATER), LOG_LIMIT_LINES);
+	ck_assert_uint_eq(log_lines(one, LOG_LIMIT_LINES, NOW), LOG_LIMIT_LINES);
+	ck_assert(!log_limit_next_suppressed(&l, LATER, &suppressed));
+	ck_assert_uint_eq(log_lines(one, LOG_LIMIT_LINES, LATER), LOG_LIMIT_LINES);
 }
 
-TEST(the_rest_is_counted)
+TEST(lines_above_the_limit_are_counted)
 {
-	ck_assert_uint_eq(say(one, LOG_LIMIT_LINES + 7, NOW), LOG_LIMIT_LINES);
-	ck_assert(!log_limit_next_suppressed(&l, LATER - 1, &left));
-	ck_assert(log_limit_next_suppressed(&l, LATER, &left));
-	ck_assert_uint_eq(left.lines, 7);
-	ck_assert_str_eq(left.level, "4");
-	ck_assert_str_eq(left.last, "process %d, 37");
-	ck_assert(!log_limit_next_suppressed(&l, LATER, &left));
-	ck_assert_uint_eq(say(one, 1, LATER), 1);
+	ck_assert_uint_eq(log_lines(one, LOG_LIMIT_LINES + 7, NOW), LOG_LIMIT_LINES);
+	ck_assert(!log_limit_next_suppressed(&l, LATER - 1, &suppressed));
+	ck_assert(log_limit_next_suppressed(&l, LATER, &suppressed));
+	ck_assert_uint_eq(suppressed.lines, 7);
+	ck_assert_str_eq(suppressed.level, "4");
+	ck_assert_str_eq(suppressed.last, "process %d, 37");
+	ck_assert(!log_limit_next_suppressed(&l, LATER, &suppressed));
+	ck_assert_uint_eq(log_lines(one, 1, LATER), 1);
 }
 
-/* Not told yet, though its window is over: it goes on being counted. */
-TEST(nothing_is_lost_between)
+/* The window is over, and the suppressed lines were not reported yet. */
+TEST(lines_are_counted_until_they_are_reported)
 {
-	say(one, LOG_LIMIT_LINES + 7, NOW);
-	ck_assert_uint_eq(say(one, 1, LATER), 0);
-	ck_assert(log_limit_next_suppressed(&l, LATER, &left));
-	ck_assert_uint_eq(left.lines, 8);
+	log_lines(one, LOG_LIMIT_LINES + 7, NOW);
+	ck_assert_uint_eq(log_lines(one, 1, LATER), 0);
+	ck_assert(log_limit_next_suppressed(&l, LATER, &suppressed));
+	ck_assert_uint_eq(suppressed.lines, 8);
 }
 
-TEST(each_kind_for_itself)
+TEST(each_kind_has_its_own_limit)
 {
-	say(one, LOG_LIMIT_LINES + 1, NOW);
-	ck_assert_uint_eq(say(other, LOG_LIMIT_LINES + 2, NOW), LOG_LIMIT_LINES);
-	ck_assert(log_limit_next_suppressed(&l, LATER, &left));
-	ck_assert_uint_eq(left.lines, 1);
-	ck_assert(log_limit_next_suppressed(&l, LATER, &left));
-	ck_assert_uint_eq(left.lines, 2);
+	log_lines(one, LOG_LIMIT_LINES + 1, NOW);
+	ck_assert_uint_eq(log_lines(other, LOG_LIMIT_LINES + 2, NOW), LOG_LIMIT_LINES);
+	ck_assert(log_limit_next_suppressed(&l, LATER, &suppressed));
+	ck_assert_uint_eq(suppressed.lines, 1);
+	ck_assert(log_limit_next_suppressed(&l, LATER, &suppressed));
+	ck_assert_uint_eq(suppressed.lines, 2);
 }
 
-/* What there is no place for is said; places that tell nothing are used. */
-TEST(many_kinds)
+/* A slot becomes free when its window is over and it has no suppressed lines. */
+TEST(a_kind_without_a_slot_is_not_limited)
 {
 	static char kinds[LOG_LIMIT_KINDS + 1];
 
@@ -79,11 +79,11 @@ TEST(many_kinds)
 		(void)log_limit_take(&l, "4", &kinds[i], "", NOW);
 	for (size_t i = 0; i < 2 * LOG_LIMIT_LINES; i++)
 		ck_assert(log_limit_take(&l, "4", &kinds[LOG_LIMIT_KINDS], "", NOW));
-	say(&kinds[LOG_LIMIT_KINDS], LOG_LIMIT_LINES, LATER);
-	ck_assert_uint_eq(say(&kinds[LOG_LIMIT_KINDS], 1, LATER), 0);
+	log_lines(&kinds[LOG_LIMIT_KINDS], LOG_LIMIT_LINES, LATER);
+	ck_assert_uint_eq(log_lines(&kinds[LOG_LIMIT_KINDS], 1, LATER), 0);
 }
 
-TEST(a_long_line)
+TEST(a_long_line_is_cut_off)
 {
 	char text[2 * LOG_LIMIT_TEXT];
 
@@ -91,6 +91,6 @@ TEST(a_long_line)
 	text[sizeof(text) - 1] = '\0';
 	for (size_t i = 0; i <= LOG_LIMIT_LINES; i++)
 		(void)log_limit_take(&l, "4", one, text, NOW);
-	ck_assert(log_limit_next_suppressed(&l, LATER, &left));
-	ck_assert_uint_eq(strlen(left.last), LOG_LIMIT_TEXT - 1);
+	ck_assert(log_limit_next_suppressed(&l, LATER, &suppressed));
+	ck_assert_uint_eq(strlen(suppressed.last), LOG_LIMIT_TEXT - 1);
 }

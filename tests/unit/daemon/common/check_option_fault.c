@@ -32,7 +32,7 @@ static const struct {
 	 "--a-very-long-option-that-is-no", "not known"},
 };
 
-TESTS(words, array_size(faults))
+TESTS(a_refused_option_is_described, array_size(faults))
 {
 	char name[] = "name", *argv[] = {name, strdup(faults[_i].word), NULL};
 	struct option_fault fault = {"", ""};
@@ -56,7 +56,7 @@ static const struct {
 	{"", NULL},	      {"x", NULL},	    {"detatch", "detach"},
 };
 
-TESTS(distances, array_size(nearest))
+TESTS(the_nearest_name_is_suggested, array_size(nearest))
 {
 	static const char *const names[] = {"status", "start", "stop", "detach"};
 	const char *found = option_nearest(nearest[_i].word, names, array_size(names));

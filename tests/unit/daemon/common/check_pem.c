@@ -34,7 +34,7 @@ static const struct {
 	 "PRIVATE KEY", PEM_ENCRYPTED},
 };
 
-TESTS(of_files, (array_size(files)))
+TESTS(the_first_fault_is_found, (array_size(files)))
 {
 	ck_assert_int_eq(pem_check(files[_i].text, files[_i].kind), files[_i].result);
 }

@@ -1,4 +1,4 @@
-/* What needs root is left out where the test does not run as root. */
+/* Tests that need root are left out if the program does not run as root. */
 #include "daemon/common/privileges.h"
 
 #include <fcntl.h>
@@ -41,9 +41,9 @@ static void assert_ids(uid_t expected)
 	}
 }
 
-/* Each test gives up its own process's power: CK_FORK=no cannot be. */
+/* Each test drops the privileges of its own process, so CK_FORK=no does not work here. */
 
-TEST_IF(drops_everything, getuid() == 0)
+TEST_IF(drop_removes_all_privileges, getuid() == 0)
 {
 	OK(setgroups(1, &(gid_t){1}));
 	ck_assert_uint_ne(effective(), 0);
@@ -62,7 +62,7 @@ TEST_IF(drops_everything, getuid() == 0)
 	ck_assert_int_lt(open("/proc/1/mem", O_RDONLY | O_CLOEXEC), 0);
 }
 
-TEST_IF(keeps_what_it_is_told_to, getuid() == 0)
+TEST_IF(drop_keeps_the_listed_capabilities, getuid() == 0)
 {
 	OK(privileges_drop(NOBODY, NOBODY, KEEP, true));
 	assert_ids(NOBODY);
@@ -71,36 +71,36 @@ TEST_IF(keeps_what_it_is_told_to, getuid() == 0)
 	ck_assert_int_eq(prctl(PR_GET_DUMPABLE, 0, 0, 0, 0), 1);
 	ck_assert_int_eq(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0), 1);
 	ck_assert_int_ne(setresuid(0, 0, 0), 0);
-	/* Again, to less. */
+	/* A second call can drop more. */
 	OK(privileges_drop(PRIVILEGES_KEEP_ID, PRIVILEGES_KEEP_ID, 0, false));
 	ck_assert_uint_eq(effective(), 0);
 }
 
-TEST_IF(keeps_ids, getuid() == 0)
+TEST_IF(drop_keeps_the_ids_on_request, getuid() == 0)
 {
 	OK(privileges_drop(PRIVILEGES_KEEP_ID, PRIVILEGES_KEEP_ID, KEEP, false));
 	assert_ids(0);
 	ck_assert_uint_eq(effective(), KEEP);
 }
 
-TEST_IF(works_for_an_ordinary_user, getuid() == 0)
+TEST_IF(drop_works_for_an_ordinary_user, getuid() == 0)
 {
 	OK(setgroups(0, NULL));
 	OK(setresgid(NOBODY, NOBODY, NOBODY));
 	OK(setresuid(NOBODY, NOBODY, NOBODY));
-	/* What he does not have he cannot keep. */
+	/* An ordinary user has no capabilities to keep. */
 	OK(privileges_drop(PRIVILEGES_KEEP_ID, PRIVILEGES_KEEP_ID, KEEP, false));
 	ck_assert_uint_eq(effective(), 0);
 	assert_ids(NOBODY);
 	ck_assert_int_eq(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0), 1);
 	OK(prctl(PR_GET_DUMPABLE, 0, 0, 0, 0));
-	/* And become another he cannot either. */
+	/* An ordinary user cannot change the user or the group. */
 	ck_assert_int_eq(privileges_drop(1, PRIVILEGES_KEEP_ID, 0, false), -EPERM);
 	ck_assert_int_eq(privileges_drop(PRIVILEGES_KEEP_ID, 1, 0, false), -EPERM);
 }
 
-/* The effective set of a program that this process executes. */
-static capability_set given_by_exec(void)
+/* Returns the effective set of a program that this process executes. */
+static capability_set effective_after_exec(void)
 {
 	unsigned long long set = 0;
 	int ends[2];
@@ -124,7 +124,7 @@ static capability_set given_by_exec(void)
 	return set;
 }
 
-TEST_IF(limits_the_broker, getuid() == 0)
+TEST_IF(limit_keeps_the_capabilities_to_hand_on_permitted, getuid() == 0)
 {
 	const capability_set handed_on = CAPABILITY(CAP_SYS_NICE);
 
@@ -133,16 +133,16 @@ TEST_IF(limits_the_broker, getuid() == 0)
 	ck_assert_uint_eq(effective(), KEEP);
 	for (int cap = 0; cap < 64; cap++)
 		ck_assert(bounding_has(cap) == (((KEEP | handed_on) & CAPABILITY(cap)) != 0));
-	/* A child that it starts has what is handed on, too, all the same. */
+	/* A program that root executes also gets the capabilities to hand on. */
 	ck_assert_int_eq(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0), 1);
-	ck_assert_uint_eq(given_by_exec(), KEEP | handed_on);
-	/* CAP_SETPCAP is gone: it can drop no more of the bounding set. */
+	ck_assert_uint_eq(effective_after_exec(), KEEP | handed_on);
+	/* Without CAP_SETPCAP the bounding set stays as it is. */
 	OK(privileges_limit(0, KEEP));
 	ck_assert_uint_eq(effective(), 0);
 	ck_assert(bounding_has(CAP_SYS_NICE));
 }
 
-TEST_IF(makes_effective_what_is_permitted, getuid() == 0)
+TEST_IF(make_effective_sets_permitted_capabilities_only, getuid() == 0)
 {
 	const capability_set handed_on = CAPABILITY(CAP_SYS_NICE);
 
@@ -153,7 +153,7 @@ TEST_IF(makes_effective_what_is_permitted, getuid() == 0)
 	ck_assert_uint_eq(effective(), KEEP | handed_on);
 }
 
-TEST(reads_by_the_least_that_there_is)
+TEST(to_read_prefers_the_weaker_capability)
 {
 	const capability_set reads = CAPABILITY(CAP_DAC_READ_SEARCH);
 	const capability_set writes = CAPABILITY(CAP_DAC_OVERRIDE);
@@ -164,7 +164,7 @@ TEST(reads_by_the_least_that_there_is)
 	ck_assert_uint_eq(privileges_to_read(KEEP), 0);
 }
 
-TEST(drops_an_ordinary_user_s)
+TEST(drop_sets_no_new_privs_also_without_root)
 {
 	OK(privileges_drop(PRIVILEGES_KEEP_ID, PRIVILEGES_KEEP_ID, 0, false));
 	ck_assert_uint_eq(effective(), 0);

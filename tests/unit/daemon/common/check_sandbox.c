@@ -19,25 +19,25 @@
 
 #include "tests/unit/suite.h"
 
-/* The numbers of this process's parent, and of write_dir, in a call. */
+/* In the arguments of a call: stand for the pid of the parent process, and for write_dir. */
 #define PARENT	  LONG_MIN
 #define DIRECTORY (LONG_MIN + 1)
 
 #define POINTER(p) ((long)(uintptr_t)(p))
 
-/* What is tried, as it is, without what libc makes of it; or a function. */
+/* A system call that is made without libc's wrapper; or a function. */
 struct attempt {
 	const char *name;
-	int unwind, ship; /* what each sandbox answers: 0 or an errno */
+	int unwind, ship; /* the result in each sandbox: 0 or an errno */
 	int (*function)(void);
 	long number, arguments[4];
 };
 
-/* Where SANDBOX_SHIP may write, and a name elsewhere. */
+/* The directory in which SANDBOX_SHIP may write, and a path outside of it. */
 static int write_dir = -1;
 static char elsewhere[64];
 
-static char room[256]; /* for what calls return */
+static char result[256]; /* memory to which calls write */
 
 static int try(const struct attempt *a)
 {
@@ -54,7 +54,7 @@ static int try(const struct attempt *a)
 
 static int socket_udp6(void)
 {
-	/* A machine may have no IPv6: then it was the kernel that answered. */
+	/* EAFNOSUPPORT: the filter permits the call, and the kernel has no IPv6. */
 	return socket(AF_INET6, SOCK_DGRAM | SOCK_NONBLOCK, 0) < 0 && errno != EAFNOSUPPORT ? errno
 											    : 0;
 }
@@ -100,7 +100,7 @@ static int make_sealed_file(void)
 	return 0;
 }
 
-/* stdio asks a terminal, which standard output is here, for more. */
+/* Standard output is a terminal here, about which stdio makes further calls. */
 static int write_to_stream(void)
 {
 	FILE *f = fdopen(STDOUT_FILENO, "w");
@@ -115,7 +115,7 @@ static int compare_int(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-/* So large that glibc asks how much memory there is. */
+/* The array is so large that glibc's qsort calls sysinfo(2). */
 static int sort(void)
 {
 	size_t n = 100000;
@@ -138,8 +138,8 @@ static int sort(void)
 /* clang-format on */
 
 /*
- * ENOSYS is what a filter that kills kills for; no call here fails so by
- * itself.
+ * ENOSYS: a filter that kills kills the process at this call. Without a sandbox no call of this
+ * table fails with ENOSYS.
  */
 static const struct attempt attempts[] = {
 	CALL("open_to_read", ENOENT, 0, SYS_openat, AT_FDCWD, POINTER("/"), O_RDONLY),
@@ -149,13 +149,13 @@ static const struct attempt attempts[] = {
 	CALL("open_unnamed", ENOENT, ENOSYS, SYS_openat, AT_FDCWD, POINTER("/tmp"), O_TMPFILE,
 	     0600),
 	CALL("truncate_file", ENOENT, ENOSYS, SYS_openat, AT_FDCWD, POINTER("/dev/null"), O_TRUNC),
-	CALL("stat_path", ENOENT, 0, SYS_newfstatat, AT_FDCWD, POINTER("/"), POINTER(room)),
-	CALL("stat_path_by_flag", ENOENT, 0, SYS_newfstatat, AT_FDCWD, POINTER("/"), POINTER(room),
-	     AT_EMPTY_PATH),
-	CALL("stat_descriptor", 0, 0, SYS_fstat, STDERR_FILENO, POINTER(room)),
+	CALL("stat_path", ENOENT, 0, SYS_newfstatat, AT_FDCWD, POINTER("/"), POINTER(result)),
+	CALL("stat_path_by_flag", ENOENT, 0, SYS_newfstatat, AT_FDCWD, POINTER("/"),
+	     POINTER(result), AT_EMPTY_PATH),
+	CALL("stat_descriptor", 0, 0, SYS_fstat, STDERR_FILENO, POINTER(result)),
 	CALL("access_path", ENOENT, 0, SYS_faccessat, AT_FDCWD, POINTER("/"), R_OK),
 	CALL("read_link", ENOENT, 0, SYS_readlinkat, AT_FDCWD, POINTER("/proc/self/exe"),
-	     POINTER(room), sizeof(room)),
+	     POINTER(result), sizeof(result)),
 	CALL("unlink_path", ENOSYS, ENOSYS, SYS_unlinkat, AT_FDCWD, POINTER("/does/not/exist")),
 	CALL("socket_tcp", ENOSYS, 0, SYS_socket, AF_INET, SOCK_STREAM | SOCK_CLOEXEC),
 	FUNCTION(socket_udp6, ENOSYS, 0),
@@ -163,7 +163,7 @@ static const struct attempt attempts[] = {
 	CALL("socket_unix", ENOSYS, EAFNOSUPPORT, SYS_socket, AF_UNIX, SOCK_STREAM),
 	CALL("socket_netlink", ENOSYS, EAFNOSUPPORT, SYS_socket, AF_NETLINK, SOCK_RAW),
 	CALL("socket_packet", ENOSYS, ENOSYS, SYS_socket, AF_PACKET, SOCK_DGRAM),
-	CALL("socket_pair", ENOSYS, 0, SYS_socketpair, AF_UNIX, SOCK_STREAM, 0, POINTER(room)),
+	CALL("socket_pair", ENOSYS, 0, SYS_socketpair, AF_UNIX, SOCK_STREAM, 0, POINTER(result)),
 	CALL("listen_to", ENOSYS, ENOSYS, SYS_listen, -1, 1),
 	CALL("execute", ENOSYS, ENOSYS, SYS_execve, POINTER("/does/not/exist")),
 	CALL("make_process", ENOSYS, ENOSYS, SYS_clone, SIGCHLD),
@@ -187,10 +187,10 @@ static const struct attempt attempts[] = {
 	FUNCTION(sort, 0, 0),
 };
 
-/* Of the child: no errno. */
+/* The exit status of a child that could not enter the sandbox; no errno has this number. */
 #define NO_SANDBOX 255
 
-/* Tries it in a child with this filter; returns wait's status. */
+/* Makes the attempt in a child with this filter. Returns the status of waitpid(2). */
 static int run(enum sandbox sandbox, bool kill, const struct attempt *a)
 {
 	int status;
@@ -198,7 +198,7 @@ static int run(enum sandbox sandbox, bool kill, const struct attempt *a)
 
 	ck_assert_int_ge(pid, 0);
 	if (pid == 0) {
-		/* What FIONREAD and stdio can ask. */
+		/* FIONREAD needs a pipe, and stdio's check for a terminal needs a terminal. */
 		int terminal = posix_openpt(O_RDWR | O_NOCTTY);
 		int fds[2];
 
@@ -229,17 +229,17 @@ static void check(enum sandbox sandbox, const struct attempt *a, int expected)
 			      (unsigned int)status, expected);
 }
 
-TESTS(unwind, array_size(attempts))
+TESTS(unwind_may_make_only_harmless_calls, array_size(attempts))
 {
 	check(SANDBOX_UNWIND, &attempts[_i], attempts[_i].unwind);
 }
 
-TESTS(ship, array_size(attempts))
+TESTS(ship_may_make_only_its_calls, array_size(attempts))
 {
 	check(SANDBOX_SHIP, &attempts[_i], attempts[_i].ship);
 }
 
-static const struct attempt *named(const char *name)
+static const struct attempt *attempt_named(const char *name)
 {
 	for (size_t i = 0; i < array_size(attempts); i++)
 		if (strcmp(attempts[i].name, name) == 0)
@@ -248,22 +248,22 @@ static const struct attempt *named(const char *name)
 	return NULL;
 }
 
-/* Else a failure above could be the machine's. */
-TEST(without_a_sandbox_they_work)
+/* Shows that the failures above are those of the sandbox and not of the machine. */
+TEST(the_calls_work_without_a_sandbox)
 {
 	static const char *const names[] = {"open_to_write", "socket_pair", "socket_unix",
 					    "map_code",	     "make_code",   "signal_parent"};
 
 	for (size_t i = 0; i < array_size(names); i++)
-		OK(try(named(names[i])));
-	ck_assert_int_eq(try(named("execute")), ENOENT);
+		OK(try(attempt_named(names[i])));
+	ck_assert_int_eq(try(attempt_named("execute")), ENOENT);
 }
 
-/* The same number as FIONREAD's rule has, and the other sandbox. */
-TEST(asks_how_much_to_read)
+/* FIONREAD of a descriptor, in both sandboxes. */
+TEST(only_ship_may_use_fionread)
 {
 	static const struct attempt a =
-		CALL("FIONREAD", ENOSYS, 0, SYS_ioctl, 0, FIONREAD, POINTER(room));
+		CALL("FIONREAD", ENOSYS, 0, SYS_ioctl, 0, FIONREAD, POINTER(result));
 
 	check(SANDBOX_SHIP, &a, 0);
 	check(SANDBOX_UNWIND, &a, ENOSYS);
@@ -281,10 +281,10 @@ static void check_once(int expected, struct attempt a)
 	check_once(expected, (struct attempt)CALL(name, 0, 0, __VA_ARGS__))
 #define MAKE (O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC)
 
-TEST(writes_in_its_directory)
+TEST(ship_writes_in_its_directory_only)
 {
 	char path[] = "/tmp/check_sandbox.XXXXXX";
-	/* 5.13; the filter cannot see where a name leads. */
+	/* Landlock (Linux 5.13): the filter alone cannot see whether a name is absolute. */
 	const bool confined = syscall(SYS_landlock_create_ruleset, NULL, 0, 1) > 0;
 
 	ck_assert_ptr_nonnull(mkdtemp(path));
@@ -310,8 +310,8 @@ TEST(writes_in_its_directory)
 	OK(rmdir(path));
 }
 
-/* clone3 fails in every mode: glibc must be able to go on without it. */
-TEST(clone3_is_not_there)
+/* glibc calls clone3 first, and clone if clone3 fails with ENOSYS. */
+TEST(clone3_fails_with_enosys_even_if_forbidden_calls_kill)
 {
 	static const struct attempt a = CALL("clone3", 0, 0, SYS_clone3, 0);
 	int status = run(SANDBOX_SHIP, true, &a);
@@ -321,7 +321,7 @@ TEST(clone3_is_not_there)
 }
 
 #ifdef __x86_64__
-TESTS(kills_for_other_numbers, SANDBOX_SHIP + 1)
+TESTS(a_call_of_another_architecture_kills, SANDBOX_SHIP + 1)
 {
 	static const struct attempt a = CALL("x32", 0, 0, 0x40000000 + SYS_getpid, 0);
 	int status = run((enum sandbox)_i, false, &a);

@@ -1,4 +1,4 @@
-/* What the broker does where descriptors are short. */
+/* The behaviour of the broker when descriptors are short. */
 #include "daemon/broker/children/children.h"
 #include "lib/base/ipc.h"
 #include "daemon/broker/children/child.h"
@@ -63,8 +63,8 @@ static void tear_down(void)
 
 FIXTURE(set_up, tear_down)
 
-/* Its descriptor would be lost, and the sender blamed for that. */
-TEST(a_message_waits_for_a_descriptor)
+/* Without room the kernel drops the descriptor, and the broker would blame the sender. */
+TEST(a_message_is_read_only_while_a_descriptor_is_free)
 {
 	const uint64_t before = shortage_count();
 	int fd = 0;
@@ -91,7 +91,7 @@ TEST(a_message_waits_for_a_descriptor)
 	ck_assert_uint_eq(messages, 2);
 }
 
-TEST(it_is_no_lack_where_there_are_some)
+TEST(a_shortage_is_reported_only_while_no_descriptor_is_free)
 {
 	OK(shortage_check_descriptors());
 	full_but(&full, 0);
@@ -102,8 +102,8 @@ TEST(it_is_no_lack_where_there_are_some)
 	ck_assert(!shortage_is(0) && !shortage_is(ESRCH) && !shortage_is(EPERM));
 }
 
-/* Another process of it is tried after waits that double. */
-TEST(a_child_that_cannot_be_started)
+/* children_check() tries to start the process again. */
+TEST(starting_a_child_is_tried_again_after_waits_that_double)
 {
 	struct child *child = &c.capture;
 
@@ -112,7 +112,7 @@ TEST(a_child_that_cannot_be_started)
 	child->pid = 0;
 	OK(loop_new(&state.loop));
 	children_init(&c);
-	child->started_ns = 1; /* the last one has lived for long */
+	child->started_ns = 1; /* the last process has lived for a long time */
 	full_but(&full, 0);
 	for (uint32_t i = 1; i <= 5; i++) {
 		child->restart_ns = 1;

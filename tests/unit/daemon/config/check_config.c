@@ -11,7 +11,7 @@
 
 FIXTURE(setup, teardown)
 
-TEST(defaults)
+TEST(an_empty_file_gives_the_defaults)
 {
 	read_main("");
 	resolve();
@@ -25,7 +25,7 @@ TEST(defaults)
 	ck_assert_uint_eq(config.n_targets, 0);
 }
 
-TEST(everything)
+TEST(all_keys_are_read)
 {
 	const struct target_config *t;
 
@@ -81,7 +81,7 @@ TEST(everything)
 	ck_assert(t->thread_id_format == THREAD_ID_PTHREAD);
 	ck_assert_str_eq(t->platform, "native");
 	ck_assert_uint_eq(t->max_instances, 3);
-	/* Of the sections above, and of nobody. */
+	/* Values of [sentry] and [profiler], and a default. */
 	ck_assert_uint_eq(t->rate_hz, 53);
 	ck_assert_str_eq(t->dsn, DSN);
 	ck_assert_str_eq(t->release, "app@1");
@@ -167,14 +167,14 @@ static const struct {
 	{"[sentry]\ndsn_file = /\n", "f:2: dsn_file: /: not a regular file"},
 };
 
-TESTS(of_wrong_text, array_size(wrong))
+TESTS(each_wrong_line_is_a_fault, array_size(wrong))
 {
 	read_main(wrong[_i].text);
 	expect(wrong[_i].faults);
 	ck_assert_uint_eq(faults.n_errors, faults.n);
 }
 
-TEST(a_secret_is_no_fault_s_text)
+TEST(faults_contain_no_secrets)
 {
 	read_main("[sentry]\ndsn = https://0123456789abcdef@/x\n"
 		  "https_proxy = " LONG200 "\n");
@@ -183,7 +183,7 @@ TEST(a_secret_is_no_fault_s_text)
 	ck_assert_uint_eq(faults.n, 2);
 }
 
-TEST(many_faults)
+TEST(further_faults_are_counted_and_not_kept)
 {
 	char text[4096] = "[sentry]\n";
 	size_t n = strlen(text);
@@ -196,21 +196,21 @@ TEST(many_faults)
 	ck_assert_str_eq(faults.v[99].text, "f:101: unknown key x");
 }
 
-TEST(the_longest_name)
+TEST(a_name_of_40_bytes_is_accepted)
 {
 	read_main("[target \"" LONG40 "\"]\ncomm = a\n");
 	expect("");
 	ck_assert_str_eq(config.targets[0].name, LONG40);
 }
 
-TEST(main_sections_in_targets_d)
+TEST(files_of_targets_d_may_have_target_sections_only)
 {
 	read_as("[sentry]\nrelease = x\n" TARGET_X, CONFIG_TARGETS_D, 0100600);
 	expect("f:1: [sentry] belongs in the main file");
 	ck_assert_uint_eq(config.n_targets, 1);
 }
 
-TEST(after_resolving)
+TEST(faults_of_several_values_are_found_by_config_resolve)
 {
 	read_main("[target \"a\"]\nprofile_session_sample_rate = 1\n"
 		  "[target \"b\"]\ncomm = b\n"
@@ -227,8 +227,8 @@ TEST(after_resolving)
 	ck_assert_uint_eq(faults.n_errors, 2);
 }
 
-/* A rule that is none is said to be that, and not to lack. */
-TEST(a_rule_that_is_wrong)
+/* Only the wrong rule is reported, not the lack of a rule. */
+TEST(a_section_with_a_wrong_rule_is_not_a_section_without_a_rule)
 {
 	read_main("[target \"a\"]\nuser = no such user\n"
 		  "profile_session_sample_rate = 1\n");
@@ -254,13 +254,13 @@ static const struct {
 	{TARGET_X, 0646, "f: can be written by others"},
 };
 
-TESTS(who_may_read, array_size(modes))
+TESTS(others_may_not_write_the_file_nor_read_a_dsn, array_size(modes))
 {
 	read_as(modes[_i].text, CONFIG_MAIN, 0100000 | modes[_i].mode);
 	expect(modes[_i].faults);
 }
 
-TEST(of_somebody_else)
+TEST(the_file_must_belong_to_root_or_to_this_user)
 {
 	struct config_text t = {"f", CONFIG_MAIN, TARGET_X, strlen(TARGET_X), 0100600, 12345};
 
@@ -278,7 +278,7 @@ static void write_file(const char *path, const char *text, mode_t mode)
 	close(fd);
 }
 
-TEST(files)
+TEST(the_main_file_and_targets_d_are_read_in_order)
 {
 	const char *dir = suite_directory();
 	char path[128], text[1024];

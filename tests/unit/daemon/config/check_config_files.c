@@ -92,7 +92,7 @@ static const struct {
 
 FIXTURE(make_files, remove_files)
 
-TESTS(of_certificates, array_size(certificates))
+TESTS(faults_of_certificates_are_found_at_the_start, array_size(certificates))
 {
 	char text[512];
 
@@ -100,8 +100,8 @@ TESTS(of_certificates, array_size(certificates))
 	check_with(text, nothing, CONFIG_AT_START, certificates[_i].faults);
 }
 
-/* A reload opens none of them: who renews a key is not in its way. */
-TEST(of_certificates_that_are_used)
+/* At a reload the files may be incomplete because a program is renewing them. */
+TEST(faults_of_certificates_are_warnings_at_a_reload)
 {
 	check_with("[sentry]\nca_certs = ~/a\nclient_cert = ~/b\n"
 		   "client_key = ~/c\n",
@@ -111,7 +111,7 @@ TEST(of_certificates_that_are_used)
 	ck_assert_uint_eq(faults.n_errors, 0);
 }
 
-TEST(of_an_option)
+TEST(a_fault_names_the_option)
 {
 	char problem[CONFIG_PROBLEM_MAX];
 
@@ -127,8 +127,8 @@ static char *authorities(const char *name)
 	return strcmp(name, "SSL_CERT_FILE") == 0 ? nowhere : NULL;
 }
 
-/* It may be meant for other programs: a start goes on. */
-TESTS(of_the_environment, 3)
+/* The variable may be meant for other programs, so the daemon starts all the same. */
+TESTS(a_fault_of_ssl_cert_file_is_a_warning, 3)
 {
 	check_with("[sentry]\n", authorities,
 		   _i == 0   ? CONFIG_AT_START
@@ -140,7 +140,7 @@ TESTS(of_the_environment, 3)
 	ck_assert_str_eq(config.ca_certs, "/nowhere/x");
 }
 
-TEST(beats_the_environment)
+TEST(ca_certs_overrides_ssl_cert_file)
 {
 	check_with("[sentry]\nca_certs = ~/cert\n", authorities, CONFIG_AT_CHECK, "");
 	ck_assert(!config.ca_certs_by_variable);
@@ -162,7 +162,7 @@ static const struct {
 	{"[profiler]\nspool = ~/text\n", ""}, /* nothing is sent */
 };
 
-TESTS(of_spools, array_size(spools))
+TESTS(a_spool_that_cannot_be_used_is_a_fault, array_size(spools))
 {
 	check_with(spools[_i].text, nothing, CONFIG_AT_START, spools[_i].faults);
 	config_faults_fini(&faults);

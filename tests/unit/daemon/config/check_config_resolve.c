@@ -1,4 +1,4 @@
-/* What the environment and the command line add, and what is printed then. */
+/* Values of the environment and of the command line; printing and comparing configurations. */
 #include "daemon/config/config.h"
 
 #include <sys/mman.h>
@@ -35,7 +35,7 @@ static char *environment(const char *name)
 
 FIXTURE(setup, teardown)
 
-TEST(environment_where_nothing_is_given)
+TEST(variables_set_what_the_file_does_not_give)
 {
 	const struct target_config *t;
 
@@ -53,8 +53,8 @@ TEST(environment_where_nothing_is_given)
 	ck_assert(t->lifecycle == LIFECYCLE_TRACE);
 }
 
-/* A chunk that calls threads otherwise than their program leads nowhere. */
-TEST(pthreads_where_they_are_known)
+/* Capture can read pthread_self() on x86-64 only. */
+TEST(pthread_ids_are_refused_on_other_architectures)
 {
 #if defined(__x86_64__)
 	static const char expected[] = "";
@@ -71,7 +71,7 @@ TEST(pthreads_where_they_are_known)
 	expect(expected);
 }
 
-TEST(what_is_given_beats_it)
+TEST(the_file_overrides_variables)
 {
 	const struct target_config *t;
 
@@ -99,7 +99,7 @@ static char *bad_environment(const char *name)
 	return strcmp(name, "SENTRY_PROFILE_SESSION_SAMPLE_RATE") == 0 ? two : NULL;
 }
 
-TEST(bad_variables)
+TEST(wrong_variables_are_faults)
 {
 	ck_assert_int_eq(config_resolve(&config, bad_environment, &faults), -EINVAL);
 	expect("SENTRY_DSN: the DSN\n"
@@ -117,8 +117,8 @@ static char *proxies(const char *name)
 	return strcmp(name, "all_proxy") == 0 ? good : NULL;
 }
 
-/* What is used: the first of those that there are, if no key replaces it. */
-TEST(proxies_of_the_environment)
+/* libcurl uses the first variable that is set, unless a key of the configuration replaces it. */
+TEST(a_wrong_proxy_variable_that_libcurl_would_use_is_a_warning)
 {
 	read_main("[sentry]\nrelease = x\n");
 	OK(config_resolve(&config, proxies, &faults));
@@ -131,7 +131,7 @@ TEST(proxies_of_the_environment)
 	expect("");
 }
 
-TEST(the_command_line_beats_both)
+TEST(options_override_the_file_and_the_variables)
 {
 	char problem[CONFIG_PROBLEM_MAX];
 
@@ -146,7 +146,7 @@ TEST(the_command_line_beats_both)
 	ck_assert_uint_eq(config.targets[1].rate_hz, 6);
 }
 
-TEST(implicit)
+TEST(a_process_without_a_section_is_profiled_by_default)
 {
 	struct target_config t;
 
@@ -160,8 +160,8 @@ TEST(implicit)
 	ck_assert_uint_eq(t.rate_hz, 101);
 }
 
-/* What is printed, read again, is the same, but for what is hidden. */
-TEST(printed)
+/* The printed text gives the same configuration, apart from secrets, which are not printed. */
+TEST(a_printed_configuration_can_be_read_again)
 {
 	int fd = memfd_create("out", MFD_CLOEXEC);
 	char text[8192];
@@ -198,23 +198,23 @@ TEST(printed)
 	config_fini(&again);
 }
 
-static char told[512];
+static char changed_keys[512];
 
 static void on_key(void *ctx, const char *section, const char *key)
 {
-	size_t n = strlen(told);
+	size_t n = strlen(changed_keys);
 
 	(void)ctx;
-	(void)snprintf(told + n, sizeof(told) - n, "%s%s ", section, key);
+	(void)snprintf(changed_keys + n, sizeof(changed_keys) - n, "%s%s ", section, key);
 }
 
-/* As it was in old: what the section of this name is now. */
+/* Returns true if the section of this name has the same values in old and in config. */
 static bool is_same(const struct config *old, const char *name)
 {
 	return target_config_equal(config_target(old, name), config_target(&config, name));
 }
 
-TEST(changes)
+TEST(changed_sections_and_keys_are_found)
 {
 	struct config old;
 
@@ -231,20 +231,20 @@ TEST(changes)
 	ck_assert(is_same(&old, "same") && is_same(&old, "own_rate"));
 	ck_assert(!is_same(&old, "changed"));
 	ck_assert_ptr_null(config_target(&config, "other"));
-	told[0] = '\0';
+	changed_keys[0] = '\0';
 	config_changed_keys(&old, &config, on_key, NULL);
-	ck_assert_str_eq(told, "");
+	ck_assert_str_eq(changed_keys, "");
 	config_fini(&config);
 
-	/* What it takes from [profiler] is its own, too. */
+	/* A value that a section takes over from [profiler] counts as a value of the section. */
 	config_init(&config);
 	read_main("[sentry]\nretry_5xx = yes\n[profiler]\nrate_hz = 6\n"
 		  "spool_max_chunks = 7\n[target \"same\"]\n" RULES "[target \"own_rate\"]\n" RULES
 		  "rate_hz = 9\n");
 	resolve();
 	ck_assert(!is_same(&old, "same") && is_same(&old, "own_rate"));
-	told[0] = '\0';
+	changed_keys[0] = '\0';
 	config_changed_keys(&old, &config, on_key, NULL);
-	ck_assert_str_eq(told, "[sentry]retry_5xx [profiler]spool_max_chunks ");
+	ck_assert_str_eq(changed_keys, "[sentry]retry_5xx [profiler]spool_max_chunks ");
 	config_fini(&old);
 }

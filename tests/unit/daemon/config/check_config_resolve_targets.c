@@ -1,4 +1,4 @@
-/* Sections that no process can be one of, by their rules or by others. */
+/* Sections that match no process: because of their own rules, or because of earlier sections. */
 #include "daemon/config/config.h"
 #include "daemon/config/config_read.h"
 #include "daemon/config/config_resolve.h"
@@ -43,7 +43,7 @@ static const struct {
 
 FIXTURE(setup, teardown)
 
-TESTS(rules_that_fit_nothing, array_size(rules))
+TESTS(a_rule_that_no_process_can_match_is_a_fault, array_size(rules))
 {
 	char text[512], expected[512] = "";
 
@@ -52,7 +52,7 @@ TESTS(rules_that_fit_nothing, array_size(rules))
 	if (rules[_i].fault != NULL)
 		(void)snprintf(expected, sizeof(expected), "f:3: %.*s: %s",
 			       (int)strcspn(rules[_i].rule, " "), rules[_i].rule, rules[_i].fault);
-	/* And it is not said to have no rule beside. */
+	/* config_resolve() does not report in addition that the section has no rule. */
 	(void)!config_resolve(&config, nothing, &faults);
 	expect(expected);
 }
@@ -71,22 +71,22 @@ static const struct {
 	{FIRST SECOND "exe = /x\nuser = 0\n", ""},
 	{SECTION("a") RATE "user = 0\n" SECOND "user = root\n",
 	 "f:4: [target \"b\"]: matches no process"},
-	/* What is no rule makes no difference. */
+	/* Keys that are no rules make no difference. */
 	{SECTION("a") RATE "comm = x\nmax_instances = 1\n" SECOND "comm = x\nmin_age_seconds = 9\n",
 	 "f:5: [target \"b\"]: matches no process"},
-	/* One without a rule is another fault. */
+	/* A section without a rule is a fault of its own. */
 	{SECTION("a") RATE SECOND "comm = x\n", "f:1: [target \"a\"] has no"},
 };
 
-TESTS(sections_that_come_too_late, array_size(sections))
+TESTS(a_section_is_warned_of_if_an_earlier_one_matches_its_processes, array_size(sections))
 {
 	read_main(sections[_i].text);
 	(void)!config_resolve(&config, nothing, &faults);
 	expect(sections[_i].faults);
 }
 
-/* Found by sections, and by keys, and in two files. */
-TEST(in_their_order)
+/* The faults are of sections and of keys, in two files. */
+TEST(faults_are_in_the_order_of_files_and_lines)
 {
 	read_main(SECTION("a") RATE "comm = a\nprofile_lifecycle = trace\n"
 				    "autostart = yes\nspeed = 1\n" SECTION("b"));

@@ -24,7 +24,7 @@ static const char *const good[] = {
 	"http://[::1]:/",
 };
 
-TESTS(proxies, array_size(good))
+TESTS(valid_proxy_urls_are_accepted, array_size(good))
 {
 	ck_assert_msg(config_proxy_problem(good[_i]) == NULL, "%s: %s", good[_i],
 		      config_proxy_problem(good[_i]));
@@ -49,7 +49,7 @@ static const struct {
 	{"http://[::1]:x", "port"},
 };
 
-TESTS(no_proxies, array_size(wrong))
+TESTS(wrong_proxy_urls_are_refused, array_size(wrong))
 {
 	const char *problem = config_proxy_problem(wrong[_i].url);
 

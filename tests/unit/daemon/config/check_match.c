@@ -12,7 +12,7 @@ static void set(char *field, const char *value)
 	memcpy(field, value, strlen(value) + 1);
 }
 
-static void section(struct target_config *t)
+static void init_section(struct target_config *t)
 {
 	*t = (struct target_config){.uid = CONFIG_UID_ANY};
 }
@@ -29,7 +29,7 @@ static const struct process_facts nginx = {
 	.pid_file_pid = 0,
 };
 
-/* One rule each; the value that fits, and one that does not. */
+/* Each row has one rule: a pattern that matches nginx, and one that does not. */
 static const struct {
 	size_t offset;
 	const char *fits, *other;
@@ -46,14 +46,14 @@ static const struct {
 	{RULE(unit), "system.slice", "user.slice"},
 };
 
-TESTS(rule, array_size(rules))
+TESTS(each_rule_is_compared_with_its_fact, array_size(rules))
 {
 	struct process_facts unknown = {
 		.pid = 42, .uid = 33, .pid_file_pid = -1, .comm = nginx.comm};
 	struct match_refusal why;
 	struct target_config t;
 
-	section(&t);
+	init_section(&t);
 	ck_assert(!match_has_rules(&t));
 	ck_assert_int_eq(match_process(&t, &nginx), MATCH_NO);
 	set((char *)&t + rules[_i].offset, rules[_i].fits);
@@ -68,13 +68,13 @@ TESTS(rule, array_size(rules))
 	ck_assert_str_eq(why.pattern, rules[_i].other);
 }
 
-TEST(all_must_match)
+TEST(all_rules_of_a_section_must_match)
 {
 	struct process_facts f = nginx;
 	struct match_needs wants;
 	struct target_config t;
 
-	section(&t);
+	init_section(&t);
 	set(t.comm, "nginx");
 	set(t.exe, "/usr/sbin/nginx");
 	t.uid = 33;
@@ -82,7 +82,7 @@ TEST(all_must_match)
 	ck_assert(wants.exe && !wants.cmdline && !wants.cgroup && !wants.container &&
 		  !wants.pid_file);
 	ck_assert_int_eq(match_process(&t, &nginx), MATCH_YES);
-	/* What is known decides, whatever is not. */
+	/* A known fact that does not match decides, even if other facts are unknown. */
 	f.exe = NULL;
 	ck_assert_int_eq(match_process(&t, &f), MATCH_UNKNOWN);
 	f.comm = "sh";
@@ -91,12 +91,12 @@ TEST(all_must_match)
 	ck_assert_int_eq(match_process(&t, &nginx), MATCH_NO);
 }
 
-TEST(deleted)
+TEST(the_suffix_deleted_of_an_exe_is_ignored)
 {
 	struct process_facts f = nginx;
 	struct target_config t;
 
-	section(&t);
+	init_section(&t);
 	set(t.exe, "/usr/sbin/nginx");
 	f.exe = "/usr/sbin/nginx (deleted)";
 	ck_assert_int_eq(match_process(&t, &f), MATCH_YES);
@@ -106,13 +106,13 @@ TEST(deleted)
 	ck_assert_int_eq(match_process(&t, &f), MATCH_NO);
 }
 
-/* By what changes without a word, and by nothing else. */
-TEST(may_become)
+/* The kernel does not report changes of these facts. */
+TEST(only_cmdline_cgroup_and_container_could_change)
 {
 	struct process_facts f = nginx;
 	struct target_config t;
 
-	section(&t);
+	init_section(&t);
 	set(t.exe, "/usr/sbin/nginx");
 	set(t.cmdline, "nginx: master*");
 	ck_assert_int_eq(match_process(&t, &f), MATCH_NO);
@@ -121,7 +121,7 @@ TEST(may_become)
 	ck_assert(match_could_change(&t, &f));
 	set(t.container, "*");
 	ck_assert(match_could_change(&t, &f));
-	/* Not all that can be known was read. */
+	/* The command line was not read. */
 	f.cmdline = NULL;
 	ck_assert(match_could_change(&t, &f));
 	set(t.comm, "other");
@@ -132,19 +132,19 @@ TEST(may_become)
 	t.uid = CONFIG_UID_ANY;
 	f.exe = "/usr/sbin/other";
 	ck_assert(!match_could_change(&t, &f));
-	section(&t);
+	init_section(&t);
 	set(t.exe, "/usr/sbin/nginx");
 	set(t.pid_file, "/run/nginx.pid");
 	ck_assert_int_eq(match_process(&t, &nginx), MATCH_NO);
 	ck_assert(!match_could_change(&t, &nginx));
 }
 
-TEST(container_and_pid_file)
+TEST(container_and_pid_file_are_matched)
 {
 	struct process_facts f = nginx;
 	struct target_config t;
 
-	section(&t);
+	init_section(&t);
 	set(t.container, "0123456789ab");
 	ck_assert_int_eq(match_process(&t, &f), MATCH_NO);
 	f.container = ID;
@@ -154,7 +154,7 @@ TEST(container_and_pid_file)
 	f.container = "";
 	ck_assert_int_eq(match_process(&t, &f), MATCH_NO);
 
-	section(&t);
+	init_section(&t);
 	set(t.pid_file, "/run/nginx.pid");
 	ck_assert_int_eq(match_process(&t, &f), MATCH_NO);
 	f.pid_file_pid = 42;
@@ -163,7 +163,7 @@ TEST(container_and_pid_file)
 	ck_assert_int_eq(match_process(&t, &f), MATCH_UNKNOWN);
 }
 
-TEST(containers)
+TEST(container_ids_are_found_in_cgroups)
 {
 	static const struct {
 		const char *cgroup, *id;
@@ -187,7 +187,7 @@ TEST(containers)
 	}
 }
 
-TEST(cgroups)
+TEST(the_cgroup_of_systemd_is_preferred)
 {
 	static const struct {
 		const char *text, *path; /* NULL: none */
@@ -212,7 +212,7 @@ TEST(cgroups)
 	}
 }
 
-TEST(pid_files)
+TEST(pid_files_are_parsed)
 {
 	static const struct {
 		const char *text;
@@ -236,26 +236,26 @@ TEST(pid_files)
 		ck_assert_int_eq(facts_pid_file(v[i].text, strlen(v[i].text)), v[i].pid);
 }
 
-TEST(why_a_process_is_refused)
+TEST(the_first_rule_that_refuses_is_reported)
 {
 	struct process_facts facts = nginx;
 	struct match_refusal why;
 	struct target_config t;
 
-	section(&t);
+	init_section(&t);
 	set(t.comm, "ng*");
 	set(t.cmdline, "*master*");
 	ck_assert(match_refusal(&t, &facts, &why));
 	ck_assert_str_eq(why.key, "cmdline");
 	ck_assert_str_eq(why.pattern, "*master*");
 	ck_assert_str_eq(why.fact, "nginx: worker -g daemon off;");
-	section(&t);
+	init_section(&t);
 	set(t.pid_file, "/run/nginx.pid");
 	facts.pid_file_pid = 43;
 	ck_assert(match_refusal(&t, &facts, &why));
 	ck_assert_str_eq(why.key, "pid_file");
 	ck_assert_str_eq(why.fact, "43");
-	section(&t);
+	init_section(&t);
 	set(t.user, "www-data");
 	t.uid = 34;
 	ck_assert(match_refusal(&t, &facts, &why));

@@ -16,7 +16,7 @@
 #define USER   60001
 #define NOBODY 65534
 
-/* Of these the broker has the first effective, in a container the last not. */
+/* The broker's effective capabilities, and one that is only permitted in a container. */
 #define EFFECTIVE                                                                 \
 	(CAPABILITY(CAP_SETUID) | CAPABILITY(CAP_SETGID) | CAPABILITY(CAP_KILL) | \
 	 CAPABILITY(CAP_SYS_PTRACE))
@@ -57,10 +57,10 @@ static capability_set effective(void)
 	return set;
 }
 
-/* Each test gives up its own process's power: CK_FORK=no cannot be. */
+/* Each test drops the privileges of its own process, so CK_FORK=no does not work here. */
 FIXTURE(setup, teardown)
 
-TEST_IF(has_the_rights_of_the_user, getuid() == 0)
+TEST_IF(act_as_takes_the_rights_of_the_user, getuid() == 0)
 {
 	struct act_as before;
 
@@ -77,8 +77,8 @@ TEST_IF(has_the_rights_of_the_user, getuid() == 0)
 	act_as_restore(&before);
 }
 
-/* What root was permitted and did not use does not come with the way back. */
-TEST_IF(brings_back_no_more_power, getuid() == 0)
+/* Without act_as_restore() the kernel would make permitted capabilities effective. */
+TEST_IF(restore_makes_no_further_capability_effective, getuid() == 0)
 {
 	struct act_as before;
 
@@ -89,7 +89,7 @@ TEST_IF(brings_back_no_more_power, getuid() == 0)
 	ck_assert_uint_eq(effective(), EFFECTIVE);
 }
 
-TEST_IF(still_dies_with_its_parent, getuid() == 0)
+TEST_IF(act_as_keeps_the_death_signal, getuid() == 0)
 {
 	struct act_as before;
 	int signal = 0;
@@ -103,8 +103,8 @@ TEST_IF(still_dies_with_its_parent, getuid() == 0)
 	ck_assert_int_eq(signal, SIGKILL);
 }
 
-/* All or nothing: not the user with root's group, nor the other way round. */
-TEST_IF(is_refused_without_the_right, getuid() == 0)
+/* The process never has the user's uid with root's gid, or the reverse. */
+TEST_IF(act_as_changes_both_ids_or_none, getuid() == 0)
 {
 	struct act_as before;
 
@@ -115,7 +115,7 @@ TEST_IF(is_refused_without_the_right, getuid() == 0)
 	act_as_restore(&before);
 }
 
-TEST(a_user_has_his_own)
+TEST(an_ordinary_user_may_act_as_itself_only)
 {
 	struct act_as before;
 
@@ -129,8 +129,8 @@ TEST(a_user_has_his_own)
 	ck_assert_int_eq(act_as_process(0, &before), -ESRCH);
 }
 
-/* The files of /proc that are its owner's; not dumpable, they are root's. */
-TESTS(opens_what_is_the_process_s, getuid() == 0 ? 2 : 0)
+/* /proc/PID/environ is for the owner only: the process's user, or root if it is not dumpable. */
+TESTS(open_takes_the_rights_of_the_process_if_needed, getuid() == 0 ? 2 : 0)
 {
 	char environ[32];
 	int ends[2], fd;
@@ -152,7 +152,7 @@ TESTS(opens_what_is_the_process_s, getuid() == 0 ? 2 : 0)
 	fd = act_as_open(pid, environ, O_RDONLY | O_CLOEXEC);
 	ck_assert_int_ge(fd, 0);
 	(void)close(fd);
-	/* What is another's stays another's. */
+	/* An error other than EACCES is returned. */
 	ck_assert_int_eq(act_as_open(pid, "/proc/1/no_such", O_RDONLY), -ENOENT);
 	OK(kill(pid, SIGKILL));
 	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);

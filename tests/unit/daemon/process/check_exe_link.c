@@ -5,7 +5,7 @@
 
 #include "tests/unit/suite.h"
 
-TEST(paths)
+TEST(an_absolute_path_without_wildcards_is_a_single_path)
 {
 	ck_assert(exe_link_is_path("/usr/bin/redis-server"));
 	ck_assert(!exe_link_is_path(""));
@@ -14,7 +14,7 @@ TEST(paths)
 	ck_assert(!exe_link_is_path("/usr/bin/python?"));
 }
 
-TEST(links)
+TEST(links_and_missing_files_are_described)
 {
 	const char *dir = suite_directory();
 	char link[64], none[64];
@@ -32,7 +32,7 @@ TEST(links)
 	ck_assert_int_eq(exe_link_resolve(none, resolved), -ENOENT);
 	exe_link_text(none, -ENOENT, "", why);
 	ck_assert_str_eq(why, "no such file on this host (a container can have it)");
-	/* Whether there is one is not known. */
+	/* With EACCES it is unknown whether the file exists. */
 	exe_link_text(none, -EACCES, "", why);
 	ck_assert_str_eq(why, "");
 }

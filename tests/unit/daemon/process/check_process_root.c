@@ -49,7 +49,7 @@ static int find(const void *start, size_t pages, struct process_mapping *ret)
 				    ret);
 }
 
-static void found(struct process_mapping *ret)
+static void find_mapping(struct process_mapping *ret)
 {
 	ck_assert_int_eq(find(mapping, 2, ret), 0);
 }
@@ -77,12 +77,12 @@ static void check_refused(const struct process_mapping *m)
 
 FIXTURE(setup, teardown)
 
-TEST(what_maps_says)
+TEST(a_mapping_is_found_by_its_exact_range)
 {
 	struct process_mapping m;
 	struct stat st;
 
-	found(&m);
+	find_mapping(&m);
 	OK(fstat(file, &st));
 	ck_assert_str_eq(m.path, path);
 	ck_assert_uint_eq(m.inode, st.st_ino);
@@ -93,27 +93,27 @@ TEST(what_maps_says)
 	ck_assert_int_lt(process_mapping_find(0, 0, PAGE, &m), 0);
 }
 
-TEST(by_its_path)
+TEST(a_mapped_file_is_opened_by_its_path)
 {
 	struct process_mapping m;
 
-	found(&m);
+	find_mapping(&m);
 	check_opens(&m);
 	m.inode++;
 	check_refused(&m);
 }
 
-/* As with overlayfs and btrfs: then its bytes have to be there. */
-TEST(of_another_device)
+/* overlayfs and btrfs report another device than /proc/PID/maps. */
+TEST(a_file_of_another_device_must_have_the_mapped_bytes)
 {
 	struct process_mapping m;
 
-	found(&m);
+	find_mapping(&m);
 	m.device++;
 	check_opens(&m);
 	m.offset = 0;
 	check_refused(&m);
-	/* Behind its end there is nothing that could be the same. */
+	/* Beyond the end of the file there are no bytes to compare. */
 	m.offset = 3ull * PAGE;
 	check_refused(&m);
 	m.offset = PAGE;
@@ -121,23 +121,23 @@ TEST(of_another_device)
 	check_refused(&m);
 }
 
-/* The page behind its end is in memory only. */
-TEST(shorter_than_its_mapping)
+/* The last page of the mapping is beyond the end of the file. */
+TEST(only_bytes_that_the_file_has_are_compared)
 {
 	struct process_mapping m;
 
-	found(&m);
+	find_mapping(&m);
 	m.device++;
 	OK(ftruncate(file, 2 * PAGE));
 	check_opens(&m);
 }
 
-TEST(replaced)
+TEST(a_deleted_or_replaced_file_is_refused)
 {
 	struct process_mapping m;
 	int other;
 
-	found(&m);
+	find_mapping(&m);
 	OK(unlink(path));
 	check_refused(&m);
 	other = open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
@@ -148,14 +148,14 @@ TEST(replaced)
 	(void)close(other);
 }
 
-/* It is still where the link leads. */
-TEST(executable_of_another_name)
+/* The path of the mapping leads to another file; /proc/PID/exe leads to the executable. */
+TEST(the_executable_is_opened_by_the_link_exe)
 {
 	struct process_mapping m;
 	struct stat st;
 	int fd;
 
-	found(&m);
+	find_mapping(&m);
 	OK(stat("/proc/self/exe", &st));
 	m.device = st.st_dev;
 	m.inode = st.st_ino;

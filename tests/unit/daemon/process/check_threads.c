@@ -17,9 +17,9 @@
 
 #define PAGE 4096
 
-/* Who touches it waits until the process ends. */
+/* A page that is never filled: a thread that accesses it waits until the process ends. */
 static char *missing;
-/* -1: the kernel's accesses may not be made to wait. */
+/* -1: this process may not make accesses of the kernel wait. */
 static int uffd;
 
 static void make_missing(void)
@@ -40,7 +40,7 @@ static void make_missing(void)
 	OK(ioctl(uffd, UFFDIO_REGISTER, &range));
 }
 
-/* Runs does(of) in a process of its own. */
+/* Runs does(of) in a child process. */
 static pid_t start(void (*does)(pid_t of), pid_t of)
 {
 	pid_t pid = fork();
@@ -71,7 +71,7 @@ static bool sleeps(int32_t pid)
 	return !threads_any_runnable(pid);
 }
 
-/* Waits until it is so, and then it is nothing else. */
+/* Waits until is(pid) returns true, and checks that the other functions return false. */
 static void check_only(bool (*is)(int32_t pid), pid_t pid)
 {
 	wait_for(is, pid);
@@ -80,7 +80,7 @@ static void check_only(bool (*is)(int32_t pid), pid_t pid)
 	ck_assert(threads_any_reading_memory(pid) == (is == threads_any_reading_memory));
 }
 
-/* A page of another one's, whom no fork may leave without the registration. */
+/* Reads the page of the process of, which is registered with userfaultfd. */
 static void read_page(pid_t of)
 {
 	char byte;
@@ -112,7 +112,7 @@ static void compute(pid_t of)
 		;
 }
 
-TEST(who_reads_memory_is_told_from_who_waits_otherwise)
+TEST(a_thread_that_reads_memory_differs_from_one_that_waits_for_a_page)
 {
 	pid_t pid;
 
@@ -129,7 +129,7 @@ TEST(who_reads_memory_is_told_from_who_waits_otherwise)
 	end(pid);
 }
 
-TEST(who_sleeps_is_told_from_who_is_stopped)
+TEST(a_stopped_thread_differs_from_a_sleeping_one)
 {
 	pid_t pid = start(sleep_on, 0);
 
@@ -139,7 +139,7 @@ TEST(who_sleeps_is_told_from_who_is_stopped)
 	end(pid);
 }
 
-TEST(who_computes_is_running)
+TEST(a_computing_thread_is_runnable)
 {
 	pid_t pid = start(compute, 0);
 
