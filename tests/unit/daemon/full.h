@@ -1,4 +1,4 @@
-/* A table of descriptors that is full, but for some. */
+/* Fills the table of descriptors of this process, for tests of EMFILE. */
 #ifndef TESTS_UNIT_DAEMON_FULL_H
 #define TESTS_UNIT_DAEMON_FULL_H
 
@@ -17,7 +17,7 @@ struct full {
 	int n;
 };
 
-/* Leaves room for that many descriptors. */
+/* Opens descriptors until only this number can be opened. */
 static inline void full_but(struct full *full, int room)
 {
 	struct rlimit limit;

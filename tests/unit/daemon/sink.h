@@ -1,8 +1,7 @@
 /*
- * A server on loopback, as fast as one can be: it reads a request, notes which
- * envelope it was, and answers. In a process of its own, that ends with the
- * test's. Not as strict as tests/integration/server.py: it takes all that
- * comes.
+ * A fast HTTP server on loopback for unit tests: it reads a request, records the envelope's event
+ * id, and answers. The server is a child process that ends with the test's process. Unlike
+ * tests/integration/server.py, it checks nothing in a request.
  */
 #ifndef TESTS_UNIT_DAEMON_SINK_H
 #define TESTS_UNIT_DAEMON_SINK_H
@@ -35,7 +34,7 @@ struct sink_arrival {
 	bool has_report;
 };
 
-/* In memory of both. */
+/* In memory that the test and the server share. */
 struct sink_shared {
 	atomic_uint n;		 /* arrivals */
 	atomic_uint connections; /* so far */
@@ -46,11 +45,11 @@ struct sink {
 	int fd;
 	pid_t pid;
 	struct sink_shared *shared;
-	/* To the n-th request; "" and those after: 200. */
+	/* The status and headers of the answer to the n-th request; "", or a later request: 200. */
 	char answers[SINK_ANSWERS_MAX][160];
 };
 
-/* A port on which nobody listens yet. */
+/* Binds a port, on which no process listens before sink_up(). */
 static inline void sink_init(struct sink *s, char *ret_dsn, size_t size)
 {
 	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -66,7 +65,7 @@ static inline void sink_init(struct sink *s, char *ret_dsn, size_t size)
 	ck_assert_ptr_ne(s->shared, MAP_FAILED);
 }
 
-/* Returns the length of a request's head, 0: it is not there yet. */
+/* Returns the length of a request's head, or 0 if the head is not complete yet. */
 static inline size_t sink_head(char *bytes, size_t *ret_body)
 {
 	char *end = strstr(bytes, "\r\n\r\n");
@@ -79,7 +78,7 @@ static inline size_t sink_head(char *bytes, size_t *ret_body)
 	return (size_t)(end - bytes) + 4;
 }
 
-/* Which envelope it is, and what is in it. */
+/* Records the event id and the items of the envelope in body. */
 static inline bool sink_note(struct sink *s, char *body, size_t size)
 {
 	static char text[SINK_BYTES_MAX + 1];
@@ -129,7 +128,7 @@ static inline void sink_serve(struct sink *s, int connection)
 		if (head == 0 || have < head + body)
 			continue;
 		n = (ssize_t)atomic_load(&s->shared->n);
-		/* Nothing is sent before its answer. */
+		/* A client sends the next request only after the answer. */
 		if (have > head + body || !sink_note(s, bytes + head, body) ||
 		    !sink_answer(s, connection, (unsigned int)n))
 			return;
@@ -137,7 +136,7 @@ static inline void sink_serve(struct sink *s, int connection)
 	}
 }
 
-/* It listens, and answers, from now on. */
+/* Starts the server's process, which listens and answers. */
 static inline void sink_up(struct sink *s)
 {
 	OK(listen(s->fd, 8));

@@ -1,5 +1,5 @@
 /*
- * As after a long suspend of the machine: a process for which CLOCK_BOOTTIME is
+ * Runs a test as after a long suspend of the machine: in a process for which CLOCK_BOOTTIME is
  * SUSPENDED_S ahead of the other clocks (time_namespaces(7)).
  */
 #ifndef TESTS_UNIT_DAEMON_SUSPENDED_H
@@ -21,7 +21,7 @@
 #define CLONE_NEWTIME 0x00000080
 #endif
 
-/* Longer than any limit: by another clock none would have come to its end. */
+/* Longer than any limit, so that all limits by CLOCK_BOOTTIME are over. */
 #define SUSPENDED_S 1000000
 
 static inline int suspended_offset(void)
@@ -41,8 +41,8 @@ static inline int suspended_offset(void)
 }
 
 /*
- * Runs fn, whose assertions count, in such a process. Where none can be made,
- * for want of rights or of the kernel's support, it says so and does nothing.
+ * Runs fn in such a process; a failed assertion fails the test. If the process lacks the rights or
+ * the kernel has no time namespaces, prints that and does not run fn.
  */
 static inline void suspended_run(void (*fn)(void))
 {
@@ -57,7 +57,7 @@ static inline void suspended_run(void (*fn)(void))
 	child = fork();
 	ck_assert_int_ge(child, 0);
 	if (child == 0) {
-		/* Also where Check does not know of this process. */
+		/* Check does not know this process, so a failed assertion is its exit status. */
 		fn();
 		_exit(EXIT_SUCCESS);
 	}

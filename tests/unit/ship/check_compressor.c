@@ -61,7 +61,7 @@ static uint8_t *unpack(int how, const struct buf *b, size_t *ret_size)
 
 FIXTURE(setup, teardown)
 
-TESTS(keeps_every_byte, COMPRESSION_N)
+TESTS(decompression_gives_every_byte, COMPRESSION_N)
 {
 	struct compressor c;
 	struct buf b;
@@ -89,7 +89,7 @@ TESTS(keeps_every_byte, COMPRESSION_N)
 }
 
 /* Incompressible input in one call: the output comes in many pieces. */
-TESTS(takes_much_at_a_time, COMPRESSION_N)
+TESTS(large_input_can_be_added_in_one_call, COMPRESSION_N)
 {
 	uint64_t state = 2;
 	struct compressor c;
@@ -111,7 +111,7 @@ TESTS(takes_much_at_a_time, COMPRESSION_N)
 	buf_fini(&b);
 }
 
-TESTS(compresses_nothing, COMPRESSION_N)
+TESTS(empty_input_gives_a_valid_stream, COMPRESSION_N)
 {
 	struct compressor c;
 	struct buf b;
@@ -128,7 +128,7 @@ TESTS(compresses_nothing, COMPRESSION_N)
 	buf_fini(&b);
 }
 
-TESTS(stops_at_the_maximum, COMPRESSION_N)
+TESTS(compression_stops_at_the_maximum_of_the_buffer, COMPRESSION_N)
 {
 	struct compressor c;
 	struct buf b;

@@ -55,7 +55,7 @@ static void assert_envelope(const char *bytes, size_t size, const char *head)
 
 FIXTURE(setup, teardown)
 
-TEST(writes_a_file)
+TEST(a_file_has_an_envelope_without_sent_at)
 {
 	int fd = memfd_create("file", MFD_CLOEXEC);
 	struct buf b;
@@ -122,7 +122,7 @@ static char *unpack(const struct buf *b)
 	return out;
 }
 
-TEST(has_a_report)
+TEST(a_report_is_the_last_item)
 {
 	const struct reports_item item = {.text = "{}\n12\n", .len = 6};
 	int fd = memfd_create("file", MFD_CLOEXEC);
@@ -156,7 +156,7 @@ TEST(has_a_report)
 	close_fd(&fd);
 }
 
-TEST(compresses)
+TEST(a_compressed_envelope_has_every_byte)
 {
 	char out[2 * PAYLOAD_BYTES];
 	struct buf b;
@@ -247,7 +247,7 @@ TEST(stamps_a_stored_envelope)
 }
 
 /* A valid gzip file that is no envelope: its first line is too long, or no header. */
-TEST(stamps_nothing_else)
+TEST(only_envelopes_are_stamped)
 {
 	static char line[2 * ENVELOPE_HEADER_SIZE];
 	static const char *const others[] = {"",      "\n", "{}\n",
@@ -299,7 +299,7 @@ static int kept_of(size_t size)
 }
 
 /* A small file may decompress to any size. */
-TEST(unpacks_no_more_than_an_envelope)
+TEST(a_file_that_decompresses_to_too_much_is_refused)
 {
 	int fd = kept_of(PACKAGE_UNPACKED_MAX);
 	struct buf sent;
@@ -315,7 +315,7 @@ TEST(unpacks_no_more_than_an_envelope)
 }
 
 /* Stored with gzip, sent with zstd. */
-TEST(changes_the_compression)
+TEST(an_envelope_of_the_spool_can_be_sent_with_zstd)
 {
 	struct buf kept, sent;
 	size_t size;
@@ -344,7 +344,7 @@ TEST(changes_the_compression)
 	buf_fini(&sent);
 }
 
-TEST(says_why_it_cannot)
+TEST(each_error_is_returned)
 {
 	int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
 	struct buf small;
@@ -366,7 +366,7 @@ TEST(says_why_it_cannot)
 }
 
 /* A payload that is shorter than payload_size is an error. */
-TEST(does_not_make_up_bytes)
+TEST(a_payload_that_is_too_short_is_an_error)
 {
 	int fd = memfd_create("file", MFD_CLOEXEC);
 

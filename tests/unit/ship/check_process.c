@@ -121,7 +121,7 @@ static void assert_limited(uint64_t seconds)
 	ck_assert_uint_gt(limited_until_ns, now_ns + seconds / 2 * NS_PER_SEC);
 }
 
-TEST(obeys_limits)
+TEST(no_envelope_is_sent_during_a_rate_limit)
 {
 	start("{\"status\": 200, \"headers\": {\"X-Sentry-Rate-Limits\": "
 	      "\"600:error:key\"}}\n"
@@ -153,7 +153,7 @@ TEST(reports_limits_of_v1)
 	wait_ship(0);
 }
 
-TEST(obeys_limits_that_the_broker_knows)
+TEST(a_limit_that_the_broker_knows_is_obeyed)
 {
 	start(NULL, plain);
 	send_limited_dsn(server.dsn, clock_boot_ns() + 3600 * NS_PER_SEC);
@@ -168,7 +168,7 @@ TEST(obeys_limits_that_the_broker_knows)
  * The name does not exist (RFC 2606). The system calls that the filter must permit depend on
  * whether a name server answers.
  */
-TEST(looks_up_names)
+TEST(a_name_that_does_not_exist_is_reported)
 {
 	start_ship();
 	send_dsn("https://" KEY "@sentry.invalid/1");
@@ -200,7 +200,7 @@ static void wait_connection(int fd)
 	ck_assert_int_eq(poll(&p, 1, -1), 1);
 }
 
-TEST(drops_the_oldest_of_too_many)
+TEST(a_full_queue_drops_the_oldest_envelope)
 {
 	char dsn[64];
 	int listening = stall(dsn);
@@ -225,7 +225,7 @@ TEST(drops_the_oldest_of_too_many)
 	wait_ship(0);
 }
 
-TEST(ends_though_the_server_stalls)
+TEST(ship_ends_at_the_deadline_if_the_server_stalls)
 {
 	char dsn[64];
 	int listening = stall(dsn);

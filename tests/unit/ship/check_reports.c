@@ -23,7 +23,7 @@ static void take(uint64_t now_ns)
 
 FIXTURE(setup, NULL)
 
-TEST(is_an_item)
+TEST(a_report_is_an_item_of_an_envelope)
 {
 	reports_count(&reports, ENVELOPE_CHUNK, CLIENT_REPORT_SEND_ERROR, 1);
 	take(START_NS);
@@ -33,7 +33,7 @@ TEST(is_an_item)
 				    "\"category\":\"profile_chunk\",\"quantity\":1}]}\n");
 }
 
-TEST(is_due_when_something_was_lost)
+TEST(a_report_is_due_after_a_loss)
 {
 	ck_assert(!reports_any(&reports));
 	ck_assert_uint_eq(reports_with_envelope_ns(&reports), UINT64_MAX);
@@ -44,7 +44,7 @@ TEST(is_due_when_something_was_lost)
 	ck_assert_uint_eq(reports_alone_ns(&reports), START_NS + 60 * NS_PER_SEC);
 }
 
-TEST(is_sent_once)
+TEST(a_report_that_arrived_is_not_sent_again)
 {
 	reports_count(&reports, ENVELOPE_CHUNK, CLIENT_REPORT_SEND_ERROR, 1);
 	take(START_NS + NS_PER_SEC);
@@ -64,7 +64,7 @@ TEST(is_sent_once)
 	ck_assert(!reports_any(&reports));
 }
 
-TEST(comes_back_if_it_does_not_arrive)
+TEST(counts_of_a_report_that_did_not_arrive_go_into_the_next)
 {
 	reports_count(&reports, ENVELOPE_CHUNK, CLIENT_REPORT_SEND_ERROR, 3);
 	take(START_NS + NS_PER_SEC);

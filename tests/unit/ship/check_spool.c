@@ -133,7 +133,7 @@ static void check_oldest(uint64_t dsn, unsigned int n)
 
 FIXTURE(set_up, tear_down)
 
-TEST(first_in_first_out)
+TEST(the_oldest_envelope_is_returned_first)
 {
 	for (unsigned int n = 0; n < 4; n++)
 		OK(add(n, n % 2 == 0 ? MINE : OTHER, ONE_SIZE, NOW_MS + n));
@@ -179,7 +179,7 @@ TEST(kinds_have_separate_orders)
 	ck_assert_uint_eq(e.id[0], 3);
 }
 
-TEST(span_from_the_oldest_to_the_newest)
+TEST(the_span_is_the_time_from_the_oldest_to_the_newest)
 {
 	uint64_t ms;
 
@@ -289,7 +289,7 @@ TEST(moved_envelopes_are_forgotten)
 }
 
 /* Envelopes stay in order and expire even if the clock was wrong. */
-TEST(a_clock_that_is_set_back)
+TEST(the_order_is_kept_if_the_clock_is_set_back)
 {
 	OK(add(0, MINE, 1, NOW_MS + 1000 * AGE_MS));
 	OK(add(1, MINE, 1, NOW_MS));
@@ -336,7 +336,7 @@ TEST(foreign_files_are_set_aside)
 }
 
 /* Files with a valid name and wrong contents or type, and two with one id. */
-TEST(files_with_valid_names_and_wrong_contents)
+TEST(files_with_valid_names_and_wrong_contents_are_not_sent)
 {
 	struct spool_entry entry = {.time_ms = NOW_MS, .dsn = MINE};
 	char name[1 + SPOOL_NAME_SIZE] = ".";
@@ -344,7 +344,7 @@ TEST(files_with_valid_names_and_wrong_contents)
 	int fd;
 
 	spool_name_format(&entry, name + 1);
-	put(name, 10); /* killed before it was whole */
+	put(name, 10); /* left by a process that was killed while it wrote */
 	OK(mkfifoat(dir, name + 1, 0600));
 	open_at(NOW_MS);
 	ck_assert_uint_eq(spool_count(spool), 0);
@@ -362,7 +362,7 @@ TEST(files_with_valid_names_and_wrong_contents)
 	ck_assert_str_eq(last_name, name + 1);
 	ck_assert_uint_eq(events[SPOOL_SET_ASIDE], 1);
 	ck_assert_ptr_null(oldest(MINE));
-	/* Removed by somebody else. */
+	/* Another process has removed the file. */
 	OK(add(1, MINE, 10, NOW_MS));
 	(void)each_name(remove_name);
 	e = oldest(MINE);
@@ -373,7 +373,7 @@ TEST(files_with_valid_names_and_wrong_contents)
 }
 
 /* A file that cannot be written leaves nothing behind. */
-TEST(a_directory_that_cannot_be_written)
+TEST(an_addition_that_fails_leaves_no_file)
 {
 	const struct spool_options nowhere = {.dir_fd = -1,
 					      .limits = {.bytes = BYTES, .count = COUNT}};
@@ -390,8 +390,8 @@ TEST(a_directory_that_cannot_be_written)
 
 /* Progress of the process that is killed, in shared memory. */
 struct progress {
-	unsigned int added;   /* so many spool_add have returned 0 */
-	unsigned int removed; /* and of spool_remove */
+	unsigned int added;   /* calls of spool_add() that have returned 0 */
+	unsigned int removed; /* calls of spool_remove() that have returned */
 };
 
 static void fill_and_empty(struct progress *p)
@@ -472,7 +472,7 @@ static void check_after_death(const struct progress *p)
 }
 
 /* The process is killed before its first system call, its second, and so on. */
-TEST(killed_at_every_call)
+TEST(no_added_envelope_is_lost_if_the_process_is_killed)
 {
 	struct progress *p = shared_progress();
 	unsigned int calls = 0;

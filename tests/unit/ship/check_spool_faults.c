@@ -32,8 +32,8 @@
 /* Shared by the process whose disk fails and the test. */
 struct progress {
 	bool added[ADDED];  /* spool_add has returned 0 */
-	bool others;	    /* or something that it should not */
-	unsigned int count; /* at the end, as it has it */
+	bool unexpected;    /* spool_add() has returned an unexpected value */
+	unsigned int count; /* spool_count() at the end */
 	uint64_t bytes;
 };
 
@@ -128,7 +128,7 @@ static void fill_and_empty(struct spool *s, struct progress *p)
 		memset(bytes, 'a' + n, sizeof(bytes));
 		r = spool_add(s, id, MINE, ENVELOPE_CHUNK, bytes, sizeof(bytes), NOW_MS);
 		p->added[n] = r == 0;
-		p->others = p->others || (r != 0 && r != -ENOSPC);
+		p->unexpected = p->others || (r != 0 && r != -ENOSPC);
 	}
 	for (int n = 0; n < REMOVED; n++)
 		spool_remove(s, spool_oldest(s, MINE, ENVELOPE_CHUNK));
@@ -232,7 +232,7 @@ static void check_what_is_there(long failed)
 	for (size_t i = 0; i < ADDED; i++)
 		n += progress->added[i] ? 1 : 0;
 	n -= REMOVED;
-	ck_assert(!progress->others);
+	ck_assert(!progress->unexpected);
 	ck_assert_uint_eq(told, 0);
 	ck_assert_uint_eq(spool_count(s), n);
 	ck_assert_uint_eq(count_files(), n);
@@ -250,7 +250,7 @@ static void check_what_is_there(long failed)
 
 FIXTURE(set_up, tear_down)
 
-TEST(fails_at_every_call)
+TEST(no_added_envelope_is_lost_if_a_system_call_fails)
 {
 	size_t kinds[5] = {0};
 	unsigned int n = 1;

@@ -133,7 +133,7 @@ static void assert_none(const char *text)
 
 FIXTURE(setup, teardown)
 
-TEST(sends_and_keeps_the_connection)
+TEST(requests_share_one_connection)
 {
 	json_t *first, *second;
 	char *data;
@@ -159,7 +159,7 @@ TEST(sends_and_keeps_the_connection)
 }
 
 /* By default libcurl sends "Expect" before a large body. */
-TEST(does_not_ask_before_a_large_body)
+TEST(a_large_body_is_sent_without_expect)
 {
 	uint8_t *large = calloc(1, 3000000);
 	json_t *request;
@@ -177,7 +177,7 @@ TEST(does_not_ask_before_a_large_body)
 	json_decref(request);
 }
 
-TEST(gives_the_headers_of_an_answer)
+TEST(an_answer_has_the_headers_of_the_server)
 {
 	struct transport_answer a;
 
@@ -215,7 +215,7 @@ TEST(gives_the_headers_of_an_answer)
 	ck_assert_ptr_null(a.sentry_error);
 }
 
-TEST(passes_on_every_status)
+TEST(every_status_is_returned)
 {
 	start("{\"status\": 413}\n{\"status\": 500}\n{\"status\": 204, "
 	      "\"body\": \"\"}\n"
@@ -230,7 +230,7 @@ TEST(passes_on_every_status)
 	ck_assert_ptr_null(server_request(&server, 4));
 }
 
-TEST(takes_a_status_without_its_body)
+TEST(a_status_without_its_body_is_an_answer)
 {
 	char script[100 * 1024];
 	int n;
@@ -244,7 +244,7 @@ TEST(takes_a_status_without_its_body)
 	assert_status(200);
 }
 
-TEST(takes_no_headers_without_end)
+TEST(headers_without_an_end_are_no_answer)
 {
 	/* Headers of a 1xx, which is no answer; and of an answer with a status. */
 	start("{\"do\": \"endless\"}\n{\"do\": \"endless_head\"}\n", plain);
@@ -260,7 +260,7 @@ TEST(reports_a_closed_connection)
 	assert_status(200);
 }
 
-TEST(gives_up_a_stall)
+TEST(a_stalled_request_ends_at_the_timeout)
 {
 	struct transport_answer a;
 
@@ -378,7 +378,7 @@ TEST(uses_the_proxy_of_the_environment)
 	json_decref(request);
 }
 
-TEST(leaves_the_proxy_out_for_some)
+TEST(no_proxy_excludes_a_host_from_the_proxy)
 {
 	/* Nothing listens at that address. */
 	setenv("http_proxy", "http://127.0.0.1:1", 1);
@@ -390,7 +390,7 @@ TEST(leaves_the_proxy_out_for_some)
 }
 
 /* The status of a proxy that refuses to connect is not the server's answer. */
-TEST(takes_no_answer_from_a_proxy)
+TEST(a_status_of_a_proxy_is_no_answer)
 {
 	char proxy[64];
 
@@ -402,7 +402,7 @@ TEST(takes_no_answer_from_a_proxy)
 	assert_none("tunnel");
 }
 
-TEST(keeps_the_password_of_a_proxy_to_itself)
+TEST(errors_do_not_show_the_password_of_a_proxy)
 {
 	setenv("http_proxy", "http://user:secret@pro xy:1", 1);
 	start(NULL, plain);
@@ -411,7 +411,7 @@ TEST(keeps_the_password_of_a_proxy_to_itself)
 	assert_none("the URL of its proxy");
 }
 
-TEST(says_that_a_certificate_is_damaged)
+TEST(the_error_names_a_damaged_certificate)
 {
 	static const char pem[] = "-----BEGIN CERTIFICATE-----\nMAYCAQU\n"
 				  "-----END CERTIFICATE-----\n";
@@ -433,7 +433,7 @@ TEST(says_that_a_certificate_is_damaged)
 	assert_none("client certificate");
 }
 
-TEST(aborts)
+TEST(a_request_can_be_aborted)
 {
 	struct transport_answer a;
 
@@ -445,7 +445,7 @@ TEST(aborts)
 	ck_assert_int_eq(transport_step(transport, &a), 0);
 }
 
-TEST(waits_for_a_descriptor)
+TEST(waiting_ends_when_the_descriptor_is_readable)
 {
 	bool readable;
 	int fds[2];
@@ -462,7 +462,7 @@ TEST(waits_for_a_descriptor)
 }
 
 /* transport_wait() also returns when the peer closes the socket. */
-TEST(wakes_up_at_a_socket_s_end)
+TEST(waiting_ends_when_the_peer_closes_the_socket)
 {
 	bool readable;
 	int fds[2];

@@ -12,7 +12,7 @@
 #include "daemon/msg/msg_io.h"
 #include "lib/base/loop.h"
 #include "tests/unit/daemon/full.h"
-#include "tests/unit/daemon/heard.h"
+#include "tests/unit/daemon/log_capture.h"
 #include "tests/unit/suite.h"
 
 static struct state state;
@@ -71,7 +71,7 @@ TEST(a_message_is_read_only_while_a_descriptor_is_free)
 
 	OK(ipc_send(end, "x", 1, &fd, 1));
 	OK(ipc_send(end, "y", 1, NULL, 0));
-	hear();
+	log_capture_begin();
 	full_but(&full, 0);
 	for (int i = 0; i < 5; i++)
 		OK(loop_run_once(state.loop, 0));
@@ -82,7 +82,7 @@ TEST(a_message_is_read_only_while_a_descriptor_is_free)
 	OK(loop_run_once(state.loop, 0));
 	ck_assert_uint_eq(messages, 0);
 	full_end(&full);
-	ck_assert_uint_eq(heard("capture waits"), 1);
+	ck_assert_uint_eq(log_capture_end("capture waits"), 1);
 	loop_resume(state.loop);
 	OK(loop_run_once(state.loop, 0));
 	ck_assert_uint_eq(messages, 1);

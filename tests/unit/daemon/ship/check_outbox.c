@@ -185,7 +185,7 @@ static void check_rss(void)
 
 FIXTURE(set_up, tear_down)
 
-TEST(ten_thousand_through_the_spool)
+TEST(ten_thousand_envelopes_pass_through_the_spool)
 {
 	static uint8_t times[MANY];
 
@@ -236,7 +236,7 @@ TEST(new_envelopes_go_before_those_of_the_spool)
 static const char *const v1_categories[] = {"transaction", "span", "profile"};
 
 /* An envelope is held back by limits on its own categories. */
-TESTS(limits_of_v1, array_size(v1_categories))
+TESTS(a_limit_of_v1_holds_back_v1_envelopes_only, array_size(v1_categories))
 {
 	open_spool(0);
 	spool(ENVELOPE_V1, 1);
@@ -259,7 +259,7 @@ TESTS(limits_of_v1, array_size(v1_categories))
 	ck_assert_int_gt(outbox_wait_ms(&outbox), 1000);
 }
 
-TEST(limits_of_chunks)
+TEST(a_limit_of_chunks_holds_back_chunks_only)
 {
 	open_spool(0);
 	spool(ENVELOPE_CHUNK, 1);
@@ -310,7 +310,7 @@ TESTS(losses_are_counted_by_kind, ENVELOPE_KIND_N)
 }
 
 /* Without a disk the queue is filled; envelopes that do not fit are counted as lost. */
-TEST(a_disk_with_errors)
+TEST(envelopes_wait_in_memory_while_the_disk_fails)
 {
 	const unsigned int n = QUEUE_MAX + 10;
 
@@ -359,7 +359,7 @@ TEST(a_refused_report_is_sent_again)
 }
 
 /* A report that is never sent does not make the loop spin. */
-TEST(reports_can_be_turned_off)
+TEST(no_report_is_due_if_reports_are_turned_off)
 {
 	outbox.destination.no_reports = true;
 	outbox_count_lost(&outbox, ENVELOPE_CHUNK, CLIENT_REPORT_NETWORK_ERROR, 1);
@@ -402,7 +402,7 @@ TEST(a_probe_waits_for_the_request_in_flight)
 }
 
 /* Nothing listens; and a server that has set a limit on everything is not asked. */
-TEST(a_probe_without_an_answer)
+TEST(a_probe_ends_even_without_an_answer)
 {
 	n_probed = 0;
 	outbox_probe(&outbox, on_probed);

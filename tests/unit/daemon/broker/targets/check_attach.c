@@ -12,7 +12,7 @@
 #include "daemon/broker/wiring.h"
 #include "daemon/msg/msg_capture.h"
 #include "lib/base/clock.h"
-#include "tests/unit/daemon/heard.h"
+#include "tests/unit/daemon/log_capture.h"
 #include "tests/unit/suite.h"
 
 static struct broker b;
@@ -86,16 +86,16 @@ TESTS(who_ends_before, 2 * KINDS)
 	find_one_that_ends();
 	instance.origin = kinds[kind].origin;
 	instance.was_attached = kinds[kind].was_attached;
-	hear();
+	log_capture_begin();
 	end_of_it(_i % 2 != 0);
-	ck_assert_uint_eq(heard("\n"), kinds[kind].lines);
+	ck_assert_uint_eq(log_capture_end("\n"), kinds[kind].lines);
 }
 
 /* Errors that a user can do something about are logged. */
 TEST(other_errors_are_told)
 {
 	find_one_that_ends();
-	hear();
+	log_capture_begin();
 	refuse(ENOEXEC);
-	ck_assert_uint_eq(heard("is a 32-bit program"), 1);
+	ck_assert_uint_eq(log_capture_end("is a 32-bit program"), 1);
 }

@@ -8,7 +8,7 @@
 #include "daemon/broker/targets/instance.h"
 #include "daemon/broker/wiring.h"
 #include "daemon/config/config.h"
-#include "tests/unit/daemon/heard.h"
+#include "tests/unit/daemon/log_capture.h"
 #include "tests/unit/suite.h"
 
 #define FULL 101
@@ -209,9 +209,9 @@ static void pass(unsigned int n, double share)
 TEST(what_costs_the_same_at_any_rate)
 {
 	profile(1);
-	hear();
+	log_capture_begin();
 	pass(60, 0.05);
-	ck_assert_uint_eq(heard("5.0 % of a processor, more than the budget of 1 %, although all "
+	ck_assert_uint_eq(log_capture_end("5.0 % of a processor, more than the budget of 1 %, although all "
 				"targets are at the lowest rate"),
 			  1);
 	ck_assert_uint_eq(b.parts.targets.table[0].rate_hz, GOVERNOR_RATE_MIN_HZ);
@@ -276,25 +276,26 @@ TEST(one_line_a_minute)
 {
 	profile(40);
 	b.parts.state.options.config.cpu_budget = 5;
-	hear();
+	log_capture_begin();
 	for (unsigned int i = 0; i < 59; i++)
 		pass(1, 0.2 * b.parts.targets.table[0].rate_hz / FULL);
 	ck_assert_uint_lt(b.parts.targets.table[0].rate_hz, FULL);
-	ck_assert_uint_eq(heard("budget 5 %: 40 of 40 targets are sampled at only "), 1);
-	hear();
+	ck_assert_uint_eq(log_capture_end("budget 5 %: 40 of 40 targets are sampled at only "), 1);
+	log_capture_begin();
 	pass(30, 0.001);
 	ck_assert_uint_eq(b.parts.targets.table[0].rate_hz, FULL);
-	ck_assert_uint_eq(heard("budget 5 %: all targets are at their full "
-				"rates again\n"),
+	ck_assert_uint_eq(log_capture_end("budget 5 %: all targets are at their full "
+					  "rates again\n"),
 			  1);
-	hear();
+	log_capture_begin();
 	pass(20, 0.3);
 	ck_assert_uint_lt(b.parts.targets.table[0].rate_hz, FULL);
-	ck_assert_uint_eq(heard("budget 5 %"), 0);
-	hear();
+	ck_assert_uint_eq(log_capture_end("budget 5 %"), 0);
+	log_capture_begin();
 	pass(45, 0.3);
-	ck_assert_uint_eq(heard("budget 5 %: 40 of 40 targets are sampled at only 11 to 11 Hz\n"),
-			  1);
+	ck_assert_uint_eq(
+		log_capture_end("budget 5 %: 40 of 40 targets are sampled at only 11 to 11 Hz\n"),
+		1);
 }
 
 static struct instance instances[8];
@@ -315,7 +316,7 @@ TEST(births_wait_while_the_budget_is_exceeded)
 	const uint64_t now_ns = 1000 * NS_PER_SEC;
 
 	profile(0);
-	hear();
+	log_capture_begin();
 	pass(60, 0.009);
 	ck_assert_uint_eq(admitted(8, now_ns), 8);
 	/* One expensive second stays within the budget on an average over ten. */
@@ -332,17 +333,17 @@ TEST(births_wait_while_the_budget_is_exceeded)
 	ck_assert(!governor_admits(&b.parts.targets, &instances[6], now_ns + GOVERNOR_BIRTH_NS));
 	pass(60, 0.009);
 	ck_assert_uint_eq(admitted(8, now_ns + GOVERNOR_BIRTH_NS), 8);
-	ck_assert_uint_eq(heard("are attached later"), 1);
+	ck_assert_uint_eq(log_capture_end("are attached later"), 1);
 }
 
 TEST(births_are_told_once_a_minute)
 {
 	profile(0);
-	hear();
+	log_capture_begin();
 	pass(30, 0.03);
 	for (uint64_t s = 1000; s < 1000 + 150; s++)
 		ck_assert_uint_eq(admitted(8, s * NS_PER_SEC), 1);
-	ck_assert_uint_eq(heard("are attached later"), 3);
+	ck_assert_uint_eq(log_capture_end("are attached later"), 3);
 }
 
 TEST(births_without_a_budget)

@@ -7,7 +7,7 @@
 #include "daemon/broker/targets/instance.h"
 #include "daemon/broker/wiring.h"
 #include "daemon/config/config.h"
-#include "tests/unit/daemon/heard.h"
+#include "tests/unit/daemon/log_capture.h"
 #include "tests/unit/suite.h"
 
 static struct target_config targets[2];
@@ -54,28 +54,28 @@ TEST(one_line_after_a_minute)
 {
 	const uint64_t due = NS_PER_SEC + SECTIONS_TELL_NS;
 
-	hear();
+	log_capture_begin();
 	sections_check(&s, &b.parts.targets, due - 1);
 	answer();
-	ck_assert_uint_eq(heard("[target"), 0);
-	hear();
+	ck_assert_uint_eq(log_capture_end("[target"), 0);
+	log_capture_begin();
 	sections_check(&s, &b.parts.targets, due);
 	sections_check(&s, &b.parts.targets, due + NS_PER_SEC);
 	answer();
-	ck_assert_uint_eq(heard("[target \"one\"] has matched no process since "
-				"the configuration was read: exe = /nowhere/x: "
-				"no such file on this host"),
+	ck_assert_uint_eq(log_capture_end("[target \"one\"] has matched no process since "
+					  "the configuration was read: exe = /nowhere/x: "
+					  "no such file on this host"),
 			  1);
 	/* Its processes match when they are 10 s old. */
-	hear();
+	log_capture_begin();
 	sections_check(&s, &b.parts.targets, due + 10 * NS_PER_SEC - 1);
-	ck_assert_uint_eq(heard("[target"), 0);
-	hear();
+	ck_assert_uint_eq(log_capture_end("[target"), 0);
+	log_capture_begin();
 	sections_check(&s, &b.parts.targets, due + 10 * NS_PER_SEC);
 	sections_check(&s, &b.parts.targets, due + 90 * NS_PER_SEC);
 	answer();
-	ck_assert_uint_eq(heard("[target \"two\"] has matched no process since "
-				"the configuration was read\n"),
+	ck_assert_uint_eq(log_capture_end("[target \"two\"] has matched no process since "
+					  "the configuration was read\n"),
 			  1);
 }
 
@@ -91,10 +91,10 @@ TEST(none_where_there_was_one)
 	sections_check(&s, &b.parts.targets, 5 * NS_PER_SEC);
 	ck_assert_uint_eq(s.v[0].instances, 0);
 	ck_assert_uint_eq(s.v[0].empty_since_ns, 5 * NS_PER_SEC);
-	hear();
+	log_capture_begin();
 	sections_check(&s, &b.parts.targets, 65 * NS_PER_SEC);
 	answer();
-	ck_assert_uint_eq(heard("\"one\""), 0);
+	ck_assert_uint_eq(log_capture_end("\"one\""), 0);
 }
 
 /* A section is found by its name, whatever its index is now. */
