@@ -128,7 +128,7 @@ static void fill_and_empty(struct spool *s, struct progress *p)
 		memset(bytes, 'a' + n, sizeof(bytes));
 		r = spool_add(s, id, MINE, ENVELOPE_CHUNK, bytes, sizeof(bytes), NOW_MS);
 		p->added[n] = r == 0;
-		p->unexpected = p->others || (r != 0 && r != -ENOSPC);
+		p->unexpected = p->unexpected || (r != 0 && r != -ENOSPC);
 	}
 	for (int n = 0; n < REMOVED; n++)
 		spool_remove(s, spool_oldest(s, MINE, ENVELOPE_CHUNK));
