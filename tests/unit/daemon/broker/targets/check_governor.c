@@ -211,9 +211,10 @@ TEST(what_costs_the_same_at_any_rate)
 	profile(1);
 	log_capture_begin();
 	pass(60, 0.05);
-	ck_assert_uint_eq(log_capture_end("5.0 % of a processor, more than the budget of 1 %, although all "
+	ck_assert_uint_eq(
+		log_capture_end("5.0 % of a processor, more than the budget of 1 %, although all "
 				"targets are at the lowest rate"),
-			  1);
+		1);
 	ck_assert_uint_eq(b.parts.targets.table[0].rate_hz, GOVERNOR_RATE_MIN_HZ);
 	ck_assert_uint_eq(b.parts.targets.table[0].governed.lowest_hz, GOVERNOR_RATE_MIN_HZ);
 	ck_assert(b.parts.governor.gave_up);
