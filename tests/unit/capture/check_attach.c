@@ -102,7 +102,7 @@ static void check_new_program(void)
 FIXTURE(NULL, tear_down)
 
 /* A thread that capture does not know calls exec. The traced leader disappears without a report. */
-TEST(exec_by_a_thread_that_is_not_known)
+TEST(an_exec_by_an_unknown_thread_is_found)
 {
 	threads();
 	live_ticks(&l, 5);
@@ -130,7 +130,7 @@ static void exec_unseen(const char *asleep)
 /* Fewer ticks than DOUBT_TICKS of tick.c, after which capture checks for an exec without a sign. */
 #define SOON 50
 
-TEST(an_unseen_exec_is_looked_for)
+TEST(an_unreported_exec_is_found_by_the_regular_check)
 {
 	exec_unseen(NULL);
 	live_ticks(&l, SOON);
@@ -141,7 +141,7 @@ TEST(an_unseen_exec_is_looked_for)
 }
 
 /* The new leader runs. Capture interrupts it, which fails and is a sign of an exec. */
-TEST(who_cannot_be_interrupted_is_another)
+TEST(a_failed_interrupt_leads_to_the_check_for_an_exec)
 {
 	exec_unseen(NULL);
 	live_tick_running(&l, live_known(&l, l.pid));
@@ -151,7 +151,7 @@ TEST(who_cannot_be_interrupted_is_another)
 }
 
 /* All other threads have died, perhaps because of an exec. */
-TEST(who_is_left_alone_may_be_another)
+TEST(the_death_of_all_other_threads_leads_to_the_check_for_an_exec)
 {
 	exec_unseen("asleep 2");
 	live_ticks(&l, SOON);
@@ -162,7 +162,7 @@ TEST(who_is_left_alone_may_be_another)
  * The exec replaces all threads that capture knows, and the leader was dead before capture
  * attached.
  */
-TEST(exec_where_nobody_that_is_known_is_left)
+TEST(an_exec_that_replaces_all_known_threads_is_found)
 {
 	live_prepare_leaderless(&l);
 	OK(live_add(&l));
@@ -201,7 +201,7 @@ TEST(a_death_beside_an_alarm_is_no_exec)
 }
 
 /* The leader is new to capture, but it is the process's first leader, so no exec has happened. */
-TEST(a_leader_that_is_attached_to_late_has_not_executed)
+TEST(a_leader_attached_to_late_has_not_executed)
 {
 	pid_t tid, tracer;
 
@@ -227,7 +227,7 @@ TEST(a_leader_that_is_attached_to_late_has_not_executed)
  * While capture has no descriptors, it cannot tell whether an exec has happened. It checks again
  * until it can.
  */
-TEST(an_unseen_exec_is_looked_for_until_it_can_be_seen)
+TEST(the_check_for_an_exec_is_repeated_until_it_succeeds)
 {
 	exec_unseen("asleep 2");
 	live_take_descriptors();
@@ -245,7 +245,7 @@ TEST(an_unseen_exec_is_looked_for_until_it_can_be_seen)
  * A deadlock that capture must avoid: the exec waits until capture has reaped the other threads,
  * and PTRACE_SEIZE of the thread that calls exec waits for the exec.
  */
-TEST(an_exec_that_waits_for_us_is_not_waited_for)
+TEST(capture_does_not_wait_for_an_exec_that_waits_for_capture)
 {
 	const struct sigaction ignored = {.sa_handler = SIG_IGN};
 	struct sigaction action;
@@ -277,7 +277,7 @@ TEST(an_exec_that_waits_for_us_is_not_waited_for)
  * An exec has just replaced the leader, and the kernel's listing ends at the old one. Capture
  * repeats the listing.
  */
-TEST(a_process_without_threads_is_listed_again)
+TEST(an_empty_listing_of_threads_is_repeated)
 {
 	live_prepare(&l);
 	empty_listings = 2;
@@ -322,7 +322,7 @@ TEST(a_process_in_the_middle_of_an_exec_is_added)
 }
 
 /* All threads that capture knows are dead. The one that calls exec waits for another tracer. */
-TEST(an_exec_that_waits_for_another_tracer_is_no_end)
+TEST(an_exec_that_waits_for_another_tracer_is_not_an_end)
 {
 	pid_t tid, tracer;
 
@@ -343,7 +343,7 @@ TEST(an_exec_that_waits_for_another_tracer_is_no_end)
 }
 
 /* A process that is killed during its exec ends like any other. */
-TEST(a_process_that_dies_in_the_middle_of_an_exec)
+TEST(a_process_killed_during_its_exec_ends)
 {
 	pid_t tid, tracer;
 	int status;
@@ -395,7 +395,7 @@ static uint64_t waiting(void)
  * A scan of many threads pauses, so that other targets have their ticks. Returns false if
  * PTRACE_SEIZE spoiled the attempt.
  */
-static bool gives_way(void)
+static bool scan_pauses(void)
 {
 	uint64_t first, second;
 
@@ -425,17 +425,17 @@ static bool gives_way(void)
 	return true;
 }
 
-TEST(attaching_gives_way)
+TEST(a_long_scan_pauses_for_the_ticks_of_others)
 {
 	int n = 1;
 
-	for (; !gives_way(); n++) {
+	for (; !scan_pauses(); n++) {
 		ck_assert_int_lt(n, 20);
 		live_end(&l);
 	}
 }
 
-TEST(attaching_keeps_the_heart_beating)
+TEST(attaching_to_many_threads_renews_the_heartbeat)
 {
 	uint64_t beat;
 

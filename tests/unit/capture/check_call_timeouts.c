@@ -106,7 +106,7 @@ static void storm(void)
 
 FIXTURE(NULL, tear_down)
 
-TESTS(signals_do_not_make_it_longer, array_size(kinds))
+TESTS(signals_do_not_prolong_a_timeout, array_size(kinds))
 {
 	begin(kinds[_i], false);
 	storm();
@@ -115,7 +115,7 @@ TESTS(signals_do_not_make_it_longer, array_size(kinds))
 	has_ended();
 }
 
-TESTS(nor_under_a_filter, array_size(filtered_kinds))
+TESTS(signals_do_not_prolong_a_timeout_under_a_filter, array_size(filtered_kinds))
 {
 	begin(filtered_kinds[_i], true);
 	storm();
@@ -125,7 +125,7 @@ TESTS(nor_under_a_filter, array_size(filtered_kinds))
 }
 
 /* If ticks are rare, the next signal ends the call whose time is over. */
-TESTS(it_ends_by_a_signal, array_size(kinds))
+TESTS(a_signal_ends_a_call_whose_time_is_over, array_size(kinds))
 {
 	begin(kinds[_i], false);
 	disturb();
@@ -138,7 +138,7 @@ TESTS(it_ends_by_a_signal, array_size(kinds))
  * A tick has found the thread waiting long before the first signal, so its time counts from that
  * tick.
  */
-TESTS(it_began_when_it_was_seen_first, array_size(kinds))
+TESTS(the_timeout_counts_from_the_tick_that_found_the_wait, array_size(kinds))
 {
 	const struct thread *th;
 
@@ -159,7 +159,7 @@ TESTS(it_began_when_it_was_seen_first, array_size(kinds))
 }
 
 /* The target does not notice capture's interrupts of a resumed call. */
-TESTS(interrupts_in_between, array_size(kinds))
+TESTS(interrupts_of_a_resumed_call_are_not_noticed, array_size(kinds))
 {
 	begin(kinds[_i], false);
 	disturb();
@@ -188,7 +188,7 @@ static void interrupt(void)
 }
 
 /* Interrupts by ticks, which a wait that is woken in vain may get at any time. */
-TESTS(interrupts_alone, array_size(kinds))
+TESTS(interrupts_by_ticks_do_not_prolong_a_timeout, array_size(kinds))
 {
 	begin(kinds[_i], false);
 	for (int i = 0; i < 4; i++) {
@@ -228,7 +228,7 @@ static void send_byte(void)
  * Parts do not extend the timeout of recv(2) with MSG_WAITALL: the call wants more bytes than come,
  * and each part has some.
  */
-TEST(parts_do_not_make_it_longer)
+TEST(parts_of_a_transfer_do_not_prolong_a_timeout)
 {
 	begin("recv_all_timeout", false);
 	send_byte();
@@ -252,7 +252,7 @@ TEST(parts_do_not_make_it_longer)
  * Nothing interrupts the last part; it ends because a message did not come in time. So the call
  * ends, too.
  */
-TEST(the_last_part_is_no_part)
+TEST(a_part_ended_by_the_timeout_is_final)
 {
 	uint64_t before;
 	long right;
@@ -276,7 +276,7 @@ TEST(the_last_part_is_no_part)
  * A connect(2) that is entered again fails with another error when its time is over. Capture
  * corrects the result.
  */
-TEST(a_connection_in_the_making)
+TEST(a_resumed_connect_keeps_its_timeout)
 {
 	live_begin(&l, "cap_waits", "50000", "connect_tcp_timeout");
 	while (l.counters.rewritten == 0) {
@@ -309,7 +309,7 @@ static void what_has_ended(void)
  * A second interrupt comes while the stop of the first one is not handled yet. The call that has
  * ended is not resumed again.
  */
-TEST(what_has_ended_stays_so)
+TEST(a_call_that_has_ended_is_not_resumed)
 {
 	what_has_ended();
 }
@@ -318,7 +318,7 @@ TEST(what_has_ended_stays_so)
  * The thread makes the next call at once and with the same registers. Its part is resumed
  * nevertheless.
  */
-TEST(the_next_call_is_another)
+TEST(the_next_call_with_the_same_registers_is_resumed)
 {
 	what_has_ended();
 	live_step(1);
@@ -346,7 +346,7 @@ static void send_byte_untaken(void)
  * The interrupt comes after the thread has stopped at the begin of its next part, or of the
  * unchanged wait, and before that stop is handled. The call then has some bytes, and is cut short.
  */
-TESTS(a_part_interrupted_where_it_begins, 2)
+TESTS(an_interrupt_at_the_begin_of_a_part_is_noticed, 2)
 {
 	const bool is_part = _i != 0;
 	struct thread *th;
@@ -387,7 +387,7 @@ TESTS(a_part_interrupted_where_it_begins, 2)
 }
 
 /* An event ends the wait, and the next wait is another call. */
-TEST(events_in_between)
+TEST(an_event_ends_the_resumed_wait)
 {
 	begin("epoll_woken_timed", false);
 	disturb();
@@ -398,7 +398,7 @@ TEST(events_in_between)
 }
 
 /* A signal handler ends the wait, as it does without capture. */
-TEST(a_handler_in_between)
+TEST(a_handler_ends_the_resumed_call)
 {
 	begin("epoll_wait", false);
 	for (int i = 1; i <= 30; i++) {
@@ -415,7 +415,7 @@ TEST(a_handler_in_between)
 }
 
 /* SIGSTOP and SIGCONT end an epoll_wait(2), as they do without capture. */
-TEST(the_process_is_stopped_in_between)
+TEST(a_group_stop_ends_the_resumed_call)
 {
 	begin("epoll_wait", false);
 	disturb();
@@ -431,14 +431,14 @@ TEST(the_process_is_stopped_in_between)
 }
 
 /* The resumed wait loses nothing if capture ends, so capture does not wait for it. */
-TEST(it_does_not_hold_us_up)
+TEST(a_resumed_wait_does_not_delay_the_end_of_the_tracer)
 {
 	begin("epoll_wait", false);
 	disturb();
 	ck_assert(capture_settle(l.capture));
 }
 
-TEST(it_is_killed_in_between)
+TEST(a_process_killed_in_a_resumed_call_ends)
 {
 	begin("epoll_wait", false);
 	disturb();

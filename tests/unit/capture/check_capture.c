@@ -82,7 +82,7 @@ TEST(ticks_before_a_stop_are_filled)
 }
 
 /* Late ticks, combined with threads that are made, run, sleep and end. */
-TEST(the_sum_holds_in_any_weather)
+TEST(the_sum_of_counters_holds_with_late_ticks_and_changing_threads)
 {
 	threads(NULL);
 	for (int round = 0; round < 20; round++) {
@@ -103,7 +103,7 @@ TEST(the_sum_holds_in_any_weather)
 	ck_assert_uint_eq(l.counters.ticks, 20 * 13);
 }
 
-TEST(new_threads_are_sampled_and_their_end_is_told)
+TEST(new_threads_are_sampled_and_their_ends_are_recorded)
 {
 	pid_t tid;
 
@@ -155,7 +155,7 @@ static unsigned int stop_all(void)
  * One call handles a limited number of statuses, so that many of them do not keep the tracer from
  * its other work.
  */
-TEST(statuses_are_taken_in_portions)
+TEST(one_call_handles_a_limited_number_of_statuses)
 {
 	uint64_t before;
 	unsigned int n;
@@ -178,7 +178,7 @@ TEST(statuses_are_taken_in_portions)
  * The thread that was attached to first is the last one that waitpid(-1) returns. If it was
  * interrupted, its stop is handled first.
  */
-TEST(who_was_interrupted_does_not_wait_for_newer_threads)
+TEST(stops_of_interrupted_threads_are_handled_before_new_threads)
 {
 	siginfo_t info = {.si_pid = 0};
 	struct thread *th;
@@ -201,7 +201,7 @@ TEST(who_was_interrupted_does_not_wait_for_newer_threads)
 	ck_assert(!l.more);
 }
 
-TEST(the_end_is_the_last_record)
+TEST(record_end_is_the_last_record)
 {
 	int status;
 
@@ -223,7 +223,7 @@ TEST(the_end_is_the_last_record)
 }
 
 /* The target is killed at 200 random moments. */
-TEST(a_kill_at_any_moment_is_an_end)
+TEST(a_kill_at_any_moment_ends_the_target)
 {
 	uint32_t random = 1;
 
@@ -267,7 +267,7 @@ TEST(finishing_lets_the_target_run_on)
 						       l.counters.filled + live_missed(&l));
 }
 
-TEST(what_is_pending_at_the_end_is_missed)
+TEST(samples_under_way_at_the_end_count_as_missed)
 {
 	threads(NULL);
 	(void)live_ask(&l, "busy 4", "ok");
@@ -282,7 +282,7 @@ TEST(what_is_pending_at_the_end_is_missed)
 	ck_assert_int_eq(live_ask(&l, "join", "ok"), 0);
 }
 
-TEST(a_process_that_is_gone)
+TEST(adding_an_ended_process_fails)
 {
 	int fds[2];
 
@@ -303,7 +303,7 @@ TEST(a_process_that_is_gone)
 	l.child = l.pid;
 }
 
-TEST(a_zombie_is_gone)
+TEST(adding_a_zombie_fails)
 {
 	pid_t zombie;
 	siginfo_t info;
@@ -322,7 +322,7 @@ TEST(a_zombie_is_gone)
 	(void)close(pidfd);
 }
 
-TEST(a_second_tracer_is_told_so)
+TEST(adding_a_process_with_another_tracer_fails)
 {
 	pid_t tracer;
 
@@ -350,7 +350,7 @@ static unsigned int descriptors(void)
 }
 
 /* No descriptor stays open after targets and threads have ended. */
-TEST(descriptors_are_given_back)
+TEST(no_descriptor_stays_open_after_the_targets)
 {
 	unsigned int before = descriptors();
 

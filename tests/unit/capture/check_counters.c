@@ -13,7 +13,7 @@ static void set_up(void)
 
 FIXTURE(set_up, NULL)
 
-TEST(no_pauses_no_percentile)
+TEST(without_pauses_every_percentile_is_0)
 {
 	ck_assert_uint_eq(counters_pause_percentile(&counters, 0.5), 0);
 	ck_assert_uint_eq(counters_pause_percentile(&counters, 1.0), 0);
@@ -38,7 +38,7 @@ TEST(a_bucket_is_an_eighth_of_an_octave)
 	}
 }
 
-TEST(percentiles_of_a_thousand)
+TEST(percentiles_of_1000_pauses_are_exact_to_9_percent)
 {
 	/* Pauses of 1 us to 1 ms in steps of 1 us. */
 	for (uint64_t i = 1; i <= 1000; i++)
@@ -63,7 +63,7 @@ TEST(the_shortest_and_the_longest_have_a_bucket)
 }
 
 /* Checks every field. The struct consists of uint64_t only. */
-TEST(sums_every_figure)
+TEST(counters_add_adds_every_field)
 {
 	enum { WORDS = sizeof(struct capture_counters) / sizeof(uint64_t) };
 	struct capture_counters one, two;
@@ -90,7 +90,7 @@ TEST(sums_every_figure)
 		ck_assert_uint_eq(sum[i], b[i] == 0 ? 0 : a[i] + b[i]);
 }
 
-TEST(the_longest_of_both_stays)
+TEST(counters_add_keeps_the_longest_pause)
 {
 	struct capture_counters more = {.pause_max_ns = 5};
 

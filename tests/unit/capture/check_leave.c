@@ -50,7 +50,7 @@ static void tear_down(void)
 
 FIXTURE(set_up, tear_down)
 
-TEST(who_sleeps_keeps_nobody)
+TEST(a_sleeping_thread_is_not_awaited)
 {
 	ck_assert(capture_settle(l.capture));
 }
@@ -59,7 +59,7 @@ TEST(who_sleeps_keeps_nobody)
  * The call of the interrupted thread returns because of capture, which must repair it before the
  * tracer ends.
  */
-TEST(a_stop_without_a_sample_is_waited_for)
+TEST(a_stop_without_a_sample_is_awaited)
 {
 	struct thread *th = live_known(&l, l.pid);
 
@@ -83,7 +83,7 @@ static bool is_settled_later(uint64_t seconds)
 }
 
 /* A thread in a sleep that does not end is given up. */
-TEST(but_not_for_ever)
+TEST(the_wait_for_a_stop_has_a_limit)
 {
 	live_known(&l, l.pid)->due = DUE_STOP;
 	ck_assert(!capture_settle(l.capture));
@@ -95,7 +95,7 @@ TEST(but_not_for_ever)
  * A thread that makes progress is awaited longer, because it may share its processor with many
  * others.
  */
-TEST(who_moves_is_waited_for_longer)
+TEST(a_running_thread_is_awaited_longer)
 {
 	pid_t tid = (pid_t)live_ask(&l, "busy 1", "ok");
 
@@ -119,7 +119,7 @@ static void put_into_wait(enum resume_state state, long nr)
  * The end of the tracer would act like a signal on a thread at the begin of a call. That state
  * lasts only for a moment.
  */
-TEST(who_is_ahead_of_a_call_is_waited_for)
+TEST(a_thread_at_the_begin_of_a_call_is_awaited)
 {
 	put_into_wait(RESUME_ENTERING, SYS_ppoll);
 	ck_assert(!capture_settle(l.capture));
@@ -129,7 +129,7 @@ TEST(who_is_ahead_of_a_call_is_waited_for)
 }
 
 /* If the tracer ended now, a connect(2) whose time is over would fail with EALREADY. */
-TEST(a_connection_is_waited_for)
+TEST(a_resumed_connect_is_awaited)
 {
 	put_into_wait(RESUME_INSIDE, SYS_connect);
 	ck_assert(!capture_settle(l.capture));
@@ -140,7 +140,7 @@ TEST(a_connection_is_waited_for)
  * If the tracer ended now, the call would return the last part only. So capture interrupts it after
  * some time.
  */
-TEST(a_rest_is_cut_off)
+TEST(a_partial_transfer_is_cut_short_after_a_while)
 {
 	struct thread *th = live_known(&l, l.pid);
 	const uint64_t stops = l.counters.event_stops;
@@ -158,7 +158,7 @@ TEST(a_rest_is_cut_off)
 }
 
 /* A thread that never stops is given up. */
-TEST(is_given_up_in_the_end)
+TEST(a_thread_that_never_stops_is_given_up)
 {
 	uint64_t seconds = 0;
 
@@ -201,7 +201,7 @@ static struct thread *start_other(bool moves)
  * Calls capture_can_detach, and checks that it does not return true again soon after. Returns the
  * first result.
  */
-static bool is_tried(void)
+static bool is_in_a_pause(void)
 {
 	const bool tried = capture_can_detach(l.capture);
 
@@ -211,7 +211,7 @@ static bool is_tried(void)
 	return tried;
 }
 
-static bool lets_go_later(uint64_t seconds)
+static bool can_detach_later(uint64_t seconds)
 {
 	live_later(seconds * NS_PER_SEC);
 	(void)!capture_can_detach(l.capture);
@@ -226,14 +226,14 @@ static void remove_it(void)
 }
 
 /* Ends the resumed call. Afterwards capture waits for nothing. */
-static void end_rest(struct thread *th)
+static void end_resumed_call(struct thread *th)
 {
 	th->resumed.state = RESUME_NONE;
 	ck_assert(capture_can_detach(l.capture));
 	ck_assert(capture_settle(l.capture));
 }
 
-TEST(one_that_leaves_has_its_moment)
+TEST(capture_can_detach_from_an_idle_target_at_once)
 {
 	ck_assert(!capture_can_detach(l.capture));
 	remove_it();
@@ -242,7 +242,7 @@ TEST(one_that_leaves_has_its_moment)
 }
 
 /* The leaving target's call is cut short, while the others have ticks. */
-TEST(its_rest_is_cut_off)
+TEST(a_partial_transfer_of_the_leaving_target_is_cut_short)
 {
 	const uint64_t stops = l.counters.event_stops;
 
@@ -250,8 +250,8 @@ TEST(its_rest_is_cut_off)
 	live_known(&l, l.pid)->resumed.same_call = false;
 	remove_it();
 	ck_assert(!capture_can_detach(l.capture));
-	ck_assert(!lets_go_later(1));
-	ck_assert(!lets_go_later(1));
+	ck_assert(!can_detach_later(1));
+	ck_assert(!can_detach_later(1));
 	ck_assert(l.capture->targets->target->settling.cut);
 	ck_assert(!l.capture->leaving.all.cut);
 	live_known(&l, l.pid)->resumed.state = RESUME_NONE;
@@ -260,7 +260,7 @@ TEST(its_rest_is_cut_off)
 	ck_assert(capture_can_detach(l.capture));
 }
 
-TEST(it_ends_meanwhile)
+TEST(a_leaving_target_that_ends_needs_no_detach)
 {
 	put_into_wait(RESUME_INSIDE, SYS_write);
 	live_known(&l, l.pid)->resumed.same_call = false;
@@ -276,13 +276,13 @@ TEST(it_ends_meanwhile)
  * Detaching from one target detaches from all for a moment, so a call of another target is awaited,
  * too.
  */
-TEST(a_call_of_another_is_waited_for)
+TEST(a_resumed_call_of_another_target_is_awaited)
 {
 	struct thread *th = start_other(true);
 
 	remove_it();
-	ck_assert(is_tried());
-	ck_assert(!lets_go_later(1));
+	ck_assert(is_in_a_pause());
+	ck_assert(!can_detach_later(1));
 	th->resumed.state = RESUME_NONE;
 	ck_assert(capture_can_detach(l.capture));
 }
@@ -291,31 +291,31 @@ TEST(a_call_of_another_is_waited_for)
  * A target with many threads in resumed calls always has one as long as there are ticks. So ticks
  * pause for a moment.
  */
-TEST(and_without_ticks_for_a_moment)
+TEST(ticks_pause_so_that_calls_of_other_targets_end)
 {
 	struct thread *th = start_other(true);
 
 	remove_it();
-	ck_assert(is_tried());
+	ck_assert(is_in_a_pause());
 	live_later(2 * NS_PER_SEC);
-	ck_assert(is_tried());
+	ck_assert(is_in_a_pause());
 	live_later(2 * NS_PER_SEC);
 	ck_assert(capture_can_detach(l.capture));
 	ck_assert(!capture_settle(l.capture));
-	end_rest(th);
+	end_resumed_call(th);
 }
 
 /*
  * After 10 s capture waits as at the end of sampling, with its own time limits. No call is cut
  * short before.
  */
-TEST(but_only_for_so_long)
+TEST(calls_of_other_targets_delay_the_detach_for_10_s_at_most)
 {
 	(void)start_other(true);
 	remove_it();
-	ck_assert(is_tried());
-	ck_assert(lets_go_later(10));
-	ck_assert(lets_go_later(1));
+	ck_assert(is_in_a_pause());
+	ck_assert(can_detach_later(10));
+	ck_assert(can_detach_later(1));
 	ck_assert(!capture_settle(l.capture));
 	ck_assert(!is_settled_later(8));
 	ck_assert(!l.capture->leaving.all.cut);
@@ -331,7 +331,7 @@ static struct thread *remove_another_later(uint64_t seconds)
 	struct thread *th = start_other(true);
 
 	remove_it();
-	ck_assert(is_tried());
+	ck_assert(is_in_a_pause());
 	live_later(seconds * NS_PER_SEC);
 	OK(capture_remove(l.capture, OTHER_TARGET));
 	ck_assert(!capture_can_detach(l.capture));
@@ -339,22 +339,22 @@ static struct thread *remove_another_later(uint64_t seconds)
 }
 
 /* The other targets have ticks meanwhile, however long the first leaving target has waited. */
-TEST(one_that_leaves_later_is_waited_for)
+TEST(a_target_removed_later_has_its_own_wait)
 {
 	struct thread *th = remove_another_later(9);
 
-	ck_assert(!lets_go_later(1));
-	ck_assert(!lets_go_later(1));
-	end_rest(th);
+	ck_assert(!can_detach_later(1));
+	ck_assert(!can_detach_later(1));
+	end_resumed_call(th);
 }
 
 /*
  * The wait for targets that are removed later has a limit, because there may always be another one.
  */
-TEST(but_so_much_later_by_all)
+TEST(targets_removed_later_delay_the_detach_for_20_s_at_most)
 {
 	(void)remove_another_later(15);
-	ck_assert(lets_go_later(5));
+	ck_assert(can_detach_later(5));
 	ck_assert(!capture_settle(l.capture));
 }
 
@@ -362,26 +362,26 @@ TEST(but_so_much_later_by_all)
  * A call of another target whose thread does not move is cut short; otherwise all targets would
  * wait for it first.
  */
-TEST(another_that_stands_still_is_cut_off)
+TEST(a_call_of_another_target_without_progress_is_cut_short)
 {
 	struct thread *th = start_other(false);
 
 	remove_it();
-	ck_assert(is_tried());
+	ck_assert(is_in_a_pause());
 	ck_assert(!l.capture->leaving.all.cut);
-	ck_assert(lets_go_later(2));
+	ck_assert(can_detach_later(2));
 	ck_assert(l.capture->leaving.all.cut);
-	end_rest(th);
+	end_resumed_call(th);
 }
 
-TEST(it_ends_when_another_is_cut_off)
+TEST(a_leaving_target_that_ends_stops_the_cutting_short)
 {
 	struct traced_process *t = NULL;
 
 	(void)start_other(false);
 	remove_it();
-	ck_assert(is_tried());
-	ck_assert(lets_go_later(2));
+	ck_assert(is_in_a_pause());
+	ck_assert(can_detach_later(2));
 	FOR_EACH_TARGET (each, l.capture)
 		t = each->phase == TRACED_LEAVES ? each : t;
 	targets_end(t);
@@ -390,7 +390,7 @@ TEST(it_ends_when_another_is_cut_off)
 }
 
 /* A resumed call begins after capture_can_detach has returned true. Then there are ticks again. */
-TEST(a_call_that_is_interrupted_late)
+TEST(a_call_resumed_after_the_last_tick_puts_the_detach_off)
 {
 	struct thread *th = start_other(true);
 
@@ -399,12 +399,12 @@ TEST(a_call_that_is_interrupted_late)
 	ck_assert(capture_can_detach(l.capture));
 	th->resumed.state = RESUME_INSIDE;
 	ck_assert(!capture_settle(l.capture));
-	ck_assert(is_tried());
+	ck_assert(is_in_a_pause());
 	ck_assert_uint_eq(l.capture->leaving.all.since_ns, 0);
 }
 
 /* Stops of other targets are not awaited: they come by themselves as long as there are ticks. */
-TEST(a_stop_of_another_is_not_waited_for)
+TEST(a_stop_of_another_target_does_not_delay_the_detach)
 {
 	struct thread *th = start_other(true);
 

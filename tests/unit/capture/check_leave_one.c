@@ -83,7 +83,7 @@ static void *be_first_tracer(void *ctx)
 }
 
 /* Runs part in a first tracing thread, which then ends. Afterwards no process is traced. */
-static void let_go_after(void (*part)(void))
+static void detach_after(void (*part)(void))
 {
 	pthread_t thread;
 	sigset_t alarm;
@@ -155,9 +155,9 @@ static void remove_it(void)
 
 FIXTURE(NULL, tear_down)
 
-TEST(the_one_that_is_removed)
+TEST(the_removed_target_ends_and_its_process_lives_on)
 {
-	let_go_after(remove_it);
+	detach_after(remove_it);
 	capture_attach_again(l.capture);
 	live_read(&l);
 	ck_assert_uint_eq(l.gone, 1);
@@ -191,7 +191,7 @@ static void check_goes_on(uint64_t threads)
 	live_check_sum(&l);
 }
 
-static void check_nothing_is_told_anew(void)
+static void check_nothing_is_announced_anew(void)
 {
 	ck_assert_uint_eq(l.records[RECORD_THREAD], 6);
 	ck_assert_uint_eq(l.records[RECORD_EXIT], 0);
@@ -199,35 +199,35 @@ static void check_nothing_is_told_anew(void)
 	ck_assert_uint_eq(l.records[RECORD_RESET], 0);
 }
 
-TEST(the_others_go_on_as_they_were)
+TEST(other_targets_are_attached_again_unchanged)
 {
-	let_go_after(start_threads);
+	detach_after(start_threads);
 	capture_attach_again(l.capture);
 	check_goes_on(6);
-	check_nothing_is_told_anew();
+	check_nothing_is_announced_anew();
 }
 
-TEST(others_that_we_may_not_signal)
+TEST(targets_of_another_user_are_attached_again)
 {
 	if (geteuid() != 0)
 		return;
 	take_rights();
-	let_go_after(start_threads);
+	detach_after(start_threads);
 	become_another_user();
 	capture_attach_again(l.capture);
 	check_goes_on(6);
-	check_nothing_is_told_anew();
+	check_nothing_is_announced_anew();
 }
 
 /* SIGALRM comes at every other thread, both before and after the thread is seized. */
-TEST(others_without_a_processor_to_seize_them)
+TEST(seizing_again_is_repeated_after_its_time_limit)
 {
-	let_go_after(start_threads);
+	detach_after(start_threads);
 	alarms = 4;
 	capture_attach_again(l.capture);
 	ck_assert_uint_eq(alarms, 0);
 	check_goes_on(6);
-	check_nothing_is_told_anew();
+	check_nothing_is_announced_anew();
 }
 
 /*
@@ -236,7 +236,7 @@ TEST(others_without_a_processor_to_seize_them)
  */
 TESTS(a_leader_that_is_seized_late_has_not_executed, 2)
 {
-	let_go_after(NULL);
+	detach_after(NULL);
 	stalls = _i == 0 ? 4 : 5;
 	capture_attach_again(l.capture);
 	ck_assert_uint_eq(stalls, 0);
@@ -250,9 +250,9 @@ TESTS(a_leader_that_is_seized_late_has_not_executed, 2)
 }
 
 /* A process whose files cannot be opened counts neither as another program nor as ended. */
-TEST(others_without_a_descriptor_to_look_at_them)
+TEST(without_descriptors_targets_neither_end_nor_execute)
 {
-	let_go_after(start_threads);
+	detach_after(start_threads);
 	live_take_descriptors();
 	alarms = 4;
 	capture_attach_again(l.capture);
@@ -264,9 +264,9 @@ TEST(others_without_a_descriptor_to_look_at_them)
 	ck_assert_uint_eq(l.execs, 0);
 }
 
-TEST(threads_that_come_and_go_meanwhile)
+TEST(threads_that_start_or_end_without_a_tracer_are_found)
 {
-	let_go_after(start_threads);
+	detach_after(start_threads);
 	ck_assert_int_eq(live_ask(&l, "join", "ok"), 0);
 	ck_assert_int_gt(live_ask(&l, "busy 4", "ok"), 0);
 	capture_attach_again(l.capture);
@@ -274,9 +274,9 @@ TEST(threads_that_come_and_go_meanwhile)
 	ck_assert_uint_eq(l.records[RECORD_EXIT], 5);
 }
 
-TEST(a_new_program_meanwhile)
+TEST(an_exec_without_a_tracer_is_reported)
 {
-	let_go_after(start_threads);
+	detach_after(start_threads);
 	live_say(&l, "exec");
 	ck_assert_int_eq(live_answer(&l, "ready"), l.pid);
 	capture_attach_again(l.capture);
@@ -288,9 +288,9 @@ TEST(a_new_program_meanwhile)
 	live_check_sum(&l);
 }
 
-TEST(an_end_meanwhile)
+TEST(an_end_without_a_tracer_is_reported)
 {
-	let_go_after(start_threads);
+	detach_after(start_threads);
 	OK(kill(l.pid, SIGKILL));
 	ck_assert_int_eq(waitpid(l.pid, NULL, 0), l.pid);
 	capture_attach_again(l.capture);
@@ -300,11 +300,11 @@ TEST(an_end_meanwhile)
 	live_check_sum(&l);
 }
 
-TEST(another_tracer_meanwhile)
+TEST(a_target_that_another_tracer_took_is_given_up)
 {
 	pid_t tracer;
 
-	let_go_after(NULL);
+	detach_after(NULL);
 	tracer = live_start_tracer(l.pid);
 	capture_attach_again(l.capture);
 	live_read(&l);

@@ -66,7 +66,7 @@ FIXTURE(set_up, tear_down)
 /*
  * A thread that writes a core dump is not interrupted, because an interrupt would cut off the core.
  */
-TEST(who_writes_a_core_is_left_alone)
+TEST(a_thread_that_writes_a_core_is_not_interrupted)
 {
 	char file[] = "/tmp/check_look.XXXXXX";
 	uint64_t stops = l.counters.stops;
@@ -106,7 +106,7 @@ TEST(who_writes_a_core_is_left_alone)
 }
 
 /* Makes the thread look like a dying one, which has no sp and pc. */
-static void look_dying(void)
+static void make_dying(void)
 {
 	live_script(&th->activity.syscall_fd, "-1 0x0 0x0\n");
 }
@@ -114,11 +114,11 @@ static void look_dying(void)
 /*
  * A file that cannot be read does not mean that the thread is dead. The next look reads it again.
  */
-TEST(a_main_thread_is_not_dead_for_want_of_a_descriptor)
+TEST(a_leader_whose_state_cannot_be_read_is_not_dead)
 {
 	const uint64_t samples = live_thread(&l, l.pid)->samples;
 
-	look_dying();
+	make_dying();
 	live_take_descriptors();
 	for (uint64_t i = 1; i <= 5; i++) {
 		sleepers_wake(th);
@@ -139,7 +139,7 @@ TEST(a_main_thread_is_not_dead_for_want_of_a_descriptor)
 }
 
 /* A thread with a place has a stack, so it is no zombie, and no further file is opened. */
-TEST(a_blocked_main_thread_needs_no_descriptor)
+TEST(a_blocked_leader_is_sampled_without_opening_a_file)
 {
 	const uint64_t samples = live_thread(&l, l.pid)->samples;
 
@@ -153,13 +153,13 @@ TEST(a_blocked_main_thread_needs_no_descriptor)
 }
 
 /* Checks the same for a thread that is interrupted and has not stopped yet. */
-TEST(a_main_thread_that_stops_late_is_not_dead_either)
+TEST(an_interrupted_leader_whose_state_cannot_be_read_is_not_dead)
 {
 	th->resumed = (struct resumed_call){
 		.state = RESUME_INSIDE, .same_call = true, .undisturbed = true};
 	tick_running();
 	ck_assert(th->due == DUE_SAMPLE);
-	look_dying();
+	make_dying();
 	live_take_descriptors();
 	for (unsigned int i = 0; i < 200; i++)
 		live_tick(&l);
@@ -175,7 +175,7 @@ TEST(a_main_thread_that_stops_late_is_not_dead_either)
 }
 
 /* As long as the thread may be writing a core, it is not interrupted. */
-TEST(a_core_is_asked_for_again_for_want_of_a_descriptor)
+TEST(a_core_check_that_fails_is_repeated_at_the_next_look)
 {
 	const uint64_t stops = l.counters.stops;
 
@@ -207,7 +207,7 @@ static void stop_by(int signal)
  * A thread may be writing a core if it is new to capture, or if it has received a signal that
  * causes one.
  */
-TEST(who_may_write_one)
+TEST(new_threads_and_fatal_signals_may_mean_a_core_dump)
 {
 	live_end(&l);
 	/* The program inherits the ignored signals. */
@@ -229,7 +229,7 @@ TEST(who_may_write_one)
  * The thread is in a call that must not be disturbed. Capture sends no interrupt: no stop comes
  * while the sample is pending or after it was given up, and none has to be awaited at the end.
  */
-TEST(who_is_left_alone_does_not_stop)
+TEST(an_undisturbed_call_gets_no_interrupt)
 {
 	th->resumed = (struct resumed_call){.state = RESUME_INSIDE,
 					    .same_call = true,
@@ -279,7 +279,7 @@ static unsigned int ticks_until_seen(unsigned int n_running)
  * A thread that does not stop is looked at after 16, 32, 64 ticks and so on. Most threads stop
  * before the first of these.
  */
-TEST(who_does_not_stop_is_looked_at_ever_more_rarely)
+TEST(a_thread_that_does_not_stop_is_looked_at_less_and_less_often)
 {
 	const unsigned int first = ticks_until_seen(0);
 
@@ -355,7 +355,8 @@ static void stop_after(uint64_t since_ns)
  * Returns true if the sample is marked as running. Between the tick and the stop, since_ns later,
  * the thread has run for ran_ns, waited for waited_ns, and got a processor slices times.
  */
-static bool is_told_to_run(uint64_t since_ns, uint64_t ran_ns, uint64_t waited_ns, uint64_t slices)
+static bool is_marked_as_running(uint64_t since_ns, uint64_t ran_ns, uint64_t waited_ns,
+				 uint64_t slices)
 {
 	live_until_blocked(&l, l.pid);
 	begin_saying();
@@ -367,41 +368,41 @@ static bool is_told_to_run(uint64_t since_ns, uint64_t ran_ns, uint64_t waited_n
 	return (live_thread(&l, (pid_t)th->tid)->flags & SAMPLE_RUNNING) != 0;
 }
 
-TEST(who_keeps_its_processor_runs)
+TEST(a_thread_that_keeps_its_processor_counts_as_running)
 {
-	ck_assert(is_told_to_run(NS_PER_MS, 0, 0, 0));
+	ck_assert(is_marked_as_running(NS_PER_MS, 0, 0, 0));
 	ck_assert(th->stop.in_call);
-	ck_assert(is_told_to_run(0, 9 * NS_PER_MS, 0, 0));
+	ck_assert(is_marked_as_running(0, 9 * NS_PER_MS, 0, 0));
 }
 
 /* The thread waited for a processor at the tick. Its stack shows where it lost the processor. */
-TEST(who_waits_for_a_processor_does_not_run)
+TEST(a_thread_that_waits_for_a_processor_does_not_count_as_running)
 {
-	ck_assert(!is_told_to_run(NS_PER_MS, 9000, 5 * NS_PER_MS, 1));
-	ck_assert(!is_told_to_run(NS_PER_MS, 9000, NS_PER_SEC, 1));
+	ck_assert(!is_marked_as_running(NS_PER_MS, 9000, 5 * NS_PER_MS, 1));
+	ck_assert(!is_marked_as_running(NS_PER_MS, 9000, NS_PER_SEC, 1));
 }
 
 /* The thread lost its processor to the tracer; without the tick it would run. */
-TEST(who_loses_its_processor_to_us_runs)
+TEST(a_thread_that_loses_its_processor_to_the_tracer_counts_as_running)
 {
-	ck_assert(is_told_to_run(3 * NS_PER_MS, 9000, 3 * NS_PER_MS, 1));
-	ck_assert(is_told_to_run(0, 9000, 9000, 1));
+	ck_assert(is_marked_as_running(3 * NS_PER_MS, 9000, 3 * NS_PER_MS, 1));
+	ck_assert(is_marked_as_running(0, 9000, 9000, 1));
 }
 
 /* The thread slept at the tick. */
-TEST(who_is_woken_after_the_tick_does_not_run)
+TEST(a_thread_woken_after_the_tick_does_not_count_as_running)
 {
-	ck_assert(!is_told_to_run(3 * NS_PER_MS, 9000, 2 * NS_PER_MS, 1));
+	ck_assert(!is_marked_as_running(3 * NS_PER_MS, 9000, 2 * NS_PER_MS, 1));
 }
 
 /*
  * The thread has run a lot before each tick, but waits at each tick. Its samples are never marked
  * as running.
  */
-TEST(who_waits_at_each_tick_is_never_told_to_run)
+TEST(a_thread_that_waits_at_each_tick_never_counts_as_running)
 {
 	for (unsigned int i = 0; i < 100; i++)
-		ck_assert(!is_told_to_run(NS_PER_MS, 8 * NS_PER_MS, 2 * NS_PER_MS, 3));
+		ck_assert(!is_marked_as_running(NS_PER_MS, 8 * NS_PER_MS, 2 * NS_PER_MS, 3));
 	ck_assert_uint_eq(live_thread(&l, l.pid)->running, 0);
 }
 
@@ -423,7 +424,7 @@ static void stop_late(uint64_t slices)
  * The thread waited for a processor at the later ticks; with a processor it would have stopped
  * there.
  */
-TEST(who_ran_at_a_tick_and_stops_late_has_waited_since)
+TEST(a_late_stop_after_losing_the_processor_means_waiting)
 {
 	stop_late(1);
 	ck_assert_uint_eq(l.records[RECORD_WAITING], 1);
@@ -434,7 +435,7 @@ TEST(who_ran_at_a_tick_and_stops_late_has_waited_since)
  * The thread had its processor all the time, but did not stop, as in a system call that clears a
  * gigabyte and does not check for signals.
  */
-TEST(who_stops_late_and_had_its_processor_all_the_time_ran)
+TEST(a_late_stop_with_the_processor_kept_means_running)
 {
 	stop_late(0);
 	ck_assert_uint_eq(l.records[RECORD_WAITING], 0);
@@ -455,7 +456,7 @@ static uint64_t stops_at_a_tick(void)
 /*
  * A thread that has had no processor since its last stop is unchanged, so it is not stopped again.
  */
-TEST(who_has_not_run_since_its_stop_is_not_stopped_again)
+TEST(a_thread_that_has_not_run_since_its_stop_is_not_stopped_again)
 {
 	begin_saying();
 	ck_assert_uint_eq(stops_at_a_tick(), 1);
@@ -507,15 +508,15 @@ static uint64_t clock_ahead_ns(void)
  * Returns at how many of 32 looks the thread's times were read. 32 looks before these show capture
  * whether the thread shares its processor. At each look the thread's sample is marked as running.
  */
-static unsigned int times_asked(bool in_call, uint64_t waited_ns)
+static unsigned int times_read(bool in_call, uint64_t waited_ns)
 {
 	unsigned int asked = 0;
-	uint64_t told;
+	uint64_t running;
 
 	begin_saying();
 	tick_running();
 	live_settle(&l);
-	told = live_thread(&l, (pid_t)th->tid)->running;
+	running = live_thread(&l, (pid_t)th->tid)->running;
 	l.capture->options.now_ns = clock_ahead_ns;
 	for (unsigned int i = 0; i < 64; i++) {
 		ahead_ns += l.tick_ns;
@@ -526,25 +527,25 @@ static unsigned int times_asked(bool in_call, uint64_t waited_ns)
 		asked += i >= 32 && th->look.without_mark == 0;
 	}
 	end_saying();
-	ck_assert_uint_eq(live_thread(&l, (pid_t)th->tid)->running, told + 64);
+	ck_assert_uint_eq(live_thread(&l, (pid_t)th->tid)->running, running + 64);
 	live_check_sum(&l);
 	return asked;
 }
 
 /* The times of a thread that has a processor to itself need not be read at each look. */
-TEST(who_is_alone_in_user_mode_is_seldom_asked)
+TEST(times_of_a_thread_with_its_own_processor_are_read_rarely)
 {
 	compute_in_user_mode();
-	ck_assert_uint_eq(times_asked(true, 0), 32);
-	ck_assert_uint_le(times_asked(false, 0), 32 / 4 + 2);
-	ck_assert_uint_eq(times_asked(false, l.tick_ns / 16), 32);
+	ck_assert_uint_eq(times_read(true, 0), 32);
+	ck_assert_uint_le(times_read(false, 0), 32 / 4 + 2);
+	ck_assert_uint_eq(times_read(false, l.tick_ns / 16), 32);
 }
 
 /* After a sleep the earlier times prove nothing, so they are read again. */
-TEST(who_wakes_is_asked_again)
+TEST(times_are_read_again_after_a_sleep)
 {
 	compute_in_user_mode();
-	(void)times_asked(false, 0);
+	(void)times_read(false, 0);
 	ck_assert(th->look.own_processor);
 	begin_saying();
 	sleepers_add(th, &said);
@@ -557,14 +558,14 @@ TEST(who_wakes_is_asked_again)
 }
 
 /* Any later record of the thread ends the state "running". */
-TEST(what_is_told_ends)
+TEST(any_later_record_ends_the_running_state)
 {
-	ck_assert(is_told_to_run(0, 0, 0, 0));
+	ck_assert(is_marked_as_running(0, 0, 0, 0));
 	ck_assert(th->reader.running);
 	live_until_blocked(&l, l.pid);
 	live_tick(&l);
 	ck_assert(!th->reader.running);
-	ck_assert(is_told_to_run(0, 0, 0, 0));
+	ck_assert(is_marked_as_running(0, 0, 0, 0));
 	record_missed(th, MISSED_LATE, 1, l.tick, l.tick * l.tick_ns);
 	ck_assert(!th->reader.running);
 	l.counters.expected++;
@@ -602,7 +603,7 @@ static bool is_in_between(struct ring_reader *reader)
  * Threads that are interrupted first do not wait until all others have been looked at: sooner or
  * later one of them has stopped by then.
  */
-TEST(stops_are_taken_between_looks)
+TEST(stops_are_handled_between_looks)
 {
 	struct ring_reader reader;
 

@@ -32,7 +32,7 @@ static uint64_t pointer_of(pid_t tid)
 
 FIXTURE(set_up, tear_down)
 
-TEST(of_who_never_stops)
+TEST(the_pointer_of_a_sleeping_thread_is_found)
 {
 	capture_want_thread_pointers(l.capture, LIVE_TARGET);
 	live_ticks(&l, 2);
@@ -41,14 +41,14 @@ TEST(of_who_never_stops)
 	ck_assert_uint_ne(pointer_of(asleep), pointer_of(l.pid));
 }
 
-TEST(nobody_asks)
+TEST(without_a_request_no_pointer_is_searched)
 {
 	live_ticks(&l, 2);
 	ck_assert_uint_eq(pointer_of(asleep), 0);
 }
 
 /* The end of the own stack limits the second range, also for a thread that was never stopped. */
-TEST(where_its_own_stack_ends)
+TEST(a_hint_with_a_second_range_finds_the_end_of_the_own_stack)
 {
 	const struct thread *th;
 
@@ -64,7 +64,7 @@ TEST(where_its_own_stack_ends)
 
 #if defined(__x86_64__)
 /* A new thread without a list of robust locks: its pointer is found at its first stop. */
-TEST(of_a_new_one)
+TEST(the_first_stop_of_a_new_thread_shows_its_pointer)
 {
 	pid_t tid;
 

@@ -83,7 +83,7 @@ static bool has_realtime(void)
 
 FIXTURE(set_up, tear_down)
 
-TEST_IF(who_made_a_tick_late, has_realtime())
+TEST_IF(priorities_are_read_after_a_late_tick, has_realtime())
 {
 	set_priority(one, SCHED_FIFO, 3);
 	set_priority(other, SCHED_RR | SCHED_RESET_ON_FORK, 7);
@@ -97,7 +97,7 @@ TEST_IF(who_made_a_tick_late, has_realtime())
 	ck_assert_int_eq(highest(), 0);
 }
 
-TEST_IF(along_with_the_name, has_realtime())
+TEST_IF(priorities_are_read_with_the_names, has_realtime())
 {
 	set_priority(one, SCHED_RR, 2);
 	for (int i = 0; i < NAME_TICKS_MOST && highest() == 0; i++) {
@@ -107,7 +107,7 @@ TEST_IF(along_with_the_name, has_realtime())
 	ck_assert_int_eq(highest(), 2);
 }
 
-TEST_IF(as_it_comes_and_until_it_ends, has_realtime())
+TEST_IF(a_priority_counts_from_a_threads_start_to_its_end, has_realtime())
 {
 	set_priority(l.pid, SCHED_FIFO, 5);
 	(void)live_ask(&l, "busy 1", "ok");
@@ -131,7 +131,7 @@ TEST_IF(as_it_comes_and_until_it_ends, has_realtime())
  * Returns how often the priority is read after a rest: at the tick to which the thread has rested,
  * or this many ticks later.
  */
-static unsigned int asked_after_a_rest(uint64_t ticks)
+static unsigned int reads_after_a_sleep(uint64_t ticks)
 {
 	uint64_t next, captured;
 
@@ -148,7 +148,7 @@ static unsigned int asked_after_a_rest(uint64_t ticks)
 
 FIXTURE(NULL, tear_down)
 
-TEST(who_was_left_alone_on_purpose_made_nothing_late)
+TEST(skipped_ticks_of_a_sleeping_process_are_not_late)
 {
 	struct thread *th;
 
@@ -158,7 +158,7 @@ TEST(who_was_left_alone_on_purpose_made_nothing_late)
 	th = live_known(&l, l.pid);
 	/* The name is not due, so that the priority is not read because of it. */
 	th->reader.name_tick = th->target->reader.names_tick = UINT64_MAX;
-	ck_assert_uint_eq(asked_after_a_rest(0), 0);
-	ck_assert_uint_eq(asked_after_a_rest(1), 1);
+	ck_assert_uint_eq(reads_after_a_sleep(0), 0);
+	ck_assert_uint_eq(reads_after_a_sleep(1), 1);
 	live_check_sum(&l);
 }

@@ -72,7 +72,7 @@ TEST(a_process_dies_untraced)
 }
 
 /* Before the exec no samples are written or expected; from the exec on, all are. */
-TEST(awaits_exec)
+TEST(no_sample_is_taken_before_the_awaited_exec)
 {
 	live_begin(&l, "cap_threads", NULL, NULL);
 	capture_await_exec(l.capture, LIVE_TARGET);
@@ -91,7 +91,7 @@ TEST(awaits_exec)
 /*
  * The parent's stop already reports the child, because the parent may end before the child has run.
  */
-TEST(a_child_is_told_of_when_its_parent_stops)
+TEST(a_child_is_reported_when_its_parent_stops_in_fork)
 {
 	int status;
 
@@ -143,7 +143,7 @@ static struct traced_process *let_go(void)
 	return t;
 }
 
-TEST(a_process_that_takes_its_time_to_die)
+TEST(a_process_that_dies_slowly_ends_once)
 {
 	threads();
 	(void)let_go();
@@ -162,7 +162,7 @@ TEST(a_process_that_takes_its_time_to_die)
 	live_check_sum(&l);
 }
 
-TEST(who_has_another_program_does_not_die)
+TEST(a_leader_that_executes_does_not_count_as_dying)
 {
 	threads();
 	(void)let_go();
@@ -283,7 +283,7 @@ static struct parent start_parent(int kind)
  * (NOT_TOLD) the child is dead for the pidfd before capture has reaped it, and the parent may find
  * no status.
  */
-TESTS(a_parent_that_does_not_wait, kinds())
+TESTS(the_parent_of_a_dying_process_gets_its_status, kinds())
 {
 	struct parent p = start_parent(_i);
 	struct pollfd answered = {.fd = p.answers, .events = POLLIN};

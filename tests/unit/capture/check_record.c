@@ -38,7 +38,7 @@ static void fill_ring(void)
 
 FIXTURE(NULL, tear_down)
 
-TEST(without_room_nothing_is_stopped)
+TEST(without_room_in_the_ring_no_thread_is_stopped)
 {
 	uint64_t stops, repeated, missed;
 	pid_t tid;
@@ -70,7 +70,7 @@ TEST(without_room_nothing_is_stopped)
 }
 
 /* The ring has no room even for a RECORD_TICK. Afterwards all state is written anew. */
-TEST(a_reader_that_lost_track_starts_anew)
+TEST(after_lost_records_all_threads_are_announced_anew)
 {
 	uint64_t repeated, ticks;
 	uint64_t resets;
@@ -104,7 +104,7 @@ TEST(a_reader_that_lost_track_starts_anew)
 }
 
 /* If there is no reader, that is the reason of missed samples, and not a full ring. */
-TEST(without_a_reader_that_is_the_reason)
+TEST(without_a_reader_samples_are_missed_for_that_reason)
 {
 	uint64_t full;
 	void *room;
@@ -128,7 +128,7 @@ TEST(without_a_reader_that_is_the_reason)
 }
 
 /* Without a reader no thread is stopped, even if the ring has room. */
-TEST(without_a_reader_nobody_is_stopped)
+TEST(without_a_reader_no_thread_is_stopped)
 {
 	uint64_t stops;
 
@@ -145,7 +145,7 @@ TEST(without_a_reader_nobody_is_stopped)
 }
 
 /* Threads and the process end while the ring has no room for any record. */
-TEST(the_end_waits_for_room)
+TEST(record_end_waits_for_room_in_the_ring)
 {
 	uint64_t head;
 
@@ -178,7 +178,7 @@ static void replace_reader(void)
 }
 
 /* A new reader does not know the ended threads, so it gets no RECORD_EXIT. */
-TEST(a_new_reader_after_threads_have_ended)
+TEST(a_new_reader_gets_no_exits_of_ended_threads)
 {
 	threads(16u << 20);
 	(void)live_ask(&l, "asleep 5", "ok");
@@ -196,7 +196,7 @@ TEST(a_new_reader_after_threads_have_ended)
 }
 
 /* The new reader does not know the threads that have an interrupt under way. */
-TEST(a_new_reader_while_threads_are_interrupted)
+TEST(a_new_reader_gets_no_samples_of_interrupts_before_it)
 {
 	pid_t tid;
 
@@ -246,7 +246,7 @@ TEST(a_hint_shortens_the_copy)
 }
 
 /* The thread is named after its first sample, and does not run again. */
-TEST(a_sleeper_is_given_its_name)
+TEST(a_name_set_during_a_sleep_is_recorded)
 {
 	const struct live_thread *th;
 	pid_t tid;
@@ -274,7 +274,7 @@ TEST(a_sleeper_is_given_its_name)
 }
 
 /* The thread is announced only when its name and the end of its stack could be read. */
-TEST(a_thread_is_not_announced_for_want_of_a_descriptor)
+TEST(a_thread_whose_name_cannot_be_read_is_announced_later)
 {
 	struct thread *th;
 	uint64_t own_end;

@@ -64,7 +64,7 @@ static void check_looks(unsigned int ticks, uint64_t looks)
 
 FIXTURE(NULL, tear_down)
 
-TEST(all_fall_asleep)
+TEST(threads_that_do_not_run_fall_asleep)
 {
 	const struct traced_process *t;
 
@@ -76,7 +76,7 @@ TEST(all_fall_asleep)
 	live_check_sum(&l);
 }
 
-TEST(who_sleeps_is_not_asked_while_nobody_runs)
+TEST(sleeping_threads_are_not_checked_while_none_has_run)
 {
 	uint64_t samples, repeated;
 	struct thread *th;
@@ -96,7 +96,7 @@ TEST(who_sleeps_is_not_asked_while_nobody_runs)
  * The thread that ran last is checked first. The others are checked only if the run times found do
  * not explain the CPU clock.
  */
-TEST(who_ran_is_looked_for_until_the_clock_is_met)
+TEST(threads_are_checked_until_their_run_times_explain_the_clock)
 {
 	uint64_t samples, mains;
 	struct thread *th;
@@ -139,7 +139,7 @@ static struct thread *last_but_one(void)
 	return live_known(&l, tid);
 }
 
-TEST(who_ran_is_looked_at_before_the_next_is_asked)
+TEST(a_thread_that_has_run_is_looked_at_before_the_next_check)
 {
 	struct thread *a, *b;
 
@@ -194,7 +194,7 @@ TEST(no_timer_on_the_clock_of_a_process_with_few_sleepers)
 	ck_assert_uint_eq(timers_on(l.pid), 0);
 }
 
-TEST(who_has_run_is_seen_at_the_next_tick)
+TEST(a_sleeping_thread_that_ran_is_found_at_the_next_tick)
 {
 	uint64_t before, others;
 
@@ -211,7 +211,7 @@ TEST(who_has_run_is_seen_at_the_next_tick)
 }
 
 /* The longer no thread runs, the fewer looks there are. No tick is lost. */
-TEST(who_has_long_slept_is_looked_at_more_rarely)
+TEST(a_process_that_sleeps_longer_is_looked_at_less_often)
 {
 	uint64_t looks, samples;
 
@@ -235,7 +235,7 @@ TEST(who_has_long_slept_is_looked_at_more_rarely)
 /*
  * A process with many threads is looked at less often sooner, because reading its clock costs more.
  */
-TEST(of_many_the_sooner)
+TEST(with_many_threads_looks_become_rare_sooner)
 {
 	live_begin(&l, "cap_threads", NULL, NULL);
 	last = (pid_t)live_ask(&l, "asleep 511", "ok");
@@ -251,7 +251,7 @@ TEST(of_many_the_sooner)
 #define COUNT_TICKS 32
 
 /* Threads are counted by a system call for each process, which is useless while no thread runs. */
-TEST(threads_are_not_counted_while_nobody_runs)
+TEST(threads_are_not_counted_while_none_has_run)
 {
 	struct traced_process *t;
 	uint64_t scanned;
@@ -280,7 +280,7 @@ TEST(threads_are_not_counted_while_nobody_runs)
 /*
  * A new thread that the kernel has not reported is found, because the thread that made it has run.
  */
-TEST(who_comes_while_all_rest_is_found)
+TEST(an_unreported_new_thread_of_a_sleeping_process_is_found)
 {
 	struct traced_process *t;
 
@@ -337,7 +337,7 @@ static void say(struct thread *th, uint64_t run_ns, bool running)
  * Lets the thread run for `halves` half ticks, which begin phase / 2 + 1/4 ticks after a look.
  * Returns the number of half ticks for which its samples are marked as running.
  */
-static uint64_t told(struct thread *th, uint64_t halves, uint64_t phase)
+static uint64_t marked_as_running(struct thread *th, uint64_t halves, uint64_t phase)
 {
 	const uint64_t half_ns = LIVE_TICK_NS / 2;
 	const uint64_t start_ns = phase * half_ns + half_ns / 2;
@@ -364,7 +364,7 @@ static uint64_t told(struct thread *th, uint64_t halves, uint64_t phase)
 }
 
 /* Makes the process look as if it had slept long enough, so that its next look is n ticks later. */
-static void begin_rest(struct traced_process *t, uint64_t n)
+static void begin_skipping(struct traced_process *t, uint64_t n)
 {
 	t->plan.awake_tick = 0;
 	do {
@@ -379,7 +379,7 @@ static void begin_rest(struct traced_process *t, uint64_t n)
  * Averaged over all moments at which a run can begin, the samples after skipped looks cover the
  * real run time, however long the run is.
  */
-TESTS(what_is_seen_after_a_rest_stands_for_what_is_not, 2)
+TESTS(samples_after_skipped_looks_cover_the_real_run_time, 2)
 {
 	static const uint64_t halves[] = {1, 2, 3, 5, 8, 15, 16, 17, 40};
 	/*
@@ -399,8 +399,8 @@ TESTS(what_is_seen_after_a_rest_stands_for_what_is_not, 2)
 		for (uint64_t phase = 0; phase < 2 * rest; phase++) {
 			say(th, 0, false);
 			live_ticks(&l, 8);
-			begin_rest(th->target, rest);
-			sum += told(th, halves[i], phase);
+			begin_skipping(th->target, rest);
+			sum += marked_as_running(th, halves[i], phase);
 		}
 		ck_assert_uint_eq(sum, 2 * rest * halves[i]);
 	}
@@ -409,7 +409,7 @@ TESTS(what_is_seen_after_a_rest_stands_for_what_is_not, 2)
 }
 
 /* The ticks of the looks are the same for all processes, whenever their sleep began. */
-TEST(all_rest_until_the_same_ticks)
+TEST(sleeping_processes_are_looked_at_at_common_ticks)
 {
 	const struct traced_process *t;
 
@@ -427,7 +427,7 @@ TEST(all_rest_until_the_same_ticks)
 	live_check_sum(&l);
 }
 
-TEST(what_happens_ends_the_rest)
+TEST(any_event_ends_the_skipping_of_looks)
 {
 	uint64_t looks;
 
@@ -445,7 +445,7 @@ TEST(what_happens_ends_the_rest)
 }
 
 /* The run times of ended threads are part of the difference that must stay the same. */
-TEST(threads_come_and_go)
+TEST(the_clock_stays_explained_when_threads_start_and_end)
 {
 	begin();
 	for (int i = 0; i < 5; i++) {
@@ -461,7 +461,7 @@ TEST(threads_come_and_go)
 }
 
 /* After a reset the sleeping threads are announced and sampled, too. */
-TEST(a_reset_wakes_all)
+TEST(a_reset_wakes_all_threads)
 {
 	uint64_t samples;
 
@@ -475,7 +475,7 @@ TEST(a_reset_wakes_all)
 }
 
 /* A hint of the reader for more bytes wakes a sleeping thread. */
-TEST(a_hint_for_more_wakes)
+TEST(a_hint_for_more_bytes_wakes_the_thread)
 {
 	struct thread *th;
 	uint64_t samples, sp;

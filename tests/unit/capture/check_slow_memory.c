@@ -47,7 +47,7 @@ static uint64_t missed(void)
 
 FIXTURE(set_up, tear_down)
 
-TEST(a_slow_read_is_paid_for)
+TEST(after_slow_reads_the_memory_is_not_read_for_a_while)
 {
 	uint64_t captured = l.counters.captured, stops, repeated;
 
@@ -82,7 +82,7 @@ TEST(a_slow_read_is_paid_for)
  * Two threads are interrupted, and the read of the first one is slow. The second one is continued
  * without a read.
  */
-TEST(who_is_stopped_goes_on_unread)
+TEST(a_stopped_thread_is_continued_without_a_copy)
 {
 	uint64_t captured = l.counters.captured, stops = l.counters.stops;
 
@@ -101,7 +101,7 @@ TEST(who_is_stopped_goes_on_unread)
 }
 
 /* Each permitted read takes 15 ms. All reads together take a twentieth of the time. */
-TEST(no_more_than_a_twentieth)
+TEST(slow_reads_take_a_twentieth_of_the_time_at_most)
 {
 	uint64_t start, waited = 0, now;
 
@@ -122,7 +122,7 @@ TEST(no_more_than_a_twentieth)
 }
 
 /* A slow read long after the last one is a first one again, without a consequence. */
-TEST(one_in_a_while_is_chance)
+TEST(a_rare_slow_read_has_no_consequence)
 {
 	const uint64_t while_ns = 11 * NS_PER_SEC;
 
@@ -138,7 +138,7 @@ TEST(one_in_a_while_is_chance)
 }
 
 /* The shorter a slow read was, the sooner the counting of switches ends. */
-TEST(what_was_short_is_soon_forgotten)
+TEST(short_waits_have_no_lasting_effect)
 {
 	live_later(11 * NS_PER_SEC);
 	for (int i = 0; i < 50; i++) {
@@ -156,7 +156,7 @@ TEST(what_was_short_is_soon_forgotten)
 }
 
 /* A read within the usual time of a copy never counts. */
-TEST(a_read_in_time_is_none)
+TEST(a_read_within_its_time_is_not_slow)
 {
 	for (int i = 0; i < 100; i++)
 		slow_memory_was_read(t, t->capture->options.now_ns(), 1u << 20);
@@ -165,7 +165,7 @@ TEST(a_read_in_time_is_none)
 }
 
 /* Short waits at many ticks add up. */
-TEST(short_waits_add_up)
+TEST(several_short_waits_add_up)
 {
 	int n = 0;
 
@@ -182,7 +182,7 @@ TEST(short_waits_add_up)
 }
 
 /* Several slow targets share the twentieth. */
-TEST(the_share_is_of_all)
+TEST(the_share_is_that_of_all_targets_together)
 {
 	struct traced_process *other = live_bare_target(l.capture);
 	uint64_t now, alone, both;
@@ -200,7 +200,7 @@ TEST(the_share_is_of_all)
 FIXTURE(NULL, tear_down)
 
 /* To resume a call, its arguments and its instruction are read from the thread's memory. */
-TEST_IF(a_rest_is_paid_for, suite_has_getfd())
+TEST_IF(reads_for_a_resumed_call_count_as_reads, suite_has_getfd())
 {
 	uint64_t before;
 

@@ -142,7 +142,7 @@ TESTS(copies_up_to_the_top, 2)
 	ck_assert_uint_eq(record->flags, SAMPLE_RUNNING);
 }
 
-TESTS(a_deep_stack_is_cut_and_says_so, 2)
+TESTS(a_copy_of_a_deep_stack_is_capped_and_flagged, 2)
 {
 	if (_i == 1)
 		open_pagemap();
@@ -153,7 +153,7 @@ TESTS(a_deep_stack_is_cut_and_says_so, 2)
 }
 
 /* A stack whose known top is at the limit is copied whole, and SAMPLE_CAPPED is not set. */
-TESTS(a_top_at_the_cap_is_not_cut, 2)
+TESTS(a_stack_up_to_a_top_at_the_cap_is_not_capped, 2)
 {
 	if (_i == 1)
 		open_pagemap();
@@ -173,7 +173,7 @@ TEST(a_red_zone_that_cannot_be_read_is_left_out)
 	ck_assert_uint_eq(record->flags, SAMPLE_RUNNING);
 }
 
-TEST(cut_without_a_red_zone_says_so_too)
+TEST(a_capped_copy_without_a_red_zone_is_flagged)
 {
 	make_stack(SAMPLE_STACK_MAX + 4096);
 	(void)take(stack.bottom, 0);
@@ -184,7 +184,7 @@ TEST(cut_without_a_red_zone_says_so_too)
 #endif
 
 /* Up to a known top all memory is stack: untouched pages in between are copied as zeros. */
-TEST(a_deep_frame_need_not_be_touched)
+TEST(untouched_pages_below_a_known_top_are_copied_as_zeros)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
@@ -196,7 +196,7 @@ TEST(a_deep_frame_need_not_be_touched)
 	ck_assert_uint_eq(record->flags, SAMPLE_RUNNING);
 }
 
-TEST(another_stack_s_pages_are_left_alone)
+TEST(pages_of_another_stack_are_not_read)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
@@ -264,7 +264,7 @@ TESTS(a_second_range_is_not_copied_twice, 2)
 	ck_assert_uint_eq(record->second_size, 0);
 }
 
-TESTS(a_second_range_that_is_none, 2)
+TESTS(an_unreadable_second_range_is_left_out, 2)
 {
 	size_t size;
 
@@ -276,7 +276,7 @@ TESTS(a_second_range_that_is_none, 2)
 	ck_assert_uint_eq(record->second_size, 0);
 }
 
-TESTS(a_second_range_that_is_cut_says_so, 2)
+TESTS(a_capped_second_range_is_flagged, 2)
 {
 	struct stack_plan plan;
 

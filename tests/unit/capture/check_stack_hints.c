@@ -42,7 +42,7 @@ static void check_known(uint64_t sp, uint64_t top, uint64_t second)
 
 FIXTURE(set_up, tear_down)
 
-TEST(the_own_stack_ends_where_it_ends)
+TEST(without_hints_the_own_stack_is_copied_to_its_end)
 {
 	check_known(OWN_END - 4096, OWN_END, 0);
 	/*
@@ -72,7 +72,7 @@ TEST(any_stack_pointer_has_a_plan)
 	}
 }
 
-TEST(a_hint_tells_both_ranges)
+TEST(a_hint_sets_both_ranges)
 {
 	stack_hints_take(&hints, OTHER - 4096, OTHER, OWN_END - 8192);
 	check_known(OTHER - 4096, OTHER, OWN_END - 8192);
@@ -82,7 +82,7 @@ TEST(a_hint_tells_both_ranges)
 }
 
 /* The stack pointer may be on another stack below, so missing pages end the copy. */
-TEST(work_that_goes_deeper_is_copied_up_to_the_same_top)
+TEST(a_deeper_stack_pointer_uses_the_same_top)
 {
 	stack_hints_take(&hints, OTHER - 4096, OTHER, OWN_END - 8192);
 	plan_at(OTHER - 300 * KB);
@@ -95,7 +95,7 @@ TEST(work_that_goes_deeper_is_copied_up_to_the_same_top)
 	check_known(OTHER - 4096, OTHER, OWN_END - 8192);
 }
 
-TEST(a_higher_top_takes_the_place_of_lower_ones)
+TEST(a_higher_top_replaces_lower_ones)
 {
 	stack_hints_take(&hints, OTHER - 8192, OTHER - 4096, 0);
 	stack_hints_take(&hints, OTHER - 16384, OTHER - 8192, 0);
@@ -105,7 +105,7 @@ TEST(a_higher_top_takes_the_place_of_lower_ones)
 	check_known(OTHER - 16384, OTHER, 0);
 }
 
-TEST(stacks_in_turn_are_all_known)
+TEST(hints_of_several_stacks_are_kept)
 {
 	for (uint64_t i = 0; i < STACK_HINTS_MAX; i++)
 		stack_hints_take(&hints, OTHER + i * 65536 - 4096, OTHER + i * 65536,
@@ -117,7 +117,7 @@ TEST(stacks_in_turn_are_all_known)
 }
 
 /* A thread with ten thousand coroutines: the number of hints is limited. */
-TEST(of_too_many_stacks_the_latest_are_known)
+TEST(of_too_many_stacks_the_latest_hints_are_kept)
 {
 	for (uint64_t i = 0; i < 10000; i++)
 		stack_hints_take(&hints, OTHER + i * 65536 - 4096, OTHER + i * 65536, 0);
@@ -150,7 +150,7 @@ TEST(the_second_range_is_guessed_at_first)
 }
 
 /* Whatever a hint says, the second range is part of the thread's own stack. */
-TEST(the_second_range_is_of_the_own_stack)
+TEST(the_second_range_is_always_part_of_the_own_stack)
 {
 	const uint64_t wrong[] = {1, OWN_END, OWN_END + 1, OWN_END - SAMPLE_OWN_STACK_MAX - 1,
 				  UINT64_MAX};
@@ -196,7 +196,7 @@ TEST(the_own_stack_is_copied_as_a_whole)
 }
 
 /* After the hint, earlier hints that excluded parts of the stack have no effect. */
-TEST(the_whole_takes_the_place_of_its_parts)
+TEST(a_hint_for_the_whole_replaces_earlier_ones)
 {
 	stack_hints_take(&hints, OWN_END - 600 * KB, OWN_END - 550 * KB, OWN_END - 8192);
 	stack_hints_take(&hints, OWN_END - 700 * KB, OWN_END - 650 * KB, OWN_END - 8192);
@@ -223,7 +223,7 @@ TEST(the_second_range_is_as_large_as_the_own_stack_may_be)
  * Hints that do not ask for the whole own stack: less is copied anyway, or the stack is not the
  * thread's own.
  */
-TEST(what_is_no_hint_for_the_whole)
+TEST(other_hints_do_not_ask_for_the_whole_own_stack)
 {
 	stack_hints_take(&hints, OWN_END - 4096, OWN_END, 0);
 	stack_hints_take(&hints, OWN_END - 600 * KB, OWN_END - 1, 0);
@@ -244,7 +244,7 @@ TEST(a_top_that_no_copy_reaches_is_ignored)
 }
 
 /* A signal stack just above a small own stack: each has its own top. */
-TEST(a_stack_right_above_the_own_one)
+TEST(a_stack_right_above_the_own_one_has_its_own_top)
 {
 	stack_hints_take(&hints, OWN_END + 60 * KB, OWN_END + 64 * KB, 0);
 	check_known(OWN_END - 4096, OWN_END, 0);

@@ -59,7 +59,7 @@ TEST(the_parent_sees_a_stop_and_its_end)
 	ck_assert_int_eq(live_answer(&l, "exited"), 3);
 }
 
-TEST(a_stopped_process_stays_stopped_when_we_come)
+TEST(a_stopped_process_stays_stopped_when_capture_attaches)
 {
 	child_of_another();
 	live_end(&l);
@@ -151,7 +151,7 @@ static void stop_and_go_on(bool traced)
 }
 
 /* SIGSTOP and SIGCONT end an epoll_wait(2) with EINTR (signal(7)), with and without capture. */
-TEST(a_stop_ends_a_wait_as_it_does_without_us)
+TEST(a_group_stop_ends_a_wait_as_without_capture)
 {
 	memset(&l, 0, sizeof(l));
 	live_start(&l, "cap_waits", "epoll_wait", NULL);
@@ -168,7 +168,7 @@ TEST(a_stop_ends_a_wait_as_it_does_without_us)
 }
 
 /* The effect of the group-stop ends with the next wait. */
-TEST(after_a_stop_waits_are_repaired_again)
+TEST(waits_after_a_group_stop_are_repaired_again)
 {
 	live_begin(&l, "cap_waits", "epoll_wait", NULL);
 	stop_and_go_on(true);
@@ -192,7 +192,7 @@ TEST(after_a_stop_waits_are_repaired_again)
  * A signal right after the stop is repaired even without a tick in between. Example: a shell
  * continues a job after the window's size has changed.
  */
-TEST(nor_does_it_take_a_tick)
+TEST(a_signal_right_after_a_group_stop_is_repaired_without_a_tick)
 {
 	live_begin(&l, "cap_waits", "epoll_wait", NULL);
 	for (int i = 1; i <= 5; i++) {

@@ -57,7 +57,7 @@ static void check_exec(void)
 
 FIXTURE(NULL, tear_down)
 
-TEST(exec_by_another_thread_leaves_the_leader)
+TEST(an_exec_ends_all_threads_but_the_leader)
 {
 	threads(NULL);
 	(void)live_ask(&l, "busy 2", "ok");
@@ -66,7 +66,7 @@ TEST(exec_by_another_thread_leaves_the_leader)
 	check_exec();
 }
 
-TEST(exec_while_all_are_interrupted)
+TEST(an_exec_while_all_threads_are_interrupted_is_handled)
 {
 	threads(NULL);
 	(void)live_ask(&l, "busy 4", "ok");
@@ -89,7 +89,7 @@ static void leave(void)
 	live_until_blocked(&l, l.first);
 }
 
-TEST(exec_where_the_leader_died_while_we_looked)
+TEST(an_exec_after_the_leaders_death_under_capture_is_handled)
 {
 	threads(NULL);
 	live_ticks(&l, 5);
@@ -98,7 +98,7 @@ TEST(exec_where_the_leader_died_while_we_looked)
 	check_exec();
 }
 
-TEST(exec_where_the_leader_was_dead_before_we_came)
+TEST(an_exec_after_the_leaders_death_before_capture_is_handled)
 {
 	leaderless();
 	live_ticks(&l, 5);
@@ -106,7 +106,7 @@ TEST(exec_where_the_leader_was_dead_before_we_came)
 	check_exec();
 }
 
-TEST(a_dead_leader_is_not_expected)
+TEST(a_dead_leader_has_no_expected_samples)
 {
 	threads(NULL);
 	live_ticks(&l, 10);
@@ -119,7 +119,7 @@ TEST(a_dead_leader_is_not_expected)
 	live_check_sum(&l);
 }
 
-TEST(a_dead_leader_is_looked_for_once)
+TEST(a_dead_leader_causes_no_further_scan)
 {
 	uint64_t scanned;
 
@@ -134,7 +134,7 @@ TEST(a_dead_leader_is_looked_for_once)
 }
 
 /* A dead leader's tid is still the pid, but the leader has no memory any more. */
-TEST(threads_of_a_dead_leader_have_stacks)
+TEST(threads_of_a_dead_leader_are_sampled_with_stacks)
 {
 	pid_t tid;
 
@@ -146,7 +146,7 @@ TEST(threads_of_a_dead_leader_have_stacks)
 	ck_assert_uint_gt(live_thread(&l, l.first)->stack_size, 0);
 }
 
-TEST(a_process_without_sigchld_is_let_go)
+TEST(a_process_cloned_without_sigchld_is_detached)
 {
 	pid_t pid;
 
@@ -176,7 +176,7 @@ TEST(children_are_not_followed)
 	live_check_sum(&l);
 }
 
-TEST(a_storm_of_threads)
+TEST(the_table_is_correct_while_threads_start_and_end_fast)
 {
 	threads(NULL);
 	(void)live_ask(&l, "storm 4", "ok");
@@ -193,7 +193,7 @@ TEST(a_storm_of_threads)
  * Another tracer has one of the threads. Its samples count as missed, until that tracer detaches
  * and a scan attaches to the thread.
  */
-TEST(a_thread_that_is_refused_is_missed)
+TEST(a_refused_thread_counts_as_missed)
 {
 	pid_t tid, tracer;
 
@@ -218,7 +218,7 @@ TEST(a_thread_that_is_refused_is_missed)
  * The last thread in the table ends, while a thread that is not in it yet is alive, as before its
  * first stop.
  */
-TEST(the_last_known_thread_is_not_always_the_last)
+TEST(the_death_of_the_last_known_thread_need_not_end_the_target)
 {
 	leaderless();
 	(void)live_ask(&l, "asleep 1", "ok");
@@ -238,7 +238,7 @@ TEST(the_last_known_thread_is_not_always_the_last)
 	live_check_sum(&l);
 }
 
-TEST(a_thread_that_found_no_descriptor_is_found_again)
+TEST(a_thread_not_added_for_lack_of_descriptors_is_added_later)
 {
 	pid_t tid;
 
@@ -256,7 +256,7 @@ TEST(a_thread_that_found_no_descriptor_is_found_again)
 }
 
 /* The thread of the new program is the only one, and cannot be adopted at once. */
-TEST(a_process_that_executes_without_a_descriptor_lives_on)
+TEST(an_exec_during_a_lack_of_descriptors_does_not_end_the_target)
 {
 	threads(NULL);
 	live_ticks(&l, 2);
@@ -282,7 +282,7 @@ TEST(a_process_that_executes_without_a_descriptor_lives_on)
 
 FIXTURE(NULL, NULL)
 
-TEST(the_last_takes_the_place_of_who_leaves)
+TEST(the_last_target_takes_the_place_of_a_removed_one)
 {
 	struct capture c = {0};
 	struct traced_process *t[4];

@@ -64,7 +64,7 @@ static void attach_to_many(const char *asleep, size_t ring_bytes)
 
 FIXTURE(NULL, tear_down)
 
-TEST(a_large_process_is_taken_up_in_portions)
+TEST(new_threads_of_a_large_process_are_sampled_in_turns)
 {
 	pid_t late;
 
@@ -100,7 +100,7 @@ static unsigned int portions(struct traced_process *t)
  * A thread that is interrupted already does not count in a portion, because each check for stops
  * after a portion costs time.
  */
-TEST(who_is_on_the_way_to_a_stop_is_no_part_of_a_portion)
+TEST(interrupted_threads_do_not_count_in_a_portion)
 {
 	struct traced_process *t;
 	size_t n = 0;
@@ -124,7 +124,7 @@ TEST(who_is_on_the_way_to_a_stop_is_no_part_of_a_portion)
 }
 
 /* The number of first samples is limited by time, whatever the rate is. */
-TEST(a_portion_of_many_ticks)
+TEST(turns_are_counted_by_time_and_not_by_ticks)
 {
 	attach_to_many("asleep 199", 16u << 20);
 	l.tick_ns = NS_PER_MS;
@@ -136,7 +136,7 @@ TEST(a_portion_of_many_ticks)
 }
 
 /* New threads wait for a reader that does not read, but only for a limited time. */
-TEST(a_large_process_waits_for_half_a_ring)
+TEST(turns_wait_for_half_of_the_ring_to_be_free)
 {
 	const size_t size = 4u << 20;
 	uint64_t captured;
@@ -167,7 +167,7 @@ TEST(a_large_process_waits_for_half_a_ring)
 /*
  * Each look takes longer than the time limit of a tick. The other threads wait for the next tick.
  */
-TEST(a_look_at_many_threads_is_cut_off)
+TEST(a_tick_of_many_threads_has_a_time_limit)
 {
 	attach_to_many("asleep 511", 16u << 20);
 	live_ticks(&l, 512 / FIRSTS);
@@ -188,7 +188,7 @@ TEST(a_look_at_many_threads_is_cut_off)
 }
 
 /* Every other tick is late: only ticks with odd numbers come. */
-TEST(uninterruptible_sleep_is_sampled_in_the_end)
+TEST(a_thread_in_uninterruptible_sleep_is_sampled_later)
 {
 	uint64_t pending_tick, stops;
 
@@ -216,7 +216,7 @@ TEST(uninterruptible_sleep_is_sampled_in_the_end)
 }
 
 /* The thread neither stops nor blocks for 4 s of the ticks' time. */
-TEST(what_does_not_stop_is_missed_after_a_while)
+TEST(a_thread_that_does_not_stop_counts_as_missed_after_a_while)
 {
 	struct thread *th;
 
@@ -244,7 +244,7 @@ TEST(what_does_not_stop_is_missed_after_a_while)
  * The leader is interrupted while it dies, so neither a stop nor a status comes. When capture
  * attached, the leader was already past its last stop.
  */
-TEST(a_leader_that_dies_instead_of_stopping)
+TEST(a_leader_that_dies_instead_of_stopping_is_dead)
 {
 	live_begin_without_exit(&l, "cap_threads");
 	live_ticks(&l, 1);
@@ -267,7 +267,7 @@ TEST(a_leader_that_dies_instead_of_stopping)
  * On a kernel without schedstat a sleeping thread is looked at twice at each tick, and never
  * stopped.
  */
-TEST(without_accounting_a_sleeper_is_copied_at_each_tick)
+TEST(without_schedstat_a_blocked_thread_is_sampled_at_each_tick)
 {
 	struct thread *th;
 
@@ -303,7 +303,7 @@ TEST(late_ticks_are_counted)
 	live_check_sum(&l);
 }
 
-TEST(a_tick_comes_once)
+TEST(a_tick_is_handled_once)
 {
 	threads(NULL);
 	live_ticks(&l, 3);
@@ -315,7 +315,7 @@ TEST(a_tick_comes_once)
 }
 
 /* At a lower rate the ticks are evenly spread, and a skipped tick does not count. */
-TEST(ticks_are_left_out)
+TEST(a_lower_rate_leaves_out_ticks)
 {
 	uint64_t last, ticks;
 
@@ -366,7 +366,7 @@ static void check_next_tick(void)
 	l.tick = next;
 }
 
-TEST(the_next_tick_is_known)
+TEST(capture_next_tick_is_the_next_tick_of_any_target)
 {
 	static const uint32_t rates[][2] = {{1, 1},    {1, 2},	  {2, 5},
 					    {11, 101}, {97, 101}, {1, 1000}};
@@ -412,7 +412,7 @@ static pid_t pause_child(int *ret_pidfd)
 }
 
 /* The ticks of the slower target are among those of the faster one. */
-TEST(targets_share_the_ticks)
+TEST(ticks_of_slower_targets_are_among_those_of_the_fastest)
 {
 	static const uint32_t rates[][2] = {{13, 11}, {11, 13}, {101, 11}, {17, 17}, {97, 89}};
 	static struct capture_counters counters;

@@ -35,7 +35,7 @@ TEST(parses_running)
 }
 
 /* The lines of zombies, incomplete lines, and other text. The place is not written. */
-TEST(anything_else_is_dead)
+TEST(any_other_line_means_dead)
 {
 	static const char *const lines[] = {
 		"-1 0x0 0x0\n", "",
@@ -158,7 +158,7 @@ TEST(a_busy_thread_is_running)
 	(void)close(proc);
 }
 
-TEST(a_thread_that_is_not_there)
+TEST(opening_the_files_of_no_thread_fails)
 {
 	struct activity a;
 	int proc = open_proc();
@@ -171,7 +171,7 @@ TEST(a_thread_that_is_not_there)
 }
 
 /* On a kernel without schedstat all numbers are 0, which is no mark. */
-TEST(no_accounting_gives_no_mark)
+TEST(without_schedstat_there_is_no_mark)
 {
 	struct activity a = {.schedstat_fd = suite_file("0 0 0\n"), .syscall_fd = -1};
 	struct activity_mark mark;
@@ -220,14 +220,14 @@ static enum activity_run ran(uint64_t ran_ns, uint64_t waited_ns, uint64_t slice
 /*
  * Unchanged values do not mean that the thread has not run: schedstat of a running thread may lag.
  */
-TEST(who_keeps_its_processor_ran)
+TEST(equal_slices_mean_that_the_thread_ran)
 {
 	ck_assert_int_eq(ran(0, 0, 0, &moments, false), ACTIVITY_RAN);
 	ck_assert_int_eq(ran(4 * MS, 0, 0, &moments, false), ACTIVITY_RAN);
 	ck_assert_int_eq(ran(4 * MS, 0, 0, &moments, true), ACTIVITY_RAN);
 }
 
-TEST(who_had_no_processor_at_the_look_did_not_run)
+TEST(a_thread_that_waited_since_before_the_look_did_not_run)
 {
 	/* The thread has waited since just after the look. */
 	ck_assert_int_eq(ran(0, 7 * MS, 1, &moments, false), ACTIVITY_MAY_HAVE_RUN);
@@ -241,7 +241,7 @@ TEST(who_had_no_processor_at_the_look_did_not_run)
 	ck_assert_int_eq(ran(0, 11 * MS, 1, &moments, false), ACTIVITY_WAITED);
 }
 
-TEST(who_slept_after_the_look_did_not_run)
+TEST(a_thread_that_slept_after_the_look_did_not_run)
 {
 	struct activity_moments when = moments;
 
@@ -255,7 +255,7 @@ TEST(who_slept_after_the_look_did_not_run)
 }
 
 /* A thread in a sleep waits for the tracer's processor because the same timer has woken both. */
-TEST(who_only_waits_loses_no_processor)
+TEST(a_call_that_only_waits_does_not_count_as_running)
 {
 	ck_assert_int_eq(ran(0, 7 * MS, 1, &moments, true), ACTIVITY_WAITED);
 	ck_assert_int_eq(ran(0, 10 * MS, 1, &moments, true), ACTIVITY_WAITED);

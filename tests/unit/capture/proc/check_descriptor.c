@@ -30,7 +30,7 @@ static bool is_socket(int fd)
 	return descriptor_is_socket((uint32_t)getpid(), (uint64_t)fd);
 }
 
-TEST(pipes)
+TEST(both_ends_of_a_pipe_are_pipes)
 {
 	int pair[2];
 
@@ -162,7 +162,7 @@ TEST_IF(timeouts_of_centuries_are_none, suite_has_getfd())
 /*
  * A socket that only a child has. After the call the child still has it, and no other process does.
  */
-TEST_IF(sockets_of_others, suite_has_getfd())
+TEST_IF(sockets_of_another_process_are_read_and_closed, suite_has_getfd())
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), was = fd;
 	int end[2];
@@ -199,7 +199,7 @@ TEST_IF(sockets_of_others, suite_has_getfd())
 }
 
 /* The socket lingers for an hour, with data that the peer does not read. */
-TEST(the_last_close_does_not_linger)
+TEST(descriptor_close_does_not_wait_for_so_linger)
 {
 	const struct linger linger = {.l_onoff = 1, .l_linger = 3600};
 	struct sockaddr_in name = {.sin_family = AF_INET};
@@ -225,7 +225,7 @@ TEST(the_last_close_does_not_linger)
 	close_fd(&listener);
 }
 
-TEST(nothing_to_look_at)
+TEST(other_descriptors_have_no_kind)
 {
 	int fd = epoll_create1(EPOLL_CLOEXEC), was = fd;
 

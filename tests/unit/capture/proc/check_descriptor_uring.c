@@ -8,7 +8,7 @@ static bool lacks(const struct uring *r, uint64_t wanted)
 	return descriptor_uring_lacks((uint32_t)getpid(), (uint32_t)r->fd, wanted);
 }
 
-TEST(it_counts)
+TEST(completions_in_the_ring_are_counted)
 {
 	struct uring r;
 
@@ -45,7 +45,7 @@ TEST(timeouts_end_waits)
 	uring_end(&r);
 }
 
-TEST(others_do_not_say)
+TEST(other_descriptors_give_no_answer)
 {
 	int pair[2];
 

@@ -60,7 +60,7 @@ static const struct {
 
 FIXTURE(set_up, tear_down)
 
-TESTS(what_is_mapped, array_size(mappings))
+TESTS(mappings_of_fuse_file_systems_are_found, array_size(mappings))
 {
 	write_file("mountinfo", "1 0 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n"
 				"2 1 0:42 / /tmp rw shared:2 master:1 - tmpfs tmpfs rw\n"
@@ -72,7 +72,7 @@ TESTS(what_is_mapped, array_size(mappings))
 	ck_assert_int_eq(fuse_is_mapped(dir_fd), mappings[_i].is_fuse);
 }
 
-TEST(what_cannot_be_told)
+TEST(too_many_mappings_count_as_fuse)
 {
 	static char big[600 * 1024];
 	const size_t line = strlen(STACK);
@@ -95,7 +95,7 @@ TEST(what_cannot_be_told)
 }
 
 /* More FUSE file systems than DEVICES_MAX. */
-TEST(many_file_systems)
+TEST(too_many_fuse_mounts_count_as_fuse)
 {
 	char text[300 * 40] = "";
 	size_t n = 0;
@@ -108,7 +108,7 @@ TEST(many_file_systems)
 }
 
 /* The real files of the kernel have the expected form. */
-TEST(this_process)
+TEST(the_real_files_of_the_kernel_are_read)
 {
 	int self = open("/proc/self", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 

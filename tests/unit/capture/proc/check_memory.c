@@ -69,7 +69,7 @@ static void check_copy(size_t offset, size_t n)
 
 FIXTURE(set_up, tear_down)
 
-TEST(what_is_there_is_copied)
+TEST(pages_in_memory_are_copied)
 {
 	touch(0, PAGES);
 	ck_assert_int_eq(take(100, 5 * page, 0), (ssize_t)(5 * page));
@@ -100,7 +100,7 @@ TEST(a_hole_is_zeros_and_stays_a_hole)
 }
 
 /* The pagemap is not read again for pages that were all in memory, until seen is emptied. */
-TEST(what_was_there_is_not_looked_for_again)
+TEST(pagemap_is_not_read_again_for_pages_that_were_in_memory)
 {
 	touch(0, 4);
 	ck_assert_int_eq(take(page, 2 * page, 0), (ssize_t)(2 * page));
@@ -120,7 +120,7 @@ TEST(what_was_there_is_not_looked_for_again)
 	ck_assert(is_untouched(2));
 }
 
-TEST(a_longer_hole_is_the_end)
+TEST(a_hole_longer_than_hole_max_ends_the_copy)
 {
 	touch(0, 2);
 	touch(5, 1);
@@ -128,13 +128,13 @@ TEST(a_longer_hole_is_the_end)
 	check_copy(0, 2 * page);
 }
 
-TEST(nothing_is_there_behind_the_last_page)
+TEST(the_copy_ends_after_the_last_page_in_memory)
 {
 	touch(0, 2);
 	ck_assert_int_eq(take(0, PAGES * page, PAGES), (ssize_t)(2 * page));
 }
 
-TEST(a_hole_at_the_start)
+TEST(a_hole_at_the_start_is_efault)
 {
 	touch(1, 1);
 	ck_assert_int_eq(take(page - 8, 100, 0), -EFAULT);
@@ -144,7 +144,7 @@ TEST(a_hole_at_the_start)
 }
 
 /* The page that cannot be read is in memory. */
-TEST(what_cannot_be_read_is_the_end)
+TEST(an_unreadable_page_ends_the_copy)
 {
 	touch(0, 6);
 	OK(mprotect(area + 4 * page, page, PROT_NONE));
@@ -156,7 +156,7 @@ TEST(what_cannot_be_read_is_the_end)
 	ck_assert_int_eq(take(0, 6 * page, PAGES), -EFAULT);
 }
 
-TEST(no_address_of_a_process)
+TEST(invalid_addresses_are_efault)
 {
 	const uint64_t nowhere[] = {0, 8, UINT64_MAX, UINT64_MAX - 4096,
 				    UINT64_C(0xffff800000000000)};
@@ -177,7 +177,7 @@ TEST(no_address_of_a_process)
 			 -ESRCH);
 }
 
-TEST(without_a_pagemap_all_is_read)
+TEST(without_a_pagemap_all_pages_are_read)
 {
 	touch(0, 2);
 	touch(5, 1);
@@ -192,7 +192,7 @@ TEST(without_a_pagemap_all_is_read)
  * The pages would have to be filled in by a thread that handles the userfaultfd. The test has no
  * such thread.
  */
-TEST(a_page_that_somebody_keeps_back)
+TEST(a_missing_page_below_a_userfaultfd_is_not_read)
 {
 	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
 	struct uffdio_api api = {.api = UFFD_API};

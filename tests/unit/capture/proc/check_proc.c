@@ -87,7 +87,7 @@ TESTS(any_other_error_is_a_lack, array_size(failing))
 	OK(setrlimit(RLIMIT_NOFILE, &before));
 }
 
-TEST(a_descriptor_that_is_none_is_a_lack)
+TEST(an_invalid_descriptor_is_a_lack)
 {
 	char text[8];
 	size_t n = 7;

@@ -170,7 +170,7 @@ TEST(pending_signals)
 }
 
 /* For a process that is gone the results are those by which capture changes less. */
-TEST(nobody)
+TEST(a_thread_that_does_not_exist_gets_the_default_answers)
 {
 	ck_assert(status_is_filtered(0));
 	ck_assert(!status_ignores(0, SIGCHLD));

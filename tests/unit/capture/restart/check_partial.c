@@ -147,7 +147,7 @@ static const struct {
 
 FIXTURE(set_up, NULL)
 
-TESTS(what_is_left, array_size(calls))
+TESTS(the_next_call_requests_the_rest, array_size(calls))
 {
 	uint64_t first[6], next[6];
 	struct partial_call call;
@@ -171,7 +171,7 @@ TESTS(what_is_left, array_size(calls))
 	ck_assert(!partial_next(&p, &call));
 }
 
-TEST(bytes_of_getrandom)
+TEST(the_rest_of_getrandom_is_requested)
 {
 	struct partial p = after(SYS_getrandom, 256, (const uint64_t[6]){4096, 1000, 0});
 	struct partial_call call;
@@ -182,7 +182,7 @@ TEST(bytes_of_getrandom)
 }
 
 /* Entries that were submitted must not be submitted again. */
-TEST(waits_of_io_uring)
+TEST(a_wait_of_io_uring_submits_nothing_again)
 {
 	const uint64_t enter[6] = {7, 2, 1, IORING_ENTER_GETEVENTS, 0, 8};
 	const uint64_t wait[6] = {7, 0, 1, IORING_ENTER_GETEVENTS, 0, 8};
@@ -209,7 +209,7 @@ TEST(waits_of_io_uring)
 }
 
 /* A wait for several completions that got some of them has the result 0. */
-TEST(waits_for_several)
+TEST(a_wait_for_several_completions_is_resumed)
 {
 	struct uring ring;
 	struct partial_call call;
@@ -256,7 +256,7 @@ TEST(waits_for_several)
 }
 
 /* The remaining time of recvmmsg(2) is in memory. If it is 0, the timeout has ended the call. */
-TEST(time_of_recvmmsg)
+TEST(recvmmsg_is_resumed_while_time_remains)
 {
 	struct timespec left = {.tv_nsec = 1};
 	const uint64_t arguments[6] = {(uint32_t)files[UDP], 4096, 16, 0, (uintptr_t)&left};
@@ -269,7 +269,7 @@ TEST(time_of_recvmmsg)
 	ck_assert(!partial_find(&p));
 }
 
-TEST(no_call)
+TEST(without_an_interrupted_call_there_is_no_part)
 {
 	struct partial p = after(-1, 300, (const uint64_t[6]){0});
 

@@ -37,7 +37,7 @@ static bool are_the_same(const struct partial_files *f, long nr)
 }
 
 /* Each of three descriptors becomes another pipe, and then the first one again. */
-TESTS(each_file_counts, array_size(calls))
+TESTS(a_change_of_any_descriptor_of_the_call_is_noticed, array_size(calls))
 {
 	static const uint64_t arguments[6] = {100, 101, 102};
 	const long nr = calls[_i].nr;
@@ -126,7 +126,7 @@ static void run_part(struct resumed_call *r, struct resume_stop *stop,
 }
 
 /* The rest must not be written to another file that has the descriptor's number now. */
-TEST(another_file_gets_nothing)
+TEST(the_rest_is_not_written_to_another_file)
 {
 	struct user_regs_struct regs;
 	struct resumed_call rest = {.state = RESUME_NONE};

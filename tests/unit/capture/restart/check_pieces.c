@@ -16,7 +16,7 @@ static uint8_t bytes[64];
 FIXTURE(set_up, NULL)
 
 /* The rest is transferred piece by piece. Empty pieces are skipped. */
-TESTS(pieces, 7)
+TESTS(iovecs_are_transferred_piece_by_piece, 7)
 {
 	struct iovec iov[MANY];
 	struct msghdr m = {.msg_iov = iov, .msg_iovlen = MANY};
@@ -75,7 +75,7 @@ TESTS(pieces, 7)
 	ck_assert(!partial_next(&p, &call));
 }
 
-TEST(messages_that_are_left_alone)
+TEST(messages_with_addresses_or_control_data_are_not_resumed)
 {
 	struct iovec iov = {bytes, sizeof(bytes)};
 	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
@@ -107,7 +107,7 @@ TEST(messages_that_are_left_alone)
 }
 
 /* With RWF_NOWAIT the program expects partial results. */
-TEST(flags_of_pieces)
+TEST(calls_with_rwf_nowait_are_not_resumed)
 {
 	struct iovec iov = {bytes, sizeof(bytes)};
 	uint64_t arguments[6] = {

@@ -149,7 +149,7 @@ static const struct {
 	{"open_fifo", false},
 };
 
-TESTS(no_kind_of_wait_is_ended, array_size(waits))
+TESTS(interrupts_end_no_kind_of_wait, array_size(waits))
 {
 	waiting(waits[_i].call, NULL);
 	for (int i = 0; i < INTERRUPTS; i++)
@@ -173,7 +173,7 @@ static const struct {
 };
 
 /* A tick finds the thread running, and its interrupt comes when the thread waits. */
-TESTS(no_wait_is_ended_by_a_tick, array_size(races))
+TESTS(a_tick_ends_no_wait, array_size(races))
 {
 	waiting(races[_i].call, races[_i].us);
 	while (l.counters.rewritten < races[_i].hits) {
@@ -189,7 +189,7 @@ TESTS(no_wait_is_ended_by_a_tick, array_size(races))
 /* Signals that wake a traced thread, and that an untraced one does not notice. */
 static const int ignored[] = {SIGCHLD, SIGWINCH, SIGURG, SIGCONT, SIGTSTP};
 
-TESTS(no_wait_is_ended_by_a_signal_that_is_ignored, array_size(ignored))
+TESTS(an_ignored_signal_ends_no_wait, array_size(ignored))
 {
 	waiting("epoll_wait", NULL);
 	for (int i = 0; i < INTERRUPTS; i++) {
@@ -231,7 +231,7 @@ TEST(a_handler_that_runs_ends_the_wait)
  * The filter, which is installed long after capture attached, would kill the process at a
  * restart_syscall(2).
  */
-TEST(a_filter_is_not_run_into)
+TEST(under_a_filter_no_restart_syscall_is_made)
 {
 	waiting("poll", "1000");
 	live_ticks(&l, 1);
@@ -242,7 +242,7 @@ TEST(a_filter_is_not_run_into)
 	ck_assert_uint_eq(l.gone, 0);
 }
 
-TEST(no_call_no_repair)
+TEST(without_an_interrupted_call_nothing_is_repaired)
 {
 	struct user_regs_struct regs;
 
@@ -261,7 +261,7 @@ TEST(no_call_no_repair)
 FIXTURE(NULL, NULL)
 
 /* Calls that have moved data or changed the kernel's state are not repeated. */
-TEST(what_is_left_alone)
+TEST(calls_that_had_an_effect_are_not_repeated)
 {
 	const struct {
 		long nr, result;
@@ -294,7 +294,7 @@ TEST(what_is_left_alone)
 }
 
 /* Whether an ioctl that returned EINTR has had no effect. */
-TEST(ioctls_of_terminals)
+TEST(ioctls_that_drain_a_terminal_are_repeated)
 {
 	const struct {
 		unsigned int request;

@@ -83,7 +83,7 @@ static void interrupt_once(void)
 
 FIXTURE(NULL, tear_down)
 
-TESTS(interrupts_take_nothing_away, N_KINDS)
+TESTS(interrupts_lose_no_bytes, N_KINDS)
 {
 	live_begin(&l, "cap_whole", kinds[_i], NULL);
 	for (int n = 0; !is_enough(l.counters.continued, n); n++) {
@@ -97,7 +97,7 @@ TESTS(interrupts_take_nothing_away, N_KINDS)
 }
 
 /* A signal that an untraced thread would not notice wakes a traced one. */
-TESTS(ignored_signals_take_nothing_away, N_KINDS)
+TESTS(ignored_signals_lose_no_bytes, N_KINDS)
 {
 	live_begin(&l, "cap_whole", kinds[_i], NULL);
 	for (int i = 1; !is_enough(l.counters.continued, i / IN_A_ROW); i++) {
@@ -118,7 +118,7 @@ TESTS(ignored_signals_take_nothing_away, N_KINDS)
 /*
  * A handler ends the call with a part, as it does without capture. No byte is lost or sent twice.
  */
-TESTS(handlers_are_run_in_between, N_KINDS)
+TESTS(handlers_end_the_call_without_losing_bytes, N_KINDS)
 {
 	live_begin(&l, "cap_whole", kinds[_i], NULL);
 	for (int i = 1; i <= RESTS; i++) {
@@ -136,7 +136,7 @@ TESTS(handlers_are_run_in_between, N_KINDS)
 		ck_assert_int_eq(live_count(&l, "wrong"), 0);
 }
 
-TESTS(the_process_is_stopped_in_between, N_KINDS)
+TESTS(group_stops_end_the_call_without_losing_bytes, N_KINDS)
 {
 	live_begin(&l, "cap_whole", kinds[_i], NULL);
 	for (int i = 0; i < RESTS / 4; i++) {
@@ -153,7 +153,7 @@ TESTS(the_process_is_stopped_in_between, N_KINDS)
 		ck_assert_int_eq(live_count(&l, "wrong"), 0);
 }
 
-TESTS(it_is_killed_in_between, N_KINDS)
+TESTS(a_process_killed_in_a_resumed_transfer_ends, N_KINDS)
 {
 	live_begin(&l, "cap_whole", kinds[_i], NULL);
 	while (l.counters.continued < 1)
@@ -164,7 +164,7 @@ TESTS(it_is_killed_in_between, N_KINDS)
 }
 
 /* The filter has let the same call through, with another address and size. */
-TEST(under_a_filter_the_same_is_run)
+TEST(under_a_filter_a_call_of_the_same_kind_is_resumed)
 {
 	live_begin(&l, "cap_whole", "write_pipe", NULL);
 	ck_assert_int_eq(live_ask(&l, "filter", "ok"), 0);
@@ -177,7 +177,7 @@ TEST(under_a_filter_the_same_is_run)
 }
 
 /* The filter may refuse another call. The rest of this one would be sent by sendto(2). */
-TEST(under_a_filter_nothing_else_is_run)
+TEST(under_a_filter_no_other_call_is_made)
 {
 	live_begin(&l, "cap_whole", "write_unix", NULL);
 	ck_assert_int_eq(live_ask(&l, "filter", "ok"), 0);
@@ -190,7 +190,7 @@ TEST(under_a_filter_nothing_else_is_run)
 }
 
 /* Nothing interrupts the calls, so each short result is final. */
-TEST(what_cannot_go_on_is_at_its_end)
+TEST(a_short_result_without_an_interruption_is_final)
 {
 	live_begin(&l, "life_ends", "3", NULL);
 	live_say(&l, "");
@@ -257,7 +257,7 @@ static bool is_at_getppid(const struct user_regs_struct *regs)
 FIXTURE(NULL, NULL)
 
 /* After urgent data the call is complete. Otherwise it would wait for bytes that may never come. */
-TEST(urgent_data_is_an_end)
+TEST(a_call_at_urgent_data_is_not_resumed)
 {
 	struct pollfd urgent = {.events = POLLPRI};
 	struct user_regs_struct regs;
@@ -285,7 +285,7 @@ TEST(urgent_data_is_an_end)
  * A thread that was sent back to its call stops in a handler. It stays there, with its own
  * registers.
  */
-TESTS(a_stop_elsewhere_is_not_the_begin_of_the_call, 3)
+TESTS(a_stop_in_a_handler_ends_the_resumption, 3)
 {
 	struct user_regs_struct there, seen, now;
 	struct resumed_call rest = {.state = RESUME_ENTERING, .counts = true};
@@ -323,7 +323,7 @@ TESTS(a_stop_elsewhere_is_not_the_begin_of_the_call, 3)
 
 FIXTURE(NULL, tear_down)
 
-TEST(it_settles)
+TEST(capture_settle_leaves_no_resumed_call)
 {
 	live_begin(&l, "cap_whole", "write_pipe", NULL);
 	for (int i = 0; i < RESTS; i++) {
@@ -340,7 +340,7 @@ TEST(it_settles)
  * Calls of the target are cut short, because it is leaving and has taken long. No further call is
  * resumed.
  */
-TEST(who_is_cut_off_begins_none)
+TEST(no_call_is_resumed_while_calls_are_cut_short)
 {
 	uint64_t continued;
 

@@ -52,7 +52,7 @@ TEST(eintr_is_rewritten_for_the_calls_of_the_list)
 	ck_assert_int_eq(syscall_restart_rule(SYS_close, -EINTR), RESTART_LEAVE);
 }
 
-TEST(other_results_are_left)
+TEST(other_results_are_not_changed)
 {
 	for (long nr = 0; nr < CALLS_MAX; nr++)
 		for (long result = -600; result < 100; result++)
@@ -67,14 +67,14 @@ TEST(other_results_are_left)
 }
 
 /* The restart needs restart_syscall(2), which a filter may refuse. */
-TEST(a_restart_block_is_for_the_unfiltered)
+TEST(a_restart_block_is_rewritten_under_a_filter_only)
 {
 	for (long nr = 0; nr < CALLS_MAX; nr++)
 		ck_assert_int_eq(syscall_restart_rule(nr, RESULT_ERESTART_RESTARTBLOCK),
 				 RESTART_IF_FILTERED);
 }
 
-TEST(what_was_waiting)
+TEST(restart_codes_and_eintr_mean_an_interrupted_wait)
 {
 	for (long result = -600; result < 100; result++)
 		ck_assert_int_eq(syscall_was_waiting(result),
@@ -82,7 +82,7 @@ TEST(what_was_waiting)
 }
 
 /* Calls that do work do not count as waiting only. */
-TEST(what_only_waits)
+TEST(calls_that_only_wait_are_marked)
 {
 	ck_assert(syscall_rule(SYS_clock_nanosleep)->only_waits);
 	ck_assert(syscall_rule(SYS_epoll_pwait)->only_waits);

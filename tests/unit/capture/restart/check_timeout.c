@@ -58,7 +58,7 @@ static void set_up(void)
 
 FIXTURE(set_up, NULL)
 
-TEST(milliseconds)
+TEST(timeouts_in_milliseconds_are_read)
 {
 	struct timeout t;
 
@@ -94,7 +94,7 @@ static const struct {
 	{SYS_futex, 3, -ETIMEDOUT},
 };
 
-TESTS(times_in_memory, array_size(calls))
+TESTS(timeouts_in_memory_are_read, array_size(calls))
 {
 	uint64_t arguments[6] = {0};
 	struct timeout t;
@@ -123,7 +123,7 @@ TESTS(times_in_memory, array_size(calls))
 	ck_assert(!find(calls[_i].nr, arguments, &t));
 }
 
-TEST(sets_would_be_emptied)
+TEST(select_with_sets_has_no_known_timeout)
 {
 	struct timeout t;
 
@@ -140,7 +140,7 @@ TEST(sets_would_be_emptied)
 	ck_assert(!find(SYS_select, (uint64_t[6]){9, 0, 0, 0, VAL}, &t));
 }
 
-TEST(absolute_times)
+TEST(absolute_times_are_no_timeouts)
 {
 	struct timeout t;
 
@@ -152,7 +152,7 @@ TEST(absolute_times)
 	ck_assert(find(SYS_futex, (uint64_t[6]){8, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, 0, SPAN}, &t));
 }
 
-TEST(io_uring)
+TEST(timeouts_of_io_uring_are_read)
 {
 	const uint64_t flags = IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG;
 	struct timeout t;
@@ -170,7 +170,7 @@ TEST(io_uring)
 	ck_assert(!find(SYS_io_uring_enter, (uint64_t[6]){3, 0, 1, flags, ARG, sizeof(enter)}, &t));
 }
 
-TEST(no_timeout)
+TEST(other_calls_have_no_timeout)
 {
 	struct timeout t;
 

@@ -1,4 +1,4 @@
-/* A wait for tracees that a time ends, whenever that comes. */
+/* The wait for tracees ends at its time, at whatever moment that comes. */
 #include "daemon/capture/await.h"
 
 #include <sys/ptrace.h>
@@ -9,13 +9,13 @@
 #include "lib/capture/ptrace/tracee.h"
 #include "tests/unit/suite.h"
 
-/* So long that it does not come. */
+/* Longer than any test. */
 #define LONG_NS (10000 * NS_PER_SEC)
 
 static struct await a;
 static pid_t child;
 
-/* A child that waits until it is killed. */
+/* Starts a child that waits until it is killed. */
 static void set_up(void)
 {
 	await_init(&a);
@@ -36,8 +36,8 @@ static void tear_down(void)
 
 FIXTURE(set_up, tear_down)
 
-/* The timer expires at some moment from long before the call to long after. */
-TEST(a_time_ends_it_whenever_it_comes)
+/* The timer expires at moments from long before the call to long after it. */
+TEST(the_time_ends_the_wait_at_whatever_moment_it_comes)
 {
 	pid_t pid;
 	int status;
@@ -51,7 +51,7 @@ TEST(a_time_ends_it_whenever_it_comes)
 	}
 }
 
-TEST(what_rings_before_does_not_end_it)
+TEST(an_earlier_expiration_does_not_end_the_wait)
 {
 	const uint64_t now_ns = clock_mono_ns();
 	const uint64_t until_ns = now_ns + 20 * NS_PER_MS;
@@ -63,7 +63,7 @@ TEST(what_rings_before_does_not_end_it)
 	ck_assert_uint_ge(clock_mono_ns(), until_ns);
 }
 
-TEST(nobody_is_waited_for_in_vain)
+TEST(without_tracees_the_wait_ends_at_once)
 {
 	const uint64_t until_ns = clock_mono_ns() + LONG_NS;
 	int status;
@@ -113,7 +113,7 @@ TEST(statuses_are_those_of_waitpid)
 	ck_assert_int_eq(take(), SIGKILL);
 }
 
-TEST(who_exits_has_the_status_of_that)
+TEST(the_exit_of_a_child_is_reported)
 {
 	const pid_t other = fork();
 
@@ -123,7 +123,7 @@ TEST(who_exits_has_the_status_of_that)
 	ck_assert_int_eq(take_of(other), W_EXITCODE(3, 0));
 }
 
-/* While the timer expires at any moment, each stop is taken, and once. */
+/* The timer expires at any moment. Each stop is reported, and only once. */
 TEST(no_stop_is_lost)
 {
 	int status, signal;
@@ -144,12 +144,12 @@ TEST(no_stop_is_lost)
 	}
 }
 
-TEST(where_nobody_waits_it_is_nothing)
+TEST(a_timer_without_a_wait_does_no_harm)
 {
 	struct itimerspec left;
 
 	await_set_timer(&a, clock_mono_ns(), NS_PER_MS);
-	/* It ends with a handler that returns. */
+	/* The signal has a handler, which returns. */
 	for (int i = 0; i < 3; i++)
 		ck_assert_int_lt(pause(), 0);
 	await_clear_timer(&a);

@@ -8,7 +8,7 @@
 #include "lib/base/util.h"
 #include "tests/unit/suite.h"
 
-/* What stands for /sys/fs/cgroup. */
+/* A directory that replaces /sys/fs/cgroup. */
 static const char *mount;
 
 static const struct {
@@ -35,7 +35,7 @@ static const struct {
 	{"old/cpu,cpuacct/b", NULL},
 	{"old/cpu,cpuacct/b/cpu.cfs_quota_us", "400000\n"},
 	{"old/cpu,cpuacct/b/cpu.cfs_period_us", "100000\n"},
-	/* A container without a namespace for it: its group is the root. */
+	/* In a container without a cgroup namespace the own group is mounted as the root. */
 	{"inside", NULL},
 	{"inside/cpu.max", "20000 100000\n"},
 };
@@ -64,7 +64,7 @@ static void make_tree(void)
 	}
 }
 
-TEST(least)
+TEST(the_least_quota_of_all_groups_counts)
 {
 	static const struct {
 		const char *hierarchies, *groups;

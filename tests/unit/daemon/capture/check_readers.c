@@ -1,6 +1,4 @@
-/*
- * When a reader is told of its head: time is an argument, so each moment is
- * exact.
+/* The moments at which a reader gets the head of its ring. Time is an argument, so they are exact.
  */
 #include "daemon/capture/readers.h"
 
@@ -68,8 +66,8 @@ static void add_record(size_t size)
 	ring_commit(&sink->ring, 1, size);
 }
 
-/* Was the head told at this tick? Then it is that of now. */
-static bool told_at(uint64_t now_ns)
+/* Returns true if the head was sent at this tick. Then it must be the current head. */
+static bool is_sent_at(uint64_t now_ns)
 {
 	struct ipc_message m;
 	const struct msg_number *head = (const void *)m.bytes;
@@ -87,31 +85,31 @@ static bool told_at(uint64_t now_ns)
 	return true;
 }
 
-/* The time from start_ns on until it is told, in steps of 10 ms. */
-static uint64_t told_after(uint64_t start_ns)
+/* Returns the time from start_ns until the head is sent, in steps of 10 ms. */
+static uint64_t sent_after(uint64_t start_ns)
 {
 	uint64_t now_ns = start_ns;
 
 	do {
 		now_ns += 10 * MS;
 		add_record(64);
-	} while (!told_at(now_ns) && now_ns < start_ns + 5000 * MS);
+	} while (!is_sent_at(now_ns) && now_ns < start_ns + 5000 * MS);
 	return now_ns - start_ns;
 }
 
-/* Past the ticks at which the first samples of the target come. */
+/* Gives the ticks at which the first samples of the target come. Returns the time after them. */
 static uint64_t begun(uint64_t now_ns)
 {
 	for (int i = 2; i >= 0; i--) {
 		add_record(64);
-		ck_assert(told_at(now_ns - (uint64_t)i * 10 * MS));
+		ck_assert(is_sent_at(now_ns - (uint64_t)i * 10 * MS));
 	}
 	return now_ns;
 }
 
 FIXTURE(set_up, NULL)
 
-TEST(often_while_something_is_new)
+TEST(heads_are_sent_more_often_while_something_is_new)
 {
 	const struct msg_stack_hint hint = {
 		.h = MSG_HEADER(MSG_STACK_HINT),
@@ -120,45 +118,45 @@ TEST(often_while_something_is_new)
 
 	/* The target is new for two seconds. */
 	for (int i = 0; i < 19; i++, now_ns += 100 * MS)
-		ck_assert_uint_eq(told_after(now_ns), 100 * MS);
-	ck_assert_uint_eq(told_after(now_ns), 500 * MS);
+		ck_assert_uint_eq(sent_after(now_ns), 100 * MS);
+	ck_assert_uint_eq(sent_after(now_ns), 500 * MS);
 	now_ns += 500 * MS;
-	ck_assert_uint_eq(told_after(now_ns), 500 * MS);
+	ck_assert_uint_eq(sent_after(now_ns), 500 * MS);
 	now_ns += 500 * MS;
-	/* A hint: some thread is new, or goes deeper. */
+	/* A hint means that a thread is new, or uses more stack. */
 	OK(ipc_send(fds[1], &hint, sizeof(hint), NULL, 0));
 	OK(loop_run_once(loop, -1));
-	ck_assert_uint_eq(told_after(now_ns), 100 * MS);
+	ck_assert_uint_eq(sent_after(now_ns), 100 * MS);
 }
 
-TEST(at_once_when_there_is_much)
+TEST(the_head_is_sent_when_much_is_unread)
 {
 	uint64_t now_ns = begun(10000 * MS);
 
 	now_ns += 10 * MS;
 	add_record(1u << 17);
-	ck_assert(!told_at(now_ns));
+	ck_assert(!is_sent_at(now_ns));
 	now_ns += 10 * MS;
 	add_record(1u << 17);
-	ck_assert(told_at(now_ns));
-	/* There is nothing more to tell. */
-	ck_assert(!told_at(now_ns + 5000 * MS));
+	ck_assert(is_sent_at(now_ns));
+	/* The head has not changed, so it is not sent. */
+	ck_assert(!is_sent_at(now_ns + 5000 * MS));
 }
 
-TEST(the_first_samples_of_a_target)
+TEST(heads_with_the_first_samples_of_a_target_are_sent_at_once)
 {
 	uint64_t now_ns = begun(10000 * MS);
 
 	add_record(64);
-	ck_assert(!told_at(now_ns += 10 * MS));
-	/* Another one. */
+	ck_assert(!is_sent_at(now_ns += 10 * MS));
+	/* A second target. */
 	ck_assert_ptr_eq(readers_sink(readers, RING), sink);
 	for (int i = 0; i < 3; i++) {
 		add_record(64);
-		ck_assert(told_at(now_ns += 10 * MS));
+		ck_assert(is_sent_at(now_ns += 10 * MS));
 	}
 	add_record(64);
-	ck_assert(!told_at(now_ns += 10 * MS));
+	ck_assert(!is_sent_at(now_ns += 10 * MS));
 }
 
 static bool has_messages(void)
@@ -168,14 +166,14 @@ static bool has_messages(void)
 	return poll(&left, 1, 0) > 0;
 }
 
-TEST(one_that_never_stops_lets_others_have_their_turn)
+TEST(a_reader_that_sends_without_end_does_not_block_others)
 {
 	const struct msg_stack_hint hint = {
 		.h = MSG_HEADER(MSG_STACK_HINT),
 	};
 	unsigned int sent = 0, rounds = 0;
 
-	/* As many as the socket holds. */
+	/* Fills the socket. */
 	while (ipc_send(fds[1], &hint, sizeof(hint), NULL, 0) == 0)
 		sent++;
 	ck_assert_uint_gt(sent, 128);
@@ -185,8 +183,8 @@ TEST(one_that_never_stops_lets_others_have_their_turn)
 	ck_assert_uint_le(rounds, sent / 64 + 1);
 }
 
-/* What is missing from then on is so because of that. */
-TEST(one_that_leaves)
+/* Samples that are missed from then on are missed because there is no reader. */
+TEST(without_a_reader_the_ring_is_detached)
 {
 	const uint8_t *shared = sink->ring.base;
 	int ring_fd;
@@ -195,7 +193,7 @@ TEST(one_that_leaves)
 	close_fd(&fds[1]);
 	OK(loop_run_once(loop, -1));
 	ck_assert(sink->reader_is_gone);
-	/* Its memory is given back, and records are taken as before. */
+	/* The shared memory is freed, and records can still be written. */
 	ck_assert_ptr_ne(sink->ring.base, shared);
 	add_record(64);
 	OK(ipc_pair(fds));

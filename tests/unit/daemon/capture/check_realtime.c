@@ -1,6 +1,6 @@
 #include "daemon/capture/realtime.h"
 
-/* Runs alone: it has a processor for itself at real-time priority. */
+/* Runs alone: it uses a whole processor at real-time priority. */
 
 #include <sched.h>
 #include <signal.h>
@@ -12,16 +12,16 @@
 #include "tests/unit/suite.h"
 
 /*
- * So much that a half of it, which is the share at real-time priority, is twice
- * what the kernel allows without a sleep.
+ * Half of this time, the share at real-time priority, is twice what the kernel allows without a
+ * sleep.
  */
 #define BUSY_NS (2 * NS_PER_SEC)
 
-/* More than half of a window, in which half may be used. */
+/* More than half of a window, which is the share. */
 #define MUCH_NS	  (60 * NS_PER_MS)
 #define WINDOW_NS (100 * NS_PER_MS)
 
-/* Never sleeps by itself. */
+/* Computes without a sleep. keeps_share: calls realtime_keep() in between. */
 static void be_busy(bool keeps_share)
 {
 	const struct rlimit no_core = {0};
@@ -46,18 +46,18 @@ static int status_of(bool keeps_share)
 	return status;
 }
 
-TEST(who_has_much_to_do_is_not_ended)
+TEST(a_tracer_within_its_share_is_not_killed)
 {
 	int status = status_of(true);
 
 	ck_assert(WIFEXITED(status));
 }
 
-TEST(who_hangs_is)
+TEST(a_tracer_that_never_sleeps_is_killed)
 {
 	int status = status_of(false);
 
-	/* Where real-time priority is refused, nobody has to be. */
+	/* If real-time priority is refused, no limit applies. */
 	ck_assert(WIFSIGNALED(status) ? WTERMSIG(status) == SIGXCPU : WEXITSTATUS(status) == 1);
 }
 
@@ -74,7 +74,7 @@ static void use(uint64_t ns)
 		;
 }
 
-TEST(a_share_that_is_used_up_comes_back)
+TEST(a_used_up_share_is_renewed_in_the_next_window)
 {
 	uint64_t now = 10 * NS_PER_SEC;
 	struct realtime r;
@@ -87,13 +87,13 @@ TEST(a_share_that_is_used_up_comes_back)
 	realtime_keep(&r, 0, now + MUCH_NS);
 	ck_assert(r.exceeded);
 	ck_assert(!is_real_time());
-	/* Some threads may wait to be continued. */
+	/* Threads may wait to be continued, so the tracer keeps its nice value. */
 	ck_assert(r.scheduler == SCHEDULER_NORMAL || getpriority(PRIO_PROCESS, 0) == -20);
-	/* It has to wait for the window's end, */
+	/* The share stays used up until the end of the window, */
 	realtime_keep(&r, 0, now + WINDOW_NS - 1);
 	ck_assert(r.exceeded);
 	ck_assert(!is_real_time());
-	/* then all is as before. */
+	/* and is whole after that. */
 	now += WINDOW_NS + MUCH_NS;
 	realtime_keep(&r, 0, now);
 	ck_assert(!r.exceeded);
@@ -102,8 +102,8 @@ TEST(a_share_that_is_used_up_comes_back)
 	ck_assert(!r.exceeded);
 }
 
-/* As much, in windows of which each has less than half of it. */
-TEST(a_share_that_is_not_is_kept)
+/* The same time in total, but less than half of each window. */
+TEST(less_than_half_of_each_window_does_not_exceed_the_share)
 {
 	uint64_t now = 10 * NS_PER_SEC;
 	struct realtime r;
@@ -128,7 +128,7 @@ static int own_priority(void)
 	return param.sched_priority;
 }
 
-TEST(it_goes_above_who_is_looked_at)
+TEST(the_priority_is_above_that_of_the_sampled_threads)
 {
 	uint64_t now = 10 * NS_PER_SEC;
 	struct realtime r;
@@ -139,19 +139,19 @@ TEST(it_goes_above_who_is_looked_at)
 	ck_assert_int_eq(own_priority(), is_fifo ? 1 : 0);
 	realtime_keep(&r, 50, now);
 	ck_assert_int_eq(own_priority(), is_fifo ? 51 : 0);
-	/* There is none above. */
+	/* There is no higher priority. */
 	realtime_keep(&r, 99, now);
 	ck_assert_int_eq(own_priority(), is_fifo ? 99 : 0);
 	realtime_keep(&r, 0, now);
 	ck_assert_int_eq(own_priority(), is_fifo ? 1 : 0);
-	/* Its share has a limit there, too, */
+	/* The share is limited at that priority, too, */
 	realtime_keep(&r, 20, now);
 	use(MUCH_NS);
 	realtime_keep(&r, 20, now + MUCH_NS);
 	ck_assert(!is_real_time());
 	realtime_keep(&r, 30, now + MUCH_NS);
 	ck_assert(!is_real_time());
-	/* and it comes back to where it is to be. */
+	/* and the priority is restored in the next window. */
 	realtime_keep(&r, 30, now + WINDOW_NS + MUCH_NS);
 	ck_assert_int_eq(own_priority(), is_fifo ? 31 : 0);
 }

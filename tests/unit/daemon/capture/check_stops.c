@@ -1,4 +1,4 @@
-/* Stops are waited for, and ticks are not late for that. */
+/* Waiting for stops does not make ticks late. */
 #include "daemon/capture/stops.h"
 
 #include <sys/ptrace.h>
@@ -33,8 +33,8 @@ static void tear_down(void)
 }
 
 /*
- * Interrupts a thread as if it were running that is in vfork(2): it stops when
- * its child has ended, not before.
+ * Interrupts the main thread, which is in vfork(2), as if it were running. The thread stops when
+ * its child has ended, and not before.
  */
 static void interrupt(void)
 {
@@ -42,7 +42,7 @@ static void interrupt(void)
 
 	live_say(&l, "vfork");
 	live_until_state(&l, l.pid, 'D');
-	/* Of stops that were taken before. */
+	/* Drops the signal of stops that were handled before. */
 	(void)sigtimedwait(&s.child_signal, NULL, &none);
 	live_tick_running(&l, live_known(&l, l.pid));
 	ck_assert_uint_eq(capture_pending(l.capture), 1);
@@ -59,14 +59,14 @@ static void tick(void)
 	stops_tick(&s, &t);
 }
 
-/* So many as are enough, if stops are due after each, and as it is due now. */
+/* Gives more ticks than are needed before the timer is set, if stops are due after each of them. */
 static void ticks(void)
 {
 	for (int i = 0; i < 10; i++)
 		tick();
 }
 
-/* Until the next tick, at the latest. Returns when that is. */
+/* Handles stops until the next tick. Returns the time of that tick. */
 static uint64_t take(void)
 {
 	const uint64_t now_ns = clock_mono_ns();
@@ -102,8 +102,8 @@ static void take_it(void)
 
 FIXTURE(set_up, tear_down)
 
-/* That it is interrupted for a tick is seen by that it is not for ever. */
-TEST(a_stop_that_does_not_come_delays_no_tick)
+/* The wait for the stop ends at each tick. */
+TEST(a_missing_stop_delays_no_tick)
 {
 	interrupt();
 	ticks();
@@ -113,7 +113,7 @@ TEST(a_stop_that_does_not_come_delays_no_tick)
 	live_check_sum(&l);
 }
 
-TEST(before_that_has_lasted_for_some_ticks)
+TEST(the_timer_is_not_set_before_some_ticks_with_due_stops)
 {
 	ticks();
 	interrupt();
@@ -124,8 +124,8 @@ TEST(before_that_has_lasted_for_some_ticks)
 	live_check_sum(&l);
 }
 
-/* Nothing is due any more. */
-static void ring(void)
+/* Leaves the timer set, with no stop due. */
+static void set_timer(void)
 {
 	interrupt();
 	ticks();
@@ -133,7 +133,7 @@ static void ring(void)
 	ck_assert(s.await.is_set);
 }
 
-/* Each signal stops the thread that it is for. */
+/* Sends a signal, which stops its thread. Returns the number of event stops after that. */
 static uint64_t send_signal(void)
 {
 	const uint64_t stops = l.counters.event_stops;
@@ -142,11 +142,11 @@ static uint64_t send_signal(void)
 	return stops + 1;
 }
 
-TEST(who_stops_between_ticks_is_taken_as_well)
+TEST(stops_for_signals_are_handled_while_the_timer_is_set)
 {
 	uint64_t stops;
 
-	ring();
+	set_timer();
 	stops = send_signal();
 	for (; l.counters.event_stops < stops; live_patience())
 		(void)take();
@@ -154,44 +154,44 @@ TEST(who_stops_between_ticks_is_taken_as_well)
 	live_check_sum(&l);
 }
 
-static void check_rests(void)
+static void check_timer_is_cleared(void)
 {
 	uint64_t stops;
 
 	ck_assert(!s.await.is_set);
-	/* It hears of stops again. */
+	/* The event loop handles stops again. */
 	stops = send_signal();
 	while (l.counters.event_stops < stops)
 		OK(loop_run_once(loop, -1));
 }
 
-TEST(after_a_tick_at_which_nobody_ran_it_rests)
+TEST(the_timer_is_cleared_after_a_tick_without_interrupts)
 {
-	ring();
+	set_timer();
 	tick();
 	(void)take();
-	check_rests();
+	check_timer_is_cleared();
 }
 
-TEST(up_to_a_tick_that_is_far_it_rests)
+TEST(the_timer_is_cleared_if_the_next_tick_is_far)
 {
 	uint64_t now_ns;
 
-	ring();
+	set_timer();
 	now_ns = clock_mono_ns();
 	ck_assert(!stops_take(&s, now_ns, now_ns + 3 * PERIOD_NS));
-	check_rests();
+	check_timer_is_cleared();
 }
 
-/* Of other children it does not ask. */
-TEST(where_nobody_is_left_it_rests)
+/* A child that is not traced does not keep the timer set. */
+TEST(the_timer_is_cleared_when_no_thread_is_left)
 {
 	const pid_t other = fork();
 
 	while (other == 0)
 		(void)pause();
 	ck_assert_int_ge(other, 0);
-	ring();
+	set_timer();
 	OK(kill(l.child, SIGKILL));
 	for (; capture_threads(l.capture) > 0; live_patience())
 		(void)take();
@@ -201,12 +201,12 @@ TEST(where_nobody_is_left_it_rests)
 	ck_assert_int_eq(waitpid(other, NULL, 0), other);
 }
 
-/* It would be left at once each time, and nobody would hear of stops. */
-TEST(where_nobody_can_be_waited_for_it_rests)
+/* Otherwise each wait would end at once, and no stop would be handled. */
+TEST(the_timer_is_cleared_when_there_are_no_tracees)
 {
 	int status;
 
-	ring();
+	set_timer();
 	OK(kill(l.child, SIGKILL));
 	while (waitpid(l.child, &status, __WALL) > 0)
 		if (WIFSTOPPED(status))
@@ -214,12 +214,12 @@ TEST(where_nobody_can_be_waited_for_it_rests)
 	ck_assert_uint_gt(capture_threads(l.capture), 0);
 	for (; s.await.is_set; live_patience())
 		(void)take();
-	/* Nobody is left for the end of the test. */
+	/* The test has reaped the target itself. */
 	l.gone++;
 }
 
-/* The heart beats in between. */
-TEST(slow_ticks_do_not_ring)
+/* With slow ticks the heartbeat has to be renewed between two ticks. */
+TEST(the_timer_is_not_set_for_slow_ticks)
 {
 	t.period_ns = 200 * NS_PER_MS;
 	interrupt();
@@ -228,8 +228,8 @@ TEST(slow_ticks_do_not_ring)
 	take_it();
 }
 
-/* Nobody asks for all of them because one is told of: it is taken anyway. */
-TEST(while_it_rings_the_wait_alone_takes_them)
+/* SIGCHLD does not make the loop call waitpid(2), since the wait by await.h handles the stop. */
+TEST(while_the_timer_is_set_the_loop_handles_no_stops)
 {
 	interrupt();
 	ticks();
@@ -241,15 +241,15 @@ TEST(while_it_rings_the_wait_alone_takes_them)
 	live_check_sum(&l);
 }
 
-/* Messages have their turn at a tick now and then, not at each. */
-TEST(while_it_rings_the_loop_is_spared_for_a_few_ticks)
+/* Messages are handled every few ticks, and not at each. */
+TEST(while_the_timer_is_set_the_loop_runs_every_few_ticks)
 {
 	const uint64_t past_ns = clock_mono_ns();
 	uint64_t until_ns;
 
-	/* What else would take the tick? */
+	/* Without the timer of await.h the loop must run. */
 	ck_assert(!stops_spare_loop(&s, past_ns));
-	ring();
+	set_timer();
 	ck_assert(!stops_spare_loop(&s, UINT64_MAX));
 	s.behind = true;
 	ck_assert(!stops_spare_loop(&s, past_ns));
@@ -262,8 +262,8 @@ TEST(while_it_rings_the_loop_is_spared_for_a_few_ticks)
 	ck_assert_uint_le(s.events_ns, clock_mono_ns() + 50 * NS_PER_MS);
 }
 
-/* To wait for any of them takes longer than to ask for one. */
-TEST(many_threads_do_not_ring)
+/* With many threads waitpid(-1) takes longer than waitpid(2) for one thread. */
+TEST(the_timer_is_not_set_for_many_threads)
 {
 	(void)live_ask(&l, "asleep 150", "ok");
 	live_ticks(&l, 2);

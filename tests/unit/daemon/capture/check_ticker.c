@@ -1,4 +1,4 @@
-/* When the timer of the ticks rings, by what the kernel says of it. */
+/* The ticks and their timer. The time to which the timer is set is read from the kernel. */
 #include "daemon/capture/ticker.h"
 
 #include <errno.h>
@@ -8,19 +8,19 @@
 
 #include "tests/unit/suite.h"
 
-/* So long that what a test takes is nothing; and so short that it is over. */
+/* A period that is longer than any test, and one that is over at once. */
 #define LONG_NS	 (10000 * NS_PER_SEC)
 #define SHORT_NS (1 * NS_PER_MS)
 
 static struct loop *loop;
 static struct ticker t;
-static uint64_t rung; /* what was taken last */
-static bool passes;   /* it is not read */
+static uint64_t last_tick; /* the last tick that was taken */
+static bool passes;	   /* ticks are taken by ticker_pass(), which does not read the timer */
 
 static void set_up(void)
 {
 	t = (struct ticker){0};
-	rung = 0;
+	last_tick = 0;
 	passes = false;
 	OK(loop_new(&loop));
 }
@@ -35,23 +35,23 @@ static void on_tick(void *ctx)
 {
 	(void)ctx;
 	if (passes ? ticker_pass(&t, clock_mono_ns()) : ticker_take(&t, clock_mono_ns()))
-		rung = t.tick;
+		last_tick = t.tick;
 }
 
-/* At tick 0. */
+/* Starts the ticker with the long period, at tick 0. */
 static void start_long(void)
 {
 	OK(ticker_start(&t, loop, clock_mono_ns(), LONG_NS, on_tick));
 	ck_assert_uint_eq(t.tick, 0);
 }
 
-/* The tick that the kernel has it ring at, once. */
+/* Checks that the timer expires at this tick, and only once. */
 static void check_set(uint64_t tick)
 {
 	struct itimerspec is;
 	uint64_t left_ns, n;
 
-	/* It does not ring now. */
+	/* The timer has not expired. */
 	ck_assert_int_lt(read(t.fd, &n, sizeof(n)), 0);
 	OK(timerfd_gettime(t.fd, &is));
 	left_ns = (uint64_t)is.it_value.tv_sec * NS_PER_SEC + (uint64_t)is.it_value.tv_nsec;
@@ -63,27 +63,27 @@ static void check_set(uint64_t tick)
 
 FIXTURE(set_up, tear_down)
 
-TEST(it_rings_at_the_next_tick)
+TEST(the_timer_is_set_to_the_next_tick_at_first)
 {
 	start_long();
 	check_set(1);
 }
 
-TEST(ticks_are_left_out)
+TEST(the_timer_can_be_set_to_a_later_or_earlier_tick)
 {
 	start_long();
 	OK(ticker_set_timer(&t, 5));
 	check_set(5);
-	/* Somebody has come who is due before. */
+	/* To an earlier tick. */
 	OK(ticker_set_timer(&t, 2));
 	check_set(2);
-	/* And somebody who was due before now. */
+	/* To a tick that is over: the next one is taken. */
 	OK(ticker_set_timer(&t, 0));
 	check_set(1);
 }
 
-/* The numbers of ticks stay what they are, and none comes before its time. */
-TEST(it_goes_on)
+/* Setting the timer does not change the numbers of ticks, and no tick comes before its time. */
+TEST(tick_numbers_go_on_and_no_tick_is_early)
 {
 	const uint64_t epoch_ns = clock_mono_ns() - 100 * SHORT_NS;
 	uint64_t before;
@@ -93,10 +93,10 @@ TEST(it_goes_on)
 	for (int i = 0; i < 5; i++) {
 		before = t.tick;
 		OK(ticker_set_timer(&t, before + 20));
-		while (rung <= before)
+		while (last_tick <= before)
 			OK(loop_run_once(loop, -1));
-		ck_assert_uint_ge(rung, before + 20);
-		ck_assert_uint_eq(ticker_next(&t), rung + 1);
+		ck_assert_uint_ge(last_tick, before + 20);
+		ck_assert_uint_eq(ticker_next(&t), last_tick + 1);
 	}
 }
 
@@ -107,7 +107,7 @@ static void event(void *ctx, uint32_t target, enum capture_event what)
 	(void)what;
 }
 
-/* Of nobody. */
+/* Returns a capture without targets. */
 static struct capture *new_capture(void)
 {
 	static struct capture_beat beat;
@@ -119,8 +119,8 @@ static struct capture *new_capture(void)
 	return capture;
 }
 
-/* Nothing is read, so that it is there in each round. */
-TEST(it_is_left_alone_where_something_else_rings)
+/* The timer is not read, so the loop calls the handler in each round. */
+TEST(ticker_plan_does_nothing_while_the_timer_is_unread)
 {
 	struct pollfd ready = {.events = POLLIN};
 	struct capture *capture = new_capture();
@@ -129,16 +129,16 @@ TEST(it_is_left_alone_where_something_else_rings)
 	passes = true;
 	OK(ticker_start(&t, loop, clock_mono_ns(), SHORT_NS, on_tick));
 	ready.fd = t.fd;
-	while (rung < 10) {
+	while (last_tick < 10) {
 		OK(loop_run_once(loop, -1));
 		OK(ticker_plan(&t, capture));
 	}
 	ck_assert_int_eq(poll(&ready, 1, 0), 1);
-	/* From here on by itself. */
+	/* From here on the timer is read. */
 	passes = false;
 	for (int i = 0; i < 5; i++) {
-		before = rung;
-		while (rung == before) {
+		before = last_tick;
+		while (last_tick == before) {
 			OK(loop_run_once(loop, -1));
 			OK(ticker_plan(&t, capture));
 		}
@@ -146,7 +146,7 @@ TEST(it_is_left_alone_where_something_else_rings)
 	capture_free(capture);
 }
 
-TEST(where_nobody_is_it_rings_at_each)
+TEST(without_targets_the_timer_is_set_to_the_next_tick)
 {
 	struct capture *capture = new_capture();
 
@@ -171,12 +171,12 @@ TEST(times_and_numbers_agree)
 		ck_assert_uint_eq(ticker_at(&t, time_ns - 1), tick - 1);
 		ck_assert_uint_eq(ticker_at(&t, time_ns), tick);
 	}
-	/* As many as there are periods. */
+	/* There is one tick in each period. */
 	ck_assert_uint_eq(ticker_at(&t, ticker_time(&t, 6400)), 6400);
 	ck_assert_uint_le(ticker_time(&t, 6400), t.epoch_ns + 6401 * t.period_ns);
 }
 
-/* Anywhere in its period, and where says nothing of where the next is. */
+/* The place of a tick in its period is random, and independent of that of the tick before. */
 TEST(a_tick_is_anywhere_in_its_period)
 {
 	const uint64_t n = 100000;
@@ -207,7 +207,7 @@ TEST(a_tick_is_anywhere_in_its_period)
 					0.05 * (double)n / 4);
 }
 
-/* A profile of one look a second has one each second. */
+/* With periods of a second the ticks are exactly a second apart. */
 TEST(slow_ticks_keep_their_period)
 {
 	t = (struct ticker){.epoch_ns = 77 * NS_PER_SEC, .period_ns = NS_PER_SEC};

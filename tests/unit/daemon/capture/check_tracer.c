@@ -42,7 +42,7 @@ static void seize_all(void *ctx)
 
 FIXTURE(set_up, tear_down)
 
-TEST(nobody_is_traced_once_it_is_back)
+TEST(no_process_is_traced_after_tracer_run)
 {
 	for (int n = 0; n < 10; n++) {
 		int seized = 0;
