@@ -118,7 +118,7 @@ struct msg_header {
 	uint32_t size; /* of the whole message */
 };
 
-/* A message with an id, of which the comment on the type says what it is; 0 if it says nothing. */
+/* A message with an id. The comment on each type says what the id is; 0: there is none. */
 struct msg_id {
 	struct msg_header h;
 	uint32_t id;

@@ -14,8 +14,8 @@
 struct msg_dsn {
 	struct msg_header h;
 	/*
-	 * Until when the server accepts no envelopes of this kind, as a former ship reported by
-	 * MSG_LIMITED; 0: no limit.
+	 * Until when the server accepts no envelopes of the kind below, as an earlier ship process
+	 * reported by MSG_LIMITED; 0: no limit.
 	 */
 	uint64_t limited_until_ns;
 	uint32_t retry_5xx;   /* send an envelope again after 502, 503 and 504 */
@@ -33,8 +33,8 @@ struct msg_dsn {
 };
 
 /*
- * MSG_ENVELOPE: a chunk. Ship makes an envelope of it and writes the envelope to a file, sends
- * it, or both.
+ * MSG_ENVELOPE: a chunk (daemon/msg/msg_unwind.h). Ship makes an envelope of the chunk and
+ * writes the envelope to a file, sends the envelope, or both.
  *
  * The message carries, in this order:
  * - the memfd of the payload;
@@ -66,7 +66,7 @@ struct msg_envelope {
  * discard (daemon/msg/discard.h), whose values are larger.
  */
 enum ship_result {
-	SHIP_NOT_SENT, /* sending was not asked for */
+	SHIP_NOT_SENT, /* sending was not asked for, or ship has no DSN */
 	SHIP_DONE,     /* the server answered with 2xx */
 	SHIP_SPOOLED,  /* the server did not answer; the spool has the envelope */
 };
@@ -103,8 +103,8 @@ struct msg_lost {
 
 /*
  * MSG_SHIP_FINISH, with a timeout in ns: the daemon ends. Ship goes on sending until the
- * timeout, then puts the remaining envelopes into the spool, or discards them. It answers
- * each envelope as before.
+ * timeout, then puts the remaining envelopes into the spool, or discards them. Ship
+ * answers each envelope as before.
  */
 
 /*

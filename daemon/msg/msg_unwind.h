@@ -114,8 +114,9 @@ static inline size_t msg_maps_files(size_t text_size)
 /*
  * MSG_FILE_REQUEST: unwind asks for a file, and waits for the MSG_FILE_REPLY before it asks
  * for another. daemon/msg/file_request.h checks the fields: start < end, both page-aligned; a
- * build-id is lower-case hex of at least two bytes; a name of a debug file has printable
- * ASCII without a space, a slash, and a dot at the start (lib/base/file_name.h).
+ * build-id is lower-case hex of at least two bytes; the name of a debug file
+ * consists of printable ASCII characters other than space and slash, and does not begin with
+ * a dot (lib/base/file_name.h).
  *
  * A wrong size, an unknown kind, the target of another unwind process, or a second request
  * before the answer to the first breaks a rule: the broker kills unwind. The broker answers a
@@ -153,7 +154,7 @@ struct msg_file_reply {
  * every change, in this order:
  * - the first payload;
  * - if file_size is not 0, the second payload, for the file and for Spotlight, with the
- *   members that the server does not get. If it is 0, the first payload is for these, too;
+ *   members that the server does not get. If file_size is 0, these get the first payload;
  * - if anchor_size is not 0, the anchor: a transaction that refers to the chunk
  *   (proto/transaction.h). Spotlight shows a chunk only below such a transaction.
  * platform is the same as in both payloads, byte for byte.
@@ -192,7 +193,7 @@ struct unwind_counts {
 	uint64_t malformed;		    /* records that broke the format */
 	uint64_t without_lines;		    /* addresses without a line, because of a limit */
 	uint64_t unknown_releases;	    /* chunks with a release NAME@unknown */
-	uint64_t cost_ns;		    /* time spent, without waits for files */
+	uint64_t cost_ns; /* time that unwind spent on the target, without waits for files */
 };
 /* MSG_UNWIND_STATS: the counters of a target since its session was opened. */
 struct msg_unwind_stats {

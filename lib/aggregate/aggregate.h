@@ -9,14 +9,14 @@
  * - The settled tick is the last tick up to which all samples have come. It is before
  *   the newest tick while a thread takes long to stop for its sample.
  * - A chunk is the profile of one target for up to 60 s. The chunks of a target follow
- *   each other without a hole.
+ *   each other without a hole, except at a gap (see below).
  * - A session is the profiling of one target, from MSG_SESSION_OPEN to its end. A
  *   recording is a second profile of the same target that a user asked for.
  *
- * unwind has one aggregate for each session and one for each recording. It calls a
+ * unwind has one aggregate for each session and one for each recording, and calls a
  * function here for every record of capture (lib/capture/sample.h). When
  * aggregate_tick() returns true, unwind calls aggregate_close(), sends the profile, and
- * calls aggregate_next(). No record may be added between the last two.
+ * calls aggregate_next(). Between these two calls no record may be added.
  *
  * How samples represent time. Some readers of a chunk let each sample last until the
  * next one of its thread. Others, such as Sentry's flame graph, count the samples, all
@@ -31,9 +31,9 @@
  * A wait has two samples, at its first and at its last tick. So a reader that counts
  * samples has at most two for a wait of any length: it cannot measure waiting time.
  *
- * If no tick came for more than 5 s (the daemon was stopped, or the machine slept), it
- * is unknown what the threads did: the chunk ends at the last tick before the gap, and
- * the next one begins at the first tick after it. lib/aggregate/period.h has these
+ * A gap is a time of more than 5 s without a tick: the daemon was stopped, or the machine
+ * slept. What the threads did meanwhile is unknown. So the chunk ends at the last tick
+ * before the gap, and the next one begins at the first tick after it. period.h has the
  * rules. They also keep every chunk shorter than the 66 s that the server accepts.
  *
  * Times are those of ticks: CLOCK_MONOTONIC, in ns (record.time_ns). The calls for one
@@ -67,9 +67,8 @@ struct aggregate_options {
 	/* A function without a symbol has a name made of its start (lookup_update()). */
 	bool name_by_start;
 	/*
-	 * All frames of a function are one frame of the chunk, with an address
-	 * that is made of the function's start (lib/aggregate/lookup.h). Times by
-	 * function stay the same.
+	 * All frames of a function become one frame of the chunk, with an address made of the
+	 * function's start (lookup_update()). The time of each function stays the same.
 	 */
 	bool by_function;
 	/*

@@ -1,7 +1,7 @@
 /*
  * Sums of time by function over a whole session, and the table of them that
  * sentry-profd --pid prints at the end. A function is a symbol in a file. All code of a
- * file that has no name counts as one function, "[libfoo.so]".
+ * file for which there is no name counts as one function, "[libfoo.so]".
  *
  * lib/aggregate/aggregate.c adds the times of a chunk when the chunk is closed, and the
  * times of the open chunk before it writes the table. The sums and their names stay when
@@ -57,26 +57,26 @@ void functions_init(struct functions *f, uint64_t hash_seed);
 void functions_fini(struct functions *f);
 
 /*
- * Moves the times of the stacks s into the table, so that they are 0 in s afterwards.
- * frames has the names of the frames of s, by index: lookup.frames after lookup_update() and before
- * lookup_finish(). Returns 0, or -ENOMEM: times that were not moved stay in s.
+ * Moves the times of the stacks s into the table, so that they are 0 in s afterwards. frames
+ * has the names of the frames of s, by index: lookup.frames, after lookup_update() and
+ * before lookup_finish(). Returns 0, or -ENOMEM: times that were not moved stay in s.
  */
 must_check int functions_add(struct functions *f, struct stacks *s,
 			     const struct profile_frame *frames);
 
 /*
- * Writes the table: at most max_rows functions, and a row for all others. If there are
- * more, three quarters of the rows are the functions with the most self time, and one quarter
- * those with the most waiting time. Sorted by self time, then waiting time, then
- * total time, largest first. Returns 0, -ENOMEM or -EIO.
+ * Writes the table: at most max_rows functions, and a row for all others. If there are more
+ * functions, three quarters of the rows show those with the most self time, and one quarter
+ * those with the most waiting time. The rows are sorted by self time, then waiting time,
+ * then total time, largest first. Returns 0, -ENOMEM or -EIO.
  */
 must_check int functions_write(const struct functions *f, size_t max_rows, FILE *out);
 
 /*
- * Writes a name that a target chose so that it is safe for a terminal: a control character (C0,
- * DEL or C1), and a byte that is not UTF-8, becomes \xNN. After FUNCTIONS_NAME_COLUMNS
- * columns the rest of the name is replaced by "...". Returns the number of columns written,
- * counting one for each character.
+ * Writes a name that a target chose, in a form that is safe for a terminal: a control
+ * character (C0, DEL or C1), and a byte that is not UTF-8, becomes \xNN. After
+ * FUNCTIONS_NAME_COLUMNS columns the rest of the name is replaced by "...". Returns the
+ * number of columns written, counting one for each character.
  */
 size_t functions_write_name(const char *s, FILE *out);
 

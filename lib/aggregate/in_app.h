@@ -21,8 +21,8 @@ struct in_app_code {
 	const char *symbol;    /* not demangled; NULL: no symbol covers the code */
 	bool is_go;	       /* the image was built by Go's compiler */
 	/*
-	 * The image names a dynamic linker (PT_INTERP). If the main executable does not, it has
-	 * its libraries inside.
+	 * The image names a dynamic linker (PT_INTERP). A main executable that names none contains
+	 * its libraries.
 	 */
 	bool has_interpreter;
 };
