@@ -2,9 +2,9 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <sys/wait.h>
 
 #include "lib/base/clock.h"
+#include "lib/capture/ptrace/tracee.h"
 
 /* The arrival is enough: a call that waits returns EINTR. */
 static void on_timer(int signal)
@@ -64,7 +64,7 @@ bool await_next(const struct await *a, uint64_t until_ns, pid_t *ret_pid, int *r
 	do {
 		if (clock_mono_ns() >= until_ns)
 			return false;
-		*ret_pid = waitpid(-1, ret_status, __WALL);
+		*ret_pid = tracee_wait(-1, true, ret_status);
 	} while (*ret_pid < 0 && errno == EINTR);
 	return *ret_pid > 0;
 }

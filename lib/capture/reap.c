@@ -1,7 +1,6 @@
 #include "lib/capture/reap.h"
 
 #include <sys/ptrace.h>
-#include <sys/wait.h>
 
 #include "lib/capture/exec.h"
 #include "lib/capture/ptrace/arch.h"
@@ -226,7 +225,7 @@ static void handle_status(struct capture *c, uint32_t tid, int status)
 	}
 }
 
-/* Handles the stops of interrupted threads, with one waitpid(2) for each thread. */
+/* Handles the stops of interrupted threads, with one wait for each thread. */
 static void take_pending(struct capture *c)
 {
 	struct thread *next;
@@ -236,7 +235,7 @@ static void take_pending(struct capture *c)
 		uint32_t tid = th->tid;
 
 		next = th->next_pending;
-		if (waitpid((pid_t)tid, &status, __WALL | WNOHANG) <= 0)
+		if (tracee_wait((pid_t)tid, false, &status) <= 0)
 			continue;
 		handle_status(c, tid, status);
 		/* An exec frees all threads of its process. */
@@ -252,7 +251,7 @@ static unsigned int take_any(struct capture *c, unsigned int max)
 	int status;
 	pid_t tid;
 
-	while (n < max && (tid = waitpid(-1, &status, __WALL | WNOHANG)) > 0) {
+	while (n < max && (tid = tracee_wait(-1, false, &status)) > 0) {
 		handle_status(c, (uint32_t)tid, status);
 		n++;
 	}
@@ -261,7 +260,8 @@ static unsigned int take_any(struct capture *c, unsigned int max)
 
 /*
  * If the interrupted threads are fewer than 1/FEW_SHARE of all, each is waited for by its number:
- * waitpid(-1) visits all tracees, 50 us for 1,000 of them, and waitpid(2) by number takes 300 ns.
+ * a wait for any tracee visits all of them, 50 us for 1,000 of them, and one by number takes 300
+ * ns.
  */
 #define FEW_SHARE 16
 
@@ -280,8 +280,8 @@ bool capture_reap(struct capture *c)
 		take_pending(c);
 	more = take_any(c, REAP_MAX) == REAP_MAX;
 	/*
-	 * waitpid(-1) returns the newest threads first. While threads are made faster than their
-	 * stops are handled, interrupted threads would wait for ever.
+	 * A wait for any tracee returns the newest threads first. While threads are made faster
+	 * than their stops are handled, interrupted threads would wait for ever.
 	 */
 	if (more)
 		take_pending(c);
@@ -301,7 +301,7 @@ void capture_handle_status(struct capture *c, uint32_t tid, int status)
  * the threads that were interrupted first do not wait long.
  */
 #define STOPS_BETWEEN 16
-/* With more threads than this, waitpid(-1) itself takes too long. */
+/* With more threads than this, a wait for any tracee takes too long. */
 #define BETWEEN_THREADS_MAX 2048
 
 void reap_some(struct capture *c)

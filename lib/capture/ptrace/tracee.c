@@ -28,6 +28,25 @@ bool tracee_signal_dumps(int signal)
 	}
 }
 
+pid_t tracee_wait(pid_t tid, bool blocks, int *ret_status)
+{
+	/* WEXITED: waitid(2) reports stops of tracees in any case. */
+	const int options = WEXITED | WNOWAIT | __WALL | (blocks ? 0 : WNOHANG);
+	siginfo_t info = {.si_pid = 0};
+	int event;
+
+	if (waitid(tid < 0 ? P_ALL : P_PID, tid < 0 ? 0 : (id_t)tid, &info, options) < 0)
+		return -1;
+	if (info.si_pid == 0)
+		return 0;
+	event = info.si_status >> 8;
+	/* ptrace(2) fails for a tracee whose PTRACE_EVENT_EXEC was not taken out. */
+	if (info.si_code != CLD_TRAPPED || (event != 0 && event != PTRACE_EVENT_STOP))
+		return waitpid(info.si_pid, ret_status, __WALL | WNOHANG);
+	*ret_status = info.si_status << 8 | 0x7f;
+	return info.si_pid;
+}
+
 enum tracee_status tracee_classify(int status, int *ret_signal)
 {
 	int signal;

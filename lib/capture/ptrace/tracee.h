@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 enum tracee_status {
 	TRACEE_TRAP,	   /* PTRACE_EVENT_STOP with SIGTRAP: an interrupt, the first stop of a new
@@ -22,6 +23,17 @@ enum tracee_status {
 	TRACEE_OTHER,	   /* an event that capture has not asked for */
 	TRACEE_DEAD,	   /* the thread exited or was killed */
 };
+
+/*
+ * Waits for a status of the tracee tid, or of any tracee (-1), as waitpid(2) does with __WALL, and
+ * returns the tracee's number; 0 if there is no status and blocks is false; -1 with errno.
+ *
+ * Takes the status of a dead tracee and of a PTRACE_EVENT_* other than PTRACE_EVENT_STOP out.
+ * Leaves other stops with the kernel until the tracee is continued, which the caller has to do
+ * before the next wait. waitpid(2) would take the signal of a signal-delivery-stop out: if the
+ * tracer were killed before it continued the tracee, the signal would be lost.
+ */
+pid_t tracee_wait(pid_t tid, bool blocks, int *ret_status);
 
 /*
  * Classifies a status of waitpid(2). *ret_signal is the signal of TRACEE_SIGNAL and
