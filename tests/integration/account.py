@@ -10,18 +10,18 @@ from harness import check
 
 
 def spooled_ids(spool):
-    """The chunks that wait in the spool, by the names of their files."""
+    """Returns the ids of the chunks in the spool, by the names of their files."""
     return {p.name.split('-')[1] for p in spool.glob('*.gz')} \
         if spool else set()
 
 
 def of(profd):
-    """The chunks that a run has made."""
+    """Returns the ids of the chunks that a run has made."""
     return [e.chunk['chunk_id'] for e in profd.envelopes]
 
 
 def check_counts(profd):
-    """Every chunk was sent, is in the spool, or is counted."""
+    """Checks that every chunk was sent, is in the spool, or is counted as lost."""
     chunks = profd.stats['chunks']
     check(chunks['made'] == chunks['sent'] + chunks['spooled'] +
           sum(chunks['discarded'].values()) and chunks['made'] > 0,
@@ -30,10 +30,10 @@ def check_counts(profd):
 
 
 def arrivals(servers):
-    """{chunk id: [(status or None, was it settled)]} in the order of arrival.
+    """Returns {chunk id: [(status or None, settled)]} in the order of arrival.
 
-    There is one request at a time. So a client that sends another request on
-    the same connection has read the answer to the one before, and acted on it.
+    settled: the client has read the answer. A client sends one request at a time, so this
+    is certain if another request on the same connection followed.
     """
     found = collections.defaultdict(list)
     for server in servers:
@@ -49,8 +49,8 @@ def arrivals(servers):
 def check_once(found, sure):
     """Checks that no chunk comes again after its answer.
 
-    sure: a status is an answer that the client has read. That is so if the
-    server never went away and ship was not killed.
+    sure: the client has read every answer with a status, since the server was never down
+    and ship was not killed.
     """
     for chunk, times in found.items():
         for status, settled in times[:-1]:

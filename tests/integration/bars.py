@@ -4,7 +4,7 @@ import collections
 
 
 def by_thread(profile):
-    """{thread_id: its samples in order}."""
+    """Returns {thread_id: its samples in order}."""
     threads = collections.defaultdict(list)
     for s in profile['samples']:
         threads[s['thread_id']].append(s)
@@ -25,8 +25,8 @@ class Bar:
 
 
 def bars(chunk):
-    """Each sample lasts until the thread's next one; an empty one is idle
-    time."""
+    """Returns the bars of a chunk. A sample lasts until the thread's next one; a sample
+    without a stack is idle time, and makes no bar."""
     result = []
     for samples in by_thread(chunk['profile']).values():
         for s, following in zip(samples, samples[1:]):
@@ -37,7 +37,7 @@ def bars(chunk):
 
 
 def thread_seconds(chunk):
-    """{thread_id: seconds with a non-empty stack}."""
+    """Returns {thread_id: seconds with a stack}."""
     seconds = collections.Counter()
     for bar in bars(chunk):
         seconds[bar.thread] += bar.seconds

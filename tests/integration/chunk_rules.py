@@ -165,8 +165,8 @@ def measure_problems(chunk):
 
 
 def inlined_frames(frames, stacks):
-    """{frame index} of frames whose caller in a stack has the same address but
-    another name. In a recursion the same frame is there twice."""
+    """Returns {frame index} of inlined functions: their caller in a stack has the same
+    address and another name. (In a recursion the frame itself is the caller.)"""
     return {inner for s in stacks for inner, f in zip(s, s[1:])
             if inner != f and frames[inner]['instruction_addr'] ==
             frames[f]['instruction_addr'] and
@@ -234,14 +234,13 @@ def frame_problems(chunk):
 
 
 def uses_of_frames(profile, layout):
-    """{frame index} of leaves, of callers, and of callers that certainly are
-    return addresses.
+    """Returns three sets of frame indices: leaves, callers, and those callers whose address
+    is certainly a return address.
 
-    The pc that a signal interrupted is no return address, and neither is that
-    of the trampoline before it. The caller of the unwinder of exceptions may
-    be none: the unwinder enters a handler by returning to it, and shortly
-    before has the handler's registers, with which its own stack cannot be
-    unwound.
+    These are no return addresses: the pc that a signal interrupted, and that of the
+    trampoline before it. The caller of libgcc's exception unwinder may be none, since the
+    unwinder enters a handler by returning to it, and has the handler's registers shortly
+    before.
     """
     frames = profile['frames']
     leaves, callers, returns = set(), set(), set()
@@ -287,7 +286,7 @@ def layout_problems(chunk, layout, by_function):
 
 
 def code_id_problems(chunk, layout):
-    """In a file, each image has its whole build-id, if it has one."""
+    """Checks that in a file each image has its whole build-id, if it has one."""
     found = []
     for image in chunk['debug_meta']['images']:
         ought = {m.elf.build_id.hex() for m in layout.mappings

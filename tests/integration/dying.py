@@ -25,7 +25,7 @@ def header(name, types, body):
 
 
 def program_range(pid):
-    """The address range of the code of the process's own program."""
+    """Returns the address range of the code of the process's own program."""
     inode = os.stat(f'/proc/{pid}/exe').st_ino
     with open(f'/proc/{pid}/maps', encoding='utf-8') as maps:
         for line in maps:

@@ -21,7 +21,7 @@ def name_of(frame):
 
 
 def chunk_bars(chunk):
-    """(thread id, names, start, end, state) in the order of time, by thread."""
+    """Yields (thread id, names, start, end, state) of each bar, in the order of the ends."""
     profile = chunk['profile']
     last = {}
     for s in profile['samples']:
@@ -37,7 +37,7 @@ def chunk_bars(chunk):
 
 
 def labels(chunks):
-    """{(profiler_id, thread_id): the thread's label}."""
+    """Returns {(profiler_id, thread_id): the thread's label}."""
     names = {}
     for chunk in sorted(chunks, key=lambda c: c['profile']['samples'][0]['timestamp']):
         for s in chunk['profile']['samples']:
@@ -208,7 +208,7 @@ def varint(data, at):
 
 
 def message(data):
-    """{field number: [value]} of a protobuf message: numbers and bytes."""
+    """Returns {field number: [value]} of a protobuf message. Values are numbers or bytes."""
     fields, at = collections.defaultdict(list), 0
     while at < len(data):
         key, at = varint(data, at)
@@ -266,7 +266,7 @@ class Pprof:
             self.samples.append((tags, names, numbers(m[2])))
 
     def totals(self, value):
-        """0: samples, 1: wall, 2: running."""
+        """value: 0 for samples, 1 for wall time, 2 for running time."""
         result = collections.Counter()
         for tags, names, values in self.samples:
             result[tags['thread'], names] += \

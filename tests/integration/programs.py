@@ -161,7 +161,7 @@ class Profd(Program):
 
     @property
     def envelopes(self):
-        """The envelopes in --output, in the order of sequence numbers."""
+        """Returns the envelopes in --output, in the order of sequence numbers."""
         return [Envelope(p.read_bytes(), p.name)
                 for p in sorted(self.output.glob('*.envelope'))]
 
@@ -222,9 +222,9 @@ class Profd(Program):
         return self
 
     def finish(self, status=0, timeout=PATIENCE_S):
-        """Waits for its end with this status. lived_s is then how long it has
-        lived: no thread has more time in its chunks, even if capture was late
-        to learn of the end that duration_s set."""
+        """Waits until it has ended with this status, and sets lived_s to the seconds from
+        its start to its end. No thread has more time in the chunks, even if capture
+        stopped later than --duration says."""
         ended = self.wait(timeout)
         self.lived_s = time.monotonic() - self.started
         check(ended == status, f'exit status {ended}, not {status}: '
@@ -273,7 +273,7 @@ class Server:
 
     @property
     def env(self):
-        """The environment in which the server's authority is trusted."""
+        """Returns an environment in which the server's authority is trusted."""
         return environment(SSL_CERT_FILE=self.ca)
 
     def tell(self, **command):

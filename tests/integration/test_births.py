@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""New threads from their first instruction on: after the call that made them
-they have the registers of its caller, and are at their root.
+"""New threads from their first instruction on. After the call that created a thread, the
+new thread has the registers of the creator, but its stack must end there, at its root.
 """
 
 import subprocess

@@ -139,7 +139,7 @@ for i in range(100):
     os.kill(pid, signal.SIGKILL)
     import select
     select.select([fd], [], [])
-    # Who has ended for its pidfd is there for wait(2), at once.
+    # If the pidfd reports the end, wait(2) has the status immediately.
     seen.append(os.waitpid(pid, os.WNOHANG)[1])
     os.close(fd)
 print(seen, flush=True)

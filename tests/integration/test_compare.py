@@ -70,7 +70,7 @@ def known(box):
 
 
 def rows(text):
-    """[(function, module, A, B, change)] in the order of the table."""
+    """Returns [(function, module, A, B, change)] in the order of the table."""
     found = []
     for line in text.splitlines():
         m = re.fullmatch(r' *([\d.]+%|-) +([\d.]+%|-) +([+-][\d.]+)  (\S+) +(\S+)', line)

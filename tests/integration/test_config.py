@@ -129,7 +129,7 @@ def test_many_faults(box):
 
 
 def values(text):
-    """{section: {key: value}}"""
+    """Returns {section: {key: value}}."""
     sections = {}
     for line in text.splitlines():
         heading = re.fullmatch(r'\[(.*)\]', line)

@@ -1,10 +1,9 @@
 #!/usr/bin/python3
-"""Exceptions, instruction by instruction: throws_* runs one round by single
-steps, and its stack is unwound at each of them. While libgcc installs the
-handler's context, some of its own saved registers are the handler's already:
-there the stack ends in the function that installs. Before that it is the
-thrower's stack, afterwards the handler's. At no other step does a stack end
-without its root.
+"""Exceptions, instruction by instruction: throws_* runs one round in single steps, and its
+stack is unwound at each step. Before libgcc installs the context of the handler, the stack
+must be that of the throwing function; afterwards that of the handling one. In between, some
+saved registers are already those of the handler, and the stack ends in libgcc's function. At
+every other step the stack reaches its root.
 """
 
 import collections

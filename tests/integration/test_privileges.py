@@ -156,8 +156,7 @@ def test_broker_and_unwind_go_before_their_starter(box):
 
 
 def test_unwind_has_resource_limits(box):
-    """Whatever a file makes of it: no more than so much memory, and not for
-    ever."""
+    """unwind's memory and CPU time are limited, whatever a file contains."""
     pid = processes(box.profd([box.target('shares')]))['unwind']
     limits = dict(re.findall(r'^Max (.*?)  +(\S+) ', proc_text(pid, 'limits'),
                              re.M))

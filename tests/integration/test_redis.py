@@ -150,7 +150,8 @@ def percent(counts):
 
 
 def perf_self(layout, data):
-    """{function: samples} in user code, and in the kernel on its behalf."""
+    """Returns {function: samples}, by the innermost function in user code. Samples in the
+    kernel count for the function that made the system call."""
     text = subprocess.run(['perf', 'script', '-i', str(data), '-F',
                            'tid,ip,dso'], check=True, capture_output=True,
                           text=True).stdout
@@ -173,7 +174,7 @@ def perf_self(layout, data):
 
 
 def our_self(layout, chunks):
-    """{function: seconds}."""
+    """Returns {function: seconds}."""
     counts = collections.Counter()
     for chunk in chunks:
         for bar in chunk_rules.bars(chunk):

@@ -40,13 +40,13 @@ def share_problems(chunks, tid, tolerance):
 
 
 def luck(chunks, tid):
-    """Five standard deviations of a share, in percent.
+    """Returns five standard deviations of a share, in percent.
 
-    Of n looks that weigh the same, the lengths of runs of the same function
-    have a sum whose square is n / 4.53 times the sum of their squares. So n is
-    what that makes it: fewer than there are where the thread has to wait for a
-    processor, since many ticks see the same moment then, and where some looks,
-    at a lower rate, stand for more time than others.
+    The deviation follows from the number n of independent looks at the thread, which is
+    estimated: for n looks of equal weight, the square of the sum of the lengths of runs of
+    the same function is n / 4.53 times the sum of the squares. n is less than the number
+    of samples if many ticks saw the same moment, since the thread waited for a processor,
+    or if some looks stand for more time than others.
     """
     runs = []
     for chunk in chunks:
