@@ -15,7 +15,7 @@ struct part {
 	size_t len;
 };
 
-/* By hand: isalnum asks the locale. */
+/* isdigit(3) and isalnum(3) are not used, because they depend on the locale. */
 static bool is_digit(char c)
 {
 	return c >= '0' && c <= '9';
@@ -291,7 +291,7 @@ const char *dsn_result_text(enum dsn_result result)
 	return "the DSN is malformed" EXPECTED;
 }
 
-static int check_fit(int printed, size_t size)
+static int result_of_printf(int printed, size_t size)
 {
 	return printed < 0 || (size_t)printed >= size ? -E2BIG : 0;
 }
@@ -303,10 +303,10 @@ int dsn_endpoint(const struct dsn *dsn, char *ret, size_t size)
 
 	if (dsn->port != 0)
 		(void)snprintf(port, sizeof(port), ":%u", (unsigned int)dsn->port);
-	return check_fit(snprintf(ret, size, "%s%s%s%s%s%s%s", dsn->https ? HTTPS : HTTP, dsn->host,
-				  port, dsn->path, is_url ? "" : "/api/", dsn->project,
-				  is_url ? "" : "/envelope/"),
-			 size);
+	return result_of_printf(snprintf(ret, size, "%s%s%s%s%s%s%s", dsn->https ? HTTPS : HTTP,
+					 dsn->host, port, dsn->path, is_url ? "" : "/api/",
+					 dsn->project, is_url ? "" : "/envelope/"),
+				size);
 }
 
 void dsn_label(const struct dsn *dsn, char ret[DSN_LABEL_SIZE])
@@ -322,12 +322,12 @@ int dsn_auth(const struct dsn *dsn, const char *client, char *ret, size_t size)
 {
 	bool secret = dsn->secret[0] != '\0';
 
-	return check_fit(snprintf(ret, size,
-				  "Sentry sentry_version=7, sentry_client=%s, "
-				  "sentry_key=%s%s%s",
-				  client, dsn->public_key, secret ? ", sentry_secret=" : "",
-				  dsn->secret),
-			 size);
+	return result_of_printf(snprintf(ret, size,
+					 "Sentry sentry_version=7, sentry_client=%s, "
+					 "sentry_key=%s%s%s",
+					 client, dsn->public_key, secret ? ", sentry_secret=" : "",
+					 dsn->secret),
+				size);
 }
 
 /* FNV-1a. */

@@ -37,7 +37,7 @@ uint32_t profile_find_thread(const struct profile *p, uint32_t tid)
  * Returns whether a thread has two samples with a stack. With more samples than threads that is
  * certain, so the quadratic search runs only for few samples.
  */
-static bool has_pair(const struct profile *p)
+static bool has_two_samples(const struct profile *p)
 {
 	size_t with_stack = 0;
 
@@ -199,7 +199,7 @@ static bool threads_known(const struct profile *p)
 /* In the order of enum profile_fault; each check may rely on those before it. */
 enum profile_fault profile_check(const struct profile *p)
 {
-	if (!has_pair(p))
+	if (!has_two_samples(p))
 		return PROFILE_NO_SAMPLES;
 	if (!ids_good(p))
 		return PROFILE_BAD_ID;

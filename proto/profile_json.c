@@ -169,7 +169,7 @@ static void write_time(const struct profile *p, const struct profile_sample *s,
 	json_out_raw(o, "\"");
 }
 
-static bool any_waits(const struct profile *p)
+static bool has_waiting_sample(const struct profile *p)
 {
 	for (size_t i = 0; i < p->n_samples; i++)
 		if (p->samples[i].is_waiting)
@@ -180,7 +180,7 @@ static bool any_waits(const struct profile *p)
 static void write_samples(const struct profile *p, const struct used *u,
 			  enum profile_json_clock clock, bool with_states, struct json_out *o)
 {
-	const bool first_is_running = with_states && !any_waits(p);
+	const bool first_is_running = with_states && !has_waiting_sample(p);
 
 	json_out_raw(o, ",\"samples\":[");
 	for (size_t i = 0; i < p->n_samples; i++) {

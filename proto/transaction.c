@@ -56,7 +56,7 @@ struct thread_time {
 	uint64_t run_us;
 };
 
-static bool runs(const struct profile_sample *s)
+static bool is_running(const struct profile_sample *s)
 {
 	return s->node != PROFILE_NONE && !s->is_waiting;
 }
@@ -73,7 +73,7 @@ int transaction_busiest(const struct profile *p, uint32_t *ret_tid)
 		const struct profile_sample *s = &p->samples[i];
 		struct thread_time *t = &times[profile_find_thread(p, s->tid)];
 
-		if (t->last != NULL && runs(t->last))
+		if (t->last != NULL && is_running(t->last))
 			t->run_us += s->time_us - t->last->time_us;
 		t->last = s;
 		if (t->run_us > most_us) {

@@ -123,7 +123,7 @@ static int encode(const struct msg_session_open *open, const struct profile *pro
 }
 
 /* Returns true if a file or Spotlight gets the payload, with thread states and code_ids. */
-static bool wants_more(const struct msg_session_open *open)
+static bool needs_file_payload(const struct msg_session_open *open)
 {
 	return open->for_file || open->for_spotlight;
 }
@@ -133,12 +133,12 @@ static bool wants_more(const struct msg_session_open *open)
  * server. Without memory, or if the second payload is too large, they get the
  * first one.
  */
-static void encode_more(const struct msg_session_open *open, const struct profile *profile,
-			int *ret_fd, struct msg_chunk *m)
+static void encode_file_payload(const struct msg_session_open *open, const struct profile *profile,
+				int *ret_fd, struct msg_chunk *m)
 {
 	uint64_t transaction_size;
 
-	if (!open->for_server || !wants_more(open) || is_v1(open) ||
+	if (!open->for_server || !needs_file_payload(open) || is_v1(open) ||
 	    encode(open, profile, CHUNK_V2_FILE, ret_fd, &m->file_size, &transaction_size) < 0)
 		return;
 	if (m->file_size > CHUNK_V2_SIZE_MAX) {
@@ -168,8 +168,9 @@ static void send_recording_chunk(const struct msg_session_open *open, uint32_t r
 }
 
 /* Writes the transaction for Spotlight. Its trace id is the profiler's id. */
-static int write_anchor(const struct msg_session_open *open, const struct profile *profile,
-			const char *program, FILE *out)
+static int write_spotlight_transaction(const struct msg_session_open *open,
+				       const struct profile *profile, const char *program,
+				       FILE *out)
 {
 	char name[MSG_TEXT_MAX + sizeof(" 2147483647")], span_id[MSG_ID_SIZE];
 	struct transaction t = {
@@ -192,15 +193,16 @@ static int write_anchor(const struct msg_session_open *open, const struct profil
  * Encodes a transaction for Spotlight, which draws a chunk only below a transaction
  * that refers to it. Without memory the chunk is sent without a transaction.
  */
-static void encode_anchor(const struct msg_session_open *open, const struct profile *profile,
-			  const char *program, int *ret_fd, struct msg_chunk *m)
+static void encode_spotlight_transaction(const struct msg_session_open *open,
+					 const struct profile *profile, const char *program,
+					 int *ret_fd, struct msg_chunk *m)
 {
 	struct sealed s;
 
 	if (!open->for_spotlight || is_v1(open) || sealed_open(&s, "transaction") < 0)
 		return;
-	if (sealed_close(&s, write_anchor(open, profile, program, s.out), ret_fd, &m->anchor_size) <
-	    0)
+	if (sealed_close(&s, write_spotlight_transaction(open, profile, program, s.out), ret_fd,
+			 &m->anchor_size) < 0)
 		log_debug("process %d: no memory for a chunk's transaction: Spotlight does not "
 			  "show the chunk",
 			  open->pid);
@@ -218,8 +220,8 @@ static void send_payload(const struct msg_session_open *open, const char *progra
 	size_t n = 1;
 
 	r = encode(open, profile,
-		   wants_more(open) && !open->for_server ? CHUNK_V2_FILE : CHUNK_V2_SERVER, &fds[0],
-		   &m.size, &m.transaction_size);
+		   needs_file_payload(open) && !open->for_server ? CHUNK_V2_FILE : CHUNK_V2_SERVER,
+		   &fds[0], &m.size, &m.transaction_size);
 	if (r < 0) {
 		log_warning("process %d: a chunk is lost, because encoding it failed: %s",
 			    open->pid, strerror(-r));
@@ -231,9 +233,9 @@ static void send_payload(const struct msg_session_open *open, const char *progra
 	} else {
 		memcpy(m.chunk_id, profile->chunk_id, sizeof(m.chunk_id));
 		memcpy(m.platform, open->platform, sizeof(m.platform));
-		encode_more(open, profile, &fds[n], &m);
+		encode_file_payload(open, profile, &fds[n], &m);
 		n += m.file_size > 0;
-		encode_anchor(open, profile, program, &fds[n], &m);
+		encode_spotlight_transaction(open, profile, program, &fds[n], &m);
 		n += m.anchor_size > 0;
 		send_broker(&m, sizeof(m), fds, n);
 	}

@@ -11,7 +11,7 @@
 /* A frame larger than this is skipped if the copy would be too large with it. */
 #define LARGE_FRAME (64u * 1024)
 
-static uint64_t less_slack(uint64_t addr)
+static uint64_t minus_slack(uint64_t addr)
 {
 	return addr - min_u64(addr, SLACK_BYTES);
 }
@@ -26,14 +26,15 @@ static uint64_t highest_top(uint64_t addr)
  * Returns true if addr is on the thread's own stack, or if capture does not know yet
  * where that stack ends: the hint makes capture find out.
  */
-static bool is_own(const struct sample_known *known, uint64_t addr)
+static bool is_on_own_stack(const struct sample_known *known, uint64_t addr)
 {
 	return known->own_end == 0 ||
 	       (addr < known->own_end && known->own_end - addr <= SAMPLE_OWN_STACK_MAX);
 }
 
 /* Returns the address from which the sample lacks bytes of the own stack; 0: none. */
-static uint64_t second_lacking(const struct unwind_sample *sample, const struct unwind_stack *stack)
+static uint64_t find_missing_second(const struct unwind_sample *sample,
+				    const struct unwind_stack *stack)
 {
 	const struct sample_known *known = &sample->known;
 	uint64_t second = stack->second;
@@ -45,14 +46,16 @@ static uint64_t second_lacking(const struct unwind_sample *sample, const struct 
 	if (stack->missing > highest_top(sample->stack.addr) &&
 	    (known->own_end == 0 || stack->missing - stack->stack_top > LARGE_FRAME))
 		second = stack->missing - min_u64(stack->missing, UNWIND_RED_ZONE_MAX);
-	if (second == 0 || !is_own(known, second) ||
-	    (known->second != 0 && known->second <= second && is_own(known, known->second)))
+	if (second == 0 || !is_on_own_stack(known, second) ||
+	    (known->second != 0 && known->second <= second &&
+	     is_on_own_stack(known, known->second)))
 		return 0;
 	return second;
 }
 
 /* Returns the address up to which the sample lacks bytes of its stack; 0: none. */
-static uint64_t top_lacking(const struct unwind_sample *sample, const struct unwind_stack *stack)
+static uint64_t find_missing_top(const struct unwind_sample *sample,
+				 const struct unwind_stack *stack)
 {
 	const uint64_t highest = highest_top(sample->stack.addr);
 	uint64_t more = SLACK_BYTES;
@@ -70,7 +73,8 @@ static uint64_t top_lacking(const struct unwind_sample *sample, const struct unw
  * is for a stack that is deeper than the usual copy, where skipping one frame was
  * not enough or is not possible.
  */
-static uint64_t whole_lacking(const struct unwind_sample *sample, const struct unwind_stack *stack)
+static uint64_t find_missing_whole(const struct unwind_sample *sample,
+				   const struct unwind_stack *stack)
 {
 	const struct sample_known *known = &sample->known;
 	const uint64_t own_end = known->own_end;
@@ -107,9 +111,9 @@ bool hints_make(uint32_t target, const struct unwind_sample *sample,
 		const struct unwind_stack *stack, struct msg_stack_hint *ret)
 {
 	const struct sample_known *known = &sample->known;
-	const uint64_t second = second_lacking(sample, stack);
-	const uint64_t whole = whole_lacking(sample, stack);
-	const uint64_t top = second != 0 ? 0 : top_lacking(sample, stack);
+	const uint64_t second = find_missing_second(sample, stack);
+	const uint64_t whole = find_missing_whole(sample, stack);
+	const uint64_t top = second != 0 ? 0 : find_missing_top(sample, stack);
 
 	/* Skipping a frame comes first, because it keeps the copy small. */
 	if (whole != 0 && (second == 0 || known->second != 0)) {
@@ -133,14 +137,14 @@ bool hints_make(uint32_t target, const struct unwind_sample *sample,
 		.second = known->second,
 	};
 	if (second != 0) {
-		ret->second = less_slack(second);
+		ret->second = minus_slack(second);
 		/* The unwind may be wrong from here, so a higher known top stays. */
 		ret->top = max_u64(known->top, stack->stack_top);
 	} else if (top != 0) {
 		ret->top = top;
 	} else if (known->top == 0) {
 		/* Replaces capture's guess by the known address. */
-		ret->second = less_slack(stack->second_from);
+		ret->second = minus_slack(stack->second_from);
 	}
 	/* The top is above the stack pointer even if the unwind has read nothing. */
 	ret->top = max_u64(ret->top, sample->stack.addr + UNWIND_RED_ZONE_MAX + 8);

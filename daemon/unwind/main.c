@@ -73,7 +73,7 @@ static struct stream *stream_of(uint32_t target)
  * Charges the time from now on to stream; NULL: to none. A call for the same stream does not read
  * the clock, which takes nearly as long as a short record.
  */
-static void work_for(struct stream *stream)
+static void charge_time_to(struct stream *stream)
 {
 	uint64_t now;
 
@@ -105,11 +105,12 @@ static int take_record(const struct record *record, size_t size)
 	/* The session was closed, which capture did not know when it wrote the record. */
 	if (stream == NULL)
 		return 0;
-	work_for(stream);
+	charge_time_to(stream);
 	return stream_record(stream, record, size);
 }
 
-/* Until a new capture is connected, the state of the threads is unknown. */
+/* Closes the link after capture has ended: until a new capture is connected nothing is known of the
+ * threads. */
 static void close_link(void)
 {
 	capture_link_close(&me.link);
@@ -125,7 +126,7 @@ static void read_link(bool all)
 
 	if (r < 0)
 		die("cannot process the records from sentry-profd-capture", -r);
-	work_for(NULL);
+	charge_time_to(NULL);
 	if (r == 0)
 		close_link();
 }
@@ -205,9 +206,9 @@ static int close_session(void *ctx, struct ipc_message *message)
 	if (me.link.fd >= 0)
 		read_link(true);
 	if (stream != NULL) {
-		work_for(stream);
+		charge_time_to(stream);
 		r = stream_close(stream);
-		work_for(NULL);
+		charge_time_to(NULL);
 		return r;
 	}
 	/* The session was opened in an earlier process. */
@@ -254,9 +255,9 @@ static int close_recording(void *ctx, struct ipc_message *message)
 	(void)ctx;
 	if (stream == NULL)
 		return 0;
-	work_for(stream);
+	charge_time_to(stream);
 	r = stream_recording_close(stream, m->recording);
-	work_for(NULL);
+	charge_time_to(NULL);
 	return r;
 }
 

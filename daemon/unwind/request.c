@@ -26,7 +26,7 @@ static size_t n_kept;
 static uint32_t last_request;
 static uint32_t last_number;
 
-/* The parent process has broken the protocol. */
+/* Logs that the parent process has broken the protocol, and exits. */
 __attribute__((noreturn)) static void fail(const char *what)
 {
 	log_error("internal error: %s; please report this", what);

@@ -53,8 +53,8 @@ static void open_for_file(struct msg_session_open *open, const struct msg_record
 	memcpy(open->profiler_id, recording->profiler_id, sizeof(open->profiler_id));
 }
 
-int series_open_beside(const struct series *from, const struct msg_recording_open *recording,
-		       uint64_t time_ns, struct series **ret)
+int series_open_recording(const struct series *from, const struct msg_recording_open *recording,
+			  uint64_t time_ns, struct series **ret)
 {
 	struct series *c = calloc(1, sizeof(*c));
 	struct aggregate_options options;

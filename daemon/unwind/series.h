@@ -51,9 +51,9 @@ must_check int series_open(struct series *c, const struct msg_session_open *open
  * recording begins with its threads and their stacks. The caller frees *ret with
  * series_free().
  */
-must_check int series_open_beside(const struct series *from,
-				  const struct msg_recording_open *recording, uint64_t time_ns,
-				  struct series **ret);
+must_check int series_open_recording(const struct series *from,
+				     const struct msg_recording_open *recording, uint64_t time_ns,
+				     struct series **ret);
 /* Frees everything that c points to. Safe on a zero-initialised struct. */
 void series_fini(struct series *c);
 void series_free(struct series *c); /* also frees c; accepts NULL */

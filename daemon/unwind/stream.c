@@ -456,7 +456,7 @@ int stream_recording_open(struct stream *s, const struct msg_recording_open *m)
 		n++;
 	if (n == MSG_RECORDINGS_MAX || m->recording == 0 || find_recording(s, m->recording) != NULL)
 		return -EPROTO;
-	r = series_open_beside(&s->series, m, s->time_ns, &c);
+	r = series_open_recording(&s->series, m, s->time_ns, &c);
 	if (r == 0)
 		last->next = c;
 	return r;

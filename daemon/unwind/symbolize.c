@@ -13,7 +13,8 @@
 /* The address at which the file is mapped for the look-up. Address 0 would mean none. */
 #define FILE_AT (UINT64_C(1) << 46)
 
-static int hand_image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
+/* Gives a copy of the descriptor of the file to look up, which ctx points to. */
+static int give_file(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
 {
 	const int *fd = ctx;
 
@@ -23,13 +24,13 @@ static int hand_image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
 	return *ret_fd < 0 ? -errno : 0;
 }
 
-static int ask_debug(void *ctx, const char *build_id, int *ret_fd)
+static int get_debug(void *ctx, const char *build_id, int *ret_fd)
 {
 	(void)ctx;
 	return request_debug(0, build_id, ret_fd);
 }
 
-static int ask_debug_link(void *ctx, uint64_t start, uint64_t end, const char *name, int *ret_fd)
+static int get_debug_link(void *ctx, uint64_t start, uint64_t end, const char *name, int *ret_fd)
 {
 	(void)ctx;
 	return request_debug_link(0, start, end, name, ret_fd);
@@ -117,9 +118,9 @@ static enum symbolize_verdict read_file(struct unwind_space *space, const struct
 int symbolize(struct unwind_cache *cache, const struct msg_symbolize *m, int fd)
 {
 	static const struct unwind_files files = {
-		.image = hand_image,
-		.debug = ask_debug,
-		.debug_link = ask_debug_link,
+		.image = give_file,
+		.debug = get_debug,
+		.debug_link = get_debug_link,
 		.number = NULL,
 	};
 	struct msg_symbolized done = {

@@ -29,7 +29,7 @@ static int intern_base(struct merge *m, const char *path, const char **ret)
 	return text_intern(&m->text, merge_base(path), ret);
 }
 
-static int put_new(struct table *t, const char *key, uint32_t module)
+static int put_if_absent(struct table *t, const char *key, uint32_t module)
 {
 	uint32_t known;
 
@@ -46,7 +46,7 @@ static int find_module(struct modules *l, struct merge *m, const char *path, con
 	int r = 0;
 
 	if (table_get(&l->by_path, (uintptr_t)path, ret))
-		return put_new(&l->by_build, build, *ret);
+		return put_if_absent(&l->by_build, build, *ret);
 	r = intern_base(m, path, &base);
 	if (r < 0)
 		return r;
@@ -57,10 +57,10 @@ static int find_module(struct modules *l, struct merge *m, const char *path, con
 		*ret = (uint32_t)l->n;
 		l->v[l->n++] = (struct module){.path = path, .base = base};
 	}
-	r = put_new(&l->by_path, path, *ret);
+	r = put_if_absent(&l->by_path, path, *ret);
 	if (r == 0)
-		r = put_new(&l->by_build, build, *ret);
-	return r < 0 ? r : put_new(&l->by_base, base, *ret);
+		r = put_if_absent(&l->by_build, build, *ret);
+	return r < 0 ? r : put_if_absent(&l->by_base, base, *ret);
 }
 
 static int add_images(struct modules *l, struct merge *m, const struct merge_process *p)
@@ -101,7 +101,7 @@ static int modules_init(struct modules *l, struct merge *m)
 	return r;
 }
 
-/* True for "app+0x1230", the daemon's name for an unknown function (docs/FORMATS.md). */
+/* Returns true for "app+0x1230", the daemon's name for an unknown function (docs/FORMATS.md). */
 static bool is_offset_name(const char *name, const char *package)
 {
 	const char *base = merge_base(package);

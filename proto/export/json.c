@@ -129,7 +129,7 @@ static void write_sample(const struct merge *m, const struct used *u, const stru
 	json_out_raw(o, "}");
 }
 
-static bool waits(const struct export_point *p)
+static bool is_waiting_point(const struct export_point *p)
 {
 	return p->is_waiting && p->node != PROFILE_NONE;
 }
@@ -141,12 +141,12 @@ static void write_samples(const struct merge *m, const struct used *u,
 	bool first_says = m->has_states;
 
 	for (size_t i = 0; i < n && first_says; i++)
-		first_says = !waits(&points[i]);
+		first_says = !is_waiting_point(&points[i]);
 	json_out_raw(o, "\"samples\":[");
 	for (size_t i = 0; i < n; i++) {
 		const char *state = "";
 
-		if (m->has_states && waits(&points[i]))
+		if (m->has_states && is_waiting_point(&points[i]))
 			state = PROFILE_STATE_WAITING;
 		else if (first_says && i == 0)
 			state = PROFILE_STATE_RUNNING;

@@ -272,8 +272,8 @@ static int add_sum(struct merge *m, const struct merge_bar *bar)
 }
 
 /*
- * True if bars are kept one by one. With has_range, too: the time at which the side begins is
- * known only in merge_finish().
+ * Returns true if bars are kept one by one. With has_range they are, too: the time at which the
+ * side begins is known only in merge_finish().
  */
 static bool keeps_order(const struct merge *m)
 {

@@ -41,7 +41,7 @@ void merge_side_time(const struct merge *m, uint32_t side, uint64_t *ret_start_n
  * Cuts the bar to the selected range of time, of a side that began at start_ns. Returns false
  * if nothing is left. If the start of the bar is cut off, its sample is not counted.
  */
-static bool cut(const struct merge *m, uint64_t start_ns, struct merge_bar *bar)
+static bool shorten_to_range(const struct merge *m, uint64_t start_ns, struct merge_bar *bar)
 {
 	const uint64_t from = start_ns + m->options.from_ns;
 	const uint64_t until = m->options.until_ns > UINT64_MAX - start_ns
@@ -75,13 +75,14 @@ static void select_bars(struct merge *m)
 			side = m->processes[t->process].side;
 			merge_side_time(m, side, &start_ns, &end_ns);
 		}
-		if (is_wanted(m, &bar) && (!m->options.has_range || cut(m, start_ns, &bar)))
+		if (is_wanted(m, &bar) &&
+		    (!m->options.has_range || shorten_to_range(m, start_ns, &bar)))
 			m->bars[n++] = bar;
 	}
 	m->n_bars = n;
 }
 
-/* The order of bars without times: those that compare equal are added up. */
+/* Compares bars without their times. add_up() adds up bars that are equal. */
 static int compare_sums(const void *a, const void *b)
 {
 	const struct merge_bar *x = a, *y = b;
@@ -125,7 +126,7 @@ static void add_up(struct merge *m)
 }
 
 /* Cuts bars that begin before the previous bar of their thread ends. */
-static void separate(struct merge *m)
+static void cut_overlaps(struct merge *m)
 {
 	uint64_t end_ns = 0;
 	size_t n = 0;
@@ -161,19 +162,19 @@ static void distribute(struct merge *m)
 }
 
 /* Returns the name of the thread, or its id if it has none. Both are interned. */
-static const char *base(const struct merge_thread *t)
+static const char *name_or_id(const struct merge_thread *t)
 {
 	return t->name[0] != '\0' ? t->name : t->id;
 }
 
 /* Counts threads by name, and by pair of name and id. */
-struct shared {
+struct name_counts {
 	struct table names, pairs;
 };
 
-static uint64_t pair(const struct merge_thread *t)
+static uint64_t name_and_id_key(const struct merge_thread *t)
 {
-	return (uint64_t)(uintptr_t)base(t) * 31 + (uintptr_t)t->id;
+	return (uint64_t)(uintptr_t)name_or_id(t) * 31 + (uintptr_t)t->id;
 }
 
 static int count(struct table *table, uint64_t key)
@@ -184,7 +185,7 @@ static int count(struct table *table, uint64_t key)
 	return table_put(table, key, n + 1);
 }
 
-static bool is_shared(const struct table *table, uint64_t key)
+static bool is_repeated(const struct table *table, uint64_t key)
 {
 	uint32_t n = 0;
 
@@ -193,35 +194,35 @@ static bool is_shared(const struct table *table, uint64_t key)
 
 static void put_name_and_id(const struct merge_thread *t, char text[LABEL_SIZE])
 {
-	(void)snprintf(text, LABEL_SIZE, "%.4096s (%.64s)", base(t), t->id);
+	(void)snprintf(text, LABEL_SIZE, "%.4096s (%.64s)", name_or_id(t), t->id);
 }
 
-static int label(struct merge *m, const struct shared *s, struct merge_thread *t)
+static int label(struct merge *m, const struct name_counts *s, struct merge_thread *t)
 {
 	const char *profiler_id = m->processes[t->process].profiler_id;
 	char text[LABEL_SIZE];
 
-	if (is_shared(&s->pairs, pair(t)))
-		(void)snprintf(text, sizeof(text), "%.4096s (%.64s, %.64s)", base(t), t->id,
+	if (is_repeated(&s->pairs, name_and_id_key(t)))
+		(void)snprintf(text, sizeof(text), "%.4096s (%.64s, %.64s)", name_or_id(t), t->id,
 			       profiler_id);
-	else if (is_shared(&s->names, (uintptr_t)base(t)))
+	else if (is_repeated(&s->names, (uintptr_t)name_or_id(t)))
 		put_name_and_id(t, text);
 	else
-		return text_intern(&m->text, base(t), &t->label);
+		return text_intern(&m->text, name_or_id(t), &t->label);
 	return text_intern(&m->text, text, &t->label);
 }
 
 static int label_all(struct merge *m)
 {
-	struct shared s;
+	struct name_counts s;
 	int r = 0;
 
 	table_init(&s.names, m->options.hash_seed);
 	table_init(&s.pairs, m->options.hash_seed);
 	for (size_t i = 0; i < m->n_threads && r == 0; i++) {
-		r = count(&s.names, (uintptr_t)base(&m->threads[i]));
+		r = count(&s.names, (uintptr_t)name_or_id(&m->threads[i]));
 		if (r == 0)
-			r = count(&s.pairs, pair(&m->threads[i]));
+			r = count(&s.pairs, name_and_id_key(&m->threads[i]));
 	}
 	for (size_t i = 0; i < m->n_threads && r == 0; i++)
 		r = label(m, &s, &m->threads[i]);
@@ -297,7 +298,7 @@ int merge_finish(struct merge *m)
 		qsort(m->bars, m->n_bars, sizeof(*m->bars),
 		      m->options.is_ordered ? compare_times : compare_sums);
 	if (m->options.is_ordered)
-		separate(m);
+		cut_overlaps(m);
 	else if (m->options.has_range)
 		add_up(m);
 	distribute(m);

@@ -14,9 +14,9 @@
 enum { VALUES = 3 };
 enum { LABELS_MAX = 4 };
 
-/* How many compressed bytes are held before they are written; the limit of the buffer. */
-#define HELD_BYTES     (1u << 20)
-#define HELD_BYTES_MAX (1u << 30)
+/* Compressed bytes that are collected before they are written; the limit of the buffer. */
+#define UNWRITTEN_BYTES	    (1u << 20)
+#define UNWRITTEN_BYTES_MAX (1u << 30)
 
 /*
  * The profile is written in parts, each a protobuf message of its own. A parser takes
@@ -27,7 +27,7 @@ struct writer {
 	const struct merge *m;
 	FILE *out;
 	struct gzip gzip;
-	struct buf held; /* compressed bytes that are not written yet */
+	struct buf unwritten; /* compressed bytes that are not written yet */
 	struct export_strings strings;
 	struct export_functions functions;
 	struct text texts;	/* build-ids that build_id() has made */
@@ -44,12 +44,13 @@ static void fail(struct writer *w, int error)
 		w->error = error;
 }
 
-static void write_held(struct writer *w)
+static void write_unwritten(struct writer *w)
 {
 	errno = 0;
-	if (w->error == 0 && fwrite(buf_string(&w->held), 1, w->held.len, w->out) != w->held.len)
+	if (w->error == 0 &&
+	    fwrite(buf_string(&w->unwritten), 1, w->unwritten.len, w->out) != w->unwritten.len)
 		fail(w, errno != 0 ? -errno : -EIO);
-	buf_clear(&w->held);
+	buf_clear(&w->unwritten);
 }
 
 static void write_part(struct writer *w, const Pprof__Profile *part)
@@ -70,8 +71,8 @@ static void write_part(struct writer *w, const Pprof__Profile *part)
 	r = gzip_add(&w->gzip, w->packed, pprof__profile__pack(part, w->packed));
 	if (r < 0)
 		fail(w, r);
-	if (w->held.len >= HELD_BYTES)
-		write_held(w);
+	if (w->unwritten.len >= UNWRITTEN_BYTES)
+		write_unwritten(w);
 }
 
 static int64_t string(struct writer *w, const char *s)
@@ -283,7 +284,7 @@ static int write_profile(struct writer *w)
 	r = gzip_finish(&w->gzip);
 	if (r < 0)
 		fail(w, r);
-	write_held(w);
+	write_unwritten(w);
 	errno = 0;
 	if (w->error == 0 && fflush(w->out) != 0)
 		fail(w, errno != 0 ? -errno : -EIO);
@@ -300,17 +301,17 @@ int export_pprof(const struct merge *m, const struct export_options *o, FILE *ou
 		return r;
 	w->m = m;
 	w->out = out;
-	buf_init(&w->held, HELD_BYTES_MAX);
+	buf_init(&w->unwritten, UNWRITTEN_BYTES_MAX);
 	export_strings_init(&w->strings, m->options.hash_seed);
 	text_init(&w->texts, m->options.hash_seed);
 	w->first_mappings = calloc(m->n_processes + 1, sizeof(*w->first_mappings));
 	w->locations = calloc(IMPORT_STACK_FRAMES_MAX, sizeof(*w->locations));
 	if (export_functions_init(&w->functions, m) == 0 && w->first_mappings != NULL &&
-	    w->locations != NULL && gzip_init(&w->gzip, &w->held) == 0) {
+	    w->locations != NULL && gzip_init(&w->gzip, &w->unwritten) == 0) {
 		r = write_profile(w);
 		gzip_fini(&w->gzip);
 	}
-	buf_fini(&w->held);
+	buf_fini(&w->unwritten);
 	export_functions_fini(&w->functions);
 	export_strings_fini(&w->strings);
 	text_fini(&w->texts);

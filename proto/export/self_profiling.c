@@ -155,13 +155,14 @@ static void write_samples(const struct merge *m, const struct export_point *poin
 	json_out_raw(o, "]}\n");
 }
 
-struct room {
+/* Arrays that the output needs. */
+struct arrays {
 	struct export_point *points;
 	uint32_t *stacks;    /* by point: its stack's number in the output */
 	uint32_t *resources; /* by frame */
 };
 
-static int write_profile(const struct merge *m, const char *thread, const struct room *room,
+static int write_profile(const struct merge *m, const char *thread, const struct arrays *arrays,
 			 FILE *out)
 {
 	struct json_out json;
@@ -172,40 +173,40 @@ static int write_profile(const struct merge *m, const char *thread, const struct
 	for (uint32_t i = 0; i < m->n_threads; i++) {
 		if (!is_chosen(&m->threads[i], thread))
 			continue;
-		n += export_points(m, i, room->points + n);
+		n += export_points(m, i, arrays->points + n);
 		is_found = true;
 		if (thread != NULL)
 			break;
 	}
 	if (!is_found)
 		return -ENOENT;
-	export_sort_points(room->points, n);
+	export_sort_points(arrays->points, n);
 	json_out_init(&json, out);
-	r = write_resources(m, room->resources, &json);
+	r = write_resources(m, arrays->resources, &json);
 	if (r < 0)
 		return r;
-	write_frames(m, room->resources, thread == NULL, &json);
-	r = write_stacks(m, room->points, n, thread == NULL, room->stacks, &json);
+	write_frames(m, arrays->resources, thread == NULL, &json);
+	r = write_stacks(m, arrays->points, n, thread == NULL, arrays->stacks, &json);
 	if (r < 0)
 		return r;
-	write_samples(m, room->points, room->stacks, n, &json);
+	write_samples(m, arrays->points, arrays->stacks, n, &json);
 	return json_out_finish(&json);
 }
 
 int export_self_profiling(const struct merge *m, const struct export_options *o, FILE *out)
 {
 	const size_t n = 2 * m->n_bars + 1;
-	struct room room = {
-		.points = calloc(n, sizeof(*room.points)),
-		.stacks = calloc(n, sizeof(*room.stacks)),
-		.resources = calloc(m->n_frames + 1, sizeof(*room.resources)),
+	struct arrays arrays = {
+		.points = calloc(n, sizeof(*arrays.points)),
+		.stacks = calloc(n, sizeof(*arrays.stacks)),
+		.resources = calloc(m->n_frames + 1, sizeof(*arrays.resources)),
 	};
 	int r = -ENOMEM;
 
-	if (room.points != NULL && room.stacks != NULL && room.resources != NULL)
-		r = write_profile(m, o->thread, &room, out);
-	free(room.points);
-	free(room.stacks);
-	free(room.resources);
+	if (arrays.points != NULL && arrays.stacks != NULL && arrays.resources != NULL)
+		r = write_profile(m, o->thread, &arrays, out);
+	free(arrays.points);
+	free(arrays.stacks);
+	free(arrays.resources);
 	return r;
 }

@@ -165,7 +165,7 @@ static int read_frames(const json_t *profile, struct import_chunk *c, struct imp
 	return 0;
 }
 
-/* How many indices the lists have together. */
+/* Returns how many indices the lists have together. */
 static int measure_stacks(const json_t *list, struct import_fault *fault, size_t *ret)
 {
 	const json_t *v;

@@ -15,7 +15,7 @@ static uint32_t instruction(const uint8_t *code)
 	return i;
 }
 
-/* The lowest n bits of value, a signed number of instructions, as a distance in bytes. */
+/* Returns the lowest n bits of value, a signed number of instructions, as a distance in bytes. */
 static int32_t distance_of(uint32_t value, unsigned int n)
 {
 	uint32_t sign = 1u << (n - 1);

@@ -26,7 +26,7 @@ struct output {
 	jmp_buf full;
 };
 
-/* True for the characters of identifiers. */
+/* Returns true for the characters of identifiers. */
 static bool is_of_identifier(char c)
 {
 	return isalnum((unsigned char)c) || c == '_' || (unsigned char)c > 127;

@@ -21,7 +21,8 @@ static bool is_range(const struct unwind_bytes *b)
 	return !__builtin_add_overflow(b->addr, b->size, &end);
 }
 
-/* The second range follows the first one, aligned to 8 bytes. size is that of the record. */
+/* Reads the second range, which follows the first one, aligned to 8 bytes. size is that of the
+ * record. */
 static int read_second(const struct record_sample *record, size_t size, size_t stack_size,
 		       size_t second_size, struct unwind_bytes *ret)
 {

@@ -421,7 +421,7 @@ void cfi_free(struct cfi *c)
 	free(c);
 }
 
-/* The rows of the part with the last function that starts at or before vaddr. */
+/* Returns the rows of the part with the last function that starts at or before vaddr. */
 static const struct rows *rows_of(struct cfi *c, struct section_rows *t, uint64_t vaddr)
 {
 	const struct cfi_source *s = &t->source;

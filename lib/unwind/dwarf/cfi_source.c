@@ -136,8 +136,8 @@ struct function {
 };
 
 /*
- * dwarf_next_cfi() for an entry of at most max bytes. Returns 0, -1 if it is malformed (*ret_next
- * is set in both cases), or 1 at the end of the section.
+ * Calls dwarf_next_cfi() for an entry of at most max bytes. Returns 0, -1 if it is malformed
+ * (*ret_next is set in both cases), or 1 at the end of the section.
  */
 static int read_entry(const struct cfi_source *s, uint64_t at, size_t max, uint64_t *ret_next,
 		      Dwarf_CFI_Entry *ret)
@@ -155,7 +155,7 @@ static int read_entry(const struct cfi_source *s, uint64_t at, size_t max, uint6
 	return *ret_next <= at ? 1 : r;
 }
 
-/* The size of an encoded pointer in bytes. 0: not fixed. */
+/* Returns the size of an encoded pointer in bytes. 0: not fixed. */
 static size_t width_of(uint8_t encoding)
 {
 	static const uint8_t widths[8] = {[DW_EH_PE_absptr] = 8,

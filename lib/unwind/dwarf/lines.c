@@ -157,7 +157,8 @@ static struct lines_unit *unit_at(struct lines *l, uint64_t vaddr)
 	return r && vaddr < r->hi && r->first < l->n_units ? &l->units[r->first] : NULL;
 }
 
-/* The linkage name of a function, or its name. Either may be in the entry that it refers to. */
+/* Returns the linkage name of a function, or its name. Either may be in the entry that it refers
+ * to. */
 static const char *function_name(Dwarf_Die *die)
 {
 	static const unsigned int names[] = {DW_AT_linkage_name, DW_AT_MIPS_linkage_name,
@@ -197,7 +198,7 @@ static uint64_t number(Dwarf_Die *die, unsigned int name)
 	return value;
 }
 
-/* The source position of the call that was replaced by the inlined function die. */
+/* Gets the source position of the call that was replaced by the inlined function die. */
 static void position_of_call(const struct lines_unit *u, Dwarf_Die *unit, Dwarf_Die *die,
 			     struct unwind_line *ret)
 {
@@ -210,7 +211,7 @@ static void position_of_call(const struct lines_unit *u, Dwarf_Die *unit, Dwarf_
 		ret->file = dwarf_filesrc(files, number(die, DW_AT_call_file), NULL, NULL);
 }
 
-/* The source position in the innermost function. */
+/* Gets the source position in the innermost function. */
 static void position_of_code(const struct lines_unit *u, Dwarf_Die *unit, uint64_t vaddr,
 			     struct unwind_line *ret)
 {
@@ -221,7 +222,7 @@ static void position_of_code(const struct lines_unit *u, Dwarf_Die *unit, uint64
 	ret->line = row && dwarf_lineno(row, &line) == 0 && line > 0 ? (uint32_t)line : 0;
 }
 
-/* The inlined functions around vaddr within f, outermost first. */
+/* Finds the inlined functions around vaddr within f, outermost first. */
 static size_t find_inlined(const struct lines_unit *u, const struct lines_range *f, uint64_t vaddr,
 			   Dwarf_Off found[UNWIND_LINES_MAX - 1])
 {

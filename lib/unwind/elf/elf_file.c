@@ -56,7 +56,7 @@ static bool headers_bounded(int fd)
 	       first.sh_size <= ELF_SECTIONS_MAX;
 }
 
-/* The index of the section names; 0 if there are none, or they are too large. */
+/* Returns the index of the section names; 0 if there are none, or they are too large. */
 static size_t find_shstrndx(const struct elf_file *f)
 {
 	GElf_Shdr shdr;
@@ -184,7 +184,7 @@ static int copy_data(Elf_Scn *scn, size_t max, uint8_t **ret, size_t *ret_size)
 	return 0;
 }
 
-/* The caller has compared size with a limit, and the bytes are in the file. */
+/* Decompresses a section. The caller has compared size with a limit. */
 static int decompress_zstd(const struct elf_file *f, const GElf_Shdr *shdr, size_t size,
 			   uint8_t **ret, size_t *ret_size)
 {
@@ -219,7 +219,7 @@ static int decompress(const struct elf_file *f, Elf_Scn *scn, const GElf_Shdr *s
 	return copy_data(scn, max, ret, ret_size);
 }
 
-/* A .zdebug_ section: older than SHF_COMPRESSED, and still written by old tools. */
+/* Decompresses a .zdebug_ section, the form before SHF_COMPRESSED, which old tools still write. */
 static int decompress_gnu(const struct elf_file *f, Elf_Scn *scn, const GElf_Shdr *shdr, size_t max,
 			  uint8_t **ret, size_t *ret_size)
 {

@@ -84,8 +84,8 @@ int gopclntab_parse(uint8_t *bytes, size_t size, uint64_t text, struct gopclntab
 }
 
 /*
- * The start of the code that entries are relative to, in a file where the dynamic linker writes
- * it into the table: the addend of the relocation at vaddr. 0 if there is none.
+ * Returns the start of the code that entries are relative to, in a file where the dynamic linker
+ * writes it into the table: the addend of the relocation at vaddr. 0 if there is none.
  */
 static uint64_t relocated_text(const struct elf_file *f, uint64_t vaddr)
 {

@@ -76,8 +76,8 @@ static bool is_sigreturn(struct walk *w, const struct walk_frame *f)
 }
 
 /*
- * By the frame pointer, if the register holds one: it points to the caller's frame pointer, and
- * the return address is above.
+ * Moves f by the frame pointer, if the register holds one: it points to the caller's frame pointer,
+ * and the return address is above.
  */
 static enum unwind_end step_frame_pointer(struct walk *w, struct walk_frame *f)
 {
@@ -111,8 +111,8 @@ static enum unwind_end step_frame_pointer(struct walk *w, struct walk_frame *f)
 }
 
 /*
- * By offsets from sp of the return address and the saved frame pointer. With a link register the
- * return address is in it.
+ * Moves f by the offsets from sp of the return address and the saved frame pointer. On a processor
+ * with a link register the return address is in that register.
  */
 static enum unwind_end step_by_offsets(struct walk *w, struct walk_frame *f, uint32_t ra_at,
 				       uint32_t fp_at)
@@ -220,9 +220,8 @@ static bool is_call(struct walk *w, uint64_t ra, uint64_t start)
 }
 
 /*
- * By the path from the function's start alone, if no path leads to a ret: the function does not
- * return (exit(), while it runs handlers). The call before the return address must be one of this
- * function.
+ * Finds the path from the function's start, if no path leads to a ret: the function does not return
+ * (exit(), while it runs handlers). The call before the return address must call this function.
  */
 static bool find_path_from_start(struct walk *w, const struct walk_frame *f, uint64_t at,
 				 uint32_t *budget, struct code_path *ret)
@@ -238,8 +237,8 @@ static bool find_path_from_start(struct walk *w, const struct walk_frame *f, uin
 }
 
 /*
- * By the paths of the code. Code behind a call may be that of another function, if the call does
- * not return. Code that ends the program or thread with its result is the root.
+ * Code behind a call may be that of another function, if the call does not return. Code that ends
+ * the program or the thread with the value that the call returned is the root.
  */
 enum unwind_end guess_by_path(struct walk *w, struct walk_frame *f)
 {

@@ -49,7 +49,7 @@ struct search {
 	int best_score;
 };
 
-static int judge_call(struct search *s, uint64_t ra)
+static int rate_call(struct search *s, uint64_t ra)
 {
 	uint64_t target = 0;
 
@@ -89,7 +89,7 @@ static bool spend(struct search *s, uint32_t n)
 }
 
 /* Rates the end of the walk from f, which does not search again. */
-static int judge_end(struct search *s, struct walk_frame f)
+static int rate_end(struct search *s, struct walk_frame f)
 {
 	while (s->steps++ < STEPS_MAX && spend(s, COST_STEP)) {
 		enum unwind_end end = step_to_caller(s->w, &f);
@@ -105,7 +105,7 @@ static int judge_end(struct search *s, struct walk_frame f)
 	return 0;
 }
 
-static void judge(struct search *s, uint64_t fp)
+static void rate_candidate(struct search *s, uint64_t fp)
 {
 	struct walk_frame f = *s->f;
 	int score;
@@ -120,11 +120,11 @@ static void judge(struct search *s, uint64_t fp)
 	if (f.regs.known >> FP & 1 && f.regs.r[FP] != 0 && s->f->regs.r[SP] < f.regs.r[FP] &&
 	    f.regs.r[FP] <= fp)
 		return;
-	score = judge_call(s, f.addr);
+	score = rate_call(s, f.addr);
 	if (score == CALL_REFUTED)
 		return;
 	s->candidates++;
-	score += judge_end(s, f);
+	score += rate_end(s, f);
 	if (fp == s->fitting)
 		score += FRAME_FITS;
 	/* Of equal candidates the lowest wins: pairs of outer frames always look good. */
@@ -134,12 +134,15 @@ static void judge(struct search *s, uint64_t fp)
 	}
 }
 
-static bool enough(int score)
+static bool is_good_enough(int score)
 {
 	return (score & (END_ROOT | END_CAPPED)) != 0 || (score & ~FRAME_FITS) == CALL_CERTAIN;
 }
 
-/* The offset of the return address from fp by this rule: a cheap check before a step. */
+/*
+ * Sets *ret to the offset of the return address from fp by this rule, for a cheap check before a
+ * step. Returns false if it does not depend on fp.
+ */
 static bool return_address_offset(const struct rule *rule, int64_t *ret)
 {
 	if (rule->cfa == RULE_CFA_FP)
@@ -201,13 +204,13 @@ bool search_frame_pointer(struct walk *w, struct walk_frame *f)
 		if (has_offset && (stack_read(&w->stack, fp + (uint64_t)offset, 8, &ra) ||
 				   !unwind_space_covers(w->space, cpu_return_address(ra) - 1)))
 			continue;
-		judge(&s, fp);
+		rate_candidate(&s, fp);
 		if (s.best_score == CALL_CERTAIN + FRAME_FITS + END_ROOT)
 			break;
 	}
 	/* Bytes that only candidates read do not count as needed. */
 	w->top = top;
-	if (!enough(s.best_score))
+	if (!is_good_enough(s.best_score))
 		return false;
 	f->regs.r[FP] = s.best;
 	f->regs.known |= UINT64_C(1) << FP;

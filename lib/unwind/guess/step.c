@@ -3,9 +3,9 @@
 #include "lib/unwind/guess/guess.h"
 
 /*
- * A step of the leaf, or of a frame that a signal interrupted: the pc may be at any instruction,
- * also between pushes that the CFI does not describe (hand-written code, gcc -Oz). Then the path
- * of the code is tried.
+ * Moves f, the leaf or a frame that a signal interrupted. The pc may be at any instruction, also
+ * between pushes that the CFI does not describe (hand-written code, gcc -Oz). If the rule finds an
+ * address without a mapping, the path of the code is tried.
  */
 static enum unwind_end step_from_pc(struct walk *w, struct walk_frame *f, const struct pc_info *p)
 {

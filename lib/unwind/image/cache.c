@@ -36,10 +36,10 @@ void cache_begin(struct unwind_cache *c)
 }
 
 /*
- * The image that was not used for the longest time, and not in this call. unreferenced: of those
- * that no space uses; otherwise of those with memory to free. NULL: none.
+ * Returns the least recently used image, but none that was used in this call. unreferenced: among
+ * the images that no space maps; otherwise among those with memory to free. NULL: there is none.
  */
-static struct image *oldest(const struct unwind_cache *c, bool unreferenced, size_t *ret_index)
+static struct image *find_oldest(const struct unwind_cache *c, bool unreferenced, size_t *ret_index)
 {
 	struct image *found = NULL;
 
@@ -89,8 +89,9 @@ size_t cache_bytes(const struct unwind_cache *c)
 	return bytes;
 }
 
-/* The perf map that was not used for the longest time, likewise. */
-static struct perf_map *oldest_perf_map(const struct unwind_cache *c)
+/* Returns the least recently used perf map with memory to free, but none that was used in this
+ * call. */
+static struct perf_map *find_oldest_perf_map(const struct unwind_cache *c)
 {
 	struct perf_map *found = NULL;
 
@@ -107,8 +108,8 @@ static void evict(struct unwind_cache *c)
 	size_t index = 0;
 
 	while (bytes > c->options.max_bytes) {
-		struct image *image = oldest(c, false, &index);
-		struct perf_map *map = oldest_perf_map(c);
+		struct image *image = find_oldest(c, false, &index);
+		struct perf_map *map = find_oldest_perf_map(c);
 
 		if (map && (!image || map->last_use < image->last_use)) {
 			bytes -= perf_map_bytes(map);
@@ -155,7 +156,7 @@ static int add(struct unwind_cache *c, int fd, const struct image_identity *iden
 	int r;
 
 	if (c->n == CACHE_IMAGES_MAX) {
-		if (!oldest(c, true, &index))
+		if (!find_oldest(c, true, &index))
 			return -ENOSPC;
 		remove_at(c, index);
 	}

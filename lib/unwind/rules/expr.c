@@ -24,7 +24,7 @@ enum expr_result stack_read(const struct stack_bytes *stack, uint64_t addr, size
 	return EXPR_OK;
 }
 
-/* Operations on the two topmost entries; a is below b. */
+/* Executes an operation on the two topmost entries; a is below b. */
 static enum expr_result binary(uint8_t op, uint64_t a, uint64_t b, uint64_t *ret)
 {
 	switch (op) {
@@ -88,7 +88,7 @@ static enum expr_result binary(uint8_t op, uint64_t a, uint64_t b, uint64_t *ret
 	return EXPR_INVALID;
 }
 
-/* The number of entries that an operation needs. -1: it is not supported. */
+/* Returns the number of entries that an operation needs. -1: it is not supported. */
 static int operands(uint8_t op)
 {
 	switch (op) {

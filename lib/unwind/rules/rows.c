@@ -21,7 +21,7 @@ void rows_fini(struct rows *r)
 	*r = (struct rows){0};
 }
 
-/* The last row that starts at or before vaddr. */
+/* Finds the last row that starts at or before vaddr. */
 static bool find_row(const struct rows *r, uint64_t vaddr, size_t *ret)
 {
 	const uint32_t *base = r->pc;

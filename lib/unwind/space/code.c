@@ -56,8 +56,9 @@ enum { FACT_UNKNOWN, FACT_NONE, FACT_NORETURN, FACT_INDIRECT, FACT_N };
 #define FRAME_BYTES 4
 
 /*
- * Reads up to n bytes of code at vaddr from the image's file. If the file cannot be had, it is
- * not requested again during the public function that is running, and 0 is returned.
+ * Reads up to n bytes of code at vaddr from the image's file. Returns how many were read. If the
+ * file cannot be opened or read, this returns 0, and does not request the file again during the
+ * public function that is running.
  */
 static size_t code_read(const struct code_at *c, uint64_t vaddr, uint8_t *bytes, size_t n)
 {
@@ -81,7 +82,7 @@ static size_t code_read(const struct code_at *c, uint64_t vaddr, uint8_t *bytes,
 
 /*
  * Keeps an answer. Answers are not kept during a public function in which some code could not be
- * read: that may be so for this process only, but answers are shared by all.
+ * read: that may be so for this target only, but all targets share the answers.
  */
 static void code_remember(const struct code_at *c, uint32_t fact)
 {
@@ -96,7 +97,7 @@ static void code_remember(const struct code_at *c, uint32_t fact)
 		cache->grown = true;
 }
 
-/* The mapping of addr, if its image can be read. Otherwise NULL. */
+/* Returns the mapping of addr if its image can be read, otherwise NULL. */
 static struct space_mapping *code_mapping(struct unwind_space *s, uint64_t addr,
 					  const struct map **ret_map)
 {
@@ -235,7 +236,7 @@ bool code_is_sigreturn(struct unwind_space *s, uint64_t addr)
 	return (facts_at(s, addr) & FACT_SIGRETURN) != 0;
 }
 
-/* The size of the function at c in bytes, at most max. */
+/* Returns the size of the function at c in bytes, at most max. */
 static size_t function_size(const struct code_at *c, size_t max)
 {
 	const struct rows *rows = image_rows(c->mapping->image, c->vaddr);
@@ -358,7 +359,8 @@ bool code_may_call(struct unwind_space *s, uint64_t ra, uint64_t pc, uint64_t ma
 /* The cost of a symbol, in units of a budget. */
 #define SYMBOL_COST 4
 
-/* The target of such a function, relative to base. 0: it is another function. */
+/* Returns the target of a function that is only a jump, relative to base. 0: it is another
+ * function. */
 static uint32_t tail_of(const struct code_at *c, const struct symbol *symbol)
 {
 	uint8_t code[TAIL_MAX];
@@ -380,8 +382,8 @@ static uint32_t tail_of(const struct code_at *c, const struct symbol *symbol)
 }
 
 /*
- * The last target of such functions at or before c: the start of a static function with an
- * exported name (malloc of musl).
+ * Returns the last target at or before c of the functions that are only a jump: the start of a
+ * static function with an exported name (malloc of musl). 0: there is none near enough.
  */
 static uint32_t start_by_tail(const struct code_at *c)
 {

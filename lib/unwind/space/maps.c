@@ -14,7 +14,7 @@ struct cursor {
 	const char *end;
 };
 
-/* The value of a digit. -1: it is none in this base. */
+/* Returns the value of a digit; -1 if it is not a digit of this base. */
 static int digit(char c, unsigned int base)
 {
 	const int value = digits_value(c);

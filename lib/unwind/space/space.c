@@ -219,8 +219,8 @@ struct file_source space_source(const struct unwind_space *s, const struct map *
 }
 
 /*
- * True for code that the target generated: a mapping without a file, perhaps with a name that the
- * target gave it (PR_SET_VMA_ANON_NAME). The vDSO is treated as a file.
+ * Returns true for code that the target generated: a mapping without a file, perhaps with a name
+ * that the target gave it (PR_SET_VMA_ANON_NAME). The vDSO is treated as a file.
  */
 static bool is_anonymous(const struct map *map)
 {
@@ -239,8 +239,9 @@ bool space_read_image(struct unwind_space *s, struct space_mapping *m, const str
 }
 
 /*
- * The image of a mapping, from the cache or made from its file. "[vdso]" can only come from the
- * kernel: a path begins with a slash, and names that a target gives are marked (is_anonymous()).
+ * Gets the image of a mapping, from the cache or made from its file. "[vdso]" can only come from
+ * the kernel: a path begins with a slash, and names that a target gives are marked
+ * (is_anonymous()).
  */
 static int get_image(struct unwind_space *s, const struct space_mapping *m, const struct map *map,
 		     struct image **ret)
@@ -286,7 +287,7 @@ struct space_mapping *space_mapping(struct unwind_space *s, uint64_t addr,
 		return m;
 	}
 	m->image = image;
-	/* This may be the last time that the file can be had. */
+	/* Later the file may be out of reach, because the target has exited. */
 	(void)space_read_image(s, m, map);
 	return m;
 }

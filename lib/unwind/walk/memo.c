@@ -29,7 +29,10 @@ static bool matches(const struct memo_frame *e, const struct walk_frame *f)
 	       e->fp_known == fp_known && (!fp_known || e->fp == f->regs.r[FP]);
 }
 
-/* Room for one more frame. Above the limit the last slot is overwritten: too_long discards it. */
+/*
+ * Returns room for one more frame. Above the limit this is the last slot again, and too_long makes
+ * memo_end() discard the walk.
+ */
 static struct memo_frame *push(struct memo_walk *mw)
 {
 	if (mw->n < MEMO_FRAMES_MAX)

@@ -97,8 +97,8 @@ static uint64_t restore_saved(struct walk *w, struct walk_frame *f, const struct
 }
 
 /*
- * The CFA if sp is a minimum only: a function that saves the frame pointer has its own point to
- * the saved one.
+ * Finds the CFA if sp is a minimum only. A function that saves the frame pointer lets its own frame
+ * pointer point to the saved one. Returns false if the rule does not save it.
  */
 static bool cfa_by_record(const struct walk_frame *f, const struct rule *rule, uint64_t *ret)
 {

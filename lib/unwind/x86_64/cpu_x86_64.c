@@ -114,7 +114,7 @@ bool cpu_never_returns(const uint8_t *code, size_t n)
 	return false;
 }
 
-/* True for "mov $60,%eax; syscall" (exit), behind instructions that pass its argument. */
+/* Returns true for "mov $60,%eax; syscall" (exit), behind instructions that pass its argument. */
 static bool exits(const uint8_t *code, size_t n)
 {
 	struct x86_64_insn insn;

@@ -102,7 +102,7 @@ static bool read_vex(struct x86_64_parts *p)
 	return next(p, &p->op);
 }
 
-/* EVEX: three bytes behind 62, of which some bits are fixed, and the opcode. */
+/* Reads an EVEX prefix: three bytes behind 62, of which some bits are fixed, and the opcode. */
 static bool read_evex(struct x86_64_parts *p)
 {
 	uint8_t first, second, third;
@@ -211,21 +211,21 @@ static uint8_t reg_of(const struct x86_64_parts *p)
 	return (uint8_t)((p->modrm >> 3 & 7) | (p->rex & X86_64_REX_R ? 8 : 0));
 }
 
-/* The register in ModRM's rm field; 16: memory. */
+/* Returns the register in ModRM's rm field; 16: memory. */
 static uint8_t rm_of(const struct x86_64_parts *p)
 {
 	return p->modrm >> 6 == 3 ? (uint8_t)((p->modrm & 7) | (p->rex & X86_64_REX_B ? 8 : 0))
 				  : 16;
 }
 
-/* n(%rsp) */
+/* Returns true if the operand is n(%rsp). */
 static bool is_on_stack(const struct x86_64_parts *p)
 {
 	return p->modrm >> 6 != 3 && (p->modrm & 7) == RSP && p->sib == 0x24 &&
 	       !(p->rex & X86_64_REX_B);
 }
 
-/* Groups 81 and 83: arithmetic with a constant. */
+/* Reads groups 81 and 83: arithmetic with a constant. */
 static void read_group(const struct x86_64_parts *p, struct x86_64_insn *ret)
 {
 	if (rm_of(p) != RSP)
@@ -255,7 +255,7 @@ static enum x86_64_kind kind_of_jump(const struct x86_64_parts *p)
 	return p->at < p->n && p->code[p->at] == 0x68 ? X86_64_INSN_OTHER : X86_64_INSN_RET;
 }
 
-/* Group ff: indirect calls and jumps, push. */
+/* Reads group ff: indirect calls and jumps, push. */
 static void read_ff(const struct x86_64_parts *p, struct x86_64_insn *ret)
 {
 	switch (p->modrm >> 3 & 7) {
@@ -290,7 +290,7 @@ static void read_push_pop(const struct x86_64_parts *p, struct x86_64_insn *ret)
 	ret->fp_at = 0;
 }
 
-/* Arithmetic and moves of map 1: do they write rsp or rbp? */
+/* Reads arithmetic and moves of map 1: whether they write rsp or rbp. */
 static void read_write(const struct x86_64_parts *p, struct x86_64_insn *ret)
 {
 	const bool to_reg = (p->op & 2) != 0;

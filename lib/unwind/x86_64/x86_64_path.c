@@ -135,8 +135,9 @@ static bool is_near(const struct state *s)
 }
 
 /*
- * What the target of the jump at this address pops beside the return address: the dynamic linker
- * pops two words. That jump is in the first entry of a PLT, behind a push.
+ * Returns how many bytes the target of the jump at this address pops beside the return address: 16
+ * if the target is the dynamic linker, which pops two words. That jump is in the first entry of a
+ * PLT, behind a push.
  */
 static int64_t popped_by_target(const struct x86_64_code *c, uint64_t at)
 {

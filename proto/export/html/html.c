@@ -68,7 +68,7 @@ static void write_base64(struct writer *w, const uint8_t *bytes, size_t n)
 }
 
 /* Compresses bytes and writes the result. flush is Z_NO_FLUSH, or Z_FINISH at the end. */
-static void pack(struct writer *w, const void *bytes, size_t n, int flush)
+static void write_compressed(struct writer *w, const void *bytes, size_t n, int flush)
 {
 	int r = Z_OK;
 
@@ -153,8 +153,8 @@ static void write_block(struct writer *w, uint8_t kind, const struct buf *b)
 	const uint8_t head[] = {kind, (uint8_t)n, (uint8_t)(n >> 8), (uint8_t)(n >> 16),
 				(uint8_t)(n >> 24)};
 
-	pack(w, head, sizeof(head), Z_NO_FLUSH);
-	pack(w, b->data, b->len, Z_NO_FLUSH);
+	write_compressed(w, head, sizeof(head), Z_NO_FLUSH);
+	write_compressed(w, b->data, b->len, Z_NO_FLUSH);
 }
 
 static void put_processes(struct writer *w)
@@ -325,7 +325,7 @@ static void write_data(struct writer *w)
 	put_frames(w);
 	put_threads(w);
 	put_comparison(w);
-	pack(w, "SPH1", 4, Z_NO_FLUSH);
+	write_compressed(w, "SPH1", 4, Z_NO_FLUSH);
 	write_block(w, 'S', &w->strings);
 	write_table(w, 'P', put_processes);
 	write_table(w, 'F', put_frames);
@@ -335,7 +335,7 @@ static void write_data(struct writer *w)
 		write_table(w, 'C', put_comparison);
 	write_threads(w);
 	write_table(w, 'E', put_end);
-	pack(w, NULL, 0, Z_FINISH);
+	write_compressed(w, NULL, 0, Z_FINISH);
 }
 
 int export_html(const struct merge *m, const struct export_options *o, FILE *out)
