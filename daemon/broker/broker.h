@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "daemon/broker/command.h"
-#include "daemon/broker/control/commands.h"
+#include "daemon/broker/control/requests.h"
 #include "daemon/broker/parts/parts.h"
 #include "daemon/broker/picture.h"
 #include "daemon/broker/report/notify.h"
@@ -18,7 +18,7 @@
 
 struct broker {
 	struct parts parts;
-	struct commands commands;
+	struct requests requests;
 	struct command command;
 	struct picture picture;
 	struct progress progress;

@@ -311,7 +311,7 @@ static int record_chunk(void *ctx, struct ipc_message *message)
 	struct child *child = ctx;
 	struct target *t = own_target(child, m->target);
 
-	if (t != NULL && recordings_chunk(&broker_of(child)->commands.recordings, t, m->recording,
+	if (t != NULL && recordings_chunk(&broker_of(child)->requests.recordings, t, m->recording,
 					  m->size, message->fds[0]) < 0)
 		child_fail(child, "sends an invalid chunk");
 	return 0;
@@ -323,7 +323,7 @@ static int record_lost(void *ctx, struct ipc_message *message)
 	struct target *t = own_target(ctx, m->target);
 
 	if (t != NULL)
-		recordings_lost(&broker_of(ctx)->commands.recordings, t, m->recording);
+		recordings_lost(&broker_of(ctx)->requests.recordings, t, m->recording);
 	return 0;
 }
 
@@ -333,7 +333,7 @@ static int record_closed(void *ctx, struct ipc_message *message)
 	struct target *t = own_target(ctx, m->target);
 
 	if (t != NULL)
-		recordings_closed(&broker_of(ctx)->commands.recordings, t, m->recording);
+		recordings_closed(&broker_of(ctx)->requests.recordings, t, m->recording);
 	return 0;
 }
 

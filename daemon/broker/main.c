@@ -18,7 +18,7 @@
 #include "daemon/broker/children/ship.h"
 #include "daemon/broker/command.h"
 #include "daemon/broker/control/inspect.h"
-#include "daemon/broker/control/commands.h"
+#include "daemon/broker/control/requests.h"
 #include "daemon/broker/control/reload.h"
 #include "daemon/broker/delivery/delivery.h"
 #include "daemon/broker/finish.h"
@@ -402,7 +402,7 @@ static int start(struct broker *b, struct loop_source **signals)
 	if (r == 0)
 		r = ships_open_files(&b->parts.children);
 	if (r == 0)
-		r = commands_open(&b->commands);
+		r = requests_open(&b->requests);
 	if (r == 0)
 		r = loop_new(&b->parts.state.loop);
 	if (r < 0)
@@ -419,7 +419,7 @@ static int start(struct broker *b, struct loop_source **signals)
 	if (r == 0 && b->parts.discovery != NULL)
 		r = discovery_start(b->parts.discovery);
 	if (r == 0)
-		r = commands_start(&b->commands);
+		r = requests_start(&b->requests);
 	if (r == 0)
 		r = loop_add(b->parts.state.loop, signal_fd, on_signals, b, signals);
 	if (r < 0) {
@@ -455,22 +455,22 @@ static int check_servers(struct broker *b, const struct config_faults *faults)
 	if (r == 0)
 		r = loop_add(b->parts.state.loop, signal_fd, on_signals, b, &signals);
 	if (r == 0)
-		r = inspect_options(&b->commands.inspector, faults);
+		r = inspect_options(&b->requests.inspector, faults);
 	if (r < 0) {
 		log_error("cannot check the configuration and its servers: %s", strerror(-r));
 		return EXIT_FAILURE;
 	}
-	while (b->parts.state.phase == PHASE_PROFILES && !inspect_is_over(&b->commands.inspector)) {
+	while (b->parts.state.phase == PHASE_PROFILES && !inspect_is_over(&b->requests.inspector)) {
 		r = loop_run_once(b->parts.state.loop, INSPECT_MS);
 		if (r < 0)
 			break;
 		files_check(b->parts.files);
-		inspect_check(&b->commands.inspector);
+		inspect_check(&b->requests.inspector);
 	}
-	if (inspect_is_over(&b->commands.inspector))
+	if (inspect_is_over(&b->requests.inspector))
 		status = faults->n_errors > 0
 				 ? 2
-				 : finding_status(inspect_worst(&b->commands.inspector));
+				 : finding_status(inspect_worst(&b->requests.inspector));
 	finish_children(b);
 	return fflush(stdout) == EOF ? EXIT_FAILURE : status;
 }
@@ -506,7 +506,7 @@ int main(int argc, char **argv)
 	take_dsn(b);
 	r = start(b, &signals);
 	if (r < 0) {
-		commands_close(&b->commands);
+		requests_close(&b->requests);
 		finish_children(b);
 		picture_close(&b->picture);
 		output_close(&b->parts.delivery.output);
@@ -523,7 +523,7 @@ int main(int argc, char **argv)
 	if (!b->parts.state.options.quiet && attached_any(b) && !b->parts.state.failed &&
 	    b->parts.discovery == NULL)
 		finish_print_tables(b);
-	commands_close(&b->commands);
+	requests_close(&b->requests);
 	finish_children(b);
 	/* Not earlier: chunks arrive and are answered until the children have ended. */
 	delivery_give_up(&b->parts.delivery);

@@ -8,7 +8,7 @@
 #include "daemon/broker/children/limit.h"
 #include "daemon/broker/children/watch.h"
 #include "daemon/broker/control/inspect.h"
-#include "daemon/broker/control/commands.h"
+#include "daemon/broker/control/requests.h"
 #include "daemon/broker/control/recordings.h"
 #include "daemon/broker/delivery/delivery.h"
 #include "daemon/broker/idle.h"
@@ -50,10 +50,10 @@ static void each_second(struct broker *b)
  */
 static void sweep(struct broker *b)
 {
-	clients_sweep(&b->commands.clients);
+	clients_sweep(&b->requests.clients);
 	targets_sweep(&b->parts.targets);
 	delivery_sweep(&b->parts.delivery);
-	recordings_sweep(&b->commands.recordings);
+	recordings_sweep(&b->requests.recordings);
 	instances_sweep(&b->parts.targets);
 	children_sweep(&b->parts.children);
 }
@@ -90,14 +90,14 @@ void turn_run_once(struct broker *b, int timeout_ms)
 	children_check(&b->parts.children);
 	files_check(b->parts.files);
 	limit_check(&b->parts.children, delivery_has_files(&b->parts.delivery));
-	commands_check(&b->commands);
+	requests_check(&b->requests);
 	if (b->parts.discovery != NULL && b->parts.state.phase == PHASE_PROFILES)
 		discovery_check(b->parts.discovery);
-	clients_check(&b->commands.clients);
+	clients_check(&b->requests.clients);
 	instances_check(&b->parts.targets);
 	targets_check(&b->parts.targets);
-	recordings_check(&b->commands.recordings);
-	inspect_check(&b->commands.inspector);
+	recordings_check(&b->requests.recordings);
+	inspect_check(&b->requests.inspector);
 	if (governor_is_due(&b->parts.targets))
 		governor_check(&b->parts.targets, helpers_ns(b));
 	target_usage_check(&b->parts.targets);

@@ -47,7 +47,7 @@ static void on_instance_gone(void *ctx, struct instance *i)
 	struct broker *b = ctx;
 
 	discovery_gone(b->parts.discovery, i);
-	clients_forget(&b->commands.clients, i);
+	clients_forget(&b->requests.clients, i);
 }
 
 void wiring_connect(struct broker *b)
@@ -67,9 +67,9 @@ void wiring_connect(struct broker *b)
 	b->parts.targets.governor = &b->parts.governor;
 	b->parts.targets.events =
 		(struct target_events){.ctx = b, .instance_gone = on_instance_gone};
-	b->commands.parts = &b->parts;
-	b->commands.notify = &b->notify;
-	b->commands.inspector.parts = &b->parts;
-	b->commands.clients.targets = &b->parts.targets;
-	b->commands.recordings.targets = &b->parts.targets;
+	b->requests.parts = &b->parts;
+	b->requests.notify = &b->notify;
+	b->requests.inspector.parts = &b->parts;
+	b->requests.clients.targets = &b->parts.targets;
+	b->requests.recordings.targets = &b->parts.targets;
 }

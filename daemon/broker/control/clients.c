@@ -28,7 +28,7 @@ struct client {
 	bool is_counted; /* its span is counted in the instance's root_spans */
 	/* STARTs and STOPs that wait for an instance; that were handled */
 	uint32_t waiting, handled;
-	enum protocol_type last; /* the last command that waits for an instance */
+	enum protocol_type last_waiting; /* the last START or STOP that waits */
 };
 
 int client_new(struct clients *cs, const struct peer *peer, struct client **ret, int *ret_fd)
@@ -143,7 +143,7 @@ static void show(const struct clients *cs, struct client *c)
 	client_page_handled(&c->page, c->handled);
 }
 
-static struct lifecycle_result command(struct client *c, enum protocol_type type)
+static struct lifecycle_result carry_out(struct client *c, enum protocol_type type)
 {
 	struct lifecycle_result result =
 		type == PROTOCOL_START ? lifecycle_start(c->instance) : lifecycle_stop(c->instance);
@@ -155,8 +155,8 @@ static struct lifecycle_result command(struct client *c, enum protocol_type type
 }
 
 /*
- * Finds the client's instance: same pid and start time. Carries out the last command that waited
- * for it.
+ * Finds the client's instance: same pid and start time. Carries out the last START or STOP that
+ * waited for it.
  */
 static void find_instance(struct clients *cs, struct client *c)
 {
@@ -168,7 +168,7 @@ static void find_instance(struct clients *cs, struct client *c)
 	c->instance = i;
 	if (c->waiting > 0) {
 		c->waiting--;
-		(void)command(c, c->last);
+		(void)carry_out(c, c->last_waiting);
 	}
 }
 
@@ -239,16 +239,17 @@ void clients_check(struct clients *cs)
 	}
 }
 
-static void on_command(struct client *c, enum protocol_type type, struct protocol_answer *answer)
+static void on_start_or_stop(struct client *c, enum protocol_type type,
+			     struct protocol_answer *answer)
 {
 	struct lifecycle_result result;
 
 	if (c->instance == NULL) {
-		c->last = type;
+		c->last_waiting = type;
 		c->waiting++;
 		return;
 	}
-	result = command(c, type);
+	result = carry_out(c, type);
 	answer->result = result.answer;
 	(void)snprintf(answer->text, sizeof(answer->text), "%s", result.why_not);
 }
@@ -273,7 +274,7 @@ void client_request(struct clients *cs, struct client *c, const struct protocol_
 	if (c->instance == NULL)
 		find_instance(cs, c);
 	if (type == PROTOCOL_START || type == PROTOCOL_STOP)
-		on_command(c, type, answer);
+		on_start_or_stop(c, type, answer);
 	else if (type == PROTOCOL_SPANS_OPEN || type == PROTOCOL_SPANS_CLOSED)
 		on_spans(c, type == PROTOCOL_SPANS_OPEN);
 	else if (type == PROTOCOL_THREAD &&

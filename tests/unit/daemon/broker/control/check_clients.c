@@ -48,28 +48,28 @@ static void set_up(void)
 	b.parts.targets.instances = list;
 	b.parts.state.options.config.chunk_seconds = 60;
 	/* The last beat was just now, so clients_check() increments no beat in this test. */
-	b.commands.clients.beat_ns = clock_mono_ns() + 3600 * NS_PER_SEC;
+	b.requests.clients.beat_ns = clock_mono_ns() + 3600 * NS_PER_SEC;
 	i = (struct instance){.pid = getpid(), .start_ticks = 7};
 	i.config.lifecycle = LIFECYCLE_TRACE;
 	i.is_sampled = true;
 	memcpy(i.next_profiler_id, NEXT_ID, sizeof(NEXT_ID));
 	peer = (struct peer){.pid = getpid(), .start_ticks = 7};
-	OK(client_new(&b.commands.clients, &peer, &c, &fd));
+	OK(client_new(&b.requests.clients, &peer, &c, &fd));
 	page = map(fd);
 }
 
 static void tear_down(void)
 {
 	client_end(c);
-	clients_sweep(&b.commands.clients);
-	ck_assert_ptr_null(b.commands.clients.first);
+	clients_sweep(&b.requests.clients);
+	ck_assert_ptr_null(b.requests.clients.first);
 	(void)munmap(page, sizeof(*page));
 }
 
 static void appear(void)
 {
 	b.parts.targets.n_instances = 1;
-	clients_check(&b.commands.clients);
+	clients_check(&b.requests.clients);
 }
 
 static struct protocol_answer ask(enum protocol_type type, int32_t pid)
@@ -77,7 +77,7 @@ static struct protocol_answer ask(enum protocol_type type, int32_t pid)
 	const struct protocol_request m = {.h = {.type = type}, .pid = pid};
 	struct protocol_answer answer = {0};
 
-	client_request(&b.commands.clients, c, &m, &answer);
+	client_request(&b.requests.clients, c, &m, &answer);
 	return answer;
 }
 
@@ -95,8 +95,8 @@ TEST(before_there_is_an_instance)
 	ck_assert_uint_eq(page->state, PROTOCOL_NONE);
 	i.start_ticks = 7;
 	i.life = INSTANCE_ENDED;
-	b.commands.clients.n_seen = 0;
-	clients_check(&b.commands.clients);
+	b.requests.clients.n_seen = 0;
+	clients_check(&b.requests.clients);
 	ck_assert_uint_eq(page->state, PROTOCOL_NONE);
 }
 
@@ -117,33 +117,33 @@ TEST(what_stands_in_the_page)
 	i.config.thread_id_format = THREAD_ID_PTHREAD;
 	i.target = &t;
 	memcpy(t.profiler_id, RUN_ID, sizeof(RUN_ID));
-	clients_check(&b.commands.clients);
+	clients_check(&b.requests.clients);
 	ck_assert_uint_eq(page->thread_id, PROTOCOL_PTHREAD);
 	ck_assert_str_eq(page->profiler_id, RUN_ID);
 	/* A START from now on is for the next target. */
 	t.phase = TARGET_STOPPING;
-	clients_check(&b.commands.clients);
+	clients_check(&b.requests.clients);
 	ck_assert_str_eq(page->profiler_id, NEXT_ID);
 	i.root_spans = 1;
-	clients_check(&b.commands.clients);
+	clients_check(&b.requests.clients);
 	ck_assert_uint_eq(page->state, PROTOCOL_PROFILING);
 	ck_assert_uint_eq(page->wants_open, 0);
 	t.retry_ns = 1;
-	clients_check(&b.commands.clients);
+	clients_check(&b.requests.clients);
 	ck_assert_uint_eq(page->state, PROTOCOL_TRACED_BY_OTHER);
 	ship.limit.holds = true;
 	i.ship = &ship;
-	clients_check(&b.commands.clients);
+	clients_check(&b.requests.clients);
 	ck_assert_uint_eq(page->state, PROTOCOL_LIMITED);
 	i.obstacle = INSTANCE_LEFT_OUT;
-	clients_check(&b.commands.clients);
+	clients_check(&b.requests.clients);
 	ck_assert_uint_eq(page->state, PROTOCOL_IS_LEFT_OUT);
 	i.is_sampled = false;
-	clients_check(&b.commands.clients);
+	clients_check(&b.requests.clients);
 	ck_assert_uint_eq(page->state, PROTOCOL_UNSAMPLED);
 	ck_assert_uint_eq(page->is_sampled, 0);
 	b.parts.state.phase = PHASE_STOPS;
-	clients_check(&b.commands.clients);
+	clients_check(&b.requests.clients);
 	ck_assert_uint_eq(page->state, PROTOCOL_NONE);
 }
 
@@ -153,23 +153,23 @@ TEST(a_page_that_says_the_same_is_not_written)
 
 	appear();
 	sequence = page->sequence;
-	clients_check(&b.commands.clients);
+	clients_check(&b.requests.clients);
 	ck_assert_uint_eq(page->sequence, sequence);
 	/* The client writes to the page. */
 	page->sequence = 4711;
 	i.is_sampled = false;
-	clients_check(&b.commands.clients);
+	clients_check(&b.requests.clients);
 	ck_assert_uint_eq(page->sequence, sequence + 2);
 }
 
 TEST(a_beat_a_second)
 {
 	appear();
-	clients_check(&b.commands.clients);
+	clients_check(&b.requests.clients);
 	ck_assert_uint_eq(page->beat, 0);
-	b.commands.clients.beat_ns = clock_mono_ns() - NS_PER_SEC;
-	clients_check(&b.commands.clients);
-	clients_check(&b.commands.clients);
+	b.requests.clients.beat_ns = clock_mono_ns() - NS_PER_SEC;
+	clients_check(&b.requests.clients);
+	clients_check(&b.requests.clients);
 	ck_assert_uint_eq(page->beat, 1);
 }
 
@@ -177,18 +177,18 @@ TEST(spans_by_the_page)
 {
 	appear();
 	page->spans_open = 1;
-	clients_check(&b.commands.clients);
+	clients_check(&b.requests.clients);
 	ck_assert_uint_eq(i.root_spans, 1);
 	ck_assert(i.is_heard);
 	ck_assert_uint_eq(page->state, PROTOCOL_PROFILING);
 	ck_assert_uint_eq(page->wants_open, 0);
 	page->spans_open = 0;
-	clients_check(&b.commands.clients);
+	clients_check(&b.requests.clients);
 	ck_assert_uint_eq(i.root_spans, 0);
 	/* The profiler runs on until the chunk is finished. */
 	ck_assert_uint_eq(page->state, PROTOCOL_PROFILING);
 	lifecycle_chunk(&i);
-	clients_check(&b.commands.clients);
+	clients_check(&b.requests.clients);
 	ck_assert_uint_eq(page->state, PROTOCOL_STOPPED);
 	ck_assert_uint_eq(page->wants_open, 1);
 }
@@ -204,10 +204,10 @@ TEST(a_span_that_is_over_when_it_is_heard_of)
 TEST(unsampled_spans_are_tracing)
 {
 	appear();
-	clients_check(&b.commands.clients);
+	clients_check(&b.requests.clients);
 	ck_assert(!i.is_heard);
 	page->is_traced = 1;
-	clients_check(&b.commands.clients);
+	clients_check(&b.requests.clients);
 	ck_assert(i.is_heard);
 	ck_assert_uint_eq(i.root_spans, 0);
 }
@@ -219,30 +219,30 @@ TEST(a_client_that_ends_has_no_spans_open)
 
 	/* A span that is open before the instance is known counts when it is known. */
 	page->spans_open = 1;
-	clients_check(&b.commands.clients);
+	clients_check(&b.requests.clients);
 	appear();
 	ck_assert_uint_eq(i.root_spans, 1);
 	/* A second copy of the library in the same process, without a page. */
-	OK(client_new(&b.commands.clients, &peer, &other, NULL));
+	OK(client_new(&b.requests.clients, &peer, &other, NULL));
 	ck_assert_uint_eq(i.root_spans, 1);
 	client_end(other);
 	/* The client exists until the end of the turn, but its spans have no effect. */
-	clients_check(&b.commands.clients);
+	clients_check(&b.requests.clients);
 	ck_assert_uint_eq(i.root_spans, 1);
-	clients_sweep(&b.commands.clients);
+	clients_sweep(&b.requests.clients);
 	client_end(c);
 	ck_assert_uint_eq(i.root_spans, 0);
-	OK(client_new(&b.commands.clients, &peer, &c, NULL));
+	OK(client_new(&b.requests.clients, &peer, &c, NULL));
 	(void)ask(PROTOCOL_SPANS_OPEN, 0);
 	ck_assert_uint_eq(i.root_spans, 1);
-	clients_check(&b.commands.clients);
+	clients_check(&b.requests.clients);
 	ck_assert_uint_eq(i.root_spans, 1);
 	(void)ask(PROTOCOL_SPANS_CLOSED, 0);
 	ck_assert_uint_eq(i.root_spans, 0);
 	(void)ask(PROTOCOL_SPANS_OPEN, 0);
 	client_end(c);
 	ck_assert_uint_eq(i.root_spans, 0);
-	OK(client_new(&b.commands.clients, &peer, &c, &fd));
+	OK(client_new(&b.requests.clients, &peer, &c, &fd));
 	close_fd(&fd);
 }
 
@@ -250,24 +250,24 @@ TEST(an_instance_that_ends_is_left)
 {
 	appear();
 	page->spans_open = 1;
-	clients_check(&b.commands.clients);
+	clients_check(&b.requests.clients);
 	i.life = INSTANCE_REMOVED;
-	clients_check(&b.commands.clients);
+	clients_check(&b.requests.clients);
 	ck_assert_uint_eq(i.root_spans, 0);
 	ck_assert_uint_eq(page->state, PROTOCOL_NONE);
 	/* Another section matches the process now. */
 	i.life = INSTANCE_LIVES;
-	b.commands.clients.n_seen = 0;
-	clients_check(&b.commands.clients);
+	b.requests.clients.n_seen = 0;
+	clients_check(&b.requests.clients);
 	ck_assert_uint_eq(i.root_spans, 1);
-	clients_forget(&b.commands.clients, &i);
-	b.parts.targets.n_instances = b.commands.clients.n_seen = 0;
+	clients_forget(&b.requests.clients, &i);
+	b.parts.targets.n_instances = b.requests.clients.n_seen = 0;
 	memset(&i, 0xff, sizeof(i));
-	clients_check(&b.commands.clients);
+	clients_check(&b.requests.clients);
 	ck_assert_uint_eq(page->state, PROTOCOL_NONE);
 }
 
-TEST(commands)
+TEST(start_and_stop)
 {
 	struct protocol_answer a;
 
@@ -306,9 +306,9 @@ TEST(a_process_that_is_gone)
 	int fd;
 
 	peer.start_ticks = 0;
-	ck_assert_int_eq(client_new(&b.commands.clients, &peer, &none, &fd), -ESRCH);
+	ck_assert_int_eq(client_new(&b.requests.clients, &peer, &none, &fd), -ESRCH);
 	peer.pid = 0;
-	ck_assert_int_eq(client_new(&b.commands.clients, &peer, &none, &fd), -ESRCH);
+	ck_assert_int_eq(client_new(&b.requests.clients, &peer, &none, &fd), -ESRCH);
 }
 
 TEST(a_page_that_its_owner_empties)
@@ -316,13 +316,13 @@ TEST(a_page_that_its_owner_empties)
 	int fd;
 
 	client_end(c);
-	OK(client_new(&b.commands.clients, &peer, &c, &fd));
+	OK(client_new(&b.requests.clients, &peer, &c, &fd));
 	appear();
 	ck_assert_int_lt(ftruncate(fd, 0), 0);
 	OK(syscall(SYS_fallocate, fd, 3 /* FALLOC_FL_PUNCH_HOLE with FALLOC_FL_KEEP_SIZE */, 0L,
 		   (long)sizeof(*page)));
 	i.is_sampled = false;
-	clients_check(&b.commands.clients);
+	clients_check(&b.requests.clients);
 	ck_assert_uint_eq(ask(PROTOCOL_START, 0).result, PROTOCOL_TRACE_MODE);
 	close_fd(&fd);
 }
@@ -362,9 +362,9 @@ TEST(trace_mode_without_tracing)
 
 	appear();
 	i.silent_ns = clock_mono_ns() - LIFECYCLE_SILENT_NS;
-	b.commands.clients.beat_ns = 0;
+	b.requests.clients.beat_ns = 0;
 	ck_assert_int_ge(dup2(fd, STDERR_FILENO), 0);
-	clients_check(&b.commands.clients);
+	clients_check(&b.requests.clients);
 	ck_assert_int_gt(pread(fd, text, sizeof(text) - 1, 0), 0);
 	HAS(text, ": warning: process ");
 	HAS(text, "has reported no root span for 60 s");

@@ -1,4 +1,4 @@
-#include "daemon/broker/control/commands.h"
+#include "daemon/broker/control/requests.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -71,14 +71,14 @@ static void write_reasons(const uint32_t counts[PROTOCOL_FAILED + 1], struct pro
  * Starts or stops all processes of a section that the peer has rights to. The result is
  * PROTOCOL_OK if there is at least one.
  */
-static void change_all(struct commands *cmds, const struct peer *peer,
+static void change_all(struct requests *requests, const struct peer *peer,
 		       const struct protocol_request *m, struct control_answer *ret)
 {
 	uint32_t counts[PROTOCOL_FAILED + 1] = {0};
 	size_t known = 0, allowed = 0;
 
-	for (size_t k = 0; k < cmds->parts->targets.n_instances; k++) {
-		struct instance *i = cmds->parts->targets.instances[k];
+	for (size_t k = 0; k < requests->parts->targets.n_instances; k++) {
+		struct instance *i = requests->parts->targets.instances[k];
 
 		if (instance_is_gone(i) || strcmp(i->config.name, m->name) != 0)
 			continue;
@@ -98,27 +98,27 @@ static void change_all(struct commands *cmds, const struct peer *peer,
 		ret->m.result = PROTOCOL_DENIED;
 }
 
-static void start_or_stop(struct commands *cmds, const struct control_peer *peer,
+static void start_or_stop(struct requests *requests, const struct control_peer *peer,
 			  const struct protocol_request *m, struct control_answer *ret)
 {
 	struct instance *i;
 
 	if (m->name[0] != '\0') {
-		change_all(cmds, &peer->identity, m, ret);
+		change_all(requests, &peer->identity, m, ret);
 		return;
 	}
-	i = rights_find_instance(&cmds->parts->targets, &peer->identity, m->pid, ret);
+	i = rights_find_instance(&requests->parts->targets, &peer->identity, m->pid, ret);
 	if (i == NULL)
 		return;
 	ret->m.result = change(i, m->h.type);
 	clients_answer(i, &ret->m);
 }
 
-static void answer_profiler_id(struct commands *cmds, const struct control_peer *peer,
+static void answer_profiler_id(struct requests *requests, const struct control_peer *peer,
 			       const struct protocol_request *m, struct control_answer *ret)
 {
 	struct instance *i =
-		rights_find_instance(&cmds->parts->targets, &peer->identity, m->pid, ret);
+		rights_find_instance(&requests->parts->targets, &peer->identity, m->pid, ret);
 
 	if (i == NULL)
 		return;
@@ -128,16 +128,16 @@ static void answer_profiler_id(struct commands *cmds, const struct control_peer 
 }
 
 /* Answers with the status or the metrics. */
-static void show(struct commands *cmds, const struct control_peer *peer,
+static void show(struct requests *requests, const struct control_peer *peer,
 		 const struct protocol_request *m, struct control_answer *ret)
 {
 	int r = m->h.type == PROTOCOL_STATUS
-			? status_make(cmds->parts, &peer->identity, &ret->fd, &ret->m.fd_bytes)
-			: metrics_make(cmds->parts, &peer->identity,
+			? status_make(requests->parts, &peer->identity, &ret->fd, &ret->m.fd_bytes)
+			: metrics_make(requests->parts, &peer->identity,
 				       m->h.type == PROTOCOL_OPENMETRICS, &ret->fd,
 				       &ret->m.fd_bytes);
 
-	ret->work = STATUS_WORK + STATUS_WORK_EACH * (uint32_t)cmds->parts->targets.n_instances;
+	ret->work = STATUS_WORK + STATUS_WORK_EACH * (uint32_t)requests->parts->targets.n_instances;
 	if (r < 0)
 		control_refuse(ret, PROTOCOL_FAILED, "%s", strerror(-r));
 }
@@ -155,7 +155,7 @@ static void take_lines(int fd, struct control_answer *ret)
 	ret->m.fd_bytes = (uint32_t)size;
 }
 
-static void reload_for(struct commands *cmds, const struct control_peer *peer,
+static void reload_for(struct requests *requests, const struct control_peer *peer,
 		       const struct protocol_request *m, struct control_answer *ret)
 {
 	int fd, r;
@@ -168,7 +168,7 @@ static void reload_for(struct commands *cmds, const struct control_peer *peer,
 	}
 	/* If this fails, the lines are in the log only. */
 	fd = memfd_create("reload", MFD_CLOEXEC);
-	r = reload(cmds->parts, cmds->notify, fd);
+	r = reload(requests->parts, requests->notify, fd);
 	if (fd >= 0)
 		take_lines(fd, ret);
 	if (r == -ENOTSUP)
@@ -181,11 +181,11 @@ static void reload_for(struct commands *cmds, const struct control_peer *peer,
 			       r == -EINVAL ? "" : ": ", r == -EINVAL ? "" : strerror(-r));
 }
 
-static void ask_of_itself(struct commands *cmds, struct control_peer *peer,
+static void ask_of_itself(struct requests *requests, struct control_peer *peer,
 			  const struct protocol_request *m, struct control_answer *ret)
 {
 	struct client *c = peer->handler_data;
-	int r = c == NULL ? client_new(&cmds->clients, &peer->identity, &c, NULL) : 0;
+	int r = c == NULL ? client_new(&requests->clients, &peer->identity, &c, NULL) : 0;
 
 	if (r < 0) {
 		control_refuse(ret, PROTOCOL_FAILED, "%s", strerror(-r));
@@ -194,39 +194,39 @@ static void ask_of_itself(struct commands *cmds, struct control_peer *peer,
 	peer->handler_data = c;
 	if (m->h.type == PROTOCOL_THREAD)
 		ret->work = THREAD_WORK;
-	client_request(&cmds->clients, c, m, &ret->m);
+	client_request(&requests->clients, c, m, &ret->m);
 }
 
-static void attach(struct commands *cmds, const struct control_peer *peer,
+static void attach(struct requests *requests, const struct control_peer *peer,
 		   const struct protocol_request *m, struct control_answer *ret)
 {
-	adopt_attach(&cmds->parts->targets, &peer->identity, m->pid, ret);
+	adopt_attach(&requests->parts->targets, &peer->identity, m->pid, ret);
 }
 
-static void detach(struct commands *cmds, const struct control_peer *peer,
+static void detach(struct requests *requests, const struct control_peer *peer,
 		   const struct protocol_request *m, struct control_answer *ret)
 {
-	adopt_detach(&cmds->parts->targets, &peer->identity, m->pid, ret);
+	adopt_detach(&requests->parts->targets, &peer->identity, m->pid, ret);
 }
 
-static void record(struct commands *cmds, const struct control_peer *peer,
+static void record(struct requests *requests, const struct control_peer *peer,
 		   const struct protocol_request *m, struct control_answer *ret)
 {
-	recordings_ask(&cmds->recordings, peer, m, ret);
+	recordings_ask(&requests->recordings, peer, m, ret);
 }
 
-static void inspect(struct commands *cmds, const struct control_peer *peer,
+static void inspect(struct requests *requests, const struct control_peer *peer,
 		    const struct protocol_request *m, struct control_answer *ret)
 {
-	inspect_ask(&cmds->inspector, peer, m, ret);
+	inspect_ask(&requests->inspector, peer, m, ret);
 }
 
-static void end_recordings(struct commands *cmds, const struct control_peer *peer,
+static void end_recordings(struct requests *requests, const struct control_peer *peer,
 			   const struct protocol_request *m, struct control_answer *ret)
 {
 	(void)m;
 	(void)ret;
-	recordings_finish(&cmds->recordings, peer);
+	recordings_finish(&requests->recordings, peer);
 }
 
 /* Which requests are about the peer's own process. */
@@ -235,10 +235,10 @@ enum about_itself { NEVER, WITHOUT_PID_AND_NAME, ALWAYS };
 static const struct served {
 	enum about_itself about_itself;
 	/* Serves a request about another process or the daemon. */
-	void (*serve)(struct commands *cmds, const struct control_peer *peer,
+	void (*serve)(struct requests *requests, const struct control_peer *peer,
 		      const struct protocol_request *m, struct control_answer *ret);
 	const char *word; /* for the log; NULL: changes nothing */
-} requests[PROTOCOL_TYPE_END] = {
+} served_requests[PROTOCOL_TYPE_END] = {
 	[PROTOCOL_START] = {WITHOUT_PID_AND_NAME, start_or_stop, "start"},
 	[PROTOCOL_STOP] = {WITHOUT_PID_AND_NAME, start_or_stop, "stop"},
 	[PROTOCOL_PROFILER_ID] = {WITHOUT_PID_AND_NAME, answer_profiler_id, NULL},
@@ -272,7 +272,7 @@ static void note(const struct peer *peer, const struct protocol_request *m, cons
 static void on_ask(void *ctx, struct control_peer *peer, const struct protocol_request *m,
 		   struct control_answer *ret)
 {
-	const struct served *r = &requests[m->h.type];
+	const struct served *r = &served_requests[m->h.type];
 
 	if (r->about_itself == ALWAYS ||
 	    (r->about_itself == WITHOUT_PID_AND_NAME && m->pid == 0 && m->name[0] == '\0')) {
@@ -291,8 +291,8 @@ static void on_ask(void *ctx, struct control_peer *peer, const struct protocol_r
 static int on_page(void *ctx, struct control_peer *peer, int *ret_fd)
 {
 	struct client *c;
-	struct commands *cmds = ctx;
-	int r = client_new(&cmds->clients, &peer->identity, &c, ret_fd);
+	struct requests *requests = ctx;
+	int r = client_new(&requests->clients, &peer->identity, &c, ret_fd);
 
 	if (r == 0)
 		peer->handler_data = c;
@@ -301,10 +301,10 @@ static int on_page(void *ctx, struct control_peer *peer, int *ret_fd)
 
 static void on_gone(void *ctx, struct control_peer *peer)
 {
-	struct commands *cmds = ctx;
+	struct requests *requests = ctx;
 
 	client_end(peer->handler_data);
-	recordings_gone(&cmds->recordings, peer);
+	recordings_gone(&requests->recordings, peer);
 }
 
 static const struct control_handler handler = {
@@ -330,34 +330,36 @@ static const char *fault_text(int error)
 	}
 }
 
-int commands_open(struct commands *cmds)
+int requests_open(struct requests *requests)
 {
-	const char *path = cmds->parts->state.options.config.socket;
+	const char *path = requests->parts->state.options.config.socket;
 	int r;
 
-	if (path[0] == '\0' && cmds->parts->discovery == NULL)
+	if (path[0] == '\0' && requests->parts->discovery == NULL)
 		return 0;
 	if (path[0] == '\0')
 		path = CONFIG_SOCKET_DEFAULT;
-	r = control_new(path, &handler, cmds, geteuid(), &cmds->control);
+	r = control_new(path, &handler, requests, geteuid(), &requests->control);
 	if (r < 0)
 		log_error("cannot listen at %s: %s", path, fault_text(-r));
 	return r;
 }
 
-int commands_start(struct commands *cmds)
+int requests_start(struct requests *requests)
 {
-	return cmds->control == NULL ? 0 : control_start(cmds->control, cmds->parts->state.loop);
+	return requests->control == NULL
+		       ? 0
+		       : control_start(requests->control, requests->parts->state.loop);
 }
 
-void commands_check(struct commands *cmds)
+void requests_check(struct requests *requests)
 {
-	if (cmds->control != NULL)
-		control_check(cmds->control, clock_mono_ns());
+	if (requests->control != NULL)
+		control_check(requests->control, clock_mono_ns());
 }
 
-void commands_close(struct commands *cmds)
+void requests_close(struct requests *requests)
 {
-	control_free(cmds->control);
-	cmds->control = NULL;
+	control_free(requests->control);
+	requests->control = NULL;
 }

@@ -3,8 +3,8 @@
  * of clients, which are about the peer's own process (clients.h). control.h reads and checks the
  * messages; rights.h decides which peer may request what.
  */
-#ifndef DAEMON_BROKER_CONTROL_COMMANDS_H
-#define DAEMON_BROKER_CONTROL_COMMANDS_H
+#ifndef DAEMON_BROKER_CONTROL_REQUESTS_H
+#define DAEMON_BROKER_CONTROL_REQUESTS_H
 
 #include "daemon/broker/control/clients.h"
 #include "daemon/broker/control/inspect.h"
@@ -15,7 +15,7 @@ struct control;
 struct notify;
 struct parts;
 
-struct commands {
+struct requests {
 	struct parts *parts;	 /* the broker's parts (parts/parts.h) */
 	struct notify *notify;	 /* reports a reload to the service manager */
 	struct control *control; /* NULL: no socket */
@@ -26,19 +26,19 @@ struct commands {
 
 /*
  * Makes the socket that the options name. If they name none, makes CONFIG_SOCKET_DEFAULT if the
- * broker has discovery (parts/parts.h), and no socket otherwise. The caller has set cmds->parts,
- * and calls this function before privileges are dropped. Returns 0, also without a socket; or
- * -errno, with one log line.
+ * broker has discovery (parts/parts.h), and no socket otherwise. The caller has set
+ * requests->parts, and calls this function before privileges are dropped. Returns 0, also without a
+ * socket; or -errno, with one log line.
  */
-must_check int commands_open(struct commands *cmds);
+must_check int requests_open(struct requests *requests);
 /*
- * Accepts connections from now on. The caller has set the loop of cmds->parts->state. Returns 0
+ * Accepts connections from now on. The caller has set the loop of requests->parts->state. Returns 0
  * or an error of loop_add().
  */
-must_check int commands_start(struct commands *cmds);
+must_check int requests_start(struct requests *requests);
 /* To be called at every turn: control_check(), if there is a socket. */
-void commands_check(struct commands *cmds);
+void requests_check(struct requests *requests);
 /* Removes the socket and ends all connections. */
-void commands_close(struct commands *cmds);
+void requests_close(struct requests *requests);
 
 #endif
