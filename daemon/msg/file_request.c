@@ -23,9 +23,9 @@ static bool is_build_id(const char *text, size_t size)
 	return n < size && n >= BUILD_ID_DIGITS_MIN && strspn(text, "0123456789abcdef") == n;
 }
 
-static enum file_request_verdict good_if(bool is_good)
+static enum file_request_verdict valid_if(bool is_valid)
 {
-	return is_good ? FILE_REQUEST_VALID : FILE_REQUEST_REFUSED;
+	return is_valid ? FILE_REQUEST_VALID : FILE_REQUEST_REFUSED;
 }
 
 enum file_request_verdict file_request_check(const struct msg_file_request *request)
@@ -37,12 +37,12 @@ enum file_request_verdict file_request_check(const struct msg_file_request *requ
 	case FILE_KIND_PERF_MAP:
 		return FILE_REQUEST_VALID;
 	case FILE_KIND_IMAGE:
-		return good_if(is_range(request));
+		return valid_if(is_range(request));
 	case FILE_KIND_DEBUG:
-		return good_if(is_build_id(request->name, sizeof(request->name)));
+		return valid_if(is_build_id(request->name, sizeof(request->name)));
 	case FILE_KIND_DEBUG_LINK:
-		return good_if(is_range(request) &&
-			       file_name_is_plain(request->name, sizeof(request->name)));
+		return valid_if(is_range(request) &&
+				file_name_is_plain(request->name, sizeof(request->name)));
 	case FILE_KIND_PID_FILE:
 	case FILE_KIND_EXE_LINK:
 	case FILE_KIND_END:

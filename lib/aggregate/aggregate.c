@@ -376,7 +376,7 @@ bool aggregate_tick(struct aggregate *a, uint64_t time_ns, uint64_t settled_ns,
  * Charges all threads' time up to time_ns and adds it to the session's table.
  * Looks up the names of new frames.
  */
-static int count(struct aggregate *a, uint64_t time_ns)
+static int add_to_table(struct aggregate *a, uint64_t time_ns)
 {
 	int r;
 
@@ -427,7 +427,7 @@ int aggregate_close(struct aggregate *a, uint64_t end_ns, struct profile *ret)
 	a->closed = true;
 	r = cut_end(&a->cut, &a->chunk, end_ns);
 	if (r == 0)
-		r = count(a, a->cut.end_ns);
+		r = add_to_table(a, a->cut.end_ns);
 	if (r == 0)
 		r = lookup_finish(&a->lookup, &a->chunk.stacks, a->space);
 	if (r == 0)
@@ -469,6 +469,6 @@ int aggregate_write_table(struct aggregate *a, size_t max_rows, FILE *out)
 	int r = 0;
 
 	if (!a->closed)
-		r = count(a, period_closable(&a->chunk.period));
+		r = add_to_table(a, period_closable(&a->chunk.period));
 	return r < 0 ? r : functions_write(&a->functions, max_rows, out);
 }

@@ -46,7 +46,7 @@ static void drop_empty_starts(struct open_chunk *c)
  * Moves the samples from end_us on to cut->ahead, and sets carry, carry_waits,
  * ahead and has_ended of each thread.
  */
-static int split(struct cut *cut, struct open_chunk *c, uint64_t end_us)
+static int separate_ahead(struct cut *cut, struct open_chunk *c, uint64_t end_us)
 {
 	size_t n = c->n_samples, n_ahead;
 
@@ -138,7 +138,7 @@ int cut_end(struct cut *cut, struct open_chunk *c, uint64_t end_ns)
 	r = end_runs(c, cut->end_ns);
 	drop_empty_starts(c);
 	if (r == 0)
-		r = split(cut, c, end_us);
+		r = separate_ahead(cut, c, end_us);
 	return r < 0 ? r : add_closing(c, end_us);
 }
 

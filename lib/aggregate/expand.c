@@ -13,7 +13,7 @@ void expand_fini(struct expand *e)
 }
 
 /* Returns the number of frames that frame i becomes. */
-static size_t n_of(const struct lookup *l, size_t i)
+static size_t n_expanded(const struct lookup *l, size_t i)
 {
 	return 1 + (size_t)l->details[i].n;
 }
@@ -27,7 +27,7 @@ static bool fits_payload(const struct lookup *l, const struct stacks *s, size_t 
 		uint32_t node = s->times[i].node;
 
 		for (; node != PROFILE_NONE; node = s->nodes[node].parent)
-			bytes += n_of(l, s->nodes[node].frame) * INDEX_BYTES;
+			bytes += n_expanded(l, s->nodes[node].frame) * INDEX_BYTES;
 		if (bytes > EXPAND_PAYLOAD_MAX)
 			return false;
 	}
@@ -67,7 +67,7 @@ static size_t fill_nodes(const struct lookup *l, const struct stacks *s, const u
 
 		if (parent != PROFILE_NONE)
 			parent = last[parent];
-		for (uint32_t k = 0; k < n_of(l, node->frame); k++) {
+		for (uint32_t k = 0; k < n_expanded(l, node->frame); k++) {
 			out[n] = (struct profile_node){parent, base[node->frame] + k};
 			parent = n++;
 		}
@@ -86,7 +86,7 @@ int expand_inlined(struct expand *e, const struct lookup *l, const struct stacks
 	if (l->n_inlined == 0 || !fits_payload(l, s, n_frames))
 		return 0;
 	for (size_t i = 0; i < s->n_nodes; i++)
-		n_nodes += n_of(l, s->nodes[i].frame);
+		n_nodes += n_expanded(l, s->nodes[i].frame);
 	base = calloc(l->n_frames, sizeof(*base));
 	last = calloc(s->n_nodes + 1, sizeof(*last));
 	e->frames = calloc(n_frames, sizeof(*e->frames));

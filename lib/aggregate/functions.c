@@ -79,7 +79,7 @@ static int compare_weight(const void *a, const void *b)
 }
 
 /* Keeps FUNCTIONS_MAX / 2 rows and the strings that these need. */
-static int prune(struct functions *f)
+static int drop_smallest_rows(struct functions *f)
 {
 	struct functions kept;
 	int r = 0;
@@ -146,7 +146,7 @@ int functions_add(struct functions *f, struct stacks *s, const struct profile_fr
 	int r = 0;
 
 	if (f->n > FUNCTIONS_MAX)
-		r = prune(f);
+		r = drop_smallest_rows(f);
 	if (r < 0 || s->n_frames == 0)
 		return r;
 	row_of = calloc(s->n_frames, sizeof(row_of[0]));
@@ -289,7 +289,7 @@ static int compare_waiting(const void *a, const void *b)
  * most self time, one quarter those with the most waiting time. So the table of a busy
  * program also shows where the program waits.
  */
-static void choose(struct functions_row *rows, size_t n, size_t max_rows)
+static void move_shown_to_front(struct functions_row *rows, size_t n, size_t max_rows)
 {
 	size_t hottest = max_rows - max_rows / 4;
 
@@ -320,7 +320,7 @@ int functions_write(const struct functions *f, size_t max_rows, FILE *out)
 		waiting_ns += row->waiting_ns;
 	}
 	shown = min_size(n, max_rows);
-	choose(rows, n, max_rows);
+	move_shown_to_front(rows, n, max_rows);
 	(void)fprintf(
 		out,
 		"Hottest functions. CPU time %.2f s, waiting %.2f s (sum over all threads).\n"

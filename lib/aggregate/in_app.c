@@ -12,7 +12,8 @@
 /* Limit of nested types in the names of Rust's implementations. */
 #define RUST_DEPTH_MAX 8
 
-static const char *skip(const char *text, const char *prefix)
+/* Returns the text after prefix, or NULL if text does not begin with prefix. */
+static const char *after_prefix(const char *text, const char *prefix)
 {
 	size_t n = strlen(prefix);
 
@@ -22,7 +23,7 @@ static const char *skip(const char *text, const char *prefix)
 static bool has_prefix(const char *text, const char *const *prefixes, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (skip(text, prefixes[i]) != NULL)
+		if (after_prefix(text, prefixes[i]) != NULL)
 			return true;
 	return false;
 }
@@ -39,9 +40,9 @@ static bool is_word(const char *text, size_t size, const char *const *words, siz
 static bool is_library_directory(const char *path)
 {
 	static const char *const abis[] = {"/", "32/", "64/", "x32/", "exec/"};
-	const char *rest = skip(path, "/usr");
+	const char *rest = after_prefix(path, "/usr");
 
-	rest = skip(rest != NULL ? rest : path, "/lib");
+	rest = after_prefix(rest != NULL ? rest : path, "/lib");
 	return rest != NULL && has_prefix(rest, abis, array_size(abis));
 }
 
@@ -93,9 +94,9 @@ static bool is_rust(const char *symbol)
 {
 	const char *at = symbol;
 
-	if (skip(symbol, "_R") != NULL)
+	if (after_prefix(symbol, "_R") != NULL)
 		return true;
-	if (skip(symbol, "_ZN") == NULL)
+	if (after_prefix(symbol, "_ZN") == NULL)
 		return false;
 	while ((at = strstr(at, "17h")) != NULL) {
 		at += 3;
@@ -109,7 +110,7 @@ static bool is_rust(const char *symbol)
 enum crate { CRATE_NONE, CRATE_LIBRARY, CRATE_OTHER };
 
 /* Returns the text after the '>' that closes the '<' at text; NULL if none does. */
-static const char *behind_brackets(const char *text)
+static const char *after_brackets(const char *text)
 {
 	size_t depth = 0;
 
@@ -130,14 +131,14 @@ static const char *find_as(const char *text, const char *end)
 	for (; text < end; text++) {
 		depth += *text == '<';
 		depth -= *text == '>' && text[-1] != '-' && depth > 0;
-		if (depth == 0 && skip(text, " as ") != NULL)
+		if (depth == 0 && after_prefix(text, " as ") != NULL)
 			return text;
 	}
 	return NULL;
 }
 
 /* Skips the references, pointers and qualifiers before a type. */
-static const char *behind_modifiers(const char *type)
+static const char *after_modifiers(const char *type)
 {
 	static const char *const modifiers[] = {"*const ", "*mut ", "mut ", "dyn "};
 
@@ -146,7 +147,7 @@ static const char *behind_modifiers(const char *type)
 
 		type += strspn(type, "&[( ");
 		for (size_t i = 0; i < array_size(modifiers) && rest == NULL; i++)
-			rest = skip(type, modifiers[i]);
+			rest = after_prefix(type, modifiers[i]);
 		if (rest == NULL)
 			return type;
 		type = rest;
@@ -165,9 +166,9 @@ static enum crate crate_of(const char *text, unsigned int depth)
 	const char *as, *end;
 	size_t size;
 
-	text = behind_modifiers(text);
+	text = after_modifiers(text);
 	if (*text == '<') {
-		end = behind_brackets(text);
+		end = after_brackets(text);
 		if (end == NULL || depth == 0)
 			return CRATE_OTHER;
 		as = find_as(text + 1, end);
@@ -177,7 +178,7 @@ static enum crate crate_of(const char *text, unsigned int depth)
 	}
 	for (size = 0; isalnum((uint8_t)text[size]) || text[size] == '_';)
 		size++;
-	if (skip(text + size, "::") == NULL)
+	if (after_prefix(text + size, "::") == NULL)
 		return CRATE_NONE;
 	return is_word(text, size, libraries, array_size(libraries)) ? CRATE_LIBRARY : CRATE_OTHER;
 }

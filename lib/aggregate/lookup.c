@@ -96,8 +96,8 @@ static size_t escaped_bytes(const char *s)
 	return n;
 }
 
-/* Adds s to the payload. Returns false if the payload would pass its limit. */
-static bool afford(struct lookup *l, const char *s)
+/* Counts the bytes of s in the payload. Returns false if they would exceed its limit. */
+static bool reserve_payload(struct lookup *l, const char *s)
 {
 	size_t n = escaped_bytes(s);
 
@@ -108,7 +108,7 @@ static bool afford(struct lookup *l, const char *s)
 }
 
 /* Interns the name, demangled if asked for. *ret is NULL if the payload has no room. */
-static int take_name(struct lookup *l, const char *name, const char **ret)
+static int look_up_name(struct lookup *l, const char *name, const char **ret)
 {
 	char demangled[NAME_SIZE];
 	int r;
@@ -116,29 +116,29 @@ static int take_name(struct lookup *l, const char *name, const char **ret)
 	if (l->demangle && unwind_demangle(name, true, demangled, sizeof(demangled)))
 		name = demangled;
 	r = intern(l, name, ret);
-	if (r == 0 && !afford(l, *ret))
+	if (r == 0 && !reserve_payload(l, *ret))
 		*ret = NULL;
 	return r;
 }
 
 /* Sets file and line. A payload has each file's name twice, once without its directory. */
-static int take_source(struct lookup *l, const struct unwind_line *line,
-		       struct profile_frame *frame)
+static int set_source(struct lookup *l, const struct unwind_line *line, struct profile_frame *frame)
 {
 	int r;
 
 	if (line->file == NULL || line->file[0] == '\0')
 		return 0;
 	r = intern(l, line->file, &frame->file);
-	if (r == 0 && (!afford(l, frame->file) || !afford(l, names_base(frame->file))))
+	if (r == 0 &&
+	    (!reserve_payload(l, frame->file) || !reserve_payload(l, names_base(frame->file))))
 		frame->file = NULL;
 	frame->line = line->line;
 	return r;
 }
 
 /* Adds the n functions that were inlined at frame, innermost first. */
-static int take_inlined(struct lookup *l, const struct unwind_line *lines, size_t n,
-			const struct profile_frame *frame, struct lookup_detail *ret)
+static int add_inlined(struct lookup *l, const struct unwind_line *lines, size_t n,
+		       const struct profile_frame *frame, struct lookup_detail *ret)
 {
 	ret->first = (uint32_t)l->n_inlined;
 	for (size_t i = 0; i < n; i++) {
@@ -150,9 +150,9 @@ static int take_inlined(struct lookup *l, const struct unwind_line *lines, size_
 			continue;
 		inlined.file = NULL;
 		inlined.line = 0;
-		r = take_name(l, lines[i].function, &inlined.function);
+		r = look_up_name(l, lines[i].function, &inlined.function);
 		if (r == 0)
-			r = take_source(l, &lines[i], &inlined);
+			r = set_source(l, &lines[i], &inlined);
 		if (l->by_function)
 			inlined.line = 0;
 		if (r < 0)
@@ -160,7 +160,7 @@ static int take_inlined(struct lookup *l, const struct unwind_line *lines, size_
 		if (inlined.function == NULL)
 			continue;
 		/* The payload has the package in each of these frames. */
-		if (frame->package != NULL && !afford(l, frame->package))
+		if (frame->package != NULL && !reserve_payload(l, frame->package))
 			inlined.package = NULL;
 		if (array_grow(l->inlined, l->n_inlined, l->cap_inlined) < 0)
 			return -ENOMEM;
@@ -207,9 +207,9 @@ static bool is_in_app(const struct lookup *l, const struct unwind_image *image, 
  * Looks up the function at addr: its name, its start, and whether it is in_app.
  * image is NULL if addr lies in no image.
  */
-static int take_function(struct lookup *l, struct unwind_space *space, uint64_t addr,
-			 const struct unwind_image *image, const char *main_path,
-			 struct profile_frame *frame, struct lookup_detail *detail)
+static int look_up_function(struct lookup *l, struct unwind_space *space, uint64_t addr,
+			    const struct unwind_image *image, const char *main_path,
+			    struct profile_frame *frame, struct lookup_detail *detail)
 {
 	const char *name;
 	uint64_t offset;
@@ -218,7 +218,7 @@ static int take_function(struct lookup *l, struct unwind_space *space, uint64_t 
 	if (unwind_symbol_at(space, addr, &name, &offset) == 0 && name[0] != '\0') {
 		detail->start = addr - offset;
 		frame->in_app = is_in_app(l, image, frame->package, main_path, name);
-		return take_name(l, name, &frame->function);
+		return look_up_name(l, name, &frame->function);
 	}
 	detail->unnamed = true;
 	frame->in_app = is_in_app(l, image, frame->package, main_path, NULL);
@@ -226,13 +226,14 @@ static int take_function(struct lookup *l, struct unwind_space *space, uint64_t 
 	    !l->name_by_start)
 		return 0;
 	r = name_by_offset(l, detail->start, image, frame->package, &frame->function);
-	if (r == 0 && !afford(l, frame->function))
+	if (r == 0 && !reserve_payload(l, frame->function))
 		frame->function = NULL;
 	return r;
 }
 
-static int take_lines(struct lookup *l, struct unwind_space *space, uint64_t addr,
-		      struct profile_frame *frame, struct lookup_detail *detail)
+/* Looks up the source position, and the inlined functions if these are asked for. */
+static int look_up_lines(struct lookup *l, struct unwind_space *space, uint64_t addr,
+			 struct profile_frame *frame, struct lookup_detail *detail)
 {
 	const uint64_t source_at = l->by_function && detail->start != 0 ? detail->start : addr;
 	struct unwind_line lines[UNWIND_LINES_MAX];
@@ -242,15 +243,15 @@ static int take_lines(struct lookup *l, struct unwind_space *space, uint64_t add
 
 	found = unwind_lines_at(space, addr, lines, &n) == 0;
 	if (found && l->inlined_too)
-		r = take_inlined(l, lines, n - 1, frame, detail);
+		r = add_inlined(l, lines, n - 1, frame, detail);
 	if (source_at != addr)
 		found = unwind_lines_at(space, source_at, lines, &n) == 0;
-	return r == 0 && found ? take_source(l, &lines[n - 1], frame) : r;
+	return r == 0 && found ? set_source(l, &lines[n - 1], frame) : r;
 }
 
-static int look_up(struct lookup *l, const struct stacks_frame *f, struct unwind_space *space,
-		   const char *main_path, struct profile_frame *ret,
-		   struct lookup_detail *ret_detail)
+static int look_up_frame(struct lookup *l, const struct stacks_frame *f, struct unwind_space *space,
+			 const char *main_path, struct profile_frame *ret,
+			 struct lookup_detail *ret_detail)
 {
 	const uint64_t addr = lookup_addr(f);
 	struct profile_frame frame = {.addr = f->addr};
@@ -267,13 +268,13 @@ static int look_up(struct lookup *l, const struct stacks_frame *f, struct unwind
 		if (r < 0)
 			return r;
 	}
-	r = take_function(l, space, addr, has_image ? &image : NULL, main_path, &frame, &detail);
-	if (has_image && !afford(l, frame.package))
+	r = look_up_function(l, space, addr, has_image ? &image : NULL, main_path, &frame, &detail);
+	if (has_image && !reserve_payload(l, frame.package))
 		frame.package = NULL;
 	if (l->by_function && detail.start != 0)
 		frame.addr = unwind_after_call(detail.start);
 	if (r == 0)
-		r = take_lines(l, space, addr, &frame, &detail);
+		r = look_up_lines(l, space, addr, &frame, &detail);
 	unwind_names_done(space);
 	*ret = frame;
 	*ret_detail = detail;
@@ -290,8 +291,8 @@ int lookup_update(struct lookup *l, const struct stacks *s, struct unwind_space 
 		    array_grow(l->details, l->n_frames, l->cap_details) < 0)
 			return -ENOMEM;
 		l->details[l->n_frames] = (struct lookup_detail){0};
-		r = look_up(l, &s->frames[l->n_frames], space, main_path, &l->frames[l->n_frames],
-			    &l->details[l->n_frames]);
+		r = look_up_frame(l, &s->frames[l->n_frames], space, main_path,
+				  &l->frames[l->n_frames], &l->details[l->n_frames]);
 		if (r < 0)
 			return r;
 		l->n_frames++;
@@ -308,7 +309,7 @@ static int name_near_root(struct lookup *l, const struct stacks_frame *f,
 	struct unwind_image image;
 	bool has_image = frame->package != NULL &&
 			 unwind_image_at(space, lookup_addr(f), &image) == 0 &&
-			 afford(l, frame->package);
+			 reserve_payload(l, frame->package);
 
 	return name_by_offset(l, addr, has_image ? &image : NULL, frame->package, &frame->function);
 }

@@ -1,53 +1,54 @@
 #include "lib/aggregate/period.h"
 
-void period_init(struct period *s, uint64_t chunk_ns)
+void period_init(struct period *p, uint64_t chunk_ns)
 {
-	*s = (struct period){.chunk_ns = chunk_ns};
+	*p = (struct period){.chunk_ns = chunk_ns};
 }
 
-static uint64_t after(uint64_t time_ns, uint64_t start_ns)
+/* Returns time_ns - start_ns, or 0 if time_ns is earlier. */
+static uint64_t since(uint64_t time_ns, uint64_t start_ns)
 {
 	return time_ns > start_ns ? time_ns - start_ns : 0;
 }
 
-void period_note(struct period *s, uint64_t time_ns)
+void period_note(struct period *p, uint64_t time_ns)
 {
-	if (!s->started) {
-		s->started = true;
-		s->start_ns = s->newest_ns = s->settled_ns = time_ns;
+	if (!p->started) {
+		p->started = true;
+		p->start_ns = p->newest_ns = p->settled_ns = time_ns;
 	}
 	/* A second gap in the same chunk extends the first one. */
-	if (after(time_ns, s->newest_ns) > PERIOD_GAP_NS) {
-		if (s->gap_to_ns == 0)
-			s->gap_from_ns = s->newest_ns;
-		s->gap_to_ns = time_ns;
+	if (since(time_ns, p->newest_ns) > PERIOD_GAP_NS) {
+		if (p->gap_to_ns == 0)
+			p->gap_from_ns = p->newest_ns;
+		p->gap_to_ns = time_ns;
 	}
-	s->newest_ns = max_u64(s->newest_ns, time_ns);
+	p->newest_ns = max_u64(p->newest_ns, time_ns);
 }
 
-void period_tick(struct period *s, uint64_t time_ns, uint64_t settled_ns, uint64_t elapsed_ticks)
+void period_tick(struct period *p, uint64_t time_ns, uint64_t settled_ns, uint64_t elapsed_ticks)
 {
-	uint64_t last_ns = s->n_ticks == 0 ? 0 : s->ticks[(s->n_ticks - 1) % PERIOD_TICKS];
+	uint64_t last_ns = p->n_ticks == 0 ? 0 : p->ticks[(p->n_ticks - 1) % PERIOD_TICKS];
 
-	period_note(s, time_ns);
-	s->settled_ns = max_u64(s->settled_ns, settled_ns);
-	if (s->n_ticks > 0 && time_ns <= last_ns)
+	period_note(p, time_ns);
+	p->settled_ns = max_u64(p->settled_ns, settled_ns);
+	if (p->n_ticks > 0 && time_ns <= last_ns)
 		return;
-	if (s->n_ticks == 0 || time_ns - last_ns > PERIOD_GAP_NS)
+	if (p->n_ticks == 0 || time_ns - last_ns > PERIOD_GAP_NS)
 		elapsed_ticks = 1;
 	elapsed_ticks = min_u64(max_u64(elapsed_ticks, 1), PERIOD_TICKS);
 	/* The missing ticks are counted back from this one, as lib/capture counts them. */
 	for (uint64_t back = elapsed_ticks; back-- > 0;)
-		s->ticks[s->n_ticks++ % PERIOD_TICKS] =
+		p->ticks[p->n_ticks++ % PERIOD_TICKS] =
 			time_ns - (time_ns - last_ns) / elapsed_ticks * back;
 }
 
-uint64_t period_tick_before(const struct period *s, uint64_t time_ns)
+uint64_t period_tick_before(const struct period *p, uint64_t time_ns)
 {
-	uint64_t known = min_u64(s->n_ticks, PERIOD_TICKS);
+	uint64_t known = min_u64(p->n_ticks, PERIOD_TICKS);
 
 	for (uint64_t i = 1; i <= known; i++) {
-		uint64_t tick = s->ticks[(s->n_ticks - i) % PERIOD_TICKS];
+		uint64_t tick = p->ticks[(p->n_ticks - i) % PERIOD_TICKS];
 
 		if (tick < time_ns)
 			return tick;
@@ -55,12 +56,12 @@ uint64_t period_tick_before(const struct period *s, uint64_t time_ns)
 	return 0;
 }
 
-uint64_t period_tick_after(const struct period *s, uint64_t after_ns, uint64_t before_ns)
+uint64_t period_tick_after(const struct period *p, uint64_t after_ns, uint64_t before_ns)
 {
-	uint64_t known = min_u64(s->n_ticks, PERIOD_TICKS), first_ns = 0;
+	uint64_t known = min_u64(p->n_ticks, PERIOD_TICKS), first_ns = 0;
 
 	for (uint64_t i = 1; i <= known; i++) {
-		uint64_t tick = s->ticks[(s->n_ticks - i) % PERIOD_TICKS];
+		uint64_t tick = p->ticks[(p->n_ticks - i) % PERIOD_TICKS];
 
 		if (tick <= after_ns)
 			break;
@@ -70,46 +71,46 @@ uint64_t period_tick_after(const struct period *s, uint64_t after_ns, uint64_t b
 	return first_ns;
 }
 
-uint64_t period_between(const struct period *s, uint64_t from_ns, uint64_t to_ns)
+uint64_t period_between(const struct period *p, uint64_t from_ns, uint64_t to_ns)
 {
-	uint64_t lost = after(min_u64(to_ns, s->gap_to_ns), max_u64(from_ns, s->gap_from_ns));
+	uint64_t lost = since(min_u64(to_ns, p->gap_to_ns), max_u64(from_ns, p->gap_from_ns));
 
-	return after(to_ns, from_ns) - lost;
+	return since(to_ns, from_ns) - lost;
 }
 
-uint64_t period_closable(const struct period *s)
+uint64_t period_closable(const struct period *p)
 {
-	return max_u64(s->settled_ns, after(s->newest_ns, PERIOD_LAG_NS));
+	return max_u64(p->settled_ns, since(p->newest_ns, PERIOD_LAG_NS));
 }
 
-bool period_due(const struct period *s)
+bool period_due(const struct period *p)
 {
-	uint64_t closable = period_closable(s);
+	uint64_t closable = period_closable(p);
 
-	return after(closable, s->start_ns) >= s->chunk_ns ||
-	       (s->gap_to_ns != 0 && closable >= s->gap_to_ns);
+	return since(closable, p->start_ns) >= p->chunk_ns ||
+	       (p->gap_to_ns != 0 && closable >= p->gap_to_ns);
 }
 
-void period_end(const struct period *s, uint64_t end_ns, uint64_t *ret_end_ns,
+void period_end(const struct period *p, uint64_t end_ns, uint64_t *ret_end_ns,
 		uint64_t *ret_next_ns)
 {
-	uint64_t end = max_u64(end_ns, after(s->newest_ns, PERIOD_LAG_NS));
-	uint64_t next = end = max_u64(end, s->start_ns);
+	uint64_t end = max_u64(end_ns, since(p->newest_ns, PERIOD_LAG_NS));
+	uint64_t next = end = max_u64(end, p->start_ns);
 
-	if (s->gap_to_ns != 0 && end > s->gap_from_ns) {
-		end = s->gap_from_ns;
-		next = s->gap_to_ns;
+	if (p->gap_to_ns != 0 && end > p->gap_from_ns) {
+		end = p->gap_from_ns;
+		next = p->gap_to_ns;
 	}
-	if (end - s->start_ns > s->chunk_ns + PERIOD_LAG_NS)
-		next = end = s->start_ns + s->chunk_ns;
+	if (end - p->start_ns > p->chunk_ns + PERIOD_LAG_NS)
+		next = end = p->start_ns + p->chunk_ns;
 	*ret_end_ns = end;
 	*ret_next_ns = next;
 }
 
-void period_restart(struct period *s, uint64_t start_ns)
+void period_restart(struct period *p, uint64_t start_ns)
 {
-	s->start_ns = start_ns;
-	s->newest_ns = max_u64(s->newest_ns, start_ns);
-	if (start_ns >= s->gap_to_ns)
-		s->gap_from_ns = s->gap_to_ns = 0;
+	p->start_ns = start_ns;
+	p->newest_ns = max_u64(p->newest_ns, start_ns);
+	if (start_ns >= p->gap_to_ns)
+		p->gap_from_ns = p->gap_to_ns = 0;
 }

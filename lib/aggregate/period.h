@@ -55,13 +55,13 @@ struct period {
 };
 
 /* Initialises a period that has not started. */
-void period_init(struct period *s, uint64_t chunk_ns);
+void period_init(struct period *p, uint64_t chunk_ns);
 
 /*
  * Called with the time of each record. The first call starts the period at time_ns. Later
  * calls advance newest_ns, and find gaps.
  */
-void period_note(struct period *s, uint64_t time_ns);
+void period_note(struct period *p, uint64_t time_ns);
 
 /*
  * Adds a tick, which is also noted as by period_note(). settled_ns is the settled tick.
@@ -69,32 +69,32 @@ void period_note(struct period *s, uint64_t time_ns);
  * 1). The ticks that capture skipped are added at equal distances, except in a gap. A tick
  * that is not later than the last one is not added.
  */
-void period_tick(struct period *s, uint64_t time_ns, uint64_t settled_ns, uint64_t elapsed_ticks);
+void period_tick(struct period *p, uint64_t time_ns, uint64_t settled_ns, uint64_t elapsed_ticks);
 
 /* Returns the last known tick before time_ns, or 0. */
-uint64_t period_tick_before(const struct period *s, uint64_t time_ns);
+uint64_t period_tick_before(const struct period *p, uint64_t time_ns);
 
 /*
  * Returns the first known tick later than after_ns and earlier than before_ns, or 0. The
  * search goes back from the newest tick, so its time grows with the number of ticks later
  * than after_ns.
  */
-uint64_t period_tick_after(const struct period *s, uint64_t after_ns, uint64_t before_ns);
+uint64_t period_tick_after(const struct period *p, uint64_t after_ns, uint64_t before_ns);
 
 /* Returns to_ns - from_ns without the part in the gap; 0 if from_ns is later. */
-uint64_t period_between(const struct period *s, uint64_t from_ns, uint64_t to_ns);
+uint64_t period_between(const struct period *p, uint64_t from_ns, uint64_t to_ns);
 
 /*
  * Returns the time up to which a chunk may be closed: the settled tick, or the
  * newest tick less PERIOD_LAG_NS if that is later.
  */
-uint64_t period_closable(const struct period *s);
+uint64_t period_closable(const struct period *p);
 
 /*
  * Returns true if the chunk can be closed at its length (chunk_ns), or if a gap has come
  * after its beginning.
  */
-bool period_due(const struct period *s);
+bool period_due(const struct period *p);
 
 /*
  * Returns the end of a chunk that the caller closes at end_ns, and the beginning of the
@@ -107,10 +107,10 @@ bool period_due(const struct period *s);
  *   settled tick has advanced far at once, both are the beginning of the chunk plus
  *   chunk_ns. The samples after that belong to the next chunk.
  */
-void period_end(const struct period *s, uint64_t end_ns, uint64_t *ret_end_ns,
+void period_end(const struct period *p, uint64_t end_ns, uint64_t *ret_end_ns,
 		uint64_t *ret_next_ns);
 
 /* Begins the next chunk at start_ns. */
-void period_restart(struct period *s, uint64_t start_ns);
+void period_restart(struct period *p, uint64_t start_ns);
 
 #endif
