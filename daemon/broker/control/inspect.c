@@ -138,9 +138,8 @@ static void say_clock(struct inspection *i, const char *endpoint, int64_t ahead_
 	if (ahead_s >= -MSG_CLOCK_MAX_S && ahead_s <= MSG_CLOCK_MAX_S)
 		return;
 	SAY(i, FINDING_WARNING, "clock",
-	    "that of this host is %lld s %s that of %s: profiles have its "
-	    "times, which the server does not correct (timedatectl set-ntp "
-	    "true)",
+	    "the clock of this host is %lld s %s that of %s: profiles have the times of this host, "
+	    "which the server does not correct (timedatectl set-ntp true)",
 	    (long long)(ahead_s < 0 ? -ahead_s : ahead_s), ahead_s < 0 ? "ahead of" : "behind",
 	    endpoint);
 }
@@ -148,12 +147,12 @@ static void say_clock(struct inspection *i, const char *endpoint, int64_t ahead_
 static void say_no_answer(struct inspection *i, const char *endpoint, const struct msg_probed *m)
 {
 	static const char *const advice[TRANSPORT_FAULT_N] = {
-		[TRANSPORT_FAULT_OTHER] = "a proxy: https_proxy; an authority "
-					  "of your own: ca_certs",
-		[TRANSPORT_FAULT_CONNECT] = "a way out by a proxy: https_proxy",
-		[TRANSPORT_FAULT_PROXY] = "its proxy: https_proxy, http_proxy, no_proxy",
-		[TRANSPORT_FAULT_TLS] = "an authority of your own: ca_certs; "
-					"a certificate to show: client_cert",
+		[TRANSPORT_FAULT_OTHER] = "set https_proxy if the host needs a proxy, and ca_certs "
+					  "for a certificate authority of your own",
+		[TRANSPORT_FAULT_CONNECT] = "set https_proxy if the host needs a proxy",
+		[TRANSPORT_FAULT_PROXY] = "check https_proxy, http_proxy and no_proxy",
+		[TRANSPORT_FAULT_TLS] = "set ca_certs for a certificate authority of your own, and "
+					"client_cert if the server asks for a certificate",
 	};
 
 	SAY(i, FINDING_FAULT, "server", "%s does not answer: %s (%s)", endpoint, m->text,
@@ -170,8 +169,8 @@ static void say_answer(struct inspection *i, const char *endpoint, const struct 
 		SAY(i, FINDING_OK, "server", "%s accepts us", endpoint);
 	else if (m->status == 429)
 		SAY(i, FINDING_WARNING, "server",
-		    "%s limits us at present (429): it takes profiles when "
-		    "that is over, or the quota is spent",
+		    "%s accepts no profiles at present (429): a rate limit, or the quota is used "
+		    "up",
 		    endpoint);
 	else
 		SAY(i, FINDING_FAULT, "server", "%s answers %d%s%s: %s", endpoint, m->status,
@@ -179,7 +178,7 @@ static void say_answer(struct inspection *i, const char *endpoint, const struct 
 		    m->status == 401 || m->status == 403
 			    ? "the DSN's key is not one of that project (its "
 			      "settings show the DSN)"
-			    : "the DSN, or a proxy between, leads elsewhere");
+			    : "the DSN is wrong, or a proxy leads to another server");
 	say_clock(i, endpoint, m->clock_ahead_s);
 }
 
@@ -197,7 +196,7 @@ static void say_server(struct inspection *i, const char *subject, const char *te
 	if (s != NULL && s->probed.h.type == MSG_PROBED)
 		say_answer(i, endpoint, &s->probed);
 	else
-		SAY(i, FINDING_FAULT, "server", "%s cannot be asked: %s", endpoint,
+		SAY(i, FINDING_FAULT, "server", "%s cannot be checked: %s", endpoint,
 		    s != NULL && is_awaited(s) ? "sentry-profd-ship takes too long"
 					       : "sentry-profd-ship does not run, or has ended");
 }
