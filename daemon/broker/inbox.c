@@ -65,7 +65,7 @@ static int ring_broken(void *ctx, struct ipc_message *message)
 	struct unwind *u = unwind_of_ring(&b->parts.children, m->id);
 
 	if (u != NULL)
-		child_fail(&u->child, "breaks the rules of its ring");
+		child_fail(&u->child, "breaks the rules of the ring of samples");
 	return 0;
 }
 
@@ -300,7 +300,7 @@ static int usage_done(void *ctx, struct ipc_message *message)
 
 	(void)message;
 	if (!u->usage_unanswered)
-		child_fail(&u->child, "answers a question that was not asked");
+		child_fail(&u->child, "reports the end of a message that was not sent");
 	u->usage_unanswered = false;
 	return 0;
 }

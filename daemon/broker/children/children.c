@@ -61,7 +61,7 @@ static int start(struct child *child, const int *init_fds, size_t n_init_fds,
 	child->owed_looks = 0;
 	r = loop_add(c->state->loop, child->fd, child_on_readable, child, &child->source);
 	if (r < 0) {
-		child_fail(child, "cannot be listened to");
+		child_fail(child, "cannot be added to the event loop");
 		return r;
 	}
 	child_send(child, &init, sizeof(init), init_fds, n_init_fds);

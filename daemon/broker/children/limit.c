@@ -26,7 +26,7 @@ int limit_take(struct ship *s, uint64_t until_ns, bool has_files)
 		log_warning("%s: the server takes no profiles for %llu s: %s", s->place,
 			    (unsigned long long)((until_ns - now_ns - 1) / NS_PER_SEC) + 1,
 			    goes_nowhere(s, has_files) ? "nothing is sampled"
-						       : "they are not sent");
+						       : "profiles are not sent");
 	return 0;
 }
 

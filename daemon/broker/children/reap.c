@@ -127,8 +127,8 @@ static void give_up(struct child *child)
 {
 	static const struct rusage unknown;
 
-	log_error("%s (pid %d) cannot be killed: it hangs in the kernel, and "
-		  "until it is free nobody else can trace what it traced",
+	log_error("%s (pid %d) cannot be killed: it hangs in the kernel; until it ends, no other "
+		  "process can trace the processes that it traces",
 		  child->type->name, child->pid);
 	child_take_last(child);
 	child_died(child, SIGKILL, &unknown);

@@ -93,8 +93,8 @@ static const char *error_of(const struct instance *i)
 		return i->last_error;
 	if (i->wish == INSTANCE_DETACHED)
 		return "detached";
-	return i->obstacle == INSTANCE_CROWDED_OUT ? "max_instances, or all that can be at a "
-						     "time, are profiled"
+	return i->obstacle == INSTANCE_CROWDED_OUT ? "max_instances processes, or the maximum "
+						     "of sentry-profd, are profiled"
 						   : "";
 }
 
