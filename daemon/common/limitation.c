@@ -33,25 +33,21 @@ static const struct {
 	{CAP(DAC_READ_SEARCH) | CAP(DAC_OVERRIDE), ALWAYS, false, "CAP_DAC_READ_SEARCH",
 	 "only processes of root are profiled", "a container: --cap-add DAC_READ_SEARCH"},
 	{CAP(SETUID), ALWAYS, false, "CAP_SETUID",
-	 "the parts that read foreign bytes stay root, without capabilities; "
-	 "without CAP_CHECKPOINT_RESTORE, functions of processes of other "
-	 "users "
-	 "have no names",
+	 "the processes that parse data of targets and servers stay root, without capabilities; "
+	 "without CAP_CHECKPOINT_RESTORE, functions of processes of other users have no names",
 	 "a container: --cap-add SETUID"},
 	{CAP(SETGID), ALWAYS, false, "CAP_SETGID",
-	 "the parts that read foreign bytes stay in root's group; without "
-	 "CAP_CHECKPOINT_RESTORE, functions of processes of other users have "
-	 "no "
-	 "names",
+	 "the processes that parse data of targets and servers stay in root's group; without "
+	 "CAP_CHECKPOINT_RESTORE, functions of processes of other users have no names",
 	 "a container: --cap-add SETGID"},
 	{CAP(CHECKPOINT_RESTORE), ALWAYS, true, "CAP_CHECKPOINT_RESTORE",
 	 "functions of files that were deleted or replaced, or that the "
 	 "process's user may not read, have no names",
 	 "a container: --cap-add CHECKPOINT_RESTORE"},
-	{CAP(KILL), WITH_OTHER_USERS, false, "CAP_KILL", "a part that hangs is not ended",
-	 "a container: --cap-add KILL"},
+	{CAP(KILL), WITH_OTHER_USERS, false, "CAP_KILL",
+	 "a process of sentry-profd that hangs is not ended", "a container: --cap-add KILL"},
 	{CAP(SYS_NICE), ALWAYS, true, "CAP_SYS_NICE",
-	 "ticks come late where the processors are busy", "a container: --cap-add SYS_NICE"},
+	 "samples come late when the processors are busy", "a container: --cap-add SYS_NICE"},
 };
 
 static const struct limitation no_getfd = {

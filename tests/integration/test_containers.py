@@ -14,7 +14,7 @@ from harness import check, proc_status, tracer, wait_for
 # Capabilities that both lists lack, and the effect of each.
 SAID = {
     'CAP_CHECKPOINT_RESTORE': 'deleted or replaced',
-    'CAP_SYS_NICE': 'ticks come late',
+    'CAP_SYS_NICE': 'samples come late',
 }
 NO_ONE_ELSES = 'only processes of root are profiled'
 
