@@ -131,9 +131,9 @@ const char *process_fault_text(enum process_fault fault)
 		return "has ended already (it is a zombie): its parent has not waited "
 		       "for it yet";
 	case PROCESS_UNREADABLE:
-		return "cannot be looked at: is /proc mounted with hidepid?";
+		return "cannot be read in /proc: is /proc mounted with hidepid?";
 	case PROCESS_SHORTAGE:
-		return "cannot be looked at: descriptors or memory are short";
+		return "cannot be read in /proc: descriptors or memory are short";
 	case PROCESS_OK:
 	case PROCESS_TRACED:
 	case PROCESS_THREAD:

@@ -121,7 +121,7 @@ const char *recording_end_text(const struct recording *r)
 	case PROTOCOL_RECORD_DONE:
 		break;
 	}
-	return "it was ended on request";
+	return "the recording was ended on request";
 }
 
 void recording_close(struct recording *r)
