@@ -146,8 +146,8 @@ def test_numbers(box):
 def test_usage(box):
     target = box.target('shares')
     if not os.path.exists('/etc/sentry-profd/sentry-profd.conf'):
-        refuse(box, 2, 'no --pid and no command is given, and there is no '
-               '/etc/sentry-profd/sentry-profd.conf: .*')
+        refuse(box, 2, 'nothing to profile: no --pid and no command is given, and '
+               'there is no /etc/sentry-profd/sentry-profd.conf .*')
     refuse_for(box, target, f"--pid: given twice: '{target.pid}'.*",
                '--pid', target.pid)
     refuse_for(box, target, '--pid: too many processes: .*',

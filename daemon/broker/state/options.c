@@ -341,10 +341,10 @@ static void require_something(struct config_faults *faults, struct options *o)
 	if (access(o->config_path, F_OK) == 0)
 		return;
 	if (!names_targets(o) && !o->check_servers && faults->n_errors == 0) {
-		log_error("no --pid and no command is given, and there is no "
-			  "%s: what shall be profiled? (--help shows the "
-			  "usage)",
-			  o->config_path);
+		log_error(
+			"nothing to profile: no --pid and no command is given, and there is no %s "
+			"(--help shows the usage)",
+			o->config_path);
 		exit(2);
 	}
 	/* The errors of the options are enough; with --servers a missing file is no error. */

@@ -29,41 +29,41 @@ const struct option_known options_known[] = {
 	 "running processes of this container; each of the three may be given "
 	 "several times"},
 	{0, "--children", NULL, FLAG(children), true,
-	 "what these fork is profiled, too"},
+	 "profile the processes that these fork, too"},
 	{0, "--user", "NAME", TEXT(user), false,
 	 "run the command as this user (for root)"},
 	{'d', "--duration", "S", OTHER(OPTION_DURATION), true,
 	 "stop after so many seconds (default: at the target's end)"},
 	{0, "--transaction", "NAME", TEXT(transaction), false,
-	 "send all of it as one transaction with a V1 profile; with --duration "
+	 "send the run as one transaction with a V1 profile; with --duration "
 	 "up to 30 (deprecated)"},
 	{0, "--dsn", "DSN", KEY("dsn"), true,
-	 "where to send to (default: $SENTRY_DSN)"},
+	 "send profiles to this project (default: $SENTRY_DSN)"},
 	{0, "--spotlight", "[=URL]", KEY("spotlight"), false,
-	 "a copy to Spotlight (default: $SENTRY_SPOTLIGHT)"},
+	 "send a copy to Spotlight (default: $SENTRY_SPOTLIGHT)"},
 	{'o', "--output", "PATH", TEXT(output), true,
 	 "a directory for every envelope, or one FILE.html, .folded, .pb.gz, "
 	 "... of the whole run"},
 	{0, "--stats", "FILE", TEXT(stats), false,
-	 "write figures of the run as JSON"},
+	 "write statistics of the run as JSON"},
 	{0, "--socket", "PATH", KEY("socket"), false,
-	 "where sentry-profctl and programs reach it (default: "
+	 "where sentry-profctl and programs connect to (default: "
 	 CONFIG_SOCKET_DEFAULT "; none with --pid)"},
 	{0, "--spool", "DIR", KEY("spool"), false,
 	 "where chunks wait for a server that does not answer; none: in memory "
 	 "(default: for root " SPOOL_DIR_DEFAULT ", else none)"},
 	{0, "--shutdown-timeout", "SECONDS", KEY("shutdown_timeout"), false,
-	 "for the server to take the last chunks (default: 2)"},
+	 "time for sending the last chunks (default: 2)"},
 	{0, "--retry-5xx", NULL, KEY("retry_5xx"), false,
-	 "send again what 502, 503 or 504 answer"},
+	 "send a chunk again after the status 502, 503 or 504"},
 	{0, "--compression", "C", KEY("compression"), false,
-	 "of what is sent: gzip (default) or zstd"},
+	 "compression of what is sent: gzip (default) or zstd"},
 	{0, "--ca-certs", "FILE", KEY("ca_certs"), false,
 	 "authorities to trust besides the system's, in PEM"},
 	{0, "--client-cert", "FILE", KEY("client_cert"), false,
 	 "certificate to show to the server, in PEM"},
 	{0, "--client-key", "FILE", KEY("client_key"), false,
-	 "its key (default: it is in the same file)"},
+	 "key of that certificate (default: in the same file)"},
 	{0, "--rate", "HZ", KEY("rate_hz"), true,
 	 "samples a second, 1 to 1000 (default: 101)"},
 	{0, "--chunk-seconds", "N", KEY("chunk_seconds"), false,
@@ -73,39 +73,39 @@ const struct option_known options_known[] = {
 	{0, "--mode", "M", KEY("mode"), true,
 	 "wall (default): running and waiting; cpu: running only"},
 	{0, "--in-app-include", "P", KEY("in_app_include"), false,
-	 "patterns of files whose code is the application's,"},
+	 "patterns of files whose code is the application's"},
 	{0, "--in-app-exclude", "P", KEY("in_app_exclude"), false,
-	 "and of others that is not"},
+	 "patterns of files whose code is not the application's"},
 	{0, "--cpu-budget", "PERCENT", KEY("cpu_budget_percent"), false,
-	 "of one processor that sentry-profd may use; above it it samples at a "
-	 "lower rate (default: 5; 0: no limit)"},
+	 "share of one processor that sentry-profd may use; above it, rates are "
+	 "lowered (default: 5; 0: no limit)"},
 	{0, "--release", "R", KEY("release"), false,
 	 "release of the target (default: $SENTRY_RELEASE or OpenTelemetry's "
 	 "service of the target, then this command's $SENTRY_RELEASE, then "
 	 "made of the executable's name and build-id)"},
 	{0, "--environment", "E", KEY("environment"), false,
-	 "default: $SENTRY_ENVIRONMENT or OpenTelemetry's of the target, then "
-	 "this command's, then production"},
+	 "environment of the target (default: $SENTRY_ENVIRONMENT or "
+	 "OpenTelemetry's of the target, then this command's, then production)"},
 	{0, "--platform", "P", KEY("platform"), false,
 	 "rust (default; Sentry symbolicates) or native"},
 	{0, "--symbols", "S", KEY("symbols"), false,
-	 "none, names (default) or lines: what is read from the target's "
-	 "files"},
+	 "what is read from the target's files: none, names (default) or "
+	 "lines"},
 	{0, "--addresses", "A", KEY("addresses"), false,
-	 "of frames: exact, function (one for each function) or auto "
-	 "(default)"},
+	 "addresses of frames: exact, function (one for each function) or "
+	 "auto (default)"},
 	{0, "--check-config", NULL, FLAG(check_only), true,
-	 "print what is wrong with the configuration, or what holds"},
+	 "print the faults of the configuration, or its values"},
 	{0, "--servers", NULL, FLAG(check_servers), false,
-	 "with --check-config: ask the servers, too, and with --pid say which "
-	 "section has the process"},
-	{0, "--debug", NULL, KEY("debug"), false, "say more"},
+	 "with --check-config: check the servers, too; with --pid, print which "
+	 "section matches the process"},
+	{0, "--debug", NULL, KEY("debug"), false, "log more"},
 	{0, "--quiet", NULL, FLAG(quiet), false,
-	 "nothing on stdout, no table"},
+	 "print nothing on stdout"},
 	{0, "--version", NULL, OTHER(OPTION_VERSION), false,
 	 "print the version"},
 	{'h', "--help", NULL, OTHER(OPTION_HELP), false,
-	 "the options that matter most"},
+	 "print the options that matter most"},
 	{0, "--help-all", NULL, OTHER(OPTION_HELP_ALL), true,
 	 "print every option; sentry-profd(8) describes them"},
 };
