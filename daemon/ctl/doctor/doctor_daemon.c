@@ -178,10 +178,11 @@ static void report_target(struct doctor *d, const json_t *target)
 	const char *error = text_of(target, "last_error");
 
 	if (strcmp(state, "unsampled") == 0)
-		doctor_say(d, FINDING_WARNING, "target",
-			   "it belongs to [target \"%s\"], but its session is "
-			   "not sampled (profile_session_sample_rate)",
-			   name);
+		doctor_say(
+			d, FINDING_WARNING, "target",
+			"it belongs to [target \"%s\"], but profile_session_sample_rate excludes "
+			"it",
+			name);
 	else if (strcmp(state, "left_out") == 0)
 		doctor_say(d, FINDING_FAULT, "target",
 			   "it belongs to [target \"%s\"], but is not profiled%s%s", name,
