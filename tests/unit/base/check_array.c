@@ -9,7 +9,7 @@ struct element {
 	uint64_t key;
 };
 
-TEST(grows_and_keeps_what_is_there)
+TEST(growing_keeps_the_elements)
 {
 	struct element *v = NULL;
 	size_t n = 0, cap = 0;
@@ -38,7 +38,7 @@ TEST(without_memory_nothing_changes)
 	ck_assert_int_eq(array_grow(v, cap, cap), -ENOMEM);
 }
 
-TEST(finds_the_last_at_or_below)
+TEST(the_upper_bound_follows_the_last_at_or_below)
 {
 	const struct element v[] = {{0, 3}, {0, 3}, {0, 5}, {0, UINT64_MAX}};
 	const struct element *const none = NULL;

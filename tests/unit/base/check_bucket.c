@@ -19,7 +19,7 @@ static void set_up(void)
 
 FIXTURE(set_up, NULL)
 
-TEST(full_at_first)
+TEST(a_new_bucket_is_full)
 {
 	ck_assert(holds(0, SIZE));
 	ck_assert(holds(NOW, SIZE));

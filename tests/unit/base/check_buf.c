@@ -5,7 +5,7 @@
 
 #include "tests/unit/suite.h"
 
-TEST(wipe)
+TEST(buf_wipe_zeroes_and_frees_the_bytes)
 {
 	struct buf b;
 
@@ -53,7 +53,7 @@ TEST(added_bytes_are_in_order_and_end_with_a_nul)
 }
 
 /* The maximum holds for each function that adds, and a refusal changes nothing. */
-TEST(nothing_goes_past_max)
+TEST(no_function_adds_more_than_max)
 {
 	struct buf b;
 
@@ -84,7 +84,7 @@ TEST(sizes_do_not_overflow)
 	buf_fini(&b);
 }
 
-TEST(it_grows_to_any_size)
+TEST(a_buffer_grows_up_to_max)
 {
 	enum { N = 20000 };
 	struct buf b;

@@ -2,7 +2,7 @@
 
 #include "tests/unit/suite.h"
 
-TEST(bytes_in_hex)
+TEST(bytes_become_lower_case_hex)
 {
 	const uint8_t bytes[] = {0, 0x9f, 0xa0};
 	char text[7];
@@ -17,7 +17,7 @@ TEST(bytes_in_hex)
 									       : -1);
 }
 
-TEST(numbers)
+TEST(only_numbers_within_the_range_are_parsed)
 {
 	static const char *const none[] = {
 		"", " 1", "+1", "-1", "1 ", "0x1", "1000", "2", "18446744073709551617"};

@@ -16,7 +16,7 @@ static const struct {
 	{"\xc2\xa0\xc2", "\xc2\xa0\xc2"},
 };
 
-TESTS(shown, array_size(cases))
+TESTS(control_characters_are_escaped, array_size(cases))
 {
 	char *text = NULL;
 	size_t size;

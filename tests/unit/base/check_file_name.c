@@ -10,7 +10,7 @@ TEST(one_component_of_printable_ascii_is_plain)
 	ck_assert(file_name_is_plain("~", 2));
 }
 
-TEST(other_names_are_not)
+TEST(other_names_are_not_plain)
 {
 	static const char *const names[] = {
 		"",    ".", "..",   ".hidden",	"a/b",	"/",
@@ -21,7 +21,7 @@ TEST(other_names_are_not)
 		ck_assert_msg(!file_name_is_plain(names[i], 16), "%s", names[i]);
 }
 
-TEST(a_name_without_a_nul_is_not)
+TEST(a_name_without_a_nul_is_not_plain)
 {
 	ck_assert(!file_name_is_plain("open", 4));
 	ck_assert(file_name_is_plain("open", 5));

@@ -43,7 +43,7 @@ static const struct {
 	{"\\*", "\\x", true, true},
 };
 
-TESTS(glob, array_size(globs))
+TESTS(patterns_match_as_the_table_says, array_size(globs))
 {
 	const char *text = globs[_i].text;
 
@@ -54,7 +54,7 @@ TESTS(glob, array_size(globs))
 }
 
 /* fnmatch(3) would take longer than the age of the universe. */
-TEST(glob_takes_no_time)
+TEST(many_stars_take_little_time)
 {
 	char text[4096];
 
@@ -64,7 +64,7 @@ TEST(glob_takes_no_time)
 }
 
 /* Bytes after the end of the pattern and of the text are not read. */
-TEST(ends)
+TEST(bytes_after_the_given_lengths_are_not_read)
 {
 	ck_assert(glob_match("ab**", 3, "abcd", 3, true));
 	ck_assert(!glob_match("ab*x", 3, "ab/", 3, true));
@@ -86,7 +86,7 @@ static const struct {
 	{"a", "a", true},
 };
 
-TESTS(list, array_size(lists))
+TESTS(any_pattern_of_a_list_may_match, array_size(lists))
 {
 	ck_assert_int_eq(glob_match_any(lists[_i].patterns, lists[_i].path), lists[_i].fits);
 }

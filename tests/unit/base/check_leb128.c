@@ -10,7 +10,7 @@ static const struct {
 	uint64_t value;
 } cases[] = {
 	{"\x02", 1, true, 2},
-	{"\x7f\x01", 2, true, 127}, /* what follows is another one */
+	{"\x7f\x01", 2, true, 127}, /* the second byte is another number */
 	{"\x80\x01", 2, true, 128},
 	{"\x81\x80\x00", 3, true, 1},
 	{"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 10, true, UINT64_MAX},
@@ -19,7 +19,7 @@ static const struct {
 	{"", 0, false, 0},
 };
 
-TESTS(test_read, array_size(cases))
+TESTS(numbers_are_read_up_to_their_last_byte, array_size(cases))
 {
 	const uint8_t *at = (const uint8_t *)cases[_i].bytes;
 	const uint8_t *end = at + cases[_i].n;

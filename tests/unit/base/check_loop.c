@@ -154,7 +154,7 @@ TEST(a_handler_may_remove_one_and_add_another)
 	loop_remove(loop, &c.source);
 }
 
-TEST(many_sources_all_get_their_turn)
+TEST(with_many_sources_all_handlers_are_called)
 {
 	enum { N = 150 };
 	struct watched many[N];

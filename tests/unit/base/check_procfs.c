@@ -4,7 +4,7 @@
 
 #include "tests/unit/suite.h"
 
-TEST(paths)
+TEST(paths_are_below_proc_pid)
 {
 	ck_assert_str_eq(procfs_path(7, "maps").text, "/proc/7/maps");
 	ck_assert_str_eq(procfs_path(INT32_MAX, "task/%u/fd/%d", UINT32_MAX, 3).text,
@@ -12,7 +12,7 @@ TEST(paths)
 	ck_assert_str_eq(procfs_own_fd(3).text, "/proc/self/fd/3");
 }
 
-TEST(links)
+TEST(a_link_is_read_up_to_the_size)
 {
 	char text[16] = "full";
 
@@ -23,7 +23,7 @@ TEST(links)
 }
 
 /* A name may contain what looks like its end. */
-TEST(fields_of_stat)
+TEST(fields_of_stat_are_counted_from_the_last_parenthesis)
 {
 	static const char text[] = "7 (a) R 1 (b) S 4 5 6\n";
 
@@ -35,7 +35,7 @@ TEST(fields_of_stat)
 	ck_assert_uint_eq(procfs_stat_number("", 3), 0);
 }
 
-TEST(numbers_of_status)
+TEST(numbers_of_a_status_line_are_parsed)
 {
 	static const char text[] = "Name:\tUid:\t9\nUid:\t1 2\t3\nNone:\t\n"
 				   "SigIgn:\t00000000000010a\n12\n";

@@ -216,7 +216,7 @@ TEST(a_reader_that_follows_stays_near_the_beginning)
 }
 
 /* ring_bytes_since() does not count pads at the end of a lap. */
-TEST(bytes_since_a_position)
+TEST(bytes_since_a_position_do_not_include_end_pads)
 {
 	for (int i = 0; i < 1000; i++) {
 		const uint64_t from = w.head;
@@ -384,7 +384,7 @@ TEST(a_detached_ring_keeps_no_shared_memory)
 	ck_assert_uint_eq(w.head, SIZE + 64);
 }
 
-TEST(a_credit_is_checked)
+TEST(a_credit_that_goes_back_or_too_far_is_refused)
 {
 	OK(put(64, 1, 0));
 	OK(put(64, 2, 0));
@@ -398,7 +398,7 @@ TEST(a_credit_is_checked)
 	OK(ring_credit(&w, 128));
 }
 
-TEST(a_head_is_checked)
+TEST(a_head_that_goes_back_or_too_far_is_refused)
 {
 	OK(ring_advance(&r, 64));
 	OK(ring_advance(&r, 64));

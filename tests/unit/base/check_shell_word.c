@@ -5,7 +5,7 @@
 #include "lib/base/util.h"
 #include "tests/unit/suite.h"
 
-TEST(plain_words_stay)
+TEST(plain_words_are_not_quoted)
 {
 	static const char *const words[] = {
 		"p.html", "/tmp/a-b_c/p.pb.gz", "./x", "a+b=c:d,e@f%", "-",
@@ -36,7 +36,7 @@ TEST(other_words_are_quoted)
 		ck_assert_str_eq(shell_word(cases[i].text, word, sizeof(word)), cases[i].word);
 }
 
-TEST(the_longest_fits)
+TEST(the_longest_result_fits)
 {
 	char word[SHELL_WORD_SIZE(3)], small[SHELL_WORD_SIZE(1)];
 

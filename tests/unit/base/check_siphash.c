@@ -16,7 +16,7 @@ FIXTURE(set_up, NULL)
  * From vectors_sip64 of the reference implementation, where the message of n bytes is 00 01 02 ...;
  * the one of 15 bytes is in the appendix of the paper.
  */
-TEST(published_vectors)
+TEST(hashes_equal_the_published_vectors)
 {
 	static const struct {
 		size_t n;

@@ -6,7 +6,7 @@
 
 #include "tests/unit/suite.h"
 
-TEST(below_a_directory)
+TEST(a_file_below_a_directory_is_read)
 {
 	int dir = open("/proc/self", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	char comm[17] = "";
@@ -29,7 +29,7 @@ TEST(below_a_directory)
 	close_fd(&dir);
 }
 
-TEST(by_its_path)
+TEST(an_empty_file_is_an_empty_text)
 {
 	char text[8] = "full";
 
@@ -37,7 +37,7 @@ TEST(by_its_path)
 	ck_assert_str_eq(text, "");
 }
 
-TEST(errors)
+TEST(after_an_error_the_text_is_empty)
 {
 	char text[8] = "full";
 

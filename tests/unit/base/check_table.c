@@ -106,7 +106,7 @@ TESTS(random_operations_agree_with_a_model, 6)
 	table_fini(&t);
 }
 
-TEST(many_keys)
+TEST(a_table_grows_to_many_keys)
 {
 	enum { N = 20000 };
 	struct table t;
@@ -147,7 +147,7 @@ TEST(reserved_room_is_used_without_allocating)
 	}
 }
 
-TEST(more_than_there_is_memory_is_refused)
+TEST(a_reservation_beyond_all_memory_is_refused)
 {
 	struct table t;
 	uint32_t value = 0;

@@ -17,7 +17,7 @@ static const char *intern(struct text *t, const char *s)
 	return copy;
 }
 
-TEST(same_string_same_pointer)
+TEST(equal_strings_have_one_pointer)
 {
 	static const char *first[N_STRINGS];
 	struct text t;
@@ -41,7 +41,7 @@ TEST(same_string_same_pointer)
 }
 
 /* Strings longer than a block, between short ones. */
-TEST(long_strings)
+TEST(strings_longer_than_a_block_are_kept)
 {
 	struct text t;
 	char *s = malloc(100001);

@@ -33,7 +33,7 @@ static const struct {
 	{"\xff", 0},
 };
 
-TESTS(length, array_size(sequences))
+TESTS(lengths_of_sequences_are_as_the_table_says, array_size(sequences))
 {
 	ck_assert_uint_eq(utf8_length(sequences[_i].s), sequences[_i].length);
 }
@@ -64,7 +64,7 @@ static const struct {
 	{"abc", true, 1, ""},
 };
 
-TESTS(clean, array_size(cleaned))
+TESTS(invalid_bytes_and_control_characters_are_replaced, array_size(cleaned))
 {
 	char out[128];
 

@@ -2,7 +2,7 @@
 
 #include "tests/unit/suite.h"
 
-TEST(twice_as_long_each_time)
+TEST(a_backoff_doubles_up_to_the_longest)
 {
 	static const uint64_t waits[] = {0, 3, 6, 12, 24, 48, 50, 50};
 
@@ -10,7 +10,7 @@ TEST(twice_as_long_each_time)
 		ck_assert_uint_eq(backoff_ns(n, 3, 50), waits[n]);
 }
 
-TEST(never_overflows)
+TEST(a_backoff_never_overflows)
 {
 	const uint64_t first = (UINT64_C(1) << 48) - 1;
 
@@ -20,7 +20,7 @@ TEST(never_overflows)
 	ck_assert_uint_eq(backoff_ns(UINT64_MAX, 1, 50), 50);
 }
 
-TEST(the_first_is_not_longer_than_the_longest)
+TEST(the_first_backoff_is_not_longer_than_the_longest)
 {
 	ck_assert_uint_eq(backoff_ns(1, 3, 2), 2);
 }

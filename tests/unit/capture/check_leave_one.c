@@ -186,7 +186,7 @@ static void check_goes_on(uint64_t threads)
 	ck_assert_uint_eq(l.counters.threads, threads);
 	ck_assert_uint_gt(samples_of_busy(), before);
 	ck_assert_int_eq(live_status(l.pid, "TracerPid:"), gettid());
-	ck_assert_uint_eq(l.gone + l.taken, 0);
+	ck_assert_uint_eq(l.gone + l.other_tracer, 0);
 	ck_assert(!l.ended);
 	live_check_sum(&l);
 }
@@ -258,7 +258,7 @@ TEST(without_descriptors_targets_neither_end_nor_execute)
 	capture_attach_again(l.capture);
 	live_tick(&l);
 	live_give_descriptors();
-	ck_assert_uint_eq(l.gone + l.taken, 0);
+	ck_assert_uint_eq(l.gone + l.other_tracer, 0);
 	live_ticks(&l, 40);
 	check_goes_on(6);
 	ck_assert_uint_eq(l.execs, 0);
@@ -308,7 +308,7 @@ TEST(a_target_that_another_tracer_took_is_given_up)
 	tracer = live_start_tracer(l.pid);
 	capture_attach_again(l.capture);
 	live_read(&l);
-	ck_assert_uint_eq(l.taken, 1);
+	ck_assert_uint_eq(l.other_tracer, 1);
 	ck_assert_uint_eq(l.gone, 0);
 	/* The target's session continues: no RECORD_END was written. */
 	ck_assert(!l.ended);

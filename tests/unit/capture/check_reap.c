@@ -95,7 +95,7 @@ TEST(a_child_is_reported_when_its_parent_stops_in_fork)
 {
 	int status;
 
-	l = (struct live){.pidfd = -1, .in = -1, .out = -1, .follows = true};
+	l = (struct live){.pidfd = -1, .in = -1, .out = -1, .follow_children = true};
 	live_start(&l, "cap_threads", NULL, NULL);
 	live_open(&l, 1u << 24);
 	live_attach(&l);

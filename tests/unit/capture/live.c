@@ -157,7 +157,7 @@ static void on_event(void *ctx, uint32_t target, enum capture_event event)
 	case CAPTURE_FOREIGN:
 		ck_abort_msg("a 32-bit program");
 	case CAPTURE_OTHER_TRACER:
-		l->taken++;
+		l->other_tracer++;
 		break;
 	}
 }
@@ -222,7 +222,7 @@ void live_open(struct live *l, size_t ring_bytes)
 		.switches = switches,
 		.beat = &l->beat,
 		.event = on_event,
-		.born = l->follows ? on_born : NULL,
+		.born = l->follow_children ? on_born : NULL,
 		.ctx = l,
 	};
 
@@ -321,7 +321,7 @@ void live_end(struct live *l)
 
 	close_fd(&l->in);
 	(void)kill(l->child, SIGKILL);
-	while (l->capture != NULL && l->counters.threads > 0 && l->gone + l->taken == 0)
+	while (l->capture != NULL && l->counters.threads > 0 && l->gone + l->other_tracer == 0)
 		live_wait(l);
 	/* Takes the statuses of threads that capture did not know, too. */
 	while ((pid = waitpid(-1, &status, __WALL)) > 0)

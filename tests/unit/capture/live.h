@@ -55,11 +55,11 @@ struct live {
 	struct capture_counters counters;
 	struct capture_beat beat;
 	uint64_t tick, tick_ns;
-	unsigned int gone, execs, taken; /* counts of events */
-	bool reads;			 /* false: the reader does not read */
-	bool more;			 /* capture_reap() has left wait statuses */
-	bool follows;			 /* live_open() sets options.born */
-	int32_t born;			 /* pid of the last child that was reported */
+	unsigned int gone, execs, other_tracer; /* counts of events */
+	bool reads;				/* false: the reader does not read */
+	bool more;				/* capture_reap() has left wait statuses */
+	bool follow_children;			/* live_open() sets options.born */
+	int32_t born;				/* pid of the last child that was reported */
 
 	pid_t child; /* the program */
 	pid_t pid;   /* the target: the program, or its child */
