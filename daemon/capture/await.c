@@ -6,7 +6,7 @@
 #include "lib/base/clock.h"
 #include "lib/capture/ptrace/tracee.h"
 
-/* The arrival is enough: a call that waits returns EINTR. */
+/* Does nothing: the arrival of the signal makes a waiting call return EINTR. */
 static void on_timer(int signal)
 {
 	(void)signal;
@@ -57,7 +57,7 @@ void await_clear_timer(struct await *a)
 	a->is_set = false;
 }
 
-/* A signal between the look at the clock and the wait is lost: the timer repeats it. */
+/* A signal between the reading of the clock and the wait is lost, so the timer repeats it. */
 bool await_next(const struct await *a, uint64_t until_ns, pid_t *ret_pid, int *ret_status)
 {
 	assert(a->is_set);

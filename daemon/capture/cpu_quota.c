@@ -44,13 +44,13 @@ static unsigned int quota_of(const char *group, bool is_unified)
 	return quota <= 0 || period <= 0 ? 0 : percent_of(quota, period);
 }
 
-/* The lesser of two quotas; 0 means none. */
+/* Returns the lesser of two quotas, where 0 means none. */
 static unsigned int lesser(unsigned int a, unsigned int b)
 {
 	return a == 0 || (b != 0 && b < a) ? b : a;
 }
 
-/* The least quota of a group and its parents. */
+/* Returns the least quota of a group and its parents. */
 static unsigned int least_of(const char *root, const char *path, bool is_unified)
 {
 	unsigned int least = 0;
@@ -73,7 +73,7 @@ static unsigned int least_of(const char *root, const char *path, bool is_unified
 
 unsigned int cpu_quota_least(const char *groups, size_t n, const char *mount)
 {
-	/* Version 1 mounts each at its controllers' names. */
+	/* Version 1 mounts each hierarchy at the names of its controllers. */
 	static const char *const hierarchies[] = {"", "cpu,cpuacct", "cpuacct,cpu", "cpu"};
 	unsigned int least = 0;
 	char path[PATH_MAX], root[PATH_MAX];

@@ -47,7 +47,10 @@
 /* How often capture_can_detach is called. */
 #define LEAVE_CHECK_NS (10 * NS_PER_MS)
 
-/* Further children are not profiled: the broker has not read its messages for long. */
+/*
+ * The most children that wait for a broker that does not read its messages. Further ones are not
+ * profiled.
+ */
 #define BORN_MAX 4096
 
 static struct {
@@ -153,7 +156,7 @@ static int add_target(void *ctx, struct ipc_message *message)
 	return 0;
 }
 
-/* A target that has ended already is no error: the broker gets its state. */
+/* If the target has ended already, the broker has its state, so that is no error. */
 static int remove_target(void *ctx, struct ipc_message *message)
 {
 	const struct msg_id *m = (const void *)message->bytes;
@@ -207,7 +210,7 @@ static void on_broker(void *ctx)
 static void note_born(void *ctx, int32_t pid)
 {
 	(void)ctx;
-	/* The stop of the parent and that of the child mostly come one after the other. */
+	/* A child is reported twice, mostly in a row: at its parent's stop and at its own. */
 	if (me.n_born > 0 && me.born[me.n_born - 1] == pid)
 		return;
 	if (me.n_born < BORN_MAX)
@@ -234,17 +237,20 @@ static int run_once(int timeout_ms)
 	me.heartbeat->beat.time_ns = now;
 	realtime_keep(&me.realtime, capture_realtime_priority(me.capture), now);
 	if (stops_take(&me.stops, now, next)) {
-		/* A stop is a round. */
+		/* Stops were handled: this round is done. */
 	} else if (stops_spare_loop(&me.stops, next)) {
 		on_tick(NULL);
 	} else {
 		r = loop_run_once(me.loop, me.stops.behind ? 0 : timeout_ms);
 		stops_take_more(&me.stops);
 	}
-	/* Before the end of a parent is reported: the end of the last process ends the run. */
+	/*
+	 * Children are reported before the ends of their parents, because the end of the last
+	 * process ends the run.
+	 */
 	if (me.n_born > 0)
 		report_born();
-	/* Send what unwind has to know about the end of a target, or a new program, first. */
+	/* unwind gets the records of a target's end or exec before the broker gets the event. */
 	if (me.slots.noted) {
 		readers_send_heads(me.readers);
 		slots_report(&me.slots, broker_link_state);
@@ -299,16 +305,16 @@ static void set_up(const struct msg_init *init, int heartbeat_fd)
 		die("cannot start", -r);
 }
 
-/* Ends all targets if the run ends. False: not all records are written. */
+/* Ends all targets if the run ends. Returns false if a ring had no room for a RECORD_END. */
 static bool end_targets(void)
 {
 	return !me.finishing || me.keep_sessions || capture_finish(me.capture);
 }
 
 /*
- * Before the tracer ends: waits until no thread would lose anything by that. Running threads stop
- * within a moment. False: a thread of a target that is to be kept is in a call that may take
- * longer, so the tracer goes on.
+ * Waits until no thread would lose anything by the end of the tracer. Running threads stop within a
+ * moment. Returns false if a thread of a target that stays is in a call that may take longer: then
+ * the tracer goes on.
  */
 static bool settle(void)
 {
@@ -317,7 +323,7 @@ static bool settle(void)
 
 	stops_by_signal(&me.stops);
 	while (!settled && clock_mono_ns() < deadline) {
-		/* Before capture_settle, since a stop may resume a call. */
+		/* Called before capture_settle, since a stop may begin a resumed call. */
 		(void)capture_reap(me.capture);
 		if (!me.finishing && !capture_can_detach(me.capture))
 			return false;
@@ -377,7 +383,10 @@ static bool finish(uint64_t *ret_since_ns)
 	return settled;
 }
 
-/* A CPU quota stops ordinary processes, also while a thread is stopped by capture. */
+/*
+ * Warns of a CPU quota, which stops ordinary processes, and so capture while it has a thread
+ * stopped.
+ */
 static void check_quota(void)
 {
 	me.heartbeat->cpu_quota = cpu_quota_own();

@@ -39,7 +39,7 @@
 #define PRIORITY_MIN 1
 #define PRIORITY_MAX 99
 
-/* Sets SCHED_FIFO with this priority, or SCHED_OTHER (0); false if the kernel refuses. */
+/* Sets SCHED_FIFO with this priority; 0: SCHED_OTHER. Returns false if the kernel refuses. */
 static bool set_fifo(int priority)
 {
 	const struct sched_param param = {.sched_priority = priority};
@@ -101,7 +101,7 @@ static void pause_for_limit(struct realtime *r, uint64_t used)
 	r->paused_ns = used;
 }
 
-/* False while no limit can have been reached. */
+/* Returns false while no limit can have been reached, so that the CPU clock is not read. */
 static bool is_due(const struct realtime *r, uint64_t now)
 {
 	/* The tracer is the only thread that runs. */

@@ -6,13 +6,16 @@
 #include "daemon/msg/heartbeat.h"
 #include "lib/capture/reap.h"
 
-/* waitpid(-1) goes through all tracees, twice before it sleeps: 50 ns each. */
+/* waitpid(-1) visits all tracees, twice before it sleeps, and takes 50 ns for each. */
 #define AWAIT_THREADS_MAX 128
 
-/* Starting and ending the timer costs as much as it saves in some ticks. */
+/*
+ * The timer is set after this many ticks in a row with due stops, because setting and clearing it
+ * costs as much as it saves in some ticks.
+ */
 #define AWAIT_TICKS 4
 
-/* For so long other events are not handled, if ticks come in between. */
+/* The longest time for which the event loop does not run while ticks come. */
 #define EVENTS_NS (40 * NS_PER_MS)
 
 /*
@@ -71,7 +74,10 @@ void stops_by_signal(struct stops *s)
 	s->behind = capture_reap(s->capture);
 }
 
-/* No stop is due. True if none is expected after the next tick either, or that is far away. */
+/*
+ * Called while no stop is due. Returns true if the timer of await.h is of no use: no stop is
+ * expected after the next tick, or that tick is far away.
+ */
 static bool waits_needlessly(const struct stops *s, uint64_t now_ns, uint64_t next_ns)
 {
 	return s->ticks == 0 || capture_threads(s->capture) == 0 ||
@@ -85,7 +91,7 @@ static bool take_awaited(struct stops *s, uint64_t next_ns)
 
 	do {
 		if (!await_next(&s->await, next_ns, &tid, &status)) {
-			/* Before that time: there are no tracees. */
+			/* If the wait ended before its time, there are no tracees. */
 			if (clock_mono_ns() < next_ns)
 				stops_by_signal(s);
 			return false;
@@ -95,7 +101,7 @@ static bool take_awaited(struct stops *s, uint64_t next_ns)
 	return true;
 }
 
-/* Waits for SIGCHLD: by the signalfd a stop would cost three system calls. */
+/* Waits for SIGCHLD by sigtimedwait(2), since a stop would cost three system calls by signalfd. */
 static bool take_signalled(struct stops *s, uint64_t wait_ns)
 {
 	const struct timespec timeout = {
