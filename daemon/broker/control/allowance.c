@@ -21,7 +21,7 @@ void allowance_init(struct allowance *a, uint64_t descriptors)
 		(size_t)min_u64(ALLOWANCE_CONNECTIONS_MAX, descriptors / DESCRIPTORS_SHARE);
 }
 
-static struct allowance_user *find(struct allowance *a, uint32_t uid)
+static struct allowance_user *find_user(struct allowance *a, uint32_t uid)
 {
 	for (size_t i = 0; i < ALLOWANCE_USERS; i++)
 		if (a->users[i].connections > 0 && a->users[i].uid == uid)
@@ -33,7 +33,7 @@ static struct allowance_user *find(struct allowance *a, uint32_t uid)
  * Returns the entry that uid had before, so that closing a connection does not cancel a debt; or
  * the free entry whose bucket is full earliest. NULL: there is none.
  */
-static struct allowance_user *find_free(struct allowance *a, uint32_t uid)
+static struct allowance_user *find_free_entry(struct allowance *a, uint32_t uid)
 {
 	struct allowance_user *free = NULL;
 
@@ -56,12 +56,12 @@ bool allowance_open(struct allowance *a, uint32_t uid, bool is_operator, size_t 
 {
 	const size_t reserved =
 		is_operator ? 0 : min_size(ALLOWANCE_RESERVED, a->connections_max / 2);
-	struct allowance_user *u = find(a, uid);
+	struct allowance_user *u = find_user(a, uid);
 
 	if (a->connections + reserved >= a->connections_max || of_process >= ALLOWANCE_PROCESS_MAX)
 		return false;
 	if (u == NULL)
-		u = find_free(a, uid);
+		u = find_free_entry(a, uid);
 	if (u == NULL || u->connections >= ALLOWANCE_USER_MAX)
 		return false;
 	u->connections++;
@@ -71,7 +71,7 @@ bool allowance_open(struct allowance *a, uint32_t uid, bool is_operator, size_t 
 
 void allowance_close(struct allowance *a, uint32_t uid)
 {
-	struct allowance_user *u = find(a, uid);
+	struct allowance_user *u = find_user(a, uid);
 
 	assert(u != NULL && a->connections > 0);
 	u->connections--;
@@ -80,7 +80,7 @@ void allowance_close(struct allowance *a, uint32_t uid)
 
 bool allowance_may_ask(struct allowance *a, uint32_t uid, uint64_t now_ns)
 {
-	const struct allowance_user *u = find(a, uid);
+	const struct allowance_user *u = find_user(a, uid);
 
 	assert(u != NULL);
 	return bucket_holds(u->full_ns, ALLOWANCE_AT_ONCE * PIECE_NS, now_ns, PIECE_NS);
@@ -88,7 +88,7 @@ bool allowance_may_ask(struct allowance *a, uint32_t uid, uint64_t now_ns)
 
 void allowance_use(struct allowance *a, uint32_t uid, uint32_t work, uint64_t now_ns)
 {
-	struct allowance_user *u = find(a, uid);
+	struct allowance_user *u = find_user(a, uid);
 
 	assert(u != NULL);
 	bucket_take(&u->full_ns, now_ns, work * PIECE_NS);

@@ -53,7 +53,7 @@ void control_refuse(struct control_answer *ret, enum protocol_result result, con
 	va_end(args);
 }
 
-static void end(struct connection *c)
+static void end_connection(struct connection *c)
 {
 	struct control *control = c->control;
 
@@ -65,7 +65,7 @@ static void end(struct connection *c)
 	c->has_ended = true;
 }
 
-static void sweep(struct control *control)
+static void free_ended(struct control *control)
 {
 	struct connection **at = &control->connections;
 
@@ -85,7 +85,8 @@ static void sweep(struct control *control)
  * Sends an answer, unless the tag is 0. Returns false if the peer does not read or has
  * disconnected.
  */
-static bool answer(struct connection *c, const struct protocol_header *to, struct control_answer *a)
+static bool send_answer(struct connection *c, const struct protocol_header *to,
+			struct control_answer *a)
 {
 	int r = 0;
 
@@ -102,7 +103,7 @@ static bool answer(struct connection *c, const struct protocol_header *to, struc
 	return r == 0;
 }
 
-static bool greet(struct connection *c, const struct protocol_hello *m)
+static bool answer_hello(struct connection *c, const struct protocol_hello *m)
 {
 	struct control *control = c->control;
 	struct control_answer a = {.fd = -1};
@@ -112,21 +113,21 @@ static bool greet(struct connection *c, const struct protocol_hello *m)
 	if ((m->flags & PROTOCOL_WANT_PAGE) &&
 	    control->handler->page(control->ctx, &c->peer, &a.fd) < 0)
 		a.m.result = PROTOCOL_FAILED;
-	return answer(c, &m->h, &a);
+	return send_answer(c, &m->h, &a);
 }
 
-static bool serve(struct connection *c, const struct protocol_request *m)
+static bool serve_request(struct connection *c, const struct protocol_request *m)
 {
 	struct control *control = c->control;
 	struct control_answer a = {.fd = -1, .work = 1};
 
 	control->handler->ask(control->ctx, &c->peer, m, &a);
 	allowance_use(&control->allowance, c->peer.identity.uid, a.work, control->now_ns);
-	return answer(c, &m->h, &a);
+	return send_answer(c, &m->h, &a);
 }
 
 /* Handles one message. Returns false if the connection has to end. */
-static bool hear(struct connection *c, const void *bytes, size_t size)
+static bool handle_message(struct connection *c, const void *bytes, size_t size)
 {
 	struct control_answer newer = {.m.result = PROTOCOL_BAD_VERSION, .fd = -1};
 	union control_message m;
@@ -138,12 +139,12 @@ static bool hear(struct connection *c, const void *bytes, size_t size)
 			  c->peer.identity.pid);
 		return false;
 	case CONTROL_HELLO:
-		return greet(c, &m.hello);
+		return answer_hello(c, &m.hello);
 	case CONTROL_REQUEST:
-		return serve(c, &m.request);
+		return serve_request(c, &m.request);
 	case CONTROL_NEWER:
 		allowance_use(&c->control->allowance, c->peer.identity.uid, 1, c->control->now_ns);
-		return answer(c, &m.h, &newer);
+		return send_answer(c, &m.h, &newer);
 	}
 	return false;
 }
@@ -166,8 +167,8 @@ static void on_readable(void *ctx)
 		n = drain_recv(c->fd, control->socket.is_safe, bytes, sizeof(bytes));
 		if (n == -EAGAIN || n == -EINTR)
 			return;
-		if (n <= 0 || !hear(c, bytes, (size_t)n)) {
-			end(c);
+		if (n <= 0 || !handle_message(c, bytes, (size_t)n)) {
+			end_connection(c);
 			return;
 		}
 	}
@@ -183,7 +184,7 @@ static size_t connections_of(const struct control *c, int32_t pid)
 }
 
 /* Takes fd. Closes the connection of a peer that may not connect. */
-static void take(struct control *control, int fd)
+static void add_connection(struct control *control, int fd)
 {
 	struct connection *c = calloc(1, sizeof(*c));
 	struct peer *peer;
@@ -218,7 +219,7 @@ static void on_connect(void *ctx)
 		int fd = accept4(c->socket.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 		if (fd >= 0) {
-			take(c, fd);
+			add_connection(c, fd);
 			continue;
 		}
 		if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)
@@ -266,8 +267,8 @@ void control_free(struct control *c)
 		return;
 	for (struct connection *i = c->connections; i != NULL; i = i->next)
 		if (!i->has_ended)
-			end(i);
-	sweep(c);
+			end_connection(i);
+	free_ended(c);
 	if (c->loop != NULL)
 		loop_remove(c->loop, &c->source);
 	control_socket_close(&c->socket);
@@ -284,6 +285,6 @@ void control_check(struct control *c, uint64_t now_ns)
 		if (!i->has_ended && i->source == NULL &&
 		    allowance_may_ask(&c->allowance, i->peer.identity.uid, now_ns) &&
 		    loop_add(c->loop, i->fd, on_readable, i, &i->source) < 0)
-			end(i);
-	sweep(c);
+			end_connection(i);
+	free_ended(c);
 }

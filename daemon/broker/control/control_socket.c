@@ -56,7 +56,7 @@ static int check_directory(const char *path)
 }
 
 /* Locks PATH.lock, so that no other daemon starts to listen between check_stale() and bind(2). */
-static int lock(const char *path, int *ret_fd)
+static int lock_path(const char *path, int *ret_fd)
 {
 	char name[PATH_MAX];
 	int fd, r = 0;
@@ -95,7 +95,7 @@ static int check_stale(const struct sockaddr_un *address)
 	return r == -EAGAIN || r == -EPROTOTYPE ? -EADDRINUSE : r;
 }
 
-static int make_room(const char *path, const struct sockaddr_un *address)
+static int remove_stale(const char *path, const struct sockaddr_un *address)
 {
 	struct stat st;
 	int r;
@@ -152,9 +152,9 @@ int control_socket_open(const char *path, bool public, struct control_socket *re
 	if (r < 0)
 		return r;
 	(void)snprintf(ret->path, sizeof(ret->path), "%s", path);
-	r = lock(path, &ret->lock_fd);
+	r = lock_path(path, &ret->lock_fd);
 	if (r == 0)
-		r = make_room(path, &address);
+		r = remove_stale(path, &address);
 	if (r == 0)
 		r = start_listening(&address, public, ret);
 	if (r < 0)

@@ -11,7 +11,7 @@
  * Returns 0 if the next message has no descriptors, or at the end; -EBADMSG if it has some; or
  * -errno.
  */
-static int look(int fd)
+static int peek(int fd)
 {
 	char byte;
 	struct iovec iov = {&byte, 1};
@@ -25,7 +25,7 @@ static int look(int fd)
 
 ssize_t drain_recv(int fd, bool is_safe, void *bytes, size_t size)
 {
-	int r = is_safe ? 0 : look(fd);
+	int r = is_safe ? 0 : peek(fd);
 	ssize_t n;
 
 	if (r < 0)

@@ -29,7 +29,7 @@
 /* Reads a file for each thread of the process: some hundred microseconds. */
 #define THREAD_WORK 20
 
-static enum protocol_result change(struct instance *i, uint32_t type)
+static enum protocol_result start_or_stop_instance(struct instance *i, uint32_t type)
 {
 	struct lifecycle_result result;
 
@@ -71,8 +71,8 @@ static void write_reasons(const uint32_t counts[PROTOCOL_FAILED + 1], struct pro
  * Starts or stops all processes of a section that the peer has rights to. The result is
  * PROTOCOL_OK if there is at least one.
  */
-static void change_all(struct requests *requests, const struct peer *peer,
-		       const struct protocol_request *m, struct control_answer *ret)
+static void start_or_stop_section(struct requests *requests, const struct peer *peer,
+				  const struct protocol_request *m, struct control_answer *ret)
 {
 	uint32_t counts[PROTOCOL_FAILED + 1] = {0};
 	size_t known = 0, allowed = 0;
@@ -86,7 +86,7 @@ static void change_all(struct requests *requests, const struct peer *peer,
 		if (!rights_may_control(peer, i))
 			continue;
 		allowed++;
-		counts[change(i, m->h.type)]++;
+		counts[start_or_stop_instance(i, m->h.type)]++;
 	}
 	ret->m.count = counts[PROTOCOL_OK];
 	write_reasons(counts, &ret->m);
@@ -104,13 +104,13 @@ static void start_or_stop(struct requests *requests, const struct control_peer *
 	struct instance *i;
 
 	if (m->name[0] != '\0') {
-		change_all(requests, &peer->identity, m, ret);
+		start_or_stop_section(requests, &peer->identity, m, ret);
 		return;
 	}
 	i = rights_find_instance(&requests->parts->targets, &peer->identity, m->pid, ret);
 	if (i == NULL)
 		return;
-	ret->m.result = change(i, m->h.type);
+	ret->m.result = start_or_stop_instance(i, m->h.type);
 	clients_answer(i, &ret->m);
 }
 
@@ -128,8 +128,8 @@ static void answer_profiler_id(struct requests *requests, const struct control_p
 }
 
 /* Answers with the status or the metrics. */
-static void show(struct requests *requests, const struct control_peer *peer,
-		 const struct protocol_request *m, struct control_answer *ret)
+static void answer_report(struct requests *requests, const struct control_peer *peer,
+			  const struct protocol_request *m, struct control_answer *ret)
 {
 	int r = m->h.type == PROTOCOL_STATUS
 			? status_make(requests->parts, &peer->identity, &ret->fd, &ret->m.fd_bytes)
@@ -143,7 +143,7 @@ static void show(struct requests *requests, const struct control_peer *peer,
 }
 
 /* Takes fd. Sends the lines in it, if there are any, with the answer. */
-static void take_lines(int fd, struct control_answer *ret)
+static void attach_lines(int fd, struct control_answer *ret)
 {
 	off_t size = lseek(fd, 0, SEEK_END);
 
@@ -155,8 +155,8 @@ static void take_lines(int fd, struct control_answer *ret)
 	ret->m.fd_bytes = (uint32_t)size;
 }
 
-static void reload_for(struct requests *requests, const struct control_peer *peer,
-		       const struct protocol_request *m, struct control_answer *ret)
+static void answer_reload(struct requests *requests, const struct control_peer *peer,
+			  const struct protocol_request *m, struct control_answer *ret)
 {
 	int fd, r;
 
@@ -170,7 +170,7 @@ static void reload_for(struct requests *requests, const struct control_peer *pee
 	fd = memfd_create("reload", MFD_CLOEXEC);
 	r = reload(requests->parts, requests->notify, fd);
 	if (fd >= 0)
-		take_lines(fd, ret);
+		attach_lines(fd, ret);
 	if (r == -ENOTSUP)
 		control_refuse(ret, PROTOCOL_FAILED,
 			       "has no configuration to reload: it was started with --pid, "
@@ -181,8 +181,8 @@ static void reload_for(struct requests *requests, const struct control_peer *pee
 			       r == -EINVAL ? "" : ": ", r == -EINVAL ? "" : strerror(-r));
 }
 
-static void ask_of_itself(struct requests *requests, struct control_peer *peer,
-			  const struct protocol_request *m, struct control_answer *ret)
+static void serve_own_process(struct requests *requests, struct control_peer *peer,
+			      const struct protocol_request *m, struct control_answer *ret)
 {
 	struct client *c = peer->handler_data;
 	int r = c == NULL ? client_new(&requests->clients, &peer->identity, &c, NULL) : 0;
@@ -247,10 +247,10 @@ static const struct served {
 	[PROTOCOL_THREAD] = {ALWAYS, NULL, NULL},
 	[PROTOCOL_ATTACH] = {NEVER, attach, "attach"},
 	[PROTOCOL_DETACH] = {NEVER, detach, "detach"},
-	[PROTOCOL_STATUS] = {NEVER, show, NULL},
-	[PROTOCOL_METRICS] = {NEVER, show, NULL},
-	[PROTOCOL_OPENMETRICS] = {NEVER, show, NULL},
-	[PROTOCOL_RELOAD] = {NEVER, reload_for, NULL},
+	[PROTOCOL_STATUS] = {NEVER, answer_report, NULL},
+	[PROTOCOL_METRICS] = {NEVER, answer_report, NULL},
+	[PROTOCOL_OPENMETRICS] = {NEVER, answer_report, NULL},
+	[PROTOCOL_RELOAD] = {NEVER, answer_reload, NULL},
 	[PROTOCOL_RECORD] = {NEVER, record, "recording"},
 	[PROTOCOL_WATCH] = {NEVER, record, "recording"},
 	[PROTOCOL_RECORD_END] = {NEVER, end_recordings, NULL},
@@ -258,7 +258,7 @@ static const struct served {
 };
 
 /* Logs which user and process has changed something. */
-static void note(const struct peer *peer, const struct protocol_request *m, const char *word)
+static void log_request(const struct peer *peer, const struct protocol_request *m, const char *word)
 {
 	if (m->pid != 0)
 		log_debug("%s of process %d, by uid %u (pid %d)", word, m->pid, peer->uid,
@@ -276,7 +276,7 @@ static void on_ask(void *ctx, struct control_peer *peer, const struct protocol_r
 
 	if (r->about_itself == ALWAYS ||
 	    (r->about_itself == WITHOUT_PID_AND_NAME && m->pid == 0 && m->name[0] == '\0')) {
-		ask_of_itself(ctx, peer, m, ret);
+		serve_own_process(ctx, peer, m, ret);
 		return;
 	}
 	if (r->serve == NULL) {
@@ -285,7 +285,7 @@ static void on_ask(void *ctx, struct control_peer *peer, const struct protocol_r
 	}
 	r->serve(ctx, peer, m, ret);
 	if (r->word != NULL && ret->m.result == PROTOCOL_OK)
-		note(&peer->identity, m, r->word);
+		log_request(&peer->identity, m, r->word);
 }
 
 static int on_page(void *ctx, struct control_peer *peer, int *ret_fd)
@@ -313,7 +313,7 @@ static const struct control_handler handler = {
 	.gone = on_gone,
 };
 
-static const char *fault_text(int error)
+static const char *listen_error_text(int error)
 {
 	switch (error) {
 	case EADDRINUSE:
@@ -341,7 +341,7 @@ int requests_open(struct requests *requests)
 		path = CONFIG_SOCKET_DEFAULT;
 	r = control_new(path, &handler, requests, geteuid(), &requests->control);
 	if (r < 0)
-		log_error("cannot listen at %s: %s", path, fault_text(-r));
+		log_error("cannot listen at %s: %s", path, listen_error_text(-r));
 	return r;
 }
 

@@ -95,7 +95,7 @@ static int make_new_dir(char ret[PATH_MAX])
  * Makes a new file in place of one that may exist. The directory may be writable for every user,
  * and a file of this name a link or a FIFO.
  */
-static int create(int dir_fd, const char *name)
+static int create_file(int dir_fd, const char *name)
 {
 	struct act_as before;
 	int fd, r = 0;
@@ -152,7 +152,7 @@ int output_open(struct output *o, const char *path)
 	o->dir_fd = open_dir(AT_FDCWD, o->path);
 	if (o->dir_fd < 0)
 		return -errno;
-	fd = create(o->dir_fd, probe);
+	fd = create_file(o->dir_fd, probe);
 	if (fd < 0) {
 		output_close(o);
 		return fd;
@@ -227,7 +227,7 @@ int output_create(const struct output *o, uint64_t seq, const char *chunk_id, in
 	int fd;
 
 	make_name(name, seq, chunk_id, false);
-	fd = create(o->dir_fd, name);
+	fd = create_file(o->dir_fd, name);
 	if (fd < 0)
 		return fd;
 	*ret_fd = fd;

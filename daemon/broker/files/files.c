@@ -115,7 +115,7 @@ void files_free(struct files *f)
 }
 
 /* Runs the helper: handles orders until the broker closes the socket. */
-__attribute__((noreturn)) static void help(int fd)
+__attribute__((noreturn)) static void run_helper(int fd)
 {
 	const struct open_order *order;
 	struct ipc_message m;
@@ -165,7 +165,7 @@ static int start_helper(struct files *f)
 		/* The helper keeps only this socket and the terminal. */
 		if (dup2(pair[1], MSG_FD) < 0 || close_range(MSG_FD + 1, ~0u, 0) < 0)
 			_exit(1);
-		help(MSG_FD);
+		run_helper(MSG_FD);
 	}
 	close_fd(&pair[1]);
 	f->pid = pid;
@@ -194,7 +194,7 @@ static void answer_first(struct files *f, int error, int fd, const struct file_l
  * short, and fails if no helper can be started for another reason. Called by the loop and by
  * files_check(), never by files_request(): its caller may still use what an answer frees.
  */
-static void proceed(struct files *f)
+static void send_next(struct files *f)
 {
 	while (!f->busy && f->first != NULL) {
 		int r = f->fd >= 0 ? 0 : start_helper(f);
@@ -237,7 +237,7 @@ static void on_helper(void *ctx)
 		drop_helper(f, true);
 		if (f->first != NULL)
 			answer_first(f, -EIO, -1, NULL);
-		proceed(f);
+		send_next(f);
 		return;
 	}
 	error = -answer->error;
@@ -247,7 +247,7 @@ static void on_helper(void *ctx)
 		error = -ESRCH;
 	}
 	answer_first(f, error, fd, error == 0 ? &answer->file : NULL);
-	proceed(f);
+	send_next(f);
 }
 
 static bool is_waiting(const struct files *f, const void *ctx)
@@ -259,8 +259,8 @@ static bool is_waiting(const struct files *f, const void *ctx)
 }
 
 /* pidfd: -1 or a duplicate, which the request takes. */
-static int add(struct files *f, const struct msg_file_request *message, int32_t pid, int pidfd,
-	       files_fn fn, void *ctx)
+static int add_request(struct files *f, const struct msg_file_request *message, int32_t pid,
+		       int pidfd, files_fn fn, void *ctx)
 {
 	struct request *r = calloc(1, sizeof(*r));
 
@@ -293,7 +293,7 @@ int files_request(struct files *f, const struct msg_file_request *message, int32
 {
 	if (pidfd < 0 || file_request_check(message) != FILE_REQUEST_VALID || is_waiting(f, ctx))
 		return -EINVAL;
-	return add(f, message, pid, pidfd, fn, ctx);
+	return add_request(f, message, pid, pidfd, fn, ctx);
 }
 
 int files_request_path(struct files *f, enum file_kind kind, const char *path, files_fn fn,
@@ -305,7 +305,7 @@ int files_request_path(struct files *f, enum file_kind kind, const char *path, f
 	if (n >= sizeof(message.name) || is_waiting(f, ctx))
 		return -EINVAL;
 	memcpy(message.name, path, n);
-	return add(f, &message, 0, -1, fn, ctx);
+	return add_request(f, &message, 0, -1, fn, ctx);
 }
 
 void files_forget(struct files *f, const void *ctx)
@@ -336,7 +336,7 @@ void files_check(struct files *f)
 		drop_helper(f, true);
 		answer_first(f, -ETIMEDOUT, -1, NULL);
 	}
-	proceed(f);
+	send_next(f);
 	if (!f->busy && now_ns - min_u64(now_ns, f->idle_ns) > IDLE_NS)
 		drop_helper(f, false);
 }

@@ -33,7 +33,7 @@ void quarantine_page_free(const uint32_t **page)
 	*page = NULL;
 }
 
-static struct quarantine_file *find(struct quarantine_table *d, uint32_t uid, uint32_t number)
+static struct quarantine_file *find_entry(struct quarantine_table *d, uint32_t uid, uint32_t number)
 {
 	for (size_t i = 0; i < QUARANTINE_MAX; i++) {
 		struct quarantine_file *f = &d->v[i];
@@ -50,7 +50,7 @@ static bool is_older(const struct quarantine_file *f, const struct quarantine_fi
 }
 
 /* Returns a free entry, or the oldest: of the user, if it has QUARANTINE_OF_USER; else of all. */
-static struct quarantine_file *make_place(struct quarantine_table *d, uint32_t uid)
+static struct quarantine_file *find_place(struct quarantine_table *d, uint32_t uid)
 {
 	struct quarantine_file *free = NULL, *oldest = NULL, *own = NULL;
 	size_t n_own = 0;
@@ -83,9 +83,9 @@ bool quarantine_count_death(struct quarantine *q, uint32_t uid, uint32_t number)
 		q->table = calloc(1, sizeof(*q->table));
 	if (q->table == NULL)
 		return false;
-	f = find(q->table, uid, number);
+	f = find_entry(q->table, uid, number);
 	if (f == NULL) {
-		f = make_place(q->table, uid);
+		f = find_place(q->table, uid);
 		*f = (struct quarantine_file){.uid = uid, .number = number};
 	}
 	f->last_death = ++q->table->deaths;
@@ -95,7 +95,7 @@ bool quarantine_count_death(struct quarantine *q, uint32_t uid, uint32_t number)
 bool quarantine_has(struct quarantine *q, uint32_t uid, uint32_t number,
 		    const struct file_label *file)
 {
-	struct quarantine_file *f = q->table == NULL ? NULL : find(q->table, uid, number);
+	struct quarantine_file *f = q->table == NULL ? NULL : find_entry(q->table, uid, number);
 
 	if (f == NULL)
 		return false;

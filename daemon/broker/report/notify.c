@@ -95,7 +95,7 @@ void notify_fini(struct notify *n)
 	close_fd(&n->fd);
 }
 
-static void printf_like(3, 4) put(char message[MESSAGE_MAX], size_t *at, const char *format, ...)
+static void printf_like(3, 4) append(char message[MESSAGE_MAX], size_t *at, const char *format, ...)
 {
 	va_list args;
 	int n;
@@ -107,36 +107,36 @@ static void printf_like(3, 4) put(char message[MESSAGE_MAX], size_t *at, const c
 		*at = min_u64(*at + (size_t)n, MESSAGE_MAX - 1);
 }
 
-static void put_state(const struct notify *n, char message[MESSAGE_MAX], size_t *at)
+static void append_state(const struct notify *n, char message[MESSAGE_MAX], size_t *at)
 {
 	switch (n->state) {
 	case NOTIFY_STARTING:
 		return;
 	case NOTIFY_READY:
-		put(message, at, "READY=1\n");
+		append(message, at, "READY=1\n");
 		return;
 	case NOTIFY_RELOADING:
-		put(message, at, "RELOADING=1\nMONOTONIC_USEC=%llu\n",
-		    (unsigned long long)(n->state_ns / NS_PER_US));
+		append(message, at, "RELOADING=1\nMONOTONIC_USEC=%llu\n",
+		       (unsigned long long)(n->state_ns / NS_PER_US));
 		return;
 	case NOTIFY_STOPPING:
-		put(message, at, "STOPPING=1\n");
+		append(message, at, "STOPPING=1\n");
 		return;
 	}
 }
 
 /* Sends all that is due in one datagram, so that it arrives completely or not at all. */
-static void say(struct notify *n, uint64_t now_ns, bool feeds, uint64_t beat)
+static void send_due(struct notify *n, uint64_t now_ns, bool feeds, uint64_t beat)
 {
 	char message[MESSAGE_MAX];
 	size_t size = 0;
 
 	if (n->state_due)
-		put_state(n, message, &size);
+		append_state(n, message, &size);
 	if (n->status_due)
-		put(message, &size, "STATUS=%s\n", n->status);
+		append(message, &size, "STATUS=%s\n", n->status);
 	if (feeds)
-		put(message, &size, "WATCHDOG=1\n");
+		append(message, &size, "WATCHDOG=1\n");
 	if (size == 0)
 		return;
 	/*
@@ -161,7 +161,7 @@ void notify_state(struct notify *n, enum notify_state state, uint64_t now_ns)
 	n->state = state;
 	n->state_ns = now_ns;
 	n->state_due = true;
-	say(n, now_ns, false, 0);
+	send_due(n, now_ns, false, 0);
 }
 
 void notify_status(struct notify *n, const char *format, ...)
@@ -189,5 +189,5 @@ void notify_check(struct notify *n, uint64_t now_ns, uint64_t beat, bool is_idle
 		   (n->fed_ns == 0 || now_ns - n->fed_ns >= n->watchdog_ns / FEEDS_PER_WATCHDOG);
 
 	if (n->fd >= 0)
-		say(n, now_ns, due && (is_idle || beat != n->fed_beat), beat);
+		send_due(n, now_ns, due && (is_idle || beat != n->fed_beat), beat);
 }
