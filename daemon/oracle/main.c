@@ -57,7 +57,7 @@ struct comparer {
 	struct live live;
 	struct oracle *oracles[ORACLE_N]; /* NULL: not requested */
 	size_t n_seen, n_differ;
-	int error; /* of the last thread whose stack could not be taken */
+	int error; /* the error of the last thread that could not be examined */
 };
 
 static struct unwind_stack ours;
@@ -112,7 +112,10 @@ static void print_frame(struct live *l, const char *mark, size_t n, const struct
 	printf(f->by_heuristic ? " guessed\n" : "\n");
 }
 
-/* Prints the other stack from frame first on, the first that differs; SIZE_MAX: none. */
+/*
+ * Prints the oracle's stack from frame first on, which is the first that differs. SIZE_MAX: the
+ * stacks are equal.
+ */
 static void print_theirs(struct live *l, enum oracle_kind kind, size_t first)
 {
 	const struct oracle_stack *s = &theirs[kind];

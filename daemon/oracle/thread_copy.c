@@ -91,8 +91,8 @@ void thread_release(const struct thread_stop *stop)
 }
 
 /*
- * The stack is taken to end where its mapping ends. Pages of it that were never touched are
- * copied as zeros.
+ * Copies up to the end of the mapping that the stack pointer is in. Pages that were never touched
+ * are copied as zeros.
  */
 size_t thread_copy(const struct live *l, int32_t tid, const uint64_t *regs, uint64_t regs_known,
 		   uint64_t second, struct record_sample *record)

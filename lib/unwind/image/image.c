@@ -108,7 +108,7 @@ int image_new(int fd, const struct image_identity *identity, uint64_t seed, stru
 		return -ENOMEM;
 	i->identity = *identity;
 	symbols_init(&i->symbols);
-	table_init(&i->facts, seed);
+	table_init(&i->answers, seed);
 	if (elf_file_open(&f, fd) == 0) {
 		r = read_segments(i, &f);
 		if (r == 0)
@@ -261,7 +261,7 @@ void image_drop(struct image *i)
 	i->cfi = NULL;
 	rows_fini(&i->go);
 	symbols_fini(&i->symbols);
-	table_fini(&i->facts);
+	table_fini(&i->answers);
 	i->cfi_tried = false;
 	i->symbols_tried = false;
 }
@@ -270,7 +270,7 @@ size_t image_bytes(const struct image *i)
 {
 	/* A slot of a table has a key and a value. */
 	return cfi_bytes(i->cfi) + i->go.bytes + i->symbols.bytes +
-	       (i->lines ? lines_bytes(i->lines) : 0) + i->facts.cap * 2 * sizeof(uint64_t);
+	       (i->lines ? lines_bytes(i->lines) : 0) + i->answers.cap * 2 * sizeof(uint64_t);
 }
 
 bool image_bias(const struct image *i, uint64_t map_start, uint64_t map_offset, uint64_t *ret)

@@ -100,7 +100,7 @@ struct image {
 	uint32_t lines_number; /* number of the file from which lines were read */
 	uint32_t names_number; /* of the debug file with the symbols; 0: image's own */
 	/* Results of analysing the machine code; code.c has the keys. */
-	struct table facts;
+	struct table answers;
 };
 
 /*
@@ -151,7 +151,7 @@ must_check int image_load_lines(struct image *i, int fd, clock_fn cpu_ns);
 /* Returns the stack switch whose function contains vaddr, or NULL. */
 const struct image_switch *image_switch_at(const struct image *i, uint64_t vaddr);
 
-/* Frees rows, symbols, lines and facts. */
+/* Frees rows, symbols, lines and answers. */
 void image_drop(struct image *i);
 
 /* Returns how many bytes of memory image_drop() would free. */

@@ -7,45 +7,45 @@
 #include "lib/unwind/x86_64/x86_64_path.h"
 
 /* Answers kept for one image. Above that all of them are forgotten. */
-#define FACTS_MAX (256u * 1024)
+#define ANSWERS_MAX (256u * 1024)
 
 /* The questions whose answers are kept with the image. An answer is a word. */
 enum code_question {
-	CODE_CALLS,	    /* the call before a return address */
-	CODE_STARTS,	    /* what the code at an address is */
-	CODE_VARYING,	    /* does the frame size of a function vary? */
-	CODE_JUMPS,	    /* does a function jump to another one? */
-	CODE_TAILS,	    /* the target of a function that is only a jump */
-	CODE_FUNCTIONS,	    /* the start of a function without a symbol */
-	CODE_PATHS,	    /* the path from an address to a ret */
-	CODE_HEIGHTS,	    /* the stack height at an instruction of a function */
-	CODE_INSTALLS,	    /* does the code install an exception handler? */
-	CODE_THREAD_STARTS, /* is a new thread there? */
+	CODE_CALLS,	       /* the call before a return address */
+	CODE_STARTS,	       /* what the code at an address is */
+	CODE_VARYING,	       /* does the frame size of a function vary? */
+	CODE_JUMPS,	       /* does a function jump to another one? */
+	CODE_TAILS,	       /* the target of a function that is only a jump */
+	CODE_FUNCTIONS,	       /* the start of a function without a symbol */
+	CODE_PATHS_TO_RET,     /* the path from an address to a ret */
+	CODE_PATHS_FROM_START, /* the path from a function's start to an instruction */
+	CODE_INSTALLS,	       /* does the code install an exception handler? */
+	CODE_THREAD_STARTS,    /* is a new thread there? */
 };
 
 /* An address, and the question that is asked about it. */
-struct code_at {
+struct code_query {
 	struct unwind_space *space;
 	struct space_mapping *mapping;
 	const struct map *map;
 	uint64_t vaddr;
-	uint64_t key; /* of the answer in image.facts */
+	uint64_t key; /* of the answer in image.answers */
 };
 
 /*
- * The answers to CODE_CALLS. Larger ones are FACT_N plus the target, relative to the image's
+ * The answers to CODE_CALLS. Larger ones are CALL_N plus the target, relative to the image's
  * base.
  */
-enum { FACT_UNKNOWN, FACT_NONE, FACT_NORETURN, FACT_INDIRECT, FACT_N };
+enum { CALL_UNKNOWN, CALL_NONE, CALL_NORETURN, CALL_INDIRECT, CALL_N };
 
 /* Bits of a key for the distance of two addresses: more than parts of a function are apart. */
 #define DISTANCE_BITS 28
 
 /* The answer to CODE_STARTS: these bits, and the frame size in words. */
-#define FACT_SIGRETURN	 1u
-#define FACT_HAS_FRAME	 2u
-#define FACT_STUB	 4u
-#define FACT_FRAME_SHIFT 3
+#define START_IS_SIGRETURN 1u
+#define START_HAS_FRAME	   2u
+#define START_IS_STUB	   4u
+#define START_FRAME_SHIFT  3
 
 /*
  * Bytes by which parts of a function overlap: at least the length of an instruction that changes
@@ -60,7 +60,7 @@ enum { FACT_UNKNOWN, FACT_NONE, FACT_NORETURN, FACT_INDIRECT, FACT_N };
  * file cannot be opened or read, this returns 0, and does not request the file again during the
  * public function that is running.
  */
-static size_t code_read(const struct code_at *c, uint64_t vaddr, uint8_t *bytes, size_t n)
+static size_t code_read(const struct code_query *c, uint64_t vaddr, uint8_t *bytes, size_t n)
 {
 	struct unwind_cache *cache = c->space->cache;
 	struct file_source source = space_source(c->space, c->map);
@@ -84,16 +84,16 @@ static size_t code_read(const struct code_at *c, uint64_t vaddr, uint8_t *bytes,
  * Keeps an answer. Answers are not kept during a public function in which some code could not be
  * read: that may be so for this target only, but all targets share the answers.
  */
-static void code_remember(const struct code_at *c, uint32_t fact)
+static void keep_answer(const struct code_query *c, uint32_t answer)
 {
 	struct unwind_cache *cache = c->space->cache;
-	struct table *t = &c->mapping->image->facts;
+	struct table *t = &c->mapping->image->answers;
 
 	if (cache->unread_at == cache->clock)
 		return;
-	if (t->used >= FACTS_MAX)
+	if (t->used >= ANSWERS_MAX)
 		table_clear(t);
-	if (table_put(t, c->key, fact) == 0)
+	if (table_put(t, c->key, answer) == 0)
 		cache->grown = true;
 }
 
@@ -112,13 +112,13 @@ static struct space_mapping *code_mapping(struct unwind_space *s, uint64_t addr,
 /*
  * Looks up the answer about addr or, for a question about two addresses, about addr and addr +
  * distance. Returns true if there is no answer yet: the caller finds it with *ret and passes it
- * to code_remember(). Otherwise *fact is the answer, or unchanged if the image cannot be read.
+ * to keep_answer(). Otherwise *answer is the kept answer, or unchanged if the image cannot be read.
  *
  * A key has 32 bits for the address and 28 for the distance. Beyond the first 4 GiB of an image,
  * or for addresses 128 MiB apart, there is no answer.
  */
-static bool code_ask(struct unwind_space *s, enum code_question question, uint64_t addr,
-		     uint64_t distance, struct code_at *ret, uint32_t *fact)
+static bool needs_answer(struct unwind_space *s, enum code_question question, uint64_t addr,
+			 uint64_t distance, struct code_query *ret, uint32_t *answer)
 {
 	const uint64_t half = UINT64_C(1) << (DISTANCE_BITS - 1);
 	const struct map *map;
@@ -130,7 +130,7 @@ static bool code_ask(struct unwind_space *s, enum code_question question, uint64
 	at = addr - m->bias - m->image->base;
 	if (at > UINT32_MAX || distance + half >= 2 * half)
 		return false;
-	*ret = (struct code_at){
+	*ret = (struct code_query){
 		.space = s,
 		.mapping = m,
 		.map = map,
@@ -138,11 +138,11 @@ static bool code_ask(struct unwind_space *s, enum code_question question, uint64
 		.key = ((uint64_t)question << 32 | at) << DISTANCE_BITS |
 		       (distance & (2 * half - 1)),
 	};
-	return !table_get(&m->image->facts, ret->key, fact);
+	return !table_get(&m->image->answers, ret->key, answer);
 }
 
 /* Finds the answer to CODE_CALLS. Returns false if the code cannot be read. */
-static bool read_call(const struct code_at *c, uint32_t *ret)
+static bool read_call(const struct code_query *c, uint32_t *ret)
 {
 	const uint64_t behind_it = c->vaddr + 1;
 	uint8_t code[CPU_CALL_MAX];
@@ -154,22 +154,22 @@ static bool read_call(const struct code_at *c, uint32_t *ret)
 	n = code_read(c, behind_it - sizeof(code), code, sizeof(code));
 	if (n < sizeof(code))
 		return false;
-	*ret = FACT_NONE;
+	*ret = CALL_NONE;
 	switch (cpu_call_before(code, n, &displacement)) {
 	case CPU_CALL_NONE:
 		n = code_read(c, behind_it, behind, sizeof(behind));
 		if (cpu_never_returns(behind, n))
-			*ret = FACT_NORETURN;
+			*ret = CALL_NORETURN;
 		break;
 	case CPU_CALL_DIRECT:
 		target = behind_it + (uint64_t)(int64_t)displacement - c->mapping->image->base +
-			 FACT_N;
+			 CALL_N;
 		/* A direct call stays within its file. */
-		if (target >= FACT_N && target <= UINT32_MAX)
+		if (target >= CALL_N && target <= UINT32_MAX)
 			*ret = (uint32_t)target;
 		break;
 	case CPU_CALL_INDIRECT:
-		*ret = FACT_INDIRECT;
+		*ret = CALL_INDIRECT;
 		break;
 	}
 	return true;
@@ -177,67 +177,68 @@ static bool read_call(const struct code_at *c, uint32_t *ret)
 
 enum code_call code_call_before(struct unwind_space *s, uint64_t addr, uint64_t *ret_target)
 {
-	uint32_t fact = FACT_UNKNOWN;
-	struct code_at c;
+	uint32_t answer = CALL_UNKNOWN;
+	struct code_query c;
 
-	if (code_ask(s, CODE_CALLS, addr - 1, 0, &c, &fact) && read_call(&c, &fact))
-		code_remember(&c, fact);
-	switch (fact) {
-	case FACT_UNKNOWN:
+	if (needs_answer(s, CODE_CALLS, addr - 1, 0, &c, &answer) && read_call(&c, &answer))
+		keep_answer(&c, answer);
+	switch (answer) {
+	case CALL_UNKNOWN:
 		return CODE_CALL_UNKNOWN;
-	case FACT_NONE:
+	case CALL_NONE:
 		return CODE_CALL_NONE;
-	case FACT_NORETURN:
+	case CALL_NORETURN:
 		return CODE_CALL_NORETURN;
-	case FACT_INDIRECT:
+	case CALL_INDIRECT:
 		return CODE_CALL_INDIRECT;
 	}
-	*ret_target = c.mapping->bias + c.mapping->image->base + (fact - FACT_N);
+	*ret_target = c.mapping->bias + c.mapping->image->base + (answer - CALL_N);
 	return CODE_CALL_DIRECT;
 }
 
-static uint32_t facts_at(struct unwind_space *s, uint64_t addr)
+/* Returns the answer to CODE_STARTS for addr. */
+static uint32_t start_answer(struct unwind_space *s, uint64_t addr)
 {
 	uint8_t code[CPU_PROLOGUE_MAX];
-	uint32_t fact = 0;
-	struct code_at c;
+	uint32_t answer = 0;
+	struct code_query c;
 	uint32_t size;
 	size_t n;
 
-	if (!code_ask(s, CODE_STARTS, addr, 0, &c, &fact))
-		return fact;
+	if (!needs_answer(s, CODE_STARTS, addr, 0, &c, &answer))
+		return answer;
 	n = code_read(&c, c.vaddr, code, sizeof(code));
 	if (cpu_is_sigreturn(code, n))
-		fact |= FACT_SIGRETURN;
+		answer |= START_IS_SIGRETURN;
 	if (cpu_is_stub(code, n))
-		fact |= FACT_STUB;
+		answer |= START_IS_STUB;
 	if (cpu_frame_size(code, n, &size) && size % 8 == 0 &&
-	    size / 8 <= UINT32_MAX >> FACT_FRAME_SHIFT)
-		fact |= FACT_HAS_FRAME | size / 8 << FACT_FRAME_SHIFT;
-	code_remember(&c, fact);
-	return fact;
+	    size / 8 <= UINT32_MAX >> START_FRAME_SHIFT)
+		answer |= START_HAS_FRAME | size / 8 << START_FRAME_SHIFT;
+	keep_answer(&c, answer);
+	return answer;
 }
 
 bool code_frame_size(struct unwind_space *s, uint64_t addr, uint32_t *ret_size)
 {
-	uint32_t fact = facts_at(s, addr);
+	uint32_t answer = start_answer(s, addr);
 
-	*ret_size = 8 * (fact >> FACT_FRAME_SHIFT);
-	return (fact & FACT_HAS_FRAME) != 0;
+	*ret_size = 8 * (answer >> START_FRAME_SHIFT);
+	return (answer & START_HAS_FRAME) != 0;
 }
 
 bool code_is_stub(struct unwind_space *s, uint64_t addr)
 {
-	return (facts_at(s, addr) & FACT_STUB) != 0;
+	return (start_answer(s, addr) & START_IS_STUB) != 0;
 }
 
 bool code_is_sigreturn(struct unwind_space *s, uint64_t addr)
 {
-	return (facts_at(s, addr) & FACT_SIGRETURN) != 0;
+	return (start_answer(s, addr) & START_IS_SIGRETURN) != 0;
 }
 
 /* Returns the size of the function at c in bytes, at most max. */
-static size_t function_size(const struct code_at *c, size_t max)
+static size_t function_size(const struct code_query *c, size_t max)
 {
 	const struct rows *rows = image_rows(c->mapping->image, c->vaddr);
 	size_t size = 0;
@@ -258,21 +259,21 @@ bool code_is_thread_start(struct unwind_space *s, uint64_t addr)
 {
 	uint8_t code[CPU_THREAD_START_MAX];
 	uint8_t before[CPU_THREAD_START_BEFORE];
-	uint32_t fact = 0;
-	struct code_at c;
+	uint32_t answer = 0;
+	struct code_query c;
 	size_t n, n_before;
 
-	if (!code_ask(s, CODE_THREAD_STARTS, addr, 0, &c, &fact))
-		return fact != 0;
+	if (!needs_answer(s, CODE_THREAD_STARTS, addr, 0, &c, &answer))
+		return answer != 0;
 	n = code_read(&c, c.vaddr, code, sizeof(code));
 	n_before = code_read(&c, c.vaddr - sizeof(before), before, sizeof(before));
-	fact = cpu_is_thread_start(before, n_before, code, n);
-	code_remember(&c, fact);
-	return fact != 0;
+	answer = cpu_is_thread_start(before, n_before, code, n);
+	keep_answer(&c, answer);
+	return answer != 0;
 }
 
 /* Reads the function in overlapping parts, so that no instruction is split in both. */
-static bool read_varies(const struct code_at *c, size_t size)
+static bool read_varies(const struct code_query *c, size_t size)
 {
 	uint8_t code[1024];
 	size_t n;
@@ -289,36 +290,36 @@ static bool read_varies(const struct code_at *c, size_t size)
 
 bool code_frame_varies(struct unwind_space *s, uint64_t addr, uint32_t *budget)
 {
-	uint32_t fact = true;
-	struct code_at c;
+	uint32_t answer = true;
+	struct code_query c;
 	size_t size;
 
-	if (!code_ask(s, CODE_VARYING, addr, 0, &c, &fact))
-		return fact != 0;
+	if (!needs_answer(s, CODE_VARYING, addr, 0, &c, &answer))
+		return answer != 0;
 	size = function_size(&c, CODE_FRAME_MAX);
 	if (size / FRAME_BYTES > *budget)
 		return true;
 	*budget -= (uint32_t)(size / FRAME_BYTES);
-	fact = size == 0 || size == CODE_FRAME_MAX || read_varies(&c, size);
-	code_remember(&c, fact);
-	return fact != 0;
+	answer = size == 0 || size == CODE_FRAME_MAX || read_varies(&c, size);
+	keep_answer(&c, answer);
+	return answer != 0;
 }
 
 bool code_jumps_to(struct unwind_space *s, uint64_t from, uint64_t to)
 {
 	uint8_t code[CPU_TAIL_MAX];
-	uint32_t fact = false;
-	struct code_at c;
+	uint32_t answer = false;
+	struct code_query c;
 	size_t n;
 
-	if (!code_ask(s, CODE_JUMPS, from, to - from, &c, &fact))
-		return fact != 0;
+	if (!needs_answer(s, CODE_JUMPS, from, to - from, &c, &answer))
+		return answer != 0;
 	n = function_size(&c, sizeof(code));
 	if (n > 0)
 		n = code_read(&c, c.vaddr, code, n);
-	fact = cpu_jumps_to(code, n, (int64_t)(to - from));
-	code_remember(&c, fact);
-	return fact != 0;
+	answer = cpu_jumps_to(code, n, (int64_t)(to - from));
+	keep_answer(&c, answer);
+	return answer != 0;
 }
 
 bool code_may_call(struct unwind_space *s, uint64_t ra, uint64_t pc, uint64_t max)
@@ -361,31 +362,32 @@ bool code_may_call(struct unwind_space *s, uint64_t ra, uint64_t pc, uint64_t ma
 
 /* Returns the target of a function that is only a jump, relative to base. 0: it is another
  * function. */
-static uint32_t tail_of(const struct code_at *c, const struct symbol *symbol)
+static uint32_t tail_of(const struct code_query *c, const struct symbol *symbol)
 {
 	uint8_t code[TAIL_MAX];
-	struct code_at tail;
-	uint32_t fact = 0;
+	struct code_query tail;
+	uint32_t answer = 0;
 	int32_t distance;
 	size_t n;
 
-	if (!code_ask(c->space, CODE_TAILS,
-		      c->mapping->bias + c->mapping->image->base + symbol->start, 0, &tail, &fact))
-		return fact;
+	if (!needs_answer(c->space, CODE_TAILS,
+			  c->mapping->bias + c->mapping->image->base + symbol->start, 0, &tail,
+			  &answer))
+		return answer;
 	n = code_read(&tail, tail.vaddr, code, symbol->size);
 	if (n == symbol->size && code[n - TAIL_SIZE] == 0xe9) {
 		memcpy(&distance, code + n - 4, sizeof(distance));
-		fact = symbol->start + (uint32_t)n + (uint32_t)distance;
+		answer = symbol->start + (uint32_t)n + (uint32_t)distance;
 	}
-	code_remember(&tail, fact);
-	return fact;
+	keep_answer(&tail, answer);
+	return answer;
 }
 
 /*
  * Returns the last target at or before c of the functions that are only a jump: the start of a
  * static function with an exported name (malloc of musl). 0: there is none near enough.
  */
-static uint32_t start_by_tail(const struct code_at *c)
+static uint32_t start_by_tail(const struct code_query *c)
 {
 	const struct symbols *symbols = &c->mapping->image->symbols;
 	const uint64_t at = c->vaddr - c->mapping->image->base;
@@ -409,10 +411,10 @@ uint64_t code_function(struct unwind_space *s, uint64_t addr, uint32_t *budget)
 	const struct map *map;
 	const struct space_mapping *m = code_mapping(s, addr, &map);
 	const struct image *image = m ? m->image : NULL;
-	struct code_at c;
+	struct code_query c;
 	const char *name;
 	uint64_t offset;
-	uint32_t fact = 0;
+	uint32_t answer = 0;
 	uint32_t cost;
 
 	if (!m)
@@ -421,20 +423,20 @@ uint64_t code_function(struct unwind_space *s, uint64_t addr, uint32_t *budget)
 		return addr - offset;
 	if (!image->symbols_tried || image->symbols.n > SYMBOLS_SEEN)
 		return 0;
-	if (code_ask(s, CODE_FUNCTIONS, addr, 0, &c, &fact)) {
+	if (needs_answer(s, CODE_FUNCTIONS, addr, 0, &c, &answer)) {
 		cost = (uint32_t)image->symbols.n * SYMBOL_COST;
 		if (cost > *budget)
 			return 0;
 		*budget -= cost;
-		fact = start_by_tail(&c);
-		code_remember(&c, fact);
+		answer = start_by_tail(&c);
+		keep_answer(&c, answer);
 	}
-	return fact > 0 ? m->bias + image->base + fact : 0;
+	return answer > 0 ? m->bias + image->base + answer : 0;
 }
 
 /*
- * The answer to CODE_PATHS and CODE_HEIGHTS: these bits, the offset of the return address in
- * words, and how many words below it the frame pointer is (0: it is not restored).
+ * The answer to CODE_PATHS_TO_RET and CODE_PATHS_FROM_START: these bits, the offset of the return
+ * address in words, and how many words below it the frame pointer is (0: it is not restored).
  */
 #define PATH_FOUND    1u
 #define PATH_HAS_CALL 2u
@@ -457,7 +459,7 @@ static size_t read_code(void *ctx, uint64_t vaddr, uint8_t *bytes, size_t n)
 	return code_read(ctx, vaddr, bytes, n);
 }
 
-static struct x86_64_code code_of(struct code_at *c, uint32_t budget)
+static struct x86_64_code code_of(struct code_query *c, uint32_t budget)
 {
 	return (struct x86_64_code){
 		.read = read_code,
@@ -470,19 +472,19 @@ static struct x86_64_code code_of(struct code_at *c, uint32_t budget)
  * Subtracts the cost, and keeps the answer. "No path" is not kept if the budget was too small for
  * a full search.
  */
-static void finish(const struct code_at *c, const struct x86_64_code *code, uint32_t fact,
+static void finish(const struct code_query *c, const struct x86_64_code *code, uint32_t answer,
 		   uint32_t *budget)
 {
 	*budget -= (uint32_t)min_u64(*budget, PATH_START + code->steps * PATH_STEP);
-	if (fact != 0 || code->steps < code->steps_max || code->steps_max == PATH_STEPS_MAX)
-		code_remember(c, fact);
+	if (answer != 0 || code->steps < code->steps_max || code->steps_max == PATH_STEPS_MAX)
+		keep_answer(c, answer);
 }
 
 /*
  * Returns true if the code passes main's result to exit(), or a thread function's result to the end
  * of the thread: the frame is the root.
  */
-static bool does_exit(const struct code_at *c)
+static bool does_exit(const struct code_query *c)
 {
 	static const char *const names[] = {"exit", "_exit", "pthread_exit", "__pthread_exit"};
 	uint8_t code[8];
@@ -506,7 +508,7 @@ static bool does_exit(const struct code_at *c)
 	return false;
 }
 
-static uint32_t fact_of_path(const struct x86_64_path *path)
+static uint32_t answer_of_path(const struct x86_64_path *path)
 {
 	uint32_t fp = path->fp == X86_64_PATH_FP_SAME ? 0 : (path->ra - path->fp) / 8;
 
@@ -514,18 +516,18 @@ static uint32_t fact_of_path(const struct x86_64_path *path)
 	       fp << PATH_FP_SHIFT;
 }
 
-static bool path_of_fact(uint32_t fact, struct code_path *ret)
+static bool path_of_answer(uint32_t answer, struct code_path *ret)
 {
-	const uint32_t fp = fact >> PATH_FP_SHIFT & PATH_FP_MASK;
-	const uint32_t ra = fact >> PATH_RA_SHIFT & PATH_RA_MASK;
+	const uint32_t fp = answer >> PATH_FP_SHIFT & PATH_FP_MASK;
+	const uint32_t ra = answer >> PATH_RA_SHIFT & PATH_RA_MASK;
 
 	*ret = (struct code_path){
 		.ra = 8 * ra,
 		.fp = fp > 0 ? 8 * (ra - fp) : X86_64_PATH_FP_SAME,
-		.has_call = (fact & PATH_HAS_CALL) != 0,
-		.exits = (fact & PATH_EXITS) != 0,
+		.has_call = (answer & PATH_HAS_CALL) != 0,
+		.exits = (answer & PATH_EXITS) != 0,
 	};
-	return (fact & PATH_FOUND) != 0;
+	return (answer & PATH_FOUND) != 0;
 }
 
 bool code_path_to_ret(struct unwind_space *s, uint64_t addr, uint32_t *budget,
@@ -533,18 +535,18 @@ bool code_path_to_ret(struct unwind_space *s, uint64_t addr, uint32_t *budget,
 {
 	struct x86_64_code code;
 	struct x86_64_path path;
-	uint32_t fact = 0;
-	struct code_at c;
+	uint32_t answer = 0;
+	struct code_query c;
 
-	if (!CPU_LINK_REGISTER && code_ask(s, CODE_PATHS, addr, 0, &c, &fact)) {
+	if (!CPU_LINK_REGISTER && needs_answer(s, CODE_PATHS_TO_RET, addr, 0, &c, &answer)) {
 		code = code_of(&c, *budget);
 		if (x86_64_path_to_ret(&code, c.vaddr, &path))
-			fact = fact_of_path(&path);
+			answer = answer_of_path(&path);
 		if (does_exit(&c))
-			fact |= PATH_EXITS;
-		finish(&c, &code, fact, budget);
+			answer |= PATH_EXITS;
+		finish(&c, &code, answer, budget);
 	}
-	return path_of_fact(fact, ret);
+	return path_of_answer(answer, ret);
 }
 
 bool code_path_from_start(struct unwind_space *s, uint64_t from, uint64_t to, uint32_t *budget,
@@ -552,27 +554,28 @@ bool code_path_from_start(struct unwind_space *s, uint64_t from, uint64_t to, ui
 {
 	struct x86_64_code code;
 	struct x86_64_path path;
-	uint32_t fact = 0;
-	struct code_at c;
+	uint32_t answer = 0;
+	struct code_query c;
 
-	if (!CPU_LINK_REGISTER && code_ask(s, CODE_HEIGHTS, from, to - from, &c, &fact)) {
+	if (!CPU_LINK_REGISTER &&
+	    needs_answer(s, CODE_PATHS_FROM_START, from, to - from, &c, &answer)) {
 		code = code_of(&c, *budget);
 		if (x86_64_path_from_start(&code, c.vaddr, c.vaddr + (to - from), &path))
-			fact = fact_of_path(&path);
-		finish(&c, &code, fact, budget);
+			answer = answer_of_path(&path);
+		finish(&c, &code, answer, budget);
 	}
-	return path_of_fact(fact, ret);
+	return path_of_answer(answer, ret);
 }
 
 bool code_installs_handler(struct unwind_space *s, uint64_t addr)
 {
 	uint8_t code[X86_64_INSTALLS_MAX];
-	uint32_t fact = false;
-	struct code_at c;
+	uint32_t answer = false;
+	struct code_query c;
 
-	if (code_ask(s, CODE_INSTALLS, addr, 0, &c, &fact)) {
-		fact = x86_64_installs_handler(code, code_read(&c, c.vaddr, code, sizeof(code)));
-		code_remember(&c, fact);
+	if (needs_answer(s, CODE_INSTALLS, addr, 0, &c, &answer)) {
+		answer = x86_64_installs_handler(code, code_read(&c, c.vaddr, code, sizeof(code)));
+		keep_answer(&c, answer);
 	}
-	return fact != 0;
+	return answer != 0;
 }

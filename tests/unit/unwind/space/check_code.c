@@ -145,8 +145,8 @@ TEST(the_table_of_answers_has_a_secret_seed)
 	struct image *i = pc_info_at(space, CODE + STATIC)->image;
 
 	ck_assert(code_is_sigreturn(space, CODE + TRAP));
-	ck_assert_uint_eq(i->facts.used, 1);
-	ck_assert_uint_eq(i->facts.seed, options.hash_seed);
+	ck_assert_uint_eq(i->answers.used, 1);
+	ck_assert_uint_eq(i->answers.seed, options.hash_seed);
 	image_drop(i);
-	ck_assert_uint_eq(i->facts.seed, options.hash_seed);
+	ck_assert_uint_eq(i->answers.seed, options.hash_seed);
 }
