@@ -52,10 +52,8 @@ static const struct {
 
 static const struct limitation no_getfd = {
 	"pidfd_getfd(2)",
-	"calls on sockets that are interrupted by a sample may return less "
-	"than "
-	"they were asked for, and their timeouts (SO_RCVTIMEO, SO_SNDTIMEO) "
-	"begin anew",
+	"calls on sockets that are interrupted by a sample may return less than they were asked "
+	"for, and their timeouts (SO_RCVTIMEO, SO_SNDTIMEO) begin anew",
 	"systemd-nspawn: --system-call-filter=pidfd_getfd",
 };
 

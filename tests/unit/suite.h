@@ -45,25 +45,25 @@ void suite_add(struct suite_entry *entry);
 #define TEST(name)		 TESTS(name, 1)
 #define TEST_IF(name, condition) TESTS(name, (condition) ? 1 : 0)
 
-/* Fails unless what is called returns 0, as all that can fail does. */
+/* Fails the test unless the call returns 0. Functions that can fail return 0 or -errno. */
 #define OK(call) ck_assert_int_eq(call, 0)
 
-/* A text has another in it, or has not; a failure shows both. */
+/* Check that text contains part, or does not; a failure shows both texts. */
 #define HAS(text, part)	  ck_assert_msg(strstr(text, part) != NULL, "no \"%s\" in: %s", part, text)
 #define LACKS(text, part) ck_assert_msg(strstr(text, part) == NULL, "\"%s\" in: %s", part, text)
 
-/* A file in memory with this text, at whose end its offset is. */
+/* Makes a memfd with this text; its offset is at the end. The caller closes it. */
 int suite_file(const char *text);
 
-/* An empty directory for the test; it ends with the test, whatever is in it. */
+/* Returns the path of an empty directory, which is removed with its contents after the test. */
 const char *suite_directory(void);
 
-/* The path of build/targets/NAME, of the build that the test program is of. */
+/* Writes the path of targets/NAME in the build directory that contains the test program. */
 void suite_target(const char *name, char *path, size_t size);
 
 /*
- * The tests that follow in the file begin with set_up and end with tear_down,
- * in the process of each; NULL: with nothing.
+ * For the tests that follow in the file: set_up runs before each test and tear_down
+ * after it, in the process of the test. NULL: nothing runs.
  */
 #define FIXTURE(set_up, tear_down)	    FIXTURE_AT(set_up, tear_down, __LINE__)
 #define FIXTURE_AT(set_up, tear_down, line) FIXTURE_OF_LINE(set_up, tear_down, line)
@@ -77,10 +77,9 @@ void suite_target(const char *name, char *path, size_t size);
 	}
 
 /*
- * False where pidfd_getfd(2) is refused, as by the filter of system calls of
- * systemd-nspawn. The tests that need it are left out then: the program says so
- * in its last line, and its status is that of a skipped test, unless a test
- * fails.
+ * Returns false if pidfd_getfd(2) is refused, as by the seccomp filter of systemd-nspawn.
+ * The caller leaves out the tests that need the call. The program then prints that in its
+ * last line, and has the exit status of a skipped test, unless a test fails.
  */
 bool suite_has_getfd(void);
 
