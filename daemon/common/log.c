@@ -143,7 +143,7 @@ LOG_FUNCTION(log_error, LEVEL_ERROR, true, true)
 LOG_FUNCTION(log_warning, LEVEL_WARNING, true, true)
 LOG_FUNCTION(log_debug, LEVEL_DEBUG, log_debugging, false)
 
-void log_listed(bool is_warning, const char *format, ...)
+void log_list_entry(bool is_warning, const char *format, ...)
 {
 	va_list args;
 

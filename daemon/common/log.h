@@ -38,7 +38,7 @@ void log_warning(const char *format, ...) printf_like(1, 2);
 void log_debug(const char *format, ...) printf_like(1, 2);
 
 /* Logs an entry of a finite list, such as the faults of a file: never suppressed. */
-void log_listed(bool is_warning, const char *format, ...) printf_like(2, 3);
+void log_list_entry(bool is_warning, const char *format, ...) printf_like(2, 3);
 
 /*
  * Logs the number of suppressed lines of each kind whose window (log_limit.h) is over. A loop that

@@ -80,7 +80,7 @@ void config_faults_log(struct config_faults *f)
 
 	for (size_t i = 0; i < f->n; i++) {
 		logged += !f->v[i].is_warning;
-		log_listed(f->v[i].is_warning, "%s", f->v[i].text);
+		log_list_entry(f->v[i].is_warning, "%s", f->v[i].text);
 	}
 	if (f->n_errors > logged)
 		log_error("and %zu more faults", f->n_errors - logged);

@@ -358,7 +358,7 @@ static int ask(struct search *search, int fd, const uint32_t *locations, size_t 
 		*ret_why = "cannot be read: sentry-profd-unwind has died reading it";
 	} else if (verdict == SYMBOLIZE_NO_NAMES && !image->is_nameless) {
 		image->is_nameless = true;
-		log_listed(true, "%s %s", image->path, why(verdict));
+		log_list_entry(true, "%s %s", image->path, why(verdict));
 	}
 	return 0;
 }
@@ -386,7 +386,8 @@ static int ask_image(struct symbolizer *s, const uint32_t *locations, size_t n)
 		if (first == NULL)
 			first = reason;
 	}
-	log_listed(true, "%s%s%s", image->path, strncmp(first, "is ", 3) == 0 ? " " : ": ", first);
+	log_list_entry(true, "%s%s%s", image->path, strncmp(first, "is ", 3) == 0 ? " " : ": ",
+		       first);
 	return 0;
 }
 
