@@ -35,7 +35,7 @@ const char *control_client_path(const char *given);
  * if the daemon has not answered for a minute.
  */
 must_check int control_client_open(const char *path, bool is_quiet, struct control_client *ret);
-/* As control_client_open(), quiet, with another number of seconds to wait for an answer. */
+/* The same, quiet, with a timeout of this number of seconds for each answer. */
 must_check int control_client_open_briefly(const char *path, unsigned int seconds,
 					   struct control_client *ret);
 void control_client_close(struct control_client *c);

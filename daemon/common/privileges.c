@@ -127,7 +127,8 @@ int privileges_drop(uint32_t uid, uint32_t gid, capability_set keep, bool dumpab
 	r = bounding_limit(0);
 	if (r < 0)
 		return r;
-	/* Without this, leaving uid 0 empties the permitted set (capabilities(7)). */
+	/* Without PR_SET_KEEPCAPS a change from uid 0 empties the permitted set (capabilities(7)).
+	 */
 	if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0)
 		return -errno;
 	r = change_ids(uid, gid);

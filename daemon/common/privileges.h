@@ -17,7 +17,7 @@
 typedef uint64_t capability_set;
 #define CAPABILITY(name) (UINT64_C(1) << (name))
 
-/* In place of a user id or a group id: the process keeps the one that it has. */
+/* As a uid or gid argument: the process keeps its user or group. */
 #define PRIVILEGES_KEEP_ID UINT32_MAX
 
 /*

@@ -279,7 +279,7 @@ int sandbox_enter(enum sandbox sandbox, bool kill, int write_dir)
 	/* The caller has set no_new_privs. */
 	if (f.error == 0)
 		f.error = seccomp_attr_set(f.ctx, SCMP_FLTATR_CTL_NNP, 0);
-	/* Without this, libseccomp reports every error of the kernel as ECANCELED. */
+	/* SYSRAWRC: otherwise libseccomp reports every error of the kernel as ECANCELED. */
 	if (f.error == 0)
 		f.error = seccomp_attr_set(f.ctx, SCMP_FLTATR_API_SYSRAWRC, 1);
 	add_common(&f);

@@ -46,7 +46,7 @@
 
 #define CONFIG_RATE_MAX_HZ	 1000
 #define CONFIG_CHUNK_MAX_SECONDS 60
-/* In percent of one processor: a hundred processors. */
+/* The largest CPU budget, in percent of one processor: a hundred processors. */
 #define CONFIG_CPU_BUDGET_MAX 10000
 
 enum lifecycle { LIFECYCLE_MANUAL, LIFECYCLE_TRACE };

@@ -33,7 +33,7 @@ struct config_text {
 	enum config_place place;
 	const char *bytes;
 	size_t size;
-	uint32_t mode, uid; /* of the file: they say who may see a DSN in it */
+	uint32_t mode, uid; /* of the file, for config_check_mode() */
 };
 
 /* Adds the sections of one file to c. config_load() calls it for each file. */

@@ -12,7 +12,7 @@
 
 #include "daemon/common/privileges.h"
 
-/* What act_as_restore() restores. */
+/* The state that act_as_restore() restores. */
 struct act_as {
 	capability_set effective;
 	int death_signal; /* cleared by a change of the user: prctl(2), PR_SET_PDEATHSIG */

@@ -19,7 +19,7 @@
 
 #define COPY_BLOCK 65536
 
-/* Of fs/fuse, fs/smb, fs/9p, fs/ceph: <linux/magic.h> of older headers lacks them. */
+/* From fs/fuse, fs/smb, fs/9p and fs/ceph: older versions of <linux/magic.h> lack these numbers. */
 #ifndef FUSE_SUPER_MAGIC
 #define FUSE_SUPER_MAGIC 0x65735546
 #endif

@@ -33,7 +33,7 @@ struct peer {
 };
 
 /*
- * Identifies the peer of fd, a connected socket. own_uid: the user of the daemon, who counts
+ * Identifies the peer of fd, a connected socket. own_uid: the daemon's user, which counts
  * as an operator. Returns 0, or an error of getsockopt(2), negative.
  *
  * Before Linux 6.5 the kernel gives no pidfd of the peer. If the peer ends between

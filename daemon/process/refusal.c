@@ -18,7 +18,7 @@
 	"it does, if that daemon has a socket"
 
 /*
- * Returns Yama's scope. 1: only ancestors and root may trace; 2: only root; 3: nobody
+ * Returns Yama's scope. 1: only ancestors and root may trace; 2: only root; 3: no process
  * (Documentation/admin-guide/LSM/Yama.rst).
  */
 static char yama_scope(void)

@@ -7,7 +7,7 @@
 #include "daemon/common/pem.h"
 #include "daemon/msg/msg_ship.h"
 
-/* By pread(2): an earlier ship has moved the offset, which the descriptors share. */
+/* Uses pread(2), because an earlier ship has moved the offset, which the descriptors share. */
 static int read_file(struct buf *b, int fd)
 {
 	char bytes[8192];

@@ -40,7 +40,7 @@ static struct spool_dirs spool_dirs;
 static struct certificates renewed;
 static bool has_renewed;
 static uint64_t last_seq;
-/* What the broker knows. */
+/* The last values that were reported to the broker. */
 static uint64_t reported_limit_ns;
 static int64_t reported_clock_s;
 

@@ -98,7 +98,7 @@ struct expiry {
 	size_t n;	    /* files that were removed */
 };
 
-/* By a path from the spool's directory: ship's seccomp filter permits no other descriptor. */
+/* The path is relative to the spool's directory: ship's seccomp filter permits no other one. */
 static bool remove_old(void *ctx, int dir_fd, const char *name, const struct spool_entry *e)
 {
 	const struct expiry *x = ctx;

@@ -39,7 +39,7 @@ static bool is_running(struct state *s, const struct protocol_page *page)
 {
 	if (!page->is_sampled)
 		return false;
-	/* In any other state a start has no effect now. */
+	/* A start has no effect in any other state. */
 	if (page->state != PROTOCOL_PROFILING && page->state != PROTOCOL_STOPPED)
 		return false;
 	if (page->lifecycle == PROTOCOL_TRACE)

@@ -65,7 +65,7 @@ struct state {
 
 	/* Only for the thread that has entered the state. */
 	int fd; /* the socket's descriptor + 1; 0: none */
-	/* Of the socket, to notice that the program has closed or replaced the descriptor. */
+	/* The identity of the socket: shows whether the program has closed or replaced fd. */
 	dev_t dev;
 	ino_t ino;
 	uint32_t last_sent; /* n_commands when the last command was sent on this connection */
@@ -103,9 +103,9 @@ uint64_t state_now_ns(void);
 void state_do_work(struct state *s, void (*work)(struct state *s));
 
 /*
- * For work other than state_do_work(): state_enter() returns true if no other thread has entered
- * the state; the caller must then call state_leave(), which calls work(s) if it has been requested
- * meanwhile.
+ * For a caller that uses the state without state_do_work(): state_enter() returns true if no other
+ * thread has entered the state. The caller must then call state_leave(), which calls work(s) if
+ * state_do_work() has been called meanwhile.
  */
 bool state_enter(struct state *s);
 void state_leave(struct state *s, void (*work)(struct state *s));

@@ -74,7 +74,7 @@ must_check int package_compress(const struct package *p, int64_t sent_at_us,
  * Reads an envelope from fd, a file that package_compress() made with ENVELOPE_NOT_SENT and gzip,
  * adds sent_at and the report (unless that is NULL), and appends it, compressed by how, to *ret.
  * Returns 0; -E2BIG if *ret would exceed its limit; -EFBIG if the file decompresses to more than
- * PACKAGE_UNPACKED_MAX; -EBADMSG if the file is no such envelope; -ENOMEM; or the error of
+ * PACKAGE_UNPACKED_MAX; -EBADMSG if the file is no envelope; -ENOMEM; or the error of
  * pread(2). After an error *ret has a part of the envelope.
  */
 must_check int package_stamp(int fd, enum compression how, int64_t sent_at_us,

@@ -12,7 +12,7 @@
 #include "lib/base/array.h"
 #include "lib/base/digits.h"
 
-/* What is appended to the name of a file that is set aside. */
+/* The suffix that a file gets when it is set aside. */
 #define ASIDE ".bad"
 
 static const char *const suffixes[ENVELOPE_KIND_N] = {

@@ -87,7 +87,7 @@ enum spool_event {
 typedef void (*spool_event_fn)(void *ctx, enum spool_event event, const char *name, int error);
 
 struct spool_options {
-	int dir_fd; /* stays the caller's, who keeps it open until spool_free */
+	int dir_fd; /* the caller's; must stay open until spool_free() */
 	struct spool_limits limits;
 	spool_event_fn event;
 	void *ctx;

@@ -1,6 +1,6 @@
 /*
- * What ship does for its broker, as a process: results of envelopes, limits, client reports, its
- * end. tests/integration/test_delivery_*.py has the answers and failures of servers.
+ * Tests of ship as a process, with the test as its broker: results of envelopes, limits, client
+ * reports, its end. tests/integration/test_delivery_*.py has the answers and failures of servers.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -140,7 +140,7 @@ TEST(no_envelope_is_sent_during_a_rate_limit)
 	assert_limited(UINT64_C(24) * 3600);
 }
 
-/* Where V1 profiles are made, only limits on these are reported. */
+/* A ship for V1 profiles reports only rate limits on these. */
 TEST(reports_limits_of_v1)
 {
 	start("{\"headers\": {\"X-Sentry-Rate-Limits\": "
@@ -245,7 +245,7 @@ TEST(envelopes_after_the_deadline_are_logged_in_one_line)
 	char dsn[64];
 	int listening = stall(dsn);
 
-	/* Nothing listens, but the port stays bound. */
+	/* No process listens, but the port stays bound. */
 	OK(shutdown(listening, SHUT_RDWR));
 	start_ship();
 	send_dsn(dsn);

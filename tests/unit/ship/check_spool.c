@@ -244,7 +244,7 @@ TEST(old_envelopes_are_removed)
 	spool_expire(spool, NOW_MS + AGE_MS + 1);
 	ck_assert_uint_eq(events[SPOOL_EXPIRED], 1);
 	check_oldest(MINE, 1);
-	/* Also when the spool is opened. */
+	/* spool_new() removes old envelopes, too. */
 	open_at(NOW_MS + AGE_MS + 2);
 	ck_assert_uint_eq(events[SPOOL_EXPIRED], 1);
 	ck_assert_uint_eq(each_name(NULL), 0);

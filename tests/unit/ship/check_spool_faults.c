@@ -152,7 +152,8 @@ static void fail_here(struct spool *s, int socket)
 	_exit(0);
 }
 
-/* Returns the process and the descriptor of its questions; 0: the kernel has no such filter. */
+/* Starts the process. Returns its pid, and the descriptor by which the filter asks the test; 0: the
+ * kernel has no such filter. */
 static pid_t begin(int *ret_listener)
 {
 	struct spool *s = open_spool();

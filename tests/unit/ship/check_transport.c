@@ -31,7 +31,7 @@ static void setup(void)
 {
 	struct gzip g;
 
-	/* Without the proxy of this machine. */
+	/* The tests use no proxy of this machine. */
 	unsetenv("http_proxy");
 	unsetenv("https_proxy");
 	unsetenv("all_proxy");
@@ -380,7 +380,7 @@ TEST(uses_the_proxy_of_the_environment)
 
 TEST(no_proxy_excludes_a_host_from_the_proxy)
 {
-	/* Nothing listens at that address. */
+	/* No process listens at the proxy's address. */
 	setenv("http_proxy", "http://127.0.0.1:1", 1);
 	setenv("no_proxy", "example.org,localhost", 1);
 	start(NULL, plain);

@@ -1,4 +1,4 @@
-/* What ship learns from the server's answers: rate limits, backoff, the clocks. */
+/* The state that ship keeps of a server: rate limits, backoff, the difference of the clocks. */
 #include "daemon/ship/destination.h"
 
 #include <time.h>

@@ -27,7 +27,7 @@
 #endif
 #define RSS_MAX_BYTES (UINT64_C(32) << 20)
 
-/* In memory: the tests make and remove thousands of files a second. */
+/* The spool is in memory, since the tests make and remove thousands of files a second. */
 static char path[] = "/dev/shm/check_outbox.XXXXXX";
 static int dir;
 static struct sink sink;
@@ -309,7 +309,7 @@ TESTS(losses_are_counted_by_kind, ENVELOPE_KIND_N)
 		ck_assert_uint_eq(lost(other, (enum client_report_reason)i), 0);
 }
 
-/* Without a disk the queue is filled; envelopes that do not fit are counted as lost. */
+/* Envelopes that do not fit into the queue are counted as lost. */
 TEST(envelopes_wait_in_memory_while_the_disk_fails)
 {
 	const unsigned int n = QUEUE_MAX + 10;
@@ -346,7 +346,7 @@ TEST(a_refused_report_is_sent_again)
 	bring_up();
 	outbox_count_lost(&outbox, ENVELOPE_CHUNK, CLIENT_REPORT_INSUFFICIENT_DATA, 3);
 	for (unsigned int n = 0; n < 3; n++) {
-		/* As if half a minute had passed. */
+		/* Makes the report due: half a minute has passed since the last one. */
 		outbox.destination.reports.last_ns = 0;
 		add(ENVELOPE_CHUNK, n);
 		turn_until_idle();
@@ -363,7 +363,7 @@ TEST(no_report_is_due_if_reports_are_turned_off)
 {
 	outbox.destination.no_reports = true;
 	outbox_count_lost(&outbox, ENVELOPE_CHUNK, CLIENT_REPORT_NETWORK_ERROR, 1);
-	/* As if a minute had passed. */
+	/* Makes the report due: a minute has passed since the last one. */
 	outbox.destination.reports.last_ns = 0;
 	outbox_step(&outbox);
 	ck_assert_int_eq(outbox_wait_ms(&outbox), -1);
@@ -401,7 +401,7 @@ TEST(a_probe_waits_for_the_request_in_flight)
 	ck_assert_uint_eq(sink.shared->connections, 1);
 }
 
-/* Nothing listens; and a server that has set a limit on everything is not asked. */
+/* No process listens; or the server has set a limit on everything, and gets no request. */
 TEST(a_probe_ends_even_without_an_answer)
 {
 	n_probed = 0;
