@@ -11,8 +11,8 @@
 
 #include "daemon/broker/command.h"
 #include "daemon/broker/control/requests.h"
+#include "daemon/broker/output_conversion.h"
 #include "daemon/broker/parts/parts.h"
-#include "daemon/broker/picture.h"
 #include "daemon/broker/report/notify.h"
 #include "daemon/broker/report/progress.h"
 
@@ -20,12 +20,12 @@ struct broker {
 	struct parts parts;
 	struct requests requests;
 	struct command command;
-	struct picture picture;
+	struct output_conversion conversion;
 	struct progress progress;
 	struct notify notify;
-	int stats_fd;	       /* the file of --stats; -1: none */
-	uint64_t second_ns;    /* when turn.c last called each_second() */
-	size_t tables_awaited; /* MSG_TABLE messages without an answer (finish.c) */
+	int stats_fd;		 /* the file of --stats; -1: none */
+	uint64_t each_second_ns; /* when each_second() of turn.c last ran, by clock_mono_ns() */
+	size_t tables_awaited;	 /* MSG_TABLE messages without an answer (finish.c) */
 };
 
 #endif

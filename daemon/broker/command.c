@@ -40,7 +40,7 @@ __attribute__((noreturn)) static void not_started(const char *what)
 }
 
 /* Changes the user as su(1) does without "-": the rest of the environment stays the caller's. */
-static void become(const char *user)
+static void change_user(const char *user)
 {
 	struct passwd *entry;
 
@@ -63,7 +63,7 @@ static void become(const char *user)
 }
 
 /* Returns 0 if path can be executed, or a positive errno. */
-static int look_at(const char *path, struct stat *ret)
+static int check_executable(const char *path, struct stat *ret)
 {
 	if (stat(path, ret) < 0)
 		return errno;
@@ -87,7 +87,7 @@ static int search(const char *name, char ret[PATH_MAX], struct stat *ret_file)
 		const size_t n = strcspn(at, ":");
 		const int length =
 			snprintf(ret, PATH_MAX, "%.*s%s%s", (int)n, at, n == 0 ? "./" : "/", name);
-		int r = length < PATH_MAX ? look_at(ret, ret_file) : ENAMETOOLONG;
+		int r = length < PATH_MAX ? check_executable(ret, ret_file) : ENAMETOOLONG;
 
 		if (r == 0)
 			return 0;
@@ -109,7 +109,7 @@ __attribute__((noreturn)) static void cannot_execute(const char *name, int error
 	_exit(error == ENOENT ? COMMAND_NOT_FOUND : COMMAND_NO_EXEC);
 }
 
-static void find(const char *name, char ret[PATH_MAX], struct stat *ret_file)
+static void find_executable(const char *name, char ret[PATH_MAX], struct stat *ret_file)
 {
 	int error;
 
@@ -118,7 +118,7 @@ static void find(const char *name, char ret[PATH_MAX], struct stat *ret_file)
 	else if (snprintf(ret, PATH_MAX, "%s", name) >= PATH_MAX)
 		error = ENAMETOOLONG;
 	else
-		error = look_at(ret, ret_file);
+		error = check_executable(ret, ret_file);
 	if (error != 0)
 		cannot_execute(name, error);
 }
@@ -132,7 +132,7 @@ static bool gives_privileges(const char *path, const struct stat *file)
 	       getxattr(path, FILE_CAPABILITIES, NULL, 0) > 0;
 }
 
-__attribute__((noreturn)) static void run(int fd, char **argv, const char *user)
+__attribute__((noreturn)) static void run_child(int fd, char **argv, const char *user)
 {
 	struct ready ready = {.is_privileged = false};
 	char path[PATH_MAX], go;
@@ -144,8 +144,8 @@ __attribute__((noreturn)) static void run(int fd, char **argv, const char *user)
 	 */
 	(void)prctl(PR_SET_PTRACER, getppid(), 0, 0, 0);
 	if (user != NULL)
-		become(user);
-	find(argv[0], path, &file);
+		change_user(user);
+	find_executable(argv[0], path, &file);
 	ready.is_privileged = gives_privileges(path, &file);
 	if (send(fd, &ready, sizeof(ready), MSG_NOSIGNAL) < 0)
 		_exit(COMMAND_NOT_STARTED);
@@ -178,7 +178,7 @@ void command_fork(struct command *c, char **argv, const char *user)
 		not_started("fork");
 	if (c->pid == 0) {
 		close_fd(&pair[0]);
-		run(pair[1], argv, user);
+		run_child(pair[1], argv, user);
 	}
 	close_fd(&pair[1]);
 	c->go_fd = pair[0];
@@ -232,14 +232,14 @@ void command_warn(const struct command *c, const struct options *o)
 		    o->command[0]);
 }
 
-static void release(struct command *c)
+static void send_go(struct command *c)
 {
 	/* If this fails, the child has ended, which sigchld.c reports. */
 	(void)!send(c->go_fd, "", 1, MSG_NOSIGNAL);
 	close_fd(&c->go_fd);
 }
 
-void command_give_up(struct command *c)
+void command_cancel(struct command *c)
 {
 	close_fd(&c->go_fd);
 }
@@ -249,10 +249,10 @@ void command_check(struct command *c, struct targets *ts)
 	const struct instance *i = command_is_held(c) ? instance_of_pid(ts, c->pid) : NULL;
 
 	/* While a rate limit holds, the command runs without a profile. */
-	if (i != NULL && (i->was_attached || limit_holds(i->ship)))
-		release(c);
+	if (i != NULL && (i->was_attached || limit_stops_sampling(i->ship)))
+		send_go(c);
 	else if (i != NULL && i->obstacle == INSTANCE_LEFT_OUT)
-		command_give_up(c);
+		command_cancel(c);
 	if (!command_is_held(c))
 		ts->held_pid = 0;
 }
@@ -263,12 +263,12 @@ void command_check(struct command *c, struct targets *ts)
  * If another process has sent the signal to the group, the command gets it twice; the broker
  * cannot detect that.
  */
-static bool is_to_be_handed_on(const struct command *c, const struct signalfd_siginfo *info)
+static bool is_to_be_forwarded(const struct command *c, const struct signalfd_siginfo *info)
 {
 	return info->ssi_code <= 0 && (int32_t)info->ssi_pid != c->pid;
 }
 
-bool command_takes(const struct command *c, const struct signalfd_siginfo *info)
+bool command_handle_signal(const struct command *c, const struct signalfd_siginfo *info)
 {
 	if (c->pid == 0 || c->has_ended)
 		return false;
@@ -277,7 +277,7 @@ bool command_takes(const struct command *c, const struct signalfd_siginfo *info)
 	case SIGQUIT:
 	case SIGTERM:
 	case SIGHUP:
-		if (is_to_be_handed_on(c, info))
+		if (is_to_be_forwarded(c, info))
 			(void)kill(c->pid, (int)info->ssi_signo);
 		return true;
 	case SIGTSTP:
@@ -293,7 +293,7 @@ static bool is_of_terminal(int signal)
 	return signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
 }
 
-void command_look(const struct command *c, struct state *s)
+void command_check_stopped(const struct command *c, struct state *s)
 {
 	siginfo_t info = {.si_pid = 0};
 
@@ -303,23 +303,23 @@ void command_look(const struct command *c, struct state *s)
 		return;
 	/* The broker stops, too, so that a shell that waits for it notices. */
 	if (info.si_code == CLD_STOPPED && is_of_terminal(info.si_status))
-		s->pause_asked = true;
+		s->pause_requested = true;
 	else if (info.si_code == CLD_CONTINUED)
-		s->pause_asked = false;
+		s->pause_requested = false;
 }
 
 void command_ended(struct command *c, int status)
 {
 	c->has_ended = true;
 	c->status = status;
-	command_give_up(c);
+	command_cancel(c);
 }
 
 int command_abandon(struct command *c)
 {
 	int status;
 
-	command_give_up(c);
+	command_cancel(c);
 	while (!c->has_ended && waitpid(c->pid, &status, 0) < 0)
 		if (errno != EINTR)
 			return COMMAND_NOT_STARTED;

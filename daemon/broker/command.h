@@ -30,9 +30,10 @@ struct targets;
 #define COMMAND_NO_EXEC	    126 /* the file exists and cannot be executed */
 #define COMMAND_NOT_FOUND   127
 
+/* Without a command, pid is 0 and go_fd -1. */
 struct command {
-	int32_t pid; /* 0: there is no command */
-	/* The broker's end of the child's socket; -1: the child has been told what to do. */
+	int32_t pid;
+	/* The broker's end of the child's socket; -1: the child has its order, or ends. */
 	int go_fd;
 	bool is_privileged; /* execve(2) would change the user, the group or the capabilities */
 	bool has_ended;
@@ -72,33 +73,35 @@ static inline bool command_is_held(const struct command *c)
 }
 
 /*
- * To be called at every turn. When capture has attached to the child, or a rate limit holds for
- * its server, orders the child to execute the command. If capture cannot attach, the child exits
- * with COMMAND_NOT_STARTED.
+ * Orders the child to execute the command, once capture has attached to it. While a rate limit of
+ * its server lasts, capture does not attach: then the command is executed at once, and profiled
+ * after the limit. If capture cannot attach, the child exits with COMMAND_NOT_STARTED. Called at
+ * every turn.
  */
 void command_check(struct command *c, struct targets *ts);
 
-/* A child that still waits exits with COMMAND_NOT_STARTED. */
-void command_give_up(struct command *c);
+/* Closes the child's socket: a child that still waits exits with COMMAND_NOT_STARTED. */
+void command_cancel(struct command *c);
 
 /*
- * Handles a signal that the broker has received. Returns true if the broker has to do nothing
- * else: the command runs, and either the terminal has sent the signal to the command as well, or
+ * Handles a signal that the broker has received. Returns true if the signal is for the command
+ * alone: the command runs, and either the terminal has sent the signal to the command as well, or
  * this function has forwarded it.
  */
-must_check bool command_takes(const struct command *c, const struct signalfd_siginfo *info);
+must_check bool command_handle_signal(const struct command *c, const struct signalfd_siginfo *info);
 
 /*
  * To be called after a SIGCHLD: if the terminal has stopped or continued the command, sets or
- * clears s->pause_asked.
+ * clears s->pause_requested.
  */
-void command_look(const struct command *c, struct state *s);
+void command_check_stopped(const struct command *c, struct state *s);
 
 /* Records that the command has ended, with this status of wait(2). */
 void command_ended(struct command *c, int status);
 
 /* Returns the exit status of a command that has ended: its own, or 128 + n after signal n. */
 int command_exit_status(const struct command *c);
+
 /*
  * Waits for the end of the command and returns command_exit_status(). For a broker that could
  * not start and has no event loop. If the child still waits, it exits without running the

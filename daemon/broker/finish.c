@@ -11,7 +11,7 @@
 #include "daemon/broker/delivery/delivery.h"
 #include "daemon/broker/sigchld.h"
 #include "daemon/broker/targets/attach.h"
-#include "daemon/broker/targets/figures.h"
+#include "daemon/broker/targets/totals.h"
 #include "daemon/broker/turn.h"
 #include "daemon/common/log.h"
 #include "daemon/msg/msg_unwind.h"
@@ -23,9 +23,9 @@
 #define DELIVER_NS (13 * NS_PER_SEC)
 #define TABLE_ROWS 20
 
-static bool anybody_works(const struct broker *b)
+static bool sampling_works(const struct broker *b)
 {
-	bool works = watch_works(&b->parts.children);
+	bool works = watch_capture_works(&b->parts.children);
 
 	for (size_t i = 0; i < b->parts.children.n_unwinds && !works; i++) {
 		int32_t pid = b->parts.children.unwinds[i]->child.pid;
@@ -38,7 +38,7 @@ static bool anybody_works(const struct broker *b)
 /* Runs the loop once. Returns false when the timeout of patience.h has passed. */
 static bool run_in_patience(struct broker *b, struct patience *p)
 {
-	uint64_t end = patience_end_ns(p, state_now_ns(&b->parts.state), anybody_works(b));
+	uint64_t end = patience_end_ns(p, state_now_ns(&b->parts.state), sampling_works(b));
 
 	if (state_now_ns(&b->parts.state) >= end)
 		return false;
@@ -50,9 +50,9 @@ void finish_sampling(struct broker *b)
 {
 	struct patience patience;
 
-	state_goes_on_to(&b->parts.state, PHASE_SAMPLED);
+	state_advance(&b->parts.state, PHASE_DELIVERING);
 	b->parts.state.ended_ns = state_now_ns(&b->parts.state);
-	child_tell(&b->parts.children.capture, MSG_CAPTURE_STOP, 0);
+	child_send_id(&b->parts.children.capture, MSG_CAPTURE_STOP, 0);
 	patience_start(&patience, b->parts.state.ended_ns);
 	while (b->parts.children.capture.pid != 0 && run_in_patience(b, &patience))
 		continue;
@@ -75,10 +75,10 @@ void finish_delivery(struct broker *b)
 
 	delivery_finish(&b->parts.delivery, send_ns);
 	while (b->parts.delivery.n_in_flight > 0 && state_now_ns(&b->parts.state) < deadline &&
-	       !b->parts.state.hurried)
+	       !b->parts.state.end_at_once)
 		turn_run_once(b, turn_wait_ms(b, deadline));
 	/* A ship may still spool what it has, and reports that until finish_children() ends. */
-	if (b->parts.state.hurried)
+	if (b->parts.state.end_at_once)
 		delivery_finish(&b->parts.delivery, 0);
 }
 
@@ -96,7 +96,7 @@ void finish_print_tables(struct broker *b)
 			.max_rows = TABLE_ROWS,
 		};
 
-		if (!t->attached_once || t->unwind == NULL || t->unwind->child.fd < 0)
+		if (!t->was_attached || t->unwind == NULL || t->unwind->child.fd < 0)
 			continue;
 		if (several) {
 			printf("process %d\n", t->pid);
@@ -127,14 +127,14 @@ static uint64_t lost_chunks(const struct chunk_counts *c)
 
 bool finish_lost_all(const struct broker *b)
 {
-	struct instance_figures all;
+	struct run_totals all;
 	const struct chunk_counts *c = &all.chunks;
 	uint64_t lost;
 
 	/* A warning at the start has said that profiles are discarded. */
 	if (!b->parts.children.has_dsn && !delivery_has_files(&b->parts.delivery))
 		return false;
-	figures_of_all(&b->parts.targets, &all);
+	totals_of_all(&b->parts.targets, &all);
 	lost = lost_chunks(c);
 	if (lost == 0 || c->sent + c->written + c->spooled > 0)
 		return false;
@@ -144,12 +144,12 @@ bool finish_lost_all(const struct broker *b)
 	return true;
 }
 
-void finish_tell_lost(const struct broker *b)
+void finish_log_lost(const struct broker *b)
 {
-	struct instance_figures all;
+	struct run_totals all;
 	uint64_t lost;
 
-	figures_of_all(&b->parts.targets, &all);
+	totals_of_all(&b->parts.targets, &all);
 	lost = lost_chunks(&all.chunks);
 	if (lost > 0)
 		log_warning("%llu chunk%s of this run lost (--stats tells why)",
@@ -158,22 +158,22 @@ void finish_tell_lost(const struct broker *b)
 
 void finish_print_outcome(const struct broker *b)
 {
-	struct instance_figures all;
+	struct run_totals all;
 	const struct chunk_counts *c = &all.chunks;
 	uint64_t lost;
 
-	figures_of_all(&b->parts.targets, &all);
+	totals_of_all(&b->parts.targets, &all);
 	lost = discarded(c);
-	if (b->picture.is_made)
+	if (b->conversion.is_made)
 		printf("the profile is in %s\n", b->parts.state.options.output);
 	else if (delivery_has_files(&b->parts.delivery))
 		printf("%llu envelope%s in %s\n",
 		       (unsigned long long)b->parts.delivery.files_written,
 		       b->parts.delivery.files_written == 1 ? "" : "s",
 		       b->parts.delivery.output.path);
-	if (c->unwritten > 0)
-		printf("%llu envelope%s could not be written\n", (unsigned long long)c->unwritten,
-		       c->unwritten == 1 ? "" : "s");
+	if (c->not_written > 0)
+		printf("%llu envelope%s could not be written\n", (unsigned long long)c->not_written,
+		       c->not_written == 1 ? "" : "s");
 	if (b->parts.children.has_dsn)
 		printf("%llu chunk%s sent\n", (unsigned long long)c->sent, c->sent == 1 ? "" : "s");
 	if (b->parts.children.spotlight != NULL)
@@ -191,10 +191,10 @@ void finish_print_outcome(const struct broker *b)
 /* Events end the wait. The time is for the watchdog of the service manager. */
 #define TURN_MS 1000
 
-void finish_picture(struct broker *b)
+void finish_conversion(struct broker *b)
 {
 	const char *path = b->parts.state.options.output;
-	struct picture *p = &b->picture;
+	struct output_conversion *c = &b->conversion;
 	int r;
 
 	if (b->parts.delivery.files_written == 0) {
@@ -204,29 +204,29 @@ void finish_picture(struct broker *b)
 		return;
 	}
 	/* A signal from here on is to end the conversion. */
-	b->parts.state.hurried = false;
-	r = picture_start(p, &b->parts.delivery.output, b->parts.state.nice_steps,
-			  b->parts.state.options.picture->name);
-	while (p->pid != 0) {
-		if (b->parts.state.hurried)
-			picture_stop(p);
+	b->parts.state.end_at_once = false;
+	r = output_conversion_start(c, &b->parts.delivery.output, b->parts.state.nice_steps,
+				    b->parts.state.options.output_format->name);
+	while (c->pid != 0) {
+		if (b->parts.state.end_at_once)
+			output_conversion_stop(c);
 		turn_run_once(b, TURN_MS);
 	}
-	picture_finish(p, &b->parts.delivery.output, path, r, b->parts.state.hurried);
+	output_conversion_finish(c, &b->parts.delivery.output, path, r, b->parts.state.end_at_once);
 }
 
-void finish_tell_next(const struct broker *b)
+void finish_print_viewer(const struct broker *b)
 {
 	const struct options *o = &b->parts.state.options;
 
 	if (!o->quiet && b->parts.discovery == NULL && delivery_has_files(&b->parts.delivery) &&
 	    b->parts.delivery.files_written > 0 && o->transaction == NULL)
-		picture_tell_next(&b->picture, &b->parts.delivery.output, o);
+		output_conversion_print_viewer(&b->conversion, &b->parts.delivery.output, o);
 }
 
 int finish_command(struct broker *b)
 {
-	command_give_up(&b->command);
+	command_cancel(&b->command);
 	while (!b->command.has_ended)
 		turn_run_once(b, TURN_MS);
 	return command_exit_status(&b->command);
@@ -236,7 +236,7 @@ void finish_children(struct broker *b)
 {
 	struct patience patience;
 
-	state_goes_on_to(&b->parts.state, PHASE_CLOSES);
+	state_advance(&b->parts.state, PHASE_CLOSING);
 	patience_start(&patience, clock_mono_ns());
 	while (children_close(&b->parts.children)) {
 		const uint64_t now = clock_mono_ns();
@@ -248,7 +248,7 @@ void finish_children(struct broker *b)
 		if (now >= patience_end_ns(&patience, now, children_ships_work(&b->parts.children)))
 			children_kill(&b->parts.children);
 		(void)!loop_run_once(b->parts.state.loop, 100);
-		sigchld_take(b);
+		sigchld_reap(b);
 		children_check_killed(&b->parts.children);
 	}
 }

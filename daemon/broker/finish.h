@@ -15,7 +15,8 @@
 /* Ends the sampling: capture detaches from the targets and ends; unwind makes the last chunks. */
 void finish_sampling(struct broker *b);
 /*
- * Waits until the chunks in flight are delivered, for at most shutdown_timeout and 13 s. Another
+ * Waits until the chunks in flight are delivered, for at most 13 s longer than shutdown_timeout:
+ * after that the ships write the last chunks to files or the spool and report the outcomes. Another
  * signal ends the wait.
  */
 void finish_delivery(struct broker *b);
@@ -27,27 +28,26 @@ void finish_print_tables(struct broker *b);
  */
 void finish_print_outcome(const struct broker *b);
 /*
- * Returns true, after one log line, if chunks were lost and none of the run was sent, written to
- * a file or put into the spool. Call it after finish_children(). Returns false if there is
- * neither a DSN nor a directory. A process that ended before it had two samples made no chunk
- * that could be lost.
+ * Returns true, after one log line, if chunks were lost and none was sent, written to a file or put
+ * into the spool. Call it after finish_children(). Returns false if there is neither a DSN nor
+ * --output. A process that ended before it had two samples made no chunk that could be lost.
  */
 bool finish_lost_all(const struct broker *b);
-/* Logs how many chunks were lost, for a run whose exit status is that of its command. */
-void finish_tell_lost(const struct broker *b);
+/* Logs how many chunks were lost. Used with a command, whose status is the exit status. */
+void finish_log_lost(const struct broker *b);
 
 /*
  * --output FILE: converts the envelopes to the file. Runs the event loop meanwhile; a signal
  * that would end sentry-profd kills the conversion.
  */
-void finish_picture(struct broker *b);
+void finish_conversion(struct broker *b);
 /* Prints on standard error the command that shows the profile that was written. */
-void finish_tell_next(const struct broker *b);
+void finish_print_viewer(const struct broker *b);
 /* Waits, without a timeout, for the end of the command. Returns command_exit_status(). */
 int finish_command(struct broker *b);
 /*
  * Closes the children's sockets, waits for the children to end, and kills those that do not end
- * in time (patience.h).
+ * in time (children/patience.h).
  */
 void finish_children(struct broker *b);
 

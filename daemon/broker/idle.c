@@ -73,8 +73,8 @@ static void ship_leaves(struct broker *b, struct ship *s)
 
 	if (timeout_s > LEAVE_MAX_S)
 		timeout_s = LEAVE_MAX_S;
-	ship_tell_lost(s);
-	ship_tell_finish(s, (uint64_t)(timeout_s * 1e9));
+	ship_report_lost(s);
+	ship_ask_to_finish(s, (uint64_t)(timeout_s * 1e9));
 	s->child.is_leaving = true;
 	s->child.restart_ns = 0;
 	/* The ship has no process now: its envelopes are lost. */

@@ -19,7 +19,7 @@ struct broker;
 #define IDLE_NS (60 * NS_PER_SEC)
 
 /*
- * To be called about once a second, in service mode (without --pid) only. now_ns:
+ * Called about once a second, in service mode only: the command line names no processes. now_ns:
  * CLOCK_MONOTONIC.
  */
 void idle_check(struct broker *b, uint64_t now_ns);

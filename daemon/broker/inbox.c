@@ -34,7 +34,7 @@ static struct unwind *unwind_of_ring(const struct children *c, uint32_t ring)
 	return NULL;
 }
 
-static int ring_made(void *ctx, struct ipc_message *message)
+static int on_ring_made(void *ctx, struct ipc_message *message)
 {
 	const struct msg_id *made = (const void *)message->bytes;
 	const struct msg_id m = {
@@ -58,7 +58,7 @@ static int ring_made(void *ctx, struct ipc_message *message)
 	return 0;
 }
 
-static int ring_broken(void *ctx, struct ipc_message *message)
+static int on_ring_broken(void *ctx, struct ipc_message *message)
 {
 	const struct msg_id *m = (const void *)message->bytes;
 	struct broker *b = ctx;
@@ -69,7 +69,7 @@ static int ring_broken(void *ctx, struct ipc_message *message)
 	return 0;
 }
 
-static int target_state(void *ctx, struct ipc_message *m)
+static int on_target_state(void *ctx, struct ipc_message *m)
 {
 	struct broker *b = ctx;
 
@@ -78,18 +78,18 @@ static int target_state(void *ctx, struct ipc_message *m)
 }
 
 /* MSG_CAPTURE_DONE: allowed only after MSG_CAPTURE_STOP. */
-static int capture_done(void *ctx, struct ipc_message *m)
+static int on_capture_done(void *ctx, struct ipc_message *m)
 {
 	struct broker *b = ctx;
 
 	(void)m;
-	if (state_samples(&b->parts.state))
+	if (state_is_sampling(&b->parts.state))
 		return -EPROTO;
-	b->parts.children.capture_done = b->parts.state.phase >= PHASE_SAMPLED;
+	b->parts.children.capture_done = b->parts.state.phase >= PHASE_DELIVERING;
 	return 0;
 }
 
-static int child_born(void *ctx, struct ipc_message *message)
+static int on_child_born(void *ctx, struct ipc_message *message)
 {
 	const struct msg_id *m = (const void *)message->bytes;
 	struct broker *b = ctx;
@@ -118,7 +118,7 @@ static void send_file(void *ctx, const struct msg_file_request *request, int err
 	child_send(child, &m, sizeof(m), &fd, error == 0 ? 1 : 0);
 	close_fd(&fd);
 	if (error == -ETIMEDOUT && t != NULL) {
-		const uint64_t ns = target_files_hang(t, state_now_ns(&b->parts.state));
+		const uint64_t ns = target_suspend_files(t, state_now_ns(&b->parts.state));
 
 		log_error("opening a file of process %d hangs: its files are not opened for "
 			  "%u min; functions of files that were not read before have no names",
@@ -141,18 +141,19 @@ static struct target *own_target(struct child *child, uint32_t id)
 }
 
 /* unwind applies the same rule before it asks, so a refused request is a fault of unwind. */
-static void refuse(struct broker *b, struct target *t, const struct msg_file_request *request)
+static void warn_file_refused(struct broker *b, struct target *t,
+			      const struct msg_file_request *request)
 {
 	b->parts.quarantine.refused++;
-	if (t->refusal_told)
+	if (t->warned_file_refused)
 		return;
-	t->refusal_told = true;
+	t->warned_file_refused = true;
 	log_warning("sentry-profd-unwind has asked for a file of process %d by an invalid name or "
 		    "address range (kind %u): the file is not opened; please report this",
 		    t->pid, request->kind);
 }
 
-static int answer_file_request(void *ctx, struct ipc_message *message)
+static int on_file_request(void *ctx, struct ipc_message *message)
 {
 	const struct msg_file_request *request = (const void *)message->bytes;
 	struct child *child = ctx;
@@ -166,14 +167,14 @@ static int answer_file_request(void *ctx, struct ipc_message *message)
 	case FILE_REQUEST_VALID:
 		break;
 	case FILE_REQUEST_REFUSED:
-		refuse(b, t, request);
+		warn_file_refused(b, t, request);
 		send_file(child, request, -EINVAL, -1, NULL);
 		return 0;
 	case FILE_REQUEST_VIOLATION:
 		child_fail(child, "requests an unknown kind of file");
 		return 0;
 	}
-	if (target_files_rest(t, state_now_ns(&b->parts.state))) {
+	if (target_files_suspended(t, state_now_ns(&b->parts.state))) {
 		send_file(child, request, -EIO, -1, NULL);
 		return 0;
 	}
@@ -189,10 +190,10 @@ static int answer_file_request(void *ctx, struct ipc_message *message)
 static void chunk_is_finished(const struct target *t)
 {
 	if (t->phase == TARGET_PROFILED)
-		lifecycle_chunk(t->instance);
+		lifecycle_chunk_finished(t->instance);
 }
 
-static int take_chunk(void *ctx, struct ipc_message *message)
+static int on_chunk(void *ctx, struct ipc_message *message)
 {
 	const struct msg_chunk *m = (const void *)message->bytes;
 	struct child *child = ctx;
@@ -208,7 +209,7 @@ static int take_chunk(void *ctx, struct ipc_message *message)
 	return 0;
 }
 
-static int take_lost(void *ctx, struct ipc_message *message)
+static int on_chunk_lost(void *ctx, struct ipc_message *message)
 {
 	const struct msg_chunk_lost *m = (const void *)message->bytes;
 	struct child *child = ctx;
@@ -231,7 +232,7 @@ static int take_lost(void *ctx, struct ipc_message *message)
 	return 0;
 }
 
-static int session_opened(void *ctx, struct ipc_message *message)
+static int on_session_opened(void *ctx, struct ipc_message *message)
 {
 	const struct msg_id *m = (const void *)message->bytes;
 	struct child *child = ctx;
@@ -249,7 +250,7 @@ static int session_opened(void *ctx, struct ipc_message *message)
 	return 0;
 }
 
-static int session_closed(void *ctx, struct ipc_message *message)
+static int on_session_closed(void *ctx, struct ipc_message *message)
 {
 	const struct msg_id *m = (const void *)message->bytes;
 	struct child *child = ctx;
@@ -262,12 +263,12 @@ static int session_closed(void *ctx, struct ipc_message *message)
 		return 0;
 	}
 	if (target_is_open(t))
-		instance_cut_short(t->instance);
+		instance_run_cut_short(t->instance);
 	target_closed(&broker_of(child)->parts.targets, t);
 	return 0;
 }
 
-static int take_stats(void *ctx, struct ipc_message *message)
+static int on_stats(void *ctx, struct ipc_message *message)
 {
 	const struct msg_unwind_stats *m = (const void *)message->bytes;
 	struct target *t = own_target(ctx, m->target);
@@ -277,7 +278,7 @@ static int take_stats(void *ctx, struct ipc_message *message)
 	return 0;
 }
 
-static int table_done(void *ctx, struct ipc_message *message)
+static int on_table_done(void *ctx, struct ipc_message *message)
 {
 	const struct msg_table_done *m = (const void *)message->bytes;
 	struct broker *b = broker_of(ctx);
@@ -294,7 +295,7 @@ static int table_done(void *ctx, struct ipc_message *message)
 	return 0;
 }
 
-static int usage_done(void *ctx, struct ipc_message *message)
+static int on_usage_done(void *ctx, struct ipc_message *message)
 {
 	struct unwind *u = ctx;
 
@@ -305,7 +306,7 @@ static int usage_done(void *ctx, struct ipc_message *message)
 	return 0;
 }
 
-static int record_chunk(void *ctx, struct ipc_message *message)
+static int on_recording_chunk(void *ctx, struct ipc_message *message)
 {
 	const struct msg_recording_chunk *m = (const void *)message->bytes;
 	struct child *child = ctx;
@@ -317,7 +318,7 @@ static int record_chunk(void *ctx, struct ipc_message *message)
 	return 0;
 }
 
-static int record_lost(void *ctx, struct ipc_message *message)
+static int on_recording_lost(void *ctx, struct ipc_message *message)
 {
 	const struct msg_recording *m = (const void *)message->bytes;
 	struct target *t = own_target(ctx, m->target);
@@ -327,7 +328,7 @@ static int record_lost(void *ctx, struct ipc_message *message)
 	return 0;
 }
 
-static int record_closed(void *ctx, struct ipc_message *message)
+static int on_recording_closed(void *ctx, struct ipc_message *message)
 {
 	const struct msg_recording *m = (const void *)message->bytes;
 	struct target *t = own_target(ctx, m->target);
@@ -337,7 +338,7 @@ static int record_closed(void *ctx, struct ipc_message *message)
 	return 0;
 }
 
-static int take_written(void *ctx, struct ipc_message *message)
+static int on_written(void *ctx, struct ipc_message *message)
 {
 	struct child *child = ctx;
 
@@ -345,7 +346,7 @@ static int take_written(void *ctx, struct ipc_message *message)
 	return 0;
 }
 
-static int take_done(void *ctx, struct ipc_message *message)
+static int on_done(void *ctx, struct ipc_message *message)
 {
 	struct child *child = ctx;
 
@@ -353,7 +354,7 @@ static int take_done(void *ctx, struct ipc_message *message)
 	return 0;
 }
 
-static int take_spool(void *ctx, struct ipc_message *message)
+static int on_spool(void *ctx, struct ipc_message *message)
 {
 	const struct msg_spool *m = (const void *)message->bytes;
 	struct ship *s = ctx;
@@ -364,7 +365,7 @@ static int take_spool(void *ctx, struct ipc_message *message)
 	return 0;
 }
 
-static int take_clock(void *ctx, struct ipc_message *message)
+static int on_clock(void *ctx, struct ipc_message *message)
 {
 	const struct msg_clock *m = (const void *)message->bytes;
 	struct ship *s = ctx;
@@ -373,77 +374,77 @@ static int take_clock(void *ctx, struct ipc_message *message)
 	return 0;
 }
 
-static int take_limited(void *ctx, struct ipc_message *message)
+static int on_limited(void *ctx, struct ipc_message *message)
 {
 	const struct msg_number *m = (const void *)message->bytes;
 	struct child *child = ctx;
 
-	return limit_take(ctx, m->n, delivery_has_files(&broker_of(child)->parts.delivery));
+	return limit_set(ctx, m->n, delivery_has_files(&broker_of(child)->parts.delivery));
 }
 
-static int take_probed(void *ctx, struct ipc_message *message)
+static int on_probed(void *ctx, struct ipc_message *message)
 {
 	return inspect_probed(ctx, (const void *)message->bytes);
 }
 
-static int take_from_capture(struct child *child, struct ipc_message *m)
+static int handle_from_capture(struct child *child, struct ipc_message *m)
 {
 	static const struct msg_rule rules[] = {
-		{MSG_RING_MADE, ring_made},	  {MSG_RING_BROKEN, ring_broken},
-		{MSG_TARGET_STATE, target_state}, {MSG_CAPTURE_DONE, capture_done},
-		{MSG_CHILD_BORN, child_born},
+		{MSG_RING_MADE, on_ring_made},	     {MSG_RING_BROKEN, on_ring_broken},
+		{MSG_TARGET_STATE, on_target_state}, {MSG_CAPTURE_DONE, on_capture_done},
+		{MSG_CHILD_BORN, on_child_born},
 	};
 
 	return msg_handle(rules, array_size(rules), broker_of(child), m);
 }
 
-static int take_from_unwind(struct child *child, struct ipc_message *m)
+static int handle_from_unwind(struct child *child, struct ipc_message *m)
 {
 	static const struct msg_rule rules[] = {
-		{MSG_FILE_REQUEST, answer_file_request},
-		{MSG_CHUNK, take_chunk},
-		{MSG_CHUNK_LOST, take_lost},
-		{MSG_UNWIND_STATS, take_stats},
-		{MSG_SESSION_OPENED, session_opened},
-		{MSG_SESSION_CLOSED, session_closed},
-		{MSG_TABLE_DONE, table_done},
-		{MSG_USAGE_DONE, usage_done},
-		{MSG_RECORDING_CHUNK, record_chunk},
-		{MSG_RECORDING_LOST, record_lost},
-		{MSG_RECORDING_CLOSED, record_closed},
+		{MSG_FILE_REQUEST, on_file_request},
+		{MSG_CHUNK, on_chunk},
+		{MSG_CHUNK_LOST, on_chunk_lost},
+		{MSG_UNWIND_STATS, on_stats},
+		{MSG_SESSION_OPENED, on_session_opened},
+		{MSG_SESSION_CLOSED, on_session_closed},
+		{MSG_TABLE_DONE, on_table_done},
+		{MSG_USAGE_DONE, on_usage_done},
+		{MSG_RECORDING_CHUNK, on_recording_chunk},
+		{MSG_RECORDING_LOST, on_recording_lost},
+		{MSG_RECORDING_CLOSED, on_recording_closed},
 	};
 
 	return msg_handle(rules, array_size(rules), child, m);
 }
 
-static int take_from_ship(struct child *child, struct ipc_message *m)
+static int handle_from_ship(struct child *child, struct ipc_message *m)
 {
 	static const struct msg_rule rules[] = {
-		{MSG_ENVELOPE_WRITTEN, take_written},
-		{MSG_ENVELOPE_DONE, take_done},
-		{MSG_SPOOL, take_spool},
-		{MSG_LIMITED, take_limited},
-		{MSG_CLOCK, take_clock},
-		{MSG_PROBED, take_probed},
+		{MSG_ENVELOPE_WRITTEN, on_written},
+		{MSG_ENVELOPE_DONE, on_done},
+		{MSG_SPOOL, on_spool},
+		{MSG_LIMITED, on_limited},
+		{MSG_CLOCK, on_clock},
+		{MSG_PROBED, on_probed},
 	};
 
 	return msg_handle(rules, array_size(rules), child, m);
 }
 
-void inbox_take(void *ctx, struct child *child, struct ipc_message *m)
+void inbox_handle(void *ctx, struct child *child, struct ipc_message *m)
 {
 	int r = 0;
 
 	(void)ctx;
 	switch (child->type->kind) {
 	case CHILD_CAPTURE:
-		r = take_from_capture(child, m);
+		r = handle_from_capture(child, m);
 		break;
 	case CHILD_UNWIND:
-		r = take_from_unwind(child, m);
+		r = handle_from_unwind(child, m);
 		break;
 	case CHILD_SHIP:
-		r = take_from_ship(child, m);
+		r = handle_from_ship(child, m);
 		break;
 	case CHILD_KIND_N:
 		break;

@@ -11,6 +11,6 @@
 #include "lib/base/ipc.h"
 
 /* Handles one message: the callback message of struct child_events. ctx is the struct broker. */
-void inbox_take(void *ctx, struct child *child, struct ipc_message *m);
+void inbox_handle(void *ctx, struct child *child, struct ipc_message *m);
 
 #endif

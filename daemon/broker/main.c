@@ -48,7 +48,7 @@ static struct broker broker = {
 	.stats_fd = -1,
 	.parts.children.ship_fds = {-1, -1, -1, -1},
 	.parts.delivery.output = {.dir_fd = -1},
-	.picture = {.exe_fd = -1, .dir_fd = -1, .fd = -1},
+	.conversion = {.exe_fd = -1, .dir_fd = -1, .fd = -1},
 	.notify = {.fd = -1},
 	.parts.state.clocks = {clock_mono_ns, clock_boot_ns, clock_wall_ns},
 };
@@ -62,7 +62,7 @@ static int signal_fd = -1;
  * in process groups of their own, when they write to stderr. Without SIGXFSZ a file that reaches
  * its size limit is a write error, like a full disk.
  */
-static void clean_inheritance(void)
+static void reset_inherited_state(void)
 {
 	int fd;
 
@@ -89,7 +89,7 @@ static bool is_ignored(int number)
 	return sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
-static void take_dsn(struct broker *b)
+static void read_dsn(struct broker *b)
 {
 	const struct config *c = &b->parts.state.options.config;
 	struct dsn dsn;
@@ -133,8 +133,8 @@ static int open_output(struct broker *b)
 			    "discarded");
 	if (path == NULL && (is_sent || b->parts.state.options.n_pids == 0))
 		return 0;
-	if (b->parts.state.options.picture != NULL)
-		return picture_open(&b->picture, path, &b->parts.delivery.output);
+	if (b->parts.state.options.output_format != NULL)
+		return output_conversion_open(&b->conversion, path, &b->parts.delivery.output);
 	r = output_open(&b->parts.delivery.output, path);
 	if (r < 0)
 		log_error("cannot write into %s: %s", path == NULL ? "the current directory" : path,
@@ -165,7 +165,7 @@ static bool write_stats(struct broker *b)
 	return r >= 0;
 }
 
-static void say_missing(struct broker *b)
+static void log_limitations(struct broker *b)
 {
 	struct limitation limitations[LIMITATIONS_MAX];
 	size_t n;
@@ -222,20 +222,20 @@ static void on_signals(void *ctx)
 
 	while (read(signal_fd, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGCHLD) {
-			sigchld_take(b);
+			sigchld_reap(b);
 			continue;
 		}
-		if (command_takes(&b->command, &info))
+		if (command_handle_signal(&b->command, &info))
 			continue;
-		b->parts.state.pause_asked = info.ssi_signo == SIGTSTP;
+		b->parts.state.pause_requested = info.ssi_signo == SIGTSTP;
 		if (info.ssi_signo == SIGTSTP || info.ssi_signo == SIGCONT)
 			continue;
 		if (info.ssi_signo == SIGHUP && b->parts.discovery != NULL) {
 			(void)reload(&b->parts, &b->notify, -1);
 			continue;
 		}
-		b->parts.state.hurried = b->parts.state.phase >= PHASE_STOPS;
-		state_goes_on_to(&b->parts.state, PHASE_STOPS);
+		b->parts.state.end_at_once = b->parts.state.phase >= PHASE_STOPPING;
+		state_advance(&b->parts.state, PHASE_STOPPING);
 	}
 }
 
@@ -285,18 +285,18 @@ static uint64_t deadline_of(const struct broker *b)
 }
 
 /* A service runs on without anything to profile. */
-static bool goes_on(const struct broker *b)
+static bool is_running(const struct broker *b)
 {
-	if (b->parts.state.phase >= PHASE_STOPS)
+	if (b->parts.state.phase >= PHASE_STOPPING)
 		return false;
 	if (b->command.pid != 0)
 		return !b->command.has_ended;
 	return b->parts.discovery != NULL || instances_any_open(&b->parts.targets);
 }
 
-static void profile(struct broker *b)
+static void run_until_end(struct broker *b)
 {
-	while (goes_on(b)) {
+	while (is_running(b)) {
 		uint64_t deadline = command_is_held(&b->command) ? UINT64_MAX : deadline_of(b);
 
 		if (state_now_ns(&b->parts.state) >= deadline)
@@ -304,10 +304,10 @@ static void profile(struct broker *b)
 		turn_run_once(b, turn_wait_ms(b, deadline));
 		command_check(&b->command, &b->parts.targets);
 	}
-	state_goes_on_to(&b->parts.state, PHASE_STOPS);
+	state_advance(&b->parts.state, PHASE_STOPPING);
 }
 
-static void greet(const struct broker *b)
+static void print_output_directory(const struct broker *b)
 {
 	if (b->parts.state.options.quiet)
 		return;
@@ -325,24 +325,24 @@ static bool attached_any(struct broker *b)
 }
 
 /* Returns true if all targets were profiled. Logs a line for each target that still waits. */
-static bool all_are_well(struct broker *b)
+static bool were_all_profiled(struct broker *b)
 {
-	bool well = !b->parts.state.failed && attached_any(b);
+	bool well = !b->parts.state.start_failed && attached_any(b);
 
 	if (b->parts.discovery != NULL)
-		return !b->parts.state.failed;
+		return !b->parts.state.start_failed;
 
 	FOR_EACH_TARGET (t, &b->parts.targets) {
 		if (t->instance->origin == INSTANCE_CHILD)
 			continue;
 		/* ESRCH: the process has ended, which is no error. */
-		if (t->left_out || t->files_until_ns != 0 ||
+		if (t->left_out || t->files_suspended_until_ns != 0 ||
 		    (t->attach_error != 0 && t->attach_error != ESRCH))
 			well = false;
 		if (t->instance->was_attached || t->left_out || t->attach_error != 0)
 			continue;
 		well = false;
-		if (!b->parts.state.failed)
+		if (!b->parts.state.start_failed)
 			refusal_log_not_profiled(t->pid, t->retry_ns != 0);
 	}
 	return well;
@@ -369,7 +369,7 @@ static int start_service(struct broker *b)
  */
 #define BROKER_NICE (-10)
 
-static void go_first(struct broker *b)
+static void raise_priority(struct broker *b)
 {
 	const int before = getpriority(PRIO_PROCESS, 0);
 
@@ -407,9 +407,9 @@ static int start(struct broker *b, struct loop_source **signals)
 		r = loop_new(&b->parts.state.loop);
 	if (r < 0)
 		return r;
-	say_missing(b);
+	log_limitations(b);
 	command_warn(&b->command, &b->parts.state.options);
-	go_first(b);
+	raise_priority(b);
 	r = limit_privileges(b);
 	if (r < 0)
 		return r;
@@ -460,7 +460,8 @@ static int check_servers(struct broker *b, const struct config_faults *faults)
 		log_error("cannot check the configuration and its servers: %s", strerror(-r));
 		return EXIT_FAILURE;
 	}
-	while (b->parts.state.phase == PHASE_PROFILES && !inspect_is_over(&b->requests.inspector)) {
+	while (b->parts.state.phase == PHASE_PROFILING &&
+	       !inspect_is_over(&b->requests.inspector)) {
 		r = loop_run_once(b->parts.state.loop, INSPECT_MS);
 		if (r < 0)
 			break;
@@ -488,7 +489,7 @@ int main(int argc, char **argv)
 	/* Fork before any state of this process changes (command.h). */
 	if (o->command != NULL && o->command[0] != NULL)
 		command_fork(&b->command, o->command, o->user);
-	clean_inheritance();
+	reset_inherited_state();
 	take_signals(b);
 	options_load(o, b->command.pid, &faults);
 	if (b->command.pid != 0) {
@@ -503,50 +504,50 @@ int main(int argc, char **argv)
 	children_init(&b->parts.children);
 	if (o->check_servers)
 		return check_servers(b, &faults);
-	take_dsn(b);
+	read_dsn(b);
 	r = start(b, &signals);
 	if (r < 0) {
 		requests_close(&b->requests);
 		finish_children(b);
-		picture_close(&b->picture);
+		output_conversion_close(&b->conversion);
 		output_close(&b->parts.delivery.output);
 		return b->command.pid != 0 ? command_abandon(&b->command) : EXIT_FAILURE;
 	}
-	greet(b);
+	print_output_directory(b);
 	/* The terminal belongs to the command. */
 	progress_init(&b->progress, b->parts.state.options.quiet || b->command.pid != 0);
-	profile(b);
+	run_until_end(b);
 	progress_end(&b->progress);
 	service_stops(&b->notify);
 	finish_sampling(b);
 	finish_delivery(b);
-	if (!b->parts.state.options.quiet && attached_any(b) && !b->parts.state.failed &&
+	if (!b->parts.state.options.quiet && attached_any(b) && !b->parts.state.start_failed &&
 	    b->parts.discovery == NULL)
 		finish_print_tables(b);
 	requests_close(&b->requests);
 	finish_children(b);
 	/* Not earlier: chunks arrive and are answered until the children have ended. */
 	delivery_give_up(&b->parts.delivery);
-	if (b->parts.state.options.picture != NULL) {
-		finish_picture(b);
-		status = b->picture.is_made ? EXIT_SUCCESS : EXIT_FAILURE;
+	if (b->parts.state.options.output_format != NULL) {
+		finish_conversion(b);
+		status = b->conversion.is_made ? EXIT_SUCCESS : EXIT_FAILURE;
 	}
 	if (!b->parts.state.options.quiet && attached_any(b))
 		finish_print_outcome(b);
-	finish_tell_next(b);
+	finish_print_viewer(b);
 	if (finish_lost_all(b))
 		status = FINISH_STATUS_ALL_LOST;
 	else if (b->command.pid != 0)
-		finish_tell_lost(b);
+		finish_log_lost(b);
 	if (b->stats_fd >= 0 && !write_stats(b))
 		status = EXIT_FAILURE;
-	if (!all_are_well(b))
+	if (!were_all_profiled(b))
 		status = EXIT_FAILURE;
 	if (b->command.pid != 0)
 		status = finish_command(b);
 	discovery_free(b->parts.discovery);
 	files_free(b->parts.files);
-	picture_close(&b->picture);
+	output_conversion_close(&b->conversion);
 	output_close(&b->parts.delivery.output);
 	loop_remove(b->parts.state.loop, &signals);
 	loop_free(b->parts.state.loop);

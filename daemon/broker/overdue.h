@@ -4,7 +4,7 @@
  * leave, owes its end. A target that has taken over its unwind process could make it never
  * answer, and would then occupy places in the table of targets, which all users share.
  *
- * The limit is OVERDUE_LOOKS checks, one a second, and not a time: seconds in which the broker
+ * The limit is OVERDUE_CHECKS checks, one a second, and not a time: seconds in which the broker
  * was stopped or had no processor do not count.
  */
 #ifndef DAEMON_BROKER_OVERDUE_H
@@ -16,9 +16,9 @@ struct broker;
  * An unwind process may compute for this many seconds on one file (CPU_NS_MAX in
  * daemon/unwind/main.c), and must not be killed before.
  */
-#define OVERDUE_LOOKS 60
+#define OVERDUE_CHECKS 60
 
 /* To be called once a second. */
-void overdue_look(struct broker *b);
+void overdue_check(struct broker *b);
 
 #endif

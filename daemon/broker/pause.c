@@ -18,17 +18,17 @@
  * interrupts the resumed calls before (capture_settle()). Killing it earlier would leave a call
  * with the result of its last part only.
  */
-static void let_go(struct broker *b)
+static void end_capture(struct broker *b)
 {
 	struct patience patience;
 
-	if (b->parts.state.phase < PHASE_SAMPLED)
-		child_tell(&b->parts.children.capture, MSG_CAPTURE_STOP, CAPTURE_KEEP_SESSIONS);
+	if (b->parts.state.phase < PHASE_DELIVERING)
+		child_send_id(&b->parts.children.capture, MSG_CAPTURE_STOP, CAPTURE_KEEP_SESSIONS);
 	patience_start(&patience, clock_mono_ns());
 	while (b->parts.children.capture.pid != 0) {
 		const uint64_t now = clock_mono_ns();
 
-		if (now >= patience_end_ns(&patience, now, watch_works(&b->parts.children)))
+		if (now >= patience_end_ns(&patience, now, watch_capture_works(&b->parts.children)))
 			child_fail(&b->parts.children.capture,
 				   "does not detach from the processes");
 		turn_run_once(b, POLL_MS);
@@ -55,19 +55,19 @@ void pause_broker(struct broker *b)
 {
 	uint64_t since = clock_mono_ns(), now;
 
-	b->parts.state.pausing = true;
-	let_go(b);
+	b->parts.state.is_paused = true;
+	end_capture(b);
 	/* Capture took samples until its last heartbeat. */
 	since = max_u64(since, b->parts.children.heartbeat->beat.time_ns);
-	if (b->parts.state.pause_asked) {
+	if (b->parts.state.pause_requested) {
 		log_debug("SIGTSTP: detaching from all processes until SIGCONT");
 		stop_self();
 	}
 	now = clock_mono_ns();
-	b->parts.state.away_ns += now - since;
-	targets_resumed(&b->parts.targets, now);
+	b->parts.state.suspended_ns += now - since;
+	targets_pause_ended(&b->parts.targets, now);
 	b->parts.children.capture.failures = 0;
 	b->parts.children.capture.restart_ns = now;
-	b->parts.state.pause_asked = false;
-	b->parts.state.pausing = false;
+	b->parts.state.pause_requested = false;
+	b->parts.state.is_paused = false;
 }

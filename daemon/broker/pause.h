@@ -10,7 +10,7 @@
 
 /*
  * Ends capture, stops this process as SIGTSTP would have, and has capture restarted after
- * SIGCONT. Does not stop if b->parts.state.pause_asked was cleared meanwhile. Runs the event
+ * SIGCONT. Does not stop if b->parts.state.pause_requested was cleared meanwhile. Runs the event
  * loop while it waits for capture to end.
  */
 void pause_broker(struct broker *b);

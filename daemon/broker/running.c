@@ -48,9 +48,9 @@ static void on_identified(void *ctx, const struct recheck *s, struct process *p,
 		o->pids[o->n_pids++] = p->pid;
 }
 
-static int look(struct identify *id, int32_t pid)
+static int identify_process(struct identify *id, int32_t pid)
 {
-	const struct recheck s = {.pid = pid, .of = RECHECK_OTHER};
+	const struct recheck s = {.pid = pid, .cause = RECHECK_OTHER};
 	struct process process;
 	enum process_fault fault = process_look(pid, &process);
 	int r = 0;
@@ -61,7 +61,7 @@ static int look(struct identify *id, int32_t pid)
 	return r;
 }
 
-static int look_at_all(struct identify *id)
+static int identify_all(struct identify *id)
 {
 	DIR *dir = opendir("/proc");
 	struct dirent *entry;
@@ -72,12 +72,12 @@ static int look_at_all(struct identify *id)
 		return -errno;
 	while (r == 0 && (entry = readdir(dir)) != NULL)
 		if (digits_pid(entry->d_name, &pid))
-			r = look(id, pid);
+			r = identify_process(id, pid);
 	(void)closedir(dir);
 	return r;
 }
 
-static int result(const struct search *s)
+static int log_result(const struct search *s)
 {
 	if (s->n_too_many > 0)
 		log_warning("%zu more processes match: no more than %zu are "
@@ -104,13 +104,13 @@ int running_find(struct options *o)
 		return 0;
 	r = identify_new(NULL, NULL, on_identified, &search, &id);
 	if (r == 0) {
-		identify_by(id, &rules);
-		r = look_at_all(id);
+		identify_configure(id, &rules);
+		r = identify_all(id);
 		identify_free(id);
 	}
 	if (r < 0) {
 		log_error("cannot look for processes: %s", strerror(-r));
 		return r;
 	}
-	return result(&search);
+	return log_result(&search);
 }

@@ -11,8 +11,9 @@
 
 /*
  * Adds the processes to o->pids, each once. Skips this process and, for an ordinary user, the
- * processes of other users. Returns 0 (also if o has no rules), or after a log line -ESRCH if no
- * process matches, or another negative errno.
+ * processes of other users. Logs a warning if more processes match than o->pids has places for.
+ * Returns 0 (also if o has no rules), or after a log line -ESRCH if no process matches, or another
+ * negative errno.
  */
 must_check int running_find(struct options *o);
 

@@ -29,13 +29,13 @@ static void helper_reaped(struct broker *b, int32_t pid, const struct rusage *us
 		discovery_reaped(b->parts.discovery, pid, &counted);
 }
 
-void sigchld_take(struct broker *b)
+void sigchld_reap(struct broker *b)
 {
 	struct rusage usage;
 	siginfo_t ended;
 	int status;
 
-	command_look(&b->command, &b->parts.state);
+	command_check_stopped(&b->command, &b->parts.state);
 	for (;;) {
 		struct child *child;
 
@@ -45,14 +45,14 @@ void sigchld_take(struct broker *b)
 			return;
 		child = child_of(&b->parts.children, ended.si_pid);
 		if (child != NULL)
-			child_take_last(child);
+			child_read_last(child);
 		if (wait4(ended.si_pid, &status, WNOHANG, &usage) <= 0)
 			return;
 		if (child != NULL)
 			child_died(child, status, &usage);
 		else if (ended.si_pid == b->command.pid)
 			command_ended(&b->command, status);
-		else if (!picture_reaped(&b->picture, ended.si_pid, status))
+		else if (!output_conversion_reaped(&b->conversion, ended.si_pid, status))
 			helper_reaped(b, ended.si_pid, &usage);
 	}
 }

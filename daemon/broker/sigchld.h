@@ -1,7 +1,7 @@
 /*
- * SIGCHLD: reaps the processes that have ended (wait(2)) and reports each end to the part of the
- * broker that started the process: children/, command.h, picture.h, or the helpers that open
- * files (files/files.h).
+ * * SIGCHLD: reaps the processes that have ended (wait(2)) and reports each end to the part of the
+ * broker that started the process: children/, command.h, output_conversion.h, or else to
+ * files/files.h, which starts helpers. control/drain.h needs no report of its children.
  */
 #ifndef DAEMON_BROKER_SIGCHLD_H
 #define DAEMON_BROKER_SIGCHLD_H
@@ -9,6 +9,6 @@
 struct broker;
 
 /* Reaps all children that have ended. Never waits. */
-void sigchld_take(struct broker *b);
+void sigchld_reap(struct broker *b);
 
 #endif

@@ -35,12 +35,12 @@ static void each_second(struct broker *b)
 {
 	const uint64_t now_ns = clock_mono_ns();
 
-	if (now_ns - b->second_ns < NS_PER_SEC)
+	if (now_ns - b->each_second_ns < NS_PER_SEC)
 		return;
-	b->second_ns = now_ns;
+	b->each_second_ns = now_ns;
 	loop_resume(b->parts.state.loop);
-	overdue_look(b);
-	if (b->parts.discovery != NULL && b->parts.state.phase == PHASE_PROFILES)
+	overdue_check(b);
+	if (b->parts.discovery != NULL && b->parts.state.phase == PHASE_PROFILING)
 		idle_check(b, now_ns);
 }
 
@@ -62,11 +62,11 @@ static void check_heartbeat(struct broker *b)
 {
 	uint32_t target;
 
-	if (!watch_is_hung(&b->parts.children, &target))
+	if (!watch_capture_hangs(&b->parts.children, &target))
 		return;
 	if (target != 0)
 		targets_capture_died(&b->parts.targets, target);
-	watch_kill(&b->parts.children);
+	watch_kill_capture(&b->parts.children);
 }
 
 /* Returns the processor time of the helpers that open files. */
@@ -91,7 +91,7 @@ void turn_run_once(struct broker *b, int timeout_ms)
 	files_check(b->parts.files);
 	limit_check(&b->parts.children, delivery_has_files(&b->parts.delivery));
 	requests_check(&b->requests);
-	if (b->parts.discovery != NULL && b->parts.state.phase == PHASE_PROFILES)
+	if (b->parts.discovery != NULL && b->parts.state.phase == PHASE_PROFILING)
 		discovery_check(b->parts.discovery);
 	clients_check(&b->requests.clients);
 	instances_check(&b->parts.targets);
@@ -105,20 +105,20 @@ void turn_run_once(struct broker *b, int timeout_ms)
 	service_check(&b->notify, &b->parts);
 	log_check();
 	sweep(b);
-	if (b->parts.state.pause_asked && !b->parts.state.pausing)
+	if (b->parts.state.pause_requested && !b->parts.state.is_paused)
 		pause_broker(b);
 }
 
 int turn_wait_ms(const struct broker *b, uint64_t deadline_ns)
 {
 	uint64_t now = state_now_ns(&b->parts.state);
-	bool calm = b->parts.state.phase < PHASE_SAMPLED && b->parts.children.capture.pid != 0 &&
-		    b->parts.children.watch.looks == 0;
+	bool calm = b->parts.state.phase < PHASE_DELIVERING && b->parts.children.capture.pid != 0 &&
+		    b->parts.children.watch.stale_checks == 0;
 	uint64_t wait_ms = calm ? CHECK_CALM_MS : CHECK_MS;
 
 	if (now >= deadline_ns)
 		return 0;
-	if (b->parts.discovery != NULL && b->parts.state.phase == PHASE_PROFILES)
+	if (b->parts.discovery != NULL && b->parts.state.phase == PHASE_PROFILING)
 		wait_ms = min_u64(wait_ms, discovery_wait_ms(b->parts.discovery));
 	return (int)min_u64((deadline_ns - now + NS_PER_MS - 1) / NS_PER_MS, wait_ms);
 }

@@ -46,7 +46,7 @@ static void on_instance_gone(void *ctx, struct instance *i)
 {
 	struct broker *b = ctx;
 
-	discovery_gone(b->parts.discovery, i);
+	discovery_instance_gone(b->parts.discovery, i);
 	clients_forget(&b->requests.clients, i);
 }
 
@@ -55,7 +55,7 @@ void wiring_connect(struct broker *b)
 	b->parts.children.state = &b->parts.state;
 	b->parts.children.events = (struct child_events){
 		.ctx = b,
-		.message = inbox_take,
+		.message = inbox_handle,
 		.started = on_started,
 		.died = on_died,
 	};

@@ -7,7 +7,10 @@
 
 struct broker;
 
-/* Call it before any other function of a part. b is all zeros or has its static initializer. */
+/*
+ * Call it before any other function of a part. Sets no descriptor: where no file is open, the
+ * caller has set -1 (main.c has the list).
+ */
 void wiring_connect(struct broker *b);
 
 #endif

@@ -26,13 +26,13 @@ bool child_is_wanted(const struct child *child)
 {
 	const struct state *s = child->children->state;
 
-	if (s->phase == PHASE_CLOSES || child->is_leaving)
+	if (s->phase == PHASE_CLOSING || child->is_leaving)
 		return false;
 	switch (child->type->kind) {
 	case CHILD_CAPTURE:
-		return state_samples(s);
+		return state_is_sampling(s);
 	case CHILD_UNWIND:
-		return s->phase == PHASE_PROFILES;
+		return s->phase == PHASE_PROFILING;
 	case CHILD_SHIP:
 	case CHILD_KIND_N:
 		break;
@@ -72,7 +72,7 @@ void child_send(struct child *child, const void *message, size_t size, const int
 		child_fail(child, "does not take its messages");
 }
 
-void child_tell(struct child *child, enum msg_type type, uint32_t id)
+void child_send_id(struct child *child, enum msg_type type, uint32_t id)
 {
 	const struct msg_id m = {.h = {type, sizeof(m)}, .id = id};
 
@@ -134,7 +134,7 @@ void child_on_readable(void *ctx)
  * The loop stops when the queue is empty and does not wait for the end of the socket: the child
  * may have passed its end to another process.
  */
-void child_take_last(struct child *child)
+void child_read_last(struct child *child)
 {
 	struct pollfd readable = {.fd = child->fd, .events = POLLIN};
 

@@ -1,13 +1,18 @@
 /*
  * The broker's child processes: what the broker knows of each, and the messages to and from it.
- * There is one capture, one unwind process for each uid that has targets, and one ship for each
- * DSN. children.h starts them, reap.h handles their ends.
+ * There is one capture, one unwind process for each uid that has targets (targets/targets.h), and
+ * one ship for each DSN. children.h starts them, reap.h handles their ends.
+ *
+ * A struct child stands for one of these roles. Its process may die and be restarted; the struct
+ * stays until no process is needed in the role any more.
  *
  * Decisions about targets, chunks and files belong to other parts of the broker, which the
  * callbacks of struct child_events reach.
  *
  * The broker does not trust its children: a child that breaks a rule of daemon/msg/msg.h is
  * killed.
+ *
+ * Times are by clock_mono_ns() unless a comment says otherwise.
  */
 #ifndef DAEMON_BROKER_CHILDREN_CHILD_H
 #define DAEMON_BROKER_CHILDREN_CHILD_H
@@ -31,10 +36,10 @@
 struct child;
 struct children;
 
-/* What a child has used, summed over its processes. */
+/* What the processes of a child have used. */
 struct usage {
-	double cpu_s;
-	uint64_t rss_bytes;
+	double cpu_s;	    /* the sum of all processes */
+	uint64_t rss_bytes; /* the largest resident size of any of them */
 };
 
 enum child_kind {
@@ -53,6 +58,7 @@ struct child_type {
 	enum account account;
 	/* Names of the variables that it inherits; NULL ends the list. */
 	const char *const *environment;
+	/* Starts the process and sets pid, fd and source. Returns 0 or -errno. */
 	int (*start)(struct child *child);
 };
 extern const struct child_type child_types[CHILD_KIND_N]; /* children.c */
@@ -60,8 +66,8 @@ extern const struct child_type child_types[CHILD_KIND_N]; /* children.c */
 enum child_state {
 	CHILD_STARTS, /* before MSG_READY, or not running */
 	CHILD_READY,  /* MSG_READY has arrived */
-	CHILD_KILLED, /* by the broker, at killed_ns */
-	CHILD_SILENT, /* killed by the broker for want of a heartbeat */
+	CHILD_KILLED, /* killed by the broker, at killed_ns; its end was not reported yet */
+	CHILD_HUNG,   /* the same, because capture showed no heartbeat (watch.h) */
 };
 
 /* The state that all kinds of children have. */
@@ -72,30 +78,40 @@ struct child {
 	int fd;			   /* -1: not running */
 	struct loop_source *source;
 	struct usage usage;
-	uint64_t started_ns;
+	uint64_t started_ns; /* when the last process was started, or the start failed */
 	uint64_t restart_ns; /* when a restart is due; 0: none is planned */
 	enum child_state state;
 	uint64_t killed_ns;
-	bool is_leaving;      /* was told to end; then children_sweep() frees it */
-	uint32_t owed_looks;  /* checks of overdue.c at which its end was due */
-	uint32_t failures;    /* failures in a row (child_failed) */
-	int32_t governed_pid; /* the process whose processor time the governor read last, */
-	uint64_t governed_ns; /* and that time */
+	/* The process was told to end. children_sweep() frees the child when it has ended. */
+	bool is_leaving;
+	uint32_t overdue_checks; /* checks of overdue.c at which its end was due */
+	uint32_t failures;	 /* failures in a row (child_failed) */
+	/* The governor has read the processor time of this process last: governed_cpu_ns. */
+	int32_t governed_pid;
+	uint64_t governed_cpu_ns;
 };
 
-/* The unwind process of one uid whose processes are profiled. Its ring has the number id. */
+/*
+ * The unwind process of one uid whose processes are profiled. It gets its samples through a ring:
+ * memory into which capture writes registers and stacks. id is the number of the ring.
+ */
 struct unwind {
 	struct child child; /* the first member, so that a struct child leads here */
 	uint32_t id;
 	uint32_t uid;
 	/* The process's end of a socket to capture, until the ring is made; -1: none. */
 	int link_fd;
-	uint32_t rings_awaited; /* rings that this capture has yet to make; the last one is used */
-	/* A ring is to be made once the process has opened the sessions of all its targets. */
+	/*
+	 * Rings that the present capture process was asked for and has not made yet. Only the
+	 * ring of the last request is used.
+	 */
+	uint32_t rings_awaited;
+	/* A ring is to be requested once the process has opened the sessions of all its targets. */
 	bool ring_due;
-	uint32_t sessions_asked;
-	uint64_t idle_since_ns;	 /* since when no target uses it (idle.c) */
-	bool usage_unanswered;	 /* MSG_USAGE was sent and is not answered yet */
+	uint32_t sessions_asked; /* MSG_SESSION_OPEN messages without an answer */
+	uint64_t idle_since_ns;	 /* since when no target uses the process (idle.c) */
+	/* MSG_USAGE (usage of targets: targets/target_usage.h) was sent and has no answer. */
+	bool usage_unanswered;
 	const uint32_t *reading; /* the page that shows which file it reads (files/quarantine.h) */
 };
 
@@ -103,12 +119,13 @@ struct unwind {
 struct limit {
 	/* The server takes no profiles until then, by clock_boot_ns(); 0: no limit. */
 	uint64_t until_ns;
-	bool holds;	   /* a pause goes on: nothing is sampled for this DSN, */
-	uint64_t since_ns; /* since then, by state_now_ns() */
-	uint64_t paused_ns, pauses;
+	bool stops_sampling; /* nothing is sampled for this DSN: a pause of limit.h */
+	uint64_t since_ns;   /* the start of that pause, by state_now_ns() */
+	uint64_t paused_ns;  /* the length of the pauses that have ended */
+	uint64_t pauses;     /* the number of pauses, the present one included */
 };
 
-/* The number of DSNs. Each has a ship, which is a process. */
+/* The maximum number of ships, those of the options and of Spotlight included. */
 #define SHIPS_MAX 32
 
 /*
@@ -120,10 +137,10 @@ struct limit {
 struct ship {
 	struct child child;	    /* the first member, so that a struct child leads here */
 	char dsn[MSG_DSN_MAX];	    /* "": nothing is sent */
-	char place[DSN_LABEL_SIZE]; /* names the DSN's server in the log; "": no DSN */
-	uint64_t spool_dsn;	    /* of struct msg_init */
-	bool is_first;
-	bool is_spotlight; /* dsn is the URL of Spotlight: children.spotlight */
+	char label[DSN_LABEL_SIZE]; /* names the DSN's server in the log; "": no DSN */
+	uint64_t spool_dsn;	    /* the number of the DSN in the spool; 0: no DSN */
+	bool is_first;		    /* the ship of the options */
+	bool is_spotlight;	    /* children.spotlight; dsn is the URL of Spotlight */
 	struct limit limit;
 	int64_t clock_ahead_s; /* how far the server's clock is ahead: MSG_CLOCK */
 	/* When the server last took a chunk, by clock_mono_ns(); 0: not yet. */
@@ -132,29 +149,29 @@ struct ship {
 	struct msg_probed probed;	/* the last answer; its type is 0 before the first */
 	struct spool_counts spool_past; /* of earlier processes */
 	struct spool_counts spool_now;
-	struct client_report untold; /* losses that the process has not been told of */
-	size_t n_in_flight;	     /* envelopes in flight for this ship (delivery/), */
-	size_t n_handed;	     /* and how many of them its process has */
+	struct client_report unreported; /* losses not reported to its process yet */
+	size_t n_in_flight;		 /* envelopes in flight for this ship (delivery/) */
+	size_t n_handed;		 /* of these, those that its process has */
 };
 
 enum restart_reason {
-	RESTART_SIGNAL,	   /* killed by a signal, not of the broker */
-	RESTART_STATUS,	   /* the child exited */
-	RESTART_HEARTBEAT, /* killed by the broker: no heartbeat */
-	RESTART_DISMISSED, /* killed by the broker: it broke a rule */
+	RESTART_SIGNAL,	    /* killed by a signal, not of the broker */
+	RESTART_STATUS,	    /* the child exited */
+	RESTART_HEARTBEAT,  /* killed by watch_kill_capture() */
+	RESTART_MISBEHAVED, /* killed by child_fail(): a rule, unread messages, overdue.h */
 	RESTART_REASON_N,
 };
 
-/* Numbers of restarts over the whole run (restarts.h). */
+/* Numbers of restarts since the broker started (reap.h). */
 struct restarts {
 	uint64_t n[CHILD_KIND_N][RESTART_REASON_N];
 };
 
 /* State of watch.h. */
 struct watch {
-	uint64_t beat_ns; /* the newest heartbeat seen, CLOCK_MONOTONIC */
-	uint32_t looks;	  /* checks since then that found no newer one, */
-	uint64_t look_ns; /* and the time of the last of these */
+	uint64_t beat_ns;      /* the newest heartbeat seen, CLOCK_MONOTONIC */
+	uint32_t stale_checks; /* checks since then that found no newer heartbeat */
+	uint64_t checked_ns;   /* the time of the last of these */
 };
 
 /* Callbacks of the broker's root. started and died may be NULL. */
@@ -204,8 +221,8 @@ struct children {
 };
 
 /*
- * Returns the i-th child, for loops over all: capture first, then ships, then unwinds. NULL:
- * there are not so many.
+ * Returns child number i, for loops over all children: capture first, then ships, then unwinds.
+ * NULL: i is not less than the number of children.
  */
 struct child *child_at(struct children *c, size_t i);
 
@@ -218,26 +235,26 @@ bool child_is_wanted(const struct child *child);
  */
 void child_fail(struct child *child, const char *why);
 /*
- * Kills a child without a log line. Its socket stays open until it has ended. Returns false if
- * the child does not run or was killed before.
+ * Kills a child without a log line. The socket stays open until the process has ended. Returns
+ * false if the child does not run or was killed before.
  */
 bool child_kill(struct child *child);
 /*
- * Sends a message with descriptors, which stay the caller's. If the child does not take it:
- * child_fail(). Has no effect if the child does not run.
+ * Sends a message with descriptors, which stay the caller's. Calls child_fail() if the child's
+ * socket has no room. Has no effect if the child does not run.
  */
 void child_send(struct child *child, const void *message, size_t size, const int *fds,
 		size_t n_fds);
-/* Sends a struct msg_id: child_send(). */
-void child_tell(struct child *child, enum msg_type type, uint32_t id);
+/* Sends a struct msg_id by child_send(). */
+void child_send_id(struct child *child, enum msg_type type, uint32_t id);
 /* A loop_fn of the child's socket; ctx is the child. Takes one message. */
 void child_on_readable(void *ctx);
 /*
  * Takes the messages that a child sent before it ended, and closes its socket. Call it before
  * wait(2) frees the child's pid: a message that breaks a rule makes the broker kill that pid.
  */
-void child_take_last(struct child *child);
-/* Closes the socket to the child, at whose end the child exits. */
+void child_read_last(struct child *child);
+/* Closes the socket to the child. The child exits when it reads the end of the socket. */
 void child_close(struct child *child);
 
 #endif

@@ -28,8 +28,8 @@ static const struct msg_init no_files;
  * Starts a process and sends MSG_INIT with init_fds, which stay the caller's. of_ship: the
  * members of MSG_INIT that only ships use.
  */
-static int start(struct child *child, const int *init_fds, size_t n_init_fds,
-		 const struct msg_init *of_ship)
+static int start_process(struct child *child, const int *init_fds, size_t n_init_fds,
+			 const struct msg_init *of_ship)
 {
 	struct children *c = child->children;
 	struct msg_init init = {
@@ -58,7 +58,7 @@ static int start(struct child *child, const int *init_fds, size_t n_init_fds,
 		return r;
 	}
 	child->state = CHILD_STARTS;
-	child->owed_looks = 0;
+	child->overdue_checks = 0;
 	r = loop_add(c->state->loop, child->fd, child_on_readable, child, &child->source);
 	if (r < 0) {
 		child_fail(child, "cannot be added to the event loop");
@@ -94,7 +94,7 @@ static int start_unwind(struct child *child)
 				  strerror(-r));
 		return r;
 	}
-	r = start(child, &fd, 1, &no_files);
+	r = start_process(child, &fd, 1, &no_files);
 	close_fd(&fd);
 	return r;
 }
@@ -127,7 +127,7 @@ static int start_capture(struct child *child)
 				  strerror(-r));
 		return r;
 	}
-	r = start(child, &fd, 1, &no_files);
+	r = start_process(child, &fd, 1, &no_files);
 	close_fd(&fd);
 	for (size_t i = 0; i < c->n_unwinds; i++) {
 		c->unwinds[i]->rings_awaited = 0;
@@ -172,7 +172,7 @@ static int start_ship(struct child *child)
 		fds[n++] = c->ship_fds[i];
 		init.files |= 1u << i;
 	}
-	r = start(child, fds, n, &init);
+	r = start_process(child, fds, n, &init);
 	if (r < 0)
 		return r;
 	if (s->dsn[0] != '\0') {
@@ -203,7 +203,7 @@ void children_init(struct children *c)
 	c->capture = new_child(c, CHILD_CAPTURE);
 }
 
-static uint64_t number_of(const char *text)
+static uint64_t number_of_dsn(const char *text)
 {
 	uint64_t number = 0;
 	struct dsn dsn;
@@ -223,7 +223,7 @@ static bool is_for(const struct ship *s, const char *dsn, uint64_t number)
 
 bool ship_is_for(const struct ship *s, const char *dsn)
 {
-	return is_for(s, dsn, number_of(dsn));
+	return is_for(s, dsn, number_of_dsn(dsn));
 }
 
 static int new_ship(struct children *c, const char *dsn, struct ship **ret)
@@ -238,7 +238,7 @@ static int new_ship(struct children *c, const char *dsn, struct ship **ret)
 	(void)snprintf(s->dsn, sizeof(s->dsn), "%s", dsn);
 	if (dsn_parse(&parsed, dsn) == DSN_OK) {
 		s->spool_dsn = dsn_hash(&parsed);
-		dsn_label(&parsed, s->place);
+		dsn_label(&parsed, s->label);
 	}
 	explicit_bzero(&parsed, sizeof(parsed));
 	s->is_first = c->n_ships == 0;
@@ -271,9 +271,9 @@ static void start_or_retry(struct child *child)
 		child_failed(child, "cannot be started");
 }
 
-int children_ship(struct children *c, const char *dsn, struct ship **ret)
+int children_get_ship(struct children *c, const char *dsn, struct ship **ret)
 {
-	const uint64_t number = number_of(dsn);
+	const uint64_t number = number_of_dsn(dsn);
 	bool any_leaves = false;
 	int r;
 
@@ -341,7 +341,7 @@ static uint32_t free_id(const struct children *c)
 	return id;
 }
 
-int children_unwind(struct children *c, uint32_t uid, struct unwind **ret)
+int children_get_unwind(struct children *c, uint32_t uid, struct unwind **ret)
 {
 	struct unwind *u;
 
@@ -382,7 +382,7 @@ void children_check(struct children *c)
 
 	children_check_killed(c);
 	for (size_t i = 0; (child = child_at(c, i)) != NULL; i++)
-		if (child != &c->capture || state_samples(c->state))
+		if (child != &c->capture || state_is_sampling(c->state))
 			check_restart(child);
 }
 
@@ -403,8 +403,8 @@ static void free_unwind(struct children *c, struct unwind *u)
 static void free_ship(struct children *c, struct ship *s)
 {
 	usage_add(&c->ships_gone, &s->child.usage);
-	ship_keep_spool(c, s);
-	limit_ship_gone(c, s);
+	ship_add_gone(c, s);
+	limit_add_gone(c, s);
 	explicit_bzero(s, sizeof(*s));
 	free(s);
 }

@@ -12,29 +12,28 @@
 #include "lib/base/util.h"
 
 /*
- * Prepares capture's entry; starts no process. The caller has set state, events and the DSN
- * before.
+ * Prepares capture's entry; starts no process. wiring_connect() has set state and events before.
  */
 void children_init(struct children *c);
 /*
- * Starts the ship of the options, that of Spotlight if it is on, and capture. Returns 0 or
- * -errno.
+ * Starts the ship of the options, that of Spotlight if it is on, and capture. The caller has set
+ * has_dsn, dsn, spotlight_url and ship_fds (ships_open_files) before. Returns 0 or -errno.
  */
 must_check int children_start(struct children *c);
 /*
  * Finds or starts the unwind process of a uid. If the process cannot be started now, *ret is set
- * all the same, and a restart is planned. Returns 0, -ENOMEM, or -EAGAIN if another unwind
- * process has to end first.
+ * all the same, and a restart is planned. Returns 0, -ENOMEM, or -EAGAIN if all HEARTBEAT_SLOTS
+ * places are taken: an unwind process without targets ends within a minute (idle.h).
  */
-must_check int children_unwind(struct children *c, uint32_t uid, struct unwind **ret);
+must_check int children_get_unwind(struct children *c, uint32_t uid, struct unwind **ret);
 /*
  * Finds or starts the ship of a DSN. Two texts of the same DSN have one ship. If the process
  * cannot be started now, *ret is set all the same, and a restart is planned. Returns 0; -ENOSPC
- * if the configuration has more than SHIPS_MAX DSNs; -EAGAIN if a ship has to end first;
- * -ENOMEM.
+ * if there are SHIPS_MAX ships; -EAGAIN if the ship of this DSN, or one of SHIPS_MAX ships, was
+ * told to end and has not ended yet; -ENOMEM.
  */
-must_check int children_ship(struct children *c, const char *dsn, struct ship **ret);
-/* Returns true if children_ship() would find s for this DSN. */
+must_check int children_get_ship(struct children *c, const char *dsn, struct ship **ret);
+/* Returns true if children_get_ship() would find s for this DSN. */
 bool ship_is_for(const struct ship *s, const char *dsn);
 /*
  * Asks capture to make the ring of u. u gets the ring when it is made. Returns 0 or the negative
@@ -46,7 +45,8 @@ must_check int unwind_make_ring(struct children *c, struct unwind *u);
  * turn, after instances_sweep(). No other function removes an entry from these lists.
  */
 void children_sweep(struct children *c);
-/* To be called at every turn: children_check_killed(), and restarts that are due. */
+/* Calls children_check_killed(), and starts the children whose restart is due. Called at every
+ * turn. */
 void children_check(struct children *c);
 
 /* Adds the processor time of *more to *sum; sum->rss_bytes becomes the larger of both. */

@@ -10,12 +10,12 @@
 #define LIMIT_MAX_NS (RATELIMIT_MAX_S * NS_PER_SEC)
 
 /* Returns true if chunks of the ship go to its server only. */
-static bool goes_nowhere(const struct ship *s, bool has_files)
+static bool goes_to_server_only(const struct ship *s, bool has_files)
 {
 	return s->dsn[0] != '\0' && !has_files;
 }
 
-int limit_take(struct ship *s, uint64_t until_ns, bool has_files)
+int limit_set(struct ship *s, uint64_t until_ns, bool has_files)
 {
 	const uint64_t now_ns = clock_boot_ns();
 
@@ -23,87 +23,88 @@ int limit_take(struct ship *s, uint64_t until_ns, bool has_files)
 		return -EPROTO;
 	s->limit.until_ns = until_ns;
 	if (until_ns > now_ns)
-		log_warning("%s: the server takes no profiles for %llu s: %s", s->place,
+		log_warning("%s: the server takes no profiles for %llu s: %s", s->label,
 			    (unsigned long long)((until_ns - now_ns - 1) / NS_PER_SEC) + 1,
-			    goes_nowhere(s, has_files) ? "nothing is sampled"
-						       : "profiles are not sent");
+			    goes_to_server_only(s, has_files) ? "nothing is sampled"
+							      : "profiles are not sent");
 	return 0;
 }
 
-static void begin(const struct ship *s, struct limit *l, uint64_t now_ns)
+static void begin_pause(const struct ship *s, struct limit *l, uint64_t now_ns)
 {
-	l->holds = true;
+	l->stops_sampling = true;
 	l->since_ns = now_ns;
 	l->pauses++;
-	log_debug("%s: detaching from processes, because the server takes no profiles", s->place);
+	log_debug("%s: detaching from processes, because the server takes no profiles", s->label);
 }
 
-static void end(const struct ship *s, struct limit *l, uint64_t now_ns)
+static void end_pause(const struct ship *s, struct limit *l, uint64_t now_ns)
 {
-	l->holds = false;
+	l->stops_sampling = false;
 	l->paused_ns += now_ns - l->since_ns;
-	log_debug("%s: the server takes profiles again", s->place);
+	log_debug("%s: the server takes profiles again", s->label);
 }
 
 void limit_check(struct children *c, bool has_files)
 {
 	const uint64_t boot_ns = clock_boot_ns(), now_ns = state_now_ns(c->state);
 
-	if (!state_samples(c->state))
+	if (!state_is_sampling(c->state))
 		return;
 	for (size_t i = 0; i < c->n_ships; i++) {
 		struct limit *l = &c->ships[i]->limit;
-		const bool limited = goes_nowhere(c->ships[i], has_files) && boot_ns < l->until_ns;
+		const bool limited =
+			goes_to_server_only(c->ships[i], has_files) && boot_ns < l->until_ns;
 
-		if (limited && !l->holds)
-			begin(c->ships[i], l, now_ns);
-		else if (!limited && l->holds)
-			end(c->ships[i], l, now_ns);
+		if (limited && !l->stops_sampling)
+			begin_pause(c->ships[i], l, now_ns);
+		else if (!limited && l->stops_sampling)
+			end_pause(c->ships[i], l, now_ns);
 	}
 }
 
-bool limit_holds(const struct ship *s)
+bool limit_stops_sampling(const struct ship *s)
 {
-	return s != NULL && s->limit.holds;
+	return s != NULL && s->limit.stops_sampling;
 }
 
-static void add(struct limit_sum *sum, const struct limit *l, uint64_t now_ns)
+static void add_limit(struct limit_sum *sum, const struct limit *l, uint64_t now_ns)
 {
 	sum->pauses += l->pauses;
 	sum->paused_ns += l->paused_ns;
-	if (!l->holds)
+	if (!l->stops_sampling)
 		return;
 	sum->paused_ns += now_ns - l->since_ns;
 	sum->until_ns = max_u64(sum->until_ns, l->until_ns);
 }
 
-void limit_ship_gone(struct children *c, const struct ship *s)
+void limit_add_gone(struct children *c, const struct ship *s)
 {
 	struct limit_sum sum = {0};
 
-	add(&sum, &s->limit, state_now_ns(c->state));
+	add_limit(&sum, &s->limit, state_now_ns(c->state));
 	c->limits_gone.pauses += sum.pauses;
 	c->limits_gone.paused_ns += sum.paused_ns;
 }
 
-static uint64_t end_or_now_ns(const struct children *c)
+static uint64_t sampling_end_ns(const struct children *c)
 {
 	return c->state->ended_ns != 0 ? c->state->ended_ns : state_now_ns(c->state);
 }
 
 void limit_sum(const struct children *c, struct limit_sum *ret)
 {
-	const uint64_t now_ns = end_or_now_ns(c);
+	const uint64_t now_ns = sampling_end_ns(c);
 
 	*ret = (struct limit_sum){0};
-	add(ret, &c->limits_gone, now_ns);
+	add_limit(ret, &c->limits_gone, now_ns);
 	for (size_t i = 0; i < c->n_ships; i++)
-		add(ret, &c->ships[i]->limit, now_ns);
+		add_limit(ret, &c->ships[i]->limit, now_ns);
 }
 
 size_t limit_servers(const struct children *c, struct limit_server ret[SHIPS_MAX])
 {
-	const uint64_t now_ns = end_or_now_ns(c), boot_ns = clock_boot_ns();
+	const uint64_t now_ns = sampling_end_ns(c), boot_ns = clock_boot_ns();
 	size_t n = 0;
 
 	for (size_t i = 0; i < c->n_ships; i++) {
@@ -111,14 +112,14 @@ size_t limit_servers(const struct children *c, struct limit_server ret[SHIPS_MAX
 		const struct limit *l = &s->limit;
 		size_t at = 0;
 
-		if (s->place[0] == '\0')
+		if (s->label[0] == '\0')
 			continue;
 		ret[n] = (struct limit_server){0};
-		memcpy(ret[n].name, s->place, sizeof(ret[n].name));
+		memcpy(ret[n].name, s->label, sizeof(ret[n].name));
 		while (strcmp(ret[at].name, ret[n].name) != 0)
 			at++;
 		n += at == n;
-		add(&ret[at].sum, l, now_ns);
+		add_limit(&ret[at].sum, l, now_ns);
 		if (s->clock_ahead_s != 0)
 			ret[at].clock_ahead_s = s->clock_ahead_s;
 		ret[at].delivered_ns = max_u64(ret[at].delivered_ns, s->delivered_ns);

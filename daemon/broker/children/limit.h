@@ -1,9 +1,11 @@
 /*
  * The rate limits of servers. While a server takes no profiles, no thread is stopped for samples
  * that could not be sent: the runs of the profiler for that DSN are stopped, and others are
- * started when the limit is over (instances_check).
+ * started when the limit is over (instances_check). Such a time is called a pause here; pause.h is
+ * about SIGTSTP.
  *
- * If chunks are also written to files (has_files: --output), sampling goes on.
+ * If chunks are also written to files (has_files: --output), sampling goes on, and there are no
+ * pauses.
  */
 #ifndef DAEMON_BROKER_CHILDREN_LIMIT_H
 #define DAEMON_BROKER_CHILDREN_LIMIT_H
@@ -21,30 +23,34 @@
  * The time may be earlier than that of the message before. Returns 0, or -EPROTO if the limit is
  * longer than RATELIMIT_MAX_S.
  */
-must_check int limit_take(struct ship *s, uint64_t until_ns, bool has_files);
+must_check int limit_set(struct ship *s, uint64_t until_ns, bool has_files);
 
 /* The ship is about to be freed: adds its pauses to c->limits_gone. */
-void limit_ship_gone(struct children *c, const struct ship *s);
+void limit_add_gone(struct children *c, const struct ship *s);
 
-/* To be called at every turn: begins and ends the pauses. */
+/* Begins and ends the pauses. Called at every turn. */
 void limit_check(struct children *c, bool has_files);
 
 /*
  * Returns true if nothing is to be sampled for this ship now. s may be NULL (no ship yet):
  * false.
  */
-bool limit_holds(const struct ship *s);
+bool limit_stops_sampling(const struct ship *s);
 
 /* Totals over the whole run, of all DSNs. */
 struct limit_sum {
 	uint64_t pauses;
 	uint64_t paused_ns;
-	uint64_t until_ns; /* end of the longest limit that holds, by clock_boot_ns(); 0: none */
+	uint64_t until_ns; /* when the last of the present pauses ends, by clock_boot_ns(); 0: none
+			    */
 };
-/* Sums the limits of all DSNs, until now or the end of the sampling. */
+/*
+ * Sums the pauses of all DSNs, those of freed ships included. A pause that goes on counts up to
+ * now, or up to the end of the sampling if that has passed.
+ */
 void limit_sum(const struct children *c, struct limit_sum *ret);
 
-/* Totals of one server, that is of all DSNs with this server, whatever their keys. */
+/* Totals of one server: of the ships of all DSNs with this server, without freed ships. */
 struct limit_server {
 	char name[DSN_LABEL_SIZE]; /* of proto/dsn.h, without the key */
 	uint64_t limited_ns;	   /* for how much longer it takes no profiles; 0: no limit */
@@ -52,7 +58,10 @@ struct limit_server {
 	int64_t clock_ahead_s; /* how far its clock is ahead of this host's, by its last answers */
 	uint64_t delivered_ns; /* when it last took a chunk, by clock_mono_ns(); 0: not yet */
 };
-/* Fills in ret, one entry for each server. Returns the number of entries. */
+/*
+ * Writes one entry for each server. Ships without a DSN and that of Spotlight have none. Returns
+ * the number of entries.
+ */
 size_t limit_servers(const struct children *c, struct limit_server ret[SHIPS_MAX]);
 
 #endif

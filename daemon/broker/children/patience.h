@@ -1,7 +1,8 @@
 /*
- * Timeouts for child processes that the broker waits for. A process that makes no progress has 3
- * s. A process that works has 30 s, also if it is runnable but gets no processor, as on a
- * machine whose host is busy.
+ * Timeouts for child processes that the broker waits for. The timeout ends PATIENCE_IDLE_NS after
+ * the last progress of the process, at the latest PATIENCE_BUSY_NS after patience_start(). A
+ * process that is runnable but gets no processor, as on a machine whose host is busy, counts as
+ * one that makes progress.
  */
 #ifndef DAEMON_BROKER_CHILDREN_PATIENCE_H
 #define DAEMON_BROKER_CHILDREN_PATIENCE_H
@@ -11,9 +12,8 @@
 
 #include "lib/base/util.h"
 
-/* For a process that makes no progress. */
 #define PATIENCE_IDLE_NS (3 * NS_PER_SEC)
-/* For a process that works or waits for a processor: less than the 90 s of a service manager. */
+/* Less than the 90 s after which a service manager kills the daemon. */
 #define PATIENCE_BUSY_NS (30 * NS_PER_SEC)
 
 struct patience {
@@ -26,8 +26,8 @@ void patience_start(struct patience *p, uint64_t now_ns);
 
 /*
  * Returns the time at which the timeout ends. Call it several times within PATIENCE_IDLE_NS,
- * since progress moves the end. busy: a process that the broker waits for works, or waits for a
- * processor. now_ns: the clock of patience_start().
+ * since progress moves the end. busy: true if a process that the broker waits for makes progress
+ * or is runnable. now_ns: the clock of patience_start().
  */
 uint64_t patience_end_ns(struct patience *p, uint64_t now_ns, bool busy);
 

@@ -13,7 +13,7 @@
 #include "lib/base/clock.h"
 
 /* A child that ends sooner than this after its start has failed to work. */
-#define SETTLED_NS (10 * NS_PER_SEC)
+#define STABLE_NS (10 * NS_PER_SEC)
 
 /*
  * Delay before a restart: none after the first failure, BACKOFF_FIRST_NS after the second, then
@@ -23,13 +23,13 @@
 #define BACKOFF_MAX_NS	 (5 * NS_PER_SEC)
 
 /* After this many failures in a row, the last ones BACKOFF_MAX_NS apart, an error is logged. */
-#define FAILURES_TOLD 8
+#define FAILURES_LOGGED 8
 
 /*
  * A child that exits before MSG_READY would do so again. A child that was killed, for example by
  * the kernel for want of memory, is tried this often.
  */
-#define FIRST_TRIES 3
+#define FIRST_STARTS_MAX 3
 
 /*
  * How long a killed child may take to die. A capture that traces thousands of threads dies
@@ -42,16 +42,16 @@ void child_failed(struct child *child, const char *what)
 {
 	const uint64_t now = clock_mono_ns();
 
-	if (now - child->started_ns >= SETTLED_NS)
+	if (now - child->started_ns >= STABLE_NS)
 		child->failures = 0;
 	child->restart_ns = now + backoff_ns(child->failures, BACKOFF_FIRST_NS, BACKOFF_MAX_NS);
 	child->failures++;
 	if (child->failures == 1)
 		log_warning("%s %s: starting it again", child->type->name, what);
-	else if (child->failures == FAILURES_TOLD)
+	else if (child->failures == FAILURES_LOGGED)
 		log_error("%s %s, %u times in a row: it is started again every %u s, and %s until "
 			  "it keeps running",
-			  child->type->name, what, FAILURES_TOLD,
+			  child->type->name, what, FAILURES_LOGGED,
 			  (unsigned int)(BACKOFF_MAX_NS / NS_PER_SEC), child->type->loss);
 }
 
@@ -71,24 +71,24 @@ static void add_usage(struct child *child, const struct rusage *usage)
 static bool is_hopeless(const struct child *child, int status)
 {
 	return !child->children->has_worked[child->type->kind] &&
-	       (WIFEXITED(status) || child->failures + 1 >= FIRST_TRIES);
+	       (WIFEXITED(status) || child->failures + 1 >= FIRST_STARTS_MAX);
 }
 
 /* Ends the run. Only the first such child is logged: the others have the same cause. */
-static void end_all(const struct child *child, const char *what)
+static void end_broker(const struct child *child, const char *what)
 {
 	struct state *s = child->children->state;
 
-	if (!s->failed)
+	if (!s->start_failed)
 		log_error("%s %s before it was ready: without it there is no "
 			  "profile",
 			  child->type->name, what);
-	s->failed = true;
-	state_goes_on_to(s, PHASE_STOPS);
-	s->hurried = true;
+	s->start_failed = true;
+	state_advance(s, PHASE_STOPPING);
+	s->end_at_once = true;
 }
 
-static void plan_restart(struct child *child, int status)
+static void restart_or_end(struct child *child, int status)
 {
 	char what[48];
 
@@ -99,7 +99,7 @@ static void plan_restart(struct child *child, int status)
 	else
 		(void)snprintf(what, sizeof(what), "ended with status %d", WEXITSTATUS(status));
 	if (is_hopeless(child, status)) {
-		end_all(child, what);
+		end_broker(child, what);
 		return;
 	}
 	restarts_count(&child->children->restarts, child, status);
@@ -119,18 +119,18 @@ void child_died(struct child *child, int status, const struct rusage *usage)
 	if (events->died != NULL)
 		events->died(events->ctx, child, status);
 	if (child_is_wanted(child))
-		plan_restart(child, status);
+		restart_or_end(child, status);
 }
 
 /* The child was killed and does not die: continue as if it had died. */
-static void give_up(struct child *child)
+static void handle_undead(struct child *child)
 {
 	static const struct rusage unknown;
 
 	log_error("%s (pid %d) cannot be killed: it hangs in the kernel; until it ends, no other "
 		  "process can trace the processes that it traces",
 		  child->type->name, child->pid);
-	child_take_last(child);
+	child_read_last(child);
 	child_died(child, SIGKILL, &unknown);
 }
 
@@ -138,7 +138,7 @@ static void check_killed(struct child *child)
 {
 	if (child->pid != 0 && child->state >= CHILD_KILLED &&
 	    clock_mono_ns() - child->killed_ns >= KILLED_MS * NS_PER_MS)
-		give_up(child);
+		handle_undead(child);
 }
 
 void children_check_killed(struct children *c)

@@ -8,7 +8,7 @@ const char *restart_reason_name(enum restart_reason reason)
 		[RESTART_SIGNAL] = "signal",
 		[RESTART_STATUS] = "status",
 		[RESTART_HEARTBEAT] = "heartbeat",
-		[RESTART_DISMISSED] = "dismissed",
+		[RESTART_MISBEHAVED] = "dismissed",
 	};
 
 	return reason < RESTART_REASON_N ? names[reason] : "";
@@ -18,10 +18,10 @@ void restarts_count(struct restarts *r, const struct child *child, int status)
 {
 	enum restart_reason reason = RESTART_STATUS;
 
-	if (child->state == CHILD_SILENT)
+	if (child->state == CHILD_HUNG)
 		reason = RESTART_HEARTBEAT;
 	else if (child->state == CHILD_KILLED)
-		reason = RESTART_DISMISSED;
+		reason = RESTART_MISBEHAVED;
 	else if (WIFSIGNALED(status))
 		reason = RESTART_SIGNAL;
 	r->n[child->type->kind][reason]++;

@@ -123,7 +123,7 @@ void ships_renew_files(struct children *c)
 			send_certificates(c, c->ships[i]);
 }
 
-void ship_tell_finish(struct ship *s, uint64_t timeout_ns)
+void ship_ask_to_finish(struct ship *s, uint64_t timeout_ns)
 {
 	const struct msg_number m = {
 		.h = MSG_HEADER(MSG_SHIP_FINISH),
@@ -133,9 +133,9 @@ void ship_tell_finish(struct ship *s, uint64_t timeout_ns)
 	child_send(&s->child, &m, sizeof(m), NULL, 0);
 }
 
-static void tell_lost(struct ship *s, uint32_t kind, uint32_t reason)
+static void report_lost(struct ship *s, uint32_t kind, uint32_t reason)
 {
-	uint64_t *quantity = &s->untold.quantity[kind][reason];
+	uint64_t *quantity = &s->unreported.quantity[kind][reason];
 	const struct msg_lost m = {
 		.h = MSG_HEADER(MSG_LOST),
 		.quantity = *quantity,
@@ -149,11 +149,11 @@ static void tell_lost(struct ship *s, uint32_t kind, uint32_t reason)
 	child_send(&s->child, &m, sizeof(m), NULL, 0);
 }
 
-void ship_tell_lost(struct ship *s)
+void ship_report_lost(struct ship *s)
 {
 	for (uint32_t kind = 0; kind < ENVELOPE_KIND_N; kind++)
 		for (uint32_t i = 0; i < CLIENT_REPORT_REASON_N; i++)
-			tell_lost(s, kind, i);
+			report_lost(s, kind, i);
 }
 
 static void add_spool(struct spool_counts *sum, const struct spool_counts *more)
@@ -161,7 +161,7 @@ static void add_spool(struct spool_counts *sum, const struct spool_counts *more)
 	counts_add(sum, more, sizeof(*sum));
 }
 
-void ships_spool(const struct children *c, struct spool_counts *ret)
+void ships_sum_spool(const struct children *c, struct spool_counts *ret)
 {
 	*ret = c->spool_gone;
 	for (size_t i = 0; i < c->n_ships; i++) {
@@ -185,7 +185,7 @@ void ship_died(struct ship *s)
 }
 
 /* The chunks that are still in the spool belong to no process. */
-void ship_keep_spool(struct children *c, const struct ship *s)
+void ship_add_gone(struct children *c, const struct ship *s)
 {
 	add_spool(&c->spool_gone, &s->spool_past);
 	add_spool(&c->spool_gone, &s->spool_now);

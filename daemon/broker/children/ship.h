@@ -30,18 +30,18 @@ void ships_renew_files(struct children *c);
 bool ship_has_file(const struct ship *s, size_t file);
 
 /* Tells the ship to drop the chunks that the server has not taken within timeout_ns from now. */
-void ship_tell_finish(struct ship *s, uint64_t timeout_ns);
-/* Sends s->untold, the losses that the ship does not know of, if its process runs. */
-void ship_tell_lost(struct ship *s);
+void ship_ask_to_finish(struct ship *s, uint64_t timeout_ns);
+/* Sends s->unreported, the losses that the ship does not know of, if its process runs. */
+void ship_report_lost(struct ship *s);
 
 /*
  * Sums the spool statistics of all ships: outcomes over the whole run, and what the spools hold
  * now.
  */
-void ships_spool(const struct children *c, struct spool_counts *ret);
+void ships_sum_spool(const struct children *c, struct spool_counts *ret);
 /* The ship's process has ended: adds its statistics to s->spool_past. */
 void ship_died(struct ship *s);
 /* The ship is about to be freed: adds its statistics to c->spool_gone. */
-void ship_keep_spool(struct children *c, const struct ship *s);
+void ship_add_gone(struct children *c, const struct ship *s);
 
 #endif

@@ -10,8 +10,8 @@
  * A heartbeat counts as old after this many checks, at least this far apart. Together they take
  * less than the second that a beat may be old, so that they delay nothing.
  */
-#define LOOK_NS	  (50 * NS_PER_MS)
-#define LOOKS_MIN 8
+#define CHECK_NS	 (50 * NS_PER_MS)
+#define STALE_CHECKS_MIN 8
 
 /*
  * If the beat is old but capture is not seen to wait for a target's memory, it has this long: it
@@ -21,7 +21,7 @@
 #define WRONG_NS (10 * NS_PER_SEC)
 
 /*
- * Returns true if the beat is old and the broker has seen it grow old in LOOKS_MIN checks. A
+ * Returns true if the beat is old and the broker has seen it grow old in STALE_CHECKS_MIN checks. A
  * machine that stood still, or that gave the broker no processor, did the same to capture.
  */
 static bool heartbeat_is_old(struct children *c, uint64_t now)
@@ -32,23 +32,25 @@ static bool heartbeat_is_old(struct children *c, uint64_t now)
 
 	if (beat != w->beat_ns) {
 		w->beat_ns = beat;
-		w->looks = 0;
-		w->look_ns = now;
+		w->stale_checks = 0;
+		w->checked_ns = now;
 	}
-	if (now - w->look_ns >= LOOK_NS) {
-		w->looks++;
-		w->look_ns = now;
+	if (now - w->checked_ns >= CHECK_NS) {
+		w->stale_checks++;
+		w->checked_ns = now;
 	}
-	return now > beat && now - beat >= HEARTBEAT_DEAD_MS * NS_PER_MS && w->looks >= LOOKS_MIN;
+	return now > beat && now - beat >= HEARTBEAT_DEAD_MS * NS_PER_MS &&
+	       w->stale_checks >= STALE_CHECKS_MIN;
 }
 
-bool watch_works(const struct children *c)
+bool watch_capture_works(const struct children *c)
 {
-	return c->capture.pid != 0 && ((!c->capture_done && c->watch.looks < LOOKS_MIN) ||
-				       threads_any_runnable(c->capture.pid));
+	return c->capture.pid != 0 &&
+	       ((!c->capture_done && c->watch.stale_checks < STALE_CHECKS_MIN) ||
+		threads_any_runnable(c->capture.pid));
 }
 
-bool watch_is_hung(struct children *c, uint32_t *ret_target)
+bool watch_capture_hangs(struct children *c, uint32_t *ret_target)
 {
 	const uint64_t now = clock_mono_ns();
 	bool stopped;
@@ -67,8 +69,8 @@ bool watch_is_hung(struct children *c, uint32_t *ret_target)
 	return true;
 }
 
-void watch_kill(struct children *c)
+void watch_kill_capture(struct children *c)
 {
 	child_fail(&c->capture, "shows no heartbeat");
-	c->capture.state = CHILD_SILENT;
+	c->capture.state = CHILD_HUNG;
 }

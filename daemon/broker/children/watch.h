@@ -12,15 +12,16 @@
 #include "lib/base/util.h"
 
 /*
- * To be called at every turn. Returns true if capture shows no heartbeat; then the caller calls
- * watch_kill(). *ret_target: the id of the target at which capture hangs; 0: no target is the
- * cause.
+ * Returns true if capture hangs: its heartbeat is HEARTBEAT_DEAD_MS old, and capture waits for a
+ * target's memory or was stopped by a signal; or its heartbeat is 10 s old. *ret_target: the id of
+ * the target whose memory it waits for; 0: no target is the cause. The caller passes an id that is
+ * not 0 to targets_capture_died(), and then calls watch_kill_capture(). Called at every turn.
  */
-must_check bool watch_is_hung(struct children *c, uint32_t *ret_target);
+must_check bool watch_capture_hangs(struct children *c, uint32_t *ret_target);
 /* Kills capture and logs why; it is restarted when it has died. */
-void watch_kill(struct children *c);
+void watch_kill_capture(struct children *c);
 
 /* Returns true if capture makes progress or is runnable: the argument busy of patience_end_ns(). */
-must_check bool watch_works(const struct children *c);
+must_check bool watch_capture_works(const struct children *c);
 
 #endif

@@ -27,13 +27,13 @@ static void take_again(struct instance *i, struct control_answer *ret)
 		return;
 	}
 	if (i->obstacle == INSTANCE_LEFT_OUT)
-		i->obstacle = INSTANCE_UNHINDERED;
+		i->obstacle = INSTANCE_NO_OBSTACLE;
 	i->last_error[0] = '\0';
 	i->is_sampled = true;
 	i->config.lifecycle = LIFECYCLE_MANUAL;
 	if (i->origin == INSTANCE_RECORDED)
 		i->origin = INSTANCE_ATTACHED;
-	i->wish = INSTANCE_TAKEN;
+	i->wish = INSTANCE_WISH_ATTACHED;
 	i->is_started = true;
 }
 
@@ -63,7 +63,7 @@ static size_t attached_of(const struct targets *ts, uint32_t uid)
 	size_t n = 0;
 
 	for (size_t k = 0; k < ts->n_instances; k++)
-		n += instance_is_attached(ts->instances[k]) && ts->instances[k]->uid == uid;
+		n += instance_was_added(ts->instances[k]) && ts->instances[k]->uid == uid;
 	return n;
 }
 
@@ -176,11 +176,11 @@ void adopt_detach(struct targets *ts, const struct peer *peer, int32_t pid,
 
 	if (i == NULL)
 		return;
-	if (i->wish == INSTANCE_DETACHED)
+	if (i->wish == INSTANCE_WISH_DETACHED)
 		ret->m.result = PROTOCOL_LEFT_OUT;
-	i->wish = INSTANCE_DETACHED;
+	i->wish = INSTANCE_WISH_DETACHED;
 	/* No section matches the process, so nothing needs the instance any more. */
-	if (instance_is_attached(i))
+	if (instance_was_added(i))
 		instance_becomes(i, INSTANCE_REMOVED);
 	ret->m.pid = i->pid;
 	ret->m.state = PROTOCOL_IS_LEFT_OUT;

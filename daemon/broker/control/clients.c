@@ -129,7 +129,7 @@ static void show(const struct clients *cs, struct client *c)
 	struct protocol_page now = {.state = lifecycle_state(i)};
 
 	/* The last chunks are being made, and no profiler starts any more. */
-	if (cs->targets->state->phase >= PHASE_STOPS)
+	if (cs->targets->state->phase >= PHASE_STOPPING)
 		now.state = PROTOCOL_NONE;
 	if (i != NULL) {
 		now.lifecycle =
@@ -181,7 +181,7 @@ static void look(struct clients *cs, struct client *c, bool is_due)
 	if (c->instance == NULL)
 		return;
 	if (client_page_had_spans(&c->page))
-		lifecycle_traced(c->instance);
+		lifecycle_span_seen(c->instance);
 	count(c, c->has_page ? client_page_has_open_spans(&c->page) : c->said_open);
 }
 
@@ -207,13 +207,13 @@ static void check_silence(struct clients *cs, uint64_t now_ns)
 	for (size_t k = 0; k < cs->targets->n_instances; k++) {
 		struct instance *i = cs->targets->instances[k];
 
-		if (instance_is_gone(i) || !lifecycle_time(i, now_ns, chunk_ns))
+		if (instance_is_gone(i) || !lifecycle_check(i, now_ns, chunk_ns))
 			continue;
 		log_warning("process %d (%s): profile_lifecycle is trace, but the process has "
 			    "reported no root span for %d s: only a process that uses "
 			    "libsentry_profd, with "
 			    "its tracing on, is profiled",
-			    i->pid, i->config.name, (int)(LIFECYCLE_SILENT_NS / NS_PER_SEC));
+			    i->pid, i->config.name, (int)(LIFECYCLE_NO_SPAN_NS / NS_PER_SEC));
 	}
 }
 

@@ -63,7 +63,7 @@ void client_request(struct clients *cs, struct client *c, const struct protocol_
 /*
  * To be called at every turn, before instances_check(): assigns instances to clients, reads from
  * the pages whether root spans are open, and updates the pages. Once a second it also increments
- * the beats and calls lifecycle_time() for each instance.
+ * the beats and calls lifecycle_check() for each instance.
  */
 void clients_check(struct clients *cs);
 

@@ -88,7 +88,7 @@ static void inspect_files(struct inspection *i)
 {
 	static struct config_faults faults;
 	struct config c;
-	int r = options_read_again(&i->parts->state.options, &c, &faults);
+	int r = options_read_as_start(&i->parts->state.options, &c, &faults);
 
 	say_configuration(i, r < 0 ? &i->parts->state.options.config : &c, &faults);
 	if (r == 0)
@@ -111,11 +111,11 @@ static void ask_server(struct parts *parts, const char *dsn)
 {
 	struct ship *s;
 
-	if (dsn[0] == '\0' || children_ship(&parts->children, dsn, &s) < 0 || s->probe_pid != 0)
+	if (dsn[0] == '\0' || children_get_ship(&parts->children, dsn, &s) < 0 || s->probe_pid != 0)
 		return;
 	s->probed = (struct msg_probed){.status = 0};
 	s->probe_pid = s->child.pid;
-	child_tell(&s->child, MSG_PROBE, 0);
+	child_send_id(&s->child, MSG_PROBE, 0);
 }
 
 int inspect_probed(struct ship *s, const struct msg_probed *m)

@@ -308,7 +308,7 @@ static void check(const struct recordings *rs, struct recording *r)
 		return; /* the target still makes its last chunk */
 	else if (i->life == INSTANCE_ENDED)
 		end(r, PROTOCOL_RECORD_NO_PROCESS);
-	else if (rs->targets->state->phase >= PHASE_STOPS)
+	else if (rs->targets->state->phase >= PHASE_STOPPING)
 		end(r, PROTOCOL_RECORD_SHUTDOWN);
 	else if (instance_is_left_alone(i) || i->life == INSTANCE_REMOVED)
 		end(r, PROTOCOL_RECORD_LEFT_OUT);

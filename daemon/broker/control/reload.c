@@ -104,7 +104,7 @@ static void change(struct parts *parts, struct instance *i, const struct config 
 	if (old != NULL && target_config_equal(old, now))
 		return;
 	instance_becomes(i, INSTANCE_CHANGED);
-	discovery_doubt(parts->discovery, i->pid);
+	discovery_recheck(parts->discovery, i->pid);
 }
 
 static int read_again(struct parts *parts, int lines_fd)
@@ -125,7 +125,7 @@ static int read_again(struct parts *parts, int lines_fd)
 		if (instance_has_section(parts->targets.instances[k]))
 			change(parts, parts->targets.instances[k], &c);
 	options_replace(&parts->state.options, &c);
-	discovery_by_config(parts->discovery);
+	discovery_config_changed(parts->discovery);
 	ships_renew_files(&parts->children);
 	/* The user may have replaced faulty files: they are tried again. */
 	quarantine_clear(&parts->quarantine);
@@ -137,7 +137,7 @@ int reload(struct parts *parts, struct notify *n, int lines_fd)
 {
 	int r;
 
-	if (parts->discovery == NULL || parts->state.phase >= PHASE_STOPS)
+	if (parts->discovery == NULL || parts->state.phase >= PHASE_STOPPING)
 		return -ENOTSUP;
 	service_reloads(n);
 	r = read_again(parts, lines_fd);

@@ -62,13 +62,13 @@ void delivery_lost(struct chunk_source *source, struct ship *s, uint32_t reason)
 	source->chunks.discarded[reason]++;
 	if (s->dsn[0] == '\0')
 		return;
-	s->untold.quantity[kind][discard_report(reason)]++;
+	s->unreported.quantity[kind][discard_report(reason)]++;
 	/*
 	 * Otherwise the losses are sent after the ship's next answer (delivery_done()). If the ship
 	 * gets no processor time, a message for each loss would fill its socket.
 	 */
 	if (s->n_handed == 0)
-		ship_tell_lost(s);
+		ship_report_lost(s);
 }
 
 /* Counts an envelope as lost that ship does not have. */
@@ -78,7 +78,7 @@ static void lose(struct delivery *d, const struct envelope *e, enum discard reas
 		counts_of(d, e)->discarded[reason]++;
 	else
 		delivery_lost(e->source, e->ship, reason);
-	counts_of(d, e)->unwritten += e->message.to_file;
+	counts_of(d, e)->not_written += e->message.to_file;
 }
 
 /* The next envelope in flight after e, the oldest for NULL. */
@@ -135,12 +135,12 @@ void delivery_sweep(struct delivery *d)
 	}
 }
 
-static void unwritten(struct delivery *d, const struct envelope *e, int error)
+static void count_write_error(struct delivery *d, const struct envelope *e, int error)
 {
 	struct chunk_counts *chunks = &e->source->chunks;
 
 	log_error("cannot write an envelope in %s: %s", d->output.path, strerror(error));
-	chunks->unwritten++;
+	chunks->not_written++;
 	if (!e->message.to_server)
 		chunks->discarded[DISCARD_WRITE_ERROR]++;
 }
@@ -168,7 +168,7 @@ static void hand_over(struct delivery *d, struct envelope *e)
 	if (e->message.to_file) {
 		r = output_create(&d->output, e->message.seq, e->message.chunk_id, &fds[1]);
 		if (r < 0) {
-			unwritten(d, e, -r);
+			count_write_error(d, e, -r);
 			file_is_over(e);
 		}
 	}
@@ -189,7 +189,7 @@ static void hand_over(struct delivery *d, struct envelope *e)
 static void hand_over_next(struct delivery *d, const struct ship *s)
 {
 	FOR_EACH_ENVELOPE (e, d) {
-		if (s->n_handed >= MSG_ENVELOPES_MAX || d->state->phase == PHASE_CLOSES)
+		if (s->n_handed >= MSG_ENVELOPES_MAX || d->state->phase == PHASE_CLOSING)
 			return;
 		if (e->ship == s && !e->handed)
 			hand_over(d, e);
@@ -392,7 +392,7 @@ static void take_chunk(struct delivery *d, struct chunk_source *source, struct s
 	e = new_envelope(payloads->payload, to_file ? payloads->more : -1);
 	if (e == NULL) {
 		delivery_lost(source, ship, DISCARD_MEMORY);
-		source->chunks.unwritten += to_file;
+		source->chunks.not_written += to_file;
 		return;
 	}
 	e->message.size = m->size;
@@ -436,7 +436,7 @@ void delivery_written(struct delivery *d, struct ship *s, const struct msg_envel
 		d->files_written++;
 	} else {
 		output_remove(&d->output, e->message.seq, e->message.chunk_id);
-		unwritten(d, e, error);
+		count_write_error(d, e, error);
 	}
 	file_is_over(e);
 }
@@ -471,7 +471,7 @@ void delivery_done(struct delivery *d, struct ship *s, const struct msg_envelope
 		s->delivered_ns = clock_mono_ns();
 	finish(d, e);
 	hand_over_next(d, s);
-	ship_tell_lost(s);
+	ship_report_lost(s);
 }
 
 /* Sends the deadline, if there is one, to the ship's present process. */
@@ -480,7 +480,7 @@ static void send_finish(const struct delivery *d, struct ship *s)
 	const uint64_t now = clock_mono_ns();
 
 	if (d->finish_ns != 0)
-		ship_tell_finish(s, d->finish_ns > now ? d->finish_ns - now : 0);
+		ship_ask_to_finish(s, d->finish_ns > now ? d->finish_ns - now : 0);
 }
 
 void delivery_finish(struct delivery *d, uint64_t timeout_ns)
@@ -499,7 +499,7 @@ void delivery_resend(struct delivery *d, struct ship *s)
 			e->handed = false;
 	hand_over_next(d, s);
 	send_finish(d, s);
-	ship_tell_lost(s);
+	ship_report_lost(s);
 }
 
 static void give_up(struct delivery *d, struct envelope *e)
@@ -521,7 +521,7 @@ void delivery_give_up(struct delivery *d)
 	FOR_EACH_ENVELOPE (e, d)
 		give_up(d, e);
 	for (size_t i = 0; i < d->children->n_ships; i++)
-		ship_tell_lost(d->children->ships[i]);
+		ship_report_lost(d->children->ships[i]);
 	delivery_sweep(d);
 }
 

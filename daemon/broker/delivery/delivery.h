@@ -31,12 +31,12 @@
 
 /* Numbers of chunks. All members must be uint64_t: counts_add(). */
 struct chunk_counts {
-	uint64_t made;	    /* by unwind, also those that the broker never got */
-	uint64_t written;   /* to a file of --output */
-	uint64_t unwritten; /* the file could not be written */
-	uint64_t sent;	    /* to the server */
-	uint64_t spooled;   /* put into the spool, to be sent later, perhaps by another daemon */
-	uint64_t idle;	    /* not made, since no thread ran (mode = cpu) */
+	uint64_t made;	      /* by unwind, also those that the broker never got */
+	uint64_t written;     /* to a file of --output */
+	uint64_t not_written; /* to a file of --output: "unwritten" in --stats */
+	uint64_t sent;	      /* to the server */
+	uint64_t spooled;     /* put into the spool, to be sent later, perhaps by another daemon */
+	uint64_t idle;	      /* not made, since no thread ran (mode = cpu) */
 	uint64_t discarded[DISCARD_REASONS_MAX]; /* by enum discard */
 };
 

@@ -17,13 +17,16 @@
 #include "daemon/process/process.h"
 #include "lib/base/clock.h"
 
-/* Between two scans of /proc: without the connector, and with it. */
-#define SCAN_NS	     NS_PER_SEC
-#define SCAN_TOLD_NS (60 * NS_PER_SEC)
+/*
+ * Intervals of scans of /proc: without the connector's events, and with them. Each process is
+ * checked in full once in SCAN_WITH_EVENTS_NS: without events, the scan cache is cleared so often.
+ */
+#define SCAN_NS		    NS_PER_SEC
+#define SCAN_WITH_EVENTS_NS (60 * NS_PER_SEC)
 
 /* Limits of one discovery_check(), so that other parts get their turn: some 10 ms. */
-#define GLANCES_MAX 1024
-#define LOOKS_MAX   256
+#define SCANNED_MAX 1024
+#define CHECKS_MAX  256
 
 #define ALL_PROCESSES "/proc"
 
@@ -35,18 +38,18 @@ struct discovery {
 	struct sections sections;
 	uint64_t sections_ns; /* when their processes are counted again */
 	int connector_fd;     /* -1: none */
-	bool is_told;	      /* the connector has answered: events come */
+	bool has_events;      /* the connector has answered: events come */
 
 	struct recheck_queue recheck_queue;
-	uint64_t check_ns; /* when the next check is due */
-	bool is_busy;	   /* more was due than one discovery_check() handles, */
-	bool was_full;	   /* or than can wait for command lines */
+	uint64_t check_ns;	/* when the next check is due */
+	bool is_busy;		/* more was due at the last discovery_check() than it handled */
+	bool was_identify_full; /* it stopped because identify_has_room() returned false */
 	uint64_t min_age_ns;
 
 	DIR *dir;		      /* of a scan under way; NULL: none */
-	uint64_t scan_ns;	      /* when the next one is due, */
-	uint64_t pid_files_ns;	      /* when the pid files are read next, */
-	uint64_t anew_ns;	      /* when the scan cache is cleared next */
+	uint64_t scan_ns;	      /* when the next scan is due */
+	uint64_t pid_files_ns;	      /* when the pid files are read next */
+	uint64_t cache_clear_ns;      /* when the scan cache is cleared next */
 	struct scan_cache scan_cache; /* used without the connector */
 	bool wants_users;	      /* a section has a rule on the user */
 };
@@ -90,7 +93,7 @@ int discovery_start(struct discovery *d)
 		r = identify_new(d->files, d->pid_files, on_identified, d, &d->identify);
 	if (r == 0) {
 		sections_init(&d->sections, d->files);
-		discovery_by_config(d);
+		discovery_config_changed(d);
 	}
 	return r;
 }
@@ -100,10 +103,10 @@ const struct sections *discovery_sections(const struct discovery *d)
 	return &d->sections;
 }
 
-void discovery_gone(struct discovery *d, const struct instance *i)
+void discovery_instance_gone(struct discovery *d, const struct instance *i)
 {
 	if (d != NULL)
-		sections_gone(&d->sections, i);
+		sections_instance_gone(&d->sections, i);
 }
 
 void discovery_free(struct discovery *d)
@@ -122,7 +125,7 @@ void discovery_free(struct discovery *d)
 	free(d);
 }
 
-void discovery_by_config(struct discovery *d)
+void discovery_config_changed(struct discovery *d)
 {
 	const struct config *c = &d->targets->state->options.config;
 
@@ -132,23 +135,24 @@ void discovery_by_config(struct discovery *d)
 		d->min_age_ns = min_u64(d->min_age_ns, c->targets[k].min_age_s * NS_PER_SEC);
 		d->wants_users |= c->targets[k].uid != CONFIG_UID_ANY;
 	}
-	identify_by(d->identify, c);
-	if (pid_files_by(d->pid_files, c) < 0)
+	identify_configure(d->identify, c);
+	if (pid_files_configure(d->pid_files, c) < 0)
 		log_error("no memory for the list of pid files: sections with pid_file match no "
 			  "process until a reload");
-	if (sections_by(&d->sections, c, clock_mono_ns()) < 0)
+	if (sections_configure(&d->sections, c, clock_mono_ns()) < 0)
 		log_error(
 			"no memory for the statistics of the [target] sections: status and metrics "
 			"do not have them until a reload");
 	d->pid_files_ns = 0;
 	d->scan_ns = 0;
-	d->anew_ns = 0;
+	d->cache_clear_ns = 0;
 	d->check_ns = 0;
 }
 
 static bool is_busy(const struct discovery *d)
 {
-	return d->is_busy || d->dir != NULL || (d->was_full && identify_has_room(d->identify));
+	return d->is_busy || d->dir != NULL ||
+	       (d->was_identify_full && identify_has_room(d->identify));
 }
 
 uint64_t discovery_wait_ms(const struct discovery *d)
@@ -182,7 +186,7 @@ void discovery_reaped(struct discovery *d, int32_t pid, const struct rusage *usa
 }
 
 /* If the queue is full or memory is short, a scan within a second finds the process again. */
-static void note(struct discovery *d, const struct recheck *s)
+static void enqueue(struct discovery *d, const struct recheck *s)
 {
 	if (recheck_queue_add(&d->recheck_queue, s) < 0)
 		d->scan_ns = min_u64(d->scan_ns, clock_mono_ns() + SCAN_NS);
@@ -192,21 +196,22 @@ static void note(struct discovery *d, const struct recheck *s)
  * Queues a check of the process for the time at which it is as old as the smallest
  * min_age_seconds. born_ns: CLOCK_MONOTONIC.
  */
-static void sight(struct discovery *d, int32_t pid, enum recheck_of of, uint64_t born_ns)
+static void queue_check(struct discovery *d, int32_t pid, enum recheck_cause cause,
+			uint64_t born_ns)
 {
 	struct recheck s = {
-		.pid = pid, .of = of, .born_ns = born_ns, .due_ns = born_ns + d->min_age_ns};
+		.pid = pid, .cause = cause, .born_ns = born_ns, .due_ns = born_ns + d->min_age_ns};
 
 	/* A process that is an instance already may run another program now: check it at once. */
-	if (of == RECHECK_EXEC && instance_of_pid(d->targets, pid) != NULL)
+	if (cause == RECHECK_EXEC && instance_of_pid(d->targets, pid) != NULL)
 		s.due_ns = born_ns;
 	if (d->min_age_ns != UINT64_MAX)
-		note(d, &s);
+		enqueue(d, &s);
 }
 
-void discovery_doubt(struct discovery *d, int32_t pid)
+void discovery_recheck(struct discovery *d, int32_t pid)
 {
-	sight(d, pid, RECHECK_EXEC, clock_mono_ns());
+	queue_check(d, pid, RECHECK_EXEC, clock_mono_ns());
 }
 
 static void on_event(void *ctx, const struct connector_event *e)
@@ -215,23 +220,23 @@ static void on_event(void *ctx, const struct connector_event *e)
 
 	switch (e->what) {
 	case CONNECTOR_ANSWER:
-		if (!d->is_told)
+		if (!d->has_events)
 			log_debug("the kernel reports new processes");
-		d->is_told = true;
+		d->has_events = true;
 		return;
 	case CONNECTOR_FORK:
-		sight(d, e->pid, RECHECK_FORK, e->time_ns);
+		queue_check(d, e->pid, RECHECK_FORK, e->time_ns);
 		return;
 	case CONNECTOR_CHANGE:
-		sight(d, e->pid, RECHECK_OTHER, e->time_ns);
+		queue_check(d, e->pid, RECHECK_OTHER, e->time_ns);
 		return;
 	case CONNECTOR_EXEC:
-		sight(d, e->pid, RECHECK_EXEC, e->time_ns);
+		queue_check(d, e->pid, RECHECK_EXEC, e->time_ns);
 		return;
 	}
 }
 
-static void hear(struct discovery *d)
+static void read_events(struct discovery *d)
 {
 	if (d->connector_fd < 0)
 		return;
@@ -252,16 +257,16 @@ static uint64_t born_ns(uint64_t start_ticks)
 	return mono_ns - min_u64(mono_ns, age_ns);
 }
 
-/* A scan has found process pid. */
-static void glance(struct discovery *d, int32_t pid)
+/* Queues a check of process pid, which a scan has found, if the process is new or changed. */
+static void scan_process(struct discovery *d, int32_t pid)
 {
 	uint32_t uid = SCAN_CACHE_NO_USER;
 	struct process_identity now;
 
 	if (!process_identity(pid, &now))
 		return;
-	if (d->is_told) {
-		sight(d, pid, RECHECK_OTHER, born_ns(now.start_ticks));
+	if (d->has_events) {
+		queue_check(d, pid, RECHECK_OTHER, born_ns(now.start_ticks));
 		return;
 	}
 	if (d->wants_users)
@@ -270,14 +275,14 @@ static void glance(struct discovery *d, int32_t pid)
 	case SCAN_CACHE_SAME:
 		return;
 	case SCAN_CACHE_NEW:
-		sight(d, pid, RECHECK_FORK, born_ns(now.start_ticks));
+		queue_check(d, pid, RECHECK_FORK, born_ns(now.start_ticks));
 		return;
 	case SCAN_CACHE_PROGRAM:
 		/* The program or the process is another one; the check finds out which. */
-		sight(d, pid, RECHECK_EXEC, clock_mono_ns());
+		queue_check(d, pid, RECHECK_EXEC, clock_mono_ns());
 		return;
 	case SCAN_CACHE_USER:
-		sight(d, pid, RECHECK_OTHER, born_ns(now.start_ticks));
+		queue_check(d, pid, RECHECK_OTHER, born_ns(now.start_ticks));
 		return;
 	}
 }
@@ -286,8 +291,8 @@ static void end_scan(struct discovery *d)
 {
 	(void)closedir(d->dir);
 	d->dir = NULL;
-	scan_cache_turn(&d->scan_cache);
-	if (d->is_told)
+	scan_cache_end_scan(&d->scan_cache);
+	if (d->has_events)
 		scan_cache_fini(&d->scan_cache);
 }
 
@@ -298,22 +303,22 @@ static void scan(struct discovery *d, uint64_t now_ns)
 	if (d->dir == NULL && now_ns < d->scan_ns)
 		return;
 	if (d->dir == NULL) {
-		d->scan_ns = now_ns + (d->is_told ? SCAN_TOLD_NS : SCAN_NS);
+		d->scan_ns = now_ns + (d->has_events ? SCAN_WITH_EVENTS_NS : SCAN_NS);
 		/* program_hash does not show a change of the control group. */
-		if (now_ns >= d->anew_ns) {
-			d->anew_ns = now_ns + SCAN_TOLD_NS;
+		if (now_ns >= d->cache_clear_ns) {
+			d->cache_clear_ns = now_ns + SCAN_WITH_EVENTS_NS;
 			scan_cache_forget(&d->scan_cache);
 		}
 		d->dir = opendir(ALL_PROCESSES);
 	}
-	for (int i = 0; i < GLANCES_MAX && d->dir != NULL; i++) {
+	for (int i = 0; i < SCANNED_MAX && d->dir != NULL; i++) {
 		entry = readdir(d->dir);
 		if (entry == NULL) {
 			end_scan(d);
 			return;
 		}
 		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9')
-			glance(d, (int32_t)strtol(entry->d_name, NULL, 10));
+			scan_process(d, (int32_t)strtol(entry->d_name, NULL, 10));
 	}
 }
 
@@ -330,9 +335,9 @@ static void on_pid_file(void *ctx, int32_t pid, int32_t before)
 		return;
 	/* The process that the file named before may not match any more. */
 	if (before != 0 && before != pid)
-		discovery_doubt(d, before);
+		discovery_recheck(d, before);
 	if (instance_of_pid(d->targets, pid) == NULL && process_identity(pid, &now))
-		sight(d, pid, RECHECK_OTHER, born_ns(now.start_ticks));
+		queue_check(d, pid, RECHECK_OTHER, born_ns(now.start_ticks));
 }
 
 static void read_pid_files(struct discovery *d, uint64_t now_ns)
@@ -343,7 +348,7 @@ static void read_pid_files(struct discovery *d, uint64_t now_ns)
 	pid_files_read(d->pid_files, now_ns);
 }
 
-static void count_sections(struct discovery *d, uint64_t now_ns)
+static void check_sections(struct discovery *d, uint64_t now_ns)
 {
 	if (now_ns < d->sections_ns)
 		return;
@@ -355,17 +360,17 @@ static void count_sections(struct discovery *d, uint64_t now_ns)
  * Queues another check for the time at which the process is twice as old as now. Processes older
  * than a minute are left to the scans.
  */
-static void look_again(struct discovery *d, const struct recheck *s)
+static void queue_second_check(struct discovery *d, const struct recheck *s)
 {
 	const uint64_t now_ns = clock_mono_ns();
 	const uint64_t age_ns = now_ns - min_u64(now_ns, s->born_ns);
 	struct recheck again = *s;
 
-	if (age_ns >= SCAN_TOLD_NS)
+	if (age_ns >= SCAN_WITH_EVENTS_NS)
 		return;
-	again.of = RECHECK_OTHER;
+	again.cause = RECHECK_OTHER;
 	again.due_ns = now_ns + max_u64(age_ns, DISCOVERY_MS * NS_PER_MS);
-	note(d, &again);
+	enqueue(d, &again);
 }
 
 static bool is_of(const struct config *c, const struct instance *i, size_t section)
@@ -382,7 +387,7 @@ static void postpone(struct discovery *d, const struct recheck *s)
 	struct recheck again = *s;
 
 	again.due_ns = clock_mono_ns() + DISCOVERY_MS * NS_PER_MS;
-	note(d, &again);
+	enqueue(d, &again);
 }
 
 /*
@@ -411,13 +416,13 @@ static void on_identified(void *ctx, const struct recheck *s, struct process *p,
 		known = NULL;
 	}
 	if (known == NULL && section == IDENTIFY_NOT_YET)
-		look_again(d, s);
+		queue_second_check(d, s);
 	if (known != NULL || section >= IDENTIFY_NOT_YET || !process_is_alive(p->pidfd))
 		return;
-	later.of = RECHECK_OTHER;
+	later.cause = RECHECK_OTHER;
 	later.due_ns = s->born_ns + c->targets[section].min_age_s * NS_PER_SEC;
 	if (later.due_ns > clock_mono_ns()) {
-		note(d, &later);
+		enqueue(d, &later);
 		return;
 	}
 	r = instance_add(d->targets, p, section);
@@ -434,7 +439,7 @@ static bool is_own(const struct process *p)
 	return p->pid == getpid() || p->parent == getpid();
 }
 
-static void look(struct discovery *d, const struct recheck *s)
+static void check_process(struct discovery *d, const struct recheck *s)
 {
 	const struct instance *known = instance_of_pid(d->targets, s->pid);
 	struct process process;
@@ -445,27 +450,27 @@ static void look(struct discovery *d, const struct recheck *s)
 		return;
 	fault = process_look(s->pid, &process);
 	is_there = fault == PROCESS_OK || fault == PROCESS_TRACED;
-	is_known =
-		known != NULL && s->of != RECHECK_EXEC && known->start_ticks == process.start_ticks;
+	is_known = known != NULL && s->cause != RECHECK_EXEC &&
+		   known->start_ticks == process.start_ticks;
 	if (fault == PROCESS_SHORTAGE ||
 	    (is_there && !is_own(&process) && !is_known && identify(d->identify, s, &process) < 0))
 		postpone(d, s);
 	close_fd(&process.pidfd);
 }
 
-static void look_at_due(struct discovery *d, uint64_t now_ns)
+static void check_due(struct discovery *d, uint64_t now_ns)
 {
 	struct recheck s;
-	size_t looked = 0;
+	size_t checked = 0;
 
-	recheck_queue_turn(&d->recheck_queue);
-	while (looked < LOOKS_MAX && identify_has_room(d->identify) &&
+	recheck_queue_begin_pass(&d->recheck_queue);
+	while (checked < CHECKS_MAX && identify_has_room(d->identify) &&
 	       recheck_queue_take(&d->recheck_queue, now_ns, &s)) {
-		looked++;
-		look(d, &s);
+		checked++;
+		check_process(d, &s);
 	}
-	d->is_busy = looked == LOOKS_MAX;
-	d->was_full = !identify_has_room(d->identify);
+	d->is_busy = checked == CHECKS_MAX;
+	d->was_identify_full = !identify_has_room(d->identify);
 }
 
 void discovery_check(struct discovery *d)
@@ -474,11 +479,11 @@ void discovery_check(struct discovery *d)
 
 	if (is_busy(d) || now_ns >= d->check_ns) {
 		d->check_ns = now_ns + DISCOVERY_MS * NS_PER_MS;
-		hear(d);
+		read_events(d);
 		scan(d, now_ns);
 		read_pid_files(d, now_ns);
-		look_at_due(d, now_ns);
-		count_sections(d, now_ns);
+		check_due(d, now_ns);
+		check_sections(d, now_ns);
 	}
 	files_check(d->files);
 }

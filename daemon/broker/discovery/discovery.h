@@ -41,8 +41,8 @@ void discovery_free(struct discovery *d);
 bool discovery_has_connector(const struct discovery *d);
 /* Returns the sections with their counts of matched processes, which are updated once a second. */
 const struct sections *discovery_sections(const struct discovery *d);
-/* An instance is about to be freed: sections_gone(). d may be NULL. */
-void discovery_gone(struct discovery *d, const struct instance *i);
+/* Passes an instance that is about to be freed to sections_instance_gone(). d may be NULL. */
+void discovery_instance_gone(struct discovery *d, const struct instance *i);
 
 /*
  * Starts discovery. Call it when the event loop exists. Returns 0, -ENOMEM or an error of
@@ -51,14 +51,14 @@ void discovery_gone(struct discovery *d, const struct instance *i);
 must_check int discovery_start(struct discovery *d);
 
 /* The configuration has changed: all processes are checked again. */
-void discovery_by_config(struct discovery *d);
+void discovery_config_changed(struct discovery *d);
 
 /* Checks again whether the section of the instance of pid still matches it. */
-void discovery_doubt(struct discovery *d, int32_t pid);
+void discovery_recheck(struct discovery *d, int32_t pid);
 
 /*
- * To be called at every turn. Every DISCOVERY_MS, and sooner if work is left, it reads the
- * events of the kernel and checks the processes that are due. The limit exists because a new
+ * Reads the events of the kernel and checks the processes that are due, every DISCOVERY_MS, and
+ * sooner if work is left. Called at every turn; it does not work at every turn, since a new
  * process causes some ten turns by its messages.
  */
 #define DISCOVERY_MS 100
@@ -67,10 +67,10 @@ void discovery_check(struct discovery *d);
 /* Returns how many milliseconds the next turn may wait; 0: work is left. */
 uint64_t discovery_wait_ms(const struct discovery *d);
 
-/* Returns the processor time of discovery's helpers, in ns. */
+/* Returns the processor time of discovery's helpers (files/files.h), in ns. */
 uint64_t discovery_used_ns(const struct discovery *d);
 
-/* A child of the broker that no other part started has been reaped: files_reaped(). */
+/* Passes the end of a process, perhaps a helper of discovery, to files_reaped(). */
 void discovery_reaped(struct discovery *d, int32_t pid, const struct rusage *usage);
 
 /*
@@ -78,7 +78,7 @@ void discovery_reaped(struct discovery *d, int32_t pid, const struct rusage *usa
  * discovery_start().
  */
 struct files *discovery_files(const struct discovery *d);
-/* Returns the process that a pid file of the configuration names: pid_files_pid(). */
+/* Calls pid_files_pid(): returns the process that a pid file of the configuration names. */
 int32_t discovery_pid_file(const struct discovery *d, const char *path);
 
 #endif

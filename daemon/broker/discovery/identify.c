@@ -77,7 +77,7 @@ bool identify_has_room(const struct identify *id)
 	return id->n_asked < QUESTIONS_MAX;
 }
 
-void identify_by(struct identify *id, const struct config *config)
+void identify_configure(struct identify *id, const struct config *config)
 {
 	id->config = config;
 	id->generation++;
@@ -126,9 +126,9 @@ static void read_cgroup(struct question *q)
 	q->facts.container = q->container;
 }
 
-static void go_on(struct question *q);
+static void continue_question(struct question *q);
 
-static void remember(struct question *q)
+static void add_asked(struct question *q)
 {
 	struct identify *id = q->id;
 
@@ -136,7 +136,7 @@ static void remember(struct question *q)
 	id->asked[id->n_asked++] = q;
 }
 
-static void forget(const struct question *q)
+static void remove_asked(const struct question *q)
 {
 	struct identify *id = q->id;
 	struct question *last = id->asked[--id->n_asked];
@@ -153,7 +153,7 @@ static void on_cmdline(void *ctx, const struct msg_file_request *request, int er
 	ssize_t n = 0;
 
 	(void)request, (void)file;
-	forget(q);
+	remove_asked(q);
 	/* A shortage says nothing about the process. */
 	if (shortage_is(-error)) {
 		answer(q, IDENTIFY_LATER);
@@ -164,7 +164,7 @@ static void on_cmdline(void *ctx, const struct msg_file_request *request, int er
 	close_fd(&fd);
 	q->facts.cmdline = q->cmdline;
 	q->facts.cmdline_size = n < 0 ? 0 : (size_t)n;
-	go_on(q);
+	continue_question(q);
 }
 
 /*
@@ -179,7 +179,7 @@ static int ask_cmdline(struct question *q)
 			      q);
 
 	if (r == 0)
-		remember(q);
+		add_asked(q);
 	return r;
 }
 
@@ -187,7 +187,7 @@ static int ask_cmdline(struct question *q)
  * Reads one more fact that the section needs. Returns false if the question now waits for the
  * fact, or was answered because the fact could not be requested.
  */
-static bool learn(struct question *q, const struct target_config *t)
+static bool read_fact(struct question *q, const struct target_config *t)
 {
 	struct match_needs wants;
 
@@ -207,7 +207,7 @@ static bool learn(struct question *q, const struct target_config *t)
 	return true;
 }
 
-static void go_on(struct question *q)
+static void continue_question(struct question *q)
 {
 	const struct config *config = q->id->config;
 
@@ -230,7 +230,7 @@ static void go_on(struct question *q)
 			q->facts.pid_file_pid = -1;
 			break;
 		case MATCH_UNKNOWN:
-			if (!learn(q, t))
+			if (!read_fact(q, t))
 				return;
 			break;
 		}
@@ -258,6 +258,6 @@ int identify(struct identify *id, const struct recheck *s, struct process *proce
 		.comm = q->process.comm,
 		.pid_file_pid = -1,
 	};
-	go_on(q);
+	continue_question(q);
 	return 0;
 }

@@ -45,16 +45,16 @@ typedef void (*identify_fn)(void *ctx, const struct recheck *s, struct process *
 must_check int identify_new(struct files *files, const struct pid_files *pid_files, identify_fn fn,
 			    void *ctx, struct identify **ret);
 /*
- * Drops the questions that wait for a command line. Call files_free() before: a request in files
- * points to its question. id may be NULL.
+ * Drops the questions, which are the calls of identify() that have no answer yet. Call
+ * files_free() before: a request in files points to its question. id may be NULL.
  */
 void identify_free(struct identify *id);
 
 /*
- * Sets the configuration, which must stay valid until the next call. Questions that wait for an
- * answer are answered by the new configuration.
+ * Sets the configuration, which must stay valid until the next call. Questions without an answer
+ * are answered by the new configuration.
  */
-void identify_by(struct identify *id, const struct config *config);
+void identify_configure(struct identify *id, const struct config *config);
 
 /*
  * Returns true if the executable of process pid alone shows that no section matches. Costs one
@@ -63,7 +63,7 @@ void identify_by(struct identify *id, const struct config *config);
  */
 bool identify_excludes(const struct identify *id, int32_t pid);
 
-/* Returns false while as many processes wait for their command lines as may wait at a time. */
+/* Returns true if less than 64 questions wait for a command line: identify() may be called. */
 bool identify_has_room(const struct identify *id);
 
 /*

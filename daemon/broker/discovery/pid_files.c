@@ -73,7 +73,7 @@ int32_t pid_files_pid(const struct pid_files *p, const char *path)
 	return f == NULL ? 0 : f->pid;
 }
 
-int pid_files_by(struct pid_files *p, const struct config *config)
+int pid_files_configure(struct pid_files *p, const struct config *config)
 {
 	struct pid_file *v = NULL;
 	size_t n = 0;

@@ -7,7 +7,7 @@
  * again. To find that out can hang, so a helper (daemon/broker/files/files.h) reads the file, and
  * the answer comes later. If the helper hangs, a line is logged, the file keeps its last answer,
  * and it is read again after PID_FILES_RETRY_NS. After PID_FILES_TIMEOUTS_MAX such readings in a
- * row the file is left out, too, so that no more helpers than these hang for it.
+ * row the file is left out, too, so that at most PID_FILES_TIMEOUTS_MAX helpers hang for one file.
  */
 #ifndef DAEMON_BROKER_DISCOVERY_PID_FILES_H
 #define DAEMON_BROKER_DISCOVERY_PID_FILES_H
@@ -40,7 +40,7 @@ void pid_files_free(struct pid_files *p);
  * keeps its pid; one that was left out is tried again. Returns 0, or -ENOMEM: then the list is
  * empty.
  */
-must_check int pid_files_by(struct pid_files *p, const struct config *config);
+must_check int pid_files_configure(struct pid_files *p, const struct config *config);
 
 /*
  * Requests a reading of each file that is not left out, not being read, and not waiting after a

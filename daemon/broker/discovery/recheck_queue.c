@@ -24,7 +24,7 @@ static int make_room(struct recheck_queue *s)
 
 static void merge(struct recheck *known, const struct recheck *new)
 {
-	if (new->of != RECHECK_OTHER)
+	if (new->cause != RECHECK_OTHER)
 		*known = *new;
 	else
 		known->due_ns = min_u64(known->due_ns, new->due_ns);
@@ -59,7 +59,7 @@ static void drop(struct recheck_queue *s, size_t at)
 	(void)!table_put(&s->places, (uint64_t)s->v[at].pid, (uint32_t)at);
 }
 
-void recheck_queue_turn(struct recheck_queue *s)
+void recheck_queue_begin_pass(struct recheck_queue *s)
 {
 	s->left = s->n;
 }

@@ -19,7 +19,7 @@
  */
 #define RECHECK_QUEUE_MAX 65536
 
-enum recheck_of {
+enum recheck_cause {
 	RECHECK_FORK,  /* the pid belongs to a new process */
 	RECHECK_EXEC,  /* the program may be another one: what was known may be wrong */
 	RECHECK_OTHER, /* something else may have changed */
@@ -27,7 +27,7 @@ enum recheck_of {
 
 struct recheck {
 	int32_t pid;
-	enum recheck_of of;
+	enum recheck_cause cause;
 	uint64_t born_ns; /* start of the process or of its program, by CLOCK_MONOTONIC */
 	uint64_t due_ns;  /* when it is to be checked, by CLOCK_MONOTONIC */
 };
@@ -36,7 +36,7 @@ struct recheck_queue {
 	struct recheck *v; /* in no order */
 	size_t n, size;
 	struct table places; /* the index in v of each pid */
-	size_t at, left;     /* of this turn: the next index, and how many are left */
+	size_t at, left;     /* of this pass: the next index, and how many entries are left */
 };
 
 /* Makes an empty queue. Does not allocate. */
@@ -52,12 +52,14 @@ void recheck_queue_fini(struct recheck_queue *s);
 must_check int recheck_queue_add(struct recheck_queue *s, const struct recheck *new);
 
 /*
- * A turn visits each entry once. It begins where the last turn ended, so that a caller that
- * stops early disadvantages no entry. recheck_queue_turn() begins a turn. recheck_queue_take()
- * removes the next entry that is due by now_ns (CLOCK_MONOTONIC) and copies it to *ret; it
- * returns false at the end of the turn. Entries may be added in between.
+ * A pass visits each entry once. It begins where the last pass ended, so that a caller that stops
+ * early disadvantages no entry.
  */
-void recheck_queue_turn(struct recheck_queue *s);
+void recheck_queue_begin_pass(struct recheck_queue *s);
+/*
+ * Removes the next entry of the pass that is due by now_ns (CLOCK_MONOTONIC), and copies it to
+ * *ret. Returns false at the end of the pass. Entries may be added during a pass.
+ */
 bool recheck_queue_take(struct recheck_queue *s, uint64_t now_ns, struct recheck *ret);
 
 #endif

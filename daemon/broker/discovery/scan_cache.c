@@ -45,7 +45,7 @@ enum scan_cache_change scan_cache_compare(struct scan_cache *m, int32_t pid, uin
 	return same_user ? SCAN_CACHE_SAME : SCAN_CACHE_USER;
 }
 
-void scan_cache_turn(struct scan_cache *m)
+void scan_cache_end_scan(struct scan_cache *m)
 {
 	struct table seen = m->seen;
 

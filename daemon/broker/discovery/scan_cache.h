@@ -30,7 +30,7 @@ void scan_cache_fini(struct scan_cache *m);
 #define SCAN_CACHE_NO_USER UINT32_MAX
 
 /*
- * Compares a process with what the previous scan saw, and notes it for the next one.
+ * Compares a process with what the previous scan saw, and stores it for the next scan.
  * program_hash: the low bits of process_identity.program_hash. If memory cannot be allocated, the
  * process is reported as new.
  */
@@ -38,7 +38,7 @@ enum scan_cache_change scan_cache_compare(struct scan_cache *m, int32_t pid, uin
 					  uint32_t uid);
 
 /* Ends a scan: forgets the processes that were not in it. */
-void scan_cache_turn(struct scan_cache *m);
+void scan_cache_end_scan(struct scan_cache *m);
 
 /* Clears the cache: the next scan reports every process as new. */
 void scan_cache_forget(struct scan_cache *m);

@@ -26,7 +26,8 @@ struct parts {
 	struct delivery delivery;
 	struct targets targets;
 	struct governor governor;
-	struct discovery *discovery; /* NULL: --pid or a command, so no discovery */
+	/* Exists in service mode. NULL: the command line names the processes (state/options.h). */
+	struct discovery *discovery;
 };
 
 #endif

@@ -10,7 +10,7 @@
 #include "daemon/broker/children/restarts.h"
 #include "daemon/broker/children/ship.h"
 #include "daemon/broker/report/reader.h"
-#include "daemon/broker/targets/figures.h"
+#include "daemon/broker/targets/totals.h"
 #include "daemon/broker/targets/sections.h"
 #include "daemon/broker/targets/self_usage.h"
 #include "daemon/common/shortage.h"
@@ -100,7 +100,7 @@ static uint64_t sum_of(const uint64_t *v, size_t n)
 static void put_sections(const struct text *t, const struct parts *parts)
 {
 	const struct sections *s = discovery_sections(parts->discovery);
-	struct instance_figures f;
+	struct run_totals f;
 
 	family(t, "section_processes", GAUGE, NULL,
 	       "Processes that a section of the configuration matches.");
@@ -116,7 +116,7 @@ static void put_sections(const struct text *t, const struct parts *parts)
 	for (size_t k = 0; k < s->n; k++) {
 		const struct capture_counters *c = &f.capture;
 
-		sections_figures(&s->v[k], &parts->targets, &f);
+		sections_totals(&s->v[k], &parts->targets, &f);
 		of_section(t, "section_samples_total", &s->v[k], "outcome", "taken",
 			   c->captured + c->repeated + c->filled);
 		of_section(t, "section_samples_total", &s->v[k], "outcome", "missed",
@@ -127,7 +127,7 @@ static void put_sections(const struct text *t, const struct parts *parts)
 	for (size_t k = 0; k < s->n; k++) {
 		const struct chunk_counts *c = &f.chunks;
 
-		sections_figures(&s->v[k], &parts->targets, &f);
+		sections_totals(&s->v[k], &parts->targets, &f);
 		of_section(t, "section_chunks_total", &s->v[k], "outcome", "sent", c->sent);
 		of_section(t, "section_chunks_total", &s->v[k], "outcome", "written", c->written);
 		of_section(t, "section_chunks_total", &s->v[k], "outcome", "spooled", c->spooled);
@@ -136,7 +136,7 @@ static void put_sections(const struct text *t, const struct parts *parts)
 	}
 }
 
-static void put_samples(const struct text *t, const struct instance_figures *f)
+static void put_samples(const struct text *t, const struct run_totals *f)
 {
 	const struct capture_counters *c = &f->capture;
 
@@ -177,7 +177,7 @@ static void put_pauses(const struct text *t, const struct capture_counters *c)
 		(unsigned long long)sum);
 }
 
-static void put_stacks(const struct text *t, const struct instance_figures *f)
+static void put_stacks(const struct text *t, const struct run_totals *f)
 {
 	family(t, "stacks", COUNTER, NULL, "Stacks, by the reason why they end.");
 	for (size_t e = 0; e < UNWIND_END_N; e++)
@@ -185,8 +185,7 @@ static void put_stacks(const struct text *t, const struct instance_figures *f)
 			f->unwind.ends[e]);
 }
 
-static void put_chunks(const struct text *t, const struct parts *parts,
-		       const struct instance_figures *f)
+static void put_chunks(const struct text *t, const struct parts *parts, const struct run_totals *f)
 {
 	const struct chunk_counts *c = &f->chunks;
 	struct spool_counts spool;
@@ -205,7 +204,7 @@ static void put_chunks(const struct text *t, const struct parts *parts,
 				c->discarded[i]);
 	family(t, "payload_bytes", COUNTER, "bytes", "Bytes of the chunks before compression.");
 	plain(t, "payload_bytes_total", f->payload_bytes);
-	ships_spool(&parts->children, &spool);
+	ships_sum_spool(&parts->children, &spool);
 	family(t, "spool_chunks", GAUGE, NULL, "Chunks in the spool, waiting for their server.");
 	plain(t, "spool_chunks", spool.count);
 	family(t, "spool_bytes", GAUGE, "bytes", "Bytes of the chunks in the spool.");
@@ -331,21 +330,20 @@ static void put_servers(const struct text *t, const struct parts *parts)
 }
 
 /* Sums the statistics of the processes that the reader may see. */
-static void sum_seen(const struct parts *parts, const struct peer *reader,
-		     struct instance_figures *ret)
+static void sum_seen(const struct parts *parts, const struct peer *reader, struct run_totals *ret)
 {
-	struct instance_figures one;
+	struct run_totals one;
 
 	if (reader->sees_all) {
-		figures_of_all(&parts->targets, ret);
+		totals_of_all(&parts->targets, ret);
 		return;
 	}
-	*ret = (struct instance_figures){0};
+	*ret = (struct run_totals){0};
 	for (size_t i = 0; i < parts->targets.n_instances; i++) {
 		if (!reader_sees(reader, parts->targets.instances[i]))
 			continue;
-		figures_of_instance(&parts->targets, parts->targets.instances[i], &one);
-		figures_add(ret, &one);
+		totals_of_instance(&parts->targets, parts->targets.instances[i], &one);
+		totals_add(ret, &one);
 	}
 }
 
@@ -373,7 +371,7 @@ int metrics_make(struct parts *parts, const struct peer *reader, bool is_openmet
 		 uint32_t *ret_size)
 {
 	struct text t = {.is_openmetrics = is_openmetrics};
-	struct instance_figures f;
+	struct run_totals f;
 	struct sealed s;
 	uint64_t size;
 	int r = sealed_open(&s, "metrics");

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/broker/targets/figures.h"
+#include "daemon/broker/targets/totals.h"
 #include "lib/base/clock.h"
 
 #define PROGRESS_NS (1 * NS_PER_SEC)
@@ -21,7 +21,7 @@ void progress_init(struct progress *p, bool is_quiet)
 	};
 }
 
-void progress_format(const struct progress_figures *f, char ret[PROGRESS_SIZE])
+void progress_format(const struct progress_numbers *f, char ret[PROGRESS_SIZE])
 {
 	(void)snprintf(ret, PROGRESS_SIZE,
 		       "%" PRIu64 " s, %" PRIu64 " thread%s, %" PRIu64 " samples, %" PRIu64
@@ -30,12 +30,12 @@ void progress_format(const struct progress_figures *f, char ret[PROGRESS_SIZE])
 		       f->chunks, f->chunks == 1 ? "" : "s");
 }
 
-static void sum_up(struct targets *ts, struct progress_figures *ret)
+static void sum_up(struct targets *ts, struct progress_numbers *ret)
 {
-	struct instance_figures all;
+	struct run_totals all;
 
-	figures_of_all(ts, &all);
-	*ret = (struct progress_figures){
+	totals_of_all(ts, &all);
+	*ret = (struct progress_numbers){
 		.seconds = ts->state->started_ns == 0
 				   ? 0
 				   : (state_now_ns(ts->state) - ts->state->started_ns) / NS_PER_SEC,
@@ -48,7 +48,7 @@ static void sum_up(struct targets *ts, struct progress_figures *ret)
 	FOR_EACH_TARGET (t, ts) {
 		struct capture_counters c;
 
-		figures_capture(ts, t, &c);
+		totals_capture(ts, t, &c);
 		if (t->phase == TARGET_PROFILED)
 			ret->threads += c.threads;
 	}
@@ -65,7 +65,7 @@ static bool takes_more(void)
 void progress_check(struct progress *p, struct targets *ts)
 {
 	char text[PROGRESS_SIZE], line[PROGRESS_SIZE + 16];
-	struct progress_figures figures;
+	struct progress_numbers figures;
 	uint64_t now_ns;
 	int n;
 

@@ -29,7 +29,7 @@ void progress_end(struct progress *p);
  * The numbers of the line, which fits into 80 columns. seconds: since capture first attached to
  * a process.
  */
-struct progress_figures {
+struct progress_numbers {
 	uint64_t seconds, threads, samples, missed, chunks;
 };
 #define PROGRESS_SIZE 128
@@ -37,6 +37,6 @@ struct progress_figures {
  * Writes the text of the line with a NUL, without the control characters that erase the old line
  * and return the cursor.
  */
-void progress_format(const struct progress_figures *f, char ret[PROGRESS_SIZE]);
+void progress_format(const struct progress_numbers *f, char ret[PROGRESS_SIZE]);
 
 #endif

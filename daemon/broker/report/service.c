@@ -39,7 +39,7 @@ static bool is_limited(const struct parts *parts)
 static void report_status(struct notify *n, const struct parts *parts, size_t profiled,
 			  size_t waiting)
 {
-	if (parts->state.phase >= PHASE_STOPS)
+	if (parts->state.phase >= PHASE_STOPPING)
 		notify_status(n, "the last chunks are delivered");
 	else if (waiting == 0 && profiled == 0 && is_limited(parts))
 		notify_status(n, "nothing is sampled: the server "

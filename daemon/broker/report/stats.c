@@ -8,7 +8,7 @@
 #include "daemon/broker/parts/parts.h"
 #include "daemon/broker/children/limit.h"
 #include "daemon/broker/children/ship.h"
-#include "daemon/broker/targets/figures.h"
+#include "daemon/broker/targets/totals.h"
 #include "daemon/broker/targets/instance.h"
 #include "daemon/broker/targets/self_usage.h"
 #include "daemon/common/shortage.h"
@@ -24,7 +24,7 @@ static void put_count(FILE *out, bool *first, const char *name, uint64_t n)
 	*first = false;
 }
 
-static void put_missed(FILE *out, const struct instance_figures *f)
+static void put_missed(FILE *out, const struct run_totals *f)
 {
 	bool first = true;
 
@@ -38,7 +38,7 @@ static void put_missed(FILE *out, const struct instance_figures *f)
 	fprintf(out, "},\n");
 }
 
-static void put_unwind(FILE *out, const struct instance_figures *f)
+static void put_unwind(FILE *out, const struct run_totals *f)
 {
 	bool first = true;
 
@@ -61,7 +61,7 @@ static void put_unwind(FILE *out, const struct instance_figures *f)
 		(unsigned long long)f->unwind.unknown_releases);
 }
 
-static void put_governor(FILE *out, const struct parts *parts, const struct instance_figures *f,
+static void put_governor(FILE *out, const struct parts *parts, const struct run_totals *f,
 			 uint32_t rate_hz)
 {
 	fprintf(out,
@@ -70,7 +70,7 @@ static void put_governor(FILE *out, const struct parts *parts, const struct inst
 		"\"exceeded_s\": %.1f, \"delayed_processes\": %llu},\n",
 		parts->state.options.config.cpu_budget, f->lowest_hz != 0 ? f->lowest_hz : rate_hz,
 		(double)f->lowered_ns / 1e9, (double)f->exceeded_ns / 1e9,
-		(unsigned long long)parts->governor.births.delayed);
+		(unsigned long long)parts->governor.admission.delayed);
 }
 
 static void put_discarded(FILE *out, const struct chunk_counts *chunks)
@@ -82,21 +82,21 @@ static void put_discarded(FILE *out, const struct chunk_counts *chunks)
 			put_count(out, &first, discard_name(i), chunks->discarded[i]);
 }
 
-static void put_chunks(FILE *out, const struct instance_figures *f)
+static void put_chunks(FILE *out, const struct run_totals *f)
 {
 	fprintf(out,
 		"  \"chunks\": {\"made\": %llu, \"written\": %llu, "
 		"\"unwritten\": %llu, \"sent\": %llu, \"spooled\": %llu, "
 		"\"idle\": %llu, \"discarded\": {",
 		(unsigned long long)f->chunks.made, (unsigned long long)f->chunks.written,
-		(unsigned long long)f->chunks.unwritten, (unsigned long long)f->chunks.sent,
+		(unsigned long long)f->chunks.not_written, (unsigned long long)f->chunks.sent,
 		(unsigned long long)f->chunks.spooled, (unsigned long long)f->chunks.idle);
 	put_discarded(out, &f->chunks);
 	fprintf(out, "}}");
 }
 
 /* Writes the part that each process and their sum have. */
-static void put_figures(FILE *out, const struct parts *parts, const struct instance_figures *f,
+static void put_figures(FILE *out, const struct parts *parts, const struct run_totals *f,
 			uint32_t rate_hz)
 {
 	const struct capture_counters *c = &f->capture;
@@ -166,7 +166,7 @@ static void put_spool(FILE *out, const struct parts *parts)
 {
 	struct spool_counts s;
 
-	ships_spool(&parts->children, &s);
+	ships_sum_spool(&parts->children, &s);
 	fprintf(out,
 		"  \"spool\": {\"waiting\": %llu, \"bytes\": %llu, "
 		"\"sent\": %llu, \"send_error\": %llu, "
@@ -222,7 +222,7 @@ int stats_write(const struct parts *parts, int fd)
 	FILE *out = fdopen(fd, "w");
 	const struct usage own = own_usage(parts);
 	struct usage usage[SELF_USAGE_N];
-	struct instance_figures one;
+	struct run_totals one;
 	bool failed;
 
 	if (out == NULL)
@@ -240,13 +240,13 @@ int stats_write(const struct parts *parts, int fd)
 		quarantine_count_files(&parts->quarantine),
 		(unsigned long long)parts->quarantine.refused);
 	fprintf(out, "  \"resource_shortages\": %llu,\n", (unsigned long long)shortage_count());
-	figures_of_all(&parts->targets, &one);
+	totals_of_all(&parts->targets, &one);
 	put_figures(out, parts, &one, parts->state.options.config.rate_hz);
 	fprintf(out, ",\n  \"targets\": [");
 	for (size_t i = 0; i < parts->targets.n_instances; i++) {
 		const struct instance *instance = parts->targets.instances[i];
 
-		figures_of_instance(&parts->targets, instance, &one);
+		totals_of_instance(&parts->targets, instance, &one);
 		fprintf(out, "%s{\n  \"pid\": %d,\n", i == 0 ? "" : ", ", instance->pid);
 		self_usage_of_instance(&parts->targets, own, instance, usage);
 		put_usage(out, usage);

@@ -11,7 +11,7 @@
 #include "daemon/broker/children/ship.h"
 #include "daemon/broker/report/stats.h"
 #include "daemon/broker/report/reader.h"
-#include "daemon/broker/targets/figures.h"
+#include "daemon/broker/targets/totals.h"
 #include "daemon/broker/targets/lifecycle.h"
 #include "daemon/broker/targets/sections.h"
 #include "daemon/common/privileges.h"
@@ -67,7 +67,7 @@ static void put_string_or_null(FILE *out, const char *text)
 		put_string(out, text);
 }
 
-static uint64_t missed_of(const struct instance_figures *f)
+static uint64_t missed_of(const struct run_totals *f)
 {
 	uint64_t sum = f->missed_no_capture;
 
@@ -82,7 +82,7 @@ static uint64_t threads_of(const struct parts *parts, const struct instance *i)
 
 	if (i->target == NULL || i->target->phase != TARGET_PROFILED)
 		return 0;
-	figures_capture(&parts->targets, i->target, &now);
+	totals_capture(&parts->targets, i->target, &now);
 	return now.threads;
 }
 
@@ -91,20 +91,20 @@ static const char *error_of(const struct instance *i)
 {
 	if (i->last_error[0] != '\0')
 		return i->last_error;
-	if (i->wish == INSTANCE_DETACHED)
+	if (i->wish == INSTANCE_WISH_DETACHED)
 		return "detached";
-	return i->obstacle == INSTANCE_CROWDED_OUT ? "max_instances processes, or the maximum "
-						     "of sentry-profd, are profiled"
-						   : "";
+	return i->obstacle == INSTANCE_LIMIT_REACHED ? "max_instances processes, or the maximum "
+						       "of sentry-profd, are profiled"
+						     : "";
 }
 
 static void put_figures(FILE *out, const struct parts *parts, const struct instance *i)
 {
 	const bool runs =
 		i->target != NULL && target_is_open(i->target) && !i->target->is_for_recordings;
-	struct instance_figures f;
+	struct run_totals f;
 
-	figures_of_instance(&parts->targets, i, &f);
+	totals_of_instance(&parts->targets, i, &f);
 	fprintf(out, "\"profiler_id\": ");
 	put_string_or_null(out, runs ? i->target->profiler_id : "");
 	fprintf(out,
@@ -284,7 +284,7 @@ static void put_daemon(FILE *out, struct parts *parts, const struct peer *reader
 
 	FOR_EACH_TARGET (t, &parts->targets)
 		profiling += t->phase == TARGET_PROFILED;
-	ships_spool(&parts->children, &spool);
+	ships_sum_spool(&parts->children, &spool);
 	fprintf(out,
 		"\"daemon\": {\"version\": \"%s\", \"pid\": %d, "
 		"\"capture_pid\": %d, \"uptime_s\": %.3f, \"profiling\": %zu, "

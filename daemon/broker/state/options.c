@@ -181,7 +181,7 @@ static void take_option(struct config_faults *faults, struct options *o,
 }
 
 /* The keys of DSNs must not get into a core file. */
-static void hide(const struct config *c)
+static void forbid_core_dump(const struct config *c)
 {
 	bool any = c->has_dsn;
 
@@ -207,11 +207,11 @@ static int load(const struct options *o, enum config_occasion occasion, struct c
 		config_init(&c);
 	else
 		(void)!config_load(o->config_path, &c, faults);
-	options_lay_over(o->given, &c);
+	options_override(o->given, &c);
 	(void)!config_resolve(&c, getenv, faults);
 	n_wrong = faults->n_errors;
 	config_files_check(&c, occasion, faults);
-	hide(&c);
+	forbid_core_dump(&c);
 	if (faults->n_errors > 0)
 		r = n_wrong > 0 ? -EINVAL : -EAGAIN;
 	if (r < 0)
@@ -221,7 +221,7 @@ static int load(const struct options *o, enum config_occasion occasion, struct c
 	return r;
 }
 
-int options_read_again(const struct options *o, struct config *ret, struct config_faults *faults)
+int options_read_as_start(const struct options *o, struct config *ret, struct config_faults *faults)
 {
 	return load(o, CONFIG_AT_START, ret, faults);
 }
@@ -269,7 +269,7 @@ void options_replace(struct options *o, struct config *config)
 	set_proxies(&o->config);
 }
 
-static void check(struct config_faults *faults, int r, const struct options *o)
+static void print_check(struct config_faults *faults, int r, const struct options *o)
 {
 	config_faults_log(faults);
 	if (r < 0)
@@ -305,8 +305,8 @@ static void check_command(struct config_faults *faults, const struct options *o)
 static void check_output(struct config_faults *faults, struct options *o)
 {
 	if (o->output != NULL)
-		o->picture = format_of(o->output);
-	if (o->picture == NULL)
+		o->output_format = format_of(o->output);
+	if (o->output_format == NULL)
 		return;
 	if (!names_targets(o))
 		usage_fault(faults, "--output",
@@ -408,7 +408,7 @@ void options_load(struct options *o, int32_t command_pid, struct config_faults *
 	if (o->check_servers)
 		return;
 	if (o->check_only)
-		check(faults, r, o);
+		print_check(faults, r, o);
 	config_faults_log(faults);
 	if (r < 0)
 		exit(r == -EAGAIN ? EXIT_FAILURE : 2);

@@ -38,7 +38,7 @@ struct options {
 	const char *transaction; /* name of a V1 profile's transaction; NULL: none */
 	const char *output;
 	/* The format if output is a file; NULL: output is a directory. */
-	const struct output_format *picture;
+	const struct output_format *output_format;
 	const char *stats;
 	bool quiet, check_only;
 	/* --servers, with check_only (daemon/broker/control/inspect.h). */
@@ -57,27 +57,31 @@ struct options {
 void options_read(int argc, char **argv, struct options *ret, struct config_faults *faults);
 
 /*
- * Reads the configuration and the environment. For --check-config prints the result and exits:
- * with 0, or with 2 after errors. With --servers as well, the errors are left in faults, and
- * after an error o->config is unchanged. Otherwise, on errors, logs a line for each and exits:
- * with 2, or with EXIT_FAILURE if only files are missing that the configuration names.
+ * Reads the configuration and the environment.
+ *
+ * With --check-config prints the result and exits: with 0, or with 2 after errors. With --servers
+ * as well, returns instead: the errors are in faults, and after an error o->config is unchanged.
+ * Without --check-config, on errors, logs a line for each and exits: with 2, or with EXIT_FAILURE
+ * if only files are missing that the configuration names.
+ *
  * command_pid: the process that will execute o->command; 0: none.
  */
 void options_load(struct options *o, int32_t command_pid, struct config_faults *faults);
 
 /*
  * Reads the files of the configuration again, overridden by the same command line. The caller
- * passes *ret to config_fini() or options_replace(). Returns 0; -EINVAL or -EAGAIN after errors,
- * which are in faults; or -ENOENT if no file is read.
+ * passes *ret to config_fini() or options_replace(). Returns 0; -ENOENT if no file is read; or,
+ * with the errors in faults, -EAGAIN if only files are missing that the configuration names, else
+ * -EINVAL.
  */
 must_check int options_reload(const struct options *o, struct config *ret,
 			      struct config_faults *faults);
 /*
- * Like options_reload(), but checks also what only a start of the daemon uses. The caller passes
- * *ret to config_fini().
+ * Like options_reload(), but checks the files that the configuration names as a start of the daemon
+ * does, and reads the defaults if there is no file. The caller passes *ret to config_fini().
  */
-must_check int options_read_again(const struct options *o, struct config *ret,
-				  struct config_faults *faults);
+must_check int options_read_as_start(const struct options *o, struct config *ret,
+				     struct config_faults *faults);
 /* Writes the absolute path of the configuration's file; "": there is none. */
 #define OPTIONS_PATH_SIZE (2 * PATH_MAX)
 void options_config_path(const struct options *o, char ret[OPTIONS_PATH_SIZE]);

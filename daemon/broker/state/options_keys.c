@@ -151,7 +151,7 @@ int options_next(int argc, char **argv, const char **ret_value, struct option_fa
 	return OPTIONS_WRONG;
 }
 
-void options_lay_over(const char *const given[OPTIONS_MAX], struct config *c)
+void options_override(const char *const given[OPTIONS_MAX], struct config *c)
 {
 	char problem[CONFIG_PROBLEM_MAX];
 

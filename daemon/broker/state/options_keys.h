@@ -1,6 +1,6 @@
 /*
- * The table of the options of sentry-profd: for its command line, for --help, and for a reader
- * of another sentry-profd's command line. Many options are keys of the configuration.
+ * The table of the options of sentry-profd, for its command line and for --help. Many options are
+ * keys of the configuration.
  */
 #ifndef DAEMON_BROKER_STATE_OPTIONS_KEYS_H
 #define DAEMON_BROKER_STATE_OPTIONS_KEYS_H
@@ -60,6 +60,6 @@ int options_next(int argc, char **argv, const char **ret_value, struct option_fa
  * options_known, or NULL. Options that are no keys are skipped. A wrong value is ignored:
  * options_read() reports it.
  */
-void options_lay_over(const char *const given[OPTIONS_MAX], struct config *c);
+void options_override(const char *const given[OPTIONS_MAX], struct config *c);
 
 #endif

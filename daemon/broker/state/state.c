@@ -1,6 +1,6 @@
 #include "daemon/broker/state/state.h"
 
-void state_goes_on_to(struct state *s, enum phase phase)
+void state_advance(struct state *s, enum phase phase)
 {
 	if (s->phase < phase)
 		s->phase = phase;
@@ -8,5 +8,5 @@ void state_goes_on_to(struct state *s, enum phase phase)
 
 uint64_t state_now_ns(const struct state *s)
 {
-	return clock_mono_ns() - s->away_ns;
+	return clock_mono_ns() - s->suspended_ns;
 }

@@ -1,7 +1,8 @@
 /*
  * The state that all parts of the broker read: options, event loop, phase and clock. The
  * functions here call no other part of the broker. The broker's root (main.c, finish.c, pause.c)
- * changes the phase and the clock; reap.h may end the run, if a child cannot be started.
+ * changes the phase and suspended_ns; children/reap.h may end the run, if a child cannot be
+ * started.
  *
  * Times are by CLOCK_MONOTONIC, in nanoseconds, unless a comment says otherwise.
  */
@@ -15,15 +16,18 @@
 #include "lib/base/clock.h"
 #include "lib/base/loop.h"
 
-/* The phases of a run. They only advance: state_goes_on_to(). */
+/* The phases of a run. They only advance (state_advance). */
 enum phase {
-	PHASE_PROFILES,
-	PHASE_STOPS,   /* the end has begun */
-	PHASE_SAMPLED, /* sampling has ended: the last chunks are made and delivered */
-	PHASE_CLOSES,  /* the children are to end, and are not restarted */
+	PHASE_PROFILING,  /* runs of the profiler start and stop */
+	PHASE_STOPPING,	  /* the end has begun: no new runs */
+	PHASE_DELIVERING, /* sampling has ended: the last chunks are made and delivered */
+	PHASE_CLOSING,	  /* the children are to end, and are not restarted */
 };
 
-/* The clocks of targets. Tests replace them. */
+/*
+ * The clocks that targets/targets.h reads for the times of a target. Tests replace them. All other
+ * code calls lib/base/clock.h.
+ */
 struct state_clocks {
 	clock_fn mono, boot, wall;
 };
@@ -35,38 +39,35 @@ struct state {
 	uint32_t nice_steps; /* by how much the broker has lowered its nice value */
 
 	enum phase phase;
-	bool hurried;	  /* a signal came after PHASE_PROFILES: end without waiting */
-	bool failed;	  /* the broker ends because a child cannot be started */
-	bool pause_asked; /* SIGTSTP came, and no SIGCONT since */
-	bool pausing;	  /* capture is to end, and is not restarted until SIGCONT */
+	bool end_at_once;     /* a second signal to end has come: do not wait for deliveries */
+	bool start_failed;    /* the broker ends because a child cannot be started */
+	bool pause_requested; /* SIGTSTP has come, and no SIGCONT since */
+	bool is_paused;	      /* capture has to end, and is not restarted before SIGCONT */
 
 	struct state_clocks clocks;
 	uint32_t timer_hz; /* ticks of capture per second; constant */
 	uint64_t period_ns;
-	uint64_t epoch_ns; /* when the broker started */
-	uint64_t away_ns;  /* how long SIGTSTP has stopped the broker so far */
+	uint64_t epoch_ns;     /* when the broker started */
+	uint64_t suspended_ns; /* how long SIGTSTP has stopped the broker so far */
 	/* By state_now_ns(): */
 	uint64_t started_ns; /* when the first target was attached; 0: none yet */
 	uint64_t ended_ns;   /* when sampling ended; 0: not yet */
 };
 
-/*
- * Returns true while runs of the profiler are started and stopped: before the end, and not in a
- * pause.
- */
-static inline bool state_profiles(const struct state *s)
+/* Returns true in PHASE_PROFILING, except in a pause. */
+static inline bool state_is_profiling(const struct state *s)
 {
-	return s->phase == PHASE_PROFILES && !s->pausing;
+	return s->phase == PHASE_PROFILING && !s->is_paused;
 }
 
-/* Returns true while samples are taken, those of the last chunks included. */
-static inline bool state_samples(const struct state *s)
+/* Returns true before PHASE_DELIVERING, except in a pause: capture takes samples. */
+static inline bool state_is_sampling(const struct state *s)
 {
-	return s->phase < PHASE_SAMPLED && !s->pausing;
+	return s->phase < PHASE_DELIVERING && !s->is_paused;
 }
 
-/* Advances to a phase. Has no effect if the broker is in it already or in a later one. */
-void state_goes_on_to(struct state *s, enum phase phase);
+/* Sets the phase, unless the broker is in a later one. */
+void state_advance(struct state *s, enum phase phase);
 
 /* Returns CLOCK_MONOTONIC without the time during which SIGTSTP had stopped the broker. */
 uint64_t state_now_ns(const struct state *s);

@@ -7,7 +7,7 @@
 
 #include "daemon/broker/children/child.h"
 #include "daemon/broker/children/children.h"
-#include "daemon/broker/targets/figures.h"
+#include "daemon/broker/targets/totals.h"
 #include "daemon/broker/targets/governor.h"
 #include "daemon/broker/targets/instance.h"
 #include "daemon/broker/targets/totals.h"
@@ -93,11 +93,11 @@ static void open_session(struct targets *ts, struct target *t)
 	       sizeof(m.in_app_exclude));
 	child_send(&t->unwind->child, &m, sizeof(m), NULL, 0);
 	t->session = SESSION_ASKED;
-	t->owed_looks = 0;
+	t->overdue_checks = 0;
 	t->unwind->sessions_asked++;
 }
 
-static void attach(struct targets *ts, struct target *t)
+static void add_to_capture(struct targets *ts, struct target *t)
 {
 	const struct msg_target_add m = {
 		.h = MSG_HEADER(MSG_TARGET_ADD),
@@ -114,7 +114,7 @@ static void attach(struct targets *ts, struct target *t)
 	child_send(&ts->children->capture, &m, sizeof(m), &t->pidfd, 1);
 	t->in_capture = true;
 	if (t->rate_hz != ts->state->timer_hz)
-		governor_tell(ts, t);
+		governor_send_rate(ts, t);
 }
 
 /*
@@ -127,7 +127,7 @@ static void wait_for_tracer(struct targets *ts, struct target *t, int32_t tracer
 
 	if (t->retry_ns == 0)
 		refusal_log_traced_now(t->pid, tracer);
-	target_count_absence(ts, t, now);
+	target_count_missed(ts, t, now);
 	t->phase = TARGET_WAITING;
 	t->retry_ns = now + RETRY_NS;
 }
@@ -155,7 +155,7 @@ static void advance(struct targets *ts, struct target *t)
 	}
 	if (t->retry_ns != 0)
 		t->retry_ns = UINT64_MAX; /* the answer of capture is awaited */
-	attach(ts, t);
+	add_to_capture(ts, t);
 }
 
 /*
@@ -163,7 +163,7 @@ static void advance(struct targets *ts, struct target *t)
  * Processes of a section come and go; a user who named a process wants to know. The end of a
  * process that was profiled is normal.
  */
-static bool end_is_told(const struct target *t)
+static bool end_is_logged(const struct target *t)
 {
 	if (!instance_has_section(t->instance) && t->instance->origin != INSTANCE_CHILD)
 		return !t->instance->was_attached;
@@ -171,13 +171,13 @@ static bool end_is_told(const struct target *t)
 	return false;
 }
 
-/* The run ends before it began. settle() in instances.c decides about the instance. */
-static void refuse(struct target *t, int error)
+/* The run ends before it began. end_run() in instances.c decides about the instance. */
+static void fail_start(struct target *t, int error)
 {
 	t->attach_error = error;
 	if (shortage_is(error) && t->instance->origin != INSTANCE_GIVEN)
 		shortage_note(error, "a process that is to be attached to");
-	else if (error != ESRCH || end_is_told(t))
+	else if (error != ESRCH || end_is_logged(t))
 		refusal_log_attach(t->pid, t->uid, error);
 	target_close(t);
 }
@@ -187,10 +187,10 @@ void target_start(struct targets *ts, struct target *t)
 	if (!target_is_open(t))
 		return;
 	if (t->unwind == NULL) {
-		int r = children_unwind(ts->children, t->uid, &t->unwind);
+		int r = children_get_unwind(ts->children, t->uid, &t->unwind);
 
 		if (r < 0) {
-			refuse(t, -r);
+			fail_start(t, -r);
 			return;
 		}
 	}
@@ -202,48 +202,50 @@ void target_start(struct targets *ts, struct target *t)
  * Returns true if the process has ended and no message will report it: capture does not know the
  * target, because there is no capture or it has not been told.
  */
-static bool ended_unseen(const struct targets *ts, const struct target *t)
+static bool has_ended_unreported(const struct targets *ts, const struct target *t)
 {
 	return (t->attach_due || ts->children->capture.fd < 0) &&
 	       t->instance->life == INSTANCE_ENDED;
 }
 
-static void target_ended_unseen(struct targets *ts, struct target *t)
+static void on_unreported_end(struct targets *ts, struct target *t)
 {
 	if (!t->instance->was_attached)
 		t->attach_error = ESRCH;
-	if (end_is_told(t))
+	if (end_is_logged(t))
 		refusal_log_ended(t->pid);
 	t->attach_due = false;
-	target_count_absence(ts, t, clock_mono_ns());
+	target_count_missed(ts, t, clock_mono_ns());
 	target_close(t);
 }
 
 /* Once for each target: each scan of capture may find a few threads fewer. */
-static void check_refused(const struct targets *ts, struct target *t)
+static void warn_threads_refused(const struct targets *ts, struct target *t)
 {
 	const struct capture_counters *now = &ts->children->heartbeat->slots[t->slot];
 
-	if (!t->short_told && t->phase == TARGET_PROFILED && t->dead_ns == 0 && now->refused > 0)
-		t->short_told = refusal_log_threads(t->pid, now->refused, (int)now->refused_error);
+	if (!t->warned_threads_refused && t->phase == TARGET_PROFILED && t->capture_died_ns == 0 &&
+	    now->refused > 0)
+		t->warned_threads_refused =
+			refusal_log_threads(t->pid, now->refused, (int)now->refused_error);
 }
 
-static void check(struct targets *ts, struct target *t, uint64_t now)
+static void check_target(struct targets *ts, struct target *t, uint64_t now)
 {
 	if (t->phase == TARGET_WAITING && t->retry_ns != 0 && now >= t->retry_ns)
 		t->attach_due = true;
-	if (target_is_open(t) && ended_unseen(ts, t))
-		target_ended_unseen(ts, t);
+	if (target_is_open(t) && has_ended_unreported(ts, t))
+		on_unreported_end(ts, t);
 	if (t->unwind != NULL && target_is_open(t))
 		advance(ts, t);
 	/* Capture has ended, so it will not report the end of the target. */
 	if (t->phase == TARGET_STOPPING && !t->in_capture)
 		target_close(t);
-	check_refused(ts, t);
+	warn_threads_refused(ts, t);
 }
 
 /* Returns true if the unwind process runs and has opened the sessions of all its targets. */
-static bool is_complete(struct targets *ts, const struct unwind *u)
+static bool has_opened_all_sessions(struct targets *ts, const struct unwind *u)
 {
 	FOR_EACH_TARGET (t, ts)
 		if (t->unwind == u && target_is_open(t) && t->session != SESSION_OPEN)
@@ -255,7 +257,7 @@ static void make_ring_if_due(struct targets *ts, struct unwind *u)
 {
 	int r;
 
-	if (!u->ring_due || ts->children->capture.fd < 0 || !is_complete(ts, u))
+	if (!u->ring_due || ts->children->capture.fd < 0 || !has_opened_all_sessions(ts, u))
 		return;
 	r = unwind_make_ring(ts->children, u);
 	u->ring_due = r < 0;
@@ -267,32 +269,32 @@ void targets_check(struct targets *ts)
 {
 	uint64_t now = clock_mono_ns();
 
-	if (!state_profiles(ts->state))
+	if (!state_is_profiling(ts->state))
 		return;
 	for (size_t i = 0; i < ts->children->n_unwinds; i++)
 		make_ring_if_due(ts, ts->children->unwinds[i]);
 	FOR_EACH_TARGET (t, ts)
-		check(ts, t, now);
+		check_target(ts, t, now);
 }
 
-static void target_attached(struct targets *ts, struct target *t)
+static void on_attached(struct targets *ts, struct target *t)
 {
 	uint64_t now = clock_mono_ns();
 
-	target_count_absence(ts, t, now);
-	t->dead_ns = 0;
+	target_count_missed(ts, t, now);
+	t->capture_died_ns = 0;
 	t->retry_ns = 0;
-	t->attached_once = true;
+	t->was_attached = true;
 	t->instance->was_attached = true;
 	/* The target may have ended already, if the message of unwind came first. */
 	if (t->phase == TARGET_WAITING)
 		t->phase = TARGET_PROFILED;
-	if (ts->state->started_ns == 0 && ts->state->phase < PHASE_SAMPLED)
+	if (ts->state->started_ns == 0 && ts->state->phase < PHASE_DELIVERING)
 		ts->state->started_ns = state_now_ns(ts->state);
 	log_debug("attached to process %d", t->pid);
 }
 
-static void target_refused(struct targets *ts, struct target *t, int error)
+static void on_refused(struct targets *ts, struct target *t, int error)
 {
 	int32_t tracer;
 
@@ -312,14 +314,14 @@ static void target_refused(struct targets *ts, struct target *t, int error)
 		target_close(t);
 		return;
 	}
-	refuse(t, error);
+	fail_start(t, error);
 }
 
 /*
  * Returns true if RECORD_END is lost: the unwind process that should read it has died, or its
  * successor has no ring yet.
  */
-static bool end_is_lost(const struct target *t)
+static bool is_record_end_lost(const struct target *t)
 {
 	const struct unwind *u = t->unwind;
 
@@ -338,10 +340,10 @@ void target_on_state(struct targets *ts, const struct msg_target_state *m)
 		t->in_capture = false;
 	switch ((enum target_state)m->state) {
 	case TARGET_ATTACHED:
-		target_attached(ts, t);
+		on_attached(ts, t);
 		return;
 	case TARGET_REFUSED:
-		target_refused(ts, t, m->error);
+		on_refused(ts, t, m->error);
 		return;
 	case TARGET_GONE:
 		log_debug(t->phase == TARGET_STOPPING ? "detached from process %d"
@@ -349,11 +351,11 @@ void target_on_state(struct targets *ts, const struct msg_target_state *m)
 			  t->pid);
 		if (t->phase != TARGET_PROFILED && t->phase != TARGET_STOPPING)
 			return;
-		if (end_is_lost(t))
+		if (is_record_end_lost(t))
 			target_close(t);
 		else
 			t->phase = TARGET_CLOSING;
-		t->owed_looks = 0;
+		t->overdue_checks = 0;
 		return;
 	case TARGET_EXEC:
 		log_debug("process %d runs a new program", t->pid);
@@ -366,14 +368,14 @@ void target_stop(struct targets *ts, struct target *t)
 {
 	if (!target_is_open(t))
 		return;
-	target_count_absence(ts, t, clock_mono_ns());
+	target_count_missed(ts, t, clock_mono_ns());
 	t->attach_due = false;
 	if (!t->in_capture) {
 		target_close(t);
 		return;
 	}
 	t->phase = TARGET_STOPPING;
-	child_tell(&ts->children->capture, MSG_TARGET_REMOVE, t->id);
+	child_send_id(&ts->children->capture, MSG_TARGET_REMOVE, t->id);
 }
 
 void targets_close(struct targets *ts)
@@ -381,7 +383,7 @@ void targets_close(struct targets *ts)
 	uint64_t now = clock_mono_ns();
 
 	FOR_EACH_TARGET (t, ts) {
-		target_count_absence(ts, t, now);
+		target_count_missed(ts, t, now);
 		target_close(t);
 	}
 }
@@ -390,16 +392,16 @@ void target_retire(struct target *t)
 {
 	struct instance *i = t->instance;
 	struct targets *ts = i->targets;
-	struct instance_figures figures;
+	struct run_totals totals;
 
 	if (t->unwind != NULL && t->session == SESSION_OPEN)
-		child_tell(&t->unwind->child, MSG_SESSION_FORGET, t->id);
-	figures_of_target(ts, t, &figures);
-	figures_add(&i->past, &figures);
+		child_send_id(&t->unwind->child, MSG_SESSION_FORGET, t->id);
+	totals_of_target(ts, t, &totals);
+	totals_add(&i->earlier_runs, &totals);
 	if (i->target == t)
 		i->target = NULL;
-	if (i->kept == t)
-		i->kept = NULL;
+	if (i->closed_run == t)
+		i->closed_run = NULL;
 	close_fd(&t->statm_fd);
 	t->is_retired = true;
 }

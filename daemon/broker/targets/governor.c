@@ -1,8 +1,8 @@
 #include "daemon/broker/targets/governor.h"
 
 #include "daemon/broker/children/child.h"
-#include "daemon/broker/targets/figures.h"
 #include "daemon/broker/targets/instance.h"
+#include "daemon/broker/targets/totals.h"
 #include "daemon/common/log.h"
 #include "daemon/msg/msg_capture.h"
 #include "lib/base/clock.h"
@@ -70,8 +70,8 @@ static uint32_t prime_up_to(double rate, uint32_t least)
 	return hz < least ? least : hz;
 }
 
-void governor_share(const double *costs, const uint32_t *full_hz, size_t n, double budget,
-		    uint32_t *ret_rates)
+void governor_compute_rates(const double *costs, const uint32_t *full_hz, size_t n, double budget,
+			    uint32_t *ret_rates)
 {
 	double low = 0, high = 0;
 
@@ -98,7 +98,7 @@ void governor_share(const double *costs, const uint32_t *full_hz, size_t n, doub
 	}
 }
 
-void governor_cost_take(struct governor_cost *c, double cost)
+void governor_cost_add(struct governor_cost *c, double cost)
 {
 	c->n++;
 	switch (c->n) {
@@ -118,7 +118,7 @@ void governor_cost_take(struct governor_cost *c, double cost)
 /* Returns the processor time of a child since the last call, in ns; 0 if it does not run. */
 static double used_by(struct child *child)
 {
-	uint64_t now = 0, before = child->governed_ns;
+	uint64_t now = 0, before = child->governed_cpu_ns;
 
 	if (child->pid == 0 || clock_process_ns(child->pid, &now) < 0)
 		return 0;
@@ -126,7 +126,7 @@ static double used_by(struct child *child)
 	if (child->governed_pid != child->pid)
 		before = 0;
 	child->governed_pid = child->pid;
-	child->governed_ns = now;
+	child->governed_cpu_ns = now;
 	return (double)(now - before);
 }
 
@@ -139,24 +139,24 @@ struct work {
 	double unwind;
 };
 
-static void take_work(const struct targets *ts, struct target *t, struct work *ret)
+static void read_work(const struct targets *ts, struct target *t, struct work *ret)
 {
 	struct capture_counters now;
 
-	figures_capture(ts, t, &now);
+	totals_capture(ts, t, &now);
 	ret->capture = (double)(now.cost_ns - t->governed.cost_ns);
 	ret->unwind = (double)(now.captured - t->governed.captured);
 	t->governed.cost_ns = now.cost_ns;
 	t->governed.captured = now.captured;
 }
 
-static double part(double whole, double share, double sum, size_t n)
+static double share_of(double whole, double share, double sum, size_t n)
 {
 	return sum > 0 ? whole * share / sum : whole / (double)n;
 }
 
 /* Reads what all processes of sentry-profd have used since the last interval. */
-static void take_used(struct targets *ts, uint64_t helpers_ns, struct governor_used *ret)
+static void read_used(struct targets *ts, uint64_t helpers_ns, struct governor_used *ret)
 {
 	uint64_t own;
 
@@ -176,7 +176,7 @@ static void take_used(struct targets *ts, uint64_t helpers_ns, struct governor_u
 }
 
 /* Adds the last interval to the averages: shares out what was used among the targets. */
-static void measure(struct targets *ts, const struct governor_used *used_now, uint64_t elapsed_ns)
+static void add_costs(struct targets *ts, const struct governor_used *used_now, uint64_t elapsed_ns)
 {
 	static struct work works[HEARTBEAT_SLOTS];
 	const double capture = used_now->capture, unwind = used_now->unwind;
@@ -184,26 +184,26 @@ static void measure(struct targets *ts, const struct governor_used *used_now, ui
 	struct work sum = {0};
 	size_t n = 0, i = 0;
 
-	governor_cost_take(&ts->governor->all, (capture + unwind + others) / (double)elapsed_ns);
+	governor_cost_add(&ts->governor->all, (capture + unwind + others) / (double)elapsed_ns);
 	FOR_EACH_TARGET (t, ts) {
 		struct work *work = &works[n++];
 
-		take_work(ts, t, work);
+		read_work(ts, t, work);
 		sum.capture += work->capture;
 		sum.unwind += work->unwind;
 	}
 	FOR_EACH_TARGET (t, ts) {
 		const struct work *work = &works[i++];
-		double used = part(capture, work->capture, sum.capture, n) +
-			      part(unwind, work->unwind, sum.unwind, n) + others / (double)n;
+		double used = share_of(capture, work->capture, sum.capture, n) +
+			      share_of(unwind, work->unwind, sum.unwind, n) + others / (double)n;
 		double cost = used / (double)elapsed_ns * t->full_hz / t->rate_hz;
 
 		if (t->phase == TARGET_PROFILED)
-			governor_cost_take(&t->governed.cost, cost);
+			governor_cost_add(&t->governed.cost, cost);
 	}
 }
 
-void governor_tell(struct targets *ts, const struct target *t)
+void governor_send_rate(struct targets *ts, const struct target *t)
 {
 	const struct msg_target_rate m = {
 		.h = MSG_HEADER(MSG_TARGET_RATE),
@@ -225,7 +225,7 @@ static void set_rate(struct targets *ts, struct target *t, uint32_t rate_hz)
 	t->governed.cost.n = (uint32_t)min_u64(t->governed.cost.n, CHANGED_SECONDS);
 	if (rate_hz < t->governed.lowest_hz)
 		t->governed.lowest_hz = rate_hz;
-	governor_tell(ts, t);
+	governor_send_rate(ts, t);
 }
 
 void governor_lowered(struct targets *ts, struct governor_lowered *ret)
@@ -245,17 +245,17 @@ void governor_lowered(struct targets *ts, struct governor_lowered *ret)
 }
 
 /* Logs the line for all targets, if the lowered ones or their rates have changed. */
-static void tell_lowered(struct targets *ts, uint64_t elapsed_ns)
+static void log_lowered(struct targets *ts, uint64_t elapsed_ns)
 {
-	struct governor_told *told = &ts->governor->told;
+	struct governor_logged *logged = &ts->governor->logged;
 	struct governor_lowered now;
 
-	told->since_ns += elapsed_ns;
-	if (told->any && told->since_ns < GOVERNOR_TOLD_NS)
+	logged->since_ns += elapsed_ns;
+	if (logged->any && logged->since_ns < GOVERNOR_LOWERED_LOG_NS)
 		return;
 	governor_lowered(ts, &now);
-	if (now.lowered == told->what.lowered && now.least_hz == told->what.least_hz &&
-	    now.most_hz == told->what.most_hz)
+	if (now.lowered == logged->what.lowered && now.least_hz == logged->what.least_hz &&
+	    now.most_hz == logged->what.most_hz)
 		return;
 	if (now.lowered == 0)
 		log_warning("budget %u %%: all targets are at their full rates "
@@ -265,7 +265,7 @@ static void tell_lowered(struct targets *ts, uint64_t elapsed_ns)
 		log_warning("budget %u %%: %u of %u targets are sampled at only %u to %u Hz",
 			    ts->state->options.config.cpu_budget, now.lowered, now.profiled,
 			    now.least_hz, now.most_hz);
-	*told = (struct governor_told){.what = now, .any = true};
+	*logged = (struct governor_logged){.what = now, .any = true};
 }
 
 /*
@@ -273,21 +273,21 @@ static void tell_lowered(struct targets *ts, uint64_t elapsed_ns)
  * cost is proportional to its rate. Costs that are not, such as stops by the target's own
  * signals, show only in what is used at these rates.
  */
-static void give_up(struct targets *ts, bool all_lowest)
+static void check_exceeded(struct targets *ts, bool all_lowest)
 {
 	const double share = ts->governor->all.average;
 	const bool exceeded = all_lowest && share > ts->state->options.config.cpu_budget / 100.0;
 
-	if (exceeded && !ts->governor->gave_up)
+	if (exceeded && !ts->governor->is_exceeded)
 		log_warning("profiling uses %.1f %% of a processor, more than the budget of %u %%, "
 			    "although all targets are at the lowest rate (their signals, new "
 			    "threads and new processes cost the same at any rate): raise the "
 			    "budget or profile fewer processes",
 			    100 * share, ts->state->options.config.cpu_budget);
-	ts->governor->gave_up = exceeded;
+	ts->governor->is_exceeded = exceeded;
 }
 
-static void govern(struct targets *ts)
+static void set_rates(struct targets *ts)
 {
 	static struct target *targets[HEARTBEAT_SLOTS];
 	static double costs[HEARTBEAT_SLOTS];
@@ -309,10 +309,10 @@ static void govern(struct targets *ts)
 	}
 	if (n == 0)
 		return;
-	give_up(ts, all_lowest);
+	check_exceeded(ts, all_lowest);
 	if (all <= budget && (!lowered || all > ROOM * budget))
 		return;
-	governor_share(costs, full_hz, n, AIM * budget, rates);
+	governor_compute_rates(costs, full_hz, n, AIM * budget, rates);
 	for (size_t i = 0; i < n; i++)
 		set_rate(ts, targets[i], rates[i]);
 }
@@ -322,7 +322,7 @@ static void count_time(struct targets *ts, uint64_t elapsed_ns)
 	FOR_EACH_TARGET (t, ts) {
 		if (t->rate_hz < t->full_hz)
 			t->governed.lowered_ns += elapsed_ns;
-		if (ts->governor->gave_up && t->phase == TARGET_PROFILED)
+		if (ts->governor->is_exceeded && t->phase == TARGET_PROFILED)
 			t->governed.exceeded_ns += elapsed_ns;
 	}
 }
@@ -330,64 +330,65 @@ static void count_time(struct targets *ts, uint64_t elapsed_ns)
 static bool is_over_budget(const struct targets *ts)
 {
 	return ts->state->options.config.cpu_budget > 0 &&
-	       ts->governor->births.share > ts->state->options.config.cpu_budget / 100.0;
+	       ts->governor->admission.share > ts->state->options.config.cpu_budget / 100.0;
 }
 
 bool governor_admits(struct targets *ts, struct instance *i, uint64_t now_ns)
 {
-	struct governor_births *births = &ts->governor->births;
+	struct governor_admission *admission = &ts->governor->admission;
 
 	if (!is_over_budget(ts))
 		return true;
-	if (now_ns - births->admitted_ns >= GOVERNOR_BIRTH_NS) {
-		births->admitted_ns = now_ns;
+	if (now_ns - admission->admitted_ns >= GOVERNOR_ADMIT_NS) {
+		admission->admitted_ns = now_ns;
 		return true;
 	}
-	births->delayed += !i->is_delayed;
+	admission->delayed += !i->is_delayed;
 	i->is_delayed = true;
-	if (births->told_ns == 0 || now_ns - births->told_ns >= GOVERNOR_BIRTHS_TOLD) {
-		births->told_ns = now_ns;
+	if (admission->logged_ns == 0 || now_ns - admission->logged_ns >= GOVERNOR_ADMIT_LOG_NS) {
+		admission->logged_ns = now_ns;
 		log_warning("profiling uses %.1f %% of a processor, more than the budget of %u %%: "
 			    "new processes are attached later, one a second (a higher "
 			    "min_age_seconds leaves short-lived ones out)",
-			    100 * births->share, ts->state->options.config.cpu_budget);
+			    100 * admission->share, ts->state->options.config.cpu_budget);
 	}
 	return false;
 }
 
-static void take_share(struct targets *ts, const struct governor_used *used, uint64_t elapsed_ns)
+static void add_share(struct targets *ts, const struct governor_used *used, uint64_t elapsed_ns)
 {
 	const double share = (used->capture + used->unwind + used->others) / (double)elapsed_ns;
 
-	ts->governor->births.share += (share - ts->governor->births.share) / AVERAGE_SECONDS;
+	ts->governor->admission.share += (share - ts->governor->admission.share) / AVERAGE_SECONDS;
 }
 
-void governor_second(struct targets *ts, const struct governor_used *used, uint64_t elapsed_ns)
+void governor_add_interval(struct targets *ts, const struct governor_used *used,
+			   uint64_t elapsed_ns)
 {
-	take_share(ts, used, elapsed_ns);
+	add_share(ts, used, elapsed_ns);
 	count_time(ts, elapsed_ns);
-	measure(ts, used, elapsed_ns);
-	if (ts->state->options.config.cpu_budget == 0 || ts->state->phase >= PHASE_SAMPLED)
+	add_costs(ts, used, elapsed_ns);
+	if (ts->state->options.config.cpu_budget == 0 || ts->state->phase >= PHASE_DELIVERING)
 		return;
-	govern(ts);
-	tell_lowered(ts, elapsed_ns);
+	set_rates(ts);
+	log_lowered(ts, elapsed_ns);
 }
 
 bool governor_is_due(const struct targets *ts)
 {
-	const uint64_t looked_ns = ts->governor->looked_ns;
+	const uint64_t ran_ns = ts->governor->ran_ns;
 
-	return looked_ns == 0 || clock_mono_ns() - looked_ns >= CHECK_NS;
+	return ran_ns == 0 || clock_mono_ns() - ran_ns >= CHECK_NS;
 }
 
 void governor_check(struct targets *ts, uint64_t helpers_ns)
 {
-	const uint64_t now = clock_mono_ns(), before = ts->governor->looked_ns;
+	const uint64_t now = clock_mono_ns(), before = ts->governor->ran_ns;
 	struct governor_used used;
 
 	if (before != 0) {
-		take_used(ts, helpers_ns, &used);
-		governor_second(ts, &used, now - before);
+		read_used(ts, helpers_ns, &used);
+		governor_add_interval(ts, &used, now - before);
 	}
-	ts->governor->looked_ns = now;
+	ts->governor->ran_ns = now;
 }

@@ -23,23 +23,23 @@ void instance_becomes(struct instance *i, enum instance_life life)
 		i->life = life;
 }
 
-void instance_put_off(struct instance *i)
+void instance_delay_run(struct instance *i)
 {
 	const uint64_t now_ns = clock_mono_ns();
 
 	if (now_ns - i->failed_ns >= INSTANCE_FORGIVEN_NS)
 		i->failures = 0;
 	i->failed_ns = now_ns;
-	i->wait_ns = backoff_ns(i->failures, INSTANCE_WAIT_NS, INSTANCE_WAIT_MAX_NS);
+	i->run_delay_ns = backoff_ns(i->failures, INSTANCE_WAIT_NS, INSTANCE_WAIT_MAX_NS);
 	i->failures++;
 }
 
-void instance_cut_short(struct instance *i)
+void instance_run_cut_short(struct instance *i)
 {
 	if (!process_is_alive(i->pidfd))
 		return;
-	instance_put_off(i);
-	if (i->failures != INSTANCE_CUTS_TOLD)
+	instance_delay_run(i);
+	if (i->failures != INSTANCE_CUTS_LOGGED)
 		return;
 	(void)snprintf(i->last_error, sizeof(i->last_error),
 		       "its profile has failed repeatedly in sentry-profd-unwind");

@@ -1,8 +1,9 @@
 /*
- * An instance is a process that a configuration section matches, or that --pid or a user names.
- * It exists from its discovery until the process has ended, profiled or not. An instance that is
- * not profiled costs a descriptor and this struct: it is not traced, has no session in unwind
- * and no place in the table of targets.
+ * An instance is a process that a configuration section matches, or that --pid or a user names. It
+ * exists from its discovery until the process has ended, or until no section matches and no
+ * recording needs it any more (enum instance_life), profiled or not. An instance without a run of
+ * the profiler (targets.h) costs a descriptor and this struct: it is not traced with ptrace, and
+ * has no session in unwind and no place in the table of targets.
  */
 #ifndef DAEMON_BROKER_TARGETS_INSTANCE_H
 #define DAEMON_BROKER_TARGETS_INSTANCE_H
@@ -16,8 +17,8 @@
 #include "lib/base/util.h"
 
 /*
- * The number of instances. Each has a descriptor and some kilobytes. A section that matches more
- * processes matches too much.
+ * The maximum number of instances. Each has a descriptor and some kilobytes. A section that
+ * matches more processes matches too much.
  */
 #define INSTANCES_MAX 4096
 
@@ -26,21 +27,24 @@
 /* Why the process is an instance. */
 enum instance_origin {
 	INSTANCE_OF_SECTION,
-	INSTANCE_GIVEN,	   /* named by --pid: exists until the end of the run */
+	INSTANCE_GIVEN,	   /* named by --pid or the command: exists until the broker ends */
 	INSTANCE_ATTACHED, /* named by an operator or its user (control/adopt.h) */
 	INSTANCE_CHILD,	   /* a child of a target: --children */
 	INSTANCE_RECORDED, /* for recordings only: ends with the last of them */
 };
 
-/* What users have requested for the instance since. */
+/* What users have requested for the process since it became an instance. */
 enum instance_wish {
-	INSTANCE_AS_CONFIGURED,
-	INSTANCE_COMMANDED, /* started or stopped: see is_started */
-	INSTANCE_TAKEN,	    /* attached: profiled whatever its section says */
-	INSTANCE_DETACHED,  /* detached: not to be profiled */
+	INSTANCE_WISH_NONE,
+	INSTANCE_WISH_START_OR_STOP, /* started or stopped: see is_started */
+	INSTANCE_WISH_ATTACHED,	     /* attached: profiled whatever its section says */
+	INSTANCE_WISH_DETACHED,	     /* detached: not to be profiled */
 };
 
-/* The states follow each other in this order: instance_becomes(). */
+/*
+ * instance_becomes() only goes forward. instances_check() sets INSTANCE_LIVES again when an
+ * instance in INSTANCE_CHANGED has taken its new section.
+ */
 enum instance_life {
 	INSTANCE_LIVES,
 	INSTANCE_CHANGED, /* its section has changed: to be restarted with the new one */
@@ -48,11 +52,11 @@ enum instance_life {
 	INSTANCE_ENDED,	  /* the process has ended */
 };
 
-/* Why no run starts although one is wanted. */
+/* Why no run of the profiler starts although one is wanted. */
 enum instance_obstacle {
-	INSTANCE_UNHINDERED,
-	INSTANCE_CROWDED_OUT, /* max_instances, or the limit of targets, is reached */
-	INSTANCE_LEFT_OUT,    /* cannot be profiled, and is not tried again */
+	INSTANCE_NO_OBSTACLE,
+	INSTANCE_LIMIT_REACHED, /* max_instances, or the limit of targets, is reached */
+	INSTANCE_LEFT_OUT,	/* cannot be profiled, and is not tried again */
 };
 
 /* A process that the broker knows. */
@@ -74,28 +78,29 @@ struct instance {
 	enum instance_life life;
 	enum instance_obstacle obstacle;
 	bool is_sampled;   /* profile_session_sample_rate chose this process */
-	bool was_attached; /* capture has attached to it at least once */
+	bool was_attached; /* capture has attached to it with ptrace at least once */
 	bool is_delayed;   /* had to wait for the CPU budget (governor_admits) */
 
 	/* State of lifecycle.h: */
 	bool is_started;     /* manual mode: start was called, or autostart */
 	uint32_t root_spans; /* sampled root spans that are open */
-	bool lingers;	     /* the last root span has ended, its chunk is not finished, */
-	uint64_t lingers_ns; /* first seen by lifecycle_time() then; 0: not yet */
-	/* It has reported a root span, or its silence was logged. */
-	bool is_heard;
-	uint64_t silent_ns; /* first seen by lifecycle_time(); 0: not yet */
+	/* The last root span has ended, and the chunk in which it ended is not finished. */
+	bool awaits_last_chunk;
+	uint64_t awaits_last_chunk_ns; /* when lifecycle_check() first saw that; 0: not yet */
+	/* The process has reported a root span, or the warning that it has not was logged. */
+	bool no_span_check_done;
+	uint64_t no_span_since_ns; /* the first lifecycle_check() without a root span; 0: none */
 	/* The id of the next run, for clients that ask before it starts. */
 	char next_profiler_id[MSG_ID_SIZE];
 
-	uint32_t failures;     /* failures in a row (instance_put_off), */
-	uint64_t failed_ns;    /* time of the last one, */
-	uint64_t wait_ns;      /* and how long after it no run starts */
+	uint32_t failures;     /* failures in a row (instance_delay_run) */
+	uint64_t failed_ns;    /* time of the last failure, by clock_mono_ns() */
+	uint64_t run_delay_ns; /* how long after failed_ns no run starts */
 	struct ship *ship;     /* of config.dsn; NULL: no run yet */
-	struct target *target; /* its run; NULL: not profiled */
-	/* The closed run of a process of --pid, kept for its table. */
-	struct target *kept;
-	struct instance_figures past;	     /* totals of earlier runs, without chunks */
+	struct target *target; /* its run, also one for recordings only; NULL: none */
+	/* The closed run of a process of --pid, kept for its table of functions (finish.h). */
+	struct target *closed_run;
+	struct run_totals earlier_runs;	     /* totals of runs that were retired, without chunks */
 	struct chunk_source delivery;	     /* chunks of all runs */
 	size_t n_recordings;		     /* current recordings (control/recordings.h) */
 	char last_error[INSTANCE_ERROR_MAX]; /* "": none */
@@ -112,7 +117,7 @@ static inline bool instance_has_section(const struct instance *i)
  * Returns true if a user, a recording or its parent (--children) added the instance while the
  * broker ran.
  */
-static inline bool instance_is_attached(const struct instance *i)
+static inline bool instance_was_added(const struct instance *i)
 {
 	return i->origin >= INSTANCE_ATTACHED;
 }
@@ -120,7 +125,7 @@ static inline bool instance_is_attached(const struct instance *i)
 /* Returns true if a user detached the process, or it cannot be profiled. */
 static inline bool instance_is_left_alone(const struct instance *i)
 {
-	return i->wish == INSTANCE_DETACHED || i->obstacle == INSTANCE_LEFT_OUT;
+	return i->wish == INSTANCE_WISH_DETACHED || i->obstacle == INSTANCE_LEFT_OUT;
 }
 
 /*
@@ -136,7 +141,7 @@ static inline bool instance_is_gone(const struct instance *i)
 struct instance *instance_of_pid(struct targets *ts, int32_t pid);
 
 /*
- * Sets the state, unless the instance is in a later one.
+ * Sets life, unless the instance is in a later state.
  *
  * INSTANCE_CHANGED: the section differs from i->config. The run is stopped, and the next one
  * starts with the new section.
@@ -154,14 +159,14 @@ void instance_becomes(struct instance *i, enum instance_life life);
 #define INSTANCE_WAIT_NS     NS_PER_SEC
 #define INSTANCE_WAIT_MAX_NS (64 * NS_PER_SEC)
 #define INSTANCE_FORGIVEN_NS (600 * NS_PER_SEC)
-void instance_put_off(struct instance *i);
+void instance_delay_run(struct instance *i);
 
 /*
  * unwind has closed the session of the instance's run without a request of the broker:
- * instance_put_off(). The delay bounds the work that an unwind process can cause which a target
- * has taken over. Logs a line at the failure number INSTANCE_CUTS_TOLD.
+ * calls instance_delay_run(). A target may have taken over its unwind process; the delay bounds the
+ * work that such a process can cause. Logs a line at failure number INSTANCE_CUTS_LOGGED.
  */
-#define INSTANCE_CUTS_TOLD 3
-void instance_cut_short(struct instance *i);
+#define INSTANCE_CUTS_LOGGED 3
+void instance_run_cut_short(struct instance *i);
 
 #endif

@@ -8,10 +8,10 @@
 #include "daemon/broker/children/children.h"
 #include "daemon/broker/children/limit.h"
 #include "daemon/broker/targets/attach.h"
-#include "daemon/broker/targets/figures.h"
 #include "daemon/broker/targets/governor.h"
 #include "daemon/broker/targets/lifecycle.h"
 #include "daemon/broker/targets/sampling.h"
+#include "daemon/broker/targets/totals.h"
 #include "daemon/common/log.h"
 #include "daemon/common/random.h"
 #include "daemon/common/shortage.h"
@@ -23,7 +23,7 @@
 #include "lib/base/clock.h"
 
 /* A loop_fn of the pidfd: the process has ended. ctx is the instance. */
-static void on_end(void *ctx)
+static void on_process_end(void *ctx)
 {
 	struct instance *i = ctx;
 
@@ -33,7 +33,7 @@ static void on_end(void *ctx)
 
 static int watch(struct instance *i)
 {
-	return loop_add(i->targets->state->loop, i->pidfd, on_end, i, &i->source);
+	return loop_add(i->targets->state->loop, i->pidfd, on_process_end, i, &i->source);
 }
 
 static int make_room(struct targets *ts)
@@ -47,7 +47,7 @@ static int make_room(struct targets *ts)
  * Adds an instance. On success it owns the pidfd, which is taken out of p. Before the event loop
  * exists, the end of the process is not watched: instances_watch() does so later.
  */
-static int add(struct targets *ts, struct process *p, struct instance **ret)
+static int add_instance(struct targets *ts, struct process *p, struct instance **ret)
 {
 	struct instance *i;
 	int r = make_room(ts);
@@ -88,30 +88,30 @@ static void configure(struct instance *i, const struct target_config *section)
 		(ts->children->spotlight_url[0] != '\0' && c->dsn[0] == '\0') ||
 		sampling_decides(&ts->sampling_key, i->pid, i->start_ticks, c->session_sample_rate);
 	switch (i->wish) {
-	case INSTANCE_AS_CONFIGURED:
-	case INSTANCE_DETACHED:
+	case INSTANCE_WISH_NONE:
+	case INSTANCE_WISH_DETACHED:
 		i->is_started = c->autostart;
 		break;
-	case INSTANCE_TAKEN:
+	case INSTANCE_WISH_ATTACHED:
 		i->is_sampled = true;
 		c->lifecycle = LIFECYCLE_MANUAL;
 		break;
-	case INSTANCE_COMMANDED:
+	case INSTANCE_WISH_START_OR_STOP:
 		break;
 	}
-	i->obstacle = INSTANCE_UNHINDERED;
+	i->obstacle = INSTANCE_NO_OBSTACLE;
 }
 
 int instance_add(struct targets *ts, struct process *p, size_t section)
 {
 	struct instance *i;
-	int r = add(ts, p, &i);
+	int r = add_instance(ts, p, &i);
 
-	if (r == -ENOSPC && !ts->instances_told)
+	if (r == -ENOSPC && !ts->warned_too_many)
 		log_warning("more than %u processes match: process %d and "
 			    "those that follow are not profiled",
 			    INSTANCES_MAX, p->pid);
-	ts->instances_told |= r == -ENOSPC;
+	ts->warned_too_many |= r == -ENOSPC;
 	if (r < 0)
 		return r;
 	configure(i, &ts->state->options.config.targets[section]);
@@ -121,7 +121,7 @@ int instance_add(struct targets *ts, struct process *p, size_t section)
 }
 
 /* The command line or a user named the process: it is profiled whatever sections say. */
-static void want(struct instance *i)
+static void configure_named(struct instance *i)
 {
 	config_implicit_target(&i->targets->state->options.config, "pid", &i->config);
 	i->is_sampled = true;
@@ -146,13 +146,13 @@ int instance_add_given(struct targets *ts, int32_t pid)
 		if (r < 0)
 			return r;
 	}
-	r = add(ts, &process, &i);
+	r = add_instance(ts, &process, &i);
 	close_fd(&process.pidfd);
 	if (r < 0) {
 		log_error("process %d: %s", pid, strerror(-r));
 		return r;
 	}
-	want(i);
+	configure_named(i);
 	i->origin = INSTANCE_GIVEN;
 	return 0;
 }
@@ -161,11 +161,11 @@ int instance_add_attached(struct targets *ts, struct process *p, enum instance_o
 			  struct instance **ret)
 {
 	struct instance *i;
-	int r = add(ts, p, &i);
+	int r = add_instance(ts, p, &i);
 
 	if (r < 0)
 		return r;
-	want(i);
+	configure_named(i);
 	i->origin = origin;
 	i->is_started = origin != INSTANCE_RECORDED;
 	*ret = i;
@@ -178,7 +178,7 @@ void instance_add_child(struct targets *ts, int32_t pid)
 	struct instance *i;
 	int r = -ESRCH;
 
-	if (ts->state->phase >= PHASE_STOPS || instance_of_pid(ts, pid) != NULL)
+	if (ts->state->phase >= PHASE_STOPPING || instance_of_pid(ts, pid) != NULL)
 		return;
 	/* Only if capture traces it: the pid may belong to another process by now. */
 	if (process_look(pid, &process) == PROCESS_TRACED &&
@@ -229,19 +229,19 @@ static const char *attach_error_text(int error)
  * Ends a run that is over. A process that the command line names has one attempt, whose error
  * its user sees at once. For all others a shortage may be temporary.
  */
-static void settle(struct instance *i)
+static void end_run(struct instance *i)
 {
 	struct target *t = i->target;
 
 	if (t->left_out)
 		leave_out(i, "reading its memory hangs");
 	else if (shortage_is(t->attach_error) && i->origin != INSTANCE_GIVEN)
-		instance_put_off(i);
+		instance_delay_run(i);
 	else if (t->attach_error != 0 && t->attach_error != ESRCH)
 		leave_out(i, attach_error_text(t->attach_error));
 	i->target = NULL;
 	if (i->origin == INSTANCE_GIVEN)
-		i->kept = t;
+		i->closed_run = t;
 	else
 		target_retire(t);
 }
@@ -258,7 +258,7 @@ static uint32_t runs_of(struct targets *ts, const char *section)
 }
 
 /* Returns true if capture still has the process by an earlier instance of the same pid. */
-static bool is_occupied(struct targets *ts, const struct instance *i)
+static bool is_in_capture(struct targets *ts, const struct instance *i)
 {
 	FOR_EACH_TARGET (t, ts)
 		if (t->pid == i->pid && t->instance != i)
@@ -267,7 +267,7 @@ static bool is_occupied(struct targets *ts, const struct instance *i)
 }
 
 /* Returns true if the section or the daemon has as many runs as it may have. */
-static bool is_crowded_out(struct targets *ts, const struct instance *i)
+static bool is_limit_reached(struct targets *ts, const struct instance *i)
 {
 	const uint32_t max = i->config.max_instances;
 
@@ -280,10 +280,10 @@ static bool is_crowded_out(struct targets *ts, const struct instance *i)
 /* Returns true if the process is profiled for Sentry or files now, not only for recordings. */
 static bool is_wanted(const struct instance *i)
 {
-	return !limit_holds(i->ship) && lifecycle_wants(i);
+	return !limit_stops_sampling(i->ship) && lifecycle_wants(i);
 }
 
-static void start(struct targets *ts, struct instance *i)
+static void start_run(struct targets *ts, struct instance *i)
 {
 	int r;
 
@@ -291,27 +291,27 @@ static void start(struct targets *ts, struct instance *i)
 		instance_becomes(i, INSTANCE_ENDED);
 		return;
 	}
-	if (clock_mono_ns() - i->failed_ns < i->wait_ns)
+	if (clock_mono_ns() - i->failed_ns < i->run_delay_ns)
 		return;
-	i->obstacle = is_crowded_out(ts, i) ? INSTANCE_CROWDED_OUT : INSTANCE_UNHINDERED;
-	if (i->obstacle != INSTANCE_UNHINDERED || is_occupied(ts, i))
+	i->obstacle = is_limit_reached(ts, i) ? INSTANCE_LIMIT_REACHED : INSTANCE_NO_OBSTACLE;
+	if (i->obstacle != INSTANCE_NO_OBSTACLE || is_in_capture(ts, i))
 		return;
 	if (instance_has_section(i) && !i->was_attached && !governor_admits(ts, i, clock_mono_ns()))
 		return;
-	r = children_ship(ts->children, i->config.dsn, &i->ship);
+	r = children_get_ship(ts->children, i->config.dsn, &i->ship);
 	if (r == -ENOSPC)
 		leave_out(i, "there is no process for its DSN");
 	/* A later turn tries again: the next one, or one after the rate limit. */
-	if (r < 0 || (limit_holds(i->ship) && i->n_recordings == 0))
+	if (r < 0 || (limit_stops_sampling(i->ship) && i->n_recordings == 0))
 		return;
-	if (i->kept != NULL)
-		target_retire(i->kept);
+	if (i->closed_run != NULL)
+		target_retire(i->closed_run);
 	if (target_open(ts, i, instance_rate_hz(i), !is_wanted(i)) == 0)
 		target_start(ts, i->target);
 }
 
 /* The run is over: takes the section as the last reload left it. */
-static void change(struct instance *i)
+static void configure_anew(struct instance *i)
 {
 	const struct target_config *section =
 		config_target(&i->targets->state->options.config, i->config.name);
@@ -324,31 +324,31 @@ static void change(struct instance *i)
 	i->life = INSTANCE_LIVES;
 }
 
-static void check(struct targets *ts, struct instance *i)
+static void check_instance(struct targets *ts, struct instance *i)
 {
 	bool wanted, for_recordings;
 
 	if (i->target != NULL && target_is_over(i->target))
-		settle(i);
+		end_run(i);
 	if (i->target == NULL && i->life == INSTANCE_CHANGED)
-		change(i);
+		configure_anew(i);
 	for_recordings = !is_wanted(i);
 	wanted = i->life != INSTANCE_CHANGED && i->life != INSTANCE_REMOVED &&
-		 i->wish != INSTANCE_DETACHED && (i->n_recordings > 0 || !for_recordings);
+		 i->wish != INSTANCE_WISH_DETACHED && (i->n_recordings > 0 || !for_recordings);
 	if (i->target != NULL && (!wanted || i->target->is_for_recordings != for_recordings ||
-				  !target_clocks_hold(ts, i->target)))
+				  !target_clocks_agree(ts, i->target)))
 		target_stop(ts, i->target);
 	else if (i->target == NULL && wanted && i->life == INSTANCE_LIVES &&
 		 i->obstacle != INSTANCE_LEFT_OUT)
-		start(ts, i);
+		start_run(ts, i);
 }
 
 void instances_check(struct targets *ts)
 {
-	if (!state_profiles(ts->state))
+	if (!state_is_profiling(ts->state))
 		return;
 	for (size_t k = 0; k < ts->n_instances; k++)
-		check(ts, ts->instances[k]);
+		check_instance(ts, ts->instances[k]);
 }
 
 static bool is_over(const struct instance *i)
@@ -357,12 +357,12 @@ static bool is_over(const struct instance *i)
 	       i->delivery.n_envelopes == 0 && i->n_recordings == 0;
 }
 
-static void forget(struct targets *ts, struct instance *i)
+static void free_instance(struct targets *ts, struct instance *i)
 {
-	struct instance_figures f;
+	struct run_totals f;
 
-	figures_of_instance(ts, i, &f);
-	figures_add(&ts->gone, &f);
+	totals_of_instance(ts, i, &f);
+	totals_add(&ts->gone, &f);
 	if (ts->events.instance_gone != NULL)
 		ts->events.instance_gone(ts->events.ctx, i);
 	loop_remove(ts->state->loop, &i->source);
@@ -375,13 +375,13 @@ void instances_sweep(struct targets *ts)
 	size_t n = 0;
 
 	/* The statistics at the end list each process that was there then. */
-	if (!state_profiles(ts->state))
+	if (!state_is_profiling(ts->state))
 		return;
 	for (size_t k = 0; k < ts->n_instances; k++) {
 		struct instance *i = ts->instances[k];
 
 		if (is_over(i))
-			forget(ts, i);
+			free_instance(ts, i);
 		else
 			ts->instances[n++] = i;
 	}

@@ -25,13 +25,13 @@ bool lifecycle_wants(const struct instance *i)
 		return false;
 	if (!is_trace(i))
 		return i->is_started;
-	return i->root_spans > 0 || i->lingers;
+	return i->root_spans > 0 || i->awaits_last_chunk;
 }
 
 static void command(struct instance *i, bool starts)
 {
-	if (i->wish == INSTANCE_AS_CONFIGURED)
-		i->wish = INSTANCE_COMMANDED;
+	if (i->wish == INSTANCE_WISH_NONE)
+		i->wish = INSTANCE_WISH_START_OR_STOP;
 	i->is_started = starts;
 }
 
@@ -69,39 +69,39 @@ struct lifecycle_result lifecycle_span(struct instance *i, bool begins)
 	if (!begins && i->root_spans == 0)
 		return no_effect(PROTOCOL_NOT_RUNNING, "the end of a root span has no effect: none "
 						       "is open");
-	i->is_heard = true;
+	i->no_span_check_done = true;
 	i->root_spans += begins ? 1u : UINT32_MAX;
 	/* Also if the span ended before the profiler could start. */
-	i->lingers = i->root_spans == 0;
-	i->lingers_ns = 0;
+	i->awaits_last_chunk = i->root_spans == 0;
+	i->awaits_last_chunk_ns = 0;
 	if (!is_trace(i))
 		return no_effect(PROTOCOL_NOT_RUNNING, "a root span has no effect: "
 						       "profile_lifecycle is manual");
 	return i->is_sampled ? has_effect : not_sampled;
 }
 
-void lifecycle_chunk(struct instance *i)
+void lifecycle_chunk_finished(struct instance *i)
 {
-	i->lingers = false;
+	i->awaits_last_chunk = false;
 }
 
-void lifecycle_traced(struct instance *i)
+void lifecycle_span_seen(struct instance *i)
 {
-	i->is_heard = true;
+	i->no_span_check_done = true;
 }
 
-bool lifecycle_time(struct instance *i, uint64_t now_ns, uint64_t chunk_ns)
+bool lifecycle_check(struct instance *i, uint64_t now_ns, uint64_t chunk_ns)
 {
-	if (i->lingers && i->lingers_ns == 0)
-		i->lingers_ns = now_ns;
-	if (i->lingers && now_ns - i->lingers_ns >= 2 * chunk_ns)
-		i->lingers = false;
-	if (!is_trace(i) || !i->is_sampled || i->is_heard)
+	if (i->awaits_last_chunk && i->awaits_last_chunk_ns == 0)
+		i->awaits_last_chunk_ns = now_ns;
+	if (i->awaits_last_chunk && now_ns - i->awaits_last_chunk_ns >= 2 * chunk_ns)
+		i->awaits_last_chunk = false;
+	if (!is_trace(i) || !i->is_sampled || i->no_span_check_done)
 		return false;
-	if (i->silent_ns == 0)
-		i->silent_ns = now_ns;
-	i->is_heard = now_ns - i->silent_ns >= LIFECYCLE_SILENT_NS;
-	return i->is_heard;
+	if (i->no_span_since_ns == 0)
+		i->no_span_since_ns = now_ns;
+	i->no_span_check_done = now_ns - i->no_span_since_ns >= LIFECYCLE_NO_SPAN_NS;
+	return i->no_span_check_done;
 }
 
 enum protocol_state lifecycle_state(const struct instance *i)
@@ -110,9 +110,9 @@ enum protocol_state lifecycle_state(const struct instance *i)
 		return PROTOCOL_NONE;
 	if (!i->is_sampled)
 		return PROTOCOL_UNSAMPLED;
-	if (i->obstacle != INSTANCE_UNHINDERED || i->wish == INSTANCE_DETACHED)
+	if (i->obstacle != INSTANCE_NO_OBSTACLE || i->wish == INSTANCE_WISH_DETACHED)
 		return PROTOCOL_IS_LEFT_OUT;
-	if (limit_holds(i->ship))
+	if (limit_stops_sampling(i->ship))
 		return PROTOCOL_LIMITED;
 	if (i->target != NULL && i->target->retry_ns != 0)
 		return PROTOCOL_TRACED_BY_OTHER;

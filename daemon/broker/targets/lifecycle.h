@@ -5,17 +5,16 @@
  * only: they start no process, read no clock and log nothing. The caller reports events, logs
  * why a call had no effect, and acts on lifecycle_wants().
  *
- * The session's sampling decision (is_sampled) comes first in both modes: an instance that is
- * not sampled is never profiled.
+ * The sampling decision of Sentry's profile session (is_sampled, sampling.h) comes first in both
+ * modes: an instance that is not sampled is never profiled.
  *
  * manual: the profiler runs from lifecycle_start() to lifecycle_stop(). Root spans have no
  * effect.
  *
  * trace: the profiler runs while at least one sampled root span is open, and on until the chunk
  * in which the last one ended is finished. That holds also if the span ended before the profiler
- * had started, since its transaction refers to a profile. The tracing in the target decides for
- * each root span whether it is sampled. Root spans that are not sampled are not reported to this
- * module. Start and stop have no effect.
+ * had started, since its transaction refers to a profile. The Sentry SDK in the process decides for
+ * each root span whether it is sampled. Start and stop have no effect.
  */
 #ifndef DAEMON_BROKER_TARGETS_LIFECYCLE_H
 #define DAEMON_BROKER_TARGETS_LIFECYCLE_H
@@ -49,24 +48,24 @@ struct lifecycle_result lifecycle_stop(struct instance *instance);
 struct lifecycle_result lifecycle_span(struct instance *instance, bool begins);
 
 /*
- * A chunk of the instance's target is finished, delivered or lost. Not to be called for a target
- * that is being stopped.
+ * A chunk of the instance's run is finished, whether it was delivered or lost. Not to be called for
+ * a run that is being stopped.
  */
-void lifecycle_chunk(struct instance *instance);
+void lifecycle_chunk_finished(struct instance *instance);
 
 /*
- * To be called about once a second, with the time: now_ns by CLOCK_MONOTONIC, never less than
- * before; chunk_ns: the length of a chunk. The chunk in which the last root span ended may never
- * be reported, since an empty chunk is not made. It counts as finished when twice chunk_ns has
- * passed since the end of that span. Returns true, once for each instance, if an instance in
- * trace mode that is sampled has reported no root span, sampled or not, within
- * LIFECYCLE_SILENT_NS: its tracing may be off.
+ * Called about once a second. now_ns: CLOCK_MONOTONIC, never less than before; chunk_ns: the
+ * length of a chunk. The chunk in which the last root span ended may never be reported, since an
+ * empty chunk is not made. It counts as finished when twice chunk_ns has passed since the end of
+ * that span. Returns true, once for each instance, if an instance in trace mode that is sampled
+ * has reported no root span, sampled or not, within LIFECYCLE_NO_SPAN_NS: tracing may be off in
+ * the process.
  */
-#define LIFECYCLE_SILENT_NS (60 * NS_PER_SEC)
-must_check bool lifecycle_time(struct instance *instance, uint64_t now_ns, uint64_t chunk_ns);
+#define LIFECYCLE_NO_SPAN_NS (60 * NS_PER_SEC)
+must_check bool lifecycle_check(struct instance *instance, uint64_t now_ns, uint64_t chunk_ns);
 
-/* The target has reported a root span, sampled or not: tracing is on. */
-void lifecycle_traced(struct instance *instance);
+/* The process has reported a root span, sampled or not: tracing is on. */
+void lifecycle_span_seen(struct instance *instance);
 
 /* Returns the state of an instance as clients see it; i may be NULL. */
 enum protocol_state lifecycle_state(const struct instance *i);

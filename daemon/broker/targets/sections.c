@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/broker/targets/figures.h"
 #include "daemon/broker/targets/instance.h"
+#include "daemon/broker/targets/totals.h"
 #include "daemon/common/log.h"
 #include "daemon/msg/msg_unwind.h"
 #include "daemon/process/exe_link.h"
@@ -39,7 +39,7 @@ static struct section *find(const struct sections *s, const char *name)
 	return NULL;
 }
 
-int sections_by(struct sections *s, const struct config *config, uint64_t now_ns)
+int sections_configure(struct sections *s, const struct config *config, uint64_t now_ns)
 {
 	struct section *v = calloc(config->n_targets + 1, sizeof(*v));
 
@@ -53,7 +53,7 @@ int sections_by(struct sections *s, const struct config *config, uint64_t now_ns
 		memcpy(v[k].name, t->name, sizeof(v[k].name));
 		memcpy(v[k].exe, t->exe, sizeof(v[k].exe));
 		v[k].empty_since_ns = now_ns;
-		v[k].tell_ns = now_ns + t->min_age_s * NS_PER_SEC + SECTIONS_TELL_NS;
+		v[k].warn_ns = now_ns + t->min_age_s * NS_PER_SEC + SECTIONS_WARN_NS;
 	}
 	forget(s);
 	if (v == NULL)
@@ -63,7 +63,7 @@ int sections_by(struct sections *s, const struct config *config, uint64_t now_ns
 	return 0;
 }
 
-static void tell(const struct section *section, const char *why)
+static void warn_no_match(const struct section *section, const char *why)
 {
 	if (why[0] != '\0')
 		log_warning("[target \"%s\"] has matched no process since the "
@@ -88,7 +88,7 @@ static void on_resolved(void *ctx, const struct msg_file_request *request, int e
 	if (error == 0 && n <= 0)
 		error = -EIO;
 	exe_link_text(section->exe, error, resolved, why);
-	tell(section, why);
+	warn_no_match(section, why);
 }
 
 static void ask(struct section *section)
@@ -96,7 +96,7 @@ static void ask(struct section *section)
 	if (!exe_link_is_path(section->exe) ||
 	    files_request_path(section->all->files, FILE_KIND_EXE_LINK, section->exe, on_resolved,
 			       section) < 0)
-		tell(section, "");
+		warn_no_match(section, "");
 }
 
 static bool is_of(const struct instance *i, const struct section *section)
@@ -118,7 +118,7 @@ static void count(struct section *section, const struct targets *ts, uint64_t no
 	}
 	if (section->instances > 0) {
 		section->empty_since_ns = 0;
-		section->tell_ns = 0;
+		section->warn_ns = 0;
 	} else if (section->empty_since_ns == 0) {
 		section->empty_since_ns = now_ns;
 	}
@@ -130,35 +130,35 @@ void sections_check(struct sections *s, const struct targets *ts, uint64_t now_n
 		struct section *section = &s->v[k];
 
 		count(section, ts, now_ns);
-		if (section->tell_ns == 0 || now_ns < section->tell_ns)
+		if (section->warn_ns == 0 || now_ns < section->warn_ns)
 			continue;
-		section->tell_ns = 0;
+		section->warn_ns = 0;
 		ask(section);
 	}
 }
 
-void sections_gone(struct sections *s, const struct instance *i)
+void sections_instance_gone(struct sections *s, const struct instance *i)
 {
 	struct section *section = find(s, i->config.name);
 
-	struct instance_figures f;
+	struct run_totals f;
 
 	if (section == NULL || !instance_has_section(i))
 		return;
-	figures_of_instance(i->targets, i, &f);
-	figures_add(&section->gone, &f);
+	totals_of_instance(i->targets, i, &f);
+	totals_add(&section->gone, &f);
 }
 
-void sections_figures(const struct section *section, const struct targets *ts,
-		      struct instance_figures *ret)
+void sections_totals(const struct section *section, const struct targets *ts,
+		     struct run_totals *ret)
 {
-	struct instance_figures one;
+	struct run_totals one;
 
 	*ret = section->gone;
 	for (size_t k = 0; k < ts->n_instances; k++) {
 		if (!is_of(ts->instances[k], section))
 			continue;
-		figures_of_instance(ts, ts->instances[k], &one);
-		figures_add(ret, &one);
+		totals_of_instance(ts, ts->instances[k], &one);
+		totals_add(ret, &one);
 	}
 }

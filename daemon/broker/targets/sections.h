@@ -22,12 +22,12 @@ struct instance;
 struct section {
 	struct sections *all;
 	char name[CONFIG_NAME_MAX];
-	char exe[CONFIG_TEXT_MAX];    /* the rule exe; "": none */
-	uint32_t instances;	      /* processes that the section matches */
-	uint32_t profiled;	      /* of these, those with a run of the profiler */
-	uint64_t empty_since_ns;      /* by clock_mono_ns(); 0: it matches some */
-	uint64_t tell_ns;	      /* when the log line is due; 0: not due */
-	struct instance_figures gone; /* totals of processes that have ended */
+	char exe[CONFIG_TEXT_MAX]; /* the rule exe; "": none */
+	uint32_t instances;	   /* processes that the section matches */
+	uint32_t profiled;	   /* of these, those with a run of the profiler */
+	uint64_t empty_since_ns;   /* by clock_mono_ns(); 0: it matches some */
+	uint64_t warn_ns;	   /* when the log line is due; 0: not due */
+	struct run_totals gone;	   /* totals of processes that have ended */
 };
 
 struct sections {
@@ -36,8 +36,11 @@ struct sections {
 	size_t n;
 };
 
-/* The line is logged this long after the youngest process could have been matched. */
-#define SECTIONS_TELL_NS (60 * NS_PER_SEC)
+/*
+ * The line is logged this long after the section's min_age_seconds have passed since the
+ * configuration was read, unless the section has matched a process.
+ */
+#define SECTIONS_WARN_NS (60 * NS_PER_SEC)
 
 /* Makes an empty list. files, which resolves symbolic links of exe, must outlive s. */
 void sections_init(struct sections *s, struct files *files);
@@ -49,19 +52,18 @@ void sections_fini(struct sections *s);
  * totals, and its line may be logged again. now_ns: CLOCK_MONOTONIC. Returns 0 or -ENOMEM: then
  * there are no sections.
  */
-must_check int sections_by(struct sections *s, const struct config *config, uint64_t now_ns);
+must_check int sections_configure(struct sections *s, const struct config *config, uint64_t now_ns);
 
 /*
- * Counts the instances of each section, and logs the lines that are due. To be called once a
- * second.
+ * Counts the instances of each section, and logs the lines that are due. Called once a second.
  */
 void sections_check(struct sections *s, const struct targets *ts, uint64_t now_ns);
 
 /* An instance is about to be freed: adds its totals to its section. */
-void sections_gone(struct sections *s, const struct instance *i);
+void sections_instance_gone(struct sections *s, const struct instance *i);
 
 /* Sums the totals of all processes of a section, those that have ended included. */
-void sections_figures(const struct section *section, const struct targets *ts,
-		      struct instance_figures *ret);
+void sections_totals(const struct section *section, const struct targets *ts,
+		     struct run_totals *ret);
 
 #endif

@@ -1,7 +1,7 @@
 #include "daemon/broker/targets/self_usage.h"
 
 #include "daemon/broker/children/children.h"
-#include "daemon/broker/targets/figures.h"
+#include "daemon/broker/targets/totals.h"
 
 /* The weights by which an instance is charged. Only their ratio to the sum counts. */
 struct weights {
@@ -12,9 +12,9 @@ struct weights {
 
 static struct weights weights_of(const struct targets *ts, const struct instance *i)
 {
-	struct instance_figures f;
+	struct run_totals f;
 
-	figures_of_instance(ts, i, &f);
+	totals_of_instance(ts, i, &f);
 	return (struct weights){
 		.capture = f.capture.cost_ns,
 		.unwind = f.unwind.cost_ns,

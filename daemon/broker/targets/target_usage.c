@@ -16,7 +16,7 @@
 /* 100 % is 10^8; the time of a thousand processors fits easily. */
 #define MILLIONTHS_PER_ONE UINT64_C(100000000)
 
-uint64_t target_usage_percent(const struct target_usage *from, const struct target_usage *to)
+uint64_t target_usage_micropercent(const struct target_usage *from, const struct target_usage *to)
 {
 	uint64_t time_ns = to->time_ns - from->time_ns;
 
@@ -84,7 +84,7 @@ static bool read_usage(struct target *t, struct msg_usage_entry *ret)
 	*ret = (struct msg_usage_entry){
 		.target = t->id,
 		.time_ns = now.time_ns,
-		.cpu_percent_millionths = target_usage_percent(&before, &now),
+		.cpu_percent_millionths = target_usage_micropercent(&before, &now),
 		.memory_bytes = memory_bytes,
 		.anonymous_bytes = anonymous_bytes,
 	};
@@ -115,7 +115,7 @@ void target_usage_check(struct targets *ts)
 {
 	const uint64_t now_ns = clock_mono_ns();
 
-	if (ts->state->phase >= PHASE_SAMPLED)
+	if (ts->state->phase >= PHASE_DELIVERING)
 		return;
 	for (size_t i = 0; i < ts->children->n_unwinds; i++)
 		if (!ts->children->unwinds[i]->usage_unanswered &&

@@ -19,9 +19,9 @@
 void target_usage_check(struct targets *ts);
 
 /*
- * Returns the processor time between two readings, in millionths of a percent of one processor;
- * 0 if there is none.
+ * Returns the use of processors between two readings, in millionths of a percent of one processor;
+ * 0 if no processor time or no time has passed between them.
  */
-uint64_t target_usage_percent(const struct target_usage *from, const struct target_usage *to);
+uint64_t target_usage_micropercent(const struct target_usage *from, const struct target_usage *to);
 
 #endif

@@ -7,12 +7,12 @@
 #include "daemon/common/random.h"
 
 /* A shorter sleep of the machine is not visible on the server's time line. */
-#define OVERSLEPT_NS NS_PER_SEC
+#define SLEPT_NS NS_PER_SEC
 
 /* More than a leap second. */
 #define CLOCK_SET_US ((int64_t)(2 * NS_PER_SEC / NS_PER_US))
 /* A clock that is set all the time ends a run at most once a minute. */
-#define SET_PAUSE_NS (60 * NS_PER_SEC)
+#define CLOCK_SET_AGE_NS (60 * NS_PER_SEC)
 
 struct target *target_next(struct targets *ts, const struct target *t)
 {
@@ -60,8 +60,8 @@ bool target_is_over(const struct target *t)
 }
 
 /*
- * The time between the readings makes slept_ns at most longer, and in overslept() the value that
- * it is compared with at most shorter: the error never causes a restart.
+ * The time between the readings makes slept_ns at most longer, and in has_machine_slept() the value
+ * that it is compared with at most shorter: the error never causes a restart.
  */
 static void read_clocks(const struct targets *ts, struct target *t)
 {
@@ -72,15 +72,15 @@ static void read_clocks(const struct targets *ts, struct target *t)
 	t->slept_ns = ts->state->clocks.boot() - mono_ns;
 }
 
-static bool overslept(const struct targets *ts, const struct target *t)
+static bool has_machine_slept(const struct targets *ts, const struct target *t)
 {
 	const uint64_t boot_ns = ts->state->clocks.boot();
 
-	return boot_ns > ts->state->clocks.mono() + t->slept_ns + OVERSLEPT_NS;
+	return boot_ns > ts->state->clocks.mono() + t->slept_ns + SLEPT_NS;
 }
 
 /* The time between the readings makes both differences at most smaller. */
-static bool clock_was_set(const struct targets *ts, const struct target *t)
+static bool was_clock_set(const struct targets *ts, const struct target *t)
 {
 	const uint64_t before_us = ts->state->clocks.mono() / NS_PER_US;
 	const uint64_t wall_us = ts->state->clocks.wall() / NS_PER_US;
@@ -88,13 +88,13 @@ static bool clock_was_set(const struct targets *ts, const struct target *t)
 	const int64_t forward_us = (int64_t)(wall_us - after_ns / NS_PER_US - t->wall_offset_us);
 	const int64_t back_us = (int64_t)(t->wall_offset_us - (wall_us - before_us));
 
-	return after_ns - t->opened_ns >= SET_PAUSE_NS &&
+	return after_ns - t->opened_ns >= CLOCK_SET_AGE_NS &&
 	       (forward_us > CLOCK_SET_US || back_us > CLOCK_SET_US);
 }
 
-bool target_clocks_hold(const struct targets *ts, const struct target *t)
+bool target_clocks_agree(const struct targets *ts, const struct target *t)
 {
-	return !overslept(ts, t) && !clock_was_set(ts, t);
+	return !has_machine_slept(ts, t) && !was_clock_set(ts, t);
 }
 
 int target_open(struct targets *ts, struct instance *i, uint32_t rate_hz, bool is_for_recordings)
@@ -132,23 +132,24 @@ int target_open(struct targets *ts, struct instance *i, uint32_t rate_hz, bool i
 #define FILES_PAUSE_NS	   (60 * NS_PER_SEC)
 #define FILES_PAUSE_MAX_NS (60 * FILES_PAUSE_NS)
 
-uint64_t target_files_hang(struct target *t, uint64_t now_ns)
+uint64_t target_suspend_files(struct target *t, uint64_t now_ns)
 {
-	const uint64_t pause_ns = backoff_ns(++t->file_hangs, FILES_PAUSE_NS, FILES_PAUSE_MAX_NS);
+	const uint64_t pause_ns =
+		backoff_ns(++t->file_suspensions, FILES_PAUSE_NS, FILES_PAUSE_MAX_NS);
 
-	t->files_until_ns = now_ns + pause_ns;
+	t->files_suspended_until_ns = now_ns + pause_ns;
 	return pause_ns;
 }
 
-bool target_files_rest(const struct target *t, uint64_t now_ns)
+bool target_files_suspended(const struct target *t, uint64_t now_ns)
 {
-	return now_ns < t->files_until_ns;
+	return now_ns < t->files_suspended_until_ns;
 }
 
 void target_closed(struct targets *ts, struct target *t)
 {
 	if (target_is_open(t) && t->in_capture)
-		child_tell(&ts->children->capture, MSG_TARGET_REMOVE, t->id);
+		child_send_id(&ts->children->capture, MSG_TARGET_REMOVE, t->id);
 	t->attach_due = false;
 	t->phase = TARGET_CLOSED;
 }
@@ -167,8 +168,8 @@ void target_close(struct target *t)
 		return;
 	}
 	t->phase = TARGET_CLOSING;
-	t->owed_looks = 0;
-	child_tell(&t->unwind->child, MSG_SESSION_CLOSE, t->id);
+	t->overdue_checks = 0;
+	child_send_id(&t->unwind->child, MSG_SESSION_CLOSE, t->id);
 }
 
 void targets_sweep(struct targets *ts)

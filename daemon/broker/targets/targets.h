@@ -1,13 +1,16 @@
 /*
  * The processes that the broker knows, and the runs of the profiler on them.
  *
- * A target is one run of the profiler on a process, from its start to its stop. It has a place
- * in capture, a session in an unwind process, and a profiler id. A new start makes a new target.
- * The process itself is an instance (instance.h). attach.h starts and stops runs; instances.h
- * decides which.
+ * A target is one run of the profiler on a process, from its start to its stop. It has a place in
+ * capture, a session in an unwind process, and a profiler id. A new start makes a new target. The
+ * process itself is an instance (instance.h). Where no run is meant, comments also call a
+ * profiled process a target. attach.h starts and stops runs; instances.h decides which.
  *
- * This header has the state that the modules of targets/ share, and the functions that look
- * things up in it.
+ * Capture writes the samples of a target as records into the ring of its unwind process. The last
+ * record of a run is RECORD_END.
+ *
+ * This header has the state that the modules of targets/ share, and the functions that find
+ * targets in it.
  */
 #ifndef DAEMON_BROKER_TARGETS_TARGETS_H
 #define DAEMON_BROKER_TARGETS_TARGETS_H
@@ -28,8 +31,8 @@
 struct governor;
 struct instance;
 
-/* The totals of one run, or of many. All zeros: never profiled. */
-struct instance_figures {
+/* The totals (totals.h) of one run, or of many. All zeros: never profiled. */
+struct run_totals {
 	struct capture_counters capture;
 	uint64_t missed_no_capture; /* samples missed without a capture, or lost with it */
 	struct unwind_counts unwind;
@@ -37,14 +40,14 @@ struct instance_figures {
 	uint64_t payload_bytes; /* of chunks that went on to ship */
 	uint32_t lowest_hz;	/* the lowest rate; 0: never profiled */
 	uint64_t lowered_ns;	/* how long the rate was lowered */
-	uint64_t exceeded_ns;	/* and even the lowest rates exceeded the budget */
+	uint64_t exceeded_ns;	/* how long even the lowest rates exceeded the budget */
 };
 
 enum target_phase {
 	TARGET_WAITING,	 /* waits to be attached */
 	TARGET_PROFILED, /* attached */
 	TARGET_STOPPING, /* capture was told to detach */
-	TARGET_CLOSING,	 /* no more records will come except those in the ring */
+	TARGET_CLOSING,	 /* capture writes no more records; unwind still reads those in the ring */
 	TARGET_CLOSED,	 /* the last chunk is made */
 };
 
@@ -74,16 +77,17 @@ struct target_usage {
 /* The governor's state of a target. */
 struct governed {
 	struct governor_cost cost;
-	uint64_t cost_ns, captured; /* the target's counters at the last interval */
+	/* Counters at the last interval: processor time of capture for it, samples captured. */
+	uint64_t cost_ns, captured;
 	uint32_t lowest_hz;
 	uint64_t lowered_ns;  /* how long the rate was lowered */
-	uint64_t exceeded_ns; /* and even the lowest rates exceeded the budget */
+	uint64_t exceeded_ns; /* how long even the lowest rates exceeded the budget */
 };
 
 /* One run of the profiler on a process. */
 struct target {
-	uint32_t id;		/* unique in the run; 0: this place in the table is free */
-	bool is_retired;	/* has ended: targets_sweep() frees its place */
+	uint32_t id;	 /* unique until the broker ends; 0: this place in the table is free */
+	bool is_retired; /* has ended: targets_sweep() frees its place */
 	bool is_for_recordings; /* serves recordings only: makes no other chunks */
 	uint32_t slot;		/* its index in the table and in the heartbeat page */
 	struct instance *instance;
@@ -104,24 +108,27 @@ struct target {
 	struct unwind *unwind; /* NULL: not started */
 	enum target_phase phase;
 	enum session session;
-	uint32_t owed_looks; /* checks of overdue.c at which unwind owed an answer */
-	bool in_capture;     /* capture was told of it, and has not reported its end */
-	bool attach_due;     /* capture is to be told of it as soon as possible */
-	bool attached_once;
-	bool left_out;	   /* capture hung while reading its memory */
-	bool short_told;   /* logged: some of its threads were refused */
-	bool refusal_told; /* logged: a request for a file was refused */
-	int attach_error;  /* why it ended before it was attached: an errno; 0: none */
-	uint64_t retry_ns; /* when to check again for another tracer; 0: there is none */
-	/* Reading its files made a helper hang; none are read before this time. */
-	uint64_t files_until_ns; /* by state_now_ns(); 0: never hung */
-	uint32_t file_hangs;	 /* how often a helper hung */
+	uint32_t overdue_checks; /* checks of overdue.c at which unwind owed an answer */
+	bool in_capture;	 /* MSG_TARGET_ADD was sent, and capture has not reported its end */
+	bool attach_due;	 /* MSG_TARGET_ADD is to be sent as soon as possible */
+	bool was_attached;	 /* capture has attached to it in this run at least once */
+	bool left_out;		 /* capture hung while reading its memory */
+	/* Logged: capture could not attach to some of its threads. */
+	bool warned_threads_refused;
+	bool warned_file_refused; /* logged: a request for a file was refused */
+	int attach_error;	  /* why it ended before it was attached: an errno; 0: none */
+	/* When to check again for another tracer, by clock_mono_ns(); 0: there is none. */
+	uint64_t retry_ns;
+	/* Reading its files made a helper hang: no file is read before this time. */
+	uint64_t files_suspended_until_ns; /* by state_now_ns(); 0: never hung */
+	uint32_t file_suspensions;	   /* how often a helper hung */
 
 	/* Counters of earlier capture processes; those of the present one are in its page. */
-	struct capture_counters past;
+	struct capture_counters capture_past;
 	uint64_t missed_no_capture; /* samples missed without a capture, or lost with it */
-	uint64_t dead_ns;	    /* when capture died; 0: it runs */
-	uint64_t dead_threads;
+	/* When capture died, by CLOCK_MONOTONIC, and the target's threads then; 0: capture runs. */
+	uint64_t capture_died_ns;
+	uint64_t capture_died_threads;
 
 	struct unwind_counts unwind_past; /* of earlier unwind processes */
 	struct unwind_counts unwind_now;
@@ -155,8 +162,8 @@ struct targets {
 
 	struct instance **instances; /* oldest first */
 	size_t n_instances, instances_size;
-	bool instances_told;	      /* logged: too many processes match */
-	struct instance_figures gone; /* totals of instances that were freed */
+	bool warned_too_many;	/* logged: INSTANCES_MAX is reached */
+	struct run_totals gone; /* totals of instances that were freed */
 };
 
 /*
@@ -170,9 +177,9 @@ struct target *target_next(struct targets *ts, const struct target *t);
 size_t targets_count(struct targets *ts);
 
 /*
- * Takes a place in the table for a run on i, which has none, and sets the profiler id, the rate
- * and the clocks (ts->state->clocks). Contacts neither unwind nor capture. Returns 0, or -ENOSPC
- * if the table is full.
+ * Takes a place in the table for a new run on i, sets i->target, and the run's profiler id, rate
+ * and times (ts->state->clocks). i has no run yet. Sends nothing to unwind and capture. Returns 0,
+ * or -ENOSPC if the table is full.
  */
 must_check int target_open(struct targets *ts, struct instance *i, uint32_t rate_hz,
 			   bool is_for_recordings);
@@ -183,13 +190,13 @@ must_check int target_open(struct targets *ts, struct instance *i, uint32_t rate
  * set by more than two seconds and the target is at least a minute old, so that its times no
  * longer agree with those of its process's spans.
  */
-bool target_clocks_hold(const struct targets *ts, const struct target *t);
+bool target_clocks_agree(const struct targets *ts, const struct target *t);
 
 /* Asks unwind to make the last chunk from the records that it has and to close the session. */
 void target_close(struct target *t);
 /*
- * unwind has closed the session of t. Usually capture has written the last record and reports
- * the end itself; if t is still open, capture is told to detach.
+ * unwind has closed the session of t. Usually capture has written the last record before, and
+ * reports the end itself. If t is still open, tells capture to detach.
  */
 void target_closed(struct targets *ts, struct target *t);
 
@@ -209,9 +216,9 @@ void targets_sweep(struct targets *ts);
  * slow disk. Suspends the reading of its files, for one minute at first, then for twice as long
  * each time, up to an hour. Returns for how long, in ns. now_ns: state_now_ns().
  */
-uint64_t target_files_hang(struct target *t, uint64_t now_ns);
+uint64_t target_suspend_files(struct target *t, uint64_t now_ns);
 /* Returns true while the reading of t's files is suspended. */
-bool target_files_rest(const struct target *t, uint64_t now_ns);
+bool target_files_suspended(const struct target *t, uint64_t now_ns);
 
 /* Returns the target with this id; NULL: there is none, or it is retired. */
 struct target *target_of(struct targets *ts, uint32_t id);

@@ -7,19 +7,19 @@
 #include "daemon/msg/discard.h"
 #include "daemon/common/log.h"
 
-void target_count_absence(const struct targets *ts, struct target *t, uint64_t now)
+void target_count_missed(const struct targets *ts, struct target *t, uint64_t now)
 {
 	uint64_t ticks;
 
-	if (t->phase != TARGET_PROFILED || t->dead_ns == 0 || now < t->dead_ns)
+	if (t->phase != TARGET_PROFILED || t->capture_died_ns == 0 || now < t->capture_died_ns)
 		return;
-	ticks = (now - t->dead_ns) / ts->state->period_ns;
-	t->past.ticks += ticks;
-	t->past.expected += ticks * t->dead_threads;
-	t->missed_no_capture += ticks * t->dead_threads;
+	ticks = (now - t->capture_died_ns) / ts->state->period_ns;
+	t->capture_past.ticks += ticks;
+	t->capture_past.expected += ticks * t->capture_died_threads;
+	t->missed_no_capture += ticks * t->capture_died_threads;
 }
 
-static uint64_t accounted(const struct capture_counters *c)
+static uint64_t counted_samples(const struct capture_counters *c)
 {
 	uint64_t n = c->captured + c->repeated + c->filled;
 
@@ -29,25 +29,25 @@ static uint64_t accounted(const struct capture_counters *c)
 }
 
 /* Adds the counters in capture's page to those of the target, also if the target has ended. */
-static void keep_counters(const struct targets *ts, struct target *t)
+static void keep_capture_counters(const struct targets *ts, struct target *t)
 {
 	/* A copy, because a capture that hangs may still write. */
 	const struct capture_counters now = ts->children->heartbeat->slots[t->slot];
 
-	if (!t->attached_once || t->dead_ns != 0)
+	if (!t->was_attached || t->capture_died_ns != 0)
 		return;
-	t->dead_ns =
+	t->capture_died_ns =
 		max_u64(ts->children->heartbeat->beat.time_ns, ts->children->capture.started_ns);
-	t->dead_threads = now.threads;
-	if (now.expected > accounted(&now))
-		t->missed_no_capture += now.expected - accounted(&now);
-	counters_add(&t->past, &now);
+	t->capture_died_threads = now.threads;
+	if (now.expected > counted_samples(&now))
+		t->missed_no_capture += now.expected - counted_samples(&now);
+	counters_add(&t->capture_past, &now);
 }
 
 void targets_capture_died(struct targets *ts, uint32_t hung_target)
 {
 	FOR_EACH_TARGET (t, ts) {
-		keep_counters(ts, t);
+		keep_capture_counters(ts, t);
 		/* 0: capture has ended and will report nothing. */
 		if (hung_target == 0)
 			t->in_capture = false;
@@ -62,11 +62,11 @@ void targets_capture_died(struct targets *ts, uint32_t hung_target)
 	}
 }
 
-void targets_resumed(struct targets *ts, uint64_t now_ns)
+void targets_pause_ended(struct targets *ts, uint64_t now_ns)
 {
 	FOR_EACH_TARGET (t, ts)
-		if (t->dead_ns != 0)
-			t->dead_ns = now_ns;
+		if (t->capture_died_ns != 0)
+			t->capture_died_ns = now_ns;
 }
 
 void targets_unwind_died(struct targets *ts, struct unwind *u)
@@ -79,7 +79,7 @@ void targets_unwind_died(struct targets *ts, struct unwind *u)
 		counts_add(&t->unwind_past, &t->unwind_now, sizeof(t->unwind_now));
 		memset(&t->unwind_now, 0, sizeof(t->unwind_now));
 		/* The chunk that it was making, if there was one. */
-		if (t->attached_once && t->session == SESSION_OPEN && !u->ring_due &&
+		if (t->was_attached && t->session == SESSION_OPEN && !u->ring_due &&
 		    t->phase != TARGET_CLOSED) {
 			t->instance->delivery.chunks.made++;
 			delivery_lost(&t->instance->delivery, t->instance->ship,
@@ -87,7 +87,67 @@ void targets_unwind_died(struct targets *ts, struct unwind *u)
 		}
 		t->session = SESSION_NONE;
 		/* No unwind process will make the last chunk. */
-		if (t->phase == TARGET_CLOSING || ts->state->phase >= PHASE_STOPS)
+		if (t->phase == TARGET_CLOSING || ts->state->phase >= PHASE_STOPPING)
 			t->phase = TARGET_CLOSED;
+	}
+}
+
+void totals_capture(const struct targets *ts, const struct target *t, struct capture_counters *ret)
+{
+	*ret = t->capture_past;
+	/* The counters of a dead capture were added to past when it died. */
+	if (t->capture_died_ns == 0 && t->was_attached && ts->children->heartbeat != NULL)
+		counters_add(ret, &ts->children->heartbeat->slots[t->slot]);
+}
+
+void totals_of_target(const struct targets *ts, const struct target *t, struct run_totals *ret)
+{
+	memset(ret, 0, sizeof(*ret));
+	totals_capture(ts, t, &ret->capture);
+	ret->missed_no_capture = t->missed_no_capture;
+	ret->unwind = t->unwind_past;
+	counts_add(&ret->unwind, &t->unwind_now, sizeof(ret->unwind));
+	ret->lowest_hz = t->governed.lowest_hz;
+	ret->lowered_ns = t->governed.lowered_ns;
+	ret->exceeded_ns = t->governed.exceeded_ns;
+}
+
+void totals_add(struct run_totals *sum, const struct run_totals *more)
+{
+	counters_add(&sum->capture, &more->capture);
+	sum->missed_no_capture += more->missed_no_capture;
+	counts_add(&sum->unwind, &more->unwind, sizeof(sum->unwind));
+	counts_add(&sum->chunks, &more->chunks, sizeof(sum->chunks));
+	sum->payload_bytes += more->payload_bytes;
+	if (sum->lowest_hz == 0 || (more->lowest_hz != 0 && more->lowest_hz < sum->lowest_hz))
+		sum->lowest_hz = more->lowest_hz;
+	sum->lowered_ns = max_u64(sum->lowered_ns, more->lowered_ns);
+	sum->exceeded_ns = max_u64(sum->exceeded_ns, more->exceeded_ns);
+}
+
+void totals_of_instance(const struct targets *ts, const struct instance *i, struct run_totals *ret)
+{
+	const struct target *const runs[] = {i->target, i->closed_run};
+	struct run_totals one;
+
+	*ret = i->earlier_runs;
+	counts_add(&ret->chunks, &i->delivery.chunks, sizeof(ret->chunks));
+	ret->payload_bytes += i->delivery.payload_bytes;
+	for (size_t k = 0; k < array_size(runs); k++) {
+		if (runs[k] == NULL)
+			continue;
+		totals_of_target(ts, runs[k], &one);
+		totals_add(ret, &one);
+	}
+}
+
+void totals_of_all(const struct targets *ts, struct run_totals *ret)
+{
+	struct run_totals one;
+
+	*ret = ts->gone;
+	for (size_t i = 0; i < ts->n_instances; i++) {
+		totals_of_instance(ts, ts->instances[i], &one);
+		totals_add(ret, &one);
 	}
 }

@@ -1,6 +1,11 @@
 /*
- * Keeps the statistics of capture and unwind processes that died. Counts the samples and chunks
- * that were lost with such a process, and the ticks that were missed until its successor ran.
+ * The totals of runs of the profiler (struct run_totals): what was sampled, unwound and
+ * delivered.
+ *
+ * The present capture process counts in its heartbeat page, and the present unwind process
+ * reports its counts in messages. When such a process dies, this module adds its counts to those
+ * of earlier processes in struct target. It counts the samples and chunks that were lost with the
+ * process, and the ticks that were missed until its successor ran.
  */
 #ifndef DAEMON_BROKER_TARGETS_TOTALS_H
 #define DAEMON_BROKER_TARGETS_TOTALS_H
@@ -10,22 +15,44 @@
 #include "daemon/broker/targets/targets.h"
 
 /*
- * Capture has ended, or hangs: adds its counters to those of the targets. hung_target: the id of
- * the target on which capture hangs; its profiling ends. 0: capture has ended.
+ * Capture has ended, or hangs at a target (watch_capture_hangs): adds its counters to those of the
+ * targets. hung_target: the id of the target at which it hangs; the profiling of this target ends.
+ * 0: capture has ended.
  */
 void targets_capture_died(struct targets *ts, uint32_t hung_target);
 /* The unwind process has ended: counts the chunks that it was making as lost. */
 void targets_unwind_died(struct targets *ts, struct unwind *u);
 /*
- * Called when the target leaves the state TARGET_PROFILED, or when a new capture process has
- * attached to it. If capture has died while the target was profiled, counts the ticks from then
- * until now_ns (CLOCK_MONOTONIC) as missed.
+ * Called when the target leaves the phase TARGET_PROFILED, or when a new capture process has
+ * attached to it. If capture has died while the target was profiled, counts the ticks from
+ * capture_died_ns until now_ns (CLOCK_MONOTONIC) as missed.
  */
-void target_count_absence(const struct targets *ts, struct target *t, uint64_t now_ns);
+void target_count_missed(const struct targets *ts, struct target *t, uint64_t now_ns);
 /*
  * Called when the broker continues after a pause (SIGTSTP), in which it was stopped or detached
  * from all targets. Ticks before now_ns (CLOCK_MONOTONIC) are not counted as missed.
  */
-void targets_resumed(struct targets *ts, uint64_t now_ns);
+void targets_pause_ended(struct targets *ts, uint64_t now_ns);
+
+/*
+ * Adds *more to *sum. lowest_hz becomes the lower of those that are not 0; lowered_ns and
+ * exceeded_ns become the longer.
+ */
+void totals_add(struct run_totals *sum, const struct run_totals *more);
+
+/*
+ * Sums the counters of capture for a target: of earlier capture processes and of the present
+ * one.
+ */
+void totals_capture(const struct targets *ts, const struct target *t, struct capture_counters *ret);
+
+/* Returns the statistics of one run, without its chunks, which are counted in its instance. */
+void totals_of_target(const struct targets *ts, const struct target *t, struct run_totals *ret);
+
+/* Sums the statistics of all runs on a process, until now. */
+void totals_of_instance(const struct targets *ts, const struct instance *i, struct run_totals *ret);
+
+/* Sums the statistics of all instances, those included that were freed. */
+void totals_of_all(const struct targets *ts, struct run_totals *ret);
 
 #endif

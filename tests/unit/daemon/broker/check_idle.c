@@ -184,12 +184,12 @@ TEST(a_new_dsn_waits_for_a_place)
 
 	configure(NEW);
 	idle_check(&b, 10);
-	ck_assert_int_eq(children_ship(&b.parts.children, OLD, &found), -EAGAIN);
+	ck_assert_int_eq(children_get_ship(&b.parts.children, OLD, &found), -EAGAIN);
 	for (size_t i = 2; i < SHIPS_MAX; i++)
 		b.parts.children.ships[b.parts.children.n_ships++] = b.parts.children.ships[0];
-	ck_assert_int_eq(children_ship(&b.parts.children, NEW, &found), -EAGAIN);
+	ck_assert_int_eq(children_get_ship(&b.parts.children, NEW, &found), -EAGAIN);
 	s->child.is_leaving = false;
-	ck_assert_int_eq(children_ship(&b.parts.children, NEW, &found), -ENOSPC);
-	OK(children_ship(&b.parts.children, OLD, &found));
+	ck_assert_int_eq(children_get_ship(&b.parts.children, NEW, &found), -ENOSPC);
+	OK(children_get_ship(&b.parts.children, OLD, &found));
 	ck_assert_ptr_eq(found, s);
 }

@@ -72,15 +72,15 @@ static void tear_down(void)
 static void look(int times)
 {
 	for (int i = 0; i < times; i++)
-		overdue_look(&b);
+		overdue_check(&b);
 }
 
-/* Expects that the process is killed at check OVERDUE_LOOKS and not before. */
+/* Expects that the process is killed at check OVERDUE_CHECKS and not before. */
 static void is_killed(void)
 {
 	int status;
 
-	look(OVERDUE_LOOKS - 1);
+	look(OVERDUE_CHECKS - 1);
 	ck_assert_int_eq(unwind.child.state, CHILD_READY);
 	look(1);
 	ck_assert_int_eq(unwind.child.state, CHILD_KILLED);
@@ -92,7 +92,7 @@ FIXTURE(set_up, tear_down)
 
 TEST(one_that_owes_nothing_stays)
 {
-	look(3 * OVERDUE_LOOKS);
+	look(3 * OVERDUE_CHECKS);
 	ck_assert_int_eq(unwind.child.state, CHILD_READY);
 }
 
@@ -113,13 +113,13 @@ TEST(a_session_that_it_does_not_open)
 TEST(what_is_paid_is_paid)
 {
 	target->session = SESSION_ASKED;
-	look(OVERDUE_LOOKS - 1);
+	look(OVERDUE_CHECKS - 1);
 	target->session = SESSION_OPEN;
 	target_close(target);
-	look(OVERDUE_LOOKS - 1);
+	look(OVERDUE_CHECKS - 1);
 	ck_assert_int_eq(unwind.child.state, CHILD_READY);
 	target->phase = TARGET_CLOSED;
-	look(OVERDUE_LOOKS);
+	look(OVERDUE_CHECKS);
 	ck_assert_int_eq(unwind.child.state, CHILD_READY);
 }
 

@@ -93,7 +93,7 @@ TEST(nonsense_before_a_crash)
 	OK(loop_add(b.parts.state.loop, pair[0], child_on_readable, &unwind.child,
 		    &unwind.child.source));
 	OK(waitid(P_PID, (id_t)unwind.child.pid, &ended, WEXITED | WNOWAIT));
-	sigchld_take(&b);
+	sigchld_reap(&b);
 	ck_assert_int_eq(unwind.child.pid, 0);
 	/* The pid could not belong to another process yet, so a kill would have hit this child. */
 	ck_assert(was_there);
@@ -111,8 +111,8 @@ TEST(one_that_ends_before_it_was_ready)
 			_exit(1);
 		unwind.child.started_ns = clock_mono_ns();
 		while (unwind.child.pid != 0)
-			sigchld_take(&b);
-		ck_assert(!b.parts.state.failed);
+			sigchld_reap(&b);
+		ck_assert(!b.parts.state.start_failed);
 		ck_assert_uint_eq(unwind.child.failures, (unsigned)i + 1);
 	}
 	ck_assert_uint_gt(unwind.child.restart_ns, clock_mono_ns());
@@ -121,6 +121,6 @@ TEST(one_that_ends_before_it_was_ready)
 	if (unwind.child.pid == 0)
 		_exit(1);
 	while (unwind.child.pid != 0)
-		sigchld_take(&b);
-	ck_assert(b.parts.state.failed);
+		sigchld_reap(&b);
+	ck_assert(b.parts.state.start_failed);
 }

@@ -40,7 +40,7 @@ TEST(one_place_has_one_ship)
 	struct ship *s;
 
 	for (size_t i = 0; i < array_size(texts); i++) {
-		OK(children_ship(&c, texts[i], &s));
+		OK(children_get_ship(&c, texts[i], &s));
 		ck_assert_ptr_eq(s, &ships[SHIPS_MAX - 1]);
 	}
 }
@@ -49,8 +49,8 @@ TEST(another_has_another)
 {
 	struct ship *s;
 
-	ck_assert_int_eq(children_ship(&c, "http://key@host/1", &s), -ENOSPC);
-	ck_assert_int_eq(children_ship(&c, "https://k@host/1", &s), -ENOSPC);
-	OK(children_ship(&c, "", &s));
+	ck_assert_int_eq(children_get_ship(&c, "http://key@host/1", &s), -ENOSPC);
+	ck_assert_int_eq(children_get_ship(&c, "https://k@host/1", &s), -ENOSPC);
+	OK(children_get_ship(&c, "", &s));
 	ck_assert_ptr_eq(s, &ships[0]);
 }

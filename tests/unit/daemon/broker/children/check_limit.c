@@ -40,31 +40,31 @@ FIXTURE(set_up, NULL)
 
 TEST(holds_for_its_server)
 {
-	OK(limit_take(&ships[0], in_s(3600), false));
+	OK(limit_set(&ships[0], in_s(3600), false));
 	limit_check(&children, false);
-	ck_assert(limit_holds(&ships[0]) && !limit_holds(&ships[1]));
+	ck_assert(limit_stops_sampling(&ships[0]) && !limit_stops_sampling(&ships[1]));
 	ck_assert_uint_eq(ships[0].limit.pauses, 1);
 	/* The server may lift a limit early. */
-	OK(limit_take(&ships[0], in_s(0), false));
+	OK(limit_set(&ships[0], in_s(0), false));
 	limit_check(&children, false);
-	ck_assert(!limit_holds(&ships[0]));
+	ck_assert(!limit_stops_sampling(&ships[0]));
 	ck_assert_uint_eq(ships[0].limit.pauses, 1);
 }
 
 TEST(files_go_on)
 {
-	OK(limit_take(&ships[0], in_s(3600), true));
+	OK(limit_set(&ships[0], in_s(3600), true));
 	limit_check(&children, true);
-	ck_assert(!limit_holds(&ships[0]));
+	ck_assert(!limit_stops_sampling(&ships[0]));
 }
 
 static void check_clock(void)
 {
-	OK(limit_take(&ships[0], in_s(-1), false));
-	OK(limit_take(&ships[1], in_s(RATELIMIT_MAX_S), false));
+	OK(limit_set(&ships[0], in_s(-1), false));
+	OK(limit_set(&ships[1], in_s(RATELIMIT_MAX_S), false));
 	limit_check(&children, false);
-	ck_assert(!limit_holds(&ships[0]) && limit_holds(&ships[1]));
-	ck_assert_int_eq(limit_take(&ships[0], in_s(RATELIMIT_MAX_S + 60), false), -EPROTO);
+	ck_assert(!limit_stops_sampling(&ships[0]) && limit_stops_sampling(&ships[1]));
+	ck_assert_int_eq(limit_set(&ships[0], in_s(RATELIMIT_MAX_S + 60), false), -EPROTO);
 }
 
 TEST(a_suspend_counts)

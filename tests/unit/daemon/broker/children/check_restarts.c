@@ -38,8 +38,8 @@ TEST(each_reason)
 	/* Killed by the broker, so the status does not matter. */
 	c.capture.state = CHILD_KILLED;
 	restarts_count(&c.restarts, &c.capture, SIGKILL);
-	ck_assert_uint_eq(n[RESTART_DISMISSED], 1);
-	c.capture.state = CHILD_SILENT;
+	ck_assert_uint_eq(n[RESTART_MISBEHAVED], 1);
+	c.capture.state = CHILD_HUNG;
 	restarts_count(&c.restarts, &c.capture, SIGKILL);
 	ck_assert_uint_eq(n[RESTART_HEARTBEAT], 1);
 	ck_assert_uint_eq(sum(), 4);

@@ -131,7 +131,7 @@ TEST(what_stands_in_the_page)
 	t.retry_ns = 1;
 	clients_check(&b.requests.clients);
 	ck_assert_uint_eq(page->state, PROTOCOL_TRACED_BY_OTHER);
-	ship.limit.holds = true;
+	ship.limit.stops_sampling = true;
 	i.ship = &ship;
 	clients_check(&b.requests.clients);
 	ck_assert_uint_eq(page->state, PROTOCOL_LIMITED);
@@ -142,7 +142,7 @@ TEST(what_stands_in_the_page)
 	clients_check(&b.requests.clients);
 	ck_assert_uint_eq(page->state, PROTOCOL_UNSAMPLED);
 	ck_assert_uint_eq(page->is_sampled, 0);
-	b.parts.state.phase = PHASE_STOPS;
+	b.parts.state.phase = PHASE_STOPPING;
 	clients_check(&b.requests.clients);
 	ck_assert_uint_eq(page->state, PROTOCOL_NONE);
 }
@@ -179,7 +179,7 @@ TEST(spans_by_the_page)
 	page->spans_open = 1;
 	clients_check(&b.requests.clients);
 	ck_assert_uint_eq(i.root_spans, 1);
-	ck_assert(i.is_heard);
+	ck_assert(i.no_span_check_done);
 	ck_assert_uint_eq(page->state, PROTOCOL_PROFILING);
 	ck_assert_uint_eq(page->wants_open, 0);
 	page->spans_open = 0;
@@ -187,7 +187,7 @@ TEST(spans_by_the_page)
 	ck_assert_uint_eq(i.root_spans, 0);
 	/* The profiler runs on until the chunk is finished. */
 	ck_assert_uint_eq(page->state, PROTOCOL_PROFILING);
-	lifecycle_chunk(&i);
+	lifecycle_chunk_finished(&i);
 	clients_check(&b.requests.clients);
 	ck_assert_uint_eq(page->state, PROTOCOL_STOPPED);
 	ck_assert_uint_eq(page->wants_open, 1);
@@ -205,10 +205,10 @@ TEST(unsampled_spans_are_tracing)
 {
 	appear();
 	clients_check(&b.requests.clients);
-	ck_assert(!i.is_heard);
+	ck_assert(!i.no_span_check_done);
 	page->is_traced = 1;
 	clients_check(&b.requests.clients);
-	ck_assert(i.is_heard);
+	ck_assert(i.no_span_check_done);
 	ck_assert_uint_eq(i.root_spans, 0);
 }
 
@@ -361,7 +361,7 @@ TEST(trace_mode_without_tracing)
 	char text[512] = "";
 
 	appear();
-	i.silent_ns = clock_mono_ns() - LIFECYCLE_SILENT_NS;
+	i.no_span_since_ns = clock_mono_ns() - LIFECYCLE_NO_SPAN_NS;
 	b.requests.clients.beat_ns = 0;
 	ck_assert_int_ge(dup2(fd, STDERR_FILENO), 0);
 	clients_check(&b.requests.clients);

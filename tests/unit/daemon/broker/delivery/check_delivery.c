@@ -448,8 +448,8 @@ TEST(a_loss_is_told_where_the_chunk_was_to_go)
 	for (int i = 0; i < MSG_ENVELOPES_MAX; i++)
 		add_chunk(0, SMALL);
 	delivery_give_up(&broker.parts.delivery);
-	ck_assert_uint_eq(ships[0].untold.quantity[ENVELOPE_CHUNK][reason], 1);
-	ck_assert_uint_eq(ships[1].untold.quantity[ENVELOPE_CHUNK][reason], MSG_ENVELOPES_MAX);
+	ck_assert_uint_eq(ships[0].unreported.quantity[ENVELOPE_CHUNK][reason], 1);
+	ck_assert_uint_eq(ships[1].unreported.quantity[ENVELOPE_CHUNK][reason], MSG_ENVELOPES_MAX);
 	ck_assert_uint_eq(instances[0].delivery.n_envelopes, 0);
 }
 

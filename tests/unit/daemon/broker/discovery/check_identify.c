@@ -47,7 +47,7 @@ static void set_up(void)
 	OK(identify_new(files, pid_files, on_identified, NULL, &id));
 	target = (struct target_config){.uid = CONFIG_UID_ANY};
 	memcpy(target.cmdline, "*", 2);
-	identify_by(id, &config);
+	identify_configure(id, &config);
 	answer.n = 0;
 	answer.takes = false;
 	answer.pidfd = -1;
@@ -64,7 +64,7 @@ static void tear_down(void)
 /* Asks as discovery does: the caller of process_look() closes the pidfd. */
 static void ask(void)
 {
-	const struct recheck s = {.pid = getpid(), .of = RECHECK_FORK};
+	const struct recheck s = {.pid = getpid(), .cause = RECHECK_FORK};
 	struct process process;
 
 	ck_assert_int_eq(process_look(getpid(), &process), PROCESS_OK);
@@ -126,7 +126,7 @@ TEST(no_helper_can_be_started)
 
 TEST(no_descriptor_for_the_request)
 {
-	const struct recheck s = {.pid = getpid(), .of = RECHECK_FORK};
+	const struct recheck s = {.pid = getpid(), .cause = RECHECK_FORK};
 	struct process process;
 	struct full full;
 
@@ -185,7 +185,7 @@ TEST(dropped_at_the_end)
 	OK(loop_new(&other_loop));
 	OK(files_new(other_loop, &other_files));
 	OK(identify_new(other_files, pid_files, on_identified, NULL, &other));
-	identify_by(other, &config);
+	identify_configure(other, &config);
 	id = other;
 	ask();
 	ask();

@@ -56,7 +56,7 @@ static void configure(size_t n, const char *first, const char *second)
 	memcpy(targets[0].pid_file, first, strlen(first) + 1);
 	memcpy(targets[1].pid_file, second, strlen(second) + 1);
 	config.n_targets = n;
-	ck_assert_int_eq(pid_files_by(p, &config), 0);
+	ck_assert_int_eq(pid_files_configure(p, &config), 0);
 }
 
 static void put(const char *path, const char *text)

@@ -15,9 +15,9 @@ static void tear_down(void)
 	ck_assert_uint_eq(s.n, 0);
 }
 
-static int add(int32_t pid, enum recheck_of of, uint64_t born, uint64_t due)
+static int add(int32_t pid, enum recheck_cause cause, uint64_t born, uint64_t due)
 {
-	const struct recheck new = {.pid = pid, .of = of, .born_ns = born, .due_ns = due};
+	const struct recheck new = {.pid = pid, .cause = cause, .born_ns = born, .due_ns = due};
 
 	return recheck_queue_add(&s, &new);
 }
@@ -27,7 +27,7 @@ static struct recheck take(uint64_t now)
 {
 	struct recheck found, none;
 
-	recheck_queue_turn(&s);
+	recheck_queue_begin_pass(&s);
 	ck_assert(recheck_queue_take(&s, now, &found));
 	ck_assert(!recheck_queue_take(&s, now, &none));
 	return found;
@@ -37,7 +37,7 @@ static bool any(uint64_t now)
 {
 	struct recheck found;
 
-	recheck_queue_turn(&s);
+	recheck_queue_begin_pass(&s);
 	return recheck_queue_take(&s, now, &found);
 }
 
@@ -62,7 +62,7 @@ TEST(one_for_each)
 	found = take(20);
 	ck_assert_uint_eq(found.born_ns, 1);
 	ck_assert_uint_eq(found.due_ns, 10);
-	ck_assert_int_eq(found.of, RECHECK_FORK);
+	ck_assert_int_eq(found.cause, RECHECK_FORK);
 
 	/* A check was due later; this one is sooner. */
 	OK(add(7, RECHECK_OTHER, 1, 40));
@@ -74,11 +74,11 @@ TEST(one_for_each)
 	OK(add(7, RECHECK_EXEC, 50, 60));
 	OK(add(7, RECHECK_OTHER, 50, 52));
 	found = take(52);
-	ck_assert_int_eq(found.of, RECHECK_EXEC);
+	ck_assert_int_eq(found.cause, RECHECK_EXEC);
 	OK(add(7, RECHECK_EXEC, 50, 50));
 	OK(add(7, RECHECK_FORK, 60, 70));
 	ck_assert(!any(69));
-	ck_assert_int_eq(take(70).of, RECHECK_FORK);
+	ck_assert_int_eq(take(70).cause, RECHECK_FORK);
 }
 
 /* All entries, each once, also if a caller takes a few at a time. */
@@ -93,7 +93,7 @@ TEST(in_turns)
 		OK(add(i, RECHECK_OTHER, 0, i % 2 == 0 ? 5 : 9));
 	while (n < N / 2) {
 		ck_assert_int_lt(turns++, N);
-		recheck_queue_turn(&s);
+		recheck_queue_begin_pass(&s);
 		for (int i = 0; i < 7 && recheck_queue_take(&s, 5, &found); i++) {
 			ck_assert_int_eq(found.pid % 2, 0);
 			ck_assert(!seen[found.pid]);
@@ -103,7 +103,7 @@ TEST(in_turns)
 	}
 	ck_assert(!any(8));
 	/* An entry that is added during a turn waits for the next one. */
-	recheck_queue_turn(&s);
+	recheck_queue_begin_pass(&s);
 	while (recheck_queue_take(&s, 9, &found)) {
 		n++;
 		OK(add(found.pid + N, RECHECK_OTHER, 0, 9));

@@ -21,11 +21,11 @@ TEST(what_has_changed)
 	ck_assert_int_eq(scan_cache_compare(&m, 1, 7, 0), SCAN_CACHE_NEW);
 	ck_assert_int_eq(scan_cache_compare(&m, 2, 7, 0), SCAN_CACHE_NEW);
 	ck_assert_int_eq(scan_cache_compare(&m, 3, 7, 0), SCAN_CACHE_NEW);
-	scan_cache_turn(&m);
+	scan_cache_end_scan(&m);
 	ck_assert_int_eq(scan_cache_compare(&m, 1, 7, 0), SCAN_CACHE_SAME);
 	ck_assert_int_eq(scan_cache_compare(&m, 2, 8, 33), SCAN_CACHE_PROGRAM);
 	ck_assert_int_eq(scan_cache_compare(&m, 3, 7, 33), SCAN_CACHE_USER);
-	scan_cache_turn(&m);
+	scan_cache_end_scan(&m);
 	ck_assert_int_eq(scan_cache_compare(&m, 1, 7, 0), SCAN_CACHE_SAME);
 	ck_assert_int_eq(scan_cache_compare(&m, 2, 8, 33), SCAN_CACHE_SAME);
 	ck_assert_int_eq(scan_cache_compare(&m, 3, 7, 0), SCAN_CACHE_USER);
@@ -34,10 +34,10 @@ TEST(what_has_changed)
 TEST(who_is_gone_is_forgotten)
 {
 	ck_assert_int_eq(scan_cache_compare(&m, 1, 7, 0), SCAN_CACHE_NEW);
-	scan_cache_turn(&m);
-	scan_cache_turn(&m);
+	scan_cache_end_scan(&m);
+	scan_cache_end_scan(&m);
 	ck_assert_int_eq(scan_cache_compare(&m, 1, 7, 0), SCAN_CACHE_NEW);
-	scan_cache_turn(&m);
+	scan_cache_end_scan(&m);
 	scan_cache_forget(&m);
 	ck_assert_int_eq(scan_cache_compare(&m, 1, 7, 0), SCAN_CACHE_NEW);
 }
@@ -46,10 +46,10 @@ TEST(who_is_gone_is_forgotten)
 TEST(users_that_nobody_asks_for)
 {
 	ck_assert_int_eq(scan_cache_compare(&m, 1, 7, SCAN_CACHE_NO_USER), SCAN_CACHE_NEW);
-	scan_cache_turn(&m);
+	scan_cache_end_scan(&m);
 	ck_assert_int_eq(scan_cache_compare(&m, 1, 7, 33), SCAN_CACHE_SAME);
-	scan_cache_turn(&m);
+	scan_cache_end_scan(&m);
 	ck_assert_int_eq(scan_cache_compare(&m, 1, 7, SCAN_CACHE_NO_USER), SCAN_CACHE_SAME);
-	scan_cache_turn(&m);
+	scan_cache_end_scan(&m);
 	ck_assert_int_eq(scan_cache_compare(&m, 1, 7, 0), SCAN_CACHE_SAME);
 }

@@ -31,7 +31,7 @@ static void share(const double *costs, size_t n, double budget, uint32_t full)
 
 	for (size_t i = 0; i < n; i++)
 		full_hz[i] = full;
-	governor_share(costs, full_hz, n, budget, rates);
+	governor_compute_rates(costs, full_hz, n, budget, rates);
 }
 
 TEST(within_the_budget_all_keep_their_rate)
@@ -90,13 +90,13 @@ TEST(each_has_its_own_full_rate)
 	const uint32_t full_hz[] = {FULL, 499, 23};
 	const double costs[] = {0.04, 0.04, 0.04};
 
-	governor_share(costs, full_hz, 3, 0.06, rates);
+	governor_compute_rates(costs, full_hz, 3, 0.06, rates);
 	for (size_t i = 0; i < 2; i++) {
 		ck_assert_uint_le(rates[i], full_hz[i] / 2);
 		ck_assert_uint_ge(rates[i], full_hz[i] * 4 / 10);
 	}
 	ck_assert_uint_eq(rates[2], GOVERNOR_RATE_MIN_HZ);
-	governor_share(costs, full_hz, 3, 0.2, rates);
+	governor_compute_rates(costs, full_hz, 3, 0.2, rates);
 	for (size_t i = 0; i < 3; i++)
 		ck_assert_uint_eq(rates[i], full_hz[i]);
 }
@@ -125,7 +125,7 @@ TEST(a_lowered_rate_is_a_prime)
 static void take(struct governor_cost *c, unsigned int n, double each)
 {
 	for (unsigned int i = 0; i < n; i++)
-		governor_cost_take(c, each);
+		governor_cost_add(c, each);
 }
 
 TEST(a_steady_cost_is_known_after_three_seconds)
@@ -202,7 +202,7 @@ static void pass(unsigned int n, double share)
 	const struct governor_used used = {.capture = share * 1e9};
 
 	for (unsigned int i = 0; i < n; i++)
-		governor_second(&b.parts.targets, &used, NS_PER_SEC);
+		governor_add_interval(&b.parts.targets, &used, NS_PER_SEC);
 }
 
 /* For example stops by a target's own signals. */
@@ -217,7 +217,7 @@ TEST(what_costs_the_same_at_any_rate)
 		1);
 	ck_assert_uint_eq(b.parts.targets.table[0].rate_hz, GOVERNOR_RATE_MIN_HZ);
 	ck_assert_uint_eq(b.parts.targets.table[0].governed.lowest_hz, GOVERNOR_RATE_MIN_HZ);
-	ck_assert(b.parts.governor.gave_up);
+	ck_assert(b.parts.governor.is_exceeded);
 	ck_assert_uint_ge(b.parts.targets.table[0].governed.exceeded_ns, 40 * NS_PER_SEC);
 	ck_assert_uint_ge(b.parts.targets.table[0].governed.lowered_ns,
 			  b.parts.targets.table[0].governed.exceeded_ns);
@@ -230,10 +230,10 @@ TEST(what_is_not_exceeded_any_more)
 
 	profile(2);
 	pass(60, 0.05);
-	ck_assert(b.parts.governor.gave_up);
+	ck_assert(b.parts.governor.is_exceeded);
 	pass(60, 0.009);
 	exceeded = b.parts.targets.table[1].governed.exceeded_ns;
-	ck_assert(!b.parts.governor.gave_up);
+	ck_assert(!b.parts.governor.is_exceeded);
 	ck_assert_uint_eq(b.parts.targets.table[1].rate_hz, GOVERNOR_RATE_MIN_HZ);
 	pass(20, 0.009);
 	ck_assert_uint_eq(b.parts.targets.table[1].governed.exceeded_ns, exceeded);
@@ -312,7 +312,7 @@ static unsigned int admitted(unsigned int n, uint64_t now_ns)
 	return of;
 }
 
-TEST(births_wait_while_the_budget_is_exceeded)
+TEST(new_processes_wait_while_the_budget_is_exceeded)
 {
 	const uint64_t now_ns = 1000 * NS_PER_SEC;
 
@@ -324,20 +324,20 @@ TEST(births_wait_while_the_budget_is_exceeded)
 	pass(1, 0.015);
 	ck_assert_uint_eq(admitted(8, now_ns), 8);
 	pass(20, 0.03);
-	ck_assert_uint_eq(b.parts.governor.births.delayed, 0);
+	ck_assert_uint_eq(b.parts.governor.admission.delayed, 0);
 	ck_assert_uint_eq(admitted(8, now_ns), 1);
-	ck_assert_uint_eq(b.parts.governor.births.delayed, 7);
+	ck_assert_uint_eq(b.parts.governor.admission.delayed, 7);
 	/* The same processes, which wait. */
 	ck_assert(!governor_admits(&b.parts.targets, &instances[7], now_ns));
-	ck_assert_uint_eq(b.parts.governor.births.delayed, 7);
-	ck_assert(governor_admits(&b.parts.targets, &instances[7], now_ns + GOVERNOR_BIRTH_NS));
-	ck_assert(!governor_admits(&b.parts.targets, &instances[6], now_ns + GOVERNOR_BIRTH_NS));
+	ck_assert_uint_eq(b.parts.governor.admission.delayed, 7);
+	ck_assert(governor_admits(&b.parts.targets, &instances[7], now_ns + GOVERNOR_ADMIT_NS));
+	ck_assert(!governor_admits(&b.parts.targets, &instances[6], now_ns + GOVERNOR_ADMIT_NS));
 	pass(60, 0.009);
-	ck_assert_uint_eq(admitted(8, now_ns + GOVERNOR_BIRTH_NS), 8);
+	ck_assert_uint_eq(admitted(8, now_ns + GOVERNOR_ADMIT_NS), 8);
 	ck_assert_uint_eq(log_capture_end("are attached later"), 1);
 }
 
-TEST(births_are_told_once_a_minute)
+TEST(waiting_processes_are_logged_once_a_minute)
 {
 	profile(0);
 	log_capture_begin();
@@ -347,7 +347,7 @@ TEST(births_are_told_once_a_minute)
 	ck_assert_uint_eq(log_capture_end("are attached later"), 3);
 }
 
-TEST(births_without_a_budget)
+TEST(without_a_budget_no_process_waits)
 {
 	profile(0);
 	b.parts.state.options.config.cpu_budget = 0;

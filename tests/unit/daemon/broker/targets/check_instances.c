@@ -240,7 +240,7 @@ TEST(another_dsn_has_another_limit)
 
 	ck_assert_ptr_eq(many[0]->ship, &ship);
 	memcpy(ship.dsn, "https://k@a/1", sizeof("https://k@a/1"));
-	ship.limit.holds = true;
+	ship.limit.stops_sampling = true;
 	instance_becomes(many[0], INSTANCE_CHANGED);
 	turn();
 	let_go(t);
@@ -252,11 +252,11 @@ TEST(another_dsn_has_another_limit)
 /* Not even for one turn, since each start attaches to the process. */
 TEST(nothing_starts_under_a_limit)
 {
-	ship.limit.holds = true;
+	ship.limit.stops_sampling = true;
 	many[0]->is_started = true;
 	turn();
 	ck_assert_ptr_null(many[0]->target);
-	ship.limit.holds = false;
+	ship.limit.stops_sampling = false;
 	turn();
 	ck_assert_ptr_nonnull(many[0]->target);
 }
@@ -278,7 +278,7 @@ TESTS(a_lack_passes, 4)
 	t->attach_error = errors[_i];
 	let_go(t);
 	turn();
-	ck_assert_int_eq(many[0]->obstacle, INSTANCE_UNHINDERED);
+	ck_assert_int_eq(many[0]->obstacle, INSTANCE_NO_OBSTACLE);
 	/* After the first failure the next run starts at once. */
 	t = many[0]->target;
 	ck_assert_ptr_nonnull(t);
@@ -286,7 +286,7 @@ TESTS(a_lack_passes, 4)
 	let_go(t);
 	turn();
 	ck_assert_ptr_null(many[0]->target);
-	ck_assert_uint_eq(many[0]->wait_ns, INSTANCE_WAIT_NS);
+	ck_assert_uint_eq(many[0]->run_delay_ns, INSTANCE_WAIT_NS);
 	many[0]->failed_ns -= INSTANCE_WAIT_NS;
 	turn();
 	ck_assert_ptr_nonnull(many[0]->target);
@@ -313,10 +313,10 @@ TEST(no_more_of_a_section_than_it_allows)
 	memcpy(many[MANY - 1]->config.name, "b", sizeof("b"));
 	turn();
 	ck_assert_uint_eq(targets_count(&b.parts.targets), 4);
-	ck_assert_int_eq(many[3]->obstacle, INSTANCE_CROWDED_OUT);
+	ck_assert_int_eq(many[3]->obstacle, INSTANCE_LIMIT_REACHED);
 	let_go(many[0]->target);
 	many[0]->is_started = false;
 	turn();
 	ck_assert_uint_eq(targets_count(&b.parts.targets), 4);
-	ck_assert_int_eq(many[3]->obstacle, INSTANCE_UNHINDERED);
+	ck_assert_int_eq(many[3]->obstacle, INSTANCE_NO_OBSTACLE);
 }

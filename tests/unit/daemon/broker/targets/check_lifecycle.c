@@ -124,7 +124,7 @@ TEST(trace_starts_and_stops_with_root_spans)
 	ck_assert(lifecycle_wants(&i));
 	check_effect(lifecycle_span(&i, false));
 	ck_assert(lifecycle_wants(&i));
-	lifecycle_chunk(&i);
+	lifecycle_chunk_finished(&i);
 	ck_assert(!lifecycle_wants(&i));
 	/* "Profile sampling is re-evaluated for each root span." */
 	check_effect(lifecycle_span(&i, true));
@@ -136,15 +136,15 @@ TEST(trace_runs_through_chunks)
 {
 	set(LIFECYCLE_TRACE, true);
 	(void)lifecycle_span(&i, true);
-	lifecycle_chunk(&i);
+	lifecycle_chunk_finished(&i);
 	ck_assert(lifecycle_wants(&i));
 	(void)lifecycle_span(&i, false);
 	/* A span begins before the chunk is finished: profiling goes on. */
 	(void)lifecycle_span(&i, true);
-	lifecycle_chunk(&i);
+	lifecycle_chunk_finished(&i);
 	ck_assert(lifecycle_wants(&i));
 	(void)lifecycle_span(&i, false);
-	lifecycle_chunk(&i);
+	lifecycle_chunk_finished(&i);
 	ck_assert(!lifecycle_wants(&i));
 }
 
@@ -158,14 +158,14 @@ TEST(trace_with_root_spans_that_overlap)
 	(void)lifecycle_span(&i, true);
 	(void)lifecycle_span(&i, true);
 	(void)lifecycle_span(&i, false);
-	lifecycle_chunk(&i);
+	lifecycle_chunk_finished(&i);
 	ck_assert(lifecycle_wants(&i));
 	(void)lifecycle_span(&i, true);
 	(void)lifecycle_span(&i, false);
-	lifecycle_chunk(&i);
+	lifecycle_chunk_finished(&i);
 	ck_assert(lifecycle_wants(&i));
 	(void)lifecycle_span(&i, false);
-	lifecycle_chunk(&i);
+	lifecycle_chunk_finished(&i);
 	ck_assert(!lifecycle_wants(&i));
 }
 
@@ -196,20 +196,20 @@ TEST(a_chunk_that_does_not_come)
 
 	set(LIFECYCLE_TRACE, true);
 	(void)lifecycle_span(&i, true);
-	ck_assert(!lifecycle_time(&i, now, CHUNK_NS));
+	ck_assert(!lifecycle_check(&i, now, CHUNK_NS));
 	(void)lifecycle_span(&i, false);
-	ck_assert(!lifecycle_time(&i, now, CHUNK_NS));
+	ck_assert(!lifecycle_check(&i, now, CHUNK_NS));
 	now += 2 * CHUNK_NS - 1;
-	ck_assert(!lifecycle_time(&i, now, CHUNK_NS));
+	ck_assert(!lifecycle_check(&i, now, CHUNK_NS));
 	ck_assert(lifecycle_wants(&i));
 	/* Another span: the time counts from its end. */
 	(void)lifecycle_span(&i, true);
 	(void)lifecycle_span(&i, false);
 	now += 1;
-	ck_assert(!lifecycle_time(&i, now, CHUNK_NS));
+	ck_assert(!lifecycle_check(&i, now, CHUNK_NS));
 	ck_assert(lifecycle_wants(&i));
 	now += 2 * CHUNK_NS;
-	ck_assert(!lifecycle_time(&i, now, CHUNK_NS));
+	ck_assert(!lifecycle_check(&i, now, CHUNK_NS));
 	ck_assert(!lifecycle_wants(&i));
 }
 
@@ -219,22 +219,22 @@ TEST(a_target_that_never_reports_a_span)
 	const uint64_t since = 5 * NS_PER_SEC;
 
 	set(LIFECYCLE_TRACE, true);
-	ck_assert(!lifecycle_time(&i, since, CHUNK_NS));
-	ck_assert(!lifecycle_time(&i, since + LIFECYCLE_SILENT_NS - 1, CHUNK_NS));
-	ck_assert(lifecycle_time(&i, since + LIFECYCLE_SILENT_NS, CHUNK_NS));
-	ck_assert(!lifecycle_time(&i, since + 2 * LIFECYCLE_SILENT_NS, CHUNK_NS));
+	ck_assert(!lifecycle_check(&i, since, CHUNK_NS));
+	ck_assert(!lifecycle_check(&i, since + LIFECYCLE_NO_SPAN_NS - 1, CHUNK_NS));
+	ck_assert(lifecycle_check(&i, since + LIFECYCLE_NO_SPAN_NS, CHUNK_NS));
+	ck_assert(!lifecycle_check(&i, since + 2 * LIFECYCLE_NO_SPAN_NS, CHUNK_NS));
 	/* A process with tracing, none of whose root spans are sampled. */
 	set(LIFECYCLE_TRACE, true);
-	ck_assert(!lifecycle_time(&i, since, CHUNK_NS));
-	lifecycle_traced(&i);
-	ck_assert(!lifecycle_time(&i, since + LIFECYCLE_SILENT_NS, CHUNK_NS));
+	ck_assert(!lifecycle_check(&i, since, CHUNK_NS));
+	lifecycle_span_seen(&i);
+	ck_assert(!lifecycle_check(&i, since + LIFECYCLE_NO_SPAN_NS, CHUNK_NS));
 	/* Instances that are not expected to report spans. */
 	set(LIFECYCLE_TRACE, false);
-	ck_assert(!lifecycle_time(&i, since, CHUNK_NS));
-	ck_assert(!lifecycle_time(&i, since + LIFECYCLE_SILENT_NS, CHUNK_NS));
+	ck_assert(!lifecycle_check(&i, since, CHUNK_NS));
+	ck_assert(!lifecycle_check(&i, since + LIFECYCLE_NO_SPAN_NS, CHUNK_NS));
 	set(LIFECYCLE_MANUAL, true);
-	ck_assert(!lifecycle_time(&i, since, CHUNK_NS));
-	ck_assert(!lifecycle_time(&i, since + LIFECYCLE_SILENT_NS, CHUNK_NS));
+	ck_assert(!lifecycle_check(&i, since, CHUNK_NS));
+	ck_assert(!lifecycle_check(&i, since + LIFECYCLE_NO_SPAN_NS, CHUNK_NS));
 }
 
 /* The configuration changes the mode: spans that are open count. */

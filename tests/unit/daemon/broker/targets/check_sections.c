@@ -29,7 +29,7 @@ static void set_up(void)
 	OK(loop_new(&loop));
 	OK(files_new(loop, &files));
 	sections_init(&s, files);
-	ck_assert_int_eq(sections_by(&s, &config, NS_PER_SEC), 0);
+	ck_assert_int_eq(sections_configure(&s, &config, NS_PER_SEC), 0);
 }
 
 static void tear_down(void)
@@ -52,7 +52,7 @@ FIXTURE(set_up, tear_down)
 
 TEST(one_line_after_a_minute)
 {
-	const uint64_t due = NS_PER_SEC + SECTIONS_TELL_NS;
+	const uint64_t due = NS_PER_SEC + SECTIONS_WARN_NS;
 
 	log_capture_begin();
 	sections_check(&s, &b.parts.targets, due - 1);
@@ -98,27 +98,27 @@ TEST(none_where_there_was_one)
 }
 
 /* A section is found by its name, whatever its index is now. */
-TEST(figures_outlive_a_process_and_a_reload)
+TEST(totals_outlive_a_process_and_a_reload)
 {
 	const struct target_config first = targets[0];
-	struct instance_figures f;
+	struct run_totals f;
 
 	instance.delivery.chunks.sent = 3;
 	b.parts.targets.n_instances = 1;
-	sections_figures(&s.v[0], &b.parts.targets, &f);
+	sections_totals(&s.v[0], &b.parts.targets, &f);
 	ck_assert_uint_eq(f.chunks.sent, 3);
-	sections_gone(&s, &instance);
+	sections_instance_gone(&s, &instance);
 	b.parts.targets.n_instances = 0;
 	targets[0] = targets[1];
 	targets[1] = first;
-	ck_assert_int_eq(sections_by(&s, &config, 9 * NS_PER_SEC), 0);
-	sections_figures(&s.v[1], &b.parts.targets, &f);
+	ck_assert_int_eq(sections_configure(&s, &config, 9 * NS_PER_SEC), 0);
+	sections_totals(&s.v[1], &b.parts.targets, &f);
 	ck_assert_uint_eq(f.chunks.sent, 3);
-	sections_figures(&s.v[0], &b.parts.targets, &f);
+	sections_totals(&s.v[0], &b.parts.targets, &f);
 	ck_assert_uint_eq(f.chunks.sent, 0);
 	/* Attached by a user: it belongs to no section. */
 	instance.origin = INSTANCE_ATTACHED;
-	sections_gone(&s, &instance);
-	sections_figures(&s.v[1], &b.parts.targets, &f);
+	sections_instance_gone(&s, &instance);
+	sections_totals(&s.v[1], &b.parts.targets, &f);
 	ck_assert_uint_eq(f.chunks.sent, 3);
 }

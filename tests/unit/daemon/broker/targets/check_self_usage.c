@@ -39,7 +39,7 @@ static void set_up(void)
 		b.parts.targets.table[i] = (struct target){
 			.id = (uint32_t)i + 1,
 			.slot = (uint32_t)i,
-			.attached_once = true,
+			.was_attached = true,
 		};
 		instances[i] = (struct instance){
 			.uid = (uint32_t)i / 2,
@@ -99,7 +99,7 @@ TEST(by_weight)
 	struct usage one[SELF_USAGE_N];
 
 	/* Counters of an earlier capture, and of the present one. */
-	b.parts.targets.table[0].past.cost_ns = 100;
+	b.parts.targets.table[0].capture_past.cost_ns = 100;
 	heartbeat.slots[0].cost_ns = 600;
 	heartbeat.slots[1].cost_ns = 300;
 	b.parts.targets.table[0].unwind_past.cost_ns = 10;

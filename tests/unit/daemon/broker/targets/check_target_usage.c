@@ -139,5 +139,5 @@ TEST(percent)
 	};
 
 	for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++)
-		ck_assert_uint_eq(target_usage_percent(&v[i].from, &v[i].to), v[i].millionths);
+		ck_assert_uint_eq(target_usage_micropercent(&v[i].from, &v[i].to), v[i].millionths);
 }

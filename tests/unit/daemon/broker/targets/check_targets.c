@@ -92,13 +92,13 @@ TEST(it_does_not_outlast_a_sleep)
 {
 	struct target *t = open_one();
 
-	ck_assert(target_clocks_hold(&b.parts.targets, t));
+	ck_assert(target_clocks_agree(&b.parts.targets, t));
 	pass(HOUR_NS);
-	ck_assert(target_clocks_hold(&b.parts.targets, t));
+	ck_assert(target_clocks_agree(&b.parts.targets, t));
 	/* As if the sleep had not changed the clock. */
 	slept_ns += 2 * NS_PER_SEC;
-	ck_assert(!target_clocks_hold(&b.parts.targets, t));
-	ck_assert(target_clocks_hold(&b.parts.targets, open_one()));
+	ck_assert(!target_clocks_agree(&b.parts.targets, t));
+	ck_assert(target_clocks_agree(&b.parts.targets, open_one()));
 }
 
 /*
@@ -112,10 +112,10 @@ TEST(a_busy_machine_is_neither)
 	passes_ns = 10 * NS_PER_SEC;
 	t = open_one();
 	passes_ns = 0;
-	ck_assert(target_clocks_hold(&b.parts.targets, t));
+	ck_assert(target_clocks_agree(&b.parts.targets, t));
 	t = open_one();
 	passes_ns = 60 * NS_PER_SEC;
-	ck_assert(target_clocks_hold(&b.parts.targets, t));
+	ck_assert(target_clocks_agree(&b.parts.targets, t));
 }
 
 TEST(it_does_not_outlast_a_clock_that_was_set)
@@ -128,12 +128,12 @@ TEST(it_does_not_outlast_a_clock_that_was_set)
 
 		pass(59 * NS_PER_SEC);
 		wall_ns += (uint64_t)by_s[i] * NS_PER_SEC;
-		ck_assert(target_clocks_hold(&b.parts.targets, t));
+		ck_assert(target_clocks_agree(&b.parts.targets, t));
 		pass(NS_PER_SEC);
-		ck_assert_int_eq(target_clocks_hold(&b.parts.targets, t), holds);
+		ck_assert_int_eq(target_clocks_agree(&b.parts.targets, t), holds);
 		t = open_one();
 		pass(HOUR_NS);
-		ck_assert(target_clocks_hold(&b.parts.targets, t));
+		ck_assert(target_clocks_agree(&b.parts.targets, t));
 	}
 }
 
@@ -143,14 +143,14 @@ TEST(files_that_hang_are_tried_again)
 	struct target *t = open_one();
 	uint64_t now = mono_ns;
 
-	ck_assert(!target_files_rest(t, now));
+	ck_assert(!target_files_suspended(t, now));
 	for (size_t i = 0; i < array_size(minutes); i++) {
 		const uint64_t pause = minutes[i] * 60 * NS_PER_SEC;
 
-		ck_assert_uint_eq(target_files_hang(t, now), pause);
-		ck_assert(target_files_rest(t, now + pause - 1));
+		ck_assert_uint_eq(target_suspend_files(t, now), pause);
+		ck_assert(target_files_suspended(t, now + pause - 1));
 		now += pause;
-		ck_assert(!target_files_rest(t, now));
+		ck_assert(!target_files_suspended(t, now));
 	}
-	ck_assert(!target_files_rest(open_one(), mono_ns));
+	ck_assert(!target_files_suspended(open_one(), mono_ns));
 }

@@ -11,8 +11,8 @@
  *
  * A broker that is killed leaves the directory and the temporary file behind.
  */
-#ifndef DAEMON_BROKER_PICTURE_H
-#define DAEMON_BROKER_PICTURE_H
+#ifndef DAEMON_BROKER_OUTPUT_CONVERSION_H
+#define DAEMON_BROKER_OUTPUT_CONVERSION_H
 
 #include <limits.h>
 #include <stdbool.h>
@@ -23,7 +23,7 @@
 
 struct options;
 
-struct picture {
+struct output_conversion {
 	int exe_fd; /* the executable sentry-profctl; -1: no --output FILE */
 	int dir_fd; /* the directory of the file */
 	int fd;	    /* the file; -1: not open, or renamed to its name */
@@ -39,40 +39,42 @@ struct picture {
  * envelopes, *ret_output. Call it before the broker drops its privileges, so that the rights of
  * the caller apply. path stays in use. On an error prints one line and returns -errno.
  */
-must_check int picture_open(struct picture *p, const char *path, struct output *ret_output);
+must_check int output_conversion_open(struct output_conversion *c, const char *path,
+				      struct output *ret_output);
 
 /*
  * Starts the conversion. Call it when all envelopes are written into o. format is a format of
  * sentry-profctl convert. nice_steps: by how much the broker's priority was raised, which is
- * undone for the process. p->pid is not 0 until picture_reaped() has recorded the end. Returns 0
- * or -errno.
+ * undone for the process. c->pid stays set until output_conversion_reaped() has recorded the end.
+ * Returns 0 or -errno.
  */
-must_check int picture_start(struct picture *p, const struct output *o, uint32_t nice_steps,
-			     const char *format);
+must_check int output_conversion_start(struct output_conversion *c, const struct output *o,
+				       uint32_t nice_steps, const char *format);
 /* Kills the conversion, if it runs. */
-void picture_stop(const struct picture *p);
+void output_conversion_stop(const struct output_conversion *c);
 /*
- * Handles the end of the conversion: renames the file to path and clears the directory. error:
- * what picture_start() returned. hurried: a signal asked the broker to end meanwhile. On a
- * failure logs a line with the reason and the directory of the envelopes.
+ * Handles the end of the conversion: renames the file to path and clears the directory. On a
+ * failure logs a line with the reason and the directory of the envelopes. error: what
+ * output_conversion_start() returned. was_interrupted: a signal asked the broker to end meanwhile,
+ * so that a conversion that was killed is reported as ended by a signal.
  */
-void picture_finish(struct picture *p, const struct output *o, const char *path, int error,
-		    bool hurried);
+void output_conversion_finish(struct output_conversion *c, const struct output *o, const char *path,
+			      int error, bool was_interrupted);
 
 /* A child pid has ended with this status of wait(2). Returns true if it was the converter. */
-bool picture_reaped(struct picture *p, int32_t pid, int status);
+bool output_conversion_reaped(struct output_conversion *c, int32_t pid, int status);
 
 /*
  * Removes the temporary file, if it has not been renamed, and closes the descriptors. Safe after
- * a failed picture_open().
+ * a failed output_conversion_open().
  */
-void picture_close(struct picture *p);
+void output_conversion_close(struct output_conversion *c);
 
 /*
  * Prints on standard error, after a local run, the command that shows the file or the envelopes
  * in the directory of --output.
  */
-void picture_tell_next(const struct picture *p, const struct output *o,
-		       const struct options *options);
+void output_conversion_print_viewer(const struct output_conversion *c, const struct output *o,
+				    const struct options *options);
 
 #endif

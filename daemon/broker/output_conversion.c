@@ -1,4 +1,4 @@
-#include "daemon/broker/picture.h"
+#include "daemon/broker/output_conversion.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -23,15 +23,15 @@
 /* How many characters of an id make a file's name unique. */
 #define UNIQUE_CHARACTERS 12
 
-static int open_converter(struct picture *p)
+static int open_converter(struct output_conversion *c)
 {
 	char path[PATH_MAX];
 	int r = spawn_find(CONVERTER, path);
 
 	/* By a descriptor: the process without privileges may have no access to the path. */
 	if (r == 0)
-		p->exe_fd = open(path, O_PATH | O_CLOEXEC);
-	if (r == 0 && p->exe_fd < 0)
+		c->exe_fd = open(path, O_PATH | O_CLOEXEC);
+	if (r == 0 && c->exe_fd < 0)
 		r = -errno;
 	if (r < 0)
 		log_error("%s cannot be executed, which --output FILE needs: "
@@ -40,38 +40,38 @@ static int open_converter(struct picture *p)
 	return r;
 }
 
-static int open_file(struct picture *p, const char *path, const char *id)
+static int open_file(struct output_conversion *c, const char *path, const char *id)
 {
 	const char *slash = strrchr(path, '/');
 	char dir[PATH_MAX];
 	int n;
 
-	p->name = slash == NULL ? path : slash + 1;
-	n = snprintf(dir, sizeof(dir), "%.*s", (int)(p->name - path), path);
+	c->name = slash == NULL ? path : slash + 1;
+	n = snprintf(dir, sizeof(dir), "%.*s", (int)(c->name - path), path);
 	if (n < 0 || (size_t)n >= sizeof(dir))
 		return -ENAMETOOLONG;
-	n = snprintf(p->temporary, sizeof(p->temporary), ".%s.%.*s", p->name, UNIQUE_CHARACTERS,
+	n = snprintf(c->temporary, sizeof(c->temporary), ".%s.%.*s", c->name, UNIQUE_CHARACTERS,
 		     id);
-	if (n < 0 || (size_t)n >= sizeof(p->temporary))
+	if (n < 0 || (size_t)n >= sizeof(c->temporary))
 		return -ENAMETOOLONG;
-	p->dir_fd = open(dir[0] == '\0' ? "." : dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (p->dir_fd < 0)
+	c->dir_fd = open(dir[0] == '\0' ? "." : dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (c->dir_fd < 0)
 		return -errno;
-	p->fd = openat(p->dir_fd, p->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-	return p->fd < 0 ? -errno : 0;
+	c->fd = openat(c->dir_fd, c->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	return c->fd < 0 ? -errno : 0;
 }
 
-int picture_open(struct picture *p, const char *path, struct output *ret_output)
+int output_conversion_open(struct output_conversion *c, const char *path, struct output *ret_output)
 {
 	char envelopes[PATH_MAX], id[MSG_ID_SIZE];
 	int n, r;
 
-	*p = (struct picture){.exe_fd = -1, .dir_fd = -1, .fd = -1};
-	r = open_converter(p);
+	*c = (struct output_conversion){.exe_fd = -1, .dir_fd = -1, .fd = -1};
+	r = open_converter(c);
 	if (r < 0)
 		return r;
 	random_id(id);
-	r = open_file(p, path, id);
+	r = open_file(c, path, id);
 	n = snprintf(envelopes, sizeof(envelopes), "%s.%.*s", path, UNIQUE_CHARACTERS, id);
 	if (r == 0 && (n < 0 || (size_t)n >= sizeof(envelopes)))
 		r = -ENAMETOOLONG;
@@ -79,14 +79,15 @@ int picture_open(struct picture *p, const char *path, struct output *ret_output)
 		r = output_open_private(ret_output, envelopes);
 	if (r < 0) {
 		log_error("cannot write %s: %s", path, strerror(-r));
-		picture_close(p);
+		output_conversion_close(c);
 	}
 	return r;
 }
 
 /* Runs in the forked child until execve(2). */
-__attribute__((noreturn)) static void convert(const struct picture *p, const struct output *o,
-					      uint32_t nice_steps, const char *format)
+__attribute__((noreturn)) static void convert(const struct output_conversion *c,
+					      const struct output *o, uint32_t nice_steps,
+					      const char *format)
 {
 	static char name[] = CONVERTER, command[] = "convert", to[] = "--to", here[] = ".";
 	char value[32], *argv[] = {name, command, here, to, value, NULL};
@@ -97,46 +98,46 @@ __attribute__((noreturn)) static void convert(const struct picture *p, const str
 	spawn_leave_job();
 	(void)!nice((int)nice_steps);
 	if (null < 0 || fchdir(o->dir_fd) < 0 || dup2(null, STDIN_FILENO) < 0 ||
-	    dup2(p->fd, STDOUT_FILENO) < 0)
+	    dup2(c->fd, STDOUT_FILENO) < 0)
 		_exit(SPAWN_FAILED);
 	/* Dropping the bounding set needs CAP_SETPCAP. */
 	if (privileges_make_effective(~UINT64_C(0)) < 0 ||
 	    privileges_drop(PRIVILEGES_KEEP_ID, PRIVILEGES_KEEP_ID, 0, true) < 0 ||
 	    landlock_restrict_writing(-1) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
 		_exit(SPAWN_FAILED);
-	(void)fexecve(p->exe_fd, argv, envp);
+	(void)fexecve(c->exe_fd, argv, envp);
 	_exit(SPAWN_FAILED);
 }
 
-int picture_start(struct picture *p, const struct output *o, uint32_t nice_steps,
-		  const char *format)
+int output_conversion_start(struct output_conversion *c, const struct output *o,
+			    uint32_t nice_steps, const char *format)
 {
 	const pid_t pid = fork();
 
 	if (pid == 0)
-		convert(p, o, nice_steps, format);
+		convert(c, o, nice_steps, format);
 	if (pid < 0)
 		return -errno;
-	p->pid = pid;
+	c->pid = pid;
 	return 0;
 }
 
-bool picture_reaped(struct picture *p, int32_t pid, int status)
+bool output_conversion_reaped(struct output_conversion *c, int32_t pid, int status)
 {
-	if (p->pid == 0 || p->pid != pid)
+	if (c->pid == 0 || c->pid != pid)
 		return false;
-	p->pid = 0;
-	p->status = status;
+	c->pid = 0;
+	c->status = status;
 	return true;
 }
 
 /* Describes a failed end of the converter. Returns NULL if it has succeeded. */
-static const char *outcome(int status, bool hurried, char ret[64])
+static const char *outcome(int status, bool was_interrupted, char ret[64])
 {
 
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
 		return NULL;
-	if (WIFSIGNALED(status) && hurried)
+	if (WIFSIGNALED(status) && was_interrupted)
 		return "a signal ended the conversion";
 	if (WIFSIGNALED(status))
 		(void)snprintf(ret, 64, CONVERTER " was ended by signal %d", WTERMSIG(status));
@@ -147,21 +148,21 @@ static const char *outcome(int status, bool hurried, char ret[64])
 	return ret;
 }
 
-void picture_stop(const struct picture *p)
+void output_conversion_stop(const struct output_conversion *c)
 {
-	if (p->pid != 0)
-		(void)kill(p->pid, SIGKILL);
+	if (c->pid != 0)
+		(void)kill(c->pid, SIGKILL);
 }
 
-void picture_finish(struct picture *p, const struct output *o, const char *path, int error,
-		    bool hurried)
+void output_conversion_finish(struct output_conversion *c, const struct output *o, const char *path,
+			      int error, bool was_interrupted)
 {
 	char words[2][SHELL_WORD_SIZE(PATH_MAX)], text[64];
-	const char *why = error < 0 ? strerror(-error) : outcome(p->status, hurried, text);
+	const char *why = error < 0 ? strerror(-error) : outcome(c->status, was_interrupted, text);
 	int r;
 
 	if (why == NULL) {
-		r = output_rename_in(p->dir_fd, p->temporary, p->name);
+		r = output_rename_in(c->dir_fd, c->temporary, c->name);
 		why = r < 0 ? strerror(-r) : NULL;
 	}
 	if (why != NULL) {
@@ -171,9 +172,9 @@ void picture_finish(struct picture *p, const struct output *o, const char *path,
 			  shell_word(path, words[1], sizeof(words[1])));
 		return;
 	}
-	close_fd(&p->fd);
+	close_fd(&c->fd);
 	output_clear(o);
-	p->is_made = true;
+	c->is_made = true;
 }
 
 /*
@@ -190,27 +191,27 @@ static void name_converter(const char *argv0, char ret[PATH_MAX])
 		(void)snprintf(ret, PATH_MAX, CONVERTER);
 }
 
-void picture_tell_next(const struct picture *p, const struct output *o,
-		       const struct options *options)
+void output_conversion_print_viewer(const struct output_conversion *c, const struct output *o,
+				    const struct options *options)
 {
 	char words[2][SHELL_WORD_SIZE(PATH_MAX)];
 	char path[PATH_MAX];
 
 	(void)fflush(stdout);
 	name_converter(options->program, path);
-	if (p->is_made)
-		output_format_print_viewer(options->picture, path, options->output);
-	else if (options->picture == NULL)
+	if (c->is_made)
+		output_format_print_viewer(options->output_format, path, options->output);
+	else if (options->output_format == NULL)
 		(void)fprintf(stderr, "to see it: %s convert %s -o profile.html\n",
 			      shell_word(path, words[0], sizeof(words[0])),
 			      shell_word(o->path, words[1], sizeof(words[1])));
 }
 
-void picture_close(struct picture *p)
+void output_conversion_close(struct output_conversion *c)
 {
-	if (p->fd >= 0)
-		output_unlink_in(p->dir_fd, p->temporary);
-	close_fd(&p->fd);
-	close_fd(&p->dir_fd);
-	close_fd(&p->exe_fd);
+	if (c->fd >= 0)
+		output_unlink_in(c->dir_fd, c->temporary);
+	close_fd(&c->fd);
+	close_fd(&c->dir_fd);
+	close_fd(&c->exe_fd);
 }
