@@ -30,6 +30,7 @@ struct work {
 	uint64_t sum_ns;
 };
 
+/* The time between these two calls is added to sum_ns. work_end() alone does nothing. */
 void work_begin(struct work *w, uint64_t now_ns);
 void work_end(struct work *w, uint64_t now_ns);
 /* Reads the clock, and adds the present work up to now to sum_ns. */
@@ -58,8 +59,8 @@ struct program_identity {
 #define MAPS_SELDOM_NS (20 * NS_PER_SEC)
 
 struct program {
-	const struct msg_session_open *open;
-	struct work *work;
+	const struct msg_session_open *open; /* owned by the caller */
+	struct work *work;		     /* owned by the caller */
 	struct unwind_space *space;
 	struct program_identity identity;
 	char release[MSG_TEXT_MAX];	/* "": not determined yet */
@@ -85,6 +86,7 @@ struct program {
  */
 must_check int program_open(struct program *p, const struct msg_session_open *open,
 			    struct work *work, struct unwind_cache *cache);
+/* Frees everything that p owns. Safe on a zero-initialised struct. */
 void program_fini(struct program *p);
 
 /*
@@ -95,7 +97,10 @@ void program_fini(struct program *p);
  */
 void program_ended(struct program *p, uint64_t time_ns);
 
-/* Returns true if the process runs another executable now. */
+/*
+ * Requests the identity of the program again. Returns true if the process runs another executable
+ * now; false also if the broker cannot tell.
+ */
 bool program_is_other(struct program *p);
 
 /*
@@ -124,9 +129,10 @@ must_check int program_would_remap(const struct program *p, const struct buf *ma
 must_check int program_set_maps(struct program *p, const struct buf *maps);
 
 /*
- * Return the release and the environment of the program's chunks; determined once.
- * The first of these that is set counts: the value that the user gave for the
- * target, the target's environment variables, the daemon's own, a default.
+ * Return the release and the environment of the program's chunks, valid until program_open()
+ * or program_fini(). They are determined at the first call. The first of these that is set
+ * counts: the value that the user gave for the target, the target's environment variables,
+ * the daemon's own, a default.
  */
 const char *program_release(struct program *p);
 const char *program_environment(struct program *p);

@@ -1,9 +1,9 @@
 /*
- * The walk: a header, the registers, the code and the call frame information of
- * the image that it goes through, and the stack. The same stack a second time,
- * and then with a word changed, has the frames that a thread has of which
- * nothing is known. (Not where the first walk has come near the limit of what
- * it may cost: what it has read of code by then is free for the others.)
+ * The walk. The input is a header, the registers, the code and the call frame information of an
+ * image, and the stack. The target walks the stack twice under one tid, so that the second walk
+ * uses the memo of the first, and again with a changed word. Each walk must find the frames that a
+ * walk without a memo finds. Walks with a high cost of guesses are not compared: a later walk finds
+ * answers about the code that an earlier one has kept, and gets further.
  */
 #include "tests/fuzz/fuzz.h"
 
@@ -23,8 +23,8 @@
 #define FRAMES	 64
 
 /*
- * The limit of cost for a walk to which nothing was refused: what is asked about this little code
- * costs far less.
+ * Walks that cost more are not compared. A walk that costs less did not reach GUESS_COST_MAX in any
+ * guess: guesses about so little code cost far less than half of it.
  */
 #define GUESS_COST_LIMIT (GUESS_COST_MAX / 2)
 
