@@ -62,7 +62,7 @@ struct capture_beat {
 	uint64_t touching;
 };
 
-/* Adds a pause to the histogram. */
+/* Adds the pause of one stop to the histogram and to pause_max_ns. */
 void counters_pause(struct capture_counters *c, uint64_t ns);
 
 /*

@@ -91,11 +91,11 @@ struct thread_look {
 	uint64_t own_since_ns;
 };
 
-/* stop.h: the stop that gave the last sample. `known` is cleared where that sample is not valid. */
+/* stop.h: the stop that gave the last sample. */
 struct thread_stop {
 	/* While the mark is unchanged, the thread has not run, and the sample is valid. */
 	struct activity_mark mark;
-	bool known;
+	bool known; /* the mark was read, and the sample is valid. Cleared by record.h, capture.h */
 	uint64_t ns;	 /* when the last stop was taken, with or without a sample */
 	bool in_call;	 /* in a system call at that stop */
 	bool only_waits; /* in a call that only waits (restart/syscalls.h) */
@@ -139,9 +139,10 @@ struct thread {
 	bool asleep;
 	struct thread_sleep sleep;
 
-	enum thread_life life; /* tick.h */
+	enum thread_life life; /* tick.h, look.h and tracees.h */
+	/* Written by look.h, stop.h, tracees.h and call_timeouts.h. */
 	enum thread_due due;
-	enum thread_group_stop group_stop;
+	enum thread_group_stop group_stop; /* stop.h, look.h and tracees.h */
 	bool ended_resumed; /* the last stop ended a resumed call; the thread has not run since */
 	bool may_dump;	    /* the thread may be writing a core: it is new, or got such a signal */
 	bool options_due;   /* its ptrace options must be set at its next stop */
