@@ -30,7 +30,7 @@
 #define CONFIG_SPOTLIGHT_DEFAULT "http://localhost:8969/stream"
 #define CONFIG_SPOTLIGHT_ON	 "yes"
 
-/* inih keeps 49 bytes of a section's heading: target "NAME". */
+/* The size of NAME in [target "NAME"], with the NUL: inih keeps 49 bytes of target "NAME". */
 #define CONFIG_NAME_MAX 41
 /*
  * The size of a text or a path, with the NUL. In a file, inih limits the whole line, "key = value",
@@ -49,7 +49,9 @@
 /* The largest CPU budget, in percent of one processor: a hundred processors. */
 #define CONFIG_CPU_BUDGET_MAX 10000
 
+/* When a process is profiled: from a start to a stop, or while root spans are open. */
 enum lifecycle { LIFECYCLE_MANUAL, LIFECYCLE_TRACE };
+/* The ticks at which a thread has a sample: all, or those at which the thread runs. */
 enum profile_mode { MODE_WALL, MODE_CPU };
 /*
  * The address of a frame in a chunk: the return address or pc of the sample, or the start of the
