@@ -103,7 +103,7 @@ void turn_run_once(struct broker *b, int timeout_ms)
 	target_usage_check(&b->parts.targets);
 	progress_check(&b->progress, &b->parts.targets);
 	service_check(&b->notify, &b->parts);
-	log_check();
+	log_report_suppressed();
 	sweep(b);
 	if (b->parts.state.pause_requested && !b->parts.state.is_paused)
 		pause_broker(b);

@@ -83,7 +83,7 @@ static void log_suppressed(uint64_t now_ns)
 	}
 }
 
-void log_check(void)
+void log_report_suppressed(void)
 {
 	log_suppressed(clock_mono_ns());
 }

@@ -45,6 +45,6 @@ void log_list_entry(bool is_warning, const char *format, ...) printf_like(2, 3);
  * may log nothing for a long time calls it in every turn. log_error() and so on do the same before
  * they log, and exit(3) reports the remaining suppressed lines.
  */
-void log_check(void);
+void log_report_suppressed(void);
 
 #endif
