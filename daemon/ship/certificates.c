@@ -78,7 +78,7 @@ void certificates_fini(struct certificates *c)
 	buf_wipe(&c->key);
 }
 
-void certificates_use(const struct certificates *c, struct transport_options *ret)
+void certificates_set_options(const struct certificates *c, struct transport_options *ret)
 {
 	const struct buf *key = c->key.len > 0 ? &c->key : &c->client;
 

@@ -34,6 +34,6 @@ const char *certificates_problem(const struct certificates *c);
 void certificates_fini(struct certificates *c);
 
 /* Sets the certificates in the options. They point into c. */
-void certificates_use(const struct certificates *c, struct transport_options *ret);
+void certificates_set_options(const struct certificates *c, struct transport_options *ret);
 
 #endif

@@ -43,7 +43,7 @@ static int64_t wall_s(void)
 	return (int64_t)(clock_wall_ns() / NS_PER_SEC);
 }
 
-void destination_request_starts(struct destination *d)
+void destination_note_request(struct destination *d)
 {
 	d->request_start_s = wall_s();
 }

@@ -61,7 +61,7 @@ void destination_init(struct destination *d);
 void destination_set_dsn(struct destination *d, const struct dsn *dsn, uint64_t limited_until_ns);
 
 /* Records the time at which a request begins. */
-void destination_request_starts(struct destination *d);
+void destination_note_request(struct destination *d);
 
 /*
  * Evaluates the answer to a request, or its absence: updates rate limits, backoff, clock

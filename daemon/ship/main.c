@@ -271,7 +271,7 @@ static void renew_certificates(void)
 
 	if (!has_renewed || transport_busy(transport))
 		return;
-	certificates_use(&renewed, &options);
+	certificates_set_options(&renewed, &options);
 	if (transport_set_certificates(transport, &options) < 0)
 		die("cannot apply the new certificates", ENOMEM);
 	certificates_fini(&renewed);
@@ -347,7 +347,7 @@ static void open_transport(const int fds[INIT_FILE_N])
 	int r;
 
 	r = certificates_read(&certificates, fds);
-	certificates_use(&certificates, &options);
+	certificates_set_options(&certificates, &options);
 	if (r == 0)
 		r = transport_new(&transport, &options);
 	if (r < 0)

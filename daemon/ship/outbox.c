@@ -115,7 +115,7 @@ static int post_body(struct outbox *o)
 {
 	int r = transport_set_target(o->transport, &o->destination.dsn, o->destination.compression);
 
-	destination_request_starts(&o->destination);
+	destination_note_request(&o->destination);
 	if (r == 0)
 		r = transport_post(o->transport, o->body.data, o->body.len);
 	if (r < 0)
@@ -184,7 +184,7 @@ static void send_spooled(struct outbox *o, enum envelope_kind kind)
 	if (!spooler_get(&o->spooler, kind, o->destination.compression, report, &o->body))
 		reports_failed(&o->destination.reports);
 	else if (post_body(o) < 0)
-		spooler_sent(&o->spooler, OUTCOME_NO_ANSWER);
+		spooler_handle_outcome(&o->spooler, OUTCOME_NO_ANSWER);
 }
 
 static void send_extra(struct outbox *o, enum outbox_extra extra, const struct reports_item *report)
@@ -309,7 +309,7 @@ static void handle_answer(struct outbox *o, const struct transport_answer *a)
 	else if (item != NULL)
 		end_item(o, item, outcome);
 	else if (extra == EXTRA_NONE)
-		spooler_sent(&o->spooler, outcome);
+		spooler_handle_outcome(&o->spooler, outcome);
 }
 
 /* The deadline has come: moves all items to the spool, and ends those that are left. */

@@ -241,7 +241,7 @@ static uint64_t after_pause_ns(const struct spooler *s)
 	return clock_boot_ns() + retry_pause_ns(n, span_ms * NS_PER_MS, random_number());
 }
 
-void spooler_sent(struct spooler *s, enum outcome outcome)
+void spooler_handle_outcome(struct spooler *s, enum outcome outcome)
 {
 	const struct spool_entry *e = spool_find(s->spool, s->sending_id);
 

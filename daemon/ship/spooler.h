@@ -83,12 +83,12 @@ uint64_t spooler_due_ns(const struct spooler *s, enum envelope_kind kind);
 /*
  * Appends the oldest envelope of this kind to *ret, compressed and with the current sent_at, and
  * with the report unless that is NULL. Returns false if there is none or memory is short. After
- * true pass the outcome of the request to spooler_sent().
+ * true pass the outcome of the request to spooler_handle_outcome().
  */
 bool spooler_get(struct spooler *s, enum envelope_kind kind, enum compression compression,
 		 const struct reports_item *report, struct buf *ret);
 /* Removes the envelope of the last spooler_get(), unless the server did not answer. */
-void spooler_sent(struct spooler *s, enum outcome outcome);
+void spooler_handle_outcome(struct spooler *s, enum outcome outcome);
 
 /* Call this when the server answers: shortens the wait for the next envelope to one pause. */
 void spooler_server_answers(struct spooler *s);

@@ -89,7 +89,7 @@ static void answer_dated(int after_s)
 {
 	const struct transport_answer a = {.status = 200, .date_s = wall_s() + after_s};
 
-	destination_request_starts(&to);
+	destination_note_request(&to);
 	(void)destination_handle_answer(&to, &a);
 }
 

@@ -79,7 +79,7 @@ static uint64_t pause_after(enum outcome outcome)
 
 	buf_init(&b, 4096);
 	ck_assert(spooler_get(&spooler, ENVELOPE_CHUNK, COMPRESSION_GZIP, NULL, &b));
-	spooler_sent(&spooler, outcome);
+	spooler_handle_outcome(&spooler, outcome);
 	buf_fini(&b);
 	ck_assert_uint_lt(spooler_due_ns(&spooler, ENVELOPE_CHUNK), UINT64_MAX);
 	return spooler_due_ns(&spooler, ENVELOPE_CHUNK) - before_ns;
