@@ -206,7 +206,7 @@ static int limit_privileges(struct broker *b)
 	r = privileges_permitted(&have);
 	/* If reading files needs CAP_DAC_OVERRIDE, only capture gets it. */
 	if (r == 0)
-		r = privileges_limit(keep, hand_on | privileges_to_read(have));
+		r = privileges_limit(keep, hand_on | privileges_for_reading(have));
 	if (r < 0) {
 		log_error("cannot give up privileges: %s", strerror(-r));
 		return r;

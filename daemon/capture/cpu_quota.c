@@ -79,7 +79,7 @@ unsigned int cpu_quota_least(const char *groups, size_t n, const char *mount)
 	char path[PATH_MAX], root[PATH_MAX];
 
 	for (size_t i = 0; i < array_size(hierarchies); i++) {
-		if (!facts_hierarchy(groups, n, hierarchies[i], path, sizeof(path)))
+		if (!facts_cgroup_in_hierarchy(groups, n, hierarchies[i], path, sizeof(path)))
 			continue;
 		(void)snprintf(root, sizeof(root), "%s/%s", mount, hierarchies[i]);
 		least = lesser(least, least_of(root, path, *hierarchies[i] == '\0'));

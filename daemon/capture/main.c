@@ -276,7 +276,7 @@ static void set_up(const struct msg_init *init, int heartbeat_fd)
 
 	r = privileges_permitted(&have);
 	if (r == 0) {
-		keep |= privileges_to_read(have);
+		keep |= privileges_for_reading(have);
 		r = privileges_drop(init->uid, init->gid, keep, false);
 	}
 	if (r < 0)

@@ -197,7 +197,7 @@ int privileges_make_effective(capability_set effective)
 	return caps_set(&caps);
 }
 
-capability_set privileges_to_read(capability_set have)
+capability_set privileges_for_reading(capability_set have)
 {
 	if (have & CAPABILITY(CAP_DAC_READ_SEARCH))
 		return CAPABILITY(CAP_DAC_READ_SEARCH);

@@ -56,7 +56,7 @@ must_check int privileges_make_effective(capability_set effective);
  * that is missing, CAP_DAC_OVERRIDE, which includes it and which containers have by default.
  * Returns an empty set if have has neither.
  */
-capability_set privileges_to_read(capability_set have);
+capability_set privileges_for_reading(capability_set have);
 
 /* Raises the soft limit of open descriptors to the hard limit. An error is ignored. */
 void privileges_raise_descriptor_limit(void);

@@ -97,7 +97,7 @@ static bool reads_as_root(enum account account)
 	capability_set have;
 
 	return account == ACCOUNT_CAPTURE && privileges_permitted(&have) == 0 &&
-	       privileges_to_read(have) == 0;
+	       privileges_for_reading(have) == 0;
 }
 
 void account_ids(enum account account, uint32_t *ret_uid, uint32_t *ret_gid)

@@ -46,7 +46,8 @@ static bool path_of_line(const char *line, size_t n, const char *controllers, co
 	return true;
 }
 
-bool facts_hierarchy(const char *text, size_t n, const char *controllers, char *ret, size_t size)
+bool facts_cgroup_in_hierarchy(const char *text, size_t n, const char *controllers, char *ret,
+			       size_t size)
 {
 	while (n > 0) {
 		const char *end = memchr(text, '\n', n), *path;
@@ -73,9 +74,9 @@ bool facts_cgroup(const char *text, size_t n, char *ret, size_t size)
 	 * If both are mounted, systemd keeps units in version 1, and the path in the unified
 	 * hierarchy is often only "/".
 	 */
-	if (facts_hierarchy(text, n, "name=systemd", ret, size))
+	if (facts_cgroup_in_hierarchy(text, n, "name=systemd", ret, size))
 		return true;
-	return facts_hierarchy(text, n, "", ret, size);
+	return facts_cgroup_in_hierarchy(text, n, "", ret, size);
 }
 
 int32_t facts_pid_file(const char *text, size_t n)

@@ -44,7 +44,8 @@ void facts_container(const char *cgroup, char ret[FACTS_CONTAINER_SIZE]);
  */
 bool facts_cgroup(const char *text, size_t n, char *ret, size_t size);
 /* As facts_cgroup(), in the hierarchy of these controllers; "": the unified hierarchy. */
-bool facts_hierarchy(const char *text, size_t n, const char *controllers, char *ret, size_t size);
+bool facts_cgroup_in_hierarchy(const char *text, size_t n, const char *controllers, char *ret,
+			       size_t size);
 
 /* Returns the pid in a pid file's text: its first line, with blanks around it. 0: not a pid. */
 int32_t facts_pid_file(const char *text, size_t n);

@@ -50,7 +50,7 @@ static bool may_read_all(void)
 {
 	capability_set have;
 
-	return privileges_permitted(&have) == 0 && privileges_to_read(have) != 0;
+	return privileges_permitted(&have) == 0 && privileges_for_reading(have) != 0;
 }
 
 static void log_not_permitted(int32_t pid, uint32_t uid)

@@ -90,7 +90,7 @@ static void disconnect(struct state *s)
 {
 	if (owns_socket(s))
 		(void)close(s->fd - 1);
-	state_note_fd(-1);
+	state_close_on_fork(-1);
 	s->fd = 0;
 	s->last_sent = 0;
 	store(&s->n_sent, 0);
@@ -162,7 +162,7 @@ int connection_open(struct state *s)
 	s->fd = fd + 1;
 	s->dev = st.st_dev;
 	s->ino = st.st_ino;
-	state_note_fd(fd);
+	state_close_on_fork(fd);
 	return send_message(s, &hello, sizeof(hello)) ? 0 : -ECONNREFUSED;
 }
 

@@ -142,7 +142,7 @@ void state_do_work(struct state *s, void (*work)(struct state *s))
 	}
 }
 
-void state_note_fd(int fd)
+void state_close_on_fork(int fd)
 {
 	noted_fd = fd;
 }

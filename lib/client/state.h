@@ -120,6 +120,6 @@ static inline uint64_t *state_thread_slot(struct state *s, uint32_t tid)
  * Sets the descriptor that a child of fork(2) closes, since it would keep the parent's connection
  * open; -1: none.
  */
-void state_note_fd(int fd);
+void state_close_on_fork(int fd);
 
 #endif

@@ -158,10 +158,10 @@ TEST(to_read_prefers_the_weaker_capability)
 	const capability_set reads = CAPABILITY(CAP_DAC_READ_SEARCH);
 	const capability_set writes = CAPABILITY(CAP_DAC_OVERRIDE);
 
-	ck_assert_uint_eq(privileges_to_read(UINT64_MAX), reads);
-	ck_assert_uint_eq(privileges_to_read(reads), reads);
-	ck_assert_uint_eq(privileges_to_read(writes | KEEP), writes);
-	ck_assert_uint_eq(privileges_to_read(KEEP), 0);
+	ck_assert_uint_eq(privileges_for_reading(UINT64_MAX), reads);
+	ck_assert_uint_eq(privileges_for_reading(reads), reads);
+	ck_assert_uint_eq(privileges_for_reading(writes | KEEP), writes);
+	ck_assert_uint_eq(privileges_for_reading(KEEP), 0);
 }
 
 TEST(drop_sets_no_new_privs_also_without_root)
