@@ -41,7 +41,7 @@ enum seize_end {
 	SEIZE_LACK,	/* lack of descriptors or memory: pass.error */
 };
 
-static enum seize_end end_with(struct traced_process *t, enum seize_end end, int error)
+static enum seize_end fail_with(struct traced_process *t, enum seize_end end, int error)
 {
 	t->scan.pass.error = error;
 	return end;
@@ -60,7 +60,7 @@ static enum seize_end seize(struct traced_process *t, uint32_t tid)
 		case PROC_GONE:
 			return SEIZE_GONE;
 		case PROC_LACK:
-			return end_with(t, SEIZE_LACK, -errno);
+			return fail_with(t, SEIZE_LACK, -errno);
 		}
 		if (status_is_dead(&state))
 			return SEIZE_LEFT_OUT;
@@ -68,7 +68,7 @@ static enum seize_end seize(struct traced_process *t, uint32_t tid)
 		if (state.tracer == (uint32_t)gettid())
 			return SEIZE_DONE;
 		if (state.tracer != 0)
-			return end_with(t, SEIZE_REFUSED, -EBUSY);
+			return fail_with(t, SEIZE_REFUSED, -EBUSY);
 		if (tid == (uint32_t)t->pid && exec_leader_dies(t)) {
 			t->scan.pass.dying = true;
 			return SEIZE_LEFT_OUT;
@@ -76,14 +76,14 @@ static enum seize_end seize(struct traced_process *t, uint32_t tid)
 		if (error == -EINTR)
 			return SEIZE_HELD_UP;
 		if (error < 0)
-			return end_with(t, SEIZE_REFUSED, error);
+			return fail_with(t, SEIZE_REFUSED, error);
 		switch (status_is_worker(tid)) {
 		case PROC_NO:
 			break;
 		case PROC_YES:
 			return SEIZE_LEFT_OUT;
 		case PROC_UNKNOWN:
-			return end_with(t, SEIZE_LACK, -errno);
+			return fail_with(t, SEIZE_LACK, -errno);
 		}
 		error = seize_thread(tid, tracees_options(t, tid));
 		if (error == 0)
@@ -110,7 +110,7 @@ static enum seize_end attach(struct traced_process *t, uint32_t tid)
 	if (r == -ESRCH)
 		return SEIZE_GONE;
 	if (r < 0)
-		return end_with(t, SEIZE_LACK, r);
+		return fail_with(t, SEIZE_LACK, r);
 	tracees_find(t->capture, tid)->may_dump = true;
 	/* A thread of a forked child may have the ptrace options of its parent. */
 	tracees_find(t->capture, tid)->options_due = t->capture->options.born != NULL;
@@ -140,7 +140,7 @@ static int begin_pass(struct traced_process *t)
 }
 
 /* Handles one thread of the task directory. Returns false if the pass is held up. */
-static bool pass_by(struct traced_process *t, uint32_t tid)
+static bool handle_listed(struct traced_process *t, uint32_t tid)
 {
 	struct scan_pass *pass = &t->scan.pass;
 	enum seize_end end;
@@ -204,7 +204,7 @@ static enum pass_end make_pass(struct traced_process *t, uint64_t until_ns)
 		if (tid == 0 || tid > INT32_MAX)
 			continue;
 		t->scan.pass.has_leader |= tid == (unsigned long)t->pid;
-		if (!pass_by(t, (uint32_t)tid))
+		if (!handle_listed(t, (uint32_t)tid))
 			return PASS_HELD_UP;
 		if (t->capture->options.now_ns() >= until_ns)
 			return PASS_TIME_OVER;
@@ -219,7 +219,7 @@ static enum pass_end make_pass(struct traced_process *t, uint64_t until_ns)
 }
 
 /* The scan is repeated at a later tick, when the dead threads will have been reaped. */
-static void held_up(struct traced_process *t)
+static void repeat_later(struct traced_process *t)
 {
 	t->scan.held_up_ticks = t->scan.held_up_ticks == 0 ? 1 : 2 * t->scan.held_up_ticks;
 	t->scan.held_up_ticks = min_u64(t->scan.held_up_ticks, HELD_UP_TICKS_MAX);
@@ -227,7 +227,7 @@ static void held_up(struct traced_process *t)
 }
 
 /* The pass goes on after a pause. */
-static void put_off(struct traced_process *t)
+static void go_on_later(struct traced_process *t)
 {
 	t->scan.held_up_ticks = 1;
 	t->scan.tick = t->ticks.last + 1;
@@ -281,9 +281,9 @@ int attach_scan(struct traced_process *t)
 		end = PASS_HELD_UP;
 	t->scan.held_up_ticks = end == PASS_HELD_UP ? t->scan.held_up_ticks : 0;
 	if (end == PASS_HELD_UP)
-		held_up(t);
+		repeat_later(t);
 	else if (end == PASS_TIME_OVER && (t->threads.n > 0 || error == 0))
-		put_off(t);
+		go_on_later(t);
 	if (t->threads.n > 0 || t->scan.held_up_ticks > 0)
 		return t->threads.n > before ? (int)(t->threads.n - before) : 0;
 	attach_end_pass(t);

@@ -29,15 +29,15 @@ void stop_resume(uint32_t tid, enum tracee_status status, int signal, int how)
  * signal, because a traced thread is woken even by signals that it ignores. A group-stop interrupts
  * calls without a tracer, too, and so does what follows it until the thread has left the kernel.
  */
-static bool may_be_ours(const struct thread *th, enum tracee_status status)
+static bool may_be_by_capture(const struct thread *th, enum tracee_status status)
 {
 	return (status == TRACEE_TRAP || status == TRACEE_SIGNAL) &&
 	       th->group_stop == GROUP_STOP_NONE;
 }
 
 /* Makes an interrupted call return what it would have returned without capture. */
-static void mend(struct thread *th, const struct user_regs_struct *raw,
-		 const struct resume_stop *stop)
+static void repair_or_resume(struct thread *th, const struct user_regs_struct *raw,
+			     const struct resume_stop *stop)
 {
 	struct capture_counters *counters = th->target->counters;
 	long nr, result;
@@ -64,8 +64,8 @@ static bool stop_again(const struct thread *th)
 	return ptrace(PTRACE_INTERRUPT, th->tid, NULL, NULL) == 0;
 }
 
-static void mend_call(struct thread *th, struct user_regs_struct *raw, enum tracee_status status,
-		      int signal, uint64_t now_ns)
+static void handle_interrupted_call(struct thread *th, struct user_regs_struct *raw,
+				    enum tracee_status status, int signal, uint64_t now_ns)
 {
 	struct resume_stop stop = {
 		.pid = th->target->pid,
@@ -93,14 +93,15 @@ static void mend_call(struct thread *th, struct user_regs_struct *raw, enum trac
 	 * resumed.interrupted.
 	 */
 	cut_short = was_wait && (stop.interrupted || th->resumed.interrupted);
-	if (th->resumed.state == RESUME_NONE && (may_be_ours(th, status) || cut_short))
-		mend(th, raw, &stop);
+	if (th->resumed.state == RESUME_NONE && (may_be_by_capture(th, status) || cut_short))
+		repair_or_resume(th, raw, &stop);
 	th->ended_resumed = was_resumed && th->resumed.state == RESUME_NONE && stop.interrupted &&
 			    stop_again(th);
 }
 
 /* Keeps the registers for later samples of the same wait. */
-static void remember(struct thread *th, const uint64_t *regs, const struct user_regs_struct *raw)
+static void keep_registers(struct thread *th, const uint64_t *regs,
+			   const struct user_regs_struct *raw)
 {
 	long nr, result;
 
@@ -216,7 +217,7 @@ static int take_sample(struct thread *th, const struct user_regs_struct *raw,
 	th->stop.known = (th->stop.in_call || !th->look.own_processor) &&
 			 activity_mark(&th->activity, &th->stop.mark);
 	arch_to_dwarf(raw, regs);
-	remember(th, regs, raw);
+	keep_registers(th, regs, raw);
 	/* The reader has lost the thread's state since the interrupt. */
 	if (!record_knows(th))
 		return -ENOBUFS;
@@ -259,8 +260,8 @@ void stop_handle(struct thread *th, enum tracee_status status, int signal)
 	uint64_t since = options->now_ns();
 	const bool pending = th->due == DUE_SAMPLE;
 	const bool ours = status == TRACEE_TRAP && th->due != DUE_NOTHING;
-	bool broken =
-		may_be_ours(th, status) || th->resumed.state != RESUME_NONE || th->ended_resumed;
+	bool broken = may_be_by_capture(th, status) || th->resumed.state != RESUME_NONE ||
+		      th->ended_resumed;
 	struct record_sample *record = NULL;
 	struct user_regs_struct raw;
 	size_t size = 0;
@@ -274,7 +275,7 @@ void stop_handle(struct thread *th, enum tracee_status status, int signal)
 	if (pending || broken)
 		r = arch_get_regs(th->tid, &raw);
 	if (r == 0 && broken)
-		mend_call(th, &raw, status, signal, since);
+		handle_interrupted_call(th, &raw, status, signal, since);
 	call_timeouts_watch(th);
 	/* The arguments of the resumed call were read from the thread's memory. */
 	if (th->resumed.state != RESUME_NONE)

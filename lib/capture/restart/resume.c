@@ -20,7 +20,7 @@
 #define FRUITLESS_MAX 1000
 
 /* Sets *ret to the same call with the same arguments. */
-static void all_of_it(const struct partial *p, struct partial_call *ret)
+static void unchanged_call(const struct partial *p, struct partial_call *ret)
 {
 	ret->nr = p->nr;
 	for (unsigned int i = 0; i < ARCH_ARGUMENTS; i++)
@@ -33,7 +33,7 @@ static bool next_call(const struct resumed_call *r, struct partial_call *ret)
 {
 	if (!r->same_call)
 		return partial_next(&r->partial, ret);
-	all_of_it(&r->partial, ret);
+	unchanged_call(&r->partial, ret);
 	return true;
 }
 
@@ -65,7 +65,7 @@ static bool run_next(struct resumed_call *r)
 	return true;
 }
 
-static void take(struct resumed_call *r, const struct resume_stop *stop, bool same_call)
+static void begin(struct resumed_call *r, const struct resume_stop *stop, bool same_call)
 {
 	r->same_call = same_call;
 	r->undisturbed = false;
@@ -82,7 +82,7 @@ static void take(struct resumed_call *r, const struct resume_stop *stop, bool sa
  * Sets the timeout of a wait, and the call's result at its end. Returns false if the call has no
  * timeout.
  */
-static bool limit(struct resumed_call *r, const struct resume_stop *stop)
+static bool set_timeout(struct resumed_call *r, const struct resume_stop *stop)
 {
 	const struct timeout_call c = {stop->pid, stop->tid, stop->pagemap_fd, stop->regs};
 
@@ -96,13 +96,13 @@ static bool limit(struct resumed_call *r, const struct resume_stop *stop)
  * Does the same for a partial transfer. Returns false if the timeout is over, or if it is not known
  * whether there is one: such a call is not resumed, because it might go on for ever.
  */
-static bool limit_partial(struct resumed_call *r, const struct resume_stop *stop)
+static bool set_timeout_of_partial(struct resumed_call *r, const struct resume_stop *stop)
 {
 	const struct timeout_call c = {stop->pid, stop->tid, stop->pagemap_fd, stop->regs};
 	int has;
 
 	if (!partial_may_have_timed_out(&r->partial))
-		return !limit(r, stop) || stop->now_ns < r->until_ns;
+		return !set_timeout(r, stop) || stop->now_ns < r->until_ns;
 	has = timeout_of_socket(&c, &r->timeout);
 	if (has <= 0)
 		return has == 0;
@@ -121,7 +121,7 @@ static bool is_unnoticed(const struct resume_stop *stop)
  * (fs/pipe.c, net/core/stream.c, fs/read_write.c). A part with such a signal is final: the rest
  * would fail and cause the next signal, without end.
  */
-static bool is_of_the_call(int signal)
+static bool means_the_call_failed(int signal)
 {
 	return signal == SIGPIPE || signal == SIGXFSZ;
 }
@@ -149,28 +149,28 @@ bool resume_partial(struct resumed_call *r, const struct resume_stop *stop)
 {
 	struct partial *p = &r->partial;
 
-	take(r, stop, false);
-	if (is_of_the_call(stop->signal) || !partial_find(p) ||
+	begin(r, stop, false);
+	if (means_the_call_failed(stop->signal) || !partial_find(p) ||
 	    (!partial_is_alike(p) && status_is_filtered(stop->tid)) || !is_unnoticed(stop))
 		return false;
 	partial_files(stop->tid, stop->regs, p->nr, &r->files);
-	return !is_at_mark(r, stop->pid) && limit_partial(r, stop) && run_next(r);
+	return !is_at_mark(r, stop->pid) && set_timeout_of_partial(r, stop) && run_next(r);
 }
 
 /*
  * Ends the resumed call: the thread goes on after its instruction. ESRCH: the thread was killed
  * while it was stopped.
  */
-static void end(struct resumed_call *r)
+static void end_call(struct resumed_call *r)
 {
 	r->state = RESUME_NONE;
 	(void)!arch_set_regs(r->partial.tid, &r->partial.regs);
 }
 
-static void end_with(struct resumed_call *r, long result)
+static void end_with_result(struct resumed_call *r, long result)
 {
 	arch_regs_set_result(&r->partial.regs, (uint64_t)result);
-	end(r);
+	end_call(r);
 }
 
 bool resume_wait(struct resumed_call *r, const struct resume_stop *stop)
@@ -181,10 +181,10 @@ bool resume_wait(struct resumed_call *r, const struct resume_stop *stop)
 	if (!arch_interrupted_call(stop->regs, &nr, &result) ||
 	    (!undisturbed && !repair_is_due(stop->tid, stop->regs, stop->signal)))
 		return false;
-	take(r, stop, true);
+	begin(r, stop, true);
 	r->partial.nr = nr;
 	r->undisturbed = undisturbed;
-	return (undisturbed || limit(r, stop)) && is_unnoticed(stop) && run_next(r);
+	return (undisturbed || set_timeout(r, stop)) && is_unnoticed(stop) && run_next(r);
 }
 
 /*
@@ -197,7 +197,7 @@ static bool was_cut_short(const struct resumed_call *r, const struct resume_stop
 }
 
 /* Adds the result of a part that has ended. Returns true if a further part may follow. */
-static bool add(struct resumed_call *r, const struct resume_stop *stop, long result)
+static bool add_result(struct resumed_call *r, const struct resume_stop *stop, long result)
 {
 	struct partial *p = &r->partial;
 	bool over = stop->now_ns >= r->until_ns;
@@ -227,18 +227,19 @@ static bool is_on_its_files(const struct resumed_call *r)
 	return partial_has_files(&r->files, p->tid, &p->regs, p->nr);
 }
 
-static void came_back(struct resumed_call *r, const struct resume_stop *stop, long result)
+static void part_ended(struct resumed_call *r, const struct resume_stop *stop, long result)
 {
-	const bool again = add(r, stop, result);
+	const bool again = add_result(r, stop, result);
 
 	r->late = true;
 	if (!stop->goes_on || !again || !is_on_its_files(r) || is_at_mark(r, stop->pid) ||
 	    !run_next(r))
-		end(r);
+		end_call(r);
 }
 
 /* Returns true if a wait for several events returned some of them early because of capture. */
-static bool has_some(const struct resumed_call *r, const struct resume_stop *stop, long result)
+static bool returned_early(const struct resumed_call *r, const struct resume_stop *stop,
+			   long result)
 {
 	struct partial p = r->partial;
 
@@ -257,27 +258,27 @@ bool resume_corrects_result(const struct resumed_call *r)
  * come shows the cause. If capture's interrupt was the cause, no stop may come, and the thread must
  * not see the result.
  */
-static void came_out(struct resumed_call *r, const struct resume_stop *stop, long result)
+static void wait_ended(struct resumed_call *r, const struct resume_stop *stop, long result)
 {
 	if (resume_corrects_result(r) && result == -EALREADY)
 		result = r->timeout.result;
-	if (!syscall_was_waiting(result) && !has_some(r, stop, result)) {
-		end_with(r, result);
+	if (!syscall_was_waiting(result) && !returned_early(r, stop, result)) {
+		end_with_result(r, result);
 		return;
 	}
 	/* A seccomp filter, or the server of a file, returns this each time. */
 	if (r->undisturbed && result == -EINTR && !was_cut_short(r, stop)) {
-		end_with(r, result);
+		end_with_result(r, result);
 		return;
 	}
 	if (stop->now_ns >= r->until_ns) {
-		end_with(r, result == 0 ? 0 : r->timeout.result);
+		end_with_result(r, result == 0 ? 0 : r->timeout.result);
 		return;
 	}
 	arch_regs_set_result(&r->partial.regs, (uint64_t)result);
 	r->late = true;
 	if (!run_next(r))
-		end(r);
+		end_call(r);
 }
 
 /*
@@ -313,9 +314,9 @@ static void stopped_inside(struct resumed_call *r, const struct resume_stop *sto
 	if (!arch_interrupted_call(stop->regs, &nr, &result))
 		result = 0;
 	if (r->same_call)
-		came_out(r, stop, result);
+		wait_ended(r, stop, result);
 	else
-		came_back(r, stop, result);
+		part_ended(r, stop, result);
 }
 
 void resume_stopped(struct resumed_call *r, const struct resume_stop *stop,
@@ -332,6 +333,6 @@ void resume_stopped(struct resumed_call *r, const struct resume_stop *stop,
 	else if (stop->at_call)
 		stopped_inside(r, stop);
 	else if (!stop->goes_on)
-		end(r);
+		end_call(r);
 	*regs = r->partial.regs;
 }
