@@ -39,7 +39,7 @@ __attribute__((noreturn)) static void die(const char *what, int error)
 	exit(EXIT_FAILURE);
 }
 
-static void keep(const struct ipc_message *m)
+static void keep_message(const struct ipc_message *m)
 {
 	struct kept *k = malloc(sizeof(*k));
 
@@ -66,7 +66,7 @@ static int wait_for_answer(uint32_t request, int *ret_fd)
 		if (r < 0)
 			die("cannot receive from the parent process", -r);
 		if (msg_type_of(&m) != MSG_FILE_REPLY) {
-			keep(&m);
+			keep_message(&m);
 			continue;
 		}
 		file = msg_as(&m, MSG_FILE_REPLY);

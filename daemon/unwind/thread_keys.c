@@ -28,7 +28,7 @@ static struct thread_key *find(const struct thread_keys *k, const struct table *
 	return table_get(t, what, &at) ? &k->list[at] : NULL;
 }
 
-static int add(struct thread_keys *k, uint32_t tid, struct thread_key **ret)
+static int add_thread(struct thread_keys *k, uint32_t tid, struct thread_key **ret)
 {
 	int r = array_grow(k->list, k->n, k->cap);
 
@@ -79,7 +79,7 @@ int thread_keys_assign(struct thread_keys *k, uint32_t tid, uint64_t pointer,
 		return 0;
 	t = find(k, &k->by_tid, tid);
 	if (t == NULL)
-		r = add(k, tid, &t);
+		r = add_thread(k, tid, &t);
 	if (r < 0)
 		return r;
 	before = t->key;

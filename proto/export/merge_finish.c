@@ -232,7 +232,7 @@ static int label_all(struct merge *m)
 }
 
 /* Also compares "NAME (ID)", since the page shows every thread like that. */
-static bool fits(const struct merge_filter *filter, const struct merge_thread *t)
+static bool filter_matches(const struct merge_filter *filter, const struct merge_thread *t)
 {
 	char name_and_id[LABEL_SIZE];
 
@@ -247,7 +247,7 @@ static bool fits(const struct merge_filter *filter, const struct merge_thread *t
 static void match_thread(const struct merge *m, struct merge_thread *t)
 {
 	for (size_t i = 0; i < m->options.n_filters; i++)
-		if (fits(&m->options.filters[i], t))
+		if (filter_matches(&m->options.filters[i], t))
 			t->matches |= UINT32_C(1) << i;
 }
 

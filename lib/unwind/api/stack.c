@@ -67,8 +67,8 @@ int unwind_sample_read(const struct record_sample *record, size_t size, struct u
 }
 
 /* Sets w and f to the leaf of the sample. known: the registers to use. */
-static void start(const struct unwind_sample *sample, uint64_t known, bool all_saved,
-		  struct walk *w, struct walk_frame *f)
+static void start_at_leaf(const struct unwind_sample *sample, uint64_t known, bool all_saved,
+			  struct walk *w, struct walk_frame *f)
 {
 	*w = (struct walk){
 		.space = w->space,
@@ -104,8 +104,8 @@ static void add_frame(struct unwind_stack *out, const struct walk_frame *f)
 }
 
 /* Walks from the leaf f to the end of the stack. */
-static void run(struct walk *w, struct walk_frame *f, uint32_t tid, size_t max_frames,
-		struct unwind_stack *out)
+static void walk_to_end(struct walk *w, struct walk_frame *f, uint32_t tid, size_t max_frames,
+			struct unwind_stack *out)
 {
 	/* 20 KiB: too large for the stack. */
 	static struct memo_walk memo;
@@ -164,12 +164,12 @@ static void walk_from(const struct unwind_sample *sample, uint64_t known, struct
 {
 	struct walk_frame f;
 
-	start(sample, known, false, w, &f);
-	run(w, &f, sample->tid, max_frames, ret);
+	start_at_leaf(sample, known, false, w, &f);
+	walk_to_end(w, &f, sample->tid, max_frames, ret);
 	if (ret->end != UNWIND_END_UNKNOWN_REGISTER || w->guess_cost == GUESS_COST_MAX)
 		return;
-	start(sample, known, true, w, &f);
-	run(w, &f, sample->tid, max_frames, ret);
+	start_at_leaf(sample, known, true, w, &f);
+	walk_to_end(w, &f, sample->tid, max_frames, ret);
 }
 
 static bool is_good(enum unwind_end end)

@@ -80,7 +80,7 @@ static int translate(struct rows_builder *b, const Dwarf_Op *ops, size_t n, uint
 	return rows_add_ops(b, out, n, ret_ops);
 }
 
-static bool fits(Dwarf_Word number, int32_t *ret)
+static bool fits_simple_rule(Dwarf_Word number, int32_t *ret)
 {
 	int64_t value = (int64_t)number;
 
@@ -129,7 +129,8 @@ static int read_register(struct rows_builder *b, Dwarf_Frame *frame, int reg, st
 		return 0;
 	}
 	if (n >= 1 && n <= 2 && ops[0].atom == DW_OP_call_frame_cfa &&
-	    (n == 1 || (ops[1].atom == DW_OP_plus_uconst && fits(ops[1].number, &ret->value)))) {
+	    (n == 1 ||
+	     (ops[1].atom == DW_OP_plus_uconst && fits_simple_rule(ops[1].number, &ret->value)))) {
 		ret->kind = is_value ? REG_CFA : REG_SAVED;
 		return 0;
 	}
@@ -195,7 +196,8 @@ static int read_full(struct rows_builder *b, Dwarf_Frame *frame, bool is_signal,
 static bool read_simple(const Dwarf_Op *cfa, size_t n_cfa, const struct reg_rule *fp,
 			const struct reg_rule *ra, struct rule *ret)
 {
-	if (n_cfa != 1 || cfa->atom != DW_OP_bregx || !fits(cfa->number2, &ret->cfa_offset))
+	if (n_cfa != 1 || cfa->atom != DW_OP_bregx ||
+	    !fits_simple_rule(cfa->number2, &ret->cfa_offset))
 		return false;
 	if (cfa->number == CPU_SP)
 		ret->cfa = RULE_CFA_SP;

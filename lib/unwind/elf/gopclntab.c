@@ -38,7 +38,7 @@ static uint64_t word_at(const struct gopclntab *t, size_t at, size_t size)
 }
 
 /* Returns true if the table has size bytes at this offset. */
-static bool has(const struct gopclntab *t, uint64_t at, uint64_t size)
+static bool is_within(const struct gopclntab *t, uint64_t at, uint64_t size)
 {
 	return at <= t->size && size <= t->size - at;
 }
@@ -71,9 +71,9 @@ int gopclntab_parse(uint8_t *bytes, size_t size, uint64_t text, struct gopclntab
 	n = words[N_FUNCS];
 	t.quantum = bytes[6];
 	/* The tables of units and files, between these, are not used. */
-	if (!has(&t, words[TEXT + shift], 1) || !has(&t, words[TEXT + shift + 3], 1) ||
-	    !has(&t, words[TEXT + shift + 4], 1) || n > size / t.word / 2 ||
-	    !has(&t, words[TEXT + shift + 4], (2 * n + 1) * t.word))
+	if (!is_within(&t, words[TEXT + shift], 1) || !is_within(&t, words[TEXT + shift + 3], 1) ||
+	    !is_within(&t, words[TEXT + shift + 4], 1) || n > size / t.word / 2 ||
+	    !is_within(&t, words[TEXT + shift + 4], (2 * n + 1) * t.word))
 		return -ENODATA;
 	t.names = words[TEXT + shift];
 	t.pcs = words[TEXT + shift + 3];
@@ -149,13 +149,13 @@ bool gopclntab_function(const struct gopclntab *t, size_t number, struct gopclnt
 	uint64_t name, sp;
 	size_t func;
 
-	if (end <= start || !has(t, t->funcs, offset) ||
-	    !has(t, t->funcs + offset, t->word + FUNC_END))
+	if (end <= start || !is_within(t, t->funcs, offset) ||
+	    !is_within(t, t->funcs + offset, t->word + FUNC_END))
 		return false;
 	func = t->funcs + offset + t->word;
 	name = word_at(t, func + FUNC_NAME, 4);
 	sp = word_at(t, func + FUNC_SP, 4);
-	if (!has(t, t->names + name, 1) || !has(t, t->pcs + sp, 1))
+	if (!is_within(t, t->names + name, 1) || !is_within(t, t->pcs + sp, 1))
 		return false;
 	name += t->names;
 	*ret = (struct gopclntab_function){

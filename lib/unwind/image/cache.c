@@ -148,8 +148,8 @@ static void keep_open(struct unwind_cache *c, struct image *i, int fd)
 	c->open[c->n_open++] = (struct cache_open){i, fd};
 }
 
-static int add(struct unwind_cache *c, int fd, const struct image_identity *identity,
-	       struct image **ret)
+static int add_image(struct unwind_cache *c, int fd, const struct image_identity *identity,
+		     struct image **ret)
 {
 	struct image *image;
 	size_t index;
@@ -178,7 +178,7 @@ static struct image *find(const struct unwind_cache *c, const struct image_ident
 	return NULL;
 }
 
-static void use(struct unwind_cache *c, struct image *i)
+static void add_reference(struct unwind_cache *c, struct image *i)
 {
 	i->refs++;
 	i->last_use = c->clock;
@@ -190,7 +190,7 @@ struct image *cache_get_known(struct unwind_cache *c, const struct file_identity
 	struct image *found = find(c, &identity);
 
 	if (found)
-		use(c, found);
+		add_reference(c, found);
 	return found;
 }
 
@@ -200,7 +200,7 @@ struct image *cache_get_vdso(struct unwind_cache *c, uint64_t size)
 		struct image *image = c->images[i];
 
 		if (image->is_vdso && image->identity.file.size == size) {
-			use(c, image);
+			add_reference(c, image);
 			return image;
 		}
 	}
@@ -221,14 +221,14 @@ int cache_get(struct unwind_cache *c, const struct file_source *source, struct i
 	if (r == 0)
 		found = find(c, &identity);
 	if (r == 0 && !found)
-		r = add(c, fd, &identity, &found);
+		r = add_image(c, fd, &identity, &found);
 	if (r) {
 		close_fd(&fd);
 		return r;
 	}
 	keep_open(c, found, fd);
 	found->number = file_source_number(source);
-	use(c, found);
+	add_reference(c, found);
 	*ret = found;
 	return 0;
 }

@@ -33,7 +33,7 @@ static bool matches(const struct memo_frame *e, const struct walk_frame *f)
  * Returns room for one more frame. Above the limit this is the last slot again, and too_long makes
  * memo_end() discard the walk.
  */
-static struct memo_frame *push(struct memo_walk *mw)
+static struct memo_frame *new_frame(struct memo_walk *mw)
 {
 	if (mw->n < MEMO_FRAMES_MAX)
 		return &mw->frames[mw->n++];
@@ -64,7 +64,7 @@ static void record_frame(struct memo_walk *mw, const struct walk_step *step,
 	    (step->fp_read && (fp_at == 0 || fp_at != step->fp_at)))
 		mw->n = 0;
 	/* Written member by member: a struct copy would stall on store forwarding. */
-	e = push(mw);
+	e = new_frame(mw);
 	e->addr = f->addr;
 	e->sp = f->regs.r[SP];
 	e->fp = f->regs.r[FP];
@@ -101,7 +101,7 @@ static inline bool is_caller(struct walk *w, const struct memo_frame *e)
 	return true;
 }
 
-static void move(struct walk_frame *f, const struct memo_frame *e)
+static void move_to(struct walk_frame *f, const struct memo_frame *e)
 {
 	f->addr = e->addr;
 	f->is_leaf = false;
@@ -153,15 +153,15 @@ bool memo_follow(struct memo_walk *mw, struct walk *w, struct walk_frame *f, siz
 		return true;
 	}
 	if (i < from)
-		move(f, &m->frames[i]);
+		move_to(f, &m->frames[i]);
 	for (uint32_t k = from; k > i; k--)
-		*push(mw) = m->frames[k - 1];
+		*new_frame(mw) = m->frames[k - 1];
 	mw->next = i;
 	return false;
 }
 
 /* Stores the frames of the walk above the kept ones. Returns false if the memo cannot hold them. */
-static bool keep(struct memo_walk *mw, struct memo *m)
+static bool store_frames(struct memo_walk *mw, struct memo *m)
 {
 	size_t n = (size_t)mw->kept + mw->n;
 	struct memo_frame *frames;
@@ -191,7 +191,7 @@ void memo_end(struct memo_walk *mw, const struct walk *w, struct unwind_stack *o
 	out->id = out->shared_n == out->n ? out->shared_id : ++w->space->cache->stack_ids;
 	if (!m)
 		return;
-	if (out->end != UNWIND_END_ROOT || !w->step.is_simple || !keep(mw, m))
+	if (out->end != UNWIND_END_ROOT || !w->step.is_simple || !store_frames(mw, m))
 		m->n = 0;
 	m->id = out->id;
 }

@@ -76,7 +76,7 @@ static bool visit(struct paths *w, uint64_t at)
 }
 
 /* Continues with the last branch that was not followed. Returns false if there is none. */
-static bool go_back(struct paths *w, struct state *s)
+static bool take_pending(struct paths *w, struct state *s)
 {
 	if (w->n_pending == 0)
 		return false;
@@ -85,7 +85,7 @@ static bool go_back(struct paths *w, struct state *s)
 }
 
 /* Executes one instruction. Returns false if the path ends there. */
-static bool go_on(struct paths *w, const struct x86_64_insn *insn, struct state *s)
+static bool execute(struct paths *w, const struct x86_64_insn *insn, struct state *s)
 {
 	const uint64_t after = s->at + insn->size;
 	const uint64_t target = after + (uint64_t)(int64_t)insn->distance;
@@ -160,7 +160,7 @@ static bool find_ret(struct x86_64_code *c, uint64_t vaddr, bool with_calls,
 		struct x86_64_insn insn;
 
 		if (!visit(&w, s.at) || !read_insn(&w, s.at, &insn)) {
-			more = go_back(&w, &s);
+			more = take_pending(&w, &s);
 			continue;
 		}
 		if (insn.kind == X86_64_INSN_RET)
@@ -173,8 +173,8 @@ static bool find_ret(struct x86_64_code *c, uint64_t vaddr, bool with_calls,
 			};
 			return true;
 		}
-		if ((insn.kind == X86_64_INSN_CALL && !with_calls) || !go_on(&w, &insn, &s))
-			more = go_back(&w, &s);
+		if ((insn.kind == X86_64_INSN_CALL && !with_calls) || !execute(&w, &insn, &s))
+			more = take_pending(&w, &s);
 	}
 	return false;
 }
@@ -205,14 +205,14 @@ bool x86_64_path_from_start(struct x86_64_code *c, uint64_t from, uint64_t to,
 			return true;
 		}
 		if (!visit(&w, s.at) || !read_insn(&w, s.at, &insn)) {
-			more = go_back(&w, &s);
+			more = take_pending(&w, &s);
 			continue;
 		}
 		/* An rbp that the path itself saved and loaded is not the caller's. */
 		insn.loads_fp = insn.saves_fp;
 		insn.fp_at = -8;
-		if (!go_on(&w, &insn, &s))
-			more = go_back(&w, &s);
+		if (!execute(&w, &insn, &s))
+			more = take_pending(&w, &s);
 	}
 	return false;
 }
