@@ -28,7 +28,7 @@ struct image {
 	const char *path, *build_id, *debug_id;
 	bool demangle;
 	enum candidate candidate; /* the one in use, or the next to try */
-	bool is_nameless;	  /* a line has said that it has no names */
+	bool warned_no_names;	  /* a line has said that the image has no names */
 };
 
 /* An address in an image, with the frames that were found for it. */
@@ -39,8 +39,8 @@ struct location {
 };
 
 struct symbolizer {
-	struct file_reader unwind;
-	bool runs; /* unwind is started */
+	struct file_reader reader;
+	bool is_unwind_started;
 	struct debuginfod debuginfod;
 	struct text text;
 	struct image *images;
@@ -53,7 +53,7 @@ struct symbolizer {
 };
 
 /* A frame of the chunk as a leaf or as a caller: the two have different addresses. */
-struct use {
+struct frame_use {
 	bool is_used;
 	uint32_t location; /* NONE: not looked up */
 	uint32_t first, n; /* in work.frames; n 0: not made yet */
@@ -64,10 +64,10 @@ struct work {
 	struct symbolizer *s;
 	const struct import_chunk *c;
 	bool demangle;
-	uint32_t *by_address; /* images of c, sorted */
-	uint32_t *images;     /* by image of c: the image of s; NONE: not looked up */
-	bool *is_expanded;    /* by frame: the chunk has its inlined functions already */
-	struct use *uses;     /* two for each frame: as a caller, as a leaf */
+	uint32_t *by_address;	/* images of c, sorted */
+	uint32_t *images;	/* by image of c: the image of s; NONE: not looked up */
+	bool *is_expanded;	/* by frame: the chunk has its inlined functions already */
+	struct frame_use *uses; /* two for each frame: as a caller, as a leaf */
 	struct import_frame *frames;
 	size_t n_frames, cap_frames;
 };
@@ -76,7 +76,7 @@ void symbolizer_free(struct symbolizer *s)
 {
 	if (s == NULL)
 		return;
-	file_reader_end(&s->unwind);
+	file_reader_end(&s->reader);
 	debuginfod_end(&s->debuginfod);
 	text_fini(&s->text);
 	free(s->images);
@@ -91,15 +91,15 @@ static int start_unwind(struct symbolizer *s)
 {
 	int r;
 
-	if (s->runs)
+	if (s->is_unwind_started)
 		return 0;
-	r = file_reader_start(&s->unwind);
+	r = file_reader_start(&s->reader);
 	if (r < 0) {
-		file_reader_end(&s->unwind);
+		file_reader_end(&s->reader);
 		log_error("sentry-profd-unwind cannot be started: %s", strerror(-r));
 		return r;
 	}
-	s->runs = true;
+	s->is_unwind_started = true;
 	return 0;
 }
 
@@ -298,7 +298,7 @@ static void copy_name(char out[MSG_NAME_MAX], const char *text)
 	out[n] = '\0';
 }
 
-static const char *why(enum symbolize_verdict verdict)
+static const char *verdict_text(enum symbolize_verdict verdict)
 {
 	switch (verdict) {
 	case SYMBOLIZE_NOT_ELF:
@@ -318,11 +318,12 @@ static const char *why(enum symbolize_verdict verdict)
 }
 
 /*
- * Asks unwind for n locations of the file behind fd. *ret_why is NULL if the file is the
- * right one, else the reason why not. Returns 0, or an error that ends the conversion.
+ * Asks unwind for n locations of the file behind fd. *ret_reason is NULL if the file is the
+ * right one, else the reason, for a line after the path of the image. Returns 0, or an error that
+ * ends the conversion.
  */
-static int ask(struct search *search, int fd, const uint32_t *locations, size_t n,
-	       const char **ret_why)
+static int ask_file(struct search *search, int fd, const uint32_t *locations, size_t n,
+		    const char **ret_reason)
 {
 	/* 9 KB: too much for the stack. */
 	static struct msg_symbolize m;
@@ -345,20 +346,20 @@ static int ask(struct search *search, int fd, const uint32_t *locations, size_t 
 	for (size_t i = 0; i < n; i++)
 		m.offsets[i] = s->locations[locations[i]].offset;
 	buf_init(&answer, SYMBOLIZED_BYTES_MAX);
-	r = file_reader_symbolize(&s->unwind, &m, fd, find_debug, search, &verdict, &answer);
+	r = file_reader_symbolize(&s->reader, &m, fd, find_debug, search, &verdict, &answer);
 	if (r == 0 && msg_symbolized_has_answer(verdict))
 		r = take_answer(s, &answer, locations, n);
 	buf_fini(&answer);
 	if (r == -ENOMEM)
 		return r;
-	*ret_why = msg_symbolized_has_answer(verdict) ? NULL : why(verdict);
+	*ret_reason = msg_symbolized_has_answer(verdict) ? NULL : verdict_text(verdict);
 	if (r < 0) {
-		file_reader_end(&s->unwind);
-		s->runs = false;
-		*ret_why = "cannot be read: sentry-profd-unwind has died reading it";
-	} else if (verdict == SYMBOLIZE_NO_NAMES && !image->is_nameless) {
-		image->is_nameless = true;
-		log_list_entry(true, "%s %s", image->path, why(verdict));
+		file_reader_end(&s->reader);
+		s->is_unwind_started = false;
+		*ret_reason = "cannot be read: sentry-profd-unwind has died reading it";
+	} else if (verdict == SYMBOLIZE_NO_NAMES && !image->warned_no_names) {
+		image->warned_no_names = true;
+		log_list_entry(true, "%s %s", image->path, verdict_text(verdict));
 	}
 	return 0;
 }
@@ -379,7 +380,7 @@ static int ask_image(struct symbolizer *s, const uint32_t *locations, size_t n)
 		if (r < 0)
 			reason = r == -ENXIO ? "is not a regular file" : strerror(-r);
 		else
-			r = ask(&search, fd, locations, n, &reason);
+			r = ask_file(&search, fd, locations, n, &reason);
 		close_fd(&fd);
 		if (reason == NULL)
 			return r;
@@ -429,7 +430,7 @@ static int ask_locations(struct symbolizer *s, size_t first)
 	return r;
 }
 
-static struct use *use_of(const struct work *w, uint32_t frame, bool is_leaf)
+static struct frame_use *use_of(const struct work *w, uint32_t frame, bool is_leaf)
 {
 	return &w->uses[2 * (size_t)frame + is_leaf];
 }
@@ -543,7 +544,7 @@ static int add_new(struct work *w, const struct import_frame *frame)
 }
 
 /* Makes the new frames for one use of a frame, innermost first. */
-static int expand(struct work *w, const struct import_frame *frame, struct use *use)
+static int expand(struct work *w, const struct import_frame *frame, struct frame_use *use)
 {
 	const struct location *location =
 		use->location == NONE ? NULL : &w->s->locations[use->location];
@@ -601,7 +602,7 @@ static size_t write_stack(const struct work *w, size_t i, uint32_t *out)
 	size_t n = 0;
 
 	for (size_t k = first; k < end; k++) {
-		const struct use *use = use_of(w, c->stack_frames[k], k == first);
+		const struct frame_use *use = use_of(w, c->stack_frames[k], k == first);
 		uint32_t at = 0;
 
 		if (n + use->n + (end - k - 1) > IMPORT_STACK_FRAMES_MAX)
@@ -632,7 +633,7 @@ static int make_stacks(const struct work *w, struct import_chunk *ret)
 	return 0;
 }
 
-static int begin(struct work *w)
+static int work_init(struct work *w)
 {
 	const struct import_chunk *c = w->c;
 
@@ -659,7 +660,7 @@ int symbolizer_chunk(struct symbolizer *s, const struct import_chunk *c, struct 
 		.demangle = c->platform == NULL || strcmp(c->platform, "rust") != 0,
 	};
 	const size_t known = s->n_locations;
-	int r = begin(&w);
+	int r = work_init(&w);
 
 	*ret = *c;
 	ret->stack_starts = NULL;
