@@ -105,7 +105,7 @@ static int hand_over(struct send *s, const struct msg_envelope *envelope, int pa
 }
 
 /* Tells ship to stop retrying: it reports the result of each envelope at once then. */
-static int give_up(const struct send *s)
+static int stop_retries(const struct send *s)
 {
 	return msg_send_number(s->ship.fd, MSG_SHIP_FINISH, 0);
 }
@@ -140,10 +140,10 @@ static int take_message(struct send *s, uint32_t *ret)
 }
 
 /* Waits for the result of the envelope that ship has. */
-static int wait_for(struct send *s, uint32_t *ret)
+static int wait_for_result(struct send *s, uint32_t *ret)
 {
 	const uint64_t until_ns = clock_boot_ns() + s->timeout_ns;
-	bool is_late = false; /* ship was told to stop */
+	bool has_stopped = false; /* stop_retries() was called */
 	int r = 0;
 
 	while (r == 0) {
@@ -151,14 +151,14 @@ static int wait_for(struct send *s, uint32_t *ret)
 		const uint64_t now_ns = clock_boot_ns();
 		const uint64_t left_ns = now_ns < until_ns ? until_ns - now_ns : 0;
 
-		r = poll(&p, 1, is_late ? -1 : (int)(left_ns / NS_PER_MS) + 1);
+		r = poll(&p, 1, has_stopped ? -1 : (int)(left_ns / NS_PER_MS) + 1);
 		if (r < 0 && errno != EINTR)
 			return -errno;
 		if (r > 0) {
 			r = take_message(s, ret);
-		} else if (r == 0 && !is_late && clock_boot_ns() >= until_ns) {
-			is_late = true;
-			r = give_up(s);
+		} else if (r == 0 && !has_stopped && clock_boot_ns() >= until_ns) {
+			has_stopped = true;
+			r = stop_retries(s);
 		} else {
 			r = 0;
 		}
@@ -195,7 +195,7 @@ static int deliver(struct send *s, const struct msg_envelope *m, int payload, ui
 		wait_for_server(s, *ret == DISCARD_RATE_LIMITED);
 		r = hand_over(s, m, payload);
 		if (r == 0)
-			r = wait_for(s, ret);
+			r = wait_for_result(s, ret);
 	} while (r == 0 && *ret == DISCARD_RATE_LIMITED);
 	return r;
 }
@@ -222,7 +222,7 @@ static void count(struct send *s, const char *path, const char *id, uint32_t res
 }
 
 /* Fills in the header for ship. Returns NULL, or why the chunk cannot be sent. */
-static const char *describe(const struct import_chunk *c, size_t size, struct msg_envelope *ret)
+static const char *fill_header(const struct import_chunk *c, size_t size, struct msg_envelope *ret)
 {
 	*ret = (struct msg_envelope){
 		.h = MSG_HEADER(MSG_ENVELOPE),
@@ -248,7 +248,7 @@ static int send_chunk(struct send *s, const char *path, const struct import_read
 {
 	uint32_t result = SHIP_NOT_SENT;
 	struct msg_envelope m;
-	const char *problem = describe(c, text->payload_size, &m);
+	const char *problem = fill_header(c, text->payload_size, &m);
 	int payload = -1, r;
 
 	if (problem != NULL) {
