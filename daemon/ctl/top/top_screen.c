@@ -32,7 +32,7 @@ static struct {
 
 /* Stderr. */
 
-static int keep_stderr(void)
+static int redirect_stderr(void)
 {
 	own.log_fd = memfd_create("stderr", MFD_CLOEXEC);
 	own.stderr_fd = dup(STDERR_FILENO);
@@ -42,7 +42,7 @@ static int keep_stderr(void)
 	return 0;
 }
 
-static void give_stderr_back(void)
+static void restore_stderr(void)
 {
 	char bytes[1024];
 	off_t at = 0;
@@ -61,7 +61,7 @@ static void give_stderr_back(void)
 bool top_screen_message(char ret[TOP_TEXT])
 {
 	/* What daemon/common/log.c writes before a line on a terminal. */
-	static const char *const heads[] = {"\033[K", "sentry-profctl: "};
+	static const char *const prefixes[] = {"\033[K", "sentry-profctl: "};
 	char text[TOP_TEXT], *line;
 	const off_t end = own.log_fd < 0 ? 0 : lseek(own.log_fd, 0, SEEK_CUR);
 	off_t from = own.read;
@@ -80,9 +80,9 @@ bool top_screen_message(char ret[TOP_TEXT])
 		text[n - 1] = '\0';
 	line = strrchr(text, '\n');
 	line = line == NULL ? text : line + 1;
-	for (size_t i = 0; i < array_size(heads); i++)
-		if (strncmp(line, heads[i], strlen(heads[i])) == 0)
-			line += strlen(heads[i]);
+	for (size_t i = 0; i < array_size(prefixes); i++)
+		if (strncmp(line, prefixes[i], strlen(prefixes[i])) == 0)
+			line += strlen(prefixes[i]);
 	(void)snprintf(ret, TOP_TEXT, "%s", line);
 	return true;
 }
@@ -91,7 +91,7 @@ bool top_screen_message(char ret[TOP_TEXT])
 
 int top_screen_open(void)
 {
-	int r = keep_stderr();
+	int r = redirect_stderr();
 
 	(void)setlocale(LC_CTYPE, "");
 	if (r == 0)
@@ -99,7 +99,7 @@ int top_screen_open(void)
 	if (own.screen == NULL) {
 		const char *term = getenv("TERM");
 
-		give_stderr_back();
+		restore_stderr();
 		log_error("top cannot use this terminal: %s",
 			  r < 0		 ? strerror(-r)
 			  : term == NULL ? "TERM is not set"
@@ -130,7 +130,7 @@ void top_screen_close(void)
 	(void)endwin();
 	delscreen(own.screen);
 	own.screen = NULL;
-	give_stderr_back();
+	restore_stderr();
 }
 
 int top_screen_key(void)
