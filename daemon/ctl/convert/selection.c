@@ -21,14 +21,14 @@ bool selection_fault(const char *command, const char *option, const char *value,
 
 static bool set_state(struct merge_options *o, const char *command, const char *value)
 {
-	static const char *const words[] = {
+	static const char *const names[] = {
 		[MERGE_ALL] = "all",
 		[MERGE_RUNNING] = "running",
 		[MERGE_WAITING] = "waiting",
 	};
 
-	for (size_t i = 0; i < array_size(words); i++) {
-		if (strcmp(words[i], value) != 0)
+	for (size_t i = 0; i < array_size(names); i++) {
+		if (strcmp(names[i], value) != 0)
 			continue;
 		o->states = (enum merge_states)i;
 		return true;
@@ -38,7 +38,7 @@ static bool set_state(struct merge_options *o, const char *command, const char *
 
 static bool add_filter(struct merge_options *o, const char *command, const char *value)
 {
-	static const char *const heads[] = {
+	static const char *const prefixes[] = {
 		[MERGE_ANYTHING] = "",
 		[MERGE_FUNCTION] = "function=",
 		[MERGE_MODULE] = "module=",
@@ -49,11 +49,11 @@ static bool add_filter(struct merge_options *o, const char *command, const char 
 	if (o->n_filters == MERGE_FILTERS_MAX)
 		return selection_fault(command, "filter", value, "too many filters");
 	filter = &o->filters[o->n_filters++];
-	for (size_t i = 0; i < array_size(heads); i++) {
-		if (strncmp(value, heads[i], strlen(heads[i])) != 0)
+	for (size_t i = 0; i < array_size(prefixes); i++) {
+		if (strncmp(value, prefixes[i], strlen(prefixes[i])) != 0)
 			continue;
 		filter->kind = (enum merge_filter_kind)i;
-		filter->pattern = value + strlen(heads[i]);
+		filter->pattern = value + strlen(prefixes[i]);
 	}
 	return true;
 }
