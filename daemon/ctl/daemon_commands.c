@@ -251,12 +251,12 @@ static int show_text(const struct request *q, int fd, uint32_t size)
 }
 
 /* Sends the request and prints the answer. *ret_lost: the connection is closed. */
-static int run_once(const struct request *q, struct control_client *a, bool *ret_lost)
+static int run_once(const struct request *q, struct control_client *client, bool *ret_lost)
 {
 	struct protocol_answer answer;
 	int fd, status;
 
-	*ret_lost = control_client_request(a, q->type, q->pid, q->name, &answer, &fd) < 0;
+	*ret_lost = control_client_request(client, q->type, q->pid, q->name, &answer, &fd) < 0;
 	if (*ret_lost)
 		return EXIT_FAILURE;
 	if (answer.result == PROTOCOL_OK &&
@@ -268,16 +268,16 @@ static int run_once(const struct request *q, struct control_client *a, bool *ret
 	return status;
 }
 
-static int reopen(struct control_client *a)
+static int reopen(struct control_client *client)
 {
 	struct control_client new;
-	int r = control_client_open(a->path, true, &new);
+	int r = control_client_open(client->path, true, &new);
 
 	if (r < 0)
 		return r;
-	control_client_close(a);
-	*a = new;
-	a->is_quiet = false;
+	control_client_close(client);
+	*client = new;
+	client->is_quiet = false;
 	return 0;
 }
 
@@ -285,7 +285,7 @@ static int reopen(struct control_client *a)
  * Repeats the request until the user interrupts it or the daemon exits. On a terminal it
  * waits for the next daemon instead.
  */
-static int watch(struct request *q, struct control_client *a)
+static int watch(struct request *q, struct control_client *client)
 {
 	const struct timespec pause = {.tv_sec = q->watch_s};
 	bool lost;
@@ -295,19 +295,19 @@ static int watch(struct request *q, struct control_client *a)
 	for (bool first = true;; first = false) {
 		if (!q->clears && !first && !q->raw)
 			printf("\n");
-		status = run_once(q, a, &lost);
+		status = run_once(q, client, &lost);
 		if (status != EXIT_SUCCESS && !(lost && q->clears))
 			return status;
 		do
 			(void)nanosleep(&pause, NULL);
-		while (lost && reopen(a) < 0);
+		while (lost && reopen(client) < 0);
 	}
 }
 
 int daemon_commands_run(int argc, char **argv)
 {
 	struct request q = {.command = find(argv[0])};
-	struct control_client a;
+	struct control_client client;
 	bool lost;
 	int status;
 
@@ -318,9 +318,9 @@ int daemon_commands_run(int argc, char **argv)
 	status = parse(argc, argv, &q);
 	if (status != 0)
 		return status;
-	if (control_client_open(control_client_path(q.socket), false, &a) < 0)
+	if (control_client_open(control_client_path(q.socket), false, &client) < 0)
 		return EXIT_FAILURE;
-	status = q.watch_s != 0 ? watch(&q, &a) : run_once(&q, &a, &lost);
-	control_client_close(&a);
+	status = q.watch_s != 0 ? watch(&q, &client) : run_once(&q, &client, &lost);
+	control_client_close(&client);
 	return status;
 }

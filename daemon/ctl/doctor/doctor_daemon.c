@@ -25,7 +25,7 @@ static void say_no_daemon(struct doctor *d, int error)
 }
 
 /* Returns the status of the daemon; NULL after a finding. The caller frees it. */
-static json_t *ask_status(struct doctor *d, struct control_client *a)
+static json_t *ask_status(struct doctor *d, struct control_client *client)
 {
 	struct protocol_answer answer;
 	json_t *root = NULL;
@@ -33,7 +33,7 @@ static json_t *ask_status(struct doctor *d, struct control_client *a)
 	int fd = -1, r;
 
 	buf_init(&text, JSON_MAX);
-	r = control_client_request(a, PROTOCOL_STATUS, 0, NULL, &answer, &fd);
+	r = control_client_request(client, PROTOCOL_STATUS, 0, NULL, &answer, &fd);
 	if (r == 0 && (fd < 0 || lseek(fd, 0, SEEK_SET) < 0))
 		r = -EPROTO;
 	if (r == 0)
@@ -49,14 +49,14 @@ static json_t *ask_status(struct doctor *d, struct control_client *a)
 }
 
 /* Starts the check in the daemon. It works meanwhile; doctor_delivery() reads the result. */
-static void ask_findings(struct doctor *d, struct control_client *a)
+static void ask_findings(struct doctor *d, struct control_client *client)
 {
 	struct protocol_answer answer;
 	int r;
 
 	if (d->config != NULL)
 		return;
-	r = control_client_request(a, PROTOCOL_CHECK, d->pid, NULL, &answer, &d->findings_fd);
+	r = control_client_request(client, PROTOCOL_CHECK, d->pid, NULL, &answer, &d->findings_fd);
 	if (r == 0 && answer.result != PROTOCOL_OK)
 		doctor_say(d, FINDING_WARNING, "daemon",
 			   "refuses to check its configuration and servers: %s; "
@@ -212,22 +212,22 @@ static void find_target(struct doctor *d, const json_t *targets)
 
 void doctor_daemon(struct doctor *d)
 {
-	struct control_client a;
-	int r = control_client_open(d->socket, true, &a);
+	struct control_client client;
+	int r = control_client_open(d->socket, true, &client);
 	json_t *root;
 
 	if (r < 0) {
 		say_no_daemon(d, -r);
 		return;
 	}
-	d->daemon_pid = control_client_pid(&a);
-	root = ask_status(d, &a);
+	d->daemon_pid = control_client_pid(&client);
+	root = ask_status(d, &client);
 	if (root != NULL) {
 		check_daemon(d, json_object_get(root, "daemon"));
 		if (d->pid != 0)
 			find_target(d, json_object_get(root, "targets"));
 		json_decref(root);
-		ask_findings(d, &a);
+		ask_findings(d, &client);
 	}
-	control_client_close(&a);
+	control_client_close(&client);
 }

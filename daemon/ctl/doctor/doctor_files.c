@@ -108,7 +108,7 @@ static void say_file(struct file_checks *k, const struct file *f, bool is_progra
 }
 
 /* True for the first mapping of a file. */
-static bool is_first(const struct maps *m, size_t n)
+static bool is_first_mapping(const struct maps *m, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if (m->v[i].inode == m->v[n].inode && m->v[i].device == m->v[n].device)
@@ -241,7 +241,7 @@ static void check_jit(struct file_checks *k, uint64_t bytes)
 }
 
 /* True for code in anonymous or shared memory: no file has it. */
-static bool is_run_time(const struct map *m)
+static bool is_generated_code(const struct map *m)
 {
 	return m->path[0] == '\0' || strncmp(m->path, "[anon", 5) == 0 ||
 	       strncmp(m->path, "/memfd:", 7) == 0 || strncmp(m->path, "/dev/zero", 9) == 0;
@@ -256,11 +256,11 @@ static void check_files(struct file_checks *k)
 	for (size_t i = 0; i < k->maps.n; i++) {
 		const struct map *m = &k->maps.v[i];
 
-		if (is_run_time(m))
+		if (is_generated_code(m))
 			jit_bytes += m->end - m->start;
 		else if (m->path[0] != '/')
 			continue; /* the vDSO */
-		else if (is_first(&k->maps, i))
+		else if (is_first_mapping(&k->maps, i))
 			check_file(k, m, strcmp(m->path, program) == 0);
 	}
 	doctor_say(k->d, FINDING_OK, "files",
