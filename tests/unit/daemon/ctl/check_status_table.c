@@ -46,7 +46,7 @@ static void tear_down(void)
 
 FIXTURE(NULL, tear_down)
 
-TEST(a_table)
+TEST(targets_are_rows_of_a_table)
 {
 	OK(print("{" DAEMON ", \"targets\": [" ALL "]}"));
 	ck_assert_str_eq(text, "sentry-profd 1.2.3, pid 7, up 60 s, 1 target, 1 profiled, "
@@ -62,7 +62,7 @@ TEST(a_table)
 	"{\"name\": \"a-section-with-a-name-as-long-as-may-be-40x\", " \
 	"\"pid\": 1, \"last_error\": \"" ERROR50 " " ERROR50 "\"}"
 
-TEST(texts_are_whole)
+TEST(long_texts_are_not_truncated)
 {
 	OK(print("{" DAEMON ", \"targets\": [" FAILED "]}"));
 	HAS(text, "\na-section-with-a-name-as-long-as-may-be-40x ");
@@ -71,7 +71,7 @@ TEST(texts_are_whole)
 }
 
 /* The row of ALL has 100 characters before its error. */
-TEST(on_a_terminal)
+TEST(a_last_error_that_exceeds_the_terminal_has_its_own_line)
 {
 	width = 100 + strlen("LAST ERROR");
 	OK(print("{" DAEMON ", \"targets\": [" ALL "]}"));
@@ -83,7 +83,7 @@ TEST(on_a_terminal)
 	HAS(text, "  BYTES  \n  LAST ERROR\n");
 }
 
-TEST(what_is_not_known)
+TEST(missing_values_are_dashes)
 {
 	OK(print("{" DAEMON ", \"targets\": [{\"name\": \"x\", "
 		 "\"pid\": 1, \"threads\": null, \"state\": 5, "
@@ -96,13 +96,13 @@ TEST(what_is_not_known)
 
 #define LIMITED(servers) "{\"daemon\": {\"rate_limited_s\": 9.6" servers "}, \"targets\": []}"
 
-TEST(servers_that_accept_nothing)
+TEST(rate_limits_of_servers)
 {
 	OK(print(LIMITED("")));
 	HAS(text, "a server accepts nothing for 10 s");
 	OK(print(LIMITED(", \"servers\": null")));
 	HAS(text, "a server accepts nothing for 10 s");
-	/* Each by its name, and those alone. */
+	/* A line for each server with a limit, with the name of the server. */
 	OK(print(LIMITED(", \"servers\": [{\"server\": \"a:443/1\", "
 			 "\"rate_limited_s\": 3.2}, {\"server\": "
 			 "\"b:443/1\", \"rate_limited_s\": 0}, "
@@ -115,7 +115,7 @@ TEST(servers_that_accept_nothing)
 	LACKS(text, "a server");
 }
 
-TEST(lowered_rates)
+TEST(rates_that_the_budget_has_lowered)
 {
 	OK(print("{\"daemon\": {\"profiling\": 40, "
 		 "\"cpu_budget_percent\": 5, \"lowered\": "
@@ -127,7 +127,7 @@ TEST(lowered_rates)
 	LACKS(text, "budget");
 }
 
-TEST(clocks_that_differ)
+TEST(clocks_that_differ_from_a_server)
 {
 	OK(print("{\"daemon\": {\"servers\": [{\"server\": \"a:443/1\", "
 		 "\"clock_ahead_s\": 90}, {\"server\": \"b:443/1\", "
@@ -140,7 +140,7 @@ TEST(clocks_that_differ)
 	LACKS(text, "c:443/1");
 }
 
-TEST(texts_are_not_obeyed)
+TEST(control_characters_are_escaped)
 {
 	OK(print("{" DAEMON ", \"targets\": [{\"name\": "
 		 "\"a\\u001b[2J\\u009bb\", \"last_error\": "
@@ -150,7 +150,7 @@ TEST(texts_are_not_obeyed)
 	HAS(text, "  x?y?z\n");
 }
 
-TEST(units)
+TEST(units_of_pauses)
 {
 	static const struct {
 		const char *us, *shown;
@@ -171,7 +171,7 @@ TEST(units)
 	}
 }
 
-TEST(files_that_are_left_out)
+TEST(files_in_quarantine)
 {
 	OK(print("{\"daemon\": {\"files_left_out\": [3, {\"file\": "
 		 "\"/lib/a\\u001b.so\", \"uid\": 33, \"deaths\": 4}]}, "
@@ -181,7 +181,7 @@ TEST(files_that_are_left_out)
 		  "times\n");
 }
 
-TEST(no_status)
+TEST(text_that_is_not_a_status)
 {
 	ck_assert_int_eq(print(""), -EPROTO);
 	ck_assert_int_eq(print("[]"), -EPROTO);

@@ -26,7 +26,7 @@ TEST(the_longest_suffix_counts)
 	check_suffix("", NULL);
 }
 
-TEST(names_and_suffixes_are_different)
+TEST(each_format_has_its_name_and_suffix)
 {
 	for (size_t i = 0; i < OUTPUT_FORMATS_N; i++) {
 		const struct format *f = format_by_name(output_formats[i].name);

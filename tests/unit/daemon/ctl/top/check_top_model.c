@@ -59,8 +59,10 @@ static void add_samples(const char *chunk_id, const char *samples)
 	add(text);
 }
 
-/* Thread 7 runs in hash for 0.4 s, in work for 0.1, and waits for 0.5; 8 runs
- * in hash, called by work that work calls. */
+/*
+ * Adds a chunk of one second. Thread 7 runs in hash for 0.4 s and in work for 0.1 s, and waits
+ * for 0.5 s. Thread 8 runs in hash, called by work, which work has called.
+ */
 static void add_first(void)
 {
 	add_samples("a",
@@ -69,7 +71,7 @@ static void add_first(void)
 				    MADE_END("101.0", "8", "3") "," MADE_END("101.0", "7", "2"));
 }
 
-/* Thread 7 runs in work. */
+/* Adds a chunk of one second in which thread 7 runs in work. */
 static void add_second(void)
 {
 	add_samples("b", MADE_RUNS("101.0", "7", "0") MADE_END("102.0", "7", "0"));
@@ -128,22 +130,22 @@ TEST(functions_of_the_last_chunk_and_since_the_start)
 	check_time(&rows.v[1].all, 1400, 1400, 0);
 }
 
-TEST(orders)
+TEST(rows_are_sorted_by_a_column)
 {
 	add_first();
 	add_second();
 	list_functions(TOP_ALL, (struct top_order){TOP_SELF, true});
 	row_at(0, "hash");
 	list_functions(TOP_ALL, (struct top_order){TOP_TOTAL, true});
-	/* The heavier one of two that are equal there. */
+	/* Both have the same total time; work() has more time in all columns together. */
 	row_at(0, "work()");
 	row_at(1, "main");
 	list_functions(TOP_ALL, (struct top_order){TOP_WAITING, false});
-	/* None waits in the last chunk: then all time counts. */
+	/* No function waits in the last chunk: the time since the start decides. */
 	row_at(0, "[libc.so.6]");
 }
 
-TEST(threads)
+TEST(times_of_threads)
 {
 	struct top_time now, all;
 	uint32_t main_thread;
@@ -174,7 +176,7 @@ static uint32_t function_named(const char *name)
 	return find(name)->index;
 }
 
-TEST(callers)
+TEST(times_of_callers)
 {
 	add_first();
 	OK(top_model_callers(&m, TOP_ALL, function_named("hash"), by_self, &rows));
@@ -187,7 +189,7 @@ TEST(callers)
 	check_time(&row_at(0, "main")->now, 100, 1500, 0);
 	check_time(&row_at(1, "work()")->now, 0, 1000, 0);
 
-	/* Of a caller waiting is that of all below it. */
+	/* Waiting time of callers includes that of the functions below work(). */
 	add_samples("c", MADE_WAITS("102.0", "7", "4") MADE_END("102.2", "7", "4"));
 	OK(top_model_callers(&m, TOP_ALL, function_named("work()"),
 			     (struct top_order){TOP_WAITING, true}, &rows));
@@ -202,7 +204,7 @@ TEST(callers)
 	ck_assert_uint_eq(rows.v[0].all.waiting_total_ns, 500 * NS_PER_MS);
 }
 
-/* n stacks of one function each, in threads of their own. */
+/* Returns a chunk of n threads, each with one function: "f" and a number from first on. */
 static char *many(unsigned int first, unsigned int n)
 {
 	char *text;
@@ -230,7 +232,7 @@ static char *many(unsigned int first, unsigned int n)
 	return text;
 }
 
-TEST(bounds)
+TEST(least_times_are_dropped)
 {
 	const unsigned int n = TOP_THREADS_MAX + 1;
 	uint64_t self_ns = 0;
@@ -244,7 +246,8 @@ TEST(bounds)
 	for (unsigned int i = 0; i < 9; i++) {
 		char *text = many(1000 + i * n, n);
 
-		/* Those that are shown stay, as light as they are. */
+		/* The thread and function on the screen are kept, although they have little time.
+		 */
 		m.shown_thread = thread;
 		m.shown_function = function;
 		add(text);
@@ -268,7 +271,7 @@ TEST(bounds)
 	row_at(rows.n - 1, "(others)");
 }
 
-TEST(nothing_yet)
+TEST(model_without_samples)
 {
 	struct top_time now, all;
 

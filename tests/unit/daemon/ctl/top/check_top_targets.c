@@ -34,7 +34,7 @@ static void check_order(enum top_target_order order, int32_t a, int32_t b)
 
 FIXTURE(NULL, tear_down)
 
-TEST(figures_each_second)
+TEST(rates_per_second)
 {
 	OK(take("{\"targets\":[" TARGET("a", "7", "100", "5.5") "," TARGET("b", "8", "500",
 									   "4.0") "," HIDDEN "]}",
@@ -50,7 +50,7 @@ TEST(figures_each_second)
 	ck_assert_double_eq(t.v[0].pause_us, 5.5);
 	ck_assert(t.v[0].has_figures);
 	ck_assert_str_eq(t.v[0].name, "a");
-	/* It was started again. */
+	/* Its total is lower than before, since the target was restarted. */
 	ck_assert_int_eq(t.v[1].pid, 8);
 	ck_assert_double_eq(t.v[1].samples_per_s, 0);
 	ck_assert(!t.v[2].has_figures);
@@ -59,13 +59,13 @@ TEST(figures_each_second)
 	check_order(TOP_BY_BYTES, 7, 8);
 }
 
-TEST(no_status)
+TEST(text_that_is_not_a_status)
 {
 	OK(take("{\"targets\":[" TARGET("a", "7", "1", "1") "]}", 1, TOP_BY_NAME));
 	ck_assert_int_eq(take("{", 2, TOP_BY_NAME), -EPROTO);
 	ck_assert_int_eq(take("{\"targets\":3}", 2, TOP_BY_NAME), -EPROTO);
 	ck_assert_uint_eq(t.n, 1);
-	/* Of a daemon of another version. */
+	/* The daemon may be of another version. */
 	OK(take("{\"targets\":[{},3,{\"pid\":-1,\"name\":[]}]}", 2, TOP_BY_NAME));
 	ck_assert_uint_eq(t.n, 3);
 	ck_assert_str_eq(t.v[0].name, "-");
