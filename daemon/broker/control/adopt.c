@@ -20,7 +20,7 @@
 #define WORK_USER 1000
 
 /* Handles attach for an instance, whatever was decided about the instance before. */
-static void take_again(struct instance *i, struct control_answer *ret)
+static void attach_known(struct instance *i, struct control_answer *ret)
 {
 	if (!instance_is_left_alone(i) && i->is_sampled && lifecycle_wants(i)) {
 		ret->m.result = PROTOCOL_RUNS_ALREADY;
@@ -58,7 +58,7 @@ static void refuse_fault(enum process_fault fault, int32_t pid, struct control_a
 	}
 }
 
-static size_t attached_of(const struct targets *ts, uint32_t uid)
+static size_t count_added(const struct targets *ts, uint32_t uid)
 {
 	size_t n = 0;
 
@@ -68,7 +68,7 @@ static size_t attached_of(const struct targets *ts, uint32_t uid)
 }
 
 /* Returns true, with the reason in *ret, if the peer may not attach the process. */
-static bool is_refused(const struct targets *ts, const struct peer *peer, const struct process *p,
+static bool refuse_new(const struct targets *ts, const struct peer *peer, const struct process *p,
 		       struct control_answer *ret)
 {
 	if (p->pid == getpid()) {
@@ -81,7 +81,7 @@ static bool is_refused(const struct targets *ts, const struct peer *peer, const 
 		ret->m.result = PROTOCOL_DENIED;
 		return true;
 	}
-	if (attached_of(ts, peer->uid) >= ADOPT_USER_MAX) {
+	if (count_added(ts, peer->uid) >= ADOPT_USER_MAX) {
 		control_refuse(ret, PROTOCOL_BUSY,
 			       "%d processes of this user are attached: detach one",
 			       ADOPT_USER_MAX);
@@ -90,13 +90,13 @@ static bool is_refused(const struct targets *ts, const struct peer *peer, const 
 	return false;
 }
 
-static struct instance *add_new(struct targets *ts, const struct peer *peer, struct process *p,
-				enum instance_origin origin, struct control_answer *ret)
+static struct instance *add_instance(struct targets *ts, const struct peer *peer, struct process *p,
+				     enum instance_origin origin, struct control_answer *ret)
 {
 	struct instance *i;
 	int r;
 
-	if (!is_refused(ts, peer, p, ret)) {
+	if (!refuse_new(ts, peer, p, ret)) {
 		r = instance_add_attached(ts, p, origin, &i);
 		if (r == 0)
 			return i;
@@ -119,7 +119,7 @@ static struct instance *look_and_add(struct targets *ts, const struct peer *peer
 		refuse_fault(fault, look.pid, ret);
 		return NULL;
 	}
-	i = add_new(ts, peer, &look, origin, ret);
+	i = add_instance(ts, peer, &look, origin, ret);
 	close_fd(&look.pidfd);
 	if (i != NULL && !peer->is_operator)
 		ret->work = WORK_USER;
@@ -139,7 +139,7 @@ void adopt_attach(struct targets *ts, const struct peer *peer, int32_t pid,
 	if (i == NULL) {
 		i = look_and_add(ts, peer, pid, INSTANCE_ATTACHED, ret);
 	} else {
-		take_again(i, ret);
+		attach_known(i, ret);
 		if (!peer->is_operator && ret->m.result == PROTOCOL_OK)
 			ret->work = WORK_USER;
 	}

@@ -68,7 +68,7 @@ void clients_log_result(int32_t pid, struct lifecycle_result result)
 		log_debug("process %d: %s", pid, result.why_not);
 }
 
-static void count(struct client *c, bool is_open)
+static void count_span(struct client *c, bool is_open)
 {
 	if (c->instance == NULL || c->is_counted == is_open)
 		return;
@@ -78,7 +78,7 @@ static void count(struct client *c, bool is_open)
 
 static void leave_instance(struct client *c)
 {
-	count(c, false);
+	count_span(c, false);
 	c->instance = NULL;
 }
 
@@ -123,7 +123,7 @@ void clients_answer(const struct instance *i, struct protocol_answer *ret)
 			       lifecycle_profiler_id(i));
 }
 
-static void show(const struct clients *cs, struct client *c)
+static void update_page(const struct clients *cs, struct client *c)
 {
 	const struct instance *i = c->instance;
 	struct protocol_page now = {.state = lifecycle_state(i)};
@@ -172,7 +172,7 @@ static void find_instance(struct clients *cs, struct client *c)
 	}
 }
 
-static void look(struct clients *cs, struct client *c, bool is_due)
+static void check_client(struct clients *cs, struct client *c, bool is_due)
 {
 	if (c->instance != NULL && instance_is_gone(c->instance))
 		leave_instance(c);
@@ -182,7 +182,7 @@ static void look(struct clients *cs, struct client *c, bool is_due)
 		return;
 	if (client_page_had_spans(&c->page))
 		lifecycle_span_seen(c->instance);
-	count(c, c->has_page ? client_page_has_open_spans(&c->page) : c->said_open);
+	count_span(c, c->has_page ? client_page_has_open_spans(&c->page) : c->said_open);
 }
 
 /*
@@ -197,7 +197,7 @@ static void ask_for_span_messages(struct client *c)
 
 	client_page_want(&c->page, waits);
 	if (waits && client_page_has_open_spans(&c->page))
-		count(c, true);
+		count_span(c, true);
 }
 
 static void check_silence(struct clients *cs, uint64_t now_ns)
@@ -231,9 +231,9 @@ void clients_check(struct clients *cs)
 	for (struct client *c = cs->first; c != NULL; c = c->next) {
 		if (c->is_gone)
 			continue;
-		look(cs, c, beats || is_new || !c->is_sought);
+		check_client(cs, c, beats || is_new || !c->is_sought);
 		ask_for_span_messages(c);
-		show(cs, c);
+		update_page(cs, c);
 		if (beats)
 			client_page_beat(&c->page);
 	}
@@ -262,7 +262,7 @@ static void on_spans(struct client *c, bool is_open)
 {
 	c->said_open = is_open;
 	if (is_open)
-		count(c, true);
+		count_span(c, true);
 }
 
 void client_request(struct clients *cs, struct client *c, const struct protocol_request *request,
@@ -280,8 +280,8 @@ void client_request(struct clients *cs, struct client *c, const struct protocol_
 	else if (type == PROTOCOL_THREAD &&
 		 thread_number_find(c->pid, request->pid, &answer->pid) < 0)
 		answer->result = PROTOCOL_NO_PROCESS;
-	look(cs, c, false);
-	show(cs, c);
+	check_client(cs, c, false);
+	update_page(cs, c);
 	answer->state = c->page.shown.state;
 	if (answer->state == PROTOCOL_PROFILING)
 		memcpy(answer->profiler_id, c->page.shown.profiler_id, sizeof(answer->profiler_id));

@@ -107,7 +107,7 @@ static struct ship *find_ship(const struct parts *parts, const char *dsn)
 	return NULL;
 }
 
-static void ask_server(struct parts *parts, const char *dsn)
+static void probe_server(struct parts *parts, const char *dsn)
 {
 	struct ship *s;
 
@@ -222,7 +222,7 @@ static void say_no_dsn(struct inspection *i)
 }
 
 /* Returns true if this section's DSN is that of [sentry] or of a section before it. */
-static bool is_known(const struct config *c, size_t n)
+static bool is_named_before(const struct config *c, size_t n)
 {
 	const char *dsn = c->targets[n].dsn;
 
@@ -234,7 +234,7 @@ static bool is_known(const struct config *c, size_t n)
 	return false;
 }
 
-static bool all_have_their_own(const struct config *c)
+static bool all_sections_have_dsn(const struct config *c)
 {
 	for (size_t k = 0; k < c->n_targets; k++)
 		if (c->targets[k].dsn[0] == '\0')
@@ -249,10 +249,10 @@ static void say_servers(struct inspection *i)
 
 	if (c->dsn[0] != '\0')
 		say_server(i, "DSN", c->dsn);
-	else if (!all_have_their_own(c))
+	else if (!all_sections_have_dsn(c))
 		say_no_dsn(i);
 	for (size_t k = 0; k < c->n_targets; k++) {
-		if (is_known(c, k))
+		if (is_named_before(c, k))
 			continue;
 		(void)snprintf(subject, sizeof(subject), "DSN of %s", c->targets[k].name);
 		say_server(i, subject, c->targets[k].dsn);
@@ -298,7 +298,7 @@ static int32_t pid_of_file(const struct parts *parts, const char *path)
 	return n > 0 ? facts_pid_file(text, (size_t)n) : 0;
 }
 
-static void ask_facts(struct inspection *i, struct subject *s)
+static void read_facts(struct inspection *i, struct subject *s)
 {
 	static const struct msg_file_request request = {.kind = FILE_KIND_CMDLINE};
 	const int32_t pid = s->process.pid;
@@ -320,7 +320,7 @@ static void ask_facts(struct inspection *i, struct subject *s)
 }
 
 /* If the process cannot be read, sentry-profctl doctor itself prints the reason. */
-static void take_subject(struct inspection *i, int32_t pid)
+static void set_subject(struct inspection *i, int32_t pid)
 {
 	struct subject *s;
 	enum process_fault fault;
@@ -335,7 +335,7 @@ static void take_subject(struct inspection *i, int32_t pid)
 		free(s);
 		return;
 	}
-	ask_facts(i, s);
+	read_facts(i, s);
 	i->subject = s;
 }
 
@@ -403,7 +403,8 @@ static void say_sections(struct inspection *i)
  * Asks the ships to probe their servers, and reads the facts about process pid (0: no process).
  * Does neither if the configuration has errors.
  */
-static int begin(struct inspector *in, int32_t pid, bool has_errors, struct inspection **ret)
+static int begin_inspection(struct inspector *in, int32_t pid, bool has_errors,
+			    struct inspection **ret)
 {
 	const struct config *c = &in->parts->state.options.config;
 	struct inspection *i = calloc(1, sizeof(*i));
@@ -416,10 +417,10 @@ static int begin(struct inspector *in, int32_t pid, bool has_errors, struct insp
 	i->deadline_ns = clock_mono_ns() + INSPECT_NS;
 	i->has_errors = has_errors;
 	if (!has_errors) {
-		ask_server(in->parts, c->dsn);
+		probe_server(in->parts, c->dsn);
 		for (size_t k = 0; k < c->n_targets; k++)
-			ask_server(in->parts, c->targets[k].dsn);
-		take_subject(i, pid);
+			probe_server(in->parts, c->targets[k].dsn);
+		set_subject(i, pid);
 	}
 	in->current = i;
 	*ret = i;
@@ -450,7 +451,7 @@ void inspect_ask(struct inspector *in, const struct control_peer *peer,
 		if (r == 0 && fcntl(fds[0], F_SETFL, O_NONBLOCK) < 0)
 			r = -errno;
 		if (r == 0)
-			r = begin(in, m->pid, false, &i);
+			r = begin_inspection(in, m->pid, false, &i);
 		if (r < 0)
 			r = sealed_close(&sealed, r, &ret->fd, &size);
 	}
@@ -472,7 +473,7 @@ int inspect_options(struct inspector *in, const struct config_faults *faults)
 	const int32_t pid =
 		in->parts->state.options.n_pids > 0 ? in->parts->state.options.pids[0] : 0;
 	struct inspection *i;
-	int r = begin(in, pid, faults->n_errors > 0, &i);
+	int r = begin_inspection(in, pid, faults->n_errors > 0, &i);
 
 	if (r < 0)
 		return r;
@@ -493,7 +494,7 @@ static bool is_answered(const struct inspection *i)
 }
 
 /* Sends the findings. If the peer has closed the socket, the findings are dropped. */
-static void hand_over(struct inspection *i)
+static void send_findings(struct inspection *i)
 {
 	struct protocol_checked m = {.bytes = 0};
 	uint64_t size;
@@ -522,7 +523,7 @@ void inspect_check(struct inspector *in)
 	i->is_over = true;
 	if (i->fd < 0)
 		return;
-	hand_over(i);
+	send_findings(i);
 	free(i);
 	in->current = NULL;
 }

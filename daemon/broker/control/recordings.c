@@ -41,14 +41,14 @@ struct recording {
 	int32_t unwind_pid;
 	bool is_finishing; /* the peer wants no more chunks */
 	bool end_is_asked; /* MSG_RECORDING_CLOSE was sent to the unwind process */
-	/* PROTOCOL_RECORD_GOES_ON, or the reason of its end, of which the peer is to be informed.
-	 */
+	/* PROTOCOL_RECORD_GOES_ON; or the reason of its end, which is still to be sent. */
 	enum protocol_record_end end;
 	bool is_over; /* recordings_sweep() frees it */
 };
 
 /* Returns the current recording of target t with this number, or NULL. */
-static struct recording *find(const struct recordings *rs, const struct target *t, uint32_t number)
+static struct recording *find_recording(const struct recordings *rs, const struct target *t,
+					uint32_t number)
 {
 	for (struct recording *r = rs->first; r != NULL; r = r->next)
 		if (!r->is_over && r->number == number && r->target == t->id)
@@ -85,7 +85,7 @@ static void send_end(struct recording *r)
 		instance_becomes(i, INSTANCE_REMOVED);
 }
 
-static void end(struct recording *r, enum protocol_record_end why)
+static void end_recording(struct recording *r, enum protocol_record_end why)
 {
 	r->end = why;
 	send_end(r);
@@ -144,7 +144,7 @@ static int open_socket(struct recording *r, int *ret_fd)
 	return 0;
 }
 
-static void append(struct recordings *rs, struct recording *r)
+static void append_recording(struct recordings *rs, struct recording *r)
 {
 	struct recording **end = &rs->first;
 
@@ -153,8 +153,8 @@ static void append(struct recordings *rs, struct recording *r)
 	*end = r;
 }
 
-static int add(struct recordings *rs, struct instance *i, const struct control_peer *peer,
-	       uint64_t chunk_us, int *ret_fd)
+static int add_recording(struct recordings *rs, struct instance *i, const struct control_peer *peer,
+			 uint64_t chunk_us, int *ret_fd)
 {
 	struct recording *r = calloc(1, sizeof(*r));
 	int error;
@@ -172,7 +172,7 @@ static int add(struct recordings *rs, struct instance *i, const struct control_p
 	r->chunk_us = chunk_us;
 	random_id(r->profiler_id);
 	i->n_recordings++;
-	append(rs, r);
+	append_recording(rs, r);
 	return 0;
 }
 
@@ -198,7 +198,7 @@ void recordings_ask(struct recordings *rs, const struct control_peer *peer,
 			       MSG_RECORDINGS_MAX);
 		return;
 	}
-	r = add(rs, i, peer, is_watch ? WATCH_CHUNK_US : RECORD_CHUNK_US, &ret->fd);
+	r = add_recording(rs, i, peer, is_watch ? WATCH_CHUNK_US : RECORD_CHUNK_US, &ret->fd);
 	ret->m.pid = i->pid;
 	if (r < 0)
 		control_refuse(ret, PROTOCOL_FAILED, "%s", strerror(-r));
@@ -228,7 +228,7 @@ int recordings_chunk(const struct recordings *rs, const struct target *t, uint32
 		     uint64_t size, int fd)
 {
 	struct protocol_recorded m = {.bytes = (uint32_t)size};
-	struct recording *r = find(rs, t, number);
+	struct recording *r = find_recording(rs, t, number);
 
 	if (!delivery_is_payload(fd, size))
 		return -EPROTO;
@@ -239,7 +239,7 @@ int recordings_chunk(const struct recordings *rs, const struct target *t, uint32
 
 void recordings_lost(const struct recordings *rs, const struct target *t, uint32_t number)
 {
-	struct recording *r = find(rs, t, number);
+	struct recording *r = find_recording(rs, t, number);
 
 	if (r != NULL)
 		r->lost++;
@@ -247,7 +247,7 @@ void recordings_lost(const struct recordings *rs, const struct target *t, uint32
 
 void recordings_closed(const struct recordings *rs, const struct target *t, uint32_t number)
 {
-	struct recording *r = find(rs, t, number);
+	struct recording *r = find_recording(rs, t, number);
 
 	if (r != NULL)
 		r->target = 0;
@@ -262,7 +262,7 @@ static bool session_is_there(const struct recording *r)
 	       t->phase != TARGET_CLOSED && t->unwind->child.pid == r->unwind_pid;
 }
 
-static void ask_end(struct recording *r)
+static void end_in_unwind(struct recording *r)
 {
 	const struct msg_recording m = {
 		.h = MSG_HEADER(MSG_RECORDING_CLOSE),
@@ -274,7 +274,7 @@ static void ask_end(struct recording *r)
 	r->end_is_asked = true;
 }
 
-static void ask(struct recording *r, struct target *t)
+static void start_in_unwind(struct recording *r, struct target *t)
 {
 	struct msg_recording_open m = {
 		.h = MSG_HEADER(MSG_RECORDING_OPEN),
@@ -289,31 +289,31 @@ static void ask(struct recording *r, struct target *t)
 	r->unwind_pid = t->unwind->child.pid;
 }
 
-static void check(const struct recordings *rs, struct recording *r)
+static void check_recording(const struct recordings *rs, struct recording *r)
 {
 	const struct instance *i = r->instance;
 	struct target *t = i->target;
 
 	if (session_is_there(r)) {
 		if (r->is_finishing && !r->end_is_asked)
-			ask_end(r);
+			end_in_unwind(r);
 		return;
 	}
 	/* The unwind process has died, and the open chunk is lost. */
 	r->lost += r->target != 0;
 	r->target = 0;
 	if (r->is_finishing)
-		end(r, PROTOCOL_RECORD_DONE);
+		end_recording(r, PROTOCOL_RECORD_DONE);
 	else if (i->life == INSTANCE_ENDED && t != NULL && !target_is_over(t))
 		return; /* the target still makes its last chunk */
 	else if (i->life == INSTANCE_ENDED)
-		end(r, PROTOCOL_RECORD_NO_PROCESS);
+		end_recording(r, PROTOCOL_RECORD_NO_PROCESS);
 	else if (rs->targets->state->phase >= PHASE_STOPPING)
-		end(r, PROTOCOL_RECORD_SHUTDOWN);
+		end_recording(r, PROTOCOL_RECORD_SHUTDOWN);
 	else if (instance_is_left_alone(i) || i->life == INSTANCE_REMOVED)
-		end(r, PROTOCOL_RECORD_LEFT_OUT);
+		end_recording(r, PROTOCOL_RECORD_LEFT_OUT);
 	else if (t != NULL && target_is_open(t) && t->session == SESSION_OPEN)
-		ask(r, t);
+		start_in_unwind(r, t);
 }
 
 void recordings_check(struct recordings *rs)
@@ -322,7 +322,7 @@ void recordings_check(struct recordings *rs)
 		if (!r->is_over && r->end != PROTOCOL_RECORD_GOES_ON)
 			send_end(r);
 		else if (!r->is_over)
-			check(rs, r);
+			check_recording(rs, r);
 }
 
 void recordings_sweep(struct recordings *rs)

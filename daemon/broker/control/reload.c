@@ -88,7 +88,7 @@ static void log_faults(struct config_faults *faults, int lines_fd)
  * instance's own copy may differ from both: the copy is made when a target starts, and the request
  * attach changes it.
  */
-static void change(struct parts *parts, struct instance *i, const struct config *c)
+static void change_instance(struct parts *parts, struct instance *i, const struct config *c)
 {
 	const struct target_config *old =
 		config_target(&parts->state.options.config, i->config.name);
@@ -107,7 +107,7 @@ static void change(struct parts *parts, struct instance *i, const struct config 
 	discovery_recheck(parts->discovery, i->pid);
 }
 
-static int read_again(struct parts *parts, int lines_fd)
+static int replace_config(struct parts *parts, int lines_fd)
 {
 	static struct config_faults faults;
 	struct config c;
@@ -123,7 +123,7 @@ static int read_again(struct parts *parts, int lines_fd)
 	warn_first_dsn(parts, &c, lines_fd);
 	for (size_t k = 0; k < parts->targets.n_instances; k++)
 		if (instance_has_section(parts->targets.instances[k]))
-			change(parts, parts->targets.instances[k], &c);
+			change_instance(parts, parts->targets.instances[k], &c);
 	options_replace(&parts->state.options, &c);
 	discovery_config_changed(parts->discovery);
 	ships_renew_files(&parts->children);
@@ -140,7 +140,7 @@ int reload(struct parts *parts, struct notify *n, int lines_fd)
 	if (parts->discovery == NULL || parts->state.phase >= PHASE_STOPPING)
 		return -ENOTSUP;
 	service_reloads(n);
-	r = read_again(parts, lines_fd);
+	r = replace_config(parts, lines_fd);
 	service_reloaded(n);
 	return r;
 }

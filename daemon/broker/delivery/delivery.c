@@ -72,7 +72,7 @@ void delivery_lost(struct chunk_source *source, struct ship *s, uint32_t reason)
 }
 
 /* Counts an envelope as lost that ship does not have. */
-static void lose(struct delivery *d, const struct envelope *e, enum discard reason)
+static void count_loss(struct delivery *d, const struct envelope *e, enum discard reason)
 {
 	if (e->ship->is_spotlight)
 		counts_of(d, e)->discarded[reason]++;
@@ -82,7 +82,7 @@ static void lose(struct delivery *d, const struct envelope *e, enum discard reas
 }
 
 /* The next envelope in flight after e, the oldest for NULL. */
-static struct envelope *next(const struct delivery *d, const struct envelope *e)
+static struct envelope *next_envelope(const struct delivery *d, const struct envelope *e)
 {
 	struct envelope *n = e == NULL ? d->envelopes : e->next;
 
@@ -91,8 +91,9 @@ static struct envelope *next(const struct delivery *d, const struct envelope *e)
 	return n;
 }
 
-#define FOR_EACH_ENVELOPE(e, d) \
-	for (struct envelope *e = next((d), NULL); (e) != NULL; (e) = next((d), (e)))
+#define FOR_EACH_ENVELOPE(e, d)                                          \
+	for (struct envelope *e = next_envelope((d), NULL); (e) != NULL; \
+	     (e) = next_envelope((d), (e)))
 
 /* Returns the envelope seq if s has it; else NULL. */
 static struct envelope *handed_to(const struct delivery *d, const struct ship *s, uint64_t seq)
@@ -107,7 +108,7 @@ static struct envelope *handed_to(const struct delivery *d, const struct ship *s
  * Ends an envelope. Its payload, which is memory, is released at once; the struct is freed at
  * the end of the turn.
  */
-static void finish(struct delivery *d, struct envelope *e)
+static void end_envelope(struct delivery *d, struct envelope *e)
 {
 	for (size_t i = 0; i < array_size(e->fds); i++)
 		close_fd(&e->fds[i]);
@@ -146,7 +147,7 @@ static void count_write_error(struct delivery *d, const struct envelope *e, int 
 }
 
 /* The file is written or has failed: no ship writes it again. */
-static void file_is_over(struct envelope *e)
+static void end_file(struct envelope *e)
 {
 	e->message.to_file = false;
 	e->message.file_size = 0;
@@ -159,7 +160,7 @@ static uint64_t bytes_of(const struct envelope *e)
 }
 
 /* Sends the envelope to its ship, with a new file if one is to be written. */
-static void hand_over(struct delivery *d, struct envelope *e)
+static void send_envelope(struct delivery *d, struct envelope *e)
 {
 	int fds[3] = {e->fds[0], -1, e->fds[1]};
 	size_t n_fds = 1;
@@ -169,7 +170,7 @@ static void hand_over(struct delivery *d, struct envelope *e)
 		r = output_create(&d->output, e->message.seq, e->message.chunk_id, &fds[1]);
 		if (r < 0) {
 			count_write_error(d, e, -r);
-			file_is_over(e);
+			end_file(e);
 		}
 	}
 	if (e->message.to_file) {
@@ -186,18 +187,18 @@ static void hand_over(struct delivery *d, struct envelope *e)
 }
 
 /* Sends envelopes to the ship, the oldest first, up to MSG_ENVELOPES_MAX at a time. */
-static void hand_over_next(struct delivery *d, const struct ship *s)
+static void send_envelopes(struct delivery *d, const struct ship *s)
 {
 	FOR_EACH_ENVELOPE (e, d) {
 		if (s->n_handed >= MSG_ENVELOPES_MAX || d->state->phase == PHASE_CLOSING)
 			return;
 		if (e->ship == s && !e->handed)
-			hand_over(d, e);
+			send_envelope(d, e);
 	}
 }
 
 /* Returns true if the envelope waits for its ship. Copies for Spotlight are limited separately. */
-static bool waits(const struct envelope *e)
+static bool is_waiting(const struct envelope *e)
 {
 	return !e->handed && !e->ship->is_spotlight;
 }
@@ -216,7 +217,7 @@ static struct chunk_source *most_waiting(const struct delivery *d, uint64_t *ret
 	FOR_EACH_ENVELOPE (e, d) {
 		struct chunk_source *i = e->source;
 
-		if (!waits(e))
+		if (!is_waiting(e))
 			continue;
 		*ret_sum += bytes_of(e);
 		i->waiting_bytes += bytes_of(e);
@@ -230,10 +231,10 @@ static struct chunk_source *most_waiting(const struct delivery *d, uint64_t *ret
 static void drop_oldest(struct delivery *d, const struct chunk_source *i)
 {
 	FOR_EACH_ENVELOPE (e, d) {
-		if (!waits(e) || e->source != i)
+		if (!is_waiting(e) || e->source != i)
 			continue;
-		lose(d, e, DISCARD_QUEUE_OVERFLOW);
-		finish(d, e);
+		count_loss(d, e, DISCARD_QUEUE_OVERFLOW);
+		end_envelope(d, e);
 		return;
 	}
 }
@@ -318,8 +319,8 @@ static struct envelope *new_envelope(int payload, int more)
  * Adds an envelope for the ship. The caller has set those members of e->message that depend on
  * the receiver.
  */
-static void add(struct delivery *d, struct envelope *e, struct chunk_source *source, struct ship *s,
-		const struct msg_chunk *m)
+static void add_envelope(struct delivery *d, struct envelope *e, struct chunk_source *source,
+			 struct ship *s, const struct msg_chunk *m)
 {
 	struct envelope **end = &d->envelopes;
 
@@ -337,7 +338,7 @@ static void add(struct delivery *d, struct envelope *e, struct chunk_source *sou
 	source->n_envelopes++;
 	d->n_in_flight++;
 	s->n_in_flight++;
-	hand_over_next(d, s);
+	send_envelopes(d, s);
 }
 
 /*
@@ -380,7 +381,7 @@ static void copy_to_spotlight(struct delivery *d, struct chunk_source *source,
 	e->message.size = size;
 	e->message.anchor_size = m->anchor_size;
 	e->message.to_server = true;
-	add(d, e, source, d->children->spotlight, m);
+	add_envelope(d, e, source, d->children->spotlight, m);
 }
 
 static void take_chunk(struct delivery *d, struct chunk_source *source, struct ship *ship,
@@ -401,7 +402,7 @@ static void take_chunk(struct delivery *d, struct chunk_source *source, struct s
 	e->message.to_server = m->for_server && ship->dsn[0] != '\0';
 	make_room(d, bytes_of(e));
 	source->payload_bytes += m->size;
-	add(d, e, source, ship, m);
+	add_envelope(d, e, source, ship, m);
 }
 
 int delivery_chunk(struct delivery *d, struct chunk_source *source, struct ship *ship,
@@ -438,7 +439,7 @@ void delivery_written(struct delivery *d, struct ship *s, const struct msg_envel
 		output_remove(&d->output, e->message.seq, e->message.chunk_id);
 		count_write_error(d, e, error);
 	}
-	file_is_over(e);
+	end_file(e);
 }
 
 static bool is_result(uint32_t result)
@@ -469,8 +470,8 @@ void delivery_done(struct delivery *d, struct ship *s, const struct msg_envelope
 		count_result(counts_of(d, e), m->result);
 	if (m->result == SHIP_DONE)
 		s->delivered_ns = clock_mono_ns();
-	finish(d, e);
-	hand_over_next(d, s);
+	end_envelope(d, e);
+	send_envelopes(d, s);
 	ship_report_lost(s);
 }
 
@@ -497,18 +498,18 @@ void delivery_resend(struct delivery *d, struct ship *s)
 	FOR_EACH_ENVELOPE (e, d)
 		if (e->ship == s)
 			e->handed = false;
-	hand_over_next(d, s);
+	send_envelopes(d, s);
 	send_finish(d, s);
 	ship_report_lost(s);
 }
 
-static void give_up(struct delivery *d, struct envelope *e)
+static void give_up_envelope(struct delivery *d, struct envelope *e)
 {
 	if (e->message.to_file)
 		output_remove(&d->output, e->message.seq, e->message.chunk_id);
 	if (e->message.to_file || e->message.to_server)
-		lose(d, e, DISCARD_SHUTDOWN);
-	finish(d, e);
+		count_loss(d, e, DISCARD_SHUTDOWN);
+	end_envelope(d, e);
 }
 
 void delivery_give_up(struct delivery *d)
@@ -519,7 +520,7 @@ void delivery_give_up(struct delivery *d)
 		log_warning("%zu chunk%s lost: not delivered before the end", n,
 			    n == 1 ? " is" : "s are");
 	FOR_EACH_ENVELOPE (e, d)
-		give_up(d, e);
+		give_up_envelope(d, e);
 	for (size_t i = 0; i < d->children->n_ships; i++)
 		ship_report_lost(d->children->ships[i]);
 	delivery_sweep(d);
@@ -529,5 +530,5 @@ void delivery_ship_gone(struct delivery *d, const struct ship *s)
 {
 	FOR_EACH_ENVELOPE (e, d)
 		if (e->ship == s)
-			give_up(d, e);
+			give_up_envelope(d, e);
 }

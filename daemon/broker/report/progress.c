@@ -30,7 +30,7 @@ void progress_format(const struct progress_numbers *f, char ret[PROGRESS_SIZE])
 		       f->chunks, f->chunks == 1 ? "" : "s");
 }
 
-static void sum_up(struct targets *ts, struct progress_numbers *ret)
+static void sum_numbers(struct targets *ts, struct progress_numbers *ret)
 {
 	struct run_totals all;
 
@@ -55,7 +55,7 @@ static void sum_up(struct targets *ts, struct progress_numbers *ret)
 }
 
 /* Returns false if the terminal is stopped, so that a write to it would block. */
-static bool takes_more(void)
+static bool terminal_is_ready(void)
 {
 	struct pollfd p = {.fd = STDERR_FILENO, .events = POLLOUT};
 
@@ -65,18 +65,18 @@ static bool takes_more(void)
 void progress_check(struct progress *p, struct targets *ts)
 {
 	char text[PROGRESS_SIZE], line[PROGRESS_SIZE + 16];
-	struct progress_numbers figures;
+	struct progress_numbers numbers;
 	uint64_t now_ns;
 	int n;
 
 	if (!p->is_on)
 		return;
 	now_ns = clock_mono_ns();
-	if (now_ns < p->next_ns || !takes_more())
+	if (now_ns < p->next_ns || !terminal_is_ready())
 		return;
 	p->next_ns = now_ns + PROGRESS_NS;
-	sum_up(ts, &figures);
-	progress_format(&figures, text);
+	sum_numbers(ts, &numbers);
+	progress_format(&numbers, text);
 	/*
 	 * Moves the cursor to the start of the line, so that the next line of any program
 	 * overwrites it.
@@ -87,7 +87,7 @@ void progress_check(struct progress *p, struct targets *ts)
 
 void progress_end(struct progress *p)
 {
-	if (p->is_shown && takes_more())
+	if (p->is_shown && terminal_is_ready())
 		(void)!write(STDERR_FILENO, ERASE, strlen(ERASE));
 	*p = (struct progress){.is_on = false};
 }

@@ -18,7 +18,7 @@ void service_init(struct notify *n)
 }
 
 /* Counts the targets that are profiled, and those that wait for it. */
-static void count(struct parts *parts, size_t *ret_profiled, size_t *ret_waiting)
+static void count_targets(struct parts *parts, size_t *ret_profiled, size_t *ret_waiting)
 {
 	*ret_profiled = 0;
 	*ret_waiting = 0;
@@ -56,7 +56,7 @@ void service_check(struct notify *n, struct parts *parts)
 	uint64_t beat = 0;
 	size_t profiled, waiting;
 
-	count(parts, &profiled, &waiting);
+	count_targets(parts, &profiled, &waiting);
 	report_status(n, parts, profiled, waiting);
 	if (n->state == NOTIFY_STARTING && parts->children.has_worked[CHILD_CAPTURE] &&
 	    parts->children.has_worked[CHILD_SHIP])

@@ -96,8 +96,8 @@ static void put_chunks(FILE *out, const struct run_totals *f)
 }
 
 /* Writes the part that each process and their sum have. */
-static void put_figures(FILE *out, const struct parts *parts, const struct run_totals *f,
-			uint32_t rate_hz)
+static void put_totals(FILE *out, const struct parts *parts, const struct run_totals *f,
+		       uint32_t rate_hz)
 {
 	const struct capture_counters *c = &f->capture;
 	uint64_t end =
@@ -241,7 +241,7 @@ int stats_write(const struct parts *parts, int fd)
 		(unsigned long long)parts->quarantine.refused);
 	fprintf(out, "  \"resource_shortages\": %llu,\n", (unsigned long long)shortage_count());
 	totals_of_all(&parts->targets, &one);
-	put_figures(out, parts, &one, parts->state.options.config.rate_hz);
+	put_totals(out, parts, &one, parts->state.options.config.rate_hz);
 	fprintf(out, ",\n  \"targets\": [");
 	for (size_t i = 0; i < parts->targets.n_instances; i++) {
 		const struct instance *instance = parts->targets.instances[i];
@@ -250,7 +250,7 @@ int stats_write(const struct parts *parts, int fd)
 		fprintf(out, "%s{\n  \"pid\": %d,\n", i == 0 ? "" : ", ", instance->pid);
 		self_usage_of_instance(&parts->targets, own, instance, usage);
 		put_usage(out, usage);
-		put_figures(out, parts, &one, instance->config.rate_hz);
+		put_totals(out, parts, &one, instance->config.rate_hz);
 		fprintf(out, "}");
 	}
 	fprintf(out, "]\n}\n");

@@ -98,7 +98,7 @@ static const char *error_of(const struct instance *i)
 						     : "";
 }
 
-static void put_figures(FILE *out, const struct parts *parts, const struct instance *i)
+static void put_totals(FILE *out, const struct parts *parts, const struct instance *i)
 {
 	const bool runs =
 		i->target != NULL && target_is_open(i->target) && !i->target->is_for_recordings;
@@ -132,7 +132,7 @@ static void put_target(FILE *out, const struct parts *parts, const struct instan
 		i->config.lifecycle == LIFECYCLE_TRACE ? "trace" : "manual",
 		i->target != NULL ? i->target->rate_hz : i->config.rate_hz);
 	if (reader_sees(reader, i))
-		put_figures(out, parts, i);
+		put_totals(out, parts, i);
 	else
 		fprintf(out, "\"profiler_id\": null, \"threads\": null, "
 			     "\"samples_taken\": null, \"missed\": null, "
