@@ -1,8 +1,4 @@
-#include "daemon/broker/broker.h"
 #include "daemon/config/config.h"
-#include "lib/base/ipc.h"
-#include "daemon/broker/wiring.h"
-#include "daemon/broker/targets/instance.h"
 #include "daemon/broker/children/children.h"
 #include "daemon/broker/idle.h"
 
@@ -12,6 +8,7 @@
 
 #include "daemon/broker/children/reap.h"
 #include "daemon/msg/msg_io.h"
+#include "tests/unit/daemon/broker/broker_builder.h"
 #include "tests/unit/suite.h"
 
 static struct broker b;
@@ -21,21 +18,11 @@ static int end;
 /* An unwind process, in whose place the test is, and a target that it serves. */
 static void set_up(void)
 {
-	int pair[2];
-
-	memset(&b, 0, sizeof(b));
-	wiring_connect(&b);
-	b.parts.children.n_unwinds = 1;
-	OK(ipc_pair(pair));
+	build_broker(&b);
 	unwind = calloc(1, sizeof(*unwind));
 	ck_assert_ptr_nonnull(unwind);
-	unwind->child = (struct child){.type = &child_types[CHILD_UNWIND],
-				       .children = &b.parts.children,
-				       .pid = 1,
-				       .fd = pair[0]};
+	end = build_unwind(&b, unwind);
 	unwind->child.usage.cpu_s = 2;
-	b.parts.children.unwinds[0] = unwind;
-	end = pair[1];
 	b.parts.targets.table[3] = (struct target){.id = 1, .slot = 3, .unwind = unwind};
 }
 

@@ -1,8 +1,4 @@
 /* Children that do not answer or do not end are killed. */
-#include "daemon/broker/broker.h"
-#include "lib/base/ipc.h"
-#include "daemon/broker/wiring.h"
-#include "daemon/broker/targets/instance.h"
 #include "daemon/broker/children/children.h"
 #include "daemon/broker/overdue.h"
 
@@ -12,9 +8,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "daemon/broker/children/child.h"
 #include "daemon/msg/msg_io.h"
 #include "lib/base/loop.h"
+#include "tests/unit/daemon/broker/broker_builder.h"
 #include "tests/unit/suite.h"
 
 static struct broker b;
@@ -26,7 +22,6 @@ static int end;
 /* A process that never sends a message, as the unwind process of a target. */
 static void set_up(void)
 {
-	int pair[2];
 	pid_t pid = fork();
 
 	if (pid == 0) {
@@ -35,29 +30,15 @@ static void set_up(void)
 			(void)pause();
 	}
 	ck_assert_int_gt(pid, 0);
-	memset(&b, 0, sizeof(b));
-	wiring_connect(&b);
-	/* After the fork, so that only the test has the socket's other end. */
-	OK(ipc_pair(pair));
+	build_broker(&b);
 	OK(loop_new(&b.parts.state.loop));
-	b.parts.children.capture.fd = -1;
-	unwind = (struct unwind){.link_fd = -1};
-	unwind.child = (struct child){.children = &b.parts.children,
-				      .type = &child_types[CHILD_UNWIND],
-				      .fd = pair[0],
-				      .state = CHILD_READY,
-				      .pid = pid};
-	OK(loop_add(b.parts.state.loop, pair[0], child_on_readable, &unwind.child,
+	/* After the fork, so that only the test has the socket's other end. */
+	end = build_unwind(&b, &unwind);
+	unwind.child.pid = pid;
+	OK(loop_add(b.parts.state.loop, unwind.child.fd, child_on_readable, &unwind.child,
 		    &unwind.child.source));
-	end = pair[1];
-	b.parts.children.unwinds[b.parts.children.n_unwinds++] = &unwind;
-	instance = (struct instance){.targets = &b.parts.targets, .pidfd = -1};
-	target = &b.parts.targets.table[5];
-	*target = (struct target){.id = 1,
-				  .instance = &instance,
-				  .unwind = &unwind,
-				  .phase = TARGET_PROFILED,
-				  .session = SESSION_OPEN};
+	instance = (struct instance){.pidfd = -1};
+	target = build_run(&b, &instance, &unwind);
 }
 
 static void tear_down(void)

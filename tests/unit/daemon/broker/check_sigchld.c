@@ -9,15 +9,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "daemon/broker/broker.h"
-#include "daemon/broker/children/child.h"
 #include "daemon/broker/files/quarantine.h"
 #include "daemon/broker/sigchld.h"
-#include "daemon/broker/wiring.h"
 #include "daemon/msg/msg_io.h"
 #include "lib/base/clock.h"
-#include "lib/base/ipc.h"
 #include "lib/base/loop.h"
+#include "tests/unit/daemon/broker/broker_builder.h"
 #include "tests/unit/suite.h"
 
 static struct broker b;
@@ -36,12 +33,10 @@ static const struct child_type type = {.kind = CHILD_UNWIND, .name = "unwind"};
 
 static void set_up(void)
 {
-	memset(&b, 0, sizeof(b));
-	wiring_connect(&b);
+	build_broker(&b);
 	b.parts.children.events.message = note;
 	OK(loop_new(&b.parts.state.loop));
 	OK(files_new(b.parts.state.loop, &b.parts.files));
-	b.parts.children.capture.fd = -1;
 	b.parts.children.has_worked[CHILD_UNWIND] = true;
 	unwind = (struct unwind){.link_fd = -1, .uid = 7};
 	unwind.child = (struct child){.children = &b.parts.children,

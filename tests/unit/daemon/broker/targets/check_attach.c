@@ -5,14 +5,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "daemon/broker/broker.h"
 #include "daemon/broker/targets/attach.h"
-#include "daemon/broker/targets/instance.h"
 #include "daemon/broker/targets/targets.h"
-#include "daemon/broker/wiring.h"
 #include "daemon/msg/msg_capture.h"
 #include "lib/base/clock.h"
 #include "tests/unit/daemon/log_capture.h"
+#include "tests/unit/daemon/broker/broker_builder.h"
 #include "tests/unit/suite.h"
 
 static struct broker b;
@@ -22,10 +20,7 @@ static struct instance instance;
 /* A process that ended after it was found. */
 static void find_one_that_ends(void)
 {
-	memset(&b, 0, sizeof(b));
-	wiring_connect(&b);
-	b.parts.state.clocks = (struct state_clocks){clock_mono_ns, clock_mono_ns, clock_mono_ns};
-	b.parts.children.capture.fd = -1;
+	build_broker(&b);
 	b.parts.children.heartbeat = &heartbeat;
 	instance = (struct instance){.targets = &b.parts.targets, .pid = fork()};
 	if (instance.pid == 0)

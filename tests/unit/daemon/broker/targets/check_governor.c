@@ -4,11 +4,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "daemon/broker/broker.h"
-#include "daemon/broker/targets/instance.h"
-#include "daemon/broker/wiring.h"
 #include "daemon/config/config.h"
 #include "tests/unit/daemon/log_capture.h"
+#include "tests/unit/daemon/broker/broker_builder.h"
 #include "tests/unit/suite.h"
 
 #define FULL 101
@@ -179,10 +177,8 @@ static struct heartbeat heartbeat;
 
 static void profile(size_t n)
 {
-	memset(&b, 0, sizeof(b));
-	wiring_connect(&b);
+	build_broker(&b);
 	b.parts.children.heartbeat = &heartbeat;
-	b.parts.children.capture.fd = -1;
 	b.parts.state.timer_hz = FULL;
 	b.parts.state.options.config.cpu_budget = 1;
 	for (size_t i = 0; i < n; i++)

@@ -9,11 +9,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "daemon/broker/broker.h"
 #include "daemon/broker/targets/attach.h"
-#include "daemon/broker/wiring.h"
 #include "daemon/config/config.h"
 #include "lib/base/clock.h"
+#include "tests/unit/daemon/broker/broker_builder.h"
 #include "tests/unit/suite.h"
 
 static struct broker b;
@@ -39,24 +38,19 @@ static uint64_t wall(void)
 /* An instance that is profiled. */
 static void set_up(void)
 {
-	memset(&b, 0, sizeof(b));
-	wiring_connect(&b);
+	build_broker(&b);
 	b.parts.state.clocks = (struct state_clocks){mono, boot, wall};
-	b.parts.children.capture.fd = -1;
 	b.parts.targets.instances = list;
 	b.parts.targets.n_instances = 1;
 	mono_ns = slept_ns = 1000 * NS_PER_SEC;
 	wall_ns = UINT64_C(1763755000) * NS_PER_SEC;
 	instance = (struct instance){
-		.targets = &b.parts.targets,
 		.pid = 1,
 		.pidfd = -1,
 		.is_sampled = true,
 		.is_started = true,
 	};
-	OK(target_open(&b.parts.targets, &instance, 0, false));
-	instance.target->phase = TARGET_PROFILED;
-	instance.target->in_capture = true;
+	build_run(&b, &instance, NULL)->in_capture = true;
 }
 
 static bool goes_on(void)
@@ -103,11 +97,8 @@ static struct instance *many[MANY];
  */
 static void set_up_many(void)
 {
-	memset(&b, 0, sizeof(b));
-	wiring_connect(&b);
+	build_broker(&b);
 	memset(sections, 0, sizeof(sections));
-	b.parts.state.clocks = (struct state_clocks){clock_mono_ns, clock_boot_ns, clock_wall_ns};
-	b.parts.children.capture.fd = -1;
 	b.parts.state.timer_hz = 101;
 	b.parts.targets.instances = many;
 	b.parts.targets.n_instances = MANY;

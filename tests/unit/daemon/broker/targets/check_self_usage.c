@@ -1,8 +1,6 @@
-#include "daemon/broker/broker.h"
-#include "daemon/broker/targets/instance.h"
-#include "daemon/broker/wiring.h"
 #include "daemon/broker/targets/self_usage.h"
 
+#include "tests/unit/daemon/broker/broker_builder.h"
 #include "tests/unit/suite.h"
 
 static struct broker b;
@@ -15,19 +13,16 @@ static const struct usage own = {.cpu_s = 3.0, .rss_bytes = 100};
 /* Two targets share the first unwind process; the third one uses the other. */
 static void set_up(void)
 {
-	memset(&b, 0, sizeof(b));
-	wiring_connect(&b);
+	build_broker(&b);
 	b.parts.children.n_unwinds = 2;
 	b.parts.targets.n_instances = 3;
 	b.parts.targets.instances = list;
 	heartbeat = (struct heartbeat){0};
 	b.parts.children.heartbeat = &heartbeat;
 	b.parts.children.capture.usage = (struct usage){.cpu_s = 10.0, .rss_bytes = 200};
-	b.parts.children.n_ships = array_size(ships);
-	for (size_t i = 0; i < b.parts.children.n_ships; i++) {
-		ships[i] = (struct ship){.dsn = "x"};
+	for (size_t i = 0; i < array_size(ships); i++) {
+		build_ship(&b, &ships[i]);
 		ships[i].child.usage = (struct usage){.cpu_s = 0.5, .rss_bytes = 400 - i};
-		b.parts.children.ships[i] = &ships[i];
 	}
 	for (size_t i = 0; i < 2; i++) {
 		unwinds[i] = (struct unwind){.id = (uint32_t)i + 1, .uid = (uint32_t)i};

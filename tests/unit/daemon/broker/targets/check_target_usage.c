@@ -1,8 +1,6 @@
 #include "daemon/broker/children/children.h"
 #include "daemon/msg/msg_unwind.h"
 #include "daemon/broker/targets/attach.h"
-#include "daemon/broker/targets/instance.h"
-#include "daemon/broker/wiring.h"
 #include "daemon/broker/targets/target_usage.h"
 
 #include <fcntl.h>
@@ -11,8 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "daemon/broker/broker.h"
-#include "lib/base/ipc.h"
+#include "tests/unit/daemon/broker/broker_builder.h"
 #include "tests/unit/suite.h"
 
 static struct broker b;
@@ -24,30 +21,17 @@ static pid_t pid;
 /* A profiled process that sleeps, and an unwind process, in whose place the test is. */
 static void set_up(void)
 {
-	int pair[2];
-
 	pid = fork();
 	ck_assert_int_ge(pid, 0);
 	if (pid == 0)
 		for (;;)
 			(void)pause();
-	memset(&b, 0, sizeof(b));
-	wiring_connect(&b);
-	b.parts.children.n_unwinds = 1;
-	b.parts.state.clocks = (struct state_clocks){clock_mono_ns, clock_boot_ns, clock_wall_ns};
-	instance = (struct instance){.targets = &b.parts.targets, .pid = pid};
+	build_broker(&b);
+	instance = (struct instance){.pid = pid};
 	instance.pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	ck_assert_int_ge(instance.pidfd, 0);
-	OK(target_open(&b.parts.targets, &instance, 0, false));
-	instance.target->phase = TARGET_PROFILED;
-	instance.target->session = SESSION_OPEN;
-	instance.target->unwind = &unwind;
-	OK(ipc_pair(pair));
-	unwind = (struct unwind){.child = {.children = &b.parts.children,
-					   .type = &child_types[CHILD_UNWIND],
-					   .fd = pair[0]}};
-	b.parts.children.unwinds[0] = &unwind;
-	unwinds_end = pair[1];
+	unwinds_end = build_unwind(&b, &unwind);
+	build_run(&b, &instance, &unwind);
 }
 
 static void end_process(void)

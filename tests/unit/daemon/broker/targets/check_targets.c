@@ -3,9 +3,7 @@
 
 #include <string.h>
 
-#include "daemon/broker/broker.h"
-#include "daemon/broker/targets/instance.h"
-#include "daemon/broker/wiring.h"
+#include "tests/unit/daemon/broker/broker_builder.h"
 #include "tests/unit/suite.h"
 
 #define HOUR_NS (3600 * NS_PER_SEC)
@@ -41,8 +39,7 @@ static uint64_t wall(void)
 
 static void set_up(void)
 {
-	memset(&b, 0, sizeof(b));
-	wiring_connect(&b);
+	build_broker(&b);
 	b.parts.state.clocks = (struct state_clocks){mono, boot, wall};
 	instance = (struct instance){.targets = &b.parts.targets, .pid = 1, .pidfd = -1};
 	mono_ns = 1000 * NS_PER_SEC;

@@ -1,0 +1,65 @@
+/*
+ * Builds the connected parts of a broker for a test. No child process runs and no file is open;
+ * the test is at the other end of the sockets. The functions add children and runs with defaults;
+ * a test sets the members that it is about.
+ */
+#ifndef TESTS_UNIT_DAEMON_BROKER_BROKER_BUILDER_H
+#define TESTS_UNIT_DAEMON_BROKER_BROKER_BUILDER_H
+
+#include <string.h>
+
+#include "daemon/broker/broker.h"
+#include "daemon/broker/children/child.h"
+#include "daemon/broker/targets/instance.h"
+#include "daemon/broker/wiring.h"
+#include "lib/base/clock.h"
+#include "lib/base/ipc.h"
+#include "tests/unit/suite.h"
+
+static inline void build_broker(struct broker *b)
+{
+	memset(b, 0, sizeof(*b));
+	wiring_connect(b);
+	b->parts.state.clocks = (struct state_clocks){clock_mono_ns, clock_boot_ns, clock_wall_ns};
+	b->parts.children.capture.fd = -1;
+	b->parts.delivery.output.dir_fd = -1;
+}
+
+/* Adds an unwind process that is ready. Returns the other end of its socket. */
+static inline int build_unwind(struct broker *b, struct unwind *u)
+{
+	int pair[2];
+
+	OK(ipc_pair(pair));
+	*u = (struct unwind){.link_fd = -1,
+			     .child = {.type = &child_types[CHILD_UNWIND],
+				       .children = &b->parts.children,
+				       .state = CHILD_READY,
+				       .pid = 1,
+				       .fd = pair[0]}};
+	b->parts.children.unwinds[b->parts.children.n_unwinds++] = u;
+	return pair[1];
+}
+
+/* Adds the ship of a DSN, without a process. */
+static inline void build_ship(struct broker *b, struct ship *s)
+{
+	*s = (struct ship){.dsn = "x",
+			   .child = {.type = &child_types[CHILD_SHIP],
+				     .children = &b->parts.children,
+				     .fd = -1}};
+	b->parts.children.ships[b->parts.children.n_ships++] = s;
+}
+
+/* Opens a run on i, which is profiled. u may be NULL: the run has no unwind process. */
+static inline struct target *build_run(struct broker *b, struct instance *i, struct unwind *u)
+{
+	i->targets = &b->parts.targets;
+	OK(target_open(&b->parts.targets, i, 0, false));
+	i->target->phase = TARGET_PROFILED;
+	i->target->session = u == NULL ? SESSION_NONE : SESSION_OPEN;
+	i->target->unwind = u;
+	return i->target;
+}
+
+#endif
