@@ -35,7 +35,7 @@ static bool has_ended(void)
 
 FIXTURE(set_up, NULL)
 
-TEST(one_that_is_needed_stays)
+TEST(an_unwind_process_with_a_target_stays)
 {
 	for (uint64_t t = 1; t < 5 * IDLE_NS; t += IDLE_NS / 4)
 		idle_check(&b, t);
@@ -43,7 +43,7 @@ TEST(one_that_is_needed_stays)
 	ck_assert_uint_eq(b.parts.children.n_unwinds, 1);
 }
 
-TEST(a_minute_after_its_last_target)
+TEST(an_unwind_process_ends_a_minute_after_its_last_target)
 {
 	idle_check(&b, 10);
 	b.parts.targets.table[3].id = 0;
@@ -64,7 +64,7 @@ TEST(a_minute_after_its_last_target)
 	ck_assert_double_eq(b.parts.children.unwinds_gone.cpu_s, 2);
 }
 
-TEST(one_that_comes_back_finds_it)
+TEST(a_target_that_comes_back_finds_its_unwind_process)
 {
 	idle_check(&b, 10);
 	b.parts.targets.table[3].id = 0;
@@ -118,7 +118,7 @@ static void configure(const char *dsn)
 }
 
 /* Returns true if the ship gets MSG_SHIP_FINISH and then the end of the socket. */
-static bool is_told_to_end(void)
+static bool is_asked_to_finish(void)
 {
 	struct ipc_message m;
 
@@ -126,7 +126,7 @@ static bool is_told_to_end(void)
 	       ipc_recv(end, &m) == 0;
 }
 
-TEST(a_ship_ends_when_its_dsn_is_configured_no_more)
+TEST(a_ship_ends_when_no_section_has_its_dsn)
 {
 	struct ship *s = add_ships();
 
@@ -136,7 +136,7 @@ TEST(a_ship_ends_when_its_dsn_is_configured_no_more)
 	configure(NEW);
 	idle_check(&b, 20);
 	ck_assert(s->child.is_leaving);
-	ck_assert(is_told_to_end());
+	ck_assert(is_asked_to_finish());
 	/* The broker still reads the ship's messages. */
 	ck_assert_int_ge(s->child.fd, 0);
 	children_sweep(&b.parts.children);
@@ -150,7 +150,7 @@ TEST(a_ship_ends_when_its_dsn_is_configured_no_more)
 }
 
 /* A run that a user attached keeps the DSN of the time before the reload. */
-TEST(a_ship_that_a_process_uses_stays)
+TEST(a_ship_that_an_instance_uses_stays)
 {
 	struct ship *s = add_ships();
 	struct instance i = {.ship = s}, *list[] = {&i};
@@ -165,7 +165,7 @@ TEST(a_ship_that_a_process_uses_stays)
 	ck_assert(s->child.is_leaving);
 }
 
-TEST(a_new_dsn_waits_for_a_place)
+TEST(a_new_dsn_waits_until_another_ship_has_ended)
 {
 	struct ship *s = add_ships(), *found;
 

@@ -50,20 +50,20 @@ static void tear_down(void)
 	loop_free(b.parts.state.loop);
 }
 
-static void look(int times)
+static void check_times(int times)
 {
 	for (int i = 0; i < times; i++)
 		overdue_check(&b);
 }
 
 /* Expects that the process is killed at check OVERDUE_CHECKS and not before. */
-static void is_killed(void)
+static void expect_kill(void)
 {
 	int status;
 
-	look(OVERDUE_CHECKS - 1);
+	check_times(OVERDUE_CHECKS - 1);
 	ck_assert_int_eq(unwind.child.state, CHILD_READY);
-	look(1);
+	check_times(1);
 	ck_assert_int_eq(unwind.child.state, CHILD_KILLED);
 	ck_assert_int_eq(waitpid(unwind.child.pid, &status, 0), unwind.child.pid);
 	ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
@@ -71,53 +71,52 @@ static void is_killed(void)
 
 FIXTURE(set_up, tear_down)
 
-TEST(one_that_owes_nothing_stays)
+TEST(a_child_that_owes_no_answer_stays)
 {
-	look(3 * OVERDUE_CHECKS);
+	check_times(3 * OVERDUE_CHECKS);
 	ck_assert_int_eq(unwind.child.state, CHILD_READY);
 }
 
-TEST(a_session_that_it_does_not_close)
+TEST(a_child_that_does_not_close_a_session_is_killed)
 {
 	target_close(target);
 	ck_assert_int_eq(target->phase, TARGET_CLOSING);
-	is_killed();
+	expect_kill();
 }
 
-TEST(a_session_that_it_does_not_open)
+TEST(a_child_that_does_not_open_a_session_is_killed)
 {
 	target->session = SESSION_ASKED;
-	is_killed();
+	expect_kill();
 }
 
-/* An answer resets the count. */
-TEST(what_is_paid_is_paid)
+TEST(an_answer_resets_the_count)
 {
 	target->session = SESSION_ASKED;
-	look(OVERDUE_CHECKS - 1);
+	check_times(OVERDUE_CHECKS - 1);
 	target->session = SESSION_OPEN;
 	target_close(target);
-	look(OVERDUE_CHECKS - 1);
+	check_times(OVERDUE_CHECKS - 1);
 	ck_assert_int_eq(unwind.child.state, CHILD_READY);
 	target->phase = TARGET_CLOSED;
-	look(OVERDUE_CHECKS);
+	check_times(OVERDUE_CHECKS);
 	ck_assert_int_eq(unwind.child.state, CHILD_READY);
 }
 
-TEST(a_closed_socket_is_not_an_end)
+TEST(a_child_that_closes_its_socket_and_stays_is_killed)
 {
 	close_fd(&end);
 	OK(loop_run_once(b.parts.state.loop, 0));
 	ck_assert_int_lt(unwind.child.fd, 0);
-	is_killed();
+	expect_kill();
 }
 
-TEST(one_that_is_told_to_leave_and_stays)
+TEST(a_child_that_has_to_leave_and_stays_is_killed)
 {
 	target->id = 0;
 	unwind.child.is_leaving = true;
 	child_close(&unwind.child);
-	is_killed();
+	expect_kill();
 	children_sweep(&b.parts.children);
 	ck_assert_uint_eq(b.parts.children.n_unwinds, 1);
 }

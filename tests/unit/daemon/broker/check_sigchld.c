@@ -19,13 +19,13 @@
 
 static struct broker b;
 static struct unwind unwind;
-static bool was_there; /* the process still existed when its last message was read */
+static bool existed_at_message; /* the process still existed when its last message was read */
 
 static void note(void *ctx, struct child *child, struct ipc_message *m)
 {
 	(void)ctx;
 	(void)m;
-	was_there = kill(child->pid, 0) == 0;
+	existed_at_message = kill(child->pid, 0) == 0;
 	child_fail(child, "sends an unknown message");
 }
 
@@ -45,7 +45,7 @@ static void set_up(void)
 				      .state = CHILD_READY,
 				      .started_ns = clock_mono_ns()};
 	b.parts.children.unwinds[b.parts.children.n_unwinds++] = &unwind;
-	was_there = false;
+	existed_at_message = false;
 }
 
 static void tear_down(void)
@@ -72,7 +72,7 @@ static void crash(int fd, int page_fd)
 
 FIXTURE(set_up, tear_down)
 
-TEST(nonsense_before_a_crash)
+TEST(the_last_messages_are_read_before_the_pid_is_freed)
 {
 	siginfo_t ended;
 	int pair[2], fd;
@@ -91,14 +91,13 @@ TEST(nonsense_before_a_crash)
 	sigchld_reap(&b);
 	ck_assert_int_eq(unwind.child.pid, 0);
 	/* The pid could not belong to another process yet, so a kill would have hit this child. */
-	ck_assert(was_there);
+	ck_assert(existed_at_message);
 	/* Its death counts for the file that it was reading. */
 	ck_assert_ptr_nonnull(b.parts.quarantine.table);
 	ck_assert_uint_eq(b.parts.quarantine.table->deaths, 1);
 }
 
-/* If another child of its kind has worked, this one is restarted later. */
-TEST(one_that_ends_before_it_was_ready)
+TEST(a_child_that_ends_before_ready_ends_the_broker_unless_another_has_worked)
 {
 	for (int i = 0; i < 5; i++) {
 		unwind.child.pid = fork();

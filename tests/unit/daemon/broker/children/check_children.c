@@ -29,7 +29,7 @@ static void set_up(void)
 FIXTURE(set_up, NULL)
 
 /* A second ship would read and send the same files of the spool. */
-TEST(one_place_has_one_ship)
+TEST(texts_of_one_dsn_have_one_ship)
 {
 	static const char *const texts[] = {
 		TEXT,
@@ -45,7 +45,7 @@ TEST(one_place_has_one_ship)
 	}
 }
 
-TEST(another_has_another)
+TEST(another_dsn_has_another_ship)
 {
 	struct ship *s;
 

@@ -38,7 +38,7 @@ static uint64_t in_s(int64_t seconds)
 
 FIXTURE(set_up, NULL)
 
-TEST(holds_for_its_server)
+TEST(a_limit_stops_sampling_for_its_dsn_only)
 {
 	OK(limit_set(&ships[0], in_s(3600), false));
 	limit_check(&children, false);
@@ -51,7 +51,7 @@ TEST(holds_for_its_server)
 	ck_assert_uint_eq(ships[0].limit.pauses, 1);
 }
 
-TEST(files_go_on)
+TEST(a_limit_does_not_stop_sampling_for_files)
 {
 	OK(limit_set(&ships[0], in_s(3600), true));
 	limit_check(&children, true);
@@ -67,7 +67,7 @@ static void check_clock(void)
 	ck_assert_int_eq(limit_set(&ships[0], in_s(RATELIMIT_MAX_S + 60), false), -EPROTO);
 }
 
-TEST(a_suspend_counts)
+TEST(a_suspend_counts_as_time_of_the_limit)
 {
 	check_clock();
 	set_up();

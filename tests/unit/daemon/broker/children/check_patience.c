@@ -14,13 +14,13 @@ static void set_up(void)
 
 FIXTURE(set_up, NULL)
 
-TEST(nobody_works)
+TEST(without_progress_it_ends_after_the_idle_time)
 {
 	for (uint64_t now = START; now < START + NS_PER_SEC; now += STEP)
 		ck_assert_uint_eq(patience_end_ns(&p, now, false), START + PATIENCE_IDLE_NS);
 }
 
-TEST(counts_from_the_last_work)
+TEST(progress_moves_the_end)
 {
 	uint64_t last = START + 7 * STEP;
 
@@ -28,7 +28,7 @@ TEST(counts_from_the_last_work)
 	ck_assert_uint_eq(patience_end_ns(&p, last + STEP, false), last + PATIENCE_IDLE_NS);
 }
 
-TEST(has_an_end)
+TEST(it_ends_after_the_busy_time_at_the_latest)
 {
 	uint64_t now = START, end;
 

@@ -27,7 +27,7 @@ static uint64_t sum(void)
 
 FIXTURE(set_up, NULL)
 
-TEST(each_reason)
+TEST(each_restart_is_counted_by_its_reason)
 {
 	const uint64_t *n = c.restarts.n[CHILD_CAPTURE];
 
@@ -45,7 +45,7 @@ TEST(each_reason)
 	ck_assert_uint_eq(sum(), 4);
 }
 
-TEST(each_child)
+TEST(each_restart_is_counted_by_its_child)
 {
 	const struct child ship = {.type = &child_types[CHILD_SHIP]};
 	const struct child unwind = {.type = &child_types[CHILD_UNWIND]};
@@ -57,7 +57,7 @@ TEST(each_child)
 	ck_assert_uint_eq(sum(), 2);
 }
 
-TEST(names)
+TEST(each_reason_has_a_name_of_its_own)
 {
 	for (int i = 0; i < RESTART_REASON_N; i++)
 		for (int j = 0; j <= i; j++)

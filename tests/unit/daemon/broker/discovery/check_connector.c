@@ -41,7 +41,7 @@ static bool parse(size_t n)
 
 FIXTURE(set_up, NULL)
 
-TEST(an_exec)
+TEST(an_exec_is_parsed)
 {
 	ck_assert(parse(sizeof(m.bytes)));
 	ck_assert_int_eq(said.what, CONNECTOR_EXEC);
@@ -53,7 +53,7 @@ TEST(an_exec)
 	ck_assert_int_eq(said.pid, 7);
 }
 
-TEST(a_fork)
+TEST(a_fork_is_parsed)
 {
 	m.event.what = PROC_EVENT_FORK;
 	m.event.event_data.fork.parent_pid = 1;
@@ -68,7 +68,7 @@ TEST(a_fork)
 	ck_assert(!parse(sizeof(m.bytes)));
 }
 
-TEST(a_change)
+TEST(a_change_is_parsed)
 {
 	m.event.what = PROC_EVENT_UID;
 	ck_assert(parse(sizeof(m.bytes)));
@@ -81,7 +81,7 @@ TEST(a_change)
 	ck_assert(!parse(sizeof(m.bytes)));
 }
 
-TEST(the_answer)
+TEST(the_answer_is_parsed)
 {
 	m.event.what = PROC_EVENT_NONE;
 	m.event.event_data.ack.err = 0;
@@ -91,7 +91,7 @@ TEST(the_answer)
 	ck_assert(!parse(sizeof(m.bytes)));
 }
 
-TEST(what_is_of_no_interest)
+TEST(other_events_are_skipped)
 {
 	m.event.what = PROC_EVENT_EXIT;
 	ck_assert(!parse(sizeof(m.bytes)));
@@ -99,7 +99,7 @@ TEST(what_is_of_no_interest)
 	ck_assert(!parse(sizeof(m.bytes)));
 }
 
-TEST(what_is_no_message)
+TEST(invalid_messages_are_skipped)
 {
 	const size_t data =
 		sizeof(m.bytes) - sizeof(m.event) + offsetof(struct proc_event, event_data);

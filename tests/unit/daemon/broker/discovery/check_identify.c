@@ -96,7 +96,7 @@ static int count_descriptors(void)
 
 FIXTURE(set_up, tear_down)
 
-TEST(by_its_command_line)
+TEST(a_process_is_identified_by_its_command_line)
 {
 	ask();
 	ck_assert_int_eq(answer.n, 0);
@@ -108,8 +108,7 @@ TEST(by_its_command_line)
 	ck_assert_uint_eq(answer.section, IDENTIFY_NOT_YET);
 }
 
-/* The question waits; no answer comes from within the call. */
-TEST(no_helper_can_be_started)
+TEST(a_question_waits_while_no_helper_can_be_started)
 {
 	struct full full;
 
@@ -124,7 +123,7 @@ TEST(no_helper_can_be_started)
 	ck_assert_uint_eq(answer.section, 0);
 }
 
-TEST(no_descriptor_for_the_request)
+TEST(without_descriptors_the_answer_is_later)
 {
 	const struct recheck s = {.pid = getpid(), .cause = RECHECK_FORK};
 	struct process process;
@@ -140,7 +139,7 @@ TEST(no_descriptor_for_the_request)
 }
 
 /* Every descriptor is closed, except those that the callee takes. */
-TEST(no_descriptor_stays)
+TEST(every_descriptor_is_closed)
 {
 	int before, asked = 0;
 
@@ -163,7 +162,7 @@ TEST(no_descriptor_stays)
 }
 
 /* By the executable alone, if each section names one. */
-TEST(strangers_are_excluded)
+TEST(processes_with_other_executables_are_excluded)
 {
 	ck_assert(!identify_excludes(id, getpid()));
 	memcpy(target.exe, "/no such", 9);
@@ -175,7 +174,7 @@ TEST(strangers_are_excluded)
 	ck_assert(!identify_excludes(id, getpid()));
 }
 
-TEST(dropped_at_the_end)
+TEST(questions_are_dropped_at_the_end)
 {
 	const int before = count_descriptors();
 	struct loop *other_loop;

@@ -24,14 +24,14 @@ static struct pid_files *p;
 static struct {
 	int n;
 	int32_t pid, before;
-} told;
+} reading;
 
-static void on_told(void *ctx, int32_t pid, int32_t before)
+static void on_reading(void *ctx, int32_t pid, int32_t before)
 {
 	(void)ctx;
-	told.n++;
-	told.pid = pid;
-	told.before = before;
+	reading.n++;
+	reading.pid = pid;
+	reading.before = before;
 }
 
 static void set_up(void)
@@ -41,7 +41,7 @@ static void set_up(void)
 	(void)snprintf(two, sizeof(two), "%s/two", dir);
 	OK(loop_new(&loop));
 	OK(files_new(loop, &files));
-	OK(pid_files_new(files, on_told, NULL, &p));
+	OK(pid_files_new(files, on_reading, NULL, &p));
 }
 
 static void tear_down(void)
@@ -70,23 +70,23 @@ static void put(const char *path, const char *text)
 /* Runs the loop until there are n answers. */
 static void await(int n)
 {
-	while (told.n < n) {
+	while (reading.n < n) {
 		OK(loop_run_once(loop, 100));
 		files_check(files);
 	}
-	ck_assert_int_eq(told.n, n);
+	ck_assert_int_eq(reading.n, n);
 }
 
 static void read_all(uint64_t now_s, int answers)
 {
-	told.n = 0;
+	reading.n = 0;
 	pid_files_read(p, now_s * NS_PER_SEC);
 	await(answers);
 }
 
 FIXTURE(set_up, tear_down)
 
-TEST(what_they_say)
+TEST(a_pid_file_names_its_process)
 {
 	configure(2, one, two);
 	ck_assert_int_eq(pid_files_pid(p, one), 0);
@@ -101,16 +101,16 @@ TEST(what_they_say)
 	configure(1, one, "");
 	put(one, "43\n");
 	read_all(3, 1);
-	ck_assert_int_eq(told.pid, 43);
-	ck_assert_int_eq(told.before, 42);
+	ck_assert_int_eq(reading.pid, 43);
+	ck_assert_int_eq(reading.before, 42);
 	(void)unlink(one);
 	read_all(4, 1);
-	ck_assert_int_eq(told.pid, 0);
-	ck_assert_int_eq(told.before, 43);
+	ck_assert_int_eq(reading.pid, 0);
+	ck_assert_int_eq(reading.before, 43);
 }
 
 /* A FIFO and a directory name no process. The helper does not wait for the FIFO's other end. */
-TEST(no_regular_file)
+TEST(only_a_regular_file_names_a_process)
 {
 	OK(mkfifo(one, 0600));
 	configure(2, one, dir);
@@ -119,7 +119,7 @@ TEST(no_regular_file)
 	ck_assert_int_eq(pid_files_pid(p, dir), 0);
 }
 
-TEST(another_configuration)
+TEST(another_configuration_keeps_known_pids)
 {
 	put(one, "42\n");
 	configure(2, one, one);
@@ -131,12 +131,12 @@ TEST(another_configuration)
 	ck_assert_int_eq(pid_files_pid(p, one), 0);
 	/* The answer is for a file that is no longer configured. */
 	configure(1, one, "");
-	told.n = 0;
+	reading.n = 0;
 	pid_files_read(p, NS_PER_SEC);
 	configure(1, two, "");
 	pid_files_read(p, NS_PER_SEC);
 	await(1);
-	ck_assert_int_eq(told.pid, 0);
+	ck_assert_int_eq(reading.pid, 0);
 }
 
 /* Returns the helper, the only child of the test. */
@@ -171,7 +171,7 @@ static void read_and_hang(uint64_t now_s)
 	files_reaped(files, hung, &none);
 }
 
-TEST(one_that_hangs)
+TEST(a_file_that_hangs_is_left_out_after_three_timeouts)
 {
 	const uint64_t retry_s = PID_FILES_RETRY_NS / NS_PER_SEC;
 	uint64_t now_s = 2;
@@ -201,8 +201,7 @@ TEST(one_that_hangs)
 	ck_assert_int_eq(pid_files_pid(p, one), 44);
 }
 
-/* Requests of unwind cannot be about pid files. */
-TEST(not_for_others)
+TEST(unwind_cannot_request_a_pid_file)
 {
 	struct msg_file_request request = {.kind = FILE_KIND_PID_FILE};
 	int pidfd = dup(STDERR_FILENO);

@@ -43,7 +43,7 @@ static bool any(uint64_t now)
 
 FIXTURE(set_up, tear_down)
 
-TEST(when_due)
+TEST(an_entry_is_taken_when_it_is_due)
 {
 	ck_assert(!any(UINT64_MAX));
 	OK(add(7, RECHECK_FORK, 1, 10));
@@ -52,7 +52,7 @@ TEST(when_due)
 	ck_assert(!any(UINT64_MAX));
 }
 
-TEST(one_for_each)
+TEST(a_pid_has_one_entry)
 {
 	struct recheck found;
 
@@ -82,7 +82,7 @@ TEST(one_for_each)
 }
 
 /* All entries, each once, also if a caller takes a few at a time. */
-TEST(in_turns)
+TEST(a_pass_visits_each_entry_once)
 {
 	enum { N = 1000 };
 	static bool seen[N];
@@ -112,7 +112,7 @@ TEST(in_turns)
 	ck_assert_uint_eq(s.n, N / 2);
 }
 
-TEST(no_more_than)
+TEST(a_full_queue_refuses_new_pids)
 {
 	for (int i = 0; i < RECHECK_QUEUE_MAX; i++)
 		OK(add(i, RECHECK_FORK, 0, 5));

@@ -16,7 +16,7 @@ static void teardown(void)
 
 FIXTURE(setup, teardown)
 
-TEST(what_has_changed)
+TEST(changes_since_the_last_scan_are_reported)
 {
 	ck_assert_int_eq(scan_cache_compare(&m, 1, 7, 0), SCAN_CACHE_NEW);
 	ck_assert_int_eq(scan_cache_compare(&m, 2, 7, 0), SCAN_CACHE_NEW);
@@ -31,7 +31,7 @@ TEST(what_has_changed)
 	ck_assert_int_eq(scan_cache_compare(&m, 3, 7, 0), SCAN_CACHE_USER);
 }
 
-TEST(who_is_gone_is_forgotten)
+TEST(an_ended_process_is_forgotten)
 {
 	ck_assert_int_eq(scan_cache_compare(&m, 1, 7, 0), SCAN_CACHE_NEW);
 	scan_cache_end_scan(&m);
@@ -43,7 +43,7 @@ TEST(who_is_gone_is_forgotten)
 }
 
 /* A reload may begin or end the comparison of users; that is no change of user. */
-TEST(users_that_nobody_asks_for)
+TEST(users_are_compared_only_if_they_are_read)
 {
 	ck_assert_int_eq(scan_cache_compare(&m, 1, 7, SCAN_CACHE_NO_USER), SCAN_CACHE_NEW);
 	scan_cache_end_scan(&m);

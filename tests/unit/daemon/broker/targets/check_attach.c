@@ -18,7 +18,7 @@ static struct heartbeat heartbeat;
 static struct instance instance;
 
 /* A process that ended after it was found. */
-static void find_one_that_ends(void)
+static void set_up_ended_process(void)
 {
 	build_broker(&b);
 	b.parts.children.heartbeat = &heartbeat;
@@ -47,7 +47,7 @@ static void refuse(int error)
 }
 
 /* Ends the process: capture was too late, or there was no capture. */
-static void end_of_it(bool is_asked)
+static void report_end(bool is_asked)
 {
 	if (is_asked) {
 		instance.target->in_capture = true;
@@ -74,22 +74,22 @@ static const struct {
 
 FIXTURE(NULL, tear_down)
 
-TESTS(who_ends_before, 2 * KINDS)
+TESTS(the_end_before_the_attachment_is_logged_for_named_processes, 2 * KINDS)
 {
 	const size_t kind = (size_t)_i / 2;
 
-	find_one_that_ends();
+	set_up_ended_process();
 	instance.origin = kinds[kind].origin;
 	instance.was_attached = kinds[kind].was_attached;
 	log_capture_begin();
-	end_of_it(_i % 2 != 0);
+	report_end(_i % 2 != 0);
 	ck_assert_uint_eq(log_capture_end("\n"), kinds[kind].lines);
 }
 
 /* Errors that a user can do something about are logged. */
-TEST(other_errors_are_told)
+TEST(an_error_that_the_user_can_avoid_is_logged)
 {
-	find_one_that_ends();
+	set_up_ended_process();
 	log_capture_begin();
 	refuse(ENOEXEC);
 	ck_assert_uint_eq(log_capture_end("is a 32-bit program"), 1);

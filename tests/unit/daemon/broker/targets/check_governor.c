@@ -32,7 +32,7 @@ static void share(const double *costs, size_t n, double budget, uint32_t full)
 	governor_compute_rates(costs, full_hz, n, budget, rates);
 }
 
-TEST(within_the_budget_all_keep_their_rate)
+TEST(within_the_budget_all_targets_keep_their_rate)
 {
 	const double costs[] = {0.02, 0.0, 0.03};
 
@@ -42,7 +42,7 @@ TEST(within_the_budget_all_keep_their_rate)
 	share(costs, 0, 0.05, FULL);
 }
 
-TEST(who_costs_most_is_lowered)
+TEST(the_target_that_costs_most_is_lowered)
 {
 	const double costs[] = {0.001, 0.2, 0.002};
 
@@ -55,7 +55,7 @@ TEST(who_costs_most_is_lowered)
 	ck_assert_double_ge(cost(costs, 3), 0.045);
 }
 
-TEST(those_that_cost_more_may_cost_the_same)
+TEST(lowered_targets_cost_the_same)
 {
 	const double costs[] = {0.04, 0.08, 0.01, 0.02};
 
@@ -67,7 +67,7 @@ TEST(those_that_cost_more_may_cost_the_same)
 	ck_assert_double_ge(cost(costs, 4), 0.075);
 }
 
-TEST(no_rate_is_below_the_lowest)
+TEST(no_rate_is_below_the_minimum)
 {
 	const double costs[] = {3.0, 0.001};
 
@@ -83,7 +83,7 @@ TEST(no_rate_is_below_the_lowest)
 }
 
 /* Targets with the same cost at different full rates. */
-TEST(each_has_its_own_full_rate)
+TEST(each_target_has_its_own_full_rate)
 {
 	const uint32_t full_hz[] = {FULL, 499, 23};
 	const double costs[] = {0.04, 0.04, 0.04};
@@ -139,7 +139,7 @@ TEST(a_steady_cost_is_known_after_three_seconds)
 }
 
 /* The cost of the first stacks of a large program, wherever the second begins. */
-TEST(what_is_paid_once_does_not_count)
+TEST(a_cost_that_occurs_once_does_not_count)
 {
 	for (unsigned int at = 0; at < 3; at++) {
 		struct governor_cost c = {0};
@@ -151,7 +151,7 @@ TEST(what_is_paid_once_does_not_count)
 	}
 }
 
-TEST(later_it_is_an_average_over_ten_seconds)
+TEST(the_cost_is_an_average_over_ten_seconds)
 {
 	struct governor_cost c = {0};
 
@@ -202,7 +202,7 @@ static void pass(unsigned int n, double share)
 }
 
 /* For example stops by a target's own signals. */
-TEST(what_costs_the_same_at_any_rate)
+TEST(a_cost_that_no_rate_lowers_is_logged_as_exceeded)
 {
 	profile(1);
 	log_capture_begin();
@@ -220,7 +220,7 @@ TEST(what_costs_the_same_at_any_rate)
 }
 
 /* The lowest rate is kept and is within the budget. */
-TEST(what_is_not_exceeded_any_more)
+TEST(exceeded_time_ends_when_the_cost_is_within_the_budget)
 {
 	uint64_t exceeded;
 
@@ -236,7 +236,7 @@ TEST(what_is_not_exceeded_any_more)
 }
 
 /* A cost that a lower rate reduces does not count as exceeded. */
-TEST(what_a_rate_saves_is_not_exceeded)
+TEST(a_cost_that_a_lower_rate_saves_is_not_exceeded)
 {
 	profile(2);
 	for (unsigned int i = 0; i < 60; i++)
@@ -248,7 +248,7 @@ TEST(what_a_rate_saves_is_not_exceeded)
 }
 
 /* Nor does the cost before the lowest rate was set. */
-TEST(what_the_lowest_rate_saves_is_not_exceeded)
+TEST(a_cost_that_the_lowest_rate_saves_is_not_exceeded)
 {
 	profile(1);
 	for (unsigned int i = 0; i < 60; i++)
@@ -258,7 +258,7 @@ TEST(what_the_lowest_rate_saves_is_not_exceeded)
 }
 
 /* Nor does the cost of the first seconds, if the configured rate is low. */
-TEST(a_start_is_not_exceeded)
+TEST(the_cost_of_a_start_is_not_exceeded)
 {
 	profile(1);
 	b.parts.targets.table[0].full_hz = GOVERNOR_RATE_MIN_HZ;
@@ -269,7 +269,7 @@ TEST(a_start_is_not_exceeded)
 }
 
 /* One line for all targets, and the next one a minute later. */
-TEST(one_line_a_minute)
+TEST(one_line_for_all_targets_is_logged_a_minute)
 {
 	profile(40);
 	b.parts.state.options.config.cpu_budget = 5;

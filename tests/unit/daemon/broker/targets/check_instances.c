@@ -53,7 +53,7 @@ static void set_up(void)
 	build_run(&b, &instance, NULL)->in_capture = true;
 }
 
-static bool goes_on(void)
+static bool run_continues(void)
 {
 	instances_check(&b.parts.targets);
 	return instance.target->phase == TARGET_PROFILED;
@@ -61,27 +61,27 @@ static bool goes_on(void)
 
 FIXTURE(set_up, NULL)
 
-TEST(it_ends_when_it_is_not_wanted_any_more)
+TEST(a_run_ends_when_the_instance_is_stopped)
 {
-	ck_assert(goes_on());
+	ck_assert(run_continues());
 	instance.is_started = false;
-	ck_assert(!goes_on());
+	ck_assert(!run_continues());
 }
 
-TEST(it_ends_when_the_machine_has_slept)
+TEST(a_run_ends_when_the_machine_has_slept)
 {
-	ck_assert(goes_on());
+	ck_assert(run_continues());
 	slept_ns += 3600 * NS_PER_SEC;
-	ck_assert(!goes_on());
+	ck_assert(!run_continues());
 }
 
-TEST(it_ends_when_the_clock_was_set)
+TEST(a_run_ends_when_the_clock_was_set)
 {
 	mono_ns += 3600 * NS_PER_SEC;
 	wall_ns += 3600 * NS_PER_SEC;
-	ck_assert(goes_on());
+	ck_assert(run_continues());
 	wall_ns += 3600 * NS_PER_SEC;
-	ck_assert(!goes_on());
+	ck_assert(!run_continues());
 }
 
 enum { MANY = 32 };
@@ -150,7 +150,7 @@ static void tear_down_many(void)
 FIXTURE(set_up_many, tear_down_many)
 
 /* Starting the youngest walks over all others. */
-TEST(many_end_in_the_turn_in_which_another_starts)
+TEST(many_instances_end_in_the_turn_in_which_a_run_starts)
 {
 	for (size_t k = 0; k < MANY - 1; k++)
 		many[k]->life = INSTANCE_ENDED;
@@ -174,14 +174,14 @@ static struct target *profile_first(void)
 	return t;
 }
 
-static void let_go(struct target *t)
+static void end_run(struct target *t)
 {
 	t->in_capture = false;
 	t->phase = TARGET_CLOSED;
 }
 
 /* By two reloads while its run is ending. */
-TEST(a_section_that_changes_and_goes)
+TEST(an_instance_whose_section_changes_and_is_removed_is_freed)
 {
 	struct target *t = profile_first();
 
@@ -191,13 +191,13 @@ TEST(a_section_that_changes_and_goes)
 	instance_becomes(many[0], INSTANCE_REMOVED);
 	b.parts.state.options.config.targets = NULL;
 	b.parts.state.options.config.n_targets = 0;
-	let_go(t);
+	end_run(t);
 	turn();
 	ck_assert_uint_eq(b.parts.targets.n_instances, MANY - 1);
 }
 
 /* An instance does not store the index of its section. */
-TEST(a_section_that_changes_and_moves)
+TEST(a_changed_section_is_found_by_its_name)
 {
 	struct target *t = profile_first();
 
@@ -206,26 +206,26 @@ TEST(a_section_that_changes_and_moves)
 	memcpy(sections[0].name, "b", sizeof("b"));
 	memcpy(sections[1].name, "a", sizeof("a"));
 	sections[1].rate_hz = 11;
-	let_go(t);
+	end_run(t);
 	turn();
 	ck_assert_uint_eq(many[0]->config.rate_hz, 11);
 	ck_assert_str_eq(many[0]->config.name, "a");
 }
 
-TEST(a_section_that_is_gone_when_its_turn_comes)
+TEST(an_instance_whose_section_is_gone_after_the_run_is_freed)
 {
 	struct target *t = profile_first();
 
 	instance_becomes(many[0], INSTANCE_CHANGED);
 	turn();
 	memcpy(sections[0].name, "c", sizeof("c"));
-	let_go(t);
+	end_run(t);
 	turn();
 	ck_assert_uint_eq(b.parts.targets.n_instances, MANY - 1);
 }
 
 /* The server of the old DSN takes nothing; the server of the new one does. */
-TEST(another_dsn_has_another_limit)
+TEST(a_new_dsn_ends_the_limit_of_the_old_one)
 {
 	struct target *t = profile_first();
 
@@ -234,14 +234,14 @@ TEST(another_dsn_has_another_limit)
 	ship.limit.stops_sampling = true;
 	instance_becomes(many[0], INSTANCE_CHANGED);
 	turn();
-	let_go(t);
+	end_run(t);
 	sections[0].autostart = false;
 	turn();
 	ck_assert_ptr_null(many[0]->ship);
 }
 
 /* Not even for one turn, since each start attaches to the process. */
-TEST(nothing_starts_under_a_limit)
+TEST(no_run_starts_while_a_rate_limit_stops_sampling)
 {
 	ship.limit.stops_sampling = true;
 	many[0]->is_started = true;
@@ -261,20 +261,20 @@ TEST(no_run_is_faster_than_the_timer)
 	ck_assert_uint_eq(instance_rate_hz(many[1]), 11);
 }
 
-TESTS(a_lack_passes, 4)
+TESTS(a_shortage_is_retried_after_a_delay, 4)
 {
 	static const int errors[] = {EMFILE, ENFILE, ENOMEM, EAGAIN};
 	struct target *t = profile_first();
 
 	t->attach_error = errors[_i];
-	let_go(t);
+	end_run(t);
 	turn();
 	ck_assert_int_eq(many[0]->obstacle, INSTANCE_NO_OBSTACLE);
 	/* After the first failure the next run starts at once. */
 	t = many[0]->target;
 	ck_assert_ptr_nonnull(t);
 	t->attach_error = errors[_i];
-	let_go(t);
+	end_run(t);
 	turn();
 	ck_assert_ptr_null(many[0]->target);
 	ck_assert_uint_eq(many[0]->run_delay_ns, INSTANCE_WAIT_NS);
@@ -283,18 +283,18 @@ TESTS(a_lack_passes, 4)
 	ck_assert_ptr_nonnull(many[0]->target);
 }
 
-TEST(other_errors_do_not_pass)
+TEST(after_another_error_the_process_is_left_out)
 {
 	struct target *t = profile_first();
 
 	t->attach_error = ENOEXEC;
-	let_go(t);
+	end_run(t);
 	turn();
 	ck_assert_int_eq(many[0]->obstacle, INSTANCE_LEFT_OUT);
 	ck_assert_ptr_null(many[0]->target);
 }
 
-TEST(no_more_of_a_section_than_it_allows)
+TEST(a_section_has_at_most_max_instances_runs)
 {
 	for (size_t k = 0; k < MANY; k++) {
 		many[k]->pid = (int32_t)k + 1;
@@ -305,7 +305,7 @@ TEST(no_more_of_a_section_than_it_allows)
 	turn();
 	ck_assert_uint_eq(targets_count(&b.parts.targets), 4);
 	ck_assert_int_eq(many[3]->obstacle, INSTANCE_LIMIT_REACHED);
-	let_go(many[0]->target);
+	end_run(many[0]->target);
 	many[0]->is_started = false;
 	turn();
 	ck_assert_uint_eq(targets_count(&b.parts.targets), 4);

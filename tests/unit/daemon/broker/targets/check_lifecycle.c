@@ -54,7 +54,7 @@ static void check_effect(struct lifecycle_result result)
 }
 
 /* "The profiler is controlled via start_profiler() and stop_profiler()." */
-TEST(manual_start_and_stop)
+TEST(in_manual_mode_start_and_stop_have_effect)
 {
 	set(LIFECYCLE_MANUAL, true);
 	ck_assert(!lifecycle_wants(&i));
@@ -68,7 +68,7 @@ TEST(manual_start_and_stop)
 }
 
 /* "... respects profile_session_sample_rate (independent of spans)." */
-TEST(manual_has_nothing_to_do_with_spans)
+TEST(in_manual_mode_spans_have_no_effect)
 {
 	set(LIFECYCLE_MANUAL, true);
 	check_no_op(lifecycle_span(&i, true), PROTOCOL_NOT_RUNNING, MANUAL_SPAN, false);
@@ -79,7 +79,7 @@ TEST(manual_has_nothing_to_do_with_spans)
 }
 
 /* "This is a no-op if ... the profiler is already running." */
-TEST(start_of_what_runs)
+TEST(a_second_start_has_no_effect)
 {
 	set(LIFECYCLE_MANUAL, true);
 	check_effect(lifecycle_start(&i));
@@ -89,7 +89,7 @@ TEST(start_of_what_runs)
 }
 
 /* "... The profiling session is not sampled." */
-TEST(start_of_a_session_that_is_not_sampled)
+TEST(a_start_that_is_not_sampled_has_no_effect)
 {
 	set(LIFECYCLE_MANUAL, false);
 	check_no_op(lifecycle_start(&i), PROTOCOL_NOT_SAMPLED, NOT_SAMPLED, false);
@@ -100,7 +100,7 @@ TEST(start_of_a_session_that_is_not_sampled)
 }
 
 /* "... profileLifecycle is set to 'trace'", "'trace': This is a no-op." */
-TEST(start_and_stop_in_trace_mode)
+TEST(in_trace_mode_start_and_stop_have_no_effect)
 {
 	for (int sampled = 0; sampled < 2; sampled++) {
 		set(LIFECYCLE_TRACE, sampled);
@@ -116,7 +116,7 @@ TEST(start_and_stop_in_trace_mode)
  * span and stops when there are no active root spans (letting the current chunk
  * finish)."
  */
-TEST(trace_starts_and_stops_with_root_spans)
+TEST(in_trace_mode_root_spans_start_and_stop)
 {
 	set(LIFECYCLE_TRACE, true);
 	ck_assert(!lifecycle_wants(&i));
@@ -132,7 +132,7 @@ TEST(trace_starts_and_stops_with_root_spans)
 }
 
 /* The end of a chunk while spans are open has no effect. */
-TEST(trace_runs_through_chunks)
+TEST(in_trace_mode_the_profiler_runs_until_the_last_chunk_is_finished)
 {
 	set(LIFECYCLE_TRACE, true);
 	(void)lifecycle_span(&i, true);
@@ -152,7 +152,7 @@ TEST(trace_runs_through_chunks)
  * "If multiple root spans overlap, profiling continues until the last sampled
  * root span finishes."
  */
-TEST(trace_with_root_spans_that_overlap)
+TEST(root_spans_may_overlap)
 {
 	set(LIFECYCLE_TRACE, true);
 	(void)lifecycle_span(&i, true);
@@ -173,14 +173,14 @@ TEST(trace_with_root_spans_that_overlap)
  * "profile_session_sample_rate is checked first. If the session is not sampled,
  * no profiling will occur."
  */
-TEST(trace_in_a_session_that_is_not_sampled)
+TEST(in_trace_mode_an_unsampled_instance_is_not_profiled)
 {
 	set(LIFECYCLE_TRACE, false);
 	check_no_op(lifecycle_span(&i, true), PROTOCOL_NOT_SAMPLED, NOT_SAMPLED, false);
 	check_no_op(lifecycle_span(&i, false), PROTOCOL_NOT_SAMPLED, NOT_SAMPLED, false);
 }
 
-TEST(the_end_of_a_span_that_was_not_open)
+TEST(the_end_of_a_span_that_was_not_open_has_no_effect)
 {
 	set(LIFECYCLE_TRACE, true);
 	check_no_op(lifecycle_span(&i, false), PROTOCOL_NOT_RUNNING, NO_SPAN, false);
@@ -190,7 +190,7 @@ TEST(the_end_of_a_span_that_was_not_open)
 }
 
 /* In mode = cpu no chunk is made of a process that sleeps. */
-TEST(a_chunk_that_does_not_come)
+TEST(a_last_chunk_that_is_not_made_is_awaited_for_two_chunk_lengths)
 {
 	uint64_t now = 1000;
 
@@ -214,7 +214,7 @@ TEST(a_chunk_that_does_not_come)
 }
 
 /* "... if profile_lifecycle is set to 'trace' but tracing is disabled." */
-TEST(a_target_that_never_reports_a_span)
+TEST(a_process_that_reports_no_span_is_reported_once)
 {
 	const uint64_t since = 5 * NS_PER_SEC;
 
@@ -238,7 +238,7 @@ TEST(a_target_that_never_reports_a_span)
 }
 
 /* The configuration changes the mode: spans that are open count. */
-TEST(another_mode)
+TEST(spans_count_in_both_modes)
 {
 	set(LIFECYCLE_MANUAL, true);
 	(void)lifecycle_span(&i, true);

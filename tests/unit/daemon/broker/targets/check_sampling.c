@@ -33,7 +33,7 @@ static unsigned int sampled(const struct sampling_key *k, double rate)
 
 FIXTURE(set_up, NULL)
 
-TEST(none_and_all)
+TEST(rate_0_profiles_none_and_rate_1_all)
 {
 	ck_assert_uint_eq(sampled(&key, 0.0), 0);
 	ck_assert_uint_eq(sampled(&key, 1.0), N);
@@ -43,7 +43,7 @@ TEST(none_and_all)
  * The limits are four standard deviations of independent draws. The decisions are not random:
  * they are the same in every run.
  */
-TEST(exact_over_100_000)
+TEST(the_rate_is_exact_over_100_000)
 {
 	static const double rates[] = {0.001, 0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.999};
 
@@ -55,7 +55,7 @@ TEST(exact_over_100_000)
 	}
 }
 
-TEST(monotone_in_the_rate)
+TEST(a_higher_rate_profiles_the_same_processes_and_more)
 {
 	for (unsigned int i = 0; i < 2000; i++) {
 		bool was = false;
@@ -70,7 +70,7 @@ TEST(monotone_in_the_rate)
 }
 
 /* With two keys, a quarter of the processes are sampled by both at 0.5. */
-TEST(independent_of_other_boots)
+TEST(another_boot_id_decides_independently)
 {
 	struct sampling_key other;
 	unsigned int both = 0;
@@ -97,7 +97,7 @@ TEST(each_part_of_the_identity_counts)
 }
 
 /* A service keeps its decision over upgrades of the daemon. */
-TEST(as_it_was_decided_ever_before)
+TEST(decisions_are_the_same_in_each_version)
 {
 	unsigned int bits = 0;
 
@@ -106,7 +106,7 @@ TEST(as_it_was_decided_ever_before)
 	ck_assert_uint_eq(bits, 0x55f3);
 }
 
-TEST(what_is_no_boot_id)
+TEST(invalid_boot_ids_are_refused)
 {
 	struct sampling_key k;
 

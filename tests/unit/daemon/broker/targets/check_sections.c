@@ -50,7 +50,7 @@ static void answer(void)
 
 FIXTURE(set_up, tear_down)
 
-TEST(one_line_after_a_minute)
+TEST(one_line_is_logged_after_a_minute_without_a_process)
 {
 	const uint64_t due = NS_PER_SEC + SECTIONS_WARN_NS;
 
@@ -79,7 +79,7 @@ TEST(one_line_after_a_minute)
 			  1);
 }
 
-TEST(none_where_there_was_one)
+TEST(no_line_is_logged_after_a_match)
 {
 	b.parts.targets.n_instances = 1;
 	sections_check(&s, &b.parts.targets, 2 * NS_PER_SEC);

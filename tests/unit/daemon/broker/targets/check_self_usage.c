@@ -61,7 +61,7 @@ static void check_sums(void)
 
 FIXTURE(set_up, NULL)
 
-TEST(the_whole)
+TEST(totals_are_those_of_all_processes)
 {
 	struct usage all[SELF_USAGE_N];
 
@@ -76,7 +76,7 @@ TEST(the_whole)
 	ck_assert_uint_eq(all[SELF_USAGE_SHIP].rss_bytes, 400);
 }
 
-TEST(nothing_is_known)
+TEST(without_weights_all_shares_are_equal)
 {
 	struct usage one[SELF_USAGE_N];
 
@@ -89,7 +89,7 @@ TEST(nothing_is_known)
 	ck_assert_uint_eq(one[SELF_USAGE_CAPTURE].rss_bytes, 200);
 }
 
-TEST(by_weight)
+TEST(shares_follow_the_weights)
 {
 	struct usage one[SELF_USAGE_N];
 
@@ -114,7 +114,7 @@ TEST(by_weight)
 	ck_assert_double_eq_tol(one[SELF_USAGE_UNWIND].cpu_s, 5.0, 1e-9);
 }
 
-TEST(without_an_unwind_process)
+TEST(an_instance_without_unwind_process_has_no_share_of_unwind)
 {
 	struct usage one[SELF_USAGE_N];
 

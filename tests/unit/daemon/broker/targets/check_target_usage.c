@@ -74,7 +74,7 @@ static uint64_t reported_bytes(void)
 
 FIXTURE(set_up, tear_down)
 
-TEST(by_a_file_that_stays_open)
+TEST(usage_is_read_from_a_file_that_stays_open)
 {
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	static const char text[] = "1000 77 30 1 0 1 0\n";
@@ -95,7 +95,7 @@ TEST(by_a_file_that_stays_open)
 	ck_assert_int_lt(fcntl(fd, F_GETFD), 0);
 }
 
-TESTS(not_who_has_ended, 2)
+TESTS(an_ended_process_is_not_reported, 2)
 {
 	const bool opened = _i == 1;
 
@@ -107,7 +107,7 @@ TESTS(not_who_has_ended, 2)
 	close_fd(&instance.target->statm_fd);
 }
 
-TEST(percent)
+TEST(usage_is_in_millionths_of_a_percent)
 {
 	static const struct {
 		struct target_usage from, to;

@@ -68,7 +68,7 @@ static void sleep_for(uint64_t ns)
 
 FIXTURE(set_up, NULL)
 
-TEST(a_new_run_has_the_new_time)
+TEST(a_new_run_has_the_present_time)
 {
 	char first[MSG_ID_SIZE];
 	struct target *t = open_one();
@@ -85,7 +85,7 @@ TEST(a_new_run_has_the_new_time)
 	ck_assert_uint_eq(unix_s(t), wall_ns / NS_PER_SEC - 3600);
 }
 
-TEST(it_does_not_outlast_a_sleep)
+TEST(the_times_disagree_after_a_sleep)
 {
 	struct target *t = open_one();
 
@@ -102,7 +102,7 @@ TEST(it_does_not_outlast_a_sleep)
  * A broker without a processor between two readings must not take that for a sleep or a set
  * clock.
  */
-TEST(a_busy_machine_is_neither)
+TEST(the_times_agree_on_a_busy_machine)
 {
 	struct target *t;
 
@@ -115,7 +115,7 @@ TEST(a_busy_machine_is_neither)
 	ck_assert(target_clocks_agree(&b.parts.targets, t));
 }
 
-TEST(it_does_not_outlast_a_clock_that_was_set)
+TEST(the_times_disagree_after_the_clock_was_set)
 {
 	static const int64_t by_s[] = {2, -2, 3, -3, 3 * 3600, -3 * 3600};
 
@@ -134,7 +134,7 @@ TEST(it_does_not_outlast_a_clock_that_was_set)
 	}
 }
 
-TEST(files_that_hang_are_tried_again)
+TEST(files_that_hang_are_suspended_ever_longer)
 {
 	static const uint64_t minutes[] = {1, 2, 4, 8, 16, 32, 60, 60};
 	struct target *t = open_one();
