@@ -23,8 +23,8 @@ struct doctor {
 	int32_t daemon_pid;  /* in this pid namespace; 0: no daemon, or not in it */
 	int32_t capture_pid; /* the process that traces; 0: not known */
 	/*
-	 * The capabilities that the daemon has or may pass on. It tells them only to users
-	 * who may operate it.
+	 * The capabilities that the daemon has or may pass on. The daemon reports them only to
+	 * users who may operate it; for others has_capabilities is false.
 	 */
 	bool has_capabilities;
 	capability_set capabilities;

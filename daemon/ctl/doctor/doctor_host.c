@@ -52,7 +52,7 @@ static void check_kernel(struct doctor *d)
 			   "%s: only programs for x86_64 can be profiled", name.machine);
 }
 
-/* The capabilities to judge: those of the daemon if it told them, else our own. */
+/* Returns the capabilities of the daemon if it has reported them, else those of this process. */
 static capability_set capabilities_of(const struct doctor *d)
 {
 	capability_set own;

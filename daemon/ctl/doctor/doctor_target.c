@@ -22,7 +22,7 @@ static void check_tracer(struct doctor *d, int32_t tracer)
 	char name[PROCESS_NAME_SIZE];
 
 	if (tracer == 0) {
-		doctor_say(d, FINDING_OK, "tracer", "nobody traces it");
+		doctor_say(d, FINDING_OK, "tracer", "no process traces it");
 		return;
 	}
 	process_name(tracer, name);
