@@ -397,7 +397,7 @@ def test_a_check_that_is_killed(box):
 def test_a_good_program(box):
     target = box.target('unw_o2', 'nanosleep')
     found = Findings(box, target.pid)
-    found.check('tracer', 'ok', 'nobody')
+    found.check('tracer', 'ok', 'no process traces it')
     found.check('permission', 'ok', 'may trace')
     found.check('program', 'ok', '64-bit')
     found.check('names', 'ok', r'targets/unw_o2 \(build-id [0-9a-f]{40}\): '
