@@ -1,5 +1,5 @@
 /*
- * The steps at the end of a run. main.c calls them in this order: capture detaches from the
+ * The steps at the end of the broker. main.c calls them in this order: capture detaches from the
  * targets and unwind makes the last chunks; the chunks are delivered; the results are printed.
  * Most steps run the event loop while they wait; each wait but that for the command has a
  * timeout, or ends by a signal.
@@ -9,7 +9,7 @@
 
 #include "daemon/broker/broker.h"
 
-/* The exit status of a run whose chunks were all lost (finish_lost_all). */
+/* The exit status of sentry-profd if all chunks were lost (finish_lost_all). */
 #define FINISH_STATUS_ALL_LOST 3
 
 /* Ends the sampling: capture detaches from the targets and ends; unwind makes the last chunks. */

@@ -199,7 +199,7 @@ struct children {
 	struct child capture;
 	const struct heartbeat *heartbeat; /* of the newest capture; NULL before the first */
 	struct watch watch;
-	bool capture_done; /* capture has sent MSG_CAPTURE_DONE at the end of the run */
+	bool capture_done; /* capture has sent MSG_CAPTURE_DONE, when the broker ends */
 
 	struct unwind *unwinds[HEARTBEAT_SLOTS];
 	size_t n_unwinds;

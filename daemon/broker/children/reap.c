@@ -74,7 +74,7 @@ static bool is_hopeless(const struct child *child, int status)
 	       (WIFEXITED(status) || child->failures + 1 >= FIRST_STARTS_MAX);
 }
 
-/* Ends the run. Only the first such child is logged: the others have the same cause. */
+/* Ends the broker. Only the first such child is logged: the others have the same cause. */
 static void end_broker(const struct child *child, const char *what)
 {
 	struct state *s = child->children->state;

@@ -1,7 +1,7 @@
 /*
  * The state that all parts of the broker read: options, event loop, phase and clock. The
  * functions here call no other part of the broker. The broker's root (main.c, finish.c, pause.c)
- * changes the phase and suspended_ns; children/reap.h may end the run, if a child cannot be
+ * changes the phase and suspended_ns; children/reap.h may end the broker, if a child cannot be
  * started.
  *
  * Times are by CLOCK_MONOTONIC, in nanoseconds, unless a comment says otherwise.
@@ -16,7 +16,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/loop.h"
 
-/* The phases of a run. They only advance (state_advance). */
+/* The phases of the life of the broker. They only advance (state_advance). */
 enum phase {
 	PHASE_PROFILING,  /* runs of the profiler start and stop */
 	PHASE_STOPPING,	  /* the end has begun: no new runs */
