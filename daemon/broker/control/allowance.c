@@ -78,7 +78,7 @@ void allowance_close(struct allowance *a, uint32_t uid)
 	a->connections--;
 }
 
-bool allowance_may_ask(struct allowance *a, uint32_t uid, uint64_t now_ns)
+bool allowance_may_request(struct allowance *a, uint32_t uid, uint64_t now_ns)
 {
 	const struct allowance_user *u = find_user(a, uid);
 

@@ -70,7 +70,7 @@ void allowance_close(struct allowance *a, uint32_t uid);
  * Returns true if a request of uid may be served now: the allowance has at least one small
  * message left. The user must have a connection.
  */
-bool allowance_may_ask(struct allowance *a, uint32_t uid, uint64_t now_ns);
+bool allowance_may_request(struct allowance *a, uint32_t uid, uint64_t now_ns);
 /*
  * Takes work, in small messages, from the allowance of uid, which may become negative. The user
  * must have a connection.

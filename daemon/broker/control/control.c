@@ -121,7 +121,7 @@ static bool serve_request(struct connection *c, const struct protocol_request *m
 	struct control *control = c->control;
 	struct control_answer a = {.fd = -1, .work = 1};
 
-	control->handler->ask(control->ctx, &c->peer, m, &a);
+	control->handler->request(control->ctx, &c->peer, m, &a);
 	allowance_use(&control->allowance, c->peer.identity.uid, a.work, control->now_ns);
 	return send_answer(c, &m->h, &a);
 }
@@ -159,8 +159,8 @@ static void on_readable(void *ctx)
 	for (int i = 0; i < HEARD_AT_ONCE; i++) {
 		ssize_t n;
 
-		if (!allowance_may_ask(&control->allowance, c->peer.identity.uid,
-				       control->now_ns)) {
+		if (!allowance_may_request(&control->allowance, c->peer.identity.uid,
+					   control->now_ns)) {
 			loop_remove(control->loop, &c->source);
 			return;
 		}
@@ -283,7 +283,7 @@ void control_check(struct control *c, uint64_t now_ns)
 	/* The loop reads these connections in its next turn. */
 	for (struct connection *i = c->connections; i != NULL; i = i->next)
 		if (!i->has_ended && i->source == NULL &&
-		    allowance_may_ask(&c->allowance, i->peer.identity.uid, now_ns) &&
+		    allowance_may_request(&c->allowance, i->peer.identity.uid, now_ns) &&
 		    loop_add(c->loop, i->fd, on_readable, i, &i->source) < 0)
 			end_connection(i);
 	free_ended(c);

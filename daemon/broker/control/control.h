@@ -43,8 +43,8 @@ void control_refuse(struct control_answer *ret, enum protocol_result result, con
 /* The functions that carry out requests. ctx is that of control_new(). */
 struct control_handler {
 	/* Carries out a request that was checked. *ret is all zeros, with fd -1 and work 1. */
-	void (*ask)(void *ctx, struct control_peer *peer, const struct protocol_request *m,
-		    struct control_answer *ret);
+	void (*request)(void *ctx, struct control_peer *peer, const struct protocol_request *m,
+			struct control_answer *ret);
 	/*
 	 * The peer wants a page (struct protocol_page). *ret_fd is its memfd, which is closed
 	 * after it was sent. Returns 0 or -errno: then the peer gets no page.

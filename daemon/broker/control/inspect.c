@@ -427,8 +427,8 @@ static int begin_inspection(struct inspector *in, int32_t pid, bool has_errors,
 	return 0;
 }
 
-void inspect_ask(struct inspector *in, const struct control_peer *peer,
-		 const struct protocol_request *m, struct control_answer *ret)
+void inspect_request(struct inspector *in, const struct control_peer *peer,
+		     const struct protocol_request *m, struct control_answer *ret)
 {
 	struct inspection *i;
 	struct sealed sealed;

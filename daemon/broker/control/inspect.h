@@ -34,8 +34,8 @@ struct inspector {
  * sends one message: struct protocol_checked, with the findings in a sealed memfd. The answer is
  * PROTOCOL_DENIED if the peer is no operator, and PROTOCOL_BUSY if an inspection is running.
  */
-void inspect_ask(struct inspector *in, const struct control_peer *peer,
-		 const struct protocol_request *m, struct control_answer *ret);
+void inspect_request(struct inspector *in, const struct control_peer *peer,
+		     const struct protocol_request *m, struct control_answer *ret);
 
 /*
  * Begins an inspection of the options (--check-config --servers), which writes its findings to

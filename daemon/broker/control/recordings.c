@@ -176,8 +176,8 @@ static int add_recording(struct recordings *rs, struct instance *i, const struct
 	return 0;
 }
 
-void recordings_ask(struct recordings *rs, const struct control_peer *peer,
-		    const struct protocol_request *m, struct control_answer *ret)
+void recordings_request(struct recordings *rs, const struct control_peer *peer,
+			const struct protocol_request *m, struct control_answer *ret)
 {
 	const bool is_watch = m->h.type == PROTOCOL_WATCH;
 	struct instance *i;

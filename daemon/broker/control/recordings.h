@@ -35,8 +35,8 @@ struct recordings {
  * peer's end of the recording's socket. If the process has MSG_RECORDINGS_MAX recordings, the
  * answer is PROTOCOL_BUSY. peer must stay valid until recordings_gone().
  */
-void recordings_ask(struct recordings *rs, const struct control_peer *peer,
-		    const struct protocol_request *m, struct control_answer *ret);
+void recordings_request(struct recordings *rs, const struct control_peer *peer,
+			const struct protocol_request *m, struct control_answer *ret);
 
 /* Ends the peer's recordings; their last chunks are still sent. */
 void recordings_finish(struct recordings *rs, const struct control_peer *peer);

@@ -212,13 +212,13 @@ static void detach(struct requests *requests, const struct control_peer *peer,
 static void record(struct requests *requests, const struct control_peer *peer,
 		   const struct protocol_request *m, struct control_answer *ret)
 {
-	recordings_ask(&requests->recordings, peer, m, ret);
+	recordings_request(&requests->recordings, peer, m, ret);
 }
 
 static void inspect(struct requests *requests, const struct control_peer *peer,
 		    const struct protocol_request *m, struct control_answer *ret)
 {
-	inspect_ask(&requests->inspector, peer, m, ret);
+	inspect_request(&requests->inspector, peer, m, ret);
 }
 
 static void end_recordings(struct requests *requests, const struct control_peer *peer,
@@ -269,8 +269,8 @@ static void log_request(const struct peer *peer, const struct protocol_request *
 }
 
 /* A request: control_message.h has checked that its type is in the table. */
-static void on_ask(void *ctx, struct control_peer *peer, const struct protocol_request *m,
-		   struct control_answer *ret)
+static void on_request(void *ctx, struct control_peer *peer, const struct protocol_request *m,
+		       struct control_answer *ret)
 {
 	const struct served *r = &served_requests[m->h.type];
 
@@ -308,7 +308,7 @@ static void on_gone(void *ctx, struct control_peer *peer)
 }
 
 static const struct control_handler handler = {
-	.ask = on_ask,
+	.request = on_request,
 	.page = on_page,
 	.gone = on_gone,
 };

@@ -73,30 +73,30 @@ TEST(work)
 	ck_assert(allowance_open(&a, USER, false, 0));
 	ck_assert(allowance_open(&a, OTHER, false, 0));
 	for (int i = 0; i < ALLOWANCE_AT_ONCE; i++) {
-		ck_assert(allowance_may_ask(&a, USER, t));
+		ck_assert(allowance_may_request(&a, USER, t));
 		allowance_use(&a, USER, 1, t);
 	}
-	ck_assert(!allowance_may_ask(&a, USER, t));
-	ck_assert(allowance_may_ask(&a, OTHER, t));
+	ck_assert(!allowance_may_request(&a, USER, t));
+	ck_assert(allowance_may_request(&a, OTHER, t));
 	/* A tenth of a second gives 100; the debt is paid first. */
 	allowance_use(&a, USER, 50, t);
-	ck_assert(!allowance_may_ask(&a, USER, t + NS_PER_SEC / 20));
-	ck_assert(allowance_may_ask(&a, USER, t + NS_PER_SEC / 10));
+	ck_assert(!allowance_may_request(&a, USER, t + NS_PER_SEC / 20));
+	ck_assert(allowance_may_request(&a, USER, t + NS_PER_SEC / 10));
 	for (int i = 0; i < 50; i++) {
-		ck_assert(allowance_may_ask(&a, USER, t + NS_PER_SEC / 10));
+		ck_assert(allowance_may_request(&a, USER, t + NS_PER_SEC / 10));
 		allowance_use(&a, USER, 1, t + NS_PER_SEC / 10);
 	}
-	ck_assert(!allowance_may_ask(&a, USER, t + NS_PER_SEC / 10));
+	ck_assert(!allowance_may_request(&a, USER, t + NS_PER_SEC / 10));
 }
 
 TEST(no_more_than_so_much_at_once)
 {
 	ck_assert(allowance_open(&a, USER, false, 0));
-	ck_assert(allowance_may_ask(&a, USER, 1000 * NS_PER_SEC));
+	ck_assert(allowance_may_request(&a, USER, 1000 * NS_PER_SEC));
 	allowance_use(&a, USER, ALLOWANCE_AT_ONCE, 1000 * NS_PER_SEC);
-	ck_assert(!allowance_may_ask(&a, USER, 1000 * NS_PER_SEC));
+	ck_assert(!allowance_may_request(&a, USER, 1000 * NS_PER_SEC));
 	/* A clock that stands still or goes back adds nothing. */
-	ck_assert(!allowance_may_ask(&a, USER, 999 * NS_PER_SEC));
+	ck_assert(!allowance_may_request(&a, USER, 999 * NS_PER_SEC));
 }
 
 TEST(connecting_again_is_no_way_out)
@@ -105,5 +105,5 @@ TEST(connecting_again_is_no_way_out)
 	allowance_use(&a, USER, ALLOWANCE_AT_ONCE, NS_PER_SEC);
 	allowance_close(&a, USER);
 	ck_assert(allowance_open(&a, USER, false, 0));
-	ck_assert(!allowance_may_ask(&a, USER, NS_PER_SEC));
+	ck_assert(!allowance_may_request(&a, USER, NS_PER_SEC));
 }
