@@ -80,11 +80,11 @@ static int identify_all(struct identify *id)
 static int log_result(const struct search *s)
 {
 	if (s->n_too_many > 0)
-		log_warning("%zu more processes match: no more than %zu are "
+		log_warning("%zu more processes match and are left out: no more than %zu are "
 			    "profiled",
 			    s->n_too_many, array_size(s->options->pids));
 	if (s->n_of_others > 0)
-		log_warning("%zu processes of other users match: only root may "
+		log_warning("%zu processes of other users match and are left out: only root may "
 			    "profile them",
 			    s->n_of_others);
 	if (s->n_found > 0)

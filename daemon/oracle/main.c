@@ -285,8 +285,8 @@ static int run(struct comparer *c, const bool wanted[ORACLE_N])
 	if (r == 0)
 		r = compare_all(c, wanted);
 	if (is_attached && (r == -EACCES || r == -EPERM))
-		log_error("process %d cannot be read by its own user: it is "
-			  "not dumpable, or has capabilities",
+		log_error("process %d is not compared: it is not dumpable, or has capabilities, so "
+			  "its own user, as whom its files are read, may not read it",
 			  c->pid);
 	else if (r < 0)
 		refusal_log_attach(c->pid, uid, r == -ENOENT ? ESRCH : -r);

@@ -87,7 +87,7 @@ uint64_t spooler_due_ns(const struct spooler *s, enum envelope_kind kind);
  */
 bool spooler_get(struct spooler *s, enum envelope_kind kind, enum compression compression,
 		 const struct reports_item *report, struct buf *ret);
-/* Removes the envelope of the last spooler_get(), unless the server did not answer. */
+/* Removes the envelope of the last spooler_get(), except after OUTCOME_NO_ANSWER. */
 void spooler_handle_outcome(struct spooler *s, enum outcome outcome);
 
 /* Call this when the server answers: shortens the wait for the next envelope to one pause. */

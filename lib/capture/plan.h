@@ -3,8 +3,8 @@
  *
  * The ticks of a process follow from its rate (capture_rate). While all of its threads sleep, looks
  * are left out: plan_after_tick makes the distance longer step by step, up to 8 ticks. Any sign of
- * life ends that (plan_at_once). The next tick of each process is in the capture's list of targets
- * (struct planned), where capture_next_tick finds the earliest.
+ * life ends that (plan_at_once). The capture's list of targets (struct planned) has, for each
+ * process, the number of the tick of its next look; capture_next_tick finds the earliest there.
  */
 #ifndef LIB_CAPTURE_PLAN_H
 #define LIB_CAPTURE_PLAN_H
@@ -14,14 +14,17 @@
 #include "lib/capture/state.h"
 
 /*
- * Computes the common rate and the next tick of all targets. Call this after a target was added or
- * removed, or has got another rate.
+ * Computes the rate at which capture wakes, which is the highest of all targets, and enters the
+ * next look of each target into the list. Call this after a target was added or removed, or has got
+ * another rate.
  */
 void plan_all(struct capture *c);
 
 /*
- * Computes the next tick of a process. Called after a change of its phase, threads.n, ticks.last or
- * plan.next_tick.
+ * Enters the next look of a process into the list: at the next tick of its rate, but not before
+ * tick plan.next_tick, which plan_after_tick and plan_at_once set. A process without threads, or
+ * whose phase is not TRACED_SAMPLED, is looked at by the very next tick. Call this after a change
+ * of phase, threads.n or ticks.last.
  */
 void plan_target(struct traced_process *t);
 

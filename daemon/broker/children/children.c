@@ -90,8 +90,9 @@ static int start_unwind(struct child *child)
 	r = quarantine_page_new(&u->reading, &fd);
 	if (r < 0) {
 		if (u->child.failures == 0)
-			log_error("no memory to share with %s: %s", u->child.type->name,
-				  strerror(-r));
+			log_error("%s is not started: making the memory that it shares with the "
+				  "broker failed: %s; the start is tried again",
+				  u->child.type->name, strerror(-r));
 		return r;
 	}
 	r = start_process(child, &fd, 1, &no_files);
@@ -123,8 +124,9 @@ static int start_capture(struct child *child)
 	r = new_heartbeat(c, &fd);
 	if (r < 0) {
 		if (c->capture.failures == 0)
-			log_error("no memory to share with %s: %s", c->capture.type->name,
-				  strerror(-r));
+			log_error("%s is not started: making the memory that it shares with the "
+				  "broker failed: %s; the start is tried again",
+				  c->capture.type->name, strerror(-r));
 		return r;
 	}
 	r = start_process(child, &fd, 1, &no_files);

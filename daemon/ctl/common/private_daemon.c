@@ -99,7 +99,10 @@ static int start_and_connect(struct private_daemon *d, int32_t target,
 		log_error("sentry-profd --pid %d exited at its start", target);
 	} else if (r == -ETIMEDOUT) {
 		profd_child_show_log(&d->profd);
-		log_error("sentry-profd --pid %d does not accept connections after 60 s", target);
+		log_error(
+			"sentry-profd --pid %d was started 60 s ago and accepts no connection yet; "
+			"its log lines above may say why",
+			target);
 	}
 	return r;
 }

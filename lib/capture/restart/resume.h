@@ -69,8 +69,8 @@ struct resume_stop {
 	bool at_call;	  /* the stop is at the begin or the end of a call */
 	bool interrupted; /* capture's interrupt was under way, and this stop consumed it */
 	/*
-	 * The call may be resumed: there is no group-stop and no signal, and calls are not being
-	 * cut short.
+	 * The call may be resumed: there is no group-stop and no signal, and capture does not end
+	 * resumed calls in order to detach (state_is_cut).
 	 */
 	bool goes_on;
 };
@@ -90,8 +90,13 @@ bool resume_partial(struct resumed_call *r, const struct resume_stop *stop);
 bool resume_wait(struct resumed_call *r, const struct resume_stop *stop);
 
 /*
- * Handles a stop of a thread with a resumed call. regs: the thread's registers; they become those
- * that the thread would have without capture. Does nothing if state is RESUME_NONE.
+ * Handles a stop of a thread with a resumed call. Call this first at each stop; if state is
+ * RESUME_NONE afterwards, resume_wait() and then resume_partial() may resume another call. Does
+ * nothing if state is RESUME_NONE.
+ *
+ * Writes the thread's registers itself where the call needs it. *regs, which may be *stop->regs, is
+ * for the sample: it becomes the registers that the thread would have without capture. The caller
+ * does not write it to the thread.
  */
 void resume_stopped(struct resumed_call *r, const struct resume_stop *stop,
 		    struct user_regs_struct *regs);
