@@ -37,7 +37,7 @@ void limit_check(struct children *c, bool has_files);
  */
 bool limit_stops_sampling(const struct ship *s);
 
-/* Totals over the whole run, of all DSNs. */
+/* Totals since the broker started, of all DSNs. */
 struct limit_sum {
 	uint64_t pauses;
 	uint64_t paused_ns;

@@ -1,6 +1,7 @@
 /*
  * Handles the ends of child processes. The broker records each end. If it still needs the
- * child, it schedules a restart, with a delay that grows with each failure in a row.
+ * child, it counts a restart, by kind of child and reason (struct restarts), and schedules it, with
+ * a delay that grows with each failure in a row.
  *
  * sigchld.c calls wait(2) and passes the status to child_died().
  */
@@ -33,6 +34,11 @@ void child_died(struct child *child, int status, const struct rusage *usage);
  * if they had died of it. Called in each turn of the event loop.
  */
 void children_check_killed(struct children *c);
+
+/* Returns the name of a reason, as in metrics and JSON: a string literal. */
+const char *restart_reason_name(enum restart_reason reason);
+/* Counts a restart of a child that has ended with this status of wait4(2). */
+void restarts_count(struct restarts *r, const struct child *child, int status);
 
 /*
  * The next three functions are for the end of the broker.

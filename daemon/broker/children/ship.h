@@ -35,8 +35,8 @@ void ship_ask_to_finish(struct ship *s, uint64_t timeout_ns);
 void ship_report_lost(struct ship *s);
 
 /*
- * Sums the spool statistics of all ships: outcomes over the whole run, and what the spools hold
- * now.
+ * Sums the spool statistics of all ships: outcomes since the broker started, and what the spools
+ * hold now.
  */
 void ships_sum_spool(const struct children *c, struct spool_counts *ret);
 /* The ship's process has ended: adds its statistics to s->spool_past. */

@@ -5,9 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "daemon/broker/children/reap.h"
 #include "daemon/broker/parts/parts.h"
 #include "daemon/broker/children/limit.h"
-#include "daemon/broker/children/restarts.h"
 #include "daemon/broker/children/ship.h"
 #include "daemon/broker/report/stats.h"
 #include "daemon/broker/report/reader.h"

@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "daemon/broker/state/options_help.h"
 #include "daemon/common/log.h"
 #include "daemon/common/option_fault.h"
 #include "daemon/config/config_fault.h"

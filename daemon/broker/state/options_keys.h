@@ -62,4 +62,11 @@ int options_next(int argc, char **argv, const char **ret_value, struct option_fa
  */
 void options_override(const char *const given[OPTIONS_MAX], struct config *c);
 
+/*
+ * Prints the text of --help-all, which has all options, or else that of --help, in 24 lines of 80
+ * columns: examples and the options that a new user needs. The shell completion reads the lines
+ * that begin with two blanks and an option.
+ */
+void options_help(bool all);
+
 #endif

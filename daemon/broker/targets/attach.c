@@ -159,9 +159,9 @@ static void advance(struct targets *ts, struct target *t)
 }
 
 /*
- * Returns true if the user should be told that the process ended before capture attached.
- * Processes of a section come and go; a user who named a process wants to know. The end of a
- * process that was profiled is normal.
+ * Returns true if a line is to be logged, since the process has ended before capture attached: for
+ * a process that a user or the command line has named, and that was never profiled. Processes of a
+ * section may end at any time.
  */
 static bool end_is_logged(const struct target *t)
 {

@@ -1,5 +1,5 @@
 #include "daemon/broker/children/children.h"
-#include "daemon/broker/children/restarts.h"
+#include "daemon/broker/children/reap.h"
 
 #include <signal.h>
 #include <string.h>
