@@ -41,7 +41,7 @@ int pid_files_new(struct files *files, pid_files_fn fn, void *ctx, struct pid_fi
 	return 0;
 }
 
-static void forget(struct pid_files *p)
+static void free_files(struct pid_files *p)
 {
 	for (size_t i = 0; i < p->n; i++)
 		files_forget(p->files, &p->v[i]);
@@ -54,11 +54,11 @@ void pid_files_free(struct pid_files *p)
 {
 	if (p == NULL)
 		return;
-	forget(p);
+	free_files(p);
 	free(p);
 }
 
-static const struct pid_file *find(const struct pid_file *v, size_t n, const char *path)
+static const struct pid_file *find_file(const struct pid_file *v, size_t n, const char *path)
 {
 	for (size_t i = 0; i < n; i++)
 		if (strcmp(v[i].path, path) == 0)
@@ -68,7 +68,7 @@ static const struct pid_file *find(const struct pid_file *v, size_t n, const cha
 
 int32_t pid_files_pid(const struct pid_files *p, const char *path)
 {
-	const struct pid_file *f = find(p->v, p->n, path);
+	const struct pid_file *f = find_file(p->v, p->n, path);
 
 	return f == NULL ? 0 : f->pid;
 }
@@ -81,21 +81,21 @@ int pid_files_configure(struct pid_files *p, const struct config *config)
 	if (config->n_targets > 0) {
 		v = calloc(config->n_targets, sizeof(*v));
 		if (v == NULL) {
-			forget(p);
+			free_files(p);
 			return -ENOMEM;
 		}
 	}
 	for (size_t k = 0; k < config->n_targets; k++) {
 		const char *path = config->targets[k].pid_file;
 
-		if (*path == '\0' || find(v, n, path) != NULL)
+		if (*path == '\0' || find_file(v, n, path) != NULL)
 			continue;
 		v[n].all = p;
 		v[n].pid = pid_files_pid(p, path);
 		memcpy(v[n].path, path, strlen(path) + 1);
 		n++;
 	}
-	forget(p);
+	free_files(p);
 	p->v = v;
 	p->n = n;
 	return 0;

@@ -22,7 +22,7 @@ static int make_room(struct recheck_queue *s)
 	return s->n == RECHECK_QUEUE_MAX ? -ENOSPC : array_grow(s->v, s->n, s->size);
 }
 
-static void merge(struct recheck *known, const struct recheck *new)
+static void update_entry(struct recheck *known, const struct recheck *new)
 {
 	if (new->cause != RECHECK_OTHER)
 		*known = *new;
@@ -36,7 +36,7 @@ int recheck_queue_add(struct recheck_queue *s, const struct recheck *new)
 	int r;
 
 	if (table_get(&s->places, (uint64_t) new->pid, &place)) {
-		merge(&s->v[place], new);
+		update_entry(&s->v[place], new);
 		return 0;
 	}
 	r = make_room(s);
@@ -48,7 +48,7 @@ int recheck_queue_add(struct recheck_queue *s, const struct recheck *new)
 }
 
 /* Removes the entry at index at; the last entry moves there. */
-static void drop(struct recheck_queue *s, size_t at)
+static void remove_at(struct recheck_queue *s, size_t at)
 {
 	(void)table_remove(&s->places, (uint64_t)s->v[at].pid);
 	s->n--;
@@ -74,7 +74,7 @@ bool recheck_queue_take(struct recheck_queue *s, uint64_t now_ns, struct recheck
 			continue;
 		}
 		*ret = s->v[s->at];
-		drop(s, s->at);
+		remove_at(s, s->at);
 		s->left--;
 		return true;
 	}

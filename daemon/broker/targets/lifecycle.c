@@ -28,7 +28,7 @@ bool lifecycle_wants(const struct instance *i)
 	return i->root_spans > 0 || i->awaits_last_chunk;
 }
 
-static void command(struct instance *i, bool starts)
+static void set_started(struct instance *i, bool starts)
 {
 	if (i->wish == INSTANCE_WISH_NONE)
 		i->wish = INSTANCE_WISH_START_OR_STOP;
@@ -47,7 +47,7 @@ struct lifecycle_result lifecycle_start(struct instance *i)
 		return no_effect(PROTOCOL_RUNS_ALREADY,
 				 "start has no effect: the profiler is already "
 				 "running");
-	command(i, true);
+	set_started(i, true);
 	return has_effect;
 }
 
@@ -60,7 +60,7 @@ struct lifecycle_result lifecycle_stop(struct instance *i)
 	if (!i->is_started)
 		return no_effect(PROTOCOL_NOT_RUNNING,
 				 "stop has no effect: the profiler is not running");
-	command(i, false);
+	set_started(i, false);
 	return has_effect;
 }
 

@@ -11,7 +11,7 @@
 #include "daemon/msg/msg_unwind.h"
 #include "daemon/process/exe_link.h"
 
-static void forget(struct sections *s)
+static void free_sections(struct sections *s)
 {
 	for (size_t k = 0; k < s->n; k++)
 		files_forget(s->files, &s->v[k]);
@@ -28,10 +28,10 @@ void sections_init(struct sections *s, struct files *files)
 void sections_fini(struct sections *s)
 {
 	if (s->files != NULL)
-		forget(s);
+		free_sections(s);
 }
 
-static struct section *find(const struct sections *s, const char *name)
+static struct section *find_section(const struct sections *s, const char *name)
 {
 	for (size_t k = 0; k < s->n; k++)
 		if (strcmp(s->v[k].name, name) == 0)
@@ -45,7 +45,7 @@ int sections_configure(struct sections *s, const struct config *config, uint64_t
 
 	for (size_t k = 0; v != NULL && k < config->n_targets; k++) {
 		const struct target_config *t = &config->targets[k];
-		const struct section *old = find(s, t->name);
+		const struct section *old = find_section(s, t->name);
 
 		if (old != NULL)
 			v[k].gone = old->gone;
@@ -55,7 +55,7 @@ int sections_configure(struct sections *s, const struct config *config, uint64_t
 		v[k].empty_since_ns = now_ns;
 		v[k].warn_ns = now_ns + t->min_age_s * NS_PER_SEC + SECTIONS_WARN_NS;
 	}
-	forget(s);
+	free_sections(s);
 	if (v == NULL)
 		return -ENOMEM;
 	s->v = v;
@@ -91,7 +91,7 @@ static void on_resolved(void *ctx, const struct msg_file_request *request, int e
 	warn_no_match(section, why);
 }
 
-static void ask(struct section *section)
+static void resolve_and_warn(struct section *section)
 {
 	if (!exe_link_is_path(section->exe) ||
 	    files_request_path(section->all->files, FILE_KIND_EXE_LINK, section->exe, on_resolved,
@@ -99,19 +99,19 @@ static void ask(struct section *section)
 		warn_no_match(section, "");
 }
 
-static bool is_of(const struct instance *i, const struct section *section)
+static bool belongs_to(const struct instance *i, const struct section *section)
 {
 	return instance_has_section(i) && strcmp(i->config.name, section->name) == 0;
 }
 
-static void count(struct section *section, const struct targets *ts, uint64_t now_ns)
+static void count_instances(struct section *section, const struct targets *ts, uint64_t now_ns)
 {
 	section->instances = 0;
 	section->profiled = 0;
 	for (size_t k = 0; k < ts->n_instances; k++) {
 		const struct instance *i = ts->instances[k];
 
-		if (instance_is_gone(i) || !is_of(i, section))
+		if (instance_is_gone(i) || !belongs_to(i, section))
 			continue;
 		section->instances++;
 		section->profiled += i->target != NULL;
@@ -129,17 +129,17 @@ void sections_check(struct sections *s, const struct targets *ts, uint64_t now_n
 	for (size_t k = 0; k < s->n; k++) {
 		struct section *section = &s->v[k];
 
-		count(section, ts, now_ns);
+		count_instances(section, ts, now_ns);
 		if (section->warn_ns == 0 || now_ns < section->warn_ns)
 			continue;
 		section->warn_ns = 0;
-		ask(section);
+		resolve_and_warn(section);
 	}
 }
 
 void sections_instance_gone(struct sections *s, const struct instance *i)
 {
-	struct section *section = find(s, i->config.name);
+	struct section *section = find_section(s, i->config.name);
 
 	struct run_totals f;
 
@@ -156,7 +156,7 @@ void sections_totals(const struct section *section, const struct targets *ts,
 
 	*ret = section->gone;
 	for (size_t k = 0; k < ts->n_instances; k++) {
-		if (!is_of(ts->instances[k], section))
+		if (!belongs_to(ts->instances[k], section))
 			continue;
 		totals_of_instance(ts, ts->instances[k], &one);
 		totals_add(ret, &one);
