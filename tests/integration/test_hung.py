@@ -177,7 +177,7 @@ def test_hang_in_a_race(box):
     check(capture_of(profd) == new, 'capture was replaced once more')
     profd.signal(signal.SIGINT)
     profd.finish(status=1)
-    check(profd.stderr.count('is left out') == 1, 'one line says it')
+    check(profd.stderr.count('is no longer profiled') == 1, 'one line says it')
     check(samples_after(profd, other.pid, again) > 0,
           'no samples of the other target after capture was replaced')
     check_stats(profd, other)
