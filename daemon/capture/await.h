@@ -1,5 +1,5 @@
 /*
- * Waits for the next stop of a tracee, or until a time, by one system call (waitpid).
+ * Waits for the next stop of a tracee, or until a time, by one system call (waitid).
  *
  * A stop is due while a thread has been interrupted and has not stopped yet (capture_pending). This
  * module is used while every tick leaves stops due. Events of descriptors do not end the wait, so
@@ -44,9 +44,9 @@ void await_set_timer(struct await *a, uint64_t first_ns, uint64_t again_ns);
 void await_clear_timer(struct await *a);
 
 /*
- * Waits for the next wait status of a tracee or child, as waitpid(-1) with __WALL does. until_ns:
- * the time to which the timer was set; the timer must be set. Returns false after until_ns, which
- * the function may notice up to again_ns late, or if there are no tracees and children.
+ * Waits for the next wait status of a tracee, as tracee_wait(-1, true) does. until_ns: the time to
+ * which the timer was set; the timer must be set. Returns false after until_ns, which
+ * the function may notice up to again_ns late, or if there are no tracees.
  */
 must_check bool await_next(const struct await *a, uint64_t until_ns, pid_t *ret_pid,
 			   int *ret_status);

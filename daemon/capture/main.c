@@ -1,6 +1,6 @@
 /*
  * sentry-profd-capture: the process that may use ptrace. It calls lib/capture at each tick of a
- * timer and at each SIGCHLD, and hands is_set to the unwind processes.
+ * timer and at each SIGCHLD, and hands rings to the unwind processes.
  *
  * It opens only files of /proc, and none while a thread is stopped.
  *
@@ -391,12 +391,12 @@ static void check_quota(void)
 {
 	me.heartbeat->cpu_quota = cpu_quota_own();
 	if (me.realtime.scheduler != SCHEDULER_FIFO && me.heartbeat->cpu_quota != 0)
-		log_warning("the control group of sentry-profd has a CPU quota of %u %% of a core, "
-			    "and SCHED_FIFO is "
-			    "refused: when the quota is used up, a stopped thread waits for the "
-			    "next quota period; permit SCHED_FIFO (CAP_SYS_NICE) or remove the "
-			    "quota",
-			    (unsigned int)me.heartbeat->cpu_quota);
+		log_warning(
+			"the control group of sentry-profd has a CPU quota of %u %% of a core, "
+			"and SCHED_FIFO is refused: when the quota is used up, a stopped thread "
+			"waits for the next quota period; permit SCHED_FIFO (CAP_SYS_NICE) or "
+			"remove the quota",
+			(unsigned int)me.heartbeat->cpu_quota);
 }
 
 /*

@@ -21,8 +21,8 @@ struct realtime {
 	uint64_t read_ns;   /* when the CPU clock was last read */
 	uint64_t seen_ns;   /* the CPU clock at that time */
 	uint64_t used_ns;   /* the CPU clock at the start of the window */
-	uint64_t
-		paused_ns; /* the CPU clock when the tracer last slept for the limit (realtime.c) */
+	/* The CPU clock when the tracer last slept for the limit (realtime.c). */
+	uint64_t paused_ns;
 };
 
 /*

@@ -20,7 +20,8 @@
  *
  * If t->scan.held_up_ticks is not 0 at the end, the scan is not complete, so the process has not
  * ended: the caller calls attach_scan again at the tick t->scan.tick. This is so after an exec,
- * after the time limit, and, except in a target's first scan, if descriptors or memory ran out.
+ * after the time limit, and, if the table has no thread, while the process is dying, or, except in
+ * a target's first scan, if descriptors or memory ran out.
  */
 must_check int attach_scan(struct traced_process *t);
 

@@ -91,10 +91,9 @@ void plan_at_once(struct traced_process *t)
 /*
  * A process in which no thread has run for some ticks is looked at at every second tick only, after
  * twice as many ticks at every third, and so on. The more threads there are in total, the sooner
- * this begins: to read a process's CPU clock the kernel visits all of its threads, which takes 5 us
- * for 20 threads whose memory is not cached. "Every third" are the ticks whose number is divisible
- * by 3, so that sleeping processes are looked at in the same wakes. When the distance changes, the
- * next look comes sooner.
+ * this begins, since each look costs some microseconds. "Every third" are the ticks whose number is
+ * divisible by 3, so that sleeping processes are looked at in the same wakes. When the distance
+ * changes, the next look comes sooner.
  *
  * If a look after n skipped ticks finds a thread running, the thread may have run for up to n
  * ticks. A thread that computes for less than one tick is found by one of n such looks. A thread

@@ -15,7 +15,7 @@ struct capture;
  */
 bool capture_reap(struct capture *c);
 
-/* Handles one wait status that the caller has received by waitpid(2). */
+/* Handles one wait status that the caller has received by tracee_wait() (ptrace/tracee.h). */
 void capture_handle_status(struct capture *c, uint32_t tid, int status);
 
 /* For capture_tick: handles some wait statuses in the middle of a tick. */

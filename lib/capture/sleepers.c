@@ -1,9 +1,9 @@
 #include "lib/capture/sleepers.h"
 
+#include <signal.h>
+
 #include "lib/capture/plan.h"
 #include "lib/capture/state.h"
-
-#include <signal.h>
 
 /*
  * How one reading of a clock shows whether any sleeping thread has run. The process's CPU clock is
@@ -221,8 +221,8 @@ struct thread *sleepers_next_that_ran(struct traced_process *t, unsigned int *ch
 static void set_timer(struct traced_process *t)
 {
 	struct sigevent event = {
-		.sigev_notify =
-			SIGEV_SIGNAL, /* SIGEV_NONE would not make the kernel keep the sum */
+		/* With SIGEV_NONE the kernel would not keep the sum. */
+		.sigev_notify = SIGEV_SIGNAL,
 		.sigev_signo = SIGURG,
 	};
 	const struct itimerspec far = {.it_value = {.tv_sec = TIMER_S}};

@@ -19,17 +19,13 @@
 void sleepers_link(struct thread *th);
 void sleepers_unlink(struct thread *th);
 
-/* Moves a thread to the sleeping ones: it was found blocked, and has not run since mark was read.
- */
+/* Moves a thread to the sleeping ones: it was found blocked, and has not run since mark. */
 void sleepers_add(struct thread *th, const struct activity_mark *mark);
 
 /* Moves a thread to the awake ones, since it may have run. Does nothing for an awake thread. */
 void sleepers_wake(struct thread *th);
 
-/*
- * Reads a mark of a thread for the tick under way: sets look_mark, look_known, look_ns and
- * own_processor.
- */
+/* Reads a mark of a thread for the tick under way: sets all of th->look. */
 void sleepers_read_times(struct thread *th);
 
 /*

@@ -82,11 +82,8 @@ struct thread_look {
 	bool known; /* the last reading succeeded */
 	uint64_t ns;
 	unsigned int without_mark; /* number of looks since then without a reading */
-	/*
-	 * The thread has a processor to itself (sleepers.c): decided at since_ns, from the marks
-	 * since then.
-	 */
-	bool own_processor;
+	bool own_processor;	   /* the thread has a processor to itself (sleepers.c) */
+	/* When that was last decided, and the mark of that time. */
 	struct activity_mark own_since;
 	uint64_t own_since_ns;
 };
@@ -123,7 +120,7 @@ struct thread_stack {
 	uint64_t memory_tick; /* when seen_memory was emptied */
 	/*
 	 * The last sample: its bytes in the ring, the end of the stack in it, and the start of its
-	 * second range (0: none).
+	 * second range (0: none). tracees.h sets the first value of last_size.
 	 */
 	size_t last_size;
 	uint64_t copied_top, copied_second;

@@ -66,7 +66,7 @@ extern const struct child_type child_types[CHILD_KIND_N]; /* children.c */
 enum child_state {
 	CHILD_STARTS, /* before MSG_READY, or not running */
 	CHILD_READY,  /* MSG_READY has arrived */
-	CHILD_KILLED, /* killed by the broker, at killed_ns; its end was not reported yet */
+	CHILD_KILLED, /* killed by the broker, at killed_ns; until the next start */
 	CHILD_HUNG,   /* the same, because capture showed no heartbeat (watch.h) */
 };
 

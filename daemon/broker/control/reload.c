@@ -85,8 +85,8 @@ static void log_faults(struct config_faults *faults, int lines_fd)
 
 /*
  * Compares the instance's section in the old configuration with that in the new one. The
- * instance's own copy may differ from both: the copy is made when a target starts, and the request
- * attach changes it.
+ * instance's own copy may differ from both: the copy is made when the instance is added, and after
+ * a reload when its run has ended; the request attach changes it.
  */
 static void change_instance(struct parts *parts, struct instance *i, const struct config *c)
 {

@@ -487,8 +487,11 @@ static void send_finish(const struct delivery *d, struct ship *s)
 void delivery_finish(struct delivery *d, uint64_t timeout_ns)
 {
 	d->finish_ns = clock_mono_ns() + timeout_ns;
-	for (size_t i = 0; i < d->children->n_ships; i++)
+	for (size_t i = 0; i < d->children->n_ships; i++) {
+		/* On a second signal to end there may be no answer any more. */
+		ship_report_lost(d->children->ships[i]);
 		send_finish(d, d->children->ships[i]);
+	}
 }
 
 void delivery_resend(struct delivery *d, struct ship *s)
@@ -521,8 +524,6 @@ void delivery_give_up(struct delivery *d)
 			    n == 1 ? " is" : "s are");
 	FOR_EACH_ENVELOPE (e, d)
 		give_up_envelope(d, e);
-	for (size_t i = 0; i < d->children->n_ships; i++)
-		ship_report_lost(d->children->ships[i]);
 	delivery_sweep(d);
 }
 

@@ -39,7 +39,7 @@ struct state {
 	uint32_t nice_steps; /* by how much the broker has lowered its nice value */
 
 	enum phase phase;
-	bool end_at_once;     /* a second signal to end has come: do not wait for deliveries */
+	bool end_at_once;     /* a signal came after PHASE_PROFILING: do not wait for deliveries */
 	bool start_failed;    /* the broker ends because a child cannot be started */
 	bool pause_requested; /* SIGTSTP has come, and no SIGCONT since */
 	bool is_paused;	      /* capture has to end, and is not restarted before SIGCONT */

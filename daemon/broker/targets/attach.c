@@ -7,7 +7,6 @@
 
 #include "daemon/broker/children/child.h"
 #include "daemon/broker/children/children.h"
-#include "daemon/broker/targets/totals.h"
 #include "daemon/broker/targets/governor.h"
 #include "daemon/broker/targets/instance.h"
 #include "daemon/broker/targets/totals.h"

@@ -75,7 +75,8 @@ void governor_lowered(struct targets *ts, struct governor_lowered *ret);
 
 /*
  * Returns true if i, which a section matches, may be attached for the first time now. Over the
- * budget this call uses up the admission of GOVERNOR_ADMIT_NS: the caller then starts the run.
+ * budget this call uses up the admission of GOVERNOR_ADMIT_NS, also if the caller then cannot start
+ * the run.
  */
 bool governor_admits(struct targets *ts, struct instance *i, uint64_t now_ns);
 

@@ -95,7 +95,7 @@ void targets_unwind_died(struct targets *ts, struct unwind *u)
 void totals_capture(const struct targets *ts, const struct target *t, struct capture_counters *ret)
 {
 	*ret = t->capture_past;
-	/* The counters of a dead capture were added to past when it died. */
+	/* The counters of a dead capture were added to capture_past when it died. */
 	if (t->capture_died_ns == 0 && t->was_attached && ts->children->heartbeat != NULL)
 		counters_add(ret, &ts->children->heartbeat->slots[t->slot]);
 }

@@ -28,7 +28,7 @@ bool tracee_signal_dumps(int signal)
 	}
 }
 
-pid_t tracee_wait(pid_t tid, bool blocks, int *ret_status)
+static pid_t wait_once(pid_t tid, bool blocks, int *ret_status)
 {
 	/* WEXITED: waitid(2) reports stops of tracees in any case. */
 	const int options = WEXITED | WNOWAIT | __WALL | (blocks ? 0 : WNOHANG);
@@ -45,6 +45,17 @@ pid_t tracee_wait(pid_t tid, bool blocks, int *ret_status)
 		return waitpid(info.si_pid, ret_status, __WALL | WNOHANG);
 	*ret_status = info.si_status << 8 | 0x7f;
 	return info.si_pid;
+}
+
+pid_t tracee_wait(pid_t tid, bool blocks, int *ret_status)
+{
+	pid_t r;
+
+	/* 0, if it blocks: the tracee was killed, and left its stop, between the two calls. */
+	do
+		r = wait_once(tid, blocks, ret_status);
+	while (r == 0 && blocks);
+	return r;
 }
 
 enum tracee_status tracee_classify(int status, int *ret_signal)
