@@ -184,8 +184,8 @@ static inline size_t profile_index_bytes(uint32_t frame)
  * Returns an upper bound of the bytes of one sample in a payload, without PROFILE_STATE_RUNNING,
  * which the first sample may have in addition. thread_id is the id in the payload:
  * profile_thread.id or the tid. For a payload for a file the bound exceeds the real size only by
- * digits of stack_id. Samples are most of a chunk, and PROFILE_SAMPLE_BYTES is 1.5 times the length
- * of most of them.
+ * digits of stack_id, trailing zeros of the time, and the comma of the first sample. Samples are
+ * most of a chunk, and PROFILE_SAMPLE_BYTES is 1.5 times the length of most of them.
  */
 static inline size_t profile_sample_bytes(const struct profile_sample *s, uint64_t thread_id)
 {

@@ -80,8 +80,8 @@ bool capture_link_credit_is_due(struct capture_link *l, bool at_end);
 must_check int capture_link_give_credit(struct capture_link *l);
 
 /*
- * Sends a stack hint. Drops the hint if the socket is full: the next sample of the thread
- * causes the same hint. Returns 0 also if capture has ended or the link is closed.
+ * Sends a stack hint. Drops the hint if the socket is full: a sample of the thread that
+ * is taken later causes the same hint. Returns 0 also if capture has ended or the link is closed.
  */
 must_check int capture_link_send_hint(struct capture_link *l, const struct msg_stack_hint *hint);
 

@@ -43,7 +43,10 @@ static void keep_message(const struct ipc_message *m)
 {
 	struct kept *k = malloc(sizeof(*k));
 
-	if (k == NULL || n_kept == KEPT_MAX)
+	if (k == NULL)
+		die("cannot keep a message that came before the answer to a request for a file",
+		    ENOMEM);
+	if (n_kept == KEPT_MAX)
 		fail("too many messages came before the answer to a request for a file");
 	k->next = NULL;
 	k->message = *m;

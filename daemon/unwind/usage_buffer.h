@@ -32,7 +32,7 @@ void usage_buffer_init(struct usage_buffer *b);
 void usage_buffer_add(struct usage_buffer *b, const struct profile_measurement *v);
 
 /*
- * Sets the profile's measures to the values within the time of its samples. The values belong
+ * Sets the profile's measurements to the values within the time of its samples. The values belong
  * to the buffer, and are valid until the next call of a function of this module. Drops older
  * values.
  */

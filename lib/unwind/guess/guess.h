@@ -2,9 +2,9 @@
  * Guesses: find the caller of a frame whose address has no unwind rule, or a rule that may
  * not hold. They use the machine code at the address (space/code.h), or the frame pointer.
  *
- * by_heuristic is set in a caller that was found without a rule. guess_try_rule() only checks
- * a rule before it uses the rule, and does not set by_heuristic. All functions return as
- * step_to_caller().
+ * by_heuristic is set in a caller that was found without a rule. guess_try_rule() checks a
+ * rule before it uses the rule; it sets by_heuristic only if the stack pointer was a minimum. All
+ * functions return as step_to_caller().
  */
 #ifndef LIB_UNWIND_GUESS_GUESS_H
 #define LIB_UNWIND_GUESS_GUESS_H
