@@ -70,7 +70,7 @@ static const int common_calls[] = {
 	SCMP_SYS(exit_group),
 };
 
-/* All calls that take the path of a file. */
+/* Calls that open a file, or read its attributes or link, by its path. */
 static const int path_calls[] = {
 	SCMP_SYS(open),	     SCMP_SYS(openat),	   SCMP_SYS(openat2),  SCMP_SYS(stat),
 	SCMP_SYS(lstat),     SCMP_SYS(newfstatat), SCMP_SYS(statx),    SCMP_SYS(access),

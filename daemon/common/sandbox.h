@@ -5,7 +5,8 @@
  * A system call that the filter does not allow fails with ENOSYS. Some calls that libraries try
  * and can do without fail with another error:
  *
- *     unwind  calls with the path of a file        ENOENT, so that libdw takes it as missing
+ *     unwind  opening a file, or reading its       ENOENT, so that libdw takes it as missing
+ *             attributes or link, by path
  *     ship    Unix and netlink sockets             EAFNOSUPPORT
  *             mapping memory as executable         EPERM, so that a library cannot be loaded
  *

@@ -14,7 +14,8 @@ bool shortage_is(int error);
 
 /*
  * Counts a shortage. error: its errno, positive. delayed: the object of the operation that is tried
- * again later, for the log line "ERROR: DELAYED waits", as in "a message of sentry-profd-unwind".
+ * again later, for the log line "ERROR: DELAYED waits, and is tried again", as in "a message of
+ * sentry-profd-unwind".
  */
 void shortage_note(int error, const char *delayed);
 

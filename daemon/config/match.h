@@ -1,6 +1,7 @@
 /*
- * Matches processes with [target] sections. The caller is the broker's discovery, which looks for
- * processes to profile (daemon/broker/discovery/) and reads the facts of each process. This module
+ * Matches processes with [target] sections. The callers are the broker's discovery, which looks
+ * for processes to profile (daemon/broker/discovery/), and its inspection of a process for `doctor`
+ * (daemon/broker/control/inspect.c); both read the facts. This module
  * reads nothing itself.
  *
  * The process chose most of its facts. They are compared with patterns and used for nothing

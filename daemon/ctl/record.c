@@ -111,8 +111,8 @@ static int take_chunk(void *ctx, const char *payload, size_t size)
 static int finish(struct recorder *c)
 {
 	if (c->is_finishing) {
-		log_error("sentry-profd at %s has not ended the recording within %u s; the file "
-			  "has the chunks that arrived before",
+		log_error("sentry-profd at %s has not ended the recording within %u s; only "
+			  "the chunks that arrived before are used",
 			  c->client.path, (unsigned int)(END_NS / NS_PER_SEC));
 		return -ETIMEDOUT;
 	}

@@ -35,8 +35,8 @@ struct spooler {
 	uint64_t dsn;	   /* dsn_hash() of the DSN whose envelopes this ship stores and sends */
 	uint64_t next_ns;  /* when the next envelope may be sent */
 	uint64_t check_ns; /* when to look for envelopes that are too old */
-	uint64_t
-		disk_retry_ns; /* after an error of the disk: when to write again; else 0 or past */
+	/* After an error of the disk: when to write again. Else 0 or past. */
+	uint64_t disk_retry_ns;
 	/* The envelope that is being sent. */
 	bool sending;
 	uint8_t sending_id[SPOOL_ID_BYTES];

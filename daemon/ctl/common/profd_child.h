@@ -15,7 +15,7 @@
 #include "lib/base/util.h"
 
 struct profd_child {
-	int32_t pid; /* 0: not started, or already waited for: by this module only */
+	int32_t pid; /* 0: not started, or reaped by profd_child_has_exited() or _wait() */
 	int log_fd;  /* the memfd; -1: none */
 };
 
@@ -36,7 +36,8 @@ void profd_child_show_log(const struct profd_child *p);
 
 /*
  * Waits until the child exits, and closes the memfd. Returns the signal that killed the child,
- * or 0: its exit status is not reported, since it depends on what the child was to do.
+ * or 0: its exit status is not reported, since it depends on what the child was to do. Always 0
+ * after profd_child_has_exited() has returned true.
  */
 int profd_child_wait(struct profd_child *p);
 
