@@ -68,6 +68,8 @@ def our_part(words):
     for before in ('--', IMAGE):
         if before in words:
             part = words[words.index(before) + 1:]
+            if part[:2] == ['sh', '-c']:
+                part = shlex.split(part[2].split(';')[0])
             check(part[0] in OURS, f'what is {part[0]}?')
             return part
     return None
