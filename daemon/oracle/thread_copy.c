@@ -2,7 +2,6 @@
 
 #include <signal.h>
 #include <sys/ptrace.h>
-#include <sys/wait.h>
 #include <time.h>
 
 #include "lib/base/clock.h"
@@ -12,14 +11,14 @@
 #include "lib/capture/snapshot.h"
 #include "lib/capture/proc/status.h"
 
-/* Pause between two calls of waitpid(2); with timer slack about 70 us. */
+/* Pause between two calls of tracee_wait(); with timer slack about 70 us. */
 #define STOP_POLL_NS (10 * NS_PER_US)
 
 /* Returns 0 if the thread has stopped, -EAGAIN if not yet, -ESRCH if it has exited. */
 static int take_status(struct thread_stop *stop)
 {
 	int status;
-	pid_t r = waitpid(stop->tid, &status, __WALL | WNOHANG);
+	pid_t r = tracee_wait(stop->tid, false, &status);
 
 	if (r < 0)
 		return errno == EINTR ? -EAGAIN : -ESRCH;
