@@ -11,7 +11,7 @@
  * not use PTRACE_DETACH, which needs a stop, except for a leader that is about to die. When the
  * calling thread ends, the kernel detaches all tracees without a stop.
  *
- * Limits: a process has at most one struct capture, because capture reaps every child (waitpid -1).
+ * Limits: a process has at most one struct capture, because capture waits for any child.
  * The tracing thread makes all calls. After its end a new tracing thread takes its place, whose
  * first call is capture_attach_again (leave.h). SIGALRM and ITIMER_REAL are used within calls and
  * restored; all other threads of the process must block SIGALRM.

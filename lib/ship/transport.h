@@ -48,7 +48,7 @@ struct transport_options {
 enum transport_fault {
 	TRANSPORT_FAULT_OTHER,
 	TRANSPORT_FAULT_CONNECT, /* the name is not found, or no connection */
-	TRANSPORT_FAULT_PROXY,	 /* the same for a proxy, or the proxy refuses */
+	TRANSPORT_FAULT_PROXY,	 /* no connection to the proxy, or the proxy refuses */
 	TRANSPORT_FAULT_TLS,	 /* certificates, keys, versions of TLS */
 	TRANSPORT_FAULT_N
 };

@@ -67,7 +67,7 @@ enum child_state {
 	CHILD_STARTS, /* before MSG_READY, or not running */
 	CHILD_READY,  /* MSG_READY has arrived */
 	CHILD_KILLED, /* killed by the broker, at killed_ns; until the next start */
-	CHILD_HUNG,   /* the same, because capture showed no heartbeat (watch.h) */
+	CHILD_HUNG,   /* killed by the broker, because capture showed no heartbeat (watch.h) */
 };
 
 /* The state that all kinds of children have. */
@@ -92,7 +92,7 @@ struct child {
 };
 
 /*
- * The unwind process of one uid whose processes are profiled. It gets its samples through a ring:
+ * The unwind process of one uid whose processes are profiled. unwind gets samples through a ring:
  * memory into which capture writes registers and stacks. id is the number of the ring.
  */
 struct unwind {
@@ -151,7 +151,7 @@ struct ship {
 	struct spool_counts spool_now;
 	struct client_report unreported; /* losses not reported to its process yet */
 	size_t n_in_flight;		 /* envelopes in flight for this ship (delivery/) */
-	size_t n_handed;		 /* of these, those that its process has */
+	size_t n_handed;		 /* envelopes in flight that the process of the ship has */
 };
 
 enum restart_reason {
@@ -170,8 +170,8 @@ struct restarts {
 /* State of watch.h. */
 struct watch {
 	uint64_t beat_ns;      /* the newest heartbeat seen, CLOCK_MONOTONIC */
-	uint32_t stale_checks; /* checks since then that found no newer heartbeat */
-	uint64_t checked_ns;   /* the time of the last of these */
+	uint32_t stale_checks; /* checks since beat_ns that found no newer heartbeat */
+	uint64_t checked_ns;   /* the time of the last check */
 };
 
 /* Callbacks of the broker's root. started and died may be NULL. */
@@ -203,7 +203,7 @@ struct children {
 
 	struct unwind *unwinds[HEARTBEAT_SLOTS];
 	size_t n_unwinds;
-	struct usage unwinds_gone; /* usage of those that were freed */
+	struct usage unwinds_gone; /* usage of the unwind processes that were freed */
 
 	struct ship *ships[SHIPS_MAX];
 	size_t n_ships;
@@ -212,9 +212,10 @@ struct children {
 	 * each chunk and has no spool. NULL: Spotlight is off.
 	 */
 	struct ship *spotlight;
-	struct usage ships_gone;	/* usage of those that were freed, */
-	struct spool_counts spool_gone; /* their spools, */
-	struct limit limits_gone;	/* and their limits: pauses, paused_ns */
+	/* Sums of the ships that were freed. limits_gone: only pauses and paused_ns are set. */
+	struct usage ships_gone;
+	struct spool_counts spool_gone;
+	struct limit limits_gone;
 
 	struct restarts restarts;
 	bool has_worked[CHILD_KIND_N]; /* a child of this kind has sent MSG_READY */

@@ -14,8 +14,9 @@
 /*
  * Returns true if capture hangs: its heartbeat is HEARTBEAT_DEAD_MS old, and capture waits for a
  * target's memory or was stopped by a signal; or its heartbeat is 10 s old. *ret_target: the id of
- * the target whose memory it waits for; 0: no target is the cause. The caller passes an id that is
- * not 0 to targets_capture_died(), and then calls watch_kill_capture(). Called at every turn.
+ * the target whose memory capture waits for; 0: no target is the cause. The caller passes an id
+ * that is not 0 to targets_capture_died(), and then calls watch_kill_capture(). Called at every
+ * turn.
  */
 must_check bool watch_capture_hangs(struct children *c, uint32_t *ret_target);
 /* Kills capture and logs why; it is restarted when it has died. */

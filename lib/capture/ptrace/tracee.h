@@ -1,8 +1,8 @@
 /*
- * The meaning of a wait status of a thread that was attached by PTRACE_SEIZE.
+ * Waits for a status of a thread that was attached by PTRACE_SEIZE, and classifies the status.
  *
- * The classes are those of ptrace(2) for PTRACE_SEIZE and PTRACE_O_TRACESYSGOOD. Pure functions
- * without a system call.
+ * The classes are those of ptrace(2) for PTRACE_SEIZE and PTRACE_O_TRACESYSGOOD. All functions but
+ * tracee_wait() are pure.
  */
 #ifndef LIB_CAPTURE_PTRACE_TRACEE_H
 #define LIB_CAPTURE_PTRACE_TRACEE_H

@@ -47,7 +47,7 @@ struct walk {
 	struct unwind_space *space;
 	struct stack_bytes stack;
 	bool capped;	    /* the stack continues above the copied bytes */
-	bool second_capped; /* the same for the second range */
+	bool second_capped; /* the second range of the stack does */
 	/*
 	 * Restore all callee-saved registers, not only the frame pointer. A walk that
 	 * ends with an unknown register is repeated so.

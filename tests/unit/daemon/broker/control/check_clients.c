@@ -13,10 +13,10 @@
 #include "daemon/broker/control/thread_number.h"
 #include "daemon/broker/targets/instance.h"
 #include "daemon/broker/targets/lifecycle.h"
-#include "daemon/broker/wiring.h"
 #include "daemon/config/config.h"
 #include "daemon/process/peer.h"
 #include "lib/base/clock.h"
+#include "tests/unit/daemon/broker/broker_builder.h"
 #include "tests/unit/suite.h"
 
 #define NEXT_ID "11111111111111111111111111111111"
@@ -43,8 +43,7 @@ static void set_up(void)
 {
 	int fd;
 
-	memset(&b, 0, sizeof(b));
-	wiring_connect(&b);
+	build_broker(&b);
 	b.parts.targets.instances = list;
 	b.parts.state.options.config.chunk_seconds = 60;
 	/* The last beat was just now, so clients_check() increments no beat in this test. */

@@ -11,7 +11,6 @@
 #include "daemon/broker/broker.h"
 #include "daemon/broker/delivery/delivery.h"
 #include "daemon/broker/targets/instance.h"
-#include "daemon/broker/wiring.h"
 #include "daemon/config/config.h"
 #include "daemon/msg/discard.h"
 #include "daemon/msg/msg_io.h"
@@ -20,6 +19,7 @@
 #include "lib/base/ipc.h"
 #include "proto/chunk_v2.h"
 #include "proto/profile.h"
+#include "tests/unit/daemon/broker/broker_builder.h"
 #include "tests/unit/suite.h"
 
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL)
@@ -34,16 +34,9 @@ static void set_up(void)
 {
 	struct broker *b = &broker;
 
-	memset(b, 0, sizeof(*b));
-	wiring_connect(b);
-	for (size_t i = 0; i < 2; i++) {
-		ships[i] = (struct ship){.dsn = "x"};
-		ships[i].child.children = &b->parts.children;
-		ships[i].child.fd = -1;
-		b->parts.children.ships[i] = &ships[i];
-	}
-	b->parts.children.n_ships = 2;
-	b->parts.delivery.output.dir_fd = -1;
+	build_broker(b);
+	for (size_t i = 0; i < 2; i++)
+		build_ship(b, &ships[i]);
 	b->parts.children.has_dsn = true;
 	memset(instances, 0, sizeof(instances));
 	for (size_t i = 0; i < 2; i++) {
