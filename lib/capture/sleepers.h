@@ -30,7 +30,8 @@ void sleepers_read_times(struct thread *th);
 
 /*
  * Begins a tick: reads the times of all awake threads, and decides whether the sleeping threads
- * have to be checked. If so, next_asleep is the first of them.
+ * have to be checked. If so, next_asleep is the first of them. Once many threads sleep, sets a
+ * timer on the process's CPU clock, which makes the clock cheap to read (sleepers.c).
  */
 void sleepers_begin_tick(struct traced_process *t);
 

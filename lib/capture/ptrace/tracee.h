@@ -28,10 +28,11 @@ enum tracee_status {
  * Waits for a status of the tracee tid, or of any tracee (-1), as waitpid(2) does with __WALL, and
  * returns the tracee's number; 0 if there is no status and blocks is false; -1 with errno.
  *
- * Takes the status of a dead tracee and of a PTRACE_EVENT_* other than PTRACE_EVENT_STOP out.
- * Leaves other stops with the kernel until the tracee is continued, which the caller has to do
- * before the next wait. waitpid(2) would take the signal of a signal-delivery-stop out: if the
- * tracer were killed before it continued the tracee, the signal would be lost.
+ * The kernel keeps a signal-delivery-stop, a syscall-stop and a PTRACE_EVENT_STOP after this call,
+ * until the tracee is continued, which the caller has to do before the next wait. So a signal is
+ * delivered even if the tracer is killed before it continues the tracee; waitpid(2) would remove
+ * the signal from the kernel. Other statuses are removed, as by waitpid(2): an end, and the other
+ * PTRACE_EVENT_*.
  */
 pid_t tracee_wait(pid_t tid, bool blocks, int *ret_status);
 
