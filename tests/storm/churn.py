@@ -28,6 +28,8 @@ from envelopes import KEY, PROJECT
 from harness import BUILD, Envelope, Failure, check, wait_for
 from openmetrics import total
 
+SHORT_S = 60
+
 WORKERS, ALONE = 35, 6
 USERS = (0, stranger.UID, stranger.UID + 1)
 

@@ -3,10 +3,12 @@
 
     storm.py [NAME [SECONDS]]
 
-runs each storm whose name contains NAME for SECONDS (60) or a little longer. A
-storm is a module of this directory with run(box, seconds, rng), which raises
-Failure or returns its figures, a dict. SEED=N in the environment draws the same
-again (what the processes do at these moments is another matter).
+runs each storm whose name contains NAME for SECONDS or a little longer; without
+SECONDS, in the short form that make check runs. A storm is a module of this
+directory with run(box, seconds, rng), which raises Failure or returns its
+figures, a dict, and with SHORT_S, the seconds of the short form. A module without
+run() is a part of other storms. SEED=N in the environment draws the same again
+(what the processes do at these moments is another matter).
 
 $BUILD should hold sanitized executables: a fault that the broker survives, or
 that a child dies of and is replaced, then leaves a line that fails the storm.
@@ -15,18 +17,21 @@ Runs alone: its waves of processes take the processors from other tests.
 """
 
 import functools
+import importlib
 import os
 import pathlib
 import random
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / 'integration'))
+HERE = pathlib.Path(__file__).parent
+sys.path.insert(0, str(HERE.parent / 'integration'))
 
-import churn
 import harness
 
-STORMS = {'churn': churn}
-SECONDS = 60
+MODULES = {path.stem: importlib.import_module(path.stem)
+           for path in sorted(HERE.glob('*.py')) if path.stem != 'storm'}
+STORMS = {name: module for name, module in MODULES.items()
+          if hasattr(module, 'run')}
 
 
 def run(name, seconds, box):
@@ -41,10 +46,14 @@ def run(name, seconds, box):
         print(f'  {what}: {n}', flush=True)
 
 
-def main(pattern='', seconds=SECONDS):
+def main(pattern='', seconds=None):
     sys.argv[1:] = []
-    harness.main({f'test_{name}': functools.partial(run, name, int(seconds))
-                  for name in STORMS if pattern in name})
+    tests = {}
+    for name, storm in STORMS.items():
+        if pattern in name:
+            tests[f'test_{name}'] = functools.partial(
+                run, name, int(seconds or storm.SHORT_S))
+    harness.main(tests)
 
 
 if __name__ == '__main__':
