@@ -2,7 +2,7 @@
  * main of a fuzz target where libFuzzer is not: runs the inputs that are given,
  * files or directories, without any those of tests/fuzz/corpus/NAME. Each also
  * cut off in places, in memory of exactly its size, so that AddressSanitizer
- * sees what is read behind the end.
+ * sees what is read behind the end. After the argument --whole no input is cut off.
  */
 #include "tests/fuzz/fuzz.h"
 
@@ -21,6 +21,8 @@
 /* Inputs are small, so that a target's corpus takes a second. */
 #define INPUT_BYTES_MAX (1u << 20)
 #define CUTS		24
+
+static size_t cuts = CUTS;
 
 static void run(const uint8_t *bytes, size_t size)
 {
@@ -47,8 +49,9 @@ static bool run_file(const char *path, size_t *count)
 		/* Said before: if it crashes it was this one. */
 		(void)printf("%s\n", path);
 		(void)fflush(stdout);
-		for (size_t i = 0; i <= CUTS; i++)
-			run((const void *)buf_string(&b), b.len * i / CUTS);
+		for (size_t i = 0; i < cuts; i++)
+			run((const void *)buf_string(&b), b.len * i / cuts);
+		run((const void *)buf_string(&b), b.len);
 		++*count;
 	} else {
 		(void)fprintf(stderr, "%s: %s\n", path, strerror(-r));
@@ -85,8 +88,12 @@ int main(int argc, char **argv)
 	(void)snprintf(own, sizeof(own), "tests/fuzz/corpus/%s", basename(argv[0]));
 	if (argc == 1)
 		good = run_directory(own, &count);
-	for (int i = 1; i < argc; i++)
-		good &= run_directory(argv[i], &count);
+	for (int i = 1; i < argc; i++) {
+		if (strcmp(argv[i], "--whole") == 0)
+			cuts = 0;
+		else
+			good &= run_directory(argv[i], &count);
+	}
 	(void)printf("%zu inputs\n", count);
 	return good && count > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
