@@ -525,7 +525,7 @@ check-pictures:
 check-sanitized:
 	$(Q)BUILD=$(B) tests/tools/deps.sh test
 	$(Q)$(MAKE) --no-print-directory $(JOBS) built
-	$(call sanitized,executables)
+	$(call sanitized,executables fuzzers)
 	$(Q)BUILD=$(B) tests/tools/run_tests.py '$(T)' $(SANITIZED_SCRIPTS)
 
 # Each storm whose name contains T, for SECONDS.
@@ -533,7 +533,7 @@ storm: SECONDS = 60
 storm:
 	$(Q)tests/tools/deps.sh test
 	$(Q)$(MAKE) --no-print-directory $(JOBS) $(TARGETS)
-	$(call sanitized,executables)
+	$(call sanitized,executables fuzzers)
 	$(Q)BUILD=$(B)/asan tests/storm/storm.py '$(T)' $(SECONDS)
 
 benched: $(BINS) $(BENCH)
