@@ -1,7 +1,6 @@
 /*
  * Messages to the service manager, in the protocol of sd_notify(3): a datagram of a few lines.
- * Written without libsystemd, which would bring a dozen libraries into the broker
- * (docs/ARCHITECTURE.md).
+ * Written without libsystemd, which would bring a dozen libraries into the broker.
  *
  * No function waits. A message for which the manager's socket has no room is sent at a later
  * notify_check(). Without NOTIFY_SOCKET in the environment all functions have no effect. Times
