@@ -1,3 +1,4 @@
+/* The limits of a user, a process and all peers of the socket. Two users: USER and OTHER. */
 #include "daemon/broker/control/allowance.h"
 
 #include "tests/unit/suite.h"
@@ -24,7 +25,7 @@ static size_t open_all(uint32_t uid, bool is_operator)
 
 FIXTURE(set_up, NULL)
 
-TEST(of_a_user)
+TEST(a_user_has_a_limited_number_of_connections)
 {
 	ck_assert_uint_eq(open_all(USER, false), ALLOWANCE_USER_MAX);
 	ck_assert(allowance_open(&a, OTHER, false, 0));
@@ -33,13 +34,13 @@ TEST(of_a_user)
 	ck_assert(!allowance_open(&a, USER, false, 0));
 }
 
-TEST(of_a_process)
+TEST(a_process_has_a_limited_number_of_connections)
 {
 	ck_assert(allowance_open(&a, USER, false, ALLOWANCE_PROCESS_MAX - 1));
 	ck_assert(!allowance_open(&a, USER, false, ALLOWANCE_PROCESS_MAX));
 }
 
-TEST(of_all)
+TEST(users_leave_reserved_connections_to_operators)
 {
 	size_t n = 0;
 
@@ -50,14 +51,14 @@ TEST(of_all)
 	ck_assert_uint_eq(open_all(0, true), ALLOWANCE_RESERVED);
 }
 
-TEST(with_few_descriptors)
+TEST(few_descriptors_lower_the_limit_of_connections)
 {
 	allowance_init(&a, 256);
 	ck_assert_uint_eq(open_all(USER, false), 32);
 	ck_assert_uint_eq(open_all(0, true), 32);
 }
 
-TEST(users)
+TEST(only_so_many_users_can_be_connected)
 {
 	for (uint32_t uid = 1; uid <= ALLOWANCE_USERS; uid++)
 		ck_assert(allowance_open(&a, uid, false, 0));
@@ -66,7 +67,7 @@ TEST(users)
 	ck_assert(allowance_open(&a, 9999, false, 0));
 }
 
-TEST(work)
+TEST(requests_of_a_user_per_second_are_limited)
 {
 	const uint64_t t = 5 * NS_PER_SEC;
 
@@ -89,7 +90,7 @@ TEST(work)
 	ck_assert(!allowance_may_request(&a, USER, t + NS_PER_SEC / 10));
 }
 
-TEST(no_more_than_so_much_at_once)
+TEST(the_allowance_never_exceeds_its_maximum)
 {
 	ck_assert(allowance_open(&a, USER, false, 0));
 	ck_assert(allowance_may_request(&a, USER, 1000 * NS_PER_SEC));
@@ -99,7 +100,7 @@ TEST(no_more_than_so_much_at_once)
 	ck_assert(!allowance_may_request(&a, USER, 999 * NS_PER_SEC));
 }
 
-TEST(connecting_again_is_no_way_out)
+TEST(a_new_connection_does_not_renew_the_allowance)
 {
 	ck_assert(allowance_open(&a, USER, false, 0));
 	allowance_use(&a, USER, ALLOWANCE_AT_ONCE, NS_PER_SEC);

@@ -1,4 +1,8 @@
-/* Clients and their pages. The client's process is always that of the test. */
+/*
+ * Clients: which state their pages show, and how their root spans and requests start and stop the
+ * profiler. The process of every client is the test; i is the instance of this process once
+ * appear() was called.
+ */
 #include "daemon/broker/control/clients.h"
 
 #include <sched.h>
@@ -17,6 +21,7 @@
 #include "daemon/process/peer.h"
 #include "lib/base/clock.h"
 #include "tests/unit/daemon/broker/broker_builder.h"
+#include "tests/unit/daemon/log_capture.h"
 #include "tests/unit/suite.h"
 
 #define NEXT_ID "11111111111111111111111111111111"
@@ -65,6 +70,7 @@ static void tear_down(void)
 	(void)munmap(page, sizeof(*page));
 }
 
+/* Discovery finds the instance of the client's process. */
 static void appear(void)
 {
 	b.parts.targets.n_instances = 1;
@@ -82,7 +88,7 @@ static struct protocol_answer ask(enum protocol_type type, int32_t pid)
 
 FIXTURE(set_up, tear_down)
 
-TEST(before_there_is_an_instance)
+TEST(without_an_instance_the_page_has_no_state)
 {
 	ck_assert_uint_eq(page->sequence, 0);
 	ck_assert_uint_eq(page->state, PROTOCOL_NONE);
@@ -99,7 +105,7 @@ TEST(before_there_is_an_instance)
 	ck_assert_uint_eq(page->state, PROTOCOL_NONE);
 }
 
-TEST(what_stands_in_the_page)
+TEST(the_page_has_the_state_of_the_instance)
 {
 	struct target t = {.phase = TARGET_PROFILED};
 
@@ -146,7 +152,7 @@ TEST(what_stands_in_the_page)
 	ck_assert_uint_eq(page->state, PROTOCOL_NONE);
 }
 
-TEST(a_page_that_says_the_same_is_not_written)
+TEST(a_page_is_written_only_after_a_change)
 {
 	uint32_t sequence;
 
@@ -161,7 +167,7 @@ TEST(a_page_that_says_the_same_is_not_written)
 	ck_assert_uint_eq(page->sequence, sequence + 2);
 }
 
-TEST(a_beat_a_second)
+TEST(the_beat_is_incremented_once_a_second)
 {
 	appear();
 	clients_check(&b.requests.clients);
@@ -172,7 +178,7 @@ TEST(a_beat_a_second)
 	ck_assert_uint_eq(page->beat, 1);
 }
 
-TEST(spans_by_the_page)
+TEST(a_root_span_shown_in_the_page_starts_the_profiler)
 {
 	appear();
 	page->spans_open = 1;
@@ -192,7 +198,7 @@ TEST(spans_by_the_page)
 	ck_assert_uint_eq(page->wants_open, 1);
 }
 
-TEST(a_span_that_is_over_when_it_is_heard_of)
+TEST(a_span_that_has_already_ended_starts_the_profiler)
 {
 	appear();
 	(void)ask(PROTOCOL_SPANS_OPEN, 0);
@@ -200,7 +206,7 @@ TEST(a_span_that_is_over_when_it_is_heard_of)
 	ck_assert(lifecycle_wants(&i));
 }
 
-TEST(unsampled_spans_are_tracing)
+TEST(a_process_with_unsampled_spans_is_not_warned_about)
 {
 	appear();
 	clients_check(&b.requests.clients);
@@ -211,7 +217,7 @@ TEST(unsampled_spans_are_tracing)
 	ck_assert_uint_eq(i.root_spans, 0);
 }
 
-TEST(a_client_that_ends_has_no_spans_open)
+TEST(the_spans_of_a_client_end_with_its_connection)
 {
 	struct client *other;
 	int fd;
@@ -245,7 +251,7 @@ TEST(a_client_that_ends_has_no_spans_open)
 	close_fd(&fd);
 }
 
-TEST(an_instance_that_ends_is_left)
+TEST(a_client_leaves_an_instance_that_has_ended)
 {
 	appear();
 	page->spans_open = 1;
@@ -266,12 +272,10 @@ TEST(an_instance_that_ends_is_left)
 	ck_assert_uint_eq(page->state, PROTOCOL_NONE);
 }
 
-TEST(start_and_stop)
+TEST(start_and_stop_wait_for_the_instance)
 {
-	struct protocol_answer a;
-
 	i.config.lifecycle = LIFECYCLE_MANUAL;
-	/* STARTs and STOPs wait until the client has an instance; the last one counts. */
+	/* The last request counts. */
 	ck_assert_uint_eq(ask(PROTOCOL_STOP, 0).result, PROTOCOL_OK);
 	ck_assert_uint_eq(ask(PROTOCOL_START, 0).result, PROTOCOL_OK);
 	ck_assert_uint_eq(page->handled, 0);
@@ -279,12 +283,22 @@ TEST(start_and_stop)
 	ck_assert_uint_eq(page->handled, 2);
 	ck_assert(i.is_started);
 	ck_assert_uint_eq(page->state, PROTOCOL_PROFILING);
+}
+
+TEST(start_and_stop_are_answered_with_their_result)
+{
+	struct protocol_answer a;
+
+	i.config.lifecycle = LIFECYCLE_MANUAL;
+	appear();
+	ck_assert_uint_eq(ask(PROTOCOL_START, 0).result, PROTOCOL_OK);
+	ck_assert_uint_eq(page->state, PROTOCOL_PROFILING);
 	a = ask(PROTOCOL_START, 0);
 	ck_assert_uint_eq(a.result, PROTOCOL_RUNS_ALREADY);
 	ck_assert_str_ne(a.text, "");
 	ck_assert_str_eq(a.profiler_id, NEXT_ID);
 	ck_assert_int_eq(a.pid, getpid());
-	ck_assert_uint_eq(page->handled, 3);
+	ck_assert_uint_eq(page->handled, 2);
 	a = ask(PROTOCOL_STOP, 0);
 	ck_assert_uint_eq(a.result, PROTOCOL_OK);
 	ck_assert_uint_eq(a.state, PROTOCOL_STOPPED);
@@ -296,10 +310,10 @@ TEST(start_and_stop)
 	i.config.lifecycle = LIFECYCLE_TRACE;
 	ck_assert_uint_eq(ask(PROTOCOL_START, 0).result, PROTOCOL_TRACE_MODE);
 	ck_assert_uint_eq(ask(PROTOCOL_STOP, 0).result, PROTOCOL_TRACE_MODE);
-	ck_assert_uint_eq(page->handled, 8);
+	ck_assert_uint_eq(page->handled, 7);
 }
 
-TEST(a_process_that_is_gone)
+TEST(a_process_that_has_ended_gets_no_client)
 {
 	struct client *none;
 	int fd;
@@ -310,7 +324,7 @@ TEST(a_process_that_is_gone)
 	ck_assert_int_eq(client_new(&b.requests.clients, &peer, &none, &fd), -ESRCH);
 }
 
-TEST(a_page_that_its_owner_empties)
+TEST(a_page_that_the_client_empties_does_no_harm)
 {
 	int fd;
 
@@ -327,7 +341,7 @@ TEST(a_page_that_its_owner_empties)
 }
 
 /* The first process of a new pid namespace, whose id there is 1. */
-TEST(threads_of_another_namespace)
+TEST(thread_ids_of_another_namespace_are_translated)
 {
 	int32_t found;
 	pid_t pid;
@@ -354,17 +368,12 @@ TEST(threads_of_another_namespace)
 	ck_assert_uint_eq(ask(PROTOCOL_THREAD, 1).result, PROTOCOL_NO_PROCESS);
 }
 
-TEST(trace_mode_without_tracing)
+TEST(a_process_without_root_spans_is_warned_about)
 {
-	int fd = memfd_create("said", MFD_CLOEXEC);
-	char text[512] = "";
-
 	appear();
 	i.no_span_since_ns = clock_mono_ns() - LIFECYCLE_NO_SPAN_NS;
 	b.requests.clients.beat_ns = 0;
-	ck_assert_int_ge(dup2(fd, STDERR_FILENO), 0);
+	log_capture_begin();
 	clients_check(&b.requests.clients);
-	ck_assert_int_gt(pread(fd, text, sizeof(text) - 1, 0), 0);
-	HAS(text, ": warning: process ");
-	HAS(text, "has reported no root span for 60 s");
+	ck_assert_uint_eq(log_capture_end("has reported no root span for 60 s"), 1);
 }

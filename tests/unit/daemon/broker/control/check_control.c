@@ -1,4 +1,7 @@
-/* Tests through the socket, with a struct control_handler that records the requests. */
+/*
+ * What a peer of the socket can do, and when its connection is closed. The test is the peer, and
+ * has a struct control_handler that records the requests: in asked, last, seen and gone.
+ */
 #include "daemon/broker/control/control.h"
 
 #include <fcntl.h>
@@ -112,6 +115,7 @@ static void say_hello(int fd, uint32_t version, uint32_t flags)
 	turn();
 }
 
+/* Receives the answer to the request with this tag, and closes its n_fds descriptors. */
 static struct protocol_answer take(int fd, uint32_t tag, size_t n_fds)
 {
 	struct protocol_answer answer;
@@ -128,6 +132,7 @@ static struct protocol_answer take(int fd, uint32_t tag, size_t n_fds)
 	return answer;
 }
 
+/* Returns a connection whose HELLO was answered. */
 static int greeted(void)
 {
 	int fd = dial();
@@ -153,7 +158,7 @@ static bool is_closed(int fd)
 
 FIXTURE(set_up, tear_down)
 
-TEST(a_request)
+TEST(a_request_reaches_the_handler_and_is_answered)
 {
 	int fd = greeted();
 
@@ -177,7 +182,7 @@ TEST(a_request)
 	ck_assert_uint_eq(gone, 1);
 }
 
-TEST(versions)
+TEST(a_peer_with_a_newer_version_stays_connected)
 {
 	int fd = dial();
 
@@ -191,7 +196,7 @@ TEST(versions)
 	close(fd);
 }
 
-TEST(what_is_no_message)
+TEST(a_peer_that_sends_an_invalid_message_is_disconnected)
 {
 	static const char long_one[PROTOCOL_SIZE_MAX + 50];
 	int silent = dial(), fd;
@@ -215,7 +220,7 @@ TEST(what_is_no_message)
 	close(silent);
 }
 
-TEST(descriptors_are_not_taken)
+TEST(a_descriptor_that_a_peer_sends_is_closed)
 {
 	const struct protocol_request m = {.h = {PROTOCOL_START, sizeof(m), 1}};
 	int fd = greeted(), pipe_fds[2];
@@ -231,7 +236,7 @@ TEST(descriptors_are_not_taken)
 	close(fd);
 }
 
-TEST(who_does_not_read)
+TEST(a_peer_that_reads_no_answers_is_disconnected)
 {
 	int fd = greeted(), other = greeted();
 	uint64_t now_ns = clock_mono_ns();
@@ -252,7 +257,7 @@ TEST(who_does_not_read)
 	close(other);
 }
 
-TEST(who_asks_too_much_is_heard_later)
+TEST(a_request_above_the_allowance_is_handled_later)
 {
 	int fd = greeted();
 
@@ -271,7 +276,7 @@ TEST(who_asks_too_much_is_heard_later)
 	close(fd);
 }
 
-TEST(too_many_of_a_process)
+TEST(a_process_with_too_many_connections_gets_no_more)
 {
 	int fds[ALLOWANCE_PROCESS_MAX], fd;
 
@@ -290,7 +295,7 @@ TEST(too_many_of_a_process)
 	ck_assert_uint_eq(gone, ALLOWANCE_PROCESS_MAX + 1);
 }
 
-TEST(the_end_closes_all)
+TEST(freeing_closes_all_connections)
 {
 	int fd = greeted(), silent = dial();
 

@@ -1,3 +1,4 @@
+/* Which datagrams of a peer are valid. Any user of the machine can send any bytes. */
 #include "daemon/broker/control/control_message.h"
 
 #include <string.h>
@@ -43,7 +44,7 @@ static void expect(enum control_kind expected, const void *message, size_t size,
 	ck_assert_int_eq(control_message_check(message, size, is_first, &got), expected);
 }
 
-TEST(a_hello)
+TEST(a_hello_is_valid_as_the_first_message_only)
 {
 	struct protocol_hello m = hello();
 
@@ -55,7 +56,7 @@ TEST(a_hello)
 	expect(CONTROL_BAD, &m, sizeof(m), false);
 }
 
-TEST(no_hello)
+TEST(a_first_message_that_is_no_valid_hello_is_bad)
 {
 	struct protocol_request other = request(PROTOCOL_STATUS, 0, "");
 	struct protocol_hello m = hello();
@@ -74,7 +75,7 @@ TEST(no_hello)
 	expect(CONTROL_BAD, &m, sizeof(m) - 4, true);
 }
 
-TEST(what_each_takes)
+TEST(a_request_has_only_the_parameters_of_its_type)
 {
 	const struct {
 		uint32_t type;
@@ -112,7 +113,7 @@ TEST(what_each_takes)
 	}
 }
 
-TEST(names)
+TEST(a_name_has_a_nul_and_bytes_after_it_are_cleared)
 {
 	struct protocol_request m = request(PROTOCOL_START, 0, "redis");
 
@@ -127,7 +128,7 @@ TEST(names)
 	expect(CONTROL_REQUEST, &m, sizeof(m), false);
 }
 
-TEST(sizes)
+TEST(a_request_of_another_size_is_bad)
 {
 	struct protocol_request m = request(PROTOCOL_STATUS, 0, "");
 	uint8_t bytes[PROTOCOL_SIZE_MAX + 8] = {0};
@@ -141,7 +142,7 @@ TEST(sizes)
 	expect(CONTROL_BAD, bytes, sizeof(m) + 4, false);
 }
 
-TEST(of_a_later_version)
+TEST(a_request_of_unknown_type_is_of_a_newer_version)
 {
 	uint8_t bytes[PROTOCOL_SIZE_MAX + 4] = {0};
 	struct protocol_header h = {PROTOCOL_TYPE_END, PROTOCOL_SIZE_MAX, 5};

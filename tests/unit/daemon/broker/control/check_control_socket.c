@@ -1,3 +1,4 @@
+/* The path of the socket: its mode, its lock, and what is at the path before and after. */
 #include "daemon/broker/control/control_socket.h"
 
 #include <fcntl.h>
@@ -50,9 +51,8 @@ static mode_t mode_of(const char *name)
 
 FIXTURE(set_up, tear_down)
 
-TEST(modes)
+TEST(the_mode_of_the_socket_is_independent_of_the_umask)
 {
-	/* The mode does not depend on the umask. */
 	umask(0777);
 	OK(control_socket_open(path, true, &s));
 	ck_assert_int_eq(mode_of(path), 0666);
@@ -65,7 +65,7 @@ TEST(modes)
 	ck_assert_int_lt(access(path, F_OK), 0);
 }
 
-TEST(one_for_each_daemon)
+TEST(two_daemons_cannot_use_the_same_path)
 {
 	struct control_socket other;
 
@@ -78,7 +78,7 @@ TEST(one_for_each_daemon)
 	control_socket_close(&other);
 }
 
-TEST(one_that_nobody_listens_at)
+TEST(a_socket_that_no_process_listens_at_is_replaced)
 {
 	close(listen_at(SOCK_SEQPACKET));
 	OK(access(path, F_OK));
@@ -86,7 +86,7 @@ TEST(one_that_nobody_listens_at)
 	control_socket_close(&s);
 }
 
-TEST(one_that_somebody_listens_at)
+TEST(a_socket_that_a_process_listens_at_is_kept)
 {
 	const int types[] = {SOCK_SEQPACKET, SOCK_STREAM};
 
@@ -100,14 +100,14 @@ TEST(one_that_somebody_listens_at)
 	}
 }
 
-TEST(what_is_no_socket)
+TEST(a_file_that_is_no_socket_is_kept)
 {
 	close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
 	ck_assert_int_eq(control_socket_open(path, true, &s), -EEXIST);
 	OK(access(path, F_OK));
 }
 
-TEST(another_in_our_place_stays)
+TEST(closing_keeps_a_socket_that_replaced_ours)
 {
 	int fd;
 
@@ -119,10 +119,8 @@ TEST(another_in_our_place_stays)
 	close(fd);
 }
 
-TEST(directories)
+TEST(a_directory_that_other_users_can_change_is_refused)
 {
-	char name[256];
-
 	OK(chmod(dir, 0777));
 	ck_assert_int_eq(control_socket_open(path, true, &s), -EPERM);
 	OK(chmod(dir, 0770));
@@ -137,6 +135,12 @@ TEST(directories)
 		ck_assert_int_eq(control_socket_open(path, true, &s), -EPERM);
 		OK(chown(dir, 0, 0));
 	}
+}
+
+TEST(a_path_that_cannot_exist_is_refused)
+{
+	char name[256];
+
 	(void)snprintf(name, sizeof(name), "%s/a/b/s", dir);
 	ck_assert_int_eq(control_socket_open(name, true, &s), -ENOENT);
 	memset(name, 'x', sizeof(name) - 1);

@@ -1,3 +1,7 @@
+/*
+ * Sockets whose peer sends descriptors. Dropping the last reference to such a descriptor can
+ * block, which must not happen to the broker.
+ */
 #include "daemon/broker/control/drain.h"
 
 #include <netinet/in.h>
@@ -57,7 +61,7 @@ static void reap(int expected)
 
 FIXTURE(set_up, tear_down)
 
-TEST(messages)
+TEST(messages_without_descriptors_are_read)
 {
 	const bool safe[] = {true, false};
 
@@ -74,7 +78,7 @@ TEST(messages)
 	reap(0);
 }
 
-TEST(descriptors_are_not_waited_for)
+TEST(a_message_with_a_descriptor_is_refused_without_waiting)
 {
 	int listener, fd = lingering(&listener);
 
@@ -90,7 +94,7 @@ TEST(descriptors_are_not_waited_for)
 }
 
 /* The descriptor comes after messages that were not read. */
-TEST(nor_are_those_in_the_queue)
+TEST(closing_does_not_wait_for_descriptors_in_the_queue)
 {
 	int listener, fd = lingering(&listener);
 

@@ -1,6 +1,7 @@
 /*
- * The queue of envelopes for ships: which are dropped if there are too many, and what a restarted
- * ship gets. Where a ship has a process, the test receives its messages.
+ * Envelopes on their way to the ships: which are dropped if there are too many, what a restarted
+ * ship gets, and how losses are reported. Both instances send to ships[0]. A ship has a process
+ * after new_process(); then the test receives the messages to it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -106,7 +107,7 @@ static uint64_t dropped(size_t instance)
 
 FIXTURE(set_up, NULL)
 
-TEST(many_of_one_are_its_own_loss)
+TEST(with_too_many_envelopes_the_instance_with_most_loses_some)
 {
 	for (int i = 0; i < 30; i++)
 		add_chunk(1, SMALL);
@@ -120,7 +121,7 @@ TEST(many_of_one_are_its_own_loss)
 	delivery_give_up(&broker.parts.delivery);
 }
 
-TEST(their_bytes_are_bounded)
+TEST(with_too_many_bytes_the_instance_with_most_loses_some)
 {
 	uint64_t waiting;
 
@@ -143,7 +144,7 @@ static void open_output(void)
 	OK(output_open(&broker.parts.delivery.output, suite_directory()));
 }
 
-TEST(bytes_for_files_count)
+TEST(payloads_for_files_count_as_waiting_bytes)
 {
 	uint64_t waiting;
 
@@ -209,7 +210,7 @@ static void assert_no_more(int ship)
 	ck_assert_int_eq(ipc_recv(ship, &m), -EAGAIN);
 }
 
-TEST(a_new_one_is_told_of_the_end)
+TEST(a_ship_restarted_before_the_deadline_gets_the_time_left)
 {
 	const uint64_t hour_ns = 3600 * NS_PER_SEC;
 	struct msg_number finish;
@@ -233,8 +234,7 @@ TEST(a_new_one_is_told_of_the_end)
 	delivery_give_up(&broker.parts.delivery);
 }
 
-/* The second payload is for the file, until the file is written. */
-TEST(a_file_has_a_payload_of_its_own)
+TEST(the_payload_for_a_file_is_passed_until_it_is_written)
 {
 	struct msg_envelope_written written = {
 		.h = MSG_HEADER(MSG_ENVELOPE_WRITTEN),
@@ -268,7 +268,7 @@ TEST(a_file_has_a_payload_of_its_own)
 }
 
 /* The chunk may go into files only (for_server is false), though the ship has a DSN. */
-TEST(what_is_for_files_is_not_sent)
+TEST(a_chunk_for_files_only_is_not_sent_to_the_server)
 {
 	struct msg_chunk m = make_chunk(SMALL, 0);
 	const uint64_t sizes[2] = {SMALL, 0};
@@ -283,7 +283,7 @@ TEST(what_is_for_files_is_not_sent)
 	output_close(&broker.parts.delivery.output);
 }
 
-TEST(payloads_that_break_a_rule)
+TEST(payloads_that_differ_from_their_message_are_refused)
 {
 	const uint64_t both[2] = {SMALL, SMALL}, one[2] = {SMALL, 0};
 	struct msg_chunk m = make_chunk(SMALL, SMALL);
@@ -308,7 +308,7 @@ TEST(payloads_that_break_a_rule)
 }
 
 /* Bytes after the NUL of the platform in a chunk's message are not passed to the ship. */
-TEST(a_platform_is_passed_without_more)
+TEST(bytes_after_the_platform_are_not_passed_to_the_ship)
 {
 	const uint64_t sizes[2] = {SMALL, 0};
 	struct msg_chunk m = make_chunk(SMALL, 0);
@@ -324,7 +324,7 @@ TEST(a_platform_is_passed_without_more)
 	delivery_give_up(&broker.parts.delivery);
 }
 
-TEST(an_anchor_is_for_spotlight_alone)
+TEST(only_spotlight_gets_the_anchor)
 {
 	const uint64_t sizes[2] = {SMALL, SMALL / 2};
 	struct msg_chunk m = make_chunk(SMALL, 0);
@@ -362,7 +362,7 @@ TEST(an_anchor_is_for_spotlight_alone)
 	delivery_give_up(&broker.parts.delivery);
 }
 
-TEST(one_that_works_is_told_of_no_end)
+TEST(without_a_deadline_a_restarted_ship_gets_none)
 {
 	int ship = new_process(0);
 
@@ -371,7 +371,7 @@ TEST(one_that_works_is_told_of_no_end)
 	close_fd(&ship);
 }
 
-TEST(it_is_told_of_losses)
+TEST(losses_are_reported_to_the_ship)
 {
 	struct msg_lost lost;
 	int ship;
@@ -409,7 +409,7 @@ TEST(it_is_told_of_losses)
 	close_fd(&ship);
 }
 
-TEST(losses_during_a_delivery_are_reported_to_the_ship_with_its_next_answer)
+TEST(losses_while_the_ship_works_are_reported_after_its_answer)
 {
 	struct msg_envelope_done done = {.h = MSG_HEADER(MSG_ENVELOPE_DONE), .result = SHIP_DONE};
 	struct msg_envelope envelope;
@@ -430,7 +430,7 @@ TEST(losses_during_a_delivery_are_reported_to_the_ship_with_its_next_answer)
 }
 
 /* The instance has another DSN now; its chunk was made for the previous DSN. */
-TEST(a_loss_is_told_where_the_chunk_was_to_go)
+TEST(a_loss_is_reported_to_the_ship_that_the_chunk_was_for)
 {
 	const enum client_report_reason reason = CLIENT_REPORT_INTERNAL_SDK_ERROR;
 
@@ -446,14 +446,14 @@ TEST(a_loss_is_told_where_the_chunk_was_to_go)
 	ck_assert_uint_eq(instances[0].delivery.n_envelopes, 0);
 }
 
-/* No function finds an envelope that is over; delivery_sweep() frees it at the end of a turn. */
-TEST(what_is_over_is_freed_in_one_place)
+/* A finished envelope is not in flight, but exists until the end of the turn. */
+TEST(finished_envelopes_are_freed_by_the_sweep)
 {
 	add_chunk(0, SMALL);
 	ck_assert(ships[0].n_in_flight > 0);
 	for (int i = 0; i < 600; i++)
 		add_chunk(1, SMALL);
-	/* The oldest envelopes of the instance with the most bytes are over, but not freed. */
+	/* The oldest envelopes of the instance with the most bytes are dropped, but not freed. */
 	ck_assert_uint_eq(broker.parts.delivery.n_in_flight, 512);
 	ck_assert_uint_eq(instances[1].delivery.n_envelopes, 600);
 	delivery_sweep(&broker.parts.delivery);
@@ -464,8 +464,7 @@ TEST(what_is_over_is_freed_in_one_place)
 	ck_assert_ptr_null(broker.parts.delivery.envelopes);
 }
 
-/* A server that takes nothing delays the chunks of its own DSN only. */
-TEST(each_server_has_its_own_queue)
+TEST(a_slow_server_delays_its_own_chunks_only)
 {
 	struct msg_envelope envelope;
 	int fds[2] = {new_process(0), new_process(1)};

@@ -1,3 +1,4 @@
+/* The identity and the name of a file that is opened for unwind. */
 #include "daemon/broker/files/file_label.h"
 
 #include <fcntl.h>
@@ -16,7 +17,7 @@ static void look(int fd, struct file_label *ret)
 	OK(file_label_of(fd, 42, 4096, 8192, ret));
 }
 
-TEST(who_a_file_is)
+TEST(a_modified_file_has_another_identity)
 {
 	char path[] = "/tmp/check_file_label.XXXXXX";
 	int fd = mkstemp(path);
@@ -38,8 +39,8 @@ TEST(who_a_file_is)
 	ck_assert_int_eq(file_label_of(-1, 42, 0, 0, &after), -ENOENT);
 }
 
-/* Each copy is a new file: the copied addresses identify it. */
-TEST(who_a_copy_is)
+/* Each copy is a new memfd, so its inode does not identify it. */
+TEST(copied_memory_is_identified_by_process_and_addresses)
 {
 	struct file_label first, second;
 	int a = memfd_create("copy", MFD_CLOEXEC);
@@ -57,8 +58,7 @@ TEST(who_a_copy_is)
 	close_fd(&b);
 }
 
-/* The beginning of a long path is cut off. */
-TEST(long_names)
+TEST(the_beginning_of_a_long_path_is_cut_off)
 {
 	char path[PATH_MAX] = "/tmp/", name[NAME_MAX + 1];
 	struct file_label label;

@@ -1,3 +1,4 @@
+/* The queue of requests to the helper, which is a child of the test; files of the test itself. */
 #include "daemon/broker/files/files.h"
 
 #include <sys/resource.h>
@@ -15,7 +16,7 @@
 static struct loop *loop;
 static struct files *files;
 static int pidfd;
-static char one[1], two[1]; /* the ctx of two requests */
+static char one[1], two[1]; /* their addresses are the ctx of two requests */
 
 static struct {
 	int n, error;
@@ -74,7 +75,7 @@ static void await(int n)
 
 FIXTURE(set_up, tear_down)
 
-TEST(answered_by_a_helper)
+TEST(requests_are_answered_after_the_call)
 {
 	OK(ask(one));
 	OK(ask(two));
@@ -87,8 +88,7 @@ static void code_of_this_file(void)
 {
 }
 
-/* One request returns which files are mapped at which addresses. */
-TEST(maps_and_their_files)
+TEST(maps_come_with_the_identities_of_the_files)
 {
 	const struct mapped_file *files_of_maps;
 	const uint64_t here = (uintptr_t)code_of_this_file;
@@ -119,7 +119,7 @@ TEST(maps_and_their_files)
 	ck_assert_uint_eq(n_here, 1);
 }
 
-TEST(program_and_its_environment)
+TEST(a_program_comes_with_its_environment)
 {
 	char exe[PATH_MAX];
 	const char *at, *end;
@@ -137,8 +137,8 @@ TEST(program_and_its_environment)
 	ck_assert_ptr_nonnull(memmem(at, (size_t)(end - at), "PATH=", 5));
 }
 
-/* files_request() calls no fn: its caller may still use what an answer would free. */
-TEST(no_answer_within_the_request)
+/* files_request() never calls fn itself, since fn could free what the caller still uses. */
+TEST(requests_wait_while_no_helper_can_be_started)
 {
 	struct full full;
 
@@ -154,7 +154,7 @@ TEST(no_answer_within_the_request)
 	ck_assert_int_eq(answer.error, 0);
 }
 
-TEST(forgotten)
+TEST(a_forgotten_request_is_not_answered)
 {
 	OK(ask(one));
 	ck_assert_int_eq(ask(one), -EINVAL);

@@ -1,3 +1,7 @@
+/*
+ * After how many deaths of unwind processes at a file the file is quarantined, for which user, and
+ * for how long. count() and has() use the inode of a file as its number.
+ */
 #include "daemon/broker/files/quarantine.h"
 
 #include "daemon/msg/msg_unwind.h"
@@ -29,7 +33,7 @@ static bool has(uint32_t uid, uint64_t inode)
 
 FIXTURE(setup, NULL)
 
-TEST(three_deaths)
+TEST(a_file_is_quarantined_at_the_third_death)
 {
 	ck_assert(!has(7, 1));
 	ck_assert(!count(7, 1));
@@ -49,8 +53,7 @@ TEST(three_deaths)
 	ck_assert_uint_eq(quarantine_count_files(&q), 0);
 }
 
-/* The deaths of a user's processes count for that user only. */
-TEST(by_user)
+TEST(deaths_count_for_their_user_only)
 {
 	for (int i = 0; i < QUARANTINE_DEATHS; i++)
 		(void)count(7, 1);
@@ -59,16 +62,15 @@ TEST(by_user)
 	ck_assert(!count(8, 1));
 }
 
-/* An unwind process dies with a number in its page that was never sent with a file. */
-TEST(a_lie)
+/* A malicious unwind process writes any number into its page before it dies. */
+TEST(a_number_that_no_file_has_quarantines_no_file)
 {
 	for (int i = 0; i < QUARANTINE_DEATHS; i++)
 		(void)count(7, 1);
 	ck_assert_uint_eq(quarantine_count_files(&q), 0);
 }
 
-/* A user with too many entries loses its own oldest one, and no other user's. */
-TEST(too_many_of_a_user)
+TEST(a_user_with_too_many_entries_loses_the_oldest)
 {
 	for (int i = 0; i < QUARANTINE_DEATHS; i++) {
 		(void)count(8, 1);
@@ -82,7 +84,7 @@ TEST(too_many_of_a_user)
 	ck_assert(has(8, 1));
 }
 
-TEST(too_many_of_all)
+TEST(with_too_many_entries_the_oldest_is_replaced)
 {
 	for (int i = 0; i < QUARANTINE_DEATHS; i++)
 		(void)count(1000, 1);
@@ -108,8 +110,8 @@ static uint32_t hand(struct file_identity identity, uint32_t kind)
 	return number;
 }
 
-/* A file that is modified has another identity. */
-TEST(each_file_has_its_own)
+/* Also a modified file, since it has another identity. A perf map has no number. */
+TEST(each_file_has_a_number_of_its_own)
 {
 	static const struct file_identity files[] = {
 		{.device = 1, .inode = 1},
@@ -128,8 +130,8 @@ TEST(each_file_has_its_own)
 	}
 }
 
-/* The numbers of files are different in each broker, since each draws its own key. */
-TEST(each_broker_has_its_own)
+/* Each broker draws its own key. */
+TEST(file_numbers_differ_between_brokers)
 {
 	const struct file_identity file = {.device = 1, .inode = 1};
 	const uint32_t before = hand(file, FILE_KIND_IMAGE);

@@ -56,7 +56,7 @@ static const char *said(void)
 
 FIXTURE(set_up, tear_down)
 
-TEST(says_what_it_does)
+TEST(a_new_state_is_sent_once)
 {
 	OK(notify_init(&n));
 	ck_assert_ptr_null(getenv("NOTIFY_SOCKET"));
@@ -74,7 +74,7 @@ TEST(says_what_it_does)
 	assert_said("STOPPING=1\n");
 }
 
-TEST(says_a_status_once)
+TEST(a_new_status_is_sent_once_as_one_line)
 {
 	OK(notify_init(&n));
 	notify_status(&n, "%d processes", 3);
@@ -111,7 +111,7 @@ TEST(a_long_status_is_cut_off)
 }
 
 /* The interval is 8 s, so WATCHDOG=1 is due every 2 s. */
-TEST(feeds_the_watchdog_while_it_beats)
+TEST(the_watchdog_gets_a_message_while_the_loop_beats)
 {
 	(void)setenv("WATCHDOG_USEC", "8000000", 1);
 	OK(notify_init(&n));
@@ -133,7 +133,7 @@ TEST(feeds_the_watchdog_while_it_beats)
 	assert_said("WATCHDOG=1\n");
 }
 
-TEST(a_watchdog_may_be_anothers)
+TEST(a_watchdog_for_another_process_gets_no_message)
 {
 	char pid[16];
 
@@ -152,8 +152,8 @@ TEST(a_watchdog_may_be_anothers)
 	assert_said("WATCHDOG=1\n");
 }
 
-/* The daemon does not wait for a manager that does not read, and sends all later. */
-TEST(a_full_socket)
+/* The daemon does not wait for a manager that does not read. */
+TEST(messages_to_a_full_socket_are_sent_later)
 {
 	(void)setenv("WATCHDOG_USEC", "8000000", 1);
 	OK(notify_init(&n));
@@ -172,7 +172,7 @@ TEST(a_full_socket)
 	assert_said("");
 }
 
-TEST(an_abstract_name)
+TEST(the_socket_may_have_an_abstract_name)
 {
 	char name[64];
 
@@ -185,7 +185,7 @@ TEST(an_abstract_name)
 	assert_said("READY=1\n");
 }
 
-TEST(nobody_listens)
+TEST(without_a_socket_nothing_is_sent)
 {
 	(void)unsetenv("NOTIFY_SOCKET");
 	(void)setenv("WATCHDOG_USEC", "8000000", 1);
@@ -214,7 +214,7 @@ static const struct {
 	{"WATCHDOG_PID", "4294967296"},
 };
 
-TESTS(a_wrong_variable, array_size(wrong))
+TESTS(a_wrong_variable_is_refused, array_size(wrong))
 {
 	(void)setenv("WATCHDOG_USEC", "8000000", 1);
 	(void)setenv(wrong[_i].name, wrong[_i].value, 1);

@@ -4,7 +4,7 @@
 
 #include "tests/unit/suite.h"
 
-TEST(format)
+TEST(a_line_has_all_numbers_and_fits_its_buffer)
 {
 	char text[PROGRESS_SIZE];
 	struct progress_numbers f = {0, 1, 0, 0, 1};

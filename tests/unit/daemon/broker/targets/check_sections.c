@@ -1,3 +1,7 @@
+/*
+ * How many processes each [target] section matches, what is logged of a section without a process,
+ * and the totals of a section. The only instance is one of the section "one".
+ */
 #include "daemon/broker/targets/sections.h"
 
 #include <poll.h>
@@ -5,8 +9,8 @@
 
 #include "daemon/broker/broker.h"
 #include "daemon/broker/targets/instance.h"
-#include "daemon/broker/wiring.h"
 #include "daemon/config/config.h"
+#include "tests/unit/daemon/broker/broker_builder.h"
 #include "tests/unit/daemon/log_capture.h"
 #include "tests/unit/suite.h"
 
@@ -14,7 +18,7 @@ static struct target_config targets[2];
 static struct config config = {.targets = targets, .n_targets = 2};
 static struct instance instance;
 static struct instance *instances[] = {&instance};
-static struct broker b = {.parts.targets.instances = instances};
+static struct broker b;
 static struct loop *loop;
 static struct files *files;
 static struct sections s;
@@ -23,9 +27,9 @@ static void set_up(void)
 {
 	targets[0] = (struct target_config){.name = "one", .exe = "/nowhere/x"};
 	targets[1] = (struct target_config){.name = "two", .comm = "x", .min_age_s = 10};
-	wiring_connect(&b);
+	build_broker(&b);
+	b.parts.targets.instances = instances;
 	instance = (struct instance){.targets = &b.parts.targets, .config = targets[0]};
-	b.parts.targets.n_instances = 0;
 	OK(loop_new(&loop));
 	OK(files_new(loop, &files));
 	sections_init(&s, files);
