@@ -1,6 +1,7 @@
 #include "lib/aggregate/in_app.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/aggregate/library_names.h"
@@ -190,6 +191,38 @@ bool in_app_is_rust_library(const char *name)
 	       (name[0] == '<' && crate_of(name, RUST_DEPTH_MAX) == CRATE_NONE);
 }
 
+/* The hash of library_names, as library_names.sh computes it. */
+static uint64_t library_names_hash(const char *name, size_t size)
+{
+	uint32_t a = 5381, b = 2166136261u;
+
+	for (size_t i = 0; i < size; i++) {
+		a = a * 65599 + (uint8_t)name[i];
+		b = b * 1000003 + (uint8_t)name[i];
+	}
+	return (uint64_t)a << 32 | b;
+}
+
+static int compare_hashes(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/*
+ * Returns true if symbol (not demangled) is one of library_names. Suffixes of the compiler
+ * (".part.0", ".cold") are ignored.
+ */
+static bool is_library_name(const char *symbol)
+{
+	const size_t size = strcspn(symbol, ".");
+	const uint64_t hash = library_names_hash(symbol, size);
+
+	return size > 0 &&
+	       bsearch(&hash, library_names, library_names_n, sizeof(hash), compare_hashes) != NULL;
+}
+
 /* Returns true if a symbol in a file of the application belongs to a library. */
 static bool is_library_symbol(const struct in_app_code *code)
 {
@@ -207,7 +240,7 @@ static bool is_library_symbol(const struct in_app_code *code)
 	    unwind_demangle(code->symbol, false, demangled, sizeof(demangled)))
 		return in_app_is_rust_library(demangled);
 	return !code->has_interpreter && strcmp(code->path, code->main_path) == 0 &&
-	       library_names_has(code->symbol);
+	       is_library_name(code->symbol);
 }
 
 bool in_app(const struct in_app_code *code, const struct in_app_rules *rules)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Writes a C file with the hashes of the names of all functions of this machine's C
 # library, C++ library and compiler's runtime library. The hash is
-# library_names_hash() in library_names.c. The hashes are sorted, so the same
+# library_names_hash() in in_app.c. The hashes are sorted, so the same
 # libraries give the same file. Usage: library_names.sh >FILE
 #
 # Environment: CC and CXX, the compilers whose libraries are read, and NM, nm(1).

@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "lib/unwind/cpu.h"
-#include "lib/unwind/guess/guess.h"
 #include "lib/unwind/unwind.h"
+#include "lib/unwind/walk/walk.h"
 
 #define IMAGE	 UINT64_C(0x400000)
 #define STACK	 UINT64_C(0x7fff00000000)
@@ -23,10 +23,10 @@
 #define FRAMES	 64
 
 /*
- * Walks that cost more are not compared. A walk that costs less did not reach GUESS_COST_MAX in any
- * guess: guesses about so little code cost far less than half of it.
+ * Walks that cost more are not compared. A walk that costs less did not reach WALK_GUESS_COST_MAX
+ * in any guess: guesses about so little code cost far less than half of it.
  */
-#define GUESS_COST_LIMIT (GUESS_COST_MAX / 2)
+#define GUESS_COST_LIMIT (WALK_GUESS_COST_MAX / 2)
 
 /* a flag that samples do not have */
 #define HAS_SECOND 0x80

@@ -67,9 +67,16 @@ static inline bool state_is_sampling(const struct state *s)
 }
 
 /* Sets the phase, unless the broker is in a later one. */
-void state_advance(struct state *s, enum phase phase);
+static inline void state_advance(struct state *s, enum phase phase)
+{
+	if (s->phase < phase)
+		s->phase = phase;
+}
 
 /* Returns CLOCK_MONOTONIC without the time during which SIGTSTP had stopped the broker. */
-uint64_t state_now_ns(const struct state *s);
+static inline uint64_t state_now_ns(const struct state *s)
+{
+	return clock_mono_ns() - s->suspended_ns;
+}
 
 #endif

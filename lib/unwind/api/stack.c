@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "lib/unwind/cpu.h"
-#include "lib/unwind/guess/guess.h"
 #include "lib/unwind/guess/search.h"
 #include "lib/unwind/guess/step.h"
 #include "lib/unwind/space/space.h"
@@ -166,7 +165,7 @@ static void walk_from(const struct unwind_sample *sample, uint64_t known, struct
 
 	start_at_leaf(sample, known, false, w, &f);
 	walk_to_end(w, &f, sample->tid, max_frames, ret);
-	if (ret->end != UNWIND_END_UNKNOWN_REGISTER || w->guess_cost == GUESS_COST_MAX)
+	if (ret->end != UNWIND_END_UNKNOWN_REGISTER || w->guess_cost == WALK_GUESS_COST_MAX)
 		return;
 	start_at_leaf(sample, known, true, w, &f);
 	walk_to_end(w, &f, sample->tid, max_frames, ret);
@@ -192,7 +191,7 @@ void unwind_walk_sample(struct unwind_space *s, const struct unwind_sample *samp
 	 * reach the root, walk again with sp and pc alone.
 	 */
 	if (sample->flags & SAMPLE_REMEMBERED && !is_good(ret->end) &&
-	    w.guess_cost < GUESS_COST_MAX)
+	    w.guess_cost < WALK_GUESS_COST_MAX)
 		walk_from(sample, SP_AND_PC, &w, max_frames, ret);
 	cache_end(s->cache);
 }

@@ -1,7 +1,6 @@
 #include "lib/unwind/guess/search.h"
 
 #include "lib/unwind/cpu.h"
-#include "lib/unwind/guess/guess.h"
 #include "lib/unwind/guess/step.h"
 #include "lib/unwind/space/code.h"
 
@@ -82,9 +81,9 @@ static int rate_call(struct search *s, uint64_t ra)
 /* Adds n to the cost of the walk. Returns false if the limit is reached. */
 static bool spend(struct search *s, uint32_t n)
 {
-	const bool is_over = n > GUESS_COST_MAX - s->w->guess_cost;
+	const bool is_over = n > WALK_GUESS_COST_MAX - s->w->guess_cost;
 
-	s->w->guess_cost = is_over ? GUESS_COST_MAX : s->w->guess_cost + n;
+	s->w->guess_cost = is_over ? WALK_GUESS_COST_MAX : s->w->guess_cost + n;
 	return !is_over;
 }
 
@@ -167,10 +166,10 @@ static void find_function(struct search *s, uint64_t lookup)
 	if (!code_frame_size(s->w->space, s->function, &size))
 		return;
 	s->lowest = s->f->regs.r[SP] + size;
-	budget = GUESS_COST_MAX - s->w->guess_cost;
+	budget = WALK_GUESS_COST_MAX - s->w->guess_cost;
 	if (!code_frame_varies(s->w->space, s->function, &budget))
 		s->fitting = s->lowest;
-	s->w->guess_cost = GUESS_COST_MAX - budget;
+	s->w->guess_cost = WALK_GUESS_COST_MAX - budget;
 }
 
 bool search_frame_pointer(struct walk *w, struct walk_frame *f)

@@ -18,7 +18,7 @@
 /*
  * Sets the frame pointer of f, whose step ended with an unknown register. Returns false, and
  * leaves f as it was, if no candidate is rated well enough before w->guess_cost reaches
- * GUESS_COST_MAX.
+ * WALK_GUESS_COST_MAX.
  */
 bool search_frame_pointer(struct walk *w, struct walk_frame *f);
 

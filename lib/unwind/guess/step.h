@@ -1,6 +1,10 @@
 /*
- * One step of a walk, from a frame to its caller: by the rule of its address if there is
- * one (walk/walk.h), otherwise by a guess (guess.h).
+ * One step of a walk, from a frame to its caller: by the rule of its address if there is one
+ * (walk/walk.h), otherwise by a guess.
+ *
+ * A guess uses the machine code at the address (space/code.h), or the frame pointer. It is made if
+ * the address has no rule, or a rule that may not hold at this instruction. by_heuristic is set in
+ * a caller that was found without a rule, or by a rule if the stack pointer was a minimum.
  */
 #ifndef LIB_UNWIND_GUESS_STEP_H
 #define LIB_UNWIND_GUESS_STEP_H

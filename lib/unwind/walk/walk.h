@@ -1,7 +1,7 @@
 /*
  * Exact steps: from a frame to its caller by an unwind rule, on a copied stack. Also
- * declares the state of a walk. step_to_caller() (guess/step.h) calls the functions of
- * guess/guess.h, which use this module if the frame's address has a rule.
+ * declares the state of a walk. step_to_caller() (guess/step.h) uses this module if the frame's
+ * address has a rule.
  *
  * A walk reads registers and stack bytes of the sample, and nothing else of the target.
  */
@@ -16,6 +16,13 @@
 #include "lib/unwind/rules/expr.h"
 #include "lib/unwind/space/pc_info.h"
 #include "lib/unwind/unwind.h"
+
+/*
+ * The limit of walk.guess_cost, in units of about 5 ns: about 0.7 ms for all guesses and
+ * searches of a walk. One long search takes half of it. Memory can be made so that each frame
+ * needs a search; such a walk ends when the limit is reached.
+ */
+#define WALK_GUESS_COST_MAX (1u << 17)
 
 /* A frame of the walk, and the state from which the next step finds its caller. */
 struct walk_frame {
@@ -55,7 +62,7 @@ struct walk {
 	bool all_saved;
 	uint64_t top;	       /* as unwind_stack.stack_top */
 	uint64_t missing;      /* as unwind_stack.missing */
-	uint32_t guess_cost;   /* as unwind_stack.guess_cost; at most GUESS_COST_MAX */
+	uint32_t guess_cost;   /* as unwind_stack.guess_cost; at most WALK_GUESS_COST_MAX */
 	uint64_t second;       /* as unwind_stack.second */
 	struct walk_step step; /* the last one */
 };

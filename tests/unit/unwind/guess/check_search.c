@@ -6,7 +6,7 @@
 
 #include <sys/mman.h>
 
-#include "lib/unwind/guess/guess.h"
+#include "lib/unwind/walk/walk.h"
 #include "tests/unit/suite.h"
 #include "tests/unit/unwind/made_up.h"
 
@@ -132,7 +132,7 @@ static void walk_until_over(size_t frames_min)
 	made_up_walk(&m);
 	ck_assert_int_eq(m.out.end, UNWIND_END_UNKNOWN_REGISTER);
 	ck_assert_uint_gt(m.out.n, frames_min);
-	ck_assert_uint_eq(m.out.guess_cost, GUESS_COST_MAX);
+	ck_assert_uint_eq(m.out.guess_cost, WALK_GUESS_COST_MAX);
 }
 
 /* Each frame needs a search, and each pair looks like the right one. */
