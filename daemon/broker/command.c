@@ -35,7 +35,7 @@ struct ready {
 
 __attribute__((noreturn)) static void not_started(const char *what)
 {
-	log_error("%s: %s", what, strerror(errno));
+	log_error("cannot start the command: %s: %s", what, strerror(errno));
 	_exit(COMMAND_NOT_STARTED);
 }
 
@@ -59,7 +59,7 @@ static void change_user(const char *user)
 	}
 	if (setenv("HOME", entry->pw_dir, 1) < 0 || setenv("SHELL", entry->pw_shell, 1) < 0 ||
 	    setenv("USER", user, 1) < 0 || setenv("LOGNAME", user, 1) < 0)
-		not_started("environment");
+		not_started("setenv");
 }
 
 /* Returns 0 if path can be executed, or a positive errno. */

@@ -262,7 +262,7 @@ static void take_signals(const struct broker *b)
 	(void)sigprocmask(SIG_BLOCK, &signals, NULL);
 	signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (signal_fd < 0) {
-		log_error("signalfd: %s", strerror(errno));
+		log_error("cannot receive signals: signalfd: %s", strerror(errno));
 		exit(EXIT_FAILURE);
 	}
 }

@@ -80,8 +80,8 @@ static int identify_all(struct identify *id)
 static int log_result(const struct search *s)
 {
 	if (s->n_too_many > 0)
-		log_warning("%zu more processes match and are left out: no more than %zu are "
-			    "profiled",
+		log_warning("%zu more processes match --name, --unit or --container and are left "
+			    "out: no more than %zu are profiled",
 			    s->n_too_many, array_size(s->options->pids));
 	if (s->n_of_others > 0)
 		log_warning("%zu processes of other users match and are left out: only root may "

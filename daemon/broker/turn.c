@@ -82,7 +82,8 @@ void turn_run_once(struct broker *b, int timeout_ms)
 	int r = loop_run_once(b->parts.state.loop, timeout_ms);
 
 	if (r < 0) {
-		log_error("epoll_wait: %s", strerror(-r));
+		log_error("sentry-profd ends: waiting for events failed: epoll_wait: %s",
+			  strerror(-r));
 		exit(EXIT_FAILURE);
 	}
 	each_second(b);

@@ -29,18 +29,20 @@ static int open_spool(struct children *c)
 		account_ids(ACCOUNT_SHIP, &uid, &gid);
 	r = spool_dir_open(path, uid, gid, &c->ship_fds[INIT_SPOOL]);
 	if (r == -EWOULDBLOCK) {
-		log_warning("another sentry-profd has the spool in %s: chunks "
-			    "wait in memory",
+		log_warning("another sentry-profd has the spool in %s: chunks wait in memory, and "
+			    "those that no server has taken at the end are lost (spool, --spool: "
+			    "give each sentry-profd its own)",
 			    path);
 		return 0;
 	}
 	if (r < 0 && given[0] == '\0') {
-		log_warning("the spool in %s cannot be used: %s: chunks wait in memory", path,
-			    strerror(-r));
+		log_warning("the spool in %s cannot be used: %s: chunks wait in memory, and those "
+			    "that no server has taken at the end are lost",
+			    path, strerror(-r));
 		return 0;
 	}
 	if (r < 0)
-		log_error("spool %s: %s", path, strerror(-r));
+		log_error("the spool in %s cannot be used: %s", path, strerror(-r));
 	return r;
 }
 
@@ -65,7 +67,7 @@ static int open_certificates(const struct children *c, bool is_start, int ret_fd
 		if (r < 0 && is_start && i == INIT_CA_CERTS && config->ca_certs_by_variable)
 			continue;
 		if (r < 0 && is_start)
-			log_error("%s %s: %s", files[i].key, path, strerror(-r));
+			log_error("%s: cannot open %s: %s", files[i].key, path, strerror(-r));
 		if (r < 0)
 			return r;
 	}

@@ -194,7 +194,9 @@ static void add_connection(struct control *control, int fd)
 	peer = &c->peer.identity;
 	if (!allowance_open(&control->allowance, peer->uid, peer->is_operator,
 			    connections_of(control, peer->pid))) {
-		log_debug("process %d (uid %u): too many connections", peer->pid, peer->uid);
+		log_debug("process %d (uid %u): its connection to the socket is refused: too many "
+			  "connections",
+			  peer->pid, peer->uid);
 		goto out;
 	}
 	c->control = control;

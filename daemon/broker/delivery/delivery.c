@@ -520,8 +520,9 @@ void delivery_give_up(struct delivery *d)
 	const size_t n = d->n_in_flight - n_copies(d);
 
 	if (n > 0)
-		log_warning("%zu chunk%s lost: not delivered before the end", n,
-			    n == 1 ? " is" : "s are");
+		log_warning("%zu chunk%s lost: not delivered before the end of sentry-profd "
+			    "(shutdown_timeout, --shutdown-timeout)",
+			    n, n == 1 ? " is" : "s are");
 	FOR_EACH_ENVELOPE (e, d)
 		give_up_envelope(d, e);
 	delivery_sweep(d);

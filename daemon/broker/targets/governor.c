@@ -258,11 +258,11 @@ static void log_lowered(struct targets *ts, uint64_t elapsed_ns)
 	    now.most_hz == logged->what.most_hz)
 		return;
 	if (now.lowered == 0)
-		log_warning("budget %u %%: all targets are at their full rates "
-			    "again",
+		log_warning("CPU budget %u %%: all targets are sampled at their full rates again",
 			    ts->state->options.config.cpu_budget);
 	else
-		log_warning("budget %u %%: %u of %u targets are sampled at only %u to %u Hz",
+		log_warning("CPU budget %u %%: %u of %u targets are sampled at only %u to %u Hz "
+			    "(cpu_budget_percent)",
 			    ts->state->options.config.cpu_budget, now.lowered, now.profiled,
 			    now.least_hz, now.most_hz);
 	*logged = (struct governor_logged){.what = now, .any = true};

@@ -108,8 +108,8 @@ int instance_add(struct targets *ts, struct process *p, size_t section)
 	int r = add_instance(ts, p, &i);
 
 	if (r == -ENOSPC && !ts->warned_too_many)
-		log_warning("more than %u processes match: process %d and "
-			    "those that follow are not profiled",
+		log_warning("more than %u processes match sections: process %d and those that "
+			    "follow are not profiled; write rules that match fewer",
 			    INSTANCES_MAX, p->pid);
 	ts->warned_too_many |= r == -ENOSPC;
 	if (r < 0)
@@ -149,7 +149,7 @@ int instance_add_given(struct targets *ts, int32_t pid)
 	r = add_instance(ts, &process, &i);
 	close_fd(&process.pidfd);
 	if (r < 0) {
-		log_error("process %d: %s", pid, strerror(-r));
+		log_error("process %d cannot be profiled: %s", pid, strerror(-r));
 		return r;
 	}
 	configure_named(i);

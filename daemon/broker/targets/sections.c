@@ -71,7 +71,8 @@ static void warn_no_match(const struct section *section, const char *why)
 			    section->name, section->exe, why);
 	else
 		log_warning("[target \"%s\"] has matched no process since the "
-			    "configuration was read",
+			    "configuration was read (sentry-profctl doctor PID shows which rule "
+			    "a process does not match)",
 			    section->name);
 }
 

@@ -281,7 +281,7 @@ TEST(one_line_for_all_targets_is_logged_a_minute)
 	log_capture_begin();
 	pass(30, 0.001);
 	ck_assert_uint_eq(b.parts.targets.table[0].rate_hz, FULL);
-	ck_assert_uint_eq(log_capture_end("budget 5 %: all targets are at their full "
+	ck_assert_uint_eq(log_capture_end("CPU budget 5 %: all targets are sampled at their full "
 					  "rates again\n"),
 			  1);
 	log_capture_begin();
@@ -291,7 +291,7 @@ TEST(one_line_for_all_targets_is_logged_a_minute)
 	log_capture_begin();
 	pass(45, 0.3);
 	ck_assert_uint_eq(
-		log_capture_end("budget 5 %: 40 of 40 targets are sampled at only 11 to 11 Hz\n"),
+		log_capture_end("budget 5 %: 40 of 40 targets are sampled at only 11 to 11 Hz "),
 		1);
 }
 
