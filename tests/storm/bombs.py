@@ -1,0 +1,983 @@
+"""Bombs: targets that are small to make and cost their profiler much.
+
+A bomb is a function of this module with the decorator bomb: it starts one or more
+processes of user ATTACKER and returns those to attach. Beside them run three honest
+processes (bystanders): of the attacker, of another user, and of root. While a bomb is
+attached, and until its own profile has come to the server, these have to be complete:
+those of other users miss few samples, and after it all three have samples and named
+functions. The daemon has to live, to lose no child process, and to say nothing that
+controls a terminal. Memory of its processes has bounds, and the table at the end
+shows time, processor time and memory for each bomb.
+
+The short form sets off SHORT_N of the bombs that are quick, all at once. Otherwise
+each bomb is set off once, in random order, and then some at once until the time is
+over. BOMB=PATTERN in the environment chooses bombs by name.
+"""
+
+import contextlib
+import functools
+import json
+import os
+import pathlib
+import re
+import resource
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import threading
+import time
+
+import bomb_files
+import control
+import elf
+import harness
+import life
+import sanitized
+import stranger
+import test_hung
+import test_namespaces
+from account import check_counts
+from bomb_files import SHT_STRTAB, SHT_SYMTAB, SHF_COMPRESSED, Section
+from churn import Makers
+from envelopes import KEY, PROJECT
+from harness import BUILD, Envelope, Failure, Skip, check, wait_for
+from openmetrics import total
+
+SHORT_S, SHORT_N = 15, 5
+
+ATTACKER, OTHER = stranger.UID, stranger.UID + 1
+
+KB, MB, GB = 1 << 10, 1 << 20, 1 << 30
+
+# How long a bomb is attached at least.
+HOLD_S = 2.0
+LOOK_S = 0.1
+# A bomb that keeps a bystander incomplete for longer has no end.
+WAIT_S = 120
+# The samples in which a bystander is complete or not, and what complete is.
+WINDOW, COMPLETE = 100, 0.9
+# The share of samples that a bystander of another user may miss during a bomb. On
+# an idle machine none is missed.
+MISSED_MAX = 0.25
+# The bounds of memory above the level before. The broker, its helper and capture have
+# tables only, and unwind has its limit of 2 GB.
+MEMORY_MAX_MB = {'broker': 64, 'files': 128, 'capture': 128, 'unwind': 2048,
+                 'ship': 128}
+# AddressSanitizer keeps so much freed memory, and has a shadow of the rest.
+SANITIZED_MB = 320 if sanitized.is_sanitized() else 0
+METER_S = 0.05
+
+# What is no line of printable text, in the log or in a table.
+CONTROL = re.compile(rb'[\x00-\x09\x0b-\x1f\x7f]|\xc2[\x80-\x9f]')
+
+# Sequences that clear the screen and set the title, formats, quotes, and bytes
+# that are no UTF-8.
+EVIL_NAMES = [b'\x1b[2J\x1b[31mred', b'a\nb\tc\rd', b'%s%n%n%s%p', b'\xff\xfe\x80',
+              b'"\\"}],{', b'\xed\xa0\x80\xf4\x90\x80\x80', b'\xc2\x9b31m',
+              b') R 1 1 (', b'\xe2\x80\xae\xe2\x81\xa6', b' ', b'x' * 15]
+
+
+class Meter(threading.Thread):
+    """Reads processor time and memory of the daemon's processes all the time."""
+
+    def __init__(self, profd):
+        super().__init__(daemon=True)
+        self.profd = profd
+        self.ended = threading.Event()
+        self.before = {pid: self.read(pid, 'VmRSS')
+                       for kind, pid in self.processes()}
+        for pid in self.before:
+            # Sets the peak to what is used now.
+            with contextlib.suppress(OSError):
+                pathlib.Path(f'/proc/{pid}/clear_refs').write_text('5')
+        self.cpu_before = {pid: harness.cpu_seconds(pid) for pid in self.before}
+        self.cpu, self.peak, self.kinds = {}, {}, {}
+
+    @staticmethod
+    def read(pid, field):
+        return int((harness.proc_status(pid, field) or '0').split()[0])
+
+    def processes(self):
+        yield 'broker', self.profd.pid
+        for kind, pids in self.profd.helpers().items():
+            for pid in pids:
+                yield kind, pid
+        for pid in self.profd.children_of('files'):
+            yield 'files', pid
+
+    def look(self):
+        for kind, pid in self.processes():
+            self.kinds[pid] = kind
+            self.cpu[pid] = max(self.cpu.get(pid, 0),
+                                harness.cpu_seconds(pid))
+            self.peak[pid] = max(self.peak.get(pid, 0),
+                                 self.read(pid, 'VmHWM'))
+
+    def run(self):
+        while not self.ended.wait(METER_S):
+            self.look()
+
+    def figures(self):
+        """Returns {kind: (processor time in s, peak above the level in MB)}; of
+        several processes the sum, and the largest."""
+        self.ended.set()
+        self.join()
+        found = {kind: (0.0, 0) for kind in MEMORY_MAX_MB}
+        for pid, kind in self.kinds.items():
+            cpu, mb = found[kind]
+            cpu += self.cpu[pid] - self.cpu_before.get(pid, 0)
+            mb = max(mb, (self.peak[pid] - self.before.get(pid, 0)) // KB)
+            found[kind] = cpu, mb
+        return found
+
+
+class Bystander:
+    """An honest target: two threads that compute in work() and sleep, in turns."""
+
+    def __init__(self, ground, uid):
+        self.ground, self.uid = ground, uid
+        self.program = ground.box.start(
+            [ground.copy('naps', 'work'), 2, 1000, 9000],
+            **ground.of_user(uid))
+        self.program.wait_line('ready')
+        self.pid = self.program.pid
+
+    def begin(self, status):
+        """Of a bomb."""
+        self.since = time.monotonic()
+        self.since_unix = time.time()
+        self.first = self.window = self.samples(status)
+        self.incomplete_s, self.is_complete = 0.0, False
+
+    def samples(self, status):
+        """Returns the samples that were taken, and those that were missed."""
+        found = status.get(self.pid)
+        check(found, f'bystander {self.pid} is not profiled')
+        check(found['state'] != 'left_out', f'{found}')
+        return found['samples_taken'], found['missed']
+
+    def look(self, status):
+        taken, missed = now = self.samples(status)
+        taken -= self.window[0]
+        missed -= self.window[1]
+        if taken + missed < WINDOW:
+            return
+        self.window = now
+        self.is_complete = taken >= COMPLETE * (taken + missed)
+        if not self.is_complete:
+            self.incomplete_s = time.monotonic() - self.since
+
+    def missed(self):
+        """Returns the share of samples that it missed since the bomb."""
+        taken, missed = (b - a for a, b in zip(self.first, self.window))
+        return missed / max(1, taken + missed)
+
+    def is_named(self):
+        """Returns true if work() is in a chunk that ended with the bomb at work."""
+        return self.ground.named.get(self.pid, 0) > self.since_unix + HOLD_S / 2
+
+
+class Ground:
+    """The daemon, a server, the bystanders, and what bombs are made of."""
+
+    def __init__(self, box, rng):
+        self.box, self.rng = box, rng
+        self.dir = box.make_dir('bombs')
+        self.own = stranger.make_dir(box, 'own', ATTACKER)
+        self.server = box.server(tls=False)
+        self.requests = open(self.server.dir / 'requests.jsonl', 'a+',
+                             encoding='utf-8')
+        self.requests.seek(0)
+        self.arrived = {}
+        self.named = {}
+        self.profilers = {}
+        self.stderr_at = 0
+        self.exit = contextlib.ExitStack()
+        self.start()
+
+    # The daemon.
+
+    def start(self):
+        path = self.dir / 'profd.conf'
+        text = (f'[sentry]\ndsn = http://{KEY}@127.0.0.1:{self.server.port}/'
+                f'{PROJECT}\n[profiler]\nchunk_seconds = 1\n')
+        for name, keys in {
+                'work': {'exe': self.copy('naps', 'work')},
+                'rabbits': {'exe': self.copy('bombs', 'rabbits'),
+                            'max_instances': 8},
+                'comm': {'comm': '*no*such*one*'},
+                'title': {'cmdline': '*no*body*has*this*title*'}}.items():
+            keys = {'autostart': 'yes', 'profile_session_sample_rate': 1,
+                    'min_age_seconds': 0, 'release': f'{name}@1', **keys}
+            text += f'[target "{name}"]\n'
+            text += ''.join(f'{k} = {v}\n' for k, v in keys.items())
+        path.write_text(text)
+        path.chmod(0o600)
+        self.socket = self.dir / 'socket'
+        self.profd = self.box.profd([], '--config', path, '--socket',
+                                    self.socket, output=False)
+        wait_for(lambda: control.listens(self.socket) or
+                 not self.profd.running(), 'a socket')
+        check(self.profd.running(), self.profd.stderr)
+        self.control = control.Control(self.box, self.socket)
+        self.bystanders = [Bystander(self, uid) for uid in (ATTACKER, OTHER, 0)]
+        for b in self.bystanders:
+            b.since_unix = 0
+        wait_for(lambda: self.read_arrivals() or
+                 all(b.pid in self.named for b in self.bystanders),
+                 'the first chunks of the bystanders')
+
+    def status(self):
+        """Returns {pid: its status}. Only text that no terminal obeys is in it."""
+        done = self.control.run('status', '--json')
+        check(not CONTROL.search(done.stdout.encode()), f'{done.stdout!r}')
+        found = {t['pid']: t for t in json.loads(done.stdout)['targets']}
+        for pid, t in found.items():
+            if t['profiler_id']:
+                self.profilers[t['profiler_id']] = pid
+        return found
+
+    def read_arrivals(self):
+        """Reads the chunks that have come, and removes their files."""
+        while True:
+            at = self.requests.tell()
+            line = self.requests.readline()
+            if not line.endswith('\n'):
+                self.requests.seek(at)
+                return
+            request = json.loads(line)
+            check(request.get('problems') == [], f'{request}')
+            if not request.get('envelope'):
+                continue
+            path = self.server.dir / request['envelope']
+            chunk = Envelope(path.read_bytes(), path.name).chunk
+            path.unlink()
+            if chunk:
+                self.note_chunk(chunk)
+
+    def note_chunk(self, chunk):
+        profile = chunk['profile']
+        names = {f.get('function') for f in profile['frames']}
+        last = max((s['timestamp'] for s in profile['samples']), default=0)
+        known = self.arrived.setdefault(chunk['profiler_id'], set())
+        known |= names
+        if chunk['profiler_id'] not in self.profilers:
+            self.status()
+        pid = self.profilers.get(chunk['profiler_id'])
+        if 'work' in names and pid:
+            self.named[pid] = last
+
+    def check_health(self):
+        self.check_log()
+        check(self.profd.running(), 'the broker has ended: status '
+              f'{self.profd.process.returncode}')
+
+    def check_log(self):
+        with open(self.profd.err_path, 'rb') as file:
+            file.seek(self.stderr_at)
+            new = file.read()
+        new = new[:new.rfind(b'\n') + 1]
+        self.stderr_at += len(new)
+        check(not CONTROL.search(new), f'control bytes in the log: {new}')
+        new.decode()
+        found = harness.FAULT.findall(new.decode())
+        check(not found, f'{found}')
+
+    def restarts(self):
+        """Returns {(process, reason): how often it was started again}."""
+        found = self.control.metrics()
+        return {(process, reason): int(total(
+            found, 'restarts_total', process=process, reason=reason))
+            for process in ('capture', 'unwind', 'ship')
+            for reason in ('signal', 'status', 'dismissed', 'heartbeat')}
+
+    # What bombs are made of.
+
+    @staticmethod
+    def of_user(uid):
+        return {'user': uid, 'group': uid, 'extra_groups': ()}
+
+    def exe(self, name):
+        """Returns a copy of churn, for its Makers."""
+        return self.copy('churn', name)
+
+    def copy(self, target, name):
+        """Returns a copy of a program of tests/targets by this name."""
+        path = self.dir / name
+        if not path.exists():
+            shutil.copy(BUILD / 'targets' / target, path)
+            path.chmod(0o755)
+        return path
+
+    def path(self, name):
+        """Returns a path of a new file of the attacker."""
+        self.box.n += 1
+        return self.own / f'{self.box.n}-{name}'
+
+    def start_bomb(self, *argv, uid=ATTACKER, ready='ready.*', **options):
+        """Starts a process of the attacker, by env(1), since the name of the program
+        may be none that a report can print."""
+        program = self.box.start(
+            ['/usr/bin/env', *(os.fsdecode(a) if isinstance(a, bytes) else a
+                               for a in argv)], **self.of_user(uid), **options)
+        program.wait_line(ready)
+        return program
+
+    def bombs(self, *args, **options):
+        """Starts tests/targets/bombs.c."""
+        return self.start_bomb(self.copy('bombs', 'bombs'), *args, **options)
+
+    def forged(self, sections, how='work', program=None):
+        """Starts a copy of bombs with these sections only."""
+        path = self.path('forged')
+        bomb_files.write(path, program or original(), sections)
+        os.chown(path, ATTACKER, ATTACKER)
+        return self.start_bomb(path, how)
+
+    def perf_map(self, program):
+        """Returns the path of the perf map of a process, removed after the bomb."""
+        path = pathlib.Path(f'/tmp/perf-{program.pid}.map')
+        self.exit.callback(path.unlink, missing_ok=True)
+        return path
+
+    def jit(self):
+        """Starts jit; returns it with the text of its perf map."""
+        program = self.start_bomb(self.copy('jit', 'jit'), '-')
+        lines = [line.removeprefix('map ') for line in
+                 program.stdout.splitlines() if line.startswith('map ')]
+        return program, '\n'.join(lines) + '\n'
+
+
+@functools.cache
+def original():
+    return (BUILD / 'targets/bombs').read_bytes()
+
+
+@functools.cache
+def address_of(name):
+    """Returns the start and the size of a function of tests/targets/bombs.c."""
+    return next((start, size) for start, size, found in
+                elf.Elf(original()).symbols if found == name)
+
+
+BOMBS = {}
+
+
+def bomb(quick=False, has_chunk=True, uid=ATTACKER, hangs=False):
+    """quick: in the short form, too. has_chunk: its profile comes to the server. uid: of
+    its processes. hangs: capture may have to be replaced."""
+    def register(function):
+        function.quick, function.has_chunk = quick, has_chunk
+        function.uid, function.hangs = uid, hangs
+        BOMBS[function.__name__] = function
+        return function
+    return register
+
+
+# Symbols, call frame information and other sections.
+
+def symtab(content, strings=b'\0x\0', **keys):
+    return [Section('.symtab', content, SHT_SYMTAB, link='.strtab',
+                    entry_size=24, **keys),
+            Section('.strtab', strings, SHT_STRTAB)]
+
+
+@bomb(quick=True)
+def symbols_of_4_gb(ground):
+    """Tables of symbols and of names that are holes of 4 GB."""
+    return [ground.forged(symtab(4 * GB, 4 * GB))]
+
+
+@bomb()
+def symbols_up_to_the_limit(ground):
+    """As many symbols as are read, all at one address, with long names that differ
+    in their last byte only."""
+    at, _ = address_of('bomb_work')
+    long = ground.rng.randrange(1000, 4096)
+    strings = b'\0' + b'x' * long + b'\0'
+    entry = bomb_files.symbols([(1, at, 16)])[24:]
+    table = bytes(24) + entry * ((128 * MB - 24) // 24)
+    return [ground.forged([
+        Section('.symtab', bomb_files.packed(table), SHT_SYMTAB, SHF_COMPRESSED,
+                '.strtab', 24),
+        Section('.strtab', strings, SHT_STRTAB)])]
+
+
+@bomb()
+def a_million_fdes_at_one_address(ground):
+    """Without a search table, so that all are read and sorted."""
+    at, size = address_of('bomb_work')
+    one = bomb_files.eh_frame([(at, size, b'')])
+    head = bomb_files.cie()
+    out = bytearray(head)
+    length = len(one) - len(head) - 4
+    for _ in range(10**6):
+        entry = bytearray(one[len(head):len(head) + length])
+        entry[4:8] = (len(out) + 4).to_bytes(4, 'little')
+        out += entry
+    return [ground.forged(
+        [Section('.eh_frame', bytes(out + bytes(4)))],
+        program=bomb_files.without_phdrs(original(),
+                                         {bomb_files.PT_GNU_EH_FRAME}))]
+
+
+def with_eh_frame(ground, functions, how):
+    return [ground.forged(
+        [Section('.eh_frame', bomb_files.eh_frame(functions))], how,
+        bomb_files.without_phdrs(original(), {bomb_files.PT_GNU_EH_FRAME}))]
+
+
+@bomb()
+def cfi_of_many_rows(ground):
+    """Each part of the call frame information takes as much work as one may; the
+    program computes in one part after the other."""
+    at, _ = address_of('bomb_hops')
+    rows = 4096
+    program = bytes([bomb_files.DW_CFA_advance_loc | 1]) * rows + \
+        bytes(3 * rows)
+    step = 64 * KB // 16
+    return with_eh_frame(ground, [(at + step * i, step, program)
+                                  for i in range(16 * 64)], 'hop')
+
+
+@bomb(quick=True)
+def cfi_that_remembers(ground):
+    """States that are remembered a hundred thousand times."""
+    at, size = address_of('bomb_work')
+    remember = bytes([bomb_files.DW_CFA_remember_state]) * 100000
+    return with_eh_frame(ground, [(at, size, remember)], 'work')
+
+
+@bomb(quick=True)
+def expressions_that_loop(ground):
+    """DWARF expressions that jump to themselves, nest, or are long: of the CFA, and of
+    the return address."""
+    at, size = address_of('bomb_work')
+    skip, dup, deref = b'\x2f\xfd\xff', b'\x12', b'\x06'
+    branch = b'\x31\x28\xfc\xff'
+    out = []
+    for make in bomb_files.cfa_expression, bomb_files.return_address_expression:
+        for operations in (skip, branch, b'\x70\x00' + dup * 60000,
+                           b'\x77\x00' + deref * 60000):
+            out += with_eh_frame(ground, [(at, size, make(operations))], 'work')
+    return out
+
+
+@bomb(quick=True)
+def sections_that_claim_10_tb(ground):
+    """Compressed sections whose headers claim 10 TB, by zlib, by zstd and in the old
+    form of GNU."""
+    claim = 10 << 40
+    out = []
+    for kind in bomb_files.ELFCOMPRESS_ZLIB, bomb_files.ELFCOMPRESS_ZSTD:
+        content = bomb_files.compressed_header(claim, kind) + os.urandom(4096)
+        out.append(ground.forged([
+            Section('.eh_frame', content, flags=SHF_COMPRESSED),
+            Section('.debug_info', content, flags=SHF_COMPRESSED),
+            Section('.debug_line', b'ZLIB' + claim.to_bytes(8, 'big')),
+            Section('.zdebug_abbrev', b'ZLIB' + claim.to_bytes(8, 'big') +
+                    os.urandom(4096)),
+            *symtab(content, flags=SHF_COMPRESSED)]))
+    return out
+
+
+@bomb()
+def sections_that_unpack_to_the_limit(ground):
+    """128 KB of zlib that unpack to 128 MB, for each section that is read."""
+    zeros = bomb_files.packed(bytes(128 * MB))
+    names = ['.debug_info', '.debug_abbrev', '.debug_line', '.debug_str',
+             '.debug_ranges', '.debug_rnglists', '.debug_line_str', '.eh_frame',
+             '.debug_frame', '.gopclntab', '.debug_addr', '.debug_str_offsets']
+    return [ground.forged([
+        *(Section(n, zeros, flags=SHF_COMPRESSED) for n in names),
+        *symtab(zeros, flags=SHF_COMPRESSED)])]
+
+
+@bomb(quick=True)
+def xz_that_unpacks_to_256_mb(ground):
+    """.gnu_debugdata of 40 KB; and one that asks for a dictionary of 4 GB."""
+    whole = bomb_files.xz(bytes(256 * MB))
+    return [ground.forged([Section('.gnu_debugdata', whole)]),
+            ground.forged([Section('.gnu_debugdata',
+                                   bomb_files.xz_with_dictionary(b'x', 40))])]
+
+
+@bomb(quick=True)
+def notes_of_4_gb(ground):
+    """A segment of notes, in which build-ids are, that is a hole of 4 GB."""
+    size = len(original()) // bomb_files.PAGE * bomb_files.PAGE + 2 * bomb_files.PAGE
+    return [ground.forged(
+        [Section('.hole', 4 * GB)],
+        program=bomb_files.with_note(original(), size, 4 * GB - 1 * MB))]
+
+
+@bomb(quick=True)
+def headers_that_lie(ground):
+    """65,535 program headers in a copy that is mapped, and a table of sections that
+    is as long as a number can be."""
+    path = ground.path('forged')
+    bomb_files.write(path, original(), symtab(4096))
+    with open(path, 'r+b') as file:
+        # e_shnum is in the first section's size.
+        file.seek(60)
+        file.write(b'\0\0')
+        file.seek(40)
+        at = int.from_bytes(file.read(8), 'little')
+        file.seek(at + 32)
+        file.write(b'\xff' * 8)
+    os.chown(path, ATTACKER, ATTACKER)
+    return [ground.start_bomb(path, 'work')]
+
+
+# Files that unwind asks for by name.
+
+@bomb(quick=True)
+def debug_link_to_a_fifo(ground):
+    """.gnu_debuglink to a FIFO, to a device, and to files of root's."""
+    directory = ground.path('linked')
+    directory.mkdir()
+    secret = ground.dir / 'secret'
+    secret.write_bytes(original())
+    secret.chmod(0o600)
+    os.mkfifo(directory / 'fifo')
+    (directory / 'zero').symlink_to('/dev/zero')
+    (directory / 'secret').symlink_to(secret)
+    (directory / 'mem').symlink_to('/proc/self/mem')
+    os.mknod(directory / 'device', 0o666 | stat.S_IFCHR, os.makedev(1, 5))
+    out = []
+    for name in 'fifo', 'zero', 'secret', 'mem', 'device':
+        path = directory / f'of-{name}'
+        link = name.encode().ljust(len(name) // 4 * 4 + 4, b'\0') + bytes(4)
+        bomb_files.write(path, original(), [Section('.gnu_debuglink', link)])
+        out.append(ground.start_bomb(path, 'work'))
+    return out
+
+
+@bomb(quick=True)
+def debug_link_to_1_gb(ground):
+    """A hole as large as a linked file may be, of which the checksum is made."""
+    directory = ground.path('linked')
+    directory.mkdir()
+    with open(directory / 'large', 'wb') as file:
+        file.truncate(GB)
+    path = directory / 'program'
+    bomb_files.write(path, original(), [
+        Section('.gnu_debuglink', b'large\0\0\0' + bytes(4))])
+    return [ground.start_bomb(path, 'work')]
+
+
+@bomb(quick=True)
+def perf_map_of_5_gb(ground):
+    """A hole, and lines behind it."""
+    program, text = ground.jit()
+    path = ground.perf_map(program)
+    with open(path, 'w', encoding='ascii') as file:
+        file.write(text)
+        file.truncate(5 * GB)
+        file.seek(5 * GB)
+        file.write(text)
+    os.chown(path, ATTACKER, ATTACKER)
+    return [program]
+
+
+@bomb()
+def perf_map_up_to_the_limit(ground):
+    """A million entries, from the last to the first, that are written again and
+    again."""
+    program, text = ground.jit()
+    path = ground.perf_map(program)
+    path.write_text(text + ''.join(f'{n * 16:x} 10 f\n' for n in
+                                   range(1 << 20, 0, -1)))
+    os.chown(path, ATTACKER, ATTACKER)
+    script = ('import os, sys, time\n'
+              'while os.path.exists(sys.argv[1]):\n'
+              '    size = os.path.getsize(sys.argv[1])\n'
+              '    with open(sys.argv[1], "a") as f:\n'
+              '        f.write("10 10 g\\n")\n'
+              '    time.sleep(0.01)\n')
+    ground.box.start([sys.executable, '-c', script, path],
+                     **ground.of_user(ATTACKER))
+    return [program]
+
+
+@bomb(quick=True)
+def perf_maps_that_are_none(ground):
+    """A FIFO, devices, and symbolic links to a file of root's that has valid lines:
+    their name is in no profile."""
+    out = []
+    for kind in 'fifo', 'device', 'zero', 'secret', 'hard':
+        program, text = ground.jit()
+        path = ground.perf_map(program)
+        secret = pathlib.Path(f'/tmp/perf-{program.pid}.secret')
+        ground.exit.callback(secret.unlink, missing_ok=True)
+        secret.write_text(re.sub(r'JS:\S+', 'SECRET_OF_ROOT', text))
+        secret.chmod(0o600)
+        if kind == 'fifo':
+            os.mkfifo(path)
+            os.chown(path, ATTACKER, ATTACKER)
+        elif kind == 'device':
+            os.mknod(path, 0o666 | stat.S_IFCHR, os.makedev(1, 5))
+            os.chown(path, ATTACKER, ATTACKER)
+        elif kind == 'hard':
+            os.link(secret, path)
+        else:
+            path.symlink_to('/dev/zero' if kind == 'zero' else secret)
+        out.append(program)
+    return out
+
+
+@bomb()
+def file_truncated_while_it_is_read(ground):
+    """A library that another process cuts and writes again, hundreds of times a
+    second."""
+    whole = (BUILD / 'targets/link').read_bytes()
+    library = ground.path('library.so')
+    bomb_files.write(library, whole, symtab(
+        bomb_files.symbols([(1, 0x1000 + i % 4096, 1) for i in range(10**6)])))
+    os.chown(library, ATTACKER, ATTACKER)
+    target = ground.start_bomb(ground.copy('chain', 'chain'), library)
+    # Pages that are mapped stay.
+    ground.bombs('truncate', library, len(whole))
+    return [target]
+
+
+# Processes.
+
+@bomb()
+def maps_65530(ground):
+    """As many mappings as a process may have, of a file with a long path."""
+    path = ground.own
+    while len(str(path)) < 3500:
+        path /= 'd' * 250
+    path.mkdir(parents=True, exist_ok=True)
+    path /= 'file'
+    path.write_bytes(original()[:4096])
+    most = int(pathlib.Path('/proc/sys/vm/max_map_count').read_text())
+    return [ground.bombs('maps', most, path)]
+
+
+@bomb()
+def threads_as_many_as_may_be(ground):
+    """40,000, or as many as the machine allows beside other programs."""
+    most = int(pathlib.Path('/proc/sys/kernel/pid_max').read_text())
+    n = min(40000, most - 14000)
+    target = ground.start_bomb(
+        ground.copy('life_many', 'life_many'), n, 0, stdin=subprocess.PIPE)
+    ground.notes.append(f'{n} threads')
+    return [target]
+
+
+@bomb(quick=True)
+def stack_of_1_gb(ground):
+    """Of a few large frames, and of more frames than a stack may have."""
+    return [ground.bombs('stack', 1024, frame) for frame in (MB, 4096)]
+
+
+@bomb()
+def stack_of_millions_of_frames(ground):
+    """1 GB of small frames."""
+    return [ground.bombs('stack', 1024, ground.rng.choice((16, 64, 256)))]
+
+
+@bomb(quick=True)
+def names(ground):
+    """Of programs, threads, processes, functions and files, with escapes and
+    without meaning."""
+    own = ground.path('names')
+    own.mkdir()
+    for name in EVIL_NAMES:
+        if b'/' not in name and name.strip():
+            shutil.copy(BUILD / 'targets/bombs', os.fsencode(own) + b'/' + name)
+    out = [ground.start_bomb(os.fsencode(own) + b'/' + name, b'names', *EVIL_NAMES)
+           for name in ground.rng.sample(EVIL_NAMES[:9], 3)]
+    at, size = address_of('bomb_work')
+    for name in ground.rng.sample(EVIL_NAMES[:9], 2):
+        out.append(ground.forged(symtab(bomb_files.symbols([(1, at, size)]),
+                                        b'\0' + name + b'\0')))
+    program, text = ground.jit()
+    path = ground.perf_map(program)
+    path.write_bytes(re.sub(rb'JS:\S+', lambda _: ground.rng.choice(
+        EVIL_NAMES[2:9]), text.encode()))
+    os.chown(path, ATTACKER, ATTACKER)
+    return [*out, program]
+
+
+@bomb(quick=True)
+def command_line_of_2_mb(ground):
+    """And an environment of 2 MB, with the release at its end."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_STACK)
+    resource.setrlimit(resource.RLIMIT_STACK, (64 * MB, hard))
+    try:
+        arguments = ['no' * 60000] * 16
+        env = {f'V{n}': 'v' * 120000 for n in range(16)}
+        env['SENTRY_RELEASE'] = '\x1b[31mred\n@' + 'x' * 1000
+        return [ground.bombs('work', *arguments, env=env)]
+    finally:
+        resource.setrlimit(resource.RLIMIT_STACK, (soft, hard))
+
+
+MEMFD = '''import os, sys
+fd = os.memfd_create(sys.argv[2], 0)
+with open(sys.argv[1], 'rb') as file:
+    os.write(fd, file.read())
+os.truncate(fd, int(sys.argv[3]))
+os.execve(fd, ['memfd', 'work'], os.environ)
+'''
+
+
+@bomb(quick=True)
+def programs_in_memfds(ground):
+    """With a name of escapes, and of 4 GB."""
+    exe = ground.copy('bombs', 'bombs')
+    return [ground.start_bomb(sys.executable, '-c', MEMFD, exe, name, size)
+            for name, size in (('\x1b[2J %s\n', 16 * MB), ('large', 4 * GB))]
+
+
+@bomb()
+def execs(ground):
+    """A process that executes itself every millisecond, twice."""
+    return [ground.bombs('execs') for _ in range(2)]
+
+
+@bomb(has_chunk=False)
+def forks(ground):
+    """Chains of processes, which a section matches, and births by the hundred."""
+    maker = Makers(ground, 'rabbits-churn', ATTACKER)
+    for _ in range(4):
+        ground.start_bomb(ground.copy('bombs', 'rabbits'), 'forks')
+
+    def turn():
+        maker.tell('turn', 200, ground.rng.choice(('plain', 'comm', 'title')))
+    ground.meanwhile.append(turn)
+    return []
+
+
+@bomb()
+def namespaces(ground):
+    """User, pid, mount, network and other namespaces, without /proc, in which files
+    have the names of files of the host."""
+    place = test_namespaces.Place(ground.box, as_user=True)
+    (place.image / 'tmp').mkdir()
+    os.mkfifo(place.image / 'tmp/perf-1.map')
+    (place.image / 'usr/lib').mkdir(parents=True, exist_ok=True)
+    (place.image / 'usr/lib/debug').symlink_to('../../../../../../../../etc')
+    first, _ = place.start(test_namespaces.TMPFS, test_namespaces.CHROOT)
+    second = ground.start_bomb(
+        'unshare', '-Urpmnui', '--fork', '--kill-child', '--mount-proc',
+        ground.copy('bombs', 'bombs'), 'work')
+    inner, = wait_for(lambda: harness.children(second.pid), 'the process in it')
+    second.pid = inner
+    return [first, second]
+
+
+def hang(ground, how):
+    """Starts tests/targets/hang.c, which root has to run, at its worst."""
+    target = test_hung.hang_target(ground.box, how)
+    ground.after_attach.append(functools.partial(test_hung.go_deep, target))
+    return [target]
+
+
+@bomb(uid=0)
+def stack_of_userfaultfd(ground):
+    """Pages of a stack that nobody ever fills."""
+    return hang(ground, 'uffd')
+
+
+@bomb(uid=0)
+def stack_of_fuse(ground):
+    """Pages of a stack whose FUSE server answers no request."""
+    test_hung.need_fuse()
+    return hang(ground, 'fuse')
+
+
+@bomb(uid=0)
+def stack_of_fuse_that_takes_requests(ground):
+    """And never answers, so that who waits cannot even be killed."""
+    test_hung.need_fuse()
+    return hang(ground, 'jam')
+
+
+@bomb(uid=0)
+def code_of_fuse(ground):
+    """A file that cannot be opened: the helper that opens files hangs."""
+    test_hung.need_fuse()
+    return hang(ground, 'code')
+
+
+@bomb(uid=0, has_chunk=False, hangs=True)
+def stack_of_userfaultfd_in_a_race(ground):
+    """Pages that come and go, until capture waits for one and is replaced."""
+    return hang(ground, 'race')
+
+
+# The storm.
+
+class Explosion:
+    """Some bombs at once."""
+
+    def __init__(self, ground, functions):
+        self.ground, self.functions = ground, functions
+        self.name = functions[0].__name__ if len(functions) == 1 else \
+            f'{len(functions)} at once'
+        self.uids = {f.uid for f in functions}
+        self.hangs = any(f.hangs for f in functions)
+        self.first = len(ground.box.programs)
+        self.restarts = ground.restarts()
+        # Processes to attach, those whose profiles have to come, and what
+        # bombs do once they are attached, and meanwhile.
+        self.programs, self.awaited = [], []
+        ground.after_attach, ground.meanwhile, ground.notes = [], [], []
+
+    def run(self):
+        """Returns a line of figures."""
+        with self.ground.exit:
+            try:
+                return self.run_until_complete()
+            finally:
+                for program in self.ground.box.programs[self.first:]:
+                    program.end()
+                del self.ground.box.programs[self.first:]
+
+    def run_until_complete(self):
+        ground = self.ground
+        for function in self.functions:
+            programs = function(ground)
+            self.programs += programs
+            if function.has_chunk:
+                self.awaited += programs
+        status = ground.status()
+        meter = Meter(ground.profd)
+        meter.start()
+        for b in ground.bystanders:
+            b.begin(status)
+        self.began = time.monotonic()
+        try:
+            self.attach()
+            for do in ground.after_attach:
+                do()
+            self.watch()
+        finally:
+            self.figures = meter.figures()
+            line = self.line()
+            print(f'  {line}', flush=True)
+        self.check_bounds()
+        return line
+
+    def attach(self):
+        for program in self.programs:
+            done = subprocess.run(
+                [self.ground.control.exe, 'attach', str(program.pid)],
+                check=False, capture_output=True, cwd='/',
+                env=harness.environment(
+                    SENTRY_PROFD_SOCKET=str(self.ground.socket)))
+            check(done.returncode == 0, f'attach: {done.stderr}')
+            check(not CONTROL.search(done.stderr), f'{done.stderr}')
+
+    def watch(self):
+        """Waits until the bystanders are complete, with the bombs at work."""
+        try:
+            wait_for(self.look, 'complete bystanders and a profile of the bomb',
+                     WAIT_S)
+        except Failure as e:
+            raise Failure(f'{e}; not complete: users {self.incomplete}, no '
+                          f'profile: {self.silent}') from None
+
+    def look(self):
+        ground = self.ground
+        for do in ground.meanwhile:
+            do()
+        ground.check_health()
+        status = ground.status()
+        ground.read_arrivals()
+        for b in ground.bystanders:
+            b.look(status)
+        self.incomplete = [b.uid for b in ground.bystanders if not
+                           (b.is_complete and b.is_named())]
+        here = {pid for i, pid in ground.profilers.items()
+                if i in ground.arrived}
+        self.silent = [status.get(p.pid, p.pid) for p in self.awaited
+                       if p.pid not in here]
+        time.sleep(LOOK_S)
+        return time.monotonic() > self.began + HOLD_S and \
+            not self.incomplete and not self.silent
+
+    def check_bounds(self):
+        ground = self.ground
+        for kind, (_, mb) in self.figures.items():
+            check(mb <= MEMORY_MAX_MB[kind] + SANITIZED_MB,
+                  f'{kind} has grown by {mb} MB')
+        for b in ground.bystanders:
+            check(b.uid in self.uids or self.hangs or
+                  b.missed() <= MISSED_MAX, f'the bystander of user {b.uid} '
+                  f'has missed {b.missed():.0%} of its samples')
+        for what, n in ground.restarts().items():
+            check(n == self.restarts[what] or
+                  (self.hangs and what[0] == 'capture'),
+                  f'{what} was started again {n - self.restarts[what]} times')
+        check(not any('SECRET_OF_ROOT' in (name or '') for found in
+                      ground.arrived.values() for name in found),
+              'a file of root was read')
+
+    def line(self):
+        took = time.monotonic() - self.began
+        bystanders = self.ground.bystanders
+        out = [f'{self.name:34} {took:5.1f} s']
+        for of in ([b for b in bystanders if b.uid not in self.uids],
+                   [b for b in bystanders if b.uid in self.uids]):
+            out.append(f'{max((b.incomplete_s for b in of), default=0):4.1f} s '
+                       f'{max((b.missed() for b in of), default=0):4.0%}')
+        out += [f'{cpu:5.2f} s {mb:4d}' for cpu, mb in self.figures.values()]
+        return ' | '.join(out + self.ground.notes)
+
+
+HEAD = (f'{"":34}    took | others       | same uid     | broker s  MB | files '
+        's   MB | capture s MB | unwind s  MB | ship s    MB')
+
+
+def end(ground):
+    ground.profd.signal(signal.SIGTERM)
+    ground.profd.finish()
+    ground.check_log()
+    life.check_sums(ground.profd)
+    for figures in ground.profd.stats['targets']:
+        check(figures['samples_expected'] == figures['samples_taken'] +
+              sum(figures['missed'].values()),
+              f'expected is not taken and missed: {figures}')
+    check_counts(ground.profd)
+
+
+def run(box, seconds, rng):
+    stranger.need_root()
+    is_short = seconds <= SHORT_S
+    chosen = [f for name, f in BOMBS.items() if (f.quick or not is_short) and
+              re.search(os.environ.get('BOMB', ''), name)]
+    check(chosen, 'no bomb has this name')
+    ground = Ground(box, rng)
+    until = time.monotonic() + seconds
+    figures, failed = {'bomb': HEAD}, []
+
+    def set_off(functions):
+        try:
+            line = Explosion(ground, functions).run()
+        except Skip as e:
+            line = f'{functions[0].__name__}: skipped: {e}'
+        except (Failure, OSError) as e:
+            names = ', '.join(f.__name__ for f in functions)
+            line = f'{names}: {e}'
+            failed.append(line)
+            print(f'  {line}', flush=True)
+            check(ground.profd.running(), line)
+        figures[f'{len(figures)}'] = line
+
+    if is_short:
+        set_off(rng.sample(chosen, min(SHORT_N, len(chosen))))
+    else:
+        for function in rng.sample(chosen, len(chosen)):
+            set_off([function])
+        while time.monotonic() < until:
+            set_off(rng.sample(chosen, min(SHORT_N, len(chosen))))
+    check(not failed, '\n'.join(failed))
+    end(ground)
+    return figures
