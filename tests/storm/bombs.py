@@ -555,7 +555,7 @@ def debug_link_to_a_fifo(ground):
     return out
 
 
-@bomb(quick=True)
+@bomb()
 def debug_link_to_1_gb(ground):
     """A hole as large as a linked file may be, of which the checksum is made."""
     directory = ground.path('linked')
@@ -971,13 +971,18 @@ def run(box, seconds, rng):
             check(ground.profd.running(), line)
         figures[f'{len(figures)}'] = line
 
+    def set_off_some():
+        some = rng.sample(chosen, min(SHORT_N, len(chosen)))
+        print(f'  {", ".join(f.__name__ for f in some)}:', flush=True)
+        set_off(some)
+
     if is_short:
-        set_off(rng.sample(chosen, min(SHORT_N, len(chosen))))
+        set_off_some()
     else:
         for function in rng.sample(chosen, len(chosen)):
             set_off([function])
         while time.monotonic() < until:
-            set_off(rng.sample(chosen, min(SHORT_N, len(chosen))))
+            set_off_some()
     check(not failed, '\n'.join(failed))
     end(ground)
     return figures
