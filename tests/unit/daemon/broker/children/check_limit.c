@@ -1,33 +1,20 @@
 /* Whether the profiler samples while a server takes no profiles. */
 #include "daemon/broker/children/limit.h"
 
-#include <string.h>
-
 #include "lib/base/clock.h"
 #include "proto/ratelimit.h"
+#include "tests/unit/daemon/broker/broker_builder.h"
 #include "tests/unit/daemon/suspended.h"
 #include "tests/unit/suite.h"
 
-static struct state state;
-static struct children children;
+static struct broker b;
 static struct ship ships[2];
 
 static void set_up(void)
 {
-	memset(&state, 0, sizeof(state));
-	memset(&children, 0, sizeof(children));
-	children.state = &state;
-	state.clocks = (struct state_clocks){
-		.mono = clock_mono_ns,
-		.boot = clock_boot_ns,
-		.wall = clock_wall_ns,
-	};
-	children.n_ships = 2;
-	for (size_t i = 0; i < 2; i++) {
-		ships[i] = (struct ship){.dsn = "http://key@localhost/1"};
-		ships[i].child.children = &children;
-		children.ships[i] = &ships[i];
-	}
+	build_broker(&b);
+	for (size_t i = 0; i < 2; i++)
+		build_ship(&b, &ships[i]);
 }
 
 /* CLOCK_BOOTTIME, which advances while the machine sleeps. */
@@ -41,12 +28,12 @@ FIXTURE(set_up, NULL)
 TEST(a_limit_stops_sampling_for_its_dsn_only)
 {
 	OK(limit_set(&ships[0], in_s(3600), false));
-	limit_check(&children, false);
+	limit_check(&b.parts.children, false);
 	ck_assert(limit_stops_sampling(&ships[0]) && !limit_stops_sampling(&ships[1]));
 	ck_assert_uint_eq(ships[0].limit.pauses, 1);
 	/* The server may lift a limit early. */
 	OK(limit_set(&ships[0], in_s(0), false));
-	limit_check(&children, false);
+	limit_check(&b.parts.children, false);
 	ck_assert(!limit_stops_sampling(&ships[0]));
 	ck_assert_uint_eq(ships[0].limit.pauses, 1);
 }
@@ -54,7 +41,7 @@ TEST(a_limit_stops_sampling_for_its_dsn_only)
 TEST(a_limit_does_not_stop_sampling_for_files)
 {
 	OK(limit_set(&ships[0], in_s(3600), true));
-	limit_check(&children, true);
+	limit_check(&b.parts.children, true);
 	ck_assert(!limit_stops_sampling(&ships[0]));
 }
 
@@ -62,7 +49,7 @@ static void check_clock(void)
 {
 	OK(limit_set(&ships[0], in_s(-1), false));
 	OK(limit_set(&ships[1], in_s(RATELIMIT_MAX_S), false));
-	limit_check(&children, false);
+	limit_check(&b.parts.children, false);
 	ck_assert(!limit_stops_sampling(&ships[0]) && limit_stops_sampling(&ships[1]));
 	ck_assert_int_eq(limit_set(&ships[0], in_s(RATELIMIT_MAX_S + 60), false), -EPROTO);
 }
