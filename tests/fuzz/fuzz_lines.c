@@ -13,7 +13,7 @@
 #define READINGS 4000
 /* The address of the code in the corpus. */
 #define TEXT_ADDR 0x1000
-#define TEXT_SIZE 0x100
+#define TEXT_SIZE 0x400
 
 static uint64_t clock_ns;
 
