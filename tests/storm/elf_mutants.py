@@ -66,19 +66,29 @@ MISSED = 0.2
 # Processor seconds of a program of tests/fuzz at one file. The limits of unwind for one file
 # (lines.h, cfi.c) are a few seconds, and sanitizers make everything slower.
 FILE_S = 60
-# Bytes of a file that the programs of tests/fuzz read.
+# The programs of tests/fuzz that read files directly, and the bytes of a file that they read.
+KINDS = ('mapped', 'elf', 'lines')
 DIRECT_MAX = 1 << 20
 
 # Where files are mapped: each has an address of its own in the whole storm.
 ADDRESS, OF_WAVE, OF_FILE = 1 << 40, 1 << 33, 1 << 24
 
+# Deaths of unwind without a file that is left out: less than three at each of some files.
+DEATHS_MAX = 12
+
 KEPT = BUILD / 'elf_mutants'
+# faulty.c: the flags of a faulty file, at an offset in the header.
+FAULTY, FAULTY_AT, FAULTY_NAME = 0x0badf11e, 48, 'libelf-faulty.so'
+# How sentry-profd-unwind is started with it.
+WRAPPER = '''#!/bin/sh
+ASAN_OPTIONS=verify_asan_link_order=0 LD_PRELOAD={faulty} exec {unwind} "$@"
+'''
+
 LIBRARIES = re.compile(r'/lib(?:dw|elf|lzma|zstd|z)[-.]')
 # Frames of the sanitizer and of libc say nothing about who called.
 NEUTRAL = re.compile(r'/lib(?:asan|ubsan|c)\.so|sanitizer_common|libsanitizer|asan_')
-REPORT = re.compile(r'^.*(?:ERROR: AddressSanitizer|runtime error: ).*\n'
-                    r'(?:(?!==\d+==ABORTING).*\n)*?(?:==\d+==ABORTING|(?=.*ERROR: Addr))', re.M)
-FRAME = re.compile(r'^ *#\d+ 0x[0-9a-f]+ .*$', re.M)
+REPORT = re.compile(r'ERROR: AddressSanitizer|runtime error: ')
+FRAME = re.compile(r'#\d+ 0x[0-9a-f]+ .*$', re.M)
 
 
 # The files that are mutated.
@@ -152,9 +162,22 @@ def read_bases(directory):
 
 # Reports of sanitizers.
 
+def find_reports(text):
+    """Returns the reports in the stderr of one or more processes."""
+    starts = [m.start() for m in REPORT.finditer(text)] + [len(text)]
+    return [text[a:b].partition('==ABORTING')[0] for a, b in zip(starts, starts[1:])]
+
+
 def innermost(report):
-    """Returns the innermost frame that tells whose fault it is; '' if none does."""
-    return next((f.strip() for f in FRAME.findall(report) if not NEUTRAL.search(f)), '')
+    """Returns the innermost frame that tells whose fault it is; '' if none does. In the sandbox of
+    unwind the sanitizer cannot read the names of functions: addr2line does."""
+    frame = next((f.strip() for f in FRAME.findall(report) if not NEUTRAL.search(f)), '')
+    found = re.search(r' \((/\S+)\+(0x[0-9a-f]+)\)$', frame)
+    if not found:
+        return frame
+    name = subprocess.run(['addr2line', '-fpe', found[1], found[2]], capture_output=True, text=True,
+                          check=False).stdout.strip()
+    return f'{frame} {name}'
 
 
 def is_of_library(report):
@@ -243,16 +266,35 @@ class Wave:
         self.storm, self.number = storm, number
         self.dir = storm.box.make_dir('wave')
         self.mutants = [storm.mutate() for _ in range(n)]
+        self.faulty = self.make_faulty() if storm.full or number == 0 else None
         self.programs = []
         first = ADDRESS + number * OF_WAVE
         (self.dir / 'list').write_text(
             ''.join(storm.line(self.dir, first + slot * OF_FILE, m)
                     for slot, m in enumerate(self.mutants)))
         self.began = time.monotonic()
-        self.program = storm.start(storm.exe('mutants'), self.dir / 'list', THREADS)
+
+    def start(self):
+        self.program = self.storm.start(self.storm.exe('mutants'), self.dir / 'list', THREADS)
         self.program.wait_line('ready.*')
         for _ in range(PROGRAMS):
             self.run_program()
+
+    def make_faulty(self):
+        """Replaces one of the files by one at which unwind dies; returns its path."""
+        base = next(b for b in self.storm.bases if b.name == 'mutated plain')
+        data = bytearray(base.data)
+        struct.pack_into('<I', data, FAULTY_AT, FAULTY)
+        n = self.storm.rng.randrange(len(self.mutants))
+        name = self.mutants[n].name
+        self.mutants[n] = mutants.Mutant(name, base, bytes(data), ['faulty'])
+        return str(self.dir / name)
+
+    def is_left_out(self):
+        """Returns true if unwind reads the faulty file no more."""
+        self.storm.check_health()
+        found = self.storm.control.status()['daemon']['files_left_out']
+        return {'file': self.faulty, 'uid': USER_A, 'deaths': 3} in found
 
     def run_program(self):
         m = mutants.mutate(self.storm.runs, self.storm.new_name(), self.storm.rng)
@@ -272,6 +314,9 @@ class Wave:
     def end(self):
         figures = self.storm.figures
         check(self.program.running(), f'the target has ended: {self.program.report()}')
+        if self.faulty:
+            wait_for(self.is_left_out, f'{self.faulty} is left out')
+            figures['faulty files'] += 1
         self.storm.forget(self.program)
         figures['files mapped'] += len(self.mutants)
         figures['files that came through the daemon'] += len(self.slots() & self.storm.seen)
@@ -295,11 +340,12 @@ class Storm:
         self.times = collections.defaultdict(list)  # {thread: [second of a sample]}
         self.deaths = []    # seconds at which A's unwind was missed
         self.kills, self.killed = 0, False
+        self.wave = None
         self.n = 0
         self.reports, self.stderr_size = [], -1
         self.requests = None
         self.dir = box.make_dir('elf')
-        for name in ('bin', 'run', 'bases'):
+        for name in ('bin', 'run', 'bases', 'exes'):
             (self.dir / name).mkdir()
         self.bases = read_bases(self.dir / 'bases')
         self.runs = mutants.Base('churn', (BUILD / 'targets/churn').read_bytes(), runs=True)
@@ -337,15 +383,28 @@ class Storm:
         path.write_text(text)
         path.chmod(0o600)
         self.profd = self.box.profd([], '--config', path, '--socket', self.socket,
-                                    output=False)
+                                    output=False, exe=self.make_exes() / 'sentry-profd')
         wait_for(lambda: control.listens(self.socket) or not self.profd.running(), 'a socket')
         check(self.profd.running(), self.profd.stderr)
         self.control = control.Control(self.box, self.socket)
         # The first one has the first unwind process.
         self.other = self.bystander(USER_B)
-        self.of_b, = self.unwinds()
+        self.of_b, = wait_for(self.unwinds, 'an unwind process')
         self.same = self.bystander(USER_A)
-        self.of_a = self.find_of_a()
+        self.of_a = wait_for(self.find_of_a, 'another unwind process')
+
+    def make_exes(self):
+        """Copies the daemon's executables, with a wrapper for unwind."""
+        directory = self.dir / 'exes'
+        for name in stranger.EXECUTABLES:
+            shutil.copy(BUILD / name, directory)
+        unwind = directory / 'sentry-profd-unwind'
+        real, faulty = directory / 'sentry-profd-unwind.real', directory / FAULTY_NAME
+        unwind.rename(real)
+        shutil.copy(BUILD / 'targets/faulty', faulty)
+        unwind.write_text(WRAPPER.format(unwind=real, faulty=faulty))
+        unwind.chmod(0o755)
+        return directory
 
     def bystander(self, uid):
         """Starts a process like that of a wave, with two files that are not mutated: its stacks
@@ -397,7 +456,7 @@ class Storm:
             return len(base.data) <= DIRECT_MAX // 2
         found = [self.mutate(is_small) for _ in range(BATCH[self.full])]
         self.figures['batches'] += 1
-        return Direct(self, ('elf', 'lines')[self.figures['batches'] % 2],
+        return Direct(self, KINDS[self.figures['batches'] % len(KINDS)],
                       {m.name: m for m in found})
 
     def files(self):
@@ -445,10 +504,13 @@ class Storm:
         size = self.profd.err_path.stat().st_size
         if size != self.stderr_size:
             self.stderr_size = size
-            self.reports = [r for r in REPORT.findall(self.profd.stderr)
+            self.reports = [r for r in find_reports(self.profd.stderr)
                             if not self.is_of_our_kill(r)]
             for report in self.reports:
-                check(is_of_library(report), f'{innermost(report)}\n{report}')
+                self.check_report(report)
+            since = self.profd.stderr.rpartition('this file is not read any more')[2]
+            check(len(find_reports(since)) <= DEATHS_MAX, 'unwind dies again and again, and no '
+                  'file is left out')
         check(self.profd.running(), 'the broker has ended: status '
               f'{self.profd.process.returncode}')
         check(self.of_b in self.unwinds(), 'the unwind of user B has ended: '
@@ -459,6 +521,17 @@ class Storm:
                 self.deaths.append(time.time())
             self.killed = self.killed and not of_a
             self.of_a = of_a
+
+    def check_report(self, report):
+        """A fault of unwind. The files of the wave are kept, since one of them is the cause."""
+        if FAULTY_NAME in report:
+            return
+        path = KEPT / f'wave_{self.seed}_{self.wave.number if self.wave else 0}'
+        if self.wave and not path.exists():
+            shutil.copytree(self.wave.dir, path)
+            path.with_suffix('.txt').write_text(report)
+        check(is_of_library(report), f'fault in unwind, at a file in {path}: {innermost(report)}'
+              f'\n{report[:2000]}')
 
     @staticmethod
     def is_of_our_kill(report):
@@ -479,7 +552,9 @@ class Storm:
         found = self.control.metrics()
         self.check_health()
         reports = len(self.reports)
-        self.figures['faults in a library, in unwind'] = reports
+        faulty = sum(FAULTY_NAME in r for r in self.reports)
+        self.figures['deaths of unwind at faulty files'] = faulty
+        self.figures['faults in a library, in unwind'] = reports - faulty
         self.figures['kills of unwind'] = self.kills
         for process in ('capture', 'unwind', 'ship'):
             n = {reason: int(total(found, 'restarts_total', process=process, reason=reason))
@@ -533,46 +608,50 @@ class Storm:
         self.profd.signal(signal.SIGTERM)
         self.profd.finish()
         self.check_stats()
-        self.move_reports()
         for program in (self.same, self.other):
             check(program.running(), f'a bystander has ended: {program.report()}')
 
-    def move_reports(self):
-        """The harness fails a test with a report in a file of stderr. Those of libraries have been
-        checked, and become files of KEPT."""
+    def remove_reports(self):
+        """Removes the reports of libraries from the daemon's stderr: a report there fails a test.
+        All of them have been checked."""
         text = self.profd.stderr
-        for n, report in enumerate(REPORT.findall(text)):
+        for report in find_reports(text):
             if is_of_library(report):
-                keep(f'daemon_{self.seed}_{n}', b'', report)
                 text = text.replace(report, '')
         self.profd.err_path.write_text(text)
+
+    def end_wave(self):
+        self.wave.end()
+        self.wave = None
 
     def run(self, seconds):
         began = time.monotonic()
         kill_at = began + min(seconds / 2, KILL_EVERY_S)
-        wave, number, batch = None, 0, self.new_batch()
+        number, batch = 0, self.new_batch()
 
         def goes_on():
             return time.monotonic() < began + seconds or self.full and (
                 self.files() < FILES or
                 self.figures['files that came through the daemon'] < BY_DAEMON)
         while goes_on():
-            if not wave:
-                wave, number = Wave(self, number, WAVE[self.full]), number + 1
+            if not self.wave:
+                self.wave = Wave(self, number, WAVE[self.full])
+                self.wave.start()
+                number += 1
             if not batch.turn():
                 batch.end()
                 batch = self.new_batch()
             self.read_arrivals()
             self.check_health()
-            if wave.is_over():
-                wave.end()
-                wave = None
+            if self.wave.is_over():
+                self.end_wave()
             if time.monotonic() > kill_at:
+                self.check_restarts()
                 self.kill()
                 kill_at = time.monotonic() + KILL_EVERY_S
             time.sleep(0.05)
-        if wave:
-            wave.end()
+        if self.wave:
+            self.end_wave()
         self.forget(batch.program)
         batch.end()
         self.figures['files in all'] = self.files()
@@ -588,4 +667,6 @@ def run(box, seconds, rng):
     except (Failure, OSError) as e:
         text = e if isinstance(e, Failure) else f'{type(e).__name__}: {e}'
         raise Failure(f'{text}; after {dict(storm.figures)}') from e
+    finally:
+        storm.remove_reports()
     return storm.figures

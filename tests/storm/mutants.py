@@ -343,7 +343,7 @@ class Content:
         at = self.rng.choice(self.records())
         n = int.from_bytes(self.data[at:at + 4], 'little')
         inside = at + 8 + self.rng.randrange(1, max(2, min(n, 4096)))
-        what = self.rng.randrange(6)
+        what = self.rng.randrange(8)
         if what == 0:
             self.field({'length': (0, 'I'), 'CIE pointer': (4, 'I')}, at)
         elif what == 1:
@@ -358,6 +358,12 @@ class Content:
                        'an expression')
         elif what == 4:
             self.write(inside, LEB_MAX, 'LEB128')
+        elif what == 5:
+            self.write(inside, bytes((self.rng.choice((5, 6, 7, 8, 9, 0x0c, 0x0d, 0x11, 0x14)),)) +
+                       self.rng.choice((LEB_MAX, b'\xff\x7f', b'\xff\xff\x03')), 'a register')
+        elif what == 6:
+            self.write(inside, bytes((self.rng.choice((0x0a, 0x41, 0x0b)),)) *
+                       self.rng.choice((20, 300)), 'states, or rows')
         else:
             self.field({'start': (8, 'I'), 'size': (12, 'I'), 'augmentation size': (16, 'B')},
                        at)
@@ -400,14 +406,27 @@ class Content:
 
     def line_table(self):
         at = self.rng.choice(self.records())
-        if self.rng.random() < 0.5:
+        what = self.rng.random()
+        if what < 0.4:
             self.field(LINE_HEADER, at)
+        elif what < 0.6:
+            # Many directories: with no form, or with forms that have no bytes.
+            forms = self.rng.choice((b'\0', b'\1\1\x19', b'\1\1\x21', b'\2\1\x0b\2\x0b'))
+            self.write(at + 30, forms + self.rng.choice((LEB_MAX, b'\xff\xff\xff\x7f')),
+                       'directories')
         else:
             ops = bytes(self.rng.randrange(14) for _ in range(self.rng.choice((1, 3, 20))))
             self.write(at + 18 + self.somewhere() % max(1, len(self.data) - at), ops, 'opcodes')
 
     def unit(self):
-        self.field(UNIT_HEADER, self.rng.choice(self.records()))
+        at = self.rng.choice(self.records())
+        if self.rng.random() < 0.3:
+            self.field(UNIT_HEADER, at)
+        else:
+            # A small number: a code of an abbreviation, or a reference within the unit.
+            size = self.rng.choice((1, 2, 4))
+            self.write(self.somewhere(), self.rng.randrange(1 << 7 if size == 1 else 1 << 10)
+                       .to_bytes(size, 'little'), 'a small number')
 
     def compressed(self):
         self.field(CHDR, 0)
