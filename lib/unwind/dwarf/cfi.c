@@ -297,11 +297,10 @@ static int read_rule(struct rows_builder *b, Dwarf_Frame *frame, bool is_signal,
 }
 
 /*
- * The limit of work on one part, as the sum of rows times bytes of program: libdw executes a
- * function's program from its start for each row. All of libLLVM-14 takes 10^8. The limit ends a
- * malicious part after a few seconds.
+ * The limit of work on one file, as cfi_function_open() counts it. All of libLLVM-14 takes 2x10^8.
+ * The limit ends a malicious file after a few seconds.
  */
-#define WORK_MAX (UINT64_C(1) << 30)
+#define WORK_MAX (UINT64_C(1) << 31)
 
 enum { EH_FRAME, DEBUG_FRAME, SECTIONS };
 
@@ -315,6 +314,7 @@ struct section_rows {
 struct cfi {
 	struct section_rows tables[SECTIONS];
 	uint64_t base;
+	uint64_t work; /* what is left of WORK_MAX */
 	size_t part_fdes;
 	size_t bytes;
 };
@@ -360,13 +360,12 @@ static int compile_part(struct cfi *c, const struct section_rows *t, size_t part
 {
 	const size_t first = part * c->part_fdes;
 	const size_t end = first + min_size(c->part_fdes, t->source.n - first);
-	uint64_t work = WORK_MAX;
 	struct rows_builder b;
 	int r;
 
 	r = rows_builder_init(&b, c->base);
 	for (size_t n = first; n < end && r == 0; n++)
-		r = compile_entry(&t->source, n, &work, &b);
+		r = compile_entry(&t->source, n, &c->work, &b);
 	if (r == 0 || r == -E2BIG)
 		r = rows_finish(&b, ret);
 	rows_builder_fini(&b);
@@ -381,6 +380,7 @@ int cfi_open_parts(const struct elf_file *f, uint64_t base, size_t part_fdes, st
 	if (!c)
 		return -ENOMEM;
 	c->base = base;
+	c->work = WORK_MAX;
 	c->part_fdes = part_fdes;
 	for (int i = 0; i < SECTIONS && r == 0; i++) {
 		struct section_rows *t = &c->tables[i];

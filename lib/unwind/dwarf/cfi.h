@@ -40,7 +40,8 @@ void cfi_free(struct cfi *c); /* c may be NULL */
 /*
  * Returns the rows of the part that has vaddr, and compiles them if that was not
  * done. Never NULL; owned by c and valid until cfi_free(). The rows are empty if c
- * is NULL or memory cannot be allocated.
+ * is NULL or memory cannot be allocated. Functions whose rows would exceed the limit of work
+ * on the file have no rows.
  */
 const struct rows *cfi_rows(struct cfi *c, uint64_t vaddr);
 

@@ -69,10 +69,22 @@ static bool skip_operand(const uint8_t **p, const uint8_t *end, char operand)
 	}
 }
 
-static bool check_program(const uint8_t *p, const uint8_t *end, uint64_t *ret_rows)
+/*
+ * The cost of DW_CFA_remember_state for libdw, in bytes of program: libdw allocates and copies the
+ * rules of all registers, which takes as long as this many short instructions.
+ */
+#define WORK_REMEMBER 64
+/* The cost of a row for libdw beside its program, in bytes of program. */
+#define WORK_ROW 64
+
+/*
+ * Returns false if the program must not be executed. *ret_work: the cost of the program for libdw,
+ * which executes the program from its start for each row.
+ */
+static bool check_program(const uint8_t *p, const uint8_t *end, uint64_t *ret_work)
 {
+	uint64_t rows = 1, row_work = (uint64_t)(end - p) + WORK_ROW;
 	unsigned int nested = 0;
-	uint64_t rows = 1;
 
 	while (p < end) {
 		const uint8_t op = *p++;
@@ -92,8 +104,10 @@ static bool check_program(const uint8_t *p, const uint8_t *end, uint64_t *ret_ro
 		nested -= op == DW_CFA_restore_state;
 		if (nested > REMEMBER_MAX)
 			return false;
+		if (op == DW_CFA_remember_state)
+			row_work += WORK_REMEMBER;
 	}
-	*ret_rows = rows;
+	*ret_work = rows * row_work;
 	return true;
 }
 
@@ -103,8 +117,6 @@ static bool check_program(const uint8_t *p, const uint8_t *end, uint64_t *ret_ro
  */
 #define CIE_MAX 256u
 #define FDE_MAX (128u << 10)
-/* The cost of a row for libdw beside its program, in bytes of program. */
-#define WORK_ROW 64
 
 /* The head of .eh_frame_hdr, in the form that linkers write. */
 struct table_head {
@@ -348,20 +360,17 @@ void cfi_source_close(struct cfi_source *s)
 static bool take_work(const struct function *f, uint64_t *work)
 {
 	const uint8_t *p = f->fde.start + 2 * f->width;
-	uint64_t rows, size;
+	uint64_t size, needed;
 
 	if (f->cie.augmentation[0] == 'z') {
 		if (!leb128_read(&p, f->limit, &size) || size > (uint64_t)(f->limit - p))
 			return false;
 		p += size;
 	}
-	if (!check_program(f->cie.initial_instructions, f->cie.initial_instructions_end, &rows) ||
-	    !check_program(p, f->limit, &rows))
+	if (!check_program(f->cie.initial_instructions, f->cie.initial_instructions_end, &needed) ||
+	    !check_program(p, f->limit, &needed) || needed > *work)
 		return false;
-	size = rows * ((uint64_t)(f->limit - p) + WORK_ROW);
-	if (size > *work)
-		return false;
-	*work -= size;
+	*work -= needed;
 	return true;
 }
 

@@ -68,7 +68,8 @@ struct cfi_function {
  *
  * *work is the remaining budget for libdw. A function costs its number of rows times the
  * bytes of its CFA program (plus a constant), because libdw executes the program from its
- * start for each row. Subtracts the cost of this function if the check succeeds and the
+ * start for each row. DW_CFA_remember_state, for which libdw allocates memory, counts as 65
+ * bytes. Subtracts the cost of this function if the check succeeds and the
  * budget suffices. s may be closed before c. Returns 0; -ENODATA if the check fails, *work
  * is too small, or libdw refuses the entry; or -ENOMEM. After an error c needs no close.
  */

@@ -224,7 +224,7 @@ TESTS(functions_beside_a_malformed_entry_are_found, array_size(malformed) + 1)
 }
 
 /* Adds an entry that is malformed or too long, and a function with it. */
-enum unseen { NONE, AUGMENTATION, LONG_CIE, LONG_FDE, DEEP, SLOW, UNSEEN };
+enum unseen { NONE, AUGMENTATION, LONG_CIE, LONG_FDE, DEEP, SLOW, REMEMBERS, UNSEEN };
 
 static void put_unseen(struct section *s, enum unseen what)
 {
@@ -245,6 +245,15 @@ static void put_unseen(struct section *s, enum unseen what)
 	/* A row for each byte, each executed from the start. */
 	if (what == SLOW)
 		memset(program, DW_CFA_advance_loc | 1, n = 64 << 10);
+	/* States that are remembered and restored at once, again for each row. */
+	if (what == REMEMBERS) {
+		n = 16 << 10;
+		memset(program, DW_CFA_advance_loc | 1, n);
+		for (size_t i = 0; i < n - (4 << 10); i += 2) {
+			program[i] = DW_CFA_remember_state;
+			program[i + 1] = DW_CFA_restore_state;
+		}
+	}
 	at = begin(s, cie);
 	put_number(s, BASE + f.start, 8);
 	put_number(s, n + f.end, 8);
@@ -380,4 +389,51 @@ TEST(debug_frame_is_used_only_where_eh_frame_has_no_function)
 	for (size_t i = 0; i < array_size(debug); i++)
 		put_fde(&v[1], cie, &debug[i], 8);
 	expect(v, SECTIONS_MAX, expected, array_size(expected));
+}
+
+/* Functions whose rows are a thirtieth of a file's limit, each in a part of its own. */
+#define SLOW_FUNCTIONS 40
+#define SLOW_ROWS      (8u << 10)
+
+TEST(the_limit_of_work_counts_for_the_whole_file)
+{
+	static uint8_t bytes[(SLOW_ROWS + 64) * SLOW_FUNCTIONS];
+	static uint8_t program[SLOW_ROWS];
+	struct fuzz_section file = {.name = ".eh_frame", .type = SHT_PROGBITS, .bytes = bytes};
+	struct elf_file f;
+	struct cfi *cfi;
+	int fd;
+
+	memset(program, DW_CFA_advance_loc | 1, sizeof(program));
+	for (uint16_t i = 0; i < SLOW_FUNCTIONS; i++) {
+		static struct section s;
+		size_t cie, at;
+
+		memset(&s, 0, sizeof(s));
+		cie = put_cie(&s, "zR", DW_EH_PE_udata8);
+		at = begin(&s, cie);
+		put_number(&s, BASE + i * SLOW_ROWS, 8);
+		put_number(&s, SLOW_ROWS, 8);
+		put_number(&s, 0, 1);
+		put(&s, program, sizeof(program));
+		end(&s, at);
+		/* Each function has a CIE. The distance between the two stays. */
+		memcpy(bytes + file.size, s.bytes, s.n);
+		file.size += s.n;
+	}
+	fd = fuzz_elf(&file, 1);
+	OK(elf_file_open(&f, fd));
+	OK(cfi_open_parts(&f, 0, 1, &cfi));
+	for (uint16_t i = 0; i < SLOW_FUNCTIONS; i++) {
+		const uint64_t at = BASE + i * SLOW_ROWS + 1;
+		const bool has_rule = rows_find(cfi_rows(cfi, at), at)->cfa != RULE_CFA_NONE;
+
+		if (i == 0)
+			ck_assert(has_rule);
+		if (i == SLOW_FUNCTIONS - 1)
+			ck_assert(!has_rule);
+	}
+	cfi_free(cfi);
+	elf_file_close(&f);
+	close_fd(&fd);
 }
