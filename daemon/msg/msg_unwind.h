@@ -102,6 +102,9 @@ enum file_kind {
 /* The most bytes of /proc/PID/environ that are copied: ARG_MAX is usually 2 MiB. */
 #define MSG_ENVIRON_MAX (4u << 20)
 
+/* The most bytes of /proc/PID/maps that are copied: 65,536 lines of 256 bytes. */
+#define MSG_MAPS_MAX (16u << 20)
+
 /*
  * Returns the offset of the array that follows a text of maps of text_size bytes
  * (FILE_KIND_MAPS): the next multiple of 8. 1 to 8 NULs are between the two.

@@ -173,14 +173,16 @@ static int append_mapped_files(int to, int32_t pid)
 	return r < 0 ? r : write_all(to, files, (size_t)n * sizeof(files[0]));
 }
 
-/* FILE_KIND_MAPS */
+/* FILE_KIND_MAPS. Returns -E2BIG if the text is longer than MSG_MAPS_MAX. */
 static int copy_maps(int32_t pid, int *ret_fd)
 {
 	int to = -1, r;
 
 	r = make_copy(&to);
 	if (r == 0)
-		r = append_file(to, procfs_path(pid, "maps").text, OPEN_COPY_MAX);
+		r = append_file(to, procfs_path(pid, "maps").text, MSG_MAPS_MAX + 1);
+	if (r == 0 && lseek(to, 0, SEEK_CUR) > MSG_MAPS_MAX)
+		r = -E2BIG;
 	if (r == 0)
 		r = append_mapped_files(to, pid);
 	return finish_copy(r, &to, ret_fd);

@@ -9,8 +9,8 @@
 #include "daemon/unwind/request.h"
 #include "lib/base/clock.h"
 
-/* Limit of the text of maps: UNWIND_MAPS_MAX lines of 256 bytes on average. */
-#define MAPS_BYTES_MAX (16u << 20)
+/* The text of maps, and the identities behind it. */
+#define MAPS_BYTES_MAX (MSG_MAPS_MAX + (1u << 20))
 
 /*
  * Files that come within this time after opened_ns are early files. Later files do not change
@@ -251,24 +251,38 @@ void program_fini(struct program *p)
 	*p = (struct program){0};
 }
 
+/* Returns the least time between two readings. Reading takes a twentieth of the time at most. */
+static uint64_t least_age_ns(const struct program *p)
+{
+	return min_u64(MAPS_COST * p->maps_cost_ns, MAPS_SELDOM_NS);
+}
+
 bool program_maps_due(struct program *p, uint64_t now_ns)
 {
 	const uint64_t age_ns = now_ns - p->maps_read_ns;
 
 	p->maps_samples++;
-	return age_ns >= (p->maps_samples >= MAPS_SAMPLES ? MAPS_EVERY_NS : MAPS_SELDOM_NS);
+	if (!p->has_maps)
+		return p->maps_read_ns == 0 || program_maps_due_after_miss(p, now_ns);
+	return age_ns >= max_u64(least_age_ns(p),
+				 p->maps_samples >= MAPS_SAMPLES ? MAPS_EVERY_NS : MAPS_SELDOM_NS);
 }
 
 bool program_maps_due_after_miss(const struct program *p, uint64_t now_ns)
 {
-	return now_ns - p->maps_read_ns >= MAPS_MISS_NS;
+	return now_ns - p->maps_read_ns >= max_u64(least_age_ns(p), MAPS_MISS_NS);
 }
 
 int program_get_maps(struct program *p, uint64_t now_ns, struct buf *ret)
 {
+	const uint64_t since_ns = clock_mono_ns();
+	int r;
+
 	p->maps_read_ns = now_ns;
 	p->maps_samples = 0;
-	return get_text(p, FILE_KIND_MAPS, MAPS_BYTES_MAX, ret);
+	r = get_text(p, FILE_KIND_MAPS, MAPS_BYTES_MAX, ret);
+	p->maps_cost_ns = clock_mono_ns() - since_ns;
+	return r;
 }
 
 int program_would_remap(const struct program *p, const struct buf *maps, bool *ret)

@@ -51,12 +51,16 @@ struct program_identity {
  * are also read every MAPS_EVERY_NS or, if fewer than MAPS_SAMPLES samples came since,
  * every MAPS_SELDOM_NS. Reading maps takes 30 system calls of three processes: for a
  * hundred targets that wake once a second it took a third of the CPU time of the broker
- * and unwind.
+ * and unwind. A program whose maps cannot be read is treated as after a miss. After a reading
+ * that took long the maps are not read again for MAPS_COST times as long, or MAPS_SELDOM_NS: a
+ * process with 65,530 mappings of files with long paths would keep unwind and the broker's
+ * helper busy otherwise.
  */
 #define MAPS_MISS_NS   (200 * NS_PER_MS)
 #define MAPS_EVERY_NS  (5 * NS_PER_SEC)
 #define MAPS_SAMPLES   64
 #define MAPS_SELDOM_NS (20 * NS_PER_SEC)
+#define MAPS_COST      20
 
 struct program {
 	const struct msg_session_open *open; /* owned by the caller */
@@ -69,6 +73,7 @@ struct program {
 	bool release_is_unknown;
 	bool has_maps;
 	uint64_t maps_read_ns; /* time_ns of the record for which the maps were last read */
+	uint64_t maps_cost_ns; /* how long that reading took */
 	uint64_t maps_samples; /* samples since then */
 	uint64_t opened_ns;    /* when program_open() was called */
 	/*
@@ -105,7 +110,7 @@ bool program_is_other(struct program *p);
 
 /*
  * Counts a sample of time now_ns. Returns true if the caller has to read the maps before it
- * unwinds that sample, because of their age.
+ * unwinds that sample, because of their age, or because the program has none yet.
  */
 must_check bool program_maps_due(struct program *p, uint64_t now_ns);
 

@@ -246,7 +246,7 @@ static int take_sample(struct stream *s, const struct unwind_sample *sample)
 	/* In a profile of CPU time a thread that does not run has no stack. */
 	if (s->open.cpu_only && !(sample->flags & SAMPLE_RUNNING))
 		return add_sample(s, sample, NULL);
-	if (program_maps_due(&s->program, s->time_ns) || !s->program.has_maps) {
+	if (program_maps_due(&s->program, s->time_ns)) {
 		r = read_maps(s);
 		if (r < 0)
 			return r;

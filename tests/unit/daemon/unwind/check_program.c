@@ -75,7 +75,7 @@ TEST(a_release_of_the_user_stays_without_the_early_files)
 
 static void set_up_maps(void)
 {
-	p = (struct program){.maps_read_ns = READ_NS};
+	p = (struct program){.has_maps = true, .maps_read_ns = READ_NS};
 }
 
 /*
@@ -114,4 +114,30 @@ TEST(after_a_miss_maps_are_due_after_200_ms)
 	set_up_maps();
 	ck_assert(!program_maps_due_after_miss(&p, READ_NS + MAPS_MISS_NS - 1));
 	ck_assert(program_maps_due_after_miss(&p, READ_NS + MAPS_MISS_NS));
+}
+
+TEST(a_program_without_maps_gets_them_at_its_first_sample_and_then_as_after_a_miss)
+{
+	p = (struct program){.has_maps = false};
+	ck_assert(program_maps_due(&p, READ_NS));
+	p.maps_read_ns = READ_NS;
+	ck_assert(!program_maps_due(&p, READ_NS + MAPS_MISS_NS - 1));
+	ck_assert(program_maps_due(&p, READ_NS + MAPS_MISS_NS));
+}
+
+TEST(after_a_reading_that_took_long_maps_are_due_later)
+{
+	static const uint64_t cost_ns = MAPS_EVERY_NS / 10;
+
+	set_up_maps();
+	p.maps_cost_ns = cost_ns;
+	ck_assert(!program_maps_due_after_miss(&p, READ_NS + MAPS_COST * cost_ns - 1));
+	ck_assert(program_maps_due_after_miss(&p, READ_NS + MAPS_COST * cost_ns));
+	ck_assert(!are_due(MAPS_SAMPLES, MAPS_EVERY_NS));
+	ck_assert(program_maps_due(&p, READ_NS + MAPS_COST * cost_ns));
+	p.has_maps = false;
+	ck_assert(!program_maps_due(&p, READ_NS + MAPS_COST * cost_ns - 1));
+	/* However long it took. */
+	p.maps_cost_ns = MAPS_SELDOM_NS;
+	ck_assert(program_maps_due(&p, READ_NS + MAPS_SELDOM_NS));
 }
