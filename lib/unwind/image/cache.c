@@ -102,6 +102,14 @@ static struct perf_map *find_oldest_perf_map(const struct unwind_cache *c)
 	return found;
 }
 
+/* Frees what was read of an image that is still mapped. */
+static void drop(struct unwind_cache *c, struct image *i)
+{
+	image_drop(i);
+	i->again_at = c->clock + i->read_ns / CACHE_READ_NS;
+	i->read_ns = 0;
+}
+
 static void evict(struct unwind_cache *c)
 {
 	size_t bytes = cache_bytes(c);
@@ -123,7 +131,7 @@ static void evict(struct unwind_cache *c)
 		if (image->refs == 0)
 			remove_at(c, index);
 		else
-			image_drop(image);
+			drop(c, image);
 	}
 }
 
@@ -267,24 +275,36 @@ int cache_fd(struct unwind_cache *c, struct image *i, const struct file_source *
 	return fd;
 }
 
+static uint64_t cpu_ns(const struct unwind_cache *c)
+{
+	return c->options.cpu_ns ? c->options.cpu_ns() : 0;
+}
+
 int cache_rows(struct unwind_cache *c, struct image *i, const struct file_source *source)
 {
-	int fd;
+	uint64_t since;
+	int fd, r;
 
 	i->last_use = c->clock;
 	cache_mark_file(c, i);
 	if (i->cfi_tried)
 		return 0;
+	if (c->clock < i->again_at)
+		return -EAGAIN;
 	fd = cache_fd(c, i, source);
 	if (fd < 0)
 		return fd;
 	c->grown = true;
-	return image_load_rows(i, fd);
+	since = cpu_ns(c);
+	r = image_load_rows(i, fd);
+	i->read_ns += cpu_ns(c) - since;
+	return r;
 }
 
 int cache_symbols(struct unwind_cache *c, struct image *i, const struct file_source *source)
 {
 	int debug_fd = -1;
+	uint64_t since;
 	int fd;
 	int r = 0;
 
@@ -293,10 +313,13 @@ int cache_symbols(struct unwind_cache *c, struct image *i, const struct file_sou
 		cache_mark_symbol_file(c, i);
 		return 0;
 	}
+	if (c->clock < i->again_at)
+		return -EAGAIN;
 	cache_mark_file(c, i);
 	fd = cache_fd(c, i, source);
 	if (fd < 0)
 		return fd;
+	since = cpu_ns(c);
 	if (!i->has_symtab)
 		r = debug_file_open(i, fd, source, true, &debug_fd);
 	c->grown = true;
@@ -305,6 +328,7 @@ int cache_symbols(struct unwind_cache *c, struct image *i, const struct file_sou
 		i->names_number = *c->options.reading;
 	if (r == 0)
 		r = image_load_symbols(i, fd, debug_fd);
+	i->read_ns += cpu_ns(c) - since;
 	close_fd(&debug_fd);
 	return r;
 }
@@ -312,6 +336,7 @@ int cache_symbols(struct unwind_cache *c, struct image *i, const struct file_sou
 int cache_lines(struct unwind_cache *c, struct image *i, const struct file_source *source)
 {
 	int debug_fd = -1;
+	uint64_t since;
 	int fd;
 	int r = 0;
 
@@ -320,15 +345,19 @@ int cache_lines(struct unwind_cache *c, struct image *i, const struct file_sourc
 		reading_set(c->options.reading, i->lines_number);
 		return 0;
 	}
+	if (c->clock < i->again_at)
+		return -EAGAIN;
 	fd = cache_fd(c, i, source);
 	if (fd < 0)
 		return fd;
+	since = cpu_ns(c);
 	if (!i->has_debug_info)
 		r = debug_file_open(i, fd, source, false, &debug_fd);
 	c->grown = true;
 	i->lines_number = debug_fd >= 0 ? file_source_number(source) : i->number;
 	if (r == 0)
 		r = image_load_lines(i, debug_fd >= 0 ? debug_fd : fd, c->options.cpu_ns);
+	i->read_ns += cpu_ns(c) - since;
 	close_fd(&debug_fd);
 	return r;
 }

@@ -8,6 +8,10 @@
  * memory grew above the limit, the least recently used images and perf maps lose what was
  * read (image_drop(), perf_map_drop()), and read it from their files again when it is
  * needed. An image that no space maps is then freed as a whole.
+ *
+ * An image that has lost what was read is read again only after as many calls as make its
+ * reading cheap (CACHE_READ_NS): files that do not fit into the cache together would be read
+ * at each sample otherwise.
  */
 #ifndef LIB_UNWIND_IMAGE_CACHE_H
 #define LIB_UNWIND_IMAGE_CACHE_H
@@ -26,6 +30,11 @@
  * only once. A stack goes through few images; further files are requested again.
  */
 #define CACHE_OPEN_MAX 8
+/*
+ * Processor time that reading a file again may take for each call since. Some small sections
+ * unpack to 500 MB, in seconds; a large library takes some milliseconds.
+ */
+#define CACHE_READ_NS (100 * NS_PER_US)
 /* Enough for 200 targets with 100 libraries each that no other target has. */
 #define CACHE_IMAGES_MAX 20000
 
@@ -112,7 +121,8 @@ must_check int cache_fd(struct unwind_cache *c, struct image *i, const struct fi
 
 /*
  * Read the rows, symbols or lines of an image, unless that was done. Return 0, also
- * if the file has none, the error of cache_fd(), or -ENOMEM.
+ * if the file has none, the error of cache_fd(), -EAGAIN if the image has lost them and must
+ * not be read yet (CACHE_READ_NS), or -ENOMEM.
  */
 must_check int cache_rows(struct unwind_cache *c, struct image *i,
 			  const struct file_source *source);

@@ -75,6 +75,8 @@ struct image {
 	size_t refs;	    /* number of struct space_mapping that refer to the image */
 	uint64_t last_use;  /* the cache's clock at the last use */
 	uint64_t unread_at; /* the cache's clock when its code last could not be read */
+	uint64_t read_ns;   /* processor time of the cache's readings since image_drop() */
+	uint64_t again_at;  /* the cache's clock at which the file may be read again */
 	uint32_t number;    /* unwind_files.number() when the file was last opened */
 
 	bool is_vdso; /* a copy of the vDSO */

@@ -344,3 +344,47 @@ TEST(a_file_with_a_known_identity_is_not_requested_again)
 	free(maps);
 	target_stop(&t);
 }
+
+/* A clock by which each reading takes as long as 100 calls may. */
+static uint64_t slow_clock(void)
+{
+	static uint64_t now_ns;
+
+	return now_ns += 100 * CACHE_READ_NS;
+}
+
+/* Files that do not fit into the cache together. */
+TEST(a_dropped_image_is_read_again_after_calls_that_make_up_for_the_time_of_its_reading)
+{
+	static const struct unwind_files numbering = {.image = numbered_image, .debug = no_debug};
+	const struct unwind_cache_options options = {.max_bytes = 1, .cpu_ns = slow_clock};
+	const char *args[] = {"nanosleep", NULL};
+	struct unwind_cache *cache;
+	struct unwind_space *space;
+	struct target t;
+	char *maps;
+	uint32_t n;
+
+	target_start(&t, "unw_o2", args);
+	(void)target_wait_blocked(&t, t.pid);
+	numbered.target = &t;
+	maps = target_maps_text(&t);
+	OK(unwind_cache_new(&options, &cache));
+	OK(unwind_space_new(cache, &numbering, NULL, &space));
+	OK(unwind_space_set_maps(space, maps, strlen(maps)));
+	n = look_up_all(space);
+	ck_assert_uint_ge(n, 3); /* itself, libc, the vDSO */
+	OK(unwind_space_set_maps(space, maps, strlen(maps)));
+	ck_assert_uint_eq(look_up_all(space), 0);
+	/* Rows and symbols were read. */
+	for (int i = 0; i < 2 * 100; i++) {
+		cache_begin(cache);
+		cache_end(cache);
+	}
+	OK(unwind_space_set_maps(space, maps, strlen(maps)));
+	ck_assert_uint_ge(look_up_all(space), n - 1);
+	unwind_space_free(space);
+	unwind_cache_free(cache);
+	free(maps);
+	target_stop(&t);
+}
