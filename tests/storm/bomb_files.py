@@ -20,7 +20,8 @@ STT_FUNC = 2
 EHDR, PHDR, SHDR = '<16sHHIQQQIHHHHHH', '<IIQQQQQQ', '<IIQQQQIIQQ'
 PHDRS_AT, SECTIONS_AT = 32, 40
 
-DW_CFA_advance_loc, DW_CFA_remember_state = 0x40, 0x0a
+DW_CFA_advance_loc, DW_CFA_same_value = 0x40, 0x08
+DW_CFA_remember_state, DW_CFA_restore_state = 0x0a, 0x0b
 DW_CFA_def_cfa, DW_CFA_def_cfa_expression, DW_CFA_expression = 0x0c, 0x0f, 0x10
 DW_CFA_offset = 0x80
 # Registers of x86-64: the stack pointer, and the return address.

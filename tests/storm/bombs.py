@@ -430,14 +430,14 @@ def with_eh_frame(ground, functions, how):
 
 
 @bomb()
-def cfi_of_many_rows(ground):
-    """Each part of the call frame information takes as much work as one may; the
-    program computes in one part after the other."""
+def cfi_that_starts_again_for_each_row(ground):
+    """Functions of 4,096 rows, for each of which 6,000 states are remembered and
+    restored; the program computes in 64 groups of such functions in turn."""
     at, _ = address_of('bomb_hops')
-    rows = 4096
-    program = bytes([bomb_files.DW_CFA_advance_loc | 1]) * rows + \
-        bytes(3 * rows)
-    step = 64 * KB // 16
+    rows, step = 4096, 64 * KB // 16
+    program = bytes([bomb_files.DW_CFA_same_value, 127]) + 6000 * bytes(
+        [bomb_files.DW_CFA_remember_state, bomb_files.DW_CFA_restore_state]) + \
+        bytes([bomb_files.DW_CFA_advance_loc | 1]) * rows
     return with_eh_frame(ground, [(at + step * i, step, program)
                                   for i in range(16 * 64)], 'hop')
 
@@ -647,15 +647,18 @@ def file_truncated_while_it_is_read(ground):
 
 @bomb()
 def maps_65530(ground):
-    """As many mappings as a process may have, of a file with a long path."""
-    path = ground.own
-    while len(str(path)) < 3500:
-        path /= 'd' * 250
-    path.mkdir(parents=True, exist_ok=True)
-    path /= 'file'
-    path.write_bytes(original()[:4096])
+    """As many mappings as a process may have, of a file with a short path, and of one
+    with a path of 3,500 bytes."""
+    long = ground.own
+    while len(str(long)) < 3500:
+        long /= 'd' * 250
+    long.mkdir(parents=True, exist_ok=True)
     most = int(pathlib.Path('/proc/sys/vm/max_map_count').read_text())
-    return [ground.bombs('maps', most, path)]
+    out = []
+    for path in ground.own / 'file', long / 'file':
+        path.write_bytes(original()[:4096])
+        out.append(ground.bombs('maps', most, path))
+    return out
 
 
 @bomb()
