@@ -58,7 +58,7 @@ void pause_broker(struct broker *b)
 	b->parts.state.is_paused = true;
 	end_capture(b);
 	/* Capture took samples until its last heartbeat. */
-	since = max_u64(since, b->parts.children.heartbeat->beat.time_ns);
+	since = max_u64(since, watch_beat_ns(&b->parts.children));
 	if (b->parts.state.pause_requested) {
 		log_debug("SIGTSTP: detaching from all processes until SIGCONT");
 		stop_self();

@@ -20,14 +20,34 @@
  */
 #define WRONG_NS (10 * NS_PER_SEC)
 
+static uint64_t read_beat(const struct children *c)
+{
+	return __atomic_load_n(&c->heartbeat->beat.time_ns, __ATOMIC_RELAXED);
+}
+
+uint64_t watch_beat_ns(const struct children *c)
+{
+	return min_u64(read_beat(c), clock_mono_ns());
+}
+
+/*
+ * Returns true if the beat is in the future, which an honest capture never writes: such a beat
+ * would never become old. A beat that came after now was read is no such beat.
+ */
+static bool is_beat_of_future(const struct children *c, uint64_t now)
+{
+	const uint64_t beat = read_beat(c);
+
+	return beat > now && beat - now >= HEARTBEAT_DEAD_MS * NS_PER_MS;
+}
+
 /*
  * Returns true if the beat is old and the broker has seen it grow old in STALE_CHECKS_MIN checks. A
  * machine that stood still, or that gave the broker no processor, did the same to capture.
  */
 static bool heartbeat_is_old(struct children *c, uint64_t now)
 {
-	uint64_t beat = max_u64(__atomic_load_n(&c->heartbeat->beat.time_ns, __ATOMIC_RELAXED),
-				c->capture.started_ns);
+	uint64_t beat = max_u64(watch_beat_ns(c), c->capture.started_ns);
 	struct watch *w = &c->watch;
 
 	if (beat != w->beat_ns) {
@@ -55,8 +75,13 @@ bool watch_capture_hangs(struct children *c, uint32_t *ret_target)
 	const uint64_t now = clock_mono_ns();
 	bool stopped;
 
-	if (c->capture.pid == 0 || c->capture_done || c->capture.state >= CHILD_KILLED ||
-	    !heartbeat_is_old(c, now))
+	if (c->capture.pid == 0 || c->capture_done || c->capture.state >= CHILD_KILLED)
+		return false;
+	if (is_beat_of_future(c, now)) {
+		child_fail(&c->capture, "shows a heartbeat that is in the future");
+		return false;
+	}
+	if (!heartbeat_is_old(c, now))
 		return false;
 	stopped = threads_any_stopped(c->capture.pid);
 	if (!stopped && !threads_any_reading_memory(c->capture.pid) &&

@@ -16,11 +16,17 @@
  * target's memory or was stopped by a signal; or its heartbeat is 10 s old. *ret_target: the id of
  * the target whose memory capture waits for; 0: no target is the cause. The caller passes an id
  * that is not 0 to targets_capture_died(), and then calls watch_kill_capture(). Called at every
- * turn.
+ * turn. Kills a capture whose heartbeat is in the future, and returns false.
  */
 must_check bool watch_capture_hangs(struct children *c, uint32_t *ret_target);
 /* Kills capture and logs why; it is restarted when it has died. */
 void watch_kill_capture(struct children *c);
+
+/*
+ * Returns the time of the newest heartbeat, not later than now: a process that has taken over
+ * capture can write any time. capture has been started.
+ */
+uint64_t watch_beat_ns(const struct children *c);
 
 /* Returns true if capture makes progress or is runnable: the argument busy of patience_end_ns(). */
 must_check bool watch_capture_works(const struct children *c);

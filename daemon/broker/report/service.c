@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "daemon/broker/children/limit.h"
+#include "daemon/broker/children/watch.h"
 #include "daemon/common/log.h"
 #include "lib/base/clock.h"
 
@@ -62,7 +63,7 @@ void service_check(struct notify *n, struct parts *parts)
 	    parts->children.has_worked[CHILD_SHIP])
 		notify_state(n, NOTIFY_READY, now_ns);
 	if (parts->children.heartbeat != NULL)
-		beat = __atomic_load_n(&parts->children.heartbeat->beat.time_ns, __ATOMIC_RELAXED);
+		beat = watch_beat_ns(&parts->children);
 	notify_check(n, now_ns, beat, profiled == 0 || !child_is_wanted(&parts->children.capture));
 }
 

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "daemon/broker/children/watch.h"
 #include "daemon/broker/state/counts.h"
 #include "daemon/broker/targets/instance.h"
 #include "daemon/msg/discard.h"
@@ -36,8 +37,7 @@ static void keep_capture_counters(const struct targets *ts, struct target *t)
 
 	if (!t->was_attached || t->capture_died_ns != 0)
 		return;
-	t->capture_died_ns =
-		max_u64(ts->children->heartbeat->beat.time_ns, ts->children->capture.started_ns);
+	t->capture_died_ns = max_u64(watch_beat_ns(ts->children), ts->children->capture.started_ns);
 	t->capture_died_threads = now.threads;
 	if (now.expected > counted_samples(&now))
 		t->missed_no_capture += now.expected - counted_samples(&now);
