@@ -13,9 +13,29 @@ static bool count_overdue(uint32_t *checks, bool owes)
 static void check_child(struct child *child)
 {
 	const bool owes_end = child->pid != 0 && (child->fd < 0 || child->is_leaving);
+	const bool owes_ready = child->pid != 0 && child->state == CHILD_STARTS;
 
-	if (count_overdue(&child->overdue_checks, owes_end))
-		child_fail(child, "does not end");
+	if (count_overdue(&child->overdue_checks, owes_end || owes_ready))
+		child_fail(child, owes_end ? "does not end" : "does not become ready");
+}
+
+/* Capture owes an answer to each MSG_RING_MAKE. */
+static void check_ring(struct children *c, struct unwind *u)
+{
+	const bool owes = c->capture.pid != 0 && u->rings_awaited > 0;
+
+	if (count_overdue(&u->ring_overdue_checks, owes))
+		child_fail(&c->capture, "does not make a ring");
+}
+
+/* Capture owes an answer to each MSG_TARGET_ADD and MSG_TARGET_REMOVE. */
+static void check_in_capture(struct children *c, struct target *t)
+{
+	const bool owes = t->in_capture && c->capture.pid != 0 &&
+			  (t->phase == TARGET_WAITING || t->phase == TARGET_STOPPING);
+
+	if (count_overdue(&t->capture_overdue_checks, owes))
+		child_fail(&c->capture, "does not answer");
 }
 
 static void check_target(struct target *t)
@@ -33,6 +53,10 @@ void overdue_check(struct broker *b)
 
 	for (size_t i = 0; (child = child_at(&b->parts.children, i)) != NULL; i++)
 		check_child(child);
-	FOR_EACH_TARGET (t, &b->parts.targets)
+	FOR_EACH_TARGET (t, &b->parts.targets) {
 		check_target(t);
+		check_in_capture(&b->parts.children, t);
+	}
+	for (size_t i = 0; i < b->parts.children.n_unwinds; i++)
+		check_ring(&b->parts.children, b->parts.children.unwinds[i]);
 }

@@ -1,8 +1,10 @@
 /*
  * Kills children that owe the broker an answer for too long. An unwind process owes an answer to
- * a request to open or close a session. Any child whose socket is closed, or that was told to
- * leave, owes its end. A target that has taken over its unwind process could make it never
- * answer, and would then occupy places in the table of targets, which all users share.
+ * a request to open or close a session; capture, to a request to make a ring or to attach to or
+ * detach from a target. Any child owes MSG_READY after its start, and its end when its socket is
+ * closed or it was told to leave. A target that has taken over its unwind process could make it
+ * never answer, and would then occupy places in the table of targets, which all users share. A
+ * capture that does not answer, but shows a heartbeat, would sample nothing.
  *
  * The limit is OVERDUE_CHECKS checks, one a second, and not a time: seconds in which the broker
  * was stopped or had no processor do not count.

@@ -84,8 +84,9 @@ struct child {
 	uint64_t killed_ns;
 	/* The process was told to end. children_sweep() frees the child when it has ended. */
 	bool is_leaving;
-	uint32_t overdue_checks; /* checks of overdue.c at which its end was due */
-	uint32_t failures;	 /* failures in a row (child_failed) */
+	/* Checks of overdue.c at which its end, or its MSG_READY, was due. */
+	uint32_t overdue_checks;
+	uint32_t failures; /* failures in a row (child_failed) */
 	/* The governor has read the processor time of this process last: governed_cpu_ns. */
 	int32_t governed_pid;
 	uint64_t governed_cpu_ns;
@@ -106,6 +107,7 @@ struct unwind {
 	 * ring of the last request is used.
 	 */
 	uint32_t rings_awaited;
+	uint32_t ring_overdue_checks; /* checks of overdue.c at which a ring was awaited */
 	/* A ring is to be requested once the process has opened the sessions of all its targets. */
 	bool ring_due;
 	uint32_t sessions_asked; /* MSG_SESSION_OPEN messages without an answer */

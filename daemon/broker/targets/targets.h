@@ -108,11 +108,12 @@ struct target {
 	struct unwind *unwind; /* NULL: not started */
 	enum target_phase phase;
 	enum session session;
-	uint32_t overdue_checks; /* checks of overdue.c at which unwind owed an answer */
-	bool in_capture;	 /* MSG_TARGET_ADD was sent, and capture has not reported its end */
-	bool attach_due;	 /* MSG_TARGET_ADD is to be sent as soon as possible */
-	bool was_attached;	 /* capture has attached to it in this run at least once */
-	bool left_out;		 /* capture hung while reading its memory */
+	/* Checks of overdue.c at which unwind, or capture, owed an answer. */
+	uint32_t overdue_checks, capture_overdue_checks;
+	bool in_capture;   /* MSG_TARGET_ADD was sent, and capture has not reported its end */
+	bool attach_due;   /* MSG_TARGET_ADD is to be sent as soon as possible */
+	bool was_attached; /* capture has attached to it in this run at least once */
+	bool left_out;	   /* capture hung while reading its memory */
 	/* Logged: capture could not attach to some of its threads. */
 	bool warned_threads_refused;
 	bool warned_file_refused; /* logged: a request for a file was refused */

@@ -103,6 +103,74 @@ TEST(an_answer_resets_the_count)
 	ck_assert_int_eq(unwind.child.state, CHILD_READY);
 }
 
+TEST(a_child_that_does_not_become_ready_is_killed)
+{
+	unwind.child.state = CHILD_STARTS;
+	check_times(OVERDUE_CHECKS - 1);
+	ck_assert_int_eq(unwind.child.state, CHILD_STARTS);
+	check_times(1);
+	ck_assert_int_eq(unwind.child.state, CHILD_KILLED);
+}
+
+/* Makes the process capture, with the socket. */
+static struct child *as_capture(void)
+{
+	struct child *capture = &b.parts.children.capture;
+
+	*capture = (struct child){
+		.type = &child_types[CHILD_CAPTURE],
+		.children = &b.parts.children,
+		.state = CHILD_READY,
+		.pid = unwind.child.pid,
+		.fd = unwind.child.fd,
+	};
+	unwind.child.pid = 0;
+	unwind.child.fd = -1;
+	return capture;
+}
+
+static void expect_kill_of_capture(void)
+{
+	struct child *capture = as_capture();
+
+	check_times(OVERDUE_CHECKS - 1);
+	ck_assert_int_eq(capture->state, CHILD_READY);
+	check_times(1);
+	ck_assert_int_eq(capture->state, CHILD_KILLED);
+	unwind.child.pid = capture->pid;
+}
+
+TEST(a_capture_that_does_not_attach_is_killed)
+{
+	target->in_capture = true;
+	target->phase = TARGET_WAITING;
+	expect_kill_of_capture();
+}
+
+TEST(a_capture_that_does_not_detach_is_killed)
+{
+	target->in_capture = true;
+	target->phase = TARGET_STOPPING;
+	expect_kill_of_capture();
+}
+
+TEST(a_capture_that_makes_no_ring_is_killed)
+{
+	unwind.rings_awaited = 1;
+	expect_kill_of_capture();
+}
+
+TEST(a_capture_that_profiles_owes_nothing)
+{
+	struct child *capture = as_capture();
+
+	target->in_capture = true;
+	check_times(3 * OVERDUE_CHECKS);
+	ck_assert_int_eq(capture->state, CHILD_READY);
+	unwind.child.pid = capture->pid;
+	close_fd(&capture->fd);
+}
+
 TEST(a_child_that_closes_its_socket_and_stays_is_killed)
 {
 	close_fd(&end);
