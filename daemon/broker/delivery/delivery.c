@@ -275,16 +275,18 @@ static bool take_payloads(const struct msg_chunk *m, const int fds[IPC_FDS_MAX],
 
 /*
  * Checks a chunk's message. The second payload is for a file or Spotlight, the anchor for
- * Spotlight; a V1 profile has neither.
+ * Spotlight; a V1 profile has neither. A chunk that unwind withholds from the server, and that
+ * goes into no file, would have no outcome.
  */
-static bool is_chunk(const struct delivery *d, const char *platform, const struct msg_chunk *m,
-		     const struct payloads *payloads)
+static bool is_chunk(const struct delivery *d, const struct ship *ship, const char *platform,
+		     const struct msg_chunk *m, const struct payloads *payloads)
 {
 	/* The chunk id becomes part of a file name, the platform part of a header. */
 	const bool for_spotlight = d->children->spotlight != NULL;
 
 	if (!delivery_is_payload(payloads->payload, m->size) || m->transaction_size >= m->size ||
 	    !random_id_is_valid(m->chunk_id) ||
+	    (m->for_server == 0 && ship->dsn[0] != '\0' && !delivery_has_files(d)) ||
 	    strncmp(m->platform, platform, sizeof(m->platform)) != 0)
 		return false;
 	if (m->file_size > 0 &&
@@ -410,7 +412,7 @@ int delivery_chunk(struct delivery *d, struct chunk_source *source, struct ship 
 {
 	struct payloads payloads;
 
-	if (!take_payloads(m, fds, &payloads) || !is_chunk(d, platform, m, &payloads))
+	if (!take_payloads(m, fds, &payloads) || !is_chunk(d, ship, platform, m, &payloads))
 		return -EPROTO;
 	source->chunks.made++;
 	take_chunk(d, source, ship, m, &payloads);

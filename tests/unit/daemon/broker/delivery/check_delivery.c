@@ -283,6 +283,17 @@ TEST(a_chunk_for_files_only_is_not_sent_to_the_server)
 	output_close(&broker.parts.delivery.output);
 }
 
+/* Such a chunk would be made, and neither sent, written nor lost. */
+TEST(a_chunk_for_no_receiver_is_refused)
+{
+	struct msg_chunk m = make_chunk(SMALL, 0);
+	const uint64_t sizes[2] = {SMALL, 0};
+
+	m.for_server = false;
+	ck_assert_int_eq(deliver(0, &m, sizes, SEALS), -EPROTO);
+	ck_assert_uint_eq(instances[0].delivery.chunks.made, 0);
+}
+
 TEST(payloads_that_differ_from_their_message_are_refused)
 {
 	const uint64_t both[2] = {SMALL, SMALL}, one[2] = {SMALL, 0};
