@@ -133,15 +133,17 @@ static bool is_awaited(const struct ship *s)
 	return s->probe_pid != 0 && s->probe_pid == s->child.pid;
 }
 
+/* ahead_s can be any number: a ship that was taken over has sent it. */
 static void say_clock(struct inspection *i, const char *endpoint, int64_t ahead_s)
 {
+	const uint64_t off_s = ahead_s < 0 ? -(uint64_t)ahead_s : (uint64_t)ahead_s;
+
 	if (ahead_s >= -MSG_CLOCK_MAX_S && ahead_s <= MSG_CLOCK_MAX_S)
 		return;
 	SAY(i, FINDING_WARNING, "clock",
-	    "the clock of this host is %lld s %s that of %s: profiles have the times of this host, "
+	    "the clock of this host is %llu s %s that of %s: profiles have the times of this host, "
 	    "which the server does not correct (timedatectl set-ntp true)",
-	    (long long)(ahead_s < 0 ? -ahead_s : ahead_s), ahead_s < 0 ? "ahead of" : "behind",
-	    endpoint);
+	    (unsigned long long)off_s, ahead_s < 0 ? "ahead of" : "behind", endpoint);
 }
 
 static void say_no_answer(struct inspection *i, const char *endpoint, const struct msg_probed *m)
