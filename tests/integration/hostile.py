@@ -4,7 +4,7 @@
 It replaces sentry-profd-capture, -unwind or -ship. The first process makes the
 attack that the file "attack" next to its executable names (a key of ATTACKS).
 Afterwards, and in later processes, it reads the broker's messages until the
-broker has ended.
+broker has ended. A fault of an attack itself is in the file "error".
 """
 
 import fcntl
@@ -14,6 +14,7 @@ import socket
 import struct
 import sys
 import time
+import traceback
 
 HERE = pathlib.Path(__file__).parent
 broker = None
@@ -224,6 +225,16 @@ REFUSED = {
     'file request: no name': lambda: refused(kind=4, start=4096, end=8192),
 }
 
+OF_CAPTURE = ('state', 'ring', 'done', 'states', 'rings', 'shrink', 'keep socket')
+
+
+def child_of(attack):
+    """Returns the kind of child that makes this attack."""
+    if attack.endswith(': unknown'):
+        return 'ship'
+    return 'capture' if attack.partition(':')[0] in OF_CAPTURE else 'unwind'
+
+
 heartbeat = -1
 is_closing = False
 result = 0
@@ -266,6 +277,10 @@ def main():
             broker.recv(16384)
         try:
             {**FATAL, **OTHERS, **REFUSED}[name]()
+        except LookupError:
+            # A name that does not exist, of a message or of the attack: a fault of the test.
+            (HERE / 'error').write_text(traceback.format_exc())
+            raise
         finally:
             (HERE / 'done').touch()
     while data:

@@ -67,20 +67,16 @@ def run_hostile(box, target, child, attack, until):
     profd = box.profd([target], '--chunk-seconds', '1', '--shutdown-timeout',
                       '2', exe=directory / 'sentry-profd')
     profd.exes = directory
-    wait_for(lambda: until(profd) or not profd.running(), f'{child}: {attack}')
+    error = directory / 'error'
+    wait_for(lambda: until(profd) or error.exists() or not profd.running(),
+             f'{child}: {attack}')
+    check(not error.exists(), f'{child}: {attack}: {error.exists() and error.read_text()}')
     check(until(profd), f'{child}: {attack}: {profd.stderr}')
     profd.signal(signal.SIGINT)
     status = profd.wait()
     check(status in (0, 1, harness.ALL_LOST), f'{child}: {attack}: status {status}')
     check_sums(profd)
     return profd
-
-
-def child_of_attack(attack):
-    subject = attack.partition(':')[0]
-    return {'state': 'capture', 'ring': 'capture', 'done': 'capture',
-            'states': 'capture', 'rings': 'capture', 'shrink': 'capture',
-            'keep socket': 'capture'}.get(subject, 'unwind')
 
 
 # Faults that are reported in other words than a wrong size.
@@ -93,8 +89,7 @@ def test_broken_rules(box):
     """Each violation ends the child at once, and no other process."""
     target = box.target('shares')
     for attack in hostile.FATAL:
-        child = 'ship' if attack.endswith(': unknown') else \
-            child_of_attack(attack)
+        child = hostile.child_of(attack)
         profd = run_hostile(box, target, child, attack,
                             lambda p: 'is replaced' in p.stderr)
         first = [line for line in profd.stderr.splitlines()
@@ -112,7 +107,7 @@ def test_kept_rules(box):
     target = box.target('shares')
     for attack in hostile.OTHERS:
         ends = attack in ('keep socket', 'shrink')
-        run_hostile(box, target, child_of_attack(attack), attack,
+        run_hostile(box, target, hostile.child_of(attack), attack,
                     lambda p: 'starting it again' in p.stderr if ends
                     else (p.exes / 'done').exists())
 
