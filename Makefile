@@ -426,6 +426,9 @@ ALL_OBJS += $(FUZZ_OBJS)
 # These parsers belong to programs, not to a library.
 $(B)/fuzz/control: $(B)/obj/daemon/broker/control/control_message.o
 $(B)/fuzz/symbolized: $(B)/obj/daemon/msg/symbolized.o $(B)/obj/lib/aggregate/names.o
+# The whole broker.
+$(B)/fuzz/messages: $(filter-out %/main.o,$(sentry-profd_OBJ)) $(call lib_objs,daemon/msg) \
+		$(B)/obj/lib/capture/counters.o
 $(B)/fuzz/%: $(B)/obj/tests/fuzz/fuzz_%.o $(B)/obj/tests/fuzz/fuzz.o \
 		$(FUZZ_MAIN) $(call archives,config process common \
 		unwind export import ship proto base)
