@@ -6,6 +6,7 @@
 #include "daemon/msg/msg_io.h"
 #include "daemon/common/shortage.h"
 #include "daemon/common/log.h"
+#include "lib/base/bucket.h"
 #include "lib/base/clock.h"
 
 /* Messages that a child can have left when it died: more than the socket's buffer holds. */
@@ -96,9 +97,46 @@ static void take_ready(struct child *child, const struct ipc_message *m)
 	child->children->has_worked[child->type->kind] = true;
 }
 
-void child_on_readable(void *ctx)
+/* The burst of messages that is read at once, as time: a quarter of a second's messages. */
+#define BURST_NS (NS_PER_SEC / 4)
+
+/* Returns the time that a message stands for. */
+static uint64_t message_ns(const struct child *child)
 {
-	struct child *child = ctx;
+	return NS_PER_SEC /
+	       (child->type->kind == CHILD_CAPTURE ? CAPTURE_MESSAGES_HZ : CHILD_MESSAGES_HZ);
+}
+
+/* Counts a message. Returns false if it is to be read later. */
+static bool may_read(struct child *child)
+{
+	const uint64_t now_ns = clock_mono_ns(), ns = message_ns(child);
+
+	if (bucket_holds(child->messages_full_ns, BURST_NS, now_ns, ns)) {
+		bucket_take(&child->messages_full_ns, now_ns, ns);
+		return true;
+	}
+	if (!child->is_slowed)
+		log_warning("%s (pid %d) sends more than %llu messages a second: the others are "
+			    "read later",
+			    child->type->name, child->pid, (unsigned long long)(NS_PER_SEC / ns));
+	child->is_slowed = true;
+	loop_pause(child->children->state->loop, child->source);
+	return false;
+}
+
+void child_check_slowed(struct child *child)
+{
+	if (!child->is_slowed ||
+	    !bucket_holds(child->messages_full_ns, BURST_NS, clock_mono_ns(), BURST_NS / 2))
+		return;
+	child->is_slowed = false;
+	if (child->fd >= 0)
+		loop_resume(child->children->state->loop);
+}
+
+static void read_message(struct child *child)
+{
 	struct ipc_message m;
 	int r = shortage_check_descriptors();
 
@@ -130,6 +168,14 @@ void child_on_readable(void *ctx)
 	ipc_close_fds(&m);
 }
 
+void child_on_readable(void *ctx)
+{
+	struct child *child = ctx;
+
+	if (may_read(child))
+		read_message(child);
+}
+
 /*
  * The loop stops when the queue is empty and does not wait for the end of the socket: the child
  * may have passed its end to another process.
@@ -139,6 +185,6 @@ void child_read_last(struct child *child)
 	struct pollfd readable = {.fd = child->fd, .events = POLLIN};
 
 	for (int i = 0; i < LEFT_MESSAGES_MAX && child->fd >= 0 && poll(&readable, 1, 0) > 0; i++)
-		child_on_readable(child);
+		read_message(child);
 	child_close(child);
 }

@@ -87,6 +87,12 @@ struct child {
 	/* Checks of overdue.c at which its end, or its MSG_READY, was due. */
 	uint32_t overdue_checks;
 	uint32_t failures; /* failures in a row (child_failed) */
+	/*
+	 * The messages that the process may still send at once (lib/base/bucket.h); is_slowed: it
+	 * has sent more, and its socket is not read for a moment.
+	 */
+	uint64_t messages_full_ns;
+	bool is_slowed;
 	/* The governor has read the processor time of this process last: governed_cpu_ns. */
 	int32_t governed_pid;
 	uint64_t governed_cpu_ns;
@@ -250,8 +256,19 @@ void child_send(struct child *child, const void *message, size_t size, const int
 		size_t n_fds);
 /* Sends a struct msg_id by child_send(). */
 void child_send_id(struct child *child, enum msg_type type, uint32_t id);
-/* A loop_fn of the child's socket; ctx is the child. Takes one message. */
+/*
+ * A loop_fn of the child's socket; ctx is the child. Takes one message.
+ *
+ * A child that was taken over may send messages without end, each of which costs the broker some
+ * microseconds. Of messages beyond CHILD_MESSAGES_HZ, and CAPTURE_MESSAGES_HZ for capture, which
+ * reports forks and execs of targets, those that come first are read, and the others when
+ * children_check() finds that their time has come. No honest child sends so many for long.
+ */
 void child_on_readable(void *ctx);
+#define CHILD_MESSAGES_HZ   4000
+#define CAPTURE_MESSAGES_HZ 20000
+/* Reads the socket again, if child_on_readable() has stopped reading it and may go on. */
+void child_check_slowed(struct child *child);
 /*
  * Takes the messages that a child sent before it ended, and closes its socket. Call it before
  * wait(2) frees the child's pid: a message that breaks a rule makes the broker kill that pid.

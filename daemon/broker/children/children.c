@@ -59,6 +59,8 @@ static int start_process(struct child *child, const int *init_fds, size_t n_init
 	}
 	child->state = CHILD_STARTS;
 	child->overdue_checks = 0;
+	child->messages_full_ns = 0;
+	child->is_slowed = false;
 	r = loop_add(c->state->loop, child->fd, child_on_readable, child, &child->source);
 	if (r < 0) {
 		child_fail(child, "cannot be added to the event loop");
@@ -383,9 +385,11 @@ void children_check(struct children *c)
 	struct child *child;
 
 	children_check_killed(c);
-	for (size_t i = 0; (child = child_at(c, i)) != NULL; i++)
+	for (size_t i = 0; (child = child_at(c, i)) != NULL; i++) {
+		child_check_slowed(child);
 		if (child != &c->capture || state_is_sampling(c->state))
 			check_restart(child);
+	}
 }
 
 void usage_add(struct usage *sum, const struct usage *more)

@@ -1,0 +1,106 @@
+/* A child that sends messages without end is read no faster than it may send. */
+#include "daemon/broker/children/child.h"
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/loop.h"
+#include "tests/unit/daemon/broker/broker_builder.h"
+#include "tests/unit/suite.h"
+
+static struct broker b;
+static struct unwind unwind;
+static int end;
+static uint64_t n_read, began_ns;
+
+static void on_message(void *ctx, struct child *child, struct ipc_message *m)
+{
+	(void)ctx, (void)child, (void)m;
+	n_read++;
+}
+
+static void set_up(void)
+{
+	build_broker(&b);
+	b.parts.children.events.message = on_message;
+	OK(loop_new(&b.parts.state.loop));
+	end = build_unwind(&b, &unwind);
+	ck_assert_int_eq(fcntl(end, F_SETFL, O_NONBLOCK), 0);
+	ck_assert_int_eq(fcntl(unwind.child.fd, F_SETFL, O_NONBLOCK), 0);
+	OK(loop_add(b.parts.state.loop, unwind.child.fd, child_on_readable, &unwind.child,
+		    &unwind.child.source));
+	n_read = 0;
+	began_ns = clock_mono_ns();
+}
+
+static void tear_down(void)
+{
+	child_close(&unwind.child);
+	close_fd(&end);
+	loop_free(b.parts.state.loop);
+}
+
+/* Fills the socket, and has the broker read a message. */
+static void flood(void)
+{
+	const struct msg_id m = {.h = MSG_HEADER(MSG_READY)};
+
+	while (ipc_send(end, &m, sizeof(m), NULL, 0) == 0)
+		continue;
+	OK(loop_run_once(b.parts.state.loop, 0));
+}
+
+/* No more than a second's messages at once, and then as many as time has passed for. */
+static void check_number(void)
+{
+	const uint64_t ns = clock_mono_ns() - began_ns;
+
+	ck_assert_uint_le(n_read, CHILD_MESSAGES_HZ + ns / (NS_PER_SEC / CHILD_MESSAGES_HZ));
+}
+
+FIXTURE(set_up, tear_down)
+
+TEST(a_flood_is_read_slowly)
+{
+	while (!unwind.child.is_slowed) {
+		flood();
+		check_number();
+	}
+	/* The socket is full, and is not read. */
+	n_read = 0;
+	for (int i = 0; i < 100; i++)
+		flood();
+	ck_assert_uint_eq(n_read, 0);
+}
+
+TEST(a_flood_is_read_on)
+{
+	for (int turns = 0; turns < 3; turns++) {
+		while (!unwind.child.is_slowed)
+			flood();
+		while (unwind.child.is_slowed)
+			child_check_slowed(&unwind.child);
+		n_read = 0;
+		flood();
+		ck_assert_uint_eq(n_read, 1);
+	}
+}
+
+/* The end of a process: what it has sent is read, however much it is. */
+TEST(the_last_messages_are_all_read)
+{
+	const struct msg_id m = {.h = MSG_HEADER(MSG_READY)};
+	uint64_t n = 0;
+
+	while (!unwind.child.is_slowed)
+		flood();
+	while (ipc_recv(unwind.child.fd, &(struct ipc_message){.size = 0}) > 0)
+		continue;
+	while (ipc_send(end, &m, sizeof(m), NULL, 0) == 0)
+		n++;
+	n_read = 0;
+	child_read_last(&unwind.child);
+	ck_assert_uint_eq(n_read, n);
+}
