@@ -403,8 +403,6 @@ static int start(struct broker *b, struct loop_source **signals)
 		r = ships_open_files(&b->parts.children);
 	if (r == 0)
 		r = requests_open(&b->requests);
-	if (r == 0)
-		r = loop_new(&b->parts.state.loop);
 	if (r < 0)
 		return r;
 	log_limitations(b);
@@ -413,7 +411,9 @@ static int start(struct broker *b, struct loop_source **signals)
 	r = limit_privileges(b);
 	if (r < 0)
 		return r;
-	r = files_new(b->parts.state.loop, &b->parts.files);
+	r = loop_new(&b->parts.state.loop);
+	if (r == 0)
+		r = files_new(b->parts.state.loop, &b->parts.files);
 	if (r == 0)
 		r = instances_watch(&b->parts.targets);
 	if (r == 0 && b->parts.discovery != NULL)

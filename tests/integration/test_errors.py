@@ -3,6 +3,7 @@
 target is left unchanged.
 """
 
+import errno
 import os
 import pathlib
 import re
@@ -47,6 +48,17 @@ def test_no_such_process(box):
     most = int(pathlib.Path('/proc/sys/kernel/pid_max').read_text())
     refuse(box, 1, f'no process {most + 1}: nothing runs here with this pid',
            '--pid', most + 1)
+
+
+def test_no_event_loop(box):
+    """Its first descriptor fails (tests/targets/faults.c)."""
+    target = box.target('shares')
+    say_in_one_line(box, 1, 'cannot start: Too many open files',
+                    [BUILD / 'targets/faults', box.dir / 'report', 'broker',
+                     'epoll_create1', '-', 1, errno.EMFILE,
+                     BUILD / 'sentry-profd', '--pid', target.pid, '--output',
+                     box.dir / 'output'])
+    check_untouched(target)
 
 
 def test_not_permitted(box):
