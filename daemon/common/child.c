@@ -1,5 +1,6 @@
 #include "daemon/common/child.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@ const struct msg_init *child_start(int argc, char **argv, const char *name,
 				   struct ipc_message *ret_init)
 {
 	const struct msg_init *init;
+	int r;
 
 	log_init(name, false);
 	if (argc == 2 && strcmp(argv[1], "--version") == 0) {
@@ -30,7 +32,11 @@ const struct msg_init *child_start(int argc, char **argv, const char *name,
 		log_error("this program is started by sentry-profd, not by hand");
 		exit(2);
 	}
-	if (ipc_recv(MSG_FD, ret_init) != 1)
+	r = ipc_recv(MSG_FD, ret_init);
+	if (r < 0)
+		log_error("cannot receive the first message of the parent process: %s",
+			  strerror(-r));
+	if (r != 1)
 		exit(EXIT_FAILURE);
 	init = msg_as(ret_init, MSG_INIT);
 	if (init == NULL) {
@@ -45,6 +51,10 @@ const struct msg_init *child_start(int argc, char **argv, const char *name,
 
 void child_send_ready(void)
 {
-	if (msg_send_id(MSG_FD, MSG_READY, 0) < 0)
+	int r = msg_send_id(MSG_FD, MSG_READY, 0);
+
+	if (r < 0 && r != -EPIPE)
+		log_error("cannot send to the parent process: %s", strerror(-r));
+	if (r < 0)
 		exit(EXIT_FAILURE);
 }

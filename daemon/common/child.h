@@ -15,12 +15,16 @@
  *
  * Exits instead of returning: with 0 for --version, after printing the version; with 2 if the
  * broker did not start this process; with 1 if the broker closes the socket or sends another
- * message. A line on stderr gives the reason, except if the socket was closed.
+ * message, or if the message cannot be received. A line on stderr gives the reason, except if the
+ * socket was closed.
  */
 const struct msg_init *child_start(int argc, char **argv, const char *name,
 				   struct ipc_message *ret_init);
 
-/* Sends MSG_READY. Call it when the process is set up. Exits with 1 if the broker is gone. */
+/*
+ * Sends MSG_READY. Call it when the process is set up. Exits with 1 if the broker is gone, or after
+ * a line on stderr if the message cannot be sent.
+ */
 void child_send_ready(void);
 
 #endif
