@@ -40,13 +40,19 @@ int spawn_find(const char *name, char ret[PATH_MAX])
 	if (slash == NULL)
 		return -ENOENT;
 	*slash = '\0';
+	r = -ENOENT;
 	for (size_t i = 0; i <= array_size(others); i++) {
 		const int n = snprintf(ret, PATH_MAX, "%s/%s", i == 0 ? self : others[i - 1], name);
 
-		if (n > 0 && n < PATH_MAX && access(ret, X_OK) == 0)
+		if (n <= 0 || n >= PATH_MAX)
+			continue;
+		if (access(ret, X_OK) == 0)
 			return 0;
+		/* A file that is there and cannot be executed explains more. */
+		if (r == -ENOENT)
+			r = -errno;
 	}
-	return -ENOENT;
+	return r;
 }
 
 /*
