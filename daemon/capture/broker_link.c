@@ -1,14 +1,22 @@
 #include "daemon/capture/broker_link.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 
+#include "daemon/common/log.h"
+#include "daemon/common/shortage.h"
 #include "daemon/msg/msg_io.h"
 
-static void send_or_exit(const void *message, size_t size, const int *fds, size_t n_fds)
+/* r: the result of ipc_send(). Without a line if the broker has ended. */
+static void exit_if_failed(int r)
 {
-	if (ipc_send(MSG_FD, message, size, fds, n_fds) < 0)
-		exit(EXIT_FAILURE);
+	if (r == 0)
+		return;
+	if (r != -EPIPE)
+		log_error("cannot send to sentry-profd: %s", strerror(-r));
+	exit(EXIT_FAILURE);
 }
 
 void broker_link_state(uint32_t target, enum target_state state, int error)
@@ -20,26 +28,24 @@ void broker_link_state(uint32_t target, enum target_state state, int error)
 		.error = error,
 	};
 
-	send_or_exit(&m, sizeof(m), NULL, 0);
+	exit_if_failed(ipc_send(MSG_FD, &m, sizeof(m), NULL, 0));
 }
 
 void broker_link_ring_made(uint32_t ring, int fd)
 {
 	const struct msg_id m = {.h = MSG_HEADER(MSG_RING_MADE), .id = ring};
 
-	send_or_exit(&m, sizeof(m), &fd, 1);
+	exit_if_failed(ipc_send(MSG_FD, &m, sizeof(m), &fd, 1));
 }
 
 void broker_link_ring_broken(uint32_t ring)
 {
-	if (msg_send_id(MSG_FD, MSG_RING_BROKEN, ring) < 0)
-		exit(EXIT_FAILURE);
+	exit_if_failed(msg_send_id(MSG_FD, MSG_RING_BROKEN, ring));
 }
 
 void broker_link_done(void)
 {
-	if (msg_send_id(MSG_FD, MSG_CAPTURE_DONE, 0) < 0)
-		exit(EXIT_FAILURE);
+	exit_if_failed(msg_send_id(MSG_FD, MSG_CAPTURE_DONE, 0));
 }
 
 /* Thousands of children may be born while the broker is stopped. */
@@ -52,7 +58,7 @@ bool broker_link_born(int32_t pid)
 
 	if (send(MSG_FD, &m, sizeof(m), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
 		return true;
-	if (errno != EAGAIN)
-		exit(EXIT_FAILURE);
+	if (!shortage_is(errno))
+		exit_if_failed(errno == ECONNRESET ? -EPIPE : -errno);
 	return false;
 }

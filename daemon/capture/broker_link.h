@@ -1,7 +1,7 @@
 /*
  * Sends the messages of capture to the broker, on the socket at descriptor MSG_FD
- * (daemon/msg/msg.h). If the broker is gone, the process exits, and the kernel detaches all
- * tracees.
+ * (daemon/msg/msg.h). If a message cannot be sent, the process exits with 1, and the kernel
+ * detaches all tracees. A line on stderr gives the reason, except if the broker has ended.
  */
 #ifndef DAEMON_CAPTURE_BROKER_LINK_H
 #define DAEMON_CAPTURE_BROKER_LINK_H
@@ -21,8 +21,8 @@ void broker_link_ring_broken(uint32_t ring);
 void broker_link_done(void);
 
 /*
- * Sends MSG_CHILD_BORN. Does not wait: returns false if the socket is full, and the caller tries
- * again later.
+ * Sends MSG_CHILD_BORN. Does not wait: returns false if the socket is full or memory is short, and
+ * the caller tries again later.
  */
 bool broker_link_born(int32_t pid);
 
