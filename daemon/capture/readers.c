@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 
+#include "daemon/common/shortage.h"
 #include "daemon/msg/heartbeat.h"
 #include "daemon/msg/msg.h"
 #include "daemon/msg/msg_capture.h"
@@ -177,6 +178,11 @@ static void on_reader(void *ctx)
 		r = ipc_recv(reader->fd, &m);
 		if (r == -EAGAIN)
 			return;
+		if (r < 0 && shortage_is(-r)) {
+			/* The message is still there, and the loop calls again. */
+			shortage_note(-r, "a message of sentry-profd-unwind");
+			return;
+		}
 		if (r == 0) {
 			lose_reader(reader);
 			return;

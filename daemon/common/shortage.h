@@ -1,7 +1,8 @@
 /*
- * Shortages of descriptors, processes or memory in the broker. No child, target or client has
- * caused a shortage, so the broker ends none of them and tries the operation again later. This
- * module counts the shortages, and logs at most one line a minute.
+ * Shortages of descriptors, processes or memory in the broker and in capture. No child, target or
+ * client has caused a shortage, so the broker ends none of them, and capture reports no unwind
+ * process; the operation is tried again later. This module counts the shortages of its process, and
+ * logs at most one line a minute.
  */
 #ifndef DAEMON_COMMON_SHORTAGE_H
 #define DAEMON_COMMON_SHORTAGE_H

@@ -2,8 +2,12 @@
  */
 #include "daemon/capture/readers.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "daemon/msg/msg.h"
 #include "daemon/msg/msg_capture.h"
@@ -19,6 +23,18 @@ static struct capture *capture;
 static struct readers *readers;
 static struct capture_sink *sink;
 static int fds[2];
+
+/* The error of the next call of recvmsg(2); 0: none. This function takes the place of libc's. */
+static int recvmsg_error;
+
+ssize_t recvmsg(int fd, struct msghdr *message, int flags)
+{
+	if (recvmsg_error == 0)
+		return syscall(SYS_recvmsg, fd, message, flags);
+	errno = recvmsg_error;
+	recvmsg_error = 0;
+	return -1;
+}
 
 static void no_event(void *ctx, uint32_t target, enum capture_event event)
 {
@@ -181,6 +197,26 @@ TEST(a_reader_that_sends_without_end_does_not_block_others)
 		OK(loop_run_once(loop, -1));
 	ck_assert_uint_ge(rounds, sent / 64);
 	ck_assert_uint_le(rounds, sent / 64 + 1);
+}
+
+/* The callback of a broken ring fails the test. */
+TEST(a_lack_of_memory_is_not_the_readers_fault)
+{
+	static const int errors[] = {ENOMEM, ENOBUFS};
+	const struct msg_stack_hint hint = {
+		.h = MSG_HEADER(MSG_STACK_HINT),
+	};
+
+	for (size_t i = 0; i < array_size(errors); i++) {
+		OK(ipc_send(fds[1], &hint, sizeof(hint), NULL, 0));
+		recvmsg_error = errors[i];
+		OK(loop_run_once(loop, -1));
+		ck_assert_int_eq(recvmsg_error, 0);
+		ck_assert(has_messages());
+		OK(loop_run_once(loop, -1));
+		ck_assert(!has_messages());
+		ck_assert(!sink->reader_is_gone);
+	}
 }
 
 /* Samples that are missed from then on are missed because there is no reader. */
