@@ -1,7 +1,7 @@
 /*
  * A whole ELF file that a target has mapped, through the functions that the daemon calls for a
  * sample: walks from addresses in its code, with a stack of such addresses, and then the names and
- * lines of the frames. The file is its own debug file, too.
+ * lines of the frames. .gnu_debuglink leads to the file itself.
  */
 #include "tests/fuzz/fuzz.h"
 
@@ -50,19 +50,13 @@ static int image(void *ctx, uint64_t start, uint64_t end, int *ret_fd)
 	return 0;
 }
 
-static int debug(void *ctx, const char *build_id, int *ret_fd)
-{
-	assert(strspn(build_id, "0123456789abcdef") == strlen(build_id));
-	return image(ctx, 0, 0, ret_fd);
-}
-
 static int debug_link(void *ctx, uint64_t start, uint64_t end, const char *name, int *ret_fd)
 {
 	assert(name[0] != '.' && !strchr(name, '/'));
 	return image(ctx, start, end, ret_fd);
 }
 
-static const struct unwind_files files = {.image = image, .debug = debug, .debug_link = debug_link};
+static const struct unwind_files files = {.image = image, .debug_link = debug_link};
 
 /* Finds what the kernel would map of the file: its first executable segment. */
 static void find_code(struct input *in)

@@ -57,6 +57,7 @@ PCS = 4
 CHUNK_S = 2
 RECOVERY_S = 10
 KILL_EVERY_S = 20
+SAY_EVERY_S = 60
 # Without a sample of a thread for so long, its process is incomplete. A thread of the
 # bystanders waits for 0.02 s at a time.
 GAP_S = 2
@@ -123,6 +124,36 @@ def without_sections(data):
     return data
 
 
+def go_table(functions, text):
+    """Returns a .gopclntab of Go 1.20 (lib/unwind/elf/gopclntab.c) for [(start, size)]."""
+    names, values, entries, records = b'\0', b'\0', b'', b''
+    for start, size in functions:
+        # The stack's height is 8 bytes from the first to the last byte.
+        length = bytes((size & 0x7f | 0x80, size >> 7 & 0x7f | 0x80, size >> 14))
+        record = struct.pack('<5I5I', start - text, len(names), 0, 0, len(values), *[0] * 5)
+        entries += struct.pack('<2I', start - text, (2 * len(functions) + 1) * 4 + len(records))
+        names += b'main.at_%x\0' % start
+        values += b'\x12' + length + b'\0'
+        records += record
+    end = max(start + size for start, size in functions) - text
+    header = struct.pack('<I4B', 0xfffffff1, 0, 0, 1, 8)
+    at_values = 72 + len(names)
+    at_functions = at_values + len(values)
+    words = struct.pack('<8Q', len(functions), 0, text, 72, 72, 72, at_values, at_functions)
+    return header + words + names + values + entries + struct.pack('<I', end) + records
+
+
+def add_go_table(path, directory):
+    """Returns a file that looks like one of Go's compiler: with its table, without CFI."""
+    base = mutants.Base('', path.read_bytes())
+    table, empty = directory / 'gopclntab', directory / 'buildinfo'
+    table.write_bytes(go_table(sorted(dict(base.functions).items()), base.code.vaddr))
+    empty.write_bytes(b'\xff Go buildinf:'.ljust(32, b'\0'))
+    data = objcopy(path, directory / 'go', '--strip-all', '--add-section', f'.gopclntab={table}',
+                   '--add-section', f'.go.buildinfo={empty}')
+    return without_contents(mutants.Base('', data), ('.eh_frame', '.eh_frame_hdr')).data
+
+
 def without_contents(base, names):
     """Returns a base with zeros in place of some sections, which then take no room."""
     data = bytearray(base.data)
@@ -139,7 +170,8 @@ def read_bases(directory):
     variants = {'plain': path.read_bytes(),
                 'debugdata': add_debugdata(path, directory),
                 'stripped': objcopy(path, directory / 'stripped', '--strip-all'),
-                'no_sections': without_sections(path.read_bytes())}
+                'no_sections': without_sections(path.read_bytes()),
+                'go': add_go_table(path, directory)}
     for how in ('zlib', 'zlib-gnu', 'zstd'):
         # Not every objcopy has zstd.
         with contextlib.suppress(subprocess.CalledProcessError):
@@ -163,9 +195,10 @@ def read_bases(directory):
 # Reports of sanitizers.
 
 def find_reports(text):
-    """Returns the reports in the stderr of one or more processes."""
+    """Returns the complete reports in the stderr of one or more processes."""
     starts = [m.start() for m in REPORT.finditer(text)] + [len(text)]
-    return [text[a:b].partition('==ABORTING')[0] for a, b in zip(starts, starts[1:])]
+    found = [text[a:b].partition('==ABORTING') for a, b in zip(starts, starts[1:])]
+    return [report for report, end, _ in found if end or 'runtime error' in report]
 
 
 def innermost(report):
@@ -598,6 +631,8 @@ class Storm:
                 check(not missed.get('no_unwind') and not missed.get('ring_full') and
                       sum(missed.values()) < MISSED * expected, f'B misses samples: {f}')
         self.figures['files left out'] = stats['files_left_out']
+        self.figures['peak memory of an unwind, MB'] = \
+            stats['rss_peak_bytes']['unwind'] >> 20
 
     def end(self):
         last = len(self.times[self.same.pid])
@@ -627,6 +662,7 @@ class Storm:
     def run(self, seconds):
         began = time.monotonic()
         kill_at = began + min(seconds / 2, KILL_EVERY_S)
+        say_at = began + SAY_EVERY_S
         number, batch = 0, self.new_batch()
 
         def goes_on():
@@ -649,6 +685,9 @@ class Storm:
                 self.check_restarts()
                 self.kill()
                 kill_at = time.monotonic() + KILL_EVERY_S
+            if time.monotonic() > say_at:
+                print(f'  {self.files()} files after {time.monotonic() - began:.0f} s', flush=True)
+                say_at += SAY_EVERY_S
             time.sleep(0.05)
         if self.wave:
             self.end_wave()

@@ -435,10 +435,11 @@ class Content:
         """Mutates an ELF file in a section."""
         try:
             inner = Copy(Base('', self.data), self.rng)
-        except (ValueError, struct.error, IndexError):
+            inner.mutate()
+        except (ValueError, struct.error, IndexError, OverflowError):
+            # An earlier mutation was in there.
             self.some_bytes()
             return
-        inner.mutate()
         self.data = inner.data
         self.what += inner.what
 
