@@ -50,7 +50,8 @@ bool log_goes_to_journal(void)
 #define LEVEL_WARNING "4warning: "
 #define LEVEL_DEBUG   "7debug: "
 
-static void print_line(const char *level, const char *text)
+/* name: of the program whose line it is. */
+static void print_line(const char *level, const char *name, const char *text)
 {
 	char line[4 * LINE_MAX_BYTES];
 	int head;
@@ -58,7 +59,7 @@ static void print_line(const char *level, const char *text)
 
 	head = snprintf(line, sizeof(line), "%s%s%.*s%s%s: %s", log_is_terminal ? "\033[K" : "",
 			log_is_journal ? "<" : "", log_is_journal ? 1 : 0, level,
-			log_is_journal ? ">" : "", log_name, level + 1);
+			log_is_journal ? ">" : "", name, level + 1);
 	if (head < 0 || (size_t)head >= LINE_MAX_BYTES)
 		return;
 	at = (size_t)head;
@@ -79,7 +80,7 @@ static void log_suppressed(uint64_t now_ns)
 		(void)snprintf(text, sizeof(text), "%llu line%s like this left out: %s",
 			       (unsigned long long)suppressed.lines,
 			       suppressed.lines == 1 ? "" : "s", suppressed.last);
-		print_line(suppressed.level, text);
+		print_line(suppressed.level, log_name, text);
 	}
 }
 
@@ -123,8 +124,8 @@ static void printf_like(3, 0)
 	if (vsnprintf(text + head, sizeof(text) - head, format, args) < 0)
 		return;
 	log_suppressed(now_ns);
-	if (!limited || log_limit_take(&limit, level, format, text, now_ns))
-		print_line(level, text);
+	if (!limited || log_limit_take(&limit, level, format, LOG_LIMIT_LINES, text, now_ns))
+		print_line(level, log_name, text);
 }
 
 #define LOG_FUNCTION(name, level, condition, limited)   \
@@ -150,4 +151,37 @@ void log_list_entry(bool is_warning, const char *format, ...)
 	va_start(args, format);
 	log_line(is_warning ? LEVEL_WARNING : LEVEL_ERROR, false, format, args);
 	va_end(args);
+}
+
+static const char *skip(const char *text, const char *prefix)
+{
+	const size_t n = strlen(prefix);
+
+	return strncmp(text, prefix, n) == 0 ? text + n : text;
+}
+
+bool log_relay(const char *name, const char *line)
+{
+	static const char *const levels[] = {LEVEL_ERROR, LEVEL_WARNING, LEVEL_DEBUG};
+	const uint64_t now_ns = clock_mono_ns();
+	const char *level = LEVEL_ERROR;
+	char text[LINE_MAX_BYTES];
+
+	if (line[0] == '<' && line[1] != '\0' && line[2] == '>') {
+		for (size_t i = 0; i < array_size(levels); i++)
+			if (levels[i][0] == line[1])
+				level = levels[i];
+		line += 3;
+	}
+	if (strcmp(level, LEVEL_DEBUG) == 0 && !log_debugging)
+		return true;
+	line = skip(line, name);
+	line = skip(line, ": ");
+	line = skip(line, level + 1);
+	log_suppressed(now_ns);
+	(void)snprintf(text, sizeof(text), "%s: %s", name, line);
+	if (!log_debugging && !log_limit_take(&limit, level, name, LOG_RELAY_LINES, text, now_ns))
+		return false;
+	print_line(level, name, line);
+	return true;
 }

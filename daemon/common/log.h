@@ -41,6 +41,18 @@ void log_debug(const char *format, ...) printf_like(1, 2);
 void log_list_entry(bool is_warning, const char *format, ...) printf_like(2, 3);
 
 /*
+ * Logs a line of another process, which is not trusted. name: that program's name, a string
+ * literal; it precedes the line, and takes the place of the same name at the line's start. line is
+ * as this module writes it for the journal: "<4>NAME: warning: text"; without a priority it is
+ * logged as an error. A line of debug is dropped if log_init() did not get debug.
+ *
+ * All lines of one name are one kind, of which LOG_RELAY_LINES are logged in a window
+ * (daemon/common/log_limit.h); with debug all are. Returns false if this line was suppressed.
+ */
+#define LOG_RELAY_LINES 100
+bool log_relay(const char *name, const char *line);
+
+/*
  * Logs the number of suppressed lines of each kind whose window (log_limit.h) is over. A loop that
  * may log nothing for a long time calls it in every turn. log_error() and so on do the same before
  * they log, and exit(3) reports the remaining suppressed lines.

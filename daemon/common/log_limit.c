@@ -22,7 +22,7 @@ static struct log_limit_kind *slot_of(struct log_limit *l, const char *format, u
 		if (k->format == format)
 			return k;
 		if (free_one == NULL &&
-		    (k->format == NULL || (is_over(k, now_ns) && k->lines <= LOG_LIMIT_LINES)))
+		    (k->format == NULL || (is_over(k, now_ns) && k->lines <= k->lines_max)))
 			free_one = k;
 	}
 	if (free_one != NULL)
@@ -30,21 +30,22 @@ static struct log_limit_kind *slot_of(struct log_limit *l, const char *format, u
 	return free_one;
 }
 
-bool log_limit_take(struct log_limit *l, const char *level, const char *format, const char *text,
-		    uint64_t now_ns)
+bool log_limit_take(struct log_limit *l, const char *level, const char *format, uint64_t lines_max,
+		    const char *text, uint64_t now_ns)
 {
 	struct log_limit_kind *k = slot_of(l, format, now_ns);
 
 	if (k == NULL)
 		return true;
-	if (k->format == NULL || (is_over(k, now_ns) && k->lines <= LOG_LIMIT_LINES)) {
+	if (k->format == NULL || (is_over(k, now_ns) && k->lines <= k->lines_max)) {
 		k->format = format;
 		k->level = level;
 		k->since_ns = now_ns;
+		k->lines_max = lines_max;
 		k->lines = 0;
 	}
 	k->lines++;
-	if (k->lines <= LOG_LIMIT_LINES)
+	if (k->lines <= k->lines_max)
 		return true;
 	(void)snprintf(k->last, sizeof(k->last), "%s", text);
 	return false;
@@ -56,10 +57,10 @@ bool log_limit_next_suppressed(struct log_limit *l, uint64_t now_ns,
 	for (size_t i = 0; i < LOG_LIMIT_KINDS; i++) {
 		struct log_limit_kind *k = &l->kinds[i];
 
-		if (k->format == NULL || !is_over(k, now_ns) || k->lines <= LOG_LIMIT_LINES)
+		if (k->format == NULL || !is_over(k, now_ns) || k->lines <= k->lines_max)
 			continue;
 		ret->level = k->level;
-		ret->lines = k->lines - LOG_LIMIT_LINES;
+		ret->lines = k->lines - k->lines_max;
 		memcpy(ret->last, k->last, sizeof(ret->last));
 		k->format = NULL;
 		return true;

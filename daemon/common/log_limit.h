@@ -14,8 +14,11 @@
 
 #include "lib/base/util.h"
 
-/* The number of lines of a kind that are logged in a window, which begins with the first line. */
-#define LOG_LIMIT_LINES	    30
+/*
+ * The number of lines of a kind that are logged in a window, which begins with the first line,
+ * unless the caller has another maximum.
+ */
+#define LOG_LIMIT_LINES	    10
 #define LOG_LIMIT_WINDOW_NS (60 * NS_PER_SEC)
 
 /* More kinds than any process logs at a time. A kind without a slot is not limited. */
@@ -28,6 +31,7 @@ struct log_limit_kind {
 	const char *format; /* NULL: the slot is free */
 	uint64_t since_ns;  /* start of the window */
 	uint64_t lines;	    /* in the window, logged and suppressed */
+	uint64_t lines_max; /* that are logged in a window */
 	const char *level;
 	char last[LOG_LIMIT_TEXT];
 };
@@ -38,12 +42,12 @@ struct log_limit {
 };
 
 /*
- * Counts a line of the kind format. Returns true if the line is to be logged, or false if it is
- * suppressed; then text, the whole line, is copied and may be cut off. level and format are string
- * literals: they are not copied.
+ * Counts a line of the kind format, of which lines_max are logged in a window. Returns true if the
+ * line is to be logged, or false if it is suppressed; then text, the whole line, is copied and may
+ * be cut off. level and format are string literals: they are not copied.
  */
-bool log_limit_take(struct log_limit *l, const char *level, const char *format, const char *text,
-		    uint64_t now_ns);
+bool log_limit_take(struct log_limit *l, const char *level, const char *format, uint64_t lines_max,
+		    const char *text, uint64_t now_ns);
 
 /* The suppressed lines of one kind. */
 struct log_limit_suppressed {

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "daemon/common/log.h"
@@ -21,10 +22,10 @@
 
 #define ENVIRONMENT_MAX 16
 
-/* Proxy variables that libcurl reads, and the journal's variable. */
+/* Proxy variables that libcurl reads. */
 const char *const spawn_ship_environment[] = {
-	"http_proxy", "https_proxy", "HTTPS_PROXY",	   "all_proxy", "ALL_PROXY",
-	"no_proxy",   "NO_PROXY",    LOG_JOURNAL_VARIABLE, NULL,
+	"http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy",
+	"ALL_PROXY",  "no_proxy",    "NO_PROXY",    NULL,
 };
 
 int spawn_find(const char *name, char ret[PATH_MAX])
@@ -84,11 +85,13 @@ void spawn_leave_job(void)
 
 /* Runs between fork and exec: async-signal-safe calls only. */
 __attribute__((noreturn)) static void exec_child(const char *path, char *const *argv,
-						 char *const *envp, int fd)
+						 char *const *envp, int fd, int log_fd)
 {
 	int null;
 
 	spawn_leave_job();
+	if (log_fd >= 0 && dup2(log_fd, STDERR_FILENO) < 0)
+		_exit(SPAWN_FAILED);
 	/* All other descriptors are closed first, so that open(2) finds a free one. */
 	if (dup2(fd, MSG_FD) < 0 || close_range(MSG_FD + 1, ~0u, 0) < 0)
 		_exit(SPAWN_FAILED);
@@ -99,7 +102,35 @@ __attribute__((noreturn)) static void exec_child(const char *path, char *const *
 	_exit(SPAWN_FAILED);
 }
 
-int spawn_child(const char *name, const char *const *environment, int32_t *ret_pid, int *ret_fd)
+/*
+ * Adds the variable by which the child's log learns that its stderr is the journal, or log_fd.
+ * Returns 0 or -errno.
+ */
+static int add_journal_variable(char **envp, size_t *n, int log_fd)
+{
+	const char *value = getenv(LOG_JOURNAL_VARIABLE);
+	struct stat st;
+	int r;
+
+	if (log_fd < 0 && value == NULL)
+		return 0;
+	if (log_fd < 0)
+		r = asprintf(&envp[*n], "%s=%s", LOG_JOURNAL_VARIABLE, value);
+	else if (fstat(log_fd, &st) < 0)
+		return -errno;
+	else
+		r = asprintf(&envp[*n], "%s=%llu:%llu", LOG_JOURNAL_VARIABLE,
+			     (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
+	if (r < 0) {
+		envp[*n] = NULL;
+		return -ENOMEM;
+	}
+	(*n)++;
+	return 0;
+}
+
+int spawn_child(const char *name, const char *const *environment, int log_fd, int32_t *ret_pid,
+		int *ret_fd)
 {
 	char path[PATH_MAX], *argv[] = {path, NULL};
 	char *envp[ENVIRONMENT_MAX + 1] = {NULL};
@@ -116,7 +147,7 @@ int spawn_child(const char *name, const char *const *environment, int32_t *ret_p
 	for (; *environment != NULL; environment++) {
 		const char *value = getenv(*environment);
 
-		if (value == NULL || n == ENVIRONMENT_MAX)
+		if (value == NULL || n == ENVIRONMENT_MAX - 1)
 			continue;
 		if (asprintf(&envp[n], "%s=%s", *environment, value) < 0) {
 			envp[n] = NULL;
@@ -125,6 +156,9 @@ int spawn_child(const char *name, const char *const *environment, int32_t *ret_p
 		}
 		n++;
 	}
+	r = add_journal_variable(envp, &n, log_fd);
+	if (r < 0)
+		goto out;
 	if (fcntl(pair[0], F_SETFL, O_NONBLOCK) < 0) {
 		r = -errno;
 		goto out;
@@ -142,7 +176,7 @@ int spawn_child(const char *name, const char *const *environment, int32_t *ret_p
 	}
 	pid = fork();
 	if (pid == 0)
-		exec_child(path, argv, envp, pair[1]);
+		exec_child(path, argv, envp, pair[1], log_fd);
 	if (pid < 0) {
 		r = -errno;
 		goto out;

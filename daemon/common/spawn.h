@@ -1,7 +1,7 @@
 /*
  * Starts the executables of the project as child processes. A child gets a socket to its
- * parent at MSG_FD, no other descriptor of the parent, a process group of its own, so that
- * ^C reaches the broker only, and an environment of listed variables.
+ * parent at MSG_FD, a stderr, no other descriptor of the parent, a process group of its own, so
+ * that ^C reaches the broker only, and an environment of listed variables.
  */
 #ifndef DAEMON_COMMON_SPAWN_H
 #define DAEMON_COMMON_SPAWN_H
@@ -26,14 +26,15 @@ void spawn_leave_job(void);
 
 /*
  * Starts the executable of this name, as spawn_find() finds it. environment: the names of the
- * variables that the child inherits, at most 16, with NULL at the end; those of ship are
- * spawn_ship_environment. *ret_fd is the parent's end of the socket, non-blocking, which the caller
- * owns. Returns 0 or -errno. If the executable cannot be run, the child exits with status
- * SPAWN_FAILED, as in a shell.
+ * variables that the child inherits, at most 15, with NULL at the end; those of ship are
+ * spawn_ship_environment. log_fd: the child's stderr, whose reader gets lines as the journal does,
+ * with a priority (daemon/common/log.h); -1: the child has the caller's stderr. *ret_fd is the
+ * parent's end of the socket, non-blocking, which the caller owns. Returns 0 or -errno. If the
+ * executable cannot be run, the child exits with status SPAWN_FAILED, as in a shell.
  */
 #define SPAWN_FAILED 127
 extern const char *const spawn_ship_environment[];
-must_check int spawn_child(const char *name, const char *const *environment, int32_t *ret_pid,
-			   int *ret_fd);
+must_check int spawn_child(const char *name, const char *const *environment, int log_fd,
+			   int32_t *ret_pid, int *ret_fd);
 
 #endif

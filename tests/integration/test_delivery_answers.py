@@ -69,6 +69,15 @@ def test_what_is_taken_and_what_is_refused(box):
     check('/42: X-Sentry-Error: odd 400' in profd.stderr, profd.stderr)
 
 
+def test_many_refusals_are_a_few_lines(box):
+    play = Play(box, targets=25)
+    profd, _ = play.run([{'status': 400}] * 25)
+    check(len(play.account().refused) == 25, f'{vars(play.account())}')
+    lines = re.findall('was refused by the server: status 400', profd.stderr)
+    check('15 lines like this left out: ' in profd.stderr and len(lines) == 11,
+          profd.stderr)
+
+
 def test_an_answer_that_is_cut_off(box):
     """The client has read a status, so the server has the chunk."""
     play = Play(box, targets=6)

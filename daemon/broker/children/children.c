@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/broker/children/child_log.h"
 #include "daemon/broker/children/limit.h"
 #include "daemon/broker/children/reap.h"
 #include "daemon/broker/children/ship.h"
@@ -20,7 +21,7 @@
 #include "lib/base/ipc.h"
 #include "proto/dsn.h"
 
-static const char *const no_environment[] = {LOG_JOURNAL_VARIABLE, NULL};
+static const char *const no_environment[] = {NULL};
 
 static const struct msg_init no_files;
 
@@ -47,12 +48,18 @@ static int start_process(struct child *child, const int *init_fds, size_t n_init
 		.spool_age_s = of_ship->spool_age_s,
 		.seccomp_kill = getenv("SENTRY_PROFD_SECCOMP_KILL") != NULL,
 	};
-	int r;
+	int log_fd = -1, r = 0;
 
 	if (c->state->privileged)
 		account_ids(child->type->account, &init.uid, &init.gid);
-	r = spawn_child(child->type->name, child->type->environment, &child->pid, &child->fd);
+	if (child->type->kind != CHILD_CAPTURE)
+		r = child_log_open(child, &log_fd);
+	if (r == 0)
+		r = spawn_child(child->type->name, child->type->environment, log_fd, &child->pid,
+				&child->fd);
+	close_fd(&log_fd);
 	if (r < 0) {
+		child_log_close(child);
 		if (child->failures == 0)
 			log_error("%s cannot be started: %s", child->type->name, strerror(-r));
 		return r;

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#include "daemon/broker/children/child_log.h"
 #include "daemon/broker/children/ship.h"
 #include "daemon/common/log.h"
 #include "daemon/common/spawn.h"
@@ -135,6 +136,7 @@ void child_died(struct child *child, int status, const struct rusage *usage)
 	const struct child_events *events = &child->children->events;
 
 	add_usage(child, usage);
+	child_log_close(child);
 	child->pid = 0;
 	if (child->type->kind == CHILD_UNWIND)
 		close_fd(&((struct unwind *)child)->link_fd);

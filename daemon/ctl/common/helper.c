@@ -35,7 +35,7 @@ static int start(struct helper *h, const char *name, const char *const *environm
 	int r;
 
 	*h = (struct helper){.fd = -1};
-	r = spawn_child(name, environment, &h->pid, &h->fd);
+	r = spawn_child(name, environment, -1, &h->pid, &h->fd);
 	if (r < 0)
 		return r;
 	/* spawn_child() makes it nonblocking, for the broker's loop. */

@@ -25,7 +25,7 @@ static unsigned int log_lines(const char *format, unsigned int n, uint64_t now)
 
 	for (unsigned int i = 1; i <= n; i++) {
 		(void)snprintf(text, sizeof(text), "%s, %u", format, i);
-		said += log_limit_take(&l, "4", format, text, now);
+		said += log_limit_take(&l, "4", format, LOG_LIMIT_LINES, text, now);
 	}
 	return said;
 }
@@ -46,7 +46,7 @@ TEST(lines_above_the_limit_are_counted)
 	ck_assert(log_limit_next_suppressed(&l, LATER, &suppressed));
 	ck_assert_uint_eq(suppressed.lines, 7);
 	ck_assert_str_eq(suppressed.level, "4");
-	ck_assert_str_eq(suppressed.last, "process %d, 37");
+	ck_assert_str_eq(suppressed.last, "process %d, 17");
 	ck_assert(!log_limit_next_suppressed(&l, LATER, &suppressed));
 	ck_assert_uint_eq(log_lines(one, 1, LATER), 1);
 }
@@ -76,9 +76,10 @@ TEST(a_kind_without_a_slot_is_not_limited)
 	static char kinds[LOG_LIMIT_KINDS + 1];
 
 	for (size_t i = 0; i < LOG_LIMIT_KINDS; i++)
-		(void)log_limit_take(&l, "4", &kinds[i], "", NOW);
+		(void)log_limit_take(&l, "4", &kinds[i], LOG_LIMIT_LINES, "", NOW);
 	for (size_t i = 0; i < 2 * LOG_LIMIT_LINES; i++)
-		ck_assert(log_limit_take(&l, "4", &kinds[LOG_LIMIT_KINDS], "", NOW));
+		ck_assert(
+			log_limit_take(&l, "4", &kinds[LOG_LIMIT_KINDS], LOG_LIMIT_LINES, "", NOW));
 	log_lines(&kinds[LOG_LIMIT_KINDS], LOG_LIMIT_LINES, LATER);
 	ck_assert_uint_eq(log_lines(&kinds[LOG_LIMIT_KINDS], 1, LATER), 0);
 }
@@ -90,7 +91,7 @@ TEST(a_long_line_is_cut_off)
 	memset(text, 'x', sizeof(text) - 1);
 	text[sizeof(text) - 1] = '\0';
 	for (size_t i = 0; i <= LOG_LIMIT_LINES; i++)
-		(void)log_limit_take(&l, "4", one, text, NOW);
+		(void)log_limit_take(&l, "4", one, LOG_LIMIT_LINES, text, NOW);
 	ck_assert(log_limit_next_suppressed(&l, LATER, &suppressed));
 	ck_assert_uint_eq(strlen(suppressed.last), LOG_LIMIT_TEXT - 1);
 }
