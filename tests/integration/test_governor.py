@@ -9,7 +9,9 @@ import re
 import signal
 
 import chunk_rules
+import control
 import harness
+import stranger
 from harness import check, wait_for
 from test_shares import luck, share_problems
 
@@ -57,6 +59,18 @@ def test_lowered(box):
     # The shares of the functions are the same.
     found = share_problems(profd.chunks, tid, luck(profd.chunks, tid))
     check(found == [], f'{found}')
+
+
+def test_other_users_see_the_rate_of_the_configuration(box):
+    """The lowered rate says how busy the process is."""
+    stranger.need_root()
+    busy = box.target('shares')
+    path = box.make_dir('run') / 'sub' / 'profd.sock'
+    box.profd([busy], '--socket', path, '--rate', '1000', '--cpu-budget', '1')
+    wait_for(lambda: control.listens(path), 'a socket')
+    ctl = control.Control(box, path)
+    wait_for(lambda: ctl.target(busy.pid)['rate_hz'] < 1000, 'a lower rate')
+    check(ctl.target(busy.pid, uid=stranger.UID)['rate_hz'] == 1000, 'the rate')
 
 
 LOWEST_HZ = 11

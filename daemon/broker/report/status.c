@@ -123,6 +123,8 @@ static void put_totals(FILE *out, const struct parts *parts, const struct instan
 static void put_target(FILE *out, const struct parts *parts, const struct instance *i,
 		       const struct peer *reader)
 {
+	const bool sees = reader_sees(reader, i);
+
 	fprintf(out, "{\"name\": ");
 	put_string(out, i->config.name);
 	fprintf(out,
@@ -130,8 +132,9 @@ static void put_target(FILE *out, const struct parts *parts, const struct instan
 		"\"lifecycle\": \"%s\", \"rate_hz\": %u, ",
 		i->pid, state_name(lifecycle_state(i)), i->is_sampled ? "true" : "false",
 		i->config.lifecycle == LIFECYCLE_TRACE ? "trace" : "manual",
-		i->target != NULL ? i->target->rate_hz : i->config.rate_hz);
-	if (reader_sees(reader, i))
+		/* The rate that the governor has set follows what the process does. */
+		sees && i->target != NULL ? i->target->rate_hz : i->config.rate_hz);
+	if (sees)
 		put_totals(out, parts, i);
 	else
 		fprintf(out, "\"profiler_id\": null, \"threads\": null, "
