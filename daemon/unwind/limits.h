@@ -14,15 +14,23 @@
 #include "lib/base/util.h"
 
 /*
- * Sets both limits. From now on malloc() fails above so many bytes (RLIMIT_DATA),
- * and SIGXCPU ends the process when it has used cpu_ns of CPU time since the last
- * limits_renew(). Time in which the process waits, or gets no processor, does not
- * count.
+ * If memory is short, on the machine or in the control group, the kernel will end this process
+ * before others (oom_score_adj): the memory of a memfd that is not mapped counts for no process, so
+ * the kernel could not find the process that fills memfds. Call it before the process gives up its
+ * privileges. An error is ignored.
+ */
+void limits_be_killed_first(void);
+
+/*
+ * Sets the limits. From now on malloc() fails above so many bytes (RLIMIT_DATA), a
+ * memfd has at most file_bytes (RLIMIT_FSIZE; their number has no limit), and SIGXCPU ends the
+ * process when it has used cpu_ns of CPU time since the last limits_renew(). Time in which the
+ * process waits, or gets no processor, does not count.
  *
  * The limits cannot be removed. Called before the seccomp filter is installed.
  * Returns 0 or -errno.
  */
-must_check int limits_start(size_t bytes, uint64_t cpu_ns);
+must_check int limits_start(size_t bytes, size_t file_bytes, uint64_t cpu_ns);
 
 /*
  * Starts the CPU time anew. The process calls it whenever it makes progress.

@@ -41,6 +41,12 @@
 #define BYTES_MAX ((size_t)2 << 30)
 
 /*
+ * Limit of one memfd: an unpacked .gnu_debugdata (DEBUG_FILE_PACKED_MAX), or an encoded chunk,
+ * which is at most CHUNK_V2_SIZE_MAX if it is sent.
+ */
+#define MEMFD_BYTES_MAX ((size_t)256 << 20)
+
+/*
  * Limit of the CPU time between two signs of progress: a request for a file, or a
  * credit. Reading one file takes seconds at most. On a virtual machine the host
  * may charge more CPU time than the process had, so the limit is longer.
@@ -306,11 +312,12 @@ static void set_up(const struct msg_init *init, uint32_t *reading)
 		.max_bytes = CACHE_BYTES_MAX, .cpu_ns = clock_cpu_ns, .reading = reading};
 	int r;
 
+	limits_be_killed_first();
 	r = privileges_drop(init->uid, init->gid, 0, false);
 	if (r < 0)
 		die("cannot give up privileges", -r);
 	chunk_init();
-	r = limits_start(BYTES_MAX, CPU_NS_MAX);
+	r = limits_start(BYTES_MAX, MEMFD_BYTES_MAX, CPU_NS_MAX);
 	if (r < 0)
 		die("cannot set resource limits", -r);
 	r = sandbox_enter(SANDBOX_UNWIND, init->seccomp_kill, -1);

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -27,7 +28,7 @@ static void work(bool renews)
 	const struct rlimit no_core = {0};
 
 	(void)setrlimit(RLIMIT_CORE, &no_core);
-	if (limits_start(MUCH, CPU_NS) < 0)
+	if (limits_start(MUCH, MUCH, CPU_NS) < 0)
 		_exit(2);
 	while (used_ns() < 2 * CPU_NS)
 		if (renews)
@@ -39,7 +40,7 @@ static void *volatile kept; /* keeps the compiler from removing malloc() */
 
 static void grow(void)
 {
-	if (limits_start((size_t)256 << 20, CPU_NS) < 0)
+	if (limits_start((size_t)256 << 20, MUCH, CPU_NS) < 0)
 		_exit(2);
 	kept = malloc((size_t)16 << 20);
 	if (kept == NULL)
@@ -92,13 +93,40 @@ TEST(malloc_fails_above_the_limit)
 	ck_assert_int_eq(WEXITSTATUS(status), 0);
 }
 
+/* Writes two MB to a memfd of which one MB is permitted, and grows one. */
+static void fill_memfd(void)
+{
+	static char mb[1 << 20];
+	int fd = memfd_create("x", MFD_CLOEXEC);
+
+	if (limits_start(MUCH, sizeof(mb), CPU_NS) < 0)
+		_exit(2);
+	if (write(fd, mb, sizeof(mb)) != sizeof(mb))
+		_exit(3);
+	if (write(fd, mb, 1) >= 0 || errno != EFBIG)
+		_exit(4);
+	_exit(ftruncate(fd, 2 * sizeof(mb)) < 0 && errno == EFBIG ? 0 : 5);
+}
+
+TEST(a_memfd_does_not_grow_above_the_limit)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0)
+		fill_memfd();
+	status = wait_for(pid);
+	ck_assert(WIFEXITED(status));
+	ck_assert_int_eq(WEXITSTATUS(status), 0);
+}
+
 TEST(a_lower_limit_is_not_raised)
 {
 	const struct rlimit lower = {(rlim_t)1 << 30, (rlim_t)1 << 30};
 	struct rlimit now;
 
 	OK(setrlimit(RLIMIT_DATA, &lower));
-	OK(limits_start(MUCH, NS_PER_SEC * 1000));
+	OK(limits_start(MUCH, MUCH, NS_PER_SEC * 1000));
 	OK(getrlimit(RLIMIT_DATA, &now));
 	ck_assert_uint_eq(now.rlim_cur, lower.rlim_cur);
 	ck_assert_uint_eq(now.rlim_max, lower.rlim_max);
