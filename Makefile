@@ -205,8 +205,25 @@ $(B)/obj/library_names.o $(B)/obj/html_page.o: $(B)/obj/%.o: $(B)/%.c Makefile \
 	$(call say,CC,$<)
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
+# The seccomp filters of capture, made on the build machine for MACHINE.
+HOSTCC ?= cc
+PRINT_FILTER = daemon/capture/filter/print_filter.c
+$(B)/print_filter: $(PRINT_FILTER) daemon/common/sandbox.c daemon/common/sandbox.h \
+		daemon/common/landlock.c
+	@mkdir -p $(@D)
+	$(call say,HOSTCC,$@)
+	$(Q)$(HOSTCC) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -I. -o $@ \
+		$(filter %.c,$^) -lseccomp
+$(GENERATED)/capture_filter.h: $(B)/print_filter
+	@mkdir -p $(@D)
+	$(call say,GEN,$@)
+	$(Q)$< $(MACHINE) >$@.new && mv $@.new $@
+$(B)/obj/daemon/capture/filter.o: $(GENERATED)/capture_filter.h
+$(B)/obj/daemon/capture/filter.o: ALL_CFLAGS += -I$(GENERATED)
+
 # The objects of a program's folder.
-objects = $(patsubst %.c,$(B)/obj/%.o,$(wildcard $(1)/*.c $(1)/*/*.c))
+objects = $(patsubst %.c,$(B)/obj/%.o,$(filter-out $(PRINT_FILTER), \
+	$(wildcard $(1)/*.c $(1)/*/*.c)))
 
 define exe_rules
 $(1)_OBJ = $$(call objects,$$($(1)_DIR))

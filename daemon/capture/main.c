@@ -17,6 +17,7 @@
 
 #include "daemon/capture/broker_link.h"
 #include "daemon/capture/cpu_quota.h"
+#include "daemon/capture/filter.h"
 #include "daemon/capture/readers.h"
 #include "daemon/capture/realtime.h"
 #include "daemon/capture/slots.h"
@@ -303,6 +304,9 @@ static void set_up(const struct msg_init *init, int heartbeat_fd)
 		r = loop_add(me.loop, MSG_FD, on_broker, NULL, &me.broker);
 	if (r < 0)
 		die("cannot start", -r);
+	r = filter_install(init->seccomp_kill);
+	if (r < 0)
+		die("cannot install the filter of system calls", -r);
 }
 
 /* Ends all targets if the run ends. Returns false if a ring had no room for a RECORD_END. */

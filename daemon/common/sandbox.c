@@ -4,15 +4,18 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <seccomp.h>
+#include <linux/sockios.h>
 #include <stdint.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/socket.h>
 
 #include "daemon/common/landlock.h"
 
 /*
- * Calls that both processes may make with any arguments. Their effects are limited to the
+ * Calls that all these processes may make with any arguments. Their effects are limited to the
  * process and its descriptors.
  *
  * The number of a call that the architecture lacks (epoll_wait on arm64) is negative;
@@ -52,7 +55,7 @@ static const int common_calls[] = {
 	SCMP_SYS(gettimeofday),
 	SCMP_SYS(time),
 	SCMP_SYS(getrandom),
-	/* the process itself; tgkill is allowed with a condition below */
+	/* the process itself; tgkill is allowed with conditions below */
 	SCMP_SYS(getpid),
 	SCMP_SYS(gettid),
 	SCMP_SYS(getuid),
@@ -68,6 +71,56 @@ static const int common_calls[] = {
 	SCMP_SYS(restart_syscall), /* after a stop by a signal */
 	SCMP_SYS(exit),
 	SCMP_SYS(exit_group),
+};
+
+/* The further calls of capture. */
+static const int capture_calls[] = {
+	/* its tracees; ptrace and signals are allowed with conditions below */
+	SCMP_SYS(process_vm_readv),
+	SCMP_SYS(wait4),
+	SCMP_SYS(waitid),
+	SCMP_SYS(pidfd_open),
+	SCMP_SYS(pidfd_getfd),
+	SCMP_SYS(get_robust_list),
+	/* files of /proc; open and openat are allowed with conditions below */
+	SCMP_SYS(stat),
+	SCMP_SYS(newfstatat),
+	SCMP_SYS(statx),
+	SCMP_SYS(readlink),
+	SCMP_SYS(readlinkat),
+	SCMP_SYS(getxattr),
+	SCMP_SYS(getdents64),
+	/* timers and signals of its own */
+	SCMP_SYS(timer_create),
+	SCMP_SYS(timer_settime),
+	SCMP_SYS(timer_delete),
+	SCMP_SYS(timerfd_create),
+	SCMP_SYS(timerfd_settime),
+	SCMP_SYS(setitimer),
+	SCMP_SYS(clock_nanosleep),
+	SCMP_SYS(signalfd4),
+	SCMP_SYS(rt_sigtimedwait),
+	/* rings; socketpair is allowed with a condition below */
+	SCMP_SYS(sendto),
+	SCMP_SYS(getsockopt),
+	/* scheduling and limits */
+	SCMP_SYS(sched_getparam),
+	SCMP_SYS(sched_getscheduler),
+	SCMP_SYS(sched_setscheduler),
+	SCMP_SYS(setpriority),
+	SCMP_SYS(getrusage),
+	SCMP_SYS(prlimit64),
+	/* the tracing thread */
+	SCMP_SYS(set_robust_list),
+	SCMP_SYS(rseq),
+	SCMP_SYS(sched_getaffinity),
+};
+
+/* The ptrace requests of lib/capture: none writes memory of the tracee. */
+static const int ptrace_requests[] = {
+	PTRACE_SEIZE,	  PTRACE_INTERRUPT, PTRACE_CONT,       PTRACE_SYSCALL,
+	PTRACE_LISTEN,	  PTRACE_DETACH,    PTRACE_SETOPTIONS, PTRACE_GETEVENTMSG,
+	PTRACE_GETREGSET, PTRACE_SETREGSET, PTRACE_POKEUSER,
 };
 
 /* Calls that open a file, or read its attributes or link, by its path. */
@@ -163,14 +216,19 @@ static void add_common(struct filter *f)
 	/* stdio's check for a terminal; the request depends on glibc's version. */
 	add_equal(f, allow, SCMP_SYS(ioctl), 1, TCGETS);
 	add_equal(f, allow, SCMP_SYS(ioctl), 1, TCGETS2);
-	/* abort() sends a signal to its own process. */
-	add_equal(f, allow, SCMP_SYS(tgkill), 0, (uint64_t)getpid());
+}
+
+/* abort() sends a signal to its own process. */
+static void add_signal_to_itself(struct filter *f)
+{
+	add_equal(f, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 0, (uint64_t)getpid());
 }
 
 static void add_unwind(struct filter *f)
 {
 	uint32_t no_file = SCMP_ACT_ERRNO(ENOENT);
 
+	add_signal_to_itself(f);
 	/* daemon/unwind/limits.h */
 	add_rule(f, SCMP_ACT_ALLOW, SCMP_SYS(timer_settime), 0, NULL);
 	add_rules(f, no_file, path_calls, array_size(path_calls));
@@ -223,6 +281,34 @@ static void add_threads(struct filter *f)
 	add_rule(f, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0, NULL);
 }
 
+static void add_opening_to_read(struct filter *f)
+{
+	static const uint64_t write_flags =
+		O_ACCMODE | O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY);
+
+	add_masked(f, SCMP_ACT_ALLOW, SCMP_SYS(open), 1, write_flags, O_RDONLY);
+	add_masked(f, SCMP_ACT_ALLOW, SCMP_SYS(openat), 2, write_flags, O_RDONLY);
+}
+
+static void add_capture(struct filter *f)
+{
+	const uint32_t allow = SCMP_ACT_ALLOW;
+
+	add_rules(f, allow, capture_calls, array_size(capture_calls));
+	for (size_t i = 0; i < array_size(ptrace_requests); i++)
+		add_equal(f, allow, SCMP_SYS(ptrace), 0, (uint64_t)ptrace_requests[i]);
+	add_opening_to_read(f);
+	add_threads(f);
+	/* Signal 0 asks whether a thread exists. The filter is made before the process has a pid.
+	 */
+	add_equal(f, allow, SCMP_SYS(tgkill), 2, 0);
+	add_equal(f, allow, SCMP_SYS(pidfd_send_signal), 1, 0);
+	add_equal(f, allow, SCMP_SYS(socketpair), 0, AF_UNIX);
+	/* Whether a target's socket is at the mark of urgent data: repaired calls need it. */
+	add_equal(f, allow, SCMP_SYS(ioctl), 1, SIOCATMARK);
+	add_equal(f, allow, SCMP_SYS(prctl), 0, PR_SET_TIMERSLACK);
+}
+
 /* Allows to create, sync, rename and remove files in the directory. */
 static void add_files_in(struct filter *f, int dir)
 {
@@ -245,14 +331,11 @@ static void add_files_in(struct filter *f, int dir)
 
 static void add_ship(struct filter *f)
 {
-	static const uint64_t write_flags =
-		O_ACCMODE | O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY);
-
+	add_signal_to_itself(f);
 	add_rules(f, SCMP_ACT_ALLOW, ship_calls, array_size(ship_calls));
 	add_sockets(f);
 	add_threads(f);
-	add_masked(f, SCMP_ACT_ALLOW, SCMP_SYS(open), 1, write_flags, O_RDONLY);
-	add_masked(f, SCMP_ACT_ALLOW, SCMP_SYS(openat), 2, write_flags, O_RDONLY);
+	add_opening_to_read(f);
 	/* The resolver asks for the length of an answer. */
 	add_equal(f, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1, FIONREAD);
 	/*
@@ -262,39 +345,70 @@ static void add_ship(struct filter *f)
 	add_masked(f, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(mmap), 2, PROT_EXEC, PROT_EXEC);
 }
 
+/* Makes a filter of this architecture, one of libseccomp's SCMP_ARCH_. f->error: the first error.
+ */
+static void make_filter(struct filter *f, enum sandbox sandbox, bool kill, uint32_t arch,
+			int write_dir)
+{
+	*f = (struct filter){.fallback = kill ? SCMP_ACT_KILL_PROCESS : SCMP_ACT_ERRNO(ENOSYS)};
+	f->ctx = seccomp_init(f->fallback);
+	if (f->ctx == NULL) {
+		f->error = -ENOMEM;
+		return;
+	}
+	/* 32-bit code and x32 have other numbers. These processes have neither. */
+	f->error = seccomp_attr_set(f->ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
+	if (f->error == 0 && arch != seccomp_arch_native()) {
+		f->error = seccomp_arch_add(f->ctx, arch);
+		if (f->error == 0)
+			f->error = seccomp_arch_remove(f->ctx, SCMP_ARCH_NATIVE);
+	}
+	add_common(f);
+	switch (sandbox) {
+	case SANDBOX_CAPTURE:
+		add_capture(f);
+		break;
+	case SANDBOX_UNWIND:
+		add_unwind(f);
+		break;
+	case SANDBOX_SHIP:
+		add_ship(f);
+		if (write_dir >= 0)
+			add_files_in(f, write_dir);
+		break;
+	}
+}
+
 int sandbox_enter(enum sandbox sandbox, bool kill, int write_dir)
 {
-	struct filter f = {
-		.fallback = kill ? SCMP_ACT_KILL_PROCESS : SCMP_ACT_ERRNO(ENOSYS),
-	};
+	struct filter f;
+	int r = landlock_restrict_writing(write_dir);
 
-	f.error = landlock_restrict_writing(write_dir);
-	if (f.error < 0)
-		return f.error;
-	f.ctx = seccomp_init(f.fallback);
-	if (f.ctx == NULL)
-		return -ENOMEM;
-	/* 32-bit code and x32 have other numbers. These processes have neither. */
-	f.error = seccomp_attr_set(f.ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
+	if (r < 0)
+		return r;
+	make_filter(&f, sandbox, kill, seccomp_arch_native(), write_dir);
 	/* The caller has set no_new_privs. */
 	if (f.error == 0)
 		f.error = seccomp_attr_set(f.ctx, SCMP_FLTATR_CTL_NNP, 0);
 	/* SYSRAWRC: otherwise libseccomp reports every error of the kernel as ECANCELED. */
 	if (f.error == 0)
 		f.error = seccomp_attr_set(f.ctx, SCMP_FLTATR_API_SYSRAWRC, 1);
-	add_common(&f);
-	switch (sandbox) {
-	case SANDBOX_UNWIND:
-		add_unwind(&f);
-		break;
-	case SANDBOX_SHIP:
-		add_ship(&f);
-		if (write_dir >= 0)
-			add_files_in(&f, write_dir);
-		break;
-	}
 	if (f.error == 0)
 		f.error = seccomp_load(f.ctx);
+	seccomp_release(f.ctx);
+	return f.error;
+}
+
+int sandbox_export(enum sandbox sandbox, bool kill, uint32_t arch, int fd)
+{
+	struct filter f;
+
+	make_filter(&f, sandbox, kill, arch, -1);
+	/* 2: a binary tree of the calls' numbers, since the filter runs at each call of capture. */
+	if (f.error == 0)
+		f.error = seccomp_attr_set(f.ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2);
+	if (f.error == 0)
+		f.error = seccomp_export_bpf(f.ctx, fd);
 	seccomp_release(f.ctx);
 	return f.error;
 }

@@ -1,6 +1,10 @@
 /*
- * Sandboxes for the processes that parse data of others: unwind (files and stacks of targets)
- * and ship (answers from the network). A sandbox is a seccomp filter and a landlock ruleset.
+ * Sandboxes for the processes that parse data of others, unwind (files and stacks of targets) and
+ * ship (answers from the network), and for capture, which can read the memory of all processes. A
+ * sandbox is a seccomp filter and a landlock ruleset; that of capture is a filter only.
+ *
+ * capture links no libseccomp: its filter is made when the project is built
+ * (daemon/capture/filter/print_filter.c), and installed by daemon/capture/filter.h.
  *
  * A system call that the filter does not allow fails with ENOSYS. Some calls that libraries try
  * and can do without fail with another error:
@@ -11,17 +15,24 @@
  *             mapping memory as executable         EPERM, so that a library cannot be loaded
  *
  * For tests, a forbidden call can kill the process instead. The calls of this list, and clone3 in
- * ship (ENOSYS), then still return their error. A call of another architecture (32-bit code, x32)
- * always kills the process.
+ * capture and ship (ENOSYS), then still return their error. A call of another architecture (32-bit
+ * code, x32) always kills the process.
  */
 #ifndef DAEMON_COMMON_SANDBOX_H
 #define DAEMON_COMMON_SANDBOX_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "lib/base/util.h"
 
 enum sandbox {
+	/*
+	 * Allows to trace processes and to read their memory, to open files for reading, timers,
+	 * threads, and the calls of SANDBOX_UNWIND. Refuses to write memory or files, exec, sockets
+	 * other than pairs, and signals.
+	 */
+	SANDBOX_CAPTURE,
 	/*
 	 * Allows memory calls, I/O on descriptors that are open, and memfd_create. Refuses open,
 	 * socket, exec, executable memory, and signals to other processes.
@@ -47,5 +58,12 @@ enum sandbox {
  * 5.13); on older kernels only the permissions of its user do.
  */
 must_check int sandbox_enter(enum sandbox sandbox, bool kill, int write_dir);
+
+/*
+ * Writes the filter of a sandbox to fd, as an array of struct sock_filter (linux/filter.h), for the
+ * architecture arch, one of libseccomp's SCMP_ARCH_ constants. write_dir is none. Returns 0 or
+ * -errno.
+ */
+must_check int sandbox_export(enum sandbox sandbox, bool kill, uint32_t arch, int fd);
 
 #endif

@@ -12,6 +12,8 @@ from harness import check, proc_status, wait_for
 from test_broker import check_sums, message_types, take_over
 from test_control import listening
 
+harness.filters_kill()
+
 HERE = pathlib.Path(__file__).parent
 
 # How often each child is killed in the test of the broker's memory.

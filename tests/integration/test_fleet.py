@@ -7,6 +7,8 @@ the time.
 import harness
 from harness import Skip, check, wait_for
 
+harness.filters_kill()
+
 TARGETS = 100
 
 

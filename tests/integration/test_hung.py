@@ -15,6 +15,8 @@ import harness
 from harness import Skip, check, wait_for
 from service import Service
 
+harness.filters_kill()
+
 RACE_S = 20
 
 HUNG = r'sentry-profd: reading the memory of process {} hangs: .*no longer profiled'

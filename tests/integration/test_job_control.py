@@ -14,6 +14,8 @@ import harness
 from harness import check, wait_for
 from progress import Progress
 
+harness.filters_kill()
+
 
 def start(box, targets, *args):
     """Starts the daemon in a process group of its own, as a shell does. The

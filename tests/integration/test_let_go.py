@@ -149,6 +149,8 @@ SIZE = 64 << 20
 
 WRITER = '''
 import os, sys
+
+harness.filters_kill()
 print('ready', os.getpid(), flush=True)
 data = bytes(range(256)) * (int(sys.argv[2]) // 256)
 while data:

@@ -12,6 +12,8 @@ import harness
 import life
 from harness import check
 
+harness.filters_kill()
+
 # The number of capture's wakes. At most of them an event has happened, at some
 # it is time for a tick.
 LOOKS = 1000

@@ -9,6 +9,8 @@ import harness
 import life
 from harness import BUILD, Skip
 
+harness.filters_kill()
+
 
 def test_children_of_every_kind(box):
     life.compare(box, 'life_family', 40)

@@ -16,6 +16,8 @@ import life
 from harness import BUILD, Failure, check, wait_for
 from progress import Progress
 
+harness.filters_kill()
+
 SEED = int(os.environ.get('SEED') or random.randrange(10**6))
 
 STOPS = (signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU)

@@ -7,6 +7,8 @@ import harness
 import life
 import stranger
 
+harness.filters_kill()
+
 
 def test_siblings(box):
     """CLONE_PARENT: the parent, which is not profiled, sees all of them."""

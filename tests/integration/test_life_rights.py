@@ -11,6 +11,8 @@ import life
 import stranger
 from harness import Skip, check
 
+harness.filters_kill()
+
 
 def test_filters(box):
     """Filters with TRAP, ERRNO, and TRACE without a tracer: the profiler adds

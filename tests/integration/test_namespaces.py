@@ -11,6 +11,8 @@ import stranger
 from elf import Elf
 from harness import BUILD, Skip, check
 
+harness.filters_kill()
+
 STRICT = harness.environment(SENTRY_PROFD_SECCOMP_KILL='1')
 
 # A file of the lower layer has another device in stat(2) than in maps.

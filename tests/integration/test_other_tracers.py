@@ -12,6 +12,8 @@ import harness
 import life
 from harness import BUILD, Skip, check, wait_for
 
+harness.filters_kill()
+
 
 def line(target, name, pid):
     return (f'sentry-profd: warning: process {target.pid} is traced by {name} '

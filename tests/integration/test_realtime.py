@@ -8,6 +8,8 @@ import os
 import harness
 from harness import Skip, check, wait_for
 
+harness.filters_kill()
+
 PRIORITY = 30
 
 

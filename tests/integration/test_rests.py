@@ -7,6 +7,8 @@ import subprocess
 
 import harness
 
+harness.filters_kill()
+
 RATE = 1000
 PERIOD_NS = 10**9 // RATE
 

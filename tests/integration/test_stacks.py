@@ -11,6 +11,8 @@ import harness
 from harness import BUILD, Skip, check
 from layout import Layout
 
+harness.filters_kill()
+
 PROGRAMS = ('unw_fp', 'unw_nopie', 'unw_o0', 'unw_o2', 'unw_o3', 'unw_static')
 # Ways to wait at the innermost function: in a system call, in a signal handler
 # (of a fault, of raise()), below a call that does not return, in a callback of

@@ -11,6 +11,8 @@ import subprocess
 import harness
 from harness import check
 
+harness.filters_kill()
+
 # How many times each kind of call must have returned, with and without the
 # profiler.
 LEAST = 60

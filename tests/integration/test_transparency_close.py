@@ -11,6 +11,8 @@ import harness
 from harness import Skip, check
 from test_transparency_calls import number
 
+harness.filters_kill()
+
 # The number of calls without and with the profiler.
 CLOSES = 2000
 

@@ -11,6 +11,8 @@ import harness
 from harness import check
 from test_transparency_calls import ask, kinds, number
 
+harness.filters_kill()
+
 # The length of a wait, and the pauses between signals during it. An untraced
 # thread does not notice these signals. If a traced one began its wait anew at
 # each signal, it would never end.

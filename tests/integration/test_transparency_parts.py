@@ -10,6 +10,8 @@ import harness
 from harness import check
 from test_transparency_calls import ask, kinds, watch_calls
 
+harness.filters_kill()
+
 # How many times each kind of call must be complete, with and without the
 # profiler.
 LEAST = 40

@@ -9,6 +9,8 @@ import harness
 from harness import BUILD, Skip, check, wait_for
 from test_profctl import parse, run
 
+harness.filters_kill()
+
 KERNELS = "it is a kernel thread and cannot be stopped"
 
 

@@ -28,13 +28,14 @@
 /* A system call that is made without libc's wrapper; or a function. */
 struct attempt {
 	const char *name;
-	int unwind, ship; /* the result in each sandbox: 0 or an errno */
+	int capture, unwind, ship; /* the result in each sandbox: 0 or an errno */
 	int (*function)(void);
 	long number, arguments[4];
 };
 
 /* The directory in which SANDBOX_SHIP may write, and a path outside of it. */
 static int write_dir = -1;
+static pid_t parent; /* getppid(2) is not allowed */
 static char elsewhere[64];
 
 static char result[256]; /* memory to which calls write */
@@ -46,7 +47,7 @@ static int try(const struct attempt *a)
 	if (a->function != NULL)
 		return a->function();
 	for (size_t i = 0; i < array_size(v); i++)
-		v[i] = a->arguments[i] == PARENT      ? getppid()
+		v[i] = a->arguments[i] == PARENT      ? parent
 		       : a->arguments[i] == DIRECTORY ? write_dir
 						      : a->arguments[i];
 	return syscall(a->number, v[0], v[1], v[2], v[3], 0L, 0L) < 0 ? errno : 0;
@@ -130,11 +131,12 @@ static int sort(void)
 }
 
 /* clang-format off */
-#define FUNCTION(of, by_unwind, by_ship) \
-	{.name = #of, .unwind = by_unwind, .ship = by_ship, .function = of}
-#define CALL(of, by_unwind, by_ship, nr, ...) \
-	{.name = of, .unwind = by_unwind, .ship = by_ship, .number = nr, \
-	 .arguments = {__VA_ARGS__}}
+#define FUNCTION(of, by_capture, by_unwind, by_ship) \
+	{.name = #of, .capture = by_capture, .unwind = by_unwind, .ship = by_ship, \
+	 .function = of}
+#define CALL(of, by_capture, by_unwind, by_ship, nr, ...) \
+	{.name = of, .capture = by_capture, .unwind = by_unwind, .ship = by_ship, \
+	 .number = nr, .arguments = {__VA_ARGS__}}
 /* clang-format on */
 
 /*
@@ -142,49 +144,55 @@ static int sort(void)
  * table fails with ENOSYS.
  */
 static const struct attempt attempts[] = {
-	CALL("open_to_read", ENOENT, 0, SYS_openat, AT_FDCWD, POINTER("/"), O_RDONLY),
-	CALL("open_to_write", ENOENT, ENOSYS, SYS_openat, AT_FDCWD, POINTER("/dev/null"), O_RDWR),
-	CALL("open_to_create", ENOENT, ENOSYS, SYS_openat, AT_FDCWD, POINTER("/tmp/x"), O_CREAT,
-	     0600),
-	CALL("open_unnamed", ENOENT, ENOSYS, SYS_openat, AT_FDCWD, POINTER("/tmp"), O_TMPFILE,
-	     0600),
-	CALL("truncate_file", ENOENT, ENOSYS, SYS_openat, AT_FDCWD, POINTER("/dev/null"), O_TRUNC),
-	CALL("stat_path", ENOENT, 0, SYS_newfstatat, AT_FDCWD, POINTER("/"), POINTER(result)),
-	CALL("stat_path_by_flag", ENOENT, 0, SYS_newfstatat, AT_FDCWD, POINTER("/"),
+	CALL("open_to_read", 0, ENOENT, 0, SYS_openat, AT_FDCWD, POINTER("/"), O_RDONLY),
+	CALL("open_to_write", ENOSYS, ENOENT, ENOSYS, SYS_openat, AT_FDCWD, POINTER("/dev/null"),
+	     O_RDWR),
+	CALL("open_to_create", ENOSYS, ENOENT, ENOSYS, SYS_openat, AT_FDCWD, POINTER("/tmp/x"),
+	     O_CREAT, 0600),
+	CALL("open_unnamed", ENOSYS, ENOENT, ENOSYS, SYS_openat, AT_FDCWD, POINTER("/tmp"),
+	     O_TMPFILE, 0600),
+	CALL("truncate_file", ENOSYS, ENOENT, ENOSYS, SYS_openat, AT_FDCWD, POINTER("/dev/null"),
+	     O_TRUNC),
+	CALL("stat_path", 0, ENOENT, 0, SYS_newfstatat, AT_FDCWD, POINTER("/"), POINTER(result)),
+	CALL("stat_path_by_flag", 0, ENOENT, 0, SYS_newfstatat, AT_FDCWD, POINTER("/"),
 	     POINTER(result), AT_EMPTY_PATH),
-	CALL("stat_descriptor", 0, 0, SYS_fstat, STDERR_FILENO, POINTER(result)),
-	CALL("access_path", ENOENT, 0, SYS_faccessat, AT_FDCWD, POINTER("/"), R_OK),
-	CALL("read_link", ENOENT, 0, SYS_readlinkat, AT_FDCWD, POINTER("/proc/self/exe"),
+	CALL("stat_descriptor", 0, 0, 0, SYS_fstat, STDERR_FILENO, POINTER(result)),
+	CALL("access_path", ENOSYS, ENOENT, 0, SYS_faccessat, AT_FDCWD, POINTER("/"), R_OK),
+	CALL("read_link", 0, ENOENT, 0, SYS_readlinkat, AT_FDCWD, POINTER("/proc/self/exe"),
 	     POINTER(result), sizeof(result)),
-	CALL("unlink_path", ENOSYS, ENOSYS, SYS_unlinkat, AT_FDCWD, POINTER("/does/not/exist")),
-	CALL("socket_tcp", ENOSYS, 0, SYS_socket, AF_INET, SOCK_STREAM | SOCK_CLOEXEC),
-	FUNCTION(socket_udp6, ENOSYS, 0),
-	CALL("socket_raw", ENOSYS, ENOSYS, SYS_socket, AF_INET, SOCK_RAW, 1),
-	CALL("socket_unix", ENOSYS, EAFNOSUPPORT, SYS_socket, AF_UNIX, SOCK_STREAM),
-	CALL("socket_netlink", ENOSYS, EAFNOSUPPORT, SYS_socket, AF_NETLINK, SOCK_RAW),
-	CALL("socket_packet", ENOSYS, ENOSYS, SYS_socket, AF_PACKET, SOCK_DGRAM),
-	CALL("socket_pair", ENOSYS, 0, SYS_socketpair, AF_UNIX, SOCK_STREAM, 0, POINTER(result)),
-	CALL("listen_to", ENOSYS, ENOSYS, SYS_listen, -1, 1),
-	CALL("execute", ENOSYS, ENOSYS, SYS_execve, POINTER("/does/not/exist")),
-	CALL("make_process", ENOSYS, ENOSYS, SYS_clone, SIGCHLD),
-	CALL("make_namespace", ENOSYS, ENOSYS, SYS_clone,
+	CALL("unlink_path", ENOSYS, ENOSYS, ENOSYS, SYS_unlinkat, AT_FDCWD,
+	     POINTER("/does/not/exist")),
+	CALL("socket_tcp", ENOSYS, ENOSYS, 0, SYS_socket, AF_INET, SOCK_STREAM | SOCK_CLOEXEC),
+	FUNCTION(socket_udp6, ENOSYS, ENOSYS, 0),
+	CALL("socket_raw", ENOSYS, ENOSYS, ENOSYS, SYS_socket, AF_INET, SOCK_RAW, 1),
+	CALL("socket_unix", ENOSYS, ENOSYS, EAFNOSUPPORT, SYS_socket, AF_UNIX, SOCK_STREAM),
+	CALL("socket_netlink", ENOSYS, ENOSYS, EAFNOSUPPORT, SYS_socket, AF_NETLINK, SOCK_RAW),
+	CALL("socket_packet", ENOSYS, ENOSYS, ENOSYS, SYS_socket, AF_PACKET, SOCK_DGRAM),
+	CALL("socket_pair", 0, ENOSYS, 0, SYS_socketpair, AF_UNIX, SOCK_STREAM, 0, POINTER(result)),
+	CALL("listen_to", ENOSYS, ENOSYS, ENOSYS, SYS_listen, -1, 1),
+	CALL("execute", ENOSYS, ENOSYS, ENOSYS, SYS_execve, POINTER("/does/not/exist")),
+	CALL("make_process", ENOSYS, ENOSYS, ENOSYS, SYS_clone, SIGCHLD),
+	CALL("make_namespace", ENOSYS, ENOSYS, ENOSYS, SYS_clone,
 	     CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_NEWNET),
-	CALL("leave_namespace", ENOSYS, ENOSYS, SYS_unshare, CLONE_NEWUSER),
-	CALL("signal_parent", ENOSYS, ENOSYS, SYS_kill, PARENT),
-	CALL("signal_parent_thread", ENOSYS, ENOSYS, SYS_tgkill, PARENT, PARENT),
-	FUNCTION(signal_itself, 0, 0),
-	CALL("signal_by_owner", ENOSYS, ENOSYS, SYS_fcntl, STDERR_FILENO, F_SETOWN, PARENT),
-	CALL("trace", ENOSYS, ENOSYS, SYS_ptrace, PTRACE_TRACEME),
-	CALL("read_process", ENOSYS, ENOSYS, SYS_process_vm_readv, PARENT),
-	CALL("become_another", ENOSYS, ENOSYS, SYS_setresuid, 1, 1, 1),
-	CALL("type_for_terminal", ENOSYS, ENOSYS, SYS_ioctl, -1, TIOCSTI, POINTER("x")),
-	CALL("mark_seccomp", ENOSYS, ENOSYS, SYS_seccomp, 1),
-	FUNCTION(map_memory, 0, 0),
-	FUNCTION(map_code, ENOSYS, EPERM),
-	FUNCTION(make_code, ENOSYS, ENOSYS),
-	FUNCTION(make_sealed_file, 0, 0),
-	FUNCTION(write_to_stream, 0, 0),
-	FUNCTION(sort, 0, 0),
+	CALL("leave_namespace", ENOSYS, ENOSYS, ENOSYS, SYS_unshare, CLONE_NEWUSER),
+	CALL("signal_parent", ENOSYS, ENOSYS, ENOSYS, SYS_kill, PARENT),
+	CALL("signal_parent_thread", 0, ENOSYS, ENOSYS, SYS_tgkill, PARENT, PARENT),
+	CALL("wake_parent_thread", ENOSYS, ENOSYS, ENOSYS, SYS_tgkill, PARENT, PARENT, SIGCONT),
+	FUNCTION(signal_itself, 0, 0, 0),
+	CALL("signal_by_owner", ENOSYS, ENOSYS, ENOSYS, SYS_fcntl, STDERR_FILENO, F_SETOWN, PARENT),
+	CALL("trace", ENOSYS, ENOSYS, ENOSYS, SYS_ptrace, PTRACE_TRACEME),
+	CALL("read_process", 0, ENOSYS, ENOSYS, SYS_process_vm_readv, PARENT),
+	CALL("write_process", ENOSYS, ENOSYS, ENOSYS, SYS_process_vm_writev, PARENT),
+	CALL("write_tracee", ENOSYS, ENOSYS, ENOSYS, SYS_ptrace, PTRACE_POKEDATA, PARENT),
+	CALL("become_another", ENOSYS, ENOSYS, ENOSYS, SYS_setresuid, 1, 1, 1),
+	CALL("type_for_terminal", ENOSYS, ENOSYS, ENOSYS, SYS_ioctl, -1, TIOCSTI, POINTER("x")),
+	CALL("mark_seccomp", ENOSYS, ENOSYS, ENOSYS, SYS_seccomp, 1),
+	FUNCTION(map_memory, 0, 0, 0),
+	FUNCTION(map_code, ENOSYS, ENOSYS, EPERM),
+	FUNCTION(make_code, ENOSYS, ENOSYS, ENOSYS),
+	FUNCTION(make_sealed_file, 0, 0, 0),
+	FUNCTION(write_to_stream, 0, 0, 0),
+	FUNCTION(sort, 0, 0, 0),
 };
 
 /* The exit status of a child that could not enter the sandbox; no errno has this number. */
@@ -194,8 +202,10 @@ static const struct attempt attempts[] = {
 static int run(enum sandbox sandbox, bool kill, const struct attempt *a)
 {
 	int status;
-	pid_t pid = fork();
+	pid_t pid;
 
+	parent = getpid();
+	pid = fork();
 	ck_assert_int_ge(pid, 0);
 	if (pid == 0) {
 		/* FIONREAD needs a pipe, and stdio's check for a terminal needs a terminal. */
@@ -229,6 +239,11 @@ static void check(enum sandbox sandbox, const struct attempt *a, int expected)
 			      (unsigned int)status, expected);
 }
 
+TESTS(capture_may_make_only_its_calls, array_size(attempts))
+{
+	check(SANDBOX_CAPTURE, &attempts[_i], attempts[_i].capture);
+}
+
 TESTS(unwind_may_make_only_harmless_calls, array_size(attempts))
 {
 	check(SANDBOX_UNWIND, &attempts[_i], attempts[_i].unwind);
@@ -254,19 +269,21 @@ TEST(the_calls_work_without_a_sandbox)
 	static const char *const names[] = {"open_to_write", "socket_pair", "socket_unix",
 					    "map_code",	     "make_code",   "signal_parent"};
 
+	parent = getppid();
 	for (size_t i = 0; i < array_size(names); i++)
 		OK(try(attempt_named(names[i])));
 	ck_assert_int_eq(try(attempt_named("execute")), ENOENT);
 }
 
-/* FIONREAD of a descriptor, in both sandboxes. */
+/* FIONREAD of a descriptor. */
 TEST(only_ship_may_use_fionread)
 {
 	static const struct attempt a =
-		CALL("FIONREAD", ENOSYS, 0, SYS_ioctl, 0, FIONREAD, POINTER(result));
+		CALL("FIONREAD", ENOSYS, ENOSYS, 0, SYS_ioctl, 0, FIONREAD, POINTER(result));
 
 	check(SANDBOX_SHIP, &a, 0);
 	check(SANDBOX_UNWIND, &a, ENOSYS);
+	check(SANDBOX_CAPTURE, &a, ENOSYS);
 }
 
 static void check_once(int expected, struct attempt a)
@@ -278,7 +295,7 @@ static void check_once(int expected, struct attempt a)
 }
 
 #define CHECK_ONCE(name, expected, ...) \
-	check_once(expected, (struct attempt)CALL(name, 0, 0, __VA_ARGS__))
+	check_once(expected, (struct attempt)CALL(name, 0, 0, 0, __VA_ARGS__))
 #define MAKE (O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC)
 
 TEST(ship_writes_in_its_directory_only)
@@ -313,7 +330,7 @@ TEST(ship_writes_in_its_directory_only)
 /* glibc calls clone3 first, and clone if clone3 fails with ENOSYS. */
 TEST(clone3_fails_with_enosys_even_if_forbidden_calls_kill)
 {
-	static const struct attempt a = CALL("clone3", 0, 0, SYS_clone3, 0);
+	static const struct attempt a = CALL("clone3", 0, 0, 0, SYS_clone3, 0);
 	int status = run(SANDBOX_SHIP, true, &a);
 
 	ck_assert(WIFEXITED(status));
@@ -323,7 +340,7 @@ TEST(clone3_fails_with_enosys_even_if_forbidden_calls_kill)
 #ifdef __x86_64__
 TESTS(a_call_of_another_architecture_kills, SANDBOX_SHIP + 1)
 {
-	static const struct attempt a = CALL("x32", 0, 0, 0x40000000 + SYS_getpid, 0);
+	static const struct attempt a = CALL("x32", 0, 0, 0, 0x40000000 + SYS_getpid, 0);
 	int status = run((enum sandbox)_i, false, &a);
 
 	ck_assert(WIFSIGNALED(status));
