@@ -133,6 +133,7 @@ struct limit {
 	uint64_t since_ns;   /* the start of that pause, by state_now_ns() */
 	uint64_t paused_ns;  /* the length of the pauses that have ended */
 	uint64_t pauses;     /* the number of pauses, the present one included */
+	uint64_t full_ns;    /* of the bucket of pauses (lib/base/bucket.h), by state_now_ns() */
 };
 
 /* The maximum number of ships, those of the options and of Spotlight included. */

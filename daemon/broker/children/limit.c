@@ -3,11 +3,20 @@
 #include <string.h>
 
 #include "daemon/common/log.h"
+#include "lib/base/bucket.h"
 #include "lib/base/clock.h"
 #include "proto/ratelimit.h"
 
 /* ship shortens limits to this; a longer one is an error of ship. */
 #define LIMIT_MAX_NS (RATELIMIT_MAX_S * NS_PER_SEC)
+
+/*
+ * Each pause detaches from all targets of the DSN, which costs every process of the daemon and the
+ * targets. A ship that was taken over could make many. After PAUSES_MAX in a row, a pause ends only
+ * when PAUSE_EACH_NS have passed for each.
+ */
+#define PAUSES_MAX    6
+#define PAUSE_EACH_NS (10 * NS_PER_SEC)
 
 /* Returns true if chunks of the ship go to its server only. */
 static bool goes_to_server_only(const struct ship *s, bool has_files)
@@ -35,6 +44,7 @@ static void begin_pause(const struct ship *s, struct limit *l, uint64_t now_ns)
 	l->stops_sampling = true;
 	l->since_ns = now_ns;
 	l->pauses++;
+	bucket_take(&l->full_ns, now_ns, PAUSE_EACH_NS);
 	log_debug("%s: detaching from processes, because the server takes no profiles", s->label);
 }
 
@@ -58,7 +68,8 @@ void limit_check(struct children *c, bool has_files)
 
 		if (limited && !l->stops_sampling)
 			begin_pause(c->ships[i], l, now_ns);
-		else if (!limited && l->stops_sampling)
+		else if (!limited && l->stops_sampling &&
+			 bucket_holds(l->full_ns, PAUSES_MAX * PAUSE_EACH_NS, now_ns, 0))
 			end_pause(c->ships[i], l, now_ns);
 	}
 }

@@ -38,6 +38,23 @@ TEST(a_limit_stops_sampling_for_its_dsn_only)
 	ck_assert_uint_eq(ships[0].limit.pauses, 1);
 }
 
+/* Limits as a ship that was taken over sends them: each one begins a pause and ends it. */
+TEST(pauses_in_a_row_last)
+{
+	for (int i = 0; i < 100; i++) {
+		OK(limit_set(&ships[0], in_s(3600), false));
+		limit_check(&b.parts.children, false);
+		OK(limit_set(&ships[0], 0, false));
+		limit_check(&b.parts.children, false);
+	}
+	ck_assert(limit_stops_sampling(&ships[0]));
+	ck_assert_uint_le(ships[0].limit.pauses, 10);
+	/* After the time for each of them the pause ends. */
+	ships[0].limit.full_ns = 0;
+	limit_check(&b.parts.children, false);
+	ck_assert(!limit_stops_sampling(&ships[0]));
+}
+
 TEST(a_limit_does_not_stop_sampling_for_files)
 {
 	OK(limit_set(&ships[0], in_s(3600), true));
