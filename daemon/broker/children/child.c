@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include "daemon/msg/msg_io.h"
+#include "daemon/common/drain.h"
 #include "daemon/common/shortage.h"
 #include "daemon/common/log.h"
 #include "lib/base/bucket.h"
@@ -51,14 +52,22 @@ bool child_kill(struct child *child)
 	return true;
 }
 
+/* The socket of a ship may have descriptors in its queue, which are not the ship's to send. */
+static void close_socket(struct child *child)
+{
+	loop_remove(child->children->state->loop, &child->source);
+	if (child->type->kind == CHILD_SHIP)
+		drain_close(&child->fd, false);
+	close_fd(&child->fd);
+}
+
 void child_fail(struct child *child, const char *why)
 {
 	if (!child_kill(child))
 		return;
 	log_warning("%s (pid %d) %s: it is %s", child->type->name, child->pid, why,
 		    child_is_wanted(child) ? "replaced" : "ended");
-	loop_remove(child->children->state->loop, &child->source);
-	close_fd(&child->fd);
+	close_socket(child);
 }
 
 void child_send(struct child *child, const void *message, size_t size, const int *fds, size_t n_fds)
@@ -82,8 +91,7 @@ void child_send_id(struct child *child, enum msg_type type, uint32_t id)
 
 void child_close(struct child *child)
 {
-	loop_remove(child->children->state->loop, &child->source);
-	close_fd(&child->fd);
+	close_socket(child);
 }
 
 /* The first message of a child has to be MSG_READY. */
@@ -135,6 +143,25 @@ void child_check_slowed(struct child *child)
 		loop_resume(child->children->state->loop);
 }
 
+/*
+ * Receives a message as ipc_recv(). No message of a ship has descriptors. A ship can open
+ * connections, and closing the last descriptor of one may wait (drain.h), so the broker takes none.
+ * unwind and capture have no such descriptors.
+ */
+static int receive(const struct child *child, struct ipc_message *m)
+{
+	ssize_t n;
+
+	if (child->type->kind != CHILD_SHIP)
+		return ipc_recv(child->fd, m);
+	n = drain_recv(child->fd, false, m->bytes, sizeof(m->bytes));
+	m->n_fds = 0;
+	m->size = n < 0 ? 0 : (size_t)n;
+	if (n == -ECONNRESET)
+		return 0;
+	return n < 0 ? (int)n : n > 0;
+}
+
 static void read_message(struct child *child)
 {
 	struct ipc_message m;
@@ -145,7 +172,7 @@ static void read_message(struct child *child)
 		loop_pause(child->children->state->loop, child->source);
 		return;
 	}
-	r = ipc_recv(child->fd, &m);
+	r = receive(child, &m);
 	if (r == -EAGAIN)
 		return;
 	if (r < 0 && shortage_is(-r)) {

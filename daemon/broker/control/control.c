@@ -10,7 +10,7 @@
 #include "daemon/broker/control/allowance.h"
 #include "daemon/broker/control/control_message.h"
 #include "daemon/broker/control/control_socket.h"
-#include "daemon/broker/control/drain.h"
+#include "daemon/common/drain.h"
 #include "daemon/common/log.h"
 #include "daemon/common/shortage.h"
 #include "lib/base/ipc.h"

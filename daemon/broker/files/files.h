@@ -61,7 +61,7 @@ must_check int files_request_path(struct files *f, enum file_kind kind, const ch
 
 /*
  * Handles the end of process pid, a child of the broker that is no struct child (children/): a
- * helper, or a child of control/drain.h. Adds usage to the processor time of the helpers.
+ * helper, or a child of daemon/common/drain.h. Adds usage to the processor time of the helpers.
  */
 void files_reaped(struct files *f, int32_t pid, const struct rusage *usage);
 

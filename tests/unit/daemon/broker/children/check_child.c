@@ -2,6 +2,8 @@
 #include "daemon/broker/children/child.h"
 
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -9,6 +11,9 @@
 #include "lib/base/loop.h"
 #include "tests/unit/daemon/broker/broker_builder.h"
 #include "tests/unit/suite.h"
+
+/* Longer than the timeout of the test. */
+#define LINGER_S 3600
 
 static struct broker b;
 static struct unwind unwind;
@@ -86,6 +91,53 @@ TEST(a_flood_is_read_on)
 		flood();
 		ck_assert_uint_eq(n_read, 1);
 	}
+}
+
+/* Returns a full TCP connection whose peer never reads, so that its last close(2) lingers. */
+static int lingering(int *ret_listener)
+{
+	const struct linger linger = {.l_onoff = 1, .l_linger = LINGER_S};
+	struct sockaddr_in address = {.sin_family = AF_INET};
+	socklen_t size = sizeof(address);
+	static const char much[65536];
+	int fd;
+
+	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	*ret_listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	OK(bind(*ret_listener, (struct sockaddr *)&address, size));
+	OK(listen(*ret_listener, 1));
+	OK(getsockname(*ret_listener, (struct sockaddr *)&address, &size));
+	OK(connect(fd, (struct sockaddr *)&address, size));
+	OK(setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)));
+	while (send(fd, much, sizeof(much), MSG_DONTWAIT) > 0)
+		continue;
+	return fd;
+}
+
+/* As a ship that was taken over: _i valid messages, and then two with a connection. */
+TESTS(a_ship_does_not_hang_the_broker_by_its_connections, 2)
+{
+	const struct msg_id m = {.h = MSG_HEADER(MSG_READY)};
+	int listener, status, fd = lingering(&listener);
+
+	unwind.child.type = &child_types[CHILD_SHIP];
+	unwind.child.pid = fork();
+	if (unwind.child.pid == 0)
+		for (;;)
+			(void)pause();
+	for (int i = 0; i < _i; i++)
+		OK(ipc_send(end, &m, sizeof(m), NULL, 0));
+	for (int i = 0; i < 2; i++)
+		OK(ipc_send(end, &m, sizeof(m), &fd, 1));
+	close_fd(&fd);
+	for (int i = 0; i <= _i; i++)
+		OK(loop_run_once(b.parts.state.loop, 0));
+	ck_assert_uint_eq(n_read, (uint64_t)_i);
+	ck_assert_int_eq(unwind.child.state, CHILD_KILLED);
+	ck_assert_int_lt(unwind.child.fd, 0);
+	ck_assert_int_eq(waitpid(unwind.child.pid, &status, 0), unwind.child.pid);
+	close_fd(&listener);
 }
 
 /* The end of a process: what it has sent is read, however much it is. */

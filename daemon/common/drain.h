@@ -9,8 +9,8 @@
  * the end of a process does not block (inet_release() in net/ipv4/af_inet.c). SIGCHLD reports
  * the end of that child.
  */
-#ifndef DAEMON_BROKER_CONTROL_DRAIN_H
-#define DAEMON_BROKER_CONTROL_DRAIN_H
+#ifndef DAEMON_COMMON_DRAIN_H
+#define DAEMON_COMMON_DRAIN_H
 
 #include <stdbool.h>
 #include <sys/types.h>

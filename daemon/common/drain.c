@@ -1,4 +1,4 @@
-#include "daemon/broker/control/drain.h"
+#include "daemon/common/drain.h"
 
 #include <signal.h>
 #include <sys/socket.h>

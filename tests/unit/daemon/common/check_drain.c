@@ -2,7 +2,7 @@
  * Sockets whose peer sends descriptors. Dropping the last reference to such a descriptor can
  * block, which must not happen to the broker.
  */
-#include "daemon/broker/control/drain.h"
+#include "daemon/common/drain.h"
 
 #include <netinet/in.h>
 #include <sys/socket.h>
