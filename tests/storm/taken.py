@@ -123,11 +123,15 @@ class Taken:
             shutil.copy(BUILD / 'targets/shares', self.dir / name)
             (self.dir / name).chmod(0o755)
         self.files = []
+        self.sink = socket.socket()
+        self.sink.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        self.sink.bind(('127.0.0.1', 0))
+        self.sink.listen(4096)
         self.take_over(())
 
     def take_over(self, kinds, behaviours=()):
         plan = {'hostile': kinds, 'behaviours': behaviours, 'seed': self.rng.randrange(10**9),
-                'real': str(BUILD), 'files': self.files}
+                'real': str(BUILD), 'files': self.files, 'sink': self.sink.getsockname()[1]}
         new = self.exes / 'plan.new'
         new.write_text(json.dumps(plan))
         new.rename(self.exes / 'plan')

@@ -5,7 +5,8 @@ program in the place of sentry-profd-capture, -unwind and -ship.
 Beside the program are files of the storm:
 
     plan        JSON: {"hostile": [kinds], "behaviours": [names], "seed": N, "real": DIRECTORY,
-                "files": [paths]}. A kind that is not hostile is the executable in real.
+                "files": [paths], "sink": PORT}. A kind that is not hostile is the executable
+                in real. Nobody reads from the connections to the port.
     table       JSON: messages.table()
     types       names for hostile.py
     log         a line for each hostile process, "KIND BEHAVIOUR PID", and a line
@@ -215,6 +216,8 @@ class Taken:
         """A descriptor that no message has; the caller closes it."""
         rng = self.rng
         choice = rng.randrange(8)
+        if self.kind == 'ship' and rng.random() < 0.3:
+            return self.lingering()
         if choice == 0:
             return self.memfd(rng.randrange(1, 9000), rng.choice((0, SEALS)))
         if choice == 1:
@@ -236,6 +239,20 @@ class Taken:
         if choice == 6:
             return os.dup(MSG_FD)
         return os.dup(0)
+
+    def lingering(self):
+        """A connection that the last close(2) would wait for, since its peer reads nothing."""
+        s = socket.socket()
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 3600))
+        s.settimeout(0.2)
+        try:
+            s.connect(('127.0.0.1', self.plan['sink']))
+            while True:
+                s.send(bytes(65536), socket.MSG_DONTWAIT)
+        except OSError:
+            pass
+        return s.detach()
 
     # The contents of messages.
 
