@@ -160,13 +160,35 @@ def return_address_expression(operations):
     return bytes([DW_CFA_expression, RA]) + leb128(len(operations)) + operations
 
 
-def xz(content):
-    return lzma.compress(content, preset=0)
+def xz_of_zeros(block, n):
+    """xz that unpacks to n blocks of so many zeros each. A block takes a seventh of a
+    thousandth of that."""
+    data = lzma.compress(bytes(block), check=lzma.CHECK_CRC32, preset=0)
+    index_size = (struct.unpack_from('<I', data, len(data) - 8)[0] + 1) * 4
+    one = data[12:-12 - index_size]
+    # The sizes in the index are those of the block without its padding.
+    record = read_index(data[-12 - index_size:-12])
+    index = b'\0' + leb128(n) + record * n
+    index += bytes(-len(index) % 4)
+    index += struct.pack('<I', zlib.crc32(index))
+    footer = struct.pack('<I', len(index) // 4 - 1) + data[-4:-2]
+    return data[:12] + one * n + index + \
+        struct.pack('<I', zlib.crc32(footer)) + footer + b'YZ'
+
+
+def read_index(index):
+    """Returns the only record of an index of xz: two numbers of LEB128."""
+    at = 2
+    for _ in range(2):
+        while index[at] & 0x80:
+            at += 1
+        at += 1
+    return index[2:at]
 
 
 def xz_with_dictionary(content, code):
     """xz whose header asks for a dictionary of another size: 40 is 4 GB."""
-    data = bytearray(xz(content))
+    data = bytearray(lzma.compress(content, preset=0))
     size = (data[12] + 1) * 4
     # The id of LZMA2, the size of its properties, and the dictionary.
     at = data.index(b'\x21\x01', 12)

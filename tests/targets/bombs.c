@@ -160,12 +160,16 @@ static void exec_again(char **argv)
 	perror("exec");
 }
 
-/* The last of the chain ends when the first one has. */
+/*
+ * The first of the chain inherits the others and waits for none, so that none becomes
+ * a zombie. The last one ends when the first one has.
+ */
 static void fork_on(void)
 {
 	const pid_t first = getpid();
 
 	(void)signal(SIGCHLD, SIG_IGN);
+	need(prctl(PR_SET_CHILD_SUBREAPER, 1) == 0);
 	ready(first);
 	if (fork() > 0)
 		bomb_work();
