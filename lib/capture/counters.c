@@ -63,10 +63,6 @@ void counters_add(struct capture_counters *sum, const struct capture_counters *m
 	sum->event_stops += more->event_stops;
 	sum->rewritten += more->rewritten;
 	sum->continued += more->continued;
-	sum->threads += more->threads;
-	sum->refused += more->refused;
-	if (more->refused > 0)
-		sum->refused_error = more->refused_error;
 	sum->cost_ns += more->cost_ns;
 	if (more->pause_max_ns > sum->pause_max_ns)
 		sum->pause_max_ns = more->pause_max_ns;

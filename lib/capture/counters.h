@@ -1,7 +1,8 @@
 /*
  * The counters of a target, and the heartbeat of capture. Both are in memory that capture writes
  * and the broker reads (the heartbeat page, daemon/msg/heartbeat.h), so the counters outlive a
- * capture process that was killed. Capture never reads this memory.
+ * capture process that was killed. Capture adds to the counters in place; nothing else that capture
+ * does depends on their values.
  *
  * Samples are counted by ticks: each thread of the target counts once at each of the target's
  * ticks. For a target in which no thread waits for its stop (no sample is under way):
@@ -41,24 +42,27 @@ struct capture_counters {
 	 * the process slept. The sample that follows stands for them.
 	 */
 	uint64_t filled;
-	uint64_t stack_bytes;	   /* in the captured samples, with their second ranges */
+	/* Of the stacks in the captured samples, second ranges included (lib/capture/sample.h). */
+	uint64_t stack_bytes;
 	uint64_t missed[MISSED_N]; /* the state of the thread is not known, for this reason */
 	uint64_t stops;		   /* of threads, by interrupts of capture */
 	uint64_t event_stops;	   /* all other stops: for clone, exec, signals, group-stops */
 	uint64_t rewritten;	   /* interrupted calls that were made to restart */
 	uint64_t continued;	   /* partial transfers that were resumed */
-	uint64_t threads;	   /* alive and known now */
-	uint64_t refused;	   /* threads at the last scan that could not be attached to */
-	uint64_t refused_error;	   /* the errno of the last of these */
 	uint64_t cost_ns;	   /* time that capture spent on this target */
 	/* Stops by interrupts of capture, from the begin of their handling to the continuation. */
 	uint64_t pause_max_ns;
 	uint64_t pauses[PAUSE_BUCKETS];
+	/* The present state of the target: capture replaces these values and adds nothing to them.
+	 */
+	uint64_t threads;	/* alive and known now */
+	uint64_t refused;	/* threads at the last scan that could not be attached to */
+	uint64_t refused_error; /* the errno of the last of these */
 };
 
 struct capture_beat {
 	uint64_t time_ns; /* CLOCK_MONOTONIC; renewed at each tick at least */
-	/* The target whose memory or files capture is about to access; 0: none. */
+	/* The id of the target whose memory or files capture is about to access; 0: none. */
 	uint64_t touching;
 };
 
@@ -72,8 +76,8 @@ void counters_pause(struct capture_counters *c, uint64_t ns);
 uint64_t counters_pause_percentile(const struct capture_counters *c, double share);
 
 /*
- * Adds all counters of more to sum. pause_max_ns becomes the larger one, and refused_error that of
- * more if more has refused threads.
+ * Adds the counters of more to those of sum. pause_max_ns becomes the larger one. The present state
+ * (threads, refused, refused_error) of sum stays as it is.
  */
 void counters_add(struct capture_counters *sum, const struct capture_counters *more);
 

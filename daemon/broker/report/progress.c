@@ -45,13 +45,9 @@ static void sum_numbers(struct targets *ts, struct progress_numbers *ret)
 	};
 	for (size_t i = 0; i < MISSED_N; i++)
 		ret->missed += all.capture.missed[i];
-	FOR_EACH_TARGET (t, ts) {
-		struct capture_counters c;
-
-		totals_capture(ts, t, &c);
+	FOR_EACH_TARGET (t, ts)
 		if (t->phase == TARGET_PROFILED)
-			ret->threads += c.threads;
-	}
+			ret->threads += target_threads(ts, t);
 }
 
 /* Returns false if the terminal is stopped, so that a write to it would block. */

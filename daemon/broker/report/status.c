@@ -78,12 +78,9 @@ static uint64_t missed_of(const struct run_totals *f)
 
 static uint64_t threads_of(const struct parts *parts, const struct instance *i)
 {
-	struct capture_counters now;
-
 	if (i->target == NULL || i->target->phase != TARGET_PROFILED)
 		return 0;
-	totals_capture(&parts->targets, i->target, &now);
-	return now.threads;
+	return target_threads(&parts->targets, i->target);
 }
 
 /* Returns the last error, or the reason why the process is not profiled. */

@@ -100,6 +100,15 @@ void totals_capture(const struct targets *ts, const struct target *t, struct cap
 		counters_add(ret, &ts->children->heartbeat->slots[t->slot]);
 }
 
+uint64_t target_threads(const struct targets *ts, const struct target *t)
+{
+	if (t->capture_died_ns != 0)
+		return t->capture_died_threads;
+	if (!t->was_attached || ts->children->heartbeat == NULL)
+		return 0;
+	return ts->children->heartbeat->slots[t->slot].threads;
+}
+
 void totals_of_target(const struct targets *ts, const struct target *t, struct run_totals *ret)
 {
 	memset(ret, 0, sizeof(*ret));

@@ -1,6 +1,7 @@
 /*
- * The totals of runs of the profiler (struct run_totals): what was sampled, unwound and
- * delivered.
+ * The statistics of runs of the profiler (struct run_totals): what was sampled, unwound and
+ * delivered since a run began, by the present capture and unwind processes and by those that have
+ * died.
  *
  * The present capture process counts in its heartbeat page, and the present unwind process
  * reports its counts in messages. When such a process dies, this module adds its counts to those
@@ -16,16 +17,21 @@
 
 /*
  * Capture has ended, or hangs at a target (watch_capture_hangs): adds its counters to those of the
- * targets. hung_target: the id of the target at which it hangs; the profiling of this target ends.
- * 0: capture has ended.
+ * targets. hung_target: the id of the target at which it hangs: this function closes that target
+ * and marks it as left out (target.left_out). 0: capture has ended.
  */
 void targets_capture_died(struct targets *ts, uint32_t hung_target);
-/* The unwind process has ended: counts the chunks that it was making as lost. */
+/*
+ * The unwind process has ended: adds its counts to those of its targets, counts the chunks that it
+ * was making as lost, and marks the targets' sessions as not open. Closes the targets that waited
+ * for their last chunk.
+ */
 void targets_unwind_died(struct targets *ts, struct unwind *u);
 /*
  * Called when the target leaves the phase TARGET_PROFILED, or when a new capture process has
  * attached to it. If capture has died while the target was profiled, counts the ticks from
- * capture_died_ns until now_ns (CLOCK_MONOTONIC) as missed.
+ * t->capture_died_ns until now_ns (CLOCK_MONOTONIC) as missed. After a
+ * new capture process has attached, the caller then sets t->capture_died_ns to 0.
  */
 void target_count_missed(const struct targets *ts, struct target *t, uint64_t now_ns);
 /*
@@ -42,9 +48,15 @@ void totals_add(struct run_totals *sum, const struct run_totals *more);
 
 /*
  * Sums the counters of capture for a target: of earlier capture processes and of the present
- * one.
+ * one. The present state among them (lib/capture/counters.h) is not set: see target_threads().
  */
 void totals_capture(const struct targets *ts, const struct target *t, struct capture_counters *ret);
+
+/*
+ * Returns the number of threads of the target that capture knows. While no capture process runs, it
+ * is the number when the last one died.
+ */
+uint64_t target_threads(const struct targets *ts, const struct target *t);
 
 /* Returns the statistics of one run, without its chunks, which are counted in its instance. */
 void totals_of_target(const struct targets *ts, const struct target *t, struct run_totals *ret);

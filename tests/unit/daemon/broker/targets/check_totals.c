@@ -1,0 +1,77 @@
+#include "daemon/broker/targets/totals.h"
+
+#include "tests/unit/daemon/broker/broker_builder.h"
+#include "tests/unit/suite.h"
+
+static struct broker b;
+static struct heartbeat heartbeat;
+static struct instance instance;
+static struct target *run;
+static struct capture_counters *page;
+
+/* A run whose two threads capture has sampled at 10 ticks, and a third one that it cannot seize. */
+static void set_up(void)
+{
+	build_broker(&b);
+	b.parts.state.period_ns = 10 * NS_PER_MS;
+	heartbeat = (struct heartbeat){.beat.time_ns = 5 * NS_PER_SEC};
+	b.parts.children.heartbeat = &heartbeat;
+	instance = (struct instance){.pid = 1};
+	run = build_run(&b, &instance, NULL);
+	run->was_attached = true;
+	page = &heartbeat.slots[run->slot];
+	*page = (struct capture_counters){
+		.ticks = 10, .expected = 20, .captured = 20, .threads = 2, .refused = 1};
+}
+
+FIXTURE(set_up, NULL)
+
+static void start_capture(uint64_t threads)
+{
+	*page = (struct capture_counters){.threads = threads};
+	run->capture_died_ns = 0;
+}
+
+TEST(counters_of_all_capture_processes_are_added)
+{
+	struct run_totals totals;
+
+	targets_capture_died(&b.parts.targets, 0);
+	start_capture(2);
+	page->captured = 5;
+	totals_of_target(&b.parts.targets, run, &totals);
+	ck_assert_uint_eq(totals.capture.captured, 25);
+	ck_assert_uint_eq(totals.capture.ticks, 10);
+}
+
+/* Not the sum over the capture processes. */
+TEST(threads_are_those_that_the_present_capture_knows)
+{
+	ck_assert_uint_eq(target_threads(&b.parts.targets, run), 2);
+	targets_capture_died(&b.parts.targets, 0);
+	ck_assert_uint_eq(target_threads(&b.parts.targets, run), 2);
+	start_capture(3);
+	ck_assert_uint_eq(target_threads(&b.parts.targets, run), 3);
+	targets_capture_died(&b.parts.targets, 0);
+	start_capture(1);
+	ck_assert_uint_eq(target_threads(&b.parts.targets, run), 1);
+}
+
+TEST(a_target_that_was_never_attached_has_no_threads)
+{
+	run->was_attached = false;
+	ck_assert_uint_eq(target_threads(&b.parts.targets, run), 0);
+}
+
+TEST(ticks_without_a_capture_are_missed)
+{
+	struct run_totals totals;
+
+	targets_capture_died(&b.parts.targets, 0);
+	ck_assert_uint_eq(run->capture_died_ns, 5 * NS_PER_SEC);
+	target_count_missed(&b.parts.targets, run, 6 * NS_PER_SEC);
+	totals_of_target(&b.parts.targets, run, &totals);
+	ck_assert_uint_eq(totals.missed_no_capture, 100 * 2);
+	ck_assert_uint_eq(totals.capture.expected, 20 + 100 * 2);
+	ck_assert_uint_eq(totals.capture.ticks, 10 + 100);
+}
