@@ -316,11 +316,15 @@ static void set_value(struct reader *r, const struct config_key *key, const char
 	*r->given |= config_key_bit(key);
 	r->origins[key - config_keys] = (struct config_origin){.file = r->file, .line = r->number};
 	if (is_relative(key, value)) {
-		fault(r, "%s: not an absolute path: '%s'", key->name, value);
+		if (config_value_may_be_secret(key, value))
+			fault(r, "%s: not an absolute path", key->name);
+		else
+			fault(r, "%s: not an absolute path: '%s'", key->name, value);
 		return;
 	}
 	if (config_value_parse(key, value, r->base, problem) < 0) {
-		if (key->type == KEY_DSN || key->type == KEY_DSN_FILE || key->type == KEY_PROXY)
+		/* The problem of a dsn_file contains its path. */
+		if (key->type == KEY_DSN_FILE || config_value_may_be_secret(key, value))
 			fault(r, "%s: %s", key->name, problem);
 		else
 			fault(r, "%s: %s: '%s'", key->name, problem, value);

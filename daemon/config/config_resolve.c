@@ -30,7 +30,7 @@ static bool parse_variable(const char *variable, const char *value, enum config_
 
 	if (config_value_parse(key, value, base, problem) == 0)
 		return true;
-	if (key->type == KEY_DSN)
+	if (config_value_may_be_secret(key, value))
 		config_fault_add(faults, NULL, &at, false, "%s", problem);
 	else
 		config_fault_add(faults, NULL, &at, false, "%s: '%s'", problem, value);

@@ -309,6 +309,15 @@ static int parse_dsn_file(const struct config_key *key, const char *value, void 
 	return r;
 }
 
+bool config_value_may_be_secret(const struct config_key *key, const char *value)
+{
+	const char *scheme = strstr(value, "://");
+
+	if (key != NULL && (key->type == KEY_DSN || key->type == KEY_PROXY))
+		return true;
+	return scheme != NULL && strchr(scheme, '@') != NULL;
+}
+
 const char *config_proxy_problem(const char *url)
 {
 	const char *host = url, *at = strstr(url, "://"), *colon;

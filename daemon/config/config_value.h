@@ -3,7 +3,8 @@
  * of the environment.
  *
  * A function that refuses a value describes the problem in words that follow the key, as
- * "not a number from 1 to 1000". The words never quote the value: it can be a secret.
+ * "not a number from 1 to 1000". The words contain no value that can be a secret. The caller may
+ * add the value unless config_value_may_be_secret() is true.
  */
 #ifndef DAEMON_CONFIG_CONFIG_VALUE_H
 #define DAEMON_CONFIG_CONFIG_VALUE_H
@@ -26,9 +27,16 @@ must_check int config_value_parse(const struct config_key *key, const char *valu
 				  char problem[CONFIG_PROBLEM_MAX]);
 
 /*
+ * Returns true if a message must not contain the value: a DSN, the URL of a proxy, or a URL with a
+ * user, since that is a DSN that was given to the wrong key. key: NULL if the value has none.
+ */
+bool config_value_may_be_secret(const struct config_key *key, const char *value);
+
+/*
  * Sets the key of this name to value, for an option of the command line: a key of [sentry] or
- * [profiler], or else one of c->implicit. The key counts as given. option: its
- * name, for faults; not copied. Returns 0, or -EINVAL with the problem.
+ * [profiler], or else a key of c->implicit, the settings of processes without a section. The key
+ * counts as given. option: the name of the option, for messages; it is not copied, and must be
+ * valid as long as c. Returns 0, or -EINVAL with the problem.
  */
 must_check int config_set(struct config *c, const char *name, const char *option, const char *value,
 			  char problem[CONFIG_PROBLEM_MAX]);
@@ -42,7 +50,7 @@ const char *config_proxy_problem(const char *url);
 
 /*
  * Checks the mode and the owner of the file at path: others must not be able to write to
- * the file, nor to read it if holds_dsn. The owner is root or the user of this process.
+ * the file, nor to read it if holds_dsn. The owner must be root or the user of this process.
  * Returns 0, or -EINVAL with the problem, which names the command that repairs it.
  */
 must_check int config_check_mode(const char *path, uint32_t mode, uint32_t uid, bool holds_dsn,

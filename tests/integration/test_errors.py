@@ -170,6 +170,7 @@ def test_usage(box):
                r'shows the usage\)', '--dns=https://secret@host/1')
     refuse(box, 2, rf'argument: not expected: did you mean --pid {target.pid}\? '
            r'\(.*', target.pid)
+    refuse(box, 2, r'argument: not expected \(.*', 'https://secret@host/1')
     refuse(box, 2, r'-p: needs a value \(.*', '-p')
     refuse_for(box, target, "argument: not expected: 'now'.*", 'now')
     refuse_for(box, target, "--symbols: neither none, names nor lines: 'all'.*",

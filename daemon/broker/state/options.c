@@ -25,13 +25,13 @@
 /* Bytes. Sentry accepts 200 characters, as for other texts. */
 #define TRANSACTION_MAX 200
 
-/* Adds an error of an option, with its value unless that is NULL. */
+/* Adds an error of an option, with its value unless that is NULL or may be a secret. */
 static void usage_fault(struct config_faults *faults, const char *option, const char *problem,
 			const char *value)
 {
 	const struct config_origin at = {.given_by = option};
 
-	if (value == NULL)
+	if (value == NULL || config_value_may_be_secret(NULL, value))
 		config_fault_add(faults, NULL, &at, false, "%s (--help shows the usage)", problem);
 	else
 		config_fault_add(faults, NULL, &at, false, "%s: '%s' (--help shows the usage)",
@@ -110,7 +110,7 @@ static void add_rule(struct config_faults *faults, struct options *o,
 	if (o->rules == NULL)
 		o->rules = calloc(OPTIONS_RULES_MAX, sizeof(*o->rules));
 	if (o->rules == NULL) {
-		log_error("no memory for options");
+		log_error("no memory for the rules of the command line: sentry-profd ends");
 		exit(EXIT_FAILURE);
 	}
 	rule = o->rules + o->n_rules;
@@ -257,7 +257,9 @@ static void set_proxies(const struct config *c)
 
 	for (size_t i = 0; i < array_size(v); i++)
 		if (v[i].value[0] != '\0' && setenv(v[i].variable, v[i].value, 1) < 0)
-			log_error("no memory for %s", v[i].variable);
+			log_error("no memory to set the variable %s: ship does not use this "
+				  "setting of a proxy",
+				  v[i].variable);
 }
 
 void options_replace(struct options *o, struct config *config)

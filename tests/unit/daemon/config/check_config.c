@@ -183,6 +183,20 @@ TEST(faults_contain_no_secrets)
 	ck_assert_uint_eq(faults.n, 2);
 }
 
+/* A DSN that was given to a key that is no secret. */
+TEST(faults_contain_no_dsn_of_a_wrong_key)
+{
+	read_main("[sentry]\ndsn_file = https://0123456789abcdef@host/1\n"
+		  "spotlight = https://0123456789abcdef@host/1\n"
+		  "compression = https://0123456789abcdef@host/1\n");
+	ck_assert_uint_eq(faults.n, 3);
+	expect("f:2: dsn_file: not an absolute path\n"
+	       "f:3: spotlight: neither yes, no nor a URL like http://localhost:8969\n"
+	       "f:4: compression: neither gzip nor zstd");
+	for (size_t i = 0; i < faults.n; i++)
+		LACKS(faults.v[i].text, "0123456789abcdef");
+}
+
 TEST(further_faults_are_counted_and_not_kept)
 {
 	char text[4096] = "[sentry]\n";

@@ -57,3 +57,18 @@ TESTS(wrong_proxy_urls_are_refused, array_size(wrong))
 	ck_assert_msg(strstr(problem, wrong[_i].problem) != NULL, "%s: %s", wrong[_i].url, problem);
 	LACKS(problem, "secret");
 }
+
+TEST(dsns_proxies_and_urls_with_a_user_may_be_secret)
+{
+	const struct config_key *dsn = config_key_find(SECTION_SENTRY, "dsn");
+	const struct config_key *proxy = config_key_find(SECTION_SENTRY, "http_proxy");
+	const struct config_key *dsn_file = config_key_find(SECTION_SENTRY, "dsn_file");
+
+	ck_assert(config_value_may_be_secret(dsn, "x"));
+	ck_assert(config_value_may_be_secret(proxy, "secret@"));
+	ck_assert(config_value_may_be_secret(dsn_file, "https://secret@host/1"));
+	ck_assert(config_value_may_be_secret(NULL, "https://secret@host/1"));
+	ck_assert(!config_value_may_be_secret(dsn_file, "relative/path"));
+	ck_assert(!config_value_may_be_secret(NULL, "getty@tty1.service"));
+	ck_assert(!config_value_may_be_secret(NULL, "http://localhost:8969/stream"));
+}
