@@ -207,10 +207,10 @@ void command_leave_streams(void)
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
-		log_warning(
-			"cannot close the standard input and output that the command uses, too: "
-			"%s; a reader of its output may wait until sentry-profd ends",
-			strerror(errno));
+		log_warning("sentry-profd cannot close its own copies of the command's standard "
+			    "input and output: %s; a reader of the command's output may wait until "
+			    "sentry-profd ends",
+			    strerror(errno));
 	close_fd(&null);
 }
 

@@ -152,8 +152,10 @@ void finish_log_lost(const struct broker *b)
 	totals_of_all(&b->parts.targets, &all);
 	lost = lost_chunks(&all.chunks);
 	if (lost > 0)
-		log_warning("%llu chunk%s of this run lost (--stats tells why)",
-			    (unsigned long long)lost, lost == 1 ? " is" : "s are");
+		log_warning("%llu chunk%s of this run %s lost (sentry-profd --stats FILE writes "
+			    "the reasons)",
+			    (unsigned long long)lost, lost == 1 ? "" : "s",
+			    lost == 1 ? "is" : "are");
 }
 
 void finish_print_outcome(const struct broker *b)

@@ -457,7 +457,8 @@ static int check_servers(struct broker *b, const struct config_faults *faults)
 	if (r == 0)
 		r = inspect_options(&b->requests.inspector, faults);
 	if (r < 0) {
-		log_error("cannot check the configuration and its servers: %s", strerror(-r));
+		log_error("cannot prepare the check of the configuration and its servers: %s",
+			  strerror(-r));
 		return EXIT_FAILURE;
 	}
 	while (b->parts.state.phase == PHASE_PROFILING &&

@@ -87,7 +87,8 @@ static void stay_above(struct realtime *r, int priority)
 		return;
 	r->priority = above;
 	if (!r->exceeded && !set_fifo(above))
-		log_debug("SCHED_FIFO %d is refused", above);
+		log_debug("SCHED_FIFO %d is refused: sampling keeps the priority that it has",
+			  above);
 	else
 		log_debug("sampling runs under SCHED_FIFO %d", above);
 }

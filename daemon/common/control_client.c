@@ -69,7 +69,8 @@ static void log_failed_request(const struct control_client *c, int error)
 			"this user has too many connections",
 			c->path);
 	else
-		log_error("sentry-profd at %s: %s", c->path, strerror(error));
+		log_error("the connection to sentry-profd at %s failed: %s", c->path,
+			  strerror(error));
 }
 
 static int connect_socket(const char *path, unsigned int seconds, int *ret_fd)

@@ -37,7 +37,8 @@ void shortage_note(int error, const char *delayed)
 	if (shortage.logged_ns != 0 && now_ns - shortage.logged_ns < LOG_EVERY_NS)
 		return;
 	shortage.logged_ns = now_ns;
-	log_warning("%s: %s waits, and is tried again%s", strerror(error), delayed,
+	log_warning("%s waits and is tried again, because a resource is short: %s%s", delayed,
+		    strerror(error),
 		    error == EMFILE ? " (raise the limit of descriptors: ulimit -Hn, LimitNOFILE=)"
 				    : "");
 }

@@ -83,6 +83,7 @@ void config_faults_log(struct config_faults *f)
 		log_list_entry(f->v[i].is_warning, "%s", f->v[i].text);
 	}
 	if (f->n_errors > logged)
-		log_error("and %zu more faults", f->n_errors - logged);
+		log_error("%zu more faults of the configuration are not shown",
+			  f->n_errors - logged);
 	config_faults_fini(f);
 }

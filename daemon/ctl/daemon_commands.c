@@ -246,7 +246,8 @@ static int show_text(const struct request *q, int fd, uint32_t size)
 	if (r == 0 && fflush(stdout) != 0)
 		r = -errno;
 	if (r < 0)
-		log_error("%s: %s", q->command->name, strerror(-r));
+		log_error("%s: cannot print the answer of sentry-profd: %s", q->command->name,
+			  strerror(-r));
 	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 

@@ -195,7 +195,8 @@ static int record(struct recorder *c)
 							      : clock_mono_ns() + c->duration_ns;
 		r = run(c, &mask);
 		if (r < 0)
-			log_error("recording failed: %s", strerror(-r));
+			log_error("the recording of process %d failed: %s", c->recording.pid,
+				  strerror(-r));
 		recording_close(&c->recording);
 		written = write_file(c);
 		r = r < 0 ? r : written;

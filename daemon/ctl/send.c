@@ -82,7 +82,8 @@ static int begin(struct send *s)
 	if (r < 0 && s->config.ca_certs_by_variable)
 		r = 0;
 	if (r < 0) {
-		log_error("%s: %s", paths[INIT_CA_CERTS], strerror(-r));
+		log_error("cannot read the certificates in %s: %s", paths[INIT_CA_CERTS],
+			  strerror(-r));
 		return r;
 	}
 	r = helper_start_ship(&s->ship, &fd, fd >= 0 ? 1 : 0, fd >= 0 ? 1u << INIT_CA_CERTS : 0);
@@ -92,7 +93,7 @@ static int begin(struct send *s)
 		r = ipc_send(s->ship.fd, &dsn, sizeof(dsn), NULL, 0);
 	explicit_bzero(&dsn, sizeof(dsn));
 	if (r < 0)
-		log_error("sentry-profd-ship cannot be started: %s", strerror(-r));
+		log_error("sentry-profd-ship cannot be started: %s; nothing is sent", strerror(-r));
 	return r;
 }
 
@@ -217,7 +218,8 @@ static void count(struct send *s, const char *path, const char *id, uint32_t res
 			  "%u s",
 			  path, (unsigned int)(s->timeout_ns / NS_PER_SEC));
 	else
-		log_error("%s: chunk %s not sent: no memory", path, id);
+		log_error("%s: chunk %s not sent: sentry-profd-ship has no memory for it", path,
+			  id);
 	s->n_unsent++;
 }
 
@@ -252,7 +254,7 @@ static int send_chunk(struct send *s, const char *path, const struct import_read
 	int payload = -1, r;
 
 	if (problem != NULL) {
-		log_error("%s: %s", path, problem);
+		log_error("%s: a chunk is not sent: %s", path, problem);
 		s->n_unreadable++;
 		return 0;
 	}
@@ -271,7 +273,8 @@ static int send_chunk(struct send *s, const char *path, const struct import_read
 	s->has_given_up = true;
 	s->n_unsent++;
 	log_error("%s: not sent: %s%s", path,
-		  r == -EPIPE ? "sentry-profd-ship has exited" : "sentry-profd-ship: ",
+		  r == -EPIPE ? "sentry-profd-ship has exited"
+			      : "cannot hand it to sentry-profd-ship: ",
 		  r == -EPIPE ? "" : strerror(-r));
 	return r;
 }
@@ -297,7 +300,10 @@ static int send_file(void *ctx, const char *path, const char *bytes, size_t size
 		r = -EBADMSG;
 	}
 	if (r < 0) {
-		log_error("%s: %s", path, r == -EBADMSG ? fault.text : strerror(-r));
+		if (r == -EBADMSG)
+			log_error("%s: %s", path, fault.text);
+		else
+			log_error("reading %s failed: %s", path, strerror(-r));
 		s->n_unreadable++;
 	}
 	return r < 0 ? r : error;

@@ -33,7 +33,7 @@ static int read_option(struct buf *b, int fd, const char *option)
 	int r = fd < 0 ? 0 : read_file(b, fd);
 
 	if (r < 0)
-		log_error("%s: %s", option, strerror(-r));
+		log_error("cannot read the file of %s: %s", option, strerror(-r));
 	return r;
 }
 

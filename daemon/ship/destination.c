@@ -55,17 +55,17 @@ void destination_note_request(struct destination *d)
 static void compare_clocks(struct destination *d, int64_t date_s)
 {
 	const int64_t now_s = wall_s();
-	int64_t ahead_s = 0;
+	int64_t server_ahead_s = 0;
 	bool differ;
 
 	if (date_s == 0)
 		return;
 	if (date_s > now_s)
-		ahead_s = date_s - now_s;
+		server_ahead_s = date_s - now_s;
 	else if (date_s < d->request_start_s)
-		ahead_s = date_s - d->request_start_s;
-	d->clock_ahead_s = ahead_s;
-	differ = ahead_s > MSG_CLOCK_MAX_S || ahead_s < -MSG_CLOCK_MAX_S;
+		server_ahead_s = date_s - d->request_start_s;
+	d->clock_ahead_s = server_ahead_s;
+	differ = server_ahead_s > MSG_CLOCK_MAX_S || server_ahead_s < -MSG_CLOCK_MAX_S;
 	if (differ == d->warned_clock)
 		return;
 	d->warned_clock = differ;
@@ -73,8 +73,8 @@ static void compare_clocks(struct destination *d, int64_t date_s)
 		log_warning("the clock of this host is %lld s %s the server's: profiles have the "
 			    "times of this host, which the server does not correct (set the "
 			    "clock)",
-			    (long long)(ahead_s < 0 ? -ahead_s : ahead_s),
-			    ahead_s < 0 ? "ahead of" : "behind");
+			    (long long)(server_ahead_s < 0 ? -server_ahead_s : server_ahead_s),
+			    server_ahead_s < 0 ? "ahead of" : "behind");
 	else
 		log_warning("the clock of this host agrees with the server's "
 			    "again");
@@ -90,7 +90,7 @@ static void handle_headers(struct destination *d, const struct transport_answer 
 	};
 
 	if (a->sentry_error != NULL)
-		log_debug("X-Sentry-Error: %s", a->sentry_error);
+		log_debug("the server answers with X-Sentry-Error: %s", a->sentry_error);
 	ratelimit_update(&d->limits, &answer, clock_boot_ns(), wall_s());
 	compare_clocks(d, a->date_s);
 }

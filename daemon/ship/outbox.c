@@ -21,8 +21,10 @@ void outbox_init(struct outbox *o, struct transport *transport, outbox_done_fn d
 void outbox_fini(struct outbox *o)
 {
 	if (o->unsent > 0)
-		log_warning("%zu chunk%s not sent before the end, and %s not in a spool", o->unsent,
-			    o->unsent == 1 ? " was" : "s were", o->unsent == 1 ? "is" : "are");
+		log_warning("%zu chunk%s not sent before the end, and the server will not get %s: "
+			    "there is no spool, or it cannot be written",
+			    o->unsent, o->unsent == 1 ? " was" : "s were",
+			    o->unsent == 1 ? "it" : "them");
 	transport_abort(o->transport);
 	if (o->current != NULL)
 		queue_item_free(o->current);
@@ -80,9 +82,11 @@ static void drop(struct outbox *o, struct queue_item *item)
 	if (spool_item(o, item))
 		return;
 	if (o->destination.is_spotlight)
-		log_debug("chunk %s was dropped: Spotlight is too slow", item->chunk_id);
+		log_debug("chunk %s is given up: Spotlight is too slow, and the queue is full",
+			  item->chunk_id);
 	else
-		log_warning("chunk %s was dropped: the server is too slow", item->chunk_id);
+		log_warning("chunk %s is given up: the server is too slow, and the queue is full",
+			    item->chunk_id);
 	lose(o, item, DISCARD_QUEUE_OVERFLOW);
 }
 
@@ -160,7 +164,9 @@ static void send_queued(struct outbox *o)
 			continue;
 		}
 		if (is_limited(o, &item->package)) {
-			log_debug("chunk %s not sent: rate limit of the server", item->chunk_id);
+			log_debug("chunk %s is given up: a rate limit of the server forbids "
+				  "sending it",
+				  item->chunk_id);
 			lose(o, item, DISCARD_RATE_LIMITED);
 			continue;
 		}
@@ -168,7 +174,8 @@ static void send_queued(struct outbox *o)
 			 destination_report(&o->destination,
 					    reports_with_envelope_ns(&o->destination.reports)));
 		if (r < 0) {
-			log_warning("chunk %s not sent: %s", item->chunk_id, strerror(-r));
+			log_warning("chunk %s is given up: the request cannot be made: %s",
+				    item->chunk_id, strerror(-r));
 			lose(o, item, DISCARD_MEMORY);
 			continue;
 		}
@@ -242,7 +249,7 @@ static void put_back(struct outbox *o, struct queue_item *item)
 	if (spool_item(o, item))
 		return;
 	if (o->destination.is_spotlight && item->was_tried) {
-		log_debug("chunk %s was dropped: no answer", item->chunk_id);
+		log_debug("chunk %s is given up: Spotlight has twice not answered", item->chunk_id);
 		lose(o, item, DISCARD_NETWORK_ERROR);
 		return;
 	}

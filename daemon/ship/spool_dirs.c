@@ -73,7 +73,9 @@ static void move_files(int from, int to, uint64_t dsn)
 		return;
 	/* The new directory first: after a power failure a file is in both, not in none. */
 	if (fsync(to) < 0 || fsync(from) < 0)
-		log_error("spool: %s", strerror(errno));
+		log_error("moving chunks to another directory of the spool: cannot write the "
+			  "directories to the disk: %s; a power failure may lose these chunks",
+			  strerror(errno));
 	log_warning("spool: %zu chunk%s found again in the directory that this DSN used before the "
 		    "configuration changed: %s sent now",
 		    n, n == 1 ? " was" : "s were", n == 1 ? "it is" : "they are");
@@ -173,7 +175,8 @@ static int make_subdir(int dir_fd, const char *name)
 			break;
 	}
 	if (subdir < 0)
-		log_error("spool: %s: %s", name, strerror(errno));
+		log_error("cannot open the directory %s of the spool: %s; chunks wait in memory",
+			  name, strerror(errno));
 	return subdir;
 }
 

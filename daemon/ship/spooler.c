@@ -66,15 +66,18 @@ static void on_event(void *ctx, enum spool_event event, const char *name, int er
 	case SPOOL_EXPIRED:
 		s->counts.expired++;
 		count_lost(s, name);
-		log_debug("spool: %s is removed, because it is too old", name);
+		log_debug("%s in the spool is removed, because it is too old", name);
 		return;
 	case SPOOL_SET_ASIDE:
 		s->counts.set_aside++;
-		log_warning("spool: %s is set aside as %s.bad, and not sent: %s", name, name,
-			    strerror(error));
+		log_warning("%s in the spool is damaged or foreign (%s): it is set aside as "
+			    "%s.bad, and not sent",
+			    name, strerror(error), name);
 		return;
 	case SPOOL_IGNORED:
-		log_warning("spool: %s is ignored: it is no file of the spool", name);
+		log_warning("%s in the spool is ignored: it does not belong there, and cannot be "
+			    "renamed: %s",
+			    name, strerror(error));
 		return;
 	}
 }

@@ -125,7 +125,8 @@ def test_many_faults(box):
     path.write_text('[sentry]\n' + 'x = 1\n' * 200)
     _, _, lines = check_config(box, path)
     check(len(lines) == 101 and lines[-1] ==
-          'sentry-profd: and 100 more faults', f'{lines[-2:]}')
+          'sentry-profd: 100 more faults of the configuration are not shown',
+          f'{lines[-2:]}')
 
 
 def values(text):

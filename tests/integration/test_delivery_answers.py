@@ -66,7 +66,8 @@ def test_what_is_taken_and_what_is_refused(box):
     for status in statuses:
         check((f'status {status}' in profd.stderr) == (status >= 400),
               f'{status} is not told: {profd.stderr}')
-    check('/42: X-Sentry-Error: odd 400' in profd.stderr, profd.stderr)
+    check('/42: the server answers with X-Sentry-Error: odd 400' in profd.stderr,
+          profd.stderr)
 
 
 def test_many_refusals_are_a_few_lines(box):

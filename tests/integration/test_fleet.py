@@ -22,7 +22,7 @@ def end(targets, profd):
     """Ends the daemon; returns its statistics. Checks that no child was
     replaced and no target disturbed."""
     profd.interrupt()
-    for line in ('replaced', 'starting it again', 'was dropped'):
+    for line in ('replaced', 'starting it again', 'the queue is full'):
         check(line not in profd.stderr, profd.stderr[-2000:])
     for target in targets:
         check(target.running() and harness.tracer(target.pid) == 0,

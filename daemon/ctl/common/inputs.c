@@ -25,7 +25,8 @@ struct chunks {
 
 static int fail(const char *path, int error)
 {
-	log_error("%s: %s", path, error == -E2BIG ? "more than 1 GiB" : strerror(-error));
+	log_error("cannot read %s: %s", path,
+		  error == -E2BIG ? "more than 1 GiB" : strerror(-error));
 	return error;
 }
 

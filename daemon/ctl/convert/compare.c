@@ -326,7 +326,8 @@ static int compare_merge(struct comparison *c)
 	int r = compare_init(&c->result, &c->merge, names);
 
 	if (r < 0)
-		log_error("no memory");
+		log_error("no memory to compare %s with %s: nothing is written", c->paths[0],
+			  c->paths[1]);
 	for (unsigned int side = 0; side < COMPARE_SIDES && r == 0; side++) {
 		if (c->result.total_ns[side] > 0)
 			continue;

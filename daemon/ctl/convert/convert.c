@@ -238,7 +238,7 @@ struct conversion *conversion_new(const char *command, const char *out, const ch
 	struct conversion *c = calloc(1, sizeof(*c));
 
 	if (c == NULL) {
-		log_error("no memory");
+		log_error("%s: no memory to begin: nothing is written", command);
 		return NULL;
 	}
 	c->convert = (struct convert){

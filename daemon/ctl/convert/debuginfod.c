@@ -93,8 +93,8 @@ static int load(struct debuginfod *d)
 
 	d->library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
 	if (d->library == NULL) {
-		log_warning("DEBUGINFOD_URLS is set, but %s is not installed: no "
-			    "server is asked (Debian: libdebuginfod1)",
+		log_warning("DEBUGINFOD_URLS is set, but %s is not installed: no debuginfod server "
+			    "is asked for debug files (Debian: libdebuginfod1)",
 			    LIBRARY);
 		return -ENOSYS;
 	}
@@ -105,7 +105,8 @@ static int load(struct debuginfod *d)
 	    find_symbol(d->library, "debuginfod_get_user_data", &get_data, sizeof(get_data)))
 		d->client = begin();
 	if (d->client == NULL) {
-		log_warning("%s cannot be used, probably because it is too old: no server is asked",
+		log_warning("%s cannot be used, probably because it is too old: no debuginfod "
+			    "server is asked for debug files",
 			    LIBRARY);
 		return -ENOSYS;
 	}
@@ -159,7 +160,8 @@ int debuginfod_find(struct debuginfod *d, const char *build_id, int *ret_fd)
 	if (r == 0) {
 		r = fetch(d, ret_fd);
 		if (r < 0 && r != -ENOENT)
-			log_warning("debuginfod: %s: no server is asked for further files",
+			log_warning("asking debuginfod servers for a debug file failed: %s: no "
+				    "server is asked for further files",
 				    strerror(-r));
 	}
 	d->is_off = r < 0 && r != -ENOENT;

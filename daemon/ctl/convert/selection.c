@@ -144,7 +144,7 @@ int selection_finish(struct merge *m)
 	int r = merge_finish(m);
 
 	if (r < 0) {
-		log_error("no memory");
+		log_error("no memory to merge the chunks: nothing is written");
 		return r;
 	}
 	if (m->lacks_states)

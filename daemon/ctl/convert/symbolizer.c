@@ -96,7 +96,8 @@ static int start_unwind(struct symbolizer *s)
 	r = file_reader_start(&s->reader);
 	if (r < 0) {
 		file_reader_end(&s->reader);
-		log_error("sentry-profd-unwind cannot be started: %s", strerror(-r));
+		log_error("sentry-profd-unwind cannot be started: %s; no names are looked up",
+			  strerror(-r));
 		return r;
 	}
 	s->is_unwind_started = true;
@@ -109,7 +110,7 @@ struct symbolizer *symbolizer_new(void)
 	uint64_t seed;
 
 	if (s == NULL) {
-		log_error("no memory");
+		log_error("no memory to look up names (--symbolize): nothing is written");
 		return NULL;
 	}
 	if (getrandom(&seed, sizeof(seed), 0) < 0)

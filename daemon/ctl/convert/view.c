@@ -136,7 +136,7 @@ int view_run(int argc, char **argv)
 		return EXIT_USAGE;
 	if (optind + 1 == argc && is_page(argv[optind])) {
 		if (realpath(argv[optind], page) == NULL) {
-			log_error("%s: %s", argv[optind], strerror(errno));
+			log_error("cannot find the page %s: %s", argv[optind], strerror(errno));
 			return EXIT_FAILURE;
 		}
 	} else if (make_page(argv + optind, (size_t)(argc - optind), page) < 0) {
@@ -144,7 +144,8 @@ int view_run(int argc, char **argv)
 	}
 	printf("%s\n", page);
 	if (fflush(stdout) != 0) {
-		log_error("standard output: %s", strerror(errno));
+		log_error("cannot print the path of the page to standard output: %s",
+			  strerror(errno));
 		return EXIT_FAILURE;
 	}
 	if (opens)

@@ -640,7 +640,7 @@ static int show(struct top *t)
 	r = run(t, &mask);
 	top_screen_close();
 	if (r < 0)
-		log_error("top: %s", strerror(-r));
+		log_error("top ends because of an error: %s", strerror(-r));
 	return r;
 }
 
