@@ -62,9 +62,9 @@ enum dsn_result {
 
 /*
  * Parses text. *ret is written only if the result is DSN_OK. Then keys and project consist of the
- * unreserved characters of RFC 3986, the path of these and of slashes, and the host is an ASCII
- * name (an international name in its xn-- form), an address, or an IPv6 address in brackets
- * without a zone. So no part can end a URL, a header or a field of X-Sentry-Auth.
+ * unreserved characters of RFC 3986, and the path of the same characters and slashes. The host is
+ * an ASCII name (an international name in its xn-- form), an address, or an IPv6 address in
+ * brackets without a zone. So no part can end a URL, a header or a field of X-Sentry-Auth.
  */
 enum dsn_result dsn_parse(struct dsn *ret, const char *text) __attribute__((warn_unused_result));
 
@@ -96,7 +96,8 @@ int dsn_endpoint(const struct dsn *dsn, char *ret, size_t size) __attribute__((w
 void dsn_label(const struct dsn *dsn, char ret[DSN_LABEL_SIZE]);
 
 /*
- * Writes the value of the X-Sentry-Auth header. client: NAME/VERSION, at most 64 bytes, without
+ * Writes the value of the X-Sentry-Auth header. Not for a dsn of dsn_parse_url(), which has no key.
+ * client: NAME/VERSION, at most 64 bytes, without
  * characters that a header cannot have. Returns 0, or -E2BIG if size is too small (DSN_AUTH_SIZE
  * is always enough).
  */

@@ -3,7 +3,7 @@
  * (lib/ship/package.h) puts the payloads between them:
  *
  *     envelope_header         {"event_id":...,"sent_at":...,"sdk":{...}}\n
- *     envelope_item_header    {"type":...,"platform":...,"length":...}\n
+ *     envelope_item_header    {"type":...,"platform":...,"length":...,"content_type":...}\n
  *     the payload             length bytes
  *     ENVELOPE_LINE_END       \n
  *
@@ -25,8 +25,8 @@ enum envelope_kind {
 };
 
 /*
- * Size of the longest line, with the NUL. Its texts are an SDK's name and version, or a platform of
- * up to 255 bytes, each byte of which may be escaped as \u00XX.
+ * Size of the longest line, with the NUL: room for 255 bytes of text in a line (an SDK's name and
+ * version together, or a platform), each of which may be escaped as \u00XX.
  */
 #define ENVELOPE_HEADER_SIZE 2048
 
@@ -40,7 +40,10 @@ struct envelope_fields {
 	uint8_t event_id[ENVELOPE_EVENT_ID_BYTES]; /* random */
 	/*
 	 * Unix time at which the envelope is sent, or ENVELOPE_NOT_SENT for an envelope that is
-	 * stored: the server corrects the times of a profile by sent_at, so an old one does harm.
+	 * stored. If sent_at and the time of arrival differ by 55 minutes or more, the server takes
+	 * that for a wrong clock, and shifts the times of transactions (V1) and client reports by
+	 * the difference. So an old sent_at would make right times wrong. The server never shifts
+	 * the times of chunks. Source: Relay, ClockDriftProcessor.
 	 */
 	int64_t sent_at_us;
 	const char *sdk_name;

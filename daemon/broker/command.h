@@ -86,7 +86,7 @@ void command_cancel(struct command *c);
 /*
  * Handles a signal that the broker has received. Returns true if the signal is for the command
  * alone: the command runs, and either the terminal has sent the signal to the command as well, or
- * this function has forwarded it.
+ * this function has forwarded it. The caller then ignores the signal.
  */
 must_check bool command_handle_signal(const struct command *c, const struct signalfd_siginfo *info);
 

@@ -1,8 +1,9 @@
 /*
  * SIGCHLD: reaps the processes that have ended (wait(2)) and reports each end to the part of the
- * broker that started the process: children/, command.h, output_conversion.h, or else to
- * files/files.h, which starts helpers, and counts the processor time of other ends: those of the
- * children of daemon/common/drain.h.
+ * broker that started the process: children/, command.h or output_conversion.h. All other ends are
+ * reported to files/files.h and discovery/discovery.h, which start helpers. files.h adds the
+ * processor time of each of them to the broker's, also that of the children of
+ * daemon/common/drain.h.
  */
 #ifndef DAEMON_BROKER_SIGCHLD_H
 #define DAEMON_BROKER_SIGCHLD_H

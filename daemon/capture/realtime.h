@@ -1,8 +1,13 @@
 /*
  * Sets the priority of the tracer, so that it runs before the threads that it stops, and limits its
- * share of a processor to one half, so that other threads get time. The share is measured over
- * windows of 100 ms, by the CPU clock of this process (CLOCK_PROCESS_CPUTIME_ID), in which only the
- * tracer runs.
+ * share of a processor to one half, so that other threads get time.
+ *
+ * The share is measured over windows of 100 ms, by the CPU clock of this process
+ * (CLOCK_PROCESS_CPUTIME_ID): its other thread only waits. When the share of a window is used up,
+ * realtime_keep() sets exceeded, and the caller takes no ticks until realtime_keep() clears it.
+ *
+ * The kernel also kills a real-time thread that runs for too long without a sleep (RLIMIT_RTTIME),
+ * so realtime_keep() sleeps for a moment each time that the tracer has used 100 ms of a processor.
  */
 #ifndef DAEMON_CAPTURE_REALTIME_H
 #define DAEMON_CAPTURE_REALTIME_H
@@ -21,8 +26,7 @@ struct realtime {
 	uint64_t read_ns;   /* when the CPU clock was last read */
 	uint64_t seen_ns;   /* the CPU clock at that time */
 	uint64_t used_ns;   /* the CPU clock at the start of the window */
-	/* The CPU clock when the tracer last slept for the limit (realtime.c). */
-	uint64_t paused_ns;
+	uint64_t paused_ns; /* the CPU clock when realtime_keep() last slept */
 };
 
 /*
@@ -33,9 +37,11 @@ struct realtime {
 void realtime_start(struct realtime *r);
 
 /*
- * Sets the priority of the tracer above priority, the highest real-time priority of the sampled
- * threads (0: none), as far as there is one above, and updates exceeded. Call it in each round of
- * events; now: CLOCK_MONOTONIC, in ns.
+ * Updates exceeded. Sleeps for 0.1 ms if the tracer has used 100 ms of a processor since the last
+ * sleep. If realtime_start() has set SCHED_FIFO, sets the priority of the tracer above priority,
+ * the highest real-time priority of the sampled threads (0: none), as far as there is one above;
+ * but normal priority while exceeded is set. Call it in each round of events; now:
+ * CLOCK_MONOTONIC, in ns.
  */
 void realtime_keep(struct realtime *r, int priority, uint64_t now);
 

@@ -20,9 +20,9 @@ struct certificates {
 };
 
 /*
- * Reads the files that came with MSG_INIT or MSG_CERTIFICATES. fds: indexed by enum init_file, -1
- * where there is none; they stay the caller's. Returns 0, or -errno after a log line that names
- * the key of the configuration. Call certificates_fini() in either case.
+ * Reads the files that came with MSG_INIT or MSG_CERTIFICATES. fds: indexed by enum init_file
+ * (daemon/msg/msg.h), -1 where there is none; they stay the caller's. Returns 0, or -errno after a
+ * log line that names the key of the configuration. Call certificates_fini() in either case.
  */
 must_check int certificates_read(struct certificates *c, const int fds[INIT_FILE_N]);
 /*

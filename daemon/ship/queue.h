@@ -36,8 +36,8 @@ struct queue_item {
 
 /*
  * Makes an item of a message MSG_ENVELOPE. Takes the descriptors of the payload and of the
- * transaction (anchor_size) out of the message, and leaves those of the output file in the message.
- * Returns 0, -EPROTO if the message or a descriptor is invalid, or -ENOMEM.
+ * transaction (msg_envelope.anchor_size) out of the message, and leaves those of the output file in
+ * the message. Returns 0, -EPROTO if the message or a descriptor is invalid, or -ENOMEM.
  */
 must_check int queue_item_new(struct ipc_message *message, struct queue_item **ret);
 /* Closes the item's descriptors and frees it. */

@@ -50,7 +50,7 @@ struct spooler {
 void spooler_init(struct spooler *s, struct reports *reports);
 
 /*
- * Opens the spool in a directory, which stays the caller's, for the DSN of this number; call
+ * Opens the spool in a directory, which stays the caller's, for the DSN with this dsn_hash(); call
  * spooler_set_dsn() with that DSN next. A limit of 0 stands for the default (SPOOL_*_DEFAULT in
  * daemon/common/spool_dir.h). Returns 0, or an error of spool_new(): then there is no spool.
  */
@@ -65,15 +65,16 @@ void spooler_set_dsn(struct spooler *s, const struct dsn *dsn);
 /* Removes envelopes that are too old, of all DSNs. Call it at each turn of the loop. */
 void spooler_check(struct spooler *s);
 
-/* Returns whether the chunk is in the spool. */
+/* Returns true if the chunk is in the spool. */
 bool spooler_has(const struct spooler *s, const char *chunk_id);
 
 /*
- * Writes the envelope to the spool; the item stays the caller's. Returns false if there is no
- * spool, or if the disk returned an error, now or in the last 10 s.
+ * Writes the envelope to the spool; the item stays the caller's. If the spool is full, its oldest
+ * envelopes are removed first. Returns false if there is no spool, or if writing failed, now or in
+ * the last 10 s.
  */
 bool spooler_put(struct spooler *s, const struct queue_item *item);
-/* Makes the next spooler_put() try the disk, even shortly after an error. */
+/* Makes the next spooler_put() write, even shortly after an error. */
 void spooler_retry_disk(struct spooler *s);
 
 /* Returns the time at which the next envelope of this kind may be sent; UINT64_MAX: there is none.
@@ -87,7 +88,10 @@ uint64_t spooler_due_ns(const struct spooler *s, enum envelope_kind kind);
  */
 bool spooler_get(struct spooler *s, enum envelope_kind kind, enum compression compression,
 		 const struct reports_item *report, struct buf *ret);
-/* Removes the envelope of the last spooler_get(), except after OUTCOME_NO_ANSWER. */
+/*
+ * Removes the envelope of the last spooler_get(); after OUTCOME_NO_ANSWER the envelope stays, and
+ * spooler_get() returns it again. Sets the time of the next envelope (spooler_due_ns()).
+ */
 void spooler_handle_outcome(struct spooler *s, enum outcome outcome);
 
 /* Call this when the server answers: shortens the wait for the next envelope to one pause. */

@@ -95,8 +95,8 @@ must_check int series_waiting(struct series *c, const struct record *record);
 must_check int series_exit_all(struct series *c, uint64_t time_ns);
 
 /*
- * Adds a RECORD_TICK. Returns true if the chunk ought to be closed: it has reached its length in
- * time or bytes (aggregate_tick()).
+ * Adds a RECORD_TICK. Returns true if the caller has to close the chunk: it has reached its length
+ * in time or bytes (aggregate_tick()).
  */
 must_check bool series_tick(struct series *c, const struct record_tick *record);
 

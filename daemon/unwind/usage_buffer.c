@@ -23,22 +23,22 @@ void usage_buffer_add(struct usage_buffer *b, const struct profile_measurement *
 		b->v[b->n++] = *v;
 }
 
-void usage_buffer_give(struct usage_buffer *b, struct profile *ret)
+void usage_buffer_give(struct usage_buffer *b, struct profile *p)
 {
 	uint64_t first_us, last_us;
 	size_t old = b->n_given, n = 0;
 
-	ret->measurements = b->v;
-	ret->n_measurements = 0;
-	if (ret->n_samples == 0)
+	p->measurements = b->v;
+	p->n_measurements = 0;
+	if (p->n_samples == 0)
 		return;
-	first_us = ret->samples[0].time_us;
-	last_us = ret->samples[ret->n_samples - 1].time_us;
+	first_us = p->samples[0].time_us;
+	last_us = p->samples[p->n_samples - 1].time_us;
 	while (old < b->n && b->v[old].time_us < first_us)
 		old++;
 	drop(b, old);
 	while (n < b->n && b->v[n].time_us <= last_us)
 		n++;
-	ret->n_measurements = n;
+	p->n_measurements = n;
 	b->n_given = n;
 }

@@ -32,10 +32,10 @@ void usage_buffer_init(struct usage_buffer *b);
 void usage_buffer_add(struct usage_buffer *b, const struct profile_measurement *v);
 
 /*
- * Sets the profile's measurements to the values within the time of its samples. The values belong
- * to the buffer, and are valid until the next call of a function of this module. Drops older
- * values.
+ * Sets the profile's measurements to the values from the time of its first sample to that of its
+ * last; none if it has no samples. The values belong to the buffer, and are valid until the next
+ * call of a function of this module. Drops older values.
  */
-void usage_buffer_give(struct usage_buffer *b, struct profile *ret);
+void usage_buffer_give(struct usage_buffer *b, struct profile *p);
 
 #endif

@@ -94,9 +94,10 @@ void aggregate_free(struct aggregate *a);
  * Creates a second aggregate of the same target, for a recording, with chunks of its
  * own. Its first chunk begins at the newest tick that from has, with the stacks that the
  * threads have at this tick. From then on the caller adds each record to both
- * aggregates. options are those of aggregate_new(), with the wall_offset_us of from;
- * space, main_path and main_argv0 are taken from from. from has an open chunk. Returns
- * 0, -ENOMEM, or -EINVAL as aggregate_new().
+ * aggregates. options are those of aggregate_new(); wall_offset_us must be that of from.
+ * This function takes space, main_path and main_argv0 from from. from must have an open
+ * chunk: it must not be between aggregate_close() and aggregate_next(). Returns 0, -ENOMEM,
+ * or -EINVAL as aggregate_new().
  */
 must_check int aggregate_new_beside(const struct aggregate *from,
 				    const struct aggregate_options *options,
@@ -133,7 +134,10 @@ must_check int aggregate_waiting(struct aggregate *a, uint32_t tid, uint64_t tim
 /* From this tick on the thread's stack is unknown. */
 must_check int aggregate_missed(struct aggregate *a, uint32_t tid, uint64_t time_ns);
 
-/* The thread has exited; it was alive before this tick. */
+/*
+ * The thread has exited; it was alive before this tick. Its stack lasts until this tick, at which
+ * it gets its last sample.
+ */
 must_check int aggregate_exit(struct aggregate *a, uint32_t tid, uint64_t time_ns);
 
 /* All threads have exited, as by aggregate_exit(): exec, a new capture, or the end. */
@@ -143,8 +147,8 @@ must_check int aggregate_exit_all(struct aggregate *a, uint64_t time_ns);
  * Adds a tick (RECORD_TICK). A thread without a record since the last tick goes on
  * as before. settled_ns is the settled tick. elapsed_ticks is record_tick.due: the
  * number of ticks since the last call, this one included (0 counts as 1); a running
- * thread gets a sample at each of them. Returns true if the chunk ought to be closed,
- * because it has reached its length in time or in bytes.
+ * thread gets a sample at each of them. Returns true if the chunk has reached its length in
+ * time or in bytes: the caller calls aggregate_close().
  */
 must_check bool aggregate_tick(struct aggregate *a, uint64_t time_ns, uint64_t settled_ns,
 			       uint64_t elapsed_ticks);

@@ -4,11 +4,12 @@
  *
  * Two consecutive chunks join without a hole: the old chunk ends with a copy of each
  * thread's stack at the first timestamp of the next chunk, and the next chunk begins with
- * the same stacks. Samples later than the end move to the next chunk.
+ * the same stacks. Samples later than the end move to the next chunk. Only at a gap without ticks
+ * does the next chunk begin later than the old one ends.
  *
  * Order of calls: cut_end(); the caller reads the samples and stacks of the ended chunk;
  * cut_next(). A struct cut is zero before its first use, and after cut_next() or
- * cut_fini().
+ * cut_fini(). cut_fini() is for an aggregate that is freed between the two calls.
  */
 #ifndef LIB_AGGREGATE_CUT_H
 #define LIB_AGGREGATE_CUT_H
@@ -16,6 +17,7 @@
 #include "lib/aggregate/open_chunk.h"
 
 struct cut {
+	/* Both are set by cut_end(). They differ at a gap only. */
 	uint64_t end_ns;	      /* end of the old chunk */
 	uint64_t next_ns;	      /* beginning of the next chunk */
 	struct profile_sample *ahead; /* samples that belong to the next chunk */
@@ -23,8 +25,8 @@ struct cut {
 };
 
 /*
- * Ends the chunk at end_ns, or at the time that period_end() chooses instead, and sets
- * cut->end_ns. Sorts the samples of the chunk by time, then tid. Returns 0, or -ENOMEM: the
+ * Ends the chunk at end_ns, or at the earlier or later time that period_end() (period.h) chooses
+ * instead. Sorts the samples of the chunk by time, then tid. Returns 0, or -ENOMEM: the
  * chunk is lost. In both cases the caller calls cut_next().
  */
 must_check int cut_end(struct cut *cut, struct open_chunk *c, uint64_t end_ns);

@@ -12,9 +12,9 @@
 #include "lib/base/util.h"
 
 /*
- * Makes room for one more element after the n elements of array. cap is the capacity in elements.
- * If the array grows its pointer changes. Returns 0, or -ENOMEM and changes nothing; an array has
- * at most UINT32_MAX elements, so that UINT32_MAX is never an index.
+ * Makes room for one more element after the n elements of array. cap is the capacity in elements, a
+ * size_t variable. array, the pointer, and cap change if the array grows. Returns 0, or -ENOMEM and
+ * changes nothing; an array has at most UINT32_MAX elements, so that UINT32_MAX is never an index.
  *
  * The capacity grows by half, not to the double, because the arrays of profiles that are being made
  * are most of unwind's memory.

@@ -12,12 +12,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Returns whether the pattern matches all n bytes of text. A NUL in text counts as a space. */
+/*
+ * Returns true if the pattern matches all n bytes of text. A NUL in text counts as a space, as
+ * between the arguments of /proc/PID/cmdline, whose last NUL the caller leaves out.
+ */
 bool glob_match(const char *pattern, size_t pattern_n, const char *text, size_t n,
 		bool slash_ends_star);
 
 /*
- * Returns whether one of the patterns, which spaces or tabs separate, matches the path, with
+ * Returns true if one of the patterns, which spaces or tabs separate, matches the path, with
  * slash_ends_star. A pattern without a slash is matched against the last component. Returns false
  * without patterns.
  */

@@ -2,7 +2,8 @@
  * Attaches to the threads of a process that /proc/PID/task lists.
  *
  * PTRACE_SEIZE stops no thread. New threads of a traced thread are attached by the kernel; a scan
- * finds the others. A scan has a time limit, and goes on at a later tick (struct traced_scan).
+ * finds the others. A scan has a time limit, and goes on at a later tick (struct
+ * traced_scan, state.h).
  */
 #ifndef LIB_CAPTURE_ATTACH_H
 #define LIB_CAPTURE_ATTACH_H
@@ -27,7 +28,7 @@ must_check int attach_scan(struct traced_process *t);
 
 /*
  * Ends a scan that waits to go on: closes the directory of its pass over /proc/PID/task (struct
- * scan_pass). The next attach_scan() begins anew.
+ * scan_pass, state.h). The next attach_scan() begins anew.
  */
 void attach_end_pass(struct traced_process *t);
 

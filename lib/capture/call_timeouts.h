@@ -2,7 +2,8 @@
  * Timeouts of resumed system calls.
  *
  * A call that is entered again starts its relative timeout anew. So capture watches the time of
- * the first entry (struct resumed_call), and interrupts the thread when that time is over.
+ * the first entry (struct resumed_call, restart/resume.h), and interrupts the thread when the
+ * timeout is over.
  */
 #ifndef LIB_CAPTURE_CALL_TIMEOUTS_H
 #define LIB_CAPTURE_CALL_TIMEOUTS_H

@@ -39,7 +39,7 @@ void capture_free(struct capture *c);
 
 /*
  * Attaches to process pid. pidfd refers to the same process and stays the caller's. target is the
- * number that the target's records carry; not 0. counters is write-only for capture and must
+ * number that the target's records carry; not 0. capture adds to *counters (counters.h), which must
  * outlive the target. tick is the current tick; the first sample is taken at the next one.
  *
  * If the process is in the middle of an exec, capture attaches to it, or to the rest of its

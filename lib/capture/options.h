@@ -50,7 +50,7 @@ struct capture_options {
 	clock_process_fn process_ns;
 	clock_switches_fn switches;
 	/*
-	 * The heartbeat, write-only for capture. Capture renews time_ns while it attaches to
+	 * The heartbeat; capture only writes it. Capture renews beat->time_ns while it attaches to
 	 * many threads or looks at them; at all other times the caller does. Capture sets
 	 * touching before any access to a target that can hang.
 	 */

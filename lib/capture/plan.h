@@ -22,7 +22,7 @@ void plan_all(struct capture *c);
 
 /*
  * Enters the next look of a process into the list: at the next tick of its rate, but not before
- * tick plan.next_tick, which plan_after_tick and plan_at_once set. A process without threads, or
+ * tick t->plan.next_tick, which plan_after_tick and plan_at_once set. A process without threads, or
  * whose phase is not TRACED_SAMPLED, is looked at by the very next tick. Call this after a change
  * of phase, threads.n or ticks.last.
  */

@@ -18,7 +18,10 @@ bool capture_reap(struct capture *c);
 /* Handles one wait status that the caller has received by tracee_wait() (ptrace/tracee.h). */
 void capture_handle_status(struct capture *c, uint32_t tid, int status);
 
-/* For capture_tick: handles some wait statuses in the middle of a tick. */
+/*
+ * For capture_tick: handles some wait statuses in the middle of a tick. Those that remain are
+ * handled by the next capture_reap(): the SIGCHLD that announced them is still pending.
+ */
 void reap_some(struct capture *c);
 
 #endif

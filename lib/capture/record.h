@@ -1,9 +1,9 @@
 /*
  * Writes records into the ring of a process (lib/capture/sample.h). If the ring has no room, the
  * record is lost. The reader then no longer knows the state of the threads, so the function sets
- * needs_reset, and the next tick that finds room writes RECORD_RESET and announces all threads
- * anew. A caller may ignore that a function has returned false for a lack of room. The parameters
- * tick and time_ns are those of the record.
+ * reader.needs_reset of the process (struct traced_process, state.h), and the next tick that finds
+ * room writes RECORD_RESET and announces all threads anew. A caller may ignore that a function has
+ * returned false for a lack of room. The parameters tick and time_ns are those of the record.
  */
 #ifndef LIB_CAPTURE_RECORD_H
 #define LIB_CAPTURE_RECORD_H
@@ -44,7 +44,8 @@ bool record_tick(struct traced_process *t, uint64_t tick, uint64_t time_ns);
 /*
  * Writes RECORD_THREAD if the thread is not announced yet. Called before a thread's first sample.
  * Returns true if the thread is announced. Returns false and sets *ret_reason if the ring has no
- * room, or if the thread's files in /proc could not be read; the next look tries again.
+ * room, or if the thread's files in /proc could not be read: the caller takes no sample and counts
+ * it as missed. The next look calls the function again.
  */
 must_check bool record_announce(struct thread *th, uint64_t tick, uint64_t time_ns,
 				enum missed_reason *ret_reason);

@@ -11,7 +11,8 @@
  *   it is blocked in the same place, or it was interrupted at the record's tick and has not
  *   executed an instruction since.
  * - A target whose threads all sleep is not looked at at each tick. What a look finds after skipped
- *   ticks is recorded with the first of the ticks that the look stands for (struct covered_ticks).
+ *   ticks is recorded with the first of the ticks that the look stands for (struct covered_ticks,
+ *   state.h).
  * - RECORD_WAITING: the thread was on a processor at its sample's tick, and had no processor from
  *   this tick on until it was interrupted.
  * - RECORD_MISSED: the thread's state is unknown from this tick on until its next sample.

@@ -4,8 +4,9 @@
  * them: sleepers_begin_tick compares the process's CPU clock with the run times of its threads,
  * which nearly always shows that no sleeping thread has run (see sleepers.c).
  *
- * Use within a tick: sleepers_begin_tick; while next_asleep is not NULL, sleepers_next_that_ran;
- * sleepers_end_checks.
+ * Use within a tick: sleepers_begin_tick(); while next_asleep (struct traced_process.threads) is
+ * not NULL, sleepers_next_that_ran() with new *checks; then sleepers_end_checks(), also if
+ * next_asleep was NULL from the start.
  */
 #ifndef LIB_CAPTURE_SLEEPERS_H
 #define LIB_CAPTURE_SLEEPERS_H
@@ -17,6 +18,7 @@
 
 /* Adds a new thread, awake, to the lists of its process. */
 void sleepers_link(struct thread *th);
+/* Removes a thread from the lists of its process. Call this before th is freed. */
 void sleepers_unlink(struct thread *th);
 
 /* Moves a thread to the sleeping ones: it was found blocked, and has not run since mark. */
@@ -38,13 +40,16 @@ void sleepers_begin_tick(struct traced_process *t);
 /*
  * Checks up to *checks sleeping threads, subtracts the number of checks from *checks, and wakes and
  * returns the first thread that has run. *ret_woke_ns is the time for which this thread has run and
- * waited for a processor since it fell asleep. Returns NULL if none of them has run; if next_asleep
- * is NULL, too, all threads have been checked.
+ * waited for a processor since it fell asleep. Returns NULL if none of these threads has run: if
+ * next_asleep is NULL, too, all threads have been checked, otherwise *checks is 0.
  */
 struct thread *sleepers_next_that_ran(struct traced_process *t, unsigned int *checks,
 				      uint64_t *ret_woke_ns);
 
-/* Call this when all sleeping threads have been checked: keeps the CPU clock for the next tick. */
+/*
+ * Call this in each tick when next_asleep is NULL: all sleeping threads have been checked, or none
+ * had to be. Keeps the CPU clock for the next tick.
+ */
 void sleepers_end_checks(struct traced_process *t);
 
 /*

@@ -165,7 +165,7 @@ bool cpu_is_thread_start(const uint8_t *before, size_t n_before, const uint8_t *
 
 /*
  * Returns true if a system call may have returned 0 at most 32 bytes of code before the pc. known
- * and r are as in struct frame_regs. aarch64: false.
+ * and r are as in struct frame_regs (rules/expr.h). aarch64: false.
  */
 bool cpu_syscall_returned_zero(uint64_t known, const uint64_t *r);
 

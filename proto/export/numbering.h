@@ -16,7 +16,7 @@ struct export_strings {
 	struct table numbers;
 	const char **strings; /* by number */
 	size_t n, cap;
-	int error; /* 0; -ENOMEM: numbers given after that are wrong */
+	int error; /* 0; -ENOMEM: the number that failed, and all given after it, are wrong */
 };
 
 void export_strings_init(struct export_strings *s, uint64_t hash_seed);

@@ -35,8 +35,8 @@ struct import_reader {
 void import_reader_init(struct import_reader *t, const char *bytes, size_t size);
 
 /*
- * Reads the next chunk, which the caller releases by import_chunk_fini(). Returns 1 with a
- * chunk, 0 at the end, -EBADMSG with *fault, or -ENOMEM. After an error it returns 0.
+ * Reads the next chunk, which the caller releases by import_chunk_fini() (chunk.h). Returns 1 with
+ * a chunk, 0 at the end, -EBADMSG with *fault, or -ENOMEM. After an error it returns 0.
  */
 int import_reader_next(struct import_reader *t, struct import_chunk *ret,
 		       struct import_fault *fault) __attribute__((warn_unused_result));

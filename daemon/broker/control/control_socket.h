@@ -26,9 +26,10 @@ struct control_socket {
  * do); otherwise only the daemon's user and root.
  *
  * A socket that no process listens at is replaced. Returns 0; -EADDRINUSE if another process
- * listens; -EEXIST if path is no socket; -EPERM if another user owns the directory, or others
- * may write into it and it has no sticky bit; -ENAMETOOLONG if path is longer than a socket's
- * name (unix(7)); or another negative errno. After an error nothing in *ret is open.
+ * listens or holds the lock; -EEXIST if path is no socket; -EPERM if a user who is neither root nor
+ * the daemon's owns the directory, or others may write into it and it has no sticky bit;
+ * -ENAMETOOLONG if path is longer than a socket's name (unix(7)); or another negative errno. After
+ * an error nothing in *ret is open.
  */
 must_check int control_socket_open(const char *path, bool public, struct control_socket *ret);
 

@@ -143,11 +143,11 @@ struct instance *instance_of_pid(struct targets *ts, int32_t pid);
 /*
  * Sets life, unless the instance is in a later state.
  *
- * INSTANCE_CHANGED: the section differs from i->config. The run is stopped, and the next one
- * starts with the new section.
+ * INSTANCE_CHANGED: the section differs from i->config. instances_check() then stops the run, and
+ * starts the next one with the new section.
  *
- * INSTANCE_REMOVED: the run is stopped. instances_sweep() frees the instance once it has no run
- * and no chunk in flight. INSTANCE_ENDED: the same, but the run ends by itself.
+ * INSTANCE_REMOVED: instances_check() stops the run. instances_sweep() frees the instance once it
+ * has no run and no chunk in flight. INSTANCE_ENDED: the same, but the run ends by itself.
  */
 void instance_becomes(struct instance *i, enum instance_life life);
 

@@ -19,9 +19,9 @@ must_check int instance_add_given(struct targets *ts, int32_t pid);
 
 /*
  * Adds a process that is no instance yet. It is profiled as those of --pid are. With the origin
- * INSTANCE_RECORDED it serves recordings only; the caller then adds its recording to n_recordings.
- * The instance takes the pidfd out of p. Returns 0, -ENOSPC (INSTANCES_MAX), -ENOMEM or an error
- * of the loop.
+ * INSTANCE_RECORDED it serves recordings only; the caller then adds 1 to the instance's
+ * n_recordings. The instance takes the pidfd out of p. Returns 0, -ENOSPC (INSTANCES_MAX), -ENOMEM
+ * or an error of the loop.
  */
 must_check int instance_add_attached(struct targets *ts, struct process *p,
 				     enum instance_origin origin, struct instance **ret);

@@ -59,7 +59,7 @@ void lifecycle_chunk_finished(struct instance *instance);
  * empty chunk is not made. It counts as finished when twice chunk_ns has passed since the end of
  * that span. Returns true, once for each instance, if an instance in trace mode that is sampled
  * has reported no root span, sampled or not, within LIFECYCLE_NO_SPAN_NS: tracing may be off in
- * the process.
+ * the process, and the caller logs a warning.
  */
 #define LIFECYCLE_NO_SPAN_NS (60 * NS_PER_SEC)
 must_check bool lifecycle_check(struct instance *instance, uint64_t now_ns, uint64_t chunk_ns);

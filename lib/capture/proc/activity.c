@@ -188,8 +188,8 @@ uint64_t activity_regs(const struct activity_place *place, uint64_t *regs)
 	regs[ARCH_PC] = place->pc;
 	/* glibc's vfork(2) keeps its return address only in this register. */
 	if (place->call >= 0) {
-		regs[ARCH_ARGUMENT] = place->argument;
-		known |= UINT64_C(1) << ARCH_ARGUMENT;
+		regs[ARCH_FIRST_ARGUMENT] = place->argument;
+		known |= UINT64_C(1) << ARCH_FIRST_ARGUMENT;
 	}
 	return known;
 }

@@ -15,25 +15,27 @@
 
 #if defined(__x86_64__)
 
-#define ARCH_SP	  7  /* rsp, by DWARF number */
+/* Registers are given by their DWARF numbers. */
+#define ARCH_SP	  7  /* rsp */
 #define ARCH_PC	  16 /* rip */
 #define ARCH_REGS 17
 /* Bytes below the stack pointer that a function may use: System V ABI 3.2.2. */
 #define ARCH_RED_ZONE 128
-/* rbx, rbp and r12 to r15 by DWARF number: a function returns them unchanged. */
+/* rbx, rbp and r12 to r15: a function returns them unchanged. */
 #define ARCH_CALLEE_SAVED (1u << 3 | 1u << 6 | 1u << 12 | 1u << 13 | 1u << 14 | 1u << 15)
-/* rdi: the first argument of a system call, which the call returns unchanged. */
-#define ARCH_ARGUMENT 5
+/* rdi: has the first argument of a system call, also after the call. */
+#define ARCH_FIRST_ARGUMENT 5
 
 #elif defined(__aarch64__)
 
-#define ARCH_SP		  31
-#define ARCH_PC		  32
-#define ARCH_REGS	  33
-#define ARCH_RED_ZONE	  0
+#define ARCH_SP		    31
+#define ARCH_PC		    32
+#define ARCH_REGS	    33
+#define ARCH_RED_ZONE	    0
 /* x19 to x29, without the link register. */
-#define ARCH_CALLEE_SAVED 0x3ff80000u
-#define ARCH_ARGUMENT	  0
+#define ARCH_CALLEE_SAVED   0x3ff80000u
+/* x0: has the first argument of a system call until the call returns its result there. */
+#define ARCH_FIRST_ARGUMENT 0
 
 #else
 #error "no description of this processor"
@@ -91,7 +93,7 @@ uint64_t arch_argument(const struct user_regs_struct *regs, unsigned int n);
 bool arch_call_again(const struct user_regs_struct *regs, const uint8_t before[2], long nr,
 		     const uint64_t arguments[ARCH_ARGUMENTS], struct user_regs_struct *ret);
 
-/* Sets the result of the call in *regs. The thread keeps its registers: see arch_set_regs(). */
+/* Sets the result of the call in *regs; arch_set_regs() then gives *regs to the thread. */
 void arch_regs_set_result(struct user_regs_struct *regs, uint64_t result);
 
 /* Sets the registers of a stopped thread. Returns 0, or -ESRCH if the thread has died. */

@@ -28,8 +28,8 @@
 #include "lib/unwind/unwind.h"
 
 /*
- * Bytes of all sections together, decompressed: half of the max_bytes that
- * sentry-profd-unwind gives its cache for all images. A larger file has no lines.
+ * Bytes of all sections together, decompressed: half of unwind_cache_options.max_bytes that
+ * sentry-profd-unwind sets for all images. A larger file has no lines.
  */
 #define LINES_SECTIONS_MAX (128u << 20)
 /* Address ranges of units, functions and inlined functions, together. */

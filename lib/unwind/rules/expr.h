@@ -54,7 +54,7 @@ struct expr_op {
 	uint8_t reserved[5]; /* zero: operations are compared as bytes */
 };
 
-/* Longer expressions are refused. The longest one seen, of a PLT, has 11. */
+/* dwarf/cfi.c makes no rule of a longer expression. The longest one seen, of a PLT, has 11. */
 #define EXPR_OPS_MAX 64
 
 enum expr_result {
@@ -64,7 +64,7 @@ enum expr_result {
 	EXPR_INVALID,	 /* stack under- or overflow, division by zero */
 };
 
-/* Returns 1 if expr_eval() supports this DW_OP_*, otherwise 0. */
+/* Returns 1 if expr_eval() supports this normalised operation (struct expr_op), otherwise 0. */
 int expr_op_known(uint8_t op);
 
 /*
@@ -75,9 +75,11 @@ enum expr_result stack_read(const struct stack_bytes *stack, uint64_t addr, size
 			    uint64_t *ret);
 
 /*
- * Evaluates n operations; *ret is the result if EXPR_OK is returned. cfa is the value
- * of DW_OP_call_frame_cfa. The caller initialises *top: if bytes of [lo, hi) at or above
- * it are read, *top becomes the address after the highest one. If the result is
+ * Evaluates n operations; *ret is the result if EXPR_OK is returned. The stack is empty at the
+ * start: where DWARF pushes the CFA first (the expression of a register, 6.4.2), the operations
+ * begin with a DW_OP_call_frame_cfa, which libdw adds. cfa is the value of that operation; 0 in
+ * the expression of the CFA itself, which has none. The caller initialises *top: if bytes of [lo,
+ * hi) at or above it are read, *top becomes the address after the highest one. If the result is
  * EXPR_UNREADABLE, *ret_missing is the address that could not be read.
  */
 enum expr_result expr_eval(const struct expr_op *ops, size_t n, const struct frame_regs *regs,

@@ -107,8 +107,8 @@ bool code_path_from_start(struct unwind_space *s, uint64_t from, uint64_t to, ui
 			  struct code_path *ret);
 
 /*
- * x86_64_installs_handler() of the code at addr, in a function whose rule has
- * may_install_handler. Returns false if the code cannot be read.
+ * x86_64_installs_handler() (x86_64/x86_64_path.h) of the code at addr, in a function whose rule
+ * has may_install_handler (rules/rows.h). Returns false if the code cannot be read.
  */
 bool code_installs_handler(struct unwind_space *s, uint64_t addr);
 

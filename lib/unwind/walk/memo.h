@@ -39,7 +39,7 @@ void memo_begin(struct memo_walk *mw, struct memos *m, uint32_t tid);
 /*
  * Called when the walk has reached f, which is in out already, by the step w->step. Adds
  * the callers that the memo proves to out, and moves f to the last of them. Returns true
- * if that is the root: out is complete, with shared_n and shared_id. Otherwise the walk
+ * if that is the root: out is complete, with out->shared_n and out->shared_id. Otherwise the walk
  * goes on with step_to_caller().
  */
 bool memo_follow(struct memo_walk *mw, struct walk *w, struct walk_frame *f, size_t max_frames,

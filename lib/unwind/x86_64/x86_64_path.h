@@ -27,8 +27,12 @@ struct x86_64_code {
 
 struct x86_64_path {
 	uint32_t ra; /* offset of the return address from the stack pointer */
-	uint32_t fp; /* offset of the caller's frame pointer; X86_64_PATH_FP_SAME: it is in rbp */
-	/* A call is on the path. It may be one that does not return. */
+	/* Offset of the saved frame pointer from the stack pointer, or X86_64_PATH_FP_SAME. */
+	uint32_t fp;
+	/*
+	 * A call is on the path. If the called function does not return, the code behind the call
+	 * can belong to another function, and the path is wrong.
+	 */
 	bool has_call;
 };
 
@@ -45,7 +49,7 @@ bool x86_64_path_from_start(struct x86_64_code *c, uint64_t from, uint64_t to,
 			    struct x86_64_path *ret);
 
 /*
- * For a function that ends with __builtin_eh_return: true if at code the registers of an
+ * For a function that ends with __builtin_eh_return: true if at code, n bytes, the registers of an
  * exception handler have already been put in place of those that the function saved. From
  * there at most one call (_Unwind_DebugHook, which does nothing) and moves lead to "mov
  * %rcx,%rsp", or to the "jmp *%rcx" behind it. Code that unwinds a shadow stack on the way
@@ -54,7 +58,7 @@ bool x86_64_path_from_start(struct x86_64_code *c, uint64_t from, uint64_t to,
  * Source: gcc, libgcc/unwind-dw2.c (uw_install_context) and config/i386/i386.cc
  * (ix86_expand_epilogue, style 2).
  */
-#define X86_64_INSTALLS_MAX 192 /* bytes to pass; gcc 12 needs 132 */
+#define X86_64_INSTALLS_MAX 192 /* bytes: the largest n of use; gcc 12 needs 132 */
 bool x86_64_installs_handler(const uint8_t *code, size_t n);
 
 #endif
