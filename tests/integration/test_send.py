@@ -101,7 +101,7 @@ def test_what_is_no_envelope(box):
     check('2 chunks sent, 3 invalid\n' == out, out)
     for words in (f'{missing}: No such file', '000002.envelope: is not JSON',
                   '000003.envelope: has no profile chunk',
-                  '000004.envelope: its chunk_id is not 32'):
+                  '000004.envelope: a chunk is not sent: its chunk_id is not 32'):
         check(words in stderr, f'{words}: {stderr}')
     out, stderr = send(server, box.make_dir('empty'), status=1)
     check('no profile chunk in these files' in stderr, stderr)
