@@ -28,9 +28,10 @@ static bool installs_handler(struct walk *w, const struct walk_frame *f)
 }
 
 /*
- * Moves f by the rule of p, which has may_install_handler: the function replaces the saved
- * registers by those of an exception handler. Returns UNWIND_END_NO_CFI if the code has
- * replaced them before f's address.
+ * Moves f by the rule of p, which has may_install_handler (rules/rows.h): such a function may
+ * replace the registers that it has saved by those of an exception handler, to which it then
+ * jumps. Returns UNWIND_END_NO_CFI if the code has replaced them before f's address, or if too
+ * much code has been read.
  */
 static enum unwind_end try_installing_rule(struct walk *w, struct walk_frame *f,
 					   const struct pc_info *p)
