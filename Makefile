@@ -548,13 +548,16 @@ check-sanitized:
 	$(call sanitized,executables fuzzers)
 	$(Q)BUILD=$(B) tests/tools/run_tests.py '$(T)' $(SANITIZED_SCRIPTS)
 
-# Each storm whose name contains T, for SECONDS.
+# Each storm whose name contains T, for SECONDS, or for HOURS. T=soak compares memory, so its
+# executables are not sanitized.
 storm: SECONDS = 60
+storm: HOURS =
 storm:
 	$(Q)tests/tools/deps.sh test
-	$(Q)$(MAKE) --no-print-directory $(JOBS) $(TARGETS)
+	$(Q)$(MAKE) --no-print-directory $(JOBS) $(BINS) $(TARGETS)
 	$(call sanitized,executables fuzzers)
-	$(Q)BUILD=$(B)/asan tests/storm/storm.py '$(T)' $(SECONDS)
+	$(Q)BUILD=$(if $(filter soak,$(T)),$(B),$(B)/asan) tests/storm/storm.py '$(T)' \
+		$(if $(HOURS),$$(awk 'BEGIN { print int($(HOURS) * 3600) }'),$(SECONDS))
 
 benched: $(BINS) $(BENCH)
 	@:

@@ -84,8 +84,9 @@ class Makers:
 
 
 class Churn:
-    def __init__(self, box, rng):
+    def __init__(self, box, rng, workers=WORKERS, alone=ALONE):
         self.box, self.rng = box, rng
+        self.workers_n, self.alone_n = workers, alone
         self.figures = collections.Counter()
         self.dir = box.make_dir('churn')
         self.dir.chmod(0o755)
@@ -188,8 +189,8 @@ class Churn:
                  not self.profd.running(), 'a socket')
         check(self.profd.running(), self.profd.stderr)
         self.control = control.Control(self.box, self.socket)
-        self.working = [self.new('work', n) for n in range(WORKERS)]
-        self.alone = [self.new('alone', n) for n in range(ALONE)]
+        self.working = [self.new('work', n) for n in range(self.workers_n)]
+        self.alone = [self.new('alone', n) for n in range(self.alone_n)]
         self.waves = [Makers(self, 'plain'), Makers(self, 'aged'),
                       Makers(self, 'other'),
                       Makers(self, 'others', stranger.UID)]
