@@ -6,6 +6,7 @@
 
 #include "daemon/common/log.h"
 #include "lib/base/clock.h"
+#include "lib/base/ipc.h"
 
 #define LOG_EVERY_NS (60 * NS_PER_SEC)
 
@@ -50,10 +51,15 @@ uint64_t shortage_count(void)
 
 int shortage_check_descriptors(void)
 {
-	int fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
+	int fds[IPC_FDS_MAX], r = 0;
+	size_t n;
 
-	if (fd < 0 && errno != EBADF)
-		return -errno;
-	close_fd(&fd);
-	return 0;
+	for (n = 0; n < IPC_FDS_MAX && r == 0; n++) {
+		fds[n] = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
+		if (fds[n] < 0 && errno != EBADF)
+			r = -errno;
+	}
+	while (n > 0)
+		close_fd(&fds[--n]);
+	return r;
 }

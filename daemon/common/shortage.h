@@ -24,9 +24,9 @@ void shortage_note(int error, const char *delayed);
 uint64_t shortage_count(void);
 
 /*
- * Returns 0 if a descriptor can be opened now, or -errno. The broker reads a message that
- * carries a descriptor only after this returned 0: the kernel drops the descriptor if there
- * is no room for it (scm_detach_fds() in net/core/scm.c).
+ * Returns 0 if IPC_FDS_MAX descriptors, as many as a message can carry, can be opened now, or
+ * -errno. The broker reads a message only after this returned 0: the kernel drops descriptors for
+ * which there is no room (scm_detach_fds() in net/core/scm.c).
  */
 int shortage_check_descriptors(void);
 

@@ -91,11 +91,35 @@ TEST(a_message_is_read_only_while_a_descriptor_is_free)
 	ck_assert_uint_eq(messages, 2);
 }
 
-TEST(a_shortage_is_reported_only_while_no_descriptor_is_free)
+/* A chunk, for example, comes with two. */
+TEST(a_message_is_read_only_while_all_its_descriptors_have_room)
+{
+	int fds[2] = {0, 0};
+
+	OK(ipc_send(end, "x", 1, fds, 2));
+	log_capture_begin();
+	full_but(&full, 1);
+	OK(loop_run_once(state.loop, 0));
+	full_end(&full);
+	ck_assert_uint_le(log_capture_end("breaks the rules"), 0);
+	ck_assert_uint_eq(messages, 0);
+	ck_assert_int_eq(c.capture.state, CHILD_READY);
+	loop_resume(state.loop);
+	OK(loop_run_once(state.loop, 0));
+	ck_assert_uint_eq(messages, 1);
+}
+
+TEST(a_shortage_is_reported_while_a_message_may_have_too_many_descriptors)
 {
 	OK(shortage_check_descriptors());
 	full_but(&full, 0);
 	ck_assert_int_eq(shortage_check_descriptors(), -EMFILE);
+	full_end(&full);
+	full_but(&full, IPC_FDS_MAX - 1);
+	ck_assert_int_eq(shortage_check_descriptors(), -EMFILE);
+	full_end(&full);
+	full_but(&full, IPC_FDS_MAX);
+	OK(shortage_check_descriptors());
 	full_end(&full);
 	OK(shortage_check_descriptors());
 	ck_assert(shortage_is(EMFILE) && shortage_is(ENFILE) && shortage_is(ENOMEM));
