@@ -2,6 +2,8 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "daemon/msg/msg_io.h"
 #include "daemon/common/drain.h"
@@ -72,14 +74,17 @@ void child_fail(struct child *child, const char *why)
 
 void child_send(struct child *child, const void *message, size_t size, const int *fds, size_t n_fds)
 {
+	char why[96];
 	int r;
 
 	if (child->fd < 0)
 		return;
 	r = ipc_send(child->fd, message, size, fds, n_fds);
 	/* EPIPE: the child has ended; SIGCHLD will report it. */
-	if (r < 0 && r != -EPIPE)
-		child_fail(child, "does not take its messages");
+	if (r == 0 || r == -EPIPE)
+		return;
+	(void)snprintf(why, sizeof(why), "cannot be sent a message (%s)", strerror(-r));
+	child_fail(child, r == -EAGAIN ? "does not take its messages" : why);
 }
 
 void child_send_id(struct child *child, enum msg_type type, uint32_t id)
