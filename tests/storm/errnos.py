@@ -62,8 +62,11 @@ ERRNOS = {
     'listen': 'EADDRINUSE', 'accept4': f'{LACKS} EAGAIN ECONNABORTED EINTR '
     'ENOBUFS EPERM', 'connect': 'EACCES EADDRNOTAVAIL ECONNREFUSED '
     'EHOSTUNREACH ENETUNREACH ENOBUFS EPERM ETIMEDOUT',
-    'sendmsg': SEND, 'sendto': SEND, 'sendmmsg': SEND,
-    'recvmsg': 'EAGAIN ECONNRESET EINTR ENOBUFS ENOMEM',
+    # Sockets of the Unix family report EPIPE and ECONNRESET only if the peer has
+    # closed its end.
+    'sendmsg': 'EAGAIN EINTR ENOBUFS ENOMEM ETOOMANYREFS',
+    'recvmsg': 'EAGAIN EINTR ENOBUFS ENOMEM',
+    'sendto': SEND, 'sendmmsg': SEND,
     'recvfrom': 'EAGAIN ECONNRESET EINTR ENOMEM ETIMEDOUT',
     'recvmmsg': 'EAGAIN EINTR ENOMEM',
     'getsockopt': 'ENOBUFS ENOMEM ENOPROTOOPT',

@@ -29,6 +29,8 @@ UNABLE = 77
 # A child that is started again, because it has ended or was ended.
 AGAIN = re.compile(r'sentry-profd-(\w+) .*: '
                    '(?:starting it again|it is replaced)')
+# No child does, so the daemon must not say that one does.
+BLAME = 'breaks the rules'
 # SIGILL, SIGABRT, SIGBUS, SIGFPE, SIGSEGV.
 CRASH = re.compile(r'.* was ended by signal (?:4|6|7|8|11)\b.*')
 
@@ -246,6 +248,7 @@ class Life:
         check(not found, f'{found}')
         found = [] if self.may_crash else CRASH.findall(text)
         check(not found, f'{found}')
+        check(BLAME not in text, f'a child is blamed: {text}')
         found = set(AGAIN.findall(text)) - self.may_restart
         check(not found, f'started again without a fault: {found}')
         check(status in self.statuses(),
