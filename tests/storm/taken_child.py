@@ -9,8 +9,9 @@ Beside the program are files of the storm:
                 in real. Nobody reads from the connections to the port.
     table       JSON: messages.table()
     types       names for hostile.py
-    log         a line for each hostile process, "KIND BEHAVIOUR PID", and a line
-                "leak: PATH" for a file that the broker has sent and that is not in files
+    log         a line for each hostile process, "KIND BEHAVIOUR PID"; a line "leak: PATH"
+                for a file that the broker has sent and that is not in files; and a line
+                "fault: TEXT" for a fault of this program
 
 A behaviour is a function of this module whose name begins with "do_". It draws everything from
 the seed and from the number of processes before it. Most behaviours end by themselves after a
@@ -21,6 +22,7 @@ seccomp filter, so the storm makes no call that the filter forbids, except where
 says so.
 """
 
+import contextlib
 import ctypes
 import errno
 import fcntl
@@ -36,6 +38,7 @@ import socket
 import struct
 import sys
 import time
+import traceback
 
 HERE = pathlib.Path(__file__).resolve().parent
 MSG_FD = 3
@@ -566,6 +569,24 @@ def do_stay(t):
         time.sleep(1)
 
 
+def do_shout(t):
+    """Writes to standard error what is no line, or lines of the broker, as fast as it is read.
+    capture has the broker's own."""
+    if t.kind == 'capture':
+        do_lie(t)
+        return
+    t.send_values('READY')
+    os.set_blocking(2, False)
+
+    def each():
+        for _ in range(t.rng.choice((1, 300))):
+            line = t.rng.choice((b'sentry-profd: warning: forged\n', b'<0>\n', b'\n', b'\0\n',
+                                 b'x' * 70000, t.text() + b'\n', t.text()))
+            with contextlib.suppress(BlockingIOError):
+                os.write(2, line)
+    t.live(each)
+
+
 def do_known(t):
     """An attack of hostile.py."""
     import hostile
@@ -604,6 +625,9 @@ def main():
     except OSError:
         # The broker has closed the socket, and kills this process.
         pass
+    except Exception:
+        t.say(f'fault: {traceback.format_exc()!r}')
+        raise
 
 
 if __name__ == '__main__':
