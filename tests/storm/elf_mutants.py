@@ -32,6 +32,7 @@ import shutil
 import signal
 import struct
 import subprocess
+import threading
 import time
 
 import control
@@ -62,6 +63,8 @@ SAY_EVERY_S = 60
 # bystanders waits for 0.02 s at a time.
 GAP_S = 2
 SHORT_GAP_S = 0.3
+# These bounds are multiplied by how slow the machine is, up to this.
+SLOW_MAX = 4
 # The share of a bystander's samples that may be missing because the machine is busy.
 MISSED = 0.2
 # Processor seconds of a program of tests/fuzz at one file. The limits of unwind for one file
@@ -80,9 +83,10 @@ DEATHS_MAX = 12
 KEPT = BUILD / 'elf_mutants'
 # faulty.c: the flags of a faulty file, at an offset in the header.
 FAULTY, FAULTY_AT, FAULTY_NAME = 0x0badf11e, 48, 'libelf-faulty.so'
-# How sentry-profd-unwind is started with it.
+# How sentry-profd-unwind is started with it. The log of the broker would leave out most lines of a
+# report.
 WRAPPER = '''#!/bin/sh
-ASAN_OPTIONS=verify_asan_link_order=0 LD_PRELOAD={faulty} exec {unwind} "$@"
+ASAN_OPTIONS=verify_asan_link_order=0 LD_PRELOAD={faulty} exec {unwind} "$@" 2>>{stderr}
 '''
 
 LIBRARIES = re.compile(r'/lib(?:dw|elf|lzma|zstd|z)[-.]')
@@ -225,6 +229,26 @@ def keep(name, data, text):
     (KEPT / name).write_bytes(data)
     (KEPT / f'{name}.txt').write_text(text)
     return KEPT / name
+
+
+class Deaths(threading.Thread):
+    """Notes when reports begin in a file. The storm itself looks at the file too rarely: while it
+    starts a wave it does not."""
+
+    def __init__(self, path):
+        super().__init__(daemon=True)
+        self.path, self.times = path, []
+        self.over = threading.Event()
+        self.start()
+
+    def run(self):
+        with open(self.path, encoding='utf-8', errors='replace') as file:
+            while not self.over.wait(0.02):
+                self.times += [time.time()] * file.read().count('ERROR: AddressSanitizer')
+
+    def end(self):
+        self.over.set()
+        self.join()
 
 
 class Direct:
@@ -371,13 +395,14 @@ class Storm:
         self.figures = collections.Counter()
         self.seen = set()   # addresses // OF_FILE of frames that have arrived
         self.times = collections.defaultdict(list)  # {thread: [second of a sample]}
-        self.deaths = []    # seconds at which A's unwind was missed
-        self.kills, self.killed = 0, False
+        self.kills, self.slow = 0, 1.0
         self.wave = None
         self.n = 0
         self.reports, self.stderr_size = [], -1
         self.requests = None
         self.dir = box.make_dir('elf')
+        self.stderr = box.dir / 'unwind.stderr'
+        self.stderr.touch()
         for name in ('bin', 'run', 'bases', 'exes'):
             (self.dir / name).mkdir()
         self.bases = read_bases(self.dir / 'bases')
@@ -417,6 +442,7 @@ class Storm:
         path.chmod(0o600)
         self.profd = self.box.profd([], '--config', path, '--socket', self.socket,
                                     output=False, exe=self.make_exes() / 'sentry-profd')
+        self.deaths = Deaths(self.stderr)
         wait_for(lambda: control.listens(self.socket) or not self.profd.running(), 'a socket')
         check(self.profd.running(), self.profd.stderr)
         self.control = control.Control(self.box, self.socket)
@@ -435,7 +461,7 @@ class Storm:
         real, faulty = directory / 'sentry-profd-unwind.real', directory / FAULTY_NAME
         unwind.rename(real)
         shutil.copy(BUILD / 'targets/faulty', faulty)
-        unwind.write_text(WRAPPER.format(unwind=real, faulty=faulty))
+        unwind.write_text(WRAPPER.format(unwind=real, faulty=faulty, stderr=self.stderr))
         unwind.chmod(0o755)
         return directory
 
@@ -534,26 +560,25 @@ class Storm:
             self.times[int(sample['thread_id'])].append(sample['timestamp'])
 
     def check_health(self):
-        size = self.profd.err_path.stat().st_size
+        size = self.stderr.stat().st_size
         if size != self.stderr_size:
             self.stderr_size = size
-            self.reports = [r for r in find_reports(self.profd.stderr)
+            before = len(self.reports)
+            self.reports = [r for r in find_reports(self.unwind_text())
                             if not self.is_of_our_kill(r)]
-            for report in self.reports:
+            for report in self.reports[before:]:
                 self.check_report(report)
-            since = self.profd.stderr.rpartition('this file is not read any more')[2]
-            check(len(find_reports(since)) <= DEATHS_MAX, 'unwind dies again and again, and no '
-                  'file is left out')
+            left_out = self.profd.stderr.count('this file is not read any more')
+            check(len(self.reports) <= 3 * left_out + DEATHS_MAX,
+                  'unwind dies again and again, and no file is left out')
         check(self.profd.running(), 'the broker has ended: status '
               f'{self.profd.process.returncode}')
         check(self.of_b in self.unwinds(), 'the unwind of user B has ended: '
               f'{self.profd.stderr[-3000:]}')
-        of_a = self.find_of_a()
-        if of_a != self.of_a:
-            if self.of_a and not self.killed:
-                self.deaths.append(time.time())
-            self.killed = self.killed and not of_a
-            self.of_a = of_a
+        self.of_a = self.find_of_a()
+
+    def unwind_text(self):
+        return self.stderr.read_text(errors='replace')
 
     def check_report(self, report):
         """A fault of unwind. The files of the wave are kept, since one of them is the cause."""
@@ -576,9 +601,8 @@ class Storm:
             return
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.of_a, self.rng.choice((signal.SIGKILL, signal.SIGSEGV)))
-            self.deaths.append(time.time())
+            self.deaths.times.append(time.time())
             self.kills += 1
-            self.killed = True
 
     def check_restarts(self):
         """No process ended but by our kills and by the faults that were reported."""
@@ -594,7 +618,7 @@ class Storm:
                  for reason in ('signal', 'status', 'dismissed', 'heartbeat')}
             allowed = self.kills + reports if process == 'unwind' else 0
             check(sum(n.values()) <= allowed, f'{process} was started again {n}; kills: '
-                  f'{self.kills}, reports: {reports}: {self.profd.stderr[-3000:]}')
+                  f'{self.kills}, reports: {reports}: {self.profd.stderr[-3000:]}{self.unwind_text()[-3000:]}')
 
     def gaps(self, program):
         """Returns the times without a sample of the program's first thread: [(from, to)]."""
@@ -604,10 +628,11 @@ class Storm:
     def check_recovery(self):
         """A's bystander is complete, but for RECOVERY_S after an end of A's unwind, which also
         loses the open chunk; B's is complete."""
-        slow = harness.stretch()
+        slow = min(SLOW_MAX, max(self.slow, harness.stretch()))
+        self.figures['times slower than an idle machine, at most'] = round(slow, 1)
         worst = 0.0
         for a, b in self.gaps(self.same):
-            ended = max((d for d in self.deaths if d < b), default=a)
+            ended = max((d for d in self.deaths.times if d < b), default=a)
             if b - ended < RECOVERY_S * slow:
                 worst = max(worst, b - ended)
             else:
@@ -647,13 +672,13 @@ class Storm:
             check(program.running(), f'a bystander has ended: {program.report()}')
 
     def remove_reports(self):
-        """Removes the reports of libraries from the daemon's stderr: a report there fails a test.
-        All of them have been checked."""
-        text = self.profd.stderr
+        """Removes the reports of libraries from unwind's stderr: a report there fails a test. All of
+        them have been checked."""
+        text = self.unwind_text()
         for report in find_reports(text):
             if is_of_library(report):
                 text = text.replace(report, '')
-        self.profd.err_path.write_text(text)
+        self.stderr.write_text(text)
 
     def end_wave(self):
         self.wave.end()
@@ -683,6 +708,7 @@ class Storm:
                 self.end_wave()
             if time.monotonic() > kill_at:
                 self.check_restarts()
+                self.slow = max(self.slow, harness.stretch())
                 self.kill()
                 kill_at = time.monotonic() + KILL_EVERY_S
             if time.monotonic() > say_at:
@@ -707,5 +733,6 @@ def run(box, seconds, rng):
         text = e if isinstance(e, Failure) else f'{type(e).__name__}: {e}'
         raise Failure(f'{text}; after {dict(storm.figures)}') from e
     finally:
+        storm.deaths.end()
         storm.remove_reports()
     return storm.figures
