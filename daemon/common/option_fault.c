@@ -56,7 +56,7 @@ static const char *nearest_long(const char *word, const struct option *known)
 	const char *names[NAMES_MAX];
 	size_t n = 0;
 
-	for (; known[n].name != NULL && n < array_size(names); n++)
+	for (; n < array_size(names) && known[n].name != NULL; n++)
 		names[n] = known[n].name;
 	return option_nearest(word, names, n);
 }
