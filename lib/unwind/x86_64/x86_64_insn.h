@@ -1,7 +1,7 @@
 /*
- * A decoder of x86-64 instructions for code without call frame information. It knows the
- * length of every instruction, what it does to the stack pointer, and where it jumps. It
- * knows nothing else of most instructions.
+ * A decoder of x86-64 instructions for code without call frame information. For an instruction the
+ * decoder gives the size, what the instruction adds to the stack pointer, whether it saves or loads
+ * rbp, and where a relative jump leads.
  *
  * Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, chapter
  * 2 (formats) and appendix A (opcode maps).
@@ -18,17 +18,19 @@
 
 enum x86_64_kind {
 	X86_64_INSN_OTHER,
-	X86_64_INSN_CALL,
+	X86_64_INSN_CALL,   /* relative or indirect */
 	X86_64_INSN_JUMP,   /* relative */
 	X86_64_INSN_BRANCH, /* relative, conditional */
-	X86_64_INSN_RET,    /* or a jump through memory, as in a tail call */
-	X86_64_INSN_END,    /* what is executed next is unknown */
+	X86_64_INSN_RET,    /* also a jump through n(%rip), which is taken for a tail call */
+	/* The next instruction is unknown: another indirect jump; int3, hlt, ud2. */
+	X86_64_INSN_END,
 };
 
 struct x86_64_insn {
 	size_t size; /* bytes */
 	enum x86_64_kind kind;
-	int32_t distance; /* of a jump or call: from the next instruction */
+	/* From the next instruction to the target of a relative jump, branch or call; else 0. */
+	int32_t distance;
 	/* What the instruction adds to rsp; 0 for a call (rsp after it has returned) and a ret. */
 	int32_t sp;
 	bool sp_lost;  /* it sets rsp to an unknown value */
@@ -38,8 +40,8 @@ struct x86_64_insn {
 };
 
 /*
- * Decodes the instruction at code, of at most n bytes. Returns false if it is invalid, unknown or
- * longer.
+ * Decodes the instruction at code, of which n bytes can be read. Returns false if the instruction
+ * is invalid, unknown to the decoder, or longer than n bytes.
  */
 bool x86_64_insn_read(const uint8_t *code, size_t n, struct x86_64_insn *ret);
 
@@ -51,7 +53,7 @@ bool x86_64_insn_read(const uint8_t *code, size_t n, struct x86_64_insn *ret);
 /* The parts of an instruction: prefixes, opcode, operands. */
 struct x86_64_parts {
 	const uint8_t *code;
-	size_t n;
+	size_t n;  /* bytes that can be read */
 	size_t at; /* bytes that were read */
 	uint8_t rex;
 	bool small;  /* prefix 66: operands of 16 bits */
@@ -66,8 +68,8 @@ struct x86_64_parts {
 };
 
 /*
- * Splits the instruction at code, of at most n bytes, into its parts. Its size is ret->at.
- * False as for x86_64_insn_read().
+ * Splits the instruction at code into its parts; ret->at is the instruction's size. Returns false
+ * in the cases of x86_64_insn_read().
  */
 bool x86_64_parts_read(const uint8_t *code, size_t n, struct x86_64_parts *ret);
 
