@@ -1,7 +1,9 @@
 /*
- * The page of proto/export/html/ in two parts: the bytes before the data of the profile, and
- * the bytes after. embed.sh makes build/html_page.c of page.html, page.css and the scripts.
- * The arrays do not end with NUL.
+ * The page of proto/export/html/ in two parts, which html.c writes around the data of a profile.
+ * The data are the base64 of a compressed stream (html.h), so they need no escaping: the head ends
+ * with the tag <script type="application/octet-stream" id="data">, and the tail begins with
+ * </script>. embed.sh makes build/html_page.c of page.html, page.css and the scripts. The arrays do
+ * not end with NUL.
  */
 #ifndef PROTO_EXPORT_HTML_HTML_PAGE_H
 #define PROTO_EXPORT_HTML_HTML_PAGE_H
