@@ -321,7 +321,9 @@ int main(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	if (!choose(name, wanted)) {
-		log_error("no such oracle: '%s'", name);
+		log_error("unknown unwinder '%s': the second argument is libunwind, dwfl or "
+			  "all",
+			  name);
 		return EXIT_USAGE;
 	}
 	/* Line buffered: stacks are shown while the program waits for a thread to stop. */

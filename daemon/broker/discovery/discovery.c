@@ -221,7 +221,7 @@ static void on_event(void *ctx, const struct connector_event *e)
 	switch (e->what) {
 	case CONNECTOR_ANSWER:
 		if (!d->has_events)
-			log_debug("the kernel reports new processes");
+			log_debug("the kernel reports new processes to sentry-profd from now on");
 		d->has_events = true;
 		return;
 	case CONNECTOR_FORK:
