@@ -410,6 +410,22 @@ static void read_answer(struct transport *t, CURLcode code, struct transport_ans
 	ret->date_s = date_of(get_header(t, "Date"));
 }
 
+/*
+ * Closes all connections. libcurl closes a connection of HTTP/1.1 whose request got no answer, but
+ * keeps one of HTTP/2, since other streams may be well: each further request would use it, and get
+ * no answer either, for as long as the kernel keeps a connection whose peer is gone.
+ */
+static void close_connections(struct transport *t)
+{
+	CURLM *multi = curl_multi_init();
+
+	/* Without memory the next request that gets no answer tries again. */
+	if (multi == NULL)
+		return;
+	(void)curl_multi_cleanup(t->multi);
+	t->multi = multi;
+}
+
 int transport_step(struct transport *t, struct transport_answer *ret)
 {
 	CURLMsg *m;
@@ -431,6 +447,8 @@ int transport_step(struct transport *t, struct transport_answer *ret)
 		(void)curl_multi_remove_handle(t->multi, t->easy);
 		t->busy = false;
 		read_answer(t, code, ret);
+		if (ret->status == 0)
+			close_connections(t);
 		return 1;
 	}
 	return 0;

@@ -166,7 +166,8 @@ def test_a_limit(box):
 
 
 def test_a_stream_that_is_reset(box):
-    """A stream that is reset without an answer is sent again, once."""
+    """A stream that is reset without an answer is sent again, once, and on another
+    connection: this one may never answer again."""
     with profiled(box, [None]) as (server, profd):
         wait_for(lambda: server.fault or server.has(3) and
                  'answers again' in profd.stderr and
@@ -174,6 +175,7 @@ def test_a_stream_that_is_reset(box):
     first = server.received[0][2]
     check([r[3] for r in server.received if r[2] == first] == [False, True],
           f'{server.received}')
+    check([r[0] for r in server.received[:2]] == [1, 2], f'{server.received}')
 
 
 if __name__ == '__main__':
