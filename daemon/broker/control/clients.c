@@ -10,6 +10,7 @@
 #include "daemon/broker/targets/lifecycle.h"
 #include "daemon/common/log.h"
 #include "daemon/config/config.h"
+#include "daemon/process/process.h"
 #include "lib/base/clock.h"
 
 /* About once a second: lib/client/protocol.h. */
@@ -255,6 +256,23 @@ static void on_start_or_stop(struct client *c, enum protocol_type type,
 }
 
 /*
+ * Finds a thread of the client. The pid of a client that has ended may belong to another process,
+ * whose threads are not the client's business: its start time differs.
+ */
+static int find_thread(const struct client *c, int32_t own, int32_t *ret)
+{
+	struct process_identity now;
+	int32_t found;
+	int r = thread_number_find(c->pid, own, &found);
+
+	if (r == 0 && (!process_identity(c->pid, &now) || now.start_ticks != c->start_ticks))
+		r = -ESRCH;
+	if (r == 0)
+		*ret = found;
+	return r;
+}
+
+/*
  * Counts an open root span that the client has reported, even if the page says that the span has
  * ended meanwhile: its transaction refers to a profile.
  */
@@ -277,8 +295,7 @@ void client_request(struct clients *cs, struct client *c, const struct protocol_
 		on_start_or_stop(c, type, answer);
 	else if (type == PROTOCOL_SPANS_OPEN || type == PROTOCOL_SPANS_CLOSED)
 		on_spans(c, type == PROTOCOL_SPANS_OPEN);
-	else if (type == PROTOCOL_THREAD &&
-		 thread_number_find(c->pid, request->pid, &answer->pid) < 0)
+	else if (type == PROTOCOL_THREAD && find_thread(c, request->pid, &answer->pid) < 0)
 		answer->result = PROTOCOL_NO_PROCESS;
 	check_client(cs, c, false);
 	update_page(cs, c);

@@ -19,6 +19,7 @@
 #include "daemon/broker/targets/lifecycle.h"
 #include "daemon/config/config.h"
 #include "daemon/process/peer.h"
+#include "daemon/process/process.h"
 #include "lib/base/clock.h"
 #include "tests/unit/daemon/broker/broker_builder.h"
 #include "tests/unit/daemon/log_capture.h"
@@ -364,7 +365,23 @@ TEST(thread_ids_of_another_namespace_are_translated)
 	OK(kill(pid, SIGKILL));
 	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
 	ck_assert_int_eq(thread_number_find(pid, 1, &found), -ESRCH);
-	ck_assert_int_eq(ask(PROTOCOL_THREAD, gettid()).pid, gettid());
+}
+
+TEST(threads_of_a_client)
+{
+	struct process_identity own;
+	struct protocol_answer answer;
+
+	/* The client's pid belongs to a process with another start time: the test itself. */
+	ck_assert_uint_eq(ask(PROTOCOL_THREAD, gettid()).result, PROTOCOL_NO_PROCESS);
+	client_end(c);
+	clients_sweep(&b.requests.clients);
+	ck_assert(process_identity(getpid(), &own));
+	peer.start_ticks = own.start_ticks;
+	OK(client_new(&b.requests.clients, &peer, &c, NULL));
+	answer = ask(PROTOCOL_THREAD, gettid());
+	ck_assert_uint_eq(answer.result, PROTOCOL_OK);
+	ck_assert_int_eq(answer.pid, gettid());
 	ck_assert_uint_eq(ask(PROTOCOL_THREAD, 1).result, PROTOCOL_NO_PROCESS);
 }
 
