@@ -7,15 +7,16 @@ import os
 import signal
 import socket
 import struct
+import subprocess
 
 import control
 import harness
 import stranger
 from harness import check, wait_for
-from test_control import listening
+from test_control import configured, listening
 
 RECORD, WATCH, RECORD_END = 13, 14, 15
-GOES_ON, DONE, NO_PROCESS = 0, 1, 2
+GOES_ON, DONE, NO_PROCESS, LEFT_OUT = 0, 1, 2, 3
 
 
 class Recording:
@@ -283,6 +284,43 @@ def test_strangers(box):
     profd.interrupt()
     gone = ctl.run('record', target.pid, '-d', '1', '--to', 'json', status=1)
     check('does not run' in gone.stderr, gone.stderr)
+
+
+def test_a_set_user_id_program(box):
+    """What was the user's process when the recording began is root's later: the user
+    gets nothing of that program."""
+    stranger.need_root()
+    suid = stranger.copy(box, ['targets/shares']) / 'shares'
+    suid.chmod(0o4755)
+    app = box.start(['sh', '-c', 'echo ready; read x; exec "$0"', suid],
+                    stdin=subprocess.PIPE, **stranger.options())
+    app.wait_line('ready')
+    profd, ctl, _ = configured(box, '')
+    ctl.run('attach', app.pid, uid=stranger.UID)
+    recording = stranger_recording(ctl.path, app.pid)
+    check(isinstance(recording.next(), dict), 'a chunk of the shell')
+    app.process.stdin.write(b'\n')
+    app.process.stdin.flush()
+    app.wait_line('ready.*\\d+')
+    chunks, end = recording.rest()
+    names = {f.get('function') for c in chunks for f in c['profile']['frames']}
+    check(end == LEFT_OUT and not {n for n in names if n and 'busy' in n},
+          f'{end}: {names}')
+    wait_for(lambda: all(not harness.tracer(t) for t in harness.threads(app.pid)),
+             'it is let go')
+    check(os.stat(f'/proc/{app.pid}/stat').st_uid == 0, 'it is not set-user-ID')
+    check(ctl.target(app.pid) is None, 'it is no target')
+    profd.interrupt()
+
+
+def stranger_recording(path, pid):
+    """A recording that another user has requested: SO_PEERCRED is that of
+    connect(2)."""
+    os.seteuid(stranger.UID)
+    try:
+        return Recording(path, pid)
+    finally:
+        os.seteuid(0)
 
 
 def test_another_daemon(box):

@@ -31,7 +31,10 @@ struct recording {
 	struct instance *instance;
 	/* The peer that requested it; NULL: it has disconnected. */
 	const struct control_peer *peer;
-	int fd; /* the broker's end of the recording's socket; -1: closed */
+	/* The peer is no operator: it may record its user's processes only. */
+	bool is_for_own;
+	bool is_denied; /* the process is not that user's any more */
+	int fd;		/* the broker's end of the recording's socket; -1: closed */
 	uint32_t number;
 	uint64_t chunk_us;
 	char profiler_id[MSG_ID_SIZE];
@@ -75,7 +78,8 @@ static void send_end(struct recording *r)
 	struct instance *i = r->instance;
 
 	if (r->end == PROTOCOL_RECORD_LEFT_OUT)
-		(void)snprintf(m.text, sizeof(m.text), "%s", i->last_error);
+		(void)snprintf(m.text, sizeof(m.text), "%s",
+			       r->is_denied ? "runs as another user now" : i->last_error);
 	if (send_recorded(r, &m, -1) == -EAGAIN)
 		return;
 	close_fd(&r->fd);
@@ -83,6 +87,18 @@ static void send_end(struct recording *r)
 	i->n_recordings--;
 	if (i->n_recordings == 0 && i->origin == INSTANCE_RECORDED)
 		instance_becomes(i, INSTANCE_REMOVED);
+}
+
+/*
+ * Returns true if the peer has no right to the process any more, because the process has executed
+ * a set-user-ID program or the like. A process that has ended was the user's.
+ */
+static bool has_lost_right(const struct recording *r)
+{
+	const struct instance *i = r->instance;
+	const uint32_t owner = r->is_for_own ? rights_owner(i->pid) : UINT32_MAX;
+
+	return owner != UINT32_MAX && owner != i->uid;
 }
 
 static void end_recording(struct recording *r, enum protocol_record_end why)
@@ -168,6 +184,7 @@ static int add_recording(struct recordings *rs, struct instance *i, const struct
 	}
 	r->instance = i;
 	r->peer = peer;
+	r->is_for_own = !peer->identity.is_operator;
 	r->number = ++rs->last_number;
 	r->chunk_us = chunk_us;
 	random_id(r->profiler_id);
@@ -232,7 +249,7 @@ int recordings_chunk(const struct recordings *rs, const struct target *t, uint32
 
 	if (!delivery_is_payload(fd, size))
 		return -EPROTO;
-	if (r != NULL && send_recorded(r, &m, fd) < 0)
+	if (r != NULL && (has_lost_right(r) || send_recorded(r, &m, fd) < 0))
 		r->lost++;
 	return 0;
 }
@@ -294,6 +311,14 @@ static void check_recording(const struct recordings *rs, struct recording *r)
 	const struct instance *i = r->instance;
 	struct target *t = i->target;
 
+	if (has_lost_right(r)) {
+		r->is_denied = true;
+		if (session_is_there(r) && !r->end_is_asked)
+			end_in_unwind(r);
+		/* The peer gets no more chunks from now on. */
+		end_recording(r, PROTOCOL_RECORD_LEFT_OUT);
+		return;
+	}
 	if (session_is_there(r)) {
 		if (r->is_finishing && !r->end_is_asked)
 			end_in_unwind(r);

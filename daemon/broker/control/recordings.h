@@ -7,7 +7,8 @@
  * chunk. A peer that reads too slowly loses chunks; each message has the number of chunks lost
  * so far.
  *
- * A recording belongs to an instance (targets/instance.h) and ends with the instance's process.
+ * A recording belongs to an instance (targets/instance.h) and ends with the instance's process,
+ * or, unless an operator requested it, when the process executes a set-user-ID program.
  * The recording goes on when a user stops or starts the profiling of that process, and when the
  * unwind process dies. If an instance is not profiled for Sentry, a target is started for its
  * recordings alone (target.is_for_recordings).

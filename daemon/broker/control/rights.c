@@ -6,7 +6,7 @@
 #include "daemon/process/process.h"
 #include "lib/base/procfs.h"
 
-bool rights_is_own(const struct peer *peer, int32_t pid, uint32_t uid)
+uint32_t rights_owner(int32_t pid)
 {
 	struct stat st;
 
@@ -14,8 +14,12 @@ bool rights_is_own(const struct peer *peer, int32_t pid, uint32_t uid)
 	 * A file and not the directory, which always belongs to the process's user
 	 * (fs/proc/base.c).
 	 */
-	return peer->uid == uid && stat(procfs_path(pid, "stat").text, &st) == 0 &&
-	       st.st_uid == uid;
+	return stat(procfs_path(pid, "stat").text, &st) == 0 ? st.st_uid : UINT32_MAX;
+}
+
+bool rights_is_own(const struct peer *peer, int32_t pid, uint32_t uid)
+{
+	return peer->uid == uid && rights_owner(pid) == uid;
 }
 
 bool rights_may_control(const struct peer *peer, const struct instance *i)

@@ -20,6 +20,12 @@ struct targets;
 struct instance;
 
 /*
+ * Returns the user to whom the files of process pid in /proc belong, which is root if the process
+ * has changed its credentials; UINT32_MAX: it has ended.
+ */
+uint32_t rights_owner(int32_t pid);
+
+/*
  * Returns true if process pid, which runs as uid, is a process of the peer's user. A process
  * whose files in /proc do not belong to uid is not: it has changed its credentials, or runs a
  * file that the user may not read.

@@ -201,11 +201,13 @@ static void queue_check(struct discovery *d, int32_t pid, enum recheck_cause cau
 {
 	struct recheck s = {
 		.pid = pid, .cause = cause, .born_ns = born_ns, .due_ns = born_ns + d->min_age_ns};
-
 	/* A process that is an instance already may run another program now: check it at once. */
-	if (cause == RECHECK_EXEC && instance_of_pid(d->targets, pid) != NULL)
+	const bool is_known = cause == RECHECK_EXEC && instance_of_pid(d->targets, pid) != NULL;
+
+	if (is_known)
 		s.due_ns = born_ns;
-	if (d->min_age_ns != UINT64_MAX)
+	/* Without a section no process is looked for, but a user may have attached some. */
+	if (is_known || d->min_age_ns != UINT64_MAX)
 		enqueue(d, &s);
 }
 
@@ -408,6 +410,16 @@ static void on_identified(void *ctx, const struct recheck *s, struct process *p,
 	}
 	if (known != NULL && known->start_ticks != p->start_ticks) {
 		instance_becomes(known, INSTANCE_ENDED);
+		known = NULL;
+	}
+	/*
+	 * It has executed a set-user-ID program: the unwind process of its old user must not get
+	 * the memory of the new one's program, and the old user's right to have it profiled ends.
+	 */
+	if (known != NULL && known->uid != p->uid && s->cause == RECHECK_EXEC &&
+	    (instance_has_section(known) || instance_was_added(known))) {
+		log_debug("process %d: its user was %u and is %u", p->pid, known->uid, p->uid);
+		instance_becomes(known, INSTANCE_REMOVED);
 		known = NULL;
 	}
 	/* A process that --pid or a user named is profiled whatever program it runs. */
