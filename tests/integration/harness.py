@@ -53,7 +53,8 @@ PR_SET_CHILD_SUBREAPER = 36
 # The broker restarts the child, so only this line shows the fault.
 FAULT = re.compile(
     r'^.*(?:ERROR: AddressSanitizer|:\d+:\d+: runtime error: |: Assertion `|'
-    r'\*\*\* .* \*\*\*: terminated|(?:free|malloc|realloc)\(\): |'
+    r'\*\*\* .* \*\*\*: terminated|(?:free|malloc|realloc)\(\): |corrupted (?:size|double)|'
+    r'double free or corruption|'
     rf'was ended by signal {signal.SIGSYS.value}\b).*$', re.M)
 
 held = []
