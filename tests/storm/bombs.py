@@ -560,6 +560,7 @@ class Explosion:
         # Processes to attach, those whose profiles have to come, and what
         # bombs do once they are attached, and meanwhile.
         self.programs, self.awaited = [], []
+        self.incomplete, self.silent = [], []
         ground.after_attach, ground.meanwhile, ground.notes = [], [], []
 
     def run(self):
