@@ -89,7 +89,7 @@ WRAPPER = '''#!/bin/sh
 ASAN_OPTIONS=verify_asan_link_order=0 LD_PRELOAD={faulty} exec {unwind} "$@" 2>>{stderr}
 '''
 
-LIBRARIES = re.compile(r'/lib(?:dw|elf|lzma|zstd|z)[-.]')
+LIBRARIES = re.compile(r'/lib(?:dw|elf|lzma|zstd|z)[-.]|\blib(?:dw|elf|lzma|zstd)/|/faulty\.c:')
 # Frames of the sanitizer and of libc say nothing about who called.
 NEUTRAL = re.compile(r'/lib(?:asan|ubsan|c)\.so|sanitizer_common|libsanitizer|asan_')
 REPORT = re.compile(r'ERROR: AddressSanitizer|runtime error: ')
@@ -221,6 +221,11 @@ def is_of_library(report):
     """Returns true if a library's code is the innermost. A report of UndefinedBehaviorSanitizer
     is of our own code: only that is compiled with it."""
     return 'AddressSanitizer' in report and bool(LIBRARIES.search(innermost(report)))
+
+
+def is_faulty(report):
+    """Returns true for a fault of tests/targets/faulty.c."""
+    return FAULTY_NAME in report or '/faulty.c:' in report
 
 
 def keep(name, data, text):
@@ -582,7 +587,7 @@ class Storm:
 
     def check_report(self, report):
         """A fault of unwind. The files of the wave are kept, since one of them is the cause."""
-        if FAULTY_NAME in report:
+        if is_faulty(report):
             return
         path = KEPT / f'wave_{self.seed}_{self.wave.number if self.wave else 0}'
         if self.wave and not path.exists():
@@ -609,7 +614,7 @@ class Storm:
         found = self.control.metrics()
         self.check_health()
         reports = len(self.reports)
-        faulty = sum(FAULTY_NAME in r for r in self.reports)
+        faulty = sum(map(is_faulty, self.reports))
         self.figures['deaths of unwind at faulty files'] = faulty
         self.figures['faults in a library, in unwind'] = reports - faulty
         self.figures['kills of unwind'] = self.kills
@@ -618,7 +623,8 @@ class Storm:
                  for reason in ('signal', 'status', 'dismissed', 'heartbeat')}
             allowed = self.kills + reports if process == 'unwind' else 0
             check(sum(n.values()) <= allowed, f'{process} was started again {n}; kills: '
-                  f'{self.kills}, reports: {reports}: {self.profd.stderr[-3000:]}{self.unwind_text()[-3000:]}')
+                  f'{self.kills}, reports: {reports}: {self.profd.stderr[-3000:]}'
+                  f'{self.unwind_text()[-3000:]}')
 
     def gaps(self, program):
         """Returns the times without a sample of the program's first thread: [(from, to)]."""
@@ -672,8 +678,8 @@ class Storm:
             check(program.running(), f'a bystander has ended: {program.report()}')
 
     def remove_reports(self):
-        """Removes the reports of libraries from unwind's stderr: a report there fails a test. All of
-        them have been checked."""
+        """Removes the reports of libraries from unwind's stderr: a report there fails a test. All
+        of them have been checked."""
         text = self.unwind_text()
         for report in find_reports(text):
             if is_of_library(report):
