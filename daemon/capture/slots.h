@@ -15,23 +15,27 @@
 struct slots {
 	struct slot {
 		uint32_t target; /* 0: free */
-		/* Events that are noted: CAPTURE_GONE, CAPTURE_EXEC and so on. */
-		bool gone;
-		bool exec;
-		bool foreign;
-		bool other_tracer;
+		/* The events that are noted, and the state that slots_report() reports. */
+		bool gone;	   /* CAPTURE_GONE: TARGET_GONE */
+		bool exec;	   /* CAPTURE_EXEC: TARGET_EXEC */
+		bool foreign;	   /* CAPTURE_FOREIGN: TARGET_REFUSED, ENOEXEC */
+		bool other_tracer; /* CAPTURE_OTHER_TRACER: TARGET_REFUSED, EBUSY */
 	} list[HEARTBEAT_SLOTS];
 	bool noted; /* an event is to be reported */
 };
 
 /* Returns true if there is such a slot and it has no target. */
 bool slots_is_free(const struct slots *s, uint32_t slot);
+/* Gives the slot, which must be free, to the target. */
 void slots_take(struct slots *s, uint32_t slot, uint32_t target);
 
 /* Returns true if there are no targets. */
 bool slots_are_free(const struct slots *s);
 
-/* Notes an event. A callback for capture_options.event; ctx is the struct slots. */
+/*
+ * Notes an event. A callback for capture_options.event; ctx is the struct slots. The event of a
+ * target without a slot is ignored.
+ */
 void slots_note_event(void *ctx, uint32_t target, enum capture_event event);
 
 /*

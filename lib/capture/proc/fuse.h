@@ -9,8 +9,9 @@
  * dies and waits for its tracer (traced_process.exit_stop, tracees_options()).
  *
  * The answer is valid at one moment only: the process can map such a file later. Not detected are
- * servers that map none of their own files, and file systems whose mount the process does not see
- * (unmounted lazily, or below overlayfs before Linux 6.8).
+ * file systems whose mount the process does not see (unmounted lazily, or below overlayfs before
+ * Linux 6.8), and a server that maps none of its own files, although a read of another target's
+ * memory may wait for that server.
  */
 #ifndef LIB_CAPTURE_PROC_FUSE_H
 #define LIB_CAPTURE_PROC_FUSE_H

@@ -26,13 +26,13 @@ enum tracee_status {
 
 /*
  * Waits for a status of the tracee tid, or of any tracee (-1), as waitpid(2) does with __WALL, and
- * returns the tracee's number; 0 if there is no status and blocks is false; -1 with errno.
+ * returns the tracee's tid; 0 if there is no status and blocks is false; -1 with errno.
  *
  * The kernel keeps a signal-delivery-stop, a syscall-stop and a PTRACE_EVENT_STOP after this call,
- * until the tracee is continued, which the caller has to do before the next wait. So a signal is
- * delivered even if the tracer is killed before it continues the tracee; waitpid(2) would remove
- * the signal from the kernel. Other statuses are removed, as by waitpid(2): an end, and the other
- * PTRACE_EVENT_*.
+ * until the caller continues the tracee, or leaves it in its group-stop by PTRACE_LISTEN. The
+ * caller has to do that before the next wait. So a signal is delivered even if the tracer is killed
+ * before it continues the tracee; waitpid(2) would remove the signal from the kernel. Other
+ * statuses are removed, as by waitpid(2): an end, and the other PTRACE_EVENT_*.
  */
 pid_t tracee_wait(pid_t tid, bool blocks, int *ret_status);
 

@@ -34,8 +34,9 @@ bool pieces_find(uint32_t tid, int pagemap_fd, const struct user_regs_struct *re
 uint64_t pieces_sum(uint32_t tid, int pagemap_fd, const struct pieces *pieces);
 
 /*
- * Finds the iovec that contains byte `at` of all bytes, and sets *ret to its part from that byte
- * on. Returns false if there is no such byte, or if the iovecs cannot be read or are invalid.
+ * Finds the iovec that contains byte `at`, counted from 0 over all iovecs, and sets *ret to its
+ * part from that byte on. Returns false if there is no such byte, or if the iovecs cannot be read
+ * or are invalid.
  */
 bool pieces_at(uint32_t tid, int pagemap_fd, const struct pieces *pieces, uint64_t at,
 	       struct iovec *ret);
