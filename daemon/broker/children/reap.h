@@ -24,9 +24,9 @@
 void child_failed(struct child *child, const char *what);
 /*
  * Call this when a child's process has ended: status and usage are those of wait4(2). Schedules
- * a restart if the child is still needed. If no child of its kind has ever sent MSG_READY and
- * this one exited, or was killed for the third time, the broker ends with an error: a restart
- * would fail, too.
+ * a restart if the child is still needed. If no child of its kind has ever sent MSG_READY, and
+ * this child exited, or was killed at its third failure in a row, logs an error and stops the
+ * broker (PHASE_STOPPING) instead: a restart would fail, too.
  */
 void child_died(struct child *child, int status, const struct rusage *usage);
 /*
@@ -37,7 +37,7 @@ void children_check_killed(struct children *c);
 
 /* Returns the name of a reason, as in metrics and JSON: a string literal. */
 const char *restart_reason_name(enum restart_reason reason);
-/* Counts a restart of a child that has ended with this status of wait4(2). */
+/* Counts a restart of a child that has ended with this status of wait4(2). For child_died(). */
 void restarts_count(struct restarts *r, const struct child *child, int status);
 
 /*

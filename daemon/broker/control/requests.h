@@ -27,8 +27,8 @@ struct requests {
 /*
  * Makes the socket that the options name. If they name none, makes CONFIG_SOCKET_DEFAULT if the
  * broker has discovery (parts/parts.h), and no socket otherwise. The caller has set
- * requests->parts, and calls this function before privileges are dropped. Returns 0, also without a
- * socket; or -errno, with one log line.
+ * requests->parts and requests->notify, and calls this function before privileges are dropped.
+ * Returns 0, also without a socket; or -errno, with one log line.
  */
 must_check int requests_open(struct requests *requests);
 /*
@@ -38,7 +38,7 @@ must_check int requests_open(struct requests *requests);
 must_check int requests_start(struct requests *requests);
 /* To be called at every turn: control_check(), if there is a socket. */
 void requests_check(struct requests *requests);
-/* Removes the socket and ends all connections. */
+/* Removes the socket, if there is one, and ends all connections. */
 void requests_close(struct requests *requests);
 
 #endif

@@ -46,8 +46,9 @@ void connector_close(int *fd);
 bool connector_parse(const void *message, size_t n, struct connector_event *ret);
 
 /*
- * Calls fn for each event in the socket's queue, for at most 4096 messages a call. Never waits.
- * Returns 0, or -ENOBUFS if the kernel dropped events because the queue was full.
+ * Calls fn for each event in the socket's queue, for at most 4096 messages a call; further messages
+ * stay in the queue for the next call. Never waits. Returns 0; or -ENOBUFS if the kernel dropped
+ * events because the queue was full: the events in the queue are delivered nevertheless.
  */
 typedef void (*connector_fn)(void *ctx, const struct connector_event *e);
 must_check int connector_read(int fd, connector_fn fn, void *ctx);

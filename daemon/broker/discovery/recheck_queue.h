@@ -45,9 +45,9 @@ void recheck_queue_init(struct recheck_queue *s);
 void recheck_queue_fini(struct recheck_queue *s);
 
 /*
- * Adds an entry, or updates the entry of that pid: RECHECK_FORK and RECHECK_EXEC replace it; for
- * RECHECK_OTHER the earlier due time holds. Returns 0, -ENOSPC (RECHECK_QUEUE_MAX entries) or
- * -ENOMEM.
+ * Adds an entry, or updates the entry of that pid: RECHECK_FORK and RECHECK_EXEC replace it;
+ * RECHECK_OTHER changes only its due time, to the earlier one. Returns 0, -ENOSPC
+ * (RECHECK_QUEUE_MAX entries) or -ENOMEM.
  */
 must_check int recheck_queue_add(struct recheck_queue *s, const struct recheck *new);
 
@@ -58,7 +58,8 @@ must_check int recheck_queue_add(struct recheck_queue *s, const struct recheck *
 void recheck_queue_begin_pass(struct recheck_queue *s);
 /*
  * Removes the next entry of the pass that is due by now_ns (CLOCK_MONOTONIC), and copies it to
- * *ret. Returns false at the end of the pass. Entries may be added during a pass.
+ * *ret. Returns false at the end of the pass. Entries may be added during a pass, which ends after
+ * as many entries as there were at its beginning.
  */
 bool recheck_queue_take(struct recheck_queue *s, uint64_t now_ns, struct recheck *ret);
 
