@@ -137,12 +137,12 @@ struct config {
 	uint32_t chunk_seconds;
 	uint32_t cpu_budget; /* percent of one processor; 0: no limit */
 	uint32_t max_frames;
-	char in_app_include[CONFIG_TEXT_MAX];
+	char in_app_include[CONFIG_TEXT_MAX]; /* patterns of paths, separated by blanks */
 	char in_app_exclude[CONFIG_TEXT_MAX];
 	enum unwind_symbols symbols;
 	enum addresses addresses;
 	char platform[MSG_TEXT_MAX];
-	char spool[CONFIG_TEXT_MAX]; /* a path, "none", or "": not given */
+	char spool[CONFIG_TEXT_MAX]; /* a path; "none"; "": SPOOL_DIR_DEFAULT, if it is usable */
 	uint64_t spool_max_bytes;
 	uint32_t spool_max_chunks;
 	uint32_t spool_max_age_s;
@@ -152,7 +152,11 @@ struct config {
 	size_t n_targets;
 	struct target_config implicit; /* for processes without a section (--pid, attach) */
 
-	char release_env[MSG_TEXT_MAX]; /* SENTRY_RELEASE, "" if not set */
+	/*
+	 * SENTRY_RELEASE of this process, "" if not set. unwind uses it if neither the
+	 * configuration (release) nor the environment of the profiled process gives a release.
+	 */
+	char release_env[MSG_TEXT_MAX];
 	/* The keys that are given, and the origin of each, as in struct target_config. */
 	uint64_t given_sentry, given_profiler;
 	struct config_origin origins[CONFIG_KEYS_MAX];

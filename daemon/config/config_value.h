@@ -19,9 +19,9 @@
 #define CONFIG_PROBLEM_MAX 256
 
 /*
- * Parses value and writes it to the field of key in base, a struct config or a struct
- * target_config as the key's section has it. For KEY_DSN_FILE value is a path, and the
- * content of that file is the value. Returns 0, or -EINVAL with the problem.
+ * Parses value and writes it to the field of key in base: a struct config for a key of [sentry]
+ * or [profiler], a struct target_config for a key of [target]. For KEY_DSN_FILE value is a path,
+ * and the content of that file is the value. Returns 0, or -EINVAL with the problem.
  */
 must_check int config_value_parse(const struct config_key *key, const char *value, void *base,
 				  char problem[CONFIG_PROBLEM_MAX]);
@@ -49,9 +49,10 @@ must_check int config_set(struct config *c, const char *name, const char *option
 const char *config_proxy_problem(const char *url);
 
 /*
- * Checks the mode and the owner of the file at path: others must not be able to write to
- * the file, nor to read it if holds_dsn. The owner must be root or the user of this process.
- * Returns 0, or -EINVAL with the problem, which names the command that repairs it.
+ * Checks the mode and the owner (uid) of a file: its group and others must not be able to write to
+ * the file, nor to read it if holds_dsn. The owner must be root or the user of this process. path
+ * is only for the message. Returns 0, or -EINVAL with the problem, which names the command that
+ * repairs it.
  */
 must_check int config_check_mode(const char *path, uint32_t mode, uint32_t uid, bool holds_dsn,
 				 char problem[CONFIG_PROBLEM_MAX]);
