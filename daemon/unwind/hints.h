@@ -1,7 +1,7 @@
 /*
- * Stack hints: unwind tells capture, per thread, which bytes of the stack the last
- * unwind needed, if the sample had too few or far too many. capture then copies
- * these bytes at the thread's next sample.
+ * Stack hints: the unwind process tells capture, per thread, which bytes of the stack the
+ * walk of the last sample needed, if the sample had too few or far too many. capture then
+ * copies these bytes at the thread's next sample.
  *
  * Each sample contains what capture knew when it was taken (struct sample_known).
  * The hint depends only on that and on the unwound stack; unwind does not remember
@@ -36,7 +36,8 @@ struct hints {
 };
 
 /*
- * Makes the hint for a sample from its unwound stack. Returns false if no hint is needed:
+ * Makes the hint for a sample from its unwound stack. target: the broker's number. Returns false if
+ * no hint is needed:
  * - the sample had the bytes that the walk needed, and not far more,
  * - capture had this hint already when it took the sample (sample->known), or
  * - capture does not copy the missing bytes, because they are too far from the stack pointer

@@ -16,7 +16,11 @@
 #include "lib/base/util.h"
 #include "lib/unwind/elf/elf_file.h"
 
-/* A browser with all symbols has 1.5 million, with 100 MB of names. */
+/*
+ * The most symbols of an image, and the most bytes of a symbol table or a string table. Further
+ * symbols are left out; a larger table counts as missing. A browser with all symbols has 1.5
+ * million, with 100 MB of names.
+ */
 #define SYMBOLS_MAX	    (1u << 21)
 #define SYMBOLS_SECTION_MAX (128u << 20)
 /* In bytes. Longer names are cut; C++ and Rust names reach some kilobytes. */
@@ -24,7 +28,7 @@
 
 struct symbol {
 	uint32_t start; /* relative to base */
-	uint32_t size;	/* 0: unknown */
+	uint32_t size;	/* 0: unknown; the symbol then extends to the next one */
 	uint32_t name;	/* offset in names */
 	uint32_t rank;	/* for the choice among symbols of the same start */
 };
@@ -43,7 +47,8 @@ void symbols_fini(struct symbols *s);
 /*
  * Reads .symtab and .dynsym of f. If f has no .symtab, takes that of debug (which
  * may be NULL), or else Go's table of functions. base is the p_vaddr of f's first
- * segment. Malformed tables count as missing. Returns 0 or -ENOMEM.
+ * segment. Malformed tables count as missing. Initialises *ret. Returns 0, or -ENOMEM with *ret
+ * empty.
  */
 must_check int symbols_load(const struct elf_file *f, const struct elf_file *debug, uint64_t base,
 			    struct symbols *ret);
@@ -52,7 +57,7 @@ must_check int symbols_load(const struct elf_file *f, const struct elf_file *deb
 bool symbols_has_symtab(const struct elf_file *f);
 
 /*
- * Finds the address range of a function by its name, or its name with the suffix
+ * Finds the range of vaddrs of a function by its name, or its name with the suffix
  * ".abi0" (Go). Returns false if there is none, or its size is unknown. Slow: compares name
  * with the name of every symbol.
  */
