@@ -18,10 +18,10 @@
  * (daemon/msg/file_request.h).
  */
 struct open_order {
-	int32_t pid;   /* 0: a file of the configuration */
-	uint32_t kind; /* enum file_kind */
-	uint64_t start, end;
-	bool is_whole; /* FILE_KIND_IMAGE: fail, rather than copy the mapped bytes */
+	int32_t pid;	     /* 0: a file of the configuration */
+	uint32_t kind;	     /* enum file_kind */
+	uint64_t start, end; /* the addresses of a mapping of the process */
+	bool is_whole;	     /* FILE_KIND_IMAGE: fail, rather than copy the mapped bytes */
 	/*
 	 * FILE_KIND_DEBUG: a build-id; FILE_KIND_DEBUG_LINK: the name of a file;
 	 * FILE_KIND_PID_FILE and FILE_KIND_EXE_LINK: a path.
@@ -29,14 +29,18 @@ struct open_order {
 	char name[MSG_NAME_MAX];
 };
 
-/* The most bytes of a copy, which takes memory. */
+/*
+ * The most bytes of a copy, which takes memory. Mapped bytes and files in /proc are cut off there;
+ * a larger file of a FUSE file system is refused with -EFBIG.
+ */
 #define OPEN_COPY_MAX (64u << 20)
-/* The most bytes that are copied of a pid file: a number, blanks, and the end of the line. */
+/* A copy of a pid file is cut off there: a number, blanks, and the end of the line. */
 #define OPEN_PID_FILE_MAX 32
 
 /*
  * Carries out the order. Returns 0 or -errno. *ret_fd, which the caller owns, is open for reading
- * with its offset at the start: a regular file, or a memfd with a copy.
+ * with its offset at the start: a regular file, or a memfd with a copy. For FILE_KIND_EXE_LINK it
+ * is a memfd with a text, the path with its symbolic links resolved.
  */
 must_check int open_by_order(const struct open_order *order, int *ret_fd);
 

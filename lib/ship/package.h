@@ -22,7 +22,8 @@
 #include "proto/envelope.h"
 
 struct package {
-	uint8_t event_id[ENVELOPE_EVENT_ID_BYTES]; /* random */
+	/* Random, unless the envelope has a transaction. */
+	uint8_t event_id[ENVELOPE_EVENT_ID_BYTES];
 	const char *sdk_name;
 	const char *sdk_version;
 	const char *platform; /* the value of "platform" in the payload */
@@ -43,7 +44,10 @@ struct package {
 	enum compression compression;
 };
 
-/* Returns the kind by which the envelope is counted and limited. */
+/*
+ * Returns the kind by which the envelope is counted and limited: ENVELOPE_CHUNK also without a
+ * payload.
+ */
 static inline enum envelope_kind package_kind(const struct package *p)
 {
 	return p->transaction_size > 0 ? ENVELOPE_V1 : ENVELOPE_CHUNK;
@@ -71,10 +75,10 @@ must_check int package_compress(const struct package *p, int64_t sent_at_us,
 				const struct reports_item *report, struct buf *ret);
 
 /*
- * Reads an envelope from fd, a file that package_compress() made with ENVELOPE_NOT_SENT and gzip,
- * adds sent_at and the report (unless that is NULL), and appends it, compressed by how, to *ret.
- * Returns 0; -E2BIG if *ret would exceed its limit; -EFBIG if the file decompresses to more than
- * PACKAGE_UNPACKED_MAX; -EBADMSG if the file is no envelope; -ENOMEM; or the error of
+ * Reads an envelope from fd, a file that package_compress() made with gzip and ENVELOPE_NOT_SENT
+ * as sent_at_us, adds sent_at and the report (unless that is NULL), and appends it, compressed by
+ * how, to *ret. Returns 0; -E2BIG if *ret would exceed its limit; -EFBIG if the file decompresses
+ * to more than PACKAGE_UNPACKED_MAX; -EBADMSG if the file is no envelope; -ENOMEM; or the error of
  * pread(2). After an error *ret has a part of the envelope.
  */
 must_check int package_stamp(int fd, enum compression how, int64_t sent_at_us,

@@ -1,6 +1,6 @@
 /*
- * Bars as points in time, for formats in which a sample lasts until the next sample of its
- * thread (json.c, self_profiling.c): a point at the start of each bar, and a point without a
+ * Bars (merge.h) as points in time, for formats in which a sample lasts until the next sample of
+ * its thread (json.c, self_profiling.c): a point at the start of each bar, and a point without a
  * stack at the end of a bar if no other bar starts there. For files of proto/export/ only.
  */
 #ifndef PROTO_EXPORT_POINTS_H
@@ -10,8 +10,8 @@
 
 struct export_point {
 	uint64_t time_ns;
-	uint32_t thread;
-	uint32_t node; /* PROFILE_NONE: no stack */
+	uint32_t thread; /* an index in merge.threads */
+	uint32_t node;	 /* PROFILE_NONE: no stack */
 	bool is_waiting;
 };
 

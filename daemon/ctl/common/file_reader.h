@@ -48,9 +48,9 @@ typedef int file_reader_find(void *ctx, const struct msg_file_request *request, 
 
 /*
  * Asks for the names of the addresses in m, of the file behind fd. unwind may ask for
- * debug files meanwhile: find opens them. If *ret_verdict is one with an answer
- * (msg_symbolized_has_answer), the answer is appended to ret_answer, which has to be
- * empty; symbolized_next() parses and checks it. The caller keeps fd. Errors are those of
+ * debug files meanwhile: find, which must not be NULL, opens them. If *ret_verdict is one with
+ * an answer (msg_symbolized_has_answer), the answer is stored in ret_answer, which the caller
+ * passes empty; symbolized_next() parses and checks it. The caller keeps fd. Errors are those of
  * file_reader_describe().
  */
 must_check int file_reader_symbolize(struct file_reader *reader, const struct msg_symbolize *m,
