@@ -278,11 +278,14 @@ static int on_stats(void *ctx, struct ipc_message *message)
 	return 0;
 }
 
+/* MSG_TABLE_DONE: tables are requested only after the sampling (finish.c). */
 static int on_table_done(void *ctx, struct ipc_message *message)
 {
 	const struct msg_table_done *m = (const void *)message->bytes;
 	struct broker *b = broker_of(ctx);
 
+	if (state_is_sampling(&b->parts.state))
+		return -EPROTO;
 	if (m->error == ENOENT)
 		log_warning("no table of the hottest functions: the %s that had its samples has "
 			    "ended",

@@ -167,6 +167,7 @@ class Taken:
         self.precious.chmod(0o600)
         self.bystander = None
         self.wait_for(lambda: control.listens(self.socket), 'a socket')
+        self.ship = self.wait_for(lambda: self.real('ship'), 'the ship of [sentry]')
 
     def process(self, name, uid):
         program = self.box.start([self.dir / name], **stranger.options(uid))
@@ -312,8 +313,8 @@ class Taken:
             before = self.real('unwind')
             self.bystander = self.process('bystander', self.new_uid())
             self.wait_for(lambda: self.real('unwind') - before, 'an unwind of the bystander')
-            # Its ship is that of [sentry], the first.
-            self.own = {'capture': self.real('capture'), 'ship': {min(self.real('ship'))},
+            # Its ship is that of [sentry], which no victim has.
+            self.own = {'capture': self.real('capture'), 'ship': self.ship,
                         'unwind': self.real('unwind') - before}
             self.files = sorted(self.mapped(self.bystander.pid) -
                                 {str(self.dir / 'bystander')} | {str(self.dir / 'victim')})

@@ -94,6 +94,7 @@ class Taken:
         self.links, self.pages, self.rings = [], [], {}
         self.targets, self.recordings, self.seqs = [], [], []
         self.requests, self.is_waiting = 0, False
+        self.spied = -1
         self.numbers = [0]
         self.platform = b'native'
         self.end = time.monotonic() + self.rng.uniform(*LIFE_S)
@@ -157,6 +158,8 @@ class Taken:
             self.seqs.append(values['seq'])
         elif name == 'FILE_REPLY':
             self.is_waiting = False
+            if fds and values['request'] == self.spied:
+                self.say('leak: a file of another user\'s process')
             self.numbers.append(values['number'])
             for fd in fds:
                 self.check_file(fd)
@@ -389,7 +392,7 @@ class Taken:
 
 
 # Messages, and fields of them, that may come at any time, and be anything.
-FREE = {'CHUNK': (), 'CHUNK_LOST': (), 'TABLE_DONE': ('error',), 'RECORDING_CHUNK': ('recording',),
+FREE = {'CHUNK': (), 'CHUNK_LOST': (), 'RECORDING_CHUNK': ('recording',),
         'RECORDING_LOST': ('recording',), 'RECORDING_CLOSED': ('recording',),
         'FILE_REQUEST': ('request', 'start', 'end', 'name'), 'UNWIND_STATS': ('counts',),
         'RING_BROKEN': ('id',), 'TARGET_STATE': ('error',),
@@ -430,6 +433,29 @@ def do_any_order(t):
     """Every valid message, at any time."""
     t.send_values('READY')
     t.live(t.send_one, answers=0.5)
+
+
+def do_spy(t):
+    """unwind: asks for, and speaks of, the targets of other users."""
+    if t.kind != 'unwind':
+        do_lie_often(t)
+        return
+    t.send_values('READY')
+    while not t.targets and not t.is_over():
+        got = t.receive(0.05)
+        if got:
+            t.answer(*got)
+    # The bystander is older than the victims. A newer target may be this user's.
+    other = t.rng.randrange(1, max(2, min(t.targets or [1])))
+    name = t.rng.choice(('FILE_REQUEST', 'FILE_REQUEST', 'CHUNK', 'CHUNK_LOST', 'SESSION_CLOSED',
+                         'UNWIND_STATS', 'RECORDING_CLOSED'))
+    values, fds = t.truth(name)
+    values.update(target=other, id=other)
+    if name == 'FILE_REQUEST':
+        values['kind'] = t.rng.choice((1, 6, 7))
+        t.spied = values['request']
+    t.send(next(m for m in t.table if m.name == name).pack(values), fds)
+    t.live(lambda: None)
 
 
 def do_wrong_way(t):
