@@ -21,6 +21,7 @@ user must not have got; the last line is "did" with counts as JSON.
 """
 
 import array
+import contextlib
 import ctypes
 import json
 import os
@@ -570,7 +571,9 @@ def heir(facts):
     print(f'gone {pid}', flush=True)
     sys.stdin.readline()
     os.write(writer, b'x')
-    os.waitpid(-1, 0)
+    # There is no child if the user had too many connections.
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(-1, 0)
 
 
 ATTACKS = {f.__name__: f for f in (
