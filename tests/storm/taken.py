@@ -33,7 +33,7 @@ import stranger
 from envelopes import KEY, PROJECT
 from harness import BUILD, Envelope, Failure, check, wait_for
 
-SHORT_S = 12
+SHORT_S = 8
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 KINDS = ('capture', 'unwind', 'ship')
