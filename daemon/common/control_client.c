@@ -42,7 +42,8 @@ static void log_not_connected(const char *path, int error)
 	case EACCES:
 	case EPERM:
 		log_error("not permitted to connect to %s: only root, and users that the modes of "
-			  "the socket and its directory admit, may connect",
+			  "the socket and its directory admit, may connect (run this command as "
+			  "root)",
 			  path);
 		break;
 	case EPROTOTYPE:

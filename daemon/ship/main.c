@@ -259,7 +259,7 @@ static int take_certificates(void *ctx, struct ipc_message *message)
 		return 0;
 	certificates_fini(&renewed);
 	log_warning("%s cannot be used: incomplete or unreadable; the old certificates and keys "
-		    "stay in use (reload again)",
+		    "stay in use (repair the file, then reload)",
 		    problem);
 	return 0;
 }

@@ -21,8 +21,8 @@ void outbox_init(struct outbox *o, struct transport *transport, outbox_done_fn d
 void outbox_fini(struct outbox *o)
 {
 	if (o->unsent > 0)
-		log_warning("%zu chunk%s not sent before the end, and the server will not get %s: "
-			    "there is no spool, or it cannot be written",
+		log_warning("%zu chunk%s not sent before the end of this process, and the server "
+			    "will not get %s: there is no spool, or it cannot be written",
 			    o->unsent, o->unsent == 1 ? " was" : "s were",
 			    o->unsent == 1 ? "it" : "them");
 	transport_abort(o->transport);

@@ -171,8 +171,9 @@ bool spooler_put(struct spooler *s, const struct queue_item *item)
 	r = put(s, item);
 	if (r < 0) {
 		if (s->disk_retry_ns == 0)
-			log_warning("writing to the spool failed: %s: chunks wait in memory",
-				    strerror(-r));
+			log_warning("writing to the spool failed: %s: chunks wait in memory, and "
+				    "sentry-profd-ship tries again after %llu s",
+				    strerror(-r), (unsigned long long)(PUT_PAUSE_NS / NS_PER_SEC));
 		s->disk_retry_ns = clock_boot_ns() + PUT_PAUSE_NS;
 		return false;
 	}

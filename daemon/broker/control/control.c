@@ -134,7 +134,7 @@ static bool handle_message(struct connection *c, const void *bytes, size_t size)
 
 	switch (control_message_check(bytes, size, !c->is_greeted, &m)) {
 	case CONTROL_BAD:
-		log_debug("process %d sends an invalid message: its connection "
+		log_debug("process %d has sent an invalid message: its connection "
 			  "is closed",
 			  c->peer.identity.pid);
 		return false;

@@ -15,7 +15,9 @@ void service_init(struct notify *n)
 		log_warning("NOTIFY_SOCKET, WATCHDOG_USEC or WATCHDOG_PID is "
 			    "not what systemd sets: systemd is not notified");
 	else if (r < 0)
-		log_warning("cannot notify systemd: %s", strerror(-r));
+		log_warning("cannot notify systemd: %s: systemd will take sentry-profd for not "
+			    "started, and may end it",
+			    strerror(-r));
 }
 
 /* Counts the targets that are profiled, and those that wait for it. */
