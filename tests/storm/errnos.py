@@ -15,7 +15,7 @@ OPEN = f'{LACKS} EACCES EINTR EIO ELOOP ENOENT ENOTDIR ENXIO EPERM ESRCH ' \
     'ENOSPC EROFS'
 STAT = 'EACCES EIO ENOENT ENOMEM'
 WRITE = 'EDQUOT EFBIG EINTR EIO ENOMEM ENOSPC EPIPE'
-SEND = 'EAGAIN ECONNRESET EINTR ENOBUFS ENOMEM EPIPE ETOOMANYREFS'
+SEND = 'EAGAIN EINTR ENOBUFS ENOMEM'
 FORK = 'EAGAIN ENOMEM'
 
 ERRNOS = {
@@ -62,12 +62,9 @@ ERRNOS = {
     'listen': 'EADDRINUSE', 'accept4': f'{LACKS} EAGAIN ECONNABORTED EINTR '
     'ENOBUFS EPERM', 'connect': 'EACCES EADDRNOTAVAIL ECONNREFUSED '
     'EHOSTUNREACH ENETUNREACH ENOBUFS EPERM ETIMEDOUT',
-    # Sockets of the Unix family report EPIPE and ECONNRESET only if the peer has
-    # closed its end.
-    'sendmsg': 'EAGAIN EINTR ENOBUFS ENOMEM ETOOMANYREFS',
+    'sendmsg': f'{SEND} ETOOMANYREFS', 'sendto': SEND, 'sendmmsg': SEND,
     'recvmsg': 'EAGAIN EINTR ENOBUFS ENOMEM',
-    'sendto': SEND, 'sendmmsg': SEND,
-    'recvfrom': 'EAGAIN ECONNRESET EINTR ENOMEM ETIMEDOUT',
+    'recvfrom': 'EAGAIN ENOMEM',
     'recvmmsg': 'EAGAIN EINTR ENOMEM',
     'getsockopt': 'ENOBUFS ENOMEM ENOPROTOOPT',
     'setsockopt': 'ENOBUFS ENOMEM ENOPROTOOPT', 'getsockname': 'ENOBUFS',
@@ -104,6 +101,13 @@ ERRNOS = {
     'ptrace PEEKUSER': 'EIO ESRCH', 'ptrace GETSIGINFO': 'ESRCH',
     'ptrace GETSIGMASK': 'ESRCH',
     'ptrace GET_SYSCALL_INFO': 'EIO ESRCH',
+}
+
+# Errors of TCP, which only ship uses. Unix sockets report EPIPE and ECONNRESET only
+# if the peer has closed its end. The broker calls recv(2) with MSG_DONTWAIT, which
+# no signal interrupts.
+TCP = {
+    'recvfrom': 'ECONNRESET EINTR ETIMEDOUT', 'sendto': 'ECONNRESET EPIPE',
 }
 
 # Requests to a tracee in a ptrace-stop fail only if the tracee was killed, so the
@@ -161,10 +165,12 @@ def name_of(call, request):
     return f'{call} {name}' if name else call
 
 
-def errors_of(name):
+def errors_of(process, name):
     """Returns [(name, number for faults.c)]; None: the call is in no table."""
     kills = [('KILL', 'KILL')] if name in KILL else []
     if kills or name in ERRNOS:
-        return kills + [(e, getattr(errno, e))
-                        for e in ERRNOS.get(name, '').split()]
+        errors = ERRNOS.get(name, '').split()
+        if process == 'ship':
+            errors += TCP.get(name, '').split()
+        return kills + [(e, getattr(errno, e)) for e in errors]
     return [] if name in NEVER_FAIL else None

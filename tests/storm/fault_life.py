@@ -29,6 +29,8 @@ UNABLE = 77
 # A child that is started again, because it has ended or was ended.
 AGAIN = re.compile(r'sentry-profd-(\w+) .*: '
                    '(?:starting it again|it is replaced)')
+# Fewer ticks say little of the samples.
+TICKS_MIN = 100
 # No child does, so the daemon must not say that one does.
 BLAME = 'breaks the rules'
 # SIGILL, SIGABRT, SIGBUS, SIGFPE, SIGSEGV.
@@ -74,6 +76,8 @@ class Life:
     strained_s = STEP_S
     # A process may die by a signal of its own.
     may_crash = False
+    # The fault costs no samples.
+    is_whole = False
     # The children that the fault may end.
     may_restart = CHILDREN
 
@@ -260,6 +264,8 @@ class Life:
               f'status {status} without a line')
         if status in (0, harness.ALL_LOST):
             self.check_stats()
+        if status == 0 and self.is_whole and not AGAIN.search(text):
+            self.check_rate()
         self.outcome = f'it ends with status {status}'
         if status == 0:
             self.outcome = 'a process is started again' \
@@ -275,6 +281,17 @@ class Life:
             chunks = of['chunks']
             check(chunks['made'] == chunks['sent'] + chunks['spooled'] +
                   sum(chunks['discarded'].values()), f'chunks: {chunks}')
+
+    def check_rate(self):
+        """No fault of other processes costs the unharmed one many samples."""
+        stats = json.loads(self.profd.stats_path.read_text())
+        for of in stats['targets']:
+            if of['pid'] != self.unharmed.pid or of['ticks'] < TICKS_MIN:
+                continue
+            check(of['ticks'] <= 1.1 * of['rate_hz'] * of['duration_s'],
+                  f'too many ticks: {of}')
+            check(of['samples_taken'] >= 0.5 * of['ticks'] * len(self.tids),
+                  f'few samples of {len(self.tids)} threads: {of}')
 
     def check_targets(self):
         pid = self.unharmed.pid
@@ -342,6 +359,7 @@ class Failing(Life):
     def __init__(self, *args, rule):
         super().__init__(*args)
         self.rule = rule
+        self.is_whole = rule[0] in ('ship', 'helper', 'broker')
         if rule[0] in CHILDREN:
             self.may_restart = {rule[0]}
         self.report = self.dir / 'report'

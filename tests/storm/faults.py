@@ -20,7 +20,9 @@ Each life checks:
   profiled throughout, gets all its signals and right results. In the end it is
   neither traced nor stopped.
 - In the statistics, expected samples are those taken and missed, and made
-  chunks are those sent, spooled and discarded.
+  chunks are those sent, spooled and discarded. If the fault is none of capture
+  or unwind and no child was replaced, the unharmed process has at least half of
+  the samples of all ticks and threads.
 
 Sanitizers make some calls themselves and end the process if these fail, so the
 calls of PLAIN fail only in executables without sanitizers.
@@ -169,7 +171,7 @@ class Storm:
                         and call in PLAIN):
                     continue
                 name = errnos.name_of(call, request)
-                errors = errnos.errors_of(name)
+                errors = errnos.errors_of(process, name)
                 if errors is None:
                     self.figures[f'not in errnos.py: {name}'] = 1
                 for error, number in errors or ():
