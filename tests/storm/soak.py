@@ -61,6 +61,7 @@ class Soak(churn.Churn):
     def server_fault(self):
         """The next calm repairs the server."""
         self.figures['server faults'] += 1
+        self.server.up()
         fault = self.rng.choice(('down', 'mute', 500, 502, 429, 400))
         if isinstance(fault, str):
             self.server.tell(do=fault)
