@@ -411,9 +411,12 @@ static void read_answer(struct transport *t, CURLcode code, struct transport_ans
 }
 
 /*
- * Closes all connections. libcurl closes a connection of HTTP/1.1 whose request got no answer, but
- * keeps one of HTTP/2, since other streams may be well: each further request would use it, and get
- * no answer either, for as long as the kernel keeps a connection whose peer is gone.
+ * Closes all connections, after a request that did not end well. libcurl closes its connection if
+ * that is of HTTP/1.1, but keeps one of HTTP/2, since other streams may be well: each further
+ * request would use it, and get no answer either, for as long as the kernel keeps a connection
+ * whose peer is gone. And a stream of the earlier request may still send, and receive, by the
+ * handle of the next one (libcurl 7.88.1: a stream that the server has not permitted yet keeps its
+ * user data).
  */
 static void close_connections(struct transport *t)
 {
@@ -447,7 +450,7 @@ int transport_step(struct transport *t, struct transport_answer *ret)
 		(void)curl_multi_remove_handle(t->multi, t->easy);
 		t->busy = false;
 		read_answer(t, code, ret);
-		if (ret->status == 0)
+		if (code != CURLE_OK)
 			close_connections(t);
 		return 1;
 	}
@@ -460,4 +463,5 @@ void transport_abort(struct transport *t)
 		return;
 	(void)curl_multi_remove_handle(t->multi, t->easy);
 	t->busy = false;
+	close_connections(t);
 }

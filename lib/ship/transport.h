@@ -1,6 +1,6 @@
 /*
  * Posts envelopes to a server over HTTP or HTTPS, by libcurl: one request at a time, on a
- * connection that stays open between requests until one of them gets no answer.
+ * connection that stays open between requests until one of them gets no whole answer.
  *
  * Only transport_wait() blocks, so the caller can work while a request is in flight. Retries, rate
  * limits and the meaning of a status are the caller's (daemon/ship/destination.h); this module

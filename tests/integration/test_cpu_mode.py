@@ -10,6 +10,8 @@ import chunk_rules
 import harness
 from harness import check
 
+harness.filters_kill()
+
 
 def split(run):
     """Returns the seconds of each thread in bars with a stack, over all
@@ -173,8 +175,6 @@ def test_more_threads_than_processors(box):
 
 YIELDS = """
 import os
-
-harness.filters_kill()
 print('ready', flush=True)
 while True:
     sum(range(20000))

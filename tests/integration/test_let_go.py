@@ -19,6 +19,8 @@ from harness import check, wait_for
 from progress import Progress
 from test_control import listening
 
+harness.filters_kill()
+
 # The longest time from the signal to the last free thread, on a machine that
 # has the time: capture gives up after two seconds, and the broker after three.
 # One of some attempts must keep it.
@@ -149,8 +151,6 @@ SIZE = 64 << 20
 
 WRITER = '''
 import os, sys
-
-harness.filters_kill()
 print('ready', os.getpid(), flush=True)
 data = bytes(range(256)) * (int(sys.argv[2]) // 256)
 while data:
