@@ -71,6 +71,13 @@ class Connection:
             raise EOFError
         self.send(SETTINGS, 0, 0, settings)
 
+    def make_room(self, stream, size, flags):
+        """Flow control: the client may send as many bytes again."""
+        if size:
+            self.send(WINDOW_UPDATE, 0, 0, numbers(size))
+            if not flags & END_STREAM:
+                self.send(WINDOW_UPDATE, 0, stream, numbers(size))
+
     def read_request(self):
         """Returns the number of the stream and the body of the next request."""
         while True:
@@ -84,6 +91,7 @@ class Connection:
                 self.send(PING, ACK, 0, payload)
             elif kind == DATA:
                 self.bodies[stream] += payload
+                self.make_room(stream, size, flags)
                 if flags & END_STREAM:
                     return stream, self.bodies.pop(stream)
             elif kind == RST_STREAM:
