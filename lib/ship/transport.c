@@ -25,7 +25,8 @@
 
 struct transport {
 	CURLM *multi;
-	CURL *easy;
+	CURL *settings; /* options of all requests; makes no request itself */
+	CURL *request;	/* a copy for the last request; NULL: none was made */
 	struct curl_slist *headers;
 	bool busy;
 	bool needs_new_connection; /* the next request makes a new connection */
@@ -106,10 +107,10 @@ static void *drop_const(const char *bytes)
 	return u.out;
 }
 
-#define SET(option, value)                                            \
-	do {                                                          \
-		if (c == CURLE_OK)                                    \
-			c = curl_easy_setopt(t->easy, option, value); \
+#define SET(option, value)                                                \
+	do {                                                              \
+		if (c == CURLE_OK)                                        \
+			c = curl_easy_setopt(t->settings, option, value); \
 	} while (0)
 
 /* NULL and 0: no certificate. The only possible error is a lack of memory. */
@@ -191,8 +192,8 @@ int transport_new(struct transport **ret, const struct transport_options *o)
 		goto out;
 	r = -ENOMEM;
 	t->multi = curl_multi_init();
-	t->easy = curl_easy_init();
-	if (t->multi == NULL || t->easy == NULL || set_options(t, o) != CURLE_OK)
+	t->settings = curl_easy_init();
+	if (t->multi == NULL || t->settings == NULL || set_options(t, o) != CURLE_OK)
 		goto out;
 	*ret = t;
 	return 0;
@@ -221,7 +222,8 @@ void transport_free(struct transport *t)
 	if (t == NULL)
 		return;
 	transport_abort(t);
-	curl_easy_cleanup(t->easy);
+	curl_easy_cleanup(t->request);
+	curl_easy_cleanup(t->settings);
 	(void)curl_multi_cleanup(t->multi);
 	curl_slist_free_all(t->headers);
 	buf_fini(&t->rate_limits);
@@ -283,17 +285,29 @@ int transport_set_target(struct transport *t, const struct dsn *dsn, enum compre
 	if (r < 0)
 		return r;
 	/* NULL: no_proxy of the environment applies. */
-	if (curl_easy_setopt(t->easy, CURLOPT_NOPROXY, dsn->public_key[0] != '\0' ? NULL : "*") !=
-		    CURLE_OK ||
-	    curl_easy_setopt(t->easy, CURLOPT_URL, url) != CURLE_OK ||
-	    curl_easy_setopt(t->easy, CURLOPT_HTTPHEADER, headers) != CURLE_OK) {
-		(void)curl_easy_setopt(t->easy, CURLOPT_HTTPHEADER, t->headers);
+	if (curl_easy_setopt(t->settings, CURLOPT_NOPROXY,
+			     dsn->public_key[0] != '\0' ? NULL : "*") != CURLE_OK ||
+	    curl_easy_setopt(t->settings, CURLOPT_URL, url) != CURLE_OK ||
+	    curl_easy_setopt(t->settings, CURLOPT_HTTPHEADER, headers) != CURLE_OK) {
+		(void)curl_easy_setopt(t->settings, CURLOPT_HTTPHEADER, t->headers);
 		curl_slist_free_all(headers);
 		return -ENOMEM;
 	}
 	curl_slist_free_all(t->headers);
 	t->headers = headers;
 	return 0;
+}
+
+/*
+ * Makes a handle for the next request. libcurl before 8.1.0 keeps in a handle a pointer to the last
+ * header of the request before, which it has freed, and appends to it if the next answer begins
+ * with a folded header: a server could write into freed memory.
+ */
+static int renew_request(struct transport *t)
+{
+	curl_easy_cleanup(t->request);
+	t->request = curl_easy_duphandle(t->settings);
+	return t->request == NULL ? -ENOMEM : 0;
 }
 
 int transport_post(struct transport *t, const void *body, size_t size)
@@ -303,11 +317,13 @@ int transport_post(struct transport *t, const void *body, size_t size)
 	t->header_bytes = 0;
 	t->too_long = false;
 	t->error[0] = '\0';
-	if (curl_easy_setopt(t->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)size) != CURLE_OK ||
-	    curl_easy_setopt(t->easy, CURLOPT_POSTFIELDS, body) != CURLE_OK ||
-	    curl_easy_setopt(t->easy, CURLOPT_FRESH_CONNECT, t->needs_new_connection ? 1L : 0L) !=
+	if (renew_request(t) < 0 ||
+	    curl_easy_setopt(t->request, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)size) !=
 		    CURLE_OK ||
-	    curl_multi_add_handle(t->multi, t->easy) != CURLM_OK)
+	    curl_easy_setopt(t->request, CURLOPT_POSTFIELDS, body) != CURLE_OK ||
+	    curl_easy_setopt(t->request, CURLOPT_FRESH_CONNECT,
+			     t->needs_new_connection ? 1L : 0L) != CURLE_OK ||
+	    curl_multi_add_handle(t->multi, t->request) != CURLM_OK)
 		return -ENOMEM;
 	t->busy = true;
 	t->needs_new_connection = false;
@@ -336,7 +352,7 @@ static const char *get_header(struct transport *t, const char *name)
 {
 	struct curl_header *h;
 
-	if (curl_easy_header(t->easy, name, 0, CURLH_HEADER, -1, &h) != CURLHE_OK)
+	if (curl_easy_header(t->request, name, 0, CURLH_HEADER, -1, &h) != CURLHE_OK)
 		return NULL;
 	return h->value;
 }
@@ -352,7 +368,7 @@ static const char *join_headers(struct transport *t, const char *name, struct bu
 	struct curl_header *h;
 
 	buf_clear(b);
-	for (size_t i = 0; curl_easy_header(t->easy, name, i, CURLH_HEADER, -1, &h) == CURLHE_OK;
+	for (size_t i = 0; curl_easy_header(t->request, name, i, CURLH_HEADER, -1, &h) == CURLHE_OK;
 	     i++) {
 		if (buf_printf(b, "%s%s", i > 0 ? "," : "", h->value) < 0)
 			break;
@@ -376,7 +392,7 @@ static enum transport_fault fault_of(struct transport *t, CURLcode code)
 {
 	long of_proxy = 0;
 
-	(void)curl_easy_getinfo(t->easy, CURLINFO_HTTP_CONNECTCODE, &of_proxy);
+	(void)curl_easy_getinfo(t->request, CURLINFO_HTTP_CONNECTCODE, &of_proxy);
 	if (of_proxy >= 300 || code == CURLE_COULDNT_RESOLVE_PROXY || code == CURLE_PROXY)
 		return TRANSPORT_FAULT_PROXY;
 	if (code == CURLE_COULDNT_RESOLVE_HOST || code == CURLE_COULDNT_CONNECT)
@@ -396,7 +412,7 @@ static void read_answer(struct transport *t, CURLcode code, struct transport_ans
 	long status = 0;
 
 	*ret = (struct transport_answer){0};
-	(void)curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
+	(void)curl_easy_getinfo(t->request, CURLINFO_RESPONSE_CODE, &status);
 	if (status < 200) {
 		ret->error = describe_error(t, code);
 		ret->fault = fault_of(t, code);
@@ -447,7 +463,7 @@ int transport_step(struct transport *t, struct transport_answer *ret)
 
 		if (m->msg != CURLMSG_DONE)
 			continue;
-		(void)curl_multi_remove_handle(t->multi, t->easy);
+		(void)curl_multi_remove_handle(t->multi, t->request);
 		t->busy = false;
 		read_answer(t, code, ret);
 		if (code != CURLE_OK)
@@ -461,7 +477,7 @@ void transport_abort(struct transport *t)
 {
 	if (!t->busy)
 		return;
-	(void)curl_multi_remove_handle(t->multi, t->easy);
+	(void)curl_multi_remove_handle(t->multi, t->request);
 	t->busy = false;
 	close_connections(t);
 }

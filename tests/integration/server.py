@@ -48,6 +48,7 @@ optional:
     {"do": "endless"}    answers with endless headers without a status: 1xx
     {"do": "endless_head"}, {"do": "endless_body"}
                          answers with the status, and then endlessly
+    {"do": "folded"}     answers with a first header that continues a line
     {"do": "truncate"}   closes in the middle of the answer's body
     {"do": "hang_up"}    answers, and closes without a Connection: close
 
@@ -203,6 +204,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if what in ('reset', 'reset_head'):
             self.reset()
         if what in SILENT:
+            return
+        if what == 'folded':
+            self.wfile.write(b'HTTP/1.1 200 OK\r\n folded: header\r\n'
+                             b'Content-Length: 0\r\n\r\n')
             return
         body = answer.get('body', '{"id":""}').encode()
         if 'Date' in answer.get('headers', {}):

@@ -8,6 +8,7 @@ import pathlib
 import signal
 
 import harness
+import sanitized
 from harness import check, proc_status, wait_for
 from test_broker import check_sums, message_types, take_over
 from test_control import listening
@@ -21,6 +22,9 @@ KILLS = 4
 
 # Memory that malloc may keep. A heartbeat page alone has 400 KB.
 RSS_SLACK_KB = 300
+# The sanitizer keeps what was freed.
+if sanitized.is_sanitized():
+    RSS_SLACK_KB = 2048
 
 
 # Together with unwind the only chunk is lost.

@@ -253,6 +253,16 @@ TEST(headers_without_an_end_are_no_answer)
 	assert_status(200);
 }
 
+/* libcurl before 8.1.0 would append it to a header of the answer before, which it has freed. */
+TEST(an_answer_may_begin_with_a_folded_header)
+{
+	start("{}\n{\"do\": \"folded\"}\n{\"do\": \"folded\"}\n", plain);
+	assert_status(200);
+	assert_status(200);
+	assert_status(200);
+	assert_status(200);
+}
+
 TEST(reports_a_closed_connection)
 {
 	start("{\"do\": \"close\"}\n", tls);
