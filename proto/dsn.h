@@ -96,10 +96,9 @@ int dsn_endpoint(const struct dsn *dsn, char *ret, size_t size) __attribute__((w
 void dsn_label(const struct dsn *dsn, char ret[DSN_LABEL_SIZE]);
 
 /*
- * Writes the value of the X-Sentry-Auth header. Not for a dsn of dsn_parse_url(), which has no key.
- * client: NAME/VERSION, at most 64 bytes, without
- * characters that a header cannot have. Returns 0, or -E2BIG if size is too small (DSN_AUTH_SIZE
- * is always enough).
+ * Writes the value of the X-Sentry-Auth header. dsn must not be from dsn_parse_url(), because it
+ * then has no key. client: NAME/VERSION, at most 64 bytes, without characters that a header cannot
+ * have. Returns 0, or -E2BIG if size is too small (DSN_AUTH_SIZE is always enough).
  */
 int dsn_auth(const struct dsn *dsn, const char *client, char *ret, size_t size)
 	__attribute__((warn_unused_result));

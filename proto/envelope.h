@@ -40,10 +40,10 @@ struct envelope_fields {
 	uint8_t event_id[ENVELOPE_EVENT_ID_BYTES]; /* random */
 	/*
 	 * Unix time at which the envelope is sent, or ENVELOPE_NOT_SENT for an envelope that is
-	 * stored. If sent_at and the time of arrival differ by 55 minutes or more, the server takes
-	 * that for a wrong clock, and shifts the times of transactions (V1) and client reports by
-	 * the difference. So an old sent_at would make right times wrong. The server never shifts
-	 * the times of chunks. Source: Relay, ClockDriftProcessor.
+	 * stored. If sent_at and the time of arrival differ by 55 minutes or more, the server
+	 * assumes that the client's clock is wrong, and shifts the times of transactions (V1) and
+	 * client reports by the difference. So an old sent_at would make right times wrong. The
+	 * server never shifts the times of chunks. Source: Relay, ClockDriftProcessor.
 	 */
 	int64_t sent_at_us;
 	const char *sdk_name;

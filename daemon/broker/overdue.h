@@ -1,10 +1,12 @@
 /*
- * Kills children that owe the broker an answer for too long. An unwind process owes an answer to
- * a request to open or close a session; capture, to a request to make a ring or to attach to or
- * detach from a target. Any child owes MSG_READY after its start, and its end when its socket is
- * closed or it was told to leave. A target that has taken over its unwind process could make it
- * never answer, and would then occupy places in the table of targets, which all users share. A
- * capture that does not answer, but shows a heartbeat, would sample nothing.
+ * Kills children that owe the broker an answer for too long:
+ * - An unwind process must answer a request to open or close a session. A target that has taken
+ *   over its unwind process could prevent the answer, and would then occupy places in the table
+ *   of targets, which all users share.
+ * - capture must answer a request to make a ring, and a request to attach to or detach from a
+ *   target. A capture that does not answer, but shows a heartbeat, would sample nothing.
+ * - Each child must send MSG_READY after its start, and must end after its socket was closed or
+ *   the broker told the child to end.
  *
  * The limit is OVERDUE_CHECKS checks, one a second, and not a time: seconds in which the broker
  * was stopped or had no processor do not count.

@@ -1,9 +1,8 @@
 /*
  * SIGCHLD: reaps the processes that have ended (wait(2)) and reports each end to the part of the
  * broker that started the process: children/, command.h or output_conversion.h. All other ends are
- * reported to files/files.h and discovery/discovery.h, which start helpers. files.h adds the
- * processor time of each of them to the broker's, also that of the children of
- * daemon/common/drain.h.
+ * reported to files/files.h and discovery/discovery.h, which start helpers. files.h counts the
+ * processor time of the helpers, and of the children that daemon/common/drain.h forks.
  */
 #ifndef DAEMON_BROKER_SIGCHLD_H
 #define DAEMON_BROKER_SIGCHLD_H

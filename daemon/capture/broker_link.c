@@ -9,7 +9,7 @@
 #include "daemon/common/shortage.h"
 #include "daemon/msg/msg_io.h"
 
-/* r: the result of ipc_send(). Without a line if the broker has ended. */
+/* r: the result of ipc_send(). Logs no line if the broker has ended (-EPIPE). */
 static void exit_if_failed(int r)
 {
 	if (r == 0)

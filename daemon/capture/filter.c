@@ -14,7 +14,8 @@ int filter_install(bool kill)
 
 	/*
 	 * SPEC_ALLOW: before Linux 5.16 a filter switches on a mitigation of speculation, which
-	 * slows the process down. It is for code that the process does not trust; capture has none.
+	 * slows the process down. The mitigation is for processes that run untrusted code, such as
+	 * scripts; capture runs none.
 	 */
 	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW,
 		       &program) < 0

@@ -1,10 +1,11 @@
 /*
- * The seccomp filter of capture, which can read the memory of all processes: somebody who has taken
- * over capture can neither send what it reads elsewhere, write files, nor run programs.
- * daemon/common/sandbox.h lists what it allows.
+ * The seccomp filter of capture. capture can read the memory of all processes. The filter prevents
+ * an attacker who has taken over capture from sending that memory elsewhere, from writing files,
+ * and from running programs. SANDBOX_CAPTURE in daemon/common/sandbox.h lists what the filter
+ * allows.
  *
- * The filter is a table that libseccomp makes when the project is built, because capture links libc
- * only.
+ * The filter is a table in the executable. daemon/capture/filter/print_filter.c makes the table
+ * with libseccomp when the project is built, because capture links no library but libc.
  */
 #ifndef DAEMON_CAPTURE_FILTER_H
 #define DAEMON_CAPTURE_FILTER_H
@@ -14,9 +15,10 @@
 #include "lib/base/util.h"
 
 /*
- * Installs the filter for this process, whose only thread is the caller. It cannot be removed. The
- * caller must have set no_new_privs. kill: a forbidden call kills the process, for tests; otherwise
- * it fails with ENOSYS. Returns 0 or -errno.
+ * Installs the filter for the calling thread, which must be the only thread of the process and must
+ * have set no_new_privs. The filter cannot be removed. kill: true, for tests: a system call that
+ * the filter does not allow kills the process; false: the call fails with ENOSYS. Returns 0 or
+ * -errno.
  */
 must_check int filter_install(bool kill);
 

@@ -179,7 +179,8 @@ static void on_reader(void *ctx)
 		if (r == -EAGAIN)
 			return;
 		if (r < 0 && shortage_is(-r)) {
-			/* The message is still there, and the loop calls again. */
+			/* The message is still in the socket, so the loop calls this handler again.
+			 */
 			shortage_note(-r, "a message of sentry-profd-unwind");
 			return;
 		}

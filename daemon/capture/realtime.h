@@ -38,10 +38,12 @@ void realtime_start(struct realtime *r);
 
 /*
  * Updates exceeded. Sleeps for 0.1 ms if the tracer has used 100 ms of a processor since the last
- * sleep. If realtime_start() has set SCHED_FIFO, sets the priority of the tracer above priority,
- * the highest real-time priority of the sampled threads (0: none), as far as there is one above;
- * but normal priority while exceeded is set. Call it in each round of events; now:
- * CLOCK_MONOTONIC, in ns.
+ * sleep. If realtime_start() has set SCHED_FIFO, also sets the tracer's scheduling: SCHED_OTHER
+ * while exceeded is set; otherwise SCHED_FIFO above the sampled threads, or at the highest
+ * priority.
+ *
+ * priority: the highest real-time priority of the sampled threads; 0: none has one. now:
+ * CLOCK_MONOTONIC, in ns. Call this function in each round of events.
  */
 void realtime_keep(struct realtime *r, int priority, uint64_t now);
 

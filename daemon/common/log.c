@@ -50,7 +50,7 @@ bool log_goes_to_journal(void)
 #define LEVEL_WARNING "4warning: "
 #define LEVEL_DEBUG   "7debug: "
 
-/* name: of the program whose line it is. */
+/* Writes a line to stderr. name: the name of the program that logs the line. */
 static void print_line(const char *level, const char *name, const char *text)
 {
 	char line[4 * LINE_MAX_BYTES];

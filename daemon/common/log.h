@@ -41,13 +41,17 @@ void log_debug(const char *format, ...) printf_like(1, 2);
 void log_list_entry(bool is_warning, const char *format, ...) printf_like(2, 3);
 
 /*
- * Logs a line of another process, which is not trusted. name: that program's name, a string
- * literal; it precedes the line, and takes the place of the same name at the line's start. line is
- * as this module writes it for the journal: "<4>NAME: warning: text"; without a priority it is
- * logged as an error. A line of debug is dropped if log_init() did not get debug.
+ * Logs a line that another process has written. The process is not trusted, so the line can be any
+ * text. name: the name of the other program, a string literal. The logged line begins with name; if
+ * line begins with the same name, the name is not repeated.
  *
- * All lines of one name are one kind, of which LOG_RELAY_LINES are logged in a window
- * (daemon/common/log_limit.h); with debug all are. Returns false if this line was suppressed.
+ * line: a line in the format in which this module writes to the journal: "<4>NAME: warning: text".
+ * A line without a priority ("<4>") is logged as an error. A line at debug level is dropped if
+ * log_init() did not get debug.
+ *
+ * Rate limit: of all lines with the same name, LOG_RELAY_LINES are logged in a window
+ * (daemon/common/log_limit.h), or all if log_init() got debug. Returns false if the limit has
+ * suppressed this line.
  */
 #define LOG_RELAY_LINES 100
 bool log_relay(const char *name, const char *line);

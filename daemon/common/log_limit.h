@@ -15,8 +15,8 @@
 #include "lib/base/util.h"
 
 /*
- * The number of lines of a kind that are logged in a window, which begins with the first line,
- * unless the caller has another maximum.
+ * The usual maximum of lines of one kind that are logged in a window (lines_max). A window begins
+ * with the first line of the kind.
  */
 #define LOG_LIMIT_LINES	    10
 #define LOG_LIMIT_WINDOW_NS (60 * NS_PER_SEC)
@@ -31,7 +31,7 @@ struct log_limit_kind {
 	const char *format; /* NULL: the slot is free */
 	uint64_t since_ns;  /* start of the window */
 	uint64_t lines;	    /* in the window, logged and suppressed */
-	uint64_t lines_max; /* that are logged in a window */
+	uint64_t lines_max; /* the most lines that are logged in the window */
 	const char *level;
 	char last[LOG_LIMIT_TEXT];
 };

@@ -299,12 +299,17 @@ static void add_capture(struct filter *f)
 		add_equal(f, allow, SCMP_SYS(ptrace), 0, (uint64_t)ptrace_requests[i]);
 	add_opening_to_read(f);
 	add_threads(f);
-	/* Signal 0 asks whether a thread exists. The filter is made before the process has a pid.
+	/*
+	 * Signal 0 asks whether a thread exists. Capture may not signal itself: the filter is made
+	 * when the project is built, and cannot contain the pid of the process.
 	 */
 	add_equal(f, allow, SCMP_SYS(tgkill), 2, 0);
 	add_equal(f, allow, SCMP_SYS(pidfd_send_signal), 1, 0);
 	add_equal(f, allow, SCMP_SYS(socketpair), 0, AF_UNIX);
-	/* Whether a target's socket is at the mark of urgent data: repaired calls need it. */
+	/*
+	 * Asks whether a target's socket is at the mark of urgent data, which capture has to know
+	 * to restart a system call (lib/capture/restart/).
+	 */
 	add_equal(f, allow, SCMP_SYS(ioctl), 1, SIOCATMARK);
 	add_equal(f, allow, SCMP_SYS(prctl), 0, PR_SET_TIMERSLACK);
 }
@@ -345,7 +350,9 @@ static void add_ship(struct filter *f)
 	add_masked(f, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(mmap), 2, PROT_EXEC, PROT_EXEC);
 }
 
-/* Makes a filter of this architecture, one of libseccomp's SCMP_ARCH_. f->error: the first error.
+/*
+ * Makes a filter for the architecture arch, one of libseccomp's SCMP_ARCH_ constants. Sets f->error
+ * to the first error, or to 0.
  */
 static void make_filter(struct filter *f, enum sandbox sandbox, bool kill, uint32_t arch,
 			int write_dir)
@@ -404,7 +411,7 @@ int sandbox_export(enum sandbox sandbox, bool kill, uint32_t arch, int fd)
 	struct filter f;
 
 	make_filter(&f, sandbox, kill, arch, -1);
-	/* 2: a binary tree of the calls' numbers, since the filter runs at each call of capture. */
+	/* 2: a binary search for the number of the call, since the filter runs at each call. */
 	if (f.error == 0)
 		f.error = seccomp_attr_set(f.ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2);
 	if (f.error == 0)

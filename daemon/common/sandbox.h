@@ -1,10 +1,11 @@
 /*
- * Sandboxes for the processes that parse data of others, unwind (files and stacks of targets) and
- * ship (answers from the network), and for capture, which can read the memory of all processes. A
- * sandbox is a seccomp filter and a landlock ruleset; that of capture is a filter only.
+ * Sandboxes for three processes: unwind and ship, which parse untrusted data (files and stacks of
+ * targets; answers from the network), and capture, which can read the memory of all processes. A
+ * sandbox is a seccomp filter and a landlock ruleset; the sandbox of capture is a filter only.
  *
- * capture links no libseccomp: its filter is made when the project is built
- * (daemon/capture/filter/print_filter.c), and installed by daemon/capture/filter.h.
+ * unwind and ship call sandbox_enter(). capture does not link libseccomp: print_filter.c
+ * (daemon/capture/filter/) makes its filter when the project is built, and daemon/capture/filter.h
+ * installs the filter.
  *
  * A system call that the filter does not allow fails with ENOSYS. Some calls that libraries try
  * and can do without fail with another error:
@@ -28,9 +29,9 @@
 
 enum sandbox {
 	/*
-	 * Allows to trace processes and to read their memory, to open files for reading, timers,
-	 * threads, and the calls of SANDBOX_UNWIND. Refuses to write memory or files, exec, sockets
-	 * other than pairs, and signals.
+	 * Allows tracing of processes, reading of their memory, opening files for reading, timers,
+	 * threads, and the calls of SANDBOX_UNWIND. Refuses writing to the memory of processes,
+	 * opening files for writing, exec, sockets other than pairs, and signals.
 	 */
 	SANDBOX_CAPTURE,
 	/*
@@ -60,8 +61,9 @@ enum sandbox {
 must_check int sandbox_enter(enum sandbox sandbox, bool kill, int write_dir);
 
 /*
- * Writes the filter of a sandbox to fd, as an array of struct sock_filter (linux/filter.h), for the
- * architecture arch, one of libseccomp's SCMP_ARCH_ constants. write_dir is none. Returns 0 or
+ * Writes the filter of a sandbox to fd, as an array of struct sock_filter (linux/filter.h). arch:
+ * the architecture that the filter is for, one of libseccomp's SCMP_ARCH_ constants. kill: as in
+ * sandbox_enter(). The filter allows writing in no directory (write_dir is -1). Returns 0 or
  * -errno.
  */
 must_check int sandbox_export(enum sandbox sandbox, bool kill, uint32_t arch, int fd);

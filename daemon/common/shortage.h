@@ -1,8 +1,8 @@
 /*
- * Shortages of descriptors, processes or memory in the broker and in capture. No child, target or
- * client has caused a shortage, so the broker ends none of them, and capture reports no unwind
- * process; the operation is tried again later. This module counts the shortages of its process, and
- * logs at most one line a minute.
+ * Shortages of descriptors, processes or memory in the broker and in capture. A shortage is not the
+ * fault of a child, target or client. So the broker ends none of them for it, capture does not
+ * report the ring of an unwind process as broken, and the operation is tried again later. This
+ * module counts the shortages of its process, and logs at most one line a minute.
  */
 #ifndef DAEMON_COMMON_SHORTAGE_H
 #define DAEMON_COMMON_SHORTAGE_H
@@ -24,9 +24,10 @@ void shortage_note(int error, const char *delayed);
 uint64_t shortage_count(void);
 
 /*
- * Returns 0 if IPC_FDS_MAX descriptors, as many as a message can carry, can be opened now, or
- * -errno. The broker reads a message only after this returned 0: the kernel drops descriptors for
- * which there is no room (scm_detach_fds() in net/core/scm.c).
+ * Returns 0 if this process can open IPC_FDS_MAX descriptors now, as many as a message can carry;
+ * otherwise -errno. The broker reads a message only after this function has returned 0, because the
+ * kernel drops the descriptors of a message for which the process has no room (scm_detach_fds() in
+ * net/core/scm.c).
  */
 int shortage_check_descriptors(void);
 

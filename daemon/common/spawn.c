@@ -49,7 +49,7 @@ int spawn_find(const char *name, char ret[PATH_MAX])
 			continue;
 		if (access(ret, X_OK) == 0)
 			return 0;
-		/* A file that is there and cannot be executed explains more. */
+		/* The error of a file that exists and cannot be executed says more than ENOENT. */
 		if (r == -ENOENT)
 			r = -errno;
 	}
@@ -103,8 +103,9 @@ __attribute__((noreturn)) static void exec_child(const char *path, char *const *
 }
 
 /*
- * Adds the variable by which the child's log learns that its stderr is the journal, or log_fd.
- * Returns 0 or -errno.
+ * Adds LOG_JOURNAL_VARIABLE to envp, so that the child writes a priority before each log line
+ * (daemon/common/log.h): with the device and inode of log_fd, the child's stderr, or, if log_fd is
+ * -1, as this process has it. Returns 0 or -errno.
  */
 static int add_journal_variable(char **envp, size_t *n, int log_fd)
 {

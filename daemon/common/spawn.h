@@ -1,7 +1,8 @@
 /*
- * Starts the executables of the project as child processes. A child gets a socket to its
- * parent at MSG_FD, a stderr, no other descriptor of the parent, a process group of its own, so
- * that ^C reaches the broker only, and an environment of listed variables.
+ * Starts the executables of the project as child processes. A child gets:
+ * - a socket to its parent at descriptor MSG_FD, a stderr, and /dev/null as stdin and stdout,
+ * - a process group of its own, so that ^C reaches the broker only,
+ * - an environment that contains only listed variables.
  */
 #ifndef DAEMON_COMMON_SPAWN_H
 #define DAEMON_COMMON_SPAWN_H
@@ -25,12 +26,17 @@ must_check int spawn_find(const char *name, char ret[PATH_MAX]);
 void spawn_leave_job(void);
 
 /*
- * Starts the executable of this name, as spawn_find() finds it. environment: the names of the
- * variables that the child inherits, at most 15, with NULL at the end; those of ship are
- * spawn_ship_environment. log_fd: the child's stderr, whose reader gets lines as the journal does,
- * with a priority (daemon/common/log.h); -1: the child has the caller's stderr. *ret_fd is the
- * parent's end of the socket, non-blocking, which the caller owns. Returns 0 or -errno. If the
- * executable cannot be run, the child exits with status SPAWN_FAILED, as in a shell.
+ * Starts the executable of this name, as spawn_find() finds it.
+ *
+ * environment: the names of the variables that the child inherits, at most 15, with NULL at the
+ * end. For ship the caller passes spawn_ship_environment.
+ *
+ * log_fd: becomes the child's stderr. The child writes log lines to it in the format of the
+ * journal, with a priority (log_relay() in daemon/common/log.h). -1: the child has the caller's
+ * stderr.
+ *
+ * *ret_fd: the parent's end of the socket, non-blocking, which the caller owns. Returns 0 or
+ * -errno. If the executable cannot be run, the child exits with status SPAWN_FAILED, as in a shell.
  */
 #define SPAWN_FAILED 127
 extern const char *const spawn_ship_environment[];

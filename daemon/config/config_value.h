@@ -27,8 +27,9 @@ must_check int config_value_parse(const struct config_key *key, const char *valu
 				  char problem[CONFIG_PROBLEM_MAX]);
 
 /*
- * Returns true if a message must not contain the value: a DSN, the URL of a proxy, or a URL with a
- * user, since that is a DSN that was given to the wrong key. key: NULL if the value has none.
+ * Returns true if a message must not contain the value: the value is a DSN, the URL of a proxy, or
+ * a URL with a user name, which may be a DSN that was given to the wrong key. key: the key of the
+ * value; NULL: not known.
  */
 bool config_value_may_be_secret(const struct config_key *key, const char *value);
 

@@ -30,11 +30,11 @@ struct open_order {
 };
 
 /*
- * The most bytes of a copy, which takes memory. Mapped bytes and files in /proc are cut off there;
- * a larger file of a FUSE file system is refused with -EFBIG.
+ * The most bytes of a copy, which takes memory. A copy of mapped bytes, or of a file in /proc, is
+ * cut off at this size. A larger file of a FUSE file system is refused with -EFBIG.
  */
 #define OPEN_COPY_MAX (64u << 20)
-/* A copy of a pid file is cut off there: a number, blanks, and the end of the line. */
+/* A copy of a pid file is cut off at this size: a number, blanks, and the end of the line. */
 #define OPEN_PID_FILE_MAX 32
 
 /*

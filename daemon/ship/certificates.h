@@ -20,14 +20,15 @@ struct certificates {
 };
 
 /*
- * Reads the files that came with MSG_INIT or MSG_CERTIFICATES. fds: indexed by enum init_file
- * (daemon/msg/msg.h), -1 where there is none; they stay the caller's. Returns 0, or -errno after a
- * log line that names the key of the configuration. Call certificates_fini() in either case.
+ * Reads the files that came with MSG_INIT or MSG_CERTIFICATES. fds: the descriptors of the files,
+ * indexed by enum init_file (daemon/msg/msg.h); -1: the configuration names no such file. The
+ * descriptors stay the caller's. Returns 0, or -errno after a log line that names the key of the
+ * configuration. Call certificates_fini() in either case.
  */
 must_check int certificates_read(struct certificates *c, const int fds[INIT_FILE_N]);
 /*
- * Returns the configuration key whose file has no complete PEM block, as during a renewal; NULL if
- * all are good.
+ * Returns the configuration key of a file without a complete PEM block, as during a renewal; NULL
+ * if all files are good.
  */
 const char *certificates_problem(const struct certificates *c);
 /* Frees the bytes; those of the client certificate and key are zeroed first. */

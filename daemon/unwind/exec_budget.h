@@ -3,7 +3,7 @@
  *
  * Each program has chunks of its own. A process that executes another program every
  * 11 ms would thus cause 90 chunks a second. stream.c asks the budget of the session when an
- * exec has ended a chunk. The budget allows EXEC_BUDGET_BURST chunks at once, and after that one
+ * exec has ended a chunk. The budget allows EXEC_BUDGET_BURST chunks at once, then one chunk
  * every EXEC_BUDGET_EVERY_NS. So the chunk of a program that ran for that long is always
  * allowed. Chunks that are not allowed are discarded, called held back here.
  *

@@ -12,7 +12,7 @@
 static timer_t timer;
 static struct itimerspec length; /* all 0: limits_start() has not been called */
 
-/* A lower limit stays. */
+/* Lowers the limit of the resource to bytes. A limit that is lower already stays as it is. */
 static int lower_limit(__rlimit_resource_t resource, uint64_t bytes)
 {
 	struct rlimit limit;

@@ -1,9 +1,9 @@
 /*
  * Resource limits of sentry-profd-unwind: memory and CPU time.
  *
- * Each reader of a file has limits of its own. These limits are for a fault in
- * one of them: a file that a target's user made can cost a restart of this
- * process, but not the machine's memory or a processor for ever.
+ * The code that reads a file has its own limits. The limits of this module hold even if that
+ * code has a fault: then a malicious file of a target can force a restart of this process, but
+ * cannot use up the machine's memory, nor occupy a processor for ever.
  */
 #ifndef DAEMON_UNWIND_LIMITS_H
 #define DAEMON_UNWIND_LIMITS_H
@@ -14,27 +14,27 @@
 #include "lib/base/util.h"
 
 /*
- * If memory is short, on the machine or in the control group, the kernel will end this process
- * before others (oom_score_adj): the memory of a memfd that is not mapped counts for no process, so
- * the kernel could not find the process that fills memfds. Call it before the process gives up its
- * privileges. An error is ignored.
+ * Makes the kernel kill this process before all others when memory is short, on the machine or in
+ * the control group (oom_score_adj). Reason: this process may fill memfds, and the kernel counts
+ * the memory of an unmapped memfd for no process, so it would kill other processes instead. Call
+ * this function before the process gives up its privileges. An error is ignored.
  */
 void limits_be_killed_first(void);
 
 /*
- * Sets the limits. From now on malloc() fails above so many bytes (RLIMIT_DATA), a
- * memfd has at most file_bytes (RLIMIT_FSIZE; their number has no limit), and SIGXCPU ends the
- * process when it has used cpu_ns of CPU time since the last limits_renew(). Time in which the
- * process waits, or gets no processor, does not count.
+ * Sets the limits, which cannot be removed:
+ * - bytes: the most memory that the process can allocate (RLIMIT_DATA). Above it malloc() fails.
+ * - file_bytes: the largest size of one memfd (RLIMIT_FSIZE). The number of memfds has no limit.
+ * - cpu_ns: the most CPU time between two calls of limits_renew(). Above it SIGXCPU ends the
+ *   process. Time in which the process waits, or gets no processor, does not count.
  *
- * The limits cannot be removed. Called before the seccomp filter is installed.
- * Returns 0 or -errno.
+ * Call this function before the seccomp filter is installed. Returns 0 or -errno.
  */
 must_check int limits_start(size_t bytes, size_t file_bytes, uint64_t cpu_ns);
 
 /*
- * Starts the CPU time anew. The process calls it whenever it makes progress.
- * Does nothing before limits_start().
+ * Starts to count the CPU time from 0 again. The process calls this function whenever it makes
+ * progress. Has no effect before limits_start().
  */
 void limits_renew(void);
 

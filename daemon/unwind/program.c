@@ -9,7 +9,8 @@
 #include "daemon/unwind/request.h"
 #include "lib/base/clock.h"
 
-/* The text of maps, and the identities behind it. */
+/* The most bytes of a FILE_KIND_MAPS file: the text of maps, and the array of identities after it.
+ */
 #define MAPS_BYTES_MAX (MSG_MAPS_MAX + (1u << 20))
 
 /*
@@ -251,7 +252,10 @@ void program_fini(struct program *p)
 	*p = (struct program){0};
 }
 
-/* Returns the least time between two readings. Reading takes a twentieth of the time at most. */
+/*
+ * Returns the least time between two readings of the maps, so that the readings take at most a
+ * twentieth of the time.
+ */
 static uint64_t least_age_ns(const struct program *p)
 {
 	return min_u64(MAPS_COST * p->maps_cost_ns, MAPS_SELDOM_NS);

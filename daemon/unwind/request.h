@@ -23,7 +23,7 @@
  * says which file it is; request_file() takes a kind that needs no range and no name, such as
  * FILE_KIND_MAPS. Returns 0 and a descriptor that the caller closes, or the negative errno of
  * the broker's answer. Returns -ENOENT without asking if file_request_check() refuses the name
- * or the range: a target may have chosen these.
+ * or the range, which a target may have chosen.
  */
 must_check int request_file(enum file_kind kind, uint32_t target, int *ret_fd);
 must_check int request_image(uint32_t target, uint64_t start, uint64_t end, int *ret_fd);

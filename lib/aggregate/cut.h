@@ -17,7 +17,7 @@
 #include "lib/aggregate/open_chunk.h"
 
 struct cut {
-	/* Both are set by cut_end(). They differ at a gap only. */
+	/* cut_end() sets both times. They differ only at a gap without ticks. */
 	uint64_t end_ns;	      /* end of the old chunk */
 	uint64_t next_ns;	      /* beginning of the next chunk */
 	struct profile_sample *ahead; /* samples that belong to the next chunk */

@@ -42,7 +42,8 @@ struct capture_counters {
 	 * the process slept. The sample that follows stands for them.
 	 */
 	uint64_t filled;
-	/* Of the stacks in the captured samples, second ranges included (lib/capture/sample.h). */
+	/* Bytes of stack in the captured samples, with their second ranges (lib/capture/sample.h).
+	 */
 	uint64_t stack_bytes;
 	uint64_t missed[MISSED_N]; /* the state of the thread is not known, for this reason */
 	uint64_t stops;		   /* of threads, by interrupts of capture */

@@ -20,9 +20,9 @@ void capture_handle_status(struct capture *c, uint32_t tid, int status);
 
 /*
  * For capture_tick: handles wait statuses in the middle of a tick. If few threads are interrupted,
- * these are those of the interrupted threads; else up to 16 of any tracee, or none if there are
- * more than 2048 threads. Those that remain are handled by the next capture_reap(): the SIGCHLD
- * that announced them is still pending.
+ * handles the statuses of the interrupted threads; otherwise up to 16 statuses of any tracee, or
+ * none if there are more than 2048 threads. The next capture_reap() handles the remaining statuses:
+ * the SIGCHLD that announced them is still pending.
  */
 void reap_some(struct capture *c);
 

@@ -44,8 +44,8 @@ bool record_tick(struct traced_process *t, uint64_t tick, uint64_t time_ns);
 /*
  * Writes RECORD_THREAD if the thread is not announced yet. Called before a thread's first sample.
  * Returns true if the thread is announced. Returns false and sets *ret_reason if the ring has no
- * room, or if the thread's files in /proc could not be read: the caller takes no sample and counts
- * it as missed. The next look calls the function again.
+ * room, or if the thread's files in /proc could not be read. Then the caller takes no sample,
+ * counts the sample as missed, and calls this function again at its next look at the thread.
  */
 must_check bool record_announce(struct thread *th, uint64_t tick, uint64_t time_ns,
 				enum missed_reason *ret_reason);

@@ -45,8 +45,8 @@ struct package {
 };
 
 /*
- * Returns the kind by which the envelope is counted and limited: ENVELOPE_CHUNK also without a
- * payload.
+ * Returns the kind by which the envelope is counted and limited. An envelope without a payload
+ * counts as ENVELOPE_CHUNK.
  */
 static inline enum envelope_kind package_kind(const struct package *p)
 {

@@ -54,7 +54,10 @@ bool child_kill(struct child *child)
 	return true;
 }
 
-/* The socket of a ship may have descriptors in its queue, which are not the ship's to send. */
+/*
+ * Closes the socket to the child. A ship that was taken over may have sent descriptors, which are
+ * still in the socket's queue: drain_close() drops them without blocking the broker.
+ */
 static void close_socket(struct child *child)
 {
 	loop_remove(child->children->state->loop, &child->source);
@@ -110,17 +113,21 @@ static void take_ready(struct child *child, const struct ipc_message *m)
 	child->children->has_worked[child->type->kind] = true;
 }
 
-/* The burst of messages that is read at once, as time: a quarter of a second's messages. */
+/* The size of the bucket of messages: the broker reads at once what a child may send in this time.
+ */
 #define BURST_NS (NS_PER_SEC / 4)
 
-/* Returns the time that a message stands for. */
+/* Returns the share of a second that the rate limit gives to one message of the child. */
 static uint64_t message_ns(const struct child *child)
 {
 	return NS_PER_SEC /
 	       (child->type->kind == CHILD_CAPTURE ? CAPTURE_MESSAGES_HZ : CHILD_MESSAGES_HZ);
 }
 
-/* Counts a message. Returns false if it is to be read later. */
+/*
+ * Counts a message of the child. Returns false if the message is above the rate limit: then the
+ * socket is paused, and child_check_slowed() resumes it.
+ */
 static bool may_read(struct child *child)
 {
 	const uint64_t now_ns = clock_mono_ns(), ns = message_ns(child);
@@ -149,9 +156,9 @@ void child_check_slowed(struct child *child)
 }
 
 /*
- * Receives a message as ipc_recv(). No message of a ship has descriptors. A ship can open
- * connections, and closing the last descriptor of one may wait (drain.h), so the broker takes none.
- * unwind and capture have no such descriptors.
+ * Receives a message as ipc_recv(). Receives no descriptors from a ship, whose messages have none:
+ * a ship that was taken over could send the descriptor of a connection, and closing it may block
+ * (drain.h). unwind and capture cannot open connections.
  */
 static int receive(const struct child *child, struct ipc_message *m)
 {

@@ -68,7 +68,7 @@ enum child_state {
 	CHILD_STARTS, /* before MSG_READY, or not running */
 	CHILD_READY,  /* MSG_READY has arrived */
 	CHILD_KILLED, /* killed by the broker, at killed_ns; until the next start */
-	CHILD_HUNG,   /* killed by the broker, because capture showed no heartbeat (watch.h) */
+	CHILD_HUNG,   /* capture only: killed by the broker for an old heartbeat (watch.h) */
 };
 
 /* The state that all kinds of children have. */
@@ -86,12 +86,12 @@ struct child {
 	uint64_t killed_ns;
 	/* The process was told to end. children_sweep() frees the child when it has ended. */
 	bool is_leaving;
-	/* Checks of overdue.c at which its end, or its MSG_READY, was due. */
+	/* Checks of overdue.c at which the end of the process, or its MSG_READY, was due. */
 	uint32_t overdue_checks;
 	uint32_t failures; /* failures in a row (child_failed) */
 	/*
-	 * The messages that the process may still send at once (lib/base/bucket.h); is_slowed: it
-	 * has sent more, and its socket is not read for a moment.
+	 * The bucket of the rate limit of messages (child_on_readable, lib/base/bucket.h).
+	 * is_slowed: the process has sent more than the limit, and its socket is paused.
 	 */
 	uint64_t messages_full_ns;
 	bool is_slowed;
@@ -101,8 +101,9 @@ struct child {
 };
 
 /*
- * The unwind process of one uid whose processes are profiled. unwind gets samples through a ring:
- * memory into which capture writes registers and stacks. id is the number of the ring.
+ * The unwind process of one uid: it unwinds the samples of all targets of that uid. unwind gets the
+ * samples through a ring: memory into which capture writes registers and stacks. id is the number
+ * of the ring.
  */
 struct unwind {
 	struct child child; /* the first member, so that a struct child leads here */
@@ -262,15 +263,16 @@ void child_send_id(struct child *child, enum msg_type type, uint32_t id);
 /*
  * A loop_fn of the child's socket; ctx is the child. Takes one message.
  *
- * A child that was taken over may send messages without end, each of which costs the broker some
- * microseconds. Of messages beyond CHILD_MESSAGES_HZ, and CAPTURE_MESSAGES_HZ for capture, which
- * reports forks and execs of targets, those that come first are read, and the others when
- * children_check() finds that their time has come. No honest child sends so many for long.
+ * Messages have a rate limit, because a child that was taken over may send messages without end,
+ * and each costs the broker some microseconds. The limit is CHILD_MESSAGES_HZ, or
+ * CAPTURE_MESSAGES_HZ for capture, which reports forks and execs of targets. When a child exceeds
+ * its limit, the broker pauses the socket until children_check() finds that the limit allows more
+ * messages. An honest child stays below its limit, except for short bursts.
  */
 void child_on_readable(void *ctx);
 #define CHILD_MESSAGES_HZ   4000
 #define CAPTURE_MESSAGES_HZ 20000
-/* Reads the socket again, if child_on_readable() has stopped reading it and may go on. */
+/* Resumes the socket if child_on_readable() has paused it and the limit allows more messages. */
 void child_check_slowed(struct child *child);
 /*
  * Takes the messages that a child sent before it ended, and closes its socket. Call it before

@@ -7,10 +7,13 @@
 
 #include "daemon/common/log.h"
 
-/* A longer line is logged in parts. The lines of daemon/common/log.c fit, but for escapes. */
+/*
+ * The size of the buffer. A longer line is logged in parts. A line that daemon/common/log.c writes
+ * fits, unless many of its characters are escaped.
+ */
 #define LINE_BYTES 6144
 
-/* More than a pipe holds. */
+/* The most reads at the end of the process: enough for all bytes that a pipe holds. */
 #define LAST_READS 32
 
 struct child_log {
@@ -20,7 +23,7 @@ struct child_log {
 	char text[LINE_BYTES + 1];
 };
 
-/* Returns false if a line was suppressed. */
+/* Logs one line, of size bytes. Returns false if the line was suppressed. */
 static bool log_text(const struct child *child, char *text, size_t size)
 {
 	for (size_t i = 0; i < size; i++)
@@ -55,7 +58,7 @@ static bool log_lines(const struct child *child)
 	return logged;
 }
 
-/* Returns what read(2) returns. */
+/* Reads from the pipe into the free part of the buffer. Returns what read(2) returns. */
 static ssize_t read_some(struct child_log *l)
 {
 	const ssize_t n = read(l->fd, l->text + l->used, LINE_BYTES - l->used);
@@ -74,7 +77,10 @@ static void on_readable(void *ctx)
 	if (n == 0) /* the process has closed its stderr, or ended */
 		loop_remove(child->children->state->loop, &l->source);
 	else if (n > 0 && !log_lines(child))
-		/* Bounds the processor time that a child can cost the broker: loop_resume(). */
+		/*
+		 * Reads no more until loop_resume(), so that the lines of a child cost the broker
+		 * little processor time.
+		 */
 		loop_pause(child->children->state->loop, l->source);
 }
 

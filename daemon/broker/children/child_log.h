@@ -1,11 +1,13 @@
 /*
- * The log lines of a child. unwind and ship read what targets and servers wrote, so an attacker
- * may have taken over such a process. Therefore its stderr is a pipe to the broker, which logs
- * each line with the child's name before it, escaped, and at most LOG_RELAY_LINES a minute of each
- * program (daemon/common/log.h). A child that writes more waits in write(2).
+ * Relays the log lines of unwind and ship to the broker's log. Both processes parse data of targets
+ * or servers, so an attacker may have taken over one of them. Therefore the stderr of each process
+ * is a pipe to the broker. The broker escapes each line, puts the child's name before the line, and
+ * logs at most LOG_RELAY_LINES lines a minute of each program (log_relay() in daemon/common/log.h).
+ * When a line is suppressed, the broker stops reading the pipe for about a second. A child that
+ * fills the pipe meanwhile blocks in write(2).
  *
- * capture keeps the broker's stderr: capture interprets nothing that a target wrote, and must not
- * wait for the broker while a thread is stopped.
+ * capture has no such pipe and writes to the broker's stderr, for two reasons: capture parses no
+ * data of targets, and it must not wait for the broker while a thread is stopped.
  */
 #ifndef DAEMON_BROKER_CHILDREN_CHILD_LOG_H
 #define DAEMON_BROKER_CHILDREN_CHILD_LOG_H
@@ -14,13 +16,14 @@
 #include "lib/base/util.h"
 
 /*
- * Makes the pipe of a process that is about to be started. *ret_fd is the process's end, which the
- * caller closes after the start. Returns 0 or -errno.
+ * Makes the pipe for a process that is about to be started, and reads its lines from now on.
+ * *ret_fd is the end of the pipe for the process's stderr; the caller closes it after the start.
+ * Returns 0 or -errno.
  */
 must_check int child_log_open(struct child *child, int *ret_fd);
 /*
- * Logs what is left in the pipe, and closes it. Has no effect if there is no pipe. Call it when
- * the process has ended.
+ * Logs the lines that are left in the pipe, and closes the pipe. Call this function when the
+ * process has ended. Has no effect if the child has no pipe.
  */
 void child_log_close(struct child *child);
 

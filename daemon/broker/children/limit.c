@@ -11,9 +11,10 @@
 #define LIMIT_MAX_NS (RATELIMIT_MAX_S * NS_PER_SEC)
 
 /*
- * Each pause detaches from all targets of the DSN, which costs every process of the daemon and the
- * targets. A ship that was taken over could make many. After PAUSES_MAX in a row, a pause ends only
- * when PAUSE_EACH_NS have passed for each.
+ * The rate limit of pauses: PAUSES_MAX pauses in a row, and one more every PAUSE_EACH_NS. A pause
+ * beyond this rate lasts until the rate allows it. Reason: a pause detaches from all targets of the
+ * DSN, which costs time in the daemon's processes and the targets, and a ship that was taken over
+ * could cause many pauses.
  */
 #define PAUSES_MAX    6
 #define PAUSE_EACH_NS (10 * NS_PER_SEC)

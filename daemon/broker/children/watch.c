@@ -31,8 +31,9 @@ uint64_t watch_beat_ns(const struct children *c)
 }
 
 /*
- * Returns true if the beat is in the future, which an honest capture never writes: such a beat
- * would never become old. A beat that came after now was read is no such beat.
+ * Returns true if the time of the beat is in the future, by HEARTBEAT_DEAD_MS or more. An honest
+ * capture never writes such a time. It must be refused, because such a beat would not become old. A
+ * beat that capture wrote just after the caller read now is later than now by much less.
  */
 static bool is_beat_of_future(const struct children *c, uint64_t now)
 {

@@ -13,18 +13,21 @@
 
 /*
  * Returns true if capture hangs: its heartbeat is HEARTBEAT_DEAD_MS old, and capture waits for a
- * target's memory or was stopped by a signal; or its heartbeat is 10 s old. *ret_target: the id of
- * the target whose memory capture waits for; 0: no target is the cause. The caller passes an id
- * that is not 0 to targets_capture_died(), and then calls watch_kill_capture(). Called at every
- * turn. Kills a capture whose heartbeat is in the future, and returns false.
+ * target's memory or was stopped by a signal; or its heartbeat is 10 s old. Then *ret_target is the
+ * id of the target whose memory capture waits for, or 0 if no target is the cause. After true, the
+ * caller passes an id that is not 0 to targets_capture_died(), and then calls watch_kill_capture().
+ *
+ * If the heartbeat is in the future, this function kills capture itself and returns false. The
+ * broker calls this function in every turn of the event loop.
  */
 must_check bool watch_capture_hangs(struct children *c, uint32_t *ret_target);
 /* Kills capture and logs why; it is restarted when it has died. */
 void watch_kill_capture(struct children *c);
 
 /*
- * Returns the time of the newest heartbeat, not later than now: a process that has taken over
- * capture can write any time. capture has been started.
+ * Returns the time of the newest heartbeat, or the present time if the heartbeat is later: an
+ * attacker who has taken over capture can write any time. Call this function only after capture was
+ * started.
  */
 uint64_t watch_beat_ns(const struct children *c);
 

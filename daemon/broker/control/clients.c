@@ -256,8 +256,9 @@ static void on_start_or_stop(struct client *c, enum protocol_type type,
 }
 
 /*
- * Finds a thread of the client. The pid of a client that has ended may belong to another process,
- * whose threads are not the client's business: its start time differs.
+ * Finds the thread that has the number own in the client's pid namespace. Returns 0, or -errno.
+ * Returns -ESRCH if the client has ended and its pid belongs to another process by now: the start
+ * times of the two processes differ.
  */
 static int find_thread(const struct client *c, int32_t own, int32_t *ret)
 {

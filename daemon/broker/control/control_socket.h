@@ -25,11 +25,15 @@ struct control_socket {
  * to replace the socket in it. public: every user may connect (rights.h decides what a peer may
  * do); otherwise only the daemon's user and root.
  *
- * A socket that no process listens at is replaced. Returns 0; -EADDRINUSE if another process
- * listens or holds the lock; -EEXIST if path is no socket; -EPERM if a user who is neither root nor
- * the daemon's owns the directory, or others may write into it and it has no sticky bit;
- * -ENAMETOOLONG if path is longer than a socket's name (unix(7)); or another negative errno. After
- * an error nothing in *ret is open.
+ * If path is a socket at which no process listens, this function replaces the socket. Returns 0,
+ * or:
+ * - -EADDRINUSE: another process listens at path or holds the lock,
+ * - -EEXIST: path is not a socket,
+ * - -EPERM: the owner of the directory is neither root nor the daemon's user, or the directory is
+ *   writable for other users and has no sticky bit,
+ * - -ENAMETOOLONG: path is longer than the name of a socket can be (unix(7)),
+ * - another negative errno.
+ * After an error nothing in *ret is open.
  */
 must_check int control_socket_open(const char *path, bool public, struct control_socket *ret);
 

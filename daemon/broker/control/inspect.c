@@ -133,7 +133,7 @@ static bool is_awaited(const struct ship *s)
 	return s->probe_pid != 0 && s->probe_pid == s->child.pid;
 }
 
-/* ahead_s can be any number: a ship that was taken over has sent it. */
+/* ahead_s can be any number, because a ship that was taken over may have sent it. */
 static void say_clock(struct inspection *i, const char *endpoint, int64_t ahead_s)
 {
 	const uint64_t off_s = ahead_s < 0 ? -(uint64_t)ahead_s : (uint64_t)ahead_s;

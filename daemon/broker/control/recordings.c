@@ -31,9 +31,9 @@ struct recording {
 	struct instance *instance;
 	/* The peer that requested it; NULL: it has disconnected. */
 	const struct control_peer *peer;
-	/* The peer is no operator: it may record its user's processes only. */
+	/* The peer is no operator, and may record only the processes of its own user. */
 	bool is_for_own;
-	bool is_denied; /* the process is not that user's any more */
+	bool is_denied; /* the peer has lost the right to record this process */
 	int fd;		/* the broker's end of the recording's socket; -1: closed */
 	uint32_t number;
 	uint64_t chunk_us;
@@ -90,8 +90,9 @@ static void send_end(struct recording *r)
 }
 
 /*
- * Returns true if the peer has no right to the process any more, because the process has executed
- * a set-user-ID program or the like. A process that has ended was the user's.
+ * Returns true if the peer has lost the right to record the process, because the credentials of the
+ * process have changed, for example by executing a set-user-ID program. Returns false if the
+ * process has ended: its last chunks belong to the peer's user.
  */
 static bool has_lost_right(const struct recording *r)
 {

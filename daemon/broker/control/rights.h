@@ -20,8 +20,8 @@ struct targets;
 struct instance;
 
 /*
- * Returns the user to whom the files of process pid in /proc belong, which is root if the process
- * has changed its credentials; UINT32_MAX: it has ended.
+ * Returns the uid of the owner of /proc/PID, which is root if the process has changed its
+ * credentials. Returns UINT32_MAX if the process has ended.
  */
 uint32_t rights_owner(int32_t pid);
 

@@ -274,9 +274,9 @@ static bool take_payloads(const struct msg_chunk *m, const int fds[IPC_FDS_MAX],
 }
 
 /*
- * Checks a chunk's message. The second payload is for a file or Spotlight, the anchor for
- * Spotlight; a V1 profile has neither. A chunk that unwind withholds from the server, and that
- * goes into no file, would have no outcome.
+ * Returns true if the message of a chunk and its payloads are valid. The second payload is for a
+ * file or Spotlight, the anchor for Spotlight; a V1 profile has neither. A chunk that is not for
+ * the server must go into a file, or else it would never get an outcome.
  */
 static bool is_chunk(const struct delivery *d, const struct ship *ship, const char *platform,
 		     const struct msg_chunk *m, const struct payloads *payloads)

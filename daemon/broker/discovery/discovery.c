@@ -206,7 +206,10 @@ static void queue_check(struct discovery *d, int32_t pid, enum recheck_cause cau
 
 	if (is_known)
 		s.due_ns = born_ns;
-	/* Without a section no process is looked for, but a user may have attached some. */
+	/*
+	 * If the configuration has no section (min_age_ns is UINT64_MAX), only instances are
+	 * checked: a user may have attached to them.
+	 */
 	if (is_known || d->min_age_ns != UINT64_MAX)
 		enqueue(d, &s);
 }
@@ -413,8 +416,9 @@ static void on_identified(void *ctx, const struct recheck *s, struct process *p,
 		known = NULL;
 	}
 	/*
-	 * It has executed a set-user-ID program: the unwind process of its old user must not get
-	 * the memory of the new one's program, and the old user's right to have it profiled ends.
+	 * The process has executed a set-user-ID program, so its user has changed. The unwind
+	 * process of the old user must not get the memory of the new program, and the old user has
+	 * no right to profile the process any more.
 	 */
 	if (known != NULL && known->uid != p->uid && s->cause == RECHECK_EXEC &&
 	    (instance_has_section(known) || instance_was_added(known))) {

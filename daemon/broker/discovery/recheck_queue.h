@@ -45,9 +45,9 @@ void recheck_queue_init(struct recheck_queue *s);
 void recheck_queue_fini(struct recheck_queue *s);
 
 /*
- * Adds an entry, or updates the entry of that pid: RECHECK_FORK and RECHECK_EXEC replace it;
- * RECHECK_OTHER changes only its due time, to the earlier one. Returns 0, -ENOSPC
- * (RECHECK_QUEUE_MAX entries) or -ENOMEM.
+ * Adds the entry *new. If the queue has an entry of the same pid, RECHECK_FORK and RECHECK_EXEC
+ * replace that entry, and RECHECK_OTHER only changes its due time to the earlier of the two.
+ * Returns 0, -ENOSPC (RECHECK_QUEUE_MAX entries) or -ENOMEM.
  */
 must_check int recheck_queue_add(struct recheck_queue *s, const struct recheck *new);
 

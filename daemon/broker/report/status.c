@@ -129,7 +129,10 @@ static void put_target(FILE *out, const struct parts *parts, const struct instan
 		"\"lifecycle\": \"%s\", \"rate_hz\": %u, ",
 		i->pid, state_name(lifecycle_state(i)), i->is_sampled ? "true" : "false",
 		i->config.lifecycle == LIFECYCLE_TRACE ? "trace" : "manual",
-		/* The rate that the governor has set follows what the process does. */
+		/*
+		 * A reader who may not see the target's statistics gets the configured rate: the
+		 * present one, set by the governor, would show what the process does.
+		 */
 		sees && i->target != NULL ? i->target->rate_hz : i->config.rate_hz);
 	if (sees)
 		put_totals(out, parts, i);

@@ -108,12 +108,12 @@ struct target {
 	struct unwind *unwind; /* NULL: not started */
 	enum target_phase phase;
 	enum session session;
-	/* Checks of overdue.c at which unwind, or capture, owed an answer. */
+	/* Checks of overdue.c at which an answer was due: of unwind; of capture. */
 	uint32_t overdue_checks, capture_overdue_checks;
-	bool in_capture;   /* MSG_TARGET_ADD was sent, and capture has not reported its end */
+	bool in_capture;   /* MSG_TARGET_ADD was sent; capture has not reported the target's end */
 	bool attach_due;   /* MSG_TARGET_ADD is to be sent as soon as possible */
-	bool was_attached; /* capture has attached to it in this run at least once */
-	bool left_out;	   /* capture hung while reading its memory */
+	bool was_attached; /* capture has attached to the target in this run */
+	bool left_out;	   /* capture hung while reading the target's memory */
 	/* Logged: capture could not attach to some of its threads. */
 	bool warned_threads_refused;
 	bool warned_file_refused; /* logged: a request for a file was refused */

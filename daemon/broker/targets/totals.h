@@ -16,15 +16,15 @@
 #include "daemon/broker/targets/targets.h"
 
 /*
- * Capture has ended, or hangs at a target (watch_capture_hangs): adds its counters to those of the
- * targets. hung_target: the id of the target at which it hangs: this function closes that target
- * and marks it as left out (target.left_out). 0: capture has ended.
+ * Called when capture has ended or hangs (watch_capture_hangs): adds the counters of capture to
+ * those of the targets. hung_target: the id of the target whose memory capture waits for; this
+ * function closes that target and sets target.left_out. 0: capture has ended.
  */
 void targets_capture_died(struct targets *ts, uint32_t hung_target);
 /*
- * The unwind process has ended: adds its counts to those of its targets, counts the chunks that it
- * was making as lost, and marks the targets' sessions as not open. Closes the targets that waited
- * for their last chunk.
+ * Called when an unwind process has ended: adds the process's counts to those of its targets,
+ * counts the unfinished chunks as lost, and marks the targets' sessions as not open. Closes the
+ * targets that waited for their last chunk.
  */
 void targets_unwind_died(struct targets *ts, struct unwind *u);
 /*
@@ -53,8 +53,8 @@ void totals_add(struct run_totals *sum, const struct run_totals *more);
 void totals_capture(const struct targets *ts, const struct target *t, struct capture_counters *ret);
 
 /*
- * Returns the number of threads of the target that capture knows. While no capture process runs, it
- * is the number when the last one died.
+ * Returns the number of threads of the target that capture knows. While no capture process runs,
+ * returns the number at the death of the last capture process.
  */
 uint64_t target_threads(const struct targets *ts, const struct target *t);
 

@@ -297,8 +297,8 @@ static int read_rule(struct rows_builder *b, Dwarf_Frame *frame, bool is_signal,
 }
 
 /*
- * The limit of work on one file, as cfi_function_open() counts it. All of libLLVM-14 takes 2x10^8.
- * The limit ends a malicious file after a few seconds.
+ * The limit of work on one file, in the units of cfi_function_open(). The whole file of libLLVM-14
+ * needs 2x10^8. With a malicious file, the work ends at this limit after a few seconds.
  */
 #define WORK_MAX (UINT64_C(1) << 31)
 

@@ -70,11 +70,11 @@ static bool skip_operand(const uint8_t **p, const uint8_t *end, char operand)
 }
 
 /*
- * The cost of DW_CFA_remember_state for libdw, in bytes of program: libdw allocates and copies the
- * rules of all registers, which takes as long as this many short instructions.
+ * What DW_CFA_remember_state costs libdw, in bytes of program: libdw allocates and copies the rules
+ * of all registers, which takes as long as this many one-byte instructions.
  */
 #define WORK_REMEMBER 64
-/* The cost of a row for libdw beside its program, in bytes of program. */
+/* What a row costs libdw in addition to the execution of the program, in bytes of program. */
 #define WORK_ROW 64
 
 /*

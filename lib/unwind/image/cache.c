@@ -102,7 +102,10 @@ static struct perf_map *find_oldest_perf_map(const struct unwind_cache *c)
 	return found;
 }
 
-/* Frees what was read of an image that is still mapped. */
+/*
+ * Frees what was read from the file of an image that is still mapped, and sets when the cache may
+ * read the file again.
+ */
 static void drop(struct unwind_cache *c, struct image *i)
 {
 	image_drop(i);

@@ -9,9 +9,9 @@
  * read (image_drop(), perf_map_drop()), and read it from their files again when it is
  * needed. An image that no space maps is then freed as a whole.
  *
- * An image that has lost what was read is read again only after as many calls as make its
- * reading cheap (CACHE_READ_NS): files that do not fit into the cache together would be read
- * at each sample otherwise.
+ * The cache does not read such an image again at once, but only after a number of calls that is
+ * in proportion to the processor time of the last reading (CACHE_READ_NS). Otherwise files that
+ * do not fit into the cache together would be read at each sample.
  */
 #ifndef LIB_UNWIND_IMAGE_CACHE_H
 #define LIB_UNWIND_IMAGE_CACHE_H
@@ -31,8 +31,9 @@
  */
 #define CACHE_OPEN_MAX 8
 /*
- * Processor time that reading a file again may take for each call since. Some small sections
- * unpack to 500 MB, in seconds; a large library takes some milliseconds.
+ * The processor time that the readings of a file may take, per call of cache_begin(): a file whose
+ * last readings took n times this time is read again after n calls. Reading a large library takes
+ * some milliseconds. Small sections that unpack to 500 MB take seconds.
  */
 #define CACHE_READ_NS (100 * NS_PER_US)
 /* Enough for 200 targets with 100 libraries each that no other target has. */
@@ -120,9 +121,9 @@ void cache_put(struct image *i);
 must_check int cache_fd(struct unwind_cache *c, struct image *i, const struct file_source *source);
 
 /*
- * Read the rows, symbols or lines of an image, unless that was done. Return 0, also
- * if the file has none, the error of cache_fd(), -EAGAIN if the image has lost them and must
- * not be read yet (CACHE_READ_NS), or -ENOMEM.
+ * Read the rows, symbols or lines of an image, unless that was done. Return 0, also if the file
+ * has none; the error of cache_fd(); -EAGAIN if the image has lost them and must not be read
+ * again yet (CACHE_READ_NS); or -ENOMEM.
  */
 must_check int cache_rows(struct unwind_cache *c, struct image *i,
 			  const struct file_source *source);

@@ -66,10 +66,10 @@ struct space_mapping *space_mapping(struct unwind_space *s, uint64_t addr,
 
 /*
  * Reads the CFI of m->image, which must not be NULL, and its symbols, unless
- * s->symbols is UNWIND_SYMBOLS_NONE. Does nothing if they have been read. Returns
- * false if the CFI cannot be read (the file cannot be opened again, or not yet, see
- * cache_rows(), or memory is short); m->lost then prevents further requests. An error with
- * the symbols is ignored: names are missing.
+ * s->symbols is UNWIND_SYMBOLS_NONE. Does nothing if they have been read. Returns false if the
+ * CFI cannot be read: the file cannot be opened again, cache_rows() returned -EAGAIN, or memory
+ * is short. m->lost then prevents further requests. An error with the symbols is ignored: names
+ * are missing.
  */
 bool space_read_image(struct unwind_space *s, struct space_mapping *m, const struct map *map);
 

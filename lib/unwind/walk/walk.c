@@ -97,9 +97,9 @@ static uint64_t restore_saved(struct walk *w, struct walk_frame *f, const struct
 }
 
 /*
- * Finds the CFA if sp is a lower bound only (sp_is_minimum). A function that saves the frame
- * pointer lets its own frame pointer point to the saved one. Returns false if the rule does not
- * save it, or if the frame pointer is unknown or below sp.
+ * Finds the CFA by the frame pointer, if sp is a lower bound only (sp_is_minimum). A function that
+ * saves the caller's frame pointer then sets its own frame pointer to the address of the saved one.
+ * Returns false if the rule saves no frame pointer, or if the frame pointer is unknown or below sp.
  */
 static bool cfa_by_record(const struct walk_frame *f, const struct rule *rule, uint64_t *ret)
 {

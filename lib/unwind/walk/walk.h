@@ -19,8 +19,8 @@
 
 /*
  * The limit of walk.guess_cost, in units of about 5 ns: about 0.7 ms for all guesses and
- * searches of a walk. One long search takes half of it. Memory can be made so that each frame
- * needs a search; such a walk ends when the limit is reached.
+ * searches of a walk. One long search takes half of the limit. A target can arrange its memory so
+ * that each frame needs a search; such a walk ends when the limit is reached.
  */
 #define WALK_GUESS_COST_MAX (1u << 17)
 
@@ -54,7 +54,7 @@ struct walk {
 	struct unwind_space *space;
 	struct stack_bytes stack;
 	bool capped;	    /* the stack continues above the copied bytes */
-	bool second_capped; /* the second range of the stack does */
+	bool second_capped; /* the same for the second range of the stack */
 	/*
 	 * Restore all callee-saved registers, not only the frame pointer. A walk that
 	 * ends with an unknown register is repeated so.

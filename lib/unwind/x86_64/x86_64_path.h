@@ -49,16 +49,16 @@ bool x86_64_path_from_start(struct x86_64_code *c, uint64_t from, uint64_t to,
 			    struct x86_64_path *ret);
 
 /*
- * For a function that ends with __builtin_eh_return: true if at code, n bytes, the registers of an
- * exception handler have already been put in place of those that the function saved. From
- * there at most one call (_Unwind_DebugHook, which does nothing) and moves lead to "mov
- * %rcx,%rsp", or to the "jmp *%rcx" behind it. Code that unwinds a shadow stack on the way
- * is skipped.
+ * For a function that ends with __builtin_eh_return. code: the n bytes from the next instruction
+ * on. Returns true if the function has already replaced the registers that it saved by those of an
+ * exception handler: then at most one call (_Unwind_DebugHook, which does nothing) and moves lead
+ * from code to "mov %rcx,%rsp", or to the "jmp *%rcx" behind it. Code that unwinds a shadow stack
+ * on the way is skipped.
  *
  * Source: gcc, libgcc/unwind-dw2.c (uw_install_context) and config/i386/i386.cc
  * (ix86_expand_epilogue, style 2).
  */
-#define X86_64_INSTALLS_MAX 192 /* bytes: the largest n of use; gcc 12 needs 132 */
+#define X86_64_INSTALLS_MAX 192 /* bytes of code that are enough; the code of gcc 12 needs 132 */
 bool x86_64_installs_handler(const uint8_t *code, size_t n);
 
 #endif
