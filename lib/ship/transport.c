@@ -427,12 +427,11 @@ static void read_answer(struct transport *t, CURLcode code, struct transport_ans
 }
 
 /*
- * Closes all connections, after a request that did not end well. libcurl closes its connection if
- * that is of HTTP/1.1, but keeps one of HTTP/2, since other streams may be well: each further
- * request would use it, and get no answer either, for as long as the kernel keeps a connection
- * whose peer is gone. And a stream of the earlier request may still send, and receive, by the
- * handle of the next one (libcurl 7.88.1: a stream that the server has not permitted yet keeps its
- * user data).
+ * Closes all connections, after a request that did not end well. libcurl closes the connection of
+ * such a request if it is of HTTP/1.1. It keeps one of HTTP/2, since other streams may be well; but
+ * each further request would use that connection, and get no answer either, for as long as the
+ * kernel keeps a connection whose peer is gone. And the stream of the request may have a pointer to
+ * the request's handle (libcurl 7.88.1), which renew_request() frees.
  */
 static void close_connections(struct transport *t)
 {

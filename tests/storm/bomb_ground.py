@@ -19,8 +19,9 @@ import elf
 import harness
 import stranger
 from envelopes import KEY, PROJECT
-from harness import BUILD, Envelope, check, wait_for
+from harness import BUILD, check, wait_for
 from openmetrics import total
+from upkeep import Arrivals, Log
 
 ATTACKER, OTHER = stranger.UID, stranger.UID + 1
 
@@ -147,12 +148,9 @@ class Ground:
         self.dir = box.make_dir('bombs')
         self.own = stranger.make_dir(box, 'own', ATTACKER)
         self.server = box.server(tls=False)
-        self.requests = open(self.server.dir / 'requests.jsonl', 'a+',
-                             encoding='utf-8')
-        self.requests.seek(0)
+        self.arrivals = Arrivals(self.server)
         self.arrived = {}
         self.profilers = {}
-        self.stderr_at = 0
         self.exit = contextlib.ExitStack()
         self.start()
 
@@ -177,6 +175,7 @@ class Ground:
         self.socket = self.dir / 'socket'
         self.profd = self.box.profd([], '--config', path, '--socket',
                                     self.socket, output=False)
+        self.log = Log(self.profd)
         wait_for(lambda: control.listens(self.socket) or
                  not self.profd.running(), 'a socket')
         check(self.profd.running(), self.profd.stderr)
@@ -208,21 +207,10 @@ class Ground:
     def read_arrivals(self):
         """Reads chunks that have come, and removes their files."""
         until = time.monotonic() + READ_S
-        while time.monotonic() < until:
-            at = self.requests.tell()
-            line = self.requests.readline()
-            if not line.endswith('\n'):
-                self.requests.seek(at)
-                return
-            request = json.loads(line)
-            check(request.get('problems') == [], f'{request}')
-            if not request.get('envelope'):
-                continue
-            path = self.server.dir / request['envelope']
-            chunk = Envelope(path.read_bytes(), path.name).chunk
-            path.unlink()
-            if chunk:
-                self.note_chunk(chunk)
+        for chunk in self.arrivals.chunks():
+            self.note_chunk(chunk)
+            if time.monotonic() >= until:
+                break
 
     def note_chunk(self, chunk):
         profile = chunk['profile']
@@ -243,16 +231,10 @@ class Ground:
               f'{self.profd.process.returncode}')
 
     def check_log(self):
-        with open(self.profd.err_path, 'rb') as file:
-            file.seek(self.stderr_at)
-            new = file.read()
-        new = new[:new.rfind(b'\n') + 1]
-        self.stderr_at += len(new)
+        new = self.log.check_lines()
         check(not CONTROL.search(new) and
               new.decode(errors='replace').encode() == new,
               f'control bytes in the log: {new}')
-        found = harness.FAULT.findall(new.decode())
-        check(not found, f'{found}')
 
     def restarts(self):
         """Returns {(process, reason): how often it was started again}."""

@@ -12,7 +12,6 @@ beginning. In a lack of descriptors the broker waits, and uses no processor.
 
 import collections
 import contextlib
-import json
 import os
 import resource
 import signal
@@ -25,8 +24,9 @@ import harness
 import stranger
 from account import check_counts
 from envelopes import KEY, PROJECT
-from harness import BUILD, Envelope, Failure, check, wait_for
+from harness import BUILD, Failure, check, wait_for
 from openmetrics import total
+from upkeep import CHILDREN, Arrivals, Log
 
 SHORT_S = 60
 
@@ -36,6 +36,7 @@ USERS = (0, stranger.UID, stranger.UID + 1)
 WAVE = 300
 RATE_HZ, RAISED_HZ = 101, 400
 CALM_S = 15
+PACE_S = (0, 0.05)
 
 # A lack of descriptors, and a share of a processor that says that the broker
 # does not wait for its end.
@@ -55,7 +56,6 @@ LEAK = 200
 SHIPS = 24
 DSN_S = 70
 
-CHILDREN = ('capture', 'unwind', 'ship')
 FIRST_HOST, HOSTS = 2, 250
 
 
@@ -95,12 +95,11 @@ class Churn:
         self.server = box.server(tls=False, host='0.0.0.0')
         self.full = box.server(tls=False, script=[
             {'status': 429, 'headers': {'Retry-After': '86400'}}] * 10000)
-        self.requests = None
+        self.arrivals = Arrivals(self.server)
         self.arrived = set()
         self.host, self.dsn_at = FIRST_HOST, 0.0
         self.working, self.alone = [], []
         self.frozen = 0
-        self.stderr_at = 0
         self.waves = []
         self.start()
 
@@ -185,6 +184,7 @@ class Churn:
         self.write(self.sections())
         self.profd = self.box.profd([], '--config', self.path, '--socket',
                                     self.socket, output=False)
+        self.log = Log(self.profd)
         wait_for(lambda: control.listens(self.socket) or
                  not self.profd.running(), 'a socket')
         check(self.profd.running(), self.profd.stderr)
@@ -367,17 +367,8 @@ class Churn:
     # What has to hold.
 
     def check_health(self):
-        with open(self.profd.err_path, 'rb') as file:
-            file.seek(self.stderr_at)
-            new = file.read()
-        # A line that is being written is looked at as a whole.
-        new = new[:new.rfind(b'\n') + 1]
-        self.stderr_at += len(new)
-        found = harness.FAULT.findall(new.decode(errors='replace'))
-        check(not found, f'{found}')
-        check(self.profd.running(), 'the broker has ended: status '
-              f'{self.profd.process.returncode}')
-        self.figures['lines of the log'] += new.count(b'\n')
+        self.log.read()
+        self.figures['lines of the log'] = self.log.lines
 
     def wait_for(self, condition, what):
         """As long as nothing is wrong."""
@@ -389,27 +380,9 @@ class Churn:
 
     def read_arrivals(self):
         """Reads, and removes, what has come."""
-        if self.requests is None:
-            path = self.server.dir / 'requests.jsonl'
-            if not path.exists():
-                return
-            self.requests = open(path, encoding='utf-8')
-        while True:
-            at = self.requests.tell()
-            line = self.requests.readline()
-            if not line.endswith('\n'):
-                self.requests.seek(at)
-                return
-            request = json.loads(line)
-            check(request.get('problems') == [], f'{request}')
-            if not request.get('envelope'):
-                continue
-            path = self.server.dir / request['envelope']
-            chunk = Envelope(path.read_bytes(), path.name).chunk
-            path.unlink()
-            if chunk:
-                self.arrived.add(chunk['profiler_id'])
-                self.figures['chunks'] += 1
+        for chunk in self.arrivals.chunks():
+            self.arrived.add(chunk['profiler_id'])
+            self.figures['chunks'] += 1
 
     def check_profiled(self):
         """Each of the 41 is profiled, and what it was profiled by has sent."""
@@ -541,6 +514,31 @@ class Churn:
             self.check_waiting()
         self.check_health()
 
+    def go_on(self, seconds, ops, pace_s, calm_s):
+        """Does one of ops, with these weights, after another; every calm_s, and at the
+        end, there is a calm."""
+        before = {'others': self.others(), 'helpers': self.helpers_n()}
+        end = time.monotonic() + seconds
+        calm = time.monotonic() + calm_s
+        while time.monotonic() < end:
+            name, = self.rng.choices(list(ops), ops.values())
+            getattr(self, name)()
+            time.sleep(self.rng.uniform(*pace_s))
+            self.check_health()
+            self.read_arrivals()
+            if time.monotonic() > calm:
+                self.calm(before)
+                calm = time.monotonic() + calm_s
+        self.calm(before)
+
+    @contextlib.contextmanager
+    def explained(self):
+        """A failure in the block names its cause, and what was done before."""
+        try:
+            yield
+        except (Failure, OSError) as e:
+            raise Failure(f'{self.reason(e)}; after {dict(self.figures)}') from e
+
     def end(self):
         self.profd.signal(signal.SIGTERM)
         wait_for(lambda: not self.profd.running(), 'the end of the broker')
@@ -564,24 +562,10 @@ def run(box, seconds, rng):
     stranger.need_root()
     churn = Churn(box, rng)
     churn.calm()
-    before = {'others': churn.others(), 'helpers': churn.helpers_n()}
     churn.figures['descriptors at the start'] = churn.descriptors().total()
-    end = time.monotonic() + seconds
-    calm = time.monotonic() + CALM_S
-    try:
-        while time.monotonic() < end:
-            name, = rng.choices(list(OPS), OPS.values())
-            getattr(churn, name)()
-            time.sleep(rng.uniform(0, 0.05))
-            churn.check_health()
-            churn.read_arrivals()
-            if time.monotonic() > calm:
-                churn.calm(before)
-                calm = time.monotonic() + CALM_S
-        churn.calm(before)
+    with churn.explained():
+        churn.go_on(seconds, OPS, PACE_S, CALM_S)
         churn.figures['descriptors at the end'] = churn.descriptors().total()
         churn.wave()
         churn.end()
-    except (Failure, OSError) as e:
-        raise Failure(f'{churn.reason(e)}; after {dict(churn.figures)}') from e
     return churn.figures

@@ -23,7 +23,6 @@ BY_DAEMON have come through the daemon.
 
 import collections
 import contextlib
-import json
 import lzma
 import os
 import pathlib
@@ -40,8 +39,9 @@ import harness
 import mutants
 import stranger
 from envelopes import KEY, PROJECT
-from harness import BUILD, Envelope, Failure, check, wait_for
+from harness import BUILD, Failure, check, wait_for
 from openmetrics import total
+from upkeep import Arrivals
 
 SHORT_S = 15
 
@@ -404,7 +404,6 @@ class Storm:
         self.wave = None
         self.n = 0
         self.reports, self.stderr_size = [], -1
-        self.requests = None
         self.dir = box.make_dir('elf')
         self.stderr = box.dir / 'unwind.stderr'
         self.stderr.touch()
@@ -413,6 +412,7 @@ class Storm:
         self.bases = read_bases(self.dir / 'bases')
         self.runs = mutants.Base('churn', (BUILD / 'targets/churn').read_bytes(), runs=True)
         self.server = box.server(tls=False)
+        self.arrivals = Arrivals(self.server)
         self.start_daemon()
 
     # The processes.
@@ -531,26 +531,8 @@ class Storm:
 
     def read_arrivals(self):
         """Reads, and removes, the chunks that have come."""
-        if self.requests is None:
-            path = self.server.dir / 'requests.jsonl'
-            if not path.exists():
-                return
-            self.requests = open(path, encoding='utf-8')
-        while True:
-            at = self.requests.tell()
-            line = self.requests.readline()
-            if not line.endswith('\n'):
-                self.requests.seek(at)
-                return
-            request = json.loads(line)
-            check(request.get('problems') == [], f'{request}')
-            if not request.get('envelope'):
-                continue
-            path = self.server.dir / request['envelope']
-            chunk = Envelope(path.read_bytes(), path.name).chunk
-            path.unlink()
-            if chunk:
-                self.take_chunk(chunk)
+        for chunk in self.arrivals.chunks():
+            self.take_chunk(chunk)
 
     def take_chunk(self, chunk):
         self.figures['chunks'] += 1

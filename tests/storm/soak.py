@@ -22,7 +22,7 @@ import churn
 import harness
 import sanitized
 import stranger
-from harness import Failure, check
+from harness import check
 
 SHORT_S = 5
 
@@ -129,22 +129,8 @@ def run(box, seconds, rng):
     stranger.need_root()
     soak = Soak(box, rng)
     soak.calm()
-    before = {'others': soak.others(), 'helpers': soak.helpers_n()}
-    end = time.monotonic() + seconds
-    calm = time.monotonic() + CALM_S
-    try:
-        while time.monotonic() < end:
-            name, = rng.choices(list(OPS), OPS.values())
-            getattr(soak, name)()
-            time.sleep(rng.uniform(*PACE_S))
-            soak.check_health()
-            soak.read_arrivals()
-            if time.monotonic() > calm:
-                soak.calm(before)
-                calm = time.monotonic() + CALM_S
-        soak.calm(before)
+    with soak.explained():
+        soak.go_on(seconds, OPS, PACE_S, CALM_S)
         soak.compare()
         soak.end()
-    except (Failure, OSError) as e:
-        raise Failure(f'{soak.reason(e)}; after {dict(soak.figures)}') from e
     return soak.figures

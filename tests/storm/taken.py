@@ -32,6 +32,7 @@ import messages
 import stranger
 from envelopes import KEY, PROJECT
 from harness import BUILD, Envelope, Failure, check, wait_for
+from upkeep import Arrivals, Log
 
 SHORT_S = 8
 
@@ -62,34 +63,21 @@ RECORD, METRICS, CHECK = 13, 16, 18
 PIDFD = 'anon_inode:[pidfd]'
 
 
-class Arrivals:
+class ProfilerIds:
     """The profiler ids in the chunks that a server has received."""
 
     def __init__(self, server):
-        self.server, self.file = server, None
+        self.server, self.arrivals = server, Arrivals(server)
         self.ids = collections.Counter()
 
     def read(self):
-        path = self.server.dir / 'requests.jsonl'
-        if self.file is None:
-            if not path.exists():
-                return self.ids
-            self.file = open(path, encoding='utf-8')
-        while True:
-            at = self.file.tell()
-            line = self.file.readline()
-            if not line.endswith('\n'):
-                self.file.seek(at)
-                return self.ids
-            name = json.loads(line).get('envelope')
-            if not name:
-                continue
-            path = self.server.dir / name
+        for request, data in self.arrivals.requests():
             # The stand-in's payloads are no profiles.
             with contextlib.suppress(ValueError, KeyError, TypeError):
-                chunk = Envelope(path.read_bytes(), name).chunk
-                self.ids[chunk['profiler_id'] if chunk else ''] += 1
-            path.unlink()
+                if data is not None:
+                    chunk = Envelope(data, request['envelope']).chunk
+                    self.ids[chunk['profiler_id'] if chunk else ''] += 1
+        return self.ids
 
 
 class Taken:
@@ -99,10 +87,9 @@ class Taken:
         self.dir = box.make_dir('taken')
         self.exes = box.make_dir('exes')
         self.path, self.socket = self.dir / 'profd.conf', self.dir / 'socket'
-        self.victims, self.others = (Arrivals(box.server(tls=False, host='0.0.0.0'))
+        self.victims, self.others = (ProfilerIds(box.server(tls=False, host='0.0.0.0'))
                                      for _ in range(2))
         self.uid, self.host = stranger.UID, 1
-        self.stderr_at = 0
         self.calms = []
         self.install()
         self.write()
@@ -161,6 +148,7 @@ class Taken:
         self.profd = self.box.profd([], '--config', self.path, '--socket', self.socket,
                                     '--shutdown-timeout', '2', output=False, env=env,
                                     exe=self.exes / 'sentry-profd')
+        self.log = Log(self.profd)
         self.canary = self.box.start(['sleep', 10**6], **stranger.options(stranger.UID - 1))
         self.precious = self.dir / 'precious'
         self.precious.write_text('of root\n')
@@ -235,16 +223,11 @@ class Taken:
     def check_health(self):
         check(self.profd.running(), 'the broker has ended: status '
               f'{self.profd.process.returncode}: {self.profd.stderr[-2000:]}')
-        with open(self.profd.err_path, 'rb') as file:
-            file.seek(self.stderr_at)
-            new = file.read()
-        new = new[:new.rfind(b'\n') + 1]
-        self.stderr_at += len(new)
-        text = new.decode(errors='replace')
+        text = self.log.new_lines().decode(errors='replace')
         found = [line for line in harness.FAULT.findall(text)
                  if 'SIGSYS' not in line]
         check(not found, f'{found}')
-        self.figures['lines of the log'] += new.count(b'\n')
+        self.figures['lines of the log'] = self.log.lines
         wrong = re.findall('^(?:leak|fault): .*$', (self.exes / 'log').read_text(), re.M)
         check(not wrong, f'a file of others was sent, or a stand-in is wrong: {wrong}')
         check(self.canary.running() and harness.tracer(self.canary.pid) == 0 and

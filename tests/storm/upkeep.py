@@ -1,8 +1,10 @@
-"""What storms look at: the log and the memory of the daemon, and whether one of its
-processes had to be started again."""
+"""What storms look at: the log and the memory of the daemon, the chunks that arrive, and
+whether one of the daemon's processes had to be started again."""
+
+import json
 
 import harness
-from harness import check
+from harness import Envelope, check
 from openmetrics import total
 
 CHILDREN = ('capture', 'unwind', 'ship')
@@ -18,20 +20,68 @@ class Log:
     def __init__(self, profd):
         self.profd, self.at, self.lines = profd, 0, 0
 
-    def read(self):
-        """Returns the whole lines since the last call; fails if one of them is of a
-        process that dies of its own fault, or if the broker has ended."""
+    def new_lines(self):
+        """Returns the whole lines since the last call."""
         with open(self.profd.err_path, 'rb') as file:
             file.seek(self.at)
             new = file.read()
         new = new[:new.rfind(b'\n') + 1]
         self.at += len(new)
         self.lines += new.count(b'\n')
+        return new
+
+    def check_lines(self):
+        """Returns the whole lines since the last call; fails if one of them is of a
+        process that dies of its own fault."""
+        new = self.new_lines()
         found = harness.FAULT.findall(new.decode(errors='replace'))
         check(not found, f'{found}')
+        return new
+
+    def read(self):
+        """As check_lines(); fails also if the broker has ended."""
+        new = self.check_lines()
         check(self.profd.running(), 'the broker has ended: status '
               f'{self.profd.process.returncode}')
         return new
+
+
+class Arrivals:
+    """The requests that a server has received. The files of their envelopes are
+    removed."""
+
+    def __init__(self, server):
+        self.server, self.file = server, None
+
+    def requests(self):
+        """Yields the new requests, and of each the bytes of its envelope, or None."""
+        if self.file is None:
+            path = self.server.dir / 'requests.jsonl'
+            if not path.exists():
+                return
+            self.file = open(path, encoding='utf-8')
+        while True:
+            at = self.file.tell()
+            line = self.file.readline()
+            if not line.endswith('\n'):
+                self.file.seek(at)
+                return
+            request, data = json.loads(line), None
+            if request.get('envelope'):
+                path = self.server.dir / request['envelope']
+                data = path.read_bytes()
+                path.unlink()
+            yield request, data
+
+    def chunks(self):
+        """Yields the new chunks. A request with a problem fails."""
+        for request, data in self.requests():
+            check(request.get('problems') == [], f'{request}')
+            if data is None:
+                continue
+            chunk = Envelope(data, request['envelope']).chunk
+            if chunk:
+                yield chunk
 
 
 def check_restarts(control):

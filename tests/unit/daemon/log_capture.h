@@ -3,8 +3,10 @@
 #define TESTS_UNIT_DAEMON_LOG_CAPTURE_H
 
 #include <check.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static int former_stderr;
@@ -34,6 +36,25 @@ static unsigned int log_capture_end(const char *text)
 	(void)dup2(former_stderr, STDERR_FILENO);
 	(void)close(former_stderr);
 	return found;
+}
+
+/* Returns how often text occurs in what fn() logs, in a process of its own, before it exits with 1.
+ */
+static inline unsigned int log_capture_exit(void (*fn)(void), const char *text)
+{
+	int status;
+	pid_t pid;
+
+	log_capture_begin();
+	pid = fork();
+	if (pid == 0) {
+		fn();
+		_exit(EXIT_SUCCESS);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert(WIFEXITED(status));
+	ck_assert_int_eq(WEXITSTATUS(status), EXIT_FAILURE);
+	return log_capture_end(text);
 }
 
 #endif

@@ -2,9 +2,7 @@
 #include "daemon/capture/broker_link.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 
 #include "tests/unit/daemon/log_capture.h"
 #include "tests/unit/suite.h"
@@ -39,20 +37,8 @@ static void born(void)
 /* Returns how many lines fn() logs before it exits with 1. */
 static unsigned int lines_of(void (*fn)(void), int with_error)
 {
-	int status;
-	pid_t pid;
-
-	log_capture_begin();
 	error = with_error;
-	pid = fork();
-	if (pid == 0) {
-		fn();
-		_exit(EXIT_SUCCESS);
-	}
-	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-	ck_assert(WIFEXITED(status));
-	ck_assert_int_eq(WEXITSTATUS(status), EXIT_FAILURE);
-	return log_capture_end("cannot send to sentry-profd: ");
+	return log_capture_exit(fn, "cannot send to sentry-profd: ");
 }
 
 TEST(a_message_that_cannot_be_sent_is_logged)

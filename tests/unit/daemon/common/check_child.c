@@ -2,9 +2,7 @@
 #include "daemon/common/child.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/unit/daemon/log_capture.h"
@@ -46,20 +44,8 @@ static void start(void)
 /* Returns how often the line occurs that fn() logs before it exits with 1. */
 static unsigned int said(void (*fn)(void), int with_error, const char *line)
 {
-	int status;
-	pid_t pid;
-
-	log_capture_begin();
 	error = with_error;
-	pid = fork();
-	if (pid == 0) {
-		fn();
-		_exit(EXIT_SUCCESS);
-	}
-	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-	ck_assert(WIFEXITED(status));
-	ck_assert_int_eq(WEXITSTATUS(status), EXIT_FAILURE);
-	return log_capture_end(line);
+	return log_capture_exit(fn, line);
 }
 
 TEST(a_first_message_that_cannot_be_received_is_logged)

@@ -4,15 +4,12 @@
  */
 #include "daemon/common/drain.h"
 
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
 #include "lib/base/ipc.h"
+#include "tests/unit/daemon/lingering.h"
 #include "tests/unit/suite.h"
-
-/* Longer than the timeout of the test, so a close(2) that lingers fails the test. */
-#define LINGER_S 3600
 
 static int pair[2];
 static char bytes[16];
@@ -26,28 +23,6 @@ static void tear_down(void)
 {
 	close_fd(&pair[0]);
 	close_fd(&pair[1]);
-}
-
-/* Returns a full TCP connection whose peer never reads, so that its last close(2) lingers. */
-static int lingering(int *ret_listener)
-{
-	const struct linger linger = {.l_onoff = 1, .l_linger = LINGER_S};
-	struct sockaddr_in address = {.sin_family = AF_INET};
-	socklen_t size = sizeof(address);
-	static const char much[65536];
-	int fd;
-
-	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	*ret_listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	OK(bind(*ret_listener, (struct sockaddr *)&address, size));
-	OK(listen(*ret_listener, 1));
-	OK(getsockname(*ret_listener, (struct sockaddr *)&address, &size));
-	OK(connect(fd, (struct sockaddr *)&address, size));
-	OK(setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)));
-	while (send(fd, much, sizeof(much), MSG_DONTWAIT) > 0)
-		continue;
-	return fd;
 }
 
 static void reap(int expected)

@@ -1,8 +1,7 @@
-/* A child that sends messages without end is read no faster than it may send. */
+/* What a child that was taken over can send: messages without end, and descriptors. */
 #include "daemon/broker/children/child.h"
 
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,10 +9,8 @@
 #include "lib/base/clock.h"
 #include "lib/base/loop.h"
 #include "tests/unit/daemon/broker/broker_builder.h"
+#include "tests/unit/daemon/lingering.h"
 #include "tests/unit/suite.h"
-
-/* Longer than the timeout of the test. */
-#define LINGER_S 3600
 
 static struct broker b;
 static struct unwind unwind;
@@ -91,28 +88,6 @@ TEST(a_flood_is_read_on)
 		flood();
 		ck_assert_uint_eq(n_read, 1);
 	}
-}
-
-/* Returns a full TCP connection whose peer never reads, so that its last close(2) lingers. */
-static int lingering(int *ret_listener)
-{
-	const struct linger linger = {.l_onoff = 1, .l_linger = LINGER_S};
-	struct sockaddr_in address = {.sin_family = AF_INET};
-	socklen_t size = sizeof(address);
-	static const char much[65536];
-	int fd;
-
-	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	*ret_listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	OK(bind(*ret_listener, (struct sockaddr *)&address, size));
-	OK(listen(*ret_listener, 1));
-	OK(getsockname(*ret_listener, (struct sockaddr *)&address, &size));
-	OK(connect(fd, (struct sockaddr *)&address, size));
-	OK(setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)));
-	while (send(fd, much, sizeof(much), MSG_DONTWAIT) > 0)
-		continue;
-	return fd;
 }
 
 /* As a ship that was taken over: _i valid messages, and then two with a connection. */
