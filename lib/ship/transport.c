@@ -29,7 +29,6 @@ struct transport {
 	CURL *request;	/* a copy for the last request; NULL: none was made */
 	struct curl_slist *headers;
 	bool busy;
-	bool needs_new_connection; /* the next request makes a new connection */
 	size_t response_bytes;
 	size_t header_bytes;
 	bool too_long; /* more than HEADERS_MAX */
@@ -205,6 +204,26 @@ out:
 	return r;
 }
 
+/*
+ * Closes all connections. Returns 0 or -ENOMEM.
+ *
+ * Called after a request that did not end well. libcurl closes the connection of such a request if
+ * it is of HTTP/1.1. It keeps one of HTTP/2, since other streams may be well; but each further
+ * request would use that connection, and get no answer either, for as long as the kernel keeps a
+ * connection whose peer is gone. And the stream of the request may have a pointer to the request's
+ * handle (libcurl 7.88.1), which renew_request() frees.
+ */
+static int close_connections(struct transport *t)
+{
+	CURLM *multi = curl_multi_init();
+
+	if (multi == NULL)
+		return -ENOMEM;
+	(void)curl_multi_cleanup(t->multi);
+	t->multi = multi;
+	return 0;
+}
+
 int transport_set_certificates(struct transport *t, const struct transport_options *o)
 {
 	int r;
@@ -213,7 +232,8 @@ int transport_set_certificates(struct transport *t, const struct transport_optio
 	r = take_authorities(t, o);
 	if (r == 0 && set_certificates(t, o) != CURLE_OK)
 		r = -ENOMEM;
-	t->needs_new_connection = true;
+	if (close_connections(t) < 0)
+		r = -ENOMEM;
 	return r;
 }
 
@@ -321,12 +341,9 @@ int transport_post(struct transport *t, const void *body, size_t size)
 	    curl_easy_setopt(t->request, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)size) !=
 		    CURLE_OK ||
 	    curl_easy_setopt(t->request, CURLOPT_POSTFIELDS, body) != CURLE_OK ||
-	    curl_easy_setopt(t->request, CURLOPT_FRESH_CONNECT,
-			     t->needs_new_connection ? 1L : 0L) != CURLE_OK ||
 	    curl_multi_add_handle(t->multi, t->request) != CURLM_OK)
 		return -ENOMEM;
 	t->busy = true;
-	t->needs_new_connection = false;
 	return 0;
 }
 
@@ -426,24 +443,6 @@ static void read_answer(struct transport *t, CURLcode code, struct transport_ans
 	ret->date_s = date_of(get_header(t, "Date"));
 }
 
-/*
- * Closes all connections, after a request that did not end well. libcurl closes the connection of
- * such a request if it is of HTTP/1.1. It keeps one of HTTP/2, since other streams may be well; but
- * each further request would use that connection, and get no answer either, for as long as the
- * kernel keeps a connection whose peer is gone. And the stream of the request may have a pointer to
- * the request's handle (libcurl 7.88.1), which renew_request() frees.
- */
-static void close_connections(struct transport *t)
-{
-	CURLM *multi = curl_multi_init();
-
-	/* Without memory the next request that gets no answer tries again. */
-	if (multi == NULL)
-		return;
-	(void)curl_multi_cleanup(t->multi);
-	t->multi = multi;
-}
-
 int transport_step(struct transport *t, struct transport_answer *ret)
 {
 	CURLMsg *m;
@@ -466,7 +465,7 @@ int transport_step(struct transport *t, struct transport_answer *ret)
 		t->busy = false;
 		read_answer(t, code, ret);
 		if (code != CURLE_OK)
-			close_connections(t);
+			(void)close_connections(t);
 		return 1;
 	}
 	return 0;
@@ -478,5 +477,5 @@ void transport_abort(struct transport *t)
 		return;
 	(void)curl_multi_remove_handle(t->multi, t->request);
 	t->busy = false;
-	close_connections(t);
+	(void)close_connections(t);
 }

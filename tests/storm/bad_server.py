@@ -22,14 +22,13 @@ import signal
 import time
 
 import bad_lanes
-import control
 import harness
 import sanitized
 import stranger
 from account import check_counts
 from envelopes import KEY
 from harness import BUILD, Failure, check, wait_for
-from upkeep import Log, check_restarts, resident_mb
+from upkeep import Log, check_restarts, operator, replace_config, resident_mb
 
 # The short form has honest servers only: what waited for a bad one takes minutes to be
 # sent (T=server SECONDS=60 for the storm).
@@ -98,18 +97,12 @@ class Storm:
                      f'release = {self.release(name)}\n')
             if name in LANES:
                 text += f'dsn = {self.servers.dsn(name, self.numbers[name])}\n'
-        new = self.path.with_suffix('.new')
-        new.write_text(text)
-        new.chmod(0o600)
-        new.rename(self.path)
+        replace_config(self.path, text)
 
     def start(self):
         self.profd = self.box.profd([], '--config', self.path, '--socket',
                                     self.socket, '--spool', self.spool)
-        wait_for(lambda: control.listens(self.socket) or
-                 not self.profd.running(), 'a socket')
-        check(self.profd.running(), self.profd.stderr)
-        self.control = control.Control(self.box, self.socket)
+        self.control = operator(self.box, self.profd, self.socket)
         self.log = Log(self.profd)
         for name in LANES:
             for _ in range(PROCESSES):

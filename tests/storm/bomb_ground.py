@@ -14,14 +14,12 @@ import threading
 import time
 
 import bomb_files
-import control
 import elf
 import harness
 import stranger
 from envelopes import KEY, PROJECT
 from harness import BUILD, check, wait_for
-from openmetrics import total
-from upkeep import Arrivals, Log
+from upkeep import Arrivals, Log, operator
 
 ATTACKER, OTHER = stranger.UID, stranger.UID + 1
 
@@ -100,7 +98,7 @@ class Bystander:
         self.ground, self.uid = ground, uid
         self.program = ground.box.start(
             [ground.copy('naps', 'work'), 2, 1000, 9000],
-            **ground.of_user(uid))
+            **stranger.options(uid))
         self.program.wait_line('ready')
         self.pid = self.program.pid
 
@@ -176,10 +174,7 @@ class Ground:
         self.profd = self.box.profd([], '--config', path, '--socket',
                                     self.socket, output=False)
         self.log = Log(self.profd)
-        wait_for(lambda: control.listens(self.socket) or
-                 not self.profd.running(), 'a socket')
-        check(self.profd.running(), self.profd.stderr)
-        self.control = control.Control(self.box, self.socket)
+        self.control = operator(self.box, self.profd, self.socket)
         self.bystanders = [Bystander(self, uid) for uid in (ATTACKER, OTHER, 0)]
         wait_for(lambda: self.read_arrivals() or self.status() and
                  all(self.last_of(b.pid, 'work') for b in self.bystanders),
@@ -236,19 +231,7 @@ class Ground:
               new.decode(errors='replace').encode() == new,
               f'control bytes in the log: {new}')
 
-    def restarts(self):
-        """Returns {(process, reason): how often it was started again}."""
-        found = self.control.metrics()
-        return {(process, reason): int(total(
-            found, 'restarts_total', process=process, reason=reason))
-            for process in ('capture', 'unwind', 'ship')
-            for reason in ('signal', 'status', 'dismissed', 'heartbeat')}
-
     # What bombs are made of.
-
-    @staticmethod
-    def of_user(uid):
-        return {'user': uid, 'group': uid, 'extra_groups': ()}
 
     def exe(self, name):
         """Returns a copy of churn, for its Makers."""
@@ -272,7 +255,7 @@ class Ground:
         may be none that a report can print."""
         program = self.box.start(
             ['/usr/bin/env', *(os.fsdecode(a) if isinstance(a, bytes) else a
-                               for a in argv)], **self.of_user(uid), **options)
+                               for a in argv)], **stranger.options(uid), **options)
         program.wait_line(ready)
         return program
 

@@ -39,6 +39,7 @@ from bomb_ground import (ATTACKER, HOLD_S, Ground, Meter, address_of,
                          original)
 from churn import Makers
 from harness import BUILD, Failure, Skip, check, wait_for
+from upkeep import restarts
 
 SHORT_S, SHORT_N = 15, 4
 
@@ -311,7 +312,7 @@ def perf_map_up_to_the_limit(ground):
               '        f.write("10 10 g\\n")\n'
               '    time.sleep(0.01)\n')
     ground.box.start([sys.executable, '-c', script, path],
-                     **ground.of_user(ATTACKER))
+                     **stranger.options(ATTACKER))
     return [program]
 
 
@@ -556,7 +557,7 @@ class Explosion:
         self.hangs = any(f.hangs for f in functions)
         self.missed_max = max(f.missed_max for f in functions)
         self.first = len(ground.box.programs)
-        self.restarts = ground.restarts()
+        self.restarts = restarts(ground.control)
         # Processes to attach, those whose profiles have to come, and what
         # bombs do once they are attached, and meanwhile.
         self.programs, self.awaited = [], []
@@ -642,7 +643,7 @@ class Explosion:
             check(b.uid in self.uids or b.missed() <= self.missed_max,
                   f'the bystander of user {b.uid} has missed '
                   f'{b.missed():.0%} of its samples')
-        for what, n in ground.restarts().items():
+        for what, n in restarts(ground.control).items():
             check(n == self.restarts[what] or
                   (self.hangs and what[0] == 'capture'),
                   f'{what} was started again {n - self.restarts[what]} times')

@@ -25,8 +25,8 @@ import stranger
 from account import check_counts
 from envelopes import KEY, PROJECT
 from harness import BUILD, Failure, check, wait_for
-from openmetrics import total
-from upkeep import CHILDREN, Arrivals, Log
+from upkeep import (CHILDREN, Arrivals, Log, operator, replace_config,
+                    restarts)
 
 SHORT_S = 60
 
@@ -67,7 +67,7 @@ class Makers:
         self.exe = churn.exe(name)
         self.program = churn.box.start(
             [self.exe, 'make', churn.exe('become'), 'x' * 64],
-            stdin=subprocess.PIPE, user=user, group=user, extra_groups=(),
+            stdin=subprocess.PIPE, **stranger.options(user),
             env=harness.environment(SENTRY_PROFD_SOCKET=str(churn.socket)))
         self.program.wait_line('ready.*')
         self.said = open(self.program.out_path, encoding='ascii')
@@ -146,10 +146,7 @@ class Churn:
             keys = {'profile_session_sample_rate': 1, 'min_age_seconds': 0,
                     'release': f'{name}@1', **keys}
             text += ''.join(f'{k} = {v}\n' for k, v in keys.items())
-        new = self.path.with_suffix('.new')
-        new.write_text(text)
-        new.chmod(0o600)
-        new.rename(self.path)
+        replace_config(self.path, text)
 
     def change(self, sections, names):
         for name in names:
@@ -185,10 +182,7 @@ class Churn:
         self.profd = self.box.profd([], '--config', self.path, '--socket',
                                     self.socket, output=False)
         self.log = Log(self.profd)
-        wait_for(lambda: control.listens(self.socket) or
-                 not self.profd.running(), 'a socket')
-        check(self.profd.running(), self.profd.stderr)
-        self.control = control.Control(self.box, self.socket)
+        self.control = operator(self.box, self.profd, self.socket)
         self.working = [self.new('work', n) for n in range(self.workers_n)]
         self.alone = [self.new('alone', n) for n in range(self.alone_n)]
         self.waves = [Makers(self, 'plain'), Makers(self, 'aged'),
@@ -198,8 +192,8 @@ class Churn:
     def new(self, name, n):
         self.figures['births'] += 1
         uid = USERS[n % len(USERS)]
-        return self.box.start([self.exe(name), 'work'], user=uid, group=uid,
-                              extra_groups=())
+        return self.box.start([self.exe(name), 'work'],
+                              **stranger.options(uid))
 
     def wanted(self):
         return [p.pid for p in self.working + self.alone]
@@ -273,8 +267,7 @@ class Churn:
         self.hangup()
 
     def profctl(self, *args, uid=None):
-        options = {} if uid is None else \
-            {'user': uid, 'group': uid, 'extra_groups': ()}
+        options = {} if uid is None else stranger.options(uid)
         done = subprocess.run(
             [self.control.exe, *map(str, args)], text=True, check=False,
             capture_output=True, cwd='/', env=harness.environment(
@@ -417,19 +410,15 @@ class Churn:
 
     def check_restarts(self):
         """Of the broker's figures: no child has ended but by our signals."""
-        found = self.control.metrics()
-        for process in CHILDREN:
-            for reason in ('signal', 'status', 'dismissed', 'heartbeat'):
-                n = int(total(found, 'restarts_total', process=process,
-                              reason=reason))
-                allowed = {'signal': self.figures[f'kills of {process}'],
-                           'dismissed': self.figures['freezes'] if
-                           process == 'unwind' else 0,
-                           'status': 0, 'heartbeat': n}[reason]
-                if n:
-                    self.figures[f'restarts of {process}, {reason}'] = n
-                check(n <= allowed, f'{process} was started again {n} times '
-                      f'({reason}), and we are the reason of {allowed}')
+        for (process, reason), n in restarts(self.control).items():
+            allowed = {'signal': self.figures[f'kills of {process}'],
+                       'dismissed': self.figures['freezes'] if
+                       process == 'unwind' else 0,
+                       'status': 0, 'heartbeat': n}[reason]
+            if n:
+                self.figures[f'restarts of {process}, {reason}'] = n
+            check(n <= allowed, f'{process} was started again {n} times '
+                  f'({reason}), and we are the reason of {allowed}')
 
     def descriptors(self):
         return collections.Counter(

@@ -34,14 +34,12 @@ import subprocess
 import threading
 import time
 
-import control
 import harness
 import mutants
 import stranger
 from envelopes import KEY, PROJECT
 from harness import BUILD, Failure, check, wait_for
-from openmetrics import total
-from upkeep import Arrivals
+from upkeep import CHILDREN, REASONS, Arrivals, operator, restarts
 
 SHORT_S = 15
 
@@ -448,9 +446,7 @@ class Storm:
         self.profd = self.box.profd([], '--config', path, '--socket', self.socket,
                                     output=False, exe=self.make_exes() / 'sentry-profd')
         self.deaths = Deaths(self.stderr)
-        wait_for(lambda: control.listens(self.socket) or not self.profd.running(), 'a socket')
-        check(self.profd.running(), self.profd.stderr)
-        self.control = control.Control(self.box, self.socket)
+        self.control = operator(self.box, self.profd, self.socket)
         # The first one has the first unwind process.
         self.other = self.bystander(USER_B)
         self.of_b, = wait_for(self.unwinds, 'an unwind process')
@@ -593,16 +589,15 @@ class Storm:
 
     def check_restarts(self):
         """No process ended but by our kills and by the faults that were reported."""
-        found = self.control.metrics()
+        found = restarts(self.control)
         self.check_health()
         reports = len(self.reports)
         faulty = sum(map(is_faulty, self.reports))
         self.figures['deaths of unwind at faulty files'] = faulty
         self.figures['faults in a library, in unwind'] = reports - faulty
         self.figures['kills of unwind'] = self.kills
-        for process in ('capture', 'unwind', 'ship'):
-            n = {reason: int(total(found, 'restarts_total', process=process, reason=reason))
-                 for reason in ('signal', 'status', 'dismissed', 'heartbeat')}
+        for process in CHILDREN:
+            n = {reason: found[process, reason] for reason in REASONS}
             allowed = self.kills + reports if process == 'unwind' else 0
             check(sum(n.values()) <= allowed, f'{process} was started again {n}; kills: '
                   f'{self.kills}, reports: {reports}: {self.profd.stderr[-3000:]}'

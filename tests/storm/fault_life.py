@@ -15,6 +15,7 @@ import control
 import harness
 import stranger
 from harness import BUILD, PATIENCE_S, Envelope, Failure, Skip, check
+from upkeep import replace_config
 
 # A step that the fault may make impossible is given up after this.
 STEP_S = 10
@@ -123,17 +124,14 @@ class Life:
         text = CONFIG.format(dsn=self.dsn)
         for name, exe in self.exes.items():
             text += SECTION.format(name=name, exe=exe, release=release)
-        new = self.config.with_suffix('.new')
-        new.write_text(text)
-        new.chmod(0o600)
-        new.rename(self.config)
+        replace_config(self.config, text)
 
     def start_all(self):
         self.exes = {'unharmed': self.copy('unharmed'),
                      'changing': self.copy('exec_again')}
         self.unharmed = self.start(
             [self.exes['unharmed']], stdin=subprocess.PIPE,
-            user=stranger.UID, group=stranger.UID, extra_groups=())
+            **stranger.options())
         self.changing = self.start([self.exes['changing'], '1'])
         for program in (self.unharmed, self.changing):
             program.wait_line('ready.*')

@@ -22,7 +22,6 @@ import signal
 import subprocess
 import time
 
-import control
 import harness
 import sanitized
 import stranger
@@ -30,7 +29,7 @@ from account import check_counts
 from envelopes import KEY
 from harness import BUILD, ROOT, Failure, check, wait_for
 from socket_pest import ATTACKS, SPANS_OPEN, START, STOP
-from upkeep import Log, check_restarts, resident_mb
+from upkeep import Log, check_restarts, operator, resident_mb
 
 SHORT_S = 4
 
@@ -110,10 +109,7 @@ class Storm:
         self.profd = self.box.profd([], '--config', self.path, '--socket', self.socket,
                                     output=False)
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
-        wait_for(lambda: control.listens(self.socket) or
-                 not self.profd.running(), 'a socket')
-        check(self.profd.running(), self.profd.stderr)
-        self.control = control.Control(self.box, self.socket)
+        self.control = operator(self.box, self.profd, self.socket)
         self.log = Log(self.profd)
         self.roots = self.box.start([naps, 2, 300, 9700])
         self.client = self.box.start(

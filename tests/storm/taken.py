@@ -32,7 +32,7 @@ import messages
 import stranger
 from envelopes import KEY, PROJECT
 from harness import BUILD, Envelope, Failure, check, wait_for
-from upkeep import Arrivals, Log
+from upkeep import Arrivals, Log, replace_config
 
 SHORT_S = 8
 
@@ -137,10 +137,7 @@ class Taken:
             text += (f'[target "{name}"]\nexe = {self.dir / name}\ndsn = {dsn}\n'
                      'autostart = yes\nprofile_session_sample_rate = 1\n'
                      f'min_age_seconds = 0\nrelease = {name}@1\n')
-        new = self.path.with_suffix('.new')
-        new.write_text(text)
-        new.chmod(0o600)
-        new.rename(self.path)
+        replace_config(self.path, text)
 
     def start(self):
         # AddressSanitizer keeps freed memory, which is no growth of the broker.

@@ -3,11 +3,13 @@ whether one of the daemon's processes had to be started again."""
 
 import json
 
+import control
 import harness
-from harness import Envelope, check
+from harness import Envelope, check, wait_for
 from openmetrics import total
 
 CHILDREN = ('capture', 'unwind', 'ship')
+REASONS = ('signal', 'status', 'dismissed', 'heartbeat')
 
 
 def resident_mb(pid):
@@ -84,8 +86,30 @@ class Arrivals:
                 yield chunk
 
 
-def check_restarts(control):
+def restarts(operator):
+    """Returns {(process, reason): how often it was started again}."""
+    found = operator.metrics()
+    return {(process, reason): int(total(found, 'restarts_total', process=process,
+                                         reason=reason))
+            for process in CHILDREN for reason in REASONS}
+
+
+def check_restarts(operator):
     """No process of the daemon was started again."""
-    found = control.metrics()
-    n = {p: int(total(found, 'restarts_total', process=p)) for p in CHILDREN}
-    check(not any(n.values()), f'processes were started again: {n}')
+    n = {of: n for of, n in restarts(operator).items() if n}
+    check(not n, f'processes were started again: {n}')
+
+
+def operator(box, profd, socket):
+    """Returns the operator of a daemon, as soon as the daemon listens."""
+    wait_for(lambda: control.listens(socket) or not profd.running(), 'a socket')
+    check(profd.running(), profd.stderr)
+    return control.Control(box, socket)
+
+
+def replace_config(path, text):
+    """The daemon reads the old configuration or the new one, whole."""
+    new = path.with_suffix('.new')
+    new.write_text(text)
+    new.chmod(0o600)
+    new.rename(path)

@@ -1,5 +1,5 @@
 /*
- * Maps the code of many mutated ELF files (tests/storm/elf.py), and has stacks that lead through
+ * Maps the code of many mutated ELF files (tests/storm/elf_mutants.py), and has stacks that lead through
  * each of them, again and again.
  *
  * Usage: mutants LIST THREADS. A line of LIST is a file:

@@ -1,6 +1,6 @@
 // cflags: -shared -fPIC -fno-optimize-sibling-calls -Wl,-z,separate-code -Wl,--build-id
 /*
- * A shared library whose copies are mutated (tests/storm/elf.py): mutants.c maps only the
+ * A shared library whose copies are mutated (tests/storm/elf_mutants.py): mutants.c maps only the
  * segment with its code, so the code needs no relocation and calls nothing outside of it.
  */
 #include <stdint.h>
