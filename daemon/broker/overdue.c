@@ -28,13 +28,23 @@ static void check_ring(struct children *c, struct unwind *u)
 		child_fail(&c->capture, "does not make a ring");
 }
 
-/* Capture owes an answer to each MSG_TARGET_ADD and MSG_TARGET_REMOVE. */
+/*
+ * Capture owes an answer to each MSG_TARGET_ADD and MSG_TARGET_REMOVE. The answer to the second one
+ * can wait for the target's unwind process, which must make room in its ring for the target's
+ * RECORD_END. So that process is killed first, and capture only if it does not answer then.
+ */
 static void check_in_capture(struct children *c, struct target *t)
 {
 	const bool owes = t->in_capture && c->capture.pid != 0 &&
 			  (t->phase == TARGET_WAITING || t->phase == TARGET_STOPPING);
 
-	if (count_overdue(&t->capture_overdue_checks, owes))
+	if (!count_overdue(&t->capture_overdue_checks, owes))
+		return;
+	if (t->capture_overdue_checks == OVERDUE_CHECKS && t->phase == TARGET_STOPPING &&
+	    t->unwind != NULL && t->unwind->child.pid != 0)
+		child_fail(&t->unwind->child, "makes no room in its ring");
+	else if (t->capture_overdue_checks == OVERDUE_CHECKS ||
+		 t->capture_overdue_checks >= 2 * OVERDUE_CHECKS)
 		child_fail(&c->capture, "does not answer");
 }
 

@@ -4,7 +4,9 @@
  *   over its unwind process could prevent the answer, and would then occupy places in the table
  *   of targets, which all users share.
  * - capture must answer a request to make a ring, and a request to attach to or detach from a
- *   target. A capture that does not answer, but shows a heartbeat, would sample nothing.
+ *   target. A capture that does not answer, but shows a heartbeat, would sample nothing. Before a
+ *   capture is killed that does not detach, the target's unwind process is: its full ring keeps
+ *   capture from answering.
  * - Each child must send MSG_READY after its start, and must end after its socket was closed or
  *   the broker told the child to end.
  *

@@ -142,6 +142,7 @@ static int start_capture(struct child *child)
 	close_fd(&fd);
 	for (size_t i = 0; i < c->n_unwinds; i++) {
 		c->unwinds[i]->rings_awaited = 0;
+		c->unwinds[i]->ring_overdue_checks = 0;
 		c->unwinds[i]->ring_due = true;
 	}
 	return r;

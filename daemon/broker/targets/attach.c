@@ -112,6 +112,7 @@ static void add_to_capture(struct targets *ts, struct target *t)
 
 	child_send(&ts->children->capture, &m, sizeof(m), &t->pidfd, 1);
 	t->in_capture = true;
+	t->capture_overdue_checks = 0;
 	if (t->rate_hz != ts->state->timer_hz)
 		governor_send_rate(ts, t);
 }
@@ -374,6 +375,7 @@ void target_stop(struct targets *ts, struct target *t)
 		return;
 	}
 	t->phase = TARGET_STOPPING;
+	t->capture_overdue_checks = 0;
 	child_send_id(&ts->children->capture, MSG_TARGET_REMOVE, t->id);
 }
 

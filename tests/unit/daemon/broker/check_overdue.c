@@ -19,8 +19,8 @@ static struct instance instance;
 static struct target *target;
 static int end;
 
-/* A process that never sends a message, as the unwind process of a target. */
-static void set_up(void)
+/* Returns a process that never sends a message. */
+static pid_t make_sleeper(void)
 {
 	pid_t pid = fork();
 
@@ -30,6 +30,14 @@ static void set_up(void)
 			(void)pause();
 	}
 	ck_assert_int_gt(pid, 0);
+	return pid;
+}
+
+/* Such a process is the unwind process of a target. */
+static void set_up(void)
+{
+	pid_t pid = make_sleeper();
+
 	build_broker(&b);
 	OK(loop_new(&b.parts.state.loop));
 	/* After the fork, so that only the test has the socket's other end. */
@@ -152,6 +160,29 @@ TEST(a_capture_that_does_not_detach_is_killed)
 	target->in_capture = true;
 	target->phase = TARGET_STOPPING;
 	expect_kill_of_capture();
+}
+
+/* The target's RECORD_END needs room in the ring of its unwind process. */
+TEST(an_unwind_process_that_makes_no_room_is_killed_before_capture)
+{
+	struct child *capture = &b.parts.children.capture;
+
+	*capture = (struct child){
+		.type = &child_types[CHILD_CAPTURE],
+		.children = &b.parts.children,
+		.state = CHILD_READY,
+		.pid = make_sleeper(),
+		.fd = dup(end),
+	};
+	target->in_capture = true;
+	target->phase = TARGET_STOPPING;
+	expect_kill();
+	ck_assert_int_eq(capture->state, CHILD_READY);
+	check_times(OVERDUE_CHECKS - 1);
+	ck_assert_int_eq(capture->state, CHILD_READY);
+	check_times(1);
+	ck_assert_int_eq(capture->state, CHILD_KILLED);
+	ck_assert_int_eq(waitpid(capture->pid, NULL, 0), capture->pid);
 }
 
 TEST(a_capture_that_makes_no_ring_is_killed)
