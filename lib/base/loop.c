@@ -102,15 +102,20 @@ void loop_pause(struct loop *l, struct loop_source *s)
 	l->paused_sources = s;
 }
 
+void loop_resume_source(struct loop *l, struct loop_source *s)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = s};
+
+	if (!s->paused)
+		return;
+	unlink_paused(l, s);
+	(void)epoll_ctl(l->epoll_fd, EPOLL_CTL_MOD, s->fd, &event);
+}
+
 void loop_resume(struct loop *l)
 {
-	while (l->paused_sources != NULL) {
-		struct loop_source *s = l->paused_sources;
-		struct epoll_event event = {.events = EPOLLIN, .data.ptr = s};
-
-		unlink_paused(l, s);
-		(void)epoll_ctl(l->epoll_fd, EPOLL_CTL_MOD, s->fd, &event);
-	}
+	while (l->paused_sources != NULL)
+		loop_resume_source(l, l->paused_sources);
 }
 
 void loop_remove(struct loop *l, struct loop_source **source)

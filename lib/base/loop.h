@@ -46,6 +46,8 @@ void loop_remove(struct loop *l, struct loop_source **source);
 void loop_pause(struct loop *l, struct loop_source *source);
 /* Watches all paused sources again. Call it about once a second. */
 void loop_resume(struct loop *l);
+/* Watches the source again, if it is paused. */
+void loop_resume_source(struct loop *l, struct loop_source *source);
 
 /*
  * Waits until a descriptor is ready, at most timeout_ms (-1: no limit), and calls the handlers.

@@ -58,7 +58,7 @@ bool child_kill(struct child *child)
  * Closes the socket to the child. A ship that was taken over may have sent descriptors, which are
  * still in the socket's queue: drain_close() drops them without blocking the broker.
  */
-static void close_socket(struct child *child)
+void child_close(struct child *child)
 {
 	loop_remove(child->children->state->loop, &child->source);
 	if (child->type->kind == CHILD_SHIP)
@@ -72,7 +72,7 @@ void child_fail(struct child *child, const char *why)
 		return;
 	log_warning("%s (pid %d) %s: it is %s", child->type->name, child->pid, why,
 		    child_is_wanted(child) ? "replaced" : "ended");
-	close_socket(child);
+	child_close(child);
 }
 
 void child_send(struct child *child, const void *message, size_t size, const int *fds, size_t n_fds)
@@ -95,11 +95,6 @@ void child_send_id(struct child *child, enum msg_type type, uint32_t id)
 	const struct msg_id m = {.h = {type, sizeof(m)}, .id = id};
 
 	child_send(child, &m, sizeof(m), NULL, 0);
-}
-
-void child_close(struct child *child)
-{
-	close_socket(child);
 }
 
 /* The first message of a child has to be MSG_READY. */
@@ -152,7 +147,7 @@ void child_check_slowed(struct child *child)
 		return;
 	child->is_slowed = false;
 	if (child->fd >= 0)
-		loop_resume(child->children->state->loop);
+		loop_resume_source(child->children->state->loop, child->source);
 }
 
 /*
@@ -177,7 +172,8 @@ static int receive(const struct child *child, struct ipc_message *m)
 static void read_message(struct child *child)
 {
 	struct ipc_message m;
-	int r = shortage_check_descriptors();
+	/* A ship's messages have no descriptors: receive(). */
+	int r = child->type->kind == CHILD_SHIP ? 0 : shortage_check_descriptors();
 
 	if (r < 0) {
 		shortage_note(-r, child->type->name);

@@ -266,6 +266,28 @@ TEST(a_paused_source_is_not_called)
 	close_fd(&p.fds[0]);
 }
 
+TEST(one_source_is_resumed_without_the_others)
+{
+	struct watched p = make(), q = make();
+
+	watch(&p);
+	watch(&q);
+	fill(&p);
+	fill(&q);
+	loop_pause(loop, p.source);
+	loop_pause(loop, q.source);
+	loop_resume_source(loop, q.source);
+	run();
+	ck_assert_int_eq(p.calls, 0);
+	ck_assert_int_eq(q.calls, 1);
+	loop_remove(loop, &p.source);
+	loop_remove(loop, &q.source);
+	for (int i = 0; i < 2; i++) {
+		close_fd(&p.fds[i]);
+		close_fd(&q.fds[i]);
+	}
+}
+
 TEST(a_paused_source_is_removed)
 {
 	struct watched p = make(), q = make();
