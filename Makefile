@@ -208,13 +208,13 @@ $(B)/obj/library_names.o $(B)/obj/html_page.o: $(B)/obj/%.o: $(B)/%.c Makefile \
 # The seccomp filters of capture, made on the build machine for MACHINE.
 HOSTCC ?= cc
 PRINT_FILTER = daemon/capture/filter/print_filter.c
-$(B)/print_filter: $(PRINT_FILTER) daemon/common/sandbox.c daemon/common/sandbox.h \
-		daemon/common/landlock.c
+$(B)/print_filter: $(PRINT_FILTER) daemon/common/sandbox.c daemon/common/landlock.c \
+		daemon/common/sandbox.h daemon/common/landlock.h lib/base/util.h Makefile
 	@mkdir -p $(@D)
 	$(call say,HOSTCC,$@)
 	$(Q)$(HOSTCC) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -I. -o $@ \
 		$(filter %.c,$^) -lseccomp
-$(GENERATED)/capture_filter.h: $(B)/print_filter
+$(GENERATED)/capture_filter.h: $(B)/print_filter Makefile $(B)/flags
 	@mkdir -p $(@D)
 	$(call say,GEN,$@)
 	$(Q)$< $(MACHINE) >$@.new && mv $@.new $@
@@ -555,7 +555,7 @@ storm: HOURS =
 storm:
 	$(Q)tests/tools/deps.sh test
 	$(Q)$(MAKE) --no-print-directory $(JOBS) $(BINS) $(TARGETS)
-	$(call sanitized,executables fuzzers)
+	$(if $(filter soak,$(T)),,$(call sanitized,executables fuzzers))
 	$(Q)BUILD=$(if $(filter soak,$(T)),$(B),$(B)/asan) tests/storm/storm.py '$(T)' \
 		$(if $(HOURS),$$(awk 'BEGIN { print int($(HOURS) * 3600) }'),$(SECONDS))
 

@@ -35,10 +35,8 @@ uint64_t watch_beat_ns(const struct children *c)
  * capture never writes such a time. It must be refused, because such a beat would not become old. A
  * beat that capture wrote just after the caller read now is later than now by much less.
  */
-static bool is_beat_of_future(const struct children *c, uint64_t now)
+static bool is_beat_of_future(uint64_t beat, uint64_t now)
 {
-	const uint64_t beat = read_beat(c);
-
 	return beat > now && beat - now >= HEARTBEAT_DEAD_MS * NS_PER_MS;
 }
 
@@ -46,11 +44,11 @@ static bool is_beat_of_future(const struct children *c, uint64_t now)
  * Returns true if the beat is old and the broker has seen it grow old in STALE_CHECKS_MIN checks. A
  * machine that stood still, or that gave the broker no processor, did the same to capture.
  */
-static bool heartbeat_is_old(struct children *c, uint64_t now)
+static bool heartbeat_is_old(struct children *c, uint64_t beat, uint64_t now)
 {
-	uint64_t beat = max_u64(watch_beat_ns(c), c->capture.started_ns);
 	struct watch *w = &c->watch;
 
+	beat = max_u64(min_u64(beat, now), c->capture.started_ns);
 	if (beat != w->beat_ns) {
 		w->beat_ns = beat;
 		w->stale_checks = 0;
@@ -74,15 +72,17 @@ bool watch_capture_works(const struct children *c)
 bool watch_capture_hangs(struct children *c, uint32_t *ret_target)
 {
 	const uint64_t now = clock_mono_ns();
+	uint64_t beat;
 	bool stopped;
 
 	if (c->capture.pid == 0 || c->capture_done || c->capture.state >= CHILD_KILLED)
 		return false;
-	if (is_beat_of_future(c, now)) {
+	beat = read_beat(c);
+	if (is_beat_of_future(beat, now)) {
 		child_fail(&c->capture, "shows a heartbeat that is in the future");
 		return false;
 	}
-	if (!heartbeat_is_old(c, now))
+	if (!heartbeat_is_old(c, beat, now))
 		return false;
 	stopped = threads_any_stopped(c->capture.pid);
 	if (!stopped && !threads_any_reading_memory(c->capture.pid) &&

@@ -31,8 +31,6 @@ struct recording {
 	struct instance *instance;
 	/* The peer that requested it; NULL: it has disconnected. */
 	const struct control_peer *peer;
-	/* The peer is no operator, and may record only the processes of its own user. */
-	bool is_for_own;
 	bool is_denied; /* the peer has lost the right to record this process */
 	int fd;		/* the broker's end of the recording's socket; -1: closed */
 	uint32_t number;
@@ -97,8 +95,12 @@ static void send_end(struct recording *r)
 static bool has_lost_right(const struct recording *r)
 {
 	const struct instance *i = r->instance;
-	const uint32_t owner = r->is_for_own ? rights_owner(i->pid) : UINT32_MAX;
+	uint32_t owner;
 
+	/* An operator may record each process. */
+	if (r->peer == NULL || r->peer->identity.is_operator)
+		return false;
+	owner = rights_owner(i->pid);
 	return owner != UINT32_MAX && owner != i->uid;
 }
 
@@ -185,7 +187,6 @@ static int add_recording(struct recordings *rs, struct instance *i, const struct
 	}
 	r->instance = i;
 	r->peer = peer;
-	r->is_for_own = !peer->identity.is_operator;
 	r->number = ++rs->last_number;
 	r->chunk_us = chunk_us;
 	random_id(r->profiler_id);

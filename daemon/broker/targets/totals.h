@@ -30,8 +30,8 @@ void targets_unwind_died(struct targets *ts, struct unwind *u);
 /*
  * Called when the target leaves the phase TARGET_PROFILED, or when a new capture process has
  * attached to it. If capture has died while the target was profiled, counts the ticks from
- * t->capture_died_ns until now_ns (CLOCK_MONOTONIC) as missed. After a
- * new capture process has attached, the caller then sets t->capture_died_ns to 0.
+ * t->capture_died_ns until now_ns (CLOCK_MONOTONIC) as missed. After a new capture process has
+ * attached, the caller then sets t->capture_died_ns to 0.
  */
 void target_count_missed(const struct targets *ts, struct target *t, uint64_t now_ns);
 /*
