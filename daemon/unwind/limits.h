@@ -3,7 +3,8 @@
  *
  * The code that reads a file has its own limits. The limits of this module hold even if that
  * code has a fault: then a malicious file of a target can force a restart of this process, but
- * cannot use up the machine's memory, nor occupy a processor for ever.
+ * cannot use up the machine's memory, nor occupy a processor for ever. Only a process that was
+ * taken over can fill the memory with memfds (docs/SECURITY.md).
  */
 #ifndef DAEMON_UNWIND_LIMITS_H
 #define DAEMON_UNWIND_LIMITS_H
