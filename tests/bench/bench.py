@@ -6,7 +6,7 @@
 Runs the scenarios whose names contain PATTERN. In each scenario the variants (see
 variants.py) take turns on the same target, so figures of one run can be compared. Prints
 Markdown; --doc also writes it to FILE, in place of the text below the line
-"<!-- make bench -->".
+"<!-- make bench -->". A FILE that does not exist is made, with this line.
 
 Everything runs on two processors and, if that is permitted, at nice -15 (also for the
 scheduler's group of the session, if the kernel has such groups). BENCH_SMOKE=1 makes all
@@ -155,12 +155,28 @@ def new_box(name):
         sys.exit(f'{name}: left behind: {left}')
 
 
+def open_document(path):
+    """Returns the text of the document above the figures. Exits if the figures could not
+    be written later."""
+    try:
+        with open(path, 'a+', encoding='utf-8') as f:
+            f.seek(0)
+            text = f.read()
+    except (OSError, UnicodeDecodeError) as e:
+        sys.exit(f'--doc {path}: {e}')
+    above, mark, _ = text.partition(MARK)
+    if text and not mark:
+        sys.exit(f'--doc {path}: the file has no line {MARK.strip()}')
+    return above
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument('--seconds', type=float, default=1.5)
     parser.add_argument('--doc')
     parser.add_argument('pattern', nargs='?', default='')
     args = parser.parse_args()
+    above = open_document(args.doc) if args.doc else ''
     signal.signal(signal.SIGTERM, lambda n, _: sys.exit(128 + n))
     harness.libc.prctl(harness.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:CPUS])
@@ -224,9 +240,7 @@ def main():
                                capture_output=True, text=True).stdout
     print(text)
     if args.doc:
-        path = pathlib.Path(args.doc)
-        before, mark, _ = path.read_text().partition(MARK)
-        path.write_text(before + mark + '\n' + text + '\n')
+        pathlib.Path(args.doc).write_text(f'{above}{MARK}\n{text}\n')
 
 
 if __name__ == '__main__':

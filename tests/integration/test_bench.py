@@ -86,6 +86,26 @@ def test_one_scenario(box):
     check(bench.wait() == 1, 'there is a scenario "none"')
 
 
+def test_figures_go_into_a_document(box):
+    path = box.make_dir('doc') / 'new.md'
+    bench = [sys.executable, ROOT / 'tests/bench/bench.py', 'fleet', '--doc']
+    env = harness.environment(BENCH_SMOKE='1')
+    for above in ('', 'Words.\n'):
+        done = box.start([*bench, path], env=env)
+        check(done.wait() == 0, done.stderr)
+        head, _, figures = path.read_text().partition('<!-- make bench -->\n')
+        check(head == above and '(`T=fleet`)' in figures, path.read_text())
+        path.write_text('Words.\n<!-- make bench -->\nold\n')
+    # These are noticed before anything is measured.
+    path.write_text('Words.\n')
+    for wrong, why in ((path, 'has no line <!-- make bench -->'),
+                       (path.parent / 'none/new.md', 'No such file')):
+        done = box.start([*bench, wrong], env=env)
+        check(done.wait() == 1 and why in done.stderr, done.stderr)
+        check(done.stdout == '', done.stdout)
+    check(path.read_text() == 'Words.\n', 'the text is lost')
+
+
 def test_hosts_do_not_come_back_at_once(box):
     """Simulates hosts by the daemon's own rules. The result is the same in
     every run."""
