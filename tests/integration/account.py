@@ -20,12 +20,27 @@ def of(profd):
     return [e.chunk['chunk_id'] for e in profd.envelopes]
 
 
+def check_sums(stats, arrived='sent'):
+    """Checks the sums of a run's statistics, its own and those of each process: each
+    expected sample was taken or is counted as missed; each chunk has arrived, is in
+    the spool, or is counted as lost. arrived: 'sent', or 'written' if there is no
+    server. Returns the counts of the run's chunks."""
+    for of in (stats, *stats['targets']):
+        check(of['samples_expected'] == of['samples_taken'] +
+              sum(of['missed'].values()),
+              f'expected is not taken and missed: {of}')
+        check(of['samples_taken'] == of['captured'] + of['repeated'] +
+              of['filled'], f'taken is not the sum of its parts: {of}')
+        chunks = of['chunks']
+        check(chunks['made'] == chunks[arrived] + chunks['spooled'] +
+              sum(chunks['discarded'].values()), f'chunks got lost: {chunks}')
+    return stats['chunks']
+
+
 def check_counts(profd):
-    """Checks that every chunk was sent, is in the spool, or is counted as lost."""
-    chunks = profd.stats['chunks']
-    check(chunks['made'] == chunks['sent'] + chunks['spooled'] +
-          sum(chunks['discarded'].values()) and chunks['made'] > 0,
-          f'chunks got lost: {chunks}')
+    """Checks the sums of a run that has made a chunk."""
+    chunks = check_sums(profd.stats)
+    check(chunks['made'] > 0, 'no chunk was made')
     return chunks
 
 
@@ -87,13 +102,10 @@ class Account:
         sums = collections.Counter()
         spool = collections.Counter()
         for one in stats:
-            chunks = one['chunks']
+            chunks = check_sums(one)
             self.discarded.update(chunks['discarded'])
             sums.update({k: chunks[k] for k in ('made', 'sent', 'spooled')})
             spool.update(one['spool'])
-            check(chunks['made'] == chunks['sent'] + chunks['spooled'] +
-                  sum(chunks['discarded'].values()),
-                  f'chunks got lost: {chunks}')
         check(sums['made'] == len(self.made), f'made: {sums}')
         limited = self.discarded['ratelimit_backoff'] + \
             spool['ratelimit_backoff']

@@ -25,10 +25,11 @@ import bad_lanes
 import harness
 import sanitized
 import stranger
-from account import check_counts
+from account import check_sums
 from envelopes import KEY
 from harness import BUILD, Failure, check, wait_for
-from upkeep import Log, check_restarts, operator, replace_config, resident_mb
+from upkeep import (Log, Watch, check_restarts, operator, replace_config,
+                    resident_mb, wait_flat)
 
 # The short form has honest servers only: what waited for a bad one takes minutes to be
 # sent (T=server SECONDS=60 for the storm).
@@ -50,8 +51,6 @@ SHIPS = 18
 # The sanitizer keeps what was freed: up to 256 MB (quarantine_size_mb).
 MEMORY_MB = 400 if sanitized.is_sanitized() else 24
 DESCRIPTORS = 12
-# A machine that has no processor for the daemon misses samples.
-TAKEN_SHARE = 0.3
 
 
 class Storm:
@@ -160,7 +159,6 @@ class Storm:
                 with contextlib.suppress(OSError):
                     numbers.append(len(os.listdir(f'/proc/{pid}/fd')))
             use[f'{kind}, descriptors'] = max(numbers)
-        use['ships'] = len(ships)
         # The broker has a socket and a pidfd of each ship.
         use['broker, descriptors'] -= 2 * len(ships)
         return use
@@ -169,37 +167,8 @@ class Storm:
         use = self.use()
         for what, n in use.items():
             self.figures[f'{when}: {what}'] = round(n, 1)
+        self.figures[f'{when}: ships'] = len(self.profd.helpers()['ship'])
         return use
-
-    def check_flat(self, before):
-        self.now = None
-
-        def flat():
-            self.now = self.use()
-            return all(self.now[w] <= before[w] + (
-                MEMORY_MB if 'MB' in w else DESCRIPTORS)
-                for w in before if w != 'ships')
-        try:
-            self.wait_for(flat, 'memory and descriptors as before')
-        except Failure as e:
-            raise Failure(f'{e}: {self.now}, before: {before}') from None
-
-    def samples(self):
-        """Returns the samples of the bystander, taken and missed."""
-        found = self.control.target(self.bystander.pid)
-        return time.monotonic(), found['samples_taken'], found['missed']
-
-    def check_bystander(self, before):
-        """The samples are complete, and at the rate of the configuration."""
-        now, taken, missed = (b - a for a, b in zip(before, self.samples()))
-        rate = (taken + missed) / now / THREADS
-        self.figures['samples a second of a thread of the bystander'] = round(rate, 1)
-        self.figures['of these taken, %'] = round(100 * taken / (taken + missed), 1)
-        check(now < 5 or 0.5 * RATE_HZ < rate < 1.2 * RATE_HZ and
-              taken >= TAKEN_SHARE * (taken + missed),
-              f'the bystander has {taken} samples, and {missed} missed ones, '
-              f'in {now:.1f} s')
-        check(harness.tracer(self.bystander.pid), 'the bystander is not profiled')
 
     # Honest servers.
 
@@ -258,9 +227,7 @@ class Storm:
 
     def check_accounts(self):
         ledger, stats = self.servers.ledger, self.profd.stats
-        chunks, spool = check_counts(self.profd), stats['spool']
-        check(stats['samples_expected'] == stats['samples_taken'] + sum(
-            stats['missed'].values()), f'samples: {stats}')
+        chunks, spool = check_sums(stats), stats['spool']
         made = {p.name.split('-')[1].split('.')[0]
                 for p in self.profd.output.glob('*.envelope')}
         check(len(made) == chunks['made'] == chunks['written'],
@@ -310,14 +277,15 @@ def run(box, seconds, rng):
     storm = Storm(box, rng, seconds)
     try:
         storm.calm()
-        before, samples = storm.note_use('start'), storm.samples()
+        before = storm.note_use('start')
+        watch = Watch(storm.control, storm.bystander.pid, RATE_HZ, THREADS)
         storm.storm(seconds / 2)
         storm.note_use('middle')
         storm.storm(seconds / 2)
         storm.calm()
         storm.note_use('end')
-        storm.check_flat(before)
-        storm.check_bystander(samples)
+        wait_flat(storm, before, MEMORY_MB, DESCRIPTORS)
+        watch.check_complete(storm.figures)
         check_restarts(storm.control)
         storm.end()
         storm.add_figures()

@@ -22,7 +22,7 @@ import time
 import control
 import harness
 import stranger
-from account import check_counts
+from account import check_sums
 from envelopes import KEY, PROJECT
 from harness import BUILD, Failure, check, wait_for
 from upkeep import (CHILDREN, Arrivals, Log, operator, replace_config,
@@ -533,7 +533,7 @@ class Churn:
         wait_for(lambda: not self.profd.running(), 'the end of the broker')
         check(self.profd.process.returncode == 0,
               f'the broker ended with {self.profd.process.returncode}')
-        chunks = check_counts(self.profd)
+        chunks = check_sums(self.profd.stats)
         self.figures['chunks made'] = chunks['made']
         for program in self.working + self.alone:
             check(program.running(), f'a target has ended: {program.report()}')

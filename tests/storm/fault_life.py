@@ -3,7 +3,6 @@ two processes that it profiles, its end, and the checks. A part of that storm.
 """
 
 import contextlib
-import json
 import os
 import re
 import shutil
@@ -14,6 +13,7 @@ import time
 import control
 import harness
 import stranger
+from account import check_sums
 from harness import BUILD, PATIENCE_S, Envelope, Failure, Skip, check
 from upkeep import replace_config
 
@@ -270,20 +270,11 @@ class Life:
                 if 'starting it again' in text else 'all go on'
 
     def check_stats(self):
-        stats = json.loads(self.profd.stats_path.read_text())
-        for of in (stats, *stats['targets']):
-            check(of['samples_expected'] == of['samples_taken'] +
-                  sum(of['missed'].values()), f'samples: {of}')
-            check(of['samples_taken'] == of['captured'] + of['repeated'] +
-                  of['filled'], f'samples taken: {of}')
-            chunks = of['chunks']
-            check(chunks['made'] == chunks['sent'] + chunks['spooled'] +
-                  sum(chunks['discarded'].values()), f'chunks: {chunks}')
+        check_sums(self.profd.stats)
 
     def check_rate(self):
         """No fault of other processes costs the unharmed one many samples."""
-        stats = json.loads(self.profd.stats_path.read_text())
-        for of in stats['targets']:
+        for of in self.profd.stats['targets']:
             if of['pid'] != self.unharmed.pid or of['ticks'] < TICKS_MIN:
                 continue
             check(of['ticks'] <= 1.1 * of['rate_hz'] * of['duration_s'],

@@ -25,11 +25,11 @@ import time
 import harness
 import sanitized
 import stranger
-from account import check_counts
+from account import check_sums
 from envelopes import KEY
 from harness import BUILD, ROOT, Failure, check, wait_for
 from socket_pest import ATTACKS, SPANS_OPEN, START, STOP
-from upkeep import Log, check_restarts, operator, resident_mb
+from upkeep import Log, Watch, check_restarts, operator, resident_mb, wait_flat
 
 SHORT_S = 4
 
@@ -39,6 +39,8 @@ CLIENT_UID, PEST_UID = stranger.UID + 1, stranger.UID
 GREEDY = {'waves': 2, 'flood': 2, 'slow': 3, 'fork_storm': 3, 'garbage': 3,
           'becomes_root': 4, 'descriptors': 5}
 RATE_HZ, CHUNK_S = 101, 1
+# Of root's process.
+THREADS = 2
 # The program of a third user, which calls the function that each line names.
 CLIENT = '''
 import ctypes, sys
@@ -55,7 +57,6 @@ ANSWER_S = 30
 # The sanitizer keeps what was freed: up to 256 MB (quarantine_size_mb).
 MEMORY_MB = 300 if sanitized.is_sanitized() else 8
 DESCRIPTORS = 8
-TAKEN_SHARE = 0.3
 
 # Starts a program with a given pid, by clone3(2), which is 435; prints the pid, and
 # dies with its parent.
@@ -111,7 +112,7 @@ class Storm:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
         self.control = operator(self.box, self.profd, self.socket)
         self.log = Log(self.profd)
-        self.roots = self.box.start([naps, 2, 300, 9700])
+        self.roots = self.box.start([naps, THREADS, 300, 9700])
         self.client = self.box.start(
             ['/usr/bin/python3', '-c', CLIENT, library], stdin=subprocess.PIPE,
             env=harness.environment(SENTRY_PROFD_SOCKET=str(self.socket)),
@@ -295,22 +296,10 @@ class Storm:
     def rest(self, when, before=None):
         """Ends the attackers, and notes what the broker uses."""
         self.end_pests()
-        self.now = self.use()
-
-        def flat():
-            self.now = self.use()
-            return before is None or all(
-                self.now[w] <= before[w] + (MEMORY_MB if 'MB' in w else DESCRIPTORS)
-                for w in before)
-        try:
-            self.wait_for(flat, 'memory and descriptors as before')
-        except Failure as e:
-            open_now = collections.Counter(
-                harness.descriptors(self.profd.pid).values())
-            raise Failure(f'{e}: {self.now}, before: {before}; {open_now}') from None
-        for what, n in self.now.items():
+        now = wait_flat(self, before or self.use(), MEMORY_MB, DESCRIPTORS)
+        for what, n in now.items():
             self.figures[f'{when}: {what}'] = n
-        return self.now
+        return now
 
     def storm(self, seconds):
         began, used = time.monotonic(), harness.cpu_seconds(self.profd.pid)
@@ -333,26 +322,10 @@ class Storm:
             self.figures['processor of the broker, %'],
             round(100 * used / (time.monotonic() - began)))
 
-    def samples(self):
-        found = self.control.target(self.roots.pid)
-        return time.monotonic(), found['samples_taken'], found['missed']
-
-    def check_samples(self, before):
-        now, taken, missed = (b - a for a, b in zip(before, self.samples()))
-        rate = (taken + missed) / now / 2
-        self.figures["samples a second of a thread of root's"] = round(rate, 1)
-        self.figures['of these taken, %'] = round(100 * taken / (taken + missed), 1)
-        check(0.5 * RATE_HZ < rate < 1.2 * RATE_HZ and
-              taken >= TAKEN_SHARE * (taken + missed),
-              f"root's process has {taken} samples, and {missed} missed ones, in "
-              f'{now:.1f} s')
-
     def end(self):
         self.profd.interrupt(signal.SIGTERM)
         stats = self.profd.stats
-        check_counts(self.profd)
-        check(stats['samples_expected'] == stats['samples_taken'] + sum(
-            stats['missed'].values()), f'samples: {stats}')
+        check_sums(stats)
         self.server.check_requests()
         self.figures['slowest answer to root, s'] = round(self.slowest_s, 2)
         self.figures['lines of the log'] = self.log.lines
@@ -370,13 +343,14 @@ def run(box, seconds, rng):
                 storm.fds = (fd,)
         try:
             storm.use_library()
-            before, samples = storm.rest('start'), storm.samples()
+            before = storm.rest('start')
+            watch = Watch(storm.control, storm.roots.pid, RATE_HZ, THREADS)
             storm.storm(seconds / 2)
             storm.rest('middle', before)
             storm.storm(seconds / 2)
             storm.rest('end', before)
             storm.use_library()
-            storm.check_samples(samples)
+            watch.check_complete(storm.figures)
             storm.end()
         except (Failure, OSError) as e:
             raise Failure(f'{type(e).__name__}: {e}; after {dict(storm.figures)}') from e

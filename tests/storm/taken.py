@@ -30,6 +30,7 @@ import control
 import harness
 import messages
 import stranger
+from account import check_sums
 from envelopes import KEY, PROJECT
 from harness import BUILD, Envelope, Failure, check, wait_for
 from upkeep import Arrivals, Log, replace_config
@@ -419,13 +420,9 @@ class Taken:
         wait_for(lambda: not self.profd.running(), 'the end of the broker')
         self.check_end()
         stats = self.profd.stats
-        for figures in [stats] + stats['targets']:
-            chunks = figures['chunks']
-            check(chunks['made'] == chunks['sent'] + chunks['spooled'] +
-                  sum(chunks['discarded'].values()), f'chunks got lost: {chunks}')
+        check_sums(stats)
         of, = [t for t in stats['targets'] if t['pid'] == self.bystander.pid]
-        check(of['samples_expected'] == of['samples_taken'] + sum(of['missed'].values()) > 0,
-              f'the bystander: {of}')
+        check(of['samples_expected'] > 0, f'the bystander: {of}')
         check(self.bystander.running() and not harness.tracer(self.bystander.pid),
               'the bystander has ended, or is traced')
         self.figures['chunks made'] = stats['chunks']['made']

@@ -1,19 +1,70 @@
 """What storms look at: the log and the memory of the daemon, the chunks that arrive, and
 whether one of the daemon's processes had to be started again."""
 
+import collections
 import json
+import time
 
 import control
 import harness
-from harness import Envelope, check, wait_for
+from harness import Envelope, Failure, check, wait_for
 from openmetrics import total
 
 CHILDREN = ('capture', 'unwind', 'ship')
 REASONS = ('signal', 'status', 'dismissed', 'heartbeat')
 
 
+# Of the expected samples. A machine that has no processor for the daemon misses samples.
+TAKEN_SHARE = 0.3
+# The rate of a shorter time says nothing.
+RATE_S = 5
+
+
 def resident_mb(pid):
     return int((harness.proc_status(pid, 'VmRSS') or '0').split()[0]) / 1024
+
+
+def wait_flat(storm, before, memory_mb, descriptors):
+    """Waits until storm.use() is as before, but for this much more: memory in figures
+    that are in MB, descriptors in the others. Returns what is used now."""
+    now = {}
+
+    def flat():
+        now.update(storm.use())
+        return all(now[w] <= n + (memory_mb if 'MB' in w else descriptors)
+                   for w, n in before.items())
+    try:
+        storm.wait_for(flat, 'memory and descriptors as before')
+    except Failure as e:
+        open_now = collections.Counter(harness.descriptors(storm.profd.pid).values())
+        raise Failure(f'{e}: {now}, before: {before}; the broker has open: '
+                      f'{open_now.most_common(8)}') from None
+    return now
+
+
+class Watch:
+    """The samples of a bystander, from now on."""
+
+    def __init__(self, operator, pid, rate_hz, threads):
+        self.operator, self.pid = operator, pid
+        self.rate_hz, self.threads = rate_hz, threads
+        self.before = self.samples()
+
+    def samples(self):
+        found = self.operator.target(self.pid)
+        return time.monotonic(), found['samples_taken'], found['missed']
+
+    def check_complete(self, figures):
+        """Checks that each thread has samples at the rate, and that enough were taken."""
+        seconds, taken, missed = (b - a for a, b in zip(self.before, self.samples()))
+        rate = (taken + missed) / seconds / self.threads
+        figures['samples a second of a thread of the bystander'] = round(rate, 1)
+        figures['of these taken, %'] = round(100 * taken / (taken + missed), 1)
+        check(seconds < RATE_S or 0.5 * self.rate_hz < rate < 1.2 * self.rate_hz and
+              taken >= TAKEN_SHARE * (taken + missed),
+              f'the bystander has {taken} samples, and {missed} missed ones, in '
+              f'{seconds:.1f} s')
+        check(harness.tracer(self.pid), 'the bystander is not profiled')
 
 
 class Log:
