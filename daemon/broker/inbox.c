@@ -193,18 +193,32 @@ static void chunk_is_finished(const struct target *t)
 		lifecycle_chunk_finished(t->instance);
 }
 
+static void warn_chunk_budget(struct target *t)
+{
+	if (t->warned_chunk_budget)
+		return;
+	t->warned_chunk_budget = true;
+	log_warning("process %d: its profile has more chunks than sentry-profd sends for one "
+		    "process: some are discarded (chunk_budget in the statistics)",
+		    t->pid);
+}
+
 static int on_chunk(void *ctx, struct ipc_message *message)
 {
 	const struct msg_chunk *m = (const void *)message->bytes;
 	struct child *child = ctx;
 	struct target *t = own_target(child, m->target);
+	int r;
 
 	if (t == NULL)
 		return 0;
-	if (delivery_chunk(&broker_of(child)->parts.delivery, &t->instance->delivery,
-			   t->instance->ship, t->instance->config.platform, m, message->fds) < 0)
+	r = delivery_chunk(&broker_of(child)->parts.delivery, &t->instance->delivery,
+			   t->instance->ship, t->instance->config.platform, m, message->fds);
+	if (r == -EDQUOT)
+		warn_chunk_budget(t);
+	else if (r < 0)
 		child_fail(child, "sends an invalid chunk");
-	else
+	if (r == 0 || r == -EDQUOT)
 		chunk_is_finished(t);
 	return 0;
 }

@@ -28,7 +28,10 @@
 	X(DISCARD_UNWIND_DIED, "unwind_died", INTERNAL_SDK_ERROR)              \
 	/* too many short programs, one after another, in one process:         \
 	   daemon/unwind/exec_budget.h */                                      \
-	X(DISCARD_EXEC_BUDGET, "exec_budget", BACKPRESSURE)
+	X(DISCARD_EXEC_BUDGET, "exec_budget", BACKPRESSURE)                    \
+	/* an unwind process sends more chunks than a target can need:         \
+	   daemon/broker/delivery/delivery.h */                                \
+	X(DISCARD_CHUNK_BUDGET, "chunk_budget", BACKPRESSURE)
 
 enum discard {
 	DISCARD_FAULTS_END = 19, /* every enum profile_fault is smaller */

@@ -426,6 +426,8 @@ class Taken:
         check(self.bystander.running() and not harness.tracer(self.bystander.pid),
               'the bystander has ended, or is traced')
         self.figures['chunks made'] = stats['chunks']['made']
+        self.figures['chunks above the budget'] = \
+            stats['chunks']['discarded'].get('chunk_budget', 0)
 
     def check_end(self):
         status = self.profd.process.returncode

@@ -51,8 +51,8 @@ F_SEAL_FUTURE_WRITE = 0x10
 RING_SEALS = F_SEAL_FUTURE_WRITE | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
 
 CHUNK_IDLE = 1000
-# enum discard and enum ship_result: from 20 to 29, and from 0 to 2.
-RESULTS = (0, 1, 2, 20, 21, 24, 29)
+# enum discard and enum ship_result: from 20 to 30, and from 0 to 2.
+RESULTS = (0, 1, 2, 20, 21, 24, 30)
 NUMBERS = (0, 1, 2, 7, 8, 255, 256, 4096, 65535, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**47,
            2**63 - 1, 2**63, 2**64 - 4096, 2**64 - 1)
 TEXTS = (b'', b'/etc/shadow', b'../../etc/passwd', b'%n%n%s', b'\x1b[31m\x9b', b'\xff\xfe',

@@ -11,6 +11,7 @@
 #include "daemon/msg/discard.h"
 #include "daemon/msg/msg_ship.h"
 #include "daemon/msg/msg_unwind.h"
+#include "lib/base/bucket.h"
 #include "lib/base/clock.h"
 #include "lib/base/ipc.h"
 #include "lib/base/sealed.h"
@@ -407,6 +408,23 @@ static void take_chunk(struct delivery *d, struct chunk_source *source, struct s
 	add_envelope(d, e, source, ship, m);
 }
 
+/*
+ * Takes a chunk of this many bytes from the budget of the source. Returns false if the budget is
+ * used up. A large chunk leaves a debt.
+ */
+static bool budget_take(const struct delivery *d, struct chunk_source *source, uint64_t bytes)
+{
+	const uint64_t one_ns = d->state->options.config.chunk_seconds * NS_PER_SEC /
+				CHUNK_BUDGET_RATE,
+		       now_ns = clock_mono_ns();
+
+	if (!bucket_holds(source->full_ns, CHUNK_BUDGET_BURST * one_ns, now_ns, one_ns))
+		return false;
+	bucket_take(&source->full_ns, now_ns,
+		    max_u64(one_ns, bytes * NS_PER_SEC / CHUNK_BUDGET_BYTES));
+	return true;
+}
+
 int delivery_chunk(struct delivery *d, struct chunk_source *source, struct ship *ship,
 		   const char *platform, const struct msg_chunk *m, const int fds[IPC_FDS_MAX])
 {
@@ -415,6 +433,12 @@ int delivery_chunk(struct delivery *d, struct chunk_source *source, struct ship 
 	if (!take_payloads(m, fds, &payloads) || !is_chunk(d, ship, platform, m, &payloads))
 		return -EPROTO;
 	source->chunks.made++;
+	if (!budget_take(d, source, m->size + m->file_size + m->anchor_size)) {
+		delivery_lost(source, ship, DISCARD_CHUNK_BUDGET);
+		source->chunks.not_written += delivery_has_files(d);
+		d->spotlight.discarded[DISCARD_CHUNK_BUDGET] += d->children->spotlight != NULL;
+		return -EDQUOT;
+	}
 	take_chunk(d, source, ship, m, &payloads);
 	if (d->children->spotlight != NULL)
 		copy_to_spotlight(d, source, m, &payloads);

@@ -12,6 +12,14 @@
  * A ship gets at most MSG_ENVELOPES_MAX envelopes at a time; more wait in the broker. If too many
  * wait, by number or bytes (delivery.c), the broker drops the oldest envelope of the process with
  * the most bytes waiting. Chunks that do not arrive are counted, with the reason (enum discard).
+ *
+ * Each process has a chunk budget, because an unwind process that was taken over could send chunks
+ * without end, and use up the quota of the DSN or fill the disk. A token bucket allows
+ * CHUNK_BUDGET_BURST chunks at once, then CHUNK_BUDGET_RATE chunks in the time of one chunk
+ * (chunk_seconds), and CHUNK_BUDGET_BYTES of payloads a second. More are counted as
+ * DISCARD_CHUNK_BUDGET. An honest unwind process stays below: besides a chunk at the end of each
+ * chunk_seconds, it makes chunks at execs (daemon/unwind/exec_budget.h), at the end of a run, if a
+ * library was replaced (seldom more often than every 5 s), and near 20 MB.
  */
 #ifndef DAEMON_BROKER_DELIVERY_DELIVERY_H
 #define DAEMON_BROKER_DELIVERY_DELIVERY_H
@@ -29,6 +37,12 @@
 
 #define DISCARD_REASONS_MAX 32
 
+#define CHUNK_BUDGET_RATE  30u
+#define CHUNK_BUDGET_BURST 60u
+/* Capture, at its limit of half a processor, takes samples that fill about 4 MB of chunks a second.
+ */
+#define CHUNK_BUDGET_BYTES (UINT64_C(4) << 20)
+
 /* Numbers of chunks. All members must be uint64_t: counts_add(). */
 struct chunk_counts {
 	uint64_t made;	      /* by unwind, also those that the broker never got */
@@ -45,6 +59,7 @@ struct chunk_source {
 	struct chunk_counts chunks;
 	uint64_t payload_bytes; /* of chunks that were taken for delivery */
 	uint64_t waiting_bytes; /* scratch value of delivery.c */
+	uint64_t full_ns;	/* of the bucket of the chunk budget (lib/base/bucket.h) */
 	/* Envelopes that are not freed yet. The source must not be freed while this is not 0. */
 	size_t n_envelopes;
 };
@@ -72,8 +87,9 @@ static inline bool delivery_has_files(const struct delivery *d)
 /*
  * Takes a chunk of source for delivery by ship. fds: the descriptors of the message m, -1 for
  * those that are missing; they stay the caller's. platform: the platform in the configuration of
- * the process, which m has to repeat. Returns 0; or -EPROTO if m or a descriptor breaks a rule,
- * and nothing is counted. A chunk for which memory or descriptors are missing is counted as lost.
+ * the process, which m has to repeat. Returns 0; -EPROTO if m or a descriptor breaks a rule, and
+ * nothing is counted; or -EDQUOT if the chunk budget of the source is used up, and the chunk is
+ * counted as lost. A chunk for which memory or descriptors are missing is counted as lost, too.
  */
 must_check int delivery_chunk(struct delivery *d, struct chunk_source *source, struct ship *ship,
 			      const char *platform, const struct msg_chunk *m,

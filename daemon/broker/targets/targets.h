@@ -117,6 +117,7 @@ struct target {
 	/* Logged: capture could not attach to some of its threads. */
 	bool warned_threads_refused;
 	bool warned_file_refused; /* logged: a request for a file was refused */
+	bool warned_chunk_budget; /* logged: a chunk was above the chunk budget (delivery.h) */
 	int attach_error;	  /* why it ended before it was attached: an errno; 0: none */
 	/* When to check again for another tracer, by clock_mono_ns(); 0: there is none. */
 	uint64_t retry_ns;

@@ -86,12 +86,18 @@ static int deliver(size_t instance, const struct msg_chunk *m, const uint64_t si
 	return r;
 }
 
+static void fill_budget(size_t instance)
+{
+	instances[instance].delivery.full_ns = 0;
+}
+
 /* file_size: of the second payload; 0: none. */
 static void add_payloads(size_t instance, uint64_t size, uint64_t file_size)
 {
 	const struct msg_chunk m = make_chunk(size, file_size);
 	const uint64_t sizes[2] = {size, file_size};
 
+	fill_budget(instance);
 	OK(deliver(instance, &m, sizes, SEALS));
 }
 
@@ -157,6 +163,54 @@ TEST(payloads_for_files_count_as_waiting_bytes)
 	ck_assert_uint_eq(dropped(0), 100 - waiting);
 	delivery_give_up(&broker.parts.delivery);
 	output_close(&broker.parts.delivery.output);
+}
+
+/* Delivers chunks until one is refused. Returns how many were taken. */
+static size_t deliver_all(size_t instance, uint64_t size)
+{
+	const struct msg_chunk m = make_chunk(size, 0);
+	const uint64_t sizes[2] = {size, 0};
+	size_t n = 0;
+	int r;
+
+	while ((r = deliver(instance, &m, sizes, SEALS)) == 0 && n < 500)
+		n++;
+	ck_assert_int_eq(r, -EDQUOT);
+	return n;
+}
+
+TEST(chunks_beyond_the_budget_of_the_process_are_discarded)
+{
+	struct chunk_counts *chunks = &instances[0].delivery.chunks;
+
+	broker.parts.state.options.config.chunk_seconds = 60;
+	open_output();
+	ck_assert_uint_eq(deliver_all(0, SMALL), CHUNK_BUDGET_BURST);
+	ck_assert_uint_eq(chunks->discarded[DISCARD_CHUNK_BUDGET], 1);
+	ck_assert_uint_eq(chunks->made, CHUNK_BUDGET_BURST + 1);
+	ck_assert_uint_eq(chunks->not_written, 1);
+	ck_assert_uint_eq(broker.parts.delivery.n_in_flight, CHUNK_BUDGET_BURST);
+	/* The budget of another process is full. */
+	ck_assert_uint_eq(deliver_all(1, SMALL), CHUNK_BUDGET_BURST);
+	/* 30 chunks a minute. */
+	instances[0].delivery.full_ns -= 20 * NS_PER_SEC;
+	ck_assert_uint_eq(deliver_all(0, SMALL), 10);
+	delivery_give_up(&broker.parts.delivery);
+	output_close(&broker.parts.delivery.output);
+}
+
+TEST(the_budget_limits_bytes_too)
+{
+	broker.parts.state.options.config.chunk_seconds = 60;
+	/* 120 s are in the bucket; 50 MB take 12 of them. */
+	ck_assert_uint_eq(deliver_all(0, CHUNK_V2_SIZE_MAX), 10);
+	/* A large chunk passes whatever its size, and leaves a debt. */
+	fill_budget(0);
+	broker.parts.state.options.config.chunk_seconds = 1;
+	ck_assert_uint_eq(deliver_all(0, CHUNK_V2_SIZE_MAX), 1);
+	instances[0].delivery.full_ns -= 5 * NS_PER_SEC;
+	ck_assert_uint_eq(deliver_all(0, SMALL), 0);
+	delivery_give_up(&broker.parts.delivery);
 }
 
 /* Restarts ship n. Returns the process's end of the socket. */
