@@ -32,6 +32,7 @@ import harness  # noqa: E402
 import measure  # noqa: E402
 import replay  # noqa: E402
 import report  # noqa: E402
+import servers  # noqa: E402
 import sizes  # noqa: E402
 import variants  # noqa: E402
 
@@ -205,6 +206,12 @@ def main():
         with new_box(births.NAME) as box:
             of_short = births.run(box, SMOKE)
         say('')
+    of_servers = None
+    if args.pattern in servers.NAME:
+        say(servers.NAME)
+        with new_box(servers.NAME) as box:
+            of_servers = servers.run(box, SMOKE)
+        say('')
     of_minute = None
     if args.pattern in sizes.NAME:
         say(sizes.NAME)
@@ -218,18 +225,21 @@ def main():
             converted = conversions.run(box, SMOKE)
         say('')
     meeting = args.pattern in OUTAGE
-    if not (done or unwinding or beginning or short or of_minute or converted or
-            meeting):
+    if not (done or unwinding or beginning or short or of_servers or of_minute or
+            converted or meeting):
         sys.exit(f'no scenario has "{args.pattern}" in its name')
     text = report.text(done,
                        replay.wanted(unwinding) + first.wanted(large) +
-                       births.wanted(of_short) + conversions.wanted(converted))
+                       births.wanted(of_short) + servers.wanted(of_servers) +
+                       conversions.wanted(converted))
     if unwinding is not None:
         text += '\n' + replay.text(unwinding)
     if beginning:
         text += '\n' + first.text(large)
     if short:
         text += '\n' + births.text(of_short)
+    if of_servers:
+        text += '\n' + servers.text(of_servers)
     if of_minute:
         text += '\n' + sizes.text(of_minute)
     if converted:

@@ -7,7 +7,8 @@
 # nothing is printed or changed.
 #
 # No package here starts a service: redis-tools contains the executable of
-# redis-server, and nginx is only unpacked into $BUILD/debian (default: build).
+# redis-server, and nginx and PostgreSQL are only unpacked into $BUILD/debian
+# (default: build).
 set -eu
 
 build='gcc libc6-dev make pkg-config libdw-dev libelf-dev liblzma-dev
@@ -32,8 +33,10 @@ deb='dpkg-dev'
 package='debootstrap systemd-container'
 
 # make bench: clang is a program with 150 MB of text, git one with many short
-# processes.
-bench='python3 bpftrace clang git'
+# processes. wrk and redis-tools send requests to servers. The libraries are those of
+# PostgreSQL.
+bench='python3 bpftrace clang git wrk redis-tools libpq5 libldap-2.5-0 libgssapi-krb5-2
+	libpam0g libxml2 liblz4-1'
 
 # make check-pictures. npm may come with a Node.js that is not a package. Chromium
 # draws no text without a font. golang-go: go tool pprof. libdevel-nytprof-perl:
@@ -99,9 +102,15 @@ if { [ "$1" = test ] || [ "$1" = bench ]; } &&
 	packages="$packages linux-perf"
 fi
 
-# Boost.Context, for coroutines. The package's name contains its version.
-if [ "$1" = test ] && grep -q '^VERSION_CODENAME=bookworm$' /etc/os-release; then
-	packages="$packages libboost-context1.74.0"
+# Packages whose names contain a version: Boost.Context, for coroutines, and a library of
+# PostgreSQL.
+bookworm=
+if grep -q '^VERSION_CODENAME=bookworm$' /etc/os-release; then
+	bookworm=yes
+	case $1 in
+	test) packages="$packages libboost-context1.74.0" ;;
+	bench) packages="$packages libicu72" ;;
+	esac
 fi
 
 # dpkg-query fails for unknown names, which are missing, too.
@@ -119,12 +128,20 @@ installed $p
 	*) missing="$missing $p" ;;
 	esac
 done
-nginx=
-if [ "$1" = test ] && [ ! -x /usr/sbin/nginx ] &&
-	[ ! -x "$directory/usr/sbin/nginx" ]; then
-	nginx=nginx
+# Needed by one test, which is skipped without it, and by make bench T=servers.
+unpack=
+unless_there()
+{
+	[ -x "$1" ] || [ -x "$directory$1" ] || unpack="$unpack $2"
+}
+case $1 in
+test | bench) unless_there /usr/sbin/nginx nginx ;;
+esac
+if [ "$1$bookworm" = benchyes ]; then
+	unless_there /usr/lib/postgresql/15/bin/postgres postgresql-15
+	unless_there /usr/lib/postgresql/15/bin/pgbench postgresql-client-15
 fi
-[ -n "$missing$nginx" ] || exit 0
+[ -n "$missing$unpack" ] || exit 0
 
 # --no-remove: apt-get fails rather than removing a package that conflicts.
 update='apt-get update'
@@ -134,7 +151,7 @@ if [ -n "$missing" ]; then
 	echo "  $update"
 	echo "  $install"
 fi
-[ -z "$nginx" ] || echo "And nginx is unpacked in $directory: apt-get download nginx"
+[ -z "$unpack" ] || echo "And unpacked in $directory: apt-get download$unpack"
 
 export DEBIAN_FRONTEND=noninteractive
 if [ "$(id -u)" -eq 0 ]; then
@@ -149,13 +166,14 @@ if [ -n "$missing" ]; then
 	$as_root $update
 	$as_root $install
 fi
-[ -n "$nginx" ] || exit 0
-# One test needs nginx, and is skipped without it.
+[ -n "$unpack" ] || exit 0
 mkdir -p "$directory"
 cd "$directory"
 [ -n "$missing" ] || $as_root $update || true
-if apt-get download nginx && dpkg-deb -x nginx_*.deb .; then
-	rm nginx_*.deb
-else
-	echo "nginx is not available."
-fi
+for p in $unpack; do
+	if apt-get download "$p" && dpkg-deb -x "$p"_*.deb .; then
+		rm "$p"_*.deb
+	else
+		echo "$p is not available."
+	fi
+done
