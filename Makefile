@@ -6,8 +6,7 @@
 #                   (make check T=ring: tests whose names contain "ring")
 #   make bench      installs missing packages, builds, measures (T=, SECONDS=)
 #   make check-sanitized  the integration tests with sanitized executables
-#   make storm      a load drawn from a seed, under sanitizers (T=, SECONDS=, SEED=)
-#   make soak       half an hour of kills, threads, signals and server outages
+#   make storm      loads drawn from a seed, a minute each (T=soak HOURS=2, SECONDS=, SEED=)
 #   make fuzz       every parser with random input (make fuzz T=cfi SECONDS=600)
 #   make install    into $(DESTDIR)$(PREFIX); make uninstall
 #   make deb        a Debian package, build/sentry-profd_*.deb
@@ -548,15 +547,16 @@ check-sanitized:
 	$(call sanitized,executables fuzzers)
 	$(Q)BUILD=$(B) tests/tools/run_tests.py '$(T)' $(SANITIZED_SCRIPTS)
 
-# Each storm whose name contains T, for SECONDS, or for HOURS. T=soak compares memory, so its
-# executables are not sanitized.
+# Each storm whose name contains T, for SECONDS, or for HOURS. Alone, these storms have
+# ordinary executables: sanitized ones use other memory, and other moments.
+ORDINARY = kills soak spool
 storm: SECONDS = 60
 storm: HOURS =
 storm:
 	$(Q)tests/tools/deps.sh test
 	$(Q)$(MAKE) --no-print-directory $(JOBS) $(BINS) $(TARGETS)
-	$(if $(filter soak,$(T)),,$(call sanitized,executables fuzzers))
-	$(Q)BUILD=$(if $(filter soak,$(T)),$(B),$(B)/asan) tests/storm/storm.py '$(T)' \
+	$(if $(filter $(ORDINARY),$(T)),,$(call sanitized,executables fuzzers))
+	$(Q)BUILD=$(if $(filter $(ORDINARY),$(T)),$(B),$(B)/asan) tests/storm/storm.py '$(T)' \
 		$(if $(HOURS),$$(awk 'BEGIN { print int($(HOURS) * 3600) }'),$(SECONDS))
 
 benched: $(BINS) $(BENCH)
@@ -589,12 +589,6 @@ demo:
 	$(Q)$(MAKE) --no-print-directory $(JOBS) all
 	$(Q)BUILD=$(B) tests/tools/demo.sh
 
-# KILLS, STORM_SECONDS and MINUTES in the environment set how long.
-soak:
-	$(Q)tests/tools/deps.sh test
-	$(Q)$(MAKE) --no-print-directory $(JOBS) built
-	$(Q)BUILD=$(B) tests/soak/soak.py
-
 # Installs the package in a Debian of its own, which is made once, and boots it.
 NEWER = 99.0.0
 check-package:
@@ -605,7 +599,7 @@ check-package:
 	$(Q)$(MAKE) --no-print-directory deb VERSION=$(NEWER)
 	$(Q)mv $(B)/sentry-profd_$(VERSION)_*.deb \
 		$(B)/sentry-profd_$(NEWER)_*.deb $(B)/package
-	$(Q)BUILD=$(B) tests/soak/package.py
+	$(Q)BUILD=$(B) tests/tools/package.py
 
 HELPERS = sentry-profd-capture sentry-profd-unwind sentry-profd-ship \
 	sentry-profd-oracle
@@ -702,7 +696,7 @@ clean:
 	rm -rf $(B)
 
 FORCE:
-.PHONY: executables soak storm pictures check-pictures check-sanitized check-package all objs aarch64-objs aarch64-checks built unit asan check bench benched fuzz fuzzers demo deb dist install uninstall clean FORCE
+.PHONY: executables storm pictures check-pictures check-sanitized check-package all objs aarch64-objs aarch64-checks built unit asan check bench benched fuzz fuzzers demo deb dist install uninstall clean FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
 -include $(ALL_OBJS:.o=.d)

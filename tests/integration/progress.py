@@ -50,20 +50,3 @@ class Progress:
             wait_for(is_free, '')
         except Failure:
             raise Failure(f'not left alone: {self.describe()}') from None
-
-    def sums(self):
-        """Returns the rounds that the busy threads have done, and their
-        processor time."""
-        return sum(self.counters()[:-3]), harness.cpu_seconds(self.pid)
-
-
-def speed(target, reference, run):
-    """Returns how many rounds target does in a second of its processor time
-    while run() runs, relative to another process. So neither other load nor
-    shared processors change the result."""
-    both = (target, reference)
-    before = [p.sums() for p in both]
-    run()
-    ours, theirs = ((rounds - r) / (seconds - s) for (rounds, seconds), (r, s)
-                    in zip([p.sums() for p in both], before))
-    return ours / theirs

@@ -164,6 +164,22 @@ def test_table_after_a_death(box):
     check('busy_seventy' in table, f'no table: {profd.stdout}')
 
 
+def test_ship_with_an_envelope_on_its_way(box):
+    """ship's successor gets the envelope."""
+    target = box.target('shares')
+    profd = box.profd([target], '--chunk-seconds', '1').wait_attached()
+    ship, = wait_for(lambda: profd.helpers()['ship'], 'ship')
+    os.kill(ship, signal.SIGSTOP)
+    wait_for(lambda: list(profd.output.glob('.*.part')),
+             'an envelope that is not written')
+    os.kill(ship, signal.SIGKILL)
+    wait_for(lambda: profd.chunks, 'the envelope, after all')
+    profd.interrupt()
+    check_sums(profd)
+    check(profd.stats['chunks']['discarded'] == {}, f'{profd.stats["chunks"]}')
+    check(list(profd.output.glob('.*')) == [], 'a part of an envelope is left')
+
+
 def test_unwind_that_dies_while_one_is_let_go_of(box):
     """The target's last record went to the dead process. The new unwind closes
     the session, so the target can be profiled again."""

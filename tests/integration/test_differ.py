@@ -53,7 +53,7 @@ class Differ(unittest.TestCase):
                       'zoo_lazy'], stops=3000, steps=6000)
 
     def test_real_programs(self):
-        # Languages whose compiler is missing here are skipped. make soak also
+        # Languages whose compiler is missing here are skipped. differ.py also
         # tests a database.
         self.compare(['python3', 'perl', 'bash', 'redis', 'xz', 'cc1plus',
                       'node', 'gron', 'hexyl', 'go', 'rust', 'rust_v0',
