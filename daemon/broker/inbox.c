@@ -399,6 +399,15 @@ static int on_limited(void *ctx, struct ipc_message *message)
 	return limit_set(ctx, m->n, delivery_has_files(&broker_of(child)->parts.delivery));
 }
 
+static int on_pong(void *ctx, struct ipc_message *message)
+{
+	struct ship *s = ctx;
+
+	(void)message;
+	s->ping_checks = 0;
+	return 0;
+}
+
 static int on_probed(void *ctx, struct ipc_message *message)
 {
 	return inspect_probed(ctx, (const void *)message->bytes);
@@ -443,6 +452,7 @@ static int handle_from_ship(struct child *child, struct ipc_message *m)
 		{MSG_LIMITED, on_limited},
 		{MSG_CLOCK, on_clock},
 		{MSG_PROBED, on_probed},
+		{MSG_PONG, on_pong},
 	};
 
 	return msg_handle(rules, array_size(rules), child, m);

@@ -57,6 +57,17 @@ static void check_target(struct target *t)
 		child_fail(&t->unwind->child, "does not answer");
 }
 
+static void check_ship(struct ship *s)
+{
+	if (s->child.fd < 0 || s->child.state != CHILD_READY)
+		return;
+	s->ping_checks++;
+	if (s->ping_checks == OVERDUE_PING_CHECKS)
+		child_send_id(&s->child, MSG_PING, 0);
+	else if (s->ping_checks >= OVERDUE_PING_CHECKS + OVERDUE_CHECKS)
+		child_fail(&s->child, "does not answer");
+}
+
 void overdue_check(struct broker *b)
 {
 	struct child *child;
@@ -67,6 +78,8 @@ void overdue_check(struct broker *b)
 		check_target(t);
 		check_in_capture(&b->parts.children, t);
 	}
+	for (size_t i = 0; i < b->parts.children.n_ships; i++)
+		check_ship(b->parts.children.ships[i]);
 	for (size_t i = 0; i < b->parts.children.n_unwinds; i++)
 		check_ring(&b->parts.children, b->parts.children.unwinds[i]);
 }

@@ -7,6 +7,8 @@
  *   target. A capture that does not answer, but shows a heartbeat, would sample nothing. Before a
  *   capture is killed that does not detach, the target's unwind process is: its full ring keeps
  *   capture from answering.
+ * - A ship may keep a chunk for as long as its server is slow or down, but must answer MSG_PING,
+ *   which it gets OVERDUE_PING_CHECKS checks after its start and after each answer.
  * - Each child must send MSG_READY after its start, and must end after its socket was closed or
  *   the broker told the child to end.
  *
@@ -23,6 +25,8 @@ struct broker;
  * daemon/unwind/main.c), and must not be killed before.
  */
 #define OVERDUE_CHECKS 60
+
+#define OVERDUE_PING_CHECKS 10
 
 /* To be called once a second. */
 void overdue_check(struct broker *b);

@@ -96,13 +96,15 @@
 	X(MSG_SHIP_FINISH, msg_number, 0)                \
 	X(MSG_CERTIFICATES, msg_certificates, 0)         \
 	X(MSG_PROBE, msg_id, 0)                          \
+	X(MSG_PING, msg_id, 0)                           \
 	/* ship -> broker */                             \
 	X(MSG_ENVELOPE_WRITTEN, msg_envelope_written, 0) \
 	X(MSG_ENVELOPE_DONE, msg_envelope_done, 0)       \
 	X(MSG_SPOOL, msg_spool, 0)                       \
 	X(MSG_LIMITED, msg_number, 0)                    \
 	X(MSG_CLOCK, msg_clock, 0)                       \
-	X(MSG_PROBED, msg_probed, 0)
+	X(MSG_PROBED, msg_probed, 0)                     \
+	X(MSG_PONG, msg_id, 0)
 
 #define MSG_LIST(X) MSG_COMMON_LIST(X) MSG_CAPTURE_LIST(X) MSG_UNWIND_LIST(X) MSG_SHIP_LIST(X)
 

@@ -181,6 +181,11 @@ struct msg_probed {
 	char text[MSG_TEXT_MAX]; /* X-Sentry-Error of the server, or the message of libcurl */
 };
 
+/*
+ * MSG_PING, without an id: ship answers with MSG_PONG, whatever its server does. So the broker
+ * can tell a ship that waits for its server from one that does nothing (daemon/broker/overdue.h).
+ */
+
 /* MSG_DSN_SIZE and so on: the size of each type's struct. */
 enum {
 #define X(type, name, fds) type##_SIZE = sizeof(struct name),

@@ -315,6 +315,16 @@ static int take_probe(void *ctx, struct ipc_message *message)
 	return 0;
 }
 
+static int take_ping(void *ctx, struct ipc_message *message)
+{
+	const struct msg_id m = {.h = MSG_HEADER(MSG_PONG)};
+
+	(void)ctx;
+	(void)message;
+	send_message(&m, sizeof(m));
+	return 0;
+}
+
 /* Handles a message of the broker. Returns false if the broker has closed the socket. */
 static bool handle_message(void)
 {
@@ -322,6 +332,7 @@ static bool handle_message(void)
 		{MSG_DSN, take_dsn},	 {MSG_ENVELOPE, take_envelope},
 		{MSG_LOST, take_lost},	 {MSG_SHIP_FINISH, take_finish},
 		{MSG_PROBE, take_probe}, {MSG_CERTIFICATES, take_certificates},
+		{MSG_PING, take_ping},
 	};
 	struct ipc_message m;
 	int r = ipc_recv(MSG_FD, &m);

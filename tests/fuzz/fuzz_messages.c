@@ -483,6 +483,7 @@ static const struct {
 	M(CHILD_SHIP, MSG_LIMITED, 0),
 	M(CHILD_SHIP, MSG_CLOCK, 0),
 	M(CHILD_SHIP, MSG_PROBED, 0),
+	M(CHILD_SHIP, MSG_PONG, 0),
 #undef M
 };
 

@@ -399,8 +399,7 @@ class Taken:
         self.write()
         self.profd.signal(signal.SIGHUP)
         for behaviour in OVERDUE:
-            kinds = ('unwind', 'capture')
-            victims = self.attack(kinds, 1, (behaviour,))
+            victims = self.attack(KINDS, 1, (behaviour,))
             pids = [pid for pid, (_, taken) in self.children().items() if taken]
             self.take_over(())
             self.wait_for(lambda p=pids: not set(p) & set(self.children()),

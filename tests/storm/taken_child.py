@@ -198,6 +198,8 @@ class Taken:
             self.send_values('ENVELOPE_DONE', seq=values['seq'], result=1)
         elif name == 'PROBE':
             self.send_values('PROBED', status=200)
+        elif name == 'PING':
+            self.send_values('PONG')
 
     # Descriptors.
 

@@ -162,6 +162,7 @@ struct ship {
 	struct spool_counts spool_past; /* of earlier processes */
 	struct spool_counts spool_now;
 	struct client_report unreported; /* losses not reported to its process yet */
+	uint32_t ping_checks;		 /* checks of overdue.c since the last MSG_PONG */
 	size_t n_in_flight;		 /* envelopes in flight for this ship (delivery/) */
 	size_t n_handed;		 /* envelopes in flight that the process of the ship has */
 };

@@ -184,6 +184,7 @@ static int start_ship(struct child *child)
 		fds[n++] = c->ship_fds[i];
 		init.files |= 1u << i;
 	}
+	s->ping_checks = 0;
 	r = start_process(child, fds, n, &init);
 	if (r < 0)
 		return r;

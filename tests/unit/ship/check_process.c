@@ -240,6 +240,22 @@ TEST(ship_ends_at_the_deadline_if_the_server_stalls)
 	close_fd(&listening);
 }
 
+TEST(a_ship_whose_server_stalls_answers_pings)
+{
+	const struct msg_id ping = {.h = MSG_HEADER(MSG_PING)};
+	struct msg_id pong;
+	char dsn[64];
+	int fd = stall(dsn);
+
+	start_ship();
+	send_dsn(dsn);
+	send_envelope(1, -1, true);
+	wait_connection(fd);
+	send_message(&ping, sizeof(ping), NULL, 0);
+	receive(MSG_PONG, &pong, sizeof(pong));
+	close_fd(&fd);
+}
+
 TEST(envelopes_after_the_deadline_are_logged_in_one_line)
 {
 	char dsn[64];

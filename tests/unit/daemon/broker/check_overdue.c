@@ -2,6 +2,7 @@
 #include "daemon/broker/children/children.h"
 #include "daemon/broker/overdue.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -200,6 +201,64 @@ TEST(a_capture_that_profiles_owes_nothing)
 	ck_assert_int_eq(capture->state, CHILD_READY);
 	unwind.child.pid = capture->pid;
 	close_fd(&capture->fd);
+}
+
+/* Makes the process a ship that keeps a chunk. */
+static struct ship *as_ship(struct ship *s)
+{
+	*s = (struct ship){
+		.child = {.type = &child_types[CHILD_SHIP],
+			  .children = &b.parts.children,
+			  .state = CHILD_READY,
+			  .pid = unwind.child.pid,
+			  .fd = unwind.child.fd},
+		.n_in_flight = 1,
+		.n_handed = 1,
+	};
+	unwind.child.pid = 0;
+	unwind.child.fd = -1;
+	b.parts.children.ships[b.parts.children.n_ships++] = s;
+	return s;
+}
+
+static void expect_ping(void)
+{
+	struct ipc_message m;
+
+	OK(fcntl(end, F_SETFL, O_NONBLOCK));
+	ck_assert_int_eq(ipc_recv(end, &m), 1);
+	ck_assert_uint_eq(msg_type_of(&m), MSG_PING);
+	ck_assert_int_eq(ipc_recv(end, &m), -EAGAIN);
+}
+
+TEST(a_ship_that_does_not_answer_a_ping_is_killed)
+{
+	struct ship ship;
+	struct child *child = &as_ship(&ship)->child;
+
+	check_times(OVERDUE_PING_CHECKS + OVERDUE_CHECKS - 1);
+	expect_ping();
+	ck_assert_int_eq(child->state, CHILD_READY);
+	check_times(1);
+	ck_assert_int_eq(child->state, CHILD_KILLED);
+	unwind.child.pid = child->pid;
+}
+
+TEST(a_ship_that_answers_pings_may_keep_its_chunks)
+{
+	const struct msg_id pong = {.h = MSG_HEADER(MSG_PONG)};
+	struct ship ship;
+	struct child *child = &as_ship(&ship)->child;
+
+	for (int i = 0; i < 3; i++) {
+		check_times(OVERDUE_PING_CHECKS + OVERDUE_CHECKS - 1);
+		expect_ping();
+		OK(ipc_send(end, &pong, sizeof(pong), NULL, 0));
+		child_on_readable(child);
+	}
+	ck_assert_int_eq(child->state, CHILD_READY);
+	unwind.child.pid = child->pid;
+	close_fd(&child->fd);
 }
 
 TEST(a_child_that_closes_its_socket_and_stays_is_killed)
