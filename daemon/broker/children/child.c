@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "daemon/msg/msg_io.h"
 #include "daemon/common/drain.h"
@@ -11,6 +12,12 @@
 #include "daemon/common/log.h"
 #include "lib/base/bucket.h"
 #include "lib/base/clock.h"
+
+/*
+ * The last of the pauses before child_send() tries again, each twice as long as the one before.
+ * The broker does nothing else meanwhile, so the sum has to be short.
+ */
+#define SHORTAGE_MS_MAX 16
 
 /* Messages that a child can have left when it died: more than the socket's buffer holds. */
 #define LEFT_MESSAGES_MAX 4096
@@ -75,6 +82,24 @@ void child_fail(struct child *child, const char *why)
 	child_close(child);
 }
 
+/*
+ * Sends a message. Tries again if the kernel is short of memory or has too many descriptors in
+ * flight: this passes when a process was killed for want of memory, or when children have read
+ * their messages.
+ */
+static int send_patiently(const struct child *child, const void *message, size_t size,
+			  const int *fds, size_t n_fds)
+{
+	int r = ipc_send(child->fd, message, size, fds, n_fds);
+
+	for (useconds_t ms = 1; r != -EAGAIN && shortage_is(-r) && ms <= SHORTAGE_MS_MAX; ms *= 2) {
+		shortage_note(-r, child->type->name);
+		(void)usleep(ms * 1000);
+		r = ipc_send(child->fd, message, size, fds, n_fds);
+	}
+	return r;
+}
+
 void child_send(struct child *child, const void *message, size_t size, const int *fds, size_t n_fds)
 {
 	char why[96];
@@ -82,7 +107,7 @@ void child_send(struct child *child, const void *message, size_t size, const int
 
 	if (child->fd < 0)
 		return;
-	r = ipc_send(child->fd, message, size, fds, n_fds);
+	r = send_patiently(child, message, size, fds, n_fds);
 	/* EPIPE: the child has ended; SIGCHLD will report it. */
 	if (r == 0 || r == -EPIPE)
 		return;

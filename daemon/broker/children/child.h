@@ -254,8 +254,9 @@ void child_fail(struct child *child, const char *why);
  */
 bool child_kill(struct child *child);
 /*
- * Sends a message with descriptors, which stay the caller's. Calls child_fail() if the child's
- * socket has no room. Has no effect if the child does not run.
+ * Sends a message with descriptors, which stay the caller's. If the kernel is short of memory or
+ * has too many descriptors in flight, tries again for 31 ms. Calls child_fail() if that does not
+ * help, or if the child's socket has no room. Has no effect if the child does not run.
  */
 void child_send(struct child *child, const void *message, size_t size, const int *fds,
 		size_t n_fds);

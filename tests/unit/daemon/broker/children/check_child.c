@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,6 +24,20 @@ static void on_message(void *ctx, struct child *child, struct ipc_message *m)
 	n_read++;
 }
 
+/* So many calls of sendmsg(2) fail with this error. */
+static unsigned int sends_fail;
+static int send_error;
+
+/* In place of that of libc, which child_send() would call. */
+ssize_t sendmsg(int fd, const struct msghdr *m, int flags)
+{
+	if (sends_fail == 0)
+		return syscall(SYS_sendmsg, fd, m, flags);
+	sends_fail--;
+	errno = send_error;
+	return -1;
+}
+
 static void set_up(void)
 {
 	build_broker(&b);
@@ -33,6 +48,7 @@ static void set_up(void)
 	ck_assert_int_eq(fcntl(unwind.child.fd, F_SETFL, O_NONBLOCK), 0);
 	OK(loop_add(b.parts.state.loop, unwind.child.fd, child_on_readable, &unwind.child,
 		    &unwind.child.source));
+	sends_fail = 0;
 	n_read = 0;
 	began_ns = clock_mono_ns();
 }
@@ -116,6 +132,35 @@ TESTS(a_ship_does_not_hang_the_broker_by_its_connections, 2)
 }
 
 /* The end of a process: what it has sent is read, however much it is. */
+static void expect_message(uint32_t id)
+{
+	struct ipc_message m;
+
+	ck_assert_int_eq(ipc_recv(end, &m), 1);
+	ck_assert_uint_eq(((const struct msg_id *)(const void *)m.bytes)->id, id);
+}
+
+TESTS(a_message_is_sent_when_a_shortage_of_the_kernel_has_passed, 3)
+{
+	/* Nothing is killed. */
+	unwind.child.pid = 0;
+	send_error = (const int[]){ENOBUFS, ENOMEM, ETOOMANYREFS}[_i];
+	sends_fail = 4;
+	child_send_id(&unwind.child, MSG_SESSION_CLOSE, 1);
+	child_send_id(&unwind.child, MSG_SESSION_CLOSE, 2);
+	expect_message(1);
+	expect_message(2);
+}
+
+TEST(the_broker_does_not_wait_long_for_the_end_of_a_shortage)
+{
+	send_error = ENOBUFS;
+	sends_fail = UINT_MAX;
+	unwind.child.pid = 0;
+	child_send_id(&unwind.child, MSG_SESSION_CLOSE, 1);
+	ck_assert_uint_eq(UINT_MAX - sends_fail, 6);
+}
+
 TEST(the_last_messages_are_all_read)
 {
 	const struct msg_id m = {.h = MSG_HEADER(MSG_READY)};
