@@ -3,8 +3,9 @@
  * requests cost per second. The work is limited per uid, so that a user does not get more of it
  * by more connections.
  *
- * A request of a user who has used up the allowance of work is not refused. control.h leaves it
- * in the queue of the connection until the allowance has grown.
+ * A new connection costs as much as a small message. A request of a user who has used up the
+ * allowance of work is not refused. control.h leaves it in the queue of the connection until the
+ * allowance has grown.
  *
  * The functions make no system calls; now_ns is the time by CLOCK_MONOTONIC.
  */

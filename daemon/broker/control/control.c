@@ -205,6 +205,8 @@ static void add_connection(struct control *control, int fd)
 		allowance_close(&control->allowance, peer->uid);
 		goto out;
 	}
+	/* So that connecting and disconnecting without a message is limited, too. */
+	allowance_use(&control->allowance, peer->uid, 1, control->now_ns);
 	c->next = control->connections;
 	control->connections = c;
 	return;

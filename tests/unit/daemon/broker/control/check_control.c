@@ -149,6 +149,13 @@ static ssize_t request(int fd, uint32_t type, uint32_t tag)
 	return send(fd, &m, sizeof(m), MSG_NOSIGNAL);
 }
 
+static bool is_readable(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	return poll(&p, 1, 0) == 1;
+}
+
 static bool is_closed(int fd)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -273,6 +280,26 @@ TEST(a_request_above_the_allowance_is_handled_later)
 	turn();
 	ck_assert_uint_eq(asked, 2);
 	(void)take(fd, 2, 0);
+	close(fd);
+}
+
+/* A user who connects and disconnects without end is served later. */
+TEST(connections_use_up_the_allowance)
+{
+	int fd;
+
+	for (int i = 0; i < ALLOWANCE_AT_ONCE; i++) {
+		fd = dial();
+		turn();
+		close(fd);
+		turn();
+	}
+	fd = dial();
+	say_hello(fd, PROTOCOL_VERSION, 0);
+	ck_assert(!is_readable(fd));
+	control_check(control, clock_mono_ns() + NS_PER_SEC);
+	turn();
+	(void)take(fd, 9, 0);
 	close(fd);
 }
 
