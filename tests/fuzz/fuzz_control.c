@@ -14,11 +14,17 @@ static void check_request(const struct protocol_request *m)
 	for (size_t i = n; i < sizeof(m->name); i++)
 		assert(m->name[i] == '\0');
 	assert(m->pid == 0 || n == 0);
-	assert(m->h.type >= PROTOCOL_START && m->h.type <= PROTOCOL_RELOAD);
-	/* Of himself only, and of everything. */
-	if (m->h.type == PROTOCOL_SPANS_OPEN || m->h.type == PROTOCOL_SPANS_CLOSED ||
-	    m->h.type == PROTOCOL_STATUS || m->h.type == PROTOCOL_RELOAD)
+	assert(m->h.type >= PROTOCOL_START && m->h.type < PROTOCOL_TYPE_END);
+	switch (m->h.type) {
+	case PROTOCOL_SPANS_OPEN:
+	case PROTOCOL_SPANS_CLOSED:
+	case PROTOCOL_STATUS:
+	case PROTOCOL_RELOAD:
+	case PROTOCOL_RECORD_END:
+	case PROTOCOL_METRICS:
+	case PROTOCOL_OPENMETRICS:
 		assert(m->pid == 0 && n == 0);
+	}
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -39,7 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check_request(&m.request);
 		return 0;
 	case CONTROL_NEWER:
-		assert(m.h.size == size - 1 && m.h.type > PROTOCOL_RELOAD);
+		assert(m.h.size == size - 1 && m.h.type >= PROTOCOL_TYPE_END);
 		return 0;
 	}
 	assert(0);

@@ -60,7 +60,7 @@ With --stdin the server reads lines of JSON, and answers each by a line "ok":
     {"do": "down"}       stops listening, closes all connections
     {"do": "mute"}       accepts connections, and sends nothing
     {"do": "up"}         serves as at the start
-    {"script": [...]}    answers to the next requests
+    {"script": [...]}    answers to the next requests, in place of those that are left
 
 For tests in Python: requests(DIR) returns the lines so far.
 """
@@ -331,8 +331,9 @@ class Server(http.server.ThreadingHTTPServer):
 
     def obey(self, command):
         with self.lock:
-            self.script += [{}] * (self.n - len(self.script))
-            self.script += command.get('script', [])
+            if 'script' in command:
+                # Those of the requests so far have no effect any more.
+                self.script = [{}] * self.n + command['script']
             self.mode = command.get('do', self.mode)
             self.lock.notify_all()
         if self.mode == 'down':

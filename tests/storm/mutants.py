@@ -98,7 +98,7 @@ class Base:
         self.functions = [(v, n) for v, n, _ in symbols if self.code and n > 0 and
                           self.code.vaddr <= v < self.code.vaddr + self.code.filesz]
         self.keep = []
-        if self.call:
+        if self.call and self.code:
             self.keep.append((self.code.offset, self.code.offset + self.code.filesz))
         if runs:
             self.keep += [(0, 40), (48, 58), (self.phoff, self.phoff +
