@@ -5,6 +5,7 @@ without the daemon and under it. The results must be the same.
 import subprocess
 
 import harness
+from account import check_sums
 from harness import BUILD, Failure, check
 
 # The default and the highest rate.
@@ -34,15 +35,6 @@ def transcript(program):
             if not l.startswith('ready ')]
 
 
-def check_sums(profd):
-    stats = profd.stats
-    check(stats['samples_expected'] == stats['samples_taken'] +
-          sum(stats['missed'].values()),
-          f'expected is not taken and missed: {stats}')
-    check(stats['samples_taken'] == stats['captured'] + stats['repeated'] +
-          stats['filled'], f'taken is not the sum of its parts: {stats}')
-
-
 def check_quiet(profd):
     """Checks that the daemon logged no problem. Exception: programs that
     execute themselves all the time, which are logged.
@@ -56,7 +48,7 @@ def check_profd(profd):
     """Checks that the daemon ended without an error, and took samples."""
     profd.finish()
     check_quiet(profd)
-    check_sums(profd)
+    check_sums(profd.stats, arrived='written')
     check(profd.stats['samples_taken'] > 0, f'no samples: {profd.stats}')
 
 
@@ -95,4 +87,4 @@ def compare(box, name, *args, stops=True, rates=RATES, **options):
 
 
 __all__ = ['harness', 'start', 'begin', 'transcript', 'check_profd',
-           'check_quiet', 'check_sums', 'profiled', 'check_same', 'compare']
+           'check_quiet', 'profiled', 'check_same', 'compare']

@@ -9,6 +9,7 @@ import signal
 import chunk_rules
 import harness
 import stranger
+from account import check_sums
 from harness import BUILD, check, wait_for
 
 PYTHON = '/usr/bin/python3'
@@ -46,9 +47,7 @@ def started(box, *argv, **more):
 def check_well(profd):
     found = [t for e in profd.envelopes for t in chunk_rules.problems(e)]
     check(found == [], f'{found[:5]}')
-    for figures in (profd.stats, *profd.stats['targets']):
-        check(figures['samples_expected'] == figures['samples_taken'] +
-              sum(figures['missed'].values()), f'{figures}')
+    check_sums(profd.stats, arrived='written')
 
 
 def test_forked_ones_have_profiles(box, start=started):

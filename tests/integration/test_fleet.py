@@ -5,6 +5,7 @@ the time.
 """
 
 import harness
+from account import check_sums
 from harness import Skip, check, wait_for
 
 harness.filters_kill()
@@ -49,9 +50,7 @@ def first_samples(box, targets):
     wait_for(lambda: len(list(profd.output.glob('*.envelope'))) >= TARGETS,
              'a chunk of each')
     end(targets, profd)
-    for t in profd.stats['targets']:
-        check(t['samples_expected'] == t['samples_taken'] +
-              sum(t['missed'].values()), f'{t}')
+    check_sums(profd.stats, arrived='written')
     return 'ring_full' not in profd.stats['missed'] and \
         all(t['captured'] >= 20 for t in profd.stats['targets'])
 

@@ -12,6 +12,7 @@ import chunk_rules
 import control
 import harness
 import stranger
+from account import check_sums
 from harness import check, wait_for
 from test_shares import luck, share_problems
 
@@ -41,9 +42,7 @@ def test_lowered(box):
     # machine.
     check(figures[idle.pid]['governor']['lowered_s'] < governor['lowered_s'],
           f'{figures[idle.pid]["governor"]}, and the busy one {governor}')
-    for f in figures.values():
-        check(f['samples_expected'] == f['samples_taken'] +
-              sum(f['missed'].values()), f'{f}')
+    check_sums(profd.stats, arrived='written')
     check(figures[busy.pid]['ticks'] < figures[idle.pid]['ticks'],
           'no tick was left out')
     # Every second of the run is in the chunks, at any rate. Time that could

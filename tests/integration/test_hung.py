@@ -12,6 +12,7 @@ import signal
 import time
 
 import harness
+from account import check_sums
 from harness import Skip, check, wait_for
 from service import Service
 
@@ -91,10 +92,7 @@ def samples_after(profd, pid, since):
 
 def check_stats(profd, bystander):
     stats = profd.stats
-    for figures in [stats] + stats['targets']:
-        check(figures['samples_expected'] == figures['samples_taken'] +
-              sum(figures['missed'].values()),
-              f'expected is not taken and missed: {figures}')
+    check_sums(stats, arrived='written')
     figures, = [t for t in stats['targets'] if t['pid'] == bystander.pid]
     check(figures['missed'].get('no_capture', 0) > 0,
           f'nothing was missed while there was no capture: {figures}')

@@ -11,6 +11,7 @@ import time
 
 import chunk_rules
 import harness
+from account import check_sums
 from harness import check, wait_for
 from progress import Progress
 
@@ -55,9 +56,7 @@ def check_figures(profd):
              re.search(r'^\+.* s between two|not two samples with|'
                        r'starts after its chunk', f)]
     check(found == [], f'{found[:5]}')
-    for figures in (profd.stats, *profd.stats['targets']):
-        check(figures['samples_expected'] == figures['samples_taken'] +
-              sum(figures['missed'].values()), f'{figures}')
+    check_sums(profd.stats, arrived='written')
 
 
 def busy_bars(profd):

@@ -15,6 +15,7 @@ import time
 import harness
 import life
 import stranger
+from account import check_sums
 from harness import check, wait_for
 from progress import Progress
 from test_control import listening
@@ -64,7 +65,7 @@ def end(profd, number):
         return
     profd.finish()
     life.check_quiet(profd)
-    life.check_sums(profd)
+    check_sums(profd.stats, arrived='written')
 
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGTSTP, signal.SIGKILL)

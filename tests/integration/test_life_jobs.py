@@ -13,6 +13,7 @@ import time
 
 import harness
 import life
+from account import check_sums
 from harness import BUILD, Failure, check, wait_for
 from progress import Progress
 
@@ -90,7 +91,7 @@ def parents_view(box, rate):
     if profd:
         profd.finish()
         life.check_quiet(profd)
-        life.check_sums(profd)
+        check_sums(profd.stats, arrived='written')
     return seen
 
 

@@ -10,6 +10,7 @@ import pathlib
 
 import harness
 import life
+from account import check_sums
 from harness import Skip, check, wait_for
 
 # Pids that are left to other processes.
@@ -44,7 +45,7 @@ def watch(box, n, limits=':'):
     profd.interrupt()
     told = [l for l in profd.stderr.splitlines() if 'no release' not in l]
     check(all(' threads of process ' in l for l in told), f'{told}')
-    life.check_sums(profd)
+    check_sums(profd.stats, arrived='written')
     check(harness.tracer(other.pid) == 0, 'it is still traced')
     other.end()
     return profd.stats['targets']

@@ -9,6 +9,7 @@ import subprocess
 import harness
 import life
 import stranger
+from account import check_sums
 from harness import Skip, check
 
 harness.filters_kill()
@@ -49,7 +50,7 @@ def run_setuid(box, rate, by=None):
     life.begin(program)
     lines = life.transcript(program)
     profd.finish()
-    life.check_sums(profd)
+    check_sums(profd.stats, arrived='written')
     return lines
 
 
@@ -87,7 +88,7 @@ def test_another_tracer_is_refused(box):
               'two tracers')
     profd.interrupt()
     life.check_quiet(profd)
-    life.check_sums(profd)
+    check_sums(profd.stats, arrived='written')
     check(harness.tracer(target.pid) == 0 and target.running(),
           'the target is not as it was')
 

@@ -9,7 +9,7 @@ import signal
 import time
 
 import harness
-import life
+from account import check_sums
 from harness import BUILD, Skip, check, wait_for
 
 harness.filters_kill()
@@ -33,7 +33,7 @@ def check_profiled(profd, *lines):
     profd.interrupt()
     said = [l for l in profd.stderr.splitlines() if 'no release' not in l]
     check(said == list(lines), f'{said}')
-    life.check_sums(profd)
+    check_sums(profd.stats, arrived='written')
     check(profd.stats['samples_taken'] > 0, f'{profd.stats}')
 
 
@@ -104,7 +104,7 @@ def test_duration_with_one_that_lets_go(box):
     wait_for_line(profd, line(target, 'tracer', tracer.pid))
     tracer.end()
     profd.finish()
-    life.check_sums(profd)
+    check_sums(profd.stats, arrived='written')
     check(profd.stats['duration_s'] >= 3, f'{profd.stats}')
     # With the time of the wait it would be longer.
     check(profd.stats['duration_s'] < time.monotonic() - began,

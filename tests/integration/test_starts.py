@@ -10,8 +10,8 @@ import signal
 import subprocess
 
 import harness
-import life
 import stranger
+from account import check_sums
 from harness import Skip, check, state, wait_for
 
 NAMESPACE = ['unshare', '-Urpf', '--mount-proc', '--kill-child']
@@ -50,7 +50,7 @@ def check_namespace(box, **options):
         """Returns what was not seen within some seconds. On a busy machine not
         all of it is in every attempt."""
         profd = in_namespace(box, **options).finish()
-        life.check_sums(profd)
+        check_sums(profd.stats, arrived='written')
         stats = profd.stats
         check('privileges' not in profd.stderr, profd.stderr)
         names = {f.get('function') for c in profd.chunks
@@ -169,7 +169,7 @@ def test_too_few_descriptors(box):
                      r'the hard limit is 64; ', told[0] if told else '')
     check(len(told) == 1 and found, profd.stderr)
     check(160 < int(found[1]) < 200 and int(found[2]) == target.pid, told)
-    life.check_sums(profd)
+    check_sums(profd.stats, arrived='written')
     stats = profd.stats
     check(stats['samples_taken'] > 0 and stats['missed']['not_attached'] >
           stats['samples_taken'], f'{stats}')
@@ -195,7 +195,7 @@ def test_target_ends_without_capture(box):
     target.end()
     wait_for(lambda: state(target.pid) == '', 'the target has ended')
     profd.finish()
-    life.check_sums(profd)
+    check_sums(profd.stats, arrived='written')
     check(profd.stats['missed'].get('no_capture', 0) > 0, f'{profd.stats}')
 
 

@@ -8,6 +8,7 @@ import os
 import chunk_rules
 import harness
 import stranger
+from account import check_sums
 from harness import check, proc_status, wait_for
 from layout import Layout
 
@@ -66,8 +67,7 @@ def test_profile(box):
     ends = stats['unwind']
     check(ends['complete'] > 0 and ends['truncated'] == 0 and
           ends['failed'] == {}, f'stacks are not complete: {ends}')
-    check(stats['samples_taken'] + sum(stats['missed'].values()) ==
-          stats['samples_expected'], f'{stats}')
+    check_sums(stats, arrived='written')
     check(target.running() and harness.tracer(target.pid) == 0,
           'the target is not as it was')
 

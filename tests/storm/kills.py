@@ -51,11 +51,14 @@ class Load:
     def targets(self):
         return [self.progress.program, self.stopped, self.plugins, *self.checking]
 
-    def check_going_on(self):
-        self.progress.check_going_on()
+    def check_no_fault(self):
         for program in self.targets():
             check(program.running() and 'wrong' not in program.stderr,
                   f'{program.name}: {program.report()}')
+
+    def check_going_on(self):
+        self.check_no_fault()
+        self.progress.check_going_on()
 
     def check_untouched(self):
         for program in self.targets():
@@ -88,6 +91,7 @@ class Storm:
         """Kills a child of this kind. Returns its pid; 0: it was gone, or there was
         none that opens files."""
         def found():
+            self.load.check_no_fault()
             check(self.profd.running(), f'the broker has ended: {self.profd.report()}')
             return self.profd.children_of(kind)
         try:
