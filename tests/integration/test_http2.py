@@ -6,30 +6,15 @@ import ctypes
 import gzip
 import socket
 import ssl
-import struct
 import threading
+import types
 
 import harness
+import http2
 from account import spooled_ids
 from envelopes import KEY, read_envelope
 from harness import Skip, check, wait_for
 from test_delivery_answers import sleepers
-
-PREFACE = b'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'
-DATA, HEADERS, RST_STREAM, SETTINGS, PING, GOAWAY = 0, 1, 3, 4, 6, 7
-END_STREAM, ACK, END_HEADERS = 1, 1, 4
-INTERNAL_ERROR = 2
-
-
-def status_200(headers):
-    """The status by HPACK's static table; other headers as literals, of any
-    length < 127."""
-    block = b'\x88'
-    for name, value in headers.items():
-        for text in name, value:
-            block += (b'\0' if text is name else b'') + \
-                bytes([len(text)]) + text.encode()
-    return block
 
 
 class Server:
@@ -66,53 +51,26 @@ class Server:
             except Exception as e:
                 self.fault = repr(e)
 
-    def read(self, tls, size):
-        data = b''
-        while len(data) < size:
-            more = tls.recv(size - len(data))
-            if not more:
-                raise EOFError
-            data += more
-        return data
-
-    def send(self, tls, kind, flags, stream, payload=b''):
-        tls.sendall(struct.pack('>I', len(payload))[1:] +
-                    struct.pack('>BBI', kind, flags, stream) + payload)
-
     def serve(self, tls):
-        check(tls.selected_alpn_protocol() == 'h2' and
-              self.read(tls, len(PREFACE)) == PREFACE, 'no HTTP/2')
-        self.send(tls, SETTINGS, 0, 0)
-        body = b''
+        check(tls.selected_alpn_protocol() == 'h2', 'no HTTP/2')
+        connection = http2.Connection(types.SimpleNamespace(
+            read=tls.makefile('rb').read, write=tls.sendall))
+        connection.greet()
         while True:
-            head = self.read(tls, 9)
-            size, = struct.unpack('>I', b'\0' + head[:3])
-            kind, flags, stream = struct.unpack('>BBI', head[3:])
-            payload = self.read(tls, size)
-            if kind == SETTINGS and not flags & ACK:
-                self.send(tls, SETTINGS, ACK, 0)
-            elif kind == PING and not flags & ACK:
-                self.send(tls, PING, ACK, 0, payload)
-            elif kind == DATA:
-                body += payload
-                if flags & END_STREAM:
-                    self.answer(tls, stream, gzip.decompress(body))
-                    body = b''
-            elif kind == GOAWAY:
-                return
+            stream, body = connection.read_request()
+            self.answer(connection, stream, gzip.decompress(body))
 
-    def answer(self, tls, stream, envelope):
+    def answer(self, connection, stream, envelope):
         header, items = read_envelope(envelope)
         answer = self.answers.pop(0) if self.answers else {}
         self.received.append((self.connections, stream, header['event_id'],
                               answer is not None and
                               items[0][0]['type'] == 'profile_chunk'))
         if answer is None:
-            self.send(tls, RST_STREAM, 0, stream,
-                      struct.pack('>I', INTERNAL_ERROR))
+            connection.send(http2.RST_STREAM, 0, stream,
+                            http2.numbers(http2.INTERNAL_ERROR))
         else:
-            self.send(tls, HEADERS, END_HEADERS | END_STREAM, stream,
-                      status_200(answer))
+            connection.answer(stream, headers=answer.items())
 
     def has(self, n):
         return self.fault or len(self.received) >= n

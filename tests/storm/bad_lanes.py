@@ -32,6 +32,7 @@ import bad_http2
 import bodies
 import certificates
 import envelopes
+import http2
 from bad_wire import SILENCE_S, Cut, Plan, Stream, Tls, Wire
 from harness import Envelope
 
@@ -94,8 +95,8 @@ class Ledger:
 
     def mode(self, lane, name):
         with self.lock:
-            self.modes[name.rstrip()] += 1
-            self.recent.append(f'{lane}: {name.rstrip()}')
+            self.modes[name] += 1
+            self.recent.append(f'{lane}: {name}')
 
 
 class Certificates:
@@ -151,15 +152,15 @@ class Certificates:
 UNTRUSTED = ('expired', 'other host', 'stranger', 'self-signed', 'old version')
 HANDSHAKES = UNTRUSTED + (
     'asks for a certificate', 'long chain', 'many tickets', 'no tls', 'cut handshake',
-    'cut handshake', 'flipped handshake', 'mute', 'renegotiates', 'renegotiates',
-    'renegotiates often', 'updates its key', 'slow handshake', 'closes after it')
+    'flipped handshake', 'mute', 'renegotiates', 'renegotiates often', 'updates its key',
+    'slow handshake', 'closes after it')
 
 
 class Deck:
-    """Draws each of some values once before any comes again."""
+    """Draws each of some values once, and some of them twice, before any comes again."""
 
-    def __init__(self, rng, values):
-        self.rng, self.values, self.left = rng, list(values), []
+    def __init__(self, rng, values, twice=()):
+        self.rng, self.values, self.left = rng, [*values, *twice], []
 
     def draw(self):
         if not self.left:
@@ -171,13 +172,13 @@ class Deck:
 class Lane:
     """One server: a port, and what is drawn for it."""
 
-    def __init__(self, servers, name, modes):
+    def __init__(self, servers, name, module):
         self.servers, self.name = servers, name
         seed = servers.rng.random()
         self.rng = random.Random(seed)
         self.lock = threading.Lock()
-        self.modes = Deck(self.rng, modes)
-        self.handshakes = Deck(self.rng, HANDSHAKES)
+        self.modes = Deck(self.rng, module.MODES, module.TWICE)
+        self.handshakes = Deck(self.rng, HANDSHAKES, ('cut handshake', 'renegotiates'))
         self.maker = bad_answers.Maker(self.rng, self.lock, servers.places)
         self.listening = socket.create_server(('0.0.0.0', 0), backlog=64)
         self.port = self.listening.getsockname()[1]
@@ -291,7 +292,7 @@ class Lane:
                 before = None
             mode = self.draw_mode()
             answer = bad_answers.honest() if mode == 'honest' else \
-                bad_answers.ANSWERS[mode](self.maker)
+                bad_answers.MODES[mode](self.maker)
             length = self.body_length(head)
             self.disturb(stream)
             if answer.early < 1:
@@ -361,7 +362,7 @@ class Lane:
 
     def serve_http2(self, stream):
         ledger, before = self.servers.ledger, None
-        c = bad_http2.Connection(stream)
+        c = http2.Connection(stream)
         # The client may have no stream on this connection, and waits for its time-out.
         odd = self.servers.seconds > LONG_S and not self.calm.is_set() and \
             self.chance(0.02)
@@ -521,8 +522,7 @@ class Servers:
         self.bait = Bait(self)
         self.places = self.bait.urls
         self.lanes = {
-            name: Lane(self, name, bad_http2.MODES if name == 'h2' else
-                       bad_answers.ANSWERS)
+            name: Lane(self, name, bad_http2 if name == 'h2' else bad_answers)
             for name in ('plain', 'tls', 'h2', 'proxied')}
         self.proxy = Proxy(self)
 
