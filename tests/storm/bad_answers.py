@@ -296,6 +296,7 @@ def old_date(m):
     return Answer([head(200, [('Date', text)])], status=200)
 
 
+KIND = ''
 MODES = {
     'a status': a_status,
     'a status line': lambda m: Answer([

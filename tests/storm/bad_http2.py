@@ -184,18 +184,19 @@ def no_answer(c, stream, m):
     c.stream.wire.end(m.draw('choice', ('close', 'reset', 'stall')))
 
 
+KIND = 'h2: '
 MODES = {
-    'h2 answers': send_answer,
-    'h2 statuses': a_status,
-    'h2 goaway': go_away,
-    'h2 rst_stream': reset_stream,
-    'h2 settings': settings,
-    'h2 floods': flood,
-    'h2 continuations': continuations,
-    'h2 bad frames': bad_frame,
-    'h2 parts': within,
-    'h2 no answer': no_answer,
+    'answers': send_answer,
+    'statuses': a_status,
+    'goaway': go_away,
+    'rst_stream': reset_stream,
+    'settings': settings,
+    'floods': flood,
+    'continuations': continuations,
+    'bad frames': bad_frame,
+    'parts': within,
+    'no answer': no_answer,
 }
 
 # Modes that are drawn twice as often, since each draws one of many kinds.
-TWICE = ('h2 answers', 'h2 goaway', 'h2 rst_stream', 'h2 bad frames')
+TWICE = ('answers', 'goaway', 'rst_stream', 'bad frames')

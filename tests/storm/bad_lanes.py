@@ -22,6 +22,7 @@ import functools
 import itertools
 import os
 import random
+import re
 import socket
 import ssl
 import subprocess
@@ -48,6 +49,9 @@ HONEST_REQUESTS, HONEST_CONNECTIONS = 0.25, 0.5
 STALLS_S, LONG_STALL_S = (0.05, 0.3, 1.0), 35.0
 # Only a storm that lasts longer has what makes ship wait for its time-out.
 LONG_S = 120
+
+# More of an answer than the client reads (64 KB) and the kernel keeps (10 MB).
+ANSWER_MAX = 32 << 20
 
 OK_PROXY = b'HTTP/1.1 200 Connected\r\n\r\n'
 
@@ -157,12 +161,21 @@ HANDSHAKES = UNTRUSTED + (
 
 
 class Deck:
-    """Draws each of some values once, and some of them twice, before any comes again."""
+    """Draws each of some modes once, and some of them twice, before any comes again.
+    $MODE is a pattern of the modes that are drawn, with their kind ("TLS: expired")."""
 
-    def __init__(self, rng, values, twice=()):
-        self.rng, self.values, self.left = rng, [*values, *twice], []
+    def __init__(self, rng, kind, modes, twice=()):
+        self.rng, self.kind, self.left = rng, kind, []
+        self.values = [m for m in (*modes, *twice)
+                       if re.search(os.environ.get('MODE', ''), kind + m)]
+
+    def names(self):
+        return {self.kind + m for m in self.values}
 
     def draw(self):
+        """Returns a mode; None: all are left out."""
+        if not self.values:
+            return None
         if not self.left:
             self.left = self.values[:]
             self.rng.shuffle(self.left)
@@ -177,8 +190,9 @@ class Lane:
         seed = servers.rng.random()
         self.rng = random.Random(seed)
         self.lock = threading.Lock()
-        self.modes = Deck(self.rng, module.MODES, module.TWICE)
-        self.handshakes = Deck(self.rng, HANDSHAKES, ('cut handshake', 'renegotiates'))
+        self.modes = Deck(self.rng, module.KIND, module.MODES, module.TWICE)
+        self.handshakes = Deck(self.rng, 'TLS: ', HANDSHAKES,
+                               ('cut handshake', 'renegotiates'))
         self.maker = bad_answers.Maker(self.rng, self.lock, servers.places)
         self.listening = socket.create_server(('0.0.0.0', 0), backlog=64)
         self.port = self.listening.getsockname()[1]
@@ -209,9 +223,7 @@ class Lane:
             return
         kind = 'right'
         if not self.calm.is_set() and not self.chance(HONEST_CONNECTIONS):
-            with self.lock:
-                kind = self.handshakes.draw()
-            self.servers.ledger.mode(self.name, f'TLS: {kind}')
+            kind = self.draw(self.handshakes) or 'right'
         self.serve_tls(wire, kind)
 
     def serve_tls(self, wire, kind):
@@ -273,13 +285,17 @@ class Lane:
             for _ in range(5):
                 stream.update_key()
 
+    def draw(self, deck):
+        with self.lock:
+            mode = deck.draw()
+        if mode:
+            self.servers.ledger.mode(self.name, deck.kind + mode)
+        return mode
+
     def draw_mode(self):
         if self.calm.is_set() or self.chance(HONEST_REQUESTS):
             return 'honest'
-        with self.lock:
-            mode = self.modes.draw()
-        self.servers.ledger.mode(self.name, mode)
-        return mode
+        return self.draw(self.modes) or 'honest'
 
     # HTTP/1.1.
 
@@ -314,8 +330,14 @@ class Lane:
             stream.wire.end(answer.then)
         if mode == 'a slow answer':
             plan.pace_s = 0.005
+        size = 0
         for n, part in enumerate(answer.parts):
             stream.write(part)
+            size += len(part)
+            if size > ANSWER_MAX:
+                self.servers.ledger.problem(
+                    f'{self.name}: the client reads an answer without end: {size} bytes')
+                raise Cut
             if n == 0:
                 self.disturb(stream)
             if self.calm.is_set() and n > 100:
@@ -360,6 +382,16 @@ class Lane:
 
     # HTTP/2.
 
+    def without_head(self, stream, body):
+        """Returns the body alone. libcurl 7.88 sends the head of a request again, as text
+        before the body, as often as TLS cannot write at that moment: while the server
+        renegotiates, which HTTP/2 forbids."""
+        if stream.kind.startswith('renegotiates') and body.startswith(b'POST /'):
+            self.servers.ledger.count('bodies that libcurl sent with a head')
+            while body.startswith(b'POST /'):
+                body = body.partition(b'\r\n\r\n')[2]
+        return body
+
     def serve_http2(self, stream):
         ledger, before = self.servers.ledger, None
         c = http2.Connection(stream)
@@ -372,7 +404,7 @@ class Lane:
             number, body = c.read_request()
             if before:
                 ledger.settle(*before)
-            chunk = self.take_body('gzip', body)
+            chunk = self.take_body('gzip', self.without_head(stream, body))
             mode = self.draw_mode()
             stream.wire.plan.stall_s = self.draw_stall_s()
             if mode == 'honest':
@@ -394,7 +426,7 @@ class Proxy:
         self.servers = servers
         self.rng = random.Random(servers.rng.random())
         self.lock = threading.Lock()
-        self.deck = Deck(self.rng, self.MODES)
+        self.deck = Deck(self.rng, 'proxy: ', self.MODES)
         self.maker = bad_answers.Maker(self.rng, self.lock, servers.places)
         self.listening = socket.create_server(('127.0.0.1', 0), backlog=64)
         self.port = self.listening.getsockname()[1]
@@ -413,8 +445,9 @@ class Proxy:
         mode = 'honest'
         with self.lock:
             if not self.servers.calm.is_set() and self.rng.random() > 0.5:
-                mode = self.deck.draw()
-                ledger.mode('proxy', f'proxy: {mode}')
+                mode = self.deck.draw() or mode
+        if mode != 'honest':
+            ledger.mode('proxy', f'proxy: {mode}')
         self.answer(stream, mode)
         self.pump_both(sock, (address, int(port)), mode)
 
@@ -525,6 +558,15 @@ class Servers:
             name: Lane(self, name, bad_http2 if name == 'h2' else bad_answers)
             for name in ('plain', 'tls', 'h2', 'proxied')}
         self.proxy = Proxy(self)
+
+    def modes(self):
+        """Returns the names of all modes that are drawn."""
+        decks = [self.proxy.deck]
+        for lane in self.lanes.values():
+            decks.append(lane.modes)
+            if lane.name != 'plain':
+                decks.append(lane.handshakes)
+        return set().union(*(deck.names() for deck in decks))
 
     def listen(self, listening, serve):
         threading.Thread(target=self.accept, args=(listening, serve),

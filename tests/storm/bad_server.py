@@ -190,7 +190,7 @@ class Storm:
         self.servers.calm.set()
         ledger.honest.clear()
         self.reload(most_ships=99)
-        at = time.monotonic()
+        began = at = time.monotonic()
 
         def answered():
             nonlocal at
@@ -210,6 +210,7 @@ class Storm:
         except Failure as e:
             raise Failure(f'{e}: {ledger.honest}, {len(self.left)} wait, '
                           f'DSNs: {dict(self.numbers)}') from None
+        self.figures['seconds until nothing waited'] = round(time.monotonic() - began)
 
     def storm(self, seconds):
         self.servers.calm.clear()
@@ -262,6 +263,8 @@ class Storm:
         self.figures['lines of the log'] = self.log.lines
         self.figures['modes drawn'] = ledger.modes.total()
         self.figures['different modes'] = len(ledger.modes)
+        self.figures['modes not drawn'] = ', '.join(
+            sorted(self.servers.modes() - set(ledger.modes))) or 'none'
         self.figures['byte positions of an answer that was cut off'] = \
             len(ledger.positions)
         self.figures.update(ledger.counts)
