@@ -353,6 +353,7 @@ static void open_transport(const int fds[INIT_FILE_N])
 		.client = SDK_NAME "/" SDK_VERSION,
 		.connect_timeout_ms = CONNECT_TIMEOUT_MS,
 		.total_timeout_ms = TOTAL_TIMEOUT_MS,
+		.cpu_ns = clock_cpu_ns,
 	};
 	struct certificates certificates;
 	int r;

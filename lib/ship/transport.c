@@ -20,6 +20,14 @@
 /* Bytes of X-Sentry-Rate-Limits, some dozens of limits. Headers beyond that are ignored. */
 #define RATE_LIMITS_MAX (16 * 1024)
 
+/*
+ * Processor time that libcurl may use for a request. A server can send bytes for as long as the
+ * request may last of which libcurl tells nothing, such as extensions of HTTP/1.1's chunks, pings
+ * of HTTP/2 and empty records of TLS. A body of 50 MB, the most that Sentry accepts, needs 0.5 s if
+ * TLS encrypts 100 MB a second.
+ */
+#define CPU_MAX_NS (2 * NS_PER_SEC)
+
 /* Bytes of certificates. Debian's bundle has 220 kB. */
 #define AUTHORITIES_MAX (8 * 1024 * 1024)
 
@@ -32,6 +40,8 @@ struct transport {
 	size_t response_bytes;
 	size_t header_bytes;
 	bool too_long; /* more than HEADERS_MAX */
+	clock_fn cpu_ns;
+	uint64_t request_cpu_ns; /* used by the last request */
 	struct buf authorities;
 	struct buf rate_limits;
 	char client[65];
@@ -184,6 +194,7 @@ int transport_new(struct transport **ret, const struct transport_options *o)
 		goto out;
 	buf_init(&t->authorities, AUTHORITIES_MAX);
 	buf_init(&t->rate_limits, RATE_LIMITS_MAX);
+	t->cpu_ns = o->cpu_ns;
 	(void)snprintf(t->client, sizeof(t->client), "%s", o->client);
 
 	r = take_authorities(t, o);
@@ -336,6 +347,7 @@ int transport_post(struct transport *t, const void *body, size_t size)
 	t->response_bytes = 0;
 	t->header_bytes = 0;
 	t->too_long = false;
+	t->request_cpu_ns = 0;
 	t->error[0] = '\0';
 	if (renew_request(t) < 0 ||
 	    curl_easy_setopt(t->request, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)size) !=
@@ -443,18 +455,29 @@ static void read_answer(struct transport *t, CURLcode code, struct transport_ans
 	ret->date_s = date_of(get_header(t, "Date"));
 }
 
+/* Ends the request without an answer. */
+static int give_up(struct transport *t, const char *error, struct transport_answer *ret)
+{
+	transport_abort(t);
+	*ret = (struct transport_answer){.error = error};
+	return 1;
+}
+
 int transport_step(struct transport *t, struct transport_answer *ret)
 {
+	uint64_t start_ns;
+	CURLMcode c;
 	CURLMsg *m;
 	int running, left;
 
 	if (!t->busy)
 		return 0;
-	if (curl_multi_perform(t->multi, &running) != CURLM_OK) {
+	start_ns = t->cpu_ns();
+	c = curl_multi_perform(t->multi, &running);
+	t->request_cpu_ns += t->cpu_ns() - start_ns;
+	if (c != CURLM_OK) {
 		/* libcurl is out of memory: the request would never end. */
-		transport_abort(t);
-		*ret = (struct transport_answer){.error = "out of memory"};
-		return 1;
+		return give_up(t, "out of memory", ret);
 	}
 	while ((m = curl_multi_info_read(t->multi, &left)) != NULL) {
 		CURLcode code = m->data.result;
@@ -468,6 +491,8 @@ int transport_step(struct transport *t, struct transport_answer *ret)
 			(void)close_connections(t);
 		return 1;
 	}
+	if (t->request_cpu_ns > CPU_MAX_NS)
+		return give_up(t, "its answer takes too much processor time to read", ret);
 	return 0;
 }
 

@@ -7,7 +7,8 @@
  * returns the server's answer, or the reason why there was none.
  *
  * Certificate and host name are always verified. Redirects are not followed, because they would
- * send the key to another server. The only protocols are http and https.
+ * send the key to another server. The only protocols are http and https. A request ends without an
+ * answer if libcurl has used 2 s of processor time for it, or when total_timeout_ms are over.
  *
  * Traps: libcurl takes the proxy from the variables http_proxy, https_proxy, all_proxy and no_proxy
  * of this process's environment. It resolves names on a thread of its own, so a sandbox of the
@@ -20,6 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/base/clock.h"
 #include "lib/base/util.h"
 #include "lib/ship/compression.h"
 #include "proto/dsn.h"
@@ -42,6 +44,7 @@ struct transport_options {
 	size_t client_key_size;
 	long connect_timeout_ms; /* for name look-up, connection and TLS */
 	long total_timeout_ms;	 /* for a whole request */
+	clock_fn cpu_ns;	 /* processor time of this process; not NULL */
 };
 
 /* The reason for which there was no answer. */

@@ -48,6 +48,8 @@ optional:
     {"do": "endless"}    answers with endless headers without a status: 1xx
     {"do": "endless_head"}, {"do": "endless_body"}
                          answers with the status, and then endlessly
+    {"do": "endless_extension"}
+                         answers with a chunk whose extension has no end
     {"do": "folded"}     answers with a first header that continues a line
     {"do": "truncate"}   closes in the middle of the answer's body
     {"do": "hang_up"}    answers, and closes without a Connection: close
@@ -204,6 +206,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if what in ('reset', 'reset_head'):
             self.reset()
         if what in SILENT:
+            return
+        if what == 'endless_extension':
+            self.wfile.write(b'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2;')
+            self.write_endlessly(b'x' * 10000)
             return
         if what == 'folded':
             self.wfile.write(b'HTTP/1.1 200 OK\r\n folded: header\r\n'

@@ -106,6 +106,8 @@ class Answer:
     # After this share of the request, not at its end.
     early: float = 1.0
     cut: int = -1
+    # The client counts its bytes, and stops soon; of others it limits the processor time.
+    is_counted: bool = True
 
 
 def head(status, headers=(), length=0, reason='X'):
@@ -206,9 +208,11 @@ def endless(m):
         (head(200, length=None), b'no end\n'), (head(200, length=10**15), b'no end\n'),
         (chunked(b''), b'2\r\nno\r\n'), (chunked(b'0\r\n'), b'X-Late: 1\r\n'),
         (chunked(b'2;'), b'x'), (b'', b'\r\n'), (b'', b'x'), (b'', b'\0'),
-        (head(200) , head(200)),
+        # Answers to requests that the server does not read.
+        (head(500), head(500)),
         (chunked(b'', ['Content-Encoding: gzip']), b'1\r\n\x1f\r\n')))
-    return Answer(itertools.chain([start], forever(part * (5000 // len(part)))), then='close')
+    return Answer(itertools.chain([start], forever(part * (5000 // len(part)))), then='close',
+                  is_counted=not start.endswith(b';'))
 
 
 def gzip_lie(m):

@@ -58,6 +58,15 @@ static void target(const char *text)
 	OK(transport_set_target(transport, &dsn, COMPRESSION_GZIP));
 }
 
+static uint64_t used_ns, step_ns;
+
+/* A clock that counts the calls. */
+static uint64_t cpu_ns(void)
+{
+	used_ns += step_ns;
+	return used_ns;
+}
+
 /* Opens a transport to dsn that trusts the authority in the file ca, unless that is "". */
 static void open_transport(const char *dsn, const char *ca, long timeout_ms)
 {
@@ -65,6 +74,7 @@ static void open_transport(const char *dsn, const char *ca, long timeout_ms)
 		.client = CLIENT,
 		.connect_timeout_ms = timeout_ms,
 		.total_timeout_ms = timeout_ms,
+		.cpu_ns = cpu_ns,
 	};
 	struct buf pem;
 
@@ -250,6 +260,16 @@ TEST(headers_without_an_end_are_no_answer)
 	start("{\"do\": \"endless\"}\n{\"do\": \"endless_head\"}\n", plain);
 	assert_none("headers have no end");
 	assert_status(200);
+	assert_status(200);
+}
+
+/* The bytes are of no header and of no body. */
+TEST(an_answer_may_not_take_much_processor_time)
+{
+	start("{\"do\": \"endless_extension\"}\n", plain);
+	step_ns = NS_PER_SEC;
+	assert_none("processor time");
+	step_ns = 0;
 	assert_status(200);
 }
 

@@ -55,6 +55,7 @@ static void set_up(void)
 		.client = "name/1.2.3",
 		.connect_timeout_ms = 60000,
 		.total_timeout_ms = 60000,
+		.cpu_ns = clock_cpu_ns,
 	};
 	char text[64];
 
