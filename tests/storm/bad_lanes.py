@@ -506,6 +506,8 @@ class Proxy:
                 self.look(data)
                 target.sendall(data)
                 most -= 1
+        # Also if the source was reset.
+        with contextlib.suppress(OSError):
             target.shutdown(socket.SHUT_RDWR)
 
 
