@@ -550,7 +550,7 @@ static int wait_for_event(const struct top *t, const sigset_t *mask, struct poll
 
 static int run(struct top *t, const sigset_t *mask)
 {
-	struct pollfd v[2];
+	struct pollfd v[2] = {0};
 	int r = 0;
 
 	while (r == 0 && !t->is_quitting && ended_by == 0) {
