@@ -160,10 +160,13 @@ static int append_mapped_files(int to, int32_t pid)
 	static struct mapped_file files[PROCESS_MAPPED_FILES_MAX];
 	static const char zeros[sizeof(uint64_t)];
 	const off_t size = lseek(to, 0, SEEK_CUR);
-	FILE *text = fopen(procfs_own_fd(to).text, "re");
+	FILE *text;
 	int n, r;
 
-	if (size < 0 || text == NULL)
+	if (size < 0)
+		return -errno;
+	text = fopen(procfs_own_fd(to).text, "re");
+	if (text == NULL)
 		return -errno;
 	n = process_mapped_files(pid, text, files);
 	(void)fclose(text);
