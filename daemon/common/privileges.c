@@ -65,7 +65,7 @@ static int caps_set(const struct capabilities *caps)
  */
 static int caps_keep(capability_set keep, capability_set effective)
 {
-	struct capabilities caps;
+	struct capabilities caps = {0};
 	int r;
 
 	r = caps_get(&caps);
@@ -187,7 +187,7 @@ int privileges_permitted_of(int32_t pid, capability_set *ret)
 
 int privileges_make_effective(capability_set effective)
 {
-	struct capabilities caps;
+	struct capabilities caps = {0};
 	int r;
 
 	r = caps_get(&caps);

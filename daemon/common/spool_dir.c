@@ -82,7 +82,7 @@ static int check_parents(const char *path, char what[SPOOL_DIR_FAULT_MAX])
 
 	if (r == 0)
 		r = parent_of(parent, above);
-	if (r < 0)
+	if (r != 0)
 		return fault(what, -r, "");
 	if (access(parent, F_OK) < 0 && errno == ENOENT)
 		there = above;
@@ -100,10 +100,12 @@ int spool_dir_check(const char *path, uint32_t uid, char what[SPOOL_DIR_FAULT_MA
 	if (lstat(path, &st) < 0 && errno == ENOENT)
 		return check_parents(path, what);
 	fd = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	r = fd < 0 || fstat(fd, &st) < 0 || fstatvfs(fd, &fs) < 0 ? -errno : 0;
+	if (fd < 0 || fstat(fd, &st) < 0 || fstatvfs(fd, &fs) < 0) {
+		r = fault(what, errno, "");
+		close_fd(&fd);
+		return r;
+	}
 	close_fd(&fd);
-	if (r < 0)
-		return fault(what, -r, "");
 	if (uid == PRIVILEGES_KEEP_ID)
 		uid = geteuid();
 	if (st.st_uid != uid && st.st_uid != geteuid()) {

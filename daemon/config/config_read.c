@@ -424,7 +424,7 @@ static void load_file(struct config *c, const char *path, enum config_place plac
 		      struct config_faults *faults)
 {
 	struct config_text text = {.name = path, .place = place};
-	struct stat st;
+	struct stat st = {0};
 	struct buf b;
 	int r;
 

@@ -287,7 +287,7 @@ static int parse_dsn_file(const struct config_key *key, const char *value, void 
 			  char *problem)
 {
 	char text[MSG_DSN_MAX];
-	struct stat st;
+	struct stat st = {0};
 	int fd, r;
 
 	/* O_NONBLOCK: opening a FIFO must not wait for its writer. */

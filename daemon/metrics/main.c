@@ -93,7 +93,7 @@ static const char *get_metrics(const char *socket, enum protocol_type type, uint
 		r = control_client_request(&a, type, 0, NULL, &answer, ret_fd);
 		control_client_close(&a);
 	}
-	if (r < 0)
+	if (r != 0)
 		return r == -EAGAIN ? "it is stuck or gets no CPU time" : strerror(-r);
 	if (answer.result != PROTOCOL_OK || *ret_fd < 0)
 		return control_client_result_text((enum protocol_result)answer.result);
@@ -108,7 +108,7 @@ static enum MHD_Result serve(struct MHD_Connection *c, const char *socket)
 		accept != NULL && strcasestr(accept, "application/openmetrics-text") != NULL;
 	const char *why;
 	struct MHD_Response *response;
-	uint32_t size;
+	uint32_t size = 0;
 	int fd;
 
 	why = get_metrics(socket, is_open ? PROTOCOL_OPENMETRICS : PROTOCOL_METRICS, &size, &fd);

@@ -34,7 +34,7 @@ int page_share(const char *name, size_t size, int protection, void **ret_page, i
 
 int page_new(const char *name, size_t size, const void **ret_page, int *ret_fd)
 {
-	void *page;
+	void *page = NULL;
 	int r = page_share(name, size, PROT_READ, &page, ret_fd);
 
 	if (r == 0)

@@ -67,7 +67,7 @@ void act_as_restore(const struct act_as *before)
 int act_as_open(int32_t pid, const char *path, int flags)
 {
 	int fd = open(path, flags);
-	struct act_as before;
+	struct act_as before = {0};
 
 	if (fd >= 0)
 		return fd;
@@ -75,5 +75,6 @@ int act_as_open(int32_t pid, const char *path, int flags)
 		return -errno;
 	fd = open(path, flags);
 	act_as_restore(&before);
+	/* cppcheck-suppress resourceLeak ; the caller closes it */
 	return fd < 0 ? -errno : fd;
 }

@@ -107,7 +107,7 @@ int fold_equal(struct fold *f, uint64_t hash_seed, struct profile_sample *sample
 	table_clear(&seen);
 	if (r == 0)
 		r = fold_nodes(f, &seen, p, frame_of, node_of, &n_nodes);
-	if (r < 0) {
+	if (r != 0) {
 		fold_fini(f);
 		goto out;
 	}

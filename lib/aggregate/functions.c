@@ -65,7 +65,7 @@ static int row_of_frame(struct functions *f, const struct profile_frame *frame, 
 	r = text_intern(&f->text, function, &name);
 	if (r == 0)
 		r = text_intern(&f->text, path, &module);
-	return r < 0 ? r : find_row(f, name, module, ret);
+	return r != 0 ? r : find_row(f, name, module, ret);
 }
 
 /* Orders by the time that decides which rows are kept, largest first. */

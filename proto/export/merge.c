@@ -116,11 +116,11 @@ static int find_thread(struct merge *m, uint32_t process, const struct import_th
 {
 	const char *id, *name;
 	uint64_t key;
-	int r = intern(m, t->id, &id);
+	int r = text_intern(&m->text, t->id, &id);
 
 	if (r == 0)
-		r = intern(m, t->name, &name);
-	if (r < 0)
+		r = text_intern(&m->text, t->name, &name);
+	if (r != 0)
 		return r;
 	for (key = mix((uintptr_t)id, process); table_get(&m->by_thread, key, ret); key++) {
 		struct merge_thread *thread = &m->threads[*ret];
@@ -296,7 +296,9 @@ static uint32_t *new_numbers(size_t n)
 {
 	uint32_t *v = calloc(n + 1, sizeof(*v));
 
-	for (size_t i = 0; v != NULL && i < n; i++)
+	if (v == NULL)
+		return NULL;
+	for (size_t i = 0; i < n; i++)
 		v[i] = PROFILE_NONE;
 	return v;
 }

@@ -133,7 +133,7 @@ static int start_listening(const struct sockaddr_un *address, bool public, struc
 	r = bind_with_mode(s->fd, address, public ? 0666 : 0600);
 	if (r == 0 && stat(s->path, &st) < 0)
 		r = -errno;
-	if (r < 0)
+	if (r != 0)
 		return r;
 	s->device = st.st_dev;
 	s->inode = st.st_ino;

@@ -454,10 +454,10 @@ void inspect_request(struct inspector *in, const struct control_peer *peer,
 			r = -errno;
 		if (r == 0)
 			r = begin_inspection(in, m->pid, false, &i);
-		if (r < 0)
-			r = sealed_close(&sealed, r, &ret->fd, &size);
+		if (r != 0)
+			(void)!sealed_close(&sealed, r, &ret->fd, &size);
 	}
-	if (r < 0) {
+	if (r != 0) {
 		close_fd(&fds[0]);
 		close_fd(&fds[1]);
 		control_refuse(ret, PROTOCOL_FAILED, "%s", strerror(-r));

@@ -98,6 +98,7 @@ static int load(struct debuginfod *d)
 			    LIBRARY);
 		return -ENOSYS;
 	}
+	d->client = NULL;
 	if (find_symbol(d->library, "debuginfod_begin", &begin, sizeof(begin)) &&
 	    find_symbol(d->library, "debuginfod_set_progressfn", &set_progress,
 			sizeof(set_progress)) &&

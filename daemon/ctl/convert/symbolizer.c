@@ -370,7 +370,7 @@ static int ask_image(struct symbolizer *s, const uint32_t *locations, size_t n)
 {
 	struct image *image = &s->images[s->locations[locations[0]].image];
 	struct search search = {s, image};
-	const char *first = NULL;
+	const char *first = "";
 
 	if (image->candidate == CANDIDATE_N)
 		return 0;
@@ -385,7 +385,7 @@ static int ask_image(struct symbolizer *s, const uint32_t *locations, size_t n)
 		close_fd(&fd);
 		if (reason == NULL)
 			return r;
-		if (first == NULL)
+		if (first[0] == '\0')
 			first = reason;
 	}
 	log_list_entry(true, "%s%s%s", image->path, strncmp(first, "is ", 3) == 0 ? " " : ": ",

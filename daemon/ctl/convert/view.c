@@ -119,8 +119,10 @@ static bool is_set(const char *variable)
  */
 static void open_browser(const char *page)
 {
-	if (is_set("BROWSER"))
-		execute_first(getenv("BROWSER"), page);
+	const char *browser = getenv("BROWSER");
+
+	if (browser != NULL)
+		execute_first(browser, page);
 	if (!is_set("DISPLAY") && !is_set("WAYLAND_DISPLAY"))
 		return;
 	execute("xdg-open", page);

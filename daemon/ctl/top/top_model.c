@@ -125,7 +125,7 @@ static int find_thread(struct top_model *m, const char *raw_id, const char *raw_
 	/* The first thread stands for TOP_ALL. */
 	if (r == 0 && m->n_threads == 0)
 		r = add_thread(m, "", "", ret);
-	if (r < 0)
+	if (r != 0)
 		return r;
 	if (!table_get(&m->by_thread, (uintptr_t)id, ret))
 		return add_thread(m, id, name, ret);
@@ -641,8 +641,9 @@ void top_rows_fini(struct top_rows *r)
 void top_model_thread_time(const struct top_model *m, uint32_t thread, struct top_time *ret_now,
 			   struct top_time *ret_all)
 {
+	static const struct top_time none;
 	const struct top_cell *c = get_cell(m, thread, TOP_WHOLE, TOP_ANY);
 
-	*ret_now = c == NULL ? (struct top_time){0} : c->now;
-	*ret_all = c == NULL ? (struct top_time){0} : c->all;
+	*ret_now = c == NULL ? none : c->now;
+	*ret_all = c == NULL ? none : c->all;
 }

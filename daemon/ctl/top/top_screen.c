@@ -91,6 +91,7 @@ bool top_screen_message(char ret[TOP_TEXT])
 
 int top_screen_open(void)
 {
+	const char *no_color = getenv("NO_COLOR");
 	int r = redirect_stderr();
 
 	(void)setlocale(LC_CTYPE, "");
@@ -114,8 +115,8 @@ int top_screen_open(void)
 	(void)set_escdelay(ESCAPE_MS);
 	(void)curs_set(0);
 	own.has_colours = false;
-	if ((getenv("NO_COLOR") == NULL || getenv("NO_COLOR")[0] == '\0') && has_colors() &&
-	    start_color() == OK && use_default_colors() == OK) {
+	if ((no_color == NULL || no_color[0] == '\0') && has_colors() && start_color() == OK &&
+	    use_default_colors() == OK) {
 		own.has_colours = true;
 		(void)init_pair(PAIR_RUNNING, COLOR_YELLOW, -1);
 		(void)init_pair(PAIR_WAITING, COLOR_CYAN, -1);

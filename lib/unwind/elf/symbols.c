@@ -109,6 +109,7 @@ static int add_names(struct collector *c, const char *bytes, size_t size, size_t
 	if (needed > NAMES_MAX)
 		return -E2BIG;
 	if (needed > c->names_cap) {
+		/* cppcheck-suppress memleakOnRealloc ; c->symbols still has the pointer */
 		names = realloc(names, needed + c->names_cap / 2);
 		if (!names)
 			return -ENOMEM;
@@ -190,7 +191,7 @@ static int collect(struct collector *c, const uint8_t *table, size_t size, size_
 	size_t n;
 	int r = reserve(s, size / sizeof(Elf64_Sym), &n);
 
-	for (size_t i = 1; i < n && r == 0; i++) {
+	for (size_t i = 1; r == 0 && i < n; i++) {
 		Elf64_Sym sym;
 
 		memcpy(&sym, table + i * sizeof(sym), sizeof(sym));
@@ -242,7 +243,7 @@ static int collect_go(struct collector *c, const struct elf_file *f)
 	if (r)
 		return r == -ENOMEM ? r : 0;
 	r = reserve(s, t.n, &n);
-	for (size_t i = 0; i < n && r == 0; i++) {
+	for (size_t i = 0; r == 0 && i < n; i++) {
 		if (!gopclntab_function(&t, i, &go) || go.name_size == 0 || go.start < s->base ||
 		    go.end - s->base > UINT32_MAX)
 			continue;
