@@ -351,11 +351,14 @@ class Server(http.server.ThreadingHTTPServer):
             self.close_all()
 
     def close_all(self):
+        """Returns when the connections of now are closed. Clients may make others
+        meanwhile."""
         with self.lock:
-            for handle in self.handles:
+            handles = set(self.handles)
+            for handle in handles:
                 with contextlib.suppress(OSError):
                     handle.shutdown(socket.SHUT_RDWR)
-            self.lock.wait_for(lambda: not self.handles)
+            self.lock.wait_for(lambda: handles.isdisjoint(self.handles))
 
     def next_connection(self):
         with self.lock:
