@@ -17,7 +17,7 @@ import time
 import harness
 import life
 from account import check_sums
-from harness import Failure, check, wait_for
+from harness import Envelope, Failure, check, wait_for
 from progress import Progress
 
 SHORT_S = 6
@@ -128,14 +128,8 @@ class Storm:
         self.profd.wait()
 
     def end_in_order(self):
-        # If no ship has ever worked, the daemon rightly gives up. ship is ready once it
-        # is in its sandbox.
-        wait_for(lambda: any(harness.proc_status(pid, 'Seccomp') == '2'
-                             for pid in self.profd.helpers()['ship']), 'a ship')
-        self.profd.wait_attached()
-        replaced = time.time()
-        self.profd.wait_looks()
-        harness.wait_work(self.load.progress.pid, 0.3)
+        # If no ship has ever worked, the daemon rightly gives up.
+        self.wait_samples(time.time())
         self.profd.interrupt()
         stats = self.profd.stats
         chunks = check_sums(stats, arrived='written')
@@ -143,22 +137,24 @@ class Storm:
               f'{len(self.profd.envelopes)} files: {chunks}')
         check(chunks['discarded'].get('unwind_died', 0) > 0,
               f'unwind was killed, and no chunk was lost: {chunks}')
-        self.check_samples(replaced)
         self.figures['ends in order'] += 1
         self.figures['samples taken'] += stats['samples_taken']
 
-    def check_samples(self, since):
-        """The busy threads have samples after the last replacement."""
-        last = {}
-        for chunk in self.profd.chunks:
-            for s in chunk['profile']['samples']:
-                last[s['thread_id']] = max(last.get(s['thread_id'], 0), s['timestamp'])
-        busy = [t for t in harness.threads(self.load.progress.pid)
+    def wait_samples(self, since):
+        """Waits until each busy thread has a sample of a later time in a file."""
+        busy = [str(t) for t in harness.threads(self.load.progress.pid)
                 if harness.proc_status(t, 'Name').startswith('busy')]
         check(len(busy) == BUSY, f'{len(busy)} busy threads')
-        for tid in busy:
-            check(last.get(str(tid), 0) > since,
-                  f'thread {tid}: no samples after the last replacement')
+        seen, sampled = set(), set()
+
+        def all_sampled():
+            for path in set(self.profd.output.glob('*.envelope')) - seen:
+                seen.add(path)
+                chunk = Envelope(path.read_bytes(), path.name).chunk
+                sampled.update(s['thread_id'] for s in chunk['profile']['samples']
+                               if s['timestamp'] > since)
+            return sampled.issuperset(busy)
+        wait_for(all_sampled, 'samples after the last replacement')
 
     def check_all_gone(self):
         mine = {p.pid for p in self.box.programs}
