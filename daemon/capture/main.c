@@ -150,6 +150,7 @@ static int add_target(void *ctx, struct ipc_message *message)
 	}
 	if (m->wants_thread_pointers)
 		capture_want_thread_pointers(me.capture, m->target);
+	capture_set_user(me.capture, m->target, m->uid);
 	if (m->awaits_exec)
 		capture_await_exec(me.capture, m->target);
 	slots_take(&me.slots, m->slot, m->target);

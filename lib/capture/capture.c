@@ -175,6 +175,13 @@ void capture_await_exec(struct capture *c, uint32_t target)
 		}
 }
 
+void capture_set_user(struct capture *c, uint32_t target, uint32_t uid)
+{
+	FOR_EACH_TARGET (t, c)
+		if (t->id == target)
+			t->exec.uid = uid;
+}
+
 void capture_rate(struct capture *c, uint32_t target, uint32_t ticks, uint32_t of_ticks)
 {
 	FOR_EACH_TARGET (t, c) {

@@ -66,6 +66,13 @@ void capture_want_thread_pointers(struct capture *c, uint32_t target);
 void capture_await_exec(struct capture *c, uint32_t target);
 
 /*
+ * Sets the user whose rights the process has: the samples go to an unwinder of that user. After an
+ * exec of a program with other rights (set-user-ID, set-group-ID, file capabilities) capture takes
+ * no samples until the next exec. uid 0, or no call of this function: there is no such check.
+ */
+void capture_set_user(struct capture *c, uint32_t target, uint32_t uid);
+
+/*
  * Looks at each thread of each target. Interrupted threads stop soon after, and capture_reap takes
  * their samples (reap.h).
  */

@@ -2,8 +2,10 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/capture/plan.h"
 #include "lib/capture/proc/proc.h"
 #include "lib/capture/proc/status.h"
 #include "lib/capture/record.h"
@@ -121,13 +123,28 @@ int exec_read_first(struct traced_process *t)
 	return is_32_bit(&t->exec.auxv) ? -ENOEXEC : 0;
 }
 
+/*
+ * Returns true if the program has not the rights of the target's user. The owner of the file is the
+ * process's effective user, or root while a program with other rights than its caller's runs
+ * (proc(5), /proc/PID).
+ */
+static bool has_other_rights(const struct traced_process *t)
+{
+	struct stat st;
+
+	return t->exec.uid != 0 &&
+	       (fstatat(t->proc_fd, "stat", &st, 0) < 0 || st.st_uid != t->exec.uid);
+}
+
 void exec_happened(struct traced_process *t)
 {
 	tracees_forget_all(t);
 	t->exec.auxv_known = read_program(t, &t->exec.auxv) == PROC_READ && t->exec.auxv.size > 0;
 	t->exec.leader_dies = false;
-	if (t->phase == TRACED_AWAITS_EXEC)
-		t->phase = TRACED_SAMPLED;
+	if (t->phase == TRACED_AWAITS_EXEC || t->phase == TRACED_SAMPLED) {
+		t->phase = has_other_rights(t) ? TRACED_AWAITS_EXEC : TRACED_SAMPLED;
+		plan_target(t);
+	}
 	t->reader.n_gone = 0;
 	/* Capture may not have attached to the leader yet. */
 	t->scan.tick = 0;

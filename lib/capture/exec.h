@@ -28,7 +28,8 @@ void exec_check(struct traced_process *t);
 
 /*
  * Handles an exec, which ends all threads but the one that called it. Frees all threads, writes
- * RECORD_EXEC, and reports CAPTURE_EXEC. The thread that called exec is added again by the caller
+ * RECORD_EXEC, and reports CAPTURE_EXEC. A program with other rights than the target's user's is
+ * not sampled (capture_set_user). The thread that called exec is added again by the caller
  * (tracees_adopt), or by the scan of the next tick. Call this only if the exec is proven: otherwise
  * the state of system calls that are being resumed would be freed while their threads live, and
  * these calls would return wrong results.

@@ -35,7 +35,7 @@ struct covered_ticks {
 
 enum traced_phase {
 	TRACED_NEW,	    /* in its first scan, or about to be freed; not in the capture's list */
-	TRACED_AWAITS_EXEC, /* capture_await_exec */
+	TRACED_AWAITS_EXEC, /* capture_await_exec, or the program has other rights: exec.h */
 	TRACED_SAMPLED,
 	TRACED_LEAVES, /* capture_remove */
 	TRACED_ENDED,  /* no threads are left; RECORD_END is to be written */
@@ -133,6 +133,7 @@ struct traced_exec {
 	/* An exec may have happened that no stop has reported. Set by each module that sees a sign
 	 * of it. */
 	bool doubt;
+	uint32_t uid;	  /* capture_set_user */
 	bool leader_dies; /* capture has detached from the leader, which dies. Set by reap.h */
 };
 

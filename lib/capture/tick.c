@@ -169,6 +169,20 @@ static void end_checks(struct traced_process *t)
 	count_sleepers(t);
 }
 
+/* Looks for an exec that no stop has reported, new threads, and the end of the process. */
+static void check_threads(struct traced_process *t, uint64_t tick, uint64_t last_tick,
+			  uint64_t time_ns)
+{
+	if (t->exec.doubt || tick / DOUBT_TICKS != last_tick / DOUBT_TICKS) {
+		t->exec.doubt = false;
+		exec_check(t);
+	}
+	if (tick >= t->scan.tick) {
+		t->scan.tick = tick + SCAN_TICKS;
+		scan_for_threads(t, tick, time_ns);
+	}
+}
+
 bool tick_begin(struct traced_process *t, uint64_t tick, uint64_t time_ns)
 {
 	struct capture_counters *counters = t->counters;
@@ -183,8 +197,11 @@ bool tick_begin(struct traced_process *t, uint64_t tick, uint64_t time_ns)
 
 	if (tick <= last_tick || tick < t->plan.next_tick)
 		return false;
-	if (t->phase == TRACED_AWAITS_EXEC)
+	if (t->phase == TRACED_AWAITS_EXEC) {
 		t->ticks.last = tick;
+		check_threads(t, tick, last_tick, time_ns);
+		return false;
+	}
 	if (t->phase != TRACED_SAMPLED)
 		return false;
 	ticks = plan_ticks_due(t, tick);
@@ -211,14 +228,7 @@ bool tick_begin(struct traced_process *t, uint64_t tick, uint64_t time_ns)
 		record_exits(t, tick, time_ns);
 	if (t->reader.needs_reset)
 		record_reset(t, tick, time_ns);
-	if (t->exec.doubt || tick / DOUBT_TICKS != last_tick / DOUBT_TICKS) {
-		t->exec.doubt = false;
-		exec_check(t);
-	}
-	if (tick >= t->scan.tick) {
-		t->scan.tick = tick + SCAN_TICKS;
-		scan_for_threads(t, tick, time_ns);
-	}
+	check_threads(t, tick, last_tick, time_ns);
 	counters->refused = t->scan.n_refused;
 	counters->refused_error = (uint64_t)-t->scan.refused_error;
 	counters->expected += ticks * t->scan.n_refused;

@@ -5,6 +5,7 @@ seccomp filters, set-user-ID programs, other tracers.
 
 import os
 import subprocess
+import time
 
 import harness
 import life
@@ -66,6 +67,35 @@ def test_a_setuid_program_keeps_its_rights(box):
     check(alone == [f'ids {stranger.UID} 0 0 secure 1'], f'{alone}')
     for rate in life.RATES:
         life.check_same(alone, run_setuid(box, rate), rate)
+
+
+def names_after_exec(box, mode):
+    """Returns the names of functions in the profile of a stranger's process
+    that executes a program of root's with this mode."""
+    program = stranger.copy(box, ['targets/shares']) / 'shares'
+    program.chmod(mode)
+    target = box.start(['sh', '-c', 'echo ready; read x; exec "$0"', program],
+                       stdin=subprocess.PIPE, **stranger.options())
+    target.wait_line('ready')
+    profd = box.profd([target], '--chunk-seconds', '1').wait_attached()
+    target.process.stdin.write(b'\n')
+    target.process.stdin.flush()
+    target.wait_line(r'ready.*\d+')
+    profd.wait_looks() if mode == 0o755 else time.sleep(2)
+    profd.interrupt()
+    life.check_sums(profd)
+    return {f.get('function') for c in profd.chunks
+            for f in c['profile']['frames']}
+
+
+def test_a_setuid_program_is_not_sampled(box):
+    """The unwind process of the old user must not get memory of a program that
+    has other rights."""
+    need_setuid(box)
+    check({n for n in names_after_exec(box, 0o755) if n and 'busy' in n},
+          'a program without rights of its own is sampled')
+    names = names_after_exec(box, 0o4755)
+    check(not {n for n in names if n and 'busy' in n}, f'{names}')
 
 
 def test_a_setuid_program_under_an_ordinary_user(box):

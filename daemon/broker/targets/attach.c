@@ -106,6 +106,7 @@ static void add_to_capture(struct targets *ts, struct target *t)
 		.slot = t->slot,
 		.wants_thread_pointers = t->instance->config.thread_id_format == THREAD_ID_PTHREAD,
 		.awaits_exec = t->pid == ts->held_pid,
+		.uid = t->uid,
 		.epoch_ns = ts->state->epoch_ns,
 		.period_ns = ts->state->period_ns,
 	};

@@ -88,6 +88,37 @@ TEST(no_sample_is_taken_before_the_awaited_exec)
 	ck_assert_uint_le(l.counters.ticks, 5);
 }
 
+static void execute(void)
+{
+	const unsigned int before = l.execs;
+
+	live_say(&l, "exec");
+	while (l.execs == before)
+		live_wait(&l);
+}
+
+/* A program that runs as another user, such as a set-user-ID program. */
+TEST(no_sample_is_taken_of_a_program_with_other_rights)
+{
+	uint64_t samples, expected;
+
+	live_begin(&l, "cap_threads", NULL, NULL);
+	capture_set_user(l.capture, LIVE_TARGET, geteuid() + 1);
+	live_ticks(&l, 5);
+	ck_assert_uint_gt(l.records[RECORD_SAMPLE], 0);
+	execute();
+	samples = l.records[RECORD_SAMPLE];
+	expected = l.counters.expected;
+	live_ticks(&l, 5);
+	ck_assert_uint_eq(l.records[RECORD_SAMPLE], samples);
+	ck_assert_uint_eq(l.counters.expected, expected);
+	/* The next program has the user's rights again. */
+	capture_set_user(l.capture, LIVE_TARGET, geteuid());
+	execute();
+	live_ticks(&l, 5);
+	ck_assert_uint_gt(l.records[RECORD_SAMPLE], samples);
+}
+
 /*
  * The parent's stop already reports the child, because the parent may end before the child has run.
  */
