@@ -506,6 +506,23 @@ def do_flood(t):
             t.send(data)
 
 
+def do_chunks(t):
+    """unwind: valid chunks without a pause."""
+    if t.kind != 'unwind':
+        do_lie(t)
+        return
+    t.send_values('READY')
+
+    def each():
+        values, fds = t.truth('CHUNK')
+        values['for_server'] = 1
+        if t.targets:
+            t.send_values('CHUNK', fds, **values)
+        for fd in fds:
+            os.close(fd)
+    t.live(each)
+
+
 def do_descriptors(t):
     t.send_values('READY')
 
