@@ -51,6 +51,7 @@ static bool is_in_group(int fd, const struct ucred *credentials, uint32_t gid)
 	 * Fails with ERANGE and sets the needed size; succeeds if the peer has no supplementary
 	 * groups.
 	 */
+	/* cppcheck-suppress nullPointer ; with size 0, getsockopt takes NULL */
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, NULL, &size) == 0 || errno != ERANGE ||
 	    size > GROUPS_MAX * sizeof(*groups))
 		return false;

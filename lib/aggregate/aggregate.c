@@ -113,7 +113,7 @@ static int copy_thread(struct open_chunk *c, const struct open_chunk *from, cons
 
 	if (r == 0)
 		r = stacks_copy(&c->stacks, &from->stacks, t->node, &node);
-	if (r < 0)
+	if (r != 0)
 		return r;
 	*copy = *t;
 	copy->node = node;
@@ -252,7 +252,7 @@ int aggregate_sample(struct aggregate *a, uint32_t tid, uint64_t time_ns,
 		r = add_stack(&a->chunk, t, stack, &node, &depth);
 	if (r == 0)
 		r = revive(&a->chunk, t);
-	if (r < 0)
+	if (r != 0)
 		return r;
 	goes_on = node == t->node && (node == PROFILE_NONE || (!running && !t->running));
 	if (!goes_on) {

@@ -18,6 +18,7 @@ int array_make_room(void *array, size_t n, size_t *cap, size_t size)
 	 * through a void **. So the pointer is copied.
 	 */
 	memcpy(&elements, array, sizeof(elements));
+	/* cppcheck-suppress memleakOnRealloc ; *array still has the pointer */
 	elements = reallocarray(elements, more, size);
 	if (elements == NULL)
 		return -ENOMEM;

@@ -43,6 +43,7 @@ int ipc_send(int fd, const void *bytes, size_t size, const int *fds, size_t n_fd
 
 int ipc_recv(int fd, struct ipc_message *ret)
 {
+	/* cppcheck-suppress ctuuninitvar ; takes the address only */
 	struct iovec iov = {.iov_base = ret->bytes, .iov_len = sizeof(ret->bytes)};
 	union control control;
 	struct msghdr m = {.msg_iov = &iov,

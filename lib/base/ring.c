@@ -221,6 +221,7 @@ int ring_reader_init(struct ring_reader *r, int fd)
 		return -errno;
 	if (st.st_size < 0 || !size_is_valid((uint64_t)st.st_size))
 		return -EPROTO;
+	/* cppcheck-suppress invalidFunctionArg ; size_is_valid() excludes 0 */
 	base = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
 	if (base == MAP_FAILED)
 		return -errno;

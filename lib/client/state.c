@@ -104,6 +104,7 @@ int state_map_page(int fd)
 	void *at =
 		mmap(state_page(), page_bytes(), PROT_READ | PROT_WRITE, flags | MAP_FIXED, fd, 0);
 
+	/* cppcheck-suppress memleak ; the mapping is that of memory, which stays */
 	return at == MAP_FAILED ? -errno : 0;
 }
 

@@ -81,7 +81,7 @@ static int next_item(struct import_reader *t, const char **ret, size_t *ret_n, b
 		r = import_fault_set(fault, "has an item without a type");
 	else if (n > left)
 		r = import_fault_set(fault, "ends within an item: the file is incomplete");
-	if (r == 0) {
+	if (type != NULL && r == 0) {
 		*ret_is_chunk = strcmp(type, "profile_chunk") == 0;
 		*ret = t->bytes + t->at;
 		*ret_n = n;

@@ -220,6 +220,7 @@ static void on_connect(void *ctx)
 	struct control *c = ctx;
 
 	for (int i = 0; i < ACCEPTED_AT_ONCE; i++) {
+		/* cppcheck-suppress nullPointer ; without an address, accept4 takes NULL */
 		int fd = accept4(c->socket.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 		if (fd >= 0) {

@@ -1,5 +1,6 @@
 #include "lib/unwind/elf/symbols.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -319,6 +320,7 @@ static int choose(struct symbols *s)
 			reach = max_u64(reach, (uint64_t)v[i].start + v[i].size);
 		v[kept++] = v[i];
 	}
+	assert(kept > 0); /* the first symbol */
 	v = realloc(s->v, kept * sizeof(*v));
 	if (v)
 		s->v = v;

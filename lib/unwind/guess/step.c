@@ -158,10 +158,11 @@ static enum unwind_end step_by_offsets(struct walk *w, struct walk_frame *f, uin
 /* Returns true if the return address still is in its register, where the call left it. */
 static bool is_just_called(struct walk *w, const struct walk_frame *f)
 {
-	const uint64_t ra = cpu_return_address(f->regs.r[RA]);
+	uint64_t ra;
 
 	if (!CPU_LINK_REGISTER)
 		return false;
+	ra = cpu_return_address(f->regs.r[RA]);
 	if (code_is_stub(w->space, walk_next_pc(f)))
 		return true;
 	return (f->is_leaf || f->interrupted) && (f->regs.known & BIT(RA)) &&

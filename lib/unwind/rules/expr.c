@@ -140,11 +140,10 @@ enum expr_result expr_eval(const struct expr_op *ops, size_t n, const struct fra
 			   const struct stack_bytes *stack, uint64_t cfa, uint64_t *top,
 			   uint64_t *ret_missing, uint64_t *ret)
 {
-	uint64_t s[DEPTH_MAX + 1]; /* s[0] is below the first entry */
+	uint64_t s[DEPTH_MAX + 1] = {0}; /* s[0] is below the first entry */
 	size_t depth = 0;
 	uint64_t t;
 
-	s[0] = 0;
 	for (size_t i = 0; i < n; i++) {
 		const struct expr_op *o = &ops[i];
 		int needed = operands(o->op);
