@@ -30,7 +30,7 @@ LIBRARY_HEADERS = {
 }
 
 TOP_LEVEL = {
-    ".ci", ".clang-format", ".editorconfig", ".gitignore", "LICENSE", "Makefile",
+    ".ci", ".clang-format", ".clang-tidy", ".editorconfig", ".gitignore", "LICENSE", "Makefile",
     "README.md", "daemon", "docs", "lib", "proto", "systemd", "tests",
 }
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs missing dependencies of a make target.
-# Usage: deps.sh build|demo|test|bench|deb|package|pictures
+# Usage: deps.sh build|demo|test|analyze|bench|deb|package|pictures
 #
 # With apt-get (Debian, Ubuntu) the commands are printed before they run. Without
 # apt-get the missing programs and libraries are listed. If nothing is missing,
@@ -22,9 +22,12 @@ demo='redis-tools'
 # transactions are linked to profiles. libdebuginfod1: convert --symbolize loads it.
 # tmux: a terminal for sentry-profctl top. libev-dev, libuv1-dev: event loops.
 # hexyl, gron: programs in Rust and in Go.
-test='check g++ clang clang-format binutils python3 openssl mandoc strace musl-tools dwz
+test='check g++ clang clang-format clang-tidy cppcheck binutils python3 openssl mandoc strace musl-tools dwz
 	python3-sentry-sdk libev-dev libuv1-dev hexyl gron
 	libc6-dev-arm64-cross systemd python3-yaml zsh fish libdebuginfod1 tmux'
+
+# make valgrind, in addition to make check.
+analyze='valgrind'
 
 # make deb.
 deb='dpkg-dev'
@@ -48,12 +51,13 @@ case ${1-} in
 build) packages=$build ;;
 demo) packages="$build $demo" ;;
 test) packages="$build $demo $test" ;;
+analyze) packages="$build $demo $test $analyze" ;;
 bench) packages="$build $bench" ;;
 deb) packages="$build $deb" ;;
 package) packages="$build $deb $test $package" ;;
 pictures) packages="$build $pictures" ;;
 *)
-	echo "usage: $0 build|demo|test|bench|deb|package|pictures" >&2
+	echo "usage: $0 build|demo|test|analyze|bench|deb|package|pictures" >&2
 	exit 2
 	;;
 esac
@@ -73,7 +77,8 @@ elsewhere()
 	modules='libdw libelf liblzma libzstd libunwind-ptrace jansson libcurl zlib libseccomp
 		inih libprotobuf-c ncursesw libmicrohttpd'
 	if [ "$1" = test ]; then
-		commands="$commands musl-gcc g++ clang readelf python3 openssl mandoc"
+		commands="$commands musl-gcc g++ clang clang-tidy cppcheck readelf python3 openssl
+			mandoc"
 		modules="$modules check"
 	fi
 	missing=
