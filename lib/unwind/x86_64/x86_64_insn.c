@@ -52,7 +52,7 @@ static bool take(struct x86_64_parts *p, size_t size, int32_t *ret)
 	if (p->n - p->at < size)
 		return false;
 	if (size == 1) {
-		/* NOLINTNEXTLINE(bugprone-signed-char-misuse,cert-str34-c): a number with its sign */
+		/* NOLINTNEXTLINE(bugprone-signed-char-misuse,cert-str34-c): signed */
 		value = (int8_t)p->code[p->at];
 	} else if (size == 2) {
 		memcpy(&half, p->code + p->at, sizeof(half));
