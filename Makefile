@@ -533,16 +533,17 @@ analyze:
 	$(Q)$(MAKE) --no-print-directory $(JOBS) analyzed
 
 # The unit tests under valgrind, which finds reads of uninitialised memory: AddressSanitizer does
-# not. Left out: NO_ASAN, tests that trace or hang there (check_hints), and those that use what
-# valgrind 3.19 lacks: pidfd_open(2), openat2(2), userfaultfd(2), and all that capget(2) writes;
+# not. Left out: NO_ASAN, tests that trace (ship/check_spool, too) or hang there (check_child,
+# check_hints, check_outbox), and those that use what valgrind 3.19 lacks: landlock, pidfd_open(2), openat2(2), userfaultfd(2), and all that capget(2) writes;
 # check_sandbox calls execve(2) with a wrong pointer.
 VALGRIND = valgrind -q --error-exitcode=1 --leak-check=full --show-leak-kinds=definite \
 	--errors-for-leak-kinds=definite
-NO_VALGRIND = $(NO_ASAN) $(B)/tests/capture/% $(addprefix $(B)/tests/daemon/, \
+NO_VALGRIND = $(NO_ASAN) $(B)/tests/capture/% $(B)/tests/ship/check_spool $(addprefix $(B)/tests/daemon/, \
 	broker/discovery/check_identify broker/files/check_files \
 	broker/targets/check_attach broker/targets/check_target_usage capture/% \
-	common/check_privileges common/check_sandbox process/check_process_root \
-	process/check_threads unwind/check_hints)
+	broker/children/check_child common/check_privileges common/check_sandbox \
+	process/check_act_as process/check_process_root process/check_threads \
+	ship/check_outbox ship/check_spool_dirs unwind/check_hints)
 VALGRIND_CHECKS = $(filter-out $(NO_VALGRIND),$(CHECKS))
 $(B)/checked/valgrind/%.ok: $(B)/tests/%
 	@mkdir -p $(@D)

@@ -82,7 +82,7 @@ static void change_word(struct record_sample *s)
 	/* Mostly near the stack pointer, where the frames are. */
 	if (random_below(4) != 0)
 		to = 8 * random_below(min_size(words, 256));
-	memcpy(s->stack + to, s->stack + from, 8);
+	memmove(s->stack + to, s->stack + from, 8);
 }
 
 static void change(struct record_sample *s)
