@@ -667,7 +667,11 @@ def end(ground):
     ground.profd.signal(signal.SIGTERM)
     ground.profd.finish()
     ground.check_log()
-    check_sums(ground.profd.stats)
+    stats = ground.profd.stats
+    check_sums(stats)
+    # These unwind processes are late, but honest.
+    check('chunk_budget' not in stats['chunks']['discarded'],
+          f'{stats["chunks"]["discarded"]}')
 
 
 def run(box, seconds, rng):

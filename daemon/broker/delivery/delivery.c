@@ -414,11 +414,11 @@ static void take_chunk(struct delivery *d, struct chunk_source *source, struct s
  */
 static bool budget_take(const struct delivery *d, struct chunk_source *source, uint64_t bytes)
 {
-	const uint64_t one_ns = d->state->options.config.chunk_seconds * NS_PER_SEC /
-				CHUNK_BUDGET_RATE,
-		       now_ns = clock_mono_ns();
+	const uint64_t chunk_ns = d->state->options.config.chunk_seconds * NS_PER_SEC;
+	const uint64_t size_ns = CHUNK_BUDGET_HELD * chunk_ns + CHUNK_BUDGET_LAG_NS;
+	const uint64_t one_ns = chunk_ns / CHUNK_BUDGET_RATE, now_ns = clock_mono_ns();
 
-	if (!bucket_holds(source->full_ns, CHUNK_BUDGET_BURST * one_ns, now_ns, one_ns))
+	if (!bucket_holds(source->full_ns, size_ns, now_ns, one_ns))
 		return false;
 	bucket_take(&source->full_ns, now_ns,
 		    max_u64(one_ns, bytes * NS_PER_SEC / CHUNK_BUDGET_BYTES));

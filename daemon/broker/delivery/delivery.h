@@ -14,12 +14,14 @@
  * the most bytes waiting. Chunks that do not arrive are counted, with the reason (enum discard).
  *
  * Each process has a chunk budget, because an unwind process that was taken over could send chunks
- * without end, and use up the quota of the DSN or fill the disk. A token bucket allows
- * CHUNK_BUDGET_BURST chunks at once, then CHUNK_BUDGET_RATE chunks in the time of one chunk
- * (chunk_seconds), and CHUNK_BUDGET_BYTES of payloads a second. More are counted as
+ * without end, and use up the quota of the DSN or fill the disk. A token bucket gains
+ * CHUNK_BUDGET_RATE chunks in the time of one chunk (chunk_seconds), and CHUNK_BUDGET_BYTES of
+ * payloads in a second. It holds what it gains in the time of CHUNK_BUDGET_HELD chunks and
+ * CHUNK_BUDGET_LAG_NS: 90 chunks if chunk_seconds is 60. More chunks are counted as
  * DISCARD_CHUNK_BUDGET. An honest unwind process stays below: besides a chunk at the end of each
  * chunk_seconds, it makes chunks at execs (daemon/unwind/exec_budget.h), at the end of a run, if a
- * library was replaced (seldom more often than every 5 s), and near 20 MB.
+ * library was replaced (seldom more often than every 5 s), and near 20 MB. An unwind process that
+ * was late for a minute or two makes the chunks of that time at once.
  */
 #ifndef DAEMON_BROKER_DELIVERY_DELIVERY_H
 #define DAEMON_BROKER_DELIVERY_DELIVERY_H
@@ -37,8 +39,9 @@
 
 #define DISCARD_REASONS_MAX 32
 
-#define CHUNK_BUDGET_RATE  30u
-#define CHUNK_BUDGET_BURST 60u
+#define CHUNK_BUDGET_RATE   30u
+#define CHUNK_BUDGET_HELD   2u
+#define CHUNK_BUDGET_LAG_NS (60 * NS_PER_SEC)
 /* Capture, at its limit of half a processor, takes samples that fill about 4 MB of chunks a second.
  */
 #define CHUNK_BUDGET_BYTES (UINT64_C(4) << 20)
