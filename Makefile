@@ -533,9 +533,10 @@ analyze:
 	$(Q)$(MAKE) --no-print-directory $(JOBS) analyzed
 
 # The unit tests under valgrind, which finds reads of uninitialised memory: AddressSanitizer does
-# not. Left out: NO_ASAN, tests that trace (ship/check_spool, too) or hang there (check_child,
-# check_hints, check_outbox), and those that use what valgrind 3.19 lacks: landlock, pidfd_open(2), openat2(2), userfaultfd(2), and all that capget(2) writes;
-# check_sandbox calls execve(2) with a wrong pointer.
+# not. Left out: NO_ASAN; tests that trace (ship/check_spool, too) or hang there (check_child,
+# check_hints, check_outbox); tests of what valgrind 3.19 lacks: landlock, pidfd_open(2),
+# openat2(2), userfaultfd(2), and all that capget(2) writes; and check_sandbox, which calls
+# execve(2) with a wrong pointer.
 VALGRIND = valgrind -q --error-exitcode=1 --leak-check=full --show-leak-kinds=definite \
 	--errors-for-leak-kinds=definite
 NO_VALGRIND = $(NO_ASAN) $(B)/tests/capture/% $(B)/tests/ship/check_spool $(addprefix $(B)/tests/daemon/, \
