@@ -83,7 +83,7 @@ def names_after_exec(box, mode):
     target.wait_line(r'ready.*\d+')
     profd.wait_looks() if mode == 0o755 else time.sleep(2)
     profd.interrupt()
-    life.check_sums(profd)
+    check_sums(profd.stats, arrived='written')
     return {f.get('function') for c in profd.chunks
             for f in c['profile']['frames']}
 

@@ -42,8 +42,7 @@
 #define CHUNK_BUDGET_RATE   30u
 #define CHUNK_BUDGET_HELD   2u
 #define CHUNK_BUDGET_LAG_NS (60 * NS_PER_SEC)
-/* Capture, at its limit of half a processor, takes samples that fill about 4 MB of chunks a second.
- */
+/* About what capture takes at its limit of half a processor. */
 #define CHUNK_BUDGET_BYTES (UINT64_C(4) << 20)
 
 /* Numbers of chunks. All members must be uint64_t: counts_add(). */

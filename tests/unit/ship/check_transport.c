@@ -354,7 +354,7 @@ static void make_mounts_private(void)
 	mounts = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
 	ck_assert_int_ge(mounts, 0);
 	OK(setns(mounts, CLONE_NEWNS));
-	OK(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL));
+	OK(mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL));
 	OK(fchdir(root));
 	OK(chroot("."));
 	close_fd(&mounts);
@@ -374,7 +374,7 @@ TEST_IF(trusts_the_system_s_authorities_too, getuid() == 0)
 	server_start(&other, NULL, tls);
 	server_start(&server, NULL, tls);
 	make_mounts_private();
-	OK(mount(server.ca, info->cainfo, NULL, MS_BIND, NULL));
+	OK(mount(server.ca, info->cainfo, "none", MS_BIND, NULL));
 	open_transport(server.dsn, other.ca, NEVER_MS);
 	assert_status(200);
 	target(other.dsn);
