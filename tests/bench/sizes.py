@@ -4,7 +4,6 @@ and by how much those in files are larger."""
 import time
 import zlib
 
-import harness
 import measure
 import report
 

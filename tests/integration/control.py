@@ -3,7 +3,6 @@ numbers are those of lib/client/protocol.h.
 """
 
 import json
-import os
 import socket
 import struct
 import subprocess
@@ -11,7 +10,7 @@ import subprocess
 import harness
 import openmetrics
 import stranger
-from harness import BUILD, check
+from harness import check
 
 HELLO, ANSWER, START, STOP, PROFILER_ID = 1, 2, 3, 4, 5
 SPANS_OPEN, ATTACH, DETACH, STATUS, RELOAD = 6, 9, 10, 11, 12

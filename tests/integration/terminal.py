@@ -1,6 +1,5 @@
 """A terminal for tests: a pane of tmux, with input and screen."""
 
-import os
 import shlex
 import subprocess
 

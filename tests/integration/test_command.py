@@ -14,7 +14,6 @@ import shutil
 import signal
 import subprocess
 import termios
-import time
 
 import harness
 import stranger

@@ -4,7 +4,6 @@ may make them."""
 
 import contextlib
 import os
-import pathlib
 import signal
 import stat
 import subprocess

@@ -11,7 +11,7 @@ import subprocess
 import time
 
 import harness
-from harness import BUILD, Skip, check, in_turns, stretch, tracer, wait_for
+from harness import BUILD, Skip, check, in_turns, stretch, tracer
 from service import Service, tell
 from test_discovery import NO_CONNECTOR, is_told, need_root
 

@@ -5,9 +5,7 @@ import os
 import re
 import shutil
 import signal
-import subprocess
 
-import control
 import harness
 import stranger
 from harness import BUILD, check, wait_for
