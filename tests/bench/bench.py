@@ -47,6 +47,10 @@ OUTAGE = 'outage'
 MARK = '<!-- make bench -->\n'
 SMOKE = os.environ.get('BENCH_SMOKE') == '1'
 
+# Measurements of their own, beside the scenarios: modules with NAME, run(box, smoke),
+# wanted(figures) and text(figures).
+PARTS = (replay, first, births, servers, sizes, conversions)
+
 # The variants of each repetition, and those of the first repetition only.
 OFTEN = (variants.Nothing, variants.Bare, variants.Ours)
 ONCE = (variants.Naive, variants.Perf, variants.Bpftrace)
@@ -182,68 +186,26 @@ def main():
     harness.libc.prctl(harness.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:CPUS])
     go_first()
-    done, unwinding, large = [], None, None
+    done, found = [], {}
     for scenario in scenarios():
         if args.pattern not in scenario.name:
             continue
         with new_box(scenario.name) as box:
             run(scenario, box, 0.2 if SMOKE else args.seconds)
             done.append(scenario)
-    if args.pattern in replay.NAME:
-        say(replay.NAME)
-        with new_box(replay.NAME) as box:
-            unwinding = replay.run(box, *((5, 1) if SMOKE else ()))
-        say('')
-    beginning = args.pattern in first.NAME
-    if beginning:
-        say(first.NAME)
-        with new_box(first.NAME) as box:
-            large = first.run(box, SMOKE)
-        say('')
-    short, of_short = args.pattern in births.NAME, None
-    if short:
-        say(births.NAME)
-        with new_box(births.NAME) as box:
-            of_short = births.run(box, SMOKE)
-        say('')
-    of_servers = None
-    if args.pattern in servers.NAME:
-        say(servers.NAME)
-        with new_box(servers.NAME) as box:
-            of_servers = servers.run(box, SMOKE)
-        say('')
-    of_minute = None
-    if args.pattern in sizes.NAME:
-        say(sizes.NAME)
-        with new_box(sizes.NAME) as box:
-            of_minute = sizes.run(box, SMOKE)
-        say('')
-    converted = None
-    if args.pattern in conversions.NAME:
-        say(conversions.NAME)
-        with new_box(conversions.NAME) as box:
-            converted = conversions.run(box, SMOKE)
-        say('')
+    for part in PARTS:
+        if args.pattern in part.NAME:
+            say(part.NAME)
+            with new_box(part.NAME) as box:
+                found[part] = part.run(box, SMOKE)
+            say('')
     meeting = args.pattern in OUTAGE
-    if not (done or unwinding or beginning or short or of_servers or of_minute or
-            converted or meeting):
+    if not (done or found or meeting):
         sys.exit(f'no scenario has "{args.pattern}" in its name')
-    text = report.text(done,
-                       replay.wanted(unwinding) + first.wanted(large) +
-                       births.wanted(of_short) + servers.wanted(of_servers) +
-                       conversions.wanted(converted))
-    if unwinding is not None:
-        text += '\n' + replay.text(unwinding)
-    if beginning:
-        text += '\n' + first.text(large)
-    if short:
-        text += '\n' + births.text(of_short)
-    if of_servers:
-        text += '\n' + servers.text(of_servers)
-    if of_minute:
-        text += '\n' + sizes.text(of_minute)
-    if converted:
-        text += '\n' + conversions.text(converted)
+    text = report.text(done, [row for part, figures in found.items()
+                              for row in part.wanted(figures)])
+    for part, figures in found.items():
+        text += '\n' + part.text(figures)
     if meeting:
         text += f'\n### 10,000 hosts and their server (`T={OUTAGE}`)\n\n'
         text += subprocess.run([harness.BUILD / 'bench/outage'], check=True,

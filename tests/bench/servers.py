@@ -17,6 +17,7 @@ from statistics import median, quantiles
 
 import harness
 import report
+import services
 import stranger
 
 NAME = 'servers'
@@ -31,19 +32,7 @@ SCALE = 10
 DEBIAN = harness.BUILD.resolve() / 'debian'
 PROGRAMS = ('/usr/sbin', '/usr/bin', '/usr/lib/postgresql/15/bin')
 
-NGINX = '''
-daemon off;
-worker_processes 2;
-pid {dir}/nginx.pid;
-error_log {dir}/error.log;
-events {{ worker_connections 256; }}
-http {{
-    access_log off;
-    client_body_temp_path {dir}/body;
-    proxy_temp_path {dir}/proxy;
-    fastcgi_temp_path {dir}/fastcgi;
-    uwsgi_temp_path {dir}/uwsgi;
-    scgi_temp_path {dir}/scgi;
+NGINX = services.NGINX_BEGIN + '''
     server {{
         listen 127.0.0.1:{port};
         location / {{ root {dir}/www; }}
@@ -141,7 +130,8 @@ class Nginx:
         (place / 'www/text').write_text('nginx, ' * 100)
         self.port = harness.free_port()
         config = place / 'nginx.conf'
-        config.write_text(NGINX.format(dir=place, port=self.port))
+        config.write_text(NGINX.format(
+            user='', workers=2, dir=place, port=self.port))
         self.program = box.start([find('nginx'), '-c', config, '-e', place / 'error.log'],
                                  **stranger.options(UID))
         harness.wait_for(lambda: len(self.pids()) == 3, 'nginx has its workers')
@@ -243,7 +233,7 @@ def spread(values):
 def wanted(found):
     """Returns requirements as report.requirements()."""
     rows = []
-    for label, figures in (found or {}).items():
+    for label, figures in found.items():
         if isinstance(figures, str):
             continue
         _, _, least, most = LOADS[label]

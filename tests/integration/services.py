@@ -42,7 +42,8 @@ simple_server.make_server('127.0.0.1', int(sys.argv[1]), application,
                           handler_class=Handler).serve_forever()
 '''
 
-NGINX = '''
+# The begin of a configuration of nginx, whose files are all in one directory.
+NGINX_BEGIN = '''
 daemon off;
 {user}
 worker_processes {workers};
@@ -56,6 +57,9 @@ http {{
     fastcgi_temp_path {dir}/fastcgi;
     uwsgi_temp_path {dir}/uwsgi;
     scgi_temp_path {dir}/scgi;
+'''
+
+NGINX = NGINX_BEGIN + '''
     gzip on;
     gzip_comp_level 9;
     gzip_types text/plain;
