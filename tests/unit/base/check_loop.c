@@ -266,16 +266,22 @@ TEST(a_paused_source_is_not_called)
 	close_fd(&p.fds[0]);
 }
 
+/* Both have bytes to read, and are paused. */
+static void watch_paused(struct watched *p, struct watched *q)
+{
+	watch(p);
+	watch(q);
+	fill(p);
+	fill(q);
+	loop_pause(loop, p->source);
+	loop_pause(loop, q->source);
+}
+
 TEST(one_source_is_resumed_without_the_others)
 {
 	struct watched p = make(), q = make();
 
-	watch(&p);
-	watch(&q);
-	fill(&p);
-	fill(&q);
-	loop_pause(loop, p.source);
-	loop_pause(loop, q.source);
+	watch_paused(&p, &q);
 	loop_resume_source(loop, q.source);
 	run();
 	ck_assert_int_eq(p.calls, 0);
@@ -292,12 +298,7 @@ TEST(a_paused_source_is_removed)
 {
 	struct watched p = make(), q = make();
 
-	watch(&p);
-	watch(&q);
-	fill(&p);
-	fill(&q);
-	loop_pause(loop, p.source);
-	loop_pause(loop, q.source);
+	watch_paused(&p, &q);
 	loop_remove(loop, &p.source);
 	loop_resume(loop);
 	run();
