@@ -51,7 +51,8 @@ struct program_identity {
  * are also read every MAPS_EVERY_NS or, if fewer than MAPS_SAMPLES samples came since,
  * every MAPS_SELDOM_NS. Reading maps takes 30 system calls of three processes: for a
  * hundred targets that wake once a second it took a third of the CPU time of the broker
- * and unwind. A program whose maps cannot be read is treated as after a miss.
+ * and unwind. If the maps of a program cannot be read, unwind reads them again as after a
+ * miss.
  *
  * A slow reading delays the next one, by MAPS_COST times the duration of the reading, but at
  * most by MAPS_SELDOM_NS. Otherwise a process with 65,530 mappings of files with long paths

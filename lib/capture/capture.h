@@ -68,7 +68,8 @@ void capture_await_exec(struct capture *c, uint32_t target);
 /*
  * Sets the user whose rights the process has: the samples go to an unwinder of that user. After an
  * exec of a program with other rights (set-user-ID, set-group-ID, file capabilities) capture takes
- * no samples until the next exec. uid 0, or no call of this function: there is no such check.
+ * no samples until the next exec. Capture does not check this if uid
+ * is 0, or if this function was not called.
  */
 void capture_set_user(struct capture *c, uint32_t target, uint32_t uid);
 

@@ -21,10 +21,10 @@
 #define RATE_LIMITS_MAX (16 * 1024)
 
 /*
- * Processor time that libcurl may use for a request. A server can send bytes for as long as the
- * request may last of which libcurl tells nothing, such as extensions of HTTP/1.1's chunks, pings
- * of HTTP/2 and empty records of TLS. A body of 50 MB, the most that Sentry accepts, needs 0.5 s if
- * TLS encrypts 100 MB a second.
+ * Processor time that libcurl may use for a request. libcurl skips some bytes without telling its
+ * caller, such as extensions of HTTP/1.1's chunks, pings of HTTP/2 and empty records of TLS; a
+ * server can send these for as long as the request may last. A body of 50 MB, the most that Sentry
+ * accepts, needs 0.5 s if TLS encrypts 100 MB a second.
  */
 #define CPU_MAX_NS (2 * NS_PER_SEC)
 

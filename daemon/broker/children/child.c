@@ -84,8 +84,8 @@ void child_fail(struct child *child, const char *why)
 
 /*
  * Sends a message. Tries again if the kernel is short of memory or has too many descriptors in
- * flight: this passes when a process was killed for want of memory, or when children have read
- * their messages.
+ * flight. Such a shortage passes when the kernel has killed a process for want of memory, or when
+ * children have read their messages.
  */
 static int send_patiently(const struct child *child, const void *message, size_t size,
 			  const int *fds, size_t n_fds)
