@@ -4,9 +4,9 @@
  *   over its unwind process could prevent the answer, and would then occupy places in the table
  *   of targets, which all users share.
  * - capture must answer a request to make a ring, and a request to attach to or detach from a
- *   target. A capture that does not answer, but shows a heartbeat, would sample nothing. Before a
- *   capture is killed that does not detach, the target's unwind process is: its full ring keeps
- *   capture from answering.
+ *   target. A capture that does not answer, but shows a heartbeat, would sample nothing. If capture
+ *   does not answer a request to detach, the target's unwind process is killed first, because
+ *   capture may be waiting for room in the ring of that process.
  * - A ship may keep a chunk for as long as its server is slow or down, but must answer MSG_PING,
  *   which it gets OVERDUE_PING_CHECKS checks after its start and after each answer.
  * - Each child must send MSG_READY after its start, and must end after its socket was closed or
@@ -26,6 +26,7 @@ struct broker;
  */
 #define OVERDUE_CHECKS 60
 
+/* The checks from the start of a ship, or from its last answer, to the next MSG_PING. */
 #define OVERDUE_PING_CHECKS 10
 
 /* To be called once a second. */

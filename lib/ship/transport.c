@@ -492,7 +492,8 @@ int transport_step(struct transport *t, struct transport_answer *ret)
 		return 1;
 	}
 	if (t->request_cpu_ns > CPU_MAX_NS)
-		return give_up(t, "its answer takes too much processor time to read", ret);
+		return give_up(t, "it sends bytes that are no answer and take much processor time",
+			       ret);
 	return 0;
 }
 
