@@ -223,10 +223,28 @@ TESTS(functions_beside_a_malformed_entry_are_found, array_size(malformed) + 1)
 	}
 }
 
-/* Adds an entry that is malformed or too long, and a function with it. */
-enum unseen { NONE, AUGMENTATION, LONG_CIE, LONG_FDE, DEEP, SLOW, REMEMBERS, UNSEEN };
+/* Programs that libdw must not execute. */
+static const struct bad_program {
+	uint8_t bytes[8];
+	size_t size;
+} bad_programs[] = {
+	/* libdw would allocate rules for 2^28 registers */
+	{{DW_CFA_offset_extended, 0xff, 0xff, 0xff, 0x7f, 1}, 6},
+	{{DW_CFA_register, 1, 0x80, 1}, 4},
+	/* no instruction, and one that no compiler writes */
+	{{0x3f}, 1},
+	{{DW_CFA_set_loc, 0, 0, 0, 0, 0, 0, 0}, 8},
+	/* operands that the program has no bytes for */
+	{{DW_CFA_advance_loc4, 1, 0, 0}, 4},
+	{{DW_CFA_def_cfa_offset, 0x80}, 2},
+	{{DW_CFA_def_cfa_expression, 2, DW_OP_lit0}, 3},
+	{{DW_CFA_expression, 1, 0x7f}, 3},
+};
 
-static void put_unseen(struct section *s, enum unseen what)
+/* Adds an entry that is malformed or too long, and a function with it. */
+enum unseen { NONE, AUGMENTATION, LONG_CIE, LONG_FDE, DEEP, SLOW, REMEMBERS, BAD, BAD_CIE };
+
+static void put_unseen(struct section *s, enum unseen what, const struct bad_program *bad)
 {
 	static const struct function f = {0, 0x10, 16};
 	uint8_t program[FUNCTION_MAX] = {0};
@@ -236,6 +254,10 @@ static void put_unseen(struct section *s, enum unseen what)
 	cie = put_cie(s, what == AUGMENTATION ? "zRLLLLLLLLLLLLLLLLLLL" : "zR", DW_EH_PE_udata8);
 	if (what == LONG_CIE) {
 		put(s, program, 300);
+		end(s, cie);
+	}
+	if (what == BAD_CIE) {
+		put(s, bad->bytes, bad->size);
 		end(s, cie);
 	}
 	if (what == LONG_FDE)
@@ -254,6 +276,8 @@ static void put_unseen(struct section *s, enum unseen what)
 			program[i + 1] = DW_CFA_restore_state;
 		}
 	}
+	if (what == BAD)
+		memcpy(program, bad->bytes, n = bad->size);
 	at = begin(s, cie);
 	put_number(s, BASE + f.start, 8);
 	put_number(s, n + f.end, 8);
@@ -262,7 +286,7 @@ static void put_unseen(struct section *s, enum unseen what)
 	end(s, at);
 }
 
-TESTS(libdw_gets_no_entry_that_is_malformed_or_too_long, UNSEEN)
+static void expect_unseen(enum unseen what, const struct bad_program *bad)
 {
 	static struct section s;
 	int fd;
@@ -272,19 +296,31 @@ TESTS(libdw_gets_no_entry_that_is_malformed_or_too_long, UNSEEN)
 	struct elf_file f;
 
 	memset(&s, 0, sizeof(s));
-	put_unseen(&s, (enum unseen)_i);
+	put_unseen(&s, what, bad);
 	fd = make_file(&s, 1);
 	OK(elf_file_open(&f, fd));
 	OK(cfi_source_open(&source, &f, true));
-	ck_assert_uint_eq(source.n, _i == NONE || _i >= DEEP);
+	ck_assert_uint_eq(source.n, what == NONE || what >= DEEP);
 	if (source.n > 0)
 		ck_assert_int_eq(cfi_function_open(&function, &source, 0, &work),
-				 _i == NONE ? 0 : -ENODATA);
-	if (_i == NONE)
+				 what == NONE ? 0 : -ENODATA);
+	if (what == NONE)
 		cfi_function_close(&function);
 	cfi_source_close(&source);
 	elf_file_close(&f);
 	close_fd(&fd);
+}
+
+TESTS(libdw_gets_no_entry_that_is_malformed_or_too_long, BAD)
+{
+	expect_unseen((enum unseen)_i, NULL);
+}
+
+/* Neither of a function nor of its CIE. */
+TESTS(libdw_executes_no_malformed_program, array_size(bad_programs))
+{
+	expect_unseen(BAD, &bad_programs[_i]);
+	expect_unseen(BAD_CIE, &bad_programs[_i]);
 }
 
 static const struct overlap {
