@@ -17,7 +17,11 @@
  */
 #define LINES_PROGRAM_MAX (2u << 20)
 
-/* Returns true if libdw may decode the line table at this offset of .debug_line. */
+/*
+ * Returns true if libdw may decode the line table at this offset of .debug_line: if the length of
+ * the table is below the limit, and the length of its header fits into the table. libdw 0.192 to
+ * 0.195 reads directories and files up to the end of the header, wherever that is.
+ */
 bool lines_check_program(const uint8_t *section, size_t size, uint64_t offset);
 
 /*

@@ -403,36 +403,109 @@ out:
 	close_fd(&copy);
 }
 
+#define TABLE_MAX (LINES_PROGRAM_MAX + 1024u)
+
+/* A line table of version 5: a directory, two files, and line 7 for all addresses of the unit. */
+static void make_table(uint8_t bytes[TABLE_MAX], uint32_t length)
+{
+	uint8_t *at = bytes, *names;
+
+	memset(bytes, DW_LNS_negate_stmt, TABLE_MAX);
+	put(&at, length, 4);
+	put(&at, 5, 2); /* version */
+	put(&at, 8, 2); /* bytes of an address, of a selector */
+	at += 4;	/* the length of what follows up to the program */
+	names = at;
+	put(&at, 0x010101, 3); /* bytes and operations of an instruction, default_is_stmt */
+	put(&at, 0x0d0efb, 3); /* line_base, line_range, opcode_base */
+	put(&at, UINT64_C(0x0000000101010100), 8);
+	put(&at, 0x01000001, 4);
+	put(&at, 1 | DW_LNCT_path << 8 | DW_FORM_string << 16, 3);
+	put(&at, 1 | 'd' << 8, 3);
+	put(&at, 2 | DW_LNCT_path << 8 | DW_FORM_string << 16, 3);
+	put(&at, DW_LNCT_directory_index | DW_FORM_udata << 8, 2);
+	put(&at, 2 | 'a' << 8, 4);
+	put(&at, 'b', 3);
+	memcpy(names - 4, &(uint32_t){(uint32_t)(at - names)}, 4);
+	put(&at, 0 | 9 << 8 | DW_LNE_set_address << 16, 3);
+	put(&at, HOSTILE_AT, 8);
+	put(&at, DW_LNS_advance_line | 6 << 8 | DW_LNS_copy << 16, 3);
+	put(&at, DW_LNS_fixed_advance_pc | HOSTILE_SIZE << 8, 3);
+	put(&at, 0 | 1 << 8 | DW_LNE_end_sequence << 16, 3);
+}
+
+TEST(libdw_decodes_no_line_table_that_the_check_refuses)
+{
+	static const struct {
+		uint32_t length;
+		bool is_good;
+	} cases[] = {
+		{100, true},
+		{LINES_PROGRAM_MAX, true},
+		{LINES_PROGRAM_MAX + 1, false},
+	};
+	static const uint8_t abbrevs[] = {
+		HOSTILE_UNIT,	    DW_TAG_compile_unit, 0, DW_AT_stmt_list,
+		DW_FORM_sec_offset, HOSTILE_RANGE,	 0};
+	static uint8_t table[TABLE_MAX];
+	uint8_t info[28], *at = info;
+	const struct fuzz_section sections[] = {
+		{.name = ".debug_info", .type = SHT_PROGBITS, .bytes = info, .size = sizeof(info)},
+		{.name = ".debug_abbrev",
+		 .type = SHT_PROGBITS,
+		 .bytes = abbrevs,
+		 .size = sizeof(abbrevs)},
+		{.name = ".debug_line",
+		 .type = SHT_PROGBITS,
+		 .bytes = table,
+		 .size = sizeof(table)},
+	};
+	struct unwind_line found[UNWIND_LINES_MAX];
+
+	put(&at, sizeof(info) - 4, 4);
+	put(&at, 4, 2); /* version */
+	put(&at, 0, 4); /* abbreviations */
+	put(&at, 8 | HOSTILE_UNIT << 8, 2);
+	put(&at, 0, 4); /* line table */
+	put(&at, HOSTILE_AT, 8);
+	put(&at, HOSTILE_SIZE, 4);
+	for (size_t i = 0; i < array_size(cases); i++) {
+		make_table(table, cases[i].length);
+		reopen(fuzz_elf(sections, array_size(sections)));
+		ck_assert_uint_eq(lines_find(lines, HOSTILE_AT + 1, found), 1);
+		ck_assert_uint_eq(found[0].line, cases[i].is_good ? 7 : 0);
+		ck_assert(same(found[0].file, cases[i].is_good ? "d/b" : NULL));
+	}
+}
+
 /* A line table of version 5 with no directories and no files. */
 static const uint8_t good[] = {18, 0, 0, 0, 5,	 0,  8, 0, 10, 0, 0,
 			       0,  1, 1, 1, 251, 14, 1, 0, 0,  0, 0};
 
 TEST(malformed_line_tables_are_refused)
 {
-	uint8_t bytes[sizeof(good) + 32];
+	uint8_t bytes[sizeof(good)];
 
 	ck_assert(lines_check_program(good, sizeof(good), 0));
 	for (size_t n = 0; n < sizeof(good); n++)
 		ck_assert(!lines_check_program(good, n, 0));
 	ck_assert(!lines_check_program(good, sizeof(good), 1));
 	ck_assert(!lines_check_program(good, sizeof(good), UINT64_MAX));
-	/* Values by which libdw divides, and an invalid version. */
-	for (size_t at = 13; at <= 17; at++) {
+	/* A header that ends behind the table, or before its directories. */
+	for (unsigned int length = 0; length <= UINT8_MAX; length++) {
 		memcpy(bytes, good, sizeof(good));
-		bytes[at] = 0;
-		ck_assert_int_eq(lines_check_program(bytes, sizeof(good), 0), at == 14 || at == 15);
+		bytes[8] = (uint8_t)length;
+		ck_assert_int_eq(lines_check_program(bytes, sizeof(good), 0),
+				 length >= 6 && length <= 10);
 	}
-	memcpy(bytes, good, sizeof(good));
-	bytes[4] = 6;
+	memset(bytes + 8, 0xff, 4);
 	ck_assert(!lines_check_program(bytes, sizeof(good), 0));
-	/* A billion directories without any bytes. */
-	memcpy(bytes, good, sizeof(good));
-	bytes[0] += 4;
-	memcpy(bytes + 18, (const uint8_t[]){0, 0x80, 0x80, 0x80, 4, 0, 0, 0}, 8);
-	ck_assert(!lines_check_program(bytes, sizeof(good) + 4, 0));
-	/* The same with one form, for which there are not enough bytes. */
-	memcpy(bytes + 18, (const uint8_t[]){1, 1, DW_FORM_udata, 0x80, 0x80, 4, 0, 0}, 8);
-	ck_assert(!lines_check_program(bytes, sizeof(good) + 4, 0));
+	/* More opcodes than bytes. */
+	for (unsigned int n = 0; n <= UINT8_MAX; n++) {
+		memcpy(bytes, good, sizeof(good));
+		bytes[17] = (uint8_t)n;
+		ck_assert_int_eq(lines_check_program(bytes, sizeof(good), 0), n >= 1 && n <= 5);
+	}
 }
 
 TEST(abbreviations_are_measured_up_to_a_limit)
