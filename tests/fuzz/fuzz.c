@@ -42,6 +42,7 @@ static size_t lay_out(const struct fuzz_section *v, size_t n,
 		shdrs[i + 1] = (Elf64_Shdr){
 			.sh_name = (Elf64_Word)((i + 1) * NAME_SIZE),
 			.sh_type = v[i].type,
+			.sh_flags = v[i].flags,
 			.sh_addr = v[i].addr ? v[i].addr : at,
 			.sh_offset = at,
 			.sh_size = v[i].size,

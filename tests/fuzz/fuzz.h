@@ -24,6 +24,7 @@ struct fuzz_section {
 	uint32_t link; /* of another section, counted from 1 */
 	uint64_t entry_size;
 	uint64_t addr; /* 0: where it is in the file */
+	uint64_t flags;
 	const uint8_t *bytes;
 	size_t size;
 };

@@ -166,15 +166,13 @@ int elf_file_read(const struct elf_file *f, uint64_t offset, uint64_t size, size
 }
 
 /* Copies the decompressed contents, which libelf owns until elf_end(). */
-static int copy_data(Elf_Scn *scn, size_t max, uint8_t **ret, size_t *ret_size)
+static int copy_data(Elf_Scn *scn, uint8_t **ret, size_t *ret_size)
 {
 	Elf_Data *data = elf_rawdata(scn, NULL);
 	uint8_t *copy;
 
 	if (!data || !data->d_buf || data->d_size == 0)
 		return -ENODATA;
-	if (data->d_size > max)
-		return -E2BIG;
 	copy = malloc(data->d_size);
 	if (!copy)
 		return -ENOMEM;
@@ -216,7 +214,7 @@ static int decompress(const struct elf_file *f, Elf_Scn *scn, const GElf_Shdr *s
 		return decompress_zstd(f, shdr, chdr.ch_size, ret, ret_size);
 	if (elf_compress(scn, 0, 0) < 0)
 		return -ENODATA;
-	return copy_data(scn, max, ret, ret_size);
+	return copy_data(scn, ret, ret_size);
 }
 
 /* Decompresses a .zdebug_ section, the form before SHF_COMPRESSED, which old tools still write. */
@@ -236,7 +234,7 @@ static int decompress_gnu(const struct elf_file *f, Elf_Scn *scn, const GElf_Shd
 		return -E2BIG;
 	if (elf_compress_gnu(scn, 0, 0) < 0)
 		return -ENODATA;
-	return copy_data(scn, max, ret, ret_size);
+	return copy_data(scn, ret, ret_size);
 }
 
 int elf_file_contents(const struct elf_file *f, Elf_Scn *scn, const GElf_Shdr *shdr, size_t max,
