@@ -3,7 +3,10 @@
 
 #include <fcntl.h>
 #include <link.h>
+#include <string.h>
+#include <unistd.h>
 
+#include "tests/fuzz/fuzz.h"
 #include "tests/unit/suite.h"
 
 void zz_alias(void);
@@ -141,4 +144,113 @@ TEST(the_range_of_a_function_is_found_by_its_name)
 	ck_assert(!symbols_range(&symbols, "zz_alia", &start, &end));
 	ck_assert(!symbols_range(&symbols, "zz_alias_", &start, &end));
 	ck_assert(!symbols_range(&symbols, "untyped", &start, &end));
+}
+
+/* Bytes of a name that is longer than SYMBOLS_NAME_MAX. */
+#define LONG_NAME 5000u
+/* The addresses and sizes of the symbols of the files below. */
+#define AT   0x1000u
+#define STEP 0x10u
+
+/*
+ * Returns a file with a symbol table of so many bytes, in which all entries but the ones given are
+ * empty. Their names are at offset 1 of the string table.
+ */
+static int make_file(const Elf64_Sym *v, const size_t *at, size_t n, uint64_t size)
+{
+	static uint8_t names[LONG_NAME + 2];
+	const struct fuzz_section sections[] = {
+		{.name = ".strtab", .type = SHT_STRTAB, .bytes = names, .size = sizeof(names)},
+		{.name = ".symtab", .type = SHT_SYMTAB, .link = 1, .entry_size = sizeof(*v)},
+	};
+	uint64_t end;
+	Elf64_Ehdr ehdr;
+	Elf64_Shdr shdr;
+	int fd;
+
+	memset(names + 1, 'x', LONG_NAME);
+	fd = fuzz_elf(sections, array_size(sections));
+	/* The table is a hole behind the other parts of the file. */
+	OK(pread_all(fd, &ehdr, sizeof(ehdr), 0));
+	OK(pread_all(fd, &shdr, sizeof(shdr), ehdr.e_shoff + 2 * sizeof(shdr)));
+	end = (uint64_t)lseek(fd, 0, SEEK_END);
+	shdr.sh_offset = end;
+	shdr.sh_size = size;
+	ck_assert_int_eq(pwrite(fd, &shdr, sizeof(shdr), (off_t)(ehdr.e_shoff + 2 * sizeof(shdr))),
+			 sizeof(shdr));
+	OK(ftruncate(fd, (off_t)(end + size)));
+	for (size_t i = 0; i < n; i++)
+		ck_assert_int_eq(
+			pwrite(fd, &v[i], sizeof(v[i]), (off_t)(end + at[i] * sizeof(v[i]))),
+			sizeof(v[i]));
+	return fd;
+}
+
+static void load(int file, struct symbols *ret)
+{
+	struct elf_file f;
+
+	OK(elf_file_open(&f, file));
+	OK(symbols_load(&f, NULL, 0, ret));
+	elf_file_close(&f);
+	close_fd(&file);
+}
+
+/* A function at AT, and one at AT + STEP. */
+static const Elf64_Sym functions[] = {
+	{.st_name = 1, .st_info = STT_FUNC, .st_shndx = 1, .st_value = AT, .st_size = STEP},
+	{.st_name = 1, .st_info = STT_FUNC, .st_shndx = 1, .st_value = AT + STEP, .st_size = STEP},
+};
+
+TEST(a_table_above_the_limit_counts_as_missing)
+{
+	static const size_t at[] = {1, 2};
+	struct symbols s;
+
+	load(make_file(functions, at, 2, 3 * sizeof(Elf64_Sym)), &s);
+	ck_assert_uint_eq(s.n, 2);
+	symbols_fini(&s);
+	load(make_file(functions, at, 2, SYMBOLS_SECTION_MAX + 1), &s);
+	ck_assert_uint_eq(s.n, 0);
+	symbols_fini(&s);
+}
+
+TEST(symbols_above_the_limit_are_left_out)
+{
+	static const size_t at[] = {SYMBOLS_MAX - 1, SYMBOLS_MAX};
+	struct symbols s;
+
+	load(make_file(functions, at, 2, (SYMBOLS_MAX + 1) * sizeof(Elf64_Sym)), &s);
+	ck_assert_uint_eq(s.n, 1);
+	ck_assert_uint_eq(s.v[0].start, AT);
+	symbols_fini(&s);
+}
+
+TEST(a_long_name_is_cut)
+{
+	static const size_t at = 1;
+	struct symbols s;
+
+	load(make_file(functions, &at, 1, 2 * sizeof(Elf64_Sym)), &s);
+	ck_assert_uint_eq(s.n, 1);
+	ck_assert_uint_eq(strlen(s.names + s.v[0].name), SYMBOLS_NAME_MAX);
+	symbols_fini(&s);
+}
+
+/* The size is kept in 32 bits. */
+TEST(a_large_symbol_covers_all_addresses_behind_it)
+{
+	static const size_t at = 1;
+	Elf64_Sym large = functions[0];
+	struct symbols s;
+	const char *name;
+	uint64_t offset;
+
+	large.st_size = (UINT64_C(1) << 32) + STEP;
+	load(make_file(&large, &at, 1, 2 * sizeof(Elf64_Sym)), &s);
+	ck_assert(symbols_find(&s, AT + 2 * STEP, &name, &offset));
+	ck_assert_uint_eq(offset, 2 * STEP);
+	ck_assert(symbols_find(&s, UINT32_MAX - 1, &name, &offset));
+	ck_assert_uint_le(s.v[0].size, UINT32_MAX - AT);
+	symbols_fini(&s);
 }
