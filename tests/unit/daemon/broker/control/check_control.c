@@ -19,7 +19,13 @@
 #include "daemon/process/peer.h"
 #include "lib/base/clock.h"
 #include "lib/base/ipc.h"
+#include "tests/unit/daemon/lingering.h"
 #include "tests/unit/suite.h"
+
+/* Since Linux 6.16. */
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83
+#endif
 
 static char dir[] = "/tmp/check_control.XXXXXX";
 static char path[128];
@@ -243,6 +249,36 @@ TEST(a_descriptor_that_a_peer_sends_is_closed)
 	close(fd);
 }
 
+static bool kernel_refuses_descriptors(void)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), off = 0;
+	int r = setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &off, sizeof(off));
+
+	close(fd);
+	return r == 0;
+}
+
+/* One connection in a message that is read, and one in a message that is left. */
+TEST(a_peer_does_not_hang_the_broker_by_its_connections)
+{
+	const struct protocol_request m = {.h = {PROTOCOL_START, sizeof(m), 1}};
+	const struct linger none = {.l_onoff = 1};
+	int fd = greeted(), listener, connection = lingering(&listener);
+
+	if (kernel_refuses_descriptors()) {
+		ck_assert_int_eq(ipc_send(fd, &m, sizeof(m), &connection, 1), -EPERM);
+		OK(setsockopt(connection, SOL_SOCKET, SO_LINGER, &none, sizeof(none)));
+	} else {
+		for (int i = 0; i < 2; i++)
+			OK(ipc_send(fd, &m, sizeof(m), &connection, 1));
+	}
+	close(connection);
+	turn();
+	ck_assert_uint_eq(asked, 0);
+	close(fd);
+	close(listener);
+}
+
 TEST(a_peer_that_reads_no_answers_is_disconnected)
 {
 	int fd = greeted(), other = greeted();
@@ -280,6 +316,24 @@ TEST(a_request_above_the_allowance_is_handled_later)
 	turn();
 	ck_assert_uint_eq(asked, 2);
 	(void)take(fd, 2, 0);
+	close(fd);
+}
+
+/* What a newer version asks for is refused, and costs as much as a small message. */
+TEST(unknown_requests_use_up_the_allowance)
+{
+	int fd = dial(), n = 0;
+
+	say_hello(fd, 77, 0);
+	(void)take(fd, 9, 0);
+	while (n < ALLOWANCE_AT_ONCE && request(fd, PROTOCOL_TYPE_END, 1) > 0) {
+		turn();
+		if (!is_readable(fd))
+			break;
+		(void)take(fd, 1, 0);
+		n++;
+	}
+	ck_assert_int_eq(n, ALLOWANCE_AT_ONCE - 1);
 	close(fd);
 }
 
