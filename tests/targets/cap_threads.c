@@ -14,12 +14,15 @@
  *   hidden wait  makes one of those that waits for "hidden end"   its number
  *   clone      makes a process by clone(2) that gives no SIGCHLD: its pid
  *   child      makes a process by fork(2), and waits for its end
- *   vfork      the same by vfork(2): it ends with the next byte of the input
+ *   waiter     makes one that waits for the input's end in epoll_wait(2), and
+ *              ends at once if that fails: its pid
+ *   vfork      makes one by vfork(2), which ends with the next byte of the input
  * And "leave": the main thread exits, another one obeys and says "ready TID".
  * At the input's end the process ends.
  */
 #include <sched.h>
 #include <stdatomic.h>
+#include <sys/epoll.h>
 #include <sys/wait.h>
 
 #include "target.h"
@@ -177,6 +180,21 @@ static int fork_and_wait(void)
 	return pid;
 }
 
+static int fork_waiter(void)
+{
+	struct epoll_event e = {.events = 0}; /* EPOLLHUP comes all the same */
+	int fd = epoll_create1(EPOLL_CLOEXEC);
+	pid_t pid = fork();
+
+	if (pid > 0) {
+		close(fd);
+		return pid;
+	}
+	if (fd >= 0 && epoll_ctl(fd, EPOLL_CTL_ADD, STDIN_FILENO, &e) == 0)
+		(void)!epoll_wait(fd, &e, 1, -1);
+	_exit(0);
+}
+
 static int vfork_and_wait(void)
 {
 	pid_t pid = vfork();
@@ -211,6 +229,8 @@ static int obey_line(const char *command, const char *argument)
 		return clone_quietly();
 	else if (strcmp(command, "child") == 0)
 		return fork_and_wait();
+	else if (strcmp(command, "waiter") == 0)
+		return fork_waiter();
 	else if (strcmp(command, "vfork") == 0)
 		return vfork_and_wait();
 	else if (strcmp(command, "exec") == 0)

@@ -139,6 +139,30 @@ TEST(a_child_is_reported_when_its_parent_stops_in_fork)
 	ck_assert_int_eq(live_answer(&l, "ok"), l.born);
 }
 
+/*
+ * Of a child that is attached, and that the caller has not added. Without a tracer the signals,
+ * which are ignored, end no call.
+ */
+TEST(signals_end_no_wait_of_a_child_that_is_followed)
+{
+	pid_t pid;
+	char state;
+
+	l = (struct live){.pidfd = -1, .in = -1, .out = -1, .follow_children = true};
+	live_start(&l, "cap_threads", NULL, NULL);
+	live_open(&l, 1u << 24);
+	live_attach(&l);
+	pid = (pid_t)live_ask(&l, "waiter", "ok");
+	live_until_blocked(&l, pid);
+	for (int i = 0; i < 20; i++) {
+		OK(kill(pid, SIGWINCH));
+		while ((state = live_state(pid)) != 'S' && state != 'Z')
+			live_wait(&l);
+		ck_assert_int_eq(state, 'S');
+	}
+	ck_assert_int_eq(live_status(pid, "TracerPid:"), getpid());
+}
+
 /* Capture also detaches from a dying leader of a new program, whichever thread it was before. */
 TEST(a_new_program_dies_untraced)
 {
