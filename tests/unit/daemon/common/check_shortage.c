@@ -130,6 +130,7 @@ TEST(a_shortage_is_reported_while_a_message_may_have_too_many_descriptors)
 TEST(starting_a_child_is_tried_again_after_waits_that_double)
 {
 	struct child *child = &c.capture;
+	const uint64_t before = shortage_count();
 
 	tear_down();
 	child_close(child);
@@ -143,6 +144,7 @@ TEST(starting_a_child_is_tried_again_after_waits_that_double)
 		children_check(&c);
 		ck_assert_int_eq(child->pid, 0);
 		ck_assert_uint_eq(child->failures, i);
+		ck_assert_uint_eq(shortage_count(), before + i);
 	}
 	full_end(&full);
 	ck_assert_uint_gt(child->restart_ns, child->started_ns);

@@ -38,6 +38,18 @@ ssize_t sendmsg(int fd, const struct msghdr *m, int flags)
 	return -1;
 }
 
+/* The error of the next call of recvmsg(2); 0: none. In place of that of libc, too. */
+static int receive_error;
+
+ssize_t recvmsg(int fd, struct msghdr *m, int flags)
+{
+	if (receive_error == 0)
+		return syscall(SYS_recvmsg, fd, m, flags);
+	errno = receive_error;
+	receive_error = 0;
+	return -1;
+}
+
 static void set_up(void)
 {
 	build_broker(&b);
@@ -150,6 +162,26 @@ TESTS(a_message_is_sent_when_a_shortage_of_the_kernel_has_passed, 3)
 	child_send_id(&unwind.child, MSG_SESSION_CLOSE, 2);
 	expect_message(1);
 	expect_message(2);
+}
+
+/* The message stays in the socket, and the child is not to blame. */
+TESTS(a_message_is_received_when_a_shortage_has_passed, 2)
+{
+	const struct msg_id m = {.h = MSG_HEADER(MSG_READY)};
+
+	unwind.child.pid = fork();
+	if (unwind.child.pid == 0)
+		for (;;)
+			(void)pause();
+	OK(ipc_send(end, &m, sizeof(m), NULL, 0));
+	receive_error = (const int[]){ENOMEM, ENOBUFS}[_i];
+	OK(loop_run_once(b.parts.state.loop, 0));
+	ck_assert_int_eq(receive_error, 0);
+	ck_assert_uint_eq(n_read, 0);
+	ck_assert_int_ne(unwind.child.state, CHILD_KILLED);
+	OK(loop_run_once(b.parts.state.loop, 0));
+	ck_assert_uint_eq(n_read, 1);
+	ck_assert(child_kill(&unwind.child));
 }
 
 TEST(the_broker_does_not_wait_long_for_the_end_of_a_shortage)

@@ -3,6 +3,8 @@
 #include <dirent.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "daemon/config/config.h"
@@ -16,6 +18,18 @@ static struct loop *loop;
 static struct files *files;
 static struct pid_files *pid_files;
 static struct identify *id;
+
+/* The error of memfd_create(2) in the helper, which is forked from this process; 0: none. */
+static int memfd_error;
+
+/* In place of that of libc. */
+int memfd_create(const char *name, unsigned int flags)
+{
+	if (memfd_error == 0)
+		return (int)syscall(SYS_memfd_create, name, flags);
+	errno = memfd_error;
+	return -1;
+}
 
 static struct {
 	int n;
@@ -121,6 +135,14 @@ TEST(a_question_waits_while_no_helper_can_be_started)
 	full_end(&full);
 	await(1);
 	ck_assert_uint_eq(answer.section, 0);
+}
+
+TESTS(a_shortage_of_the_helper_says_nothing_about_the_process, 2)
+{
+	memfd_error = (const int[]){ENFILE, ENOMEM}[_i];
+	ask();
+	await(1);
+	ck_assert_uint_eq(answer.section, IDENTIFY_LATER);
 }
 
 TEST(without_descriptors_the_answer_is_later)

@@ -1,0 +1,65 @@
+/* What process_look() says of this process when descriptors are short, and of other pids. */
+#include "daemon/process/process.h"
+
+#include <stdarg.h>
+#include <sys/pidfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "tests/unit/daemon/full.h"
+#include "tests/unit/suite.h"
+
+static struct process process;
+
+/* The error of pidfd_open(2); 0: none. */
+static int pidfd_error;
+
+/* In place of that of libc, by which process_look() calls pidfd_open(2). */
+long syscall(long number, ...)
+{
+	va_list arguments;
+	pid_t pid;
+
+	ck_assert_int_eq(number, SYS_pidfd_open);
+	va_start(arguments, number);
+	pid = va_arg(arguments, pid_t);
+	va_end(arguments);
+	if (pidfd_error == 0)
+		return pidfd_open(pid, 0);
+	errno = pidfd_error;
+	return -1;
+}
+
+FIXTURE(NULL, NULL)
+
+TEST(a_process_is_read)
+{
+	ck_assert_int_eq(process_look(getpid(), &process), PROCESS_OK);
+	ck_assert_int_eq(process.parent, getppid());
+	ck_assert_uint_eq(process.uid, geteuid());
+	ck_assert(process_is_alive(process.pidfd));
+	close_fd(&process.pidfd);
+	ck_assert_int_eq(process_look(INT32_MAX, &process), PROCESS_GONE);
+	ck_assert_int_eq(process.pidfd, -1);
+}
+
+/* For the pidfd, or for the files in /proc: the process is not gone. */
+TESTS(a_shortage_is_no_fault_of_the_process, 2)
+{
+	struct full full;
+	enum process_fault fault;
+
+	full_but(&full, _i);
+	fault = process_look(getpid(), &process);
+	full_end(&full);
+	ck_assert_int_eq(fault, PROCESS_SHORTAGE);
+	ck_assert_int_eq(process.pidfd, -1);
+}
+
+TESTS(a_shortage_of_the_kernel_is_no_fault_of_the_process, 2)
+{
+	pidfd_error = (const int[]){ENFILE, ENOMEM}[_i];
+	ck_assert_int_eq(process_look(getpid(), &process), PROCESS_SHORTAGE);
+	pidfd_error = EPERM;
+	ck_assert_int_eq(process_look(getpid(), &process), PROCESS_UNREADABLE);
+}
