@@ -54,8 +54,10 @@ def win_race(profd, hostile):
     machine that may never happen, and the test shows nothing."""
     def waits():
         capture = capture_of(profd)
-        where = harness.proc_text(capture, 'wchan') if capture else ''
-        return 'userfault' in where or 'request_wait' in where or \
+        # The thread that traces waits, not the first one.
+        where = [harness.proc_text(tid, 'wchan')
+                 for tid in harness.threads(capture)] if capture else []
+        return any('userfault' in w or 'request_wait' in w for w in where) or \
             re.search(HUNG.format(hostile.pid), profd.stderr)
     try:
         wait_for(waits, 'capture to wait for a page', RACE_S)
