@@ -48,8 +48,6 @@ SPINNING_S, SPINNING = 1.0, 0.6
 DESCRIPTORS = 8
 
 PIDFD = 'anon_inode:[pidfd]'
-# More than it asks about at a time: these are forgotten.
-LEAK = 200
 
 # The daemon may have so many ships; a DSN that nobody uses may keep its own for
 # this long. Beyond both, a new DSN gets a ship.
@@ -448,8 +446,6 @@ class Churn:
         def flat():
             self.now = self.descriptors()
             known = len(self.control.status()['targets'])
-            check(self.now[PIDFD] <= known + LEAK, f'{self.now[PIDFD]} '
-                  f'descriptors of processes, of which {known} are known')
             if self.now[PIDFD] > known + DESCRIPTORS:
                 return False
             more = max(0, self.helpers_n() - before['helpers'])
