@@ -354,9 +354,10 @@ $(B)/targets/%: tests/targets/%.cc Makefile
 	$(Q)$(CXX) -std=gnu++17 -O2 -g -pthread -o $@ $< $(target_flags)
 
 # The programs that make bench compares with, and its target.
-BENCH = $(patsubst %,$(B)/bench/%,target bare naive unwind first outage parse)
+BENCH = $(patsubst %,$(B)/bench/%,target bare near naive unwind first outage parse)
 target_SRC = target gaps waits
 bare_SRC = bare tracer
+near_SRC = near tracer
 naive_SRC = naive tracer
 naive_PKG = libunwind-ptrace
 unwind_SRC = unwind recorded beside others
@@ -383,7 +384,7 @@ $(B)/bench/$(1): $$($(1)_SRC:%=$(B)/obj/tests/bench/%.o) \
 	$$(Q)$$(CC) $$(ALL_CFLAGS) -pthread -o $$@ $$^ $$(ALL_LDFLAGS) \
 		$$($(1)_LIBS) $$(if $$($(1)_PKG),$$(call pkg,$$($(1)_PKG)))
 endef
-$(foreach b,target bare naive unwind first outage parse,$(eval $(call bench_rules,$(b))))
+$(foreach b,target bare near naive unwind first outage parse,$(eval $(call bench_rules,$(b))))
 
 # Profiles for the tests of the page, and the packages that these and test_foreign.js
 # need.

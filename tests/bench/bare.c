@@ -4,22 +4,17 @@
  * system calls per sample. It keeps nothing, stops blocked threads, too, and repairs no
  * interrupted system call.
  */
-#include <elf.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/ptrace.h>
-#include <sys/uio.h>
-#include <sys/user.h>
 #include <sys/wait.h>
 #include <time.h>
 
 #include "lib/base/util.h"
-#include "lib/capture/ptrace/arch.h"
 #include "tests/bench/tracer.h"
 
 #define PID_LIMIT (4 * 1024 * 1024) /* PID_MAX_LIMIT of linux/threads.h */
-#define STACK_MAX (64u * 1024)
 
 static struct tracer tracer;
 static volatile bool pending[PID_LIMIT];
@@ -62,38 +57,6 @@ static void start_ticks(uint64_t period_ns)
 		exit(EXIT_FAILURE);
 }
 
-static uint64_t stack_pointer(const struct user_regs_struct *regs)
-{
-#if defined(__x86_64__)
-	return regs->rsp;
-#else
-	return regs->sp;
-#endif
-}
-
-/* Reads what the daemon reads: the stack from the red zone up to the thread's own data. */
-static void sample(pid_t tid)
-{
-	static uint8_t stack[STACK_MAX];
-	struct user_regs_struct regs;
-	struct iovec iov = {.iov_base = &regs, .iov_len = sizeof(regs)};
-	uint64_t sp, top, n;
-	struct iovec local = {.iov_base = stack}, remote;
-	ssize_t got;
-
-	if (ptrace(PTRACE_GETREGSET, tid, NT_PRSTATUS, &iov) < 0)
-		return;
-	sp = stack_pointer(&regs) - ARCH_RED_ZONE;
-	top = arch_thread_pointer(&regs);
-	n = top > sp ? min_u64(top - sp, STACK_MAX) : STACK_MAX;
-	local.iov_len = (size_t)n;
-	remote.iov_base = (void *)(uintptr_t)sp;
-	remote.iov_len = (size_t)n;
-	got = process_vm_readv(tid, &local, 1, &remote, 1, 0);
-	if (got > 0)
-		tracer.bytes += (uint64_t)got;
-}
-
 int main(int argc, char **argv)
 {
 	uint64_t period_ns;
@@ -101,6 +64,7 @@ int main(int argc, char **argv)
 	pid_t tid;
 
 	tracer = tracer_start(argc, argv, &period_ns);
+	tracer_attach_all(&tracer);
 	tracer_raise_priority();
 	start_ticks(period_ns);
 	while (!tracer_is_over()) {
@@ -112,8 +76,7 @@ int main(int argc, char **argv)
 		if (!WIFSTOPPED(status))
 			continue;
 		/* The stop is due to the interrupt: only the first thread gets signals. */
-		sample(tid);
-		tracer.stops++;
+		tracer_sample(&tracer, tid);
 		pending[tid] = false;
 		(void)ptrace(PTRACE_CONT, tid, NULL, NULL);
 	}

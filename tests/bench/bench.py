@@ -35,6 +35,7 @@ import report  # noqa: E402
 import servers  # noqa: E402
 import sizes  # noqa: E402
 import variants  # noqa: E402
+import ways  # noqa: E402
 
 CPUS = 2
 NICE = -15
@@ -49,7 +50,7 @@ SMOKE = os.environ.get('BENCH_SMOKE') == '1'
 
 # Measurements of their own, beside the scenarios: modules with NAME, run(box, smoke),
 # wanted(figures) and text(figures).
-PARTS = (replay, first, births, servers, sizes, conversions)
+PARTS = (ways, replay, first, births, servers, sizes, conversions)
 
 # The variants of each repetition, and those of the first repetition only.
 OFTEN = (variants.Nothing, variants.Bare, variants.Ours)

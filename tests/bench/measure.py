@@ -66,6 +66,11 @@ class Target:
             program.end()
 
 
+def processors():
+    """Returns the number of processors that this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
 def idle_seconds():
     """Returns the idle time since boot of the processors that this process may use."""
     idle = 0
@@ -96,7 +101,7 @@ class Window:
         machine left to the target and the profiler. So other programs have no
         influence.
         """
-        if busy < len(os.sched_getaffinity(0)):
+        if busy < processors():
             return self.rounds / self.seconds
         return self.rounds / (self.target_cpu_s + self.cpu_s + self.idle_s)
 

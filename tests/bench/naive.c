@@ -73,6 +73,7 @@ int main(int argc, char **argv)
 
 	if (space == NULL || accessors == NULL)
 		return EXIT_FAILURE;
+	tracer_attach_all(&tracer);
 	unw_set_caching_policy(space, UNW_CACHE_GLOBAL);
 	for (size_t i = 0; i < tracer.n; i++)
 		accessors[i] = _UPT_create(tracer.tids[i]);

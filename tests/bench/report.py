@@ -49,7 +49,7 @@ class Figures:
 
     @property
     def crowded(self):
-        return self.scenario.busy > len(os.sched_getaffinity(0))
+        return self.scenario.busy > measure.processors()
 
     def base(self, window):
         """Returns the gaps by interrupts without a profiler, as a Counter of buckets,
@@ -96,7 +96,7 @@ class Figures:
         on the target's processor counts twice. It does not include cold caches."""
         if self.cls is variants.Nothing or not self.scenario.busy:
             return None
-        cpus = min(self.scenario.busy, len(os.sched_getaffinity(0)))
+        cpus = min(self.scenario.busy, measure.processors())
         values = []
         for run in self.runs:
             w = run.window
@@ -311,7 +311,7 @@ def machine(done):
     cpu = re.search(r'^model name\s*: (.*)$',
                     harness.proc_text('', 'cpuinfo'), re.M)
     virtual = re.search(r'\bhypervisor\b', harness.proc_text('', 'cpuinfo'))
-    cpus = len(os.sched_getaffinity(0))
+    cpus = measure.processors()
     others = [100 * max(0, cpus - (w.target_cpu_s + w.cpu_s + w.idle_s) /
                         w.seconds)
               for s in done if s.processes == 1

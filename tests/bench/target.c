@@ -1,10 +1,10 @@
 /*
- * target [busy=N] [sleepers=N] [tickers=N] [waiters=N]: the target of the benchmarks, which
- * measures how it is disturbed.
+ * target [busy=N] [sleepers=N] [tickers=N] [waiters=N] [free=1]: the target of the benchmarks,
+ * which measures how it is disturbed.
  *
  * Starts N threads of each kind (target.h); waiters: N of each kind of wait. If there are at most
- * as many busy threads as processors, each is bound to a processor of its own. All threads have
- * the same stack of 30 frames.
+ * as many busy threads as processors, each is bound to a processor of its own, unless free=1. All
+ * threads have the same stack of 30 frames.
  *
  * Prints "ready PID" when all threads run, and at each SIGUSR1 a line of JSON with the counters
  * since the start. Runs until it is killed.
@@ -27,6 +27,7 @@ static const char *const wait_names[WAITS] = {"epoll_wait", "nanosleep", "poll"}
 static struct worker *workers[THREADS_MAX];
 static unsigned int n_workers;
 static pthread_barrier_t all_run;
+static bool is_free; /* the option free */
 
 /*
  * The stack of a busy thread has 30 frames: busy(), 26 links, run(), and libc's start_thread and
@@ -106,7 +107,7 @@ static int nth_cpu(unsigned long n)
 
 static void make(unsigned long n, const char *name, void (*bottom)(struct worker *w))
 {
-	bool bind = bottom == busy && n > 0 && nth_cpu(n - 1) >= 0;
+	bool bind = bottom == busy && !is_free && n > 0 && nth_cpu(n - 1) >= 0;
 	pthread_attr_t attr;
 	pthread_t thread;
 
@@ -220,6 +221,7 @@ int main(int argc, char **argv)
 	    pthread_barrier_init(&all_run, NULL,
 				 (unsigned int)(n_busy + sleepers + tickers + waiters + 1)) != 0)
 		die("set up");
+	is_free = option(argc, argv, "free") != 0;
 	gaps_calibrate();
 	make(n_busy, "busy", busy);
 	make(sleepers, "sleeper", sleep_on);

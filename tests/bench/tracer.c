@@ -1,6 +1,7 @@
 #include "tests/bench/tracer.h"
 
 #include <dirent.h>
+#include <elf.h>
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
@@ -8,11 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/user.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/util.h"
+#include "lib/capture/ptrace/arch.h"
 
 #define THREADS_MAX 4096
+#define STACK_MAX   (64u * 1024)
 
 static volatile sig_atomic_t over;
 
@@ -33,7 +38,7 @@ static _Noreturn void fail(const char *what)
 	exit(EXIT_FAILURE);
 }
 
-static void attach_all(struct tracer *tracer, pid_t pid)
+static void list_threads(struct tracer *tracer, pid_t pid)
 {
 	struct dirent *entry;
 	char path[64];
@@ -47,13 +52,22 @@ static void attach_all(struct tracer *tracer, pid_t pid)
 	while ((entry = readdir(dir)) != NULL && tracer->n < THREADS_MAX) {
 		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
 
-		if (tid <= 0 || tid == pid)
-			continue;
-		if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) < 0)
-			fail("PTRACE_SEIZE");
-		tracer->tids[tracer->n++] = tid;
+		if (tid > 0 && tid != pid)
+			tracer->tids[tracer->n++] = tid;
 	}
 	(void)closedir(dir);
+}
+
+void tracer_attach(pid_t tid)
+{
+	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) < 0)
+		fail("PTRACE_SEIZE");
+}
+
+void tracer_say_attached(void)
+{
+	printf("attached\n");
+	(void)fflush(stdout);
 }
 
 struct tracer tracer_start(int argc, char **argv, uint64_t *ret_period_ns)
@@ -68,11 +82,16 @@ struct tracer tracer_start(int argc, char **argv, uint64_t *ret_period_ns)
 	}
 	if (sigaction(SIGTERM, &action, NULL) < 0)
 		fail("sigaction");
-	attach_all(&tracer, (pid_t)strtol(argv[1], NULL, 10));
+	list_threads(&tracer, (pid_t)strtol(argv[1], NULL, 10));
 	*ret_period_ns = NS_PER_SEC / hz;
-	printf("attached\n");
-	(void)fflush(stdout);
 	return tracer;
+}
+
+void tracer_attach_all(const struct tracer *tracer)
+{
+	for (size_t i = 0; i < tracer->n; i++)
+		tracer_attach(tracer->tids[i]);
+	tracer_say_attached();
 }
 
 void tracer_raise_priority(void)
@@ -81,6 +100,38 @@ void tracer_raise_priority(void)
 
 	if (sched_setscheduler(0, SCHED_FIFO, &fifo) < 0)
 		(void)fprintf(stderr, "SCHED_FIFO: %s\n", strerror(errno));
+}
+
+static uint64_t stack_pointer(const struct user_regs_struct *regs)
+{
+#if defined(__x86_64__)
+	return regs->rsp;
+#else
+	return regs->sp;
+#endif
+}
+
+void tracer_sample(struct tracer *tracer, pid_t tid)
+{
+	static __thread uint8_t stack[STACK_MAX];
+	struct user_regs_struct regs;
+	struct iovec iov = {.iov_base = &regs, .iov_len = sizeof(regs)};
+	uint64_t sp, top, n;
+	struct iovec local = {.iov_base = stack}, remote;
+	ssize_t got;
+
+	if (ptrace(PTRACE_GETREGSET, tid, NT_PRSTATUS, &iov) < 0)
+		return;
+	sp = stack_pointer(&regs) - ARCH_RED_ZONE;
+	top = arch_thread_pointer(&regs);
+	n = top > sp ? min_u64(top - sp, STACK_MAX) : STACK_MAX;
+	local.iov_len = (size_t)n;
+	remote.iov_base = (void *)(uintptr_t)sp;
+	remote.iov_len = (size_t)n;
+	got = process_vm_readv(tid, &local, 1, &remote, 1, 0);
+	if (got > 0)
+		tracer->bytes += (uint64_t)got;
+	tracer->stops++;
 }
 
 _Noreturn void tracer_finish(const struct tracer *tracer)

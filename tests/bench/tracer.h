@@ -1,6 +1,6 @@
 /*
- * Common code of the tracers bare and naive, which are compared with the daemon: attaches to all
- * threads of a process except the first one, which only waits in the benchmark's target, and
+ * Common code of the tracers bare, near and naive, which are compared with the daemon: attaches to
+ * all threads of a process except the first one, which only waits in the benchmark's target, and
  * prints the counters.
  */
 #ifndef TESTS_BENCH_TRACER_H
@@ -22,8 +22,23 @@ struct tracer {
 	uint64_t frames;
 };
 
-/* Reads the arguments PID HZ, attaches, and prints "attached". Exits on an error. */
+/* Reads the arguments PID HZ, and lists the threads. Exits on an error. */
 struct tracer tracer_start(int argc, char **argv, uint64_t *ret_period_ns);
+
+/* Attaches the calling thread to this thread, or exits. */
+void tracer_attach(pid_t tid);
+
+/* Attaches to all threads, and prints "attached". */
+void tracer_attach_all(const struct tracer *tracer);
+
+/* Prints "attached", for which the benchmark waits. */
+void tracer_say_attached(void);
+
+/*
+ * Reads registers and stack of a stopped thread, and counts the stop. The stack is read as by the
+ * daemon: from the red zone up to the thread's own data.
+ */
+void tracer_sample(struct tracer *tracer, pid_t tid);
 
 /* Sets SCHED_FIFO, priority 1, as the daemon's capture does. */
 void tracer_raise_priority(void);

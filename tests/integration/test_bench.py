@@ -151,9 +151,10 @@ class Target:
 def test_the_target_sees_each_stop(box):
     target = Target(box)
     check(target.account()['stop']['n'] == 0, 'stops, and nobody traces it')
-    for name in ('bare', 'naive'):
+    for name, *way in (['bare'], ['near', 'poll'], ['near', 'go'],
+                       ['near', 'own'], ['naive']):
         before, times = target.account()['stop'], target.times()
-        tracer = box.start([BUILD / 'bench' / name, target.pid, RATE_HZ])
+        tracer = box.start([BUILD / 'bench' / name, target.pid, RATE_HZ, *way])
         tracer.wait_line('attached')
         harness.wait_for(
             lambda: target.account()['stop']['n'] - before['n'] >= 20,

@@ -1,0 +1,108 @@
+"""Compares the ways in which a tracer can come to the stop of a thread that runs on another
+processor: prototypes (near.c), the bare loop, which sleeps until the stop comes, and the
+daemon."""
+
+import dataclasses
+from statistics import median
+
+import harness
+import measure
+import report
+import variants
+
+NAME = 'ways'
+SECONDS, TIMES, RATE_HZ = 1, 8, 101
+
+# {load: options of the target}. A bound thread has a processor of its own; the scheduler may
+# move the others, which it does when a thread is continued and its processor is taken.
+LOADS = {
+    '1 busy thread, bound': {'busy': 1},
+    '1 busy thread': {'busy': 1, 'free': 1},
+    '2 busy threads, bound': {'busy': 2},
+    '2 busy threads': {'busy': 2, 'free': 1},
+    '8 busy threads': {'busy': 8},
+    '64 busy threads': {'busy': 64},
+}
+SMOKE_LOADS = {'2 busy threads': {'busy': 2, 'free': 1}}
+
+
+class Near(variants.Tracer):
+    def start(self):
+        self.program = self.box.start([harness.BUILD / 'bench/near', self.pid,
+                                       self.rate, self.name])
+        try:
+            self.program.wait_line('attached')
+        except harness.Failure as e:
+            raise variants.Unable(str(e).splitlines()[0]) from None
+
+
+class Poll(Near):
+    name = 'poll'
+
+
+class Go(Near):
+    name = 'go'
+
+
+class Own(Near):
+    name = 'own'
+
+
+WAYS = (variants.Bare, Poll, Go, Own, variants.Ours)
+
+
+@dataclasses.dataclass
+class Figures:
+    """Of one way under one load, medians of the runs, in us."""
+    p50: float
+    p99: float
+    cost: float
+
+
+def figures_of(runs, kind):
+    gaps = [r.window.gaps[kind] for r in runs]
+    return Figures(*(median(measure.percentile(g, share) for g in gaps)
+                     for share in (.5, .99)),
+                   1e6 * median(r.cost_s for r in runs))
+
+
+def under(box, options, seconds, times):
+    """Returns {way's name: Figures} of the ways that can have so many threads."""
+    target = measure.Target(box, **options)
+    crowded = options['busy'] > measure.processors()
+    runs = {}
+    for i in range(times):
+        for way in WAYS[::-1 if i % 2 else 1]:
+            if way is Go and crowded:
+                continue
+            run = measure.measure(way, box, target, seconds, RATE_HZ)
+            run.set_costs()
+            runs.setdefault(way.name, []).append(run)
+    target.end()
+    # With more threads than processors a thread waits for its turn after the stop.
+    kind = 'stop_net' if crowded else 'stop'
+    return {name: figures_of(of, kind) for name, of in runs.items()}
+
+
+def run(box, smoke=False):
+    """Returns {load: what under() returns}."""
+    if smoke:
+        return {load: under(box, options, 0.3, 1)
+                for load, options in SMOKE_LOADS.items()}
+    return {load: under(box, options, SECONDS, TIMES)
+            for load, options in LOADS.items()}
+
+
+def wanted(_figures):
+    """No requirements of its own: those of the scenarios contain the daemon's."""
+    return []
+
+
+def text(found):
+    rows = [[load, name, f'{f.p50:.1f}', f'{f.p99:.1f}', f'{f.cost:.1f}',
+             f'{f.p50 / of[variants.Bare.name].p50:.2f}',
+             f'{f.cost / of[variants.Bare.name].cost:.2f}']
+            for load, of in found.items() for name, f in of.items()]
+    return (f'### Ways to a stop (`T={NAME}`)\n\n' +
+            report.table(['load', 'way', 'pause p50, us', 'p99', 'CPU per sample, us',
+                          'pause / bare', 'CPU / bare'], rows))
