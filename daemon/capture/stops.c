@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "daemon/msg/heartbeat.h"
+#include "lib/capture/ptrace/tracee.h"
 #include "lib/capture/reap.h"
 
 /* waitpid(-1) visits all tracees, twice before it sleeps, and takes 50 ns for each. */
@@ -58,6 +59,7 @@ int stops_init(struct stops *s, struct loop *loop, struct capture *capture)
 void stops_tick(struct stops *s, const struct ticker *t)
 {
 	s->ticks = capture_pending(s->capture) > 0 ? s->ticks + 1 : 0;
+	s->polls = s->ticks > 0 && polling_is_due(&s->polling);
 	s->period_ns = t->period_ns;
 	if (s->await.is_set ||
 	    (s->ticks >= AWAIT_TICKS && capture_threads(s->capture) <= AWAIT_THREADS_MAX &&
@@ -84,11 +86,32 @@ static bool waits_needlessly(const struct stops *s, uint64_t now_ns, uint64_t ne
 	       next_ns > now_ns + min_u64(2 * s->period_ns, AWAIT_IDLE_NS);
 }
 
-static bool take_awaited(struct stops *s, uint64_t next_ns)
+/* Handles the stops that come within POLLING_NS, until none is due. */
+static void poll_for_stops(struct stops *s, uint64_t now_ns, uint64_t next_ns)
+{
+	const uint64_t end_ns = min_u64(now_ns + POLLING_NS, next_ns);
+	int status;
+	pid_t tid;
+
+	s->polls = false;
+	do {
+		tid = tracee_wait(-1, false, &status);
+		if (tid > 0)
+			capture_handle_status(s->capture, (uint32_t)tid, status);
+	} while (tid >= 0 && capture_pending(s->capture) > 0 && clock_mono_ns() < end_ns);
+	polling_ended(&s->polling, capture_pending(s->capture) == 0);
+}
+
+static bool take_awaited(struct stops *s, uint64_t now_ns, uint64_t next_ns)
 {
 	pid_t tid;
 	int status;
 
+	if (s->polls && capture_pending(s->capture) > 0) {
+		poll_for_stops(s, now_ns, next_ns);
+		if (capture_pending(s->capture) == 0)
+			return true;
+	}
 	do {
 		if (!await_next(&s->await, next_ns, &tid, &status)) {
 			/* If the wait ended before its time, there are no tracees. */
@@ -121,7 +144,7 @@ bool stops_take(struct stops *s, uint64_t now_ns, uint64_t next_ns)
 	if (s->behind || now_ns >= next_ns)
 		return false;
 	if (s->await.is_set)
-		return take_awaited(s, next_ns);
+		return take_awaited(s, now_ns, next_ns);
 	return capture_pending(s->capture) > 0 && take_signalled(s, next_ns - now_ns);
 }
 

@@ -4,7 +4,8 @@
  * - by SIGCHLD in the event loop, while no stop is due;
  * - by a wait for SIGCHLD alone, while stops are due;
  * - by a wait for the stops themselves, from tick to tick, if stops are due at each tick: then a
- *   stop is taken by one system call, which costs half as much (daemon/capture/await.h).
+ *   stop is taken by one system call, which costs half as much (daemon/capture/await.h). Before it
+ *   sleeps, the tracer polls for a moment where that has been of use (daemon/capture/polling.h).
  */
 #ifndef DAEMON_CAPTURE_STOPS_H
 #define DAEMON_CAPTURE_STOPS_H
@@ -12,6 +13,7 @@
 #include <signal.h>
 
 #include "daemon/capture/await.h"
+#include "daemon/capture/polling.h"
 #include "daemon/capture/ticker.h"
 #include "lib/base/loop.h"
 #include "lib/capture/capture.h"
@@ -26,6 +28,8 @@ struct stops {
 	unsigned int ticks; /* in a row after which stops were due */
 	uint64_t events_ns; /* when the event loop runs again at the latest */
 	struct await await;
+	struct polling polling;
+	bool polls; /* the stops of the last tick are to be polled for */
 };
 
 /*

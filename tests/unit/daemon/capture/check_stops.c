@@ -113,6 +113,37 @@ TEST(a_missing_stop_delays_no_tick)
 	live_check_sum(&l);
 }
 
+TEST(after_a_poll_without_a_stop_the_next_tick_is_not_polled_for)
+{
+	interrupt();
+	ticks();
+	ck_assert(s.polls);
+	(void)take();
+	ck_assert_uint_eq(s.polling.pause, 1);
+	tick();
+	ck_assert(!s.polls);
+	tick();
+	ck_assert(s.polls);
+	take_it();
+	live_check_sum(&l);
+}
+
+TEST(a_poll_takes_the_stops_that_come)
+{
+	interrupt();
+	ticks();
+	(void)take();
+	tick();
+	tick();
+	end_vfork();
+	live_until_state(&l, l.pid, 't');
+	ck_assert(s.polls);
+	take_ended();
+	ck_assert(!s.polls);
+	ck_assert_uint_eq(s.polling.pause, 0);
+	live_check_sum(&l);
+}
+
 TEST(the_timer_is_not_set_before_some_ticks_with_due_stops)
 {
 	ticks();

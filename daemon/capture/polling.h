@@ -1,0 +1,39 @@
+/*
+ * Decides whether the tracer polls for the stops of a tick before it sleeps until they come.
+ *
+ * An interrupted thread that runs on another processor stops within some 20 us. If the tracer
+ * sleeps meanwhile, an idle processor has to be woken for it at each stop. On a virtual machine
+ * that takes longer than the stop, since the hypervisor does it, and the thread stays stopped
+ * meanwhile. If the thread needs the tracer's own processor, or stays in a system call, a poll is
+ * of no use and keeps that processor from the thread. Nothing tells the two cases apart in advance.
+ * So after a poll that was of no use the following ticks are not polled for: one, then three, up to
+ * POLLING_PAUSE_MAX.
+ */
+#ifndef DAEMON_CAPTURE_POLLING_H
+#define DAEMON_CAPTURE_POLLING_H
+
+#include <stdbool.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/util.h"
+
+/* The longest poll. Most stops on other processors of a virtual machine come within this time. */
+#define POLLING_NS (50 * NS_PER_US)
+
+/* The most ticks in a row without a poll: a useless poll in each of these costs 0.01 % of the time
+ * at 101 Hz. */
+#define POLLING_PAUSE_MAX 63
+
+/* All 0: the next tick is polled for. */
+struct polling {
+	unsigned int pause; /* ticks without a poll after the last poll */
+	unsigned int left;  /* of these, the ticks that are still to come */
+};
+
+/* Returns true if the stops of this tick are to be polled for. Call it once a tick. */
+must_check bool polling_is_due(struct polling *p);
+
+/* Notes the end of a poll. all_came: no stop was due any more before POLLING_NS had passed. */
+void polling_ended(struct polling *p, bool all_came);
+
+#endif
