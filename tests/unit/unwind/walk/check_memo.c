@@ -78,11 +78,13 @@ static void change_word(struct record_sample *s)
 {
 	size_t words = s->stack_size / 8;
 	size_t from = 8 * random_below(words), to = 8 * random_below(words);
+	uint64_t word;
 
 	/* Mostly near the stack pointer, where the frames are. */
 	if (random_below(4) != 0)
 		to = 8 * random_below(min_size(words, 256));
-	memmove(s->stack + to, s->stack + from, 8);
+	memcpy(&word, s->stack + from, 8);
+	memcpy(s->stack + to, &word, 8);
 }
 
 static void change(struct record_sample *s)
