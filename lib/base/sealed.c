@@ -12,7 +12,7 @@ int sealed_open(struct sealed *s, const char *name)
 {
 	int copy, r;
 
-	s->fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	*s = (struct sealed){.fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING)};
 	if (s->fd < 0)
 		return -errno;
 	/* fclose(3) closes this duplicate. */
@@ -57,7 +57,7 @@ int sealed_copy(const char *name, const void *bytes, size_t size, int *ret_fd)
 	uint64_t written;
 	int r = sealed_open(&s, name);
 
-	if (r < 0)
+	if (r != 0)
 		return r;
 	(void)fwrite(bytes, 1, size, s.out);
 	return sealed_close(&s, 0, ret_fd, &written);
