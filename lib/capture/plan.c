@@ -1,5 +1,7 @@
 #include "lib/capture/plan.h"
 
+#include <assert.h>
+
 #include "lib/capture/state.h"
 
 /*
@@ -71,6 +73,7 @@ void plan_all(struct capture *c)
 	c->wake_ticks = 0;
 	c->wake_of = 1;
 	FOR_EACH_TARGET (t, c) {
+		assert(t->plan.rate_ticks > 0);
 		if (t->plan.rate_ticks * c->wake_of <= c->wake_ticks * t->plan.rate_of)
 			continue;
 		c->wake_ticks = t->plan.rate_ticks;

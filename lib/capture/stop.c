@@ -234,7 +234,7 @@ static void finish_sample(struct thread *th, int error, struct record_sample *re
 	struct capture_counters *counters = th->target->counters;
 	bool ran;
 
-	if (error < 0) {
+	if (error != 0) {
 		record_missed(th, record_missed_reason(th->target, error), th->pending.unaccounted,
 			      th->pending.tick, th->pending.ns);
 		return;

@@ -130,13 +130,12 @@ static bool write_end(struct traced_process *t)
 
 void targets_free_ended(struct capture *c)
 {
-	for (size_t i = 0; i < c->n_targets;) {
+	/* targets_free() puts the last target, already examined, in the place of the freed one. */
+	for (size_t i = c->n_targets; i-- > 0;) {
 		struct traced_process *t = c->targets[i].target;
 
-		if (c->targets[i].tick != 0 || t->phase != TRACED_ENDED || !write_end(t)) {
-			i++;
+		if (c->targets[i].tick != 0 || t->phase != TRACED_ENDED || !write_end(t))
 			continue;
-		}
 		c->options.event(c->options.ctx, t->id,
 				 t->foreign ? CAPTURE_FOREIGN : CAPTURE_GONE);
 		targets_free(t);

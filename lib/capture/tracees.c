@@ -231,12 +231,18 @@ void tracees_remove(struct thread *th, enum missed_reason reason)
 	forget(th, reason);
 }
 
+static void forget_list(struct thread *th)
+{
+	for (struct thread *next; th != NULL; th = next) {
+		next = th->next;
+		forget(th, MISSED_EXITED);
+	}
+}
+
 void tracees_forget_all(struct traced_process *t)
 {
-	while (t->threads.asleep != NULL)
-		forget(t->threads.asleep, MISSED_EXITED);
-	while (t->threads.awake != NULL)
-		forget(t->threads.awake, MISSED_EXITED);
+	forget_list(t->threads.asleep);
+	forget_list(t->threads.awake);
 	close_fd(&t->pagemap_fd);
 }
 
