@@ -181,12 +181,15 @@ static int add_image(struct unwind_cache *c, int fd, const struct image_identity
 	return 0;
 }
 
-static struct image *find(const struct unwind_cache *c, const struct image_identity *identity)
+static bool find(const struct unwind_cache *c, const struct image_identity *identity,
+		 struct image **ret)
 {
 	for (size_t i = 0; i < c->n; i++)
-		if (image_identity_equal(&c->images[i]->identity, identity))
-			return c->images[i];
-	return NULL;
+		if (image_identity_equal(&c->images[i]->identity, identity)) {
+			*ret = c->images[i];
+			return true;
+		}
+	return false;
 }
 
 static void add_reference(struct unwind_cache *c, struct image *i)
@@ -198,9 +201,9 @@ static void add_reference(struct unwind_cache *c, struct image *i)
 struct image *cache_get_known(struct unwind_cache *c, const struct file_identity *file)
 {
 	const struct image_identity identity = {.file = *file};
-	struct image *found = find(c, &identity);
+	struct image *found = NULL;
 
-	if (found)
+	if (find(c, &identity, &found))
 		add_reference(c, found);
 	return found;
 }
@@ -229,9 +232,7 @@ int cache_get(struct unwind_cache *c, const struct file_source *source, struct i
 	if (r)
 		return r;
 	r = image_identify(fd, c->options.hash_seed, &identity);
-	if (r == 0)
-		found = find(c, &identity);
-	if (r == 0 && !found)
+	if (r == 0 && !find(c, &identity, &found))
 		r = add_image(c, fd, &identity, &found);
 	if (r) {
 		close_fd(&fd);
