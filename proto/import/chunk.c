@@ -97,7 +97,8 @@ static int get_index(const json_t *v, size_t n, uint32_t *ret)
 
 /*
  * Gets a list, which must not be missing, and allocates an array with one element more than
- * the list has. Lists of more elements than a 32-bit index can count are refused.
+ * the list has. Lists of more elements than a 32-bit index can count are refused. After an error
+ * *ret_room is NULL.
  */
 static int get_list(const json_t *object, const char *list, size_t size, struct import_fault *fault,
 		    const json_t **ret_list, void **ret_room)
@@ -105,6 +106,7 @@ static int get_list(const json_t *object, const char *list, size_t size, struct 
 	const char *member = strrchr(list, '.') + 1;
 	const json_t *v = json_object_get(object, member);
 
+	*ret_room = NULL;
 	if (!json_is_array(v))
 		return import_fault_set(fault, "%s is not a list", list);
 	if (json_array_size(v) >= UINT32_MAX)
@@ -149,10 +151,10 @@ static int read_frames(const json_t *profile, struct import_chunk *c, struct imp
 {
 	struct element at = {"profile.frames", 0, fault};
 	const json_t *list, *v;
-	void *room = NULL;
+	void *room;
 	int r = get_list(profile, at.list, sizeof(*c->frames), fault, &list, &room);
 
-	if (r < 0)
+	if (room == NULL)
 		return r;
 	c->frames = room;
 	json_array_foreach(list, at.index, v)
@@ -189,10 +191,10 @@ static int read_stacks(const json_t *profile, struct import_chunk *c, struct imp
 {
 	const json_t *list, *stack, *v;
 	size_t n = 0, i, j;
-	void *room = NULL;
+	void *room;
 	int r = get_list(profile, "profile.stacks", sizeof(*c->stack_starts), fault, &list, &room);
 
-	if (r < 0)
+	if (room == NULL)
 		return r;
 	c->stack_starts = room;
 	r = measure_stacks(list, fault, &n);
@@ -337,19 +339,18 @@ static int read_samples(const json_t *profile, struct import_chunk *c, struct im
 {
 	const json_t *metadata = json_object_get(profile, "thread_metadata");
 	struct element at = {"profile.samples", 0, fault};
-	json_t *numbers = json_object();
 	const json_t *list, *v;
-	void *room = NULL;
+	json_t *numbers;
+	void *room;
 	int r = get_list(profile, at.list, sizeof(*c->samples), fault, &list, &room);
 
+	if (room == NULL)
+		return r;
 	c->samples = room;
-	if (numbers == NULL)
-		r = -ENOMEM;
-	if (r < 0)
-		goto out;
+	numbers = json_object();
 	/* There are at most as many threads as samples. */
 	c->threads = calloc(json_array_size(list) + 1, sizeof(*c->threads));
-	if (c->threads == NULL)
+	if (numbers == NULL || c->threads == NULL)
 		r = -ENOMEM;
 	for (; r == 0 && at.index < json_array_size(list); at.index++) {
 		v = json_array_get(list, at.index);
@@ -360,7 +361,6 @@ static int read_samples(const json_t *profile, struct import_chunk *c, struct im
 		sort_samples(c);
 		r = measure_samples(c);
 	}
-out:
 	json_decref(numbers);
 	return r;
 }
@@ -393,13 +393,13 @@ static int read_images(struct import_chunk *c, struct import_fault *fault)
 	const json_t *meta = json_object_get(c->payload, "debug_meta");
 	struct element at = {"debug_meta.images", 0, fault};
 	const json_t *list, *v;
-	void *room = NULL;
+	void *room;
 	int r;
 
 	if (json_object_get(meta, "images") == NULL)
 		return 0;
 	r = get_list(meta, at.list, sizeof(*c->images), fault, &list, &room);
-	if (r < 0)
+	if (room == NULL)
 		return r;
 	c->images = room;
 	json_array_foreach(list, at.index, v)

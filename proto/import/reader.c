@@ -114,7 +114,7 @@ static int next_of_envelope(struct import_reader *t, json_t **ret, struct import
 
 static int next_bare(struct import_reader *t, json_t **ret, struct import_fault *fault)
 {
-	size_t used;
+	size_t used = 0;
 	int r;
 
 	skip_blanks(t);
@@ -132,7 +132,7 @@ static int next_bare(struct import_reader *t, json_t **ret, struct import_fault 
 int import_reader_next(struct import_reader *t, struct import_chunk *ret,
 		       struct import_fault *fault)
 {
-	json_t *payload;
+	json_t *payload = NULL;
 	int r = t->is_envelope ? next_of_envelope(t, &payload, fault)
 			       : next_bare(t, &payload, fault);
 
