@@ -20,8 +20,10 @@
 /* The longest poll. Most stops on other processors of a virtual machine come within this time. */
 #define POLLING_NS (50 * NS_PER_US)
 
-/* The most ticks in a row without a poll: a useless poll in each of these costs 0.01 % of the time
- * at 101 Hz. */
+/*
+ * The most ticks in a row without a poll. At 101 Hz a useless poll after so many ticks takes 0.01 %
+ * of a processor.
+ */
 #define POLLING_PAUSE_MAX 63
 
 /* All 0: the next tick is polled for. */
