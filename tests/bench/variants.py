@@ -115,11 +115,12 @@ class Ours(Variant):
 
 
 class Tracer(Variant):
-    """bare or naive of tests/bench."""
+    """A tracer of tests/bench."""
+    way = ()  # further arguments
 
     def start(self):
         self.program = self.box.start(
-            [harness.BUILD / 'bench' / self.name, self.pid, self.rate])
+            [harness.BUILD / 'bench' / self.exe, self.pid, self.rate, *self.way])
         try:
             self.program.wait_line('attached')
         except harness.Failure as e:
@@ -139,11 +140,11 @@ class Tracer(Variant):
 
 
 class Bare(Tracer):
-    name = 'bare'
+    name = exe = 'bare'
 
 
 class Naive(Tracer):
-    name = 'naive'
+    name = exe = 'naive'
 
 
 def last_line(text):

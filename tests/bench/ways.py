@@ -5,7 +5,6 @@ daemon."""
 import dataclasses
 from statistics import median
 
-import harness
 import measure
 import report
 import variants
@@ -26,26 +25,16 @@ LOADS = {
 SMOKE_LOADS = {'2 busy threads': {'busy': 2, 'free': 1}}
 
 
-class Near(variants.Tracer):
-    def start(self):
-        self.program = self.box.start([harness.BUILD / 'bench/near', self.pid,
-                                       self.rate, self.name])
-        try:
-            self.program.wait_line('attached')
-        except harness.Failure as e:
-            raise variants.Unable(str(e).splitlines()[0]) from None
+class Poll(variants.Tracer):
+    name, exe, way = 'poll', 'near', ('poll',)
 
 
-class Poll(Near):
-    name = 'poll'
+class Go(variants.Tracer):
+    name, exe, way = 'go', 'near', ('go',)
 
 
-class Go(Near):
-    name = 'go'
-
-
-class Own(Near):
-    name = 'own'
+class Own(variants.Tracer):
+    name, exe, way = 'own', 'near', ('own',)
 
 
 WAYS = (variants.Bare, Poll, Go, Own, variants.Ours)
