@@ -136,7 +136,7 @@ TEST(a_poll_takes_the_stops_that_come)
 	tick();
 	tick();
 	end_vfork();
-	live_until_state(&l, l.pid, 't');
+	live_until_state(NULL, l.pid, 't');
 	ck_assert(s.polls);
 	take_ended();
 	ck_assert(!s.polls);
