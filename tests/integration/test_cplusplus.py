@@ -17,8 +17,8 @@ DIVE = '_ZN4demo8ThrowJob4diveEm'
 
 # In the unwinder of exceptions there are 384 instructions for each throw at
 # which the saved registers are being overwritten. 19 of 1,000 stacks are
-# there.
-MAY_FAIL = 0.04
+# there; on a machine with other work up to 59, because its caches are cold.
+MAY_FAIL = 0.08
 
 
 def test_cplusplus(box):
@@ -51,13 +51,13 @@ def test_cplusplus(box):
           f'{seconds} s of five threads, of {whole} s, missed {missed} s')
     workers = [b for b in bars if b.thread != str(target.pid)]
     check(sum(WORK in b.names for b in workers) >=
-          (1 - 2 * MAY_FAIL) * len(workers), 'workers are in Pool::work')
+          (1 - MAY_FAIL) * len(workers), 'workers are in Pool::work')
     for inner, outer in ((SORT, WORK), (TREE, WORK), (THROW, WORK),
                          (WALK, TREE), (DIVE, THROW)):
         seen = [b.names for b in workers if inner in b.names]
         check(seen, f'{inner} was not seen')
         check(sum(outer in names[names.index(inner):] for names in seen) >=
-              (1 - 2 * MAY_FAIL) * len(seen), f'{inner} without {outer}')
+              (1 - MAY_FAIL) * len(seen), f'{inner} without {outer}')
     check(any(b.names.count(WALK) > 5 for b in workers), 'recursion')
     check(any(b.names.count(DIVE) > 10 for b in workers),
           'exceptions from the depth')
