@@ -28,8 +28,8 @@
 
 /* All 0: the next tick is polled for. */
 struct polling {
-	unsigned int pause; /* ticks without a poll after the last poll */
-	unsigned int left;  /* of these, the ticks that are still to come */
+	unsigned int pause; /* the number of ticks without a poll that follow the last poll */
+	unsigned int left;  /* the number of such ticks that have not come yet */
 };
 
 /* Returns true if the stops of this tick are to be polled for. Call it once a tick. */

@@ -154,7 +154,7 @@ static CURLcode set_options(struct transport *t, const struct transport_options 
 {
 	CURLcode c = CURLE_OK;
 
-	/* So the scheme is always http or https, which dsn_parse() checks. */
+	/* Only the URL of a DSN is requested, and dsn_parse() accepts http and https only. */
 	SET(CURLOPT_FOLLOWLOCATION, 0L);
 	SET(CURLOPT_PATH_AS_IS, 1L);
 	SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);

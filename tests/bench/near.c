@@ -5,8 +5,8 @@
  * - poll: polls for the stops before it sleeps.
  * - go: goes to the processor of each running thread in turn, and interrupts the thread there.
  *   It can have at most as many threads as there are processors.
- * - own: a tracer thread for each processor, with threads of its own. It sleeps on the processor on
- *   which the first of these ran last.
+ * - own: a tracer thread for each processor. Each tracer thread traces its share of the target's
+ *   threads, and sleeps on the processor on which the first thread of its share ran last.
  */
 #include <errno.h>
 #include <fcntl.h>

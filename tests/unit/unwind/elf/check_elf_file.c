@@ -1,6 +1,6 @@
 /*
- * Tests with sections made by hand: compressed ones, whose headers may claim any size. The
- * contents are compressed by the test, with the header of each form.
+ * The limits hold for sections whose headers claim any size. The test makes the sections: it
+ * compresses the contents, and writes the header of each form.
  */
 #include "lib/unwind/elf/elf_file.h"
 
