@@ -292,7 +292,7 @@ static void set_up(const struct msg_init *init, int heartbeat_fd)
 	if (r == 0)
 		r = loop_new(&me.loop);
 	if (r == 0)
-		r = stops_init(&me.stops, me.loop, me.capture);
+		r = stops_init(&me.stops, me.loop, me.capture, &me.heartbeat->polls);
 	if (r == 0)
 		r = readers_new(
 			&(const struct readers_options){

@@ -3,7 +3,6 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "daemon/msg/heartbeat.h"
 #include "lib/capture/ptrace/tracee.h"
 #include "lib/capture/reap.h"
 
@@ -37,11 +36,12 @@ static void on_signals(void *ctx)
 	s->behind = capture_reap(s->capture);
 }
 
-int stops_init(struct stops *s, struct loop *loop, struct capture *capture)
+int stops_init(struct stops *s, struct loop *loop, struct capture *capture,
+	       struct heartbeat_polls *counts)
 {
 	sigset_t blocked;
 
-	*s = (struct stops){.capture = capture, .signal_fd = -1};
+	*s = (struct stops){.capture = capture, .signal_fd = -1, .counts = counts};
 	sigemptyset(&s->child_signal);
 	sigaddset(&s->child_signal, SIGCHLD);
 	blocked = s->child_signal;
@@ -90,6 +90,7 @@ static bool waits_needlessly(const struct stops *s, uint64_t now_ns, uint64_t ne
 static void poll_for_stops(struct stops *s, uint64_t now_ns, uint64_t next_ns)
 {
 	const uint64_t end_ns = min_u64(now_ns + POLLING_NS, next_ns);
+	bool all_came;
 	int status;
 	pid_t tid;
 
@@ -99,7 +100,12 @@ static void poll_for_stops(struct stops *s, uint64_t now_ns, uint64_t next_ns)
 		if (tid > 0)
 			capture_handle_status(s->capture, (uint32_t)tid, status);
 	} while (tid >= 0 && capture_pending(s->capture) > 0 && clock_mono_ns() < end_ns);
-	polling_ended(&s->polling, capture_pending(s->capture) == 0);
+	all_came = capture_pending(s->capture) == 0;
+	if (all_came)
+		s->counts->useful++;
+	else
+		s->counts->useless++;
+	polling_ended(&s->polling, all_came);
 }
 
 static bool take_awaited(struct stops *s, uint64_t now_ns, uint64_t next_ns)

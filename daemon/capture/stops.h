@@ -15,6 +15,7 @@
 #include "daemon/capture/await.h"
 #include "daemon/capture/polling.h"
 #include "daemon/capture/ticker.h"
+#include "daemon/msg/heartbeat.h"
 #include "lib/base/loop.h"
 #include "lib/capture/capture.h"
 
@@ -29,14 +30,16 @@ struct stops {
 	uint64_t events_ns; /* when the event loop runs again at the latest */
 	struct await await;
 	struct polling polling;
+	struct heartbeat_polls *counts;
 	bool polls; /* the stops of the last tick are to be polled for */
 };
 
 /*
  * Blocks SIGCHLD, SIGALRM and AWAIT_SIGNAL, so it must be called before any other thread is made.
- * Returns 0 or -errno.
+ * counts is borrowed and must outlive s. Returns 0 or -errno.
  */
-must_check int stops_init(struct stops *s, struct loop *loop, struct capture *capture);
+must_check int stops_init(struct stops *s, struct loop *loop, struct capture *capture,
+			  struct heartbeat_polls *counts);
 
 /* Call it after each tick of t, when all threads have been interrupted. */
 void stops_tick(struct stops *s, const struct ticker *t);

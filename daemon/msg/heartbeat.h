@@ -19,8 +19,15 @@ enum heartbeat_scheduler {
 	SCHEDULER_FIFO,
 };
 
+/* How often capture polled for the stops of a tick (daemon/capture/polling.h). */
+struct heartbeat_polls {
+	uint64_t useful;  /* all stops came */
+	uint64_t useless; /* some did not come within the time of a poll */
+};
+
 struct heartbeat {
 	struct capture_beat beat;
+	struct heartbeat_polls polls;
 	uint32_t scheduler; /* enum heartbeat_scheduler */
 	uint32_t cpu_quota; /* of capture's control group, percent of a processor; 0: none */
 	struct capture_counters slots[HEARTBEAT_SLOTS]; /* by msg_target_add.slot */

@@ -43,10 +43,13 @@ def test_status(box):
           found['lifecycle'] == 'manual' and found['threads'] == 1 and
           found['samples_taken'] > 0 and found['pause_us_p99'] > 0 and
           found['last_error'] is None, f'{found}')
+    wait_for(lambda: any(ctl.status()['daemon']['polls'].values()),
+             'capture has polled for stops')
     table = ctl.run('status').stdout.splitlines()
     check(f'pid {profd.pid}' in table[0] and table[1].startswith('NAME') and
           len(table) == 3 and str(target.pid) in table[2], f'{table}')
     profd.interrupt()
+    check(any(profd.stats['polls'].values()), f'{profd.stats}')
     chunk, = profd.chunks
     check(chunk['profiler_id'] == found['profiler_id'], 'its profiler')
     check(not ctl.path.exists(), 'the socket is taken away')

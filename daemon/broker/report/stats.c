@@ -1,6 +1,5 @@
 #include "daemon/broker/report/stats.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -197,11 +196,9 @@ static void put_limit(FILE *out, const struct parts *parts)
 		(unsigned long long)sum.pauses, (double)sum.paused_ns / 1e9);
 }
 
-const char *stats_scheduler(const struct parts *parts)
+static const char *scheduler_name(const struct heartbeat *heartbeat)
 {
-	switch (parts->children.heartbeat == NULL
-			? SCHEDULER_NORMAL
-			: (enum heartbeat_scheduler)parts->children.heartbeat->scheduler) {
+	switch ((enum heartbeat_scheduler)heartbeat->scheduler) {
 	case SCHEDULER_FIFO:
 		return "fifo";
 	case SCHEDULER_NICE:
@@ -212,9 +209,17 @@ const char *stats_scheduler(const struct parts *parts)
 	return "normal";
 }
 
-unsigned int stats_cpu_quota(const struct parts *parts)
+void stats_put_capture(FILE *out, const struct parts *parts, const char *space)
 {
-	return parts->children.heartbeat == NULL ? 0 : parts->children.heartbeat->cpu_quota;
+	static const struct heartbeat none;
+	const struct heartbeat *heartbeat =
+		parts->children.heartbeat == NULL ? &none : parts->children.heartbeat;
+
+	fprintf(out, "\"scheduler\": \"%s\",%s", scheduler_name(heartbeat), space);
+	fprintf(out, "\"cpu_quota_percent\": %u,%s", heartbeat->cpu_quota, space);
+	fprintf(out, "\"polls\": {\"useful\": %llu, \"useless\": %llu},%s",
+		(unsigned long long)heartbeat->polls.useful,
+		(unsigned long long)heartbeat->polls.useless, space);
 }
 
 int stats_write(const struct parts *parts, int fd)
@@ -227,10 +232,8 @@ int stats_write(const struct parts *parts, int fd)
 
 	if (out == NULL)
 		return -errno;
-	fprintf(out,
-		"{\n  \"scheduler\": \"%s\",\n"
-		"  \"cpu_quota_percent\": %u,\n",
-		stats_scheduler(parts), stats_cpu_quota(parts));
+	fprintf(out, "{\n  ");
+	stats_put_capture(out, parts, "\n  ");
 	self_usage_of_all(&parts->targets, own, usage);
 	put_usage(out, usage);
 	put_spool(out, parts);

@@ -263,10 +263,9 @@ static void put_inside(FILE *out, const struct parts *parts)
 	fprintf(out, ", \"config\": ");
 	options_config_path(&parts->state.options, path);
 	put_string_or_null(out, path);
-	fprintf(out,
-		", \"scheduler\": \"%s\", \"cpu_quota_percent\": %u, "
-		"\"capabilities\": ",
-		stats_scheduler(parts), stats_cpu_quota(parts));
+	fprintf(out, ", ");
+	stats_put_capture(out, parts, " ");
+	fprintf(out, "\"capabilities\": ");
 	if (privileges_permitted(&permitted) == 0)
 		fprintf(out, "\"%016llx\"", (unsigned long long)permitted);
 	else
@@ -303,7 +302,7 @@ static void put_daemon(FILE *out, struct parts *parts, const struct peer *reader
 		put_inside(out, parts);
 	else
 		fprintf(out, ", \"config\": null, \"scheduler\": null, "
-			     "\"cpu_quota_percent\": null, "
+			     "\"cpu_quota_percent\": null, \"polls\": null, "
 			     "\"capabilities\": null, \"missing\": null, "
 			     "\"servers\": null, \"sections\": null, "
 			     "\"restarts\": null");

@@ -13,6 +13,7 @@
 static struct live l;
 static struct loop *loop;
 static struct stops s;
+static struct heartbeat_polls polls;
 static struct ticker t;
 
 static void set_up(void)
@@ -20,7 +21,8 @@ static void set_up(void)
 	live_begin(&l, "cap_threads", NULL, NULL);
 	live_ticks(&l, 2);
 	OK(loop_new(&loop));
-	OK(stops_init(&s, loop, l.capture));
+	polls = (struct heartbeat_polls){0};
+	OK(stops_init(&s, loop, l.capture, &polls));
 	await_enter();
 	t = (struct ticker){.epoch_ns = clock_mono_ns(), .period_ns = PERIOD_NS};
 }
@@ -120,6 +122,8 @@ TEST(after_a_poll_without_a_stop_the_next_tick_is_not_polled_for)
 	ck_assert(s.polls);
 	(void)take();
 	ck_assert_uint_eq(s.polling.pause, 1);
+	ck_assert_uint_eq(polls.useful, 0);
+	ck_assert_uint_eq(polls.useless, 1);
 	tick();
 	ck_assert(!s.polls);
 	tick();
@@ -141,6 +145,8 @@ TEST(a_poll_takes_the_stops_that_come)
 	take_ended();
 	ck_assert(!s.polls);
 	ck_assert_uint_eq(s.polling.pause, 0);
+	ck_assert_uint_eq(polls.useful, 1);
+	ck_assert_uint_eq(polls.useless, 1);
 	live_check_sum(&l);
 }
 
