@@ -1,12 +1,14 @@
 """Measures how much slower PostgreSQL, nginx and redis-server answer while they are
-profiled, at 101 Hz and without a CPU budget. Loads without and with the daemon take turns,
-so that a machine that gets slower affects both equally.
+profiled, at 101 Hz and without a CPU budget. Loads without a profiler, with the daemon and
+with perf take turns, so that a machine that gets slower affects all equally. Before each
+load that counts there is a short one: the start of a profiler, and the first stacks of a
+program, happen once.
 
 The servers are those that Debian packages. tests/tools/deps.sh only unpacks PostgreSQL and
 nginx, because their packages would start them.
 """
 
-import dataclasses
+import contextlib
 import pathlib
 import re
 import shutil
@@ -19,10 +21,13 @@ import harness
 import report
 import services
 import stranger
+import variants
 
 NAME = 'servers'
-PAIRS = 10
+ROUNDS = 10
 SECONDS = 4
+WARM_S = 1
+RATE = 101
 CLIENTS = 4
 # The user nobody: initdb wants a user that has an account.
 UID = 65534
@@ -186,23 +191,45 @@ LOADS = {
 }
 
 
-@dataclasses.dataclass
-class Figures:
-    """(requests a second, p99 in ms) of each load, without and with the daemon."""
-    without: list = dataclasses.field(default_factory=list)
-    profiled: list = dataclasses.field(default_factory=list)
-
-    def ratios(self, field):
-        return [p[field] / w[field] for p, w in zip(self.profiled, self.without)]
+@contextlib.contextmanager
+def without(_box, _pids):
+    yield
 
 
-def profiled(box, server, seconds):
-    daemon = box.profd(server.pids(), '--children').wait_attached()
-    try:
-        return server.load(seconds)
-    finally:
-        daemon.interrupt()
-        shutil.rmtree(daemon.output, ignore_errors=True)
+@contextlib.contextmanager
+def sentry_profd(box, pids):
+    daemon = box.profd(pids, '--children', '--rate', RATE).wait_attached()
+    yield
+    daemon.interrupt()
+    shutil.rmtree(daemon.output, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def perf(box, pids):
+    """perf record, which also records the processes that are forked later."""
+    data = box.make_dir('perf') / 'data'
+    program = box.start(variants.record_command(RATE, data, pids))
+    harness.wait_for(lambda: data.exists() and data.stat().st_size > 0, 'perf records')
+    yield
+    program.signal(signal.SIGINT)
+    program.wait()
+    shutil.rmtree(data.parent)
+
+
+def profilers():
+    found = {'without': without, 'sentry-profd': sentry_profd}
+    if shutil.which('perf') and subprocess.run(
+            ['perf', 'record', '-e', 'cpu-clock', '-o', '/dev/null', 'true'],
+            capture_output=True).returncode == 0:
+        found['perf'] = perf
+    return found
+
+
+class Figures(dict):
+    """{profiler: [(requests a second, p99 in ms)]}, a tuple for each round."""
+
+    def ratios(self, profiler, field):
+        return [p[field] / w[field] for p, w in zip(self[profiler], self['without'])]
 
 
 def run(box, smoke=False):
@@ -216,11 +243,13 @@ def run(box, smoke=False):
         except Missing as e:
             found[label] = str(e)
             continue
-        for pair in range(1 if smoke else PAIRS):
-            turns = [lambda: figures.without.append(server.load(seconds)),
-                     lambda: figures.profiled.append(profiled(box, server, seconds))]
-            for turn in turns[::-1 if pair % 2 else 1]:
-                turn()
+        turns = list(profilers().items())
+        for _ in range(1 if smoke else ROUNDS):
+            for name, profiled in turns:
+                with profiled(box, server.pids()):
+                    server.load(WARM_S)
+                    figures.setdefault(name, []).append(server.load(seconds))
+            turns.reverse()
         server.program.signal(signal.SIGINT)
         server.program.wait()
     return found
@@ -237,7 +266,7 @@ def wanted(found):
         if isinstance(figures, str):
             continue
         _, _, least, most = LOADS[label]
-        rates, delays = figures.ratios(0), figures.ratios(1)
+        rates, delays = (figures.ratios('sentry-profd', field) for field in (0, 1))
         rows.append((f'server: {label}, throughput', f'>= {least:.2f} of without',
                      spread(rates), median(rates) >= least))
         rows.append((f'server: {label}, p99', f'<= {most:.2f} of without',
@@ -249,17 +278,19 @@ def text(found):
     rows = []
     for label, figures in found.items():
         if isinstance(figures, str):
-            rows.append([label, f'not measured: no {figures}', '', '', '', '', ''])
+            rows.append([label, f'not measured: no {figures}', '', '', '', ''])
             continue
-        cells = [label]
-        for field, digits in ((0, 0), (1, 2)):
-            cells += [f'{median(r[field] for r in runs):,.{digits}f}'
-                      for runs in (figures.without, figures.profiled)]
-            cells.append(spread(figures.ratios(field)))
-        rows.append(cells)
+        for name, runs in figures.items():
+            cells = [label, name]
+            for field, digits in ((0, 0), (1, 2)):
+                cells.append(f'{median(r[field] for r in runs):,.{digits}f}')
+                cells.append('' if name == 'without' else
+                             spread(figures.ratios(name, field)))
+            rows.append(cells)
     return (f'### Servers (`T={NAME}`)\n\n'
-            f'{PAIRS} pairs of {SECONDS} s without and with the daemon, in alternating '
-            'order; all processes of the server are profiled at 101 Hz without a CPU '
-            'budget. Medians; the ratios are those of the pairs.\n\n' +
-            report.table(['load', 'requests a second, without', 'with', 'with / without',
-                          'p99 without, ms', 'with', 'with / without'], rows))
+            f'{ROUNDS} rounds; in each a load of {SECONDS} s without a profiler, with '
+            'sentry-profd and with perf record, in alternating order. All processes of the '
+            f'server are profiled at {RATE} Hz, by sentry-profd without a CPU budget. '
+            'Medians; a ratio compares two loads of a round.\n\n' +
+            report.table(['load', 'profiler', 'requests a second', 'times without',
+                          'p99, ms', 'times without'], rows))

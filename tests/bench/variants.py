@@ -152,6 +152,12 @@ def last_line(text):
     return lines[-1].strip() if lines else 'no word'
 
 
+def record_command(rate, data, pids):
+    """Returns the command line of perf record, with stacks that DWARF CFI can unwind."""
+    return ['perf', 'record', '-e', 'cpu-clock', '-F', rate, '--call-graph', 'dwarf',
+            '-o', data, '-p', ','.join(map(str, pids))]
+
+
 class Perf(Variant):
     """perf record, and the perf script that unwinds the samples. Samples running threads
     only."""
@@ -163,8 +169,7 @@ class Perf(Variant):
             raise Unable('perf is not installed')
         self.data = self.box.make_dir('perf') / 'data'
         self.program = self.box.start(
-            ['perf', 'record', '-e', 'cpu-clock', '-F', self.rate,
-             '--call-graph', 'dwarf', '-o', self.data, '-p', self.pid])
+            record_command(self.rate, self.data, [self.pid]))
         deadline = time.monotonic() + ATTACH_S
         while not (self.data.exists() and self.data.stat().st_size > 0):
             if not self.program.running() or time.monotonic() > deadline:
