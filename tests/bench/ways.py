@@ -10,7 +10,7 @@ import report
 import variants
 
 NAME = 'ways'
-SECONDS, TIMES, RATE_HZ = 1, 8, 101
+SECONDS, TIMES, RATE_HZ = 1, 9, 101
 
 # {load: options of the target}. A bound thread has a processor of its own; the scheduler may
 # move the others, which it does when a thread is continued and its processor is taken.
@@ -48,11 +48,17 @@ class Figures:
     cost: float
 
 
+def cost_s(run):
+    """Returns the CPU time per sample, without that of the variant's end."""
+    share = run.window.cpu_s / run.window.seconds
+    return share * run.sampled_s / max(run.result.samples, 1)
+
+
 def figures_of(runs, kind):
     gaps = [r.window.gaps[kind] for r in runs]
     return Figures(*(median(measure.percentile(g, share) for g in gaps)
                      for share in (.5, .99)),
-                   1e6 * median(r.cost_s for r in runs))
+                   1e6 * median(cost_s(r) for r in runs))
 
 
 def under(box, options, seconds, times):
@@ -64,9 +70,8 @@ def under(box, options, seconds, times):
         for way in WAYS[::-1 if i % 2 else 1]:
             if way is Go and crowded:
                 continue
-            run = measure.measure(way, box, target, seconds, RATE_HZ)
-            run.set_costs()
-            runs.setdefault(way.name, []).append(run)
+            runs.setdefault(way.name, []).append(
+                measure.measure(way, box, target, seconds, RATE_HZ))
     target.end()
     # With more threads than processors a thread waits for its turn after the stop.
     kind = 'stop_net' if crowded else 'stop'
