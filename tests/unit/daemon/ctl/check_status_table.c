@@ -121,7 +121,7 @@ TEST(rates_that_the_budget_has_lowered)
 		 "\"cpu_budget_percent\": 5, \"lowered\": "
 		 "{\"targets\": 30, \"least_hz\": 11, "
 		 "\"most_hz\": 17}}, \"targets\": []}"));
-	HAS(text, "\nbudget 5 %: 30 of 40 targets are sampled at only 11 to 17 Hz\n");
+	HAS(text, "\nCPU budget 5 %: 30 of 40 targets are sampled at only 11 to 17 Hz\n");
 	OK(print("{\"daemon\": {\"lowered\": {\"targets\": 0}}, "
 		 "\"targets\": []}"));
 	LACKS(text, "budget");
