@@ -224,8 +224,8 @@ static void print_lowered(FILE *out, const json_t *daemon)
 
 	if (targets > 0)
 		(void)fprintf(out,
-			      "CPU budget %.0f %%: %.0f of %.0f targets are sampled at only %.0f to "
-			      "%.0f Hz\n",
+			      "CPU budget %.0f %%: %.0f of %.0f targets are sampled at only "
+			      "%.0f to %.0f Hz\n",
 			      number_of(daemon, "cpu_budget_percent"), targets,
 			      number_of(daemon, "profiling"), number_of(lowered, "least_hz"),
 			      number_of(lowered, "most_hz"));
