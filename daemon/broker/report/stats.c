@@ -215,11 +215,11 @@ void stats_put_capture(FILE *out, const struct parts *parts, const char *space)
 	const struct heartbeat *heartbeat =
 		parts->children.heartbeat == NULL ? &none : parts->children.heartbeat;
 
-	fprintf(out, "\"scheduler\": \"%s\",%s", scheduler_name(heartbeat), space);
-	fprintf(out, "\"cpu_quota_percent\": %u,%s", heartbeat->cpu_quota, space);
-	fprintf(out, "\"polls\": {\"useful\": %llu, \"useless\": %llu},%s",
+	fprintf(out, "%s\"scheduler\": \"%s\",", space, scheduler_name(heartbeat));
+	fprintf(out, "%s\"cpu_quota_percent\": %u,", space, heartbeat->cpu_quota);
+	fprintf(out, "%s\"polls\": {\"useful\": %llu, \"useless\": %llu},", space,
 		(unsigned long long)heartbeat->polls.useful,
-		(unsigned long long)heartbeat->polls.useless, space);
+		(unsigned long long)heartbeat->polls.useless);
 }
 
 int stats_write(const struct parts *parts, int fd)
@@ -232,8 +232,9 @@ int stats_write(const struct parts *parts, int fd)
 
 	if (out == NULL)
 		return -errno;
-	fprintf(out, "{\n  ");
+	fprintf(out, "{");
 	stats_put_capture(out, parts, "\n  ");
+	fprintf(out, "\n");
 	self_usage_of_all(&parts->targets, own, usage);
 	put_usage(out, usage);
 	put_spool(out, parts);

@@ -11,8 +11,8 @@ struct parts;
 /* Writes the statistics to fd and closes it. Returns 0 or -errno. */
 must_check int stats_write(const struct parts *parts, int fd);
 /*
- * Writes what the last capture says of itself, as members of an object. Each member ends with a
- * comma and the string `space`.
+ * Writes what the last capture says of itself, as members of an object. Before each member comes
+ * the string `space`, after it a comma.
  */
 void stats_put_capture(FILE *out, const struct parts *parts, const char *space);
 

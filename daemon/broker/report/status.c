@@ -263,9 +263,9 @@ static void put_inside(FILE *out, const struct parts *parts)
 	fprintf(out, ", \"config\": ");
 	options_config_path(&parts->state.options, path);
 	put_string_or_null(out, path);
-	fprintf(out, ", ");
+	fprintf(out, ",");
 	stats_put_capture(out, parts, " ");
-	fprintf(out, "\"capabilities\": ");
+	fprintf(out, " \"capabilities\": ");
 	if (privileges_permitted(&permitted) == 0)
 		fprintf(out, "\"%016llx\"", (unsigned long long)permitted);
 	else
