@@ -30,8 +30,8 @@ struct stops {
 	uint64_t events_ns; /* when the event loop runs again at the latest */
 	struct await await;
 	struct polling polling;
-	struct heartbeat_polls *counts;
-	bool polls; /* the stops of the last tick are to be polled for */
+	struct heartbeat_polls *counts; /* in the heartbeat page */
+	bool polls;			/* the stops of the last tick are to be polled for */
 };
 
 /*

@@ -21,8 +21,8 @@ enum heartbeat_scheduler {
 
 /* How often capture polled for the stops of a tick (daemon/capture/polling.h). */
 struct heartbeat_polls {
-	uint64_t useful;  /* all stops came */
-	uint64_t useless; /* some did not come within the time of a poll */
+	uint64_t useful;  /* polls during which all stops of the tick came */
+	uint64_t useless; /* the other polls */
 };
 
 struct heartbeat {

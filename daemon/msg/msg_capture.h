@@ -35,7 +35,7 @@ struct msg_target_add {
 	uint32_t slot;			/* of its counters in the heartbeat page */
 	uint32_t wants_thread_pointers; /* record each thread's pthread_self() */
 	uint32_t awaits_exec; /* take samples only after the process has executed a program */
-	uint32_t uid;	      /* the user whose rights the target has: capture_set_user() */
+	uint32_t uid;	      /* the target's user: capture_set_user() */
 	uint32_t reserved;
 	/* Tick n is at epoch_ns + n * period_ns, CLOCK_MONOTONIC. */
 	uint64_t epoch_ns;

@@ -248,7 +248,7 @@ static void run_owners(size_t n, struct tracer *sum)
 	for (size_t k = 0; k < n; k++)
 		if (pthread_create(&walkers[k].thread, NULL, own, &walkers[k]) != 0)
 			fail("pthread_create");
-	/* SIGTERM may come to another thread, so it does not end a pause(2). */
+	/* The kernel may deliver SIGTERM to another thread: then pause(2) would not end here. */
 	while (!tracer_is_over())
 		(void)usleep(10000);
 	for (size_t k = 0; k < n; k++) {

@@ -27,7 +27,7 @@ NAME = 'servers'
 ROUNDS = 10
 SECONDS = 4
 WARM_S = 1
-RATE = 101
+RATE_HZ = 101
 CLIENTS = 4
 # The user nobody: initdb wants a user that has an account.
 UID = 65534
@@ -198,7 +198,7 @@ def without(_box, _pids):
 
 @contextlib.contextmanager
 def sentry_profd(box, pids):
-    daemon = box.profd(pids, '--children', '--rate', RATE).wait_attached()
+    daemon = box.profd(pids, '--children', '--rate', RATE_HZ).wait_attached()
     yield
     daemon.interrupt()
     shutil.rmtree(daemon.output, ignore_errors=True)
@@ -207,22 +207,14 @@ def sentry_profd(box, pids):
 @contextlib.contextmanager
 def perf(box, pids):
     """perf record, which also records the processes that are forked later."""
-    data = box.make_dir('perf') / 'data'
-    program = box.start(variants.record_command(RATE, data, pids))
-    harness.wait_for(lambda: data.exists() and data.stat().st_size > 0, 'perf records')
+    program, data = variants.start_perf(box, pids, RATE_HZ)
     yield
     program.signal(signal.SIGINT)
     program.wait()
     shutil.rmtree(data.parent)
 
 
-def profilers():
-    found = {'without': without, 'sentry-profd': sentry_profd}
-    if shutil.which('perf') and subprocess.run(
-            ['perf', 'record', '-e', 'cpu-clock', '-o', '/dev/null', 'true'],
-            capture_output=True).returncode == 0:
-        found['perf'] = perf
-    return found
+PROFILERS = {'without': without, 'sentry-profd': sentry_profd, 'perf': perf}
 
 
 class Figures(dict):
@@ -243,10 +235,11 @@ def run(box, smoke=False):
         except Missing as e:
             found[label] = str(e)
             continue
-        turns = list(profilers().items())
+        turns = list(PROFILERS.items())
         for _ in range(1 if smoke else ROUNDS):
             for name, profiled in turns:
-                with profiled(box, server.pids()):
+                with (contextlib.suppress(variants.Unable),
+                      profiled(box, server.pids())):
                     server.load(WARM_S)
                     figures.setdefault(name, []).append(server.load(seconds))
             turns.reverse()
@@ -290,7 +283,7 @@ def text(found):
     return (f'### Servers (`T={NAME}`)\n\n'
             f'{ROUNDS} rounds; in each a load of {SECONDS} s without a profiler, with '
             'sentry-profd and with perf record, in alternating order. All processes of the '
-            f'server are profiled at {RATE} Hz, by sentry-profd without a CPU budget. '
+            f'server are profiled at {RATE_HZ} Hz, by sentry-profd without a CPU budget. '
             'Medians; a ratio compares two loads of a round.\n\n' +
             report.table(['load', 'profiler', 'requests a second', 'times without',
                           'p99, ms', 'times without'], rows))

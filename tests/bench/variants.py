@@ -152,10 +152,20 @@ def last_line(text):
     return lines[-1].strip() if lines else 'no word'
 
 
-def record_command(rate, data, pids):
-    """Returns the command line of perf record, with stacks that DWARF CFI can unwind."""
-    return ['perf', 'record', '-e', 'cpu-clock', '-F', rate, '--call-graph', 'dwarf',
-            '-o', data, '-p', ','.join(map(str, pids))]
+def start_perf(box, pids, rate):
+    """Starts perf record, with stacks that DWARF CFI can unwind. Returns the program and
+    the path of its data once it records; raises Unable."""
+    if not shutil.which('perf'):
+        raise Unable('perf is not installed')
+    data = box.make_dir('perf') / 'data'
+    program = box.start(['perf', 'record', '-e', 'cpu-clock', '-F', rate, '--call-graph',
+                         'dwarf', '-o', data, '-p', ','.join(map(str, pids))])
+    deadline = time.monotonic() + ATTACH_S
+    while not (data.exists() and data.stat().st_size > 0):
+        if not program.running() or time.monotonic() > deadline:
+            raise Unable(last_line(program.stderr))
+        time.sleep(harness.POLL_S)
+    return program, data
 
 
 class Perf(Variant):
@@ -165,16 +175,7 @@ class Perf(Variant):
     has_end = True
 
     def start(self):
-        if not shutil.which('perf'):
-            raise Unable('perf is not installed')
-        self.data = self.box.make_dir('perf') / 'data'
-        self.program = self.box.start(
-            record_command(self.rate, self.data, [self.pid]))
-        deadline = time.monotonic() + ATTACH_S
-        while not (self.data.exists() and self.data.stat().st_size > 0):
-            if not self.program.running() or time.monotonic() > deadline:
-                raise Unable(last_line(self.program.stderr))
-            time.sleep(harness.POLL_S)
+        self.program, self.data = start_perf(self.box, [self.pid], self.rate)
 
     def stop(self):
         cpu_s = self.end(signal.SIGINT)

@@ -1,4 +1,4 @@
-/* Writes the statistics of --stats as JSON, when the broker ends. */
+/* Writes the statistics of --stats as JSON, when the broker ends, and parts of the status. */
 #ifndef DAEMON_BROKER_REPORT_STATS_H
 #define DAEMON_BROKER_REPORT_STATS_H
 

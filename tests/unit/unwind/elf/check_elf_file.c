@@ -1,6 +1,6 @@
 /*
- * The limits hold for sections whose headers claim any size. The test makes the sections: it
- * compresses the contents, and writes the header of each form.
+ * elf_file keeps its size limits when the header of a compressed ELF section claims any size. The
+ * tests compress the contents of the sections and write the header of each form.
  */
 #include "lib/unwind/elf/elf_file.h"
 
