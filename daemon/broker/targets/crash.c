@@ -127,7 +127,7 @@ void crash_forget(struct instance *i)
 
 uint32_t crash_ignored(const struct instance *i)
 {
-	return i->crashes.ignored;
+	return i->config.on_crash == ON_CRASH_STAY ? UINT32_MAX : i->crashes.ignored;
 }
 
 bool crash_is_reported(struct targets *ts, int32_t pid)
