@@ -110,6 +110,13 @@ bool status_ignores(uint32_t tid, int signal)
 	return read_number(tid, "\nSigIgn:", 16, &ignored) == PROC_READ && holds(ignored, signal);
 }
 
+bool status_catches(uint32_t tid, int signal)
+{
+	uint64_t caught;
+
+	return read_number(tid, "\nSigCgt:", 16, &caught) == PROC_READ && holds(caught, signal);
+}
+
 bool status_goes_unnoticed(uint32_t tid, int signal)
 {
 	const bool does_nothing =
