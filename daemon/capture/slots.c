@@ -86,6 +86,7 @@ static void report_slot(const struct slot *slot, void (*report)(const struct msg
 		m.state = slot->crash.left ? TARGET_CRASHED : TARGET_CRASHES_TRACED;
 		m.tid = slot->crash.tid;
 		m.signal = slot->crash.signal;
+		m.blocks_signal = slot->crash.blocks_signal;
 		m.awaits_exec = slot->crash.awaits_exec;
 		report(&m);
 	}

@@ -97,7 +97,9 @@ struct msg_target_state {
 	/* With TARGET_CRASHED and TARGET_CRASHES_TRACED: the thread and the signal. */
 	uint32_t tid;
 	int32_t signal;
-	uint32_t awaits_exec; /* with TARGET_CRASHED: no samples were taken (struct capture_crash) */
+	/* With TARGET_CRASHED: see struct capture_crash (lib/capture/options.h). */
+	uint32_t blocks_signal;
+	uint32_t awaits_exec;
 };
 
 /*

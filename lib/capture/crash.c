@@ -96,6 +96,34 @@ bool crash_interrupt(struct traced_process *t)
 	return interrupt_list(t->threads.asleep) && awake;
 }
 
+void crash_enter_handler(struct traced_process *t)
+{
+	struct thread *th = tracees_find(t->capture, t->crash.now.tid);
+
+	th->held.is = false;
+	(void)ptrace(PTRACE_INTERRUPT, th->tid, NULL, NULL);
+	stop_resume(th->tid, th->held.status, th->held.signal, PTRACE_CONT);
+}
+
+bool crash_is_in_handler(struct traced_process *t)
+{
+	struct thread *th = tracees_find(t->capture, t->crash.now.tid);
+	int status, signal;
+	enum tracee_status kind;
+	const pid_t r = tracee_wait((pid_t)th->tid, false, &status);
+
+	if (r <= 0)
+		return r < 0;
+	kind = tracee_classify(status, &signal);
+	if (kind == TRACEE_DEAD) {
+		tracees_remove(th, MISSED_EXITED);
+		return true;
+	}
+	th->held = (struct thread_held){.is = true, .status = kind, .signal = signal};
+	t->crash.now.blocks_signal = status_blocks(th->tid, t->crash.now.signal);
+	return true;
+}
+
 /* Returns false if the thread was killed: then waitpid(2) reports its death. */
 static bool detach(struct thread *th)
 {

@@ -5,7 +5,8 @@
  * A crash reporter is a helper process that the handler starts or informs, and that attaches to the
  * threads of the crashed process. A thread has one tracer, so capture must have left all threads
  * before the handler runs. Capture does so at the signal-delivery-stop of the crashed thread, which
- * it holds: it interrupts the other threads, holds each at its next stop, and detaches from all.
+ * it holds: it interrupts the other threads, holds each at its next stop, lets the crashed thread
+ * go to the first instruction of the handler, where an interrupt stops it, and detaches from all.
  * Interrupted system calls are repaired as at any stop; a resumed call returns what it has so far,
  * and a timed wait begins anew. Other targets are not touched.
  *
@@ -18,8 +19,8 @@
  * left by the end of the tracing thread, with all others (leave.h). That detaches from other
  * targets, too, for some milliseconds, so it happens only so often for the processes of one user.
  *
- * Nothing is allocated meanwhile, and one file is opened: /proc/TID/status, for the process's
- * handlers. The order of calls is in reap.c.
+ * Nothing is allocated meanwhile, and of files only /proc/TID/status of the crashed thread is
+ * opened, and /proc/PID/task if threads were born just before. The order of calls is in reap.c.
  */
 #ifndef LIB_CAPTURE_CRASH_H
 #define LIB_CAPTURE_CRASH_H
@@ -57,6 +58,18 @@ void crash_runs_traced(struct traced_process *t);
  * live are held.
  */
 bool crash_interrupt(struct traced_process *t);
+
+/*
+ * Sends the crashed thread to its handler. An interrupt stops the thread before the handler's first
+ * instruction, where it shows whether the signal is blocked while the handler runs.
+ */
+void crash_enter_handler(struct traced_process *t);
+
+/*
+ * Takes that stop. Returns true if the thread is held there, or was killed; false: it has not
+ * stopped yet.
+ */
+must_check bool crash_is_in_handler(struct traced_process *t);
 
 /*
  * Detaches from all held threads, and from those that the kernel has attached meanwhile. No thread

@@ -50,12 +50,15 @@ struct capture_crash {
 	uint32_t tid;
 	int signal;
 	/*
-	 * Capture has detached from the process, so that a crash reporter can trace it. The target is
-	 * freed as after CAPTURE_OTHER_TRACER, without a RECORD_END. false: the handler runs traced,
-	 * because a thread did not stop, and crashes of the same user's processes have ended the
-	 * tracing thread too often.
+	 * Capture has detached from the process, so that a crash reporter can trace it. The target
+	 * is freed as after CAPTURE_OTHER_TRACER, without a RECORD_END. false: the handler runs
+	 * traced, because a thread did not stop, and crashes of the same user's processes have
+	 * ended the tracing thread too often.
 	 */
 	bool left;
+	/* The thread blocks the signal while the handler runs. false: it does not, or is not known.
+	 */
+	bool blocks_signal;
 	bool awaits_exec; /* no samples were taken, as after capture_await_exec() */
 };
 
@@ -75,8 +78,8 @@ struct capture_options {
 	 */
 	void (*event)(void *ctx, uint32_t target, enum capture_event event);
 	/*
-	 * Reports that a thread of a target is about to run its handler of a crash signal. The callback
-	 * must not call capture. NULL: capture does not detach for crashes.
+	 * Reports that a thread of a target is about to run its handler of a crash signal. The
+	 * callback must not call capture. NULL: capture does not detach for crashes.
 	 */
 	void (*crashed)(void *ctx, uint32_t target, const struct capture_crash *crash);
 	/*

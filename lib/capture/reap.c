@@ -260,6 +260,23 @@ static bool hold_all(struct traced_process *t)
 	return true;
 }
 
+/* Returns false if the crashed thread has not reached its handler in time. */
+static bool enter_handler(struct traced_process *t)
+{
+	struct capture *c = t->capture;
+	const uint64_t end_ns = c->options.now_ns() + CRASH_STOP_NS;
+
+	crash_enter_handler(t);
+	while (!crash_is_in_handler(t)) {
+		if (c->options.now_ns() >= end_ns)
+			return false;
+		nap_unless(0);
+		take_pending(c);
+		state_beat(t);
+	}
+	return true;
+}
+
 /* Waits until the end of the tracing thread makes no call of another target fail. */
 static void settle_others(struct traced_process *t)
 {
@@ -294,7 +311,7 @@ static void leave_in_crash(struct thread *th, int signal)
 	if (t->crash.now.tid == 0) {
 		/* Another thread has executed a program, so the crashed thread is gone. */
 		crash_give_up(t);
-	} else if (held) {
+	} else if (held && enter_handler(t)) {
 		crash_detach(t);
 	} else if (crash_may_end_tracer(t)) {
 		settle_others(t);
@@ -356,9 +373,8 @@ static bool may_free_threads(const struct capture *c, int status)
 	int signal;
 	const enum tracee_status kind = tracee_classify(status, &signal);
 
-	return kind == TRACEE_EXEC ||
-	       (kind == TRACEE_SIGNAL && tracee_signal_crashes(signal) &&
-		(c->crashing == NULL || c->leaving.at_once));
+	return kind == TRACEE_EXEC || (kind == TRACEE_SIGNAL && tracee_signal_crashes(signal) &&
+				       (c->crashing == NULL || c->leaving.at_once));
 }
 
 /* Handles the stops of interrupted threads, with one wait for each thread. */

@@ -262,7 +262,8 @@ struct leaving {
 	 * end.
 	 */
 	uint64_t paused_ns;
-	/* The tracing thread ends without a further wait (capture_leaves_at_once). Set by reap.h. */
+	/* The tracing thread ends without a further wait (capture_leaves_at_once). Set by reap.h.
+	 */
 	bool at_once;
 };
 

@@ -251,8 +251,8 @@ static void finish_sample(struct thread *th, int error, struct record_sample *re
 }
 
 /*
- * Ends the stop. In a crash the thread stays stopped (crash.h), unless it is about to enter a resumed
- * call: if capture detached from it there, the call would be interrupted as by a signal.
+ * Ends the stop. In a crash the thread stays stopped (crash.h), unless it is about to enter a
+ * resumed call: if capture detached from it there, the call would be interrupted as by a signal.
  */
 static void end_stop(struct thread *th, enum tracee_status status, int signal)
 {

@@ -23,40 +23,28 @@ static const char *signal_name(int32_t signal)
 	return name != NULL ? name : "?";
 }
 
-/* Notes whether the handler is seen to run. Returns false if the thread has exited. */
-static bool look_at_handler(struct target *t, bool *ret_runs)
-{
-	uint32_t blocked;
-
-	if (!threads_blocked_signals(t->pid, (int32_t)t->crash.tid, &blocked))
-		return false;
-	*ret_runs = (blocked >> (t->crash.signal - 1) & 1) != 0;
-	t->crash.seen |= *ret_runs;
-	return true;
-}
-
 void crash_on_left(struct targets *ts, struct target *t, const struct msg_target_state *m)
 {
 	const uint64_t now_ns = clock_mono_ns();
 	char name[PROCESS_NAME_SIZE];
-	bool runs;
 
 	if (!is_known(m->signal) || m->tid == 0) {
 		child_fail(&ts->children->capture, "reports a crash without a thread or a signal");
 		return;
 	}
 	process_name(t->pid, name);
-	log_warning("process %d (%s) has crashed by SIG%s, for which it has a handler: detached, so "
-		    "that a crash reporter can trace it",
-		    t->pid, name, signal_name(m->signal));
+	log_warning(
+		"process %d (%s) has crashed by SIG%s, for which it has a handler: detached, so "
+		"that a crash reporter can trace it",
+		t->pid, name, signal_name(m->signal));
 	targets_left_in_crash(ts, t, now_ns);
 	t->crash = (struct target_crash){
 		.tid = m->tid,
 		.signal = m->signal,
 		.began_ns = now_ns,
+		.blocks_signal = m->blocks_signal != 0,
 		.awaits_exec = m->awaits_exec != 0,
 	};
-	(void)look_at_handler(t, &runs);
 	t->phase = TARGET_WAITING;
 	t->crash.wait_ns = CRASH_LOOK_NS;
 	t->retry_ns = now_ns + CRASH_LOOK_NS;
@@ -69,18 +57,22 @@ void crash_on_traced(struct target *t, const struct msg_target_state *m)
 
 	t->instance->crashes.traced++;
 	process_name(t->pid, name);
-	log_warning("process %d (%s) has crashed by SIG%s, and sentry-profd could not detach: a thread "
-		    "did not stop, and processes of uid %u crash too often; a crash reporter may fail",
-		    t->pid, name, is_known(m->signal) ? signal_name(m->signal) : "?", t->uid);
+	log_warning(
+		"process %d (%s) has crashed by SIG%s, and sentry-profd could not detach: a thread "
+		"did not stop, and processes of uid %u crash too often; a crash reporter may fail",
+		t->pid, name, is_known(m->signal) ? signal_name(m->signal) : "?", t->uid);
 }
 
-static bool has_left_handler(struct target *t, uint64_t now_ns)
+/* Returns true if the thread has left the handler or has exited, as far as is known. */
+static bool has_left_handler(const struct target *t, uint64_t now_ns)
 {
-	bool runs;
+	uint32_t blocked;
 
-	if (!look_at_handler(t, &runs))
+	if (!threads_blocked_signals(t->pid, (int32_t)t->crash.tid, &blocked))
 		return true;
-	return !runs && (t->crash.seen || now_ns - t->crash.began_ns >= CRASH_UNSEEN_NS);
+	if (!t->crash.blocks_signal)
+		return now_ns - t->crash.began_ns >= CRASH_UNSEEN_NS;
+	return (blocked >> (t->crash.signal - 1) & 1) == 0;
 }
 
 /* The process has survived the crash. */
@@ -123,7 +115,7 @@ void crash_attached(struct target *t)
 	if (t->crash.tid == 0)
 		return;
 	log_debug("attached to process %d again, which has survived SIG%s", t->pid,
-		 signal_name(t->crash.signal));
+		  signal_name(t->crash.signal));
 	t->crash = (struct target_crash){0};
 }
 
@@ -135,7 +127,7 @@ void crash_forget(struct instance *i)
 
 uint32_t crash_ignored(const struct instance *i)
 {
-	return i->crashes.ignored;
+	return i->config.on_crash == ON_CRASH_STAY ? UINT32_MAX : i->crashes.ignored;
 }
 
 bool crash_is_reported(struct targets *ts, int32_t pid)

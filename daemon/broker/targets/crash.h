@@ -16,7 +16,8 @@
 
 /*
  * The process is looked at CRASH_LOOK_NS after the crash, then after twice as long each time, up to
- * CRASH_LOOK_MAX_NS. A handler that was never seen to run is given CRASH_UNSEEN_NS.
+ * CRASH_LOOK_MAX_NS. A handler that does not block its signal (SA_NODEFER) cannot be seen to run:
+ * it is given CRASH_UNSEEN_NS.
  */
 #define CRASH_LOOK_NS	  (2 * NS_PER_SEC)
 #define CRASH_LOOK_MAX_NS (32 * NS_PER_SEC)
@@ -37,10 +38,9 @@ void crash_on_traced(struct target *t, const struct msg_target_state *m);
 
 /*
  * Called when t->retry_ns has come. Returns true if capture may attach again: no crash is under
- * way, or no other process traces a thread, and the crashed thread has left its handler or has
- * exited. The signal is blocked while its handler runs; if that was never seen (SA_NODEFER, or a
- * short handler), the crash is over after CRASH_UNSEEN_NS. Returns false, with t->retry_ns set, if
- * the process is to be looked at later.
+ * way, or no other process traces a thread, and the crashed thread has left its handler, in which
+ * the signal is blocked, or has exited. Returns false, with t->retry_ns set, if the process is to
+ * be looked at later.
  */
 must_check bool crash_is_over(struct targets *ts, struct target *t, uint64_t now_ns);
 

@@ -88,11 +88,11 @@ struct governed {
 struct target_crash {
 	uint32_t tid; /* the thread whose handler runs; 0: there is no crash */
 	int32_t signal;
-	uint64_t began_ns; /* CLOCK_MONOTONIC */
-	uint64_t wait_ns;  /* before the next look at the process */
-	bool seen;	   /* the handler was seen to run */
-	bool is_over;	   /* capture may attach again */
-	bool awaits_exec;  /* capture has taken no samples before (struct capture_crash) */
+	uint64_t began_ns;  /* CLOCK_MONOTONIC */
+	uint64_t wait_ns;   /* before the next look at the process */
+	bool blocks_signal; /* the signal is blocked while the handler runs */
+	bool is_over;	    /* capture may attach again */
+	bool awaits_exec;   /* capture has taken no samples before (struct capture_crash) */
 };
 
 /* One run of the profiler on a process. */
@@ -131,8 +131,8 @@ struct target {
 	bool warned_chunk_budget; /* logged: a chunk was above the chunk budget (delivery.h) */
 	int attach_error;	  /* why it ended before it was attached: an errno; 0: none */
 	/*
-	 * When to check again for another tracer, or whether a crash is over, by clock_mono_ns(); 0:
-	 * there is neither.
+	 * When to check again for another tracer, or whether a crash is over, by clock_mono_ns();
+	 * 0: there is neither.
 	 */
 	uint64_t retry_ns;
 	struct target_crash crash;

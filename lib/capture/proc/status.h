@@ -41,6 +41,9 @@ bool status_ignores(uint32_t tid, int signal);
 /* Returns true if the process has a handler for the signal; false if that cannot be read. */
 bool status_catches(uint32_t tid, int signal);
 
+/* Returns true if the thread has blocked the signal; false if that cannot be read. */
+bool status_blocks(uint32_t tid, int signal);
+
 /*
  * Returns true if the signal is ignored: by SIG_IGN, or by its default action (signal(7)). False if
  * that cannot be read.
