@@ -239,9 +239,17 @@ static void handle_status(struct capture *c, uint32_t tid, int status);
 static void take_pending(struct capture *c);
 
 /*
- * Handles the stops of the threads that are not held and have a stop or a resumed call under way.
- * Returns the number of stops.
+ * Returns true if a status of the thread may come: it has a stop or a resumed call under way, or it
+ * dies in a crash.
  */
+static bool may_have_status(const struct thread *th)
+{
+	if (th->target == th->target->capture->crashing)
+		return !th->held.is;
+	return th->due != DUE_NOTHING || th->resumed.state != RESUME_NONE;
+}
+
+/* Handles the statuses of these threads. Returns their number. */
 static unsigned int take_list(struct capture *c, struct thread *list)
 {
 	struct thread *next;
@@ -252,8 +260,7 @@ static unsigned int take_list(struct capture *c, struct thread *list)
 		const uint32_t tid = th->tid;
 
 		next = th->next;
-		if (th->held.is || (th->due == DUE_NOTHING && th->resumed.state == RESUME_NONE) ||
-		    tracee_wait((pid_t)tid, false, &status) <= 0)
+		if (!may_have_status(th) || tracee_wait((pid_t)tid, false, &status) <= 0)
 			continue;
 		handle_status(c, tid, status);
 		n++;
