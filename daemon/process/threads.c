@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
+#include "daemon/process/process.h"
 #include "lib/base/procfs.h"
 #include "lib/base/small_file.h"
 
@@ -89,6 +90,32 @@ static bool is_living(int32_t tid, char state)
 {
 	(void)tid;
 	return state != 'Z' && state != 'X';
+}
+
+size_t threads_find_tracers(int32_t pid, int32_t ours, struct threads_tracers *ret)
+{
+	DIR *dir = opendir(procfs_path(pid, "task").text);
+	struct dirent *entry;
+	int32_t tracer;
+	size_t n = 0;
+
+	*ret = (struct threads_tracers){0};
+	while (dir != NULL && ret->traced_by_ours == 0 && (ours != 0 || ret->other == 0) &&
+	       (entry = readdir(dir)) != NULL) {
+		const long tid = strtol(entry->d_name, NULL, 10);
+
+		if (tid <= 0 || tid > INT32_MAX)
+			continue;
+		n++;
+		tracer = process_tracer((int32_t)tid);
+		if (tracer != 0 && tracer == ours)
+			ret->traced_by_ours = (int32_t)tid;
+		else if (tracer != 0)
+			ret->other = tracer;
+	}
+	if (dir != NULL)
+		(void)closedir(dir);
+	return n;
 }
 
 int32_t threads_find_living(int32_t pid)
