@@ -135,6 +135,7 @@ enum sentry_profd_state sentry_profd_state(void)
 	case PROTOCOL_LIMITED:
 	case PROTOCOL_TRACED_BY_OTHER:
 	case PROTOCOL_IS_LEFT_OUT:
+	case PROTOCOL_CRASHED:
 	case PROTOCOL_DETACHING:
 		return SENTRY_PROFD_SUSPENDED;
 	}

@@ -184,9 +184,8 @@ enum protocol_state {
 	PROTOCOL_LIMITED,	  /* "limited": the server accepts no profiles for now */
 	PROTOCOL_TRACED_BY_OTHER, /* "traced_by_other": until the other tracer detaches */
 	PROTOCOL_IS_LEFT_OUT,	  /* "left_out" */
-	/* Since version 5; an earlier client takes it for PROTOCOL_IS_LEFT_OUT: */
-	PROTOCOL_DETACHING, /* "detaching": will be left out, and still has a tracer of the daemon
-			     */
+	PROTOCOL_CRASHED,	  /* "crashed": until its crash handler is left, or it ends */
+	PROTOCOL_DETACHING,	  /* "detaching": to be left out; the daemon still traces it */
 };
 
 /*

@@ -10,7 +10,7 @@
 
 /* Costs in small messages (allowance.h): of a request, and of a look at a thread's status. */
 #define WORK	    10
-#define WORK_THREAD 2
+#define WORK_THREAD 4
 
 static bool is_about_itself(const struct protocol_request *m)
 {

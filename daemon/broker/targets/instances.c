@@ -338,14 +338,12 @@ static void configure_anew(struct instance *i)
 static void check_release(const struct targets *ts, struct instance *i)
 {
 	const uint64_t now_ns = ts->state->clocks.mono();
-	struct threads_tracers found;
 
 	if (i->released_until_ns == 0 || now_ns < i->released_until_ns ||
 	    now_ns < i->release_look_ns)
 		return;
 	i->release_look_ns = now_ns + RELEASE_LOOK_NS;
-	(void)threads_find_tracers(i->pid, 0, &found);
-	if (found.other != 0)
+	if (threads_find_tracer(i->pid, 0) != 0)
 		return;
 	i->released_until_ns = 0;
 	lifecycle_chunk_finished(i);
