@@ -47,7 +47,8 @@
 #include <stdint.h>
 
 /* Version 2 added RECORD, WATCH and RECORD_END; 3: METRICS and OPENMETRICS; 4: CHECK; 5:
- * RELEASE. Before version 5 the daemon answered DETACH before it had detached.
+ * RELEASE, PROTOCOL_CRASHED and PROTOCOL_DETACHING. Before version 5 the daemon answered DETACH
+ * before it had detached.
  */
 #define PROTOCOL_VERSION 5
 /* "SPRF". A program that connects by mistake does not send these bytes. */

@@ -173,7 +173,6 @@ class Leaving:
 
     def go_on(self):
         """Lets capture detach within two seconds."""
-        check(not are_free(self.pid), 'it was let go too early for this test')
         self.is_held.set()
         self.reading.join()
 
@@ -191,7 +190,12 @@ class Leaving:
 
 
 def test_several_wait(box):
-    """Also one whose client dies, and one that asks on the same connection."""
+    """Also one whose client dies, and one that asks on the same connection. On a busy
+    machine capture may detach before all have asked."""
+    harness.in_turns(lambda: several_wait(box))
+
+
+def several_wait(box):
     it = Leaving(box)
     it.waiting.append(it.start())
     it.waiting.append(it.start('--for', '5'))
@@ -199,9 +203,13 @@ def test_several_wait(box):
     s.send(control.hello(version=4))
     s.send(control.request(control.DETACH, it.pid, tag=2))
     s.send(control.request(control.PROFILER_ID, it.pid, tag=3))
-    wait_for(lambda: it.descriptors() > it.fds + 4, 'its connections')
+    wait_for(lambda: it.descriptors() > it.fds + 4 or are_free(it.pid), 'its connections')
     check(control.answer(s)[0] == 0, 'hello')
     dying.signal(signal.SIGKILL)
+    if are_free(it.pid):
+        it.read()
+        it.profd.interrupt()
+        return ['it was let go too early']
     it.go_on()
     it.check_success()
     # Old clients wait, too, and the answers have the order of the requests.
@@ -212,6 +220,7 @@ def test_several_wait(box):
     wait_for(lambda: it.descriptors() <= it.fds, 'the connections are closed')
     it.read()
     it.profd.interrupt()
+    return []
 
 
 def test_a_process_of_no_section(box):
