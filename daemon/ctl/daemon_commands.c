@@ -55,7 +55,7 @@ const char daemon_commands_help[] =
 	"stop PID|NAME    stop to profile it, or all of them\n"
 	"attach PID       profile a process, whether configured or not\n"
 	"detach PID       do not profile a process, whatever is configured; waits until\n"
-	"                 a debugger can attach; --for=S: profile it again after S seconds\n"
+	"                 a debugger can attach; --for=S: profiles it again after S s\n"
 	"profiler-id PID  print the profiler_id that the chunks of a process have now\n"
 	"reload           read the configuration again\n"
 	"metrics          print metrics of the daemon for Prometheus; --openmetrics\n"

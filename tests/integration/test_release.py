@@ -360,7 +360,7 @@ def dumper(play):
     # The section matches the compiler, too.
     subprocess.run(
         ['gcc', '-Wall', '-Wextra', '-Werror', '-pthread', '-o', exe, HERE / 'dumper.c',
-         f'-I{ROOT}/lib/client', BUILD / 'libsentry_profd.a'], check=True)
+         f'-I{ROOT}', BUILD / 'libsentry_profd.a'], check=True)
     play.start_daemon()
     play.start_app([exe, (BUILD / 'targets/attacher').resolve()])
 

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sentry_profd.h"
+#include "lib/client/sentry_profd.h"
 
 enum { THREADS = 8 };
 
