@@ -23,6 +23,12 @@ void instance_becomes(struct instance *i, enum instance_life life)
 		i->life = life;
 }
 
+void instance_release(struct instance *i, uint64_t length_ns)
+{
+	i->released_until_ns =
+		max_u64(i->released_until_ns, i->targets->state->clocks.mono() + length_ns);
+}
+
 void instance_delay_run(struct instance *i)
 {
 	const uint64_t now_ns = clock_mono_ns();
