@@ -123,6 +123,8 @@ static void inherit(const struct config *c, struct target_config *t)
 		memcpy(t->platform, c->platform, sizeof(t->platform));
 	if (!config_target_gives(t, "rate_hz"))
 		t->rate_hz = c->rate_hz;
+	if (!config_target_gives(t, "leak_check"))
+		t->leak_check = c->leak_check;
 	if (!config_target_gives(t, "min_age_seconds"))
 		t->min_age_s = 1;
 }

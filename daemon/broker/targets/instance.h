@@ -79,6 +79,7 @@ struct instance {
 	enum instance_obstacle obstacle;
 	bool is_sampled;   /* profile_session_sample_rate chose this process */
 	bool was_attached; /* capture has attached to it with ptrace at least once */
+	bool has_leak_check; /* INSTANCE_LEFT_OUT because of its LeakSanitizer (leaks.h) */
 	bool is_delayed;   /* had to wait for the CPU budget (governor_admits) */
 
 	/* State of lifecycle.h: */
