@@ -138,6 +138,12 @@ static inline bool instance_is_gone(const struct instance *i)
 	return i->life >= INSTANCE_REMOVED;
 }
 
+/*
+ * The process has executed another program. If it was left out because of its LeakSanitizer, the new
+ * program is asked about, with the delays of instance_delay_run().
+ */
+void instance_has_executed(struct instance *i);
+
 /* Returns the instance of pid that is not gone; NULL: there is none. */
 struct instance *instance_of_pid(struct targets *ts, int32_t pid);
 
