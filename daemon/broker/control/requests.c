@@ -111,8 +111,6 @@ static void start_or_stop(struct requests *requests, const struct control_peer *
 	if (i == NULL)
 		return;
 	ret->m.result = start_or_stop_instance(i, m->h.type);
-	if (ret->m.result == PROTOCOL_LEFT_OUT)
-		control_refuse(ret, PROTOCOL_LEFT_OUT, "%s", i->last_error);
 	clients_answer(i, &ret->m);
 }
 
