@@ -163,6 +163,7 @@ static void advance(struct targets *ts, struct target *t)
 	}
 	if (t->retry_ns != 0)
 		t->retry_ns = UINT64_MAX; /* the answer of capture is awaited */
+	leaks_forget(t);
 	add_to_capture(ts, t);
 }
 

@@ -30,7 +30,7 @@ static bool ask(struct targets *ts, struct target *t)
 {
 	int r;
 
-	leaks_forget(t);
+	leak_question_free(&t->leak_question);
 	if (t->leak_questions == QUESTIONS_MAX ||
 	    target_files_suspended(t, state_now_ns(ts->state)))
 		return false;
@@ -83,4 +83,5 @@ void leaks_refuse(struct targets *ts, struct target *t)
 void leaks_forget(struct target *t)
 {
 	leak_question_free(&t->leak_question);
+	t->leak_questions = 0;
 }

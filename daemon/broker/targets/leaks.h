@@ -31,7 +31,7 @@ enum leaks_verdict leaks_check(struct targets *ts, struct target *t);
 /* Ends the run, which has not begun: logs the reason, and closes the target. */
 void leaks_refuse(struct targets *ts, struct target *t);
 
-/* Frees the question of t. */
+/* Frees the question of t, which capture attaches to or which ends. The next attachment asks again. */
 void leaks_forget(struct target *t);
 
 #endif
