@@ -37,8 +37,8 @@ struct command {
 	/* The broker's end of the child's socket; -1: the child has its order, or ends. */
 	int go_fd;
 	/*
-	 * The program that the child will execute, until it does; -1: it cannot be read. Of a script
-	 * it is the interpreter. And the options that its environment has.
+	 * The program that the child will execute, until it does; -1: it cannot be read. Of a
+	 * script it is the interpreter. And the options that its environment has.
 	 */
 	int file;
 	struct leak_options leak_options;

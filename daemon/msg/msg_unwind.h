@@ -96,7 +96,8 @@ enum file_kind {
 	/* Kinds that the broker uses itself (daemon/broker/files/files.h): unwind must not ask. */
 	FILE_KIND_PID_FILE, /* a pid file of the configuration */
 	FILE_KIND_EXE_LINK, /* a path with its symbolic links resolved, as text */
-	/* An array of struct process_code_file (daemon/process/process_root.h): the mapped files. */
+	/* An array of struct process_code_file (daemon/process/process_root.h): the mapped files.
+	 */
 	FILE_KIND_CODE_LIST,
 	FILE_KIND_CODE,		/* as FILE_KIND_IMAGE, but never a copy of mapped bytes */
 	FILE_KIND_LEAK_OPTIONS, /* a struct leak_options (daemon/process/leak_options.h) */
@@ -372,7 +373,7 @@ struct msg_file_seen {
 	uint32_t keeps_frame_pointers; /* looked for only if there is no CFI */
 	uint32_t has_symbols;	       /* a symbol table, or a packed one (.gnu_debugdata) */
 	uint32_t has_debug_info;
-	uint32_t leaks; /* enum file_leaks */
+	uint32_t leaks;		     /* enum file_leaks */
 	char build_id[MSG_NAME_MAX]; /* in hex, "" if there is none */
 };
 

@@ -103,8 +103,8 @@ struct process_code_file {
 
 /*
  * Lists the files with code of pid, at most PROCESS_MAPPED_FILES_MAX. A file whose executable
- * mappings follow each other is listed once. Returns the number of files, or -errno if maps cannot be
- * read.
+ * mappings follow each other is listed once. Returns the number of files, or -errno if maps cannot
+ * be read.
  */
 must_check int process_code_files(int32_t pid,
 				  struct process_code_file ret[PROCESS_MAPPED_FILES_MAX]);

@@ -32,13 +32,13 @@ struct leak_question {
 	enum step step;
 	enum leak_answer answer;
 
-	struct buf list;  /* struct process_code_file, as the helper has sent them */
-	size_t at, n;	  /* the file in work, and their number */
-	int fd;		  /* the file in work; -1: not open */
-	bool is_labeled;  /* label and number are set */
+	struct buf list; /* struct process_code_file, as the helper has sent them */
+	size_t at, n;	 /* the file in work, and their number */
+	int fd;		 /* the file in work; -1: not open */
+	bool is_labeled; /* label and number are set */
 	struct file_label label;
-	uint32_t number; /* for quarantine.h */
-	uint32_t look;	 /* the id of its MSG_FILE_LOOK */
+	uint32_t number;  /* for quarantine.h */
+	uint32_t look;	  /* the id of its MSG_FILE_LOOK */
 	int32_t look_pid; /* the unwind process that got it */
 
 	enum file_leaks leaks; /* what was found */
@@ -257,8 +257,8 @@ static bool is_looking(const struct leak_check *lc, const struct unwind *u)
 }
 
 /*
- * Sends the file. Each unwind process has one at a time, so that its answer finds room in the socket.
- * Returns true if the cache has the file now.
+ * Sends the file. Each unwind process has one at a time, so that its answer finds room in the
+ * socket. Returns true if the cache has the file now.
  */
 static bool send_look(struct leak_question *q)
 {

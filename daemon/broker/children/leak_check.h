@@ -1,6 +1,6 @@
 /*
- * Finds out whether a process has LeakSanitizer (lib/unwind/elf/leak_runtime.h), which cannot work in
- * a traced process and would end it with an error. targets/leaks.h asks before capture attaches.
+ * Finds out whether a process has LeakSanitizer (lib/unwind/elf/leak_runtime.h), which cannot work
+ * in a traced process and would end it with an error. targets/leaks.h asks before capture attaches.
  *
  * A question goes through the files with code of the process: the program, and all that it has
  * mapped. The helper of files/ lists and opens them, an unwind process of the user looks at each in
@@ -75,10 +75,10 @@ enum leak_answer {
 void leak_check_init(struct leak_check *lc, struct files *files, struct quarantine *quarantine);
 
 /*
- * Asks about process pid. pidfd refers to it, and u is the unwind process of its user; both must stay
- * valid until leak_question_free(). is_new_program: the process has just executed its program, so the
- * libraries of LD_PRELOAD are not mapped yet, and their names count. A file that cannot be opened,
- * is no ELF file or is quarantined counts as without. Returns 0 or -ENOMEM.
+ * Asks about process pid. pidfd refers to it, and u is the unwind process of its user; both must
+ * stay valid until leak_question_free(). is_new_program: the process has just executed its program,
+ * so the libraries of LD_PRELOAD are not mapped yet, and their names count. A file that cannot be
+ * opened, is no ELF file or is quarantined counts as without. Returns 0 or -ENOMEM.
  */
 must_check int leak_check_process(struct leak_check *lc, struct unwind *u, int32_t pid, int pidfd,
 				  bool is_new_program, uint64_t timeout_ns,
@@ -98,8 +98,8 @@ enum leak_answer leak_question_answer(const struct leak_question *q);
 void leak_question_free(struct leak_question **q);
 
 /*
- * To be called at every turn, before files_check(): goes on with the questions whose turn it is, and
- * asks an unwind process again that was replaced.
+ * To be called at every turn, before files_check(): goes on with the questions whose turn it is,
+ * and asks an unwind process again that was replaced.
  */
 void leak_check_turn(struct leak_check *lc);
 

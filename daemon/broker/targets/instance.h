@@ -77,10 +77,10 @@ struct instance {
 	enum instance_wish wish;
 	enum instance_life life;
 	enum instance_obstacle obstacle;
-	bool is_sampled;   /* profile_session_sample_rate chose this process */
-	bool was_attached; /* capture has attached to it with ptrace at least once */
+	bool is_sampled;     /* profile_session_sample_rate chose this process */
+	bool was_attached;   /* capture has attached to it with ptrace at least once */
 	bool has_leak_check; /* INSTANCE_LEFT_OUT because of its LeakSanitizer (leaks.h) */
-	bool is_delayed;   /* had to wait for the CPU budget (governor_admits) */
+	bool is_delayed;     /* had to wait for the CPU budget (governor_admits) */
 
 	/* State of lifecycle.h: */
 	bool is_started;     /* manual mode: start was called, or autostart */
@@ -139,8 +139,8 @@ static inline bool instance_is_gone(const struct instance *i)
 }
 
 /*
- * The process has executed another program. If it was left out because of its LeakSanitizer, the new
- * program is asked about, with the delays of instance_delay_run().
+ * The process has executed another program. If it was left out because of its LeakSanitizer, the
+ * new program is asked about, with the delays of instance_delay_run().
  */
 void instance_has_executed(struct instance *i);
 

@@ -22,16 +22,17 @@ enum leaks_verdict {
 };
 
 /*
- * Decides about the process of t, which has an unwind process. For the command of sentry-profd, until
- * it is executed, about its file. If the process has executed another program since the question,
- * asks again.
+ * Decides about the process of t, which has an unwind process. For the command of sentry-profd,
+ * until it is executed, about its file. If the process has executed another program since the
+ * question, asks again.
  */
 enum leaks_verdict leaks_check(struct targets *ts, struct target *t);
 
 /* Ends the run, which has not begun: logs the reason, and closes the target. */
 void leaks_refuse(struct targets *ts, struct target *t);
 
-/* Frees the question of t, which capture attaches to or which ends. The next attachment asks again. */
+/* Frees the question of t, which capture attaches to or which ends. The next attachment asks again.
+ */
 void leaks_forget(struct target *t);
 
 #endif

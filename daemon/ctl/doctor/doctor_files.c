@@ -253,8 +253,7 @@ static void say_leaks(struct file_checks *k)
 {
 	const struct open_order order = {.pid = k->d->pid, .kind = FILE_KIND_LEAK_OPTIONS};
 	struct leak_options options = {.asan_off = false};
-	const char *variable =
-		k->leaks == FILE_LEAKS_ASAN ? "ASAN_OPTIONS" : "LSAN_OPTIONS";
+	const char *variable = k->leaks == FILE_LEAKS_ASAN ? "ASAN_OPTIONS" : "LSAN_OPTIONS";
 	int fd;
 
 	if (k->leaks == FILE_LEAKS_NONE)

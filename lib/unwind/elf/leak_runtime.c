@@ -16,8 +16,8 @@
 #define DYNAMIC_MAX (64u << 10)
 
 /*
- * The message by which LeakSanitizer ends a traced process, since gcc 4.9 and LLVM 3.2. It is in two
- * parts here, so that this file's own object code is not taken for LeakSanitizer.
+ * The message by which LeakSanitizer ends a traced process, since gcc 4.9 and LLVM 3.2. It is in
+ * two parts here, so that this file's own object code is not taken for LeakSanitizer.
  */
 static const char message_begin[] = "LeakSanitizer has encountered";
 static const char message_end[] = " a fatal error";

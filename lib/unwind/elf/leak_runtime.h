@@ -3,8 +3,9 @@
  * compilers' sanitizers. At the end of a process LeakSanitizer traces the process's own threads
  * (ptrace), which fails if another process traces them: then it ends the process with an error.
  *
- * Programs get LeakSanitizer with -fsanitize=address (AddressSanitizer, which has it switched on) or
- * -fsanitize=leak. ThreadSanitizer, MemorySanitizer and UndefinedBehaviorSanitizer do not have it.
+ * Programs get LeakSanitizer with -fsanitize=address (AddressSanitizer, which has it switched on)
+ * or -fsanitize=leak. ThreadSanitizer, MemorySanitizer and UndefinedBehaviorSanitizer do not have
+ * it.
  */
 #ifndef LIB_UNWIND_ELF_LEAK_RUNTIME_H
 #define LIB_UNWIND_ELF_LEAK_RUNTIME_H

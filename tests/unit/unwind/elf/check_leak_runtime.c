@@ -1,6 +1,6 @@
 /*
- * Programs that gcc and clang have built, with and without sanitizers: tests/targets/leaks_*.c. Some
- * are stripped.
+ * Programs that gcc and clang have built, with and without sanitizers: tests/targets/leaks_*.c.
+ * Some are stripped.
  */
 #include "lib/unwind/elf/leak_runtime.h"
 
