@@ -7,6 +7,7 @@
 #include "daemon/broker/children/children.h"
 #include "daemon/broker/children/ship.h"
 #include "daemon/broker/delivery/delivery.h"
+#include "daemon/broker/targets/held_execs.h"
 #include "daemon/broker/targets/instance.h"
 #include "daemon/config/config.h"
 
@@ -15,7 +16,7 @@ static bool unwind_is_needed(struct broker *b, const struct unwind *u)
 	FOR_EACH_TARGET (t, &b->parts.targets)
 		if (t->unwind == u)
 			return true;
-	return false;
+	return held_execs_need(&b->parts.targets, u);
 }
 
 /* Closes the socket, which makes the process end. A process that died before is not restarted. */

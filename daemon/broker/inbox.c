@@ -9,6 +9,7 @@
 #include "daemon/broker/control/recordings.h"
 #include "daemon/broker/delivery/delivery.h"
 #include "daemon/broker/targets/attach.h"
+#include "daemon/broker/targets/held_execs.h"
 #include "daemon/broker/targets/instances.h"
 #include "daemon/broker/targets/lifecycle.h"
 #include "daemon/common/log.h"
@@ -420,12 +421,10 @@ static int on_exec_held(void *ctx, struct ipc_message *message)
 {
 	const struct msg_id *m = (const void *)message->bytes;
 	struct broker *b = ctx;
-	const struct msg_exec_decided decided = {
-		.h = MSG_HEADER(MSG_EXEC_DECIDED),
-		.pid = (int32_t)m->id,
-	};
 
-	child_send(&b->parts.children.capture, &decided, sizeof(decided), NULL, 0);
+	if (m->id == 0 || m->id > INT32_MAX)
+		return -EPROTO;
+	held_execs_ask(&b->parts.targets, (int32_t)m->id);
 	return 0;
 }
 

@@ -17,6 +17,7 @@
 #include "daemon/broker/report/service.h"
 #include "daemon/broker/targets/attach.h"
 #include "daemon/broker/targets/governor.h"
+#include "daemon/broker/targets/held_execs.h"
 #include "daemon/broker/targets/instances.h"
 #include "daemon/broker/targets/target_usage.h"
 #include "daemon/broker/targets/totals.h"
@@ -97,6 +98,7 @@ void turn_run_once(struct broker *b, int timeout_ms)
 	clients_check(&b->requests.clients);
 	instances_check(&b->parts.targets);
 	targets_check(&b->parts.targets);
+	held_execs_check(&b->parts.targets);
 	/* After the questions of targets_check(), which become requests for files. */
 	leak_check_turn(&b->parts.leak_check);
 	files_check(b->parts.files);

@@ -4,6 +4,7 @@
 #include "daemon/broker/delivery/delivery.h"
 #include "daemon/broker/inbox.h"
 #include "daemon/broker/targets/attach.h"
+#include "daemon/broker/targets/held_execs.h"
 #include "daemon/broker/targets/totals.h"
 
 static void on_started(void *ctx, struct child *child)
@@ -25,6 +26,7 @@ static void on_died(void *ctx, struct child *child, int status)
 
 	switch (child->type->kind) {
 	case CHILD_CAPTURE:
+		held_execs_clear(&b->parts.targets);
 		if (!b->parts.children.capture_done)
 			targets_capture_died(&b->parts.targets, 0);
 		break;

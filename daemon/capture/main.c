@@ -216,7 +216,11 @@ static int decide_exec(void *ctx, struct ipc_message *message)
 	const struct msg_exec_decided *m = (const void *)message->bytes;
 
 	(void)ctx;
-	capture_decide_exec(me.capture, m->pid, m->leave != 0);
+	if (m->decision >= EXEC_DECISION_END)
+		return -EPROTO;
+	if (m->decision == EXEC_ALWAYS_GOES_ON)
+		capture_trust_exec(me.capture, m->pid);
+	capture_decide_exec(me.capture, m->pid, m->decision == EXEC_LEFT);
 	return 0;
 }
 

@@ -118,10 +118,17 @@ struct msg_target_state {
  * cannot run traced (LeakSanitizer). A target that is left is reported as TARGET_GONE. Capture
  * ignores the message if it knows neither a held process nor a target of this pid.
  */
+enum exec_decision {
+	EXEC_LEFT,
+	EXEC_GOES_ON,
+	/* Also every later process of the same user that executes this file: it is not held. */
+	EXEC_ALWAYS_GOES_ON,
+	EXEC_DECISION_END,
+};
 struct msg_exec_decided {
 	struct msg_header h;
 	int32_t pid;
-	uint32_t leave;
+	uint32_t decision; /* enum exec_decision */
 };
 
 /* MSG_CAPTURE_DONE: the answer to MSG_CAPTURE_STOP. */

@@ -4,6 +4,10 @@
  * instruction. The new program has one thread then, so PTRACE_DETACH at this stop leaves it whole.
  *
  * If the tracing thread ends meanwhile, the kernel lets the held processes run.
+ *
+ * A file that the caller trusts (capture_trust_exec) is not held again, which would cost each exec
+ * a few hundred microseconds. The cache is by the owner of the process and the identity of the
+ * file.
  */
 #ifndef LIB_CAPTURE_HELD_EXEC_H
 #define LIB_CAPTURE_HELD_EXEC_H
@@ -19,8 +23,9 @@ struct capture;
 #define HELD_EXEC_NS NS_PER_SEC
 
 /*
- * For reap.h: process pid is at the stop of its exec. Returns true if it is held: the caller has
- * asked for that (capture_options.executed), and fewer than HELD_EXEC_MAX others are. The threads
+ * For reap.h: process pid is at the stop of its exec. Returns true if it is held: its file is not
+ * trusted, the caller has asked for that (capture_options.executed), and fewer than HELD_EXEC_MAX
+ * others are. The threads
  * of the former program are freed then.
  */
 must_check bool held_exec_begin(struct capture *c, int32_t pid);
@@ -45,6 +50,10 @@ int32_t held_exec_overdue(const struct capture *c);
  * process is not held any more, and is a target, capture_remove() is called for it.
  */
 void capture_decide_exec(struct capture *c, int32_t pid, bool leave);
+
+/* Processes of the same owner that execute the file of this held process are not held from now on.
+ */
+void capture_trust_exec(struct capture *c, int32_t pid);
 
 /*
  * Leaves the processes that are held for too long. The caller calls it some times a second while

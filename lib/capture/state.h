@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "lib/base/file_identity.h"
 #include "lib/base/table.h"
 #include "lib/capture/counters.h"
 #include "lib/capture/options.h"
@@ -287,10 +288,20 @@ struct crashed_child {
 	struct capture_crash crash;
 };
 
-/* held_exec.h */
+/* held_exec.h: a file that a process of this owner executes. */
+struct executed_file {
+	bool is_set;
+	uint32_t uid;
+	struct file_identity identity;
+};
+
+/* Programs of a host; a file takes the place of another with the same hash. */
+#define TRUSTED_FILES 1024
+
 struct held_exec {
 	int32_t pid;
 	uint64_t since_ns;
+	struct executed_file file;
 };
 
 struct capture {
@@ -324,6 +335,7 @@ struct capture {
 	size_t next_crashed_child;
 	struct held_exec held_execs[HELD_EXEC_MAX];
 	size_t n_held_execs;
+	struct executed_file trusted_files[TRUSTED_FILES];
 };
 
 /*

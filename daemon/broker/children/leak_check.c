@@ -93,8 +93,10 @@ static void finish_by_options(struct leak_question *q)
 {
 	if (q->leaks == FILE_LEAKS_NONE && (q->is_new_program || q->pid == 0))
 		q->leaks = q->options.preloads;
-	if (leak_options_are_off(&q->options, q->leaks))
+	if (q->leaks == FILE_LEAKS_NONE)
 		finish(q, LEAK_ANSWER_NO);
+	else if (leak_options_are_off(&q->options, q->leaks))
+		finish(q, LEAK_ANSWER_OFF);
 	else
 		finish(q, q->leaks == FILE_LEAKS_ASAN ? LEAK_ANSWER_ASAN : LEAK_ANSWER_LSAN);
 }

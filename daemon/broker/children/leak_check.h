@@ -62,7 +62,8 @@ struct leak_check {
 
 enum leak_answer {
 	LEAK_ANSWER_AWAITED, /* no answer yet */
-	LEAK_ANSWER_NO,	     /* no file with LeakSanitizer, or detect_leaks=0 */
+	LEAK_ANSWER_NO,	     /* no file with LeakSanitizer */
+	LEAK_ANSWER_OFF,     /* LeakSanitizer, which its options switch off (detect_leaks=0) */
 	LEAK_ANSWER_ASAN,    /* LeakSanitizer, as part of AddressSanitizer */
 	LEAK_ANSWER_LSAN,    /* LeakSanitizer alone */
 	/* The timeout is over, the process has ended, or memory is short. */

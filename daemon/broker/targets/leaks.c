@@ -59,6 +59,7 @@ enum leaks_verdict leaks_check(struct targets *ts, struct target *t)
 		leaks_forget(t);
 		return LEAKS_ATTACH;
 	case LEAK_ANSWER_NO:
+	case LEAK_ANSWER_OFF:
 	case LEAK_ANSWER_UNKNOWN:
 		if (program_of(ts, t) == t->leak_program)
 			return LEAKS_ATTACH;

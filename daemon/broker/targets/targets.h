@@ -175,12 +175,26 @@ struct target_events {
 	void (*instance_gone)(void *ctx, struct instance *i);
 };
 
+/* Processes that capture holds at their exec (held_execs.h), as many as capture holds at most. */
+#define HELD_EXECS_MAX 256
+
+struct held_execs {
+	struct held_exec {
+		int32_t pid;
+		int pidfd;
+		struct unwind *unwind;
+		struct leak_question *question;
+	} list[HELD_EXECS_MAX];
+	size_t n;
+};
+
 /* All instances and targets. Zero-initialised except for the pointers that wiring.h sets. */
 struct targets {
 	struct state *state;
 	struct children *children;
 	struct delivery *delivery;
 	struct governor *governor;
+	struct held_execs held_execs;
 	struct leak_check *leak_check; /* NULL: processes are not asked about LeakSanitizer */
 	struct target_events events;
 	struct sampling_key sampling_key; /* set if there are sections */

@@ -96,3 +96,16 @@ TEST(a_decision_to_leave_a_process_that_is_not_held_removes_the_target)
 	capture_decide_exec(l.capture, l.pid, true);
 	ck_assert(capture_is_leaving(l.capture));
 }
+
+/* A trusted program is executed again without a question. */
+TEST(a_trusted_file_is_not_held_again)
+{
+	capture_trust_exec(l.capture, l.pid);
+	capture_decide_exec(l.capture, l.pid, false);
+	ck_assert_int_eq(live_answer(&l, "ready"), l.pid);
+	l.executed = 0;
+	live_say(&l, "exec");
+	ck_assert_int_eq(live_answer(&l, "ready"), l.pid);
+	ck_assert_int_eq(l.executed, 0);
+	ck_assert_uint_eq(l.execs, 2);
+}
