@@ -73,7 +73,8 @@ enum target_state {
 	TARGET_ATTACHED = 1, /* all threads are seized */
 	/*
 	 * Capture is not attached, and has forgotten the target. error: EPERM, EACCES, ESRCH,
-	 * EBUSY (another tracer), ENOEXEC (a 32-bit program, possibly after an exec).
+	 * EBUSY (another tracer), ECANCELED (its parent runs a crash handler), ENOEXEC (a 32-bit
+	 * program, possibly after an exec).
 	 */
 	TARGET_REFUSED,
 	TARGET_GONE, /* ended, or detached from as asked; RECORD_END is written */

@@ -5,6 +5,7 @@
 #include "lib/base/procfs.h"
 #include "lib/capture/attach.h"
 #include "lib/capture/call_timeouts.h"
+#include "lib/capture/crash.h"
 #include "lib/capture/held_exec.h"
 #include "lib/capture/plan.h"
 #include "lib/capture/pointer.h"
@@ -47,20 +48,25 @@ void capture_free(struct capture *c)
 }
 
 /*
- * Returns true if the process is about to die, perhaps because capture has detached from its leader
- * for that. Attaching to it now would delay the status that its parent gets. The leader alone may
- * die while other threads run on, or while one of them is in execve(2). The flags are those of
- * linux/sched.h.
+ * Returns -ESRCH if the process is about to die, perhaps because capture has detached from its
+ * leader for that. Attaching to it now would delay the status that its parent gets. The leader
+ * alone may die while other threads run on, or while one of them is in execve(2). The flags are
+ * those of linux/sched.h. Returns -ECANCELED if the parent runs its handler of a crash signal: the
+ * process may be its crash reporter. Otherwise returns 0.
  */
-static bool is_dying(const struct traced_process *t)
+static int check_moment(struct traced_process *t)
 {
-	enum { FLAGS = 9, N_THREADS = 20 }; /* fields of proc_pid_stat(5) */
+	enum { PARENT = 4, FLAGS = 9, N_THREADS = 20 }; /* fields of proc_pid_stat(5) */
 	const uint64_t exiting = 0x4, past_core_dump = 0x8, killed = 0x400;
 	char text[PROCFS_TEXT_MAX];
 
-	return proc_read_text(t->proc_fd, "stat", text, sizeof(text)) == PROC_READ &&
-	       procfs_stat_number(text, N_THREADS) <= 1 &&
-	       (procfs_stat_number(text, FLAGS) & (exiting | past_core_dump | killed)) != 0;
+	if (proc_read_text(t->proc_fd, "stat", text, sizeof(text)) != PROC_READ)
+		return 0;
+	if (procfs_stat_number(text, N_THREADS) <= 1 &&
+	    (procfs_stat_number(text, FLAGS) & (exiting | past_core_dump | killed)) != 0)
+		return -ESRCH;
+	return crash_was_left(t->capture, (int32_t)procfs_stat_number(text, PARENT)) ? -ECANCELED
+										     : 0;
 }
 
 int capture_add(struct capture *c, uint32_t id, int32_t pid, int pidfd, struct capture_sink *sink,
@@ -74,7 +80,10 @@ int capture_add(struct capture *c, uint32_t id, int32_t pid, int pidfd, struct c
 		return r;
 	c->options.beat->touching = id;
 	t->exit_stop = !fuse_is_mapped(t->proc_fd);
-	r = is_dying(t) ? -ESRCH : attach_scan(t);
+	crash_forget(c, pid);
+	r = check_moment(t);
+	if (r == 0)
+		r = attach_scan(t);
 	c->options.beat->touching = 0;
 	if (t->threads.n == 0 && r == 0)
 		r = -ESRCH;

@@ -44,7 +44,8 @@ void capture_free(struct capture *c);
  *
  * If the process is in the middle of an exec, capture attaches to it, or to the rest of its
  * threads, at a later tick. Returns 0, -ESRCH (the process has ended), -EPERM, -EACCES (this
- * process may not read the target's files in /proc), -EBUSY (another tracer has it), -ENOEXEC (a
+ * process may not read the target's files in /proc), -EBUSY (another tracer has it), -ECANCELED (its
+ * parent runs its handler of a crash signal, crash.h: try again later), -ENOEXEC (a
  * 32-bit program), -ENOMEM or -EMFILE.
  */
 must_check int capture_add(struct capture *c, uint32_t target, int32_t pid, int pidfd,

@@ -23,8 +23,8 @@
 #define CRASH_APART_NS	NS_PER_SEC
 #define CRASH_MINUTE_NS (60 * NS_PER_SEC)
 
-/* The caller makes a target of a child within milliseconds. */
-#define CRASH_CHILD_NS (10 * NS_PER_SEC)
+/* For how long a process that was left is known. The caller knows of the crash much earlier. */
+#define CRASH_LEFT_NS (10 * NS_PER_SEC)
 
 static bool has_handler(const struct capture *c, uint32_t tid, int signal)
 {
@@ -40,32 +40,58 @@ bool crash_is_due(const struct thread *th, int signal)
 	       has_handler(t->capture, th->tid, signal);
 }
 
+/* Notes a process that was left; the oldest is replaced. */
+static void note_left(struct capture *c, const struct left_process *left)
+{
+	c->left[c->next_left] = *left;
+	c->left[c->next_left].ns = c->options.now_ns();
+	c->next_left = (c->next_left + 1) % CRASH_LEFT;
+}
+
 bool crash_leave_child(struct capture *c, uint32_t tid, enum tracee_status status, int signal)
 {
 	if (status != TRACEE_SIGNAL || !has_handler(c, tid, signal) ||
 	    ptrace(PTRACE_DETACH, tid, NULL, tracee_delivery(status, signal)) < 0)
 		return false;
-	c->crashed_children[c->next_crashed_child] = (struct crashed_child){
-		.pid = (int32_t)tid,
-		.ns = c->options.now_ns(),
-		.crash = {.tid = tid, .signal = signal, .left = true},
-	};
-	c->next_crashed_child = (c->next_crashed_child + 1) % CRASH_CHILDREN;
+	note_left(c, &(struct left_process){
+			     .pid = (int32_t)tid,
+			     .is_child = true,
+			     .crash = {.tid = tid, .signal = signal, .left = true},
+		     });
 	return true;
+}
+
+static struct left_process *find_left(struct capture *c, int32_t pid)
+{
+	for (size_t i = 0; i < CRASH_LEFT; i++)
+		if (c->left[i].pid == pid && pid != 0 &&
+		    c->options.now_ns() - c->left[i].ns < CRASH_LEFT_NS)
+			return &c->left[i];
+	return NULL;
+}
+
+bool crash_was_left(struct capture *c, int32_t pid)
+{
+	return find_left(c, pid) != NULL;
+}
+
+void crash_forget(struct capture *c, int32_t pid)
+{
+	struct left_process *left = find_left(c, pid);
+
+	if (left != NULL)
+		left->pid = 0;
 }
 
 bool capture_child_has_crashed(struct capture *c, int32_t pid, struct capture_crash *ret)
 {
-	for (size_t i = 0; i < CRASH_CHILDREN; i++) {
-		struct crashed_child *child = &c->crashed_children[i];
+	struct left_process *left = find_left(c, pid);
 
-		if (child->pid != pid || c->options.now_ns() - child->ns >= CRASH_CHILD_NS)
-			continue;
-		*ret = child->crash;
-		child->pid = 0;
-		return true;
-	}
-	return false;
+	if (left == NULL || !left->is_child)
+		return false;
+	*ret = left->crash;
+	left->is_child = false;
+	return true;
 }
 
 void crash_begin(const struct thread *th, int signal)
@@ -264,6 +290,7 @@ static void end(struct traced_process *t)
 	targets_end(t);
 	if (leaves)
 		return;
+	note_left(t->capture, &(struct left_process){.pid = t->pid});
 	t->end = TRACED_END_CRASH;
 	t->crash.now.left = true;
 	/* The number of threads that have no samples from now on. */

@@ -279,12 +279,13 @@ struct crash_user {
 	size_t next;
 };
 
-/* crash.h: children that have crashed before they became targets; the oldest is replaced. */
-#define CRASH_CHILDREN 64
+/* crash.h: processes that were left in crashes lately. */
+#define CRASH_LEFT 64
 
-struct crashed_child {
+struct left_process {
 	int32_t pid; /* 0: none */
 	uint64_t ns;
+	bool is_child; /* a followed child, of whose crash the caller does not know yet */
 	struct capture_crash crash;
 };
 
@@ -331,8 +332,8 @@ struct capture {
 	struct traced_process *crashing; /* crash.h: capture detaches from it; NULL: none */
 	struct crash_user crash_users[CRASH_USERS];
 	size_t n_crash_users;
-	struct crashed_child crashed_children[CRASH_CHILDREN];
-	size_t next_crashed_child;
+	struct left_process left[CRASH_LEFT];
+	size_t next_left;
 	struct held_exec held_execs[HELD_EXEC_MAX];
 	size_t n_held_execs;
 	struct executed_file trusted_files[TRUSTED_FILES];

@@ -150,7 +150,8 @@ static void advance(struct targets *ts, struct target *t)
 	    t->unwind->sessions_asked < MSG_SESSIONS_ASKED_MAX)
 		open_session(ts, t);
 	if (t->session != SESSION_OPEN || !t->attach_due || ts->children->capture.fd < 0 ||
-	    t->unwind->ring_due || leaks == LEAKS_WAIT)
+	    t->unwind->ring_due || leaks == LEAKS_WAIT ||
+	    crash_is_reported(ts, t->instance->parent))
 		return;
 	t->attach_due = false;
 	if (leaks == LEAKS_LEAVE) {
@@ -325,6 +326,11 @@ static void on_refused(struct targets *ts, struct target *t, int error)
 	}
 	if (t->phase == TARGET_STOPPING) {
 		target_close(t);
+		return;
+	}
+	/* Its parent crashes: it may be the crash reporter. */
+	if (error == ECANCELED) {
+		t->retry_ns = clock_mono_ns() + RETRY_NS;
 		return;
 	}
 	fail_start(t, error);

@@ -79,6 +79,7 @@ struct instance {
 	struct targets *targets; /* constant */
 	/* pid and start_ticks identify the process until the next boot. */
 	int32_t pid;
+	int32_t parent;	      /* when it was found */
 	uint64_t start_ticks; /* start time as in /proc/PID/stat */
 	int pidfd;
 	uint32_t uid; /* effective uid when it was found */

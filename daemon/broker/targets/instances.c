@@ -66,6 +66,7 @@ static int add_instance(struct targets *ts, struct process *p, struct instance *
 		return -ENOMEM;
 	i->targets = ts;
 	i->pid = p->pid;
+	i->parent = p->parent;
 	i->start_ticks = p->start_ticks;
 	i->pidfd = p->pidfd;
 	i->uid = p->uid;
