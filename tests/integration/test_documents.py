@@ -45,8 +45,8 @@ def commands(text):
 
 def examples():
     """Returns sentry-profd's commands in the EXAMPLES of the manual pages and
-    in --help, each as a list of words. The part of a pipe that another program
-    gets is removed."""
+    in --help, each as a list of words. The part of a line that another program
+    runs is removed."""
     for page in sorted((ROOT / 'docs').glob('*.[58]')):
         section = page.read_text().split('\n.Sh EXAMPLES\n')[1].split('\n.Sh ')[0]
         for line in re.findall(r'^\.Dl [$#] (.*)$', section, re.MULTILINE):
