@@ -117,13 +117,8 @@ static void send_file(void *ctx, const struct msg_file_request *request, int err
 	m.error = -error;
 	child_send(child, &m, sizeof(m), &fd, error == 0 ? 1 : 0);
 	close_fd(&fd);
-	if (error == -ETIMEDOUT && t != NULL) {
-		const uint64_t ns = target_suspend_files(t, state_now_ns(&b->parts.state));
-
-		log_error("opening a file of process %d hangs: its files are not opened for "
-			  "%u min; functions of files that were not read before have no names",
-			  t->pid, (unsigned int)(ns / NS_PER_SEC / 60));
-	}
+	if (error == -ETIMEDOUT && t != NULL)
+		target_files_hang(t, state_now_ns(&b->parts.state));
 }
 
 /*
@@ -355,6 +350,14 @@ static int on_recording_closed(void *ctx, struct ipc_message *message)
 	return 0;
 }
 
+static int on_file_seen(void *ctx, struct ipc_message *message)
+{
+	struct child *child = ctx;
+
+	return leak_check_seen(&broker_of(child)->parts.leak_check, ctx,
+			       (const void *)message->bytes);
+}
+
 static int on_written(void *ctx, struct ipc_message *message)
 {
 	struct child *child = ctx;
@@ -413,12 +416,25 @@ static int on_probed(void *ctx, struct ipc_message *message)
 	return inspect_probed(ctx, (const void *)message->bytes);
 }
 
+static int on_exec_held(void *ctx, struct ipc_message *message)
+{
+	const struct msg_id *m = (const void *)message->bytes;
+	struct broker *b = ctx;
+	const struct msg_exec_decided decided = {
+		.h = MSG_HEADER(MSG_EXEC_DECIDED),
+		.pid = (int32_t)m->id,
+	};
+
+	child_send(&b->parts.children.capture, &decided, sizeof(decided), NULL, 0);
+	return 0;
+}
+
 static int handle_from_capture(struct child *child, struct ipc_message *m)
 {
 	static const struct msg_rule rules[] = {
 		{MSG_RING_MADE, on_ring_made},	     {MSG_RING_BROKEN, on_ring_broken},
 		{MSG_TARGET_STATE, on_target_state}, {MSG_CAPTURE_DONE, on_capture_done},
-		{MSG_CHILD_BORN, on_child_born},
+		{MSG_CHILD_BORN, on_child_born},     {MSG_EXEC_HELD, on_exec_held},
 	};
 
 	return msg_handle(rules, array_size(rules), broker_of(child), m);
@@ -438,6 +454,7 @@ static int handle_from_unwind(struct child *child, struct ipc_message *m)
 		{MSG_RECORDING_CHUNK, on_recording_chunk},
 		{MSG_RECORDING_LOST, on_recording_lost},
 		{MSG_RECORDING_CLOSED, on_recording_closed},
+		{MSG_FILE_SEEN, on_file_seen},
 	};
 
 	return msg_handle(rules, array_size(rules), child, m);

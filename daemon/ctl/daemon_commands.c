@@ -10,7 +10,9 @@
 #include "daemon/common/log.h"
 #include "daemon/common/option_fault.h"
 #include "daemon/ctl/status_table.h"
+#include "daemon/process/process.h"
 #include "lib/base/buf.h"
+#include "lib/base/clock.h"
 #include "lib/base/digits.h"
 #include "lib/base/util.h"
 
@@ -20,6 +22,10 @@
 /* Seconds between two tables of --watch: the default and the maximum. */
 #define WATCH_S	    2
 #define WATCH_MAX_S 3600
+
+/* How long attach waits for the attachment, and how often it looks. */
+#define ATTACH_NS	(3 * NS_PER_SEC)
+#define ATTACH_RETRY_NS (20 * NS_PER_MS)
 
 enum argument { NO_ARGUMENT, A_PID, A_PID_OR_NAME };
 
@@ -278,6 +284,35 @@ static int show_text(const struct request *q, int fd, uint32_t size)
 	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
+/*
+ * Waits until the daemon has attached to the process or has refused that, after it has accepted the
+ * request: then *answer has the reason. Gives up after ATTACH_NS, since a rate limit or another
+ * tracer can delay the attachment for any time. Returns 0, or -errno if the connection is closed.
+ */
+static int wait_for_attachment(const struct request *q, struct control_client *client,
+			       struct protocol_answer *answer)
+{
+	const struct timespec pause = {.tv_nsec = (long)ATTACH_RETRY_NS};
+	const uint64_t deadline_ns = clock_mono_ns() + ATTACH_NS;
+	struct protocol_answer now;
+	int fd, r;
+
+	while (process_tracer(q->pid) == 0 && clock_mono_ns() < deadline_ns) {
+		r = control_client_request(client, PROTOCOL_PROFILER_ID, q->pid, NULL, &now, &fd);
+		if (r < 0)
+			return r;
+		close_fd(&fd);
+		if (now.state == PROTOCOL_IS_LEFT_OUT) {
+			answer->result = PROTOCOL_FAILED;
+			memcpy(answer->text, now.text, sizeof(answer->text));
+		}
+		if (now.state != PROTOCOL_PROFILING)
+			break;
+		(void)nanosleep(&pause, NULL);
+	}
+	return 0;
+}
+
 /* Sends the request and prints the answer. *ret_lost: the connection is closed. */
 static int run_once(const struct request *q, struct control_client *client, bool *ret_lost)
 {
@@ -291,6 +326,11 @@ static int run_once(const struct request *q, struct control_client *client, bool
 	*ret_lost = r < 0;
 	if (*ret_lost)
 		return EXIT_FAILURE;
+	if (answer.result == PROTOCOL_OK && q->type == PROTOCOL_ATTACH &&
+	    wait_for_attachment(q, client, &answer) < 0) {
+		close_fd(&fd);
+		return EXIT_FAILURE;
+	}
 	if (answer.result == PROTOCOL_OK &&
 	    (q->command->type == PROTOCOL_STATUS || q->command->type == PROTOCOL_METRICS))
 		status = show_text(q, fd, answer.fd_bytes);

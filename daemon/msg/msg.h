@@ -43,6 +43,7 @@
 	X(MSG_TARGET_ADD, msg_target_add, 1)              \
 	X(MSG_TARGET_REMOVE, msg_id, 0)                   \
 	X(MSG_TARGET_RATE, msg_target_rate, 0)            \
+	X(MSG_EXEC_DECIDED, msg_exec_decided, 0)          \
 	X(MSG_CAPTURE_STOP, msg_id, 0)                    \
 	/* capture -> broker */                           \
 	X(MSG_RING_MADE, msg_id, 1)                       \
@@ -50,6 +51,7 @@
 	X(MSG_RING_BROKEN, msg_id, 0)                     \
 	X(MSG_CAPTURE_DONE, msg_id, 0)                    \
 	X(MSG_CHILD_BORN, msg_id, 0)                      \
+	X(MSG_EXEC_HELD, msg_id, 0)                       \
 	/* capture -> unwind, on a socket of their own */ \
 	X(MSG_RING_HEAD, msg_number, 0)                   \
 	/* unwind -> capture, there */                    \
@@ -68,9 +70,9 @@
 	X(MSG_USAGE, msg_usage, 0)                         \
 	X(MSG_RECORDING_OPEN, msg_recording_open, 0)       \
 	X(MSG_RECORDING_CLOSE, msg_recording, 0)           \
+	X(MSG_FILE_LOOK, msg_file_look, 1)                 \
 	/* sentry-profctl -> its own unwind */             \
 	X(MSG_SYMBOLIZE, msg_symbolize, 1)                 \
-	X(MSG_FILE_LOOK, msg_id, 1)                        \
 	/* unwind -> broker */                             \
 	X(MSG_FILE_REQUEST, msg_file_request, 0)           \
 	X(MSG_CHUNK, msg_chunk, 1)                         \
@@ -83,9 +85,9 @@
 	X(MSG_RECORDING_CHUNK, msg_recording_chunk, 1)     \
 	X(MSG_RECORDING_LOST, msg_recording, 0)            \
 	X(MSG_RECORDING_CLOSED, msg_recording, 0)          \
+	X(MSG_FILE_SEEN, msg_file_seen, 0)                 \
 	/* unwind -> the sentry-profctl that started it */ \
-	X(MSG_SYMBOLIZED, msg_symbolized, 0)               \
-	X(MSG_FILE_SEEN, msg_file_seen, 0)
+	X(MSG_SYMBOLIZED, msg_symbolized, 0)
 
 /* msg_ship.h */
 #define MSG_SHIP_LIST(X)                                 \

@@ -163,7 +163,7 @@ struct instance *adopt_for_recording(struct targets *ts, const struct peer *peer
 		return NULL;
 	}
 	if (instance_is_left_alone(i) || instance_is_let_go(i)) {
-		ret->m.result = PROTOCOL_LEFT_OUT;
+		control_refuse(ret, PROTOCOL_LEFT_OUT, "%s", i->last_error);
 		return NULL;
 	}
 	/* Capture may have to attach to the process, which costs as much as attach. */

@@ -40,6 +40,16 @@ void instance_delay_run(struct instance *i)
 	i->failures++;
 }
 
+void instance_has_executed(struct instance *i)
+{
+	if (i->obstacle != INSTANCE_LEFT_OUT || !i->has_leak_check)
+		return;
+	i->obstacle = INSTANCE_NO_OBSTACLE;
+	i->has_leak_check = false;
+	i->last_error[0] = '\0';
+	instance_delay_run(i);
+}
+
 void instance_run_cut_short(struct instance *i)
 {
 	if (!process_is_alive(i->pidfd))

@@ -215,6 +215,7 @@ uint32_t instance_rate_hz(const struct instance *i)
 static void leave_out(struct instance *i, const char *why)
 {
 	i->obstacle = INSTANCE_LEFT_OUT;
+	i->has_leak_check = i->target != NULL && i->target->has_leak_check;
 	(void)snprintf(i->last_error, sizeof(i->last_error), "%s", why);
 }
 
@@ -242,6 +243,8 @@ static void end_run(struct instance *i)
 
 	if (t->left_out)
 		leave_out(i, "reading its memory hangs");
+	else if (t->has_leak_check)
+		leave_out(i, REFUSAL_LEAK_CHECK);
 	else if (shortage_is(t->attach_error) && i->origin != INSTANCE_GIVEN)
 		instance_delay_run(i);
 	else if (t->attach_error != 0 && t->attach_error != ESRCH)
