@@ -45,13 +45,13 @@ def commands(text):
 
 def examples():
     """Returns sentry-profd's commands in the EXAMPLES of the manual pages and
-    in --help, each as a list of words. The part of a pipe that another program
-    gets is removed."""
+    in --help, each as a list of words. The part of a line that another program
+    runs is removed."""
     for page in sorted((ROOT / 'docs').glob('*.[58]')):
         section = page.read_text().split('\n.Sh EXAMPLES\n')[1].split('\n.Sh ')[0]
         for line in re.findall(r'^\.Dl [$#] (.*)$', section, re.MULTILINE):
             if line.split(' ')[0] in OURS:
-                yield shlex.split(re.split(r' [|>] ', line)[0].replace(
+                yield shlex.split(re.split(r' (?:[|>]|&&) ', line)[0].replace(
                     '$(pidof redis-server)', 'PID'))
     for program in OURS:
         text = subprocess.run([BUILD / program, '--help'], capture_output=True,
@@ -97,6 +97,7 @@ class Guide:
         self.write(configuration(self.text) if '    [sentry]\n' in self.text
                    else '[sentry]\ndsn_file = dsn\n')
         self.socket = self.dir / 'profd.sock'
+        self.pid = None
         self.profd = box.profd([], '--config', self.config, '--socket',
                                self.socket, env=self.server.env)
         harness.wait_for(self.socket.exists, 'the daemon listens')
@@ -117,7 +118,9 @@ class Guide:
         made = [d.name for d in self.dir.glob('sentry-profd-2*')]
         for i, word in enumerate(words):
             if word == 'PID' or words[i - 1] == '--pid':
-                words[i] = self.target()
+                # The line before has attached what a line detaches.
+                self.pid = self.pid if 'detach' in words else self.target()
+                words[i] = self.pid
             elif words[i - 1] == '--duration':
                 words[i] = '1'
             elif word == 'COMMAND':
