@@ -79,10 +79,11 @@ static bool interrupt_list(struct thread *list)
 		if (th->held.is)
 			continue;
 		if (th->due == DUE_NOTHING) {
-			/* ESRCH: a dead leader, or a thread that dies. */
-			if (ptrace(PTRACE_INTERRUPT, th->tid, NULL, NULL) < 0)
+			if (ptrace(PTRACE_INTERRUPT, th->tid, NULL, NULL) == 0)
+				th->due = DUE_STOP;
+			/* A dead leader is there as long as its threads. Others are reaped. */
+			else if (th->tid == (uint32_t)th->target->pid)
 				continue;
-			th->due = DUE_STOP;
 		}
 		all_held = false;
 	}

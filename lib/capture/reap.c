@@ -5,6 +5,7 @@
 
 #include "lib/capture/crash.h"
 #include "lib/capture/exec.h"
+#include "lib/capture/held_exec.h"
 #include "lib/capture/leave.h"
 #include "lib/capture/ptrace/arch.h"
 #include "lib/capture/ptrace/tracee.h"
@@ -103,10 +104,11 @@ static void first_stop(struct capture *c, uint32_t tid, enum tracee_status statu
 }
 
 /*
- * Handles PTRACE_EVENT_EXEC, which has the number of the leader, whichever thread called exec. The
- * leader itself may not be in the table, because it was dead when capture attached.
+ * Lets a process go on after its exec, whose event has the number of the leader, whichever thread
+ * called exec. The leader itself may not be in the table, because it was dead when capture
+ * attached.
  */
-static void handle_exec(struct capture *c, uint32_t tid)
+static void go_on_after_exec(struct capture *c, uint32_t tid)
 {
 	struct traced_process *t = target_of(c, tid);
 	struct user_regs_struct regs;
@@ -134,6 +136,46 @@ static void handle_exec(struct capture *c, uint32_t tid)
 	exec_happened(t);
 	/* If adopting fails, the thread is dead, or a scan finds it. */
 	(void)!tracees_adopt(t, tid);
+}
+
+/* Leaves a process at the stop of its exec, or one that was held there. */
+static void leave_after_exec(struct capture *c, uint32_t tid)
+{
+	struct traced_process *t = target_of(c, tid);
+
+	(void)ptrace(PTRACE_DETACH, tid, NULL, NULL);
+	if (t == NULL)
+		return;
+	tracees_forget_all(t);
+	targets_end(t);
+}
+
+static void handle_exec(struct capture *c, uint32_t tid)
+{
+	if (!held_exec_begin(c, (int32_t)tid))
+		go_on_after_exec(c, tid);
+}
+
+void capture_decide_exec(struct capture *c, int32_t pid, bool leave)
+{
+	struct traced_process *t = target_of(c, (uint32_t)pid);
+
+	if (!held_exec_end(c, pid)) {
+		if (leave && t != NULL)
+			(void)!capture_remove(c, t->id);
+		return;
+	}
+	if (leave)
+		leave_after_exec(c, (uint32_t)pid);
+	else
+		go_on_after_exec(c, (uint32_t)pid);
+	targets_free_ended(c);
+}
+
+void capture_leave_overdue_execs(struct capture *c)
+{
+	for (int32_t pid = held_exec_overdue(c); pid != 0; pid = held_exec_overdue(c))
+		capture_decide_exec(c, pid, true);
 }
 
 static void handle_death(struct capture *c, uint32_t tid)
@@ -197,9 +239,17 @@ static void handle_status(struct capture *c, uint32_t tid, int status);
 static void take_pending(struct capture *c);
 
 /*
- * Handles the stops of the threads that are not held and have a stop or a resumed call under way.
- * Returns the number of stops.
+ * Returns true if a status of the thread may come: it has a stop or a resumed call under way, or it
+ * dies in a crash.
  */
+static bool may_have_status(const struct thread *th)
+{
+	if (th->target == th->target->capture->crashing)
+		return !th->held.is;
+	return th->due != DUE_NOTHING || th->resumed.state != RESUME_NONE;
+}
+
+/* Handles the statuses of these threads. Returns their number. */
 static unsigned int take_list(struct capture *c, struct thread *list)
 {
 	struct thread *next;
@@ -210,8 +260,7 @@ static unsigned int take_list(struct capture *c, struct thread *list)
 		const uint32_t tid = th->tid;
 
 		next = th->next;
-		if (th->held.is || (th->due == DUE_NOTHING && th->resumed.state == RESUME_NONE) ||
-		    tracee_wait((pid_t)tid, false, &status) <= 0)
+		if (!may_have_status(th) || tracee_wait((pid_t)tid, false, &status) <= 0)
 			continue;
 		handle_status(c, tid, status);
 		n++;
@@ -335,6 +384,8 @@ static void handle_status(struct capture *c, uint32_t tid, int status)
 			leave_in_crash(th, signal);
 		return;
 	}
+	if (kind == TRACEE_DEAD || kind == TRACEE_EXIT)
+		(void)held_exec_end(c, (int32_t)tid);
 	switch (kind) {
 	case TRACEE_DEAD:
 		handle_death(c, tid);
