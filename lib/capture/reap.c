@@ -59,6 +59,8 @@ static void follow(struct capture *c, uint32_t tid, enum tracee_status status, i
 {
 	const bool is_new = status == TRACEE_TRAP || status == TRACEE_GROUP_STOP;
 
+	if (crash_leave_child(c, tid, status, signal))
+		return;
 	if (is_new)
 		(void)ptrace(PTRACE_SETOPTIONS, tid, NULL,
 			     tracees_base_options(c) | PTRACE_O_TRACEEXIT);
@@ -297,12 +299,18 @@ static void nap_unless(unsigned int n_stops)
 static bool hold_all(struct traced_process *t)
 {
 	struct capture *c = t->capture;
-	const uint64_t end_ns = c->options.now_ns() + CRASH_STOP_NS;
+	const uint64_t began_ns = c->options.now_ns();
+	uint64_t now_ns = began_ns, stopped_ns = began_ns;
+	unsigned int n;
 
 	while (t->crash.now.tid != 0 && !crash_interrupt(t)) {
-		if (c->options.now_ns() >= end_ns)
+		if (now_ns - stopped_ns >= CRASH_STOP_NS || now_ns - began_ns >= CRASH_HOLD_NS)
 			return false;
-		nap_unless(take_target(t));
+		n = take_target(t);
+		nap_unless(n);
+		now_ns = c->options.now_ns();
+		if (n > 0)
+			stopped_ns = now_ns;
 		take_pending(c);
 		state_beat(t);
 	}
