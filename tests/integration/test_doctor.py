@@ -520,19 +520,23 @@ def test_what_cannot_be_profiled(box):
 
 
 # A process with a helper that has the name, but not the work, of a crash reporter.
-# Arguments: what the helper executes; "connected" or "apart"; a library.
+# Arguments: what the helper executes; "connected", or "apart" with sockets that are connected with
+# each other; a library.
 REPORTED = """
 import ctypes, socket, subprocess, sys, time
 ours, its = socket.socketpair()
+pair = socket.socketpair()
+# PR_SET_PDEATHSIG
 helper = subprocess.Popen([sys.argv[1], '1000000'],
-                          pass_fds=[its.fileno()] if sys.argv[2] == 'connected' else [])
-its.close()
+                          preexec_fn=lambda: ctypes.CDLL(None).prctl(1, 9),
+                          pass_fds=[its.fileno()] if sys.argv[2] == 'connected' else
+                          [end.fileno() for end in pair])
+for end in its, *pair:
+    end.close()
 ctypes.CDLL(sys.argv[3])
 print('ready', helper.pid, flush=True)
-try:
-    sys.stdin.read()
-finally:
-    helper.kill()
+sys.stdin.read()
+helper.kill()
 """
 
 
