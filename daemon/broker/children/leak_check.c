@@ -54,31 +54,41 @@ void leak_check_init(struct leak_check *lc, struct files *files, struct quaranti
 		abort();
 }
 
-static struct leak_check_file *place_of(struct leak_check *lc, uint32_t uid,
-					const struct file_identity *f)
+/* Returns the first of the places that the file can have. */
+static struct leak_check_file *places_of(struct leak_check *lc, uint32_t uid,
+					 const struct file_identity *f)
 {
 	const uint64_t key[] = {uid, f->device, f->inode, f->size, f->ctime_ns};
+	const uint64_t hash = siphash(lc->key, key, sizeof(key));
 
-	return &lc->cache[siphash(lc->key, key, sizeof(key)) % LEAK_CHECK_CACHED_MAX];
+	return &lc->cache[hash % (LEAK_CHECK_CACHED_MAX / LEAK_CHECK_PLACES) * LEAK_CHECK_PLACES];
 }
 
 /* Returns true if the cache has the file. */
 static bool is_known(struct leak_check *lc, uint32_t uid, const struct file_identity *f,
 		     enum file_leaks *ret)
 {
-	const struct leak_check_file *c = place_of(lc, uid, f);
+	const struct leak_check_file *c = places_of(lc, uid, f);
 
-	if (!c->is_set || c->uid != uid || !file_identity_equal(&c->identity, f))
-		return false;
-	*ret = c->leaks;
-	return true;
+	for (size_t i = 0; i < LEAK_CHECK_PLACES; i++)
+		if (c[i].is_set && c[i].uid == uid && file_identity_equal(&c[i].identity, f)) {
+			*ret = c[i].leaks;
+			return true;
+		}
+	return false;
 }
 
 static void remember(struct leak_check *lc, uint32_t uid, const struct file_identity *f,
 		     enum file_leaks leaks)
 {
-	*place_of(lc, uid, f) = (struct leak_check_file){
-		.is_set = true, .uid = uid, .identity = *f, .leaks = leaks};
+	struct leak_check_file *c = places_of(lc, uid, f);
+	size_t i = 0;
+
+	while (i < LEAK_CHECK_PLACES && c[i].is_set)
+		i++;
+	if (i == LEAK_CHECK_PLACES)
+		i = lc->replaced++ % LEAK_CHECK_PLACES;
+	c[i] = (struct leak_check_file){.is_set = true, .uid = uid, .identity = *f, .leaks = leaks};
 }
 
 static void finish(struct leak_question *q, enum leak_answer answer)

@@ -34,10 +34,12 @@
 #include "lib/base/util.h"
 
 /*
- * Files in the cache. A host runs some hundred programs and libraries. Each entry has one place: a
- * file with the same hash replaces it, and is looked at again.
+ * Files in the cache. A host runs some hundred programs and libraries. A file has one of
+ * LEAK_CHECK_PLACES places, by its hash; where all are taken, it replaces another file, which is
+ * looked at again.
  */
 #define LEAK_CHECK_CACHED_MAX 4096
+#define LEAK_CHECK_PLACES     8
 
 /* Questions that are worked on at a time; the others wait for their turn. */
 #define LEAK_CHECK_ACTIVE_MAX 16
@@ -56,6 +58,7 @@ struct leak_check {
 	struct quarantine *quarantine;
 	uint8_t key[SIPHASH_KEY_SIZE]; /* of the places in the cache */
 	struct leak_check_file cache[LEAK_CHECK_CACHED_MAX];
+	uint32_t replaced;	     /* files that were replaced in the cache */
 	struct leak_question *first; /* the oldest */
 	uint32_t last_look;	     /* the id of the newest MSG_FILE_LOOK */
 };
