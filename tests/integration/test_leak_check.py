@@ -139,6 +139,48 @@ def test_a_preloaded_command(box):
                            options=('--leak-check', 'leave'), LD_PRELOAD=LIBASAN))
 
 
+def check_left(profd, status, name):
+    """The program ended with 0 after sentry-profd had left it."""
+    check(status == 0 and TRACED not in profd.stderr and
+          re.search(rf'^sentry-profd: (?:warning: )?process \d+ \({name[:15]}\) is not profiled: it has '
+                    'LeakSanitizer', profd.stderr, re.M), profd.report())
+
+
+def test_an_exec_of_the_command(box):
+    """A shell that executes the program, in its own process or in a child."""
+    path = TARGETS / 'leaks_asan'
+    check_left(*command(box, 'sh', '-c', f'exec {path}'), path.name)
+    for options in ((), ('--children',)):
+        profd, status = command(box, 'sh', '-c', f'{path}; exit $?', options=options)
+        check(status == 0 and TRACED not in profd.stderr, profd.report())
+    check_left(profd, status, path.name)
+
+
+def test_make(box):
+    """A program that is executed again and again, beside others."""
+    makefile = box.make_dir('make') / 'Makefile'
+    makefile.write_text(f'all:\n' + ''.join(
+        f'\t{TARGETS / name} </dev/null\n' for name in ('leaks_none', 'leaks_asan', 'leaks_lsan') * 3))
+    profd, status = command(box, 'make', '-f', makefile, options=('--children',))
+    check(status == 0 and TRACED not in profd.stderr and 'ready' in profd.stdout, profd.report())
+    for name in ('leaks_asan', 'leaks_lsan'):
+        check(profd.stderr.count(f'({name})') == 3, profd.report())
+    check('(leaks_none)' not in profd.stderr, profd.report())
+
+
+def test_an_exec_with_leaks_off(box):
+    profd, status = command(box, 'sh', '-c', f'exec {TARGETS / "leaks_asan"}',
+                            ASAN_OPTIONS='detect_leaks=0')
+    check_ran(profd, status)
+    check('is not profiled' not in profd.stderr, profd.report())
+
+
+def test_an_exec_all_the_same(box):
+    profd, status = command(box, 'sh', '-c', f'exec {TARGETS / "leaks_asan"}',
+                            options=('--leak-check', 'attach'))
+    check(status == 1 and TRACED in profd.stderr, profd.report())
+
+
 def test_pid(box):
     for name, off in (('leaks_asan', OFF['ASAN']), ('leaks_asan_static', OFF['ASAN']),
                       ('leaks_lsan', OFF['LSAN'])):

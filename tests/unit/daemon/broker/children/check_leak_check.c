@@ -230,11 +230,11 @@ TEST(a_file_is_looked_at_with_its_options)
 	} v[] = {
 		{{.asan_off = false}, FILE_LEAKS_NONE, LEAK_ANSWER_NO},
 		{{.asan_off = false}, FILE_LEAKS_ASAN, LEAK_ANSWER_ASAN},
-		{{.asan_off = true}, FILE_LEAKS_ASAN, LEAK_ANSWER_NO},
+		{{.asan_off = true}, FILE_LEAKS_ASAN, LEAK_ANSWER_OFF},
 		{{.asan_off = true}, FILE_LEAKS_LSAN, LEAK_ANSWER_LSAN},
-		{{.lsan_off = true}, FILE_LEAKS_LSAN, LEAK_ANSWER_NO},
+		{{.lsan_off = true}, FILE_LEAKS_LSAN, LEAK_ANSWER_OFF},
 		{{.preloads = FILE_LEAKS_ASAN}, FILE_LEAKS_NONE, LEAK_ANSWER_ASAN},
-		{{.asan_off = true, .preloads = FILE_LEAKS_ASAN}, FILE_LEAKS_NONE, LEAK_ANSWER_NO},
+		{{.asan_off = true, .preloads = FILE_LEAKS_ASAN}, FILE_LEAKS_NONE, LEAK_ANSWER_OFF},
 	};
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 
