@@ -1,0 +1,107 @@
+"""The program tests/targets/crash.c, which crashes and checks its own crash
+report: its options, and what its lines must say."""
+
+import re
+import signal
+
+from harness import BUILD, check
+
+SIGNALS = ('SEGV', 'BUS', 'ILL', 'FPE', 'ABRT', 'TRAP', 'SYS')
+WAYS = ('fork', 'clone', 'helper')
+READS = ('vm', 'mem', 'peek')
+BESIDE = ('children', 'vfork', 'births', 'winch')
+
+EXE = BUILD / 'targets/crash'
+
+REPORT = re.compile(r'^report (\d+): (.*)$', re.M)
+
+
+def number(name):
+    return signal.Signals[f'SIG{name}'].value
+
+
+def arguments(options):
+    return [f'{name}={value}' for name, value in options.items()]
+
+
+def reports(text):
+    """Returns the reports of its stdout: [{'threads': 50, 'attached': 50, ...}]."""
+    found = []
+    for n, words in REPORT.findall(text):
+        words = words.split()
+        found.append({'n': int(n), **{k: int(v) for k, v in zip(words[::2], words[1::2])}})
+    return found
+
+
+def is_complete(report):
+    """Returns true if a report has each thread, and the crashed thread's stack
+    at the fault. 'odd' does not count: stops for a signal."""
+    n = report['threads']
+    return n > 0 and report['failed'] == 0 and report['crashed'] == 1 and \
+        all(report[what] == n for what in ('attached', 'registers', 'stacks'))
+
+
+def check_reports(text, options, n=1):
+    """Checks that there are n reports, and that all are complete, by a
+    reporter that nobody traced."""
+    found = reports(text)
+    check(len(found) == n, f'{len(found)} reports, not {n}: {text}')
+    for report in found:
+        check(report['threads'] == int(options.get('threads', 1)) and is_complete(report),
+              f'the report lacks something: {report}, {" ".join(arguments(options))}')
+        check(report['traced'] == 0, f'the reporter is traced: {report}')
+
+
+def crashes(options):
+    """Returns how often the program crashes."""
+    return int(options.get('survive', 0)) + (options.get('end') != 'on')
+
+
+def status(options):
+    """Returns its exit status, as of subprocess: negative for a signal."""
+    if options.get('end', 'raise') == 'raise':
+        return -number(options.get('signal', 'SEGV'))
+    return int(options.get('status', 0))
+
+
+def draw(rng, threads):
+    """Draws options that go together. Who needs more threads, has them."""
+    o = {'threads': threads, 'signal': rng.choice(SIGNALS), 'way': rng.choice(WAYS),
+         'attach': rng.choice(('attach', 'seize')), 'read': rng.choice(READS),
+         'by': rng.choice(('fault', 'fault', 'fault', 'raise', 'thread', 'outside')),
+         'stack': rng.choice(('own', 'alt')), 'nodefer': rng.choice((0, 0, 1)),
+         'calm': rng.choice((0, 1)), 'stops': rng.choice((0, 0, 0, 1)),
+         'end': rng.choice(('raise', 'raise', 'exit'))}
+    room = threads - 1
+    if room > 0 and rng.random() < 0.5:
+        o['who'] = 'other'
+        room -= 1
+    if o['by'] == 'thread':
+        if room < 1:
+            o['by'] = 'raise'
+        else:
+            room -= 1
+    if room > 0 and rng.random() < 0.4:
+        o['beside'] = rng.choice(BESIDE)
+        room -= 1
+    if o['by'] == 'fault' and o['signal'] == 'SEGV' and rng.random() < 0.3:
+        o['stack'] = 'overflow'
+    elif o['by'] == 'fault' and room > 0 and rng.random() < 0.15:
+        o['crashers'] = 2
+    if rng.random() < 0.25:
+        draw_survival(rng, o)
+    if o['end'] == 'exit' or o['end'] == 'on':
+        o['status'] = rng.randrange(126)
+    return o
+
+
+def draw_survival(rng, o):
+    o['survive'] = rng.randrange(1, 4)
+    o['end'] = rng.choice(('on', 'raise', 'exit'))
+    can_jump = o['by'] in ('fault', 'raise')
+    can_return = o['stack'] != 'overflow' and (o['signal'], o['by']) != ('ABRT', 'fault')
+    o['how'] = rng.choice(['jump'] * can_jump + ['return'] * can_return)
+
+
+__all__ = ['BUILD', 'EXE', 'SIGNALS', 'WAYS', 'READS', 'BESIDE', 'arguments', 'check_reports',
+           'crashes', 'draw', 'is_complete', 'number', 'reports', 'status']
