@@ -19,16 +19,9 @@ static void exit_if_failed(int r)
 	exit(EXIT_FAILURE);
 }
 
-void broker_link_state(uint32_t target, enum target_state state, int error)
+void broker_link_state(const struct msg_target_state *m)
 {
-	const struct msg_target_state m = {
-		.h = MSG_HEADER(MSG_TARGET_STATE),
-		.target = target,
-		.state = state,
-		.error = error,
-	};
-
-	exit_if_failed(ipc_send(MSG_FD, &m, sizeof(m), NULL, 0));
+	exit_if_failed(ipc_send(MSG_FD, m, sizeof(*m), NULL, 0));
 }
 
 void broker_link_ring_made(uint32_t ring, int fd)

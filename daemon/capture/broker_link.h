@@ -12,10 +12,9 @@
 
 /*
  * Send MSG_TARGET_STATE, MSG_RING_MADE, MSG_RING_BROKEN and MSG_CAPTURE_DONE
- * (daemon/msg/msg_capture.h). They wait while the socket is full. error: a positive errno with
- * TARGET_REFUSED, else 0.
+ * (daemon/msg/msg_capture.h). They wait while the socket is full.
  */
-void broker_link_state(uint32_t target, enum target_state state, int error);
+void broker_link_state(const struct msg_target_state *m);
 void broker_link_ring_made(uint32_t ring, int fd); /* the caller keeps fd */
 void broker_link_ring_broken(uint32_t ring);
 void broker_link_done(void);

@@ -127,6 +127,18 @@ static void stop_idle_ticker(void)
 		ticker_stop(&me.ticker, me.loop);
 }
 
+static void report_added(uint32_t target, enum target_state state, int error)
+{
+	const struct msg_target_state m = {
+		.h = MSG_HEADER(MSG_TARGET_STATE),
+		.target = target,
+		.state = state,
+		.error = error,
+	};
+
+	broker_link_state(&m);
+}
+
 static int add_target(void *ctx, struct ipc_message *message)
 {
 	const struct msg_target_add *m = (const void *)message->bytes;
@@ -144,17 +156,18 @@ static int add_target(void *ctx, struct ipc_message *message)
 	r = capture_add(me.capture, m->target, m->pid, message->fds[0], sink,
 			&me.heartbeat->slots[m->slot], ticker_at(&me.ticker, clock_mono_ns()));
 	if (r < 0) {
-		broker_link_state(m->target, TARGET_REFUSED, -r);
+		report_added(m->target, TARGET_REFUSED, -r);
 		stop_idle_ticker();
 		return 0;
 	}
 	if (m->wants_thread_pointers)
 		capture_want_thread_pointers(me.capture, m->target);
 	capture_set_user(me.capture, m->target, m->uid);
+	capture_ignore_crashes(me.capture, m->target, m->ignored_crashes);
 	if (m->awaits_exec)
 		capture_await_exec(me.capture, m->target);
 	slots_take(&me.slots, m->slot, m->target);
-	broker_link_state(m->target, TARGET_ATTACHED, 0);
+	report_added(m->target, TARGET_ATTACHED, 0);
 	return 0;
 }
 
@@ -270,6 +283,7 @@ static void set_up(const struct msg_init *init, int heartbeat_fd)
 		.switches = clock_switches,
 		.beat = &me.heartbeat->beat,
 		.event = slots_note_event,
+		.crashed = slots_note_crash,
 		.born = init->follow_children ? note_born : NULL,
 		.ctx = &me.slots,
 	};
@@ -327,7 +341,7 @@ static bool settle(void)
 	bool settled = false;
 
 	stops_by_signal(&me.stops);
-	while (!settled && clock_mono_ns() < deadline) {
+	while (!settled && !capture_leaves_at_once(me.capture) && clock_mono_ns() < deadline) {
 		/* Called before capture_settle, since a stop may begin a resumed call. */
 		(void)capture_reap(me.capture);
 		if (!me.finishing && !capture_can_detach(me.capture))
@@ -371,7 +385,8 @@ static bool can_detach(void)
 /* Returns true if this tracer is to end. */
 static bool ends(void)
 {
-	return me.finishing || (capture_is_leaving(me.capture) && can_detach());
+	return me.finishing || capture_leaves_at_once(me.capture) ||
+	       (capture_is_leaving(me.capture) && can_detach());
 }
 
 /* Tries to end the tracer. Returns false if the tracer goes on. */

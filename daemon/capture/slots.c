@@ -1,5 +1,7 @@
 #include "daemon/capture/slots.h"
 
+#include <errno.h>
+
 bool slots_is_free(const struct slots *s, uint32_t slot)
 {
 	return slot < HEARTBEAT_SLOTS && s->list[slot].target == 0;
@@ -50,25 +52,57 @@ void slots_note_event(void *ctx, uint32_t target, enum capture_event event)
 	}
 }
 
-void slots_report(struct slots *s,
-		  void (*report)(uint32_t target, enum target_state state, int error))
+void slots_note_crash(void *ctx, uint32_t target, const struct capture_crash *crash)
+{
+	struct slots *s = ctx;
+	struct slot *slot = slot_of(s, target);
+
+	if (slot == NULL)
+		return;
+	s->noted = true;
+	slot->crash = *crash;
+}
+
+static void report_slot(const struct slot *slot, void (*report)(const struct msg_target_state *m))
+{
+	struct msg_target_state m = {.h = MSG_HEADER(MSG_TARGET_STATE), .target = slot->target};
+
+	if (slot->exec) {
+		m.state = TARGET_EXEC;
+		report(&m);
+	}
+	if (slot->foreign) {
+		m.state = TARGET_REFUSED;
+		m.error = ENOEXEC;
+		report(&m);
+	} else if (slot->other_tracer) {
+		m.state = TARGET_REFUSED;
+		m.error = EBUSY;
+		report(&m);
+	} else if (slot->gone) {
+		m.state = TARGET_GONE;
+		report(&m);
+	} else if (slot->crash.tid != 0) {
+		m.state = slot->crash.left ? TARGET_CRASHED : TARGET_CRASHES_TRACED;
+		m.tid = slot->crash.tid;
+		m.signal = slot->crash.signal;
+		m.blocks_signal = slot->crash.blocks_signal;
+		m.awaits_exec = slot->crash.awaits_exec;
+		report(&m);
+	}
+}
+
+void slots_report(struct slots *s, void (*report)(const struct msg_target_state *m))
 {
 	if (!s->noted)
 		return;
 	s->noted = false;
 	for (size_t i = 0; i < HEARTBEAT_SLOTS; i++) {
 		struct slot *slot = &s->list[i];
+		const bool is_forgotten =
+			slot->foreign || slot->other_tracer || slot->gone || slot->crash.left;
 
-		if (slot->exec)
-			report(slot->target, TARGET_EXEC, 0);
-		slot->exec = false;
-		if (slot->foreign)
-			report(slot->target, TARGET_REFUSED, ENOEXEC);
-		else if (slot->other_tracer)
-			report(slot->target, TARGET_REFUSED, EBUSY);
-		else if (slot->gone)
-			report(slot->target, TARGET_GONE, 0);
-		if (slot->foreign || slot->other_tracer || slot->gone)
-			*slot = (struct slot){0};
+		report_slot(slot, report);
+		*slot = (struct slot){.target = is_forgotten ? 0 : slot->target};
 	}
 }

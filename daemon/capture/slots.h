@@ -20,6 +20,8 @@ struct slots {
 		bool exec;	   /* CAPTURE_EXEC: TARGET_EXEC */
 		bool foreign;	   /* CAPTURE_FOREIGN: TARGET_REFUSED, ENOEXEC */
 		bool other_tracer; /* CAPTURE_OTHER_TRACER: TARGET_REFUSED, EBUSY */
+		/* TARGET_CRASHED, TARGET_CRASHES_TRACED; tid 0: no crash. */
+		struct capture_crash crash;
 	} list[HEARTBEAT_SLOTS];
 	bool noted; /* an event is to be reported */
 };
@@ -38,11 +40,13 @@ bool slots_are_free(const struct slots *s);
  */
 void slots_note_event(void *ctx, uint32_t target, enum capture_event event);
 
+/* The same for capture_options.crashed. */
+void slots_note_crash(void *ctx, uint32_t target, const struct capture_crash *crash);
+
 /*
- * Calls report for each noted event, and frees the slot after each event but CAPTURE_EXEC. error: a
- * positive errno with TARGET_REFUSED, else 0.
+ * Calls report for each noted event. Frees the slot if capture has forgotten the target: after each
+ * event but CAPTURE_EXEC and a crash whose handler runs traced.
  */
-void slots_report(struct slots *s,
-		  void (*report)(uint32_t target, enum target_state state, int error));
+void slots_report(struct slots *s, void (*report)(const struct msg_target_state *m));
 
 #endif

@@ -3,6 +3,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "lib/capture/leave.h"
 #include "lib/capture/ptrace/tracee.h"
 #include "lib/capture/reap.h"
 
@@ -86,6 +87,12 @@ static bool waits_needlessly(const struct stops *s, uint64_t now_ns, uint64_t ne
 	       next_ns > now_ns + min_u64(2 * s->period_ns, AWAIT_IDLE_NS);
 }
 
+/* Returns true if a stop is due, and the tracing thread goes on and may wait for it. */
+static bool has_due(const struct stops *s)
+{
+	return capture_pending(s->capture) > 0 && !capture_leaves_at_once(s->capture);
+}
+
 /* Handles the stops that come within POLLING_NS, until none is due. */
 static void poll_for_stops(struct stops *s, uint64_t now_ns, uint64_t next_ns)
 {
@@ -99,7 +106,7 @@ static void poll_for_stops(struct stops *s, uint64_t now_ns, uint64_t next_ns)
 		tid = tracee_wait(-1, false, &status);
 		if (tid > 0)
 			capture_handle_status(s->capture, (uint32_t)tid, status);
-	} while (tid >= 0 && capture_pending(s->capture) > 0 && clock_mono_ns() < end_ns);
+	} while (tid >= 0 && has_due(s) && clock_mono_ns() < end_ns);
 	all_came = capture_pending(s->capture) == 0;
 	if (all_came)
 		s->counts->useful++;
@@ -113,9 +120,9 @@ static bool take_awaited(struct stops *s, uint64_t now_ns, uint64_t next_ns)
 	pid_t tid;
 	int status;
 
-	if (s->polls && capture_pending(s->capture) > 0) {
+	if (s->polls && has_due(s)) {
 		poll_for_stops(s, now_ns, next_ns);
-		if (capture_pending(s->capture) == 0)
+		if (!has_due(s))
 			return true;
 	}
 	do {
@@ -126,7 +133,7 @@ static bool take_awaited(struct stops *s, uint64_t now_ns, uint64_t next_ns)
 			return false;
 		}
 		capture_handle_status(s->capture, (uint32_t)tid, status);
-	} while (capture_pending(s->capture) > 0);
+	} while (has_due(s));
 	return true;
 }
 

@@ -123,6 +123,8 @@ static void inherit(const struct config *c, struct target_config *t)
 		memcpy(t->platform, c->platform, sizeof(t->platform));
 	if (!config_target_gives(t, "rate_hz"))
 		t->rate_hz = c->rate_hz;
+	if (!config_target_gives(t, "on_crash"))
+		t->on_crash = c->on_crash;
 	if (!config_target_gives(t, "min_age_seconds"))
 		t->min_age_s = 1;
 }

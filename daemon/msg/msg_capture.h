@@ -36,7 +36,8 @@ struct msg_target_add {
 	uint32_t wants_thread_pointers; /* record each thread's pthread_self() */
 	uint32_t awaits_exec; /* take samples only after the process has executed a program */
 	uint32_t uid;	      /* the target's user: capture_set_user() */
-	uint32_t reserved;
+	/* Signals whose handlers run traced: capture_ignore_crashes(). */
+	uint32_t ignored_crashes;
 	/* Tick n is at epoch_ns + n * period_ns, CLOCK_MONOTONIC. */
 	uint64_t epoch_ns;
 	uint64_t period_ns;
@@ -77,6 +78,14 @@ enum target_state {
 	TARGET_REFUSED,
 	TARGET_GONE, /* ended, or detached from as asked; RECORD_END is written */
 	TARGET_EXEC, /* has executed a program; RECORD_EXEC is written */
+	/*
+	 * A thread is about to run its handler of a crash signal, so capture has detached from the
+	 * process and has forgotten the target, as with TARGET_REFUSED. Samples up to this moment are
+	 * written, and no RECORD_END.
+	 */
+	TARGET_CRASHED,
+	/* The same, but capture could not detach: the handler runs traced. */
+	TARGET_CRASHES_TRACED,
 };
 
 /* MSG_TARGET_STATE: the state of a target has changed. */
@@ -85,6 +94,12 @@ struct msg_target_state {
 	uint32_t target;
 	uint32_t state; /* enum target_state */
 	int32_t error;	/* errno, with TARGET_REFUSED */
+	/* With TARGET_CRASHED and TARGET_CRASHES_TRACED: the thread and the signal. */
+	uint32_t tid;
+	int32_t signal;
+	/* With TARGET_CRASHED: see struct capture_crash (lib/capture/options.h). */
+	uint32_t blocks_signal;
+	uint32_t awaits_exec;
 };
 
 /*

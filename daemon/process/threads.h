@@ -24,6 +24,18 @@ bool threads_any_stopped(int32_t pid);
 bool threads_any_reading_memory(int32_t pid);
 
 /*
+ * Returns a process other than `but` that traces a thread of pid; 0: there is none, or pid has
+ * ended.
+ */
+int32_t threads_find_tracer(int32_t pid, int32_t but);
+
+/*
+ * Reads which of the signals 1 to 31 a thread of pid has blocked; bit n - 1 stands for signal n.
+ * Returns false if the thread has exited.
+ */
+bool threads_blocked_signals(int32_t pid, int32_t tid, uint32_t *ret);
+
+/*
  * Finds a thread of pid that has not exited, and returns its tid: pid itself if the leader lives,
  * or if no thread does. Used because /proc/PID shows neither memory nor files once the leader has
  * exited, while /proc/TID of the returned thread still does.

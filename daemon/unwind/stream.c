@@ -402,6 +402,8 @@ int stream_record(struct stream *s, const struct record *record, size_t size)
 	case RECORD_WAITING:
 		return take_thread(s, &t.r.thread);
 	case RECORD_RESET:
+		/* Capture may have been detached since, and may have missed an exec. */
+		s->was_interrupted = true;
 		return exit_all(s, t.r.h.time_ns);
 	case RECORD_EXEC:
 		return change_program(s, t.r.h.time_ns);

@@ -90,7 +90,7 @@ int capture_add(struct capture *c, uint32_t id, int32_t pid, int pidfd, struct c
 static void run_tick(struct capture *c, struct traced_process *t)
 {
 	if (tick_begin(t, c->tick.number, c->tick.begin_ns))
-		while (tick_continue(t)) {
+		while (tick_continue(t) && !c->leaving.at_once) {
 			reap_some(c);
 			/* stop_handle charges the target for its stops. */
 			c->charged_ns = c->options.now_ns();
@@ -103,12 +103,14 @@ static void run_tick(struct capture *c, struct traced_process *t)
 
 void capture_tick(struct capture *c, const struct tick *now)
 {
+	if (c->leaving.at_once)
+		return;
 	c->tick = *now;
 	c->now_ns = c->options.now_ns();
 	slow_memory_note_switches(c, c->now_ns);
 	call_timeouts_end_due(c, c->now_ns);
 	c->charged_ns = c->now_ns;
-	for (size_t i = 0; i < c->n_targets; i++)
+	for (size_t i = 0; i < c->n_targets && !c->leaving.at_once; i++)
 		if (c->targets[i].tick <= now->number)
 			run_tick(c, c->targets[i].target);
 	targets_free_ended(c);
@@ -180,6 +182,13 @@ void capture_set_user(struct capture *c, uint32_t target, uint32_t uid)
 	FOR_EACH_TARGET (t, c)
 		if (t->id == target)
 			t->exec.uid = uid;
+}
+
+void capture_ignore_crashes(struct capture *c, uint32_t target, uint32_t signals)
+{
+	FOR_EACH_TARGET (t, c)
+		if (t->id == target)
+			t->crash.ignored = signals;
 }
 
 void capture_rate(struct capture *c, uint32_t target, uint32_t ticks, uint32_t of_ticks)

@@ -74,6 +74,12 @@ void capture_await_exec(struct capture *c, uint32_t target);
 void capture_set_user(struct capture *c, uint32_t target, uint32_t uid);
 
 /*
+ * Handlers of these signals do not make capture detach from the target (capture_options.crashed),
+ * until the process executes another program. Bit n - 1 stands for signal n.
+ */
+void capture_ignore_crashes(struct capture *c, uint32_t target, uint32_t signals);
+
+/*
  * Looks at each thread of each target. Interrupted threads stop soon after, and capture_reap takes
  * their samples (reap.h).
  */

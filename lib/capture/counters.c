@@ -77,6 +77,7 @@ const char *missed_reason_name(enum missed_reason reason)
 		[MISSED_EXITED] = "thread_exited",	[MISSED_NOT_STOPPED] = "not_stopped",
 		[MISSED_NOT_ATTACHED] = "not_attached", [MISSED_MEMORY_SLOW] = "memory_slow",
 		[MISSED_NO_READER] = "no_unwind",	[MISSED_NO_RESOURCES] = "no_resources",
+		[MISSED_CRASH] = "crash",
 	};
 
 	return reason < MISSED_N ? names[reason] : "unknown";

@@ -22,6 +22,7 @@ enum missed_reason {
 	MISSED_MEMORY_SLOW, /* the process's memory was slow to read, and is not read for a while */
 	MISSED_NO_READER,   /* the ring has no reader */
 	MISSED_NO_RESOURCES, /* lack of descriptors or memory */
+	MISSED_CRASH,	     /* detached because of a crash (crash.h). Counted by the broker */
 	MISSED_N
 };
 

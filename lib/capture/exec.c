@@ -141,6 +141,7 @@ void exec_happened(struct traced_process *t)
 	tracees_forget_all(t);
 	t->exec.auxv_known = read_program(t, &t->exec.auxv) == PROC_READ && t->exec.auxv.size > 0;
 	t->exec.leader_dies = false;
+	t->crash = (struct traced_crash){0};
 	if (t->phase == TRACED_AWAITS_EXEC || t->phase == TRACED_SAMPLED) {
 		t->phase = has_other_rights(t) ? TRACED_AWAITS_EXEC : TRACED_SAMPLED;
 		plan_target(t);

@@ -4,6 +4,7 @@
 #include <sys/ptrace.h>
 
 #include "lib/capture/attach.h"
+#include "lib/capture/crash.h"
 #include "lib/capture/exec.h"
 #include "lib/capture/plan.h"
 #include "lib/capture/restart/resume.h"
@@ -54,10 +55,13 @@ static bool attach_again(struct traced_process *t)
 void capture_attach_again(struct capture *c)
 {
 	c->leaving.all = (struct settling){0};
+	c->leaving.at_once = false;
 	for (size_t i = 0; i < c->n_targets;) {
 		struct traced_process *t = c->targets[i].target;
 
 		c->options.beat->touching = t->id;
+		if (t->crash.now.tid != 0 && t->phase != TRACED_ENDED)
+			crash_tracer_ended(t);
 		if (t->phase == TRACED_LEAVES)
 			targets_finish(t);
 		if (t->phase == TRACED_ENDED || attach_again(t)) {
@@ -97,6 +101,7 @@ struct awaited {
 	/* Set by the caller: due stops count, too, and not only resumed calls. */
 	bool with_stops;
 	bool cut; /* set by the caller: resumed calls are cut short */
+	bool at_once; /* set by the caller: due stops count even if calls are cut short */
 	/* Set by check_awaited(). */
 	bool found;   /* there is such a thread */
 	bool runs;    /* one of these threads runs, or waits for a processor */
@@ -117,6 +122,8 @@ static bool is_waited_for(const struct thread *th, const struct awaited *awaited
 {
 	if (resume_is_entering(&th->resumed) || resume_holds_result(&th->resumed))
 		return true;
+	if (awaited->at_once)
+		return th->due != DUE_NOTHING;
 	if (awaited->cut)
 		return false;
 	return resume_corrects_result(&th->resumed) ||
@@ -240,6 +247,22 @@ bool capture_can_detach(struct capture *c)
 		return true;
 	c->leaving.all = (struct settling){0};
 	return false;
+}
+
+bool capture_leaves_at_once(const struct capture *c)
+{
+	return c->leaving.at_once;
+}
+
+bool leave_others_are_settled(struct capture *c, const struct traced_process *but)
+{
+	struct awaited awaited = {.with_stops = true, .cut = true, .at_once = true};
+
+	c->leaving.all.cut = true;
+	FOR_EACH_TARGET (t, c)
+		if (t != but)
+			check_awaited(t, &awaited);
+	return !awaited.found;
 }
 
 bool capture_finish(struct capture *c)

@@ -23,6 +23,7 @@
 #include "lib/base/util.h"
 
 struct capture;
+struct traced_process;
 
 /*
  * Marks the target for detaching. Its threads are no longer sampled; the other targets still are.
@@ -45,6 +46,21 @@ bool capture_is_leaving(const struct capture *c);
  * latest, and after 10 s if only calls of the other targets are still under way.
  */
 must_check bool capture_can_detach(struct capture *c);
+
+/*
+ * Returns true after a crash (crash.h) in which a thread could not be detached from by itself: the
+ * tracing thread ends at once. The caller calls neither capture_tick nor capture_reap before that,
+ * and does not wait for a status of any tracee: the held stop of the crashed thread would be
+ * returned again and again. Then step 4.
+ */
+must_check bool capture_leaves_at_once(const struct capture *c);
+
+/*
+ * For reap.h, before the tracing thread ends at once: cuts the resumed calls of all targets but
+ * this one short. Returns true if no thread of these targets has a stop or a resumed call under
+ * way.
+ */
+must_check bool leave_others_are_settled(struct capture *c, const struct traced_process *but);
 
 /*
  * Returns true if no thread has an interrupt under way, and none is in a call that would fail or

@@ -45,6 +45,23 @@ enum capture_event {
 			       */
 };
 
+/* A thread is about to run its handler of a crash signal (lib/capture/crash.h). */
+struct capture_crash {
+	uint32_t tid;
+	int signal;
+	/*
+	 * Capture has detached from the process, so that a crash reporter can trace it. The target
+	 * is freed as after CAPTURE_OTHER_TRACER, without a RECORD_END. false: the handler runs
+	 * traced, because a thread did not stop, and crashes of the same user's processes have
+	 * ended the tracing thread too often.
+	 */
+	bool left;
+	/* The thread blocks the signal while the handler runs. false: it does not, or is not known.
+	 */
+	bool blocks_signal;
+	bool awaits_exec; /* no samples were taken, as after capture_await_exec() */
+};
+
 struct capture_options {
 	clock_fn now_ns;
 	clock_process_fn process_ns;
@@ -60,6 +77,11 @@ struct capture_options {
 	 * the callback must not call capture.
 	 */
 	void (*event)(void *ctx, uint32_t target, enum capture_event event);
+	/*
+	 * Reports that a thread of a target is about to run its handler of a crash signal. The
+	 * callback must not call capture. NULL: capture does not detach for crashes.
+	 */
+	void (*crashed)(void *ctx, uint32_t target, const struct capture_crash *crash);
 	/*
 	 * Reports a child that a target has forked, once or several times for each child. pid may
 	 * be the number of a thread of the child. The callback must not call capture. The kernel

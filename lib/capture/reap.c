@@ -1,8 +1,11 @@
 #include "lib/capture/reap.h"
 
 #include <sys/ptrace.h>
+#include <time.h>
 
+#include "lib/capture/crash.h"
 #include "lib/capture/exec.h"
+#include "lib/capture/leave.h"
 #include "lib/capture/ptrace/arch.h"
 #include "lib/capture/ptrace/tracee.h"
 #include "lib/capture/restart/repair.h"
@@ -120,7 +123,7 @@ static void handle_exec(struct capture *c, uint32_t tid)
 		(void)ptrace(PTRACE_DETACH, tid, NULL, NULL);
 		if (t != NULL) {
 			tracees_forget_all(t);
-			t->foreign = true;
+			t->end = TRACED_END_FOREIGN;
 			targets_end(t);
 		}
 		return;
@@ -190,12 +193,148 @@ static void report_forked(struct capture *c, uint32_t tid, int status)
 		c->options.born(c->options.ctx, (int32_t)pid);
 }
 
+static void handle_status(struct capture *c, uint32_t tid, int status);
+static void take_pending(struct capture *c);
+
+/*
+ * Handles the stops of the threads that are not held and have a stop or a resumed call under way.
+ * Returns the number of stops.
+ */
+static unsigned int take_list(struct capture *c, struct thread *list)
+{
+	struct thread *next;
+	unsigned int n = 0;
+	int status;
+
+	for (struct thread *th = list; th != NULL; th = next) {
+		const uint32_t tid = th->tid;
+
+		next = th->next;
+		if (th->held.is || (th->due == DUE_NOTHING && th->resumed.state == RESUME_NONE) ||
+		    tracee_wait((pid_t)tid, false, &status) <= 0)
+			continue;
+		handle_status(c, tid, status);
+		n++;
+		/* An exec frees all threads of its process. */
+		if (status >> 16 == PTRACE_EVENT_EXEC)
+			break;
+	}
+	return n;
+}
+
+static unsigned int take_target(struct traced_process *t)
+{
+	const unsigned int n = take_list(t->capture, t->threads.asleep);
+
+	return n + take_list(t->capture, t->threads.awake);
+}
+
+/* A thread that was interrupted stops as soon as it gets a processor. */
+#define CRASH_NAP_NS (50 * NS_PER_US)
+
+/* Lets other threads run if no stop has come. */
+static void nap_unless(unsigned int n_stops)
+{
+	const struct timespec nap = {.tv_nsec = CRASH_NAP_NS};
+
+	if (n_stops == 0)
+		(void)nanosleep(&nap, NULL);
+}
+
+/*
+ * Waits until all threads of the crashing process are held; the stops of interrupted threads of
+ * other targets are handled meanwhile. Returns false if a thread has not stopped in time.
+ */
+static bool hold_all(struct traced_process *t)
+{
+	struct capture *c = t->capture;
+	const uint64_t end_ns = c->options.now_ns() + CRASH_STOP_NS;
+
+	while (t->crash.now.tid != 0 && !crash_interrupt(t)) {
+		if (c->options.now_ns() >= end_ns)
+			return false;
+		nap_unless(take_target(t));
+		take_pending(c);
+		state_beat(t);
+	}
+	return true;
+}
+
+/* Returns false if the crashed thread has not reached its handler in time. */
+static bool enter_handler(struct traced_process *t)
+{
+	struct capture *c = t->capture;
+	const uint64_t end_ns = c->options.now_ns() + CRASH_STOP_NS;
+
+	crash_enter_handler(t);
+	while (!crash_is_in_handler(t)) {
+		if (c->options.now_ns() >= end_ns)
+			return false;
+		nap_unless(0);
+		take_pending(c);
+		state_beat(t);
+	}
+	return true;
+}
+
+/* Waits until the end of the tracing thread makes no call of another target fail. */
+static void settle_others(struct traced_process *t)
+{
+	struct capture *c = t->capture;
+	const uint64_t end_ns = c->options.now_ns() + CRASH_STOP_NS;
+
+	while (!leave_others_are_settled(c, t) && c->options.now_ns() < end_ns) {
+		unsigned int n = 0;
+
+		FOR_EACH_TARGET (other, c)
+			if (other != t)
+				n += take_target(other);
+		nap_unless(n);
+		state_beat(t);
+	}
+}
+
+/*
+ * Detaches from a process before a thread runs its handler of a crash signal. All waits are for
+ * single threads: a wait for any tracee would return the held stops.
+ */
+static void leave_in_crash(struct thread *th, int signal)
+{
+	struct traced_process *t = th->target;
+	struct capture *c = t->capture;
+	bool held;
+
+	c->options.beat->touching = t->id;
+	crash_begin(th, signal);
+	stop_handle(th, TRACEE_SIGNAL, signal);
+	held = hold_all(t);
+	if (t->crash.now.tid == 0) {
+		/* Another thread has executed a program, so the crashed thread is gone. */
+		crash_give_up(t);
+	} else if (held && enter_handler(t)) {
+		crash_detach(t);
+	} else if (crash_may_end_tracer(t)) {
+		settle_others(t);
+		c->leaving.at_once = true;
+	} else {
+		crash_runs_traced(t);
+	}
+	c->options.beat->touching = 0;
+}
+
 static void handle_status(struct capture *c, uint32_t tid, int status)
 {
 	int signal;
 	enum tracee_status kind = tracee_classify(status, &signal);
 	struct thread *th = tracees_find(c, tid);
 
+	if (th != NULL && kind == TRACEE_SIGNAL && th->target != c->crashing &&
+	    crash_is_due(th, signal)) {
+		/* The stop of a second crash is kept by the kernel until the first is handled. */
+		if (c->crashing == NULL)
+			leave_in_crash(th, signal);
+		return;
+	}
 	switch (kind) {
 	case TRACEE_DEAD:
 		handle_death(c, tid);
@@ -225,6 +364,19 @@ static void handle_status(struct capture *c, uint32_t tid, int status)
 	}
 }
 
+/*
+ * Returns true if handling this status may have freed other threads: an exec frees all threads of
+ * its process, and so does a crash that capture has left the process for.
+ */
+static bool may_free_threads(const struct capture *c, int status)
+{
+	int signal;
+	const enum tracee_status kind = tracee_classify(status, &signal);
+
+	return kind == TRACEE_EXEC || (kind == TRACEE_SIGNAL && tracee_signal_crashes(signal) &&
+				       (c->crashing == NULL || c->leaving.at_once));
+}
+
 /* Handles the stops of interrupted threads, with one wait for each thread. */
 static void take_pending(struct capture *c)
 {
@@ -238,8 +390,7 @@ static void take_pending(struct capture *c)
 		if (tracee_wait((pid_t)tid, false, &status) <= 0)
 			continue;
 		handle_status(c, tid, status);
-		/* An exec frees all threads of its process. */
-		if (status >> 16 == PTRACE_EVENT_EXEC)
+		if (may_free_threads(c, status))
 			return;
 	}
 }
@@ -251,7 +402,7 @@ static unsigned int take_any(struct capture *c, unsigned int max)
 	int status;
 	pid_t tid;
 
-	while (n < max && (tid = tracee_wait(-1, false, &status)) > 0) {
+	while (n < max && !c->leaving.at_once && (tid = tracee_wait(-1, false, &status)) > 0) {
 		handle_status(c, (uint32_t)tid, status);
 		n++;
 	}
@@ -274,6 +425,8 @@ bool capture_reap(struct capture *c)
 {
 	bool more;
 
+	if (c->leaving.at_once)
+		return false;
 	/* The tracer has slept to wait for stops, and not for a read of memory. */
 	slow_memory_note_switches(c, c->now_ns);
 	if (are_few(c))

@@ -168,9 +168,23 @@ struct settling {
 	bool cut; /* system calls are not resumed any more */
 };
 
+/* crash.h: a thread is about to run its handler of a crash signal. */
+struct traced_crash {
+	struct capture_crash now; /* tid 0: there is none */
+	uint32_t ignored;	  /* capture_ignore_crashes. Set by capture.h */
+};
+
+/* Why a process in TRACED_ENDED is no longer a target. */
+enum traced_end {
+	TRACED_END_GONE,    /* no thread is left, or capture_remove */
+	TRACED_END_FOREIGN, /* the process became a 32-bit program. Set by reap.h */
+	TRACED_END_CRASH,   /* capture has detached because of a crash. Set by crash.h */
+};
+
 struct traced_process {
 	struct capture *capture;
 	enum traced_phase phase;
+	enum traced_end end;
 	uint32_t id; /* the caller's number of the target */
 	int32_t pid;
 	struct capture_sink *sink;
@@ -179,7 +193,6 @@ struct traced_process {
 	int task_fd;	/* /proc/PID/task */
 	int pagemap_fd; /* of the process's memory; -1: not available, or no thread yet */
 	bool exit_stop; /* the leader stops before it dies (PTRACE_O_TRACEEXIT): proc/fuse.h */
-	bool foreign;	/* the process became a 32-bit program */
 
 	struct traced_ticks ticks;
 	struct traced_plan plan;
@@ -193,7 +206,8 @@ struct traced_process {
 	 * is more than 20 ms ahead. 0: no read was slow lately. Cleared by tick.h
 	 */
 	uint64_t slow_until_ns;
-	struct settling settling; /* while phase is TRACED_LEAVES */
+	struct settling settling; /* while phase is TRACED_LEAVES; crash.h sets cut, too */
+	struct traced_crash crash;
 };
 
 /*
@@ -248,6 +262,19 @@ struct leaving {
 	 * end.
 	 */
 	uint64_t paused_ns;
+	/* The tracing thread ends without a further wait (capture_leaves_at_once). Set by reap.h.
+	 */
+	bool at_once;
+};
+
+/* crash.h: when the tracer ended at once for crashes of a user's processes. */
+#define CRASH_USERS  64
+#define CRASH_MINUTE 10
+
+struct crash_user {
+	uint32_t uid;
+	uint64_t ns[CRASH_MINUTE]; /* the last times, in a circle; 0: never */
+	size_t next;
 };
 
 struct capture {
@@ -274,6 +301,9 @@ struct capture {
 	struct first_samples firsts;
 	struct realtime_threads realtime;
 	struct leaving leaving;
+	struct traced_process *crashing; /* crash.h: capture detaches from it; NULL: none */
+	struct crash_user crash_users[CRASH_USERS];
+	size_t n_crash_users;
 };
 
 /*

@@ -250,6 +250,22 @@ static void finish_sample(struct thread *th, int error, struct record_sample *re
 	counters->filled += th->pending.unaccounted - 1;
 }
 
+/*
+ * Ends the stop. In a crash the thread stays stopped (crash.h), unless it is about to enter a
+ * resumed call: if capture detached from it there, the call would be interrupted as by a signal.
+ */
+static void end_stop(struct thread *th, enum tracee_status status, int signal)
+{
+	const bool in_call = th->resumed.state == RESUME_INSIDE;
+
+	/* With PTRACE_SYSCALL a thread in a resumed call stops at the call's begin and end. */
+	if (th->target->crash.now.tid == 0 || (status == TRACEE_CALL && in_call))
+		stop_resume(th->tid, status, signal,
+			    th->resumed.state != RESUME_NONE ? PTRACE_SYSCALL : PTRACE_CONT);
+	else
+		th->held = (struct thread_held){.is = true, .status = status, .signal = signal};
+}
+
 /* If the next of several stops is available already, handling it begins within this time. */
 #define NO_WAIT_NS (5 * NS_PER_US)
 
@@ -282,9 +298,7 @@ void stop_handle(struct thread *th, enum tracee_status status, int signal)
 		slow_memory_was_read(t, since, 0);
 	if (r == 0 && pending)
 		r = take_sample(th, &raw, &record, &size);
-	/* With PTRACE_SYSCALL a thread in a resumed call stops at the call's begin and end. */
-	stop_resume(th->tid, status, signal,
-		    th->resumed.state != RESUME_NONE ? PTRACE_SYSCALL : PTRACE_CONT);
+	end_stop(th, status, signal);
 	if (ours) {
 		counters_pause(t->counters, options->now_ns() - since);
 		t->counters->stops++;

@@ -122,10 +122,30 @@ void targets_end(struct traced_process *t)
 	plan_target(t);
 }
 
+/* A process that is left in a crash gets no RECORD_END: capture attaches to it again. */
 static bool write_end(struct traced_process *t)
 {
+	if (t->end == TRACED_END_CRASH)
+		return true;
 	record_exits(t, t->ticks.last, record_time(t));
 	return record_event(t, RECORD_END, 0, t->ticks.last, record_time(t));
+}
+
+static void report_end(const struct traced_process *t)
+{
+	const struct capture_options *o = &t->capture->options;
+
+	switch (t->end) {
+	case TRACED_END_GONE:
+		o->event(o->ctx, t->id, CAPTURE_GONE);
+		return;
+	case TRACED_END_FOREIGN:
+		o->event(o->ctx, t->id, CAPTURE_FOREIGN);
+		return;
+	case TRACED_END_CRASH:
+		o->crashed(o->ctx, t->id, &t->crash.now);
+		return;
+	}
 }
 
 void targets_free_ended(struct capture *c)
@@ -136,8 +156,7 @@ void targets_free_ended(struct capture *c)
 
 		if (c->targets[i].tick != 0 || t->phase != TRACED_ENDED || !write_end(t))
 			continue;
-		c->options.event(c->options.ctx, t->id,
-				 t->foreign ? CAPTURE_FOREIGN : CAPTURE_GONE);
+		report_end(t);
 		targets_free(t);
 	}
 }

@@ -38,7 +38,8 @@ void targets_finish(struct traced_process *t);
 
 /*
  * Frees the targets in TRACED_ENDED, after writing RECORD_END and reporting CAPTURE_GONE or
- * CAPTURE_FOREIGN. A target whose ring has no room for the record stays until the next call.
+ * CAPTURE_FOREIGN; after a crash it writes no record and calls options.crashed. A target whose ring
+ * has no room for the record stays until the next call.
  */
 void targets_free_ended(struct capture *c);
 

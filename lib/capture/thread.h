@@ -16,6 +16,7 @@
 #include "lib/capture/proc/activity.h"
 #include "lib/capture/proc/memory.h"
 #include "lib/capture/ptrace/arch.h"
+#include "lib/capture/ptrace/tracee.h"
 #include "lib/capture/restart/resume.h"
 #include "lib/capture/sample.h"
 #include "lib/capture/stack_hints.h"
@@ -102,6 +103,16 @@ struct thread_stop {
 	uint64_t regs[ARCH_REGS];
 };
 
+/*
+ * crash.h: a stop that is not ended until capture detaches from the process. The kernel keeps the
+ * stop's status (ptrace/tracee.h).
+ */
+struct thread_held {
+	bool is;
+	enum tracee_status status;
+	int signal; /* to deliver, of TRACEE_SIGNAL and TRACEE_GROUP_STOP; else 0 */
+};
+
 /* record.h: what the reader of the ring knows of the thread. */
 struct thread_reader {
 	bool announced; /* the reader has the thread's RECORD_THREAD. Cleared by record_reset() */
@@ -154,6 +165,7 @@ struct thread {
 	uint64_t pointer;
 
 	struct resumed_call resumed; /* the system call that is being resumed */
+	struct thread_held held;
 };
 
 #endif

@@ -99,6 +99,7 @@ enum sentry_profd_state sentry_profd_state(void)
 	case PROTOCOL_LIMITED:
 	case PROTOCOL_TRACED_BY_OTHER:
 	case PROTOCOL_IS_LEFT_OUT:
+	case PROTOCOL_CRASHED:
 		return SENTRY_PROFD_SUSPENDED;
 	}
 	return SENTRY_PROFD_SUSPENDED;

@@ -160,6 +160,7 @@ enum protocol_state {
 	PROTOCOL_LIMITED,	  /* "limited": the server accepts no profiles for now */
 	PROTOCOL_TRACED_BY_OTHER, /* "traced_by_other": until the other tracer detaches */
 	PROTOCOL_IS_LEFT_OUT,	  /* "left_out" */
+	PROTOCOL_CRASHED,	  /* "crashed": until its crash handler is left, or it ends */
 };
 
 /*

@@ -17,10 +17,17 @@
  *   waiter     makes one that waits for the input's end in epoll_wait(2), and
  *              ends at once if that fails: its pid
  *   vfork      makes one by vfork(2), which ends with the next byte of the input
+ *   vforks     the same in a thread of its own, which ends a moment after "end"
+ *   handle N   gives signal N a handler that says "traced" and how many of the
+ *              process's threads a tracer has, and returns
+ *   nodefer N  the same with SA_NODEFER
+ *   raise N    sends the obeying thread signal N
  * And "leave": the main thread exits, another one obeys and says "ready TID".
  * At the input's end the process ends.
  */
+#include <dirent.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <sys/epoll.h>
 #include <sys/wait.h>
@@ -120,8 +127,8 @@ static int start_hidden(int (*function)(void *))
 {
 	static char stack[65536] __attribute__((aligned(16)));
 	int tid = clone(function, stack + sizeof(stack),
-			CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND |
-				CLONE_THREAD | CLONE_SYSVSEM | CLONE_UNTRACED,
+			CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
+				CLONE_SYSVSEM | CLONE_UNTRACED,
 			NULL);
 
 	if (tid < 0)
@@ -162,8 +169,7 @@ static void give_name(const char *name)
 	char path[64];
 	FILE *file;
 
-	(void)snprintf(path, sizeof(path), "/proc/self/task/%d/comm",
-		       atomic_load(&last_tid));
+	(void)snprintf(path, sizeof(path), "/proc/self/task/%d/comm", atomic_load(&last_tid));
 	file = fopen(path, "w");
 	if (file == NULL || fputs(name, file) < 0 || fclose(file) != 0)
 		abort();
@@ -209,6 +215,62 @@ static int vfork_and_wait(void)
 	return pid;
 }
 
+static void *vfork_in_thread(void *unused)
+{
+	pid_t pid;
+
+	atomic_store(&last_tid, thread_number());
+	pid = vfork();
+	if (pid == 0) {
+		while (!atomic_load(&ending))
+			sched_yield();
+		_exit(0);
+	}
+	while (waitpid(pid, NULL, 0) < 0)
+		;
+	return unused;
+}
+
+static bool has_tracer(const char *tid)
+{
+	char path[300], line[128];
+	bool traced = false;
+	FILE *file;
+	int tracer;
+
+	(void)snprintf(path, sizeof(path), "/proc/self/task/%s/status", tid);
+	file = fopen(path, "r");
+	while (file != NULL && fgets(line, sizeof(line), file) != NULL)
+		if (sscanf(line, "TracerPid: %d", &tracer) == 1)
+			traced = tracer != 0;
+	if (file != NULL)
+		fclose(file);
+	return traced;
+}
+
+/* Runs while the obeying thread is in read(2), tgkill(2) or a loop without a lock. */
+static void say_traced(int signal)
+{
+	DIR *dir = opendir("/proc/self/task");
+	struct dirent *entry;
+	int n = 0;
+
+	(void)signal;
+	while (dir != NULL && (entry = readdir(dir)) != NULL)
+		n += entry->d_name[0] != '.' && has_tracer(entry->d_name);
+	if (dir != NULL)
+		closedir(dir);
+	printf("traced %d\n", n);
+}
+
+static void set_handler(int signal, int flags)
+{
+	const struct sigaction action = {.sa_handler = say_traced, .sa_flags = flags};
+
+	if (sigaction(signal, &action, NULL) < 0)
+		abort();
+}
+
 static int obey_line(const char *command, const char *argument)
 {
 	long n = strtol(argument, NULL, 10);
@@ -233,6 +295,14 @@ static int obey_line(const char *command, const char *argument)
 		return fork_waiter();
 	else if (strcmp(command, "vfork") == 0)
 		return vfork_and_wait();
+	else if (strcmp(command, "vforks") == 0)
+		return start_threads(vfork_in_thread, 1);
+	else if (strcmp(command, "handle") == 0)
+		set_handler((int)n, SA_RESTART);
+	else if (strcmp(command, "nodefer") == 0)
+		set_handler((int)n, SA_RESTART | SA_NODEFER);
+	else if (strcmp(command, "raise") == 0)
+		raise((int)n);
 	else if (strcmp(command, "exec") == 0)
 		pthread_join(start(run_anew, NULL), NULL);
 	return 0;

@@ -10,6 +10,7 @@
 #include "daemon/broker/discovery/scan_cache.h"
 #include "daemon/broker/discovery/pid_files.h"
 #include "daemon/broker/discovery/recheck_queue.h"
+#include "daemon/broker/targets/crash.h"
 #include "daemon/broker/targets/instances.h"
 #include "daemon/broker/targets/sections.h"
 #include "daemon/common/log.h"
@@ -435,6 +436,10 @@ static void on_identified(void *ctx, const struct recheck *s, struct process *p,
 		queue_second_check(d, s);
 	if (known != NULL || section >= IDENTIFY_NOT_YET || !process_is_alive(p->pidfd))
 		return;
+	if (crash_is_reported(d->targets, p->parent)) {
+		postpone(d, s);
+		return;
+	}
 	later.cause = RECHECK_OTHER;
 	later.due_ns = s->born_ns + c->targets[section].min_age_s * NS_PER_SEC;
 	if (later.due_ns > clock_mono_ns()) {

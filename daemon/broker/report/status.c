@@ -35,6 +35,8 @@ static const char *state_name(enum protocol_state state)
 		return "traced_by_other";
 	case PROTOCOL_IS_LEFT_OUT:
 		return "left_out";
+	case PROTOCOL_CRASHED:
+		return "crashed";
 	}
 	return "stopped";
 }

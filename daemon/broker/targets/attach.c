@@ -7,6 +7,7 @@
 
 #include "daemon/broker/children/child.h"
 #include "daemon/broker/children/children.h"
+#include "daemon/broker/targets/crash.h"
 #include "daemon/broker/targets/governor.h"
 #include "daemon/broker/targets/instance.h"
 #include "daemon/broker/targets/totals.h"
@@ -105,8 +106,9 @@ static void add_to_capture(struct targets *ts, struct target *t)
 		.pid = t->pid,
 		.slot = t->slot,
 		.wants_thread_pointers = t->instance->config.thread_id_format == THREAD_ID_PTHREAD,
-		.awaits_exec = t->pid == ts->held_pid,
+		.awaits_exec = t->pid == ts->held_pid || t->crash.awaits_exec,
 		.uid = t->uid,
+		.ignored_crashes = crash_ignored(t->instance),
 		.epoch_ns = ts->state->epoch_ns,
 		.period_ns = ts->state->period_ns,
 	};
@@ -195,17 +197,18 @@ void target_start(struct targets *ts, struct target *t)
 			return;
 		}
 	}
-	t->attach_due = true;
+	/* In a crash check_target() decides when capture attaches again. */
+	t->attach_due = t->crash.tid == 0 || t->crash.is_over;
 	advance(ts, t);
 }
 
 /*
  * Returns true if the process has ended and no message will report it: capture does not know the
- * target, because there is no capture or it has not been told.
+ * target, because there is no capture, or it has not been told or has left the process.
  */
 static bool has_ended_unreported(const struct targets *ts, const struct target *t)
 {
-	return (t->attach_due || ts->children->capture.fd < 0) &&
+	return (!t->in_capture || ts->children->capture.fd < 0) &&
 	       t->instance->life == INSTANCE_ENDED;
 }
 
@@ -234,7 +237,7 @@ static void warn_threads_refused(const struct targets *ts, struct target *t)
 static void check_target(struct targets *ts, struct target *t, uint64_t now)
 {
 	if (t->phase == TARGET_WAITING && t->retry_ns != 0 && now >= t->retry_ns)
-		t->attach_due = true;
+		t->attach_due = crash_is_over(ts, t, now);
 	if (target_is_open(t) && has_ended_unreported(ts, t))
 		on_unreported_end(ts, t);
 	if (t->unwind != NULL && target_is_open(t))
@@ -285,6 +288,7 @@ static void on_attached(struct targets *ts, struct target *t)
 	target_count_missed(ts, t, now);
 	t->capture_died_ns = 0;
 	t->retry_ns = 0;
+	crash_attached(t);
 	t->was_attached = true;
 	t->instance->was_attached = true;
 	/* The target may have ended already, if the message of unwind came first. */
@@ -337,7 +341,7 @@ void target_on_state(struct targets *ts, const struct msg_target_state *m)
 		child_fail(&ts->children->capture, "names an unknown target");
 		return;
 	}
-	if (m->state == TARGET_REFUSED || m->state == TARGET_GONE)
+	if (m->state == TARGET_REFUSED || m->state == TARGET_GONE || m->state == TARGET_CRASHED)
 		t->in_capture = false;
 	switch ((enum target_state)m->state) {
 	case TARGET_ATTACHED:
@@ -360,6 +364,16 @@ void target_on_state(struct targets *ts, const struct msg_target_state *m)
 		return;
 	case TARGET_EXEC:
 		log_debug("process %d runs a new program", t->pid);
+		crash_forget(t->instance);
+		return;
+	case TARGET_CRASHED:
+		if (t->phase == TARGET_STOPPING)
+			target_close(t);
+		else if (target_is_open(t))
+			crash_on_left(ts, t, m);
+		return;
+	case TARGET_CRASHES_TRACED:
+		crash_on_traced(t, m);
 		return;
 	}
 	child_fail(&ts->children->capture, "sends an unknown state");

@@ -59,6 +59,21 @@ enum instance_obstacle {
 	INSTANCE_LEFT_OUT,	/* cannot be profiled, and is not tried again */
 };
 
+/* Capture reports crashes by signals below this number. */
+#define CRASH_SIGNALS 32
+
+/* The crashes of an instance (crash.h). */
+struct instance_crashes {
+	uint32_t left;	 /* capture has detached before the handler ran */
+	uint32_t traced; /* capture could not detach */
+	/* Since the last exec: by signal, those that the process has survived. */
+	struct survived_crash {
+		uint32_t n;
+		uint64_t last_ns; /* begin of the last one, CLOCK_MONOTONIC */
+	} survived[CRASH_SIGNALS];
+	uint32_t ignored; /* signals that no longer count; bit n - 1: n */
+};
+
 /* A process that the broker knows. */
 struct instance {
 	struct targets *targets; /* constant */
@@ -100,6 +115,7 @@ struct instance {
 	struct target *target; /* its run, also one for recordings only; NULL: none */
 	/* The closed run of a process of --pid, kept for its table of functions (finish.h). */
 	struct target *closed_run;
+	struct instance_crashes crashes;
 	struct run_totals earlier_runs;	     /* totals of runs that were retired, without chunks */
 	struct chunk_source delivery;	     /* chunks of all runs */
 	size_t n_recordings;		     /* current recordings (control/recordings.h) */

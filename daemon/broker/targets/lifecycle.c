@@ -114,6 +114,8 @@ enum protocol_state lifecycle_state(const struct instance *i)
 		return PROTOCOL_IS_LEFT_OUT;
 	if (limit_stops_sampling(i->ship))
 		return PROTOCOL_LIMITED;
+	if (i->target != NULL && i->target->crash.tid != 0)
+		return PROTOCOL_CRASHED;
 	if (i->target != NULL && i->target->retry_ns != 0)
 		return PROTOCOL_TRACED_BY_OTHER;
 	return lifecycle_wants(i) ? PROTOCOL_PROFILING : PROTOCOL_STOPPED;

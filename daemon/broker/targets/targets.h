@@ -84,6 +84,17 @@ struct governed {
 	uint64_t exceeded_ns; /* how long even the lowest rates exceeded the budget */
 };
 
+/* A crash of the process, from TARGET_CRASHED until capture has attached again (crash.h). */
+struct target_crash {
+	uint32_t tid; /* the thread whose handler runs; 0: there is no crash */
+	int32_t signal;
+	uint64_t began_ns;  /* CLOCK_MONOTONIC */
+	uint64_t wait_ns;   /* before the next look at the process */
+	bool blocks_signal; /* the signal is blocked while the handler runs */
+	bool is_over;	    /* capture may attach again */
+	bool awaits_exec;   /* capture has taken no samples before (struct capture_crash) */
+};
+
 /* One run of the profiler on a process. */
 struct target {
 	uint32_t id;	 /* unique until the broker ends; 0: this place in the table is free */
@@ -119,8 +130,12 @@ struct target {
 	bool warned_file_refused; /* logged: a request for a file was refused */
 	bool warned_chunk_budget; /* logged: a chunk was above the chunk budget (delivery.h) */
 	int attach_error;	  /* why it ended before it was attached: an errno; 0: none */
-	/* When to check again for another tracer, by clock_mono_ns(); 0: there is none. */
+	/*
+	 * When to check again for another tracer, or whether a crash is over, by clock_mono_ns();
+	 * 0: there is neither.
+	 */
 	uint64_t retry_ns;
+	struct target_crash crash;
 	/* Reading its files made a helper hang: no file is read before this time. */
 	uint64_t files_suspended_until_ns; /* by state_now_ns(); 0: never hung */
 	uint32_t file_suspensions;	   /* how often a helper hung */
@@ -128,7 +143,10 @@ struct target {
 	/* Counters of earlier capture processes; those of the present one are in its page. */
 	struct capture_counters capture_past;
 	uint64_t missed_no_capture; /* samples missed without a capture, or lost with it */
-	/* When capture died, by CLOCK_MONOTONIC, and the target's threads then; 0: capture runs. */
+	/*
+	 * When capture died, or left the process in a crash, by CLOCK_MONOTONIC, and the target's
+	 * threads then; 0: capture has attached since.
+	 */
 	uint64_t capture_died_ns;
 	uint64_t capture_died_threads;
 

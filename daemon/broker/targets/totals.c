@@ -10,14 +10,20 @@
 
 void target_count_missed(const struct targets *ts, struct target *t, uint64_t now)
 {
-	uint64_t ticks;
+	uint64_t ticks, n;
 
-	if (t->phase != TARGET_PROFILED || t->capture_died_ns == 0 || now < t->capture_died_ns)
+	if ((t->phase != TARGET_PROFILED && t->crash.tid == 0) || t->capture_died_ns == 0 ||
+	    now < t->capture_died_ns)
 		return;
 	ticks = (now - t->capture_died_ns) / ts->state->period_ns;
+	n = ticks * t->capture_died_threads;
 	t->capture_past.ticks += ticks;
-	t->capture_past.expected += ticks * t->capture_died_threads;
-	t->missed_no_capture += ticks * t->capture_died_threads;
+	t->capture_past.expected += n;
+	if (t->crash.tid != 0)
+		t->capture_past.missed[MISSED_CRASH] += n;
+	else
+		t->missed_no_capture += n;
+	t->capture_died_ns = now;
 }
 
 static uint64_t counted_samples(const struct capture_counters *c)
@@ -29,25 +35,37 @@ static uint64_t counted_samples(const struct capture_counters *c)
 	return n;
 }
 
-/* Adds the counters in capture's page to those of the target, also if the target has ended. */
-static void keep_capture_counters(const struct targets *ts, struct target *t)
+/*
+ * Adds the counters in capture's page to those of the target, also if the target has ended. Capture
+ * has taken no samples since since_ns. Samples that were under way are added to *missed.
+ */
+static void keep_capture_counters(const struct targets *ts, struct target *t, uint64_t since_ns,
+				  uint64_t *missed)
 {
 	/* A copy, because a capture that hangs may still write. */
 	const struct capture_counters now = ts->children->heartbeat->slots[t->slot];
 
 	if (!t->was_attached || t->capture_died_ns != 0)
 		return;
-	t->capture_died_ns = max_u64(watch_beat_ns(ts->children), ts->children->capture.started_ns);
+	t->capture_died_ns = since_ns;
 	t->capture_died_threads = now.threads;
 	if (now.expected > counted_samples(&now))
-		t->missed_no_capture += now.expected - counted_samples(&now);
+		*missed += now.expected - counted_samples(&now);
 	counters_add(&t->capture_past, &now);
+}
+
+void targets_left_in_crash(const struct targets *ts, struct target *t, uint64_t now_ns)
+{
+	keep_capture_counters(ts, t, now_ns, &t->capture_past.missed[MISSED_CRASH]);
 }
 
 void targets_capture_died(struct targets *ts, uint32_t hung_target)
 {
+	const uint64_t died_ns =
+		max_u64(watch_beat_ns(ts->children), ts->children->capture.started_ns);
+
 	FOR_EACH_TARGET (t, ts) {
-		keep_capture_counters(ts, t);
+		keep_capture_counters(ts, t, died_ns, &t->missed_no_capture);
 		/* 0: capture has ended and will report nothing. */
 		if (hung_target == 0)
 			t->in_capture = false;

@@ -22,16 +22,21 @@
  */
 void targets_capture_died(struct targets *ts, uint32_t hung_target);
 /*
+ * Called when capture has left the process in a crash: adds the counters of capture to those of the
+ * target. Until capture has attached again, ticks count as missed because of the crash.
+ */
+void targets_left_in_crash(const struct targets *ts, struct target *t, uint64_t now_ns);
+/*
  * Called when an unwind process has ended: adds the process's counts to those of its targets,
  * counts the unfinished chunks as lost, and marks the targets' sessions as not open. Closes the
  * targets that waited for their last chunk.
  */
 void targets_unwind_died(struct targets *ts, struct unwind *u);
 /*
- * Called when the target leaves the phase TARGET_PROFILED, or when a new capture process has
- * attached to it. If capture has died while the target was profiled, counts the ticks from
- * t->capture_died_ns until now_ns (CLOCK_MONOTONIC) as missed. After a new capture process has
- * attached, the caller then sets t->capture_died_ns to 0.
+ * Called when the target leaves the phase TARGET_PROFILED, when its process has ended after a crash,
+ * or when capture has attached to it again. If capture has died while the target was profiled, or
+ * has left it in a crash, counts the ticks from t->capture_died_ns until now_ns (CLOCK_MONOTONIC) as
+ * missed. After capture has attached again, the caller then sets t->capture_died_ns to 0.
  */
 void target_count_missed(const struct targets *ts, struct target *t, uint64_t now_ns);
 /*

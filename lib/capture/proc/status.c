@@ -103,11 +103,26 @@ bool status_is_filtered(uint32_t tid)
 	return read_number(tid, "\nSeccomp:", 10, &mode) != PROC_READ || mode != 0;
 }
 
+static bool field_holds(uint32_t tid, const char *key, int signal)
+{
+	uint64_t signals;
+
+	return read_number(tid, key, 16, &signals) == PROC_READ && holds(signals, signal);
+}
+
 bool status_ignores(uint32_t tid, int signal)
 {
-	uint64_t ignored;
+	return field_holds(tid, "\nSigIgn:", signal);
+}
 
-	return read_number(tid, "\nSigIgn:", 16, &ignored) == PROC_READ && holds(ignored, signal);
+bool status_catches(uint32_t tid, int signal)
+{
+	return field_holds(tid, "\nSigCgt:", signal);
+}
+
+bool status_blocks(uint32_t tid, int signal)
+{
+	return field_holds(tid, "\nSigBlk:", signal);
 }
 
 bool status_goes_unnoticed(uint32_t tid, int signal)

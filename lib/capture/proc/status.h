@@ -1,8 +1,8 @@
 /*
  * Reads the state of a thread from /proc/TID/status and stat.
  *
- * Most functions are called only when a system call of the thread was interrupted and the decision
- * needs them: they open a file while the thread is stopped. If the file cannot be read, those that
+ * Most functions are called only when a system call of the thread was interrupted, or when the thread
+ * gets a crash signal, and the decision needs them: they open a file while the thread is stopped. If the file cannot be read, those that
  * return bool give the answer by which capture changes less for the target, which the comments
  * name. Those that return enum proc_answer return PROC_NO for a thread that is gone.
  */
@@ -37,6 +37,12 @@ bool status_is_filtered(uint32_t tid);
 
 /* Returns true if the signal's action is SIG_IGN; false if that cannot be read. */
 bool status_ignores(uint32_t tid, int signal);
+
+/* Returns true if the process has a handler for the signal; false if that cannot be read. */
+bool status_catches(uint32_t tid, int signal);
+
+/* Returns true if the thread has blocked the signal; false if that cannot be read. */
+bool status_blocks(uint32_t tid, int signal);
 
 /*
  * Returns true if the signal is ignored: by SIG_IGN, or by its default action (signal(7)). False if

@@ -9,6 +9,22 @@ bool tracee_signal_stops(int signal)
 	return signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
 }
 
+bool tracee_signal_crashes(int signal)
+{
+	switch (signal) {
+	case SIGILL:
+	case SIGTRAP:
+	case SIGABRT:
+	case SIGBUS:
+	case SIGFPE:
+	case SIGSEGV:
+	case SIGSYS:
+		return true;
+	default:
+		return false;
+	}
+}
+
 bool tracee_signal_dumps(int signal)
 {
 	switch (signal) {

@@ -51,6 +51,12 @@ static inline void *tracee_delivery(enum tracee_status status, int signal)
 /* Returns true for SIGSTOP, SIGTSTP, SIGTTIN and SIGTTOU. */
 bool tracee_signal_stops(int signal);
 
+/*
+ * Returns true for the signals by which a program crashes, and for which it may have a handler that
+ * reports the crash: SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP and SIGSYS.
+ */
+bool tracee_signal_crashes(int signal);
+
 /* Returns true if the signal's default action ends the process with a core dump (signal(7)). */
 bool tracee_signal_dumps(int signal);
 

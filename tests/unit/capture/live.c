@@ -162,6 +162,17 @@ static void on_event(void *ctx, uint32_t target, enum capture_event event)
 	}
 }
 
+static void on_crash(void *ctx, uint32_t target, const struct capture_crash *crash)
+{
+	struct live *l = ctx;
+
+	if (target != LIVE_TARGET)
+		return;
+	l->crash = *crash;
+	l->crashes += crash->left;
+	l->crashes_traced += !crash->left;
+}
+
 static void block_sigchld(sigset_t *set)
 {
 	sigemptyset(set);
@@ -222,6 +233,7 @@ void live_open(struct live *l, size_t ring_bytes)
 		.switches = switches,
 		.beat = &l->beat,
 		.event = on_event,
+		.crashed = l->leaves_crashes ? on_crash : NULL,
 		.born = l->follow_children ? on_born : NULL,
 		.ctx = l,
 	};
@@ -321,7 +333,7 @@ void live_end(struct live *l)
 
 	close_fd(&l->in);
 	(void)kill(l->child, SIGKILL);
-	while (l->capture != NULL && l->counters.threads > 0 && l->gone + l->other_tracer == 0)
+	while (l->capture != NULL && l->counters.threads > 0 && l->gone + l->other_tracer + l->crashes == 0)
 		live_wait(l);
 	/* Takes the statuses of threads that capture did not know, too. */
 	while ((pid = waitpid(-1, &status, __WALL)) > 0)

@@ -60,6 +60,9 @@ struct live {
 	bool more;				/* capture_reap() has left wait statuses */
 	bool follow_children;			/* live_open() sets options.born */
 	int32_t born;				/* pid of the last child that was reported */
+	bool leaves_crashes;			/* live_open() sets options.crashed */
+	unsigned int crashes, crashes_traced;	/* counts of reports */
+	struct capture_crash crash;		/* the last report */
 
 	pid_t child; /* the program */
 	pid_t pid;   /* the target: the program, or its child */

@@ -1,0 +1,260 @@
+/* Capture detaches from a process before the process runs a handler of a crash signal. */
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "lib/capture/crash.h"
+#include "lib/capture/leave.h"
+#include "lib/capture/state.h"
+#include "lib/capture/targets.h"
+#include "tests/unit/capture/live.h"
+#include "tests/unit/suite.h"
+
+static struct live l;
+
+/* The target of a crash, which has eight threads and has had ticks. */
+static void begin(void)
+{
+	memset(&l, 0, sizeof(l));
+	l.leaves_crashes = true;
+	live_start(&l, "cap_threads", NULL, NULL);
+	live_open(&l, 1u << 24);
+	live_attach(&l);
+	(void)live_ask(&l, "busy 2", "ok");
+	(void)live_ask(&l, "asleep 5", "ok");
+	live_ticks(&l, 3);
+}
+
+static void handle(int signal)
+{
+	char line[32];
+
+	(void)snprintf(line, sizeof(line), "handle %d", signal);
+	(void)live_ask(&l, line, "ok");
+}
+
+static long raise_signal(int signal)
+{
+	char line[32];
+
+	(void)snprintf(line, sizeof(line), "raise %d", signal);
+	return live_ask(&l, line, "traced");
+}
+
+static void tear_down(void)
+{
+	live_end(&l);
+}
+
+FIXTURE(begin, tear_down)
+
+static const int crash_signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS};
+
+TESTS(no_thread_is_traced_when_the_handler_runs, array_size(crash_signals))
+{
+	const int signal = crash_signals[_i];
+
+	handle(signal);
+	live_tick(&l);
+	ck_assert_int_eq(raise_signal(signal), 0);
+	ck_assert_uint_eq(l.crashes, 1);
+	ck_assert_int_eq(l.crash.signal, signal);
+	ck_assert_uint_eq(l.crash.tid, (uint32_t)l.pid);
+	ck_assert(l.crash.blocks_signal);
+	ck_assert(!l.crash.awaits_exec);
+	/* Capture has forgotten the target, and its reader knows no thread any more. */
+	ck_assert_uint_eq(capture_threads(l.capture), 0);
+	live_read(&l);
+	ck_assert_uint_eq(l.records[RECORD_RESET], 1);
+	ck_assert(!l.ended);
+	/* The number of threads is kept for the samples that are missed from now on. */
+	ck_assert_uint_eq(l.counters.threads, 8);
+}
+
+TEST(a_handler_that_does_not_block_its_signal_is_noticed)
+{
+	(void)live_ask(&l, "nodefer 11", "ok");
+	ck_assert_int_eq(raise_signal(SIGSEGV), 0);
+	ck_assert_uint_eq(l.crashes, 1);
+	ck_assert(!l.crash.blocks_signal);
+}
+
+TEST(all_threads_go_on_after_a_crash)
+{
+	handle(SIGSEGV);
+	ck_assert_int_eq(raise_signal(SIGSEGV), 0);
+	(void)live_answer(&l, "ok");
+	(void)live_ask(&l, "join", "ok");
+}
+
+TEST(another_thread_than_the_leader_may_crash)
+{
+	live_say(&l, "leave");
+	(void)live_answer(&l, "ready");
+	handle(SIGSEGV);
+	ck_assert_int_eq(raise_signal(SIGSEGV), 0);
+	ck_assert_uint_eq(l.crashes, 1);
+	ck_assert_uint_ne(l.crash.tid, (uint32_t)l.pid);
+}
+
+/* The kernel attaches new threads before capture knows of them. */
+TEST(threads_that_are_being_born_are_left_too)
+{
+	handle(SIGSEGV);
+	(void)live_ask(&l, "storm 4", "ok");
+	live_ticks(&l, 3);
+	ck_assert_int_eq(raise_signal(SIGSEGV), 0);
+	ck_assert_uint_eq(l.crashes, 1);
+}
+
+static const int other_signals[] = {SIGUSR1, SIGQUIT, SIGTERM, SIGCHLD};
+
+TESTS(other_signals_are_no_crash, array_size(other_signals))
+{
+	handle(other_signals[_i]);
+	ck_assert_int_eq(raise_signal(other_signals[_i]), 8);
+	ck_assert_uint_eq(l.crashes, 0);
+}
+
+TEST(a_signal_without_a_handler_ends_the_traced_process)
+{
+	handle(SIGBUS);
+	live_say(&l, "raise 11");
+	while (l.gone == 0)
+		live_wait(&l);
+	ck_assert_uint_eq(l.crashes, 0);
+}
+
+/* An exec may bring a program that does not use the signal in ordinary work. */
+TEST(ignored_signals_are_no_crash_until_the_next_exec)
+{
+	handle(SIGSEGV);
+	handle(SIGFPE);
+	capture_ignore_crashes(l.capture, LIVE_TARGET, UINT32_C(1) << (SIGSEGV - 1));
+	ck_assert_int_eq(raise_signal(SIGSEGV), 8);
+	(void)live_answer(&l, "ok");
+	ck_assert_uint_eq(l.crashes, 0);
+	live_say(&l, "exec");
+	(void)live_answer(&l, "ready");
+	handle(SIGSEGV);
+	ck_assert_int_eq(raise_signal(SIGSEGV), 0);
+	ck_assert_uint_eq(l.crashes, 1);
+}
+
+TEST(a_removed_target_that_crashes_is_gone)
+{
+	handle(SIGSEGV);
+	OK(capture_remove(l.capture, LIVE_TARGET));
+	ck_assert_int_eq(raise_signal(SIGSEGV), 0);
+	while (l.gone == 0)
+		live_wait(&l);
+	ck_assert_uint_eq(l.crashes, 0);
+	ck_assert(!capture_is_leaving(l.capture));
+}
+
+TEST(a_crash_of_a_program_without_samples_says_so)
+{
+	capture_await_exec(l.capture, LIVE_TARGET);
+	handle(SIGSEGV);
+	ck_assert_int_eq(raise_signal(SIGSEGV), 0);
+	ck_assert(l.crash.awaits_exec);
+}
+
+/*
+ * A parent in vfork(2) does not stop. Then the crashed thread is held until the tracing thread has
+ * ended, which takes all other threads along.
+ */
+static void crash_beside_vfork(void)
+{
+	begin();
+	handle(SIGSEGV);
+	(void)live_ask(&l, "vforks", "ok");
+	live_settle(&l);
+	live_say(&l, "raise 11");
+	while (!capture_leaves_at_once(l.capture) && l.crashes_traced == 0)
+		live_wait(&l);
+}
+
+static void *be_tracer(void *ctx)
+{
+	void (*part)(void) = *(void (**)(void))ctx;
+
+	part();
+	return NULL;
+}
+
+/* Runs part in a tracing thread, which then ends. */
+static void trace(void (*part)(void))
+{
+	pthread_t thread;
+
+	OK(pthread_create(&thread, NULL, be_tracer, &part));
+	OK(pthread_join(thread, NULL));
+	live_block_signals();
+}
+
+FIXTURE(NULL, tear_down)
+
+TEST(a_thread_that_does_not_stop_is_left_by_the_end_of_the_tracer)
+{
+	trace(crash_beside_vfork);
+	ck_assert(capture_leaves_at_once(l.capture));
+	/* The kernel has kept the signal of the held thread. */
+	ck_assert_int_eq(live_answer(&l, "traced"), 0);
+	capture_attach_again(l.capture);
+	ck_assert(!capture_leaves_at_once(l.capture));
+	ck_assert_uint_eq(l.crashes, 1);
+	ck_assert_uint_eq(capture_threads(l.capture), 0);
+	(void)live_answer(&l, "ok");
+	(void)live_ask(&l, "join", "ok");
+}
+
+/* The most ends are one in a second, and ten in a minute, for each user. */
+TEST(ends_of_the_tracer_are_limited_for_each_user)
+{
+	struct traced_process *t;
+
+	begin();
+	t = live_bare_target(l.capture);
+	live_step(0);
+	for (int i = 0; i < CRASH_MINUTE; i++) {
+		ck_assert(crash_may_end_tracer(t));
+		ck_assert(!crash_may_end_tracer(t));
+		live_later(NS_PER_SEC);
+	}
+	ck_assert(!crash_may_end_tracer(t));
+	t->exec.uid = 1000;
+	ck_assert(crash_may_end_tracer(t));
+	t->exec.uid = 0;
+	live_later(50 * NS_PER_SEC);
+	ck_assert(crash_may_end_tracer(t));
+	targets_free(t);
+}
+
+static void crash_too_often(void)
+{
+	struct traced_process *other;
+
+	begin();
+	other = live_bare_target(l.capture);
+	ck_assert(crash_may_end_tracer(other));
+	handle(SIGSEGV);
+	(void)live_ask(&l, "vforks", "ok");
+	live_settle(&l);
+	ck_assert_int_gt(raise_signal(SIGSEGV), 0);
+	ck_assert(!capture_leaves_at_once(l.capture));
+	ck_assert_uint_eq(l.crashes_traced, 1);
+	(void)live_ask(&l, "join", "ok");
+	targets_free(other);
+	live_end(&l);
+}
+
+/* The tracing thread ends the target. */
+FIXTURE(NULL, NULL)
+
+TEST(the_handler_runs_traced_after_too_many_ends_of_the_tracer)
+{
+	trace(crash_too_often);
+}
