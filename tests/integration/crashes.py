@@ -1,10 +1,12 @@
 """The program tests/targets/crash.c, which crashes and checks its own crash
 report: its options, and what its lines must say."""
 
+import os
 import re
 import signal
 
 from harness import BUILD, check
+from service import tell
 
 SIGNALS = ('SEGV', 'BUS', 'ILL', 'FPE', 'ABRT', 'TRAP', 'SYS')
 WAYS = ('fork', 'clone', 'helper')
@@ -57,6 +59,20 @@ def crashes(options):
     return int(options.get('survive', 0)) + (options.get('end') != 'on')
 
 
+def crash_all(program):
+    """Makes the program (with .options) crash as often as it is to, one crash after
+    the other."""
+    options = program.options
+    for n in range(1, crashes(options) + 1):
+        tell(program, '')
+        if options.get('by') == 'outside':
+            os.kill(program.pid, number(options['signal']))
+        if n < crashes(options) or options.get('end') == 'on':
+            program.wait_line(f'survived {n}')
+    if options.get('end') == 'on':
+        program.process.stdin.close()
+
+
 def status(options):
     """Returns its exit status, as of subprocess: negative for a signal."""
     if options.get('end', 'raise') == 'raise':
@@ -104,4 +120,4 @@ def draw_survival(rng, o):
 
 
 __all__ = ['BUILD', 'EXE', 'SIGNALS', 'WAYS', 'READS', 'BESIDE', 'arguments', 'check_reports',
-           'crashes', 'draw', 'is_complete', 'number', 'reports', 'status']
+           'crash_all', 'crashes', 'draw', 'is_complete', 'number', 'reports', 'status']

@@ -292,7 +292,6 @@ static void on_crash(int signal, siginfo_t *info, void *context)
 	const uint64_t since = now_ns();
 	MARK_STACK(mark);
 
-	was_handled = thread_number() != atomic_load(&crasher);
 	if (signal != kind->signal)
 		crash_wrong("signal %d", signal);
 	if (is(o.stack, "own") == on_altstack((const void *)(uintptr_t)mark) && altstack != NULL)
@@ -364,10 +363,11 @@ static void wait_for_go(void)
 	const uint64_t since = now_ns();
 	char byte = '\0';
 
+	errno = 0;
 	while (is(o.go, "traced") && !is_traced())
 		patience(since, "a tracer");
 	while (is(o.go, "line") && byte != '\n')
-		if (read(STDIN_FILENO, &byte, 1) != 1)
+		if (read(STDIN_FILENO, &byte, 1) != 1 && errno != EINTR)
 			_exit(0);
 }
 
@@ -421,6 +421,8 @@ static void *be_crasher(void *is_first)
 	struct member *m = member_add();
 	MARK_STACK(mark);
 
+	if (is_first != NULL)
+		mask(SIG_UNBLOCK, kind->signal);
 	if (!is(o.stack, "own"))
 		take_altstack();
 	atomic_store(&m->tid, thread_number());
@@ -460,6 +462,9 @@ static void run(void)
 	const bool is_leader = is(o.who, "leader"), sends = is(o.by, "thread");
 	long n = o.threads - 1;
 
+	/* If another thread could take the signal, the thread that it has woken would see EINTR. */
+	if (is(o.by, "outside"))
+		mask(SIG_BLOCK, kind->signal);
 	if (sends) {
 		start_member(send_signals, NULL);
 		n--;

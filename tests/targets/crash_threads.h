@@ -23,9 +23,6 @@ static uint64_t nap_ns;
 static int empty_pipe[2], empty_socket[2];
 static uint32_t futex_word;
 
-/* A handler ran in this thread, which ends calls. */
-static _Thread_local volatile sig_atomic_t was_handled;
-
 static long epoll_for(int ms)
 {
 	static _Thread_local int epoll = -1;
@@ -141,11 +138,7 @@ static bool was_reported(unsigned int ended)
 static void check_wait(const struct kind *kind, long result, int error, unsigned int ended,
 		       uint64_t ns)
 {
-	if (was_handled) {
-		was_handled = 0;
-		return;
-	}
-	if (kind->is_forever ? result < 0 && error == EINTR : result < 0 && error == EINTR) {
+	if (result < 0 && error == EINTR) {
 		if (!kind->never_restarts || !was_reported(ended))
 			crash_wrong("%s failed with EINTR", kind->name);
 	} else if (result != 0 || kind->is_forever) {
