@@ -416,6 +416,20 @@ static void be_ready(void)
 	ready(getpid());
 }
 
+/*
+ * The stack for the handler. Above it lies the mark: a thread that has just
+ * entered the handler has no other on this stack.
+ */
+static void take_marked_altstack(void)
+{
+	const uint64_t mark = MARK_HIGH | (uint64_t)thread_number();
+	stack_t stack = {.ss_size = ALTSTACK};
+
+	stack.ss_sp = altstack = malloc(ALTSTACK + sizeof(mark));
+	must(altstack != NULL && sigaltstack(&stack, NULL) == 0, "sigaltstack");
+	memcpy(altstack + ALTSTACK, &mark, sizeof(mark));
+}
+
 static void *be_crasher(void *is_first)
 {
 	struct member *m = member_add();
@@ -424,7 +438,7 @@ static void *be_crasher(void *is_first)
 	if (is_first != NULL)
 		mask(SIG_UNBLOCK, kind->signal);
 	if (!is(o.stack, "own"))
-		take_altstack();
+		take_marked_altstack();
 	atomic_store(&m->tid, thread_number());
 	if (is_first != NULL) {
 		atomic_store(&crasher, thread_number());

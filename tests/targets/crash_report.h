@@ -19,7 +19,7 @@
 #include "crash.h"
 
 #define PAGE	    4096u
-#define STACK_BYTES (16u * PAGE)
+#define STACK_BYTES (ALTSTACK + PAGE)
 #define TIDS_MAX    (2 * CRASH_THREADS_MAX)
 
 static struct reporting {
