@@ -28,9 +28,10 @@
  *   calm, stops, holds   0 | 1: see crash_report.h. A held process goes on with a line
  *
  * Lines: "ready PID"; for each report the line of write_report(); "survived N" after each crash;
- * "held" is "holding PID", with the reporter's pid. On stderr a line "wrong: ..." for each call
- * of the program that ended as it does not without a profiler, each wrong siginfo_t, and each
- * signal that was handled twice or not at all.
+ * "holding PID", with the reporter's pid. On stderr a line "wrong: ..." for each call of the
+ * program that ended as it does not without a profiler, each wrong siginfo_t, and each signal that
+ * was handled twice or not at all; "interrupted: ..." for a call that an ignored signal may have
+ * ended (crash_threads.h).
  */
 #include <limits.h>
 #include <sched.h>

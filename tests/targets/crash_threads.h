@@ -129,6 +129,18 @@ static const struct kind {
 #define N_KINDS (sizeof(kinds) / sizeof(kinds[0]))
 #define WORK	1
 
+/* What a further thread does beside, for ever; NULL: there is none. */
+static const char *beside;
+
+/*
+ * Do signals come that the program ignores? Such a signal wakes a thread of a traced process, and
+ * while another thread takes it, the call of the first may fail: docs/SAFETY.md.
+ */
+static bool has_ignored_signals(void)
+{
+	return beside != NULL && strcmp(beside, "births") != 0;
+}
+
 /* Has a report begun, or is one under way, since this number had ended? */
 static bool was_reported(unsigned int ended)
 {
@@ -139,8 +151,10 @@ static void check_wait(const struct kind *kind, long result, int error, unsigned
 		       uint64_t ns)
 {
 	if (result < 0 && error == EINTR) {
-		if (!kind->never_restarts || !was_reported(ended))
+		if (!kind->never_restarts || (!was_reported(ended) && !has_ignored_signals()))
 			crash_wrong("%s failed with EINTR", kind->name);
+		else if (!was_reported(ended))
+			say(STDERR_FILENO, "interrupted: %s\n", kind->name);
 	} else if (result != 0 || kind->is_forever) {
 		crash_wrong("%s: %ld, %s", kind->name, result, strerror(error));
 	} else if (kind->call != 0 && ns < nap_ns) {
@@ -179,9 +193,6 @@ static const struct kind *kind_of(unsigned int i)
 
 	return i >= N_KINDS && kind == &kinds[WORK] ? &kinds[WORK + 1] : kind;
 }
-
-/* What a further thread does beside, for ever. */
-static const char *beside;
 
 static void *nothing(void *unused)
 {
