@@ -14,7 +14,8 @@
 #   make deb        a Debian package, build/sentry-profd_*.deb
 #   make dist       the sources of the last commit, build/sentry-profd-*.tar.gz
 #   make check-pictures  installs Chromium, npm and other tools, tests the page in a
-#                   browser, and the export formats in their own programs
+#                   browser, the export formats in their own programs, and that a
+#                   profiled Chromium writes its crash reports
 #   make check-package  installs the package in a new Debian, booted for the test
 #   V=1 shows the commands, WERROR=1 (the default if CI=true) makes warnings errors.
 #
@@ -607,7 +608,9 @@ check-pictures:
 	$(Q)$(MAKE) --no-print-directory $(JOBS) pictures
 	$(Q)status=0; for t in tests/pictures/test_*.js; do \
 		BUILD=$(B) NODE_PATH=$(abspath $(PICTURES))/node_modules node $$t || \
-		status=1; done; exit $$status
+		status=1; done; \
+	for t in tests/pictures/test_*.py; do BUILD=$(B) $$t || status=1; done; \
+	exit $$status
 
 check-sanitized:
 	$(Q)BUILD=$(B) tests/tools/deps.sh test

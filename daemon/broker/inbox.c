@@ -413,12 +413,25 @@ static int on_probed(void *ctx, struct ipc_message *message)
 	return inspect_probed(ctx, (const void *)message->bytes);
 }
 
+static int on_exec_held(void *ctx, struct ipc_message *message)
+{
+	const struct msg_id *m = (const void *)message->bytes;
+	struct broker *b = ctx;
+	const struct msg_exec_decided decided = {
+		.h = MSG_HEADER(MSG_EXEC_DECIDED),
+		.pid = (int32_t)m->id,
+	};
+
+	child_send(&b->parts.children.capture, &decided, sizeof(decided), NULL, 0);
+	return 0;
+}
+
 static int handle_from_capture(struct child *child, struct ipc_message *m)
 {
 	static const struct msg_rule rules[] = {
 		{MSG_RING_MADE, on_ring_made},	     {MSG_RING_BROKEN, on_ring_broken},
 		{MSG_TARGET_STATE, on_target_state}, {MSG_CAPTURE_DONE, on_capture_done},
-		{MSG_CHILD_BORN, on_child_born},
+		{MSG_CHILD_BORN, on_child_born},     {MSG_EXEC_HELD, on_exec_held},
 	};
 
 	return msg_handle(rules, array_size(rules), broker_of(child), m);

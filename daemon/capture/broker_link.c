@@ -42,10 +42,10 @@ void broker_link_done(void)
 }
 
 /* Thousands of children may be born while the broker is stopped. */
-bool broker_link_born(int32_t pid)
+static bool send_pid(enum msg_type type, int32_t pid)
 {
 	const struct msg_id m = {
-		.h = MSG_HEADER(MSG_CHILD_BORN),
+		.h = {.type = type, .size = sizeof(m)},
 		.id = (uint32_t)pid,
 	};
 
@@ -54,4 +54,14 @@ bool broker_link_born(int32_t pid)
 	if (!shortage_is(errno))
 		exit_if_failed(errno == ECONNRESET ? -EPIPE : -errno);
 	return false;
+}
+
+bool broker_link_born(int32_t pid)
+{
+	return send_pid(MSG_CHILD_BORN, pid);
+}
+
+bool broker_link_exec_held(int32_t pid)
+{
+	return send_pid(MSG_EXEC_HELD, pid);
 }

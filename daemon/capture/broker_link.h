@@ -20,9 +20,10 @@ void broker_link_ring_broken(uint32_t ring);
 void broker_link_done(void);
 
 /*
- * Sends MSG_CHILD_BORN. Does not wait: returns false if the socket is full or memory is short, and
- * the caller tries again later.
+ * Send MSG_CHILD_BORN and MSG_EXEC_HELD. They do not wait: they return false if the socket is full
+ * or memory is short, and the caller tries again later.
  */
 bool broker_link_born(int32_t pid);
+bool broker_link_exec_held(int32_t pid);
 
 #endif

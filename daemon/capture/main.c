@@ -32,6 +32,7 @@
 #include "daemon/msg/msg_io.h"
 #include "lib/base/loop.h"
 #include "lib/capture/capture.h"
+#include "lib/capture/held_exec.h"
 #include "lib/capture/leave.h"
 #include "lib/capture/reap.h"
 
@@ -63,6 +64,9 @@ static struct {
 	/* Forked children whose pids capture has not sent to the broker yet. */
 	int32_t born[BORN_MAX];
 	size_t n_born;
+	/* Held processes of which capture has not told the broker yet (lib/capture/held_exec.h). */
+	int32_t executed[HELD_EXEC_MAX];
+	size_t n_executed;
 	struct loop_source *broker;
 	struct stops stops;
 	struct ticker ticker; /* runs while there are targets */
@@ -202,12 +206,21 @@ static int stop(void *ctx, struct ipc_message *message)
 	return 0;
 }
 
+static int decide_exec(void *ctx, struct ipc_message *message)
+{
+	const struct msg_exec_decided *m = (const void *)message->bytes;
+
+	(void)ctx;
+	capture_decide_exec(me.capture, m->pid, m->leave != 0);
+	return 0;
+}
+
 static void on_broker(void *ctx)
 {
 	static const struct msg_rule rules[] = {
 		{MSG_RING_MAKE, make_ring},	    {MSG_TARGET_ADD, add_target},
 		{MSG_TARGET_REMOVE, remove_target}, {MSG_TARGET_RATE, set_rate},
-		{MSG_CAPTURE_STOP, stop},
+		{MSG_EXEC_DECIDED, decide_exec},    {MSG_CAPTURE_STOP, stop},
 	};
 	struct ipc_message m;
 	int r = ipc_recv(MSG_FD, &m);
@@ -232,14 +245,36 @@ static void note_born(void *ctx, int32_t pid)
 		me.born[me.n_born++] = pid;
 }
 
-static void report_born(void)
+static bool note_executed(void *ctx, int32_t pid)
+{
+	(void)ctx;
+	if (me.n_executed == HELD_EXEC_MAX)
+		return false;
+	me.executed[me.n_executed++] = pid;
+	return true;
+}
+
+static void report_list(int32_t *pids, size_t *n_pids, bool (*report)(int32_t pid))
 {
 	size_t n = 0;
 
-	while (n < me.n_born && broker_link_born(me.born[n]))
+	while (n < *n_pids && report(pids[n]))
 		n++;
-	me.n_born -= n;
-	memmove(me.born, me.born + n, me.n_born * sizeof(me.born[0]));
+	*n_pids -= n;
+	memmove(pids, pids + n, *n_pids * sizeof(pids[0]));
+}
+
+/*
+ * Children are reported before the ends of their parents, because the end of the last process ends
+ * the run, and before their own execs.
+ */
+static void report_processes(void)
+{
+	report_list(me.born, &me.n_born, broker_link_born);
+	if (me.n_born == 0)
+		report_list(me.executed, &me.n_executed, broker_link_exec_held);
+	if (capture_holds_execs(me.capture))
+		capture_leave_overdue_execs(me.capture);
 }
 
 /* Handles one round of events. */
@@ -259,12 +294,7 @@ static int run_once(int timeout_ms)
 		r = loop_run_once(me.loop, me.stops.behind ? 0 : timeout_ms);
 		stops_take_more(&me.stops);
 	}
-	/*
-	 * Children are reported before the ends of their parents, because the end of the last
-	 * process ends the run.
-	 */
-	if (me.n_born > 0)
-		report_born();
+	report_processes();
 	/* unwind gets the records of a target's end or exec before the broker gets the event. */
 	if (me.slots.noted) {
 		readers_send_heads(me.readers);
@@ -285,6 +315,7 @@ static void set_up(const struct msg_init *init, int heartbeat_fd)
 		.event = slots_note_event,
 		.crashed = slots_note_crash,
 		.born = init->follow_children ? note_born : NULL,
+		.executed = note_executed,
 		.ctx = &me.slots,
 	};
 	capability_set have;

@@ -43,6 +43,7 @@
 	X(MSG_TARGET_ADD, msg_target_add, 1)              \
 	X(MSG_TARGET_REMOVE, msg_id, 0)                   \
 	X(MSG_TARGET_RATE, msg_target_rate, 0)            \
+	X(MSG_EXEC_DECIDED, msg_exec_decided, 0)          \
 	X(MSG_CAPTURE_STOP, msg_id, 0)                    \
 	/* capture -> broker */                           \
 	X(MSG_RING_MADE, msg_id, 1)                       \
@@ -50,6 +51,7 @@
 	X(MSG_RING_BROKEN, msg_id, 0)                     \
 	X(MSG_CAPTURE_DONE, msg_id, 0)                    \
 	X(MSG_CHILD_BORN, msg_id, 0)                      \
+	X(MSG_EXEC_HELD, msg_id, 0)                       \
 	/* capture -> unwind, on a socket of their own */ \
 	X(MSG_RING_HEAD, msg_number, 0)                   \
 	/* unwind -> capture, there */                    \

@@ -80,8 +80,8 @@ enum target_state {
 	TARGET_EXEC, /* has executed a program; RECORD_EXEC is written */
 	/*
 	 * A thread is about to run its handler of a crash signal, so capture has detached from the
-	 * process and has forgotten the target, as with TARGET_REFUSED. Samples up to this moment are
-	 * written, and no RECORD_END.
+	 * process and has forgotten the target, as with TARGET_REFUSED. Samples up to this moment
+	 * are written, and no RECORD_END.
 	 */
 	TARGET_CRASHED,
 	/* The same, but capture could not detach: the handler runs traced. */
@@ -108,6 +108,21 @@ struct msg_target_state {
  * follow_children set. The broker makes the child a target. It ignores the pid if it is a
  * thread, if the process has ended, or if capture does not trace the process.
  */
+
+/*
+ * MSG_EXEC_HELD, with a pid as the id: a target, or a child of one, has executed a program, and
+ * capture holds it before the program's first instruction until MSG_EXEC_DECIDED, for a second at
+ * most: then capture leaves it. Sent after MSG_CHILD_BORN of the process.
+ *
+ * MSG_EXEC_DECIDED: the process goes on as a tracee, or capture leaves it, because its program
+ * cannot run traced (LeakSanitizer). A target that is left is reported as TARGET_GONE. Capture
+ * ignores the message if it knows neither a held process nor a target of this pid.
+ */
+struct msg_exec_decided {
+	struct msg_header h;
+	int32_t pid;
+	uint32_t leave;
+};
 
 /* MSG_CAPTURE_DONE: the answer to MSG_CAPTURE_STOP. */
 

@@ -5,6 +5,7 @@
 #include "lib/base/procfs.h"
 #include "lib/capture/attach.h"
 #include "lib/capture/call_timeouts.h"
+#include "lib/capture/held_exec.h"
 #include "lib/capture/plan.h"
 #include "lib/capture/pointer.h"
 #include "lib/capture/proc/fuse.h"
@@ -84,11 +85,15 @@ int capture_add(struct capture *c, uint32_t id, int32_t pid, int pidfd, struct c
 		return r;
 	}
 	counters->threads = t->threads.n;
+	/* A followed child that becomes a target while it is held. */
+	t->exec.held = held_exec_is(c, pid);
 	return 0;
 }
 
 static void run_tick(struct capture *c, struct traced_process *t)
 {
+	if (t->exec.held)
+		return;
 	if (tick_begin(t, c->tick.number, c->tick.begin_ns))
 		while (tick_continue(t) && !c->leaving.at_once) {
 			reap_some(c);

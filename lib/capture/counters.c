@@ -73,10 +73,14 @@ void counters_add(struct capture_counters *sum, const struct capture_counters *m
 const char *missed_reason_name(enum missed_reason reason)
 {
 	static const char *const names[MISSED_N] = {
-		[MISSED_RING_FULL] = "ring_full",	[MISSED_LATE] = "sampler_late",
-		[MISSED_EXITED] = "thread_exited",	[MISSED_NOT_STOPPED] = "not_stopped",
-		[MISSED_NOT_ATTACHED] = "not_attached", [MISSED_MEMORY_SLOW] = "memory_slow",
-		[MISSED_NO_READER] = "no_unwind",	[MISSED_NO_RESOURCES] = "no_resources",
+		[MISSED_RING_FULL] = "ring_full",
+		[MISSED_LATE] = "sampler_late",
+		[MISSED_EXITED] = "thread_exited",
+		[MISSED_NOT_STOPPED] = "not_stopped",
+		[MISSED_NOT_ATTACHED] = "not_attached",
+		[MISSED_MEMORY_SLOW] = "memory_slow",
+		[MISSED_NO_READER] = "no_unwind",
+		[MISSED_NO_RESOURCES] = "no_resources",
 		[MISSED_CRASH] = "crash",
 	};
 

@@ -6,6 +6,7 @@
 #include "lib/capture/attach.h"
 #include "lib/capture/crash.h"
 #include "lib/capture/exec.h"
+#include "lib/capture/held_exec.h"
 #include "lib/capture/plan.h"
 #include "lib/capture/restart/resume.h"
 #include "lib/capture/state.h"
@@ -56,6 +57,7 @@ void capture_attach_again(struct capture *c)
 {
 	c->leaving.all = (struct settling){0};
 	c->leaving.at_once = false;
+	held_exec_forget_all(c);
 	for (size_t i = 0; i < c->n_targets;) {
 		struct traced_process *t = c->targets[i].target;
 
@@ -100,7 +102,7 @@ void capture_attach_again(struct capture *c)
 struct awaited {
 	/* Set by the caller: due stops count, too, and not only resumed calls. */
 	bool with_stops;
-	bool cut; /* set by the caller: resumed calls are cut short */
+	bool cut;     /* set by the caller: resumed calls are cut short */
 	bool at_once; /* set by the caller: due stops count even if calls are cut short */
 	/* Set by check_awaited(). */
 	bool found;   /* there is such a thread */

@@ -16,6 +16,9 @@
 /* The most threads of all targets together. Each takes two descriptors of RLIMIT_NOFILE. */
 #define CAPTURE_THREADS_MAX 100000
 
+/* The most processes that are held at the stop of their exec at a time (held_exec.h). */
+#define HELD_EXEC_MAX 256
+
 /*
  * A ring that one or more targets write to. The caller owns the sink and frees it after the
  * capture. Capture only writes records: the caller sends the ring's head to the reader, at moments
@@ -82,6 +85,13 @@ struct capture_options {
 	 * callback must not call capture. NULL: capture does not detach for crashes.
 	 */
 	void (*crashed)(void *ctx, uint32_t target, const struct capture_crash *crash);
+	/*
+	 * Reports that a target, or a child that capture follows, has executed a program, at the
+	 * stop before the program's first instruction. Returns true if the process is to be held
+	 * there until capture_decide_exec() (held_exec.h). The callback must not call capture.
+	 * NULL: no process is held.
+	 */
+	bool (*executed)(void *ctx, int32_t pid);
 	/*
 	 * Reports a child that a target has forked, once or several times for each child. pid may
 	 * be the number of a thread of the child. The callback must not call capture. The kernel

@@ -5,6 +5,7 @@
 
 #include "lib/capture/crash.h"
 #include "lib/capture/exec.h"
+#include "lib/capture/held_exec.h"
 #include "lib/capture/leave.h"
 #include "lib/capture/ptrace/arch.h"
 #include "lib/capture/ptrace/tracee.h"
@@ -103,10 +104,11 @@ static void first_stop(struct capture *c, uint32_t tid, enum tracee_status statu
 }
 
 /*
- * Handles PTRACE_EVENT_EXEC, which has the number of the leader, whichever thread called exec. The
- * leader itself may not be in the table, because it was dead when capture attached.
+ * Lets a process go on after its exec, whose event has the number of the leader, whichever thread
+ * called exec. The leader itself may not be in the table, because it was dead when capture
+ * attached.
  */
-static void handle_exec(struct capture *c, uint32_t tid)
+static void go_on_after_exec(struct capture *c, uint32_t tid)
 {
 	struct traced_process *t = target_of(c, tid);
 	struct user_regs_struct regs;
@@ -134,6 +136,46 @@ static void handle_exec(struct capture *c, uint32_t tid)
 	exec_happened(t);
 	/* If adopting fails, the thread is dead, or a scan finds it. */
 	(void)!tracees_adopt(t, tid);
+}
+
+/* Leaves a process at the stop of its exec, or one that was held there. */
+static void leave_after_exec(struct capture *c, uint32_t tid)
+{
+	struct traced_process *t = target_of(c, tid);
+
+	(void)ptrace(PTRACE_DETACH, tid, NULL, NULL);
+	if (t == NULL)
+		return;
+	tracees_forget_all(t);
+	targets_end(t);
+}
+
+static void handle_exec(struct capture *c, uint32_t tid)
+{
+	if (!held_exec_begin(c, (int32_t)tid))
+		go_on_after_exec(c, tid);
+}
+
+void capture_decide_exec(struct capture *c, int32_t pid, bool leave)
+{
+	struct traced_process *t = target_of(c, (uint32_t)pid);
+
+	if (!held_exec_end(c, pid)) {
+		if (leave && t != NULL)
+			(void)!capture_remove(c, t->id);
+		return;
+	}
+	if (leave)
+		leave_after_exec(c, (uint32_t)pid);
+	else
+		go_on_after_exec(c, (uint32_t)pid);
+	targets_free_ended(c);
+}
+
+void capture_leave_overdue_execs(struct capture *c)
+{
+	for (int32_t pid = held_exec_overdue(c); pid != 0; pid = held_exec_overdue(c))
+		capture_decide_exec(c, pid, true);
 }
 
 static void handle_death(struct capture *c, uint32_t tid)
@@ -335,6 +377,8 @@ static void handle_status(struct capture *c, uint32_t tid, int status)
 			leave_in_crash(th, signal);
 		return;
 	}
+	if (kind == TRACEE_DEAD || kind == TRACEE_EXIT)
+		(void)held_exec_end(c, (int32_t)tid);
 	switch (kind) {
 	case TRACEE_DEAD:
 		handle_death(c, tid);

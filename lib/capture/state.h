@@ -135,6 +135,7 @@ struct traced_exec {
 	bool doubt;
 	uint32_t uid;	  /* capture_set_user */
 	bool leader_dies; /* capture has detached from the leader, which dies. Set by reap.h */
+	bool held;	  /* stopped at its exec: no ticks. Written by held_exec.h */
 };
 
 /* record.h: what the reader of the ring knows, and the records that are still to be written. */
@@ -277,6 +278,12 @@ struct crash_user {
 	size_t next;
 };
 
+/* held_exec.h */
+struct held_exec {
+	int32_t pid;
+	uint64_t since_ns;
+};
+
 struct capture {
 	struct capture_options options;
 	struct tick tick;    /* the one under way, or the last */
@@ -304,6 +311,8 @@ struct capture {
 	struct traced_process *crashing; /* crash.h: capture detaches from it; NULL: none */
 	struct crash_user crash_users[CRASH_USERS];
 	size_t n_crash_users;
+	struct held_exec held_execs[HELD_EXEC_MAX];
+	size_t n_held_execs;
 };
 
 /*

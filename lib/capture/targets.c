@@ -64,7 +64,7 @@ fail:
 
 void targets_end_if_gone(struct traced_process *t)
 {
-	if (t->threads.n == 0 && t->phase != TRACED_ENDED && attach_scan(t) <= 0 &&
+	if (t->threads.n == 0 && t->phase != TRACED_ENDED && !t->exec.held && attach_scan(t) <= 0 &&
 	    t->scan.held_up_ticks == 0)
 		targets_end(t);
 }

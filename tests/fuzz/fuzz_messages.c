@@ -466,6 +466,7 @@ static const struct {
 	M(CHILD_CAPTURE, MSG_RING_BROKEN, 0),
 	M(CHILD_CAPTURE, MSG_CAPTURE_DONE, 0),
 	M(CHILD_CAPTURE, MSG_CHILD_BORN, 0),
+	M(CHILD_CAPTURE, MSG_EXEC_HELD, 0),
 	M(CHILD_UNWIND, MSG_FILE_REQUEST, 0),
 	M(CHILD_UNWIND, MSG_CHUNK, 1),
 	M(CHILD_UNWIND, MSG_CHUNK_LOST, 0),
@@ -539,12 +540,15 @@ static void make_valid(union any_message *m, const struct child *child, uint8_t 
 		m->id.id = 1 + arg % 3;
 		break;
 	case MSG_CHILD_BORN:
+	case MSG_EXEC_HELD:
 		m->id.id = (uint32_t)subjects[arg % SUBJECTS].pid;
 		break;
 	case MSG_TARGET_STATE:
 		m->state.target = target;
-		m->state.state = 1 + arg % 4;
-		m->state.error = arg / 4;
+		m->state.state = 1 + arg % 6;
+		m->state.error = arg / 6;
+		m->state.tid = (uint32_t)subjects[arg % SUBJECTS].pid;
+		m->state.signal = arg / 6;
 		break;
 	case MSG_FILE_REQUEST:
 		m->file.request = arg;

@@ -519,5 +519,83 @@ def test_what_cannot_be_profiled(box):
         check(done.returncode == 2 and done.stdout == '', f'{args}')
 
 
+# A process with a helper that has the name, but not the work, of a crash reporter.
+# Arguments: what the helper executes; "connected" or "apart"; a library.
+REPORTED = """
+import ctypes, socket, subprocess, sys, time
+ours, its = socket.socketpair()
+helper = subprocess.Popen([sys.argv[1], '1000000'],
+                          pass_fds=[its.fileno()] if sys.argv[2] == 'connected' else [])
+its.close()
+ctypes.CDLL(sys.argv[3])
+print('ready', helper.pid, flush=True)
+try:
+    sys.stdin.read()
+finally:
+    helper.kill()
+"""
+
+
+def reported(box, *, handlers=True, connected=True, library=None):
+    """Starts a process and its helper; returns the process and the helper's pid."""
+    helper = box.make_dir('helper') / 'crashpad_handler'
+    shutil.copy(shutil.which('sleep'), helper)
+    program = box.start([sys.executable, *(['-X', 'faulthandler'] if handlers else []),
+                         '-c', REPORTED, helper, 'connected' if connected else 'apart',
+                         library or BUILD / 'libsentry_profd.so'],
+                        stdin=subprocess.PIPE)
+    pid = int(program.wait_line('ready (.*)')[1])
+    harness.wait_for(lambda: harness.proc_text(pid, 'comm') == 'crashpad_handle\n', 'the helper')
+    return program, pid
+
+
+def finish(program):
+    program.process.stdin.close()
+    program.wait()
+    program.process.stdin = None
+
+
+def test_a_crash_reporter_at_a_socket(box):
+    program, pid = reported(box)
+    found = Findings(box, program.pid)
+    found.check('crash reports', 'ok',
+                '^the process has handlers of SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT: at such a '
+                'crash sentry-profd detaches before the handler runs, so its crash reporter '
+                rf'crashpad_handle \(pid {pid}\), which holds the other end .* its report$')
+    if os.geteuid() == 0:
+        # sock_diag answers for its own network namespace.
+        Findings(box, program.pid, wrapper=['unshare', '--net']).check(
+            'crash reports', 'ok',
+            rf'so a crash reporter, perhaps crashpad_handle \(pid {pid}; whether .*: No such')
+    finish(program)
+
+
+def test_a_crash_reporter_of_another_process(box):
+    program, _ = reported(box, connected=False)
+    Findings(box, program.pid).check('crash reports', 'ok', 'handlers of .*none is seen')
+    finish(program)
+
+
+def test_a_crash_reporter_in_a_library(box):
+    library = box.make_dir('lib') / 'libsentry.so.0'
+    shutil.copy(BUILD / 'libsentry_profd.so', library)
+    program, _ = reported(box, connected=False, library=library)
+    Findings(box, program.pid).check('crash reports', 'ok',
+                                     rf'so its crash reporter \({re.escape(str(library))}\) can')
+    finish(program)
+
+
+def test_no_handler_of_a_crash(box):
+    program, pid = reported(box, handlers=False)
+    Findings(box, program.pid).check(
+        'crash reports', 'warning',
+        rf'^the process has no handler .*crashpad_handle \(pid {pid}\).* cannot trace')
+    finish(program)
+    program, _ = reported(box, handlers=False, connected=False)
+    Findings(box, program.pid).check('crash reports', 'ok',
+                                     '^the process has no handler .* same core dump')
+    finish(program)
+
+
 if __name__ == '__main__':
     harness.main(globals())

@@ -13,6 +13,8 @@
 #include "daemon/common/finding.h"
 #include "daemon/common/privileges.h"
 
+struct maps;
+
 struct doctor {
 	const char *socket;	  /* path of the daemon's socket */
 	const char *config;	  /* file of --config; NULL: not given */
@@ -56,8 +58,14 @@ bool doctor_target(struct doctor *d);
 
 /*
  * Checks the files with code that process d->pid has mapped: unwind information, names,
- * debug files, build-id; and code that is in no file.
+ * debug files, build-id; and code that is in no file. Calls doctor_reporter() first.
  */
 void doctor_files(struct doctor *d);
+
+/*
+ * Prints which crash reporter process d->pid has, if one is visible, and what happens at a crash.
+ * maps: its mappings with code.
+ */
+void doctor_reporter(struct doctor *d, const struct maps *maps);
 
 #endif

@@ -296,6 +296,7 @@ void doctor_files(struct doctor *d)
 	buf_init(&k.uploads, UPLOADS_MAX * PATH_MAX);
 	r = read_maps(&k);
 	if (r == 0) {
+		doctor_reporter(d, &k.maps);
 		check_files(&k);
 		maps_fini(&k.maps);
 		file_reader_end(&k.reader);

@@ -162,6 +162,14 @@ static void on_event(void *ctx, uint32_t target, enum capture_event event)
 	}
 }
 
+static bool on_executed(void *ctx, int32_t pid)
+{
+	struct live *l = ctx;
+
+	l->executed = pid;
+	return true;
+}
+
 static void on_crash(void *ctx, uint32_t target, const struct capture_crash *crash)
 {
 	struct live *l = ctx;
@@ -233,6 +241,7 @@ void live_open(struct live *l, size_t ring_bytes)
 		.switches = switches,
 		.beat = &l->beat,
 		.event = on_event,
+		.executed = l->holds_execs ? on_executed : NULL,
 		.crashed = l->leaves_crashes ? on_crash : NULL,
 		.born = l->follow_children ? on_born : NULL,
 		.ctx = l,
@@ -333,7 +342,8 @@ void live_end(struct live *l)
 
 	close_fd(&l->in);
 	(void)kill(l->child, SIGKILL);
-	while (l->capture != NULL && l->counters.threads > 0 && l->gone + l->other_tracer + l->crashes == 0)
+	while (l->capture != NULL && l->counters.threads > 0 &&
+	       l->gone + l->other_tracer + l->crashes == 0)
 		live_wait(l);
 	/* Takes the statuses of threads that capture did not know, too. */
 	while ((pid = waitpid(-1, &status, __WALL)) > 0)

@@ -60,6 +60,8 @@ struct live {
 	bool more;				/* capture_reap() has left wait statuses */
 	bool follow_children;			/* live_open() sets options.born */
 	int32_t born;				/* pid of the last child that was reported */
+	bool holds_execs;			/* live_open() sets options.executed */
+	int32_t executed;			/* pid of the last process that is held */
 	bool leaves_crashes;			/* live_open() sets options.crashed */
 	unsigned int crashes, crashes_traced;	/* counts of reports */
 	struct capture_crash crash;		/* the last report */
